@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0
+# Part of the top-level Makefile. Needs $(BUILD), and knows
+#   KDIR     kernel to build against (headers package); default: the running one's
+#   FLAVOUR  Debian's kernel flavour, names the output folder only
+# Targets: guest-module -> $(GUEST_LINUX)/xvtrace.ko, guest-tools -> $(BUILD)/guest/bin/*
+
+FLAVOUR ?= amd64
+KDIR ?= /lib/modules/$(shell uname -r)/build
+GUEST_LINUX := $(BUILD)/guest/linux$(if $(filter-out amd64,$(FLAVOUR)),-$(FLAVOUR))
+
+GUEST_MODULE_SRC := $(wildcard guest/linux/*.c guest/linux/*.h) guest/linux/Kbuild \
+	$(wildcard shared/*.h) shared/xvt_region.c shared/xvt_check.c
+
+# kbuild leaves its objects beside the sources, so it gets links in the build folder. Made anew each time: a
+# link to a file that is gone would be compiled no longer, but would not be noticed either.
+.PHONY: guest-module
+guest-module: $(GUEST_MODULE_SRC)
+	@test -d "$(KDIR)" || { echo "KDIR=$(KDIR): no such folder; install the kernel's headers, or give KDIR" >&2; exit 1; }
+	@mkdir -p $(GUEST_LINUX)
+	@find $(GUEST_LINUX) -maxdepth 1 -type l -delete
+	@ln -sf $(abspath $(GUEST_MODULE_SRC)) $(GUEST_LINUX)/
+	+$(MAKE) --no-print-directory -C $(KDIR) M=$(abspath $(GUEST_LINUX)) XVT_CCFLAGS="$(XVT_CCFLAGS)" modules
+	@# 2 MB of debug information are not for a guest's initramfs.
+	@$(CROSS_COMPILE)strip --strip-debug $(GUEST_LINUX)/xvtrace.ko
+
+GUEST_TOOLS := $(patsubst guest/linux/tools/%.c,$(BUILD)/guest/bin/%,$(wildcard guest/linux/tools/*.c))
+
+.PHONY: guest-tools
+guest-tools: $(GUEST_TOOLS)
+
+# Static: the guest's file system may be a bare busybox.
+$(BUILD)/guest/bin/%: guest/linux/tools/%.c guest/linux/tools/marker.h shared/xvt_abi.h shared/xvt_port.h
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -Ishared $(CPPFLAGS) $(CFLAGS) -static $< -o $@

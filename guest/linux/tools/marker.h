@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* marker.h - write lines to ftrace's trace_marker; one write is one event. */
+#ifndef MARKER_H
+#define MARKER_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The tracefs of this machine, or NULL. */
+static inline const char *tracefs_dir(void)
+{
+	static const char *const dirs[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
+	char path[64];
+
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/trace_marker", dirs[i]);
+		if (!access(path, F_OK))
+			return dirs[i];
+	}
+	return NULL;
+}
+
+/* Open trace_marker or end the program. */
+static inline int marker_open(const char *program)
+{
+	const char *dir = tracefs_dir();
+	char path[64];
+	int fd;
+
+	if (!dir) {
+		fprintf(stderr,
+			"%s: tracefs: not mounted; mount -t tracefs tracefs /sys/kernel/tracing\n",
+			program);
+		exit(1);
+	}
+	snprintf(path, sizeof(path), "%s/trace_marker", dir);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0) {
+		fprintf(stderr, "%s: %s: %s\n", program, path, strerror(errno));
+		exit(1);
+	}
+	return fd;
+}
+
+/* 0 or -errno. */
+__attribute__((format(printf, 2, 3))) static inline int marker_write(int fd, const char *fmt, ...)
+{
+	char line[256];
+	va_list ap;
+	int len;
+
+	va_start(ap, fmt);
+	len = vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	return write(fd, line, len) == len ? 0 : -errno;
+}
+
+/* A whole decimal number in [min, max], or end the program with status 2. */
+static inline long long number_arg(const char *program, const char *what, const char *text,
+				   long long min, long long max)
+{
+	char *end;
+	long long v;
+
+	errno = 0;
+	v = strtoll(text, &end, 10);
+	if (errno || end == text || *end || v < min || v > max) {
+		fprintf(stderr, "%s: %s: %s: not a number from %lld to %lld\n", program, what, text,
+			min, max);
+		exit(2);
+	}
+	return v;
+}
+
+#endif /* MARKER_H */

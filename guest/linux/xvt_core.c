@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * xvt_core.c - the rings of this guest: begin a generation, one writer per possible CPU, and
+ * a timer per CPU that answers the host's clock requests and writes CLOCK_SYNC records.
+ *
+ * The timers are soft: a burst of clock answers spins for up to 2 ms, and interrupts must
+ * come through meanwhile. They only widen one sample's bounds.
+ */
+#include <linux/cpuhotplug.h>
+#include <linux/fs.h>
+#include <linux/module.h>
+#include <linux/timekeeping.h>
+#include <linux/utsname.h>
+#include <linux/uuid.h>
+
+#include "xvtrace.h"
+
+static char *mode = "stop";
+module_param(mode, charp, 0444);
+MODULE_PARM_DESC(mode, "stop: record when the host says so, a full ring drops new events "
+		       "(default); overwrite: record at once, a full ring overwrites old ones");
+static char *name = "";
+module_param(name, charp, 0444);
+MODULE_PARM_DESC(name, "what this guest calls itself (default: its host name)");
+static unsigned int subbuf_size;
+module_param(subbuf_size, uint, 0444);
+MODULE_PARM_DESC(subbuf_size,
+		 "bytes of a sub-buffer, for a region not formatted yet (default: up to 64 KiB)");
+static unsigned long meta_size;
+module_param(meta_size, ulong, 0444);
+MODULE_PARM_DESC(meta_size, "bytes of the metadata area, for a region not formatted yet (default: "
+			    "an eighth, up to 4 MiB)");
+static bool reformat;
+module_param(reformat, bool, 0444);
+MODULE_PARM_DESC(
+	reformat,
+	"1: format a region anew whatever it holds; refused while a host is attached (default 0)");
+static unsigned int answer_ms = 10;
+module_param(answer_ms, uint, 0644);
+MODULE_PARM_DESC(
+	answer_ms,
+	"how often each CPU looks for a clock request while a host is attached (default 10)");
+static unsigned int answer_idle_ms = 100;
+module_param(answer_idle_ms, uint, 0644);
+MODULE_PARM_DESC(answer_idle_ms, "the same while no host is attached (default 100)");
+
+#define SYNC_PERIOD_NS	(10ull * NSEC_PER_SEC)
+/* A burst of clock requests: how long to stay after the last answer, and in all. */
+#define ANSWER_STAY_US	200u
+#define ANSWER_TOTAL_US 2000u
+
+struct xvt_guest xvt_guest;
+DEFINE_PER_CPU_ALIGNED(struct xvt_cpu, xvt_cpus);
+bool xvt_open __read_mostly;
+
+static int hotplug_state;
+
+/* Read together, so that the clock can be set against the guest's own times. */
+void xvt_clock_sample(struct xvt_clock_sync *s, u32 reason)
+{
+	unsigned long flags;
+
+	memset(s, 0, sizeof(*s));
+	local_irq_save(flags);
+	s->clock = xvt_clock_read_ordered();
+	s->monotonic_ns = ktime_get_ns();
+	s->boottime_ns = ktime_get_boottime_ns();
+	s->realtime_ns = ktime_get_real_ns();
+	local_irq_restore(flags);
+	s->hz = xvt_clock_hz();
+	s->reason = reason;
+}
+
+/* On the writer's own CPU. */
+static int put_sync(struct xvt_writer *w, u32 reason)
+{
+	struct xvt_clock_sync s;
+	int err = -ENODEV;
+
+	xvt_clock_sample(&s, reason);
+	preempt_disable_notrace();
+	if (READ_ONCE(xvt_open)) {
+		s.epoch = xvt_load(&w->host->epoch);
+		err = xvt_write(w, XVT_ID_CLOCK_SYNC, &s, sizeof(s));
+	}
+	preempt_enable_notrace();
+	return err;
+}
+
+static void keep_synced(struct xvt_cpu *c)
+{
+	u32 enable = xvt_load(&c->writer.host->enable);
+	u64 now_ns = ktime_get_ns();
+	u32 reason;
+
+	if (enable != XVT_ENABLE_OFF && c->enable_seen == XVT_ENABLE_OFF)
+		cmpxchg_local(&c->sync_pending, 0, XVT_SYNC_ATTACH);
+	c->enable_seen = enable;
+	if (enable == XVT_ENABLE_OFF)
+		return;
+	/* Also set by resume_this_cpu(), which may interrupt us anywhere here. */
+	reason = xchg(&c->sync_pending, 0);
+	if (!reason && now_ns >= c->sync_due_ns)
+		reason = XVT_SYNC_PERIODIC;
+	if (!reason)
+		return;
+	if (!put_sync(&c->writer, reason))
+		c->sync_due_ns = now_ns + SYNC_PERIOD_NS;
+	else
+		cmpxchg_local(&c->sync_pending, 0, reason);
+}
+
+/* One answer, and as long as the host says that more requests follow, those too. */
+static void answer(struct xvt_writer *w)
+{
+	u64 hz = xvt_clock_hz();
+	u64 stay, total, start, last, now;
+	s64 more = xvt_writer_answer(w);
+
+	if (more <= 0)
+		return;
+	if (!hz)
+		hz = NSEC_PER_SEC;
+	stay = div_u64(hz, USEC_PER_SEC) * ANSWER_STAY_US;
+	total = div_u64(hz, USEC_PER_SEC) * ANSWER_TOTAL_US;
+	start = last = xvt_clock_read();
+	do {
+		xvt_relax();
+		more = xvt_writer_answer(w);
+		now = xvt_clock_read();
+		if (more > 0)
+			last = now;
+		/* A clock that went back ends this as well. */
+	} while (more && now - last < stay && now - start < total);
+}
+
+static enum hrtimer_restart timer_fired(struct hrtimer *timer)
+{
+	struct xvt_cpu *c = container_of(timer, struct xvt_cpu, timer);
+	unsigned int period_ms = READ_ONCE(answer_idle_ms);
+
+	if (READ_ONCE(xvt_open)) {
+		if (xvt_load(&xvt_host_page()->attach_id))
+			period_ms = READ_ONCE(answer_ms);
+		answer(&c->writer);
+		keep_synced(c);
+		if (smp_processor_id() == cpumask_first(cpu_online_mask))
+			xvt_request_poll();
+	}
+	hrtimer_forward_now(timer, ms_to_ktime(max(period_ms, 1u)));
+	return HRTIMER_RESTART;
+}
+
+/* On the CPU that came up. Events may have come from it before: the ring was ready. */
+static int cpu_online_cb(unsigned int cpu)
+{
+	struct xvt_cpu *c = per_cpu_ptr(&xvt_cpus, cpu);
+
+	/* During the machine's resume the region cannot be touched yet; xvt_core_resume() will. */
+	if (READ_ONCE(xvt_open)) {
+		xvt_store(&c->writer.ctl->hw_id, xvt_hw_id(cpu));
+		xvt_writer_distrust(&c->writer);
+		xvt_store(&c->writer.ctl->state, XVT_RING_ONLINE);
+	}
+	xvt_hrtimer_setup(&c->timer, timer_fired, HRTIMER_MODE_REL_PINNED_SOFT);
+	hrtimer_start(&c->timer, ms_to_ktime(1), HRTIMER_MODE_REL_PINNED_SOFT);
+	return 0;
+}
+
+/* On the CPU that goes down. Its last events still come after this. */
+static int cpu_offline_cb(unsigned int cpu)
+{
+	struct xvt_cpu *c = per_cpu_ptr(&xvt_cpus, cpu);
+
+	hrtimer_cancel(&c->timer);
+	if (READ_ONCE(xvt_open))
+		xvt_store(&c->writer.ctl->state, XVT_RING_OFFLINE);
+	return 0;
+}
+
+static void init_ring(struct xvt_guest *g, unsigned int cpu)
+{
+	struct xvt_cpu *c = per_cpu_ptr(&xvt_cpus, cpu);
+	struct xvt_ring_ctl *ctl;
+
+	memset(c, 0, sizeof(*c));
+	xvt_writer_init(&c->writer, g->base, &g->geo, cpu);
+	ctl = c->writer.ctl;
+	xvt_store(&ctl->type, XVT_RING_VCPU);
+	xvt_store(&ctl->cpu, cpu);
+	xvt_store(&ctl->hw_id, xvt_hw_id(cpu));
+	xvt_store(&ctl->claims, xvt_load(&ctl->claims) + 1);
+}
+
+/*
+ * enable is the host's word. A guest that records from boot on sets it while it is off; one
+ * that does not, takes back what an earlier load of the module set while no host was there.
+ */
+static void set_enable(struct xvt_guest *g, bool overwrite)
+{
+	u32 from = overwrite ? XVT_ENABLE_OFF : XVT_ENABLE_OVERWRITE;
+	u32 to = overwrite ? XVT_ENABLE_OVERWRITE : XVT_ENABLE_OFF;
+	unsigned int cpu;
+
+	if (xvt_load(&xvt_host_page()->attach_id))
+		return;
+	for_each_possible_cpu (cpu)
+		cmpxchg(&per_cpu_ptr(&xvt_cpus, cpu)->writer.host->enable, from, to);
+}
+
+/* The kernel keeps the boot's id to itself; where /proc is not there, a new one will do. */
+static void read_boot_uuid(uuid_t *uuid)
+{
+	struct file *file = filp_open("/proc/sys/kernel/random/boot_id", O_RDONLY, 0);
+	char text[UUID_STRING_LEN + 1] = "";
+	loff_t pos = 0;
+
+	if (!IS_ERR(file)) {
+		kernel_read(file, text, UUID_STRING_LEN, &pos);
+		filp_close(file, NULL);
+	}
+	if (uuid_parse(text, uuid))
+		generate_random_uuid(uuid->b);
+}
+
+static int refuse_size(struct xvt_guest *g, const struct xvt_layout *l, int err)
+{
+	u64 need = roundup_pow_of_two(xvt_region_min_size(l->ring_count, l->align) + l->meta_size);
+
+	if (l->subbuf_size)
+		need = roundup_pow_of_two(need + (u64)l->ring_count * XVT_SUBBUF_COUNT_MIN *
+							 l->subbuf_size);
+	if (err == -ENOSPC)
+		dev_err(&g->pdev->dev,
+			"region of %llu bytes is too small for %u possible CPUs (subbuf_size=%u "
+			"meta_size=%llu): it needs %llu; give the device a larger memory backend\n",
+			l->region_size, l->ring_count, l->subbuf_size, l->meta_size, need);
+	else
+		dev_err(&g->pdev->dev,
+			"no region can look like subbuf_size=%u meta_size=%llu in %llu bytes; "
+			"sub-buffers are powers of two from %u to %u\n",
+			l->subbuf_size, l->meta_size, l->region_size, XVT_SUBBUF_SIZE_MIN,
+			XVT_SUBBUF_SIZE_MAX);
+	return err;
+}
+
+/* Take over a region that someone formatted: the host, or this module before. */
+static int accept_region(struct xvt_guest *g, const struct xvt_layout *l)
+{
+	struct device *dev = &g->pdev->dev;
+	struct xvt_region_hdr copy;
+	struct xvt_fault fault;
+	int err;
+
+	memcpy(&copy, g->base, sizeof(copy));
+	err = xvt_check_header(&copy, l->region_size, &g->geo, &fault);
+	if (err == -EAGAIN)
+		return err;
+	if (!err && g->geo.ring_count < l->ring_count) {
+		dev_err(dev,
+			"region was formatted with %u rings, this kernel may have %u CPUs; format "
+			"it again: clear the file before the guest starts, or load with "
+			"reformat=1\n",
+			g->geo.ring_count, l->ring_count);
+		return -ENOSPC;
+	}
+	if (err == -EPROTO)
+		dev_err(dev,
+			"region has version %u.%u, this module knows %u; use the module of that "
+			"version (%s = %llu: %s)\n",
+			copy.major, copy.minor, XVT_MAJOR, fault.field, fault.value, fault.why);
+	else if (err && !strcmp(fault.field, "magic"))
+		dev_err(dev,
+			"region holds something else (magic 0x%016llx); is this device meant for "
+			"xvtrace? If so, clear its file, or load with reformat=1\n",
+			fault.value);
+	else if (err)
+		dev_err(dev,
+			"region is damaged: %s = %llu: %s; clear its file, or load with "
+			"reformat=1\n",
+			fault.field, fault.value, fault.why);
+	return err;
+}
+
+/* A host that is attached has mapped the old layout. */
+static bool host_attached(struct xvt_guest *g)
+{
+	struct xvt_region_hdr copy;
+	struct xvt_fault fault;
+
+	memcpy(&copy, g->base, sizeof(copy));
+	return !xvt_check_header(&copy, pci_resource_len(g->pdev, 2), &g->geo, &fault) &&
+	       xvt_load(&xvt_host_page()->attach_id);
+}
+
+static int begin_generation(struct xvt_guest *g)
+{
+	bool overwrite = !strcmp(mode, "overwrite");
+	struct xvt_layout layout = {
+		.region_size = pci_resource_len(g->pdev, 2),
+		.ring_count = nr_cpu_ids,
+		.subbuf_size = subbuf_size,
+		.meta_size = meta_size,
+		.align = PAGE_SIZE,
+		.kind = XVT_KIND_LINUX,
+		.clock_id = XVT_CLOCK_NATIVE,
+		.clock_hz = xvt_clock_hz(),
+		.enable = overwrite ? XVT_ENABLE_OVERWRITE : XVT_ENABLE_OFF,
+		.vm_name = *name ? name : utsname()->nodename,
+	};
+	unsigned int cpu;
+	uuid_t uuid;
+	int err;
+
+	if (!overwrite && strcmp(mode, "stop")) {
+		dev_err(&g->pdev->dev, "mode=%s: not a mode; use stop or overwrite\n", mode);
+		return -EINVAL;
+	}
+	if (reformat && host_attached(g)) {
+		dev_err(&g->pdev->dev, "reformat=1 is refused: a host is attached; end it first\n");
+		return -EBUSY;
+	}
+	err = reformat ? -EAGAIN : accept_region(g, &layout);
+	if (err == -EAGAIN) {
+		err = xvt_region_format(g->base, &layout, &g->geo);
+		if (err)
+			return refuse_size(g, &layout, err);
+	}
+	if (err)
+		return err;
+
+	read_boot_uuid(&uuid);
+	g->generation = xvt_region_new_generation(g->base, &g->geo, &layout, uuid.b);
+	for_each_possible_cpu (cpu)
+		init_ring(g, cpu);
+	set_enable(g, overwrite);
+	return 0;
+}
+
+/*
+ * From here on the rings take events. -EINVAL, -ENOSPC, -EBADMSG, -EPROTO, -EBUSY: the region
+ * cannot be used, and the log says why.
+ */
+int xvt_core_start(struct xvt_guest *g)
+{
+	int err = begin_generation(g);
+
+	if (err)
+		return err;
+	WRITE_ONCE(xvt_open, true);
+	err = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "xvtrace:online", cpu_online_cb,
+				cpu_offline_cb);
+	if (err < 0) {
+		WRITE_ONCE(xvt_open, false);
+		return err;
+	}
+	hotplug_state = err;
+	return 0;
+}
+
+/* The sources of events are gone already; after this nothing of ours touches the region. */
+void xvt_core_stop(struct xvt_guest *g)
+{
+	cpuhp_remove_state(hotplug_state);
+	xvt_request_stop();
+	WRITE_ONCE(xvt_open, false);
+}
+
+/*
+ * From here to xvt_core_resume() events are not recorded and not counted: the device answers
+ * no access after the machine's wake-up until the PCI core restored it. Who is inside an
+ * event now finishes it before its CPU, or the machine, stops.
+ */
+void xvt_core_suspend(struct xvt_guest *g)
+{
+	WRITE_ONCE(xvt_open, false);
+}
+
+static void resume_this_cpu(void *unused)
+{
+	struct xvt_cpu *c = this_cpu_ptr(&xvt_cpus);
+
+	/* The hypervisor may have set the clock to anything. */
+	xvt_writer_distrust(&c->writer);
+	xchg(&c->sync_pending, XVT_SYNC_RESUME);
+}
+
+void xvt_core_resume(struct xvt_guest *g)
+{
+	unsigned int cpu;
+
+	for_each_possible_cpu (cpu) {
+		struct xvt_ring_ctl *ctl = per_cpu_ptr(&xvt_cpus, cpu)->writer.ctl;
+
+		if (cpu_online(cpu))
+			xvt_store(&ctl->state, XVT_RING_ONLINE);
+		else if (xvt_load(&ctl->state) == XVT_RING_ONLINE)
+			xvt_store(&ctl->state, XVT_RING_OFFLINE);
+	}
+	on_each_cpu(resume_this_cpu, NULL, 1);
+	WRITE_ONCE(xvt_open, true);
+}

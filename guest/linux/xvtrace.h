@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * xvtrace.h - what the files of the module know of each other. One region per guest, so
+ * there is one struct xvt_guest and one writer per CPU.
+ *
+ *   xvt_pci.c      finds the device, maps the region, order of start and stop
+ *   xvt_core.c     rings: generation, CPU hot-plug, timers, clock answers, suspend
+ *   xvt_export.c   ftrace -> ring
+ *   xvt_probes.c   hottest tracepoints -> ring, without ftrace's own ring
+ *   xvt_meta.c     metadata area and /dev/xvtrace
+ *   xvt_format.c   a tracepoint's format as text
+ *   xvt_request.c  what the host asks for
+ *   xvt_sysfs.c    /sys/class/misc/xvtrace/
+ *
+ * The event path is xvt_event() and what it calls: any context, no locks, not traced, not
+ * probed, no exit to the hypervisor.
+ */
+#ifndef XVTRACE_H
+#define XVTRACE_H
+
+#include <linux/hrtimer.h>
+#include <linux/percpu.h>
+#include <linux/kprobes.h>
+#include <linux/pci.h>
+
+#include "xvt_compat.h"
+#include "xvt_region.h"
+
+struct xvt_cpu {
+	struct xvt_writer writer;
+	struct hrtimer timer;
+	u64 sync_due_ns;  /* next periodic CLOCK_SYNC */
+	u32 sync_pending; /* enum xvt_sync_reason of one that must be written, 0 = none */
+	u32 enable_seen;
+};
+
+struct xvt_guest {
+	struct pci_dev *pdev;
+	void *base;
+	struct xvt_geometry geo;
+	u64 access_ps; /* cost of one cached read, as measured at load */
+	u32 generation;
+	bool cached; /* page table says write-back */
+	bool vmapped;
+};
+
+extern struct xvt_guest xvt_guest;
+DECLARE_PER_CPU(struct xvt_cpu, xvt_cpus);
+
+/*
+ * May the region be touched? Cleared before the mapping goes, and while the machine sleeps:
+ * the device then answers no access.
+ */
+extern bool xvt_open;
+
+static inline struct xvt_host_page *xvt_host_page(void)
+{
+	return xvt_guest.base + xvt_guest.geo.host_off;
+}
+
+/*
+ * One event into this CPU's ring. Context: any, with preemption off (a writer that is
+ * preempted or migrates between reserve and commit would break the nesting).
+ * len <= XVT_LEN8_MAX * 8. What does not fit is counted in the ring.
+ */
+static __always_inline void xvt_event(const void *payload, u32 len)
+{
+	struct xvt_writer *w = &raw_cpu_ptr(&xvt_cpus)->writer;
+	struct xvt_slot slot;
+
+	if (unlikely(!READ_ONCE(xvt_open)))
+		return;
+	if (xvt_reserve(w, XVT_ID_FTRACE, len, &slot))
+		return;
+	memcpy(slot.payload, payload, len);
+	xvt_commit(w, &slot);
+}
+
+/* xvt_core.c */
+int xvt_core_start(struct xvt_guest *g);
+void xvt_core_stop(struct xvt_guest *g);
+void xvt_core_suspend(struct xvt_guest *g);
+void xvt_core_resume(struct xvt_guest *g);
+void xvt_clock_sample(struct xvt_clock_sync *s, u32 reason);
+
+/* xvt_export.c */
+int xvt_export_start(void);
+void xvt_export_stop(void);
+
+/* xvt_probes.c */
+int xvt_probes_start(void);
+void xvt_probes_stop(void);
+
+/* xvt_meta.c */
+int xvt_meta_start(struct xvt_guest *g);
+void xvt_meta_stop(void);
+int xvt_meta_put(u32 type, u32 id, const void *head, u32 head_len, const void *body, u32 body_len);
+void xvt_meta_usage(u64 *used, u64 *size, u64 *refused);
+
+/* xvt_format.c */
+int xvt_format_put(const char *system, const char *event);
+
+/* xvt_request.c */
+void xvt_request_poll(void);
+void xvt_request_stop(void);
+
+/* xvt_sysfs.c */
+extern const struct attribute_group *xvt_sysfs_groups[];
+
+#endif /* XVTRACE_H */

@@ -1,0 +1,627 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * xvt_user.c - the user-space writer: maps a region, gives each thread a ring, answers clock
+ * requests. Knows nothing of the host's side but the words in shared memory.
+ *
+ * Who owns a ring is decided by two things that agree or nobody touches it:
+ *   - an OFD lock on the ring's first byte in the file, held by the owning process from
+ *     claim to release, dropped by the kernel when its last thread is gone;
+ *   - ctl->state and ctl->pid, for everybody who only reads the memory.
+ * Inside the process `mutex` guards claims, releases and the helper's answers. It is held
+ * with all signals blocked, so a handler never finds it held by its own thread.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <glob.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "xvt.h"
+#include "xvt_region.h"
+
+XVT_ASSERT(XVT_USER_ID == XVT_ID_USER, "xvt.h repeats the ABI's ids");
+XVT_ASSERT(XVT_USER_ID_MAX == XVT_H_ID_MASK, "xvt.h repeats the ABI's ids");
+XVT_ASSERT(XVT_USER_ID_U64 == XVT_ID_U64, "xvt.h repeats the ABI's ids");
+XVT_ASSERT(XVT_USER_ID_TEXT == XVT_ID_TEXT, "xvt.h repeats the ABI's ids");
+
+#define ANSWER_IDLE_NS	1000000l /* how often the helper looks when nobody asks */
+#define ANSWER_SPIN_MAX 200000u	 /* looks while the host says that more follow */
+#define SEARCH_EVERY	256u	 /* events without a ring, before a thread looks for one again */
+#define TEXT_MAX	1000
+
+/* One for each ring of the region; the writer of those that this process owns. */
+struct user_ring {
+	struct xvt_writer w;
+	bool owned;
+	uint64_t attempted_before; /* by earlier owners */
+	uint64_t lost_before;
+};
+
+static struct {
+	bool open;
+	uint64_t opens; /* tells a thread's ring of this region from one of the last */
+	int fd;
+	uint8_t *base;
+	uint64_t mapped;
+	struct xvt_geometry g;
+	struct user_ring *ring;
+	uint32_t ring_end; /* no ring from here on was ever ours */
+	pthread_t helper;
+	bool helper_runs;
+	bool helper_stop;
+	uint64_t ringless;
+} u = { .fd = -1 };
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t at_thread_exit;
+static char error_text[512];
+
+/* Initial-exec: a handler's first look must not allocate. */
+#define THREAD_LOCAL static __thread __attribute__((tls_model("initial-exec")))
+THREAD_LOCAL struct user_ring *my_ring;
+THREAD_LOCAL uint64_t my_opens;
+THREAD_LOCAL uint32_t my_wait; /* events to go without a ring before the next search */
+
+static int failed(int err, const char *what, const char *why)
+{
+	snprintf(error_text, sizeof(error_text), "%.300s: %s", what, why);
+	return err;
+}
+
+const char *xvt_error(void)
+{
+	return error_text;
+}
+
+static void lock(sigset_t *saved)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, saved);
+	pthread_mutex_lock(&mutex);
+}
+
+static void unlock(const sigset_t *saved)
+{
+	pthread_mutex_unlock(&mutex);
+	pthread_sigmask(SIG_SETMASK, saved, NULL);
+}
+
+/* `type` F_WRLCK or F_UNLCK, one byte at `off`. Returns 0 or -errno. */
+static int lock_byte(uint64_t off, short type, bool wait)
+{
+	struct flock f = {
+		.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)off, .l_len = 1
+	};
+
+	while (fcntl(u.fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &f)) {
+		if (errno != EINTR)
+			return -errno;
+	}
+	return 0;
+}
+
+/*
+ * Claims and releases of rings.
+ */
+
+static bool at_rest(const struct xvt_ring_ctl *c)
+{
+	return !xvt_load(&c->nest) && xvt_load(&c->commit) == xvt_load(&c->resv);
+}
+
+static bool pid_exists(pid_t pid)
+{
+	return pid > 0 && (!kill(pid, 0) || errno != ESRCH);
+}
+
+/*
+ * The ring's last owner died inside an event. As xvt_region_new_generation(), for this ring
+ * alone: the next writer starts at the border after everything reserved, and the table says
+ * where the dead one stood, so that the host can salvage [prev_commit, prev_resv). Keep in step
+ * with ring_new_generation().
+ */
+static void take_over(struct xvt_ring_ctl *c)
+{
+	uint32_t generation = xvt_load(&c->generation) + 1;
+	struct xvt_ring_gen *gen;
+	uint64_t resv = xvt_load(&c->resv);
+
+	if (!generation)
+		generation = 1;
+	gen = &c->gen[generation % XVT_GEN_SLOTS];
+	gen->prev_commit = xvt_load(&c->commit);
+	gen->prev_resv = resv;
+	gen->prev_nest = xvt_load(&c->nest);
+	gen->start = xvt_pos_roundup(&u.g, resv);
+	xvt_store_release(&gen->generation, generation);
+	xvt_store(&c->nest, 0);
+	xvt_store(&c->write_stamp, 0);
+	xvt_store(&c->epoch_seen, 0);
+	/* resv first: commit <= resv holds at every moment for the host that looks on. */
+	xvt_store_release(&c->resv, gen->start);
+	xvt_store_release(&c->commit, gen->start);
+	xvt_store_release(&c->generation, generation); /* pairs with xvt_ring_snapshot() */
+}
+
+/* May this ring be ours? Called with the mutex; on true the ring's byte is locked. */
+static bool try_ring(uint32_t i, bool dead_owners)
+{
+	struct xvt_ring_ctl *c = (void *)(u.base + xvt_ctl_off(&u.g, i));
+	uint32_t state = xvt_load_acquire(&c->state), type = xvt_load(&c->type);
+	uint32_t pid = xvt_load(&c->pid), claims = xvt_load(&c->claims);
+
+	if (u.ring[i].owned || (state == XVT_RING_ONLINE) != dead_owners)
+		return false;
+	if (type != XVT_RING_UNUSED && type != XVT_RING_THREAD)
+		return false;
+	/* Our own PID and not ours: from before an exec(). */
+	if (dead_owners && pid_exists((pid_t)pid) && (pid_t)pid != getpid())
+		return false;
+	if (lock_byte(xvt_ctl_off(&u.g, i), F_WRLCK, false))
+		return false;
+	/* Between our look and the lock somebody may have come and gone, or come and died:
+	 * then leave it. */
+	if (__atomic_compare_exchange_n(&c->claims, &claims, claims + 1, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		return true;
+	lock_byte(xvt_ctl_off(&u.g, i), F_UNLCK, false);
+	return false;
+}
+
+static void own_ring(uint32_t i)
+{
+	struct user_ring *r = &u.ring[i];
+	char name[17] = "";
+	struct xvt_ring_ctl *c;
+	uint32_t tid = (uint32_t)syscall(SYS_gettid), k;
+
+	c = (void *)(u.base + xvt_ctl_off(&u.g, i));
+	if (!at_rest(c))
+		take_over(c);
+	xvt_writer_init(&r->w, u.base, &u.g, i);
+	/* The last owner may have run on a CPU whose clock is a little ahead. */
+	xvt_writer_distrust(&r->w);
+	xvt_store(&c->type, XVT_RING_THREAD);
+	xvt_store(&c->clock_id, XVT_CLOCK_NATIVE);
+	xvt_store(&c->cpu, (uint32_t)sched_getcpu());
+	xvt_store(&c->pid, (uint32_t)getpid());
+	xvt_store(&c->tid, tid);
+	xvt_store_release(&c->state, XVT_RING_ONLINE);
+	r->attempted_before = xvt_load(&c->attempted);
+	r->lost_before = 0;
+	for (k = 0; k < XVT_LOST_CAUSES; k++)
+		r->lost_before += xvt_load(&c->lost[k]);
+	r->owned = true;
+	if (u.ring_end <= i)
+		u.ring_end = i + 1;
+	/* Names are worth a line in the trace; a full metadata area counts them itself. */
+	prctl(PR_GET_NAME, name);
+	if (!lock_byte(u.g.meta_off, F_WRLCK, true)) {
+		xvt_meta_append(u.base, &u.g, XVT_META_COMM, tid, NULL, 0, name,
+				(uint32_t)strlen(name));
+		lock_byte(u.g.meta_off, F_UNLCK, false);
+	}
+}
+
+static struct user_ring *claim(void)
+{
+	uint32_t pass, i;
+
+	/* First rings that nobody has, then those of the dead. */
+	for (pass = 0; pass < 2; pass++)
+		for (i = 0; i < u.g.ring_count; i++) {
+			if (!try_ring(i, pass))
+				continue;
+			own_ring(i);
+			return &u.ring[i];
+		}
+	return NULL;
+}
+
+/* With the mutex: the helper is then not about to answer for this ring. */
+static void release(struct user_ring *r)
+{
+	/* Left inside an event (a handler that never returned): as if the owner had died. */
+	xvt_store_release(&r->w.ctl->state, XVT_RING_OFFLINE);
+	r->owned = false;
+	lock_byte(xvt_ctl_off(&u.g, (uint32_t)(r - u.ring)), F_UNLCK, false);
+}
+
+static void thread_exits(void *ring)
+{
+	sigset_t saved;
+
+	lock(&saved);
+	if (u.open && my_opens == u.opens)
+		release(ring);
+	my_ring = NULL;
+	unlock(&saved);
+}
+
+/* Slow path of every function that needs a ring. */
+static int attach(void)
+{
+	sigset_t saved;
+	int err = 0;
+
+	lock(&saved);
+	if (!u.open) {
+		err = -ENOTCONN;
+	} else if (!my_ring || my_opens != u.opens) { /* else a handler came first */
+		my_opens = u.opens;
+		my_ring = claim();
+		my_wait = my_ring ? 0 : SEARCH_EVERY;
+		err = my_ring ? 0 : -EUSERS;
+		pthread_setspecific(at_thread_exit, my_ring);
+	}
+	unlock(&saved);
+	return err;
+}
+
+static inline struct user_ring *ring_of_thread(int *err)
+{
+	if (xvt_likely(my_ring && my_opens == xvt_load(&u.opens)))
+		return my_ring;
+	/* An untraced program and a thread without a ring shall not pay for system calls. */
+	if (!xvt_load(&u.open)) {
+		*err = -ENOTCONN;
+		return NULL;
+	}
+	if (my_wait && my_opens == xvt_load(&u.opens)) {
+		my_wait--;
+		*err = -EUSERS;
+		return NULL;
+	}
+	*err = attach();
+	return *err ? NULL : my_ring;
+}
+
+/*
+ * Events.
+ */
+
+int xvt_event(uint32_t id, const void *payload, uint32_t len)
+{
+	struct user_ring *r;
+	int err = 0;
+
+	if (xvt_unlikely(id > XVT_H_ID_MASK ||
+			 (id < XVT_ID_USER && id != XVT_ID_U64 && id != XVT_ID_TEXT)))
+		return -EINVAL;
+	r = ring_of_thread(&err);
+	if (xvt_unlikely(!r)) {
+		if (err == -EUSERS)
+			__atomic_fetch_add(&u.ringless, 1, __ATOMIC_RELAXED);
+		return err;
+	}
+	return xvt_write(&r->w, id, payload, len);
+}
+
+int xvt_printf(const char *format, ...)
+{
+	char text[TEXT_MAX];
+	va_list args;
+	int len;
+
+	va_start(args, format);
+	len = vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (len < 0)
+		return -EINVAL;
+	return xvt_event(XVT_ID_TEXT, text, len < TEXT_MAX ? (uint32_t)len : TEXT_MAX - 1);
+}
+
+bool xvt_enabled(void)
+{
+	int err = 0;
+	struct user_ring *r = ring_of_thread(&err);
+
+	return r && xvt_load(&r->w.host->enable) != XVT_ENABLE_OFF;
+}
+
+int xvt_thread_attach(void)
+{
+	int err = 0;
+
+	my_wait = 0;
+	ring_of_thread(&err);
+	return err;
+}
+
+int xvt_thread_stat(struct xvt_thread_stat *stat)
+{
+	const struct xvt_ring_ctl *c;
+	uint32_t i;
+
+	if (!my_ring || my_opens != xvt_load(&u.opens))
+		return -ENOTCONN;
+	c = my_ring->w.ctl;
+	stat->ring = (uint32_t)(my_ring - u.ring);
+	stat->attempted = xvt_load(&c->attempted) - my_ring->attempted_before;
+	stat->lost = 0;
+	for (i = 0; i < XVT_LOST_CAUSES; i++)
+		stat->lost += xvt_load(&c->lost[i]);
+	stat->lost -= my_ring->lost_before;
+	return 0;
+}
+
+uint64_t xvt_ringless(void)
+{
+	return xvt_load(&u.ringless);
+}
+
+/*
+ * The helper. It answers for rings whose events other threads stamp, on other CPUs. That is right
+ * because the kernel hands out a user-readable clock only when it is one clock for all CPUs (TSC
+ * synchronised, or CNTVCT); where it is not, these samples are wrong by the CPUs' difference, and
+ * so would be those of an owner that the scheduler moves about.
+ */
+
+/* One look at every ring of ours; returns whether the host wants more at once. */
+static bool answer_all(void)
+{
+	bool more = false;
+	uint32_t i;
+
+	pthread_mutex_lock(&mutex); /* signals are blocked on this thread */
+	for (i = 0; i < u.ring_end; i++)
+		if (u.ring[i].owned && xvt_writer_answer(&u.ring[i].w) > 0)
+			more = true;
+	pthread_mutex_unlock(&mutex);
+	return more;
+}
+
+static void *help(void *arg)
+{
+	const struct timespec idle = { .tv_nsec = ANSWER_IDLE_NS };
+	uint32_t spins = 0;
+
+	(void)arg;
+	prctl(PR_SET_NAME, "xvt-helper");
+	while (!__atomic_load_n(&u.helper_stop, __ATOMIC_ACQUIRE)) {
+		/* Each request that promises more buys a bounded stay. */
+		if (answer_all())
+			spins = ANSWER_SPIN_MAX;
+		if (spins) {
+			spins--;
+			xvt_relax();
+			continue;
+		}
+		nanosleep(&idle, NULL);
+	}
+	return NULL;
+}
+
+static int start_helper(void)
+{
+	sigset_t all, saved;
+	int err;
+
+	/* The program's handlers shall not run on a thread that it does not know. */
+	sigfillset(&all);
+	u.helper_stop = false;
+	pthread_sigmask(SIG_BLOCK, &all, &saved);
+	err = pthread_create(&u.helper, NULL, help, NULL);
+	pthread_sigmask(SIG_SETMASK, &saved, NULL);
+	if (err)
+		return failed(-err, "helper thread", strerror(err));
+	u.helper_runs = true;
+	return 0;
+}
+
+/*
+ * Open and close.
+ */
+
+/* The first ivshmem device's memory, for programs in a guest. */
+static int find_device(char *path, size_t size)
+{
+	glob_t found;
+	size_t i;
+	int err = -ENOENT;
+
+	if (glob("/sys/bus/pci/devices/*/vendor", 0, NULL, &found))
+		return -ENOENT;
+	for (i = 0; i < found.gl_pathc && err; i++) {
+		int len = (int)strlen(found.gl_pathv[i]) - (int)strlen("vendor");
+		char id[2][8] = { "", "" };
+		int k;
+
+		for (k = 0; k < 2; k++) {
+			FILE *f;
+
+			snprintf(path, size, "%.*s%s", len, found.gl_pathv[i],
+				 k ? "device" : "vendor");
+			f = fopen(path, "re");
+			if (f && !fgets(id[k], sizeof(id[k]), f))
+				id[k][0] = 0;
+			if (f)
+				fclose(f);
+		}
+		if (strcmp(id[0], "0x1af4\n") || strcmp(id[1], "0x1110\n"))
+			continue;
+		snprintf(path, size, "%.*sresource2", len, found.gl_pathv[i]);
+		err = 0;
+	}
+	globfree(&found);
+	return err;
+}
+
+static void read_boot_uuid(uint8_t uuid[16])
+{
+	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+	unsigned int byte, n = 0;
+	char text[40] = "", *p;
+
+	memset(uuid, 0, 16);
+	if (f && fgets(text, sizeof(text), f))
+		for (p = text; n < 16 && sscanf(p, "%2x", &byte) == 1; p += 2 + (p[2] == '-'))
+			uuid[n++] = (uint8_t)byte;
+	if (f)
+		fclose(f);
+}
+
+/* Begin the first generation, or join one. Under the lock of the header's first byte. */
+static int begin_or_join(struct xvt_region_hdr *h)
+{
+	struct xvt_layout layout = { .kind = XVT_KIND_USER, .clock_id = XVT_CLOCK_NATIVE };
+	char name[XVT_NAME_LEN] = "";
+	uint32_t kind = xvt_load(&h->kind);
+	uint8_t uuid[16];
+
+	if (kind == XVT_KIND_USER)
+		return 0;
+	if (kind != XVT_KIND_BLANK)
+		return failed(-EBUSY, "region", "it has a kernel or a bare-metal writer");
+	read_boot_uuid(uuid);
+	if (h->vm_name[0])
+		memcpy(name, h->vm_name, sizeof(name) - 1);
+	else
+		gethostname(name, sizeof(name) - 1);
+	layout.vm_name = name;
+	layout.clock_hz = h->clock_hz;
+	xvt_region_new_generation(u.base, &u.g, &layout, uuid);
+	return 0;
+}
+
+static int map_region(const char *path)
+{
+	struct xvt_region_hdr copy;
+	struct xvt_fault fault;
+	struct stat st;
+	int err;
+
+	u.fd = open(path, O_RDWR | O_CLOEXEC);
+	if (u.fd < 0 || fstat(u.fd, &st))
+		return failed(-errno, path, strerror(errno));
+	if (st.st_size < (off_t)XVT_ALIGN_MIN)
+		return failed(-ENOSPC, path, "too short for a region");
+	u.mapped = (uint64_t)st.st_size;
+	u.base = mmap(NULL, u.mapped, PROT_READ | PROT_WRITE, MAP_SHARED, u.fd, 0);
+	if (u.base == MAP_FAILED) {
+		u.base = NULL;
+		return failed(-errno, path, strerror(errno));
+	}
+	err = lock_byte(0, F_WRLCK, true);
+	if (err)
+		return failed(err == -EINVAL ? -ENOLCK : err, path, "its file system has no locks");
+	memcpy(&copy, u.base, sizeof(copy));
+	err = xvt_check_header(&copy, u.mapped, &u.g, &fault);
+	if (err)
+		snprintf(error_text, sizeof(error_text), "%.300s: %s = %#llx: %s", path,
+			 fault.field, (unsigned long long)fault.value, fault.why);
+	else
+		err = begin_or_join((void *)u.base);
+	lock_byte(0, F_UNLCK, false);
+	return err;
+}
+
+static void unmap_region(void)
+{
+	if (u.base)
+		munmap(u.base, u.mapped);
+	if (u.fd >= 0)
+		close(u.fd); /* and with it all locks */
+	free(u.ring);
+	u.base = NULL;
+	u.ring = NULL;
+	u.fd = -1;
+}
+
+/* In the child of a fork: the rings are the parent's, and so is the helper. */
+static void forget(void)
+{
+	pthread_mutex_init(&mutex, NULL);
+	my_ring = NULL;
+	if (!u.open)
+		return;
+	xvt_store(&u.open, false);
+	u.helper_runs = false;
+	u.opens++;
+	/* Our copy of the descriptor shares the parent's locks; with it gone, they end with
+	 * the parent. */
+	unmap_region();
+}
+
+static void set_up_once(void)
+{
+	pthread_key_create(&at_thread_exit, thread_exits);
+	pthread_atfork(NULL, NULL, forget);
+}
+
+int xvt_open(const char *path, unsigned int flags)
+{
+	char device[256];
+	sigset_t saved;
+	int err;
+
+	pthread_once(&once, set_up_once);
+	if (u.open)
+		return failed(-EALREADY, "xvt_open", "this process has a region open");
+	if (!path)
+		path = getenv("XVT_REGION");
+	if (!path) {
+		if (find_device(device, sizeof(device)))
+			return failed(-ENOENT, "xvt_open",
+				      "no path, no XVT_REGION and no ivshmem device");
+		path = device;
+	}
+	err = map_region(path);
+	if (err)
+		goto err_unmap;
+	u.ring = calloc(u.g.ring_count, sizeof(*u.ring));
+	if (!u.ring) {
+		err = failed(-ENOMEM, path, strerror(ENOMEM));
+		goto err_unmap;
+	}
+	lock(&saved);
+	u.ringless = 0;
+	xvt_store(&u.opens, u.opens + 1);
+	u.ring_end = 0;
+	xvt_store(&u.open, true);
+	unlock(&saved);
+	if (!(flags & XVT_NO_HELPER))
+		err = start_helper();
+	if (err)
+		xvt_close();
+	return err;
+
+err_unmap:
+	unmap_region();
+	return err;
+}
+
+void xvt_close(void)
+{
+	sigset_t saved;
+	uint32_t i;
+
+	if (!u.open)
+		return;
+	if (u.helper_runs) {
+		__atomic_store_n(&u.helper_stop, true, __ATOMIC_RELEASE);
+		pthread_join(u.helper, NULL);
+		u.helper_runs = false;
+	}
+	lock(&saved);
+	for (i = 0; i < u.g.ring_count; i++)
+		if (u.ring[i].owned)
+			release(&u.ring[i]);
+	xvt_store(&u.open, false);
+	xvt_store(&u.opens, u.opens + 1);
+	unmap_region();
+	unlock(&saved);
+}

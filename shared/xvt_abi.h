@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * xvt_abi.h - what lies in a region, byte for byte.
+ *
+ * A region is one shared memory object (QEMU ivshmem BAR2, or any mapped file). It belongs
+ * to one VM. The guest writes events into rings, one ring for each writer context (a vCPU,
+ * a thread); the host reads them. Little-endian, fixed widths, no pointers, no padding that
+ * is not named.
+ *
+ *   0          +--------------------------+
+ *              | region header     [once] |  geometry, clock, who wrote it; magic last
+ *   host_off   +--------------------------+
+ *              | host page         [host] |  nonce, attach state, requests to the guest
+ *   meta_off   +--------------------------+
+ *              | metadata         [guest] |  append-only TLVs: event formats, comms, ...
+ *   ctl_off    +--------------------------+
+ *              | ring 0 writer    [guest] |  positions, stamps, counters       (align bytes)
+ *              | ring 0 host       [host] |  cons, enable, epoch, mailbox      (align bytes)
+ *              | ring 1 ...               |
+ *   data_off   +--------------------------+
+ *              | ring 0: N sub-buffers    |  subbuf_count x subbuf_size
+ *              | ring 1 ...               |
+ *              +--------------------------+
+ *
+ * Who may believe what. All of it is writable by the guest, the host's words included. So
+ * the host copies the header once, checks the copy, and from then on uses its own geometry
+ * and its own positions; what it reads back from "[host]" words is a hint. The guest trusts
+ * its host. [once] marks words written at format time and constant for a generation.
+ *
+ * Positions are bytes counted from the ring's first use, 64 bits, and only ever compared by
+ * difference. Position p lies at data offset p mod (S * N), in sub-buffer p / S.
+ *
+ * A sub-buffer starts with struct xvt_subbuf_hdr, which holds everything needed to decode
+ * it alone. Records follow, each a multiple of 8 bytes and aligned to 8:
+ *
+ *   63..62  61    60    59    58....44  43....32  31............0
+ *   lap     DONE  FULL  SAME  id        len8      ts_lo
+ *   [ FULL: one more word: epoch in 63..32, time bits 63..32 in 31..0 ]
+ *   payload
+ *
+ *   ts_lo   low bits of the writer's clock; ts_bits of them count. The time of a record is
+ *           the smallest t >= the time of the record before it (or the sub-buffer's ts_base)
+ *           with these low bits. FULL: all 32 bits count and the next word has the rest.
+ *           SAME: the time of the record before it, whatever ts_lo says.
+ *   len8    the whole record in 8-byte words, header included, 1..4095.
+ *   DONE    the payload is complete. Stored with release after the payload.
+ *   lap     (p / (S * N)) mod 4: tells a record from what an earlier lap left behind.
+ *
+ * Versions. A reader must refuse a region whose `oldest` is above the major version that it
+ * knows, or with an `incompat` bit that it does not know. `minor` and `compat` bits may be
+ * ignored. A change of layout changes `major` and adds a frozen image to tests/abi/.
+ */
+#ifndef XVT_ABI_H
+#define XVT_ABI_H
+
+#include "xvt_port.h"
+
+#define XVT_MAGIC	     0x3145434152545658ull /* "XVTRACE1" */
+#define XVT_RING_MAGIC	     0x52545658u	   /* "XVTR" */
+#define XVT_SUBBUF_MAGIC     0x53545658u	   /* "XVTS" */
+
+#define XVT_MAJOR	     1
+#define XVT_MINOR	     0
+#define XVT_OLDEST	     1
+
+#define XVT_ALIGN_MIN	     4096u
+#define XVT_ALIGN_MAX	     65536u
+#define XVT_SUBBUF_SIZE_MIN  1024u
+#define XVT_SUBBUF_SIZE_MAX  (1u << 24)
+#define XVT_SUBBUF_COUNT_MIN 4u
+#define XVT_SUBBUF_COUNT_MAX 65536u
+#define XVT_RING_COUNT_MAX   65536u
+#define XVT_NAME_LEN	     64
+
+/* Which counter stamps the records of a ring. */
+enum xvt_clock_id {
+	XVT_CLOCK_NONE = 0,
+	XVT_CLOCK_TSC = 1,     /* x86 rdtsc */
+	XVT_CLOCK_CNTVCT = 2,  /* arm64 virtual counter */
+	XVT_CLOCK_CALLER = 3,  /* a function that the writer's owner gave */
+	XVT_CLOCK_COUNTER = 4, /* a plain counter: order without time */
+};
+
+enum xvt_region_kind {
+	XVT_KIND_BLANK = 0, /* formatted by the host, no writer yet */
+	XVT_KIND_LINUX = 1, /* Linux guest, kernel module */
+	XVT_KIND_USER = 2,  /* user-space library */
+	XVT_KIND_BARE = 3,  /* bare metal */
+};
+
+/* struct xvt_region_hdr: page 0 of the region. */
+struct xvt_region_hdr {
+	uint64_t magic; /* [once] written last, with release; 0 while being set up */
+	uint16_t major;
+	uint16_t minor;
+	uint16_t oldest;   /* a reader that knows this major can read it */
+	uint16_t hdr_size; /* sizeof(struct xvt_region_hdr) of the writer */
+	uint32_t compat;   /* feature bits that a reader may ignore */
+	uint32_t incompat; /* feature bits that a reader must know */
+	uint64_t region_size;
+	uint64_t host_off;
+	uint64_t meta_off;
+	uint64_t meta_size;
+	uint64_t ctl_off;
+	uint64_t data_off;
+	uint32_t align;	     /* of control blocks, bytes: one ring can be mapped alone */
+	uint32_t ctl_stride; /* from one ring's control block to the next: 2 * align */
+	uint32_t ring_count;
+	uint32_t subbuf_size;	/* S, power of two */
+	uint32_t subbuf_count;	/* N, power of two */
+	uint32_t kind;		/* enum xvt_region_kind */
+	uint32_t clock_id;	/* enum xvt_clock_id, the default of all rings */
+	uint32_t ts_bits;	/* width of ts_lo that the writer uses, 3..32 */
+	uint64_t clock_hz;	/* ticks a second as the guest believes, 0 = unknown */
+	uint8_t boot_uuid[16];	/* new at each boot of the guest */
+	uint32_t generation;	/* [guest] counts inits: boot, kexec, module load */
+	uint32_t request_ack;	/* [guest] last xvt_host_page.request_seq carried out */
+	int32_t request_result; /* [guest] 0 or -errno of that request */
+	uint32_t reserved[7];
+	char vm_name[XVT_NAME_LEN]; /* as the guest calls itself; the host's name wins */
+};
+XVT_ASSERT(sizeof(struct xvt_region_hdr) == 232, "region header layout");
+XVT_ASSERT(offsetof(struct xvt_region_hdr, region_size) == 24, "region header layout");
+XVT_ASSERT(offsetof(struct xvt_region_hdr, align) == 72, "region header layout");
+XVT_ASSERT(offsetof(struct xvt_region_hdr, boot_uuid) == 112, "region header layout");
+XVT_ASSERT(offsetof(struct xvt_region_hdr, vm_name) == 168, "region header layout");
+
+#define XVT_REQUEST_LEN 2048
+
+/* struct xvt_host_page: everything the host tells the whole VM. All [host]. */
+struct xvt_host_page {
+	uint64_t nonce;	    /* fresh at every pass: shows a roll-back of the memory */
+	uint64_t attach_id; /* of the daemon that drains this region, 0 = none */
+	uint64_t reserved0[6];
+	uint32_t request_seq; /* [host] release; pairs with the guest's acquire */
+	uint32_t request_len;
+	uint64_t reserved1[7];
+	char request[XVT_REQUEST_LEN]; /* lines "+SYSTEM:EVENT" or "-SYSTEM:EVENT" */
+};
+XVT_ASSERT(sizeof(struct xvt_host_page) == 128 + XVT_REQUEST_LEN, "host page layout");
+XVT_ASSERT(offsetof(struct xvt_host_page, request_seq) == 64, "own line for requests");
+
+/* Start of the metadata area. TLVs follow at once, each padded to 8 bytes. */
+struct xvt_meta_hdr {
+	uint64_t committed; /* [guest] bytes of TLVs that are complete; release */
+	uint64_t refused;   /* [guest] TLVs that did not fit */
+	uint64_t reserved[6];
+};
+XVT_ASSERT(sizeof(struct xvt_meta_hdr) == 64, "metadata header layout");
+
+enum xvt_meta_type {
+	XVT_META_FORMAT = 1,	     /* system '\0' event '\0' text of tracefs "format" */
+	XVT_META_COMM = 2,	     /* id = pid, payload = name, no final zero needed */
+	XVT_META_KSYMS = 3,	     /* lines of /proc/kallsyms */
+	XVT_META_PRINTK_FORMATS = 4, /* text of tracefs printk_formats */
+	XVT_META_CLOCK = 5,	     /* struct xvt_clock_sync */
+	XVT_META_HEADER_PAGE = 6,    /* text of tracefs events/header_page */
+	XVT_META_TEXT = 7,	     /* free text: kernel version and so on */
+};
+
+struct xvt_meta_tlv {
+	uint32_t type; /* enum xvt_meta_type; unknown types are skipped */
+	uint32_t len;  /* of the payload in bytes, without padding */
+	uint32_t generation;
+	uint32_t id;
+};
+XVT_ASSERT(sizeof(struct xvt_meta_tlv) == 16, "TLV header layout");
+
+enum xvt_ring_type {
+	XVT_RING_UNUSED = 0,
+	XVT_RING_VCPU = 1,
+	XVT_RING_THREAD = 2,
+	XVT_RING_BARE = 3,
+};
+
+enum xvt_ring_state {
+	XVT_RING_IDLE = 0,    /* initialised, nobody owns it (CPU never came up) */
+	XVT_RING_ONLINE = 1,  /* its owner runs and answers the mailbox */
+	XVT_RING_OFFLINE = 2, /* its owner is gone in an orderly way */
+};
+
+/* Why an attempt left no record. */
+enum xvt_loss {
+	XVT_LOST_FULL = 0,  /* stop mode: the host has not read the oldest sub-buffer */
+	XVT_LOST_WRAP = 1,  /* the ring would wrap onto bytes of an unfinished writer */
+	XVT_LOST_BIG = 2,   /* does not fit an empty sub-buffer */
+	XVT_LOST_NEST = 3,  /* deeper than XVT_MAXNEST */
+	XVT_LOST_RETRY = 4, /* interrupted more than XVT_MAXRETRY times in one reserve */
+	XVT_LOST_CAUSES = 5,
+};
+
+/* enable: whether, and how, the writer records. Set by the host, or by the guest at load. */
+enum xvt_enable {
+	XVT_ENABLE_OFF = 0,
+	XVT_ENABLE_STOP = 1,	  /* a full ring drops what is new */
+	XVT_ENABLE_OVERWRITE = 2, /* a full ring overwrites what is old: flight recorder */
+};
+
+/* Where a generation began, so that undrained data of the one before stays readable. */
+struct xvt_ring_gen {
+	uint64_t start;	      /* position of its first sub-buffer */
+	uint64_t prev_commit; /* commit and resv of the generation before, */
+	uint64_t prev_resv;   /* as this one found them */
+	uint32_t generation;
+	uint32_t prev_nest;
+};
+XVT_ASSERT(sizeof(struct xvt_ring_gen) == 32, "generation entry layout");
+
+#define XVT_GEN_SLOTS 4
+
+/*
+ * struct xvt_ring_ctl: the writer's half of a ring's control block. All [guest].
+ * The second line is written by the owner's CPU at every event and read by the host once a
+ * pass; commit has a line of its own because it is the one that the host polls.
+ */
+struct xvt_ring_ctl {
+	uint32_t magic;
+	uint32_t type;	/* enum xvt_ring_type */
+	uint32_t cpu;	/* the guest's CPU number, or the CPU that a thread last ran on */
+	uint32_t hw_id; /* x86 APIC id, arm64 MPIDR affinity: what the VMM calls this vCPU */
+	uint32_t pid;
+	uint32_t tid;
+	uint32_t claims; /* how often this ring changed its owner */
+	uint32_t state;	 /* enum xvt_ring_state */
+	uint32_t subbuf_size;
+	uint32_t subbuf_count;
+	uint32_t clock_id;
+	uint32_t ts_bits;
+	uint32_t generation;
+	uint32_t backend; /* 0 = cas, 1 = xadd: for people, the format is one */
+	uint32_t reserved0[2];
+
+	uint64_t resv;	       /* end of what is reserved; moves forward, back only by discard */
+	uint64_t before_stamp; /* time of the event that last tried to reserve; 0 = none */
+	uint64_t write_stamp;  /* time of the event that last reserved */
+	uint32_t nest;	       /* writers now between entry and end */
+	uint32_t nest_max;
+	uint32_t epoch_seen; /* epoch of the last reserved event */
+	uint32_t reserved1;
+	uint64_t reserved2[3];
+
+	uint64_t attempted; /* counters: each updated by one instruction */
+	uint64_t discarded;
+	uint64_t lost[XVT_LOST_CAUSES];
+	uint64_t retries; /* diagnostic: reservations begun again */
+
+	uint64_t commit; /* everything below is complete; release, pairs with the drain */
+	uint64_t reserved3[7];
+
+	uint64_t answer_seq;   /* mailbox: = request_seq once answered; release */
+	uint64_t answer_clock; /* ordered clock read between seeing and answering */
+	uint64_t reserved4[6];
+
+	struct xvt_ring_gen gen[XVT_GEN_SLOTS]; /* entry generation % XVT_GEN_SLOTS */
+};
+XVT_ASSERT(sizeof(struct xvt_ring_ctl) == 448, "ring control layout");
+XVT_ASSERT(offsetof(struct xvt_ring_ctl, resv) == 64, "hot words share one line");
+XVT_ASSERT(offsetof(struct xvt_ring_ctl, attempted) == 128, "counters share one line");
+XVT_ASSERT(offsetof(struct xvt_ring_ctl, commit) == 192, "own line: no false sharing");
+XVT_ASSERT(offsetof(struct xvt_ring_ctl, answer_seq) == 256, "own line: handshake");
+XVT_ASSERT(offsetof(struct xvt_ring_ctl, gen) == 320, "generation table");
+
+/* struct xvt_ring_host: the host's half. All [host]; the writer only reads it. */
+struct xvt_ring_host {
+	uint64_t cons;	    /* next byte that the host wants; release after it cleared */
+	uint32_t enable;    /* enum xvt_enable */
+	uint32_t epoch;	    /* bumped when guest and host time may have come apart */
+	uint32_t need_wake; /* the host sleeps: ring the doorbell at the next sub-buffer */
+	uint32_t reserved0;
+	uint64_t reserved1[5];
+
+	uint64_t request_seq;  /* mailbox: answer me; release, pairs with the guest's acquire */
+	uint64_t request_more; /* > 0: stay, that many more requests follow at once */
+	uint64_t reserved2[6];
+
+	uint64_t hint_seq; /* last clock node, odd while written: for salvage, never trusted */
+	uint64_t hint_guest;
+	uint64_t hint_host_ns;
+	uint64_t hint_bound_ns;
+	uint64_t hint_hz;
+	uint64_t reserved3[3];
+
+	/* What trace files already account for, up to cons: a later daemon's base. */
+	uint64_t acc_delivered;
+	uint64_t acc_discarded;
+	uint64_t acc_lost[XVT_LOST_CAUSES];
+	uint64_t acc_overwritten;
+};
+XVT_ASSERT(sizeof(struct xvt_ring_host) == 256, "ring host layout");
+XVT_ASSERT(offsetof(struct xvt_ring_host, request_seq) == 64, "own line: handshake");
+XVT_ASSERT(offsetof(struct xvt_ring_host, hint_seq) == 128, "clock hint");
+
+#define XVT_SUBBUF_F_OVERWRITE 1u /* opened in overwrite mode: nobody cleared it before */
+
+/*
+ * First bytes of every sub-buffer. The counters are the ring's, as they stood when the
+ * sub-buffer was opened, so the differences between two headers say what was lost between
+ * them. 32-bit ones hold the low half.
+ */
+struct xvt_subbuf_hdr {
+	uint32_t magic;
+	uint16_t hdr_len;
+	uint16_t flags;
+	uint64_t seq;	  /* position / subbuf_size */
+	uint64_t ts_base; /* full time of its first record */
+	uint32_t epoch;	  /* of its first record */
+	uint32_t generation;
+	uint64_t attempted;
+	uint32_t lost[XVT_LOST_CAUSES];
+	uint32_t discarded;
+};
+XVT_ASSERT(sizeof(struct xvt_subbuf_hdr) == 64, "sub-buffer header layout");
+
+/* Record header word. */
+#define XVT_H_LEN8_SHIFT 32
+#define XVT_H_LEN8_MASK	 0xfffu
+#define XVT_H_ID_SHIFT	 44
+#define XVT_H_ID_MASK	 0x7fffu
+#define XVT_H_SAME	 (1ull << 59)
+#define XVT_H_FULL	 (1ull << 60)
+#define XVT_H_DONE	 (1ull << 61)
+#define XVT_H_LAP_SHIFT	 62
+#define XVT_LEN8_MAX	 4095u
+
+/* Record ids. Below XVT_ID_FIRST_EVENT the ring speaks about itself. */
+enum xvt_id {
+	XVT_ID_INVALID = 0,    /* cleared memory: nothing was written here */
+	XVT_ID_PAD_END = 1,    /* unused to the end of the sub-buffer */
+	XVT_ID_DISCARDED = 2,  /* given back too late; its time still counts */
+	XVT_ID_CLOCK_SYNC = 3, /* struct xvt_clock_sync */
+	XVT_ID_LOST = 4,       /* made by the host, in trace files only */
+	XVT_ID_FIRST_EVENT = 16,
+	XVT_ID_FTRACE = 16, /* payload is an ftrace entry: u16 type first; see META_FORMAT */
+	XVT_ID_TEXT = 17,   /* payload is text, no final zero needed */
+	XVT_ID_U64 = 18,    /* payload is numbers: how the tests count */
+	XVT_ID_USER = 1024, /* from here on the program's own */
+};
+
+enum xvt_sync_reason {
+	XVT_SYNC_ATTACH = 1,
+	XVT_SYNC_RESUME = 2,	/* the guest kernel came back from suspend */
+	XVT_SYNC_FREQUENCY = 3, /* the clock's rate changed */
+	XVT_SYNC_STOPPED = 4,	/* the hypervisor says that the guest was stopped */
+	XVT_SYNC_PERIODIC = 5,
+};
+
+/* Payload of XVT_ID_CLOCK_SYNC: enough to turn raw ticks into time after the fact. */
+struct xvt_clock_sync {
+	uint64_t clock;	       /* full clock value, ordered read */
+	uint64_t hz;	       /* ticks a second, 0 = unknown */
+	uint64_t monotonic_ns; /* the guest's CLOCK_MONOTONIC at that moment */
+	uint64_t boottime_ns;
+	uint64_t realtime_ns;
+	uint32_t reason; /* enum xvt_sync_reason */
+	uint32_t epoch;
+};
+XVT_ASSERT(sizeof(struct xvt_clock_sync) == 48, "clock sync layout");
+
+#define XVT_MAXNEST  16u /* writers on one ring: task, softirq, irq, NMI and then some */
+#define XVT_MAXRETRY 64u /* reservations begun again in one call */
+
+#endif /* XVT_ABI_H */

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * xvt_check.c - validation of everything that the untrusted side wrote. Works on private
+ * copies only; see xvt_check.h for the rule.
+ */
+#include "xvt_check.h"
+
+static int fail(struct xvt_fault *fault, int err, const char *field, uint64_t value,
+		const char *why)
+{
+	fault->field = field;
+	fault->value = value;
+	fault->why = why;
+	return err;
+}
+
+static bool is_power_of_two(uint64_t v)
+{
+	return v && !(v & (v - 1));
+}
+
+/* Does [off, off + len) lie inside size, after `floor`? */
+static bool fits(uint64_t off, uint64_t len, uint64_t floor, uint64_t size)
+{
+	return off >= floor && len <= size && off <= size - len;
+}
+
+static int check_version(const struct xvt_region_hdr *h, struct xvt_fault *fault)
+{
+	if (h->magic == 0)
+		return fail(fault, -EAGAIN, "magic", 0, "nobody has formatted this region");
+	if (h->magic != XVT_MAGIC)
+		return fail(fault, -EBADMSG, "magic", h->magic, "not an xvtrace region");
+	if (h->oldest > XVT_MAJOR)
+		return fail(fault, -EPROTO, "major", h->major,
+			    "written by a newer major version than this program reads");
+	if (h->incompat)
+		return fail(fault, -EPROTO, "incompat", h->incompat,
+			    "uses features that this program does not know");
+	if (h->hdr_size < sizeof(*h))
+		return fail(fault, -EBADMSG, "hdr_size", h->hdr_size, "header is too short");
+	return 0;
+}
+
+static int check_sizes(const struct xvt_region_hdr *h, struct xvt_fault *fault)
+{
+	if (!is_power_of_two(h->align) || h->align < XVT_ALIGN_MIN || h->align > XVT_ALIGN_MAX)
+		return fail(fault, -EBADMSG, "align", h->align, "not a page size");
+	if (!h->ring_count || h->ring_count > XVT_RING_COUNT_MAX)
+		return fail(fault, -EBADMSG, "ring_count", h->ring_count, "out of range");
+	if (!is_power_of_two(h->subbuf_size) || h->subbuf_size < XVT_SUBBUF_SIZE_MIN ||
+	    h->subbuf_size > XVT_SUBBUF_SIZE_MAX)
+		return fail(fault, -EBADMSG, "subbuf_size", h->subbuf_size, "out of range");
+	if (!is_power_of_two(h->subbuf_count) || h->subbuf_count < XVT_SUBBUF_COUNT_MIN ||
+	    h->subbuf_count > XVT_SUBBUF_COUNT_MAX)
+		return fail(fault, -EBADMSG, "subbuf_count", h->subbuf_count, "out of range");
+	if (h->ctl_stride != 2 * h->align)
+		return fail(fault, -EBADMSG, "ctl_stride", h->ctl_stride, "not twice align");
+	if (h->ts_bits < 3 || h->ts_bits > 32)
+		return fail(fault, -EBADMSG, "ts_bits", h->ts_bits, "out of range");
+	return 0;
+}
+
+int xvt_check_header(const struct xvt_region_hdr *h, uint64_t object_size, struct xvt_geometry *g,
+		     struct xvt_fault *fault)
+{
+	uint64_t ring_size, ctl_size, data_size, mask;
+	int err;
+
+	memset(g, 0, sizeof(*g));
+	memset(fault, 0, sizeof(*fault));
+	err = check_version(h, fault);
+	if (!err)
+		err = check_sizes(h, fault);
+	if (err)
+		return err;
+
+	mask = h->align - 1;
+	if (h->region_size > object_size)
+		return fail(fault, -ENOSPC, "region_size", h->region_size, "larger than the file");
+	if ((h->host_off | h->meta_off | h->ctl_off | h->data_off) & mask)
+		return fail(fault, -EBADMSG, "offsets",
+			    h->host_off | h->meta_off | h->ctl_off | h->data_off,
+			    "an area is not aligned");
+	if (!fits(h->host_off, h->align, h->align, h->region_size))
+		return fail(fault, -ENOSPC, "host_off", h->host_off, "outside the region");
+	if (h->meta_size < sizeof(struct xvt_meta_hdr) ||
+	    !fits(h->meta_off, h->meta_size, h->host_off + h->align, h->region_size))
+		return fail(fault, -ENOSPC, "meta_off", h->meta_off, "outside the region");
+	ctl_size = (uint64_t)h->ring_count * h->ctl_stride;
+	if (!fits(h->ctl_off, ctl_size, h->meta_off + h->meta_size, h->region_size))
+		return fail(fault, -ENOSPC, "ctl_off", h->ctl_off,
+			    "control blocks do not fit the region");
+	/* At most 2^24 * 2^16 * 2^16: no overflow. */
+	ring_size = (uint64_t)h->subbuf_size * h->subbuf_count;
+	data_size = ring_size * h->ring_count;
+	if (!fits(h->data_off, data_size, h->ctl_off + ctl_size, h->region_size))
+		return fail(fault, -ENOSPC, "data_off", h->data_off,
+			    "sub-buffers do not fit the region");
+
+	g->region_size = h->region_size;
+	g->host_off = h->host_off;
+	g->meta_off = h->meta_off;
+	g->meta_size = h->meta_size;
+	g->ctl_off = h->ctl_off;
+	g->data_off = h->data_off;
+	g->align = h->align;
+	g->ctl_stride = h->ctl_stride;
+	g->ring_count = h->ring_count;
+	g->subbuf_size = h->subbuf_size;
+	g->subbuf_count = h->subbuf_count;
+	g->ts_bits = h->ts_bits;
+	g->ring_size = ring_size;
+	g->subbuf_shift = (uint32_t)__builtin_ctz(h->subbuf_size);
+	g->ring_shift = g->subbuf_shift + (uint32_t)__builtin_ctz(h->subbuf_count);
+	return 0;
+}
+
+void xvt_ring_snapshot(const struct xvt_ring_ctl *c, struct xvt_ring_snapshot *s)
+{
+	uint32_t i, tries = 0;
+
+	/* Acquire on each, because the rule needs their order: see xvt_check.h. Once more when a
+	 * generation began meanwhile; a guest that does that all the time gets what it gets. */
+	do {
+		s->generation = xvt_load_acquire(&c->generation);
+		s->nest = xvt_load_acquire(&c->nest);
+		s->resv = xvt_load_acquire(&c->resv);
+		s->commit = xvt_load_acquire(&c->commit);
+	} while (xvt_load(&c->generation) != s->generation && ++tries < 3);
+	s->state = xvt_load(&c->state);
+	s->attempted = xvt_load(&c->attempted);
+	s->discarded = xvt_load(&c->discarded);
+	for (i = 0; i < XVT_LOST_CAUSES; i++)
+		s->lost[i] = xvt_load(&c->lost[i]);
+}
+
+int xvt_check_snapshot(const struct xvt_geometry *g, const struct xvt_ring_snapshot *s,
+		       uint64_t read_pos, bool overwrite, struct xvt_fault *fault)
+{
+	memset(fault, 0, sizeof(*fault));
+	if (s->commit & 7)
+		return fail(fault, -EBADMSG, "commit", s->commit, "not a multiple of 8");
+	if (xvt_pos_before(s->commit, read_pos))
+		return fail(fault, -EBADMSG, "commit", s->commit, "went backwards");
+	if (!overwrite && s->commit - xvt_pos_trunc(g, read_pos) > g->ring_size)
+		return fail(fault, -EBADMSG, "commit", s->commit,
+			    "further ahead than the ring is long");
+	return 0;
+}
+
+int64_t xvt_check_tlv(const struct xvt_meta_tlv *copy, uint64_t room, struct xvt_fault *fault)
+{
+	uint64_t whole = sizeof(*copy) + (((uint64_t)copy->len + 7) & ~7ull);
+
+	memset(fault, 0, sizeof(*fault));
+	if (whole > room)
+		return fail(fault, -EBADMSG, "tlv.len", copy->len,
+			    "reaches past the committed metadata");
+	return (int64_t)whole;
+}
