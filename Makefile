@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0
+# xvtrace: one Makefile, one fragment (rules.mk) in each folder, objects only below $(BUILD).
+#
+#   make             the host tools and the user-space library, in build/
+#   make help        everything else
+
+BUILD    ?= build
+CC       ?= gcc
+PREFIX   ?= /usr/local
+DESTDIR  ?=
+V        ?= 0
+
+ifeq ($(origin CC),default)
+CC = gcc
+endif
+
+XVT_WARN   = -Wall -Wextra -Werror
+XVT_CFLAGS = -std=gnu11 -O2 -g $(XVT_WARN) -MMD -MP $(XVT_SAN)
+XVT_LDFLAGS = $(XVT_SAN)
+ifeq ($(ASAN),1)
+XVT_SAN = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+endif
+ifeq ($(TSAN),1)
+XVT_SAN = -fsanitize=thread -fno-omit-frame-pointer
+endif
+export BUILD CC
+
+ifeq ($(V),0)
+Q = @
+say = @printf '  %-7s %s\n' '$(1)' '$(2)'
+else
+Q =
+say = @:
+endif
+
+.DEFAULT_GOAL = all
+.PHONY: all help check test demo bench proof lab fuzz install clean setup compile-both
+
+# One file with all packages; also what a fresh machine installs.
+setup:
+	$(Q)tests/setup.sh
+
+include shared/rules.mk
+include host/rules.mk
+include guest/user/rules.mk
+include guest/linux/rules.mk
+include tests/rules.mk
+include bench/rules.mk
+
+all: $(BUILD)/xvtrace $(USER_TARGETS)
+
+help:
+	@echo 'make            build xvtrace and the user-space library into build/'
+	@echo 'make demo       two guests, one merged timeline (sets everything up by itself)'
+	@echo 'make test       all tests, real guests included (sets everything up by itself)'
+	@echo 'make check      the fast tests: no root, no guests, under a minute'
+	@echo 'make bench      tables, and build/bench/*.json'
+	@echo 'make proof      what takes long'
+	@echo 'make guest      kernel module, guest tools and guest image, from Debian packages'
+	@echo 'make install    DESTDIR= PREFIX=/usr/local'
+	@echo 'make setup      install the packages that are missing (root; make demo and test do it)'
+	@echo 'make clean      remove build/'
+	@echo
+	@echo 'Variables: V=1 show commands, BUILD=dir, CC=clang, ASAN=1, TSAN=1, FLAVOUR=amd64|cloud-amd64|rt-amd64'
+
+install: all
+	install -D -m 755 $(BUILD)/xvtrace $(DESTDIR)$(PREFIX)/bin/xvtrace
+	install -D -m 644 $(BUILD)/libxvt.a $(DESTDIR)$(PREFIX)/lib/libxvt.a
+	install -D -m 644 guest/user/xvt.h $(DESTDIR)$(PREFIX)/include/xvt.h
+
+clean:
+	rm -rf $(BUILD)
+
+# Both compilers, warnings as errors, each in its own tree.
+compile-both:
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/gcc CC=gcc all
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/clang CC=clang all

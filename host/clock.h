@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * clock.h - the host's clock, and for each ring the map from its guest clock to host time.
+ *
+ * A map is a list of nodes: (guest clock, host ns, bound). Between two nodes of one epoch it
+ * is the straight line through them, so it is continuous and increasing, and a source whose
+ * clock creeps (software-emulated vCPUs) is followed with an honest bound instead of being
+ * believed constant. A record is placed only once a node at or after it exists, so its time
+ * is a function of the recorded nodes and never of when we looked.
+ */
+#ifndef XVT_CLOCK_H
+#define XVT_CLOCK_H
+
+#include "trace_format.h"
+
+/* host_ns = base_ns + ((clock - base_clock) * mult >> shift), in 128 bits. */
+struct xvt_host_clock {
+	uint32_t clock_id;
+	uint32_t mult;
+	uint32_t shift;
+	uint64_t hz;
+	uint64_t base_clock;
+	uint64_t base_ns; /* CLOCK_MONOTONIC */
+	uint64_t realtime_ns;
+	uint64_t boottime_ns;
+};
+
+/* Measure the clock's rate against CLOCK_MONOTONIC; takes about 50 ms. Returns 0 or -errno. */
+int xvt_host_clock_init(struct xvt_host_clock *hc);
+
+uint64_t xvt_host_clock_ns(const struct xvt_host_clock *hc, uint64_t clock);
+
+/* Ticks of the host's clock in that many nanoseconds. */
+uint64_t xvt_host_clock_ticks(const struct xvt_host_clock *hc, uint64_t ns);
+
+enum xvt_map_result {
+	XVT_MAP_OK,    /* between two nodes: confirmed */
+	XVT_MAP_WAIT,  /* after the last node: a later sample must confirm it */
+	XVT_MAP_GUESS, /* outside the nodes of a closed epoch: extrapolated, unconfirmed */
+};
+
+/* One ring's map. Nodes in order of (epoch, guest). */
+struct xvt_clock_map {
+	struct xvt_clock_node *nodes;
+	size_t count;
+	size_t room;
+	size_t at;   /* segment of the last lookup: lookups go forward */
+	uint64_t hz; /* nominal rate of the guest's clock, for extrapolation */
+	uint64_t bound_ns_max;
+	bool closed; /* nothing more will come: extrapolate instead of waiting */
+};
+
+void xvt_clock_map_init(struct xvt_clock_map *m, uint64_t hz);
+void xvt_clock_map_fini(struct xvt_clock_map *m);
+
+/*
+ * Add a measured node; sets its epoch, FIRST flag and segment bound. A node that contradicts
+ * the line (guest clock went back, or guest and host time came apart by more than a creep
+ * can explain) begins a new epoch. Returns 0 or -ENOMEM.
+ */
+int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node);
+
+/* Place a guest clock value. Values must come in the ring's order. */
+enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest, uint64_t *host_ns);
+
+/* The ring's clock went back: what follows belongs to the next epoch. Returns false while
+ * that epoch has no node yet. */
+bool xvt_clock_map_next_epoch(struct xvt_clock_map *m);
+
+/* Last node, or NULL. */
+const struct xvt_clock_node *xvt_clock_map_last(const struct xvt_clock_map *m);
+
+/* The straight line through a and b at `guest`; also used by those who verify. */
+uint64_t xvt_clock_line(const struct xvt_clock_node *a, const struct xvt_clock_node *b,
+			uint64_t guest);
+
+#endif /* XVT_CLOCK_H */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * clock_source.h - where clock nodes come from. One interface for all sources: handshake
+ * through the region (clock_handshake.c); KVM's own knowledge and a VMM that owns the vCPU
+ * plug in beside it. A source never touches a map; it measures, the ring's owner adds the
+ * node and may refuse it.
+ */
+#ifndef XVT_CLOCK_SOURCE_H
+#define XVT_CLOCK_SOURCE_H
+
+#include "clock.h"
+
+struct xvt_clock_source;
+
+/* What a source may know of the ring that it measures. */
+struct xvt_clock_target {
+	struct xvt_ring_ctl *ctl; /* through the mapping; load each word once */
+	struct xvt_ring_host *host;
+	const struct xvt_host_clock *host_clock;
+	const uint64_t *guest_hz; /* nominal; may be corrected while measuring */
+	uint32_t ring;		  /* number in the trace */
+};
+
+/* One measurement: a node, and the raw samples that define its bound (at most two). */
+struct xvt_clock_measure {
+	struct xvt_clock_node node;
+	struct xvt_clock_sample samples[2];
+	unsigned int nr_samples;
+	uint64_t host_clock_hi; /* the node's moment is proven to lie at or before this */
+};
+
+struct xvt_clock_source_ops {
+	const char *name;
+	enum xvt_clock_source_id id;
+	/* Returns 0 or -errno (-ENODEV: not for this ring). */
+	int (*open)(struct xvt_clock_source **out, const struct xvt_clock_target *target);
+	/* Ask for a measurement; nothing if one is under way. */
+	void (*start)(struct xvt_clock_source *s);
+	/*
+	 * Go on with it; never takes longer than about a millisecond. Returns 1 and fills *m
+	 * when a measurement is complete, 0 while under way or idle.
+	 */
+	int (*poll)(struct xvt_clock_source *s, struct xvt_clock_measure *m);
+	/* True while poll() should be called again within about 100 us. */
+	bool (*busy)(const struct xvt_clock_source *s);
+	void (*close)(struct xvt_clock_source *s);
+};
+
+extern const struct xvt_clock_source_ops xvt_clock_handshake;
+
+#endif /* XVT_CLOCK_SOURCE_H */

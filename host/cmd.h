@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* cmd.h - the commands; each lives in cmd_NAME.c and owns its options. */
+#ifndef XVT_CMD_H
+#define XVT_CMD_H
+
+#include "opt.h"
+
+extern const struct xvt_command xvt_cmd_record;
+extern const struct xvt_command xvt_cmd_report;
+extern const struct xvt_command xvt_cmd_stat;
+extern const struct xvt_command xvt_cmd_verify;
+extern const struct xvt_command xvt_cmd_export;
+extern const struct xvt_command xvt_cmd_salvage;
+extern const struct xvt_command xvt_cmd_region;
+
+#endif /* XVT_CMD_H */

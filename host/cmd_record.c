@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * cmd_record.c - `xvtrace record`: the merge daemon in the foreground, until a command ends, a
+ * signal comes or the time is up.
+ */
+#define _GNU_SOURCE
+#include "cmd.h"
+#include "session.h"
+#include "sink.h"
+#include "vm_libvirt.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct record_options {
+	const char *output;
+	struct xvt_opt_list regions;
+	struct xvt_opt_list domains;
+	struct xvt_opt_list events;
+	const char *mode;
+	const char *connect;
+	uint64_t join_timeout_ns;
+	uint64_t stall_timeout_ns;
+	uint64_t duration_ns;
+	uint64_t memory_bytes;
+	bool quiet;
+};
+
+#define O(field, name, letter, type, metavar, help) \
+	XVT_OPT(struct record_options, field, name, letter, type, metavar, help)
+
+static const struct xvt_opt options[] = {
+	O(output, "output", 'o', XVT_OPT_STRING, "FILE.xvt", "the trace to write"),
+	O(regions, "region", 'r', XVT_OPT_LIST, "NAME=REGION",
+	  "a machine by the path of its region; again for each"),
+	O(domains, "domain", 'd', XVT_OPT_LIST, "DOMAIN",
+	  "a running libvirt domain with a shmem device named xvtrace-*"),
+	O(events, "event", 'e', XVT_OPT_LIST, "SYS:EVENT",
+	  "ask the guests to switch this event on (their owner must allow it: host_control=1)"),
+	O(connect, "connect", 'c', XVT_OPT_STRING, "URI", "libvirt to ask (default: its own)"),
+	O(join_timeout_ns, "join-timeout", 0, XVT_OPT_SECONDS, "SEC",
+	  "wait this long for all machines before the first event is written (default 60)"),
+	O(stall_timeout_ns, "stall-timeout", 0, XVT_OPT_SECONDS, "SEC",
+	  "go on without a machine that is silent for this long (default 2)"),
+	O(mode, "mode", 0, XVT_OPT_STRING, "stop|overwrite",
+	  "what a full ring drops: what is new (default) or what is old"),
+	O(duration_ns, "duration", 0, XVT_OPT_SECONDS, "SEC", "stop after this long"),
+	O(memory_bytes, "memory", 'm', XVT_OPT_SIZE, "SIZE",
+	  "most memory for events that wait, split between the machines (default 256M)"),
+	O(quiet, "quiet", 'q', XVT_OPT_BOOL, NULL, "no progress"),
+	XVT_OPT_END,
+};
+
+struct recorder {
+	struct record_options opt;
+	struct xvt_loop *loop;
+	struct xvt_file_sink *sink;
+	struct xvt_session *session;
+	struct xvt_op on_signal;
+	int signal_fd;
+	bool stop;
+	bool terminal;
+	bool line_open; /* a progress line stands on the terminal */
+	pid_t child;
+	int child_status;
+	bool failed; /* a machine dropped out with an error */
+};
+
+static struct recorder *recorder_of(struct xvt_op *op)
+{
+	return (struct recorder *)((char *)op - offsetof(struct recorder, on_signal));
+}
+
+static void end_line(struct recorder *rec)
+{
+	if (rec->line_open)
+		fputc('\n', stderr);
+	rec->line_open = false;
+}
+
+static void on_note(void *arg, uint32_t level, const char *vm, const char *text)
+{
+	struct recorder *rec = arg;
+
+	if (level == 0)
+		return;
+	end_line(rec);
+	if (level == 2) {
+		rec->failed = true;
+		xvt_error(vm ? vm : "record", "%s", text);
+	} else if (!rec->opt.quiet) {
+		xvt_warn(vm ? vm : "record", "%s", text);
+	}
+}
+
+static void on_signal(struct xvt_op *op, int res)
+{
+	struct recorder *rec = recorder_of(op);
+	struct signalfd_siginfo si;
+	int status;
+
+	(void)res;
+	while (read(rec->signal_fd, &si, sizeof(si)) == sizeof(si)) {
+		if (si.ssi_signo != SIGCHLD) {
+			rec->stop = true;
+			continue;
+		}
+		if (rec->child > 0 && waitpid(rec->child, &status, WNOHANG) == rec->child) {
+			rec->child_status =
+				WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+			rec->child = 0;
+			rec->stop = true;
+		}
+	}
+	xvt_loop_poll(rec->loop, &rec->on_signal, rec->signal_fd, POLLIN);
+}
+
+/* Signals come as reads, so that they wait in the same loop as everything else. */
+static int watch_signals(struct recorder *rec)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	signal(SIGPIPE, SIG_IGN);
+	rec->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (rec->signal_fd < 0)
+		return -errno;
+	rec->on_signal.done = on_signal;
+	return xvt_loop_poll(rec->loop, &rec->on_signal, rec->signal_fd, POLLIN);
+}
+
+static int start_child(struct recorder *rec, char **argv)
+{
+	rec->child = fork();
+	if (rec->child < 0)
+		return -errno;
+	if (rec->child == 0) {
+		sigset_t none;
+
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		execvp(argv[0], argv);
+		xvt_error(argv[0], "cannot run it: %s", strerror(errno));
+		_exit(127);
+	}
+	return 0;
+}
+
+static int add_machines(struct recorder *rec)
+{
+	char why[512];
+	size_t i;
+
+	for (i = 0; i < rec->opt.regions.n; i++) {
+		const char *arg = rec->opt.regions.v[i], *eq = strchr(arg, '=');
+		char name[XVT_NAME_LEN];
+
+		if (!eq || eq == arg || (size_t)(eq - arg) >= sizeof(name) || !eq[1]) {
+			xvt_error(arg, "a region is given as NAME=PATH, like g1=/dev/shm/g1");
+			return XVT_EXIT_USAGE;
+		}
+		snprintf(name, sizeof(name), "%.*s", (int)(eq - arg), arg);
+		if (xvt_session_add(rec->session, name, eq + 1, NULL, true, why, sizeof(why))) {
+			xvt_error(eq + 1, "%s", why);
+			return XVT_EXIT_FAIL;
+		}
+	}
+	for (i = 0; i < rec->opt.domains.n; i++) {
+		struct xvt_domain domain;
+
+		if (xvt_libvirt_find(rec->opt.connect, rec->opt.domains.v[i], &domain, why,
+				     sizeof(why)) ||
+		    xvt_session_add(rec->session, domain.name, domain.region, domain.uuid, true,
+				    why, sizeof(why))) {
+			xvt_error(rec->opt.domains.v[i], "%s", why);
+			return XVT_EXIT_FAIL;
+		}
+	}
+	return XVT_EXIT_OK;
+}
+
+static void progress(struct recorder *rec, uint64_t elapsed_ns, uint64_t *last_events)
+{
+	uint64_t events, lost, late;
+
+	xvt_session_sums(rec->session, &events, &lost, &late);
+	fprintf(stderr,
+		"%s%5" PRIu64 ".%" PRIu64 " s  %zu/%zu machines  %" PRIu64 " events  %" PRIu64
+		"/s  lost %" PRIu64 "  late %" PRIu64 "%s",
+		rec->terminal ? "\r" : "", elapsed_ns / 1000000000u, elapsed_ns / 100000000u % 10,
+		xvt_session_alive(rec->session), rec->opt.regions.n + rec->opt.domains.n, events,
+		events - *last_events, lost, late, rec->terminal ? "\033[K" : "\n");
+	rec->line_open = rec->terminal;
+	*last_events = events;
+}
+
+static int run(struct recorder *rec)
+{
+	const struct xvt_host_clock *clock = &rec->session->clock;
+	uint64_t start = xvt_host_clock_ns(clock, xvt_clock_read()), told = start, events = 0;
+	uint64_t pushed = start;
+
+	while (!rec->stop) {
+		uint64_t sleep_ns, now;
+		int err = xvt_session_pass(rec->session, &sleep_ns);
+
+		if (err)
+			return err;
+		now = xvt_host_clock_ns(clock, xvt_clock_read());
+		if (rec->opt.duration_ns && now - start >= rec->opt.duration_ns)
+			break;
+		if (now - pushed >= 1000000000u) {
+			/* A slow trace too is in the file up to a second or two ago, whatever
+			 * happens to us. An error comes back from the next write. */
+			pushed = now;
+			xvt_file_sink_push(rec->sink);
+		}
+		if (!rec->opt.quiet && now - told >= 1000000000u) {
+			told = now;
+			progress(rec, now - start, &events);
+		}
+		if (!xvt_session_alive(rec->session))
+			break; /* each one's end was reported */
+		err = xvt_loop_run(rec->loop, sleep_ns);
+		if (err < 0)
+			return err;
+	}
+	end_line(rec);
+	return 0;
+}
+
+static int emit_mode(const char *text, uint32_t *mode)
+{
+	if (!text || !strcmp(text, "stop"))
+		*mode = XVT_ENABLE_STOP;
+	else if (!strcmp(text, "overwrite"))
+		*mode = XVT_ENABLE_OVERWRITE;
+	else
+		return -EINVAL;
+	return 0;
+}
+
+/* "-e SYS:EVENT" as the lines that the guest reads. */
+static int event_request(const struct xvt_opt_list *events, char *text, size_t size)
+{
+	size_t used = 0, i;
+
+	text[0] = 0;
+	for (i = 0; i < events->n; i++) {
+		const char *colon = strchr(events->v[i], ':');
+		int n;
+
+		if (!colon || colon == events->v[i] || !colon[1] || strchr(events->v[i], '\n')) {
+			xvt_error(events->v[i], "an event is given as SYSTEM:EVENT");
+			return -EINVAL;
+		}
+		n = snprintf(text + used, size - used, "+%s\n", events->v[i]);
+		if (n < 0 || (size_t)n >= size - used) {
+			xvt_error("-e", "too many events for one request");
+			return -EINVAL;
+		}
+		used += (size_t)n;
+	}
+	return 0;
+}
+
+static int record(struct recorder *rec, char **child_argv)
+{
+	char request[XVT_REQUEST_LEN];
+	struct xvt_session_options so = {
+		.join_timeout_ns = rec->opt.join_timeout_ns,
+		.stall_timeout_ns = rec->opt.stall_timeout_ns,
+		.memory_bytes = rec->opt.memory_bytes,
+		.note = on_note,
+		.note_arg = rec,
+	};
+	struct xvt_file_sink *sink = NULL;
+	uint64_t events = 0, lost = 0, late = 0;
+	int err, status, end_err;
+
+	if (emit_mode(rec->opt.mode, &so.mode)) {
+		xvt_error(rec->opt.mode, "--mode is stop or overwrite");
+		return XVT_EXIT_USAGE;
+	}
+	if (event_request(&rec->opt.events, request, sizeof(request)))
+		return XVT_EXIT_USAGE;
+	so.request = request;
+	err = xvt_loop_new(&rec->loop);
+	if (err) {
+		xvt_error("io_uring", "%s; see /proc/sys/kernel/io_uring_disabled", strerror(-err));
+		return XVT_EXIT_FAIL;
+	}
+	err = xvt_file_sink_new(&sink, rec->loop, rec->opt.output);
+	if (err) {
+		xvt_error(rec->opt.output, "cannot write it: %s", strerror(-err));
+		xvt_loop_free(rec->loop);
+		return XVT_EXIT_FAIL;
+	}
+	rec->sink = sink;
+	err = xvt_session_new(&rec->session, rec->loop, xvt_file_sink_base(sink), &so);
+	if (err) {
+		xvt_error("record", "cannot start: %s", strerror(-err));
+		xvt_file_sink_close(sink);
+		xvt_loop_free(rec->loop);
+		return XVT_EXIT_FAIL;
+	}
+	status = add_machines(rec);
+	if (status == XVT_EXIT_OK) {
+		err = watch_signals(rec);
+		if (!err && child_argv)
+			err = start_child(rec, child_argv);
+		if (!err)
+			err = run(rec);
+	}
+	xvt_session_sums(rec->session, &events, &lost, &late);
+	end_err = xvt_session_finish(rec->session);
+	err = err ? err : end_err;
+	end_err = xvt_file_sink_close(sink);
+	err = err ? err : end_err;
+	if (rec->child > 0) {
+		kill(rec->child, SIGTERM);
+		waitpid(rec->child, &rec->child_status, 0);
+	}
+	xvt_loop_free(rec->loop);
+	if (status != XVT_EXIT_OK)
+		return status;
+	if (err) {
+		xvt_error(rec->opt.output, "writing the trace failed: %s; it is good up to there",
+			  strerror(-err));
+		return XVT_EXIT_FAIL;
+	}
+	return rec->failed ? XVT_EXIT_FAIL : rec->child_status ? XVT_EXIT_FAIL : XVT_EXIT_OK;
+}
+
+static int cmd_record(const struct xvt_command *cmd, int argc, char **argv)
+{
+	struct recorder rec = {
+		.opt = {
+			.join_timeout_ns = 60000000000ull,
+			.stall_timeout_ns = 2000000000ull,
+			.memory_bytes = 256u << 20,
+		},
+		.terminal = isatty(STDERR_FILENO),
+	};
+	int rest, first = xvt_opt_parse(cmd, argc, argv, &rec.opt, &rest);
+
+	if (first < 0)
+		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+	if (first < rest) {
+		xvt_error(argv[first], "not an option; a command to run comes after --");
+		return XVT_EXIT_USAGE;
+	}
+	if (!rec.opt.output) {
+		xvt_error("record", "no output given; use -o FILE.xvt");
+		return XVT_EXIT_USAGE;
+	}
+	if (!rec.opt.regions.n && !rec.opt.domains.n) {
+		xvt_error("record", "no machine given; use -r NAME=REGION or -d DOMAIN");
+		return XVT_EXIT_USAGE;
+	}
+	return record(&rec, rest < argc ? argv + rest : NULL);
+}
+
+const struct xvt_command xvt_cmd_record = {
+	.name = "record",
+	.args = "-o FILE.xvt [-r NAME=REGION]... [-d DOMAIN]... [-- CMD ARG...]",
+	.brief = "drain, merge and write what guests record, while they run",
+	.opts = options,
+	.run = cmd_record,
+};

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0
+/* cmd_region.c - `xvtrace region create|show`: make a region, or look at one. */
+#define _GNU_SOURCE
+#include "cmd.h"
+#include "out_json.h"
+#include "region.h"
+#include "xvt_region.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct region_options {
+	uint64_t size_bytes;
+	uint64_t rings;
+	uint64_t subbuf_bytes;
+	uint64_t meta_bytes;
+	bool json;
+};
+
+#define O(field, name, letter, type, metavar, help) \
+	XVT_OPT(struct region_options, field, name, letter, type, metavar, help)
+
+static const struct xvt_opt options[] = {
+	O(size_bytes, "size", 0, XVT_OPT_SIZE, "S", "create: bytes, takes K, M, G"),
+	O(rings, "rings", 0, XVT_OPT_U64, "N", "create: one for each vCPU or thread"),
+	O(subbuf_bytes, "subbuf-size", 0, XVT_OPT_SIZE, "S",
+	  "create: power of two (default chosen)"),
+	O(meta_bytes, "meta-size", 0, XVT_OPT_SIZE, "S", "create: room for event formats"),
+	O(json, "json", 0, XVT_OPT_BOOL, NULL, "show: as JSON"),
+	XVT_OPT_END,
+};
+
+static int create(const char *path, const struct region_options *opt)
+{
+	struct xvt_layout layout = {
+		.region_size = opt->size_bytes,
+		.ring_count = (uint32_t)opt->rings,
+		.subbuf_size = (uint32_t)opt->subbuf_bytes,
+		.meta_size = opt->meta_bytes,
+		.clock_id = XVT_CLOCK_NATIVE,
+		.enable = XVT_ENABLE_OFF,
+	};
+	struct xvt_geometry g;
+	int fd, err;
+	void *map;
+
+	if (!opt->size_bytes || !opt->rings) {
+		xvt_error("region create", "give --size S and --rings N");
+		return XVT_EXIT_USAGE;
+	}
+	err = opt->rings > XVT_RING_COUNT_MAX || opt->subbuf_bytes > XVT_SUBBUF_SIZE_MAX
+		      ? -EINVAL
+		      : xvt_region_plan(&layout, &g);
+	if (err == -ENOSPC) {
+		xvt_error(path,
+			  "%" PRIu64 " rings do not fit %" PRIu64
+			  " bytes; the least is --size %" PRIu64 "K",
+			  opt->rings, opt->size_bytes,
+			  (xvt_region_min_size((uint32_t)opt->rings, 0) + 1023) / 1024);
+		return XVT_EXIT_FAIL;
+	}
+	if (err) {
+		xvt_error(path,
+			  "no region can look like this: size a multiple of 4K, 1 to %u rings, "
+			  "sub-buffers a power of two from %u",
+			  XVT_RING_COUNT_MAX, XVT_SUBBUF_SIZE_MIN);
+		return XVT_EXIT_FAIL;
+	}
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0660);
+	if (fd < 0) {
+		xvt_error(path, "cannot create it: %s%s", strerror(errno),
+			  errno == EEXIST ? "; remove the old one first" : "");
+		return XVT_EXIT_FAIL;
+	}
+	/* Reserve the memory now: a full /dev/shm must show here, not as SIGBUS in a guest. */
+	err = posix_fallocate(fd, 0, (off_t)opt->size_bytes);
+	map = err ? MAP_FAILED
+		  : mmap(NULL, opt->size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED) {
+		err = err ? err : errno;
+		xvt_error(path, "%s", strerror(err));
+		unlink(path);
+		close(fd);
+		return XVT_EXIT_FAIL;
+	}
+	xvt_region_format(map, &layout, &g);
+	munmap(map, opt->size_bytes);
+	if (close(fd)) {
+		xvt_error(path, "%s", strerror(errno));
+		return XVT_EXIT_FAIL;
+	}
+	return XVT_EXIT_OK;
+}
+
+static const char *const kinds[] = { "blank", "linux", "user", "bare" };
+static const char *const types[] = { "unused", "vcpu", "thread", "bare" };
+static const char *const states[] = { "idle", "online", "offline" };
+
+static const char *name_of(const char *const *names, size_t n, uint32_t v)
+{
+	return v < n ? names[v] : "?";
+}
+#define NAME_OF(names, v) name_of(names, sizeof(names) / sizeof((names)[0]), v)
+
+static void show_text(const struct xvt_host_region *r)
+{
+	const struct xvt_geometry *g = &r->g;
+	uint32_t i;
+
+	printf("name        %.*s\n", XVT_NAME_LEN, r->hdr.vm_name);
+	printf("kind        %s, generation %u\n", NAME_OF(kinds, r->hdr.kind), r->hdr.generation);
+	printf("size        %" PRIu64 " bytes, metadata %" PRIu64 "\n", g->region_size,
+	       g->meta_size);
+	printf("rings       %u of %u x %u bytes\n", g->ring_count, g->subbuf_count, g->subbuf_size);
+	printf("clock       id %u, %" PRIu64 " Hz\n\n", r->hdr.clock_id, r->hdr.clock_hz);
+	printf("%4s %-7s %4s %-8s %3s %12s %12s %12s %10s %9s %9s\n", "ring", "type", "cpu",
+	       "state", "on", "resv", "commit", "cons", "attempted", "discarded", "lost");
+	for (i = 0; i < g->ring_count; i++) {
+		const struct xvt_ring_ctl *c = xvt_host_ring_ctl(r, i);
+		const struct xvt_ring_host *h = xvt_host_ring_host(r, i);
+		struct xvt_ring_snapshot s;
+		uint64_t lost = 0;
+		unsigned int k;
+
+		xvt_ring_snapshot(c, &s);
+		for (k = 0; k < XVT_LOST_CAUSES; k++)
+			lost += s.lost[k];
+		printf("%4u %-7s %4u %-8s %3u %12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %10" PRIu64
+		       " %9" PRIu64 " %9" PRIu64 "\n",
+		       i, NAME_OF(types, xvt_load(&c->type)), xvt_load(&c->cpu),
+		       NAME_OF(states, s.state), xvt_load(&h->enable), s.resv, s.commit,
+		       xvt_load(&h->cons), s.attempted, s.discarded, lost);
+	}
+}
+
+static int show_json(const struct xvt_host_region *r)
+{
+	static const char *const causes[] = { "full", "wrap", "big", "nest", "retry" };
+	struct xvt_json *doc = xvt_json_new(), *rings;
+	const struct xvt_geometry *g = &r->g;
+	struct xvt_out out;
+	uint32_t i, k;
+	int err, end_err;
+
+	xvt_json_add_text(doc, "format", "xvtrace-region/1");
+	xvt_json_add_text(doc, "name", r->hdr.vm_name);
+	xvt_json_add_text(doc, "kind", NAME_OF(kinds, r->hdr.kind));
+	xvt_json_add_u64(doc, "generation", r->hdr.generation);
+	xvt_json_add_u64(doc, "size", g->region_size);
+	xvt_json_add_u64(doc, "subbuf_size", g->subbuf_size);
+	xvt_json_add_u64(doc, "subbuf_count", g->subbuf_count);
+	xvt_json_add_u64(doc, "clock_hz", r->hdr.clock_hz);
+	rings = xvt_json_add_array(doc, "rings");
+	for (i = 0; i < g->ring_count; i++) {
+		const struct xvt_ring_ctl *c = xvt_host_ring_ctl(r, i);
+		const struct xvt_ring_host *h = xvt_host_ring_host(r, i);
+		struct xvt_json *ring = xvt_json_add_object(rings, NULL), *lost;
+		struct xvt_ring_snapshot s;
+
+		xvt_ring_snapshot(c, &s);
+		xvt_json_add_text(ring, "type", NAME_OF(types, xvt_load(&c->type)));
+		xvt_json_add_u64(ring, "cpu", xvt_load(&c->cpu));
+		xvt_json_add_text(ring, "state", NAME_OF(states, s.state));
+		xvt_json_add_u64(ring, "enable", xvt_load(&h->enable));
+		xvt_json_add_u64(ring, "resv", s.resv);
+		xvt_json_add_u64(ring, "commit", s.commit);
+		xvt_json_add_u64(ring, "cons", xvt_load(&h->cons));
+		xvt_json_add_u64(ring, "nest", s.nest);
+		xvt_json_add_u64(ring, "attempted", s.attempted);
+		xvt_json_add_u64(ring, "discarded", s.discarded);
+		lost = xvt_json_add_object(ring, "lost_by");
+		for (k = 0; k < XVT_LOST_CAUSES; k++)
+			xvt_json_add_u64(lost, causes[k], s.lost[k]);
+	}
+	err = xvt_out_open(&out, "-");
+	if (err)
+		return err;
+	err = xvt_json_write(doc, &out);
+	end_err = xvt_out_close(&out);
+	return err ? err : end_err;
+}
+
+static int show(const char *path, bool json)
+{
+	struct xvt_host_region r;
+	char why[256];
+	int err = xvt_host_region_open(&r, path, false);
+
+	if (err) {
+		xvt_error(path, "%s",
+			  err == -ENODATA ? "the file is empty or far too small" : strerror(-err));
+		return XVT_EXIT_FAIL;
+	}
+	if (xvt_host_region_check(&r)) {
+		xvt_fault_text(&r.fault, why, sizeof(why));
+		xvt_error(path, "%s", why);
+		xvt_host_region_close(&r);
+		return XVT_EXIT_FAIL;
+	}
+	if (json)
+		err = show_json(&r);
+	else
+		show_text(&r);
+	xvt_host_region_close(&r);
+	if (!err && fflush(stdout))
+		err = -errno;
+	if (err) {
+		xvt_error("stdout", "cannot write: %s", strerror(-err));
+		return XVT_EXIT_FAIL;
+	}
+	return XVT_EXIT_OK;
+}
+
+static int cmd_region(const struct xvt_command *cmd, int argc, char **argv)
+{
+	struct region_options opt = { 0 };
+	int first = xvt_opt_parse(cmd, argc, argv, &opt, NULL);
+
+	if (first < 0)
+		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+	if (argc - first == 2 && !strcmp(argv[first], "create"))
+		return create(argv[first + 1], &opt);
+	if (argc - first == 2 && !strcmp(argv[first], "show"))
+		return show(argv[first + 1], opt.json);
+	xvt_error("region",
+		  "usage: xvtrace region create PATH --size S --rings N, or region show PATH");
+	return XVT_EXIT_USAGE;
+}
+
+const struct xvt_command xvt_cmd_region = {
+	.name = "region",
+	.args = "create PATH --size S --rings N | show PATH [--json]",
+	.brief = "make a region or look at one",
+	.opts = options,
+	.run = cmd_region,
+};

@@ -1,0 +1,793 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * cmd_verify.c - xvtrace verify: does a trace keep what it promises? Everything is computed
+ * again from the raw values in the file, with code of its own: this must not agree with the
+ * recorder because it is the recorder.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "decode.h"
+#include "exchange.h"
+
+#define VIOLATIONS_SHOWN 20
+/* A ring may be silent over many epochs; a lying file must not cost their product. */
+#define EPOCHS_AHEAD	 4096
+
+typedef __int128 s128;
+
+/* Where one lane (main or late) of a ring stands: its guest clock, epoch and segment. */
+struct place {
+	bool any;
+	uint64_t guest;
+	size_t epoch; /* number in ring->epochs */
+	size_t node;  /* last one at or before guest, if there is one */
+};
+
+struct epoch {
+	size_t first; /* nodes [first, end) */
+	size_t end;
+};
+
+struct ring {
+	struct xvt_clock_node *nodes;
+	size_t node_count;
+	size_t node_room;
+	struct epoch *epochs;
+	size_t epoch_count;
+	struct place lane[2];
+	struct xvt_ring_stats stats;
+	bool has_stats;
+	uint64_t hz; /* of the map beyond its nodes */
+	uint64_t events;
+	uint64_t late;
+	uint64_t backlog;
+	uint64_t unconfirmed;
+	uint64_t recovered;
+};
+
+struct verify {
+	struct xvt_trace *t;
+	struct ring *rings;
+	struct xvt_decoders ds;
+	struct xvt_exchanges exchanges;
+	uint64_t violations;
+	uint64_t nodes;
+	uint64_t samples;
+	uint64_t events[2]; /* records of the main and the late lane */
+	uint64_t shown_events;
+	uint64_t exempt;   /* flagged by the recorder: its clock contradicts the map */
+	uint64_t unplaced; /* of rings without any node */
+	uint64_t watermark_ns;
+	uint64_t last_ns;
+	uint32_t last_vm;
+	uint32_t last_ring;
+	bool notes;
+};
+
+__attribute__((format(printf, 2, 3))) static void violation(struct verify *v, const char *format,
+							    ...)
+{
+	va_list args;
+
+	if (v->violations++ >= VIOLATIONS_SHOWN)
+		return;
+	printf("violation: ");
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	printf("\n");
+}
+
+/* "g1:0 (ring 3)" */
+static const char *ring_text(const struct verify *v, uint32_t ring, char text[XVT_NAME_LEN + 40])
+{
+	uint32_t vm = xvt_ring_vm(v->t, ring);
+
+	if (vm == XVT_VM_NONE)
+		snprintf(text, XVT_NAME_LEN + 40, "ring %u", ring);
+	else
+		snprintf(text, XVT_NAME_LEN + 40, "%s:%u (ring %u)", xvt_vm_name(v->t, vm),
+			 v->t->rings[ring].info.cpu, ring);
+	return text;
+}
+
+/* -- the clock ---------------------------------------------------------------------- */
+
+static int add_node(struct verify *v, const struct xvt_clock_node *n)
+{
+	char text[XVT_NAME_LEN + 40];
+	const struct xvt_clock_node *last;
+	struct ring *r;
+
+	if (n->ring >= v->t->ring_count) {
+		violation(v, "a clock node of ring %u, which the trace does not have", n->ring);
+		return 0;
+	}
+	r = &v->rings[n->ring];
+	last = r->node_count ? &r->nodes[r->node_count - 1] : NULL;
+	v->nodes++;
+	if (last && n->epoch < last->epoch)
+		violation(v, "%s: clock node of epoch %u after one of epoch %u",
+			  ring_text(v, n->ring, text), n->epoch, last->epoch);
+	else if (last && n->epoch == last->epoch &&
+		 (n->guest <= last->guest || n->host_ns < last->host_ns))
+		violation(v,
+			  "%s: clock of epoch %u goes back: (%" PRIu64 ", %" PRIu64
+			  ") after (%" PRIu64 ", %" PRIu64 ")",
+			  ring_text(v, n->ring, text), n->epoch, n->guest, n->host_ns, last->guest,
+			  last->host_ns);
+	if (!!(n->flags & XVT_NODE_F_FIRST) != (!last || n->epoch != last->epoch))
+		violation(v,
+			  "%s: clock node at %" PRIu64 " ns: epoch %u begins without saying so, "
+			  "or says so inside",
+			  ring_text(v, n->ring, text), n->host_ns, n->epoch);
+	if (r->node_count == r->node_room) {
+		size_t room = r->node_room ? r->node_room * 2 : 64;
+		void *grown = realloc(r->nodes, room * sizeof(*r->nodes));
+
+		if (!grown)
+			return -ENOMEM;
+		r->nodes = grown;
+		r->node_room = room;
+	}
+	r->nodes[r->node_count++] = *n;
+	return 0;
+}
+
+static int split_epochs(struct ring *r)
+{
+	r->epochs = calloc(r->node_count + 1, sizeof(*r->epochs));
+	if (!r->epochs)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->node_count; i++) {
+		if (i && r->nodes[i].epoch == r->nodes[i - 1].epoch) {
+			r->epochs[r->epoch_count - 1].end = i + 1;
+			continue;
+		}
+		r->epochs[r->epoch_count++] = (struct epoch){ i, i + 1 };
+	}
+	return 0;
+}
+
+static uint64_t extrapolate(const struct ring *r, const struct xvt_clock_node *n, uint64_t guest)
+{
+	bool after = guest >= n->guest;
+	unsigned __int128 ns = (unsigned __int128)(after ? guest - n->guest : n->guest - guest) *
+			       1000000000u / r->hz;
+
+	if (ns > INT64_MAX)
+		ns = INT64_MAX; /* 292 years, as the recorder has it */
+	if (after)
+		return n->host_ns + (uint64_t)ns;
+	return ns < n->host_ns ? n->host_ns - (uint64_t)ns : 0;
+}
+
+/* The map of one epoch at `guest`; *node: where to begin to look, and where it was found. */
+static uint64_t map_at(const struct ring *r, const struct epoch *e, uint64_t guest, size_t *node)
+{
+	const struct xvt_clock_node *a, *b;
+	size_t at = *node >= e->first && *node < e->end && r->nodes[*node].guest <= guest
+			    ? *node
+			    : e->first;
+
+	while (at + 1 < e->end && r->nodes[at + 1].guest <= guest)
+		at++;
+	*node = at;
+	a = &r->nodes[at];
+	if (guest < a->guest || at + 1 == e->end)
+		return extrapolate(r, a, guest);
+	b = a + 1;
+	/* Unsigned: nodes of a lying file may be any numbers, and their product still fits. */
+	return a->host_ns + (uint64_t)((unsigned __int128)(guest - a->guest) *
+				       (b->host_ns - a->host_ns) / (b->guest - a->guest));
+}
+
+/*
+ * Does some epoch that may follow give this event's host time? Epochs only go forward, and
+ * a guest clock that went back is in a later one.
+ */
+static bool time_is_right(struct ring *r, struct place *p, const struct xvt_event_hdr *h,
+			  uint64_t *expected)
+{
+	size_t e = p->epoch + (p->any && h->guest_clock < p->guest);
+	bool first = true;
+
+	*expected = 0;
+	for (; e < r->epoch_count && e - p->epoch < EPOCHS_AHEAD; e++) {
+		size_t node = p->node;
+		uint64_t ns = map_at(r, &r->epochs[e], h->guest_clock, &node);
+
+		/*
+		 * The ring was silent: the recorder went on from the last node that it had, and
+		 * nodes between that one and the event may have come later.
+		 */
+		if (h->ring_flags & XVT_EVENT_F_UNCONFIRMED) {
+			for (size_t n = node + 1; ns != h->host_ns && n-- > r->epochs[e].first;)
+				ns = extrapolate(r, &r->nodes[n], h->guest_clock);
+		}
+		/* Between two epochs: no later than the border. */
+		if (ns != h->host_ns && e + 1 < r->epoch_count &&
+		    ns > r->nodes[r->epochs[e + 1].first].host_ns)
+			ns = r->nodes[r->epochs[e + 1].first].host_ns;
+		if (first)
+			*expected = ns;
+		first = false;
+		if (ns == h->host_ns) {
+			p->epoch = e;
+			p->node = node;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void check_time(struct verify *v, struct ring *r, const struct xvt_event_hdr *h)
+{
+	struct place *p = &r->lane[!!(h->ring_flags & XVT_EVENT_F_LATE)];
+	uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
+	char text[XVT_NAME_LEN + 40];
+	uint64_t expected;
+
+	if (h->ring_flags & XVT_EVENT_F_CLOCK) {
+		v->exempt++;
+	} else if (!r->epoch_count) {
+		v->unplaced++;
+	} else if (p->any && h->guest_clock < p->guest && p->epoch + 1 >= r->epoch_count) {
+		violation(v,
+			  "%s: guest clock goes back inside an epoch: %" PRIu64 " after %" PRIu64
+			  ", at %" PRIu64 " ns",
+			  ring_text(v, ring, text), h->guest_clock, p->guest, h->host_ns);
+	} else if (!time_is_right(r, p, h, &expected)) {
+		violation(v,
+			  "%s: guest clock %" PRIu64 " is %" PRIu64 " ns by the clock nodes, "
+			  "but the event says %" PRIu64 " ns",
+			  ring_text(v, ring, text), h->guest_clock, expected, h->host_ns);
+	}
+	p->any = true;
+	p->guest = h->guest_clock;
+}
+
+static uint64_t host_clock_ns(const struct xvt_file_info *f, uint64_t clock)
+{
+	s128 delta = (s128)clock - (s128)f->base_clock;
+
+	return f->base_ns + (uint64_t)(delta * f->mult >> (f->shift & 63));
+}
+
+/* The sample's interval and the map with its bound must meet. */
+static void check_sample(struct verify *v, const struct xvt_clock_sample *s)
+{
+	uint64_t lo = host_clock_ns(&v->t->info, s->host_clock_lo);
+	uint64_t hi = host_clock_ns(&v->t->info, s->host_clock_hi);
+	char text[XVT_NAME_LEN + 40];
+	struct ring *r;
+
+	v->samples++;
+	if (s->ring >= v->t->ring_count) {
+		violation(v, "a clock sample of ring %u, which the trace does not have", s->ring);
+		return;
+	}
+	r = &v->rings[s->ring];
+	if (s->host_clock_hi < s->host_clock_lo)
+		violation(v, "%s: a clock sample whose host times are the wrong way round",
+			  ring_text(v, s->ring, text));
+	for (size_t e = 0; e < r->epoch_count; e++) {
+		const struct epoch *epoch = &r->epochs[e];
+		size_t node = 0;
+		uint64_t ns, bound;
+
+		if (r->nodes[epoch->first].epoch != s->epoch)
+			continue;
+		ns = map_at(r, epoch, s->guest, &node);
+		/* The node that was made of it is not in the file any more. */
+		if (!v->t->ended && node + 1 == r->node_count && s->guest > r->nodes[node].guest)
+			return;
+		bound = r->nodes[node].segment_bound_ns;
+		if (node + 1 < epoch->end && r->nodes[node + 1].segment_bound_ns > bound)
+			bound = r->nodes[node + 1].segment_bound_ns;
+		bound += 2; /* rounding of two conversions */
+		if (ns + bound < lo || (ns > bound && ns - bound > hi))
+			violation(v,
+				  "%s: clock sample at guest %" PRIu64 " was between %" PRIu64
+				  " and %" PRIu64 " ns, but the map says %" PRIu64
+				  " ns within %" PRIu64 " ns",
+				  ring_text(v, s->ring, text), s->guest, lo, hi, ns, bound);
+		return;
+	}
+	if (!v->t->ended && (!r->node_count || s->epoch > r->nodes[r->node_count - 1].epoch))
+		return;
+	violation(v, "%s: clock sample of epoch %u, which has no node", ring_text(v, s->ring, text),
+		  s->epoch);
+}
+
+/* -- events ------------------------------------------------------------------------- */
+
+static void check_order(struct verify *v, const struct xvt_event_hdr *h)
+{
+	uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
+	uint32_t vm = xvt_ring_vm(v->t, ring);
+	char text[XVT_NAME_LEN + 40];
+
+	if (h->host_ns < v->last_ns)
+		violation(v,
+			  "%s: %" PRIu64 " ns after %" PRIu64 " ns: the main lane is out of order",
+			  ring_text(v, ring, text), h->host_ns, v->last_ns);
+	/* What was lost at the very end is told after all events, whatever its ring. */
+	if (h->id != XVT_ID_LOST) {
+		if (h->host_ns == v->last_ns &&
+		    (vm < v->last_vm || (vm == v->last_vm && ring < v->last_ring)))
+			violation(v,
+				  "%s: at %" PRIu64 " ns after ring %u: equal times are not in "
+				  "order of machine and ring",
+				  ring_text(v, ring, text), h->host_ns, v->last_ring);
+		if (h->host_ns < v->watermark_ns)
+			violation(v, "%s: %" PRIu64 " ns is below the watermark %" PRIu64 " ns",
+				  ring_text(v, ring, text), h->host_ns, v->watermark_ns);
+	}
+	v->last_vm = vm;
+	v->last_ring = ring;
+	if (h->host_ns > v->last_ns)
+		v->last_ns = h->host_ns;
+}
+
+static void count(struct verify *v, struct ring *r, const struct xvt_event_hdr *h)
+{
+	uint32_t f = h->ring_flags;
+
+	if (!xvt_is_event(h))
+		return;
+	v->shown_events++;
+	r->events++;
+	if (f & XVT_EVENT_F_BACKLOG)
+		r->backlog++;
+	else if (f & XVT_EVENT_F_LATE)
+		r->late++;
+	r->unconfirmed += !!(f & XVT_EVENT_F_UNCONFIRMED);
+	r->recovered += !!(f & XVT_EVENT_F_RECOVERED);
+}
+
+/* "xvt-ping send 12" of a marker or a text. */
+static int look_for_exchange(struct verify *v, const struct xvt_event *ev)
+{
+	uint32_t at = ev->hdr->id == XVT_ID_FTRACE ? 16 : 0;
+	struct xvt_decoder *d;
+	struct xvt_event_class *c;
+	struct xvt_value text;
+
+	if (ev->hdr->id != XVT_ID_FTRACE && ev->hdr->id != XVT_ID_TEXT)
+		return 0;
+	/* Where the text of a marker lies on every 64-bit guest: most events stop here. */
+	if (ev->hdr->len < at + 10 || memcmp(ev->payload + at, "xvt-p", 5) != 0)
+		return 0;
+	d = xvt_decoder_of(&v->ds, ev);
+	c = xvt_classify(d, ev);
+	if (!c)
+		return -ENOMEM;
+	if (!c->marker)
+		return 0;
+	xvt_field_get(&c->fields[c->text], ev, &text);
+	return xvt_exchange_add(&v->exchanges, (const char *)text.data, text.count,
+				xvt_ring_vm(v->t, xvt_event_ring(ev)), ev->hdr->host_ns);
+}
+
+static int check_event(struct verify *v, const struct xvt_event *ev, bool late_chunk)
+{
+	const struct xvt_event_hdr *h = ev->hdr;
+	uint32_t ring = xvt_event_ring(ev);
+	bool late = h->ring_flags & XVT_EVENT_F_LATE;
+
+	v->events[late_chunk]++;
+	if (ring >= v->t->ring_count || !v->t->rings[ring].known) {
+		violation(v, "an event of ring %u, which the trace does not have", ring);
+		return 0;
+	}
+	if (late != late_chunk)
+		violation(v, "ring %u: %s at %" PRIu64 " ns", ring,
+			  late ? "a late event in the main lane"
+			       : "an event in the late lane is not "
+				 "flagged late",
+			  h->host_ns);
+	if (!late_chunk)
+		check_order(v, h);
+	count(v, &v->rings[ring], h);
+	if (h->id != XVT_ID_LOST)
+		check_time(v, &v->rings[ring], h);
+	return look_for_exchange(v, ev);
+}
+
+static int check_events(struct verify *v, const struct xvt_chunk_ref *ref,
+			const struct xvt_chunk_buf *b)
+{
+	uint64_t first = UINT64_MAX, last = 0;
+	struct xvt_events_iter it;
+	struct xvt_event ev;
+	uint32_t n = 0;
+	int got = xvt_events_begin(&it, b, ref->seq), err;
+
+	while (!got && (got = xvt_events_next(&it, &ev)) > 0) {
+		if (ev.hdr->host_ns < first)
+			first = ev.hdr->host_ns;
+		if (ev.hdr->host_ns > last)
+			last = ev.hdr->host_ns;
+		n++;
+		err = check_event(v, &ev, ref->type == XVT_CHUNK_LATE);
+		if (err)
+			return err;
+		got = 0;
+	}
+	if (got < 0)
+		violation(v, "chunk %" PRIu64 ": an event reaches past its chunk", ref->seq);
+	else if (n && (first != ref->first_ns || last != ref->last_ns))
+		violation(v, "chunk %" PRIu64 ": first or last time is not that of its events",
+			  ref->seq);
+	return 0;
+}
+
+/* -- the rest ----------------------------------------------------------------------- */
+
+static void check_round(struct verify *v, const struct xvt_chunk_buf *b)
+{
+	struct xvt_round round;
+
+	if (b->len < sizeof(round))
+		return;
+	memcpy(&round, b->payload, sizeof(round));
+	if (round.watermark_ns < v->watermark_ns)
+		violation(v,
+			  "watermark of round %" PRIu64 " goes back: %" PRIu64 " after %" PRIu64
+			  " ns",
+			  round.round, round.watermark_ns, v->watermark_ns);
+	else
+		v->watermark_ns = round.watermark_ns;
+}
+
+static void take_stats(struct verify *v, const struct xvt_chunk_buf *b)
+{
+	struct xvt_ring_stats st;
+
+	if (b->len < sizeof(st))
+		return;
+	memcpy(&st, b->payload, sizeof(st));
+	if (st.ring >= v->t->ring_count) {
+		violation(v, "counters of ring %u, which the trace does not have", st.ring);
+		return;
+	}
+	v->rings[st.ring].stats = st;
+	v->rings[st.ring].has_stats = true;
+}
+
+static void show_note(const struct xvt_chunk_buf *b)
+{
+	static const char *const levels[] = { "info", "warning", "error" };
+	struct xvt_note n;
+	uint32_t c;
+
+	if (b->len < sizeof(n))
+		return;
+	memcpy(&n, b->payload, sizeof(n));
+	printf("note: %s: ", levels[n.level < 3 ? n.level : 2]);
+	for (uint32_t i = sizeof(n); i < b->len; i++) {
+		c = b->payload[i];
+		putchar(c < ' ' || c == 0x7f ? '?' : (int)c);
+	}
+	putchar('\n');
+}
+
+static void check_index(struct verify *v, const struct xvt_chunk_buf *b, size_t *at)
+{
+	const struct xvt_trace *t = v->t;
+	uint32_t n = b->len / sizeof(struct xvt_index_entry);
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct xvt_chunk_ref *ref;
+		struct xvt_index_entry e;
+
+		memcpy(&e, b->payload + i * sizeof(e), sizeof(e));
+		while (*at < t->chunk_count && t->chunks[*at].offset < e.offset &&
+		       t->chunks[*at].type != XVT_CHUNK_EVENTS &&
+		       t->chunks[*at].type != XVT_CHUNK_LATE)
+			++*at;
+		ref = *at < t->chunk_count ? &t->chunks[*at] : NULL;
+		if (!ref || ref->offset != e.offset || ref->type != e.type ||
+		    ref->count != e.count || ref->first_ns != e.first_ns ||
+		    ref->last_ns != e.last_ns) {
+			violation(v, "index entry %u does not fit a chunk at byte %" PRIu64, i,
+				  e.offset);
+			return;
+		}
+		++*at;
+	}
+}
+
+static void check_end(struct verify *v)
+{
+	const struct xvt_end *e = &v->t->end;
+
+	/* With damage it cannot fit, and that has its own line. */
+	if (!v->t->ended || v->t->damage_count)
+		return;
+	if (e->events != v->events[0] || e->late != v->events[1])
+		violation(v,
+			  "the end says %" PRIu64 " events and %" PRIu64
+			  " late ones, there are %" PRIu64 " and %" PRIu64,
+			  e->events, e->late, v->events[0], v->events[1]);
+	if (e->chunks + 1 != v->t->chunk_count)
+		violation(v, "the end says %" PRIu64 " chunks before it, there are %zu", e->chunks,
+			  v->t->chunk_count - 1);
+}
+
+static void check_counts(struct verify *v, uint32_t ring)
+{
+	struct ring *r = &v->rings[ring];
+	const struct xvt_ring_stats *s = &r->stats;
+	uint64_t sum = s->events + s->discarded + s->overwritten + s->in_flight;
+	char text[XVT_NAME_LEN + 40];
+
+	if (!v->t->ended || v->t->damage_count)
+		return;
+	if (!r->has_stats) {
+		if (r->events)
+			violation(v, "%s: %" PRIu64 " events but no counters",
+				  ring_text(v, ring, text), r->events);
+		return;
+	}
+	for (int i = 0; i < XVT_LOST_CAUSES; i++)
+		sum += s->lost[i];
+	if (s->attempted != sum)
+		violation(v,
+			  "%s: attempted %" PRIu64
+			  " is not the sum of what became of them, %" PRIu64,
+			  ring_text(v, ring, text), s->attempted, sum);
+	if (s->events != r->events || s->late != r->late || s->backlog != r->backlog ||
+	    s->unconfirmed != r->unconfirmed || s->recovered != r->recovered)
+		violation(v,
+			  "%s: counted %" PRIu64 " events, %" PRIu64 " late, %" PRIu64
+			  " backlog, %" PRIu64 " unconfirmed, %" PRIu64
+			  " recovered; the counters say %" PRIu64 ", %" PRIu64 ", %" PRIu64
+			  ", %" PRIu64 ", %" PRIu64,
+			  ring_text(v, ring, text), r->events, r->late, r->backlog, r->unconfirmed,
+			  r->recovered, s->events, s->late, s->backlog, s->unconfirmed,
+			  s->recovered);
+}
+
+static void unanswered(void *arg, const struct xvt_exchange *x)
+{
+	struct verify *v = arg;
+
+	violation(v,
+		  "effect before cause: %s %" PRIu64 " was sent by %s at %" PRIu64
+		  " ns and received by %s at %" PRIu64 " ns",
+		  x->pong ? "xvt-pong" : "xvt-ping", x->number, xvt_vm_name(v->t, x->send_vm),
+		  x->send_ns, xvt_vm_name(v->t, x->recv_vm), x->recv_ns);
+}
+
+/* First all that events are measured by, then everything in the order of the file. */
+static int load_clocks(struct verify *v, struct xvt_chunk_buf *b)
+{
+	const struct xvt_trace *t = v->t;
+	uint64_t host_hz =
+		t->info.mult ? (uint64_t)(((unsigned __int128)1000000000u << (t->info.shift & 63)) /
+					  t->info.mult)
+			     : 0;
+	int err = 0;
+
+	for (size_t i = 0; i < t->chunk_count && !err; i++) {
+		struct xvt_clock_node n;
+
+		if (t->chunks[i].type != XVT_CHUNK_NODE)
+			continue;
+		err = xvt_trace_load(v->t, i, b);
+		for (uint32_t at = 0; !err && b->len - at >= sizeof(n); at += sizeof(n)) {
+			memcpy(&n, b->payload + at, sizeof(n));
+			err = add_node(v, &n);
+		}
+		if (err == -EBADMSG)
+			err = 0;
+	}
+	for (uint32_t i = 0; i < t->ring_count && !err; i++) {
+		uint32_t vm = xvt_ring_vm(t, i);
+
+		err = split_epochs(&v->rings[i]);
+		if (vm < t->vm_count && t->vms[vm].known)
+			v->rings[i].hz = t->vms[vm].info.clock_hz;
+		if (t->rings[i].known && t->rings[i].info.clock_hz)
+			v->rings[i].hz = t->rings[i].info.clock_hz;
+		if (!v->rings[i].hz)
+			v->rings[i].hz = host_hz ? host_hz : 1000000000;
+	}
+	return err;
+}
+
+static int check_chunks(struct verify *v, struct xvt_chunk_buf *b)
+{
+	size_t index_at = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < v->t->chunk_count && !err; i++) {
+		const struct xvt_chunk_ref *ref = &v->t->chunks[i];
+
+		err = xvt_trace_load(v->t, i, b);
+		if (err == -EBADMSG) {
+			err = 0;
+			continue;
+		}
+		if (err)
+			break;
+		switch (ref->type) {
+		case XVT_CHUNK_EVENTS:
+		case XVT_CHUNK_LATE:
+			err = check_events(v, ref, b);
+			break;
+		case XVT_CHUNK_SAMPLES:
+			for (uint32_t at = 0; b->len - at >= sizeof(struct xvt_clock_sample);
+			     at += sizeof(struct xvt_clock_sample)) {
+				struct xvt_clock_sample s;
+
+				memcpy(&s, b->payload + at, sizeof(s));
+				check_sample(v, &s);
+			}
+			break;
+		case XVT_CHUNK_ROUND:
+			check_round(v, b);
+			break;
+		case XVT_CHUNK_STATS:
+			take_stats(v, b);
+			break;
+		case XVT_CHUNK_NOTE:
+			if (v->notes)
+				show_note(b);
+			break;
+		case XVT_CHUNK_INDEX:
+			check_index(v, b, &index_at);
+			break;
+		}
+	}
+	return err;
+}
+
+static int check_all(struct verify *v)
+{
+	struct xvt_chunk_buf b = { 0 };
+	int err;
+
+	v->rings = calloc((size_t)v->t->ring_count + 1, sizeof(*v->rings));
+	if (!v->rings)
+		return -ENOMEM;
+	err = xvt_decoders_new(&v->ds, v->t);
+	if (!err)
+		err = load_clocks(v, &b);
+	if (!err)
+		err = check_chunks(v, &b);
+	xvt_chunk_buf_free(&b);
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < v->t->ring_count; i++)
+		check_counts(v, i);
+	check_end(v);
+	xvt_exchanges_check(&v->exchanges, unanswered, v);
+	for (size_t i = 0; i < v->t->damage_count; i++) {
+		const struct xvt_damage *d = &v->t->damage[i];
+
+		if (i < XVT_DAMAGE_MAX)
+			violation(v, "byte %" PRIu64 ", %" PRIu64 " bytes: %s", d->offset, d->len,
+				  d->why);
+		else
+			v->violations++;
+	}
+	return 0;
+}
+
+static void say_result(const struct verify *v, const char *path)
+{
+	uint32_t known = 0;
+
+	if (v->violations > VIOLATIONS_SHOWN)
+		printf("... and %" PRIu64 " more\n", v->violations - VIOLATIONS_SHOWN);
+	if (v->violations) {
+		printf("%s: %" PRIu64 " violation%s\n", path, v->violations,
+		       v->violations == 1 ? "" : "s");
+		return;
+	}
+	for (uint32_t i = 0; i < v->t->ring_count; i++)
+		known += v->t->rings[i].known;
+	printf("%s: ok: %zu chunks, %" PRIu64 " events of %u rings in order, %" PRIu64
+	       " clock nodes, %" PRIu64 " samples; %zu exchanges",
+	       path, v->t->chunk_count, v->shown_events, known, v->nodes, v->samples,
+	       xvt_exchanges_pairs(&v->exchanges));
+	for (size_t i = 0; i < v->exchanges.way_count; i++) {
+		const struct xvt_way *w = &v->exchanges.ways[i];
+
+		printf("%s%s to %s median %.1f us (%zu)", i ? ", " : ": ",
+		       xvt_vm_name(v->t, w->send_vm), xvt_vm_name(v->t, w->recv_vm),
+		       (double)xvt_way_median_ns(w) / 1e3, w->count);
+	}
+	if (v->exempt)
+		printf("; %" PRIu64 " events contradict their clock and are flagged so", v->exempt);
+	if (v->unplaced)
+		printf("; %" PRIu64 " events of rings without a clock", v->unplaced);
+	if (!v->t->ended)
+		printf("; not cleanly ended, so final counts were not checked");
+	printf("\n");
+}
+
+struct verify_opts {
+	bool notes;
+	bool complete;
+	bool quiet;
+};
+
+static const struct xvt_opt verify_opts[] = {
+	XVT_OPT(struct verify_opts, notes, "notes", 0, XVT_OPT_BOOL, NULL,
+		"also show what the recorder noted"),
+	XVT_OPT(struct verify_opts, complete, "complete", 0, XVT_OPT_BOOL, NULL,
+		"a trace that was not cleanly ended is a violation"),
+	XVT_OPT(struct verify_opts, quiet, "quiet", 'q', XVT_OPT_BOOL, NULL,
+		"no warnings about an incomplete trace"),
+	XVT_OPT_END,
+};
+
+static void fini(struct verify *v)
+{
+	for (uint32_t i = 0; v->rings && i < v->t->ring_count; i++) {
+		free(v->rings[i].nodes);
+		free(v->rings[i].epochs);
+	}
+	free(v->rings);
+	xvt_exchanges_fini(&v->exchanges);
+	xvt_decoders_fini(&v->ds);
+	xvt_trace_close(v->t);
+}
+
+static int run(const struct xvt_command *cmd, int argc, char **argv)
+{
+	struct verify_opts opts = { 0 };
+	struct verify v = { 0 };
+	char why[256];
+	int at = xvt_opt_parse(cmd, argc, argv, &opts, NULL);
+	int err;
+
+	if (at < 0)
+		return at == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+	if (argc - at != 1) {
+		xvt_error("verify", "give one trace; 'xvtrace verify --help' shows how");
+		return XVT_EXIT_USAGE;
+	}
+	if (xvt_trace_open(&v.t, argv[at], why, sizeof(why))) {
+		xvt_error(argv[at], "%s", why);
+		return XVT_EXIT_FAIL;
+	}
+	v.notes = opts.notes;
+	err = check_all(&v);
+	if (err) {
+		xvt_error(argv[at], "%s", strerror(-err));
+	} else {
+		if (opts.complete && !v.t->ended)
+			violation(&v,
+				  "not cleanly ended: %" PRIu64 " bytes after the last whole chunk",
+				  v.t->size - v.t->tail_offset);
+		say_result(&v, argv[at]);
+		if (!v.t->damage_count && !opts.complete)
+			xvt_trace_complain(v.t, opts.quiet);
+	}
+	if (fflush(stdout) || ferror(stdout)) {
+		xvt_error("standard output", "cannot write");
+		err = -EIO;
+	}
+	err = err || v.violations;
+	fini(&v);
+	return err ? XVT_EXIT_FAIL : XVT_EXIT_OK;
+}
+
+const struct xvt_command xvt_cmd_verify = {
+	.name = "verify",
+	.args = "FILE.xvt",
+	.brief = "check a trace: checksums, order, counts, clocks, cause before effect",
+	.opts = verify_opts,
+	.run = run,
+};

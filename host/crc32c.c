@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * crc32c.c - CRC32C by eight tables (slicing-by-8), or by the CPU's own instruction, chosen
+ * once at program start.
+ */
+#include "crc32c.h"
+
+#include <string.h>
+
+#define CRC32C_POLY 0x82f63b78u /* reversed 0x1edc6f41 */
+
+static uint32_t table[8][256];
+static uint32_t (*crc_bytes)(uint32_t crc, const uint8_t *p, size_t len);
+
+static uint32_t crc_bytes_table(uint32_t crc, const uint8_t *p, size_t len)
+{
+	while (len >= 8) {
+		uint64_t v;
+
+		memcpy(&v, p, 8);
+		v ^= crc;
+		crc = table[7][v & 0xff] ^ table[6][v >> 8 & 0xff] ^ table[5][v >> 16 & 0xff] ^
+		      table[4][v >> 24 & 0xff] ^ table[3][v >> 32 & 0xff] ^
+		      table[2][v >> 40 & 0xff] ^ table[1][v >> 48 & 0xff] ^ table[0][v >> 56];
+		p += 8;
+		len -= 8;
+	}
+	while (len--)
+		crc = table[0][(crc ^ *p++) & 0xff] ^ crc >> 8;
+	return crc;
+}
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+__attribute__((target("sse4.2"))) static uint32_t crc_bytes_cpu(uint32_t crc, const uint8_t *p,
+								size_t len)
+{
+	uint64_t c = crc;
+
+	for (; len >= 8; p += 8, len -= 8) {
+		uint64_t v;
+
+		memcpy(&v, p, 8);
+		c = _mm_crc32_u64(c, v);
+	}
+	while (len--)
+		c = _mm_crc32_u8((uint32_t)c, *p++);
+	return (uint32_t)c;
+}
+
+static int cpu_has_crc32c(void)
+{
+	__builtin_cpu_init();
+	return __builtin_cpu_supports("sse4.2");
+}
+#elif defined(__aarch64__) && defined(__ARM_FEATURE_CRC32)
+#include <arm_acle.h>
+
+static uint32_t crc_bytes_cpu(uint32_t crc, const uint8_t *p, size_t len)
+{
+	for (; len >= 8; p += 8, len -= 8) {
+		uint64_t v;
+
+		memcpy(&v, p, 8);
+		crc = __crc32cd(crc, v);
+	}
+	while (len--)
+		crc = __crc32cb(crc, *p++);
+	return crc;
+}
+
+static int cpu_has_crc32c(void)
+{
+	return 1;
+}
+#else
+#define crc_bytes_cpu crc_bytes_table
+
+static int cpu_has_crc32c(void)
+{
+	return 0;
+}
+#endif
+
+/* Before main(), so that no caller needs a lock or a check. */
+__attribute__((constructor)) static void crc32c_init(void)
+{
+	for (uint32_t i = 0; i < 256; i++) {
+		uint32_t crc = i;
+
+		for (int bit = 0; bit < 8; bit++)
+			crc = crc >> 1 ^ (crc & 1 ? CRC32C_POLY : 0);
+		table[0][i] = crc;
+	}
+	for (uint32_t i = 0; i < 256; i++)
+		for (int t = 1; t < 8; t++)
+			table[t][i] = table[0][table[t - 1][i] & 0xff] ^ table[t - 1][i] >> 8;
+	crc_bytes = cpu_has_crc32c() ? crc_bytes_cpu : crc_bytes_table;
+}
+
+uint32_t xvt_crc32c(uint32_t crc, const void *bytes, size_t len)
+{
+	return ~crc_bytes(~crc, bytes, len);
+}
+
+uint32_t xvt_crc32c_table(uint32_t crc, const void *bytes, size_t len)
+{
+	return ~crc_bytes_table(~crc, bytes, len);
+}

@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0
+/* opt.c - see opt.h. One parser for all commands; knows no command. */
+#include "opt.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One write for the whole line, so that lines of several processes do not mix. */
+static void say(const char *what, const char *kind, const char *format, va_list args)
+{
+	char line[2048];
+	int len = snprintf(line, sizeof(line), "xvtrace: %s: %s", what, kind);
+
+	if (len < 0 || (size_t)len >= sizeof(line) - 2)
+		len = sizeof(line) - 2;
+	vsnprintf(line + len, sizeof(line) - 1 - (size_t)len, format, args);
+	strcat(line, "\n");
+	fflush(stdout);
+	fputs(line, stderr);
+}
+
+void xvt_error(const char *what, const char *why_format, ...)
+{
+	va_list args;
+
+	va_start(args, why_format);
+	say(what, "", why_format, args);
+	va_end(args);
+}
+
+void xvt_warn(const char *what, const char *why_format, ...)
+{
+	va_list args;
+
+	va_start(args, why_format);
+	say(what, "warning: ", why_format, args);
+	va_end(args);
+}
+
+void xvt_opt_help(const struct xvt_command *cmd)
+{
+	const struct xvt_opt *o;
+
+	printf("usage: xvtrace %s %s%s\n%s\n", cmd->name, cmd->opts[0].name ? "[OPTION]... " : "",
+	       cmd->args, cmd->brief);
+	if (cmd->opts[0].name)
+		printf("\n");
+	for (o = cmd->opts; o->name; o++) {
+		char left[80];
+		int len = o->letter
+				  ? snprintf(left, sizeof(left), "  -%c, --%s", o->letter, o->name)
+				  : snprintf(left, sizeof(left), "      --%s", o->name);
+
+		if (o->type != XVT_OPT_BOOL)
+			snprintf(left + len, sizeof(left) - (size_t)len, " %s",
+				 o->metavar ? o->metavar : "VALUE");
+		if (strlen(left) > 29)
+			printf("%s\n%30s%s\n", left, "", o->help);
+		else
+			printf("%-30s%s\n", left, o->help);
+	}
+	printf("%-30s%s\n\nSee also: man xvtrace-%s\n", "      --help", "show this", cmd->name);
+}
+
+__attribute__((format(printf, 2, 3))) static int usage_error(const struct xvt_command *cmd,
+							     const char *format, ...)
+{
+	char what[64], why[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why, sizeof(why), format, args);
+	va_end(args);
+	snprintf(what, sizeof(what), "%s", cmd->name);
+	xvt_error(what, "%s; 'xvtrace %s --help' lists the options", why, cmd->name);
+	return -1;
+}
+
+/* Digits only; no sign, no space. */
+static int parse_u64(const char *text, const char **end, uint64_t *value)
+{
+	char *stop;
+
+	if (*text < '0' || *text > '9')
+		return -EINVAL;
+	errno = 0;
+	*value = strtoull(text, &stop, text[0] == '0' && (text[1] | 32) == 'x' ? 16 : 10);
+	if (errno)
+		return -ERANGE;
+	*end = stop;
+	return 0;
+}
+
+static int parse_size(const char *text, uint64_t *value)
+{
+	const char *end;
+	unsigned int shift = 0;
+	int err = parse_u64(text, &end, value);
+
+	if (err)
+		return err;
+	switch (*end) {
+	case 'K':
+	case 'k':
+		shift = 10;
+		break;
+	case 'M':
+	case 'm':
+		shift = 20;
+		break;
+	case 'G':
+	case 'g':
+		shift = 30;
+		break;
+	case '\0':
+		return 0;
+	default:
+		return -EINVAL;
+	}
+	if (end[1] && strcmp(end + 1, "iB") != 0 && strcmp(end + 1, "B") != 0)
+		return -EINVAL;
+	if (*value > UINT64_MAX >> shift)
+		return -ERANGE;
+	*value <<= shift;
+	return 0;
+}
+
+int xvt_parse_seconds(const char *text, uint64_t *ns)
+{
+	const char *end;
+	uint64_t unit = 100000000, fraction = 0;
+	int err = parse_u64(text, &end, ns);
+
+	if (err)
+		return err;
+	if (*end == '.') {
+		end++;
+		if (*end < '0' || *end > '9')
+			return -EINVAL;
+		for (; *end >= '0' && *end <= '9'; end++, unit /= 10)
+			fraction += (uint64_t)(*end - '0') * unit;
+	}
+	if (*end)
+		return -EINVAL;
+	if (*ns > (UINT64_MAX - fraction) / 1000000000)
+		return -ERANGE;
+	*ns = *ns * 1000000000 + fraction;
+	return 0;
+}
+
+static int set_value(const struct xvt_command *cmd, const struct xvt_opt *o, const char *value,
+		     void *out)
+{
+	void *field = (char *)out + o->offset;
+	const char *end, *want = "";
+	int err = 0;
+
+	switch (o->type) {
+	case XVT_OPT_BOOL:
+		*(bool *)field = true;
+		break;
+	case XVT_OPT_STRING:
+		*(const char **)field = value;
+		break;
+	case XVT_OPT_LIST: {
+		struct xvt_opt_list *list = field;
+
+		if (list->n == XVT_OPT_LIST_MAX)
+			return usage_error(cmd, "--%s: given more than %d times", o->name,
+					   XVT_OPT_LIST_MAX);
+		list->v[list->n++] = value;
+		break;
+	}
+	case XVT_OPT_U64:
+		want = "a number";
+		err = parse_u64(value, &end, field);
+		if (!err && *end)
+			err = -EINVAL;
+		break;
+	case XVT_OPT_SIZE:
+		want = "a size such as 4096, 64K, 16M or 1G";
+		err = parse_size(value, field);
+		break;
+	case XVT_OPT_SECONDS:
+		want = "seconds such as 2 or 0.5";
+		err = xvt_parse_seconds(value, field);
+		break;
+	}
+	if (err == -ERANGE)
+		return usage_error(cmd, "--%s %s: too large", o->name, value);
+	if (err)
+		return usage_error(cmd, "--%s %s: not %s", o->name, value, want);
+	return 0;
+}
+
+static const struct xvt_opt *find_long(const struct xvt_command *cmd, const char *name, size_t len)
+{
+	for (const struct xvt_opt *o = cmd->opts; o->name; o++)
+		if (strlen(o->name) == len && memcmp(o->name, name, len) == 0)
+			return o;
+	return NULL;
+}
+
+static const struct xvt_opt *find_letter(const struct xvt_command *cmd, char letter)
+{
+	for (const struct xvt_opt *o = cmd->opts; o->name; o++)
+		if (o->letter && o->letter == letter)
+			return o;
+	return NULL;
+}
+
+/* --NAME, --NAME=VALUE, --NAME VALUE. Returns words used up beyond the first, or -1. */
+static int parse_long(const struct xvt_command *cmd, int argc, char **argv, int at, void *out)
+{
+	const char *name = argv[at] + 2;
+	const char *equals = strchr(name, '=');
+	size_t len = equals ? (size_t)(equals - name) : strlen(name);
+	const struct xvt_opt *o = find_long(cmd, name, len);
+
+	if (!o)
+		return usage_error(cmd, "--%.*s: no such option", (int)len, name);
+	if (o->type == XVT_OPT_BOOL) {
+		if (equals)
+			return usage_error(cmd, "--%s: takes no value", o->name);
+		return set_value(cmd, o, NULL, out);
+	}
+	if (equals)
+		return set_value(cmd, o, equals + 1, out);
+	if (at + 1 >= argc)
+		return usage_error(cmd, "--%s: needs %s", o->name,
+				   o->metavar ? o->metavar : "a value");
+	return set_value(cmd, o, argv[at + 1], out) ? -1 : 1;
+}
+
+/* -x, -xVALUE, -x VALUE, -xyz. Returns words used up beyond the first, or -1. */
+static int parse_letters(const struct xvt_command *cmd, int argc, char **argv, int at, void *out)
+{
+	for (const char *p = argv[at] + 1; *p; p++) {
+		const struct xvt_opt *o = find_letter(cmd, *p);
+
+		if (!o)
+			return usage_error(cmd, "-%c: no such option", *p);
+		if (o->type == XVT_OPT_BOOL) {
+			set_value(cmd, o, NULL, out);
+			continue;
+		}
+		if (p[1])
+			return set_value(cmd, o, p + 1, out);
+		if (at + 1 >= argc)
+			return usage_error(cmd, "-%c: needs %s", *p,
+					   o->metavar ? o->metavar : "a value");
+		return set_value(cmd, o, argv[at + 1], out) ? -1 : 1;
+	}
+	return 0;
+}
+
+int xvt_opt_parse(const struct xvt_command *cmd, int argc, char **argv, void *out, int *rest)
+{
+	/* Arguments in order of appearance; written back to the end of argv. */
+	char **args = calloc((size_t)argc + 1, sizeof(*args));
+	int nargs = 0, dashes = argc, used, i;
+
+	if (!args) {
+		xvt_error(cmd->name, "out of memory");
+		return -1;
+	}
+	for (i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--") == 0) {
+			dashes = i + 1;
+			break;
+		}
+		if (strcmp(argv[i], "--help") == 0) {
+			xvt_opt_help(cmd);
+			free(args);
+			return -2;
+		}
+		if (argv[i][0] != '-' || argv[i][1] == '\0') {
+			args[nargs++] = argv[i];
+			continue;
+		}
+		used = argv[i][1] == '-' ? parse_long(cmd, argc, argv, i, out)
+					 : parse_letters(cmd, argc, argv, i, out);
+		if (used < 0) {
+			free(args);
+			return -1;
+		}
+		i += used;
+	}
+	/* What followed "--" stays where it is, at the very end. */
+	for (i = 0; i < nargs; i++)
+		argv[dashes - nargs + i] = args[i];
+	free(args);
+	if (rest)
+		*rest = dashes;
+	return dashes - nargs;
+}

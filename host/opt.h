@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * opt.h - typed option tables. A command declares its options as rows; parsing, --help,
+ * numbers, sizes and their error messages are the same everywhere.
+ */
+#ifndef XVT_OPT_H
+#define XVT_OPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum xvt_opt_type {
+	XVT_OPT_BOOL,	/* bool */
+	XVT_OPT_STRING, /* const char * */
+	XVT_OPT_LIST,	/* struct xvt_opt_list: may be given again and again */
+	XVT_OPT_U64,	/* uint64_t */
+	XVT_OPT_SIZE,	/* uint64_t, takes K, M, G */
+	XVT_OPT_SECONDS, /* uint64_t of nanoseconds from "1.5" */
+};
+
+#define XVT_OPT_LIST_MAX 1024
+
+struct xvt_opt_list {
+	const char *v[XVT_OPT_LIST_MAX];
+	size_t n;
+};
+
+struct xvt_opt {
+	const char *name; /* long name without "--" */
+	char letter;	  /* short, 0 = none */
+	enum xvt_opt_type type;
+	size_t offset; /* of the field in the command's option struct */
+	const char *metavar;
+	const char *help;
+};
+
+#define XVT_OPT(struct_, field, name_, letter_, type_, metavar_, help_)                            \
+	{                                                                                          \
+		.name = name_, .letter = letter_, .type = type_,                                   \
+		.offset = offsetof(struct_, field), .metavar = metavar_, .help = help_             \
+	}
+#define XVT_OPT_END                                                                                \
+	{                                                                                          \
+		.name = NULL                                                                       \
+	}
+
+struct xvt_command {
+	const char *name;
+	const char *args;  /* "FILE", "-o FILE.xvt [-- CMD ARG...]" */
+	const char *brief; /* one line */
+	const struct xvt_opt *opts;
+	/* Runs with argv[0] = the command's name. Returns the exit status: 0, 1 or 2. */
+	int (*run)(const struct xvt_command *cmd, int argc, char **argv);
+};
+
+#define XVT_EXIT_OK    0
+#define XVT_EXIT_FAIL  1
+#define XVT_EXIT_USAGE 2
+
+/*
+ * Parse argv[1..] by the command's table into `out` (which holds the defaults). Options and
+ * arguments may mix; "--" ends options. Returns the index of the first argument in argv
+ * (arguments are moved to the end, "--" removed), or -1 after a usage error was printed, or
+ * -2 after --help was printed. *rest (if not NULL) gets the index of what followed "--", or
+ * argc.
+ */
+int xvt_opt_parse(const struct xvt_command *cmd, int argc, char **argv, void *out, int *rest);
+
+void xvt_opt_help(const struct xvt_command *cmd);
+
+/* "12", "1.5", "0.000000001" to nanoseconds, exactly. Returns 0, -EINVAL or -ERANGE. */
+int xvt_parse_seconds(const char *text, uint64_t *ns);
+
+/* "xvtrace: WHAT: WHY" on stderr. */
+void xvt_error(const char *what, const char *why_format, ...)
+	__attribute__((format(printf, 2, 3)));
+void xvt_warn(const char *what, const char *why_format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif /* XVT_OPT_H */

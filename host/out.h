@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * out.h - buffered output of text. Errors stick: write as much as you like, look at the end.
+ * Nothing that a guest wrote reaches a terminal raw: see xvt_out_text().
+ */
+#ifndef XVT_OUT_H
+#define XVT_OUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define XVT_OUT_ROOM (64u << 10)
+
+struct xvt_out {
+	int fd;	 /* -1: bytes stay in buf, what does not fit is dropped (tests) */
+	int err; /* first error, -errno */
+	size_t used;
+	char buf[XVT_OUT_ROOM];
+};
+
+/* Open PATH for writing ("-": standard output). Returns 0 or -errno. */
+int xvt_out_open(struct xvt_out *o, const char *path);
+
+/* Flush, close. Returns the first error of its life. */
+int xvt_out_close(struct xvt_out *o);
+
+int xvt_out_flush(struct xvt_out *o);
+
+void xvt_out_bytes(struct xvt_out *o, const void *bytes, size_t len);
+void xvt_out_str(struct xvt_out *o, const char *text);
+void xvt_out_u64(struct xvt_out *o, uint64_t v);
+void xvt_out_i64(struct xvt_out *o, int64_t v);
+void xvt_out_printf(struct xvt_out *o, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static inline void xvt_out_char(struct xvt_out *o, char c)
+{
+	if (o->used == XVT_OUT_ROOM)
+		xvt_out_flush(o);
+	if (o->used < XVT_OUT_ROOM)
+		o->buf[o->used++] = c;
+}
+
+/* seconds.nanoseconds */
+void xvt_out_time(struct xvt_out *o, uint64_t ns);
+
+/*
+ * One character of untrusted text: returns its length in bytes, 1 to 4, and its code point;
+ * a byte that is no UTF-8 and a zero byte are one U+FFFD each.
+ */
+size_t xvt_utf8_next(const uint8_t *p, size_t len, uint32_t *code);
+
+/* Untrusted text for people: control characters as \n, \t, \x1b. */
+void xvt_out_text(struct xvt_out *o, const void *text, size_t len);
+
+/* The same in double quotes, by JSON's rules. */
+void xvt_out_quoted(struct xvt_out *o, const void *text, size_t len);
+
+/* The same as plain UTF-8, control characters kept: for binary formats. */
+void xvt_out_utf8(struct xvt_out *o, const void *text, size_t len);
+
+#endif /* XVT_OUT_H */

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-2.0
+/* out_json.c - see out_json.h. */
+#include "out_json.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+/* A handle into the tree. All handles of a document are linked from its root. */
+struct xvt_json {
+	json_t *value; /* borrowed from the parent, owned by the root's handle */
+	struct xvt_json *root;
+	struct xvt_json *next;
+	bool failed; /* root only */
+};
+
+/* Takes over `value`. Every addition ends here, so that every failure is seen. */
+static bool attach(struct xvt_json *to, const char *key, json_t *value)
+{
+	int err;
+
+	if (!to || !to->value || !value) {
+		json_decref(value);
+		err = -1;
+	} else if (json_is_array(to->value)) {
+		err = json_array_append_new(to->value, value);
+	} else {
+		err = json_object_set_new(to->value, key, value);
+	}
+	if (err && to)
+		to->root->failed = true;
+	return !err;
+}
+
+static struct xvt_json *add(struct xvt_json *to, const char *key, json_t *value)
+{
+	struct xvt_json *h = to ? calloc(1, sizeof(*h)) : NULL;
+
+	if (!h) {
+		json_decref(value);
+		if (to)
+			to->root->failed = true;
+		return NULL;
+	}
+	h->root = to->root;
+	h->next = to->root->next;
+	to->root->next = h;
+	if (attach(to, key, value))
+		h->value = value;
+	return h;
+}
+
+struct xvt_json *xvt_json_new(void)
+{
+	struct xvt_json *doc = calloc(1, sizeof(*doc));
+
+	if (!doc)
+		return NULL;
+	doc->root = doc;
+	doc->value = json_object();
+	doc->failed = !doc->value;
+	return doc;
+}
+
+struct xvt_json *xvt_json_add_object(struct xvt_json *to, const char *key)
+{
+	return add(to, key, json_object());
+}
+
+struct xvt_json *xvt_json_add_array(struct xvt_json *to, const char *key)
+{
+	return add(to, key, json_array());
+}
+
+void xvt_json_add_u64(struct xvt_json *to, const char *key, uint64_t v)
+{
+	/* The library has signed integers only; no honest count is larger. */
+	attach(to, key, json_integer(v > INT64_MAX ? INT64_MAX : (json_int_t)v));
+}
+
+void xvt_json_add_bool(struct xvt_json *to, const char *key, bool v)
+{
+	attach(to, key, json_boolean(v));
+}
+
+void xvt_json_add_real(struct xvt_json *to, const char *key, double v)
+{
+	attach(to, key, json_real(v));
+}
+
+void xvt_json_add_text(struct xvt_json *to, const char *key, const char *text)
+{
+	const uint8_t *p = (const uint8_t *)text;
+	size_t len = strlen(text), i = 0, used = 0;
+	char *clean = malloc(3 * len + 1);
+	uint32_t code;
+
+	while (clean && i < len) {
+		size_t n = xvt_utf8_next(p + i, len - i, &code);
+		bool bad = code == 0xfffd && n == 1;
+
+		memcpy(clean + used, bad ? (const uint8_t *)"\xef\xbf\xbd" : p + i, bad ? 3 : n);
+		used += bad ? 3 : n;
+		i += n;
+	}
+	attach(to, key, clean ? json_stringn(clean, used) : NULL);
+	free(clean);
+}
+
+static int emit(const char *bytes, size_t len, void *arg)
+{
+	xvt_out_bytes(arg, bytes, len);
+	return 0;
+}
+
+int xvt_json_write(struct xvt_json *doc, struct xvt_out *o)
+{
+	int err = -ENOMEM;
+
+	if (!doc)
+		return err;
+	if (!doc->failed && !json_dump_callback(doc->value, emit, o, JSON_INDENT(1))) {
+		xvt_out_char(o, '\n');
+		err = o->err;
+	}
+	json_decref(doc->value);
+	while (doc) {
+		struct xvt_json *next = doc->next;
+
+		free(doc);
+		doc = next;
+	}
+	return err;
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0
+/* pool.c - power-of-two classes, recycled, under one budget. */
+#include "pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CLASS0 4096u
+
+static unsigned int class_of(size_t size)
+{
+	unsigned int c = 0;
+
+	while (((size_t)CLASS0 << c) < size)
+		c++;
+	return c;
+}
+
+void xvt_pool_init(struct xvt_pool *p, uint64_t budget)
+{
+	memset(p, 0, sizeof(*p));
+	p->budget = budget;
+	p->turn = UINT64_MAX;
+}
+
+void xvt_pool_turn(struct xvt_pool *p, uint64_t bytes)
+{
+	p->turn = bytes;
+}
+
+void xvt_pool_fini(struct xvt_pool *p)
+{
+	unsigned int c;
+
+	for (c = 0; c < XVT_POOL_CLASSES; c++) {
+		while (p->free[c]) {
+			void *next = *(void **)p->free[c];
+
+			free(p->free[c]);
+			p->free[c] = next;
+		}
+	}
+}
+
+/* Free pieces of other sizes must not make the process grow past its budget. */
+static void give_back(struct xvt_pool *p, uint64_t need)
+{
+	unsigned int c;
+
+	for (c = XVT_POOL_CLASSES; c-- > 0 && p->used + p->kept + need > p->budget;) {
+		while (p->free[c] && p->used + p->kept + need > p->budget) {
+			void *mem = p->free[c];
+
+			p->free[c] = *(void **)mem;
+			p->kept -= (uint64_t)CLASS0 << c;
+			free(mem);
+		}
+	}
+}
+
+void *xvt_pool_get(struct xvt_pool *p, size_t size)
+{
+	unsigned int c = class_of(size);
+	uint64_t whole = (uint64_t)CLASS0 << c;
+	void *mem;
+
+	if (c >= XVT_POOL_CLASSES || p->used + whole > p->budget || whole > p->turn)
+		return NULL;
+	mem = p->free[c];
+	if (mem) {
+		p->free[c] = *(void **)mem;
+		p->kept -= whole;
+	} else {
+		give_back(p, whole);
+		mem = malloc(whole);
+		if (!mem)
+			return NULL;
+	}
+	p->used += whole;
+	p->turn -= whole;
+	if (p->used > p->most)
+		p->most = p->used;
+	return mem;
+}
+
+void *xvt_pool_get_over(struct xvt_pool *p, size_t size)
+{
+	uint64_t budget = p->budget, turn = p->turn;
+	void *mem;
+
+	p->budget = UINT64_MAX / 2; /* sums do not wrap */
+	p->turn = UINT64_MAX;
+	mem = xvt_pool_get(p, size);
+	p->budget = budget;
+	p->turn = turn;
+	return mem;
+}
+
+void xvt_pool_put(struct xvt_pool *p, void *mem, size_t size)
+{
+	unsigned int c = class_of(size);
+	uint64_t whole = (uint64_t)CLASS0 << c;
+
+	*(void **)mem = p->free[c];
+	p->free[c] = mem;
+	p->used -= whole;
+	p->kept += whole;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * pool.h - the memory that drained but not yet written records may take. One budget for
+ * all rings of a machine: when it is used up they are not drained, they fill, and the guest
+ * drops and counts; other machines go on.
+ */
+#ifndef XVT_POOL_H
+#define XVT_POOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define XVT_POOL_CLASSES 15 /* 4 KiB .. 64 MiB */
+
+struct xvt_pool {
+	uint64_t budget;
+	uint64_t turn; /* may still be handed out in this pass */
+	uint64_t used; /* handed out */
+	uint64_t kept; /* free lists */
+	uint64_t most; /* highest `used` ever */
+	void *free[XVT_POOL_CLASSES];
+};
+
+void xvt_pool_init(struct xvt_pool *p, uint64_t budget);
+void xvt_pool_fini(struct xvt_pool *p);
+
+/* NULL when the budget does not allow it, or there is no memory. */
+void *xvt_pool_get(struct xvt_pool *p, size_t size);
+/* A pass begins: at most that much in it. */
+void xvt_pool_turn(struct xvt_pool *p, uint64_t bytes);
+/* Although the budget is used up: for the one piece without which nothing moves on. */
+void *xvt_pool_get_over(struct xvt_pool *p, size_t size);
+void xvt_pool_put(struct xvt_pool *p, void *mem, size_t size);
+
+#endif /* XVT_POOL_H */

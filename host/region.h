@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * region.h - a region as the host holds it: an open file, a mapping, a private and checked
+ * geometry. Control words are only read and written as aligned atomics through the mapping.
+ * A file that shrinks under it does not kill the process: the mapping is replaced by zeros
+ * and `gone` is set; whoever used the mapping checks it afterwards.
+ */
+#ifndef XVT_REGION_HOST_H
+#define XVT_REGION_HOST_H
+
+#include "xvt_check.h"
+
+struct xvt_host_region {
+	int fd;
+	uint8_t *map;
+	uint64_t size;
+	struct xvt_geometry g;
+	struct xvt_region_hdr hdr; /* private copy, as checked */
+	struct xvt_fault fault;
+	uint32_t gone; /* set by the SIGBUS handler, by an atomic store */
+};
+
+/*
+ * Open and map. Returns 0, -errno of open/mmap, -ENODATA for an empty file. The header is
+ * not looked at.
+ */
+int xvt_host_region_open(struct xvt_host_region *r, const char *path, bool writable);
+
+/* Copy the header and check it. Returns as xvt_check_header(); r->fault says why. */
+int xvt_host_region_check(struct xvt_host_region *r);
+
+void xvt_host_region_close(struct xvt_host_region *r);
+
+/* True once the file shrank under the mapping. */
+static inline bool xvt_host_region_gone(const struct xvt_host_region *r)
+{
+	return __atomic_load_n(&r->gone, __ATOMIC_ACQUIRE);
+}
+
+static inline struct xvt_ring_ctl *xvt_host_ring_ctl(const struct xvt_host_region *r, uint32_t ring)
+{
+	return (struct xvt_ring_ctl *)(r->map + xvt_ctl_off(&r->g, ring));
+}
+
+static inline struct xvt_ring_host *xvt_host_ring_host(const struct xvt_host_region *r,
+						       uint32_t ring)
+{
+	return (struct xvt_ring_host *)(r->map + xvt_ring_host_off(&r->g, ring));
+}
+
+static inline struct xvt_host_page *xvt_host_region_page(const struct xvt_host_region *r)
+{
+	return (struct xvt_host_page *)(r->map + r->g.host_off);
+}
+
+/* One line for a person: what is wrong with this region. */
+void xvt_fault_text(const struct xvt_fault *fault, char *text, size_t size);
+
+#endif /* XVT_REGION_HOST_H */

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ring.c - decode the pieces of one ring in order, find out what was lost between them, and
+ * place each record on the host's time line. Works on private copies only.
+ */
+#include "ring.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* The generation that wrote what lies at `pos`; the current one if the table cannot tell. */
+static uint32_t generation_at(const struct xvt_ring *r, uint64_t pos)
+{
+	uint32_t back;
+
+	for (back = 0; back < XVT_GEN_SLOTS; back++) {
+		uint32_t number = r->last.generation - back;
+		const struct xvt_ring_gen *gen = &r->ctl->gen[number % XVT_GEN_SLOTS];
+
+		if (xvt_load_acquire(&gen->generation) != number)
+			break;
+		if (!xvt_pos_before(pos, xvt_load(&gen->start)))
+			return number;
+	}
+	return back == XVT_GEN_SLOTS ? r->last.generation - back : r->last.generation;
+}
+
+void xvt_ring_attach(struct xvt_ring *r)
+{
+	const struct xvt_geometry *g = &r->region->g;
+	struct xvt_ring_host *h = r->host;
+	uint64_t cons = xvt_load(&h->cons);
+	unsigned int i;
+
+	xvt_ring_snapshot(r->ctl, &r->last);
+	/* cons is what an earlier daemon left, or what the guest made of it: only a hint. */
+	if (cons & 7 || r->last.commit - xvt_pos_trunc(g, cons) > g->ring_size)
+		cons = r->last.commit > g->ring_size
+			       ? xvt_pos_trunc(g, r->last.commit) - g->ring_size + g->subbuf_size
+			       : 0;
+	r->generation = generation_at(r, cons);
+	r->entered = r->generation;
+	r->read_pos = xvt_pos_trunc(g, cons);
+	r->clear_pos = r->read_pos;
+	r->skip_until = cons;
+	xvt_reader_init(&r->reader, g, r->read_pos);
+	r->base_discarded = xvt_load(&h->acc_discarded);
+	r->base_overwritten = xvt_load(&h->acc_overwritten);
+	r->base_delivered = xvt_load(&h->acc_delivered);
+	r->base_attempted = r->base_delivered + r->base_discarded + r->base_overwritten;
+	for (i = 0; i < XVT_LOST_CAUSES; i++) {
+		r->base_lost[i] = xvt_load(&h->acc_lost[i]);
+		r->base_attempted += r->base_lost[i];
+		r->told_lost[i] = r->base_lost[i];
+	}
+	r->changed_clock = xvt_clock_read();
+}
+
+static void drop_first(struct xvt_ring *r)
+{
+	struct xvt_piece *p = r->first;
+
+	r->first = p->next;
+	if (!r->first)
+		r->tail = NULL;
+	xvt_pool_put(r->pool, p, sizeof(*p) + p->len);
+}
+
+void xvt_ring_fini(struct xvt_ring *r)
+{
+	while (r->first)
+		drop_first(r);
+	if (r->source)
+		r->source_ops->close(r->source);
+	r->source = NULL;
+	xvt_clock_map_fini(&r->map);
+}
+
+/* Take the sub-buffer header just read; true when something was lost before it. */
+static bool loss_before(struct xvt_ring *r)
+{
+	const struct xvt_subbuf_hdr *h = &r->reader.subbuf;
+	uint64_t sum = 0;
+	unsigned int i;
+
+	memset(&r->lost, 0, sizeof(r->lost));
+	for (i = 0; i < XVT_LOST_CAUSES; i++) {
+		uint32_t delta = h->lost[i] - (uint32_t)r->told_lost[i];
+
+		/* Counters only grow; "backwards" is a header from before the base. */
+		if (delta >> 31)
+			delta = 0;
+		r->lost.lost[i] = delta;
+		r->told_lost[i] += delta;
+		sum += delta;
+	}
+	if (r->gap_skipped && r->seen_valid) {
+		uint64_t passed = h->attempted - r->seen.attempted;
+		uint64_t known =
+			r->since_subbuf + sum + (uint32_t)(h->discarded - r->seen.discarded);
+
+		r->lost.overwritten = passed > known ? passed - known : 0;
+	}
+	r->lost.bad_bytes = r->gap_bad_bytes;
+	r->lost.rolled_back = r->gap_rolled_back;
+	sum += r->lost.overwritten + r->lost.bad_bytes + r->lost.rolled_back + r->gap_skipped;
+	r->gap_skipped = false;
+	r->gap_rolled_back = false;
+	r->gap_bad_bytes = 0;
+	r->seen = *h;
+	r->seen_valid = true;
+	r->since_subbuf = 0;
+	return sum != 0;
+}
+
+/* The rest of this sub-buffer cannot be read: count it, go on at the next. */
+static void unreadable(struct xvt_ring *r)
+{
+	uint64_t from = r->reader.pos, next;
+
+	xvt_fault_text(&r->reader.fault, r->fault, sizeof(r->fault));
+	r->fault_new = true;
+	next = xvt_reader_skip(&r->reader);
+	while (r->first && xvt_pos_before(r->first->pos, next)) {
+		uint64_t end = r->first->pos + r->first->len;
+
+		if (xvt_pos_before(from, end)) {
+			r->gap_bad_bytes += end - from;
+			r->stats.bad_bytes += end - from;
+			from = end;
+		}
+		drop_first(r);
+	}
+}
+
+/* The next piece, or the same one with its reader at the end. */
+static bool feed(struct xvt_ring *r)
+{
+	struct xvt_piece *p = r->first;
+
+	if (p && r->reader.copy == p->bytes) {
+		drop_first(r);
+		r->reader.copy = NULL;
+		p = r->first;
+	}
+	if (!p)
+		return false;
+	if (p->pos != r->reader.pos)
+		r->reader.pos = p->pos; /* a gap; pieces start at records or at sub-buffers */
+	r->reader.salvage = p->salvage;
+	r->gap_skipped |= p->after_skip;
+	r->gap_rolled_back |= p->after_roll_back;
+	xvt_reader_feed(&r->reader, p->bytes, p->len);
+	return true;
+}
+
+static bool decode(struct xvt_ring *r)
+{
+	for (;;) {
+		int err = xvt_reader_next(&r->reader, &r->rec);
+
+		if (err == 0) {
+			if (!feed(r))
+				return false;
+			continue;
+		}
+		if (err < 0) {
+			unreadable(r);
+			r->reader.copy = NULL;
+			if (!feed(r))
+				return false;
+			continue;
+		}
+		switch (r->rec.kind) {
+		case XVT_REC_SUBBUF:
+			if (xvt_pos_before(r->rec.pos, r->skip_until)) {
+				r->seen = r->reader.subbuf;
+				r->seen_valid = true;
+				continue;
+			}
+			r->is_lost = loss_before(r);
+			if (!r->is_lost)
+				continue;
+			r->rec.id = XVT_ID_LOST;
+			r->rec.payload = (const uint8_t *)&r->lost;
+			r->rec.len = sizeof(r->lost);
+			return true;
+		case XVT_REC_INFLIGHT:
+			r->unfinished++;
+			continue;
+		case XVT_REC_DISCARDED:
+			continue;
+		case XVT_REC_RECORD:
+			if (xvt_pos_before(r->rec.pos, r->skip_until))
+				continue;
+			if (r->rec.id < XVT_ID_FIRST_EVENT && r->rec.id != XVT_ID_CLOCK_SYNC) {
+				/* A guest may not speak in the host's name (LOST). */
+				r->gap_bad_bytes += r->rec.len;
+				r->stats.bad_bytes += r->rec.len;
+				continue;
+			}
+			r->is_lost = false;
+			r->since_subbuf += r->rec.id >= XVT_ID_FIRST_EVENT;
+			return true;
+		}
+	}
+}
+
+/* Host time of the head, if the map can tell. */
+static void place(struct xvt_ring *r)
+{
+	const struct xvt_piece *p = r->first;
+	uint64_t ns, ceiling, floor;
+	uint32_t flags = 0;
+
+	if (r->rec.ts < r->last_guest && !r->next_epoch) {
+		/* The guest's clock went back: what was measured before says nothing here. */
+		if (!xvt_clock_map_next_epoch(&r->map)) {
+			/* A node asked for after another one had come, after this record had: if
+			 * that began no epoch then no clock went back, and the record lies. */
+			if (!r->map.closed &&
+			    (!r->node_before_clock ||
+			     (int64_t)(r->node_before_clock - p->ceiling_clock) <= 0)) {
+				r->next_burst_clock = 0; /* measure at once */
+				return;
+			}
+			flags |= XVT_EVENT_F_CLOCK;
+		}
+		r->next_epoch = true;
+	}
+	switch (xvt_clock_map_place(&r->map, r->rec.ts, &ns)) {
+	case XVT_MAP_WAIT:
+		return;
+	case XVT_MAP_GUESS:
+		flags |= XVT_EVENT_F_UNCONFIRMED;
+		break;
+	case XVT_MAP_OK:
+		break;
+	}
+	ceiling = xvt_host_clock_ns(r->host_clock, p->ceiling_clock) + r->map.bound_ns_max;
+	if (ns > ceiling && !r->salvage) {
+		ns = ceiling;
+		flags |= XVT_EVENT_F_CLOCK;
+	}
+	floor = p->floor_clock ? xvt_host_clock_ns(r->host_clock, p->floor_clock) : 0;
+	if (ns + r->map.bound_ns_max < floor) {
+		ns = floor;
+		flags |= XVT_EVENT_F_CLOCK;
+	}
+	if (ns < r->last_ns) {
+		ns = r->last_ns;
+		flags |= XVT_EVENT_F_CLOCK;
+	}
+	if (flags & XVT_EVENT_F_CLOCK) {
+		r->stats.clock_violations++;
+		r->next_burst_clock = 0; /* the map is wrong: measure at once */
+	}
+	if (ns < r->start_ns)
+		flags |= XVT_EVENT_F_BACKLOG;
+	if (p->salvage)
+		flags |= XVT_EVENT_F_RECOVERED;
+	r->head_ns = ns;
+	r->head_flags = flags;
+	r->placed = true;
+}
+
+bool xvt_ring_peek(struct xvt_ring *r)
+{
+	if (!r->have) {
+		r->have = decode(r);
+		r->placed = false;
+		r->next_epoch = false;
+	}
+	if (r->have && !r->placed)
+		place(r);
+	return r->have;
+}
+
+void xvt_ring_pop(struct xvt_ring *r)
+{
+	r->last_guest = r->rec.ts;
+	r->last_ns = r->head_ns;
+	r->have = false;
+}
+
+uint64_t xvt_ring_bound(const struct xvt_ring *r)
+{
+	if (r->phase != XVT_PHASE_LIVE || r->map.closed)
+		return UINT64_MAX;
+	return xvt_ring_proven(r);
+}
+
+uint64_t xvt_ring_proven(const struct xvt_ring *r)
+{
+	const struct xvt_clock_node *last = xvt_clock_map_last(&r->map);
+
+	if (r->have) {
+		/* Not placed: it lies after the last node, or in an epoch without one. */
+		if (!last || r->rec.ts < last->guest || last->host_ns < r->last_ns)
+			return r->last_ns;
+		return last->host_ns;
+	}
+	return r->proven_node_ns > r->last_ns ? r->proven_node_ns : r->last_ns;
+}
+
+bool xvt_ring_tail_loss(struct xvt_ring *r, struct xvt_lost *lost)
+{
+	uint64_t sum = 0;
+	unsigned int i;
+
+	memset(lost, 0, sizeof(*lost));
+	for (i = 0; i < XVT_LOST_CAUSES; i++) {
+		uint64_t delta = r->last.lost[i] - r->told_lost[i];
+
+		if (delta >> 63)
+			delta = 0;
+		lost->lost[i] = delta;
+		r->told_lost[i] += delta;
+		sum += delta;
+	}
+	lost->bad_bytes = r->gap_bad_bytes;
+	r->gap_bad_bytes = 0;
+	return sum + lost->bad_bytes != 0;
+}
+
+void xvt_ring_account(struct xvt_ring *r, bool final)
+{
+	struct xvt_ring_stats *s = &r->stats;
+	uint64_t known;
+	unsigned int i;
+
+	s->ring = r->id;
+	s->epochs = r->map.count ? xvt_clock_map_last(&r->map)->epoch + 1 : 0;
+	s->attempted = r->last.attempted - r->base_attempted;
+	s->discarded = r->last.discarded - r->base_discarded;
+	known = s->events + s->discarded;
+	for (i = 0; i < XVT_LOST_CAUSES; i++) {
+		s->lost[i] = r->last.lost[i] - r->base_lost[i];
+		known += s->lost[i];
+	}
+	s->nest = (r->last.nest <= XVT_MAXNEST + 1 ? r->last.nest : 0) + r->left_behind;
+	s->bound_ns_max = r->map.bound_ns_max;
+	/*
+	 * What is left of `attempted` is inside a writer, undrained yet, or was overwritten. At
+	 * the end nothing is undrained, and no more can be inside than nest says.
+	 */
+	s->in_flight = s->attempted > known ? s->attempted - known : 0;
+	s->overwritten = 0;
+	if (final && r->mode == XVT_ENABLE_OVERWRITE && s->in_flight > s->nest) {
+		s->overwritten = s->in_flight - s->nest;
+		s->in_flight = s->nest;
+	}
+}
+
+void xvt_ring_remember(const struct xvt_ring *r)
+{
+	struct xvt_ring_host *h = r->host;
+	unsigned int i;
+
+	/* Only a hint: the guest could scribble on it. */
+	xvt_store(&h->acc_discarded, r->last.discarded);
+	for (i = 0; i < XVT_LOST_CAUSES; i++)
+		xvt_store(&h->acc_lost[i], r->last.lost[i]);
+	xvt_store(&h->acc_overwritten, r->base_overwritten + r->stats.overwritten);
+	xvt_store(&h->acc_delivered, r->base_delivered + r->stats.events);
+}

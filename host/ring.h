@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * ring.h - one ring as the host sees it: what has been copied out of the region and waits,
+ * decoded one record at a time, placed on the host's time line. drain.c fills it, merge.c
+ * empties it. All of this is private memory; positions and geometry are the host's own.
+ */
+#ifndef XVT_RING_HOST_SIDE_H
+#define XVT_RING_HOST_SIDE_H
+
+#include "clock_source.h"
+#include "loop.h"
+#include "pool.h"
+#include "region.h"
+#include "xvt_reader.h"
+
+struct xvt_ring;
+
+/* A private copy of part of one sub-buffer. */
+struct xvt_piece {
+	struct xvt_op op;
+	struct xvt_piece *next;
+	struct xvt_ring *ring;
+	uint64_t pos;
+	uint32_t len;
+	int res;		/* of the read */
+	uint64_t ceiling_clock; /* host clock after commit was loaded: no record is younger */
+	uint64_t floor_clock;	/* the ring was proven idle then: no record is older; or 0 */
+	bool salvage;		/* past commit of a writer that is gone */
+	bool after_skip;	/* positions were skipped before it */
+	bool after_roll_back;	/* the region's contents were replaced before it */
+	uint8_t *bytes;
+};
+
+enum xvt_ring_phase {
+	XVT_PHASE_NEW,	  /* no clock yet; not recording unless it did so by itself */
+	XVT_PHASE_LIVE,	  /* mapped and recording */
+	XVT_PHASE_ASIDE,  /* silent too long: holds nobody back, may return */
+	XVT_PHASE_DONE,	  /* its owner left in order, or the trace ends: nothing follows */
+	XVT_PHASE_BROKEN, /* its control words are nonsense: never read again */
+};
+
+struct xvt_ring {
+	uint32_t id; /* in the trace */
+	uint32_t vm;
+	uint32_t index; /* in the region */
+	enum xvt_ring_phase phase;
+	struct xvt_host_region *region;
+	struct xvt_ring_ctl *ctl;
+	struct xvt_ring_host *host;
+	struct xvt_pool *pool;
+	const struct xvt_host_clock *host_clock;
+	uint32_t mode;	     /* enum xvt_enable that we ask for */
+	bool salvage;	     /* nobody writes any more: read past commit, change nothing */
+	uint32_t generation; /* that read_pos belongs to */
+	uint32_t entered;    /* last one whose positions were seen to be set up */
+
+	/* Draining. */
+	uint64_t read_pos;	       /* copied up to here */
+	uint64_t clear_pos;	       /* stop mode: cleared up to here, a sub-buffer's start */
+	uint64_t skip_until;	       /* records below it were delivered by an earlier daemon */
+	struct xvt_ring_snapshot last; /* newest look */
+	uint64_t changed_clock;	       /* when resv or nest last changed: a stuck writer shows */
+	uint64_t idle_clock;	       /* everything stamped before this host clock is copied */
+	bool idle;		       /* proven at idle_clock */
+	struct xvt_piece *first, *tail;
+	unsigned int reads; /* under way */
+	bool skipped;	    /* not yet told: goes with the next piece */
+	bool rolled_back;   /* likewise */
+
+	/* Decoding. */
+	struct xvt_reader reader;
+	struct xvt_record rec; /* next to go out, when have */
+	bool have;
+	bool placed;
+	bool is_lost; /* the head is a LOST pseudo-event */
+	struct xvt_lost lost;
+	uint64_t head_ns;
+	uint32_t head_flags;
+	uint64_t last_guest; /* of the record placed before */
+	uint64_t last_ns;
+	bool next_epoch;	    /* the head belongs to the next clock epoch */
+	struct xvt_subbuf_hdr seen; /* header of the sub-buffer before, for losses */
+	bool seen_valid;
+	uint64_t gap_bad_bytes; /* to be told with the next LOST */
+	uint64_t gap_overwritten;
+	bool gap_skipped; /* told with it too: how much was overwritten, the counters know */
+	bool gap_rolled_back;
+	uint64_t since_subbuf; /* records decoded since `seen` */
+
+	/* Clock. */
+	struct xvt_clock_map map;
+	const struct xvt_clock_source_ops *source_ops;
+	struct xvt_clock_source *source;
+	uint64_t next_burst_clock;
+	uint64_t burst_clock;	    /* when the last burst was begun */
+	uint64_t last_node_clock;   /* host clock that the last node's moment lies before */
+	uint64_t node_before_clock; /* last_node_clock of the node before it */
+	uint64_t proven_node_ns;    /* last node older than the last idle proof */
+
+	uint64_t start_ns;	 /* attach */
+	uint64_t live_ns;	 /* when it last came to take part */
+	uint64_t base_attempted; /* counters that earlier traces account for */
+	uint64_t base_delivered;
+	uint64_t base_discarded;
+	uint64_t base_lost[XVT_LOST_CAUSES];
+	uint64_t base_overwritten;
+	uint64_t told_lost[XVT_LOST_CAUSES]; /* what LOST pseudo-events have said, base included */
+	uint64_t unfinished;		     /* records that salvage found without DONE */
+	uint64_t left_behind; /* writers that died inside an event, by generation's end */
+	struct xvt_ring_stats stats;
+	char fault[160]; /* why BROKEN, or the last unreadable sub-buffer */
+	bool fault_new;
+};
+
+/* First time, before anything is drained. Decides where to start reading. */
+void xvt_ring_attach(struct xvt_ring *r);
+void xvt_ring_fini(struct xvt_ring *r);
+
+/*
+ * The next record to go out, decoded and if possible placed. Returns true when there is one;
+ * r->placed tells whether its host time is known yet.
+ */
+bool xvt_ring_peek(struct xvt_ring *r);
+/* Drop it. */
+void xvt_ring_pop(struct xvt_ring *r);
+
+/*
+ * Host time below which nothing can still come from this ring, UINT64_MAX when it holds
+ * nobody back. Only meaningful while no placed head exists.
+ */
+uint64_t xvt_ring_bound(const struct xvt_ring *r);
+
+/* The same without regard to its phase: would it hold the others back? */
+uint64_t xvt_ring_proven(const struct xvt_ring *r);
+
+/* What the last sub-buffer header does not tell: losses up to now, as a LOST pseudo-event. */
+bool xvt_ring_tail_loss(struct xvt_ring *r, struct xvt_lost *lost);
+
+/* Bring r->stats up to date with the newest look at the guest's counters. */
+void xvt_ring_account(struct xvt_ring *r, bool final);
+/* Leave the accounted counters in the region, as the base of a later daemon. */
+void xvt_ring_remember(const struct xvt_ring *r);
+
+/* --- drain.c --- */
+
+/*
+ * Look at the control words and queue copies of what is new. proof_clock: a host clock value
+ * at least XVT_PROOF_DELTA_NS ago, or 0 for no proof in this pass.
+ */
+void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_clock);
+/* All copies of this pass are there (r->reads == 0): keep them, clear, advance cons. */
+void xvt_drain_take(struct xvt_ring *r, bool rolled_back);
+
+/*
+ * The region's contents are not those that we read from (restored snapshot, replaced file):
+ * go on behind what is committed now. What lies between is counted as a gap.
+ */
+void xvt_drain_resync(struct xvt_ring *r);
+
+#define XVT_PROOF_DELTA_NS 1000000u
+
+#endif /* XVT_RING_HOST_SIDE_H */

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: GPL-2.0
+# The tools. One file per outside dependency names its library; here they are only linked.
+
+HOST_PKGS = liburing libtraceevent jansson libvirt libxml-2.0
+HOST_SRC  = $(wildcard host/*.c)
+HOST_OBJ  = $(HOST_SRC:%.c=$(BUILD)/%.o)
+# Everything but main(), for the tests and benchmarks.
+HOST_LIB_OBJ = $(filter-out $(BUILD)/host/main.o,$(HOST_OBJ)) $(SHARED_OBJ)
+HOST_CFLAGS = $(XVT_CFLAGS) -Ishared -Ihost $(shell pkg-config --cflags $(HOST_PKGS) 2>/dev/null)
+HOST_LIBS = $(shell pkg-config --libs $(HOST_PKGS) 2>/dev/null) -lpthread
+
+$(BUILD)/host/%.o: host/%.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(HOST_CFLAGS) -c -o $@ $<
+
+$(BUILD)/xvtrace: $(BUILD)/host/main.o $(HOST_LIB_OBJ)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(XVT_LDFLAGS) -o $@ $^ $(HOST_LIBS)
+
+-include $(HOST_OBJ:.o=.d)

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * session.c - life of a recording. Ties the parts together in the order in which data flows:
+ * look and copy (drain.c), decode (ring.c), clock (clock_*.c), merge (merge.c), file
+ * (trace_write.c).
+ */
+#define _GNU_SOURCE
+#include "session_parts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PASS_MIN_NS   1000000ull /* between two drains: XVT_PROOF_DELTA_NS or more */
+#define PASS_MAX_NS   10000000ull
+#define BUSY_NS	      100000ull /* while a clock measurement waits for its guest */
+/* Most that one machine may hand over in a pass, so that it cannot starve the others. */
+#define VM_PASS_BYTES (16u << 20)
+#define CLOCKS_NS     2000000ull   /* longest that one machine's clocks may keep us in a pass */
+#define AWAY_NS	      500000000ull /* between two passes: nobody answered because we did not ask */
+
+int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_sink *sink,
+		    const struct xvt_session_options *opt)
+{
+	struct xvt_session *s = calloc(1, sizeof(*s));
+	struct xvt_file_info info;
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->opt = *opt;
+	s->loop = loop;
+	err = xvt_host_clock_init(&s->clock);
+	if (err)
+		goto err_free;
+	memset(&info, 0, sizeof(info));
+	if (getrandom(info.uuid, sizeof(info.uuid), 0) != sizeof(info.uuid)) {
+		err = -EIO;
+		goto err_free;
+	}
+	memcpy(&s->attach_id, info.uuid, sizeof(s->attach_id));
+	info.host_clock_id = s->clock.clock_id;
+	info.mult = s->clock.mult;
+	info.shift = s->clock.shift;
+	info.base_clock = s->clock.base_clock;
+	info.base_ns = s->clock.base_ns;
+	info.realtime_ns = s->clock.realtime_ns;
+	info.boottime_ns = s->clock.boottime_ns;
+	gethostname(info.host_name, sizeof(info.host_name) - 1);
+	err = xvt_trace_writer_new(&s->trace, sink, &info);
+	if (err)
+		goto err_free;
+	xvt_merge_init(&s->merge);
+	s->start_clock = xvt_clock_read();
+	s->next_second_clock = s->start_clock;
+	s->pass_gap_ns = PASS_MIN_NS;
+	*out = s;
+	return 0;
+
+err_free:
+	free(s);
+	return err;
+}
+
+/* Nothing is emitted until every machine named at start has a clock, or the time is up. */
+static void try_join(struct xvt_session *s, uint64_t now)
+{
+	bool timeout = since(now, s->start_clock) > ticks(s, s->opt.join_timeout_ns);
+	size_t i;
+
+	if (s->joined)
+		return;
+	for (i = 0; i < s->nr_vms && !s->ending; i++) {
+		struct xvt_vm *vm = s->vms[i];
+		bool live = false, waits = vm->phase == XVT_VM_WAITING;
+		uint32_t k;
+
+		for (k = 0; vm->phase == XVT_VM_ATTACHED && k < vm->region.g.ring_count; k++) {
+			const struct xvt_ring *r = vm->rings[k];
+
+			live |= r->phase != XVT_PHASE_NEW;
+			waits |= r->phase == XVT_PHASE_NEW && r->last.state == XVT_RING_ONLINE;
+		}
+		if (!vm->named || vm->phase == XVT_VM_GONE || (live && !waits))
+			continue;
+		if (!timeout)
+			return;
+		xvt_session_note(s, 1, vm, UINT32_MAX, "not there in time; going on without it");
+	}
+	s->joined = true;
+}
+
+/* ------------------------------------------------------------------ one pass */
+
+static int emit(void *arg, const struct xvt_event_hdr *h, const void *payload, struct xvt_ring *r)
+{
+	struct xvt_session *s = arg;
+	struct xvt_ring_stats *st = &r->stats;
+
+	if (h->id >= XVT_ID_FIRST_EVENT) {
+		st->events++;
+		if (h->ring_flags & XVT_EVENT_F_BACKLOG)
+			st->backlog++;
+		else if (h->ring_flags & XVT_EVENT_F_LATE)
+			st->late++;
+		if (h->ring_flags & XVT_EVENT_F_UNCONFIRMED)
+			st->unconfirmed++;
+		if (h->ring_flags & XVT_EVENT_F_RECOVERED)
+			st->recovered++;
+		if (!st->first_ns || h->host_ns < st->first_ns)
+			st->first_ns = h->host_ns;
+		if (h->host_ns > st->last_ns)
+			st->last_ns = h->host_ns;
+	}
+	return xvt_trace_event(s->trace, h, payload);
+}
+
+static void wait_reads(struct xvt_session *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr_rings; i++) {
+		while (s->rings[i]->reads) {
+			if (xvt_loop_run(s->loop, SECOND_NS) < 0)
+				return;
+		}
+	}
+}
+
+static void vm_drain(struct xvt_session *s, struct xvt_vm *vm, uint64_t proof)
+{
+	struct xvt_host_page *page = xvt_host_region_page(&vm->region);
+	uint32_t i, n;
+
+	if (vm->nonce && xvt_load(&page->nonce) != vm->nonce) {
+		xvt_session_note(s, 1, vm, UINT32_MAX,
+				 "the region's contents were replaced under us");
+		for (i = 0; i < vm->region.g.ring_count; i++)
+			xvt_drain_resync(vm->rings[i]);
+	}
+	vm->nonce += xvt_clock_read() | 1;
+	xvt_store(&page->nonce, vm->nonce);
+	/* The budget of a pass is the machine's; with another ring first each time, each gets
+	 * its part of it. */
+	xvt_pool_turn(&vm->pool, VM_PASS_BYTES);
+	n = vm->region.g.ring_count;
+	vm->first_ring = (vm->first_ring + 1) % n;
+	for (i = 0; i < n; i++)
+		xvt_drain_look(vm->rings[(vm->first_ring + i) % n], s->loop, proof);
+}
+
+static void vm_take(struct xvt_session *s, struct xvt_vm *vm)
+{
+	struct xvt_host_page *page = xvt_host_region_page(&vm->region);
+	bool rolled_back = xvt_load(&page->nonce) != vm->nonce;
+	uint32_t i;
+
+	for (i = 0; i < vm->region.g.ring_count; i++)
+		xvt_drain_take(vm->rings[i], rolled_back);
+	if (xvt_host_region_gone(&vm->region))
+		xvt_vm_gone(s, vm, "the region's file was truncated");
+}
+
+static void drain_all(struct xvt_session *s, uint64_t now)
+{
+	uint64_t proof = 0;
+	size_t i;
+
+	if (s->proof_candidate && since(now, s->proof_candidate) >= ticks(s, XVT_PROOF_DELTA_NS)) {
+		proof = s->proof_candidate;
+		s->proof_candidate = now;
+	} else if (!s->proof_candidate) {
+		s->proof_candidate = now;
+	}
+	for (i = 0; i < s->nr_vms; i++) {
+		if (s->vms[i]->phase == XVT_VM_ATTACHED)
+			vm_drain(s, s->vms[i], proof);
+	}
+	wait_reads(s);
+	for (i = 0; i < s->nr_vms; i++) {
+		if (s->vms[i]->phase == XVT_VM_ATTACHED)
+			vm_take(s, s->vms[i]);
+	}
+}
+
+static void put_stats(struct xvt_session *s, bool final)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr_rings; i++) {
+		struct xvt_ring *r = s->rings[i];
+
+		if (r->last.attempted == 0 && r->phase == XVT_PHASE_NEW)
+			continue;
+		xvt_ring_account(r, final);
+		if (s->vms[r->vm]->phase == XVT_VM_ATTACHED)
+			xvt_ring_remember(r);
+		xvt_trace_put(s->trace, XVT_CHUNK_STATS, &r->stats, sizeof(r->stats), NULL, 0);
+	}
+}
+
+/* Once a second: things that need no haste. */
+static void every_second(struct xvt_session *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr_vms; i++) {
+		struct xvt_vm *vm = s->vms[i];
+		struct stat st;
+
+		if (vm->phase != XVT_VM_GONE && !fstat(vm->region.fd, &st) &&
+		    (uint64_t)st.st_size < vm->region.size)
+			xvt_vm_gone(s, vm, "the region's file was truncated");
+	}
+	put_stats(s, false);
+	xvt_trace_flush(s->trace);
+}
+
+static void look_for_formats(struct xvt_session *s, uint64_t now)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr_vms; i++) {
+		struct xvt_vm *vm = s->vms[i];
+		char why[256];
+
+		if (vm->phase != XVT_VM_WAITING || (int64_t)(now - vm->next_look_clock) < 0)
+			continue;
+		vm->next_look_clock = now + ticks(s, XVT_WAIT_FORMAT_NS);
+		if (xvt_vm_try_attach(s, vm, why, sizeof(why)))
+			xvt_vm_gone(s, vm, why);
+	}
+}
+
+/* Measuring stays with a guest that answers, so many rings could keep us for seconds. */
+static bool vm_clocks(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
+{
+	uint64_t begin = xvt_clock_read(), longest = ticks(s, CLOCKS_NS);
+	uint32_t i, n = vm->region.g.ring_count;
+	bool busy = false;
+
+	if (vm->phase != XVT_VM_ATTACHED)
+		return false;
+	for (i = 0; i < n; i++) {
+		struct xvt_ring *r = vm->rings[(vm->next_clock + i) % n];
+
+		if (since(xvt_clock_read(), begin) > longest)
+			break;
+		xvt_session_ring_clock(s, r, now);
+		busy |= r->phase != XVT_PHASE_BROKEN && r->source && r->source_ops->busy(r->source);
+	}
+	vm->next_clock = (vm->next_clock + i) % n;
+	return busy || i < n;
+}
+
+int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
+{
+	uint64_t now = xvt_clock_read();
+	int64_t moved = 0;
+	bool busy = false;
+	size_t i;
+
+	look_for_formats(s, now);
+	if (since(now, s->last_pass_clock) > ticks(s, AWAY_NS))
+		s->grace_clock = now;
+	s->last_pass_clock = now;
+	for (i = 0; i < s->nr_vms; i++)
+		busy |= vm_clocks(s, s->vms[i], now);
+	if ((int64_t)(now - s->next_pass_clock) >= 0) {
+		drain_all(s, now);
+		for (i = 0; i < s->nr_vms; i++) {
+			if (s->vms[i]->phase != XVT_VM_ATTACHED)
+				continue;
+			xvt_vm_read_metadata(s, s->vms[i]);
+			xvt_vm_look_for_answer(s, s->vms[i], now);
+		}
+		for (i = 0; i < s->nr_rings; i++)
+			xvt_session_ring_phase(s, s->rings[i], now);
+		try_join(s, now);
+		s->merge.limit_ns = xvt_host_clock_ns(&s->clock, now);
+		if (s->joined)
+			moved = xvt_merge_pass(&s->merge, s->rings, s->nr_rings, emit, s);
+		if (moved < 0)
+			return (int)moved;
+		if (s->merge.watermark > s->told_watermark && moved) {
+			struct xvt_round round = { ++s->rounds, s->merge.watermark };
+
+			s->told_watermark = s->merge.watermark;
+			xvt_trace_put(s->trace, XVT_CHUNK_ROUND, &round, sizeof(round), NULL, 0);
+		}
+		/* Data flows: look soon again. Quiet: ever more seldom. */
+		s->pass_gap_ns = moved ? PASS_MIN_NS : s->pass_gap_ns * 2;
+		if (s->pass_gap_ns > PASS_MAX_NS)
+			s->pass_gap_ns = PASS_MAX_NS;
+		s->next_pass_clock = now + ticks(s, s->pass_gap_ns);
+	}
+	if ((int64_t)(now - s->next_second_clock) >= 0) {
+		s->next_second_clock = now + ticks(s, SECOND_NS);
+		every_second(s);
+	}
+	*sleep_ns = busy ? BUSY_NS : s->pass_gap_ns;
+	return xvt_trace_error(s->trace);
+}
+
+size_t xvt_session_alive(const struct xvt_session *s)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < s->nr_vms; i++)
+		n += s->vms[i]->phase != XVT_VM_GONE;
+	return n;
+}
+
+void xvt_session_sums(const struct xvt_session *s, uint64_t *events, uint64_t *lost, uint64_t *late)
+{
+	size_t i, k;
+
+	*events = *lost = *late = 0;
+	for (i = 0; i < s->nr_rings; i++) {
+		const struct xvt_ring *r = s->rings[i];
+
+		*events += r->stats.events;
+		*late += r->stats.late;
+		for (k = 0; k < XVT_LOST_CAUSES; k++)
+			*lost += r->last.lost[k] - r->base_lost[k];
+	}
+}
+
+/* ------------------------------------------------------------------ the end */
+
+/* Proven idle after the moment when recording was switched off, and all of it placed? */
+static bool ring_finished(struct xvt_ring *r, uint64_t off_clock)
+{
+	if (r->phase != XVT_PHASE_LIVE)
+		return true;
+	if (!r->idle || (int64_t)(r->idle_clock - off_clock) < 0 || r->first)
+		return false;
+	return r->proven_node_ns && !xvt_ring_peek(r);
+}
+
+/* What the counters lost after the last sub-buffer was opened has no place but the end. */
+static void tell_tail_losses(struct xvt_session *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr_rings; i++) {
+		struct xvt_ring *r = s->rings[i];
+		struct xvt_event_hdr h = { .id = XVT_ID_LOST, .len = sizeof(struct xvt_lost) };
+		struct xvt_lost lost;
+
+		if (!xvt_ring_tail_loss(r, &lost))
+			continue;
+		h.host_ns = s->merge.last_ns;
+		h.guest_clock = r->last_guest;
+		h.ring_flags = r->id;
+		xvt_trace_event(s->trace, &h, &lost);
+	}
+}
+
+static void release(struct xvt_session *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr_rings; i++) {
+		xvt_ring_fini(s->rings[i]);
+		free(s->rings[i]);
+	}
+	for (i = 0; i < s->nr_vms; i++) {
+		xvt_pool_fini(&s->vms[i]->pool);
+		free(s->vms[i]->rings);
+		xvt_host_region_close(&s->vms[i]->region);
+		free(s->vms[i]);
+	}
+	free(s->rings);
+	free(s->vms);
+	xvt_merge_fini(&s->merge);
+	free(s);
+}
+
+int xvt_session_finish(struct xvt_session *s)
+{
+	uint64_t off, deadline, sleep_ns;
+	size_t i;
+	int err = 0;
+
+	/* Off first, then wait until every writer that was inside has come out: a writer
+	 * tests enable again after it made itself visible in nest. */
+	s->joined = true;
+	for (i = 0; i < s->nr_rings; i++) {
+		if (s->rings[i]->phase != XVT_PHASE_NEW && s->rings[i]->phase != XVT_PHASE_BROKEN)
+			xvt_store_release(&s->rings[i]->host->enable, XVT_ENABLE_OFF);
+	}
+	xvt_mb();
+	off = xvt_clock_read_ordered();
+	for (i = 0; i < s->nr_rings; i++)
+		s->rings[i]->next_burst_clock = off; /* one more node behind the last record */
+	deadline = off + ticks(s, s->opt.stall_timeout_ns + SECOND_NS);
+	for (;;) {
+		bool all = true;
+
+		err = xvt_session_pass(s, &sleep_ns);
+		if (err)
+			break;
+		for (i = 0; i < s->nr_rings; i++)
+			all &= ring_finished(s->rings[i], off);
+		if (all || (int64_t)(xvt_clock_read() - deadline) >= 0)
+			break;
+		if (xvt_loop_run(s->loop, sleep_ns) < 0)
+			break;
+	}
+	s->ending = true;
+	for (i = 0; i < s->nr_rings; i++)
+		s->rings[i]->map.closed = true;
+	s->merge.limit_ns = UINT64_MAX;
+	if (!err) {
+		int64_t moved = xvt_merge_pass(&s->merge, s->rings, s->nr_rings, emit, s);
+
+		if (moved < 0)
+			err = (int)moved;
+	}
+	tell_tail_losses(s);
+	put_stats(s, true);
+	for (i = 0; i < s->nr_vms; i++) {
+		if (s->vms[i]->phase == XVT_VM_ATTACHED)
+			xvt_store(&xvt_host_region_page(&s->vms[i]->region)->attach_id, 0);
+	}
+	i = (size_t)xvt_trace_writer_finish(s->trace);
+	if (!err)
+		err = (int)i;
+	release(s);
+	return err;
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * session.h - one recording: the machines in it, their rings, their clocks, from the first
+ * look to the last record. Knows no command line, no libvirt and no terminal.
+ */
+#ifndef XVT_SESSION_H
+#define XVT_SESSION_H
+
+#include "merge.h"
+#include "trace_write.h"
+
+enum xvt_vm_phase {
+	XVT_VM_WAITING, /* the region has no format yet: the guest is still booting */
+	XVT_VM_ATTACHED,
+	XVT_VM_GONE, /* the region is unusable from here on; vm->why */
+};
+
+struct xvt_vm {
+	char name[XVT_NAME_LEN];
+	char path[4096];
+	uint8_t uuid[16];
+	uint32_t id;
+	enum xvt_vm_phase phase;
+	bool named; /* given at start: nothing is emitted before it has a map */
+	bool announced;
+	struct xvt_host_region region;
+	uint64_t guest_hz; /* nominal */
+	bool rate_measured;
+	struct xvt_ring **rings;
+	uint64_t meta_pos;
+	uint32_t meta_generation;
+	uint64_t next_look_clock;
+	uint32_t request_seq; /* of our request, 0 = none open */
+	uint64_t request_clock;
+	uint64_t nonce;
+	struct xvt_pool pool; /* its share: no machine's records use up another's memory */
+	uint32_t first_ring;  /* who drains first: another one each pass */
+	uint32_t next_clock;  /* whose clock is looked after next */
+	uint64_t meta_bytes;  /* copied so far */
+	uint64_t note_clock;  /* of the second that `notes` counts */
+	uint32_t notes[3];    /* by level */
+	char why[256];
+};
+
+struct xvt_session_options {
+	uint32_t mode; /* enum xvt_enable */
+	uint64_t join_timeout_ns;
+	uint64_t stall_timeout_ns;
+	uint64_t memory_bytes; /* for drained, not yet written records */
+	/* Events to ask of every guest: lines "+SYSTEM:EVENT\n", or NULL. A guest that refuses is
+	 * an error note, and goes on recording what it had switched on. */
+	const char *request;
+	/* A line for a person; vm may be NULL. level as in struct xvt_note. May be NULL. */
+	void (*note)(void *arg, uint32_t level, const char *vm, const char *text);
+	void *note_arg;
+};
+
+struct xvt_session {
+	struct xvt_session_options opt;
+	struct xvt_loop *loop;
+	struct xvt_host_clock clock;
+	struct xvt_trace_writer *trace;
+	struct xvt_merge merge;
+	struct xvt_vm **vms;
+	size_t nr_vms;
+	struct xvt_ring **rings; /* of all machines, by trace number */
+	size_t nr_rings;
+	uint64_t attach_id;
+	uint64_t start_clock;
+	bool joined;
+	bool ending;
+	int emit_error;
+	uint64_t grace_clock; /* we ourselves were away until then: nobody is blamed for it */
+	uint64_t last_pass_clock;
+	uint64_t proof_candidate; /* host clock of a pass that is not yet old enough */
+	uint64_t next_pass_clock;
+	uint64_t next_second_clock;
+	uint64_t pass_gap_ns;
+	uint64_t rounds;
+	uint64_t told_watermark;
+};
+
+/* Starts a recording into `sink`. Returns 0 or -errno. */
+int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_sink *sink,
+		    const struct xvt_session_options *opt);
+
+/*
+ * Add a machine by its region's path. A region without format is waited for. Returns 0; or
+ * -errno with the reason in `why` (-EBADMSG, -EPROTO, -ENOSPC: it can never be used).
+ */
+int xvt_session_add(struct xvt_session *s, const char *name, const char *path,
+		    const uint8_t uuid[16], bool named, char *why, size_t why_size);
+
+/*
+ * One round: measure clocks, drain, merge, write. Returns 0 or -errno of the trace's sink.
+ * *sleep_ns: how long the caller may wait for something else before the next call.
+ */
+int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns);
+
+/* How many machines can still deliver. */
+size_t xvt_session_alive(const struct xvt_session *s);
+
+/* Sums for the progress line. */
+void xvt_session_sums(const struct xvt_session *s, uint64_t *events, uint64_t *lost,
+		      uint64_t *late);
+
+/*
+ * The end: recording off, everything drained and placed, counters, index. Returns the first
+ * error. Frees s.
+ */
+int xvt_session_finish(struct xvt_session *s);
+
+#endif /* XVT_SESSION_H */

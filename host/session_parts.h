@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * session_parts.h - what session.c (passes, the end), session_vm.c (machines), session_ring.c
+ * (clocks and phases of rings) and session_note.c know of each other. Nobody else includes it.
+ */
+#ifndef XVT_SESSION_PARTS_H
+#define XVT_SESSION_PARTS_H
+
+#include "session.h"
+
+#define SECOND_NS	   1000000000ull
+#define XVT_WAIT_FORMAT_NS 50000000ull /* between two looks at a region without format */
+
+/* Host clock values are read at different moments of a pass; a later one is "not yet". */
+static inline uint64_t since(uint64_t now, uint64_t then)
+{
+	return (int64_t)(now - then) > 0 ? now - then : 0;
+}
+
+static inline uint64_t ticks(const struct xvt_session *s, uint64_t ns)
+{
+	return xvt_host_clock_ticks(&s->clock, ns);
+}
+
+/* --- session_note.c --- */
+
+/* A note goes to the person who watches and into the file. vm may be NULL, ring UINT32_MAX. */
+void xvt_session_note(struct xvt_session *s, uint32_t level, struct xvt_vm *vm, uint32_t ring,
+		      const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* --- session_vm.c --- */
+
+/* Nothing is read from this machine any more; its rings hold nobody back. */
+void xvt_vm_gone(struct xvt_session *s, struct xvt_vm *vm, const char *why);
+/* Look whether the guest has formatted its region by now, and attach. Returns 0 (attached or
+ * still waiting) or -errno with the reason in `why`. */
+int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t why_size);
+/* VM and RING chunks; written again when something in them changes. */
+void xvt_vm_announce(struct xvt_session *s, const struct xvt_vm *vm);
+void xvt_ring_announce(struct xvt_session *s, const struct xvt_ring *r);
+/* Copy new metadata into the trace, at most about a MiB at a time. */
+void xvt_vm_read_metadata(struct xvt_session *s, struct xvt_vm *vm);
+/* Has the guest answered our request for events? */
+void xvt_vm_look_for_answer(struct xvt_session *s, struct xvt_vm *vm, uint64_t now);
+
+/* --- session_ring.c --- */
+
+/* Measure the ring's clock when it is time; a ring with a clock goes live. */
+void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t now);
+/* Who is silent or stuck is set aside, who left in order is done, who returns is live. */
+void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t now);
+
+#endif /* XVT_SESSION_PARTS_H */

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * session_ring.c - when a ring's clock is measured, when it starts, when it is set aside.
+ */
+#include "session_parts.h"
+
+#define BURST_EVERY_NS 100000000ull /* clock measurement of each ring */
+#define BURST_GAP_NS   5000000ull   /* also when one is wanted at once */
+
+static bool near(uint64_t a, uint64_t b)
+{
+	uint64_t apart = a > b ? a - b : b - a;
+
+	return apart < b / 32;
+}
+
+/*
+ * The guest's claim can be off by several per cent (it calibrated against an emulated timer),
+ * and its counter may be scaled. So the rate between its first two nodes decides: ours, if
+ * that is what it looks like; else the claim, if it fits; else what was measured.
+ */
+static uint64_t measured_hz(const struct xvt_session *s, const struct xvt_vm *vm,
+			    const struct xvt_clock_node *a, const struct xvt_clock_node *b)
+{
+	uint64_t hz, claim = vm->region.hdr.clock_hz;
+
+	if (b->guest <= a->guest || b->host_ns <= a->host_ns)
+		return vm->guest_hz;
+	hz = (uint64_t)((unsigned __int128)(b->guest - a->guest) * 1000000000u /
+			(b->host_ns - a->host_ns));
+	if (near(hz, s->clock.hz))
+		return s->clock.hz;
+	if (near(hz, claim))
+		return claim;
+	return hz < 1000 ? vm->guest_hz : hz;
+}
+
+/* The newest node, where salvage finds it when this daemon and the guest are both gone. */
+static void leave_hint(struct xvt_session *s, struct xvt_ring *r, const struct xvt_clock_node *n)
+{
+	struct xvt_ring_host *h = r->host;
+
+	xvt_store(&h->hint_seq, xvt_load(&h->hint_seq) | 1);
+	xvt_wmb();
+	xvt_store(&h->hint_guest, n->guest);
+	xvt_store(&h->hint_host_ns, n->host_ns);
+	xvt_store(&h->hint_bound_ns, n->bound_ns);
+	xvt_store(&h->hint_hz, s->vms[r->vm]->guest_hz);
+	xvt_store_release(&h->hint_seq, xvt_load(&h->hint_seq) + 1);
+}
+
+static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_measure *m)
+{
+	unsigned int i;
+
+	if (xvt_clock_map_add(&r->map, &m->node))
+		return;
+	for (i = 0; i < m->nr_samples; i++)
+		m->samples[i].epoch = m->node.epoch;
+	xvt_trace_put(s->trace, XVT_CHUNK_SAMPLES, m->samples,
+		      m->nr_samples * sizeof(m->samples[0]), NULL, 0);
+	xvt_trace_put(s->trace, XVT_CHUNK_NODE, &m->node, sizeof(m->node), NULL, 0);
+	leave_hint(s, r, &m->node);
+	r->stats.samples += m->nr_samples;
+	r->stats.source = m->node.source;
+	r->node_before_clock = r->last_node_clock;
+	r->last_node_clock = m->host_clock_hi;
+	if (m->node.flags & XVT_NODE_F_FIRST && m->node.epoch)
+		xvt_session_note(s, 1, s->vms[r->vm], r->id,
+				 "cpu %u: guest and host time came apart; clock epoch %u begins",
+				 xvt_load(&r->ctl->cpu), m->node.epoch);
+}
+
+/*
+ * Recording starts for this ring only now, with a clock, so that its first times are not
+ * older than the attach. (In overwrite mode the guest may have started by itself.)
+ */
+static void ring_goes_live(struct xvt_session *s, struct xvt_ring *r)
+{
+	uint64_t now = xvt_clock_read();
+
+	if (r->phase == XVT_PHASE_NEW)
+		r->start_ns = xvt_host_clock_ns(&s->clock, now);
+	r->phase = XVT_PHASE_LIVE;
+	r->live_ns = xvt_host_clock_ns(&s->clock, now);
+	r->map.closed = s->ending;
+	r->changed_clock = now;
+	if (!s->ending) {
+		xvt_ring_announce(s, r);
+		xvt_store_release(&r->host->cons, r->read_pos);
+		xvt_store_release(&r->host->enable, r->mode);
+	}
+}
+
+static void ring_aside(struct xvt_session *s, struct xvt_ring *r, bool silent, const char *why)
+{
+	r->phase = XVT_PHASE_ASIDE;
+	/* Silent: no node will come, so what is there goes out as well as it can be placed. */
+	r->map.closed = silent;
+	xvt_session_note(s, 1, s->vms[r->vm], r->id, "cpu %u: %s; the other rings go on without it",
+			 xvt_load(&r->ctl->cpu), why);
+}
+
+/* The machine's clock rate is settled by the first ring with two good nodes, before any event. */
+static bool rate_known(struct xvt_session *s, struct xvt_ring *r)
+{
+	struct xvt_vm *vm = s->vms[r->vm];
+	const struct xvt_clock_node *first, *last;
+	uint32_t i;
+
+	if (vm->rate_measured)
+		return true;
+	if (r->map.count < 2)
+		return false;
+	first = &r->map.nodes[0];
+	last = &r->map.nodes[r->map.count - 1];
+	/* Wide nodes (a busy machine, a booting guest) say nothing: better to 1 % or wait. */
+	if ((first->bound_ns + last->bound_ns) * 100 > last->host_ns - first->host_ns)
+		return false;
+	vm->rate_measured = true;
+	vm->guest_hz = measured_hz(s, vm, first, last);
+	for (i = 0; i < vm->region.g.ring_count; i++) {
+		vm->rings[i]->map.hz = vm->guest_hz;
+		vm->rings[i]->map.bound_ns_max = 0; /* of segments that no event lies in */
+	}
+	xvt_vm_announce(s, vm);
+	return true;
+}
+
+void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
+{
+	struct xvt_clock_measure m;
+
+	if (r->phase == XVT_PHASE_BROKEN)
+		return;
+	if (!r->source) {
+		struct xvt_clock_target t = { r->ctl, r->host, &s->clock, &s->vms[r->vm]->guest_hz,
+					      r->id };
+
+		if (xvt_load(&r->ctl->state) != XVT_RING_ONLINE)
+			return;
+		r->source_ops = &xvt_clock_handshake;
+		if (r->source_ops->open(&r->source, &t))
+			return;
+	}
+	/* "At once" (next_burst_clock 0) is not more often than BURST_GAP_NS: a guest whose every
+	 * record contradicts its clock must not keep the host measuring. */
+	if (!r->source_ops->busy(r->source) && (int64_t)(now - r->next_burst_clock) >= 0 &&
+	    since(now, r->burst_clock) >= ticks(s, BURST_GAP_NS)) {
+		r->source_ops->start(r->source);
+		r->burst_clock = now;
+		r->next_burst_clock = now + ticks(s, BURST_EVERY_NS);
+	}
+	if (r->source_ops->poll(r->source, &m) == 1) {
+		take_node(s, r, &m);
+		if (r->phase == XVT_PHASE_NEW && rate_known(s, r))
+			ring_goes_live(s, r);
+		else if (r->phase == XVT_PHASE_ASIDE && r->map.closed) {
+			xvt_session_note(s, 0, s->vms[r->vm], r->id, "cpu %u: answers again",
+					 xvt_load(&r->ctl->cpu));
+			r->phase = XVT_PHASE_LIVE;
+			r->live_ns = xvt_host_clock_ns(&s->clock, now);
+			r->map.closed = false;
+		}
+	}
+}
+
+static uint64_t latest(uint64_t a, uint64_t b)
+{
+	return (int64_t)(a - b) > 0 ? a : b;
+}
+
+/*
+ * Nothing of this ring waits, yet its bound lies more than lag_ns back: it is neither silent
+ * nor stuck in one event, but never seen idle and never delivers (nest that flickers, commit
+ * that stays behind resv). An honest ring's bound follows its clock nodes or its records.
+ */
+static bool holds_back(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now,
+		       uint64_t lag_ns)
+{
+	uint64_t proven = xvt_ring_proven(r), now_ns = xvt_host_clock_ns(&s->clock, now);
+
+	/* Before everybody has joined nothing is decoded, so nothing can be told. */
+	if (!s->joined || (r->have && r->placed) || since(now, s->grace_clock) < ticks(s, lag_ns))
+		return false;
+	if (proven < r->live_ns)
+		proven = r->live_ns;
+	return now_ns > proven && now_ns - proven > lag_ns;
+}
+
+void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
+{
+	uint64_t stall = ticks(s, s->opt.stall_timeout_ns);
+	uint32_t state = r->last.state;
+
+	switch (r->phase) {
+	case XVT_PHASE_LIVE:
+		if (state == XVT_RING_OFFLINE && r->idle) {
+			r->phase = XVT_PHASE_DONE;
+			r->map.closed = true;
+		} else if (since(now, latest(r->last_node_clock, s->grace_clock)) > stall) {
+			ring_aside(s, r, true, "does not answer (paused, dead or stuck)");
+		} else if (r->last.nest &&
+			   since(now, latest(r->changed_clock, s->grace_clock)) > stall) {
+			ring_aside(s, r, false, "a writer stays inside an event");
+		} else if (holds_back(s, r, now, s->opt.stall_timeout_ns)) {
+			ring_aside(s, r, false, "its control words never settle");
+		}
+		break;
+	case XVT_PHASE_ASIDE:
+		if (!r->map.closed && (!r->last.nest || since(now, r->changed_clock) < stall) &&
+		    !holds_back(s, r, now, s->opt.stall_timeout_ns / 2))
+			r->phase = XVT_PHASE_LIVE;
+		break;
+	case XVT_PHASE_DONE:
+		if (state == XVT_RING_ONLINE && !s->ending) {
+			r->map.closed = false;
+			r->phase = XVT_PHASE_LIVE;
+			r->live_ns = xvt_host_clock_ns(&s->clock, now);
+			r->last_node_clock = now;
+			xvt_ring_announce(s, r);
+		}
+		break;
+	case XVT_PHASE_NEW:
+	case XVT_PHASE_BROKEN:
+		break;
+	}
+	if (r->fault_new) {
+		r->fault_new = false;
+		xvt_session_note(s, 2, s->vms[r->vm], r->id, "ring %u %s: %s", r->index,
+				 r->phase == XVT_PHASE_BROKEN ? "stopped for good"
+							      : "sub-buffer dropped",
+				 r->fault);
+		if (r->phase == XVT_PHASE_BROKEN)
+			r->map.closed = true;
+	}
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * session_vm.c - a machine in a recording: its region, its rings, its metadata, and what we
+ * ask of it. Everything that comes out of the region here is copied and checked first.
+ */
+#define _GNU_SOURCE
+#include "session_parts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define META_PASS_BYTES (1u << 20)
+#define META_TURNS_MAX	64u /* whole metadata areas taken from one machine */
+
+void xvt_vm_gone(struct xvt_session *s, struct xvt_vm *vm, const char *why)
+{
+	uint32_t i;
+
+	if (vm->phase == XVT_VM_GONE)
+		return;
+	snprintf(vm->why, sizeof(vm->why), "%s", why);
+	xvt_session_note(s, 2, vm, UINT32_MAX, "%s; nothing more is read from %s", why, vm->path);
+	for (i = 0; vm->rings && i < vm->region.g.ring_count; i++) {
+		if (vm->rings[i]) {
+			vm->rings[i]->phase = XVT_PHASE_BROKEN;
+			vm->rings[i]->map.closed = true;
+		}
+	}
+	vm->phase = XVT_VM_GONE;
+}
+
+/* Before anything is measured: the same counter runs at the same rate. */
+static uint64_t presumed_hz(const struct xvt_session *s, const struct xvt_host_region *region)
+{
+	uint64_t hz = region->hdr.clock_hz;
+
+	if (region->hdr.clock_id == s->clock.clock_id || hz < 1000 || hz > 20000000000ull)
+		return s->clock.hz;
+	return hz;
+}
+
+void xvt_vm_announce(struct xvt_session *s, const struct xvt_vm *vm)
+{
+	struct xvt_vm_info info = {
+		.vm = vm->id,
+		.kind = XVT_VM_GUEST,
+		.region_kind = vm->region.hdr.kind,
+		.generation = vm->region.hdr.generation,
+		.clock_hz = vm->guest_hz,
+	};
+
+	memcpy(info.uuid, vm->uuid, sizeof(info.uuid));
+	memcpy(info.boot_uuid, vm->region.hdr.boot_uuid, sizeof(info.boot_uuid));
+	memcpy(info.name, vm->name, sizeof(info.name));
+	info.name[sizeof(info.name) - 1] = 0;
+	xvt_trace_put(s->trace, XVT_CHUNK_VM, &info, sizeof(info), NULL, 0);
+}
+
+void xvt_ring_announce(struct xvt_session *s, const struct xvt_ring *r)
+{
+	struct xvt_ring_info info = {
+		.ring = r->id,
+		.vm = r->vm,
+		.index = r->index,
+		.type = xvt_load(&r->ctl->type),
+		.cpu = xvt_load(&r->ctl->cpu),
+		.hw_id = xvt_load(&r->ctl->hw_id),
+		.pid = xvt_load(&r->ctl->pid),
+		.tid = xvt_load(&r->ctl->tid),
+		.clock_id = xvt_load(&r->ctl->clock_id),
+		.mode = r->mode,
+		.subbuf_size = r->region->g.subbuf_size,
+		.subbuf_count = r->region->g.subbuf_count,
+		.start_ns = r->start_ns,
+		.clock_hz = r->map.hz,
+	};
+
+	xvt_trace_put(s->trace, XVT_CHUNK_RING, &info, sizeof(info), NULL, 0);
+}
+
+static void send_request(struct xvt_session *s, struct xvt_vm *vm)
+{
+	struct xvt_host_page *page = xvt_host_region_page(&vm->region);
+	size_t len = s->opt.request ? strlen(s->opt.request) : 0;
+
+	if (!len || len > sizeof(page->request))
+		return;
+	memcpy(page->request, s->opt.request, len);
+	xvt_store(&page->request_len, (uint32_t)len);
+	vm->request_seq = xvt_load(&page->request_seq) + 1;
+	if (!vm->request_seq)
+		vm->request_seq = 1;
+	vm->request_clock = xvt_clock_read();
+	xvt_store_release(&page->request_seq, vm->request_seq); /* pairs with the guest's poll */
+}
+
+/* The guest formatted its region: from now on its geometry is ours and fixed. */
+static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
+{
+	uint32_t i, n = vm->region.g.ring_count;
+	struct xvt_ring **all;
+
+	all = realloc(s->rings, (s->nr_rings + n) * sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	s->rings = all;
+	vm->rings = calloc(n, sizeof(*vm->rings));
+	if (!vm->rings)
+		return -ENOMEM;
+	vm->guest_hz = presumed_hz(s, &vm->region);
+	xvt_vm_announce(s, vm);
+	xvt_store(&xvt_host_region_page(&vm->region)->attach_id, s->attach_id);
+	for (i = 0; i < n; i++) {
+		struct xvt_ring *r = calloc(1, sizeof(*r));
+
+		if (!r)
+			return -ENOMEM;
+		r->id = (uint32_t)s->nr_rings;
+		r->vm = vm->id;
+		r->index = i;
+		r->region = &vm->region;
+		r->ctl = xvt_host_ring_ctl(&vm->region, i);
+		r->host = xvt_host_ring_host(&vm->region, i);
+		r->pool = &vm->pool;
+		r->host_clock = &s->clock;
+		r->mode = s->opt.mode;
+		xvt_clock_map_init(&r->map, vm->guest_hz);
+		xvt_ring_attach(r);
+		vm->rings[i] = r;
+		s->rings[s->nr_rings++] = r;
+	}
+	vm->phase = XVT_VM_ATTACHED;
+	send_request(s, vm);
+	return 0;
+}
+
+void xvt_vm_look_for_answer(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
+{
+	struct xvt_region_hdr *h = (struct xvt_region_hdr *)vm->region.map;
+	int32_t result;
+
+	if (!vm->request_seq)
+		return;
+	if (xvt_load_acquire(&h->request_ack) != vm->request_seq) {
+		if (since(now, vm->request_clock) < ticks(s, s->opt.join_timeout_ns))
+			return;
+		xvt_session_note(s, 2, vm, UINT32_MAX, "no answer to the request for events");
+		vm->request_seq = 0;
+		return;
+	}
+	result = xvt_load(&h->request_result);
+	vm->request_seq = 0;
+	if (result == -EPERM)
+		xvt_session_note(
+			s, 2, vm, UINT32_MAX,
+			"its owner does not let the host choose events; load the module with "
+			"host_control=1 or switch them on in the guest");
+	else if (result)
+		xvt_session_note(s, 2, vm, UINT32_MAX, "cannot switch the events on: %s",
+				 result < 0 && result > -4096 ? strerror(-result)
+							      : "unknown error");
+}
+
+int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t why_size)
+{
+	int err = xvt_host_region_check(&vm->region);
+
+	if (err == -EAGAIN)
+		return 0; /* still waiting */
+	if (err) {
+		xvt_fault_text(&vm->region.fault, why, why_size);
+		return err;
+	}
+	err = vm_attach(s, vm);
+	if (err)
+		snprintf(why, why_size, "%s", strerror(-err));
+	return err;
+}
+
+int xvt_session_add(struct xvt_session *s, const char *name, const char *path,
+		    const uint8_t uuid[16], bool named, char *why, size_t why_size)
+{
+	struct xvt_vm **grown, *vm;
+	size_t i;
+	int err;
+
+	grown = realloc(s->vms, (s->nr_vms + 1) * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	s->vms = grown;
+	vm = calloc(1, sizeof(*vm));
+	if (!vm)
+		return -ENOMEM;
+	snprintf(vm->name, sizeof(vm->name), "%s", name);
+	snprintf(vm->path, sizeof(vm->path), "%s", path);
+	if (uuid)
+		memcpy(vm->uuid, uuid, sizeof(vm->uuid));
+	vm->id = (uint32_t)s->nr_vms;
+	vm->named = named;
+	err = xvt_host_region_open(&vm->region, path, true);
+	if (err) {
+		snprintf(why, why_size, "%s",
+			 err == -ENODATA ? "the file is empty or far too small" : strerror(-err));
+		free(vm);
+		return err;
+	}
+	s->vms[s->nr_vms++] = vm;
+	xvt_pool_init(&vm->pool, 0);
+	for (i = 0; i < s->nr_vms; i++)
+		s->vms[i]->pool.budget = s->opt.memory_bytes / s->nr_vms;
+	err = xvt_vm_try_attach(s, vm, why, why_size);
+	if (err)
+		vm->phase = XVT_VM_GONE; /* the caller says why */
+	return err;
+}
+
+static void copy_words(void *to, const uint8_t *from, size_t len)
+{
+	/* The guest may change the bytes while we copy: any mixture is legal input, because
+	 * only the copy is looked at from here on. */
+	memcpy(to, from, len);
+	xvt_barrier();
+}
+
+void xvt_vm_read_metadata(struct xvt_session *s, struct xvt_vm *vm)
+{
+	const struct xvt_geometry *g = &vm->region.g;
+	struct xvt_meta_hdr *h = (struct xvt_meta_hdr *)(vm->region.map + g->meta_off);
+	uint64_t room = g->meta_size - sizeof(*h), committed, done = 0;
+	const uint8_t *area = (const uint8_t *)(h + 1);
+
+	committed = xvt_load_acquire(&h->committed); /* pairs with xvt_meta_append() */
+	if (committed > room || committed & 7) {
+		if (vm->meta_pos != UINT64_MAX)
+			xvt_session_note(s, 1, vm, UINT32_MAX,
+					 "metadata length %" PRIu64 " is nonsense, ignored",
+					 committed);
+		vm->meta_pos = UINT64_MAX;
+		return;
+	}
+	if (vm->meta_pos > committed)
+		vm->meta_pos = 0; /* a new generation began again */
+	if (vm->meta_bytes > META_TURNS_MAX * g->meta_size) {
+		/* Beginning again all the time would fill the disk with the same formats. */
+		if (vm->meta_bytes != UINT64_MAX)
+			xvt_session_note(s, 1, vm, UINT32_MAX,
+					 "metadata began again too often, ignored from here on");
+		vm->meta_bytes = UINT64_MAX;
+		return;
+	}
+	while (vm->meta_pos < committed && done < META_PASS_BYTES) {
+		struct xvt_meta_tlv tlv;
+		struct xvt_meta_info info;
+		struct xvt_fault fault;
+		int64_t whole;
+		void *copy;
+
+		if (committed - vm->meta_pos < sizeof(tlv)) {
+			vm->meta_pos = committed;
+			return;
+		}
+		copy_words(&tlv, area + vm->meta_pos, sizeof(tlv));
+		whole = xvt_check_tlv(&tlv, committed - vm->meta_pos, &fault);
+		if (whole < 0) {
+			char text[200];
+
+			xvt_fault_text(&fault, text, sizeof(text));
+			xvt_session_note(s, 1, vm, UINT32_MAX, "metadata: %s", text);
+			vm->meta_pos = committed;
+			return;
+		}
+		copy = malloc(tlv.len ? tlv.len : 1);
+		if (!copy)
+			return;
+		copy_words(copy, area + vm->meta_pos + sizeof(tlv), tlv.len);
+		info = (struct xvt_meta_info){ vm->id, tlv.type, tlv.id, tlv.generation };
+		xvt_trace_put(s->trace, XVT_CHUNK_META, &info, sizeof(info), copy, tlv.len);
+		free(copy);
+		vm->meta_pos += (uint64_t)whole;
+		done += (uint64_t)whole;
+		vm->meta_bytes += (uint64_t)whole;
+	}
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* sink.h - the trace file behind the loop: buffers go out in order while recording goes on. */
+#ifndef XVT_SINK_H
+#define XVT_SINK_H
+
+#include "loop.h"
+#include "trace_write.h"
+
+struct xvt_file_sink;
+
+/* Creates (truncates) path. Returns 0 or -errno. */
+int xvt_file_sink_new(struct xvt_file_sink **out, struct xvt_loop *loop, const char *path);
+struct xvt_sink *xvt_file_sink_base(struct xvt_file_sink *fs);
+/* Start writing what is gathered. Returns the first error so far. */
+int xvt_file_sink_push(struct xvt_file_sink *fs);
+/*
+ * Wait for everything. After an error (disk full) the file is cut at the last byte up to which
+ * it is complete. Returns the first error. Frees fs.
+ */
+int xvt_file_sink_close(struct xvt_file_sink *fs);
+
+#endif /* XVT_SINK_H */

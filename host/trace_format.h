@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * trace_format.h - the bytes of a .xvt file. No code, no memory: structs that are written
+ * and read as they stand, little-endian, 8-byte aligned, every pad byte named.
+ *
+ * A file is a sequence of chunks and nothing else. Each chunk is whole or not there: the
+ * CRC32C covers its header (crc taken as 0) and its payload, so a file is readable up to the
+ * last whole chunk after any crash, and a damaged chunk is skipped alone. Unknown chunk
+ * types are skipped. `seq` counts from 0 without holes; `trace_id` tells a chunk of this
+ * file from the bytes of another. Chunks start at multiples of 8.
+ *
+ *   FILE                       first: version, UUID, the host's clock
+ *   VM, RING, META             before the first event that needs them, at any time
+ *   SAMPLES, NODE              the clock: raw measurements, and the map made of them
+ *   EVENTS                     merged: host_ns never decreases over all EVENTS chunks
+ *   LATE                       the other lane: events that came below a watermark
+ *   ROUND                      watermark: every later EVENTS record has host_ns >= this
+ *   STATS, NOTE                counters of a ring (cumulative, the last one counts), text
+ *   INDEX, END                 last: where the EVENTS chunks are; "this file is complete"
+ *
+ * Time. host_ns is nanoseconds of the host's CLOCK_MONOTONIC. A NODE ties one guest clock
+ * value to one host_ns with a bound; between two nodes of one ring and epoch the map is the
+ * straight line through them, after the last (before the first) it goes on with the ring's
+ * nominal rate. The raw guest clock of every record is kept, so all of it can be redone.
+ */
+#ifndef XVT_TRACE_FORMAT_H
+#define XVT_TRACE_FORMAT_H
+
+#include "xvt_abi.h"
+
+#define XVT_CHUNK_MAGIC	  0x43545658u		/* "XVTC" */
+#define XVT_FILE_MAGIC	  0x31454c4946545658ull /* "XVTFILE1" */
+#define XVT_FILE_MAJOR	  1
+#define XVT_FILE_MINOR	  0
+#define XVT_FILE_OLDEST	  1
+
+/* Longest payload that a reader accepts; a writer closes a chunk far below. */
+#define XVT_CHUNK_LEN_MAX (64u << 20)
+
+enum xvt_chunk_type {
+	XVT_CHUNK_FILE = 1,
+	XVT_CHUNK_VM = 2,
+	XVT_CHUNK_RING = 3,
+	XVT_CHUNK_META = 4,
+	XVT_CHUNK_SAMPLES = 5,
+	XVT_CHUNK_NODE = 6,
+	XVT_CHUNK_EVENTS = 7,
+	XVT_CHUNK_LATE = 8,
+	XVT_CHUNK_ROUND = 9,
+	XVT_CHUNK_STATS = 10,
+	XVT_CHUNK_NOTE = 11,
+	XVT_CHUNK_INDEX = 12,
+	XVT_CHUNK_END = 13,
+};
+
+struct xvt_chunk_hdr {
+	uint32_t magic;
+	uint16_t type;
+	uint16_t flags; /* compression and the like; an unknown bit: skip the chunk */
+	uint32_t len;	/* payload bytes; the next chunk starts at the next multiple of 8 */
+	uint32_t crc;	/* CRC32C of header (with crc = 0) and payload */
+	uint64_t seq;
+	uint64_t trace_id; /* first 8 bytes of the file's UUID */
+};
+XVT_ASSERT(sizeof(struct xvt_chunk_hdr) == 32, "chunk header layout");
+
+struct xvt_file_info {
+	uint64_t magic;
+	uint16_t major;
+	uint16_t minor;
+	uint16_t oldest;
+	uint16_t reserved0;
+	uint32_t compat;
+	uint32_t incompat;
+	uint8_t uuid[16];
+	uint32_t host_clock_id; /* enum xvt_clock_id */
+	uint32_t mult; /* host_ns = base_ns + ((clock - base_clock) * mult >> shift), 128 bits */
+	uint32_t shift;
+	uint32_t reserved1;
+	uint64_t base_clock;
+	uint64_t base_ns;     /* CLOCK_MONOTONIC at base_clock */
+	uint64_t realtime_ns; /* CLOCK_REALTIME at base_clock */
+	uint64_t boottime_ns;
+	uint64_t reserved2[4];
+	char host_name[64];
+};
+XVT_ASSERT(sizeof(struct xvt_file_info) == 184, "file info layout");
+
+enum xvt_vm_kind {
+	XVT_VM_GUEST = 0,
+	XVT_VM_HOST = 1,
+};
+
+struct xvt_vm_info {
+	uint32_t vm;   /* number in this file, from 0 */
+	uint32_t kind; /* enum xvt_vm_kind */
+	uint32_t region_kind;
+	uint32_t generation;
+	uint8_t uuid[16];      /* the domain's, zeros if unknown */
+	uint8_t boot_uuid[16]; /* the guest's boot */
+	uint64_t clock_hz;     /* as the guest says */
+	uint64_t reserved[2];
+	char name[XVT_NAME_LEN];
+};
+XVT_ASSERT(sizeof(struct xvt_vm_info) == 136, "vm info layout");
+
+struct xvt_ring_info {
+	uint32_t ring; /* number in this file, from 0 */
+	uint32_t vm;
+	uint32_t index; /* in its region */
+	uint32_t type;	/* enum xvt_ring_type */
+	uint32_t cpu;
+	uint32_t hw_id;
+	uint32_t pid;
+	uint32_t tid;
+	uint32_t clock_id;
+	uint32_t mode; /* enum xvt_enable */
+	uint32_t subbuf_size;
+	uint32_t subbuf_count;
+	uint64_t start_ns; /* when the daemon attached to it */
+	uint64_t clock_hz; /* rate that its clock map uses; 0: the machine's */
+	uint64_t reserved[2];
+};
+XVT_ASSERT(sizeof(struct xvt_ring_info) == 80, "ring info layout");
+
+/* META: this, then the TLV's payload. */
+struct xvt_meta_info {
+	uint32_t vm;
+	uint32_t type; /* enum xvt_meta_type */
+	uint32_t id;
+	uint32_t generation;
+};
+
+enum xvt_clock_source_id {
+	XVT_SOURCE_NONE = 0,
+	XVT_SOURCE_HANDSHAKE = 1,
+	XVT_SOURCE_KVM = 2,
+	XVT_SOURCE_VMM = 3,
+	XVT_SOURCE_HOST = 4, /* the ring is stamped with the host's own clock */
+};
+
+/* SAMPLES: an array of these. At some moment between the two host clock values the guest's
+ * clock had the value `guest`. */
+struct xvt_clock_sample {
+	uint32_t ring;
+	uint32_t epoch; /* the host's epoch of this ring */
+	uint32_t source;
+	uint32_t flags;
+	uint64_t guest;
+	uint64_t host_clock_lo;
+	uint64_t host_clock_hi;
+};
+XVT_ASSERT(sizeof(struct xvt_clock_sample) == 40, "clock sample layout");
+
+#define XVT_NODE_F_FIRST 1u /* first of its epoch: nothing is interpolated across */
+
+/* NODE: an array of these. guest <-> host_ns, off by at most bound_ns. segment_bound_ns holds
+ * for every event between the previous node of the epoch and this one. */
+struct xvt_clock_node {
+	uint32_t ring;
+	uint32_t epoch;
+	uint32_t source;
+	uint32_t flags;
+	uint64_t guest;
+	uint64_t host_ns;
+	uint64_t bound_ns;
+	uint64_t segment_bound_ns;
+};
+XVT_ASSERT(sizeof(struct xvt_clock_node) == 48, "clock node layout");
+
+/* EVENTS and LATE: this, then `count` events, each a header and its payload padded to 8. */
+struct xvt_events_hdr {
+	uint64_t first_ns;
+	uint64_t last_ns;
+	uint32_t count;
+	uint32_t reserved;
+};
+XVT_ASSERT(sizeof(struct xvt_events_hdr) == 24, "events header layout");
+
+#define XVT_EVENT_RING_MASK	0xfffffu
+#define XVT_EVENT_F_LATE	(1u << 20) /* came below a watermark already passed */
+#define XVT_EVENT_F_BACKLOG	(1u << 21) /* older than the attach */
+#define XVT_EVENT_F_UNCONFIRMED (1u << 22) /* no later clock sample confirmed its map */
+#define XVT_EVENT_F_RECOVERED	(1u << 23) /* read past commit after its writer died */
+#define XVT_EVENT_F_CLOCK	(1u << 24) /* its clock contradicts the map; time is clamped */
+
+struct xvt_event_hdr {
+	uint64_t host_ns;
+	uint64_t guest_clock; /* raw */
+	uint32_t ring_flags;  /* ring number and XVT_EVENT_F_* */
+	uint16_t id;	      /* enum xvt_id */
+	uint16_t len;	      /* payload bytes, without padding */
+};
+XVT_ASSERT(sizeof(struct xvt_event_hdr) == 24, "event header layout");
+
+/*
+ * Payload of an event with id XVT_ID_LOST: made by the host, at its place in the ring's
+ * order, never counted as an event. Says what was lost between the ring's record before it
+ * and the one after it.
+ */
+struct xvt_lost {
+	uint64_t lost[XVT_LOST_CAUSES];
+	uint64_t overwritten; /* known only as "at least" while sub-buffers are skipped */
+	uint64_t bad_bytes;   /* unreadable: the guest wrote nonsense */
+	uint64_t rolled_back; /* 1: the region's contents were replaced here */
+};
+XVT_ASSERT(sizeof(struct xvt_lost) == 64, "lost payload layout");
+
+struct xvt_round {
+	uint64_t round;
+	uint64_t watermark_ns;
+};
+
+/*
+ * STATS: cumulative since the attach; the last one of a ring counts.
+ * attempted == events + discarded + lost[] + overwritten + in_flight, where attempted,
+ * discarded and lost[] are the guest's own counters and events the host's count.
+ */
+struct xvt_ring_stats {
+	uint32_t ring;
+	uint32_t source;   /* enum xvt_clock_source_id */
+	uint32_t rejected; /* bit per enum xvt_clock_source_id */
+	uint32_t epochs;
+	uint64_t attempted;
+	uint64_t events; /* main lane and late lane */
+	uint64_t discarded;
+	uint64_t lost[XVT_LOST_CAUSES];
+	uint64_t overwritten;
+	uint64_t in_flight;
+	uint64_t late;
+	uint64_t backlog;
+	uint64_t unconfirmed;
+	uint64_t recovered;
+	uint64_t clock_violations;
+	uint64_t bad_bytes;
+	uint64_t first_ns;
+	uint64_t last_ns;
+	uint64_t bound_ns_max;
+	uint64_t paused_ns;
+	uint64_t nest; /* contexts that were inside the writer at the last look */
+	uint64_t samples;
+};
+XVT_ASSERT(sizeof(struct xvt_ring_stats) == 192, "ring stats layout");
+
+/* NOTE: this, then text. vm or ring = UINT32_MAX: about the whole trace. */
+struct xvt_note {
+	uint32_t vm;
+	uint32_t ring;
+	uint32_t level; /* 0 info, 1 warning, 2 error */
+	uint32_t reserved;
+	uint64_t host_ns;
+};
+
+/* INDEX: an array of these, one for each EVENTS or LATE chunk. */
+struct xvt_index_entry {
+	uint64_t offset; /* of the chunk header in the file */
+	uint64_t first_ns;
+	uint64_t last_ns;
+	uint32_t count;
+	uint32_t type;
+};
+XVT_ASSERT(sizeof(struct xvt_index_entry) == 32, "index entry layout");
+
+struct xvt_end {
+	uint64_t chunks; /* before this one */
+	uint64_t events; /* main lane */
+	uint64_t late;
+	uint64_t index_offset;
+};
+
+#endif /* XVT_TRACE_FORMAT_H */

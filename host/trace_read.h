@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * trace_read.h - a .xvt file for those who read it. The file is untrusted: any bytes are
+ * legal input, nothing is used before its chunk's CRC and every length in it was checked,
+ * and what is damaged is skipped, remembered and left to the caller to tell.
+ *
+ * Opening walks the chunk headers and loads FILE, VM, RING and END. Everything else is read
+ * when it is asked for. Memory: 48 bytes a chunk, one chunk's payload a cursor, and the late
+ * lane whole (a cursor that merges needs it sorted).
+ */
+#ifndef XVT_TRACE_READ_H
+#define XVT_TRACE_READ_H
+
+#include "trace_format.h"
+
+#define XVT_VM_NONE UINT32_MAX
+
+/* One whole chunk, in file order. */
+struct xvt_chunk_ref {
+	uint64_t offset; /* of its header */
+	uint64_t seq;
+	uint64_t first_ns; /* EVENTS and LATE: as the chunk says, unproven until it is loaded */
+	uint64_t last_ns;
+	uint32_t len;
+	uint32_t count;
+	uint16_t type;
+	bool bad; /* was loaded and did not pass */
+};
+
+/* A stretch of the file that is not readable. `why` is a constant. */
+struct xvt_damage {
+	uint64_t offset;
+	uint64_t len;
+	const char *why;
+};
+
+#define XVT_DAMAGE_MAX 64
+
+struct xvt_trace_vm {
+	bool known;
+	struct xvt_vm_info info;
+	char name[XVT_NAME_LEN]; /* printable, never empty */
+};
+
+struct xvt_trace_ring {
+	bool known;
+	struct xvt_ring_info info;
+};
+
+struct xvt_trace {
+	int fd;
+	char *path;
+	uint64_t size;
+	uint64_t trace_id;
+	struct xvt_file_info info;
+	struct xvt_chunk_ref *chunks;
+	size_t chunk_count;
+	struct xvt_trace_vm *vms;
+	uint32_t vm_count;
+	struct xvt_trace_ring *rings;
+	uint32_t ring_count;
+	bool ended; /* has an END chunk */
+	struct xvt_end end;
+	/* Bytes that the search for the next whole chunk may still sum up: a file full of
+	 * false headers must not cost n^2. */
+	uint64_t scan_budget;
+	uint64_t tail_offset; /* where the last whole chunk ends */
+	uint64_t first_ns;    /* over all EVENTS and LATE chunks; 0 if there are none */
+	uint64_t last_ns;
+	struct xvt_damage damage[XVT_DAMAGE_MAX];
+	size_t damage_count; /* may exceed XVT_DAMAGE_MAX */
+};
+
+/*
+ * Open a trace. On failure returns -errno and writes what is wrong and what to do into why.
+ *   -ENOENT, -EACCES, ...  from the system
+ *   -EBADMSG               not a trace, or its first chunk is unreadable
+ *   -EPROTO                written in a newer format
+ */
+int xvt_trace_open(struct xvt_trace **out, const char *path, char *why, size_t why_size);
+void xvt_trace_close(struct xvt_trace *t);
+
+/* Payload of one chunk, CRC checked; a buffer that is used again and again. */
+struct xvt_chunk_buf {
+	uint8_t *bytes;
+	size_t room;
+	uint8_t *payload;
+	uint32_t len;
+};
+
+void xvt_chunk_buf_free(struct xvt_chunk_buf *b);
+
+/* Returns 0, -EBADMSG (the damage is noted, once), -ENOMEM or the read's error. */
+int xvt_trace_load(struct xvt_trace *t, size_t chunk, struct xvt_chunk_buf *b);
+
+void xvt_trace_note_damage(struct xvt_trace *t, uint64_t offset, uint64_t len, const char *why);
+
+/*
+ * One line on stderr about what was damaged or is missing, or nothing. Returns 1 when data
+ * was damaged, else 0. A file without an end is legal, and said.
+ */
+int xvt_trace_complain(const struct xvt_trace *t, bool quiet);
+
+/* One event. Points into a buffer: good until the next call of what gave it. */
+struct xvt_event {
+	const struct xvt_event_hdr *hdr; /* 8-byte aligned */
+	const uint8_t *payload;
+	uint64_t chunk_seq;
+};
+
+static inline uint32_t xvt_event_ring(const struct xvt_event *ev)
+{
+	return ev->hdr->ring_flags & XVT_EVENT_RING_MASK;
+}
+
+/* Number of the VM that a ring belongs to, or XVT_VM_NONE. */
+static inline uint32_t xvt_ring_vm(const struct xvt_trace *t, uint32_t ring)
+{
+	return ring < t->ring_count && t->rings[ring].known ? t->rings[ring].info.vm : XVT_VM_NONE;
+}
+
+/* Never NULL, printable. */
+const char *xvt_vm_name(const struct xvt_trace *t, uint32_t vm);
+
+/* Did the ring's own guest ask for it (else the ring, or the host, speaks about itself)? */
+static inline bool xvt_is_event(const struct xvt_event_hdr *h)
+{
+	return h->id >= XVT_ID_FIRST_EVENT;
+}
+
+/* The events of one loaded EVENTS or LATE payload. */
+struct xvt_events_iter {
+	const uint8_t *at;
+	const uint8_t *end;
+	uint32_t left;
+	uint64_t chunk_seq;
+};
+
+/* Returns 0, or -EBADMSG if the payload is too short for its header. */
+int xvt_events_begin(struct xvt_events_iter *it, const struct xvt_chunk_buf *b, uint64_t chunk_seq);
+
+/* 1: ev is filled. 0: no more. -EBADMSG: a length in it reaches past the chunk. */
+static inline int xvt_events_next(struct xvt_events_iter *it, struct xvt_event *ev)
+{
+	const struct xvt_event_hdr *h = (const struct xvt_event_hdr *)it->at;
+	size_t room = (size_t)(it->end - it->at);
+	size_t padded;
+
+	if (!it->left)
+		return 0;
+	if (xvt_unlikely(room < sizeof(*h)))
+		return -EBADMSG;
+	padded = ((size_t)h->len + 7) & ~(size_t)7;
+	if (xvt_unlikely(padded > room - sizeof(*h)))
+		return -EBADMSG;
+	ev->hdr = h;
+	ev->payload = it->at + sizeof(*h);
+	ev->chunk_seq = it->chunk_seq;
+	it->at += sizeof(*h) + padded;
+	it->left--;
+	return 1;
+}
+
+/*
+ * All events with from_ns <= host_ns <= to_ns, main and late lane together, in order of
+ * (host_ns, VM, ring, guest clock). Damaged chunks are skipped and noted in the trace.
+ */
+struct xvt_cursor {
+	struct xvt_trace *t;
+	uint64_t from_ns;
+	uint64_t to_ns;
+	struct xvt_chunk_buf buf;
+	struct xvt_events_iter it;
+	size_t chunk;		/* next to load */
+	struct xvt_event ahead; /* of the main lane; hdr == NULL: fetch the next */
+	struct xvt_event *late;
+	size_t late_count;
+	size_t late_at;
+	uint8_t **late_bytes; /* the LATE payloads that `late` points into */
+	size_t late_chunks;
+	bool main_done;
+};
+
+/* Returns 0, -ENOMEM or a read error. */
+int xvt_cursor_init(struct xvt_cursor *c, struct xvt_trace *t, uint64_t from_ns, uint64_t to_ns);
+void xvt_cursor_fini(struct xvt_cursor *c);
+
+/* 1: ev is filled. 0: no more. Else -errno. */
+int xvt_cursor_next(struct xvt_cursor *c, struct xvt_event *ev);
+
+#endif /* XVT_TRACE_READ_H */

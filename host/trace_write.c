@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * trace_write.c - see trace_write.h. Two chunks are open at a time, one for each lane; a
+ * chunk is built whole in memory (header, payload, padding) and leaves in one call of the
+ * sink, so that the sink never holds half a chunk.
+ */
+#include "trace_write.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "crc32c.h"
+
+#define LANE_BYTES (256u << 10)
+/* Index entries in one chunk; a longer index is split. */
+#define INDEX_MAX  (1u << 20)
+
+struct lane {
+	uint8_t *bytes; /* LANE_BYTES: chunk header, events header, events */
+	size_t used;	/* 0: nothing gathered */
+	uint16_t type;
+};
+
+struct xvt_trace_writer {
+	struct xvt_sink *sink;
+	struct lane main;
+	struct lane late;
+	uint8_t *scratch; /* for chunks made by xvt_trace_put() */
+	size_t scratch_room;
+	struct xvt_index_entry *index;
+	size_t index_count;
+	size_t index_room;
+	uint64_t seq;
+	uint64_t trace_id;
+	uint64_t bytes;
+	uint64_t events;
+	uint64_t late_events;
+	int err; /* the first one; nothing is written after it */
+};
+
+static size_t pad8(size_t len)
+{
+	return (len + 7) & ~(size_t)7;
+}
+
+/* `chunk` holds a header's room, then len payload bytes, then room for padding. */
+static int emit(struct xvt_trace_writer *w, uint8_t *chunk, uint16_t type, size_t len)
+{
+	struct xvt_chunk_hdr h = {
+		.magic = XVT_CHUNK_MAGIC,
+		.type = type,
+		.len = (uint32_t)len,
+		.seq = w->seq,
+		.trace_id = w->trace_id,
+	};
+	size_t whole = sizeof(h) + pad8(len);
+
+	if (w->err)
+		return w->err;
+	memset(chunk + sizeof(h) + len, 0, pad8(len) - len);
+	memcpy(chunk, &h, sizeof(h));
+	h.crc = xvt_crc32c(0, chunk, sizeof(h) + len);
+	memcpy(chunk, &h, sizeof(h));
+	w->err = w->sink->write(w->sink, chunk, whole);
+	if (w->err)
+		return w->err;
+	w->seq++;
+	w->bytes += whole;
+	return 0;
+}
+
+static struct xvt_events_hdr *lane_hdr(struct lane *lane)
+{
+	return (struct xvt_events_hdr *)(lane->bytes + sizeof(struct xvt_chunk_hdr));
+}
+
+static int index_add(struct xvt_trace_writer *w, const struct xvt_index_entry *entry)
+{
+	if (w->index_count == w->index_room) {
+		size_t room = w->index_room ? w->index_room * 2 : 256;
+		void *grown = realloc(w->index, room * sizeof(*w->index));
+
+		if (!grown)
+			return -ENOMEM;
+		w->index = grown;
+		w->index_room = room;
+	}
+	w->index[w->index_count++] = *entry;
+	return 0;
+}
+
+static int lane_flush(struct xvt_trace_writer *w, struct lane *lane)
+{
+	struct xvt_events_hdr *h = lane_hdr(lane);
+	struct xvt_index_entry entry;
+
+	if (!lane->used || w->err)
+		return w->err;
+	entry = (struct xvt_index_entry){
+		.offset = w->bytes,
+		.first_ns = h->first_ns,
+		.last_ns = h->last_ns,
+		.count = h->count,
+		.type = lane->type,
+	};
+	/* The entry first: an index that cannot grow must not cost the chunk. */
+	if (index_add(w, &entry)) {
+		w->err = -ENOMEM;
+		return w->err;
+	}
+	emit(w, lane->bytes, lane->type, lane->used - sizeof(struct xvt_chunk_hdr));
+	lane->used = 0;
+	return w->err;
+}
+
+static void free_writer(struct xvt_trace_writer *w)
+{
+	free(w->main.bytes);
+	free(w->late.bytes);
+	free(w->scratch);
+	free(w->index);
+	free(w);
+}
+
+int xvt_trace_writer_new(struct xvt_trace_writer **out, struct xvt_sink *sink,
+			 const struct xvt_file_info *info)
+{
+	static const uint8_t no_uuid[16];
+	struct xvt_trace_writer *w = calloc(1, sizeof(*w));
+	struct xvt_file_info file = *info;
+	int err = -ENOMEM;
+
+	*out = NULL;
+	if (!w)
+		return -ENOMEM;
+	w->sink = sink;
+	w->main.type = XVT_CHUNK_EVENTS;
+	w->late.type = XVT_CHUNK_LATE;
+	w->main.bytes = malloc(LANE_BYTES);
+	w->late.bytes = malloc(LANE_BYTES);
+	if (!w->main.bytes || !w->late.bytes)
+		goto err_free;
+
+	file.magic = XVT_FILE_MAGIC;
+	file.major = XVT_FILE_MAJOR;
+	file.minor = XVT_FILE_MINOR;
+	file.oldest = XVT_FILE_OLDEST;
+	/* A caller may bring its own UUID: then the same events make the same bytes. */
+	if (memcmp(file.uuid, no_uuid, sizeof(no_uuid)) == 0) {
+		if (getrandom(file.uuid, sizeof(file.uuid), 0) != sizeof(file.uuid)) {
+			err = -EIO;
+			goto err_free;
+		}
+		file.uuid[6] = (file.uuid[6] & 0x0f) | 0x40;
+		file.uuid[8] = (file.uuid[8] & 0x3f) | 0x80;
+	}
+	memcpy(&w->trace_id, file.uuid, sizeof(w->trace_id));
+	err = xvt_trace_put(w, XVT_CHUNK_FILE, &file, sizeof(file), NULL, 0);
+	if (err)
+		goto err_free;
+	*out = w;
+	return 0;
+
+err_free:
+	free_writer(w);
+	return err;
+}
+
+int xvt_trace_put(struct xvt_trace_writer *w, uint16_t type, const void *head, size_t head_len,
+		  const void *body, size_t body_len)
+{
+	size_t len = head_len + body_len;
+	size_t need = sizeof(struct xvt_chunk_hdr) + pad8(len);
+
+	if (xvt_trace_flush(w))
+		return w->err;
+	if (len > XVT_CHUNK_LEN_MAX)
+		return -EMSGSIZE;
+	if (need > w->scratch_room) {
+		void *grown = realloc(w->scratch, need);
+
+		if (!grown)
+			return -ENOMEM;
+		w->scratch = grown;
+		w->scratch_room = need;
+	}
+	if (head_len)
+		memcpy(w->scratch + sizeof(struct xvt_chunk_hdr), head, head_len);
+	if (body_len)
+		memcpy(w->scratch + sizeof(struct xvt_chunk_hdr) + head_len, body, body_len);
+	return emit(w, w->scratch, type, len);
+}
+
+int xvt_trace_event(struct xvt_trace_writer *w, const struct xvt_event_hdr *hdr,
+		    const void *payload)
+{
+	struct lane *lane = hdr->ring_flags & XVT_EVENT_F_LATE ? &w->late : &w->main;
+	size_t padded = pad8(hdr->len);
+	struct xvt_events_hdr *h = lane_hdr(lane);
+	uint8_t *to;
+
+	if (xvt_unlikely(lane->used + sizeof(*hdr) + padded > LANE_BYTES - 8))
+		lane_flush(w, lane);
+	if (xvt_unlikely(w->err))
+		return w->err;
+	if (!lane->used) {
+		lane->used = sizeof(struct xvt_chunk_hdr) + sizeof(*h);
+		memset(h, 0, sizeof(*h));
+		h->first_ns = UINT64_MAX;
+	}
+	if (hdr->host_ns < h->first_ns)
+		h->first_ns = hdr->host_ns;
+	if (hdr->host_ns > h->last_ns)
+		h->last_ns = hdr->host_ns;
+	h->count++;
+	to = lane->bytes + lane->used;
+	memcpy(to, hdr, sizeof(*hdr));
+	if (padded) {
+		memset(to + sizeof(*hdr) + padded - 8, 0, 8);
+		memcpy(to + sizeof(*hdr), payload, hdr->len);
+	}
+	lane->used += sizeof(*hdr) + padded;
+	if (lane == &w->late)
+		w->late_events++;
+	else
+		w->events++;
+	return 0;
+}
+
+int xvt_trace_flush(struct xvt_trace_writer *w)
+{
+	lane_flush(w, &w->main);
+	return lane_flush(w, &w->late);
+}
+
+uint64_t xvt_trace_bytes(const struct xvt_trace_writer *w)
+{
+	return w->bytes;
+}
+
+static void put_index_and_end(struct xvt_trace_writer *w)
+{
+	struct xvt_end end = { .events = w->events, .late = w->late_events };
+	size_t at = 0;
+
+	end.index_offset = w->bytes;
+	do {
+		size_t n = w->index_count - at < INDEX_MAX ? w->index_count - at : INDEX_MAX;
+		int err = xvt_trace_put(w, XVT_CHUNK_INDEX, w->index + at, n * sizeof(*w->index),
+					NULL, 0);
+
+		if (err && !w->err)
+			w->err = err;
+		at += n;
+	} while (!w->err && at < w->index_count);
+	end.chunks = w->seq;
+	if (!w->err)
+		w->err = xvt_trace_put(w, XVT_CHUNK_END, &end, sizeof(end), NULL, 0);
+}
+
+int xvt_trace_writer_finish(struct xvt_trace_writer *w)
+{
+	int err;
+
+	if (!xvt_trace_flush(w))
+		put_index_and_end(w);
+	err = w->err;
+	free_writer(w);
+	return err;
+}
+
+int xvt_trace_error(const struct xvt_trace_writer *w)
+{
+	return w->err;
+}

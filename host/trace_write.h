@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * trace_write.h - makes the chunks of a .xvt file. Knows the format; does not know where
+ * bytes go: they leave through a sink (io_uring, plain write, a test's memory).
+ */
+#ifndef XVT_TRACE_WRITE_H
+#define XVT_TRACE_WRITE_H
+
+#include "trace_format.h"
+
+/*
+ * Where whole chunks go, in order. `write` takes `len` bytes (copied or written before it
+ * returns, the caller reuses the buffer) and returns 0 or -errno. After an error the writer
+ * writes nothing more, so that the file ends with a whole chunk.
+ */
+struct xvt_sink {
+	int (*write)(struct xvt_sink *sink, const void *bytes, size_t len);
+};
+
+struct xvt_trace_writer;
+
+/* Starts a trace: writes the FILE chunk. `info` needs clock fields and host_name only.
+ * Returns 0, -ENOMEM or the sink's error. */
+int xvt_trace_writer_new(struct xvt_trace_writer **out, struct xvt_sink *sink,
+			 const struct xvt_file_info *info);
+
+/* One chunk of any type from two parts; flushes gathered events first, so order is kept. */
+int xvt_trace_put(struct xvt_trace_writer *w, uint16_t type, const void *head, size_t head_len,
+		  const void *body, size_t body_len);
+
+/* Gathers an event into the current EVENTS (or LATE, by its flag) chunk. */
+int xvt_trace_event(struct xvt_trace_writer *w, const struct xvt_event_hdr *hdr,
+		    const void *payload);
+
+/* Writes what is gathered. */
+int xvt_trace_flush(struct xvt_trace_writer *w);
+
+/* The first error of the sink so far, or 0. */
+int xvt_trace_error(const struct xvt_trace_writer *w);
+
+/* Bytes handed to the sink so far. */
+uint64_t xvt_trace_bytes(const struct xvt_trace_writer *w);
+
+/* Flush, INDEX, END. Returns the first error of the writer's life. Frees w. */
+int xvt_trace_writer_finish(struct xvt_trace_writer *w);
+
+#endif /* XVT_TRACE_WRITE_H */

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* vm_libvirt.h - which machines libvirt knows. vm_libvirt.c alone includes libvirt. */
+#ifndef XVT_VM_LIBVIRT_H
+#define XVT_VM_LIBVIRT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct xvt_domain {
+	char name[64];
+	uint8_t uuid[16];
+	char region[4096]; /* path of its region */
+};
+
+/*
+ * Look a running domain up by name and find its region: the <shmem> device of its XML whose
+ * name begins with "xvtrace-". Returns 0; -ENOENT no such domain, -ESRCH not running,
+ * -ENODEV no such device, -ECONNREFUSED no libvirt; `why` says it in words.
+ */
+int xvt_libvirt_find(const char *uri, const char *name, struct xvt_domain *domain, char *why,
+		     size_t why_size);
+
+#endif /* XVT_VM_LIBVIRT_H */

@@ -1,0 +1,142 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Bad regions and outputs: one clear error line, exit 1 or 2, no crash (AddressSanitizer where
+# that build is there), and good data around it is kept.
+set -u
+cd "$(dirname "$0")/../.."
+BUILD=${BUILD:-build}
+xvtrace=$BUILD/xvtrace
+[ -x "$BUILD/asan/xvtrace" ] && xvtrace=$BUILD/asan/xvtrace
+work=$(mktemp -d)
+failures=0
+cleanup() {
+	local jobs
+	jobs=$(jobs -p)
+	[ -z "$jobs" ] || kill $jobs 2>/dev/null
+	wait 2>/dev/null
+	rm -rf "$work"
+}
+trap cleanup EXIT
+echo "with $xvtrace"
+
+check() {
+	local text=$1
+	shift
+	if "$@"; then echo "ok - $text"; else
+		echo "not ok - $text"
+		failures=$((failures + 1))
+	fi
+}
+
+# poll COMMAND...: until it succeeds, for a minute at most
+poll() {
+	local end=$((SECONDS + 60))
+	until "$@"; do
+		[ $SECONDS -lt $end ] || return 1
+		sleep 0.05
+	done
+}
+
+# refuses TEXT WORDS COMMAND...: exit 1 or 2 with exactly one line on stderr, which has WORDS
+refuses() {
+	local text=$1 words=$2 rc
+	shift 2
+	"$@" >"$work/out" 2>"$work/err" </dev/null
+	rc=$?
+	if { [ $rc -eq 1 ] || [ $rc -eq 2 ]; } && [ "$(wc -l <"$work/err")" -eq 1 ] && grep -q "^xvtrace: " "$work/err" && grep -qi -- "$words" "$work/err"; then
+		echo "ok - $text"
+	else
+		echo "not ok - $text (exit $rc)"
+		cat "$work/err"
+		failures=$((failures + 1))
+	fi
+}
+
+record() {
+	timeout 60 "$xvtrace" record -q -o "$work/t.xvt" --duration 1 --join-timeout 0 "$@"
+}
+
+# poke FILE OFFSET BYTES: printf escapes
+poke() {
+	printf "$3" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
+# each NAME WORDS: the region is refused by everything that opens one
+each() {
+	refuses "$1: record" "$2" record -r g=$work/$1
+	refuses "$1: salvage" "$2" "$xvtrace" salvage "$work/$1" -o "$work/t.xvt"
+	refuses "$1: region show" "$2" "$xvtrace" region show "$work/$1"
+}
+
+region() {
+	rm -f "$work/$1"
+	"$xvtrace" region create "$work/$1" --size 256K --rings 2
+}
+
+each no-such-region "no such file"
+: >"$work/empty-file"
+each empty-file "empty"
+truncate -s 100 "$work/too-small"
+each too-small "too small"
+head -c 262144 /dev/urandom >"$work/random"
+each random "not an xvtrace region"
+region wrong-magic && poke "$work/wrong-magic" 0 'YVT'
+each wrong-magic "not an xvtrace region"
+region newer-major && poke "$work/newer-major" 8 '\002' && poke "$work/newer-major" 12 '\002'
+each newer-major "newer major"
+region unknown-feature && poke "$work/unknown-feature" 20 '\001'
+each unknown-feature "features"
+region does-not-fit && truncate -s 128K "$work/does-not-fit"
+each does-not-fit "larger than the file"
+region rings-do-not-fit && poke "$work/rings-do-not-fit" 80 '\000\002'
+each rings-do-not-fit "do not fit"
+region odd-subbuf && poke "$work/odd-subbuf" 84 '\001'
+each odd-subbuf "subbuf_size"
+mkdir "$work/a-directory"
+refuses "a directory: record" "directory" record -r g="$work/a-directory"
+
+refuses "region create over an existing file" "exists" "$xvtrace" region create "$work/empty-file" --size 256K --rings 2
+refuses "region create that is too small" "do not fit" "$xvtrace" region create "$work/new" --size 16K --rings 8
+refuses "region create with an odd size" "size" "$xvtrace" region create "$work/new" --size 100001 --rings 1
+refuses "region create without options" "size" "$xvtrace" region create "$work/new"
+region good
+refuses "record without output" "-o" "$xvtrace" record -r g="$work/good"
+refuses "record without a machine" "-r" "$xvtrace" record -o "$work/t.xvt"
+refuses "a region without a name" "NAME=PATH" record -r "$work/good"
+refuses "an unknown mode" "overwrite" record -r g="$work/good" --mode sometimes
+refuses "an event without a system" "SYSTEM:EVENT" record -r g="$work/good" -e sched_switch
+refuses "an unknown option" "frobnicate" record -r g="$work/good" --frobnicate
+refuses "output in a directory that is not there" "cannot write" "$xvtrace" record -q -o "$work/no/t.xvt" --duration 1 -r g="$work/good"
+refuses "output that is a directory" "cannot write" "$xvtrace" record -q -o "$work/a-directory" --duration 1 -r g="$work/good"
+refuses "output to a full device" "no space" "$xvtrace" record -q -o /dev/full --duration 1 -r g="$work/good"
+
+# A region that shrinks while it is recorded: said, and what came before is a good trace.
+region shrinks
+"$BUILD/xvt-emit" "$work/shrinks" --rings 2 --rate 2000 --count 1000000 >/dev/null 2>&1 &
+disown # it dies of the truncated file, as a guest would
+"$xvtrace" record -q -o "$work/s.xvt" -r g="$work/shrinks" 2>"$work/err" &
+recorder=$!
+some() {
+	[ "$("$xvtrace" region show --json "$work/shrinks" | jq '[.rings[].cons] | min')" -gt 20000 ]
+}
+check "events flow into the region that will shrink" poll some
+truncate -s 4096 "$work/shrinks"
+wait $recorder
+check "a region truncated while recording: exit 1" test $? -eq 1
+check "with one error line that says so" eval 'test "$(grep -c "" "$work/err")" -eq 1 && grep -q truncated "$work/err"'
+cat "$work/err"
+check "the events before it are kept" eval 'test "$("$xvtrace" stat --json "$work/s.xvt" | jq .events)" -gt 500'
+
+# A disk that fills up while recording.
+if unshare -rm true 2>/dev/null && unshare -rm sh -c "mkdir -p $work/full && mount -t tmpfs -o size=512k t $work/full" 2>/dev/null; then
+	region fills
+	"$BUILD/xvt-emit" "$work/fills" --rings 2 --rate 20000 --count 100000000 >/dev/null 2>&1 &
+	unshare -rm sh -c "mount -t tmpfs -o size=512k t '$work/full' && timeout 60 '$xvtrace' record -q -o '$work/full/t.xvt' -r g='$work/fills' 2>'$work/err'; echo \$? >'$work/rc'; cp '$work/full/t.xvt' '$work/full.xvt'"
+	check "a full disk: exit 1" test "$(cat "$work/rc")" = 1
+	check "with one error line that says so" eval 'test "$(grep -c "" "$work/err")" -eq 1 && grep -qi "no space" "$work/err"'
+	cat "$work/err"
+	check "the trace is good up to there" eval 'test "$("$xvtrace" stat --json "$work/full.xvt" 2>/dev/null | jq .events)" -gt 1000'
+else
+	echo "skip - a full disk: mounting a small tmpfs in a user namespace is not allowed here"
+fi
+[ $failures -eq 0 ]

@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck disable=SC2317
+# verify is a judge that can say no: a clock map moved by more than a message takes is found by
+# causality alone, because everything else in the file was moved with it.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+BUILD=${BUILD:-build}
+xvtrace=$BUILD/xvtrace
+work=$(mktemp -d)
+failures=0
+trap 'rm -rf "$work"' EXIT
+
+check() {
+	local text=$1
+	shift
+	if "$@"; then echo "ok - $text"; else
+		echo "not ok - $text"
+		failures=$((failures + 1))
+	fi
+}
+
+# shifted NS: g2's clock moved by so much; verify's verdict in $work/out
+shifted() {
+	"$BUILD/tests/tools/xvt-shift" g2 "$1" "$work/good.xvt" "$work/shifted.xvt" || return 2
+	"$xvtrace" verify "$work/shifted.xvt" >"$work/out" 2>&1
+}
+
+"$BUILD/tests/tools/xvt-mktrace" 2000 0 "$work/good.xvt" >/dev/null || exit 1
+"$xvtrace" verify "$work/good.xvt" >"$work/out"
+check "a good trace passes" [ $? -eq 0 ]
+check "with its exchanges measured both ways" grep -qE '[0-9]+ exchanges: g1 to g2 median 60\.0 us \([0-9]+\), g2 to g1 median 60\.0 us' "$work/out"
+
+# A message is 60 us on its way here.
+for ns in 40000 -40000; do
+	shifted $ns
+	check "moved by $ns ns: less than the way, not provable" [ $? -eq 0 ]
+done
+for ns in 61000 -61000 5000000 -5000000; do
+	shifted $ns
+	check "moved by $ns ns: found" [ $? -eq 1 ]
+	only() { ! grep '^violation: ' "$work/out" | grep -v 'effect before cause'; }
+	check "and by causality only" only
+done
+[ $failures -eq 0 ]

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * engine.h - the real ring, drain and merge over real shared memory, with time in the test's
+ * hands: the writers stamp what the test says, and clock nodes appear when it says. Host time
+ * equals guest time equals a small number, so expectations can be read.
+ */
+#ifndef XVT_TEST_ENGINE_H
+#define XVT_TEST_ENGINE_H
+
+#include "merge.h"
+#include "xvt_region.h"
+
+#define ENGINE_RINGS_MAX 8
+
+struct engine_event {
+	uint64_t ns;
+	uint64_t number; /* payload */
+	uint32_t ring;
+	uint32_t flags;
+	uint16_t id;
+	struct xvt_lost lost;
+};
+
+struct engine {
+	struct xvt_loop *loop;
+	struct xvt_host_clock clock;
+	struct xvt_host_region region;
+	struct xvt_pool pool;
+	struct xvt_merge merge;
+	struct xvt_writer writers[ENGINE_RINGS_MAX];
+	struct xvt_ring *rings[ENGINE_RINGS_MAX];
+	uint32_t nr_rings;
+	uint64_t now; /* what the writers' clock returns */
+	uint64_t numbers[ENGINE_RINGS_MAX];
+	struct engine_event *out;
+	size_t nr_out;
+	size_t room;
+};
+
+/* Sub-buffers of 1 KiB, 4 to a ring, so that borders and laps come soon. */
+void engine_init(struct engine *e, uint32_t rings, uint32_t mode);
+void engine_fini(struct engine *e);
+
+/* A new writer on a ring, as after a reboot of the guest. */
+void engine_bind(struct engine *e, uint32_t ring);
+
+/* Ring writes one numbered event at `time`. Returns what xvt_write() did. */
+int engine_write(struct engine *e, uint32_t ring, uint64_t time);
+/* The host measures ring's clock at `time`. */
+void engine_node(struct engine *e, uint32_t ring, uint64_t time);
+/* Drain everything; the control words are looked at with `proof` as proven-old host time. */
+void engine_drain(struct engine *e, uint64_t proof);
+void engine_merge(struct engine *e);
+/* Both, and no more to come: maps closed, everything goes out. */
+void engine_end(struct engine *e);
+
+/* Events (not LOST) that are out with a time below `ns`; all of them with UINT64_MAX. */
+size_t engine_count_below(const struct engine *e, uint64_t ns);
+/* Times of the main lane never decrease. */
+bool engine_in_order(const struct engine *e);
+
+#endif /* XVT_TEST_ENGINE_H */

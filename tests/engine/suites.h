@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* suites.h - what this runner runs. */
+#ifndef XVT_ENGINE_SUITES_H
+#define XVT_ENGINE_SUITES_H
+
+#include <check.h>
+
+Suite *merge_suite(void);
+Suite *clock_suite(void);
+Suite *abi_suite(void);
+
+#endif

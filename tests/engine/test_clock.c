@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * test_clock.c - the map from guest clock to host time, and the handshake against a guest
+ * that this test plays in a second thread with a clock of its own.
+ */
+#define _GNU_SOURCE
+#include "clock_source.h"
+#include "suites.h"
+#include "xvt_region.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+static struct xvt_clock_node node(uint64_t guest, uint64_t host_ns, uint64_t bound_ns)
+{
+	return (struct xvt_clock_node){ .guest = guest, .host_ns = host_ns, .bound_ns = bound_ns };
+}
+
+static void add(struct xvt_clock_map *m, uint64_t guest, uint64_t host_ns, uint64_t bound_ns)
+{
+	struct xvt_clock_node n = node(guest, host_ns, bound_ns);
+
+	ck_assert_int_eq(xvt_clock_map_add(m, &n), 0);
+}
+
+START_TEST(a_record_waits_until_a_later_node_confirms_it)
+{
+	struct xvt_clock_map m;
+	uint64_t ns;
+
+	xvt_clock_map_init(&m, 1000000000);
+	ck_assert_int_eq(xvt_clock_map_place(&m, 5, &ns), XVT_MAP_WAIT);
+	add(&m, 1000, 5000, 10);
+	ck_assert_int_eq(xvt_clock_map_place(&m, 1000, &ns), XVT_MAP_OK);
+	ck_assert_uint_eq(ns, 5000);
+	ck_assert_int_eq(xvt_clock_map_place(&m, 1500, &ns), XVT_MAP_WAIT);
+	add(&m, 2000, 6000, 10);
+	ck_assert_int_eq(xvt_clock_map_place(&m, 1500, &ns), XVT_MAP_OK);
+	ck_assert_uint_eq(ns, 5500);
+	m.closed = true;
+	ck_assert_int_eq(xvt_clock_map_place(&m, 2500, &ns), XVT_MAP_GUESS);
+	ck_assert_uint_eq(ns, 6500);
+	xvt_clock_map_fini(&m);
+}
+END_TEST
+
+START_TEST(a_creeping_clock_is_followed_and_the_bound_covers_what_it_crept)
+{
+	struct xvt_clock_map m;
+	uint64_t ns;
+
+	xvt_clock_map_init(&m, 1000000000);
+	add(&m, 0, 1000000, 300);
+	/* 100 ms later the guest is 2 ms ahead of where its rate would put it. */
+	add(&m, 102000000, 101000000, 200);
+	ck_assert_uint_eq(xvt_clock_map_last(&m)->flags, 0);
+	ck_assert_uint_eq(xvt_clock_map_last(&m)->segment_bound_ns, 2000000 + 300);
+	ck_assert_uint_eq(m.bound_ns_max, 2000300);
+	ck_assert_int_eq(xvt_clock_map_place(&m, 51000000, &ns), XVT_MAP_OK);
+	ck_assert_uint_eq(ns, 51000000);
+	xvt_clock_map_fini(&m);
+}
+END_TEST
+
+START_TEST(a_jump_begins_an_epoch_and_nothing_is_interpolated_across)
+{
+	struct xvt_clock_map m;
+	uint64_t ns;
+
+	xvt_clock_map_init(&m, 1000000000);
+	add(&m, 0, 1000, 10);
+	add(&m, 100, 1100, 10);
+	add(&m, 200, 3000001200, 10); /* the guest stood still for 3 s */
+	ck_assert_uint_eq(xvt_clock_map_last(&m)->epoch, 1);
+	ck_assert_uint_eq(xvt_clock_map_last(&m)->flags, XVT_NODE_F_FIRST);
+	ck_assert_uint_eq(m.bound_ns_max, 10);
+	ck_assert_int_eq(xvt_clock_map_place(&m, 50, &ns), XVT_MAP_OK);
+	ck_assert_uint_eq(ns, 1050);
+	ck_assert_int_eq(xvt_clock_map_place(&m, 150, &ns), XVT_MAP_GUESS);
+	ck_assert_uint_eq(ns, 1150); /* with the old epoch's rate, not half way */
+	ck_assert_int_eq(xvt_clock_map_place(&m, 200, &ns), XVT_MAP_OK);
+	ck_assert_uint_eq(ns, 3000001200);
+	xvt_clock_map_fini(&m);
+}
+END_TEST
+
+START_TEST(a_clock_that_went_back_enters_the_next_epoch_only_when_told)
+{
+	struct xvt_clock_map m;
+	uint64_t ns;
+
+	xvt_clock_map_init(&m, 1000000000);
+	add(&m, 1000000, 10000000, 10);
+	add(&m, 2000000, 11000000, 10);
+	ck_assert(!xvt_clock_map_next_epoch(&m));
+	add(&m, 500, 12000000, 10); /* reset to zero */
+	ck_assert_int_eq(xvt_clock_map_place(&m, 1500000, &ns), XVT_MAP_OK);
+	ck_assert_uint_eq(ns, 10500000);
+	ck_assert(xvt_clock_map_next_epoch(&m));
+	ck_assert_int_eq(xvt_clock_map_place(&m, 400, &ns), XVT_MAP_GUESS);
+	ck_assert_uint_eq(ns, 12000000 - 100);
+	xvt_clock_map_fini(&m);
+}
+END_TEST
+
+START_TEST(the_line_is_exact_next_to_2_to_the_63_and_for_slow_and_fast_clocks)
+{
+	static const struct {
+		uint64_t g0, h0, g1, h1, at, want;
+	} cases[] = {
+		{ 0, 0, 10, 10, 5, 5 },
+		{ 1ull << 63, 1ull << 63, (1ull << 63) + 3000000000u, (1ull << 63) + 1000000000u,
+		  (1ull << 63) + 1500000000u, (1ull << 63) + 500000000u },
+		{ UINT64_MAX - 4000, 1, UINT64_MAX - 1000, 1001, UINT64_MAX - 2500, 501 },
+		{ 7, 1ull << 62, 8, (1ull << 62) + 1000000007u, 7, 1ull << 62 },
+		{ 0, 100, 3, 101, 2, 100 },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct xvt_clock_node a = node(cases[i].g0, cases[i].h0, 0);
+		struct xvt_clock_node b = node(cases[i].g1, cases[i].h1, 0);
+
+		ck_assert_uint_eq(xvt_clock_line(&a, &b, cases[i].at), cases[i].want);
+	}
+}
+END_TEST
+
+START_TEST(the_host_clock_agrees_with_itself_ten_years_from_its_base)
+{
+	struct xvt_host_clock hc = { .mult = 1654375000u, .shift = 32, .hz = 2596124000u };
+	uint64_t ten_years = 2596124000ull * 86400 * 3653;
+	uint64_t want = (uint64_t)((unsigned __int128)ten_years * 1654375000u >> 32);
+
+	hc.base_clock = 1000;
+	hc.base_ns = 5;
+	ck_assert_uint_eq(xvt_host_clock_ns(&hc, 1000), 5);
+	ck_assert_uint_eq(xvt_host_clock_ns(&hc, 1000 + ten_years), 5 + want);
+	hc.base_ns = 1000000;
+	ck_assert_uint_lt(xvt_host_clock_ns(&hc, 0), 1000000); /* and before its base */
+}
+END_TEST
+
+/* ------------------------------------------------------------ handshake */
+
+struct guest {
+	struct xvt_writer w;
+	struct xvt_ring_ctl ctl;
+	struct xvt_ring_host host;
+	uint64_t offset; /* guest clock = host clock - offset */
+	uint32_t stop;
+};
+
+static uint64_t guest_clock(void *arg)
+{
+	return xvt_clock_read_ordered() - ((struct guest *)arg)->offset;
+}
+
+static void *guest_answers(void *arg)
+{
+	struct guest *g = arg;
+
+	while (!__atomic_load_n(&g->stop, __ATOMIC_RELAXED)) {
+		xvt_writer_answer(&g->w);
+		xvt_relax();
+	}
+	return NULL;
+}
+
+START_TEST(the_handshake_finds_the_true_offset_within_its_bound)
+{
+	static const uint64_t offsets[] = { 0, 123456789, 1ull << 40, (uint64_t)-5000000000ll };
+	struct guest *g = aligned_alloc(64, (sizeof(*g) + 63) / 64 * 64);
+	uint64_t offset = offsets[_i];
+	struct xvt_clock_source *source;
+	struct xvt_clock_measure m;
+	struct xvt_host_clock hc;
+	pthread_t thread;
+	unsigned int k;
+
+	memset(g, 0, sizeof(*g));
+	g->offset = offset;
+	g->w.ctl = &g->ctl;
+	g->w.host = &g->host;
+	g->w.clock = guest_clock;
+	g->w.clock_arg = g;
+	ck_assert_int_eq(xvt_host_clock_init(&hc), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, guest_answers, g), 0);
+	{
+		struct xvt_clock_target t = { &g->ctl, &g->host, &hc, &hc.hz, 3 };
+
+		ck_assert_int_eq(xvt_clock_handshake.open(&source, &t), 0);
+	}
+	for (k = 0; k < 20; k++) {
+		uint64_t truth, error;
+
+		xvt_clock_handshake.start(source);
+		while (xvt_clock_handshake.poll(source, &m) != 1)
+			; /* the test case's time-out ends it if no answer comes */
+		truth = xvt_host_clock_ns(&hc, m.node.guest + offset);
+		error = truth > m.node.host_ns ? truth - m.node.host_ns : m.node.host_ns - truth;
+		ck_assert_uint_le(error, m.node.bound_ns);
+		ck_assert_uint_eq(m.node.ring, 3);
+		ck_assert_uint_ge(m.nr_samples, 1);
+	}
+	__atomic_store_n(&g->stop, 1, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	xvt_clock_handshake.close(source);
+	free(g);
+}
+END_TEST
+
+START_TEST(an_answer_with_an_old_number_is_no_answer)
+{
+	struct xvt_ring_ctl ctl = { .answer_seq = 77, .answer_clock = 1 };
+	struct xvt_ring_host host = { 0 };
+	struct xvt_host_clock hc;
+	struct xvt_clock_source *source;
+	struct xvt_clock_measure m;
+
+	ck_assert_int_eq(xvt_host_clock_init(&hc), 0);
+	{
+		struct xvt_clock_target t = { &ctl, &host, &hc, &hc.hz, 0 };
+
+		ck_assert_int_eq(xvt_clock_handshake.open(&source, &t), 0);
+	}
+	xvt_clock_handshake.start(source);
+	ck_assert_int_eq(xvt_clock_handshake.poll(source, &m), 0);
+	ctl.answer_seq = host.request_seq - 1;
+	ck_assert_int_eq(xvt_clock_handshake.poll(source, &m), 0);
+	ck_assert(xvt_clock_handshake.busy(source));
+	xvt_clock_handshake.close(source);
+}
+END_TEST
+
+Suite *clock_suite(void)
+{
+	Suite *s = suite_create("clock");
+	TCase *tc = tcase_create("map");
+
+	tcase_add_test(tc, a_record_waits_until_a_later_node_confirms_it);
+	tcase_add_test(tc, a_creeping_clock_is_followed_and_the_bound_covers_what_it_crept);
+	tcase_add_test(tc, a_jump_begins_an_epoch_and_nothing_is_interpolated_across);
+	tcase_add_test(tc, a_clock_that_went_back_enters_the_next_epoch_only_when_told);
+	tcase_add_test(tc, the_line_is_exact_next_to_2_to_the_63_and_for_slow_and_fast_clocks);
+	tcase_add_test(tc, the_host_clock_agrees_with_itself_ten_years_from_its_base);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("handshake");
+	tcase_set_timeout(tc, 120);
+	tcase_add_loop_test(tc, the_handshake_finds_the_true_offset_within_its_bound, 0, 4);
+	tcase_add_test(tc, an_answer_with_an_old_number_is_no_answer);
+	suite_add_tcase(s, tc);
+	return s;
+}

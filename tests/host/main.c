@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0
+/* main.c - runs the host's suites. CK_FORK=no CK_RUN_SUITE=decode gdb build/tests/host-check */
+#define _GNU_SOURCE
+#include "suites.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static char scratch_dir[] = "/tmp/xvt-host-check-XXXXXX";
+
+const char *scratch(void)
+{
+	return scratch_dir;
+}
+
+const char *scratch_path(const char *name)
+{
+	static char paths[4][256];
+	static unsigned int next;
+	char *path = paths[next++ % 4];
+
+	snprintf(path, sizeof(paths[0]), "%s/%s", scratch_dir, name);
+	return path;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+int main(void)
+{
+	SRunner *runner;
+	int failed;
+
+	if (!mkdtemp(scratch_dir)) {
+		perror(scratch_dir);
+		return EXIT_FAILURE;
+	}
+	runner = srunner_create(crc32c_suite());
+	srunner_add_suite(runner, opt_suite());
+	srunner_add_suite(runner, out_suite());
+	srunner_add_suite(runner, trace_file_suite());
+	srunner_add_suite(runner, decode_suite());
+	srunner_add_suite(runner, export_suite());
+	srunner_add_suite(runner, exchange_suite());
+	srunner_add_suite(runner, verify_suite());
+	srunner_add_suite(runner, stat_suite());
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	nftw(scratch_dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

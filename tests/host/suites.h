@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* suites.h - what this runner runs, and what the suites share. */
+#ifndef XVT_HOST_SUITES_H
+#define XVT_HOST_SUITES_H
+
+#include <check.h>
+
+Suite *crc32c_suite(void);
+Suite *opt_suite(void);
+Suite *out_suite(void);
+Suite *trace_file_suite(void);
+Suite *decode_suite(void);
+Suite *export_suite(void);
+Suite *exchange_suite(void);
+Suite *verify_suite(void);
+Suite *stat_suite(void);
+
+/* A directory of this run's own, removed at its end. */
+const char *scratch(void);
+/* "<scratch>/NAME" in a buffer that the next call but three uses again. */
+const char *scratch_path(const char *name);
+
+#endif /* XVT_HOST_SUITES_H */

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * synth.h - a made-up trace, and what it must read as. Payloads are put together byte by byte
+ * here and the expected values are kept beside them, so the decoder and the exports are
+ * compared with something that shares no code with them.
+ *
+ * Machines: g1 (rings 0 and 1) and g2 (ring 2). Ring 1's clock has two epochs. Events are in
+ * the main and the late lane, with all flags, of every field type; some have no format.
+ */
+#ifndef SYNTH_H
+#define SYNTH_H
+
+#include "trace_write.h"
+
+/* Bytes in memory; the first `fail_after` of them, then -ENOSPC. */
+struct synth_sink {
+	struct xvt_sink sink;
+	uint8_t *bytes;
+	size_t len;
+	size_t room;
+	size_t fail_after;
+	unsigned int calls;
+	unsigned int torn; /* calls that were not whole chunks */
+};
+
+void synth_sink_init(struct synth_sink *s);
+void synth_sink_fini(struct synth_sink *s);
+/* Write it all to a file; aborts on failure. */
+void synth_sink_save(const struct synth_sink *s, const char *path);
+
+enum synth_kind {
+	SYNTH_INT,
+	SYNTH_UINT,
+	SYNTH_TEXT,
+	SYNTH_INTS,
+	SYNTH_UINTS,
+};
+
+#define SYNTH_LIST_MAX 40
+
+struct synth_field {
+	char name[24];
+	enum synth_kind kind;
+	int64_t i;
+	uint64_t u;
+	char text[400]; /* valid UTF-8, as all exports must show it */
+	uint32_t count;
+	uint64_t list[SYNTH_LIST_MAX];
+	bool has_length; /* its number of elements is in the record */
+};
+
+struct synth_event {
+	uint64_t host_ns;
+	const char *vm;
+	uint32_t cpu;
+	uint32_t flags; /* XVT_EVENT_F_* */
+	const char *system;
+	const char *name;
+	bool ftrace;
+	int32_t pid;
+	uint8_t common_flags;
+	uint8_t preempt_count;
+	uint32_t field_count;
+	struct synth_field fields[24];
+};
+
+#define SYNTH_NO_END	 1u /* as a killed recorder leaves it */
+#define SYNTH_NO_FORMATS 2u
+#define SYNTH_SAME_UUID	 4u /* the same bytes at each run */
+#define SYNTH_NEWER	 8u /* says that only a newer program can read it */
+
+struct synth {
+	struct synth_event *events; /* in true order of time */
+	size_t count;
+	size_t room;
+	uint64_t seed;
+};
+
+/* Make a trace with about `n` events. Aborts when it cannot. */
+void synth_make(struct synth *s, struct xvt_sink *sink, size_t n, unsigned int flags);
+void synth_fini(struct synth *s);
+
+#endif /* SYNTH_H */

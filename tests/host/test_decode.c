@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * test_decode.c - formats into classes, records into text. The texts expected of real
+ * formats are what trace-cmd prints for them.
+ */
+#include "suites.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode.h"
+#include "decode_tep.h"
+#include "synth.h"
+
+#define COMMON                                                                         \
+	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"         \
+	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"         \
+	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n" \
+	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+
+/* A record with a number of each size, and bytes. */
+struct record {
+	uint16_t type;
+	uint8_t flags, preempt_count;
+	int32_t pid;
+	int32_t a;
+	uint32_t b;
+	int64_t c;
+	uint8_t bytes[16];
+	uint32_t loc;
+	uint16_t half;
+	int8_t tiny;
+	uint8_t q;
+	char dyn[16];
+};
+
+static const char fields[] = "\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n"
+			     "\tfield:u32 b;\toffset:12;\tsize:4;\tsigned:0;\n"
+			     "\tfield:s64 c;\toffset:16;\tsize:8;\tsigned:1;\n"
+			     "\tfield:u8 bytes[16];\toffset:24;\tsize:16;\tsigned:0;\n"
+			     "\tfield:__data_loc char[] dyn;\toffset:40;\tsize:4;\tsigned:0;\n"
+			     "\tfield:u16 half;\toffset:44;\tsize:2;\tsigned:0;\n"
+			     "\tfield:s8 tiny;\toffset:46;\tsize:1;\tsigned:1;\n"
+			     "\tfield:u8 q;\toffset:47;\tsize:1;\tsigned:0;\n\n";
+
+static struct xvt_out out;
+static struct xvt_tep *tep;
+static struct xvt_decoders ds;
+static struct xvt_trace empty_trace;
+static struct record record;
+
+static void setup(void)
+{
+	tep = xvt_tep_new();
+	ck_assert_int_eq(xvt_decoders_new(&ds, &empty_trace), 0);
+	record = (struct record){
+		.type = 77,
+		.a = -5,
+		.b = 0xdeadbeef,
+		.c = -123456789012345,
+		.bytes = { 0x00, 0x1b, 0xff, 10, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 },
+		.loc = 48 | 6 << 16,
+		.half = 0xfffe,
+		.tiny = -1,
+		.q = 0,
+		.dyn = "hello",
+	};
+}
+
+static void teardown(void)
+{
+	xvt_decoders_fini(&ds);
+	xvt_tep_free(tep);
+}
+
+static int make(struct xvt_event_class *c, const char *print_fmt)
+{
+	char text[8192];
+
+	snprintf(text, sizeof(text), "name: ev\nID: 77\nformat:\n" COMMON "%sprint fmt: %s\n",
+		 fields, print_fmt);
+	return xvt_tep_class(tep, "sys", text, strlen(text), c);
+}
+
+static const char *print(struct xvt_event_class *c, bool raw)
+{
+	struct xvt_event_hdr h = { .id = XVT_ID_FTRACE, .len = sizeof(record) };
+	struct xvt_event ev = { .hdr = &h, .payload = (const uint8_t *)&record };
+
+	out.fd = -1;
+	out.used = 0;
+	xvt_print_fields(&out, ds.vm[0], c, &ev, raw);
+	out.buf[out.used] = '\0';
+	return out.buf;
+}
+
+static const struct {
+	const char *print_fmt;
+	const char *text;
+} prints[] = {
+	{ "\"a=%d\", REC->a", "a=-5" },
+	{ "\"a=%u\", REC->a", "a=4294967291" },
+	{ "\"%5d|%-5d|%05d|%+d|% d\", REC->a, REC->a, REC->a, 7, 7", "   -5|-5   |-0005|+7| 7" },
+	{ "\"%x %#x %X %o\", REC->b, REC->b, REC->b, 8", "deadbeef 0xdeadbeef DEADBEEF 10" },
+	{ "\"%llx %lld %lu\", REC->b, REC->c, REC->c",
+	  "deadbeef -123456789012345 18446620616920539271" },
+	{ "\"%hd %hu %hhd %hhu\", REC->half, REC->half, REC->tiny, REC->tiny", "-2 65534 -1 255" },
+	{ "\"100%% of %d\\t\\n\", 1", "100% of 1\\t\\n" },
+	{ "\"%s %s\", __get_str(dyn), \"lit\"", "hello lit" },
+	{ "\"%8s|%-8s|%.2s\", __get_str(dyn), __get_str(dyn), __get_str(dyn)",
+	  "   hello|hello   |he" },
+	{ "\"%*d %.*s\", 4, REC->q, 3, __get_str(dyn)", "   0 hel" },
+	{ "\"%c%c\", 'x', REC->bytes[3]", "x\\n" },
+	{ "\"%d %d\", REC->bytes[2], REC->bytes[99]", "255 0" },
+	{ "\"%s\", REC->a < 0 ? \"neg\" : \"pos\"", "neg" },
+	{ "\"%s\", REC->q ? \"t\" : REC->a == -5 ? \"five\" : \"f\"", "five" },
+	{ "\"%d %d %d\", REC->a / REC->q, REC->a % REC->q, REC->a / 0", "0 0 0" },
+	{ "\"%d %d\", REC->a / 2, REC->a % 3", "-2 -2" },
+	{ "\"%d %d\", (REC->b >> 28) & 0xf, REC->a >> 1", "13 -3" },
+	{ "\"%d\", REC->a << 77", "0" },
+	{ "\"%u %d\", (unsigned char)REC->a, (signed char)REC->b", "251 -17" },
+	{ "\"%d %d\", !REC->q, ~REC->q", "1 -1" },
+	{ "\"%s\", __print_symbolic(REC->a, { -5, \"minus\" }, { 1, \"one\" })", "minus" },
+	{ "\"%s\", __print_symbolic(REC->b, { 1, \"one\" })", "0xdeadbeef" },
+	{ "\"%s\", __print_flags(0x13, \"|\", { 1, \"A\" }, { 2, \"B\" }, { 4, \"C\" })",
+	  "A|B|0x10" },
+	{ "\"%s\", __print_flags(REC->q, \"|\", { 0, \"none\" }, { 2, \"B\" })", "none" },
+	{ "\"%s\", __print_hex(REC->bytes, 4)", "00 1b ff 0a" },
+	{ "\"%s\", __print_hex(REC->bytes, 400000)",
+	  "00 1b ff 0a 00 00 01 02 03 04 05 06 07 08 09 0a" },
+	{ "\"%s\", __print_hex_str(REC->bytes, 3)", "001bff" },
+	{ "\"%s\", __print_array(REC->bytes, 2, 4)", "{0xaff1b00,0x2010000}" },
+	{ "\"%s\", __print_array(REC->bytes, 1000000, 8)",
+	  "{0x20100000aff1b00,0xa09080706050403}" },
+	{ "\"%s\", __print_array(REC->bytes, 2, 0)", "{0x0,0x1b}" },
+	{ "\"%d\", __get_dynamic_array_len(dyn)", "6" },
+	{ "\"%p %pS\", REC->c, REC->b", "0xffff8fb779f22087 0xdeadbeef" },
+	{ "\"%pU\", REC->bytes", "001bff0a-0000-0102-0304-05060708090a" },
+	{ "\"%pI6\", REC->bytes", "001b:ff0a:0000:0102:0304:0506:0708:090a" },
+	{ "\"%d\", REC->common_pid", "0" },
+};
+
+START_TEST(print_formats_are_followed)
+{
+	struct xvt_event_class c;
+
+	ck_assert_int_eq(make(&c, prints[_i].print_fmt), 0);
+	ck_assert_ptr_nonnull(c.print);
+	ck_assert_str_eq(print(&c, false), prints[_i].text);
+	xvt_tep_class_fini(&c);
+}
+END_TEST
+
+/* What cannot be followed is shown as fields, never half. */
+static const char *const not_followed[] = {
+	"\"%d %d\", REC->a",
+	"\"%d\", some_function(REC->a)",
+	"\"%d\", REC->a.b",
+	"\"%d\", *(int *)__get_dynamic_array(dyn)",
+	"\"%d\", UNKNOWN_ENUM",
+	"\"%d\", R[C->bytes[>9]",
+	"\"%d\", REC->a 5",
+	"\"%n\", REC->a",
+	"\"%d\", REC->nothing",
+	"\"%\"",
+	"\"%",
+	"\"%*\", 1",
+	"\"unfinished",
+	"none",
+	"",
+};
+
+START_TEST(other_print_formats_show_the_fields)
+{
+	struct xvt_event_class c;
+
+	ck_assert_int_eq(make(&c, not_followed[_i]), 0);
+	ck_assert_str_eq(print(&c, false),
+			 "a=-5 b=3735928559 c=-123456789012345 "
+			 "bytes=[0,27,255,10,0,0,1,2,3,4,5,6,7,8,9,10] dyn=\"hello\" half=65534 "
+			 "tiny=-1 q=0");
+	xvt_tep_class_fini(&c);
+}
+END_TEST
+
+/* One field that lies: the record must not be read outside. */
+static const char *const lies[] = {
+	"\tfield:int a;\toffset:-4;\tsize:4;\tsigned:1;\n",
+	"\tfield:int a;\toffset:70000;\tsize:4;\tsigned:1;\n",
+	"\tfield:int a;\toffset:8;\tsize:-1;\tsigned:1;\n",
+	"\tfield:char a[9999999];\toffset:8;\tsize:9999999;\tsigned:1;\n",
+	"\tfield:__data_loc char[] a;\toffset:8;\tsize:1;\tsigned:1;\n",
+};
+
+START_TEST(impossible_fields_are_refused)
+{
+	struct xvt_event_class c;
+	char text[2048];
+
+	snprintf(text, sizeof(text), "name: ev\nID: 77\nformat:\n" COMMON "%s\nprint fmt: \"x\"\n",
+		 lies[_i]);
+	ck_assert_int_eq(xvt_tep_class(tep, "sys", text, strlen(text), &c), -EBADMSG);
+}
+END_TEST
+
+START_TEST(a_type_that_is_not_first_is_refused)
+{
+	static const char text[] =
+		"name: ev\nID: 77\nformat:\n"
+		"\tfield:unsigned short common_type;\toffset:4;\tsize:2;\tsigned:0;\n\n"
+		"\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"x\"\n";
+	struct xvt_event_class c;
+
+	ck_assert_int_eq(xvt_tep_class(tep, "sys", text, strlen(text), &c), -EBADMSG);
+}
+END_TEST
+
+/* A trace with one format and these records, classified. */
+struct small {
+	struct synth_sink sink;
+	struct xvt_trace_writer *w;
+	struct xvt_trace *t;
+	struct xvt_decoders ds;
+	struct xvt_cursor c;
+};
+
+static void put_format(struct small *s, uint32_t generation, const char *name, const char *last)
+{
+	struct xvt_meta_info info = { .type = XVT_META_FORMAT, .generation = generation };
+	char text[8192];
+	int len = snprintf(text, sizeof(text),
+			   "sys%c%s%cname: %s\nID: 77\nformat:\n" COMMON "%sprint fmt: \"x\"\n", 0,
+			   name, 0, name, last);
+
+	ck_assert_int_eq(
+		xvt_trace_put(s->w, XVT_CHUNK_META, &info, sizeof(info), text, (size_t)len), 0);
+}
+
+static void small_begin(struct small *s)
+{
+	static const struct xvt_file_info file = { .mult = 1 };
+	static const struct xvt_vm_info vm = { .name = "g" };
+	static const struct xvt_ring_info ring = { .cpu = 0 };
+
+	synth_sink_init(&s->sink);
+	ck_assert_int_eq(xvt_trace_writer_new(&s->w, &s->sink.sink, &file), 0);
+	ck_assert_int_eq(xvt_trace_put(s->w, XVT_CHUNK_VM, &vm, sizeof(vm), NULL, 0), 0);
+	ck_assert_int_eq(xvt_trace_put(s->w, XVT_CHUNK_RING, &ring, sizeof(ring), NULL, 0), 0);
+}
+
+static void put_record(struct small *s, uint64_t ns, uint16_t len)
+{
+	struct xvt_event_hdr h = { .host_ns = ns, .id = XVT_ID_FTRACE, .len = len };
+
+	ck_assert_int_eq(xvt_trace_event(s->w, &h, &record), 0);
+}
+
+static void small_open(struct small *s)
+{
+	char why[256];
+
+	ck_assert_int_eq(xvt_trace_writer_finish(s->w), 0);
+	synth_sink_save(&s->sink, scratch_path("small.xvt"));
+	ck_assert_int_eq(xvt_trace_open(&s->t, scratch_path("small.xvt"), why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_decoders_new(&s->ds, s->t), 0);
+	ck_assert_int_eq(xvt_cursor_init(&s->c, s->t, 0, UINT64_MAX), 0);
+}
+
+static const char *next_name(struct small *s)
+{
+	struct xvt_event_class *c;
+	struct xvt_event ev;
+
+	ck_assert_int_eq(xvt_cursor_next(&s->c, &ev), 1);
+	c = xvt_classify(xvt_decoder_of(&s->ds, &ev), &ev);
+	ck_assert_ptr_nonnull(c);
+	return c->name;
+}
+
+static void small_end(struct small *s)
+{
+	xvt_cursor_fini(&s->c);
+	xvt_decoders_fini(&s->ds);
+	xvt_trace_close(s->t);
+	synth_sink_fini(&s->sink);
+}
+
+START_TEST(records_that_do_not_fit_their_format_are_shown_as_bytes)
+{
+	struct small s;
+
+	small_begin(&s);
+	put_format(&s, 1, "ev", fields);
+	put_record(&s, 1, sizeof(record));
+	record.loc = 0;
+	put_record(&s, 2, 47); /* one byte short of the fixed fields */
+	record.loc = 48 | 6 << 16;
+	put_record(&s, 3, 48); /* the dynamic text lies behind the end */
+	put_record(&s, 4, 53);
+	put_record(&s, 5, 54); /* its last byte is the last byte */
+	put_record(&s, 6, 1);
+	record.loc = 0xffff | 1u << 16;
+	put_record(&s, 7, sizeof(record));
+	record.loc = sizeof(record) | 0xffffu << 16;
+	put_record(&s, 8, sizeof(record));
+	record.loc = sizeof(record); /* empty, at the very end */
+	put_record(&s, 9, sizeof(record));
+	small_open(&s);
+	ck_assert_str_eq(next_name(&s), "ev");
+	ck_assert_str_eq(next_name(&s), "type77");
+	ck_assert_str_eq(next_name(&s), "type77");
+	ck_assert_str_eq(next_name(&s), "type77");
+	ck_assert_str_eq(next_name(&s), "ev");
+	ck_assert_str_eq(next_name(&s), "id16");
+	ck_assert_str_eq(next_name(&s), "type77");
+	ck_assert_str_eq(next_name(&s), "type77");
+	ck_assert_str_eq(next_name(&s), "ev");
+	small_end(&s);
+}
+END_TEST
+
+START_TEST(a_rebooted_guests_formats_are_its_own)
+{
+	struct small s;
+
+	small_begin(&s);
+	put_format(&s, 1, "old", fields);
+	put_record(&s, 1, sizeof(record));
+	put_format(&s, 2, "new", fields);
+	put_record(&s, 2, sizeof(record));
+	small_open(&s);
+	ck_assert_str_eq(next_name(&s), "old");
+	ck_assert_str_eq(next_name(&s), "new");
+	small_end(&s);
+}
+END_TEST
+
+static uint64_t seed = 88172645463325252ull;
+
+static uint64_t next_random(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed;
+}
+
+/* Deep, long and broken texts; what parses is also run. */
+START_TEST(hostile_formats_do_no_harm)
+{
+	static const char bits[] = "()[]{}\"%*+-/<>?:,;|&~!\\.0189azREC->__print_flags";
+	size_t n = sizeof(prints) / sizeof(prints[0]);
+
+	for (int round = 0; round < 20000; round++) {
+		struct xvt_event_class c;
+		char fmt[1024];
+		size_t len;
+
+		snprintf(fmt, sizeof(fmt), "%s", prints[next_random() % n].print_fmt);
+		len = strlen(fmt);
+		for (uint64_t i = next_random() % 4; i > 0; i--)
+			fmt[next_random() % len] = bits[next_random() % (sizeof(bits) - 1)];
+		if (make(&c, fmt))
+			continue;
+		print(&c, false);
+		xvt_tep_class_fini(&c);
+	}
+}
+END_TEST
+
+static const char *const repeated[] = {
+	"(", "-",   "!",  "1+", "(int)", "1?1:", "REC->bytes[", "\"a\" ", "__print_flags(",
+	"~", "1<<", "a.", "{",	"%d"
+};
+
+START_TEST(deep_formats_do_not_use_up_the_stack)
+{
+	const char *bit = repeated[_i];
+	size_t max = 120000, len = strlen(bit), n = 0;
+	struct xvt_event_class c;
+	char *text = malloc(max + 4096);
+
+	ck_assert_ptr_nonnull(text);
+	n = (size_t)sprintf(text, "name: ev\nID: 77\nformat:\n" COMMON "%sprint fmt: \"%%d\", ",
+			    fields);
+	while (n + len < max) {
+		memcpy(text + n, bit, len);
+		n += len;
+	}
+	n += (size_t)sprintf(text + n, "1\n");
+	if (!xvt_tep_class(tep, "sys", text, n, &c)) {
+		print(&c, false);
+		xvt_tep_class_fini(&c);
+	}
+	free(text);
+}
+END_TEST
+
+Suite *decode_suite(void)
+{
+	Suite *s = suite_create("decode");
+	TCase *t = tcase_create("decode");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 60);
+	tcase_add_loop_test(t, print_formats_are_followed, 0, sizeof(prints) / sizeof(prints[0]));
+	tcase_add_loop_test(t, other_print_formats_show_the_fields, 0,
+			    sizeof(not_followed) / sizeof(not_followed[0]));
+	tcase_add_loop_test(t, impossible_fields_are_refused, 0, sizeof(lies) / sizeof(lies[0]));
+	tcase_add_test(t, a_type_that_is_not_first_is_refused);
+	tcase_add_test(t, records_that_do_not_fit_their_format_are_shown_as_bytes);
+	tcase_add_test(t, a_rebooted_guests_formats_are_its_own);
+	tcase_add_test(t, hostile_formats_do_no_harm);
+	tcase_add_loop_test(t, deep_formats_do_not_use_up_the_stack, 0,
+			    sizeof(repeated) / sizeof(repeated[0]));
+	suite_add_tcase(s, t);
+	return s;
+}

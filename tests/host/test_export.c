@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * test_export.c - the same events as text, as JSON and as CTF, each compared field by field
+ * with what the synthetic trace put in. CTF is read by babeltrace2, JSON by jansson.
+ */
+#include "suites.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "export.h"
+#include "synth.h"
+
+#define EVENTS 1500
+
+static struct synth_sink sink;
+static struct synth made;
+static struct xvt_view view;
+static struct xvt_out out;
+
+static void setup(void)
+{
+	struct xvt_view_opts opts = { .quiet = true, .system = true, .raw = true };
+	const char *path = scratch_path("export.xvt");
+
+	synth_sink_init(&sink);
+	synth_make(&made, &sink.sink, EVENTS, 0);
+	synth_sink_save(&sink, path);
+	ck_assert_int_eq(xvt_view_open(&view, path, &opts), 0);
+}
+
+static void teardown(void)
+{
+	ck_assert_int_eq(xvt_view_close(&view), 0);
+	synth_fini(&made);
+	synth_sink_fini(&sink);
+}
+
+/* A growing text, for what is expected. */
+struct text {
+	char buf[8192];
+	size_t len;
+};
+
+__attribute__((format(printf, 2, 3))) static void say(struct text *t, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	t->len += (size_t)vsnprintf(t->buf + t->len, sizeof(t->buf) - t->len, format, args);
+	va_end(args);
+	ck_assert_uint_lt(t->len, sizeof(t->buf));
+}
+
+static void say_quoted(struct text *t, const char *s, const char *escape_format)
+{
+	say(t, "\"");
+	for (; *s; s++) {
+		if (*s == '\n')
+			say(t, "\\n");
+		else if (*s == '\t')
+			say(t, "\\t");
+		else if (*s == '"' || *s == '\\')
+			say(t, "\\%c", *s);
+		else if (*s == '\x1b')
+			say(t, "%s", escape_format);
+		else
+			say(t, "%c", *s);
+	}
+	say(t, "\"");
+}
+
+static void say_element(struct text *t, const struct synth_field *f, uint32_t i)
+{
+	if (f->kind == SYNTH_INTS)
+		say(t, "%" PRId64, (int64_t)f->list[i]);
+	else
+		say(t, "%" PRIu64, f->list[i]);
+}
+
+/* xvtrace report --raw --system */
+static void expect_report(struct text *t, const struct synth_event *e)
+{
+	t->len = 0;
+	say(t, "%s:%s: ", e->system, e->name);
+	for (uint32_t i = 0; i < e->field_count; i++) {
+		const struct synth_field *f = &e->fields[i];
+
+		say(t, "%s%s=", i ? " " : "", f->name);
+		if (f->kind == SYNTH_INT) {
+			say(t, "%" PRId64, f->i);
+		} else if (f->kind == SYNTH_UINT) {
+			say(t, "%" PRIu64, f->u);
+		} else if (f->kind == SYNTH_TEXT) {
+			say_quoted(t, f->text, "\\u001b");
+		} else {
+			say(t, "[");
+			for (uint32_t k = 0; k < f->count; k++) {
+				say(t, "%s", k ? "," : "");
+				say_element(t, f, k);
+			}
+			say(t, "]");
+		}
+	}
+}
+
+/* babeltrace2 --clock-cycles --no-delta */
+static void expect_babeltrace(struct text *t, const struct synth_event *e)
+{
+	t->len = 0;
+	say(t,
+	    "[%020" PRIu64 "] %s %s:%s: { cpu_id = %u }, { pid = %d, common_flags = %u, "
+	    "common_preempt_count = %u, xvt_flags = %u }, { ",
+	    e->host_ns, e->vm, e->system, e->name, e->cpu, e->ftrace ? e->pid : -1, e->common_flags,
+	    e->preempt_count, e->flags >> 20);
+	for (uint32_t i = 0; i < e->field_count; i++) {
+		const struct synth_field *f = &e->fields[i];
+
+		say(t, "%s", i ? ", " : "");
+		if (f->has_length)
+			say(t, "_%s_length = %u, ", f->name, f->count);
+		say(t, "%s = ", f->name);
+		if (f->kind == SYNTH_INT) {
+			say(t, "%" PRId64, f->i);
+		} else if (f->kind == SYNTH_UINT) {
+			say(t, "%" PRIu64, f->u);
+		} else if (f->kind == SYNTH_TEXT) {
+			say_quoted(t, f->text, "\\e");
+		} else {
+			say(t, "[");
+			for (uint32_t k = 0; k < f->count; k++) {
+				say(t, "%s [%u] = ", k ? "," : "", k);
+				say_element(t, f, k);
+			}
+			say(t, " ]");
+		}
+	}
+	say(t, "%s}", e->field_count ? " " : "");
+}
+
+static void letters(const struct synth_event *e, char *to)
+{
+	static const struct {
+		uint32_t flag;
+		char letter;
+	} all[5] = {
+		{ XVT_EVENT_F_LATE, 'L' },	  { XVT_EVENT_F_BACKLOG, 'B' },
+		{ XVT_EVENT_F_UNCONFIRMED, 'U' }, { XVT_EVENT_F_RECOVERED, 'R' },
+		{ XVT_EVENT_F_CLOCK, 'C' },
+	};
+
+	for (int i = 0; i < 5; i++)
+		to[i] = e->flags & all[i].flag ? all[i].letter : '.';
+	to[5] = '\0';
+}
+
+static void export_to(const char *name, int (*export_fn)(struct xvt_view *v, struct xvt_out *o))
+{
+	ck_assert_int_eq(xvt_out_open(&out, scratch_path(name)), 0);
+	ck_assert_int_eq(export_fn(&view, &out), 0);
+	ck_assert_int_eq(xvt_out_close(&out), 0);
+}
+
+static bool next_line(FILE *f, char **line, size_t *room)
+{
+	ssize_t n = getline(line, room, f);
+
+	if (n > 0 && (*line)[n - 1] == '\n')
+		(*line)[n - 1] = '\0';
+	return n > 0;
+}
+
+START_TEST(report_shows_every_field)
+{
+	char *line = NULL, flags[6];
+	size_t room = 0, n = 0, losses = 0;
+	struct text want;
+	FILE *f;
+
+	export_to("report.txt", xvt_export_text);
+	f = fopen(scratch_path("report.txt"), "r");
+	ck_assert_ptr_nonnull(f);
+	while (next_line(f, &line, &room)) {
+		const struct synth_event *e = &made.events[n];
+		char head[128];
+		size_t len;
+
+		if (strstr(line, " LOST ")) {
+			ck_assert_ptr_nonnull(strstr(line, "g1:0 LOST full=12 wrap=0 big=0 nest=0 "
+							   "retry=0 overwritten=3"));
+			losses++;
+			continue;
+		}
+		ck_assert_uint_lt(n, made.count);
+		letters(e, flags);
+		len = (size_t)snprintf(head, sizeof(head), "%" PRIu64 ".%09" PRIu64 " %s:%u %s",
+				       e->host_ns / 1000000000, e->host_ns % 1000000000, e->vm,
+				       e->cpu, flags);
+		ck_assert_msg(!strncmp(line, head, len), "line %zu: %s\nwanted %s", n, line, head);
+		expect_report(&want, e);
+		/* Four letters of context lie between. */
+		ck_assert_str_eq(line + len + 5, want.buf);
+		n++;
+	}
+	ck_assert_uint_eq(n, made.count);
+	ck_assert_uint_eq(losses, 1);
+	fclose(f);
+	free(line);
+}
+END_TEST
+
+/* Exact where jansson has an integer; else as exact as a real number is. */
+static void compare_number(const char *name, json_t *j, bool is_signed, uint64_t want)
+{
+	double real = is_signed ? (double)(int64_t)want : (double)want;
+
+	ck_assert_msg(json_is_number(j), "%s is no number", name);
+	if (json_is_integer(j))
+		ck_assert_msg((uint64_t)json_integer_value(j) == want, "%s", name);
+	else
+		ck_assert_msg(json_real_value(j) == real, "%s", name);
+}
+
+static void compare_json(const struct synth_field *f, json_t *j)
+{
+	json_t *item;
+	size_t i;
+
+	ck_assert_msg(j, "no field %s", f->name);
+	if (f->kind == SYNTH_INT) {
+		compare_number(f->name, j, true, (uint64_t)f->i);
+	} else if (f->kind == SYNTH_UINT) {
+		compare_number(f->name, j, false, f->u);
+	} else if (f->kind == SYNTH_TEXT) {
+		ck_assert_str_eq(json_string_value(j), f->text);
+	} else {
+		ck_assert_uint_eq(json_array_size(j), f->count);
+		json_array_foreach(j, i, item)
+			compare_number(f->name, item, f->kind == SYNTH_INTS, f->list[i]);
+	}
+}
+
+/* jansson refuses integers above 2^63; as real numbers they are close enough to compare. */
+static json_t *load_line(const char *line)
+{
+	json_error_t error;
+	json_t *j = json_loads(line, JSON_REJECT_DUPLICATES, &error);
+
+	if (!j)
+		j = json_loads(line, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &error);
+	ck_assert_msg(j, "%s: %s", error.text, line);
+	return j;
+}
+
+START_TEST(jsonl_shows_every_field)
+{
+	size_t room = 0, n = 0, exact = 0;
+	char *line = NULL;
+	FILE *f;
+
+	export_to("events.jsonl", xvt_export_jsonl);
+	f = fopen(scratch_path("events.jsonl"), "r");
+	ck_assert_ptr_nonnull(f);
+	while (next_line(f, &line, &room)) {
+		const struct synth_event *e = &made.events[n];
+		json_t *j = load_line(line), *fields = json_object_get(j, "fields");
+
+		ck_assert_uint_lt(n, made.count);
+		ck_assert_str_eq(json_string_value(json_object_get(j, "vm")), e->vm);
+		ck_assert_str_eq(json_string_value(json_object_get(j, "event")), e->name);
+		ck_assert_str_eq(json_string_value(json_object_get(j, "system")), e->system);
+		ck_assert_uint_eq(json_object_size(fields), e->field_count);
+		compare_number("ts_ns", json_object_get(j, "ts_ns"), false, e->host_ns);
+		exact += json_is_integer(json_object_get(j, "ts_ns"));
+		for (uint32_t i = 0; i < e->field_count; i++)
+			compare_json(&e->fields[i], json_object_get(fields, e->fields[i].name));
+		json_decref(j);
+		n++;
+	}
+	ck_assert_uint_eq(n, made.count);
+	ck_assert_uint_gt(exact, n / 3);
+	fclose(f);
+	free(line);
+}
+END_TEST
+
+static bool have_babeltrace(void)
+{
+	return system("babeltrace2 --version >/dev/null 2>&1") == 0;
+}
+
+START_TEST(ctf_shows_every_field_to_babeltrace2)
+{
+	const char *errors = scratch_path("bt.err");
+	char *line = NULL, command[1024];
+	size_t room = 0, n = 0;
+	struct text want;
+	FILE *f;
+
+	if (!have_babeltrace()) {
+		printf("skip - CTF: babeltrace2 is not installed\n");
+		return;
+	}
+	ck_assert_int_eq(xvt_export_ctf(&view, scratch_path("ctf")), 0);
+	snprintf(command, sizeof(command), "babeltrace2 --clock-cycles --no-delta %s 2>%s",
+		 scratch_path("ctf"), errors);
+	f = popen(command, "r");
+	ck_assert_ptr_nonnull(f);
+	while (next_line(f, &line, &room)) {
+		ck_assert_uint_lt(n, made.count);
+		expect_babeltrace(&want, &made.events[n]);
+		ck_assert_str_eq(line, want.buf);
+		n++;
+	}
+	ck_assert_int_eq(pclose(f), 0);
+	ck_assert_uint_eq(n, made.count);
+	/* One loss was recorded, and babeltrace2 tells that: exactly so many, and nothing else. */
+	f = fopen(errors, "r");
+	ck_assert_ptr_nonnull(f);
+	ck_assert(next_line(f, &line, &room));
+	ck_assert_msg(strstr(line, "Tracer discarded 15 events between"), "%s", line);
+	ck_assert_msg(!next_line(f, &line, &room), "%s", line);
+	fclose(f);
+	free(line);
+}
+END_TEST
+
+/* A trace of plain numbers: time gaps around what 27 and 32 bits hold, and 80 classes. */
+static void make_gaps(const char *path, uint64_t *ns, size_t count)
+{
+	static const struct xvt_file_info info = { .mult = 1u << 30, .shift = 30 };
+	static const struct xvt_vm_info vm = { .name = "a b/../c", .clock_hz = 1000000000 };
+	static const struct xvt_ring_info ring = { .cpu = 7, .type = XVT_RING_THREAD };
+	static const uint64_t gaps[] = { 0,
+					 1,
+					 (1u << 27) - 1,
+					 1u << 27,
+					 (1u << 27) + 1,
+					 1ull << 32,
+					 (1ull << 32) + 5,
+					 (1ull << 40) + 1,
+					 0,
+					 3 };
+	struct xvt_trace_writer *w;
+	struct synth_sink s;
+	uint64_t now = 7;
+
+	synth_sink_init(&s);
+	ck_assert_int_eq(xvt_trace_writer_new(&w, &s.sink, &info), 0);
+	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_VM, &vm, sizeof(vm), NULL, 0), 0);
+	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_RING, &ring, sizeof(ring), NULL, 0), 0);
+	for (size_t i = 0; i < count; i++) {
+		uint64_t payload[64] = { i };
+		struct xvt_event_hdr h = { .id = (uint16_t)(XVT_ID_USER + i * 7 % 80), .len = 512 };
+
+		now += gaps[i % 10];
+		ns[i] = h.host_ns = now;
+		ck_assert_int_eq(xvt_trace_event(w, &h, payload), 0);
+	}
+	ck_assert_int_eq(xvt_trace_writer_finish(w), 0);
+	synth_sink_save(&s, path);
+	synth_sink_fini(&s);
+}
+
+START_TEST(ctf_times_survive_gaps_and_many_classes)
+{
+	static uint64_t ns[1000];
+	struct xvt_view_opts opts = { .quiet = true };
+	const char *path = scratch_path("gaps.xvt");
+	char *line = NULL, command[1024], want[128];
+	size_t room = 0, n = 0;
+	struct xvt_view v;
+	FILE *f;
+
+	if (!have_babeltrace())
+		return;
+	make_gaps(path, ns, 1000);
+	ck_assert_int_eq(xvt_view_open(&v, path, &opts), 0);
+	ck_assert_int_eq(xvt_export_ctf(&v, scratch_path("ctf2")), 0);
+	xvt_view_close(&v);
+	snprintf(command, sizeof(command), "babeltrace2 --clock-cycles --no-delta %s 2>&1",
+		 scratch_path("ctf2"));
+	f = popen(command, "r");
+	ck_assert_ptr_nonnull(f);
+	while (next_line(f, &line, &room)) {
+		ck_assert_uint_lt(n, 1000);
+		snprintf(want, sizeof(want),
+			 "[%020" PRIu64 "] a_b/../c xvt:user%zu: { cpu_id = 7 }", ns[n],
+			 1024 + n * 7 % 80);
+		ck_assert_msg(!strncmp(line, want, strlen(want)), "%.150s\nwanted %s", line, want);
+		n++;
+	}
+	ck_assert_int_eq(pclose(f), 0);
+	ck_assert_uint_eq(n, 1000);
+	free(line);
+}
+END_TEST
+
+START_TEST(a_view_filters_by_vm_event_and_limit)
+{
+	struct xvt_view_opts opts = { .quiet = true, .vm = "g2", .event = "test:n*" };
+	struct xvt_event_class *c;
+	struct xvt_decoder *d;
+	struct xvt_event ev;
+	struct xvt_view v;
+	size_t want = 0, n = 0;
+
+	for (size_t i = 0; i < made.count; i++)
+		want += !strcmp(made.events[i].vm, "g2") &&
+			!strcmp(made.events[i].system, "test") && made.events[i].name[0] == 'n';
+	ck_assert_uint_gt(want, 10);
+	ck_assert_int_eq(xvt_view_open(&v, scratch_path("export.xvt"), &opts), 0);
+	while (xvt_view_next(&v, &ev, &c, &d) > 0)
+		n++;
+	ck_assert_uint_eq(n, want);
+	xvt_view_close(&v);
+	opts.limit = 7;
+	n = 0;
+	ck_assert_int_eq(xvt_view_open(&v, scratch_path("export.xvt"), &opts), 0);
+	while (xvt_view_next(&v, &ev, &c, &d) > 0)
+		n++;
+	ck_assert_uint_eq(n, 7);
+	xvt_view_close(&v);
+}
+END_TEST
+
+START_TEST(names_of_tasks_are_learned_from_switches)
+{
+	struct xvt_event_class *c;
+	struct xvt_decoder *d = NULL;
+	struct xvt_event ev;
+
+	while (xvt_view_next(&view, &ev, &c, &d) > 0)
+		;
+	ck_assert_ptr_nonnull(d);
+	ck_assert_str_eq(xvt_comm(d, 0), "<idle>");
+	ck_assert_str_eq(xvt_comm(d, 100), "bash");
+	ck_assert_str_eq(xvt_comm(d, 200), "kworker/0:1");
+	ck_assert_str_eq(xvt_comm(d, 400), "from-meta");
+	ck_assert_ptr_null(xvt_comm(d, 12345));
+}
+END_TEST
+
+START_TEST(symbols_are_found)
+{
+	uint64_t base = 0;
+
+	ck_assert_str_eq(xvt_ksym(view.ds.vm[0], 0xffffffff81000803, &base), "helper");
+	ck_assert_uint_eq(base, 0xffffffff81000800);
+	ck_assert_str_eq(xvt_ksym(view.ds.vm[0], 0xffffffff810007ff, &base), "_text");
+	ck_assert_ptr_null(xvt_ksym(view.ds.vm[0], 0xffffffff80ffffff, &base));
+	ck_assert_ptr_null(xvt_ksym(view.ds.vm[0], 5, &base));
+}
+END_TEST
+
+Suite *export_suite(void)
+{
+	Suite *s = suite_create("export");
+	TCase *t = tcase_create("export");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 60);
+	tcase_add_test(t, report_shows_every_field);
+	tcase_add_test(t, jsonl_shows_every_field);
+	tcase_add_test(t, ctf_shows_every_field_to_babeltrace2);
+	tcase_add_test(t, ctf_times_survive_gaps_and_many_classes);
+	tcase_add_test(t, a_view_filters_by_vm_event_and_limit);
+	tcase_add_test(t, names_of_tasks_are_learned_from_switches);
+	tcase_add_test(t, symbols_are_found);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * test_trace_file.c - the file as bytes: what the writer makes, and that no cut, no flipped
+ * bit and no random byte makes the reader do more than skip and say so.
+ */
+#include "suites.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "crc32c.h"
+#include "decode.h"
+#include "synth.h"
+#include "trace_read.h"
+
+static struct synth_sink sink;
+static struct synth made;
+
+static void setup(void)
+{
+	synth_sink_init(&sink);
+	synth_make(&made, &sink.sink, 240, SYNTH_SAME_UUID);
+}
+
+static void teardown(void)
+{
+	synth_fini(&made);
+	synth_sink_fini(&sink);
+}
+
+static struct xvt_trace *open_bytes(const void *bytes, size_t len, int *err)
+{
+	const char *path = scratch_path("bytes.xvt");
+	struct xvt_trace *t;
+	char why[256] = "";
+	FILE *f = fopen(path, "wb");
+
+	ck_assert_ptr_nonnull(f);
+	ck_assert_uint_eq(fwrite(bytes, 1, len, f), len);
+	ck_assert_int_eq(fclose(f), 0);
+	*err = xvt_trace_open(&t, path, why, sizeof(why));
+	ck_assert_int_le(*err, 0);
+	ck_assert(!*err == (t != NULL));
+	/* Whoever is refused is told why, in one line. */
+	ck_assert(!*err || (why[0] && !strchr(why, '\n')));
+	return t;
+}
+
+/* Go through all of it as a report does. Returns events seen. */
+static size_t read_all(struct xvt_trace *t)
+{
+	static struct xvt_out out;
+	struct xvt_decoders ds;
+	struct xvt_cursor c;
+	struct xvt_event ev;
+	size_t n = 0;
+	int got;
+
+	out.fd = -1;
+	ck_assert_int_eq(xvt_decoders_new(&ds, t), 0);
+	ck_assert_int_eq(xvt_cursor_init(&c, t, 0, UINT64_MAX), 0);
+	while ((got = xvt_cursor_next(&c, &ev)) > 0) {
+		struct xvt_decoder *d = xvt_decoder_of(&ds, &ev);
+		struct xvt_event_class *cls = xvt_classify(d, &ev);
+
+		ck_assert_ptr_nonnull(cls);
+		out.used = 0;
+		xvt_print_fields(&out, d, cls, &ev, n % 2);
+		n += xvt_is_event(ev.hdr);
+	}
+	ck_assert_int_eq(got, 0);
+	xvt_cursor_fini(&c);
+	xvt_decoders_fini(&ds);
+	return n;
+}
+
+START_TEST(what_was_written_is_read_in_order_of_time)
+{
+	struct xvt_cursor c;
+	struct xvt_event ev;
+	size_t n = 0;
+	int err;
+	struct xvt_trace *t = open_bytes(sink.bytes, sink.len, &err);
+
+	ck_assert_int_eq(err, 0);
+	ck_assert(t->ended);
+	ck_assert_uint_eq(t->damage_count, 0);
+	ck_assert_uint_eq(t->vm_count, 2);
+	ck_assert_uint_eq(t->ring_count, 3);
+	ck_assert_str_eq(xvt_vm_name(t, 1), "g2");
+	ck_assert_str_eq(xvt_vm_name(t, 2), "?");
+	ck_assert_int_eq(xvt_cursor_init(&c, t, 0, UINT64_MAX), 0);
+	while (xvt_cursor_next(&c, &ev) > 0) {
+		if (!xvt_is_event(ev.hdr))
+			continue;
+		ck_assert_uint_lt(n, made.count);
+		ck_assert_uint_eq(ev.hdr->host_ns, made.events[n].host_ns);
+		ck_assert_uint_eq(ev.hdr->ring_flags & ~XVT_EVENT_RING_MASK, made.events[n].flags);
+		ck_assert_uint_eq((uintptr_t)ev.hdr % 8, 0);
+		n++;
+	}
+	ck_assert_uint_eq(n, made.count);
+	xvt_cursor_fini(&c);
+	xvt_trace_close(t);
+}
+END_TEST
+
+START_TEST(the_sink_gets_whole_chunks_only)
+{
+	ck_assert_uint_eq(sink.torn, 0);
+	ck_assert_uint_gt(sink.calls, 10);
+}
+END_TEST
+
+START_TEST(a_time_range_gives_exactly_its_events)
+{
+	int err;
+	struct xvt_trace *t = open_bytes(sink.bytes, sink.len, &err);
+
+	for (size_t i = 0; i < made.count; i += 7)
+		for (size_t k = i; k < made.count; k += 31) {
+			struct xvt_cursor c;
+			struct xvt_event ev;
+			size_t n = 0;
+
+			ck_assert_int_eq(xvt_cursor_init(&c, t, made.events[i].host_ns,
+							 made.events[k].host_ns),
+					 0);
+			while (xvt_cursor_next(&c, &ev) > 0)
+				n += xvt_is_event(ev.hdr);
+			ck_assert_uint_eq(n, k - i + 1);
+			xvt_cursor_fini(&c);
+		}
+	xvt_trace_close(t);
+}
+END_TEST
+
+START_TEST(an_error_of_the_sink_ends_the_file_at_a_whole_chunk)
+{
+	static const struct xvt_file_info info = { .mult = 1 };
+	struct xvt_event_hdr h = { .id = XVT_ID_U64, .len = 16 };
+	uint64_t payload[2] = { 1, 2 };
+	struct xvt_trace_writer *w;
+	struct synth_sink s;
+	int err = 0;
+
+	synth_sink_init(&s);
+	ck_assert_int_eq(xvt_trace_writer_new(&w, &s.sink, &info), 0);
+	s.fail_after = 900000;
+	for (int i = 0; i < 100000; i++) {
+		err = xvt_trace_event(w, &h, payload);
+		if (err)
+			break;
+	}
+	ck_assert_int_eq(err, -ENOSPC);
+	s.fail_after = SIZE_MAX; /* room again: still nothing may follow */
+	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_NOTE, "x", 1, NULL, 0), -ENOSPC);
+	ck_assert_int_eq(xvt_trace_writer_finish(w), -ENOSPC);
+	ck_assert_uint_eq(s.torn, 0);
+	ck_assert_uint_le(s.len, 900000);
+	synth_sink_fini(&s);
+}
+END_TEST
+
+START_TEST(the_longest_events_fit)
+{
+	static const struct xvt_file_info info = { .mult = 1 };
+	static uint8_t payload[UINT16_MAX];
+	struct xvt_event_hdr h = { .id = XVT_ID_USER, .len = UINT16_MAX };
+	struct xvt_trace_writer *w;
+	struct xvt_cursor c;
+	struct xvt_event ev;
+	struct xvt_trace *t;
+	struct synth_sink s;
+	int err, n = 0;
+
+	memset(payload, 0xa5, sizeof(payload));
+	synth_sink_init(&s);
+	ck_assert_int_eq(xvt_trace_writer_new(&w, &s.sink, &info), 0);
+	for (h.host_ns = 1; h.host_ns <= 20; h.host_ns++) {
+		h.len = (uint16_t)(UINT16_MAX - h.host_ns % 9);
+		ck_assert_int_eq(xvt_trace_event(w, &h, payload), 0);
+	}
+	ck_assert_int_eq(xvt_trace_writer_finish(w), 0);
+	ck_assert_uint_eq(s.torn, 0);
+	t = open_bytes(s.bytes, s.len, &err);
+	ck_assert_int_eq(err, 0);
+	ck_assert_int_eq(xvt_cursor_init(&c, t, 0, UINT64_MAX), 0);
+	while (xvt_cursor_next(&c, &ev) > 0) {
+		n++;
+		ck_assert_uint_eq(ev.hdr->len, UINT16_MAX - n % 9);
+		ck_assert(!memcmp(ev.payload, payload, ev.hdr->len));
+	}
+	ck_assert_int_eq(n, 20);
+	xvt_cursor_fini(&c);
+	xvt_trace_close(t);
+	synth_sink_fini(&s);
+}
+END_TEST
+
+/* Offsets of all chunks. */
+static size_t chunk_starts(size_t *starts, size_t max)
+{
+	size_t n = 0;
+
+	for (size_t at = 0; at < sink.len && n < max; n++) {
+		struct xvt_chunk_hdr h;
+
+		memcpy(&h, sink.bytes + at, sizeof(h));
+		starts[n] = at;
+		at += sizeof(h) + ((h.len + 7) & ~7u);
+	}
+	return n;
+}
+
+START_TEST(a_cut_file_reads_up_to_its_last_whole_chunk)
+{
+	size_t starts[256], n = chunk_starts(starts, 256), whole = 0, before = 0;
+
+	/* Every length around the borders, and every 37th elsewhere. */
+	for (size_t len = 0; len < sink.len; len++) {
+		struct xvt_trace *t;
+		size_t seen;
+		int err;
+
+		while (whole < n && starts[whole] <= len)
+			whole++;
+		if (len % 37 && len - starts[whole - 1] > 40 && sink.len - len > 8)
+			continue;
+		t = open_bytes(sink.bytes, len, &err);
+		if (len < starts[1]) {
+			ck_assert_int_eq(err, -EBADMSG);
+			continue;
+		}
+		ck_assert_int_eq(err, 0);
+		ck_assert(!t->ended);
+		ck_assert_uint_eq(t->damage_count, 0);
+		ck_assert_uint_eq(t->chunk_count, whole - 1);
+		ck_assert_uint_eq(t->tail_offset, starts[whole - 1]);
+		seen = read_all(t);
+		ck_assert_uint_ge(seen, before);
+		before = seen;
+		xvt_trace_close(t);
+	}
+	ck_assert_uint_eq(before, made.count);
+}
+END_TEST
+
+/* One chunk damaged: all the others are still read, and the damage is known. */
+START_TEST(a_damaged_chunk_is_skipped_alone)
+{
+	size_t starts[256], n = chunk_starts(starts, 256);
+	static const size_t offsets[] = { 0, 4, 8, 9, 10, 11, 12, 16, 24, 40, 60 };
+
+	for (size_t i = 1; i < n; i++)
+		for (size_t k = 0; k < sizeof(offsets) / sizeof(offsets[0]); k++) {
+			size_t at = starts[i] + offsets[k];
+			struct xvt_chunk_hdr h;
+			struct xvt_trace *t;
+			int err;
+
+			memcpy(&h, sink.bytes + starts[i], sizeof(h));
+			/* Padding is not covered. */
+			if (at >= starts[i] + sizeof(h) + h.len)
+				continue;
+			sink.bytes[at] ^= 0x41;
+			t = open_bytes(sink.bytes, sink.len, &err);
+			sink.bytes[at] ^= 0x41;
+			ck_assert_int_eq(err, 0);
+			/* Load everything, so that each checksum was looked at. */
+			for (size_t c = 0; c < t->chunk_count; c++) {
+				struct xvt_chunk_buf b = { 0 };
+
+				xvt_trace_load(t, c, &b);
+				xvt_chunk_buf_free(&b);
+			}
+			read_all(t);
+			/* The end itself: a file that was not cleanly ended, no more. */
+			if (i + 1 == n)
+				ck_assert(!t->ended);
+			else
+				ck_assert_msg(t->damage_count && t->ended, "chunk %zu byte %zu", i,
+					      offsets[k]);
+			ck_assert_uint_ge(t->chunk_count + 1, n);
+			xvt_trace_close(t);
+		}
+}
+END_TEST
+
+static uint64_t seed = 88172645463325252ull;
+
+static uint64_t next_random(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed;
+}
+
+START_TEST(flipped_bits_do_no_harm)
+{
+	uint8_t *copy = malloc(sink.len);
+
+	ck_assert_ptr_nonnull(copy);
+	for (int round = 0; round < 600; round++) {
+		struct xvt_trace *t;
+		int err;
+
+		memcpy(copy, sink.bytes, sink.len);
+		for (int i = round % 9; i >= 0; i--)
+			copy[next_random() % sink.len] ^= (uint8_t)(1u << next_random() % 8);
+		t = open_bytes(copy, sink.len, &err);
+		if (t)
+			read_all(t);
+		xvt_trace_close(t);
+	}
+	free(copy);
+}
+END_TEST
+
+/* Nonsense with right checksums: what a hostile file would have. */
+START_TEST(lying_chunks_do_no_harm)
+{
+	size_t starts[256], n = chunk_starts(starts, 256);
+	uint8_t *copy = malloc(sink.len);
+
+	ck_assert_ptr_nonnull(copy);
+	for (int round = 0; round < 1500; round++) {
+		struct xvt_trace *t;
+		int err;
+
+		memcpy(copy, sink.bytes, sink.len);
+		for (int i = round % 5; i >= 0; i--) {
+			size_t at = starts[next_random() % n];
+			struct xvt_chunk_hdr h;
+
+			memcpy(&h, copy + at, sizeof(h));
+			if (!h.len)
+				continue;
+			for (int k = 0; k < 3; k++) {
+				static const uint8_t edges[] = { 0,    1,   0x7f, 0x80,
+								 0xff, '%', '"',  '(' };
+				uint64_t where = next_random() % h.len;
+
+				/* Often near the start, where the lengths are. */
+				if (next_random() % 2)
+					where %= 64;
+				copy[at + sizeof(h) + where % h.len] = edges[next_random() % 8];
+			}
+			h.crc = 0;
+			memcpy(copy + at, &h, sizeof(h));
+			h.crc = xvt_crc32c(0, copy + at, sizeof(h) + h.len);
+			memcpy(copy + at, &h, sizeof(h));
+		}
+		t = open_bytes(copy, sink.len, &err);
+		if (t)
+			read_all(t);
+		xvt_trace_close(t);
+	}
+	free(copy);
+}
+END_TEST
+
+START_TEST(random_bytes_are_no_trace)
+{
+	uint8_t bytes[4096];
+
+	for (int round = 0; round < 50; round++) {
+		int err;
+
+		for (size_t i = 0; i < sizeof(bytes); i++)
+			bytes[i] = (uint8_t)next_random();
+		if (round % 2) /* with a right beginning */
+			memcpy(bytes, sink.bytes, 32);
+		open_bytes(bytes, (size_t)(next_random() % sizeof(bytes)), &err);
+		ck_assert_int_eq(err, -EBADMSG);
+	}
+}
+END_TEST
+
+START_TEST(false_headers_do_not_cost_the_square_of_their_number)
+{
+	size_t len = 16u << 20, first = 32 + sizeof(struct xvt_file_info);
+	uint8_t *bytes = calloc(1, len);
+	struct xvt_chunk_hdr h;
+	struct xvt_trace *t;
+	int err;
+
+	ck_assert_ptr_nonnull(bytes);
+	memcpy(bytes, sink.bytes, first);
+	memcpy(&h, sink.bytes, sizeof(h));
+	h.type = XVT_CHUNK_NOTE;
+	/* Each says that it reaches to the end of the file: 500,000 checksums of 8 MiB. */
+	for (size_t at = first; at + sizeof(h) <= len; at += sizeof(h)) {
+		h.len = (uint32_t)(len - at - sizeof(h));
+		memcpy(bytes + at, &h, sizeof(h));
+	}
+	t = open_bytes(bytes, len, &err); /* Check's time-out is the judge */
+	ck_assert_int_eq(err, 0);
+	xvt_trace_close(t);
+	free(bytes);
+}
+END_TEST
+
+static int with_file_info(void (*change)(struct xvt_file_info *info))
+{
+	struct xvt_chunk_hdr *h = (struct xvt_chunk_hdr *)sink.bytes;
+	struct xvt_trace *t;
+	int err;
+
+	change((struct xvt_file_info *)(h + 1));
+	h->crc = 0;
+	h->crc = xvt_crc32c(0, sink.bytes, sizeof(*h) + h->len);
+	t = open_bytes(sink.bytes, sink.len, &err);
+	xvt_trace_close(t);
+	return err;
+}
+
+static void newer_major(struct xvt_file_info *info)
+{
+	info->major = info->oldest = 2;
+}
+
+static void newer_minor(struct xvt_file_info *info)
+{
+	info->major = info->oldest = 1;
+	info->minor = 9;
+	info->compat = 0xff;
+}
+
+static void unknown_feature(struct xvt_file_info *info)
+{
+	info->incompat = 4;
+}
+
+START_TEST(newer_versions_are_refused_only_where_they_say_so)
+{
+	ck_assert_int_eq(with_file_info(newer_major), -EPROTO);
+	ck_assert_int_eq(with_file_info(newer_minor), 0);
+	ck_assert_int_eq(with_file_info(unknown_feature), -EPROTO);
+}
+END_TEST
+
+START_TEST(a_file_without_an_end_is_legal)
+{
+	struct synth_sink s;
+	struct synth m;
+	struct xvt_trace *t;
+	int err;
+
+	synth_sink_init(&s);
+	synth_make(&m, &s.sink, 100, SYNTH_NO_END);
+	t = open_bytes(s.bytes, s.len, &err);
+	ck_assert_int_eq(err, 0);
+	ck_assert(!t->ended && !t->damage_count && t->tail_offset == t->size);
+	ck_assert_uint_eq(read_all(t), m.count);
+	xvt_trace_close(t);
+	synth_fini(&m);
+	synth_sink_fini(&s);
+}
+END_TEST
+
+Suite *trace_file_suite(void)
+{
+	Suite *s = suite_create("trace_file");
+	TCase *t = tcase_create("trace_file");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 60);
+	tcase_add_test(t, what_was_written_is_read_in_order_of_time);
+	tcase_add_test(t, the_sink_gets_whole_chunks_only);
+	tcase_add_test(t, a_time_range_gives_exactly_its_events);
+	tcase_add_test(t, an_error_of_the_sink_ends_the_file_at_a_whole_chunk);
+	tcase_add_test(t, the_longest_events_fit);
+	tcase_add_test(t, a_cut_file_reads_up_to_its_last_whole_chunk);
+	tcase_add_test(t, a_damaged_chunk_is_skipped_alone);
+	tcase_add_test(t, flipped_bits_do_no_harm);
+	tcase_add_test(t, lying_chunks_do_no_harm);
+	tcase_add_test(t, random_bytes_are_no_trace);
+	tcase_add_test(t, false_headers_do_not_cost_the_square_of_their_number);
+	tcase_add_test(t, newer_versions_are_refused_only_where_they_say_so);
+	tcase_add_test(t, a_file_without_an_end_is_legal);
+	suite_add_tcase(s, t);
+	return s;
+}

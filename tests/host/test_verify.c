@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * test_verify.c - a good trace passes; each lie in it, told with right checksums, is found and
+ * named. Runs the command itself.
+ */
+#include "suites.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "crc32c.h"
+#include "synth.h"
+
+static struct synth_sink sink;
+static struct synth made;
+
+static void setup(void)
+{
+	synth_sink_init(&sink);
+	synth_make(&made, &sink.sink, 240, SYNTH_SAME_UUID);
+}
+
+static void teardown(void)
+{
+	synth_fini(&made);
+	synth_sink_fini(&sink);
+}
+
+/* Run it on the bytes in the sink; its output is in `text` afterwards. */
+static int verify(const char *option, char *text, size_t size)
+{
+	char path[256], out_path[256];
+	char *argv[] = { "verify", path, (char *)option, NULL };
+	int status, keep;
+	size_t n;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s", scratch_path("verify.xvt"));
+	snprintf(out_path, sizeof(out_path), "%s", scratch_path("verify.out"));
+	synth_sink_save(&sink, path);
+	fflush(stdout);
+	keep = dup(STDOUT_FILENO);
+	ck_assert_ptr_nonnull(freopen(out_path, "w", stdout));
+	status = xvt_cmd_verify.run(&xvt_cmd_verify, option ? 3 : 2, argv);
+	fflush(stdout);
+	dup2(keep, STDOUT_FILENO);
+	close(keep);
+	f = fopen(out_path, "r");
+	ck_assert_ptr_nonnull(f);
+	n = fread(text, 1, size - 1, f);
+	text[n] = '\0';
+	fclose(f);
+	return status;
+}
+
+/* The nth chunk of a type. */
+static struct xvt_chunk_hdr *chunk(uint16_t type, unsigned int nth)
+{
+	for (size_t at = 0; at < sink.len;) {
+		struct xvt_chunk_hdr *h = (struct xvt_chunk_hdr *)(sink.bytes + at);
+
+		if (h->type == type && nth-- == 0)
+			return h;
+		at += sizeof(*h) + ((h->len + 7) & ~7u);
+	}
+	ck_abort_msg("no such chunk");
+}
+
+static void sign(struct xvt_chunk_hdr *h)
+{
+	h->crc = 0;
+	h->crc = xvt_crc32c(0, h, sizeof(*h) + h->len);
+}
+
+/* The nth event of a lane that is one; its chunk in *h. */
+static struct xvt_event_hdr *event(uint16_t type, unsigned int nth, struct xvt_chunk_hdr **h)
+{
+	for (unsigned int c = 0;; c++) {
+		uint8_t *p, *end;
+
+		*h = chunk(type, c);
+		p = (uint8_t *)(*h + 1) + sizeof(struct xvt_events_hdr);
+		end = (uint8_t *)(*h + 1) + (*h)->len;
+		while (p < end) {
+			struct xvt_event_hdr *e = (struct xvt_event_hdr *)p;
+
+			if (e->id >= XVT_ID_FIRST_EVENT && nth-- == 0)
+				return e;
+			p += sizeof(*e) + ((e->len + 7) & ~7u);
+		}
+	}
+}
+
+static void time_of_an_event(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	event(XVT_CHUNK_EVENTS, 30, &h)->host_ns++;
+	sign(h);
+}
+
+static void clock_of_an_event(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	event(XVT_CHUNK_EVENTS, 30, &h)->guest_clock += 100;
+	sign(h);
+}
+
+static void time_of_a_late_event(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	event(XVT_CHUNK_LATE, 1, &h)->host_ns--;
+	sign(h);
+}
+
+static void order(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	event(XVT_CHUNK_EVENTS, 40, &h)->host_ns -= 1000000;
+	sign(h);
+}
+
+/* Two events of a ring so close that a tick less is the same nanosecond. */
+static void clock_goes_back(uint32_t ring)
+{
+	struct xvt_chunk_hdr *h, *last = NULL;
+	struct xvt_event_hdr *a = NULL, *b;
+
+	for (unsigned int i = 0;; i++) {
+		b = event(XVT_CHUNK_EVENTS, i, &h);
+		if ((b->ring_flags & XVT_EVENT_RING_MASK) != ring ||
+		    b->ring_flags & XVT_EVENT_F_UNCONFIRMED)
+			continue;
+		/* 0.4 ns a tick, from a node at a whole ns: ticks 1 and 2 are the same ns. */
+		if (a && h == last && a->guest_clock % 5 == 2)
+			break;
+		a = b;
+		last = h;
+	}
+	/* Everything between them is in the way of their order. */
+	for (uint8_t *p = (uint8_t *)a + sizeof(*a) + ((a->len + 7) & ~7u); p < (uint8_t *)b;) {
+		struct xvt_event_hdr *e = (struct xvt_event_hdr *)p;
+
+		e->ring_flags |= XVT_EVENT_F_CLOCK;
+		e->host_ns = a->host_ns;
+		p += sizeof(*e) + ((e->len + 7) & ~7u);
+	}
+	b->guest_clock = a->guest_clock - 1;
+	b->host_ns = a->host_ns;
+	sign(h);
+}
+
+static void clock_goes_back_in_the_last_epoch(void)
+{
+	clock_goes_back(0);
+}
+
+static void clock_goes_back_before_another_epoch(void)
+{
+	clock_goes_back(1);
+}
+
+static void equal_times_in_the_wrong_order(void)
+{
+	struct xvt_chunk_hdr *h;
+	struct xvt_event_hdr *a = event(XVT_CHUNK_EVENTS, 8, &h), *b;
+
+	for (unsigned int i = 9;; i++) {
+		b = event(XVT_CHUNK_EVENTS, i, &h);
+		if ((b->ring_flags & 3) < (a->ring_flags & 3))
+			break;
+		a = b;
+	}
+	b->host_ns = a->host_ns;
+	b->ring_flags |= XVT_EVENT_F_CLOCK; /* so that only the order is wrong */
+	sign(h);
+}
+
+static void a_node(void)
+{
+	struct xvt_chunk_hdr *h = chunk(XVT_CHUNK_NODE, 1);
+
+	((struct xvt_clock_node *)(h + 1))->host_ns += 50;
+	sign(h);
+}
+
+static void a_node_that_goes_back(void)
+{
+	struct xvt_chunk_hdr *h = chunk(XVT_CHUNK_NODE, 2);
+
+	((struct xvt_clock_node *)(h + 1))->guest -= 40000000;
+	sign(h);
+}
+
+static void a_sample(void)
+{
+	struct xvt_chunk_hdr *h = chunk(XVT_CHUNK_SAMPLES, 1);
+	struct xvt_clock_sample *s = (struct xvt_clock_sample *)(h + 1);
+
+	s->host_clock_lo += 1000;
+	s->host_clock_hi += 1000;
+	sign(h);
+}
+
+static void a_bound_that_is_too_small(void)
+{
+	struct xvt_chunk_hdr *h = chunk(XVT_CHUNK_SAMPLES, 1);
+	struct xvt_clock_sample *s = (struct xvt_clock_sample *)(h + 1);
+
+	/* 60 ns are 150 ticks; the sample is 90 wide on each side. */
+	s->host_clock_lo += 260;
+	s->host_clock_hi += 260;
+	sign(h);
+}
+
+static void a_bound_that_just_holds(void)
+{
+	struct xvt_chunk_hdr *h = chunk(XVT_CHUNK_SAMPLES, 1);
+	struct xvt_clock_sample *s = (struct xvt_clock_sample *)(h + 1);
+
+	s->host_clock_lo += 238;
+	s->host_clock_hi += 238;
+	sign(h);
+}
+
+static void the_sum_of_counters(void)
+{
+	struct xvt_chunk_hdr *h = chunk(XVT_CHUNK_STATS, 1);
+
+	((struct xvt_ring_stats *)(h + 1))->attempted++;
+	sign(h);
+}
+
+static void a_counter(void)
+{
+	struct xvt_chunk_hdr *h = chunk(XVT_CHUNK_STATS, 1);
+	struct xvt_ring_stats *s = (struct xvt_ring_stats *)(h + 1);
+
+	s->events++;
+	s->attempted++;
+	sign(h);
+}
+
+static void a_flag(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	event(XVT_CHUNK_EVENTS, 30, &h)->ring_flags ^= XVT_EVENT_F_RECOVERED;
+	sign(h);
+}
+
+static void a_late_event_in_the_main_lane(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	event(XVT_CHUNK_EVENTS, 30, &h)->ring_flags |= XVT_EVENT_F_LATE;
+	sign(h);
+}
+
+static void a_ring_that_is_not_there(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	event(XVT_CHUNK_EVENTS, 30, &h)->ring_flags |= 77;
+	sign(h);
+}
+
+static void a_watermark(void)
+{
+	struct xvt_chunk_hdr *h = chunk(XVT_CHUNK_ROUND, 0);
+
+	((struct xvt_round *)(h + 1))->watermark_ns += 500000;
+	sign(h);
+}
+
+static void the_end(void)
+{
+	struct xvt_chunk_hdr *h = chunk(XVT_CHUNK_END, 0);
+
+	((struct xvt_end *)(h + 1))->events--;
+	sign(h);
+}
+
+static void the_index(void)
+{
+	struct xvt_chunk_hdr *h = chunk(XVT_CHUNK_INDEX, 0);
+
+	((struct xvt_index_entry *)(h + 1))[1].last_ns++;
+	sign(h);
+}
+
+static void a_chunk_is_gone(void)
+{
+	struct xvt_chunk_hdr *h = chunk(XVT_CHUNK_NOTE, 0);
+	size_t whole = sizeof(*h) + ((h->len + 7) & ~7u);
+	uint8_t *at = (uint8_t *)h;
+
+	memmove(at, at + whole, sink.len - (size_t)(at - sink.bytes) - whole);
+	sink.len -= whole;
+}
+
+static void a_chunk_is_there_twice(void)
+{
+	struct xvt_chunk_hdr *h = chunk(XVT_CHUNK_NOTE, 0);
+	size_t whole = sizeof(*h) + ((h->len + 7) & ~7u);
+	size_t at = (size_t)((uint8_t *)h - sink.bytes);
+
+	sink.bytes = realloc(sink.bytes, sink.room + whole);
+	memmove(sink.bytes + at + whole, sink.bytes + at, sink.len - at);
+	sink.len += whole;
+}
+
+static void a_checksum(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	event(XVT_CHUNK_EVENTS, 30, &h)->guest_clock++;
+}
+
+static void an_event_that_is_too_long(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	event(XVT_CHUNK_EVENTS, 30, &h)->len = 60000;
+	sign(h);
+}
+
+static void nothing(void)
+{
+}
+
+static void a_flagged_time(void)
+{
+	struct xvt_chunk_hdr *h;
+	struct xvt_event_hdr *e = event(XVT_CHUNK_EVENTS, 30, &h);
+
+	e->ring_flags |= XVT_EVENT_F_CLOCK;
+	e->host_ns++;
+	sign(h);
+}
+
+static const struct {
+	const char *name;
+	void (*lie)(void);
+	const char *said; /* NULL: no violation */
+} lies[] = {
+	{ "nothing", nothing, NULL },
+	{ "a time with the flag for it", a_flagged_time, NULL },
+	{ "a bound that just holds", a_bound_that_just_holds, NULL },
+	{ "time of an event", time_of_an_event, "by the clock nodes, but the event says" },
+	{ "clock of an event", clock_of_an_event, "by the clock nodes, but the event says" },
+	{ "time of a late event", time_of_a_late_event, "by the clock nodes, but the event says" },
+	{ "order", order, "the main lane is out of order" },
+	{ "equal times", equal_times_in_the_wrong_order, "not in order of machine and ring" },
+	{ "clock back", clock_goes_back_in_the_last_epoch, "goes back inside an epoch" },
+	{ "clock back too", clock_goes_back_before_another_epoch,
+	  "by the clock nodes, but the event" },
+	{ "a node", a_node, "by the clock nodes, but the event says" },
+	{ "a node that goes back", a_node_that_goes_back, "clock of epoch 0 goes back" },
+	{ "a sample", a_sample, "but the map says" },
+	{ "a bound", a_bound_that_is_too_small, "but the map says" },
+	{ "the sum", the_sum_of_counters, "is not the sum" },
+	{ "a counter", a_counter, "the counters say" },
+	{ "a flag", a_flag, "the counters say" },
+	{ "a lane", a_late_event_in_the_main_lane, "a late event in the main lane" },
+	{ "a ring", a_ring_that_is_not_there, "which the trace does not have" },
+	{ "a watermark", a_watermark, "is below the watermark" },
+	{ "the end", the_end, "the end says" },
+	{ "the index", the_index, "index entry 1 does not fit" },
+	{ "a chunk is gone", a_chunk_is_gone, "chunks are missing" },
+	{ "a chunk twice", a_chunk_is_there_twice, "there before" },
+	{ "a checksum", a_checksum, "checksum does not match" },
+	{ "a length", an_event_that_is_too_long, "reaches past its chunk" },
+};
+
+START_TEST(each_lie_is_found)
+{
+	char text[16384];
+	int status;
+
+	lies[_i].lie();
+	status = verify("-q", text, sizeof(text));
+	if (!lies[_i].said) {
+		ck_assert_msg(status == 0 && strstr(text, ": ok: "), "%s: %s", lies[_i].name, text);
+		ck_assert_ptr_null(strstr(text, "violation"));
+		return;
+	}
+	ck_assert_msg(status == 1, "%s: %s", lies[_i].name, text);
+	ck_assert_msg(strstr(text, lies[_i].said), "%s: %s", lies[_i].name, text);
+}
+END_TEST
+
+START_TEST(many_violations_are_counted_not_all_shown)
+{
+	char text[16384], *p = text;
+	struct xvt_chunk_hdr *h;
+	unsigned int shown = 0;
+
+	for (unsigned int i = 0; i < 60; i++) {
+		event(XVT_CHUNK_EVENTS, i, &h)->guest_clock += 1000;
+		sign(h);
+	}
+	ck_assert_int_eq(verify("-q", text, sizeof(text)), 1);
+	while ((p = strstr(p, "violation: "))) {
+		shown++;
+		p++;
+	}
+	ck_assert_uint_eq(shown, 20);
+	ck_assert_ptr_nonnull(strstr(text, "... and "));
+}
+END_TEST
+
+START_TEST(a_trace_without_an_end_passes_unless_it_must_be_complete)
+{
+	char text[16384];
+
+	synth_fini(&made);
+	synth_sink_fini(&sink);
+	synth_sink_init(&sink);
+	synth_make(&made, &sink.sink, 100, SYNTH_NO_END);
+	ck_assert_msg(verify("-q", text, sizeof(text)) == 0, "%s", text);
+	ck_assert_ptr_nonnull(strstr(text, "not cleanly ended"));
+	ck_assert_int_eq(verify("--complete", text, sizeof(text)), 1);
+}
+END_TEST
+
+START_TEST(notes_are_shown_when_asked_for)
+{
+	char text[16384];
+
+	ck_assert_int_eq(verify("--notes", text, sizeof(text)), 0);
+	ck_assert_ptr_nonnull(strstr(text, "note: warning: a note\n"));
+}
+END_TEST
+
+Suite *verify_suite(void)
+{
+	Suite *s = suite_create("verify");
+	TCase *t = tcase_create("verify");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_loop_test(t, each_lie_is_found, 0, sizeof(lies) / sizeof(lies[0]));
+	tcase_add_test(t, many_violations_are_counted_not_all_shown);
+	tcase_add_test(t, a_trace_without_an_end_passes_unless_it_must_be_complete);
+	tcase_add_test(t, notes_are_shown_when_asked_for);
+	suite_add_tcase(s, t);
+	return s;
+}

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0
+# Three kinds of suites: Check programs (unit, host, engine), shell tests of the command line
+# (cli), and system tests with real guests (vm). tests/run.sh runs them, times them, counts them.
+
+include tests/unit/rules.mk
+-include tests/host/rules.mk
+
+CHECK_CFLAGS = $(HOST_CFLAGS) $(shell pkg-config --cflags check 2>/dev/null)
+CHECK_LIBS = $(shell pkg-config --libs check 2>/dev/null) -lm -lrt -lpthread
+
+ENGINE_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/engine/*.c))
+
+$(BUILD)/tests/engine/%.o: tests/engine/%.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CHECK_CFLAGS) -Itests/engine -c -o $@ $<
+
+$(BUILD)/tests/engine-check: $(ENGINE_OBJ) $(HOST_LIB_OBJ)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(XVT_LDFLAGS) -o $@ $^ $(HOST_LIBS) $(CHECK_LIBS)
+
+-include $(ENGINE_OBJ:.o=.d)
+
+# Programs that tests call: they read or make traces, so they are built from the host's parts.
+TEST_TOOLS = $(patsubst tests/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard tests/tools/*.c))
+
+$(BUILD)/tests/tools/%: tests/tools/%.c $(HOST_LIB_OBJ)
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(HOST_CFLAGS) $(XVT_LDFLAGS) -MF $@.d -o $@ $< $(HOST_LIB_OBJ) $(HOST_LIBS)
+
+-include $(wildcard $(BUILD)/tests/tools/*.d)
+
+FAST_SUITES = $(BUILD)/tests/unit-check $(BUILD)/tests/host-check $(BUILD)/tests/engine-check
+TEST_TOOLS += $(USER_TARGETS)
+
+.PHONY: test-programs
+test-programs: all $(FAST_SUITES) $(TEST_TOOLS)
+
+# No root, no guests, no network, under a minute.
+check: test-programs check-freestanding
+	$(Q)tests/run.sh fast
+
+# Kernel module, guest tools and guest image.
+.PHONY: guest
+guest:
+	$(Q)qemu/guest-packages.sh
+	$(Q)eval "$$(qemu/guest-packages.sh --print)" && $(MAKE) --no-print-directory KDIR="$$KDIR" guest-module guest-tools
+	$(Q)qemu/build-image.sh
+
+test: setup
+	$(Q)$(MAKE) --no-print-directory compile-both test-programs check-freestanding
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/asan ASAN=1 all
+	$(Q)$(MAKE) --no-print-directory guest
+	$(Q)tests/run.sh fast vm
+
+demo: setup
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(MAKE) --no-print-directory guest
+	$(Q)tests/demo.sh

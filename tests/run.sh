@@ -1,0 +1,81 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Runs suites, says how long each took, counts, and says what was skipped and why.
+#
+#   tests/run.sh fast        without guests
+#   tests/run.sh vm          with guests
+#   tests/run.sh vm/t03      one script of a suite
+#
+# A shell test prints "ok - TEXT" or "not ok - TEXT" for each thing that it shows and
+# "skip - TEXT: REASON" for what it cannot show here. It exits 0, 1, or 77 (all skipped).
+set -u
+cd "$(dirname "$0")/.."
+export BUILD=${BUILD:-build}
+# Time-outs are there for what hangs; a slow or busy machine must not decide a test.
+export CK_TIMEOUT_MULTIPLIER=${CK_TIMEOUT_MULTIPLIER:-10}
+logs=$BUILD/tests/logs
+mkdir -p "$logs"
+passed=0 failed=0 skipped=0 summary=""
+
+# one NAME COMMAND...
+one() {
+	local name=$1 start end rc ok bad skips
+	shift
+	local log=$logs/${name//\//-}.log
+	printf '%-28s ' "$name"
+	start=$(date +%s%N)
+	"$@" >"$log" 2>&1 </dev/null
+	rc=$?
+	end=$(date +%s%N)
+	# Check's own line, or the lines of a shell test.
+	if grep -qE '^[0-9]+%: Checks: ' "$log"; then
+		ok=$(sed -nE 's/^[0-9]+%: Checks: ([0-9]+), Failures: ([0-9]+), Errors: ([0-9]+).*/\1 - \2 - \3/p' "$log" | paste -sd+ | bc)
+		bad=$(sed -nE 's/^[0-9]+%: Checks: ([0-9]+), Failures: ([0-9]+), Errors: ([0-9]+).*/\2 + \3/p' "$log" | paste -sd+ | bc)
+	else
+		ok=$(grep -c '^ok - ' "$log")
+		bad=$(grep -c '^not ok - ' "$log")
+	fi
+	skips=$(grep -c '^skip - ' "$log")
+	# A suite that fails without saying so, or shows nothing at all, has failed.
+	if [ $rc -ne 0 ] && [ $rc -ne 77 ] && [ "$bad" -eq 0 ]; then bad=1; fi
+	if [ "$((ok + bad + skips))" -eq 0 ]; then bad=1; fi
+	passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skips))
+	printf '%4d ok %3d failed %3d skipped  %6.1f s\n' "$ok" "$bad" "$skips" \
+		"$(echo "scale=1; ($end - $start) / 1000000000" | bc)"
+	grep '^skip - ' "$log" | sed 's/^/    /'
+	if [ "$bad" -ne 0 ]; then
+		grep -vE '^ok - ' "$log" | tail -n 40 | sed 's/^/    | /'
+		summary="$summary $name"
+	fi
+}
+
+fast() {
+	local t
+	one layers tests/as-test.sh "no include crosses a border the wrong way" tests/check-layers.sh "$BUILD"
+	for t in unit host engine; do
+		one "$t" "$BUILD/tests/$t-check"
+	done
+	for t in tests/cli/t*.sh; do
+		[ -e "$t" ] && one "cli/$(basename "$t" .sh)" bash "$t"
+	done
+}
+
+vm() {
+	local t
+	for t in tests/vm/t*.sh; do
+		[ -e "$t" ] && one "vm/$(basename "$t" .sh)" bash "$t"
+	done
+}
+
+begin=$(date +%s)
+for what in "${@:-fast}"; do
+	case $what in
+	fast) fast ;;
+	vm) vm ;;
+	*/*) for t in tests/$what*.sh; do one "${what%%/*}/$(basename "$t" .sh)" bash "$t"; done ;;
+	*) one "$what" "$BUILD/tests/$what-check" ;;
+	esac
+done
+echo "----"
+echo "$passed passed, $failed failed, $skipped skipped in $(($(date +%s) - begin)) s${summary:+; failed:$summary}"
+[ $failed -eq 0 ]

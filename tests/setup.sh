@@ -1,0 +1,39 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# Brings a fresh Debian 12 to where everything builds and runs. Installs only what is missing;
+# a second run does no network and takes a moment. Needs root only when something is missing.
+set -eu
+
+packages="gcc clang make pkg-config libc6-dev check git ca-certificates
+	liburing-dev libtraceevent-dev libjansson-dev libvirt-dev libxml2-dev
+	qemu-system-x86 qemu-utils busybox-static cpio kmod xz-utils socat jq dpkg-dev
+	libvirt-daemon libvirt-daemon-driver-qemu libvirt-clients libvirt-daemon-system
+	babeltrace2 bc flex bison libelf-dev util-linux procps"
+
+missing=""
+for p in $packages; do
+	dpkg-query -W -f '${db:Status-Status}\n' "$p" 2>/dev/null | grep -qx installed || missing="$missing $p"
+done
+if [ -n "$missing" ]; then
+	if [ "$(id -u)" != 0 ]; then
+		echo "setup: these packages are missing and only root can install them:$missing" >&2
+		exit 1
+	fi
+	echo "setup: installing:$missing"
+	export DEBIAN_FRONTEND=noninteractive
+	log=$(mktemp)
+	{
+		apt-get update -q
+		# A service manager that is not there must not stop the installation.
+		apt-get install -q -y --no-install-recommends $missing
+	} >"$log" 2>&1 </dev/null || {
+		tail -n 20 "$log" >&2
+		echo "setup: apt-get failed (see above)" >&2
+		exit 1
+	}
+	rm -f "$log"
+fi
+# The guest's kernel is fetched by name, which needs apt's lists even when nothing is missing.
+if [ "$(id -u)" = 0 ] && ! apt-cache show linux-image-amd64 >/dev/null 2>&1; then
+	apt-get update -q >/dev/null 2>&1 </dev/null || true
+fi

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * test_region.c - layouts, formatting, generations, metadata.
+ */
+#include "ut.h"
+
+static struct ut_ring ring;
+
+static void setup(void)
+{
+	ut_ring_init(&ring, &(struct ut_conf){ 0 });
+}
+
+static void teardown(void)
+{
+	ut_ring_fini(&ring);
+}
+
+START_TEST(planned_layout_is_accepted_by_the_check)
+{
+	static const uint32_t rings[] = { 1, 2, 3, 4, 17, 64, 255 };
+	static const uint32_t aligns[] = { 0, 4096, 16384, 65536 };
+	uint32_t a, r;
+	uint64_t size;
+
+	for (a = 0; a < 4; a++)
+		for (r = 0; r < 7; r++)
+			for (size = 65536; size <= 64ull << 20; size += size / 16 * 5 & ~4095ull) {
+				struct xvt_layout l = { .region_size = size,
+							.ring_count = rings[r],
+							.align = aligns[a] };
+				struct xvt_region_hdr h = { .magic = XVT_MAGIC };
+				struct xvt_geometry g, again;
+				struct xvt_fault f;
+				int err = xvt_region_plan(&l, &g);
+
+				if (size < xvt_region_min_size(rings[r], aligns[a])) {
+					ut_assert(err == -ENOSPC);
+					continue;
+				}
+				ut_assert(!err);
+				h.oldest = XVT_OLDEST;
+				h.hdr_size = sizeof(h);
+				memcpy(&h.region_size, &g.region_size, 8);
+				h.host_off = g.host_off;
+				h.meta_off = g.meta_off;
+				h.meta_size = g.meta_size;
+				h.ctl_off = g.ctl_off;
+				h.data_off = g.data_off;
+				h.align = g.align;
+				h.ctl_stride = g.ctl_stride;
+				h.ring_count = g.ring_count;
+				h.subbuf_size = g.subbuf_size;
+				h.subbuf_count = g.subbuf_count;
+				h.ts_bits = g.ts_bits;
+				ut_assert(!xvt_check_header(&h, size, &again, &f));
+				ut_assert(!memcmp(&g, &again, sizeof(g)));
+			}
+}
+END_TEST
+
+START_TEST(smallest_region_is_the_smallest)
+{
+	uint32_t rings;
+
+	for (rings = 1; rings < 40; rings++) {
+		struct xvt_layout l = { .ring_count = rings };
+		struct xvt_geometry g;
+
+		l.region_size = xvt_region_min_size(rings, 0);
+		ck_assert_int_eq(xvt_region_plan(&l, &g), 0);
+		l.region_size -= 4096;
+		ck_assert_int_eq(xvt_region_plan(&l, &g), -ENOSPC);
+	}
+}
+END_TEST
+
+START_TEST(impossible_layout_is_refused)
+{
+	static const struct {
+		struct xvt_layout l;
+		int err;
+	} row[] = {
+		{ { .region_size = 1 << 20, .ring_count = 0 }, -EINVAL },
+		{ { .region_size = 1 << 20, .ring_count = XVT_RING_COUNT_MAX + 1 }, -EINVAL },
+		{ { .region_size = (1 << 20) + 8, .ring_count = 1 }, -EINVAL },
+		{ { .region_size = 1 << 20, .ring_count = 1, .align = 2048 }, -EINVAL },
+		{ { .region_size = 1 << 20, .ring_count = 1, .align = 131072 }, -EINVAL },
+		{ { .region_size = 1 << 20, .ring_count = 1, .align = 12288 }, -EINVAL },
+		{ { .region_size = 1 << 20, .ring_count = 1, .subbuf_size = 512 }, -EINVAL },
+		{ { .region_size = 1 << 20, .ring_count = 1, .subbuf_size = 3072 }, -EINVAL },
+		{ { .region_size = 1 << 20, .ring_count = 1, .subbuf_size = 1 << 25 }, -EINVAL },
+		{ { .region_size = 1 << 20, .ring_count = 1, .subbuf_size = 1 << 18 }, -ENOSPC },
+		{ { .region_size = 1 << 20, .ring_count = 1, .meta_size = 1 << 20 }, -ENOSPC },
+		{ { .region_size = 1 << 20, .ring_count = 200 }, -ENOSPC },
+		{ { .region_size = 0, .ring_count = 1 }, -ENOSPC },
+		{ { .region_size = 1 << 20, .ring_count = 1, .meta_size = UINT64_MAX }, -ENOSPC },
+		{ { .region_size = 1 << 20, .ring_count = 1, .meta_size = 0ull - 8192 }, -ENOSPC },
+		{ { .region_size = 1 << 20, .ring_count = 1, .ts_bits = 33 }, -EINVAL },
+		{ { .region_size = 1 << 20, .ring_count = 1, .ts_bits = 2 }, -EINVAL },
+	};
+	struct xvt_geometry g;
+
+	ck_assert_int_eq(xvt_region_plan(&row[_i].l, &g), row[_i].err);
+}
+END_TEST
+
+START_TEST(formatted_region_is_blank_and_complete)
+{
+	struct xvt_layout l = { .region_size = 1 << 20,
+				.ring_count = 3,
+				.enable = XVT_ENABLE_OVERWRITE,
+				.clock_id = XVT_CLOCK_TSC,
+				.clock_hz = 5,
+				.vm_name = "a name that is much longer than the sixty-four bytes "
+					   "that a region has for it" };
+	uint8_t *base = aligned_alloc(4096, l.region_size);
+	const struct xvt_region_hdr *h = (void *)base;
+	struct xvt_geometry g;
+	uint32_t i;
+
+	memset(base, 0xff, l.region_size);
+	ck_assert_int_eq(xvt_region_format(base, &l, &g), 0);
+	ck_assert_uint_eq(h->magic, XVT_MAGIC);
+	ck_assert_uint_eq(h->kind, XVT_KIND_BLANK);
+	ck_assert_uint_eq(h->generation, 0);
+	ck_assert_uint_eq(h->request_ack, 0);
+	ck_assert_uint_eq(h->clock_hz, 5);
+	ck_assert_uint_eq(strlen(h->vm_name), XVT_NAME_LEN - 1);
+	ck_assert_uint_eq(((struct xvt_host_page *)(base + g.host_off))->nonce, 0);
+	ck_assert_uint_eq(((struct xvt_meta_hdr *)(base + g.meta_off))->committed, 0);
+	for (i = 0; i < 3; i++) {
+		const struct xvt_ring_ctl *c = (void *)(base + xvt_ctl_off(&g, i));
+		const struct xvt_ring_host *rh = (void *)(base + xvt_ring_host_off(&g, i));
+
+		ck_assert_uint_eq(c->magic, XVT_RING_MAGIC);
+		ck_assert_uint_eq(c->cpu, i);
+		ck_assert_uint_eq(c->state, XVT_RING_IDLE);
+		ck_assert_uint_eq(c->subbuf_size, g.subbuf_size);
+		ck_assert_uint_eq(c->resv | c->commit | c->attempted | c->nest, 0);
+		ck_assert_uint_eq(rh->enable, XVT_ENABLE_OVERWRITE);
+		ck_assert_uint_eq(rh->cons | rh->epoch | rh->need_wake, 0);
+	}
+	free(base);
+}
+END_TEST
+
+START_TEST(formatting_again_leaves_nothing_that_salvage_takes_for_new)
+{
+	struct ut_recs *recs = calloc(1, sizeof(*recs));
+	struct xvt_layout l = { .region_size = ring.g.region_size,
+				.ring_count = 1,
+				.subbuf_size = 1024,
+				.meta_size = 4096,
+				.enable = XVT_ENABLE_STOP };
+	uint32_t i;
+
+	for (i = 0; i < 8; i++)
+		ut_write_at(&ring, 5000 + i, i, 8);
+	ck_assert_int_eq(xvt_region_format(ring.base, &l, &ring.g), 0);
+	/* A new writer reserved the same space and died before it stored a header. */
+	ring.w.ctl->resv = 200;
+	xvt_reader_init(&ring.reader, &ring.g, 0);
+	ck_assert_uint_eq(ut_salvage(&ring, ring.reader, 200, recs), 0);
+	ck_assert_uint_eq(recs->count, 0);
+	free(recs);
+}
+END_TEST
+
+START_TEST(new_generation_starts_at_the_next_border_and_keeps_the_counters)
+{
+	static const uint64_t starts[] = { 0, 0ull - 1024 };
+	static const uint8_t uuid[16] = { 9, 8, 7 };
+	struct xvt_layout l = { .kind = XVT_KIND_LINUX, .clock_id = XVT_CLOCK_TSC, .vm_name = "v" };
+	struct xvt_ring_ctl *c = ring.w.ctl;
+	const struct xvt_region_hdr *h = (void *)ring.base;
+	uint32_t gen;
+
+	ut_ring_reset(&ring, starts[_i], XVT_ENABLE_STOP);
+	for (gen = 1; gen < 7; gen++) {
+		uint64_t resv;
+
+		ring.w.host->cons = c->resv & ~1023ull;
+		ck_assert_int_eq(ut_write_at(&ring, 5000 + gen, gen, 8), 0);
+		resv = c->resv;
+		ck_assert_uint_eq(xvt_region_new_generation(ring.base, &ring.g, &l, uuid), gen);
+		ck_assert_uint_eq(h->generation, gen);
+		ck_assert_uint_eq(h->kind, XVT_KIND_LINUX);
+		ck_assert_int_eq(memcmp(h->boot_uuid, uuid, 16), 0);
+		ck_assert_uint_eq(c->generation, gen);
+		ck_assert_uint_eq(c->resv, xvt_pos_roundup(&ring.g, resv));
+		ck_assert_uint_eq(c->commit, c->resv);
+		ck_assert_uint_eq(c->attempted, gen);
+		ck_assert_uint_eq(c->gen[gen % XVT_GEN_SLOTS].generation, gen);
+		ck_assert_uint_eq(c->gen[gen % XVT_GEN_SLOTS].prev_resv, resv);
+		ck_assert_uint_eq(c->gen[gen % XVT_GEN_SLOTS].start, c->resv);
+		xvt_writer_init(&ring.w, ring.base, &ring.g, 0);
+		ring.w.clock = ut_clock;
+		ring.w.clock_arg = &ring;
+		ck_assert_uint_eq(ring.w.generation, gen);
+	}
+}
+END_TEST
+
+static uint64_t tlv_count(uint32_t *last_len)
+{
+	const struct xvt_meta_hdr *h = (void *)(ring.base + ring.g.meta_off);
+	uint64_t at = 0, n = 0;
+
+	while (at < h->committed) {
+		struct xvt_meta_tlv tlv;
+		struct xvt_fault f;
+		int64_t len;
+
+		memcpy(&tlv, (const uint8_t *)(h + 1) + at, sizeof(tlv));
+		len = xvt_check_tlv(&tlv, h->committed - at, &f);
+		ck_assert_int_gt(len, 0);
+		*last_len = tlv.len;
+		at += (uint64_t)len;
+		n++;
+	}
+	ck_assert_uint_eq(at, h->committed);
+	return n;
+}
+
+START_TEST(metadata_is_appended_until_it_is_full)
+{
+	const struct xvt_meta_hdr *h = (void *)(ring.base + ring.g.meta_off);
+	const uint8_t *first = (const uint8_t *)(h + 1);
+	static const uint8_t big[8192];
+	uint64_t n = 0;
+	uint32_t len;
+	int err;
+
+	ck_assert_int_eq(xvt_meta_append(ring.base, &ring.g, XVT_META_FORMAT, 7, "ab", 3, "cd", 2),
+			 0);
+	ck_assert_int_eq(memcmp(first + 16, "ab\0cd\0\0\0", 8), 0);
+	ck_assert_uint_eq(((const struct xvt_meta_tlv *)first)->id, 7);
+	ck_assert_uint_eq(tlv_count(&len), 1);
+	ck_assert_uint_eq(len, 5);
+	while (!(err = xvt_meta_append(ring.base, &ring.g, XVT_META_COMM, 1, NULL, 0, "xyz", 3)))
+		n++;
+	ck_assert_int_eq(err, -ENOSPC);
+	ck_assert_uint_eq(h->refused, 1);
+	ck_assert_uint_eq(tlv_count(&len), n + 1);
+	ck_assert_uint_le(h->committed, ring.g.meta_size - sizeof(*h));
+	ck_assert_uint_gt(h->committed + 24, ring.g.meta_size - sizeof(*h));
+	/* Lengths that wrap in 32 bits do not pass. */
+	ck_assert_int_eq(xvt_meta_append(ring.base, &ring.g, XVT_META_TEXT, 1, big, UINT32_MAX, big,
+					 UINT32_MAX),
+			 -ENOSPC);
+	ck_assert_uint_eq(h->refused, 2);
+}
+END_TEST
+
+START_TEST(writer_is_bound_to_its_own_ring)
+{
+	struct xvt_layout l = { .region_size = 1 << 20,
+				.ring_count = 4,
+				.enable = XVT_ENABLE_STOP };
+	uint8_t *base = aligned_alloc(4096, l.region_size), *before;
+	struct xvt_geometry g;
+	struct xvt_writer w;
+	uint64_t i, off;
+
+	memset(base, 0, l.region_size);
+	ck_assert_int_eq(xvt_region_format(base, &l, &g), 0);
+	xvt_writer_init(&w, base, &g, 2);
+	before = malloc(l.region_size);
+	memcpy(before, base, l.region_size);
+	for (i = 0; i < g.ring_size / 16; i++)
+		xvt_write(&w, XVT_ID_U64, &i, 8);
+	ck_assert_uint_gt(w.ctl->lost[XVT_LOST_FULL], 0);
+	for (off = 0; off < l.region_size; off++) {
+		if (off >= xvt_ctl_off(&g, 2) && off < xvt_ring_host_off(&g, 2))
+			continue;
+		if (off >= xvt_data_off(&g, 2) && off < xvt_data_off(&g, 3))
+			continue;
+		ut_assert(base[off] == before[off]);
+	}
+	free(before);
+	free(base);
+}
+END_TEST
+
+Suite *suite_region(void)
+{
+	Suite *s = suite_create("region");
+	TCase *tc = tcase_create("layout");
+
+	tcase_add_test(tc, planned_layout_is_accepted_by_the_check);
+	tcase_add_test(tc, smallest_region_is_the_smallest);
+	tcase_add_loop_test(tc, impossible_layout_is_refused, 0, 17);
+	tcase_add_test(tc, formatted_region_is_blank_and_complete);
+	tcase_add_test(tc, writer_is_bound_to_its_own_ring);
+	suite_add_tcase(s, tc);
+
+	tc = tcase_create("life");
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, formatting_again_leaves_nothing_that_salvage_takes_for_new);
+	tcase_add_loop_test(tc, new_generation_starts_at_the_next_border_and_keeps_the_counters, 0,
+			    2);
+	tcase_add_test(tc, metadata_is_appended_until_it_is_full);
+	suite_add_tcase(s, tc);
+	return s;
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT
+/*
+ * ut_nest.c - instantiates the writer with hooks, and tells a hook where it stands from the
+ * order of the accesses. test_nesting.c checks these labels against the ring's words.
+ */
+static void point(const char *tag);
+#define XVT_POINT(tag) point(tag)
+#include "ut_nest.h"
+
+enum phase {
+	BEFORE_CLOCK = 0,
+	AFTER_CLOCK,
+	AFTER_B,
+	AFTER_C,
+	AFTER_D,
+	IN_COMMIT,
+	IN_DISCARD,
+	LEAVING,
+	UNNESTED,
+};
+
+static struct ut_nest *now;
+
+static enum ut_label on_load(struct ut_frame *f)
+{
+	uint32_t n;
+
+	f->loads++;
+	switch (f->phase) {
+	case BEFORE_CLOCK:
+		if (!f->incs)
+			return UT_ENTRY;
+		/* The first attempt looks at nest_max first. */
+		n = f->loads - (f->incs == 1);
+		return n == 1 ? UT_A : n == 2 ? UT_A_BEFORE : n == 3 ? UT_A_AFTER : UT_OTHER;
+	case AFTER_D:
+		return UT_E;
+	case UNNESTED:
+		return UT_RECHECK;
+	default:
+		return UT_OTHER;
+	}
+}
+
+static enum ut_label on_store(struct ut_frame *f)
+{
+	switch (f->phase) {
+	case BEFORE_CLOCK:
+		return UT_ENTRY;
+	case AFTER_CLOCK:
+		f->phase = AFTER_B;
+		return UT_B;
+	case AFTER_C:
+		f->phase = AFTER_D;
+		return UT_D;
+	case AFTER_D:
+		return UT_E;
+	case LEAVING:
+		f->phase = UNNESTED;
+		return UT_UNNEST;
+	case UNNESTED: /* nest = 1 again */
+		f->phase = LEAVING;
+		return UT_OTHER;
+	default:
+		return UT_OTHER;
+	}
+}
+
+static enum ut_label on_cas(struct ut_frame *f)
+{
+	switch (f->phase) {
+	case AFTER_CLOCK:
+		return UT_CLOSE;
+	case AFTER_B:
+		f->phase = AFTER_C;
+		return UT_C;
+	case IN_DISCARD:
+		return UT_GIVE_BACK;
+	default:
+		return UT_OTHER;
+	}
+}
+
+static enum ut_label on_store_release(struct ut_frame *f)
+{
+	switch (f->phase) {
+	case IN_COMMIT:
+		f->phase = LEAVING;
+		return UT_F;
+	case IN_DISCARD:
+		return UT_OTHER;
+	case LEAVING:
+		return UT_PUBLISH;
+	default:
+		return UT_OTHER;
+	}
+}
+
+static void run_hook(enum ut_label label)
+{
+	now->points++;
+	if (now->hook)
+		now->hook(now, label);
+}
+
+static void point(const char *tag)
+{
+	enum ut_label label = UT_OTHER;
+	struct ut_frame *f;
+
+	if (!now || !now->depth)
+		return;
+	f = &now->frame[now->depth - 1];
+	/* The access after DONE: DONE is stored, whatever happens next. */
+	if (f->phase >= LEAVING && now->ev[f->number].committing)
+		now->ev[f->number].done = true;
+	if (!strcmp(tag, "load")) {
+		label = on_load(f);
+	} else if (!strcmp(tag, "store")) {
+		label = on_store(f);
+	} else if (!strcmp(tag, "cas")) {
+		label = on_cas(f);
+	} else if (!strcmp(tag, "store_release")) {
+		label = on_store_release(f);
+	} else if (!strcmp(tag, "inc")) {
+		if (f->phase == IN_DISCARD) {
+			f->phase = LEAVING;
+		} else {
+			/* The first counts the event; each later one is a new attempt. */
+			f->incs++;
+			f->phase = BEFORE_CLOCK;
+			f->loads = 0;
+		}
+	}
+	run_hook(label);
+}
+
+static uint64_t clock_for_writer(void *arg)
+{
+	struct ut_nest *n = arg;
+	struct ut_frame *f = &n->frame[n->depth - 1];
+	struct ut_truth *ev = &n->ev[f->number];
+	uint64_t ts = ut_clock(n->ring);
+
+	ev->ts = ts;
+	ev->epoch = n->ring->w.host->epoch;
+	f->phase = AFTER_CLOCK;
+	run_hook(UT_CLOCK);
+	/* Nested events have used other clock values; this one's stays what was read. */
+	return ts;
+}
+
+void ut_nest_init(struct ut_nest *n, struct ut_ring *ring)
+{
+	n->ring = ring;
+	n->hook = NULL;
+	n->points = 0;
+	n->depth = 0;
+	n->count = 0;
+	ring->w.clock = clock_for_writer;
+	ring->w.clock_arg = n;
+	now = n;
+}
+
+int ut_event(struct ut_nest *n, uint32_t len, bool discard)
+{
+	uint32_t number = n->count++;
+	struct ut_truth *ev = &n->ev[number];
+	struct ut_frame *f;
+	struct xvt_slot slot;
+	uint64_t word = number;
+
+	ut_assert(number < UT_NEST_EVENTS);
+	ut_assert(n->depth < UT_NEST_DEPTH);
+	memset(ev, 0, sizeof(*ev));
+	f = &n->frame[n->depth++];
+	memset(f, 0, sizeof(*f));
+	f->number = number;
+	ev->err = xvt_reserve(&n->ring->w, XVT_ID_U64, len, &slot);
+	if (!ev->err) {
+		ev->reserved = true;
+		ev->pos = slot.pos;
+		run_hook(UT_PAYLOAD);
+		memcpy(slot.payload, &word, 8);
+		if (discard) {
+			ev->discarding = true;
+			f->phase = IN_DISCARD;
+			xvt_discard(&n->ring->w, &slot);
+		} else {
+			ev->committing = true;
+			f->phase = IN_COMMIT;
+			xvt_commit(&n->ring->w, &slot);
+			ev->done = true;
+		}
+	}
+	ev->ended = true;
+	n->depth--;
+	return ev->err;
+}

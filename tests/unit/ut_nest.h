@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * ut_nest.h - the real writer with a hook at each of its accesses to shared memory, at each
+ * clock read and before the payload. A nested context runs to completion before the one it
+ * interrupted goes on, so a plain call from the hook models it exactly.
+ */
+#ifndef UT_NEST_H
+#define UT_NEST_H
+
+#include "ut.h"
+
+/*
+ * Where a hook stands: always just before the access that the name tells. [A] to [F] are the
+ * labels of xvt_writer.h, and "interrupted after [B]" is the same as "before [C]".
+ */
+enum ut_label {
+	UT_OTHER = 0,
+	UT_ENTRY,     /* before the event is counted */
+	UT_A,	      /* before [A] reads the position */
+	UT_A_BEFORE,  /* before it reads before_stamp */
+	UT_A_AFTER,   /* before it reads write_stamp */
+	UT_CLOCK,     /* the clock has been read */
+	UT_CLOSE,     /* no room: before the open sub-buffer is closed */
+	UT_B,	      /* before before_stamp = ts */
+	UT_C,	      /* before the position moves */
+	UT_D,	      /* before write_stamp = ts */
+	UT_E,	      /* after [D]: before anything of the record is stored */
+	UT_PAYLOAD,   /* after [E] */
+	UT_F,	      /* before DONE */
+	UT_GIVE_BACK, /* discard: before the position moves back */
+	UT_PUBLISH,   /* before commit = resv */
+	UT_UNNEST,    /* before nest = 0 */
+	UT_RECHECK,   /* before resv is read again */
+	UT_LABELS,
+};
+
+/* What really happened to an event, kept apart from the ring. */
+struct ut_truth {
+	uint64_t ts; /* the clock value that it was given last */
+	uint32_t epoch;
+	uint64_t pos;
+	int err;
+	bool reserved;	 /* xvt_reserve() returned 0 */
+	bool discarding; /* xvt_discard() was called */
+	bool committing; /* xvt_commit() was called */
+	bool done;	 /* and its DONE is stored */
+	bool ended;	 /* the call is over */
+};
+
+#define UT_NEST_EVENTS 512u
+#define UT_NEST_DEPTH  24u
+
+struct ut_frame {
+	uint32_t number;
+	uint32_t phase;
+	uint32_t loads; /* since the last increment */
+	uint32_t incs;
+};
+
+struct ut_nest {
+	struct ut_ring *ring;
+	/* Runs at every point; may call ut_event(), change the host's words, or longjmp(). */
+	void (*hook)(struct ut_nest *n, enum ut_label label);
+	void *arg;
+	uint64_t points; /* that were passed so far */
+	uint32_t depth;
+	uint32_t count; /* of events */
+	struct ut_frame frame[UT_NEST_DEPTH];
+	struct ut_truth ev[UT_NEST_EVENTS];
+};
+
+/* Begin anew on `ring`, whose clock from now on belongs to the harness. */
+void ut_nest_init(struct ut_nest *n, struct ut_ring *ring);
+
+/* Number of the event that runs now (the innermost). */
+static inline uint32_t ut_current(const struct ut_nest *n)
+{
+	return n->frame[n->depth - 1].number;
+}
+
+/* One event with the next number; len >= 8. Returns what xvt_reserve() returned. */
+int ut_event(struct ut_nest *n, uint32_t len, bool discard);
+
+#endif /* UT_NEST_H */
