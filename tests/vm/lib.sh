@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# Sourced by the system tests, after `set -u`. Runs guests in a directory of the test's own and
+# reports in the lines that tests/run.sh counts.
+
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+export BUILD=${BUILD:-build}
+test_name=$(basename "$0" .sh)
+VM_RUN_DIR=$BUILD/tests/run/$test_name
+XVT_SHM_PREFIX=xvtrace-$$-
+rm -rf "$VM_RUN_DIR"
+mkdir -p "$VM_RUN_DIR"
+. qemu/libvirt-lib.sh
+vm_trap
+
+xvtrace=$BUILD/xvtrace
+work=$VM_RUN_DIR
+failures=0
+
+# check TEXT COMMAND...: one thing that this test shows
+check() {
+	local text=$1
+	shift
+	if "$@"; then
+		echo "ok - $text"
+	else
+		echo "not ok - $text"
+		failures=$((failures + 1))
+	fi
+}
+
+# need TEXT COMMAND...: without it the rest has no meaning
+need() {
+	local before=$failures
+	check "$@"
+	[ $failures -eq "$before" ] || exit 1
+}
+
+finish() {
+	[ $failures -eq 0 ]
+	exit
+}
+
+# overlay SCRIPT: a directory in which tests/guest/SCRIPT is the guest's work
+overlay() {
+	tests/guest/overlay.sh "$1" "$work/overlay-$1"
+	echo "$work/overlay-$1"
+}
+
+# record_start FILE ARG...: in the background, as a job that a signal reaches
+record_start() {
+	local file=$1
+	shift
+	setpriv --pdeathsig KILL -- "$xvtrace" record -q -o "$file" "$@" 2>"$file.err" &
+	recorder=$!
+}
+
+# record_stop: end it and return its exit status
+record_stop() {
+	kill -INT "$recorder"
+	wait "$recorder"
+}
+
+# stat FILE JQ-FILTER: true when the filter says true
+stat_says() {
+	[ "$("$xvtrace" stat --json "$1" | jq "$2")" = true ]
+}
+
+# The identity, per ring and in the sums. Overwritten is among the losses.
+adds_up() {
+	stat_says "$1" '[., (.vms[].rings[])] | all(.attempted == .events + .lost + .discarded + .in_flight)'
+}
+
+# numbers FILE VM CPU: the numbers of xvt-mark's markers on one ring, in the trace's order
+numbers() {
+	"$xvtrace" report "$1" --vm "$2" --event print |
+		awk -v ring="$2:$3" '$2 == ring && match($0, /xvt-seq [0-9]+ [0-9]+/) { split(substr($0, RSTART, RLENGTH), f, " "); print f[3] }'
+}
+
+# contiguous: numbers on stdin go up by one from the first; prints first and last
+contiguous() {
+	awk 'NR == 1 { first = $1 } NR > 1 && $1 != last + 1 { print "hole or duplicate: " last " then " $1; bad = 1; exit } { last = $1 }
+		END { if (!NR) { print "no numbers"; exit 1 } if (!bad) print first, last; exit bad }'
+}
