@@ -9,13 +9,15 @@ CC       ?= gcc
 PREFIX   ?= /usr/local
 DESTDIR  ?=
 V        ?= 0
+# How a writer takes its place in a ring: cas or xadd. One format; see docs/architecture.md.
+RING     ?= cas
 
 ifeq ($(origin CC),default)
 CC = gcc
 endif
 
 XVT_WARN   = -Wall -Wextra -Werror
-XVT_CFLAGS = -std=gnu11 -O2 -g $(XVT_WARN) -MMD -MP $(XVT_SAN)
+XVT_CFLAGS = -std=gnu11 -O2 -g $(XVT_WARN) -MMD -MP $(XVT_RING) $(XVT_SAN)
 XVT_LDFLAGS = $(XVT_SAN)
 ifeq ($(ASAN),1)
 XVT_SAN = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
@@ -23,7 +25,11 @@ endif
 ifeq ($(TSAN),1)
 XVT_SAN = -fsanitize=thread -fno-omit-frame-pointer
 endif
-export BUILD CC
+XVT_RING = $(if $(filter xadd,$(RING)),-DXVT_RING_XADD)
+ifeq ($(filter cas xadd,$(RING)),)
+$(error RING=$(RING): use cas or xadd)
+endif
+export BUILD CC RING
 
 ifeq ($(V),0)
 Q = @
@@ -55,13 +61,14 @@ help:
 	@echo 'make test       all tests, real guests included (sets everything up by itself)'
 	@echo 'make check      the fast tests: no root, no guests, under a minute'
 	@echo 'make bench      tables, and build/bench/*.json'
-	@echo 'make proof      what takes long'
+	@echo 'make proof      what takes long (hours): every proof of the ring in full, long fuzzing, long stress'
+	@echo 'make fuzz       fuzz every parser, FUZZ_SECONDS=600 each'
 	@echo 'make guest      kernel module, guest tools and guest image, from Debian packages'
 	@echo 'make install    DESTDIR= PREFIX=/usr/local'
 	@echo 'make setup      install the packages that are missing (root; make demo and test do it)'
 	@echo 'make clean      remove build/'
 	@echo
-	@echo 'Variables: V=1 show commands, BUILD=dir, CC=clang, ASAN=1, TSAN=1, FLAVOUR=amd64|cloud-amd64|rt-amd64'
+	@echo 'Variables: V=1 show commands, BUILD=dir, CC=clang, ASAN=1, TSAN=1, RING=cas|xadd, FLAVOUR=amd64|cloud-amd64|rt-amd64'
 
 install: all
 	install -D -m 755 $(BUILD)/xvtrace $(DESTDIR)$(PREFIX)/bin/xvtrace

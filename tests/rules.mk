@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-# Three kinds of suites: Check programs (unit, host, engine), shell tests of the command line
-# (cli), and system tests with real guests (vm). tests/run.sh runs them, times them, counts them.
+# Four kinds of suites: Check programs (unit, host, engine), shell tests of the command line
+# (cli), proofs of the ring (one folder each), and system tests with real guests (vm).
+# tests/run.sh runs them, times them, counts them. A folder's rules.mk adds what it builds to
+# TEST_TOOLS, and its long run, a phony target, to PROOFS.
 
-include tests/unit/rules.mk
--include tests/host/rules.mk
+include $(wildcard tests/*/rules.mk)
 
 CHECK_CFLAGS = $(HOST_CFLAGS) $(shell pkg-config --cflags check 2>/dev/null)
 CHECK_LIBS = $(shell pkg-config --libs check 2>/dev/null) -lm -lrt -lpthread
@@ -22,7 +23,7 @@ $(BUILD)/tests/engine-check: $(ENGINE_OBJ) $(HOST_LIB_OBJ)
 -include $(ENGINE_OBJ:.o=.d)
 
 # Programs that tests call: they read or make traces, so they are built from the host's parts.
-TEST_TOOLS = $(patsubst tests/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard tests/tools/*.c))
+TEST_TOOLS += $(patsubst tests/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard tests/tools/*.c))
 
 $(BUILD)/tests/tools/%: tests/tools/%.c $(HOST_LIB_OBJ)
 	$(call say,LD,$@)
@@ -52,7 +53,12 @@ test: setup
 	$(Q)$(MAKE) --no-print-directory compile-both test-programs check-freestanding
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/asan ASAN=1 all
 	$(Q)$(MAKE) --no-print-directory guest
-	$(Q)tests/run.sh fast vm
+	$(Q)tests/run.sh fast proofs vm
+
+# Everything that takes long. Not part of make test.
+proof: setup
+	$(Q)$(MAKE) --no-print-directory all test-programs
+	$(Q)$(MAKE) --no-print-directory $(PROOFS)
 
 demo: setup
 	$(Q)$(MAKE) --no-print-directory all

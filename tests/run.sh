@@ -3,6 +3,7 @@
 # Runs suites, says how long each took, counts, and says what was skipped and why.
 #
 #   tests/run.sh fast        without guests
+#   tests/run.sh proofs      of the ring, as far as they are short
 #   tests/run.sh vm          with guests
 #   tests/run.sh vm/t03      one script of a suite
 #
@@ -60,6 +61,14 @@ fast() {
 	done
 }
 
+proofs() {
+	local t dir
+	for t in tests/{nest,step,bare,stress,model,fuzz}/t*.sh; do
+		dir=$(basename "$(dirname "$t")")
+		[ -e "$t" ] && one "$dir/$(basename "$t" .sh)" bash "$t"
+	done
+}
+
 vm() {
 	local t
 	for t in tests/vm/t*.sh; do
@@ -71,6 +80,7 @@ begin=$(date +%s)
 for what in "${@:-fast}"; do
 	case $what in
 	fast) fast ;;
+	proofs) proofs ;;
 	vm) vm ;;
 	*/*) for t in tests/$what*.sh; do one "${what%%/*}/$(basename "$t" .sh)" bash "$t"; done ;;
 	*) one "$what" "$BUILD/tests/$what-check" ;;

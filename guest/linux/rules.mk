@@ -19,7 +19,7 @@ guest-module: $(GUEST_MODULE_SRC)
 	@mkdir -p $(GUEST_LINUX)
 	@find $(GUEST_LINUX) -maxdepth 1 -type l -delete
 	@ln -sf $(abspath $(GUEST_MODULE_SRC)) $(GUEST_LINUX)/
-	+$(MAKE) --no-print-directory -C $(KDIR) M=$(abspath $(GUEST_LINUX)) XVT_CCFLAGS="$(XVT_CCFLAGS)" modules
+	+$(MAKE) --no-print-directory -C $(KDIR) M=$(abspath $(GUEST_LINUX)) XVT_CCFLAGS="$(XVT_RING) $(XVT_CCFLAGS)" modules
 	@# 2 MB of debug information are not for a guest's initramfs.
 	@$(CROSS_COMPILE)strip --strip-debug $(GUEST_LINUX)/xvtrace.ko
 
