@@ -114,9 +114,10 @@ lv_create() {
 	LV_DIR=${LV_DIR:-$(mktemp -d)}
 	chmod 755 "$LV_DIR"
 	[ -f "$LV_DIR/kernel" ] || install -m 644 "$kernel" "$LV_DIR/kernel" || return
+	install -m 755 "$qemu_dir/tcg-single.sh" "$LV_DIR/emulator" || return
 	install -m 644 "$dir/initrd" "$LV_DIR/$domain.initrd" && rm "$dir/initrd"
 	"$qemu_dir/make-domain.sh" "$domain" --kernel "$LV_DIR/kernel" --initrd "$LV_DIR/$domain.initrd" \
-		--log "$dir/console.log" --shm "xvtrace-$domain" "${options[@]}" >"$dir/domain.xml" || return
+		--emulator "$LV_DIR/emulator" --log "$dir/console.log" --shm "xvtrace-$domain" "${options[@]}" >"$dir/domain.xml" || return
 	echo "/dev/shm/xvtrace-$domain" | tee -a "$dir/own-regions" >"$dir/region"
 	lv_virsh create "$dir/domain.xml" >"$dir/qemu.err" 2>&1 || { vm_error "virsh create $dir/domain.xml: $(tail -n 1 "$dir/qemu.err")" || return; }
 	vm_record_process "$name" "$(cat "/run/libvirt/qemu/$domain.pid")"

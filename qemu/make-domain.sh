@@ -10,6 +10,7 @@
 #   --reboot          a reboot reboots (default: it ends the domain)
 #   --mod 'A=1;B=2'   parameters of xvtrace.ko; none: do not load it
 #   --append WORDS    more of the kernel's command line
+#   --emulator FILE   instead of libvirt's choice
 #
 # QEMU runs as libvirt's own user: it must be able to read kernel and initrd (libvirt-lib.sh copies them).
 set -eu
@@ -27,7 +28,7 @@ case ${1:--} in
 esac
 name=$1
 shift
-type='' vcpus=1 mem=256 size=4M shm=xvtrace-$name role=peer on_reboot=destroy mod='' append='' kernel='' initrd='' log=''
+type='' vcpus=1 mem=256 size=4M shm=xvtrace-$name role=peer on_reboot=destroy mod='' append='' kernel='' initrd='' log='' emulator=''
 while [ $# -gt 0 ]; do
 	case $1 in
 	--master) role=master && shift && continue ;;
@@ -45,6 +46,7 @@ while [ $# -gt 0 ]; do
 	--shm) shm=$2 ;;
 	--mod) mod=$2 ;;
 	--append) append=" $2" ;;
+	--emulator) emulator="<emulator>$2</emulator>" ;;
 	*) usage ;;
 	esac
 	shift 2
@@ -79,4 +81,9 @@ fill() {
 	fill SHM "$shm"
 	fill ROLE "$role"
 	fill SIZE $((bytes >> 20))
+	if [ -n "$emulator" ]; then
+		echo "s|@EMULATOR@|$emulator|"
+	else
+		echo "/@EMULATOR@/d"
+	fi
 } | sed -f /dev/stdin "$qemu_dir/domain.xml.in"

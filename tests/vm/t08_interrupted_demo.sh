@@ -22,6 +22,7 @@ kill -INT -- -$demo
 wait $demo
 # 130, or that of the command which the same signal ended first.
 check "it ends, and not with success" test $? -ne 0
-check "no process of it is left" eval '! ps -o pid=,args= -p "$pids"'
+# What has ended and waits for its new parent to notice is not left.
+check "no process of it is left" eval '! ps -o stat=,pid=,args= -p "$pids" | grep -v ^Z'
 check "no region of it is left" eval '! ls /dev/shm/xvtrace-$demo-* 2>/dev/null'
 finish
