@@ -145,6 +145,7 @@ int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 			bound += apart;
 		}
 	}
+	bound += XVT_STAMP_SLACK_NS;
 	node->segment_bound_ns = bound;
 	if (bound > m->bound_ns_max)
 		m->bound_ns_max = bound;

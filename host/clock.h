@@ -13,6 +13,13 @@
 
 #include "trace_format.h"
 
+/*
+ * A writer reads its clock unordered, because an ordered read costs as much again. The value may
+ * be that of a moment before an older load has come from memory, or after a younger store was
+ * begun: as long as a miss to memory takes. It is part of every event's bound.
+ */
+#define XVT_STAMP_SLACK_NS 100u
+
 /* host_ns = base_ns + ((clock - base_clock) * mult >> shift), in 128 bits. */
 struct xvt_host_clock {
 	uint32_t clock_id;

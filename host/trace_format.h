@@ -155,7 +155,8 @@ XVT_ASSERT(sizeof(struct xvt_clock_sample) == 40, "clock sample layout");
 #define XVT_NODE_F_FIRST 1u /* first of its epoch: nothing is interpolated across */
 
 /* NODE: an array of these. guest <-> host_ns, off by at most bound_ns. segment_bound_ns holds
- * for every event between the previous node of the epoch and this one. */
+ * for every event between the previous node of the epoch and this one; the slack of an event's
+ * unordered clock read is in it. */
 struct xvt_clock_node {
 	uint32_t ring;
 	uint32_t epoch;
