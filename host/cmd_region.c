@@ -127,7 +127,7 @@ static void show_text(const struct xvt_host_region *r)
 		uint64_t lost = 0;
 		unsigned int k;
 
-		xvt_ring_snapshot(c, &s);
+		xvt_ring_snapshot(c, g, &s);
 		for (k = 0; k < XVT_LOST_CAUSES; k++)
 			lost += s.lost[k];
 		printf("%4u %-7s %4u %-8s %3u %12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %10" PRIu64
@@ -162,7 +162,7 @@ static int show_json(const struct xvt_host_region *r)
 		struct xvt_json *ring = xvt_json_add_object(rings, NULL), *lost;
 		struct xvt_ring_snapshot s;
 
-		xvt_ring_snapshot(c, &s);
+		xvt_ring_snapshot(c, g, &s);
 		xvt_json_add_text(ring, "type", NAME_OF(types, xvt_load(&c->type)));
 		xvt_json_add_u64(ring, "cpu", xvt_load(&c->cpu));
 		xvt_json_add_text(ring, "state", NAME_OF(states, s.state));

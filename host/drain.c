@@ -157,7 +157,7 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 
 	if (r->phase == XVT_PHASE_BROKEN)
 		return;
-	xvt_ring_snapshot(r->ctl, &s);
+	xvt_ring_snapshot(r->ctl, &r->region->g, &s);
 	ceiling = xvt_clock_read_ordered();
 	if (s.resv != r->last.resv || s.nest != r->last.nest)
 		r->changed_clock = ceiling;
@@ -212,10 +212,11 @@ static void drop_from(struct xvt_ring *r, struct xvt_piece *bad, struct xvt_piec
 }
 
 /* Overwrite mode: bytes copied after the writer came round again are a mixture. */
-static bool overtaken(const struct xvt_ring *r, const struct xvt_piece *p, uint64_t resv)
+static bool overtaken(const struct xvt_ring *r, const struct xvt_piece *p, uint64_t resv,
+		      bool moved)
 {
 	return r->mode == XVT_ENABLE_OVERWRITE &&
-	       resv - xvt_pos_trunc(&r->region->g, p->pos) > r->region->g.ring_size;
+	       (moved || resv - xvt_pos_trunc(&r->region->g, p->pos) > r->region->g.ring_size);
 }
 
 void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
@@ -223,11 +224,15 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 	const struct xvt_geometry *g = &r->region->g;
 	struct xvt_piece *p, *before = NULL;
 	uint64_t resv, end;
+	bool moved;
 
 	xvt_rmb(); /* the copies before this look at resv; pairs with the writer's xvt_wmb() */
-	resv = xvt_load(&r->ctl->resv);
+	resv = xvt_load_acquire(&r->ctl->resv);
+	/* Of another generation: then it may be of another back-end, and says nothing here. */
+	moved = xvt_load(&r->ctl->generation) != r->last.generation;
+	resv = xvt_resv_pos(r->last.backend, g->subbuf_shift, resv);
 	for (p = r->first; p; before = p, p = p->next) {
-		if (p->res == (int)p->len && !rolled_back && !overtaken(r, p, resv))
+		if (p->res == (int)p->len && !rolled_back && !overtaken(r, p, resv, moved))
 			continue;
 		if (p->res == INT32_MAX)
 			continue; /* kept in an earlier pass */
@@ -263,7 +268,7 @@ void xvt_drain_resync(struct xvt_ring *r)
 	const struct xvt_geometry *g = &r->region->g;
 	struct xvt_ring_snapshot s;
 
-	xvt_ring_snapshot(r->ctl, &s);
+	xvt_ring_snapshot(r->ctl, &r->region->g, &s);
 	r->last = s;
 	r->generation = s.generation;
 	r->skip_until = s.commit & ~7ull;

@@ -32,7 +32,7 @@ void xvt_ring_attach(struct xvt_ring *r)
 	uint64_t cons = xvt_load(&h->cons);
 	unsigned int i;
 
-	xvt_ring_snapshot(r->ctl, &r->last);
+	xvt_ring_snapshot(r->ctl, &r->region->g, &r->last);
 	/* cons is what an earlier daemon left, or what the guest made of it: only a hint. */
 	if (cons & 7 || r->last.commit - xvt_pos_trunc(g, cons) > g->ring_size)
 		cons = r->last.commit > g->ring_size
@@ -140,7 +140,9 @@ static bool feed(struct xvt_ring *r)
 
 	if (p && r->reader.copy == p->bytes) {
 		drop_first(r);
-		r->reader.copy = NULL;
+		/* Salvage stops where no record is, which may be before the piece's end: the rest
+		 * of it goes too, or the next look would read where nothing is any more. */
+		xvt_reader_feed(&r->reader, NULL, 0);
 		p = r->first;
 	}
 	if (!p)

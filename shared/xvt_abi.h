@@ -173,6 +173,13 @@ enum xvt_ring_type {
 	XVT_RING_BARE = 3,
 };
 
+/* How the ring's writer takes its place, and so what ctl->resv holds. */
+enum xvt_backend {
+	XVT_BACKEND_CAS = 0,	/* resv is a position */
+	XVT_BACKEND_XADD = 1,	/* resv is a sub-buffer and an offset: see xvt_resv_pos() */
+	XVT_BACKEND_NONE = ~0u, /* a new generation is just changing resv from one to the other */
+};
+
 enum xvt_ring_state {
 	XVT_RING_IDLE = 0,    /* initialised, nobody owns it (CPU never came up) */
 	XVT_RING_ONLINE = 1,  /* its owner runs and answers the mailbox */
@@ -227,15 +234,15 @@ struct xvt_ring_ctl {
 	uint32_t clock_id;
 	uint32_t ts_bits;
 	uint32_t generation;
-	uint32_t backend; /* 0 = cas, 1 = xadd: for people, the format is one */
+	uint32_t backend; /* enum xvt_backend of this generation: says how to read resv */
 	uint32_t reserved0[2];
 
 	uint64_t resv;	       /* end of what is reserved; moves forward, back only by discard */
 	uint64_t before_stamp; /* time of the event that last tried to reserve; 0 = none */
-	uint64_t write_stamp;  /* time of the event that last reserved */
+	uint64_t write_stamp;  /* time of the event that last reserved; ~0 = none */
 	uint32_t nest;	       /* writers now between entry and end */
-	uint32_t nest_max;
-	uint32_t epoch_seen; /* epoch of the last reserved event */
+	uint32_t nest_max;     /* deepest that events ever nested; 0 = never */
+	uint32_t epoch_seen;   /* epoch of the last reserved event */
 	uint32_t reserved1;
 	uint64_t reserved2[3];
 

@@ -116,18 +116,29 @@ int xvt_check_header(const struct xvt_region_hdr *h, uint64_t object_size, struc
 	return 0;
 }
 
-void xvt_ring_snapshot(const struct xvt_ring_ctl *c, struct xvt_ring_snapshot *s)
+void xvt_ring_snapshot(const struct xvt_ring_ctl *c, const struct xvt_geometry *g,
+		       struct xvt_ring_snapshot *s)
 {
 	uint32_t i, tries = 0;
+	uint64_t resv;
 
 	/* Acquire on each, because the rule needs their order: see xvt_check.h. Once more when a
-	 * generation began meanwhile; a guest that does that all the time gets what it gets. */
+	 * generation began meanwhile, which may have changed what resv means; a guest that does
+	 * that all the time gets what it gets. */
 	do {
 		s->generation = xvt_load_acquire(&c->generation);
+		s->backend = xvt_load_acquire(&c->backend);
 		s->nest = xvt_load_acquire(&c->nest);
-		s->resv = xvt_load_acquire(&c->resv);
+		resv = xvt_load_acquire(&c->resv);
 		s->commit = xvt_load_acquire(&c->commit);
-	} while (xvt_load(&c->generation) != s->generation && ++tries < 3);
+	} while ((xvt_load(&c->generation) != s->generation ||
+		  xvt_load(&c->backend) != s->backend || s->backend == XVT_BACKEND_NONE) &&
+		 ++tries < 3);
+	s->resv = xvt_resv_pos(s->backend, g->subbuf_shift, resv);
+	if (s->backend == XVT_BACKEND_NONE) {
+		s->resv = s->commit; /* died there: nothing is known to be reserved, */
+		s->nest = 1;	     /* and nothing is idle */
+	}
 	s->state = xvt_load(&c->state);
 	s->attempted = xvt_load(&c->attempted);
 	s->discarded = xvt_load(&c->discarded);

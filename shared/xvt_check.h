@@ -33,8 +33,9 @@ int xvt_check_header(const struct xvt_region_hdr *copy, uint64_t object_size,
 struct xvt_ring_snapshot {
 	uint32_t nest;
 	uint32_t generation;
+	uint32_t backend;
 	uint32_t state;
-	uint64_t resv;
+	uint64_t resv; /* as a position, whatever the back-end */
 	uint64_t commit;
 	uint64_t attempted;
 	uint64_t discarded;
@@ -47,7 +48,8 @@ struct xvt_ring_snapshot {
  * commit == resv: nest == 0 alone proves nothing, because an interrupt's event can finish
  * between the outer's publication and its last check.
  */
-void xvt_ring_snapshot(const struct xvt_ring_ctl *c, struct xvt_ring_snapshot *s);
+void xvt_ring_snapshot(const struct xvt_ring_ctl *c, const struct xvt_geometry *g,
+		       struct xvt_ring_snapshot *s);
 
 /*
  * Check a snapshot against `read_pos`, the host's own position: commit aligned to 8, not

@@ -10,7 +10,7 @@
  *   same CPU      a writer and whatever interrupts it (softirq, irq, NMI, signal). The
  *                 interrupter runs to completion, so single instructions suffice and
  *                 only the compiler must be held: xvt_barrier(), xvt_local_cas(),
- *                 xvt_local_inc().
+ *                 xvt_local_fetch_add(), xvt_local_inc().
  *   other machine the host reads while the guest writes. Order matters there, even when
  *                 the guest kernel was built for one CPU: xvt_load_acquire(),
  *                 xvt_store_release(), xvt_wmb(), xvt_rmb(), xvt_mb().
@@ -23,6 +23,7 @@
 #include <linux/stddef.h>
 #include <linux/string.h>
 #include <linux/errno.h>
+#include <asm-generic/kprobes.h>
 #else
 #include <stdint.h>
 #include <stddef.h>
@@ -65,11 +66,16 @@ int memcmp(const void *a, const void *b, size_t n);
 
 #define xvt_likely(x)	__builtin_expect(!!(x), 1)
 #define xvt_unlikely(x) __builtin_expect(!!(x), 0)
-/* The hot path is inlined whole; in a kernel nothing on it may be traced. */
+/*
+ * The hot path is inlined whole; what an event seldom needs stays out of it, in functions. In a
+ * kernel neither may be traced or probed: a probe's event would come here again.
+ */
 #ifdef __KERNEL__
 #define xvt_inline static __always_inline
+#define xvt_seldom static noinline __maybe_unused notrace __kprobes
 #else
 #define xvt_inline static inline __attribute__((always_inline, unused))
+#define xvt_seldom static __attribute__((noinline, cold, unused))
 #endif
 
 #define xvt_barrier() __asm__ __volatile__("" ::: "memory")
@@ -116,6 +122,12 @@ xvt_inline bool xvt_local_cas_(uint64_t *p, uint64_t old, uint64_t new_)
 	return ok;
 }
 
+xvt_inline uint64_t xvt_local_fetch_add_(uint64_t *p, uint64_t v)
+{
+	__asm__ __volatile__("xaddq %0, %1" : "+r"(v), "+m"(*p) : : "memory", "cc");
+	return v;
+}
+
 /* One instruction, so that a nested context never sees half of it. */
 xvt_inline void xvt_local_inc_(uint64_t *p)
 {
@@ -158,6 +170,11 @@ xvt_inline bool xvt_local_cas_(uint64_t *p, uint64_t old, uint64_t new_)
 					   __ATOMIC_RELAXED);
 }
 
+xvt_inline uint64_t xvt_local_fetch_add_(uint64_t *p, uint64_t v)
+{
+	return __atomic_fetch_add(p, v, __ATOMIC_RELAXED);
+}
+
 xvt_inline void xvt_local_inc_(uint64_t *p)
 {
 	__atomic_fetch_add(p, 1, __ATOMIC_RELAXED);
@@ -187,7 +204,7 @@ xvt_inline uint64_t xvt_clock_read_ordered(void)
 #define XVT_CLOCK_NATIVE XVT_CLOCK_CNTVCT
 
 #else
-#error "xvtrace knows x86-64 and arm64; add the six operations and the clock for yours here"
+#error "xvtrace knows x86-64 and arm64; add the operations and the clock for yours here"
 #endif
 
 xvt_inline bool xvt_local_cas(uint64_t *p, uint64_t old, uint64_t new_)
@@ -196,10 +213,22 @@ xvt_inline bool xvt_local_cas(uint64_t *p, uint64_t old, uint64_t new_)
 	return xvt_local_cas_(p, old, new_);
 }
 
+/* Returns what was there before. */
+xvt_inline uint64_t xvt_local_fetch_add(uint64_t *p, uint64_t v)
+{
+	XVT_POINT("xadd");
+	return xvt_local_fetch_add_(p, v);
+}
+
 xvt_inline void xvt_local_inc(uint64_t *p)
 {
 	XVT_POINT("inc");
 	xvt_local_inc_(p);
 }
+
+/* What stamps events where the ring's owner gave no clock. Benchmarks put a counter here. */
+#ifndef XVT_CLOCK_READ
+#define XVT_CLOCK_READ() xvt_clock_read()
+#endif
 
 #endif /* XVT_PORT_H */

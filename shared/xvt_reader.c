@@ -74,12 +74,14 @@ static int next_subbuf(struct xvt_reader *r, struct xvt_record *rec)
 /* The record's time; the reader's own time advances with it, whatever its kind. */
 static void take_time(struct xvt_reader *r, uint64_t header)
 {
+	if (header & XVT_H_SAME)
+		return; /* with FULL too: then the next word is only room that was not needed */
 	if (header & XVT_H_FULL) {
 		uint64_t ext = word_at(r, r->pos + 8);
 
 		r->ts = ext << 32 | (uint32_t)header;
 		r->epoch = (uint32_t)(ext >> 32);
-	} else if (!(header & XVT_H_SAME)) {
+	} else {
 		r->ts = xvt_time_extend(r->ts, header, r->g->ts_bits);
 	}
 }
@@ -128,7 +130,7 @@ again:
 	rec->epoch = r->epoch;
 	rec->len = len - head;
 	rec->payload = r->copy + (r->pos - r->copy_pos) + head;
-	rec->full = header & XVT_H_FULL;
+	rec->full = (header & (XVT_H_FULL | XVT_H_SAME)) == XVT_H_FULL;
 	r->pos += len;
 	return 1;
 }

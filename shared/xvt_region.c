@@ -110,6 +110,7 @@ static void ring_init(uint8_t *base, const struct xvt_geometry *g, uint32_t ring
 	c->subbuf_count = g->subbuf_count;
 	c->clock_id = layout->clock_id;
 	c->ts_bits = g->ts_bits;
+	c->backend = XVT_RING_BACKEND;
 	h->enable = layout->enable;
 }
 
@@ -161,30 +162,34 @@ int xvt_region_format(void *base, const struct xvt_layout *layout, struct xvt_ge
 	return 0;
 }
 
-static void ring_new_generation(struct xvt_ring_ctl *c, const struct xvt_geometry *g,
-				uint32_t generation, uint32_t clock_id)
+void xvt_ring_new_generation(struct xvt_ring_ctl *c, const struct xvt_geometry *g,
+			     uint32_t generation, uint32_t clock_id)
 {
 	struct xvt_ring_gen *gen = &c->gen[generation % XVT_GEN_SLOTS];
-	uint64_t resv = xvt_load(&c->resv);
+	uint32_t backend = xvt_load(&c->backend);
+	uint64_t resv = xvt_resv_pos(backend, g->subbuf_shift, xvt_load(&c->resv));
 
 	/* The old writer is gone and may have died anywhere; its counters go on. */
 	gen->prev_commit = xvt_load(&c->commit);
-	gen->prev_resv = resv;
+	gen->prev_resv = backend == XVT_BACKEND_NONE ? gen->prev_commit : resv;
 	gen->prev_nest = xvt_load(&c->nest);
-	gen->start = xvt_pos_roundup(g, resv);
+	gen->start = xvt_pos_roundup(g, gen->prev_resv);
 	xvt_store_release(&gen->generation, generation);
-	c->before_stamp = 0;
-	c->write_stamp = 0;
-	c->epoch_seen = 0;
-	c->nest = 0;
-	c->clock_id = clock_id;
-	c->state = XVT_RING_IDLE;
-	c->answer_seq = 0;
+	xvt_store(&c->before_stamp, 0);
+	xvt_store(&c->write_stamp, 0);
+	xvt_store(&c->epoch_seen, 0);
+	xvt_store(&c->nest, 0);
+	xvt_store(&c->clock_id, clock_id);
+	xvt_store(&c->state, XVT_RING_IDLE);
+	xvt_store(&c->answer_seq, 0);
 	/* The generation before the positions, so that no host takes the new commit for one of
 	 * the old generation; it waits while commit lies before start. resv before commit:
 	 * commit <= resv holds at every moment. Pairs with xvt_ring_snapshot(). */
 	xvt_store_release(&c->generation, generation);
-	xvt_store_release(&c->resv, gen->start);
+	if (backend != XVT_RING_BACKEND)
+		xvt_store_release(&c->backend, XVT_BACKEND_NONE);
+	xvt_store_release(&c->resv, xvt_resv_word(XVT_RING_BACKEND, g->subbuf_shift, gen->start));
+	xvt_store_release(&c->backend, XVT_RING_BACKEND);
 	xvt_store_release(&c->commit, gen->start);
 }
 
@@ -204,8 +209,8 @@ uint32_t xvt_region_new_generation(void *base, const struct xvt_geometry *g,
 	memcpy(h->boot_uuid, uuid, sizeof(h->boot_uuid));
 	header_describe(h, layout);
 	for (ring = 0; ring < g->ring_count; ring++)
-		ring_new_generation((void *)((uint8_t *)base + xvt_ctl_off(g, ring)), g, generation,
-				    layout->clock_id);
+		xvt_ring_new_generation((void *)((uint8_t *)base + xvt_ctl_off(g, ring)), g,
+					generation, layout->clock_id);
 	xvt_store_release(&h->generation, generation);
 	return generation;
 }
@@ -219,7 +224,9 @@ void xvt_writer_init(struct xvt_writer *w, void *base, const struct xvt_geometry
 	w->host = (void *)(bytes + xvt_ring_host_off(g, ring));
 	w->data = bytes + xvt_data_off(g, ring);
 	w->ring_size = g->ring_size;
+	w->ring_mask = g->ring_size - 1;
 	w->subbuf_size = g->subbuf_size;
+	w->subbuf_mask = g->subbuf_size - 1;
 	w->subbuf_shift = g->subbuf_shift;
 	w->ring_shift = g->ring_shift;
 	w->ts_limit = 1ull << g->ts_bits;
@@ -227,6 +234,7 @@ void xvt_writer_init(struct xvt_writer *w, void *base, const struct xvt_geometry
 	if (w->max_record > (XVT_LEN8_MAX - 1) * 8)
 		w->max_record = (XVT_LEN8_MAX - 1) * 8; /* leaves room for a full stamp */
 	w->generation = w->ctl->generation;
+	xvt_writer_bind(w);
 }
 
 int xvt_meta_append(void *base, const struct xvt_geometry *g, uint32_t type, uint32_t id,

@@ -49,7 +49,16 @@ int xvt_region_format(void *base, const struct xvt_layout *layout, struct xvt_ge
 uint32_t xvt_region_new_generation(void *base, const struct xvt_geometry *g,
 				   const struct xvt_layout *layout, const uint8_t uuid[16]);
 
-/* Bind `w` to a ring. The caller then sets type, cpu, hw_id and state, and may set clock. */
+/*
+ * The same for one ring whose writer died, or was built with the other back-end: the next
+ * writer starts at the border after everything reserved, and the table says where the old one
+ * stood, so that the host can salvage [prev_commit, prev_resv).
+ */
+void xvt_ring_new_generation(struct xvt_ring_ctl *c, const struct xvt_geometry *g,
+			     uint32_t generation, uint32_t clock_id);
+
+/* Bind `w` to a ring of this build's back-end. The caller then sets type, cpu, hw_id and state, and
+ * may set clock. */
 void xvt_writer_init(struct xvt_writer *w, void *base, const struct xvt_geometry *g, uint32_t ring);
 
 /*

@@ -73,6 +73,42 @@ xvt_inline bool xvt_pos_before(uint64_t a, uint64_t b)
 	return (int64_t)(a - b) < 0;
 }
 
+/*
+ * ctl->resv of the xadd back-end: the number of the open sub-buffer above, the offset of its
+ * end below. Several interrupted writers may each add a record to an offset that is beyond the
+ * border already, so the offset has room for XVT_MAXNEST sub-buffers. An offset greater than
+ * subbuf_size means "closed": nothing more fits, nothing goes back, the next sub-buffer is not
+ * open yet. Positions are good for 2^59 bytes: 18 years at 1 GB a second.
+ */
+#define XVT_RESV_SHIFT 4
+XVT_ASSERT(XVT_MAXNEST <= 1u << XVT_RESV_SHIFT, "offsets of a closed sub-buffer must not carry");
+
+xvt_inline uint64_t xvt_resv_offset(uint32_t subbuf_shift, uint64_t word)
+{
+	return word & ((1ull << (subbuf_shift + XVT_RESV_SHIFT)) - 1);
+}
+
+/* End of what is reserved, as a position. Any word is legal input. */
+xvt_inline uint64_t xvt_resv_pos(uint32_t backend, uint32_t subbuf_shift, uint64_t word)
+{
+	uint64_t size = 1ull << subbuf_shift, offset = xvt_resv_offset(subbuf_shift, word);
+
+	if (backend != XVT_BACKEND_XADD)
+		return word;
+	/* Arithmetic: positions below 0, where tests like to begin, stay what they are. */
+	return ((uint64_t)((int64_t)word >> (subbuf_shift + XVT_RESV_SHIFT)) << subbuf_shift) +
+	       (offset < size ? offset : size);
+}
+
+/* The word for position `pos`, with room for more in its sub-buffer. */
+xvt_inline uint64_t xvt_resv_word(uint32_t backend, uint32_t subbuf_shift, uint64_t pos)
+{
+	if (backend != XVT_BACKEND_XADD)
+		return pos;
+	return (pos >> subbuf_shift << (subbuf_shift + XVT_RESV_SHIFT)) |
+	       (pos & ((1ull << subbuf_shift) - 1));
+}
+
 xvt_inline uint64_t xvt_header_lap(uint32_t ring_shift, uint64_t pos)
 {
 	return (pos >> ring_shift & 3) << XVT_H_LAP_SHIFT;

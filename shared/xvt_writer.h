@@ -10,16 +10,27 @@
  *     write_stamp. write_stamp may be used as "time of the previous record" only while the
  *     two are equal. No path ever makes them equal again except a completed reservation;
  *     every doubtful path leaves them different and the next event pays for one full stamp.
- *   M. Desnoyers, LTTng: read the position, read the clock, move the position by a local
- *     compare-and-swap. If it succeeds nobody came between, so the stamp is exact and in
- *     buffer order on every path; if it fails, begin again with a new clock. Low bits of the
- *     absolute time instead of deltas, so a bad record cannot shift the ones after it.
+ *   M. Desnoyers, LTTng: read the position, read the clock, then move the position, and see
+ *     whether anybody moved it in between. Low bits of the absolute time instead of deltas, so
+ *     a bad record cannot shift the ones after it.
  *   L. Torvalds (unified tracing buffer, 2008): raw counter, 32 bits for most events, the
  *     full value when the upper half may have changed, scaling when presenting.
  *
- * Labels [A] to [F] follow Rostedt's text:
+ * How a record takes its place is one of two back-ends, chosen when this is compiled:
+ *
+ *   xvt_writer_cas.h   moves the position by compare-and-swap; who was interrupted begins again
+ *   xvt_writer_xadd.h  (-DXVT_RING_XADD) by an addition, which never fails; who was interrupted
+ *                      keeps his place and finds a time for it
+ *
+ * Both write the same format. Labels [A] to [F] follow Rostedt's text, in both:
  *   [A] read position and stamps   [B] before_stamp = ts   [C] move the position
  *   [D] write_stamp = ts           [E] header and time     [F] payload complete
+ * and so do the names of the paths:
+ *   1a  nobody came between [A] and [C]
+ *   1b  the same, and the stamps (or a long gap, or a new epoch) ask for a full time
+ *   2a  somebody came between, and the event still gets a time of its own
+ *   2b  somebody came between, and it gets the time of the record before it
+ * docs/xvt-writer.md has the map and what each costs.
  *
  * Who else touches the words: interrupts of the same CPU run this same code to completion
  * at any instruction here. The host only reads them, except for the words of
@@ -37,15 +48,18 @@ struct xvt_writer {
 	struct xvt_ring_host *host;
 	uint8_t *data;
 	uint64_t ring_size;
-	uint64_t ts_limit; /* 1 << ts_bits: a gap from here on needs a full stamp */
+	uint64_t ring_mask; /* ring_size - 1 */
+	uint64_t ts_limit;  /* 1 << ts_bits: a gap from here on needs a full stamp */
+	uint64_t resv_mask; /* the offset in a word of ctl->resv: xvt_writer_bind() */
 	uint32_t subbuf_size;
+	uint32_t subbuf_mask; /* subbuf_size - 1 */
 	uint32_t ring_shift;
 	uint32_t subbuf_shift;
 	uint32_t max_record; /* header and payload, bytes; what fits a fresh sub-buffer */
-	uint32_t generation;
-	bool crossed; /* a sub-buffer was opened since the host was last kicked */
 	/* The ring's clock; NULL is the CPU's own counter. Must never return 0. */
 	uint64_t (*clock)(void *arg);
+	bool crossed; /* a sub-buffer was opened since the last chance to kick the host */
+	uint32_t generation;
 	void *clock_arg;
 	/* Called at most once a sub-buffer, when the host sleeps. May be NULL. */
 	void (*kick)(void *arg);
@@ -59,67 +73,255 @@ struct xvt_slot {
 	uint64_t header; /* what that word holds, without DONE */
 	uint64_t pos;
 	uint64_t end;
+	uint64_t resv; /* ctl->resv, as long as nobody reserved after this: xvt_slot_resv() */
+	uint32_t nest; /* how deep: 1 is the outermost */
+};
+
+/* What an attempt to reserve found at [A]. */
+struct xvt_look {
+	uint64_t resv;
+	uint64_t before;
+	uint64_t after;
+	uint64_t ts;
+	uint32_t seen;
+	uint32_t epoch;
+	uint32_t epoch_after; /* reading the clock; if it changed meanwhile, look again */
 };
 
 xvt_inline uint64_t xvt_writer_clock(const struct xvt_writer *w)
 {
 	if (xvt_likely(!w->clock))
-		return xvt_clock_read();
+		return XVT_CLOCK_READ();
 	return w->clock(w->clock_arg);
 }
 
+/* What a record with `len` payload bytes takes, without a full stamp. 64 bits: any len. */
+xvt_inline uint64_t xvt_record_size(uint32_t len)
+{
+	return 8 + (((uint64_t)len + 7) & ~7ull);
+}
+
+#ifdef XVT_RING_XADD
+#define XVT_RING_BACKEND XVT_BACKEND_XADD
+#else
+#define XVT_RING_BACKEND XVT_BACKEND_CAS
+#endif
+
+/* What depends on the back-end that this was compiled with. Part of xvt_writer_init(). */
+xvt_inline void xvt_writer_bind(struct xvt_writer *w)
+{
+	w->resv_mask = w->subbuf_mask;
+	if (XVT_RING_BACKEND == XVT_BACKEND_XADD)
+		w->resv_mask = (1ull << (w->subbuf_shift + XVT_RESV_SHIFT)) - 1;
+}
+
+/* A word of ctl->resv as a position. */
+xvt_inline uint64_t xvt_writer_pos(const struct xvt_writer *w, uint64_t resv)
+{
+	return xvt_resv_pos(XVT_RING_BACKEND, w->subbuf_shift, resv);
+}
+
+/* What ctl->resv holds as long as nobody reserved after this record. */
+xvt_inline uint64_t xvt_slot_resv(const struct xvt_slot *slot)
+{
+	return XVT_RING_BACKEND == XVT_BACKEND_CAS ? slot->end : slot->resv;
+}
+
 /*
- * Leave one level of nesting; the outermost publishes everything that is finished.
+ * The outermost publishes everything that is finished, and goes on until nothing came after.
  * commit is stored before nest drops: the other way round, an interrupt between the two
  * would publish its newer position and this context then an older one. After nest = 0 the
  * position is read again, because an interrupt may have reserved between our read of it and
  * nest = 0, found nest > 1, and left the publishing to us.
  */
-xvt_inline void xvt_writer_leave(struct xvt_writer *w)
+xvt_seldom void xvt_writer_publish(struct xvt_writer *w)
 {
 	struct xvt_ring_ctl *c = w->ctl;
-	uint32_t nest = xvt_load(&c->nest);
 	uint32_t turns;
 
+	/* The last turn leaves nest = 0 and what came since to the next event: with nest stuck
+	 * at 1 nobody would ever publish again. The host sees commit < resv. */
 	for (turns = 0; turns < XVT_MAXRETRY; turns++) {
 		uint64_t resv;
 
-		if (nest > 1) {
-			xvt_store(&c->nest, nest - 1);
-			return;
-		}
+		xvt_store(&c->nest, 1);
+		xvt_barrier();
 		resv = xvt_load(&c->resv);
 		xvt_barrier();
-		xvt_store_release(&c->commit, resv); /* pairs with xvt_ring_snapshot() */
+		/* pairs with xvt_ring_snapshot() */
+		xvt_store_release(&c->commit, xvt_writer_pos(w, resv));
 		xvt_barrier();
 		xvt_store(&c->nest, 0);
 		xvt_barrier();
-		/* The last turn leaves nest = 0 and what came since to the next event: with nest
-		 * stuck at 1 nobody would ever publish again. The host sees commit < resv. */
-		if (xvt_likely(xvt_load(&c->resv) == resv) || turns == XVT_MAXRETRY - 1)
+		if (xvt_load(&c->resv) == resv)
 			break;
-		nest = 1;
-		xvt_store(&c->nest, 1);
-		xvt_barrier();
 	}
 	/* Whoever crossed, at whatever depth: only the outermost gets here. Cleared before
 	 * need_wake is read, so that a crossing after it has its own turn. */
-	if (xvt_unlikely(w->crossed) && w->kick) {
-		w->crossed = false;
-		/* commit must be visible before need_wake is read; pairs with the host's
-		 * fence between setting need_wake and its last look at commit. */
-		xvt_mb();
-		if (xvt_load(&w->host->need_wake))
-			w->kick(w->kick_arg);
-	}
+	if (!w->crossed)
+		return;
+	w->crossed = false;
+	/* commit must be visible before need_wake is read; pairs with the host's fence between
+	 * setting need_wake and its last look at commit. */
+	xvt_mb();
+	if (xvt_load(&w->host->need_wake))
+		w->kick(w->kick_arg);
 }
 
-xvt_inline int xvt_writer_lose(struct xvt_writer *w, enum xvt_loss cause, bool count)
+/*
+ * Leave one level of nesting after a record: nobody reserved after it while ctl->resv is
+ * `resv`, which is position `end`. Order as in xvt_writer_publish(), and the same in effect:
+ * everything below `end` is finished, because whoever nested in us is, so `end` may be
+ * published whatever came after it; that is published once it was seen.
+ */
+xvt_inline void xvt_writer_leave(struct xvt_writer *w, uint32_t nest, uint64_t resv, uint64_t end)
 {
-	if (count)
+	struct xvt_ring_ctl *c = w->ctl;
+
+	if (xvt_unlikely(nest != 1)) {
+		xvt_store(&c->nest, nest - 1);
+		return;
+	}
+	xvt_store_release(&c->commit, end); /* pairs with xvt_ring_snapshot() */
+	xvt_barrier();
+	xvt_store(&c->nest, 0);
+	xvt_barrier();
+	if (xvt_unlikely(xvt_load(&c->resv) != resv) || xvt_unlikely(w->crossed))
+		xvt_writer_publish(w);
+}
+
+/* Leave without a record. */
+xvt_inline void xvt_writer_leave_empty(struct xvt_writer *w, uint32_t nest)
+{
+	if (nest != 1)
+		xvt_store(&w->ctl->nest, nest - 1);
+	else
+		xvt_writer_publish(w);
+}
+
+xvt_inline int xvt_writer_lose(struct xvt_writer *w, enum xvt_loss cause, uint32_t id,
+			       uint32_t nest)
+{
+	if (id >= XVT_ID_FIRST_EVENT)
 		xvt_local_inc(&w->ctl->lost[cause]);
-	xvt_writer_leave(w);
+	xvt_writer_leave_empty(w, nest);
 	return -ENOSPC;
+}
+
+/*
+ * Enter: 0 and how deep in *nest, or what xvt_reserve() shall return.
+ *
+ * nest before everything else, and enable once more after it: a host that cleared enable and
+ * then finds nest == 0 and commit == resv knows that no record follows. A plain add is safe
+ * here: an interrupt restores the value that it found.
+ */
+xvt_inline int xvt_writer_enter(struct xvt_writer *w, struct xvt_ring_ctl *c,
+				const struct xvt_ring_host *h, uint32_t id, uint32_t *nest)
+{
+	if (xvt_load(&h->enable) == XVT_ENABLE_OFF)
+		return -EAGAIN;
+	*nest = xvt_load(&c->nest) + 1;
+	xvt_store(&c->nest, *nest);
+	xvt_barrier();
+	if (xvt_unlikely(xvt_load(&h->enable) == XVT_ENABLE_OFF)) {
+		xvt_writer_leave_empty(w, *nest);
+		return -EAGAIN;
+	}
+	if (id >= XVT_ID_FIRST_EVENT)
+		xvt_local_inc(&c->attempted);
+	if (xvt_unlikely(*nest != 1)) {
+		if (*nest > xvt_load(&c->nest_max))
+			xvt_store(&c->nest_max, *nest);
+		if (*nest > XVT_MAXNEST)
+			return xvt_writer_lose(w, XVT_LOST_NEST, id, *nest);
+	}
+	return 0;
+}
+
+/*
+ * [A] The position before the stamps before the clock: times then increase with the
+ * position, and equal stamps are those of the record just below it.
+ */
+xvt_inline void xvt_writer_look(const struct xvt_writer *w, const struct xvt_ring_ctl *c,
+				const struct xvt_ring_host *h, struct xvt_look *at)
+{
+	at->resv = xvt_load(&c->resv);
+	xvt_barrier();
+	/* epoch_seen before the stamps: a nested event of a new epoch that is discarded leaves
+	 * epoch_seen new and the position as it was, and must be seen by one of the two. */
+	at->seen = xvt_load(&c->epoch_seen);
+	xvt_barrier();
+	at->before = xvt_load(&c->before_stamp);
+	at->after = xvt_load(&c->write_stamp);
+	at->epoch = xvt_load(&h->epoch);
+	xvt_barrier();
+	at->ts = xvt_writer_clock(w);
+	xvt_barrier();
+	at->epoch_after = xvt_load(&h->epoch);
+}
+
+/*
+ * Do 32 bits say the time? Only after a record whose time is known and lies not too far back. A
+ * clock that went back gives a huge unsigned difference, so a full stamp too.
+ */
+xvt_inline bool xvt_look_proven(const struct xvt_writer *w, const struct xvt_look *at)
+{
+	return at->before == at->after && at->ts - at->after < w->ts_limit && at->epoch == at->seen;
+}
+
+/*
+ * Is there room for `size` bytes behind `offset` in the open sub-buffer? Not at offset 0, where
+ * the sub-buffer's header is missing, nor at or beyond the end. One comparison for all of it:
+ * offsets from 1 on are legal, and the mask makes the largest of 0 - 1.
+ */
+xvt_inline bool xvt_writer_fits(const struct xvt_writer *w, uint64_t resv, uint64_t size)
+{
+	const uint64_t last = XVT_RING_BACKEND == XVT_BACKEND_CAS ? w->resv_mask : w->subbuf_mask;
+
+	return ((resv - 1) & w->resv_mask) + size <= last;
+}
+
+/* Any length that a sub-buffer of the smallest size takes needs no look at the ring's own. */
+xvt_inline bool xvt_writer_is_big(const struct xvt_writer *w, uint32_t len)
+{
+	return len > XVT_SUBBUF_SIZE_MIN - sizeof(struct xvt_subbuf_hdr) - 8 &&
+	       len + 8ull > w->max_record;
+}
+
+/* [D] After [C]: equal stamps promise that write_stamp belongs to the last record. */
+xvt_inline void xvt_writer_stamp(struct xvt_ring_ctl *c, uint64_t ts, uint32_t epoch)
+{
+	xvt_store(&c->write_stamp, ts);
+	xvt_barrier();
+	/* After [D]: until here a nested event of the new epoch writes a full stamp anyway. */
+	if (xvt_unlikely(epoch != xvt_load(&c->epoch_seen)))
+		xvt_store(&c->epoch_seen, epoch);
+}
+
+/*
+ * [E] Header and time before the payload: a writer that dies now leaves a record whose length
+ * and time are known, so that the ones after it stay readable. `flags` is FULL or 0.
+ */
+xvt_inline void xvt_writer_begin(const struct xvt_writer *w, struct xvt_slot *slot, uint64_t pos,
+				 uint32_t id, uint32_t len, const struct xvt_look *at,
+				 uint64_t flags)
+{
+	const uint32_t size = (uint32_t)xvt_record_size(len) + (flags & XVT_H_FULL ? 8 : 0);
+	uint64_t *rec = (uint64_t *)(w->data + (pos & w->ring_mask));
+
+	slot->pos = pos;
+	slot->end = pos + size;
+	slot->rec = rec;
+	slot->payload = rec + (flags & XVT_H_FULL ? 2 : 1);
+	slot->header = xvt_header(w->ring_shift, pos, id, size, at->ts, flags);
+	if (flags & XVT_H_FULL)
+		xvt_store(rec + 1, (at->ts >> 32) | (uint64_t)at->epoch << 32);
+	xvt_barrier();
+	xvt_store(rec, slot->header);
+	xvt_barrier();
+	/* Length counts in words; what the payload leaves of the last one reads as zero. */
+	if (len & 7)
+		rec[(size >> 3) - 1] = 0;
 }
 
 /*
@@ -156,7 +358,7 @@ xvt_inline bool xvt_writer_may_open(const struct xvt_writer *w, uint64_t resv, u
  */
 xvt_inline void xvt_writer_pad(struct xvt_writer *w, uint64_t from, uint64_t to, uint64_t ts)
 {
-	uint64_t *rec = (uint64_t *)(w->data + (from & (w->ring_size - 1)));
+	uint64_t *rec = (uint64_t *)(w->data + (from & w->ring_mask));
 	uint64_t len8 = (to - from) >> 3;
 
 	/* A gap longer than len8 can say is legal: PAD_END reaches to the end whatever it says. */
@@ -186,7 +388,68 @@ xvt_inline void xvt_writer_sample(const struct xvt_writer *w, struct xvt_subbuf_
 	h->discarded = (uint32_t)xvt_load(&c->discarded);
 }
 
+/* What closes the sub-buffer before position `next`: in the back-end. */
+xvt_inline uint64_t xvt_writer_closed(const struct xvt_writer *w, uint64_t next);
+
 /*
+ * [B] to [E] of a record that opens a sub-buffer: the open one has no room, is full, is closed,
+ * or there is none yet. Returns 0; -ENOSPC when it was lost; -EAGAIN when somebody came
+ * between [A] and [C].
+ */
+xvt_inline int xvt_writer_cross(struct xvt_writer *w, uint32_t id, uint32_t len,
+				const struct xvt_look *at, struct xvt_slot *slot)
+{
+	struct xvt_ring_ctl *c = w->ctl;
+	const uint64_t pos = xvt_writer_pos(w, at->resv);
+	const uint64_t left = -pos & w->subbuf_mask; /* to be padded */
+	const uint64_t next = pos + left;
+	/* The sub-buffer's header carries the full time, the record needs none. A record of the
+	 * largest size so terminates after one crossing. */
+	const uint64_t first = sizeof(struct xvt_subbuf_hdr);
+	const uint64_t resv = xvt_resv_word(XVT_RING_BACKEND, w->subbuf_shift, next) + first +
+			      xvt_record_size(len);
+	uint32_t mode = xvt_load(&w->host->enable);
+	struct xvt_subbuf_hdr opened;
+	enum xvt_loss cause;
+
+	if (!xvt_writer_may_open(w, pos, next, mode, &cause)) {
+		/* Close what is open, so that the gap lies exactly at this border. */
+		if (left) {
+			if (!xvt_local_cas(&c->resv, at->resv, xvt_writer_closed(w, next)))
+				return -EAGAIN;
+			xvt_writer_pad(w, pos, next, at->ts);
+		}
+		return xvt_writer_lose(w, cause, id, slot->nest);
+	}
+	/* Sampled before [C]: if [C] succeeds no other sub-buffer was opened since, so what these
+	 * counters miss is counted in the next header, never twice. */
+	xvt_writer_sample(w, &opened, next, at->ts, at->epoch, mode);
+	/* [B] Before [C]: whoever interrupts from here on finds the stamps unequal. */
+	xvt_store(&c->before_stamp, at->ts);
+	xvt_barrier();
+	/* [C] Success: nobody reserved since [A], so the time is in order. */
+	if (!xvt_local_cas(&c->resv, at->resv, resv))
+		return -EAGAIN;
+	xvt_barrier();
+	xvt_writer_stamp(c, at->ts, at->epoch); /* [D] */
+	w->crossed = w->kick != NULL;
+	if (left)
+		xvt_writer_pad(w, pos, next, at->ts);
+	/* Overwrite mode: a host that copied the old bytes must be able to notice that resv moved
+	 * before these stores; pairs with its re-read of resv after copying. */
+	xvt_wmb();
+	memcpy(w->data + (next & w->ring_mask), &opened, sizeof(opened));
+	xvt_barrier();
+	slot->resv = resv;
+	xvt_writer_begin(w, slot, next + first, id, len, at, 0); /* [E] */
+	return 0;
+}
+
+/*
+ * The back-end:
+ *
+ * int xvt_reserve(w, id, len, slot)
+ *
  * Reserve a record of `len` payload bytes. Context: any (task, irq, NMI), on the ring's own
  * CPU, not migrating until commit or discard. Returns
  *    0        reserved; fill slot->payload, then xvt_commit() or xvt_discard()
@@ -194,152 +457,18 @@ xvt_inline void xvt_writer_sample(const struct xvt_writer *w, struct xvt_subbuf_
  *   -ENOSPC   lost, and counted in one of ctl->lost[]
  * Records with an id below XVT_ID_FIRST_EVENT are the ring's own and never counted.
  */
-xvt_inline int xvt_reserve(struct xvt_writer *w, uint32_t id, uint32_t len, struct xvt_slot *slot)
-{
-	struct xvt_ring_ctl *c = w->ctl;
-	const bool count = id >= XVT_ID_FIRST_EVENT;
-	const uint32_t subbuf_size = w->subbuf_size;
-	uint64_t pos, end, next_subbuf = 0, before, after, ts, header;
-	uint32_t mode, epoch, seen, need, offset, nest, pad, tries = 0;
-	struct xvt_subbuf_hdr opened; /* touched when crossing only */
-	bool full, cross;
-	uint64_t *rec;
-
-	if (xvt_load(&w->host->enable) == XVT_ENABLE_OFF)
-		return -EAGAIN;
-
-	/*
-	 * nest before everything else, and enable once more after it: a host that cleared
-	 * enable and then finds nest == 0 and commit == resv knows that no record follows.
-	 * A plain add is safe here: an interrupt restores the value that it found.
-	 */
-	nest = xvt_load(&c->nest) + 1;
-	xvt_store(&c->nest, nest);
-	xvt_barrier();
-	mode = xvt_load(&w->host->enable);
-	if (xvt_unlikely(mode == XVT_ENABLE_OFF)) {
-		xvt_writer_leave(w);
-		return -EAGAIN;
-	}
-	if (count)
-		xvt_local_inc(&c->attempted);
-	if (xvt_unlikely(nest > xvt_load(&c->nest_max)))
-		xvt_store(&c->nest_max, nest);
-	if (xvt_unlikely(nest > XVT_MAXNEST))
-		return xvt_writer_lose(w, XVT_LOST_NEST, count);
-	if (xvt_unlikely(len > w->max_record - 8))
-		return xvt_writer_lose(w, XVT_LOST_BIG, count);
-	pad = len & 7;
-	len = 8 + ((len + 7) & ~7u);
-
-again:
-	if (xvt_unlikely(tries++ > XVT_MAXRETRY))
-		return xvt_writer_lose(w, XVT_LOST_RETRY, count);
-
-	/* [A] The position before the stamps before the clock: times then increase with the
-	 * position, and equal stamps are those of the record just below pos. */
-	pos = xvt_load(&c->resv);
-	xvt_barrier();
-	/* epoch_seen before the stamps: a nested event of a new epoch that is discarded leaves
-	 * epoch_seen new and the position as it was, and must be seen by one of the two. */
-	seen = xvt_load(&c->epoch_seen);
-	xvt_barrier();
-	before = xvt_load(&c->before_stamp);
-	after = xvt_load(&c->write_stamp);
-	epoch = xvt_load(&w->host->epoch);
-	xvt_barrier();
-	ts = xvt_writer_clock(w);
-	xvt_barrier();
-	if (xvt_unlikely(xvt_load(&w->host->epoch) != epoch)) {
-		xvt_local_inc(&c->retries);
-		goto again;
-	}
-	/* A clock that went back gives a huge unsigned difference, so a full stamp too. */
-	full = before != after || ts - after >= w->ts_limit || epoch != seen;
-	offset = (uint32_t)pos & (subbuf_size - 1);
-	need = full ? len + 8 : len;
-	cross = offset == 0 || offset + need > subbuf_size;
-	if (xvt_unlikely(cross)) {
-		enum xvt_loss cause;
-
-		/* The sub-buffer's header carries the full time, the record needs none. A
-		 * record of the largest size so terminates after one crossing. */
-		full = false;
-		need = len;
-		next_subbuf = offset ? (pos | (subbuf_size - 1)) + 1 : pos;
-		if (!xvt_writer_may_open(w, pos, next_subbuf, mode, &cause)) {
-			/* Close what is open, so that the gap lies exactly at this border. */
-			if (offset) {
-				if (!xvt_local_cas(&c->resv, pos, next_subbuf)) {
-					xvt_local_inc(&c->retries);
-					goto again;
-				}
-				xvt_writer_pad(w, pos, next_subbuf, ts);
-			}
-			return xvt_writer_lose(w, cause, count);
-		}
-		/* Sampled before [C]: if [C] succeeds no other sub-buffer was opened since, so
-		 * what these counters miss is counted in the next header, never twice. */
-		xvt_writer_sample(w, &opened, next_subbuf, ts, epoch, mode);
-		end = next_subbuf + sizeof(opened) + need;
-	} else {
-		end = pos + need;
-	}
-
-	/* [B] Before [C]: whoever interrupts from here on finds the stamps unequal. */
-	xvt_store(&c->before_stamp, ts);
-	xvt_barrier();
-	/* [C] Success: nobody reserved since [A], so ts is in order at pos. */
-	if (xvt_unlikely(!xvt_local_cas(&c->resv, pos, end))) {
-		xvt_local_inc(&c->retries);
-		goto again;
-	}
-	xvt_barrier();
-	/* [D] After [C]: equal stamps promise that write_stamp belongs to the last record. */
-	xvt_store(&c->write_stamp, ts);
-	xvt_barrier();
-	/* After [D]: until here a nested event of the new epoch writes a full stamp anyway. */
-	if (xvt_unlikely(epoch != xvt_load(&c->epoch_seen)))
-		xvt_store(&c->epoch_seen, epoch);
-
-	slot->pos = pos;
-	if (xvt_unlikely(cross)) {
-		w->crossed = true;
-		if (offset)
-			xvt_writer_pad(w, pos, next_subbuf, ts);
-		slot->pos = next_subbuf + sizeof(opened);
-		/* Overwrite mode: a host that copied the old bytes must be able to notice that
-		 * resv moved before these stores; pairs with its re-read of resv after copying. */
-		xvt_wmb();
-		memcpy(w->data + (next_subbuf & (w->ring_size - 1)), &opened, sizeof(opened));
-		xvt_barrier();
-	}
-	/* [E] Header and time before the payload: a writer that dies now leaves a record whose
-	 * length and time are known, so that the ones after it stay readable. */
-	rec = (uint64_t *)(w->data + (slot->pos & (w->ring_size - 1)));
-	header = xvt_header(w->ring_shift, slot->pos, id, need, ts, full ? XVT_H_FULL : 0);
-	if (xvt_unlikely(full))
-		xvt_store(rec + 1, (ts >> 32) | (uint64_t)epoch << 32);
-	xvt_barrier();
-	xvt_store(rec, header);
-	xvt_barrier();
-	/* Length counts in words; what the payload leaves of the last one reads as zero. */
-	if (pad)
-		rec[(need >> 3) - 1] = 0;
-
-	slot->rec = rec;
-	slot->payload = rec + (full ? 2 : 1);
-	slot->header = header;
-	slot->end = end;
-	return 0;
-}
+#ifdef XVT_RING_XADD
+#include "xvt_writer_xadd.h"
+#else
+#include "xvt_writer_cas.h"
+#endif
 
 /* [F] The payload is complete. Same context as xvt_reserve(). */
 xvt_inline void xvt_commit(struct xvt_writer *w, struct xvt_slot *slot)
 {
 	/* Pairs with the acquire of a reader that salvages past commit. */
 	xvt_store_release(slot->rec, slot->header | XVT_H_DONE);
-	xvt_writer_leave(w);
+	xvt_writer_leave(w, slot->nest, xvt_slot_resv(slot), slot->end);
 }
 
 /*
@@ -351,20 +480,28 @@ xvt_inline void xvt_discard(struct xvt_writer *w, struct xvt_slot *slot)
 	struct xvt_ring_ctl *c = w->ctl;
 	const bool count = xvt_header_id(slot->header) >= XVT_ID_FIRST_EVENT;
 	const uint64_t id_mask = (uint64_t)XVT_H_ID_MASK << XVT_H_ID_SHIFT;
+	const uint64_t size = slot->end - slot->pos;
 	uint64_t full_word;
 
 	/* First: from here on the next event takes a full stamp, because write_stamp is the
 	 * time of a record that is about to vanish. */
 	xvt_store(&c->before_stamp, 0);
 	xvt_barrier();
+	/* And stays unequal: a context that we interrupted between its clock read and [B] is about
+	 * to set before_stamp, and a coarse clock may have given it the time that we had. */
+	xvt_store(&c->write_stamp, ~0ull);
+	xvt_barrier();
 	/* Before the space goes back: another context may reserve it and be stopped before its
 	 * header is written, and salvage must not take what we leave here for a record. */
 	xvt_store(slot->rec, 0);
 	xvt_barrier();
 	full_word = slot->header & XVT_H_FULL ? slot->rec[1] : 0; /* may be all there is */
-	memset(slot->rec + 1, 0, slot->end - slot->pos - 8);
+	memset(slot->rec + 1, 0, size - 8);
 	xvt_barrier();
-	if (!xvt_local_cas(&c->resv, slot->end, slot->pos)) {
+	if (xvt_local_cas(&c->resv, xvt_slot_resv(slot), xvt_slot_resv(slot) - size)) {
+		slot->resv -= size;
+		slot->end -= size;
+	} else {
 		if (slot->header & XVT_H_FULL)
 			slot->rec[1] = full_word;
 		xvt_store_release(slot->rec, (slot->header & ~id_mask) | XVT_H_DONE |
@@ -372,7 +509,7 @@ xvt_inline void xvt_discard(struct xvt_writer *w, struct xvt_slot *slot)
 	}
 	if (count)
 		xvt_local_inc(&c->discarded);
-	xvt_writer_leave(w);
+	xvt_writer_leave(w, slot->nest, xvt_slot_resv(slot), slot->end);
 }
 
 /* Reserve, copy, commit. Returns as xvt_reserve(). */

@@ -53,7 +53,7 @@ one() {
 fast() {
 	local t
 	one layers tests/as-test.sh "no include crosses a border the wrong way" tests/check-layers.sh "$BUILD"
-	for t in unit host engine; do
+	for t in unit unit-xadd host engine; do
 		one "$t" "$BUILD/tests/$t-check"
 	done
 	for t in tests/cli/t*.sh; do

@@ -90,12 +90,13 @@ static int put_row(char *at, unsigned int ring)
 	const struct xvt_ring_ctl *c = xvt_guest.base + xvt_ctl_off(&xvt_guest.geo, ring);
 	const struct xvt_ring_host *h = xvt_guest.base + xvt_ring_host_off(&xvt_guest.geo, ring);
 	u32 state = xvt_load(&c->state), enable = xvt_load(&h->enable);
+	u64 resv = xvt_resv_pos(XVT_RING_BACKEND, xvt_guest.geo.subbuf_shift, xvt_load(&c->resv));
 	int i, len;
 
 	len = scnprintf(at, ROW_MAX, "%u %u %u %s %s %llu %llu %llu %u %u %llu %llu", ring,
 			xvt_load(&c->cpu), xvt_load(&c->hw_id),
 			state < ARRAY_SIZE(states) ? states[state] : "?",
-			enable < ARRAY_SIZE(enables) ? enables[enable] : "?", xvt_load(&c->resv),
+			enable < ARRAY_SIZE(enables) ? enables[enable] : "?", resv,
 			xvt_load(&c->commit), xvt_load(&h->cons), xvt_load(&c->nest),
 			xvt_load(&c->nest_max), xvt_load(&c->attempted), xvt_load(&c->discarded));
 	for (i = 0; i < XVT_LOST_CAUSES; i++)

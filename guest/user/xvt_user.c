@@ -117,9 +117,12 @@ static int lock_byte(uint64_t off, short type, bool wait)
  * Claims and releases of rings.
  */
 
+/* Can a writer of this library go on where the last one stopped? */
 static bool at_rest(const struct xvt_ring_ctl *c)
 {
-	return !xvt_load(&c->nest) && xvt_load(&c->commit) == xvt_load(&c->resv);
+	return xvt_load(&c->backend) == XVT_RING_BACKEND && !xvt_load(&c->nest) &&
+	       xvt_load(&c->commit) ==
+		       xvt_resv_pos(XVT_RING_BACKEND, u.g.subbuf_shift, xvt_load(&c->resv));
 }
 
 static bool pid_exists(pid_t pid)
@@ -127,33 +130,12 @@ static bool pid_exists(pid_t pid)
 	return pid > 0 && (!kill(pid, 0) || errno != ESRCH);
 }
 
-/*
- * The ring's last owner died inside an event. As xvt_region_new_generation(), for this ring
- * alone: the next writer starts at the border after everything reserved, and the table says
- * where the dead one stood, so that the host can salvage [prev_commit, prev_resv). Keep in step
- * with ring_new_generation().
- */
+/* The ring's last owner died inside an event, or wrote with the other back-end. */
 static void take_over(struct xvt_ring_ctl *c)
 {
 	uint32_t generation = xvt_load(&c->generation) + 1;
-	struct xvt_ring_gen *gen;
-	uint64_t resv = xvt_load(&c->resv);
 
-	if (!generation)
-		generation = 1;
-	gen = &c->gen[generation % XVT_GEN_SLOTS];
-	gen->prev_commit = xvt_load(&c->commit);
-	gen->prev_resv = resv;
-	gen->prev_nest = xvt_load(&c->nest);
-	gen->start = xvt_pos_roundup(&u.g, resv);
-	xvt_store_release(&gen->generation, generation);
-	xvt_store(&c->nest, 0);
-	xvt_store(&c->write_stamp, 0);
-	xvt_store(&c->epoch_seen, 0);
-	/* resv first: commit <= resv holds at every moment for the host that looks on. */
-	xvt_store_release(&c->resv, gen->start);
-	xvt_store_release(&c->commit, gen->start);
-	xvt_store_release(&c->generation, generation); /* pairs with xvt_ring_snapshot() */
+	xvt_ring_new_generation(c, &u.g, generation ? generation : 1, XVT_CLOCK_NATIVE);
 }
 
 /* May this ring be ours? Called with the mutex; on true the ring's byte is locked. */

@@ -88,7 +88,7 @@ START_TEST(frozen_image_of_version_1_reads_as_it_was_written)
 	ck_assert_int_eq(xvt_host_region_check(&r), 0);
 	ck_assert_str_eq(r.hdr.vm_name, "frozen");
 	c = xvt_host_ring_ctl(&r, 0);
-	xvt_ring_snapshot(c, &s);
+	xvt_ring_snapshot(c, &r.g, &s);
 	ck_assert_uint_eq(s.attempted, EVENTS + 1);
 	ck_assert_uint_eq(s.discarded, 2);
 	xvt_reader_init(&reader, &r.g, 0);

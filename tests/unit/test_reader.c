@@ -111,6 +111,8 @@ static const struct {
 	{ H(XVT_ID_U64, 16, XVT_H_DONE), NULL, 1 },
 	{ H(XVT_ID_U64, 16, XVT_H_DONE | XVT_H_FULL), NULL, 1 },
 	{ H(XVT_ID_U64, 16, XVT_H_DONE | XVT_H_SAME), NULL, 1 },
+	{ H(XVT_ID_U64, 16, XVT_H_DONE | XVT_H_FULL | XVT_H_SAME), NULL, 1 },
+	{ H(XVT_ID_U64, 1, XVT_H_DONE | XVT_H_FULL | XVT_H_SAME), "record.len8", 0 },
 	{ H(XVT_ID_DISCARDED, 16, XVT_H_DONE), NULL, 1 },
 	{ H(XVT_H_ID_MASK, 16, XVT_H_DONE), NULL, 1 },
 	{ H(XVT_ID_PAD_END, 0, XVT_H_DONE), NULL, 0 },

@@ -159,7 +159,7 @@ START_TEST(formatting_again_leaves_nothing_that_salvage_takes_for_new)
 		ut_write_at(&ring, 5000 + i, i, 8);
 	ck_assert_int_eq(xvt_region_format(ring.base, &l, &ring.g), 0);
 	/* A new writer reserved the same space and died before it stored a header. */
-	ring.w.ctl->resv = 200;
+	ut_set_resv(&ring, 200);
 	xvt_reader_init(&ring.reader, &ring.g, 0);
 	ck_assert_uint_eq(ut_salvage(&ring, ring.reader, 200, recs), 0);
 	ck_assert_uint_eq(recs->count, 0);
@@ -180,25 +180,82 @@ START_TEST(new_generation_starts_at_the_next_border_and_keeps_the_counters)
 	for (gen = 1; gen < 7; gen++) {
 		uint64_t resv;
 
-		ring.w.host->cons = c->resv & ~1023ull;
+		ring.w.host->cons = ut_resv(&ring) & ~1023ull;
 		ck_assert_int_eq(ut_write_at(&ring, 5000 + gen, gen, 8), 0);
-		resv = c->resv;
+		resv = ut_resv(&ring);
 		ck_assert_uint_eq(xvt_region_new_generation(ring.base, &ring.g, &l, uuid), gen);
 		ck_assert_uint_eq(h->generation, gen);
 		ck_assert_uint_eq(h->kind, XVT_KIND_LINUX);
 		ck_assert_int_eq(memcmp(h->boot_uuid, uuid, 16), 0);
 		ck_assert_uint_eq(c->generation, gen);
-		ck_assert_uint_eq(c->resv, xvt_pos_roundup(&ring.g, resv));
-		ck_assert_uint_eq(c->commit, c->resv);
+		ck_assert_uint_eq(ut_resv(&ring), xvt_pos_roundup(&ring.g, resv));
+		ck_assert_uint_eq(c->commit, ut_resv(&ring));
 		ck_assert_uint_eq(c->attempted, gen);
 		ck_assert_uint_eq(c->gen[gen % XVT_GEN_SLOTS].generation, gen);
 		ck_assert_uint_eq(c->gen[gen % XVT_GEN_SLOTS].prev_resv, resv);
-		ck_assert_uint_eq(c->gen[gen % XVT_GEN_SLOTS].start, c->resv);
+		ck_assert_uint_eq(c->gen[gen % XVT_GEN_SLOTS].start, ut_resv(&ring));
 		xvt_writer_init(&ring.w, ring.base, &ring.g, 0);
 		ring.w.clock = ut_clock;
 		ring.w.clock_arg = &ring;
 		ck_assert_uint_eq(ring.w.generation, gen);
 	}
+}
+END_TEST
+
+/* A writer that was built with the other back-end leaves the ring to us. */
+START_TEST(new_generation_reads_what_the_other_backend_left)
+{
+	const uint32_t other =
+		XVT_RING_BACKEND == XVT_BACKEND_CAS ? XVT_BACKEND_XADD : XVT_BACKEND_CAS;
+	static const uint64_t offsets[] = { 0, 72, 1016, 1024, 1032, 5000 };
+	struct xvt_layout l = { .kind = XVT_KIND_USER, .clock_id = XVT_CLOCK_CALLER };
+	static const uint8_t uuid[16] = { 1 };
+	struct xvt_ring_ctl *c = ring.w.ctl;
+	uint64_t base = 0ull - 1024, resv = base + (offsets[_i] < 1024 ? offsets[_i] : 1024);
+	struct ut_recs *recs = calloc(1, sizeof(*recs));
+	struct xvt_ring_snapshot s;
+
+	ut_ring_reset(&ring, base, XVT_ENABLE_STOP);
+	c->backend = other;
+	/* Beyond 1024: closed. Only the xadd back-end leaves such words. */
+	c->resv = xvt_resv_word(other, 10, base) +
+		  (other == XVT_BACKEND_CAS ? resv - base : offsets[_i]);
+	c->commit = resv;
+	xvt_ring_snapshot(c, &ring.g, &s);
+	ck_assert_uint_eq(s.resv, resv);
+	xvt_region_new_generation(ring.base, &ring.g, &l, uuid);
+	ck_assert_uint_eq(c->backend, XVT_RING_BACKEND);
+	ck_assert_uint_eq(c->gen[1].prev_resv, resv);
+	ck_assert_uint_eq(c->gen[1].start, xvt_pos_roundup(&ring.g, resv));
+	xvt_ring_snapshot(c, &ring.g, &s);
+	ck_assert_uint_eq(s.resv, c->gen[1].start);
+	ck_assert_uint_eq(s.commit, s.resv);
+	ck_assert_uint_eq(s.nest, 0);
+	ck_assert_int_eq(ut_write_at(&ring, 5000, 7, 8), 0);
+	xvt_reader_init(&ring.reader, &ring.g, c->gen[1].start);
+	ut_drain(&ring, recs);
+	ck_assert_uint_eq(recs->rec[recs->count - 1].number, 7);
+	free(recs);
+}
+END_TEST
+
+START_TEST(ring_whose_writer_died_changing_the_backend_is_never_idle)
+{
+	struct xvt_ring_ctl *c = ring.w.ctl;
+	struct xvt_ring_snapshot s;
+
+	ut_write_at(&ring, 5000, 7, 8);
+	c->backend = XVT_BACKEND_NONE;
+	c->resv = 0x123456789abcdef0;
+	xvt_ring_snapshot(c, &ring.g, &s);
+	ck_assert_uint_eq(s.resv, c->commit);
+	ck_assert_uint_ne(s.nest, 0);
+	xvt_ring_new_generation(c, &ring.g, 9, XVT_CLOCK_CALLER);
+	ck_assert_uint_eq(c->gen[9 % XVT_GEN_SLOTS].prev_resv, 64 + 16);
+	ck_assert_uint_eq(c->commit, 1024);
+	xvt_ring_snapshot(c, &ring.g, &s);
+	ck_assert_uint_eq(s.resv, 1024);
+	ck_assert_uint_eq(s.nest, 0);
 }
 END_TEST
 
@@ -300,6 +357,8 @@ Suite *suite_region(void)
 	tcase_add_test(tc, formatting_again_leaves_nothing_that_salvage_takes_for_new);
 	tcase_add_loop_test(tc, new_generation_starts_at_the_next_border_and_keeps_the_counters, 0,
 			    2);
+	tcase_add_loop_test(tc, new_generation_reads_what_the_other_backend_left, 0, 6);
+	tcase_add_test(tc, ring_whose_writer_died_changing_the_backend_is_never_idle);
 	tcase_add_test(tc, metadata_is_appended_until_it_is_full);
 	suite_add_tcase(s, tc);
 	return s;

@@ -63,6 +63,29 @@ START_TEST(borders_are_found_across_the_wrap)
 }
 END_TEST
 
+START_TEST(resv_of_either_backend_is_a_position)
+{
+	static const uint64_t pos[] = { 0,	   8,		1016,	  1024,
+					4096 + 72, 0ull - 1024, 0ull - 8, (1ull << 59) - 8 };
+	static const uint64_t beyond[] = { 1024, 1032, 2 * 1024, 16 * 1024 - 8 };
+	uint32_t i, k;
+
+	for (i = 0; i < 8; i++) {
+		uint64_t word = xvt_resv_word(XVT_BACKEND_XADD, 10, pos[i]);
+
+		ck_assert_uint_eq(xvt_resv_word(XVT_BACKEND_CAS, 10, pos[i]), pos[i]);
+		ck_assert_uint_eq(xvt_resv_pos(XVT_BACKEND_CAS, 10, pos[i]), pos[i]);
+		ck_assert_uint_eq(xvt_resv_pos(XVT_BACKEND_XADD, 10, word), pos[i]);
+		ck_assert_uint_eq(xvt_resv_offset(10, word), pos[i] & 1023);
+		/* Closed, however far: the border. */
+		for (k = 0; k < 4; k++)
+			ck_assert_uint_eq(xvt_resv_pos(XVT_BACKEND_XADD, 10,
+						       word - (pos[i] & 1023) + beyond[k]),
+					  xvt_pos_next_subbuf(&g, pos[i]));
+	}
+}
+END_TEST
+
 START_TEST(control_and_data_of_rings_do_not_overlap)
 {
 	ck_assert_uint_eq(xvt_ctl_off(&g, 2), 0x14000);
@@ -102,6 +125,7 @@ Suite *suite_ring(void)
 	tcase_add_loop_test(tc, time_extends_to_the_next_value_with_the_same_low_bits, 0, 9);
 	tcase_add_test(tc, positions_are_ordered_across_the_wrap);
 	tcase_add_test(tc, borders_are_found_across_the_wrap);
+	tcase_add_test(tc, resv_of_either_backend_is_a_position);
 	tcase_add_test(tc, control_and_data_of_rings_do_not_overlap);
 	tcase_add_test(tc, header_keeps_each_field_apart);
 	suite_add_tcase(s, tc);

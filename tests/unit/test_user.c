@@ -413,7 +413,7 @@ START_TEST(ring_of_a_process_that_died_inside_an_event_is_taken_over)
 	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	ck_assert_uint_eq(ctl(0)->state, XVT_RING_ONLINE);
 	ck_assert_uint_eq(ctl(0)->nest, 1); /* the handler's event came and went */
-	resv = ctl(0)->resv;
+	resv = xvt_resv_pos(XVT_RING_BACKEND, g.subbuf_shift, ctl(0)->resv);
 	commit = ctl(0)->commit;
 	ck_assert_uint_ne(resv, commit);
 	claims = ctl(0)->claims;

@@ -184,7 +184,7 @@ START_TEST(events_survive_the_wrap_of_positions_in_stop_mode)
 		}
 	}
 	ck_assert_uint_eq(expect, 298);
-	ck_assert(ring.w.ctl->resv < 1ull << 20); /* it did wrap */
+	ck_assert(ut_resv(&ring) < 1ull << 20); /* it did wrap */
 	ck_assert_uint_eq(ut_lost(&ring), 0);
 	teardown();
 }
@@ -199,7 +199,7 @@ START_TEST(overwrite_mode_keeps_the_newest_across_the_wrap)
 	for (i = 0; i < 100; i++)
 		ck_assert_int_eq(ut_write_at(&ring, 5000 + i, i, 200), 0);
 	ck_assert_uint_eq(ut_lost(&ring), 0);
-	ck_assert(ring.w.ctl->resv < 1ull << 20);
+	ck_assert(ut_resv(&ring) < 1ull << 20);
 	/* Nobody cleared, so the oldest whole sub-buffer is N - 1 before the open one. */
 	oldest = xvt_pos_trunc(&ring.g, ring.w.ctl->commit - 8) - 3 * 1024;
 	xvt_reader_init(&ring.reader, &ring.g, oldest);
@@ -235,7 +235,7 @@ START_TEST(full_ring_closes_at_a_border_and_pins_the_loss_there)
 	/* 3 of 264 bytes in each of 4 sub-buffers. */
 	ck_assert_uint_eq(lost, 8);
 	ck_assert_uint_eq(ring.w.ctl->lost[XVT_LOST_FULL], 8);
-	ck_assert_uint_eq(ring.w.ctl->resv, base + ring.g.ring_size);
+	ck_assert_uint_eq(ut_resv(&ring), base + ring.g.ring_size);
 	ck_assert_uint_eq(ring.w.ctl->commit, base + ring.g.ring_size);
 	n = drain();
 	ck_assert_uint_eq(n, 12);
@@ -277,7 +277,7 @@ START_TEST(cons_that_no_host_can_have_written_counts_as_full)
 
 	start(&(struct ut_conf){ .start = BEFORE_WRAP(1, 1024) });
 	ck_assert_int_eq(ut_write_at(&ring, 5000, 0, 800), 0);
-	ring.w.host->cons = ring.w.ctl->resv + (uint64_t)wrong[_i];
+	ring.w.host->cons = ut_resv(&ring) + (uint64_t)wrong[_i];
 	ck_assert_int_eq(ut_write_at(&ring, 5001, 1, 800), -ENOSPC);
 	ck_assert_uint_eq(ring.w.ctl->lost[XVT_LOST_FULL], 1);
 	ring.w.host->cons = BEFORE_WRAP(1, 1024);
@@ -324,7 +324,7 @@ START_TEST(record_exactly_as_large_as_a_subbuf_fits)
 	ck_assert_uint_eq(len, 1024 - 64 - 8);
 	for (i = 0; i < 3; i++)
 		ck_assert_int_eq(ut_write_at(&ring, 5000 + ((uint64_t)i << 40), i, len), 0);
-	ck_assert_uint_eq(ring.w.ctl->resv, 3 * 1024);
+	ck_assert_uint_eq(ut_resv(&ring), 3 * 1024);
 	ck_assert_uint_eq(drain(), 3);
 	for (i = 0; i < 3; i++)
 		ck_assert_uint_eq(e[i]->len, len);
@@ -339,7 +339,7 @@ START_TEST(record_that_fits_no_subbuf_is_counted_as_big)
 	ck_assert_int_eq(xvt_reserve(&ring.w, XVT_ID_U64, UINT32_MAX, &slot), -ENOSPC);
 	ck_assert_uint_eq(ring.w.ctl->lost[XVT_LOST_BIG], 2);
 	ck_assert_uint_eq(ring.w.ctl->attempted, 2);
-	ck_assert_uint_eq(ring.w.ctl->resv, 0);
+	ck_assert_uint_eq(ut_resv(&ring), 0);
 	ck_assert_uint_eq(ring.w.ctl->nest, 0);
 }
 END_TEST
@@ -404,16 +404,146 @@ static void always_interrupt(struct ut_nest *n, enum ut_label label)
 		ck_assert_int_eq(ut_event(n, 8, false), 0);
 }
 
-START_TEST(endless_interruption_gives_up_and_is_counted)
+START_TEST(endless_interruption_before_the_position_moves)
 {
 	start(&(struct ut_conf){ .subbuf_count = 8 });
+	ck_assert_int_eq(ut_write_at(&ring, 900, 0, 8), 0); /* the first opens a sub-buffer */
 	ut_nest_init(&nest, &ring);
 	nest.hook = always_interrupt;
+	if (XVT_RING_BACKEND == XVT_BACKEND_XADD) {
+		/* An addition cannot fail: the event has the place after its interrupter. */
+		ck_assert_int_eq(ut_event(&nest, 8, false), 0);
+		ck_assert_uint_eq(ring.w.ctl->retries, 0);
+		ck_assert_uint_eq(drain(), 3);
+		ck_assert(!(e[2]->raw & XVT_H_SAME));
+		ck_assert_uint_eq(e[2]->ts, nest.ev[0].ts);
+	} else {
+		ck_assert_int_eq(ut_event(&nest, 8, false), -ENOSPC);
+		ck_assert_uint_eq(ring.w.ctl->lost[XVT_LOST_RETRY], 1);
+		ck_assert_uint_eq(ring.w.ctl->retries, XVT_MAXRETRY + 1);
+		ck_assert_uint_eq(drain(), XVT_MAXRETRY + 2);
+	}
+	teardown();
+}
+END_TEST
+
+static void always_jump(struct ut_nest *n, enum ut_label label)
+{
+	if (label == UT_CLOCK)
+		n->ring->w.host->epoch++;
+}
+
+START_TEST(epoch_that_never_holds_gives_up_and_is_counted)
+{
+	ut_nest_init(&nest, &ring);
+	nest.hook = always_jump;
 	ck_assert_int_eq(ut_event(&nest, 8, false), -ENOSPC);
 	ck_assert_uint_eq(ring.w.ctl->lost[XVT_LOST_RETRY], 1);
 	ck_assert_uint_eq(ring.w.ctl->retries, XVT_MAXRETRY + 1);
-	ck_assert_uint_eq(drain(), XVT_MAXRETRY + 1);
+	ck_assert_uint_eq(ring.w.ctl->nest, 0);
+	ck_assert_uint_eq(drain(), 0);
+}
+END_TEST
+
+static bool interrupted;
+
+static void interrupt_clock(struct ut_nest *n, enum ut_label label)
+{
+	if (label == UT_CLOCK && n->depth == 1 && !interrupted) {
+		interrupted = true;
+		ut_event(n, 8, false);
+	}
+}
+
+START_TEST(event_without_proof_of_its_time_says_so)
+{
+	/* Interrupted between clock and [B]. The second one has room for a full stamp anyway. */
+	ck_assert_int_eq(ut_write_at(&ring, 900, 99, 8), 0);
+	ut_nest_init(&nest, &ring);
+	nest.hook = interrupt_clock;
+	interrupted = false;
+	ck_assert_int_eq(ut_event(&nest, 8, false), 0);
+	interrupted = false;
+	xvt_writer_distrust(&ring.w);
+	ck_assert_int_eq(ut_event(&nest, 9, false), 0);
+	ck_assert_uint_eq(drain(), 5);
+	ck_assert(e[2]->number == 0 && e[4]->number == 2);
+	if (XVT_RING_BACKEND == XVT_BACKEND_XADD) {
+		ck_assert(e[2]->raw & XVT_H_SAME);
+		ck_assert_uint_eq(e[2]->ts, e[1]->ts); /* 2b */
+		ck_assert(e[4]->full);		       /* 2a */
+	} else {
+		ck_assert_uint_eq(e[2]->ts, nest.ev[0].ts);
+	}
+	ck_assert_uint_eq(e[4]->ts, nest.ev[2].ts);
+}
+END_TEST
+
+static void two_interrupts(struct ut_nest *n, enum ut_label label)
+{
+	if (n->depth != 1)
+		return;
+	if (label == UT_CLOCK && n->reads < 4)
+		ut_event(n, 8, false);
+}
+
+START_TEST(event_with_room_for_a_stamp_that_it_may_not_use_says_so)
+{
+	/* Interrupted around both clock reads: not the last any more when it has a time. */
+	ck_assert_int_eq(ut_write_at(&ring, 900, 99, 8), 0);
+	xvt_writer_distrust(&ring.w);
+	ut_nest_init(&nest, &ring);
+	nest.hook = two_interrupts;
+	ck_assert_int_eq(ut_event(&nest, 8, false), 0);
+	ck_assert_uint_eq(drain(), 4);
+	if (XVT_RING_BACKEND == XVT_BACKEND_XADD) {
+		ck_assert_uint_eq(e[2]->number, 0);
+		ck_assert((e[2]->raw & (XVT_H_SAME | XVT_H_FULL)) == (XVT_H_SAME | XVT_H_FULL));
+		ck_assert_uint_eq(e[2]->len, 8);
+		ck_assert_uint_eq(e[2]->ts, e[1]->ts);
+	} else {
+		ck_assert_uint_eq(e[3]->ts, nest.ev[0].ts);
+	}
+	ck_assert_uint_ge(e[3]->ts, e[2]->ts);
+}
+END_TEST
+
+static uint32_t steps;
+
+/* The first interrupts the second, both between [B] and [C], and fills the sub-buffer. */
+static void fill_the_subbuf(struct ut_nest *n, enum ut_label label)
+{
+	if (label == UT_C && steps < 3) {
+		steps++;
+		ut_event(n, steps == 3 ? 800 : 200, false);
+	}
+}
+
+START_TEST(records_that_step_over_the_border_together_close_it_once)
+{
+	const struct ut_rec *r = &recs.rec[0];
+	uint32_t i, k, pads = 0;
+
+	ck_assert_int_eq(ut_write_at(&ring, 900, 99, 8), 0);
+	ut_nest_init(&nest, &ring);
+	nest.hook = fill_the_subbuf;
+	steps = 0;
+	ck_assert_int_eq(ut_event(&nest, 200, false), 0);
+	ck_assert_uint_eq(steps, 3);
+	ck_assert_uint_eq(drain(), 5);
+	for (i = 0; i < 5; i++)
+		if (e[i]->number != 99)
+			ck_assert(ut_time_is_right(&nest, &nest.ev[e[i]->number], e[i]));
+	/* All three that did not fit came behind the border, and the rest before it is padding. */
+	for (i = 0; i < recs.count; i++)
+		if (recs.rec[i].kind == XVT_REC_RECORD && recs.rec[i].pos < 1024)
+			r = &recs.rec[i];
+	ck_assert_uint_eq(r->number, 3);
+	for (k = (uint32_t)r->pos + 808; k < 1024; k += 8)
+		pads += word_at(k) != 0;
+	ck_assert_uint_le(pads, 1);
 	teardown();
+	start(&(struct ut_conf){ 0 });
 }
 END_TEST
 
@@ -434,7 +564,7 @@ START_TEST(ring_still_publishes_after_endless_interruption_of_the_last_check)
 	/* However the loop ended: nobody is inside, so the next event publishes everything. */
 	ck_assert_uint_eq(ring.w.ctl->nest, 0);
 	ck_assert_int_eq(ut_event(&nest, 8, false), 0);
-	ck_assert_uint_eq(ring.w.ctl->commit, ring.w.ctl->resv);
+	ck_assert_uint_eq(ring.w.ctl->commit, ut_resv(&ring));
 	ck_assert_uint_eq(drain(), nest.count);
 	teardown();
 }
@@ -446,12 +576,12 @@ START_TEST(discarded_last_record_gives_its_space_back)
 	uint64_t at;
 
 	ck_assert_int_eq(ut_write_at(&ring, 5000, 0, 8), 0);
-	at = ring.w.ctl->resv;
+	at = ut_resv(&ring);
 	ring.clock = 5100;
 	ck_assert_int_eq(xvt_reserve(&ring.w, XVT_ID_U64, 24, &slot), 0);
 	memset(slot.payload, 0xff, 24);
 	xvt_discard(&ring.w, &slot);
-	ck_assert_uint_eq(ring.w.ctl->resv, at);
+	ck_assert_uint_eq(ut_resv(&ring), at);
 	ck_assert_uint_eq(ring.w.ctl->commit, at);
 	ck_assert_uint_eq(word_at(at) | word_at(at + 8) | word_at(at + 24), 0);
 	ck_assert_int_eq(ut_write_at(&ring, 5050, 1, 8), 0); /* before the discarded one's time */
@@ -500,11 +630,11 @@ START_TEST(empty_record_in_the_last_word_of_the_region_can_be_discarded)
 	for (i = 0; i < 3; i++)
 		ck_assert_int_eq(ut_write_at(&ring, 5000 + i, i, ring.w.max_record - 8), 0);
 	ck_assert_int_eq(ut_write_at(&ring, 5003, 3, ring.w.max_record - 16), 0);
-	ck_assert_uint_eq(ring.w.ctl->resv, last);
+	ck_assert_uint_eq(ut_resv(&ring), last);
 	ck_assert_int_eq(xvt_reserve(&ring.w, XVT_ID_U64, 0, &slot), 0);
 	ck_assert_uint_eq(slot.pos, last);
 	xvt_discard(&ring.w, &slot); /* under ASan: and touches nothing behind */
-	ck_assert_uint_eq(ring.w.ctl->resv, last);
+	ck_assert_uint_eq(ut_resv(&ring), last);
 	ck_assert_uint_eq(drain(), 4);
 }
 END_TEST
@@ -514,7 +644,7 @@ START_TEST(recording_switched_off_leaves_no_trace)
 	ring.w.host->enable = XVT_ENABLE_OFF;
 	ck_assert_int_eq(ut_write_at(&ring, 5000, 0, 8), -EAGAIN);
 	ck_assert_uint_eq(ring.w.ctl->attempted, 0);
-	ck_assert_uint_eq(ring.w.ctl->resv, 0);
+	ck_assert_uint_eq(ut_resv(&ring), 0);
 	ck_assert_uint_eq(ring.w.ctl->nest, 0);
 }
 END_TEST
@@ -537,7 +667,7 @@ START_TEST(recording_switched_off_during_entry_leaves_no_trace)
 	nest.arg = &points;
 	ck_assert_int_eq(ut_event(&nest, 8, false), -EAGAIN);
 	ck_assert_uint_eq(ring.w.ctl->attempted, 0);
-	ck_assert_uint_eq(ring.w.ctl->resv, 0);
+	ck_assert_uint_eq(ut_resv(&ring), 0);
 	ck_assert_uint_eq(ring.w.ctl->nest, 0);
 }
 END_TEST
@@ -567,7 +697,7 @@ START_TEST(sleeping_host_is_kicked_once_a_subbuf)
 	ring.w.kick = ut_kick;
 	for (i = 0; i < 40; i++) {
 		ck_assert_int_eq(ut_write_at(&ring, 5000 + i, i, 200), 0);
-		subbufs = (uint32_t)(ring.w.ctl->resv + 1023) / 1024;
+		subbufs = (uint32_t)(ut_resv(&ring) + 1023) / 1024;
 		if (i == 10)
 			ck_assert_uint_eq(ring.kicks, 0);
 		ring.w.host->need_wake = i >= 10;
@@ -700,6 +830,10 @@ Suite *suite_writer(void)
 	tcase_add_test(tc, recording_switched_off_leaves_no_trace);
 	tcase_add_test(tc, recording_switched_off_during_entry_leaves_no_trace);
 	tcase_add_test(tc, own_records_of_the_ring_are_not_counted);
+	tcase_add_test(tc, epoch_that_never_holds_gives_up_and_is_counted);
+	tcase_add_test(tc, event_without_proof_of_its_time_says_so);
+	tcase_add_test(tc, event_with_room_for_a_stamp_that_it_may_not_use_says_so);
+	tcase_add_test(tc, records_that_step_over_the_border_together_close_it_once);
 	tcase_add_test(tc, sleeping_host_is_kicked_once_a_subbuf);
 	tcase_add_test(tc, sleeping_host_is_kicked_when_a_nested_event_crosses);
 	tcase_add_test(tc, open_clock_request_is_answered_once);
@@ -715,7 +849,7 @@ Suite *suite_writer(void)
 	tcase_add_loop_test(tc, unfinished_record_is_never_overwritten, 0, 2);
 	tcase_add_test(tc, record_of_the_longest_length_takes_a_full_stamp_too);
 	tcase_add_test(tc, rest_of_the_last_word_reads_as_zero);
-	tcase_add_test(tc, endless_interruption_gives_up_and_is_counted);
+	tcase_add_test(tc, endless_interruption_before_the_position_moves);
 	tcase_add_test(tc, ring_still_publishes_after_endless_interruption_of_the_last_check);
 	tcase_add_loop_test(tc, discarded_record_below_another_keeps_its_time, 0, 2);
 	tcase_add_loop_test(tc, counters_agree_with_an_independent_count, 0, 4);

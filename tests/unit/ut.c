@@ -53,7 +53,7 @@ void ut_ring_reset(struct ut_ring *u, uint64_t start, uint32_t enable)
 	       offsetof(struct xvt_ring_ctl, gen) - offsetof(struct xvt_ring_ctl, resv));
 	/* So that no event stores a new maximum: every run then makes the same accesses. */
 	c->nest_max = XVT_MAXNEST + 1;
-	c->resv = start;
+	ut_set_resv(u, start);
 	c->commit = start;
 	memset(u->w.host, 0, sizeof(*u->w.host));
 	u->w.host->cons = start;
@@ -144,7 +144,7 @@ void ut_drain(struct ut_ring *u, struct ut_recs *out)
 	struct xvt_fault fault;
 	uint64_t cleared = xvt_load(&u->w.host->cons);
 
-	xvt_ring_snapshot(u->w.ctl, &s);
+	xvt_ring_snapshot(u->w.ctl, &u->g, &s);
 	ut_assert(xvt_check_snapshot(&u->g, &s, u->reader.pos, false, &fault) == 0);
 	while (u->reader.pos != s.commit) {
 		uint64_t len = piece_len(u, u->reader.pos, s.commit);

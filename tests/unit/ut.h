@@ -85,6 +85,17 @@ void ut_peek(const struct ut_ring *u, struct xvt_reader *reader, uint64_t to, st
 uint64_t ut_salvage(const struct ut_ring *u, struct xvt_reader reader, uint64_t resv,
 		    struct ut_recs *out);
 
+/* ctl->resv as a position, and set from one. */
+static inline uint64_t ut_resv(const struct ut_ring *u)
+{
+	return xvt_writer_pos(&u->w, u->w.ctl->resv);
+}
+
+static inline void ut_set_resv(struct ut_ring *u, uint64_t pos)
+{
+	u->w.ctl->resv = xvt_resv_word(XVT_RING_BACKEND, u->g.subbuf_shift, pos);
+}
+
 uint64_t ut_lost(const struct ut_ring *u); /* all causes */
 
 /* n finished events (XVT_REC_RECORD) only, in order. */

@@ -13,6 +13,7 @@ enum phase {
 	AFTER_B,
 	AFTER_C,
 	AFTER_D,
+	LANDED, /* xadd back-end, path 2 */
 	IN_COMMIT,
 	IN_DISCARD,
 	LEAVING,
@@ -30,9 +31,10 @@ static enum ut_label on_load(struct ut_frame *f)
 	case BEFORE_CLOCK:
 		if (!f->incs)
 			return UT_ENTRY;
-		/* The first attempt looks at nest_max first. */
-		n = f->loads - (f->incs == 1);
-		return n == 1 ? UT_A : n == 2 ? UT_A_BEFORE : n == 3 ? UT_A_AFTER : UT_OTHER;
+		/* The first attempt of a nested event looks at nest_max first; epoch_seen comes
+		 * between the position and the stamps. */
+		n = f->loads - (f->incs == 1 && now->depth > 1);
+		return n == 1 ? UT_A : n == 3 ? UT_A_BEFORE : n == 4 ? UT_A_AFTER : UT_OTHER;
 	case AFTER_D:
 		return UT_E;
 	case UNNESTED:
@@ -66,7 +68,8 @@ static enum ut_label on_store(struct ut_frame *f)
 	}
 }
 
-static enum ut_label on_cas(struct ut_frame *f)
+/* A compare-and-swap, or an addition. */
+static enum ut_label on_move(struct ut_frame *f)
 {
 	switch (f->phase) {
 	case AFTER_CLOCK:
@@ -84,6 +87,9 @@ static enum ut_label on_cas(struct ut_frame *f)
 static enum ut_label on_store_release(struct ut_frame *f)
 {
 	switch (f->phase) {
+	case AFTER_C:
+		f->phase = LANDED;
+		return UT_OTHER;
 	case IN_COMMIT:
 		f->phase = LEAVING;
 		return UT_F;
@@ -118,8 +124,8 @@ static void point(const char *tag)
 		label = on_load(f);
 	} else if (!strcmp(tag, "store")) {
 		label = on_store(f);
-	} else if (!strcmp(tag, "cas")) {
-		label = on_cas(f);
+	} else if (!strcmp(tag, "cas") || !strcmp(tag, "xadd")) {
+		label = on_move(f);
 	} else if (!strcmp(tag, "store_release")) {
 		label = on_store_release(f);
 	} else if (!strcmp(tag, "inc")) {
@@ -144,7 +150,11 @@ static uint64_t clock_for_writer(void *arg)
 
 	ev->ts = ts;
 	ev->epoch = n->ring->w.host->epoch;
-	f->phase = AFTER_CLOCK;
+	ut_assert(n->reads < UT_NEST_READS);
+	n->read[n->reads].ts = ev->ts;
+	n->read[n->reads++].epoch = ev->epoch;
+	if (f->phase != LANDED)
+		f->phase = AFTER_CLOCK;
 	run_hook(UT_CLOCK);
 	/* Nested events have used other clock values; this one's stays what was read. */
 	return ts;
@@ -157,9 +167,22 @@ void ut_nest_init(struct ut_nest *n, struct ut_ring *ring)
 	n->points = 0;
 	n->depth = 0;
 	n->count = 0;
+	n->reads = 0;
 	ring->w.clock = clock_for_writer;
 	ring->w.clock_arg = n;
 	now = n;
+}
+
+bool ut_time_is_right(const struct ut_nest *n, const struct ut_truth *ev, const struct ut_rec *r)
+{
+	uint32_t i;
+
+	if (!(r->raw & XVT_H_SAME))
+		return r->ts == ev->ts && r->epoch == ev->epoch;
+	for (i = ev->first_read; i < ev->end_read; i++)
+		if (n->read[i].ts == r->ts && n->read[i].epoch == r->epoch)
+			return XVT_RING_BACKEND == XVT_BACKEND_XADD;
+	return false;
 }
 
 int ut_event(struct ut_nest *n, uint32_t len, bool discard)
@@ -176,7 +199,9 @@ int ut_event(struct ut_nest *n, uint32_t len, bool discard)
 	f = &n->frame[n->depth++];
 	memset(f, 0, sizeof(*f));
 	f->number = number;
+	ev->first_read = n->reads;
 	ev->err = xvt_reserve(&n->ring->w, XVT_ID_U64, len, &slot);
+	ev->end_read = n->reads;
 	if (!ev->err) {
 		ev->reserved = true;
 		ev->pos = slot.pos;

@@ -11,7 +11,8 @@
 
 /*
  * Where a hook stands: always just before the access that the name tells. [A] to [F] are the
- * labels of xvt_writer.h, and "interrupted after [B]" is the same as "before [C]".
+ * labels of xvt_writer.h, and "interrupted after [B]" is the same as "before [C]". What an event
+ * does on path 2 of the xadd back-end, up to its payload, is all UT_OTHER.
  */
 enum ut_label {
 	UT_OTHER = 0,
@@ -38,6 +39,9 @@ enum ut_label {
 struct ut_truth {
 	uint64_t ts; /* the clock value that it was given last */
 	uint32_t epoch;
+	uint32_t first_read; /* number of clock reads, by anybody, before it began */
+	uint32_t end_read;   /* and when xvt_reserve() returned */
+	uint64_t decoded;    /* for the test: what the reader made of it */
 	uint64_t pos;
 	int err;
 	bool reserved;	 /* xvt_reserve() returned 0 */
@@ -48,6 +52,7 @@ struct ut_truth {
 };
 
 #define UT_NEST_EVENTS 512u
+#define UT_NEST_READS  4096u
 #define UT_NEST_DEPTH  24u
 
 struct ut_frame {
@@ -65,6 +70,11 @@ struct ut_nest {
 	uint64_t points; /* that were passed so far */
 	uint32_t depth;
 	uint32_t count; /* of events */
+	uint32_t reads; /* of the clock */
+	struct {
+		uint64_t ts;
+		uint32_t epoch;
+	} read[UT_NEST_READS];
 	struct ut_frame frame[UT_NEST_DEPTH];
 	struct ut_truth ev[UT_NEST_EVENTS];
 };
@@ -77,6 +87,12 @@ static inline uint32_t ut_current(const struct ut_nest *n)
 {
 	return n->frame[n->depth - 1].number;
 }
+
+/*
+ * Is this the time of event `ev`? Exact, on every path but one: 2b of the xadd back-end, which
+ * says so (SAME); then it must be of a clock read that was made while ev was reserving.
+ */
+bool ut_time_is_right(const struct ut_nest *n, const struct ut_truth *ev, const struct ut_rec *r);
 
 /* One event with the next number; len >= 8. Returns what xvt_reserve() returned. */
 int ut_event(struct ut_nest *n, uint32_t len, bool discard);

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0 OR MIT */
+/*
+ * xvt_writer_xadd.h - reservation by addition ("R0", RING=xadd). Part of xvt_writer.h.
+ *
+ * Rostedt's own algorithm in its corrected form (Linux 6.8). The addition cannot fail: whoever
+ * was interrupted between [A] and [C] has a place, after those who interrupted him, but the
+ * time that he read is too old for it.
+ *
+ *   1a  the addition returns what was read at [A]: nobody came between, the time is exact
+ *   1b  the same, with a full stamp
+ *   2a  somebody came between, but read the clock again and nobody came since: exact
+ *   2b  somebody came again, or the stamps do not prove anything: SAME, the time of the record
+ *       before. That record was reserved, and its time was read, while this event was in
+ *       xvt_reserve(); so the time lies between entry and exit, and never before another's.
+ *
+ * ctl->resv is one word, sub-buffer number and offset (xvt_ring.h). An addition that steps over
+ * the border closes the sub-buffer. The number in the word makes that final: no later
+ * addition lands in it, and no discard can make it shrink, because its compare-and-swap finds an
+ * offset beyond the border or another number. Linux has number and offset in two words, and
+ * there a discard of the last record of a full page can reopen it behind an NMI's back.
+ */
+#ifndef XVT_WRITER_XADD_H
+#define XVT_WRITER_XADD_H
+
+/* What closes the sub-buffer before position `next`. */
+xvt_inline uint64_t xvt_writer_closed(const struct xvt_writer *w, uint64_t next)
+{
+	return xvt_resv_word(XVT_RING_BACKEND, w->subbuf_shift, next - w->subbuf_size) +
+	       w->subbuf_size + 8;
+}
+
+/*
+ * Path 2: the record begins at `old`, which is not where [A] saw the end. Returns 0, or -EAGAIN
+ * when the place is no good because the record crosses the border.
+ */
+xvt_seldom int xvt_writer_landed(struct xvt_writer *w, uint32_t id, uint32_t len, uint64_t old,
+				 uint64_t flags, struct xvt_slot *slot)
+{
+	struct xvt_ring_ctl *c = w->ctl;
+	const uint64_t offset = xvt_resv_offset(w->subbuf_shift, old);
+	const uint64_t size = xvt_record_size(len) + (flags ? 8 : 0);
+	const uint64_t pos = xvt_writer_pos(w, old);
+	const bool full = flags & XVT_H_FULL;
+	struct xvt_look at;
+
+	if (offset + size > w->subbuf_size) {
+		/* The sub-buffer is closed now. Exactly one addition found room and went beyond
+		 * it: that context pads. */
+		if (offset < w->subbuf_size)
+			xvt_writer_pad(w, pos, pos - offset + w->subbuf_size, 0);
+		return -EAGAIN;
+	}
+	slot->pos = pos;
+	slot->end = pos + size;
+	slot->resv = old + size;
+	slot->rec = (uint64_t *)(w->data + (pos & w->ring_mask));
+	slot->payload = slot->rec + (full ? 2 : 1);
+	slot->header = xvt_header(w->ring_shift, pos, id, (uint32_t)size, 0, XVT_H_SAME | flags);
+	/* [E] First as 2b, which is true at any moment from here on: a writer that dies now leaves
+	 * a record that can be read. Release: pairs with a reader that salvages past commit. */
+	if (full)
+		slot->rec[1] = 0;
+	xvt_store_release(slot->rec, slot->header);
+	if (len & 7)
+		slot->rec[(size >> 3) - 1] = 0;
+
+	/* As [A], but that before_stamp is set before write_stamp is read. If then the two agree,
+	 * write_stamp is the time of the record before this one; and whoever comes from here on,
+	 * the next event too, finds them unequal. */
+	at.seen = xvt_load(&c->epoch_seen);
+	xvt_barrier();
+	at.before = xvt_load(&c->before_stamp);
+	at.epoch = xvt_load(&w->host->epoch);
+	xvt_barrier();
+	at.ts = xvt_writer_clock(w);
+	xvt_barrier();
+	at.epoch_after = xvt_load(&w->host->epoch);
+	xvt_store(&c->before_stamp, at.ts);
+	xvt_barrier();
+	at.after = xvt_load(&c->write_stamp);
+	xvt_barrier();
+	/* Last of all: who comes after this test reads a later time. Who came before it, before
+	 * before_stamp was set, may have counted on the time of the record before this one. */
+	if (xvt_load(&c->resv) != slot->resv || at.epoch_after != at.epoch ||
+	    (!full && !xvt_look_proven(w, &at)))
+		return 0;
+	/* 2a. write_stamp stays as it is: no path but [D] ever makes the stamps equal. */
+	if (at.epoch != xvt_load(&c->epoch_seen))
+		xvt_store(&c->epoch_seen, at.epoch);
+	if (full)
+		xvt_store(slot->rec + 1, (at.ts >> 32) | (uint64_t)at.epoch << 32);
+	xvt_barrier();
+	slot->header = (slot->header & ~XVT_H_SAME) | (uint32_t)at.ts;
+	xvt_store_release(slot->rec, slot->header);
+	return 0;
+}
+
+/*
+ * [B] to [E] of path 1 in the open sub-buffer. Returns true; or false and in *old where the
+ * addition landed instead.
+ */
+xvt_inline bool xvt_writer_claim(const struct xvt_writer *w, struct xvt_ring_ctl *c, uint32_t id,
+				 uint32_t len, const struct xvt_look *at, uint64_t flags,
+				 struct xvt_slot *slot, uint64_t *old)
+{
+	const uint64_t size = xvt_record_size(len) + (flags & XVT_H_FULL ? 8 : 0);
+	uint64_t pos;
+
+	/* [B] Before [C]: whoever interrupts from here on finds the stamps unequal. */
+	xvt_store(&c->before_stamp, at->ts);
+	xvt_barrier();
+	/* [C] */
+	*old = xvt_local_fetch_add(&c->resv, size);
+	xvt_barrier();
+	if (xvt_unlikely(*old != at->resv))
+		return false;
+	xvt_writer_stamp(c, at->ts, at->epoch); /* [D] */
+	slot->resv = at->resv + size;
+	/* As xvt_writer_pos(), but for what is known not to be closed. */
+	pos = (uint64_t)((int64_t)(at->resv & ~w->resv_mask) >> XVT_RESV_SHIFT) |
+	      (at->resv & w->resv_mask);
+	xvt_writer_begin(w, slot, pos, id, len, at, flags); /* [E] */
+	return true;
+}
+
+/* The general case, from what was found at [A] on. */
+xvt_seldom int xvt_reserve_slowly(struct xvt_writer *w, uint32_t id, uint32_t len,
+				  struct xvt_look *at, struct xvt_slot *slot)
+{
+	uint32_t tries;
+
+	if (xvt_writer_is_big(w, len))
+		return xvt_writer_lose(w, XVT_LOST_BIG, id, slot->nest);
+	for (tries = 0; tries <= XVT_MAXRETRY; tries++) {
+		uint64_t flags = xvt_look_proven(w, at) ? 0 : XVT_H_FULL;
+		uint64_t size = xvt_record_size(len) + (flags ? 8 : 0), old;
+		int err = -EAGAIN;
+
+		if (at->epoch_after == at->epoch && xvt_writer_fits(w, at->resv, size)) {
+			if (xvt_writer_claim(w, w->ctl, id, len, at, flags, slot, &old))
+				return 0; /* 1b */
+			err = xvt_writer_landed(w, id, len, old, flags, slot);
+		} else if (at->epoch_after == at->epoch) {
+			err = xvt_writer_cross(w, id, len, at, slot);
+		}
+		if (err != -EAGAIN)
+			return err;
+		xvt_local_inc(&w->ctl->retries);
+		xvt_writer_look(w, w->ctl, w->host, at);
+	}
+	return xvt_writer_lose(w, XVT_LOST_RETRY, id, slot->nest);
+}
+
+/* Path 2 of an event that hoped for 1a. */
+xvt_seldom int xvt_reserve_landed(struct xvt_writer *w, uint32_t id, uint32_t len, uint64_t old,
+				  struct xvt_slot *slot)
+{
+	int err = xvt_writer_landed(w, id, len, old, 0, slot);
+	struct xvt_look at;
+
+	if (err != -EAGAIN)
+		return err;
+	xvt_local_inc(&w->ctl->retries);
+	xvt_writer_look(w, w->ctl, w->host, &at);
+	return xvt_reserve_slowly(w, id, len, &at, slot);
+}
+
+xvt_inline int xvt_reserve(struct xvt_writer *w, uint32_t id, uint32_t len, struct xvt_slot *slot)
+{
+	/* Loaded once: the compiler may not keep them across the barriers. */
+	struct xvt_ring_ctl *const c = w->ctl;
+	const struct xvt_ring_host *const h = w->host;
+	struct xvt_slot seldom; /* copies, so that slot and at may live in registers */
+	struct xvt_look at, again;
+	uint64_t old;
+	int err = xvt_writer_enter(w, c, h, id, &slot->nest);
+
+	if (xvt_unlikely(err))
+		return err;
+	xvt_writer_look(w, c, h, &at); /* [A] */
+	if (xvt_likely(at.epoch_after == at.epoch) && xvt_likely(xvt_look_proven(w, &at)) &&
+	    xvt_likely(!xvt_writer_is_big(w, len)) &&
+	    xvt_likely(xvt_writer_fits(w, at.resv, xvt_record_size(len)))) {
+		if (xvt_likely(xvt_writer_claim(w, c, id, len, &at, 0, slot, &old)))
+			return 0; /* 1a */
+		seldom.nest = slot->nest;
+		err = xvt_reserve_landed(w, id, len, old, &seldom); /* 2 */
+	} else {
+		seldom.nest = slot->nest;
+		again = at;
+		err = xvt_reserve_slowly(w, id, len, &again, &seldom);
+	}
+	*slot = seldom;
+	return err;
+}
+
+#endif /* XVT_WRITER_XADD_H */
