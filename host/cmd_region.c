@@ -100,6 +100,7 @@ static int create(const char *path, const struct region_options *opt)
 static const char *const kinds[] = { "blank", "linux", "user", "bare" };
 static const char *const types[] = { "unused", "vcpu", "thread", "bare" };
 static const char *const states[] = { "idle", "online", "offline" };
+static const char *const backends[] = { "cas", "xadd" };
 
 static const char *name_of(const char *const *names, size_t n, uint32_t v)
 {
@@ -165,6 +166,7 @@ static int show_json(const struct xvt_host_region *r)
 		xvt_ring_snapshot(c, g, &s);
 		xvt_json_add_text(ring, "type", NAME_OF(types, xvt_load(&c->type)));
 		xvt_json_add_u64(ring, "cpu", xvt_load(&c->cpu));
+		xvt_json_add_text(ring, "backend", NAME_OF(backends, s.backend));
 		xvt_json_add_text(ring, "state", NAME_OF(states, s.state));
 		xvt_json_add_u64(ring, "enable", xvt_load(&h->enable));
 		xvt_json_add_u64(ring, "resv", s.resv);

@@ -42,11 +42,12 @@ test-programs: all $(FAST_SUITES) $(TEST_TOOLS)
 check: test-programs check-freestanding
 	$(Q)tests/run.sh fast
 
-# Kernel module, guest tools and guest image.
+# Kernel module (with either back-end), guest tools and guest image.
 .PHONY: guest
 guest:
 	$(Q)qemu/guest-packages.sh
-	$(Q)eval "$$(qemu/guest-packages.sh --print)" && $(MAKE) --no-print-directory KDIR="$$KDIR" guest-module guest-tools
+	$(Q)eval "$$(qemu/guest-packages.sh --print)" && $(MAKE) --no-print-directory KDIR="$$KDIR" guest-module guest-tools && \
+		$(MAKE) --no-print-directory KDIR="$$KDIR" RING=xadd GUEST_LINUX=$(BUILD)/guest/linux-xadd guest-module
 	$(Q)qemu/build-image.sh
 
 test: setup

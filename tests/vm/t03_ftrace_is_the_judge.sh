@@ -5,7 +5,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export BUILD=${BUILD:-build}
-out=$BUILD/tests/t03
+# The module with which back-end: cas is the one in the image.
+backend=${JUDGE_BACKEND:-cas}
+out=$BUILD/tests/t03-$backend
 VM_RUN_DIR=$out/run
 . qemu/guest-lib.sh
 vm_trap
@@ -16,6 +18,10 @@ failed=0
 rm -rf "$out"
 mkdir -p "$out"
 tests/guest/overlay.sh judge.sh "$out/overlay"
+if [ "$backend" != cas ]; then
+	eval "$(qemu/guest-packages.sh --print)"
+	install -D -m 644 "$BUILD/guest/linux-$backend/xvtrace.ko" "$out/overlay/lib/modules/$KRELEASE/xvtrace.ko"
+fi
 
 # check TEXT COMMAND...
 check() {
@@ -33,6 +39,8 @@ vm_start g1 --vcpus 2 --mem 512 --region-size 64M --overlay "$out/overlay" --out
 "$BUILD/xvtrace" record -q -o "$trace" -r g1="$(vm_region g1)" &
 recorder=$!
 vm_wait_log g1 '^XVT-SAY nmi' 120
+check "the rings are written by the back-end $backend" eval \
+	'"$BUILD/xvtrace" region show --json "$(vm_region g1)" | jq -e --arg b "$backend" "[.rings[].backend == \$b] | all" >/dev/null'
 # The one context that the guest's own work does not reach. CPU 0 gets them.
 while ! grep -q '^XVT-SAY done' "$(vm_log g1)" && [ $SECONDS -lt 300 ]; do
 	vm_qmp g1 '{"execute": "inject-nmi"}' >/dev/null
