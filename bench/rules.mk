@@ -1,12 +1,32 @@
 # SPDX-License-Identifier: GPL-2.0
 # Benchmarks print tables and store what they measured; no test depends on them.
 
-$(BUILD)/bench/writer: bench/bench_writer.c $(SHARED_OBJ)
-	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(XVT_CFLAGS) -Ishared -MF $@.d -o $@ $^
+# One program with the writer in it four times: each back-end, with the CPU's clock and with a
+# counter in its place. See bench/writer_loops.h.
+BENCH_CAS = $(BUILD)/bench/loops-cas-tsc.o $(BUILD)/bench/loops-cas-counter.o
+BENCH_XADD = $(BUILD)/bench/loops-xadd-tsc.o $(BUILD)/bench/loops-xadd-counter.o
 
--include $(BUILD)/bench/writer.d
+$(BENCH_CAS): XVT_RING =
+$(BENCH_XADD): XVT_RING = -DXVT_RING_XADD
+$(BUILD)/bench/loops-%-counter.o: BENCH_CLOCK = -DLOOPS_COUNTER
+
+$(BENCH_CAS) $(BENCH_XADD): bench/writer_loops.c
+	$(call say,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(XVT_CFLAGS) $(BENCH_CLOCK) -Ishared -Ibench -c -o $@ $<
+
+$(BUILD)/bench/%.o: bench/%.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(XVT_CFLAGS) -Ishared -Ibench -c -o $@ $<
+
+BENCH_OBJ = $(BUILD)/bench/bench_writer.o $(BUILD)/bench/writer_peers.o $(BENCH_CAS) $(BENCH_XADD)
+
+$(BUILD)/bench/writer: $(BENCH_OBJ) $(SHARED_OBJ)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(XVT_LDFLAGS) -o $@ $^ -lpthread
+
+-include $(BENCH_OBJ:.o=.d)
 
 bench: $(BUILD)/bench/writer
-	$(Q)$(BUILD)/bench/writer $(BUILD)/bench/writer.json
+	$(Q)bench/writer.sh $(BUILD)

@@ -75,6 +75,7 @@ struct xvt_slot {
 	uint64_t end;
 	uint64_t resv; /* ctl->resv, as long as nobody reserved after this: xvt_slot_resv() */
 	uint32_t nest; /* how deep: 1 is the outermost */
+	uint32_t mode; /* enum xvt_enable, as this event found it at its entry */
 };
 
 /* What an attempt to reserve found at [A]. */
@@ -209,31 +210,32 @@ xvt_inline int xvt_writer_lose(struct xvt_writer *w, enum xvt_loss cause, uint32
 }
 
 /*
- * Enter: 0 and how deep in *nest, or what xvt_reserve() shall return.
+ * Enter: 0, how deep and in which mode in *slot; or what xvt_reserve() shall return.
  *
  * nest before everything else, and enable once more after it: a host that cleared enable and
  * then finds nest == 0 and commit == resv knows that no record follows. A plain add is safe
  * here: an interrupt restores the value that it found.
  */
 xvt_inline int xvt_writer_enter(struct xvt_writer *w, struct xvt_ring_ctl *c,
-				const struct xvt_ring_host *h, uint32_t id, uint32_t *nest)
+				const struct xvt_ring_host *h, uint32_t id, struct xvt_slot *slot)
 {
 	if (xvt_load(&h->enable) == XVT_ENABLE_OFF)
 		return -EAGAIN;
-	*nest = xvt_load(&c->nest) + 1;
-	xvt_store(&c->nest, *nest);
+	slot->nest = xvt_load(&c->nest) + 1;
+	xvt_store(&c->nest, slot->nest);
 	xvt_barrier();
-	if (xvt_unlikely(xvt_load(&h->enable) == XVT_ENABLE_OFF)) {
-		xvt_writer_leave_empty(w, *nest);
+	slot->mode = xvt_load(&h->enable);
+	if (xvt_unlikely(slot->mode == XVT_ENABLE_OFF)) {
+		xvt_writer_leave_empty(w, slot->nest);
 		return -EAGAIN;
 	}
 	if (id >= XVT_ID_FIRST_EVENT)
 		xvt_local_inc(&c->attempted);
-	if (xvt_unlikely(*nest != 1)) {
-		if (*nest > xvt_load(&c->nest_max))
-			xvt_store(&c->nest_max, *nest);
-		if (*nest > XVT_MAXNEST)
-			return xvt_writer_lose(w, XVT_LOST_NEST, id, *nest);
+	if (xvt_unlikely(slot->nest != 1)) {
+		if (slot->nest > xvt_load(&c->nest_max))
+			xvt_store(&c->nest_max, slot->nest);
+		if (slot->nest > XVT_MAXNEST)
+			return xvt_writer_lose(w, XVT_LOST_NEST, id, slot->nest);
 	}
 	return 0;
 }
@@ -408,11 +410,10 @@ xvt_inline int xvt_writer_cross(struct xvt_writer *w, uint32_t id, uint32_t len,
 	const uint64_t first = sizeof(struct xvt_subbuf_hdr);
 	const uint64_t resv = xvt_resv_word(XVT_RING_BACKEND, w->subbuf_shift, next) + first +
 			      xvt_record_size(len);
-	uint32_t mode = xvt_load(&w->host->enable);
 	struct xvt_subbuf_hdr opened;
 	enum xvt_loss cause;
 
-	if (!xvt_writer_may_open(w, pos, next, mode, &cause)) {
+	if (!xvt_writer_may_open(w, pos, next, slot->mode, &cause)) {
 		/* Close what is open, so that the gap lies exactly at this border. */
 		if (left) {
 			if (!xvt_local_cas(&c->resv, at->resv, xvt_writer_closed(w, next)))
@@ -423,7 +424,7 @@ xvt_inline int xvt_writer_cross(struct xvt_writer *w, uint32_t id, uint32_t len,
 	}
 	/* Sampled before [C]: if [C] succeeds no other sub-buffer was opened since, so what these
 	 * counters miss is counted in the next header, never twice. */
-	xvt_writer_sample(w, &opened, next, at->ts, at->epoch, mode);
+	xvt_writer_sample(w, &opened, next, at->ts, at->epoch, slot->mode);
 	/* [B] Before [C]: whoever interrupts from here on finds the stamps unequal. */
 	xvt_store(&c->before_stamp, at->ts);
 	xvt_barrier();

@@ -77,7 +77,7 @@ xvt_inline int xvt_reserve(struct xvt_writer *w, uint32_t id, uint32_t len, stru
 	struct xvt_slot seldom; /* copies, so that slot and at may live in registers */
 	struct xvt_look at, again;
 	bool used_up = false;
-	int err = xvt_writer_enter(w, c, h, id, &slot->nest);
+	int err = xvt_writer_enter(w, c, h, id, slot);
 
 	if (xvt_unlikely(err))
 		return err;
@@ -90,6 +90,7 @@ xvt_inline int xvt_reserve(struct xvt_writer *w, uint32_t id, uint32_t len, stru
 		used_up = true; /* 2 */
 	}
 	seldom.nest = slot->nest;
+	seldom.mode = slot->mode;
 	again = at;
 	err = xvt_reserve_slowly(w, id, len, &again, used_up, &seldom);
 	*slot = seldom;

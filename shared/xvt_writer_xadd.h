@@ -173,7 +173,7 @@ xvt_inline int xvt_reserve(struct xvt_writer *w, uint32_t id, uint32_t len, stru
 	struct xvt_slot seldom; /* copies, so that slot and at may live in registers */
 	struct xvt_look at, again;
 	uint64_t old;
-	int err = xvt_writer_enter(w, c, h, id, &slot->nest);
+	int err = xvt_writer_enter(w, c, h, id, slot);
 
 	if (xvt_unlikely(err))
 		return err;
@@ -184,9 +184,11 @@ xvt_inline int xvt_reserve(struct xvt_writer *w, uint32_t id, uint32_t len, stru
 		if (xvt_likely(xvt_writer_claim(w, c, id, len, &at, 0, slot, &old)))
 			return 0; /* 1a */
 		seldom.nest = slot->nest;
+		seldom.mode = slot->mode;
 		err = xvt_reserve_landed(w, id, len, old, &seldom); /* 2 */
 	} else {
 		seldom.nest = slot->nest;
+		seldom.mode = slot->mode;
 		again = at;
 		err = xvt_reserve_slowly(w, id, len, &again, &seldom);
 	}

@@ -286,6 +286,27 @@ START_TEST(cons_that_no_host_can_have_written_counts_as_full)
 }
 END_TEST
 
+static void switch_off_before_crossing(struct ut_nest *n, enum ut_label label)
+{
+	if (label == UT_CLOCK)
+		n->ring->w.host->enable = XVT_ENABLE_OFF;
+}
+
+START_TEST(full_ring_that_is_switched_off_meanwhile_is_not_overrun)
+{
+	uint32_t i;
+
+	for (i = 0; i < 4; i++)
+		ck_assert_int_eq(ut_write_at(&ring, 900 + i, i, 800), 0);
+	ut_nest_init(&nest, &ring);
+	nest.hook = switch_off_before_crossing;
+	ck_assert_int_eq(ut_event(&nest, 800, false), -ENOSPC);
+	ck_assert_uint_eq(ring.w.ctl->lost[XVT_LOST_FULL], 1);
+	ck_assert_uint_eq(drain(), 4);
+	ck_assert_uint_eq(e[0]->number, 0);
+}
+END_TEST
+
 static void fill_the_ring(struct ut_nest *n, enum ut_label label)
 {
 	uint32_t i;
@@ -829,6 +850,7 @@ Suite *suite_writer(void)
 	tcase_add_test(tc, empty_record_in_the_last_word_of_the_region_can_be_discarded);
 	tcase_add_test(tc, recording_switched_off_leaves_no_trace);
 	tcase_add_test(tc, recording_switched_off_during_entry_leaves_no_trace);
+	tcase_add_test(tc, full_ring_that_is_switched_off_meanwhile_is_not_overrun);
 	tcase_add_test(tc, own_records_of_the_ring_are_not_counted);
 	tcase_add_test(tc, epoch_that_never_holds_gives_up_and_is_counted);
 	tcase_add_test(tc, event_without_proof_of_its_time_says_so);
