@@ -47,6 +47,7 @@ setup:
 	$(Q)tests/setup.sh
 
 include shared/rules.mk
+include guest/bare/rules.mk
 include host/rules.mk
 include guest/user/rules.mk
 include guest/linux/rules.mk
@@ -62,7 +63,7 @@ help:
 	@echo 'make check      the fast tests: no root, no guests, under a minute'
 	@echo 'make bench      tables, and build/bench/*.json'
 	@echo 'make proof      what takes long (hours): every proof of the ring in full, long fuzzing, long stress'
-	@echo 'make fuzz       fuzz every parser, FUZZ_SECONDS=600 each'
+	@echo 'make fuzz       fuzz every parser, FUZZ_SECONDS=600 each (make fuzz-report: the lines that they reach)'
 	@echo 'make guest      kernel module, guest tools and guest image, from Debian packages'
 	@echo 'make install    DESTDIR= PREFIX=/usr/local'
 	@echo 'make setup      install the packages that are missing (root; make demo and test do it)'

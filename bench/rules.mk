@@ -28,5 +28,14 @@ $(BUILD)/bench/writer: $(BENCH_OBJ) $(SHARED_OBJ)
 
 -include $(BENCH_OBJ:.o=.d)
 
-bench: $(BUILD)/bench/writer
+bench: $(BUILD)/bench/writer $(BUILD)/bench/microvm
 	$(Q)bench/writer.sh $(BUILD)
+	$(Q)$(BUILD)/bench/microvm $(BUILD)/bench/microvm.json
+
+# The same event at CPL 3 of a micro-VM.
+$(BUILD)/bench/microvm: bench/bench_microvm.c $(HOST_LIB_OBJ)
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(HOST_CFLAGS) $(XVT_LDFLAGS) -MF $@.d -o $@ $< $(HOST_LIB_OBJ) $(HOST_LIBS)
+
+-include $(wildcard $(BUILD)/bench/microvm.d)

@@ -12,5 +12,6 @@ extern const struct xvt_command xvt_cmd_verify;
 extern const struct xvt_command xvt_cmd_export;
 extern const struct xvt_command xvt_cmd_salvage;
 extern const struct xvt_command xvt_cmd_region;
+extern const struct xvt_command xvt_cmd_doctor;
 
 #endif /* XVT_CMD_H */

@@ -45,24 +45,56 @@ void xvt_tep_class_fini(struct xvt_event_class *c)
 	memset(c, 0, sizeof(*c));
 }
 
+static bool is_word_char(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_';
+}
+
+/*
+ * The declaration in p[0..len): "TYPE NAME", "TYPE NAME[N]" or "__data_loc TYPE[] NAME". Of
+ * other shapes libtraceevent 1.7.1 makes something too, but loses memory over some.
+ */
+static bool declaration_is_tame(const char *p, size_t len)
+{
+	unsigned int open = 0, closed = 0, words = 0, words_inside = 0, words_behind = 0;
+	bool in_word = false;
+
+	if (len < 1 || len > 193)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		bool word = is_word_char(p[i]);
+
+		if (p[i] == '[' && (open++ || !words))
+			return false;
+		if (p[i] == ']' && closed++ >= open)
+			return false;
+		if (open == closed && p[i] != ']' && !word && p[i] != ' ' && p[i] != '*')
+			return false;
+		if (open > closed && p[i] != '[' && !word && !strchr(" +-*/()", p[i]))
+			return false;
+		if (word && !in_word) {
+			words += !open;
+			words_inside += open > closed;
+			words_behind += closed != 0;
+		}
+		in_word = word;
+	}
+	if (open != closed)
+		return false;
+	if (!words_behind)
+		return words >= 2 && p[len - 1] != '*' && p[len - 1] != ' ';
+	return words >= 2 && words_behind == 1 && !words_inside && is_word_char(p[len - 1]) &&
+	       (strncmp(p, "__data_loc ", 11) == 0 || strncmp(p, "__rel_loc ", 10) == 0);
+}
+
 /* "\tfield:TYPE NAME[N];\toffset:N;\tsize:N;\tsigned:N;" and nothing else? */
 static bool field_is_tame(const char *line, size_t len)
 {
 	static const char *const keys[] = { "offset:", "size:", "signed:" };
-	const char *end = line + len, *p = line + 7;
-	unsigned int brackets = 0;
+	const char *end = line + len, *p = memchr(line, ';', len);
 
-	for (; p < end && *p != ';'; p++) {
-		bool word = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
-			    (*p >= '0' && *p <= '9') || *p == '_' || *p == ' ' || *p == '*';
-
-		if (*p == '[' || *p == ']')
-			brackets++;
-		else if (!word && !(brackets == 1 && strchr("+-/()", *p)))
-			return false;
-	}
-	/* One pair of brackets, or two as in "char[] name". */
-	if (brackets & 1 || brackets > 2 || p - line < 8 || p - line > 200)
+	if (!p || !declaration_is_tame(line + 7, (size_t)(p - line) - 7))
 		return false;
 	for (size_t i = 0; i < 3; i++) {
 		size_t digits = 0, key_len = strlen(keys[i]);

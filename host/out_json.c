@@ -90,6 +90,11 @@ void xvt_json_add_real(struct xvt_json *to, const char *key, double v)
 	attach(to, key, json_real(v));
 }
 
+void xvt_json_add_null(struct xvt_json *to, const char *key)
+{
+	attach(to, key, json_null());
+}
+
 void xvt_json_add_text(struct xvt_json *to, const char *key, const char *text)
 {
 	const uint8_t *p = (const uint8_t *)text;

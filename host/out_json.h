@@ -20,6 +20,7 @@ struct xvt_json *xvt_json_add_array(struct xvt_json *to, const char *key);
 void xvt_json_add_u64(struct xvt_json *to, const char *key, uint64_t v);
 void xvt_json_add_bool(struct xvt_json *to, const char *key, bool v);
 void xvt_json_add_real(struct xvt_json *to, const char *key, double v);
+void xvt_json_add_null(struct xvt_json *to, const char *key);
 /* Any bytes; what is no UTF-8 becomes U+FFFD. */
 void xvt_json_add_text(struct xvt_json *to, const char *key, const char *text);
 

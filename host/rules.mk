@@ -5,7 +5,7 @@ HOST_PKGS = liburing libtraceevent jansson libvirt libxml-2.0
 HOST_SRC  = $(wildcard host/*.c)
 HOST_OBJ  = $(HOST_SRC:%.c=$(BUILD)/%.o)
 # Everything but main(), for the tests and benchmarks.
-HOST_LIB_OBJ = $(filter-out $(BUILD)/host/main.o,$(HOST_OBJ)) $(SHARED_OBJ)
+HOST_LIB_OBJ = $(filter-out $(BUILD)/host/main.o,$(HOST_OBJ)) $(SHARED_OBJ) $(BARE_IMAGE_OBJ)
 HOST_CFLAGS = $(XVT_CFLAGS) -Ishared -Ihost $(shell pkg-config --cflags $(HOST_PKGS) 2>/dev/null)
 HOST_LIBS = $(shell pkg-config --libs $(HOST_PKGS) 2>/dev/null) -lpthread
 

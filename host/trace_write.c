@@ -248,8 +248,9 @@ static void put_index_and_end(struct xvt_trace_writer *w)
 	end.index_offset = w->bytes;
 	do {
 		size_t n = w->index_count - at < INDEX_MAX ? w->index_count - at : INDEX_MAX;
-		int err = xvt_trace_put(w, XVT_CHUNK_INDEX, w->index + at, n * sizeof(*w->index),
-					NULL, 0);
+		/* A trace without events has no index in memory, and an empty one in the file. */
+		const struct xvt_index_entry *from = n ? w->index + at : NULL;
+		int err = xvt_trace_put(w, XVT_CHUNK_INDEX, from, n * sizeof(*from), NULL, 0);
 
 		if (err && !w->err)
 			w->err = err;

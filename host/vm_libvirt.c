@@ -105,3 +105,28 @@ out_conn:
 	virConnectClose(conn);
 	return err;
 }
+
+int xvt_libvirt_version(char *text, size_t size)
+{
+	unsigned long version;
+
+	if (virGetVersion(&version, NULL, NULL))
+		return -ENOENT;
+	snprintf(text, size, "%lu.%lu.%lu", version / 1000000, version / 1000 % 1000,
+		 version % 1000);
+	return 0;
+}
+
+int xvt_libvirt_reach(const char *uri, char *why, size_t why_size)
+{
+	virConnectPtr conn;
+
+	virSetErrorFunc(NULL, quiet);
+	conn = virConnectOpen(uri);
+	if (!conn) {
+		snprintf(why, why_size, "%s", last_message());
+		return -ECONNREFUSED;
+	}
+	virConnectClose(conn);
+	return 0;
+}

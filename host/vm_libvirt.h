@@ -20,4 +20,10 @@ struct xvt_domain {
 int xvt_libvirt_find(const char *uri, const char *name, struct xvt_domain *domain, char *why,
 		     size_t why_size);
 
+/* Version of the library, "9.0.0". Returns 0 or -ENOENT. */
+int xvt_libvirt_version(char *text, size_t size);
+
+/* Does the daemon let us in? Returns 0, or -ECONNREFUSED and in `why` its words. */
+int xvt_libvirt_reach(const char *uri, char *why, size_t why_size);
+
 #endif /* XVT_VM_LIBVIRT_H */

@@ -53,6 +53,7 @@ one 'liburing' host/loop_uring.c
 one 'libvirt/' host/vm_libvirt.c
 one 'jansson' host/out_json.c
 one '(traceevent/)?event-parse' host/decode_tep.c
+one 'linux/kvm' host/microvm.c
 
 if [ -n "$(find qemu -name '*.[ch]' 2>/dev/null)" ]; then
 	complain "qemu/ holds scripts and XML, no C"

@@ -1,0 +1,67 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# The bare-metal guest as a machine like any other: interrupted hundreds of times, its region
+# salvaged after its end, and another one recorded while it runs, clock and all.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+BUILD=${BUILD:-build}
+bare=$BUILD/tests/bare/xvt-bare
+xvtrace=$BUILD/xvtrace
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+check() {
+	local text=$1
+	shift
+	if "$@"; then echo "ok - $text"; else
+		echo "not ok - $text"
+		failures=$((failures + 1))
+	fi
+}
+
+# numbers TRACE: of the events in it, sorted
+numbers() {
+	"$xvtrace" export --to jsonl "$1" "$work/jsonl" &&
+		jq -r 'select(.event == "u64") | .fields.values[0]' "$work/jsonl" | sort -n
+}
+
+# judge TEXT TRACE NUMBERS
+judge() {
+	"$xvtrace" stat --json "$2" | jq -c '{attempted, events, discarded, lost, in_flight, late, order_violations}'
+	check "$1: verify finds nothing wrong" "$xvtrace" verify "$2"
+	# Delivered: reserved (result 0) and not given back (flag 1).
+	awk '$3 == 0 && $4 % 2 == 0 { print $1 }' "$3" | sort -n >"$work/want"
+	numbers "$2" >"$work/got"
+	check "$1: every event once ($(wc -l <"$work/want") of $(wc -l <"$3") attempts)" cmp "$work/want" "$work/got"
+	check "$1: as many attempts as the guest made" test "$("$xvtrace" stat --json "$2" | jq .attempted)" -eq "$(wc -l <"$3")"
+}
+
+for back in cas xadd; do
+	image=$BUILD/guest/bare/$back.bin
+	if [ ! -e "$image" ]; then
+		echo "skip - bare-metal guest: x86-64 only"
+		exit 77
+	fi
+	"$bare" whole "$image" "$work/region" "$work/numbers" 330 >"$work/log"
+	rc=$?
+	if [ $rc -eq 77 ]; then
+		echo "skip - bare-metal guest: $(tail -n 1 "$work/log")"
+		exit 77
+	fi
+	cat "$work/log"
+	check "$back: 330 events, each interrupted, its interrupt too" test $rc -eq 0
+	"$xvtrace" salvage "$work/region" -o "$work/salvaged.xvt"
+	judge "$back, salvaged" "$work/salvaged.xvt" "$work/numbers"
+	rm -f "$work/region"
+
+	"$xvtrace" region create "$work/region" --size 256K --rings 1 --subbuf-size 1K
+	timeout 300 "$xvtrace" record -q -o "$work/recorded.xvt" -r bare="$work/region" -- \
+		"$bare" whole "$image" "$work/region" "$work/numbers" 150 live
+	check "$back: recorded while it runs" test $? -eq 0
+	judge "$back, recorded" "$work/recorded.xvt" "$work/numbers"
+	check "$back, recorded: its clock is known by handshake" \
+		test "$("$xvtrace" stat --json "$work/recorded.xvt" | jq -r '.vms[0].rings[0].clock.source')" = handshake
+	rm -f "$work/region"
+done
+[ $failures -eq 0 ]

@@ -1,0 +1,567 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * fuzz_region.c - any bytes as a region, and any guest that changes them while the host reads.
+ *
+ * The host's part is the real one: region.c, session*.c, drain.c, ring.c, clock*.c, merge.c,
+ * trace_write.c, salvage, region show; only io_uring and the clock are made up. The guest is
+ * the input, a list of deeds, each done a number of the host's accesses after the one before:
+ * bytes put anywhere, wild values in known words, and between them what an honest guest does
+ * (by the real writer), so that the lies meet a recording that is under way. The input:
+ *
+ *   what      mode, and kind of region: enum and bits below
+ *   shape     rings, sub-buffers, size
+ *   passes    how long the host records, and how slow it is
+ *   clock     rate of the guest's clock
+ *   deeds     kind, distance (16 bits), then by kind: see act()
+ *
+ * What a finding is, beside a crash, a hang or a sanitizer's word: a plain access to shared
+ * memory, a second fetch of the same byte (guest_memory.h), and a trace written by us that is
+ * damaged or out of order.
+ */
+#include "fuzz.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "loop_memory.h"
+#include "session.h"
+#include "xvt_region.h"
+
+#define WHAT_MODE   0x03u
+#define WHAT_FORMAT 0x04u /* formatted by a real guest; else zeros */
+#define WHAT_ANSWER 0x08u /* the guest answers clock requests */
+#define WHAT_FULL   0x10u /* the disk fills up */
+#define WHAT_OTHER  0x20u /* --json; a name for salvage */
+#define WHAT_LATE   0x40u /* nothing happens before the host opened it */
+
+enum mode {
+	MODE_RECORD,
+	MODE_OVERWRITE,
+	MODE_SALVAGE,
+	MODE_SHOW,
+};
+
+#define PAGE	  4096u
+#define PAGES_MAX 48u
+#define RINGS_MAX 3u
+#define DEEDS_MAX 400u
+#define TURNS_MAX 200000u /* accesses after which the guest rests, so that every run ends */
+
+enum deed {
+	DEED_BYTES,   /* any bytes anywhere */
+	DEED_WORD,    /* a wild value in a known word */
+	DEED_EVENT,   /* honest events */
+	DEED_RESERVE, /* one that is never finished: its writer died */
+	DEED_DISCARD,
+	DEED_ANSWER, /* one clock answer */
+	DEED_CLOCK,  /* the guest's clock jumps */
+	DEED_META,   /* metadata, appended honestly */
+	DEED_GENERATION,
+	DEED_CUT,  /* the file gets shorter */
+	DEED_READ, /* the host's next read comes short, or fails */
+	DEEDS,
+};
+
+struct word {
+	enum { IN_HEADER, IN_HOST_PAGE, IN_META, IN_CTL, IN_RING_HOST, IN_DATA } area;
+	uint16_t off;
+	uint8_t size;
+};
+
+#define WORD(area, type, field)                                                       \
+	{                                                                             \
+		area, offsetof(struct type, field), sizeof(((struct type *)0)->field) \
+	}
+static const struct word words[] = {
+	WORD(IN_CTL, xvt_ring_ctl, resv),
+	WORD(IN_CTL, xvt_ring_ctl, commit),
+	WORD(IN_CTL, xvt_ring_ctl, nest),
+	WORD(IN_CTL, xvt_ring_ctl, generation),
+	WORD(IN_CTL, xvt_ring_ctl, state),
+	WORD(IN_CTL, xvt_ring_ctl, attempted),
+	WORD(IN_CTL, xvt_ring_ctl, discarded),
+	WORD(IN_CTL, xvt_ring_ctl, lost[0]),
+	WORD(IN_CTL, xvt_ring_ctl, lost[4]),
+	WORD(IN_CTL, xvt_ring_ctl, before_stamp),
+	WORD(IN_CTL, xvt_ring_ctl, write_stamp),
+	WORD(IN_CTL, xvt_ring_ctl, epoch_seen),
+	WORD(IN_CTL, xvt_ring_ctl, answer_seq),
+	WORD(IN_CTL, xvt_ring_ctl, answer_clock),
+	WORD(IN_CTL, xvt_ring_ctl, type),
+	WORD(IN_CTL, xvt_ring_ctl, cpu),
+	WORD(IN_CTL, xvt_ring_ctl, clock_id),
+	WORD(IN_CTL, xvt_ring_ctl, gen[0].start),
+	WORD(IN_CTL, xvt_ring_ctl, gen[0].prev_commit),
+	WORD(IN_CTL, xvt_ring_ctl, gen[0].prev_resv),
+	WORD(IN_CTL, xvt_ring_ctl, gen[0].generation),
+	WORD(IN_CTL, xvt_ring_ctl, gen[0].prev_nest),
+	WORD(IN_CTL, xvt_ring_ctl, gen[1].start),
+	WORD(IN_CTL, xvt_ring_ctl, gen[1].prev_commit),
+	WORD(IN_CTL, xvt_ring_ctl, gen[1].prev_resv),
+	WORD(IN_CTL, xvt_ring_ctl, gen[1].generation),
+	WORD(IN_CTL, xvt_ring_ctl, gen[2].start),
+	WORD(IN_CTL, xvt_ring_ctl, gen[2].generation),
+	WORD(IN_CTL, xvt_ring_ctl, gen[3].start),
+	WORD(IN_CTL, xvt_ring_ctl, gen[3].generation),
+	WORD(IN_RING_HOST, xvt_ring_host, cons),
+	WORD(IN_RING_HOST, xvt_ring_host, enable),
+	WORD(IN_RING_HOST, xvt_ring_host, epoch),
+	WORD(IN_RING_HOST, xvt_ring_host, hint_seq),
+	WORD(IN_RING_HOST, xvt_ring_host, hint_guest),
+	WORD(IN_RING_HOST, xvt_ring_host, hint_host_ns),
+	WORD(IN_RING_HOST, xvt_ring_host, hint_hz),
+	WORD(IN_RING_HOST, xvt_ring_host, acc_delivered),
+	WORD(IN_RING_HOST, xvt_ring_host, acc_lost[0]),
+	WORD(IN_HOST_PAGE, xvt_host_page, nonce),
+	WORD(IN_HOST_PAGE, xvt_host_page, request_seq),
+	WORD(IN_META, xvt_meta_hdr, committed),
+	WORD(IN_HEADER, xvt_region_hdr, magic),
+	WORD(IN_HEADER, xvt_region_hdr, region_size),
+	WORD(IN_HEADER, xvt_region_hdr, meta_off),
+	WORD(IN_HEADER, xvt_region_hdr, meta_size),
+	WORD(IN_HEADER, xvt_region_hdr, ctl_off),
+	WORD(IN_HEADER, xvt_region_hdr, data_off),
+	WORD(IN_HEADER, xvt_region_hdr, ring_count),
+	WORD(IN_HEADER, xvt_region_hdr, subbuf_size),
+	WORD(IN_HEADER, xvt_region_hdr, subbuf_count),
+	WORD(IN_HEADER, xvt_region_hdr, ts_bits),
+	WORD(IN_HEADER, xvt_region_hdr, clock_hz),
+	WORD(IN_HEADER, xvt_region_hdr, generation),
+	WORD(IN_HEADER, xvt_region_hdr, request_ack),
+	WORD(IN_HEADER, xvt_region_hdr, request_result),
+	{ IN_DATA, 0, 4 },  /* sub-buffer header: magic */
+	{ IN_DATA, 8, 8 },  /* seq */
+	{ IN_DATA, 16, 8 }, /* ts_base */
+	{ IN_DATA, 32, 8 }, /* attempted */
+	{ IN_DATA, 64, 8 }, /* first record */
+	{ IN_DATA, 72, 8 },
+};
+
+static struct {
+	struct fuzz_file region;
+	struct fuzz_file trace;
+	uint8_t *base; /* the guest's own mapping, PAGES_MAX pages; never faults as long as
+			  only the first `size` bytes are touched */
+	uint64_t size;
+	bool formatted;
+	struct xvt_geometry g;
+	struct xvt_layout layout;
+	struct xvt_writer w[RINGS_MAX];
+	struct fuzz_input in;
+	bool answers;
+	bool acting;
+	uint32_t wait; /* accesses until the next deed */
+	uint32_t deeds, turns;
+	uint64_t clock_offset;
+	uint8_t clock_rate;
+} guest;
+
+static uint64_t guest_clock(void *arg)
+{
+	uint64_t ticks = fuzz_clock();
+
+	(void)arg;
+	return (ticks + ticks / 64 * guest.clock_rate + guest.clock_offset) | 1;
+}
+
+/* ------------------------------------------------------------------ deeds */
+
+/* Small, huge, near what is there, or anything: what breaks arithmetic. */
+static uint64_t wild(uint8_t how, uint64_t now, uint16_t arg)
+{
+	switch (how % 10) {
+	case 0:
+		return arg;
+	case 1:
+		return ~0ull - arg;
+	case 2:
+		return 1ull << arg % 64;
+	case 3:
+		return now + arg;
+	case 4:
+		return now - arg;
+	case 5:
+		return now + 8ull * arg;
+	case 6:
+		return now - 8ull * arg;
+	case 7:
+		return now + (1ull << arg % 64);
+	case 8:
+		return now ^ 1ull << arg % 64;
+	default:
+		return (uint64_t)arg * 0x9e3779b97f4a7c15ull;
+	}
+}
+
+static uint64_t area_of(const struct word *w, uint8_t ring)
+{
+	ring %= guest.g.ring_count;
+	switch (w->area) {
+	case IN_HEADER:
+		return 0;
+	case IN_HOST_PAGE:
+		return guest.g.host_off;
+	case IN_META:
+		return guest.g.meta_off;
+	case IN_CTL:
+		return xvt_ctl_off(&guest.g, ring);
+	case IN_RING_HOST:
+		return xvt_ring_host_off(&guest.g, ring);
+	default:
+		return xvt_data_off(&guest.g, ring);
+	}
+}
+
+static void put_word(void)
+{
+	const struct word *w = &words[fuzz_u8(&guest.in) % (sizeof(words) / sizeof(words[0]))];
+	uint8_t ring = fuzz_u8(&guest.in), how = fuzz_u8(&guest.in);
+	uint64_t at = area_of(w, ring) + w->off, v = 0;
+
+	if (w->area == IN_DATA) /* of any sub-buffer */
+		at += (uint64_t)(ring >> 4) % guest.g.subbuf_count * guest.g.subbuf_size;
+	memcpy(&v, guest.base + at, w->size);
+	v = wild(how, v, fuzz_u16(&guest.in));
+	memcpy(guest.base + at, &v, w->size);
+}
+
+static void put_bytes(void)
+{
+	uint32_t off = fuzz_u32(&guest.in) & 0xffffffu;
+	size_t len, want = fuzz_u8(&guest.in);
+	const uint8_t *bytes = fuzz_bytes(&guest.in, want, &len);
+
+	off %= (uint32_t)guest.size;
+	if (len > guest.size - off)
+		len = guest.size - off;
+	memcpy(guest.base + off, bytes, len);
+}
+
+/* The guest's own position is its own affair: the writer needs it to be one. */
+static struct xvt_writer *honest(uint8_t ring)
+{
+	struct xvt_writer *w = &guest.w[ring % guest.g.ring_count];
+
+	return w->ctl->resv & 7 ? NULL : w;
+}
+
+static void events(enum deed kind)
+{
+	uint8_t ring = fuzz_u8(&guest.in), n = fuzz_u8(&guest.in);
+	uint16_t id = fuzz_u16(&guest.in);
+	uint8_t len = fuzz_u8(&guest.in);
+	struct xvt_writer *w = honest(ring);
+	uint8_t payload[1024];
+	struct xvt_slot slot;
+	size_t part, i;
+	const uint8_t *bytes = fuzz_bytes(&guest.in, kind == DEED_EVENT ? len & 31 : 0, &part);
+
+	memset(payload, ring, sizeof(payload));
+	memcpy(payload, bytes, part);
+	id &= XVT_H_ID_MASK;
+	for (i = 0; w && i <= (n & 31u); i++) {
+		uint32_t size = len < 250 ? len : 4u * len;
+
+		if (xvt_reserve(w, id, size, &slot))
+			continue;
+		memcpy(slot.payload, payload, size);
+		if (kind == DEED_EVENT)
+			xvt_commit(w, &slot);
+		else if (kind == DEED_DISCARD)
+			xvt_discard(w, &slot);
+		else
+			return;
+	}
+}
+
+static void append_meta(void)
+{
+	uint8_t type = fuzz_u8(&guest.in), id = fuzz_u8(&guest.in), want = fuzz_u8(&guest.in);
+	size_t len;
+	const uint8_t *bytes = fuzz_bytes(&guest.in, want, &len);
+	const struct xvt_meta_hdr *h = (const void *)(guest.base + guest.g.meta_off);
+
+	/* An honest append needs an honest length. */
+	if (!(h->committed & 7))
+		xvt_meta_append(guest.base, &guest.g, type, id, bytes, (uint32_t)len, NULL, 0);
+}
+
+static void begin_generation(void)
+{
+	static const uint8_t uuid[16] = "another boot";
+	uint32_t i;
+
+	xvt_region_new_generation(guest.base, &guest.g, &guest.layout, uuid);
+	for (i = 0; i < guest.g.ring_count; i++) {
+		guest.w[i].generation = guest.w[i].ctl->generation;
+		guest.w[i].ctl->state = XVT_RING_ONLINE;
+	}
+}
+
+static void act(enum deed kind)
+{
+	/* These need to know where things are; on zeros there is nothing to know. */
+	if (!guest.formatted && kind != DEED_BYTES && kind != DEED_CUT && kind != DEED_READ)
+		kind = DEED_BYTES;
+	switch (kind) {
+	case DEED_BYTES:
+		put_bytes();
+		break;
+	case DEED_WORD:
+		put_word();
+		break;
+	case DEED_EVENT:
+	case DEED_RESERVE:
+	case DEED_DISCARD:
+		events(kind);
+		break;
+	case DEED_ANSWER:
+		xvt_writer_answer(&guest.w[fuzz_u8(&guest.in) % guest.g.ring_count]);
+		break;
+	case DEED_CLOCK:
+		guest.clock_offset += (uint64_t)(int16_t)fuzz_u16(&guest.in)
+				      << fuzz_u8(&guest.in) % 48;
+		break;
+	case DEED_META:
+		append_meta();
+		break;
+	case DEED_GENERATION:
+		begin_generation();
+		break;
+	case DEED_CUT:
+		guest.size = PAGE + fuzz_u8(&guest.in) * 512u % (guest.size - PAGE + 1);
+		guest.size &= ~511ull;
+		if (ftruncate(guest.region.fd, (off_t)guest.size))
+			fuzz_finding("ftruncate: %s", strerror(errno));
+		fuzz_memory_cut(guest.size);
+		/* Its words are gone; what follows are bytes at most. */
+		guest.formatted = false;
+		guest.answers = false;
+		break;
+	case DEED_READ:
+		fuzz_loop_fail_next((int)fuzz_u16(&guest.in) - 64);
+		break;
+	default:
+		break;
+	}
+}
+
+static void next_deed(void)
+{
+	act(fuzz_u8(&guest.in) % DEEDS);
+	guest.wait = fuzz_u16(&guest.in) & 0xfff;
+}
+
+void fuzz_guest_turn(void)
+{
+	if (guest.acting || guest.turns++ > TURNS_MAX)
+		return;
+	guest.acting = true;
+	while (guest.in.left && guest.deeds < DEEDS_MAX) {
+		if (guest.wait) {
+			guest.wait--;
+			break;
+		}
+		guest.deeds++;
+		next_deed();
+	}
+	guest.acting = false;
+}
+
+void fuzz_guest_stored(uint64_t off)
+{
+	uint32_t i;
+
+	for (i = 0; guest.answers && i < guest.g.ring_count; i++) {
+		if (off ==
+		    xvt_ring_host_off(&guest.g, i) + offsetof(struct xvt_ring_host, request_seq))
+			xvt_writer_answer(&guest.w[i]);
+	}
+}
+
+/* ------------------------------------------------------------------ the region before */
+
+static void format(uint8_t what, uint8_t shape)
+{
+	uint32_t i;
+
+	guest.layout = (struct xvt_layout){
+		.ring_count = 1 + (shape & 3u) % RINGS_MAX,
+		.subbuf_size = shape & 4 ? 2048 : 1024,
+		.meta_size = PAGE * (1 + (shape >> 3 & 1u)),
+		.ts_bits = shape & 16 ? 12 : 32,
+		.kind = XVT_KIND_USER,
+		.clock_id = XVT_CLOCK_NATIVE,
+		.clock_hz = 1000000000u,
+		.vm_name = "guest",
+		.enable = (what & WHAT_MODE) == MODE_OVERWRITE || shape & 32 ? XVT_ENABLE_OVERWRITE
+			  : (what & WHAT_MODE) == MODE_SALVAGE		     ? XVT_ENABLE_STOP
+									     : XVT_ENABLE_OFF,
+	};
+	guest.layout.region_size =
+		(2 * PAGE + guest.layout.meta_size +
+		 guest.layout.ring_count * (2 * PAGE + 4 * guest.layout.subbuf_size) + PAGE - 1) &
+		~(uint64_t)(PAGE - 1);
+	guest.size = guest.layout.region_size;
+	if (xvt_region_format(guest.base, &guest.layout, &guest.g))
+		fuzz_finding("the target's own layout does not fit");
+	for (i = 0; i < guest.g.ring_count; i++) {
+		struct xvt_writer *w = &guest.w[i];
+
+		xvt_writer_init(w, guest.base, &guest.g, i);
+		w->clock = guest_clock;
+		w->ctl->type = XVT_RING_THREAD;
+		w->ctl->state = XVT_RING_ONLINE;
+	}
+	guest.formatted = true;
+}
+
+static void prepare(uint8_t what, uint8_t shape)
+{
+	memset(guest.base, 0, PAGES_MAX * PAGE);
+	guest.formatted = false;
+	guest.size = PAGE * (1 + shape % PAGES_MAX);
+	guest.wait = guest.deeds = guest.turns = 0;
+	guest.clock_offset = 0;
+	guest.acting = false;
+	if (what & WHAT_FORMAT)
+		format(what, shape);
+	guest.answers = guest.formatted && what & WHAT_ANSWER;
+	if (ftruncate(guest.region.fd, (off_t)guest.size))
+		fuzz_finding("ftruncate: %s", strerror(errno));
+}
+
+/* What the host's own steps mean for the counting of fetches; the linker puts these around them. */
+int __real_xvt_host_region_check(struct xvt_host_region *r);
+int __wrap_xvt_host_region_check(struct xvt_host_region *r);
+int __wrap_xvt_host_region_check(struct xvt_host_region *r)
+{
+	int err;
+
+	fuzz_pass(); /* nothing is remembered of a look at a header that failed */
+	err = __real_xvt_host_region_check(r);
+	if (!err)
+		fuzz_memory_geometry(&r->g);
+	return err;
+}
+
+/* Finding out where to start is a look of its own: the first pass trusts nothing of it. */
+void __real_xvt_ring_attach(struct xvt_ring *r);
+void __wrap_xvt_ring_attach(struct xvt_ring *r);
+void __wrap_xvt_ring_attach(struct xvt_ring *r)
+{
+	__real_xvt_ring_attach(r);
+	fuzz_look_again(r->index);
+}
+
+/* After a roll-back everything that was known is thrown away. */
+void __real_xvt_drain_resync(struct xvt_ring *r);
+void __wrap_xvt_drain_resync(struct xvt_ring *r);
+void __wrap_xvt_drain_resync(struct xvt_ring *r)
+{
+	__real_xvt_drain_resync(r);
+	fuzz_look_again(r->index);
+}
+
+/* ------------------------------------------------------------------ the host */
+
+static void record(uint8_t what, uint8_t passes)
+{
+	static struct fuzz_sink sink;
+	const struct xvt_session_options opt = {
+		.mode = (what & WHAT_MODE) == MODE_OVERWRITE ? XVT_ENABLE_OVERWRITE
+							     : XVT_ENABLE_STOP,
+		.join_timeout_ns = what & WHAT_OTHER ? 0 : 20000000,
+		.stall_timeout_ns = 200000000,
+		.memory_bytes = what & WHAT_OTHER ? 64u << 10 : 1u << 20,
+		.request = what & WHAT_OTHER ? "+sched:sched_switch\n" : NULL,
+	};
+	struct xvt_session *s;
+	struct xvt_loop *loop;
+	uint64_t sleep_ns;
+	char why[256];
+	unsigned int i;
+
+	fuzz_sink_reset(&sink, what & WHAT_FULL ? 2000u + 64u * passes : 64u << 20);
+	if (xvt_loop_new(&loop) || xvt_session_new(&s, loop, &sink.sink, &opt))
+		fuzz_finding("no session");
+	xvt_session_add(s, "g1", guest.region.path, NULL, true, why, sizeof(why));
+	for (i = 0; i < 2u + (passes & 63); i++) {
+		if (xvt_session_pass(s, &sleep_ns) || xvt_loop_run(loop, sleep_ns) < 0)
+			break;
+	}
+	fuzz_pass(); /* it begins with one */
+	xvt_session_finish(s);
+	xvt_loop_free(loop);
+	fuzz_file_set(&guest.trace, sink.bytes, sink.len);
+	if (sink.len)
+		fuzz_check_trace(&guest.trace, !(what & WHAT_FULL));
+}
+
+static void salvage(uint8_t what)
+{
+	const char *const plain[] = { "salvage", guest.region.path, "-o", guest.trace.path, NULL };
+	const char *const named[] = { "salvage", "-n", "a name",	 guest.region.path,
+				      "-q",	 "-o", guest.trace.path, NULL };
+
+	if (fuzz_command(&xvt_cmd_salvage, what & WHAT_OTHER ? named : plain) == XVT_EXIT_OK)
+		fuzz_check_trace(&guest.trace, true);
+}
+
+static void show(uint8_t what)
+{
+	const char *const text[] = { "region", "show", guest.region.path, NULL };
+	const char *const json[] = { "region", "show", "--json", guest.region.path, NULL };
+
+	fuzz_command(&xvt_cmd_region, what & WHAT_OTHER ? json : text);
+}
+
+static void once(void)
+{
+	if (guest.base)
+		return;
+	fuzz_quiet();
+	fuzz_file_new(&guest.region, "region");
+	fuzz_file_new(&guest.trace, "trace");
+	/* In brackets: not the macro, this mapping is the guest's and nobody guards it. */
+	guest.base = (mmap)(NULL, PAGES_MAX * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED,
+			    guest.region.fd, 0);
+	if (guest.base == MAP_FAILED)
+		fuzz_finding("mmap: %s", strerror(errno));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	uint8_t what, shape, passes;
+
+	fuzz_memory_reset();
+	once();
+	/* The whole file first: it may have been cut in the run before. */
+	if (ftruncate(guest.region.fd, PAGES_MAX * PAGE) || ftruncate(guest.trace.fd, 0))
+		fuzz_finding("ftruncate: %s", strerror(errno));
+	guest.in = (struct fuzz_input){ data, size };
+	what = fuzz_u8(&guest.in);
+	shape = fuzz_u8(&guest.in);
+	passes = fuzz_u8(&guest.in);
+	guest.clock_rate = fuzz_u8(&guest.in) % 8;
+	prepare(what, shape);
+	fuzz_loop_reset(passes & 64 ? 64 : 8);
+	if (!(what & WHAT_LATE)) {
+		/* Everything up to the first deed that waits is there before the host comes. */
+		fuzz_guest_turn();
+	}
+	switch (what & WHAT_MODE) {
+	case MODE_RECORD:
+	case MODE_OVERWRITE:
+		record(what, passes);
+		break;
+	case MODE_SALVAGE:
+		salvage(what);
+		break;
+	default:
+		show(what);
+		break;
+	}
+	return 0;
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * fuzz_text.c - the small parsers of text: command lines, times, marks of messages, and the XML
+ * of a libvirt domain. The first byte says which.
+ */
+#include "fuzz.h"
+
+#include <stdlib.h>
+
+#include "exchange.h"
+#include "out.h"
+
+/* Its XML parser is nobody else's business, so it is not in a header. */
+#include "../../host/vm_libvirt.c"
+
+#define ARGS_MAX 64
+
+static const struct xvt_command *const commands[] = {
+	&xvt_cmd_record, &xvt_cmd_report,  &xvt_cmd_stat,   &xvt_cmd_verify,
+	&xvt_cmd_export, &xvt_cmd_salvage, &xvt_cmd_region,
+};
+
+/* Words are lines. Parsed only: what a command then does is up to the other targets. */
+static void options(const struct xvt_command *cmd, char *text)
+{
+	static char parsed[64u << 10] __attribute__((aligned(16))); /* more than any command has */
+	char *argv[ARGS_MAX + 2] = { (char *)cmd->name };
+	int argc = 1, first, rest;
+
+	for (char *word = strtok(text, "\n"); word && argc <= ARGS_MAX; word = strtok(NULL, "\n"))
+		argv[argc++] = word;
+	memset(parsed, 0, sizeof(parsed));
+	first = xvt_opt_parse(cmd, argc, argv, parsed, &rest);
+	if (first > argc || (first >= 0 && (rest < first || rest > argc)))
+		fuzz_finding("%s: arguments from %d to %d of %d", cmd->name, first, rest, argc);
+	for (; first > 0 && first < argc; first++)
+		if (strlen(argv[first]) > 1u << 20)
+			fuzz_finding("an argument without end");
+}
+
+static void on_bad(void *arg, const struct xvt_exchange *x)
+{
+	(void)arg;
+	if (x->recv_ns > x->send_ns)
+		fuzz_finding("an exchange in order was called bad");
+}
+
+/* Each line a mark, from machines in turn. */
+static void marks(char *text)
+{
+	struct xvt_exchanges e = { 0 };
+	uint64_t ns = 0;
+
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"), ns++)
+		xvt_exchange_add(&e, line, strlen(line), ns % 3 & 1, ns ^ 2);
+	xvt_exchanges_check(&e, on_bad, NULL);
+	if (xvt_exchanges_pairs(&e) > e.count)
+		fuzz_finding("more pairs than messages");
+	for (size_t i = 0; i < e.way_count; i++)
+		if (e.ways[i].count)
+			xvt_way_median_ns(&e.ways[i]);
+	xvt_exchanges_fini(&e);
+}
+
+/* Whatever it was, what comes out is text: no control characters in what people see. */
+static void untrusted_text(const char *text, size_t len)
+{
+	static struct xvt_out o;
+
+	o.fd = -1;
+	o.err = 0;
+	o.used = 0;
+	xvt_out_text(&o, text, len < 4096 ? len : 4096);
+	for (size_t i = 0; i < o.used; i++)
+		if ((unsigned char)o.buf[i] < 32 || o.buf[i] == 127)
+			fuzz_finding("control character %d in text for people", o.buf[i]);
+	xvt_out_quoted(&o, text, len < 4096 ? len : 4096);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char name[256], *text;
+	uint64_t ns;
+
+	if (!size)
+		return 0;
+	fuzz_quiet();
+	fuzz_memory_reset();
+	text = malloc(size);
+	if (!text)
+		return 0;
+	memcpy(text, data + 1, size - 1);
+	text[size - 1] = 0;
+	if (data[0] % 16 < 7)
+		options(commands[data[0] % 16], text);
+	else if (data[0] % 16 < 9)
+		xvt_parse_seconds(text, &ns);
+	else if (data[0] % 16 < 11)
+		marks(text);
+	else if (data[0] % 16 < 13)
+		untrusted_text(text, size - 1);
+	else if (!shmem_name(text, name, sizeof(name)) && (!name[0] || strchr(name, '/')))
+		fuzz_finding("a region's name that leads elsewhere: %s", name);
+	free(text);
+	return 0;
+}
+
+void fuzz_guest_turn(void)
+{
+}
+
+void fuzz_guest_stored(uint64_t off)
+{
+	(void)off;
+}

@@ -1,0 +1,31 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Fuzzes targets for FUZZ_SECONDS each, with libFuzzer and then, a quarter as long, with AFL++. What
+# they learn stays below $BUILD/fuzz/corpus and is where the next run begins. A finding fails:
+# its input lies in $BUILD/fuzz/findings.
+#   tests/fuzz/run.sh [TARGET...]        (make fuzz FUZZ_SECONDS=n)
+set -u
+cd "$(dirname "$0")/../.."
+BUILD=${BUILD:-build}
+seconds=${FUZZ_SECONDS:-600}
+targets=${*:-region trace formats text}
+source tests/fuzz/lib.sh
+mkdir -p "$out"
+failed=0
+
+fuzz_build libfuzzer || echo "fuzz: libFuzzer was skipped: $why"
+for t in $targets; do
+	[ -x "$BUILD/fuzz/libfuzzer/$t" ] || continue
+	echo "== $t, libFuzzer, $seconds s"
+	libfuzzer "$t" "$out/$t.log" -max_total_time="$seconds" || failed=1
+	libfuzzer_figures "$out/$t.log"
+done
+fuzz_build afl || echo "fuzz: AFL++ was skipped: $why"
+for t in $targets; do
+	[ -x "$BUILD/fuzz/afl/$t" ] || continue
+	echo "== $t, AFL++, $((seconds / 4 + 1)) s"
+	afl "$t" "$out/$t.afl.log" -V $((seconds / 4 + 1)) || failed=1
+	afl_figures "$t"
+done
+[ $failed -eq 0 ] || { echo "fuzz: findings, in $findings:"; ls "$findings"; }
+exit $failed

@@ -1,0 +1,120 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# How the first inputs in corpus/ were made, by the real tools. Not run by any test: what the
+# fuzzers found worth keeping lies beside them. Needs `make test-programs` before.
+#   tests/fuzz/seeds.sh DIR
+set -eu
+cd "$(dirname "$0")/../.."
+BUILD=${BUILD:-build}
+out=$1
+xvtrace=$BUILD/xvtrace mktrace=$BUILD/tests/tools/xvt-mktrace
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$out"/{region,trace,formats,text}
+${CC:-gcc} -O1 -o "$work/seed" tests/fuzz/seed_region.c
+
+# bytes OCTAL-ESCAPES...: what fuzz_region.c reads
+bytes() { printf "$(printf '%s' "$@")"; }
+
+# --- region: as real programs leave one
+"$xvtrace" region create "$work/new" --size 48K --rings 1 --subbuf-size 1K
+"$work/seed" 0 8 "$work/new" >"$out/region/new-record"
+"$work/seed" 3 0 "$work/new" >"$out/region/new-show"
+for mode in stop overwrite; do
+	"$xvtrace" region create "$work/$mode" --size 48K --rings 1 --subbuf-size 1K
+	"$BUILD/xvt-emit" "$work/$mode" --count 60 --rate 2000 >/dev/null &
+	"$xvtrace" record -q -o "$work/t.xvt" --mode $mode --duration 1 -r "g=$work/$mode"
+	wait
+	"$work/seed" 2 0 "$work/$mode" >"$out/region/$mode-salvage"
+	"$work/seed" 0 16 "$work/$mode" >"$out/region/$mode-record"
+	"$work/seed" 1 16 "$work/$mode" >"$out/region/$mode-overwrite"
+	"$work/seed" 35 0 "$work/$mode" >"$out/region/$mode-show-json"
+done
+# --- region: a guest that lives. WHAT SHAPE PASSES CLOCK, then deeds: KIND ... DISTANCE(2)
+event='\002\000\003\020\000\020AAAABBBBCCCCDDDD'	# four events of ring 0, id 16
+reserve='\003\000\000\020\000\020'
+discard='\004\000\001\020\000\030'
+meta='\007\001\000\013sched\000ev\000ab'
+generation='\010'
+soon='\100\000' later='\000\002'
+for what in '\014' '\015' '\114'; do
+	bytes $what '\001' '\040' '\000' $event $soon $event $later $discard $soon $event $later $meta $later $event $later $event $later \
+		$event $later $event >"$out/region/lives-$(printf '%s' "$what" | tr -d '\\')"
+done
+bytes '\014' '\000' '\060' '\001' $event $later $reserve $soon $event $later $generation $soon $event $later $event $later $generation $later $event >"$out/region/restarts"
+bytes '\015' '\044' '\060' '\000' $event $event $event $later $event $event $event $event $event $later $event $event $event $event >"$out/region/overtakes"
+bytes '\006' '\002' '\000' '\000' $event '\000\000' $meta '\000\000' $reserve '\000\000' $event >"$out/region/dead-salvage"
+# DEED_WORD: word, ring, how, arg
+bytes '\014' '\001' '\040' '\000' $event $later '\001\000\000\007\060\000' $soon $event $later '\001\001\000\004\020\000' $later $event >"$out/region/lies"
+bytes '\014' '\000' '\040' '\000' $event $later $event $later '\011\100' $later $event >"$out/region/shrinks"
+bytes '\014' '\000' '\040' '\000' $event $later '\006\100\234\010' $later $event $later '\006\377\377\030' $later $event >"$out/region/clock-jumps"
+
+# --- trace: FLAGS REPAIR, then the file
+"$mktrace" 1 4 "$work/small.xvt" >/dev/null
+"$mktrace" 40 4 "$work/all.xvt" >/dev/null
+"$mktrace" 12 3 "$work/killed.xvt" >/dev/null
+"$mktrace" 3 6 "$work/bare.xvt" >/dev/null
+for repair in 0 1; do
+	{ printf '\377\00%d' $repair; cat "$work/small.xvt"; } >"$out/trace/small-$repair"
+	{ printf '\177\00%d' $repair; cat "$work/bare.xvt"; } >"$out/trace/bare-$repair"
+done
+{ printf '\037\001'; cat "$work/all.xvt"; } >"$out/trace/all"
+{ printf '\077\000'; cat "$work/killed.xvt"; } >"$out/trace/killed"
+{ printf '\033\000'; head -c 9000 "$work/all.xvt"; } >"$out/trace/cut"
+{ printf '\377\001'; cat "$work/t.xvt" | head -c 12000; } >"$out/trace/recorded"
+
+# --- formats: those of the made-up trace, and one for every kind of print fmt. All over one record:
+# numbers small enough to be names, dynamic fields (offset, length) that point into it.
+record() {
+	printf '\115\000\001\000\052\000\000\000' # type, flags, preempt count, pid
+	printf '\001\000\000\000\002\000\000\000\003\000\000\000\000\000\000\000' # a b c
+	printf '\100\000\010\000\110\000\010\000' # str: 8 bytes at 64; arr: 8 at 72
+	printf 'comm-name\000\000\000\000\000\000\000'
+	printf '\000\000\000\202\377\377\377\377\000\000\000\201\377\377\377\377'
+	printf 'a text\000\000\001\000\002\000\003\000\004\000'
+	printf '%0150d' 0
+}
+rest() { printf '\n%%%%\nffffffff81000000 T start_kernel\nffffffff81000100 t other\t[mod]\n%%%%\n0xffffffff82000000 : "a text\\n"\n%%%%\n'; record; }
+strings -n 3 "$work/bare.xvt" "$work/all.xvt" | awk -v out="$out/formats/" '
+	/^name: / { file = (seen[$2]++ ? "" : out "real-" $2) }
+	file { print > file }
+	/^print fmt: / { file = "" }'
+for f in "$out"/formats/real-*; do rest >>"$f"; done
+n=0
+while IFS= read -r print; do
+	n=$((n + 1))
+	{
+		printf 'name: ev\nID: 77\nformat:\n'
+		printf '\tfield:%s;\toffset:%d;\tsize:%d;\tsigned:%d;\n' "unsigned short common_type" 0 2 0 \
+			"unsigned char common_flags" 2 1 0 "unsigned char common_preempt_count" 3 1 0 "int common_pid" 4 4 1
+		printf '\n'
+		printf '\tfield:%s;\toffset:%d;\tsize:%d;\tsigned:%d;\n' "int a" 8 4 1 "u32 b" 12 4 0 "u64 c" 16 8 0 \
+			"__data_loc char[] str" 24 4 1 "__data_loc u16[] arr" 28 4 0 "char comm[16]" 32 16 1 \
+			"void * text" 48 8 0 "void * func" 56 8 0 "u8 mac[6]" 72 6 0
+		printf '\nprint fmt: %s\n' "$print"
+		rest
+	} >"$out/formats/print-$n"
+done <<'PRINTS'
+"a=%d b=%u c=%llx %5.2s|%-8s %c %%", REC->a, REC->b, (unsigned long long)REC->c, __get_str(str), REC->comm, 65 + REC->a
+"%s", __print_flags(REC->b, "|", { 1, "ONE" }, { 0x2UL, "TWO" }, { (1 << 2), "FOUR" })
+"%s %s", __print_symbolic(REC->a, { 0, "ZERO" }, { 1, "ONE" }), REC->a > 1 && REC->b != 2 || !REC->c ? "yes" : "no"
+"%s %s", __print_hex(REC->mac, 6), __print_hex_str(REC->mac, sizeof(REC->mac))
+"%s len=%d", __print_array(__get_dynamic_array(arr), __get_dynamic_array_len(arr) / 2, 2), (int)__get_dynamic_array_len(arr)
+"%pM %pI4 %pS %ps %pf", REC->mac, REC->mac, (void *)REC->func, (void *)REC->func, REC->func
+"%s", REC->text
+"%s %s", __get_bitmask(arr), __get_cpumask(arr)
+"%d %d %d %d", REC->a + 2 * 3 - 1, REC->b % 3, REC->c / 2, ~REC->a ^ (REC->b << 3 | REC->c >> 1 & 7)
+"%d %*d %02x:%02x", REC->mac[REC->a], 5, REC->b, REC->mac[0], ((u8 *)__get_dynamic_array(arr))[1]
+"%pU %pad %08lx %hhd %zd %#llo", REC->mac, &REC->c, (unsigned long)REC->c, REC->a, REC->c, REC->c
+"%s" " and " "more %d\n", __builtin_expect(!!(REC->a), 1) ? __get_str(str) : "", REC->a ?: 7
+PRINTS
+# --- text
+printf '\000-o\nt.xvt\n-r\ng1=/dev/shm/r\n--mode\noverwrite\n--duration\n1.5\n-m\n64M\n--\nls\n-l' >"$out/text/record"
+printf '\001--vm\ng1\n--from\n+1.5\nt.xvt\n-n\n7\n--all' >"$out/text/report"
+printf '\004--to\nctf\nt.xvt\nout\n-e*sched*' >"$out/text/export"
+printf '\006create\nr\n--size\n4M\n--rings=0x10' >"$out/text/region"
+printf '\00718446744073.709551615' >"$out/text/seconds"
+printf '\011xvt-ping send 1\nxvt-ping recv 1\nxvt-pong send 1\nxvt-pong recv 1\nxvt-ping send 2\n' >"$out/text/marks"
+printf '\013a\tb\033[31m\302\205\xff\xed\xa0\x80' >"$out/text/untrusted"
+printf "\017<domain><devices><shmem name='xvtrace-g1'><model type='ivshmem-plain'/></shmem></devices></domain>" >"$out/text/domain"
+find "$out" -type f | wc -l
