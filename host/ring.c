@@ -149,7 +149,10 @@ static bool feed(struct xvt_ring *r)
 		return false;
 	if (p->pos != r->reader.pos)
 		r->reader.pos = p->pos; /* a gap; pieces start at records or at sub-buffers */
-	r->reader.salvage = p->salvage;
+	/* In stop mode drain clears what it has read; in overwrite mode nobody does. */
+	r->reader.salvage = !p->salvage			 ? XVT_SALVAGE_NO
+			    : r->mode == XVT_ENABLE_STOP ? XVT_SALVAGE_CLEARED
+							 : XVT_SALVAGE_STOP;
 	r->gap_skipped |= p->after_skip;
 	r->gap_rolled_back |= p->after_roll_back;
 	xvt_reader_feed(&r->reader, p->bytes, p->len);

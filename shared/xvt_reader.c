@@ -44,16 +44,33 @@ static uint64_t word_at(const struct xvt_reader *r, uint64_t pos)
 	return w;
 }
 
+/*
+ * A writer died before it had stored this sub-buffer's header, or in the middle of that: step
+ * over its place. Who nested in him wrote a full stamp, so no time is missing. A header with
+ * another number is what an earlier lap left: then the sub-buffer was not cleared.
+ */
+static bool headless(const struct xvt_reader *r, const struct xvt_subbuf_hdr *h)
+{
+	return r->salvage == XVT_SALVAGE_CLEARED && (h->magic != XVT_SUBBUF_MAGIC || !h->seq);
+}
+
+/* Returns 1; 0 in salvage; -EBADMSG; or -EAGAIN: stepped over, the first record is next. */
 static int next_subbuf(struct xvt_reader *r, struct xvt_record *rec)
 {
 	struct xvt_subbuf_hdr *h = &r->subbuf;
+	uint64_t seq = r->pos >> r->g->subbuf_shift;
 
 	if (r->end - r->pos < sizeof(*h))
 		return r->salvage ? 0 : fault(r, "end", r->end, "cuts a sub-buffer header");
 	memcpy(h, r->copy + (r->pos - r->copy_pos), sizeof(*h));
+	if ((h->magic != XVT_SUBBUF_MAGIC || h->seq != seq) && headless(r, h)) {
+		memset(h, 0, sizeof(*h)); /* it may be half of one */
+		r->pos += sizeof(*h);
+		return -EAGAIN;
+	}
 	if (h->magic != XVT_SUBBUF_MAGIC)
 		return r->salvage ? 0 : fault(r, "subbuf.magic", h->magic, "no sub-buffer header");
-	if (h->seq != r->pos >> r->g->subbuf_shift)
+	if (h->seq != seq)
 		return r->salvage ? 0 : fault(r, "subbuf.seq", h->seq, "belongs to another lap");
 	if (h->hdr_len != sizeof(*h))
 		return fault(r, "subbuf.hdr_len", h->hdr_len, "not a header of this version");
@@ -95,13 +112,25 @@ int xvt_reader_next(struct xvt_reader *r, struct xvt_record *rec)
 again:
 	if (r->pos == r->end)
 		return 0;
-	if (!(r->pos & (r->g->subbuf_size - 1)))
-		return next_subbuf(r, rec);
+	if (!(r->pos & (r->g->subbuf_size - 1))) {
+		int err = next_subbuf(r, rec);
+
+		if (err == -EAGAIN)
+			goto again;
+		return err;
+	}
 	if (r->end - r->pos < 8)
 		return fault(r, "end", r->end, "cuts a record header");
 	header = word_at(r, r->pos);
 	id = xvt_header_id(header);
 	len = xvt_header_len(header);
+	if (id == XVT_ID_INVALID && r->salvage == XVT_SALVAGE_CLEARED &&
+	    !(r->subbuf.flags & XVT_SUBBUF_F_OVERWRITE)) {
+		/* The full stamp of a missing header is not zero; it has no id as long as its
+		 * epoch is below 4096. */
+		r->pos += 8;
+		goto again;
+	}
 	if (id == XVT_ID_INVALID || (header & lap_mask) != xvt_header_lap(r->g->ring_shift, r->pos))
 		return r->salvage ? 0 : fault(r, "record.header", header, "no record of this lap");
 	if (id == XVT_ID_PAD_END) {

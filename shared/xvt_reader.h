@@ -27,6 +27,16 @@ struct xvt_record {
 	bool full; /* carried a full stamp */
 };
 
+/* How to go on past commit, where a writer died. */
+enum xvt_salvage {
+	XVT_SALVAGE_NO = 0,
+	/* Stop cleanly, until the next sub-buffer, at the first thing that is no record. */
+	XVT_SALVAGE_STOP = 1,
+	/* The same, but the ring was cleared before it was written (stop mode): zeroes are a record
+	 * whose header was never stored, and finished records may follow. */
+	XVT_SALVAGE_CLEARED = 2,
+};
+
 /*
  * A reader goes through one ring in pieces; time and epoch carry over from piece to piece.
  * Pieces must not cross a sub-buffer border.
@@ -39,7 +49,7 @@ struct xvt_reader {
 	uint64_t end;
 	uint64_t ts; /* of the record before pos */
 	uint32_t epoch;
-	uint32_t salvage; /* past commit: stop cleanly at the first thing that is no record */
+	uint32_t salvage; /* past commit: enum xvt_salvage */
 	struct xvt_subbuf_hdr subbuf; /* the current one */
 	struct xvt_fault fault;
 };

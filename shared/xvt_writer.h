@@ -25,7 +25,7 @@
  * Both write the same format. Labels [A] to [F] follow Rostedt's text, in both:
  *   [A] read position and stamps   [B] before_stamp = ts   [C] move the position
  *   [D] write_stamp = ts           [E] header and time     [F] payload complete
- * and so do the names of the paths:
+ * with [E] before [D]; and so do the names of the paths:
  *   1a  nobody came between [A] and [C]
  *   1b  the same, and the stamps (or a long gap, or a new epoch) ask for a full time
  *   2a  somebody came between, and the event still gets a time of its own
@@ -152,7 +152,8 @@ xvt_seldom void xvt_writer_publish(struct xvt_writer *w)
 		/* pairs with xvt_ring_snapshot() */
 		xvt_store_release(&c->commit, xvt_writer_pos(w, resv));
 		xvt_barrier();
-		xvt_store(&c->nest, 0);
+		/* after resv and commit, for the host too; pairs with xvt_ring_snapshot() */
+		xvt_store_release(&c->nest, 0);
 		xvt_barrier();
 		if (xvt_load(&c->resv) == resv)
 			break;
@@ -185,7 +186,7 @@ xvt_inline void xvt_writer_leave(struct xvt_writer *w, uint32_t nest, uint64_t r
 	}
 	xvt_store_release(&c->commit, end); /* pairs with xvt_ring_snapshot() */
 	xvt_barrier();
-	xvt_store(&c->nest, 0);
+	xvt_store_release(&c->nest, 0); /* as there */
 	xvt_barrier();
 	if (xvt_unlikely(xvt_load(&c->resv) != resv) || xvt_unlikely(w->crossed))
 		xvt_writer_publish(w);
@@ -290,7 +291,11 @@ xvt_inline bool xvt_writer_is_big(const struct xvt_writer *w, uint32_t len)
 	       len + 8ull > w->max_record;
 }
 
-/* [D] After [C]: equal stamps promise that write_stamp belongs to the last record. */
+/*
+ * [D] After [C]: equal stamps promise that write_stamp belongs to the last record. And after [E]:
+ * whoever comes in between finds the stamps unequal and writes a full one, so it can be read
+ * even if this writer dies and its header is never stored.
+ */
 xvt_inline void xvt_writer_stamp(struct xvt_ring_ctl *c, uint64_t ts, uint32_t epoch)
 {
 	xvt_store(&c->write_stamp, ts);
@@ -394,7 +399,7 @@ xvt_inline void xvt_writer_sample(const struct xvt_writer *w, struct xvt_subbuf_
 xvt_inline uint64_t xvt_writer_closed(const struct xvt_writer *w, uint64_t next);
 
 /*
- * [B] to [E] of a record that opens a sub-buffer: the open one has no room, is full, is closed,
+ * [B] to [D] of a record that opens a sub-buffer: the open one has no room, is full, is closed,
  * or there is none yet. Returns 0; -ENOSPC when it was lost; -EAGAIN when somebody came
  * between [A] and [C].
  */
@@ -432,7 +437,6 @@ xvt_inline int xvt_writer_cross(struct xvt_writer *w, uint32_t id, uint32_t len,
 	if (!xvt_local_cas(&c->resv, at->resv, resv))
 		return -EAGAIN;
 	xvt_barrier();
-	xvt_writer_stamp(c, at->ts, at->epoch); /* [D] */
 	w->crossed = w->kick != NULL;
 	if (left)
 		xvt_writer_pad(w, pos, next, at->ts);
@@ -443,6 +447,7 @@ xvt_inline int xvt_writer_cross(struct xvt_writer *w, uint32_t id, uint32_t len,
 	xvt_barrier();
 	slot->resv = resv;
 	xvt_writer_begin(w, slot, next + first, id, len, at, 0); /* [E] */
+	xvt_writer_stamp(c, at->ts, at->epoch);			 /* [D] */
 	return 0;
 }
 
@@ -482,7 +487,9 @@ xvt_inline void xvt_discard(struct xvt_writer *w, struct xvt_slot *slot)
 	const bool count = xvt_header_id(slot->header) >= XVT_ID_FIRST_EVENT;
 	const uint64_t id_mask = (uint64_t)XVT_H_ID_MASK << XVT_H_ID_SHIFT;
 	const uint64_t size = slot->end - slot->pos;
-	uint64_t full_word;
+	const uint64_t head = slot->header & XVT_H_FULL ? 16 : 8;
+	uint64_t full_word = 0;
+	bool back;
 
 	/* First: from here on the next event takes a full stamp, because write_stamp is the
 	 * time of a record that is about to vanish. */
@@ -492,19 +499,31 @@ xvt_inline void xvt_discard(struct xvt_writer *w, struct xvt_slot *slot)
 	 * to set before_stamp, and a coarse clock may have given it the time that we had. */
 	xvt_store(&c->write_stamp, ~0ull);
 	xvt_barrier();
-	/* Before the space goes back: another context may reserve it and be stopped before its
-	 * header is written, and salvage must not take what we leave here for a record. */
-	xvt_store(slot->rec, 0);
-	xvt_barrier();
-	full_word = slot->header & XVT_H_FULL ? slot->rec[1] : 0; /* may be all there is */
-	memset(slot->rec + 1, 0, size - 8);
-	xvt_barrier();
-	if (xvt_local_cas(&c->resv, xvt_slot_resv(slot), xvt_slot_resv(slot) - size)) {
+	/* With a record behind this one the header must stay all the time: that record may count
+	 * on its time. Whoever comes from here on writes a full stamp. */
+	back = xvt_load(&c->resv) == xvt_slot_resv(slot);
+	if (back) {
+		/* Before the space goes back: another context may reserve it and be stopped before
+		 * its header is written, and salvage must not take what we leave here for a
+		 * record. The header last but for the full stamp: a record is stepped over as
+		 * long as its header stands, and no stamp has the form of a header. */
+		memset(slot->payload, 0, size - head);
+		xvt_barrier();
+		xvt_store(slot->rec, 0);
+		xvt_barrier();
+		if (head > 8) {
+			full_word = slot->rec[1];
+			slot->rec[1] = 0;
+		}
+		xvt_barrier();
+		back = xvt_local_cas(&c->resv, xvt_slot_resv(slot), xvt_slot_resv(slot) - size);
+		if (!back && head > 8)
+			slot->rec[1] = full_word;
+	}
+	if (back) {
 		slot->resv -= size;
 		slot->end -= size;
 	} else {
-		if (slot->header & XVT_H_FULL)
-			slot->rec[1] = full_word;
 		xvt_store_release(slot->rec, (slot->header & ~id_mask) | XVT_H_DONE |
 						     (uint64_t)XVT_ID_DISCARDED << XVT_H_ID_SHIFT);
 	}

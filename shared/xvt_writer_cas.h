@@ -23,7 +23,7 @@ xvt_inline uint64_t xvt_writer_closed(const struct xvt_writer *w, uint64_t next)
 	return next;
 }
 
-/* [B] to [E] in the open sub-buffer. Returns 0, or -EAGAIN: somebody came between. */
+/* [B] to [D] in the open sub-buffer. Returns 0, or -EAGAIN: somebody came between. */
 xvt_inline int xvt_writer_claim(const struct xvt_writer *w, struct xvt_ring_ctl *c, uint32_t id,
 				uint32_t len, const struct xvt_look *at, uint64_t flags,
 				struct xvt_slot *slot)
@@ -37,9 +37,9 @@ xvt_inline int xvt_writer_claim(const struct xvt_writer *w, struct xvt_ring_ctl 
 	if (xvt_unlikely(!xvt_local_cas(&c->resv, at->resv, end)))
 		return -EAGAIN;
 	xvt_barrier();
-	xvt_writer_stamp(c, at->ts, at->epoch); /* [D] */
 	slot->resv = end;
 	xvt_writer_begin(w, slot, at->resv, id, len, at, flags); /* [E] */
+	xvt_writer_stamp(c, at->ts, at->epoch);			 /* [D] */
 	return 0;
 }
 

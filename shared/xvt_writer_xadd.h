@@ -96,7 +96,7 @@ xvt_seldom int xvt_writer_landed(struct xvt_writer *w, uint32_t id, uint32_t len
 }
 
 /*
- * [B] to [E] of path 1 in the open sub-buffer. Returns true; or false and in *old where the
+ * [B] to [D] of path 1 in the open sub-buffer. Returns true; or false and in *old where the
  * addition landed instead.
  */
 xvt_inline bool xvt_writer_claim(const struct xvt_writer *w, struct xvt_ring_ctl *c, uint32_t id,
@@ -114,12 +114,12 @@ xvt_inline bool xvt_writer_claim(const struct xvt_writer *w, struct xvt_ring_ctl
 	xvt_barrier();
 	if (xvt_unlikely(*old != at->resv))
 		return false;
-	xvt_writer_stamp(c, at->ts, at->epoch); /* [D] */
 	slot->resv = at->resv + size;
 	/* As xvt_writer_pos(), but for what is known not to be closed. */
 	pos = (uint64_t)((int64_t)(at->resv & ~w->resv_mask) >> XVT_RESV_SHIFT) |
 	      (at->resv & w->resv_mask);
 	xvt_writer_begin(w, slot, pos, id, len, at, flags); /* [E] */
+	xvt_writer_stamp(c, at->ts, at->epoch);		    /* [D] */
 	return true;
 }
 

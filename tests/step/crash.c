@@ -115,11 +115,16 @@ static void read_to(struct remains *m, struct xvt_reader *r, uint64_t to)
 	}
 }
 
-/* May the walk have ended at `pos`? Only where a writer stopped before it had stored its header. */
+/*
+ * May the walk have ended at `pos`? In overwrite mode where a writer stopped before it had stored
+ * its header; in stop mode nowhere.
+ */
 static bool is_hole(const struct remains *m, uint64_t pos)
 {
 	uint32_t i;
 
+	if (m->dead->mode == XVT_ENABLE_STOP)
+		return false;
 	for (i = 1; i <= m->dead->events; i++) {
 		const struct truth *t = &m->dead->ev[i];
 		uint64_t at = m->later->ev[i].pos;
@@ -174,7 +179,7 @@ void crash_check(const struct world *dead, const struct world *later, struct cra
 	if (dead->mode == XVT_ENABLE_OVERWRITE && m.resv - xvt_pos_trunc(g, r.pos) > g->ring_size)
 		r.pos = xvt_pos_roundup(g, m.resv) - g->ring_size;
 	read_to(&m, &r, m.commit);
-	r.salvage = 1;
+	r.salvage = dead->mode == XVT_ENABLE_STOP ? XVT_SALVAGE_CLEARED : XVT_SALVAGE_STOP;
 	read_to(&m, &r, m.resv);
 	check_missing(&m);
 	n->images++;

@@ -24,7 +24,7 @@ static void teardown(void)
 static struct xvt_reader reader;
 static uint8_t *copy;
 
-static void feed(const void *bytes, uint64_t len, uint64_t pos, bool salvage)
+static void feed(const void *bytes, uint64_t len, uint64_t pos, enum xvt_salvage salvage)
 {
 	free(copy);
 	copy = malloc(len);
@@ -64,7 +64,7 @@ START_TEST(piece_of_any_length_ends_cleanly_at_a_record)
 	uint32_t n, ends = 0;
 
 	for (len = 8; len <= end; len += 8) {
-		feed(ring.w.data, len, 0, false);
+		feed(ring.w.data, len, 0, XVT_SALVAGE_NO);
 		ends += read_all(&n) == 0;
 	}
 	ck_assert_uint_eq(ends, 9); /* after the header, after each record */
@@ -126,7 +126,7 @@ START_TEST(record_header_is_judged_before_it_is_used)
 
 	memcpy(bytes, ring.w.data, 64);
 	memcpy(bytes + 64, &words[_i].header, 8);
-	feed(bytes, sizeof(bytes), 0, false);
+	feed(bytes, sizeof(bytes), 0, XVT_SALVAGE_NO);
 	if (words[_i].blamed) {
 		ck_assert_int_eq(read_all(&n), -EBADMSG);
 		ck_assert_str_eq(reader.fault.field, words[_i].blamed);
@@ -135,9 +135,72 @@ START_TEST(record_header_is_judged_before_it_is_used)
 		ck_assert_int_eq(read_all(&n), 0);
 		ck_assert_uint_eq(reader.pos, reader.end);
 	}
-	feed(bytes, sizeof(bytes), 0, true);
+	feed(bytes, sizeof(bytes), 0, XVT_SALVAGE_STOP);
 	ck_assert_int_eq(read_all(&n), 0);
 	ck_assert_int_eq((int)n, words[_i].salvage);
+}
+END_TEST
+
+START_TEST(salvage_steps_over_a_missing_header_where_the_ring_was_cleared)
+{
+	/* The header that is missing belongs to three words; its full stamp is there. */
+	uint64_t w[6] = { 0, 7ull << 32 | 5, 0, 0, 9 };
+	uint8_t bytes[64 + sizeof(w)];
+	struct xvt_record rec;
+	uint32_t n;
+
+	w[3] = xvt_header(ring.g.ring_shift, 64 + 24, XVT_ID_U64, 24, 77, XVT_H_DONE | XVT_H_FULL);
+	memcpy(bytes, ring.w.data, 64);
+	memcpy(bytes + 64, w, sizeof(w));
+	feed(bytes, sizeof(bytes), 0, XVT_SALVAGE_CLEARED);
+	ck_assert_int_eq(xvt_reader_next(&reader, &rec), 1);
+	ck_assert_int_eq(rec.kind, XVT_REC_SUBBUF);
+	ck_assert_int_eq(xvt_reader_next(&reader, &rec), 1);
+	ck_assert_uint_eq(rec.pos, 64 + 24);
+	ck_assert_uint_eq(rec.ts, (9ull << 32) + 77);
+	ck_assert_int_eq(xvt_reader_next(&reader, &rec), 0);
+
+	/* In overwrite mode anything may lie behind it. */
+	feed(bytes, sizeof(bytes), 0, XVT_SALVAGE_STOP);
+	ck_assert_int_eq(read_all(&n), 0);
+	ck_assert_uint_eq(n, 0);
+	((struct xvt_subbuf_hdr *)bytes)->flags = XVT_SUBBUF_F_OVERWRITE;
+	feed(bytes, sizeof(bytes), 0, XVT_SALVAGE_CLEARED);
+	ck_assert_int_eq(read_all(&n), 0);
+	ck_assert_uint_eq(n, 0);
+	/* And commit never lies behind a hole. */
+	feed(bytes, sizeof(bytes), 0, XVT_SALVAGE_NO);
+	ck_assert_int_eq(read_all(&n), -EBADMSG);
+}
+END_TEST
+
+START_TEST(salvage_steps_over_a_missing_subbuf_header)
+{
+	uint64_t w[3] = { 0, 9, 0 }, lap2 = ring.g.ring_size * 2;
+	uint8_t bytes[64 + sizeof(w)] = { 0 };
+	struct xvt_subbuf_hdr *h = (void *)bytes;
+	uint32_t n, i;
+
+	w[0] = xvt_header(ring.g.ring_shift, lap2 + 64, XVT_ID_U64, 24, 77,
+			  XVT_H_DONE | XVT_H_FULL);
+	memcpy(bytes + 64, w, sizeof(w));
+	/* Nothing of it; its time alone, which could look like anything; its first words. */
+	for (i = 0; i < 3; i++) {
+		h->ts_base = i ? w[0] : 0;
+		h->magic = i > 1 ? XVT_SUBBUF_MAGIC : 0;
+		feed(bytes, sizeof(bytes), lap2, XVT_SALVAGE_CLEARED);
+		ck_assert_int_eq(read_all(&n), 0);
+		ck_assert_uint_eq(n, 1);
+		ck_assert_uint_eq(reader.ts, (9ull << 32) + 77);
+		feed(bytes, sizeof(bytes), lap2, XVT_SALVAGE_STOP);
+		ck_assert_int_eq(read_all(&n), 0);
+		ck_assert_uint_eq(n, 0);
+	}
+	/* A header of an earlier lap: nobody cleared this. */
+	h->seq = 1;
+	feed(bytes, sizeof(bytes), lap2, XVT_SALVAGE_CLEARED);
+	ck_assert_int_eq(read_all(&n), 0);
+	ck_assert_uint_eq(n, 0);
 }
 END_TEST
 
@@ -153,7 +216,7 @@ START_TEST(same_flag_repeats_the_time_before)
 
 	memcpy(bytes, ring.w.data, 64);
 	memcpy(bytes + 64, w, sizeof(w));
-	feed(bytes, sizeof(bytes), 0, false);
+	feed(bytes, sizeof(bytes), 0, XVT_SALVAGE_NO);
 	for (i = 0; i < 4; i++) {
 		ck_assert_int_eq(xvt_reader_next(&reader, &rec), 1);
 		ck_assert_uint_eq(rec.ts, want[i]);
@@ -185,7 +248,7 @@ START_TEST(subbuf_header_is_judged_before_it_is_used)
 	uint32_t n;
 
 	memcpy(ring.w.data + heads[_i].off, &heads[_i].value, heads[_i].size);
-	feed(ring.w.data, ring.w.ctl->commit, 0, false);
+	feed(ring.w.data, ring.w.ctl->commit, 0, XVT_SALVAGE_NO);
 	ck_assert_int_eq(read_all(&n), -EBADMSG);
 	ck_assert_str_eq(reader.fault.field, heads[_i].blamed);
 	ck_assert_uint_eq(n, 0);
@@ -201,7 +264,7 @@ START_TEST(after_a_bad_subbuf_the_next_one_is_read)
 	for (i = 0; i < 12; i++)
 		ut_write_at(&ring, 6000 + i, 100 + i, 200);
 	ring.w.data[64 + 4] = 0; /* the first record's length */
-	feed(ring.w.data, 1024, 0, false);
+	feed(ring.w.data, 1024, 0, XVT_SALVAGE_NO);
 	ck_assert_int_eq(read_all(&n), -EBADMSG);
 	ck_assert_uint_eq(xvt_reader_skip(&reader), 1024);
 	r = reader;
@@ -263,6 +326,8 @@ Suite *suite_reader(void)
 	tcase_add_test(tc, pieces_carry_time_over);
 	tcase_add_loop_test(tc, record_header_is_judged_before_it_is_used, 0,
 			    (int)(sizeof(words) / sizeof(words[0])));
+	tcase_add_test(tc, salvage_steps_over_a_missing_header_where_the_ring_was_cleared);
+	tcase_add_test(tc, salvage_steps_over_a_missing_subbuf_header);
 	tcase_add_test(tc, same_flag_repeats_the_time_before);
 	tcase_add_loop_test(tc, subbuf_header_is_judged_before_it_is_used, 0,
 			    (int)(sizeof(heads) / sizeof(heads[0])));

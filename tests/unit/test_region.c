@@ -161,7 +161,7 @@ START_TEST(formatting_again_leaves_nothing_that_salvage_takes_for_new)
 	/* A new writer reserved the same space and died before it stored a header. */
 	ut_set_resv(&ring, 200);
 	xvt_reader_init(&ring.reader, &ring.g, 0);
-	ck_assert_uint_eq(ut_salvage(&ring, ring.reader, 200, recs), 0);
+	ut_salvage(&ring, ring.reader, 200, recs);
 	ck_assert_uint_eq(recs->count, 0);
 	free(recs);
 }

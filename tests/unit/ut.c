@@ -167,7 +167,7 @@ void ut_peek(const struct ut_ring *u, struct xvt_reader *reader, uint64_t to, st
 uint64_t ut_salvage(const struct ut_ring *u, struct xvt_reader reader, uint64_t resv,
 		    struct ut_recs *out)
 {
-	reader.salvage = 1;
+	reader.salvage = XVT_SALVAGE_CLEARED;
 	while (reader.pos != resv)
 		if (!read_piece(u, &reader, piece_len(u, reader.pos, resv), out))
 			break;

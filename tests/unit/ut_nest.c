@@ -17,6 +17,7 @@ enum phase {
 	IN_COMMIT,
 	IN_DISCARD,
 	LEAVING,
+	PUBLISHED,
 	UNNESTED,
 };
 
@@ -35,13 +36,28 @@ static enum ut_label on_load(struct ut_frame *f)
 		 * between the position and the stamps. */
 		n = f->loads - (f->incs == 1 && now->depth > 1);
 		return n == 1 ? UT_A : n == 3 ? UT_A_BEFORE : n == 4 ? UT_A_AFTER : UT_OTHER;
-	case AFTER_D:
-		return UT_E;
 	case UNNESTED:
 		return UT_RECHECK;
 	default:
 		return UT_OTHER;
 	}
+}
+
+/* Is the header of this frame's record in the ring? */
+static bool begun(const struct ut_frame *f)
+{
+	const struct ut_ring *ring = now->ring;
+	uint64_t size = xvt_record_size(f->len), word;
+	uint32_t full;
+
+	for (full = 0; full < 2; full++, size += 8) {
+		memcpy(&word, ring->w.data + xvt_pos_off(&ring->g, f->end - size), 8);
+		if (word == xvt_header(ring->g.ring_shift, f->end - size, XVT_ID_U64,
+				       (uint32_t)size, now->ev[f->number].ts,
+				       full ? XVT_H_FULL : 0))
+			return true;
+	}
+	return false;
 }
 
 static enum ut_label on_store(struct ut_frame *f)
@@ -53,10 +69,10 @@ static enum ut_label on_store(struct ut_frame *f)
 		f->phase = AFTER_B;
 		return UT_B;
 	case AFTER_C:
+		if (!begun(f))
+			return UT_E;
 		f->phase = AFTER_D;
 		return UT_D;
-	case AFTER_D:
-		return UT_E;
 	case LEAVING:
 		f->phase = UNNESTED;
 		return UT_UNNEST;
@@ -69,13 +85,15 @@ static enum ut_label on_store(struct ut_frame *f)
 }
 
 /* A compare-and-swap, or an addition. */
-static enum ut_label on_move(struct ut_frame *f)
+static enum ut_label on_move(struct ut_frame *f, bool add)
 {
 	switch (f->phase) {
 	case AFTER_CLOCK:
 		return UT_CLOSE;
 	case AFTER_B:
 		f->phase = AFTER_C;
+		f->end = 0;
+		f->added = add;
 		return UT_C;
 	case IN_DISCARD:
 		return UT_GIVE_BACK;
@@ -88,6 +106,8 @@ static enum ut_label on_store_release(struct ut_frame *f)
 {
 	switch (f->phase) {
 	case AFTER_C:
+		if (!f->added)
+			return UT_E; /* padding */
 		f->phase = LANDED;
 		return UT_OTHER;
 	case IN_COMMIT:
@@ -96,7 +116,11 @@ static enum ut_label on_store_release(struct ut_frame *f)
 	case IN_DISCARD:
 		return UT_OTHER;
 	case LEAVING:
+		f->phase = PUBLISHED;
 		return UT_PUBLISH;
+	case PUBLISHED:
+		f->phase = UNNESTED;
+		return UT_UNNEST;
 	default:
 		return UT_OTHER;
 	}
@@ -117,6 +141,9 @@ static void point(const char *tag)
 	if (!now || !now->depth)
 		return;
 	f = &now->frame[now->depth - 1];
+	/* The first access after [C]: nobody can have moved the position since. */
+	if (f->phase == AFTER_C && !f->end)
+		f->end = xvt_writer_pos(&now->ring->w, now->ring->w.ctl->resv);
 	/* The access after DONE: DONE is stored, whatever happens next. */
 	if (f->phase >= LEAVING && now->ev[f->number].committing)
 		now->ev[f->number].done = true;
@@ -125,7 +152,7 @@ static void point(const char *tag)
 	} else if (!strcmp(tag, "store")) {
 		label = on_store(f);
 	} else if (!strcmp(tag, "cas") || !strcmp(tag, "xadd")) {
-		label = on_move(f);
+		label = on_move(f, !strcmp(tag, "xadd"));
 	} else if (!strcmp(tag, "store_release")) {
 		label = on_store_release(f);
 	} else if (!strcmp(tag, "inc")) {
@@ -199,6 +226,7 @@ int ut_event(struct ut_nest *n, uint32_t len, bool discard)
 	f = &n->frame[n->depth++];
 	memset(f, 0, sizeof(*f));
 	f->number = number;
+	f->len = len;
 	ev->first_read = n->reads;
 	ev->err = xvt_reserve(&n->ring->w, XVT_ID_U64, len, &slot);
 	ev->end_read = n->reads;

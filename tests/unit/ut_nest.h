@@ -25,7 +25,7 @@ enum ut_label {
 	UT_B,	      /* before before_stamp = ts */
 	UT_C,	      /* before the position moves */
 	UT_D,	      /* before write_stamp = ts */
-	UT_E,	      /* after [D]: before anything of the record is stored */
+	UT_E,	      /* before anything of the record is stored */
 	UT_PAYLOAD,   /* after [E] */
 	UT_F,	      /* before DONE */
 	UT_GIVE_BACK, /* discard: before the position moves back */
@@ -60,6 +60,9 @@ struct ut_frame {
 	uint32_t phase;
 	uint32_t loads; /* since the last increment */
 	uint32_t incs;
+	uint32_t len; /* of its payload */
+	bool added;   /* the position was moved by an addition */
+	uint64_t end; /* of its record, once the position has moved */
 };
 
 struct ut_nest {
