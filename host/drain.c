@@ -219,11 +219,31 @@ static bool overtaken(const struct xvt_ring *r, const struct xvt_piece *p, uint6
 	       (moved || resv - xvt_pos_trunc(&r->region->g, p->pos) > r->region->g.ring_size);
 }
 
+/*
+ * Clear whole sub-buffers before cons says that they are free: salvage must find nothing of the
+ * last lap in them.
+ */
+static void clear_taken(struct xvt_ring *r)
+{
+	const struct xvt_geometry *g = &r->region->g;
+	uint64_t end = xvt_pos_trunc(g, r->read_pos);
+
+	/* A generation of the guest's making may begin 2^63 bytes from here. An honest writer
+	 * in this mode is never more than a ring ahead of cons. */
+	if (end - r->clear_pos > g->ring_size)
+		r->clear_pos = end;
+	while (r->clear_pos != end) {
+		memset(r->region->map + xvt_data_off(g, r->index) + xvt_pos_off(g, r->clear_pos), 0,
+		       g->subbuf_size);
+		r->clear_pos += g->subbuf_size;
+	}
+}
+
 void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 {
 	const struct xvt_geometry *g = &r->region->g;
 	struct xvt_piece *p, *before = NULL;
-	uint64_t resv, end;
+	uint64_t resv;
 	bool moved;
 
 	xvt_rmb(); /* the copies before this look at resv; pairs with the writer's xvt_wmb() */
@@ -245,21 +265,13 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 	}
 	for (p = r->first; p; p = p->next)
 		p->res = INT32_MAX;
-	if (r->mode != XVT_ENABLE_STOP || r->salvage || rolled_back ||
+	if (r->salvage || rolled_back ||
 	    r->phase == XVT_PHASE_BROKEN) /* in this very pass: what it has copied is checked */
 		return;
-	/* Clear whole sub-buffers before cons says that they are free: salvage must find
-	 * nothing of the last lap in them. Release pairs with xvt_writer_may_open(). */
-	end = xvt_pos_trunc(g, r->read_pos);
-	/* A generation of the guest's making may begin 2^63 bytes from here. An honest writer
-	 * in this mode is never more than a ring ahead of cons. */
-	if (end - r->clear_pos > g->ring_size)
-		r->clear_pos = end;
-	while (r->clear_pos != end) {
-		memset(r->region->map + xvt_data_off(g, r->index) + xvt_pos_off(g, r->clear_pos), 0,
-		       g->subbuf_size);
-		r->clear_pos += g->subbuf_size;
-	}
+	if (r->mode == XVT_ENABLE_STOP)
+		clear_taken(r);
+	/* In stop mode pairs with xvt_writer_may_open(). In overwrite mode the writer does not
+	 * look: it is where salvage, or the next recorder, goes on. */
 	xvt_store_release(&r->host->cons, r->read_pos);
 }
 
