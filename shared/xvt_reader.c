@@ -45,13 +45,12 @@ static uint64_t word_at(const struct xvt_reader *r, uint64_t pos)
 }
 
 /*
- * A writer died before it had stored this sub-buffer's header, or in the middle of that: step
- * over its place. Who nested in him wrote a full stamp, so no time is missing. A header with
- * another number is what an earlier lap left: then the sub-buffer was not cleared.
+ * A writer died before it had stored this sub-buffer's header, whose magic comes last: step over
+ * its place. Who nested in him wrote a full stamp, so no time is missing.
  */
 static bool headless(const struct xvt_reader *r, const struct xvt_subbuf_hdr *h)
 {
-	return r->salvage == XVT_SALVAGE_CLEARED && (h->magic != XVT_SUBBUF_MAGIC || !h->seq);
+	return r->salvage == XVT_SALVAGE_CLEARED && !h->magic;
 }
 
 /* Returns 1; 0 in salvage; -EBADMSG; or -EAGAIN: stepped over, the first record is next. */
@@ -63,7 +62,7 @@ static int next_subbuf(struct xvt_reader *r, struct xvt_record *rec)
 	if (r->end - r->pos < sizeof(*h))
 		return r->salvage ? 0 : fault(r, "end", r->end, "cuts a sub-buffer header");
 	memcpy(h, r->copy + (r->pos - r->copy_pos), sizeof(*h));
-	if ((h->magic != XVT_SUBBUF_MAGIC || h->seq != seq) && headless(r, h)) {
+	if (headless(r, h)) {
 		memset(h, 0, sizeof(*h)); /* it may be half of one */
 		r->pos += sizeof(*h);
 		return -EAGAIN;

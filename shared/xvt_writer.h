@@ -298,11 +298,13 @@ xvt_inline bool xvt_writer_is_big(const struct xvt_writer *w, uint32_t len)
  */
 xvt_inline void xvt_writer_stamp(struct xvt_ring_ctl *c, uint64_t ts, uint32_t epoch)
 {
-	xvt_store(&c->write_stamp, ts);
-	xvt_barrier();
-	/* After [D]: until here a nested event of the new epoch writes a full stamp anyway. */
+	/* Before write_stamp: a nested event of a newer epoch that was discarded before [B] left
+	 * its epoch here, and equal stamps must not meet it. */
 	if (xvt_unlikely(epoch != xvt_load(&c->epoch_seen)))
 		xvt_store(&c->epoch_seen, epoch);
+	xvt_barrier();
+	xvt_store(&c->write_stamp, ts);
+	xvt_barrier();
 }
 
 /*
@@ -415,7 +417,7 @@ xvt_inline int xvt_writer_cross(struct xvt_writer *w, uint32_t id, uint32_t len,
 	const uint64_t first = sizeof(struct xvt_subbuf_hdr);
 	const uint64_t resv = xvt_resv_word(XVT_RING_BACKEND, w->subbuf_shift, next) + first +
 			      xvt_record_size(len);
-	struct xvt_subbuf_hdr opened;
+	struct xvt_subbuf_hdr opened, *header;
 	enum xvt_loss cause;
 
 	if (!xvt_writer_may_open(w, pos, next, slot->mode, &cause)) {
@@ -430,8 +432,12 @@ xvt_inline int xvt_writer_cross(struct xvt_writer *w, uint32_t id, uint32_t len,
 	/* Sampled before [C]: if [C] succeeds no other sub-buffer was opened since, so what these
 	 * counters miss is counted in the next header, never twice. */
 	xvt_writer_sample(w, &opened, next, at->ts, at->epoch, slot->mode);
-	/* [B] Before [C]: whoever interrupts from here on finds the stamps unequal. */
+	/* [B] Before [C]: whoever interrupts from here on finds the stamps unequal. Under a coarse
+	 * clock too, where the last record may have this very time: it lies in another sub-buffer,
+	 * and nobody may count on it before this one has a header. */
 	xvt_store(&c->before_stamp, at->ts);
+	xvt_barrier();
+	xvt_store(&c->write_stamp, ~0ull);
 	xvt_barrier();
 	/* [C] Success: nobody reserved since [A], so the time is in order. */
 	if (!xvt_local_cas(&c->resv, at->resv, resv))
@@ -443,7 +449,12 @@ xvt_inline int xvt_writer_cross(struct xvt_writer *w, uint32_t id, uint32_t len,
 	/* Overwrite mode: a host that copied the old bytes must be able to notice that resv moved
 	 * before these stores; pairs with its re-read of resv after copying. */
 	xvt_wmb();
-	memcpy(w->data + (next & w->ring_mask), &opened, sizeof(opened));
+	/* The word with the magic last: with it the header is whole, or salvage takes it for none.
+	 */
+	header = (struct xvt_subbuf_hdr *)(w->data + (next & w->ring_mask));
+	memcpy(&header->seq, &opened.seq, sizeof(opened) - offsetof(struct xvt_subbuf_hdr, seq));
+	xvt_barrier();
+	memcpy(header, &opened, offsetof(struct xvt_subbuf_hdr, seq));
 	xvt_barrier();
 	slot->resv = resv;
 	xvt_writer_begin(w, slot, next + first, id, len, at, 0); /* [E] */
