@@ -417,8 +417,10 @@ xvt_inline int xvt_writer_cross(struct xvt_writer *w, uint32_t id, uint32_t len,
 	const uint64_t first = sizeof(struct xvt_subbuf_hdr);
 	const uint64_t resv = xvt_resv_word(XVT_RING_BACKEND, w->subbuf_shift, next) + first +
 			      xvt_record_size(len);
-	struct xvt_subbuf_hdr opened, *header;
+	const size_t rest = offsetof(struct xvt_subbuf_hdr, seq);
+	struct xvt_subbuf_hdr opened;
 	enum xvt_loss cause;
+	uint8_t *header;
 
 	if (!xvt_writer_may_open(w, pos, next, slot->mode, &cause)) {
 		/* Close what is open, so that the gap lies exactly at this border. */
@@ -449,12 +451,11 @@ xvt_inline int xvt_writer_cross(struct xvt_writer *w, uint32_t id, uint32_t len,
 	/* Overwrite mode: a host that copied the old bytes must be able to notice that resv moved
 	 * before these stores; pairs with its re-read of resv after copying. */
 	xvt_wmb();
-	/* The word with the magic last: with it the header is whole, or salvage takes it for none.
-	 */
-	header = (struct xvt_subbuf_hdr *)(w->data + (next & w->ring_mask));
-	memcpy(&header->seq, &opened.seq, sizeof(opened) - offsetof(struct xvt_subbuf_hdr, seq));
+	/* The word with the magic last: with it the header is whole, without it there is none. */
+	header = w->data + (next & w->ring_mask);
+	memcpy(header + rest, (const uint8_t *)&opened + rest, sizeof(opened) - rest);
 	xvt_barrier();
-	memcpy(header, &opened, offsetof(struct xvt_subbuf_hdr, seq));
+	memcpy(header, &opened, rest);
 	xvt_barrier();
 	slot->resv = resv;
 	xvt_writer_begin(w, slot, next + first, id, len, at, 0); /* [E] */
