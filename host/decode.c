@@ -421,7 +421,7 @@ static void print_array(struct xvt_out *o, const struct xvt_field *f, const stru
 	xvt_out_char(o, ']');
 }
 
-static void print_value(struct xvt_out *o, const struct xvt_field *f, const struct xvt_event *ev)
+void xvt_field_put(struct xvt_out *o, const struct xvt_field *f, const struct xvt_event *ev)
 {
 	struct xvt_value v;
 
@@ -480,7 +480,7 @@ void xvt_print_fields(struct xvt_out *o, const struct xvt_decoder *d,
 			xvt_out_char(o, ' ');
 		xvt_out_text(o, c->fields[i].name, strlen(c->fields[i].name));
 		xvt_out_char(o, '=');
-		print_value(o, &c->fields[i], ev);
+		xvt_field_put(o, &c->fields[i], ev);
 	}
 }
 

@@ -93,6 +93,9 @@ struct xvt_event_class *xvt_classify(struct xvt_decoder *d, const struct xvt_eve
 /* A field's value in a record of this field's class (as xvt_classify() gave it). */
 void xvt_field_get(const struct xvt_field *f, const struct xvt_event *ev, struct xvt_value *v);
 
+/* The same as text: a number, a quoted string, or [numbers]; also what JSON wants. */
+void xvt_field_put(struct xvt_out *o, const struct xvt_field *f, const struct xvt_event *ev);
+
 /* Where a field's bytes are, whatever its kind. Returns how many. */
 uint32_t xvt_field_extent(const struct xvt_field *f, const struct xvt_event *ev,
 			  const uint8_t **data);

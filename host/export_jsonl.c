@@ -13,36 +13,6 @@ static void put_key(struct xvt_out *o, const char *key)
 	xvt_out_char(o, ':');
 }
 
-static void put_value(struct xvt_out *o, const struct xvt_field *f, const struct xvt_event *ev)
-{
-	struct xvt_value v;
-
-	xvt_field_get(f, ev, &v);
-	switch (f->kind) {
-	case XVT_FIELD_UINT:
-		xvt_out_u64(o, v.u);
-		return;
-	case XVT_FIELD_INT:
-		xvt_out_i64(o, (int64_t)v.u);
-		return;
-	case XVT_FIELD_STRING:
-		xvt_out_quoted(o, v.data, v.count);
-		return;
-	}
-	xvt_out_char(o, '[');
-	for (uint32_t i = 0; i < v.count; i++) {
-		uint64_t e = xvt_field_element(f, &v, i);
-
-		if (i)
-			xvt_out_char(o, ',');
-		if (f->kind == XVT_FIELD_INTS)
-			xvt_out_i64(o, (int64_t)e);
-		else
-			xvt_out_u64(o, e);
-	}
-	xvt_out_char(o, ']');
-}
-
 static void put_task(struct xvt_out *o, const struct xvt_decoder *d,
 		     const struct xvt_event_class *c, const struct xvt_event *ev)
 {
@@ -96,7 +66,7 @@ static void put_event(struct xvt_out *o, const struct xvt_trace *t, const struct
 		if (i)
 			xvt_out_char(o, ',');
 		put_key(o, c->fields[i].name);
-		put_value(o, &c->fields[i], ev);
+		xvt_field_put(o, &c->fields[i], ev);
 	}
 	xvt_out_str(o, "}}\n");
 }
