@@ -3,12 +3,8 @@
 # Bad regions and outputs: one clear error line, exit 1 or 2, no crash (AddressSanitizer where
 # that build is there), and good data around it is kept.
 set -u
-cd "$(dirname "$0")/../.."
-BUILD=${BUILD:-build}
-xvtrace=$BUILD/xvtrace
+. "$(dirname "$0")/lib.sh"
 [ -x "$BUILD/asan/xvtrace" ] && xvtrace=$BUILD/asan/xvtrace
-work=$(mktemp -d)
-failures=0
 cleanup() {
 	local jobs
 	jobs=$(jobs -p)
@@ -18,15 +14,6 @@ cleanup() {
 }
 trap cleanup EXIT
 echo "with $xvtrace"
-
-check() {
-	local text=$1
-	shift
-	if "$@"; then echo "ok - $text"; else
-		echo "not ok - $text"
-		failures=$((failures + 1))
-	fi
-}
 
 # poll COMMAND...: until it succeeds, for a minute at most
 poll() {

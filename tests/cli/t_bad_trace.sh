@@ -4,15 +4,11 @@
 # Bad traces and bad outputs: exactly one clear line on stderr, exit 0, 1 or 2 as it deserves, no
 # crash (AddressSanitizer where that build is there).
 set -u
-cd "$(dirname "$0")/../.." || exit 1
-BUILD=${BUILD:-build}
-xvtrace=$BUILD/xvtrace
+. "$(dirname "$0")/lib.sh"
 [ -x "$BUILD/asan/xvtrace" ] && xvtrace=$BUILD/asan/xvtrace
 # libtraceevent loses some bytes of what it cannot parse; all else would show as a crash.
 export ASAN_OPTIONS=detect_leaks=0
 mktrace=$BUILD/tests/tools/xvt-mktrace
-work=$(mktemp -d)
-failures=0
 cleanup() {
 	chmod -R u+w "$work" 2>/dev/null
 	umount "$work/full" 2>/dev/null
@@ -20,15 +16,6 @@ cleanup() {
 }
 trap cleanup EXIT
 echo "with $xvtrace"
-
-check() {
-	local text=$1
-	shift
-	if "$@"; then echo "ok - $text"; else
-		echo "not ok - $text"
-		failures=$((failures + 1))
-	fi
-}
 
 # one_line STATUS WORDS COMMAND...: that exit status, one line "xvtrace: ..." with WORDS on stderr
 one_line() {

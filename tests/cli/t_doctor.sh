@@ -3,22 +3,9 @@
 # xvtrace doctor: the contract's keys and plausible values, with and without /dev/kvm, as root
 # and as nobody.
 set -u
-cd "$(dirname "$0")/../.." || exit 1
-BUILD=${BUILD:-build}
-xvtrace=$BUILD/xvtrace
-work=$(mktemp -d)
+. "$(dirname "$0")/lib.sh"
 chmod 755 "$work"
 trap 'rm -rf "$work"' EXIT
-failures=0
-
-check() {
-	local text=$1
-	shift
-	if "$@"; then echo "ok - $text"; else
-		echo "not ok - $text"
-		failures=$((failures + 1))
-	fi
-}
 
 # holds FILE JQ-EXPRESSION
 holds() {

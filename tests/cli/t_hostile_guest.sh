@@ -4,10 +4,8 @@
 # event of the honest machine is there once, in order, in time, and what the hostile ones leave
 # behind can be read (AddressSanitizer where that build is there).
 set -u
-cd "$(dirname "$0")/../.."
-BUILD=${BUILD:-build}
+. "$(dirname "$0")/lib.sh"
 SEEDS=${SEEDS:-"1 2 3"}
-xvtrace=$BUILD/xvtrace
 rss_limit_mib=256
 if [ -x "$BUILD/asan/xvtrace" ]; then
 	xvtrace=$BUILD/asan/xvtrace
@@ -18,8 +16,6 @@ fi
 hostile=$BUILD/tests/tools/xvt-hostile
 threads=2
 events=4000 # of each thread
-work=$(mktemp -d)
-failures=0
 cleanup() {
 	local jobs
 	jobs=$(jobs -p)
@@ -29,15 +25,6 @@ cleanup() {
 }
 trap cleanup EXIT
 echo "with $xvtrace, seeds $SEEDS"
-
-check() {
-	local text=$1
-	shift
-	if "$@"; then echo "ok - $text"; else
-		echo "not ok - $text"
-		failures=$((failures + 1))
-	fi
-}
 
 # survives TEXT COMMAND...: exit 0 or 1 in good time, no sanitizer's report
 survives() {

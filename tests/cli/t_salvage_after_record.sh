@@ -3,21 +3,8 @@
 # shellcheck disable=SC2317
 # What a recorder has taken, salvage does not give again, in either mode; what came after, it does.
 set -u
-cd "$(dirname "$0")/../.." || exit 1
-BUILD=${BUILD:-build}
-xvtrace=$BUILD/xvtrace
-work=$(mktemp -d)
-failures=0
+. "$(dirname "$0")/lib.sh"
 trap 'rm -rf "$work"' EXIT
-
-check() {
-	local text=$1
-	shift
-	if "$@"; then echo "ok - $text"; else
-		echo "not ok - $text"
-		failures=$((failures + 1))
-	fi
-}
 
 # says FILE FILTER: jq's filter is true of xvtrace stat
 says() {

@@ -4,21 +4,8 @@
 # verify is a judge that can say no: a clock map moved by more than a message takes is found by
 # causality alone, because everything else in the file was moved with it.
 set -u
-cd "$(dirname "$0")/../.." || exit 1
-BUILD=${BUILD:-build}
-xvtrace=$BUILD/xvtrace
-work=$(mktemp -d)
-failures=0
+. "$(dirname "$0")/lib.sh"
 trap 'rm -rf "$work"' EXIT
-
-check() {
-	local text=$1
-	shift
-	if "$@"; then echo "ok - $text"; else
-		echo "not ok - $text"
-		failures=$((failures + 1))
-	fi
-}
 
 # shifted NS: g2's clock moved by so much; verify's verdict in $work/out
 shifted() {
