@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * clock.h - the host's clock, and for each ring the map from its guest clock to host time.
+ * clock.h - for each ring the map from its guest clock to host time.
  *
  * A map is a list of nodes: (guest clock, host ns, bound). Between two nodes of one epoch it
  * is the straight line through them, so it is continuous and increasing, and a source whose
@@ -11,6 +11,7 @@
 #ifndef XVT_CLOCK_H
 #define XVT_CLOCK_H
 
+#include "clock_host.h"
 #include "trace_format.h"
 
 /*
@@ -19,26 +20,6 @@
  * begun: as long as a miss to memory takes. It is part of every event's bound.
  */
 #define XVT_STAMP_SLACK_NS 100u
-
-/* host_ns = base_ns + ((clock - base_clock) * mult >> shift), in 128 bits. */
-struct xvt_host_clock {
-	uint32_t clock_id;
-	uint32_t mult;
-	uint32_t shift;
-	uint64_t hz;
-	uint64_t base_clock;
-	uint64_t base_ns; /* CLOCK_MONOTONIC */
-	uint64_t realtime_ns;
-	uint64_t boottime_ns;
-};
-
-/* Measure the clock's rate against CLOCK_MONOTONIC; takes about 50 ms. Returns 0 or -errno. */
-int xvt_host_clock_init(struct xvt_host_clock *hc);
-
-uint64_t xvt_host_clock_ns(const struct xvt_host_clock *hc, uint64_t clock);
-
-/* Ticks of the host's clock in that many nanoseconds. */
-uint64_t xvt_host_clock_ticks(const struct xvt_host_clock *hc, uint64_t ns);
 
 enum xvt_map_result {
 	XVT_MAP_OK,    /* between two nodes: confirmed */
