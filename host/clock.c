@@ -10,7 +10,7 @@ typedef unsigned __int128 u128;
 
 /* Guest and host may creep apart this much between two nodes before it counts as a jump. */
 #define CREEP_NS_MAX   20000000ull
-#define CREEP_PER_1024 64 /* or 1/16 of the interval */
+#define CREEP_PER_1024 8 /* and 1/128 of the interval: a rate is settled to 1 % or better */
 /* Nodes kept of one ring: a quarter of an hour at ten a second. */
 #define NODES_MAX      8192
 
@@ -49,6 +49,17 @@ static uint64_t ticks_ns(const struct xvt_clock_map *m, uint64_t ticks)
 	return ns > INT64_MAX ? INT64_MAX : (uint64_t)ns; /* 292 years; sums stay in 64 bits */
 }
 
+/* Unsigned: either may be whatever the guest answered. */
+static uint64_t apart(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+uint64_t xvt_clock_creep_ns(uint64_t interval_ns)
+{
+	return CREEP_NS_MAX + interval_ns / 1024 * CREEP_PER_1024;
+}
+
 int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 {
 	const struct xvt_clock_node *last = xvt_clock_map_last(m);
@@ -59,23 +70,27 @@ int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 	if (last && node->guest > last->guest && node->host_ns > last->host_ns) {
 		uint64_t guest_ns = ticks_ns(m, node->guest - last->guest);
 		uint64_t host_ns = node->host_ns - last->host_ns;
-		/* Unsigned: guest_ns is whatever the guest answered, and may be any number. */
-		uint64_t apart = host_ns > guest_ns ? host_ns - guest_ns : guest_ns - host_ns;
-		uint64_t limit = host_ns / 1024 * CREEP_PER_1024;
-
-		if (limit < CREEP_NS_MAX)
-			limit = CREEP_NS_MAX;
+		uint64_t off = apart(host_ns, guest_ns);
 		/* Bounds are measuring error, not creep. */
-		limit += last->bound_ns + node->bound_ns;
-		if (apart <= limit) {
+		uint64_t limit = xvt_clock_creep_ns(host_ns) + last->bound_ns + node->bound_ns;
+
+		/* The machine was disturbed: what is left must be its clock's own rate. */
+		if (m->suspect)
+			limit -= CREEP_NS_MAX;
+		if (off <= limit) {
 			node->flags = 0;
 			node->epoch = last->epoch;
 			bound = last->bound_ns > bound ? last->bound_ns : bound;
-			bound += apart;
+			bound += off;
 		}
 	}
+	if (node->source != XVT_SOURCE_DRAIN)
+		m->suspect = false;
 	bound += XVT_STAMP_SLACK_NS;
 	node->segment_bound_ns = bound;
+	/* What the drain saw is wide, but its node lies on the line of the node before it. */
+	if (bound > m->slack_ns && node->source != XVT_SOURCE_DRAIN)
+		m->slack_ns = bound;
 	if (bound > m->bound_ns_max)
 		m->bound_ns_max = bound;
 	drop_used(m);
@@ -106,66 +121,148 @@ uint64_t xvt_clock_line(const struct xvt_clock_node *a, const struct xvt_clock_n
 				       (b->guest - a->guest));
 }
 
-/*
- * Does `guest` lie at or beyond the node after n? An epoch that began with a jump forward is
- * entered by the first value at or after its first node; one that began with a jump back
- * only by xvt_clock_map_next_epoch(), because older values may still be on their way.
- */
-static bool reached(const struct xvt_clock_node *n, const struct xvt_clock_node *next,
-		    uint64_t guest)
+/* Where a value lies among the nodes of one epoch. */
+enum side {
+	SIDE_BEFORE, /* its first node */
+	SIDE_WITHIN,
+	SIDE_AFTER, /* its last node */
+};
+
+struct candidate {
+	size_t at; /* node at or before the value, or the epoch's first */
+	enum side side;
+	uint64_t ns;
+};
+
+/* Is the node after `i` in the same epoch? */
+static bool goes_on(const struct xvt_clock_map *m, size_t i)
 {
-	if (next->flags & XVT_NODE_F_FIRST)
-		return next->guest > n->guest && guest >= next->guest;
-	return guest > next->guest;
+	return i + 1 < m->count && !(m->nodes[i + 1].flags & XVT_NODE_F_FIRST);
 }
 
-enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest, uint64_t *host_ns)
+/* By the nodes of the epoch in which `at` lies; nodes before `at` are not looked at. */
+static struct candidate in_epoch(const struct xvt_clock_map *m, size_t at, uint64_t guest)
 {
+	struct candidate c = { .at = at };
 	const struct xvt_clock_node *n;
 
-	if (!m->count) {
-		*host_ns = 0;
-		return m->closed ? XVT_MAP_GUESS : XVT_MAP_WAIT;
-	}
-	while (m->at + 1 < m->count && reached(&m->nodes[m->at], &m->nodes[m->at + 1], guest))
-		m->at++;
-	n = &m->nodes[m->at];
+	while (goes_on(m, c.at) && guest > m->nodes[c.at + 1].guest)
+		c.at++;
+	n = &m->nodes[c.at];
 	if (guest < n->guest) {
-		/* Before the first node of its epoch: it can only be guessed from that node. */
 		uint64_t back = ticks_ns(m, n->guest - guest);
 
-		*host_ns = back < n->host_ns ? n->host_ns - back : 0;
-		return XVT_MAP_GUESS;
+		c.side = SIDE_BEFORE;
+		c.ns = back < n->host_ns ? n->host_ns - back : 0;
+	} else if (goes_on(m, c.at)) {
+		c.side = SIDE_WITHIN;
+		c.ns = xvt_clock_line(n, n + 1, guest);
+	} else {
+		c.side = guest == n->guest ? SIDE_WITHIN : SIDE_AFTER;
+		c.ns = n->host_ns + ticks_ns(m, guest - n->guest);
 	}
-	if (m->at + 1 < m->count && !(n[1].flags & XVT_NODE_F_FIRST)) {
-		*host_ns = xvt_clock_line(n, n + 1, guest);
+	return c;
+}
+
+/* First node of the epoch after the one in which `at` lies; m->count if there is none. */
+static size_t next_first(const struct xvt_clock_map *m, size_t at)
+{
+	while (goes_on(m, at))
+		at++;
+	return at + 1;
+}
+
+/* Does the evidence allow this time? The map itself may be wrong by its bound, and by what the
+ * clock may have crept since the node that it was extrapolated from. */
+static bool allowed(const struct xvt_clock_map *m, const struct candidate *c,
+		    const struct xvt_clock_evidence *e)
+{
+	uint64_t slack = m->slack_ns;
+
+	if (c->side != SIDE_WITHIN)
+		slack += apart(c->ns, m->nodes[c->at].host_ns) / 1024 * CREEP_PER_1024;
+	return c->ns + slack >= e->floor_ns && (c->ns < slack || c->ns - slack <= e->ceiling_ns);
+}
+
+/* A value of the old epoch lies before the new one's first node, and one of the new epoch after
+ * the old one's last. */
+static bool allowed_old(const struct xvt_clock_map *m, const struct candidate *c, size_t first,
+			const struct xvt_clock_evidence *e)
+{
+	return allowed(m, c, e) && c->ns <= m->nodes[first].host_ns + m->slack_ns;
+}
+
+static bool allowed_new(const struct xvt_clock_map *m, const struct candidate *c, size_t first,
+			const struct xvt_clock_evidence *e)
+{
+	uint64_t last_ns = m->nodes[first - 1].host_ns;
+
+	/* Monotone clocks first: nobody has copied it before the old epoch's last node. */
+	return e->ceiling_ns >= last_ns && c->ns + m->slack_ns >= last_ns && allowed(m, c, e);
+}
+
+static enum xvt_map_result last_epoch(const struct xvt_clock_map *m, const struct candidate *c,
+				      const struct xvt_clock_evidence *e)
+{
+	if (c->side == SIDE_AFTER)
+		return m->closed ? XVT_MAP_GUESS : XVT_MAP_WAIT;
+	if (!allowed(m, c, e))
+		return XVT_MAP_DOUBT;
+	/* Before the first node there ever was, nothing was measured. */
+	return c->side == SIDE_BEFORE && !m->nodes[c->at].epoch ? XVT_MAP_GUESS : XVT_MAP_OK;
+}
+
+enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
+					const struct xvt_clock_evidence *e, uint64_t *host_ns)
+{
+	struct candidate old, new;
+	bool old_may, new_may;
+	size_t first;
+
+	*host_ns = 0;
+	if (!m->count)
+		return m->closed ? XVT_MAP_GUESS : XVT_MAP_WAIT;
+	for (;;) {
+		old = in_epoch(m, m->at, guest);
+		m->at = old.at;
+		first = next_first(m, m->at);
+		if (first >= m->count) {
+			*host_ns = old.ns;
+			return last_epoch(m, &old, e);
+		}
+		new = in_epoch(m, first, guest);
+		old_may = allowed_old(m, &old, first, e);
+		new_may = allowed_new(m, &new, first, e);
+		/* A clock that only went forward was past the old epoch's last node, and before the
+		 * new one's first, exactly as its value is. */
+		if (m->nodes[first].guest > m->nodes[first - 1].guest && old_may && new_may) {
+			if (guest <= m->nodes[first - 1].guest)
+				new_may = false;
+			else if (guest >= m->nodes[first].guest)
+				old_may = false;
+		}
+		if (old_may || !new_may)
+			break;
+		m->at = first;
+	}
+	/* Between the two, not later than the border. */
+	*host_ns = old.ns < m->nodes[first].host_ns ? old.ns : m->nodes[first].host_ns;
+	if (!old_may)
+		return XVT_MAP_DOUBT;
+	if (!new_may || apart(old.ns, new.ns) <= m->slack_ns)
 		return XVT_MAP_OK;
-	}
-	if (guest == n->guest) {
-		*host_ns = n->host_ns;
-		return XVT_MAP_OK;
-	}
-	*host_ns = n->host_ns + ticks_ns(m, guest - n->guest);
-	if (m->at + 1 < m->count) {
-		/* Between two epochs: which side is not provable, but not after the border. */
-		if (*host_ns > n[1].host_ns)
-			*host_ns = n[1].host_ns;
-		return XVT_MAP_GUESS;
-	}
-	if (m->closed)
-		return XVT_MAP_GUESS;
-	return XVT_MAP_WAIT;
+	/* Both sides are possible: what is told is the earlier, and the bound covers both. */
+	if (apart(old.ns, new.ns) > m->bound_ns_max)
+		m->bound_ns_max = apart(old.ns, new.ns);
+	return XVT_MAP_GUESS;
 }
 
 bool xvt_clock_map_next_epoch(struct xvt_clock_map *m)
 {
-	size_t i;
+	size_t first = m->count ? next_first(m, m->at) : 0;
 
-	for (i = m->at + 1; i < m->count; i++) {
-		if (m->nodes[i].flags & XVT_NODE_F_FIRST) {
-			m->at = i;
-			return true;
-		}
-	}
-	return false;
+	if (first >= m->count)
+		return false;
+	m->at = first;
+	return true;
 }

@@ -21,10 +21,21 @@
  */
 #define XVT_STAMP_SLACK_NS 100u
 
+/*
+ * What the drain knows of a record's host time, whatever its stamp says: it was written at or
+ * after floor_ns (the ring was proven idle then), and at or before ceiling_ns (it had been
+ * copied by then). Decides on which side of a border between two epochs a record lies.
+ */
+struct xvt_clock_evidence {
+	uint64_t floor_ns;
+	uint64_t ceiling_ns;
+};
+
 enum xvt_map_result {
-	XVT_MAP_OK,    /* between two nodes: confirmed */
+	XVT_MAP_OK,    /* between two nodes, or proven to lie beside a border: confirmed */
 	XVT_MAP_WAIT,  /* after the last node: a later sample must confirm it */
-	XVT_MAP_GUESS, /* outside the nodes of a closed epoch: extrapolated, unconfirmed */
+	XVT_MAP_GUESS, /* extrapolated in a closed map, or on an unprovable side of a border */
+	XVT_MAP_DOUBT, /* no epoch that there is can give it a time that agrees with the evidence */
 };
 
 /* One ring's map. Nodes in order of (epoch, guest). */
@@ -32,10 +43,12 @@ struct xvt_clock_map {
 	struct xvt_clock_node *nodes;
 	size_t count;
 	size_t room;
-	size_t at;   /* segment of the last lookup: lookups go forward */
-	uint64_t hz; /* nominal rate of the guest's clock, for extrapolation */
-	uint64_t bound_ns_max;
-	bool closed; /* nothing more will come: extrapolate instead of waiting */
+	size_t at;	       /* segment of the last lookup: lookups go forward */
+	uint64_t hz;	       /* nominal rate of the guest's clock, for extrapolation */
+	uint64_t slack_ns;     /* largest bound of a segment: the map is not wrong by more */
+	uint64_t bound_ns_max; /* that, or more where a value's side of a border is unprovable */
+	bool suspect; /* the machine was stopped or reset: no creep is granted to the next node */
+	bool closed;  /* nothing more will come: extrapolate instead of waiting */
 };
 
 void xvt_clock_map_init(struct xvt_clock_map *m, uint64_t hz);
@@ -48,8 +61,17 @@ void xvt_clock_map_fini(struct xvt_clock_map *m);
  */
 int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node);
 
-/* Place a guest clock value. Values must come in the ring's order. */
-enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest, uint64_t *host_ns);
+/*
+ * Place a guest clock value. Values must come in the ring's order. *host_ns is set for every
+ * result; for XVT_MAP_WAIT it is where the last node's line leads.
+ */
+enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
+					const struct xvt_clock_evidence *evidence,
+					uint64_t *host_ns);
+
+/* A guest's clock may creep away from its nominal rate this much in that time before the map
+ * calls it a jump. */
+uint64_t xvt_clock_creep_ns(uint64_t interval_ns);
 
 /* The ring's clock went back: what follows belongs to the next epoch. Returns false while
  * that epoch has no node yet. */

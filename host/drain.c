@@ -153,12 +153,15 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 	uint32_t room = r->salvage		      ? UINT32_MAX
 			: PASS_BYTES > g->subbuf_size ? PASS_BYTES
 						      : g->subbuf_size;
-	bool all;
+	bool all, frozen;
 
 	if (r->phase == XVT_PHASE_BROKEN)
 		return;
 	xvt_ring_snapshot(r->ctl, &r->region->g, &s);
 	ceiling = xvt_clock_read_ordered();
+	/* A writer that stays inside an event; who came after it would have moved these. */
+	frozen = r->phase == XVT_PHASE_ASIDE && s.nest == r->last.nest && s.resv == r->last.resv &&
+		 s.commit == r->last.commit && s.generation == r->last.generation;
 	if (s.resv != r->last.resv || s.nest != r->last.nest)
 		r->changed_clock = ceiling;
 	r->last = s;
@@ -183,9 +186,14 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 	if (r->salvage && all && s.resv - s.commit <= g->ring_size)
 		queue(r, loop, s.resv & ~7ull, true, ceiling, &room);
 	r->idle = false;
+	if (proof_clock)
+		r->look_clock = proof_clock;
+	if (proof_clock && all && frozen)
+		r->passed_clock = proof_clock;
 	if (proof_clock && all && s.nest == 0 && s.commit == s.resv) {
 		r->idle = true;
 		r->idle_clock = proof_clock;
+		r->passed_clock = proof_clock;
 		if (r->last_node_clock && r->last_node_clock <= proof_clock)
 			r->proven_node_ns = xvt_clock_map_last(&r->map)->host_ns;
 	}

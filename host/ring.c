@@ -54,6 +54,7 @@ void xvt_ring_attach(struct xvt_ring *r)
 		r->told_lost[i] = r->base_lost[i];
 	}
 	r->changed_clock = xvt_clock_read();
+	r->epoch = xvt_load(&h->epoch); /* an earlier daemon's; what counts is that it differs */
 }
 
 static void drop_first(struct xvt_ring *r)
@@ -211,49 +212,164 @@ static bool decode(struct xvt_ring *r)
 	}
 }
 
+void xvt_ring_bump_epoch(struct xvt_ring *r)
+{
+	struct xvt_epoch_bump *b = &r->bumps[r->nr_bumps++ % XVT_BUMPS];
+
+	b->before_clock = xvt_clock_read_ordered();
+	b->epoch = ++r->epoch;
+	/* The writer loads it before and after its clock, so no record carries another moment's. */
+	xvt_store_release(&r->host->epoch, b->epoch);
+	xvt_mb();
+	b->after_clock = xvt_clock_read_ordered();
+	r->map.suspect = true;
+}
+
+/* Whatever the stamp of `rec`, out of piece p, says: when was it written? */
+static struct xvt_clock_evidence evidence(const struct xvt_ring *r, const struct xvt_record *rec,
+					  const struct xvt_piece *p)
+{
+	struct xvt_clock_evidence e = { r->last_ns, UINT64_MAX };
+	uint32_t i, known = r->nr_bumps < XVT_BUMPS ? r->nr_bumps : XVT_BUMPS;
+	uint64_t ns;
+
+	if (r->salvage)
+		return e;
+	e.ceiling_ns = xvt_host_clock_ns(r->host_clock, p->ceiling_clock);
+	if (p->floor_clock) {
+		ns = xvt_host_clock_ns(r->host_clock, p->floor_clock);
+		e.floor_ns = ns > e.floor_ns ? ns : e.floor_ns;
+	}
+	for (i = 0; i < known; i++) {
+		const struct xvt_epoch_bump *b = &r->bumps[i];
+
+		if ((int32_t)(rec->epoch - b->epoch) >= 0) {
+			ns = xvt_host_clock_ns(r->host_clock, b->before_clock);
+			e.floor_ns = ns > e.floor_ns ? ns : e.floor_ns;
+		} else {
+			/* The store has reached every CPU after as long as a proof waits. */
+			ns = xvt_host_clock_ns(r->host_clock, b->after_clock) + XVT_PROOF_DELTA_NS;
+			e.ceiling_ns = ns < e.ceiling_ns ? ns : e.ceiling_ns;
+		}
+	}
+	return e;
+}
+
+/* The newest record that waits in the same epoch as the head, and the piece that it lies in. */
+static const struct xvt_piece *newest_waiting(const struct xvt_ring *r, struct xvt_record *newest)
+{
+	const struct xvt_piece *p = r->first, *found = p;
+	struct xvt_reader scan = r->reader;
+	struct xvt_record rec;
+	int got;
+
+	*newest = r->rec;
+	for (;;) {
+		got = xvt_reader_next(&scan, &rec);
+		if (got == 1 && rec.kind == XVT_REC_RECORD) {
+			if (rec.ts < newest->ts || rec.epoch != newest->epoch)
+				return found;
+			*newest = rec;
+			found = p;
+		}
+		if (got == 1)
+			continue;
+		p = p->next;
+		if (got < 0 || !p || p->salvage || p->pos != scan.pos)
+			return found;
+		xvt_reader_feed(&scan, p->bytes, p->len);
+	}
+}
+
+/*
+ * The guest does not answer, so no sample will confirm what waits; but its ring was looked at
+ * before and after the newest waiting record was written. That is a sample as well: not tight,
+ * but proven. It becomes a node on the last one's line, unless it contradicts that.
+ */
+static bool bear_witness(struct xvt_ring *r)
+{
+	const struct xvt_clock_node *last = xvt_clock_map_last(&r->map);
+	struct xvt_clock_evidence e;
+	const struct xvt_piece *p;
+	struct xvt_record newest;
+	struct xvt_clock_node n;
+	uint64_t ns, slack;
+
+	if (!r->quiet || r->witness_new || !last)
+		return false;
+	p = newest_waiting(r, &newest);
+	e = evidence(r, &newest, p);
+	if (e.floor_ns < last->host_ns)
+		e.floor_ns = last->host_ns; /* it was stamped after the node's moment */
+	if (xvt_clock_map_place(&r->map, newest.ts, &e, &ns) != XVT_MAP_WAIT)
+		return false;
+	slack = r->map.slack_ns + xvt_clock_creep_ns(ns - last->host_ns);
+	if (e.ceiling_ns < e.floor_ns || ns + slack < e.floor_ns || ns > e.ceiling_ns + slack)
+		return false;
+	ns = ns < e.floor_ns ? e.floor_ns : ns > e.ceiling_ns ? e.ceiling_ns : ns;
+	if (ns <= last->host_ns)
+		return false;
+	n = (struct xvt_clock_node){ .ring = r->id,
+				     .source = XVT_SOURCE_DRAIN,
+				     .guest = newest.ts,
+				     .host_ns = ns,
+				     .bound_ns = ns - e.floor_ns > e.ceiling_ns - ns
+							 ? ns - e.floor_ns
+							 : e.ceiling_ns - ns };
+	if (xvt_clock_map_add(&r->map, &n))
+		return false;
+	r->witness = n;
+	r->witness_new = true;
+	return true;
+}
+
+/*
+ * Every node says that this record's stamp is impossible. Has one been measured since it came?
+ * Then it is the record that is wrong. Else its epoch may still have to be measured: at once.
+ */
+static bool lies(struct xvt_ring *r)
+{
+	/* Asked for after another one had come, after this record had. */
+	if (r->map.closed ||
+	    (r->node_before_clock && (int64_t)(r->node_before_clock - r->first->ceiling_clock) > 0))
+		return true;
+	r->next_burst_clock = 0;
+	return false;
+}
+
 /* Host time of the head, if the map can tell. */
 static void place(struct xvt_ring *r)
 {
-	const struct xvt_piece *p = r->first;
-	uint64_t ns, ceiling, floor;
+	struct xvt_clock_evidence e = evidence(r, &r->rec, r->first);
+	enum xvt_map_result result;
 	uint32_t flags = 0;
+	uint64_t ns;
 
 	if (r->rec.ts < r->last_guest && !r->next_epoch) {
 		/* The guest's clock went back: what was measured before says nothing here. */
 		if (!xvt_clock_map_next_epoch(&r->map)) {
-			/* A node asked for after another one had come, after this record had: if
-			 * that began no epoch then no clock went back, and the record lies. */
-			if (!r->map.closed &&
-			    (!r->node_before_clock ||
-			     (int64_t)(r->node_before_clock - p->ceiling_clock) <= 0)) {
-				r->next_burst_clock = 0; /* measure at once */
+			if (!lies(r))
 				return;
-			}
 			flags |= XVT_EVENT_F_CLOCK;
 		}
 		r->next_epoch = true;
 	}
-	switch (xvt_clock_map_place(&r->map, r->rec.ts, &ns)) {
-	case XVT_MAP_WAIT:
+	result = xvt_clock_map_place(&r->map, r->rec.ts, &e, &ns);
+	if (result == XVT_MAP_WAIT && bear_witness(r))
+		result = xvt_clock_map_place(&r->map, r->rec.ts, &e, &ns);
+	if (result == XVT_MAP_WAIT || (result == XVT_MAP_DOUBT && !lies(r)))
 		return;
-	case XVT_MAP_GUESS:
+	if (result == XVT_MAP_GUESS)
 		flags |= XVT_EVENT_F_UNCONFIRMED;
-		break;
-	case XVT_MAP_OK:
-		break;
-	}
-	ceiling = xvt_host_clock_ns(r->host_clock, p->ceiling_clock) + r->map.bound_ns_max;
-	if (ns > ceiling && !r->salvage) {
-		ns = ceiling;
+	if (result == XVT_MAP_DOUBT)
+		flags |= XVT_EVENT_F_CLOCK;
+	/* A guess may be anywhere; what was seen is stronger. */
+	if (ns > e.ceiling_ns && ns - e.ceiling_ns > r->map.slack_ns) {
+		ns = e.ceiling_ns;
 		flags |= XVT_EVENT_F_CLOCK;
 	}
-	floor = p->floor_clock ? xvt_host_clock_ns(r->host_clock, p->floor_clock) : 0;
-	if (ns + r->map.bound_ns_max < floor) {
-		ns = floor;
-		flags |= XVT_EVENT_F_CLOCK;
-	}
-	if (ns < r->last_ns) {
-		ns = r->last_ns;
+	if (ns + r->map.slack_ns < e.floor_ns || ns < r->last_ns) {
+		ns = e.floor_ns;
 		flags |= XVT_EVENT_F_CLOCK;
 	}
 	if (flags & XVT_EVENT_F_CLOCK) {
@@ -262,7 +378,7 @@ static void place(struct xvt_ring *r)
 	}
 	if (ns < r->start_ns)
 		flags |= XVT_EVENT_F_BACKLOG;
-	if (p->salvage)
+	if (r->first->salvage)
 		flags |= XVT_EVENT_F_RECOVERED;
 	r->head_ns = ns;
 	r->head_flags = flags;
@@ -290,14 +406,20 @@ void xvt_ring_pop(struct xvt_ring *r)
 
 uint64_t xvt_ring_bound(const struct xvt_ring *r)
 {
-	if (r->phase != XVT_PHASE_LIVE || r->map.closed)
+	if (r->map.closed)
 		return UINT64_MAX;
-	return xvt_ring_proven(r);
+	if (r->phase == XVT_PHASE_LIVE)
+		return xvt_ring_proven(r);
+	/* Set aside for what is in flight; what comes after that shall find its place. */
+	if (r->phase == XVT_PHASE_ASIDE && r->passed_clock == r->look_clock && !r->have)
+		return xvt_ring_proven(r);
+	return UINT64_MAX;
 }
 
 uint64_t xvt_ring_proven(const struct xvt_ring *r)
 {
 	const struct xvt_clock_node *last = xvt_clock_map_last(&r->map);
+	uint64_t proven, passed, margin;
 
 	if (r->have) {
 		/* Not placed: it lies after the last node, or in an epoch without one. */
@@ -305,7 +427,14 @@ uint64_t xvt_ring_proven(const struct xvt_ring *r)
 			return r->last_ns;
 		return last->host_ns;
 	}
-	return r->proven_node_ns > r->last_ns ? r->proven_node_ns : r->last_ns;
+	proven = r->proven_node_ns > r->last_ns ? r->proven_node_ns : r->last_ns;
+	if (!last || !r->passed_clock)
+		return proven;
+	/* What is stamped later is placed later, but for what the map may be wrong by. */
+	passed = xvt_host_clock_ns(r->host_clock, r->passed_clock);
+	margin = r->map.slack_ns;
+	margin += xvt_clock_creep_ns(passed > last->host_ns ? passed - last->host_ns : 0);
+	return passed > proven && passed - proven > margin ? passed - margin : proven;
 }
 
 bool xvt_ring_tail_loss(struct xvt_ring *r, struct xvt_lost *lost)

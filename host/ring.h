@@ -39,6 +39,15 @@ enum xvt_ring_phase {
 	XVT_PHASE_BROKEN, /* its control words are nonsense: never read again */
 };
 
+/* The epoch word was set to `epoch` between these two readings of the host's clock. */
+struct xvt_epoch_bump {
+	uint32_t epoch;
+	uint64_t before_clock;
+	uint64_t after_clock;
+};
+
+#define XVT_BUMPS 4 /* the newest are remembered: records wait for seconds at most */
+
 struct xvt_ring {
 	uint32_t id; /* in the trace */
 	uint32_t vm;
@@ -60,8 +69,11 @@ struct xvt_ring {
 	uint64_t skip_until;	       /* records below it were delivered by an earlier daemon */
 	struct xvt_ring_snapshot last; /* newest look */
 	uint64_t changed_clock;	       /* when resv or nest last changed: a stuck writer shows */
+	uint64_t aside_clock;	       /* when it was last set aside */
 	uint64_t idle_clock;	       /* everything stamped before this host clock is copied */
 	bool idle;		       /* proven at idle_clock */
+	uint64_t passed_clock;	       /* only what is in flight now can be older than that */
+	uint64_t look_clock;	       /* proof that the newest look was given */
 	struct xvt_piece *first, *tail;
 	unsigned int reads; /* under way */
 	bool skipped;	    /* not yet told: goes with the next piece */
@@ -96,6 +108,13 @@ struct xvt_ring {
 	uint64_t last_node_clock;   /* host clock that the last node's moment lies before */
 	uint64_t node_before_clock; /* last_node_clock of the node before it */
 	uint64_t proven_node_ns;    /* last node older than the last idle proof */
+	bool quiet;		    /* stopped or silent: no answer will confirm what waits */
+	bool quiet_told;
+	struct xvt_clock_node witness; /* made of what waits, when quiet; not yet in the trace */
+	bool witness_new;
+	uint32_t epoch; /* of the host's word */
+	struct xvt_epoch_bump bumps[XVT_BUMPS];
+	uint32_t nr_bumps;
 
 	uint64_t start_ns;	 /* attach */
 	uint64_t live_ns;	 /* when it last came to take part */
@@ -132,6 +151,13 @@ uint64_t xvt_ring_bound(const struct xvt_ring *r);
 
 /* The same without regard to its phase: would it hold the others back? */
 uint64_t xvt_ring_proven(const struct xvt_ring *r);
+
+/*
+ * Guest and host time may have come apart: the next record shall carry a full stamp, and its
+ * epoch number says that it was stamped after this call. Every record of an older number was
+ * stamped before it. So the side of a border is proven even for what is in flight.
+ */
+void xvt_ring_bump_epoch(struct xvt_ring *r);
 
 /* What the last sub-buffer header does not tell: losses up to now, as a LOST pseudo-event. */
 bool xvt_ring_tail_loss(struct xvt_ring *r, struct xvt_lost *lost);

@@ -285,6 +285,8 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 			moved = xvt_merge_pass(&s->merge, s->rings, s->nr_rings, emit, s);
 		if (moved < 0)
 			return (int)moved;
+		for (i = 0; i < s->nr_rings; i++)
+			xvt_session_ring_witness(s, s->rings[i]);
 		if (s->merge.watermark > s->told_watermark && moved) {
 			struct xvt_round round = { ++s->rounds, s->merge.watermark };
 

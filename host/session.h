@@ -40,7 +40,13 @@ struct xvt_vm {
 	uint64_t note_clock;  /* of the second that `notes` counts */
 	uint32_t notes[3];    /* by level */
 	char why[256];
+	bool stopped; /* the VMM said so */
 };
+
+static inline bool xvt_vm_stopped(const struct xvt_vm *vm)
+{
+	return vm->stopped;
+}
 
 struct xvt_session_options {
 	uint32_t mode; /* enum xvt_enable */

@@ -47,6 +47,8 @@ void xvt_vm_look_for_answer(struct xvt_session *s, struct xvt_vm *vm, uint64_t n
 
 /* Measure the ring's clock when it is time; a ring with a clock goes live. */
 void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t now);
+/* The node that the ring made of its own records goes into the trace. */
+void xvt_session_ring_witness(struct xvt_session *s, struct xvt_ring *r);
 /* Who is silent or stuck is set aside, who left in order is done, who returns is live. */
 void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t now);
 

@@ -6,6 +6,10 @@
 
 #define BURST_EVERY_NS 100000000ull /* clock measurement of each ring */
 #define BURST_GAP_NS   5000000ull   /* also when one is wanted at once */
+/* No answer for so long: what waits is placed by what the drain saw of it. */
+#define QUIET_NS       (4 * BURST_EVERY_NS)
+/* Inside an event without a move for so long, while the VMM says "stopped": in flight. */
+#define FROZEN_NS      5000000ull
 
 static bool near(uint64_t a, uint64_t b)
 {
@@ -50,17 +54,32 @@ static void leave_hint(struct xvt_session *s, struct xvt_ring *r, const struct x
 	xvt_store_release(&h->hint_seq, seq + 1);
 }
 
+/* Every node of a map is in the file. */
+static void put_node(struct xvt_session *s, const struct xvt_clock_node *n)
+{
+	xvt_trace_put(s->trace, XVT_CHUNK_NODE, n, sizeof(*n), NULL, 0);
+}
+
+void xvt_session_ring_witness(struct xvt_session *s, struct xvt_ring *r)
+{
+	if (!r->witness_new)
+		return;
+	put_node(s, &r->witness);
+	r->witness_new = false;
+}
+
 static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_measure *m)
 {
 	unsigned int i;
 
+	xvt_session_ring_witness(s, r); /* in the file before its successor */
 	if (xvt_clock_map_add(&r->map, &m->node))
 		return;
 	for (i = 0; i < m->nr_samples; i++)
 		m->samples[i].epoch = m->node.epoch;
 	xvt_trace_put(s->trace, XVT_CHUNK_SAMPLES, m->samples,
 		      m->nr_samples * sizeof(m->samples[0]), NULL, 0);
-	xvt_trace_put(s->trace, XVT_CHUNK_NODE, &m->node, sizeof(m->node), NULL, 0);
+	put_node(s, &m->node);
 	leave_hint(s, r, &m->node);
 	r->stats.samples += m->nr_samples;
 	r->stats.source = m->node.source;
@@ -93,13 +112,32 @@ static void ring_goes_live(struct xvt_session *s, struct xvt_ring *r)
 	}
 }
 
+#define SILENT_TEXT "does not answer (paused, dead or stuck)"
+
 static void ring_aside(struct xvt_session *s, struct xvt_ring *r, bool silent, const char *why)
 {
 	r->phase = XVT_PHASE_ASIDE;
+	r->aside_clock = xvt_clock_read();
 	/* Silent: no node will come, so what is there goes out as well as it can be placed. */
 	r->map.closed = silent;
+	r->quiet_told |= silent;
 	xvt_session_note(s, 1, s->vms[r->vm], r->id, "cpu %u: %s; the other rings go on without it",
 			 xvt_load(&r->ctl->cpu), why);
+}
+
+/*
+ * Silent, with nothing in flight and nothing that waits: then it holds nobody back, for what it
+ * writes when it comes to itself has a later time. It is only told.
+ */
+static void ring_silent(struct xvt_session *s, struct xvt_ring *r)
+{
+	if (!r->idle || (r->have && !r->placed)) {
+		ring_aside(s, r, true, SILENT_TEXT);
+	} else if (!r->quiet_told) {
+		r->quiet_told = true;
+		xvt_session_note(s, 1, s->vms[r->vm], r->id, "cpu %u: %s", xvt_load(&r->ctl->cpu),
+				 SILENT_TEXT);
+	}
 }
 
 /* The machine's clock rate is settled by the first ring with two good nodes, before any event. */
@@ -122,7 +160,8 @@ static bool rate_known(struct xvt_session *s, struct xvt_ring *r)
 	vm->guest_hz = measured_hz(s, vm, first, last);
 	for (i = 0; i < vm->region.g.ring_count; i++) {
 		vm->rings[i]->map.hz = vm->guest_hz;
-		vm->rings[i]->map.bound_ns_max = 0; /* of segments that no event lies in */
+		vm->rings[i]->map.slack_ns = 0; /* of segments that no event lies in */
+		vm->rings[i]->map.bound_ns_max = 0;
 	}
 	xvt_vm_announce(s, vm);
 	return true;
@@ -157,12 +196,14 @@ void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 		if (r->phase == XVT_PHASE_NEW && rate_known(s, r))
 			ring_goes_live(s, r);
 		else if (r->phase == XVT_PHASE_ASIDE && r->map.closed) {
-			xvt_session_note(s, 0, s->vms[r->vm], r->id, "cpu %u: answers again",
-					 xvt_load(&r->ctl->cpu));
 			r->phase = XVT_PHASE_LIVE;
 			r->live_ns = xvt_host_clock_ns(&s->clock, now);
 			r->map.closed = false;
 		}
+		if (r->quiet_told)
+			xvt_session_note(s, 0, s->vms[r->vm], r->id, "cpu %u: answers again",
+					 xvt_load(&r->ctl->cpu));
+		r->quiet_told = false;
 	}
 }
 
@@ -191,16 +232,22 @@ static bool holds_back(const struct xvt_session *s, const struct xvt_ring *r, ui
 
 void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
+	uint64_t silence = since(now, latest(r->last_node_clock, s->grace_clock));
 	uint64_t stall = ticks(s, s->opt.stall_timeout_ns);
+	const bool stopped = xvt_vm_stopped(s->vms[r->vm]);
 	uint32_t state = r->last.state;
 
+	r->quiet = stopped || silence > ticks(s, QUIET_NS);
 	switch (r->phase) {
 	case XVT_PHASE_LIVE:
 		if (state == XVT_RING_OFFLINE && r->idle) {
 			r->phase = XVT_PHASE_DONE;
 			r->map.closed = true;
-		} else if (since(now, latest(r->last_node_clock, s->grace_clock)) > stall) {
-			ring_aside(s, r, true, "does not answer (paused, dead or stuck)");
+		} else if (stopped && r->last.nest &&
+			   since(now, r->changed_clock) > ticks(s, FROZEN_NS)) {
+			ring_aside(s, r, false, "stopped inside an event");
+		} else if (silence > stall) {
+			ring_silent(s, r);
 		} else if (r->last.nest &&
 			   since(now, latest(r->changed_clock, s->grace_clock)) > stall) {
 			ring_aside(s, r, false, "a writer stays inside an event");
@@ -209,7 +256,8 @@ void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 		}
 		break;
 	case XVT_PHASE_ASIDE:
-		if (!r->map.closed && (!r->last.nest || since(now, r->changed_clock) < stall) &&
+		if (!r->map.closed &&
+		    (!r->last.nest || (int64_t)(r->changed_clock - r->aside_clock) > 0) &&
 		    !holds_back(s, r, now, s->opt.stall_timeout_ns / 2))
 			r->phase = XVT_PHASE_LIVE;
 		break;

@@ -136,7 +136,8 @@ enum xvt_clock_source_id {
 	XVT_SOURCE_HANDSHAKE = 1,
 	XVT_SOURCE_KVM = 2,
 	XVT_SOURCE_VMM = 3,
-	XVT_SOURCE_HOST = 4, /* the ring is stamped with the host's own clock */
+	XVT_SOURCE_HOST = 4,  /* the ring is stamped with the host's own clock */
+	XVT_SOURCE_DRAIN = 5, /* a record's own: written between two looks at its ring */
 };
 
 /* SAMPLES: an array of these. At some moment between the two host clock values the guest's

@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+#define MS 1000000ull
+
 /*
  * Seed 001: what two CPUs hold in three passes and what may be flushed. "Flush below 4 after
  * the second pass, below 7 after the third": perf may do so because it assumes that a writer
@@ -126,24 +128,24 @@ START_TEST(a_ring_set_aside_holds_nobody_back_and_returns_in_the_late_lane)
 	engine_init(&e, 2, XVT_ENABLE_STOP);
 	engine_node(&e, 0, 1);
 	engine_node(&e, 1, 1);
-	e.now = 5;
+	e.now = 5 * MS;
 	ck_assert_int_eq(xvt_reserve(&e.writers[1], XVT_ID_U64, 8, &slot), 0);
 	*(uint64_t *)slot.payload = 1;
-	engine_write(&e, 0, 10);
-	engine_node(&e, 0, 20);
-	engine_node(&e, 1, 20);
-	engine_drain(&e, 20);
+	engine_write(&e, 0, 10 * MS);
+	engine_node(&e, 0, 200 * MS);
+	engine_node(&e, 1, 200 * MS);
+	engine_drain(&e, 200 * MS);
 	engine_merge(&e);
 	ck_assert_uint_eq(e.nr_out, 0);
 	e.rings[1]->phase = XVT_PHASE_ASIDE;
-	engine_drain(&e, 20);
+	engine_drain(&e, 200 * MS);
 	engine_merge(&e);
 	ck_assert_uint_eq(e.nr_out, 1);
 	xvt_commit(&e.writers[1], &slot);
-	engine_drain(&e, 20);
+	engine_drain(&e, 200 * MS);
 	engine_merge(&e);
 	ck_assert_uint_eq(e.nr_out, 2);
-	ck_assert_uint_eq(e.out[1].ns, 5); /* at its true time, flagged, counted */
+	ck_assert_uint_eq(e.out[1].ns, 5 * MS); /* at its true time, flagged, counted */
 	ck_assert(e.out[1].flags & XVT_EVENT_F_LATE);
 	ck_assert_uint_eq(e.merge.late, 1);
 	ck_assert(engine_in_order(&e));
