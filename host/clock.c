@@ -60,11 +60,27 @@ uint64_t xvt_clock_creep_ns(uint64_t interval_ns)
 	return CREEP_NS_MAX + interval_ns / 1024 * CREEP_PER_1024;
 }
 
+/* Not after `last`, yet on its line: measured before what the drain saw, finished after it. */
+static bool overtaken(const struct xvt_clock_map *m, const struct xvt_clock_node *last,
+		      const struct xvt_clock_node *node)
+{
+	uint64_t back;
+
+	if (node->guest > last->guest || node->host_ns > last->host_ns + last->bound_ns)
+		return false;
+	back = ticks_ns(m, last->guest - node->guest);
+	return back <= last->host_ns &&
+	       apart(last->host_ns - back, node->host_ns) <=
+		       xvt_clock_creep_ns(back) + last->bound_ns + node->bound_ns;
+}
+
 int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 {
 	const struct xvt_clock_node *last = xvt_clock_map_last(m);
 	uint64_t bound = node->bound_ns;
 
+	if (last && last->source == XVT_SOURCE_DRAIN && overtaken(m, last, node))
+		return -EALREADY;
 	node->flags = XVT_NODE_F_FIRST;
 	node->epoch = last ? last->epoch + 1 : 0;
 	if (last && node->guest > last->guest && node->host_ns > last->host_ns) {

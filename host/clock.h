@@ -57,7 +57,8 @@ void xvt_clock_map_fini(struct xvt_clock_map *m);
 /*
  * Add a measured node; sets its epoch, FIRST flag and segment bound. A node that contradicts
  * the line (guest clock went back, or guest and host time came apart by more than a creep
- * can explain) begins a new epoch. Returns 0 or -ENOMEM.
+ * can explain) begins a new epoch. Returns 0, -ENOMEM, or -EALREADY: it tells nothing that a
+ * node of the drain's had not told by then, and is dropped.
  */
 int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node);
 

@@ -110,7 +110,7 @@ static int emit_head(struct xvt_merge *m, struct xvt_ring *r, xvt_emit_fn emit, 
 		.len = (uint16_t)r->rec.len,
 	};
 
-	if (r->head_ns < m->last_ns) {
+	if (r->head_ns < m->last_ns || r->head_ns < m->watermark) {
 		/* Below a watermark already passed: the late lane, counted and flagged. What is
 		 * older than the attach was never promised to be in order. */
 		h.ring_flags |= XVT_EVENT_F_LATE;

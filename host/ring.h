@@ -105,6 +105,8 @@ struct xvt_ring {
 	struct xvt_clock_source *source;
 	uint64_t next_burst_clock;
 	uint64_t burst_clock;	    /* when the last burst was begun */
+	uint64_t answer_clock;	    /* when the guest last answered */
+	uint64_t wide_clock;	    /* since when measurements give wide nodes only, or 0 */
 	uint64_t last_node_clock;   /* host clock that the last node's moment lies before */
 	uint64_t node_before_clock; /* last_node_clock of the node before it */
 	uint64_t proven_node_ns;    /* last node older than the last idle proof */

@@ -4,12 +4,14 @@
  */
 #include "session_parts.h"
 
-#define BURST_EVERY_NS 100000000ull /* clock measurement of each ring */
-#define BURST_GAP_NS   5000000ull   /* also when one is wanted at once */
+#define BURST_EVERY_NS	 100000000ull /* clock measurement of each ring */
+#define BURST_GAP_NS	 5000000ull   /* also when one is wanted at once */
 /* No answer for so long: what waits is placed by what the drain saw of it. */
-#define QUIET_NS       (4 * BURST_EVERY_NS)
+#define QUIET_NS	 (4 * BURST_EVERY_NS)
+#define WIDE_NS		 2000000ull
+#define WIDE_PATIENCE_NS 5000000000ull
 /* Inside an event without a move for so long, while the VMM says "stopped": in flight. */
-#define FROZEN_NS      5000000ull
+#define FROZEN_NS	 5000000ull
 
 static bool near(uint64_t a, uint64_t b)
 {
@@ -68,10 +70,33 @@ void xvt_session_ring_witness(struct xvt_session *s, struct xvt_ring *r)
 	r->witness_new = false;
 }
 
+/*
+ * A jump could hide inside a wide node: an exchange that began before a pause and ended after it
+ * spans all of it. Wait for a better one; on a machine that never gives one, take what there is.
+ */
+static bool too_wide(const struct xvt_session *s, struct xvt_ring *r,
+		     const struct xvt_clock_node *n)
+{
+	uint64_t now = xvt_clock_read();
+
+	if (n->bound_ns <= WIDE_NS || !r->map.count) {
+		r->wide_clock = 0;
+		return false;
+	}
+	if (!r->wide_clock)
+		r->wide_clock = now;
+	if (since(now, r->wide_clock) > ticks(s, WIDE_PATIENCE_NS))
+		return false;
+	r->next_burst_clock = 0;
+	return true;
+}
+
 static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_measure *m)
 {
 	unsigned int i;
 
+	if (too_wide(s, r, &m->node))
+		return;
 	xvt_session_ring_witness(s, r); /* in the file before its successor */
 	if (xvt_clock_map_add(&r->map, &m->node))
 		return;
@@ -120,24 +145,30 @@ static void ring_aside(struct xvt_session *s, struct xvt_ring *r, bool silent, c
 	r->aside_clock = xvt_clock_read();
 	/* Silent: no node will come, so what is there goes out as well as it can be placed. */
 	r->map.closed = silent;
-	r->quiet_told |= silent;
 	xvt_session_note(s, 1, s->vms[r->vm], r->id, "cpu %u: %s; the other rings go on without it",
 			 xvt_load(&r->ctl->cpu), why);
 }
 
 /*
- * Silent, with nothing in flight and nothing that waits: then it holds nobody back, for what it
- * writes when it comes to itself has a later time. It is only told.
+ * Silent. With nothing in flight and nothing that waits it holds nobody back, for what it writes
+ * when it comes to itself has a later time: that is only told. What is in flight will be late.
  */
-static void ring_silent(struct xvt_session *s, struct xvt_ring *r)
+static void ring_silent(struct xvt_session *s, struct xvt_ring *r, uint64_t now, uint64_t stall)
 {
-	if (!r->idle || (r->have && !r->placed)) {
+	if (r->have && !r->placed) {
+		/* It may just have come to itself, and its clock is measured next. */
+		if (since(now, r->first->ceiling_clock) <= stall)
+			return;
 		ring_aside(s, r, true, SILENT_TEXT);
+	} else if (!r->idle) {
+		if (since(now, r->changed_clock) <= stall)
+			return;
+		ring_aside(s, r, false, SILENT_TEXT);
 	} else if (!r->quiet_told) {
-		r->quiet_told = true;
 		xvt_session_note(s, 1, s->vms[r->vm], r->id, "cpu %u: %s", xvt_load(&r->ctl->cpu),
 				 SILENT_TEXT);
 	}
+	r->quiet_told = true;
 }
 
 /* The machine's clock rate is settled by the first ring with two good nodes, before any event. */
@@ -192,6 +223,7 @@ void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 		r->next_burst_clock = now + ticks(s, BURST_EVERY_NS);
 	}
 	if (r->source_ops->poll(r->source, &m) == 1) {
+		r->answer_clock = now;
 		take_node(s, r, &m);
 		if (r->phase == XVT_PHASE_NEW && rate_known(s, r))
 			ring_goes_live(s, r);
@@ -200,9 +232,11 @@ void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 			r->live_ns = xvt_host_clock_ns(&s->clock, now);
 			r->map.closed = false;
 		}
-		if (r->quiet_told)
+		if (r->quiet_told) {
+			r->live_ns = xvt_host_clock_ns(&s->clock, now);
 			xvt_session_note(s, 0, s->vms[r->vm], r->id, "cpu %u: answers again",
 					 xvt_load(&r->ctl->cpu));
+		}
 		r->quiet_told = false;
 	}
 }
@@ -232,12 +266,17 @@ static bool holds_back(const struct xvt_session *s, const struct xvt_ring *r, ui
 
 void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
-	uint64_t silence = since(now, latest(r->last_node_clock, s->grace_clock));
+	uint64_t silence = since(now, latest(r->answer_clock, s->grace_clock));
 	uint64_t stall = ticks(s, s->opt.stall_timeout_ns);
 	const bool stopped = xvt_vm_stopped(s->vms[r->vm]);
 	uint32_t state = r->last.state;
+	bool quiet;
 
-	r->quiet = stopped || silence > ticks(s, QUIET_NS);
+	quiet = stopped || silence > ticks(s, QUIET_NS);
+	/* Whoever is inside an event now shows by its epoch that it was there before. */
+	if (quiet && !r->quiet && r->phase == XVT_PHASE_LIVE)
+		xvt_ring_bump_epoch(r);
+	r->quiet = quiet;
 	switch (r->phase) {
 	case XVT_PHASE_LIVE:
 		if (state == XVT_RING_OFFLINE && r->idle) {
@@ -247,7 +286,7 @@ void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 			   since(now, r->changed_clock) > ticks(s, FROZEN_NS)) {
 			ring_aside(s, r, false, "stopped inside an event");
 		} else if (silence > stall) {
-			ring_silent(s, r);
+			ring_silent(s, r, now, stall);
 		} else if (r->last.nest &&
 			   since(now, latest(r->changed_clock, s->grace_clock)) > stall) {
 			ring_aside(s, r, false, "a writer stays inside an event");
@@ -258,15 +297,17 @@ void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 	case XVT_PHASE_ASIDE:
 		if (!r->map.closed &&
 		    (!r->last.nest || (int64_t)(r->changed_clock - r->aside_clock) > 0) &&
-		    !holds_back(s, r, now, s->opt.stall_timeout_ns / 2))
+		    !holds_back(s, r, now, s->opt.stall_timeout_ns / 2)) {
 			r->phase = XVT_PHASE_LIVE;
+			r->live_ns = xvt_host_clock_ns(&s->clock, now);
+		}
 		break;
 	case XVT_PHASE_DONE:
 		if (state == XVT_RING_ONLINE && !s->ending) {
 			r->map.closed = false;
 			r->phase = XVT_PHASE_LIVE;
 			r->live_ns = xvt_host_clock_ns(&s->clock, now);
-			r->last_node_clock = now;
+			r->answer_clock = now;
 			xvt_ring_announce(s, r);
 		}
 		break;

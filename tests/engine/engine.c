@@ -99,12 +99,17 @@ int engine_write(struct engine *e, uint32_t ring, uint64_t time)
 	return xvt_write(&e->writers[ring], XVT_ID_U64, &number, sizeof(number));
 }
 
-void engine_node(struct engine *e, uint32_t ring, uint64_t time)
+void engine_at(struct engine *e, uint32_t ring, uint64_t guest, uint64_t host_ns)
 {
-	struct xvt_clock_node node = { .ring = ring, .guest = time, .host_ns = time };
+	struct xvt_clock_node node = { .ring = ring, .guest = guest, .host_ns = host_ns };
 
 	ck_assert_int_eq(xvt_clock_map_add(&e->rings[ring]->map, &node), 0);
-	e->rings[ring]->last_node_clock = time;
+	e->rings[ring]->last_node_clock = host_ns;
+}
+
+void engine_node(struct engine *e, uint32_t ring, uint64_t time)
+{
+	engine_at(e, ring, time, time);
 }
 
 void engine_drain(struct engine *e, uint64_t proof)

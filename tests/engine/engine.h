@@ -48,6 +48,8 @@ void engine_bind(struct engine *e, uint32_t ring);
 int engine_write(struct engine *e, uint32_t ring, uint64_t time);
 /* The host measures ring's clock at `time`. */
 void engine_node(struct engine *e, uint32_t ring, uint64_t time);
+/* The same where guest and host time have come apart. */
+void engine_at(struct engine *e, uint32_t ring, uint64_t guest, uint64_t host_ns);
 /* Drain everything; the control words are looked at with `proof` as proven-old host time. */
 void engine_drain(struct engine *e, uint64_t proof);
 void engine_merge(struct engine *e);

@@ -11,6 +11,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#define MS 1000000ull
+
 static struct xvt_clock_node node(uint64_t guest, uint64_t host_ns, uint64_t bound_ns)
 {
 	return (struct xvt_clock_node){ .guest = guest, .host_ns = host_ns, .bound_ns = bound_ns };
@@ -110,6 +112,94 @@ START_TEST(a_clock_that_went_back_enters_the_next_epoch_only_when_told)
 	ck_assert(xvt_clock_map_next_epoch(&m));
 	ck_assert_int_eq(place(&m, 400, &ns), XVT_MAP_OK);
 	ck_assert_uint_eq(ns, 12000000 - 100);
+	xvt_clock_map_fini(&m);
+}
+END_TEST
+
+/*
+ * Nodes (0 ns, 100 ms) of the old epoch; then a pause of 3 s in which the guest's clock stood
+ * still, or a jump of it, and the new epoch's first node. Whatever lies between the two could be
+ * on either side; what the drain saw decides.
+ */
+START_TEST(the_evidence_decides_on_which_side_of_a_border_a_value_lies)
+{
+	static const struct {
+		uint64_t first_guest, first_ns; /* of the new epoch */
+		uint64_t at, floor_ns, ceiling_ns, want_ns;
+		enum xvt_map_result want;
+	} cases[] = {
+		/* Stood still: copied before the pause, written after it, and nobody knows. */
+		{ 120 * MS, 3120 * MS, 110 * MS, 0, 115 * MS, 110 * MS, XVT_MAP_OK },
+		{ 120 * MS, 3120 * MS, 110 * MS, 3000 * MS, 3200 * MS, 3110 * MS, XVT_MAP_OK },
+		{ 120 * MS, 3120 * MS, 110 * MS, 0, 3200 * MS, 110 * MS, XVT_MAP_GUESS },
+		/* Beyond both: a clock that went forward has passed the border. */
+		{ 120 * MS, 3120 * MS, 130 * MS, 0, 3200 * MS, 3130 * MS, XVT_MAP_WAIT },
+		{ 120 * MS, 3120 * MS, 90 * MS, 0, 3200 * MS, 90 * MS, XVT_MAP_OK },
+		/* Jumped ahead by 1 s between the two nodes. */
+		{ 1200 * MS, 200 * MS, 110 * MS, 100 * MS, 120 * MS, 110 * MS, XVT_MAP_OK },
+		{ 1200 * MS, 200 * MS, 1190 * MS, 180 * MS, 195 * MS, 190 * MS, XVT_MAP_OK },
+		/* Rolled back by 60 ms, and the ring had been silent, so nobody saw it go back. */
+		{ 50 * MS, 210 * MS, 95 * MS, 240 * MS, 260 * MS, 255 * MS, XVT_MAP_WAIT },
+		{ 50 * MS, 210 * MS, 95 * MS, 90 * MS, 96 * MS, 95 * MS, XVT_MAP_OK },
+		/* Reset to 0: an old value, copied long ago. */
+		{ 10 * MS, 5000 * MS, 104 * MS, 100 * MS, 105 * MS, 104 * MS, XVT_MAP_OK },
+		/* What no epoch explains. */
+		{ 120 * MS, 3120 * MS, 110 * MS, 1000 * MS, 1001 * MS, 110 * MS, XVT_MAP_DOUBT },
+	};
+	const size_t i = (size_t)_i;
+	const struct xvt_clock_evidence e = { cases[i].floor_ns, cases[i].ceiling_ns };
+	struct xvt_clock_map m;
+	uint64_t ns;
+
+	ck_assert_uint_lt(i, sizeof(cases) / sizeof(cases[0]));
+	xvt_clock_map_init(&m, 1000000000);
+	add(&m, 0, 0, 1000);
+	add(&m, 100 * MS, 100 * MS, 1000);
+	add(&m, cases[i].first_guest, cases[i].first_ns, 1000);
+	ck_assert_uint_eq(xvt_clock_map_last(&m)->epoch, 1);
+	ck_assert_int_eq(xvt_clock_map_place(&m, cases[i].at, &e, &ns), cases[i].want);
+	ck_assert_uint_eq(ns, cases[i].want_ns);
+	/* What is told covers both sides, but does not blunt the next decision. */
+	if (cases[i].want == XVT_MAP_GUESS)
+		ck_assert_uint_ge(m.bound_ns_max, 3000 * MS);
+	ck_assert_uint_lt(m.slack_ns, MS);
+	xvt_clock_map_fini(&m);
+}
+END_TEST
+
+/* A pause of 10 ms looks like creep, unless somebody knows that there was a pause. */
+START_TEST(a_disturbed_machine_is_granted_no_creep)
+{
+	struct xvt_clock_map m;
+
+	xvt_clock_map_init(&m, 1000000000);
+	add(&m, 0, 0, 1000);
+	add(&m, 90 * MS, 100 * MS, 1000);
+	ck_assert_uint_eq(xvt_clock_map_last(&m)->epoch, 0);
+	m.suspect = true;
+	add(&m, 180 * MS, 200 * MS, 1000);
+	ck_assert_uint_eq(xvt_clock_map_last(&m)->epoch, 1);
+	ck_assert(!m.suspect);
+	xvt_clock_map_fini(&m);
+}
+END_TEST
+
+/* The drain's own node is newer than a measurement that was under way: no clock went back. */
+START_TEST(a_measurement_that_a_witness_overtook_is_no_jump)
+{
+	struct xvt_clock_node seen = node(105 * MS, 105 * MS, 4 * MS);
+	struct xvt_clock_node late = node(103 * MS, 103 * MS, 200);
+	struct xvt_clock_node back = node(50 * MS, 103 * MS, 200);
+	struct xvt_clock_map m;
+
+	xvt_clock_map_init(&m, 1000000000);
+	add(&m, 0, 0, 1000);
+	seen.source = XVT_SOURCE_DRAIN;
+	ck_assert_int_eq(xvt_clock_map_add(&m, &seen), 0);
+	ck_assert_int_eq(xvt_clock_map_add(&m, &late), -EALREADY);
+	ck_assert_uint_eq(xvt_clock_map_last(&m)->epoch, 0);
+	ck_assert_int_eq(xvt_clock_map_add(&m, &back), 0);
+	ck_assert_uint_eq(xvt_clock_map_last(&m)->epoch, 1);
 	xvt_clock_map_fini(&m);
 }
 END_TEST
@@ -253,6 +343,9 @@ Suite *clock_suite(void)
 	tcase_add_test(tc, a_creeping_clock_is_followed_and_the_bound_covers_what_it_crept);
 	tcase_add_test(tc, a_jump_begins_an_epoch_and_nothing_is_interpolated_across);
 	tcase_add_test(tc, a_clock_that_went_back_enters_the_next_epoch_only_when_told);
+	tcase_add_loop_test(tc, the_evidence_decides_on_which_side_of_a_border_a_value_lies, 0, 11);
+	tcase_add_test(tc, a_disturbed_machine_is_granted_no_creep);
+	tcase_add_test(tc, a_measurement_that_a_witness_overtook_is_no_jump);
 	tcase_add_test(tc, the_line_is_exact_next_to_2_to_the_63_and_for_slow_and_fast_clocks);
 	tcase_add_test(tc, the_host_clock_agrees_with_itself_ten_years_from_its_base);
 	suite_add_tcase(s, tc);

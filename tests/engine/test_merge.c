@@ -510,6 +510,147 @@ START_TEST(a_ring_that_holds_nothing_is_read_although_memory_is_used_up)
 }
 END_TEST
 
+/*
+ * A guest stands still for 3 s, its clock too, with a writer inside an event and one record
+ * written after it. What tells them apart is the epoch word that was set meanwhile.
+ */
+START_TEST(a_record_in_flight_over_a_pause_is_placed_by_the_epoch_that_it_read)
+{
+	struct xvt_slot slot;
+	struct engine e;
+
+	engine_init(&e, 1, XVT_ENABLE_STOP);
+	engine_node(&e, 0, 1);
+	engine_node(&e, 0, 100 * MS);
+	e.now = 105 * MS;
+	ck_assert_int_eq(xvt_reserve(&e.writers[0], XVT_ID_U64, 8, &slot), 0);
+	*(uint64_t *)slot.payload = 1;
+	xvt_ring_bump_epoch(e.rings[0]);
+	e.rings[0]->bumps[0].before_clock = 1000 * MS;
+	e.rings[0]->bumps[0].after_clock = 1001 * MS;
+	xvt_commit(&e.writers[0], &slot);
+	engine_write(&e, 0, 106 * MS);
+	engine_drain(&e, 0);
+	e.rings[0]->first->ceiling_clock = 3120 * MS;
+	engine_at(&e, 0, 110 * MS, 3110 * MS);
+	engine_at(&e, 0, 120 * MS, 3120 * MS);
+	engine_merge(&e);
+	ck_assert_uint_eq(e.nr_out, 2);
+	ck_assert_uint_eq(e.out[0].ns, 105 * MS);
+	ck_assert_uint_eq(e.out[1].ns, 3106 * MS);
+	ck_assert_uint_eq(e.out[0].flags | e.out[1].flags, 0);
+	engine_end(&e);
+	engine_fini(&e);
+}
+END_TEST
+
+/* Nobody answers any more: what waits was seen by the drain, and that is a sample as well. */
+START_TEST(what_waits_when_a_guest_falls_silent_is_its_own_witness)
+{
+	const struct xvt_clock_node *n;
+	struct engine e;
+
+	engine_init(&e, 2, XVT_ENABLE_STOP);
+	engine_node(&e, 0, 1);
+	engine_node(&e, 0, 100 * MS);
+	engine_node(&e, 1, 1);
+	engine_node(&e, 1, 100 * MS);
+	engine_write(&e, 0, 110 * MS);
+	engine_write(&e, 0, 120 * MS);
+	engine_write(&e, 1, 115 * MS);
+	engine_node(&e, 1, 200 * MS);
+	engine_drain(&e, 200 * MS);
+	e.rings[0]->first->ceiling_clock = 125 * MS;
+	engine_merge(&e);
+	ck_assert_uint_eq(e.nr_out, 0);
+	e.rings[0]->quiet = true;
+	engine_merge(&e);
+	ck_assert_uint_eq(e.nr_out, 3); /* and ring 1 went on as well, in order */
+	ck_assert(engine_in_order(&e));
+	ck_assert_uint_eq(e.out[1].ns, 115 * MS);
+	ck_assert_uint_eq(e.out[2].ns, 120 * MS);
+	ck_assert_uint_eq(e.out[0].flags | e.out[2].flags, 0);
+	ck_assert(e.rings[0]->witness_new);
+	n = xvt_clock_map_last(&e.rings[0]->map);
+	ck_assert_uint_eq(n->source, XVT_SOURCE_DRAIN);
+	ck_assert_uint_eq(n->guest, 120 * MS);
+	ck_assert_uint_eq(n->bound_ns, 20 * MS); /* between the node before and the look */
+	engine_end(&e);
+	engine_fini(&e);
+}
+END_TEST
+
+/* A record that the drain saw at another time than its clock says is no witness. */
+START_TEST(a_witness_that_contradicts_the_line_is_not_heard)
+{
+	struct engine e;
+
+	engine_init(&e, 1, XVT_ENABLE_STOP);
+	engine_node(&e, 0, 1);
+	engine_node(&e, 0, 100 * MS);
+	engine_write(&e, 0, 110 * MS);
+	engine_drain(&e, 0);
+	e.rings[0]->quiet = true;
+	e.rings[0]->first->floor_clock = 3000 * MS;
+	e.rings[0]->first->ceiling_clock = 3010 * MS;
+	engine_merge(&e);
+	ck_assert_uint_eq(e.nr_out, 0);
+	ck_assert(!e.rings[0]->witness_new);
+	engine_at(&e, 0, 120 * MS, 3015 * MS); /* it had stood still, and answers now */
+	engine_merge(&e);
+	ck_assert_uint_eq(e.nr_out, 1);
+	ck_assert_uint_eq(e.out[0].ns, 3005 * MS);
+	ck_assert_uint_eq(e.out[0].flags, 0);
+	engine_end(&e);
+	engine_fini(&e);
+}
+END_TEST
+
+/* Silent but idle: the others go on, and what it writes afterwards is not late. */
+START_TEST(a_silent_ring_that_is_idle_holds_nobody_back_and_is_not_late)
+{
+	struct engine e;
+
+	engine_init(&e, 2, XVT_ENABLE_STOP);
+	engine_node(&e, 0, 1);
+	engine_node(&e, 1, 1);
+	engine_node(&e, 0, 100 * MS);
+	engine_node(&e, 1, 100 * MS);
+	engine_write(&e, 1, 150 * MS);
+	engine_node(&e, 1, 5000 * MS);
+	engine_drain(&e, 5000 * MS);
+	engine_merge(&e);
+	ck_assert_uint_eq(e.nr_out, 1);
+	ck_assert_uint_gt(e.merge.watermark, 4900 * MS);
+	engine_write(&e, 0, 5001 * MS);
+	engine_node(&e, 0, 5100 * MS);
+	engine_drain(&e, 0);
+	engine_merge(&e);
+	engine_end(&e);
+	ck_assert_uint_eq(e.nr_out, 2);
+	ck_assert_uint_eq(e.out[1].flags, 0);
+	ck_assert_uint_eq(e.merge.late, 0);
+	engine_fini(&e);
+}
+END_TEST
+
+/* A ROUND promised it to the readers of the file, whatever was emitted until then. */
+START_TEST(what_lies_below_a_watermark_is_late_although_nothing_was_emitted_after_it)
+{
+	struct engine e;
+
+	engine_init(&e, 1, XVT_ENABLE_STOP);
+	engine_node(&e, 0, 1);
+	engine_write(&e, 0, 10);
+	engine_node(&e, 0, 20);
+	e.merge.watermark = 15;
+	engine_end(&e);
+	ck_assert_uint_eq(e.nr_out, 1);
+	ck_assert(e.out[0].flags & XVT_EVENT_F_LATE);
+	engine_fini(&e);
+}
+END_TEST
+
 Suite *merge_suite(void)
 {
 	Suite *s = suite_create("merge");
@@ -534,6 +675,12 @@ Suite *merge_suite(void)
 	tcase_add_test(tc, what_claims_to_be_later_than_now_waits);
 	tcase_add_test(tc, a_stamp_that_goes_back_waits_for_the_clock_and_no_longer);
 	tcase_add_test(tc, a_ring_that_holds_nothing_is_read_although_memory_is_used_up);
+	tcase_add_test(tc, a_record_in_flight_over_a_pause_is_placed_by_the_epoch_that_it_read);
+	tcase_add_test(tc, what_waits_when_a_guest_falls_silent_is_its_own_witness);
+	tcase_add_test(tc, a_witness_that_contradicts_the_line_is_not_heard);
+	tcase_add_test(tc, a_silent_ring_that_is_idle_holds_nobody_back_and_is_not_late);
+	tcase_add_test(tc,
+		       what_lies_below_a_watermark_is_late_although_nothing_was_emitted_after_it);
 	suite_add_tcase(s, tc);
 	return s;
 }
