@@ -14,6 +14,7 @@ Suite *export_suite(void);
 Suite *exchange_suite(void);
 Suite *verify_suite(void);
 Suite *stat_suite(void);
+Suite *clock_formula_suite(void);
 
 /* A directory of this run's own, removed at its end. */
 const char *scratch(void);
