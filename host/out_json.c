@@ -3,6 +3,7 @@
 #include "out_json.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -138,4 +139,53 @@ int xvt_json_write(struct xvt_json *doc, struct xvt_out *o)
 		doc = next;
 	}
 	return err;
+}
+
+/* ------------------------------------------------------------------ reading */
+
+/* A value is the library's own; the type is ours so that nobody else needs its header. */
+static const json_t *of_value(const struct xvt_json_value *v)
+{
+	return (const json_t *)v;
+}
+
+struct xvt_json_value *xvt_json_parse(const char *text, size_t len, char *why, size_t why_size)
+{
+	json_error_t err;
+	json_t *v = json_loadb(text, len, JSON_REJECT_DUPLICATES, &err);
+
+	if (!v)
+		snprintf(why, why_size, "%s at byte %d", err.text, err.position);
+	return (struct xvt_json_value *)v;
+}
+
+void xvt_json_forget(struct xvt_json_value *document)
+{
+	json_decref((json_t *)document);
+}
+
+const struct xvt_json_value *xvt_json_get(const struct xvt_json_value *of, const char *key)
+{
+	return (const struct xvt_json_value *)json_object_get(of_value(of), key);
+}
+
+const char *xvt_json_text(const struct xvt_json_value *v)
+{
+	return json_string_value(of_value(v));
+}
+
+bool xvt_json_u64(const struct xvt_json_value *v, uint64_t *out)
+{
+	if (!json_is_integer(of_value(v)) || json_integer_value(of_value(v)) < 0)
+		return false;
+	*out = (uint64_t)json_integer_value(of_value(v));
+	return true;
+}
+
+bool xvt_json_bool(const struct xvt_json_value *v, bool *out)
+{
+	if (!json_is_boolean(of_value(v)))
+		return false;
+	*out = json_is_true(of_value(v));
+	return true;
 }

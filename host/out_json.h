@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * out_json.h - a JSON document as a tree that is built and then written. The only part that
- * uses libjansson. For figures, not for events: see export_jsonl.c. No function fails where
- * it is called: lack of memory is remembered and told when writing.
+ * out_json.h - a JSON document as a tree that is built and then written, and one that was read.
+ * The only part that uses libjansson. For figures, not for events: see export_jsonl.c.
  */
 #ifndef XVT_OUT_JSON_H
 #define XVT_OUT_JSON_H
 
 #include "out.h"
 
+/*
+ * Building. No function fails where it is called: lack of memory is remembered and told when
+ * writing.
+ */
 struct xvt_json; /* an object or an array inside a document; the document owns it */
 
 /* A new document: an object. */
@@ -26,5 +29,22 @@ void xvt_json_add_text(struct xvt_json *to, const char *key, const char *text);
 
 /* Write in lines of one member each, and free the document. Returns 0, -ENOMEM or o->err. */
 int xvt_json_write(struct xvt_json *doc, struct xvt_out *o);
+
+/*
+ * Reading. Every getter takes NULL, or a value of another type than asked for, as "not there",
+ * so that a chain of them needs one check at its end.
+ */
+struct xvt_json_value; /* borrowed from its document, which xvt_json_forget() frees */
+
+/* One value from exactly `len` bytes, nothing behind it. NULL: `why` says what is wrong. */
+struct xvt_json_value *xvt_json_parse(const char *text, size_t len, char *why, size_t why_size);
+void xvt_json_forget(struct xvt_json_value *document);
+/* A member of an object. */
+const struct xvt_json_value *xvt_json_get(const struct xvt_json_value *of, const char *key);
+/* NULL: not a string. */
+const char *xvt_json_text(const struct xvt_json_value *v);
+/* Return false, and leave *out alone, when it is something else or negative. */
+bool xvt_json_u64(const struct xvt_json_value *v, uint64_t *out);
+bool xvt_json_bool(const struct xvt_json_value *v, bool *out);
 
 #endif /* XVT_OUT_JSON_H */
