@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * vmm_qmp.c - see vmm_qmp.h. One line of JSON is one message. At most one command is under way,
+ * so what we send always fits into the socket's buffer.
+ */
+#define _GNU_SOURCE
+#include "vmm_qmp.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "loop.h"
+#include "out_json.h"
+
+#define LINE_BYTES (64u << 10)	    /* longest message; QEMU's greeting and answers have 200 */
+#define TURN_BYTES (4 * LINE_BYTES) /* read at most that much before others have their turn */
+#define MIGRATE_MS 100u		    /* between two looks while a migration finishes */
+
+#define GREETING                                                                           \
+	"no greeting from QEMU within %u ms; it serves one QMP client at a time, so this " \
+	"socket is in use: give xvtrace one of its own"
+
+unsigned int xvt_qmp_greeting_ms = 5000;
+
+enum qmp_state {
+	QMP_CONNECTED, /* waits for the greeting */
+	QMP_GREETED,   /* waits for the answer to qmp_capabilities */
+	QMP_TALKS,
+	QMP_DEAD,
+};
+
+/* What was last reported. */
+enum told {
+	TOLD_NOTHING,
+	TOLD_RUNNING,
+	TOLD_STOPPED,
+	TOLD_SUSPENDED,
+};
+
+struct qmp {
+	struct xvt_vmm base;
+	struct xvt_loop *loop;
+	xvt_vmm_fn fn;
+	void *arg;
+	int fd, timer_fd;
+	struct xvt_op on_data, on_time;
+	bool data_armed, time_armed; /* the loop holds the operation: q must stay */
+	enum qmp_state state;
+	enum told told;
+	bool asked, ask_again; /* query-status is under way, and another one is wanted */
+	bool incoming;	       /* a machine that is being received */
+	bool finishing;	       /* one that is being moved away */
+	bool moved;	       /* and has been */
+	char shutdown[64];     /* reason of SHUTDOWN, empty before it */
+	size_t used;
+	char line[LINE_BYTES];
+};
+
+static struct qmp *of_vmm(struct xvt_vmm *v)
+{
+	return (struct qmp *)((char *)v - offsetof(struct qmp, base));
+}
+
+static void tell(struct qmp *q, enum xvt_vmm_event event, uint64_t realtime_ns, const char *why)
+{
+	xvt_vmm_report(q->fn, q->arg, event, realtime_ns, 0, "%s", why);
+}
+
+/* The descriptors go at once, q when the loop has given its operations back. */
+static void hang_up(struct qmp *q)
+{
+	q->state = QMP_DEAD;
+	if (q->data_armed)
+		xvt_loop_cancel(q->loop, &q->on_data);
+	if (q->time_armed)
+		xvt_loop_cancel(q->loop, &q->on_time);
+	if (q->fd >= 0) {
+		/* The loop may hold the socket open a little longer; QEMU shall not wait for us. */
+		shutdown(q->fd, SHUT_RDWR);
+		close(q->fd);
+	}
+	if (q->timer_fd >= 0)
+		close(q->timer_fd);
+	q->fd = q->timer_fd = -1;
+}
+
+/* Only this listener ends: a VMM that talks nonsense costs its own machine's events. */
+static void __attribute__((format(printf, 3, 4)))
+gone(struct qmp *q, int err, const char *format, ...)
+{
+	char why[160];
+	va_list ap;
+
+	if (q->state == QMP_DEAD)
+		return;
+	hang_up(q);
+	va_start(ap, format);
+	vsnprintf(why, sizeof(why), format, ap);
+	va_end(ap);
+	xvt_vmm_report(q->fn, q->arg, XVT_VMM_GONE, 0, err, "%s", why);
+}
+
+static void set_timer(struct qmp *q, unsigned int ms)
+{
+	struct itimerspec t = {
+		.it_value = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000l },
+	};
+
+	timerfd_settime(q->timer_fd, 0, &t, NULL);
+}
+
+static void send_line(struct qmp *q, const char *line)
+{
+	size_t len = strlen(line);
+	ssize_t n = send(q->fd, line, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+	if (n != (ssize_t)len)
+		gone(q, n < 0 ? -errno : -EPIPE, "cannot send to QEMU: %s",
+		     n < 0 ? strerror(errno) : "it reads nothing");
+}
+
+static void ask_status(struct qmp *q)
+{
+	q->ask_again = q->asked;
+	if (q->asked)
+		return;
+	q->asked = true;
+	send_line(q, "{\"execute\": \"query-status\", \"id\": \"xvtrace-status\"}\n");
+}
+
+/* ------------------------------------------------------------------ what QEMU says */
+
+static void arrived(struct qmp *q, uint64_t stamp)
+{
+	if (!q->incoming)
+		return;
+	q->incoming = false;
+	tell(q, XVT_VMM_ARRIVED, stamp, "");
+}
+
+static void moved_away(struct qmp *q, uint64_t stamp)
+{
+	q->finishing = false;
+	if (q->moved)
+		return;
+	q->moved = true;
+	tell(q, XVT_VMM_MIGRATED_AWAY, stamp, "");
+}
+
+static void stopped(struct qmp *q, uint64_t stamp, const char *why)
+{
+	if (q->told == TOLD_STOPPED)
+		return;
+	q->told = TOLD_STOPPED;
+	tell(q, XVT_VMM_STOPPED, stamp, why);
+}
+
+static void running(struct qmp *q, uint64_t stamp)
+{
+	arrived(q, stamp);
+	q->finishing = q->moved = false;
+	if (q->told == TOLD_RUNNING)
+		return;
+	q->told = TOLD_RUNNING;
+	tell(q, XVT_VMM_RUNNING, stamp, "");
+}
+
+static void suspended(struct qmp *q, uint64_t stamp)
+{
+	if (q->told == TOLD_SUSPENDED)
+		return;
+	q->told = TOLD_SUSPENDED;
+	tell(q, XVT_VMM_SUSPENDED, stamp, "");
+}
+
+/*
+ * The answer to query-status. Everything that an event told is known already; what no event
+ * tells (the state at the start, a reset of a sleeping machine, the end of a migration) is new.
+ */
+static void take_status(struct qmp *q, const struct xvt_json_value *v)
+{
+	const char *status = xvt_json_text(xvt_json_get(v, "status"));
+	bool runs;
+
+	q->asked = false;
+	if (!status || !xvt_json_bool(xvt_json_get(v, "running"), &runs)) {
+		gone(q, -EPROTO, "QEMU's answer to query-status has no status");
+		return;
+	}
+	if (q->ask_again) {
+		/* Something happened after this was asked: the next answer tells. */
+		ask_status(q);
+		return;
+	}
+	q->finishing = !strcmp(status, "finish-migrate");
+	if (runs)
+		running(q, 0);
+	else if (!strcmp(status, "suspended"))
+		suspended(q, 0);
+	else
+		stopped(q, 0, status);
+	q->incoming = !strcmp(status, "inmigrate");
+	if (!strcmp(status, "postmigrate"))
+		moved_away(q, 0);
+	if (q->finishing)
+		set_timer(q, MIGRATE_MS);
+}
+
+static void take_migration(struct qmp *q, uint64_t stamp, const struct xvt_json_value *data)
+{
+	const char *status = xvt_json_text(xvt_json_get(data, "status"));
+
+	if (!status || strcmp(status, "completed"))
+		return;
+	if (q->incoming)
+		arrived(q, stamp);
+	else
+		moved_away(q, stamp);
+}
+
+static void take_panic(struct qmp *q, uint64_t stamp, const struct xvt_json_value *data)
+{
+	const char *action = xvt_json_text(xvt_json_get(data, "action"));
+
+	tell(q, XVT_VMM_PANICKED, stamp, action ? action : "");
+}
+
+static void take_shutdown(struct qmp *q, const struct xvt_json_value *data)
+{
+	const char *reason = xvt_json_text(xvt_json_get(data, "reason"));
+
+	snprintf(q->shutdown, sizeof(q->shutdown), "%s", reason && *reason ? reason : "no reason");
+}
+
+static uint64_t stamp_of(const struct xvt_json_value *message)
+{
+	const struct xvt_json_value *t = xvt_json_get(message, "timestamp");
+	uint64_t seconds, microseconds;
+
+	/* QEMU says -1 for both when its clock fails. */
+	if (!xvt_json_u64(xvt_json_get(t, "seconds"), &seconds) ||
+	    !xvt_json_u64(xvt_json_get(t, "microseconds"), &microseconds) ||
+	    seconds > UINT32_MAX * 2ull || microseconds > 999999)
+		return 0;
+	return seconds * 1000000000u + microseconds * 1000u;
+}
+
+static void take_event(struct qmp *q, const char *event, const struct xvt_json_value *message)
+{
+	const struct xvt_json_value *data = xvt_json_get(message, "data");
+	uint64_t stamp = stamp_of(message);
+
+	if (!strcmp(event, "STOP")) {
+		stopped(q, stamp, "");
+	} else if (!strcmp(event, "RESUME")) {
+		running(q, stamp);
+	} else if (!strcmp(event, "RESET")) {
+		tell(q, XVT_VMM_RESET, stamp, "");
+	} else if (!strcmp(event, "SUSPEND")) {
+		suspended(q, stamp);
+	} else if (!strcmp(event, "WAKEUP")) {
+		q->told = TOLD_RUNNING;
+		tell(q, XVT_VMM_WOKEN, stamp, "");
+	} else if (!strcmp(event, "GUEST_PANICKED")) {
+		take_panic(q, stamp, data);
+	} else if (!strcmp(event, "MIGRATION")) {
+		take_migration(q, stamp, data);
+	} else if (!strcmp(event, "SHUTDOWN")) {
+		take_shutdown(q, data);
+		return;
+	} else {
+		return;
+	}
+	ask_status(q);
+}
+
+static void take_answer(struct qmp *q, const struct xvt_json_value *message)
+{
+	const char *id = xvt_json_text(xvt_json_get(message, "id"));
+	const struct xvt_json_value *error = xvt_json_get(message, "error");
+	const char *text = xvt_json_text(xvt_json_get(error, "desc"));
+
+	if (error) {
+		gone(q, -EPROTO, "QEMU refuses %s: %s", id ? id : "a command", text ? text : "?");
+	} else if (q->state == QMP_GREETED && id && !strcmp(id, "xvtrace-hello")) {
+		q->state = QMP_TALKS;
+		set_timer(q, 0);
+		ask_status(q);
+	} else if (q->asked && id && !strcmp(id, "xvtrace-status")) {
+		take_status(q, xvt_json_get(message, "return"));
+	} else {
+		gone(q, -EPROTO, "QEMU answers what was not asked");
+	}
+}
+
+static void take_message(struct qmp *q, const struct xvt_json_value *message)
+{
+	const char *event = xvt_json_text(xvt_json_get(message, "event"));
+
+	if (q->state == QMP_CONNECTED) {
+		if (!xvt_json_get(message, "QMP")) {
+			gone(q, -EPROTO, "what answers there is not QEMU's QMP (no greeting)");
+			return;
+		}
+		q->state = QMP_GREETED;
+		send_line(q, "{\"execute\": \"qmp_capabilities\", \"id\": \"xvtrace-hello\"}\n");
+	} else if (event) {
+		take_event(q, event, message);
+	} else if (xvt_json_get(message, "return") || xvt_json_get(message, "error")) {
+		take_answer(q, message);
+	}
+	/* Else: a kind of message that a later QEMU may have. */
+}
+
+static void take_line(struct qmp *q, const char *line, size_t len)
+{
+	struct xvt_json_value *message;
+	char why[100];
+
+	while (len && (line[len - 1] == '\r' || line[len - 1] == ' '))
+		len--;
+	if (!len)
+		return;
+	message = xvt_json_parse(line, len, why, sizeof(why));
+	if (!message) {
+		gone(q, -EPROTO, "what came from QEMU's socket is not QMP: %s", why);
+		return;
+	}
+	take_message(q, message);
+	xvt_json_forget(message);
+}
+
+/* `fresh` bytes have been added to the line. */
+static void take_lines(struct qmp *q, size_t fresh)
+{
+	char *begin = q->line, *scan = q->line + q->used - fresh, *end = q->line + q->used, *nl;
+
+	while (q->state != QMP_DEAD && (nl = memchr(scan, '\n', (size_t)(end - scan)))) {
+		take_line(q, begin, (size_t)(nl - begin));
+		begin = scan = nl + 1;
+	}
+	q->used = (size_t)(end - begin);
+	memmove(q->line, begin, q->used);
+}
+
+static void read_socket(struct qmp *q)
+{
+	size_t turn = 0;
+
+	while (q->state != QMP_DEAD && turn < TURN_BYTES) {
+		ssize_t n;
+
+		if (q->used == sizeof(q->line)) {
+			gone(q, -EMSGSIZE, "a message of QEMU's is longer than %u KiB",
+			     LINE_BYTES >> 10);
+			return;
+		}
+		n = recv(q->fd, q->line + q->used, sizeof(q->line) - q->used, MSG_DONTWAIT);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (n < 0 && errno == ECONNRESET)
+			n = 0; /* it ended before it read our last question */
+		if (n < 0)
+			gone(q, -errno, "reading QEMU's socket failed: %s", strerror(errno));
+		else if (n == 0 && q->shutdown[0])
+			gone(q, 0, "shut down (%s)", q->shutdown);
+		else if (n == 0)
+			gone(q, -EPIPE,
+			     "QEMU closed its QMP socket without a shutdown; was it killed?");
+		if (n <= 0)
+			return;
+		q->used += (size_t)n;
+		turn += (size_t)n;
+		take_lines(q, (size_t)n);
+	}
+}
+
+/* ------------------------------------------------------------------ the loop */
+
+static void wait_data(struct qmp *q)
+{
+	int err;
+
+	if (q->state == QMP_DEAD)
+		return;
+	err = xvt_loop_poll(q->loop, &q->on_data, q->fd, POLLIN);
+	q->data_armed = !err;
+	if (err)
+		gone(q, err, "the event loop takes no more");
+}
+
+static void wait_time(struct qmp *q)
+{
+	if (q->state != QMP_DEAD)
+		q->time_armed = !xvt_loop_poll(q->loop, &q->on_time, q->timer_fd, POLLIN);
+}
+
+static void on_data(struct xvt_op *op, int res)
+{
+	struct qmp *q = (struct qmp *)((char *)op - offsetof(struct qmp, on_data));
+
+	(void)res; /* an error shows when reading */
+	q->data_armed = false;
+	read_socket(q);
+	wait_data(q);
+}
+
+static void on_time(struct xvt_op *op, int res)
+{
+	struct qmp *q = (struct qmp *)((char *)op - offsetof(struct qmp, on_time));
+	uint64_t expired;
+
+	(void)res;
+	q->time_armed = false;
+	if (q->state == QMP_DEAD || read(q->timer_fd, &expired, sizeof(expired)) < 0)
+		expired = 0;
+	if (expired && q->state == QMP_CONNECTED)
+		gone(q, -ETIMEDOUT, GREETING, xvt_qmp_greeting_ms);
+	else if (expired && q->state == QMP_GREETED)
+		gone(q, -ETIMEDOUT, "QEMU did not answer within %u ms", xvt_qmp_greeting_ms);
+	else if (expired && q->finishing)
+		ask_status(q);
+	wait_time(q);
+}
+
+static void qmp_close(struct xvt_vmm *v)
+{
+	struct qmp *q = of_vmm(v);
+
+	q->fn = NULL;
+	hang_up(q);
+	while (q->data_armed || q->time_armed) {
+		if (xvt_loop_run(q->loop, 1000000000u) < 0)
+			return; /* the loop may still write to q: better lost than reused */
+	}
+	free(q);
+}
+
+static const struct xvt_vmm_ops qmp_ops = {
+	.name = "qmp",
+	.close = qmp_close,
+};
+
+static int connect_to(const char *path, char *why, size_t why_size)
+{
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+	int fd, err;
+
+	if (strlen(path) >= sizeof(a.sun_path)) {
+		snprintf(why, why_size, "a socket's path has at most %zu bytes; use a relative one",
+			 sizeof(a.sun_path) - 1);
+		return -ENAMETOOLONG;
+	}
+	strcpy(a.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && !connect(fd, (struct sockaddr *)&a, sizeof(a)))
+		return fd;
+	err = -errno;
+	if (err == -EAGAIN) {
+		err = -EBUSY;
+		snprintf(why, why_size,
+			 "others wait for this QMP socket already; QEMU serves one "
+			 "client at a time: give xvtrace one of its own");
+	} else {
+		snprintf(why, why_size, "cannot connect to QEMU's QMP socket: %s", strerror(-err));
+	}
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+int xvt_qmp_listen(struct xvt_vmm **out, struct xvt_loop *loop, const char *path, xvt_vmm_fn fn,
+		   void *arg, char *why, size_t why_size)
+{
+	struct qmp *q = calloc(1, sizeof(*q));
+	int err;
+
+	if (!q)
+		return -ENOMEM;
+	q->base.ops = &qmp_ops;
+	q->loop = loop;
+	q->on_data.done = on_data;
+	q->on_time.done = on_time;
+	q->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	err = q->timer_fd < 0 ? -errno : 0;
+	if (err)
+		snprintf(why, why_size, "no timer: %s", strerror(-err));
+	q->fd = err ? -1 : connect_to(path, why, why_size);
+	if (q->fd < 0) {
+		err = err ? err : q->fd;
+		if (q->timer_fd >= 0)
+			close(q->timer_fd);
+		free(q);
+		return err;
+	}
+	q->fn = fn;
+	q->arg = arg;
+	set_timer(q, xvt_qmp_greeting_ms);
+	wait_time(q);
+	wait_data(q);
+	*out = &q->base;
+	return 0;
+}

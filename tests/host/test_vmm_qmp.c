@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: GPL-2.0
+/* test_vmm_qmp.c - the QMP listener against a server that says what the test wants it to say. */
+#define _GNU_SOURCE
+#include "suites.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "loop.h"
+#include "vmm_qmp.h"
+
+#define GREETING \
+	"{\"QMP\": {\"version\": {\"qemu\": {\"major\": 7}}, \"capabilities\": [\"oob\"]}}\r\n"
+#define HELLO	 "{\"return\": {}, \"id\": \"xvtrace-hello\"}\r\n"
+#define STAMP	 "{\"timestamp\": {\"seconds\": 1795275677, \"microseconds\": 837331}, "
+#define STAMP_NS 1795275677837331000ull
+
+static struct xvt_loop *loop;
+static struct xvt_vmm *vmm;
+static struct xvt_vmm_report reports[64];
+static unsigned int nr_reports;
+static int listener, server;
+
+static void on_report(void *arg, const struct xvt_vmm_report *r)
+{
+	ck_assert_ptr_eq(arg, &reports);
+	ck_assert_uint_lt(nr_reports, 64);
+	reports[nr_reports++] = *r;
+}
+
+static const char *make_socket(void)
+{
+	const char *path = scratch_path("qmp");
+	struct sockaddr_un a = { .sun_family = AF_UNIX };
+
+	unlink(path);
+	snprintf(a.sun_path, sizeof(a.sun_path), "%s", path);
+	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ck_assert_int_ge(listener, 0);
+	ck_assert_int_eq(bind(listener, (struct sockaddr *)&a, sizeof(a)), 0);
+	ck_assert_int_eq(listen(listener, 1), 0);
+	return path;
+}
+
+static void setup(void)
+{
+	char why[256];
+
+	nr_reports = 0;
+	xvt_qmp_greeting_ms = 60000;
+	ck_assert_int_eq(xvt_loop_new(&loop), 0);
+	ck_assert_int_eq(
+		xvt_qmp_listen(&vmm, loop, make_socket(), on_report, &reports, why, sizeof(why)),
+		0);
+	server = accept(listener, NULL, NULL);
+	ck_assert_int_ge(server, 0);
+}
+
+static void teardown(void)
+{
+	vmm->ops->close(vmm);
+	xvt_loop_free(loop);
+	close(server);
+	close(listener);
+}
+
+static void say(const char *text)
+{
+	size_t len = strlen(text);
+
+	ck_assert_int_eq(send(server, text, len, MSG_NOSIGNAL), (ssize_t)len);
+}
+
+/* Until `n` reports have come; what must not come is looked for in the round after them. */
+static void run_until(unsigned int n)
+{
+	while (nr_reports < n)
+		ck_assert_int_ge(xvt_loop_run(loop, 1000000000u), 0);
+}
+
+/* The listener's next command, which must hold `word`. */
+static void expect(const char *word)
+{
+	char text[512];
+	ssize_t n;
+
+	while ((n = recv(server, text, sizeof(text) - 1, MSG_DONTWAIT)) < 0) {
+		ck_assert_int_eq(errno, EAGAIN);
+		ck_assert_int_ge(xvt_loop_run(loop, 1000000000u), 0);
+	}
+	text[n] = 0;
+	ck_assert_msg(strstr(text, word), "\"%s\" is not \"%s\"", text, word);
+	ck_assert_ptr_eq(strchr(text, '\n'), text + n - 1);
+}
+
+static void answer(const char *status, const char *running)
+{
+	char text[256];
+
+	expect("\"query-status\"");
+	snprintf(text, sizeof(text),
+		 "{\"return\": {\"status\": \"%s\", \"singlestep\": false, \"running\": %s}, "
+		 "\"id\": \"xvtrace-status\"}\r\n",
+		 status, running);
+	say(text);
+}
+
+static void begin(const char *status, const char *running)
+{
+	say(GREETING);
+	expect("\"qmp_capabilities\"");
+	say(HELLO);
+	answer(status, running);
+}
+
+static void ck_report(unsigned int i, enum xvt_vmm_event event, uint64_t stamp, const char *why)
+{
+	ck_assert_uint_lt(i, nr_reports);
+	ck_assert_uint_eq(reports[i].event, event);
+	ck_assert_uint_eq(reports[i].realtime_ns, stamp);
+	ck_assert_msg(strstr(reports[i].why, why), "\"%s\" is not \"%s\"", reports[i].why, why);
+}
+
+START_TEST(a_paused_machine_is_told_at_once)
+{
+	begin("paused", "false");
+	run_until(1);
+	ck_report(0, XVT_VMM_STOPPED, 0, "paused");
+}
+END_TEST
+
+START_TEST(stop_and_resume_have_qemus_stamps)
+{
+	begin("running", "true");
+	run_until(1);
+	ck_report(0, XVT_VMM_RUNNING, 0, "");
+	say(STAMP "\"event\": \"STOP\"}\r\n");
+	run_until(2);
+	ck_report(1, XVT_VMM_STOPPED, STAMP_NS, "");
+	answer("paused", "false");
+	say(STAMP "\"event\": \"RESUME\"}\r\n");
+	run_until(3);
+	ck_report(2, XVT_VMM_RUNNING, STAMP_NS, "");
+	answer("running", "true");
+	say(STAMP "\"event\": \"STOP\"}\r\n");
+	run_until(4);
+	ck_assert_uint_eq(nr_reports, 4);
+}
+END_TEST
+
+START_TEST(every_event_that_counts)
+{
+	begin("running", "true");
+	/* In one read, with others between that mean nothing here. */
+	say(STAMP "\"event\": \"RESET\", \"data\": {\"guest\": false}}\r\n" STAMP
+		  "\"event\": \"RTC_CHANGE\", \"data\": {\"offset\": 0}}\r\n\r\n" STAMP
+		  "\"event\": \"SUSPEND\"}\n" STAMP "\"event\": \"WAKEUP\"}\r\n" STAMP
+		  "\"event\": \"GUEST_PANICKED\", \"data\": {\"action\": \"pause\"}}\r\n" STAMP
+		  "\"event\": \"STOP\"}\r\n");
+	run_until(6);
+	ck_report(1, XVT_VMM_RESET, STAMP_NS, "");
+	ck_report(2, XVT_VMM_SUSPENDED, STAMP_NS, "");
+	ck_report(3, XVT_VMM_WOKEN, STAMP_NS, "");
+	ck_report(4, XVT_VMM_PANICKED, STAMP_NS, "pause");
+	ck_report(5, XVT_VMM_STOPPED, STAMP_NS, "");
+	/* The question that was asked after RESET is too old to be believed. */
+	answer("running", "true");
+	answer("guest-panicked", "false");
+	say(STAMP "\"event\": \"SHUTDOWN\", \"data\": {\"reason\": \"host-qmp-quit\"}}\r\n");
+	close(server);
+	server = -1;
+	run_until(7);
+	ck_report(6, XVT_VMM_GONE, 0, "host-qmp-quit");
+	ck_assert_int_eq(reports[6].err, 0);
+}
+END_TEST
+
+START_TEST(a_byte_at_a_time)
+{
+	static const char text[] =
+		STAMP "\"event\": \"STOP\"}\r\n" STAMP "\"event\": \"RESUME\"}\r\n";
+	const char *c;
+
+	begin("running", "true");
+	for (c = text; *c; c++) {
+		char one[2] = { *c, 0 };
+
+		say(one);
+		ck_assert_int_ge(xvt_loop_run(loop, 1000000000u), 0);
+	}
+	run_until(3);
+	ck_report(1, XVT_VMM_STOPPED, STAMP_NS, "");
+	ck_report(2, XVT_VMM_RUNNING, STAMP_NS, "");
+}
+END_TEST
+
+START_TEST(a_reset_can_leave_a_sleeper_stopped)
+{
+	begin("suspended", "false");
+	run_until(1);
+	ck_report(0, XVT_VMM_SUSPENDED, 0, "");
+	say(STAMP "\"event\": \"RESET\"}\r\n");
+	answer("prelaunch", "false");
+	run_until(3);
+	ck_report(1, XVT_VMM_RESET, STAMP_NS, "");
+	ck_report(2, XVT_VMM_STOPPED, 0, "prelaunch");
+}
+END_TEST
+
+START_TEST(migration_out_shows_in_the_status)
+{
+	begin("running", "true");
+	say(STAMP "\"event\": \"STOP\"}\r\n");
+	answer("finish-migrate", "false");
+	answer("finish-migrate", "false"); /* asked again after a while */
+	answer("postmigrate", "false");
+	run_until(3);
+	ck_report(1, XVT_VMM_STOPPED, STAMP_NS, "");
+	ck_report(2, XVT_VMM_MIGRATED_AWAY, 0, "");
+	/* Nobody asks any more; what is said twice is told once. */
+	say(STAMP "\"event\": \"MIGRATION\", \"data\": {\"status\": \"completed\"}}\r\n");
+	answer("postmigrate", "false");
+	say(STAMP "\"event\": \"RESUME\"}\r\n");
+	run_until(4);
+	ck_report(3, XVT_VMM_RUNNING, STAMP_NS, "");
+}
+END_TEST
+
+START_TEST(migration_in_ends_with_resume)
+{
+	begin("inmigrate", "false");
+	run_until(1);
+	ck_report(0, XVT_VMM_STOPPED, 0, "inmigrate");
+	say(STAMP "\"event\": \"RESUME\"}\r\n");
+	run_until(3);
+	ck_report(1, XVT_VMM_ARRIVED, STAMP_NS, "");
+	ck_report(2, XVT_VMM_RUNNING, STAMP_NS, "");
+	answer("running", "true");
+	say(STAMP "\"event\": \"STOP\"}\r\n");
+	run_until(4);
+	ck_report(3, XVT_VMM_STOPPED, STAMP_NS, "");
+}
+END_TEST
+
+static void ck_gone(unsigned int i, int err, const char *why)
+{
+	run_until(i + 1);
+	ck_report(i, XVT_VMM_GONE, 0, why);
+	ck_assert_int_eq(reports[i].err, err);
+}
+
+static const struct {
+	const char *what;
+	bool greeted;
+	const char *says;
+	int err;
+	const char *why;
+} nonsense[] = {
+	{ "no JSON", false, "SSH-2.0-OpenSSH_9.2\r\n", -EPROTO, "not QMP" },
+	{ "no greeting", false, "{\"return\": {}}\r\n", -EPROTO, "no greeting" },
+	{ "no object", false, "[1, 2]\r\n", -EPROTO, "no greeting" },
+	{ "a number", false, "12\r\n", -EPROTO, "not QMP" },
+	{ "half a message", true, "{\"event\": \"STOP\"\r\n", -EPROTO, "not QMP" },
+	{ "bytes", true, "{\"event\": \"\xff\xfe\"}\r\n", -EPROTO, "not QMP" },
+	{ "two in a line", true, "{\"event\": \"STOP\"} {}\r\n", -EPROTO, "not QMP" },
+	{ "a strange answer", true, "{\"return\": {}, \"id\": 7}\r\n", -EPROTO, "not asked" },
+	{ "a refusal", true,
+	  "{\"error\": {\"class\": \"GenericError\", \"desc\": \"no \x1b[2J\"}, \"id\": \"x\"}\r\n",
+	  -EPROTO, "not QMP" },
+	{ "an error", true, "{\"error\": {\"desc\": \"too\\u001b bad\"}, \"id\": \"x\"}\r\n",
+	  -EPROTO, "refuses x: too? bad" },
+	{ "no status", true, "{\"return\": {}, \"id\": \"xvtrace-status\"}\r\n", -EPROTO,
+	  "no status" },
+};
+
+START_TEST(nonsense_ends_this_listener)
+{
+	if (nonsense[_i].greeted) {
+		say(GREETING);
+		expect("\"qmp_capabilities\"");
+		say(HELLO);
+		expect("\"query-status\"");
+	}
+	say(nonsense[_i].says);
+	ck_gone(0, nonsense[_i].err, nonsense[_i].why);
+	/* And the peer sees it leave. */
+	for (;;) {
+		char byte;
+		ssize_t n = recv(server, &byte, 1, MSG_DONTWAIT);
+
+		if (n == 0)
+			break;
+		ck_assert_msg(n == 1 || errno == EAGAIN, "%s: %s", nonsense[_i].what,
+			      strerror(errno));
+		ck_assert_int_ge(xvt_loop_run(loop, 1000000u), 0);
+	}
+	ck_assert_uint_eq(nr_reports, 1);
+}
+END_TEST
+
+/* say() blocks when the socket is full, so the listener has to read meanwhile. */
+static void say_long(size_t len, char with)
+{
+	char chunk[1024];
+	size_t n;
+
+	memset(chunk, with, sizeof(chunk));
+	for (; len; len -= n) {
+		n = len < sizeof(chunk) ? len : sizeof(chunk);
+		if (send(server, chunk, n, MSG_NOSIGNAL) < 0)
+			return; /* it has hung up */
+		ck_assert_int_ge(xvt_loop_run(loop, 1000000u), 0);
+	}
+}
+
+START_TEST(a_line_has_a_longest_length)
+{
+	begin("running", "true");
+	run_until(1);
+	/* 64 KiB with its end is read, one byte more is not. */
+	say_long((64 << 10) - 1, ' ');
+	say("\n" STAMP "\"event\": \"STOP\"}\r\n");
+	run_until(2);
+	ck_report(1, XVT_VMM_STOPPED, STAMP_NS, "");
+	say_long((64 << 10) + 1, 'x');
+	ck_gone(2, -EMSGSIZE, "longer than 64 KiB");
+}
+END_TEST
+
+START_TEST(a_qemu_that_vanishes)
+{
+	begin("running", "true");
+	run_until(1);
+	close(server);
+	server = -1;
+	ck_gone(1, -EPIPE, "without a shutdown");
+	ck_assert_int_ge(xvt_loop_run(loop, 1000000u), 0);
+	ck_assert_uint_eq(nr_reports, 2);
+}
+END_TEST
+
+START_TEST(a_busy_socket_is_a_time_out)
+{
+	struct xvt_vmm *other;
+	char why[256];
+
+	/* The server has its client; the second one waits in the queue without a word. */
+	begin("running", "true");
+	run_until(1);
+	xvt_qmp_greeting_ms = 50;
+	ck_assert_int_eq(xvt_qmp_listen(&other, loop, scratch_path("qmp"), on_report, &reports, why,
+					sizeof(why)),
+			 0);
+	ck_gone(1, -ETIMEDOUT, "one QMP client at a time");
+	other->ops->close(other);
+	/* The first one is not disturbed. */
+	say(STAMP "\"event\": \"STOP\"}\r\n");
+	run_until(3);
+	ck_report(2, XVT_VMM_STOPPED, STAMP_NS, "");
+}
+END_TEST
+
+START_TEST(a_queue_that_is_full)
+{
+	struct xvt_vmm *waiting[8], *none;
+	unsigned int n = 0, i;
+	char why[256];
+	int err;
+
+	for (;;) {
+		ck_assert_uint_lt(n, 8);
+		err = xvt_qmp_listen(&waiting[n], loop, scratch_path("qmp"), on_report, &reports,
+				     why, sizeof(why));
+		if (err)
+			break;
+		n++;
+	}
+	ck_assert_int_eq(err, -EBUSY);
+	ck_assert_ptr_nonnull(strstr(why, "one client at a time"));
+	for (i = 0; i < n; i++)
+		waiting[i]->ops->close(waiting[i]);
+	ck_assert_int_eq(xvt_qmp_listen(&none, loop, scratch_path("nobody"), on_report, &reports,
+					why, sizeof(why)),
+			 -ENOENT);
+	ck_assert_int_eq(xvt_qmp_listen(&none, loop,
+					"/a-path-that-is-longer-than-any-address-of-a-socket-can-"
+					"be-whatever-one-does-because-there-are-108-bytes-for-it",
+					on_report, &reports, why, sizeof(why)),
+			 -ENAMETOOLONG);
+	ck_assert_uint_eq(nr_reports, 0);
+}
+END_TEST
+
+START_TEST(a_stamp_that_is_none)
+{
+	begin("running", "true");
+	say("{\"timestamp\": {\"seconds\": -1, \"microseconds\": -1}, \"event\": \"STOP\"}\n"
+	    "{\"timestamp\": {\"seconds\": 9223372036854775807, \"microseconds\": 1}, "
+	    "\"event\": \"RESUME\"}\n{\"event\": \"STOP\"}\n");
+	run_until(4);
+	ck_report(1, XVT_VMM_STOPPED, 0, "");
+	ck_report(2, XVT_VMM_RUNNING, 0, "");
+	ck_report(3, XVT_VMM_STOPPED, 0, "");
+}
+END_TEST
+
+Suite *vmm_qmp_suite(void)
+{
+	Suite *s = suite_create("vmm_qmp");
+	TCase *t = tcase_create("all");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, a_paused_machine_is_told_at_once);
+	tcase_add_test(t, stop_and_resume_have_qemus_stamps);
+	tcase_add_test(t, every_event_that_counts);
+	tcase_add_test(t, a_byte_at_a_time);
+	tcase_add_test(t, a_reset_can_leave_a_sleeper_stopped);
+	tcase_add_test(t, migration_out_shows_in_the_status);
+	tcase_add_test(t, migration_in_ends_with_resume);
+	tcase_add_loop_test(t, nonsense_ends_this_listener, 0,
+			    sizeof(nonsense) / sizeof(nonsense[0]));
+	tcase_add_test(t, a_line_has_a_longest_length);
+	tcase_add_test(t, a_qemu_that_vanishes);
+	tcase_add_test(t, a_busy_socket_is_a_time_out);
+	tcase_add_test(t, a_queue_that_is_full);
+	tcase_add_test(t, a_stamp_that_is_none);
+	suite_add_tcase(s, t);
+	return s;
+}
