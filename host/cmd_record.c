@@ -8,6 +8,7 @@
 #include "session.h"
 #include "sink.h"
 #include "vm_libvirt.h"
+#include "vmm_qmp.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -25,6 +26,7 @@ struct record_options {
 	const char *output;
 	struct xvt_opt_list regions;
 	struct xvt_opt_list domains;
+	struct xvt_opt_list qmp;
 	struct xvt_opt_list events;
 	const char *mode;
 	const char *connect;
@@ -44,6 +46,8 @@ static const struct xvt_opt options[] = {
 	  "a machine by the path of its region; again for each"),
 	O(domains, "domain", 'd', XVT_OPT_LIST, "DOMAIN",
 	  "a running libvirt domain with a shmem device named xvtrace-*"),
+	O(qmp, "qmp", 0, XVT_OPT_LIST, "NAME=SOCKET",
+	  "learn of pauses and resets of the machine of -r NAME= from this QMP socket"),
 	O(events, "event", 'e', XVT_OPT_LIST, "SYS:EVENT",
 	  "ask the guests to switch this event on (their owner must allow it: host_control=1)"),
 	O(connect, "connect", 'c', XVT_OPT_STRING, "URI", "libvirt to ask (default: its own)"),
@@ -159,6 +163,60 @@ static int start_child(struct recorder *rec, char **argv)
 		_exit(127);
 	}
 	return 0;
+}
+
+/* "NAME=VALUE" of one of `list` with that name; NULL: none. */
+static const char *named(const struct xvt_opt_list *list, size_t n, const char *name, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (!strncmp(list->v[i], name, len) && list->v[i][len] == '=')
+			return list->v[i];
+	}
+	return NULL;
+}
+
+static bool qmp_options_ok(const struct record_options *opt)
+{
+	size_t i;
+
+	for (i = 0; i < opt->qmp.n; i++) {
+		const char *arg = opt->qmp.v[i], *eq = strchr(arg, '=');
+		size_t len = eq ? (size_t)(eq - arg) : 0;
+
+		if (!len || !eq[1])
+			xvt_error(arg, "a QMP socket is given as NAME=SOCKET, like g1=/run/g1.qmp");
+		else if (!named(&opt->regions, opt->regions.n, arg, len))
+			xvt_error(arg, "--qmp belongs to a machine of -r, and none has that name");
+		else if (named(&opt->qmp, i, arg, len))
+			xvt_error(arg, "this machine has a QMP socket already");
+		else
+			continue;
+		return false;
+	}
+	return true;
+}
+
+static int listen_to_machines(struct recorder *rec)
+{
+	char why[512];
+	size_t i;
+
+	for (i = 0; i < rec->opt.qmp.n; i++) {
+		const char *arg = rec->opt.qmp.v[i], *eq = strchr(arg, '=');
+		char name[XVT_NAME_LEN];
+		struct xvt_vm *vm;
+
+		snprintf(name, sizeof(name), "%.*s", (int)(eq - arg), arg);
+		vm = xvt_session_find(rec->session, name);
+		if (xvt_qmp_listen(&vm->vmm, rec->loop, eq + 1, xvt_session_vmm_report, vm, why,
+				   sizeof(why))) {
+			xvt_error(eq + 1, "%s", why);
+			return XVT_EXIT_FAIL;
+		}
+	}
+	return XVT_EXIT_OK;
 }
 
 static int add_machines(struct recorder *rec)
@@ -320,6 +378,8 @@ static int record(struct recorder *rec, char **child_argv)
 		return XVT_EXIT_FAIL;
 	}
 	status = add_machines(rec);
+	if (status == XVT_EXIT_OK)
+		status = listen_to_machines(rec);
 	if (status == XVT_EXIT_OK) {
 		err = watch_signals(rec);
 		if (!err && child_argv)
@@ -373,6 +433,8 @@ static int cmd_record(const struct xvt_command *cmd, int argc, char **argv)
 		xvt_error("record", "no machine given; use -r NAME=REGION or -d DOMAIN");
 		return XVT_EXIT_USAGE;
 	}
+	if (!qmp_options_ok(&rec.opt))
+		return XVT_EXIT_USAGE;
 	return record(&rec, rest < argc ? argv + rest : NULL);
 }
 

@@ -276,6 +276,7 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 	if (r->salvage || rolled_back ||
 	    r->phase == XVT_PHASE_BROKEN) /* in this very pass: what it has copied is checked */
 		return;
+	xvt_ring_keep_epoch(r);
 	if (r->mode == XVT_ENABLE_STOP)
 		clear_taken(r);
 	/* In stop mode pairs with xvt_writer_may_open(). In overwrite mode the writer does not

@@ -225,6 +225,16 @@ void xvt_ring_bump_epoch(struct xvt_ring *r)
 	r->map.suspect = true;
 }
 
+void xvt_ring_keep_epoch(struct xvt_ring *r)
+{
+	/* Written by the guest, or back from a snapshot: what records carried since proves nothing.
+	 */
+	if (xvt_load(&r->host->epoch) == r->epoch)
+		return;
+	r->nr_bumps = 0;
+	xvt_ring_bump_epoch(r);
+}
+
 /* Whatever the stamp of `rec`, out of piece p, says: when was it written? */
 static struct xvt_clock_evidence evidence(const struct xvt_ring *r, const struct xvt_record *rec,
 					  const struct xvt_piece *p)

@@ -60,6 +60,7 @@ struct xvt_ring {
 	const struct xvt_host_clock *host_clock;
 	uint32_t mode;	     /* enum xvt_enable that we ask for */
 	bool salvage;	     /* nobody writes any more: read past commit, change nothing */
+	uint32_t epoch;	     /* last one asked of the writer; the region's word is only a copy */
 	uint32_t generation; /* that read_pos belongs to */
 	uint32_t entered;    /* last one whose positions were seen to be set up */
 
@@ -114,7 +115,6 @@ struct xvt_ring {
 	bool quiet_told;
 	struct xvt_clock_node witness; /* made of what waits, when quiet; not yet in the trace */
 	bool witness_new;
-	uint32_t epoch; /* of the host's word */
 	struct xvt_epoch_bump bumps[XVT_BUMPS];
 	uint32_t nr_bumps;
 
@@ -160,6 +160,8 @@ uint64_t xvt_ring_proven(const struct xvt_ring *r);
  * stamped before it. So the side of a border is proven even for what is in flight.
  */
 void xvt_ring_bump_epoch(struct xvt_ring *r);
+/* Once a pass: is the word still ours? */
+void xvt_ring_keep_epoch(struct xvt_ring *r);
 
 /* What the last sub-buffer header does not tell: losses up to now, as a LOST pseudo-event. */
 bool xvt_ring_tail_loss(struct xvt_ring *r, struct xvt_lost *lost);

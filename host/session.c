@@ -196,6 +196,7 @@ static void put_stats(struct xvt_session *s, bool final)
 		if (r->last.attempted == 0 && r->phase == XVT_PHASE_NEW)
 			continue;
 		xvt_ring_account(r, final);
+		r->stats.paused_ns = xvt_vm_paused_ns(s, s->vms[r->vm]);
 		if (s->vms[r->vm]->phase == XVT_VM_ATTACHED)
 			xvt_ring_remember(r);
 		xvt_trace_put(s->trace, XVT_CHUNK_STATS, &r->stats, sizeof(r->stats), NULL, 0);
@@ -397,6 +398,7 @@ int xvt_session_finish(struct xvt_session *s)
 	}
 	xvt_mb();
 	off = xvt_clock_read_ordered();
+	s->off_clock = off;
 	for (i = 0; i < s->nr_rings; i++)
 		s->rings[i]->next_burst_clock = off; /* one more node behind the last record */
 	deadline = off + ticks(s, s->opt.stall_timeout_ns + SECOND_NS);
@@ -423,6 +425,7 @@ int xvt_session_finish(struct xvt_session *s)
 		if (moved < 0)
 			err = (int)moved;
 	}
+	xvt_session_stop_listening(s);
 	tell_tail_losses(s);
 	put_stats(s, true);
 	for (i = 0; i < s->nr_vms; i++) {

@@ -8,6 +8,7 @@
 
 #include "merge.h"
 #include "trace_write.h"
+#include "vmm.h"
 
 enum xvt_vm_phase {
 	XVT_VM_WAITING, /* the region has no format yet: the guest is still booting */
@@ -15,7 +16,10 @@ enum xvt_vm_phase {
 	XVT_VM_GONE, /* the region is unusable from here on; vm->why */
 };
 
+struct xvt_session;
+
 struct xvt_vm {
+	struct xvt_session *session;
 	char name[XVT_NAME_LEN];
 	char path[4096];
 	uint8_t uuid[16];
@@ -40,13 +44,15 @@ struct xvt_vm {
 	uint64_t note_clock;  /* of the second that `notes` counts */
 	uint32_t notes[3];    /* by level */
 	char why[256];
-	bool stopped; /* the VMM said so */
-};
 
-static inline bool xvt_vm_stopped(const struct xvt_vm *vm)
-{
-	return vm->stopped;
-}
+	/* What its VMM tells, see session_vmm.c. */
+	struct xvt_vmm *vmm; /* who tells it, NULL: nobody; closed with the session */
+	bool told;	     /* something has been told */
+	uint64_t stamp_ns;   /* host time of the newest stamp of its VMM */
+	bool stopped;	     /* its vCPUs stand still since then: */
+	uint64_t stopped_ns; /* host time, not before the recording */
+	uint64_t paused_ns;  /* pauses that are over */
+};
 
 struct xvt_session_options {
 	uint32_t mode; /* enum xvt_enable */
@@ -73,6 +79,7 @@ struct xvt_session {
 	size_t nr_rings;
 	uint64_t attach_id;
 	uint64_t start_clock;
+	uint64_t off_clock; /* recording was switched off, 0: not yet */
 	bool joined;
 	bool ending;
 	int emit_error;
@@ -96,6 +103,13 @@ int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_
  */
 int xvt_session_add(struct xvt_session *s, const char *name, const char *path,
 		    const uint8_t uuid[16], bool named, char *why, size_t why_size);
+
+/* The machine of that name, or NULL. */
+struct xvt_vm *xvt_session_find(const struct xvt_session *s, const char *name);
+
+/* A machine's VMM tells something: what listeners call (xvt_vmm_fn), with struct xvt_vm * as
+ * `arg`. The one who opens a listener puts it into vm->vmm. */
+void xvt_session_vmm_report(void *arg, const struct xvt_vmm_report *r);
 
 /*
  * One round: measure clocks, drain, merge, write. Returns 0 or -errno of the trace's sink.

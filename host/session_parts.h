@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * session_parts.h - what session.c (passes, the end), session_vm.c (machines), session_ring.c
- * (clocks and phases of rings) and session_note.c know of each other. Nobody else includes it.
+ * session_parts.h - what session.c (passes, the end), session_vm.c (machines), session_vmm.c
+ * (what their VMMs tell), session_ring.c (clocks and phases of rings) and session_note.c know of
+ * each other. Nobody else includes it.
  */
 #ifndef XVT_SESSION_PARTS_H
 #define XVT_SESSION_PARTS_H
@@ -42,6 +43,17 @@ void xvt_ring_announce(struct xvt_session *s, const struct xvt_ring *r);
 void xvt_vm_read_metadata(struct xvt_session *s, struct xvt_vm *vm);
 /* Has the guest answered our request for events? */
 void xvt_vm_look_for_answer(struct xvt_session *s, struct xvt_vm *vm, uint64_t now);
+
+/* --- session_vmm.c --- */
+
+/* Its VMM told something. */
+void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_vmm_report *r);
+/* As far as its VMM has told: its vCPUs stand still, so its silence means nothing. */
+bool xvt_vm_stopped(const struct xvt_vm *vm);
+/* How long it stood still within the recording, the pause that lasts included. */
+uint64_t xvt_vm_paused_ns(const struct xvt_session *s, const struct xvt_vm *vm);
+/* End all listeners: the loop runs, so the session must still be whole. */
+void xvt_session_stop_listening(struct xvt_session *s);
 
 /* --- session_ring.c --- */
 

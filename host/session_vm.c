@@ -125,6 +125,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 		r->pool = &vm->pool;
 		r->host_clock = &s->clock;
 		r->mode = s->opt.mode;
+		r->epoch = xvt_load(&r->host->epoch);
 		xvt_clock_map_init(&r->map, vm->guest_hz);
 		xvt_ring_attach(r);
 		vm->rings[i] = r;
@@ -196,6 +197,7 @@ int xvt_session_add(struct xvt_session *s, const char *name, const char *path,
 	snprintf(vm->path, sizeof(vm->path), "%s", path);
 	if (uuid)
 		memcpy(vm->uuid, uuid, sizeof(vm->uuid));
+	vm->session = s;
 	vm->id = (uint32_t)s->nr_vms;
 	vm->named = named;
 	err = xvt_host_region_open(&vm->region, path, true);

@@ -6,9 +6,12 @@
 
 int main(void)
 {
-	SRunner *runner = srunner_create(merge_suite());
+	SRunner *runner;
 	int failed;
 
+	/* For a hang, not for a slow machine. Before the first suite is made. */
+	setenv("CK_DEFAULT_TIMEOUT", "120", 0);
+	runner = srunner_create(merge_suite());
 	srunner_add_suite(runner, clock_suite());
 	srunner_add_suite(runner, abi_suite());
 	srunner_run_all(runner, CK_ENV);

@@ -42,6 +42,8 @@ int main(void)
 		perror(scratch_dir);
 		return EXIT_FAILURE;
 	}
+	/* For a hang, not for a slow machine. Before the first suite is made. */
+	setenv("CK_DEFAULT_TIMEOUT", "120", 0);
 	runner = srunner_create(crc32c_suite());
 	srunner_add_suite(runner, opt_suite());
 	srunner_add_suite(runner, out_suite());
@@ -53,6 +55,7 @@ int main(void)
 	srunner_add_suite(runner, stat_suite());
 	srunner_add_suite(runner, clock_formula_suite());
 	srunner_add_suite(runner, vmm_qmp_suite());
+	srunner_add_suite(runner, session_vmm_suite());
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

@@ -16,6 +16,7 @@ Suite *verify_suite(void);
 Suite *stat_suite(void);
 Suite *clock_formula_suite(void);
 Suite *vmm_qmp_suite(void);
+Suite *session_vmm_suite(void);
 
 /* A directory of this run's own, removed at its end. */
 const char *scratch(void);

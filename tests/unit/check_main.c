@@ -24,9 +24,12 @@ static bool debugged(void)
 
 int main(void)
 {
-	SRunner *sr = srunner_create(suite_ring());
+	SRunner *sr;
 	int failed;
 
+	/* For a hang, not for a slow machine. Before the first suite is made. */
+	setenv("CK_DEFAULT_TIMEOUT", "120", 0);
+	sr = srunner_create(suite_ring());
 	srunner_add_suite(sr, suite_region());
 	srunner_add_suite(sr, suite_check());
 	srunner_add_suite(sr, suite_reader());

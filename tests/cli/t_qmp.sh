@@ -1,0 +1,132 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck disable=SC2317
+# A recording learns from a real QEMU when its machine stands still. The machine has no guest: what
+# is asked is what QEMU says and what the recorder makes of it; a program writes into the region.
+set -u
+. "$(dirname "$0")/lib.sh"
+if ! command -v qemu-system-x86_64 >/dev/null || ! command -v socat >/dev/null; then
+	echo "skip - pauses by QMP: qemu-system-x86_64 or socat not found"
+	exit 77
+fi
+pids=()
+cleanup() {
+	[ ${#pids[@]} -eq 0 ] || kill -KILL "${pids[@]}" 2>/dev/null
+	wait 2>/dev/null
+	rm -rf "$work"
+}
+trap cleanup EXIT
+
+# poll COMMAND...: until it succeeds, for a minute at most
+poll() {
+	local end=$((SECONDS + 60))
+	until "$@"; do
+		[ $SECONDS -lt $end ] || return 1
+		sleep 0.05
+	done
+}
+
+# told FILE WORDS: the recorder has put such a note into its trace
+told() {
+	grep -qsaE -- "$2" "$1"
+}
+
+# The test's own connection: commands go in, and QEMU says there what it says to the recorder.
+say() {
+	local line answer=''
+	printf '{"execute": "%s"}\n' "$1" >&"${qmp[1]}"
+	until [[ $answer = *'"return"'* ]]; do
+		read -r -t 60 line <&"${qmp[0]}" || return 1
+		echo "$line" >>"$work/qemu-said"
+		answer=$line
+	done
+}
+
+# stamps EVENT: QEMU's stamps of it, in microseconds, one a line
+stamps() {
+	jq -r "select(.event == \"$1\") | .timestamp | .seconds * 1000000 + .microseconds" "$work/qemu-said"
+}
+
+qemu-system-x86_64 -machine none -S -display none -qmp "unix:$work/own,server=on,wait=off" \
+	-qmp "unix:$work/qmp,server=on,wait=off" >"$work/qemu.err" 2>&1 &
+qemu=$!
+pids+=($qemu)
+disown $qemu
+poll test -S "$work/qmp" || { cat "$work/qemu.err"; exit 1; }
+coproc qmp { exec socat - "UNIX-CONNECT:$work/own"; }
+say qmp_capabilities && say cont || exit 1
+
+for g in g1 g2; do
+	"$xvtrace" region create "$work/$g" --size 256K --rings 2 || exit 1
+done
+"$BUILD/xvt-emit" "$work/g1" --rings 2 --rate 1000 --count 100000000 --linger 3600 >/dev/null 2>&1 &
+pids+=($!)
+
+# --- Two pauses, from beginning to end within the recording.
+"$xvtrace" record -q -o "$work/t.xvt" -r g1="$work/g1" --qmp g1="$work/qmp" 2>"$work/err" &
+recorder=$!
+check "the state at the start is told" poll told "$work/t.xvt" '^runs, at|[^a-z]runs, at'
+# The socket is in use now, and QEMU says nothing to the next one.
+"$xvtrace" record -q -o "$work/busy.xvt" -r g2="$work/g2" --join-timeout 0 --duration 50 --qmp g2="$work/qmp" 2>"$work/busy.err" &
+busy=$!
+: >"$work/qemu-said"
+for length in 1.3 0.7; do
+	say stop
+	sleep $length # the pause
+	say cont
+done
+say system_reset
+poll told "$work/busy.xvt" 'one QMP client at a time'
+kill -INT $busy
+wait $busy
+check "a socket in use: exit 1" test $? -eq 1
+check "with one error line that says so" eval 'test "$(grep -c "" "$work/busy.err")" -eq 1 && grep -q "^xvtrace: g2: .*one QMP client at a time" "$work/busy.err"'
+cat "$work/busy.err"
+check "and the recording went on" "$xvtrace" verify "$work/busy.xvt" >/dev/null
+check "both pauses and the reset are notes" eval 'poll told "$work/t.xvt" "was reset, at" && test "$(grep -aoE "runs again after [0-9.]+ s" "$work/t.xvt" | wc -l)" -eq 2'
+kill -INT $recorder
+wait $recorder
+check "the recorder ends cleanly, without a word" eval 'test $? -eq 0 && test ! -s "$work/err"'
+cat "$work/err"
+want=$(($(stamps RESUME | paste -sd+ | bc) - $(stamps STOP | paste -sd+ | bc)))
+got=$("$xvtrace" stat --json "$work/t.xvt" | jq '.vms[0].paused_ns / 1000 | floor')
+echo "paused by QEMU's stamps $want us, by the trace $got us"
+check "QEMU says that it paused for two seconds and more" test "$want" -ge 2000000
+check "paused_ns is within 1 % of it" test $(((got - want) * (got - want) * 10000)) -le $((want * want))
+check "the trace is good" "$xvtrace" verify "$work/t.xvt" >/dev/null
+
+# --- A pause that is longer than the recording, on both ends.
+say stop
+begin=$(date +%s%N)
+"$xvtrace" record -q -o "$work/p.xvt" -r g1="$work/g1" --qmp g1="$work/qmp" --duration 2 2>"$work/err"
+check "a paused machine is recorded" test $? -eq 0
+took=$(($(date +%s%N) - begin))
+got=$("$xvtrace" stat --json "$work/p.xvt" | jq .vms[0].paused_ns)
+echo "paused $got ns of at most $took ns"
+check "and was paused for all of the recording" test "$got" -ge 2000000000 -a "$got" -le "$took"
+check "as is told at once" told "$work/p.xvt" "stopped: paused, at"
+
+# --- A QEMU that is killed: a warning; the region is drained as before.
+"$xvtrace" record -o "$work/k.xvt" -r g1="$work/g1" --qmp g1="$work/qmp" 2>"$work/err" &
+recorder=$!
+poll told "$work/k.xvt" "stopped: paused, at"
+kill -KILL $qemu
+check "a QEMU that is killed is noticed" poll grep -q "^xvtrace: .*without a shutdown" "$work/err"
+kill -INT $recorder
+wait $recorder
+check "and the recording is complete" test $? -eq 0
+check "its pause ended with it" eval '"$xvtrace" verify "$work/k.xvt" >/dev/null && test "$("$xvtrace" stat --json "$work/k.xvt" | jq .vms[0].paused_ns)" -gt 0'
+
+# --- Wrong usage and sockets that are none.
+refuses() {
+	local text=$1 rc=$2 words=$3
+	shift 3
+	"$xvtrace" record -q -o "$work/x.xvt" --duration 1 -r g1="$work/g1" "$@" 2>"$work/err"
+	check "$text" eval "test $? -eq $rc"' && test "$(grep -c "" "$work/err")" -eq 1 && grep -q "$words" "$work/err"'
+}
+refuses "a name that no -r has" 2 "none has that name" --qmp "g2=$work/qmp"
+refuses "no name at all" 2 "NAME=SOCKET" --qmp "$work/qmp"
+refuses "two sockets for one machine" 2 "already" --qmp "g1=$work/a" --qmp "g1=$work/b"
+refuses "a socket where nobody listens" 1 "refused" --qmp "g1=$work/qmp"
+refuses "no socket" 1 "No such file" --qmp "g1=$work/none"
+[ $failures -eq 0 ]

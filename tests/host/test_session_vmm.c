@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: GPL-2.0
+/* test_session_vmm.c - what a recording makes of a VMM's reports: pauses, epochs, bursts. */
+#define _GNU_SOURCE
+#include "suites.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "session_parts.h"
+#include "synth.h"
+#include "xvt_region.h"
+
+#define RINGS	    3
+#define REGION_SIZE (256u << 10)
+#define MS	    1000000ull
+/* Two readings of two clocks are that near, however busy the machine is. */
+#define NEAR_NS	    (20 * MS)
+
+static struct xvt_loop *loop;
+static struct xvt_session *s;
+static struct xvt_vm *vm;
+static struct synth_sink sink;
+static unsigned int notes[3];
+
+static void on_note(void *arg, uint32_t level, const char *name, const char *text)
+{
+	(void)arg;
+	ck_assert_str_eq(name, "g1");
+	ck_assert(level == 2 || strstr(text, ", at "));
+	notes[level]++;
+}
+
+static void setup(void)
+{
+	struct xvt_layout layout = { .region_size = REGION_SIZE,
+				     .ring_count = RINGS,
+				     .subbuf_size = 4096 };
+	struct xvt_session_options opt = { .note = on_note,
+					   .mode = XVT_ENABLE_STOP,
+					   .memory_bytes = 1 << 20 };
+	const char *path = scratch_path("region");
+	struct xvt_geometry g;
+	char why[256];
+	void *map;
+	int fd;
+
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ftruncate(fd, REGION_SIZE), 0);
+	map = mmap(NULL, REGION_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ck_assert_ptr_ne(map, MAP_FAILED);
+	ck_assert_int_eq(xvt_region_format(map, &layout, &g), 0);
+	munmap(map, REGION_SIZE);
+	close(fd);
+	memset(notes, 0, sizeof(notes));
+	synth_sink_init(&sink);
+	ck_assert_int_eq(xvt_loop_new(&loop), 0);
+	ck_assert_int_eq(xvt_session_new(&s, loop, &sink.sink, &opt), 0);
+	ck_assert_int_eq(xvt_session_add(s, "g1", path, NULL, true, why, sizeof(why)), 0);
+	vm = xvt_session_find(s, "g1");
+	ck_assert_ptr_nonnull(vm);
+	ck_assert_uint_eq(vm->phase, XVT_VM_ATTACHED);
+	/* It has been recording for a minute, and was away for half of it. */
+	s->start_clock -= ticks(s, 60 * SECOND_NS);
+	s->last_pass_clock = xvt_clock_read() - ticks(s, 30 * SECOND_NS);
+}
+
+static void teardown(void)
+{
+	if (s)
+		ck_assert_int_eq(xvt_session_finish(s), 0);
+	xvt_loop_free(loop);
+	synth_sink_fini(&sink);
+}
+
+static uint64_t realtime(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+static void report(enum xvt_vmm_event event, uint64_t stamp)
+{
+	struct xvt_vmm_report r = { .event = event, .realtime_ns = stamp };
+
+	xvt_session_vmm_report(vm, &r);
+}
+
+static void ck_paused(uint64_t least, uint64_t most)
+{
+	uint64_t ns = xvt_vm_paused_ns(s, vm);
+
+	ck_assert_uint_ge(ns, least);
+	ck_assert_uint_le(ns, most);
+}
+
+START_TEST(a_pause_is_as_long_as_the_stamps_say)
+{
+	uint64_t now = realtime();
+
+	ck_assert(!xvt_vm_stopped(vm));
+	report(XVT_VMM_RUNNING, 0);
+	report(XVT_VMM_STOPPED, now - 2500 * MS);
+	ck_assert(xvt_vm_stopped(vm));
+	/* It lasts. */
+	ck_paused(2500 * MS - NEAR_NS, UINT64_MAX);
+	report(XVT_VMM_RUNNING, now - 2200 * MS);
+	ck_assert(!xvt_vm_stopped(vm));
+	ck_paused(300 * MS - NEAR_NS, 300 * MS + NEAR_NS);
+	report(XVT_VMM_STOPPED, now - 1000 * MS);
+	report(XVT_VMM_STOPPED, now - 500 * MS); /* is said twice, was once */
+	report(XVT_VMM_RUNNING, now - 400 * MS);
+	report(XVT_VMM_RUNNING, now - 300 * MS);
+	ck_paused(900 * MS - 2 * NEAR_NS, 900 * MS + 2 * NEAR_NS);
+	ck_assert_uint_eq(notes[0], 7);
+	ck_assert_uint_eq(notes[1] + notes[2], 0);
+}
+END_TEST
+
+/* Both stamps of the table relative to now, in ms: what cannot be is not believed. */
+static const struct {
+	int64_t stop_ms, run_ms;
+} absurd[] = {
+	{ 5000, 9000 },	  /* the future: the clock was set back */
+	{ -3600000, -1 }, /* an hour ago, when we looked and it ran */
+	{ -32000, 0 },	  /* before the last look */
+	{ 0, 3600000 },
+};
+
+START_TEST(a_stamp_that_cannot_be_is_not_believed)
+{
+	uint64_t before, now = realtime(), most;
+
+	report(XVT_VMM_RUNNING, 0);
+	before = xvt_host_clock_ns(&s->clock, xvt_clock_read());
+	report(XVT_VMM_STOPPED,
+	       absurd[_i].stop_ms ? now + (uint64_t)(absurd[_i].stop_ms * (int64_t)MS) : 0);
+	report(XVT_VMM_RUNNING,
+	       absurd[_i].run_ms ? now + (uint64_t)(absurd[_i].run_ms * (int64_t)MS) : 0);
+	/* So it was as long as it took us to hear of it. */
+	most = xvt_host_clock_ns(&s->clock, xvt_clock_read()) - before;
+	ck_paused(0, most);
+}
+END_TEST
+
+START_TEST(stamps_never_go_back)
+{
+	uint64_t now = realtime();
+
+	report(XVT_VMM_STOPPED, now - 1000 * MS);
+	report(XVT_VMM_RUNNING, now - 2000 * MS);
+	ck_paused(0, 0);
+	report(XVT_VMM_STOPPED, now - 2000 * MS);
+	report(XVT_VMM_RUNNING, now - 800 * MS);
+	ck_paused(200 * MS - NEAR_NS, 200 * MS + NEAR_NS);
+}
+END_TEST
+
+START_TEST(a_machine_found_stopped_was_so_from_the_start)
+{
+	uint64_t now = realtime();
+
+	report(XVT_VMM_STOPPED, 0);
+	ck_paused(60 * SECOND_NS, UINT64_MAX);
+	report(XVT_VMM_RUNNING, now - 10 * SECOND_NS);
+	ck_paused(50 * SECOND_NS - NEAR_NS, 51 * SECOND_NS);
+}
+END_TEST
+
+START_TEST(a_pause_ends_with_the_recording)
+{
+	uint64_t now = realtime();
+
+	report(XVT_VMM_RUNNING, 0);
+	report(XVT_VMM_STOPPED, now - 3000 * MS);
+	s->off_clock = xvt_clock_read() - ticks(s, 1000 * MS);
+	ck_paused(2000 * MS - NEAR_NS, 2000 * MS + NEAR_NS);
+	report(XVT_VMM_RUNNING, now - 500 * MS);
+	ck_paused(2000 * MS - NEAR_NS, 2000 * MS + NEAR_NS);
+	/* And one after it counts nothing. */
+	report(XVT_VMM_STOPPED, now - 400 * MS);
+	report(XVT_VMM_RUNNING, now - 100 * MS);
+	ck_paused(2000 * MS - NEAR_NS, 2000 * MS + NEAR_NS);
+	s->off_clock = 0;
+}
+END_TEST
+
+START_TEST(what_is_not_known_is_no_pause)
+{
+	static const enum xvt_vmm_event ends[] = { XVT_VMM_GONE, XVT_VMM_MIGRATED_AWAY };
+	uint64_t now = realtime();
+
+	report(XVT_VMM_RUNNING, 0);
+	report(XVT_VMM_STOPPED, now - 3000 * MS);
+	report(ends[_i], now - 2000 * MS);
+	ck_assert(!xvt_vm_stopped(vm));
+	ck_paused(1000 * MS - NEAR_NS, 1000 * MS + NEAR_NS);
+}
+END_TEST
+
+START_TEST(sleeping_is_no_pause)
+{
+	report(XVT_VMM_SUSPENDED, realtime() - 3000 * MS);
+	ck_assert(!xvt_vm_stopped(vm));
+	report(XVT_VMM_WOKEN, realtime());
+	ck_paused(0, 0);
+}
+END_TEST
+
+START_TEST(each_stop_asks_for_an_epoch)
+{
+	uint32_t first[RINGS], i, turn;
+
+	for (i = 0; i < RINGS; i++)
+		first[i] = xvt_load(&vm->rings[i]->host->epoch);
+	for (turn = 1; turn <= 300; turn++) {
+		report(XVT_VMM_STOPPED, 0);
+		report(XVT_VMM_STOPPED, 0);
+		for (i = 0; i < RINGS; i++) {
+			ck_assert_uint_eq(xvt_load(&vm->rings[i]->host->epoch), first[i] + turn);
+			/* The guest, or an old snapshot, puts an old number there. */
+			xvt_store(&vm->rings[i]->host->epoch, 7u);
+		}
+		report(XVT_VMM_RUNNING, 0);
+		report(XVT_VMM_RESET, 0);
+		for (i = 0; i < RINGS; i++)
+			ck_assert_uint_eq(xvt_load(&vm->rings[i]->host->epoch), 7u);
+	}
+}
+END_TEST
+
+START_TEST(clocks_are_measured_after)
+{
+	static const struct {
+		enum xvt_vmm_event event;
+		bool measures;
+	} rows[] = {
+		{ XVT_VMM_STOPPED, false }, { XVT_VMM_RUNNING, true },
+		{ XVT_VMM_RESET, true },    { XVT_VMM_SUSPENDED, false },
+		{ XVT_VMM_WOKEN, true },    { XVT_VMM_PANICKED, false },
+		{ XVT_VMM_ARRIVED, true },  { XVT_VMM_MIGRATED_AWAY, false },
+		{ XVT_VMM_GONE, false },
+	};
+	uint32_t i, k;
+
+	for (k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+		for (i = 0; i < RINGS; i++)
+			vm->rings[i]->next_burst_clock = UINT64_MAX;
+		report(rows[k].event, 0);
+		for (i = 0; i < RINGS; i++)
+			ck_assert_int_eq(vm->rings[i]->next_burst_clock == 0, rows[k].measures);
+	}
+}
+END_TEST
+
+START_TEST(what_went_wrong_is_told_as_such)
+{
+	struct xvt_vmm_report r = { .event = XVT_VMM_GONE };
+
+	xvt_session_vmm_report(vm, &r);
+	ck_assert_uint_eq(notes[0], 1);
+	r.err = -EPIPE;
+	xvt_session_vmm_report(vm, &r);
+	ck_assert_uint_eq(notes[1], 1);
+	r.err = -ETIMEDOUT;
+	xvt_session_vmm_report(vm, &r);
+	ck_assert_uint_eq(notes[2], 1);
+	report(XVT_VMM_PANICKED, 0);
+	ck_assert_uint_eq(notes[1], 2);
+}
+END_TEST
+
+START_TEST(a_region_that_nobody_formatted)
+{
+	const char *path = scratch_path("empty");
+	struct xvt_vm *g2;
+	struct xvt_vmm_report r = { .event = XVT_VMM_STOPPED };
+	char why[256];
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+
+	ck_assert_int_eq(ftruncate(fd, REGION_SIZE), 0);
+	close(fd);
+	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, why, sizeof(why)), 0);
+	g2 = xvt_session_find(s, "g2");
+	ck_assert_ptr_ne(g2, vm);
+	s->opt.note = NULL;
+	xvt_session_vmm_report(g2, &r);
+	ck_assert(xvt_vm_stopped(g2));
+	ck_assert(!xvt_vm_stopped(vm));
+	r.event = XVT_VMM_RUNNING;
+	xvt_session_vmm_report(g2, &r);
+	ck_assert_uint_ge(xvt_vm_paused_ns(s, g2), 60 * SECOND_NS);
+	ck_assert_ptr_null(xvt_session_find(s, "g3"));
+}
+END_TEST
+
+Suite *session_vmm_suite(void)
+{
+	Suite *suite = suite_create("session_vmm");
+	TCase *t = tcase_create("all");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, a_pause_is_as_long_as_the_stamps_say);
+	tcase_add_loop_test(t, a_stamp_that_cannot_be_is_not_believed, 0,
+			    sizeof(absurd) / sizeof(absurd[0]));
+	tcase_add_test(t, stamps_never_go_back);
+	tcase_add_test(t, a_machine_found_stopped_was_so_from_the_start);
+	tcase_add_test(t, a_pause_ends_with_the_recording);
+	tcase_add_loop_test(t, what_is_not_known_is_no_pause, 0, 2);
+	tcase_add_test(t, sleeping_is_no_pause);
+	tcase_add_test(t, each_stop_asks_for_an_epoch);
+	tcase_add_test(t, clocks_are_measured_after);
+	tcase_add_test(t, what_went_wrong_is_told_as_such);
+	tcase_add_test(t, a_region_that_nobody_formatted);
+	suite_add_tcase(suite, t);
+	return suite;
+}
