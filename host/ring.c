@@ -216,13 +216,24 @@ void xvt_ring_bump_epoch(struct xvt_ring *r)
 {
 	struct xvt_epoch_bump *b = &r->bumps[r->nr_bumps++ % XVT_BUMPS];
 
-	b->before_clock = xvt_clock_read_ordered();
+	b->before_ns = xvt_host_clock_ns(r->host_clock, xvt_clock_read_ordered());
 	b->epoch = ++r->epoch;
 	/* The writer loads it before and after its clock, so no record carries another moment's. */
 	xvt_store_release(&r->host->epoch, b->epoch);
 	xvt_mb();
-	b->after_clock = xvt_clock_read_ordered();
+	b->after_ns = xvt_host_clock_ns(r->host_clock, xvt_clock_read_ordered());
 	r->map.suspect = true;
+}
+
+void xvt_ring_stood_still(struct xvt_ring *r, uint64_t ns)
+{
+	struct xvt_epoch_bump *b;
+
+	if (!r->nr_bumps)
+		return;
+	b = &r->bumps[(r->nr_bumps - 1) % XVT_BUMPS];
+	if (ns > b->before_ns)
+		b->before_ns = ns;
 }
 
 void xvt_ring_keep_epoch(struct xvt_ring *r)
@@ -254,11 +265,10 @@ static struct xvt_clock_evidence evidence(const struct xvt_ring *r, const struct
 		const struct xvt_epoch_bump *b = &r->bumps[i];
 
 		if ((int32_t)(rec->epoch - b->epoch) >= 0) {
-			ns = xvt_host_clock_ns(r->host_clock, b->before_clock);
-			e.floor_ns = ns > e.floor_ns ? ns : e.floor_ns;
+			e.floor_ns = b->before_ns > e.floor_ns ? b->before_ns : e.floor_ns;
 		} else {
 			/* The store has reached every CPU after as long as a proof waits. */
-			ns = xvt_host_clock_ns(r->host_clock, b->after_clock) + XVT_PROOF_DELTA_NS;
+			ns = b->after_ns + XVT_PROOF_DELTA_NS;
 			e.ceiling_ns = ns < e.ceiling_ns ? ns : e.ceiling_ns;
 		}
 	}

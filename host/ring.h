@@ -39,11 +39,11 @@ enum xvt_ring_phase {
 	XVT_PHASE_BROKEN, /* its control words are nonsense: never read again */
 };
 
-/* The epoch word was set to `epoch` between these two readings of the host's clock. */
+/* The epoch word was set to `epoch` between these two moments. */
 struct xvt_epoch_bump {
 	uint32_t epoch;
-	uint64_t before_clock;
-	uint64_t after_clock;
+	uint64_t before_ns;
+	uint64_t after_ns;
 };
 
 #define XVT_BUMPS 4 /* the newest are remembered: records wait for seconds at most */
@@ -160,6 +160,8 @@ uint64_t xvt_ring_proven(const struct xvt_ring *r);
  * stamped before it. So the side of a border is proven even for what is in flight.
  */
 void xvt_ring_bump_epoch(struct xvt_ring *r);
+/* The machine had stood still from before the last bump until `ns`: so has the ring. */
+void xvt_ring_stood_still(struct xvt_ring *r, uint64_t ns);
 /* Once a pass: is the word still ours? */
 void xvt_ring_keep_epoch(struct xvt_ring *r);
 

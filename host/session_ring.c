@@ -274,7 +274,7 @@ void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 
 	quiet = stopped || silence > ticks(s, QUIET_NS);
 	/* Whoever is inside an event now shows by its epoch that it was there before. */
-	if (quiet && !r->quiet && r->phase == XVT_PHASE_LIVE)
+	if (quiet && !stopped && !r->quiet && r->phase == XVT_PHASE_LIVE)
 		xvt_ring_bump_epoch(r);
 	r->quiet = quiet;
 	switch (r->phase) {

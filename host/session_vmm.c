@@ -15,6 +15,7 @@
 #define CLOCK_TRIES 5u
 /* A VMM sends what it has stamped at once; one that is kept from running needs longer. */
 #define SEND_NS	    SECOND_NS
+#define RESUME_NS   2000000u
 
 static uint64_t host_ns(const struct xvt_session *s, uint64_t clock)
 {
@@ -109,6 +110,21 @@ static void ask_epoch(struct xvt_vm *vm)
 		xvt_ring_bump_epoch(vm->rings[i]);
 }
 
+/*
+ * No record can be from within the pause. QEMU stamps RESUME before its vCPUs run; others may do
+ * it a little after.
+ */
+static void stood_still(struct xvt_vm *vm, uint64_t until_ns)
+{
+	uint64_t now = xvt_clock_read();
+	uint32_t i;
+
+	for (i = 0; i < nr_rings(vm); i++) {
+		xvt_ring_stood_still(vm->rings[i], until_ns > RESUME_NS ? until_ns - RESUME_NS : 0);
+		vm->rings[i]->answer_clock = now; /* its silence begins anew */
+	}
+}
+
 /* What the clocks were says nothing any more: measure now, not when it is the ring's turn. */
 static void measure_at_once(struct xvt_vm *vm)
 {
@@ -182,6 +198,8 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 		}
 		break;
 	case XVT_VMM_RUNNING:
+		if (vm->stopped)
+			stood_still(vm, at_ns);
 		pause_ends(s, vm, at_ns);
 		measure_at_once(vm);
 		break;

@@ -526,8 +526,8 @@ START_TEST(a_record_in_flight_over_a_pause_is_placed_by_the_epoch_that_it_read)
 	ck_assert_int_eq(xvt_reserve(&e.writers[0], XVT_ID_U64, 8, &slot), 0);
 	*(uint64_t *)slot.payload = 1;
 	xvt_ring_bump_epoch(e.rings[0]);
-	e.rings[0]->bumps[0].before_clock = 1000 * MS;
-	e.rings[0]->bumps[0].after_clock = 1001 * MS;
+	e.rings[0]->bumps[0].before_ns = 1000 * MS;
+	e.rings[0]->bumps[0].after_ns = 1001 * MS;
 	xvt_commit(&e.writers[0], &slot);
 	engine_write(&e, 0, 106 * MS);
 	engine_drain(&e, 0);
