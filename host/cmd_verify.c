@@ -435,9 +435,9 @@ static void check_round(struct verify *v, const struct xvt_chunk_buf *b)
 {
 	struct xvt_round round;
 
-	if (b->len < sizeof(round))
+	if (b->len < offsetof(struct xvt_round, written_ns))
 		return;
-	memcpy(&round, b->payload, sizeof(round));
+	memcpy(&round, b->payload, offsetof(struct xvt_round, written_ns));
 	if (round.watermark_ns < v->watermark_ns)
 		violation(v,
 			  "watermark of round %" PRIu64 " goes back: %" PRIu64 " after %" PRIu64

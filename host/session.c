@@ -289,7 +289,8 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 		for (i = 0; i < s->nr_rings; i++)
 			xvt_session_ring_witness(s, s->rings[i]);
 		if (s->merge.watermark > s->told_watermark && moved) {
-			struct xvt_round round = { ++s->rounds, s->merge.watermark };
+			struct xvt_round round = { ++s->rounds, s->merge.watermark,
+						   xvt_host_clock_ns(&s->clock, xvt_clock_read()) };
 
 			s->told_watermark = s->merge.watermark;
 			xvt_trace_put(s->trace, XVT_CHUNK_ROUND, &round, sizeof(round), NULL, 0);

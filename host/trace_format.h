@@ -208,9 +208,12 @@ struct xvt_lost {
 };
 XVT_ASSERT(sizeof(struct xvt_lost) == 64, "lost payload layout");
 
+/* A reader takes the first two words alone as well: older recorders did not say when. */
 struct xvt_round {
 	uint64_t round;
 	uint64_t watermark_ns;
+	uint64_t written_ns; /* host_ns at which the recorder reached it: less the watermark, its
+				lag */
 };
 
 /*

@@ -721,7 +721,7 @@ static void put_late(struct synth *s, struct xvt_trace_writer *w, struct ring *r
 
 static void put_round(struct xvt_trace_writer *w, uint64_t round, uint64_t watermark_ns)
 {
-	struct xvt_round r = { round, watermark_ns };
+	struct xvt_round r = { round, watermark_ns, watermark_ns };
 
 	must(!xvt_trace_put(w, XVT_CHUNK_ROUND, &r, sizeof(r), NULL, 0), "ROUND");
 }
