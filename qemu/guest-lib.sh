@@ -214,8 +214,9 @@ vm_prepare_kernel() {
 		cat "$dir/overlay.gz" >>"$dir/initrd" && rm "$dir/overlay.gz"
 	done
 	# panic=-1 reboots at once and with -no-reboot that ends QEMU. tsc=reliable: nobody steers the TSC here, and the
-	# kernel would call it unstable after a pause.
-	cmdline="console=ttyS0 panic=-1 quiet tsc=reliable xvt.name=$name${ip:+ xvt.ip=$ip}${mod:+ xvt.mod=$mod}$append"
+	# kernel would call it unstable after a pause. no_timer_check: on a busy machine an emulated timer may not tick while
+	# the booting kernel tests it, and then it panics.
+	cmdline="console=ttyS0 panic=-1 quiet tsc=reliable no_timer_check xvt.name=$name${ip:+ xvt.ip=$ip}${mod:+ xvt.mod=$mod}$append"
 }
 
 # Sets region and size (in bytes), creates the file, so that a reader can open it before the guest boots.
