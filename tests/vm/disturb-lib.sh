@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# Sourced after lib.sh by the tests that disturb a guest. Two guests write numbered markers on two
+# CPUs each and exchange packets: d, which gets disturbed, and o, which must not be touched by
+# that. d may change its QEMU process (migration), so its name here is $d.
+
+d=d
+runs=0
+rewound=no
+
+# Both QEMUs' network: datagrams, so that a process can take over another one's address.
+net_args() {
+	echo "--qemu-arg -netdev --qemu-arg dgram,id=n0,local.type=unix,local.path=$work/$1.net,remote.type=unix,remote.path=$work/$2.net"
+	echo "--qemu-arg -device --qemu-arg virtio-net-pci,netdev=n0,mac=52:54:00:00:00:$3,romfile="
+}
+
+# What the guests run; d carries a kernel and an initrd for kexec, too.
+make_overlays() {
+	local packages
+	packages=$(qemu/guest-packages.sh --print) || exit 1
+	vmlinuz=$(eval "$packages" && echo "$VMLINUZ")
+	overlay flow.sh >/dev/null
+	mkdir -p "$work/more/boot"
+	qemu/overlay.sh "$work/overlay-flow.sh" "$work/flow.gz" || exit 1
+	cat "$BUILD/guest/initramfs.gz" "$work/flow.gz" >"$work/more/boot/initrd"
+	cp "$vmlinuz" "$work/more/boot/vmlinuz"
+	cp "$(eval "$packages" && echo "$KMODDIR")/kernel/arch/x86/kernel/msr.ko" "$work/more/msr.ko"
+	"${CC:-gcc}" -O2 -static -o "$work/more/xvt-kexec" tests/guest/xvt-kexec.c || exit 1
+}
+
+# start_d NAME ARG...: the disturbed guest, or one that waits for its migration. It boots as a PC
+# does, because only so it finds its way back from S3.
+start_d() {
+	local name=$1 VM_KERNEL=$vmlinuz
+	shift
+	qemu-img create -q -f qcow2 "$work/$name.qcow2" 1G || exit 1
+	# shellcheck disable=SC2046 # words
+	vm_start "$name" --vcpus 2 --mem 512 --region-size 16M --master --reboot --console \
+		--mod probes=none --overlay "$work/overlay-flow.sh" --overlay "$work/more" --ip 10.77.0.1/24 \
+		--append "xvt.role=server no_console_suspend" $(net_args d o 01) \
+		--qemu-arg -drive --qemu-arg "file=$(realpath "$work/$name.qcow2"),if=none,format=qcow2,id=d0" "$@" || exit 1
+	listen "$name"
+}
+
+# listen NAME: a connection to its console for orders, open as long as we live
+declare -A orders
+listen() {
+	local fd
+	exec {fd}> >(cd "$(dirname "$(vm_console "$1")")" && exec socat -u STDIN UNIX-CONNECT:tty.sock)
+	orders[$1]=$fd
+}
+
+start_both() {
+	make_overlays
+	start_d d
+	# shellcheck disable=SC2046
+	vm_start o --vcpus 2 --region-size 16M --mod probes=none --overlay "$work/overlay-flow.sh" \
+		--ip 10.77.0.2/24 --append xvt.role=client $(net_args o d 02) || exit 1
+	need "both guests run" eval 'vm_wait_log d "^XVT-SAY flowing" 120 && vm_wait_log o "^XVT-SAY flowing" 60'
+}
+
+# order WORD: the guest d does it; returns when it says so
+order() {
+	runs=$((runs + 1))
+	printf '%s %s\n' "$1" $runs >&"${orders[$d]}"
+	vm_wait_log "$d" "^XVT-SAY did $1 $runs 0" 30
+}
+
+qmp() {
+	vm_qmp "$d" "$1" >>"$work/qmp.log"
+}
+
+# monitor COMMAND: for what QMP has no command; says what is wrong, or nothing
+monitor() {
+	local said
+	said=$(vm_qmp "$d" '{"execute":"human-monitor-command","arguments":{"command-line":"'"$1"'"}}' | jq -r .return)
+	[ -z "$said" ] || { echo "$1: $said"; return 1; }
+}
+
+# attempted NAME: of its least used ring that is on
+attempted() {
+	"$xvtrace" region show --json "$(vm_region "$1")" | jq '[.rings[] | select(.state == "online") | .attempted] | min // 0'
+}
+
+went_on() {
+	[ "$(attempted d)" -ge $((at_d + $1)) ] && [ "$(attempted o)" -ge $((at_o + $1)) ]
+}
+
+# flow N: until each ring of both guests has seen N more attempts
+flow() {
+	at_d=$(attempted d) at_o=$(attempted o)
+	vm_poll 30 went_on "$1"
+}
+
+record_both() {
+	trace=$work/$1.xvt inside=0 rewound=no
+	record_start "$trace" -r d="$(vm_region d)" -r o="$(vm_region o)"
+	flow 1000
+}
+
+# ------------------------------------------------------------------ the disturbances
+
+# What may be late or unconfirmed: who is inside an event while d stands still. A disturbance that
+# stops d where nobody can look may have one event of a task and one of an interrupt on each CPU.
+inside=0
+look_inside() {
+	inside=$((inside + $("$xvtrace" region show --json "$(vm_region d)" | jq '[.rings[].nest] | add')))
+}
+
+pause() {
+	qmp '{"execute":"stop"}' && look_inside && flow_o 2000 && qmp '{"execute":"cont"}'
+}
+
+# flow_o N: only the other guest goes on
+flow_o() {
+	local base
+	base=$(attempted o)
+	vm_poll 60 eval '[ "$(attempted o)" -ge '$((base + $1))' ]'
+}
+
+# A snapshot, much that happens after it, and back to it: memory and region are those of before,
+# the clock is not (QEMU's TCG) or goes back, too (KVM).
+snapshot() {
+	inside=$((inside + 8)) rewound=yes
+	monitor 'savevm here' && flow 1000 && monitor 'loadvm here'
+}
+
+save() {
+	inside=$((inside + 4))
+	monitor 'savevm there'
+}
+
+tsc_write() {
+	order tsc
+}
+
+cpu_off_on() {
+	order offline && flow_o 1000 && order online
+}
+
+module_reload() {
+	order reload
+}
+
+suspended() {
+	[ "$(vm_qmp "$d" '{"execute":"query-status"}' | jq -r .return.status)" = suspended ]
+}
+
+suspend_to_ram() {
+	runs=$((runs + 1))
+	printf 'suspend %s\n' $runs >&"${orders[$d]}"
+	vm_poll 60 suspended && flow_o 1000 && qmp '{"execute":"system_wakeup"}' &&
+		vm_wait_log "$d" "^XVT-SAY did suspend $runs 0" 60
+}
+
+boots() {
+	grep -ac '^XVT-SAY flowing' "$(vm_log "$d")"
+}
+
+booted_again() {
+	[ "$(boots)" -gt "$1" ]
+}
+
+system_reset() {
+	local before
+	before=$(boots)
+	qmp '{"execute":"system_reset"}' && vm_poll 120 booted_again "$before"
+}
+
+kexec() {
+	local before
+	before=$(boots)
+	runs=$((runs + 1))
+	printf 'kexec %s\n' $runs >&"${orders[$d]}"
+	vm_poll 120 booted_again "$before"
+}
+
+migrated() {
+	local status
+	status=$(vm_qmp "$1" '{"execute":"query-migrate"}' | jq -r .return.status)
+	[ "$status" = failed ] && echo "migration failed" && return 0
+	[ "$status" = completed ]
+}
+
+# Live, to a second QEMU process that maps the same region.
+migrate() {
+	local from=$d to=${d}m
+	inside=$((inside + 4))
+	start_d "$to" --region "$(vm_region d)" --qemu-arg -incoming --qemu-arg defer
+	d=$to
+	qmp '{"execute":"migrate-incoming","arguments":{"uri":"unix:'"$work/$to.mig"'"}}' || return
+	d=$from
+	qmp '{"execute":"migrate","arguments":{"uri":"unix:'"$work/$to.mig"'"}}' || return
+	vm_poll 120 migrated "$from" || return
+	vm_kill "$from"
+	d=$to
+}
+
+# ------------------------------------------------------------------ what must be true after it
+
+# raw FILE: each thing of the trace on a line, kept
+raw() {
+	"$BUILD/tests/tools/xvt-raw" "$1" >"${1%.xvt}.raw"
+}
+
+# An event is the same event when its ring, raw clock and content are: the number of repeats.
+repeats() {
+	awk '$1 == "event" && $6 != 0 { if (seen[$4, $6, $8, $9]++) n++ } END { print n + 0; exit n > 0 }' "$1"
+}
+
+# whole FILE VM CPU: numbers go up by one within each billion (a boot, a load of the module)
+whole() {
+	numbers "$1" "$2" "$3" | awk '
+		int($1 / 1e9) != era { era = int($1 / 1e9); eras = eras " " $1 ".."; first = 1 }
+		!first && $1 != last + 1 { print "after " last " comes " $1; bad++ }
+		{ first = 0; last = $1; n++ }
+		END { print n + 0 " numbers," eras last; exit bad > 0 || !n }'
+}
+
+# judge NAME EPOCHS: the trace of one disturbance; EPOCHS of each ring of d
+judge() {
+	local name=$1 epochs=$2
+	record_stop
+	check "$name: the recorder ends cleanly" test $? -eq 0
+	grep -v '^$' "$trace.err"
+	"$xvtrace" stat --json "$trace" >"$work/$name.json"
+	"$xvtrace" stat "$trace"
+	raw "$trace"
+	check "$name: nothing out of order" stat_says "$trace" '.order_violations == 0'
+	check "$name: attempted == events + discarded + lost + in flight" adds_up "$trace"
+	check "$name: verify passes, causality included" "$xvtrace" verify "$trace"
+	check "$name: d has $epochs epochs on each CPU: $(jq -c '[.vms[] | select(.name == "d").rings[].epochs]' "$work/$name.json")" \
+		stat_says "$trace" "[.vms[] | select(.name == \"d\").rings[].epochs == $epochs] | all"
+	check "$name: o has one epoch on each CPU" stat_says "$trace" '[.vms[] | select(.name == "o").rings[].epochs == 1] | all'
+	check "$name: late and unconfirmed are only what was in flight, at most $inside: $(jq -c '[.late, .unconfirmed]' "$work/$name.json")" \
+		stat_says "$trace" ".late + .unconfirmed <= $inside"
+	check "$name: no event twice" repeats "$work/$name.raw"
+	check "$name: o lost nothing, nothing late or unconfirmed" stat_says "$trace" \
+		'.vms[] | select(.name == "o") | [.rings[] | .lost == 0 and .late == 0 and .unconfirmed == 0] | all'
+	for cpu in 0 1; do
+		check "$name: o: every number of cpu $cpu once, in order" whole "$trace" o $cpu
+		# After a roll-back the guest writes the same numbers again: those are other events.
+		[ $rewound = yes ] || check "$name: d: every number of cpu $cpu once, in order" whole "$trace" d $cpu
+	done
+}

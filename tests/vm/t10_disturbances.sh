@@ -1,0 +1,38 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Every way in which a guest's time and its host's come apart, or its region changes under the
+# recorder: one trace each, then ten of them in one trace. The other guest must not notice.
+set -u
+. "$(dirname "$0")/lib.sh"
+. tests/vm/disturb-lib.sh
+
+# one NAME EPOCHS: EPOCHS that each ring of d has then
+one() {
+	echo "== $1"
+	record_both "$1"
+	check "$1: done" "$1"
+	check "$1: both go on" flow 2000
+	judge "$1" "$2"
+}
+
+# What each does to d's clock under QEMU's TCG: its TSC stands still while the machine is stopped,
+# and nothing else moves it. The roll-back comes last: until it, every number has its place.
+table="pause:2 save:2 tsc_write:1 cpu_off_on:1 module_reload:1 suspend_to_ram:1 system_reset:1 kexec:1 migrate:2 snapshot:3"
+
+start_both
+for row in ${DISTURB:-$table}; do
+	one "${row%:*}" "${row#*:}"
+done
+
+# All ten in one trace: each epoch begins where its disturbance was, nothing is counted twice.
+[ -n "${DISTURB:-}" ] && finish
+echo "== ten"
+record_both ten
+epochs=1
+for row in $table; do
+	check "ten: ${row%:*}" "${row%:*}"
+	epochs=$((epochs + ${row#*:} - 1))
+	flow 500
+done
+judge ten $epochs
+finish
