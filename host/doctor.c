@@ -15,6 +15,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "clock_kvm.h"
 #include "loop.h"
 #include "microvm.h"
 #include "vm_libvirt.h"
@@ -221,7 +222,25 @@ static void look_at_shm(struct xvt_doctor *d)
 			SHM " has less than %llu MiB left for regions", SHM_LEAST >> 20);
 }
 
-/* What the host's own kernel tells: its events, and KVM's clock offsets. */
+/* Where KVM tells clock offsets, if there is a KVM that could. */
+static void look_at_offsets(struct xvt_doctor *d)
+{
+	char path[256];
+	int err = d->kvm_present ? xvt_kvm_find(NULL, path, sizeof(path)) : 0;
+
+	if (err && geteuid()) /* whether it is mounted cannot always be seen */
+		problem(d, false, "run as root",
+			"you may not read KVM's clock offsets in debugfs: guest clocks are known "
+			"by "
+			"handshake only");
+	else if (err)
+		problem(d, false,
+			err == -ENODEV ? "mount -t debugfs debugfs /sys/kernel/debug" : KVM_MODULE,
+			"debugfs is not mounted, or KVM is not in it: guest clocks are known by "
+			"handshake only");
+}
+
+/* What the host's own kernel tells: its events. */
 static void look_at_kernel_fs(struct xvt_doctor *d, const char *path, const char *name,
 			      unsigned long magic, const char *fix)
 {
@@ -269,7 +288,6 @@ void xvt_doctor_examine(struct xvt_doctor *d)
 	look_at_shm(d);
 	look_at_kernel_fs(d, "/sys/kernel/tracing", "tracefs", TRACEFS_MAGIC,
 			  "mount -t tracefs tracefs /sys/kernel/tracing");
-	look_at_kernel_fs(d, "/sys/kernel/debug", "debugfs", DEBUGFS_MAGIC,
-			  "mount -t debugfs debugfs /sys/kernel/debug");
+	look_at_offsets(d);
 	look_at_cost(d);
 }
