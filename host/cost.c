@@ -9,162 +9,31 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "clock_source.h"
-#include "microvm.h"
-#include "xvt_cost.h"
-#include "xvt_region.h"
+#include "place.h"
 
-#define REGION_SIZE (256u << 10) /* stays in the cache: the ring's own cost, not memory's */
-#define TURNS	    10000u
-#define ROUNDS	    200
-#define BURSTS	    40
-#define NARROW_NS   1000	  /* with this and BURSTS, all is known */
-#define BURSTS_NS   3000000000ull /* on a busy machine the two seldom run together */
-#define GIVE_UP_MS  20000
-
-/* Where the writer runs: one implementation in a micro-VM, one in this process. */
-struct place {
-	void *region;
-	struct xvt_geometry g;
-	struct xvt_writer writer; /* process only */
-	struct xvt_microvm *vm;	  /* micro-VM only */
-	pthread_t thread;	  /* answers the mailbox */
-	uint32_t stop;
-};
-
-static int map_region(struct place *p)
-{
-	p->region = mmap(NULL, REGION_SIZE, PROT_READ | PROT_WRITE,
-			 MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	return p->region == MAP_FAILED ? -errno : 0;
-}
-
-/* --- in a micro-VM --- */
-
-/* Returns the command's result, or -EIO when the guest died. */
-static int64_t vm_command(struct place *p, uint32_t command, uint32_t count)
-{
-	struct xvt_bare_page *page = xvt_microvm_page(p->vm);
-	struct xvt_microvm_exit why;
-
-	page->command = command;
-	page->count = count;
-	if (xvt_microvm_run(p->vm, &why) || why.signal != XVT_BARE_DONE)
-		return -EIO;
-	return (int64_t)why.value;
-}
-
-static int vm_start(struct place *p, uint64_t hz)
-{
-	struct xvt_microvm_config config = { .region = p->region, .region_size = REGION_SIZE };
-	struct xvt_region_hdr header;
-	struct xvt_bare_page *page;
-	struct xvt_microvm_exit why;
-	struct xvt_fault fault;
-	int err = xvt_microvm_new(&p->vm, &config);
-
-	if (err)
-		return err;
-	page = xvt_microvm_page(p->vm);
-	page->region_size = REGION_SIZE;
-	page->clock_hz = hz;
-	page->enable = XVT_ENABLE_OVERWRITE;
-	/* Its first signal says that it is there. Then to user level, as a program would be. */
-	if (xvt_microvm_run(p->vm, &why) || vm_command(p, XVT_BARE_START, 0) ||
-	    vm_command(p, XVT_BARE_USER, 0))
-		return -EIO;
-	memcpy(&header, p->region, sizeof(header));
-	return xvt_check_header(&header, REGION_SIZE, &p->g, &fault);
-}
-
-static uint64_t vm_ticks(struct place *p, bool event)
-{
-	if (vm_command(p, event ? XVT_BARE_COST_EVENT : XVT_BARE_COST_CLOCK, TURNS))
-		return 0;
-	return xvt_microvm_page(p->vm)->ticks;
-}
-
-static void *vm_answer(void *arg)
-{
-	struct place *p = arg;
-
-	vm_command(p, XVT_BARE_ANSWER, UINT32_MAX);
-	return NULL;
-}
-
-static void vm_stop(struct place *p)
-{
-	xvt_store(&xvt_microvm_page(p->vm)->stop, 1);
-}
-
-/* --- in this process --- */
-
-static int process_start(struct place *p, uint64_t hz)
-{
-	struct xvt_layout layout = {
-		.region_size = REGION_SIZE,
-		.ring_count = 1,
-		.kind = XVT_KIND_USER,
-		.clock_id = XVT_CLOCK_NATIVE,
-		.clock_hz = hz,
-		.enable = XVT_ENABLE_OVERWRITE,
-	};
-	int err = xvt_region_format(p->region, &layout, &p->g);
-
-	if (!err)
-		xvt_writer_init(&p->writer, p->region, &p->g, 0);
-	return err;
-}
-
-static uint64_t process_ticks(struct place *p, bool event)
-{
-	return event ? xvt_cost_of_event(&p->writer, TURNS) : xvt_cost_of_clock(&p->writer, TURNS);
-}
-
-static void *process_answer(void *arg)
-{
-	struct place *p = arg;
-
-	while (!xvt_load(&p->stop))
-		xvt_writer_answer(&p->writer);
-	return NULL;
-}
-
-static void process_stop(struct place *p)
-{
-	xvt_store(&p->stop, 1);
-}
-
-struct place_ops {
-	int (*start)(struct place *p, uint64_t hz);
-	uint64_t (*ticks)(struct place *p, bool event); /* 0: failed */
-	void *(*answer)(void *p);			/* until stop() */
-	void (*stop)(struct place *p);
-};
-
-static const struct place_ops in_vm = { vm_start, vm_ticks, vm_answer, vm_stop };
-static const struct place_ops in_process = { process_start, process_ticks, process_answer,
-					     process_stop };
-
-/* --- the same for both --- */
+#define TURNS	   10000u
+#define ROUNDS	   200
+#define BURSTS	   40
+#define NARROW_NS  1000		 /* with this and BURSTS, all is known */
+#define BURSTS_NS  3000000000ull /* on a busy machine the two seldom run together */
+#define GIVE_UP_MS 20000
 
 /* The smallest of many short rounds: what others took of the machine is in the larger ones. */
-static int measure_cost(const struct place_ops *ops, struct place *p, struct xvt_cost *cost)
+static int measure_cost(struct xvt_place *p, struct xvt_cost *cost)
 {
 	uint64_t clock = UINT64_MAX, event = UINT64_MAX;
 	double ns_per_turn = 1e9 / (double)cost->tsc_hz / TURNS;
 	int i;
 
 	for (i = 0; i < ROUNDS; i++) {
-		uint64_t c = ops->ticks(p, false), e = ops->ticks(p, true);
+		uint64_t c = xvt_place_ticks(p, false, TURNS);
+		uint64_t e = xvt_place_ticks(p, true, TURNS);
 
 		if (!c || !e)
 			return -EIO;
@@ -202,25 +71,19 @@ static bool handshake(const struct xvt_clock_target *target, struct xvt_clock_no
 	return any;
 }
 
-static int measure_clock(const struct place_ops *ops, struct place *p,
-			 const struct xvt_host_clock *host_clock, struct xvt_cost *cost)
+static int measure_clock(struct xvt_place *p, const struct xvt_host_clock *host_clock,
+			 struct xvt_cost *cost)
 {
-	uint8_t *base = p->region;
-	struct xvt_clock_target target = {
-		.ctl = (void *)(base + xvt_ctl_off(&p->g, 0)),
-		.host = (void *)(base + xvt_ring_host_off(&p->g, 0)),
-		.host_clock = host_clock,
-		.guest_hz = &host_clock->hz,
-	};
+	struct xvt_clock_target target;
 	struct xvt_clock_node node = { 0 };
 	uint64_t truth_ns;
-	int err = pthread_create(&p->thread, NULL, ops->answer, p);
+	int err = xvt_place_answer(p);
 
 	if (err)
-		return -err;
+		return err;
+	xvt_place_target(p, host_clock, &target);
 	cost->has_bound = handshake(&target, &node);
-	ops->stop(p);
-	pthread_join(p->thread, NULL);
+	xvt_place_stop(p);
 	if (!cost->has_bound)
 		return 0;
 	cost->bound_ns = node.bound_ns;
@@ -234,30 +97,27 @@ static int measure_clock(const struct place_ops *ops, struct place *p,
 	return 0;
 }
 
-static int measure(const struct place_ops *ops, struct xvt_cost *cost)
+static int measure(bool in_vm, struct xvt_cost *cost)
 {
-	struct place place = { .region = MAP_FAILED };
 	struct xvt_host_clock host_clock;
+	struct xvt_place *p;
 	int err = xvt_host_clock_init(&host_clock);
 
-	if (!err)
-		err = map_region(&place);
 	if (err)
 		return err;
 	cost->tsc_hz = host_clock.hz;
-	err = ops->start(&place, host_clock.hz);
+	err = xvt_place_new(&p, in_vm, host_clock.hz, cost->vm_why, sizeof(cost->vm_why));
 	if (err)
-		goto out;
-	if (place.vm)
-		cost->offset_known = !xvt_microvm_tsc_offset(place.vm, &cost->offset_ticks);
-	err = measure_cost(ops, &place, cost);
+		return err;
+	if (in_vm)
+		cost->offset_known = !xvt_microvm_tsc_offset(xvt_place_vm(p), &cost->offset_ticks);
+	err = measure_cost(p, cost);
 	if (!err)
-		err = measure_clock(ops, &place, &host_clock, cost);
-out:
-	if (place.vm && err)
-		snprintf(cost->vm_why, sizeof(cost->vm_why), "%s", xvt_microvm_why(place.vm));
-	xvt_microvm_free(place.vm);
-	munmap(place.region, REGION_SIZE);
+		err = measure_clock(p, &host_clock, cost);
+	if (in_vm && err)
+		snprintf(cost->vm_why, sizeof(cost->vm_why), "%s",
+			 xvt_microvm_why(xvt_place_vm(p)));
+	xvt_place_free(p);
 	return err;
 }
 
@@ -278,7 +138,7 @@ static int measure_in_vm(struct xvt_cost *cost)
 		return err;
 	}
 	if (!child) {
-		cost->vm_err = measure(&in_vm, cost);
+		cost->vm_err = measure(true, cost);
 		_exit(write(ends[1], cost, sizeof(*cost)) != sizeof(*cost));
 	}
 	close(ends[1]);
@@ -309,5 +169,5 @@ int xvt_cost_measure(struct xvt_cost *cost)
 	/* A process runs by the host's own clock. */
 	cost->offset_known = true;
 	cost->offset_ticks = 0;
-	return measure(&in_process, cost);
+	return measure(false, cost);
 }
