@@ -446,7 +446,7 @@ void xvt_microvm_state_free(struct xvt_microvm_state *state)
 	free(state);
 }
 
-int xvt_microvm_tsc_offset(struct xvt_microvm *vm, int64_t *offset)
+static int tsc_offset_ioctl(struct xvt_microvm *vm, unsigned long request, int64_t *offset)
 {
 	struct kvm_device_attr attr = {
 		.group = KVM_VCPU_TSC_CTRL,
@@ -454,7 +454,17 @@ int xvt_microvm_tsc_offset(struct xvt_microvm *vm, int64_t *offset)
 		.addr = (uint64_t)(uintptr_t)offset,
 	};
 
-	return ioctl(vm->vcpu_fd, KVM_GET_DEVICE_ATTR, &attr) ? -errno : 0;
+	return ioctl(vm->vcpu_fd, request, &attr) ? -errno : 0;
+}
+
+int xvt_microvm_tsc_offset(struct xvt_microvm *vm, int64_t *offset)
+{
+	return tsc_offset_ioctl(vm, KVM_GET_DEVICE_ATTR, offset);
+}
+
+int xvt_microvm_set_tsc_offset(struct xvt_microvm *vm, int64_t offset)
+{
+	return tsc_offset_ioctl(vm, KVM_SET_DEVICE_ATTR, &offset);
 }
 
 #else /* the micro-VM is x86-64 only; elsewhere its users measure without it */

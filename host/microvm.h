@@ -89,4 +89,7 @@ void xvt_microvm_state_free(struct xvt_microvm_state *state);
 /* What KVM says is guest TSC - host TSC. Returns 0 or -errno: this KVM does not say. */
 int xvt_microvm_tsc_offset(struct xvt_microvm *vm, int64_t *offset);
 
+/* Ask KVM to make it that. Returns 0 or -errno. A KVM may say 0 and do nothing of the kind. */
+int xvt_microvm_set_tsc_offset(struct xvt_microvm *vm, int64_t offset);
+
 #endif /* XVT_MICROVM_H */

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # The tools. One file per outside dependency names its library; here they are only linked.
 
-HOST_PKGS = liburing libtraceevent jansson libvirt libxml-2.0
+HOST_PKGS = liburing libtraceevent libtracefs jansson libvirt libxml-2.0
 HOST_SRC  = $(wildcard host/*.c)
 HOST_OBJ  = $(HOST_SRC:%.c=$(BUILD)/%.o)
 # Everything but main(), for the tests and benchmarks.

@@ -54,6 +54,7 @@ one 'libvirt/' host/vm_libvirt.c
 one 'jansson' host/out_json.c
 one '(traceevent/)?event-parse' host/decode_tep.c
 one 'linux/kvm' host/microvm.c
+one '(tracefs|kbuffer)' host/ftrace.c
 
 if [ -n "$(find qemu -name '*.[ch]' 2>/dev/null)" ]; then
 	complain "qemu/ holds scripts and XML, no C"
