@@ -74,6 +74,11 @@ static bool overtaken(const struct xvt_clock_map *m, const struct xvt_clock_node
 		       xvt_clock_creep_ns(back) + last->bound_ns + node->bound_ns;
 }
 
+static bool exact(const struct xvt_clock_node *n)
+{
+	return n->source == XVT_SOURCE_KVM || n->source == XVT_SOURCE_VMM;
+}
+
 int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 {
 	const struct xvt_clock_node *last = xvt_clock_map_last(m);
@@ -93,15 +98,17 @@ int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 		/* The machine was disturbed: what is left must be its clock's own rate. */
 		if (m->suspect)
 			limit -= CREEP_NS_MAX;
-		if (off <= limit) {
+		if (off <= limit && !m->moved) {
 			node->flags = 0;
 			node->epoch = last->epoch;
 			bound = last->bound_ns > bound ? last->bound_ns : bound;
-			bound += off;
+			/* Two nodes of one formula: their line is the clock, at whatever rate. */
+			if (!exact(last) || !exact(node))
+				bound += off;
 		}
 	}
 	if (node->source != XVT_SOURCE_DRAIN)
-		m->suspect = false;
+		m->suspect = m->moved = false;
 	bound += XVT_STAMP_SLACK_NS;
 	node->segment_bound_ns = bound;
 	/* What the drain saw is wide, but its node lies on the line of the node before it. */

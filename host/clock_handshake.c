@@ -67,7 +67,9 @@ static void ask(struct xvt_clock_source *s)
 
 static void handshake_start(struct xvt_clock_source *s)
 {
-	if (s->open)
+	/* A question that was asked before a pause, or that a restored snapshot took back, is asked
+	 * again: its answer would span the pause, or never come. */
+	if (s->open && xvt_clock_read() - s->asked < s->patience)
 		return;
 	s->count = 0;
 	ask(s);

@@ -34,7 +34,7 @@ struct xvt_clock_source_ops {
 	enum xvt_clock_source_id id;
 	/* Returns 0 or -errno (-ENODEV: not for this ring). */
 	int (*open)(struct xvt_clock_source **out, const struct xvt_clock_target *target);
-	/* Ask for a measurement; nothing if one is under way. */
+	/* Ask for a measurement; nothing if one is under way, unless nobody answers it. */
 	void (*start)(struct xvt_clock_source *s);
 	/*
 	 * Go on with it; never takes longer than about a millisecond. Returns 1 and fills *m

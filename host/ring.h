@@ -7,6 +7,7 @@
 #ifndef XVT_RING_HOST_SIDE_H
 #define XVT_RING_HOST_SIDE_H
 
+#include "clock_exact.h"
 #include "clock_source.h"
 #include "loop.h"
 #include "pool.h"
@@ -46,7 +47,9 @@ struct xvt_epoch_bump {
 	uint64_t after_ns;
 };
 
-#define XVT_BUMPS 4 /* the newest are remembered: records wait for seconds at most */
+#define XVT_EXACT_SOURCES 1
+
+#define XVT_BUMPS	  4 /* the newest are remembered: records wait for seconds at most */
 
 struct xvt_ring {
 	uint32_t id; /* in the trace */
@@ -104,6 +107,10 @@ struct xvt_ring {
 	struct xvt_clock_map map;
 	const struct xvt_clock_source_ops *source_ops;
 	struct xvt_clock_source *source;
+	struct xvt_clock_formula formula[XVT_EXACT_SOURCES]; /* when the burst began */
+	bool formula_read[XVT_EXACT_SOURCES];
+	struct xvt_clock_formula exact; /* of the last exact node */
+	uint32_t exact_used;		/* and its source, 0 = none yet */
 	uint64_t next_burst_clock;
 	uint64_t burst_clock;	    /* when the last burst was begun */
 	uint64_t answer_clock;	    /* when the guest last answered */

@@ -91,6 +91,8 @@ static void try_join(struct xvt_session *s, uint64_t now)
 		xvt_session_note(s, 1, vm, UINT32_MAX, "not there in time; going on without it");
 	}
 	s->joined = true;
+	for (i = 0; i < s->nr_rings; i++) /* nothing was decoded before, so nobody held back */
+		s->rings[i]->live_ns = xvt_host_clock_ns(&s->clock, now);
 }
 
 /* ------------------------------------------------------------------ one pass */
@@ -374,6 +376,7 @@ static void release(struct xvt_session *s)
 	}
 	for (i = 0; i < s->nr_vms; i++) {
 		xvt_pool_fini(&s->vms[i]->pool);
+		xvt_session_exact_close(s->vms[i]);
 		free(s->vms[i]->rings);
 		xvt_host_region_close(&s->vms[i]->region);
 		free(s->vms[i]);

@@ -10,6 +10,15 @@
 #include "trace_write.h"
 #include "vmm.h"
 
+/* A source of exact clocks, as far as one machine uses it. */
+struct xvt_exact_use {
+	struct xvt_clock_exact *source; /* NULL: not found yet */
+	uint64_t next_look_clock;
+	uint64_t gap_ns;
+	bool told;	      /* why it cannot be read */
+	unsigned int missing; /* vCPUs that it did not know, in a row */
+};
+
 enum xvt_vm_phase {
 	XVT_VM_WAITING, /* the region has no format yet: the guest is still booting */
 	XVT_VM_ATTACHED,
@@ -44,6 +53,8 @@ struct xvt_vm {
 	uint64_t note_clock;  /* of the second that `notes` counts */
 	uint32_t notes[3];    /* by level */
 	char why[256];
+
+	struct xvt_exact_use exact[XVT_EXACT_SOURCES];
 
 	/* What its VMM tells, see session_vmm.c. */
 	struct xvt_vmm *vmm; /* who tells it, NULL: nobody; closed with the session */

@@ -55,6 +55,15 @@ uint64_t xvt_vm_paused_ns(const struct xvt_session *s, const struct xvt_vm *vm);
 /* End all listeners: the loop runs, so the session must still be whole. */
 void xvt_session_stop_listening(struct xvt_session *s);
 
+/* --- session_exact.c --- */
+
+/* A measurement begins: what do the exact sources say now? */
+void xvt_session_exact_begin(struct xvt_session *s, struct xvt_ring *r);
+/* It has ended: if a source said the same before and after it and agrees, its node is exact. */
+void xvt_session_exact_refine(struct xvt_session *s, struct xvt_ring *r,
+			      struct xvt_clock_measure *m);
+void xvt_session_exact_close(struct xvt_vm *vm);
+
 /* --- session_ring.c --- */
 
 /* Measure the ring's clock when it is time; a ring with a clock goes live. */

@@ -218,12 +218,14 @@ void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 	 * record contradicts its clock must not keep the host measuring. */
 	if (!r->source_ops->busy(r->source) && (int64_t)(now - r->next_burst_clock) >= 0 &&
 	    since(now, r->burst_clock) >= ticks(s, BURST_GAP_NS)) {
+		xvt_session_exact_begin(s, r);
 		r->source_ops->start(r->source);
 		r->burst_clock = now;
 		r->next_burst_clock = now + ticks(s, BURST_EVERY_NS);
 	}
 	if (r->source_ops->poll(r->source, &m) == 1) {
 		r->answer_clock = now;
+		xvt_session_exact_refine(s, r, &m);
 		take_node(s, r, &m);
 		if (r->phase == XVT_PHASE_NEW && rate_known(s, r))
 			ring_goes_live(s, r);
@@ -261,6 +263,9 @@ static bool holds_back(const struct xvt_session *s, const struct xvt_ring *r, ui
 		return false;
 	if (proven < r->live_ns)
 		proven = r->live_ns;
+	/* A record that waits for its clock does so since it was copied, not since its own time. */
+	if (r->have)
+		proven = latest(proven, xvt_host_clock_ns(&s->clock, r->first->ceiling_clock));
 	return now_ns > proven && now_ns - proven > lag_ns;
 }
 

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * session_exact.c - what KVM (or a VMM) knows of a vCPU's clock, held against what the handshake
+ * measured. A source that agrees makes the handshake's node exact; one that contradicts it once is
+ * refused for that ring, because an interval between two readings of the host's own clock is a
+ * proof and a number in a file is not.
+ */
+#include "session_parts.h"
+
+#include "clock_kvm.h"
+
+#include <inttypes.h>
+
+/* Looking for a machine's VMM reads the maps of all of them: ever more seldom. */
+#define LOOK_FIRST_NS SECOND_NS
+#define LOOK_LAST_NS  (64 * SECOND_NS)
+#define MISSING_MAX   64 /* vCPUs in a row that are not there */
+
+/* Best first. */
+static const struct xvt_clock_exact_ops *const sources[XVT_EXACT_SOURCES] = { &xvt_clock_kvm };
+
+static void look_for(struct xvt_session *s, struct xvt_vm *vm, unsigned int i)
+{
+	struct xvt_exact_use *use = &vm->exact[i];
+	char why[256] = "";
+	struct xvt_kvm_paths paths = { .why = why, .why_size = sizeof(why) };
+	uint64_t now = xvt_clock_read();
+	int err;
+
+	if ((int64_t)(now - use->next_look_clock) < 0)
+		return;
+	use->gap_ns = use->gap_ns ? use->gap_ns * 2 : LOOK_FIRST_NS;
+	if (use->gap_ns > LOOK_LAST_NS)
+		use->gap_ns = LOOK_LAST_NS;
+	use->next_look_clock = now + ticks(s, use->gap_ns);
+	err = sources[i]->open(&use->source, vm->region.fd, &paths);
+	if (err && err != -ENODEV && !use->told)
+		xvt_session_note(s, 0, vm, UINT32_MAX,
+				 "what %s knows of its clocks cannot be read: %s", sources[i]->name,
+				 why);
+	use->told |= err && err != -ENODEV;
+}
+
+void xvt_session_exact_close(struct xvt_vm *vm)
+{
+	unsigned int i;
+
+	for (i = 0; i < XVT_EXACT_SOURCES; i++) {
+		if (vm->exact[i].source)
+			sources[i]->close(vm->exact[i].source);
+		vm->exact[i].source = NULL;
+	}
+}
+
+static bool refused(const struct xvt_ring *r, unsigned int i)
+{
+	return r->stats.rejected & 1u << sources[i]->id;
+}
+
+static bool formula_of(struct xvt_vm *vm, const struct xvt_ring *r, unsigned int i,
+		       struct xvt_clock_formula *f)
+{
+	struct xvt_exact_use *use = &vm->exact[i];
+	int err;
+
+	if (!use->source || refused(r, i))
+		return false;
+	err = sources[i]->read(use->source, xvt_load(&r->ctl->hw_id), f);
+	use->missing = err == -ENODEV ? use->missing + 1 : 0;
+	if (use->missing > MISSING_MAX) {
+		/* None of its vCPUs: another VMM has the region by now. */
+		sources[i]->close(use->source);
+		memset(use, 0, sizeof(*use));
+	}
+	return !err;
+}
+
+void xvt_session_exact_begin(struct xvt_session *s, struct xvt_ring *r)
+{
+	struct xvt_vm *vm = s->vms[r->vm];
+	unsigned int i;
+
+	for (i = 0; i < XVT_EXACT_SOURCES; i++) {
+		if (!vm->exact[i].source)
+			look_for(s, vm, i);
+		r->formula_read[i] = formula_of(vm, r, i, &r->formula[i]);
+	}
+}
+
+/* Does the formula's host time of each sample lie where the handshake saw it? */
+static bool agrees(const struct xvt_clock_measure *m, const struct xvt_clock_formula *f)
+{
+	unsigned int i;
+
+	for (i = 0; i < m->nr_samples; i++) {
+		const struct xvt_clock_sample *sample = &m->samples[i];
+		uint64_t host;
+
+		if (xvt_formula_host(f, sample->guest, &host) ||
+		    (int64_t)(host - sample->host_clock_lo) < 0 ||
+		    (int64_t)(sample->host_clock_hi - host) < 0)
+			return false;
+	}
+	return true;
+}
+
+static void refuse(struct xvt_session *s, struct xvt_ring *r, const struct xvt_clock_measure *m,
+		   unsigned int i)
+{
+	const struct xvt_clock_sample *sample = &m->samples[0];
+	uint64_t host = 0;
+
+	(void)xvt_formula_host(&r->formula[i], sample->guest, &host);
+	r->stats.rejected |= 1u << sources[i]->id;
+	xvt_session_note(s, 1, s->vms[r->vm], r->id,
+			 "cpu %u: %s is refused: by its offset %" PRId64
+			 " the guest's clock read %" PRIu64 " at host tick %" PRIu64
+			 ", but the guest answered it between %" PRIu64 " and %" PRIu64
+			 "; its clock is measured instead",
+			 xvt_load(&r->ctl->cpu), sources[i]->name, r->formula[i].offset,
+			 sample->guest, host, sample->host_clock_lo, sample->host_clock_hi);
+}
+
+/* The measurement's node, as the formula has it: off by a tick and the roundings. */
+static void make_exact(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_measure *m,
+		       unsigned int i, uint64_t host)
+{
+	m->node.source = sources[i]->id;
+	m->node.host_ns = xvt_host_clock_ns(&s->clock, host);
+	m->node.bound_ns = SECOND_NS / s->clock.hz + 2;
+	/* Another formula is another epoch, however small the change. */
+	if (r->exact_used == sources[i]->id && !xvt_formula_equal(&r->exact, &r->formula[i]))
+		r->map.moved = true;
+	r->exact_used = sources[i]->id;
+	r->exact = r->formula[i];
+}
+
+void xvt_session_exact_refine(struct xvt_session *s, struct xvt_ring *r,
+			      struct xvt_clock_measure *m)
+{
+	struct xvt_vm *vm = s->vms[r->vm];
+	unsigned int i;
+
+	for (i = 0; i < XVT_EXACT_SOURCES; i++) {
+		struct xvt_clock_formula after;
+		uint64_t host;
+
+		/* It holds for the burst only if it was the same before and after it. */
+		if (!r->formula_read[i] || !formula_of(vm, r, i, &after) ||
+		    !xvt_formula_equal(&after, &r->formula[i]))
+			continue;
+		if (!agrees(m, &after)) {
+			refuse(s, r, m, i);
+			continue;
+		}
+		if (!xvt_formula_host(&after, m->node.guest, &host)) {
+			make_exact(s, r, m, i, host);
+			return;
+		}
+	}
+}
