@@ -60,7 +60,7 @@
 #define XVT_SUBBUF_MAGIC     0x53545658u	   /* "XVTS" */
 
 #define XVT_MAJOR	     1
-#define XVT_MINOR	     0
+#define XVT_MINOR	     1 /* 1.1: clock pages */
 #define XVT_OLDEST	     1
 
 #define XVT_ALIGN_MIN	     4096u
@@ -267,6 +267,45 @@ XVT_ASSERT(offsetof(struct xvt_ring_ctl, commit) == 192, "own line: no false sha
 XVT_ASSERT(offsetof(struct xvt_ring_ctl, answer_seq) == 256, "own line: handshake");
 XVT_ASSERT(offsetof(struct xvt_ring_ctl, gen) == 320, "generation table");
 
+/* From `clock` on, until the next line's: ns + (clock - line.clock) * mult 2^-40, rounded down. */
+struct xvt_clock_line {
+	uint64_t clock;
+	uint64_t ns;
+	uint64_t mult; /* nanoseconds a tick, in 2^-40 */
+};
+XVT_ASSERT(sizeof(struct xvt_clock_line) == 24, "clock line layout");
+
+#define XVT_CLOCK_SHIFT		40
+#define XVT_CLOCK_LINES		4u
+
+#define XVT_CLOCK_F_VALID	1u /* there is a map */
+#define XVT_CLOCK_F_ACTIVE	2u /* the VM is not paused: its active time goes on */
+#define XVT_CLOCK_F_UNCONFIRMED 4u /* the clocks may have come apart since the last sample */
+#define XVT_CLOCK_F_CLOSED	8u /* nobody brings this page up to date any more */
+
+/*
+ * struct xvt_clock_page: host time and guest-active time for who reads the ring's clock. Since
+ * version 1.1; all zeros where the region or the host is older. Read and written by
+ * xvt_clock_page.h, which has the rules. 64-bit words only.
+ */
+struct xvt_clock_page {
+	uint64_t seq;	     /* odd while written */
+	uint64_t flags;	     /* XVT_CLOCK_F_* */
+	uint64_t session;    /* the recorder that writes; a random number */
+	uint64_t epoch;	     /* of its clock map: values of two epochs do not compare */
+	uint64_t node_clock; /* the newest sample of the clock, and its host time */
+	uint64_t node_ns;
+	uint64_t bound_ns; /* at the sample; grows with the distance from it, */
+	uint64_t drift;	   /* by this much a nanosecond, in 2^-40 */
+	uint64_t active_ns;
+	uint64_t active_since_ns; /* if ACTIVE: host time from which active_ns is to be added to */
+	uint64_t nr_lines;
+	struct xvt_clock_line line[XVT_CLOCK_LINES]; /* by clock, ascending; continuous */
+	uint64_t reserved[9];
+};
+XVT_ASSERT(sizeof(struct xvt_clock_page) == 256, "clock page layout");
+XVT_ASSERT(offsetof(struct xvt_clock_page, line) == 88, "clock page layout");
+
 /* struct xvt_ring_host: the host's half. All [host]; the writer only reads it. */
 struct xvt_ring_host {
 	uint64_t cons;	    /* next byte that the host wants; release after it cleared */
@@ -292,10 +331,20 @@ struct xvt_ring_host {
 	uint64_t acc_discarded;
 	uint64_t acc_lost[XVT_LOST_CAUSES];
 	uint64_t acc_overwritten;
+
+	struct xvt_clock_page
+		clock_page; /* lines of its own: guests' programs read it all the time */
 };
-XVT_ASSERT(sizeof(struct xvt_ring_host) == 256, "ring host layout");
+XVT_ASSERT(sizeof(struct xvt_ring_host) == 512, "ring host layout");
+XVT_ASSERT(offsetof(struct xvt_ring_host, clock_page) == 256, "clock page");
 XVT_ASSERT(offsetof(struct xvt_ring_host, request_seq) == 64, "own line: handshake");
 XVT_ASSERT(offsetof(struct xvt_ring_host, hint_seq) == 128, "clock hint");
+
+/* Does a region, by a copy of its header, have clock pages? Else what lies there is not defined. */
+xvt_inline bool xvt_has_clock_pages(const struct xvt_region_hdr *h)
+{
+	return h->major > 1 || h->minor >= 1;
+}
 
 #define XVT_SUBBUF_F_OVERWRITE 1u /* opened in overwrite mode: nobody cleared it before */
 

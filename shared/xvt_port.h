@@ -41,8 +41,10 @@ int memcmp(const void *a, const void *b, size_t n);
 #define EAGAIN	11
 #define EINVAL	22
 #define ENOSPC	28
+#define ENODATA 61
 #define EBADMSG 74
 #define EPROTO	71
+#define ESTALE	116
 #endif
 #endif
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * test_abi.c - the frozen image of each published layout must stay readable. tests/abi/v1.bin
- * was made by the test itself: XVT_WRITE_ABI=tests/abi/vN.bin build/tests/engine-check
+ * test_abi.c - the frozen image of each published layout must stay readable. They
+ * were made by the test itself: XVT_WRITE_ABI=tests/abi/vN.bin build/tests/engine-check
  */
 #define _GNU_SOURCE
 #include "engine.h"
 #include "suites.h"
+#include "xvt_clock_page.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define FROZEN	    "tests/abi/v1.bin"
+static const char *const frozen[] = { "tests/abi/v1.bin", "tests/abi/v1.1.bin" };
 #define FROZEN_SIZE 24576u
 #define EVENTS	    30u
 
@@ -20,6 +21,34 @@ static uint64_t frozen_clock(void *arg)
 {
 	(void)arg;
 	return frozen_time;
+}
+
+/* One tick a ns, but for one half of that from 500 on. */
+static const struct xvt_clock_page frozen_page = {
+	.flags = XVT_CLOCK_F_VALID | XVT_CLOCK_F_ACTIVE,
+	.session = 77,
+	.epoch = 3,
+	.node_clock = 100,
+	.node_ns = 1000100,
+	.bound_ns = 40,
+	.drift = 1ull << (XVT_CLOCK_SHIFT - 2),
+	.active_ns = 9000,
+	.active_since_ns = 1000200,
+	.nr_lines = 2,
+	.line = { { 0, 1000000, 1ull << XVT_CLOCK_SHIFT },
+		  { 500, 1000500, 1ull << (XVT_CLOCK_SHIFT - 1) } },
+};
+
+static void check_page(struct xvt_host_region *r)
+{
+	const struct xvt_clock_page *page = &xvt_host_ring_host(r, 0)->clock_page;
+	struct xvt_clock_now now;
+
+	ck_assert_int_eq(xvt_clock_page_at(page, 700, &now), 0);
+	ck_assert_uint_eq(now.host_ns, 1000600);
+	ck_assert_uint_eq(now.bound_ns, 40 + 500 / 4);
+	ck_assert_uint_eq(now.active_ns, 9400);
+	ck_assert(now.session == 77 && now.epoch == 3 && now.flags == frozen_page.flags);
 }
 
 /* 30 events, 1000 ticks apart, the last 5 after a jump of the clock and of the epoch; event 10
@@ -65,6 +94,7 @@ static void write_image(const char *path)
 		else
 			xvt_commit(&w, &slot);
 	}
+	xvt_clock_page_write(&w.host->clock_page, &(uint64_t){ 0 }, &frozen_page);
 	f = fopen(path, "wb");
 	ck_assert_ptr_nonnull(f);
 	ck_assert_uint_eq(fwrite(region, 1, FROZEN_SIZE, f), FROZEN_SIZE);
@@ -72,7 +102,7 @@ static void write_image(const char *path)
 	free(region);
 }
 
-START_TEST(frozen_image_of_version_1_reads_as_it_was_written)
+START_TEST(frozen_image_reads_as_it_was_written)
 {
 	uint64_t time = 0x123456780000, want = 0, seen = 0, discarded = 0;
 	const struct xvt_ring_ctl *c;
@@ -84,9 +114,12 @@ START_TEST(frozen_image_of_version_1_reads_as_it_was_written)
 
 	if (getenv("XVT_WRITE_ABI"))
 		write_image(getenv("XVT_WRITE_ABI"));
-	ck_assert_int_eq(xvt_host_region_open(&r, FROZEN, false), 0);
+	ck_assert_int_eq(xvt_host_region_open(&r, frozen[_i], false), 0);
 	ck_assert_int_eq(xvt_host_region_check(&r), 0);
 	ck_assert_str_eq(r.hdr.vm_name, "frozen");
+	ck_assert_int_eq(xvt_has_clock_pages(&r.hdr), _i >= 1);
+	if (xvt_has_clock_pages(&r.hdr))
+		check_page(&r);
 	c = xvt_host_ring_ctl(&r, 0);
 	xvt_ring_snapshot(c, &r.g, &s);
 	ck_assert_uint_eq(s.attempted, EVENTS + 1);
@@ -133,7 +166,8 @@ Suite *abi_suite(void)
 	Suite *s = suite_create("abi");
 	TCase *tc = tcase_create("frozen");
 
-	tcase_add_test(tc, frozen_image_of_version_1_reads_as_it_was_written);
+	tcase_add_loop_test(tc, frozen_image_reads_as_it_was_written, 0,
+			    sizeof(frozen) / sizeof(frozen[0]));
 	suite_add_tcase(s, tc);
 	return s;
 }
