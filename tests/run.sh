@@ -53,7 +53,7 @@ one() {
 fast() {
 	local t
 	one layers tests/as-test.sh "no include crosses a border the wrong way" tests/check-layers.sh "$BUILD"
-	for t in unit unit-xadd host engine; do
+	for t in unit unit-xadd host engine page; do
 		one "$t" "$BUILD/tests/$t-check"
 	done
 	for t in tests/cli/t*.sh; do
@@ -63,7 +63,7 @@ fast() {
 
 proofs() {
 	local t dir
-	for t in tests/{nest,step,bare,stress,model,fuzz}/t*.sh; do
+	for t in tests/{nest,step,bare,stress,page,model,fuzz}/t*.sh; do
 		dir=$(basename "$(dirname "$t")")
 		[ -e "$t" ] && one "$dir/$(basename "$t" .sh)" bash "$t"
 	done
