@@ -120,6 +120,34 @@ struct xvt_thread_stat {
 /* Returns 0, or -ENOTCONN when this thread has no ring. */
 int xvt_thread_stat(struct xvt_thread_stat *stat);
 
+/* xvt_clock_now(): host time and the VM's active time, and how good they are. */
+struct xvt_time {
+	uint64_t clock;	    /* the CPU's counter, as it was read */
+	uint64_t host_ns;   /* the host's CLOCK_MONOTONIC, */
+	uint64_t bound_ns;  /* off by at most this; ~0: it may be off by anything */
+	uint64_t age_ns;    /* since the host's newest look at our clock */
+	uint64_t active_ns; /* how long the VM ran since the recorder came; stands while paused */
+	uint64_t session;   /* the recorder that says so, */
+	uint64_t epoch;	    /* and its epoch of our clock: times of two do not compare */
+	uint64_t flags;	    /* XVT_TIME_* */
+};
+
+#define XVT_TIME_ACTIVE	     2u /* the VM runs; cleared, the host does not know yet that it does */
+#define XVT_TIME_UNCONFIRMED 4u /* a pause lies between: the host has not looked again yet */
+#define XVT_TIME_CLOSED	     8u /* the recorder has ended; host_ns goes on, less and less exact */
+
+/*
+ * What time is it on the host? From the clock page of this thread's ring: no system call, no lock,
+ * no waiting, about 50 ns; in signal handlers too. Within a session and an epoch a later call
+ * of this thread never returns less, of host_ns or of active_ns. Two threads have two pages, each
+ * as good as its bound_ns. Returns 0, or
+ *   -ENODATA   no recorder, or it has not measured this ring's clock yet
+ *   -EAGAIN    the page was being written: call again. For long: the recorder died writing it
+ *   -ESTALE    our clock went back, and the recorder does not know yet
+ *   -EUSERS, -ENOTCONN  as xvt_event()
+ */
+int xvt_clock_now(struct xvt_time *now);
+
 /* Events of this process that found no free ring, since xvt_open(). */
 uint64_t xvt_ringless(void);
 

@@ -27,12 +27,16 @@
 #include <unistd.h>
 
 #include "xvt.h"
+#include "xvt_clock_page.h"
 #include "xvt_region.h"
 
 XVT_ASSERT(XVT_USER_ID == XVT_ID_USER, "xvt.h repeats the ABI's ids");
 XVT_ASSERT(XVT_USER_ID_MAX == XVT_H_ID_MASK, "xvt.h repeats the ABI's ids");
 XVT_ASSERT(XVT_USER_ID_U64 == XVT_ID_U64, "xvt.h repeats the ABI's ids");
 XVT_ASSERT(XVT_USER_ID_TEXT == XVT_ID_TEXT, "xvt.h repeats the ABI's ids");
+XVT_ASSERT(XVT_TIME_ACTIVE == XVT_CLOCK_F_ACTIVE, "xvt.h repeats the clock page's flags");
+XVT_ASSERT(XVT_TIME_UNCONFIRMED == XVT_CLOCK_F_UNCONFIRMED, "xvt.h repeats the clock page's flags");
+XVT_ASSERT(XVT_TIME_CLOSED == XVT_CLOCK_F_CLOSED, "xvt.h repeats the clock page's flags");
 
 #define ANSWER_IDLE_NS	1000000l /* how often the helper looks when nobody asks */
 #define ANSWER_SPIN_MAX 200000u	 /* looks while the host says that more follow */
@@ -54,6 +58,7 @@ static struct {
 	uint8_t *base;
 	uint64_t mapped;
 	struct xvt_geometry g;
+	bool clock_pages; /* the region is of a version that has them */
 	struct user_ring *ring;
 	uint32_t ring_end; /* no ring from here on was ever ours */
 	pthread_t helper;
@@ -340,6 +345,30 @@ int xvt_thread_stat(struct xvt_thread_stat *stat)
 	return 0;
 }
 
+int xvt_clock_now(struct xvt_time *now)
+{
+	int err = 0;
+	const struct user_ring *r = ring_of_thread(&err);
+	struct xvt_clock_now n;
+
+	if (xvt_unlikely(!r))
+		return err;
+	if (!u.clock_pages)
+		return -ENODATA;
+	err = xvt_clock_page_read(&r->w.host->clock_page, NULL, NULL, &n);
+	if (err)
+		return err;
+	now->clock = n.clock;
+	now->host_ns = n.host_ns;
+	now->bound_ns = n.bound_ns;
+	now->age_ns = n.age_ns;
+	now->active_ns = n.active_ns;
+	now->session = n.session;
+	now->epoch = n.epoch;
+	now->flags = n.flags;
+	return 0;
+}
+
 uint64_t xvt_ringless(void)
 {
 	return xvt_load(&u.ringless);
@@ -502,6 +531,7 @@ static int map_region(const char *path)
 		return failed(err == -EINVAL ? -ENOLCK : err, path, "its file system has no locks");
 	memcpy(&copy, u.base, sizeof(copy));
 	err = xvt_check_header(&copy, u.mapped, &u.g, &fault);
+	u.clock_pages = xvt_has_clock_pages(&copy);
 	if (err)
 		snprintf(error_text, sizeof(error_text), "%.300s: %s = %#llx: %s", path,
 			 fault.field, (unsigned long long)fault.value, fault.why);
