@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@ struct record_options {
 	struct xvt_opt_list events;
 	const char *mode;
 	const char *connect;
+	const char *clock_page;
 	uint64_t join_timeout_ns;
 	uint64_t stall_timeout_ns;
 	uint64_t duration_ns;
@@ -57,6 +59,8 @@ static const struct xvt_opt options[] = {
 	  "go on without a machine that is silent for this long (default 2)"),
 	O(mode, "mode", 0, XVT_OPT_STRING, "stop|overwrite",
 	  "what a full ring drops: what is new (default) or what is old"),
+	O(clock_page, "clock-page", 0, XVT_OPT_STRING, "DIR",
+	  "make DIR/NAME.RING, from which this host's programs read each vCPU's time"),
 	O(duration_ns, "duration", 0, XVT_OPT_SECONDS, "SEC", "stop after this long"),
 	O(memory_bytes, "memory", 'm', XVT_OPT_SIZE, "SIZE",
 	  "most memory for events that wait, split between the machines (default 256M)"),
@@ -344,6 +348,7 @@ static int record(struct recorder *rec, char **child_argv)
 		.join_timeout_ns = rec->opt.join_timeout_ns,
 		.stall_timeout_ns = rec->opt.stall_timeout_ns,
 		.memory_bytes = rec->opt.memory_bytes,
+		.clock_page_dir = rec->opt.clock_page,
 		.note = on_note,
 		.note_arg = rec,
 	};
@@ -358,6 +363,11 @@ static int record(struct recorder *rec, char **child_argv)
 	if (event_request(&rec->opt.events, request, sizeof(request)))
 		return XVT_EXIT_USAGE;
 	so.request = request;
+	if (rec->opt.clock_page && mkdir(rec->opt.clock_page, 0755) && errno != EEXIST) {
+		xvt_error(rec->opt.clock_page, "cannot make this folder for clock pages: %s",
+			  strerror(errno));
+		return XVT_EXIT_FAIL;
+	}
 	err = xvt_loop_new(&rec->loop);
 	if (err) {
 		xvt_error("io_uring", "%s; see /proc/sys/kernel/io_uring_disabled", strerror(-err));

@@ -74,6 +74,7 @@ void xvt_ring_fini(struct xvt_ring *r)
 	if (r->source)
 		r->source_ops->close(r->source);
 	r->source = NULL;
+	xvt_clock_pages_fini(&r->pages);
 	xvt_clock_map_fini(&r->map);
 }
 

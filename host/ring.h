@@ -8,6 +8,7 @@
 #define XVT_RING_HOST_SIDE_H
 
 #include "clock_exact.h"
+#include "clock_page.h"
 #include "clock_source.h"
 #include "loop.h"
 #include "pool.h"
@@ -111,6 +112,7 @@ struct xvt_ring {
 	bool formula_read[XVT_EXACT_SOURCES];
 	struct xvt_clock_formula exact; /* of the last exact node */
 	uint32_t exact_used;		/* and its source, 0 = none yet */
+	struct xvt_clock_pages pages; /* begun with the source */
 	uint64_t next_burst_clock;
 	uint64_t burst_clock;	    /* when the last burst was begun */
 	uint64_t answer_clock;	    /* when the guest last answered */

@@ -73,6 +73,7 @@ struct xvt_session_options {
 	/* Events to ask of every guest: lines "+SYSTEM:EVENT\n", or NULL. A guest that refuses is
 	 * an error note, and goes on recording what it had switched on. */
 	const char *request;
+	const char *clock_page_dir; /* NAME.RING is made there for each ring; NULL: nowhere */
 	/* A line for a person; vm may be NULL. level as in struct xvt_note. May be NULL. */
 	void (*note)(void *arg, uint32_t level, const char *vm, const char *text);
 	void *note_arg;

@@ -64,6 +64,13 @@ void xvt_session_exact_refine(struct xvt_session *s, struct xvt_ring *r,
 			      struct xvt_clock_measure *m);
 void xvt_session_exact_close(struct xvt_vm *vm);
 
+/* --- session_page.c --- */
+
+/* Begin a ring's clock pages, and its file if one was asked for; a failure is a note. */
+void xvt_session_page_open(struct xvt_session *s, struct xvt_ring *r);
+/* What the VMM tells, to all pages of the machine. */
+void xvt_session_page_event(struct xvt_vm *vm, enum xvt_vmm_event event, uint64_t at_ns);
+
 /* --- session_ring.c --- */
 
 /* Measure the ring's clock when it is time; a ring with a clock goes live. */

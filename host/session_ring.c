@@ -106,6 +106,8 @@ static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_cloc
 		      m->nr_samples * sizeof(m->samples[0]), NULL, 0);
 	put_node(s, &m->node);
 	leave_hint(s, r, &m->node);
+	/* One too soon, or of which no page can be made, is left out: the last one still holds. */
+	xvt_clock_pages_node(&r->pages, &m->node, s->vms[r->vm]->guest_hz);
 	r->stats.samples += m->nr_samples;
 	r->stats.source = m->node.source;
 	r->node_before_clock = r->last_node_clock;
@@ -213,6 +215,7 @@ void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 		r->source_ops = &xvt_clock_handshake;
 		if (r->source_ops->open(&r->source, &t))
 			return;
+		xvt_session_page_open(s, r);
 	}
 	/* "At once" (next_burst_clock 0) is not more often than BURST_GAP_NS: a guest whose every
 	 * record contradicts its clock must not keep the host measuring. */

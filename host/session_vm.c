@@ -25,6 +25,7 @@ void xvt_vm_gone(struct xvt_session *s, struct xvt_vm *vm, const char *why)
 		if (vm->rings[i]) {
 			vm->rings[i]->phase = XVT_PHASE_BROKEN;
 			vm->rings[i]->map.closed = true;
+			xvt_clock_pages_fini(&vm->rings[i]->pages);
 		}
 	}
 	vm->phase = XVT_VM_GONE;

@@ -217,6 +217,7 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 	case XVT_VMM_PANICKED:
 		break;
 	}
+	xvt_session_page_event(vm, r->event, at_ns);
 	vm->told = true;
 }
 
