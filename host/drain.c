@@ -157,6 +157,8 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 
 	if (r->phase == XVT_PHASE_BROKEN)
 		return;
+	r->phase_before = r->phase;
+	r->last_before = r->last;
 	xvt_ring_snapshot(r->ctl, &r->region->g, &s);
 	ceiling = xvt_clock_read_ordered();
 	/* A writer that stays inside an event; who came after it would have moved these. */
@@ -247,6 +249,93 @@ static void clear_taken(struct xvt_ring *r)
 	}
 }
 
+/* What lies before read_pos, to know it again. */
+static void keep_tail(struct xvt_ring *r, const struct xvt_piece *p)
+{
+	uint32_t words = p->len / sizeof(uint64_t);
+
+	r->nr_before = words < XVT_TAIL_WORDS ? words : XVT_TAIL_WORDS;
+	memcpy(r->before, p->bytes + p->len - r->nr_before * sizeof(uint64_t),
+	       r->nr_before * sizeof(uint64_t));
+}
+
+static bool tail_is_there(const struct xvt_ring *r)
+{
+	const struct xvt_geometry *g = &r->region->g;
+	const uint64_t *at;
+	uint32_t i;
+
+	/* In stop mode a sub-buffer that was taken to its end is cleared. */
+	if (!(r->read_pos & (g->subbuf_size - 1)))
+		return true;
+	at = (const uint64_t *)(r->region->map + xvt_data_off(g, r->index) +
+				xvt_pos_off(g, r->read_pos - r->nr_before * sizeof(uint64_t)));
+	for (i = 0; i < r->nr_before; i++) {
+		if (xvt_load(&at[i]) != r->before[i])
+			return false;
+	}
+	return true;
+}
+
+static uint64_t settled_sum(const struct xvt_ring_settled *s)
+{
+	uint64_t sum = XVT_MAGIC + s->cons + s->attempted + s->discarded + s->still;
+	unsigned int i;
+
+	for (i = 0; i < XVT_LOST_CAUSES; i++)
+		sum += s->lost[i];
+	return sum;
+}
+
+/* The ring is at rest: say so where a snapshot of the machine takes it along. */
+static void settle(struct xvt_ring *r)
+{
+	struct xvt_ring_settled *to = &r->host->settled, s = r->settled;
+	unsigned int i;
+
+	s.still = 0;
+	if (r->idle && r->read_pos == r->last.commit) {
+		s.cons = r->read_pos;
+		s.attempted = r->last.attempted;
+		s.discarded = r->last.discarded;
+		memcpy(s.lost, r->last.lost, sizeof(s.lost));
+		s.still = r->still;
+	}
+	s.sum = settled_sum(&s);
+	if (s.sum == r->settled.sum && s.cons == r->settled.cons && xvt_load(&to->sum) == s.sum)
+		return;
+	r->settled = s;
+	xvt_store(&to->sum, (uint64_t)0); /* while it is written, it is not true */
+	xvt_wmb();
+	xvt_store(&to->cons, s.cons);
+	xvt_store(&to->attempted, s.attempted);
+	xvt_store(&to->discarded, s.discarded);
+	for (i = 0; i < XVT_LOST_CAUSES; i++)
+		xvt_store(&to->lost[i], s.lost[i]);
+	xvt_store(&to->still, s.still);
+	xvt_store_release(&to->sum, s.sum); /* pairs with restored_from(), in another life */
+}
+
+/* Each word once; false if it was never written, or makes no sense beside the ring's own words. */
+static bool restored_from(const struct xvt_ring *r, const struct xvt_ring_snapshot *now,
+			  struct xvt_ring_settled *s)
+{
+	const struct xvt_ring_settled *from = &r->host->settled;
+	unsigned int i;
+
+	s->sum = xvt_load_acquire(&from->sum);
+	s->cons = xvt_load(&from->cons);
+	s->attempted = xvt_load(&from->attempted);
+	s->discarded = xvt_load(&from->discarded);
+	for (i = 0; i < XVT_LOST_CAUSES; i++)
+		s->lost[i] = xvt_load(&from->lost[i]);
+	s->still = xvt_load(&from->still);
+	return s->sum == settled_sum(s) && !(s->cons & 7) &&
+	       now->commit - xvt_pos_trunc(&r->region->g, s->cons) <= r->region->g.ring_size &&
+	       (int64_t)(now->commit - s->cons) >= 0 &&
+	       (int64_t)(now->attempted - s->attempted) >= 0;
+}
+
 void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 {
 	const struct xvt_geometry *g = &r->region->g;
@@ -259,6 +348,12 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 	/* Of another generation: then it may be of another back-end, and says nothing here. */
 	moved = xvt_load(&r->ctl->generation) != r->last.generation;
 	resv = xvt_resv_pos(r->last.backend, g->subbuf_shift, resv);
+	if (rolled_back) {
+		/* What was seen in this pass is another past's, and no fault of it. */
+		r->last = r->last_before;
+		r->phase = r->phase_before;
+		r->fault_new = false;
+	}
 	for (p = r->first; p; before = p, p = p->next) {
 		if (p->res == (int)p->len && !rolled_back && !overtaken(r, p, resv, moved))
 			continue;
@@ -271,12 +366,16 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 		drop_from(r, p, before);
 		break;
 	}
-	for (p = r->first; p; p = p->next)
+	for (p = r->first; p; p = p->next) {
+		if (p->res != INT32_MAX && !p->next)
+			keep_tail(r, p);
 		p->res = INT32_MAX;
+	}
 	if (r->salvage || rolled_back ||
 	    r->phase == XVT_PHASE_BROKEN) /* in this very pass: what it has copied is checked */
 		return;
-	xvt_ring_keep_epoch(r);
+	xvt_ring_keep_words(r);
+	settle(r);
 	if (r->mode == XVT_ENABLE_STOP)
 		clear_taken(r);
 	/* In stop mode pairs with xvt_writer_may_open(). In overwrite mode the writer does not
@@ -284,18 +383,42 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 	xvt_store_release(&r->host->cons, r->read_pos);
 }
 
-void xvt_drain_resync(struct xvt_ring *r)
+/* Does the ring itself go on from where we left it? */
+static bool goes_on(const struct xvt_ring *r, const struct xvt_ring_snapshot *s)
+{
+	return s->generation == r->last.generation && s->backend == r->last.backend &&
+	       s->commit - xvt_pos_trunc(&r->region->g, r->read_pos) <= r->region->g.ring_size &&
+	       (int64_t)(s->commit - r->read_pos) >= 0 &&
+	       (int64_t)(s->attempted - r->last.attempted) >= 0 && tail_is_there(r);
+}
+
+bool xvt_drain_resync(struct xvt_ring *r)
 {
 	const struct xvt_geometry *g = &r->region->g;
+	struct xvt_ring_settled from;
 	struct xvt_ring_snapshot s;
+	uint64_t resume;
 
 	xvt_ring_snapshot(r->ctl, &r->region->g, &s);
+	r->idle = false;
+	if (goes_on(r, &s)) {
+		r->rolled_back = false;
+		return false;
+	}
+	resume = s.commit & ~7ull;
+	if (!restored_from(r, &s, &from)) {
+		from.attempted = s.attempted;
+		from.discarded = s.discarded;
+		memcpy(from.lost, s.lost, sizeof(from.lost));
+	} else if (from.still) {
+		resume = from.cons;
+	}
+	xvt_ring_rebase(r, &from, resume);
 	r->last = s;
 	r->generation = s.generation;
-	r->skip_until = s.commit & ~7ull;
-	r->read_pos = xvt_pos_trunc(g, r->skip_until);
+	r->read_pos = xvt_pos_trunc(g, resume);
 	r->clear_pos = r->read_pos;
 	r->rolled_back = true;
-	r->idle = false;
 	r->changed_clock = xvt_clock_read();
+	return true;
 }

@@ -53,6 +53,13 @@ void xvt_ring_attach(struct xvt_ring *r)
 		r->base_attempted += r->base_lost[i];
 		r->told_lost[i] = r->base_lost[i];
 	}
+	if ((int64_t)(r->last.attempted - r->base_attempted) < 0) {
+		/* Nonsense, or of another past: then this trace accounts from here on. */
+		r->base_attempted = r->last.attempted;
+		r->base_discarded = r->last.discarded;
+		memcpy(r->base_lost, r->last.lost, sizeof(r->base_lost));
+		memcpy(r->told_lost, r->last.lost, sizeof(r->told_lost));
+	}
 	r->changed_clock = xvt_clock_read();
 	r->epoch = xvt_load(&h->epoch); /* an earlier daemon's; what counts is that it differs */
 }
@@ -149,6 +156,12 @@ static bool feed(struct xvt_ring *r)
 	}
 	if (!p)
 		return false;
+	if (p->after_roll_back) {
+		memcpy(r->told_lost, r->restored.told_lost, sizeof(r->told_lost));
+		r->skip_until = r->restored.skip_until;
+		r->seen_valid = false;
+		r->since_subbuf = 0;
+	}
 	if (p->pos != r->reader.pos)
 		r->reader.pos = p->pos; /* a gap; pieces start at records or at sub-buffers */
 	/* In stop mode drain clears what it has read; in overwrite mode nobody does. */
@@ -237,14 +250,32 @@ void xvt_ring_stood_still(struct xvt_ring *r, uint64_t ns)
 		b->before_ns = ns;
 }
 
-void xvt_ring_keep_epoch(struct xvt_ring *r)
+void xvt_ring_keep_words(struct xvt_ring *r)
 {
-	/* Written by the guest, or back from a snapshot: what records carried since proves nothing.
-	 */
-	if (xvt_load(&r->host->epoch) == r->epoch)
+	struct xvt_ring_host *h = r->host;
+
+	/* Written by the guest, or back from a snapshot. Off, the ring would be silent for good. */
+	if (r->enable != XVT_ENABLE_OFF && xvt_load(&h->enable) != r->enable)
+		xvt_store_release(&h->enable, r->enable);
+	/* And what records carried since then proves nothing. */
+	if (xvt_load(&h->epoch) == r->epoch)
 		return;
 	r->nr_bumps = 0;
 	xvt_ring_bump_epoch(r);
+}
+
+void xvt_ring_rebase(struct xvt_ring *r, const struct xvt_ring_settled *from, uint64_t skip_until)
+{
+	unsigned int i;
+
+	r->base_attempted += from->attempted - r->last.attempted;
+	r->base_discarded += from->discarded - r->last.discarded;
+	for (i = 0; i < XVT_LOST_CAUSES; i++) {
+		r->base_lost[i] += from->lost[i] - r->last.lost[i];
+		r->restored.told_lost[i] = from->lost[i];
+	}
+	r->restored.skip_until = skip_until;
+	r->roll_backs++;
 }
 
 /* Whatever the stamp of `rec`, out of piece p, says: when was it written? */
@@ -496,12 +527,13 @@ void xvt_ring_account(struct xvt_ring *r, bool final)
 	s->nest = (r->last.nest <= XVT_MAXNEST + 1 ? r->last.nest : 0) + r->left_behind;
 	s->bound_ns_max = r->map.bound_ns_max;
 	/*
-	 * What is left of `attempted` is inside a writer, undrained yet, or was overwritten. At
-	 * the end nothing is undrained, and no more can be inside than nest says.
+	 * What is left of `attempted` is inside a writer, undrained yet, or was overwritten (by the
+	 * writer, or by a restored snapshot). At the end nothing is undrained, and no more can be
+	 * inside than nest says.
 	 */
 	s->in_flight = s->attempted > known ? s->attempted - known : 0;
 	s->overwritten = 0;
-	if (final && r->mode == XVT_ENABLE_OVERWRITE && s->in_flight > s->nest) {
+	if (final && (r->mode == XVT_ENABLE_OVERWRITE || r->roll_backs) && s->in_flight > s->nest) {
 		s->overwritten = s->in_flight - s->nest;
 		s->in_flight = s->nest;
 	}
@@ -510,12 +542,18 @@ void xvt_ring_account(struct xvt_ring *r, bool final)
 void xvt_ring_remember(const struct xvt_ring *r)
 {
 	struct xvt_ring_host *h = r->host;
+	uint64_t overwritten = r->base_overwritten + r->stats.overwritten;
+	uint64_t delivered =
+		r->last.attempted - r->stats.in_flight - r->last.discarded - overwritten;
 	unsigned int i;
 
-	/* Only a hint: the guest could scribble on it. */
+	/* Only a hint: the guest could scribble on it. `delivered` is what its own counters leave,
+	 * because ours also have what was delivered before a snapshot was restored. */
 	xvt_store(&h->acc_discarded, r->last.discarded);
-	for (i = 0; i < XVT_LOST_CAUSES; i++)
+	for (i = 0; i < XVT_LOST_CAUSES; i++) {
 		xvt_store(&h->acc_lost[i], r->last.lost[i]);
-	xvt_store(&h->acc_overwritten, r->base_overwritten + r->stats.overwritten);
-	xvt_store(&h->acc_delivered, r->base_delivered + r->stats.events);
+		delivered -= r->last.lost[i];
+	}
+	xvt_store(&h->acc_overwritten, overwritten);
+	xvt_store(&h->acc_delivered, delivered);
 }

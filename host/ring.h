@@ -49,6 +49,7 @@ struct xvt_epoch_bump {
 };
 
 #define XVT_EXACT_SOURCES 1
+#define XVT_TAIL_WORDS	  8
 
 #define XVT_BUMPS	  4 /* the newest are remembered: records wait for seconds at most */
 
@@ -69,20 +70,33 @@ struct xvt_ring {
 	uint32_t entered;    /* last one whose positions were seen to be set up */
 
 	/* Draining. */
-	uint64_t read_pos;	       /* copied up to here */
-	uint64_t clear_pos;	       /* stop mode: cleared up to here, a sub-buffer's start */
-	uint64_t skip_until;	       /* records below it were delivered by an earlier daemon */
+	uint64_t read_pos;   /* copied up to here */
+	uint64_t clear_pos;  /* stop mode: cleared up to here, a sub-buffer's start */
+	uint64_t skip_until; /* records below it were delivered by an earlier daemon */
+	struct {	     /* becomes true where a restored past begins */
+		uint64_t skip_until;
+		uint64_t told_lost[XVT_LOST_CAUSES];
+	} restored;
 	struct xvt_ring_snapshot last; /* newest look */
-	uint64_t changed_clock;	       /* when resv or nest last changed: a stuck writer shows */
-	uint64_t aside_clock;	       /* when it was last set aside */
-	uint64_t idle_clock;	       /* everything stamped before this host clock is copied */
-	bool idle;		       /* proven at idle_clock */
-	uint64_t passed_clock;	       /* only what is in flight now can be older than that */
-	uint64_t look_clock;	       /* proof that the newest look was given */
+	struct xvt_ring_snapshot
+		last_before; /* the one before: if the newest was at another past */
+	enum xvt_ring_phase phase_before;
+	uint64_t changed_clock; /* when resv or nest last changed: a stuck writer shows */
+	uint64_t aside_clock;	/* when it was last set aside */
+	uint64_t idle_clock;	/* everything stamped before this host clock is copied */
+	bool idle;		/* proven at idle_clock */
+	uint64_t passed_clock;	/* only what is in flight now can be older than that */
+	uint64_t look_clock;	/* proof that the newest look was given */
 	struct xvt_piece *first, *tail;
-	unsigned int reads; /* under way */
-	bool skipped;	    /* not yet told: goes with the next piece */
-	bool rolled_back;   /* likewise */
+	unsigned int reads;		 /* under way */
+	uint32_t enable;		 /* what the region's word shall say */
+	bool still;			 /* the VMM says that the machine stands still */
+	struct xvt_ring_settled settled; /* as written last */
+	uint64_t before[XVT_TAIL_WORDS]; /* what lay before read_pos when it was copied */
+	uint32_t nr_before;
+	uint32_t roll_backs;
+	bool skipped;	  /* not yet told: goes with the next piece */
+	bool rolled_back; /* likewise */
 
 	/* Decoding. */
 	struct xvt_reader reader;
@@ -112,7 +126,7 @@ struct xvt_ring {
 	bool formula_read[XVT_EXACT_SOURCES];
 	struct xvt_clock_formula exact; /* of the last exact node */
 	uint32_t exact_used;		/* and its source, 0 = none yet */
-	struct xvt_clock_pages pages; /* begun with the source */
+	struct xvt_clock_pages pages;	/* begun with the source */
 	uint64_t next_burst_clock;
 	uint64_t burst_clock;	    /* when the last burst was begun */
 	uint64_t answer_clock;	    /* when the guest last answered */
@@ -171,8 +185,13 @@ uint64_t xvt_ring_proven(const struct xvt_ring *r);
 void xvt_ring_bump_epoch(struct xvt_ring *r);
 /* The machine had stood still from before the last bump until `ns`: so has the ring. */
 void xvt_ring_stood_still(struct xvt_ring *r, uint64_t ns);
-/* Once a pass: is the word still ours? */
-void xvt_ring_keep_epoch(struct xvt_ring *r);
+/* Once a pass: are the host's words still what we wrote? */
+void xvt_ring_keep_words(struct xvt_ring *r);
+/*
+ * The region has become an older one. Its counters begin again at `from` (of the same instant as
+ * position skip_until); what was attempted until now stays attempted.
+ */
+void xvt_ring_rebase(struct xvt_ring *r, const struct xvt_ring_settled *from, uint64_t skip_until);
 
 /* What the last sub-buffer header does not tell: losses up to now, as a LOST pseudo-event. */
 bool xvt_ring_tail_loss(struct xvt_ring *r, struct xvt_lost *lost);
@@ -193,10 +212,12 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 void xvt_drain_take(struct xvt_ring *r, bool rolled_back);
 
 /*
- * The region's contents are not those that we read from (restored snapshot, replaced file):
- * go on behind what is committed now. What lies between is counted as a gap.
+ * The region's contents are not those that we read from: a snapshot was restored, a migration's
+ * copy of it was written over it, the file was replaced. Goes on at the right record where that
+ * is provable, else behind what is committed now, with what lies between counted as lost.
+ * Returns false when the ring's own words went on, and only the host's had been taken back.
  */
-void xvt_drain_resync(struct xvt_ring *r);
+bool xvt_drain_resync(struct xvt_ring *r);
 
 #define XVT_PROOF_DELTA_NS 1000000u
 

@@ -138,10 +138,14 @@ static void vm_drain(struct xvt_session *s, struct xvt_vm *vm, uint64_t proof)
 	uint32_t i, n;
 
 	if (vm->nonce && xvt_load(&page->nonce) != vm->nonce) {
-		xvt_session_note(s, 1, vm, UINT32_MAX,
-				 "the region's contents were replaced under us");
+		bool back = false;
+
 		for (i = 0; i < vm->region.g.ring_count; i++)
-			xvt_drain_resync(vm->rings[i]);
+			back |= xvt_drain_resync(vm->rings[i]);
+		xvt_session_note(s, back, vm, UINT32_MAX,
+				 back ? "its memory went back to an earlier state"
+				      : "the host's words in its memory went back");
+		xvt_store(&page->attach_id, s->attach_id);
 	}
 	vm->nonce += xvt_clock_read() | 1;
 	xvt_store(&page->nonce, vm->nonce);
@@ -397,8 +401,11 @@ int xvt_session_finish(struct xvt_session *s)
 	 * tests enable again after it made itself visible in nest. */
 	s->joined = true;
 	for (i = 0; i < s->nr_rings; i++) {
-		if (s->rings[i]->phase != XVT_PHASE_NEW && s->rings[i]->phase != XVT_PHASE_BROKEN)
-			xvt_store_release(&s->rings[i]->host->enable, XVT_ENABLE_OFF);
+		struct xvt_ring *r = s->rings[i];
+
+		r->enable = XVT_ENABLE_OFF;
+		if (r->phase != XVT_PHASE_NEW && r->phase != XVT_PHASE_BROKEN)
+			xvt_store_release(&r->host->enable, r->enable);
 	}
 	xvt_mb();
 	off = xvt_clock_read_ordered();

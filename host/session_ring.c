@@ -135,7 +135,8 @@ static void ring_goes_live(struct xvt_session *s, struct xvt_ring *r)
 	if (!s->ending) {
 		xvt_ring_announce(s, r);
 		xvt_store_release(&r->host->cons, r->read_pos);
-		xvt_store_release(&r->host->enable, r->mode);
+		r->enable = r->mode;
+		xvt_store_release(&r->host->enable, r->enable);
 	}
 }
 
@@ -280,14 +281,15 @@ void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 	uint32_t state = r->last.state;
 	bool quiet;
 
-	quiet = stopped || silence > ticks(s, QUIET_NS);
+	quiet = stopped || silence > ticks(s, QUIET_NS) || state == XVT_RING_OFFLINE;
 	/* Whoever is inside an event now shows by its epoch that it was there before. */
 	if (quiet && !stopped && !r->quiet && r->phase == XVT_PHASE_LIVE)
 		xvt_ring_bump_epoch(r);
 	r->quiet = quiet;
+	r->still = stopped;
 	switch (r->phase) {
 	case XVT_PHASE_LIVE:
-		if (state == XVT_RING_OFFLINE && r->idle) {
+		if (state == XVT_RING_OFFLINE && r->idle && !r->have && !r->first) {
 			r->phase = XVT_PHASE_DONE;
 			r->map.closed = true;
 		} else if (stopped && r->last.nest &&

@@ -122,6 +122,7 @@ static void stood_still(struct xvt_vm *vm, uint64_t until_ns)
 	for (i = 0; i < nr_rings(vm); i++) {
 		xvt_ring_stood_still(vm->rings[i], until_ns > RESUME_NS ? until_ns - RESUME_NS : 0);
 		vm->rings[i]->answer_clock = now; /* its silence begins anew */
+		vm->rings[i]->still = false;
 	}
 }
 

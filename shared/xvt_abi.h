@@ -306,6 +306,23 @@ struct xvt_clock_page {
 XVT_ASSERT(sizeof(struct xvt_clock_page) == 256, "clock page layout");
 XVT_ASSERT(offsetof(struct xvt_clock_page, line) == 88, "clock page layout");
 
+/*
+ * The ring as the host last proved it to be at rest: nobody inside, everything below cons
+ * drained, and the counters as they stood then. A snapshot of the machine takes it along, so
+ * when that is restored it says how far the snapshot's past had been delivered. All [host], and
+ * only a hint: `sum` tells it from memory that never held it.
+ */
+struct xvt_ring_settled {
+	uint64_t cons;
+	uint64_t attempted;
+	uint64_t discarded;
+	uint64_t lost[XVT_LOST_CAUSES];
+	uint64_t still; /* 1: the machine stood still then, so nothing was written after it */
+	uint64_t sum;	/* of all words above, and XVT_MAGIC */
+	uint64_t reserved[6];
+};
+XVT_ASSERT(sizeof(struct xvt_ring_settled) == 128, "settled layout");
+
 /* struct xvt_ring_host: the host's half. All [host]; the writer only reads it. */
 struct xvt_ring_host {
 	uint64_t cons;	    /* next byte that the host wants; release after it cleared */
@@ -334,8 +351,11 @@ struct xvt_ring_host {
 
 	struct xvt_clock_page
 		clock_page; /* lines of its own: guests' programs read it all the time */
+
+	struct xvt_ring_settled settled; /* since version 1.1 */
 };
-XVT_ASSERT(sizeof(struct xvt_ring_host) == 512, "ring host layout");
+XVT_ASSERT(sizeof(struct xvt_ring_host) == 640, "ring host layout");
+XVT_ASSERT(offsetof(struct xvt_ring_host, settled) == 512, "settled state");
 XVT_ASSERT(offsetof(struct xvt_ring_host, clock_page) == 256, "clock page");
 XVT_ASSERT(offsetof(struct xvt_ring_host, request_seq) == 64, "own line: handshake");
 XVT_ASSERT(offsetof(struct xvt_ring_host, hint_seq) == 128, "clock hint");

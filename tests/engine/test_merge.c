@@ -651,6 +651,154 @@ START_TEST(what_lies_below_a_watermark_is_late_although_nothing_was_emitted_afte
 }
 END_TEST
 
+/* ------------------------------------------------------------ a past that comes back */
+
+#define REGION_BYTES (256u << 10)
+
+/* Ten events, drained, at rest. Returns the machine's memory as a snapshot takes it. */
+static uint8_t *snapshot(struct engine *e, bool still)
+{
+	uint8_t *copy = malloc(REGION_BYTES);
+	int i;
+
+	engine_init(e, 1, XVT_ENABLE_STOP);
+	engine_node(e, 0, 1);
+	for (i = 0; i < 10; i++)
+		ck_assert_int_eq(engine_write(e, 0, (uint64_t)(10 + i) * MS), 0);
+	e->rings[0]->still = still;
+	engine_drain(e, 100 * MS);
+	ck_assert(e->rings[0]->idle);
+	ck_assert_ptr_nonnull(copy);
+	memcpy(copy, e->region.map, REGION_BYTES);
+	e->rings[0]->still = false;
+	/* And then five more, which the snapshot knows nothing of. */
+	for (i = 0; i < 5; i++)
+		ck_assert_int_eq(engine_write(e, 0, (uint64_t)(110 + i) * MS), 0);
+	engine_drain(e, 200 * MS);
+	return copy;
+}
+
+/* It is restored: the guest goes on from its tenth event, and writes seven. */
+static void restore(struct engine *e, uint8_t *copy)
+{
+	int i;
+
+	memcpy(e->region.map, copy, REGION_BYTES);
+	free(copy);
+	e->numbers[0] = 10;
+	for (i = 0; i < 7; i++)
+		ck_assert_int_eq(engine_write(e, 0, (uint64_t)(210 + i) * MS), 0);
+}
+
+static void check_sums(struct engine *e, uint64_t attempted, uint64_t events, uint64_t overwritten)
+{
+	struct xvt_ring_stats *st = &e->rings[0]->stats;
+
+	xvt_ring_account(e->rings[0], true);
+	ck_assert_uint_eq(st->attempted, attempted);
+	ck_assert_uint_eq(st->events, events);
+	ck_assert_uint_eq(st->overwritten, overwritten);
+	ck_assert_uint_eq(st->in_flight, 0);
+}
+
+START_TEST(a_snapshot_taken_at_rest_goes_on_without_loss_or_duplicate)
+{
+	uint64_t want[22], n = 0, i;
+	struct engine e;
+	uint8_t *copy = snapshot(&e, true);
+
+	restore(&e, copy);
+	ck_assert(xvt_drain_resync(e.rings[0]));
+	engine_node(&e, 0, 300 * MS);
+	engine_drain(&e, 300 * MS);
+	engine_end(&e);
+	for (i = 0; i < 22; i++)
+		want[i] = i < 15 ? i + 1 : i - 4; /* 1 to 15, then the other past's 11 to 17 */
+	for (i = 0; i < e.nr_out; i++) {
+		if (e.out[i].id == XVT_ID_LOST)
+			continue;
+		ck_assert_uint_lt(n, 22);
+		ck_assert_uint_eq(e.out[i].number, want[n]);
+		n++;
+	}
+	ck_assert_uint_eq(n, 22);
+	ck_assert(engine_in_order(&e));
+	check_sums(&e, 22, 22, 0);
+	/* What the next recorder finds makes sense to it. */
+	xvt_ring_remember(e.rings[0]);
+	ck_assert_uint_eq(xvt_load(&e.rings[0]->host->acc_delivered), 17);
+	engine_fini(&e);
+}
+END_TEST
+
+/* Somebody may have written between our last look and the snapshot: what lies there may be old
+ * or new, so none of it is delivered, and all of it is counted. */
+START_TEST(a_snapshot_taken_in_flight_gives_nothing_twice_and_counts_what_it_leaves_out)
+{
+	struct engine e;
+	uint8_t *copy = snapshot(&e, false);
+
+	restore(&e, copy);
+	ck_assert(xvt_drain_resync(e.rings[0]));
+	engine_write(&e, 0, 250 * MS);
+	engine_node(&e, 0, 300 * MS);
+	engine_drain(&e, 300 * MS);
+	engine_end(&e);
+	ck_assert_uint_eq(e.out[e.nr_out - 1].number, 18);
+	ck_assert_uint_eq(engine_count_below(&e, UINT64_MAX), 16);
+	check_sums(&e, 23, 16, 7);
+	engine_fini(&e);
+}
+END_TEST
+
+/* A migration writes back what it copied of the host's page; the guest's own words went on. */
+START_TEST(words_of_the_host_that_go_back_cost_no_event)
+{
+	struct xvt_ring_host *h;
+	struct engine e;
+	uint8_t *copy = snapshot(&e, false);
+	size_t at;
+
+	h = e.rings[0]->host;
+	e.rings[0]->enable = XVT_ENABLE_STOP;
+	at = (size_t)((uint8_t *)h - e.region.map);
+	memcpy(h, copy + at, sizeof(*h));
+	free(copy);
+	xvt_store(&h->enable, XVT_ENABLE_OFF);
+	e.numbers[0] = 15;
+	ck_assert(!xvt_drain_resync(e.rings[0]));
+	engine_drain(&e, 0);
+	ck_assert_uint_eq(xvt_load(&h->enable), XVT_ENABLE_STOP);
+	engine_write(&e, 0, 210 * MS);
+	engine_node(&e, 0, 300 * MS);
+	engine_drain(&e, 300 * MS);
+	engine_end(&e);
+	ck_assert_uint_eq(engine_count_below(&e, UINT64_MAX), 16);
+	check_sums(&e, 16, 16, 0);
+	engine_fini(&e);
+}
+END_TEST
+
+/* Memory that went back in the middle of a pass breaks no ring: its words are of two pasts. */
+START_TEST(a_past_that_comes_back_during_a_pass_is_no_fault_of_the_ring)
+{
+	struct engine e;
+	uint8_t *copy = snapshot(&e, true);
+	struct xvt_ring *r = e.rings[0];
+
+	restore(&e, copy);
+	/* Behind what was read, which no honest ring ever is. */
+	xvt_store(&r->ctl->commit, (uint64_t)64);
+	xvt_store(&r->ctl->resv, (uint64_t)64);
+	xvt_drain_look(r, e.loop, 0);
+	ck_assert_int_eq(r->phase, XVT_PHASE_BROKEN);
+	xvt_drain_take(r, true);
+	ck_assert_int_eq(r->phase, XVT_PHASE_LIVE);
+	ck_assert_uint_eq(r->last.attempted, 15);
+	engine_fini(&e);
+}
+END_TEST
+
 Suite *merge_suite(void)
 {
 	Suite *s = suite_create("merge");
@@ -681,6 +829,11 @@ Suite *merge_suite(void)
 	tcase_add_test(tc, a_silent_ring_that_is_idle_holds_nobody_back_and_is_not_late);
 	tcase_add_test(tc,
 		       what_lies_below_a_watermark_is_late_although_nothing_was_emitted_after_it);
+	tcase_add_test(tc, a_snapshot_taken_at_rest_goes_on_without_loss_or_duplicate);
+	tcase_add_test(
+		tc, a_snapshot_taken_in_flight_gives_nothing_twice_and_counts_what_it_leaves_out);
+	tcase_add_test(tc, words_of_the_host_that_go_back_cost_no_event);
+	tcase_add_test(tc, a_past_that_comes_back_during_a_pass_is_no_fault_of_the_ring);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -456,12 +456,14 @@ void __wrap_xvt_ring_attach(struct xvt_ring *r)
 }
 
 /* After a roll-back everything that was known is thrown away. */
-void __real_xvt_drain_resync(struct xvt_ring *r);
-void __wrap_xvt_drain_resync(struct xvt_ring *r);
-void __wrap_xvt_drain_resync(struct xvt_ring *r)
+bool __real_xvt_drain_resync(struct xvt_ring *r);
+bool __wrap_xvt_drain_resync(struct xvt_ring *r);
+bool __wrap_xvt_drain_resync(struct xvt_ring *r)
 {
-	__real_xvt_drain_resync(r);
+	bool back = __real_xvt_drain_resync(r);
+
 	fuzz_look_again(r->index);
+	return back;
 }
 
 /* ------------------------------------------------------------------ the host */
