@@ -20,6 +20,7 @@
 #define PATIENCE_NS 60000000 /* a burst that has something narrow may end after this */
 #define WIDE_NS	    400000   /* not narrow: try ten times as long for better */
 #define ENOUGH	    16	     /* exchanges that end a burst early */
+#define RATE_PART   30	     /* the guest's rate is off by no more than that part of it */
 
 struct exchange {
 	uint64_t guest;
@@ -59,6 +60,7 @@ static void ask(struct xvt_clock_source *s)
 	struct xvt_ring_host *h = s->t.host;
 
 	s->seq++;
+	/* Before the clock: the line begins to come from the guest's cache while we read it. */
 	xvt_store(&h->request_more, (uint64_t)(BURST - 1 - s->count));
 	s->asked = xvt_clock_read_ordered();
 	xvt_store_release(&h->request_seq, s->seq); /* pairs with xvt_writer_answer() */
@@ -82,8 +84,9 @@ static bool answered(struct xvt_clock_source *s)
 
 	if (xvt_load_acquire(&s->t.ctl->answer_seq) != s->seq)
 		return false;
-	e->guest = xvt_load(&s->t.ctl->answer_clock);
+	/* At once: the number is the proof that the guest has read its clock. */
 	e->hi = xvt_clock_read_ordered();
+	e->guest = xvt_load(&s->t.ctl->answer_clock);
 	e->lo = s->asked;
 	s->open = false;
 	if (!s->count++)
@@ -91,12 +94,23 @@ static bool answered(struct xvt_clock_source *s)
 	return true;
 }
 
-/* Host ticks for guest ticks, at nominal rates: exact enough over one burst. */
+/* Host ticks for guest ticks, at nominal rates. */
 static int64_t to_host_ticks(const struct xvt_clock_source *s, uint64_t guest, uint64_t from)
 {
 	__int128 ticks = (__int128)guest - (__int128)from;
 
 	return (int64_t)(ticks * (__int128)s->t.host_clock->hz / (__int128)*s->t.guest_hz);
+}
+
+/*
+ * The nominal rate is what the guest's may be taken for while it is within 1/32 (session_ring.c),
+ * so an exchange knows less of a moment the further that is away. Near ones lose nothing.
+ */
+static uint64_t rate_slack(int64_t shift)
+{
+	uint64_t apart = shift < 0 ? -(uint64_t)shift : (uint64_t)shift;
+
+	return apart / RATE_PART + 1;
 }
 
 /*
@@ -121,8 +135,9 @@ static void measure(struct xvt_clock_source *s, struct xvt_clock_measure *m)
 	lo_by = hi_by = best;
 	for (i = 0; i < s->count; i++) {
 		int64_t shift = to_host_ticks(s, s->done[i].guest, b->guest);
-		uint64_t lo_i = s->done[i].lo - (uint64_t)shift;
-		uint64_t hi_i = s->done[i].hi - (uint64_t)shift;
+		uint64_t slack = rate_slack(shift);
+		uint64_t lo_i = s->done[i].lo - (uint64_t)shift - slack;
+		uint64_t hi_i = s->done[i].hi - (uint64_t)shift + slack;
 
 		/* Outside the tightest exchange altogether: that contradicts it. Never further:
 		 * sums of what a lying guest answered may not carry the node out of real time. */

@@ -4,6 +4,7 @@
  * that this test plays in a second thread with a clock of its own.
  */
 #define _GNU_SOURCE
+#include "clock_formula.h"
 #include "clock_source.h"
 #include "suites.h"
 #include "xvt_region.h"
@@ -311,6 +312,57 @@ START_TEST(the_handshake_finds_the_true_offset_within_its_bound)
 }
 END_TEST
 
+/* Its rate is not what it is taken for, by as much as nobody notices before it is measured. */
+static uint64_t scaled_clock(void *arg)
+{
+	uint64_t guest = 0;
+
+	xvt_formula_guest(arg, xvt_clock_read_ordered(), &guest);
+	return guest;
+}
+
+START_TEST(the_handshake_bounds_hold_for_a_guest_of_another_rate)
+{
+	static const double rates[] = { 1.0, 1.0 + 1 / 33.0, 1.0 - 1 / 33.0, 1.0001 };
+	struct xvt_clock_formula f = { .offset = -1234567, .frac = 48 };
+	struct guest *g = aligned_alloc(64, (sizeof(*g) + 63) / 64 * 64);
+	struct xvt_clock_source *source;
+	struct xvt_clock_measure m;
+	struct xvt_host_clock hc;
+	pthread_t thread;
+	unsigned int k;
+
+	f.ratio = (uint64_t)(rates[_i] * (double)(1ull << 48));
+	memset(g, 0, sizeof(*g));
+	g->w.ctl = &g->ctl;
+	g->w.host = &g->host;
+	g->w.clock = scaled_clock;
+	g->w.clock_arg = &f;
+	ck_assert_int_eq(xvt_host_clock_init(&hc), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, guest_answers, g), 0);
+	{
+		struct xvt_clock_target t = { &g->ctl, &g->host, &hc, &hc.hz, 3 };
+
+		ck_assert_int_eq(xvt_clock_handshake.open(&source, &t), 0);
+	}
+	for (k = 0; k < 400; k++) {
+		uint64_t clock, truth, error;
+
+		xvt_clock_handshake.start(source);
+		while (xvt_clock_handshake.poll(source, &m) != 1)
+			;
+		ck_assert_int_eq(xvt_formula_host(&f, m.node.guest, &clock), 0);
+		truth = xvt_host_clock_ns(&hc, clock);
+		error = truth > m.node.host_ns ? truth - m.node.host_ns : m.node.host_ns - truth;
+		ck_assert_uint_le(error, m.node.bound_ns);
+	}
+	__atomic_store_n(&g->stop, 1, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	xvt_clock_handshake.close(source);
+	free(g);
+}
+END_TEST
+
 START_TEST(an_answer_with_an_old_number_is_no_answer)
 {
 	struct xvt_ring_ctl ctl = { .answer_seq = 77, .answer_clock = 1 };
@@ -352,6 +404,7 @@ Suite *clock_suite(void)
 	tc = tcase_create("handshake");
 	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, the_handshake_finds_the_true_offset_within_its_bound, 0, 4);
+	tcase_add_loop_test(tc, the_handshake_bounds_hold_for_a_guest_of_another_rate, 0, 4);
 	tcase_add_test(tc, an_answer_with_an_old_number_is_no_answer);
 	suite_add_tcase(s, tc);
 	return s;
