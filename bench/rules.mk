@@ -28,14 +28,15 @@ $(BUILD)/bench/writer: $(BENCH_OBJ) $(SHARED_OBJ)
 
 -include $(BENCH_OBJ:.o=.d)
 
-bench: $(BUILD)/bench/writer $(BUILD)/bench/microvm
+bench: $(BUILD)/bench/writer $(BUILD)/bench/microvm $(BUILD)/bench/clock
 	$(Q)bench/writer.sh $(BUILD)
 	$(Q)$(BUILD)/bench/microvm $(BUILD)/bench/microvm.json
+	$(Q)$(BUILD)/bench/clock $(BUILD)/bench/clock.json
 
-# The same event at CPL 3 of a micro-VM.
-$(BUILD)/bench/microvm: bench/bench_microvm.c $(HOST_LIB_OBJ)
+# The same event at CPL 3 of a micro-VM; and how well its clock can be known.
+$(BUILD)/bench/microvm $(BUILD)/bench/clock: $(BUILD)/bench/%: bench/bench_%.c $(HOST_LIB_OBJ)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) $(XVT_LDFLAGS) -MF $@.d -o $@ $< $(HOST_LIB_OBJ) $(HOST_LIBS)
 
--include $(wildcard $(BUILD)/bench/microvm.d)
+-include $(wildcard $(BUILD)/bench/microvm.d $(BUILD)/bench/clock.d)
