@@ -47,11 +47,12 @@ static void read_clocks(const struct xvt_session *s, uint64_t *now_ns, uint64_t 
  * the loop. But the stamp is CLOCK_REALTIME, which somebody may have set since: what it gives
  * must lie between our last look, when nothing had been told yet, and now. Else it is now.
  */
-static uint64_t moment(const struct xvt_session *s, struct xvt_vm *vm, uint64_t stamp)
+static uint64_t moment(const struct xvt_session *s, struct xvt_vm *vm, uint64_t stamp, bool *exact)
 {
 	uint64_t looked = host_ns(s, s->last_pass_clock ? s->last_pass_clock : s->start_clock);
 	uint64_t now_ns = 0, realtime_ns = 0, ago;
 
+	*exact = false;
 	read_clocks(s, &now_ns, &realtime_ns);
 	ago = realtime_ns - stamp;
 	if (!stamp || stamp > realtime_ns || ago > since(now_ns, looked) + SEND_NS)
@@ -59,6 +60,7 @@ static uint64_t moment(const struct xvt_session *s, struct xvt_vm *vm, uint64_t 
 	/* Stamps count microseconds: two in one may seem to change places. */
 	if (now_ns - ago > vm->stamp_ns)
 		vm->stamp_ns = now_ns - ago;
+	*exact = true;
 	return vm->stamp_ns;
 }
 
@@ -112,7 +114,8 @@ static void ask_epoch(struct xvt_vm *vm)
 
 /*
  * No record can be from within the pause. QEMU stamps RESUME before its vCPUs run; others may do
- * it a little after.
+ * it a little after. 0: it is not known since when they run. When we read of it is no proof: that
+ * may be long after, and what the guest recorded meanwhile would be put too late.
  */
 static void stood_still(struct xvt_vm *vm, uint64_t until_ns)
 {
@@ -188,7 +191,8 @@ static void tell_event(struct xvt_session *s, struct xvt_vm *vm, const struct xv
 
 void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_vmm_report *r)
 {
-	uint64_t at_ns = moment(s, vm, r->realtime_ns);
+	bool exact;
+	uint64_t at_ns = moment(s, vm, r->realtime_ns, &exact);
 
 	tell_event(s, vm, r, at_ns);
 	switch (r->event) {
@@ -200,7 +204,7 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 		break;
 	case XVT_VMM_RUNNING:
 		if (vm->stopped)
-			stood_still(vm, at_ns);
+			stood_still(vm, exact ? at_ns : 0);
 		pause_ends(s, vm, at_ns);
 		measure_at_once(vm);
 		break;

@@ -234,6 +234,31 @@ START_TEST(each_stop_asks_for_an_epoch)
 }
 END_TEST
 
+START_TEST(only_a_stamp_proves_when_it_ran_again)
+{
+	struct xvt_epoch_bump *b;
+	uint64_t before, now_ns;
+	uint32_t turn;
+	/* Unknown, ahead of us, and older than can be. */
+	const uint64_t no_proof[] = { 0, realtime() + 60 * SECOND_NS, realtime() - 60 * SECOND_NS };
+
+	for (turn = 0; turn < 4; turn++) {
+		report(XVT_VMM_STOPPED, 0);
+		b = &vm->rings[RINGS - 1]->bumps[(vm->rings[RINGS - 1]->nr_bumps - 1) % XVT_BUMPS];
+		b->before_ns -= SECOND_NS; /* that long ago */
+		before = b->before_ns;
+		report(XVT_VMM_RUNNING, turn < 3 ? no_proof[turn] : realtime());
+		now_ns = xvt_host_clock_ns(&s->clock, xvt_clock_read());
+		if (turn < 3) {
+			ck_assert_uint_eq(b->before_ns, before);
+		} else {
+			ck_assert_uint_ge(b->before_ns, before + SECOND_NS - NEAR_NS);
+			ck_assert_uint_le(b->before_ns, now_ns);
+		}
+	}
+}
+END_TEST
+
 START_TEST(clocks_are_measured_after)
 {
 	static const struct {
@@ -314,6 +339,7 @@ Suite *session_vmm_suite(void)
 	tcase_add_loop_test(t, what_is_not_known_is_no_pause, 0, 2);
 	tcase_add_test(t, sleeping_is_no_pause);
 	tcase_add_test(t, each_stop_asks_for_an_epoch);
+	tcase_add_test(t, only_a_stamp_proves_when_it_ran_again);
 	tcase_add_test(t, clocks_are_measured_after);
 	tcase_add_test(t, what_went_wrong_is_told_as_such);
 	tcase_add_test(t, a_region_that_nobody_formatted);
