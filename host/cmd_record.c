@@ -220,6 +220,14 @@ static int listen_to_machines(struct recorder *rec)
 			return XVT_EXIT_FAIL;
 		}
 	}
+	for (i = 0; i < rec->opt.domains.n; i++) {
+		/* They were added after the regions, in this order. */
+		struct xvt_vm *vm = rec->session->vms[rec->opt.regions.n + i];
+
+		if (xvt_libvirt_listen(&vm->vmm, rec->loop, rec->opt.connect, vm->uuid,
+				       xvt_session_vmm_report, vm, why, sizeof(why)))
+			xvt_warn(vm->name, "%s; its pauses will not be known", why);
+	}
 	return XVT_EXIT_OK;
 }
 

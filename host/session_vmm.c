@@ -178,8 +178,8 @@ static void tell_event(struct xvt_session *s, struct xvt_vm *vm, const struct xv
 	char at[SECONDS_LEN], pause[SECONDS_LEN];
 
 	seconds(at, at_ns);
-	if (level_of(r) == 2)
-		xvt_session_note(s, 2, vm, UINT32_MAX,
+	if (r->err)
+		xvt_session_note(s, level_of(r), vm, UINT32_MAX,
 				 "nothing is known of its pauses from here on: %s", r->why);
 	else if (r->event == XVT_VMM_RUNNING && vm->stopped)
 		xvt_session_note(s, level_of(r), vm, UINT32_MAX, "%s again after %s s, at %s", what,

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* vm_libvirt.h - which machines libvirt knows. vm_libvirt.c alone includes libvirt. */
+/* vm_libvirt.h - which machines libvirt knows, and what it tells of them. vm_libvirt.c alone
+ * includes libvirt. */
 #ifndef XVT_VM_LIBVIRT_H
 #define XVT_VM_LIBVIRT_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "vmm.h"
 
 struct xvt_domain {
 	char name[64];
@@ -25,5 +28,15 @@ int xvt_libvirt_version(char *text, size_t size);
 
 /* Does the daemon let us in? Returns 0, or -ECONNREFUSED and in `why` its words. */
 int xvt_libvirt_reach(const char *uri, char *why, size_t why_size);
+
+/*
+ * Listen to a running domain. Reports the state that it is in, from this call, and then each
+ * change. libvirt stamps nothing. All listeners of a process use the same loop: libvirt's event
+ * handlers are the process's. Returns 0 or -errno with the reason in `why` (-ECONNREFUSED,
+ * -ENOENT; -ENOTSUP: this hypervisor tells libvirt nothing).
+ */
+int xvt_libvirt_listen(struct xvt_vmm **out, struct xvt_loop *loop, const char *uri,
+		       const uint8_t uuid[16], xvt_vmm_fn fn, void *arg, char *why,
+		       size_t why_size);
 
 #endif /* XVT_VM_LIBVIRT_H */

@@ -18,6 +18,7 @@ Suite *clock_formula_suite(void);
 Suite *vmm_qmp_suite(void);
 Suite *session_vmm_suite(void);
 Suite *clock_kvm_suite(void);
+Suite *vm_libvirt_suite(void);
 
 /* A directory of this run's own, removed at its end. */
 const char *scratch(void);

@@ -29,7 +29,7 @@ static void on_note(void *arg, uint32_t level, const char *name, const char *tex
 {
 	(void)arg;
 	ck_assert_str_eq(name, "g1");
-	ck_assert(level == 2 || strstr(text, ", at "));
+	ck_assert(strstr(text, ", at ") || strstr(text, "nothing is known"));
 	notes[level]++;
 }
 

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The guests as libvirt domains, found by name.
+# The guests as libvirt domains, found by name. libvirt tells the recorder when one is paused.
 set -u
 . "$(dirname "$0")/lib.sh"
 lv_trap
@@ -28,4 +28,39 @@ check "and their UUIDs" stat_says "$trace" '[.vms[].uuid | test("[1-9a-f]")] | a
 check "nothing lost, late or out of order" stat_says "$trace" '.lost == 0 and .late == 0 and .order_violations == 0'
 check "events on every ring" stat_says "$trace" '[.vms[].rings[].events > 500] | all'
 check "verify passes" "$xvtrace" verify "$trace"
+
+# A pause: the recorder hears of it from libvirt, without being told to listen.
+trace=$work/pause.xvt
+# told WORDS: the recorder has put such a note into its trace
+told() {
+	grep -qsaE -- "$1" "$trace"
+}
+now() {
+	date +%s%N
+}
+# drained: events of the third domain have arrived
+drained() {
+	[ "$("$xvtrace" region show --json "$(vm_region g3)" 2>/dev/null | jq '[.rings[].cons] | max')" -gt 0 ] 2>/dev/null
+}
+need "a third domain starts" eval 'lv_create g3 --vcpus 2 --overlay "$(overlay load.sh)"'
+d3=$(lv_domain g3)
+record_start "$trace" -d "$d3"
+need "it records" eval 'vm_poll 200 told "runs, at" && vm_poll 200 drained'
+before=$(now)
+check "it is suspended" lv_virsh suspend "$d3"
+check "the recorder hears of it" vm_poll 60 told "stopped: paused, at"
+told_ns=$(now)
+sleep 2 # the pause
+resume=$(now)
+check "it is resumed" lv_virsh resume "$d3"
+check "the recorder hears of that" vm_poll 60 told "runs again after"
+after=$(now)
+lv_destroy g3
+check "and of its end" vm_poll 60 told "its VMM has ended: destroyed"
+check "the recorder ends cleanly" record_stop
+cat "$trace.err"
+paused=$("$xvtrace" stat --json "$trace" | jq .vms[0].paused_ns)
+echo "paused_ns $paused, from $((resume - told_ns)) to $((after - before))"
+check "paused_ns lies between the shortest and the longest that the pause can have been" \
+	test "$paused" -ge $((resume - told_ns)) -a "$paused" -le $((after - before))
 finish
