@@ -7,7 +7,8 @@
  * sends the event MIGRATION only where somebody has switched that capability on, which changes
  * the machine's state, so we do not. Instead its status is asked for after each event, and while
  * that is "finish-migrate": it ends as "postmigrate" or in RESUME. On the receiving side the
- * status was "inmigrate" before RESUME.
+ * status was "inmigrate" before RESUME. A machine that was paused already when it is moved gives
+ * no event: it stays STOPPED until its QEMU ends.
  *
  * From: QEMU, docs/interop/qmp-spec.txt and qapi/run-state.json.
  */

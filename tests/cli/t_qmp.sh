@@ -31,10 +31,10 @@ told() {
 	grep -qsaE -- "$2" "$1"
 }
 
-# The test's own connection: commands go in, and QEMU says there what it says to the recorder.
+# say COMMAND [ARGUMENTS]: on the test's own connection, where QEMU tells the same as to the recorder
 say() {
 	local line answer=''
-	printf '{"execute": "%s"}\n' "$1" >&"${qmp[1]}"
+	printf '{"execute": "%s", "arguments": %s}\n' "$1" "${2:-{\}}" >&"${qmp[1]}"
 	until [[ $answer = *'"return"'* ]]; do
 		read -r -t 60 line <&"${qmp[0]}" || return 1
 		echo "$line" >>"$work/qemu-said"
@@ -106,10 +106,11 @@ echo "paused $got ns of at most $took ns"
 check "and was paused for all of the recording" test "$got" -ge 2000000000 -a "$got" -le "$took"
 check "as is told at once" told "$work/p.xvt" "stopped: paused, at"
 
-# --- A QEMU that is killed: a warning; the region is drained as before.
+# --- A machine that is moved away, and a QEMU that is killed: warnings; the region is drained as before.
 "$xvtrace" record -o "$work/k.xvt" -r g1="$work/g1" --qmp g1="$work/qmp" 2>"$work/err" &
 recorder=$!
-poll told "$work/k.xvt" "stopped: paused, at"
+check "a paused machine goes on" eval 'poll told "$work/k.xvt" "stopped: paused, at" && say cont && poll told "$work/k.xvt" "runs again after"'
+check "and is moved away" eval 'say migrate "{\"uri\": \"exec:cat >/dev/null\"}" && poll grep -q "^xvtrace: .*moved to another VMM" "$work/err"'
 kill -KILL $qemu
 check "a QEMU that is killed is noticed" poll grep -q "^xvtrace: .*without a shutdown" "$work/err"
 kill -INT $recorder
