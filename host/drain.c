@@ -70,7 +70,8 @@ static bool queue(struct xvt_ring *r, struct xvt_loop *loop, uint64_t to, bool s
 		p->pos = r->read_pos;
 		p->len = len;
 		p->ceiling_clock = ceiling;
-		p->floor_clock = r->idle ? r->idle_clock : 0;
+		p->ceiling_ns = xvt_host_clock_ns(r->host_clock, ceiling);
+		p->floor_ns = r->idle ? xvt_host_clock_ns(r->host_clock, r->idle_clock) : 0;
 		p->salvage = salvage;
 		p->after_skip = r->skipped;
 		p->after_roll_back = r->rolled_back;

@@ -288,11 +288,9 @@ static struct xvt_clock_evidence evidence(const struct xvt_ring *r, const struct
 
 	if (r->salvage)
 		return e;
-	e.ceiling_ns = xvt_host_clock_ns(r->host_clock, p->ceiling_clock);
-	if (p->floor_clock) {
-		ns = xvt_host_clock_ns(r->host_clock, p->floor_clock);
-		e.floor_ns = ns > e.floor_ns ? ns : e.floor_ns;
-	}
+	e.ceiling_ns = p->ceiling_ns;
+	if (p->floor_ns > e.floor_ns)
+		e.floor_ns = p->floor_ns;
 	for (i = 0; i < known; i++) {
 		const struct xvt_epoch_bump *b = &r->bumps[i];
 

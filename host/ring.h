@@ -26,7 +26,8 @@ struct xvt_piece {
 	uint32_t len;
 	int res;		/* of the read */
 	uint64_t ceiling_clock; /* host clock after commit was loaded: no record is younger */
-	uint64_t floor_clock;	/* the ring was proven idle then: no record is older; or 0 */
+	uint64_t ceiling_ns;
+	uint64_t floor_ns;	/* the ring was proven idle then: no record is older; or 0 */
 	bool salvage;		/* past commit of a writer that is gone */
 	bool after_skip;	/* positions were skipped before it */
 	bool after_roll_back;	/* the region's contents were replaced before it */

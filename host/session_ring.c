@@ -269,7 +269,7 @@ static bool holds_back(const struct xvt_session *s, const struct xvt_ring *r, ui
 		proven = r->live_ns;
 	/* A record that waits for its clock does so since it was copied, not since its own time. */
 	if (r->have)
-		proven = latest(proven, xvt_host_clock_ns(&s->clock, r->first->ceiling_clock));
+		proven = latest(proven, r->first->ceiling_ns);
 	return now_ns > proven && now_ns - proven > lag_ns;
 }
 
@@ -295,7 +295,7 @@ void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 		} else if (stopped && r->last.nest &&
 			   since(now, r->changed_clock) > ticks(s, FROZEN_NS)) {
 			ring_aside(s, r, false, "stopped inside an event");
-		} else if (silence > stall) {
+		} else if (silence > stall && !stopped) {
 			ring_silent(s, r, now, stall);
 		} else if (r->last.nest &&
 			   since(now, latest(r->changed_clock, s->grace_clock)) > stall) {

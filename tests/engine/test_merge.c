@@ -531,7 +531,7 @@ START_TEST(a_record_in_flight_over_a_pause_is_placed_by_the_epoch_that_it_read)
 	xvt_commit(&e.writers[0], &slot);
 	engine_write(&e, 0, 106 * MS);
 	engine_drain(&e, 0);
-	e.rings[0]->first->ceiling_clock = 3120 * MS;
+	e.rings[0]->first->ceiling_ns = 3120 * MS;
 	engine_at(&e, 0, 110 * MS, 3110 * MS);
 	engine_at(&e, 0, 120 * MS, 3120 * MS);
 	engine_merge(&e);
@@ -560,7 +560,7 @@ START_TEST(what_waits_when_a_guest_falls_silent_is_its_own_witness)
 	engine_write(&e, 1, 115 * MS);
 	engine_node(&e, 1, 200 * MS);
 	engine_drain(&e, 200 * MS);
-	e.rings[0]->first->ceiling_clock = 125 * MS;
+	e.rings[0]->first->ceiling_ns = 125 * MS;
 	engine_merge(&e);
 	ck_assert_uint_eq(e.nr_out, 0);
 	e.rings[0]->quiet = true;
@@ -591,8 +591,8 @@ START_TEST(a_witness_that_contradicts_the_line_is_not_heard)
 	engine_write(&e, 0, 110 * MS);
 	engine_drain(&e, 0);
 	e.rings[0]->quiet = true;
-	e.rings[0]->first->floor_clock = 3000 * MS;
-	e.rings[0]->first->ceiling_clock = 3010 * MS;
+	e.rings[0]->first->floor_ns = 3000 * MS;
+	e.rings[0]->first->ceiling_ns = 3010 * MS;
 	engine_merge(&e);
 	ck_assert_uint_eq(e.nr_out, 0);
 	ck_assert(!e.rings[0]->witness_new);
