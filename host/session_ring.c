@@ -140,6 +140,11 @@ static void ring_goes_live(struct xvt_session *s, struct xvt_ring *r)
 	}
 }
 
+static bool waits(const struct xvt_ring *r)
+{
+	return r->have && !r->placed;
+}
+
 #define SILENT_TEXT "does not answer (paused, dead or stuck)"
 
 static void ring_aside(struct xvt_session *s, struct xvt_ring *r, bool silent, const char *why)
@@ -158,7 +163,7 @@ static void ring_aside(struct xvt_session *s, struct xvt_ring *r, bool silent, c
  */
 static void ring_silent(struct xvt_session *s, struct xvt_ring *r, uint64_t now, uint64_t stall)
 {
-	if (r->have && !r->placed) {
+	if (waits(r)) {
 		/* It may just have come to itself, and its clock is measured next. */
 		if (since(now, r->first->ceiling_clock) <= stall)
 			return;
@@ -273,65 +278,78 @@ static bool holds_back(const struct xvt_session *s, const struct xvt_ring *r, ui
 	return now_ns > proven && now_ns - proven > lag_ns;
 }
 
-void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
+/* Does it still take its part, or do the others have to go on without it? */
+static void while_live(struct xvt_session *s, struct xvt_ring *r, uint64_t now, bool stopped)
 {
 	uint64_t silence = since(now, latest(r->answer_clock, s->grace_clock));
 	uint64_t stall = ticks(s, s->opt.stall_timeout_ns);
-	const bool stopped = xvt_vm_stopped(s->vms[r->vm]);
-	uint32_t state = r->last.state;
-	bool quiet;
 
-	quiet = stopped || silence > ticks(s, QUIET_NS) || state == XVT_RING_OFFLINE;
+	if (r->last.state == XVT_RING_OFFLINE && r->idle && !r->have && !r->first) {
+		r->phase = XVT_PHASE_DONE;
+		r->map.closed = true;
+	} else if (stopped && r->last.nest && since(now, r->changed_clock) > ticks(s, FROZEN_NS)) {
+		ring_aside(s, r, false, "stopped inside an event");
+	} else if (stopped && waits(r) &&
+		   since(now, r->first->ceiling_clock) > ticks(s, QUIET_NS)) {
+		ring_aside(s, r, false, "stands still with a record that has no time yet");
+	} else if (silence > stall && !stopped) {
+		ring_silent(s, r, now, stall);
+	} else if (r->last.nest && since(now, latest(r->changed_clock, s->grace_clock)) > stall) {
+		ring_aside(s, r, false, "a writer stays inside an event");
+	} else if (holds_back(s, r, now, s->opt.stall_timeout_ns)) {
+		ring_aside(s, r, false, "its control words never settle");
+	}
+}
+
+/* Who was inside an event has come out, or somebody new has come in. */
+static void while_aside(struct xvt_session *s, struct xvt_ring *r, uint64_t now, bool stopped)
+{
+	if (r->map.closed || (stopped && waits(r)) ||
+	    (r->last.nest && (int64_t)(r->changed_clock - r->aside_clock) <= 0) ||
+	    holds_back(s, r, now, s->opt.stall_timeout_ns / 2))
+		return;
+	r->phase = XVT_PHASE_LIVE;
+	r->live_ns = xvt_host_clock_ns(&s->clock, now);
+}
+
+static void ring_returns(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
+{
+	r->map.closed = false;
+	r->phase = XVT_PHASE_LIVE;
+	r->live_ns = xvt_host_clock_ns(&s->clock, now);
+	r->answer_clock = now;
+	xvt_ring_announce(s, r);
+}
+
+static void tell_fault(struct xvt_session *s, struct xvt_ring *r)
+{
+	bool broken = r->phase == XVT_PHASE_BROKEN;
+
+	if (!r->fault_new)
+		return;
+	r->fault_new = false;
+	r->map.closed |= broken;
+	xvt_session_note(s, 2, s->vms[r->vm], r->id, "ring %u %s: %s", r->index,
+			 broken ? "stopped for good" : "sub-buffer dropped", r->fault);
+}
+
+void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
+{
+	uint64_t silence = since(now, latest(r->answer_clock, s->grace_clock));
+	const bool stopped = xvt_vm_stopped(s->vms[r->vm]);
+	const bool quiet =
+		stopped || silence > ticks(s, QUIET_NS) || r->last.state == XVT_RING_OFFLINE;
+
 	/* Whoever is inside an event now shows by its epoch that it was there before. */
 	if (quiet && !stopped && !r->quiet && r->phase == XVT_PHASE_LIVE)
 		xvt_ring_bump_epoch(r);
 	r->quiet = quiet;
 	r->still = stopped;
-	switch (r->phase) {
-	case XVT_PHASE_LIVE:
-		if (state == XVT_RING_OFFLINE && r->idle && !r->have && !r->first) {
-			r->phase = XVT_PHASE_DONE;
-			r->map.closed = true;
-		} else if (stopped && r->last.nest &&
-			   since(now, r->changed_clock) > ticks(s, FROZEN_NS)) {
-			ring_aside(s, r, false, "stopped inside an event");
-		} else if (silence > stall && !stopped) {
-			ring_silent(s, r, now, stall);
-		} else if (r->last.nest &&
-			   since(now, latest(r->changed_clock, s->grace_clock)) > stall) {
-			ring_aside(s, r, false, "a writer stays inside an event");
-		} else if (holds_back(s, r, now, s->opt.stall_timeout_ns)) {
-			ring_aside(s, r, false, "its control words never settle");
-		}
-		break;
-	case XVT_PHASE_ASIDE:
-		if (!r->map.closed &&
-		    (!r->last.nest || (int64_t)(r->changed_clock - r->aside_clock) > 0) &&
-		    !holds_back(s, r, now, s->opt.stall_timeout_ns / 2)) {
-			r->phase = XVT_PHASE_LIVE;
-			r->live_ns = xvt_host_clock_ns(&s->clock, now);
-		}
-		break;
-	case XVT_PHASE_DONE:
-		if (state == XVT_RING_ONLINE && !s->ending) {
-			r->map.closed = false;
-			r->phase = XVT_PHASE_LIVE;
-			r->live_ns = xvt_host_clock_ns(&s->clock, now);
-			r->answer_clock = now;
-			xvt_ring_announce(s, r);
-		}
-		break;
-	case XVT_PHASE_NEW:
-	case XVT_PHASE_BROKEN:
-		break;
-	}
-	if (r->fault_new) {
-		r->fault_new = false;
-		xvt_session_note(s, 2, s->vms[r->vm], r->id, "ring %u %s: %s", r->index,
-				 r->phase == XVT_PHASE_BROKEN ? "stopped for good"
-							      : "sub-buffer dropped",
-				 r->fault);
-		if (r->phase == XVT_PHASE_BROKEN)
-			r->map.closed = true;
-	}
+	if (r->phase == XVT_PHASE_LIVE)
+		while_live(s, r, now, stopped);
+	else if (r->phase == XVT_PHASE_ASIDE)
+		while_aside(s, r, now, stopped);
+	else if (r->phase == XVT_PHASE_DONE && r->last.state == XVT_RING_ONLINE && !s->ending)
+		ring_returns(s, r, now);
+	tell_fault(s, r);
 }
