@@ -1,79 +1,395 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * clock_host.c - see clock_host.h. All products in 128 bits.
+ * clock_host.c - see clock_host.h. Integers only, products in 128 bits: ten years of a 5 GHz
+ * counter are 61 bits, and times a 32-bit mult 93.
  */
 #define _GNU_SOURCE
 #include "clock_host.h"
 
+#include <stdlib.h>
 #include <time.h>
 
 typedef unsigned __int128 u128;
 typedef __int128 s128;
 
-#define CALIBRATE_NS 50000000ull
+#define SECOND_NS     1000000000ull
+#define CALIBRATE_NS  50000000ull
+#define PAIRS	      16	   /* tries for a tight pair */
+#define LOOK_NS	      SECOND_NS	   /* between two comparisons */
+#define PERIOD_MIN_NS SECOND_NS	   /* between two lines: doubles from here ... */
+#define PERIOD_MAX_NS 10000000000u /* ... to here, while all is well */
+#define OFF_NS	      1000	   /* all is not well */
+#define SLEEP_MIN_NS  1000000	   /* less is the noise of reading three clocks */
+#define JUMP_NS	      10000000	   /* and a quarter of the time between: nobody slews so fast */
 
-static uint64_t timespec_ns(clockid_t id)
+/* ------------------------------------------------------------------ reading */
+
+static uint64_t real_clock(void *arg)
+{
+	(void)arg;
+	return xvt_clock_read_ordered();
+}
+
+static uint64_t real_ns(void *arg, int clk_id)
 {
 	struct timespec ts;
 
-	clock_gettime(id, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
+	(void)arg;
+	clock_gettime(clk_id, &ts);
+	return (uint64_t)ts.tv_sec * SECOND_NS + (uint64_t)ts.tv_nsec;
 }
 
-/* The tightest of several (clock, monotonic) pairs: an interruption only makes one wider. */
-static void read_pair(uint64_t *clock, uint64_t *ns)
+static void real_sleep(void *arg, uint64_t ns)
 {
-	uint64_t best = UINT64_MAX;
-	int i;
+	struct timespec ts = { .tv_nsec = (long)ns };
 
-	for (i = 0; i < 16; i++) {
-		uint64_t before = xvt_clock_read_ordered();
-		uint64_t t = timespec_ns(CLOCK_MONOTONIC);
-		uint64_t after = xvt_clock_read_ordered();
+	(void)arg;
+	nanosleep(&ts, NULL);
+}
 
-		if (after - before < best) {
-			best = after - before;
-			*clock = before + (after - before) / 2;
-			*ns = t;
+static uint64_t read_clock(const struct xvt_host_clock *hc)
+{
+	return hc->parts.clock(hc->parts.arg);
+}
+
+static uint64_t read_ns(const struct xvt_host_clock *hc, int clk_id)
+{
+	return hc->parts.ns(hc->parts.arg, clk_id);
+}
+
+/* How far another clock is from CLOCK_MONOTONIC, give or take half of *width: the tightest of a
+ * few tries. */
+static uint64_t offset_of(const struct xvt_host_clock *hc, int clk_id, uint64_t *width)
+{
+	uint64_t offset = 0;
+
+	*width = UINT64_MAX;
+
+	for (int i = 0; i < 4; i++) {
+		uint64_t before = read_ns(hc, CLOCK_MONOTONIC);
+		uint64_t other = read_ns(hc, clk_id);
+		uint64_t took = read_ns(hc, CLOCK_MONOTONIC) - before;
+
+		if (took < *width) {
+			*width = took;
+			offset = other - (before + took / 2);
 		}
 	}
+	return offset;
 }
 
-int xvt_host_clock_init(struct xvt_host_clock *hc)
+/* The tightest of several pairs: an interruption only makes one wider. */
+static void read_pair(const struct xvt_host_clock *hc, struct xvt_clock_pair *p)
 {
-	uint64_t c0 = 0, n0 = 0, c1 = 0, n1 = 0;
-	struct timespec wait = { .tv_nsec = (long)CALIBRATE_NS };
-	u128 mult;
+	uint64_t best = UINT64_MAX, width;
 
-	hc->clock_id = XVT_CLOCK_NATIVE;
-	read_pair(&c0, &n0);
-	nanosleep(&wait, NULL);
-	read_pair(&c1, &n1);
-	if (c1 <= c0 || n1 <= n0)
-		return -EINVAL;
-	hc->shift = 32;
-	mult = ((u128)(n1 - n0) << hc->shift) / (c1 - c0);
-	while (mult >> 32) {
-		mult >>= 1;
-		hc->shift--;
+	for (int i = 0; i < PAIRS; i++) {
+		uint64_t lo = read_clock(hc);
+		uint64_t ns = read_ns(hc, CLOCK_MONOTONIC);
+		uint64_t hi = read_clock(hc);
+
+		if (hi - lo < best) {
+			best = hi - lo;
+			p->lo = lo;
+			p->hi = hi + 1; /* it shows a tick until its end */
+			p->ns = ns;
+		}
 	}
-	hc->mult = (uint32_t)mult;
-	hc->hz = (uint64_t)((u128)(c1 - c0) * 1000000000u / (n1 - n0));
-	hc->base_clock = c1;
-	hc->base_ns = n1;
-	hc->realtime_ns = timespec_ns(CLOCK_REALTIME) - (timespec_ns(CLOCK_MONOTONIC) - n1);
-	hc->boottime_ns = timespec_ns(CLOCK_BOOTTIME) - (timespec_ns(CLOCK_MONOTONIC) - n1);
-	return 0;
+	p->realtime_off = offset_of(hc, CLOCK_REALTIME, &width);
+	p->boottime_off = offset_of(hc, CLOCK_BOOTTIME, &p->boottime_width);
+}
+
+static uint64_t middle(const struct xvt_clock_pair *p)
+{
+	return p->lo + (p->hi - p->lo) / 2;
+}
+
+/* ------------------------------------------------------------------ lines */
+
+/* The largest mult that fits gives the finest slope: 2^-31 of it, 5 ns in ten seconds. */
+static void set_slope(uint32_t *mult, uint32_t *shift, uint64_t rate)
+{
+	*shift = XVT_RATE_SHIFT;
+	while (rate >> 32) {
+		rate >>= 1;
+		--*shift;
+	}
+	while (!(rate >> 31) && *shift < 63) {
+		rate <<= 1;
+		++*shift;
+	}
+	*mult = (uint32_t)rate;
+}
+
+static uint64_t line_ns(uint64_t base_clock, uint64_t base_ns, uint32_t mult, uint32_t shift,
+			uint64_t clock)
+{
+	s128 delta = (s128)clock - (s128)base_clock;
+	s128 ns = (s128)base_ns + (delta * mult >> shift);
+
+	if (ns < 0)
+		return 0;
+	return ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
+}
+
+uint64_t xvt_timebase_ns(const struct xvt_timebase *line, uint64_t clock)
+{
+	return line_ns(line->base_clock, line->base_ns, line->mult, line->shift, clock);
+}
+
+/* The line on which a clock value lies; NULL: the first one. */
+static const struct xvt_timebase *line_of(const struct xvt_host_clock *hc, uint64_t clock)
+{
+	size_t lo = 0, hi = hc->count;
+
+	if (!hc->count)
+		return NULL;
+	/* Nearly always now, or a moment ago. */
+	if (clock >= hc->lines[hc->count - 1].base_clock)
+		return &hc->lines[hc->count - 1];
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (hc->lines[mid].base_clock <= clock)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo)
+		return &hc->lines[lo - 1];
+	return hc->dropped ? &hc->lines[0] : NULL;
 }
 
 uint64_t xvt_host_clock_ns(const struct xvt_host_clock *hc, uint64_t clock)
 {
-	s128 delta = (s128)clock - (s128)hc->base_clock;
+	const struct xvt_timebase *line = line_of(hc, clock);
 
-	return (uint64_t)((s128)hc->base_ns + (delta * hc->mult >> hc->shift));
+	if (line)
+		return xvt_timebase_ns(line, clock);
+	return line_ns(hc->base_clock, hc->base_ns, hc->mult, hc->shift, clock);
 }
 
 uint64_t xvt_host_clock_ticks(const struct xvt_host_clock *hc, uint64_t ns)
 {
-	return (uint64_t)((u128)ns * hc->hz / 1000000000u);
+	return (uint64_t)((u128)ns * hc->hz / SECOND_NS);
+}
+
+/* ------------------------------------------------------------------ the first line */
+
+static uint64_t rate_of(uint64_t ns, uint64_t ticks)
+{
+	return (uint64_t)(((u128)ns << XVT_RATE_SHIFT) / ticks);
+}
+
+int xvt_host_clock_init_parts(struct xvt_host_clock *hc, const struct xvt_host_clock_parts *parts)
+{
+	struct xvt_clock_pair first;
+
+	memset(hc, 0, sizeof(*hc));
+	hc->parts = *parts;
+	hc->parts.clock = parts->clock ? parts->clock : real_clock;
+	hc->parts.ns = parts->ns ? parts->ns : real_ns;
+	hc->parts.sleep = parts->sleep ? parts->sleep : real_sleep;
+	hc->clock_id = XVT_CLOCK_NATIVE;
+	read_pair(hc, &first);
+	hc->parts.sleep(hc->parts.arg, CALIBRATE_NS);
+	read_pair(hc, &hc->last);
+	hc->base_clock = middle(&hc->last);
+	hc->base_ns = hc->last.ns;
+	if (hc->base_clock <= middle(&first) || hc->base_ns <= first.ns)
+		return -EINVAL;
+	hc->rate = rate_of(hc->base_ns - first.ns, hc->base_clock - middle(&first));
+	if (!hc->rate)
+		return -EINVAL;
+	set_slope(&hc->mult, &hc->shift, hc->rate);
+	hc->hz = (uint64_t)((u128)(hc->base_clock - middle(&first)) * SECOND_NS /
+			    (hc->base_ns - first.ns));
+	hc->realtime_ns = hc->base_ns + hc->last.realtime_off;
+	hc->boottime_ns = hc->base_ns + hc->last.boottime_off;
+	hc->since = hc->last;
+	hc->period_ns = PERIOD_MIN_NS;
+	hc->next_look_clock = hc->base_clock + xvt_host_clock_ticks(hc, LOOK_NS);
+	hc->next_line_clock = hc->base_clock + xvt_host_clock_ticks(hc, PERIOD_MIN_NS);
+	return 0;
+}
+
+int xvt_host_clock_init(struct xvt_host_clock *hc)
+{
+	static const struct xvt_host_clock_parts real;
+
+	return xvt_host_clock_init_parts(hc, &real);
+}
+
+void xvt_host_clock_fini(struct xvt_host_clock *hc)
+{
+	free(hc->lines);
+	hc->lines = NULL;
+	hc->count = hc->room = 0;
+}
+
+/* ------------------------------------------------------------------ following */
+
+static uint64_t ticks_ns(const struct xvt_host_clock *hc, uint64_t ticks)
+{
+	return (uint64_t)((u128)ticks * hc->rate >> XVT_RATE_SHIFT);
+}
+
+static uint64_t magnitude(int64_t v)
+{
+	return v < 0 ? -(uint64_t)v : (uint64_t)v;
+}
+
+/*
+ * Did the two clocks come apart by more than a rate can? CLOCK_MONOTONIC stands still while the
+ * host sleeps, and CLOCK_BOOTTIME tells that it slept; its length is what the counter says,
+ * because the kernel may know it by a clock of whole seconds. Without sleep only a machine whose
+ * clocks were exchanged under it (a host that is a guest itself) jumps. Both must be proven: an
+ * interrupted reading is no sleep.
+ */
+static bool came_apart(struct xvt_host_clock *hc, const struct xvt_clock_pair *p)
+{
+	const struct xvt_clock_pair *last = &hc->last;
+	uint64_t passed = p->ns - last->ns;
+	uint64_t counted = ticks_ns(hc, middle(p) - middle(last));
+	uint64_t slack = ticks_ns(hc, (p->hi - p->lo) / 2 + (last->hi - last->lo) / 2);
+	uint64_t boot_slack = p->boottime_width / 2 + last->boottime_width / 2;
+	int64_t apart = (int64_t)(counted - passed);
+	int64_t slept = (int64_t)(p->boottime_off - last->boottime_off - boot_slack);
+	bool by_sleep = slept > SLEEP_MIN_NS && apart - (int64_t)slack > slept / 2;
+
+	if (!by_sleep && magnitude(apart) < counted / 4 + slack + JUMP_NS)
+		return false;
+	hc->apart_ns += apart;
+	return true;
+}
+
+/*
+ * The rate moves only as far as it is proven wrong between the newest line's pair and this one, so
+ * NTP is followed and noise is not. A pair's own nanosecond is rounded: one more each way.
+ */
+static void follow_rate(struct xvt_host_clock *hc, const struct xvt_clock_pair *p)
+{
+	uint64_t ns = p->ns - hc->since.ns;
+	uint64_t lowest = rate_of(ns - 1, p->hi - hc->since.lo);
+	uint64_t highest = rate_of(ns + 1, p->lo - hc->since.hi);
+
+	if (hc->rate < lowest)
+		hc->rate = lowest;
+	if (hc->rate > highest)
+		hc->rate = highest;
+}
+
+/* How far the map is ahead of where it should be at that pair: between *lo and *hi. */
+static void error_at(const struct xvt_host_clock *hc, const struct xvt_clock_pair *p, int64_t *lo,
+		     int64_t *hi)
+{
+	uint64_t should = p->ns + (uint64_t)hc->apart_ns;
+
+	/* Rounded down, both: the true ones are less than 1 ns more. */
+	*lo = (int64_t)(xvt_host_clock_ns(hc, p->lo) - should) - 1;
+	*hi = (int64_t)(xvt_host_clock_ns(hc, p->hi) - should) + 1;
+}
+
+/* Room for two more lines; the older half goes when there are too many. */
+static int make_room(struct xvt_host_clock *hc)
+{
+	struct xvt_timebase *grown;
+	size_t half = hc->count / 2;
+
+	if (hc->count + 2 > XVT_TIMEBASE_LINES_MAX) {
+		memmove(hc->lines, hc->lines + half, (hc->count - half) * sizeof(*hc->lines));
+		hc->count -= half;
+		hc->dropped = true;
+	}
+	if (hc->count + 2 <= hc->room)
+		return 0;
+	grown = realloc(hc->lines, (hc->room + 64) * 2 * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	hc->lines = grown;
+	hc->room = (hc->room + 64) * 2;
+	return 0;
+}
+
+/* A line from `knee` on; it begins where the map is by now. */
+static void begin_line(struct xvt_host_clock *hc, const struct xvt_clock_pair *p, uint64_t knee,
+		       uint64_t rate, uint64_t error_ns)
+{
+	struct xvt_timebase *line = &hc->lines[hc->count];
+	uint64_t monotonic = p->ns + ticks_ns(hc, knee - middle(p));
+
+	memset(line, 0, sizeof(*line));
+	line->base_clock = knee;
+	line->base_ns = xvt_host_clock_ns(hc, knee);
+	set_slope(&line->mult, &line->shift, rate);
+	line->realtime_ns = monotonic + p->realtime_off;
+	line->boottime_ns = monotonic + p->boottime_off;
+	line->apart_ns = hc->apart_ns;
+	line->error_ns = error_ns;
+	hc->count++;
+}
+
+/* The error that is proven, as far as it may be steered back at once. */
+static int64_t steerable(int64_t error_lo, int64_t error_hi)
+{
+	int64_t most = (int64_t)XVT_TIMEBASE_STEER_NS / 1000000 * XVT_TIMEBASE_STEER_PPM;
+	int64_t error = error_lo > 0 ? error_lo : error_hi < 0 ? error_hi : 0;
+
+	if (error > most)
+		return most;
+	return error < -most ? -most : error;
+}
+
+static int begin_lines(struct xvt_host_clock *hc, const struct xvt_clock_pair *p, int64_t error_lo,
+		       int64_t error_hi)
+{
+	/* Read again: we may have been interrupted since the pair, for any time. */
+	uint64_t knee = read_clock(hc) + xvt_host_clock_ticks(hc, XVT_TIMEBASE_LEAD_NS);
+	uint64_t steer_ticks = xvt_host_clock_ticks(hc, XVT_TIMEBASE_STEER_NS);
+	uint64_t under = magnitude(error_lo), over = magnitude(error_hi);
+	uint64_t error_ns = under > over ? under : over;
+	int64_t steer = steerable(error_lo, error_hi);
+	uint64_t steer_rate = rate_of(magnitude(steer), steer_ticks);
+	int err = make_room(hc);
+
+	if (err)
+		return err;
+	if (steer) {
+		begin_line(hc, p, knee, steer > 0 ? hc->rate - steer_rate : hc->rate + steer_rate,
+			   error_ns);
+		knee += steer_ticks;
+	}
+	begin_line(hc, p, knee, hc->rate, error_ns);
+	hc->since = *p;
+	return steer ? 2 : 1;
+}
+
+int xvt_host_clock_tend(struct xvt_host_clock *hc, uint64_t now)
+{
+	struct xvt_clock_pair p;
+	int64_t error_lo, error_hi;
+	bool apart, off;
+
+	if (now < hc->next_look_clock && now >= hc->last.lo)
+		return 0;
+	read_pair(hc, &p);
+	if (p.lo <= hc->last.hi || p.ns <= hc->last.ns)
+		return -ESTALE;
+	/* A line must have begun before the next one is made, or they would not be in order. */
+	if (hc->count && p.lo <= hc->lines[hc->count - 1].base_clock)
+		return 0;
+	hc->next_look_clock = p.hi + xvt_host_clock_ticks(hc, LOOK_NS);
+	apart = came_apart(hc, &p);
+	if (!apart)
+		follow_rate(hc, &p);
+	error_at(hc, &p, &error_lo, &error_hi);
+	hc->last = p;
+	off = error_lo > OFF_NS || error_hi < -OFF_NS;
+	if (!apart && !off && p.hi < hc->next_line_clock)
+		return 0;
+	hc->period_ns = off ? PERIOD_MIN_NS : hc->period_ns * 2;
+	if (hc->period_ns > PERIOD_MAX_NS)
+		hc->period_ns = PERIOD_MAX_NS;
+	hc->next_line_clock = p.hi + xvt_host_clock_ticks(hc, hc->period_ns);
+	return begin_lines(hc, &p, error_lo, error_hi);
 }

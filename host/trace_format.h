@@ -11,6 +11,7 @@
  *
  *   FILE                       first: version, UUID, the host's clock
  *   VM, RING, META             before the first event that needs them, at any time
+ *   TIMEBASE                   the host's clock from here on
  *   SAMPLES, NODE              the clock: raw measurements, and the map made of them
  *   EVENTS                     merged: host_ns never decreases over all EVENTS chunks
  *   LATE                       the other lane: events that came below a watermark
@@ -18,7 +19,8 @@
  *   STATS, NOTE                counters of a ring (cumulative, the last one counts), text
  *   INDEX, END                 last: where the EVENTS chunks are; "this file is complete"
  *
- * Time. host_ns is nanoseconds of the host's CLOCK_MONOTONIC. A NODE ties one guest clock
+ * Time. host_ns is nanoseconds of the host's CLOCK_MONOTONIC. FILE has the first line from the
+ * host's counter to it, each TIMEBASE goes on with another one. A NODE ties one guest clock
  * value to one host_ns with a bound; between two nodes of one ring and epoch the map is the
  * straight line through them, after the last (before the first) it goes on with the ring's
  * nominal rate. The raw guest clock of every record is kept, so all of it can be redone.
@@ -51,6 +53,7 @@ enum xvt_chunk_type {
 	XVT_CHUNK_NOTE = 11,
 	XVT_CHUNK_INDEX = 12,
 	XVT_CHUNK_END = 13,
+	XVT_CHUNK_TIMEBASE = 14,
 };
 
 struct xvt_chunk_hdr {
@@ -85,6 +88,28 @@ struct xvt_file_info {
 	char host_name[64];
 };
 XVT_ASSERT(sizeof(struct xvt_file_info) == 184, "file info layout");
+
+/*
+ * TIMEBASE: an array of these. From base_clock on, until the next one, the host's counter means
+ * base_ns + ((clock - base_clock) * mult >> shift), in 128 bits. base_ns is where the line before
+ * it ends, so the map is continuous; a chunk stands before all that was converted by it.
+ */
+struct xvt_timebase {
+	uint64_t base_clock;
+	uint64_t base_ns;
+	uint32_t mult; /* not 0 */
+	uint32_t shift;
+	uint64_t realtime_ns; /* CLOCK_REALTIME at base_clock; it may step between two lines */
+	uint64_t boottime_ns;
+	/* How far host_ns is ahead of CLOCK_MONOTONIC for good, usually 0: the host slept, which
+	 * stops CLOCK_MONOTONIC, while its counter ran. */
+	int64_t apart_ns;
+	/* When this line was made, the one before it was off CLOCK_MONOTONIC + apart_ns by at
+	 * most this much. */
+	uint64_t error_ns;
+	uint64_t reserved;
+};
+XVT_ASSERT(sizeof(struct xvt_timebase) == 64, "timebase layout");
 
 enum xvt_vm_kind {
 	XVT_VM_GUEST = 0,

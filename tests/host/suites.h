@@ -19,6 +19,7 @@ Suite *vmm_qmp_suite(void);
 Suite *session_vmm_suite(void);
 Suite *clock_kvm_suite(void);
 Suite *vm_libvirt_suite(void);
+Suite *clock_host_suite(void);
 
 /* A directory of this run's own, removed at its end. */
 const char *scratch(void);
