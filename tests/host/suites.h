@@ -21,6 +21,13 @@ Suite *clock_kvm_suite(void);
 Suite *vm_libvirt_suite(void);
 Suite *clock_host_suite(void);
 
+/* As ck_assert(), for what is asked a million times: Check writes a line for each that holds. */
+#define must_hold(what)                            \
+	do {                                       \
+		if (!(what))                       \
+			ck_abort_msg("%s", #what); \
+	} while (0)
+
 /* A directory of this run's own, removed at its end. */
 const char *scratch(void);
 /* "<scratch>/NAME" in a buffer that the next call but three uses again. */

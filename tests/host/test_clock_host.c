@@ -178,17 +178,17 @@ static void check_new_lines(int n)
 		const struct xvt_timebase *line = &hc.lines[i];
 		uint64_t before;
 
-		ck_assert_uint_gt(line->base_clock, i ? line[-1].base_clock : hc.base_clock);
+		must_hold(line->base_clock > (i ? line[-1].base_clock : hc.base_clock));
 		before = i ? xvt_timebase_ns(&line[-1], line->base_clock)
 			   : hc.base_ns + (uint64_t)((u128)(line->base_clock - hc.base_clock) *
 							     hc.mult >>
 						     hc.shift);
-		ck_assert_uint_eq(line->base_ns, before);
-		ck_assert_uint_eq(xvt_host_clock_ns(&hc, line->base_clock), line->base_ns);
-		ck_assert_uint_le(xvt_host_clock_ns(&hc, line->base_clock - 1), line->base_ns);
-		ck_assert_uint_gt(xvt_host_clock_ns(&hc, line->base_clock + 100), line->base_ns);
-		ck_assert_uint_ne(line->mult, 0);
-		ck_assert_uint_ge(line->error_ns, nearest);
+		must_hold(line->base_ns == before);
+		must_hold(xvt_host_clock_ns(&hc, line->base_clock) == line->base_ns);
+		must_hold(xvt_host_clock_ns(&hc, line->base_clock - 1) <= line->base_ns);
+		must_hold(xvt_host_clock_ns(&hc, line->base_clock + 100) > line->base_ns);
+		must_hold(line->mult != 0);
+		must_hold(line->error_ns >= nearest);
 	}
 	/* The first of two steers, at most so much beside the rate that the second one has. */
 	if (n == 2) {
@@ -196,8 +196,8 @@ static void check_new_lines(int n)
 		uint64_t steered = (uint64_t)((u128)line[0].mult * HZ >> line[0].shift);
 		uint64_t rate = (uint64_t)((u128)line[1].mult * HZ >> line[1].shift);
 
-		ck_assert_uint_le((uint64_t)llabs((int64_t)(steered - rate)),
-				  XVT_TIMEBASE_STEER_PPM * 1010);
+		must_hold((uint64_t)llabs((int64_t)(steered - rate)) <=
+			  XVT_TIMEBASE_STEER_PPM * 1010);
 	}
 }
 
@@ -218,7 +218,7 @@ static uint64_t run(unsigned int seconds)
 	uint64_t worst = 0;
 
 	for (unsigned int i = 0; i < seconds; i++) {
-		ck_assert_int_ge(tend(), 0);
+		must_hold(tend() >= 0);
 		for (unsigned int k = 0; k < 4; k++) {
 			pass_s(0.2525);
 			if (distance() > worst)
@@ -324,7 +324,7 @@ START_TEST(a_conversion_never_changes_and_never_goes_back)
 	for (unsigned int i = 0; i < 2000; i++) {
 		set_ppb((int64_t)(next_random() % 1000001) - 500000);
 		w.noise = next_random() % 4 ? 0 : next_random() % 10000000;
-		ck_assert_int_ge(tend(), 0);
+		must_hold(tend() >= 0);
 		w.noise = 0;
 		for (unsigned int k = 0; k < 10; k++) {
 			asked[n].clock = w.clock;
@@ -332,10 +332,10 @@ START_TEST(a_conversion_never_changes_and_never_goes_back)
 			pass(next_random() % (S / 4));
 		}
 	}
-	ck_assert_uint_gt(hc.count, 500);
+	must_hold(hc.count > 500);
 	for (size_t i = 0; i < n; i++) {
-		ck_assert_uint_eq(xvt_host_clock_ns(&hc, asked[i].clock), asked[i].ns);
-		ck_assert_uint_ge(asked[i].ns, i ? asked[i - 1].ns : 0);
+		must_hold(xvt_host_clock_ns(&hc, asked[i].clock) == asked[i].ns);
+		must_hold(!i || asked[i].ns >= asked[i - 1].ns);
 	}
 }
 END_TEST
@@ -354,14 +354,14 @@ START_TEST(a_knee_lies_after_all_that_was_read_before)
 		w.pause = next_random() % (2 * S);
 		set_ppb((int64_t)(next_random() % 1000001) - 500000);
 		begun = tend();
-		ck_assert_int_ge(begun, 0);
+		must_hold(begun >= 0);
 		read = w.clock;
 		ns = xvt_host_clock_ns(&hc, read);
 		if (begun)
-			ck_assert_uint_lt(read, hc.lines[hc.count - (size_t)begun].base_clock);
+			must_hold(read < hc.lines[hc.count - (size_t)begun].base_clock);
 		pass(next_random() % S);
-		ck_assert_int_ge(tend(), 0);
-		ck_assert_uint_eq(xvt_host_clock_ns(&hc, read), ns);
+		must_hold(tend() >= 0);
+		must_hold(xvt_host_clock_ns(&hc, read) == ns);
 		pass(next_random() % S);
 	}
 }
@@ -541,7 +541,7 @@ START_TEST(ten_years_across_2_to_the_63)
 		pass_s(1801);
 		if (distance() > worst)
 			worst = distance();
-		ck_assert_int_ge(tend(), 0);
+		must_hold(tend() >= 0);
 	}
 	ck_assert_uint_gt(w.clock, 1ull << 63);
 	ck_assert_uint_gt(looks, 170000);
