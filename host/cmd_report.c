@@ -13,6 +13,8 @@ static const struct xvt_opt report_opts[] = {
 		"COMM-PID before the event"),
 	XVT_OPT(struct xvt_view, opts.raw, "raw", 'R', XVT_OPT_BOOL, NULL,
 		"fields as NAME=VALUE, not by the guest's print format"),
+	XVT_OPT(struct xvt_view, opts.wall, "wall", 'w', XVT_OPT_BOOL, NULL,
+		"times of the wall clock (CLOCK_REALTIME), not CLOCK_MONOTONIC"),
 	XVT_OPT_END,
 };
 

@@ -253,6 +253,17 @@ static void uuid_text(const uint8_t *uuid, char text[37])
 	}
 }
 
+/* How far the host's clock was found off CLOCK_MONOTONIC, at most. */
+static uint64_t timebase_error_ns(const struct xvt_trace *t)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < t->timebase_count; i++)
+		if (t->timebase[i].error_ns > most)
+			most = t->timebase[i].error_ns;
+	return most;
+}
+
 /* -- JSON --------------------------------------------------------------------------- */
 
 static void json_flags(struct xvt_json *j, const struct counts *c)
@@ -341,6 +352,7 @@ static int print_json(const struct stat *s, struct xvt_out *o)
 	json_flags(doc, &s->all);
 	xvt_json_add_u64(doc, "order_violations", s->order_violations);
 	xvt_json_add_u64(doc, "duration_ns", s->all.last_ns - s->all.first_ns);
+	xvt_json_add_u64(doc, "timebase_error_ns_max", timebase_error_ns(s->t));
 	xvt_json_add_bool(doc, "cleanly_ended", s->t->ended);
 	xvt_json_add_u64(doc, "damaged", s->t->damage_count);
 	vms = xvt_json_add_array(doc, "vms");
@@ -446,6 +458,11 @@ static int print_text(const struct stat *s, struct xvt_out *o)
 	put_flags(o, &s->all);
 	xvt_out_str(o, "\n\n");
 	xvt_out_printf(o, "order violations: %llu\n", (unsigned long long)s->order_violations);
+	if (s->t->timebase_count > 1) {
+		xvt_out_str(o, "host clock: within ");
+		put_duration(o, timebase_error_ns(s->t));
+		xvt_out_printf(o, " of CLOCK_MONOTONIC, %zu lines\n", s->t->timebase_count);
+	}
 	if (s->notes[1] + s->notes[2])
 		xvt_out_printf(o,
 			       "notes of the recorder: %llu warnings, %llu errors "

@@ -54,6 +54,9 @@ struct ring {
 struct verify {
 	struct xvt_trace *t;
 	struct ring *rings;
+	struct xvt_timebase *lines; /* of the host's clock, by base_clock */
+	size_t line_count;
+	size_t line_room;
 	struct xvt_decoders ds;
 	struct xvt_exchanges exchanges;
 	uint64_t violations;
@@ -253,18 +256,69 @@ static void check_time(struct verify *v, struct ring *r, const struct xvt_event_
 	p->guest = h->guest_clock;
 }
 
-static uint64_t host_clock_ns(const struct xvt_file_info *f, uint64_t clock)
+static uint64_t line_ns(const struct xvt_timebase *l, uint64_t clock)
 {
-	s128 delta = (s128)clock - (s128)f->base_clock;
+	s128 ns = (s128)l->base_ns +
+		  (((s128)clock - (s128)l->base_clock) * l->mult >> (l->shift & 63));
 
-	return f->base_ns + (uint64_t)(delta * f->mult >> (f->shift & 63));
+	if (ns < 0)
+		return 0;
+	return ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
+}
+
+/* Lines must follow each other, and each begin where the one before it ends. */
+static int add_line(struct verify *v, const struct xvt_timebase *l)
+{
+	const struct xvt_timebase *last = v->line_count ? &v->lines[v->line_count - 1] : NULL;
+	uint64_t end = last ? line_ns(last, l->base_clock) : 0;
+
+	if (last && l->base_clock <= last->base_clock) {
+		violation(v,
+			  "the host's clock: a line from counter %" PRIu64
+			  " on after one from %" PRIu64 " on",
+			  l->base_clock, last->base_clock);
+		return 0;
+	}
+	if (last && !l->mult)
+		violation(v, "the host's clock stands still from counter %" PRIu64 " on",
+			  l->base_clock);
+	/* With damage the line between them may be missing, and that has its own line. */
+	if (last && l->base_ns != end && !v->t->damage_count)
+		violation(v,
+			  "the host's clock steps at counter %" PRIu64 ": from %" PRIu64
+			  " to %" PRIu64 " ns",
+			  l->base_clock, end, l->base_ns);
+	if (v->line_count == v->line_room) {
+		size_t room = v->line_room ? v->line_room * 2 : 64;
+		void *grown = realloc(v->lines, room * sizeof(*v->lines));
+
+		if (!grown)
+			return -ENOMEM;
+		v->lines = grown;
+		v->line_room = room;
+	}
+	v->lines[v->line_count++] = *l;
+	return 0;
+}
+
+/* The last line that begins at or before that value; the first one for what is before all. */
+static uint64_t host_clock_ns(const struct verify *v, uint64_t clock)
+{
+	size_t at = 0, step = 1;
+
+	while (step < v->line_count)
+		step *= 2;
+	for (; step; step /= 2)
+		if (at + step < v->line_count && v->lines[at + step].base_clock <= clock)
+			at += step;
+	return line_ns(&v->lines[at], clock);
 }
 
 /* The sample's interval and the map with its bound must meet. */
 static void check_sample(struct verify *v, const struct xvt_clock_sample *s)
 {
-	uint64_t lo = host_clock_ns(&v->t->info, s->host_clock_lo);
-	uint64_t hi = host_clock_ns(&v->t->info, s->host_clock_hi);
+	uint64_t lo = host_clock_ns(v, s->host_clock_lo);
+	uint64_t hi = host_clock_ns(v, s->host_clock_hi);
 	char text[XVT_NAME_LEN + 40];
 	struct ring *r;
 
@@ -567,6 +621,31 @@ static void unanswered(void *arg, const struct xvt_exchange *x)
 		  x->send_ns, xvt_vm_name(v->t, x->recv_vm), x->recv_ns);
 }
 
+static int load_host_clock(struct verify *v, struct xvt_chunk_buf *b)
+{
+	const struct xvt_file_info *f = &v->t->info;
+	struct xvt_timebase l = {
+		.base_clock = f->base_clock,
+		.base_ns = f->base_ns,
+		.mult = f->mult,
+		.shift = f->shift,
+	};
+	int err = add_line(v, &l);
+
+	for (size_t i = 0; i < v->t->chunk_count && !err; i++) {
+		if (v->t->chunks[i].type != XVT_CHUNK_TIMEBASE)
+			continue;
+		err = xvt_trace_load(v->t, i, b);
+		for (uint32_t at = 0; !err && b->len - at >= sizeof(l); at += sizeof(l)) {
+			memcpy(&l, b->payload + at, sizeof(l));
+			err = add_line(v, &l);
+		}
+		if (err == -EBADMSG)
+			err = 0;
+	}
+	return err;
+}
+
 /* First all that events are measured by, then everything in the order of the file. */
 static int load_clocks(struct verify *v, struct xvt_chunk_buf *b)
 {
@@ -575,7 +654,7 @@ static int load_clocks(struct verify *v, struct xvt_chunk_buf *b)
 		t->info.mult ? (uint64_t)(((unsigned __int128)1000000000u << (t->info.shift & 63)) /
 					  t->info.mult)
 			     : 0;
-	int err = 0;
+	int err = load_host_clock(v, b);
 
 	for (size_t i = 0; i < t->chunk_count && !err; i++) {
 		struct xvt_clock_node n;
@@ -738,6 +817,7 @@ static void fini(struct verify *v)
 		free(v->rings[i].nodes);
 		free(v->rings[i].epochs);
 	}
+	free(v->lines);
 	free(v->rings);
 	xvt_exchanges_fini(&v->exchanges);
 	xvt_decoders_fini(&v->ds);

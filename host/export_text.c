@@ -41,11 +41,13 @@ void xvt_context_letters(const struct xvt_common *common, char letters[XVT_CONTE
 	letters[4] = '\0';
 }
 
-static void put_place(struct xvt_out *o, const struct xvt_trace *t, const struct xvt_event *ev)
+static void put_place(struct xvt_out *o, const struct xvt_view *v, const struct xvt_event *ev)
 {
+	const struct xvt_trace *t = v->t;
 	uint32_t ring = xvt_event_ring(ev), vm = xvt_ring_vm(t, ring);
+	uint64_t ns = ev->hdr->host_ns;
 
-	xvt_out_time(o, ev->hdr->host_ns);
+	xvt_out_time(o, v->opts.wall ? xvt_trace_wall_ns(t, ns) : ns);
 	xvt_out_char(o, ' ');
 	xvt_out_str(o, xvt_vm_name(t, vm));
 	xvt_out_char(o, ':');
@@ -96,7 +98,7 @@ static void put_event(struct xvt_out *o, const struct xvt_view *v, const struct 
 	char letters[XVT_EVENT_LETTERS + 1], context[XVT_CONTEXT_LETTERS + 1];
 	struct xvt_common common;
 
-	put_place(o, v->t, ev);
+	put_place(o, v, ev);
 	if (ev->hdr->id == XVT_ID_LOST && c->min_len == sizeof(struct xvt_lost)) {
 		put_lost(o, c, ev);
 		return;

@@ -149,7 +149,7 @@ static int read_head(const struct xvt_trace *t, uint64_t offset, struct head *he
 static bool wanted_at_open(uint16_t type)
 {
 	return type == XVT_CHUNK_FILE || type == XVT_CHUNK_VM || type == XVT_CHUNK_RING ||
-	       type == XVT_CHUNK_END;
+	       type == XVT_CHUNK_TIMEBASE || type == XVT_CHUNK_END;
 }
 
 static void printable_name(char *name, const char *from, uint32_t vm)
@@ -203,6 +203,73 @@ static int take_ring(struct xvt_trace *t, const struct xvt_chunk_buf *b, const c
 	t->rings[info.ring].known = true;
 	t->rings[info.ring].info = info;
 	return 0;
+}
+
+static int add_line(struct xvt_trace *t, const struct xvt_timebase *line)
+{
+	if (t->timebase_count == t->timebase_room) {
+		size_t more = t->timebase_room ? t->timebase_room * 2 : 16;
+		void *grown = realloc(t->timebase, more * sizeof(*t->timebase));
+
+		if (!grown)
+			return -ENOMEM;
+		t->timebase = grown;
+		t->timebase_room = more;
+	}
+	t->timebase[t->timebase_count++] = *line;
+	return 0;
+}
+
+/* The first line; it is there before any other chunk is taken. */
+static int take_file_line(struct xvt_trace *t)
+{
+	const struct xvt_file_info *f = &t->info;
+	const struct xvt_timebase line = {
+		.base_clock = f->base_clock,
+		.base_ns = f->base_ns,
+		.mult = f->mult,
+		.shift = f->shift & 63,
+		.realtime_ns = f->realtime_ns,
+		.boottime_ns = f->boottime_ns,
+	};
+
+	return add_line(t, &line);
+}
+
+static int take_timebase(struct xvt_trace *t, const struct xvt_chunk_buf *b, const char **why)
+{
+	struct xvt_timebase line;
+
+	*why = "TIMEBASE chunk makes no sense";
+	for (uint32_t at = 0; b->len - at >= sizeof(line); at += sizeof(line)) {
+		const struct xvt_timebase *last = &t->timebase[t->timebase_count - 1];
+		int err;
+
+		memcpy(&line, b->payload + at, sizeof(line));
+		/* In order, so that everybody can search in them. */
+		if (line.base_clock <= last->base_clock || line.base_ns < last->base_ns ||
+		    !line.mult || line.shift > 63)
+			return -EBADMSG;
+		err = add_line(t, &line);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+uint64_t xvt_trace_wall_ns(const struct xvt_trace *t, uint64_t host_ns)
+{
+	size_t lo = 1, hi = t->timebase_count;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (t->timebase[mid].base_ns <= host_ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return t->timebase[lo - 1].realtime_ns + (host_ns - t->timebase[lo - 1].base_ns);
 }
 
 static int add_chunk(struct xvt_trace *t, size_t *room, uint64_t offset, const struct head *head)
@@ -314,6 +381,8 @@ static int take_chunk(struct xvt_trace *t, size_t *room, uint64_t offset, const 
 		err = take_vm(t, b, why);
 	else if (head->h.type == XVT_CHUNK_RING)
 		err = take_ring(t, b, why);
+	else if (head->h.type == XVT_CHUNK_TIMEBASE)
+		err = take_timebase(t, b, why);
 	if (head->h.type == XVT_CHUNK_END && head->h.len >= sizeof(t->end)) {
 		memcpy(&t->end, b->payload, sizeof(t->end));
 		t->ended = true;
@@ -462,7 +531,9 @@ int xvt_trace_open(struct xvt_trace **out, const char *path, char *why, size_t w
 		err = check_first(t, &b, why, why_size);
 	if (err)
 		goto err_close;
-	err = walk(t, &b);
+	err = take_file_line(t);
+	if (!err)
+		err = walk(t, &b);
 	if (err) {
 		snprintf(why, why_size, "%s", strerror(-err));
 		goto err_close;
@@ -487,6 +558,7 @@ void xvt_trace_close(struct xvt_trace *t)
 	free(t->chunks);
 	free(t->vms);
 	free(t->rings);
+	free(t->timebase);
 	free(t);
 }
 

@@ -4,8 +4,8 @@
  * legal input, nothing is used before its chunk's CRC and every length in it was checked,
  * and what is damaged is skipped, remembered and left to the caller to tell.
  *
- * Opening walks the chunk headers and loads FILE, VM, RING and END. Everything else is read
- * when it is asked for. Memory: 48 bytes a chunk, one chunk's payload a cursor, and the late
+ * Opening walks the chunk headers and loads FILE, VM, RING, TIMEBASE and END. Everything else is
+ * read when it is asked for. Memory: 48 bytes a chunk, one chunk's payload a cursor, and the late
  * lane whole (a cursor that merges needs it sorted).
  */
 #ifndef XVT_TRACE_READ_H
@@ -59,6 +59,11 @@ struct xvt_trace {
 	uint32_t vm_count;
 	struct xvt_trace_ring *rings;
 	uint32_t ring_count;
+	/* The host's clock: FILE's line, then those of the TIMEBASE chunks. base_clock increases,
+	 * base_ns does not decrease. */
+	struct xvt_timebase *timebase;
+	size_t timebase_count;
+	size_t timebase_room;
 	bool ended; /* has an END chunk */
 	struct xvt_end end;
 	/* Bytes that the search for the next whole chunk may still sum up: a file full of
@@ -100,6 +105,10 @@ void xvt_trace_note_damage(struct xvt_trace *t, uint64_t offset, uint64_t len, c
  * was damaged, else 0. A file without an end is legal, and said.
  */
 int xvt_trace_complain(const struct xvt_trace *t, bool quiet);
+
+/* CLOCK_REALTIME of the host at a host_ns, as the host had it then: the clock may have been set
+ * between two events. */
+uint64_t xvt_trace_wall_ns(const struct xvt_trace *t, uint64_t host_ns);
 
 /* One event. Points into a buffer: good until the next call of what gave it. */
 struct xvt_event {

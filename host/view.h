@@ -20,6 +20,7 @@ struct xvt_view_opts {
 	bool system;
 	bool task;
 	bool raw;
+	bool wall;
 	bool quiet;
 };
 

@@ -197,11 +197,46 @@ static const struct xvt_file_info file_info = {
 	.mult = 1717986918, /* 2.5 GHz: 0.4 ns a tick */
 	.shift = 32,
 	.base_clock = 1000000,
-	.base_ns = 5000000000,
-	.realtime_ns = 1700000000123456789,
+	.base_ns = SYNTH_WALL_BASE_NS,
+	.realtime_ns = SYNTH_WALL_NS,
 	.boottime_ns = 5000000000,
 	.host_name = "testhost",
 };
+
+/* 100 ppm faster for 4 ms, then as before; each begins where the one before it ends. */
+static const struct xvt_timebase timebase[] = {
+	{
+		.base_clock = 2538500000,
+		.base_ns = SYNTH_KNEE_NS,
+		.mult = 1718158717,
+		.shift = 32,
+		.realtime_ns = SYNTH_KNEE_WALL_NS,
+		.boottime_ns = SYNTH_KNEE_NS,
+		.error_ns = SYNTH_CLOCK_ERROR_NS,
+	},
+	{
+		.base_clock = 2548500000,
+		.base_ns = 6019000398,
+		.mult = 1717986918,
+		.shift = 32,
+		.realtime_ns = SYNTH_KNEE_WALL_NS + 6019000398 - SYNTH_KNEE_NS,
+		.boottime_ns = 6019000398,
+		.error_ns = SYNTH_CLOCK_ERROR_NS - 1,
+	},
+};
+
+/* The host's counter at a time; the tests' own way back. */
+static uint64_t host_clock_at(uint64_t ns)
+{
+	for (int i = 1; i >= 0; i--) {
+		const struct xvt_timebase *l = &timebase[i];
+
+		if (ns >= l->base_ns)
+			return l->base_clock + (uint64_t)((unsigned __int128)(ns - l->base_ns) *
+							  0x100000000 / l->mult);
+	}
+	return file_info.base_clock + (ns - file_info.base_ns) * 5 / 2;
+}
 
 static void add_node(struct ring *r, uint32_t ring, uint32_t epoch, uint64_t guest,
 		     uint64_t host_ns)
@@ -268,11 +303,12 @@ static uint64_t place(const struct ring *r, uint64_t guest, bool *outside)
 
 static void put_clocks(struct xvt_trace_writer *w, const struct ring *rings)
 {
+	must(!xvt_trace_put(w, XVT_CHUNK_TIMEBASE, timebase, sizeof(timebase), NULL, 0),
+	     "TIMEBASE");
 	for (uint32_t i = 0; i < 3; i++) {
 		for (uint32_t k = 0; k < rings[i].count; k++) {
 			const struct xvt_clock_node *n = &rings[i].nodes[k];
-			uint64_t clock =
-				file_info.base_clock + (n->host_ns - file_info.base_ns) * 5 / 2;
+			uint64_t clock = host_clock_at(n->host_ns);
 			struct xvt_clock_sample s = {
 				.ring = i,
 				.epoch = n->epoch,

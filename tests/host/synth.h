@@ -64,10 +64,17 @@ struct synth_event {
 	struct synth_field fields[24];
 };
 
-#define SYNTH_NO_END	 1u /* as a killed recorder leaves it */
-#define SYNTH_NO_FORMATS 2u
-#define SYNTH_SAME_UUID	 4u /* the same bytes at each run */
-#define SYNTH_NEWER	 8u /* says that only a newer program can read it */
+#define SYNTH_NO_END	     1u /* as a killed recorder leaves it */
+#define SYNTH_NO_FORMATS     2u
+#define SYNTH_SAME_UUID	     4u /* the same bytes at each run */
+#define SYNTH_NEWER	     8u /* says that only a newer program can read it */
+
+/* The host's clock has two knees, at these times; at the first one its wall clock is set. */
+#define SYNTH_KNEE_NS	     6014999999ull
+#define SYNTH_KNEE_WALL_NS   1700000002138456788ull
+#define SYNTH_WALL_NS	     1700000000123456789ull /* when host_ns is ... */
+#define SYNTH_WALL_BASE_NS   5000000000ull
+#define SYNTH_CLOCK_ERROR_NS 123
 
 struct synth {
 	struct synth_event *events; /* in true order of time */

@@ -102,6 +102,7 @@ static void check_all(json_t *j)
 
 	ck_assert_str_eq(json_string_value(json_object_get(j, "format")), "xvtrace-stat/1");
 	ck_assert_uint_eq(number(j, "order_violations"), 0);
+	ck_assert_uint_eq(number(j, "timebase_error_ns_max"), SYNTH_CLOCK_ERROR_NS);
 	ck_assert_uint_eq(number(j, "events"), made.count);
 	ck_assert_uint_eq(number(j, "duration_ns"),
 			  made.events[made.count - 1].host_ns - made.events[0].host_ns);

@@ -108,6 +108,27 @@ START_TEST(what_was_written_is_read_in_order_of_time)
 }
 END_TEST
 
+START_TEST(the_wall_clock_is_that_of_the_moment)
+{
+	int err;
+	struct xvt_trace *t = open_bytes(sink.bytes, sink.len, &err);
+
+	ck_assert_int_eq(err, 0);
+	ck_assert_uint_eq(t->timebase_count, 3);
+	ck_assert_uint_eq(xvt_trace_wall_ns(t, SYNTH_WALL_BASE_NS), SYNTH_WALL_NS);
+	ck_assert_uint_eq(xvt_trace_wall_ns(t, SYNTH_WALL_BASE_NS - 7), SYNTH_WALL_NS - 7);
+	/* Set forward at the knee, and not before. */
+	ck_assert_uint_eq(xvt_trace_wall_ns(t, SYNTH_KNEE_NS - 1),
+			  SYNTH_WALL_NS + SYNTH_KNEE_NS - 1 - SYNTH_WALL_BASE_NS);
+	ck_assert_uint_eq(xvt_trace_wall_ns(t, SYNTH_KNEE_NS), SYNTH_KNEE_WALL_NS);
+	ck_assert_uint_eq(xvt_trace_wall_ns(t, SYNTH_KNEE_NS + 1000000),
+			  SYNTH_KNEE_WALL_NS + 1000000);
+	ck_assert_uint_eq(xvt_trace_wall_ns(t, t->timebase[2].base_ns + 5),
+			  t->timebase[2].realtime_ns + 5);
+	xvt_trace_close(t);
+}
+END_TEST
+
 START_TEST(the_sink_gets_whole_chunks_only)
 {
 	ck_assert_uint_eq(sink.torn, 0);
@@ -471,6 +492,7 @@ Suite *trace_file_suite(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, what_was_written_is_read_in_order_of_time);
+	tcase_add_test(t, the_wall_clock_is_that_of_the_moment);
 	tcase_add_test(t, the_sink_gets_whole_chunks_only);
 	tcase_add_test(t, a_time_range_gives_exactly_its_events);
 	tcase_add_test(t, an_error_of_the_sink_ends_the_file_at_a_whole_chunk);

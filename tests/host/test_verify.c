@@ -229,6 +229,54 @@ static void a_bound_that_just_holds(void)
 	sign(h);
 }
 
+static struct xvt_timebase *timebase(struct xvt_chunk_hdr **h)
+{
+	*h = chunk(XVT_CHUNK_TIMEBASE, 0);
+	return (struct xvt_timebase *)(*h + 1);
+}
+
+static void the_hosts_clock_steps(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	timebase(&h)[1].base_ns++;
+	sign(h);
+}
+
+static void the_hosts_clock_has_another_slope(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	timebase(&h)[0].mult += 430;
+	sign(h);
+}
+
+static void the_hosts_clock_is_not_in_order(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	timebase(&h)[1].base_clock = timebase(&h)[0].base_clock;
+	sign(h);
+}
+
+static void the_hosts_clock_stands_still(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	timebase(&h)[1].mult = 0;
+	sign(h);
+}
+
+/* Without its lines the samples after the knee lie beside the map. */
+static void the_hosts_clock_is_missing(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	timebase(&h);
+	h->type = 998;
+	sign(h);
+}
+
 static void the_sum_of_counters(void)
 {
 	struct xvt_chunk_hdr *h = chunk(XVT_CHUNK_STATS, 1);
@@ -365,6 +413,12 @@ static const struct {
 	{ "a node that goes back", a_node_that_goes_back, "clock of epoch 0 goes back" },
 	{ "a sample", a_sample, "but the map says" },
 	{ "a bound", a_bound_that_is_too_small, "but the map says" },
+	{ "the host's clock steps", the_hosts_clock_steps, "the host's clock steps at counter" },
+	{ "its slope", the_hosts_clock_has_another_slope, "the host's clock steps at counter" },
+	{ "its order", the_hosts_clock_is_not_in_order, "TIMEBASE chunk makes no sense" },
+	{ "its order too", the_hosts_clock_is_not_in_order, "on after one from" },
+	{ "it stands", the_hosts_clock_stands_still, "stands still" },
+	{ "it is missing", the_hosts_clock_is_missing, "but the map says" },
 	{ "the sum", the_sum_of_counters, "is not the sum" },
 	{ "a counter", a_counter, "the counters say" },
 	{ "a flag", a_flag, "the counters say" },

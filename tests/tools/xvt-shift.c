@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock_host.h"
 #include "trace_read.h"
 #include "trace_write.h"
 
@@ -52,9 +53,20 @@ static bool is_moved(uint32_t ring)
 	return xvt_ring_vm(trace, ring) == vm;
 }
 
-static int64_t shift_ticks(void)
+/* The host's counter `shift_ns` later: on the line where it is, and back on the one it moves to. */
+static uint64_t moved_clock(uint64_t clock)
 {
-	return (int64_t)(((__int128)shift_ns << trace->info.shift) / trace->info.mult);
+	const struct xvt_timebase *l = trace->timebase + trace->timebase_count - 1;
+	uint64_t ns;
+
+	while (l > trace->timebase && l->base_clock > clock)
+		l--;
+	ns = xvt_timebase_ns(l, clock) + (uint64_t)shift_ns;
+	l = trace->timebase + trace->timebase_count - 1;
+	while (l > trace->timebase && l->base_ns > ns)
+		l--;
+	return l->base_clock +
+	       (uint64_t)((((__int128)ns - (__int128)l->base_ns) << l->shift) / l->mult);
 }
 
 static int compare(const void *pa, const void *pb)
@@ -120,8 +132,8 @@ static void move_records(uint16_t type, struct xvt_chunk_buf *b)
 
 		for (uint32_t i = 0; i < b->len / sizeof(*s); i++)
 			if (is_moved(s[i].ring)) {
-				s[i].host_clock_lo += (uint64_t)shift_ticks();
-				s[i].host_clock_hi += (uint64_t)shift_ticks();
+				s[i].host_clock_lo = moved_clock(s[i].host_clock_lo);
+				s[i].host_clock_hi = moved_clock(s[i].host_clock_hi);
 			}
 	} else if (type == XVT_CHUNK_STATS) {
 		struct xvt_ring_stats *st = (struct xvt_ring_stats *)b->payload;
