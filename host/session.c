@@ -209,11 +209,36 @@ static void put_stats(struct xvt_session *s, bool final)
 	}
 }
 
+/*
+ * Follow CLOCK_MONOTONIC. A new line is written before anything is converted by it: it begins in
+ * the future of all clock values read by now.
+ */
+static void tend_clock(struct xvt_session *s, uint64_t now)
+{
+	int64_t apart_ns = s->clock.apart_ns;
+	int n = xvt_host_clock_tend(&s->clock, now);
+
+	if (n > 0)
+		xvt_trace_put(s->trace, XVT_CHUNK_TIMEBASE, s->clock.lines + s->clock.count - n,
+			      (size_t)n * sizeof(*s->clock.lines), NULL, 0);
+	if (s->clock.apart_ns != apart_ns)
+		xvt_session_note(s, 1, NULL, UINT32_MAX,
+				 "the host's counter and CLOCK_MONOTONIC came apart by %" PRId64
+				 " ms (did the host sleep?); times go on with the counter",
+				 (s->clock.apart_ns - apart_ns) / 1000000);
+	if (n == -ESTALE && !s->clock_went_back)
+		xvt_session_note(s, 2, NULL, UINT32_MAX,
+				 "the host's counter went back (it slept?): times from here on "
+				 "do not fit those before; stop and record anew");
+	s->clock_went_back |= n == -ESTALE;
+}
+
 /* Once a second: things that need no haste. */
-static void every_second(struct xvt_session *s)
+static void every_second(struct xvt_session *s, uint64_t now)
 {
 	size_t i;
 
+	tend_clock(s, now);
 	for (i = 0; i < s->nr_vms; i++) {
 		struct xvt_vm *vm = s->vms[i];
 		struct stat st;
@@ -309,7 +334,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 	}
 	if ((int64_t)(now - s->next_second_clock) >= 0) {
 		s->next_second_clock = now + ticks(s, SECOND_NS);
-		every_second(s);
+		every_second(s, now);
 	}
 	*sleep_ns = busy ? BUSY_NS : s->pass_gap_ns;
 	return xvt_trace_error(s->trace);
@@ -388,6 +413,7 @@ static void release(struct xvt_session *s)
 	free(s->rings);
 	free(s->vms);
 	xvt_merge_fini(&s->merge);
+	xvt_host_clock_fini(&s->clock);
 	free(s);
 }
 

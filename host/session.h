@@ -83,6 +83,7 @@ struct xvt_session {
 	struct xvt_session_options opt;
 	struct xvt_loop *loop;
 	struct xvt_host_clock clock;
+	bool clock_went_back; /* said once */
 	struct xvt_trace_writer *trace;
 	struct xvt_merge merge;
 	struct xvt_vm **vms;
