@@ -235,12 +235,15 @@ static bool handshake(struct xvt_place *p, const struct xvt_host_clock *clock,
 	return bursts;
 }
 
-/* How far from the node's moment a source puts it; unscaled, as our vCPU is. */
+/* How far from the node's moment a formula puts it. */
 static uint64_t apart_ns(const struct xvt_host_clock *clock, const struct xvt_clock_node *n,
-			 int64_t offset)
+			 const struct xvt_clock_formula *f)
 {
-	uint64_t ns = xvt_host_clock_ns(clock, n->guest - (uint64_t)offset);
+	uint64_t host, ns;
 
+	if (xvt_formula_host(f, n->guest, &host))
+		return UINT64_MAX;
+	ns = xvt_host_clock_ns(clock, host);
 	return ns > n->host_ns ? ns - n->host_ns : n->host_ns - ns;
 }
 
@@ -299,7 +302,7 @@ static bool told(struct xvt_place *p, const char *dir, int64_t offset, struct xv
 
 static void test_sources(struct xvt_place *p, const struct xvt_host_clock *clock, const char *dir)
 {
-	struct xvt_clock_formula f = { 0 }, liar = { 0 };
+	struct xvt_clock_formula f = { 0 }, liar = { 0 }, real;
 	struct xvt_clock_node node;
 	struct xvt_clock_exact *s;
 	int64_t set = -1, truth;
@@ -327,25 +330,27 @@ static void test_sources(struct xvt_place *p, const struct xvt_host_clock *clock
 		return;
 	if (!check(handshake(p, clock, &node), "handshake: a node"))
 		return;
-	off = apart_ns(clock, &node, truth);
+	real = f; /* it never scales */
+	real.offset = truth;
+	off = apart_ns(clock, &node, &real);
 	check(off <= node.bound_ns,
 	      "handshake: the true offset is %" PRIu64 " ns off, within %" PRIu64, off,
 	      node.bound_ns);
-	off = apart_ns(clock, &node, f.offset);
+	off = apart_ns(clock, &node, &f);
 	check((off <= node.bound_ns) == (f.offset == truth),
 	      "KVM's debugfs tells %s, and the handshake knows",
 	      f.offset == truth ? "the truth" : "a lie");
 
 	/* This KVM or another: one that tells of an offset what the guest does not have. */
 	ok = told(p, dir, truth, &f);
-	off = apart_ns(clock, &node, f.offset);
+	off = apart_ns(clock, &node, &f);
 	check(ok && off <= node.bound_ns,
 	      "a source that tells the truth is inside the bound, %" PRIu64 " ns off", off);
 	ok = told(p, dir, truth ? 0 : OFFSET, &liar);
-	off = apart_ns(clock, &node, liar.offset);
+	off = apart_ns(clock, &node, &liar);
 	check(ok && off > node.bound_ns, "a source that lies is refuted, %" PRIu64 " ns off", off);
 	ok = told(p, dir, truth - (int64_t)xvt_host_clock_ticks(clock, 3 * node.bound_ns), &liar);
-	off = apart_ns(clock, &node, liar.offset);
+	off = apart_ns(clock, &node, &liar);
 	check(ok && off > node.bound_ns, "and one that lies by three bounds, %" PRIu64 " ns off",
 	      off);
 }
