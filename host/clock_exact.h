@@ -16,6 +16,7 @@
 #define XVT_CLOCK_EXACT_H
 
 #include "clock_formula.h"
+#include "clock_host.h"
 #include "trace_format.h"
 
 /* One for each machine (VMM process). */
@@ -39,5 +40,11 @@ struct xvt_clock_exact_ops {
 	int (*read)(struct xvt_clock_exact *s, uint32_t hw_id, struct xvt_clock_formula *f);
 	void (*close)(struct xvt_clock_exact *s);
 };
+
+/* A node that a formula gives is off by a tick, and by the roundings. */
+static inline uint64_t xvt_exact_bound_ns(const struct xvt_host_clock *hc)
+{
+	return 1000000000u / hc->hz + 2;
+}
 
 #endif /* XVT_CLOCK_EXACT_H */

@@ -331,6 +331,43 @@ static const struct xvt_piece *newest_waiting(const struct xvt_ring *r, struct x
 	}
 }
 
+/* By the formula of a source that was right until now and says that nothing has changed. */
+static bool exact_node(const struct xvt_ring *r, uint64_t guest, const struct xvt_clock_evidence *e,
+		       struct xvt_clock_node *n)
+{
+	uint64_t host;
+
+	if (!r->exact_holds || xvt_formula_host(&r->exact, guest, &host))
+		return false;
+	*n = (struct xvt_clock_node){ .ring = r->id,
+				      .source = r->exact_used,
+				      .guest = guest,
+				      .host_ns = xvt_host_clock_ns(r->host_clock, host),
+				      .bound_ns = xvt_exact_bound_ns(r->host_clock) };
+	return n->host_ns + XVT_STAMP_SLACK_NS >= e->floor_ns &&
+	       n->host_ns <= e->ceiling_ns + XVT_STAMP_SLACK_NS;
+}
+
+/* As the drain saw it, if the last node's line, which leads to `ns`, can be true as well. */
+static bool seen_node(const struct xvt_ring *r, uint64_t guest, uint64_t ns,
+		      const struct xvt_clock_evidence *e, struct xvt_clock_node *n)
+{
+	uint64_t since_ns = ns - xvt_clock_map_last(&r->map)->host_ns;
+	uint64_t slack = r->map.slack_ns + xvt_clock_creep_ns(since_ns);
+
+	if (e->ceiling_ns < e->floor_ns || ns + slack < e->floor_ns || ns > e->ceiling_ns + slack)
+		return false;
+	ns = ns < e->floor_ns ? e->floor_ns : ns > e->ceiling_ns ? e->ceiling_ns : ns;
+	*n = (struct xvt_clock_node){ .ring = r->id,
+				      .source = XVT_SOURCE_DRAIN,
+				      .guest = guest,
+				      .host_ns = ns,
+				      .bound_ns = ns - e->floor_ns > e->ceiling_ns - ns
+							  ? ns - e->floor_ns
+							  : e->ceiling_ns - ns };
+	return true;
+}
+
 /*
  * The guest does not answer, so no sample will confirm what waits; but its ring was looked at
  * before and after the newest waiting record was written. That is a sample as well: not tight,
@@ -343,7 +380,7 @@ static bool bear_witness(struct xvt_ring *r)
 	const struct xvt_piece *p;
 	struct xvt_record newest;
 	struct xvt_clock_node n;
-	uint64_t ns, slack;
+	uint64_t ns;
 
 	if (!r->quiet || r->witness_new || !last)
 		return false;
@@ -353,19 +390,10 @@ static bool bear_witness(struct xvt_ring *r)
 		e.floor_ns = last->host_ns; /* it was stamped after the node's moment */
 	if (xvt_clock_map_place(&r->map, newest.ts, &e, &ns) != XVT_MAP_WAIT)
 		return false;
-	slack = r->map.slack_ns + xvt_clock_creep_ns(ns - last->host_ns);
-	if (e.ceiling_ns < e.floor_ns || ns + slack < e.floor_ns || ns > e.ceiling_ns + slack)
+	if (!exact_node(r, newest.ts, &e, &n) && !seen_node(r, newest.ts, ns, &e, &n))
 		return false;
-	ns = ns < e.floor_ns ? e.floor_ns : ns > e.ceiling_ns ? e.ceiling_ns : ns;
-	if (ns <= last->host_ns)
+	if (n.host_ns <= last->host_ns)
 		return false;
-	n = (struct xvt_clock_node){ .ring = r->id,
-				     .source = XVT_SOURCE_DRAIN,
-				     .guest = newest.ts,
-				     .host_ns = ns,
-				     .bound_ns = ns - e.floor_ns > e.ceiling_ns - ns
-							 ? ns - e.floor_ns
-							 : e.ceiling_ns - ns };
 	if (xvt_clock_map_add(&r->map, &n))
 		return false;
 	r->witness = n;

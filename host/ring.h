@@ -49,7 +49,7 @@ struct xvt_epoch_bump {
 	uint64_t after_ns;
 };
 
-#define XVT_EXACT_SOURCES 1
+#define XVT_EXACT_SOURCES 2
 #define XVT_TAIL_WORDS	  8
 
 #define XVT_BUMPS	  4 /* the newest are remembered: records wait for seconds at most */
@@ -127,6 +127,7 @@ struct xvt_ring {
 	bool formula_read[XVT_EXACT_SOURCES];
 	struct xvt_clock_formula exact; /* of the last exact node */
 	uint32_t exact_used;		/* and its source, 0 = none yet */
+	bool exact_holds;		/* quiet, and the source says that nothing has changed */
 	struct xvt_clock_pages pages;	/* begun with the source */
 	uint64_t next_burst_clock;
 	uint64_t burst_clock;	    /* when the last burst was begun */

@@ -8,6 +8,7 @@
 #include "session_parts.h"
 
 #include "clock_kvm.h"
+#include "clock_vmm.h"
 
 #include <inttypes.h>
 
@@ -16,8 +17,9 @@
 #define LOOK_LAST_NS  (64 * SECOND_NS)
 #define MISSING_MAX   64 /* vCPUs in a row that are not there */
 
-/* Best first. */
-static const struct xvt_clock_exact_ops *const sources[XVT_EXACT_SOURCES] = { &xvt_clock_kvm };
+/* Best first: who owns the vCPU knows more than who looks on. */
+static const struct xvt_clock_exact_ops *const sources[XVT_EXACT_SOURCES] = { &xvt_clock_vmm,
+									      &xvt_clock_kvm };
 
 static void look_for(struct xvt_session *s, struct xvt_vm *vm, unsigned int i)
 {
@@ -33,7 +35,8 @@ static void look_for(struct xvt_session *s, struct xvt_vm *vm, unsigned int i)
 	if (use->gap_ns > LOOK_LAST_NS)
 		use->gap_ns = LOOK_LAST_NS;
 	use->next_look_clock = now + ticks(s, use->gap_ns);
-	err = sources[i]->open(&use->source, vm->region.fd, &paths);
+	err = sources[i]->open(&use->source, vm->region.fd,
+			       sources[i] == &xvt_clock_vmm ? (const void *)&vm->region : &paths);
 	if (err && err != -ENODEV && !use->told)
 		xvt_session_note(s, 0, vm, UINT32_MAX,
 				 "what %s knows of its clocks cannot be read: %s", sources[i]->name,
@@ -127,7 +130,7 @@ static void make_exact(struct xvt_session *s, struct xvt_ring *r, struct xvt_clo
 {
 	m->node.source = sources[i]->id;
 	m->node.host_ns = xvt_host_clock_ns(&s->clock, host);
-	m->node.bound_ns = SECOND_NS / s->clock.hz + 2;
+	m->node.bound_ns = xvt_exact_bound_ns(&s->clock);
 	/* Another formula is another epoch, however small the change. */
 	if (r->exact_used == sources[i]->id && !xvt_formula_equal(&r->exact, &r->formula[i]))
 		r->map.moved = true;
@@ -139,8 +142,10 @@ void xvt_session_exact_refine(struct xvt_session *s, struct xvt_ring *r,
 			      struct xvt_clock_measure *m)
 {
 	struct xvt_vm *vm = s->vms[r->vm];
+	bool done = false;
 	unsigned int i;
 
+	/* Also who is not used is held against it: a lie is worth knowing. */
 	for (i = 0; i < XVT_EXACT_SOURCES; i++) {
 		struct xvt_clock_formula after;
 		uint64_t host;
@@ -153,9 +158,22 @@ void xvt_session_exact_refine(struct xvt_session *s, struct xvt_ring *r,
 			refuse(s, r, m, i);
 			continue;
 		}
-		if (!xvt_formula_host(&after, m->node.guest, &host)) {
+		if (!done && !xvt_formula_host(&after, m->node.guest, &host)) {
 			make_exact(s, r, m, i, host);
-			return;
+			done = true;
 		}
 	}
+}
+
+bool xvt_session_exact_holds(struct xvt_session *s, struct xvt_ring *r)
+{
+	struct xvt_clock_formula now;
+	unsigned int i;
+
+	for (i = 0; i < XVT_EXACT_SOURCES; i++) {
+		if (r->exact_used == sources[i]->id)
+			return formula_of(s->vms[r->vm], r, i, &now) &&
+			       xvt_formula_equal(&now, &r->exact);
+	}
+	return false;
 }

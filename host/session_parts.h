@@ -62,6 +62,8 @@ void xvt_session_exact_begin(struct xvt_session *s, struct xvt_ring *r);
 /* It has ended: if a source said the same before and after it and agrees, its node is exact. */
 void xvt_session_exact_refine(struct xvt_session *s, struct xvt_ring *r,
 			      struct xvt_clock_measure *m);
+/* Does the source of the ring's last exact node still say the same? */
+bool xvt_session_exact_holds(struct xvt_session *s, struct xvt_ring *r);
 void xvt_session_exact_close(struct xvt_vm *vm);
 
 /* --- session_page.c --- */

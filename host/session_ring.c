@@ -344,6 +344,7 @@ void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 	if (quiet && !stopped && !r->quiet && r->phase == XVT_PHASE_LIVE)
 		xvt_ring_bump_epoch(r);
 	r->quiet = quiet;
+	r->exact_holds = quiet && waits(r) && xvt_session_exact_holds(s, r);
 	r->still = stopped;
 	if (r->phase == XVT_PHASE_LIVE)
 		while_live(s, r, now, stopped);

@@ -323,6 +323,17 @@ struct xvt_ring_settled {
 };
 XVT_ASSERT(sizeof(struct xvt_ring_settled) == 128, "settled layout");
 
+/* What a vCPU's clock is made of, by the VMM that owns it: see xvt_vmm_clock.h. All [vmm]. */
+struct xvt_vmm_clock {
+	uint64_t seq; /* odd while written, 0: never */
+	uint64_t offset;
+	uint64_t ratio;
+	uint64_t frac;
+	uint64_t check;
+	uint64_t reserved[3];
+};
+XVT_ASSERT(sizeof(struct xvt_vmm_clock) == 64, "vmm clock layout");
+
 /* struct xvt_ring_host: the host's half. All [host]; the writer only reads it. */
 struct xvt_ring_host {
 	uint64_t cons;	    /* next byte that the host wants; release after it cleared */
@@ -352,9 +363,10 @@ struct xvt_ring_host {
 	struct xvt_clock_page
 		clock_page; /* lines of its own: guests' programs read it all the time */
 
-	struct xvt_ring_settled settled; /* since version 1.1 */
+	struct xvt_ring_settled settled; /* since version 1.1, like what follows */
+	struct xvt_vmm_clock vmm_clock;	 /* [vmm] */
 };
-XVT_ASSERT(sizeof(struct xvt_ring_host) == 640, "ring host layout");
+XVT_ASSERT(sizeof(struct xvt_ring_host) == 704, "ring host layout");
 XVT_ASSERT(offsetof(struct xvt_ring_host, settled) == 512, "settled state");
 XVT_ASSERT(offsetof(struct xvt_ring_host, clock_page) == 256, "clock page");
 XVT_ASSERT(offsetof(struct xvt_ring_host, request_seq) == 64, "own line: handshake");

@@ -5,7 +5,7 @@
  *
  *   xvt-bare list
  *   xvt-bare inject IMAGE CODE quick|all COVERAGE [SCENARIO]...
- *   xvt-bare whole IMAGE REGION NUMBERS COUNT [live]
+ *   xvt-bare whole IMAGE REGION NUMBERS COUNT [live|lie]
  *
  * CODE names the instructions to interrupt (writer-code.sh), quick or all: see inject.h,
  * COVERAGE gets the addresses that were interrupted. Exit
@@ -170,7 +170,8 @@ static int whole(int argc, char **argv)
 		.region = argv[3],
 		.numbers = argv[4],
 		.count = strtoull(argv[5], NULL, 10),
-		.live = argc > 6 && !strcmp(argv[6], "live"),
+		.live = argc > 6,
+		.lie = argc > 6 && !strcmp(argv[6], "lie"),
 	};
 
 	options.image = read_file(argv[2], &options.image_size);
@@ -200,7 +201,8 @@ int main(int argc, char **argv)
 		return inject(argc, argv);
 	if (argc > 5 && !strcmp(argv[1], "whole"))
 		return whole(argc, argv);
-	fprintf(stderr, "usage: xvt-bare list | whole IMAGE REGION NUMBERS COUNT [live] | inject "
-			"IMAGE CODE quick|all COVERAGE [SCENARIO]...\n");
+	fprintf(stderr,
+		"usage: xvt-bare list | whole IMAGE REGION NUMBERS COUNT [live|lie] | inject "
+		"IMAGE CODE quick|all COVERAGE [SCENARIO]...\n");
 	return 2;
 }

@@ -17,6 +17,7 @@ struct whole_options {
 	const char *numbers; /* gets a line for each attempt: NUMBER CONTEXT RESULT FLAGS */
 	uint64_t count;	     /* events of the task */
 	bool live;	     /* a recorder attaches: wait for it, answer it, let it drain */
+	bool lie;	     /* and is told nothing of the clock, but KVM a wrong offset */
 };
 
 /* Returns 0, or 1 and says why on stdout. */
