@@ -106,7 +106,8 @@ static uint64_t middle(const struct xvt_clock_pair *p)
 
 /* ------------------------------------------------------------------ lines */
 
-/* The largest mult that fits gives the finest slope: 2^-31 of it, 5 ns in ten seconds. */
+/* The largest mult that fits gives the finest slope: 2^-31 of it, 5 ns in ten seconds. Below a
+ * counter of 512 GHz, that is; more is not needed, and shift is never above XVT_RATE_SHIFT. */
 static void set_slope(uint32_t *mult, uint32_t *shift, uint64_t rate)
 {
 	*shift = XVT_RATE_SHIFT;
@@ -114,31 +115,21 @@ static void set_slope(uint32_t *mult, uint32_t *shift, uint64_t rate)
 		rate >>= 1;
 		--*shift;
 	}
-	while (!(rate >> 31) && *shift < 63) {
-		rate <<= 1;
-		++*shift;
-	}
 	*mult = (uint32_t)rate;
 }
 
-static uint64_t line_ns(uint64_t base_clock, uint64_t base_ns, uint32_t mult, uint32_t shift,
-			uint64_t clock)
+uint64_t xvt_timebase_ns(const struct xvt_timebase *line, uint64_t clock)
 {
-	s128 delta = (s128)clock - (s128)base_clock;
-	s128 ns = (s128)base_ns + (delta * mult >> shift);
+	s128 delta = (s128)clock - (s128)line->base_clock;
+	s128 ns = (s128)line->base_ns + (delta * line->mult >> line->shift);
 
 	if (ns < 0)
 		return 0;
 	return ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
 }
 
-uint64_t xvt_timebase_ns(const struct xvt_timebase *line, uint64_t clock)
-{
-	return line_ns(line->base_clock, line->base_ns, line->mult, line->shift, clock);
-}
-
-/* The line on which a clock value lies; NULL: the first one. */
-static const struct xvt_timebase *line_of(const struct xvt_host_clock *hc, uint64_t clock)
+/* The line after the first one on which a clock value lies, or NULL. */
+static const struct xvt_timebase *later_line(const struct xvt_host_clock *hc, uint64_t clock)
 {
 	size_t lo = 0, hi = hc->count;
 
@@ -160,13 +151,27 @@ static const struct xvt_timebase *line_of(const struct xvt_host_clock *hc, uint6
 	return hc->dropped ? &hc->lines[0] : NULL;
 }
 
-uint64_t xvt_host_clock_ns(const struct xvt_host_clock *hc, uint64_t clock)
+struct xvt_timebase xvt_host_clock_line(const struct xvt_host_clock *hc, uint64_t clock)
 {
-	const struct xvt_timebase *line = line_of(hc, clock);
+	const struct xvt_timebase *line = later_line(hc, clock);
 
 	if (line)
-		return xvt_timebase_ns(line, clock);
-	return line_ns(hc->base_clock, hc->base_ns, hc->mult, hc->shift, clock);
+		return *line;
+	return (struct xvt_timebase){
+		.base_clock = hc->base_clock,
+		.base_ns = hc->base_ns,
+		.mult = hc->mult,
+		.shift = hc->shift,
+		.realtime_ns = hc->realtime_ns,
+		.boottime_ns = hc->boottime_ns,
+	};
+}
+
+uint64_t xvt_host_clock_ns(const struct xvt_host_clock *hc, uint64_t clock)
+{
+	struct xvt_timebase line = xvt_host_clock_line(hc, clock);
+
+	return xvt_timebase_ns(&line, clock);
 }
 
 uint64_t xvt_host_clock_ticks(const struct xvt_host_clock *hc, uint64_t ns)

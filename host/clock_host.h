@@ -105,6 +105,9 @@ int xvt_host_clock_tend(struct xvt_host_clock *hc, uint64_t now);
  */
 uint64_t xvt_host_clock_ns(const struct xvt_host_clock *hc, uint64_t clock);
 
+/* The line on which that value lies. Its shift is never above XVT_RATE_SHIFT. */
+struct xvt_timebase xvt_host_clock_line(const struct xvt_host_clock *hc, uint64_t clock);
+
 /* Ticks of the host's clock in that many nanoseconds, at its nominal rate. */
 uint64_t xvt_host_clock_ticks(const struct xvt_host_clock *hc, uint64_t ns);
 

@@ -147,16 +147,18 @@ static int bend(struct xvt_clock_page *v, const struct xvt_clock_line *truth, ui
 /* ------------------------------------------------------------------ the host's page */
 
 /* The line that xvt_host_clock_ns() computes, to the bit: no host's shift is above ours. */
-static struct xvt_clock_line line_of_host(const struct xvt_host_clock *hc)
+static struct xvt_clock_line line_of_host(const struct xvt_host_clock *hc, uint64_t clock)
 {
-	return (struct xvt_clock_line){ hc->base_clock, hc->base_ns,
-					(uint64_t)hc->mult << (XVT_CLOCK_SHIFT - hc->shift) };
+	struct xvt_timebase l = xvt_host_clock_line(hc, clock);
+
+	return (struct xvt_clock_line){ l.base_clock, l.base_ns,
+					(uint64_t)l.mult << (XVT_CLOCK_SHIFT - l.shift) };
 }
 
 /* The host's readers use the same counter: both its newest past and the knee are now. */
 static void follow_host_clock(struct xvt_clock_pages *c, uint64_t now)
 {
-	struct xvt_clock_line line = line_of_host(c->host_clock);
+	struct xvt_clock_line line = line_of_host(c->host_clock, now);
 	uint64_t off_ns;
 
 	/* Too soon after the last change: with the next node. */
@@ -435,11 +437,11 @@ void xvt_clock_pages_init(struct xvt_clock_pages *c, struct xvt_clock_page *regi
 	c->lead_ns = XVT_CLOCK_LEAD_NS;
 	c->file_fd = -1;
 	target(&c->region, region);
-	c->host_line = line_of_host(host_clock);
+	c->host_line = line_of_host(host_clock, c->clock(c->clock_arg));
 	c->host.line[0] = c->host_line;
 	c->host.nr_lines = 1;
-	c->host.node_clock = host_clock->base_clock;
-	c->host.node_ns = host_clock->base_ns;
+	c->host.node_clock = c->host_line.clock;
+	c->host.node_ns = c->host_line.ns;
 	c->host.session = session;
 	c->guest.session = session;
 	c->active = true;

@@ -739,9 +739,11 @@ START_TEST(a_program_on_the_host_reads_the_file)
 }
 END_TEST
 
-/* A change of the host's clock bends the host's page; it goes on from where it was. */
+/* A change of the host's clock bends the host's page; it goes on from where it was. Once on the
+ * clock's first line, once on a later one. */
 START_TEST(the_host_page_follows_the_hosts_clock)
 {
+	struct xvt_timebase line = { .mult = host_clock.mult, .shift = host_clock.shift };
 	struct xvt_host_clock hc = host_clock;
 	struct xvt_clock_now now, then = { 0 };
 	struct xvt_clock_node n;
@@ -752,9 +754,17 @@ START_TEST(the_host_page_follows_the_hosts_clock)
 	w.pages.file_host.page = &host_page;
 	node(100, 0);
 	for (i = 1; i < 100; i++) {
-		hc.base_ns = xvt_host_clock_ns(&hc, w.t) + (uint64_t)(i % 3) * 5000 - 5000;
-		hc.base_clock = w.t;
-		hc.mult = (1u << 31) + (uint32_t)(i % 5) * 1000;
+		line.base_ns = xvt_host_clock_ns(&hc, w.t) + (uint64_t)(i % 3) * 5000 - 5000;
+		line.base_clock = w.t;
+		line.mult = (1u << 31) + (uint32_t)(i % 5) * 1000;
+		if (_i) {
+			hc.lines = &line;
+			hc.count = 1;
+		} else {
+			hc.base_ns = line.base_ns;
+			hc.base_clock = line.base_clock;
+			hc.mult = line.mult;
+		}
 		w.t += 1000;
 		n = sample(100);
 		n.host_ns = xvt_host_clock_ns(&hc, w.t);
@@ -786,7 +796,7 @@ int main(void)
 	tcase_add_test(tc, a_pause_leaves_the_map_unconfirmed_until_a_node_of_after_it);
 	tcase_add_test(tc, a_clock_that_jumps_back_is_noticed_by_the_reader);
 	tcase_add_test(tc, a_guest_that_lies_gets_a_wrong_clock_and_nothing_else);
-	tcase_add_test(tc, the_host_page_follows_the_hosts_clock);
+	tcase_add_loop_test(tc, the_host_page_follows_the_hosts_clock, 0, 2);
 	tcase_add_test(tc, a_page_that_is_none_is_refused);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("interleaving");
