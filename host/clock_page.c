@@ -117,7 +117,8 @@ static uint64_t keep_lines(const struct xvt_clock_page *v, uint64_t from, uint64
 static int bend(struct xvt_clock_page *v, const struct xvt_clock_line *truth, uint64_t from,
 		uint64_t knee, uint64_t *off_ns)
 {
-	struct xvt_clock_line kept[XVT_CLOCK_LINES], *slew, *after;
+	/* All of it goes into the pages: nothing of our stack may. */
+	struct xvt_clock_line kept[XVT_CLOCK_LINES] = { { 0 } }, *slew, *after;
 	uint64_t i, n = keep_lines(v, from, knee, kept), slew_ns, slew_ticks;
 	int64_t off;
 
@@ -252,14 +253,16 @@ static uint64_t start_map(struct xvt_clock_pages *c, const struct xvt_clock_line
 {
 	struct xvt_clock_page *v = &c->guest;
 	struct xvt_clock_line hold = *truth;
-	uint64_t bound = 0, shown;
+	uint64_t flags = v->flags, bound, shown;
 
+	memset(v->line, 0, sizeof(v->line));
 	v->nr_lines = 1;
 	v->line[0] = *truth;
-	if (!(v->flags & XVT_CLOCK_F_VALID))
+	if (!(flags & XVT_CLOCK_F_VALID))
 		return 0;
-	v->flags &= ~(uint64_t)XVT_CLOCK_F_UNCONFIRMED;
+	v->flags &= ~(uint64_t)XVT_CLOCK_F_UNCONFIRMED; /* had nothing happened to it */
 	bound = xvt_clock_bound_at(v, now_ns);
+	v->flags = flags;
 	shown = now_ns + (bound < c->lead_ns ? bound : c->lead_ns);
 	if (shown <= node->host_ns)
 		return 0;
@@ -473,9 +476,16 @@ static int open_file(const char *path)
 	if (fd < 0)
 		return -errno;
 	err = flock(fd, LOCK_EX | LOCK_NB) ? (errno == EWOULDBLOCK ? -EBUSY : -errno) : 0;
+	if (!err && fstat(fd, &st))
+		err = -errno;
+	/* Its last recorder removed it between our open and its end. */
+	if (!err && !st.st_nlink)
+		err = -EBUSY;
+	/* Whoever owns it could shorten it under us. */
+	if (!err && (!S_ISREG(st.st_mode) || st.st_uid != geteuid()))
+		err = -EPERM;
 	/* Never shorter: somebody may have it mapped. */
-	if (!err &&
-	    (fstat(fd, &st) || (st.st_size < (off_t)XVT_ALIGN_MIN && ftruncate(fd, XVT_ALIGN_MIN))))
+	if (!err && st.st_size < (off_t)XVT_ALIGN_MIN && ftruncate(fd, XVT_ALIGN_MIN))
 		err = -errno;
 	if (!err)
 		return fd;

@@ -67,8 +67,8 @@ void xvt_clock_pages_init(struct xvt_clock_pages *c, struct xvt_clock_page *regi
 /*
  * Make DIR/NAME.RING for the host's programs. A file that a dead recorder left is used again,
  * so that who has it mapped goes on. Slashes in `name` become underscores. Returns 0, -EBUSY
- * (another recorder writes it), or -errno of open, ftruncate, mmap; then there is no file, and all
- * else works.
+ * (another recorder writes it), -EPERM (somebody else's file), or -errno of open, ftruncate, mmap;
+ * then there is no file, and all else works.
  */
 int xvt_clock_pages_share(struct xvt_clock_pages *c, const char *dir, const char *name,
 			  uint32_t ring, uint32_t hw_id);

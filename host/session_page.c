@@ -28,7 +28,9 @@ void xvt_session_page_open(struct xvt_session *s, struct xvt_ring *r)
 	if (err)
 		xvt_session_note(s, 2, vm, r->id, "no clock page %s/%s.%u: %s", dir, vm->name,
 				 r->index,
-				 err == -EBUSY ? "another recorder writes it" : strerror(-err));
+				 err == -EBUSY	 ? "another recorder writes it"
+				 : err == -EPERM ? "the file is somebody else's"
+						 : strerror(-err));
 }
 
 static void tell(struct xvt_clock_pages *c, enum xvt_vmm_event event, uint64_t at_ns)

@@ -138,7 +138,7 @@ struct xvt_time {
 
 /*
  * What time is it on the host? From the clock page of this thread's ring: no system call, no lock,
- * no waiting, about 50 ns; in signal handlers too. Within a session and an epoch a later call
+ * no waiting, some 30 ns; in signal handlers too. Within a session and an epoch a later call
  * of this thread never returns less, of host_ns or of active_ns. Two threads have two pages, each
  * as good as its bound_ns. Returns 0, or
  *   -ENODATA   no recorder, or it has not measured this ring's clock yet

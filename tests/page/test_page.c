@@ -232,6 +232,8 @@ static void judge_lines(const struct xvt_clock_page *v)
 	uint64_t i;
 
 	must(v->nr_lines >= 1 && v->nr_lines <= XVT_CLOCK_LINES);
+	for (i = v->nr_lines; i < XVT_CLOCK_LINES; i++)
+		must(!v->line[i].clock && !v->line[i].ns && !v->line[i].mult);
 	for (i = 1; i < v->nr_lines; i++) {
 		const struct xvt_clock_line *a = &v->line[i - 1], *b = &v->line[i];
 		struct xvt_clock_line bent = xvt_clock_line_bend(a, b->clock, b->mult);
@@ -441,6 +443,10 @@ START_TEST(a_pause_leaves_the_map_unconfirmed_until_a_node_of_after_it)
 	ck_assert_int_eq(xvt_clock_pages_node(&w.pages, &before, HZ), 0);
 	ck_assert_int_eq(xvt_clock_page_read(&w.region, guest_now, NULL, &now), 0);
 	ck_assert_uint_eq(now.bound_ns, XVT_CLOCK_UNBOUNDED);
+	before.epoch = ++w.epoch;
+	ck_assert_int_eq(xvt_clock_pages_node(&w.pages, &before, HZ), 0);
+	ck_assert_int_eq(xvt_clock_page_read(&w.region, guest_now, NULL, &now), 0);
+	ck_assert(now.epoch == w.epoch && now.bound_ns == XVT_CLOCK_UNBOUNDED);
 	w.t += 100 * MS;
 	w.active_t = w.t;
 	w.runs = true;
@@ -735,6 +741,17 @@ START_TEST(a_program_on_the_host_reads_the_file)
 	xvt_clock_pages_pause(&two, 0);
 	xvt_clock_pages_fini(&two);
 	xvt_clock_pages_fini(&two);
+	if (!geteuid()) {
+		char path[200];
+
+		snprintf(path, sizeof(path), "%s/a.1", dir);
+		ck_assert_int_eq(close(open(path, O_CREAT | O_RDWR, 0666)), 0);
+		ck_assert_int_eq(chown(path, 12345, 12345), 0);
+		xvt_clock_pages_init(&two, NULL, &hc, 80, NULL, NULL);
+		ck_assert_int_eq(xvt_clock_pages_share(&two, dir, "a", 1, 0), -EPERM);
+		xvt_clock_pages_fini(&two);
+		ck_assert_int_eq(unlink(path), 0);
+	}
 	ck_assert_int_eq(rmdir(dir), 0);
 }
 END_TEST
