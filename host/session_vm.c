@@ -126,7 +126,6 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 		r->pool = &vm->pool;
 		r->host_clock = &s->clock;
 		r->mode = s->opt.mode;
-		r->epoch = xvt_load(&r->host->epoch);
 		xvt_clock_map_init(&r->map, vm->guest_hz);
 		xvt_ring_attach(r);
 		vm->rings[i] = r;
