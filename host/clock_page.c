@@ -147,29 +147,64 @@ static int bend(struct xvt_clock_page *v, const struct xvt_clock_line *truth, ui
 
 /* ------------------------------------------------------------------ the host's page */
 
-/* The line that xvt_host_clock_ns() computes, to the bit: no host's shift is above ours. */
-static struct xvt_clock_line line_of_host(const struct xvt_host_clock *hc, uint64_t clock)
+/* A line as xvt_host_clock_ns() computes it, to the bit: no host's shift is above ours. */
+static struct xvt_clock_line line_of_host(const struct xvt_timebase *l)
 {
-	struct xvt_timebase l = xvt_host_clock_line(hc, clock);
-
-	return (struct xvt_clock_line){ l.base_clock, l.base_ns,
-					(uint64_t)l.mult << (XVT_CLOCK_SHIFT - l.shift) };
+	return (struct xvt_clock_line){ l->base_clock, l->base_ns,
+					(uint64_t)l->mult << (XVT_CLOCK_SHIFT - l->shift) };
 }
 
-/* The host's readers use the same counter: both its newest past and the knee are now. */
+/* The host clock's lines from now on, the upcoming ones too; one place is left free. */
+static uint64_t lines_of_host(const struct xvt_host_clock *hc, uint64_t now,
+			      struct xvt_clock_line *to)
+{
+	struct xvt_timebase first = xvt_host_clock_line(hc, now);
+	size_t i = hc->count;
+	uint64_t n = 0;
+
+	while (i && (int64_t)(hc->lines[i - 1].base_clock - now) > 0)
+		i--;
+	to[n++] = line_of_host(&first);
+	while (i < hc->count && n + 1 < XVT_CLOCK_LINES)
+		to[n++] = line_of_host(&hc->lines[i++]);
+	return n;
+}
+
+/*
+ * The host's readers use the same counter, so none has seen a later one than now. The host clock
+ * tells its lines before they begin; told of them in time the page is the host clock, exactly. Told
+ * late it is off by how far it went on on the old line: behind, it is put right; ahead, it stands
+ * until the host clock has come.
+ */
 static void follow_host_clock(struct xvt_clock_pages *c, uint64_t now)
 {
-	struct xvt_clock_line line = line_of_host(c->host_clock, now);
-	uint64_t off_ns;
+	struct xvt_clock_line lines[XVT_CLOCK_LINES] = { { 0 } };
+	uint64_t n = lines_of_host(c->host_clock, now, lines), shown, catch_up;
+	struct xvt_clock_page *v = &c->host;
+	int64_t ahead = 0;
 
-	/* Too soon after the last change: with the next node. */
-	if (memcmp(&line, &c->host_line, sizeof(line)) &&
-	    !bend(&c->host, &line, now, now + 1, &off_ns)) {
-		c->host_line = line;
-		c->host.bound_ns = off_ns + 1;
+	shown = v->nr_lines ? xvt_clock_lines_ns(v, now) : 0;
+	if (v->nr_lines)
+		ahead = (int64_t)(shown - xvt_clock_line_ns(&lines[0], now));
+	if (ahead > 0) {
+		catch_up = now + ticks_up((uint64_t)ahead + 1, lines[0].mult);
+		/* The hold goes over what begins until then. */
+		while (n > 1 && (int64_t)(lines[1].clock - catch_up) <= 0)
+			memmove(lines, lines + 1, --n * sizeof(*lines));
+		memmove(lines + 1, lines, n++ * sizeof(*lines));
+		lines[0] = (struct xvt_clock_line){ now, shown, 0 };
+		lines[1] = xvt_clock_line_bend(&lines[1], catch_up, lines[1].mult);
+		if (lines[1].ns < shown)
+			lines[1].ns = shown;
 	}
-	c->host.node_clock = now;
-	c->host.node_ns = xvt_clock_lines_ns(&c->host, now);
+	for (uint64_t i = n; i < XVT_CLOCK_LINES; i++)
+		lines[i] = (struct xvt_clock_line){ 0 };
+	memcpy(v->line, lines, sizeof(lines));
+	v->nr_lines = n;
+	v->bound_ns = ahead > 0 ? (uint64_t)ahead : 0;
+	v->drift = DRIFT_MIN;
+	v->node_clock = now;
+	v->node_ns = xvt_clock_lines_ns(v, now);
 }
 
 /* ------------------------------------------------------------------ the guest's page */
@@ -371,6 +406,14 @@ void xvt_clock_pages_doubt(struct xvt_clock_pages *c)
 	end(c);
 }
 
+void xvt_clock_pages_host_clock(struct xvt_clock_pages *c)
+{
+	if (!c->host_clock)
+		return;
+	follow_host_clock(c, begin(c));
+	end(c);
+}
+
 /* ------------------------------------------------------------------ active time */
 
 /* Nobody has seen more than what it is at host time `most_ns`: there it stays. */
@@ -433,6 +476,8 @@ void xvt_clock_pages_init(struct xvt_clock_pages *c, struct xvt_clock_page *regi
 			  const struct xvt_host_clock *host_clock, uint64_t session,
 			  uint64_t (*clock)(void *arg), void *clock_arg)
 {
+	uint64_t now;
+
 	memset(c, 0, sizeof(*c));
 	c->host_clock = host_clock;
 	c->clock = clock ? clock : native_clock;
@@ -440,15 +485,12 @@ void xvt_clock_pages_init(struct xvt_clock_pages *c, struct xvt_clock_page *regi
 	c->lead_ns = XVT_CLOCK_LEAD_NS;
 	c->file_fd = -1;
 	target(&c->region, region);
-	c->host_line = line_of_host(host_clock, c->clock(c->clock_arg));
-	c->host.line[0] = c->host_line;
-	c->host.nr_lines = 1;
-	c->host.node_clock = c->host_line.clock;
-	c->host.node_ns = c->host_line.ns;
 	c->host.session = session;
 	c->guest.session = session;
 	c->active = true;
-	c->true_since_ns = xvt_host_clock_ns(host_clock, begin(c));
+	now = begin(c);
+	follow_host_clock(c, now);
+	c->true_since_ns = c->host.node_ns;
 	thaw(c, &c->host);
 	thaw(c, &c->guest);
 	c->host.flags |= XVT_CLOCK_F_VALID;

@@ -41,8 +41,7 @@ struct xvt_clock_pages {
 	int file_fd;
 	char *path;
 	const struct xvt_host_clock *host_clock;
-	struct xvt_clock_line host_line; /* of host_clock, as last taken over */
-	uint64_t (*clock)(void *arg);	 /* the host's, ordered; tests have their own */
+	uint64_t (*clock)(void *arg); /* the host's, ordered; tests have their own */
 	void *clock_arg;
 	uint64_t lead_ns; /* XVT_CLOCK_LEAD_NS */
 	bool active;
@@ -75,7 +74,7 @@ int xvt_clock_pages_share(struct xvt_clock_pages *c, const char *dir, const char
 
 /*
  * A node of the ring's map has come, its epoch is set; hz is the nominal rate of the guest's clock.
- * Also takes over changes of the host clock. Returns 0; -EAGAIN when the corrections before
+ * Also follows the host clock. Returns 0; -EAGAIN when the corrections before
  * are still under way (a node or two too soon: it is left out, the next one counts); -EINVAL for a
  * rate or a clock value of which no map can be made, or a node that is not after the last one.
  */
@@ -88,6 +87,12 @@ int xvt_clock_pages_node(struct xvt_clock_pages *c, const struct xvt_clock_node 
  */
 void xvt_clock_pages_pause(struct xvt_clock_pages *c, uint64_t host_ns);
 void xvt_clock_pages_resume(struct xvt_clock_pages *c, uint64_t host_ns);
+
+/*
+ * The host clock has new lines (xvt_host_clock_tend()). To be told before they begin, so within
+ * XVT_TIMEBASE_LEAD_NS; later, the host's page is off until then by what its bound does not cover.
+ */
+void xvt_clock_pages_host_clock(struct xvt_clock_pages *c);
 
 /* Something may have moved the guest's clock (reset, wake-up): unconfirmed until the next node. */
 void xvt_clock_pages_doubt(struct xvt_clock_pages *c);

@@ -218,9 +218,12 @@ static void tend_clock(struct xvt_session *s, uint64_t now)
 	int64_t apart_ns = s->clock.apart_ns;
 	int n = xvt_host_clock_tend(&s->clock, now);
 
-	if (n > 0)
+	if (n > 0) {
 		xvt_trace_put(s->trace, XVT_CHUNK_TIMEBASE, s->clock.lines + s->clock.count - n,
 			      (size_t)n * sizeof(*s->clock.lines), NULL, 0);
+		for (size_t i = 0; i < s->nr_rings; i++)
+			xvt_clock_pages_host_clock(&s->rings[i]->pages);
+	}
 	if (s->clock.apart_ns != apart_ns)
 		xvt_session_note(s, 1, NULL, UINT32_MAX,
 				 "the host's counter and CLOCK_MONOTONIC came apart by %" PRId64

@@ -3,13 +3,19 @@
  * stress.c - a clock page that is written as fast as possible while others read it, with the
  * machine's own clock and memory order.
  *
- *	stress torn READS       every word of a version is a function of its number: a value of two
- *	                        versions shows. Two reading processes, one writing.
- *	stress map READS        the recorder's own code writes samples that are as wrong as they may
- *	                        be, pauses and resumes; nobody goes back behind what anybody has
- *seen. stress kill READS       as torn; the writer is killed, and begun again, 200 times, the first
- *	                        time for certain in mid-write
- *	stress threads-torn READS, threads-map READS	two threads instead
+ *	stress torn READS
+ *	    every word of a version is a function of its number: a value of two versions shows
+ *
+ *	stress map READS
+ *	    the recorder's own code writes samples that are as wrong as they may be, pauses and
+ *	    resumes; nobody goes back behind what anybody has seen
+ *
+ *	stress kill READS
+ *	    as torn; the writer is killed, and begun again, 200 times, once in mid-write for sure
+ *
+ *	stress threads-torn READS
+ *	stress threads-map READS
+ *	    threads of one process instead
  */
 #define _GNU_SOURCE
 #include "clock_page.h"
