@@ -84,7 +84,8 @@ static void try_join(struct xvt_session *s, uint64_t now)
 			live |= r->phase != XVT_PHASE_NEW;
 			waits |= r->phase == XVT_PHASE_NEW && r->last.state == XVT_RING_ONLINE;
 		}
-		if (!vm->named || vm->phase == XVT_VM_GONE || (live && !waits))
+		if (!vm->named || vm->phase == XVT_VM_GONE || xvt_vm_stopped(vm) ||
+		    (live && !waits))
 			continue;
 		if (!timeout)
 			return;
