@@ -3,6 +3,9 @@
  * microvm.c - the only file that includes <linux/kvm.h>. Runs a guest; knows the guest's memory
  * map and its doorbell, not what its commands mean.
  *
+ * An ioctl costs about as much as 10 instructions of a guest that is emulated by software, so
+ * registers travel in the page that is shared with KVM_RUN (KVM_CAP_SYNC_REGS).
+ *
  * Interrupts are always delivered with single-stepping off: while it is on, the trap flag of
  * the debugger would be pushed with the guest's flags and come back by iret. The handlers of
  * the guest signal at their begin, so the caller can step from there.
@@ -53,6 +56,7 @@ int xvt_microvm_probe(void)
 #define EFER_LMA      0x400ull
 #define FLAGS_ALWAYS  0x2ull
 #define FLAGS_IF      0x200ull
+#define ALL_REGS      (KVM_SYNC_X86_REGS | KVM_SYNC_X86_SREGS | KVM_SYNC_X86_EVENTS)
 
 struct xvt_microvm {
 	int kvm_fd, vm_fd, vcpu_fd;
@@ -62,13 +66,12 @@ struct xvt_microvm {
 	uint8_t *region;
 	uint64_t region_size;
 	bool stepping;
+	bool settled; /* run->s.regs are the registers as they are */
 	char why[128];
 };
 
 struct xvt_microvm_state {
-	struct kvm_regs regs;
-	struct kvm_sregs sregs;
-	struct kvm_vcpu_events events;
+	struct kvm_sync_regs cpu;
 	uint64_t region_size;
 	uint8_t ram[XVT_BARE_RAM_SIZE];
 	uint8_t region[];
@@ -167,6 +170,7 @@ static int open_kvm(struct xvt_microvm *vm)
 				      KVM_CAP_VCPU_EVENTS, KVM_CAP_IMMEDIATE_EXIT,
 				      KVM_CAP_USER_NMI };
 	size_t i;
+	int regs;
 
 	vm->kvm_fd = open("/dev/kvm", O_RDWR | O_CLOEXEC);
 	if (vm->kvm_fd < 0)
@@ -177,6 +181,9 @@ static int open_kvm(struct xvt_microvm *vm)
 		if (ioctl(vm->kvm_fd, KVM_CHECK_EXTENSION, needed[i]) <= 0)
 			return -EOPNOTSUPP;
 	}
+	regs = ioctl(vm->kvm_fd, KVM_CHECK_EXTENSION, KVM_CAP_SYNC_REGS);
+	if (regs < 0 || (regs & ALL_REGS) != ALL_REGS)
+		return -EOPNOTSUPP;
 	vm->vm_fd = ioctl(vm->kvm_fd, KVM_CREATE_VM, 0);
 	return vm->vm_fd < 0 ? -errno : 0;
 }
@@ -197,6 +204,7 @@ static int create_vcpu(struct xvt_microvm *vm)
 	if (vm->run == MAP_FAILED)
 		return -errno;
 	vm->run_size = (size_t)size;
+	vm->run->kvm_valid_regs = ALL_REGS;
 	return enter_long_mode(vm);
 }
 
@@ -279,18 +287,27 @@ static int died(struct xvt_microvm *vm, const char *how, uint64_t value)
 }
 
 /*
- * A store to the doorbell is complete only once the vCPU was entered again: do that without
- * running anything, so that registers are those after the store.
+ * Make run->s.regs the registers as they are: a store to the doorbell is complete only once the
+ * vCPU was entered again, and what was queued for it is not in them. Runs nothing.
  */
-static int finish_store(struct xvt_microvm *vm)
+static int settle(struct xvt_microvm *vm)
 {
-	int err = 0;
-
+	if (vm->settled)
+		return 0;
 	vm->run->immediate_exit = 1;
 	if (ioctl(vm->vcpu_fd, KVM_RUN, 0) && errno != EINTR)
-		err = died(vm, "KVM_RUN, errno", (uint64_t)errno);
+		return died(vm, "KVM_RUN, errno", (uint64_t)errno);
 	vm->run->immediate_exit = 0;
-	return err;
+	vm->settled = true;
+	return 0;
+}
+
+/* And make KVM know them: other ioctls act upon what it knows, and would be undone later. */
+static int settle_both(struct xvt_microvm *vm)
+{
+	if (vm->run->kvm_dirty_regs)
+		vm->settled = false;
+	return settle(vm);
 }
 
 static int doorbell(struct xvt_microvm *vm, struct xvt_microvm_exit *why)
@@ -304,7 +321,8 @@ static int doorbell(struct xvt_microvm *vm, struct xvt_microvm_exit *why)
 	memcpy(&why->value, run->mmio.data, sizeof(why->value));
 	if (why->signal == XVT_BARE_PANIC)
 		return died(vm, "an exception, vector and address", why->value);
-	return finish_store(vm);
+	vm->settled = false;
+	return 0;
 }
 
 static int set_stepping(struct xvt_microvm *vm, bool on)
@@ -312,9 +330,13 @@ static int set_stepping(struct xvt_microvm *vm, bool on)
 	struct kvm_guest_debug debug = {
 		.control = on ? KVM_GUESTDBG_ENABLE | KVM_GUESTDBG_SINGLESTEP : 0,
 	};
+	int err;
 
 	if (vm->stepping == on)
 		return 0;
+	err = settle_both(vm);
+	if (err)
+		return err;
 	if (ioctl(vm->vcpu_fd, KVM_SET_GUEST_DEBUG, &debug))
 		return died(vm, "KVM_SET_GUEST_DEBUG, errno", (uint64_t)errno);
 	vm->stepping = on;
@@ -328,6 +350,7 @@ static int enter(struct xvt_microvm *vm, struct xvt_microvm_exit *why)
 		if (errno != EINTR && errno != EAGAIN)
 			return died(vm, "KVM_RUN, errno", (uint64_t)errno);
 	}
+	vm->settled = true;
 	switch (vm->run->exit_reason) {
 	case KVM_EXIT_MMIO:
 		return doorbell(vm, why);
@@ -357,12 +380,13 @@ int xvt_microvm_step(struct xvt_microvm *vm, struct xvt_microvm_exit *why)
 
 uint64_t xvt_microvm_rip(struct xvt_microvm *vm, bool *interrupts_on)
 {
-	struct kvm_regs regs;
+	const struct kvm_regs *regs = &vm->run->s.regs.regs;
 
-	if (ioctl(vm->vcpu_fd, KVM_GET_REGS, &regs))
-		memset(&regs, 0, sizeof(regs)); /* address 0 is none of ours */
-	*interrupts_on = regs.rflags & FLAGS_IF;
-	return regs.rip;
+	*interrupts_on = false;
+	if (settle(vm))
+		return 0; /* none of ours */
+	*interrupts_on = regs->rflags & FLAGS_IF;
+	return regs->rip;
 }
 
 const uint8_t *xvt_microvm_memory(const struct xvt_microvm *vm)
@@ -373,17 +397,19 @@ const uint8_t *xvt_microvm_memory(const struct xvt_microvm *vm)
 /* Would the CPU take an interrupt (or an NMI) right here? */
 static int may_interrupt(struct xvt_microvm *vm, bool nmi)
 {
-	struct kvm_vcpu_events e;
-	struct kvm_regs regs;
+	const struct kvm_vcpu_events *e = &vm->run->s.regs.events;
+	int err = settle_both(vm);
 
-	if (ioctl(vm->vcpu_fd, KVM_GET_VCPU_EVENTS, &e) || ioctl(vm->vcpu_fd, KVM_GET_REGS, &regs))
-		return -errno;
-	if (e.exception.injected || e.interrupt.injected || e.interrupt.shadow || e.nmi.injected ||
-	    e.nmi.pending)
+	if (err)
+		return err;
+	if (e->exception.injected || e->interrupt.injected || e->interrupt.shadow ||
+	    e->nmi.injected || e->nmi.pending)
 		return -EBUSY;
-	if (nmi ? e.nmi.masked : !(regs.rflags & FLAGS_IF))
+	if (nmi ? e->nmi.masked : !(vm->run->s.regs.regs.rflags & FLAGS_IF))
 		return -EBUSY;
-	return set_stepping(vm, false);
+	err = set_stepping(vm, false);
+	vm->settled = false;
+	return err;
 }
 
 int xvt_microvm_irq(struct xvt_microvm *vm, uint32_t vector)
@@ -409,6 +435,7 @@ int xvt_microvm_nmi(struct xvt_microvm *vm)
 int xvt_microvm_save(struct xvt_microvm *vm, struct xvt_microvm_state **state)
 {
 	struct xvt_microvm_state *s = *state;
+	int err;
 
 	if (!s) {
 		s = malloc(sizeof(*s) + vm->region_size);
@@ -419,25 +446,38 @@ int xvt_microvm_save(struct xvt_microvm *vm, struct xvt_microvm_state **state)
 	}
 	if (s->region_size != vm->region_size)
 		return -EINVAL;
-	if (ioctl(vm->vcpu_fd, KVM_GET_REGS, &s->regs) ||
-	    ioctl(vm->vcpu_fd, KVM_GET_SREGS, &s->sregs) ||
-	    ioctl(vm->vcpu_fd, KVM_GET_VCPU_EVENTS, &s->events))
-		return -errno;
+	err = settle(vm);
+	if (err)
+		return err;
+	s->cpu = vm->run->s.regs;
 	memcpy(s->ram, vm->ram, XVT_BARE_RAM_SIZE);
 	memcpy(s->region, vm->region, vm->region_size);
 	return 0;
 }
 
+/* To go over to KVM at the next entry. Segments and events cost more, and are seldom others. */
+static uint64_t changed(const struct kvm_sync_regs *a, const struct kvm_sync_regs *b)
+{
+	return KVM_SYNC_X86_REGS |
+	       (memcmp(&a->sregs, &b->sregs, sizeof(a->sregs)) ? KVM_SYNC_X86_SREGS : 0) |
+	       (memcmp(&a->events, &b->events, sizeof(a->events)) ? KVM_SYNC_X86_EVENTS : 0);
+}
+
 int xvt_microvm_restore(struct xvt_microvm *vm, const struct xvt_microvm_state *s)
 {
+	int err;
+
 	if (s->region_size != vm->region_size)
 		return -EINVAL;
+	err = set_stepping(vm, false); /* KVM keeps where a step began */
+	if (!err)
+		err = settle(vm);
+	if (err)
+		return err;
 	memcpy(vm->ram, s->ram, XVT_BARE_RAM_SIZE);
 	memcpy(vm->region, s->region, vm->region_size);
-	if (ioctl(vm->vcpu_fd, KVM_SET_SREGS, &s->sregs) ||
-	    ioctl(vm->vcpu_fd, KVM_SET_REGS, &s->regs) ||
-	    ioctl(vm->vcpu_fd, KVM_SET_VCPU_EVENTS, &s->events))
-		return -errno;
+	vm->run->kvm_dirty_regs |= changed(&vm->run->s.regs, &s->cpu);
+	vm->run->s.regs = s->cpu;
 	return 0;
 }
 
