@@ -432,6 +432,46 @@ int xvt_microvm_nmi(struct xvt_microvm *vm)
 	return ioctl(vm->vcpu_fd, KVM_NMI, 0) ? -errno : 0;
 }
 
+/* What the CPU pushes for an interrupt. */
+struct frame {
+	uint64_t rip, cs, flags, rsp, ss;
+};
+
+/*
+ * Interrupts that have not returned yet shall return to ring 3. A frame is told by its segments
+ * and because it lies where its own stack pointer says. One that an old interrupt left there
+ * looks the same, but nobody reads it.
+ */
+static void frames_to_user(struct xvt_microvm *vm, uint64_t rsp)
+{
+	uint64_t at;
+
+	for (at = (rsp + 7) & ~7ull; at <= XVT_BARE_RAM_SIZE - sizeof(struct frame); at += 8) {
+		struct frame *f = (struct frame *)(vm->ram + at);
+
+		if (f->cs == XVT_BARE_CODE_RING0 && f->ss == XVT_BARE_DATA_RING0 &&
+		    (f->rsp & ~15ull) == at + sizeof(*f)) {
+			f->cs = XVT_BARE_CODE_RING3;
+			f->ss = XVT_BARE_DATA_RING3;
+		}
+	}
+}
+
+int xvt_microvm_to_user(struct xvt_microvm *vm)
+{
+	struct kvm_sregs *s = &vm->run->s.regs.sregs;
+	int err = settle(vm);
+
+	if (err || s->cs.dpl == 3)
+		return err;
+	s->cs.selector = XVT_BARE_CODE_RING3;
+	s->ss.selector = XVT_BARE_DATA_RING3;
+	s->cs.dpl = s->ss.dpl = 3;
+	vm->run->kvm_dirty_regs |= KVM_SYNC_X86_SREGS;
+	frames_to_user(vm, vm->run->s.regs.regs.rsp);
+	return 0;
+}
+
 int xvt_microvm_save(struct xvt_microvm *vm, struct xvt_microvm_state **state)
 {
 	struct xvt_microvm_state *s = *state;

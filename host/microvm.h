@@ -75,6 +75,13 @@ int xvt_microvm_nmi(struct xvt_microvm *vm);
 /* Address of the next instruction, and whether interrupts are on there. */
 uint64_t xvt_microvm_rip(struct xvt_microvm *vm, bool *interrupts_on);
 
+/*
+ * Go on at ring 3, also in what the interrupts that are under way return to. It is the same
+ * code, but a KVM that emulates ring 0 by software leaves ring 3 to the CPU. Such a one cannot
+ * step there. Returns 0 or -EIO.
+ */
+int xvt_microvm_to_user(struct xvt_microvm *vm);
+
 /* The guest's memory, XVT_BARE_RAM_SIZE bytes. */
 const uint8_t *xvt_microvm_memory(const struct xvt_microvm *vm);
 

@@ -26,13 +26,19 @@
 #define XVT_BARE_REGION_MAX 0x40000000u
 #define XVT_BARE_IRQ_VECTOR 0x20u
 
+/* Segment selectors, from the guest's first signal on (start.S has them as numbers). */
+#define XVT_BARE_CODE_RING0 0x08u
+#define XVT_BARE_DATA_RING0 0x10u
+#define XVT_BARE_DATA_RING3 0x1bu
+#define XVT_BARE_CODE_RING3 0x23u
+
 /* A store of 8 bytes to DOORBELL + 8 * signal; the value is given behind each. */
 enum xvt_bare_signal {
 	XVT_BARE_DONE = 0,  /* the command's result, 0 or -errno; the next one is read after it */
 	XVT_BARE_IRQ = 1,   /* the interrupt handler begins: address that it interrupted */
 	XVT_BARE_NMI = 2,   /* likewise */
 	XVT_BARE_KICK = 3,  /* the writer's doorbell: 0 */
-	XVT_BARE_LEAVE = 4, /* a handler is about to return: 0 */
+	XVT_BARE_LEAVE = 4, /* a handler is about to return: 0. Not when page->quiet */
 	XVT_BARE_PANIC = 5, /* an exception that nobody expected: vector << 56 | address */
 };
 
@@ -91,6 +97,7 @@ struct xvt_bare_page {
 	uint64_t clock_hz;
 	uint32_t ts_bits;
 	uint32_t enable;
+	uint64_t quiet; /* [vmm] 1: a handler's end is no signal, which costs more than its event */
 	/* [vmm] 0: the ring's clock is the CPU's counter. Else it is clock_now, which grows by this
 	 * at each look: then every run is like the other, and the log knows each stamp. */
 	uint64_t clock_step;

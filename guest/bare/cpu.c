@@ -9,7 +9,6 @@
 
 #define NMI_VECTOR     2u
 #define EXCEPTIONS     32u
-#define KERNEL_CODE    0x08u
 #define TASK_STATE     0x28u
 #define INTERRUPT_GATE 0x8eu
 
@@ -62,7 +61,7 @@ static void set_gate(uint32_t vector, uint64_t address)
 {
 	idt[vector] = (struct gate){
 		.address_low = (uint16_t)address,
-		.segment = KERNEL_CODE,
+		.segment = XVT_BARE_CODE_RING0,
 		.type = INTERRUPT_GATE,
 		.address_middle = (uint16_t)(address >> 16),
 		.address_high = (uint32_t)(address >> 32),

@@ -13,12 +13,18 @@ void bare_nmi(uint64_t rip);
 void bare_exception(uint64_t vector, const uint64_t *stack) __attribute__((noreturn));
 void bare_main(void);
 
+static void leave(void)
+{
+	if (!BARE_PAGE->quiet)
+		bare_signal(XVT_BARE_LEAVE, 0);
+}
+
 void bare_irq(uint64_t rip)
 {
 	bare_signal(XVT_BARE_IRQ, rip);
 	if (BARE_PAGE->op[XVT_BARE_IN_IRQ].len)
 		event_write(XVT_BARE_IN_IRQ, rip);
-	bare_signal(XVT_BARE_LEAVE, 0);
+	leave();
 }
 
 void bare_nmi(uint64_t rip)
@@ -26,7 +32,7 @@ void bare_nmi(uint64_t rip)
 	bare_signal(XVT_BARE_NMI, rip);
 	if (BARE_PAGE->op[XVT_BARE_IN_NMI].len)
 		event_write(XVT_BARE_IN_NMI, rip);
-	bare_signal(XVT_BARE_LEAVE, 0);
+	leave();
 }
 
 void bare_exception(uint64_t vector, const uint64_t *stack)
