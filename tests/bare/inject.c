@@ -14,16 +14,19 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "oracle.h"
 
 #define STORIES_MAX 5
+#define FRESH_NS    500000000 /* 2^32 ticks of any CPU are longer */
 
 struct inject {
 	const struct scenario *s;
 	const struct inject_options *options;
 	struct inject_counts *n;
 	struct xvt_microvm *vm;
+	struct xvt_microvm_state *blank;   /* before the scene was set */
 	struct xvt_microvm_state *task;	   /* before instruction k of the task */
 	struct xvt_microvm_state *handler; /* before instruction j of the interrupt */
 	struct xvt_microvm_state *later;   /* on the way after an interrupt */
@@ -32,6 +35,7 @@ struct inject {
 	uint64_t k, j;
 	uint64_t lost[XVT_LOST_CAUSES]; /* in the last run */
 	uint64_t commit;		/* as a host saw it last */
+	uint64_t set_ns;		/* when the scene was set */
 	unsigned int told;
 };
 
@@ -449,6 +453,20 @@ static bool one_boundary(struct inject *in)
 	return ok;
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static bool set(struct inject *in)
+{
+	in->set_ns = now_ns();
+	return scene_set(in->vm, in->s, in->options->region) || wrong(in, "cannot set the scene");
+}
+
 static bool begin(struct inject *in)
 {
 	struct xvt_microvm_config config = {
@@ -460,11 +478,31 @@ static bool begin(struct inject *in)
 
 	if (xvt_microvm_new(&in->vm, &config))
 		return wrong(in, "cannot make the machine");
-	return scene_set(in->vm, in->s, in->options->region) || wrong(in, "cannot set the scene");
+	return !xvt_microvm_save(in->vm, &in->blank) ? set(in) : wrong(in, "cannot save");
+}
+
+/*
+ * By the CPU's counter a scene grows old, for going back does not turn back the time: then every
+ * event would carry a full stamp, as in `gap`. So set it anew. *done as step().
+ */
+static bool renew(struct inject *in, bool *done)
+{
+	uint64_t i;
+
+	if (!in->s->real_clock || now_ns() - in->set_ns < FRESH_NS)
+		return true;
+	if (!go_back(in, in->blank) || !set(in))
+		return false;
+	for (i = 0; i < in->k && !*done; i++) {
+		if (!step(in, done))
+			return false;
+	}
+	return true;
 }
 
 static void end(struct inject *in)
 {
+	xvt_microvm_state_free(in->blank);
 	xvt_microvm_state_free(in->task);
 	xvt_microvm_state_free(in->handler);
 	xvt_microvm_state_free(in->later);
@@ -478,6 +516,9 @@ bool inject_scenario(const struct scenario *s, const struct inject_options *opti
 	bool ok = begin(&in), done = false, interrupts_on;
 
 	for (in.k = 0; ok && !done && in.told < STORIES_MAX; in.k++) {
+		ok = renew(&in, &done);
+		if (!ok || done)
+			break;
 		in.task_rip = xvt_microvm_rip(in.vm, &interrupts_on);
 		if (wanted(&in, in.task_rip))
 			one_boundary(&in);
