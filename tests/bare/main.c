@@ -104,11 +104,12 @@ static bool one(const struct scenario *s, const struct inject_options *options,
 	double begin = seconds();
 	bool ok = inject_scenario(s, options, n);
 
-	printf("%-18s %5" PRIu64 " IRQ %5" PRIu64 " NMI %7" PRIu64 " IRQ x NMI %5" PRIu64
-	       " host, %8" PRIu64 " events checked, %" PRIu64 " wrong, %.1f s  (%s)\n",
-	       s->name, n->irqs - before.irqs, n->nmis - before.nmis, n->pairs - before.pairs,
-	       n->host - before.host, n->events - before.events, n->wrong - before.wrong,
-	       seconds() - begin, s->what);
+	printf("%-18s %6" PRIu64 " runs, %5" PRIu64 " IRQ %5" PRIu64 " NMI %7" PRIu64
+	       " IRQ x NMI %5" PRIu64 " host, %8" PRIu64 " events checked, %" PRIu64
+	       " wrong, %.1f s  (%s)\n",
+	       s->name, n->runs - before.runs, n->irqs - before.irqs, n->nmis - before.nmis,
+	       n->pairs - before.pairs, n->host - before.host, n->events - before.events,
+	       n->wrong - before.wrong, seconds() - begin, s->what);
 	fflush(stdout);
 	return ok;
 }
