@@ -16,7 +16,7 @@ TEST_TOOLS += $(BUILD)/tests/bare/xvt-bare $(BARE_IMAGES)
 
 -include $(BARE_TEST_OBJ:.o=.d)
 
-# Every pair of an IRQ and an NMI, every scenario, both ways to reserve: hours.
+# Every pair of an IRQ and an NMI, every scenario, both ways to reserve: 20 minutes of CPU time.
 .PHONY: proof-bare
 proof-bare: $(BUILD)/tests/bare/xvt-bare $(BARE_IMAGES)
 	$(Q)tests/bare/t_interrupts.sh all
