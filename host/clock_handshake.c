@@ -70,8 +70,10 @@ static void ask(struct xvt_clock_source *s)
 static void handshake_start(struct xvt_clock_source *s)
 {
 	/* A question that was asked before a pause, or that a restored snapshot took back, is asked
-	 * again: its answer would span the pause, or never come. */
-	if (s->open && xvt_clock_read() - s->asked < s->patience)
+	 * again: its answer would span the pause, or never come. One that came while we did not
+	 * look is taken: the guest is here now. */
+	if (s->open && (xvt_clock_read() - s->asked < s->patience ||
+			xvt_load(&s->t.ctl->answer_seq) == s->seq))
 		return;
 	s->count = 0;
 	ask(s);

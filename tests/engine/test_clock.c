@@ -386,6 +386,39 @@ START_TEST(an_answer_with_an_old_number_is_no_answer)
 }
 END_TEST
 
+/* A busy host is kept from looking for longer than its patience. If it asked anew each time, the
+ * guest would answer every question, and no answer would be taken. */
+START_TEST(an_answer_that_came_while_nobody_looked_is_taken)
+{
+	struct xvt_ring_ctl ctl = { 0 };
+	struct xvt_ring_host host = { 0 };
+	struct xvt_host_clock hc = { .mult = 1, .hz = 1000 }; /* its patience is over at once */
+	struct xvt_clock_source *source;
+	struct xvt_clock_measure m;
+	struct xvt_clock_target t = { &ctl, &host, &hc, &hc.hz, 0 };
+	uint64_t asked;
+
+	ck_assert_int_eq(xvt_clock_handshake.open(&source, &t), 0);
+	xvt_clock_handshake.start(source);
+	asked = host.request_seq;
+	while (xvt_clock_handshake.busy(source))
+		;
+	xvt_clock_handshake.start(source); /* no answer: asked again */
+	ck_assert_uint_ne(host.request_seq, asked);
+	asked = host.request_seq;
+	ctl.answer_clock = 5;
+	ctl.answer_seq = asked;
+	while (xvt_clock_handshake.busy(source))
+		;
+	xvt_clock_handshake.start(source);
+	ck_assert_uint_eq(host.request_seq, asked);
+	xvt_clock_handshake.poll(source, &m);
+	ck_assert_uint_ne(host.request_seq, asked); /* it was taken: this is the next question */
+	ck_assert_uint_lt(host.request_more, 31);
+	xvt_clock_handshake.close(source);
+}
+END_TEST
+
 Suite *clock_suite(void)
 {
 	Suite *s = suite_create("clock");
@@ -406,6 +439,7 @@ Suite *clock_suite(void)
 	tcase_add_loop_test(tc, the_handshake_finds_the_true_offset_within_its_bound, 0, 4);
 	tcase_add_loop_test(tc, the_handshake_bounds_hold_for_a_guest_of_another_rate, 0, 4);
 	tcase_add_test(tc, an_answer_with_an_old_number_is_no_answer);
+	tcase_add_test(tc, an_answer_that_came_while_nobody_looked_is_taken);
 	suite_add_tcase(s, tc);
 	return s;
 }
