@@ -9,13 +9,17 @@
 ko=/lib/modules/$(uname -r)/xvtrace.ko
 role=$(sed -n 's/.*xvt.role=\([a-z]*\).*/\1/p' /proc/cmdline)
 
-# mark_on CPU: markers until /run/flow.CPU goes; short rests, so that others get to run
+# mark_on CPU: markers until /run/flow.CPU goes; short rests, so that others get to run. A CPU that
+# comes back in the same generation goes on where it was: no number is there twice.
 mark_on() {
 	touch /run/flow.$1
 	n=$(($(cat /sys/class/misc/xvtrace/generation) * 1000000000))
+	next=$(cat /run/next.$1 2>/dev/null || echo 0)
+	[ $next -le $n ] || n=$next
 	while [ -f /run/flow.$1 ]; do
 		xvt-mark 200 --start $n --cpu $1 >/dev/null
 		n=$((n + 200))
+		echo $n >/run/next.$1
 		usleep 2000
 	done &
 	eval "flow_$1=$!"
