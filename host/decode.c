@@ -136,6 +136,10 @@ static struct xvt_field sync_fields[] = {
 	NUMBER(struct xvt_clock_sync, realtime_ns),  NUMBER(struct xvt_clock_sync, reason),
 	NUMBER(struct xvt_clock_sync, epoch),
 };
+static struct xvt_field mark_fields[] = {
+	NUMBER(struct xvt_mark, number),
+	NUMBER(struct xvt_mark, clock),
+};
 static struct xvt_field lost_fields[] = {
 	LOST("full", XVT_LOST_FULL),	    LOST("wrap", XVT_LOST_WRAP),
 	LOST("big", XVT_LOST_BIG),	    LOST("nest", XVT_LOST_NEST),
@@ -157,6 +161,7 @@ static const struct builtin {
 	{ XVT_ID_U64, "u64", u64_fields, 1, 0 },
 	{ XVT_ID_CLOCK_SYNC, "clock_sync", sync_fields, 7, sizeof(struct xvt_clock_sync) },
 	{ XVT_ID_LOST, "lost", lost_fields, 8, sizeof(struct xvt_lost) },
+	{ XVT_ID_MARK, "mark", mark_fields, 2, sizeof(struct xvt_mark) },
 };
 
 static struct xvt_event_class *new_class(struct xvt_decoder *d)

@@ -213,7 +213,8 @@ static bool decode(struct xvt_ring *r)
 		case XVT_REC_RECORD:
 			if (xvt_pos_before(r->rec.pos, r->skip_until))
 				continue;
-			if (r->rec.id < XVT_ID_FIRST_EVENT && r->rec.id != XVT_ID_CLOCK_SYNC) {
+			if (r->rec.id < XVT_ID_FIRST_EVENT && r->rec.id != XVT_ID_CLOCK_SYNC &&
+			    r->rec.id != XVT_ID_MARK) {
 				/* A guest may not speak in the host's name (LOST). */
 				r->gap_bad_bytes += r->rec.len;
 				r->stats.bad_bytes += r->rec.len;

@@ -256,7 +256,8 @@ struct xvt_ring_ctl {
 
 	uint64_t answer_seq;   /* mailbox: = request_seq once answered; release */
 	uint64_t answer_clock; /* ordered clock read between seeing and answering */
-	uint64_t reserved4[6];
+	uint64_t mark_ack;     /* = mark_seq once that mark is written, or lost; release */
+	uint64_t reserved4[5];
 
 	struct xvt_ring_gen gen[XVT_GEN_SLOTS]; /* entry generation % XVT_GEN_SLOTS */
 };
@@ -345,7 +346,10 @@ struct xvt_ring_host {
 
 	uint64_t request_seq;  /* mailbox: answer me; release, pairs with the guest's acquire */
 	uint64_t request_more; /* > 0: stay, that many more requests follow at once */
-	uint64_t reserved2[6];
+	/* Write a MARK with this number; release, pairs with the writer's acquire. A guest that
+	 * knows no marks never acknowledges, and a host that knows none never asks: all zeros. */
+	uint64_t mark_seq;
+	uint64_t reserved2[5];
 
 	uint64_t hint_seq; /* last clock node, odd while written: for salvage, never trusted */
 	uint64_t hint_guest;
@@ -417,6 +421,7 @@ enum xvt_id {
 	XVT_ID_DISCARDED = 2,  /* given back too late; its time still counts */
 	XVT_ID_CLOCK_SYNC = 3, /* struct xvt_clock_sync */
 	XVT_ID_LOST = 4,       /* made by the host, in trace files only */
+	XVT_ID_MARK = 5,       /* struct xvt_mark: the host asked for it */
 	XVT_ID_FIRST_EVENT = 16,
 	XVT_ID_FTRACE = 16, /* payload is an ftrace entry: u16 type first; see META_FORMAT */
 	XVT_ID_TEXT = 17,   /* payload is text, no final zero needed */
@@ -443,6 +448,16 @@ struct xvt_clock_sync {
 	uint32_t epoch;
 };
 XVT_ASSERT(sizeof(struct xvt_clock_sync) == 48, "clock sync layout");
+
+/*
+ * Payload of XVT_ID_MARK. The host noted its clock before it asked for this number and after it
+ * saw the acknowledgement, so it knows two moments between which the record was stamped.
+ */
+struct xvt_mark {
+	uint64_t number; /* = mark_seq */
+	uint64_t clock;	 /* ordered read between seeing the request and reserving the record */
+};
+XVT_ASSERT(sizeof(struct xvt_mark) == 16, "mark layout");
 
 #define XVT_MAXNEST  16u /* writers on one ring: task, softirq, irq, NMI and then some */
 #define XVT_MAXRETRY 64u /* reservations begun again in one call */

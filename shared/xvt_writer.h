@@ -588,4 +588,26 @@ xvt_inline int64_t xvt_writer_answer(struct xvt_writer *w)
 	return more;
 }
 
+/*
+ * Write the mark that the host asks for, if one is open: a record as any other, stamped as any
+ * other, and then the acknowledgement. Later and the host would not know that the stamp had been
+ * taken by then; earlier and it would not know that it had not. A mark that finds the ring full
+ * or off is acknowledged too: the host then has two moments and no record.
+ *
+ * Context: as xvt_reserve(), so never a thread that only answers for the ring's writer; and not
+ * nested in itself.
+ */
+xvt_inline void xvt_writer_mark(struct xvt_writer *w)
+{
+	/* Pairs with the host's release: its clock was read before. */
+	struct xvt_mark mark = { .number = xvt_load_acquire(&w->host->mark_seq) };
+
+	if (mark.number == xvt_load(&w->ctl->mark_ack))
+		return;
+	/* Ordered: the record's own read of the clock cannot have overtaken the request. */
+	mark.clock = w->clock ? w->clock(w->clock_arg) : xvt_clock_read_ordered();
+	(void)xvt_write(w, XVT_ID_MARK, &mark, sizeof(mark));
+	xvt_store_release(&w->ctl->mark_ack, mark.number); /* pairs with the host's look */
+}
+
 #endif /* XVT_WRITER_H */

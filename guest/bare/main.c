@@ -61,7 +61,7 @@ static int write_one(void)
 	return event_write(XVT_BARE_TASK, 0);
 }
 
-/* Answer the host's clock questions; stay while more are announced, leave when none come. */
+/* Answer the host's clock questions, write its marks; leave when no more questions come. */
 static int answer(uint32_t patience)
 {
 	uint32_t idle = 0;
@@ -71,6 +71,7 @@ static int answer(uint32_t patience)
 			idle++;
 		else
 			idle = 0;
+		xvt_writer_mark(&event_writer);
 	}
 	return 0;
 }

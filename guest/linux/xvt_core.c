@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * xvt_core.c - the rings of this guest: begin a generation, one writer per possible CPU, and
- * a timer per CPU that answers the host's clock requests and writes CLOCK_SYNC records.
+ * a timer per CPU that answers the host's clock requests and writes CLOCK_SYNC and MARK records.
  *
  * The timers are soft: a burst of clock answers spins for up to 2 ms, and interrupts must
  * come through meanwhile. They only widen one sample's bounds.
@@ -110,6 +110,15 @@ static void keep_synced(struct xvt_cpu *c)
 		cmpxchg_local(&c->sync_pending, 0, reason);
 }
 
+/* The host asks for marks while it asks for the clock, or at any other time. */
+static void put_mark(struct xvt_writer *w)
+{
+	preempt_disable_notrace();
+	if (READ_ONCE(xvt_open))
+		xvt_writer_mark(w);
+	preempt_enable_notrace();
+}
+
 /* One answer, and as long as the host says that more requests follow, those too. */
 static void answer(struct xvt_writer *w)
 {
@@ -127,6 +136,7 @@ static void answer(struct xvt_writer *w)
 	do {
 		xvt_relax();
 		more = xvt_writer_answer(w);
+		put_mark(w);
 		now = xvt_clock_read();
 		if (more > 0)
 			last = now;
@@ -142,6 +152,7 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 	if (READ_ONCE(xvt_open)) {
 		if (xvt_load(&xvt_host_page()->attach_id))
 			period_ms = READ_ONCE(answer_ms);
+		put_mark(&c->writer);
 		answer(&c->writer);
 		keep_synced(c);
 		if (smp_processor_id() == cpumask_first(cpu_online_mask))

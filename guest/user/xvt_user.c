@@ -379,6 +379,8 @@ uint64_t xvt_ringless(void)
  * because the kernel hands out a user-readable clock only when it is one clock for all CPUs (TSC
  * synchronised, or CNTVCT); where it is not, these samples are wrong by the CPUs' difference, and
  * so would be those of an owner that the scheduler moves about.
+ *
+ * It writes nothing: a ring has one writer. So marks (xvt_writer_mark()) are not acknowledged here.
  */
 
 /* One look at every ring of ours; returns whether the host wants more at once. */

@@ -228,6 +228,40 @@ START_TEST(output_does_not_depend_on_polling)
 }
 END_TEST
 
+START_TEST(a_mark_takes_its_place_and_is_not_counted)
+{
+	struct engine e;
+	uint32_t i;
+
+	engine_init(&e, 1, XVT_ENABLE_STOP);
+	engine_node(&e, 0, 1);
+	engine_write(&e, 0, 10);
+	e.now = 20;
+	e.rings[0]->host->mark_seq = 4711;
+	xvt_writer_mark(&e.writers[0]);
+	engine_write(&e, 0, 30);
+	engine_drain(&e, 0);
+	/* The next one finds the ring full: it is not there, and nobody misses it. */
+	for (i = 0; engine_write(&e, 0, 40 + i) == 0; i++)
+		;
+	e.rings[0]->host->mark_seq = 4712;
+	xvt_writer_mark(&e.writers[0]);
+	ck_assert_uint_eq(e.writers[0].ctl->mark_ack, 4712);
+	engine_end(&e);
+	ck_assert_uint_eq(e.nr_out, 3 + i);
+	ck_assert_uint_eq(e.out[1].id, XVT_ID_MARK);
+	ck_assert_uint_eq(e.out[1].ns, 20);
+	ck_assert_uint_eq(e.out[1].number, 4711);
+	xvt_ring_account(e.rings[0], true);
+	ck_assert_uint_eq(e.rings[0]->stats.events, 2 + i);
+	ck_assert_uint_eq(e.rings[0]->stats.attempted, 3 + i);
+	ck_assert_uint_eq(e.rings[0]->stats.lost[XVT_LOST_FULL], 1);
+	ck_assert_uint_eq(e.rings[0]->stats.in_flight, 0);
+	ck_assert_uint_eq(e.rings[0]->stats.bad_bytes, 0);
+	engine_fini(&e);
+}
+END_TEST
+
 START_TEST(a_full_ring_tells_its_gap_between_the_right_two_numbers)
 {
 	uint64_t attempted = 0, lost = 0, before = 0, after = 0, told = 0;
@@ -813,6 +847,7 @@ Suite *merge_suite(void)
 	tcase_add_test(tc, a_ring_set_aside_holds_nobody_back_and_returns_in_the_late_lane);
 	tcase_add_test(tc, equal_times_are_ordered_by_machine_and_ring);
 	tcase_add_test(tc, output_does_not_depend_on_polling);
+	tcase_add_test(tc, a_mark_takes_its_place_and_is_not_counted);
 	tcase_add_test(tc, a_full_ring_tells_its_gap_between_the_right_two_numbers);
 	tcase_add_test(tc, an_overtaken_reader_goes_on_without_duplicates_and_the_counts_add_up);
 	tcase_add_test(tc, undrained_records_of_an_older_generation_are_delivered_first);

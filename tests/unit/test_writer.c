@@ -762,6 +762,74 @@ START_TEST(open_clock_request_is_answered_once)
 }
 END_TEST
 
+START_TEST(mark_is_written_once_for_each_request)
+{
+	ring.clock = 7000;
+	xvt_writer_mark(&ring.w);
+	ck_assert_uint_eq(drain(), 0);
+	ring.w.host->mark_seq = 41;
+	xvt_writer_mark(&ring.w);
+	xvt_writer_mark(&ring.w);
+	ck_assert_uint_eq(ring.w.ctl->mark_ack, 41);
+	ck_assert_uint_eq(drain(), 1);
+	ck_assert_uint_eq(e[0]->id, XVT_ID_MARK);
+	ck_assert_uint_eq(e[0]->len, sizeof(struct xvt_mark));
+	ck_assert_uint_eq(e[0]->number, 41);
+	ck_assert_uint_eq(e[0]->ts, 7002); /* after the ordered read */
+	/* Any other number is a new request, also a smaller one. */
+	ring.w.host->mark_seq = 7;
+	xvt_writer_mark(&ring.w);
+	ck_assert_uint_eq(ring.w.ctl->mark_ack, 7);
+	ck_assert_uint_eq(drain(), 1);
+	ck_assert_uint_eq(ring.w.ctl->attempted, 0);
+}
+END_TEST
+
+START_TEST(mark_that_is_lost_is_acknowledged_and_not_counted)
+{
+	uint32_t i;
+
+	ring.w.host->mark_seq = 1;
+	ring.w.host->enable = XVT_ENABLE_OFF;
+	xvt_writer_mark(&ring.w);
+	ck_assert_uint_eq(ring.w.ctl->mark_ack, 1);
+	ring.w.host->enable = XVT_ENABLE_STOP;
+	for (i = 0; ut_write_at(&ring, 5000 + i, i, 200) == 0; i++)
+		;
+	ck_assert_uint_eq(ut_lost(&ring), 1);
+	/* What was full stays full: nothing was taken. */
+	ring.w.host->mark_seq = 2;
+	xvt_writer_mark(&ring.w);
+	ck_assert_uint_eq(ring.w.ctl->mark_ack, 2);
+	ck_assert_uint_eq(ut_lost(&ring), 1);
+	ck_assert_uint_eq(ring.w.ctl->attempted, i + 1);
+	ck_assert_uint_eq(drain(), i);
+}
+END_TEST
+
+static void mark_in_between(struct ut_nest *n, unsigned int point)
+{
+	(void)n;
+	if (point)
+		return;
+	ring.w.host->mark_seq = 5;
+	xvt_writer_mark(&ring.w);
+}
+
+START_TEST(mark_that_interrupts_an_event_is_written_too)
+{
+	struct ut_nest nest;
+
+	ut_nest_init(&nest, &ring);
+	nest.hook = mark_in_between;
+	ck_assert_int_eq(ut_event(&nest, 8, false), 0);
+	ck_assert_uint_eq(ring.w.ctl->mark_ack, 5);
+	ck_assert_uint_eq(drain(), 2);
+	ck_assert_uint_eq((e[0]->id == XVT_ID_MARK) + (e[1]->id == XVT_ID_MARK), 1);
+	ck_assert_uint_eq(ring.w.ctl->attempted, 1);
+}
+END_TEST
+
 /*
  * Random sizes, discards, jumps of time and moments of draining, against an independent
  * count. The gaps in the delivered numbers between two sub-buffers must be what the headers
@@ -859,6 +927,9 @@ Suite *suite_writer(void)
 	tcase_add_test(tc, sleeping_host_is_kicked_once_a_subbuf);
 	tcase_add_test(tc, sleeping_host_is_kicked_when_a_nested_event_crosses);
 	tcase_add_test(tc, open_clock_request_is_answered_once);
+	tcase_add_test(tc, mark_is_written_once_for_each_request);
+	tcase_add_test(tc, mark_that_is_lost_is_acknowledged_and_not_counted);
+	tcase_add_test(tc, mark_that_interrupts_an_event_is_written_too);
 	suite_add_tcase(s, tc);
 
 	tc = tcase_create("own-ring");
