@@ -200,6 +200,7 @@ static bool enough(const struct xvt_clock_source *s)
 static int handshake_poll(struct xvt_clock_source *s, struct xvt_clock_measure *m)
 {
 	uint64_t begin = xvt_clock_read(), spin, turn;
+	bool met = false;
 
 	if (!s->open || !answered(s))
 		return 0;
@@ -213,6 +214,10 @@ static int handshake_poll(struct xvt_clock_source *s, struct xvt_clock_measure *
 				goto left;
 			xvt_relax();
 		}
+		/* It answered at once, and knows that more follows. */
+		if (s->t.met && !met && s->count < BURST)
+			s->t.met(s->t.met_arg);
+		met = true;
 	}
 left:
 	if (!enough(s)) {

@@ -19,6 +19,10 @@ struct xvt_clock_target {
 	const struct xvt_host_clock *host_clock;
 	const uint64_t *guest_hz; /* nominal; may be corrected while measuring */
 	uint32_t ring;		  /* number in the trace */
+	/* Called at most once in a poll(), if not NULL, while the writer looks into its mailbox
+	 * all the time. May take 100 us. */
+	void (*met)(void *arg);
+	void *met_arg;
 };
 
 /* One measurement: a node, and the raw samples that define its bound (at most two). */

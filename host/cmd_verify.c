@@ -14,8 +14,12 @@
 #include "cmd.h"
 #include "decode.h"
 #include "exchange.h"
+#include "marks.h"
 
 #define VIOLATIONS_SHOWN 20
+/* What a clock may creep where no two nodes tie it: what the recorder does not call a jump. */
+#define CREEP_NS	 20000000u
+#define CREEP_PER_1024	 8u
 /* A ring may be silent over many epochs; a lying file must not cost their product. */
 #define EPOCHS_AHEAD	 4096
 
@@ -43,7 +47,8 @@ struct ring {
 	struct place lane[2];
 	struct xvt_ring_stats stats;
 	bool has_stats;
-	uint64_t hz; /* of the map beyond its nodes */
+	uint64_t hz;	       /* of the map beyond its nodes */
+	uint64_t bound_ns_max; /* of its segments */
 	uint64_t events;
 	uint64_t late;
 	uint64_t backlog;
@@ -59,6 +64,8 @@ struct verify {
 	size_t line_room;
 	struct xvt_decoders ds;
 	struct xvt_exchanges exchanges;
+	struct xvt_marks marks;
+	uint64_t marks_checked;
 	uint64_t violations;
 	uint64_t nodes;
 	uint64_t samples;
@@ -140,6 +147,8 @@ static int add_node(struct verify *v, const struct xvt_clock_node *n)
 		r->node_room = room;
 	}
 	r->nodes[r->node_count++] = *n;
+	if (n->segment_bound_ns > r->bound_ns_max)
+		r->bound_ns_max = n->segment_bound_ns;
 	return 0;
 }
 
@@ -360,6 +369,69 @@ static void check_sample(struct verify *v, const struct xvt_clock_sample *s)
 		  s->epoch);
 }
 
+/*
+ * By how much the map may be wrong about an event whose time was found right, and that has no
+ * flag. Between two nodes they say it; beside a border it is the recorder's evidence that placed
+ * it, with what the clock may have crept.
+ */
+static uint64_t bound_of(const struct ring *r, const struct place *p)
+{
+	const struct epoch *e = &r->epochs[p->epoch];
+	const struct xvt_clock_node *a = &r->nodes[p->node], *b = a + 1;
+	uint64_t apart;
+
+	if (p->node + 1 < e->end && p->guest > a->guest)
+		return b->segment_bound_ns;
+	apart = p->guest > a->guest ? p->guest - a->guest : a->guest - p->guest;
+	if (!apart)
+		return r->bound_ns_max;
+	apart = (uint64_t)((unsigned __int128)apart * 1000000000u / r->hz / 1024);
+	return r->bound_ns_max + CREEP_NS + apart * CREEP_PER_1024;
+}
+
+static uint64_t plus(uint64_t a, uint64_t b)
+{
+	return a + b < a ? UINT64_MAX : a + b;
+}
+
+static uint64_t minus(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/*
+ * The host had this record written, and saw that it was: two moments of its own clock, which
+ * know nothing of the map. A record whose time is flagged claims none.
+ */
+static void check_mark(struct verify *v, const struct ring *r, const struct xvt_event *ev)
+{
+	const struct xvt_event_hdr *h = ev->hdr;
+	const struct place *p = &r->lane[!!(h->ring_flags & XVT_EVENT_F_LATE)];
+	uint32_t ring = xvt_event_ring(ev);
+	const struct xvt_mark_seen *seen;
+	char text[XVT_NAME_LEN + 40];
+	uint64_t before, after, bound;
+	struct xvt_mark mark;
+
+	if (h->len < sizeof(mark))
+		return;
+	memcpy(&mark, ev->payload, sizeof(mark));
+	seen = xvt_marks_take(&v->marks, ring, mark.number);
+	if (!seen || !r->epoch_count ||
+	    h->ring_flags & (XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED))
+		return;
+	v->marks_checked++;
+	before = host_clock_ns(v, seen->host_clock_before);
+	after = host_clock_ns(v, seen->host_clock_after);
+	bound = plus(bound_of(r, p), 2); /* rounding of two conversions */
+	if (plus(h->host_ns, bound) < before || minus(h->host_ns, bound) > after)
+		violation(v,
+			  "%s: mark %" PRIu64 " was written between %" PRIu64 " and %" PRIu64
+			  " ns by the host's clock, but its stamp says %" PRIu64
+			  " ns within %" PRIu64 " ns",
+			  ring_text(v, ring, text), mark.number, before, after, h->host_ns, bound);
+}
+
 /* -- events ------------------------------------------------------------------------- */
 
 static void check_order(struct verify *v, const struct xvt_event_hdr *h)
@@ -452,6 +524,8 @@ static int check_event(struct verify *v, const struct xvt_event *ev, bool late_c
 	count(v, &v->rings[ring], h);
 	if (h->id != XVT_ID_LOST)
 		check_time(v, &v->rings[ring], h);
+	if (h->id == XVT_ID_MARK)
+		check_mark(v, &v->rings[ring], ev);
 	return look_for_exchange(v, ev);
 }
 
@@ -646,6 +720,24 @@ static int load_host_clock(struct verify *v, struct xvt_chunk_buf *b)
 	return err;
 }
 
+static int add_marks(struct verify *v, const struct xvt_chunk_buf *b)
+{
+	uint32_t n = b->len / sizeof(struct xvt_mark_seen);
+
+	for (uint32_t i = 0; i < n; i++) {
+		char text[XVT_NAME_LEN + 40];
+		struct xvt_mark_seen m;
+
+		memcpy(&m, b->payload + i * sizeof(m), sizeof(m));
+		if (m.ring >= v->t->ring_count)
+			violation(v, "a mark of ring %u, which the trace does not have", m.ring);
+		else if ((int64_t)(m.host_clock_after - m.host_clock_before) < 0)
+			violation(v, "%s: mark %" PRIu64 " was written before it was asked for",
+				  ring_text(v, m.ring, text), m.number);
+	}
+	return xvt_marks_add(&v->marks, b->payload, b->len);
+}
+
 /* First all that events are measured by, then everything in the order of the file. */
 static int load_clocks(struct verify *v, struct xvt_chunk_buf *b)
 {
@@ -659,9 +751,13 @@ static int load_clocks(struct verify *v, struct xvt_chunk_buf *b)
 	for (size_t i = 0; i < t->chunk_count && !err; i++) {
 		struct xvt_clock_node n;
 
-		if (t->chunks[i].type != XVT_CHUNK_NODE)
+		if (t->chunks[i].type != XVT_CHUNK_NODE && t->chunks[i].type != XVT_CHUNK_MARKS)
 			continue;
 		err = xvt_trace_load(v->t, i, b);
+		if (!err && t->chunks[i].type == XVT_CHUNK_MARKS) {
+			err = add_marks(v, b);
+			continue;
+		}
 		for (uint32_t at = 0; !err && b->len - at >= sizeof(n); at += sizeof(n)) {
 			memcpy(&n, b->payload + at, sizeof(n));
 			err = add_node(v, &n);
@@ -669,6 +765,7 @@ static int load_clocks(struct verify *v, struct xvt_chunk_buf *b)
 		if (err == -EBADMSG)
 			err = 0;
 	}
+	xvt_marks_sort(&v->marks);
 	for (uint32_t i = 0; i < t->ring_count && !err; i++) {
 		uint32_t vm = xvt_ring_vm(t, i);
 
@@ -776,9 +873,9 @@ static void say_result(const struct verify *v, const char *path)
 	for (uint32_t i = 0; i < v->t->ring_count; i++)
 		known += v->t->rings[i].known;
 	printf("%s: ok: %zu chunks, %" PRIu64 " events of %u rings in order, %" PRIu64
-	       " clock nodes, %" PRIu64 " samples; %zu exchanges",
+	       " clock nodes, %" PRIu64 " samples, %" PRIu64 " marks; %zu exchanges",
 	       path, v->t->chunk_count, v->shown_events, known, v->nodes, v->samples,
-	       xvt_exchanges_pairs(&v->exchanges));
+	       v->marks_checked, xvt_exchanges_pairs(&v->exchanges));
 	for (size_t i = 0; i < v->exchanges.way_count; i++) {
 		const struct xvt_way *w = &v->exchanges.ways[i];
 
@@ -820,6 +917,7 @@ static void fini(struct verify *v)
 	free(v->lines);
 	free(v->rings);
 	xvt_exchanges_fini(&v->exchanges);
+	xvt_marks_fini(&v->marks);
 	xvt_decoders_fini(&v->ds);
 	xvt_trace_close(v->t);
 }

@@ -143,6 +143,12 @@ struct xvt_ring {
 	struct xvt_epoch_bump bumps[XVT_BUMPS];
 	uint32_t nr_bumps;
 
+	/* The mark that the writer was last asked for; see session_mark.c. */
+	struct xvt_mark_seen mark;
+	bool mark_open; /* not acknowledged yet */
+	bool mark_seen; /* acknowledged, and not in the trace yet */
+	uint64_t next_mark_clock;
+
 	uint64_t start_ns;	 /* attach */
 	uint64_t live_ns;	 /* when it last came to take part */
 	uint64_t base_attempted; /* counters that earlier traces account for */

@@ -252,6 +252,7 @@ static void every_second(struct xvt_session *s, uint64_t now)
 			xvt_vm_gone(s, vm, "the region's file was truncated");
 	}
 	put_stats(s, false);
+	xvt_session_put_marks(s);
 	xvt_trace_flush(s->trace);
 }
 
@@ -468,6 +469,7 @@ int xvt_session_finish(struct xvt_session *s)
 	}
 	xvt_session_stop_listening(s);
 	tell_tail_losses(s);
+	xvt_session_put_marks(s);
 	put_stats(s, true);
 	for (i = 0; i < s->nr_vms; i++) {
 		if (s->vms[i]->phase == XVT_VM_ATTACHED)

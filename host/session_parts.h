@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * session_parts.h - what session.c (passes, the end), session_vm.c (machines), session_vmm.c
- * (what their VMMs tell), session_ring.c (clocks and phases of rings) and session_note.c know of
- * each other. Nobody else includes it.
+ * (what their VMMs tell), session_ring.c (clocks and phases of rings), session_mark.c and
+ * session_note.c know of each other. Nobody else includes it.
  */
 #ifndef XVT_SESSION_PARTS_H
 #define XVT_SESSION_PARTS_H
@@ -72,6 +72,15 @@ void xvt_session_exact_close(struct xvt_vm *vm);
 void xvt_session_page_open(struct xvt_session *s, struct xvt_ring *r);
 /* What the VMM tells, to all pages of the machine. */
 void xvt_session_page_event(struct xvt_vm *vm, enum xvt_vmm_event event, uint64_t at_ns);
+
+/* --- session_mark.c --- */
+
+/* The ring's writer is there: ask it for a mark when it is time. */
+void xvt_session_mark(struct xvt_ring *r);
+/* Has it written the mark that is open? */
+void xvt_session_mark_look(struct xvt_ring *r);
+/* What was seen since the last call goes into the trace. */
+void xvt_session_put_marks(struct xvt_session *s);
 
 /* --- session_ring.c --- */
 

@@ -206,15 +206,21 @@ static bool rate_known(struct xvt_session *s, struct xvt_ring *r)
 	return true;
 }
 
+static void met(void *arg)
+{
+	xvt_session_mark(arg);
+}
+
 void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
 	struct xvt_clock_measure m;
 
 	if (r->phase == XVT_PHASE_BROKEN)
 		return;
+	xvt_session_mark_look(r);
 	if (!r->source) {
 		struct xvt_clock_target t = { r->ctl, r->host, &s->clock, &s->vms[r->vm]->guest_hz,
-					      r->id };
+					      r->id,  met,     r };
 
 		if (xvt_load(&r->ctl->state) != XVT_RING_ONLINE)
 			return;

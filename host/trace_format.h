@@ -13,6 +13,7 @@
  *   VM, RING, META             before the first event that needs them, at any time
  *   TIMEBASE                   the host's clock from here on
  *   SAMPLES, NODE              the clock: raw measurements, and the map made of them
+ *   MARKS                      what the host saw of records that it had asked for
  *   EVENTS                     merged: host_ns never decreases over all EVENTS chunks
  *   LATE                       the other lane: events that came below a watermark
  *   ROUND                      watermark: every later EVENTS record has host_ns >= this
@@ -54,6 +55,7 @@ enum xvt_chunk_type {
 	XVT_CHUNK_INDEX = 12,
 	XVT_CHUNK_END = 13,
 	XVT_CHUNK_TIMEBASE = 14,
+	XVT_CHUNK_MARKS = 15,
 };
 
 struct xvt_chunk_hdr {
@@ -194,6 +196,21 @@ struct xvt_clock_node {
 	uint64_t segment_bound_ns;
 };
 XVT_ASSERT(sizeof(struct xvt_clock_node) == 48, "clock node layout");
+
+/*
+ * MARKS: an array of these. The ring's XVT_ID_MARK record with that number, if it was not lost,
+ * was stamped between the two host clock values: the first was read before the writer was
+ * asked for it, the second after the writer had told that it was done. Not used for the map, so
+ * it can be held against it.
+ */
+struct xvt_mark_seen {
+	uint32_t ring;
+	uint32_t reserved;
+	uint64_t number;
+	uint64_t host_clock_before;
+	uint64_t host_clock_after;
+};
+XVT_ASSERT(sizeof(struct xvt_mark_seen) == 32, "mark layout");
 
 /* EVENTS and LATE: this, then `count` events, each a header and its payload padded to 8. */
 struct xvt_events_hdr {

@@ -29,4 +29,20 @@ for ns in 61000 -61000 5000000 -5000000; do
 	only() { ! grep '^violation: ' "$work/out" | grep -v 'effect before cause'; }
 	check "and by causality only" only
 done
+
+# With marks, each seen by the host to 400 ns, that which no message shows is found too.
+"$BUILD/tests/tools/xvt-mktrace" 2000 16 "$work/good.xvt" >/dev/null || exit 1
+"$xvtrace" verify "$work/good.xvt" >"$work/out"
+check "a good trace with marks passes" [ $? -eq 0 ]
+check "and its marks are counted" grep -qE ' samples, [1-9][0-9]* marks; ' "$work/out"
+for ns in 300 -300; do
+	shifted $ns
+	check "moved by $ns ns: less than the marks show" [ $? -eq 0 ]
+done
+for ns in 500 -500 40000 -40000; do
+	shifted $ns
+	check "moved by $ns ns: found" [ $? -eq 1 ]
+	only() { ! grep '^violation: ' "$work/out" | grep -v "ns by the host's clock, but its stamp says"; }
+	check "and by marks only" only
+done
 [ $failures -eq 0 ]

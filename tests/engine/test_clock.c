@@ -289,7 +289,7 @@ START_TEST(the_handshake_finds_the_true_offset_within_its_bound)
 	ck_assert_int_eq(xvt_host_clock_init(&hc), 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, guest_answers, g), 0);
 	{
-		struct xvt_clock_target t = { &g->ctl, &g->host, &hc, &hc.hz, 3 };
+		struct xvt_clock_target t = { &g->ctl, &g->host, &hc, &hc.hz, 3, NULL, NULL };
 
 		ck_assert_int_eq(xvt_clock_handshake.open(&source, &t), 0);
 	}
@@ -341,7 +341,7 @@ START_TEST(the_handshake_bounds_hold_for_a_guest_of_another_rate)
 	ck_assert_int_eq(xvt_host_clock_init(&hc), 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, guest_answers, g), 0);
 	{
-		struct xvt_clock_target t = { &g->ctl, &g->host, &hc, &hc.hz, 3 };
+		struct xvt_clock_target t = { &g->ctl, &g->host, &hc, &hc.hz, 3, NULL, NULL };
 
 		ck_assert_int_eq(xvt_clock_handshake.open(&source, &t), 0);
 	}
@@ -373,7 +373,7 @@ START_TEST(an_answer_with_an_old_number_is_no_answer)
 
 	ck_assert_int_eq(xvt_host_clock_init(&hc), 0);
 	{
-		struct xvt_clock_target t = { &ctl, &host, &hc, &hc.hz, 0 };
+		struct xvt_clock_target t = { &ctl, &host, &hc, &hc.hz, 0, NULL, NULL };
 
 		ck_assert_int_eq(xvt_clock_handshake.open(&source, &t), 0);
 	}

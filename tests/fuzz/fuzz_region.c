@@ -374,9 +374,12 @@ void fuzz_guest_stored(uint64_t off)
 	uint32_t i;
 
 	for (i = 0; guest.answers && i < guest.g.ring_count; i++) {
-		if (off ==
-		    xvt_ring_host_off(&guest.g, i) + offsetof(struct xvt_ring_host, request_seq))
+		const uint64_t host = xvt_ring_host_off(&guest.g, i);
+
+		if (off == host + offsetof(struct xvt_ring_host, request_seq))
 			xvt_writer_answer(&guest.w[i]);
+		if (off == host + offsetof(struct xvt_ring_host, mark_seq))
+			xvt_writer_mark(&guest.w[i]);
 	}
 }
 

@@ -52,6 +52,7 @@ static const struct {
 	CTL(resv, 2, "again after the copies, to notice that they were overtaken"),
 	CTL(state, 2, "is there somebody to ask for the time; what the pass then found"),
 	CTL(answer_seq, UNLIMITED, "a poll; compared, never used"),
+	CTL(mark_ack, UNLIMITED, "likewise"),
 	CTL(type, UNLIMITED, "shown to people only, and to the trace's description of a ring"),
 	CTL(cpu, UNLIMITED, "likewise"),
 	CTL(hw_id, UNLIMITED, "likewise"),

@@ -706,6 +706,26 @@ static void own_record(struct xvt_trace_writer *w, struct ring *r, uint32_t ring
 	write_event(w, r, ring, guest, id, &p, &ignored);
 }
 
+/* What the recorder saw of its marks; each record within 400 ns each way. */
+struct marks {
+	struct xvt_mark_seen v[64];
+	uint32_t count;
+};
+
+static void put_mark(struct xvt_trace_writer *w, struct ring *r, uint32_t ring, uint64_t guest,
+		     struct marks *marks)
+{
+	struct xvt_mark mark = { .number = 700 + marks->count, .clock = guest - 10 };
+	bool outside;
+	uint64_t clock = host_clock_at(place(r, guest, &outside));
+
+	if (marks->count == 64)
+		return;
+	own_record(w, r, ring, guest, XVT_ID_MARK, &mark, sizeof(mark));
+	marks->v[marks->count++] =
+		(struct xvt_mark_seen){ ring, 0, mark.number, clock - 1000, clock + 1000 };
+}
+
 static int compare(const void *pa, const void *pb)
 {
 	const struct synth_event *a = pa, *b = pb;
@@ -844,6 +864,7 @@ void synth_make(struct synth *s, struct xvt_sink *sink, size_t n, unsigned int f
 	struct xvt_trace_writer *w;
 	struct ring rings[3];
 	uint64_t ns = 5999990000, step = 20000000 / (n + 1);
+	struct marks marks = { 0 };
 	size_t i;
 
 	memset(s, 0, sizeof(*s));
@@ -867,6 +888,8 @@ void synth_make(struct synth *s, struct xvt_sink *sink, size_t n, unsigned int f
 		guest = guest_at(r, ns);
 		if (i == n / 3)
 			own_record(w, r, ring, guest, XVT_ID_CLOCK_SYNC, &sync, sizeof(sync));
+		if (flags & SYNTH_MARKS && i % 8 == 3)
+			put_mark(w, r, ring, guest, &marks);
 		if (i % 50 == 10)
 			put_exchange(s, w, rings, &ns, (unsigned int)i);
 		if (i == n / 2)
@@ -885,6 +908,10 @@ void synth_make(struct synth *s, struct xvt_sink *sink, size_t n, unsigned int f
 				 i % 80 == 39 ? XVT_EVENT_F_BACKLOG : 0);
 		}
 	}
+	if (marks.count)
+		must(!xvt_trace_put(w, XVT_CHUNK_MARKS, marks.v, marks.count * sizeof(marks.v[0]),
+				    NULL, 0),
+		     "MARKS");
 	put_end(w, rings, flags);
 	if (flags & SYNTH_NO_END) {
 		/* The recorder is gone: its memory with it. What is written is in the sink. */

@@ -20,7 +20,7 @@ static struct synth made;
 static void setup(void)
 {
 	synth_sink_init(&sink);
-	synth_make(&made, &sink.sink, 240, SYNTH_SAME_UUID);
+	synth_make(&made, &sink.sink, 240, SYNTH_SAME_UUID | SYNTH_MARKS);
 }
 
 static void teardown(void)
@@ -379,6 +379,115 @@ static void an_event_that_is_too_long(void)
 	sign(h);
 }
 
+/* What the host saw of one in ring 0. */
+static struct xvt_mark_seen *a_mark(struct xvt_chunk_hdr **h)
+{
+	struct xvt_mark_seen *m;
+
+	*h = chunk(XVT_CHUNK_MARKS, 0);
+	m = (struct xvt_mark_seen *)(*h + 1);
+	m += (*h)->len / sizeof(*m) / 2; /* well inside */
+	while (m->ring)
+		m++;
+	return m;
+}
+
+static void a_mark_seen_too_early(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	/* 62 ns are 155 ticks, and it was 1000 after the stamp. */
+	a_mark(&h)->host_clock_after -= 1160;
+	a_mark(&h)->host_clock_before -= 1160;
+	sign(h);
+}
+
+static void a_mark_asked_for_too_late(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	a_mark(&h)->host_clock_after += 1160;
+	a_mark(&h)->host_clock_before += 1160;
+	sign(h);
+}
+
+static void a_mark_that_is_just_right(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	a_mark(&h)->host_clock_after -= 1150;
+	a_mark(&h)->host_clock_before -= 1150;
+	sign(h);
+}
+
+static void a_mark_the_wrong_way_round(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	a_mark(&h)->host_clock_after -= 3000;
+	sign(h);
+}
+
+static void a_mark_of_no_ring(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	a_mark(&h)->ring = 77;
+	sign(h);
+}
+
+static void a_mark_that_was_lost(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	a_mark(&h)->number += 1000000;
+	sign(h);
+}
+
+/* The record of that number; its chunk in *h. */
+static struct xvt_event_hdr *mark_record(uint64_t number, struct xvt_chunk_hdr **h)
+{
+	for (unsigned int c = 0;; c++) {
+		uint8_t *p, *end;
+
+		*h = chunk(XVT_CHUNK_EVENTS, c);
+		p = (uint8_t *)(*h + 1) + sizeof(struct xvt_events_hdr);
+		end = (uint8_t *)(*h + 1) + (*h)->len;
+		while (p < end) {
+			struct xvt_event_hdr *e = (struct xvt_event_hdr *)p;
+
+			if (e->id == XVT_ID_MARK && *(uint64_t *)(e + 1) == number)
+				return e;
+			p += sizeof(*e) + ((e->len + 7) & ~7u);
+		}
+	}
+}
+
+/* A guest that was set back writes an old one again: that says nothing. */
+static void a_mark_that_comes_again(void)
+{
+	struct xvt_chunk_hdr *h;
+	struct xvt_mark_seen *m = a_mark(&h), *next = m + 1;
+	struct xvt_event_hdr *e;
+
+	while (next->ring)
+		next++;
+	e = mark_record(next->number, &h);
+	*(uint64_t *)(e + 1) = m->number;
+	sign(h);
+}
+
+/* Its time is flagged, so nothing is claimed. */
+static void a_mark_without_a_map(void)
+{
+	struct xvt_chunk_hdr *h;
+	uint64_t number = a_mark(&h)->number;
+
+	a_mark_seen_too_early();
+	mark_record(number, &h)->ring_flags |= XVT_EVENT_F_UNCONFIRMED;
+	sign(h);
+}
+
 static void nothing(void)
 {
 }
@@ -431,6 +540,14 @@ static const struct {
 	{ "a chunk twice", a_chunk_is_there_twice, "there before" },
 	{ "a checksum", a_checksum, "checksum does not match" },
 	{ "a length", an_event_that_is_too_long, "reaches past its chunk" },
+	{ "a mark", a_mark_seen_too_early, "ns by the host's clock, but its stamp says" },
+	{ "a mark too", a_mark_asked_for_too_late, "ns by the host's clock, but its stamp says" },
+	{ "a mark just right", a_mark_that_is_just_right, NULL },
+	{ "a mark lost", a_mark_that_was_lost, NULL },
+	{ "a mark without a map", a_mark_without_a_map, NULL },
+	{ "a mark again", a_mark_that_comes_again, NULL },
+	{ "a mark's times", a_mark_the_wrong_way_round, "was written before it was asked for" },
+	{ "a mark's ring", a_mark_of_no_ring, "a mark of ring 77" },
 };
 
 START_TEST(each_lie_is_found)
@@ -447,6 +564,19 @@ START_TEST(each_lie_is_found)
 	}
 	ck_assert_msg(status == 1, "%s: %s", lies[_i].name, text);
 	ck_assert_msg(strstr(text, lies[_i].said), "%s: %s", lies[_i].name, text);
+}
+END_TEST
+
+START_TEST(marks_are_counted)
+{
+	char text[16384];
+
+	/* 30 were made, two of them where the clocks are not known. */
+	ck_assert_int_eq(verify("-q", text, sizeof(text)), 0);
+	ck_assert_msg(strstr(text, " samples, 28 marks; "), "%s", text);
+	a_mark_that_was_lost();
+	ck_assert_int_eq(verify("-q", text, sizeof(text)), 0);
+	ck_assert_msg(strstr(text, " samples, 27 marks; "), "%s", text);
 }
 END_TEST
 
@@ -500,6 +630,7 @@ Suite *verify_suite(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, each_lie_is_found, 0, sizeof(lies) / sizeof(lies[0]));
+	tcase_add_test(t, marks_are_counted);
 	tcase_add_test(t, many_violations_are_counted_not_all_shown);
 	tcase_add_test(t, a_trace_without_an_end_passes_unless_it_must_be_complete);
 	tcase_add_test(t, notes_are_shown_when_asked_for);

@@ -16,6 +16,10 @@ cat "$trace.err"
 check "nothing lost, late or out of order" stat_says "$trace" '.lost == 0 and .late == 0 and .order_violations == 0 and .in_flight == 0'
 check "attempted == events + discarded + lost + in flight" adds_up "$trace"
 check "verify passes" "$xvtrace" verify "$trace"
+check "with marks that the guest wrote for the host" eval '"$xvtrace" verify "$trace" | grep -qE ", [1-9][0-9]* marks;"'
+# Marks are seen to some ms on a busy machine; nothing but they can tell, with one guest alone.
+"$BUILD/tests/tools/xvt-shift" g1 3000000000 "$trace" "$work/shifted.xvt" || exit 1
+check "the same trace with all its times moved is found out by them" eval '! "$xvtrace" verify "$work/shifted.xvt" >"$work/shifted.out" && grep -q "but its stamp says" "$work/shifted.out"'
 "$xvtrace" export --to jsonl "$trace" - >"$work/events.jsonl"
 for event in sched_switch irq_handler_entry irq_handler_exit hrtimer_expire_entry softirq_entry print; do
 	check "$event is there, with fields" eval "jq -e -n '[limit(1; inputs | select(.event == \"$event\" and (.fields | length) > 0))] | length == 1' '$work/events.jsonl' >'$work/jq.out'"

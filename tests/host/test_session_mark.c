@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * test_session_mark.c - marks from the host's question to the trace: what the host saw goes into
+ * it when the writer has done its part, and only then.
+ */
+#define _GNU_SOURCE
+#include "suites.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "session_parts.h"
+#include "synth.h"
+#include "xvt_region.h"
+#include "xvt_writer.h"
+
+#define REGION_SIZE (256u << 10)
+
+static struct xvt_loop *loop;
+static struct xvt_session *s;
+static struct xvt_ring *r;
+static struct synth_sink sink;
+static struct xvt_writer w;
+static uint8_t *map;
+
+static void setup(void)
+{
+	struct xvt_layout layout = { .region_size = REGION_SIZE,
+				     .ring_count = 1,
+				     .subbuf_size = 1024,
+				     .clock_id = XVT_CLOCK_NATIVE };
+	struct xvt_session_options opt = { .mode = XVT_ENABLE_STOP,
+					   .memory_bytes = 8 << 20,
+					   .join_timeout_ns = 60 * SECOND_NS,
+					   .stall_timeout_ns = 60 * SECOND_NS };
+	const char *path = scratch_path("marks");
+	struct xvt_geometry g;
+	char why[256];
+	int fd;
+
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ftruncate(fd, REGION_SIZE), 0);
+	map = mmap(NULL, REGION_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ck_assert_ptr_ne(map, MAP_FAILED);
+	ck_assert_int_eq(xvt_region_format(map, &layout, &g), 0);
+	close(fd);
+	xvt_writer_init(&w, map, &g, 0);
+	synth_sink_init(&sink);
+	ck_assert_int_eq(xvt_loop_new(&loop), 0);
+	ck_assert_int_eq(xvt_session_new(&s, loop, &sink.sink, &opt), 0);
+	ck_assert_int_eq(xvt_session_add(s, "g1", path, NULL, true, why, sizeof(why)), 0);
+	r = s->rings[0];
+	r->phase = XVT_PHASE_LIVE;
+}
+
+static void teardown(void)
+{
+	r->phase = XVT_PHASE_DONE; /* nobody answers */
+	ck_assert_int_eq(xvt_session_finish(s), 0);
+	xvt_loop_free(loop);
+	synth_sink_fini(&sink);
+	munmap(map, REGION_SIZE);
+}
+
+/* All that MARKS chunks hold so far. */
+static size_t marks(struct xvt_mark_seen *out, size_t max)
+{
+	size_t at = 0, n = 0;
+
+	while (at < sink.len) {
+		const struct xvt_chunk_hdr *h = (const struct xvt_chunk_hdr *)(sink.bytes + at);
+		const struct xvt_mark_seen *m = (const struct xvt_mark_seen *)(h + 1);
+
+		for (uint32_t i = 0; h->type == XVT_CHUNK_MARKS && i < h->len / sizeof(*m); i++) {
+			ck_assert_uint_lt(n, max);
+			out[n++] = m[i];
+		}
+		at += sizeof(*h) + ((h->len + 7) & ~7u);
+	}
+	return n;
+}
+
+START_TEST(one_that_is_written_later_is_seen_then)
+{
+	uint64_t begin = xvt_clock_read(), asked, written;
+	struct xvt_mark_seen m[4];
+
+	xvt_session_mark(r);
+	asked = xvt_clock_read_ordered();
+	ck_assert_uint_eq(xvt_load(&r->host->mark_seq), r->mark.number);
+	xvt_session_mark_look(r);
+	xvt_session_put_marks(s);
+	ck_assert_uint_eq(marks(m, 4), 0);
+	written = xvt_clock_read_ordered();
+	xvt_writer_mark(&w);
+	xvt_session_mark_look(r);
+	xvt_session_put_marks(s);
+	xvt_session_put_marks(s);
+	ck_assert_uint_eq(marks(m, 4), 1);
+	ck_assert_uint_eq(m[0].ring, r->id);
+	ck_assert_uint_eq(m[0].number, w.ctl->mark_ack);
+	ck_assert_uint_ge(m[0].host_clock_before, begin);
+	ck_assert_uint_le(m[0].host_clock_before, asked);
+	ck_assert_uint_ge(m[0].host_clock_after, written);
+	ck_assert_uint_le(m[0].host_clock_after, xvt_clock_read_ordered());
+}
+END_TEST
+
+START_TEST(one_a_second)
+{
+	struct xvt_mark_seen m[4];
+	uint64_t first;
+
+	xvt_session_mark(r);
+	first = r->mark.number;
+	xvt_writer_mark(&w);
+	xvt_session_put_marks(s); /* looks, too */
+	ck_assert_uint_eq(marks(m, 4), 1);
+	r->next_mark_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
+	xvt_session_mark(r);
+	ck_assert_uint_eq(r->mark.number, first);
+	r->next_mark_clock = 0;
+	xvt_session_mark(r);
+	ck_assert_uint_ne(r->mark.number, first);
+	ck_assert_uint_gt(r->next_mark_clock, xvt_clock_read());
+}
+END_TEST
+
+START_TEST(another_number_is_no_acknowledgement)
+{
+	struct xvt_mark_seen m[4];
+
+	xvt_session_mark(r);
+	xvt_store(&r->ctl->mark_ack, r->mark.number - 1);
+	xvt_session_put_marks(s);
+	xvt_store(&r->ctl->mark_ack, r->mark.number + 1);
+	xvt_session_put_marks(s);
+	ck_assert_uint_eq(marks(m, 4), 0);
+	/* The one that comes next is not taken for that which nobody wrote. */
+	r->next_mark_clock = 0;
+	xvt_session_mark(r);
+	xvt_session_put_marks(s);
+	ck_assert_uint_eq(marks(m, 4), 1);
+	ck_assert_uint_eq(m[0].number, r->mark.number);
+}
+END_TEST
+
+START_TEST(a_ring_that_takes_no_part_is_not_asked)
+{
+	static const enum xvt_ring_phase phases[] = { XVT_PHASE_NEW, XVT_PHASE_ASIDE,
+						      XVT_PHASE_DONE, XVT_PHASE_BROKEN };
+
+	for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
+		r->phase = phases[i];
+		xvt_session_mark(r);
+	}
+	ck_assert_uint_eq(xvt_load(&r->host->mark_seq), 0);
+}
+END_TEST
+
+/* -- with a guest that runs ------------------------------------------------------------ */
+
+#define OFFSET 123456789ull
+
+static uint32_t stop;
+
+static uint64_t guest_clock(void *arg)
+{
+	(void)arg;
+	return xvt_clock_read_ordered() - OFFSET;
+}
+
+static void *guest(void *arg)
+{
+	uint64_t n = 0;
+
+	(void)arg;
+	while (!xvt_load(&stop)) {
+		xvt_writer_answer(&w);
+		xvt_writer_mark(&w);
+		if (n++ % 4096 == 0)
+			xvt_write(&w, XVT_ID_U64, &n, sizeof(n));
+		xvt_relax();
+	}
+	return NULL;
+}
+
+/* Is there a whole mark in the trace: a record, and what was seen of it? */
+static bool has_mark(void)
+{
+	struct xvt_mark_seen m[64];
+
+	return marks(m, 64) != 0;
+}
+
+START_TEST(the_whole_way_of_a_running_guest)
+{
+	struct xvt_mark_seen m[64];
+	uint64_t sleep_ns, t, node;
+	pthread_t thread;
+	size_t n;
+
+	r->phase = XVT_PHASE_NEW;
+	w.clock = guest_clock;
+	stop = 0;
+	xvt_store(&w.ctl->state, XVT_RING_ONLINE);
+	ck_assert_int_eq(pthread_create(&thread, NULL, guest, NULL), 0);
+	/* The case's time-out ends it if no mark comes. */
+	while (!has_mark()) {
+		ck_assert_int_eq(xvt_session_pass(s, &sleep_ns), 0);
+		ck_assert_int_ge(xvt_loop_run(loop, sleep_ns), 0);
+	}
+	/* And a clock node after it, so that its record is confirmed. */
+	node = r->last_node_clock;
+	while (r->last_node_clock == node || r->first) {
+		ck_assert_int_eq(xvt_session_pass(s, &sleep_ns), 0);
+		ck_assert_int_ge(xvt_loop_run(loop, sleep_ns), 0);
+	}
+	ck_assert_int_eq(xvt_trace_flush(s->trace), 0);
+	xvt_store(&stop, 1);
+	pthread_join(thread, NULL);
+	n = marks(m, 64);
+	t = 0;
+	for (size_t at = 0; at < sink.len;) {
+		const struct xvt_chunk_hdr *h = (const struct xvt_chunk_hdr *)(sink.bytes + at);
+		const uint8_t *p = (const uint8_t *)(h + 1) + sizeof(struct xvt_events_hdr);
+
+		while (h->type == XVT_CHUNK_EVENTS && p < (const uint8_t *)(h + 1) + h->len) {
+			const struct xvt_event_hdr *e = (const struct xvt_event_hdr *)p;
+			const struct xvt_mark *mark = (const struct xvt_mark *)(e + 1);
+
+			p += sizeof(*e) + ((e->len + 7) & ~7u);
+			if (e->id != XVT_ID_MARK)
+				continue;
+			ck_assert_uint_eq(e->len, sizeof(*mark));
+			ck_assert_uint_ge(e->guest_clock, mark->clock);
+			for (size_t i = 0; i < n; i++) {
+				if (m[i].number != mark->number)
+					continue;
+				ck_assert_uint_ge(e->guest_clock + OFFSET, m[i].host_clock_before);
+				ck_assert_uint_le(e->guest_clock + OFFSET, m[i].host_clock_after);
+				t++;
+			}
+		}
+		at += sizeof(*h) + ((h->len + 7) & ~7u);
+	}
+	ck_assert_uint_ge(t, 1);
+}
+END_TEST
+
+Suite *session_mark_suite(void)
+{
+	Suite *suite = suite_create("session_mark");
+	TCase *t = tcase_create("all");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, one_that_is_written_later_is_seen_then);
+	tcase_add_test(t, one_a_second);
+	tcase_add_test(t, another_number_is_no_acknowledgement);
+	tcase_add_test(t, a_ring_that_takes_no_part_is_not_asked);
+	tcase_add_test(t, the_whole_way_of_a_running_guest);
+	suite_add_tcase(suite, t);
+	return suite;
+}
