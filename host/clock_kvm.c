@@ -519,6 +519,19 @@ static bool any_maps(const struct xvt_clock_exact *s)
 	return false;
 }
 
+bool xvt_clock_kvm_thread(const struct xvt_clock_exact *s, int tid)
+{
+	char path[PATH_MAX + 48];
+	size_t i;
+
+	for (i = 0; i < s->count; i++) {
+		snprintf(path, sizeof(path), "%s/%d/task/%d", s->proc, s->vms[i].pid, tid);
+		if (s->vms[i].maps && !access(path, F_OK))
+			return true;
+	}
+	return false;
+}
+
 static int look(struct xvt_clock_exact *s, const struct xvt_kvm_paths *paths)
 {
 	int err = refresh(s);

@@ -19,6 +19,7 @@
 #ifndef XVT_CLOCK_KVM_H
 #define XVT_CLOCK_KVM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "clock_exact.h"
@@ -37,6 +38,10 @@ struct xvt_kvm_paths {
  * read(): as in clock_exact.h; -EBADMSG: a file that says no number.
  */
 extern const struct xvt_clock_exact_ops xvt_clock_kvm;
+
+/* Does that thread belong to a process one of whose VMs may be the region's? `s` is a source that
+ * xvt_clock_kvm opened. */
+bool xvt_clock_kvm_thread(const struct xvt_clock_exact *s, int tid);
 
 /*
  * Path of KVM's directory. Returns 0; -ENODEV: debugfs is not mounted; -ENOENT: it has no KVM in

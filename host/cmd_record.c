@@ -36,6 +36,7 @@ struct record_options {
 	uint64_t stall_timeout_ns;
 	uint64_t duration_ns;
 	uint64_t memory_bytes;
+	bool run_spans;
 	bool quiet;
 };
 
@@ -64,6 +65,8 @@ static const struct xvt_opt options[] = {
 	O(duration_ns, "duration", 0, XVT_OPT_SECONDS, "SEC", "stop after this long"),
 	O(memory_bytes, "memory", 'm', XVT_OPT_SIZE, "SIZE",
 	  "most memory for events that wait, split between the machines (default 256M)"),
+	O(run_spans, "run-spans", 0, XVT_OPT_BOOL, NULL,
+	  "also record when the host's kernel had each vCPU run (KVM only, root only, costs)"),
 	O(quiet, "quiet", 'q', XVT_OPT_BOOL, NULL, "no progress"),
 	XVT_OPT_END,
 };
@@ -357,6 +360,7 @@ static int record(struct recorder *rec, char **child_argv)
 		.stall_timeout_ns = rec->opt.stall_timeout_ns,
 		.memory_bytes = rec->opt.memory_bytes,
 		.clock_page_dir = rec->opt.clock_page,
+		.run_spans = rec->opt.run_spans,
 		.note = on_note,
 		.note_arg = rec,
 	};

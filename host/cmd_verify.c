@@ -15,6 +15,7 @@
 #include "decode.h"
 #include "exchange.h"
 #include "marks.h"
+#include "spans.h"
 
 #define VIOLATIONS_SHOWN 20
 /* What a clock may creep where no two nodes tie it: what the recorder does not call a jump. */
@@ -66,6 +67,8 @@ struct verify {
 	struct xvt_exchanges exchanges;
 	struct xvt_marks marks;
 	uint64_t marks_checked;
+	struct xvt_spans spans;
+	uint64_t ran; /* events inside spans */
 	uint64_t violations;
 	uint64_t nodes;
 	uint64_t samples;
@@ -432,6 +435,40 @@ static void check_mark(struct verify *v, const struct ring *r, const struct xvt_
 			  ring_text(v, ring, text), mark.number, before, after, h->host_ns, bound);
 }
 
+/*
+ * The host's kernel said when the vCPU was in its guest; only then can it have stamped an event.
+ * Nothing is claimed of a flagged time.
+ */
+static void check_ran(struct verify *v, const struct ring *r, const struct xvt_event_hdr *h)
+{
+	uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
+	const struct xvt_ring_info *info = &v->t->rings[ring].info;
+	const struct xvt_run_span *before, *after;
+	char text[XVT_NAME_LEN + 40];
+	uint64_t bound;
+
+	if (!v->spans.count || !r->epoch_count ||
+	    (info->type != XVT_RING_VCPU && info->type != XVT_RING_BARE) ||
+	    h->ring_flags & (XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED))
+		return;
+	bound = plus(bound_of(r, &r->lane[!!(h->ring_flags & XVT_EVENT_F_LATE)]), 2);
+	switch (xvt_spans_ran(&v->spans, info->vm, info->hw_id, minus(h->host_ns, bound),
+			      plus(h->host_ns, bound), &before, &after)) {
+	case XVT_RAN_UNKNOWN:
+		break;
+	case XVT_RAN_INSIDE:
+		v->ran++;
+		break;
+	case XVT_RAN_NOT:
+		violation(v,
+			  "%s: an event at %" PRIu64 " ns within %" PRIu64
+			  " ns, but its vCPU was out of its guest from %" PRIu64 " to %" PRIu64
+			  " ns by the host's kernel",
+			  ring_text(v, ring, text), h->host_ns, bound, before->exit_clock,
+			  after->enter_clock);
+	}
+}
+
 /* -- events ------------------------------------------------------------------------- */
 
 static void check_order(struct verify *v, const struct xvt_event_hdr *h)
@@ -526,6 +563,8 @@ static int check_event(struct verify *v, const struct xvt_event *ev, bool late_c
 		check_time(v, &v->rings[ring], h);
 	if (h->id == XVT_ID_MARK)
 		check_mark(v, &v->rings[ring], ev);
+	if (h->id != XVT_ID_LOST)
+		check_ran(v, &v->rings[ring], h);
 	return look_for_exchange(v, ev);
 }
 
@@ -738,6 +777,33 @@ static int add_marks(struct verify *v, const struct xvt_chunk_buf *b)
 	return xvt_marks_add(&v->marks, b->payload, b->len);
 }
 
+static int add_spans(struct verify *v, const struct xvt_chunk_buf *b)
+{
+	uint32_t n = b->len / sizeof(struct xvt_run_span);
+	int err = 0;
+
+	for (uint32_t i = 0; i < n && !err; i++) {
+		struct xvt_run_span span;
+
+		memcpy(&span, b->payload + i * sizeof(span), sizeof(span));
+		span.enter_clock = host_clock_ns(v, span.enter_clock);
+		span.exit_clock = host_clock_ns(v, span.exit_clock);
+		err = xvt_spans_add(&v->spans, &span);
+	}
+	return err;
+}
+
+static void sort_spans(struct verify *v)
+{
+	const struct xvt_run_span *bad = xvt_spans_sort(&v->spans);
+
+	if (bad)
+		violation(v,
+			  "vCPU %u of machine %u ran from %" PRIu64 " to %" PRIu64
+			  " ns by the host's kernel: backwards, or twice at once",
+			  bad->vcpu, bad->vm, bad->enter_clock, bad->exit_clock);
+}
+
 /* First all that events are measured by, then everything in the order of the file. */
 static int load_clocks(struct verify *v, struct xvt_chunk_buf *b)
 {
@@ -751,11 +817,16 @@ static int load_clocks(struct verify *v, struct xvt_chunk_buf *b)
 	for (size_t i = 0; i < t->chunk_count && !err; i++) {
 		struct xvt_clock_node n;
 
-		if (t->chunks[i].type != XVT_CHUNK_NODE && t->chunks[i].type != XVT_CHUNK_MARKS)
+		if (t->chunks[i].type != XVT_CHUNK_NODE && t->chunks[i].type != XVT_CHUNK_MARKS &&
+		    t->chunks[i].type != XVT_CHUNK_RUNS)
 			continue;
 		err = xvt_trace_load(v->t, i, b);
 		if (!err && t->chunks[i].type == XVT_CHUNK_MARKS) {
 			err = add_marks(v, b);
+			continue;
+		}
+		if (!err && t->chunks[i].type == XVT_CHUNK_RUNS) {
+			err = add_spans(v, b);
 			continue;
 		}
 		for (uint32_t at = 0; !err && b->len - at >= sizeof(n); at += sizeof(n)) {
@@ -766,6 +837,7 @@ static int load_clocks(struct verify *v, struct xvt_chunk_buf *b)
 			err = 0;
 	}
 	xvt_marks_sort(&v->marks);
+	sort_spans(v);
 	for (uint32_t i = 0; i < t->ring_count && !err; i++) {
 		uint32_t vm = xvt_ring_vm(t, i);
 
@@ -883,6 +955,8 @@ static void say_result(const struct verify *v, const char *path)
 		       xvt_vm_name(v->t, w->send_vm), xvt_vm_name(v->t, w->recv_vm),
 		       (double)xvt_way_median_ns(w) / 1e3, w->count);
 	}
+	if (v->ran)
+		printf("; %" PRIu64 " events inside run spans", v->ran);
 	if (v->exempt)
 		printf("; %" PRIu64 " events contradict their clock and are flagged so", v->exempt);
 	if (v->unplaced)
@@ -918,6 +992,7 @@ static void fini(struct verify *v)
 	free(v->rings);
 	xvt_exchanges_fini(&v->exchanges);
 	xvt_marks_fini(&v->marks);
+	xvt_spans_fini(&v->spans);
 	xvt_decoders_fini(&v->ds);
 	xvt_trace_close(v->t);
 }

@@ -306,6 +306,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 	s->last_pass_clock = now;
 	for (i = 0; i < s->nr_vms; i++)
 		busy |= vm_clocks(s, s->vms[i], now);
+	xvt_session_kvm_look(s, now);
 	if ((int64_t)(now - s->next_pass_clock) >= 0) {
 		drain_all(s, now);
 		for (i = 0; i < s->nr_vms; i++) {
@@ -470,6 +471,7 @@ int xvt_session_finish(struct xvt_session *s)
 	xvt_session_stop_listening(s);
 	tell_tail_losses(s);
 	xvt_session_put_marks(s);
+	xvt_session_kvm_end(s);
 	put_stats(s, true);
 	for (i = 0; i < s->nr_vms; i++) {
 		if (s->vms[i]->phase == XVT_VM_ATTACHED)

@@ -73,6 +73,9 @@ struct xvt_session_options {
 	/* Events to ask of every guest: lines "+SYSTEM:EVENT\n", or NULL. A guest that refuses is
 	 * an error note, and goes on recording what it had switched on. */
 	const char *request;
+	bool run_spans; /* also when each vCPU of a KVM machine ran: RUNS chunks */
+	/* Does that thread run vCPUs of the machine? NULL: /proc and KVM's debugfs say. */
+	bool (*kvm_thread)(const struct xvt_vm *vm, int32_t tid);
 	const char *clock_page_dir; /* NAME.RING is made there for each ring; NULL: nowhere */
 	/* A line for a person; vm may be NULL. level as in struct xvt_note. May be NULL. */
 	void (*note)(void *arg, uint32_t level, const char *vm, const char *text);
@@ -101,6 +104,7 @@ struct xvt_session {
 	uint64_t proof_candidate; /* host clock of a pass that is not yet old enough */
 	uint64_t next_pass_clock;
 	uint64_t next_second_clock;
+	struct xvt_session_kvm *kvm; /* session_kvm.c's own; NULL: nothing is told */
 	uint64_t pass_gap_ns;
 	uint64_t rounds;
 	uint64_t told_watermark;

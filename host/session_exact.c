@@ -55,6 +55,30 @@ void xvt_session_exact_close(struct xvt_vm *vm)
 	}
 }
 
+/* Refused or not: whose VMM it is, it knows. */
+static const struct xvt_clock_exact *kvm_of(const struct xvt_vm *vm)
+{
+	unsigned int i;
+
+	for (i = 0; i < XVT_EXACT_SOURCES; i++) {
+		if (sources[i] == &xvt_clock_kvm)
+			return vm->exact[i].source;
+	}
+	return NULL;
+}
+
+bool xvt_session_exact_kvm(const struct xvt_vm *vm)
+{
+	return kvm_of(vm);
+}
+
+bool xvt_session_exact_thread(const struct xvt_vm *vm, int32_t tid)
+{
+	const struct xvt_clock_exact *kvm = kvm_of(vm);
+
+	return kvm && xvt_clock_kvm_thread(kvm, tid);
+}
+
 static bool refused(const struct xvt_ring *r, unsigned int i)
 {
 	return r->stats.rejected & 1u << sources[i]->id;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * session_parts.h - what session.c (passes, the end), session_vm.c (machines), session_vmm.c
- * (what their VMMs tell), session_ring.c (clocks and phases of rings), session_mark.c and
- * session_note.c know of each other. Nobody else includes it.
+ * (what their VMMs tell), session_ring.c (clocks and phases of rings), session_mark.c,
+ * session_kvm.c and session_note.c know of each other. Nobody else includes it.
  */
 #ifndef XVT_SESSION_PARTS_H
 #define XVT_SESSION_PARTS_H
@@ -65,6 +65,22 @@ void xvt_session_exact_refine(struct xvt_session *s, struct xvt_ring *r,
 /* Does the source of the ring's last exact node still say the same? */
 bool xvt_session_exact_holds(struct xvt_session *s, struct xvt_ring *r);
 void xvt_session_exact_close(struct xvt_vm *vm);
+/* Is its VMM one of KVM's? */
+bool xvt_session_exact_kvm(const struct xvt_vm *vm);
+/* And is that thread one of the VMM's? */
+bool xvt_session_exact_thread(const struct xvt_vm *vm, int32_t tid);
+
+/* --- session_kvm.c --- */
+
+struct xvt_ftrace_event;
+
+/* Once a pass: what has the host's kernel told of KVM since the last time? */
+void xvt_session_kvm_look(struct xvt_session *s, uint64_t now);
+/* One thing that it tells, each CPU's in order; and all told until then have their place. */
+void xvt_session_kvm_take(struct xvt_session *s, const struct xvt_ftrace_event *e);
+void xvt_session_kvm_settle(struct xvt_session *s, uint64_t until_clock);
+/* The last of it, into the trace. */
+void xvt_session_kvm_end(struct xvt_session *s);
 
 /* --- session_page.c --- */
 

@@ -14,6 +14,7 @@
  *   TIMEBASE                   the host's clock from here on
  *   SAMPLES, NODE              the clock: raw measurements, and the map made of them
  *   MARKS                      what the host saw of records that it had asked for
+ *   RUNS                       when vCPUs were in their guests, by the host's kernel
  *   EVENTS                     merged: host_ns never decreases over all EVENTS chunks
  *   LATE                       the other lane: events that came below a watermark
  *   ROUND                      watermark: every later EVENTS record has host_ns >= this
@@ -56,6 +57,7 @@ enum xvt_chunk_type {
 	XVT_CHUNK_END = 13,
 	XVT_CHUNK_TIMEBASE = 14,
 	XVT_CHUNK_MARKS = 15,
+	XVT_CHUNK_RUNS = 16,
 };
 
 struct xvt_chunk_hdr {
@@ -211,6 +213,25 @@ struct xvt_mark_seen {
 	uint64_t host_clock_after;
 };
 XVT_ASSERT(sizeof(struct xvt_mark_seen) == 32, "mark layout");
+
+#define XVT_RUN_F_LOST 1u
+
+/*
+ * RUNS: an array of these. The vCPU was in its guest at some moments between the two host clock
+ * values, and between two such spans of it at none. Before its first span and after its last one
+ * nothing is said. In order of exit_clock, about: to be sorted. With XVT_RUN_F_LOST: the
+ * kernel lost what it knew of this host CPU between the two, so nothing is said of any vCPU; vm
+ * is UINT32_MAX then, and vcpu how many events were lost (0: unknown).
+ */
+struct xvt_run_span {
+	uint32_t vm;
+	uint32_t vcpu; /* as the VMM calls it: hw_id of its ring */
+	uint32_t host_cpu;
+	uint32_t flags;
+	uint64_t enter_clock;
+	uint64_t exit_clock;
+};
+XVT_ASSERT(sizeof(struct xvt_run_span) == 32, "run span layout");
 
 /* EVENTS and LATE: this, then `count` events, each a header and its payload padded to 8. */
 struct xvt_events_hdr {

@@ -45,4 +45,20 @@ for ns in 500 -500 40000 -40000; do
 	only() { ! grep '^violation: ' "$work/out" | grep -v "ns by the host's clock, but its stamp says"; }
 	check "and by marks only" only
 done
+
+# And so is what the host's kernel tells of the vCPUs: each of these runs 500 ns about its event.
+"$BUILD/tests/tools/xvt-mktrace" 2000 32 "$work/good.xvt" >/dev/null || exit 1
+"$xvtrace" verify "$work/good.xvt" >"$work/out"
+check "a good trace with run spans passes" [ $? -eq 0 ]
+check "and its events in them are counted" grep -qE '; [1-9][0-9]* events inside run spans' "$work/out"
+for ns in 400 -400; do
+	shifted $ns
+	check "moved by $ns ns: still inside" [ $? -eq 0 ]
+done
+for ns in 700 -700 40000 -40000; do
+	shifted $ns
+	check "moved by $ns ns: found" [ $? -eq 1 ]
+	only() { ! grep '^violation: ' "$work/out" | grep -v "but its vCPU was out of its guest"; }
+	check "and by run spans only" only
+done
 [ $failures -eq 0 ]

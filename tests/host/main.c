@@ -60,6 +60,7 @@ int main(void)
 	srunner_add_suite(runner, vm_libvirt_suite());
 	srunner_add_suite(runner, clock_host_suite());
 	srunner_add_suite(runner, session_mark_suite());
+	srunner_add_suite(runner, session_kvm_suite());
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

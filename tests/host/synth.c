@@ -190,6 +190,8 @@ struct ring {
 	struct xvt_ring_stats stats;
 	uint64_t guest; /* clock of the last event */
 	uint32_t epoch;
+	uint64_t *times; /* of all records */
+	size_t time_count;
 };
 
 static const struct xvt_file_info file_info = {
@@ -661,6 +663,9 @@ static void write_event(struct xvt_trace_writer *w, struct ring *r, uint32_t rin
 		e->flags |= XVT_EVENT_F_UNCONFIRMED;
 	h.ring_flags = ring | e->flags;
 	must(!xvt_trace_event(w, &h, p->p), "event");
+	r->times = realloc(r->times, (r->time_count + 1) * sizeof(*r->times));
+	must(r->times, "no memory");
+	r->times[r->time_count++] = h.host_ns;
 	r->guest = guest;
 	if (id < XVT_ID_FIRST_EVENT)
 		return;
@@ -724,6 +729,34 @@ static void put_mark(struct xvt_trace_writer *w, struct ring *r, uint32_t ring, 
 	own_record(w, r, ring, guest, XVT_ID_MARK, &mark, sizeof(mark));
 	marks->v[marks->count++] =
 		(struct xvt_mark_seen){ ring, 0, mark.number, clock - 1000, clock + 1000 };
+}
+
+static int compare_times(const void *pa, const void *pb)
+{
+	const uint64_t *a = pa, *b = pb;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+/* Events less than 2 us apart are in one span. */
+static void put_runs(struct xvt_trace_writer *w, struct ring *r, uint32_t vcpu)
+{
+	struct xvt_run_span *v = calloc(r->time_count + 1, sizeof(*v));
+	size_t n = 0;
+
+	must(v, "no memory");
+	qsort(r->times, r->time_count, sizeof(*r->times), compare_times);
+	for (size_t i = 0; i < r->time_count; i++) {
+		if (!n || r->times[i] - r->times[i - 1] > 2000)
+			v[n++] = (struct xvt_run_span){ .vm = r->vm,
+							.vcpu = vcpu,
+							.host_cpu = 1,
+							.enter_clock =
+								host_clock_at(r->times[i] - 500) };
+		v[n - 1].exit_clock = host_clock_at(r->times[i] + 500);
+	}
+	must(!xvt_trace_put(w, XVT_CHUNK_RUNS, v, n * sizeof(*v), NULL, 0), "RUNS");
+	free(v);
 }
 
 static int compare(const void *pa, const void *pb)
@@ -799,8 +832,8 @@ static void put_things(struct xvt_trace_writer *w, unsigned int flags)
 	};
 	static const struct xvt_ring_info rings[3] = {
 		{ .ring = 0, .vm = 0, .index = 0, .type = XVT_RING_VCPU, .cpu = 0 },
-		{ .ring = 1, .vm = 0, .index = 3, .type = XVT_RING_VCPU, .cpu = 3 },
-		{ .ring = 2, .vm = 1, .index = 1, .type = XVT_RING_VCPU, .cpu = 1 },
+		{ .ring = 1, .vm = 0, .index = 3, .type = XVT_RING_VCPU, .cpu = 3, .hw_id = 6 },
+		{ .ring = 2, .vm = 1, .index = 1, .type = XVT_RING_VCPU, .cpu = 1, .hw_id = 2 },
 	};
 	static const char ksyms[] = "ffffffff81000000 T _text\nffffffff81000800 t helper\t[mod]\n";
 
@@ -912,6 +945,11 @@ void synth_make(struct synth *s, struct xvt_sink *sink, size_t n, unsigned int f
 		must(!xvt_trace_put(w, XVT_CHUNK_MARKS, marks.v, marks.count * sizeof(marks.v[0]),
 				    NULL, 0),
 		     "MARKS");
+	for (i = 0; i < 3; i++) {
+		if (flags & SYNTH_RUNS)
+			put_runs(w, &rings[i], rings[i].cpu * 2);
+		free(rings[i].times);
+	}
 	put_end(w, rings, flags);
 	if (flags & SYNTH_NO_END) {
 		/* The recorder is gone: its memory with it. What is written is in the sink. */

@@ -69,6 +69,7 @@ struct synth_event {
 #define SYNTH_SAME_UUID	     4u	 /* the same bytes at each run */
 #define SYNTH_NEWER	     8u	 /* says that only a newer program can read it */
 #define SYNTH_MARKS	     16u /* the host saw each to 400 ns */
+#define SYNTH_RUNS	     32u /* a vCPU runs from 500 ns before an event to as long after it */
 
 /* The host's clock has two knees, at these times; at the first one its wall clock is set. */
 #define SYNTH_KNEE_NS	     6014999999ull

@@ -173,6 +173,26 @@ START_TEST(test_one_machine)
 }
 END_TEST
 
+START_TEST(test_whose_thread)
+{
+	put_vmm(500, 12, 1000);
+	put_vcpu(500, 12, 0, "-1\n");
+	put_vmm(600, 12, 1000);
+	put_maps(600, major(region.st_dev), minor(region.st_dev), region.st_ino + 1);
+	put_vcpu(600, 12, 0, "-2\n");
+	put("", "proc/500/task/500/stat");
+	put("", "proc/500/task/501/stat");
+	put("", "proc/600/task/601/stat");
+	put("", "proc/700/task/701/stat");
+	ck_assert_int_eq(open_source(), 0);
+	ck_assert(xvt_clock_kvm_thread(source, 500));
+	ck_assert(xvt_clock_kvm_thread(source, 501));
+	ck_assert(!xvt_clock_kvm_thread(source, 502));
+	ck_assert(!xvt_clock_kvm_thread(source, 601)); /* a machine with another region */
+	ck_assert(!xvt_clock_kvm_thread(source, 701)); /* no machine at all */
+}
+END_TEST
+
 /* N of vcpuN is the APIC id: with three cores in packages of four, CPU 3 is vcpu4. */
 START_TEST(test_sparse_ids)
 {
@@ -563,6 +583,7 @@ Suite *clock_kvm_suite(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, test_one_machine);
+	tcase_add_test(t, test_whose_thread);
 	tcase_add_test(t, test_sparse_ids);
 	tcase_add_test(t, test_no_ratio);
 	tcase_add_test(t, test_ratio);

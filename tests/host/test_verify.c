@@ -20,7 +20,7 @@ static struct synth made;
 static void setup(void)
 {
 	synth_sink_init(&sink);
-	synth_make(&made, &sink.sink, 240, SYNTH_SAME_UUID | SYNTH_MARKS);
+	synth_make(&made, &sink.sink, 240, SYNTH_SAME_UUID | SYNTH_MARKS | SYNTH_RUNS);
 }
 
 static void teardown(void)
@@ -488,6 +488,103 @@ static void a_mark_without_a_map(void)
 	sign(h);
 }
 
+/* One with a single event in it, 500 ns from either end. */
+static struct xvt_run_span *a_span(struct xvt_chunk_hdr **h)
+{
+	struct xvt_run_span *span;
+
+	*h = chunk(XVT_CHUNK_RUNS, 0);
+	span = (struct xvt_run_span *)(*h + 1) + (*h)->len / sizeof(*span) / 2;
+	while (span->exit_clock - span->enter_clock > 2510)
+		span++;
+	return span;
+}
+
+static void a_span_is_gone(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	a_span(&h)->vcpu = 77;
+	sign(h);
+}
+
+static void a_span_of_another_machine(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	a_span(&h)->vm = 1;
+	sign(h);
+}
+
+static void a_span_that_was_lost(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	a_span(&h)->flags = XVT_RUN_F_LOST;
+	sign(h);
+}
+
+/* The bound is 62 ns, 155 ticks. */
+static void a_span_that_is_too_late(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	a_span(&h)->enter_clock += 1250 + 165;
+	sign(h);
+}
+
+static void a_span_that_is_just_in_time(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	a_span(&h)->enter_clock += 1250 + 145;
+	sign(h);
+}
+
+static void a_span_that_is_too_early(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	a_span(&h)->exit_clock -= 1250 + 165;
+	sign(h);
+}
+
+static void a_span_that_just_lasts(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	a_span(&h)->exit_clock -= 1250 + 145;
+	sign(h);
+}
+
+static void a_span_backwards(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	a_span(&h)->exit_clock -= 3000;
+	sign(h);
+}
+
+static void two_spans_at_once(void)
+{
+	struct xvt_chunk_hdr *h;
+	struct xvt_run_span *span = a_span(&h);
+
+	span->exit_clock = span[1].enter_clock + 10;
+	sign(h);
+}
+
+/* Nothing is said before the first and after the last. */
+static void few_spans(void)
+{
+	struct xvt_chunk_hdr *h;
+	struct xvt_run_span *span = a_span(&h), *first = (struct xvt_run_span *)(h + 1);
+
+	for (uint32_t i = 0; i < h->len / sizeof(*span); i++)
+		first[i].vcpu = &first[i] >= span && &first[i] < span + 3 ? 0 : 77;
+	sign(h);
+}
+
 static void nothing(void)
 {
 }
@@ -547,6 +644,16 @@ static const struct {
 	{ "a mark without a map", a_mark_without_a_map, NULL },
 	{ "a mark again", a_mark_that_comes_again, NULL },
 	{ "a mark's times", a_mark_the_wrong_way_round, "was written before it was asked for" },
+	{ "a span gone", a_span_is_gone, "but its vCPU was out of its guest from" },
+	{ "a span elsewhere", a_span_of_another_machine, "but its vCPU was out of its guest" },
+	{ "a span lost", a_span_that_was_lost, NULL },
+	{ "a span late", a_span_that_is_too_late, "but its vCPU was out of its guest from" },
+	{ "a span in time", a_span_that_is_just_in_time, NULL },
+	{ "a span early", a_span_that_is_too_early, "but its vCPU was out of its guest from" },
+	{ "a span long enough", a_span_that_just_lasts, NULL },
+	{ "a span backwards", a_span_backwards, "backwards, or twice at once" },
+	{ "two spans", two_spans_at_once, "backwards, or twice at once" },
+	{ "few spans", few_spans, NULL },
 	{ "a mark's ring", a_mark_of_no_ring, "a mark of ring 77" },
 };
 
@@ -577,6 +684,19 @@ START_TEST(marks_are_counted)
 	a_mark_that_was_lost();
 	ck_assert_int_eq(verify("-q", text, sizeof(text)), 0);
 	ck_assert_msg(strstr(text, " samples, 27 marks; "), "%s", text);
+}
+END_TEST
+
+START_TEST(events_inside_spans_are_counted)
+{
+	char text[16384];
+
+	ck_assert_int_eq(verify("-q", text, sizeof(text)), 0);
+	/* All records, but those where the clocks are not known. */
+	ck_assert_msg(strstr(text, "; 278 events inside run spans"), "%s", text);
+	few_spans();
+	ck_assert_int_eq(verify("-q", text, sizeof(text)), 0);
+	ck_assert_msg(!strstr(text, "; 278 events inside run spans"), "%s", text);
 }
 END_TEST
 
@@ -631,6 +751,7 @@ Suite *verify_suite(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, each_lie_is_found, 0, sizeof(lies) / sizeof(lies[0]));
 	tcase_add_test(t, marks_are_counted);
+	tcase_add_test(t, events_inside_spans_are_counted);
 	tcase_add_test(t, many_violations_are_counted_not_all_shown);
 	tcase_add_test(t, a_trace_without_an_end_passes_unless_it_must_be_complete);
 	tcase_add_test(t, notes_are_shown_when_asked_for);
