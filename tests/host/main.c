@@ -57,6 +57,7 @@ int main(void)
 	srunner_add_suite(runner, vmm_qmp_suite());
 	srunner_add_suite(runner, session_vmm_suite());
 	srunner_add_suite(runner, clock_kvm_suite());
+	srunner_add_suite(runner, clock_fit_suite());
 	srunner_add_suite(runner, vm_libvirt_suite());
 	srunner_add_suite(runner, clock_host_suite());
 	srunner_add_suite(runner, session_mark_suite());

@@ -18,6 +18,7 @@ Suite *clock_formula_suite(void);
 Suite *vmm_qmp_suite(void);
 Suite *session_vmm_suite(void);
 Suite *clock_kvm_suite(void);
+Suite *clock_fit_suite(void);
 Suite *vm_libvirt_suite(void);
 Suite *clock_host_suite(void);
 Suite *session_mark_suite(void);
