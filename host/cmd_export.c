@@ -24,6 +24,8 @@ static const struct xvt_opt export_opts[] = {
 		"no more than N events"),
 	XVT_OPT(struct export_opts, view.all, "all", 0, XVT_OPT_BOOL, NULL,
 		"also what the rings say about themselves"),
+	XVT_OPT(struct export_opts, view.reclock, "reclock", 0, XVT_OPT_BOOL, NULL,
+		"place all events again, by all clock samples of the trace together"),
 	XVT_OPT(struct export_opts, view.quiet, "quiet", 'q', XVT_OPT_BOOL, NULL,
 		"no warnings about an incomplete trace"),
 	XVT_OPT_END,

@@ -47,6 +47,20 @@ static int check_vm(const struct xvt_trace *t, const char *path, const char *nam
 	return -ENOENT;
 }
 
+static int start_reading(struct xvt_view *v, uint64_t from_ns, uint64_t to_ns)
+{
+	int err;
+
+	if (!v->opts.reclock)
+		return xvt_cursor_init(&v->cursor, v->t, from_ns, to_ns);
+	err = xvt_reclock_new(&v->reclock, v->t);
+	if (err)
+		return err;
+	if (!v->opts.quiet)
+		xvt_reclock_say(v->reclock);
+	return xvt_reclock_begin(v->reclock, from_ns, to_ns);
+}
+
 static int start(struct xvt_view *v)
 {
 	uint64_t from_ns = 0, to_ns = UINT64_MAX;
@@ -60,7 +74,7 @@ static int start(struct xvt_view *v)
 		return XVT_EXIT_FAIL;
 	err = xvt_decoders_new(&v->ds, v->t);
 	if (!err)
-		err = xvt_cursor_init(&v->cursor, v->t, from_ns, to_ns);
+		err = start_reading(v, from_ns, to_ns);
 	if (!err)
 		return XVT_EXIT_OK;
 	xvt_error(v->t->path, "%s", strerror(-err));
@@ -80,6 +94,7 @@ int xvt_view_open(struct xvt_view *v, const char *path, const struct xvt_view_op
 	}
 	status = start(v);
 	if (status) {
+		xvt_reclock_free(v->reclock);
 		xvt_decoders_fini(&v->ds);
 		xvt_trace_close(v->t);
 	}
@@ -104,7 +119,8 @@ int xvt_view_next(struct xvt_view *v, struct xvt_event *ev, struct xvt_event_cla
 	const struct xvt_view_opts *o = &v->opts;
 
 	for (;;) {
-		int got = xvt_cursor_next(&v->cursor, ev);
+		int got = v->reclock ? xvt_reclock_next(v->reclock, ev)
+				     : xvt_cursor_next(&v->cursor, ev);
 
 		if (got <= 0 || (o->limit && v->shown == o->limit))
 			return got < 0 ? got : 0;
@@ -128,6 +144,7 @@ int xvt_view_close(struct xvt_view *v)
 {
 	int bad = xvt_trace_complain(v->t, v->opts.quiet);
 
+	xvt_reclock_free(v->reclock);
 	xvt_cursor_fini(&v->cursor);
 	xvt_decoders_fini(&v->ds);
 	xvt_trace_close(v->t);

@@ -8,6 +8,7 @@
 
 #include "decode.h"
 #include "opt.h"
+#include "reclock.h"
 
 /* Options of a view; the first lines are options of the command line as they stand. */
 struct xvt_view_opts {
@@ -21,6 +22,7 @@ struct xvt_view_opts {
 	bool task;
 	bool raw;
 	bool wall;
+	bool reclock;
 	bool quiet;
 };
 
@@ -35,6 +37,8 @@ struct xvt_view_opts {
 			"no more than N events"),                                                 \
 		XVT_OPT(struct_, field_.all, "all", 0, XVT_OPT_BOOL, NULL,                        \
 			"also what the rings say about themselves"),                              \
+		XVT_OPT(struct_, field_.reclock, "reclock", 0, XVT_OPT_BOOL, NULL,                \
+			"place all events again, by all clock samples of the trace together"),    \
 		XVT_OPT(struct_, field_.quiet, "quiet", 'q', XVT_OPT_BOOL, NULL,                  \
 			"no warnings about an incomplete trace")
 
@@ -43,6 +47,7 @@ struct xvt_view {
 	struct xvt_trace *t;
 	struct xvt_decoders ds;
 	struct xvt_cursor cursor;
+	struct xvt_reclock *reclock; /* instead of the cursor, if asked for */
 	uint64_t shown;
 };
 

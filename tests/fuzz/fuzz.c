@@ -193,7 +193,7 @@ void fuzz_read_trace(const struct fuzz_file *f, unsigned int which)
 			     (const char *const[]){ "report", "--all", "-t", p, NULL });
 	if (which & FUZZ_RAW)
 		fuzz_command(&xvt_cmd_report,
-			     (const char *const[]){ "report", "--raw", "-s", p, NULL });
+			     (const char *const[]){ "report", "--raw", "-s", "--reclock", p, NULL });
 	if (which & FUZZ_STAT)
 		fuzz_command(&xvt_cmd_stat, (const char *const[]){ "stat", p, NULL });
 	if (which & FUZZ_JSON)

@@ -57,11 +57,12 @@ int main(void)
 	srunner_add_suite(runner, vmm_qmp_suite());
 	srunner_add_suite(runner, session_vmm_suite());
 	srunner_add_suite(runner, clock_kvm_suite());
-	srunner_add_suite(runner, clock_fit_suite());
 	srunner_add_suite(runner, vm_libvirt_suite());
 	srunner_add_suite(runner, clock_host_suite());
 	srunner_add_suite(runner, session_mark_suite());
 	srunner_add_suite(runner, session_kvm_suite());
+	srunner_add_suite(runner, clock_fit_suite());
+	srunner_add_suite(runner, reclock_suite());
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

@@ -18,7 +18,6 @@ Suite *clock_formula_suite(void);
 Suite *vmm_qmp_suite(void);
 Suite *session_vmm_suite(void);
 Suite *clock_kvm_suite(void);
-Suite *clock_fit_suite(void);
 Suite *vm_libvirt_suite(void);
 Suite *clock_host_suite(void);
 Suite *session_mark_suite(void);
@@ -30,6 +29,8 @@ Suite *session_kvm_suite(void);
 		if (!(what))                       \
 			ck_abort_msg("%s", #what); \
 	} while (0)
+Suite *clock_fit_suite(void);
+Suite *reclock_suite(void);
 
 /* A directory of this run's own, removed at its end. */
 const char *scratch(void);

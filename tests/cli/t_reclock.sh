@@ -1,0 +1,54 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck disable=SC2317
+# After the fact: all samples together give smaller bounds than each burst alone, in report and in
+# the exports, and nothing else changes. The property itself is shown in tests/host/test_reclock.c.
+set -u
+. "$(dirname "$0")/lib.sh"
+trap 'rm -rf "$work"' EXIT
+
+"$xvtrace" region create "$work/region" --size 1M --rings 2 || exit 1
+"$xvtrace" record -q -o "$work/t.xvt" -r g="$work/region" -- \
+	"$BUILD/xvt-emit" "$work/region" --rings 2 --count 1500 --rate 1000 --linger 1 >/dev/null
+check "a recording to begin with" "$xvtrace" verify "$work/t.xvt"
+sum=$(sha256sum <"$work/t.xvt")
+"$xvtrace" report "$work/t.xvt" >"$work/before" 2>"$work/before.err"
+"$xvtrace" report --reclock "$work/t.xvt" >"$work/after" 2>"$work/after.err"
+check "report --reclock" [ $? -eq 0 ]
+sed 's/^/    /' "$work/after.err"
+
+said='^g:[0-9]+ handshake: within ([0-9.]+) us -> ([0-9.]+) us, half of the time ([0-9.]+) -> ([0-9.]+) us \(constant rate, [0-9]+ samples, 1 epoch\)$'
+both_rings() { [ "$(grep -cE "$said" "$work/after.err")" -eq 2 ]; }
+check "it says of each ring how its bounds changed" both_rings
+not_larger() { sed -E "s/$said/\1 \2 \3 \4/" "$work/after.err" | awk '!/^[0-9. ]+$/ || $2 > $1 || $4 > $3 { exit 1 }'; }
+check "none of them is larger" not_larger
+check "without it nothing is said" [ ! -s "$work/before.err" ]
+
+# what FILE: the lines without their times
+what() { cut -d' ' -f2- "$1" | sort; }
+check "every event is still there" cmp -s <(what "$work/before") <(what "$work/after")
+check "in order of time" sort -c -s -n -k1,1 "$work/after"
+# Each thread (the first number of a payload) has a ring, and counts its events (the second).
+order() { awk '$6 != next_of[$5]++ { exit 1 }' "$work/after"; }
+check "and of each ring" order
+check "the file is as it was" [ "$sum" = "$(sha256sum <"$work/t.xvt")" ]
+"$xvtrace" report -q --reclock "$work/t.xvt" 2>"$work/quiet" >/dev/null
+check "-q: nothing is said" [ ! -s "$work/quiet" ]
+
+# Two machines that exchange messages, with late events and flags of all kinds.
+"$BUILD/tests/tools/xvt-mktrace" 2000 0 "$work/m.xvt" >/dev/null || exit 1
+"$xvtrace" export --to jsonl "$work/m.xvt" "$work/m1" 2>/dev/null
+"$xvtrace" export --reclock --to jsonl "$work/m.xvt" "$work/m2" 2>/dev/null
+check "an export has all events too" [ "$(wc -l <"$work/m1")" -eq "$(wc -l <"$work/m2")" ]
+check "in order of time" sort -c -s -n -t: -k2,2 "$work/m2"
+# A message is sent before it is received.
+causality() {
+	jq -r 'select(.event == "print" or .event == "text") | [.ts_ns, (.fields | .buf // .text)] | @tsv' "$work/m2" |
+		grep -oE '^[0-9]+|xvt-p[io]ng (send|recv) [0-9]+' | sed 's/pong recv/ping arrived/;s/ping recv/pong arrived/' | paste -sd' \n' |
+		awk 'NF < 4 { next } $3 == "send" { sent[$2 $4] = $1 } $3 == "arrived" { recv[$2 $4] = $1 }
+		END { for (m in recv) { if (!(m in sent)) continue; n++; if (recv[m] < sent[m]) exit 1 }; exit n < 10 }'
+}
+check "effects come after causes" causality
+"$xvtrace" export -q --reclock --to ctf "$work/m.xvt" "$work/ctf"
+check "ctf as well" [ $? -eq 0 ]
+[ $failures -eq 0 ]
