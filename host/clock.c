@@ -105,6 +105,9 @@ int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 			/* Two nodes of one formula: their line is the clock, at whatever rate. */
 			if (!exact(last) || !exact(node))
 				bound += off;
+			if (m->host_clock)
+				bound += xvt_host_clock_bend_ns(m->host_clock, last->host_ns,
+								node->host_ns);
 		}
 	}
 	if (node->source != XVT_SOURCE_DRAIN)

@@ -43,7 +43,8 @@ struct xvt_clock_map {
 	struct xvt_clock_node *nodes;
 	size_t count;
 	size_t room;
-	size_t at;	       /* segment of the last lookup: lookups go forward */
+	size_t at; /* segment of the last lookup: lookups go forward */
+	const struct xvt_host_clock *host_clock; /* whose knees lie between nodes; NULL: none */
 	uint64_t hz;	       /* nominal rate of the guest's clock, for extrapolation */
 	uint64_t slack_ns;     /* largest bound of a segment: the map is not wrong by more */
 	uint64_t bound_ns_max; /* that, or more where a value's side of a border is unprovable */

@@ -174,6 +174,33 @@ uint64_t xvt_host_clock_ns(const struct xvt_host_clock *hc, uint64_t clock)
 	return xvt_timebase_ns(&line, clock);
 }
 
+uint64_t xvt_host_clock_bend_ns(const struct xvt_host_clock *hc, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t bend = 0, until = to_ns;
+	uint32_t mult = hc->mult, shift = hc->shift;
+	size_t i, first = hc->count;
+
+	while (first && hc->lines[first - 1].base_ns > from_ns)
+		first--;
+	if (first) {
+		mult = hc->lines[first - 1].mult;
+		shift = hc->lines[first - 1].shift;
+	}
+	/* Each piece, as long as the line before them would have it, and as long as it is. */
+	for (i = hc->count; i-- > first;) {
+		const struct xvt_timebase *line = &hc->lines[i];
+		uint64_t ns, straight;
+
+		if (line->base_ns >= until)
+			continue;
+		ns = until - line->base_ns;
+		straight = (uint64_t)(((u128)ns << line->shift) / line->mult * mult >> shift);
+		bend += ns > straight ? ns - straight : straight - ns;
+		until = line->base_ns;
+	}
+	return bend;
+}
+
 uint64_t xvt_host_clock_ticks(const struct xvt_host_clock *hc, uint64_t ns)
 {
 	return (uint64_t)((u128)ns * hc->hz / SECOND_NS);

@@ -108,6 +108,12 @@ uint64_t xvt_host_clock_ns(const struct xvt_host_clock *hc, uint64_t clock);
 /* The line on which that value lies. Its shift is never above XVT_RATE_SHIFT. */
 struct xvt_timebase xvt_host_clock_line(const struct xvt_host_clock *hc, uint64_t clock);
 
+/*
+ * How far the map from from_ns to to_ns, which may have knees, is at most off the straight line
+ * between its ends. 0 if no line begins in between.
+ */
+uint64_t xvt_host_clock_bend_ns(const struct xvt_host_clock *hc, uint64_t from_ns, uint64_t to_ns);
+
 /* Ticks of the host's clock in that many nanoseconds, at its nominal rate. */
 uint64_t xvt_host_clock_ticks(const struct xvt_host_clock *hc, uint64_t ns);
 

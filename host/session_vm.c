@@ -127,6 +127,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 		r->host_clock = &s->clock;
 		r->mode = s->opt.mode;
 		xvt_clock_map_init(&r->map, vm->guest_hz);
+		r->map.host_clock = &s->clock;
 		xvt_ring_attach(r);
 		vm->rings[i] = r;
 		s->rings[s->nr_rings++] = r;

@@ -185,6 +185,30 @@ START_TEST(a_disturbed_machine_is_granted_no_creep)
 }
 END_TEST
 
+/* The host's clock is steered: between two nodes its map has a knee, which their line cuts off. */
+START_TEST(a_knee_of_the_host_clock_between_two_nodes_is_in_the_bound)
+{
+	struct xvt_timebase steep = { .base_clock = 150 * MS,
+				      .base_ns = 150 * MS,
+				      .mult = (1u << 30) / 10000 * 10004,
+				      .shift = 30 };
+	struct xvt_host_clock hc = { .mult = 1u << 30, .shift = 30, .lines = &steep, .count = 1 };
+	struct xvt_clock_map m;
+
+	xvt_clock_map_init(&m, 1000000000);
+	m.host_clock = &hc;
+	add(&m, 0, 0, 10);
+	add(&m, 100 * MS, 100 * MS, 10);
+	ck_assert_uint_eq(m.slack_ns, 10 + XVT_STAMP_SLACK_NS);
+	/* 400 ppm for the second half of it */
+	add(&m, 200 * MS, 200 * MS, 10);
+	ck_assert_uint_gt(m.slack_ns, 19000);
+	ck_assert_uint_lt(m.slack_ns, 21000);
+	ck_assert_uint_eq(xvt_host_clock_bend_ns(&hc, 150 * MS, 900 * MS), 0);
+	xvt_clock_map_fini(&m);
+}
+END_TEST
+
 /* The drain's own node is newer than a measurement that was under way: no clock went back. */
 START_TEST(a_measurement_that_a_witness_overtook_is_no_jump)
 {
@@ -395,7 +419,7 @@ START_TEST(an_answer_that_came_while_nobody_looked_is_taken)
 	struct xvt_host_clock hc = { .mult = 1, .hz = 1000 }; /* its patience is over at once */
 	struct xvt_clock_source *source;
 	struct xvt_clock_measure m;
-	struct xvt_clock_target t = { &ctl, &host, &hc, &hc.hz, 0 };
+	struct xvt_clock_target t = { &ctl, &host, &hc, &hc.hz, 0, NULL, NULL };
 	uint64_t asked;
 
 	ck_assert_int_eq(xvt_clock_handshake.open(&source, &t), 0);
@@ -430,6 +454,7 @@ Suite *clock_suite(void)
 	tcase_add_test(tc, a_clock_that_went_back_enters_the_next_epoch_only_when_told);
 	tcase_add_loop_test(tc, the_evidence_decides_on_which_side_of_a_border_a_value_lies, 0, 11);
 	tcase_add_test(tc, a_disturbed_machine_is_granted_no_creep);
+	tcase_add_test(tc, a_knee_of_the_host_clock_between_two_nodes_is_in_the_bound);
 	tcase_add_test(tc, a_measurement_that_a_witness_overtook_is_no_jump);
 	tcase_add_test(tc, the_line_is_exact_next_to_2_to_the_63_and_for_slow_and_fast_clocks);
 	tcase_add_test(tc, the_host_clock_agrees_with_itself_ten_years_from_its_base);
