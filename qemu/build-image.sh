@@ -9,6 +9,7 @@
 # writes: $BUILD/guest/initramfs.gz
 # A FLAVOUR other than amd64 reads linux-$FLAVOUR/xvtrace.ko and writes initramfs-$FLAVOUR.gz instead.
 # GUEST_MODULES: more kernel modules to have in the image, for modprobe in /run.sh
+# GUEST_PROGRAMS, GUEST_IMAGE: other places for the programs and for what is written
 set -eu
 
 qemu_dir=$(cd "$(dirname "$0")" && pwd)
@@ -107,7 +108,7 @@ fi
 LC_ALL=C sort -o "$moddir/modules.dep" "$moddir/modules.dep"
 rm -f "$moddir/modules.alias" "$moddir/modules.symbols"
 
-for program in "$BUILD"/guest/bin/*; do
+for program in "${GUEST_PROGRAMS:-$BUILD/guest/bin}"/*; do
 	[ -f "$program" ] || continue
 	# Without this the guest's shell says "not found" about a file that is there.
 	if command -v readelf >/dev/null && readelf -l "$program" 2>/dev/null | grep -q INTERP; then
@@ -117,4 +118,4 @@ for program in "$BUILD"/guest/bin/*; do
 	cp "$program" "$stage/bin/"
 done
 
-"$qemu_dir/overlay.sh" "$stage" "$BUILD/guest/initramfs$suffix.gz"
+"$qemu_dir/overlay.sh" "$stage" "${GUEST_IMAGE:-$BUILD/guest/initramfs$suffix.gz}"

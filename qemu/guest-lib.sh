@@ -49,6 +49,8 @@ XVT_SHM_DIR=${XVT_SHM_DIR:-/dev/shm}
 XVT_SHM_PREFIX=${XVT_SHM_PREFIX-xvtrace-$$-}
 # Seconds for what takes less than one: QEMU's start and its answers.
 VM_TIMEOUT=${VM_TIMEOUT:-60}
+# Between two looks at something. Where processes are slow, looking itself can keep a machine busy.
+VM_POLL_SECONDS=${VM_POLL_SECONDS:-0.05}
 
 # State is kept in files below $VM_RUN_DIR/NAME, not in shell variables, so that subshells and other scripts with the
 # same VM_RUN_DIR can use it:
@@ -263,7 +265,7 @@ vm_poll() {
 	shift
 	until "$@"; do
 		[ $SECONDS -lt $end ] || return 124
-		sleep 0.05
+		sleep "$VM_POLL_SECONDS"
 	done
 }
 
