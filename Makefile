@@ -62,6 +62,7 @@ help:
 	@echo 'make test       all tests, real guests included (sets everything up by itself)'
 	@echo 'make check      the fast tests: no root, no guests, under a minute'
 	@echo 'make bench      tables, and build/bench/*.json'
+	@echo 'make lab        guests under real KVM, in an emulated machine of its own where this one has none (root, once)'
 	@echo 'make proof      what takes long (hours): every proof of the ring in full, long fuzzing, long stress'
 	@echo 'make fuzz       fuzz every parser, FUZZ_SECONDS=600 each (make fuzz-report: the lines that they reach)'
 	@echo 'make guest      kernel module, guest tools and guest image, from Debian packages'

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
-# Four kinds of suites: Check programs (unit, host, engine), shell tests of the command line
-# (cli), proofs of the ring (one folder each), and system tests with real guests (vm).
+# Kinds of suites: Check programs (unit, host, engine), shell tests of the command line
+# (cli), proofs of the ring (one folder each), system tests with real guests (vm) and under real KVM (lab).
 # tests/run.sh runs them, times them, counts them. A folder's rules.mk adds what it builds to
 # TEST_TOOLS, and its long run, a phony target, to PROOFS.
 
@@ -55,6 +55,14 @@ test: setup
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/asan ASAN=1 all
 	$(Q)$(MAKE) --no-print-directory guest
 	$(Q)tests/run.sh fast proofs vm
+
+# The guests have real KVM beneath them, in a machine that make lab builds. Not part of make test:
+# where the CPUs are emulated it takes longer than all the rest of it.
+lab: setup
+	$(Q)$(MAKE) --no-print-directory all $(BUILD)/tests/tools/xvt-samples
+	$(Q)$(MAKE) --no-print-directory guest
+	$(Q)qemu/lab-image.sh
+	$(Q)tests/run.sh lab
 
 # Everything that takes long. Not part of make test.
 proof: setup

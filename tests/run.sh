@@ -5,6 +5,7 @@
 #   tests/run.sh fast        without guests
 #   tests/run.sh proofs      of the ring, as far as they are short
 #   tests/run.sh vm          with guests
+#   tests/run.sh lab         with guests under real KVM, in the lab
 #   tests/run.sh vm/t03      one script of a suite
 #
 # A shell test prints "ok - TEXT" or "not ok - TEXT" for each thing that it shows and
@@ -76,12 +77,22 @@ vm() {
 	done
 }
 
+# What the scripts leave in the lab is in $BUILD/lab/out.
+lab() {
+	local t
+	for t in tests/lab/${1:-t}*.sh; do
+		[ -e "$t" ] && one "lab/$(basename "$t" .sh)" qemu/lab-run.sh --timeout 3600 "$t"
+	done
+}
+
 begin=$(date +%s)
 for what in "${@:-fast}"; do
 	case $what in
 	fast) fast ;;
 	proofs) proofs ;;
 	vm) vm ;;
+	lab) lab ;;
+	lab/*) lab "${what#lab/}" ;;
 	*/*) for t in tests/$what*.sh; do one "${what%%/*}/$(basename "$t" .sh)" bash "$t"; done ;;
 	*) one "$what" "$BUILD/tests/$what-check" ;;
 	esac
