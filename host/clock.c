@@ -60,23 +60,56 @@ uint64_t xvt_clock_creep_ns(uint64_t interval_ns)
 	return CREEP_NS_MAX + interval_ns / 1024 * CREEP_PER_1024;
 }
 
-/* Not after `last`, yet on its line: measured before what the drain saw, finished after it. */
+/*
+ * Not after `last`, which the drain saw, yet on its line: measured before that and finished after
+ * it, or within what the drain's node may be wrong by.
+ */
 static bool overtaken(const struct xvt_clock_map *m, const struct xvt_clock_node *last,
 		      const struct xvt_clock_node *node)
 {
-	uint64_t back;
+	uint64_t shift, host_ns;
 
-	if (node->guest > last->guest || node->host_ns > last->host_ns + last->bound_ns)
+	if ((node->guest > last->guest && node->host_ns > last->host_ns) ||
+	    node->host_ns > last->host_ns + last->bound_ns)
 		return false;
-	back = ticks_ns(m, last->guest - node->guest);
-	return back <= last->host_ns &&
-	       apart(last->host_ns - back, node->host_ns) <=
-		       xvt_clock_creep_ns(back) + last->bound_ns + node->bound_ns;
+	shift = ticks_ns(m, apart(node->guest, last->guest));
+	if (node->guest > last->guest)
+		host_ns = last->host_ns + shift;
+	else if (shift <= last->host_ns)
+		host_ns = last->host_ns - shift;
+	else
+		return false;
+	return apart(host_ns, node->host_ns) <=
+	       xvt_clock_creep_ns(shift) + last->bound_ns + node->bound_ns;
 }
 
 static bool exact(const struct xvt_clock_node *n)
 {
 	return n->source == XVT_SOURCE_KVM || n->source == XVT_SOURCE_VMM;
+}
+
+/*
+ * Have guest and host time come apart by more than a creep can explain? Seen from the last node
+ * that was measured: one of the drain's is so wide that a jump could hide behind it.
+ */
+static bool came_apart(const struct xvt_clock_map *m, const struct xvt_clock_node *last,
+		       const struct xvt_clock_node *node)
+{
+	const struct xvt_clock_node *from = last;
+	uint64_t host_ns, limit;
+
+	if (last->source == XVT_SOURCE_DRAIN && m->measured.epoch == last->epoch)
+		from = &m->measured;
+	host_ns = node->host_ns - from->host_ns;
+	/* Bounds are measuring error, not creep. The drain's node is as near to the line as what
+	 * was seen allows: its bound excuses nothing. */
+	limit = xvt_clock_creep_ns(host_ns) + from->bound_ns;
+	if (node->source != XVT_SOURCE_DRAIN)
+		limit += node->bound_ns;
+	/* The machine was disturbed: what is left must be its clock's own rate. */
+	if (m->suspect)
+		limit -= CREEP_NS_MAX;
+	return apart(host_ns, ticks_ns(m, node->guest - from->guest)) > limit;
 }
 
 int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
@@ -88,30 +121,25 @@ int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 		return -EALREADY;
 	node->flags = XVT_NODE_F_FIRST;
 	node->epoch = last ? last->epoch + 1 : 0;
-	if (last && node->guest > last->guest && node->host_ns > last->host_ns) {
-		uint64_t guest_ns = ticks_ns(m, node->guest - last->guest);
-		uint64_t host_ns = node->host_ns - last->host_ns;
-		uint64_t off = apart(host_ns, guest_ns);
-		/* Bounds are measuring error, not creep. */
-		uint64_t limit = xvt_clock_creep_ns(host_ns) + last->bound_ns + node->bound_ns;
-
-		/* The machine was disturbed: what is left must be its clock's own rate. */
-		if (m->suspect)
-			limit -= CREEP_NS_MAX;
-		if (off <= limit && !m->moved) {
-			node->flags = 0;
-			node->epoch = last->epoch;
-			bound = last->bound_ns > bound ? last->bound_ns : bound;
-			/* Two nodes of one formula: their line is the clock, at whatever rate. */
-			if (!exact(last) || !exact(node))
-				bound += off;
-			if (m->host_clock)
-				bound += xvt_host_clock_bend_ns(m->host_clock, last->host_ns,
-								node->host_ns);
-		}
+	if (last && node->guest > last->guest && node->host_ns > last->host_ns && !m->moved &&
+	    !came_apart(m, last, node)) {
+		node->flags = 0;
+		node->epoch = last->epoch;
+		bound = last->bound_ns > bound ? last->bound_ns : bound;
+		/* Two nodes of one formula: their line is the clock, at whatever rate. */
+		if (!exact(last) || !exact(node))
+			bound += apart(node->host_ns - last->host_ns,
+				       ticks_ns(m, node->guest - last->guest));
+		if (m->host_clock)
+			bound +=
+				xvt_host_clock_bend_ns(m->host_clock, last->host_ns, node->host_ns);
 	}
-	if (node->source != XVT_SOURCE_DRAIN)
+	if (node->source == XVT_SOURCE_DRAIN && node->flags)
+		return -EDOM;
+	if (node->source != XVT_SOURCE_DRAIN) {
 		m->suspect = m->moved = false;
+		m->measured = *node;
+	}
 	bound += XVT_STAMP_SLACK_NS;
 	node->segment_bound_ns = bound;
 	/* What the drain saw is wide, but its node lies on the line of the node before it. */

@@ -43,8 +43,9 @@ struct xvt_clock_map {
 	struct xvt_clock_node *nodes;
 	size_t count;
 	size_t room;
-	size_t at; /* segment of the last lookup: lookups go forward */
+	struct xvt_clock_node measured;		 /* the last node that is not the drain's */
 	const struct xvt_host_clock *host_clock; /* whose knees lie between nodes; NULL: none */
+	size_t at;	       /* segment of the last lookup: lookups go forward */
 	uint64_t hz;	       /* nominal rate of the guest's clock, for extrapolation */
 	uint64_t slack_ns;     /* largest bound of a segment: the map is not wrong by more */
 	uint64_t bound_ns_max; /* that, or more where a value's side of a border is unprovable */
@@ -59,8 +60,10 @@ void xvt_clock_map_fini(struct xvt_clock_map *m);
 /*
  * Add a measured node; sets its epoch, FIRST flag and segment bound. A node that contradicts
  * the line (guest clock went back, or guest and host time came apart by more than a creep
- * can explain) begins a new epoch. Returns 0, -ENOMEM, or -EALREADY: it tells nothing that a
- * node of the drain's had not told by then, and is dropped.
+ * can explain) begins a new epoch; the drain's own nodes are too wide for that. Returns 0, or
+ *   -ENOMEM
+ *   -EALREADY  it tells nothing that a node of the drain's had not told by then, and is dropped
+ *   -EDOM      a node of the drain's that contradicts the line: a measured one has to tell
  */
 int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node);
 

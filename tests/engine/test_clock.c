@@ -229,6 +229,64 @@ START_TEST(a_measurement_that_a_witness_overtook_is_no_jump)
 }
 END_TEST
 
+/* Its node is wide: whether the clock jumped is seen from the last one that was measured. */
+START_TEST(no_jump_hides_behind_what_the_drain_saw)
+{
+	struct xvt_clock_node seen = node(105 * MS, 105 * MS, 30 * MS);
+	struct xvt_clock_map m;
+
+	xvt_clock_map_init(&m, 1000000000);
+	add(&m, 0, 0, 1000);
+	add(&m, 100 * MS, 100 * MS, 1000);
+	m.suspect = true;
+	seen.source = XVT_SOURCE_DRAIN;
+	ck_assert_int_eq(xvt_clock_map_add(&m, &seen), 0);
+	ck_assert_uint_eq(xvt_clock_map_last(&m)->epoch, 0);
+	add(&m, 110 * MS, 135 * MS, 1000); /* it had stood still for 25 ms */
+	ck_assert_uint_eq(xvt_clock_map_last(&m)->epoch, 1);
+	xvt_clock_map_fini(&m);
+}
+END_TEST
+
+/* Where the clock went to only a measurement tells: an epoch that began with what the drain saw
+ * would be wrong by all that it did not see. */
+START_TEST(what_the_drain_saw_begins_no_epoch)
+{
+	struct xvt_clock_node seen = node(110 * MS, 125 * MS, 30 * MS);
+	struct xvt_clock_map m;
+
+	xvt_clock_map_init(&m, 1000000000);
+	add(&m, 0, 0, 1000);
+	add(&m, 100 * MS, 100 * MS, 1000);
+	seen.source = XVT_SOURCE_DRAIN;
+	m.suspect = true;
+	ck_assert_int_eq(xvt_clock_map_add(&m, &seen), -EDOM);
+	ck_assert(m.suspect);
+	ck_assert_uint_eq(m.count, 2);
+	add(&m, 112 * MS, 127 * MS, 1000);
+	ck_assert_uint_eq(xvt_clock_map_last(&m)->epoch, 1);
+	xvt_clock_map_fini(&m);
+}
+END_TEST
+
+/* Copied at 108 ms at the latest, because the clock had crept ahead; measured a moment later. */
+START_TEST(a_measurement_within_the_bound_of_a_witness_is_no_jump)
+{
+	struct xvt_clock_node seen = node(110 * MS, 108 * MS, 4 * MS);
+	struct xvt_clock_node next = node(111 * MS, 107 * MS, 200);
+	struct xvt_clock_map m;
+
+	xvt_clock_map_init(&m, 1000000000);
+	add(&m, 100 * MS, 100 * MS, 1000);
+	seen.source = XVT_SOURCE_DRAIN;
+	ck_assert_int_eq(xvt_clock_map_add(&m, &seen), 0);
+	ck_assert_int_eq(xvt_clock_map_add(&m, &next), -EALREADY);
+	add(&m, 113 * MS, 109 * MS, 200);
+	ck_assert_uint_eq(xvt_clock_map_last(&m)->epoch, 0);
+	xvt_clock_map_fini(&m);
+}
+END_TEST
+
 START_TEST(the_line_is_exact_next_to_2_to_the_63_and_for_slow_and_fast_clocks)
 {
 	static const struct {
@@ -456,6 +514,9 @@ Suite *clock_suite(void)
 	tcase_add_test(tc, a_disturbed_machine_is_granted_no_creep);
 	tcase_add_test(tc, a_knee_of_the_host_clock_between_two_nodes_is_in_the_bound);
 	tcase_add_test(tc, a_measurement_that_a_witness_overtook_is_no_jump);
+	tcase_add_test(tc, no_jump_hides_behind_what_the_drain_saw);
+	tcase_add_test(tc, what_the_drain_saw_begins_no_epoch);
+	tcase_add_test(tc, a_measurement_within_the_bound_of_a_witness_is_no_jump);
 	tcase_add_test(tc, the_line_is_exact_next_to_2_to_the_63_and_for_slow_and_fast_clocks);
 	tcase_add_test(tc, the_host_clock_agrees_with_itself_ten_years_from_its_base);
 	suite_add_tcase(s, tc);
