@@ -88,65 +88,83 @@ static bool exact(const struct xvt_clock_node *n)
 	return n->source == XVT_SOURCE_KVM || n->source == XVT_SOURCE_VMM;
 }
 
-/*
- * Have guest and host time come apart by more than a creep can explain? Seen from the last node
- * that was measured: one of the drain's is so wide that a jump could hide behind it.
- */
-static bool came_apart(const struct xvt_clock_map *m, const struct xvt_clock_node *last,
-		       const struct xvt_clock_node *node)
+/* The last node that was measured, if it is of the last one's epoch: one of the drain's is so wide
+ * that a jump could hide behind it. */
+static const struct xvt_clock_node *measured(const struct xvt_clock_map *m,
+					     const struct xvt_clock_node *last)
 {
-	const struct xvt_clock_node *from = last;
-	uint64_t host_ns, limit;
+	return last->source == XVT_SOURCE_DRAIN && m->measured.epoch == last->epoch ? &m->measured
+										    : last;
+}
 
-	if (last->source == XVT_SOURCE_DRAIN && m->measured.epoch == last->epoch)
-		from = &m->measured;
-	host_ns = node->host_ns - from->host_ns;
-	/* Bounds are measuring error, not creep. The drain's node is as near to the line as what
-	 * was seen allows: its bound excuses nothing. */
-	limit = xvt_clock_creep_ns(host_ns) + from->bound_ns;
-	if (node->source != XVT_SOURCE_DRAIN)
-		limit += node->bound_ns;
+/* How far guest and host time came apart from one node to a later one, and the host's own knees
+ * in between. */
+static uint64_t crept(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
+		      const struct xvt_clock_node *to)
+{
+	uint64_t bend = 0;
+
+	if (m->host_clock)
+		bend = xvt_host_clock_bend_ns(m->host_clock, from->host_ns, to->host_ns);
+	/* Two nodes of one formula: their line is the clock, at whatever rate. */
+	if (exact(from) && exact(to))
+		return bend;
+	return bend + apart(to->host_ns - from->host_ns, ticks_ns(m, to->guest - from->guest));
+}
+
+/* The drain's node is as near to the line as what was seen allows: its bound excuses nothing. */
+static uint64_t error_ns(const struct xvt_clock_node *n)
+{
+	return n->source == XVT_SOURCE_DRAIN ? 0 : n->bound_ns;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Came they apart by more than a creep can explain? */
+static bool came_apart(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
+		       const struct xvt_clock_node *to)
+{
+	uint64_t host_ns = to->host_ns - from->host_ns;
+	/* Bounds are measuring error, not creep. */
+	uint64_t limit = xvt_clock_creep_ns(host_ns) + from->bound_ns + error_ns(to);
+
 	/* The machine was disturbed: what is left must be its clock's own rate. */
 	if (m->suspect)
 		limit -= CREEP_NS_MAX;
-	return apart(host_ns, ticks_ns(m, node->guest - from->guest)) > limit;
+	return apart(host_ns, ticks_ns(m, to->guest - from->guest)) > limit;
 }
 
 int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 {
-	const struct xvt_clock_node *last = xvt_clock_map_last(m);
-	uint64_t bound = node->bound_ns;
+	const struct xvt_clock_node *last = xvt_clock_map_last(m), *from;
+	uint64_t bound = node->bound_ns, slack = error_ns(node);
 
 	if (last && last->source == XVT_SOURCE_DRAIN && overtaken(m, last, node))
 		return -EALREADY;
+	from = last ? measured(m, last) : NULL;
 	node->flags = XVT_NODE_F_FIRST;
 	node->epoch = last ? last->epoch + 1 : 0;
 	if (last && node->guest > last->guest && node->host_ns > last->host_ns && !m->moved &&
-	    !came_apart(m, last, node)) {
+	    !came_apart(m, from, node)) {
 		node->flags = 0;
 		node->epoch = last->epoch;
-		bound = last->bound_ns > bound ? last->bound_ns : bound;
-		/* Two nodes of one formula: their line is the clock, at whatever rate. */
-		if (!exact(last) || !exact(node))
-			bound += apart(node->host_ns - last->host_ns,
-				       ticks_ns(m, node->guest - last->guest));
-		if (m->host_clock)
-			bound +=
-				xvt_host_clock_bend_ns(m->host_clock, last->host_ns, node->host_ns);
+		bound = larger(last->bound_ns, bound) + crept(m, last, node);
+		slack = larger(from->bound_ns, slack) + crept(m, from, node);
 	}
 	if (node->source == XVT_SOURCE_DRAIN && node->flags)
 		return -EDOM;
+	bound += XVT_STAMP_SLACK_NS;
+	node->segment_bound_ns = bound;
+	/* What the drain saw is wide, but its node lies on the line of the one before it. */
+	m->slack_ns = larger(m->slack_ns, slack + XVT_STAMP_SLACK_NS);
 	if (node->source != XVT_SOURCE_DRAIN) {
 		m->suspect = m->moved = false;
 		m->measured = *node;
 	}
-	bound += XVT_STAMP_SLACK_NS;
-	node->segment_bound_ns = bound;
-	/* What the drain saw is wide, but its node lies on the line of the node before it. */
-	if (bound > m->slack_ns && node->source != XVT_SOURCE_DRAIN)
-		m->slack_ns = bound;
-	if (bound > m->bound_ns_max)
-		m->bound_ns_max = bound;
+	m->bound_ns_max = larger(m->bound_ns_max, bound);
 	drop_used(m);
 	if (m->count >= NODES_MAX) {
 		/* A ring that never records looks nothing up, so nothing was dropped above. */

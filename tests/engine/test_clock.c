@@ -287,6 +287,25 @@ START_TEST(a_measurement_within_the_bound_of_a_witness_is_no_jump)
 }
 END_TEST
 
+/* What the map may be wrong by decides on which side of a border a record lies, and how far behind
+ * now an idle ring holds the others back: not by what the drain did not see. */
+START_TEST(the_width_of_a_witness_is_no_error_of_the_map)
+{
+	struct xvt_clock_node seen = node(105 * MS, 105 * MS, 300 * MS);
+	struct xvt_clock_map m;
+
+	xvt_clock_map_init(&m, 1000000000);
+	add(&m, 100 * MS, 100 * MS, 1000);
+	seen.source = XVT_SOURCE_DRAIN;
+	ck_assert_int_eq(xvt_clock_map_add(&m, &seen), 0);
+	add(&m, 400 * MS, 401 * MS, 2000);
+	ck_assert_uint_eq(xvt_clock_map_last(&m)->epoch, 0);
+	ck_assert_uint_eq(m.slack_ns, MS + 2000 + XVT_STAMP_SLACK_NS);
+	ck_assert_uint_ge(m.bound_ns_max, 300 * MS); /* which is told all the same */
+	xvt_clock_map_fini(&m);
+}
+END_TEST
+
 START_TEST(the_line_is_exact_next_to_2_to_the_63_and_for_slow_and_fast_clocks)
 {
 	static const struct {
@@ -517,6 +536,7 @@ Suite *clock_suite(void)
 	tcase_add_test(tc, no_jump_hides_behind_what_the_drain_saw);
 	tcase_add_test(tc, what_the_drain_saw_begins_no_epoch);
 	tcase_add_test(tc, a_measurement_within_the_bound_of_a_witness_is_no_jump);
+	tcase_add_test(tc, the_width_of_a_witness_is_no_error_of_the_map);
 	tcase_add_test(tc, the_line_is_exact_next_to_2_to_the_63_and_for_slow_and_fast_clocks);
 	tcase_add_test(tc, the_host_clock_agrees_with_itself_ten_years_from_its_base);
 	suite_add_tcase(s, tc);
