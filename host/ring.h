@@ -27,10 +27,10 @@ struct xvt_piece {
 	int res;		/* of the read */
 	uint64_t ceiling_clock; /* host clock after commit was loaded: no record is younger */
 	uint64_t ceiling_ns;
-	uint64_t floor_ns;	/* the ring was proven idle then: no record is older; or 0 */
-	bool salvage;		/* past commit of a writer that is gone */
-	bool after_skip;	/* positions were skipped before it */
-	bool after_roll_back;	/* the region's contents were replaced before it */
+	uint64_t floor_ns;    /* the ring was proven idle then: no record is older; or 0 */
+	bool salvage;	      /* past commit of a writer that is gone */
+	bool after_skip;      /* positions were skipped before it */
+	bool after_roll_back; /* the region's contents were replaced before it */
 	uint8_t *bytes;
 };
 
@@ -140,6 +140,7 @@ struct xvt_ring {
 	bool quiet_told;
 	struct xvt_clock_node witness; /* made of what waits, when quiet; not yet in the trace */
 	bool witness_new;
+	uint64_t witness_clock; /* when the last one was written */
 	struct xvt_epoch_bump bumps[XVT_BUMPS];
 	uint32_t nr_bumps;
 

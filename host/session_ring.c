@@ -13,6 +13,11 @@
 /* Inside an event without a move for so long, while the VMM says "stopped": in flight. */
 #define FROZEN_NS	 5000000ull
 
+static uint64_t latest(uint64_t a, uint64_t b)
+{
+	return (int64_t)(a - b) > 0 ? a : b;
+}
+
 static bool near(uint64_t a, uint64_t b)
 {
 	uint64_t apart = a > b ? a - b : b - a;
@@ -68,6 +73,7 @@ void xvt_session_ring_witness(struct xvt_session *s, struct xvt_ring *r)
 		return;
 	put_node(s, &r->witness);
 	r->witness_new = false;
+	r->witness_clock = xvt_clock_read();
 }
 
 /*
@@ -164,8 +170,9 @@ static void ring_aside(struct xvt_session *s, struct xvt_ring *r, bool silent, c
 static void ring_silent(struct xvt_session *s, struct xvt_ring *r, uint64_t now, uint64_t stall)
 {
 	if (waits(r)) {
-		/* It may just have come to itself, and its clock is measured next. */
-		if (since(now, r->first->ceiling_clock) <= stall)
+		/* It may just have come to itself, and its clock is measured next. Or what waits
+		 * finds its places by witnesses, one in each pass. */
+		if (since(now, latest(r->first->ceiling_clock, r->witness_clock)) <= stall)
 			return;
 		ring_aside(s, r, true, SILENT_TEXT);
 	} else if (!r->idle) {
@@ -256,11 +263,6 @@ void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 		}
 		r->quiet_told = false;
 	}
-}
-
-static uint64_t latest(uint64_t a, uint64_t b)
-{
-	return (int64_t)(a - b) > 0 ? a : b;
 }
 
 /*

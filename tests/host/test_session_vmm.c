@@ -324,6 +324,59 @@ START_TEST(a_region_that_nobody_formatted)
 }
 END_TEST
 
+/* An answer that is too wide to become a node is an answer: who gives it is neither paused nor
+ * dead, and only slow because the host is. */
+START_TEST(a_guest_that_answers_is_not_silent_although_no_node_comes_of_it)
+{
+	struct xvt_ring *r = vm->rings[0];
+	uint64_t now = xvt_clock_read();
+
+	s->opt.stall_timeout_ns = 2 * SECOND_NS;
+	r->phase = XVT_PHASE_LIVE;
+	r->last.state = XVT_RING_ONLINE;
+	r->idle = true;
+	r->last_node_clock = now - ticks(s, 20 * SECOND_NS);
+	r->answer_clock = now;
+	xvt_session_ring_phase(s, r, now);
+	ck_assert(!r->quiet);
+	ck_assert(!r->quiet_told);
+	ck_assert_int_eq(r->phase, XVT_PHASE_LIVE);
+	r->answer_clock = now - ticks(s, SECOND_NS);
+	xvt_session_ring_phase(s, r, now);
+	ck_assert(r->quiet);
+	ck_assert_int_eq(r->phase, XVT_PHASE_LIVE);
+	r->phase = XVT_PHASE_NEW;
+}
+END_TEST
+
+/* Nothing was decoded before all had joined, so what waits may be old already; it finds its places
+ * one witness a pass, and that is no reason to give up. */
+START_TEST(a_silent_ring_that_still_bears_witness_is_not_set_aside)
+{
+	struct xvt_ring *r = vm->rings[0];
+	uint64_t now = xvt_clock_read(), old = now - ticks(s, 5 * SECOND_NS);
+	struct xvt_piece piece = { .ceiling_clock = old };
+
+	s->opt.note = NULL;
+	s->opt.stall_timeout_ns = 2 * SECOND_NS;
+	r->phase = XVT_PHASE_LIVE;
+	r->last.state = XVT_RING_ONLINE;
+	r->answer_clock = old;
+	r->first = &piece;
+	r->have = true;
+	r->witness_new = true;
+	xvt_session_ring_witness(s, r);
+	xvt_session_ring_phase(s, r, now);
+	ck_assert_int_eq(r->phase, XVT_PHASE_LIVE);
+	r->witness_clock = old;
+	xvt_session_ring_phase(s, r, now);
+	ck_assert_int_eq(r->phase, XVT_PHASE_ASIDE);
+	r->first = NULL;
+	r->have = false;
+	r->phase = XVT_PHASE_NEW;
+}
+END_TEST
+
 Suite *session_vmm_suite(void)
 {
 	Suite *suite = suite_create("session_vmm");
@@ -341,6 +394,8 @@ Suite *session_vmm_suite(void)
 	tcase_add_test(t, each_stop_asks_for_an_epoch);
 	tcase_add_test(t, only_a_stamp_proves_when_it_ran_again);
 	tcase_add_test(t, clocks_are_measured_after);
+	tcase_add_test(t, a_silent_ring_that_still_bears_witness_is_not_set_aside);
+	tcase_add_test(t, a_guest_that_answers_is_not_silent_although_no_node_comes_of_it);
 	tcase_add_test(t, what_went_wrong_is_told_as_such);
 	tcase_add_test(t, a_region_that_nobody_formatted);
 	suite_add_tcase(suite, t);
