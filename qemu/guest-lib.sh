@@ -56,6 +56,7 @@ VM_POLL_SECONDS=${VM_POLL_SECONDS:-0.05}
 # same VM_RUN_DIR can use it:
 #   process	pid and start time	region		path of the region	console.log	what the guest printed
 #   qmp.sock	for anybody		ctl.in, ctl.out	QMP for vm_qmp		qemu.err	what QEMU said
+#   events	of QMP, each on a line, as far as vm_qmp has read
 
 # vm_error TEXT: one line, and fail
 vm_error() {
@@ -182,7 +183,7 @@ vm_new_dir() {
 	[[ $1 =~ ^[A-Za-z0-9_][A-Za-z0-9_.-]*$ ]] || { vm_error "$1: a guest's name has letters, digits, _ . -" || return; }
 	! vm_alive "$1" || { vm_error "$1: runs already" || return; }
 	mkdir -p "$dir" || return
-	rm -f "$dir"/*.sock "$dir"/ctl.* "$dir/process" "$dir/out"
+	rm -f "$dir"/*.sock "$dir"/ctl.* "$dir/process" "$dir/out" "$dir/events"
 	# A test starts a guest again to see the region's next generation; the old log must not answer vm_wait_log.
 	[ ! -f "$dir/console.log" ] || mv "$dir/console.log" "$dir/console.log.old"
 	: >"$dir/console.log"
@@ -374,6 +375,7 @@ vm_ctl() (
 			echo "$line"
 			[[ $line == *'"return":'* ]]
 			return ;;
+		*\"event\":*) echo "$line" >>"$dir/events" ;;
 		esac
 	done
 	vm_error "vm_qmp $1: no answer within $VM_TIMEOUT s"

@@ -7,8 +7,14 @@ set -u
 . tests/vm/disturb-lib.sh
 
 pause_s=${PAUSE_S:-10}
+
 now_ns() {
 	date +%s%N
+}
+
+# stamp EVENT: when QEMU says that it happened to d, in ns
+stamp() {
+	jq "select(.event == \"$1\").timestamp | (.seconds * 1000000 + .microseconds) * 1000" "$work/d/events" | tail -n 1
 }
 
 start_both
@@ -25,9 +31,11 @@ check "both go on" flow 2000
 judge pause 2
 
 shortest=$((end_lo - begin_hi)) longest=$((end_hi - begin_lo))
+true_ns=$(($(stamp RESUME) - $(stamp STOP)))
 paused=$(jq '.vms[] | select(.name == "d").paused_ns' "$work/pause.json")
-echo "paused $paused ns; by the commands $shortest to $longest ns"
-check "paused_ns is right to 1 %" test $((paused * 100)) -ge $((shortest * 99)) -a $((paused * 100)) -le $((longest * 101))
+echo "paused $paused ns; by QEMU's stamps $true_ns ns; by the commands $shortest to $longest ns"
+check "the pause was as long as it was made" test "$true_ns" -ge $shortest -a "$true_ns" -le $longest
+check "paused_ns is right to 1 %" test $((paused * 100)) -ge $((true_ns * 99)) -a $((paused * 100)) -le $((true_ns * 101))
 check "the other guest was never paused" stat_says "$trace" '.vms[] | select(.name == "o").paused_ns == 0'
 
 # From one round to the next the watermark stands: just before the next one it is oldest.
