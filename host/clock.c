@@ -273,6 +273,12 @@ static bool allowed_new(const struct xvt_clock_map *m, const struct candidate *c
 	return e->ceiling_ns >= last_ns && c->ns + m->slack_ns >= last_ns && allowed(m, c, e);
 }
 
+/* Does the border between the two epochs lie where the VMM stopped the machine? */
+static bool stopped_between(const struct xvt_clock_map *m, size_t first)
+{
+	return m->stop_ns >= m->nodes[first - 1].host_ns && m->stop_ns < m->nodes[first].host_ns;
+}
+
 static enum xvt_map_result last_epoch(const struct xvt_clock_map *m, const struct candidate *c,
 				      const struct xvt_clock_evidence *e)
 {
@@ -313,6 +319,9 @@ enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
 			else if (guest >= m->nodes[first].guest)
 				old_may = false;
 		}
+		if (old_may && new_may && stopped_between(m, first) &&
+		    old.ns > m->stop_ns + m->slack_ns)
+			old_may = false; /* nobody wrote while it stood still */
 		if (old_may || !new_may)
 			break;
 		m->at = first;

@@ -49,6 +49,7 @@ struct xvt_clock_map {
 	uint64_t hz;	       /* nominal rate of the guest's clock, for extrapolation */
 	uint64_t slack_ns;     /* largest bound of a segment: the map is not wrong by more */
 	uint64_t bound_ns_max; /* that, or more where a value's side of a border is unprovable */
+	uint64_t stop_ns;      /* the machine's last stop was before this, says its VMM; or 0 */
 	bool suspect; /* the machine was stopped or reset: no creep is granted to the next node */
 	bool moved;   /* the next node begins an epoch: an exact source says so */
 	bool closed;  /* nothing more will come: extrapolate instead of waiting */

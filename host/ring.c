@@ -240,6 +240,12 @@ void xvt_ring_bump_epoch(struct xvt_ring *r)
 	r->map.suspect = true;
 }
 
+void xvt_ring_stopped(struct xvt_ring *r)
+{
+	xvt_ring_bump_epoch(r);
+	r->map.stop_ns = r->bumps[(r->nr_bumps - 1) % XVT_BUMPS].after_ns + XVT_PROOF_DELTA_NS;
+}
+
 void xvt_ring_stood_still(struct xvt_ring *r, uint64_t ns)
 {
 	struct xvt_epoch_bump *b;
@@ -370,6 +376,16 @@ static bool seen_node(const struct xvt_ring *r, uint64_t guest, uint64_t ns,
 }
 
 /*
+ * May it have been written after a stop since which nothing was measured? Then its clock stood
+ * still for nobody knows how long, and what the drain saw, wide as it is, may not exclude the old
+ * line.
+ */
+static bool beyond_stop(const struct xvt_ring *r, const struct xvt_clock_evidence *e)
+{
+	return r->map.measured.host_ns <= r->map.stop_ns && e->ceiling_ns > r->map.stop_ns;
+}
+
+/*
  * The guest does not answer, so no sample will confirm what waits; but its ring was looked at
  * before and after the newest waiting record was written. That is a sample as well: not tight,
  * but proven. It becomes a node on the last one's line, unless it contradicts that.
@@ -391,7 +407,8 @@ static bool bear_witness(struct xvt_ring *r)
 		e.floor_ns = last->host_ns; /* it was stamped after the node's moment */
 	if (xvt_clock_map_place(&r->map, newest.ts, &e, &ns) != XVT_MAP_WAIT)
 		return false;
-	if (!exact_node(r, newest.ts, &e, &n) && !seen_node(r, newest.ts, ns, &e, &n))
+	if (!exact_node(r, newest.ts, &e, &n) &&
+	    (beyond_stop(r, &e) || !seen_node(r, newest.ts, ns, &e, &n)))
 		return false;
 	if (n.host_ns <= last->host_ns)
 		return false;

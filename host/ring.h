@@ -192,6 +192,8 @@ uint64_t xvt_ring_proven(const struct xvt_ring *r);
  * stamped before it. So the side of a border is proven even for what is in flight.
  */
 void xvt_ring_bump_epoch(struct xvt_ring *r);
+/* The same because the machine stands still now, as its VMM says. */
+void xvt_ring_stopped(struct xvt_ring *r);
 /* The machine had stood still from before the last bump until `ns`: so has the ring. */
 void xvt_ring_stood_still(struct xvt_ring *r, uint64_t ns);
 /* Once a pass: are the host's words still what we wrote? */

@@ -109,7 +109,7 @@ static void ask_epoch(struct xvt_vm *vm)
 	uint32_t i;
 
 	for (i = 0; i < nr_rings(vm); i++)
-		xvt_ring_bump_epoch(vm->rings[i]);
+		xvt_ring_stopped(vm->rings[i]);
 }
 
 /*

@@ -668,6 +668,47 @@ START_TEST(a_witness_of_a_disturbed_machine_is_granted_no_creep)
 }
 END_TEST
 
+/*
+ * Stopped for a migration at 105 ms, for 200 ms, and nobody looked for as long: the record that
+ * came after it could lie on the old line, for all that was seen. Another that was copied before
+ * could not have come later, and is its own witness.
+ */
+START_TEST(what_may_come_after_a_stop_waits_for_a_measurement)
+{
+	struct engine e;
+
+	engine_init(&e, 1, XVT_ENABLE_STOP);
+	engine_node(&e, 0, 1);
+	engine_node(&e, 0, 100 * MS);
+	engine_write(&e, 0, 104 * MS);
+	engine_drain(&e, 0);
+	xvt_ring_stopped(e.rings[0]);
+	ck_assert(e.rings[0]->map.suspect);
+	e.rings[0]->bumps[0].before_ns = 105 * MS;
+	e.rings[0]->bumps[0].after_ns = 105 * MS;
+	e.rings[0]->map.stop_ns = 106 * MS;
+	e.rings[0]->first->ceiling_ns = 106 * MS;
+	e.rings[0]->quiet = true;
+	engine_merge(&e);
+	ck_assert_uint_eq(e.nr_out, 1);
+	ck_assert_uint_eq(e.out[0].ns, 104 * MS);
+	e.rings[0]->witness_new = false;
+	engine_write(&e, 0, 110 * MS);
+	engine_drain(&e, 0);
+	e.rings[0]->first->ceiling_ns = 320 * MS;
+	engine_merge(&e);
+	ck_assert_uint_eq(e.nr_out, 1);
+	ck_assert(!e.rings[0]->witness_new);
+	engine_at(&e, 0, 130 * MS, 330 * MS);
+	engine_merge(&e);
+	ck_assert_uint_eq(e.nr_out, 2);
+	ck_assert_uint_eq(e.out[1].ns, 310 * MS);
+	ck_assert_uint_eq(e.out[1].flags, 0); /* on the old line it would lie within the stop */
+	engine_end(&e);
+	engine_fini(&e);
+}
+END_TEST
+
 /* Silent but idle: the others go on, and what it writes afterwards is not late. */
 START_TEST(a_silent_ring_that_is_idle_holds_nobody_back_and_is_not_late)
 {
@@ -890,6 +931,7 @@ Suite *merge_suite(void)
 	tcase_add_test(tc, what_waits_when_a_guest_falls_silent_is_its_own_witness);
 	tcase_add_test(tc, a_witness_that_contradicts_the_line_is_not_heard);
 	tcase_add_test(tc, a_witness_of_a_disturbed_machine_is_granted_no_creep);
+	tcase_add_test(tc, what_may_come_after_a_stop_waits_for_a_measurement);
 	tcase_add_test(tc, a_silent_ring_that_is_idle_holds_nobody_back_and_is_not_late);
 	tcase_add_test(tc,
 		       what_lies_below_a_watermark_is_late_although_nothing_was_emitted_after_it);
