@@ -114,13 +114,15 @@ static void complain(uint32_t ring, const char *what, uint64_t guest, uint64_t l
 		       xvt_vm_name(trace, info->vm), info->cpu, what, guest, lo, hi);
 }
 
-/* The host's clock at that time, rounded down. */
-static uint64_t host_clock(int64_t ns)
+/* The host's clock at that time, rounded down, by the line of the host's clock that it lies on. */
+static uint64_t host_clock(uint64_t ns)
 {
-	s128 since = (s128)ns - (s128)trace->info.base_ns;
+	const struct xvt_timebase *l = trace->timebase + trace->timebase_count - 1;
 
-	return (uint64_t)((s128)trace->info.base_clock +
-			  since * ((s128)1 << trace->info.shift) / trace->info.mult);
+	while (l > trace->timebase && l->base_ns > ns)
+		l--;
+	return (uint64_t)((s128)l->base_clock +
+			  ((s128)ns - (s128)l->base_ns) * ((s128)1 << l->shift) / l->mult);
 }
 
 static void check_sample(const struct xvt_clock_sample *s)
@@ -142,8 +144,8 @@ static void check_node(const struct xvt_clock_node *n)
 {
 	struct tally *t = &tallies[n->ring];
 	/* A nanosecond for the rounding of each end, in whatever direction. */
-	uint64_t lo = host_clock((int64_t)(n->host_ns - n->bound_ns) - 1);
-	uint64_t hi = host_clock((int64_t)(n->host_ns + n->bound_ns) + 1) + 1;
+	uint64_t lo = host_clock(n->host_ns - n->bound_ns - 1);
+	uint64_t hi = host_clock(n->host_ns + n->bound_ns + 1) + 1;
 
 	t->nodes++;
 	if (is_true(n->ring, n->guest, lo, hi))
@@ -248,8 +250,6 @@ int main(int argc, char **argv)
 		die("usage", "xvt-samples [--count | --truth FILE] TRACE");
 	if (xvt_trace_open(&trace, path, why, sizeof(why)))
 		die(path, why);
-	if (!trace->info.mult || trace->info.shift > 63)
-		die(path, "the host's clock in it cannot be");
 	if (truth) {
 		read_truth(truth);
 		rc = judge();
