@@ -9,7 +9,7 @@ awk '
 	}
 	FNR == 1 { file++ }
 	# NAME RUNS runs, IRQS IRQ NMIS NMI PAIRS IRQ x NMI HOST host, ... WRONG wrong, ... (WHAT)
-	$3 == "runs," {
+	$3 == "runs," && $1 != "total:" {
 		if (file == 1) {
 			order[++n] = $1
 			what[$1] = $0
