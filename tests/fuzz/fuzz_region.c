@@ -378,7 +378,7 @@ void fuzz_guest_stored(uint64_t off)
 
 		if (off == host + offsetof(struct xvt_ring_host, request_seq))
 			xvt_writer_answer(&guest.w[i]);
-		if (off == host + offsetof(struct xvt_ring_host, mark_seq))
+		if (off == host + offsetof(struct xvt_ring_host, mark_seq) && honest((uint8_t)i))
 			xvt_writer_mark(&guest.w[i]);
 	}
 }
