@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# table.sh CAS-LOG XADD-LOG: the table of docs/xvt-proof.md, from the logs of `make proof-bare`
+# pairs-table.sh CAS-LOG XADD-LOG: the table of docs/xvt-proof.md, from the logs of `make proof-bare`
 # (build/tests/bare/cas.log and xadd.log).
 set -eu
 awk '
