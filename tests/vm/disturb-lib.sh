@@ -21,10 +21,13 @@ make_overlays() {
 	vmlinuz=$(eval "$packages" && echo "$VMLINUZ")
 	overlay flow.sh >/dev/null
 	mkdir -p "$work/more/boot"
-	qemu/overlay.sh "$work/overlay-flow.sh" "$work/flow.gz" || exit 1
-	cat "$BUILD/guest/initramfs.gz" "$work/flow.gz" >"$work/more/boot/initrd"
+	mkdir -p "$work/module"
+	cp "$(eval "$packages" && echo "$KMODDIR")/kernel/arch/x86/kernel/msr.ko" "$work/module/"
+	cp "$work/module/msr.ko" "$work/more/"
+	qemu/overlay.sh "$work/overlay-flow.sh" "$work/flow.gz" && qemu/overlay.sh "$work/module" "$work/module.gz" || exit 1
+	# What kexec boots must be able to do the same, but for another kexec.
+	cat "$BUILD/guest/initramfs.gz" "$work/flow.gz" "$work/module.gz" >"$work/more/boot/initrd"
 	cp "$vmlinuz" "$work/more/boot/vmlinuz"
-	cp "$(eval "$packages" && echo "$KMODDIR")/kernel/arch/x86/kernel/msr.ko" "$work/more/msr.ko"
 	"${CC:-gcc}" -O2 -static -o "$work/more/xvt-kexec" tests/guest/xvt-kexec.c || exit 1
 }
 
