@@ -114,7 +114,6 @@ struct xvt_ring {
 	struct xvt_subbuf_hdr seen; /* header of the sub-buffer before, for losses */
 	bool seen_valid;
 	uint64_t gap_bad_bytes; /* to be told with the next LOST */
-	uint64_t gap_overwritten;
 	bool gap_skipped; /* told with it too: how much was overwritten, the counters know */
 	bool gap_rolled_back;
 	uint64_t since_subbuf; /* records decoded since `seen` */
