@@ -236,14 +236,16 @@ void xvt_ring_bump_epoch(struct xvt_ring *r)
 	/* The writer loads it before and after its clock, so no record carries another moment's. */
 	xvt_store_release(&r->host->epoch, b->epoch);
 	xvt_mb();
-	b->after_ns = xvt_host_clock_ns(r->host_clock, xvt_clock_read_ordered());
+	/* The store has reached every CPU after as long as a proof waits. */
+	b->after_ns =
+		xvt_host_clock_ns(r->host_clock, xvt_clock_read_ordered()) + XVT_PROOF_DELTA_NS;
 	r->map.suspect = true;
 }
 
 void xvt_ring_stopped(struct xvt_ring *r)
 {
 	xvt_ring_bump_epoch(r);
-	r->map.stop_ns = r->bumps[(r->nr_bumps - 1) % XVT_BUMPS].after_ns + XVT_PROOF_DELTA_NS;
+	r->map.stop_ns = r->bumps[(r->nr_bumps - 1) % XVT_BUMPS].after_ns;
 }
 
 void xvt_ring_stood_still(struct xvt_ring *r, uint64_t ns)
@@ -291,7 +293,6 @@ static struct xvt_clock_evidence evidence(const struct xvt_ring *r, const struct
 {
 	struct xvt_clock_evidence e = { r->last_ns, UINT64_MAX };
 	uint32_t i, known = r->nr_bumps < XVT_BUMPS ? r->nr_bumps : XVT_BUMPS;
-	uint64_t ns;
 
 	if (r->salvage)
 		return e;
@@ -304,9 +305,7 @@ static struct xvt_clock_evidence evidence(const struct xvt_ring *r, const struct
 		if ((int32_t)(rec->epoch - b->epoch) >= 0) {
 			e.floor_ns = b->before_ns > e.floor_ns ? b->before_ns : e.floor_ns;
 		} else {
-			/* The store has reached every CPU after as long as a proof waits. */
-			ns = b->after_ns + XVT_PROOF_DELTA_NS;
-			e.ceiling_ns = ns < e.ceiling_ns ? ns : e.ceiling_ns;
+			e.ceiling_ns = b->after_ns < e.ceiling_ns ? b->after_ns : e.ceiling_ns;
 		}
 	}
 	return e;

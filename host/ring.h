@@ -42,7 +42,7 @@ enum xvt_ring_phase {
 	XVT_PHASE_BROKEN, /* its control words are nonsense: never read again */
 };
 
-/* The epoch word was set to `epoch` between these two moments. */
+/* The epoch word was set to `epoch` after before_ns, and every CPU had it by after_ns. */
 struct xvt_epoch_bump {
 	uint32_t epoch;
 	uint64_t before_ns;
