@@ -18,6 +18,17 @@ export CK_TIMEOUT_MULTIPLIER=${CK_TIMEOUT_MULTIPLIER:-10}
 logs=$BUILD/tests/logs
 mkdir -p "$logs"
 passed=0 failed=0 skipped=0 summary=""
+wrong=$logs/not-ok
+: >"$wrong"
+
+# What a log says before each thing that failed; its end, if it names none.
+said_before() {
+	if grep -q '^not ok - ' "$1"; then
+		grep -vE '^ok - ' "$1" | grep -B 15 '^not ok - ' | tail -n 100
+	else
+		grep -vE '^ok - ' "$1" | tail -n 40
+	fi
+}
 
 # one NAME COMMAND...
 one() {
@@ -46,7 +57,8 @@ one() {
 		"$(echo "scale=1; ($end - $start) / 1000000000" | bc)"
 	grep '^skip - ' "$log" | sed 's/^/    /'
 	if [ "$bad" -ne 0 ]; then
-		grep -vE '^ok - ' "$log" | tail -n 40 | sed 's/^/    | /'
+		said_before "$log" | sed 's/^/    | /'
+		grep -E '^not ok - |:[FE]:' "$log" | sed "s|^|$name: |" >>"$wrong"
 		summary="$summary $name"
 	fi
 }
@@ -97,6 +109,8 @@ for what in "${@:-fast}"; do
 	*) one "$what" "$BUILD/tests/$what-check" ;;
 	esac
 done
+# Once more at the end, because a long log is read from there.
+[ ! -s "$wrong" ] || { echo "----" && tail -n 40 "$wrong"; }
 echo "----"
 echo "$passed passed, $failed failed, $skipped skipped in $(($(date +%s) - begin)) s${summary:+; failed:$summary}"
 [ $failed -eq 0 ]
