@@ -45,11 +45,12 @@ start_d() {
 	listen "$name"
 }
 
-# listen NAME: a connection to its console for orders, open as long as we live
+# listen NAME: a connection to its console for orders, open as long as we live. What the guest says
+# there is read and dropped: QEMU would drop it from the log, too, once nobody took 278 characters.
 declare -A orders
 listen() {
 	local fd
-	exec {fd}> >(cd "$(dirname "$(vm_console "$1")")" && exec socat -u STDIN UNIX-CONNECT:tty.sock)
+	exec {fd}> >(cd "$(dirname "$(vm_console "$1")")" && exec socat - UNIX-CONNECT:tty.sock >/dev/null)
 	orders[$1]=$fd
 }
 
