@@ -3,26 +3,19 @@
 #define _GNU_SOURCE
 #include "suites.h"
 
-#include <fcntl.h>
 #include <stdio.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "ftrace.h"
-#include "session_parts.h"
-#include "synth.h"
-#include "xvt_region.h"
+#include "recording.h"
 
-#define RINGS	    2
-#define REGION_SIZE (256u << 10)
-#define OURS	    1000 /* threads from here on are the machine's */
-#define OTHER	    77
-#define SPANS_MAX   16
+#define RINGS	  2
+#define OURS	  1000 /* threads from here on are the machine's */
+#define OTHER	  77
+#define SPANS_MAX 16
 
-static struct xvt_loop *loop;
+static struct recording rec;
 static struct xvt_session *s;
 static struct xvt_vm *vm;
-static struct synth_sink sink;
 static char told[512];
 static struct xvt_run_span spans[SPANS_MAX];
 
@@ -42,34 +35,16 @@ static void on_note(void *arg, uint32_t level, const char *name, const char *tex
 
 static void setup(void)
 {
-	struct xvt_layout layout = { .region_size = REGION_SIZE,
-				     .ring_count = RINGS,
-				     .subbuf_size = 4096 };
 	struct xvt_session_options opt = { .note = on_note,
 					   .mode = XVT_ENABLE_STOP,
 					   .run_spans = true,
 					   .kvm_thread = owns,
 					   .memory_bytes = 1 << 20 };
-	const char *path = scratch_path("kvm-region");
-	struct xvt_geometry g;
-	char why[256];
-	void *map;
-	int fd;
 
-	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(ftruncate(fd, REGION_SIZE), 0);
-	map = mmap(NULL, REGION_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	ck_assert_ptr_ne(map, MAP_FAILED);
-	ck_assert_int_eq(xvt_region_format(map, &layout, &g), 0);
-	munmap(map, REGION_SIZE);
-	close(fd);
 	told[0] = 0;
-	synth_sink_init(&sink);
-	ck_assert_int_eq(xvt_loop_new(&loop), 0);
-	ck_assert_int_eq(xvt_session_new(&s, loop, &sink.sink, &opt), 0);
-	ck_assert_int_eq(xvt_session_add(s, "g1", path, NULL, true, why, sizeof(why)), 0);
-	vm = xvt_session_find(s, "g1");
+	recording_begin(&rec, RINGS, &opt);
+	s = rec.s;
+	vm = rec.vm;
 	for (uint32_t i = 0; i < RINGS; i++) {
 		xvt_store(&vm->rings[i]->ctl->type, XVT_RING_VCPU);
 		xvt_store(&vm->rings[i]->ctl->cpu, i);
@@ -80,9 +55,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-	ck_assert_int_eq(xvt_session_finish(s), 0);
-	xvt_loop_free(loop);
-	synth_sink_fini(&sink);
+	recording_end(&rec);
 }
 
 static void tell(enum xvt_ftrace_kind kind, uint64_t clock, uint32_t cpu, int32_t pid,
@@ -108,18 +81,17 @@ static void leave(uint64_t clock, uint32_t cpu, int32_t pid, uint32_t vcpu)
 /* What is in the trace by now. */
 static uint32_t all_spans(void)
 {
+	const struct xvt_chunk_hdr *h;
+	size_t at = 0;
 	uint32_t n = 0;
 
 	xvt_session_kvm_end(s);
-	for (size_t at = 0; at < sink.len;) {
-		const struct xvt_chunk_hdr *h = (const struct xvt_chunk_hdr *)(sink.bytes + at);
-
-		if (h->type == XVT_CHUNK_RUNS) {
-			ck_assert_uint_le(n + h->len / sizeof(spans[0]), SPANS_MAX);
-			memcpy(spans + n, h + 1, h->len);
-			n += h->len / (uint32_t)sizeof(spans[0]);
-		}
-		at += sizeof(*h) + ((h->len + 7) & ~7u);
+	while ((h = recording_chunk(&rec, &at))) {
+		if (h->type != XVT_CHUNK_RUNS)
+			continue;
+		ck_assert_uint_le(n + h->len / sizeof(spans[0]), SPANS_MAX);
+		memcpy(spans + n, h + 1, h->len);
+		n += h->len / (uint32_t)sizeof(spans[0]);
 	}
 	return n;
 }
@@ -266,21 +238,20 @@ END_TEST
 
 START_TEST(many_spans_come_in_several_chunks)
 {
+	const struct xvt_chunk_hdr *h;
 	uint32_t chunks = 0, n = 0;
+	size_t at = 0;
 
 	for (uint64_t i = 1; i <= 10000; i++) {
 		enter(i * 10, 0, OURS + (int32_t)(i % 50), i % 50);
 		leave(i * 10 + 5, 0, OURS + (int32_t)(i % 50), i % 50);
 	}
 	xvt_session_kvm_end(s);
-	for (size_t at = 0; at < sink.len;) {
-		const struct xvt_chunk_hdr *h = (const struct xvt_chunk_hdr *)(sink.bytes + at);
-
-		if (h->type == XVT_CHUNK_RUNS) {
-			chunks++;
-			n += h->len / (uint32_t)sizeof(struct xvt_run_span);
-		}
-		at += sizeof(*h) + ((h->len + 7) & ~7u);
+	while ((h = recording_chunk(&rec, &at))) {
+		if (h->type != XVT_CHUNK_RUNS)
+			continue;
+		chunks++;
+		n += h->len / (uint32_t)sizeof(struct xvt_run_span);
 	}
 	ck_assert_uint_eq(n, 10000);
 	ck_assert_uint_ge(chunks, 3);

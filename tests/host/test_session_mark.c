@@ -6,53 +6,26 @@
 #define _GNU_SOURCE
 #include "suites.h"
 
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "session_parts.h"
-#include "synth.h"
-#include "xvt_region.h"
+#include "recording.h"
 #include "xvt_writer.h"
 
-#define REGION_SIZE (256u << 10)
-
-static struct xvt_loop *loop;
+static struct recording rec;
 static struct xvt_session *s;
 static struct xvt_ring *r;
-static struct synth_sink sink;
 static struct xvt_writer w;
-static uint8_t *map;
 
 static void setup(void)
 {
-	struct xvt_layout layout = { .region_size = REGION_SIZE,
-				     .ring_count = 1,
-				     .subbuf_size = 1024,
-				     .clock_id = XVT_CLOCK_NATIVE };
 	struct xvt_session_options opt = { .mode = XVT_ENABLE_STOP,
 					   .memory_bytes = 8 << 20,
 					   .join_timeout_ns = 60 * SECOND_NS,
 					   .stall_timeout_ns = 60 * SECOND_NS };
-	const char *path = scratch_path("marks");
-	struct xvt_geometry g;
-	char why[256];
-	int fd;
 
-	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(ftruncate(fd, REGION_SIZE), 0);
-	map = mmap(NULL, REGION_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	ck_assert_ptr_ne(map, MAP_FAILED);
-	ck_assert_int_eq(xvt_region_format(map, &layout, &g), 0);
-	close(fd);
-	xvt_writer_init(&w, map, &g, 0);
-	synth_sink_init(&sink);
-	ck_assert_int_eq(xvt_loop_new(&loop), 0);
-	ck_assert_int_eq(xvt_session_new(&s, loop, &sink.sink, &opt), 0);
-	ck_assert_int_eq(xvt_session_add(s, "g1", path, NULL, true, why, sizeof(why)), 0);
+	recording_begin(&rec, 1, &opt);
+	xvt_writer_init(&w, rec.map, &rec.g, 0);
+	s = rec.s;
 	r = s->rings[0];
 	r->phase = XVT_PHASE_LIVE;
 }
@@ -60,26 +33,22 @@ static void setup(void)
 static void teardown(void)
 {
 	r->phase = XVT_PHASE_DONE; /* nobody answers */
-	ck_assert_int_eq(xvt_session_finish(s), 0);
-	xvt_loop_free(loop);
-	synth_sink_fini(&sink);
-	munmap(map, REGION_SIZE);
+	recording_end(&rec);
 }
 
 /* All that MARKS chunks hold so far. */
 static size_t marks(struct xvt_mark_seen *out, size_t max)
 {
+	const struct xvt_chunk_hdr *h;
 	size_t at = 0, n = 0;
 
-	while (at < sink.len) {
-		const struct xvt_chunk_hdr *h = (const struct xvt_chunk_hdr *)(sink.bytes + at);
+	while ((h = recording_chunk(&rec, &at))) {
 		const struct xvt_mark_seen *m = (const struct xvt_mark_seen *)(h + 1);
 
 		for (uint32_t i = 0; h->type == XVT_CHUNK_MARKS && i < h->len / sizeof(*m); i++) {
 			ck_assert_uint_lt(n, max);
 			out[n++] = m[i];
 		}
-		at += sizeof(*h) + ((h->len + 7) & ~7u);
 	}
 	return n;
 }
@@ -200,9 +169,10 @@ static bool has_mark(void)
 START_TEST(the_whole_way_of_a_running_guest)
 {
 	struct xvt_mark_seen m[64];
+	const struct xvt_chunk_hdr *h;
 	uint64_t sleep_ns, t, node;
 	pthread_t thread;
-	size_t n;
+	size_t n, at = 0;
 
 	r->phase = XVT_PHASE_NEW;
 	w.clock = guest_clock;
@@ -212,21 +182,20 @@ START_TEST(the_whole_way_of_a_running_guest)
 	/* The case's time-out ends it if no mark comes. */
 	while (!has_mark()) {
 		ck_assert_int_eq(xvt_session_pass(s, &sleep_ns), 0);
-		ck_assert_int_ge(xvt_loop_run(loop, sleep_ns), 0);
+		ck_assert_int_ge(xvt_loop_run(rec.loop, sleep_ns), 0);
 	}
 	/* And a clock node after it, so that its record is confirmed. */
 	node = r->last_node_clock;
 	while (r->last_node_clock == node || r->first) {
 		ck_assert_int_eq(xvt_session_pass(s, &sleep_ns), 0);
-		ck_assert_int_ge(xvt_loop_run(loop, sleep_ns), 0);
+		ck_assert_int_ge(xvt_loop_run(rec.loop, sleep_ns), 0);
 	}
 	ck_assert_int_eq(xvt_trace_flush(s->trace), 0);
 	xvt_store(&stop, 1);
 	pthread_join(thread, NULL);
 	n = marks(m, 64);
 	t = 0;
-	for (size_t at = 0; at < sink.len;) {
-		const struct xvt_chunk_hdr *h = (const struct xvt_chunk_hdr *)(sink.bytes + at);
+	while ((h = recording_chunk(&rec, &at))) {
 		const uint8_t *p = (const uint8_t *)(h + 1) + sizeof(struct xvt_events_hdr);
 
 		while (h->type == XVT_CHUNK_EVENTS && p < (const uint8_t *)(h + 1) + h->len) {
@@ -246,7 +215,6 @@ START_TEST(the_whole_way_of_a_running_guest)
 				t++;
 			}
 		}
-		at += sizeof(*h) + ((h->len + 7) & ~7u);
 	}
 	ck_assert_uint_ge(t, 1);
 }

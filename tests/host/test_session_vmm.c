@@ -5,24 +5,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "session_parts.h"
-#include "synth.h"
-#include "xvt_region.h"
+#include "recording.h"
 
-#define RINGS	    3
-#define REGION_SIZE (256u << 10)
-#define MS	    1000000ull
+#define RINGS	3
+#define MS	1000000ull
 /* Two readings of two clocks are that near, however busy the machine is. */
-#define NEAR_NS	    (20 * MS)
+#define NEAR_NS (20 * MS)
 
-static struct xvt_loop *loop;
+static struct recording rec;
 static struct xvt_session *s;
 static struct xvt_vm *vm;
-static struct synth_sink sink;
 static unsigned int notes[3];
 
 static void on_note(void *arg, uint32_t level, const char *name, const char *text)
@@ -35,34 +30,14 @@ static void on_note(void *arg, uint32_t level, const char *name, const char *tex
 
 static void setup(void)
 {
-	struct xvt_layout layout = { .region_size = REGION_SIZE,
-				     .ring_count = RINGS,
-				     .subbuf_size = 4096 };
 	struct xvt_session_options opt = { .note = on_note,
 					   .mode = XVT_ENABLE_STOP,
 					   .memory_bytes = 1 << 20 };
-	const char *path = scratch_path("region");
-	struct xvt_geometry g;
-	char why[256];
-	void *map;
-	int fd;
 
-	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-	ck_assert_int_ge(fd, 0);
-	ck_assert_int_eq(ftruncate(fd, REGION_SIZE), 0);
-	map = mmap(NULL, REGION_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	ck_assert_ptr_ne(map, MAP_FAILED);
-	ck_assert_int_eq(xvt_region_format(map, &layout, &g), 0);
-	munmap(map, REGION_SIZE);
-	close(fd);
 	memset(notes, 0, sizeof(notes));
-	synth_sink_init(&sink);
-	ck_assert_int_eq(xvt_loop_new(&loop), 0);
-	ck_assert_int_eq(xvt_session_new(&s, loop, &sink.sink, &opt), 0);
-	ck_assert_int_eq(xvt_session_add(s, "g1", path, NULL, true, why, sizeof(why)), 0);
-	vm = xvt_session_find(s, "g1");
-	ck_assert_ptr_nonnull(vm);
-	ck_assert_uint_eq(vm->phase, XVT_VM_ATTACHED);
+	recording_begin(&rec, RINGS, &opt);
+	s = rec.s;
+	vm = rec.vm;
 	/* It has been recording for a minute, and was away for half of it. */
 	s->start_clock -= ticks(s, 60 * SECOND_NS);
 	s->last_pass_clock = xvt_clock_read() - ticks(s, 30 * SECOND_NS);
@@ -70,10 +45,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-	if (s)
-		ck_assert_int_eq(xvt_session_finish(s), 0);
-	xvt_loop_free(loop);
-	synth_sink_fini(&sink);
+	recording_end(&rec);
 }
 
 static uint64_t realtime(void)
@@ -308,7 +280,7 @@ START_TEST(a_region_that_nobody_formatted)
 	char why[256];
 	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
 
-	ck_assert_int_eq(ftruncate(fd, REGION_SIZE), 0);
+	ck_assert_int_eq(ftruncate(fd, RECORDING_REGION_SIZE), 0);
 	close(fd);
 	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, why, sizeof(why)), 0);
 	g2 = xvt_session_find(s, "g2");

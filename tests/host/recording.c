@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0
+/* recording.c - see recording.h. */
+#define _GNU_SOURCE
+#include "recording.h"
+
+#include <check.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "suites.h"
+
+void recording_begin(struct recording *r, uint32_t rings, const struct xvt_session_options *opt)
+{
+	struct xvt_layout layout = { .region_size = RECORDING_REGION_SIZE,
+				     .ring_count = rings,
+				     .subbuf_size = 1024,
+				     .clock_id = XVT_CLOCK_NATIVE };
+	const char *path = scratch_path("region");
+	char why[256];
+	int fd;
+
+	memset(r, 0, sizeof(*r));
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ftruncate(fd, RECORDING_REGION_SIZE), 0);
+	r->map = mmap(NULL, RECORDING_REGION_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ck_assert_ptr_ne(r->map, MAP_FAILED);
+	close(fd);
+	ck_assert_int_eq(xvt_region_format(r->map, &layout, &r->g), 0);
+	synth_sink_init(&r->sink);
+	ck_assert_int_eq(xvt_loop_new(&r->loop), 0);
+	ck_assert_int_eq(xvt_session_new(&r->s, r->loop, &r->sink.sink, opt), 0);
+	ck_assert_int_eq(xvt_session_add(r->s, "g1", path, NULL, true, why, sizeof(why)), 0);
+	r->vm = xvt_session_find(r->s, "g1");
+	ck_assert_ptr_nonnull(r->vm);
+	ck_assert_uint_eq(r->vm->phase, XVT_VM_ATTACHED);
+}
+
+void recording_end(struct recording *r)
+{
+	if (r->s)
+		ck_assert_int_eq(xvt_session_finish(r->s), 0);
+	xvt_loop_free(r->loop);
+	synth_sink_fini(&r->sink);
+	munmap(r->map, RECORDING_REGION_SIZE);
+}
+
+const struct xvt_chunk_hdr *recording_chunk(const struct recording *r, size_t *at)
+{
+	const struct xvt_chunk_hdr *h = (const struct xvt_chunk_hdr *)(r->sink.bytes + *at);
+
+	if (*at >= r->sink.len)
+		return NULL;
+	*at += sizeof(*h) + ((h->len + 7) & ~7u);
+	return h;
+}

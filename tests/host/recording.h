@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * recording.h - a recording of one machine, "g1", over real shared memory and into memory: what
+ * the tests of the session begin with. The machine's vCPUs are the test's own code, or nobody.
+ */
+#ifndef XVT_TEST_RECORDING_H
+#define XVT_TEST_RECORDING_H
+
+#include "session_parts.h"
+#include "synth.h"
+#include "xvt_region.h"
+
+#define RECORDING_REGION_SIZE (256u << 10)
+
+struct recording {
+	struct xvt_loop *loop;
+	struct xvt_session *s;
+	struct xvt_vm *vm; /* attached */
+	struct synth_sink sink;
+	struct xvt_geometry g;
+	uint8_t *map; /* the guest's */
+};
+
+/* Sub-buffers of 1 KiB, so that borders come soon. */
+void recording_begin(struct recording *r, uint32_t rings, const struct xvt_session_options *opt);
+/* Finishes the session, unless r->s is NULL. */
+void recording_end(struct recording *r);
+
+/* The chunk of the trace at *at, which moves behind it; NULL at the end of what is written. */
+const struct xvt_chunk_hdr *recording_chunk(const struct recording *r, size_t *at);
+
+#endif /* XVT_TEST_RECORDING_H */
