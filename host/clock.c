@@ -60,27 +60,41 @@ uint64_t xvt_clock_creep_ns(uint64_t interval_ns)
 	return CREEP_NS_MAX + interval_ns / 1024 * CREEP_PER_1024;
 }
 
-/*
- * Not after `last`, which the drain saw, yet on its line: measured before that and finished after
- * it, or within what the drain's node may be wrong by.
- */
-static bool overtaken(const struct xvt_clock_map *m, const struct xvt_clock_node *last,
-		      const struct xvt_clock_node *node)
+/* Where the straight line through `last`, at the nominal rate, has the node's guest clock; what
+ * lies before time began is far from everything. */
+static uint64_t on_last_line(const struct xvt_clock_map *m, const struct xvt_clock_node *last,
+			     const struct xvt_clock_node *node)
 {
-	uint64_t shift, host_ns;
+	uint64_t shift = ticks_ns(m, apart(node->guest, last->guest));
 
-	if ((node->guest > last->guest && node->host_ns > last->host_ns) ||
-	    node->host_ns > last->host_ns + last->bound_ns)
+	if (node->guest > last->guest)
+		return last->host_ns + shift;
+	return shift <= last->host_ns ? last->host_ns - shift : INT64_MAX;
+}
+
+/*
+ * Is that a moment before the last node's? A burst takes as long as half a second where guest and
+ * host rarely meet, and its tightest exchange may be older than what the drain has told meanwhile.
+ *
+ * By both clocks it is. One that is later by one clock only is, if both moments may have been the
+ * other way round for all that is known of them, and its guest clock is on the line; else that
+ * clock went back, or jumped, and did so after the last node.
+ */
+static bool is_older(const struct xvt_clock_map *m, const struct xvt_clock_node *last,
+		     const struct xvt_clock_node *node)
+{
+	const bool guest_later = node->guest > last->guest,
+		   host_later = node->host_ns > last->host_ns;
+	const uint64_t both = last->bound_ns + node->bound_ns;
+	uint64_t shift;
+
+	if (guest_later == host_later)
+		return !guest_later;
+	if (apart(node->host_ns, last->host_ns) > both)
 		return false;
 	shift = ticks_ns(m, apart(node->guest, last->guest));
-	if (node->guest > last->guest)
-		host_ns = last->host_ns + shift;
-	else if (shift <= last->host_ns)
-		host_ns = last->host_ns - shift;
-	else
-		return false;
-	return apart(host_ns, node->host_ns) <=
-	       xvt_clock_creep_ns(shift) + last->bound_ns + node->bound_ns;
+	return apart(on_last_line(m, last, node), node->host_ns) <=
+	       xvt_clock_creep_ns(shift) + both;
 }
 
 static bool exact(const struct xvt_clock_node *n)
@@ -142,7 +156,7 @@ int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 	const struct xvt_clock_node *last = xvt_clock_map_last(m), *from;
 	uint64_t bound = node->bound_ns, slack = error_ns(node);
 
-	if (last && last->source == XVT_SOURCE_DRAIN && overtaken(m, last, node))
+	if (last && is_older(m, last, node))
 		return -EALREADY;
 	from = last ? measured(m, last) : NULL;
 	node->flags = XVT_NODE_F_FIRST;

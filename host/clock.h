@@ -63,7 +63,8 @@ void xvt_clock_map_fini(struct xvt_clock_map *m);
  * the line (guest clock went back, or guest and host time came apart by more than a creep
  * can explain) begins a new epoch; the drain's own nodes are too wide for that. Returns 0, or
  *   -ENOMEM
- *   -EALREADY  it tells nothing that a node of the drain's had not told by then, and is dropped
+ *   -EALREADY  it was measured before the moment of the last node, or may have been for all that
+ *              both bounds say: it is dropped, and no clock went back
  *   -EDOM      a node of the drain's that contradicts the line: a measured one has to tell
  */
 int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node);

@@ -97,23 +97,11 @@ static bool too_wide(const struct xvt_session *s, struct xvt_ring *r,
 	return true;
 }
 
-/*
- * Where guest and host rarely meet, a burst takes as long as half a second, and its tightest
- * exchange may be older than what the drain has told meanwhile. By both clocks: a guest's clock
- * that went back did so later on the host's.
- */
-static bool is_older(const struct xvt_ring *r, const struct xvt_clock_node *n)
-{
-	const struct xvt_clock_node *last = xvt_clock_map_last(&r->map);
-
-	return last && n->guest <= last->guest && n->host_ns <= last->host_ns;
-}
-
 static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_measure *m)
 {
 	unsigned int i;
 
-	if (too_wide(s, r, &m->node) || is_older(r, &m->node))
+	if (too_wide(s, r, &m->node))
 		return;
 	xvt_session_ring_witness(s, r); /* in the file before its successor */
 	if (xvt_clock_map_add(&r->map, &m->node))

@@ -209,22 +209,62 @@ START_TEST(a_knee_of_the_host_clock_between_two_nodes_is_in_the_bound)
 }
 END_TEST
 
-/* The drain's own node is newer than a measurement that was under way: no clock went back. */
-START_TEST(a_measurement_that_a_witness_overtook_is_no_jump)
+/*
+ * Nodes (0, 0) and the last one at (105 ms, 105 ms), with its bound; then a burst that was begun
+ * before that ends. Is it of an older moment, and dropped, or did the guest's clock move since?
+ */
+START_TEST(what_was_measured_before_the_last_node_is_dropped_and_no_jump)
 {
-	struct xvt_clock_node seen = node(105 * MS, 105 * MS, 4 * MS);
-	struct xvt_clock_node late = node(103 * MS, 103 * MS, 200);
-	struct xvt_clock_node back = node(50 * MS, 103 * MS, 200);
+	enum { SAME = 0, DROPPED = -EALREADY, EPOCH = 1 };
+	static const struct {
+		uint32_t source;
+		uint64_t last_bound_ns, guest, host_ns, bound_ns;
+		int want;
+	} cases[] = {
+		/* Beside what the drain saw, which is wide. */
+		{ XVT_SOURCE_DRAIN, 4 * MS, 103 * MS, 103 * MS, 200, DROPPED },
+		{ XVT_SOURCE_DRAIN, 4 * MS, 105 * MS, 105 * MS, 200, DROPPED },
+		{ XVT_SOURCE_DRAIN, 4 * MS, 103 * MS, 108 * MS, 200, DROPPED },
+		{ XVT_SOURCE_DRAIN, 4 * MS, 107 * MS, 102 * MS, 200, DROPPED },
+		{ XVT_SOURCE_DRAIN, 4 * MS, 106 * MS, 106 * MS, 200, SAME },
+		/* Its own moment may lie a little after the last one's, too. */
+		{ XVT_SOURCE_KVM, 3, 103 * MS, 103 * MS, 200, DROPPED },
+		{ XVT_SOURCE_KVM, 3, 105 * MS - 500, 105 * MS + 400, 1000, DROPPED },
+		{ XVT_SOURCE_HANDSHAKE, 1000, 105 * MS + 500, 105 * MS - 400, 1000, DROPPED },
+		{ XVT_SOURCE_HANDSHAKE, 1000, 105 * MS + 500, 105 * MS + 400, 1000, SAME },
+		/* Older by both clocks: what it says of the time before is not asked any more. */
+		{ XVT_SOURCE_DRAIN, 4 * MS, 50 * MS, 103 * MS, 200, DROPPED },
+		{ XVT_SOURCE_KVM, 3, 50 * MS, 105 * MS - 1, 200, DROPPED },
+		/* A guest's clock that went back did so later on the host's. */
+		{ XVT_SOURCE_DRAIN, 4 * MS, 50 * MS, 110 * MS, 200, EPOCH },
+		{ XVT_SOURCE_DRAIN, 4 * MS, 50 * MS, 108 * MS, 200, EPOCH },
+		{ XVT_SOURCE_DRAIN, 4 * MS, 104 * MS, 110 * MS, 200, EPOCH },
+		{ XVT_SOURCE_KVM, 3, 103 * MS, 106 * MS, 200, EPOCH },
+		{ XVT_SOURCE_HANDSHAKE, 1000, 103 * MS, 106 * MS, 1000, EPOCH },
+		/* One that jumped ahead of the host's. */
+		{ XVT_SOURCE_DRAIN, 4 * MS, 1105 * MS, 104 * MS, 200, EPOCH },
+		{ XVT_SOURCE_HANDSHAKE, 1000, 1105 * MS, 106 * MS, 1000, EPOCH },
+	};
+	const size_t i = (size_t)_i;
+	struct xvt_clock_node last = node(105 * MS, 105 * MS, cases[i].last_bound_ns);
+	struct xvt_clock_node next = node(cases[i].guest, cases[i].host_ns, cases[i].bound_ns);
 	struct xvt_clock_map m;
+	int got;
 
+	ck_assert_uint_lt(i, sizeof(cases) / sizeof(cases[0]));
 	xvt_clock_map_init(&m, 1000000000);
 	add(&m, 0, 0, 1000);
-	seen.source = XVT_SOURCE_DRAIN;
-	ck_assert_int_eq(xvt_clock_map_add(&m, &seen), 0);
-	ck_assert_int_eq(xvt_clock_map_add(&m, &late), -EALREADY);
-	ck_assert_uint_eq(xvt_clock_map_last(&m)->epoch, 0);
-	ck_assert_int_eq(xvt_clock_map_add(&m, &back), 0);
-	ck_assert_uint_eq(xvt_clock_map_last(&m)->epoch, 1);
+	last.source = cases[i].source;
+	next.source = XVT_SOURCE_HANDSHAKE;
+	ck_assert_int_eq(xvt_clock_map_add(&m, &last), 0);
+	m.suspect = m.moved = cases[i].want == DROPPED;
+	got = xvt_clock_map_add(&m, &next);
+	ck_assert_int_eq(got, cases[i].want == DROPPED ? -EALREADY : 0);
+	ck_assert_uint_eq(m.count, got ? 2 : 3);
+	ck_assert_uint_eq(xvt_clock_map_last(&m)->epoch, cases[i].want == EPOCH);
+	/* What is dropped settles nothing. */
+	ck_assert(m.suspect == !!got);
+	ck_assert(m.moved == !!got);
 	xvt_clock_map_fini(&m);
 }
 END_TEST
@@ -532,7 +572,8 @@ Suite *clock_suite(void)
 	tcase_add_loop_test(tc, the_evidence_decides_on_which_side_of_a_border_a_value_lies, 0, 11);
 	tcase_add_test(tc, a_disturbed_machine_is_granted_no_creep);
 	tcase_add_test(tc, a_knee_of_the_host_clock_between_two_nodes_is_in_the_bound);
-	tcase_add_test(tc, a_measurement_that_a_witness_overtook_is_no_jump);
+	tcase_add_loop_test(tc, what_was_measured_before_the_last_node_is_dropped_and_no_jump, 0,
+			    18);
 	tcase_add_test(tc, no_jump_hides_behind_what_the_drain_saw);
 	tcase_add_test(tc, what_the_drain_saw_begins_no_epoch);
 	tcase_add_test(tc, a_measurement_within_the_bound_of_a_witness_is_no_jump);
