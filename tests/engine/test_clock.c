@@ -553,9 +553,13 @@ START_TEST(an_answer_that_came_while_nobody_looked_is_taken)
 		;
 	xvt_clock_handshake.start(source);
 	ck_assert_uint_eq(host.request_seq, asked);
-	xvt_clock_handshake.poll(source, &m);
-	ck_assert_uint_ne(host.request_seq, asked); /* it was taken: this is the next question */
-	ck_assert_uint_lt(host.request_more, 31);
+	/* It was taken: the next question follows, or (if we were kept from looking once more) this
+	 * was all of the burst. */
+	if (xvt_clock_handshake.poll(source, &m) != 1) {
+		ck_assert_uint_ne(host.request_seq, asked);
+		ck_assert_uint_lt(host.request_more, 31);
+	}
+	ck_assert_int_eq(xvt_clock_handshake.poll(source, &m), 0);
 	xvt_clock_handshake.close(source);
 }
 END_TEST
