@@ -120,8 +120,9 @@ static uint64_t crept(const struct xvt_clock_map *m, const struct xvt_clock_node
 
 	if (m->host_clock)
 		bend = xvt_host_clock_bend_ns(m->host_clock, from->host_ns, to->host_ns);
-	/* Two nodes of one formula: their line is the clock, at whatever rate. */
-	if (exact(from) && exact(to))
+	/* Two nodes of one formula (another of the same source would be another epoch): their line
+	 * is the clock, at whatever rate. */
+	if (exact(from) && from->source == to->source)
 		return bend;
 	return bend + apart(to->host_ns - from->host_ns, ticks_ns(m, to->guest - from->guest));
 }

@@ -114,7 +114,7 @@ struct xvt_ring {
 	struct xvt_subbuf_hdr seen; /* header of the sub-buffer before, for losses */
 	bool seen_valid;
 	uint64_t gap_bad_bytes; /* to be told with the next LOST */
-	bool gap_skipped; /* told with it too: how much was overwritten, the counters know */
+	bool gap_skipped;	/* told with it too: how much was overwritten, the counters know */
 	bool gap_rolled_back;
 	uint64_t since_subbuf; /* records decoded since `seen` */
 
@@ -124,8 +124,9 @@ struct xvt_ring {
 	struct xvt_clock_source *source;
 	struct xvt_clock_formula formula[XVT_EXACT_SOURCES]; /* when the burst began */
 	bool formula_read[XVT_EXACT_SOURCES];
-	struct xvt_clock_formula exact; /* of the last exact node */
-	uint32_t exact_used;		/* and its source, 0 = none yet */
+	struct xvt_clock_formula exact; /* of the last exact node that a burst gave */
+	uint32_t exact_used;		/* its source, 0 = none yet */
+	uint32_t exact_epoch;		/* and the epoch that it lies in */
 	bool exact_holds;		/* quiet, and the source says that nothing has changed */
 	struct xvt_clock_pages pages;	/* begun with the source */
 	uint64_t next_burst_clock;

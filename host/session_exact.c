@@ -148,6 +148,13 @@ static void refuse(struct xvt_session *s, struct xvt_ring *r, const struct xvt_c
 			 sample->guest, host, sample->host_clock_lo, sample->host_clock_hi);
 }
 
+static bool in_epoch_of_exact(const struct xvt_ring *r)
+{
+	const struct xvt_clock_node *last = xvt_clock_map_last(&r->map);
+
+	return last && last->epoch == r->exact_epoch;
+}
+
 /* The measurement's node, as the formula has it: off by a tick and the roundings. */
 static void make_exact(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_measure *m,
 		       unsigned int i, uint64_t host)
@@ -155,11 +162,10 @@ static void make_exact(struct xvt_session *s, struct xvt_ring *r, struct xvt_clo
 	m->node.source = sources[i]->id;
 	m->node.host_ns = xvt_host_clock_ns(&s->clock, host);
 	m->node.bound_ns = xvt_exact_bound_ns(&s->clock);
-	/* Another formula is another epoch, however small the change. */
-	if (r->exact_used == sources[i]->id && !xvt_formula_equal(&r->exact, &r->formula[i]))
-		r->map.moved = true;
-	r->exact_used = sources[i]->id;
-	r->exact = r->formula[i];
+	/* Another formula is another epoch, however small the change. But if a node that was
+	 * measured meanwhile has begun one, that is the same jump. */
+	r->map.moved = r->exact_used == sources[i]->id && in_epoch_of_exact(r) &&
+		       !xvt_formula_equal(&r->exact, &r->formula[i]);
 }
 
 void xvt_session_exact_refine(struct xvt_session *s, struct xvt_ring *r,
@@ -169,6 +175,7 @@ void xvt_session_exact_refine(struct xvt_session *s, struct xvt_ring *r,
 	bool done = false;
 	unsigned int i;
 
+	r->map.moved = false; /* what a node told that was dropped is found again */
 	/* Also who is not used is held against it: a lie is worth knowing. */
 	for (i = 0; i < XVT_EXACT_SOURCES; i++) {
 		struct xvt_clock_formula after;
@@ -189,12 +196,25 @@ void xvt_session_exact_refine(struct xvt_session *s, struct xvt_ring *r,
 	}
 }
 
+void xvt_session_exact_added(struct xvt_ring *r, const struct xvt_clock_node *node)
+{
+	unsigned int i;
+
+	for (i = 0; i < XVT_EXACT_SOURCES; i++) {
+		if (node->source != sources[i]->id)
+			continue;
+		r->exact_used = node->source;
+		r->exact = r->formula[i];
+		r->exact_epoch = node->epoch;
+	}
+}
+
 bool xvt_session_exact_holds(struct xvt_session *s, struct xvt_ring *r)
 {
 	struct xvt_clock_formula now;
 	unsigned int i;
 
-	for (i = 0; i < XVT_EXACT_SOURCES; i++) {
+	for (i = 0; i < XVT_EXACT_SOURCES && in_epoch_of_exact(r); i++) {
 		if (r->exact_used == sources[i]->id)
 			return formula_of(s->vms[r->vm], r, i, &now) &&
 			       xvt_formula_equal(&now, &r->exact);

@@ -62,7 +62,10 @@ void xvt_session_exact_begin(struct xvt_session *s, struct xvt_ring *r);
 /* It has ended: if a source said the same before and after it and agrees, its node is exact. */
 void xvt_session_exact_refine(struct xvt_session *s, struct xvt_ring *r,
 			      struct xvt_clock_measure *m);
-/* Does the source of the ring's last exact node still say the same? */
+/* The map has that node; it may be an exact one. */
+void xvt_session_exact_added(struct xvt_ring *r, const struct xvt_clock_node *node);
+/* Does the source of the ring's last exact node still say the same, and is that node of the newest
+ * epoch? */
 bool xvt_session_exact_holds(struct xvt_session *s, struct xvt_ring *r);
 void xvt_session_exact_close(struct xvt_vm *vm);
 /* Is its VMM one of KVM's? */

@@ -106,6 +106,7 @@ static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_cloc
 	xvt_session_ring_witness(s, r); /* in the file before its successor */
 	if (xvt_clock_map_add(&r->map, &m->node))
 		return;
+	xvt_session_exact_added(r, &m->node);
 	for (i = 0; i < m->nr_samples; i++)
 		m->samples[i].epoch = m->node.epoch;
 	xvt_trace_put(s->trace, XVT_CHUNK_SAMPLES, m->samples,

@@ -22,6 +22,7 @@ Suite *vm_libvirt_suite(void);
 Suite *clock_host_suite(void);
 Suite *session_mark_suite(void);
 Suite *session_kvm_suite(void);
+Suite *session_exact_suite(void);
 
 /* As ck_assert(), for what is asked a million times: Check writes a line for each that holds. */
 #define must_hold(what)                            \

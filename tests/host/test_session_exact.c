@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * test_session_exact.c - an exact source beside the handshake: when its node is taken, what a
+ * change of its formula begins, what it takes to be refused. The handshake is a script, the guest's
+ * clock is a formula, and what the VMM says of it is another.
+ */
+#define _GNU_SOURCE
+#include "suites.h"
+
+#include "recording.h"
+#include "xvt_vmm_clock.h"
+
+#define MS 1000000ull
+
+static struct recording rec;
+static struct xvt_session *s;
+static struct xvt_ring *r;
+static int64_t truth; /* guest clock = host clock + truth */
+static int64_t said;  /* by the VMM */
+
+/* What happens within the next burst, after its questions and before its end. */
+static int64_t jump, says_more;
+static uint64_t asked_ago, answers;
+static bool quiet;
+
+static void say(int64_t offset)
+{
+	said = offset;
+	xvt_vmm_clock_put(&r->host->vmm_clock, offset, 1, 0);
+}
+
+static void source_start(struct xvt_clock_source *source)
+{
+	(void)source;
+}
+
+/* Answers at once: +-20 ns, which holds whatever the machine is busy with. */
+static int source_poll(struct xvt_clock_source *source, struct xvt_clock_measure *m)
+{
+	uint64_t host = xvt_clock_read_ordered() - asked_ago, half = ticks(s, 20);
+
+	(void)source;
+	if (quiet)
+		return 0;
+	truth += jump;
+	if (says_more)
+		say(said + says_more);
+	jump = says_more = 0;
+	memset(m, 0, sizeof(*m));
+	m->samples[0].source = XVT_SOURCE_HANDSHAKE;
+	m->samples[0].guest = host + (uint64_t)truth;
+	m->samples[0].host_clock_lo = host - half;
+	m->samples[0].host_clock_hi = host + half;
+	m->nr_samples = 1;
+	m->node.source = XVT_SOURCE_HANDSHAKE;
+	m->node.guest = host + (uint64_t)truth;
+	m->node.host_ns = xvt_host_clock_ns(&s->clock, host);
+	m->node.bound_ns = 20;
+	m->host_clock_hi = host + half;
+	answers++;
+	return 1;
+}
+
+static bool source_busy(const struct xvt_clock_source *source)
+{
+	(void)source;
+	return false;
+}
+
+static void source_close(struct xvt_clock_source *source)
+{
+	(void)source;
+}
+
+static const struct xvt_clock_source_ops script = {
+	.name = "script",
+	.id = XVT_SOURCE_HANDSHAKE,
+	.start = source_start,
+	.poll = source_poll,
+	.busy = source_busy,
+	.close = source_close,
+};
+
+static void setup(void)
+{
+	struct xvt_session_options opt = { .mode = XVT_ENABLE_STOP, .memory_bytes = 1 << 20 };
+
+	recording_begin(&rec, 1, &opt);
+	s = rec.s;
+	r = s->rings[0];
+	r->phase = XVT_PHASE_LIVE;
+	r->source = (struct xvt_clock_source *)&rec; /* nobody looks into it */
+	r->source_ops = &script;
+	r->map.hz = rec.vm->guest_hz = s->clock.hz;
+	rec.vm->exact[1].next_look_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
+	truth = -123456789;
+	jump = says_more = 0;
+	asked_ago = answers = 0;
+	quiet = false;
+	say(truth);
+}
+
+static void teardown(void)
+{
+	r->phase = XVT_PHASE_DONE;
+	quiet = true;
+	recording_end(&rec);
+}
+
+/* The newest node after one more burst; wanted at once, or because it was time. */
+static const struct xvt_clock_node *burst(bool at_once)
+{
+	uint64_t before = answers;
+
+	r->burst_clock = 0;
+	r->next_burst_clock = !at_once;
+	xvt_session_ring_clock(s, r, xvt_clock_read());
+	ck_assert_uint_eq(answers, before + 1);
+	return xvt_clock_map_last(&r->map);
+}
+
+static int64_t ms(int64_t n)
+{
+	return n * (int64_t)ticks(s, MS);
+}
+
+static void ck_node(const struct xvt_clock_node *n, uint32_t source, uint32_t epoch)
+{
+	ck_assert_uint_eq(n->source, source);
+	ck_assert_uint_eq(n->epoch, epoch);
+}
+
+START_TEST(what_agrees_makes_the_node_exact)
+{
+	const struct xvt_clock_node *n = burst(false);
+
+	ck_node(n, XVT_SOURCE_VMM, 0);
+	ck_assert_uint_le(n->bound_ns, 3);
+	ck_node(burst(false), XVT_SOURCE_VMM, 0);
+	ck_node(burst(true), XVT_SOURCE_VMM, 0);
+	ck_assert_uint_eq(r->stats.rejected, 0);
+}
+END_TEST
+
+/* The clock jumps within a burst: its node is measured, and begins the epoch; the exact node after
+ * it is of another formula than the exact one before, and that is the same jump. */
+START_TEST(a_jump_seen_by_the_handshake_first_is_one_epoch)
+{
+	ck_node(burst(true), XVT_SOURCE_VMM, 0);
+	jump = says_more = ms(3000);
+	ck_node(burst(true), XVT_SOURCE_HANDSHAKE, 1);
+	ck_node(burst(true), XVT_SOURCE_VMM, 1);
+	ck_node(burst(true), XVT_SOURCE_VMM, 1);
+}
+END_TEST
+
+START_TEST(a_jump_seen_by_the_formula_first_is_one_epoch)
+{
+	ck_node(burst(true), XVT_SOURCE_VMM, 0);
+	truth += ms(3000);
+	say(truth);
+	ck_node(burst(true), XVT_SOURCE_VMM, 1);
+	ck_node(burst(true), XVT_SOURCE_VMM, 1);
+	/* And back, within a burst. */
+	jump = says_more = -ms(3000);
+	ck_node(burst(true), XVT_SOURCE_HANDSHAKE, 2);
+	ck_node(burst(true), XVT_SOURCE_VMM, 2);
+}
+END_TEST
+
+/* A measured clock may creep so much. A formula does not. */
+START_TEST(a_formula_that_changed_a_little_begins_an_epoch)
+{
+	ck_node(burst(true), XVT_SOURCE_VMM, 0);
+	truth += ms(5);
+	say(truth);
+	ck_node(burst(true), XVT_SOURCE_VMM, 1);
+	/* Within a burst, whose node may be of before or after: it begins none. */
+	jump = says_more = ms(5);
+	ck_node(burst(true), XVT_SOURCE_HANDSHAKE, 1);
+	ck_node(burst(true), XVT_SOURCE_VMM, 2);
+	ck_node(burst(true), XVT_SOURCE_VMM, 2);
+	/* Twice between two exact nodes: that is one border. */
+	jump = says_more = ms(5);
+	ck_node(burst(true), XVT_SOURCE_HANDSHAKE, 2);
+	truth += ms(5);
+	say(truth);
+	ck_node(burst(true), XVT_SOURCE_VMM, 3);
+	ck_node(burst(true), XVT_SOURCE_VMM, 3);
+}
+END_TEST
+
+/* What is not in the map has begun nothing: the next one has to. */
+START_TEST(a_formula_of_a_node_that_was_dropped_is_still_new)
+{
+	ck_node(burst(true), XVT_SOURCE_VMM, 0);
+	truth += ms(5);
+	say(truth);
+	r->map.nodes[r->map.count - 1].guest += 2 * (uint64_t)ms(60000);
+	r->map.nodes[r->map.count - 1].host_ns += 60000 * MS;
+	ck_node(burst(true), XVT_SOURCE_VMM, 0);
+	ck_assert_uint_eq(r->map.count, 1);
+	r->map.nodes[0].guest -= 2 * (uint64_t)ms(60000);
+	r->map.nodes[0].host_ns -= 60000 * MS;
+	ck_node(burst(true), XVT_SOURCE_VMM, 1);
+}
+END_TEST
+
+/* An epoch that a measurement began is of a clock of which the formula has said nothing yet. */
+START_TEST(a_formula_does_not_hold_for_another_epoch)
+{
+	ck_node(burst(true), XVT_SOURCE_VMM, 0);
+	ck_assert(xvt_session_exact_holds(s, r));
+	jump = ms(3000);
+	says_more = 1;
+	ck_node(burst(true), XVT_SOURCE_HANDSHAKE, 1);
+	say(said - 1);
+	ck_assert(!xvt_session_exact_holds(s, r));
+}
+END_TEST
+
+Suite *session_exact_suite(void)
+{
+	Suite *suite = suite_create("session_exact");
+	TCase *t = tcase_create("all");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, what_agrees_makes_the_node_exact);
+	tcase_add_test(t, a_jump_seen_by_the_handshake_first_is_one_epoch);
+	tcase_add_test(t, a_jump_seen_by_the_formula_first_is_one_epoch);
+	tcase_add_test(t, a_formula_that_changed_a_little_begins_an_epoch);
+	tcase_add_test(t, a_formula_of_a_node_that_was_dropped_is_still_new);
+	tcase_add_test(t, a_formula_does_not_hold_for_another_epoch);
+	suite_add_tcase(suite, t);
+	return suite;
+}
