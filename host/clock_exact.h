@@ -3,11 +3,12 @@
  * clock_exact.h - sources that know a vCPU's formula (clock_formula.h) instead of measuring it:
  * KVM's debugfs, a VMM that owns the vCPU.
  *
- * They are believed only as far as the handshake agrees. Whoever uses one reads the formula
- * before and after each handshake burst: only if both are equal can it hold for the burst, and
- * only if the host time that it gives for the burst's guest value lies inside the burst's own
- * interval is it true (a software-backed KVM tells offsets that its guest does not see). One
- * contradiction, and the source is refused for that ring for good.
+ * They are believed only as far as the handshake agrees. Whoever uses one knows the formula from
+ * before and reads it after each handshake burst: only if both are equal can it hold for the burst,
+ * and only if the host time that it gives for the burst's guest value lies inside the burst's own
+ * interval is it true (a software-backed KVM tells offsets that its guest does not see). What
+ * contradicts is not used; the second time by one formula, its source is refused for that ring for
+ * good (session_exact.c says why not the first time).
  *
  * An error of one vCPU at one moment is nobody else's: a caller goes on, asks again later, and
  * keeps the handshake meanwhile.

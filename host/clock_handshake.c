@@ -179,6 +179,7 @@ static void measure(struct xvt_clock_source *s, struct xvt_clock_measure *m)
 		m->samples[i].host_clock_lo = e->lo;
 		m->samples[i].host_clock_hi = e->hi;
 	}
+	m->host_clock_lo = s->done[0].lo;
 	m->host_clock_hi = b->hi;
 }
 

@@ -30,6 +30,7 @@ struct xvt_clock_measure {
 	struct xvt_clock_node node;
 	struct xvt_clock_sample samples[2];
 	unsigned int nr_samples;
+	uint64_t host_clock_lo; /* the first of its questions was asked then */
 	uint64_t host_clock_hi; /* the node's moment is proven to lie at or before this */
 };
 

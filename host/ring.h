@@ -52,7 +52,16 @@ struct xvt_epoch_bump {
 #define XVT_EXACT_SOURCES 2
 #define XVT_TAIL_WORDS	  8
 
-#define XVT_BUMPS	  4 /* the newest are remembered: records wait for seconds at most */
+/* What an exact source said of the ring's vCPU when it was last asked. */
+struct xvt_exact_reading {
+	struct xvt_clock_formula formula;
+	uint64_t clock; /* the host's, by which it had said so; and nothing else since then */
+	bool read;	/* else it did not know */
+	bool contradicted;
+	struct xvt_clock_formula contradicting; /* what it said then */
+};
+
+#define XVT_BUMPS 4 /* the newest are remembered: records wait for seconds at most */
 
 struct xvt_ring {
 	uint32_t id; /* in the trace */
@@ -122,11 +131,11 @@ struct xvt_ring {
 	struct xvt_clock_map map;
 	const struct xvt_clock_source_ops *source_ops;
 	struct xvt_clock_source *source;
-	struct xvt_clock_formula formula[XVT_EXACT_SOURCES]; /* when the burst began */
-	bool formula_read[XVT_EXACT_SOURCES];
+	struct xvt_exact_reading formula[XVT_EXACT_SOURCES];
 	struct xvt_clock_formula exact; /* of the last exact node that a burst gave */
 	uint32_t exact_used;		/* its source, 0 = none yet */
 	uint32_t exact_epoch;		/* and the epoch that it lies in */
+	bool exact_doubt;		/* a burst contradicted it, and none agreed since */
 	bool exact_holds;		/* quiet, and the source says that nothing has changed */
 	struct xvt_clock_pages pages;	/* begun with the source */
 	uint64_t next_burst_clock;

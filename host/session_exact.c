@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * session_exact.c - what KVM (or a VMM) knows of a vCPU's clock, held against what the handshake
- * measured. A source that agrees makes the handshake's node exact; one that contradicts it once is
+ * measured. A source that agrees makes the handshake's node exact; one that contradicts it is
  * refused for that ring, because an interval between two readings of the host's own clock is a
  * proof and a number in a file is not.
  */
@@ -102,15 +102,36 @@ static bool formula_of(struct xvt_vm *vm, const struct xvt_ring *r, unsigned int
 	return !err;
 }
 
+static void read_formula(struct xvt_vm *vm, struct xvt_ring *r, unsigned int i)
+{
+	struct xvt_exact_reading *reading = &r->formula[i];
+	struct xvt_clock_formula f = { 0 };
+	const bool read = formula_of(vm, r, i, &f);
+
+	/* The same as before: it proves as much as that one, and for longer. */
+	if (read && reading->read && xvt_formula_equal(&f, &reading->formula))
+		return;
+	reading->read = read;
+	reading->formula = f;
+	reading->clock = xvt_clock_read_ordered();
+}
+
+/*
+ * What was read after the last burst is what is known before this one: a reading costs a visit to
+ * debugfs, and the other vCPUs wait meanwhile. Only who wants a burst at once has a reason to think
+ * that it changed; and then, were it not read again, this burst could not give an exact node.
+ */
 void xvt_session_exact_begin(struct xvt_session *s, struct xvt_ring *r)
 {
 	struct xvt_vm *vm = s->vms[r->vm];
+	const bool at_once = !r->next_burst_clock;
 	unsigned int i;
 
 	for (i = 0; i < XVT_EXACT_SOURCES; i++) {
 		if (!vm->exact[i].source)
 			look_for(s, vm, i);
-		r->formula_read[i] = formula_of(vm, r, i, &r->formula[i]);
+		if (at_once || !r->formula[i].read)
+			read_formula(vm, r, i);
 	}
 }
 
@@ -134,18 +155,56 @@ static bool agrees(const struct xvt_clock_measure *m, const struct xvt_clock_for
 static void refuse(struct xvt_session *s, struct xvt_ring *r, const struct xvt_clock_measure *m,
 		   unsigned int i)
 {
+	const struct xvt_clock_formula *f = &r->formula[i].formula;
 	const struct xvt_clock_sample *sample = &m->samples[0];
 	uint64_t host = 0;
 
-	(void)xvt_formula_host(&r->formula[i], sample->guest, &host);
+	(void)xvt_formula_host(f, sample->guest, &host);
 	r->stats.rejected |= 1u << sources[i]->id;
 	xvt_session_note(s, 1, s->vms[r->vm], r->id,
 			 "cpu %u: %s is refused: by its offset %" PRId64
 			 " the guest's clock read %" PRIu64 " at host tick %" PRIu64
 			 ", but the guest answered it between %" PRIu64 " and %" PRIu64
 			 "; its clock is measured instead",
-			 xvt_load(&r->ctl->cpu), sources[i]->name, r->formula[i].offset,
-			 sample->guest, host, sample->host_clock_lo, sample->host_clock_hi);
+			 xvt_load(&r->ctl->cpu), sources[i]->name, f->offset, sample->guest, host,
+			 sample->host_clock_lo, sample->host_clock_hi);
+}
+
+/*
+ * The samples are a proof, the formula was the same before the first and after the last of them,
+ * and they contradict it. A vCPU's clock changes only while it is out of its guest, so that is no
+ * race of reading the one and the other; but there is one left: a clock that was moved and moved
+ * back within the burst (a guest that writes TSC_ADJUST twice), and its formula was never wrong.
+ * The second contradiction of one formula is not that. Until then nothing exact comes of it.
+ */
+static void contradicted(struct xvt_session *s, struct xvt_ring *r,
+			 const struct xvt_clock_measure *m, unsigned int i)
+{
+	struct xvt_exact_reading *reading = &r->formula[i];
+
+	if (r->exact_used == sources[i]->id)
+		r->exact_doubt = true;
+	if (reading->contradicted &&
+	    xvt_formula_equal(&reading->contradicting, &reading->formula)) {
+		refuse(s, r, m, i);
+		return;
+	}
+	reading->contradicted = true;
+	reading->contradicting = reading->formula;
+	r->next_burst_clock = 0;
+}
+
+/* Was the formula the same from before the first question until now? */
+static bool held(struct xvt_vm *vm, struct xvt_ring *r, const struct xvt_clock_measure *m,
+		 unsigned int i)
+{
+	const struct xvt_exact_reading before = r->formula[i];
+
+	read_formula(vm, r, i);
+	/* A burst may have been under way when it was read: a question that nobody had answered for
+	 * long is not asked again if its answer is there. */
+	return before.read && r->formula[i].read && r->formula[i].clock == before.clock &&
+	       (int64_t)(m->host_clock_lo - before.clock) >= 0;
 }
 
 static bool in_epoch_of_exact(const struct xvt_ring *r)
@@ -165,7 +224,7 @@ static void make_exact(struct xvt_session *s, struct xvt_ring *r, struct xvt_clo
 	/* Another formula is another epoch, however small the change. But if a node that was
 	 * measured meanwhile has begun one, that is the same jump. */
 	r->map.moved = r->exact_used == sources[i]->id && in_epoch_of_exact(r) &&
-		       !xvt_formula_equal(&r->exact, &r->formula[i]);
+		       !xvt_formula_equal(&r->exact, &r->formula[i].formula);
 }
 
 void xvt_session_exact_refine(struct xvt_session *s, struct xvt_ring *r,
@@ -178,18 +237,16 @@ void xvt_session_exact_refine(struct xvt_session *s, struct xvt_ring *r,
 	r->map.moved = false; /* what a node told that was dropped is found again */
 	/* Also who is not used is held against it: a lie is worth knowing. */
 	for (i = 0; i < XVT_EXACT_SOURCES; i++) {
-		struct xvt_clock_formula after;
+		const struct xvt_clock_formula *f = &r->formula[i].formula;
 		uint64_t host;
 
-		/* It holds for the burst only if it was the same before and after it. */
-		if (!r->formula_read[i] || !formula_of(vm, r, i, &after) ||
-		    !xvt_formula_equal(&after, &r->formula[i]))
+		if (!held(vm, r, m, i))
 			continue;
-		if (!agrees(m, &after)) {
-			refuse(s, r, m, i);
+		if (!agrees(m, f)) {
+			contradicted(s, r, m, i);
 			continue;
 		}
-		if (!done && !xvt_formula_host(&after, m->node.guest, &host)) {
+		if (!done && !xvt_formula_host(f, m->node.guest, &host)) {
 			make_exact(s, r, m, i, host);
 			done = true;
 		}
@@ -204,8 +261,9 @@ void xvt_session_exact_added(struct xvt_ring *r, const struct xvt_clock_node *no
 		if (node->source != sources[i]->id)
 			continue;
 		r->exact_used = node->source;
-		r->exact = r->formula[i];
+		r->exact = r->formula[i].formula;
 		r->exact_epoch = node->epoch;
+		r->exact_doubt = false;
 	}
 }
 
@@ -214,7 +272,7 @@ bool xvt_session_exact_holds(struct xvt_session *s, struct xvt_ring *r)
 	struct xvt_clock_formula now;
 	unsigned int i;
 
-	for (i = 0; i < XVT_EXACT_SOURCES && in_epoch_of_exact(r); i++) {
+	for (i = 0; i < XVT_EXACT_SOURCES && in_epoch_of_exact(r) && !r->exact_doubt; i++) {
 		if (r->exact_used == sources[i]->id)
 			return formula_of(s->vms[r->vm], r, i, &now) &&
 			       xvt_formula_equal(&now, &r->exact);

@@ -22,6 +22,15 @@ static int64_t said;  /* by the VMM */
 static int64_t jump, says_more;
 static uint64_t asked_ago, answers;
 static bool quiet;
+static unsigned int refusals;
+
+static void on_note(void *arg, uint32_t level, const char *name, const char *text)
+{
+	(void)arg;
+	(void)level;
+	(void)name;
+	refusals += strstr(text, "is refused") != NULL;
+}
 
 static void say(int64_t offset)
 {
@@ -56,6 +65,7 @@ static int source_poll(struct xvt_clock_source *source, struct xvt_clock_measure
 	m->node.guest = host + (uint64_t)truth;
 	m->node.host_ns = xvt_host_clock_ns(&s->clock, host);
 	m->node.bound_ns = 20;
+	m->host_clock_lo = host - half;
 	m->host_clock_hi = host + half;
 	answers++;
 	return 1;
@@ -83,7 +93,9 @@ static const struct xvt_clock_source_ops script = {
 
 static void setup(void)
 {
-	struct xvt_session_options opt = { .mode = XVT_ENABLE_STOP, .memory_bytes = 1 << 20 };
+	struct xvt_session_options opt = { .note = on_note,
+					   .mode = XVT_ENABLE_STOP,
+					   .memory_bytes = 1 << 20 };
 
 	recording_begin(&rec, 1, &opt);
 	s = rec.s;
@@ -97,6 +109,7 @@ static void setup(void)
 	jump = says_more = 0;
 	asked_ago = answers = 0;
 	quiet = false;
+	refusals = 0;
 	say(truth);
 }
 
@@ -219,6 +232,71 @@ START_TEST(a_formula_does_not_hold_for_another_epoch)
 }
 END_TEST
 
+/* What was read after a burst is not read again before the next: that one is not exact when the
+ * formula changed between them, and the one after it is. */
+START_TEST(a_formula_is_read_once_a_burst)
+{
+	ck_node(burst(false), XVT_SOURCE_VMM, 0);
+	truth += ms(3000);
+	say(truth);
+	ck_node(burst(false), XVT_SOURCE_HANDSHAKE, 1);
+	ck_node(burst(false), XVT_SOURCE_VMM, 1);
+	/* A burst that is wanted at once has a reason. */
+	truth += ms(3000);
+	say(truth);
+	ck_node(burst(true), XVT_SOURCE_VMM, 2);
+	ck_assert_uint_eq(refusals, 0);
+}
+END_TEST
+
+/* A question was asked, the clock moved, the formula was read; then its answer was found. */
+START_TEST(an_answer_to_an_older_question_is_not_held_against_a_formula)
+{
+	int64_t old = truth;
+
+	ck_node(burst(false), XVT_SOURCE_VMM, 0);
+	for (int i = 0; i < 3; i++) {
+		asked_ago = ticks(s, 10 * SECOND_NS);
+		say(old + ms(3000));
+		burst(true);
+		say(old);
+		burst(true);
+	}
+	ck_assert_uint_eq(refusals, 0);
+	ck_assert_uint_eq(r->stats.rejected, 0);
+	asked_ago = 0;
+	burst(true);
+	ck_assert_uint_eq(xvt_clock_map_last(&r->map)->source, XVT_SOURCE_VMM);
+}
+END_TEST
+
+START_TEST(two_contradictions_of_one_formula_refuse_its_source)
+{
+	ck_node(burst(true), XVT_SOURCE_VMM, 0);
+	/* There and back within a burst: the formula was never wrong. */
+	truth += ms(1);
+	ck_node(burst(true), XVT_SOURCE_HANDSHAKE, 0);
+	ck_assert_uint_eq(r->next_burst_clock, 0);
+	ck_assert(!xvt_session_exact_holds(s, r));
+	truth -= ms(1);
+	ck_node(burst(true), XVT_SOURCE_VMM, 1); /* what was measured between is another clock's */
+	ck_assert(xvt_session_exact_holds(s, r));
+	/* Another formula is as good as new. */
+	say(truth + ms(1));
+	ck_assert_uint_eq(burst(true)->source, XVT_SOURCE_HANDSHAKE);
+	ck_assert_uint_eq(refusals, 0);
+	ck_assert_uint_eq(burst(true)->source, XVT_SOURCE_HANDSHAKE);
+	ck_assert_uint_eq(refusals, 1);
+	ck_assert_uint_eq(r->stats.rejected, 1u << XVT_SOURCE_VMM);
+	/* For good. */
+	say(truth);
+	ck_assert_uint_eq(burst(true)->source, XVT_SOURCE_HANDSHAKE);
+	ck_assert_uint_eq(burst(true)->source, XVT_SOURCE_HANDSHAKE);
+	ck_assert(!xvt_session_exact_holds(s, r));
+	ck_assert_uint_eq(refusals, 1);
+}
+END_TEST
+
 Suite *session_exact_suite(void)
 {
 	Suite *suite = suite_create("session_exact");
@@ -231,6 +309,9 @@ Suite *session_exact_suite(void)
 	tcase_add_test(t, a_formula_that_changed_a_little_begins_an_epoch);
 	tcase_add_test(t, a_formula_of_a_node_that_was_dropped_is_still_new);
 	tcase_add_test(t, a_formula_does_not_hold_for_another_epoch);
+	tcase_add_test(t, a_formula_is_read_once_a_burst);
+	tcase_add_test(t, an_answer_to_an_older_question_is_not_held_against_a_formula);
+	tcase_add_test(t, two_contradictions_of_one_formula_refuse_its_source);
 	suite_add_tcase(suite, t);
 	return suite;
 }
