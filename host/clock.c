@@ -176,7 +176,11 @@ int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 	/* What the drain saw is wide, but its node lies on the line of the one before it. */
 	m->slack_ns = larger(m->slack_ns, slack + XVT_STAMP_SLACK_NS);
 	if (node->source != XVT_SOURCE_DRAIN) {
-		m->suspect = m->moved = false;
+		/* A burst that began before the disturbance may end after it, and tell only of
+		 * before. */
+		if (node->host_ns > m->suspect_ns && node->host_ns - m->suspect_ns > node->bound_ns)
+			m->suspect = false;
+		m->moved = false;
 		m->measured = *node;
 	}
 	m->bound_ns_max = larger(m->bound_ns_max, bound);

@@ -50,9 +50,13 @@ struct xvt_clock_map {
 	uint64_t slack_ns;     /* largest bound of a segment: the map is not wrong by more */
 	uint64_t bound_ns_max; /* that, or more where a value's side of a border is unprovable */
 	uint64_t stop_ns;      /* the machine's last stop was before this, says its VMM; or 0 */
-	bool suspect; /* the machine was stopped or reset: no creep is granted to the next node */
-	bool moved;   /* the next node begins an epoch: an exact source says so */
-	bool closed;  /* nothing more will come: extrapolate instead of waiting */
+	/* The machine was stopped or reset: no creep is granted to the next node, nor to any until
+	 * one is proven to have been measured after suspect_ns, when that was over or not yet
+	 * known. */
+	bool suspect;
+	uint64_t suspect_ns;
+	bool moved;  /* the next node begins an epoch: an exact source says so */
+	bool closed; /* nothing more will come: extrapolate instead of waiting */
 };
 
 void xvt_clock_map_init(struct xvt_clock_map *m, uint64_t hz);

@@ -240,6 +240,7 @@ void xvt_ring_bump_epoch(struct xvt_ring *r)
 	b->after_ns =
 		xvt_host_clock_ns(r->host_clock, xvt_clock_read_ordered()) + XVT_PROOF_DELTA_NS;
 	r->map.suspect = true;
+	r->map.suspect_ns = b->before_ns;
 }
 
 void xvt_ring_stopped(struct xvt_ring *r)

@@ -185,6 +185,27 @@ START_TEST(a_disturbed_machine_is_granted_no_creep)
 }
 END_TEST
 
+/* Stopped at 150 ms, for 15 ms; the burst that ends after it was all before it, or may have been.
+ */
+START_TEST(what_was_measured_before_a_stop_settles_nothing)
+{
+	struct xvt_clock_map m;
+
+	xvt_clock_map_init(&m, 1000000000);
+	add(&m, 100 * MS, 100 * MS, 1000);
+	m.suspect = true;
+	m.suspect_ns = 150 * MS;
+	add(&m, 149 * MS, 149 * MS, 1000);
+	ck_assert(m.suspect);
+	add(&m, 150 * MS + 900, 150 * MS + 900, 1000);
+	ck_assert(m.suspect);
+	add(&m, 180 * MS, 195 * MS, 1000);
+	ck_assert_uint_eq(xvt_clock_map_last(&m)->epoch, 1);
+	ck_assert(!m.suspect);
+	xvt_clock_map_fini(&m);
+}
+END_TEST
+
 /* The host's clock is steered: between two nodes its map has a knee, which their line cuts off. */
 START_TEST(a_knee_of_the_host_clock_between_two_nodes_is_in_the_bound)
 {
@@ -575,6 +596,7 @@ Suite *clock_suite(void)
 	tcase_add_test(tc, a_clock_that_went_back_enters_the_next_epoch_only_when_told);
 	tcase_add_loop_test(tc, the_evidence_decides_on_which_side_of_a_border_a_value_lies, 0, 11);
 	tcase_add_test(tc, a_disturbed_machine_is_granted_no_creep);
+	tcase_add_test(tc, what_was_measured_before_a_stop_settles_nothing);
 	tcase_add_test(tc, a_knee_of_the_host_clock_between_two_nodes_is_in_the_bound);
 	tcase_add_loop_test(tc, what_was_measured_before_the_last_node_is_dropped_and_no_jump, 0,
 			    18);

@@ -20,7 +20,8 @@ static int64_t said;  /* by the VMM */
 
 /* What happens within the next burst, after its questions and before its end. */
 static int64_t jump, says_more;
-static uint64_t asked_ago, answers;
+static uint64_t asked_at; /* 0: in the burst */
+static uint64_t answers;
 static bool quiet;
 static unsigned int refusals;
 
@@ -46,7 +47,7 @@ static void source_start(struct xvt_clock_source *source)
 /* Answers at once: +-20 ns, which holds whatever the machine is busy with. */
 static int source_poll(struct xvt_clock_source *source, struct xvt_clock_measure *m)
 {
-	uint64_t host = xvt_clock_read_ordered() - asked_ago, half = ticks(s, 20);
+	uint64_t host = asked_at ? asked_at : xvt_clock_read_ordered(), half = ticks(s, 20);
 
 	(void)source;
 	if (quiet)
@@ -107,7 +108,7 @@ static void setup(void)
 	rec.vm->exact[1].next_look_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
 	truth = -123456789;
 	jump = says_more = 0;
-	asked_ago = answers = 0;
+	asked_at = answers = 0;
 	quiet = false;
 	refusals = 0;
 	say(truth);
@@ -255,8 +256,8 @@ START_TEST(an_answer_to_an_older_question_is_not_held_against_a_formula)
 	int64_t old = truth;
 
 	ck_node(burst(false), XVT_SOURCE_VMM, 0);
+	asked_at = xvt_clock_read_ordered();
 	for (int i = 0; i < 3; i++) {
-		asked_ago = ticks(s, 10 * SECOND_NS);
 		say(old + ms(3000));
 		burst(true);
 		say(old);
@@ -264,7 +265,7 @@ START_TEST(an_answer_to_an_older_question_is_not_held_against_a_formula)
 	}
 	ck_assert_uint_eq(refusals, 0);
 	ck_assert_uint_eq(r->stats.rejected, 0);
-	asked_ago = 0;
+	asked_at = 0;
 	burst(true);
 	ck_assert_uint_eq(xvt_clock_map_last(&r->map)->source, XVT_SOURCE_VMM);
 }
@@ -297,6 +298,26 @@ START_TEST(two_contradictions_of_one_formula_refuse_its_source)
 }
 END_TEST
 
+/* The whole way of it: the VMM tells of the stop while a burst is under way. */
+START_TEST(a_burst_that_began_before_a_stop_does_not_settle_it)
+{
+	struct xvt_vmm_report stop = { .event = XVT_VMM_STOPPED };
+
+	ck_node(burst(true), XVT_SOURCE_VMM, 0);
+	asked_at = xvt_clock_read_ordered();
+	xvt_session_vmm_report(rec.vm, &stop);
+	burst(true);
+	ck_assert_uint_eq(r->map.count, 2);
+	ck_assert(r->map.suspect);
+	asked_at = 0;
+	stop.event = XVT_VMM_RUNNING;
+	xvt_session_vmm_report(rec.vm, &stop);
+	burst(true);
+	ck_assert_uint_eq(r->map.count, 3);
+	ck_assert(!r->map.suspect);
+}
+END_TEST
+
 Suite *session_exact_suite(void)
 {
 	Suite *suite = suite_create("session_exact");
@@ -312,6 +333,7 @@ Suite *session_exact_suite(void)
 	tcase_add_test(t, a_formula_is_read_once_a_burst);
 	tcase_add_test(t, an_answer_to_an_older_question_is_not_held_against_a_formula);
 	tcase_add_test(t, two_contradictions_of_one_formula_refuse_its_source);
+	tcase_add_test(t, a_burst_that_began_before_a_stop_does_not_settle_it);
 	suite_add_tcase(suite, t);
 	return suite;
 }
