@@ -386,9 +386,10 @@ static bool beyond_stop(const struct xvt_ring *r, const struct xvt_clock_evidenc
 }
 
 /*
- * The guest does not answer, so no sample will confirm what waits; but its ring was looked at
- * before and after the newest waiting record was written. That is a sample as well: not tight,
- * but proven. It becomes a node on the last one's line, unless it contradicts that.
+ * The guest does not answer, or no node comes of its answers, so no sample will confirm what waits;
+ * but its ring was looked at before and after the newest waiting record was written. That is a
+ * sample as well: not tight, but proven. It becomes a node on the last one's line, unless it
+ * contradicts that.
  */
 static bool bear_witness(struct xvt_ring *r)
 {
@@ -399,7 +400,7 @@ static bool bear_witness(struct xvt_ring *r)
 	struct xvt_clock_node n;
 	uint64_t ns;
 
-	if (!r->quiet || r->witness_new || !last)
+	if (!(r->quiet || r->wide) || r->witness_new || !last)
 		return false;
 	p = newest_waiting(r, &newest);
 	e = evidence(r, &newest, p);

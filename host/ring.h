@@ -146,6 +146,7 @@ struct xvt_ring {
 	uint64_t node_before_clock; /* last_node_clock of the node before it */
 	uint64_t proven_node_ns;    /* last node older than the last idle proof */
 	bool quiet;		    /* stopped or silent: no answer will confirm what waits */
+	bool wide;		    /* it answers, but for long no answer did */
 	bool quiet_told;
 	struct xvt_clock_node witness; /* made of what waits, when quiet; not yet in the trace */
 	bool witness_new;

@@ -79,6 +79,8 @@ void xvt_session_ring_witness(struct xvt_session *s, struct xvt_ring *r)
 /*
  * A jump could hide inside a wide node: an exchange that began before a pause and ended after it
  * spans all of it. Wait for a better one; on a machine that never gives one, take what there is.
+ * It is an answer all the same: who gives it is not silent. But it confirms nothing, so what waits
+ * bears witness meanwhile, as if there had been none.
  */
 static bool too_wide(const struct xvt_session *s, struct xvt_ring *r,
 		     const struct xvt_clock_node *n)
@@ -99,9 +101,11 @@ static bool too_wide(const struct xvt_session *s, struct xvt_ring *r,
 
 static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_measure *m)
 {
+	bool wide = too_wide(s, r, &m->node);
 	unsigned int i;
 
-	if (too_wide(s, r, &m->node))
+	r->wide = wide && since(xvt_clock_read(), r->wide_clock) > ticks(s, QUIET_NS);
+	if (wide)
 		return;
 	xvt_session_ring_witness(s, r); /* in the file before its successor */
 	if (xvt_clock_map_add(&r->map, &m->node))
@@ -353,7 +357,7 @@ void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 	if (quiet && !stopped && !r->quiet && r->phase == XVT_PHASE_LIVE)
 		xvt_ring_bump_epoch(r);
 	r->quiet = quiet;
-	r->exact_holds = quiet && waits(r) && xvt_session_exact_holds(s, r);
+	r->exact_holds = (quiet || r->wide) && waits(r) && xvt_session_exact_holds(s, r);
 	r->still = stopped;
 	if (r->phase == XVT_PHASE_LIVE)
 		while_live(s, r, now, stopped);

@@ -21,6 +21,7 @@ static int64_t said;  /* by the VMM */
 /* What happens within the next burst, after its questions and before its end. */
 static int64_t jump, says_more;
 static uint64_t asked_at; /* 0: in the burst */
+static uint64_t bound_ns;
 static uint64_t answers;
 static bool quiet;
 static unsigned int refusals;
@@ -65,7 +66,7 @@ static int source_poll(struct xvt_clock_source *source, struct xvt_clock_measure
 	m->node.source = XVT_SOURCE_HANDSHAKE;
 	m->node.guest = host + (uint64_t)truth;
 	m->node.host_ns = xvt_host_clock_ns(&s->clock, host);
-	m->node.bound_ns = 20;
+	m->node.bound_ns = bound_ns;
 	m->host_clock_lo = host - half;
 	m->host_clock_hi = host + half;
 	answers++;
@@ -109,6 +110,7 @@ static void setup(void)
 	truth = -123456789;
 	jump = says_more = 0;
 	asked_at = answers = 0;
+	bound_ns = 20;
 	quiet = false;
 	refusals = 0;
 	say(truth);
@@ -318,6 +320,41 @@ START_TEST(a_burst_that_began_before_a_stop_does_not_settle_it)
 }
 END_TEST
 
+START_TEST(an_answer_too_wide_for_a_node_is_an_answer_that_confirms_nothing)
+{
+	uint64_t now;
+
+	r->stats.rejected = 1u << XVT_SOURCE_VMM;
+	ck_node(burst(true), XVT_SOURCE_HANDSHAKE, 0);
+	bound_ns = 3 * MS;
+	burst(true);
+	ck_assert_uint_eq(r->map.count, 1);
+	ck_assert(!r->wide); /* a better one may come at once */
+	r->wide_clock -= ticks(s, SECOND_NS);
+	r->answer_clock = 0;
+	burst(true);
+	ck_assert_uint_eq(r->map.count, 1);
+	ck_assert(r->wide);
+	now = xvt_clock_read();
+	s->opt.stall_timeout_ns = SECOND_NS;
+	r->last.state = XVT_RING_ONLINE;
+	xvt_session_ring_phase(s, r, now);
+	ck_assert(!r->quiet);
+	ck_assert_int_eq(r->phase, XVT_PHASE_LIVE);
+	bound_ns = 20;
+	burst(true);
+	ck_assert_uint_eq(r->map.count, 2);
+	ck_assert(!r->wide);
+	/* Never a better one: then it is taken. */
+	bound_ns = 3 * MS;
+	burst(true);
+	r->wide_clock -= ticks(s, 6 * SECOND_NS);
+	burst(true);
+	ck_assert_uint_eq(r->map.count, 3);
+	ck_assert(!r->wide);
+}
+END_TEST
+
 Suite *session_exact_suite(void)
 {
 	Suite *suite = suite_create("session_exact");
@@ -334,6 +371,7 @@ Suite *session_exact_suite(void)
 	tcase_add_test(t, an_answer_to_an_older_question_is_not_held_against_a_formula);
 	tcase_add_test(t, two_contradictions_of_one_formula_refuse_its_source);
 	tcase_add_test(t, a_burst_that_began_before_a_stop_does_not_settle_it);
+	tcase_add_test(t, an_answer_too_wide_for_a_node_is_an_answer_that_confirms_nothing);
 	suite_add_tcase(suite, t);
 	return suite;
 }
