@@ -312,29 +312,50 @@ static struct xvt_clock_evidence evidence(const struct xvt_ring *r, const struct
 	return e;
 }
 
-/* The newest record that waits in the same epoch as the head, and the piece that it lies in. */
-static const struct xvt_piece *newest_waiting(const struct xvt_ring *r, struct xvt_record *newest)
+static void scan_record(struct xvt_ring_scan *s, const struct xvt_record *rec)
 {
-	const struct xvt_piece *p = r->first, *found = p;
-	struct xvt_reader scan = r->reader;
-	struct xvt_record rec;
-	int got;
+	s->looked_at++;
+	if (rec->kind != XVT_REC_RECORD)
+		return;
+	s->ended = rec->ts < s->newest.ts || rec->epoch != s->newest.epoch;
+	if (s->ended)
+		return;
+	s->newest = *rec;
+	s->found = s->piece;
+}
 
-	*newest = r->rec;
-	for (;;) {
-		got = xvt_reader_next(&scan, &rec);
-		if (got == 1 && rec.kind == XVT_REC_RECORD) {
-			if (rec.ts < newest->ts || rec.epoch != newest->epoch)
-				return found;
-			*newest = rec;
-			found = p;
-		}
-		if (got == 1)
+/*
+ * The newest record that waits in the same epoch as the head, and the piece that it lies in. As
+ * long as its witness is refused this is asked in each pass, and pieces are only added behind those
+ * that were looked through: it goes on where it ended. With another head it begins anew.
+ */
+static void find_newest(struct xvt_ring *r)
+{
+	struct xvt_ring_scan *s = &r->scan;
+
+	if (!s->begun) {
+		s->begun = true;
+		s->ended = false;
+		s->reader = r->reader;
+		s->piece = s->found = r->first;
+		s->newest = r->rec;
+	}
+	while (!s->ended) {
+		const struct xvt_piece *next = s->piece->next;
+		struct xvt_record rec;
+		int got = xvt_reader_next(&s->reader, &rec);
+
+		if (got == 1) {
+			scan_record(s, &rec);
 			continue;
-		p = p->next;
-		if (got < 0 || !p || p->salvage || p->pos != scan.pos)
-			return found;
-		xvt_reader_feed(&scan, p->bytes, p->len);
+		}
+		if (!got && !next)
+			return; /* until now */
+		s->ended = got < 0 || next->salvage || next->pos != s->reader.pos;
+		if (s->ended)
+			return;
+		s->piece = next;
+		xvt_reader_feed(&s->reader, next->bytes, next->len);
 	}
 }
 
@@ -395,21 +416,20 @@ static bool bear_witness(struct xvt_ring *r)
 {
 	const struct xvt_clock_node *last = xvt_clock_map_last(&r->map);
 	struct xvt_clock_evidence e;
-	const struct xvt_piece *p;
-	struct xvt_record newest;
 	struct xvt_clock_node n;
-	uint64_t ns;
+	uint64_t newest, ns;
 
 	if (!(r->quiet || r->wide) || r->witness_new || !last)
 		return false;
-	p = newest_waiting(r, &newest);
-	e = evidence(r, &newest, p);
+	find_newest(r);
+	newest = r->scan.newest.ts;
+	e = evidence(r, &r->scan.newest, r->scan.found);
 	if (e.floor_ns < last->host_ns)
 		e.floor_ns = last->host_ns; /* it was stamped after the node's moment */
-	if (xvt_clock_map_place(&r->map, newest.ts, &e, &ns) != XVT_MAP_WAIT)
+	if (xvt_clock_map_place(&r->map, newest, &e, &ns) != XVT_MAP_WAIT)
 		return false;
-	if (!exact_node(r, newest.ts, &e, &n) &&
-	    (beyond_stop(r, &e) || !seen_node(r, newest.ts, ns, &e, &n)))
+	if (!exact_node(r, newest, &e, &n) &&
+	    (beyond_stop(r, &e) || !seen_node(r, newest, ns, &e, &n)))
 		return false;
 	if (n.host_ns <= last->host_ns)
 		return false;
@@ -487,6 +507,7 @@ bool xvt_ring_peek(struct xvt_ring *r)
 	if (!r->have) {
 		r->have = decode(r);
 		r->placed = false;
+		r->scan.begun = false;
 		r->next_epoch = false;
 	}
 	if (r->have && !r->placed)

@@ -34,6 +34,17 @@ struct xvt_piece {
 	uint8_t *bytes;
 };
 
+/* How far the search for the newest record that waits has come; it is never done twice. */
+struct xvt_ring_scan {
+	bool begun; /* since the head came */
+	bool ended; /* what follows is of another epoch */
+	struct xvt_reader reader;
+	const struct xvt_piece *piece; /* that the reader is in */
+	struct xvt_record newest;
+	const struct xvt_piece *found; /* that it lies in */
+	uint64_t looked_at;	       /* records, ever */
+};
+
 enum xvt_ring_phase {
 	XVT_PHASE_NEW,	  /* no clock yet; not recording unless it did so by itself */
 	XVT_PHASE_LIVE,	  /* mapped and recording */
@@ -148,6 +159,7 @@ struct xvt_ring {
 	bool quiet;		    /* stopped or silent: no answer will confirm what waits */
 	bool wide;		    /* it answers, but for long no answer did */
 	bool quiet_told;
+	struct xvt_ring_scan scan;
 	struct xvt_clock_node witness; /* made of what waits, when quiet; not yet in the trace */
 	bool witness_new;
 	uint64_t witness_clock; /* when the last one was written */

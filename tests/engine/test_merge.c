@@ -642,6 +642,49 @@ START_TEST(a_witness_that_contradicts_the_line_is_not_heard)
 }
 END_TEST
 
+/* Refused in each pass while its ring goes on: what was looked at once is not looked at again. */
+START_TEST(the_search_for_a_witness_goes_on_where_it_ended)
+{
+	struct engine e;
+	struct xvt_ring *r;
+	uint64_t n = 0;
+
+	engine_init(&e, 1, XVT_ENABLE_STOP);
+	r = e.rings[0];
+	engine_node(&e, 0, 1);
+	engine_node(&e, 0, 100 * MS);
+	r->quiet = true;
+	for (int pass = 0; pass < 100; pass++) {
+		/* A sub-buffer holds less than fifty of them, and has a header. */
+		for (int i = 0; i < 10; i++)
+			ck_assert_int_eq(engine_write(&e, 0, 110 * MS + ++n), 0);
+		engine_drain(&e, 0);
+		r->tail->floor_ns = 3000 * MS;
+		r->tail->ceiling_ns = 3010 * MS;
+		engine_merge(&e);
+		ck_assert_uint_eq(e.nr_out, 0);
+		ck_assert_uint_eq(r->scan.newest.ts, 110 * MS + n);
+		ck_assert_ptr_eq(r->scan.found, r->tail);
+		ck_assert_uint_lt(r->scan.looked_at, n + n / 10 + 10);
+	}
+	/* Of another epoch: no further, and that stays so. */
+	xvt_ring_bump_epoch(r);
+	engine_write(&e, 0, 111 * MS);
+	for (int pass = 0; pass < 10; pass++) {
+		engine_write(&e, 0, 112 * MS);
+		engine_drain(&e, 0);
+		engine_merge(&e);
+	}
+	ck_assert_uint_eq(r->scan.newest.ts, 110 * MS + n);
+	ck_assert_uint_lt(r->scan.looked_at, n + n / 10 + 12);
+	engine_at(&e, 0, 120 * MS, 3015 * MS);
+	engine_end(&e);
+	ck_assert_uint_eq(e.nr_out, n + 11);
+	ck_assert(engine_in_order(&e));
+	engine_fini(&e);
+}
+END_TEST
+
 /* Stopped for 15 ms, which in peace would pass for creep: its records wait for a measurement. */
 START_TEST(a_witness_of_a_disturbed_machine_is_granted_no_creep)
 {
@@ -932,6 +975,7 @@ Suite *merge_suite(void)
 	tcase_add_test(tc, a_record_in_flight_over_a_pause_is_placed_by_the_epoch_that_it_read);
 	tcase_add_loop_test(tc, what_waits_when_a_guest_falls_silent_is_its_own_witness, 0, 2);
 	tcase_add_test(tc, a_witness_that_contradicts_the_line_is_not_heard);
+	tcase_add_test(tc, the_search_for_a_witness_goes_on_where_it_ended);
 	tcase_add_test(tc, a_witness_of_a_disturbed_machine_is_granted_no_creep);
 	tcase_add_test(tc, what_may_come_after_a_stop_waits_for_a_measurement);
 	tcase_add_test(tc, a_silent_ring_that_is_idle_holds_nobody_back_and_is_not_late);
