@@ -42,6 +42,30 @@ static void drop_used(struct xvt_clock_map *m)
 	m->at = 0;
 }
 
+/* For one more node. */
+static int make_room(struct xvt_clock_map *m)
+{
+	struct xvt_clock_node *grown;
+	size_t room;
+
+	drop_used(m);
+	if (m->count >= NODES_MAX) {
+		/* A ring that never records looks nothing up, so nothing was dropped above. */
+		if (m->at < NODES_MAX / 2)
+			m->at = NODES_MAX / 2;
+		drop_used(m);
+	}
+	if (m->count < m->room)
+		return 0;
+	room = m->room ? m->room * 2 : 128;
+	grown = realloc(m->nodes, room * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	m->nodes = grown;
+	m->room = room;
+	return 0;
+}
+
 static uint64_t ticks_ns(const struct xvt_clock_map *m, uint64_t ticks)
 {
 	u128 ns = (u128)ticks * 1000000000u / m->hz;
@@ -111,8 +135,14 @@ static const struct xvt_clock_node *measured(const struct xvt_clock_map *m,
 										    : last;
 }
 
-/* How far guest and host time came apart from one node to a later one, and the host's own knees
- * in between. */
+/* How far guest and host time came apart from one node to a later one, at the nominal rate. */
+static uint64_t gained(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
+		       const struct xvt_clock_node *to)
+{
+	return apart(to->host_ns - from->host_ns, ticks_ns(m, to->guest - from->guest));
+}
+
+/* That, and the host's own knees in between: what the clock may be off the line through both. */
 static uint64_t crept(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
 		      const struct xvt_clock_node *to)
 {
@@ -124,7 +154,7 @@ static uint64_t crept(const struct xvt_clock_map *m, const struct xvt_clock_node
 	 * is the clock, at whatever rate. */
 	if (exact(from) && from->source == to->source)
 		return bend;
-	return bend + apart(to->host_ns - from->host_ns, ticks_ns(m, to->guest - from->guest));
+	return bend + gained(m, from, to);
 }
 
 /* The drain's node is as near to the line as what was seen allows: its bound excuses nothing. */
@@ -149,14 +179,72 @@ static bool came_apart(const struct xvt_clock_map *m, const struct xvt_clock_nod
 	/* The machine was disturbed: what is left must be its clock's own rate. */
 	if (m->suspect)
 		limit -= CREEP_NS_MAX;
-	return apart(host_ns, ticks_ns(m, to->guest - from->guest)) > limit;
+	return gained(m, from, to) > limit;
+}
+
+/* A node of the drain's on the line of the last measured one, with what its segment is told to be
+ * wrong by: as much as was not seen. */
+static void note_seen(struct xvt_clock_map *m, const struct xvt_clock_node *node, uint64_t bound)
+{
+	uint64_t off = gained(m, &m->measured, node);
+
+	m->seen.bound_ns = larger(m->seen.bound_ns, bound);
+	m->seen.astray_ns = larger(m->seen.astray_ns, off);
+	if (off > node->bound_ns)
+		m->seen.beyond_ns = larger(m->seen.beyond_ns, off - node->bound_ns);
+}
+
+/*
+ * A measured node after the drain's in one epoch. Of the two measured ones alone it would be said
+ * that the clock was on the line through them within `whole`, whatever lies between. The events
+ * were placed on lines through the drain's nodes as well, which lie off the nominal line by
+ * astray_ns at most, and that off this one by what was gained: so the sum holds for all of them,
+ * and for what was placed when only the drain had seen it, too. Unless the drain's nodes prove
+ * that the clock was elsewhere.
+ */
+static void confirm_seen(struct xvt_clock_map *m, struct xvt_clock_node *node, uint64_t *bound)
+{
+	uint64_t whole = larger(m->measured.bound_ns, node->bound_ns) +
+			 crept(m, &m->measured, node) + XVT_STAMP_SLACK_NS;
+	uint64_t line = gained(m, &m->measured, node);
+
+	if (m->seen.beyond_ns > whole + line)
+		return;
+	whole += line + m->seen.astray_ns;
+	if (whole >= larger(*bound, m->seen.bound_ns))
+		return;
+	node->flags |= XVT_NODE_F_SINCE;
+	m->seen.bound_ns = 0;
+	*bound = whole;
+}
+
+/* What has the last word on the nodes before it. */
+static void note_measured(struct xvt_clock_map *m, const struct xvt_clock_node *node)
+{
+	/* A burst that began before the disturbance may end after it, and tell only of before. */
+	if (node->host_ns > m->suspect_ns && node->host_ns - m->suspect_ns > node->bound_ns)
+		m->suspect = false;
+	m->moved = false;
+	m->bound_ns_max = xvt_clock_map_bound_ns(m);
+	memset(&m->seen, 0, sizeof(m->seen));
+	m->bound_ns_max = larger(m->bound_ns_max, node->segment_bound_ns);
+	m->measured = *node;
+}
+
+uint64_t xvt_clock_map_bound_ns(const struct xvt_clock_map *m)
+{
+	return larger(m->bound_ns_max, m->seen.bound_ns);
 }
 
 int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 {
-	const struct xvt_clock_node *last = xvt_clock_map_last(m), *from;
+	const struct xvt_clock_node *last, *from;
 	uint64_t bound = node->bound_ns, slack = error_ns(node);
+	int err = make_room(m);
 
+	if (err)
+		return err;
+	last = xvt_clock_map_last(m);
 	if (last && is_older(m, last, node))
 		return -EALREADY;
 	from = last ? measured(m, last) : NULL;
@@ -172,34 +260,15 @@ int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 	if (node->source == XVT_SOURCE_DRAIN && node->flags)
 		return -EDOM;
 	bound += XVT_STAMP_SLACK_NS;
+	if (!node->flags && node->source != XVT_SOURCE_DRAIN && m->seen.bound_ns)
+		confirm_seen(m, node, &bound);
 	node->segment_bound_ns = bound;
 	/* What the drain saw is wide, but its node lies on the line of the one before it. */
 	m->slack_ns = larger(m->slack_ns, slack + XVT_STAMP_SLACK_NS);
-	if (node->source != XVT_SOURCE_DRAIN) {
-		/* A burst that began before the disturbance may end after it, and tell only of
-		 * before. */
-		if (node->host_ns > m->suspect_ns && node->host_ns - m->suspect_ns > node->bound_ns)
-			m->suspect = false;
-		m->moved = false;
-		m->measured = *node;
-	}
-	m->bound_ns_max = larger(m->bound_ns_max, bound);
-	drop_used(m);
-	if (m->count >= NODES_MAX) {
-		/* A ring that never records looks nothing up, so nothing was dropped above. */
-		if (m->at < NODES_MAX / 2)
-			m->at = NODES_MAX / 2;
-		drop_used(m);
-	}
-	if (m->count == m->room) {
-		size_t room = m->room ? m->room * 2 : 128;
-		struct xvt_clock_node *grown = realloc(m->nodes, room * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		m->nodes = grown;
-		m->room = room;
-	}
+	if (node->source == XVT_SOURCE_DRAIN)
+		note_seen(m, node, bound);
+	else
+		note_measured(m, node);
 	m->nodes[m->count++] = *node;
 	return 0;
 }
@@ -352,8 +421,7 @@ enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
 	if (!new_may || apart(old.ns, new.ns) <= m->slack_ns)
 		return XVT_MAP_OK;
 	/* Both sides are possible: what is told is the earlier, and the bound covers both. */
-	if (apart(old.ns, new.ns) > m->bound_ns_max)
-		m->bound_ns_max = apart(old.ns, new.ns);
+	m->bound_ns_max = larger(m->bound_ns_max, apart(old.ns, new.ns));
 	return XVT_MAP_GUESS;
 }
 

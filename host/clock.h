@@ -43,12 +43,17 @@ struct xvt_clock_map {
 	struct xvt_clock_node *nodes;
 	size_t count;
 	size_t room;
-	struct xvt_clock_node measured;		 /* the last node that is not the drain's */
+	struct xvt_clock_node measured; /* the last node that is not the drain's */
+	struct {
+		uint64_t bound_ns;  /* the most that they told; 0: there are none */
+		uint64_t astray_ns; /* the most that they lie off its line at the nominal rate */
+		uint64_t beyond_ns; /* and that the clock is proven to have been off it */
+	} seen;			    /* the drain's nodes since then */
 	const struct xvt_host_clock *host_clock; /* whose knees lie between nodes; NULL: none */
 	size_t at;	       /* segment of the last lookup: lookups go forward */
 	uint64_t hz;	       /* nominal rate of the guest's clock, for extrapolation */
 	uint64_t slack_ns;     /* largest bound of a segment: the map is not wrong by more */
-	uint64_t bound_ns_max; /* that, or more where a value's side of a border is unprovable */
+	uint64_t bound_ns_max; /* see xvt_clock_map_bound_ns(), but for what was only seen yet */
 	uint64_t stop_ns;      /* the machine's last stop was before this, says its VMM; or 0 */
 	/* The machine was stopped or reset: no creep is granted to the next node, nor to any until
 	 * one is proven to have been measured after suspect_ns, when that was over or not yet
@@ -63,7 +68,7 @@ void xvt_clock_map_init(struct xvt_clock_map *m, uint64_t hz);
 void xvt_clock_map_fini(struct xvt_clock_map *m);
 
 /*
- * Add a measured node; sets its epoch, FIRST flag and segment bound. A node that contradicts
+ * Add a measured node; sets its epoch, flags and segment bound. A node that contradicts
  * the line (guest clock went back, or guest and host time came apart by more than a creep
  * can explain) begins a new epoch; the drain's own nodes are too wide for that. Returns 0, or
  *   -ENOMEM
@@ -88,6 +93,10 @@ uint64_t xvt_clock_creep_ns(uint64_t interval_ns);
 /* The ring's clock went back: what follows belongs to the next epoch. Returns false while
  * that epoch has no node yet. */
 bool xvt_clock_map_next_epoch(struct xvt_clock_map *m);
+
+/* By how much the map may be wrong about anything that it placed, as far as is known by now: the
+ * largest bound of a segment, or more where a value's side of a border is unprovable. */
+uint64_t xvt_clock_map_bound_ns(const struct xvt_clock_map *m);
 
 /* Last node, or NULL. */
 const struct xvt_clock_node *xvt_clock_map_last(const struct xvt_clock_map *m);

@@ -37,6 +37,7 @@ struct ring_stat {
 	uint32_t epochs; /* from NODEs */
 	uint32_t source;
 	uint64_t bound_ns_max;
+	uint64_t seen_bound_ns; /* of the drain's nodes, until a measured one says better */
 };
 
 struct stat {
@@ -104,6 +105,20 @@ static int add_events(struct stat *s, const struct xvt_chunk_buf *b, uint64_t se
 	return got;
 }
 
+static void add_bound(struct ring_stat *r, const struct xvt_clock_node *n)
+{
+	if (n->source == XVT_SOURCE_DRAIN) {
+		if (n->segment_bound_ns > r->seen_bound_ns)
+			r->seen_bound_ns = n->segment_bound_ns;
+		return;
+	}
+	if (!(n->flags & XVT_NODE_F_SINCE) && r->seen_bound_ns > r->bound_ns_max)
+		r->bound_ns_max = r->seen_bound_ns;
+	r->seen_bound_ns = 0;
+	if (n->segment_bound_ns > r->bound_ns_max)
+		r->bound_ns_max = n->segment_bound_ns;
+}
+
 static void add_nodes(struct stat *s, const struct xvt_chunk_buf *b)
 {
 	for (uint32_t at = 0; b->len - at >= sizeof(struct xvt_clock_node);
@@ -117,9 +132,9 @@ static void add_nodes(struct stat *s, const struct xvt_chunk_buf *b)
 		r = &s->rings[n.ring];
 		if (n.epoch >= r->epochs)
 			r->epochs = n.epoch < UINT32_MAX ? n.epoch + 1 : n.epoch;
-		r->source = n.source;
-		if (n.segment_bound_ns > r->bound_ns_max)
-			r->bound_ns_max = n.segment_bound_ns;
+		if (n.source != XVT_SOURCE_DRAIN)
+			r->source = n.source;
+		add_bound(r, &n);
 	}
 }
 
@@ -205,6 +220,8 @@ static void conclude_ring(struct ring_stat *r, bool ended)
 		r->epochs = r->last.epochs;
 	if (r->last.source)
 		r->source = r->last.source;
+	if (r->seen_bound_ns > r->bound_ns_max)
+		r->bound_ns_max = r->seen_bound_ns;
 	if (r->last.bound_ns_max > r->bound_ns_max)
 		r->bound_ns_max = r->last.bound_ns_max;
 }

@@ -150,9 +150,51 @@ static int add_node(struct verify *v, const struct xvt_clock_node *n)
 		r->node_room = room;
 	}
 	r->nodes[r->node_count++] = *n;
-	if (n->segment_bound_ns > r->bound_ns_max)
-		r->bound_ns_max = n->segment_bound_ns;
 	return 0;
+}
+
+/*
+ * A node that speaks for the drain's before it says that they lie on the line from the last
+ * measured one to it, but for its bound. What is held against the map later is held against that
+ * bound.
+ */
+static void check_seen(struct verify *v, uint32_t ring, size_t i)
+{
+	const struct ring *r = &v->rings[ring];
+	const struct xvt_clock_node *b = &r->nodes[i], *a, *n;
+	size_t seen = xvt_nodes_seen(r->nodes, i);
+	char text[XVT_NAME_LEN + 40];
+	uint64_t ns, off;
+
+	/* With damage it may have been another line. */
+	if (!seen || seen == i || v->t->damage_count || b[-seen - 1].epoch != b->epoch)
+		return;
+	a = b - seen - 1;
+	for (n = a + 1; n < b; n++) {
+		if (n->guest <= a->guest || b->guest <= n->guest || b->host_ns < a->host_ns)
+			return; /* told already */
+		ns = a->host_ns + (uint64_t)((unsigned __int128)(n->guest - a->guest) *
+					     (b->host_ns - a->host_ns) / (b->guest - a->guest));
+		off = ns > n->host_ns ? ns - n->host_ns : n->host_ns - ns;
+		if (off > b->segment_bound_ns)
+			violation(v,
+				  "%s: clock node at %" PRIu64 " ns lies %" PRIu64
+				  " ns off the line that confirms it within %" PRIu64 " ns",
+				  ring_text(v, ring, text), n->host_ns, off, b->segment_bound_ns);
+	}
+}
+
+static void settle_bounds(struct verify *v, uint32_t ring)
+{
+	struct ring *r = &v->rings[ring];
+
+	for (size_t i = 0; i < r->node_count; i++)
+		check_seen(v, ring, i);
+	xvt_nodes_settle(r->nodes, r->node_count);
+	for (size_t i = 0; i < r->node_count; i++) {
+		if (r->nodes[i].segment_bound_ns > r->bound_ns_max)
+			r->bound_ns_max = r->nodes[i].segment_bound_ns;
+	}
 }
 
 static int split_epochs(struct ring *r)
@@ -841,6 +883,7 @@ static int load_clocks(struct verify *v, struct xvt_chunk_buf *b)
 	for (uint32_t i = 0; i < t->ring_count && !err; i++) {
 		uint32_t vm = xvt_ring_vm(t, i);
 
+		settle_bounds(v, i);
 		err = split_epochs(&v->rings[i]);
 		if (vm < t->vm_count && t->vms[vm].known)
 			v->rings[i].hz = t->vms[vm].info.clock_hz;

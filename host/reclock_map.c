@@ -113,6 +113,7 @@ static int split_epochs(struct xvt_reclock_ring *r)
 	r->epochs = calloc(r->node_count + 1, sizeof(*r->epochs));
 	if (!r->epochs)
 		return -ENOMEM;
+	xvt_nodes_settle(r->nodes, r->node_count);
 	for (size_t i = 0; i < r->node_count; i++) {
 		if (!i || r->nodes[i].epoch != r->nodes[i - 1].epoch)
 			r->epochs[r->epoch_count++] = (struct xvt_reclock_epoch){ .first = i };

@@ -591,7 +591,7 @@ void xvt_ring_account(struct xvt_ring *r, bool final)
 		known += s->lost[i];
 	}
 	s->nest = (r->last.nest <= XVT_MAXNEST + 1 ? r->last.nest : 0) + r->left_behind;
-	s->bound_ns_max = r->map.bound_ns_max;
+	s->bound_ns_max = xvt_clock_map_bound_ns(&r->map);
 	/*
 	 * What is left of `attempted` is inside a writer, undrained yet, or was overwritten (by the
 	 * writer, or by a restored snapshot). At the end nothing is undrained, and no more can be

@@ -183,10 +183,13 @@ struct xvt_clock_sample {
 XVT_ASSERT(sizeof(struct xvt_clock_sample) == 40, "clock sample layout");
 
 #define XVT_NODE_F_FIRST 1u /* first of its epoch: nothing is interpolated across */
+/* segment_bound_ns holds since the last node that is not the drain's (XVT_SOURCE_DRAIN), so also
+ * where the drain's nodes between the two told a larger one: they were seen to lie on the line. */
+#define XVT_NODE_F_SINCE 2u
 
 /* NODE: an array of these. guest <-> host_ns, off by at most bound_ns. segment_bound_ns holds
- * for every event between the previous node of the epoch and this one; the slack of an event's
- * unordered clock read is in it. */
+ * for every event between the previous node of the epoch and this one, or for more of them
+ * (XVT_NODE_F_SINCE); the slack of an event's unordered clock read is in it. */
 struct xvt_clock_node {
 	uint32_t ring;
 	uint32_t epoch;

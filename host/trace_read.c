@@ -802,3 +802,27 @@ int xvt_cursor_next(struct xvt_cursor *c, struct xvt_event *ev)
 	c->ahead.hdr = NULL;
 	return 1;
 }
+
+size_t xvt_nodes_seen(const struct xvt_clock_node *nodes, size_t i)
+{
+	size_t n = 0;
+
+	if (!(nodes[i].flags & XVT_NODE_F_SINCE) || nodes[i].source == XVT_SOURCE_DRAIN)
+		return 0;
+	while (n < i && nodes[i - n - 1].source == XVT_SOURCE_DRAIN &&
+	       nodes[i - n - 1].epoch == nodes[i].epoch)
+		n++;
+	return n;
+}
+
+void xvt_nodes_settle(struct xvt_clock_node *nodes, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		for (size_t n = xvt_nodes_seen(nodes, i); n; n--) {
+			struct xvt_clock_node *seen = &nodes[i - n];
+
+			if (seen->segment_bound_ns > nodes[i].segment_bound_ns)
+				seen->segment_bound_ns = nodes[i].segment_bound_ns;
+		}
+	}
+}

@@ -122,6 +122,12 @@ static inline uint32_t xvt_event_ring(const struct xvt_event *ev)
 	return ev->hdr->ring_flags & XVT_EVENT_RING_MASK;
 }
 
+/* How many nodes right before nodes[i] are the drain's and have their bounds from it
+ * (XVT_NODE_F_SINCE). All of `nodes` are of one ring, in the file's order. */
+size_t xvt_nodes_seen(const struct xvt_clock_node *nodes, size_t i);
+/* Give these bounds to all of them. */
+void xvt_nodes_settle(struct xvt_clock_node *nodes, size_t count);
+
 /* Number of the VM that a ring belongs to, or XVT_VM_NONE. */
 static inline uint32_t xvt_ring_vm(const struct xvt_trace *t, uint32_t ring)
 {

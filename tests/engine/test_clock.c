@@ -362,7 +362,72 @@ START_TEST(the_width_of_a_witness_is_no_error_of_the_map)
 	add(&m, 400 * MS, 401 * MS, 2000);
 	ck_assert_uint_eq(xvt_clock_map_last(&m)->epoch, 0);
 	ck_assert_uint_eq(m.slack_ns, MS + 2000 + XVT_STAMP_SLACK_NS);
-	ck_assert_uint_ge(m.bound_ns_max, 300 * MS); /* which is told all the same */
+	xvt_clock_map_fini(&m);
+}
+END_TEST
+
+/*
+ * A node at (100 ms, 100 ms), two of the drain's that are wide, and one at 400 ms by the guest's
+ * clock. What is told of all between them: what was not seen, or what is known at the end?
+ */
+START_TEST(what_the_drain_saw_is_told_as_wide_until_a_measurement_confirms_it)
+{
+	static const struct {
+		uint32_t source;
+		uint64_t seen_ns, seen_bound_ns; /* at 200 ms */
+		uint64_t host_ns, bound_ns;	 /* at the end */
+		uint64_t want_ns;		 /* 0: it stays as wide as it was */
+		uint32_t flags, epoch;
+	} cases[] = {
+		/* Of one formula: only how far the drain's nodes lie off its line. */
+		{ XVT_SOURCE_KVM, 200 * MS, 50 * MS, 400 * MS, 3, 3, XVT_NODE_F_SINCE, 0 },
+		{ XVT_SOURCE_KVM, 200 * MS - 700, 50 * MS, 400 * MS, 3, 703, XVT_NODE_F_SINCE, 0 },
+		{ XVT_SOURCE_KVM, 200 * MS, 50 * MS, 400 * MS + 900, 3, 903, XVT_NODE_F_SINCE, 0 },
+		/* Measured: and what the clock may have crept. */
+		{ XVT_SOURCE_HANDSHAKE, 200 * MS, 50 * MS, 400 * MS, 200, 200, XVT_NODE_F_SINCE,
+		  0 },
+		{ XVT_SOURCE_HANDSHAKE, 201 * MS, 50 * MS, 402 * MS, 200, 5 * MS + 200,
+		  XVT_NODE_F_SINCE, 0 },
+		/* It is proven that the clock was 14 ms or more off the line through both. */
+		{ XVT_SOURCE_HANDSHAKE, 215 * MS, MS, 400 * MS, 200, 0, 0, 0 },
+		{ XVT_SOURCE_HANDSHAKE, 215 * MS, 15 * MS, 400 * MS, 200, 15 * MS + 200,
+		  XVT_NODE_F_SINCE, 0 },
+		/* Nothing confirms the old epoch any more. */
+		{ XVT_SOURCE_KVM, 200 * MS, 50 * MS, 3000 * MS, 3, 0, XVT_NODE_F_FIRST, 1 },
+	};
+	const size_t i = (size_t)_i;
+	struct xvt_clock_node first = node(100 * MS, 100 * MS, 3);
+	struct xvt_clock_node seen[2] = { node(150 * MS, 150 * MS, 300 * MS),
+					  node(200 * MS, cases[i].seen_ns,
+					       cases[i].seen_bound_ns) };
+	struct xvt_clock_node last = node(400 * MS, cases[i].host_ns, cases[i].bound_ns);
+	struct xvt_clock_map m;
+
+	ck_assert_uint_lt(i, sizeof(cases) / sizeof(cases[0]));
+	xvt_clock_map_init(&m, 1000000000);
+	first.source = last.source = cases[i].source;
+	ck_assert_int_eq(xvt_clock_map_add(&m, &first), 0);
+	for (int k = 0; k < 2; k++) {
+		seen[k].source = XVT_SOURCE_DRAIN;
+		ck_assert_int_eq(xvt_clock_map_add(&m, &seen[k]), 0);
+		ck_assert_uint_eq(seen[k].flags, 0);
+		ck_assert_uint_ge(seen[k].segment_bound_ns, seen[k].bound_ns);
+	}
+	ck_assert_uint_ge(xvt_clock_map_bound_ns(&m), 300 * MS);
+	ck_assert_int_eq(xvt_clock_map_add(&m, &last), 0);
+	ck_assert_uint_eq(last.flags, cases[i].flags);
+	ck_assert_uint_eq(last.epoch, cases[i].epoch);
+	if (cases[i].want_ns) {
+		ck_assert_uint_eq(last.segment_bound_ns, cases[i].want_ns + XVT_STAMP_SLACK_NS);
+		ck_assert_uint_eq(xvt_clock_map_bound_ns(&m), last.segment_bound_ns);
+	} else {
+		ck_assert_uint_ge(xvt_clock_map_bound_ns(&m), 300 * MS);
+	}
+	/* The next has nothing more to confirm. */
+	last = node(500 * MS, cases[i].host_ns + 100 * MS, 3);
+	last.source = cases[i].source;
+	ck_assert_int_eq(xvt_clock_map_add(&m, &last), 0);
+	ck_assert_uint_eq(last.flags, 0);
 	xvt_clock_map_fini(&m);
 }
 END_TEST
@@ -604,6 +669,8 @@ Suite *clock_suite(void)
 	tcase_add_test(tc, what_the_drain_saw_begins_no_epoch);
 	tcase_add_test(tc, a_measurement_within_the_bound_of_a_witness_is_no_jump);
 	tcase_add_test(tc, the_width_of_a_witness_is_no_error_of_the_map);
+	tcase_add_loop_test(tc, what_the_drain_saw_is_told_as_wide_until_a_measurement_confirms_it,
+			    0, 8);
 	tcase_add_test(tc, the_line_is_exact_next_to_2_to_the_63_and_for_slow_and_fast_clocks);
 	tcase_add_test(tc, the_host_clock_agrees_with_itself_ten_years_from_its_base);
 	suite_add_tcase(s, tc);

@@ -278,6 +278,16 @@ static void make_clocks(struct ring *rings)
 	add_node(&rings[2], 2, 0, 77050002400, t + 20000000);
 }
 
+static void see_clocks(struct ring *r, unsigned int flags)
+{
+	if (flags & SYNTH_SEEN) {
+		r->nodes[1].source = XVT_SOURCE_DRAIN;
+		r->nodes[1].segment_bound_ns = 5000000;
+	}
+	if (flags & SYNTH_CONFIRMED)
+		r->nodes[2].flags |= XVT_NODE_F_SINCE;
+}
+
 /* As the format says, and once more than is needed elsewhere: this is the tests' own. */
 static uint64_t place(const struct ring *r, uint64_t guest, bool *outside)
 {
@@ -906,6 +916,7 @@ void synth_make(struct synth *s, struct xvt_sink *sink, size_t n, unsigned int f
 		memcpy(info.uuid, "0123456789abcdef", 16);
 	must(!xvt_trace_writer_new(&w, sink, &info), "FILE");
 	make_clocks(rings);
+	see_clocks(&rings[0], flags);
 	put_things(w, flags);
 	put_clocks(w, rings);
 	/* The first are before the first node, the last after the last one. */

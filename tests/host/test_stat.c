@@ -166,6 +166,29 @@ START_TEST(a_killed_recorders_trace_still_adds_up)
 }
 END_TEST
 
+static uint64_t bound_of_ring_0(unsigned int flags)
+{
+	json_t *j = stat_of(flags), *ring;
+	uint64_t ns;
+
+	ring = json_array_get(
+		json_object_get(json_array_get(json_object_get(j, "vms"), 0), "rings"), 0);
+	ns = number(json_object_get(ring, "clock"), "bound_ns_max");
+	json_decref(j);
+	synth_fini(&made);
+	return ns;
+}
+
+/* What the drain saw is wide; a node after it may say that it was on the line all the same. */
+START_TEST(a_bound_that_a_later_node_confirms_is_told_as_that)
+{
+	ck_assert_uint_eq(bound_of_ring_0(SYNTH_SEEN), 5000000);
+	ck_assert_uint_eq(bound_of_ring_0(SYNTH_SEEN | SYNTH_NO_END), 5000000);
+	ck_assert_uint_eq(bound_of_ring_0(SYNTH_SEEN | SYNTH_CONFIRMED), 60);
+	ck_assert_uint_eq(bound_of_ring_0(SYNTH_SEEN | SYNTH_CONFIRMED | SYNTH_NO_END), 60);
+}
+END_TEST
+
 Suite *stat_suite(void)
 {
 	Suite *s = suite_create("stat");
@@ -173,6 +196,7 @@ Suite *stat_suite(void)
 
 	tcase_add_test(t, the_contracts_keys_and_sums);
 	tcase_add_test(t, a_killed_recorders_trace_still_adds_up);
+	tcase_add_test(t, a_bound_that_a_later_node_confirms_is_told_as_that);
 	suite_add_tcase(s, t);
 	return s;
 }

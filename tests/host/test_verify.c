@@ -208,6 +208,64 @@ static void a_sample(void)
 	sign(h);
 }
 
+/* The nodes before and at the end of ring 0's last segment: what the drain saw, and what confirms
+ * it, if it does. */
+static struct xvt_clock_node *seen(bool confirmed)
+{
+	struct xvt_chunk_hdr *before = chunk(XVT_CHUNK_NODE, 1), *after = chunk(XVT_CHUNK_NODE, 2);
+	struct xvt_clock_node *n = (struct xvt_clock_node *)(before + 1);
+
+	n->source = XVT_SOURCE_DRAIN;
+	n->segment_bound_ns = 5000000;
+	if (confirmed)
+		((struct xvt_clock_node *)(after + 1))->flags |= XVT_NODE_F_SINCE;
+	sign(before);
+	sign(after);
+	return n;
+}
+
+static void a_sample_beside_what_was_seen(void)
+{
+	seen(false);
+	a_sample();
+}
+
+static void what_was_seen_is_confirmed(void)
+{
+	seen(true);
+}
+
+static void a_sample_beside_what_was_confirmed(void)
+{
+	seen(true);
+	a_sample();
+}
+
+/* 50 ns off the line, but "within 40"; nothing is claimed of the events. */
+static void what_was_confirmed_is_off_the_line(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	for (size_t at = 0; at < sink.len; at += sizeof(*h) + ((h->len + 7) & ~7u)) {
+		h = (struct xvt_chunk_hdr *)(sink.bytes + at);
+		if (h->type != XVT_CHUNK_EVENTS && h->type != XVT_CHUNK_LATE)
+			continue;
+		for (uint32_t i = sizeof(struct xvt_events_hdr); i < h->len;) {
+			struct xvt_event_hdr *e = (struct xvt_event_hdr *)((uint8_t *)(h + 1) + i);
+
+			if (!(e->ring_flags & XVT_EVENT_RING_MASK))
+				e->ring_flags |= XVT_EVENT_F_CLOCK;
+			i += sizeof(*e) + ((e->len + 7) & ~7u);
+		}
+		sign(h);
+	}
+	seen(true)->host_ns += 50;
+	sign(chunk(XVT_CHUNK_NODE, 1));
+	h = chunk(XVT_CHUNK_NODE, 2);
+	((struct xvt_clock_node *)(h + 1))->segment_bound_ns = 40;
+	sign(h);
+}
+
 static void a_bound_that_is_too_small(void)
 {
 	struct xvt_chunk_hdr *h = chunk(XVT_CHUNK_SAMPLES, 1);
@@ -627,6 +685,11 @@ static const struct {
 	{ "a node", a_node, "by the clock nodes, but the event says" },
 	{ "a node that goes back", a_node_that_goes_back, "clock of epoch 0 goes back" },
 	{ "a sample", a_sample, "but the map says" },
+	{ "what was seen", a_sample_beside_what_was_seen, NULL },
+	{ "what was confirmed", what_was_seen_is_confirmed, NULL },
+	{ "a sample there", a_sample_beside_what_was_confirmed, "but the map says" },
+	{ "what is off the line", what_was_confirmed_is_off_the_line,
+	  "ns off the line that confirms it within 40 ns" },
 	{ "a bound", a_bound_that_is_too_small, "but the map says" },
 	{ "the host's clock steps", the_hosts_clock_steps, "the host's clock steps at counter" },
 	{ "its slope", the_hosts_clock_has_another_slope, "the host's clock steps at counter" },
