@@ -472,18 +472,16 @@ END_TEST
 
 /* ------------------------------------------------------------ handshake */
 
+/* A guest in a second thread, and the handshake with it. */
 struct guest {
 	struct xvt_writer w;
 	struct xvt_ring_ctl ctl;
 	struct xvt_ring_host host;
-	uint64_t offset; /* guest clock = host clock - offset */
 	uint32_t stop;
+	pthread_t thread;
+	struct xvt_host_clock hc;
+	struct xvt_clock_source *source;
 };
-
-static uint64_t guest_clock(void *arg)
-{
-	return xvt_clock_read_ordered() - ((struct guest *)arg)->offset;
-}
 
 static void *guest_answers(void *arg)
 {
@@ -496,46 +494,79 @@ static void *guest_answers(void *arg)
 	return NULL;
 }
 
+static struct guest *guest_begin(uint64_t (*clock)(void *arg), void *clock_arg)
+{
+	struct guest *g = aligned_alloc(64, (sizeof(*g) + 63) / 64 * 64);
+	struct xvt_clock_target t = { 0 };
+
+	ck_assert_ptr_nonnull(g);
+	memset(g, 0, sizeof(*g));
+	g->w.ctl = &g->ctl;
+	g->w.host = &g->host;
+	g->w.clock = clock;
+	g->w.clock_arg = clock_arg;
+	ck_assert_int_eq(xvt_host_clock_init(&g->hc), 0);
+	ck_assert_int_eq(pthread_create(&g->thread, NULL, guest_answers, g), 0);
+	t = (struct xvt_clock_target){
+		.ctl = &g->ctl,
+		.host = &g->host,
+		.host_clock = &g->hc,
+		.guest_hz = &g->hc.hz,
+		.ring = 3,
+	};
+	ck_assert_int_eq(xvt_clock_handshake.open(&g->source, &t), 0);
+	return g;
+}
+
+static void guest_end(struct guest *g)
+{
+	__atomic_store_n(&g->stop, 1, __ATOMIC_RELAXED);
+	pthread_join(g->thread, NULL);
+	xvt_clock_handshake.close(g->source);
+	free(g);
+}
+
+static void guest_measure(struct guest *g, struct xvt_clock_measure *m)
+{
+	xvt_clock_handshake.start(g->source);
+	while (xvt_clock_handshake.poll(g->source, m) != 1)
+		; /* the test case's time-out ends it if no answer comes */
+}
+
+/* The node's guest clock was really read at that value of the host's. */
+static void ck_true(const struct guest *g, const struct xvt_clock_measure *m, uint64_t host_clock)
+{
+	uint64_t truth = xvt_host_clock_ns(&g->hc, host_clock);
+	uint64_t error =
+		truth > m->node.host_ns ? truth - m->node.host_ns : m->node.host_ns - truth;
+
+	ck_assert_uint_le(error, m->node.bound_ns);
+}
+
+static uint64_t offset_clock(void *arg)
+{
+	return xvt_clock_read_ordered() - *(uint64_t *)arg;
+}
+
 START_TEST(the_handshake_finds_the_true_offset_within_its_bound)
 {
 	static const uint64_t offsets[] = { 0, 123456789, 1ull << 40, (uint64_t)-5000000000ll };
-	struct guest *g = aligned_alloc(64, (sizeof(*g) + 63) / 64 * 64);
 	uint64_t offset = offsets[_i];
-	struct xvt_clock_source *source;
+	struct guest *g = guest_begin(offset_clock, &offset);
 	struct xvt_clock_measure m;
-	struct xvt_host_clock hc;
-	pthread_t thread;
 	unsigned int k;
 
-	memset(g, 0, sizeof(*g));
-	g->offset = offset;
-	g->w.ctl = &g->ctl;
-	g->w.host = &g->host;
-	g->w.clock = guest_clock;
-	g->w.clock_arg = g;
-	ck_assert_int_eq(xvt_host_clock_init(&hc), 0);
-	ck_assert_int_eq(pthread_create(&thread, NULL, guest_answers, g), 0);
-	{
-		struct xvt_clock_target t = { &g->ctl, &g->host, &hc, &hc.hz, 3, NULL, NULL };
-
-		ck_assert_int_eq(xvt_clock_handshake.open(&source, &t), 0);
-	}
 	for (k = 0; k < 20; k++) {
-		uint64_t truth, error;
+		uint64_t before = xvt_clock_read_ordered();
 
-		xvt_clock_handshake.start(source);
-		while (xvt_clock_handshake.poll(source, &m) != 1)
-			; /* the test case's time-out ends it if no answer comes */
-		truth = xvt_host_clock_ns(&hc, m.node.guest + offset);
-		error = truth > m.node.host_ns ? truth - m.node.host_ns : m.node.host_ns - truth;
-		ck_assert_uint_le(error, m.node.bound_ns);
+		guest_measure(g, &m);
+		ck_true(g, &m, m.node.guest + offset);
 		ck_assert_uint_eq(m.node.ring, 3);
 		ck_assert_uint_ge(m.nr_samples, 1);
+		ck_assert_uint_ge(m.host_clock_lo, before);
+		ck_assert_uint_le(m.host_clock_lo, m.samples[0].host_clock_lo);
 	}
-	__atomic_store_n(&g->stop, 1, __ATOMIC_RELAXED);
-	pthread_join(thread, NULL);
-	xvt_clock_handshake.close(source);
-	free(g);
+	guest_end(g);
 }
 END_TEST
 
@@ -552,41 +583,20 @@ START_TEST(the_handshake_bounds_hold_for_a_guest_of_another_rate)
 {
 	static const double rates[] = { 1.0, 1.0 + 1 / 33.0, 1.0 - 1 / 33.0, 1.0001 };
 	struct xvt_clock_formula f = { .offset = -1234567, .frac = 48 };
-	struct guest *g = aligned_alloc(64, (sizeof(*g) + 63) / 64 * 64);
-	struct xvt_clock_source *source;
 	struct xvt_clock_measure m;
-	struct xvt_host_clock hc;
-	pthread_t thread;
+	struct guest *g;
 	unsigned int k;
 
 	f.ratio = (uint64_t)(rates[_i] * (double)(1ull << 48));
-	memset(g, 0, sizeof(*g));
-	g->w.ctl = &g->ctl;
-	g->w.host = &g->host;
-	g->w.clock = scaled_clock;
-	g->w.clock_arg = &f;
-	ck_assert_int_eq(xvt_host_clock_init(&hc), 0);
-	ck_assert_int_eq(pthread_create(&thread, NULL, guest_answers, g), 0);
-	{
-		struct xvt_clock_target t = { &g->ctl, &g->host, &hc, &hc.hz, 3, NULL, NULL };
-
-		ck_assert_int_eq(xvt_clock_handshake.open(&source, &t), 0);
-	}
+	g = guest_begin(scaled_clock, &f);
 	for (k = 0; k < 400; k++) {
-		uint64_t clock, truth, error;
+		uint64_t clock;
 
-		xvt_clock_handshake.start(source);
-		while (xvt_clock_handshake.poll(source, &m) != 1)
-			;
+		guest_measure(g, &m);
 		ck_assert_int_eq(xvt_formula_host(&f, m.node.guest, &clock), 0);
-		truth = xvt_host_clock_ns(&hc, clock);
-		error = truth > m.node.host_ns ? truth - m.node.host_ns : m.node.host_ns - truth;
-		ck_assert_uint_le(error, m.node.bound_ns);
+		ck_true(g, &m, clock);
 	}
-	__atomic_store_n(&g->stop, 1, __ATOMIC_RELAXED);
-	pthread_join(thread, NULL);
-	xvt_clock_handshake.close(source);
-	free(g);
+	guest_end(g);
 }
 END_TEST
 
