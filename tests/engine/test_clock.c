@@ -74,6 +74,27 @@ START_TEST(a_creeping_clock_is_followed_and_the_bound_covers_what_it_crept)
 }
 END_TEST
 
+/* By one formula the line through two nodes is the clock, at whatever rate. */
+START_TEST(two_nodes_of_one_exact_source_tell_of_no_creep)
+{
+	static const uint32_t sources[][2] = { { XVT_SOURCE_KVM, XVT_SOURCE_KVM },
+					       { XVT_SOURCE_VMM, XVT_SOURCE_VMM },
+					       { XVT_SOURCE_KVM, XVT_SOURCE_VMM },
+					       { XVT_SOURCE_HANDSHAKE, XVT_SOURCE_KVM },
+					       { XVT_SOURCE_HANDSHAKE, XVT_SOURCE_HANDSHAKE } };
+	struct xvt_clock_node a = node(0, 1000000, 3), b = node(100 * MS, 102 * MS, 3);
+	struct xvt_clock_map m;
+
+	xvt_clock_map_init(&m, 1000000000);
+	a.source = sources[_i][0];
+	b.source = sources[_i][1];
+	ck_assert_int_eq(xvt_clock_map_add(&m, &a), 0);
+	ck_assert_int_eq(xvt_clock_map_add(&m, &b), 0);
+	ck_assert_uint_eq(b.segment_bound_ns, 3 + (_i < 2 ? 0 : MS) + XVT_STAMP_SLACK_NS);
+	xvt_clock_map_fini(&m);
+}
+END_TEST
+
 START_TEST(a_jump_begins_an_epoch_and_nothing_is_interpolated_across)
 {
 	struct xvt_clock_map m;
@@ -667,6 +688,7 @@ Suite *clock_suite(void)
 
 	tcase_add_test(tc, a_record_waits_until_a_later_node_confirms_it);
 	tcase_add_test(tc, a_creeping_clock_is_followed_and_the_bound_covers_what_it_crept);
+	tcase_add_loop_test(tc, two_nodes_of_one_exact_source_tell_of_no_creep, 0, 5);
 	tcase_add_test(tc, a_jump_begins_an_epoch_and_nothing_is_interpolated_across);
 	tcase_add_test(tc, a_clock_that_went_back_enters_the_next_epoch_only_when_told);
 	tcase_add_loop_test(tc, the_evidence_decides_on_which_side_of_a_border_a_value_lies, 0, 11);
