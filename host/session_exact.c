@@ -189,9 +189,11 @@ static void contradicted(struct xvt_session *s, struct xvt_ring *r,
 		refuse(s, r, m, i);
 		return;
 	}
+	/* At once, but not again for each of a VMM's words that the guest writes there. */
+	if (!reading->contradicted)
+		r->next_burst_clock = 0;
 	reading->contradicted = true;
 	reading->contradicting = reading->formula;
-	r->next_burst_clock = 0;
 }
 
 /* Was the formula the same from before the first question until now? */

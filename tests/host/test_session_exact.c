@@ -294,6 +294,7 @@ START_TEST(two_contradictions_of_one_formula_refuse_its_source)
 	say(truth + ms(1));
 	ck_assert_uint_eq(burst(true)->source, XVT_SOURCE_HANDSHAKE);
 	ck_assert_uint_eq(refusals, 0);
+	ck_assert_uint_ne(r->next_burst_clock, 0);
 	ck_assert_uint_eq(burst(true)->source, XVT_SOURCE_HANDSHAKE);
 	ck_assert_uint_eq(refusals, 1);
 	ck_assert_uint_eq(r->stats.rejected, 1u << XVT_SOURCE_VMM);
