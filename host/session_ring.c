@@ -357,7 +357,8 @@ void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 	if (quiet && !stopped && !r->quiet && r->phase == XVT_PHASE_LIVE)
 		xvt_ring_bump_epoch(r);
 	r->quiet = quiet;
-	r->exact_holds = (quiet || r->wide) && waits(r) && xvt_session_exact_holds(s, r);
+	/* What was drained just now is looked into only after this. */
+	r->exact_holds = (quiet || r->wide) && r->first && xvt_session_exact_holds(s, r);
 	r->still = stopped;
 	if (r->phase == XVT_PHASE_LIVE)
 		while_live(s, r, now, stopped);

@@ -362,6 +362,27 @@ START_TEST(an_answer_too_wide_for_a_node_is_an_answer_that_confirms_nothing)
 }
 END_TEST
 
+/* Its first record of all is placed in this very pass, after the phases: by the formula, too. */
+START_TEST(a_formula_holds_for_what_a_silent_ring_has_just_delivered)
+{
+	struct xvt_piece piece = { .ring = r };
+	uint64_t now;
+
+	s->opt.stall_timeout_ns = 60 * SECOND_NS;
+	ck_node(burst(true), XVT_SOURCE_VMM, 0);
+	now = xvt_clock_read();
+	r->last.state = XVT_RING_ONLINE;
+	r->answer_clock = now - ticks(s, SECOND_NS);
+	r->idle = true;
+	xvt_session_ring_phase(s, r, now);
+	ck_assert(r->quiet && !r->exact_holds);
+	r->first = &piece;
+	xvt_session_ring_phase(s, r, now);
+	r->first = NULL;
+	ck_assert(r->exact_holds);
+}
+END_TEST
+
 Suite *session_exact_suite(void)
 {
 	Suite *suite = suite_create("session_exact");
@@ -379,6 +400,7 @@ Suite *session_exact_suite(void)
 	tcase_add_test(t, two_contradictions_of_one_formula_refuse_its_source);
 	tcase_add_test(t, a_burst_that_began_before_a_stop_does_not_settle_it);
 	tcase_add_test(t, an_answer_too_wide_for_a_node_is_an_answer_that_confirms_nothing);
+	tcase_add_test(t, a_formula_holds_for_what_a_silent_ring_has_just_delivered);
 	suite_add_tcase(suite, t);
 	return suite;
 }
