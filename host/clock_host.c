@@ -64,7 +64,6 @@ static uint64_t offset_of(const struct xvt_host_clock *hc, int clk_id, uint64_t 
 	uint64_t offset = 0;
 
 	*width = UINT64_MAX;
-
 	for (int i = 0; i < 4; i++) {
 		uint64_t before = read_ns(hc, CLOCK_MONOTONIC);
 		uint64_t other = read_ns(hc, clk_id);
@@ -81,7 +80,7 @@ static uint64_t offset_of(const struct xvt_host_clock *hc, int clk_id, uint64_t 
 /* The tightest of several pairs: an interruption only makes one wider. */
 static void read_pair(const struct xvt_host_clock *hc, struct xvt_clock_pair *p)
 {
-	uint64_t best = UINT64_MAX, width;
+	uint64_t best = UINT64_MAX;
 
 	for (int i = 0; i < PAIRS; i++) {
 		uint64_t lo = read_clock(hc);
@@ -95,8 +94,14 @@ static void read_pair(const struct xvt_host_clock *hc, struct xvt_clock_pair *p)
 			p->ns = ns;
 		}
 	}
-	p->realtime_off = offset_of(hc, CLOCK_REALTIME, &width);
+	p->realtime_off = offset_of(hc, CLOCK_REALTIME, &p->realtime_width);
 	p->boottime_off = offset_of(hc, CLOCK_BOOTTIME, &p->boottime_width);
+}
+
+/* How well a pair knows CLOCK_REALTIME less CLOCK_MONOTONIC; each reading is rounded down. */
+static uint64_t realtime_error(const struct xvt_clock_pair *p)
+{
+	return p->realtime_width / 2 + 2;
 }
 
 static uint64_t middle(const struct xvt_clock_pair *p)
@@ -164,6 +169,7 @@ struct xvt_timebase xvt_host_clock_line(const struct xvt_host_clock *hc, uint64_
 		.shift = hc->shift,
 		.realtime_ns = hc->realtime_ns,
 		.boottime_ns = hc->boottime_ns,
+		.wall_error_ns = hc->wall_error_ns,
 	};
 }
 
@@ -238,6 +244,7 @@ int xvt_host_clock_init_parts(struct xvt_host_clock *hc, const struct xvt_host_c
 			    (hc->base_ns - first.ns));
 	hc->realtime_ns = hc->base_ns + hc->last.realtime_off;
 	hc->boottime_ns = hc->base_ns + hc->last.boottime_off;
+	hc->wall_error_ns = realtime_error(&hc->last);
 	hc->since = hc->last;
 	hc->period_ns = PERIOD_MIN_NS;
 	hc->next_look_clock = hc->base_clock + xvt_host_clock_ticks(hc, LOOK_NS);
@@ -293,6 +300,14 @@ static bool came_apart(struct xvt_host_clock *hc, const struct xvt_clock_pair *p
 		return false;
 	hc->apart_ns += apart;
 	return true;
+}
+
+/* Was the wall clock set since the newest line? Nothing else moves it against CLOCK_MONOTONIC. */
+static bool wall_was_set(const struct xvt_host_clock *hc, const struct xvt_clock_pair *p)
+{
+	int64_t moved = (int64_t)(p->realtime_off - hc->since.realtime_off);
+
+	return magnitude(moved) > realtime_error(p) + realtime_error(&hc->since);
 }
 
 /*
@@ -358,6 +373,8 @@ static void begin_line(struct xvt_host_clock *hc, const struct xvt_clock_pair *p
 	line->boottime_ns = monotonic + p->boottime_off;
 	line->apart_ns = hc->apart_ns;
 	line->error_ns = error_ns;
+	line->wall_error_ns =
+		realtime_error(p) + magnitude((int64_t)(line->base_ns - monotonic) - hc->apart_ns);
 	hc->count++;
 }
 
@@ -417,11 +434,17 @@ int xvt_host_clock_tend(struct xvt_host_clock *hc, uint64_t now)
 	error_at(hc, &p, &error_lo, &error_hi);
 	hc->last = p;
 	off = error_lo > OFF_NS || error_hi < -OFF_NS;
-	if (!apart && !off && p.hi < hc->next_line_clock)
+	if (!apart && !off && !wall_was_set(hc, &p) && p.hi < hc->next_line_clock)
 		return 0;
 	hc->period_ns = off ? PERIOD_MIN_NS : hc->period_ns * 2;
 	if (hc->period_ns > PERIOD_MAX_NS)
 		hc->period_ns = PERIOD_MAX_NS;
 	hc->next_line_clock = p.hi + xvt_host_clock_ticks(hc, hc->period_ns);
 	return begin_lines(hc, &p, error_lo, error_hi);
+}
+
+int xvt_host_clock_end(struct xvt_host_clock *hc)
+{
+	hc->next_look_clock = hc->next_line_clock = 0;
+	return xvt_host_clock_tend(hc, read_clock(hc));
 }

@@ -15,6 +15,8 @@
  * interval. Rate and error move only as far as an interval proves them wrong; a reading that was
  * interrupted is a wide interval, proves nothing, and does nothing.
  *
+ * A wall clock that was set begins a line as well, so that the file tells it within a second.
+ *
  * A host that sleeps stops CLOCK_MONOTONIC, but its counter may run on. The map cannot go back:
  * from then on it is ahead of CLOCK_MONOTONIC by the sleep (apart_ns), as CLOCK_BOOTTIME is.
  *
@@ -48,7 +50,8 @@ struct xvt_clock_pair {
 	uint64_t ns;
 	uint64_t realtime_off; /* CLOCK_REALTIME and CLOCK_BOOTTIME less CLOCK_MONOTONIC */
 	uint64_t boottime_off;
-	uint64_t boottime_width; /* it is known that well */
+	uint64_t realtime_width; /* they are known that well */
+	uint64_t boottime_width;
 };
 
 /*
@@ -64,6 +67,7 @@ struct xvt_host_clock {
 	uint64_t base_ns; /* CLOCK_MONOTONIC */
 	uint64_t realtime_ns;
 	uint64_t boottime_ns;
+	uint64_t wall_error_ns;
 	/* The lines after it, by base_clock. */
 	struct xvt_timebase *lines;
 	size_t count;
@@ -98,6 +102,12 @@ void xvt_host_clock_fini(struct xvt_host_clock *hc);
  *   -ENOMEM  the map goes on as it is, nothing is lost
  */
 int xvt_host_clock_tend(struct xvt_host_clock *hc, uint64_t now);
+
+/*
+ * At the end of a recording: a last line, so that what lies before it is known as well as the rest.
+ * Returns as xvt_host_clock_tend(); 0 as well if a line has just been begun.
+ */
+int xvt_host_clock_end(struct xvt_host_clock *hc);
 
 /*
  * Any clock value, old ones and those before the first line too (but none further in the future

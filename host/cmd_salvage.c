@@ -239,6 +239,7 @@ static int start_trace(struct salvage *s, struct xvt_sink *sink, const char *nam
 	info.base_ns = s->clock.base_ns;
 	info.realtime_ns = s->clock.realtime_ns;
 	info.boottime_ns = s->clock.boottime_ns;
+	info.wall_error_ns = s->clock.wall_error_ns;
 	err = xvt_trace_writer_new(&s->trace, sink, &info);
 	if (err)
 		return err;

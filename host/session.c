@@ -49,6 +49,7 @@ int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_
 	info.base_ns = s->clock.base_ns;
 	info.realtime_ns = s->clock.realtime_ns;
 	info.boottime_ns = s->clock.boottime_ns;
+	info.wall_error_ns = s->clock.wall_error_ns;
 	gethostname(info.host_name, sizeof(info.host_name) - 1);
 	err = xvt_trace_writer_new(&s->trace, sink, &info);
 	if (err)
@@ -210,21 +211,23 @@ static void put_stats(struct xvt_session *s, bool final)
 	}
 }
 
-/*
- * Follow CLOCK_MONOTONIC. A new line is written before anything is converted by it: it begins in
- * the future of all clock values read by now.
- */
+/* The newest n lines. They begin in the future of all clock values read by now. */
+static void put_lines(struct xvt_session *s, int n)
+{
+	if (n > 0)
+		xvt_trace_put(s->trace, XVT_CHUNK_TIMEBASE, s->clock.lines + s->clock.count - n,
+			      (size_t)n * sizeof(*s->clock.lines), NULL, 0);
+}
+
+/* Follow CLOCK_MONOTONIC. A new line is written before anything is converted by it. */
 static void tend_clock(struct xvt_session *s, uint64_t now)
 {
 	int64_t apart_ns = s->clock.apart_ns;
 	int n = xvt_host_clock_tend(&s->clock, now);
 
-	if (n > 0) {
-		xvt_trace_put(s->trace, XVT_CHUNK_TIMEBASE, s->clock.lines + s->clock.count - n,
-			      (size_t)n * sizeof(*s->clock.lines), NULL, 0);
-		for (size_t i = 0; i < s->nr_rings; i++)
-			xvt_clock_pages_host_clock(&s->rings[i]->pages);
-	}
+	put_lines(s, n);
+	for (size_t i = 0; n > 0 && i < s->nr_rings; i++)
+		xvt_clock_pages_host_clock(&s->rings[i]->pages);
 	if (s->clock.apart_ns != apart_ns)
 		xvt_session_note(s, 1, NULL, UINT32_MAX,
 				 "the host's counter and CLOCK_MONOTONIC came apart by %" PRId64
@@ -470,6 +473,7 @@ int xvt_session_finish(struct xvt_session *s)
 	}
 	xvt_session_stop_listening(s);
 	tell_tail_losses(s);
+	put_lines(s, xvt_host_clock_end(&s->clock));
 	xvt_session_put_marks(s);
 	xvt_session_kvm_end(s);
 	put_stats(s, true);

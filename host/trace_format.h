@@ -88,7 +88,8 @@ struct xvt_file_info {
 	uint64_t base_ns;     /* CLOCK_MONOTONIC at base_clock */
 	uint64_t realtime_ns; /* CLOCK_REALTIME at base_clock */
 	uint64_t boottime_ns;
-	uint64_t reserved2[4];
+	uint64_t wall_error_ns; /* as in struct xvt_timebase */
+	uint64_t reserved2[3];
 	char host_name[64];
 };
 XVT_ASSERT(sizeof(struct xvt_file_info) == 184, "file info layout");
@@ -111,7 +112,10 @@ struct xvt_timebase {
 	/* When this line was made, the one before it was off CLOCK_MONOTONIC + apart_ns by at
 	 * most this much. */
 	uint64_t error_ns;
-	uint64_t reserved;
+	/* realtime_ns - (base_ns - apart_ns) is CLOCK_REALTIME less CLOCK_MONOTONIC, which only
+	 * changes when the wall clock is set, within this much. 0: not known (an older recorder).
+	 */
+	uint64_t wall_error_ns;
 };
 XVT_ASSERT(sizeof(struct xvt_timebase) == 64, "timebase layout");
 

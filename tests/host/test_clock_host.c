@@ -163,7 +163,8 @@ static void teardown(void)
 	xvt_host_clock_fini(&hc);
 }
 
-/* Every new line begins on the one before it, later, and tells no smaller error than there was. */
+/* Every new line begins on the one before it, later, and tells no smaller error than there was;
+ * and the wall clock as well as it says. */
 static void check_new_lines(int n)
 {
 	uint64_t nearest = UINT64_MAX;
@@ -176,7 +177,7 @@ static void check_new_lines(int n)
 	}
 	for (size_t i = hc.count - (size_t)n; i < hc.count; i++) {
 		const struct xvt_timebase *line = &hc.lines[i];
-		uint64_t before;
+		uint64_t before, wall;
 
 		must_hold(line->base_clock > (i ? line[-1].base_clock : hc.base_clock));
 		before = i ? xvt_timebase_ns(&line[-1], line->base_clock)
@@ -189,6 +190,8 @@ static void check_new_lines(int n)
 		must_hold(xvt_host_clock_ns(&hc, line->base_clock + 100) > line->base_ns);
 		must_hold(line->mult != 0);
 		must_hold(line->error_ns >= nearest);
+		wall = line->realtime_ns - (line->base_ns - (uint64_t)line->apart_ns);
+		must_hold((uint64_t)llabs((int64_t)(wall - w.realtime_off)) <= line->wall_error_ns);
 	}
 	/* The first of two steers, at most so much beside the rate that the second one has. */
 	if (n == 2) {
@@ -479,6 +482,61 @@ START_TEST(a_clock_exchanged_under_the_host)
 }
 END_TEST
 
+/* After it no other one is due for ten seconds. */
+static void until_a_line(void)
+{
+	run(60);
+	do
+		pass_s(1.1);
+	while (!tend());
+}
+
+START_TEST(a_wall_clock_that_was_set_begins_a_line)
+{
+	static const int64_t by_ns[] = { 2000, -1000000000, 86400 * (int64_t)SECOND_NS };
+
+	start();
+	ck_assert_uint_ge(hc.wall_error_ns, 1);
+	ck_assert_uint_le(hc.wall_error_ns, 100);
+	until_a_line();
+	w.realtime_off += (uint64_t)by_ns[_i];
+	pass_s(1.1);
+	ck_assert_int_ge(tend(), 1); /* check_new_lines() looks at what it says */
+	ck_assert_uint_le(hc.lines[hc.count - 1].wall_error_ns, 500);
+	pass_s(1.1);
+	ck_assert_int_eq(tend(), 0);
+}
+END_TEST
+
+START_TEST(an_interrupted_reading_sets_no_wall_clock)
+{
+	size_t count;
+
+	start();
+	until_a_line();
+	count = hc.count;
+	for (unsigned int i = 0; i < 5; i++) {
+		pass_s(1.01);
+		w.noise = 10000000;
+		ck_assert_int_eq(tend(), 0);
+		w.noise = 0;
+	}
+	ck_assert_uint_eq(hc.count, count);
+}
+END_TEST
+
+START_TEST(the_end_has_a_line)
+{
+	start();
+	until_a_line();
+	pass_s(0.1);
+	w.error_count = 0;
+	ck_assert_int_eq(xvt_host_clock_end(&hc), 1);
+	check_new_lines(1);
+	ck_assert_uint_gt(hc.lines[hc.count - 1].base_clock, w.clock);
+}
+END_TEST
+
 START_TEST(a_counter_that_went_back_is_said)
 {
 	uint64_t old, ns;
@@ -643,6 +701,9 @@ Suite *clock_host_suite(void)
 	tcase_add_test(t, an_interrupted_reading_is_no_sleep);
 	tcase_add_test(t, a_host_that_slept_with_its_counter);
 	tcase_add_test(t, a_clock_exchanged_under_the_host);
+	tcase_add_loop_test(t, a_wall_clock_that_was_set_begins_a_line, 0, 3);
+	tcase_add_test(t, an_interrupted_reading_sets_no_wall_clock);
+	tcase_add_test(t, the_end_has_a_line);
 	tcase_add_test(t, a_counter_that_went_back_is_said);
 	tcase_add_test(t, too_early_costs_nothing);
 	tcase_add_test(t, ten_years_across_2_to_the_63);
