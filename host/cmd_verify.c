@@ -21,6 +21,12 @@
 /* What a clock may creep where no two nodes tie it: what the recorder does not call a jump. */
 #define CREEP_NS	 20000000u
 #define CREEP_PER_1024	 8u
+/* The recorder lets its clock be off CLOCK_MONOTONIC by so much without a word. */
+#define TIMEBASE_NS	 1000u
+/* A wall clock that was set is told by one of the lines after it: two begin at each look. */
+#define LINES_UNTIL_TOLD 3u
+/* A clock pair is from just before its record. */
+#define NODES_BACK	 8u
 /* A ring may be silent over many epochs; a lying file must not cost their product. */
 #define EPOCHS_AHEAD	 4096
 
@@ -67,6 +73,8 @@ struct verify {
 	struct xvt_exchanges exchanges;
 	struct xvt_marks marks;
 	uint64_t marks_checked;
+	uint64_t pairs_checked;
+	uint64_t pair_off_ns_max;
 	struct xvt_spans spans;
 	uint64_t ran; /* events inside spans */
 	uint64_t violations;
@@ -444,6 +452,11 @@ static uint64_t minus(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
+static uint64_t apart(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
 /*
  * The host had this record written, and saw that it was: two moments of its own clock, which
  * know nothing of the map. A record whose time is flagged claims none.
@@ -475,6 +488,108 @@ static void check_mark(struct verify *v, const struct ring *r, const struct xvt_
 			  " ns by the host's clock, but its stamp says %" PRIu64
 			  " ns within %" PRIu64 " ns",
 			  ring_text(v, ring, text), mark.number, before, after, h->host_ns, bound);
+}
+
+/* Where the map puts a clock value from just before the record at *p, if two nodes tie it. */
+static bool place_before(const struct ring *r, const struct place *p, uint64_t guest,
+			 struct place *before)
+{
+	const struct epoch *e = &r->epochs[p->epoch];
+	unsigned int back;
+
+	*before = *p;
+	before->guest = guest;
+	for (back = 0;
+	     back < NODES_BACK && before->node > e->first && r->nodes[before->node].guest > guest;
+	     back++)
+		before->node--;
+	return guest <= p->guest && r->nodes[before->node].guest <= guest &&
+	       before->node + 1 < e->end;
+}
+
+/* The number of the line on which a time lies that no later line is about; SIZE_MAX: none. */
+static size_t line_at_ns(const struct verify *v, uint64_t ns)
+{
+	size_t lo = 0, hi = v->line_count;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (v->lines[mid].base_ns <= ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo - 1;
+}
+
+/*
+ * The wall clock at that time as the lines have it, and how wrong that may be. It is a constant
+ * ahead of CLOCK_MONOTONIC until it is set, which one of the next lines tells, so of those that may
+ * be right the one nearest to `wall_ns` is. false: the lines do not say.
+ */
+static bool wall_clock(const struct verify *v, uint64_t ns, uint64_t wall_ns, uint64_t *says_ns,
+		       uint64_t *error_ns)
+{
+	size_t at = line_at_ns(v, ns), i;
+	uint64_t nearest = UINT64_MAX, error;
+
+	*says_ns = *error_ns = 0;
+	/* How far a line was off is in the one after it. */
+	if (at >= v->line_count || at + 1 == v->line_count)
+		return false;
+	error = plus(plus(v->lines[at].error_ns, v->lines[at + 1].error_ns), TIMEBASE_NS);
+	for (i = at; i < v->line_count && i <= at + LINES_UNTIL_TOLD; i++) {
+		const struct xvt_timebase *l = &v->lines[i];
+		uint64_t says = l->realtime_ns + (ns - l->base_ns);
+
+		/* Its recorder did not look when the wall clock is set. */
+		if (!l->wall_error_ns)
+			return false;
+		if (apart(says, wall_ns) > nearest)
+			continue;
+		nearest = apart(says, wall_ns);
+		*says_ns = says;
+		*error_ns = plus(error, l->wall_error_ns);
+	}
+	return true;
+}
+
+/*
+ * The hypervisor told the guest its clock and the host's wall clock of one moment. The map and the
+ * host's lines, which know nothing of it, must say the same.
+ */
+static void check_pair(struct verify *v, const struct ring *r, const struct xvt_event *ev)
+{
+	const struct xvt_event_hdr *h = ev->hdr;
+	const struct place *p = &r->lane[!!(h->ring_flags & XVT_EVENT_F_LATE)];
+	uint64_t ns, says, error, off;
+	struct xvt_clock_sync sync;
+	char text[XVT_NAME_LEN + 40];
+	struct place before;
+
+	if (h->len < sizeof(sync))
+		return;
+	memcpy(&sync, ev->payload, sizeof(sync));
+	if (sync.reason != XVT_SYNC_PAIR || !r->epoch_count ||
+	    h->ring_flags & (XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED) ||
+	    !place_before(r, p, sync.clock, &before))
+		return;
+	ns = map_at(r, &r->epochs[before.epoch], before.guest, &before.node);
+	if (!wall_clock(v, ns, sync.realtime_ns, &says, &error))
+		return;
+	v->pairs_checked++;
+	error = plus(error, plus(bound_of(r, &before), 2)); /* rounding of two conversions */
+	off = apart(says, sync.realtime_ns);
+	if (off > v->pair_off_ns_max)
+		v->pair_off_ns_max = off;
+	if (off > error)
+		violation(v,
+			  "%s: at guest clock %" PRIu64 " the wall clock was %" PRIu64
+			  " ns, says its hypervisor, but map and host's clock say %" PRIu64
+			  " ns within %" PRIu64 " ns",
+			  ring_text(v, xvt_event_ring(ev), text), sync.clock, sync.realtime_ns,
+			  says, error);
 }
 
 /*
@@ -605,6 +720,8 @@ static int check_event(struct verify *v, const struct xvt_event *ev, bool late_c
 		check_time(v, &v->rings[ring], h);
 	if (h->id == XVT_ID_MARK)
 		check_mark(v, &v->rings[ring], ev);
+	if (h->id == XVT_ID_CLOCK_SYNC)
+		check_pair(v, &v->rings[ring], ev);
 	if (h->id != XVT_ID_LOST)
 		check_ran(v, &v->rings[ring], h);
 	return look_for_exchange(v, ev);
@@ -784,6 +901,8 @@ static int load_host_clock(struct verify *v, struct xvt_chunk_buf *b)
 		.base_ns = f->base_ns,
 		.mult = f->mult,
 		.shift = f->shift,
+		.realtime_ns = f->realtime_ns,
+		.wall_error_ns = f->wall_error_ns,
 	};
 	int err = add_line(v, &l);
 
@@ -1000,6 +1119,9 @@ static void say_result(const struct verify *v, const char *path)
 	}
 	if (v->ran)
 		printf("; %" PRIu64 " events inside run spans", v->ran);
+	if (v->pairs_checked)
+		printf("; %" PRIu64 " clock pairs within %" PRIu64 " ns", v->pairs_checked,
+		       v->pair_off_ns_max);
 	if (v->exempt)
 		printf("; %" PRIu64 " events contradict their clock and are flagged so", v->exempt);
 	if (v->unplaced)

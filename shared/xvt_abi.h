@@ -435,9 +435,14 @@ enum xvt_sync_reason {
 	XVT_SYNC_FREQUENCY = 3, /* the clock's rate changed */
 	XVT_SYNC_STOPPED = 4,	/* the hypervisor says that the guest was stopped */
 	XVT_SYNC_PERIODIC = 5,
+	XVT_SYNC_PAIR = 6, /* from the hypervisor: see below, and xvt_clock_pair.h */
 };
 
-/* Payload of XVT_ID_CLOCK_SYNC: enough to turn raw ticks into time after the fact. */
+/*
+ * Payload of XVT_ID_CLOCK_SYNC: enough to turn raw ticks into time after the fact. XVT_SYNC_PAIR:
+ * `clock` and `realtime_ns` are one moment's, and the latter is the host's CLOCK_REALTIME; the
+ * other times are 0.
+ */
 struct xvt_clock_sync {
 	uint64_t clock;	       /* full clock value, ordered read */
 	uint64_t hz;	       /* ticks a second, 0 = unknown */

@@ -202,6 +202,7 @@ static const struct xvt_file_info file_info = {
 	.base_ns = SYNTH_WALL_BASE_NS,
 	.realtime_ns = SYNTH_WALL_NS,
 	.boottime_ns = 5000000000,
+	.wall_error_ns = SYNTH_WALL_ERROR_NS,
 	.host_name = "testhost",
 };
 
@@ -215,6 +216,7 @@ static const struct xvt_timebase timebase[] = {
 		.realtime_ns = SYNTH_KNEE_WALL_NS,
 		.boottime_ns = SYNTH_KNEE_NS,
 		.error_ns = SYNTH_CLOCK_ERROR_NS,
+		.wall_error_ns = SYNTH_WALL_ERROR_NS,
 	},
 	{
 		.base_clock = 2548500000,
@@ -224,6 +226,7 @@ static const struct xvt_timebase timebase[] = {
 		.realtime_ns = SYNTH_KNEE_WALL_NS + 6019000398 - SYNTH_KNEE_NS,
 		.boottime_ns = 6019000398,
 		.error_ns = SYNTH_CLOCK_ERROR_NS - 1,
+		.wall_error_ns = SYNTH_WALL_ERROR_NS,
 	},
 };
 
@@ -741,6 +744,22 @@ static void put_mark(struct xvt_trace_writer *w, struct ring *r, uint32_t ring, 
 		(struct xvt_mark_seen){ ring, 0, mark.number, clock - 1000, clock + 1000 };
 }
 
+/* As a hypervisor would tell it, 200 ns before its record. */
+static void put_pair(struct xvt_trace_writer *w, struct ring *r, uint32_t ring, uint64_t guest)
+{
+	struct xvt_clock_sync pair = {
+		.clock = guest - 500,
+		.hz = CLOCK_HZ,
+		.reason = XVT_SYNC_PAIR,
+	};
+	bool outside;
+	uint64_t ns = place(r, pair.clock, &outside);
+
+	pair.realtime_ns = ns >= SYNTH_KNEE_NS ? SYNTH_KNEE_WALL_NS + ns - SYNTH_KNEE_NS
+					       : SYNTH_WALL_NS + ns - SYNTH_WALL_BASE_NS;
+	own_record(w, r, ring, guest, XVT_ID_CLOCK_SYNC, &pair, sizeof(pair));
+}
+
 static int compare_times(const void *pa, const void *pb)
 {
 	const uint64_t *a = pa, *b = pb;
@@ -934,6 +953,8 @@ void synth_make(struct synth *s, struct xvt_sink *sink, size_t n, unsigned int f
 			own_record(w, r, ring, guest, XVT_ID_CLOCK_SYNC, &sync, sizeof(sync));
 		if (flags & SYNTH_MARKS && i % 8 == 3)
 			put_mark(w, r, ring, guest, &marks);
+		if (flags & SYNTH_PAIRS && i % 8 == 5)
+			put_pair(w, r, ring, guest);
 		if (i % 50 == 10)
 			put_exchange(s, w, rings, &ns, (unsigned int)i);
 		if (i == n / 2)

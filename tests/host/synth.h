@@ -72,6 +72,7 @@ struct synth_event {
 #define SYNTH_RUNS	     32u  /* a vCPU runs from 500 ns before an event to as long after it */
 #define SYNTH_SEEN	     64u  /* the drain saw a node of ring 0, to 5 ms */
 #define SYNTH_CONFIRMED	     128u /* and the next one confirms it */
+#define SYNTH_PAIRS	     256u /* clock pairs, as from a hypervisor, all true */
 
 /* The host's clock has two knees, at these times; at the first one its wall clock is set. */
 #define SYNTH_KNEE_NS	     6014999999ull
@@ -79,6 +80,7 @@ struct synth_event {
 #define SYNTH_WALL_NS	     1700000000123456789ull /* when host_ns is ... */
 #define SYNTH_WALL_BASE_NS   5000000000ull
 #define SYNTH_CLOCK_ERROR_NS 123
+#define SYNTH_WALL_ERROR_NS  40
 
 struct synth {
 	struct synth_event *events; /* in true order of time */

@@ -20,7 +20,8 @@ static struct synth made;
 static void setup(void)
 {
 	synth_sink_init(&sink);
-	synth_make(&made, &sink.sink, 240, SYNTH_SAME_UUID | SYNTH_MARKS | SYNTH_RUNS);
+	synth_make(&made, &sink.sink, 240,
+		   SYNTH_SAME_UUID | SYNTH_MARKS | SYNTH_RUNS | SYNTH_PAIRS);
 }
 
 static void teardown(void)
@@ -652,6 +653,125 @@ static void few_spans(void)
 	few_spans_of(2);
 }
 
+/* The nth clock pair of the main lane; its record and chunk in *e and *h. */
+static struct xvt_clock_sync *a_pair(unsigned int nth, struct xvt_event_hdr **e,
+				     struct xvt_chunk_hdr **h)
+{
+	for (unsigned int c = 0;; c++) {
+		uint8_t *p, *end;
+
+		*h = chunk(XVT_CHUNK_EVENTS, c);
+		p = (uint8_t *)(*h + 1) + sizeof(struct xvt_events_hdr);
+		end = (uint8_t *)(*h + 1) + (*h)->len;
+		for (; p < end; p += sizeof(**e) + (((*e)->len + 7) & ~7u)) {
+			struct xvt_clock_sync *sync = (struct xvt_clock_sync *)(p + sizeof(**e));
+
+			*e = (struct xvt_event_hdr *)p;
+			if ((*e)->id == XVT_ID_CLOCK_SYNC && sync->reason == XVT_SYNC_PAIR &&
+			    !nth--)
+				return sync;
+		}
+	}
+}
+
+#define AMONG	12 /* between the nodes, and on the first of the host's lines */
+/* 62 of the map there, 0 and 123 of the lines, 1000 that no line tells, 40 of the wall clock. */
+#define PAIR_NS 1225
+
+static void move_pair(int64_t ns)
+{
+	struct xvt_chunk_hdr *h;
+	struct xvt_event_hdr *e;
+
+	a_pair(AMONG, &e, &h)->realtime_ns += (uint64_t)ns;
+	sign(h);
+}
+
+static void a_pair_ahead(void)
+{
+	move_pair(PAIR_NS + 2);
+}
+
+static void a_pair_behind(void)
+{
+	move_pair(-PAIR_NS - 2);
+}
+
+static void a_pair_that_just_fits(void)
+{
+	move_pair(PAIR_NS);
+}
+
+static void another_that_just_fits(void)
+{
+	move_pair(-PAIR_NS);
+}
+
+/* The wall clock is set a second forward on this line, nobody knows when. */
+static void a_pair_after_it_was_set(void)
+{
+	move_pair(1000000000);
+}
+
+static void a_pair_of_another_day(void)
+{
+	move_pair(86400000000000);
+}
+
+static void a_pair_of_no_day(void)
+{
+	move_pair(INT64_MAX);
+}
+
+static void a_pair_from_the_future(void)
+{
+	struct xvt_chunk_hdr *h;
+	struct xvt_event_hdr *e;
+
+	a_pair(AMONG, &e, &h)->clock += 10000;
+	sign(h);
+}
+
+static void a_pair_from_another_moment(void)
+{
+	struct xvt_chunk_hdr *h;
+	struct xvt_event_hdr *e;
+
+	a_pair(AMONG, &e, &h)->clock -= 10000;
+	sign(h);
+}
+
+static void a_pair_without_a_map(void)
+{
+	struct xvt_chunk_hdr *h;
+	struct xvt_event_hdr *e;
+
+	a_pair(AMONG, &e, &h)->realtime_ns = 5;
+	e->ring_flags |= XVT_EVENT_F_CLOCK;
+	sign(h);
+}
+
+static void a_pair_in_an_old_trace(void)
+{
+	struct xvt_chunk_hdr *h;
+
+	timebase(&h)[0].wall_error_ns = 0;
+	sign(h);
+	a_pair_ahead();
+}
+
+/* Its record is what counts; a guest's word for its own times is no pair. */
+static void a_pair_that_is_none(void)
+{
+	struct xvt_chunk_hdr *h;
+	struct xvt_event_hdr *e;
+	struct xvt_clock_sync *sync = a_pair(AMONG, &e, &h);
+
+	sync->reason = XVT_SYNC_PERIODIC;
+	sync->realtime_ns = 5;
+	sign(h);
+}
+
 static void nothing(void)
 {
 }
@@ -726,6 +846,18 @@ static const struct {
 	{ "a span backwards", a_span_backwards, "backwards, or twice at once" },
 	{ "two spans", two_spans_at_once, "backwards, or twice at once" },
 	{ "few spans", few_spans, NULL },
+	{ "a pair ahead", a_pair_ahead, "ns, says its hypervisor, but map and host's clock say" },
+	{ "a pair behind", a_pair_behind, "ns, says its hypervisor, but map and host's clock say" },
+	{ "a pair that fits", a_pair_that_just_fits, NULL },
+	{ "another pair that fits", another_that_just_fits, NULL },
+	{ "a pair of a set clock", a_pair_after_it_was_set, NULL },
+	{ "a pair of another day", a_pair_of_another_day, "says its hypervisor" },
+	{ "a pair of no day", a_pair_of_no_day, "says its hypervisor" },
+	{ "a pair of another moment", a_pair_from_another_moment, "says its hypervisor" },
+	{ "a pair from the future", a_pair_from_the_future, NULL },
+	{ "a pair without a map", a_pair_without_a_map, NULL },
+	{ "a pair of old", a_pair_in_an_old_trace, NULL },
+	{ "a pair that is none", a_pair_that_is_none, NULL },
 	{ "a mark's ring", a_mark_of_no_ring, "a mark of ring 77" },
 };
 
@@ -759,17 +891,33 @@ START_TEST(marks_are_counted)
 }
 END_TEST
 
+START_TEST(clock_pairs_are_counted)
+{
+	char text[16384];
+
+	/* 30 were made: some where a clock is not known, some after the last line. */
+	ck_assert_int_eq(verify("-q", text, sizeof(text)), 0);
+	ck_assert_msg(strstr(text, "; 26 clock pairs within 0 ns"), "%s", text);
+	move_pair(777);
+	ck_assert_int_eq(verify("-q", text, sizeof(text)), 0);
+	ck_assert_msg(strstr(text, "; 26 clock pairs within 777 ns"), "%s", text);
+	a_pair_in_an_old_trace();
+	ck_assert_int_eq(verify("-q", text, sizeof(text)), 0);
+	ck_assert_ptr_null(strstr(text, "clock pairs"));
+}
+END_TEST
+
 START_TEST(events_inside_spans_are_counted)
 {
 	char text[16384];
 
 	ck_assert_int_eq(verify("-q", text, sizeof(text)), 0);
 	/* All records, but those where the clocks are not known. */
-	ck_assert_msg(strstr(text, "; 278 events inside run spans"), "%s", text);
-	/* Three spans of each vCPU, and its events before and after count for nothing. */
+	ck_assert_msg(strstr(text, "; 306 events inside run spans"), "%s", text);
+	/* Three spans of each vCPU, and its records before and after count for nothing. */
 	few_spans();
 	ck_assert_int_eq(verify("-q", text, sizeof(text)), 0);
-	ck_assert_msg(strstr(text, "; 9 events inside run spans"), "%s", text);
+	ck_assert_msg(strstr(text, "; 10 events inside run spans"), "%s", text);
 }
 END_TEST
 
@@ -824,6 +972,7 @@ Suite *verify_suite(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_loop_test(t, each_lie_is_found, 0, sizeof(lies) / sizeof(lies[0]));
 	tcase_add_test(t, marks_are_counted);
+	tcase_add_test(t, clock_pairs_are_counted);
 	tcase_add_test(t, events_inside_spans_are_counted);
 	tcase_add_test(t, many_violations_are_counted_not_all_shown);
 	tcase_add_test(t, a_trace_without_an_end_passes_unless_it_must_be_complete);

@@ -3,6 +3,7 @@
  * test_writer.c - the writer by itself: formats, borders, wraps, losses, modes.
  */
 #include "ut_nest.h"
+#include "xvt_clock_pair.h"
 
 static struct ut_ring ring;
 static struct ut_nest nest;
@@ -711,6 +712,42 @@ START_TEST(own_records_of_the_ring_are_not_counted)
 }
 END_TEST
 
+START_TEST(a_clock_pair_is_what_the_hypervisor_said)
+{
+	struct xvt_kvm_pair pair = { .sec = 1700000000, .nsec = 999999999, .tsc = 4242 };
+	struct xvt_clock_sync sync;
+
+	ring.w.host->epoch = 7;
+	ck_assert_int_eq(xvt_clock_pair_put(&ring.w, &pair, 2500000000), 0);
+	ck_assert_uint_eq(drain(), 1);
+	ck_assert_uint_eq(e[0]->id, XVT_ID_CLOCK_SYNC);
+	ck_assert_uint_eq(e[0]->len, sizeof(sync));
+	memcpy(&sync, ring.w.data + e[0]->pos + (e[0]->full ? 16 : 8), sizeof(sync));
+	ck_assert_uint_eq(sync.reason, XVT_SYNC_PAIR);
+	ck_assert_uint_eq(sync.clock, 4242);
+	ck_assert_uint_eq(sync.realtime_ns, 1700000000999999999);
+	ck_assert_uint_eq(sync.hz, 2500000000);
+	ck_assert_uint_eq(sync.monotonic_ns, 0);
+	ck_assert_uint_eq(sync.epoch, 7);
+	ck_assert_uint_eq(ring.w.ctl->attempted, 0);
+}
+END_TEST
+
+START_TEST(a_clock_pair_of_no_time_is_not_written)
+{
+	static const struct xvt_kvm_pair bad[] = {
+		{ .sec = -1 },
+		{ .nsec = -1 },
+		{ .nsec = 1000000000 },
+		{ .sec = INT64_MAX },
+		{ .sec = XVT_PAIR_SEC_MAX + 1 },
+	};
+
+	ck_assert_int_eq(xvt_clock_pair_put(&ring.w, &bad[_i], 1), -EINVAL);
+	ck_assert_uint_eq(drain(), 0);
+}
+END_TEST
+
 START_TEST(sleeping_host_is_kicked_once_a_subbuf)
 {
 	uint32_t i, subbufs = 0;
@@ -920,6 +957,8 @@ Suite *suite_writer(void)
 	tcase_add_test(tc, recording_switched_off_during_entry_leaves_no_trace);
 	tcase_add_test(tc, full_ring_that_is_switched_off_meanwhile_is_not_overrun);
 	tcase_add_test(tc, own_records_of_the_ring_are_not_counted);
+	tcase_add_test(tc, a_clock_pair_is_what_the_hypervisor_said);
+	tcase_add_loop_test(tc, a_clock_pair_of_no_time_is_not_written, 0, 5);
 	tcase_add_test(tc, epoch_that_never_holds_gives_up_and_is_counted);
 	tcase_add_test(tc, event_without_proof_of_its_time_says_so);
 	tcase_add_test(tc, event_with_room_for_a_stamp_that_it_may_not_use_says_so);
