@@ -8,12 +8,17 @@
 
 #include <linux/version.h>
 #include <linux/hrtimer.h>
+#include <linux/io.h>
 #include <linux/rcupdate.h>
 #include <linux/smp.h>
 #include <linux/sysfs.h>
 #include <linux/workqueue.h>
 
+#include "xvt_clock_pair.h"
+
 #if defined(CONFIG_X86_64)
+#include <linux/cc_platform.h>
+#include <linux/kvm_para.h>
 #include <asm/tsc.h>
 #include <asm/pgtable.h>
 
@@ -31,6 +36,19 @@ static inline u32 xvt_hw_id(unsigned int cpu)
 static inline bool xvt_clock_stable(void)
 {
 	return !check_tsc_unstable();
+}
+
+/*
+ * Ask KVM for a clock pair. `pair`: of the linear mapping, in one page. Returns 0, -EOPNOTSUPP (not
+ * a KVM guest, or one whose memory the host cannot read, or a host whose clock is not its TSC), or
+ * another error of KVM's: -1000 a KVM that knows no pairs.
+ */
+static inline int xvt_ask_pair(struct xvt_kvm_pair *pair)
+{
+	if (!kvm_para_available() || cc_platform_has(CC_ATTR_GUEST_MEM_ENCRYPT))
+		return -EOPNOTSUPP;
+	return (int)kvm_hypercall2(KVM_HC_CLOCK_PAIRING, virt_to_phys(pair),
+				   KVM_CLOCK_PAIRING_WALLCLOCK);
 }
 
 /* Does the page table ask for write-back? Write-back is the type with none of the three bits. */
@@ -53,6 +71,11 @@ static inline u64 xvt_clock_hz(void)
 static inline u32 xvt_hw_id(unsigned int cpu)
 {
 	return (u32)cpu_logical_map(cpu);
+}
+
+static inline int xvt_ask_pair(struct xvt_kvm_pair *pair)
+{
+	return -EOPNOTSUPP;
 }
 
 static inline bool xvt_clock_stable(void)

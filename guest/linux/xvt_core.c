@@ -2,6 +2,8 @@
 /*
  * xvt_core.c - the rings of this guest: begin a generation, one writer per possible CPU, and
  * a timer per CPU that answers the host's clock requests and writes CLOCK_SYNC and MARK records.
+ * With each mark comes a clock pair where KVM gives them, the one thing here that asks it for
+ * anything.
  *
  * The timers are soft: a burst of clock answers spins for up to 2 ms, and interrupts must
  * come through meanwhile. They only widen one sample's bounds.
@@ -9,6 +11,7 @@
 #include <linux/cpuhotplug.h>
 #include <linux/fs.h>
 #include <linux/module.h>
+#include <linux/slab.h>
 #include <linux/timekeeping.h>
 #include <linux/utsname.h>
 #include <linux/uuid.h>
@@ -43,6 +46,11 @@ MODULE_PARM_DESC(
 static unsigned int answer_idle_ms = 100;
 module_param(answer_idle_ms, uint, 0644);
 MODULE_PARM_DESC(answer_idle_ms, "the same while no host is attached (default 100)");
+static bool clock_pairs = true;
+module_param(clock_pairs, bool, 0444);
+MODULE_PARM_DESC(clock_pairs, "1: ask KVM once a second for its clocks while a host records, so "
+			      "that 'xvtrace verify' can "
+			      "hold them against the trace (default 1)");
 
 #define SYNC_PERIOD_NS	(10ull * NSEC_PER_SEC)
 /* A burst of clock requests: how long to stay after the last answer, and in all. */
@@ -54,6 +62,8 @@ DEFINE_PER_CPU_ALIGNED(struct xvt_cpu, xvt_cpus);
 bool xvt_open __read_mostly;
 
 static int hotplug_state;
+/* Where KVM writes, one for each possible CPU; NULL: it gives none. */
+static struct xvt_kvm_pair *pairs;
 
 /* Read together, so that the clock can be set against the guest's own times. */
 void xvt_clock_sample(struct xvt_clock_sync *s, u32 reason)
@@ -144,6 +154,21 @@ static void answer(struct xvt_writer *w)
 	} while (more && now - last < stay && now - start < total);
 }
 
+/* Not in answer(): leaving the guest there would make a sample wider. */
+static void keep_paired(struct xvt_cpu *c)
+{
+	struct xvt_kvm_pair *pair = &pairs[smp_processor_id()];
+	u64 mark = xvt_load(&c->writer.ctl->mark_ack);
+
+	if (!pairs || mark == c->paired)
+		return;
+	c->paired = mark;
+	preempt_disable_notrace();
+	if (READ_ONCE(xvt_open) && !xvt_ask_pair(pair))
+		xvt_clock_pair_put(&c->writer, pair, xvt_clock_hz());
+	preempt_enable_notrace();
+}
+
 static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 {
 	struct xvt_cpu *c = container_of(timer, struct xvt_cpu, timer);
@@ -154,6 +179,7 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 			period_ms = READ_ONCE(answer_ms);
 		put_mark(&c->writer);
 		answer(&c->writer);
+		keep_paired(c);
 		keep_synced(c);
 		if (smp_processor_id() == cpumask_first(cpu_online_mask))
 			xvt_request_poll();
@@ -348,6 +374,29 @@ static int begin_generation(struct xvt_guest *g)
 	return 0;
 }
 
+/* No timer runs. */
+static void stop_pairs(void)
+{
+	kfree(pairs);
+	pairs = NULL;
+}
+
+/* Pairs are a witness only: without them nothing is missing. */
+static void start_pairs(struct xvt_guest *g)
+{
+	/* Blocks of kmalloc()'s that are a power of two are aligned to it: no pair crosses a page.
+	 */
+	size_t size = roundup_pow_of_two(nr_cpu_ids) * sizeof(*pairs);
+
+	g->pair_error = -EOPNOTSUPP;
+	if (!clock_pairs)
+		return;
+	pairs = kzalloc(size, GFP_KERNEL | __GFP_NOWARN);
+	g->pair_error = pairs ? xvt_ask_pair(pairs) : -ENOMEM;
+	if (g->pair_error)
+		stop_pairs();
+}
+
 /*
  * From here on the rings take events. -EINVAL, -ENOSPC, -EBADMSG, -EPROTO, -EBUSY: the region
  * cannot be used, and the log says why.
@@ -358,11 +407,13 @@ int xvt_core_start(struct xvt_guest *g)
 
 	if (err)
 		return err;
+	start_pairs(g);
 	WRITE_ONCE(xvt_open, true);
 	err = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "xvtrace:online", cpu_online_cb,
 				cpu_offline_cb);
 	if (err < 0) {
 		WRITE_ONCE(xvt_open, false);
+		stop_pairs();
 		return err;
 	}
 	hotplug_state = err;
@@ -375,6 +426,7 @@ void xvt_core_stop(struct xvt_guest *g)
 	cpuhp_remove_state(hotplug_state);
 	xvt_request_stop();
 	WRITE_ONCE(xvt_open, false);
+	stop_pairs();
 }
 
 /*

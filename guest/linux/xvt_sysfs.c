@@ -49,7 +49,8 @@ static ssize_t clock_show(struct device *dev, struct device_attribute *attr, cha
 {
 	const struct xvt_region_hdr *h = xvt_guest.base;
 
-	return sysfs_emit(buf, "id %u\nhz %llu\n", xvt_load(&h->clock_id), xvt_load(&h->clock_hz));
+	return sysfs_emit(buf, "id %u\nhz %llu\npair_error %d\n", xvt_load(&h->clock_id),
+			  xvt_load(&h->clock_hz), xvt_guest.pair_error);
 }
 static DEVICE_ATTR_RO(clock);
 

@@ -32,6 +32,7 @@ struct xvt_cpu {
 	u64 sync_due_ns;  /* next periodic CLOCK_SYNC */
 	u32 sync_pending; /* enum xvt_sync_reason of one that must be written, 0 = none */
 	u32 enable_seen;
+	u64 paired; /* number of the mark that the last clock pair came with */
 };
 
 struct xvt_guest {
@@ -40,7 +41,8 @@ struct xvt_guest {
 	struct xvt_geometry geo;
 	u64 access_ps; /* cost of one cached read, as measured at load */
 	u32 generation;
-	bool cached; /* page table says write-back */
+	int pair_error; /* 0: the hypervisor gives clock pairs; else what it said */
+	bool cached;	/* page table says write-back */
 	bool vmapped;
 };
 

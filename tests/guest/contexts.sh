@@ -8,6 +8,7 @@ say ready
 until_rings stop
 xvt-load 2
 echo "hello from $XVT_NAME" >$tracing/trace_marker
+say "$(grep pair_error /sys/class/misc/xvtrace/clock)"
 say done
 cat $rings
 until_rings off

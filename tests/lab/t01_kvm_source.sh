@@ -24,6 +24,7 @@ check "KVM's formula is the same before and after" cmp "$work/truth" "$work/trut
 check "nothing lost, late or out of order" stat_says "$trace" '.lost == 0 and .late == 0 and .order_violations == 0 and .in_flight == 0'
 check "attempted == events + discarded + lost + in flight" adds_up "$trace"
 check "verify passes" "$xvtrace" verify "$trace"
+check_pairs g1 "$trace"
 check "one epoch for each ring" stat_says "$trace" '[.vms[].rings[].epochs] == [1, 1]'
 
 check "every sample and node is true by KVM's formula" eval '"$samples" --truth "$work/truth" "$trace" >"$work/samples.txt"'

@@ -17,6 +17,7 @@ check "nothing lost, late or out of order" stat_says "$trace" '.lost == 0 and .l
 check "attempted == events + discarded + lost + in flight" adds_up "$trace"
 check "verify passes" "$xvtrace" verify "$trace"
 check "with marks that the guest wrote for the host" eval '"$xvtrace" verify "$trace" | grep -qE ", [1-9][0-9]* marks;"'
+check_pairs g1 "$trace"
 # Marks are seen to some ms on a busy machine; nothing but they can tell, with one guest alone.
 "$BUILD/tests/tools/xvt-shift" g1 3000000000 "$trace" "$work/shifted.xvt" || exit 1
 check "the same trace with all its times moved is found out by them" eval '! "$xvtrace" verify "$work/shifted.xvt" >"$work/shifted.out" && grep -q "but its stamp says" "$work/shifted.out"'
