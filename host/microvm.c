@@ -547,6 +547,21 @@ int xvt_microvm_set_tsc_offset(struct xvt_microvm *vm, int64_t offset)
 	return tsc_offset_ioctl(vm, KVM_SET_DEVICE_ATTR, &offset);
 }
 
+int xvt_microvm_get_clock(struct xvt_microvm *vm, struct xvt_microvm_clock *c)
+{
+	const uint32_t needed = KVM_CLOCK_TSC_STABLE | KVM_CLOCK_REALTIME | KVM_CLOCK_HOST_TSC;
+	struct kvm_clock_data data = { 0 };
+
+	if (ioctl(vm->vm_fd, KVM_GET_CLOCK, &data))
+		return -errno;
+	if ((data.flags & needed) != needed)
+		return -EOPNOTSUPP;
+	c->kvmclock_ns = data.clock;
+	c->realtime_ns = data.realtime;
+	c->host_tsc = data.host_tsc;
+	return 0;
+}
+
 #else /* the micro-VM is x86-64 only; elsewhere its users measure without it */
 
 bool xvt_microvm_hardware(void)

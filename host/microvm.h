@@ -99,4 +99,17 @@ int xvt_microvm_tsc_offset(struct xvt_microvm *vm, int64_t *offset);
 /* Ask KVM to make it that. Returns 0 or -errno. A KVM may say 0 and do nothing of the kind. */
 int xvt_microvm_set_tsc_offset(struct xvt_microvm *vm, int64_t offset);
 
+/* One moment, by KVM. */
+struct xvt_microvm_clock {
+	uint64_t kvmclock_ns; /* what a Linux guest would take its time from; no ring's clock */
+	uint64_t realtime_ns; /* the host's CLOCK_REALTIME */
+	uint64_t host_tsc;
+};
+
+/*
+ * KVM_GET_CLOCK. Returns 0, or -EOPNOTSUPP: this KVM does not say at which TSC (the host's clock
+ * source is another, its Linux is older than 5.16, or the vCPU never ran), or another -errno.
+ */
+int xvt_microvm_get_clock(struct xvt_microvm *vm, struct xvt_microvm_clock *c);
+
 #endif /* XVT_MICROVM_H */

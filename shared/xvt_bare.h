@@ -60,6 +60,7 @@ enum xvt_bare_command {
 	/* Loops of xvt_cost.h; `ticks` says what `count` turns took. Nothing is logged. */
 	XVT_BARE_COST_CLOCK = 7, /* clock read and a 16-byte store */
 	XVT_BARE_COST_EVENT = 8, /* event of 16 bytes */
+	XVT_BARE_PAIR = 9,	 /* write page->pair as a clock pair; nothing is logged */
 };
 
 #define XVT_BARE_F_DISCARD  1u /* give the record back instead of committing it */
@@ -104,6 +105,9 @@ struct xvt_bare_page {
 	uint64_t clock_now;			  /* [guest] */
 	struct xvt_bare_op op[XVT_BARE_CONTEXTS]; /* [vmm] */
 
+	/* [vmm] As KVM's hypercall would answer (xvt_clock_pair.h), which an emulated ring 0 cannot
+	 * make: seconds and nanoseconds of the host's CLOCK_REALTIME, and this vCPU's clock. */
+	uint64_t pair[3];
 	uint64_t first;	    /* [vmm] number of the event that log[0] is about */
 	uint64_t log_count; /* [guest] may exceed LOG_MAX: the rest is not logged */
 	uint64_t ticks;	    /* [guest] */

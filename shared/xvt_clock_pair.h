@@ -12,6 +12,11 @@
  *	if (!hypercall2(9, address_of(pair), 0))
  *		xvt_clock_pair_put(w, pair, clock_hz);
  *
+ * A VMM has the same two numbers where KVM_GET_CLOCK's flags have KVM_CLOCK_REALTIME and
+ * KVM_CLOCK_HOST_TSC: realtime, and the vCPU's clock at host_tsc (xvt_vmm_clock.h). The micro-VM's
+ * guest gets its pairs like that, because a software-backed KVM may carry out no hypercall: it
+ * executes VMCALL again for ever.
+ *
  * Not on the path of an event: a hypercall leaves the guest.
  */
 #ifndef XVT_CLOCK_PAIR_H

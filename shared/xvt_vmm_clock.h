@@ -10,6 +10,21 @@
  * guest = ((host * ratio) >> frac) + offset, host being the host's TSC (arm64: counter): what
  * KVM_VCPU_TSC_OFFSET tells of a vCPU, and its scaling ratio; ratio 1, frac 0 where there is none.
  *
+ * On KVM (Linux 5.16 and newer), with struct kvm_device_attr attr = { .group =
+ * KVM_VCPU_TSC_CTRL, .attr = KVM_VCPU_TSC_OFFSET, .addr = (uint64_t)&offset }:
+ *
+ *	ioctl(vcpu_fd, KVM_GET_DEVICE_ATTR, &attr);
+ *	xvt_vmm_clock_put(&h->vmm_clock, offset, 1, 0);
+ *
+ * Changes are: setting that attribute, setting IA32_TSC by KVM_SET_MSRS, KVM_SET_TSC_KHZ; and so
+ * a snapshot that is restored, and a migration that arrives. No VMM hears of a guest that writes
+ * its own TSC: reading the attribute once a second finds it. After KVM_SET_TSC_KHZ to another
+ * rate than the host's, frac is 48 on Intel and 32 on AMD, and ratio = (guest_khz << frac) /
+ * host_khz, rounded down.
+ *
+ * KVM_SET_CLOCK is no change: it moves kvm-clock, and rings are stamped by the TSC. What
+ * KVM_GET_CLOCK says makes a witness, see xvt_clock_pair.h.
+ *
  * The words lie in memory that the guest can write, so they are only believed while the guest's
  * own answers agree (host/session_exact.c). A guest that lies in both moves its own events by
  * less than the handshake's bound, and nobody else's.

@@ -5,6 +5,7 @@
  */
 #include "cpu.h"
 #include "event.h"
+#include "xvt_clock_pair.h"
 #include "xvt_cost.h"
 
 /* Called by start.S, at ring 0, with the address that was interrupted. */
@@ -76,6 +77,17 @@ static int answer(uint32_t patience)
 	return 0;
 }
 
+static int write_pair(void)
+{
+	const struct xvt_kvm_pair pair = {
+		.sec = (int64_t)BARE_PAGE->pair[0],
+		.nsec = (int64_t)BARE_PAGE->pair[1],
+		.tsc = BARE_PAGE->pair[2],
+	};
+
+	return xvt_clock_pair_put(&event_writer, &pair, BARE_PAGE->clock_hz);
+}
+
 static int carry_out(uint32_t command, uint32_t count)
 {
 	switch (command) {
@@ -95,6 +107,8 @@ static int carry_out(uint32_t command, uint32_t count)
 	case XVT_BARE_COST_EVENT:
 		BARE_PAGE->ticks = xvt_cost_of_event(&event_writer, count);
 		return BARE_PAGE->ticks ? 0 : -ENOSPC;
+	case XVT_BARE_PAIR:
+		return write_pair();
 	}
 	return -EINVAL;
 }

@@ -20,6 +20,7 @@
 #define REGION_SIZE (256u << 10) /* of one that the guest formats */
 #define WALK	    320u	 /* instructions of an event and its surroundings, about */
 #define LOOKS	    200u	 /* into the mailbox between two events */
+#define PAIR_EACH   10u		 /* events */
 #define PATIENCE    20000u	 /* rounds of looks until a recorder must have acted */
 
 struct whole {
@@ -28,6 +29,9 @@ struct whole {
 	uint8_t *region;
 	uint64_t size;
 	struct xvt_geometry g;
+	int64_t offset; /* of the guest's clock, says KVM */
+	bool offset_known;
+	unsigned int pairs;
 	FILE *numbers;
 };
 
@@ -78,15 +82,15 @@ static int tell_debugfs(void)
 static int tell_clock(struct whole *w)
 {
 	struct xvt_ring_host *h = (void *)(w->region + xvt_ring_host_off(&w->g, 0));
-	int64_t offset;
 
 	if (w->options->lie) {
 		if (xvt_microvm_set_tsc_offset(w->vm, -1000000000))
 			return fail("KVM", "sets no offset");
 		return tell_debugfs();
 	}
-	if (!xvt_microvm_tsc_offset(w->vm, &offset))
-		xvt_vmm_clock_put(&h->vmm_clock, offset, 1, 0);
+	w->offset_known = !xvt_microvm_tsc_offset(w->vm, &w->offset);
+	if (w->offset_known)
+		xvt_vmm_clock_put(&h->vmm_clock, w->offset, 1, 0);
 	return 0;
 }
 
@@ -189,6 +193,21 @@ static bool answer(struct whole *w)
 	return !scene_command(w->vm, XVT_BARE_ANSWER, LOOKS);
 }
 
+/* What KVM_HC_CLOCK_PAIRING would answer, from where KVM has that answer too. */
+static bool pair(struct whole *w)
+{
+	struct xvt_bare_page *page = xvt_microvm_page(w->vm);
+	struct xvt_microvm_clock c;
+
+	if (!w->offset_known || xvt_microvm_get_clock(w->vm, &c))
+		return true;
+	page->pair[0] = c.realtime_ns / 1000000000;
+	page->pair[1] = c.realtime_ns % 1000000000;
+	page->pair[2] = c.host_tsc + (uint64_t)w->offset;
+	w->pairs++;
+	return !scene_command(w->vm, XVT_BARE_PAIR, 0);
+}
+
 static bool enabled(struct whole *w)
 {
 	struct xvt_ring_host *h = (void *)(w->region + xvt_ring_host_off(&w->g, 0));
@@ -224,8 +243,12 @@ static int events(struct whole *w)
 	for (k = 0; k < w->options->count; k++) {
 		if (!one_event(w, k) || (w->options->live && !answer(w)))
 			return fail("guest", xvt_microvm_why(w->vm));
+		if (w->options->live && k % PAIR_EACH == 5 && !pair(w))
+			return fail("guest", xvt_microvm_why(w->vm));
 		take_log(w);
 	}
+	if (w->options->live)
+		printf("clock pairs %u\n", w->pairs);
 	return 0;
 }
 

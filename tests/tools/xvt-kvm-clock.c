@@ -30,6 +30,7 @@
 #define MANY	   20000u
 #define BURSTS	   100
 #define NARROW_NS  2000
+#define WALL_NS	   5000 /* measured in 50 ms; no error of a whole second or a rate is so small */
 #define GIVE_UP_NS 20000000000ull
 
 static int failures;
@@ -355,6 +356,44 @@ static void test_sources(struct xvt_place *p, const struct xvt_host_clock *clock
 	      off);
 }
 
+static uint64_t apart(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* KVM_GET_CLOCK: three clocks of one moment, two of which this host knows as well. */
+static void test_get_clock(struct xvt_microvm *vm)
+{
+	struct xvt_microvm_clock first, second;
+	uint64_t before, after, ns, passed_ns, off;
+	struct xvt_host_clock clock;
+	int err = xvt_microvm_get_clock(vm, &first);
+
+	if (err == -EOPNOTSUPP) {
+		printf("skip - KVM_GET_CLOCK: it tells no TSC (is the host's clock source tsc?)\n");
+		return;
+	}
+	err |= xvt_host_clock_init(&clock); /* fresh: its rate has no time to go wrong */
+	before = xvt_clock_read_ordered();
+	err |= xvt_microvm_get_clock(vm, &second);
+	after = xvt_clock_read_ordered();
+	if (!check(!err, "KVM_GET_CLOCK answers"))
+		return;
+	check(before <= second.host_tsc && second.host_tsc <= after,
+	      "its TSC is of the moment, between two readings %" PRIu64 " ticks apart",
+	      after - before);
+	ns = xvt_host_clock_ns(&clock, second.host_tsc);
+	off = apart(clock.realtime_ns + (ns - clock.base_ns), second.realtime_ns);
+	check(off <= WALL_NS + clock.wall_error_ns,
+	      "its wall clock at that TSC is ours, %" PRIu64 " ns off", off);
+	/* kvm-clock runs by the TSC's nominal rate, ours by what NTP makes of it. */
+	passed_ns = ns - xvt_host_clock_ns(&clock, first.host_tsc);
+	off = apart(second.kvmclock_ns - first.kvmclock_ns, passed_ns);
+	check(off <= passed_ns / 1000 + WALL_NS,
+	      "kvm-clock went on by %" PRIu64 " ns, the TSC's time less than 0.1%% beside it",
+	      second.kvmclock_ns - first.kvmclock_ns);
+}
+
 static int all(const char *dir)
 {
 	char why[200] = "";
@@ -383,6 +422,7 @@ static int all(const char *dir)
 	test_tracepoint(t, xvt_place_vm(p));
 	xvt_ftrace_close(t);
 	test_run_spans(p);
+	test_get_clock(xvt_place_vm(p));
 	test_sources(p, &clock, dir);
 	xvt_place_free(p);
 	return failures != 0;
