@@ -75,6 +75,7 @@ static bool queue(struct xvt_ring *r, struct xvt_loop *loop, uint64_t to, bool s
 		p->salvage = salvage;
 		p->after_skip = r->skipped;
 		p->after_roll_back = r->rolled_back;
+		p->past = r->restored;
 		r->skipped = r->rolled_back = false;
 		p->bytes = (uint8_t *)(p + 1);
 		if (xvt_loop_read(loop, &p->op, r->region->fd, p->bytes, len,
@@ -144,6 +145,55 @@ static bool follow_generations(struct xvt_ring *r, struct xvt_loop *loop, uint32
 	return true;
 }
 
+static bool tail_is_there(const struct xvt_ring *r)
+{
+	const struct xvt_geometry *g = &r->region->g;
+	const uint64_t *at;
+	uint32_t i;
+
+	/* In stop mode a sub-buffer that was taken to its end is cleared. */
+	if (!(r->read_pos & (g->subbuf_size - 1)))
+		return true;
+	at = (const uint64_t *)(r->region->map + xvt_data_off(g, r->index) +
+				xvt_pos_off(g, r->read_pos - r->nr_before * sizeof(uint64_t)));
+	for (i = 0; i < r->nr_before; i++) {
+		if (xvt_load(&at[i]) != r->before[i])
+			return false;
+	}
+	return true;
+}
+
+/* Words that only ever grow have become smaller. resv may: a discarded record takes it back. */
+static bool smaller(const struct xvt_ring_snapshot *now, const struct xvt_ring_snapshot *last)
+{
+	bool back = xvt_pos_before(now->commit, last->commit) ||
+		    xvt_pos_before(now->attempted, last->attempted) ||
+		    xvt_pos_before(now->discarded, last->discarded);
+	unsigned int i;
+
+	for (i = 0; i < XVT_LOST_CAUSES; i++)
+		back |= xvt_pos_before(now->lost[i], last->lost[i]);
+	return back;
+}
+
+/*
+ * A live migration to a QEMU that maps the same file writes older copies over it, page by page: so
+ * the ring's words can go back, or its data, while the host's nonce stays. And what went back may
+ * have gone on again by now, over what we have read.
+ */
+static bool went_back(const struct xvt_ring *r, const struct xvt_ring_snapshot *now)
+{
+	const struct xvt_ring_snapshot *last = &r->last;
+
+	if ((int32_t)(now->generation - r->generation) < 0)
+		return true;
+	if (now->generation != last->generation || now->backend != last->backend)
+		return false;
+	/* In overwrite mode the writer may be about to come round again. */
+	return smaller(now, last) || (r->mode == XVT_ENABLE_STOP && now->commit != last->commit &&
+				      now->generation == r->generation && !tail_is_there(r));
+}
+
 void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_clock)
 {
 	const struct xvt_geometry *g = &r->region->g;
@@ -162,6 +212,13 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 	r->last_before = r->last;
 	xvt_ring_snapshot(r->ctl, &r->region->g, &s);
 	ceiling = xvt_clock_read_ordered();
+	/* Then nothing of this look is used; where to go on is decided before the next one. From
+	 * one that is gone nothing comes any more that could be told from what was there. */
+	r->went_back = !r->salvage && went_back(r, &s);
+	if (r->went_back) {
+		r->idle = false;
+		return;
+	}
 	/* A writer that stays inside an event; who came after it would have moved these. */
 	frozen = r->phase == XVT_PHASE_ASIDE && s.nest == r->last.nest && s.resv == r->last.resv &&
 		 s.commit == r->last.commit && s.generation == r->last.generation;
@@ -210,7 +267,10 @@ static void drop_from(struct xvt_ring *r, struct xvt_piece *bad, struct xvt_piec
 		struct xvt_piece *next = p->next;
 
 		r->skipped |= p->after_skip;
-		r->rolled_back |= p->after_roll_back;
+		if (p->after_roll_back) {
+			r->rolled_back = true;
+			r->restored = p->past;
+		}
 		xvt_pool_put(r->pool, p, sizeof(*p) + p->len);
 		p = next;
 	}
@@ -260,24 +320,6 @@ static void keep_tail(struct xvt_ring *r, const struct xvt_piece *p)
 	       r->nr_before * sizeof(uint64_t));
 }
 
-static bool tail_is_there(const struct xvt_ring *r)
-{
-	const struct xvt_geometry *g = &r->region->g;
-	const uint64_t *at;
-	uint32_t i;
-
-	/* In stop mode a sub-buffer that was taken to its end is cleared. */
-	if (!(r->read_pos & (g->subbuf_size - 1)))
-		return true;
-	at = (const uint64_t *)(r->region->map + xvt_data_off(g, r->index) +
-				xvt_pos_off(g, r->read_pos - r->nr_before * sizeof(uint64_t)));
-	for (i = 0; i < r->nr_before; i++) {
-		if (xvt_load(&at[i]) != r->before[i])
-			return false;
-	}
-	return true;
-}
-
 static uint64_t settled_sum(const struct xvt_ring_settled *s)
 {
 	uint64_t sum = XVT_MAGIC + s->cons + s->attempted + s->discarded + s->still;
@@ -317,7 +359,8 @@ static void settle(struct xvt_ring *r)
 	xvt_store_release(&to->sum, s.sum); /* pairs with restored_from(), in another life */
 }
 
-/* Each word once; false if it was never written, or makes no sense beside the ring's own words. */
+/* Each word once; false if it was never written, or has not gone back itself, or makes no sense
+ * beside the ring's own words. */
 static bool restored_from(const struct xvt_ring *r, const struct xvt_ring_snapshot *now,
 			  struct xvt_ring_settled *s)
 {
@@ -331,6 +374,8 @@ static bool restored_from(const struct xvt_ring *r, const struct xvt_ring_snapsh
 	for (i = 0; i < XVT_LOST_CAUSES; i++)
 		s->lost[i] = xvt_load(&from->lost[i]);
 	s->still = xvt_load(&from->still);
+	if (s->sum == r->settled.sum && s->cons == r->settled.cons)
+		return false;
 	return s->sum == settled_sum(s) && !(s->cons & 7) &&
 	       now->commit - xvt_pos_trunc(&r->region->g, s->cons) <= r->region->g.ring_size &&
 	       (int64_t)(now->commit - s->cons) >= 0 &&
@@ -362,8 +407,6 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 			continue; /* kept in an earlier pass */
 		/* Short: the file shrank. Rolled back: the bytes belong to another past. */
 		r->read_pos = p->pos;
-		if (rolled_back)
-			r->rolled_back = true;
 		drop_from(r, p, before);
 		break;
 	}
@@ -372,7 +415,7 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 			keep_tail(r, p);
 		p->res = INT32_MAX;
 	}
-	if (r->salvage || rolled_back ||
+	if (r->salvage || rolled_back || r->went_back ||
 	    r->phase == XVT_PHASE_BROKEN) /* in this very pass: what it has copied is checked */
 		return;
 	xvt_ring_keep_words(r);
@@ -393,31 +436,58 @@ static bool goes_on(const struct xvt_ring *r, const struct xvt_ring_snapshot *s)
 	       (int64_t)(s->attempted - r->last.attempted) >= 0 && tail_is_there(r);
 }
 
+/* How far an older past had been delivered nobody says. Counters that did not go back go on. */
+static void start_anew(const struct xvt_ring *r, const struct xvt_ring_snapshot *now,
+		       struct xvt_ring_settled *from, struct xvt_past *past)
+{
+	const struct xvt_ring_snapshot *at = smaller(now, &r->last) ? now : &r->last;
+
+	from->attempted = at->attempted;
+	from->discarded = at->discarded;
+	memcpy(from->lost, at->lost, sizeof(from->lost));
+	past->counted_from = at->commit;
+	past->skip_until = xvt_pos_trunc(&r->region->g, now->commit);
+	past->proven_until = past->skip_until;
+}
+
+/* As the host's own words tell, which went back with it. */
+static void start_settled(const struct xvt_ring_snapshot *now, const struct xvt_ring_settled *from,
+			  struct xvt_past *past)
+{
+	past->counted_from = from->cons;
+	past->skip_until = from->cons;
+	past->proven_until = !from->still			      ? from->cons
+			     : xvt_pos_before(now->commit, now->resv) ? now->resv
+								      : now->commit;
+}
+
 bool xvt_drain_resync(struct xvt_ring *r)
 {
 	const struct xvt_geometry *g = &r->region->g;
 	struct xvt_ring_settled from;
 	struct xvt_ring_snapshot s;
-	uint64_t resume;
+	struct xvt_past past;
 
-	xvt_ring_snapshot(r->ctl, &r->region->g, &s);
-	r->idle = false;
-	if (goes_on(r, &s)) {
-		r->rolled_back = false;
+	if (r->phase == XVT_PHASE_BROKEN)
 		return false;
-	}
-	resume = s.commit & ~7ull;
-	if (!restored_from(r, &s, &from)) {
-		from.attempted = s.attempted;
-		from.discarded = s.discarded;
-		memcpy(from.lost, s.lost, sizeof(from.lost));
-	} else if (from.still) {
-		resume = from.cons;
-	}
-	xvt_ring_rebase(r, &from, resume);
+	/* Before the look: whatever is reserved behind it carries the new number. What records
+	 * carried until now proves nothing, the word may have been taken back. */
+	r->nr_bumps = 0;
+	xvt_ring_bump_epoch(r);
+	xvt_ring_snapshot(r->ctl, &r->region->g, &s);
+	r->idle = r->went_back = false;
+	if (goes_on(r, &s))
+		return false;
+	past.seen_until = s.commit;
+	past.epoch = r->epoch;
+	if (restored_from(r, &s, &from))
+		start_settled(&s, &from, &past);
+	else
+		start_anew(r, &s, &from, &past);
+	xvt_ring_rebase(r, &from, &past);
 	r->last = s;
-	r->generation = s.generation;
-	r->read_pos = xvt_pos_trunc(g, resume);
+	r->generation = r->entered = s.generation;
+	r->read_pos = xvt_pos_trunc(g, past.skip_until);
 	r->clear_pos = r->read_pos;
 	r->rolled_back = true;
 	r->changed_clock = xvt_clock_read();

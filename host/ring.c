@@ -157,8 +157,11 @@ static bool feed(struct xvt_ring *r)
 	if (!p)
 		return false;
 	if (p->after_roll_back) {
-		memcpy(r->told_lost, r->restored.told_lost, sizeof(r->told_lost));
-		r->skip_until = r->restored.skip_until;
+		r->past = p->past;
+		r->past.newest = r->newest;
+		r->in_past = true;
+		memcpy(r->told_lost, r->past.told_lost, sizeof(r->told_lost));
+		r->skip_until = r->past.skip_until;
 		r->seen_valid = false;
 		r->since_subbuf = 0;
 	}
@@ -172,6 +175,39 @@ static bool feed(struct xvt_ring *r)
 	r->gap_rolled_back |= p->after_roll_back;
 	xvt_reader_feed(&r->reader, p->bytes, p->len);
 	return true;
+}
+
+/*
+ * May it have been delivered before the memory went back? It has not if it carries an epoch that
+ * was asked for since, or is younger than all that was, or if the ring was at rest when the copy
+ * was made, so that the guest wrote it since.
+ */
+static bool maybe_old(const struct xvt_ring *r)
+{
+	const struct xvt_past *past = &r->past;
+
+	if (xvt_pos_before(r->rec.pos, r->skip_until))
+		return true;
+	return r->in_past && !xvt_pos_before(r->rec.pos, past->proven_until) &&
+	       (int32_t)(r->rec.epoch - past->epoch) < 0 && r->rec.ts <= past->newest;
+}
+
+/* The same of a record. And the ring's counters are another past's, too: each event that is
+ * delivered was attempted once, whichever of the two had it. */
+static bool is_old(struct xvt_ring *r)
+{
+	const struct xvt_past *past = &r->past;
+	const uint32_t n = r->rec.id >= XVT_ID_FIRST_EVENT;
+	const bool old = maybe_old(r);
+
+	if (r->in_past && !old && xvt_pos_before(r->rec.pos, past->counted_from))
+		r->base_attempted -= n;
+	/* A newer copy has brought it back, with the counters of its time. */
+	if (r->in_past && old && !xvt_pos_before(r->rec.pos, past->seen_until))
+		r->base_attempted += n;
+	if (!old && r->rec.ts > r->newest)
+		r->newest = r->rec.ts;
+	return old;
 }
 
 static bool decode(struct xvt_ring *r)
@@ -193,7 +229,7 @@ static bool decode(struct xvt_ring *r)
 		}
 		switch (r->rec.kind) {
 		case XVT_REC_SUBBUF:
-			if (xvt_pos_before(r->rec.pos, r->skip_until)) {
+			if (maybe_old(r)) {
 				r->seen = r->reader.subbuf;
 				r->seen_valid = true;
 				continue;
@@ -211,7 +247,7 @@ static bool decode(struct xvt_ring *r)
 		case XVT_REC_DISCARDED:
 			continue;
 		case XVT_REC_RECORD:
-			if (xvt_pos_before(r->rec.pos, r->skip_until))
+			if (is_old(r))
 				continue;
 			if (r->rec.id < XVT_ID_FIRST_EVENT && r->rec.id != XVT_ID_CLOCK_SYNC &&
 			    r->rec.id != XVT_ID_MARK) {
@@ -274,9 +310,12 @@ void xvt_ring_keep_words(struct xvt_ring *r)
 	xvt_ring_bump_epoch(r);
 }
 
-void xvt_ring_rebase(struct xvt_ring *r, const struct xvt_ring_settled *from, uint64_t skip_until)
+void xvt_ring_rebase(struct xvt_ring *r, const struct xvt_ring_settled *from,
+		     const struct xvt_past *past)
 {
 	unsigned int i;
+
+	r->restored = *past;
 
 	r->base_attempted += from->attempted - r->last.attempted;
 	r->base_discarded += from->discarded - r->last.discarded;
@@ -284,7 +323,6 @@ void xvt_ring_rebase(struct xvt_ring *r, const struct xvt_ring_settled *from, ui
 		r->base_lost[i] += from->lost[i] - r->last.lost[i];
 		r->restored.told_lost[i] = from->lost[i];
 	}
-	r->restored.skip_until = skip_until;
 	r->roll_backs++;
 }
 
@@ -590,6 +628,9 @@ void xvt_ring_account(struct xvt_ring *r, bool final)
 		s->lost[i] = r->last.lost[i] - r->base_lost[i];
 		known += s->lost[i];
 	}
+	/* A copy of the counters that is older than the records beside it knows too few. */
+	if (r->roll_backs && s->attempted < known)
+		s->attempted = known;
 	s->nest = (r->last.nest <= XVT_MAXNEST + 1 ? r->last.nest : 0) + r->left_behind;
 	s->bound_ns_max = xvt_clock_map_bound_ns(&r->map);
 	/*

@@ -17,6 +17,21 @@
 
 struct xvt_ring;
 
+/*
+ * An older past of the ring, from the moment when we noticed that its memory had become one. What
+ * had been delivered by then can be found again, also later: a copy that is written over the
+ * region may still be followed by a newer one. So a record of it has to prove that it is new.
+ */
+struct xvt_past {
+	uint64_t skip_until;   /* records below it are not wanted */
+	uint64_t proven_until; /* those below it are new: the copy was made of a ring at rest */
+	uint64_t counted_from; /* the counters that we go on from hold all records below it, */
+	uint64_t seen_until;   /* and none beyond this one, committed when we noticed */
+	uint64_t newest;       /* guest clock: no record delivered before is younger */
+	uint32_t epoch;	       /* asked for when we noticed: records of it are new */
+	uint64_t told_lost[XVT_LOST_CAUSES];
+};
+
 /* A private copy of part of one sub-buffer. */
 struct xvt_piece {
 	struct xvt_op op;
@@ -30,7 +45,8 @@ struct xvt_piece {
 	uint64_t floor_ns;    /* the ring was proven idle then: no record is older; or 0 */
 	bool salvage;	      /* past commit of a writer that is gone */
 	bool after_skip;      /* positions were skipped before it */
-	bool after_roll_back; /* the region's contents were replaced before it */
+	bool after_roll_back; /* the region's contents were replaced before it: */
+	struct xvt_past past; /* by these */
 	uint8_t *bytes;
 };
 
@@ -91,13 +107,10 @@ struct xvt_ring {
 	uint32_t entered;    /* last one whose positions were seen to be set up */
 
 	/* Draining. */
-	uint64_t read_pos;   /* copied up to here */
-	uint64_t clear_pos;  /* stop mode: cleared up to here, a sub-buffer's start */
-	uint64_t skip_until; /* records below it were delivered by an earlier daemon */
-	struct {	     /* becomes true where a restored past begins */
-		uint64_t skip_until;
-		uint64_t told_lost[XVT_LOST_CAUSES];
-	} restored;
+	uint64_t read_pos;	       /* copied up to here */
+	uint64_t clear_pos;	       /* stop mode: cleared up to here, a sub-buffer's start */
+	uint64_t skip_until;	       /* records below it were delivered by an earlier daemon */
+	struct xvt_past restored;      /* goes with the next piece, when rolled_back */
 	struct xvt_ring_snapshot last; /* newest look */
 	struct xvt_ring_snapshot
 		last_before; /* the one before: if the newest was at another past */
@@ -116,6 +129,7 @@ struct xvt_ring {
 	uint64_t before[XVT_TAIL_WORDS]; /* what lay before read_pos when it was copied */
 	uint32_t nr_before;
 	uint32_t roll_backs;
+	bool went_back;	  /* its words did, as the newest look found: xvt_drain_resync() is due */
 	bool skipped;	  /* not yet told: goes with the next piece */
 	bool rolled_back; /* likewise */
 
@@ -137,6 +151,9 @@ struct xvt_ring {
 	bool gap_skipped;	/* told with it too: how much was overwritten, the counters know */
 	bool gap_rolled_back;
 	uint64_t since_subbuf; /* records decoded since `seen` */
+	struct xvt_past past;  /* that the piece in hand belongs to, when in_past */
+	bool in_past;
+	uint64_t newest; /* guest clock: the largest stamp of all records so far */
 
 	/* Clock. */
 	struct xvt_clock_map map;
@@ -221,10 +238,11 @@ void xvt_ring_stood_still(struct xvt_ring *r, uint64_t ns);
 /* Once a pass: are the host's words still what we wrote? */
 void xvt_ring_keep_words(struct xvt_ring *r);
 /*
- * The region has become an older one. Its counters begin again at `from` (of the same instant as
- * position skip_until); what was attempted until now stays attempted.
+ * The region has become an older one. Its counters begin again at `from`; what was attempted
+ * until now stays attempted. `past` goes with the next piece.
  */
-void xvt_ring_rebase(struct xvt_ring *r, const struct xvt_ring_settled *from, uint64_t skip_until);
+void xvt_ring_rebase(struct xvt_ring *r, const struct xvt_ring_settled *from,
+		     const struct xvt_past *past);
 
 /* What the last sub-buffer header does not tell: losses up to now, as a LOST pseudo-event. */
 bool xvt_ring_tail_loss(struct xvt_ring *r, struct xvt_lost *lost);
@@ -246,8 +264,9 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back);
 
 /*
  * The region's contents are not those that we read from: a snapshot was restored, a migration's
- * copy of it was written over it, the file was replaced. Goes on at the right record where that
- * is provable, else behind what is committed now, with what lies between counted as lost.
+ * copy of it was written over it, the file was replaced. Goes on with what is provably new; what
+ * lies before that is counted as overwritten. Called before the look of a pass: when the nonce is
+ * not ours, or after a look that found r->went_back.
  * Returns false when the ring's own words went on, and only the host's had been taken back.
  */
 bool xvt_drain_resync(struct xvt_ring *r);

@@ -134,21 +134,34 @@ static void wait_reads(struct xvt_session *s)
 	}
 }
 
+/* All of the machine's memory, or pages of it, have become what they were before. */
+static void vm_went_back(struct xvt_session *s, struct xvt_vm *vm, bool all)
+{
+	struct xvt_host_page *page = xvt_host_region_page(&vm->region);
+	bool back = false, any = all;
+	uint32_t i;
+
+	for (i = 0; i < vm->region.g.ring_count; i++) {
+		struct xvt_ring *r = vm->rings[i];
+
+		any |= r->went_back;
+		if (all || r->went_back)
+			back |= xvt_drain_resync(r);
+	}
+	if (!any)
+		return;
+	xvt_session_note(s, back, vm, UINT32_MAX,
+			 back ? "its memory went back to an earlier state"
+			      : "the host's words in its memory went back");
+	xvt_store(&page->attach_id, s->attach_id);
+}
+
 static void vm_drain(struct xvt_session *s, struct xvt_vm *vm, uint64_t proof)
 {
 	struct xvt_host_page *page = xvt_host_region_page(&vm->region);
 	uint32_t i, n;
 
-	if (vm->nonce && xvt_load(&page->nonce) != vm->nonce) {
-		bool back = false;
-
-		for (i = 0; i < vm->region.g.ring_count; i++)
-			back |= xvt_drain_resync(vm->rings[i]);
-		xvt_session_note(s, back, vm, UINT32_MAX,
-				 back ? "its memory went back to an earlier state"
-				      : "the host's words in its memory went back");
-		xvt_store(&page->attach_id, s->attach_id);
-	}
+	vm_went_back(s, vm, vm->nonce && xvt_load(&page->nonce) != vm->nonce);
 	vm->nonce += xvt_clock_read() | 1;
 	xvt_store(&page->nonce, vm->nonce);
 	/* The budget of a pass is the machine's; with another ring first each time, each gets

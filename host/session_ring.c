@@ -342,7 +342,9 @@ static void tell_fault(struct xvt_session *s, struct xvt_ring *r)
 		return;
 	r->fault_new = false;
 	r->map.closed |= broken;
-	xvt_session_note(s, 2, s->vms[r->vm], r->id, "ring %u %s: %s", r->index,
+	/* Older bytes beside newer words are what a migration leaves; that is told already. */
+	xvt_session_note(s, broken || !r->roll_backs ? 2 : 1, s->vms[r->vm], r->id,
+			 "ring %u %s: %s", r->index,
 			 broken ? "stopped for good" : "sub-buffer dropped", r->fault);
 }
 

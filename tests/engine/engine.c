@@ -116,8 +116,11 @@ void engine_drain(struct engine *e, uint64_t proof)
 {
 	uint32_t i;
 
-	for (i = 0; i < e->nr_rings; i++)
+	for (i = 0; i < e->nr_rings; i++) {
+		if (e->rings[i]->went_back)
+			xvt_drain_resync(e->rings[i]);
 		xvt_drain_look(e->rings[i], e->loop, proof);
+	}
 	for (i = 0; i < e->nr_rings; i++) {
 		while (e->rings[i]->reads)
 			ck_assert_int_ge(xvt_loop_run(e->loop, 1000000000u), 0);

@@ -827,7 +827,7 @@ static uint8_t *snapshot(struct engine *e, bool still)
 }
 
 /* It is restored: the guest goes on from its tenth event, and writes seven. */
-static void restore(struct engine *e, uint8_t *copy)
+static void restore(struct engine *e, uint8_t *copy, uint64_t time)
 {
 	int i;
 
@@ -835,7 +835,7 @@ static void restore(struct engine *e, uint8_t *copy)
 	free(copy);
 	e->numbers[0] = 10;
 	for (i = 0; i < 7; i++)
-		ck_assert_int_eq(engine_write(e, 0, (uint64_t)(210 + i) * MS), 0);
+		ck_assert_int_eq(engine_write(e, 0, time + (uint64_t)i * MS), 0);
 }
 
 static void check_sums(struct engine *e, uint64_t attempted, uint64_t events, uint64_t overwritten)
@@ -855,9 +855,9 @@ START_TEST(a_snapshot_taken_at_rest_goes_on_without_loss_or_duplicate)
 	struct engine e;
 	uint8_t *copy = snapshot(&e, true);
 
-	restore(&e, copy);
+	restore(&e, copy, 20 * MS); /* its clock went back, too */
 	ck_assert(xvt_drain_resync(e.rings[0]));
-	engine_node(&e, 0, 300 * MS);
+	engine_at(&e, 0, 30 * MS, 300 * MS);
 	engine_drain(&e, 300 * MS);
 	engine_end(&e);
 	for (i = 0; i < 22; i++)
@@ -880,21 +880,227 @@ START_TEST(a_snapshot_taken_at_rest_goes_on_without_loss_or_duplicate)
 END_TEST
 
 /* Somebody may have written between our last look and the snapshot: what lies there may be old
- * or new, so none of it is delivered, and all of it is counted. */
+ * or new, and where the clock went back, too, its stamps do not tell. So none of it is delivered,
+ * and all of it is counted. */
 START_TEST(a_snapshot_taken_in_flight_gives_nothing_twice_and_counts_what_it_leaves_out)
 {
 	struct engine e;
 	uint8_t *copy = snapshot(&e, false);
 
-	restore(&e, copy);
+	restore(&e, copy, 20 * MS);
 	ck_assert(xvt_drain_resync(e.rings[0]));
-	engine_write(&e, 0, 250 * MS);
-	engine_node(&e, 0, 300 * MS);
+	engine_write(&e, 0, 30 * MS);
+	engine_at(&e, 0, 40 * MS, 300 * MS);
 	engine_drain(&e, 300 * MS);
 	engine_end(&e);
 	ck_assert_uint_eq(e.out[e.nr_out - 1].number, 18);
 	ck_assert_uint_eq(engine_count_below(&e, UINT64_MAX), 16);
 	check_sums(&e, 23, 16, 7);
+	engine_fini(&e);
+}
+END_TEST
+
+/* What is younger than all that was delivered is new, wherever it lies. */
+START_TEST(after_a_snapshot_taken_in_flight_a_younger_stamp_is_proof)
+{
+	struct engine e;
+	uint8_t *copy = snapshot(&e, false);
+
+	restore(&e, copy, 210 * MS);
+	ck_assert(xvt_drain_resync(e.rings[0]));
+	engine_node(&e, 0, 300 * MS);
+	engine_drain(&e, 300 * MS);
+	engine_end(&e);
+	ck_assert_uint_eq(engine_count_below(&e, UINT64_MAX), 22);
+	check_sums(&e, 22, 22, 0);
+	engine_fini(&e);
+}
+END_TEST
+
+/* Pages of the region, as a live migration writes them back while the guest runs on. */
+static void write_back(struct engine *e, const uint8_t *copy, const void *at, size_t len)
+{
+	size_t off = (size_t)((const uint8_t *)at - e->region.map);
+
+	memcpy(e->region.map + off, copy + off, len);
+}
+
+/* Every number from 1 to `last` once, in order. */
+static void check_numbers(const struct engine *e, uint64_t last)
+{
+	uint64_t next = 1;
+	size_t i;
+
+	for (i = 0; i < e->nr_out; i++) {
+		if (e->out[i].id == XVT_ID_LOST)
+			continue;
+		ck_assert_uint_eq(e->out[i].number, next);
+		next++;
+	}
+	ck_assert_uint_eq(next, last + 1);
+}
+
+/* The host's nonce is not among the pages, so only the ring's own words tell. Nobody broke them:
+ * the guest goes on where they are now, over what was delivered. */
+START_TEST(a_ring_whose_words_went_back_alone_goes_on_without_a_duplicate)
+{
+	struct engine e;
+	uint8_t *copy = snapshot(&e, false);
+	struct xvt_ring *r = e.rings[0];
+	int i;
+
+	write_back(&e, copy, r->ctl, sizeof(*r->ctl));
+	free(copy);
+	for (i = 0; i < 3; i++)
+		ck_assert_int_eq(engine_write(&e, 0, (uint64_t)(210 + i) * MS), 0);
+	engine_drain(&e, 220 * MS);
+	ck_assert(r->went_back);
+	ck_assert_int_eq(r->phase, XVT_PHASE_LIVE);
+	ck_assert(!r->idle);
+	engine_drain(&e, 230 * MS);
+	ck_assert(!r->went_back);
+	ck_assert_uint_eq(r->roll_backs, 1);
+	engine_write(&e, 0, 250 * MS);
+	engine_node(&e, 0, 300 * MS);
+	engine_drain(&e, 300 * MS);
+	engine_end(&e);
+	check_numbers(&e, 19);
+	check_sums(&e, 19, 19, 0);
+	engine_fini(&e);
+}
+END_TEST
+
+/* It had gone on for so long when we looked that no word is smaller; its bytes are others. */
+START_TEST(a_ring_that_went_back_and_overtook_us_is_noticed)
+{
+	struct engine e;
+	uint8_t *copy = snapshot(&e, false);
+	struct xvt_ring *r = e.rings[0];
+	int i;
+
+	write_back(&e, copy, r->ctl, sizeof(*r->ctl));
+	free(copy);
+	for (i = 0; i < 8; i++)
+		ck_assert_int_eq(engine_write(&e, 0, (uint64_t)(210 + i) * MS), 0);
+	engine_drain(&e, 220 * MS);
+	ck_assert(r->went_back);
+	engine_drain(&e, 230 * MS);
+	engine_node(&e, 0, 300 * MS);
+	engine_end(&e);
+	check_numbers(&e, 23);
+	check_sums(&e, 23, 23, 0);
+	engine_fini(&e);
+}
+END_TEST
+
+/* A newer copy follows the older one: what both of them had was delivered in another life. */
+START_TEST(a_ring_that_goes_back_and_forth_gives_nothing_twice)
+{
+	struct engine e;
+	uint8_t *copy = snapshot(&e, false), *newer = malloc(REGION_BYTES);
+	struct xvt_ring *r = e.rings[0];
+
+	ck_assert_ptr_nonnull(newer);
+	memcpy(newer, e.region.map, REGION_BYTES);
+	write_back(&e, copy, r->ctl, sizeof(*r->ctl));
+	free(copy);
+	engine_drain(&e, 220 * MS);
+	engine_drain(&e, 230 * MS);
+	ck_assert_uint_eq(r->roll_backs, 1);
+	write_back(&e, newer, r->ctl, sizeof(*r->ctl));
+	free(newer);
+	engine_drain(&e, 240 * MS);
+	engine_write(&e, 0, 250 * MS);
+	engine_node(&e, 0, 300 * MS);
+	engine_drain(&e, 300 * MS);
+	engine_end(&e);
+	check_numbers(&e, 16);
+	check_sums(&e, 16, 16, 0);
+	engine_fini(&e);
+}
+END_TEST
+
+/* Twice, before anything was decoded: each piece knows the past that it belongs to. */
+START_TEST(a_ring_that_goes_back_twice_while_all_of_it_waits_gives_nothing_twice)
+{
+	struct engine e;
+	uint8_t *copy = snapshot(&e, false);
+	struct xvt_ring *r = e.rings[0];
+	int turn, i;
+
+	for (turn = 0; turn < 2; turn++) {
+		write_back(&e, copy, r->ctl, sizeof(*r->ctl));
+		engine_drain(&e, 0);
+		for (i = 0; i < 3; i++)
+			engine_write(&e, 0, (uint64_t)(210 + 10 * turn + i) * MS);
+		engine_drain(&e, 0);
+	}
+	free(copy);
+	engine_node(&e, 0, 300 * MS);
+	engine_end(&e);
+	ck_assert_uint_eq(r->roll_backs, 2);
+	check_numbers(&e, 21);
+	check_sums(&e, 21, 21, 0);
+	engine_fini(&e);
+}
+END_TEST
+
+/* Bytes that were not delivered yet, and are gone: counted, and what follows is there. */
+START_TEST(data_that_went_back_alone_is_counted)
+{
+	struct engine e;
+	uint8_t *copy = snapshot(&e, false);
+	struct xvt_ring *r = e.rings[0];
+	int i;
+
+	for (i = 0; i < 5; i++)
+		engine_write(&e, 0, (uint64_t)(210 + i) * MS);
+	write_back(&e, copy, e.region.map + xvt_data_off(&e.region.g, 0), 4096);
+	free(copy);
+	engine_drain(&e, 220 * MS);
+	ck_assert(r->went_back);
+	engine_drain(&e, 230 * MS);
+	engine_node(&e, 0, 240 * MS);
+	engine_merge(&e);
+	engine_write(&e, 0, 250 * MS);
+	engine_node(&e, 0, 300 * MS);
+	engine_drain(&e, 300 * MS);
+	engine_end(&e);
+	ck_assert_uint_eq(e.out[e.nr_out - 1].number, 21);
+	ck_assert_uint_eq(engine_count_below(&e, UINT64_MAX), 16);
+	check_sums(&e, 21, 16, 5);
+	engine_fini(&e);
+}
+END_TEST
+
+/* A guest that does so for ever hurts itself: nothing is delivered twice, nothing piles up. */
+START_TEST(a_ring_that_goes_back_for_ever_costs_a_turn_each_and_no_memory)
+{
+	struct engine e;
+	uint8_t *copy = snapshot(&e, false), *newer = malloc(REGION_BYTES);
+	struct xvt_ring *r = e.rings[0];
+	size_t used;
+	int i;
+
+	ck_assert_ptr_nonnull(newer);
+	memcpy(newer, e.region.map, REGION_BYTES);
+	engine_node(&e, 0, 300 * MS);
+	engine_merge(&e);
+	ck_assert_uint_eq(engine_count_below(&e, UINT64_MAX), 15);
+	used = e.pool.used;
+	for (i = 0; i < 1000; i++) {
+		write_back(&e, i % 2 ? newer : copy, r->ctl, sizeof(*r->ctl));
+		engine_drain(&e, 0);
+		engine_drain(&e, 0);
+		engine_merge(&e);
+		ck_assert_uint_le(e.pool.used, used + 4096);
+	}
+	free(copy);
+	free(newer);
+	ck_assert_int_eq(r->phase, XVT_PHASE_LIVE);
+	ck_assert_uint_eq(r->roll_backs, 500);
+	engine_end(&e);
+	check_numbers(&e, 15);
 	engine_fini(&e);
 }
 END_TEST
@@ -934,10 +1140,12 @@ START_TEST(a_past_that_comes_back_during_a_pass_is_no_fault_of_the_ring)
 	uint8_t *copy = snapshot(&e, true);
 	struct xvt_ring *r = e.rings[0];
 
-	restore(&e, copy);
-	/* Behind what was read, which no honest ring ever is. */
-	xvt_store(&r->ctl->commit, (uint64_t)64);
-	xvt_store(&r->ctl->resv, (uint64_t)64);
+	restore(&e, copy, 210 * MS);
+	/* Further than a ring holds, which no honest ring ever is. */
+	xvt_store(&r->ctl->attempted, (uint64_t)100);
+	xvt_store(&r->ctl->commit, (uint64_t)64 << 20);
+	xvt_store(&r->ctl->resv, (uint64_t)64 << 20);
+	r->read_pos = xvt_pos_trunc(&e.region.g, r->read_pos); /* nothing before it to compare */
 	xvt_drain_look(r, e.loop, 0);
 	ck_assert_int_eq(r->phase, XVT_PHASE_BROKEN);
 	xvt_drain_take(r, true);
@@ -984,6 +1192,13 @@ Suite *merge_suite(void)
 	tcase_add_test(tc, a_snapshot_taken_at_rest_goes_on_without_loss_or_duplicate);
 	tcase_add_test(
 		tc, a_snapshot_taken_in_flight_gives_nothing_twice_and_counts_what_it_leaves_out);
+	tcase_add_test(tc, after_a_snapshot_taken_in_flight_a_younger_stamp_is_proof);
+	tcase_add_test(tc, a_ring_whose_words_went_back_alone_goes_on_without_a_duplicate);
+	tcase_add_test(tc, a_ring_that_went_back_and_overtook_us_is_noticed);
+	tcase_add_test(tc, a_ring_that_goes_back_and_forth_gives_nothing_twice);
+	tcase_add_test(tc, a_ring_that_goes_back_twice_while_all_of_it_waits_gives_nothing_twice);
+	tcase_add_test(tc, data_that_went_back_alone_is_counted);
+	tcase_add_test(tc, a_ring_that_goes_back_for_ever_costs_a_turn_each_and_no_memory);
 	tcase_add_test(tc, words_of_the_host_that_go_back_cost_no_event);
 	tcase_add_test(tc, a_past_that_comes_back_during_a_pass_is_no_fault_of_the_ring);
 	suite_add_tcase(s, tc);

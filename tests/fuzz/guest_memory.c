@@ -107,8 +107,10 @@ static void forget(uint64_t off, uint64_t len)
 
 void fuzz_look_again(uint32_t ring)
 {
-	if (m.g && ring < m.g->ring_count)
-		forget(xvt_ctl_off(m.g, ring), m.g->ctl_stride);
+	if (!m.g || ring >= m.g->ring_count)
+		return;
+	forget(xvt_ctl_off(m.g, ring), m.g->ctl_stride);
+	forget(xvt_data_off(m.g, ring), m.g->ring_size);
 }
 
 /* Which word of which ring's control block; false for what is not in one. */

@@ -28,6 +28,7 @@ enum plan {
 	PLAN_FLOOD,	     /* records that no clock answer ever reaches, as many as fit */
 	PLAN_STATE,	     /* online, offline, online */
 	PLAN_GARBLED,	     /* an honest writer's bytes with some changed */
+	PLAN_GOES_BACK,	     /* commit and attempted go back, as if an older copy were restored */
 	PLAN_COUNTERS,	     /* wild counters and owner words around honest records */
 	PLAN_WORDS,	     /* any word of both control halves */
 	PLANS,
@@ -218,6 +219,15 @@ static void hurt_ring(struct ring *r, uint64_t *s)
 		honest(r, s);
 		if (next(s) % 16 == 0)
 			bytes_at(r, commit - next(s) % 4096)[next(s) % 8] = (uint8_t)next(s);
+		break;
+	case PLAN_GOES_BACK:
+		honest(r, s);
+		if (next(s) % 4)
+			break;
+		commit -= next(s) % 2048 & ~7ull;
+		xvt_store(&c->attempted, xvt_load(&c->attempted) - next(s) % 64);
+		xvt_store(&c->resv, commit);
+		xvt_store_release(&c->commit, commit);
 		break;
 	case PLAN_COUNTERS:
 		honest(r, s);
