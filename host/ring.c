@@ -414,7 +414,11 @@ static bool exact_node(const struct xvt_ring *r, uint64_t guest, const struct xv
 	       n->host_ns <= e->ceiling_ns + XVT_STAMP_SLACK_NS;
 }
 
-/* As the drain saw it, if the last node's line, which leads to `ns`, can be true as well. */
+/*
+ * As the drain saw it, if the last node's line, which leads to `ns`, can be true as well. Not what
+ * was seen in a look so wide that a stop of which nobody told fits into it: it waits for a
+ * measurement as long as one may come.
+ */
 static bool seen_node(const struct xvt_ring *r, uint64_t guest, uint64_t ns,
 		      const struct xvt_clock_evidence *e, struct xvt_clock_node *n)
 {
@@ -431,7 +435,7 @@ static bool seen_node(const struct xvt_ring *r, uint64_t guest, uint64_t ns,
 				      .bound_ns = ns - e->floor_ns > e->ceiling_ns - ns
 							  ? ns - e->floor_ns
 							  : e->ceiling_ns - ns };
-	return true;
+	return r->patience_over || n->bound_ns <= xvt_clock_creep_ns(0);
 }
 
 /*

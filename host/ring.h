@@ -175,6 +175,7 @@ struct xvt_ring {
 	uint64_t proven_node_ns;    /* last node older than the last idle proof */
 	bool quiet;		    /* stopped or silent: no answer will confirm what waits */
 	bool wide;		    /* it answers, but for long no answer did */
+	bool patience_over;	    /* it has waited long: any witness is better than none */
 	bool quiet_told;
 	struct xvt_ring_scan scan;
 	struct xvt_clock_node witness; /* made of what waits, when quiet; not yet in the trace */

@@ -359,6 +359,9 @@ void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 	if (quiet && !stopped && !r->quiet && r->phase == XVT_PHASE_LIVE)
 		xvt_ring_bump_epoch(r);
 	r->quiet = quiet;
+	/* Told to stand still, it will not answer; else it may, until it is set aside. */
+	r->patience_over = stopped || (waits(r) && since(now, r->first->ceiling_clock) >
+							   ticks(s, s->opt.stall_timeout_ns / 2));
 	/* What was drained just now is looked into only after this. */
 	r->exact_holds = (quiet || r->wide) && r->first && xvt_session_exact_holds(s, r);
 	r->still = stopped;

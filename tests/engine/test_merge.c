@@ -754,6 +754,42 @@ START_TEST(what_may_come_after_a_stop_waits_for_a_measurement)
 }
 END_TEST
 
+/*
+ * The same without a word of the stop, and nobody looked between 100 and 320 ms: that is room for a
+ * pause. It is no witness until nothing better can come; when it is measured that there was a
+ * pause, nobody knows on which side of it this one was written, and so it is told.
+ */
+START_TEST(a_wide_witness_is_heard_only_before_its_ring_is_set_aside)
+{
+	struct engine e;
+	int late;
+
+	for (late = 0; late < 2; late++) {
+		engine_init(&e, 1, XVT_ENABLE_STOP);
+		engine_node(&e, 0, 1);
+		engine_node(&e, 0, 100 * MS);
+		engine_write(&e, 0, 110 * MS);
+		engine_drain(&e, 0);
+		e.rings[0]->first->floor_ns = 100 * MS;
+		e.rings[0]->first->ceiling_ns = 320 * MS;
+		e.rings[0]->quiet = true;
+		e.rings[0]->patience_over = late;
+		engine_merge(&e);
+		ck_assert_uint_eq(e.nr_out, late);
+		ck_assert_int_eq(e.rings[0]->witness_new, late);
+		if (!late) {
+			engine_at(&e, 0, 130 * MS, 330 * MS); /* it had stood still for 200 ms */
+			engine_merge(&e);
+			ck_assert_uint_eq(e.nr_out, 1);
+			ck_assert_uint_eq(e.out[0].flags, XVT_EVENT_F_UNCONFIRMED);
+			ck_assert_uint_ge(e.rings[0]->map.bound_ns_max, 200 * MS);
+		}
+		engine_end(&e);
+		engine_fini(&e);
+	}
+}
+END_TEST
+
 /* Silent but idle: the others go on, and what it writes afterwards is not late. */
 START_TEST(a_silent_ring_that_is_idle_holds_nobody_back_and_is_not_late)
 {
@@ -1186,6 +1222,7 @@ Suite *merge_suite(void)
 	tcase_add_test(tc, the_search_for_a_witness_goes_on_where_it_ended);
 	tcase_add_test(tc, a_witness_of_a_disturbed_machine_is_granted_no_creep);
 	tcase_add_test(tc, what_may_come_after_a_stop_waits_for_a_measurement);
+	tcase_add_test(tc, a_wide_witness_is_heard_only_before_its_ring_is_set_aside);
 	tcase_add_test(tc, a_silent_ring_that_is_idle_holds_nobody_back_and_is_not_late);
 	tcase_add_test(tc,
 		       what_lies_below_a_watermark_is_late_although_nothing_was_emitted_after_it);
