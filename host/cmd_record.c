@@ -50,7 +50,8 @@ static const struct xvt_opt options[] = {
 	O(domains, "domain", 'd', XVT_OPT_LIST, "DOMAIN",
 	  "a running libvirt domain with a shmem device named xvtrace-*"),
 	O(qmp, "qmp", 0, XVT_OPT_LIST, "NAME=SOCKET",
-	  "learn of pauses and resets of the machine of -r NAME= from this QMP socket"),
+	  "learn of pauses and resets of the machine of -r NAME= from this QMP socket; again for "
+	  "each QEMU that it may migrate to"),
 	O(events, "event", 'e', XVT_OPT_LIST, "SYS:EVENT",
 	  "ask the guests to switch this event on (their owner must allow it: host_control=1)"),
 	O(connect, "connect", 'c', XVT_OPT_STRING, "URI", "libvirt to ask (default: its own)"),
@@ -184,6 +185,18 @@ static const char *named(const struct xvt_opt_list *list, size_t n, const char *
 	return NULL;
 }
 
+/* Is one of the first `n` of `list` the same? */
+static bool given(const struct xvt_opt_list *list, size_t n, const char *arg)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (!strcmp(list->v[i], arg))
+			return true;
+	}
+	return false;
+}
+
 static bool qmp_options_ok(const struct record_options *opt)
 {
 	size_t i;
@@ -196,8 +209,8 @@ static bool qmp_options_ok(const struct record_options *opt)
 			xvt_error(arg, "a QMP socket is given as NAME=SOCKET, like g1=/run/g1.qmp");
 		else if (!named(&opt->regions, opt->regions.n, arg, len))
 			xvt_error(arg, "--qmp belongs to a machine of -r, and none has that name");
-		else if (named(&opt->qmp, i, arg, len))
-			xvt_error(arg, "this machine has a QMP socket already");
+		else if (given(&opt->qmp, i, arg))
+			xvt_error(arg, "this QMP socket is given twice");
 		else
 			continue;
 		return false;
@@ -205,23 +218,39 @@ static bool qmp_options_ok(const struct record_options *opt)
 	return true;
 }
 
+/* To all QMP sockets that were given for the machine. */
+static int listen_to_qmp(struct recorder *rec, struct xvt_vm *vm)
+{
+	const struct xvt_opt_list *list = &rec->opt.qmp;
+	const char *paths[XVT_OPT_LIST_MAX];
+	const size_t len = strlen(vm->name);
+	char why[512];
+	size_t i, n = 0;
+	int err = 0;
+
+	for (i = 0; i < list->n; i++) {
+		if (!strncmp(list->v[i], vm->name, len) && list->v[i][len] == '=')
+			paths[n++] = list->v[i] + len + 1;
+	}
+	if (n == 1)
+		err = xvt_qmp_listen(&vm->vmm, rec->loop, paths[0], xvt_session_vmm_report, vm, why,
+				     sizeof(why));
+	else if (n > 1)
+		err = xvt_qmp_listen_all(&vm->vmm, rec->loop, paths, n, xvt_session_vmm_report, vm,
+					 why, sizeof(why));
+	if (err)
+		xvt_error(paths[0], "%s", why);
+	return err;
+}
+
 static int listen_to_machines(struct recorder *rec)
 {
 	char why[512];
 	size_t i;
 
-	for (i = 0; i < rec->opt.qmp.n; i++) {
-		const char *arg = rec->opt.qmp.v[i], *eq = strchr(arg, '=');
-		char name[XVT_NAME_LEN];
-		struct xvt_vm *vm;
-
-		snprintf(name, sizeof(name), "%.*s", (int)(eq - arg), arg);
-		vm = xvt_session_find(rec->session, name);
-		if (xvt_qmp_listen(&vm->vmm, rec->loop, eq + 1, xvt_session_vmm_report, vm, why,
-				   sizeof(why))) {
-			xvt_error(eq + 1, "%s", why);
+	for (i = 0; i < rec->opt.regions.n; i++) {
+		if (listen_to_qmp(rec, rec->session->vms[i]))
 			return XVT_EXIT_FAIL;
-		}
 	}
 	for (i = 0; i < rec->opt.domains.n; i++) {
 		/* They were added after the regions, in this order. */

@@ -10,6 +10,9 @@
  * status was "inmigrate" before RESUME. A machine that was paused already when it is moved gives
  * no event: it stays STOPPED until its QEMU ends.
  *
+ * A migration within this host ends at another QEMU's socket: xvt_qmp_listen_all() listens to
+ * all that are named as to one machine.
+ *
  * From: QEMU, docs/interop/qmp-spec.txt and qapi/run-state.json.
  */
 #ifndef XVT_VMM_QMP_H
@@ -26,6 +29,16 @@
  */
 int xvt_qmp_listen(struct xvt_vmm **out, struct xvt_loop *loop, const char *path, xvt_vmm_fn fn,
 		   void *arg, char *why, size_t why_size);
+
+/*
+ * The same, of a machine that may move between the `n` QEMUs of these sockets: what the one says
+ * counts in which it runs. A pause then lasts from STOP there to RESUME here, and
+ * XVT_VMM_MIGRATED_AWAY is reported only when no other could be heard. Whoever does not listen, yet
+ * or any more, is looked for, ever more seldom but at least every two seconds; nothing is said of
+ * it. Returns 0 when at least one listens; else as above, of the first.
+ */
+int xvt_qmp_listen_all(struct xvt_vmm **out, struct xvt_loop *loop, const char *const paths[],
+		       size_t n, xvt_vmm_fn fn, void *arg, char *why, size_t why_size);
 
 /* How long it may take from connecting to the first answer. Tests shorten it. */
 extern unsigned int xvt_qmp_greeting_ms;

@@ -118,6 +118,46 @@ wait $recorder
 check "and the recording is complete" test $? -eq 0
 check "its pause ended with it" eval '"$xvtrace" verify "$work/k.xvt" >/dev/null && test "$("$xvtrace" stat --json "$work/k.xvt" | jq .vms[0].paused_ns)" -gt 0'
 
+# --- The same between two QEMUs, the second of which is started later: a pause lasts from the stop in
+# the one to the start in the other, and pauses there are known as well.
+start_qemu() {
+	qemu-system-x86_64 -machine none -S -display none -qmp "unix:$work/$1.own,server=on,wait=off" \
+		-qmp "unix:$work/$1.qmp,server=on,wait=off" "${@:2}" >"$work/$1.err" 2>&1 &
+	qemu=$!
+	pids+=($qemu)
+	disown $qemu
+	poll test -S "$work/$1.qmp" || { cat "$work/$1.err"; exit 1; }
+	# The last one's connection goes with its QEMU.
+	poll eval '[ -z "${qmp_PID:-}" ]'
+	coproc qmp { exec socat - "UNIX-CONNECT:$work/$1.own"; }
+	say qmp_capabilities
+}
+# times N FILE WORDS: it has put so many of them
+times() {
+	[ "$(grep -aoE "$3" "$2" | wc -l)" -eq "$1" ]
+}
+start_qemu from
+from=$qemu
+say cont
+"$xvtrace" record -o "$work/m.xvt" -r g1="$work/g1" --qmp g1="$work/from.qmp" --qmp g1="$work/to.qmp" 2>"$work/err" &
+recorder=$!
+check "of two QEMUs one is there: that it runs is told" poll told "$work/m.xvt" '^runs, at|[^a-z]runs, at'
+say migrate "{\"uri\": \"exec:cat >$work/state\"}"
+check "it stands still" poll told "$work/m.xvt" 'stopped, at'
+check "nobody else is there yet: it has moved" poll grep -q "^xvtrace: .*moved to another VMM" "$work/err"
+kill -KILL "$from"
+start_qemu to -incoming "exec:cat $work/state"
+say cont
+check "the one that it moved to is found" poll times 2 "$work/m.xvt" "runs, at"
+say stop
+check "and what it says counts" poll times 2 "$work/m.xvt" "stopped, at"
+say cont
+check "likewise that it goes on" poll told "$work/m.xvt" 'runs again after'
+kill -INT $recorder
+wait $recorder
+check "the recording is complete" test $? -eq 0
+kill -KILL "$qemu"
+
 # --- Wrong usage and sockets that are none.
 refuses() {
 	local text=$1 rc=$2 words=$3
@@ -127,7 +167,8 @@ refuses() {
 }
 refuses "a name that no -r has" 2 "none has that name" --qmp "g2=$work/qmp"
 refuses "no name at all" 2 "NAME=SOCKET" --qmp "$work/qmp"
-refuses "two sockets for one machine" 2 "already" --qmp "g1=$work/a" --qmp "g1=$work/b"
+refuses "the same socket twice" 2 "given twice" --qmp "g1=$work/qmp" --qmp "g1=$work/qmp"
+refuses "two sockets, and nobody listens at either" 1 "refused" --qmp "g1=$work/qmp" --qmp "g1=$work/none"
 refuses "a socket where nobody listens" 1 "refused" --qmp "g1=$work/qmp"
 refuses "no socket" 1 "No such file" --qmp "g1=$work/none"
 [ $failures -eq 0 ]

@@ -4,6 +4,7 @@
 #include "suites.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,9 +35,9 @@ static void on_report(void *arg, const struct xvt_vmm_report *r)
 	reports[nr_reports++] = *r;
 }
 
-static const char *make_socket(void)
+static const char *make_socket(const char *name)
 {
-	const char *path = scratch_path("qmp");
+	const char *path = scratch_path(name);
 	struct sockaddr_un a = { .sun_family = AF_UNIX };
 
 	unlink(path);
@@ -55,9 +56,9 @@ static void setup(void)
 	nr_reports = 0;
 	xvt_qmp_greeting_ms = 60000;
 	ck_assert_int_eq(xvt_loop_new(&loop), 0);
-	ck_assert_int_eq(
-		xvt_qmp_listen(&vmm, loop, make_socket(), on_report, &reports, why, sizeof(why)),
-		0);
+	ck_assert_int_eq(xvt_qmp_listen(&vmm, loop, make_socket("qmp"), on_report, &reports, why,
+					sizeof(why)),
+			 0);
 	server = accept(listener, NULL, NULL);
 	ck_assert_int_ge(server, 0);
 }
@@ -415,6 +416,178 @@ START_TEST(a_stamp_that_is_none)
 }
 END_TEST
 
+/* ------------------------------------------------------------ a machine that moves */
+
+#define SOURCE 0
+#define TARGET 1
+
+static int listeners[2], servers[2];
+
+/* Who is spoken for from here on. */
+static void as(int which)
+{
+	server = servers[which];
+}
+
+static void meet(int which)
+{
+	while ((servers[which] = accept4(listeners[which], NULL, NULL, SOCK_NONBLOCK)) < 0)
+		ck_assert_int_ge(xvt_loop_run(loop, 10000000u), 0);
+	ck_assert_int_eq(fcntl(servers[which], F_SETFL, 0), 0);
+}
+
+static void open_place(int which)
+{
+	make_socket(which == SOURCE ? "source" : "target");
+	listeners[which] = listener;
+	ck_assert_int_eq(fcntl(listener, F_SETFL, O_NONBLOCK), 0);
+}
+
+static void close_place(int which)
+{
+	close(servers[which]);
+	close(listeners[which]);
+	servers[which] = listeners[which] = -1;
+	unlink(scratch_path(which == SOURCE ? "source" : "target"));
+}
+
+static void setup_all(void)
+{
+	char source[256], target[256], why[256];
+	const char *const paths[] = { source, target };
+
+	snprintf(source, sizeof(source), "%s", scratch_path("source"));
+	snprintf(target, sizeof(target), "%s", scratch_path("target"));
+	unlink(source);
+	unlink(target);
+	nr_reports = 0;
+	xvt_qmp_greeting_ms = 60000;
+	servers[TARGET] = listeners[TARGET] = -1;
+	ck_assert_int_eq(xvt_loop_new(&loop), 0);
+	ck_assert_int_eq(
+		xvt_qmp_listen_all(&vmm, loop, paths, 2, on_report, &reports, why, sizeof(why)),
+		-ENOENT);
+	open_place(SOURCE);
+	ck_assert_int_eq(
+		xvt_qmp_listen_all(&vmm, loop, paths, 2, on_report, &reports, why, sizeof(why)), 0);
+	meet(SOURCE);
+	as(SOURCE);
+	begin("running", "true");
+	run_until(1);
+	ck_report(0, XVT_VMM_RUNNING, 0, "");
+}
+
+static void teardown_all(void)
+{
+	vmm->ops->close(vmm);
+	xvt_loop_free(loop);
+	close_place(SOURCE);
+	close_place(TARGET);
+}
+
+/* QEMU is started to receive the machine, long after we had begun to listen. */
+static void target_waits(void)
+{
+	open_place(TARGET);
+	meet(TARGET);
+	as(TARGET);
+	begin("inmigrate", "false");
+	/* Its answer has been read when a question that follows comes. */
+	say(STAMP "\"event\": \"RESET\"}\r\n");
+	answer("inmigrate", "false");
+	say(STAMP "\"event\": \"RESET\"}\r\n");
+	answer("inmigrate", "false");
+	ck_assert_uint_eq(nr_reports, 1);
+}
+
+START_TEST(what_is_said_where_it_runs_counts)
+{
+	target_waits();
+	as(SOURCE);
+	say(STAMP "\"event\": \"STOP\"}\r\n");
+	answer("finish-migrate", "false");
+	run_until(2);
+	ck_report(1, XVT_VMM_STOPPED, STAMP_NS, "");
+	answer("postmigrate", "false"); /* another one is there: it has not gone anywhere */
+	as(TARGET);
+	say(STAMP "\"event\": \"RESUME\"}\r\n");
+	run_until(4);
+	ck_report(2, XVT_VMM_ARRIVED, STAMP_NS, "");
+	ck_report(3, XVT_VMM_RUNNING, STAMP_NS, "");
+	answer("running", "true");
+	as(SOURCE);
+	say(STAMP "\"event\": \"SHUTDOWN\", \"data\": {\"reason\": \"host-qmp-quit\"}}\r\n");
+	close_place(SOURCE);
+	as(TARGET);
+	say(STAMP "\"event\": \"STOP\"}\r\n");
+	run_until(5);
+	ck_report(4, XVT_VMM_STOPPED, STAMP_NS, "");
+	answer("paused", "false");
+	close_place(TARGET);
+	run_until(6);
+	ck_report(5, XVT_VMM_GONE, 0, "without a shutdown");
+}
+END_TEST
+
+/* Two sockets have no order: the pause is told all the same. */
+START_TEST(the_end_of_a_pause_that_is_read_before_its_beginning)
+{
+	target_waits();
+	say(STAMP "\"event\": \"RESUME\"}\r\n");
+	run_until(3);
+	as(SOURCE);
+	say(STAMP "\"event\": \"STOP\"}\r\n");
+	run_until(5);
+	ck_report(1, XVT_VMM_ARRIVED, STAMP_NS, "");
+	ck_report(2, XVT_VMM_RUNNING, STAMP_NS, "");
+	ck_report(3, XVT_VMM_STOPPED, STAMP_NS, "");
+	ck_report(4, XVT_VMM_RUNNING, STAMP_NS, "");
+}
+END_TEST
+
+START_TEST(a_migration_that_failed_runs_on_at_its_source)
+{
+	target_waits();
+	as(SOURCE);
+	say(STAMP "\"event\": \"STOP\"}\r\n");
+	answer("finish-migrate", "false");
+	as(TARGET);
+	close_place(TARGET);
+	as(SOURCE);
+	say(STAMP "\"event\": \"RESUME\"}\r\n");
+	run_until(3);
+	ck_report(1, XVT_VMM_STOPPED, STAMP_NS, "");
+	ck_report(2, XVT_VMM_RUNNING, STAMP_NS, "");
+}
+END_TEST
+
+START_TEST(moved_to_where_nobody_listens_yet)
+{
+	say(STAMP "\"event\": \"STOP\"}\r\n");
+	answer("postmigrate", "false");
+	run_until(3);
+	ck_report(1, XVT_VMM_STOPPED, STAMP_NS, "");
+	ck_report(2, XVT_VMM_MIGRATED_AWAY, 0, "");
+	close_place(SOURCE);
+	open_place(TARGET);
+	meet(TARGET);
+	as(TARGET);
+	begin("running", "true");
+	run_until(4);
+	ck_report(3, XVT_VMM_RUNNING, 0, "");
+}
+END_TEST
+
+START_TEST(killed_while_it_ran_although_another_one_waits)
+{
+	target_waits();
+	close_place(SOURCE);
+	run_until(2);
+	ck_report(1, XVT_VMM_GONE, 0, "without a shutdown");
+	ck_assert_int_eq(reports[1].err, -EPIPE);
+}
+END_TEST
+
 Suite *vmm_qmp_suite(void)
 {
 	Suite *s = suite_create("vmm_qmp");
@@ -435,6 +608,14 @@ Suite *vmm_qmp_suite(void)
 	tcase_add_test(t, a_busy_socket_is_a_time_out);
 	tcase_add_test(t, a_queue_that_is_full);
 	tcase_add_test(t, a_stamp_that_is_none);
+	suite_add_tcase(s, t);
+	t = tcase_create("moves");
+	tcase_add_checked_fixture(t, setup_all, teardown_all);
+	tcase_add_test(t, what_is_said_where_it_runs_counts);
+	tcase_add_test(t, the_end_of_a_pause_that_is_read_before_its_beginning);
+	tcase_add_test(t, a_migration_that_failed_runs_on_at_its_source);
+	tcase_add_test(t, moved_to_where_nobody_listens_yet);
+	tcase_add_test(t, killed_while_it_ran_although_another_one_waits);
 	suite_add_tcase(s, t);
 	return s;
 }
