@@ -130,6 +130,7 @@ static void unreadable(struct xvt_ring *r)
 	xvt_fault_text(&r->reader.fault, r->fault, sizeof(r->fault));
 	r->fault_new = true;
 	next = xvt_reader_skip(&r->reader);
+	r->epoch_known = false;
 	while (r->first && xvt_pos_before(r->first->pos, next)) {
 		uint64_t end = r->first->pos + r->first->len;
 
@@ -165,8 +166,10 @@ static bool feed(struct xvt_ring *r)
 		r->seen_valid = false;
 		r->since_subbuf = 0;
 	}
-	if (p->pos != r->reader.pos)
+	if (p->pos != r->reader.pos) {
 		r->reader.pos = p->pos; /* a gap; pieces start at records or at sub-buffers */
+		r->epoch_known = false;
+	}
 	/* In stop mode drain clears what it has read; in overwrite mode nobody does. */
 	r->reader.salvage = !p->salvage			 ? XVT_SALVAGE_NO
 			    : r->mode == XVT_ENABLE_STOP ? XVT_SALVAGE_CLEARED
@@ -175,6 +178,34 @@ static bool feed(struct xvt_ring *r)
 	r->gap_rolled_back |= p->after_roll_back;
 	xvt_reader_feed(&r->reader, p->bytes, p->len);
 	return true;
+}
+
+/* Host time of a stamp on the last node's line; 0 without one. */
+static uint64_t roughly_ns(const struct xvt_ring *r, uint64_t guest)
+{
+	const struct xvt_clock_node *last = xvt_clock_map_last(&r->map);
+	const uint64_t ticks = last ? guest - last->guest : 0;
+
+	if (!last || ticks >> 63)
+		return 0;
+	return last->host_ns + (uint64_t)((unsigned __int128)ticks * 1000000000u / r->map.hz);
+}
+
+/*
+ * What lies behind a record may be of an older past than the record: a newer copy has brought it
+ * back. Its low bits then seem to be of the future, and the epoch before it is not its own. Both
+ * are good again at the next full stamp.
+ */
+static void mend_context(struct xvt_ring *r)
+{
+	const uint64_t turn = 1ull << r->region->g.ts_bits, late = r->first->ceiling_ns;
+
+	if (!r->in_past || r->rec.full ||
+	    roughly_ns(r, r->rec.ts) <= late + r->map.slack_ns + xvt_clock_creep_ns(0))
+		return;
+	r->reader.ts -= turn;
+	r->rec.ts = r->reader.ts;
+	r->epoch_known = false;
 }
 
 /*
@@ -188,8 +219,11 @@ static bool maybe_old(const struct xvt_ring *r)
 
 	if (xvt_pos_before(r->rec.pos, r->skip_until))
 		return true;
-	return r->in_past && !xvt_pos_before(r->rec.pos, past->proven_until) &&
-	       (int32_t)(r->rec.epoch - past->epoch) < 0 && r->rec.ts <= past->newest;
+	if (!r->in_past || xvt_pos_before(r->rec.pos, past->proven_until) ||
+	    (r->epoch_known && (int32_t)(r->rec.epoch - past->epoch) >= 0))
+		return false;
+	/* What lies between them was never delivered, but its turn is over. */
+	return r->rec.ts <= past->newest || r->rec.ts < r->newest;
 }
 
 /* The same of a record. And the ring's counters are another past's, too: each event that is
@@ -227,6 +261,7 @@ static bool decode(struct xvt_ring *r)
 				return false;
 			continue;
 		}
+		r->epoch_known |= r->rec.full;
 		switch (r->rec.kind) {
 		case XVT_REC_SUBBUF:
 			if (maybe_old(r)) {
@@ -247,6 +282,7 @@ static bool decode(struct xvt_ring *r)
 		case XVT_REC_DISCARDED:
 			continue;
 		case XVT_REC_RECORD:
+			mend_context(r);
 			if (is_old(r))
 				continue;
 			if (r->rec.id < XVT_ID_FIRST_EVENT && r->rec.id != XVT_ID_CLOCK_SYNC &&
@@ -335,6 +371,8 @@ static struct xvt_clock_evidence evidence(const struct xvt_ring *r, const struct
 
 	if (r->salvage)
 		return e;
+	if (!r->epoch_known)
+		known = 0;
 	e.ceiling_ns = p->ceiling_ns;
 	if (p->floor_ns > e.floor_ns)
 		e.floor_ns = p->floor_ns;

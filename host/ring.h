@@ -153,7 +153,8 @@ struct xvt_ring {
 	uint64_t since_subbuf; /* records decoded since `seen` */
 	struct xvt_past past;  /* that the piece in hand belongs to, when in_past */
 	bool in_past;
-	uint64_t newest; /* guest clock: the largest stamp of all records so far */
+	uint64_t newest;  /* guest clock: the largest stamp of all records so far */
+	bool epoch_known; /* no full stamp is missing before the record in hand */
 
 	/* Clock. */
 	struct xvt_clock_map map;
