@@ -73,9 +73,3 @@ demo: setup
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)$(MAKE) --no-print-directory guest
 	$(Q)tests/demo.sh
-
-# The disturbances with live migration among them: see the script.
-PROOFS += proof-disturb
-.PHONY: proof-disturb
-proof-disturb: test-programs guest
-	$(Q)DISTURB_MIGRATE=1 tests/run.sh vm/t10

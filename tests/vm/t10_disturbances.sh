@@ -17,14 +17,7 @@ one() {
 
 # What each does to d's clock under QEMU's TCG: its TSC stands still while the machine is stopped,
 # and nothing else moves it. The roll-back comes last: until it, every number has its place.
-table="pause:2 save:2 tsc_write:1 cpu_off_on:1 module_reload:1 suspend_to_ram:1 system_reset:1 kexec:1 snapshot:3"
-# After a live migration no VMM tells the recorder of stops any more (--qmp listens to the source). On a busy machine
-# records behind such a stop can still come out unconfirmed; until that is mended it is part of make proof only.
-if [ -n "${DISTURB_MIGRATE:-}" ]; then
-	table=${table/snapshot:3/migrate:2 snapshot:3}
-else
-	echo "skip - migrate: in make proof; on a busy machine it can still give unconfirmed records (docs/clock.md)"
-fi
+table="pause:2 save:2 tsc_write:1 cpu_off_on:1 module_reload:1 suspend_to_ram:1 system_reset:1 kexec:1 migrate:2 snapshot:3"
 
 # DISTURB="pause:2 save:2" plays some of them only, DISTURB=ten the long trace only.
 start_both
