@@ -250,7 +250,10 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 		r->look_clock = proof_clock;
 	if (proof_clock && all && frozen)
 		r->passed_clock = proof_clock;
-	if (proof_clock && all && s.nest == 0 && s.commit == s.resv) {
+	/* Older pages can look idle, and newer ones may follow until the machine runs. */
+	if (!r->still)
+		r->back_while_still = false;
+	if (proof_clock && all && s.nest == 0 && s.commit == s.resv && !r->back_while_still) {
 		r->idle = true;
 		r->idle_clock = proof_clock;
 		r->passed_clock = proof_clock;
@@ -476,6 +479,7 @@ bool xvt_drain_resync(struct xvt_ring *r)
 	xvt_ring_bump_epoch(r);
 	xvt_ring_snapshot(r->ctl, &r->region->g, &s);
 	r->idle = r->went_back = false;
+	r->back_while_still = r->still;
 	if (goes_on(r, &s))
 		return false;
 	past.seen_until = s.commit;

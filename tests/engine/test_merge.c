@@ -1006,6 +1006,35 @@ START_TEST(a_ring_whose_words_went_back_alone_goes_on_without_a_duplicate)
 }
 END_TEST
 
+/* While the machine is on its way, older pages come before newer ones: they prove nothing. */
+START_TEST(a_ring_that_went_back_while_it_stood_still_is_idle_when_it_runs)
+{
+	struct engine e;
+	uint8_t *copy = snapshot(&e, false), *newer = malloc(REGION_BYTES);
+	struct xvt_ring *r = e.rings[0];
+
+	ck_assert_ptr_nonnull(newer);
+	ck_assert_int_eq(engine_write(&e, 0, 205 * MS), 0);
+	memcpy(newer, e.region.map, REGION_BYTES);
+	r->still = true;
+	write_back(&e, copy, r->ctl, sizeof(*r->ctl));
+	engine_drain(&e, 210 * MS);
+	engine_drain(&e, 220 * MS);
+	ck_assert(!r->went_back);
+	ck_assert(!r->idle);
+	write_back(&e, newer, r->ctl, sizeof(*r->ctl));
+	engine_drain(&e, 230 * MS);
+	ck_assert(!r->idle);
+	r->still = false;
+	engine_drain(&e, 240 * MS);
+	ck_assert(r->idle);
+	engine_end(&e);
+	free(copy);
+	free(newer);
+	engine_fini(&e);
+}
+END_TEST
+
 /* It had gone on for so long when we looked that no word is smaller; its bytes are others. */
 START_TEST(a_ring_that_went_back_and_overtook_us_is_noticed)
 {
@@ -1262,6 +1291,7 @@ Suite *merge_suite(void)
 		tc, a_snapshot_taken_in_flight_gives_nothing_twice_and_counts_what_it_leaves_out);
 	tcase_add_test(tc, after_a_snapshot_taken_in_flight_a_younger_stamp_is_proof);
 	tcase_add_test(tc, a_ring_whose_words_went_back_alone_goes_on_without_a_duplicate);
+	tcase_add_test(tc, a_ring_that_went_back_while_it_stood_still_is_idle_when_it_runs);
 	tcase_add_test(tc, a_ring_that_went_back_and_overtook_us_is_noticed);
 	tcase_add_test(tc, a_ring_that_goes_back_and_forth_gives_nothing_twice);
 	tcase_add_test(tc, old_bytes_behind_new_ones_are_not_of_the_future);
