@@ -2,6 +2,12 @@
 /*
  * crc32c.c - CRC32C by eight tables (slicing-by-8), or by the CPU's own instruction, chosen
  * once at program start.
+ *
+ * The instruction has its result after three cycles, and can begin another one in each. So three
+ * blocks go side by side and are put together afterwards: a CRC is linear, so the state after a
+ * block is that of the block begun at 0, xor that of the state before it carried through as many
+ * zeros. Source of the idea: Gopal et al., "Fast CRC Computation for iSCSI Polynomial Using CRC32
+ * Instruction", Intel 2011.
  */
 #include "crc32c.h"
 
@@ -9,7 +15,11 @@
 
 #define CRC32C_POLY 0x82f63b78u /* reversed 0x1edc6f41 */
 
+#define BLOCK_BYTES 1024u
+
 static uint32_t table[8][256];
+/* What a byte of the state becomes when BLOCK_BYTES zeros follow. */
+static uint32_t zeros[4][256];
 static uint32_t (*crc_bytes)(uint32_t crc, const uint8_t *p, size_t len);
 
 static uint32_t crc_bytes_table(uint32_t crc, const uint8_t *p, size_t len)
@@ -30,6 +40,34 @@ static uint32_t crc_bytes_table(uint32_t crc, const uint8_t *p, size_t len)
 	return crc;
 }
 
+static void make_zeros(uint32_t (*crc)(uint32_t crc, const uint8_t *p, size_t len))
+{
+	static const uint8_t block[BLOCK_BYTES];
+	uint32_t byte, value, bit;
+
+	for (byte = 0; byte < 4; byte++) {
+		for (bit = 0; bit < 8; bit++)
+			zeros[byte][1u << bit] = crc(1u << (8 * byte + bit), block, sizeof(block));
+		for (value = 1; value < 256; value++)
+			zeros[byte][value] =
+				zeros[byte][value & (value - 1)] ^ zeros[byte][value & -value];
+	}
+}
+
+static uint32_t through_zeros(uint32_t crc)
+{
+	return zeros[0][crc & 0xff] ^ zeros[1][crc >> 8 & 0xff] ^ zeros[2][crc >> 16 & 0xff] ^
+	       zeros[3][crc >> 24];
+}
+
+static uint64_t word_at(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 
@@ -38,12 +76,19 @@ __attribute__((target("sse4.2"))) static uint32_t crc_bytes_cpu(uint32_t crc, co
 {
 	uint64_t c = crc;
 
-	for (; len >= 8; p += 8, len -= 8) {
-		uint64_t v;
+	for (; len >= 3 * BLOCK_BYTES; p += 3 * BLOCK_BYTES, len -= 3 * BLOCK_BYTES) {
+		uint64_t second = 0, third = 0;
 
-		memcpy(&v, p, 8);
-		c = _mm_crc32_u64(c, v);
+		for (size_t i = 0; i < BLOCK_BYTES; i += 8) {
+			c = _mm_crc32_u64(c, word_at(p + i));
+			second = _mm_crc32_u64(second, word_at(p + BLOCK_BYTES + i));
+			third = _mm_crc32_u64(third, word_at(p + 2 * BLOCK_BYTES + i));
+		}
+		c = through_zeros((uint32_t)c) ^ second;
+		c = through_zeros((uint32_t)c) ^ third;
 	}
+	for (; len >= 8; p += 8, len -= 8)
+		c = _mm_crc32_u64(c, word_at(p));
 	while (len--)
 		c = _mm_crc32_u8((uint32_t)c, *p++);
 	return (uint32_t)c;
@@ -59,12 +104,19 @@ static int cpu_has_crc32c(void)
 
 static uint32_t crc_bytes_cpu(uint32_t crc, const uint8_t *p, size_t len)
 {
-	for (; len >= 8; p += 8, len -= 8) {
-		uint64_t v;
+	for (; len >= 3 * BLOCK_BYTES; p += 3 * BLOCK_BYTES, len -= 3 * BLOCK_BYTES) {
+		uint32_t second = 0, third = 0;
 
-		memcpy(&v, p, 8);
-		crc = __crc32cd(crc, v);
+		for (size_t i = 0; i < BLOCK_BYTES; i += 8) {
+			crc = __crc32cd(crc, word_at(p + i));
+			second = __crc32cd(second, word_at(p + BLOCK_BYTES + i));
+			third = __crc32cd(third, word_at(p + 2 * BLOCK_BYTES + i));
+		}
+		crc = through_zeros(crc) ^ second;
+		crc = through_zeros(crc) ^ third;
 	}
+	for (; len >= 8; p += 8, len -= 8)
+		crc = __crc32cd(crc, word_at(p));
 	while (len--)
 		crc = __crc32cb(crc, *p++);
 	return crc;
@@ -96,6 +148,7 @@ __attribute__((constructor)) static void crc32c_init(void)
 	for (uint32_t i = 0; i < 256; i++)
 		for (int t = 1; t < 8; t++)
 			table[t][i] = table[0][table[t - 1][i] & 0xff] ^ table[t - 1][i] >> 8;
+	make_zeros(crc_bytes_table);
 	crc_bytes = cpu_has_crc32c() ? crc_bytes_cpu : crc_bytes_table;
 }
 

@@ -42,6 +42,20 @@ START_TEST(tables_and_cpu_agree_at_every_length_and_split)
 }
 END_TEST
 
+/* Long ones go in three blocks side by side. */
+START_TEST(tables_and_cpu_agree_on_long_ones)
+{
+	static uint8_t bytes[20000];
+
+	srand(2);
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)rand();
+	for (size_t len = 3 * 1024 - 9; len < sizeof(bytes); len += 509)
+		ck_assert_uint_eq(xvt_crc32c(77, bytes + len % 8, len - 8),
+				  xvt_crc32c_table(77, bytes + len % 8, len - 8));
+}
+END_TEST
+
 Suite *crc32c_suite(void)
 {
 	Suite *s = suite_create("crc32c");
@@ -49,6 +63,7 @@ Suite *crc32c_suite(void)
 
 	tcase_add_test(t, known_values);
 	tcase_add_test(t, tables_and_cpu_agree_at_every_length_and_split);
+	tcase_add_test(t, tables_and_cpu_agree_on_long_ones);
 	suite_add_tcase(s, t);
 	return s;
 }
