@@ -270,6 +270,7 @@ int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 	else
 		note_measured(m, node);
 	m->nodes[m->count++] = *node;
+	m->changes++;
 	return 0;
 }
 
@@ -423,6 +424,33 @@ enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
 	/* Both sides are possible: what is told is the earlier, and the bound covers both. */
 	m->bound_ns_max = larger(m->bound_ns_max, apart(old.ns, new.ns));
 	return XVT_MAP_GUESS;
+}
+
+bool xvt_clock_map_segment(struct xvt_clock_map *m, uint64_t guest, struct xvt_clock_segment *s)
+{
+	const struct xvt_clock_node *a, *b;
+
+	if (s->run && s->changes == m->changes && guest >= s->guest && guest <= s->guest_end)
+		return true;
+	if (!m->count || next_first(m, m->at) < m->count)
+		return false;
+	while (goes_on(m, m->at) && guest > m->nodes[m->at + 1].guest)
+		m->at++;
+	a = &m->nodes[m->at];
+	b = a + 1;
+	if (!goes_on(m, m->at) || guest < a->guest)
+		return false;
+	s->guest = a->guest;
+	s->guest_end = b->guest;
+	s->host_ns = a->host_ns;
+	s->rise = b->host_ns - a->host_ns;
+	s->run = b->guest - a->guest;
+	if (s->run >> 63)
+		return false;
+	s->whole = s->rise / s->run;
+	s->part = (uint64_t)(((u128)(s->rise % s->run) << 64) / s->run);
+	s->changes = m->changes;
+	return true;
 }
 
 bool xvt_clock_map_next_epoch(struct xvt_clock_map *m)

@@ -55,6 +55,7 @@ struct xvt_clock_map {
 	uint64_t slack_ns;     /* largest bound of a segment: the map is not wrong by more */
 	uint64_t bound_ns_max; /* see xvt_clock_map_bound_ns(), but for what was only seen yet */
 	uint64_t stop_ns;      /* the machine's last stop was before this, says its VMM; or 0 */
+	uint64_t changes; /* how often it has changed */
 	/* The machine was stopped or reset: no creep is granted to the next node, nor to any until
 	 * one is proven to have been measured after suspect_ns, when that was over or not yet
 	 * known. */
@@ -85,6 +86,39 @@ int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node);
 enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
 					const struct xvt_clock_evidence *evidence,
 					uint64_t *host_ns);
+
+/*
+ * The line between two nodes, ready for many values: those with guest <= value <= guest_end lie
+ * on it beyond doubt. Exactly what xvt_clock_line() gives, without its division.
+ */
+struct xvt_clock_segment {
+	uint64_t guest;
+	uint64_t guest_end;
+	uint64_t host_ns;
+	uint64_t rise; /* of the host's ns */
+	uint64_t run;  /* of the guest's clock; rise / run is whole + part / 2^64 and a bit */
+	uint64_t whole;
+	uint64_t part;
+	uint64_t changes; /* of the map when this was made */
+};
+
+/*
+ * The segment in which `guest` lies, which must not be before the value placed last. Returns false
+ * where that takes thought (xvt_clock_map_place()): after the last node, or with a later epoch.
+ * A segment that is still the right one is left as it is.
+ */
+bool xvt_clock_map_segment(struct xvt_clock_map *m, uint64_t guest, struct xvt_clock_segment *s);
+
+static inline uint64_t xvt_clock_segment_ns(const struct xvt_clock_segment *s, uint64_t guest)
+{
+	uint64_t x = guest - s->guest;
+	uint64_t ns = x * s->whole + (uint64_t)((unsigned __int128)x * s->part >> 64);
+
+	/* `part` was rounded down, so this is one too small or right. The remainder is less than
+	 * twice `run`, which is below 2^63, so what wraps around does not show. */
+	ns += x * s->rise - ns * s->run >= s->run;
+	return s->host_ns + ns;
+}
 
 /* A guest's clock may creep away from its nominal rate this much in that time before the map
  * calls it a jump. */

@@ -45,24 +45,21 @@ struct salvage {
 	uint64_t recovered;
 };
 
-static int emit(void *arg, const struct xvt_event_hdr *h, const void *payload, struct xvt_ring *r)
+static int emit(void *arg, const struct xvt_out *out, size_t n)
 {
 	struct salvage *s = arg;
+	size_t i;
+	int err = 0;
 
-	if (h->id >= XVT_ID_FIRST_EVENT) {
-		struct xvt_ring_stats *st = &r->stats;
+	for (i = 0; !err && i < n; i++) {
+		const struct xvt_event_hdr h = xvt_out_hdr(&out[i]);
 
-		st->events++;
-		st->unconfirmed += !!(h->ring_flags & XVT_EVENT_F_UNCONFIRMED);
-		st->recovered += !!(h->ring_flags & XVT_EVENT_F_RECOVERED);
-		st->late += !!(h->ring_flags & XVT_EVENT_F_LATE);
-		if (!st->first_ns)
-			st->first_ns = h->host_ns;
-		st->last_ns = h->host_ns;
-		s->events++;
-		s->recovered += !!(h->ring_flags & XVT_EVENT_F_RECOVERED);
+		xvt_ring_count(&out[i].ring->stats, &h);
+		s->events += h.id >= XVT_ID_FIRST_EVENT;
+		s->recovered += h.id >= XVT_ID_FIRST_EVENT && h.ring_flags & XVT_EVENT_F_RECOVERED;
+		err = xvt_trace_event(s->trace, &h, out[i].rec->payload);
 	}
-	return xvt_trace_event(s->trace, h, payload);
+	return err;
 }
 
 /*

@@ -83,6 +83,7 @@ void xvt_ring_fini(struct xvt_ring *r)
 	r->source = NULL;
 	xvt_clock_pages_fini(&r->pages);
 	xvt_clock_map_fini(&r->map);
+	xvt_ring_run_fini(r);
 }
 
 /* Take the sub-buffer header just read; true when something was lost before it. */
@@ -244,6 +245,17 @@ static bool is_old(struct xvt_ring *r)
 	return old;
 }
 
+bool xvt_ring_only_new(const struct xvt_ring *r)
+{
+	const struct xvt_past *past = &r->past;
+
+	if (xvt_pos_before(r->reader.pos, r->skip_until))
+		return false;
+	return !r->in_past ||
+	       (r->reader.ts > past->newest && !xvt_pos_before(r->reader.pos, past->counted_from) &&
+		!xvt_pos_before(r->reader.pos, past->seen_until));
+}
+
 static bool decode(struct xvt_ring *r)
 {
 	for (;;) {
@@ -362,11 +374,10 @@ void xvt_ring_rebase(struct xvt_ring *r, const struct xvt_ring_settled *from,
 	r->roll_backs++;
 }
 
-/* Whatever the stamp of `rec`, out of piece p, says: when was it written? */
-static struct xvt_clock_evidence evidence(const struct xvt_ring *r, const struct xvt_record *rec,
-					  const struct xvt_piece *p)
+struct xvt_clock_evidence xvt_ring_evidence(const struct xvt_ring *r, uint32_t epoch,
+					    const struct xvt_piece *p)
 {
-	struct xvt_clock_evidence e = { r->last_ns, UINT64_MAX };
+	struct xvt_clock_evidence e = { 0, UINT64_MAX };
 	uint32_t i, known = r->nr_bumps < XVT_BUMPS ? r->nr_bumps : XVT_BUMPS;
 
 	if (r->salvage)
@@ -374,17 +385,27 @@ static struct xvt_clock_evidence evidence(const struct xvt_ring *r, const struct
 	if (!r->epoch_known)
 		known = 0;
 	e.ceiling_ns = p->ceiling_ns;
-	if (p->floor_ns > e.floor_ns)
-		e.floor_ns = p->floor_ns;
+	e.floor_ns = p->floor_ns;
 	for (i = 0; i < known; i++) {
 		const struct xvt_epoch_bump *b = &r->bumps[i];
 
-		if ((int32_t)(rec->epoch - b->epoch) >= 0) {
+		if ((int32_t)(epoch - b->epoch) >= 0) {
 			e.floor_ns = b->before_ns > e.floor_ns ? b->before_ns : e.floor_ns;
 		} else {
 			e.ceiling_ns = b->after_ns < e.ceiling_ns ? b->after_ns : e.ceiling_ns;
 		}
 	}
+	return e;
+}
+
+/* Whatever the stamp of `rec`, out of piece p, says: when was it written? */
+static struct xvt_clock_evidence evidence(const struct xvt_ring *r, const struct xvt_record *rec,
+					  const struct xvt_piece *p)
+{
+	struct xvt_clock_evidence e = xvt_ring_evidence(r, rec->epoch, p);
+
+	if (e.floor_ns < r->last_ns)
+		e.floor_ns = r->last_ns;
 	return e;
 }
 

@@ -76,6 +76,16 @@ struct xvt_epoch_bump {
 	uint64_t after_ns;
 };
 
+/* A record whose host time is settled. */
+struct xvt_placed {
+	uint64_t ns;
+	uint64_t guest;
+	const uint8_t *payload; /* in the ring's first piece, or in the ring */
+	uint32_t flags;		/* XVT_EVENT_F_* */
+	uint16_t id;
+	uint16_t len;
+};
+
 #define XVT_EXACT_SOURCES 2
 #define XVT_TAIL_WORDS	  8
 
@@ -157,6 +167,14 @@ struct xvt_ring {
 	uint64_t newest;  /* guest clock: the largest stamp of all records so far */
 	bool epoch_known; /* no full stamp is missing before the record in hand */
 
+	/* Placed ahead of time, see run.c; they lie in the first piece. */
+	struct xvt_placed *run;
+	struct xvt_placed alone; /* where there is no memory for more */
+	uint32_t run_room;
+	uint32_t run_at;
+	uint32_t run_end;
+	struct xvt_clock_segment segment;
+
 	/* Clock. */
 	struct xvt_clock_map map;
 	const struct xvt_clock_source_ops *source_ops;
@@ -170,7 +188,8 @@ struct xvt_ring {
 	struct xvt_clock_pages pages;	/* begun with the source */
 	uint64_t next_burst_clock;
 	uint64_t burst_clock;	    /* when the last burst was begun */
-	uint64_t answer_clock;	    /* when the guest last answered */
+	uint64_t answer_clock;	    /* when the guest last answered, or was asked since: */
+	bool answered;		    /* nothing is asked that it has not answered */
 	uint64_t wide_clock;	    /* since when measurements give wide nodes only, or 0 */
 	uint64_t last_node_clock;   /* host clock that the last node's moment lies before */
 	uint64_t node_before_clock; /* last_node_clock of the node before it */
@@ -219,6 +238,29 @@ bool xvt_ring_peek(struct xvt_ring *r);
 /* Drop it. */
 void xvt_ring_pop(struct xvt_ring *r);
 
+/* What the drain knows of a record in piece p, apart from the ring's own order. */
+struct xvt_clock_evidence xvt_ring_evidence(const struct xvt_ring *r, uint32_t epoch,
+					    const struct xvt_piece *p);
+
+/* Do all that follow in this piece belong to the present, whatever came back from another past? */
+bool xvt_ring_only_new(const struct xvt_ring *r);
+
+/* --- run.c --- */
+
+/* Are there records to go out, all placed: r->run[r->run_at] to r->run[r->run_end - 1]? Who takes
+ * some moves run_at. */
+static inline bool xvt_ring_ready(const struct xvt_ring *r)
+{
+	return r->run_at < r->run_end;
+}
+
+/* The run is used up: get the next one. What the old one's payloads point to may be gone after
+ * it. Returns false when nothing can be placed now. */
+bool xvt_ring_refill(struct xvt_ring *r);
+void xvt_ring_run_fini(struct xvt_ring *r);
+
+/* --- ring.c --- */
+
 /*
  * Host time below which nothing can still come from this ring, UINT64_MAX when it holds
  * nobody back. Only meaningful while no placed head exists.
@@ -249,6 +291,28 @@ void xvt_ring_rebase(struct xvt_ring *r, const struct xvt_ring_settled *from,
 
 /* What the last sub-buffer header does not tell: losses up to now, as a LOST pseudo-event. */
 bool xvt_ring_tail_loss(struct xvt_ring *r, struct xvt_lost *lost);
+
+/* An event goes into the trace. */
+static inline void xvt_ring_count(struct xvt_ring_stats *st, const struct xvt_event_hdr *h)
+{
+	if (xvt_unlikely(h->id < XVT_ID_FIRST_EVENT))
+		return;
+	st->events++;
+	if (xvt_unlikely(h->ring_flags & ~XVT_EVENT_RING_MASK)) {
+		if (h->ring_flags & XVT_EVENT_F_BACKLOG)
+			st->backlog++;
+		else if (h->ring_flags & XVT_EVENT_F_LATE)
+			st->late++;
+		if (h->ring_flags & XVT_EVENT_F_UNCONFIRMED)
+			st->unconfirmed++;
+		if (h->ring_flags & XVT_EVENT_F_RECOVERED)
+			st->recovered++;
+	}
+	if (!st->first_ns || h->host_ns < st->first_ns)
+		st->first_ns = h->host_ns;
+	if (h->host_ns > st->last_ns)
+		st->last_ns = h->host_ns;
+}
 
 /* Bring r->stats up to date with the newest look at the guest's counters. */
 void xvt_ring_account(struct xvt_ring *r, bool final);

@@ -99,27 +99,19 @@ static void try_join(struct xvt_session *s, uint64_t now)
 
 /* ------------------------------------------------------------------ one pass */
 
-static int emit(void *arg, const struct xvt_event_hdr *h, const void *payload, struct xvt_ring *r)
+static int emit(void *arg, const struct xvt_out *out, size_t n)
 {
 	struct xvt_session *s = arg;
-	struct xvt_ring_stats *st = &r->stats;
+	size_t i;
+	int err = 0;
 
-	if (h->id >= XVT_ID_FIRST_EVENT) {
-		st->events++;
-		if (h->ring_flags & XVT_EVENT_F_BACKLOG)
-			st->backlog++;
-		else if (h->ring_flags & XVT_EVENT_F_LATE)
-			st->late++;
-		if (h->ring_flags & XVT_EVENT_F_UNCONFIRMED)
-			st->unconfirmed++;
-		if (h->ring_flags & XVT_EVENT_F_RECOVERED)
-			st->recovered++;
-		if (!st->first_ns || h->host_ns < st->first_ns)
-			st->first_ns = h->host_ns;
-		if (h->host_ns > st->last_ns)
-			st->last_ns = h->host_ns;
+	for (i = 0; !err && i < n; i++) {
+		const struct xvt_event_hdr h = xvt_out_hdr(&out[i]);
+
+		xvt_ring_count(&out[i].ring->stats, &h);
+		err = xvt_trace_event(s->trace, &h, out[i].rec->payload);
 	}
-	return xvt_trace_event(s->trace, h, payload);
+	return err;
 }
 
 static void wait_reads(struct xvt_session *s)
@@ -395,7 +387,7 @@ static bool ring_finished(struct xvt_ring *r, uint64_t off_clock)
 		return true;
 	if (!r->idle || (int64_t)(r->idle_clock - off_clock) < 0 || r->first)
 		return false;
-	return r->proven_node_ns && !xvt_ring_peek(r);
+	return r->proven_node_ns && !xvt_ring_ready(r) && !xvt_ring_peek(r);
 }
 
 /* What the counters lost after the last sub-buffer was opened has no place but the end. */

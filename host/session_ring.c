@@ -281,7 +281,8 @@ static bool holds_back(const struct xvt_session *s, const struct xvt_ring *r, ui
 	uint64_t proven = xvt_ring_proven(r), now_ns = xvt_host_clock_ns(&s->clock, now);
 
 	/* Before everybody has joined nothing is decoded, so nothing can be told. */
-	if (!s->joined || (r->have && r->placed) || since(now, s->grace_clock) < ticks(s, lag_ns))
+	if (!s->joined || xvt_ring_ready(r) || (r->have && r->placed) ||
+	    since(now, s->grace_clock) < ticks(s, lag_ns))
 		return false;
 	if (proven < r->live_ns)
 		proven = r->live_ns;
@@ -297,7 +298,8 @@ static void while_live(struct xvt_session *s, struct xvt_ring *r, uint64_t now, 
 	uint64_t silence = since(now, latest(r->answer_clock, s->grace_clock));
 	uint64_t stall = ticks(s, s->opt.stall_timeout_ns);
 
-	if (r->last.state == XVT_RING_OFFLINE && r->idle && !r->have && !r->first) {
+	if (r->last.state == XVT_RING_OFFLINE && r->idle && !r->have && !r->first &&
+	    !xvt_ring_ready(r)) {
 		r->phase = XVT_PHASE_DONE;
 		r->map.closed = true;
 	} else if (stopped && r->last.nest && since(now, r->changed_clock) > ticks(s, FROZEN_NS)) {

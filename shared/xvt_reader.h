@@ -72,6 +72,48 @@ void xvt_reader_feed(struct xvt_reader *r, const void *copy, uint64_t len);
  */
 int xvt_reader_next(struct xvt_reader *r, struct xvt_record *rec);
 
+/*
+ * The quick way through the bulk of a ring: if the next thing is an ordinary finished record (an
+ * event or one that was given back, with a short stamp, whole inside the piece), its header word;
+ * else 0, nothing is consumed, and xvt_reader_next() says what it is. Not for salvage.
+ */
+xvt_inline uint64_t xvt_reader_plain(const struct xvt_reader *r)
+{
+	const uint64_t fixed = 3ull << XVT_H_LAP_SHIFT | XVT_H_DONE | XVT_H_FULL;
+	uint64_t header, left = r->end - r->pos;
+	uint32_t id, len;
+
+	if (left < sizeof(header) || !(r->pos & (r->g->subbuf_size - 1)))
+		return 0;
+	memcpy(&header, r->copy + (r->pos - r->copy_pos), sizeof(header));
+	id = xvt_header_id(header);
+	len = xvt_header_len(header);
+	if ((header & fixed) != (xvt_header_lap(r->g->ring_shift, r->pos) | XVT_H_DONE) ||
+	    (id < XVT_ID_FIRST_EVENT && id != XVT_ID_DISCARDED) || len < sizeof(header) ||
+	    len > left)
+		return 0;
+	return header;
+}
+
+/* The time of a record with that header, which xvt_reader_plain() returned. */
+xvt_inline uint64_t xvt_reader_plain_ts(const struct xvt_reader *r, uint64_t header)
+{
+	return header & XVT_H_SAME ? r->ts : xvt_time_extend(r->ts, header, r->g->ts_bits);
+}
+
+/* Its payload; xvt_header_len() less 8 bytes. */
+xvt_inline const uint8_t *xvt_reader_plain_payload(const struct xvt_reader *r)
+{
+	return r->copy + (r->pos - r->copy_pos) + sizeof(uint64_t);
+}
+
+/* Go on behind it. */
+xvt_inline void xvt_reader_plain_take(struct xvt_reader *r, uint64_t header, uint64_t ts)
+{
+	r->ts = ts;
+	r->pos += xvt_header_len(header);
+}
+
 /* Drop the rest of the current sub-buffer; returns the position after it. */
 uint64_t xvt_reader_skip(struct xvt_reader *r);
 

@@ -128,9 +128,9 @@ void engine_drain(struct engine *e, uint64_t proof)
 	}
 }
 
-static int keep(void *arg, const struct xvt_event_hdr *h, const void *payload, struct xvt_ring *r)
+static void keep(struct engine *e, const struct xvt_event_hdr *h, const void *payload,
+		 struct xvt_ring *r)
 {
-	struct engine *e = arg;
 	struct engine_event *ev;
 
 	if (e->nr_out == e->room) {
@@ -149,12 +149,23 @@ static int keep(void *arg, const struct xvt_event_hdr *h, const void *payload, s
 		memcpy(&ev->number, payload, sizeof(ev->number));
 	if (h->id >= XVT_ID_FIRST_EVENT)
 		r->stats.events++;
+}
+
+static int keep_all(void *arg, const struct xvt_out *out, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		const struct xvt_event_hdr h = xvt_out_hdr(&out[i]);
+
+		keep(arg, &h, out[i].rec->payload, out[i].ring);
+	}
 	return 0;
 }
 
 void engine_merge(struct engine *e)
 {
-	ck_assert_int_ge(xvt_merge_pass(&e->merge, e->rings, e->nr_rings, keep, e), 0);
+	ck_assert_int_ge(xvt_merge_pass(&e->merge, e->rings, e->nr_rings, keep_all, e), 0);
 }
 
 void engine_end(struct engine *e)

@@ -681,11 +681,83 @@ START_TEST(an_answer_that_came_while_nobody_looked_is_taken)
 }
 END_TEST
 
+/* As ck_assert(), for what is asked ten thousand times: Check writes a line for each that holds. */
+#define must_hold(what)                            \
+	do {                                       \
+		if (!(what))                       \
+			ck_abort_msg("%s", #what); \
+	} while (0)
+
+static uint64_t any_u64(void)
+{
+	return (uint64_t)rand() << 42 ^ (uint64_t)rand() << 21 ^ (uint64_t)rand();
+}
+
+/* The line without its division gives what the division gives, whatever the slope. */
+START_TEST(segment_is_the_line_to_the_last_nanosecond)
+{
+	static const uint64_t sizes[] = { 1,	      2,	  3,	      1000,
+					  1ull << 31, 3000000007, 1ull << 40, 1ull << 62 };
+	const unsigned int n = sizeof(sizes) / sizeof(sizes[0]);
+	unsigned int i, k;
+
+	srand(5);
+	for (i = 0; i < n * n * 20; i++) {
+		struct xvt_clock_map m;
+		struct xvt_clock_segment seg = { 0 };
+		struct xvt_clock_node a = { .guest = any_u64() >> 2, .host_ns = any_u64() >> 2 };
+		struct xvt_clock_node b = a;
+
+		b.guest += 1 + any_u64() % sizes[i % n];
+		b.host_ns += 1 + any_u64() % sizes[i / n % n];
+		xvt_clock_map_init(&m, 1000000000);
+		m.nodes = (struct xvt_clock_node[]){ a, b };
+		m.nodes[0].flags = XVT_NODE_F_FIRST;
+		m.count = 2;
+		m.changes = 2;
+		must_hold(xvt_clock_map_segment(&m, a.guest, &seg));
+		for (k = 0; k < 50; k++) {
+			uint64_t g = k == 0   ? a.guest
+				     : k == 1 ? b.guest
+					      : a.guest + any_u64() % (b.guest - a.guest + 1);
+
+			must_hold(xvt_clock_segment_ns(&seg, g) == xvt_clock_line(&a, &b, g));
+		}
+		must_hold(!xvt_clock_map_segment(&m, b.guest + 1, &seg));
+	}
+}
+END_TEST
+
+/* A later epoch makes one think again, and so does a line that is no more the newest. */
+START_TEST(segment_is_for_what_is_beyond_doubt)
+{
+	struct xvt_clock_segment seg = { 0 };
+	struct xvt_clock_map m;
+
+	xvt_clock_map_init(&m, 1000000000);
+	ck_assert(!xvt_clock_map_segment(&m, 0, &seg));
+	add(&m, 1000, 1000, 10);
+	ck_assert(!xvt_clock_map_segment(&m, 1000, &seg));
+	add(&m, 2000, 2000, 10);
+	ck_assert(xvt_clock_map_segment(&m, 1500, &seg));
+	ck_assert(!xvt_clock_map_segment(&m, 999, &seg));
+	add(&m, 3000, 3100, 10);
+	ck_assert(xvt_clock_map_segment(&m, 2500, &seg));
+	ck_assert_uint_eq(xvt_clock_segment_ns(&seg, 2500), 2550);
+	add(&m, 1000000000, 9000000000, 10); /* an epoch */
+	ck_assert_uint_eq(xvt_clock_map_last(&m)->epoch, 1);
+	ck_assert(!xvt_clock_map_segment(&m, 2600, &seg));
+	xvt_clock_map_fini(&m);
+}
+END_TEST
+
 Suite *clock_suite(void)
 {
 	Suite *s = suite_create("clock");
 	TCase *tc = tcase_create("map");
 
+	tcase_add_test(tc, segment_is_the_line_to_the_last_nanosecond);
+	tcase_add_test(tc, segment_is_for_what_is_beyond_doubt);
 	tcase_add_test(tc, a_record_waits_until_a_later_node_confirms_it);
 	tcase_add_test(tc, a_creeping_clock_is_followed_and_the_bound_covers_what_it_crept);
 	tcase_add_loop_test(tc, two_nodes_of_one_exact_source_tell_of_no_creep, 0, 5);

@@ -14,7 +14,7 @@ export FUZZ_TARGETS FUZZ_SECONDS
 FUZZ_CMDS = record report stat verify export salvage region
 FUZZ_HOST = $(FUZZ_CMDS:%=host/cmd_%.c) $(wildcard host/clock*.c host/decode*.c host/export*.c host/json*.c host/out*.c \
 	host/reclock*.c host/session*.c host/trace*.c host/vmm*.c) $(addprefix host/,crc32c.c drain.c exchange.c ftrace.c marks.c \
-	merge.c opt.c pool.c region.c ring.c sink.c spans.c view.c vm_libvirt.c) $(SHARED_SRC)
+	merge.c opt.c pool.c region.c ring.c run.c sink.c spans.c view.c vm_libvirt.c) $(SHARED_SRC)
 FUZZ_OWN = $(addprefix tests/fuzz/,fuzz.c guest_memory.c loop_memory.c)
 
 FUZZ_SAN = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer

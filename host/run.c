@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * run.c - records placed ahead of time. ring.c decodes and places one record with all the care
+ * that a hostile guest and a clock's borders need. What follows it in the same piece, with short
+ * stamps, on one line of the clock and within what the drain saw, needs none of that: the checks
+ * that would be the same for each are made once, and the merge gets them as an array.
+ */
+#include "ring.h"
+
+#include <stdlib.h>
+
+/* Two KiB a ring that has records: with a thousand rings all of it stays in the cache. */
+#define RUN_MAX 64u
+
+/* Host times that need no second look. */
+struct window {
+	uint64_t lo_ns;
+	uint64_t hi_ns;
+};
+
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* What place() in ring.c would check of each record, for all that carry the epoch of the last. */
+static struct window window_of(const struct xvt_ring *r)
+{
+	struct xvt_clock_evidence e = xvt_ring_evidence(r, r->reader.epoch, r->first);
+	uint64_t floor = e.floor_ns > r->map.slack_ns ? e.floor_ns - r->map.slack_ns : 0;
+
+	/* Older than the attach is a flag of its own, and in an honest ring in the past soon. */
+	return (struct window){ floor > r->start_ns ? floor : r->start_ns,
+				sum(e.ceiling_ns, r->map.slack_ns) };
+}
+
+static bool head_is_plain(const struct xvt_ring *r, uint32_t flags)
+{
+	return !flags && !r->salvage && r->first && r->first->bytes == r->reader.copy &&
+	       !r->first->salvage && xvt_ring_only_new(r);
+}
+
+/* Is that value on the line that the last one was on, or is there another line for it? */
+static inline bool on_line(struct xvt_ring *r, uint64_t ts)
+{
+	return (ts >= r->segment.guest && ts <= r->segment.guest_end) ||
+	       xvt_clock_map_segment(&r->map, ts, &r->segment);
+}
+
+/* All that follow the one in run[0] and are plain. */
+static void extend(struct xvt_ring *r)
+{
+	const struct window w = window_of(r);
+	struct xvt_reader reader = r->reader; /* a copy that nobody else can point to: registers */
+	struct xvt_placed *to = r->run + r->run_end, *const end = r->run + r->run_room;
+	uint64_t header, ts, ns;
+
+	/* The map does not change meanwhile, so one look whether the line is still the right one.
+	 */
+	if (!xvt_clock_map_segment(&r->map, reader.ts, &r->segment))
+		return;
+	while (to < end && (header = xvt_reader_plain(&reader))) {
+		ts = xvt_reader_plain_ts(&reader, header);
+		if (xvt_unlikely(!on_line(r, ts)))
+			break;
+		ns = xvt_clock_segment_ns(&r->segment, ts);
+		if (xvt_unlikely(ns < w.lo_ns || ns > w.hi_ns))
+			break;
+		to->ns = ns;
+		to->guest = ts;
+		to->payload = xvt_reader_plain_payload(&reader);
+		to->flags = 0;
+		to->id = (uint16_t)xvt_header_id(header);
+		to->len = (uint16_t)(xvt_header_len(header) - sizeof(header));
+		to += to->id != XVT_ID_DISCARDED;
+		xvt_reader_plain_take(&reader, header, ts);
+	}
+	r->reader.pos = reader.pos;
+	r->reader.ts = reader.ts;
+	if (to == r->run + r->run_end)
+		return;
+	r->since_subbuf += (uint64_t)(to - r->run) - r->run_end;
+	r->run_end = (uint32_t)(to - r->run);
+	r->last_guest = to[-1].guest;
+	r->last_ns = to[-1].ns;
+	if (r->last_guest > r->newest)
+		r->newest = r->last_guest;
+}
+
+/* Without memory for many it is one at a time. */
+static void make_room(struct xvt_ring *r)
+{
+	r->run = malloc(RUN_MAX * sizeof(*r->run));
+	r->run_room = RUN_MAX;
+	if (r->run)
+		return;
+	r->run = &r->alone;
+	r->run_room = 1;
+}
+
+void xvt_ring_run_fini(struct xvt_ring *r)
+{
+	if (r->run != &r->alone)
+		free(r->run);
+	r->run = NULL;
+}
+
+bool xvt_ring_refill(struct xvt_ring *r)
+{
+	if (!xvt_ring_peek(r) || !r->placed)
+		return false;
+	if (!r->run)
+		make_room(r);
+	r->run[0] = (struct xvt_placed){
+		.ns = r->head_ns,
+		.guest = r->rec.ts,
+		.payload = r->rec.payload,
+		.flags = r->head_flags,
+		.id = (uint16_t)r->rec.id,
+		.len = (uint16_t)r->rec.len,
+	};
+	xvt_ring_pop(r);
+	r->run_at = 0;
+	r->run_end = 1;
+	if (head_is_plain(r, r->head_flags))
+		extend(r);
+	return true;
+}
