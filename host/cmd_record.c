@@ -330,6 +330,7 @@ static int run(struct recorder *rec)
 			/* A slow trace too is in the file up to a second or two ago, whatever
 			 * happens to us. An error comes back from the next write. */
 			pushed = now;
+			xvt_session_flush(rec->session);
 			xvt_file_sink_push(rec->sink);
 		}
 		if (!rec->opt.quiet && now - told >= 1000000000u) {

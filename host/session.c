@@ -354,6 +354,11 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 	return xvt_trace_error(s->trace);
 }
 
+int xvt_session_flush(struct xvt_session *s)
+{
+	return xvt_trace_flush(s->trace);
+}
+
 size_t xvt_session_alive(const struct xvt_session *s)
 {
 	size_t i, n = 0;

@@ -134,6 +134,9 @@ void xvt_session_vmm_report(void *arg, const struct xvt_vmm_report *r);
  */
 int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns);
 
+/* All that was emitted goes to the sink. Returns 0 or -errno of it. */
+int xvt_session_flush(struct xvt_session *s);
+
 /* How many machines can still deliver. */
 size_t xvt_session_alive(const struct xvt_session *s);
 

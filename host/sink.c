@@ -3,6 +3,11 @@
  * sink.c - a few buffers in turn: one is filled while others are being written. Backs up
  * (waits in the loop) when all are under way, so memory is bounded; the rings then fill and
  * the guests drop and count.
+ *
+ * Where the file system allows it, the buffers go to the disk without a copy in the page cache:
+ * that copy costs more than drain and merge together, and a trace is read later, if at all. Then
+ * only whole blocks can be written. A buffer that leaves before it is full is padded with zeros,
+ * and its last block is written again with what follows; at the end the file is cut.
  */
 #define _GNU_SOURCE
 #include "sink.h"
@@ -12,17 +17,22 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#define BUFFERS	    8
-#define BUFFER_SIZE (512u << 10)
+#define BUFFERS	    6
+#define BUFFER_SIZE (1u << 20)
+#define BLOCK	    4096u /* no disk asks for more */
+#define WAIT_NS	    1000000000u
 
 struct buffer {
 	struct xvt_op op;
 	struct xvt_file_sink *fs;
 	uint8_t *bytes;
-	uint32_t len;  /* filled */
-	uint32_t done; /* written */
+	uint32_t len;	  /* filled */
+	uint32_t carried; /* the first of them are in the file already */
+	uint32_t whole;	  /* to be written: len, and zeros up to the end of a block */
+	uint32_t done;	  /* written */
 	uint64_t off;
 	bool busy;
 };
@@ -32,67 +42,114 @@ struct xvt_file_sink {
 	struct xvt_loop *loop;
 	int fd;
 	int err;
+	bool direct;
 	uint64_t good; /* lowest offset that is not known to be written, once err is set */
-	uint64_t off;  /* where the next buffer goes */
 	unsigned int current;
+	uint8_t *room; /* somebody builds the next bytes there */
 	uint8_t *area;
 	struct buffer buffers[BUFFERS];
 };
 
+static int submit(struct buffer *b)
+{
+	return xvt_loop_write(b->fs->loop, &b->op, b->fs->fd, b->bytes + b->done,
+			      b->whole - b->done, b->off + b->done);
+}
+
+/* Some file systems open a file so, and refuse to write it so. */
+static bool give_up_direct(struct xvt_file_sink *fs)
+{
+	int flags = fcntl(fs->fd, F_GETFL);
+
+	fs->direct = false;
+	return flags >= 0 && flags & O_DIRECT && fcntl(fs->fd, F_SETFL, flags & ~O_DIRECT) == 0;
+}
+
+static void failed(struct buffer *b, int err)
+{
+	struct xvt_file_sink *fs = b->fs;
+
+	b->busy = false;
+	if (!fs->err)
+		fs->err = err;
+	if (b->off + b->done < fs->good)
+		fs->good = b->off + b->done;
+}
+
 static void written(struct xvt_op *op, int res)
 {
 	struct buffer *b = (struct buffer *)op;
-	struct xvt_file_sink *fs = b->fs;
 
-	if (res == -EINTR || res == -EAGAIN)
+	if (res == -EINTR || res == -EAGAIN || (res == -EINVAL && give_up_direct(b->fs)))
 		res = 0;
 	else if (res == 0)
 		res = -EIO;
 	if (res > 0) {
 		b->done += (uint32_t)res;
+		if (b->done < b->whole && b->fs->direct)
+			b->done &= ~(BLOCK - 1);
 		res = 0;
 	}
-	if (res == 0 && b->done < b->len)
-		res = xvt_loop_write(fs->loop, &b->op, fs->fd, b->bytes + b->done, b->len - b->done,
-				     b->off + b->done);
+	if (res == 0 && b->done < b->whole)
+		res = submit(b);
 	else
 		b->busy = false;
-	if (res < 0) {
-		b->busy = false;
-		if (!fs->err)
-			fs->err = res;
-		if (b->off + b->done < fs->good)
-			fs->good = b->off + b->done;
+	if (res < 0)
+		failed(b, res);
+}
+
+static int wait_for(struct buffer *b)
+{
+	while (b->busy) {
+		int err = xvt_loop_run(b->fs->loop, WAIT_NS);
+
+		if (err < 0) {
+			b->fs->err = err;
+			return err;
+		}
 	}
+	return b->fs->err;
+}
+
+/* The block that b's end lies in is written again with what follows it. */
+static void carry_on(const struct buffer *b, struct buffer *next)
+{
+	uint32_t tail = b->fs->direct ? b->len & (BLOCK - 1) : 0;
+
+	next->off = b->off + b->len - tail;
+	next->len = tail;
+	next->carried = tail;
+	memcpy(next->bytes, b->bytes + b->len - tail, tail);
 }
 
 int xvt_file_sink_push(struct xvt_file_sink *fs)
 {
 	struct buffer *b = &fs->buffers[fs->current];
+	struct buffer *before = &fs->buffers[(fs->current + BUFFERS - 1) % BUFFERS];
+	struct buffer *next = &fs->buffers[(fs->current + 1) % BUFFERS];
 	int err;
 
-	if (!b->len || b->busy || fs->err)
+	if (b->len == b->carried || fs->room || fs->err)
 		return fs->err;
-	b->off = fs->off;
+	/* Two writes of one block must not pass each other. */
+	if (b->carried && wait_for(before))
+		return fs->err;
 	b->done = 0;
+	b->whole = b->len;
+	if (fs->direct) {
+		b->whole = (b->len + BLOCK - 1) & ~(BLOCK - 1);
+		memset(b->bytes + b->len, 0, b->whole - b->len);
+	}
 	b->busy = true;
-	fs->off += b->len;
-	err = xvt_loop_write(fs->loop, &b->op, fs->fd, b->bytes, b->len, b->off);
+	err = submit(b);
 	if (err) {
-		b->busy = false;
-		fs->err = err;
+		failed(b, err);
 		return err;
 	}
+	if (wait_for(next))
+		return fs->err;
+	carry_on(b, next);
 	fs->current = (fs->current + 1) % BUFFERS;
-	b = &fs->buffers[fs->current];
-	while (b->busy) {
-		err = xvt_loop_run(fs->loop, 1000000000u);
-		if (err < 0) {
-			fs->err = err;
-			return err;
-		}
-	}
-	b->len = 0;
 	return fs->err;
 }
 
@@ -101,6 +158,11 @@ static int sink_write(struct xvt_sink *sink, const void *bytes, size_t len)
 	struct xvt_file_sink *fs = (struct xvt_file_sink *)sink;
 	const uint8_t *from = bytes;
 
+	if (from == fs->room && !fs->err) {
+		fs->buffers[fs->current].len += (uint32_t)len;
+		len = 0;
+	}
+	fs->room = NULL;
 	while (len && !fs->err) {
 		struct buffer *b = &fs->buffers[fs->current];
 		size_t part = BUFFER_SIZE - b->len;
@@ -117,6 +179,28 @@ static int sink_write(struct xvt_sink *sink, const void *bytes, size_t len)
 	return fs->err;
 }
 
+static uint8_t *sink_room(struct xvt_sink *sink, size_t len)
+{
+	struct xvt_file_sink *fs = (struct xvt_file_sink *)sink;
+	struct buffer *b = &fs->buffers[fs->current];
+
+	if (BUFFER_SIZE - b->len < len && xvt_file_sink_push(fs))
+		return NULL;
+	b = &fs->buffers[fs->current];
+	fs->room = BUFFER_SIZE - b->len < len ? NULL : b->bytes + b->len;
+	return fs->room;
+}
+
+/* Pipes know O_DIRECT, too, and mean something else by it. */
+static bool try_direct(int fd)
+{
+	struct stat st;
+	int flags = fcntl(fd, F_GETFL);
+
+	return flags >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	       fcntl(fd, F_SETFL, flags | O_DIRECT) == 0;
+}
+
 int xvt_file_sink_new(struct xvt_file_sink **out, struct xvt_loop *loop, const char *path)
 {
 	struct xvt_file_sink *fs = calloc(1, sizeof(*fs));
@@ -126,7 +210,7 @@ int xvt_file_sink_new(struct xvt_file_sink **out, struct xvt_loop *loop, const c
 
 	if (!fs)
 		return -ENOMEM;
-	fs->area = aligned_alloc(4096, (size_t)BUFFERS * BUFFER_SIZE);
+	fs->area = aligned_alloc(BLOCK, (size_t)BUFFERS * BUFFER_SIZE);
 	if (!fs->area) {
 		free(fs);
 		return -ENOMEM;
@@ -138,10 +222,12 @@ int xvt_file_sink_new(struct xvt_file_sink **out, struct xvt_loop *loop, const c
 		free(fs);
 		return err;
 	}
+	fs->direct = try_direct(fs->fd);
 	area.iov_base = fs->area;
 	area.iov_len = (size_t)BUFFERS * BUFFER_SIZE;
 	xvt_loop_register(loop, &area, 1);
 	fs->base.write = sink_write;
+	fs->base.room = sink_room;
 	fs->loop = loop;
 	fs->good = UINT64_MAX;
 	for (i = 0; i < BUFFERS; i++) {
@@ -158,6 +244,15 @@ struct xvt_sink *xvt_file_sink_base(struct xvt_file_sink *fs)
 	return &fs->base;
 }
 
+/* Without the zeros of the last block; after an error, without what did not get there. */
+static uint64_t true_end(const struct xvt_file_sink *fs)
+{
+	const struct buffer *b = &fs->buffers[fs->current];
+	uint64_t end = b->off + b->len;
+
+	return fs->err && fs->good < end ? fs->good : end;
+}
+
 int xvt_file_sink_close(struct xvt_file_sink *fs)
 {
 	unsigned int i;
@@ -166,12 +261,13 @@ int xvt_file_sink_close(struct xvt_file_sink *fs)
 	xvt_file_sink_push(fs);
 	for (i = 0; i < BUFFERS; i++) {
 		while (fs->buffers[i].busy) {
-			if (xvt_loop_run(fs->loop, 1000000000u) < 0)
+			if (xvt_loop_run(fs->loop, WAIT_NS) < 0)
 				break;
 		}
 	}
 	err = fs->err;
-	if (err && fs->good != UINT64_MAX && ftruncate(fs->fd, (off_t)fs->good) && !err)
+	if ((err ? fs->good != UINT64_MAX : fs->direct) && ftruncate(fs->fd, (off_t)true_end(fs)) &&
+	    !err)
 		err = -errno;
 	if (close(fs->fd) && !err)
 		err = -errno;

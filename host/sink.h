@@ -11,7 +11,8 @@ struct xvt_file_sink;
 /* Creates (truncates) path. Returns 0 or -errno. */
 int xvt_file_sink_new(struct xvt_file_sink **out, struct xvt_loop *loop, const char *path);
 struct xvt_sink *xvt_file_sink_base(struct xvt_file_sink *fs);
-/* Start writing what is gathered. Returns the first error so far. */
+/* Start writing what is gathered, unless somebody has room() for more and has not written it yet:
+ * flush him first. Returns the first error so far. */
 int xvt_file_sink_push(struct xvt_file_sink *fs);
 /*
  * Wait for everything. After an error (disk full) the file is cut at the last byte up to which

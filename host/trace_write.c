@@ -18,8 +18,9 @@
 #define INDEX_MAX  (1u << 20)
 
 struct lane {
-	uint8_t *bytes; /* LANE_BYTES: chunk header, events header, events */
-	size_t used;	/* 0: nothing gathered */
+	uint8_t *bytes; /* LANE_BYTES: chunk header, events header, events; own, or the sink's */
+	uint8_t *own;
+	size_t used; /* 0: nothing gathered */
 	uint16_t type;
 };
 
@@ -117,8 +118,8 @@ static int lane_flush(struct xvt_trace_writer *w, struct lane *lane)
 
 static void free_writer(struct xvt_trace_writer *w)
 {
-	free(w->main.bytes);
-	free(w->late.bytes);
+	free(w->main.own);
+	free(w->late.own);
 	free(w->scratch);
 	free(w->index);
 	free(w);
@@ -138,9 +139,9 @@ int xvt_trace_writer_new(struct xvt_trace_writer **out, struct xvt_sink *sink,
 	w->sink = sink;
 	w->main.type = XVT_CHUNK_EVENTS;
 	w->late.type = XVT_CHUNK_LATE;
-	w->main.bytes = malloc(LANE_BYTES);
-	w->late.bytes = malloc(LANE_BYTES);
-	if (!w->main.bytes || !w->late.bytes)
+	w->main.own = malloc(LANE_BYTES);
+	w->late.own = malloc(LANE_BYTES);
+	if (!w->main.own || !w->late.own)
 		goto err_free;
 
 	file.magic = XVT_FILE_MAGIC;
@@ -193,23 +194,52 @@ int xvt_trace_put(struct xvt_trace_writer *w, uint16_t type, const void *head, s
 	return emit(w, w->scratch, type, len);
 }
 
+/* The bulk is built where it leaves from; the other lane has to wait for its turn. */
+static void lane_begin(struct xvt_trace_writer *w, struct lane *lane)
+{
+	uint8_t *room = NULL;
+
+	if (lane == &w->main && w->sink->room)
+		room = w->sink->room(w->sink, LANE_BYTES);
+	lane->bytes = room ? room : lane->own;
+	lane->used = sizeof(struct xvt_chunk_hdr) + sizeof(struct xvt_events_hdr);
+	memset(lane_hdr(lane), 0, sizeof(struct xvt_events_hdr));
+	lane_hdr(lane)->first_ns = UINT64_MAX;
+}
+
+/* Most payloads are a few words: a loop is there before memcpy() has found out how many. */
+static void put_payload(uint8_t *to, const uint8_t *from, size_t len)
+{
+	uint64_t word = 0;
+
+	for (; len >= sizeof(word); len -= sizeof(word)) {
+		memcpy(&word, from, sizeof(word));
+		memcpy(to, &word, sizeof(word));
+		from += sizeof(word);
+		to += sizeof(word);
+	}
+	if (len) {
+		word = 0;
+		memcpy(&word, from, len);
+		memcpy(to, &word, sizeof(word));
+	}
+}
+
 int xvt_trace_event(struct xvt_trace_writer *w, const struct xvt_event_hdr *hdr,
 		    const void *payload)
 {
 	struct lane *lane = hdr->ring_flags & XVT_EVENT_F_LATE ? &w->late : &w->main;
 	size_t padded = pad8(hdr->len);
-	struct xvt_events_hdr *h = lane_hdr(lane);
+	struct xvt_events_hdr *h;
 	uint8_t *to;
 
 	if (xvt_unlikely(lane->used + sizeof(*hdr) + padded > LANE_BYTES - 8))
-		lane_flush(w, lane);
+		xvt_trace_flush(w);
 	if (xvt_unlikely(w->err))
 		return w->err;
-	if (!lane->used) {
-		lane->used = sizeof(struct xvt_chunk_hdr) + sizeof(*h);
-		memset(h, 0, sizeof(*h));
-		h->first_ns = UINT64_MAX;
-	}
+	if (xvt_unlikely(!lane->used))
+		lane_begin(w, lane);
+	h = lane_hdr(lane);
 	if (hdr->host_ns < h->first_ns)
 		h->first_ns = hdr->host_ns;
 	if (hdr->host_ns > h->last_ns)
@@ -217,10 +247,7 @@ int xvt_trace_event(struct xvt_trace_writer *w, const struct xvt_event_hdr *hdr,
 	h->count++;
 	to = lane->bytes + lane->used;
 	memcpy(to, hdr, sizeof(*hdr));
-	if (padded) {
-		memset(to + sizeof(*hdr) + padded - 8, 0, 8);
-		memcpy(to + sizeof(*hdr), payload, hdr->len);
-	}
+	put_payload(to + sizeof(*hdr), payload, hdr->len);
 	lane->used += sizeof(*hdr) + padded;
 	if (lane == &w->late)
 		w->late_events++;

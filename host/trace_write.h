@@ -15,6 +15,11 @@
  */
 struct xvt_sink {
 	int (*write)(struct xvt_sink *sink, const void *bytes, size_t len);
+	/*
+	 * May be NULL, and may return NULL: room for the next `len` bytes, so that they need not be
+	 * copied. It stays until the next write(), which may be told that very address.
+	 */
+	uint8_t *(*room)(struct xvt_sink *sink, size_t len);
 };
 
 struct xvt_trace_writer;

@@ -46,6 +46,7 @@ int main(void)
 	setenv("CK_DEFAULT_TIMEOUT", "120", 0);
 	runner = srunner_create(crc32c_suite());
 	srunner_add_suite(runner, opt_suite());
+	srunner_add_suite(runner, sink_suite());
 	srunner_add_suite(runner, out_suite());
 	srunner_add_suite(runner, trace_file_suite());
 	srunner_add_suite(runner, decode_suite());

@@ -6,6 +6,7 @@
 #include <check.h>
 
 Suite *crc32c_suite(void);
+Suite *sink_suite(void);
 Suite *opt_suite(void);
 Suite *out_suite(void);
 Suite *trace_file_suite(void);

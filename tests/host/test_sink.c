@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * test_sink.c - what goes into the sink is in the file, byte for byte and no byte more, however it
+ * is cut into calls and however often buffers leave before they are full.
+ */
+#include "suites.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sink.h"
+
+#define BYTES (5u << 20)
+
+static uint8_t content[BYTES];
+
+static void make_content(void)
+{
+	srand(7);
+	for (size_t i = 0; i < BYTES; i++)
+		content[i] = (uint8_t)(rand() >> 7);
+}
+
+static size_t least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static void expect_file(const char *path, size_t len)
+{
+	uint8_t *got = malloc(len + 1);
+	FILE *f = fopen(path, "r");
+
+	ck_assert_ptr_nonnull(f);
+	ck_assert_uint_eq(fread(got, 1, len + 1, f), len);
+	ck_assert_int_eq(memcmp(got, content, len), 0);
+	fclose(f);
+	free(got);
+}
+
+/* As a caller who copies, or as one who builds in place, and may use less than he asked for. */
+static void give(struct xvt_file_sink *fs, const uint8_t *from, size_t n)
+{
+	struct xvt_sink *base = xvt_file_sink_base(fs);
+	uint8_t *room = rand() % 2 ? base->room(base, n + (size_t)rand() % 5000) : NULL;
+
+	if (room) {
+		memcpy(room, from, n / 2);
+		ck_assert_int_eq(xvt_file_sink_push(fs), 0); /* must leave it alone */
+		memcpy(room + n / 2, from + n / 2, n - n / 2);
+	}
+	ck_assert_int_eq(base->write(base, room ? room : from, n), 0);
+}
+
+/* Calls of up to `most` bytes; every `push`th is followed by a push. */
+static void fill(const char *path, size_t len, size_t most, unsigned int push)
+{
+	struct xvt_loop *loop;
+	struct xvt_file_sink *fs;
+	unsigned int calls = 0;
+	size_t at = 0;
+
+	ck_assert_int_eq(xvt_loop_new(&loop), 0);
+	ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path), 0);
+	while (at < len) {
+		size_t n = least(1 + (size_t)rand() % most, len - at);
+
+		give(fs, content + at, n);
+		at += n;
+		if (push && ++calls % push == 0) {
+			ck_assert_int_eq(xvt_file_sink_push(fs), 0);
+			ck_assert_int_eq(xvt_file_sink_push(fs), 0); /* nothing new: no matter */
+		}
+	}
+	ck_assert_int_eq(xvt_file_sink_close(fs), 0);
+	xvt_loop_free(loop);
+	expect_file(path, len);
+}
+
+/* 0: where the tests live, usually a disk; 1: memory, which older kernels write only through the
+ * page cache. */
+static const char *place(int i)
+{
+	static char memory[64];
+
+	snprintf(memory, sizeof(memory), "/dev/shm/xvt-test-sink-%d", (int)getpid());
+	return i ? memory : scratch_path("sink");
+}
+
+START_TEST(file_is_what_was_written)
+{
+	static const size_t lengths[] = { 0, 1, 4095, 4096, 4097, 524288, 524289, BYTES - 3 };
+	const char *path = place(_i);
+
+	make_content();
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		fill(path, lengths[i], 300000, 0);
+		fill(path, lengths[i], 100000, 3);
+	}
+	fill(path, 200000, 700, 1); /* each call leaves at once, mostly within one block */
+	unlink(path);
+}
+END_TEST
+
+/* A file that may not grow: the error comes back, and what is there is a beginning of it all. */
+START_TEST(full_disk_leaves_a_true_beginning)
+{
+	const char *path = place(_i);
+	struct rlimit limit = { 1u << 20, 1u << 20 };
+	struct xvt_file_sink *fs;
+	struct xvt_loop *loop;
+	struct xvt_sink *base;
+	struct stat st;
+
+	make_content();
+	signal(SIGXFSZ, SIG_IGN);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	ck_assert_int_eq(xvt_loop_new(&loop), 0);
+	ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path), 0);
+	base = xvt_file_sink_base(fs);
+	for (size_t at = 0; at < BYTES; at += 65536) {
+		if (base->write(base, content + at, least(65536, BYTES - at)))
+			break;
+	}
+	ck_assert_int_eq(xvt_file_sink_close(fs), -EFBIG);
+	xvt_loop_free(loop);
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_int_le(st.st_size, 1 << 20);
+	ck_assert_int_ge(st.st_size, 1 << 19);
+	expect_file(path, (size_t)st.st_size);
+	unlink(path);
+}
+END_TEST
+
+Suite *sink_suite(void)
+{
+	Suite *s = suite_create("sink");
+	TCase *t = tcase_create("sink");
+
+	tcase_add_loop_test(t, file_is_what_was_written, 0, 2);
+	tcase_add_loop_test(t, full_disk_leaves_a_true_beginning, 0, 2);
+	suite_add_tcase(s, t);
+	return s;
+}
