@@ -40,3 +40,9 @@ $(BUILD)/bench/microvm $(BUILD)/bench/clock: $(BUILD)/bench/%: bench/bench_%.c $
 	$(Q)$(CC) $(HOST_CFLAGS) $(XVT_LDFLAGS) -MF $@.d -o $@ $< $(HOST_LIB_OBJ) $(HOST_LIBS)
 
 -include $(wildcard $(BUILD)/bench/microvm.d $(BUILD)/bench/clock.d)
+
+# The engine over machines that are not there, see bench/guests.h.
+$(BUILD)/bench/engine: bench/bench_engine.c bench/guests.c bench/merge_limit.c $(wildcard bench/*.h) $(HOST_LIB_OBJ)
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(HOST_CFLAGS) $(XVT_LDFLAGS) -Ibench -MF $@.d -o $@ $(filter %.c,$^) $(HOST_LIB_OBJ) $(HOST_LIBS)

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * guests.h - machines that are not there: regions of any number with the project's own writer in
+ * them, for measuring what the recorder costs. One thread is all of their vCPUs: it answers the
+ * clock's mailboxes, and writes when it is told to. The recorder sees no difference.
+ */
+#ifndef XVT_BENCH_GUESTS_H
+#define XVT_BENCH_GUESTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "session.h"
+
+struct guests;
+
+struct guests_layout {
+	uint32_t vms;
+	uint32_t rings; /* of each */
+	uint32_t subbuf_size;
+	uint64_t ring_bytes; /* about: a power of two, at least 4 sub-buffers */
+};
+
+enum guests_order {
+	GUESTS_INTERLEAVED, /* each event in a ring drawn at random */
+	GUESTS_BURSTS,	    /* 1 to 63 events in a ring, then in another one */
+};
+
+/* Returns 0 or -errno. The thread answers from here on. */
+int guests_new(struct guests **out, const struct guests_layout *layout);
+void guests_free(struct guests *g);
+
+/* All of them become machines of the recording. Returns 0 or -errno, with a message on stderr. */
+int guests_join(struct guests *g, struct xvt_session *s);
+
+/*
+ * Write `events` events of `payload` bytes into the first `active` rings, stamped by the real
+ * clock. Returns when they are written; *lost: how many found their ring full, or not recording.
+ */
+void guests_write(struct guests *g, enum guests_order order, uint32_t active, uint64_t events,
+		  uint32_t payload, uint64_t *lost);
+
+/* CPU time that the thread has used. */
+uint64_t guests_cpu_ns(const struct guests *g);
+
+#endif /* XVT_BENCH_GUESTS_H */
