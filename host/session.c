@@ -20,6 +20,7 @@
 /* Most that one machine may hand over in a pass, so that it cannot starve the others. */
 #define VM_PASS_BYTES (16u << 20)
 #define CLOCKS_NS     2000000ull   /* longest that one machine's clocks may keep us in a pass */
+#define ALL_CLOCKS    4		   /* times that, for all together */
 #define AWAY_NS	      500000000ull /* between two passes: nobody answered because we did not ask */
 
 int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_sink *sink,
@@ -251,6 +252,8 @@ static void every_second(struct xvt_session *s, uint64_t now)
 	size_t i;
 
 	tend_clock(s, now);
+	xvt_session_pace(s, since(now, s->pace_clock));
+	s->pace_clock = now;
 	for (i = 0; i < s->nr_vms; i++) {
 		struct xvt_vm *vm = s->vms[i];
 		struct stat st;
@@ -301,6 +304,23 @@ static bool vm_clocks(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 	return busy || i < n;
 }
 
+/* Many machines could keep us for seconds as well. */
+static bool all_clocks(struct xvt_session *s, uint64_t now)
+{
+	uint64_t begin = xvt_clock_read(), longest = ALL_CLOCKS * ticks(s, CLOCKS_NS);
+	bool busy = false;
+	size_t i;
+
+	for (i = 0; i < s->nr_vms; i++) {
+		if (since(xvt_clock_read(), begin) > longest)
+			break;
+		busy |= vm_clocks(s, s->vms[(s->next_clocks_vm + i) % s->nr_vms], now);
+	}
+	s->next_clocks_vm = s->nr_vms ? (s->next_clocks_vm + i) % s->nr_vms : 0;
+	s->clocks_took += since(xvt_clock_read(), begin);
+	return busy || i < s->nr_vms;
+}
+
 int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 {
 	uint64_t now = xvt_clock_read();
@@ -312,8 +332,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 	if (since(now, s->last_pass_clock) > ticks(s, AWAY_NS))
 		s->grace_clock = now;
 	s->last_pass_clock = now;
-	for (i = 0; i < s->nr_vms; i++)
-		busy |= vm_clocks(s, s->vms[i], now);
+	busy = all_clocks(s, now);
 	xvt_session_kvm_look(s, now);
 	if ((int64_t)(now - s->next_pass_clock) >= 0) {
 		drain_all(s, now);

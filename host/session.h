@@ -106,6 +106,10 @@ struct xvt_session {
 	uint64_t next_second_clock;
 	struct xvt_session_kvm *kvm; /* session_kvm.c's own; NULL: nothing is told */
 	uint64_t pass_gap_ns;
+	uint64_t pace;	       /* ticks between two measurements of a ring that needs them */
+	uint64_t clocks_took;  /* ticks, since the pace was set */
+	uint64_t pace_clock;   /* when that was */
+	size_t next_clocks_vm; /* whose clocks are looked after next */
 	uint64_t rounds;
 	uint64_t told_watermark;
 };

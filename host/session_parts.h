@@ -105,6 +105,8 @@ void xvt_session_put_marks(struct xvt_session *s);
 
 /* Measure the ring's clock when it is time; a ring with a clock goes live. */
 void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t now);
+/* About once a second: how often are clocks measured from now on? */
+void xvt_session_pace(struct xvt_session *s, uint64_t elapsed);
 /* The node that the ring made of its own records goes into the trace. */
 void xvt_session_ring_witness(struct xvt_session *s, struct xvt_ring *r);
 /* Who is silent or stuck is set aside, who left in order is done, who returns is live. */

@@ -4,10 +4,18 @@
  */
 #include "session_parts.h"
 
-#define BURST_EVERY_NS	 100000000ull /* clock measurement of each ring */
+#define BURST_EVERY_NS	 100000000ull /* clock measurement of a ring, if nothing else is said */
 #define BURST_GAP_NS	 5000000ull   /* also when one is wanted at once */
 /* No answer for so long: what waits is placed by what the drain saw of it. */
 #define QUIET_NS	 (4 * BURST_EVERY_NS)
+/*
+ * Measuring may take this part of our time. A ring on which records wait is measured as often as
+ * that allows, within bounds: what is slow to answer, or many, is measured more seldom.
+ */
+#define PACE_PART	 20
+#define PACE_LEAST_NS	 10000000ull
+#define PACE_RING_NS	 2000000ull /* for each ring, or BURST_EVERY_NS, and at most: */
+#define PACE_MOST_NS	 2000000000ull
 #define WIDE_NS		 2000000ull
 #define WIDE_PATIENCE_NS 5000000000ull
 /* Inside an event without a move for so long, while the VMM says "stopped": in flight. */
@@ -16,6 +24,11 @@
 static uint64_t latest(uint64_t a, uint64_t b)
 {
 	return (int64_t)(a - b) > 0 ? a : b;
+}
+
+static bool waits(const struct xvt_ring *r)
+{
+	return r->have && !r->placed;
 }
 
 static bool near(uint64_t a, uint64_t b)
@@ -151,11 +164,6 @@ static void ring_goes_live(struct xvt_session *s, struct xvt_ring *r)
 	}
 }
 
-static bool waits(const struct xvt_ring *r)
-{
-	return r->have && !r->placed;
-}
-
 #define SILENT_TEXT "does not answer (paused, dead or stuck)"
 
 static void ring_aside(struct xvt_session *s, struct xvt_ring *r, bool silent, const char *why)
@@ -218,6 +226,43 @@ static bool rate_known(struct xvt_session *s, struct xvt_ring *r)
 	return true;
 }
 
+/* How often is a ring measured on which nobody waits? */
+static uint64_t idle_pace(const struct xvt_session *s)
+{
+	uint64_t every = ticks(s, BURST_EVERY_NS);
+
+	return s->pace > every ? s->pace : every;
+}
+
+/* What a ring has delivered waits for its next measurement, and takes up memory meanwhile. */
+static uint64_t burst_due(const struct xvt_session *s, const struct xvt_ring *r)
+{
+	uint64_t soon = r->burst_clock + s->pace;
+
+	return s->pace && waits(r) && (int64_t)(soon - r->next_burst_clock) < 0
+		       ? soon
+		       : r->next_burst_clock;
+}
+
+void xvt_session_pace(struct xvt_session *s, uint64_t elapsed)
+{
+	uint64_t least = ticks(s, PACE_LEAST_NS), every = ticks(s, BURST_EVERY_NS);
+	uint64_t most = ticks(s, PACE_RING_NS) * s->nr_rings;
+
+	if (most < every)
+		most = every;
+	if (most > ticks(s, PACE_MOST_NS))
+		most = ticks(s, PACE_MOST_NS);
+	if (!s->pace)
+		s->pace = every;
+	if (s->clocks_took > elapsed / PACE_PART)
+		s->pace += s->pace / 2;
+	else if (s->clocks_took < elapsed / PACE_PART / 2)
+		s->pace -= s->pace / 3;
+	s->pace = s->pace < least ? least : s->pace > most ? most : s->pace;
+	s->clocks_took = 0;
+}
+
 static void met(void *arg)
 {
 	xvt_session_mark(arg);
@@ -243,15 +288,19 @@ void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 	}
 	/* "At once" (next_burst_clock 0) is not more often than BURST_GAP_NS: a guest whose every
 	 * record contradicts its clock must not keep the host measuring. */
-	if (!r->source_ops->busy(r->source) && (int64_t)(now - r->next_burst_clock) >= 0 &&
+	if (!r->source_ops->busy(r->source) && (int64_t)(now - burst_due(s, r)) >= 0 &&
 	    since(now, r->burst_clock) >= ticks(s, BURST_GAP_NS)) {
 		xvt_session_exact_begin(s, r);
 		r->source_ops->start(r->source);
 		r->burst_clock = now;
-		r->next_burst_clock = now + ticks(s, BURST_EVERY_NS);
+		r->next_burst_clock = now + idle_pace(s);
+		if (r->answered)
+			r->answer_clock = now; /* it was not asked before: that was no silence */
+		r->answered = false;
 	}
 	if (r->source_ops->poll(r->source, &m) == 1) {
 		r->answer_clock = now;
+		r->answered = true;
 		xvt_session_exact_refine(s, r, &m);
 		take_node(s, r, &m);
 		if (r->phase == XVT_PHASE_NEW && rate_known(s, r))
@@ -292,10 +341,16 @@ static bool holds_back(const struct xvt_session *s, const struct xvt_ring *r, ui
 	return now_ns > proven && now_ns - proven > lag_ns;
 }
 
+/* How long has it owed us an answer? */
+static uint64_t silence_of(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
+{
+	return r->answered ? 0 : since(now, latest(r->answer_clock, s->grace_clock));
+}
+
 /* Does it still take its part, or do the others have to go on without it? */
 static void while_live(struct xvt_session *s, struct xvt_ring *r, uint64_t now, bool stopped)
 {
-	uint64_t silence = since(now, latest(r->answer_clock, s->grace_clock));
+	uint64_t silence = silence_of(s, r, now);
 	uint64_t stall = ticks(s, s->opt.stall_timeout_ns);
 
 	if (r->last.state == XVT_RING_OFFLINE && r->idle && !r->have && !r->first &&
@@ -352,7 +407,7 @@ static void tell_fault(struct xvt_session *s, struct xvt_ring *r)
 
 void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
-	uint64_t silence = since(now, latest(r->answer_clock, s->grace_clock));
+	uint64_t silence = silence_of(s, r, now);
 	const bool stopped = xvt_vm_stopped(s->vms[r->vm]);
 	const bool quiet =
 		stopped || silence > ticks(s, QUIET_NS) || r->last.state == XVT_RING_OFFLINE;

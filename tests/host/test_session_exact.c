@@ -373,6 +373,7 @@ START_TEST(a_formula_holds_for_what_a_silent_ring_has_just_delivered)
 	now = xvt_clock_read();
 	r->last.state = XVT_RING_ONLINE;
 	r->answer_clock = now - ticks(s, SECOND_NS);
+	r->answered = false;
 	r->idle = true;
 	xvt_session_ring_phase(s, r, now);
 	ck_assert(r->quiet && !r->exact_holds);
