@@ -59,7 +59,7 @@ test: setup
 # The guests have real KVM beneath them, in a machine that make lab builds. Not part of make test:
 # where the CPUs are emulated it takes longer than all the rest of it.
 lab: setup
-	$(Q)$(MAKE) --no-print-directory all $(BUILD)/tests/tools/xvt-samples
+	$(Q)$(MAKE) --no-print-directory all $(addprefix $(BUILD)/tests/tools/,xvt-samples xvt-raw xvt-shift)
 	$(Q)$(MAKE) --no-print-directory guest
 	$(Q)qemu/lab-image.sh
 	$(Q)tests/run.sh lab
