@@ -216,16 +216,6 @@ migrate() {
 
 # ------------------------------------------------------------------ what must be true after it
 
-# raw FILE: each thing of the trace on a line, kept
-raw() {
-	"$BUILD/tests/tools/xvt-raw" "$1" >"${1%.xvt}.raw"
-}
-
-# An event is the same event when its ring, raw clock and content are: the number of repeats.
-repeats() {
-	awk '$1 == "event" && $6 != 0 { if (seen[$4, $6, $8, $9]++) n++ } END { print n + 0; exit n > 0 }' "$1"
-}
-
 # An event that is flagged so has a time that was clamped to what the drain saw: verify and stat
 # count it as an event like any other. XVT_EVENT_F_CLOCK is the highest flag, 0x1000000.
 clocks_hold() {

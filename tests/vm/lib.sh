@@ -98,3 +98,13 @@ contiguous() {
 	awk 'NR == 1 { first = $1 } NR > 1 && $1 != last + 1 { print "hole or duplicate: " last " then " $1; bad = 1; exit } { last = $1 }
 		END { if (!NR) { print "no numbers"; exit 1 } if (!bad) print first, last; exit bad }'
 }
+
+# raw FILE: each thing of the trace on a line, kept
+raw() {
+	"$BUILD/tests/tools/xvt-raw" "$1" >"${1%.xvt}.raw"
+}
+
+# An event is the same event when its ring, raw clock and content are: the number of repeats.
+repeats() {
+	awk '$1 == "event" && $6 != 0 { if (seen[$4, $6, $8, $9]++) n++ } END { print n + 0; exit n > 0 }' "$1"
+}
