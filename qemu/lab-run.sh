@@ -85,7 +85,6 @@ vm_start lab --vcpus "$vcpus" --mem "$mem" --region-size 64K --mod none --overla
 	--qemu-arg -cpu --qemu-arg "$cpu" \
 	--qemu-arg -drive --qemu-arg "file=$lab/base.img,format=raw,if=virtio,readonly=on" \
 	--qemu-arg -drive --qemu-arg "file=$lab/programs.img,format=raw,if=virtio,snapshot=on"
-renice -n 5 -p "$(vm_pid lab)" >/dev/null || :
 
 rc=125
 if vm_wait lab "$timeout"; then
