@@ -42,5 +42,6 @@ chroot $root /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp BUILD=
 		echo XVT-LAB-BEGIN && exec bash "${words[@]}"' </dev/null
 rc=$?
 echo "XVT-LAB-END rc=$rc"
+echo "XVT-LAB-UPTIME $(cut -d . -f 1 /proc/uptime)"
 chroot $root /usr/bin/tar -c -S -f /dev/vda -C /lab/build/tests/run . || echo "XVT-LAB-ERROR: the files could not be written"
 exit $rc
