@@ -9,7 +9,8 @@ set -u
 trace=$work/trace.xvt
 check "the guests have KVM" eval '[ "$(vm_accel 2>/dev/null)" = kvm ]'
 vm_start g1 --vcpus 2 --overlay "$(overlay contexts.sh)" || exit 1
-record_start "$trace" --run-spans --join-timeout 600 --stall-timeout 600 -r g1="$(vm_region g1)"
+need "the guest is ready" vm_wait_log g1 '^XVT-SAY ready' 300
+record_start "$trace" --run-spans -r g1="$(vm_region g1)"
 need "the guest runs its load" vm_wait_log g1 '^XVT-SAY done' 300
 check "the recorder ends cleanly" record_stop
 check "the guest powers off" vm_wait g1 120
