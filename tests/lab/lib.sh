@@ -24,12 +24,21 @@ samples_at_least() {
 
 samples=$BUILD/tests/tools/xvt-samples
 
-# kvm_watch: from here on each TSC offset that KVM sets is remembered, in an ftrace instance of our own. The ring is
-# small, and so are the events.
+# kvm_watch: from here on each TSC offset that KVM sets is remembered, and each triple fault of a guest (SVM's exit 127,
+# VMX's 2), in an ftrace instance of our own. The ring is small, and so are the events.
 kvm_watch() {
 	kvm_instance=/sys/kernel/tracing/instances/xvtrace-lab
 	mkdir -p $kvm_instance
+	echo >$kvm_instance/trace
+	echo '(isa == 2 && exit_reason == 127) || (isa == 1 && exit_reason == 2)' >$kvm_instance/events/kvm/kvm_exit/filter
+	echo 1 >$kvm_instance/events/kvm/kvm_exit/enable
 	echo 1 >$kvm_instance/events/kvm/kvm_write_tsc_offset/enable
+}
+
+# no_triple_fault: KVM saw none since kvm_watch. A guest's kernel that gives up panics first, and says so on its console;
+# one that is reset without a word was run wrongly by what is beneath it.
+no_triple_fault() {
+	! grep kvm_exit: $kvm_instance/trace
 }
 
 # kvm_truth_ever GUEST: as kvm_truth, with every offset since kvm_watch. The event says which vCPU, and its thread which
