@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# Numbered markers on each CPU, a few at a time, until the recorder ends. xvt.do=KIND says what this guest does to its own
-# clock or CPUs in the middle of it:
+# Numbered markers on each CPU, a few at a time, and exchanges with the other guest (xvt.role=server or client), until the
+# recorder ends. xvt.do=KIND says what this guest does to its own clock or CPUs in the middle of it:
 #   msr      sets the TSC of CPU 0 forward
 #   back     sets the TSC of CPU 0 backward
 #   suspend  suspends to RAM; somebody outside must wake it
@@ -9,6 +9,7 @@
 #   nothing  somebody outside does something, or nobody
 . /lib.sh
 what=$(sed -n 's/.*xvt.do=\([a-z0-9]*\).*/\1/p' /proc/cmdline)
+role=$(sed -n 's/.*xvt.role=\([a-z]*\).*/\1/p' /proc/cmdline)
 
 # marks CPU FIRST: numbers from FIRST, until /tmp/stop-CPU is there; then /tmp/next-CPU has the number to go on with
 marks() {
@@ -20,6 +21,19 @@ marks() {
 		usleep 50000
 	done
 	echo "$next" >"/tmp/next-$1"
+}
+
+# exchange ROLE: without end
+exchange() {
+	# Who stands still is not forgotten for it: the client would begin anew, with numbers that were there before.
+	echo 3600000 >/proc/sys/net/ipv4/neigh/eth0/base_reachable_time_ms
+	while :; do
+		case $1 in
+		server) xvt-pingpong server 7000 ;;
+		client) xvt-pingpong client 10.77.0.1 7000 1000000000 ;;
+		esac
+		usleep 200000
+	done >/dev/null 2>&1
 }
 
 # flow N: until each online ring has N more of them
@@ -55,6 +69,8 @@ say ready
 until_rings stop
 marks 0 0 &
 marks 1 0 &
+exchange "$role" &
+exchanges=$!
 flow 500
 say flowing
 case $what in
@@ -84,5 +100,7 @@ esac
 say disturbed
 until_rings off
 touch /tmp/stop-0 /tmp/stop-1
+kill $exchanges
+killall xvt-pingpong
 wait
 [ "$(bad_taint)" = "$taint" ] || { dmesg | tail -n 100 && exit 1; }

@@ -69,9 +69,10 @@ start_guests() {
 	# Without TSC_ADJUST: by that the guest's kernel notices that somebody has set its TSC, and sets it back. Without
 	# deadlines: those that it has set would lie far ahead of a TSC that went back.
 	vm_start g1 --vcpus 2 --master "${reboot[@]}" --region-size 4M --overlay "$dir/overlay" \
-		--append "no_console_suspend xvt.do=$kind" --qemu-arg -cpu --qemu-arg max,-tsc-adjust,-tsc-deadline \
+		--net "$dir/net:server" --ip 10.77.0.1/24 --append "no_console_suspend xvt.do=$kind xvt.role=server" --qemu-arg -cpu --qemu-arg max,-tsc-adjust,-tsc-deadline \
 		--qemu-arg -drive --qemu-arg "file=$(realpath "$dir")/snapshots.qcow2,if=none,format=qcow2,id=d0" || return
-	vm_start g2 --vcpus 2 --region-size 4M --overlay "$dir/overlay" --append xvt.do=nothing
+	vm_start g2 --vcpus 2 --region-size 4M --overlay "$dir/overlay" \
+		--net "$dir/net:client" --ip 10.77.0.2/24 --append "xvt.do=nothing xvt.role=client"
 }
 
 # markers_are SHAPE GUEST CPU
@@ -116,6 +117,9 @@ one() {
 	"$xvtrace" verify --notes "$trace" >"$dir/verify.txt" 2>&1
 	check "$kind: verify passes" test $? = 0
 	head -n 30 "$dir/verify.txt"
+	check "$kind: and it saw messages that nobody received before they were sent" grep -qE '; [1-9][0-9]* exchanges' "$dir/verify.txt"
+	raw "$trace"
+	check "$kind: no event twice" repeats "$dir/trace.raw"
 	check "$kind: nothing is out of order or in flight" stat_says "$trace" '.order_violations == 0 and .in_flight == 0'
 	check "$kind: the other guest has nothing lost, late or unconfirmed" stat_says "$trace" \
 		'[.vms[] | select(.name == "g2").rings[] | .lost + .late + .unconfirmed] == [0, 0]'
