@@ -152,9 +152,14 @@ static void vm_went_back(struct xvt_session *s, struct xvt_vm *vm, bool all)
 static void vm_drain(struct xvt_session *s, struct xvt_vm *vm, uint64_t proof)
 {
 	struct xvt_host_page *page = xvt_host_region_page(&vm->region);
+	const bool back = vm->nonce && xvt_load(&page->nonce) != vm->nonce;
 	uint32_t i, n;
 
-	vm_went_back(s, vm, vm->nonce && xvt_load(&page->nonce) != vm->nonce);
+	/* A VMM restores page by page, and the words come before what they point at. It has done
+	 * so when the machine runs again, and says that. */
+	if (back && xvt_vm_stopped(vm))
+		return;
+	vm_went_back(s, vm, back);
 	vm->nonce += xvt_clock_read() | 1;
 	xvt_store(&page->nonce, vm->nonce);
 	/* The budget of a pass is the machine's; with another ring first each time, each gets

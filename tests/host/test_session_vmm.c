@@ -206,6 +206,33 @@ START_TEST(each_stop_asks_for_an_epoch)
 }
 END_TEST
 
+static void drain(void)
+{
+	uint64_t sleep_ns;
+
+	s->next_pass_clock = 0;
+	ck_assert_int_eq(xvt_session_pass(s, &sleep_ns), 0);
+}
+
+START_TEST(memory_that_is_being_restored_is_not_read_until_the_machine_runs)
+{
+	struct xvt_host_page *page = xvt_host_region_page(&vm->region);
+	const uint64_t old = 7;
+
+	s->opt.note = NULL; /* a pass has more to say than what a VMM tells */
+	drain();
+	report(XVT_VMM_STOPPED, 0);
+	drain();
+	/* Its VMM has put back the host's page. What it points at comes later. */
+	xvt_store(&page->nonce, old);
+	drain();
+	ck_assert_uint_eq(xvt_load(&page->nonce), old);
+	report(XVT_VMM_RUNNING, 0);
+	drain();
+	ck_assert_uint_ne(xvt_load(&page->nonce), old);
+}
+END_TEST
+
 START_TEST(only_a_stamp_proves_when_it_ran_again)
 {
 	struct xvt_epoch_bump *b;
@@ -364,6 +391,7 @@ Suite *session_vmm_suite(void)
 	tcase_add_loop_test(t, what_is_not_known_is_no_pause, 0, 2);
 	tcase_add_test(t, sleeping_is_no_pause);
 	tcase_add_test(t, each_stop_asks_for_an_epoch);
+	tcase_add_test(t, memory_that_is_being_restored_is_not_read_until_the_machine_runs);
 	tcase_add_test(t, only_a_stamp_proves_when_it_ran_again);
 	tcase_add_test(t, clocks_are_measured_after);
 	tcase_add_test(t, a_silent_ring_that_still_bears_witness_is_not_set_aside);
