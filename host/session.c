@@ -157,7 +157,8 @@ static void vm_drain(struct xvt_session *s, struct xvt_vm *vm, uint64_t proof)
 
 	/* A VMM restores page by page, and the words come before what they point at. It has done
 	 * so when the machine runs again, and says that. */
-	if (back && xvt_vm_stopped(vm))
+	vm->looked = !(back && xvt_vm_stopped(vm));
+	if (!vm->looked)
 		return;
 	vm_went_back(s, vm, back);
 	vm->nonce += xvt_clock_read() | 1;
@@ -200,7 +201,7 @@ static void drain_all(struct xvt_session *s, uint64_t now)
 	}
 	wait_reads(s);
 	for (i = 0; i < s->nr_vms; i++) {
-		if (s->vms[i]->phase == XVT_VM_ATTACHED)
+		if (s->vms[i]->phase == XVT_VM_ATTACHED && s->vms[i]->looked)
 			vm_take(s, s->vms[i]);
 	}
 }

@@ -48,6 +48,7 @@ struct xvt_vm {
 	uint64_t nonce;
 	struct xvt_pool pool; /* its share: no machine's records use up another's memory */
 	uint32_t first_ring;  /* who drains first: another one each pass */
+	bool looked;	      /* at its rings, in this pass */
 	uint32_t next_clock;  /* whose clock is looked after next */
 	uint64_t meta_bytes;  /* copied so far */
 	uint64_t note_clock;  /* of the second that `notes` counts */
