@@ -197,6 +197,13 @@ vm_record_process() {
 	echo "$2 ${stat#* }" >"$VM_RUN_DIR/$1/process"
 }
 
+# vm_tsc_words: as qemu_tsc_words, asked once; nothing under KVM, which tells its guests itself
+vm_tsc_words() {
+	[ "$(vm_accel)" != kvm ] || return 0
+	[ -f "$VM_RUN_DIR/tsc" ] || qemu_tsc_words >"$VM_RUN_DIR/tsc"
+	cat "$VM_RUN_DIR/tsc"
+}
+
 # The vm_prepare functions work on the local variables of vm_start.
 
 # Sets kernel and cmdline, writes the initrd.
@@ -219,7 +226,7 @@ vm_prepare_kernel() {
 	# panic=-1 reboots at once and with -no-reboot that ends QEMU. tsc=reliable: nobody steers the TSC here, and the
 	# kernel would call it unstable after a pause. no_timer_check: on a busy machine an emulated timer may not tick while
 	# the booting kernel tests it, and then it panics.
-	cmdline="console=ttyS0 panic=-1 quiet tsc=reliable no_timer_check xvt.name=$name${ip:+ xvt.ip=$ip}${mod:+ xvt.mod=$mod}$append"
+	cmdline="console=ttyS0 panic=-1 quiet tsc=reliable no_timer_check $(vm_tsc_words) xvt.name=$name${ip:+ xvt.ip=$ip}${mod:+ xvt.mod=$mod}$append"
 }
 
 # Sets region and size (in bytes), creates the file, so that a reader can open it before the guest boots.
@@ -400,7 +407,7 @@ vm_cleanup() {
 		[ ! -f "$dir/own-regions" ] || xargs -d '\n' rm -f <"$dir/own-regions"
 		rm -f "$dir"/*.sock "$dir"/ctl.* "$dir/initrd" "$dir/overlay.gz"
 	done
-	rm -f "$VM_RUN_DIR"/*.sock "$VM_RUN_DIR/accel"
+	rm -f "$VM_RUN_DIR"/*.sock "$VM_RUN_DIR/accel" "$VM_RUN_DIR/tsc"
 }
 
 vm_trap() {

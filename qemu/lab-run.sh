@@ -65,15 +65,10 @@ if [ "$VM_ACCEL" = tcg ]; then
 	# a lot; here none does.
 	VM_ACCEL=tcg,thread=multi
 fi
-append=''
 if [[ $VM_ACCEL == tcg* ]]; then
 	# Without nested paging: with it QEMU 7.2 now and then walks a second-level guest's pages wrongly after VMRUN, and
 	# that guest ends in a triple fault (exit info: #PF of an instruction fetch, after an exit by WRMSR).
 	cpu=max,svm=on,npt=off
-	# Its TSC is this machine's. A kernel that measures its rate while somebody else has the CPU can take it for a quarter
-	# of that: then all of the lab's time limits and watchdogs are four times as short.
-	khz=$("$BUILD/xvtrace" doctor --json 2>/dev/null | jq '(.tsc.hz // 0) / 1000 | round') || :
-	[ "${khz:-0}" = 0 ] || append=tsc_early_khz=$khz
 fi
 
 for file in base.img programs.img initramfs.gz; do
@@ -91,7 +86,6 @@ printf '%s\n' "$script" "$@" >"$VM_RUN_DIR/overlay/arguments"
 export VM_INITRD=$lab/initramfs.gz TMPDIR=$VM_RUN_DIR
 started=$SECONDS
 vm_start lab --vcpus "$vcpus" --mem "$mem" --region-size 64K --mod none --overlay "$VM_RUN_DIR/overlay" \
-	--append "$append" \
 	--out-disk "$VM_RUN_DIR/out.tar" 4G \
 	--qemu-arg -cpu --qemu-arg "$cpu" \
 	--qemu-arg -drive --qemu-arg "file=$lab/base.img,format=raw,if=virtio,readonly=on" \

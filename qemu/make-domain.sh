@@ -60,7 +60,8 @@ fi
 
 bytes=$(qemu_region_size "$size")
 [ "$bytes" -ge 1048576 ] || qemu_die "--region-size $size: libvirt takes 1M at least"
-cmdline="console=ttyS0 panic=-1 quiet tsc=reliable xvt.name=$name${mod:+ xvt.mod=$mod}$append"
+[ "$type" = kvm ] && tsc='' || tsc=$(qemu_tsc_words)
+cmdline="console=ttyS0 panic=-1 quiet tsc=reliable no_timer_check $tsc xvt.name=$name${mod:+ xvt.mod=$mod}$append"
 
 # fill WORD VALUE: a sed command that puts the value, escaped for XML and then for sed, in the place of @WORD@
 fill() {
