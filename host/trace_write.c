@@ -94,11 +94,12 @@ static int index_add(struct xvt_trace_writer *w, const struct xvt_index_entry *e
 
 static int lane_flush(struct xvt_trace_writer *w, struct lane *lane)
 {
-	struct xvt_events_hdr *h = lane_hdr(lane);
+	const struct xvt_events_hdr *h;
 	struct xvt_index_entry entry;
 
 	if (!lane->used || w->err)
 		return w->err;
+	h = lane_hdr(lane);
 	entry = (struct xvt_index_entry){
 		.offset = w->bytes,
 		.first_ns = h->first_ns,
