@@ -368,6 +368,20 @@ static bool stopped_between(const struct xvt_clock_map *m, size_t first)
 	return m->stop_ns >= m->nodes[first - 1].host_ns && m->stop_ns < m->nodes[first].host_ns;
 }
 
+/* First node of the nearest epoch from the one that begins at `first` on that may have the value: a
+ * ring may be silent from one border to beyond the next. m->count if there is none. */
+static size_t later_epoch(const struct xvt_clock_map *m, size_t first, uint64_t guest,
+			  const struct xvt_clock_evidence *e)
+{
+	for (; first < m->count; first = next_first(m, first)) {
+		struct candidate c = in_epoch(m, first, guest);
+
+		if (allowed_new(m, &c, first, e))
+			break;
+	}
+	return first;
+}
+
 static enum xvt_map_result last_epoch(const struct xvt_clock_map *m, const struct candidate *c,
 				      const struct xvt_clock_evidence *e)
 {
@@ -384,6 +398,7 @@ enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
 {
 	struct candidate old, new;
 	bool old_may, new_may;
+	uint64_t border_ns;
 	size_t first;
 
 	*host_ns = 0;
@@ -411,12 +426,15 @@ enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
 		if (old_may && new_may && stopped_between(m, first) &&
 		    old.ns > m->stop_ns + m->slack_ns)
 			old_may = false; /* nobody wrote while it stood still */
-		if (old_may || !new_may)
+		if (!old_may && !new_may)
+			first = later_epoch(m, next_first(m, first), guest, e);
+		if (old_may || first >= m->count)
 			break;
 		m->at = first;
 	}
 	/* Between the two, not later than the border. */
-	*host_ns = old.ns < m->nodes[first].host_ns ? old.ns : m->nodes[first].host_ns;
+	border_ns = m->nodes[next_first(m, m->at)].host_ns;
+	*host_ns = old.ns < border_ns ? old.ns : border_ns;
 	if (!old_may)
 		return XVT_MAP_DOUBT;
 	if (!new_may || apart(old.ns, new.ns) <= m->slack_ns)

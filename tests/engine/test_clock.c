@@ -74,6 +74,24 @@ START_TEST(a_creeping_clock_is_followed_and_the_bound_covers_what_it_crept)
 }
 END_TEST
 
+/* Stopped twice while the vCPU slept: nothing was written in the epoch between. */
+START_TEST(a_record_behind_two_borders_finds_its_epoch)
+{
+	static const struct xvt_clock_evidence e = { 8300 * MS, 8310 * MS };
+	struct xvt_clock_map m;
+	uint64_t ns;
+
+	xvt_clock_map_init(&m, 1000000000);
+	add(&m, 1000 * MS, 5000 * MS, 10);
+	add(&m, 6000 * MS, 8000 * MS, 10);  /* stood still for 3 s, and went forward */
+	add(&m, 11300 * MS, 8290 * MS, 10); /* went forward by 5 s */
+	add(&m, 11330 * MS, 8320 * MS, 10);
+	ck_assert_int_eq(xvt_clock_map_place(&m, 11315 * MS, &e, &ns), XVT_MAP_OK);
+	ck_assert_uint_eq(ns, 8305 * MS);
+	xvt_clock_map_fini(&m);
+}
+END_TEST
+
 /* By one formula the line through two nodes is the clock, at whatever rate. */
 START_TEST(two_nodes_of_one_exact_source_tell_of_no_creep)
 {
@@ -760,6 +778,7 @@ Suite *clock_suite(void)
 	tcase_add_test(tc, segment_is_for_what_is_beyond_doubt);
 	tcase_add_test(tc, a_record_waits_until_a_later_node_confirms_it);
 	tcase_add_test(tc, a_creeping_clock_is_followed_and_the_bound_covers_what_it_crept);
+	tcase_add_test(tc, a_record_behind_two_borders_finds_its_epoch);
 	tcase_add_loop_test(tc, two_nodes_of_one_exact_source_tell_of_no_creep, 0, 5);
 	tcase_add_test(tc, a_jump_begins_an_epoch_and_nothing_is_interpolated_across);
 	tcase_add_test(tc, a_clock_that_went_back_enters_the_next_epoch_only_when_told);
