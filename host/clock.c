@@ -362,10 +362,31 @@ static bool allowed_new(const struct xvt_clock_map *m, const struct candidate *c
 	return e->ceiling_ns >= last_ns && c->ns + m->slack_ns >= last_ns && allowed(m, c, e);
 }
 
-/* Does the border between the two epochs lie where the VMM stopped the machine? */
-static bool stopped_between(const struct xvt_clock_map *m, size_t first)
+void xvt_clock_map_stopped(struct xvt_clock_map *m, uint64_t ns)
 {
-	return m->stop_ns >= m->nodes[first - 1].host_ns && m->stop_ns < m->nodes[first].host_ns;
+	memmove(m->stops_before + 1, m->stops_before,
+		(XVT_STOPS_BEFORE - 1) * sizeof(m->stops_before[0]));
+	m->stops_before[0] = m->stop_ns;
+	m->stop_ns = ns;
+}
+
+static bool between(const struct xvt_clock_map *m, size_t first, uint64_t ns)
+{
+	return ns >= m->nodes[first - 1].host_ns && ns < m->nodes[first].host_ns;
+}
+
+/* Where the border between the two epochs lies, if that is where the VMM stopped the machine; its
+ * first stop between them counts. Else UINT64_MAX. */
+static uint64_t stop_between(const struct xvt_clock_map *m, size_t first)
+{
+	uint64_t ns = between(m, first, m->stop_ns) ? m->stop_ns : UINT64_MAX;
+	size_t i;
+
+	for (i = 0; i < XVT_STOPS_BEFORE; i++) {
+		if (m->stops_before[i] < ns && between(m, first, m->stops_before[i]))
+			ns = m->stops_before[i];
+	}
+	return ns;
 }
 
 /* First node of the nearest epoch from the one that begins at `first` on that may have the value: a
@@ -423,8 +444,8 @@ enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
 			else if (guest >= m->nodes[first].guest)
 				old_may = false;
 		}
-		if (old_may && new_may && stopped_between(m, first) &&
-		    old.ns > m->stop_ns + m->slack_ns)
+		if (old_may && new_may && old.ns > m->slack_ns &&
+		    old.ns - m->slack_ns > stop_between(m, first))
 			old_may = false; /* nobody wrote while it stood still */
 		if (!old_may && !new_may)
 			first = later_epoch(m, next_first(m, first), guest, e);

@@ -38,6 +38,8 @@ enum xvt_map_result {
 	XVT_MAP_DOUBT, /* no epoch that there is can give it a time that agrees with the evidence */
 };
 
+#define XVT_STOPS_BEFORE 3
+
 /* One ring's map. Nodes in order of (epoch, guest). */
 struct xvt_clock_map {
 	struct xvt_clock_node *nodes;
@@ -55,7 +57,10 @@ struct xvt_clock_map {
 	uint64_t slack_ns;     /* largest bound of a segment: the map is not wrong by more */
 	uint64_t bound_ns_max; /* see xvt_clock_map_bound_ns(), but for what was only seen yet */
 	uint64_t stop_ns;      /* the machine's last stop was before this, says its VMM; or 0 */
-	uint64_t changes; /* how often it has changed */
+	uint64_t changes;      /* how often it has changed */
+	/* The stops before it, newest first: a record that waits may have been written before the
+	 * last one, and must find its place all the same. */
+	uint64_t stops_before[XVT_STOPS_BEFORE];
 	/* The machine was stopped or reset: no creep is granted to the next node, nor to any until
 	 * one is proven to have been measured after suspect_ns, when that was over or not yet
 	 * known. */
@@ -131,6 +136,9 @@ bool xvt_clock_map_next_epoch(struct xvt_clock_map *m);
 /* By how much the map may be wrong about anything that it placed, as far as is known by now: the
  * largest bound of a segment, or more where a value's side of a border is unprovable. */
 uint64_t xvt_clock_map_bound_ns(const struct xvt_clock_map *m);
+
+/* The machine's VMM says that it was stopped before `ns`. */
+void xvt_clock_map_stopped(struct xvt_clock_map *m, uint64_t ns);
 
 /* Last node, or NULL. */
 const struct xvt_clock_node *xvt_clock_map_last(const struct xvt_clock_map *m);

@@ -330,7 +330,7 @@ void xvt_ring_bump_epoch(struct xvt_ring *r)
 void xvt_ring_stopped(struct xvt_ring *r)
 {
 	xvt_ring_bump_epoch(r);
-	r->map.stop_ns = r->bumps[(r->nr_bumps - 1) % XVT_BUMPS].after_ns;
+	xvt_clock_map_stopped(&r->map, r->bumps[(r->nr_bumps - 1) % XVT_BUMPS].after_ns);
 }
 
 void xvt_ring_stood_still(struct xvt_ring *r, uint64_t ns)

@@ -92,6 +92,29 @@ START_TEST(a_record_behind_two_borders_finds_its_epoch)
 }
 END_TEST
 
+/* Whether a second stop is known by then must not decide where a record lies: that depends on when
+ * it is looked at. */
+START_TEST(a_later_stop_does_not_hide_an_earlier_one)
+{
+	static const struct xvt_clock_evidence e = { 200 * MS, 1000 * MS };
+	struct xvt_clock_map m;
+	uint64_t ns;
+	int stops;
+
+	for (stops = 1; stops <= 1 + XVT_STOPS_BEFORE; stops++) {
+		xvt_clock_map_init(&m, 1000000000);
+		add(&m, 100 * MS, 100 * MS, 0);
+		xvt_clock_map_stopped(&m, 101 * MS); /* for 100 ms */
+		add(&m, 300 * MS, 400 * MS, 0);
+		for (int i = 1; i < stops; i++)
+			xvt_clock_map_stopped(&m, (uint64_t)(1000 + i) * MS);
+		ck_assert_int_eq(xvt_clock_map_place(&m, 250 * MS, &e, &ns), XVT_MAP_OK);
+		ck_assert_uint_eq(ns, 350 * MS); /* the old line says 250, which is possible */
+		xvt_clock_map_fini(&m);
+	}
+}
+END_TEST
+
 /* By one formula the line through two nodes is the clock, at whatever rate. */
 START_TEST(two_nodes_of_one_exact_source_tell_of_no_creep)
 {
@@ -779,6 +802,7 @@ Suite *clock_suite(void)
 	tcase_add_test(tc, a_record_waits_until_a_later_node_confirms_it);
 	tcase_add_test(tc, a_creeping_clock_is_followed_and_the_bound_covers_what_it_crept);
 	tcase_add_test(tc, a_record_behind_two_borders_finds_its_epoch);
+	tcase_add_test(tc, a_later_stop_does_not_hide_an_earlier_one);
 	tcase_add_loop_test(tc, two_nodes_of_one_exact_source_tell_of_no_creep, 0, 5);
 	tcase_add_test(tc, a_jump_begins_an_epoch_and_nothing_is_interpolated_across);
 	tcase_add_test(tc, a_clock_that_went_back_enters_the_next_epoch_only_when_told);
