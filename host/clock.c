@@ -403,6 +403,12 @@ static size_t later_epoch(const struct xvt_clock_map *m, size_t first, uint64_t 
 	return first;
 }
 
+/* Before the first node there ever was, nothing was measured. */
+static bool is_unmeasured(const struct xvt_clock_map *m, const struct candidate *c)
+{
+	return c->side == SIDE_BEFORE && !m->nodes[c->at].epoch;
+}
+
 static enum xvt_map_result last_epoch(const struct xvt_clock_map *m, const struct candidate *c,
 				      const struct xvt_clock_evidence *e)
 {
@@ -410,8 +416,7 @@ static enum xvt_map_result last_epoch(const struct xvt_clock_map *m, const struc
 		return m->closed ? XVT_MAP_GUESS : XVT_MAP_WAIT;
 	if (!allowed(m, c, e))
 		return XVT_MAP_DOUBT;
-	/* Before the first node there ever was, nothing was measured. */
-	return c->side == SIDE_BEFORE && !m->nodes[c->at].epoch ? XVT_MAP_GUESS : XVT_MAP_OK;
+	return is_unmeasured(m, c) ? XVT_MAP_GUESS : XVT_MAP_OK;
 }
 
 enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
@@ -459,7 +464,7 @@ enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
 	if (!old_may)
 		return XVT_MAP_DOUBT;
 	if (!new_may || apart(old.ns, new.ns) <= m->slack_ns)
-		return XVT_MAP_OK;
+		return is_unmeasured(m, &old) ? XVT_MAP_GUESS : XVT_MAP_OK;
 	/* Both sides are possible: what is told is the earlier, and the bound covers both. */
 	m->bound_ns_max = larger(m->bound_ns_max, apart(old.ns, new.ns));
 	return XVT_MAP_GUESS;

@@ -86,6 +86,7 @@ START_TEST(a_record_behind_two_borders_finds_its_epoch)
 	add(&m, 6000 * MS, 8000 * MS, 10);  /* stood still for 3 s, and went forward */
 	add(&m, 11300 * MS, 8290 * MS, 10); /* went forward by 5 s */
 	add(&m, 11330 * MS, 8320 * MS, 10);
+	ck_assert_int_eq(place(&m, 999 * MS, &ns), XVT_MAP_GUESS); /* before the first node */
 	ck_assert_int_eq(xvt_clock_map_place(&m, 11315 * MS, &e, &ns), XVT_MAP_OK);
 	ck_assert_uint_eq(ns, 8305 * MS);
 	xvt_clock_map_fini(&m);
