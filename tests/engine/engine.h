@@ -14,15 +14,19 @@
 
 struct engine_event {
 	uint64_t ns;
+	uint64_t guest;
 	uint64_t number; /* payload */
+	uint64_t second; /* and its second word, if there is one */
 	uint32_t ring;
 	uint32_t flags;
 	uint16_t id;
+	uint16_t len;
 	struct xvt_lost lost;
 };
 
 struct engine {
 	struct xvt_loop *loop;
+	bool lent; /* the loop is the caller's */
 	struct xvt_host_clock clock;
 	struct xvt_host_region region;
 	struct xvt_pool pool;
@@ -37,6 +41,16 @@ struct engine {
 	size_t room;
 };
 
+struct engine_shape {
+	uint32_t rings;
+	uint32_t mode; /* enum xvt_enable */
+	uint32_t subbuf_size;
+	uint32_t subbuf_count;
+	uint32_t ts_bits;      /* 0: as usual */
+	struct xvt_loop *loop; /* the caller's; NULL: one of its own */
+};
+
+void engine_init_shape(struct engine *e, const struct engine_shape *shape);
 /* Sub-buffers of 1 KiB, 4 to a ring, so that borders and laps come soon. */
 void engine_init(struct engine *e, uint32_t rings, uint32_t mode);
 void engine_fini(struct engine *e);

@@ -14,6 +14,7 @@ int main(void)
 	runner = srunner_create(merge_suite());
 	srunner_add_suite(runner, clock_suite());
 	srunner_add_suite(runner, abi_suite());
+	srunner_add_suite(runner, order_suite());
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

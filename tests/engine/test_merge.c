@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * test_merge.c - the order of the output, on real rings in real memory: seed 001's table of
- * rounds, watermarks, late events, independence of polling, gaps and generations.
+ * rounds, watermarks, late events, gaps and generations.
  */
 #include "engine.h"
 #include "suites.h"
@@ -169,62 +169,6 @@ START_TEST(equal_times_are_ordered_by_machine_and_ring)
 	for (i = 0; i < 6; i++)
 		ck_assert_uint_eq(e.out[i].ring, i / 2);
 	engine_fini(&e);
-}
-END_TEST
-
-/* One history, looked at at random moments: the output must not depend on them. */
-static void play(struct engine *e, unsigned int seed, bool poll)
-{
-	unsigned int script = 4711, look = seed, step;
-	uint64_t time = 1;
-
-	for (step = 0; step < 400; step++) {
-		uint32_t ring = (uint32_t)rand_r(&script) % 3;
-
-		time += (uint64_t)rand_r(&script) % 3;
-		if (rand_r(&script) % 8 == 0)
-			engine_node(e, ring, time);
-		else
-			engine_write(e, ring, time);
-		if (poll && rand_r(&look) % 16 == 0) {
-			engine_drain(e, rand_r(&look) % 2 ? time : 0);
-			if (rand_r(&look) % 2)
-				engine_merge(e);
-		}
-		/* The ring must not fill: losses are part of the history, not of the polling. */
-		if (step % 50 == 49)
-			engine_drain(e, 0);
-	}
-	for (step = 0; step < 3; step++)
-		engine_node(e, step, time + 10);
-	engine_drain(e, time + 10);
-	engine_merge(e);
-	engine_end(e);
-}
-
-START_TEST(output_does_not_depend_on_polling)
-{
-	struct engine reference, e;
-	unsigned int seed;
-	size_t i;
-
-	engine_init(&reference, 3, XVT_ENABLE_STOP);
-	play(&reference, 0, false);
-	ck_assert_uint_gt(reference.nr_out, 300);
-	ck_assert(engine_in_order(&reference));
-	for (seed = 1; seed <= 200; seed++) {
-		engine_init(&e, 3, XVT_ENABLE_STOP);
-		play(&e, seed, true);
-		ck_assert_uint_eq(e.nr_out, reference.nr_out);
-		for (i = 0; i < e.nr_out; i++) {
-			ck_assert_uint_eq(e.out[i].ns, reference.out[i].ns);
-			ck_assert_uint_eq(e.out[i].ring, reference.out[i].ring);
-			ck_assert_uint_eq(e.out[i].number, reference.out[i].number);
-			ck_assert_uint_eq(e.out[i].flags & XVT_EVENT_F_LATE, 0);
-		}
-		engine_fini(&e);
-	}
-	engine_fini(&reference);
 }
 END_TEST
 
@@ -1264,7 +1208,6 @@ Suite *merge_suite(void)
 	tcase_add_test(tc, nest_0_with_commit_behind_resv_is_no_proof);
 	tcase_add_test(tc, a_ring_set_aside_holds_nobody_back_and_returns_in_the_late_lane);
 	tcase_add_test(tc, equal_times_are_ordered_by_machine_and_ring);
-	tcase_add_test(tc, output_does_not_depend_on_polling);
 	tcase_add_test(tc, a_mark_takes_its_place_and_is_not_counted);
 	tcase_add_test(tc, a_full_ring_tells_its_gap_between_the_right_two_numbers);
 	tcase_add_test(tc, an_overtaken_reader_goes_on_without_duplicates_and_the_counts_add_up);
