@@ -419,7 +419,7 @@ START_TEST(what_claims_to_be_later_than_now_waits)
 	engine_node(&e, 1, 1);
 	engine_write(&e, 0, 1000);
 	engine_node(&e, 0, 2000);
-	e.rings[1]->phase = XVT_PHASE_ASIDE; /* holds nobody back */
+	e.rings[1]->phase = XVT_PHASE_DONE; /* holds nobody back */
 	e.merge.limit_ns = 50;
 	engine_drain(&e, 0);
 	engine_merge(&e);
@@ -436,6 +436,32 @@ START_TEST(what_claims_to_be_later_than_now_waits)
 	engine_end(&e);
 	ck_assert_uint_eq(e.nr_out, 2);
 	ck_assert(engine_in_order(&e));
+	engine_fini(&e);
+}
+END_TEST
+
+/* Placed in one go or one by one: what was seen and when the ring joined holds for each record. */
+START_TEST(a_record_in_a_run_is_judged_as_if_it_came_alone)
+{
+	struct engine e;
+	size_t i;
+
+	engine_init(&e, 1, XVT_ENABLE_STOP);
+	engine_node(&e, 0, 1);
+	e.rings[0]->start_ns = 12 * MS;
+	for (i = 1; i <= 9; i++)
+		engine_write(&e, 0, i * 3 * MS);
+	engine_node(&e, 0, 100 * MS);
+	engine_drain(&e, 0);
+	e.rings[0]->first->ceiling_ns = 23 * MS; /* and yet 24 and 27 are in it */
+	engine_merge(&e);
+	engine_end(&e);
+	ck_assert_uint_eq(e.nr_out, 9);
+	for (i = 0; i < 9; i++) {
+		ck_assert_uint_eq(!!(e.out[i].flags & XVT_EVENT_F_BACKLOG), i < 3);
+		ck_assert_uint_eq(!!(e.out[i].flags & XVT_EVENT_F_CLOCK), i > 6);
+		ck_assert_uint_eq(e.out[i].ns, i > 6 ? 23 * MS : (i + 1) * 3 * MS);
+	}
 	engine_fini(&e);
 }
 END_TEST
@@ -1217,6 +1243,7 @@ Suite *merge_suite(void)
 	tcase_add_test(tc, memory_stays_inside_its_budget_and_the_guest_counts_what_it_drops);
 	tcase_add_test(tc, a_generation_that_begins_far_away_costs_no_time);
 	tcase_add_test(tc, what_claims_to_be_later_than_now_waits);
+	tcase_add_test(tc, a_record_in_a_run_is_judged_as_if_it_came_alone);
 	tcase_add_test(tc, a_stamp_that_goes_back_waits_for_the_clock_and_no_longer);
 	tcase_add_test(tc, a_ring_that_holds_nothing_is_read_although_memory_is_used_up);
 	tcase_add_test(tc, a_record_in_flight_over_a_pause_is_placed_by_the_epoch_that_it_read);
