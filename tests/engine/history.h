@@ -68,7 +68,7 @@ struct schedule {
 	uint32_t learn;	       /* that a measured node becomes known */
 	uint32_t prove, early; /* that a pass has a proof, and one as new as can be */
 	uint32_t tight;	       /* that memory is short */
-	uint32_t between; /* that nest is looked at between an inner event's end and the outer's */
+	uint32_t hide;	       /* that nest reads 0 in a moment in which it may */
 };
 
 /* Nobody looks but where the history says so, and at the end. */

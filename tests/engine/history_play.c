@@ -26,6 +26,8 @@ struct guest {
 	uint32_t ring;
 	size_t held_until; /* operation; the writer holds its stamp until then */
 	uint64_t stamp_ns; /* host time of its newest clock read */
+	uint32_t holds;	   /* writers that hold a stamp, nested */
+	uint64_t hold_ns;  /* the outermost's */
 	uint64_t open_ns[OPEN_MAX];
 	struct xvt_slot slot[OPEN_MAX];
 	uint32_t open;
@@ -59,8 +61,8 @@ struct schedule schedule_make(uint64_t seed)
 	static const uint32_t often[] = { 4, 16, 64, 160, 256 };
 	uint64_t random = seed;
 	struct schedule s = { .seed = seed };
-	uint32_t *const may[] = { &s.look,  &s.more,  &s.take,	&s.merge,  &s.learn,
-				  &s.prove, &s.early, &s.tight, &s.between };
+	uint32_t *const may[] = { &s.look,  &s.more,  &s.take,	&s.merge, &s.learn,
+				  &s.prove, &s.early, &s.tight, &s.hide };
 	size_t i;
 
 	for (i = 0; i < sizeof(may) / sizeof(may[0]); i++)
@@ -111,19 +113,29 @@ static void learn_some(struct play *p)
 	}
 }
 
-/* Nest reads 0 while a finished inner record is not published: what the drain may find for a moment
- * when the outer's end is interrupted. It must be no proof. */
+/*
+ * May nest read 0 although somebody is inside? Two moments in which it must be no proof: when an
+ * inner record is finished and the outer's end is interrupted, it is not published yet; and what a
+ * writer stored since it read its clock may take until the proof's delta to be seen.
+ */
+static bool may_hide(const struct guest *g, const struct xvt_ring_ctl *c, uint64_t proof)
+{
+	if (g->open && !g->holds)
+		return true;
+	return !g->open && g->holds == 1 && xvt_load(&c->nest) == 1 && g->hold_ns >= proof;
+}
+
 static void look(struct play *p, uint32_t ring, uint64_t proof)
 {
 	struct xvt_ring *r = p->e.rings[ring];
 	struct xvt_piece *piece, *tail = r->tail;
 	const uint32_t nest = xvt_load(&r->ctl->nest);
-	const bool between = p->guest[ring].open && chance(p, p->s->between);
+	const bool hide = may_hide(&p->guest[ring], r->ctl, proof) && chance(p, p->s->hide);
 
-	if (between)
+	if (hide)
 		xvt_store(&r->ctl->nest, 0u);
 	xvt_drain_look(r, p->e.loop, proof);
-	if (between)
+	if (hide)
 		xvt_store(&r->ctl->nest, nest);
 	for (piece = tail ? tail->next : r->first; piece; piece = piece->next) {
 		piece->ceiling_clock = p->now;
@@ -227,10 +239,13 @@ static uint64_t read_clock(void *arg)
 
 	g->held_until = 0;
 	if (until > p->at) {
+		if (!g->holds++)
+			g->hold_ns = stamp_ns;
 		host(p);
 		while (p->at < until)
 			operation(p);
 		host(p);
+		g->holds--;
 	}
 	g->stamp_ns = stamp_ns;
 	return stamp;
