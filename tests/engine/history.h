@@ -84,8 +84,8 @@ struct played {
 	uint64_t bound_ns; /* largest that a map tells */
 };
 
-/* Who took a look at what was copied in a pass, before it is merged. May be NULL. */
-typedef void (*history_pass_fn)(void *arg, struct engine *e);
+/* Gets what was copied in a pass before it is merged; `whole`: over all rings. May be NULL. */
+typedef void (*history_pass_fn)(void *arg, struct engine *e, bool whole);
 
 void history_play(const struct history *h, const struct schedule *s, struct played *p,
 		  history_pass_fn pass, void *arg);

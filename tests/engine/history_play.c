@@ -174,6 +174,7 @@ static void look_at_some(struct play *p)
 
 static void end_pass(struct play *p)
 {
+	bool whole = true;
 	uint32_t i;
 
 	for (i = 0; i < p->e.nr_rings; i++) {
@@ -183,12 +184,13 @@ static void end_pass(struct play *p)
 			DEMAND(xvt_loop_run(p->e.loop, 1000000000u) >= 0);
 		if (p->guest[i].looked)
 			xvt_drain_take(r, false);
+		whole &= p->guest[i].looked;
 		p->guest[i].looked = false;
 		DEMAND(r->phase != XVT_PHASE_BROKEN);
 	}
 	p->looking = false;
 	if (p->pass)
-		p->pass(p->pass_arg, &p->e);
+		p->pass(p->pass_arg, &p->e, whole);
 }
 
 static void merge(struct play *p)

@@ -9,5 +9,6 @@ Suite *merge_suite(void);
 Suite *clock_suite(void);
 Suite *abi_suite(void);
 Suite *order_suite(void);
+Suite *rounds_suite(void);
 
 #endif
