@@ -36,6 +36,7 @@ struct xvt_clock_source {
 	uint64_t patience;
 	uint64_t wide;
 	bool open; /* a question waits for its answer */
+	bool cut;  /* the burst ends with what it has */
 	unsigned int count;
 	struct exchange done[BURST];
 };
@@ -71,9 +72,13 @@ static void handshake_start(struct xvt_clock_source *s)
 {
 	/* A question that was asked before a pause, or that a restored snapshot took back, is asked
 	 * again: its answer would span the pause, or never come. One that came while we did not
-	 * look is taken: the guest is here now. */
+	 * look is taken: the guest is here now. And so is what was answered before it: a guest that
+	 * gets to it that seldom would never be measured if each burst forgot the last one. */
 	if (s->open && (xvt_clock_read() - s->asked < s->patience ||
 			xvt_load(&s->t.ctl->answer_seq) == s->seq))
+		return;
+	s->cut = s->open && s->count;
+	if (s->cut)
 		return;
 	s->count = 0;
 	ask(s);
@@ -203,6 +208,13 @@ static int handshake_poll(struct xvt_clock_source *s, struct xvt_clock_measure *
 	uint64_t begin = xvt_clock_read(), spin, turn;
 	bool met = false;
 
+	if (s->cut) {
+		measure(s, m);
+		s->cut = false;
+		s->count = 0;
+		ask(s); /* a burst of its own, and at once: the guest may be about to look */
+		return 1;
+	}
 	if (!s->open || !answered(s))
 		return 0;
 	/* The guest is here now: stay with it. */
