@@ -693,7 +693,9 @@ static int look_for_exchange(struct verify *v, const struct xvt_event *ev)
 		return 0;
 	xvt_field_get(&c->fields[c->text], ev, &text);
 	return xvt_exchange_add(&v->exchanges, (const char *)text.data, text.count,
-				xvt_ring_vm(v->t, xvt_event_ring(ev)), ev->hdr->host_ns);
+				xvt_ring_vm(v->t, xvt_event_ring(ev)), ev->hdr->host_ns,
+				ev->hdr->ring_flags &
+					(XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED));
 }
 
 static int check_event(struct verify *v, const struct xvt_event *ev, bool late_chunk)
@@ -1117,6 +1119,9 @@ static void say_result(const struct verify *v, const char *path)
 		       xvt_vm_name(v->t, w->send_vm), xvt_vm_name(v->t, w->recv_vm),
 		       (double)xvt_way_median_ns(w) / 1e3, w->count);
 	}
+	if (v->exchanges.guesses)
+		printf("; %zu more exchanges have a time that is flagged as a guess",
+		       v->exchanges.guesses);
 	if (v->ran)
 		printf("; %" PRIu64 " events inside run spans", v->ran);
 	if (v->pairs_checked)

@@ -32,7 +32,7 @@ static bool parse(const char *text, size_t len, struct xvt_exchange *x)
 }
 
 int xvt_exchange_add(struct xvt_exchanges *e, const char *text, size_t len, uint32_t vm,
-		     uint64_t ns)
+		     uint64_t ns, bool guess)
 {
 	struct xvt_exchange x;
 
@@ -49,6 +49,7 @@ int xvt_exchange_add(struct xvt_exchanges *e, const char *text, size_t len, uint
 	}
 	x.send_vm = x.recv_vm = vm;
 	x.send_ns = x.recv_ns = ns;
+	x.guess = guess;
 	e->v[e->count++] = x;
 	return 0;
 }
@@ -99,6 +100,18 @@ static void add_way(struct xvt_exchanges *e, const struct xvt_exchange *x)
 	w->ns[w->count++] = x->recv_ns > x->send_ns ? x->recv_ns - x->send_ns : 0;
 }
 
+static void judge(struct xvt_exchanges *e, const struct xvt_exchange *x,
+		  void (*bad)(void *arg, const struct xvt_exchange *x), void *arg)
+{
+	if (x->guess) {
+		e->guesses++;
+		return;
+	}
+	if (x->recv_ns <= x->send_ns)
+		bad(arg, x);
+	add_way(e, x);
+}
+
 /* All marks with one number: sends [sends, receipts), receipts [receipts, end). */
 static void pair(struct xvt_exchanges *e, size_t sends, size_t receipts, size_t end,
 		 void (*bad)(void *arg, const struct xvt_exchange *x), void *arg)
@@ -121,9 +134,8 @@ static void pair(struct xvt_exchanges *e, size_t sends, size_t receipts, size_t 
 			x.received = true;
 			x.recv_ns = e->v[i].recv_ns;
 			x.recv_vm = e->v[i].recv_vm;
-			if (x.recv_ns <= x.send_ns)
-				bad(arg, &x);
-			add_way(e, &x);
+			x.guess |= e->v[i].guess;
+			judge(e, &x, bad, arg);
 			break;
 		}
 	}

@@ -22,6 +22,7 @@ struct xvt_exchange {
 	bool sent;
 	bool received;
 	bool paired;
+	bool guess; /* one of its two times is */
 };
 
 /* One direction: times under way of all whole exchanges. */
@@ -41,15 +42,19 @@ struct xvt_exchanges {
 	size_t room;
 	struct xvt_way ways[XVT_WAYS_MAX];
 	size_t way_count;
+	size_t guesses; /* pairs with a time that is one; they are in no way */
 };
 
-/* Look at a text. Not a mark: ignored. Returns 0 or -ENOMEM. */
+/*
+ * Look at a text. Not a mark: ignored. `guess`: who wrote the time says itself that it is not
+ * proven, so it proves nothing about the clocks either. Returns 0 or -ENOMEM.
+ */
 int xvt_exchange_add(struct xvt_exchanges *e, const char *text, size_t len, uint32_t vm,
-		     uint64_t ns);
+		     uint64_t ns, bool guess);
 
 /*
- * Pair sends and receipts; call `bad` for each receipt that does not come after its send. A
- * number that is used again pairs in order of time.
+ * Pair sends and receipts; call `bad` for each receipt that does not come after its send, where
+ * neither time is a guess. A number that is used again pairs in order of time.
  */
 void xvt_exchanges_check(struct xvt_exchanges *e,
 			 void (*bad)(void *arg, const struct xvt_exchange *x), void *arg);

@@ -23,7 +23,7 @@ static void add(struct xvt_exchanges *e, const char *what, unsigned int number, 
 	char text[64];
 
 	snprintf(text, sizeof(text), "xvt-%s %u", what, number);
-	ck_assert_int_eq(xvt_exchange_add(e, text, strlen(text), vm, ns), 0);
+	ck_assert_int_eq(xvt_exchange_add(e, text, strlen(text), vm, ns, false), 0);
 }
 
 START_TEST(right_order_is_fine_and_measured)
@@ -65,6 +65,28 @@ START_TEST(names_of_the_message_work_like_names_of_the_program)
 }
 END_TEST
 
+START_TEST(a_time_that_is_a_guess_proves_nothing)
+{
+	static const char *const texts[] = { "xvt-ping send 7", "xvt-ping recv 7" };
+	struct xvt_exchanges e = { 0 };
+	size_t i;
+
+	bad_count = 0;
+	for (i = 0; i < 2; i++) {
+		bool guess = (int)i == _i;
+
+		ck_assert_int_eq(xvt_exchange_add(&e, texts[i], strlen(texts[i]), (uint32_t)i,
+						  100 - 10 * i, guess),
+				 0);
+	}
+	xvt_exchanges_check(&e, bad, NULL);
+	ck_assert_uint_eq(bad_count, _i == 2);
+	ck_assert_uint_eq(e.guesses, _i != 2);
+	ck_assert_uint_eq(xvt_exchanges_pairs(&e), _i == 2);
+	xvt_exchanges_fini(&e);
+}
+END_TEST
+
 START_TEST(lost_marks_and_other_texts_do_no_harm)
 {
 	struct xvt_exchanges e = { 0 };
@@ -75,9 +97,9 @@ START_TEST(lost_marks_and_other_texts_do_no_harm)
 	add(&e, "ping send", 3, 0, 100);
 	add(&e, "ping recv", 3, 0, 50); /* its own machine's answer */
 	add(&e, "peng send", 4, 0, 100);
-	ck_assert_int_eq(xvt_exchange_add(&e, "xvt-ping send ", 14, 0, 1), 0);
-	ck_assert_int_eq(xvt_exchange_add(&e, "xvt-ping send x", 15, 0, 1), 0);
-	ck_assert_int_eq(xvt_exchange_add(&e, "", 0, 0, 1), 0);
+	ck_assert_int_eq(xvt_exchange_add(&e, "xvt-ping send ", 14, 0, 1, false), 0);
+	ck_assert_int_eq(xvt_exchange_add(&e, "xvt-ping send x", 15, 0, 1, false), 0);
+	ck_assert_int_eq(xvt_exchange_add(&e, "", 0, 0, 1, false), 0);
 	xvt_exchanges_check(&e, bad, NULL);
 	ck_assert_uint_eq(bad_count, 0);
 	ck_assert_uint_eq(xvt_exchanges_pairs(&e), 0);
@@ -110,6 +132,7 @@ Suite *exchange_suite(void)
 
 	tcase_add_test(t, right_order_is_fine_and_measured);
 	tcase_add_test(t, names_of_the_message_work_like_names_of_the_program);
+	tcase_add_loop_test(t, a_time_that_is_a_guess_proves_nothing, 0, 3);
 	tcase_add_test(t, lost_marks_and_other_texts_do_no_harm);
 	tcase_add_test(t, a_number_used_again_pairs_in_order_of_time);
 	suite_add_tcase(s, t);
