@@ -136,11 +136,12 @@ one() {
 	[ "$kind" != reset ] || dead=$inside
 	check "$kind: nothing is out of order, and $dead may be in flight for good" stat_says "$trace" \
 		".order_violations == 0 and .in_flight <= $dead"
-	check "$kind: the other guest has nothing lost, late or unconfirmed" stat_says "$trace" \
-		'[.vms[] | select(.name == "g2").rings[] | .lost + .late + .unconfirmed] == [0, 0]'
-	# What a snapshot cannot tell apart is counted as overwritten.
-	check "$kind: $inside of g1 may be late or unconfirmed, and nothing lost but by a roll-back" stat_says "$trace" \
-		"[.vms[] | select(.name == \"g1\").rings[]] | map(.late + .unconfirmed) as \$odd | (\$odd | add) <= $inside and
+	check "$kind: the other guest has nothing lost, late, unconfirmed or against its clock" stat_says "$trace" \
+		'[.vms[] | select(.name == "g2").rings[] | .lost + .late + .unconfirmed + .clock_violations] == [0, 0]'
+	# What a snapshot cannot tell apart is counted as overwritten. One that is late may be against its clock as well.
+	check "$kind: $inside of g1 may be late, unconfirmed or against the clock, and nothing lost but by a roll-back" stat_says "$trace" \
+		"[.vms[] | select(.name == \"g1\").rings[]] | (map(.late + .unconfirmed) | add) <= $inside and
+			(map(.clock_violations) | add) <= $inside and
 			all(.lost == if \"$3\" == \"back\" then .lost_by.overwritten else 0 end)"
 	check "$kind: attempted == events + discarded + lost + in flight" adds_up "$trace"
 	check "$kind: epochs $2, and [1,1] of the other guest" stat_says "$trace" \
