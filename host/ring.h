@@ -135,6 +135,7 @@ struct xvt_ring {
 	unsigned int reads;		 /* under way */
 	uint32_t enable;		 /* what the region's word shall say */
 	bool still;			 /* the VMM says that the machine stands still */
+	uint64_t still_clock;		 /* since when we know that */
 	bool back_while_still;		 /* and its memory has gone back since */
 	struct xvt_ring_settled settled; /* as written last */
 	uint64_t before[XVT_TAIL_WORDS]; /* what lay before read_pos when it was copied */

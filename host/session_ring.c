@@ -360,7 +360,8 @@ static void while_live(struct xvt_session *s, struct xvt_ring *r, uint64_t now, 
 	} else if (stopped && r->last.nest && since(now, r->changed_clock) > ticks(s, FROZEN_NS)) {
 		ring_aside(s, r, false, "stopped inside an event");
 	} else if (stopped && waits(r) &&
-		   since(now, r->first->ceiling_clock) > ticks(s, QUIET_NS)) {
+		   since(now, latest(latest(r->first->ceiling_clock, r->still_clock),
+				     r->witness_clock)) > ticks(s, QUIET_NS)) {
 		ring_aside(s, r, false, "stands still with a record that has no time yet");
 	} else if (silence > stall && !stopped) {
 		ring_silent(s, r, now, stall);
@@ -421,6 +422,9 @@ void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 							   ticks(s, s->opt.stall_timeout_ns / 2));
 	/* What was drained just now is looked into only after this. */
 	r->exact_holds = (quiet || r->wide) && r->first && xvt_session_exact_holds(s, r);
+	/* What waited for a measurement before the stop may bear witness from now on. */
+	if (stopped && !r->still)
+		r->still_clock = now;
 	r->still = stopped;
 	if (r->phase == XVT_PHASE_LIVE)
 		while_live(s, r, now, stopped);

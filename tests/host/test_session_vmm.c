@@ -348,6 +348,33 @@ START_TEST(a_guest_that_answers_is_not_silent_although_no_node_comes_of_it)
 }
 END_TEST
 
+/* It waited for a measurement when the machine was stopped: from then on it may bear witness. */
+START_TEST(what_waited_before_a_stop_is_given_time_to_bear_witness)
+{
+	struct xvt_ring *r = vm->rings[0];
+	uint64_t now = xvt_clock_read(), old = now - ticks(s, SECOND_NS);
+	struct xvt_piece piece = { .ceiling_clock = old };
+
+	s->opt.note = NULL;
+	s->opt.stall_timeout_ns = 2 * SECOND_NS;
+	r->phase = XVT_PHASE_LIVE;
+	r->last.state = XVT_RING_ONLINE;
+	r->answer_clock = now;
+	r->first = &piece;
+	r->have = true;
+	vm->stopped = true;
+	xvt_session_ring_phase(s, r, now);
+	ck_assert_int_eq(r->phase, XVT_PHASE_LIVE);
+	r->still_clock = old;
+	xvt_session_ring_phase(s, r, now);
+	ck_assert_int_eq(r->phase, XVT_PHASE_ASIDE);
+	vm->stopped = false;
+	r->first = NULL;
+	r->have = false;
+	r->phase = XVT_PHASE_NEW;
+}
+END_TEST
+
 /* Nothing was decoded before all had joined, so what waits may be old already; it finds its places
  * one witness a pass, and that is no reason to give up. */
 START_TEST(a_silent_ring_that_still_bears_witness_is_not_set_aside)
@@ -394,6 +421,7 @@ Suite *session_vmm_suite(void)
 	tcase_add_test(t, memory_that_is_being_restored_is_not_read_until_the_machine_runs);
 	tcase_add_test(t, only_a_stamp_proves_when_it_ran_again);
 	tcase_add_test(t, clocks_are_measured_after);
+	tcase_add_test(t, what_waited_before_a_stop_is_given_time_to_bear_witness);
 	tcase_add_test(t, a_silent_ring_that_still_bears_witness_is_not_set_aside);
 	tcase_add_test(t, a_guest_that_answers_is_not_silent_although_no_node_comes_of_it);
 	tcase_add_test(t, what_went_wrong_is_told_as_such);
