@@ -383,6 +383,16 @@ static void while_aside(struct xvt_session *s, struct xvt_ring *r, uint64_t now,
 	r->live_ns = xvt_host_clock_ns(&s->clock, now);
 }
 
+/*
+ * A CPU that goes writes a little after its ring says so, and one that comes before it does. Nobody
+ * answers then, but what is there is a record like any other, and its clock is the ring's.
+ */
+static bool stirs(const struct xvt_ring *r)
+{
+	return r->last.state == XVT_RING_ONLINE || r->last.nest || r->last.resv != r->last.commit ||
+	       r->first || r->have;
+}
+
 static void ring_returns(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
 	r->map.closed = false;
@@ -430,7 +440,7 @@ void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 		while_live(s, r, now, stopped);
 	else if (r->phase == XVT_PHASE_ASIDE)
 		while_aside(s, r, now, stopped);
-	else if (r->phase == XVT_PHASE_DONE && r->last.state == XVT_RING_ONLINE && !s->ending)
+	else if (r->phase == XVT_PHASE_DONE && stirs(r) && !s->ending)
 		ring_returns(s, r, now);
 	tell_fault(s, r);
 }

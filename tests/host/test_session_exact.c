@@ -9,6 +9,7 @@
 
 #include "recording.h"
 #include "xvt_vmm_clock.h"
+#include "xvt_writer.h"
 
 #define MS 1000000ull
 
@@ -384,6 +385,50 @@ START_TEST(a_formula_holds_for_what_a_silent_ring_has_just_delivered)
 }
 END_TEST
 
+static uint64_t guest_clock(void *arg)
+{
+	(void)arg;
+	return xvt_clock_read_ordered() + (uint64_t)truth;
+}
+
+/* Until nothing is left to be said of it. */
+static void passes_until_done(void)
+{
+	uint64_t sleep_ns;
+
+	do {
+		s->next_pass_clock = 0;
+		ck_assert_int_eq(xvt_session_pass(s, &sleep_ns), 0);
+	} while (r->phase != XVT_PHASE_DONE || r->first || r->have);
+}
+
+/* A CPU that comes writes before its ring says that it is there, and one that goes after. */
+START_TEST(what_a_cpu_writes_at_its_ends_has_a_time)
+{
+	struct xvt_writer w;
+	uint64_t n;
+
+	s->opt.stall_timeout_ns = 60 * SECOND_NS;
+	s->joined = true;
+	xvt_writer_init(&w, rec.map, &rec.g, 0);
+	w.clock = guest_clock;
+	xvt_store(&r->host->enable, (uint32_t)XVT_ENABLE_STOP);
+	r->enable = XVT_ENABLE_STOP;
+	ck_node(burst(true), XVT_SOURCE_VMM, 0);
+	quiet = true;
+	xvt_store(&r->ctl->state, (uint32_t)XVT_RING_OFFLINE);
+	passes_until_done();
+	for (n = 1; n <= 3; n++) {
+		ck_assert_int_eq(xvt_write(&w, XVT_ID_U64, &n, sizeof(n)), 0);
+		passes_until_done();
+		ck_assert_uint_eq(r->stats.events, n);
+	}
+	ck_assert_uint_eq(r->stats.unconfirmed, 0);
+	ck_assert_uint_eq(r->stats.late, 0);
+	ck_node(xvt_clock_map_last(&r->map), XVT_SOURCE_VMM, 0);
+}
+END_TEST
+
 Suite *session_exact_suite(void)
 {
 	Suite *suite = suite_create("session_exact");
@@ -402,6 +447,7 @@ Suite *session_exact_suite(void)
 	tcase_add_test(t, a_burst_that_began_before_a_stop_does_not_settle_it);
 	tcase_add_test(t, an_answer_too_wide_for_a_node_is_an_answer_that_confirms_nothing);
 	tcase_add_test(t, a_formula_holds_for_what_a_silent_ring_has_just_delivered);
+	tcase_add_test(t, what_a_cpu_writes_at_its_ends_has_a_time);
 	suite_add_tcase(suite, t);
 	return suite;
 }
