@@ -88,7 +88,7 @@ static uint64_t delivered(const struct engine *e)
 
 static int start(struct engine *e, const char *path, uint32_t rings)
 {
-	uint32_t each = rings < 256 ? 4 : rings <= 4096 ? 16 : 64;
+	uint32_t each = rings <= 4096 ? 4 : 64;
 	struct guests_layout layout = { .vms = rings / each,
 					.rings = each,
 					.subbuf_size = 65536,
@@ -114,6 +114,18 @@ static int start(struct engine *e, const char *path, uint32_t rings)
 	while (!err && !all_live(e))
 		err = pass(e);
 	return err;
+}
+
+static void stop(struct engine *e)
+{
+	if (e->session)
+		xvt_session_finish(e->session);
+	if (e->sink)
+		xvt_file_sink_close(e->sink);
+	if (e->loop)
+		xvt_loop_free(e->loop);
+	if (e->guests)
+		guests_free(e->guests);
 }
 
 static int measure(const char *path, uint32_t rings, enum guests_order order, uint64_t events)
@@ -144,14 +156,30 @@ static int measure(const char *path, uint32_t rings, enum guests_order order, ui
 		       rings, order == GUESTS_BURSTS ? "bursts" : "interleaved", sent, all,
 		       (double)cpu / (double)sent, (double)wall / (double)sent,
 		       1e3 * (double)sent / (double)cpu);
-	if (e.session)
-		xvt_session_finish(e.session);
-	if (e.sink)
-		xvt_file_sink_close(e.sink);
-	if (e.loop)
-		xvt_loop_free(e.loop);
-	if (e.guests)
-		guests_free(e.guests);
+	stop(&e);
+	return err;
+}
+
+/* What it costs to watch machines that do nothing. */
+static int measure_idle(const char *path, uint32_t rings)
+{
+	struct engine e = { 0 };
+	uint64_t cpu, wall, end;
+	int err = start(&e, path, rings);
+
+	if (!err) {
+		for (end = wall_ns() + 2 * SECOND; !err && wall_ns() < end;)
+			err = pass(&e); /* it finds out that nothing happens */
+		cpu = engine_cpu_ns(&e);
+		wall = wall_ns();
+		for (end = wall + 5 * SECOND; !err && wall_ns() < end;)
+			err = pass(&e);
+		cpu = engine_cpu_ns(&e) - cpu;
+		wall = wall_ns() - wall;
+		printf("%6u rings of %zu machines idle: %.2f %% of a core\n", rings,
+		       e.session->nr_vms, 100.0 * (double)cpu / (double)wall);
+	}
+	stop(&e);
 	return err;
 }
 
@@ -175,7 +203,8 @@ int main(int argc, char **argv)
 		       memcpy_limit(true) / 1e9);
 		return 0;
 	}
-	err = measure(argv[1], rings, order, events);
+	err = argc > 3 && !strcmp(argv[3], "idle") ? measure_idle(argv[1], rings)
+						   : measure(argv[1], rings, order, events);
 	if (err)
 		fprintf(stderr, "bench_engine: %s\n", strerror(-err));
 	return err != 0;

@@ -82,6 +82,7 @@ static void answer(struct xvt_writer *w)
 			turns = 0;
 		xvt_relax();
 		more = xvt_writer_answer(w);
+		xvt_writer_mark(w);
 	}
 }
 
