@@ -210,6 +210,7 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 		return;
 	r->phase_before = r->phase;
 	r->last_before = r->last;
+	r->taken = 0;
 	xvt_ring_snapshot(r->ctl, &r->region->g, &s);
 	ceiling = xvt_clock_read_ordered();
 	/* Then nothing of this look is used; where to go on is decided before the next one. From
@@ -242,7 +243,9 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 					 : xvt_pos_trunc(g, s.commit) - g->ring_size / 2;
 		r->skipped = true;
 	}
+	r->taken = r->read_pos;
 	all = queue(r, loop, s.commit, false, ceiling, &room);
+	r->taken = r->read_pos - r->taken;
 	if (r->salvage && all && s.resv - s.commit <= g->ring_size)
 		queue(r, loop, s.resv & ~7ull, true, ceiling, &room);
 	r->idle = false;

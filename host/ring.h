@@ -118,6 +118,7 @@ struct xvt_ring {
 
 	/* Draining. */
 	uint64_t read_pos;	       /* copied up to here */
+	uint64_t taken;		       /* bytes, by the newest look */
 	uint64_t clear_pos;	       /* stop mode: cleared up to here, a sub-buffer's start */
 	uint64_t skip_until;	       /* records below it were delivered by an earlier daemon */
 	struct xvt_past restored;      /* goes with the next piece, when rolled_back */
@@ -211,6 +212,7 @@ struct xvt_ring {
 	bool mark_open; /* not acknowledged yet */
 	bool mark_seen; /* acknowledged, and not in the trace yet */
 	uint64_t next_mark_clock;
+	uint64_t mark_pace; /* ticks between two of them, if that is more than usual */
 
 	uint64_t start_ns;	 /* attach */
 	uint64_t live_ns;	 /* when it last came to take part */
@@ -223,7 +225,8 @@ struct xvt_ring {
 	uint64_t unfinished;		     /* records that salvage found without DONE */
 	uint64_t left_behind; /* writers that died inside an event, by generation's end */
 	struct xvt_ring_stats stats;
-	char fault[160]; /* why BROKEN, or the last unreadable sub-buffer */
+	struct xvt_ring_stats told_stats; /* as they stand in the file */
+	char fault[160];		  /* why BROKEN, or the last unreadable sub-buffer */
 	bool fault_new;
 };
 

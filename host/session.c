@@ -14,14 +14,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PASS_MIN_NS   1000000ull /* between two drains: XVT_PROOF_DELTA_NS or more */
-#define PASS_MAX_NS   10000000ull
-#define BUSY_NS	      100000ull /* while a clock measurement waits for its guest */
+#define PASS_MIN_NS	  1000000ull /* between two drains: XVT_PROOF_DELTA_NS or more */
+#define PASS_MAX_NS	  10000000ull
+#define PASS_PART	  10
+#define PASS_IDLE_PART	  200
+#define PASS_RING_NS	  10000ull /* nor longer than this for each ring */
+#define PASS_IDLE_RING_NS 100000ull
+#define HURRY_PART	  8	    /* of a ring in one pass: it may soon be full */
+#define BUSY_NS		  100000ull /* while a clock measurement waits for its guest */
 /* Most that one machine may hand over in a pass, so that it cannot starve the others. */
-#define VM_PASS_BYTES (16u << 20)
-#define CLOCKS_NS     2000000ull   /* longest that one machine's clocks may keep us in a pass */
-#define ALL_CLOCKS    4		   /* times that, for all together */
-#define AWAY_NS	      500000000ull /* between two passes: nobody answered because we did not ask */
+#define VM_PASS_BYTES	  (16u << 20)
+#define CLOCKS_NS	  2000000ull /* longest that one machine's clocks may keep us in a pass */
+#define ALL_CLOCKS	  4	     /* times that, for all together */
+#define AWAY_NS		  500000000ull /* between two passes: nobody answered because we did not ask */
 
 int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_sink *sink,
 		    const struct xvt_session_options *opt)
@@ -217,9 +222,12 @@ static void put_stats(struct xvt_session *s, bool final)
 			continue;
 		xvt_ring_account(r, final);
 		r->stats.paused_ns = xvt_vm_paused_ns(s, s->vms[r->vm]);
+		if (!final && !memcmp(&r->stats, &r->told_stats, sizeof(r->stats)))
+			continue;
 		if (s->vms[r->vm]->phase == XVT_VM_ATTACHED)
 			xvt_ring_remember(r);
 		xvt_trace_put(s->trace, XVT_CHUNK_STATS, &r->stats, sizeof(r->stats), NULL, 0);
+		r->told_stats = r->stats;
 	}
 }
 
@@ -292,12 +300,13 @@ static void look_for_formats(struct xvt_session *s, uint64_t now)
 /* Measuring stays with a guest that answers, so many rings could keep us for seconds. */
 static bool vm_clocks(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 {
-	uint64_t begin = xvt_clock_read(), longest = ticks(s, CLOCKS_NS);
+	uint64_t begin, longest = ticks(s, CLOCKS_NS);
 	uint32_t i, n = vm->region.g.ring_count;
 	bool busy = false;
 
-	if (vm->phase != XVT_VM_ATTACHED)
+	if (vm->phase != XVT_VM_ATTACHED || (int64_t)(now - vm->clocks_due) < 0)
 		return false;
+	begin = xvt_clock_read();
 	for (i = 0; i < n; i++) {
 		struct xvt_ring *r = vm->rings[(vm->next_clock + i) % n];
 
@@ -307,7 +316,12 @@ static bool vm_clocks(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 		busy |= r->phase != XVT_PHASE_BROKEN && r->source && r->source_ops->busy(r->source);
 	}
 	vm->next_clock = (vm->next_clock + i) % n;
-	return busy || i < n;
+	if (i < n)
+		return true;
+	vm->clocks_due = xvt_session_ring_due(s, vm->rings[0], now);
+	for (i = 1; i < n; i++)
+		vm->clocks_due = sooner(vm->clocks_due, xvt_session_ring_due(s, vm->rings[i], now));
+	return busy;
 }
 
 /* Many machines could keep us for seconds as well. */
@@ -327,11 +341,30 @@ static bool all_clocks(struct xvt_session *s, uint64_t now)
 	return busy || i < s->nr_vms;
 }
 
+/*
+ * Data flows: look soon again. Quiet: ever more seldom. With very many rings a pass takes as long
+ * as they are many: then it may take a tenth of our time, a two-hundredth while nothing happens;
+ * but not when a ring might fill up meanwhile.
+ */
+static uint64_t gap_ns(const struct xvt_session *s, bool moved, bool hurry, uint64_t took)
+{
+	uint64_t took_ns = (uint64_t)((unsigned __int128)took * SECOND_NS / s->clock.hz);
+	uint64_t gap = moved ? PASS_MIN_NS : s->pass_gap_ns * 2;
+	uint64_t many = took_ns * (moved ? PASS_PART : PASS_IDLE_PART);
+	uint64_t most = s->nr_rings * (moved ? PASS_RING_NS : PASS_IDLE_RING_NS);
+
+	if (gap > PASS_MAX_NS)
+		gap = PASS_MAX_NS;
+	if (many > most)
+		many = most;
+	return hurry || gap > many ? gap : many;
+}
+
 int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 {
 	uint64_t now = xvt_clock_read();
 	int64_t moved = 0;
-	bool busy = false;
+	bool busy, hurry;
 	size_t i;
 
 	look_for_formats(s, now);
@@ -348,8 +381,15 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 			xvt_vm_read_metadata(s, s->vms[i]);
 			xvt_vm_look_for_answer(s, s->vms[i], now);
 		}
-		for (i = 0; i < s->nr_rings; i++)
-			xvt_session_ring_phase(s, s->rings[i], now);
+		hurry = false;
+		for (i = 0; i < s->nr_rings; i++) {
+			struct xvt_ring *r = s->rings[i];
+
+			xvt_session_ring_phase(s, r, now);
+			s->vms[r->vm]->clocks_due =
+				sooner(s->vms[r->vm]->clocks_due, xvt_session_ring_due(s, r, now));
+			hurry |= r->taken > r->region->g.ring_size / HURRY_PART;
+		}
 		try_join(s, now);
 		s->merge.limit_ns = xvt_host_clock_ns(&s->clock, now);
 		if (s->joined)
@@ -365,10 +405,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 			s->told_watermark = s->merge.watermark;
 			xvt_trace_put(s->trace, XVT_CHUNK_ROUND, &round, sizeof(round), NULL, 0);
 		}
-		/* Data flows: look soon again. Quiet: ever more seldom. */
-		s->pass_gap_ns = moved ? PASS_MIN_NS : s->pass_gap_ns * 2;
-		if (s->pass_gap_ns > PASS_MAX_NS)
-			s->pass_gap_ns = PASS_MAX_NS;
+		s->pass_gap_ns = gap_ns(s, moved, hurry, since(xvt_clock_read(), now));
 		s->next_pass_clock = now + ticks(s, s->pass_gap_ns);
 	}
 	if ((int64_t)(now - s->next_second_clock) >= 0) {
@@ -482,6 +519,8 @@ int xvt_session_finish(struct xvt_session *s)
 	s->off_clock = off;
 	for (i = 0; i < s->nr_rings; i++)
 		s->rings[i]->next_burst_clock = off; /* one more node behind the last record */
+	for (i = 0; i < s->nr_vms; i++)
+		s->vms[i]->clocks_due = off;
 	deadline = off + ticks(s, s->opt.stall_timeout_ns + SECOND_NS);
 	for (;;) {
 		bool all = true;

@@ -50,6 +50,7 @@ struct xvt_vm {
 	uint32_t first_ring;  /* who drains first: another one each pass */
 	bool looked;	      /* at its rings, in this pass */
 	uint32_t next_clock;  /* whose clock is looked after next */
+	uint64_t clocks_due;  /* when that is necessary: the earliest of its rings */
 	uint64_t meta_bytes;  /* copied so far */
 	uint64_t note_clock;  /* of the second that `notes` counts */
 	uint32_t notes[3];    /* by level */
@@ -108,7 +109,10 @@ struct xvt_session {
 	struct xvt_session_kvm *kvm; /* session_kvm.c's own; NULL: nothing is told */
 	uint64_t pass_gap_ns;
 	uint64_t pace;	       /* ticks between two measurements of a ring that needs them */
+	uint64_t idle_pace;    /* the same where nobody waits for it, if it is more than usual */
 	uint64_t clocks_took;  /* ticks, since the pace was set */
+	uint64_t bursts;       /* that came to an end since then */
+	uint64_t burst_cost;   /* ticks that one takes */
 	uint64_t pace_clock;   /* when that was */
 	size_t next_clocks_vm; /* whose clocks are looked after next */
 	uint64_t rounds;

@@ -170,6 +170,7 @@ static void offset_changed(struct xvt_session *s, uint32_t vm_id, const struct x
 			continue;
 		xvt_ring_bump_epoch(r);
 		r->next_burst_clock = 0;
+		vm->clocks_due = 0;
 		xvt_session_note(s, 0, vm, r->id,
 				 "cpu %u: its TSC offset was changed from %" PRId64 " to %" PRId64,
 				 xvt_load(&r->ctl->cpu), e->previous, e->next);

@@ -49,6 +49,8 @@ void xvt_session_mark(struct xvt_ring *r)
 	if (r->phase != XVT_PHASE_LIVE || r->mark_seen || (int64_t)(begin - r->next_mark_clock) < 0)
 		return;
 	r->next_mark_clock = begin + xvt_host_clock_ticks(r->host_clock, EVERY_NS);
+	if (r->mark_pace > r->next_mark_clock - begin)
+		r->next_mark_clock = begin + r->mark_pace;
 	ask(r);
 	for (;;) {
 		xvt_session_mark_look(r);

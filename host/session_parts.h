@@ -18,6 +18,11 @@ static inline uint64_t since(uint64_t now, uint64_t then)
 	return (int64_t)(now - then) > 0 ? now - then : 0;
 }
 
+static inline uint64_t sooner(uint64_t a, uint64_t b)
+{
+	return (int64_t)(a - b) < 0 ? a : b;
+}
+
 static inline uint64_t ticks(const struct xvt_session *s, uint64_t ns)
 {
 	return xvt_host_clock_ticks(&s->clock, ns);
@@ -105,6 +110,8 @@ void xvt_session_put_marks(struct xvt_session *s);
 
 /* Measure the ring's clock when it is time; a ring with a clock goes live. */
 void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t now);
+/* When has its clock to be looked after again? `now` or earlier: at once. */
+uint64_t xvt_session_ring_due(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now);
 /* About once a second: how often are clocks measured from now on? */
 void xvt_session_pace(struct xvt_session *s, uint64_t elapsed);
 /* The node that the ring made of its own records goes into the trace. */

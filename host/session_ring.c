@@ -13,9 +13,11 @@
  * that allows, within bounds: what is slow to answer, or many, is measured more seldom.
  */
 #define PACE_PART	 20
+#define PACE_IDLE_PART	 200 /* and this one while nothing happens */
 #define PACE_LEAST_NS	 10000000ull
 #define PACE_RING_NS	 2000000ull /* for each ring, or BURST_EVERY_NS, and at most: */
 #define PACE_MOST_NS	 2000000000ull
+#define MARKS_MANY	 64 /* a second, of all rings together */
 #define WIDE_NS		 2000000ull
 #define WIDE_PATIENCE_NS 5000000000ull
 /* Inside an event without a move for so long, while the VMM says "stopped": in flight. */
@@ -226,12 +228,15 @@ static bool rate_known(struct xvt_session *s, struct xvt_ring *r)
 	return true;
 }
 
-/* How often is a ring measured on which nobody waits? */
-static uint64_t idle_pace(const struct xvt_session *s)
+/*
+ * When is a ring measured next on which nobody waits? Where that is seldom, because there are many,
+ * all of them are at the same moments: between them nobody has to be looked at.
+ */
+static uint64_t next_idle_burst(const struct xvt_session *s, uint64_t now)
 {
 	uint64_t every = ticks(s, BURST_EVERY_NS);
 
-	return s->pace > every ? s->pace : every;
+	return s->idle_pace <= every ? now + every : (now / s->idle_pace + 1) * s->idle_pace;
 }
 
 /* What a ring has delivered waits for its next measurement, and takes up memory meanwhile. */
@@ -244,23 +249,50 @@ static uint64_t burst_due(const struct xvt_session *s, const struct xvt_ring *r)
 		       : r->next_burst_clock;
 }
 
+/* A mark that was just asked for. One that nobody writes is looked for once a second. */
+static bool mark_is_near(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
+{
+	return r->mark_open && since(now, r->mark.host_clock_before) < ticks(s, BURST_EVERY_NS);
+}
+
+uint64_t xvt_session_ring_due(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
+{
+	uint64_t due, soonest = r->burst_clock + ticks(s, BURST_GAP_NS);
+
+	if (r->phase == XVT_PHASE_BROKEN)
+		return now + ticks(s, SECOND_NS);
+	if (!r->source || !r->answered || mark_is_near(s, r, now))
+		return now;
+	due = burst_due(s, r);
+	return (int64_t)(due - soonest) > 0 ? due : soonest;
+}
+
+static uint64_t within(uint64_t v, uint64_t least, uint64_t most)
+{
+	return v < least ? least : v > most ? most : v;
+}
+
 void xvt_session_pace(struct xvt_session *s, uint64_t elapsed)
 {
 	uint64_t least = ticks(s, PACE_LEAST_NS), every = ticks(s, BURST_EVERY_NS);
-	uint64_t most = ticks(s, PACE_RING_NS) * s->nr_rings;
+	uint64_t most = within(ticks(s, PACE_RING_NS) * s->nr_rings, every, ticks(s, PACE_MOST_NS));
 
-	if (most < every)
-		most = every;
-	if (most > ticks(s, PACE_MOST_NS))
-		most = ticks(s, PACE_MOST_NS);
+	size_t i;
+
 	if (!s->pace)
 		s->pace = every;
 	if (s->clocks_took > elapsed / PACE_PART)
 		s->pace += s->pace / 2;
 	else if (s->clocks_took < elapsed / PACE_PART / 2)
 		s->pace -= s->pace / 3;
-	s->pace = s->pace < least ? least : s->pace > most ? most : s->pace;
-	s->clocks_took = 0;
+	s->pace = within(s->pace, least, most);
+	if (s->bursts)
+		s->burst_cost += (int64_t)(s->clocks_took / s->bursts - s->burst_cost) / 4;
+	s->idle_pace = within(s->burst_cost * s->nr_rings * PACE_IDLE_PART, every, most);
+	s->clocks_took = s->bursts = 0;
+	/* A mark is a record, too: it wants to be drained, placed and written. */
+	for (i = 0; i < s->nr_rings; i++)
+		s->rings[i]->mark_pace = ticks(s, SECOND_NS / MARKS_MANY) * s->nr_rings;
 }
 
 static void met(void *arg)
@@ -293,7 +325,7 @@ void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 		xvt_session_exact_begin(s, r);
 		r->source_ops->start(r->source);
 		r->burst_clock = now;
-		r->next_burst_clock = now + idle_pace(s);
+		r->next_burst_clock = next_idle_burst(s, now);
 		if (r->answered)
 			r->answer_clock = now; /* it was not asked before: that was no silence */
 		r->answered = false;
@@ -301,6 +333,7 @@ void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 	if (r->source_ops->poll(r->source, &m) == 1) {
 		r->answer_clock = now;
 		r->answered = true;
+		s->bursts++;
 		xvt_session_exact_refine(s, r, &m);
 		take_node(s, r, &m);
 		if (r->phase == XVT_PHASE_NEW && rate_known(s, r))

@@ -136,6 +136,7 @@ static void measure_at_once(struct xvt_vm *vm)
 
 	for (i = 0; i < nr_rings(vm); i++)
 		vm->rings[i]->next_burst_clock = 0;
+	vm->clocks_due = 0;
 }
 
 static const struct {
