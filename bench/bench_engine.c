@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * bench_engine.c - what an event costs from the ring to the file, with few rings and with many:
- * the real session over machines that are not there (guests.h), into a real file.
+ * the real session over machines that are not there (guests.h), into a real file. Beside it what a
+ * merge costs that is nothing else, because absolute times say little of a machine that others use.
  *
- *   bench_engine TRACE [RINGS [interleaved|bursts [EVENTS]]]
+ *   bench_engine TRACE JSON                                  all of it
+ *   bench_engine TRACE RINGS interleaved|bursts [EVENTS]     one line of it
+ *   bench_engine TRACE RINGS idle
+ *
+ * TRACE is written many times over, and removed.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -12,14 +17,18 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "guests.h"
 #include "merge_limit.h"
 #include "sink.h"
 
-#define PAYLOAD	   16u
-#define DATA_BYTES (192u << 20) /* of all rings together */
-#define SECOND	   1000000000ull
+#define PAYLOAD	      16u
+#define DATA_BYTES    (192u << 20) /* of all rings together */
+#define SECOND	      1000000000ull
+#define EVENTS	      4000000ull /* in a round */
+#define ROUNDS	      5
+#define MERGE_RECORDS 16000000ull
 
 struct engine {
 	struct guests *guests;
@@ -128,36 +137,58 @@ static void stop(struct engine *e)
 		guests_free(e->guests);
 }
 
-static int measure(const char *path, uint32_t rings, enum guests_order order, uint64_t events)
+struct result {
+	uint32_t rings;
+	enum guests_order order;
+	uint64_t events;
+	uint64_t lost;
+	double cpu_ns; /* an event */
+	double wall_ns;
+	double bytes; /* an event takes in the file */
+};
+
+static const char *const order_names[] = {
+	[GUESTS_INTERLEAVED] = "interleaved", [GUESTS_BURSTS] = "bursts"
+};
+
+/* Of a few rounds the best: what else the machine did meanwhile is not ours. */
+static int measure(const char *path, struct result *r, uint64_t events)
 {
 	struct engine e = { 0 };
-	uint64_t cpu = 0, wall = 0, lost, all = 0, sent = 0;
-	int round, err = start(&e, path, rings);
+	int round, err = start(&e, path, r->rings);
 
-	for (round = 0; !err && round < 5; round++) {
-		uint64_t want = delivered(&e), from_cpu, from_wall;
+	r->cpu_ns = r->wall_ns = 1e9;
+	for (round = 0; !err && round < ROUNDS; round++) {
+		uint64_t want = delivered(&e), lost, cpu, wall;
 
-		guests_write(e.guests, order, rings, events, PAYLOAD, &lost);
+		guests_write(e.guests, r->order, r->rings, events, PAYLOAD, &lost);
 		want += events - lost;
-		from_cpu = engine_cpu_ns(&e);
-		from_wall = wall_ns();
+		cpu = engine_cpu_ns(&e);
+		wall = wall_ns();
 		while (!err && delivered(&e) < want)
 			err = pass(&e);
-		if (!round)
-			continue; /* warm */
-		cpu += engine_cpu_ns(&e) - from_cpu;
-		wall += wall_ns() - from_wall;
-		all += lost;
-		sent += events - lost;
+		cpu = engine_cpu_ns(&e) - cpu;
+		wall = wall_ns() - wall;
+		r->lost += lost;
+		r->events += events - lost;
+		if (!round || (double)cpu >= r->cpu_ns * (double)(events - lost))
+			continue; /* the first one touches all memory for the first time */
+		r->cpu_ns = (double)cpu / (double)(events - lost);
+		r->wall_ns = (double)wall / (double)(events - lost);
 	}
-	if (!err)
-		printf("%6u rings %-11s %10" PRIu64 " events (%" PRIu64
-		       " lost): %7.2f ns CPU %7.2f ns wall, %6.1f M/s\n",
-		       rings, order == GUESTS_BURSTS ? "bursts" : "interleaved", sent, all,
-		       (double)cpu / (double)sent, (double)wall / (double)sent,
-		       1e3 * (double)sent / (double)cpu);
+	r->bytes = sizeof(struct xvt_event_hdr) + PAYLOAD;
 	stop(&e);
+	unlink(path);
 	return err;
+}
+
+static void tell(const struct result *r)
+{
+	printf("%6u rings %-11s %6.1f ns of CPU an event, %6.1f M events/s, %5.2f GB/s; %6.1f ns "
+	       "wall; %" PRIu64 " lost\n",
+	       r->rings, order_names[r->order], r->cpu_ns, 1e3 / r->cpu_ns, r->bytes / r->cpu_ns,
+	       r->wall_ns, r->lost);
+	fflush(stdout);
 }
 
 /* What it costs to watch machines that do nothing. */
@@ -183,28 +214,91 @@ static int measure_idle(const char *path, uint32_t rings)
 	return err;
 }
 
+/* --- all of it --- */
+
+static const uint32_t merged[] = { 8, 64, 512 };
+static const uint32_t drained[] = { 4, 64, 512, 1024 };
+
+static void bench_merges(FILE *json, double at_8[2], double at_512[2])
+{
+	double hot = memcpy_limit(true), cold = memcpy_limit(false);
+	size_t i;
+	int order;
+
+	printf("memcpy %.1f GB/s cold, %.1f hot\n", cold / 1e9, hot / 1e9);
+	fprintf(json,
+		"{\"format\":\"xvtrace-bench-engine/"
+		"1\",\"memcpy_bytes_per_s\":%.0f,\"merge_alone\":[",
+		cold);
+	for (i = 0; i < 2 * sizeof(merged) / sizeof(merged[0]); i++) {
+		uint32_t sources = merged[i / 2];
+		double rate;
+
+		order = i % 2;
+		rate = merge_limit(sources, order == GUESTS_BURSTS, MERGE_RECORDS);
+		if (sources == 8)
+			at_8[order] = rate;
+		if (sources == 512)
+			at_512[order] = rate;
+		printf("%6u sources %-11s %6.1f M records/s: a merge and nothing else\n", sources,
+		       order_names[order], rate / 1e6);
+		fprintf(json, "%s{\"sources\":%u,\"order\":\"%s\",\"records_per_s\":%.0f}",
+			i ? "," : "", sources, order_names[order], rate);
+	}
+	fprintf(json, "],\"engine\":[");
+}
+
+static int bench_all(const char *trace, const char *path)
+{
+	double at_8[2] = { 0 }, at_512[2] = { 0 };
+	FILE *json = fopen(path, "w");
+	int err = json ? 0 : -errno;
+	size_t i;
+
+	if (!json)
+		return err;
+	bench_merges(json, at_8, at_512);
+	for (i = 0; !err && i < 2 * sizeof(drained) / sizeof(drained[0]); i++) {
+		struct result r = { .rings = drained[i / 2], .order = i % 2 };
+		double limit = r.rings < 64 ? at_8[r.order] : at_512[r.order];
+
+		err = measure(trace, &r, EVENTS);
+		if (err)
+			break;
+		tell(&r);
+		printf("%33.2f of the merge alone, of %s sources\n", 1e9 / r.cpu_ns / limit,
+		       r.rings < 64 ? "8" : "512");
+		fprintf(json,
+			"%s{\"rings\":%u,\"order\":\"%s\",\"events_per_s\":%.0f,\"cpu_ns\":%.2f,"
+			"\"bytes_per_s\":%.0f,\"part_of_merge\":%.3f,\"lost\":%" PRIu64 "}",
+			i ? "," : "", r.rings, order_names[r.order], 1e9 / r.cpu_ns, r.cpu_ns,
+			r.bytes * 1e9 / r.cpu_ns, 1e9 / r.cpu_ns / limit, r.lost);
+	}
+	fprintf(json, "]}\n");
+	return fclose(json) && !err ? -errno : err;
+}
+
 int main(int argc, char **argv)
 {
-	uint32_t rings = argc > 2 ? (uint32_t)atoi(argv[2]) : 4;
-	enum guests_order order =
-		argc > 3 && !strcmp(argv[3], "bursts") ? GUESTS_BURSTS : GUESTS_INTERLEAVED;
-	uint64_t events = argc > 4 ? strtoull(argv[4], NULL, 0) : 4000000;
 	int err;
 
-	if (argc < 2)
+	if (argc == 3) {
+		err = bench_all(argv[1], argv[2]);
+	} else if (argc > 3 && !strcmp(argv[3], "idle")) {
+		err = measure_idle(argv[1], (uint32_t)atoi(argv[2]));
+	} else if (argc > 3) {
+		struct result r = { .rings = (uint32_t)atoi(argv[2]),
+				    .order = strcmp(argv[3], "bursts") ? GUESTS_INTERLEAVED
+								       : GUESTS_BURSTS };
+
+		err = measure(argv[1], &r, argc > 4 ? strtoull(argv[4], NULL, 0) : EVENTS);
+		if (!err)
+			tell(&r);
+	} else {
+		fprintf(stderr,
+			"usage: bench_engine TRACE JSON | TRACE RINGS interleaved|bursts|idle\n");
 		return 2;
-	if (argc == 2) {
-		for (int b = 0; b < 2; b++)
-			for (uint32_t k = 8; k <= 512; k *= 8)
-				printf("merge alone, %3u sources, %s: %.1f M/s\n", k,
-				       b ? "bursts" : "interleaved",
-				       merge_limit(k, b, 16000000) / 1e6);
-		printf("memcpy: %.1f GB/s cold, %.1f hot\n", memcpy_limit(false) / 1e9,
-		       memcpy_limit(true) / 1e9);
-		return 0;
 	}
-	err = argc > 3 && !strcmp(argv[3], "idle") ? measure_idle(argv[1], rings)
-						   : measure(argv[1], rings, order, events);
 	if (err)
 		fprintf(stderr, "bench_engine: %s\n", strerror(-err));
 	return err != 0;

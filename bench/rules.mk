@@ -28,10 +28,11 @@ $(BUILD)/bench/writer: $(BENCH_OBJ) $(SHARED_OBJ)
 
 -include $(BENCH_OBJ:.o=.d)
 
-bench: $(BUILD)/bench/writer $(BUILD)/bench/microvm $(BUILD)/bench/clock
+bench: $(BUILD)/bench/writer $(BUILD)/bench/microvm $(BUILD)/bench/clock $(BUILD)/bench/engine
 	$(Q)bench/writer.sh $(BUILD)
 	$(Q)$(BUILD)/bench/microvm $(BUILD)/bench/microvm.json
 	$(Q)$(BUILD)/bench/clock $(BUILD)/bench/clock.json
+	$(Q)$(BUILD)/bench/engine $(BUILD)/bench/engine.xvt $(BUILD)/bench/engine.json
 
 # The same event at CPL 3 of a micro-VM; and how well its clock can be known.
 $(BUILD)/bench/microvm $(BUILD)/bench/clock: $(BUILD)/bench/%: bench/bench_%.c $(HOST_LIB_OBJ)
