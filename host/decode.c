@@ -318,6 +318,11 @@ struct xvt_event_class *xvt_classify(struct xvt_decoder *d, const struct xvt_eve
 			learn_switch(d, c, ev);
 		return c;
 	}
+	if (xvt_likely(id <= XVT_ID_U64)) {
+		c = d->builtin[id];
+		if (xvt_likely(c && ev->hdr->len >= c->min_len))
+			return c;
+	}
 	for (size_t i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++)
 		if (builtins[i].id == id && ev->hdr->len >= builtins[i].min_len)
 			return builtin_class(d, &builtins[i]);
@@ -325,15 +330,6 @@ struct xvt_event_class *xvt_classify(struct xvt_decoder *d, const struct xvt_eve
 }
 
 /* -- values ------------------------------------------------------------------------- */
-
-static uint64_t get_number(const uint8_t *p, uint32_t size, bool is_signed)
-{
-	uint64_t v = 0;
-	uint32_t drop = 64 - 8 * size;
-
-	memcpy(&v, p, size);
-	return is_signed ? (uint64_t)((int64_t)(v << drop) >> drop) : v;
-}
 
 uint32_t xvt_field_extent(const struct xvt_field *f, const struct xvt_event *ev,
 			  const uint8_t **data)
@@ -359,7 +355,7 @@ void xvt_field_get(const struct xvt_field *f, const struct xvt_event *ev, struct
 	switch (f->kind) {
 	case XVT_FIELD_UINT:
 	case XVT_FIELD_INT:
-		v->u = get_number(v->data, bytes, f->kind == XVT_FIELD_INT);
+		v->u = xvt_number(v->data, bytes, f->kind == XVT_FIELD_INT);
 		v->count = 0;
 		return;
 	case XVT_FIELD_UINTS:
@@ -379,7 +375,7 @@ void xvt_field_get(const struct xvt_field *f, const struct xvt_event *ev, struct
 
 uint64_t xvt_field_element(const struct xvt_field *f, const struct xvt_value *v, uint32_t i)
 {
-	return get_number(v->data + (size_t)i * f->elem_size, f->elem_size,
+	return xvt_number(v->data + (size_t)i * f->elem_size, f->elem_size,
 			  f->kind == XVT_FIELD_INTS);
 }
 

@@ -90,6 +90,30 @@ struct xvt_decoder *xvt_decoder_of(struct xvt_decoders *ds, const struct xvt_eve
  */
 struct xvt_event_class *xvt_classify(struct xvt_decoder *d, const struct xvt_event *ev);
 
+/* size: 1, 2, 4 or 8 */
+static inline uint64_t xvt_number(const uint8_t *p, uint32_t size, bool is_signed)
+{
+	uint64_t v = 0;
+	uint32_t drop = 64 - 8 * size;
+
+	/* A copy whose length the compiler knows is one load. */
+	if (size == 4)
+		memcpy(&v, p, 4);
+	else if (size == 8)
+		memcpy(&v, p, 8);
+	else if (size == 2)
+		memcpy(&v, p, 2);
+	else
+		v = *p;
+	return is_signed ? (uint64_t)((int64_t)(v << drop) >> drop) : v;
+}
+
+/* The same as xvt_field_get() for UINT and INT, which are always XVT_PLACE_FIXED. */
+static inline uint64_t xvt_field_number(const struct xvt_field *f, const struct xvt_event *ev)
+{
+	return xvt_number(ev->payload + f->offset, f->size, f->kind == XVT_FIELD_INT);
+}
+
 /* A field's value in a record of this field's class (as xvt_classify() gave it). */
 void xvt_field_get(const struct xvt_field *f, const struct xvt_event *ev, struct xvt_value *v);
 

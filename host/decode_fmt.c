@@ -615,9 +615,11 @@ static struct xvt_node *unary_node(struct parser *k, enum xvt_node_arith arith, 
 {
 	struct xvt_node *n = new_node(k, XVT_NODE_UNARY, NULL, b, NULL);
 
-	if (n)
-		n->arith = (uint8_t)arith;
-	return n && b ? n : refuse(k);
+	if (!n || !b)
+		return refuse(k);
+	n->arith = (uint8_t)arith;
+	xvt_node_fold(n);
+	return n;
 }
 
 static struct xvt_node *parse_unary(struct parser *k);
@@ -631,6 +633,7 @@ static struct xvt_node *parse_cast(struct parser *k, const struct type *t)
 		return refuse(k);
 	n->size = t->is_pointer || !t->size ? 8 : t->size;
 	n->is_signed = !t->is_unsigned && !t->is_pointer;
+	xvt_node_fold(n);
 	return n;
 }
 
@@ -694,6 +697,7 @@ static struct xvt_node *parse_binary(struct parser *k, unsigned int level)
 		if (!n || !a || !b)
 			return refuse(k);
 		n->arith = operators[i].arith;
+		xvt_node_fold(n);
 		a = n;
 	}
 }
@@ -817,6 +821,9 @@ static const char *parse_text(struct parser *k, const char *p, struct xvt_piece 
 	}
 	piece->text = text;
 	piece->text_len = n;
+	piece->plain = true;
+	while (n--)
+		piece->plain &= text[n] >= ' ' && text[n] < 0x7f;
 	return p;
 }
 

@@ -5,7 +5,6 @@
  */
 #include "decode_print.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct run {
@@ -20,7 +19,7 @@ struct number {
 	bool is_signed;
 };
 
-static struct number eval(const struct run *r, const struct xvt_node *n);
+static struct number eval_tree(const struct run *r, const struct xvt_node *n);
 
 static struct number truncate_to(uint64_t v, uint32_t size, bool is_signed)
 {
@@ -39,12 +38,16 @@ static bool is_number(const struct xvt_field *f)
 
 static struct number eval_field(const struct run *r, const struct xvt_field *f)
 {
-	struct xvt_value v;
-
 	if (!is_number(f))
 		return (struct number){ 0, true };
-	xvt_field_get(f, r->ev, &v);
-	return (struct number){ v.u, f->kind == XVT_FIELD_INT || f->size < 8 };
+	return (struct number){ xvt_field_number(f, r->ev),
+				f->kind == XVT_FIELD_INT || f->size < 8 };
+}
+
+/* Most trees are one field. */
+static inline struct number eval(const struct run *r, const struct xvt_node *n)
+{
+	return n->op == XVT_NODE_FIELD ? eval_field(r, n->field) : eval_tree(r, n);
 }
 
 /* All bytes of a field, also those behind a text's end. */
@@ -154,15 +157,13 @@ static struct number eval_index(const struct run *r, const struct xvt_node *n)
 				n->field->kind == XVT_FIELD_INTS || n->field->elem_size < 8 };
 }
 
-static struct number eval(const struct run *r, const struct xvt_node *n)
+static struct number eval_tree(const struct run *r, const struct xvt_node *n)
 {
 	const uint8_t *data;
 
 	switch (n->op) {
 	case XVT_NODE_NUMBER:
-		return (struct number){ n->value, true };
-	case XVT_NODE_FIELD:
-		return eval_field(r, n->field);
+		return (struct number){ n->value, !n->is_unsigned };
 	case XVT_NODE_CAST:
 		return truncate_to(eval(r, n->a).v, n->size, n->is_signed);
 	case XVT_NODE_FLAGS:
@@ -195,6 +196,25 @@ bool xvt_node_constant(const struct xvt_node *n, uint64_t *value)
 	return true;
 }
 
+void xvt_node_fold(struct xvt_node *n)
+{
+	const struct run nothing = { 0 };
+	uint64_t value;
+	struct number v;
+
+	if ((n->op != XVT_NODE_UNARY && n->op != XVT_NODE_BINARY && n->op != XVT_NODE_CAST) ||
+	    (n->a && n->a->op != XVT_NODE_NUMBER) || (n->b && n->b->op != XVT_NODE_NUMBER) ||
+	    (n->op == XVT_NODE_CAST && n->a->text) || !xvt_node_constant(n, &value))
+		return;
+	v = eval(&nothing, n);
+	n->op = XVT_NODE_NUMBER;
+	n->value = v.v;
+	n->is_unsigned = !v.is_signed;
+	n->text = NULL;
+	n->a = n->b = NULL;
+	n->depth = 1;
+}
+
 /* Text with width and precision. */
 static void put_text(const struct run *r, const struct xvt_piece *p, const void *text, size_t len,
 		     int width, int precision)
@@ -212,40 +232,95 @@ static void put_text(const struct run *r, const struct xvt_piece *p, const void 
 		xvt_out_char(r->o, ' ');
 }
 
+/* A number as printf's %d, %i, %u, %x, %X or %o show it, with all flags. */
+struct digits {
+	char text[24];
+	unsigned int from; /* text[from..24) */
+	const char *sign;  /* or "0x"; before any zeros */
+	unsigned int zeros;
+};
+
+static void make_digits(struct digits *out, const struct xvt_piece *p, struct number n,
+			int precision)
+{
+	const char *names = p->conv == 'X' ? "0123456789ABCDEF" : "0123456789abcdef";
+	bool is_signed = p->conv == 'd' || p->conv == 'i';
+	bool negative = is_signed && (int64_t)n.v < 0;
+	uint64_t v = negative ? -n.v : n.v;
+	unsigned int base = is_signed || p->conv == 'u' ? 10 : p->conv == 'o' ? 8 : 16;
+	unsigned int len;
+
+	out->from = sizeof(out->text);
+	for (; v; v /= base)
+		out->text[--out->from] = names[v % base];
+	len = (unsigned int)sizeof(out->text) - out->from;
+	/* Without a precision a zero is one digit; with one, it may be none. */
+	if (precision < 0)
+		precision = 1;
+	out->zeros = (unsigned int)precision > len ? (unsigned int)precision - len : 0;
+	if (base == 8 && p->flags & XVT_PIECE_F_ALT && !out->zeros)
+		out->zeros = 1;
+	out->sign = "";
+	if (negative)
+		out->sign = "-";
+	else if (is_signed && p->flags & XVT_PIECE_F_PLUS)
+		out->sign = "+";
+	else if (is_signed && p->flags & XVT_PIECE_F_SPACE)
+		out->sign = " ";
+	else if (base == 16 && p->flags & XVT_PIECE_F_ALT && n.v)
+		out->sign = p->conv == 'X' ? "0X" : "0x";
+}
+
+static void put_formatted(struct xvt_out *o, const struct xvt_piece *p, struct number n, int width,
+			  int precision)
+{
+	struct digits d;
+	unsigned int len, fill;
+
+	make_digits(&d, p, n, precision);
+	len = (unsigned int)(strlen(d.sign) + d.zeros + sizeof(d.text) - d.from);
+	fill = width > 0 && (unsigned int)width > len ? (unsigned int)width - len : 0;
+	/* As printf: a precision or the left side wins over zeros. */
+	if (p->flags & XVT_PIECE_F_ZERO && !(p->flags & XVT_PIECE_F_LEFT) && precision < 0) {
+		d.zeros += fill;
+		fill = 0;
+	}
+	if (!(p->flags & XVT_PIECE_F_LEFT))
+		for (; fill; fill--)
+			xvt_out_char(o, ' ');
+	xvt_out_str(o, d.sign);
+	for (; d.zeros; d.zeros--)
+		xvt_out_char(o, '0');
+	xvt_out_bytes(o, d.text + d.from, sizeof(d.text) - d.from);
+	for (; fill; fill--)
+		xvt_out_char(o, ' ');
+}
+
 static void put_number(const struct run *r, const struct xvt_piece *p, struct number n, int width,
 		       int precision)
 {
-	/* Room for the longest: WIDTH_MAX and what a precision may add. */
-	char spec[16], text[600];
-	size_t at = 0;
-	int len;
+	bool is_signed = p->conv == 'd' || p->conv == 'i';
 
-	spec[at++] = '%';
-	if (p->flags & XVT_PIECE_F_LEFT)
-		spec[at++] = '-';
-	if (p->flags & XVT_PIECE_F_ZERO)
-		spec[at++] = '0';
-	if (p->flags & XVT_PIECE_F_ALT)
-		spec[at++] = '#';
-	if (p->flags & XVT_PIECE_F_PLUS)
-		spec[at++] = '+';
-	if (p->flags & XVT_PIECE_F_SPACE)
-		spec[at++] = ' ';
-	memcpy(spec + at, "*.*ll", 5);
-	spec[at + 5] = p->conv;
-	spec[at + 6] = '\0';
 	n = truncate_to(n.v,
 			p->length <= -2	  ? 1
 			: p->length == -1 ? 2
 			: p->length == 0  ? 4
 					  : 8,
-			p->conv == 'd' || p->conv == 'i');
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-	len = snprintf(text, sizeof(text), spec, width < 0 ? 0 : width, precision, (long long)n.v);
-#pragma GCC diagnostic pop
-	if (len > 0)
-		xvt_out_bytes(r->o, text, (size_t)len < sizeof(text) ? (size_t)len : 0);
+			is_signed);
+	if (xvt_likely(is_signed && !p->flags && width <= 0 && precision < 0))
+		xvt_out_i64(r->o, (int64_t)n.v);
+	else if (p->conv == 'u' && !p->flags && width <= 0 && precision < 0)
+		xvt_out_u64(r->o, n.v);
+	else if (p->conv == 'x' && !p->flags && width <= 0 && precision < 0)
+		xvt_out_hex(r->o, n.v, 1);
+	else
+		put_formatted(r->o, p, n, width, precision);
+}
+
+static void put_address(struct xvt_out *o, uint64_t v)
+{
+	xvt_out_bytes(o, "0x", 2);
+	xvt_out_hex(o, v, 1);
 }
 
 static void put_names(const struct run *r, const struct xvt_node *n, const struct xvt_piece *p,
@@ -274,7 +349,7 @@ static void put_names(const struct run *r, const struct xvt_node *n, const struc
 	if (v || n->op == XVT_NODE_SYMBOL) {
 		if (any)
 			xvt_out_str(r->o, n->text);
-		xvt_out_printf(r->o, "0x%llx", (unsigned long long)v);
+		put_address(r->o, v);
 	}
 }
 
@@ -286,8 +361,11 @@ static void put_hex(const struct run *r, const struct xvt_node *n)
 
 	if (want < len)
 		len = want;
-	for (uint64_t i = 0; i < len; i++)
-		xvt_out_printf(r->o, i && n->op == XVT_NODE_HEX ? " %02x" : "%02x", data[i]);
+	for (uint64_t i = 0; i < len; i++) {
+		if (i && n->op == XVT_NODE_HEX)
+			xvt_out_char(r->o, ' ');
+		xvt_out_hex(r->o, data[i], 2);
+	}
 }
 
 static void put_int_array(const struct run *r, const struct xvt_node *n)
@@ -305,7 +383,9 @@ static void put_int_array(const struct run *r, const struct xvt_node *n)
 		uint64_t v = 0;
 
 		memcpy(&v, data + i * size, size);
-		xvt_out_printf(r->o, i ? ",0x%llx" : "0x%llx", (unsigned long long)v);
+		if (i)
+			xvt_out_char(r->o, ',');
+		put_address(r->o, v);
 	}
 	xvt_out_char(r->o, '}');
 }
@@ -317,7 +397,7 @@ static void put_bitmask(const struct run *r, const struct xvt_node *n)
 	uint32_t len = field_bytes(r, n->field, &data);
 
 	for (uint32_t i = len; i-- > 0;) {
-		xvt_out_printf(r->o, "%02x", data[i]);
+		xvt_out_hex(r->o, data[i], 2);
 		if (i && i % 4 == 0)
 			xvt_out_char(r->o, ',');
 	}
@@ -335,9 +415,13 @@ static void put_cpumask(const struct run *r, const struct xvt_node *n)
 			continue;
 		for (from = i; i + 1 < bits && data[(i + 1) / 8] >> (i + 1) % 8 & 1;)
 			i++;
-		xvt_out_printf(r->o, any ? ",%u" : "%u", from);
-		if (i > from)
-			xvt_out_printf(r->o, "-%u", i);
+		if (any)
+			xvt_out_char(r->o, ',');
+		xvt_out_u64(r->o, from);
+		if (i > from) {
+			xvt_out_char(r->o, '-');
+			xvt_out_u64(r->o, i);
+		}
 		any = true;
 	}
 }
@@ -348,12 +432,14 @@ static void put_ksym(const struct run *r, uint64_t addr, bool with_offset)
 	const char *name = xvt_ksym(r->d, addr, &base);
 
 	if (!name) {
-		xvt_out_printf(r->o, "0x%llx", (unsigned long long)addr);
+		put_address(r->o, addr);
 		return;
 	}
 	xvt_out_text(r->o, name, strlen(name));
-	if (with_offset)
-		xvt_out_printf(r->o, "+0x%llx", (unsigned long long)(addr - base));
+	if (with_offset) {
+		xvt_out_char(r->o, '+');
+		put_address(r->o, addr - base);
+	}
 }
 
 static void put_string(const struct run *r, const struct xvt_node *n, const struct xvt_piece *p,
@@ -364,7 +450,10 @@ static void put_string(const struct run *r, const struct xvt_node *n, const stru
 
 	switch (n->op) {
 	case XVT_NODE_NUMBER:
-		put_text(r, p, n->text, strlen(n->text), width, precision);
+		if (n->text)
+			put_text(r, p, n->text, strlen(n->text), width, precision);
+		else
+			xvt_out_i64(r->o, (int64_t)n->value);
 		return;
 	case XVT_NODE_CAST:
 		put_string(r, n->a, p, width, precision);
@@ -404,7 +493,7 @@ static void put_string(const struct run *r, const struct xvt_node *n, const stru
 			if (text)
 				put_text(r, p, text, strlen(text), width, precision);
 			else
-				xvt_out_printf(r->o, "0x%llx", (unsigned long long)v.u);
+				put_address(r->o, v.u);
 		}
 		return;
 	default:
@@ -432,7 +521,7 @@ static void put_bytes_of(const struct run *r, const struct xvt_field *f, const c
 			xvt_out_char(r->o, dash ? '-' : ':');
 		else if (kind == 'h' && i)
 			xvt_out_char(r->o, how[1] == 'C' ? ':' : how[1] == 'D' ? '-' : ' ');
-		xvt_out_printf(r->o, "%02x", b[i]);
+		xvt_out_hex(r->o, b[i], 2);
 	}
 }
 
@@ -451,7 +540,7 @@ static void put_pointer(const struct run *r, const struct xvt_piece *p)
 	if (p->pointer[0] && strchr("SsFfB", p->pointer[0]))
 		put_ksym(r, eval(r, p->node).v, p->pointer[0] == 'S' || p->pointer[0] == 'F');
 	else
-		xvt_out_printf(r->o, "0x%llx", (unsigned long long)eval(r, p->node).v);
+		put_address(r->o, eval(r, p->node).v);
 }
 
 static int star(const struct run *r, const struct xvt_node *n, int fixed)
@@ -475,7 +564,10 @@ void xvt_print_run(struct xvt_out *o, const struct xvt_decoder *d, const struct 
 		uint8_t c;
 
 		if (!p->conv) {
-			xvt_out_text(o, p->text, p->text_len);
+			if (p->plain)
+				xvt_out_bytes(o, p->text, p->text_len);
+			else
+				xvt_out_text(o, p->text, p->text_len);
 			continue;
 		}
 		width = star(&r, p->width_node, p->width);

@@ -11,7 +11,7 @@
 #include "decode.h"
 
 enum xvt_node_op {
-	XVT_NODE_NUMBER,  /* value; text if it was a string */
+	XVT_NODE_NUMBER,  /* value; text if it was a string, NULL if it was calculated */
 	XVT_NODE_UNKNOWN, /* a name of the kernel's, in a list of names only */
 	XVT_NODE_FIELD,
 	XVT_NODE_CAST,	 /* a, to `size` bytes, `is_signed` */
@@ -61,8 +61,9 @@ struct xvt_node {
 	uint8_t op;
 	uint8_t arith;
 	uint8_t size;
-	bool is_signed;
-	uint8_t depth; /* of the tree below, for a bounded recursion */
+	bool is_signed;	  /* CAST */
+	bool is_unsigned; /* NUMBER */
+	uint8_t depth;	  /* of the tree below, for a bounded recursion */
 	uint64_t value;
 	const char *text;
 	const struct xvt_field *field;
@@ -91,6 +92,7 @@ struct xvt_piece {
 	struct xvt_node *node;
 	const char *text;
 	uint32_t text_len;
+	bool plain; /* the text is ASCII that prints */
 };
 
 struct xvt_print {
@@ -111,6 +113,9 @@ void xvt_class_free(struct xvt_event_class *c);
 
 /* The value of a tree of numbers. Returns false if it has fields or unknown names. */
 bool xvt_node_constant(const struct xvt_node *n, uint64_t *value);
+
+/* Calculates it now, where it has numbers only. */
+void xvt_node_fold(struct xvt_node *n);
 
 void xvt_print_run(struct xvt_out *o, const struct xvt_decoder *d, const struct xvt_print *p,
 		   const struct xvt_event *ev);

@@ -6,12 +6,14 @@
 
 void xvt_event_letters(uint32_t f, char letters[XVT_EVENT_LETTERS + 1])
 {
+	memcpy(letters, ".....", XVT_EVENT_LETTERS + 1);
+	if (xvt_likely(!(f & ~XVT_EVENT_RING_MASK)))
+		return;
 	letters[0] = f & XVT_EVENT_F_LATE ? 'L' : '.';
 	letters[1] = f & XVT_EVENT_F_BACKLOG ? 'B' : '.';
 	letters[2] = f & XVT_EVENT_F_UNCONFIRMED ? 'U' : '.';
 	letters[3] = f & XVT_EVENT_F_RECOVERED ? 'R' : '.';
 	letters[4] = f & XVT_EVENT_F_CLOCK ? 'C' : '.';
-	letters[5] = '\0';
 }
 
 /* Bits of common_flags, as Linux has them. */

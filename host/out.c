@@ -47,7 +47,15 @@ int xvt_out_close(struct xvt_out *o)
 	return o->err;
 }
 
-void xvt_out_bytes(struct xvt_out *o, const void *bytes, size_t len)
+void xvt_out_full(struct xvt_out *o)
+{
+	if (o->fd >= 0)
+		xvt_out_flush(o);
+	else
+		o->used = XVT_OUT_ROOM;
+}
+
+void xvt_out_long(struct xvt_out *o, const void *bytes, size_t len)
 {
 	const char *p = bytes;
 
@@ -57,38 +65,90 @@ void xvt_out_bytes(struct xvt_out *o, const void *bytes, size_t len)
 		if (n > len)
 			n = len;
 		memcpy(o->buf + o->used, p, n);
-		o->used += n;
+		xvt_out_wrote(o, n);
 		p += n;
 		len -= n;
 		if (len && o->fd < 0)
 			return;
-		if (len)
-			xvt_out_flush(o);
 	}
 }
 
-void xvt_out_str(struct xvt_out *o, const char *text)
+/*
+ * Eight decimal digits of v < 10^8, the first one in the lowest byte: v is halved into pairs of
+ * four, two and one digits, all pairs at once in one word. x * 10486 >> 20 is x / 100 for x < 10^4,
+ * x * 103 >> 10 is x / 10 for x < 100.
+ */
+static inline uint64_t digits8(uint32_t v)
 {
-	xvt_out_bytes(o, text, strlen(text));
+	uint64_t n = v / 10000 | (uint64_t)(v % 10000) << 32;
+	uint64_t high = (n * 10486 >> 20) & 0x7f0000007full;
+
+	n = high + ((n - high * 100) << 16);
+	high = (n * 103 >> 10) & 0x000f000f000f000full;
+	return high + ((n - high * 10) << 8);
+}
+
+#define ASCII_ZEROS 0x3030303030303030ull
+
+static inline size_t put_digits8(char *p, uint32_t v)
+{
+	uint64_t n = digits8(v) + ASCII_ZEROS;
+
+	memcpy(p, &n, 8);
+	return 8;
+}
+
+/* Without zeros before it; writes eight bytes, whatever it returns. */
+static inline size_t put_digits(char *p, uint32_t v)
+{
+	uint64_t n = digits8(v);
+	unsigned int skip = n ? (unsigned int)__builtin_ctzll(n) / 8 : 7;
+
+	n = (n + ASCII_ZEROS) >> 8 * skip;
+	memcpy(p, &n, 8);
+	return 8 - skip;
+}
+
+static size_t put_u64(char *p, uint64_t v)
+{
+	const uint64_t e8 = 100000000;
+	size_t n;
+
+	if (v < e8)
+		return put_digits(p, (uint32_t)v);
+	if (v < e8 * e8) {
+		n = put_digits(p, (uint32_t)(v / e8));
+		return n + put_digits8(p + n, (uint32_t)(v % e8));
+	}
+	n = put_digits(p, (uint32_t)(v / (e8 * e8)));
+	v %= e8 * e8;
+	n += put_digits8(p + n, (uint32_t)(v / e8));
+	return n + put_digits8(p + n, (uint32_t)(v % e8));
 }
 
 void xvt_out_u64(struct xvt_out *o, uint64_t v)
 {
-	char digits[20];
-	size_t at = sizeof(digits);
-
-	do {
-		digits[--at] = (char)('0' + v % 10);
-		v /= 10;
-	} while (v);
-	xvt_out_bytes(o, digits + at, sizeof(digits) - at);
+	xvt_out_wrote(o, put_u64(o->buf + o->used, v));
 }
 
 void xvt_out_i64(struct xvt_out *o, int64_t v)
 {
-	if (v < 0)
-		xvt_out_char(o, '-');
-	xvt_out_u64(o, v < 0 ? -(uint64_t)v : (uint64_t)v);
+	char *p = o->buf + o->used;
+
+	p[0] = '-';
+	xvt_out_wrote(o, v < 0 ? 1 + put_u64(p + 1, -(uint64_t)v) : put_u64(p, (uint64_t)v));
+}
+
+void xvt_out_hex(struct xvt_out *o, uint64_t v, unsigned int digits)
+{
+	static const char names[] = "0123456789abcdef";
+	unsigned int n = v ? (unsigned int)(67 - __builtin_clzll(v)) / 4 : 1;
+
+	if (n < digits)
+		n = digits;
+	for (unsigned int i = n; i-- > 0; v >>= 4)
+		o->buf[o->used + i] = names[v & 15];
+	xvt_out_wrote(o, n);
 }
 
 void xvt_out_printf(struct xvt_out *o, const char *format, ...)
@@ -107,15 +167,13 @@ void xvt_out_printf(struct xvt_out *o, const char *format, ...)
 void xvt_out_time(struct xvt_out *o, uint64_t ns)
 {
 	uint32_t fraction = (uint32_t)(ns % 1000000000);
-	char digits[10];
+	char *p = o->buf + o->used;
+	size_t n = put_u64(p, ns / 1000000000);
 
-	xvt_out_u64(o, ns / 1000000000);
-	digits[0] = '.';
-	for (int i = 9; i > 0; i--) {
-		digits[i] = (char)('0' + fraction % 10);
-		fraction /= 10;
-	}
-	xvt_out_bytes(o, digits, sizeof(digits));
+	p[n++] = '.';
+	n += put_digits8(p + n, fraction / 10);
+	p[n++] = (char)('0' + fraction % 10);
+	xvt_out_wrote(o, n);
 }
 
 size_t xvt_utf8_next(const uint8_t *p, size_t len, uint32_t *code)
@@ -163,9 +221,61 @@ static void put_control(struct xvt_out *o, uint32_t c, enum text_style style)
 	}
 }
 
+/* 1 to 7 bytes as a word, filled up with letters. */
+static uint64_t load_tail(const uint8_t *p, size_t len)
+{
+	uint64_t v = p[0];
+	uint32_t a, b;
+	uint16_t c, d;
+
+	if (len >= 4) {
+		memcpy(&a, p, 4);
+		memcpy(&b, p + len - 4, 4);
+		v = a | (uint64_t)b << 8 * (len - 4);
+	} else if (len >= 2) {
+		memcpy(&c, p, 2);
+		memcpy(&d, p + len - 2, 2);
+		v = c | (uint64_t)d << 8 * (len - 2);
+	}
+	return v | 0x6161616161616161ull << 8 * len;
+}
+
+/*
+ * Is each byte passed on as it is in every style: ASCII that prints, but for quotes and
+ * backslashes? A high bit is set where a byte is below 0x20, one of these, or above ASCII;
+ * a borrow can set one more, which only costs time.
+ */
+static inline bool plain8(uint64_t v)
+{
+	const uint64_t ones = ~0ull / 255, highs = ones << 7;
+	uint64_t quote = v ^ ones * '"', slash = v ^ ones * '\\', del = v ^ ones * 0x7f;
+
+	return !(((v - ones * 0x20) | (quote - ones) | (slash - ones) | (del - ones) | v) & highs);
+}
+
+/* Puts what is plain, by steps of eight bytes. Returns how many; the rest is put_text()'s. */
+static size_t put_plain(struct xvt_out *o, const uint8_t *p, size_t len)
+{
+	size_t done = 0, n = 8;
+
+	for (; done < len; done += n) {
+		uint64_t v;
+
+		if (len - done >= 8)
+			memcpy(&v, p + done, 8);
+		else
+			v = load_tail(p + done, n = len - done);
+		if (!plain8(v))
+			break;
+		memcpy(o->buf + o->used, &v, 8);
+		xvt_out_wrote(o, n);
+	}
+	return done;
+}
+
 static void put_text(struct xvt_out *o, const uint8_t *p, size_t len, enum text_style style)
 {
-	size_t i = 0, plain = 0;
+	size_t i = put_plain(o, p, len), plain = i;
 
 	while (i < len) {
 		uint32_t c;

@@ -9,14 +9,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
-#define XVT_OUT_ROOM (64u << 10)
+#define XVT_OUT_ROOM  (64u << 10)
+/* What a number, a time or a step of text may write before anybody looks how much room is left. */
+#define XVT_OUT_SLACK 64u
 
 struct xvt_out {
-	int fd;	 /* -1: bytes stay in buf, what does not fit is dropped (tests) */
-	int err; /* first error, -errno */
-	size_t used;
-	char buf[XVT_OUT_ROOM];
+	int fd;	     /* -1: bytes stay in buf, what does not fit is dropped (tests) */
+	int err;     /* first error, -errno */
+	size_t used; /* at most XVT_OUT_ROOM between two calls */
+	char buf[XVT_OUT_ROOM + XVT_OUT_SLACK];
 };
 
 /* Open PATH for writing ("-": standard output). Returns 0 or -errno. */
@@ -27,19 +30,44 @@ int xvt_out_close(struct xvt_out *o);
 
 int xvt_out_flush(struct xvt_out *o);
 
-void xvt_out_bytes(struct xvt_out *o, const void *bytes, size_t len);
-void xvt_out_str(struct xvt_out *o, const char *text);
+/* What xvt_out_bytes() and xvt_out_wrote() leave to it: the buffer is full. */
+void xvt_out_long(struct xvt_out *o, const void *bytes, size_t len);
+void xvt_out_full(struct xvt_out *o);
+
+/* `len` bytes, at most XVT_OUT_SLACK, were written at buf[used]. */
+static inline void xvt_out_wrote(struct xvt_out *o, size_t len)
+{
+	o->used += len;
+	if (o->used >= XVT_OUT_ROOM)
+		xvt_out_full(o);
+}
+
+static inline void xvt_out_bytes(struct xvt_out *o, const void *bytes, size_t len)
+{
+	if (len >= XVT_OUT_ROOM - o->used) {
+		xvt_out_long(o, bytes, len);
+		return;
+	}
+	memcpy(o->buf + o->used, bytes, len);
+	o->used += len;
+}
+
+static inline void xvt_out_str(struct xvt_out *o, const char *text)
+{
+	xvt_out_bytes(o, text, strlen(text));
+}
+
 void xvt_out_u64(struct xvt_out *o, uint64_t v);
 void xvt_out_i64(struct xvt_out *o, int64_t v);
+/* Lower case, no 0x, at least `digits` of them (1 to 16). */
+void xvt_out_hex(struct xvt_out *o, uint64_t v, unsigned int digits);
 void xvt_out_printf(struct xvt_out *o, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 static inline void xvt_out_char(struct xvt_out *o, char c)
 {
-	if (o->used == XVT_OUT_ROOM)
-		xvt_out_flush(o);
-	if (o->used < XVT_OUT_ROOM)
-		o->buf[o->used++] = c;
+	o->buf[o->used] = c;
+	xvt_out_wrote(o, 1);
 }
 
 /* seconds.nanoseconds */

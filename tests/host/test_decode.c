@@ -139,6 +139,10 @@ static const struct {
 	{ "\"%pU\", REC->bytes", "001bff0a-0000-0102-0304-05060708090a" },
 	{ "\"%pI6\", REC->bytes", "001b:ff0a:0000:0102:0304:0506:0708:090a" },
 	{ "\"%d\", REC->common_pid", "0" },
+	/* Calculated once, as C would at each record. */
+	{ "\"%d %s\", REC->a & (((0x1 | 0x2) + 1) << 1), 2 > 1 ? \"big\" : \"small\"", "8 big" },
+	{ "\"%llx %llx\", ~0 >> 60, (unsigned long)(0 - 1) >> 60", "ffffffffffffffff f" },
+	{ "\"%d %s\", 7 / (3 - 3), 1 + 2", "0 3" },
 };
 
 START_TEST(print_formats_are_followed)
@@ -149,6 +153,58 @@ START_TEST(print_formats_are_followed)
 	ck_assert_ptr_nonnull(c.print);
 	ck_assert_str_eq(print(&c, false), prints[_i].text);
 	xvt_tep_class_fini(&c);
+}
+END_TEST
+
+static uint64_t spec_seed = 88172645463325252ull;
+
+static unsigned int pick(unsigned int n)
+{
+	spec_seed ^= spec_seed << 13;
+	spec_seed ^= spec_seed >> 7;
+	spec_seed ^= spec_seed << 17;
+	return (unsigned int)(spec_seed >> 20) % n;
+}
+
+/* "%-08.3" and the like; the length and the letter follow. */
+static void pick_spec(char *spec, const char *letter)
+{
+	char *p = spec;
+
+	*p++ = '%';
+	for (int i = 0; i < 5; i++)
+		if (!pick(4))
+			*p++ = "-0#+ "[i];
+	if (pick(2))
+		p += sprintf(p, "%u", 1 + pick(30));
+	if (!pick(3))
+		p += sprintf(p, ".%u", pick(25));
+	sprintf(p, "%s", letter);
+}
+
+START_TEST(numbers_are_shown_as_printf_does)
+{
+	static const char *const letters[] = { "lld", "lli", "llu", "llx", "llX", "llo" };
+	static const int64_t values[] = { 0, 1, -1, 8, 255, -4096, INT64_MIN, INT64_MAX };
+	char spec[32], print_fmt[64], want[128];
+
+	for (int i = 0; i < 3000; i++) {
+		struct xvt_event_class c;
+
+		pick_spec(spec, letters[pick(6)]);
+		snprintf(print_fmt, sizeof(print_fmt), "\"%s\", REC->c", spec);
+		ck_assert_int_eq(make(&c, print_fmt), 0);
+		for (size_t k = 0; k < sizeof(values) / sizeof(values[0]); k++) {
+			record.c = values[k];
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+			snprintf(want, sizeof(want), spec, (long long)values[k]);
+#pragma GCC diagnostic pop
+			ck_assert_msg(!strcmp(print(&c, false), want), "%s: '%s' not '%s'", spec,
+				      out.buf, want);
+		}
+		xvt_tep_class_fini(&c);
+	}
 }
 END_TEST
 
@@ -405,6 +461,7 @@ Suite *decode_suite(void)
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_set_timeout(t, 60);
 	tcase_add_loop_test(t, print_formats_are_followed, 0, sizeof(prints) / sizeof(prints[0]));
+	tcase_add_test(t, numbers_are_shown_as_printf_does);
 	tcase_add_loop_test(t, other_print_formats_show_the_fields, 0,
 			    sizeof(not_followed) / sizeof(not_followed[0]));
 	tcase_add_loop_test(t, impossible_fields_are_refused, 0, sizeof(lies) / sizeof(lies[0]));

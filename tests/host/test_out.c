@@ -3,6 +3,8 @@
 #include "suites.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <jansson.h>
@@ -99,6 +101,116 @@ START_TEST(numbers_and_times)
 }
 END_TEST
 
+static void same_number(uint64_t v)
+{
+	char want[128];
+
+	snprintf(want, sizeof(want), "%" PRIu64 " %" PRId64 " %" PRIx64 " %08" PRIx64, v,
+		 (int64_t)v, v, v);
+	xvt_out_u64(&out, v);
+	xvt_out_char(&out, ' ');
+	xvt_out_i64(&out, (int64_t)v);
+	xvt_out_char(&out, ' ');
+	xvt_out_hex(&out, v, 1);
+	xvt_out_char(&out, ' ');
+	xvt_out_hex(&out, v, 8);
+	ck_assert_str_eq(got(), want);
+	snprintf(want, sizeof(want), "%" PRIu64 ".%09" PRIu64, v / 1000000000, v % 1000000000);
+	xvt_out_time(&out, v);
+	ck_assert_str_eq(got(), want);
+}
+
+START_TEST(numbers_are_those_of_printf)
+{
+	uint64_t random = 88172645463325252ull;
+
+	begin();
+	for (uint64_t v = 0; v < 100000; v++)
+		same_number(v);
+	for (uint64_t ten = 10; ten < UINT64_MAX / 10; ten *= 10)
+		for (uint64_t v = ten - 3; v != ten + 3; v++)
+			same_number(v);
+	for (int bit = 0; bit < 64; bit++)
+		for (uint64_t v = (1ull << bit) - 2; v != (1ull << bit) + 3; v++)
+			same_number(v);
+	for (int i = 0; i < 300000; i++) {
+		random ^= random << 13;
+		random ^= random >> 7;
+		random ^= random << 17;
+		same_number(random >> random % 64);
+	}
+}
+END_TEST
+
+/* Plain text is taken by steps of eight: one other byte at each place of each length. */
+START_TEST(text_is_the_sum_of_its_bytes)
+{
+	static char sum[1024];
+	char bytes[33];
+
+	begin();
+	memset(bytes, 'x', sizeof(bytes)); /* what is behind the text is plain, too */
+	for (size_t len = 1; len < sizeof(bytes); len++)
+		for (size_t at = 0; at < len; at++)
+			for (unsigned int c = 0; c < 256; c++) {
+				for (size_t i = 0; i < len; i++)
+					bytes[i] = (char)(' ' + 1 + (i * 7 + len) % 94);
+				bytes[at] = (char)c;
+				for (size_t i = 0; i < len; i++)
+					xvt_out_text(&out, bytes + i, 1);
+				memcpy(sum, out.buf, out.used + 1);
+				sum[out.used] = '\0';
+				out.used = 0;
+				xvt_out_text(&out, bytes, len);
+				ck_assert_str_eq(got(), sum);
+			}
+}
+END_TEST
+
+/* What does not fit the buffer whole is in the file all the same, and without one, cut off. */
+START_TEST(the_end_of_the_buffer_changes_nothing)
+{
+	const char *path = scratch_path("out.txt");
+	static char bytes[2 * XVT_OUT_ROOM];
+	FILE *f;
+
+	for (size_t fill = XVT_OUT_ROOM - 40; fill <= XVT_OUT_ROOM; fill++) {
+		static const char tail[] = "18446744073709551615 a text of some length \\x1b "
+					   "1.000000007 ffffffffffffffff-";
+		size_t n;
+
+		memset(&out, 0, sizeof(out));
+		for (int file = 0; file < 2; file++) {
+			if (file)
+				ck_assert_int_eq(xvt_out_open(&out, path), 0);
+			else
+				out.fd = -1;
+			for (size_t i = 0; i < fill; i++)
+				xvt_out_char(&out, 'x');
+			xvt_out_u64(&out, UINT64_MAX);
+			xvt_out_text(&out, " a text of some length \x1b ", 25);
+			xvt_out_time(&out, 1000000007);
+			xvt_out_str(&out, " ");
+			xvt_out_hex(&out, UINT64_MAX, 16);
+			xvt_out_char(&out, '-');
+			if (!file) {
+				n = XVT_OUT_ROOM - fill < sizeof(tail) - 1 ? XVT_OUT_ROOM - fill
+									   : sizeof(tail) - 1;
+				ck_assert_uint_eq(out.used, fill + n);
+				ck_assert(!memcmp(out.buf + fill, tail, n));
+			}
+		}
+		ck_assert_int_eq(xvt_out_close(&out), 0);
+		f = fopen(path, "rb");
+		ck_assert_ptr_nonnull(f);
+		n = fread(bytes, 1, sizeof(bytes), f);
+		fclose(f);
+		ck_assert_uint_eq(n, fill + sizeof(tail) - 1);
+		ck_assert(!memcmp(bytes + fill, tail, sizeof(tail) - 1));
+	}
+}
+END_TEST
+
 START_TEST(a_full_disk_is_noticed)
 {
 	ck_assert_int_eq(xvt_out_open(&out, "/dev/full"), 0);
@@ -149,6 +261,9 @@ Suite *out_suite(void)
 			    sizeof(texts) / sizeof(texts[0]));
 	tcase_add_test(t, quoted_text_is_json);
 	tcase_add_test(t, numbers_and_times);
+	tcase_add_test(t, numbers_are_those_of_printf);
+	tcase_add_test(t, text_is_the_sum_of_its_bytes);
+	tcase_add_test(t, the_end_of_the_buffer_changes_nothing);
 	tcase_add_test(t, a_full_disk_is_noticed);
 	tcase_add_test(t, json_documents_read_back);
 	suite_add_tcase(s, t);
