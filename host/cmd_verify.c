@@ -85,6 +85,7 @@ struct verify {
 	uint64_t exempt;   /* flagged by the recorder: its clock contradicts the map */
 	uint64_t unplaced; /* of rings without any node */
 	uint64_t watermark_ns;
+	size_t index_from; /* the last INDEX, or the first chunk */
 	uint64_t last_ns;
 	uint32_t last_vm;
 	uint32_t last_ring;
@@ -807,30 +808,39 @@ static void show_note(const struct xvt_chunk_buf *b)
 	putchar('\n');
 }
 
-static void check_index(struct verify *v, const struct xvt_chunk_buf *b, size_t *at)
+static bool entry_fits(const struct xvt_index_entry *e, const struct xvt_chunk_ref *ref)
+{
+	return e->offset == ref->offset && e->type == ref->type && e->count == ref->count &&
+	       e->first_ns == ref->first_ns && e->last_ns == ref->last_ns;
+}
+
+/* Chunk i is an INDEX: of all chunks from number *from on, which is the INDEX before it. */
+static void check_index(struct verify *v, const struct xvt_chunk_buf *b, size_t i, size_t *from)
 {
 	const struct xvt_trace *t = v->t;
-	uint32_t n = b->len / sizeof(struct xvt_index_entry);
+	size_t n = b->len / sizeof(struct xvt_index_entry);
 
-	for (uint32_t i = 0; i < n; i++) {
-		const struct xvt_chunk_ref *ref;
+	/* With damage it cannot fit; before format 1.1 nobody reads it. */
+	if (t->damage_count || t->info.minor < 1)
+		return;
+	if (n != i - *from)
+		violation(v,
+			  "the index at byte %" PRIu64
+			  " has %zu entries, there are %zu chunks since the one before it",
+			  t->chunks[i].offset, n, i - *from);
+	for (size_t k = 0; k < n && *from + k < i; k++) {
 		struct xvt_index_entry e;
 
-		memcpy(&e, b->payload + i * sizeof(e), sizeof(e));
-		while (*at < t->chunk_count && t->chunks[*at].offset < e.offset &&
-		       t->chunks[*at].type != XVT_CHUNK_EVENTS &&
-		       t->chunks[*at].type != XVT_CHUNK_LATE)
-			++*at;
-		ref = *at < t->chunk_count ? &t->chunks[*at] : NULL;
-		if (!ref || ref->offset != e.offset || ref->type != e.type ||
-		    ref->count != e.count || ref->first_ns != e.first_ns ||
-		    ref->last_ns != e.last_ns) {
-			violation(v, "index entry %u does not fit a chunk at byte %" PRIu64, i,
-				  e.offset);
-			return;
-		}
-		++*at;
+		memcpy(&e, b->payload + k * sizeof(e), sizeof(e));
+		if (entry_fits(&e, &t->chunks[*from + k]))
+			continue;
+		violation(v,
+			  "entry %zu of the index at byte %" PRIu64
+			  " does not fit the chunk at byte %" PRIu64,
+			  k, t->chunks[i].offset, t->chunks[*from + k].offset);
+		break;
 	}
+	*from = i;
 }
 
 static void check_end(struct verify *v)
@@ -845,6 +855,11 @@ static void check_end(struct verify *v)
 			  "the end says %" PRIu64 " events and %" PRIu64
 			  " late ones, there are %" PRIu64 " and %" PRIu64,
 			  e->events, e->late, v->events[0], v->events[1]);
+	if (v->t->info.minor >= 1 && e->index_offset != v->t->chunks[v->index_from].offset)
+		violation(v,
+			  "the end says that the last index is at byte %" PRIu64
+			  ", it is at byte %" PRIu64,
+			  e->index_offset, v->t->chunks[v->index_from].offset);
 	if (e->chunks + 1 != v->t->chunk_count)
 		violation(v, "the end says %" PRIu64 " chunks before it, there are %zu", e->chunks,
 			  v->t->chunk_count - 1);
@@ -1018,7 +1033,6 @@ static int load_clocks(struct verify *v, struct xvt_chunk_buf *b)
 
 static int check_chunks(struct verify *v, struct xvt_chunk_buf *b)
 {
-	size_t index_at = 0;
 	int err = 0;
 
 	for (size_t i = 0; i < v->t->chunk_count && !err; i++) {
@@ -1056,7 +1070,7 @@ static int check_chunks(struct verify *v, struct xvt_chunk_buf *b)
 				show_note(b);
 			break;
 		case XVT_CHUNK_INDEX:
-			check_index(v, b, &index_at);
+			check_index(v, b, i, &v->index_from);
 			break;
 		}
 	}

@@ -829,7 +829,7 @@ void xvt_decoders_fini(struct xvt_decoders *ds)
 	memset(ds, 0, sizeof(*ds));
 }
 
-int xvt_decoders_new(struct xvt_decoders *ds, struct xvt_trace *t)
+static int load_decoders(struct xvt_decoders *ds, struct xvt_trace *t)
 {
 	struct xvt_chunk_buf b = { 0 };
 	int err = 0;
@@ -864,6 +864,13 @@ int xvt_decoders_new(struct xvt_decoders *ds, struct xvt_trace *t)
 	if (err)
 		xvt_decoders_fini(ds);
 	return err;
+}
+
+int xvt_decoders_new(struct xvt_decoders *ds, struct xvt_trace *t)
+{
+	int err = load_decoders(ds, t);
+
+	return err == -ESTALE ? load_decoders(ds, t) : err; /* the index was wrong: once */
 }
 
 struct xvt_decoder *xvt_decoder_of(struct xvt_decoders *ds, const struct xvt_event *ev)

@@ -19,7 +19,8 @@
  *   LATE                       the other lane: events that came below a watermark
  *   ROUND                      watermark: every later EVENTS record has host_ns >= this
  *   STATS, NOTE                counters of a ring (cumulative, the last one counts), text
- *   INDEX, END                 last: where the EVENTS chunks are; "this file is complete"
+ *   INDEX                      now and then, and before the end: where the chunks before it are
+ *   END                        last: "this file is complete"
  *
  * Time. host_ns is nanoseconds of the host's CLOCK_MONOTONIC. FILE has the first line from the
  * host's counter to it, each TIMEBASE goes on with another one. A NODE ties one guest clock
@@ -35,7 +36,7 @@
 #define XVT_CHUNK_MAGIC	  0x43545658u		/* "XVTC" */
 #define XVT_FILE_MAGIC	  0x31454c4946545658ull /* "XVTFILE1" */
 #define XVT_FILE_MAJOR	  1
-#define XVT_FILE_MINOR	  0
+#define XVT_FILE_MINOR	  1 /* 1: each INDEX is of all chunks since the one before it */
 #define XVT_FILE_OLDEST	  1
 
 /* Longest payload that a reader accepts; a writer closes a chunk far below. */
@@ -326,10 +327,19 @@ struct xvt_note {
 	uint64_t host_ns;
 };
 
-/* INDEX: an array of these, one for each EVENTS or LATE chunk. */
+/* An INDEX stands behind at most so many chunks and so many bytes; then a reader who looks for the
+ * last one of a file without an end has found it, or there is none. */
+#define XVT_INDEX_CHUNKS 1024u
+#define XVT_INDEX_BYTES	 (64u << 20)
+
+/*
+ * INDEX: an array of these, one for each chunk since the INDEX before it, which is the first of
+ * them (in the first INDEX: FILE), in order, each chunk ends where the next one begins, the last
+ * one where the INDEX does. So the INDEX chunks are a list backwards, and END knows the last one.
+ */
 struct xvt_index_entry {
-	uint64_t offset; /* of the chunk header in the file */
-	uint64_t first_ns;
+	uint64_t offset;   /* of the chunk header in the file */
+	uint64_t first_ns; /* EVENTS and LATE: as the chunk says; others: 0 */
 	uint64_t last_ns;
 	uint32_t count;
 	uint32_t type;
@@ -340,7 +350,8 @@ struct xvt_end {
 	uint64_t chunks; /* before this one */
 	uint64_t events; /* main lane */
 	uint64_t late;
-	uint64_t index_offset;
+	uint64_t index_offset; /* of the last INDEX, right before this */
 };
+XVT_ASSERT(sizeof(struct xvt_end) == 32, "end layout");
 
 #endif /* XVT_TRACE_FORMAT_H */

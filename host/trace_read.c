@@ -3,7 +3,6 @@
  * trace_read.c - see trace_read.h. Knows chunks and events, nothing of what is inside an
  * event. Reads by pread, never by a mapping: a file may shrink while we read it.
  */
-#define _GNU_SOURCE /* qsort_r */
 #include "trace_read.h"
 
 #include <errno.h>
@@ -16,6 +15,7 @@
 
 #include "crc32c.h"
 #include "opt.h"
+#include "trace_parts.h"
 
 /* Numbers may have holes (a damaged chunk), but a file cannot make us allocate at will. */
 #define VM_MAX	   4096u
@@ -23,19 +23,14 @@
 #define RING_GAP   65536u
 #define SCAN_BYTES (64u << 10)
 
-static uint64_t pad8(uint64_t len)
-{
-	return (len + 7) & ~7ull;
-}
-
-/* Returns bytes read (short only at the end of the file) or -errno. */
-static ssize_t read_at(const struct xvt_trace *t, void *bytes, size_t len, uint64_t offset)
+ssize_t xvt_trace_read_at(struct xvt_trace *t, void *bytes, size_t len, uint64_t offset)
 {
 	size_t done = 0;
 
 	while (done < len) {
 		ssize_t n = pread(t->fd, (char *)bytes + done, len - done, (off_t)(offset + done));
 
+		t->reads++;
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -43,6 +38,7 @@ static ssize_t read_at(const struct xvt_trace *t, void *bytes, size_t len, uint6
 		if (n == 0)
 			break;
 		done += (size_t)n;
+		t->read_len += (uint64_t)n;
 	}
 	return (ssize_t)done;
 }
@@ -77,10 +73,9 @@ void xvt_chunk_buf_free(struct xvt_chunk_buf *b)
 	memset(b, 0, sizeof(*b));
 }
 
-/* Read and check the chunk at `offset`, which lies inside the file. */
-static int load_at(struct xvt_trace *t, uint64_t offset, uint32_t len, struct xvt_chunk_buf *b)
+int xvt_trace_load_at(struct xvt_trace *t, uint64_t offset, uint32_t len, struct xvt_chunk_buf *b)
 {
-	size_t whole = sizeof(struct xvt_chunk_hdr) + len;
+	size_t whole = sizeof(struct xvt_chunk_hdr) + xvt_pad8(len);
 	struct xvt_chunk_hdr *h;
 	uint32_t crc;
 	ssize_t n;
@@ -94,7 +89,7 @@ static int load_at(struct xvt_trace *t, uint64_t offset, uint32_t len, struct xv
 		b->bytes = grown;
 		b->room = whole;
 	}
-	n = read_at(t, b->bytes, whole, offset);
+	n = xvt_trace_read_at(t, b->bytes, whole, offset);
 	if (n < 0)
 		return (int)n;
 	if ((size_t)n < whole)
@@ -102,18 +97,50 @@ static int load_at(struct xvt_trace *t, uint64_t offset, uint32_t len, struct xv
 	h = (struct xvt_chunk_hdr *)b->bytes;
 	crc = h->crc;
 	h->crc = 0;
-	if (h->magic != XVT_CHUNK_MAGIC || h->len != len || xvt_crc32c(0, b->bytes, whole) != crc)
+	if (h->magic != XVT_CHUNK_MAGIC || xvt_pad8(h->len) != xvt_pad8(len) || h->len > len ||
+	    xvt_crc32c(0, b->bytes, sizeof(*h) + h->len) != crc)
 		return -EBADMSG;
 	b->payload = b->bytes + sizeof(*h);
-	b->len = len;
+	b->len = h->len;
 	return 0;
 }
+
+/* Is what was loaded what the index said? */
+static bool as_indexed(const struct xvt_trace *t, const struct xvt_chunk_ref *ref,
+		       const struct xvt_chunk_buf *b)
+{
+	const struct xvt_chunk_hdr *h = (const struct xvt_chunk_hdr *)b->bytes;
+	struct xvt_events_hdr events;
+
+	if (h->type != ref->type || h->seq != ref->seq || h->trace_id != t->trace_id)
+		return false;
+	if ((ref->type != XVT_CHUNK_EVENTS && ref->type != XVT_CHUNK_LATE) ||
+	    b->len < sizeof(events))
+		return true;
+	memcpy(&events, b->payload, sizeof(events));
+	return events.first_ns == ref->first_ns && events.last_ns == ref->last_ns &&
+	       events.count == ref->count;
+}
+
+static int walk_again(struct xvt_trace *t, uint64_t index_offset);
 
 int xvt_trace_load(struct xvt_trace *t, size_t chunk, struct xvt_chunk_buf *b)
 {
 	struct xvt_chunk_ref *ref = &t->chunks[chunk];
-	int err = ref->bad ? -EBADMSG : load_at(t, ref->offset, ref->len, b);
+	int err = ref->bad ? -EBADMSG : xvt_trace_load_at(t, ref->offset, ref->len, b);
 
+	if (t->indexed && (err == -EBADMSG || (!err && !as_indexed(t, ref, b)))) {
+		uint32_t rings = t->ring_count, vms = t->vm_count;
+
+		err = walk_again(t, ref->offset);
+		/* Whoever has an array of them goes on; machines that the index hid stay unknown.
+		 */
+		if (t->ring_count > rings)
+			t->ring_count = rings;
+		if (t->vm_count > vms)
+			t->vm_count = vms;
+		return err ? err : -ESTALE;
+	}
 	if (err == -EBADMSG && !ref->bad) {
 		ref->bad = true;
 		xvt_trace_note_damage(t, ref->offset, sizeof(struct xvt_chunk_hdr) + ref->len,
@@ -122,31 +149,23 @@ int xvt_trace_load(struct xvt_trace *t, size_t chunk, struct xvt_chunk_buf *b)
 	return err;
 }
 
-/* What the open needs of a chunk's start. */
-struct head {
-	struct xvt_chunk_hdr h;
-	struct xvt_events_hdr events;
-};
-
-/* 1: a header of this trace that fits the file. 0: not. Else -errno. */
-static int read_head(const struct xvt_trace *t, uint64_t offset, struct head *head)
+int xvt_trace_read_head(struct xvt_trace *t, uint64_t offset, struct xvt_chunk_head *head)
 {
 	ssize_t n;
 
 	memset(head, 0, sizeof(*head));
 	if (offset > t->size || t->size - offset < sizeof(head->h))
 		return 0;
-	n = read_at(t, head, sizeof(*head), offset);
+	n = xvt_trace_read_at(t, head, sizeof(*head), offset);
 	if (n < 0)
 		return (int)n;
 	if ((size_t)n < sizeof(head->h) || head->h.magic != XVT_CHUNK_MAGIC ||
 	    head->h.trace_id != t->trace_id || head->h.len > XVT_CHUNK_LEN_MAX)
 		return 0;
-	return pad8(head->h.len) <= t->size - offset - sizeof(head->h);
+	return xvt_pad8(head->h.len) <= t->size - offset - sizeof(head->h);
 }
 
-/* Only these must be right before they are read. */
-static bool wanted_at_open(uint16_t type)
+bool xvt_trace_wants(uint16_t type)
 {
 	return type == XVT_CHUNK_FILE || type == XVT_CHUNK_VM || type == XVT_CHUNK_RING ||
 	       type == XVT_CHUNK_TIMEBASE || type == XVT_CHUNK_END;
@@ -257,6 +276,21 @@ static int take_timebase(struct xvt_trace *t, const struct xvt_chunk_buf *b, con
 	return 0;
 }
 
+int xvt_trace_take(struct xvt_trace *t, uint16_t type, const struct xvt_chunk_buf *b,
+		   const char **why)
+{
+	switch (type) {
+	case XVT_CHUNK_VM:
+		return take_vm(t, b, why);
+	case XVT_CHUNK_RING:
+		return take_ring(t, b, why);
+	case XVT_CHUNK_TIMEBASE:
+		return take_timebase(t, b, why);
+	default:
+		return 0;
+	}
+}
+
 uint64_t xvt_trace_wall_ns(const struct xvt_trace *t, uint64_t host_ns)
 {
 	size_t lo = 1, hi = t->timebase_count;
@@ -272,18 +306,18 @@ uint64_t xvt_trace_wall_ns(const struct xvt_trace *t, uint64_t host_ns)
 	return t->timebase[lo - 1].realtime_ns + (host_ns - t->timebase[lo - 1].base_ns);
 }
 
-static int add_chunk(struct xvt_trace *t, size_t *room, uint64_t offset, const struct head *head)
+int xvt_trace_add_chunk(struct xvt_trace *t, uint64_t offset, const struct xvt_chunk_head *head)
 {
 	struct xvt_chunk_ref *ref;
 
-	if (t->chunk_count == *room) {
-		size_t more = *room ? *room * 2 : 256;
+	if (t->chunk_count == t->chunk_room) {
+		size_t more = t->chunk_room ? t->chunk_room * 2 : 256;
 		void *grown = realloc(t->chunks, more * sizeof(*t->chunks));
 
 		if (!grown)
 			return -ENOMEM;
 		t->chunks = grown;
-		*room = more;
+		t->chunk_room = more;
 	}
 	ref = &t->chunks[t->chunk_count++];
 	*ref = (struct xvt_chunk_ref){
@@ -310,12 +344,12 @@ static int64_t resync(struct xvt_trace *t, uint64_t from, struct xvt_chunk_buf *
 {
 	uint8_t *scan = malloc(SCAN_BYTES);
 	int64_t found = (int64_t)t->size;
-	uint64_t at = pad8(from);
+	uint64_t at = xvt_pad8(from);
 
 	if (!scan)
 		return -ENOMEM;
 	while (at < t->size) {
-		ssize_t n = read_at(t, scan, SCAN_BYTES, at);
+		ssize_t n = xvt_trace_read_at(t, scan, SCAN_BYTES, at);
 
 		if (n < (ssize_t)sizeof(struct xvt_chunk_hdr)) {
 			if (n < 0)
@@ -323,18 +357,18 @@ static int64_t resync(struct xvt_trace *t, uint64_t from, struct xvt_chunk_buf *
 			goto out;
 		}
 		for (ssize_t i = 0; i + 8 <= n; i += 8) {
-			struct head head;
+			struct xvt_chunk_head head;
 			uint32_t magic;
 			int is;
 
 			memcpy(&magic, scan + i, sizeof(magic));
 			if (magic != XVT_CHUNK_MAGIC)
 				continue;
-			is = read_head(t, at + (uint64_t)i, &head);
+			is = xvt_trace_read_head(t, at + (uint64_t)i, &head);
 			if (is <= 0 || t->scan_budget < head.h.len)
 				continue;
 			t->scan_budget -= head.h.len;
-			if (!load_at(t, at + (uint64_t)i, head.h.len, b)) {
+			if (!xvt_trace_load_at(t, at + (uint64_t)i, head.h.len, b)) {
 				found = (int64_t)(at + (uint64_t)i);
 				goto out;
 			}
@@ -346,90 +380,177 @@ out:
 	return found;
 }
 
-/*
- * Take the chunk at `offset`, whose header fits. Returns 0, -EBADMSG if it turned out to be
- * damaged (*why says how), or another error.
- */
-static int take_chunk(struct xvt_trace *t, size_t *room, uint64_t offset, const struct head *head,
-		      uint64_t next_seq, struct xvt_chunk_buf *b, const char **why)
+/* Where the walk over the chunks stands. */
+struct walk {
+	struct xvt_chunk_buf *b;
+	uint64_t offset;
+	uint64_t next_seq;
+	struct xvt_chunk_head head; /* at offset, if have_head */
+	struct xvt_chunk_head after;
+	bool have_head;
+	bool have_after; /* the header that follows was looked at, and is one */
+	const char *why; /* what is wrong at offset */
+};
+
+/* How does it go on behind this chunk: 1 as it should, 0 not so, or -errno. */
+static int look_after(struct xvt_trace *t, struct walk *w)
 {
-	uint64_t next = offset + sizeof(head->h) + pad8(head->h.len);
-	struct head after;
+	uint64_t next = w->offset + sizeof(w->head.h) + xvt_pad8(w->head.h.len);
+	int is;
+
+	if (next == t->size)
+		return 1;
+	is = xvt_trace_read_head(t, next, &w->after);
+	w->have_after = is > 0;
+	return is > 0 ? w->after.h.seq == w->head.h.seq + 1 : is;
+}
+
+/*
+ * Take the chunk whose header is w->head. Returns 0, -EBADMSG if it turned out to be
+ * damaged (w->why says how), or another error.
+ */
+static int take_chunk(struct xvt_trace *t, struct walk *w)
+{
+	const struct xvt_chunk_hdr *h = &w->head.h;
 	int follows, err = 0;
 
-	*why = "checksum does not match";
+	w->why = "checksum does not match";
 	/* A wrong length shows in what follows. Where the next header is the expected one,
 	 * the payload's own check can wait until somebody reads it. */
-	follows = next == t->size ? 1 : read_head(t, next, &after);
+	follows = look_after(t, w);
 	if (follows < 0)
 		return follows;
-	if (follows && next != t->size && after.h.seq != head->h.seq + 1)
-		follows = 0;
-	if (!follows || wanted_at_open(head->h.type) || head->h.seq != next_seq)
-		err = load_at(t, offset, head->h.len, b);
+	if (!follows || xvt_trace_wants(h->type) || h->seq != w->next_seq)
+		err = xvt_trace_load_at(t, w->offset, h->len, w->b);
 	if (err)
 		return err;
-	if (head->h.seq < next_seq) {
-		*why = "a chunk that was there before";
+	if (h->seq < w->next_seq) {
+		w->why = "a chunk that was there before";
 		return -EBADMSG;
 	}
-	if (head->h.seq > next_seq)
-		xvt_trace_note_damage(t, offset, 0, "chunks are missing before this place");
-	if (head->h.flags)
+	if (h->seq > w->next_seq)
+		xvt_trace_note_damage(t, w->offset, 0, "chunks are missing before this place");
+	if (h->flags)
 		return 0; /* an encoding that we do not know: skipped as the format says */
-	if (head->h.type == XVT_CHUNK_VM)
-		err = take_vm(t, b, why);
-	else if (head->h.type == XVT_CHUNK_RING)
-		err = take_ring(t, b, why);
-	else if (head->h.type == XVT_CHUNK_TIMEBASE)
-		err = take_timebase(t, b, why);
-	if (head->h.type == XVT_CHUNK_END && head->h.len >= sizeof(t->end)) {
-		memcpy(&t->end, b->payload, sizeof(t->end));
+	err = xvt_trace_take(t, h->type, w->b, &w->why);
+	if (h->type == XVT_CHUNK_END && h->len >= sizeof(t->end)) {
+		memcpy(&t->end, w->b->payload, sizeof(t->end));
 		t->ended = true;
 	}
 	if (err == -EBADMSG)
-		xvt_trace_note_damage(t, offset, sizeof(head->h) + head->h.len, *why);
+		xvt_trace_note_damage(t, w->offset, sizeof(*h) + h->len, w->why);
 	else if (err)
 		return err;
-	return add_chunk(t, room, offset, head);
+	return xvt_trace_add_chunk(t, w->offset, &w->head);
 }
 
-static int walk(struct xvt_trace *t, struct xvt_chunk_buf *b)
+/* The chunk at w->offset, if there is one; w->offset is behind it then. As take_chunk(). */
+static int step(struct xvt_trace *t, struct walk *w)
 {
-	uint64_t offset = 0, next_seq = 0;
-	size_t room = 0;
+	int err = w->have_head ? 1 : xvt_trace_read_head(t, w->offset, &w->head);
 
-	t->first_ns = UINT64_MAX;
-	t->scan_budget = 4 * t->size + (1u << 20);
-	while (offset < t->size) {
-		const char *why = "no chunk begins here";
-		struct head head;
+	w->have_after = false;
+	w->why = "no chunk begins here";
+	if (err <= 0)
+		return err < 0 ? err : -EBADMSG;
+	err = take_chunk(t, w);
+	if (err)
+		return err;
+	w->next_seq = w->head.h.seq + 1;
+	w->offset += sizeof(w->head.h) + xvt_pad8(w->head.h.len);
+	t->tail_offset = w->offset;
+	w->head = w->after;
+	w->have_head = w->have_after;
+	return 0;
+}
+
+/* From `offset` on; what is before it was taken. */
+static int walk(struct xvt_trace *t, struct xvt_chunk_buf *b, uint64_t offset)
+{
+	struct walk w = { .b = b, .offset = offset, .next_seq = t->chunk_count };
+
+	while (w.offset < t->size) {
 		int64_t found;
-		int err = read_head(t, offset, &head);
+		int err = step(t, &w);
 
-		if (err < 0)
-			return err;
-		err = err ? take_chunk(t, &room, offset, &head, next_seq, b, &why) : -EBADMSG;
-		if (!err) {
-			next_seq = head.h.seq + 1;
-			offset += sizeof(head.h) + pad8(head.h.len);
-			t->tail_offset = offset;
+		if (!err)
 			continue;
-		}
 		if (err != -EBADMSG)
 			return err;
-		found = resync(t, offset + 8, b);
+		found = resync(t, w.offset + 8, b);
 		if (found < 0)
 			return (int)found;
 		/* Nothing readable follows: that is how a killed recorder leaves a file. */
 		if ((uint64_t)found >= t->size && !t->ended)
 			break;
-		xvt_trace_note_damage(t, offset, (uint64_t)found - offset, why);
-		offset = (uint64_t)found;
+		xvt_trace_note_damage(t, w.offset, (uint64_t)found - w.offset, w.why);
+		w.offset = (uint64_t)found;
+		w.have_head = false;
 	}
+	return 0;
+}
+
+/* Nothing is known of the chunks any more. */
+static void forget_chunks(struct xvt_trace *t)
+{
+	t->chunk_count = 0;
+	t->timebase_count = 1; /* FILE's */
+	t->damage_count = 0;
+	t->ended = false;
+	t->indexed = false;
+	t->first_ns = UINT64_MAX;
+	t->last_ns = 0;
+	t->tail_offset = 0;
+	t->scan_budget = 4 * t->size + (1u << 20);
+}
+
+/* An index that hides events does not fit the end. */
+static bool has_all_events(const struct xvt_trace *t)
+{
+	uint64_t events = 0, late = 0;
+
+	for (size_t i = 0; i < t->chunk_count; i++) {
+		events += t->chunks[i].type == XVT_CHUNK_EVENTS ? t->chunks[i].count : 0;
+		late += t->chunks[i].type == XVT_CHUNK_LATE ? t->chunks[i].count : 0;
+	}
+	return !t->ended || (events == t->end.events && late == t->end.late);
+}
+
+/* Each chunk's header, one after the other; or what the INDEX chunks say, where wanted. */
+static int find_chunks(struct xvt_trace *t, struct xvt_chunk_buf *b, bool by_index)
+{
+	uint64_t offset = 0;
+	int err;
+
+	forget_chunks(t);
+	err = by_index ? xvt_trace_take_index(t, b, &offset) : 0;
+	if (err == -EBADMSG)
+		return walk_again(t, offset);
+	if (err < 0)
+		return err;
+	t->indexed = err;
+	offset = err ? offset : 0;
+	/* A page here and a page there: what lies between is not wanted. */
+	posix_fadvise(t->fd, 0, 0, POSIX_FADV_RANDOM);
+	err = walk(t, b, offset);
+	posix_fadvise(t->fd, 0, 0, POSIX_FADV_NORMAL);
+	if (!err && t->indexed && !has_all_events(t))
+		return walk_again(t, offset);
 	if (t->first_ns == UINT64_MAX)
 		t->first_ns = 0;
-	return 0;
+	return err;
+}
+
+static int walk_again(struct xvt_trace *t, uint64_t index_offset)
+{
+	struct xvt_chunk_buf b = { 0 };
+	int err = find_chunks(t, &b, false);
+
+	xvt_chunk_buf_free(&b);
+	/* Where the walk found other damage, that is why. */
+	if (!err && !t->damage_count)
+		xvt_trace_note_damage(t, index_offset, 0, "the index says something else");
+	return err;
 }
 
 static int refuse(char *why, size_t why_size, int err, const char *text)
@@ -449,7 +570,7 @@ static int check_first(struct xvt_trace *t, struct xvt_chunk_buf *b, char *why, 
 	int err;
 
 	memset(&first, 0, sizeof(first));
-	n = read_at(t, &first, sizeof(first), 0);
+	n = xvt_trace_read_at(t, &first, sizeof(first), 0);
 	if (n < 0)
 		return refuse(why, why_size, (int)n, strerror((int)-n));
 	if (n == 0)
@@ -469,7 +590,7 @@ static int check_first(struct xvt_trace *t, struct xvt_chunk_buf *b, char *why, 
 	    first.info.magic != XVT_FILE_MAGIC)
 		return refuse(why, why_size, -EBADMSG,
 			      "does not begin as an xvtrace trace does; its start is damaged");
-	err = load_at(t, 0, first.h.len, b);
+	err = xvt_trace_load_at(t, 0, first.h.len, b);
 	if (err == -EBADMSG)
 		return refuse(
 			why, why_size, err,
@@ -512,7 +633,8 @@ static int open_file(struct xvt_trace *t, const char *path, char *why, size_t wh
 	return 0;
 }
 
-int xvt_trace_open(struct xvt_trace **out, const char *path, char *why, size_t why_size)
+static int open_trace(struct xvt_trace **out, const char *path, bool by_index, char *why,
+		      size_t why_size)
 {
 	struct xvt_trace *t = calloc(1, sizeof(*t));
 	struct xvt_chunk_buf b = { 0 };
@@ -523,6 +645,7 @@ int xvt_trace_open(struct xvt_trace **out, const char *path, char *why, size_t w
 	if (!t)
 		return err;
 	t->fd = -1;
+	t->late_budget = XVT_LATE_BUDGET;
 	t->path = strdup(path);
 	if (!t->path)
 		goto err_close;
@@ -533,7 +656,7 @@ int xvt_trace_open(struct xvt_trace **out, const char *path, char *why, size_t w
 		goto err_close;
 	err = take_file_line(t);
 	if (!err)
-		err = walk(t, &b);
+		err = find_chunks(t, &b, by_index);
 	if (err) {
 		snprintf(why, why_size, "%s", strerror(-err));
 		goto err_close;
@@ -546,6 +669,16 @@ err_close:
 	xvt_chunk_buf_free(&b);
 	xvt_trace_close(t);
 	return err;
+}
+
+int xvt_trace_open(struct xvt_trace **out, const char *path, char *why, size_t why_size)
+{
+	return open_trace(out, path, false, why, why_size);
+}
+
+int xvt_trace_open_indexed(struct xvt_trace **out, const char *path, char *why, size_t why_size)
+{
+	return open_trace(out, path, true, why, why_size);
 }
 
 void xvt_trace_close(struct xvt_trace *t)
@@ -615,31 +748,54 @@ static void note_bad_events(struct xvt_trace *t, size_t chunk)
 {
 	struct xvt_chunk_ref *ref = &t->chunks[chunk];
 
-	if (!ref->bad)
+	if (!ref->told)
 		xvt_trace_note_damage(t, ref->offset, sizeof(struct xvt_chunk_hdr) + ref->len,
 				      "an event reaches past its chunk");
-	ref->bad = true;
+	ref->told = true;
 }
 
-/* For qsort_r: by time, then VM, then ring, then the ring's own clock, then the file. */
-static int compare_events(const void *pa, const void *pb, void *arg)
-{
-	const struct xvt_event *a = pa, *b = pb;
-	const struct xvt_trace *t = arg;
-	uint32_t ring_a = xvt_event_ring(a), ring_b = xvt_event_ring(b);
-	uint32_t vm_a = xvt_ring_vm(t, ring_a), vm_b = xvt_ring_vm(t, ring_b);
+/* -- in order of time --------------------------------------------------------------- */
 
-	if (a->hdr->host_ns != b->hdr->host_ns)
-		return a->hdr->host_ns < b->hdr->host_ns ? -1 : 1;
-	if (vm_a != vm_b)
-		return vm_a < vm_b ? -1 : 1;
-	if (ring_a != ring_b)
-		return ring_a < ring_b ? -1 : 1;
-	if (a->hdr->guest_clock != b->hdr->guest_clock)
-		return a->hdr->guest_clock < b->hdr->guest_clock ? -1 : 1;
+/* By time, then VM, then ring, then the ring's own clock, then the file. */
+static struct xvt_event_key key_of(const struct xvt_trace *t, const struct xvt_event *ev,
+				   uint32_t number)
+{
+	uint32_t ring = xvt_event_ring(ev);
+
+	return (struct xvt_event_key){
+		.host_ns = ev->hdr->host_ns,
+		.place = (uint64_t)xvt_ring_vm(t, ring) << 32 | ring,
+		.guest_clock = ev->hdr->guest_clock,
+		.chunk_seq = ev->chunk_seq,
+		.number = number,
+	};
+}
+
+static int compare_keys(const struct xvt_event_key *a, const struct xvt_event_key *b)
+{
+	if (a->host_ns != b->host_ns)
+		return a->host_ns < b->host_ns ? -1 : 1;
+	if (a->place != b->place)
+		return a->place < b->place ? -1 : 1;
+	if (a->guest_clock != b->guest_clock)
+		return a->guest_clock < b->guest_clock ? -1 : 1;
 	if (a->chunk_seq != b->chunk_seq)
 		return a->chunk_seq < b->chunk_seq ? -1 : 1;
-	return a->payload < b->payload ? -1 : a->payload > b->payload;
+	return a->number < b->number ? -1 : a->number > b->number;
+}
+
+static int compare_late(const void *pa, const void *pb)
+{
+	const struct xvt_late *a = pa, *b = pb;
+
+	return compare_keys(&a->key, &b->key);
+}
+
+static int compare_places(const void *pa, const void *pb)
+{
+	const struct xvt_late *a = pa, *b = pb;
+
+	return a->at < b->at ? -1 : a->at > b->at;
 }
 
 static bool in_range(const struct xvt_cursor *c, uint64_t ns)
@@ -647,51 +803,103 @@ static bool in_range(const struct xvt_cursor *c, uint64_t ns)
 	return ns >= c->from_ns && ns <= c->to_ns;
 }
 
-static int keep_late(struct xvt_cursor *c, const struct xvt_event *ev, size_t *room)
+static size_t event_size(const struct xvt_event_hdr *h)
 {
-	if (c->late_count == *room) {
-		size_t more = *room ? *room * 2 : 256;
+	return sizeof(*h) + xvt_pad8(h->len);
+}
+
+/*
+ * The budget is used up twice over: keep the first half in order of time, and remember where it
+ * ends. What comes behind it is read again when its time has come.
+ */
+static void shrink_late(struct xvt_cursor *c)
+{
+	size_t kept = 0, cost = 0, used = 0;
+
+	qsort(c->late, c->late_count, sizeof(*c->late), compare_late);
+	while (kept < c->late_count && cost < c->t->late_budget) {
+		const void *h = c->late_bytes + c->late[kept++].at;
+
+		cost += event_size(h) + sizeof(*c->late);
+	}
+	c->late_count = kept;
+	c->late_more = true;
+	c->late_cut = c->late[kept - 1].key;
+	qsort(c->late, kept, sizeof(*c->late), compare_places);
+	for (size_t i = 0; i < kept; i++) {
+		const void *h = c->late_bytes + c->late[i].at;
+		size_t size = event_size(h);
+
+		memmove(c->late_bytes + used, h, size);
+		c->late[i].at = used;
+		used += size;
+	}
+	c->late_used = used;
+}
+
+static int make_late_room(struct xvt_cursor *c, size_t size)
+{
+	size_t cost = c->late_used + c->late_count * sizeof(*c->late);
+
+	if (c->late_count > 1 && cost + size > 2 * c->t->late_budget)
+		shrink_late(c);
+	if (c->late_count == c->late_room) {
+		size_t more = c->late_room ? c->late_room * 2 : 256;
 		void *grown = realloc(c->late, more * sizeof(*c->late));
 
 		if (!grown)
 			return -ENOMEM;
 		c->late = grown;
-		*room = more;
+		c->late_room = more;
 	}
-	c->late[c->late_count++] = *ev;
+	if (c->late_used + size > c->late_bytes_room) {
+		size_t more = c->late_bytes_room ? c->late_bytes_room * 2 : 1u << 17;
+		void *grown = realloc(c->late_bytes, more);
+
+		if (!grown)
+			return -ENOMEM;
+		c->late_bytes = grown;
+		c->late_bytes_room = more;
+	}
 	return 0;
 }
 
-/* The late lane is read whole: it has no order of its own. */
-static int load_late_chunk(struct xvt_cursor *c, size_t chunk, size_t *room)
+static int keep_late(struct xvt_cursor *c, const struct xvt_event *ev, uint32_t number)
 {
-	struct xvt_chunk_buf b = { 0 };
+	const struct xvt_event_key key = key_of(c->t, ev, number);
+	size_t size = event_size(ev->hdr);
+	int err;
+
+	if (!in_range(c, key.host_ns) ||
+	    (c->late_begun && compare_keys(&key, &c->late_done) <= 0) ||
+	    (c->late_more && compare_keys(&key, &c->late_cut) > 0))
+		return 0;
+	err = make_late_room(c, size);
+	if (err)
+		return err;
+	if (c->late_more && compare_keys(&key, &c->late_cut) > 0)
+		return 0;
+	c->late[c->late_count++] = (struct xvt_late){ key, c->late_used };
+	memcpy(c->late_bytes + c->late_used, ev->hdr, size);
+	c->late_used += size;
+	return 0;
+}
+
+static int load_late_chunk(struct xvt_cursor *c, size_t chunk)
+{
 	struct xvt_events_iter it;
 	struct xvt_event ev;
-	void *grown;
-	int err = xvt_trace_load(c->t, chunk, &b);
+	int err = xvt_trace_load(c->t, chunk, &c->late_buf);
 
-	if (err) {
-		xvt_chunk_buf_free(&b);
+	if (err)
 		return err == -EBADMSG ? 0 : err;
-	}
-	grown = realloc(c->late_bytes, (c->late_chunks + 1) * sizeof(*c->late_bytes));
-	if (!grown) {
-		xvt_chunk_buf_free(&b);
-		return -ENOMEM;
-	}
-	c->late_bytes = grown;
-	c->late_bytes[c->late_chunks++] = b.bytes;
-	err = xvt_events_begin(&it, &b, c->t->chunks[chunk].seq);
-	while (!err) {
+	err = xvt_events_begin(&it, &c->late_buf, c->t->chunks[chunk].seq);
+	for (uint32_t number = 0; !err; number++) {
 		int got = xvt_events_next(&it, &ev);
 
 		if (got == 0)
 			return 0;
-		if (got < 0)
-			err = got;
-		else if (in_range(c, ev.hdr->host_ns))
-			err = keep_late(c, &ev, room);
+		err = got < 0 ? got : keep_late(c, &ev, number);
 	}
 	if (err != -EBADMSG)
 		return err;
@@ -699,36 +907,70 @@ static int load_late_chunk(struct xvt_cursor *c, size_t chunk, size_t *room)
 	return 0;
 }
 
+/*
+ * The late lane has no order of its own, and any length. So a part of it that fits the budget is
+ * held sorted, those that come next in time; the lane is read again for each part, but for the
+ * chunks that lie before or behind it.
+ */
+static int load_late(struct xvt_cursor *c)
+{
+	const struct xvt_trace *t = c->t;
+	int err = 0;
+
+	if (c->late_count) {
+		c->late_done = c->late[c->late_count - 1].key;
+		c->late_begun = true;
+	}
+again:
+	c->late_count = c->late_at = c->late_used = 0;
+	c->late_more = false;
+	for (size_t i = 0; i < t->chunk_count && !err; i++) {
+		const struct xvt_chunk_ref *ref = &t->chunks[i];
+
+		if (ref->type == XVT_CHUNK_LATE && ref->last_ns >= c->from_ns &&
+		    ref->first_ns <= c->to_ns &&
+		    (!c->late_begun || ref->last_ns >= c->late_done.host_ns) &&
+		    (!c->late_more || ref->first_ns <= c->late_cut.host_ns))
+			err = load_late_chunk(c, i);
+		if (err == -ESTALE) {
+			err = 0;
+			goto again;
+		}
+	}
+	if (c->late_count)
+		qsort(c->late, c->late_count, sizeof(*c->late), compare_late);
+	return err;
+}
+
 int xvt_cursor_init(struct xvt_cursor *c, struct xvt_trace *t, uint64_t from_ns, uint64_t to_ns)
 {
-	size_t room = 0;
-	int err = 0;
+	int err;
 
 	memset(c, 0, sizeof(*c));
 	c->t = t;
 	c->from_ns = from_ns;
 	c->to_ns = to_ns;
-	for (size_t i = 0; i < t->chunk_count && !err; i++)
-		if (t->chunks[i].type == XVT_CHUNK_LATE && t->chunks[i].last_ns >= from_ns &&
-		    t->chunks[i].first_ns <= to_ns)
-			err = load_late_chunk(c, i, &room);
-	if (err) {
+	err = load_late(c);
+	if (err)
 		xvt_cursor_fini(c);
-		return err;
-	}
-	if (c->late_count)
-		qsort_r(c->late, c->late_count, sizeof(*c->late), compare_events, t);
-	return 0;
+	return err;
 }
 
 void xvt_cursor_fini(struct xvt_cursor *c)
 {
-	for (size_t i = 0; i < c->late_chunks; i++)
-		free(c->late_bytes[i]);
 	free(c->late_bytes);
 	free(c->late);
+	xvt_chunk_buf_free(&c->late_buf);
 	xvt_chunk_buf_free(&c->buf);
 	memset(c, 0, sizeof(*c));
+}
+
+/* The list of chunks is a new one: behind the last one that was read. */
+static void find_place(struct xvt_cursor *c)
+{
+	c->chunk = 0;
+	while (c->chunk < c->t->chunk_count && c->t->chunks[c->chunk].offset < c->read_to)
+		c->chunk++;
 }
 
 /* 1: it is ready for the next chunk's events. 0: no more chunks. */
@@ -746,12 +988,18 @@ static int next_chunk(struct xvt_cursor *c)
 		err = xvt_trace_load(t, c->chunk, &c->buf);
 		if (err == -EBADMSG)
 			continue;
+		if (err == -ESTALE) {
+			find_place(c);
+			c->chunk--; /* and one on, at once */
+			continue;
+		}
 		if (err)
 			return err;
 		if (xvt_events_begin(&c->it, &c->buf, ref->seq)) {
 			note_bad_events(t, c->chunk);
 			continue;
 		}
+		c->read_to = ref->offset + 1;
 		c->chunk++;
 		return 1;
 	}
@@ -776,24 +1024,39 @@ static int next_main(struct xvt_cursor *c, struct xvt_event *ev)
 	}
 }
 
+static int fetch_ahead(struct xvt_cursor *c)
+{
+	int got = next_main(c, &c->ahead);
+
+	if (got < 0)
+		return got;
+	if (got == 0) {
+		c->ahead.hdr = NULL;
+		c->main_done = true;
+	} else {
+		c->ahead_key = key_of(c->t, &c->ahead, 0);
+	}
+	return 0;
+}
+
 int xvt_cursor_next(struct xvt_cursor *c, struct xvt_event *ev)
 {
-	int got;
+	const struct xvt_late *late;
+	int err;
 
-	if (xvt_likely(c->late_at == c->late_count) && !c->ahead.hdr)
+	if (xvt_likely(c->late_at == c->late_count && !c->late_more && !c->ahead.hdr))
 		return c->main_done ? 0 : next_main(c, ev);
-	if (!c->ahead.hdr && !c->main_done) {
-		got = next_main(c, &c->ahead);
-		if (got < 0)
-			return got;
-		if (got == 0) {
-			c->ahead.hdr = NULL;
-			c->main_done = true;
-		}
-	}
-	if (c->late_at < c->late_count &&
-	    (!c->ahead.hdr || compare_events(&c->late[c->late_at], &c->ahead, c->t) < 0)) {
-		*ev = c->late[c->late_at++];
+	err = c->late_at == c->late_count && c->late_more ? load_late(c) : 0;
+	if (!err && !c->ahead.hdr && !c->main_done)
+		err = fetch_ahead(c);
+	if (err)
+		return err;
+	late = c->late_at < c->late_count ? &c->late[c->late_at] : NULL;
+	if (late && (!c->ahead.hdr || compare_keys(&late->key, &c->ahead_key) < 0)) {
+		c->late_at++;
+		ev->hdr = (const void *)(c->late_bytes + late->at);
+		ev->payload = c->late_bytes + late->at + sizeof(*ev->hdr);
+		ev->chunk_seq = late->key.chunk_seq;
 		return 1;
 	}
 	if (!c->ahead.hdr)

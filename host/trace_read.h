@@ -4,9 +4,9 @@
  * legal input, nothing is used before its chunk's CRC and every length in it was checked,
  * and what is damaged is skipped, remembered and left to the caller to tell.
  *
- * Opening walks the chunk headers and loads FILE, VM, RING, TIMEBASE and END. Everything else is
- * read when it is asked for. Memory: 48 bytes a chunk, one chunk's payload a cursor, and the late
- * lane whole (a cursor that merges needs it sorted).
+ * Opening goes through the chunks' headers, or the file's own INDEX, and loads FILE, VM, RING,
+ * TIMEBASE and END. Everything else is read when it is asked for. Memory: 48 bytes a chunk, one
+ * chunk's payload a cursor, and the late lane whole (a cursor that merges needs it sorted).
  */
 #ifndef XVT_TRACE_READ_H
 #define XVT_TRACE_READ_H
@@ -24,7 +24,8 @@ struct xvt_chunk_ref {
 	uint32_t len;
 	uint32_t count;
 	uint16_t type;
-	bool bad; /* was loaded and did not pass */
+	bool bad;  /* was loaded and did not pass */
+	bool told; /* its events do not fit it, and that was noted */
 };
 
 /* A stretch of the file that is not readable. `why` is a constant. */
@@ -34,7 +35,10 @@ struct xvt_damage {
 	const char *why;
 };
 
-#define XVT_DAMAGE_MAX 64
+#define XVT_DAMAGE_MAX	64
+
+/* A cursor holds that much of the late lane, and for moments twice as much. */
+#define XVT_LATE_BUDGET (16u << 20)
 
 struct xvt_trace_vm {
 	bool known;
@@ -55,6 +59,10 @@ struct xvt_trace {
 	struct xvt_file_info info;
 	struct xvt_chunk_ref *chunks;
 	size_t chunk_count;
+	size_t chunk_room;
+	bool indexed;	/* chunks are as an INDEX says, unproven until they are loaded */
+	uint64_t reads; /* system calls so far, and what they brought */
+	uint64_t read_len;
 	struct xvt_trace_vm *vms;
 	uint32_t vm_count;
 	struct xvt_trace_ring *rings;
@@ -69,6 +77,7 @@ struct xvt_trace {
 	/* Bytes that the search for the next whole chunk may still sum up: a file full of
 	 * false headers must not cost n^2. */
 	uint64_t scan_budget;
+	size_t late_budget;   /* XVT_LATE_BUDGET; less for tests */
 	uint64_t tail_offset; /* where the last whole chunk ends */
 	uint64_t first_ns;    /* over all EVENTS and LATE chunks; 0 if there are none */
 	uint64_t last_ns;
@@ -83,6 +92,12 @@ struct xvt_trace {
  *   -EPROTO                written in a newer format
  */
 int xvt_trace_open(struct xvt_trace **out, const char *path, char *why, size_t why_size);
+/*
+ * The same for those who will not read all of it: by the INDEX chunks of the file where it has
+ * them, a few reads for any size. Where they turn out to be wrong, that is noted as damage, and
+ * every chunk's header is read after all; see xvt_trace_load().
+ */
+int xvt_trace_open_indexed(struct xvt_trace **out, const char *path, char *why, size_t why_size);
 void xvt_trace_close(struct xvt_trace *t);
 
 /* Payload of one chunk, CRC checked; a buffer that is used again and again. */
@@ -95,7 +110,11 @@ struct xvt_chunk_buf {
 
 void xvt_chunk_buf_free(struct xvt_chunk_buf *b);
 
-/* Returns 0, -EBADMSG (the damage is noted, once), -ENOMEM or the read's error. */
+/*
+ * Returns 0, -EBADMSG (the damage is noted, once), -ENOMEM or the read's error. -ESTALE: this chunk
+ * is not what the index says, or damaged; now t->chunks is what is really there, and who walks
+ * over it must begin again. At most once, and only after xvt_trace_open_indexed().
+ */
 int xvt_trace_load(struct xvt_trace *t, size_t chunk, struct xvt_chunk_buf *b);
 
 void xvt_trace_note_damage(struct xvt_trace *t, uint64_t offset, uint64_t len, const char *why);
@@ -176,6 +195,20 @@ static inline int xvt_events_next(struct xvt_events_iter *it, struct xvt_event *
 	return 1;
 }
 
+/* The order of events; all of it, so that no two are equal. */
+struct xvt_event_key {
+	uint64_t host_ns;
+	uint64_t place; /* VM and ring */
+	uint64_t guest_clock;
+	uint64_t chunk_seq;
+	uint32_t number; /* in its chunk */
+};
+
+struct xvt_late {
+	struct xvt_event_key key;
+	size_t at; /* in late_bytes */
+};
+
 /*
  * All events with from_ns <= host_ns <= to_ns, main and late lane together, in order of
  * (host_ns, VM, ring, guest clock). Damaged chunks are skipped and noted in the trace.
@@ -187,13 +220,23 @@ struct xvt_cursor {
 	struct xvt_chunk_buf buf;
 	struct xvt_events_iter it;
 	size_t chunk;		/* next to load */
+	uint64_t read_to;	/* behind the offset of the last one that was */
 	struct xvt_event ahead; /* of the main lane; hdr == NULL: fetch the next */
-	struct xvt_event *late;
-	size_t late_count;
-	size_t late_at;
-	uint8_t **late_bytes; /* the LATE payloads that `late` points into */
-	size_t late_chunks;
+	struct xvt_event_key ahead_key;
 	bool main_done;
+	/* The late lane: events behind late_done in order, up to late_cut if there are more. */
+	struct xvt_late *late;
+	size_t late_count;
+	size_t late_room;
+	size_t late_at;
+	uint8_t *late_bytes; /* headers and payloads */
+	size_t late_used;
+	size_t late_bytes_room;
+	struct xvt_chunk_buf late_buf;
+	struct xvt_event_key late_done;
+	struct xvt_event_key late_cut;
+	bool late_begun; /* late_done holds */
+	bool late_more;	 /* late_cut holds */
 };
 
 /* Returns 0, -ENOMEM or a read error. */

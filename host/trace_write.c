@@ -14,8 +14,6 @@
 #include "crc32c.h"
 
 #define LANE_BYTES (256u << 10)
-/* Index entries in one chunk; a longer index is split. */
-#define INDEX_MAX  (1u << 20)
 
 struct lane {
 	uint8_t *bytes; /* LANE_BYTES: chunk header, events header, events; own, or the sink's */
@@ -30,9 +28,13 @@ struct xvt_trace_writer {
 	struct lane late;
 	uint8_t *scratch; /* for chunks made by xvt_trace_put() */
 	size_t scratch_room;
-	struct xvt_index_entry *index;
+	/* The next INDEX as it is gathered. */
+	struct {
+		struct xvt_chunk_hdr hdr;
+		struct xvt_index_entry entries[XVT_INDEX_CHUNKS];
+	} index;
 	size_t index_count;
-	size_t index_room;
+	uint64_t index_offset; /* of the last INDEX */
 	uint64_t seq;
 	uint64_t trace_id;
 	uint64_t bytes;
@@ -46,9 +48,14 @@ static size_t pad8(size_t len)
 	return (len + 7) & ~(size_t)7;
 }
 
-/* `chunk` holds a header's room, then len payload bytes, then room for padding. */
-static int emit(struct xvt_trace_writer *w, uint8_t *chunk, uint16_t type, size_t len)
+/*
+ * `chunk` holds a header's room, then len payload bytes, then room for padding. `events` is what
+ * EVENTS and LATE say of themselves.
+ */
+static int put_chunk(struct xvt_trace_writer *w, uint8_t *chunk, uint16_t type, size_t len,
+		     const struct xvt_events_hdr *events)
 {
+	struct xvt_index_entry *entry;
 	struct xvt_chunk_hdr h = {
 		.magic = XVT_CHUNK_MAGIC,
 		.type = type,
@@ -67,9 +74,37 @@ static int emit(struct xvt_trace_writer *w, uint8_t *chunk, uint16_t type, size_
 	w->err = w->sink->write(w->sink, chunk, whole);
 	if (w->err)
 		return w->err;
+	if (type == XVT_CHUNK_INDEX) {
+		w->index_count = 0;
+		w->index_offset = w->bytes;
+	}
+	entry = &w->index.entries[w->index_count++];
+	*entry = (struct xvt_index_entry){ .offset = w->bytes, .type = type };
+	if (events) {
+		entry->first_ns = events->first_ns;
+		entry->last_ns = events->last_ns;
+		entry->count = events->count;
+	}
 	w->seq++;
 	w->bytes += whole;
 	return 0;
+}
+
+static int put_index(struct xvt_trace_writer *w)
+{
+	return put_chunk(w, (uint8_t *)&w->index, XVT_CHUNK_INDEX,
+			 w->index_count * sizeof(w->index.entries[0]), NULL);
+}
+
+static int emit(struct xvt_trace_writer *w, uint8_t *chunk, uint16_t type, size_t len,
+		const struct xvt_events_hdr *events)
+{
+	int err = put_chunk(w, chunk, type, len, events);
+
+	if (!err &&
+	    (w->index_count == XVT_INDEX_CHUNKS || w->bytes - w->index_offset >= XVT_INDEX_BYTES))
+		err = put_index(w);
+	return err;
 }
 
 static struct xvt_events_hdr *lane_hdr(struct lane *lane)
@@ -77,42 +112,11 @@ static struct xvt_events_hdr *lane_hdr(struct lane *lane)
 	return (struct xvt_events_hdr *)(lane->bytes + sizeof(struct xvt_chunk_hdr));
 }
 
-static int index_add(struct xvt_trace_writer *w, const struct xvt_index_entry *entry)
-{
-	if (w->index_count == w->index_room) {
-		size_t room = w->index_room ? w->index_room * 2 : 256;
-		void *grown = realloc(w->index, room * sizeof(*w->index));
-
-		if (!grown)
-			return -ENOMEM;
-		w->index = grown;
-		w->index_room = room;
-	}
-	w->index[w->index_count++] = *entry;
-	return 0;
-}
-
 static int lane_flush(struct xvt_trace_writer *w, struct lane *lane)
 {
-	const struct xvt_events_hdr *h;
-	struct xvt_index_entry entry;
-
 	if (!lane->used || w->err)
 		return w->err;
-	h = lane_hdr(lane);
-	entry = (struct xvt_index_entry){
-		.offset = w->bytes,
-		.first_ns = h->first_ns,
-		.last_ns = h->last_ns,
-		.count = h->count,
-		.type = lane->type,
-	};
-	/* The entry first: an index that cannot grow must not cost the chunk. */
-	if (index_add(w, &entry)) {
-		w->err = -ENOMEM;
-		return w->err;
-	}
-	emit(w, lane->bytes, lane->type, lane->used - sizeof(struct xvt_chunk_hdr));
+	emit(w, lane->bytes, lane->type, lane->used - sizeof(struct xvt_chunk_hdr), lane_hdr(lane));
 	lane->used = 0;
 	return w->err;
 }
@@ -122,7 +126,6 @@ static void free_writer(struct xvt_trace_writer *w)
 	free(w->main.own);
 	free(w->late.own);
 	free(w->scratch);
-	free(w->index);
 	free(w);
 }
 
@@ -192,7 +195,7 @@ int xvt_trace_put(struct xvt_trace_writer *w, uint16_t type, const void *head, s
 		memcpy(w->scratch + sizeof(struct xvt_chunk_hdr), head, head_len);
 	if (body_len)
 		memcpy(w->scratch + sizeof(struct xvt_chunk_hdr) + head_len, body, body_len);
-	return emit(w, w->scratch, type, len);
+	return emit(w, w->scratch, type, len, NULL);
 }
 
 /* The bulk is built where it leaves from; the other lane has to wait for its turn. */
@@ -271,19 +274,9 @@ uint64_t xvt_trace_bytes(const struct xvt_trace_writer *w)
 static void put_index_and_end(struct xvt_trace_writer *w)
 {
 	struct xvt_end end = { .events = w->events, .late = w->late_events };
-	size_t at = 0;
 
-	end.index_offset = w->bytes;
-	do {
-		size_t n = w->index_count - at < INDEX_MAX ? w->index_count - at : INDEX_MAX;
-		/* A trace without events has no index in memory, and an empty one in the file. */
-		const struct xvt_index_entry *from = n ? w->index + at : NULL;
-		int err = xvt_trace_put(w, XVT_CHUNK_INDEX, from, n * sizeof(*from), NULL, 0);
-
-		if (err && !w->err)
-			w->err = err;
-		at += n;
-	} while (!w->err && at < w->index_count);
+	w->err = put_index(w);
+	end.index_offset = w->index_offset;
 	end.chunks = w->seq;
 	if (!w->err)
 		w->err = xvt_trace_put(w, XVT_CHUNK_END, &end, sizeof(end), NULL, 0);

@@ -83,12 +83,16 @@ static int start(struct xvt_view *v)
 
 int xvt_view_open(struct xvt_view *v, const char *path, const struct xvt_view_opts *opts)
 {
+	/* Who places events again needs clocks from all over the file. */
+	bool part = (opts->from || opts->to || opts->limit) && !opts->reclock;
 	char why[256];
-	int status;
+	int status, err;
 
 	memset(v, 0, sizeof(*v));
 	v->opts = *opts;
-	if (xvt_trace_open(&v->t, path, why, sizeof(why))) {
+	err = part ? xvt_trace_open_indexed(&v->t, path, why, sizeof(why))
+		   : xvt_trace_open(&v->t, path, why, sizeof(why));
+	if (err) {
 		xvt_error(path, "%s", why);
 		return XVT_EXIT_FAIL;
 	}

@@ -31,7 +31,7 @@ static void teardown(void)
 	synth_sink_fini(&sink);
 }
 
-static struct xvt_trace *open_bytes(const void *bytes, size_t len, int *err)
+static struct xvt_trace *open_by(bool indexed, const void *bytes, size_t len, int *err)
 {
 	const char *path = scratch_path("bytes.xvt");
 	struct xvt_trace *t;
@@ -41,12 +41,18 @@ static struct xvt_trace *open_bytes(const void *bytes, size_t len, int *err)
 	ck_assert_ptr_nonnull(f);
 	ck_assert_uint_eq(fwrite(bytes, 1, len, f), len);
 	ck_assert_int_eq(fclose(f), 0);
-	*err = xvt_trace_open(&t, path, why, sizeof(why));
+	*err = indexed ? xvt_trace_open_indexed(&t, path, why, sizeof(why))
+		       : xvt_trace_open(&t, path, why, sizeof(why));
 	ck_assert_int_le(*err, 0);
 	ck_assert(!*err == (t != NULL));
 	/* Whoever is refused is told why, in one line. */
 	ck_assert(!*err || (why[0] && !strchr(why, '\n')));
 	return t;
+}
+
+static struct xvt_trace *open_bytes(const void *bytes, size_t len, int *err)
+{
+	return open_by(false, bytes, len, err);
 }
 
 /* Go through all of it as a report does. Returns events seen. */
@@ -484,6 +490,294 @@ START_TEST(a_file_without_an_end_is_legal)
 }
 END_TEST
 
+/* -- by the index ------------------------------------------------------------------- */
+
+/* A trace of more chunks than one INDEX is of. */
+static void make_long(struct synth_sink *s, bool ended)
+{
+	static const struct xvt_file_info info = { .mult = 1 };
+	static const struct xvt_vm_info vm = { .name = "g" };
+	struct xvt_event_hdr h = { .id = XVT_ID_U64, .len = 8 };
+	struct xvt_note note = { .level = 0 };
+	struct xvt_trace_writer *w;
+
+	synth_sink_init(s);
+	ck_assert_int_eq(xvt_trace_writer_new(&w, &s->sink, &info), 0);
+	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_VM, &vm, sizeof(vm), NULL, 0), 0);
+	for (uint32_t i = 0; i < 2000; i++) {
+		struct xvt_ring_info ring = { .ring = i / 500, .cpu = i };
+
+		if (i % 500 == 7)
+			ck_assert_int_eq(
+				xvt_trace_put(w, XVT_CHUNK_RING, &ring, sizeof(ring), NULL, 0), 0);
+		for (uint64_t k = 0; k < 4; k++) {
+			h.host_ns = h.guest_clock = i * 10 + k;
+			h.ring_flags = k == 3 ? XVT_EVENT_F_LATE : 0;
+			ck_assert_int_eq(xvt_trace_event(w, &h, &k), 0);
+		}
+		ck_assert_int_eq(
+			xvt_trace_put(w, XVT_CHUNK_NOTE, &note, sizeof(note), "text", i % 5), 0);
+	}
+	if (ended)
+		ck_assert_int_eq(xvt_trace_writer_finish(w), 0);
+	else
+		ck_assert_int_eq(xvt_trace_flush(w), 0); /* w is lost, as it is with its process */
+}
+
+/* Both ways of opening have found the same. */
+static void same_chunks(const struct xvt_trace *a, const struct xvt_trace *b)
+{
+	ck_assert_uint_eq(a->chunk_count, b->chunk_count);
+	for (size_t i = 0; i < a->chunk_count; i++) {
+		const struct xvt_chunk_ref *x = &a->chunks[i], *y = &b->chunks[i];
+
+		ck_assert_uint_eq(x->offset, y->offset);
+		ck_assert_uint_eq(x->seq, y->seq);
+		ck_assert_uint_eq(x->type, y->type);
+		ck_assert_uint_eq(x->first_ns, y->first_ns);
+		ck_assert_uint_eq(x->last_ns, y->last_ns);
+		ck_assert_uint_eq(x->count, y->count);
+		ck_assert_uint_eq((x->len + 7) / 8, (y->len + 7) / 8);
+	}
+	ck_assert_uint_eq(a->ended, b->ended);
+	ck_assert_uint_eq(a->first_ns, b->first_ns);
+	ck_assert_uint_eq(a->last_ns, b->last_ns);
+	ck_assert_uint_eq(a->tail_offset, b->tail_offset);
+	ck_assert_uint_eq(a->ring_count, b->ring_count);
+	ck_assert_uint_eq(a->vm_count, b->vm_count);
+}
+
+START_TEST(an_index_leads_to_the_same_chunks_with_few_reads)
+{
+	struct synth_sink s;
+	struct xvt_trace *t, *walked;
+	struct xvt_cursor c;
+	struct xvt_event ev;
+	uint64_t opened;
+	int err, n = 0;
+
+	make_long(&s, _i);
+	walked = open_bytes(s.bytes, s.len, &err);
+	ck_assert_int_eq(err, 0);
+	ck_assert_uint_gt(walked->reads, 6000);
+	t = open_by(true, s.bytes, s.len, &err);
+	ck_assert_int_eq(err, 0);
+	ck_assert(t->indexed && !walked->indexed);
+	ck_assert(t->ended == (_i != 0));
+	same_chunks(t, walked);
+	/* About three for each INDEX, one for each of VM and RING; a killed one's tail is walked.
+	 */
+	ck_assert_uint_lt(t->reads, _i ? 40 : 40 + XVT_INDEX_CHUNKS);
+	opened = t->reads;
+	ck_assert_int_eq(xvt_cursor_init(&c, t, 10000, 10009), 0);
+	while (xvt_cursor_next(&c, &ev) > 0)
+		n++;
+	ck_assert_int_eq(n, 4);
+	ck_assert_uint_eq(t->reads - opened, 2);
+	ck_assert_uint_eq(t->damage_count, 0);
+	xvt_cursor_fini(&c);
+	ck_assert_uint_eq(read_all(t), 8000);
+	xvt_trace_close(t);
+	xvt_trace_close(walked);
+	synth_sink_fini(&s);
+}
+END_TEST
+
+START_TEST(an_index_of_a_cut_file_leads_as_far_as_it_goes)
+{
+	struct synth_sink s;
+	int err;
+
+	make_long(&s, true);
+	for (size_t len = 200; len < s.len; len += 20011) {
+		struct xvt_trace *walked = open_bytes(s.bytes, len, &err), *t;
+
+		t = open_by(true, s.bytes, len, &err);
+		ck_assert_int_eq(!t, !walked);
+		if (!t)
+			continue;
+		same_chunks(t, walked);
+		ck_assert_uint_eq(t->damage_count, 0);
+		xvt_trace_close(t);
+		xvt_trace_close(walked);
+	}
+	synth_sink_fini(&s);
+}
+END_TEST
+
+static size_t find_index(const struct synth_sink *s, int which)
+{
+	struct xvt_chunk_hdr h;
+
+	for (size_t at = 0; at < s->len; at += sizeof(h) + ((h.len + 7) & ~7u)) {
+		memcpy(&h, s->bytes + at, sizeof(h));
+		if (h.type == XVT_CHUNK_INDEX && !which--)
+			return at;
+	}
+	ck_abort_msg("no such INDEX");
+	return 0;
+}
+
+static void sign_chunk(uint8_t *chunk)
+{
+	struct xvt_chunk_hdr h;
+
+	memcpy(&h, chunk, sizeof(h));
+	h.crc = 0;
+	memcpy(chunk, &h, sizeof(h));
+	h.crc = xvt_crc32c(0, chunk, sizeof(h) + h.len);
+	memcpy(chunk, &h, sizeof(h));
+}
+
+/* Whatever an index says: no event is missing, and somebody is told. */
+START_TEST(a_lying_index_hides_nothing)
+{
+	struct synth_sink s;
+	uint8_t *copy;
+
+	make_long(&s, true);
+	copy = malloc(s.len);
+	ck_assert_ptr_nonnull(copy);
+	for (int round = 0; round < 140; round++) {
+		size_t at = find_index(&s, round % 6);
+		struct xvt_chunk_hdr h;
+		struct xvt_index_entry e;
+		struct xvt_trace *t;
+		size_t n;
+		int err;
+
+		memcpy(copy, s.bytes, s.len);
+		memcpy(&h, copy + at, sizeof(h));
+		n = next_random() % (h.len / sizeof(e));
+		memcpy(&e, copy + at + sizeof(h) + n * sizeof(e), sizeof(e));
+		switch (round % 7) {
+		case 0:
+			e.offset += 8;
+			break;
+		case 1:
+			e.type = e.type == XVT_CHUNK_EVENTS ? XVT_CHUNK_NOTE : XVT_CHUNK_EVENTS;
+			break;
+		case 2:
+			e.count++;
+			break;
+		case 3:
+			e.offset = next_random() % s.len;
+			break;
+		case 4:
+			e.type = XVT_CHUNK_META;
+			break;
+		case 5:
+			e.type = XVT_CHUNK_RING;
+			break;
+		default:
+			e.last_ns++;
+		}
+		memcpy(copy + at + sizeof(h) + n * sizeof(e), &e, sizeof(e));
+		sign_chunk(copy + at);
+		t = open_by(true, copy, s.len, &err);
+		ck_assert_int_eq(err, 0);
+		ck_assert_uint_eq(read_all(t), 8000);
+		/* Nobody looks at what it says of a NOTE. */
+		ck_assert(t->damage_count == 1 || e.type == XVT_CHUNK_NOTE ||
+			  e.type == XVT_CHUNK_INDEX || (e.type == XVT_CHUNK_VM && round % 7 >= 2) ||
+			  e.type == XVT_CHUNK_FILE || e.type == XVT_CHUNK_RING);
+		ck_assert(!t->damage_count || !t->indexed);
+		xvt_trace_close(t);
+	}
+	free(copy);
+	synth_sink_fini(&s);
+}
+END_TEST
+
+/* The main loop is in the middle of the file when it finds that the index is wrong. */
+START_TEST(a_reader_goes_on_where_the_index_ends)
+{
+	struct synth_sink s;
+	struct xvt_cursor c;
+	struct xvt_event ev;
+	struct xvt_trace *t;
+	uint64_t last = 0;
+	size_t n = 0, at;
+	int err, got;
+
+	make_long(&s, true);
+	/* A chunk in the middle is damaged. */
+	at = find_index(&s, 2);
+	s.bytes[at - 200] ^= 1;
+	t = open_by(true, s.bytes, s.len, &err);
+	ck_assert_int_eq(err, 0);
+	ck_assert(t->indexed);
+	ck_assert_int_eq(xvt_cursor_init(&c, t, 0, UINT64_MAX), 0);
+	while ((got = xvt_cursor_next(&c, &ev)) > 0) {
+		ck_assert_uint_ge(ev.hdr->host_ns, last);
+		last = ev.hdr->host_ns;
+		n++;
+	}
+	ck_assert_int_eq(got, 0);
+	ck_assert_uint_ge(n, 7990);
+	ck_assert_uint_le(n, 8000);
+	ck_assert_uint_eq(last, 19993);
+	xvt_cursor_fini(&c);
+	xvt_trace_close(t);
+	synth_sink_fini(&s);
+}
+END_TEST
+
+/* -- the late lane ------------------------------------------------------------------ */
+
+START_TEST(a_late_lane_of_any_length_needs_bounded_memory)
+{
+	static const struct xvt_file_info info = { .mult = 1 };
+	static const size_t budgets[] = { 100, 5000, 50000, XVT_LATE_BUDGET };
+	struct xvt_event_hdr h = { .id = XVT_ID_USER, .ring_flags = XVT_EVENT_F_LATE };
+	static uint8_t payload[2000];
+	struct xvt_trace_writer *w;
+	struct synth_sink s;
+	struct xvt_trace *t;
+	uint64_t sums[4] = { 0 };
+	int err;
+
+	synth_sink_init(&s);
+	ck_assert_int_eq(xvt_trace_writer_new(&w, &s.sink, &info), 0);
+	for (uint64_t i = 0; i < 12000; i++) {
+		/* No order at all, many at the same time, and some in the main lane. */
+		h.ring_flags = i % 10 ? XVT_EVENT_F_LATE : 0;
+		h.host_ns = i % 10 ? next_random() % 4000 : i / 3;
+		h.guest_clock = next_random() % 50;
+		h.len = (uint16_t)(next_random() % (i % 200 ? 60 : 2000));
+		memcpy(payload, &i, sizeof(i));
+		ck_assert_int_eq(xvt_trace_event(w, &h, payload), 0);
+	}
+	ck_assert_int_eq(xvt_trace_writer_finish(w), 0);
+	t = open_bytes(s.bytes, s.len, &err);
+	ck_assert_int_eq(err, 0);
+	for (int i = 0; i < 4; i++) {
+		struct xvt_cursor c;
+		struct xvt_event ev;
+		uint64_t last = 0;
+		int n = 0;
+
+		t->late_budget = budgets[i];
+		ck_assert_int_eq(xvt_cursor_init(&c, t, 0, UINT64_MAX), 0);
+		while (xvt_cursor_next(&c, &ev) > 0) {
+			ck_assert_uint_ge(ev.hdr->host_ns, last);
+			last = ev.hdr->host_ns;
+			/* The same events in the same order, whatever the budget. */
+			sums[i] = sums[i] * 31 + xvt_crc32c(0, ev.hdr, sizeof(h) + ev.hdr->len);
+			n++;
+		}
+		ck_assert_int_eq(n, 12000);
+		ck_assert_uint_eq(sums[i], sums[0]);
+		if (i < 3)
+			ck_assert_uint_le(c.late_bytes_room + c.late_room * sizeof(*c.late),
+					  (1u << 17) + 256 * sizeof(*c.late) + 6 * budgets[i]);
+		xvt_cursor_fini(&c);
+	}
+	xvt_trace_close(t);
+	synth_sink_fini(&s);
+}
+END_TEST
+
 Suite *trace_file_suite(void)
 {
 	Suite *s = suite_create("trace_file");
@@ -502,6 +796,11 @@ Suite *trace_file_suite(void)
 	tcase_add_test(t, flipped_bits_do_no_harm);
 	tcase_add_test(t, lying_chunks_do_no_harm);
 	tcase_add_test(t, random_bytes_are_no_trace);
+	tcase_add_loop_test(t, an_index_leads_to_the_same_chunks_with_few_reads, 0, 2);
+	tcase_add_test(t, an_index_of_a_cut_file_leads_as_far_as_it_goes);
+	tcase_add_test(t, a_lying_index_hides_nothing);
+	tcase_add_test(t, a_reader_goes_on_where_the_index_ends);
+	tcase_add_test(t, a_late_lane_of_any_length_needs_bounded_memory);
 	tcase_add_test(t, false_headers_do_not_cost_the_square_of_their_number);
 	tcase_add_test(t, newer_versions_are_refused_only_where_they_say_so);
 	tcase_add_test(t, a_file_without_an_end_is_legal);

@@ -824,7 +824,7 @@ static const struct {
 	{ "a ring", a_ring_that_is_not_there, "which the trace does not have" },
 	{ "a watermark", a_watermark, "is below the watermark" },
 	{ "the end", the_end, "the end says" },
-	{ "the index", the_index, "index entry 1 does not fit" },
+	{ "the index", the_index, "entry 1 of the index" },
 	{ "a chunk is gone", a_chunk_is_gone, "chunks are missing" },
 	{ "a chunk twice", a_chunk_is_there_twice, "there before" },
 	{ "a checksum", a_checksum, "checksum does not match" },
