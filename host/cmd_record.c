@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "cmd.h"
+#include "compress.h"
 #include "session.h"
 #include "sink.h"
 #include "vm_libvirt.h"
@@ -36,6 +37,7 @@ struct record_options {
 	uint64_t stall_timeout_ns;
 	uint64_t duration_ns;
 	uint64_t memory_bytes;
+	uint64_t compress;
 	bool run_spans;
 	bool quiet;
 };
@@ -66,6 +68,8 @@ static const struct xvt_opt options[] = {
 	O(duration_ns, "duration", 0, XVT_OPT_SECONDS, "SEC", "stop after this long"),
 	O(memory_bytes, "memory", 'm', XVT_OPT_SIZE, "SIZE",
 	  "most memory for events that wait, split between the machines (default 256M)"),
+	O(compress, "compress", 'z', XVT_OPT_U64, "LEVEL",
+	  "compress the trace by zstd: 1 (quick) to 19 (small)"),
 	O(run_spans, "run-spans", 0, XVT_OPT_BOOL, NULL,
 	  "also record when the host's kernel had each vCPU run (KVM only, root only, costs)"),
 	O(quiet, "quiet", 'q', XVT_OPT_BOOL, NULL, "no progress"),
@@ -391,6 +395,7 @@ static int record(struct recorder *rec, char **child_argv)
 		.memory_bytes = rec->opt.memory_bytes,
 		.clock_page_dir = rec->opt.clock_page,
 		.run_spans = rec->opt.run_spans,
+		.compress = (unsigned int)rec->opt.compress,
 		.note = on_note,
 		.note_arg = rec,
 	};
@@ -400,6 +405,11 @@ static int record(struct recorder *rec, char **child_argv)
 
 	if (emit_mode(rec->opt.mode, &so.mode)) {
 		xvt_error(rec->opt.mode, "--mode is stop or overwrite");
+		return XVT_EXIT_USAGE;
+	}
+	if (rec->opt.compress > XVT_COMPRESS_LEVEL_MAX) {
+		xvt_error("--compress", "a level is 1 (quick) to %u (small)",
+			  XVT_COMPRESS_LEVEL_MAX);
 		return XVT_EXIT_USAGE;
 	}
 	if (event_request(&rec->opt.events, request, sizeof(request)))
@@ -423,8 +433,12 @@ static int record(struct recorder *rec, char **child_argv)
 	}
 	rec->sink = sink;
 	err = xvt_session_new(&rec->session, rec->loop, xvt_file_sink_base(sink), &so);
-	if (err) {
+	if (err == -ENOTSUP && so.compress)
+		xvt_error("--compress", "this xvtrace was built without zstd; install libzstd-dev "
+					"and build it again");
+	else if (err)
 		xvt_error("record", "cannot start: %s", strerror(-err));
+	if (err) {
 		xvt_file_sink_close(sink);
 		xvt_loop_free(rec->loop);
 		return XVT_EXIT_FAIL;

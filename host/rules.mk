@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 # The tools. One file per outside dependency names its library; here they are only linked.
 
-HOST_PKGS = liburing libtraceevent libtracefs jansson libvirt libxml-2.0
+# Where it is installed: compressed traces.
+ZSTD_PKG := $(shell pkg-config --exists libzstd 2>/dev/null && echo libzstd)
+HOST_PKGS = liburing libtraceevent libtracefs jansson libvirt libxml-2.0 $(ZSTD_PKG)
+HOST_DEFS = $(if $(ZSTD_PKG),-DXVT_ZSTD)
 HOST_SRC  = $(wildcard host/*.c)
 HOST_OBJ  = $(HOST_SRC:%.c=$(BUILD)/%.o)
 # Everything but main(), for the tests and benchmarks.
 HOST_LIB_OBJ = $(filter-out $(BUILD)/host/main.o,$(HOST_OBJ)) $(SHARED_OBJ) $(BARE_IMAGE_OBJ)
-HOST_CFLAGS = $(XVT_CFLAGS) -Ishared -Ihost $(shell pkg-config --cflags $(HOST_PKGS) 2>/dev/null)
+HOST_CFLAGS = $(XVT_CFLAGS) $(HOST_DEFS) -Ishared -Ihost $(shell pkg-config --cflags $(HOST_PKGS) 2>/dev/null)
 HOST_LIBS = $(shell pkg-config --libs $(HOST_PKGS) 2>/dev/null) -lpthread
 
 $(BUILD)/host/%.o: host/%.c

@@ -58,6 +58,8 @@ int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_
 	info.wall_error_ns = s->clock.wall_error_ns;
 	gethostname(info.host_name, sizeof(info.host_name) - 1);
 	err = xvt_trace_writer_new(&s->trace, sink, &info);
+	if (!err && s->opt.compress)
+		err = xvt_trace_compress(s->trace, s->opt.compress);
 	if (err)
 		goto err_free;
 	xvt_merge_init(&s->merge);

@@ -68,7 +68,8 @@ struct xvt_vm {
 };
 
 struct xvt_session_options {
-	uint32_t mode; /* enum xvt_enable */
+	uint32_t mode;	       /* enum xvt_enable */
+	unsigned int compress; /* level, 0: not */
 	uint64_t join_timeout_ns;
 	uint64_t stall_timeout_ns;
 	uint64_t memory_bytes; /* for drained, not yet written records */

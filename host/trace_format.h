@@ -61,12 +61,18 @@ enum xvt_chunk_type {
 	XVT_CHUNK_RUNS = 16,
 };
 
+/*
+ * XVT_CHUNK_F_ZSTD: the payload is, for EVENTS and LATE first their struct xvt_events_hdr as it is;
+ * then u64, how long the rest of the payload was; then that rest as a zstd frame.
+ */
+#define XVT_CHUNK_F_ZSTD 1u
+
 struct xvt_chunk_hdr {
 	uint32_t magic;
 	uint16_t type;
-	uint16_t flags; /* compression and the like; an unknown bit: skip the chunk */
+	uint16_t flags; /* XVT_CHUNK_F_*; an unknown bit: skip the chunk */
 	uint32_t len;	/* payload bytes; the next chunk starts at the next multiple of 8 */
-	uint32_t crc;	/* CRC32C of header (with crc = 0) and payload */
+	uint32_t crc;	/* CRC32C of header (with crc = 0) and payload as it is stored */
 	uint64_t seq;
 	uint64_t trace_id; /* first 8 bytes of the file's UUID */
 };

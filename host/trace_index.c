@@ -221,8 +221,10 @@ static int load_wanted(struct xvt_trace *t, struct xvt_chunk_buf *b)
 			continue;
 		err = xvt_trace_load_at(t, t->chunks[i].offset, t->chunks[i].len, b);
 		h = (const struct xvt_chunk_hdr *)b->bytes;
-		if (!err && (h->type != type || h->seq != t->chunks[i].seq || h->flags ||
-			     h->trace_id != t->trace_id))
+		if (err == -ENOTSUP)
+			err = -EBADMSG;
+		if (!err && (h->type != type || h->seq != t->chunks[i].seq ||
+			     h->flags & ~XVT_CHUNK_F_ZSTD || h->trace_id != t->trace_id))
 			err = -EBADMSG;
 		if (!err)
 			err = xvt_trace_take(t, type, b, &why);

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "compress.h"
 #include "crc32c.h"
 #include "opt.h"
 #include "trace_parts.h"
@@ -22,6 +23,8 @@
 #define RING_MAX   (XVT_EVENT_RING_MASK + 1)
 #define RING_GAP   65536u
 #define SCAN_BYTES (64u << 10)
+
+#define NO_ZSTD	   "compressed; build xvtrace with libzstd-dev to read it"
 
 ssize_t xvt_trace_read_at(struct xvt_trace *t, void *bytes, size_t len, uint64_t offset)
 {
@@ -70,7 +73,43 @@ static int grow(void **array, uint32_t *count, size_t size, uint32_t at)
 void xvt_chunk_buf_free(struct xvt_chunk_buf *b)
 {
 	free(b->bytes);
+	free(b->unpacked);
 	memset(b, 0, sizeof(*b));
+}
+
+/* The payload of a compressed chunk, which passed its checksum, as it was. */
+static int unpack(struct xvt_chunk_buf *b)
+{
+	const struct xvt_chunk_hdr *h = (const struct xvt_chunk_hdr *)b->bytes;
+	bool events = h->type == XVT_CHUNK_EVENTS || h->type == XVT_CHUNK_LATE;
+	size_t clear = events ? sizeof(struct xvt_events_hdr) : 0;
+	uint64_t rest;
+	int err;
+
+	if (b->len < clear + sizeof(rest))
+		return -EBADMSG;
+	memcpy(&rest, b->payload + clear, sizeof(rest));
+	if (rest > XVT_CHUNK_LEN_MAX - clear)
+		return -EBADMSG;
+	if (clear + rest > b->unpacked_room) {
+		uint8_t *grown = malloc(clear + rest);
+
+		if (!grown)
+			return -ENOMEM;
+		free(b->unpacked);
+		b->unpacked = grown;
+		b->unpacked_room = clear + rest;
+	}
+	/* Nothing to unpack is no frame's business. */
+	err = rest ? xvt_unpack(b->unpacked + clear, rest, b->payload + clear + sizeof(rest),
+				b->len - clear - sizeof(rest))
+		   : -EBADMSG;
+	if (err)
+		return err;
+	memcpy(b->unpacked, b->payload, clear);
+	b->payload = b->unpacked;
+	b->len = (uint32_t)(clear + rest);
+	return 0;
 }
 
 int xvt_trace_load_at(struct xvt_trace *t, uint64_t offset, uint32_t len, struct xvt_chunk_buf *b)
@@ -102,7 +141,7 @@ int xvt_trace_load_at(struct xvt_trace *t, uint64_t offset, uint32_t len, struct
 		return -EBADMSG;
 	b->payload = b->bytes + sizeof(*h);
 	b->len = h->len;
-	return 0;
+	return h->flags == XVT_CHUNK_F_ZSTD ? unpack(b) : 0;
 }
 
 /* Is what was loaded what the index said? */
@@ -141,12 +180,13 @@ int xvt_trace_load(struct xvt_trace *t, size_t chunk, struct xvt_chunk_buf *b)
 			t->vm_count = vms;
 		return err ? err : -ESTALE;
 	}
-	if (err == -EBADMSG && !ref->bad) {
-		ref->bad = true;
+	if ((err == -EBADMSG || err == -ENOTSUP) && !ref->bad)
 		xvt_trace_note_damage(t, ref->offset, sizeof(struct xvt_chunk_hdr) + ref->len,
-				      "checksum does not match");
-	}
-	return err;
+				      err == -ENOTSUP ? NO_ZSTD : "checksum does not match");
+	if (!err && ((struct xvt_chunk_hdr *)b->bytes)->flags & ~XVT_CHUNK_F_ZSTD)
+		err = -EBADMSG; /* an encoding that we do not know: skipped, as the format says */
+	ref->bad = err == -EBADMSG || err == -ENOTSUP;
+	return err == -ENOTSUP ? -EBADMSG : err;
 }
 
 int xvt_trace_read_head(struct xvt_trace *t, uint64_t offset, struct xvt_chunk_head *head)
@@ -422,18 +462,23 @@ static int take_chunk(struct xvt_trace *t, struct walk *w)
 		return follows;
 	if (!follows || xvt_trace_wants(h->type) || h->seq != w->next_seq)
 		err = xvt_trace_load_at(t, w->offset, h->len, w->b);
+	/* One that is whole, but cannot be unpacked here: whoever reads it will know. */
+	if (err == -ENOTSUP && !xvt_trace_wants(h->type))
+		err = 0;
+	if (err == -ENOTSUP)
+		w->why = NO_ZSTD;
 	if (err)
-		return err;
+		return err == -ENOTSUP ? -EBADMSG : err;
 	if (h->seq < w->next_seq) {
 		w->why = "a chunk that was there before";
 		return -EBADMSG;
 	}
 	if (h->seq > w->next_seq)
 		xvt_trace_note_damage(t, w->offset, 0, "chunks are missing before this place");
-	if (h->flags)
+	if (h->flags & ~XVT_CHUNK_F_ZSTD)
 		return 0; /* an encoding that we do not know: skipped as the format says */
 	err = xvt_trace_take(t, h->type, w->b, &w->why);
-	if (h->type == XVT_CHUNK_END && h->len >= sizeof(t->end)) {
+	if (h->type == XVT_CHUNK_END && w->b->len >= sizeof(t->end)) {
 		memcpy(&t->end, w->b->payload, sizeof(t->end));
 		t->ended = true;
 	}

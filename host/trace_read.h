@@ -104,6 +104,8 @@ void xvt_trace_close(struct xvt_trace *t);
 struct xvt_chunk_buf {
 	uint8_t *bytes;
 	size_t room;
+	uint8_t *unpacked; /* of a compressed chunk */
+	size_t unpacked_room;
 	uint8_t *payload;
 	uint32_t len;
 };

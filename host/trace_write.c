@@ -11,9 +11,11 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "compress.h"
 #include "crc32c.h"
 
 #define LANE_BYTES (256u << 10)
+#define PACK_LEAST 1024u /* a smaller META is not compressed */
 
 struct lane {
 	uint8_t *bytes; /* LANE_BYTES: chunk header, events header, events; own, or the sink's */
@@ -28,6 +30,9 @@ struct xvt_trace_writer {
 	struct lane late;
 	uint8_t *scratch; /* for chunks made by xvt_trace_put() */
 	size_t scratch_room;
+	struct xvt_packer *packer; /* NULL: nothing is compressed */
+	uint8_t *packed;
+	size_t packed_room;
 	/* The next INDEX as it is gathered. */
 	struct {
 		struct xvt_chunk_hdr hdr;
@@ -48,42 +53,47 @@ static size_t pad8(size_t len)
 	return (len + 7) & ~(size_t)7;
 }
 
-/*
- * `chunk` holds a header's room, then len payload bytes, then room for padding. `events` is what
- * EVENTS and LATE say of themselves.
- */
-static int put_chunk(struct xvt_trace_writer *w, uint8_t *chunk, uint16_t type, size_t len,
-		     const struct xvt_events_hdr *events)
+/* A chunk on its way out. */
+struct chunk {
+	uint8_t *bytes; /* a header's room, then the payload, then room for padding */
+	size_t len;	/* of the payload */
+	uint16_t type;
+	uint16_t flags;
+	const struct xvt_events_hdr *events; /* what EVENTS and LATE say of themselves */
+};
+
+static int put_chunk(struct xvt_trace_writer *w, const struct chunk *c)
 {
 	struct xvt_index_entry *entry;
 	struct xvt_chunk_hdr h = {
 		.magic = XVT_CHUNK_MAGIC,
-		.type = type,
-		.len = (uint32_t)len,
+		.type = c->type,
+		.flags = c->flags,
+		.len = (uint32_t)c->len,
 		.seq = w->seq,
 		.trace_id = w->trace_id,
 	};
-	size_t whole = sizeof(h) + pad8(len);
+	size_t whole = sizeof(h) + pad8(c->len);
 
 	if (w->err)
 		return w->err;
-	memset(chunk + sizeof(h) + len, 0, pad8(len) - len);
-	memcpy(chunk, &h, sizeof(h));
-	h.crc = xvt_crc32c(0, chunk, sizeof(h) + len);
-	memcpy(chunk, &h, sizeof(h));
-	w->err = w->sink->write(w->sink, chunk, whole);
+	memset(c->bytes + sizeof(h) + c->len, 0, pad8(c->len) - c->len);
+	memcpy(c->bytes, &h, sizeof(h));
+	h.crc = xvt_crc32c(0, c->bytes, sizeof(h) + c->len);
+	memcpy(c->bytes, &h, sizeof(h));
+	w->err = w->sink->write(w->sink, c->bytes, whole);
 	if (w->err)
 		return w->err;
-	if (type == XVT_CHUNK_INDEX) {
+	if (c->type == XVT_CHUNK_INDEX) {
 		w->index_count = 0;
 		w->index_offset = w->bytes;
 	}
 	entry = &w->index.entries[w->index_count++];
-	*entry = (struct xvt_index_entry){ .offset = w->bytes, .type = type };
-	if (events) {
-		entry->first_ns = events->first_ns;
-		entry->last_ns = events->last_ns;
-		entry->count = events->count;
+	*entry = (struct xvt_index_entry){ .offset = w->bytes, .type = c->type };
+	if (c->events) {
+		entry->first_ns = c->events->first_ns;
+		entry->last_ns = c->events->last_ns;
+		entry->count = c->events->count;
 	}
 	w->seq++;
 	w->bytes += whole;
@@ -92,19 +102,60 @@ static int put_chunk(struct xvt_trace_writer *w, uint8_t *chunk, uint16_t type, 
 
 static int put_index(struct xvt_trace_writer *w)
 {
-	return put_chunk(w, (uint8_t *)&w->index, XVT_CHUNK_INDEX,
-			 w->index_count * sizeof(w->index.entries[0]), NULL);
+	const struct chunk c = {
+		.bytes = (uint8_t *)&w->index,
+		.len = w->index_count * sizeof(w->index.entries[0]),
+		.type = XVT_CHUNK_INDEX,
+	};
+
+	return put_chunk(w, &c);
 }
 
-static int emit(struct xvt_trace_writer *w, uint8_t *chunk, uint16_t type, size_t len,
-		const struct xvt_events_hdr *events)
+/* The same chunk smaller, in w->packed, if it can be. */
+static void pack(struct xvt_trace_writer *w, struct chunk *c)
 {
-	int err = put_chunk(w, chunk, type, len, events);
+	const size_t head = sizeof(struct xvt_chunk_hdr);
+	size_t clear = c->events ? sizeof(*c->events) : 0;
+	uint64_t rest = c->len - clear;
+	ssize_t n;
 
+	if (head + c->len > w->packed_room) {
+		void *grown = realloc(w->packed, head + pad8(c->len));
+
+		if (!grown)
+			return; /* as it is, then */
+		w->packed = grown;
+		w->packed_room = head + pad8(c->len);
+	}
+	if (rest <= sizeof(rest))
+		return;
+	n = xvt_pack(w->packer, w->packed + head + clear + sizeof(rest), rest - sizeof(rest),
+		     c->bytes + head + clear, rest);
+	if (n < 0)
+		return;
+	memcpy(w->packed + head, c->bytes + head, clear);
+	memcpy(w->packed + head + clear, &rest, sizeof(rest));
+	c->bytes = w->packed;
+	c->len = clear + sizeof(rest) + (size_t)n;
+	c->flags = XVT_CHUNK_F_ZSTD;
+}
+
+static int emit(struct xvt_trace_writer *w, struct chunk *c)
+{
+	int err;
+
+	if (w->packer && (c->events || (c->type == XVT_CHUNK_META && c->len >= PACK_LEAST)))
+		pack(w, c);
+	err = put_chunk(w, c);
 	if (!err &&
 	    (w->index_count == XVT_INDEX_CHUNKS || w->bytes - w->index_offset >= XVT_INDEX_BYTES))
 		err = put_index(w);
 	return err;
+}
+
+int xvt_trace_compress(struct xvt_trace_writer *w, unsigned int level)
+{
+	return xvt_packer_new(&w->packer, level);
 }
 
 static struct xvt_events_hdr *lane_hdr(struct lane *lane)
@@ -114,9 +165,16 @@ static struct xvt_events_hdr *lane_hdr(struct lane *lane)
 
 static int lane_flush(struct xvt_trace_writer *w, struct lane *lane)
 {
+	struct chunk c = {
+		.bytes = lane->bytes,
+		.len = lane->used - sizeof(struct xvt_chunk_hdr),
+		.type = lane->type,
+		.events = lane_hdr(lane),
+	};
+
 	if (!lane->used || w->err)
 		return w->err;
-	emit(w, lane->bytes, lane->type, lane->used - sizeof(struct xvt_chunk_hdr), lane_hdr(lane));
+	emit(w, &c);
 	lane->used = 0;
 	return w->err;
 }
@@ -126,6 +184,8 @@ static void free_writer(struct xvt_trace_writer *w)
 	free(w->main.own);
 	free(w->late.own);
 	free(w->scratch);
+	xvt_packer_free(w->packer);
+	free(w->packed);
 	free(w);
 }
 
@@ -178,6 +238,7 @@ int xvt_trace_put(struct xvt_trace_writer *w, uint16_t type, const void *head, s
 {
 	size_t len = head_len + body_len;
 	size_t need = sizeof(struct xvt_chunk_hdr) + pad8(len);
+	struct chunk c = { .len = len, .type = type };
 
 	if (xvt_trace_flush(w))
 		return w->err;
@@ -195,7 +256,8 @@ int xvt_trace_put(struct xvt_trace_writer *w, uint16_t type, const void *head, s
 		memcpy(w->scratch + sizeof(struct xvt_chunk_hdr), head, head_len);
 	if (body_len)
 		memcpy(w->scratch + sizeof(struct xvt_chunk_hdr) + head_len, body, body_len);
-	return emit(w, w->scratch, type, len, NULL);
+	c.bytes = w->scratch;
+	return emit(w, &c);
 }
 
 /* The bulk is built where it leaves from; the other lane has to wait for its turn. */

@@ -29,6 +29,10 @@ struct xvt_trace_writer;
 int xvt_trace_writer_new(struct xvt_trace_writer **out, struct xvt_sink *sink,
 			 const struct xvt_file_info *info);
 
+/* From here on EVENTS, LATE and large META chunks are compressed, where that makes them smaller.
+ * `level` as for xvt_packer_new(). Returns 0, -ENOTSUP (built without zstd) or -ENOMEM. */
+int xvt_trace_compress(struct xvt_trace_writer *w, unsigned int level);
+
 /* One chunk of any type from two parts; flushes gathered events first, so order is kept. */
 int xvt_trace_put(struct xvt_trace_writer *w, uint16_t type, const void *head, size_t head_len,
 		  const void *body, size_t body_len);

@@ -51,6 +51,7 @@ one() {
 }
 one 'liburing' host/loop_uring.c
 one 'libvirt/' host/vm_libvirt.c
+one 'zstd' host/compress.c
 one 'jansson' host/out_json.c
 one '(traceevent/)?event-parse' host/decode_tep.c
 one 'linux/kvm' host/microvm.c

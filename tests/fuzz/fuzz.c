@@ -192,8 +192,8 @@ void fuzz_read_trace(const struct fuzz_file *f, unsigned int which)
 		fuzz_command(&xvt_cmd_report,
 			     (const char *const[]){ "report", "--all", "-t", p, NULL });
 	if (which & FUZZ_RAW)
-		fuzz_command(&xvt_cmd_report,
-			     (const char *const[]){ "report", "--raw", "-s", "--reclock", p, NULL });
+		fuzz_command(&xvt_cmd_report, (const char *const[]){ "report", "--raw", "-s",
+								     "--reclock", p, NULL });
 	if (which & FUZZ_STAT)
 		fuzz_command(&xvt_cmd_stat, (const char *const[]){ "stat", p, NULL });
 	if (which & FUZZ_JSON)
@@ -202,8 +202,9 @@ void fuzz_read_trace(const struct fuzz_file *f, unsigned int which)
 		fuzz_command(&xvt_cmd_verify,
 			     (const char *const[]){ "verify", "--notes", p, NULL });
 	if (which & FUZZ_JSONL)
-		fuzz_command(&xvt_cmd_export, (const char *const[]){ "export", "--to", "jsonl",
-								     "--all", p, "-", NULL });
+		fuzz_command(&xvt_cmd_export,
+			     (const char *const[]){ "export", "--to", "jsonl", "--limit", "100000",
+						    "--all", p, "-", NULL });
 	if (which & FUZZ_VIEW)
 		fuzz_command(&xvt_cmd_report,
 			     (const char *const[]){ "report", "--vm", "g1", "--event", "*s*",

@@ -58,6 +58,12 @@ for repair in 0 1; do
 	{ printf '\377\00%d' $repair; cat "$work/small.xvt"; } >"$out/trace/small-$repair"
 	{ printf '\177\00%d' $repair; cat "$work/bare.xvt"; } >"$out/trace/bare-$repair"
 done
+# by the index and compressed
+"$BUILD/tests/tools/xvt-bigtrace" ftrace 2 30 "$work/packed.xvt" zstd
+"$BUILD/tests/tools/xvt-bigtrace" u64 2 20 "$work/packed-killed.xvt" killed zstd
+{ printf '\377\000'; cat "$work/packed.xvt"; } >"$out/trace/packed"
+{ printf '\377\001'; cat "$work/packed-killed.xvt"; } >"$out/trace/packed-killed"
+{ printf '\140\001'; cat "$work/small.xvt"; } >"$out/trace/indexed"
 { printf '\037\001'; cat "$work/all.xvt"; } >"$out/trace/all"
 { printf '\077\000'; cat "$work/killed.xvt"; } >"$out/trace/killed"
 { printf '\033\000'; head -c 9000 "$work/all.xvt"; } >"$out/trace/cut"

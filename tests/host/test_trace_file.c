@@ -33,7 +33,9 @@ static void teardown(void)
 
 static struct xvt_trace *open_by(bool indexed, const void *bytes, size_t len, int *err)
 {
-	const char *path = scratch_path("bytes.xvt");
+	/* Two in turn: a test may compare two traces. */
+	static unsigned int opened;
+	const char *path = scratch_path(opened++ % 2 ? "bytes.xvt" : "other.xvt");
 	struct xvt_trace *t;
 	char why[256] = "";
 	FILE *f = fopen(path, "wb");
@@ -723,6 +725,129 @@ START_TEST(a_reader_goes_on_where_the_index_ends)
 }
 END_TEST
 
+/* -- compressed --------------------------------------------------------------------- */
+
+/* Events of both lanes and a large META, all of which become smaller. Returns the writer's answer
+ * to the wish to compress. */
+static int make_events(struct synth_sink *s, unsigned int level)
+{
+	static const struct xvt_file_info info = { .mult = 1, .uuid = { 1, 2, 3 } };
+	static char meta[5000];
+	struct xvt_event_hdr h = { .id = XVT_ID_U64, .len = 16 };
+	struct xvt_trace_writer *w;
+	int err = 0;
+
+	synth_sink_init(s);
+	ck_assert_int_eq(xvt_trace_writer_new(&w, &s->sink, &info), 0);
+	if (level)
+		err = xvt_trace_compress(w, level);
+	memset(meta + sizeof(struct xvt_meta_info), 'm', 4000);
+	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_META, meta, sizeof(meta), NULL, 0), 0);
+	for (uint64_t i = 0; i < 15000; i++) {
+		uint64_t payload[2] = { i, next_random() % 1000 };
+
+		h.host_ns = h.guest_clock = i * 3;
+		h.ring_flags = i % 7 ? 0 : XVT_EVENT_F_LATE;
+		ck_assert_int_eq(xvt_trace_event(w, &h, payload), 0);
+	}
+	ck_assert_int_eq(xvt_trace_writer_finish(w), 0);
+	return err;
+}
+
+START_TEST(a_compressed_trace_reads_as_it_was)
+{
+	struct synth_sink plain, packed;
+	struct xvt_trace *a, *b;
+	struct xvt_cursor ca, cb;
+	struct xvt_event ea, eb;
+	uint64_t start = seed;
+	int err;
+
+	make_events(&plain, 0);
+	seed = start;
+	if (make_events(&packed, 3) == -ENOTSUP)
+		return; /* built without zstd */
+	ck_assert_uint_eq(packed.torn, 0);
+	ck_assert_uint_lt(packed.len, plain.len / 2);
+	a = open_bytes(plain.bytes, plain.len, &err);
+	ck_assert_int_eq(err, 0);
+	b = open_by(_i, packed.bytes, packed.len, &err);
+	ck_assert_int_eq(err, 0);
+	ck_assert_uint_eq(a->chunk_count, b->chunk_count);
+	for (size_t i = 0; i < a->chunk_count; i++) {
+		struct xvt_chunk_buf x = { 0 }, y = { 0 };
+
+		/* What the walk sees without unpacking. */
+		ck_assert_uint_eq(a->chunks[i].first_ns, b->chunks[i].first_ns);
+		ck_assert_uint_eq(a->chunks[i].count, b->chunks[i].count);
+		ck_assert_int_eq(xvt_trace_load(a, i, &x), 0);
+		ck_assert_int_eq(xvt_trace_load(b, i, &y), 0);
+		ck_assert_uint_eq(x.len, y.len);
+		if (a->chunks[i].type != XVT_CHUNK_INDEX && a->chunks[i].type != XVT_CHUNK_END)
+			ck_assert(!memcmp(x.payload, y.payload, x.len));
+		xvt_chunk_buf_free(&x);
+		xvt_chunk_buf_free(&y);
+	}
+	ck_assert_int_eq(xvt_cursor_init(&ca, a, 3000, 40000), 0);
+	ck_assert_int_eq(xvt_cursor_init(&cb, b, 3000, 40000), 0);
+	while (xvt_cursor_next(&ca, &ea) > 0) {
+		ck_assert_int_eq(xvt_cursor_next(&cb, &eb), 1);
+		ck_assert(!memcmp(ea.hdr, eb.hdr, sizeof(*ea.hdr) + ea.hdr->len));
+	}
+	ck_assert_int_eq(xvt_cursor_next(&cb, &eb), 0);
+	ck_assert_uint_eq(b->damage_count, 0);
+	xvt_cursor_fini(&ca);
+	xvt_cursor_fini(&cb);
+	xvt_trace_close(a);
+	xvt_trace_close(b);
+	synth_sink_fini(&plain);
+	synth_sink_fini(&packed);
+}
+END_TEST
+
+START_TEST(lies_about_what_was_compressed_are_damage)
+{
+	static const uint64_t lengths[] = { 0, 1, 7, 1000, 1u << 20, (64u << 20) + 1, UINT64_MAX };
+	struct synth_sink s;
+	uint8_t *copy;
+
+	if (make_events(&s, 1) == -ENOTSUP)
+		return;
+	copy = malloc(s.len);
+	ck_assert_ptr_nonnull(copy);
+	for (size_t at = 0, whole; at < s.len; at += whole) {
+		struct xvt_chunk_hdr h;
+		size_t rest;
+
+		memcpy(&h, s.bytes + at, sizeof(h));
+		whole = sizeof(h) + ((h.len + 7) & ~7u);
+		if (h.flags != XVT_CHUNK_F_ZSTD)
+			continue;
+		rest = at + sizeof(h) + (h.type == XVT_CHUNK_META ? 0 : 24);
+		for (size_t i = 0; i < 14; i++) {
+			struct xvt_trace *t;
+			int err;
+
+			memcpy(copy, s.bytes, s.len);
+			if (i < 7)
+				memcpy(copy + rest, &lengths[i], 8);
+			else /* in the frame */
+				copy[rest + 8 +
+				     next_random() % (at + sizeof(h) + h.len - rest - 8)] ^=
+					(uint8_t)(1 << i % 8);
+			sign_chunk(copy + at);
+			t = open_bytes(copy, s.len, &err);
+			ck_assert_int_eq(err, 0);
+			read_all(t);
+			ck_assert(t->damage_count == 1 || i >= 7);
+			xvt_trace_close(t);
+		}
+	}
+	free(copy);
+	synth_sink_fini(&s);
+}
+END_TEST
+
 /* -- the late lane ------------------------------------------------------------------ */
 
 START_TEST(a_late_lane_of_any_length_needs_bounded_memory)
@@ -800,6 +925,8 @@ Suite *trace_file_suite(void)
 	tcase_add_test(t, an_index_of_a_cut_file_leads_as_far_as_it_goes);
 	tcase_add_test(t, a_lying_index_hides_nothing);
 	tcase_add_test(t, a_reader_goes_on_where_the_index_ends);
+	tcase_add_loop_test(t, a_compressed_trace_reads_as_it_was, 0, 2);
+	tcase_add_test(t, lies_about_what_was_compressed_are_damage);
 	tcase_add_test(t, a_late_lane_of_any_length_needs_bounded_memory);
 	tcase_add_test(t, false_headers_do_not_cost_the_square_of_their_number);
 	tcase_add_test(t, newer_versions_are_refused_only_where_they_say_so);

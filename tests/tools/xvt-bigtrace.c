@@ -3,11 +3,11 @@
  * xvt-bigtrace.c - writes traces of any size for the reader's tests and benchmarks: up to 1,024
  * rings, events in random order over them, one random step of time apart, clock maps, rounds and
  * counters as a recorder writes them, so that `xvtrace verify` finds nothing.
- *   xvt-bigtrace KIND RINGS EVENTS FILE.xvt [killed]
+ *   xvt-bigtrace KIND RINGS EVENTS FILE.xvt [killed] [zstd]
  * KIND: u64     two numbers each, 40 bytes in the file
  *       ftrace  scheduler and interrupt events with their formats
  *       huge    64 KiB of zeros each, left out of the file as holes: a big file that costs little
- * killed: without an end, as a killed recorder leaves it.
+ * killed: without an end, as a killed recorder leaves it. zstd: compressed, level 3.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -385,10 +385,11 @@ int main(int argc, char **argv)
 	struct xvt_trace_writer *w;
 	uint32_t rings;
 	uint64_t end_ns;
+	bool killed = false;
 
 	if (argc < 5 || !strchr("ufh", argv[1][0])) {
-		fprintf(stderr,
-			"usage: xvt-bigtrace u64|ftrace|huge RINGS EVENTS FILE.xvt [killed]\n");
+		fprintf(stderr, "usage: xvt-bigtrace u64|ftrace|huge RINGS EVENTS FILE.xvt "
+				"[killed] [zstd]\n");
 		return 2;
 	}
 	rings = (uint32_t)strtoul(argv[2], NULL, 0);
@@ -396,12 +397,16 @@ int main(int argc, char **argv)
 	f.fd = open(argv[4], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 	must(f.fd >= 0, argv[4]);
 	must(!xvt_trace_writer_new(&w, &f.sink, &info), "FILE");
+	for (int i = 5; i < argc; i++) {
+		killed |= !strcmp(argv[i], "killed");
+		must(strcmp(argv[i], "zstd") || !xvt_trace_compress(w, 3), "zstd");
+	}
 	put_machines(w, rings, argv[1][0] == 'f');
 	put_nodes(w, rings, BEGIN_NS);
 	end_ns = put_events(w, argv[1], rings, strtoull(argv[3], NULL, 0), counts);
 	put_nodes(w, rings, end_ns);
 	put_stats(w, rings, counts);
-	if (argc > 5) {
+	if (killed) {
 		must(!xvt_trace_flush(w), "flush");
 	} else {
 		must(!xvt_trace_writer_finish(w), "END");
