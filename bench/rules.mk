@@ -28,7 +28,7 @@ $(BUILD)/bench/writer: $(BENCH_OBJ) $(SHARED_OBJ)
 
 -include $(BENCH_OBJ:.o=.d)
 
-bench: $(BUILD)/bench/writer $(BUILD)/bench/microvm $(BUILD)/bench/clock $(BUILD)/bench/engine
+bench: $(BUILD)/bench/writer $(BUILD)/bench/microvm $(BUILD)/bench/clock $(BUILD)/bench/engine bench-reader
 	$(Q)bench/writer.sh $(BUILD)
 	$(Q)$(BUILD)/bench/microvm $(BUILD)/bench/microvm.json
 	$(Q)$(BUILD)/bench/clock $(BUILD)/bench/clock.json
@@ -47,3 +47,8 @@ $(BUILD)/bench/engine: bench/bench_engine.c bench/guests.c bench/merge_limit.c $
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) $(XVT_LDFLAGS) -Ibench -MF $@.d -o $@ $(filter %.c,$^) $(HOST_LIB_OBJ) $(HOST_LIBS)
+
+# The reading side beside babeltrace2 and trace-cmd.
+.PHONY: bench-reader
+bench-reader: $(BUILD)/xvtrace $(BUILD)/tests/tools/xvt-bigtrace $(BUILD)/tests/tools/xvt-ftrace-pages
+	$(Q)bench/reader.sh $(BUILD)

@@ -1,0 +1,161 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# The readers' benchmark: xvtrace, babeltrace2 and trace-cmd on the same events, by CPU time (user
+# and system), which other jobs on the machine change least. Ratios are within one run.
+#
+#   bench/reader.sh BUILD     needs BUILD/xvtrace and BUILD/tests/tools/xvt-bigtrace, xvt-ftrace-pages
+#   READER_EVENTS=4000000     events of 40 bytes; half of them at 512 rings, half of them with formats
+#   READER_HUGE=10            GiB of the trace in which a moment is looked for; 0: not
+set -u
+cd "$(dirname "$0")/.." || exit 1
+build=$1
+dir=$build/bench/reader
+events=${READER_EVENTS:-4000000}
+huge=${READER_HUGE:-10}
+xvtrace=$build/xvtrace bigtrace=$build/tests/tools/xvt-bigtrace
+json="$build/bench/reader.json"
+rows=()
+rm -rf "$dir" && mkdir -p "$dir" || exit 1
+trap 'rm -rf "$dir"' EXIT
+
+skip() { echo "skip - $1: $2"; }
+
+# cpu RUNS COMMAND...: the least CPU seconds of so many runs, in $seconds; output goes to /dev/null
+cpu() {
+	local runs=$1 i s TIMEFORMAT='%U %S'
+	shift
+	seconds=""
+	for ((i = 0; i < runs; i++)); do
+		s=$({ time "$@" >/dev/null 2>"$dir/err"; } 2>&1) || {
+			tail -n 2 "$dir/err" >&2
+			return 1
+		}
+		s=$(echo "$s" | awk '{ print $1 + $2 }')
+		seconds=$(echo "${seconds:-$s} $s" | awk '{ print $1 < $2 ? $1 : $2 }')
+	done
+}
+
+# row NAME RINGS EVENTS RUNS COMMAND...: one measurement. $rate is in events a second.
+row() {
+	local name=$1 rings=$2 n=$3 runs=$4
+	shift 4
+	rate=""
+	cpu "$runs" "$@" || {
+		skip "$name, $rings rings" "it failed"
+		return 1
+	}
+	rate=$(echo "$n $seconds" | awk '{ printf "%.0f", $1 / ($2 > 0 ? $2 : 0.001) }')
+	printf '%-34s %5d rings %9d events %8.3f s %10.2f M events/s\n' "$name" "$rings" "$n" "$seconds" \
+		"$(echo "$rate" | awk '{ print $1 / 1e6 }')"
+	rows+=("{ \"what\": \"$name\", \"rings\": $rings, \"events\": $n, \"cpu_seconds\": $seconds, \"events_per_second\": $rate }")
+}
+
+# ratio NAME RINGS OURS THEIRS
+ratio() {
+	[ -n "$3" ] && [ -n "$4" ] || return 0
+	local times
+	times=$(echo "$3 $4" | awk '{ printf "%.1f", $1 / $2 }')
+	printf '%-34s %5d rings %48s times\n' "$1" "$2" "$times"
+	rows+=("{ \"what\": \"$1\", \"rings\": $2, \"ratio\": $times }")
+}
+
+have() { command -v "$1" >/dev/null; }
+have babeltrace2 || skip "babeltrace2" "it is not installed"
+
+# Numbers: rings as in a small host, a larger one, and one with many guests.
+numbers() { # RINGS EVENTS
+	local rings=$1 n=$2 stat report bt
+	"$bigtrace" u64 "$rings" "$n" "$dir/t.xvt" || return
+	cat "$dir/t.xvt" >/dev/null
+	row "xvtrace stat" "$rings" "$n" 3 "$xvtrace" stat "$dir/t.xvt"
+	stat=$rate
+	row "xvtrace verify" "$rings" "$n" 3 "$xvtrace" verify "$dir/t.xvt"
+	row "xvtrace report" "$rings" "$n" 3 "$xvtrace" report "$dir/t.xvt"
+	report=$rate
+	if have babeltrace2; then
+		"$xvtrace" export --to ctf "$dir/t.xvt" "$dir/ctf" || return
+		row "babeltrace2 -o dummy" "$rings" "$n" 1 babeltrace2 -o dummy "$dir/ctf"
+		bt=$rate
+		ratio "stat to babeltrace2's muxer" "$rings" "$stat" "$bt"
+		row "babeltrace2 as text" "$rings" "$n" 1 babeltrace2 "$dir/ctf"
+		ratio "report to babeltrace2" "$rings" "$report" "$rate"
+	fi
+	rm -rf "$dir/ctf" "$dir/t.xvt"
+}
+
+# trace-cmd reads what the kernel of this machine would have written, so it needs its formats.
+tracecmd_file() { # TRACE RINGS
+	local t=/sys/kernel/tracing ids="" e i files=()
+	have trace-cmd || { skip trace-cmd "it is not installed" && return 1; }
+	[ -r $t/events/sched/sched_switch/id ] || mount -t tracefs t $t 2>/dev/null
+	for e in sched/sched_switch sched/sched_waking irq/irq_handler_entry irq/irq_handler_exit irq/softirq_entry; do
+		[ -r $t/events/$e/id ] || { skip trace-cmd "no tracefs with $e here (not root?)" && return 1; }
+		ids="$ids $(cat $t/events/$e/id)"
+	done
+	# shellcheck disable=SC2086
+	"$build/tests/tools/xvt-ftrace-pages" "$1" "$dir/cpu" $ids || return 1
+	for ((i = 0; i < $2; i++)); do files+=("$dir/cpu$i"); done
+	trace-cmd restore -o "$dir/trace.dat" "${files[@]}" >"$dir/err" 2>&1 && [ -s "$dir/trace.dat" ] || {
+		skip trace-cmd "restore failed: $(tail -n 1 "$dir/err")"
+		return 1
+	}
+}
+
+# What the kernel's events cost with their print formats.
+formats() { # RINGS EVENTS
+	local rings=$1 n=$2 report stat shown
+	"$bigtrace" ftrace "$rings" "$n" "$dir/t.xvt" || return
+	cat "$dir/t.xvt" >/dev/null
+	row "xvtrace stat, ftrace" "$rings" "$n" 3 "$xvtrace" stat "$dir/t.xvt"
+	stat=$rate
+	row "xvtrace report, ftrace" "$rings" "$n" 3 "$xvtrace" report "$dir/t.xvt"
+	report=$rate
+	if have babeltrace2; then
+		"$xvtrace" export --to ctf "$dir/t.xvt" "$dir/ctf" || return
+		row "babeltrace2 as text, ftrace" "$rings" "$n" 1 babeltrace2 "$dir/ctf"
+		ratio "report to babeltrace2, ftrace" "$rings" "$report" "$rate"
+		rm -rf "$dir/ctf"
+	fi
+	if tracecmd_file "$dir/t.xvt" "$rings"; then
+		shown=$(trace-cmd report -i "$dir/trace.dat" 2>/dev/null | grep -cE 'sched_|irq')
+		if [ "$shown" -eq "$n" ]; then
+			row "trace-cmd report" "$rings" "$n" 1 trace-cmd report -i "$dir/trace.dat"
+			ratio "report to trace-cmd report" "$rings" "$report" "$rate"
+		else
+			skip "trace-cmd" "it shows $shown of $n events"
+		fi
+	fi
+	rm -rf "$dir"/cpu* "$dir/trace.dat" "$dir/t.xvt"
+}
+
+# One moment of a big trace, by its index; and of one whose recorder was killed.
+moment() {
+	local killed wall s
+	for killed in "" killed; do
+		# Four events a chunk of 256 KiB, 65,000 bytes of zeros each: holes.
+		"$bigtrace" huge 8 $((huge * 16384)) "$dir/t.xvt" $killed || return
+		for _ in 1 2 3; do
+			s=$({ TIMEFORMAT=%R && time "$xvtrace" report -q --from +0.008 --to +0.00801 "$dir/t.xvt" >/dev/null; } 2>&1)
+			wall=$(echo "${wall:-$s} $s" | awk '{ print $1 < $2 ? $1 : $2 }')
+		done
+		printf '%-34s %5d GiB %50s s (wall)\n' "report --from --to${killed:+, killed}" "$huge" "$wall"
+		rows+=("{ \"what\": \"report --from --to${killed:+, killed}\", \"gib\": $huge, \"wall_seconds\": $wall }")
+		rm -f "$dir/t.xvt"
+		wall=""
+	done
+}
+
+cpu 3 "$xvtrace" --version || exit 1
+echo "xvtrace's start alone: $seconds s; it is part of all that follows"
+rows+=("{ \"what\": \"xvtrace's start\", \"cpu_seconds\": $seconds }")
+numbers 8 "$events"
+numbers 64 "$events"
+numbers 512 $((events / 2))
+formats 8 $((events / 2))
+[ "$huge" -eq 0 ] || moment
+{
+	echo '{ "format": "xvtrace-bench-reader/1", "results": ['
+	(IFS=$'\n' && echo "${rows[*]}") | sed '$!s/$/,/; s/^/  /'
+	echo '] }'
+} >"$json"
+echo "$json"
