@@ -207,6 +207,8 @@ int xvt_trace_writer_new(struct xvt_trace_writer **out, struct xvt_sink *sink,
 	w->late.own = malloc(LANE_BYTES);
 	if (!w->main.own || !w->late.own)
 		goto err_free;
+	w->main.bytes = w->main.own;
+	w->late.bytes = w->late.own;
 
 	file.magic = XVT_FILE_MAGIC;
 	file.major = XVT_FILE_MAJOR;
