@@ -22,13 +22,19 @@ static uint32_t table[8][256];
 static uint32_t zeros[4][256];
 static uint32_t (*crc_bytes)(uint32_t crc, const uint8_t *p, size_t len);
 
+static uint64_t word_at(const uint8_t *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
 static uint32_t crc_bytes_table(uint32_t crc, const uint8_t *p, size_t len)
 {
 	while (len >= 8) {
-		uint64_t v;
+		uint64_t v = word_at(p) ^ crc;
 
-		memcpy(&v, p, 8);
-		v ^= crc;
 		crc = table[7][v & 0xff] ^ table[6][v >> 8 & 0xff] ^ table[5][v >> 16 & 0xff] ^
 		      table[4][v >> 24 & 0xff] ^ table[3][v >> 32 & 0xff] ^
 		      table[2][v >> 40 & 0xff] ^ table[1][v >> 48 & 0xff] ^ table[0][v >> 56];
@@ -60,38 +66,21 @@ static uint32_t through_zeros(uint32_t crc)
 	       zeros[3][crc >> 24];
 }
 
-static uint64_t word_at(const uint8_t *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return v;
-}
-
+/* What the CPU has: a word and a byte into the state, and whether it is there. */
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-__attribute__((target("sse4.2"))) static uint32_t crc_bytes_cpu(uint32_t crc, const uint8_t *p,
-								size_t len)
+#define CPU_CRC __attribute__((target("sse4.2")))
+typedef uint64_t crc_state; /* as wide as the instruction has it, or each step copies */
+
+CPU_CRC static inline crc_state crc_word(crc_state crc, uint64_t word)
 {
-	uint64_t c = crc;
+	return _mm_crc32_u64(crc, word);
+}
 
-	for (; len >= 3 * BLOCK_BYTES; p += 3 * BLOCK_BYTES, len -= 3 * BLOCK_BYTES) {
-		uint64_t second = 0, third = 0;
-
-		for (size_t i = 0; i < BLOCK_BYTES; i += 8) {
-			c = _mm_crc32_u64(c, word_at(p + i));
-			second = _mm_crc32_u64(second, word_at(p + BLOCK_BYTES + i));
-			third = _mm_crc32_u64(third, word_at(p + 2 * BLOCK_BYTES + i));
-		}
-		c = through_zeros((uint32_t)c) ^ second;
-		c = through_zeros((uint32_t)c) ^ third;
-	}
-	for (; len >= 8; p += 8, len -= 8)
-		c = _mm_crc32_u64(c, word_at(p));
-	while (len--)
-		c = _mm_crc32_u8((uint32_t)c, *p++);
-	return (uint32_t)c;
+CPU_CRC static inline crc_state crc_byte(crc_state crc, uint8_t byte)
+{
+	return _mm_crc32_u8((uint32_t)crc, byte);
 }
 
 static int cpu_has_crc32c(void)
@@ -102,29 +91,46 @@ static int cpu_has_crc32c(void)
 #elif defined(__aarch64__) && defined(__ARM_FEATURE_CRC32)
 #include <arm_acle.h>
 
-static uint32_t crc_bytes_cpu(uint32_t crc, const uint8_t *p, size_t len)
-{
-	for (; len >= 3 * BLOCK_BYTES; p += 3 * BLOCK_BYTES, len -= 3 * BLOCK_BYTES) {
-		uint32_t second = 0, third = 0;
+#define CPU_CRC
+typedef uint32_t crc_state;
 
-		for (size_t i = 0; i < BLOCK_BYTES; i += 8) {
-			crc = __crc32cd(crc, word_at(p + i));
-			second = __crc32cd(second, word_at(p + BLOCK_BYTES + i));
-			third = __crc32cd(third, word_at(p + 2 * BLOCK_BYTES + i));
-		}
-		crc = through_zeros(crc) ^ second;
-		crc = through_zeros(crc) ^ third;
-	}
-	for (; len >= 8; p += 8, len -= 8)
-		crc = __crc32cd(crc, word_at(p));
-	while (len--)
-		crc = __crc32cb(crc, *p++);
-	return crc;
+static inline crc_state crc_word(crc_state crc, uint64_t word)
+{
+	return __crc32cd(crc, word);
+}
+
+static inline crc_state crc_byte(crc_state crc, uint8_t byte)
+{
+	return __crc32cb(crc, byte);
 }
 
 static int cpu_has_crc32c(void)
 {
 	return 1;
+}
+#endif
+
+#ifdef CPU_CRC
+CPU_CRC static uint32_t crc_bytes_cpu(uint32_t crc, const uint8_t *p, size_t len)
+{
+	crc_state c = crc;
+
+	for (; len >= 3 * BLOCK_BYTES; p += 3 * BLOCK_BYTES, len -= 3 * BLOCK_BYTES) {
+		crc_state second = 0, third = 0;
+
+		for (size_t i = 0; i < BLOCK_BYTES; i += 8) {
+			c = crc_word(c, word_at(p + i));
+			second = crc_word(second, word_at(p + BLOCK_BYTES + i));
+			third = crc_word(third, word_at(p + 2 * BLOCK_BYTES + i));
+		}
+		c = through_zeros((uint32_t)c) ^ second;
+		c = through_zeros((uint32_t)c) ^ third;
+	}
+	for (; len >= 8; p += 8, len -= 8)
+		c = crc_word(c, word_at(p));
+	while (len--)
+		c = crc_byte(c, *p++);
+	return (uint32_t)c;
 }
 #else
 #define crc_bytes_cpu crc_bytes_table
