@@ -17,3 +17,20 @@ check() {
 		failures=$((failures + 1))
 	fi
 }
+
+# What a test starts and may leave running: their pids go into $pids, and `trap cleanup EXIT` ends them.
+pids=()
+cleanup() {
+	[ ${#pids[@]} -eq 0 ] || kill -KILL "${pids[@]}" 2>/dev/null
+	wait 2>/dev/null
+	rm -rf "$work"
+}
+
+# poll COMMAND...: until it succeeds; a minute is for what hangs
+poll() {
+	local end=$((SECONDS + 60))
+	until "$@"; do
+		[ $SECONDS -lt $end ] || return 1
+		sleep 0.05
+	done
+}

@@ -15,15 +15,6 @@ cleanup() {
 trap cleanup EXIT
 echo "with $xvtrace"
 
-# poll COMMAND...: until it succeeds, for a minute at most
-poll() {
-	local end=$((SECONDS + 60))
-	until "$@"; do
-		[ $SECONDS -lt $end ] || return 1
-		sleep 0.05
-	done
-}
-
 # refuses TEXT WORDS COMMAND...: exit 1 or 2 with exactly one line on stderr, which has WORDS
 refuses() {
 	local text=$1 words=$2 rc

@@ -6,23 +6,8 @@
 # the machine does.
 set -u
 . "$(dirname "$0")/lib.sh"
-pids=()
-cleanup() {
-	[ ${#pids[@]} -eq 0 ] || kill -KILL "${pids[@]}" 2>/dev/null
-	wait 2>/dev/null
-	rm -rf "$work"
-}
 trap cleanup EXIT
 clock=$BUILD/tests/tools/xvt-clock
-
-# poll COMMAND...: until it succeeds, for a minute at most
-poll() {
-	local end=$((SECONDS + 60))
-	until "$@"; do
-		[ $SECONDS -lt $end ] || return 1
-		sleep 0.05
-	done
-}
 
 # get KEY LINE
 get() {

@@ -9,22 +9,7 @@ if ! command -v qemu-system-x86_64 >/dev/null || ! command -v socat >/dev/null; 
 	echo "skip - pauses by QMP: qemu-system-x86_64 or socat not found"
 	exit 77
 fi
-pids=()
-cleanup() {
-	[ ${#pids[@]} -eq 0 ] || kill -KILL "${pids[@]}" 2>/dev/null
-	wait 2>/dev/null
-	rm -rf "$work"
-}
 trap cleanup EXIT
-
-# poll COMMAND...: until it succeeds, for a minute at most
-poll() {
-	local end=$((SECONDS + 60))
-	until "$@"; do
-		[ $SECONDS -lt $end ] || return 1
-		sleep 0.05
-	done
-}
 
 # told FILE WORDS: the recorder has put such a note into its trace
 told() {

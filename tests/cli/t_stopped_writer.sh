@@ -6,24 +6,9 @@
 # was in flight and nothing else comes late, and report and export show it at its true place.
 set -u
 . "$(dirname "$0")/lib.sh"
-pids=()
-cleanup() {
-	[ ${#pids[@]} -eq 0 ] || kill -KILL "${pids[@]}" 2>/dev/null
-	wait 2>/dev/null
-	rm -rf "$work"
-}
 trap cleanup EXIT
 raw=$BUILD/tests/tools/xvt-raw
 trace=$work/t.xvt
-
-# poll COMMAND...: until it succeeds; a minute is for what hangs
-poll() {
-	local end=$((SECONDS + 60))
-	until "$@"; do
-		[ $SECONDS -lt $end ] || return 1
-		sleep 0.05
-	done
-}
 
 stopped() {
 	[ "$(sed -E 's/.*\) (.).*/\1/' "/proc/$1/stat")" = T ]
