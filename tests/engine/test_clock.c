@@ -7,6 +7,7 @@
 #include "clock_formula.h"
 #include "clock_source.h"
 #include "suites.h"
+#include "../must_hold.h"
 #include "xvt_region.h"
 
 #include <pthread.h>
@@ -770,13 +771,6 @@ START_TEST(answers_that_come_seldom_are_not_forgotten)
 	xvt_clock_handshake.close(source);
 }
 END_TEST
-
-/* As ck_assert(), for what is asked ten thousand times: Check writes a line for each that holds. */
-#define must_hold(what)                            \
-	do {                                       \
-		if (!(what))                       \
-			ck_abort_msg("%s", #what); \
-	} while (0)
 
 static uint64_t any_u64(void)
 {

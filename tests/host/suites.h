@@ -5,6 +5,8 @@
 
 #include <check.h>
 
+#include "../must_hold.h"
+
 Suite *crc32c_suite(void);
 Suite *sink_suite(void);
 Suite *opt_suite(void);
@@ -25,12 +27,6 @@ Suite *session_mark_suite(void);
 Suite *session_kvm_suite(void);
 Suite *session_exact_suite(void);
 
-/* As ck_assert(), for what is asked a million times: Check writes a line for each that holds. */
-#define must_hold(what)                            \
-	do {                                       \
-		if (!(what))                       \
-			ck_abort_msg("%s", #what); \
-	} while (0)
 Suite *clock_fit_suite(void);
 Suite *reclock_suite(void);
 
