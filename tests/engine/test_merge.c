@@ -809,10 +809,20 @@ END_TEST
 
 #define REGION_BYTES (256u << 10)
 
+/* The region as it is now. */
+static uint8_t *copy_of(const struct engine *e)
+{
+	uint8_t *copy = malloc(REGION_BYTES);
+
+	ck_assert_ptr_nonnull(copy);
+	memcpy(copy, e->region.map, REGION_BYTES);
+	return copy;
+}
+
 /* Ten events, drained, at rest. Returns the machine's memory as a snapshot takes it. */
 static uint8_t *snapshot(struct engine *e, bool still)
 {
-	uint8_t *copy = malloc(REGION_BYTES);
+	uint8_t *copy;
 	int i;
 
 	engine_init(e, 1, XVT_ENABLE_STOP);
@@ -822,8 +832,7 @@ static uint8_t *snapshot(struct engine *e, bool still)
 	e->rings[0]->still = still;
 	engine_drain(e, 100 * MS);
 	ck_assert(e->rings[0]->idle);
-	ck_assert_ptr_nonnull(copy);
-	memcpy(copy, e->region.map, REGION_BYTES);
+	copy = copy_of(e);
 	e->rings[0]->still = false;
 	/* And then five more, which the snapshot knows nothing of. */
 	for (i = 0; i < 5; i++)
@@ -946,6 +955,18 @@ static void check_numbers(const struct engine *e, uint64_t last)
 	ck_assert_uint_eq(next, last + 1);
 }
 
+/* One more event, and the end: `all` events in the trace, each number once, nothing missing. */
+static void end_with_one_more(struct engine *e, uint64_t all)
+{
+	engine_write(e, 0, 250 * MS);
+	engine_node(e, 0, 300 * MS);
+	engine_drain(e, 300 * MS);
+	engine_end(e);
+	check_numbers(e, all);
+	check_sums(e, all, all, 0);
+	engine_fini(e);
+}
+
 /* The host's nonce is not among the pages, so only the ring's own words tell. Nobody broke them:
  * the guest goes on where they are now, over what was delivered. */
 START_TEST(a_ring_whose_words_went_back_alone_goes_on_without_a_duplicate)
@@ -966,13 +987,7 @@ START_TEST(a_ring_whose_words_went_back_alone_goes_on_without_a_duplicate)
 	engine_drain(&e, 230 * MS);
 	ck_assert(!r->went_back);
 	ck_assert_uint_eq(r->roll_backs, 1);
-	engine_write(&e, 0, 250 * MS);
-	engine_node(&e, 0, 300 * MS);
-	engine_drain(&e, 300 * MS);
-	engine_end(&e);
-	check_numbers(&e, 19);
-	check_sums(&e, 19, 19, 0);
-	engine_fini(&e);
+	end_with_one_more(&e, 19);
 }
 END_TEST
 
@@ -980,12 +995,11 @@ END_TEST
 START_TEST(a_ring_that_went_back_while_it_stood_still_is_idle_when_it_runs)
 {
 	struct engine e;
-	uint8_t *copy = snapshot(&e, false), *newer = malloc(REGION_BYTES);
+	uint8_t *copy = snapshot(&e, false), *newer;
 	struct xvt_ring *r = e.rings[0];
 
-	ck_assert_ptr_nonnull(newer);
 	ck_assert_int_eq(engine_write(&e, 0, 205 * MS), 0);
-	memcpy(newer, e.region.map, REGION_BYTES);
+	newer = copy_of(&e);
 	r->still = true;
 	write_back(&e, copy, r->ctl, sizeof(*r->ctl));
 	engine_drain(&e, 210 * MS);
@@ -1032,11 +1046,10 @@ END_TEST
 START_TEST(a_ring_that_goes_back_and_forth_gives_nothing_twice)
 {
 	struct engine e;
-	uint8_t *copy = snapshot(&e, false), *newer = malloc(REGION_BYTES);
+	uint8_t *copy = snapshot(&e, false), *newer;
 	struct xvt_ring *r = e.rings[0];
 
-	ck_assert_ptr_nonnull(newer);
-	memcpy(newer, e.region.map, REGION_BYTES);
+	newer = copy_of(&e);
 	write_back(&e, copy, r->ctl, sizeof(*r->ctl));
 	free(copy);
 	engine_drain(&e, 220 * MS);
@@ -1045,13 +1058,7 @@ START_TEST(a_ring_that_goes_back_and_forth_gives_nothing_twice)
 	write_back(&e, newer, r->ctl, sizeof(*r->ctl));
 	free(newer);
 	engine_drain(&e, 240 * MS);
-	engine_write(&e, 0, 250 * MS);
-	engine_node(&e, 0, 300 * MS);
-	engine_drain(&e, 300 * MS);
-	engine_end(&e);
-	check_numbers(&e, 16);
-	check_sums(&e, 16, 16, 0);
-	engine_fini(&e);
+	end_with_one_more(&e, 16);
 }
 END_TEST
 
@@ -1060,11 +1067,10 @@ END_TEST
 START_TEST(old_bytes_behind_new_ones_are_not_of_the_future)
 {
 	struct engine e;
-	uint8_t *copy = snapshot(&e, false), *newer = malloc(REGION_BYTES);
+	uint8_t *copy = snapshot(&e, false), *newer;
 	struct xvt_ring *r = e.rings[0];
 
-	ck_assert_ptr_nonnull(newer);
-	memcpy(newer, e.region.map, REGION_BYTES);
+	newer = copy_of(&e);
 	write_back(&e, copy, r->ctl, sizeof(*r->ctl));
 	free(copy);
 	engine_write(&e, 0, 210 * MS);
@@ -1076,13 +1082,7 @@ START_TEST(old_bytes_behind_new_ones_are_not_of_the_future)
 	free(newer);
 	engine_drain(&e, 240 * MS);
 	r->tail->ceiling_ns = 240 * MS;
-	engine_write(&e, 0, 250 * MS);
-	engine_node(&e, 0, 300 * MS);
-	engine_drain(&e, 300 * MS);
-	engine_end(&e);
-	check_numbers(&e, 18);
-	check_sums(&e, 18, 18, 0);
-	engine_fini(&e);
+	end_with_one_more(&e, 18);
 }
 END_TEST
 
@@ -1143,13 +1143,12 @@ END_TEST
 START_TEST(a_ring_that_goes_back_for_ever_costs_a_turn_each_and_no_memory)
 {
 	struct engine e;
-	uint8_t *copy = snapshot(&e, false), *newer = malloc(REGION_BYTES);
+	uint8_t *copy = snapshot(&e, false), *newer;
 	struct xvt_ring *r = e.rings[0];
 	size_t used;
 	int i;
 
-	ck_assert_ptr_nonnull(newer);
-	memcpy(newer, e.region.map, REGION_BYTES);
+	newer = copy_of(&e);
 	engine_node(&e, 0, 300 * MS);
 	engine_merge(&e);
 	ck_assert_uint_eq(engine_count_below(&e, UINT64_MAX), 15);

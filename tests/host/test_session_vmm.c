@@ -348,6 +348,25 @@ START_TEST(a_guest_that_answers_is_not_silent_although_no_node_comes_of_it)
 }
 END_TEST
 
+/* Live, with a record in `piece` that has no time yet; last answered at answer_clock. */
+static void let_wait(struct xvt_ring *r, struct xvt_piece *piece, uint64_t answer_clock)
+{
+	s->opt.note = NULL;
+	s->opt.stall_timeout_ns = 2 * SECOND_NS;
+	r->phase = XVT_PHASE_LIVE;
+	r->last.state = XVT_RING_ONLINE;
+	r->answer_clock = answer_clock;
+	r->first = piece;
+	r->have = true;
+}
+
+static void wait_no_more(struct xvt_ring *r)
+{
+	r->first = NULL;
+	r->have = false;
+	r->phase = XVT_PHASE_NEW;
+}
+
 /* It waited for a measurement when the machine was stopped: from then on it may bear witness. */
 START_TEST(what_waited_before_a_stop_is_given_time_to_bear_witness)
 {
@@ -355,13 +374,7 @@ START_TEST(what_waited_before_a_stop_is_given_time_to_bear_witness)
 	uint64_t now = xvt_clock_read(), old = now - ticks(s, SECOND_NS);
 	struct xvt_piece piece = { .ceiling_clock = old };
 
-	s->opt.note = NULL;
-	s->opt.stall_timeout_ns = 2 * SECOND_NS;
-	r->phase = XVT_PHASE_LIVE;
-	r->last.state = XVT_RING_ONLINE;
-	r->answer_clock = now;
-	r->first = &piece;
-	r->have = true;
+	let_wait(r, &piece, now);
 	vm->stopped = true;
 	xvt_session_ring_phase(s, r, now);
 	ck_assert_int_eq(r->phase, XVT_PHASE_LIVE);
@@ -369,9 +382,7 @@ START_TEST(what_waited_before_a_stop_is_given_time_to_bear_witness)
 	xvt_session_ring_phase(s, r, now);
 	ck_assert_int_eq(r->phase, XVT_PHASE_ASIDE);
 	vm->stopped = false;
-	r->first = NULL;
-	r->have = false;
-	r->phase = XVT_PHASE_NEW;
+	wait_no_more(r);
 }
 END_TEST
 
@@ -383,13 +394,7 @@ START_TEST(a_silent_ring_that_still_bears_witness_is_not_set_aside)
 	uint64_t now = xvt_clock_read(), old = now - ticks(s, 5 * SECOND_NS);
 	struct xvt_piece piece = { .ceiling_clock = old };
 
-	s->opt.note = NULL;
-	s->opt.stall_timeout_ns = 2 * SECOND_NS;
-	r->phase = XVT_PHASE_LIVE;
-	r->last.state = XVT_RING_ONLINE;
-	r->answer_clock = old;
-	r->first = &piece;
-	r->have = true;
+	let_wait(r, &piece, old);
 	r->witness_new = true;
 	xvt_session_ring_witness(s, r);
 	xvt_session_ring_phase(s, r, now);
@@ -397,9 +402,7 @@ START_TEST(a_silent_ring_that_still_bears_witness_is_not_set_aside)
 	r->witness_clock = old;
 	xvt_session_ring_phase(s, r, now);
 	ck_assert_int_eq(r->phase, XVT_PHASE_ASIDE);
-	r->first = NULL;
-	r->have = false;
-	r->phase = XVT_PHASE_NEW;
+	wait_no_more(r);
 }
 END_TEST
 
