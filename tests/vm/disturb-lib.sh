@@ -82,6 +82,18 @@ monitor() {
 	[ -z "$said" ] || { echo "$1: $said"; return 1; }
 }
 
+# played DISTURBANCE: d went through it. Where it did not, what follows has no meaning, and whoever reads this
+# cannot ask the guest any more.
+played() {
+	"$1" && return
+	vm_alive "$d" || { echo "$d: its QEMU has ended" && return 1; }
+	echo "$d: $(vm_qmp "$d" '{"execute":"query-status"}' | jq -r .return.status)," \
+		"$(vm_qmp "$d" '{"execute":"human-monitor-command","arguments":{"command-line":"info registers -a"}}' |
+			jq -r .return | grep -oE '^CPU#[0-9]+|RIP=[0-9a-f]+|HLT=1' | xargs)"
+	tail -n 8 "$(vm_log "$d")" | cut -c-200
+	return 1
+}
+
 # attempted NAME: of its least used ring that is on
 attempted() {
 	"$xvtrace" region show --json "$(vm_region "$1")" | jq '[.rings[] | select(.state == "online") | .attempted] | min // 0'
