@@ -673,6 +673,16 @@ static void count(struct verify *v, struct ring *r, const struct xvt_event_hdr *
 	r->recovered += !!(f & XVT_EVENT_F_RECOVERED);
 }
 
+static uint64_t exchange_bound(const struct verify *v, const struct xvt_event *ev)
+{
+	const struct ring *r = &v->rings[xvt_event_ring(ev)];
+	uint32_t f = ev->hdr->ring_flags;
+
+	if (!r->epoch_count || f & (XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED))
+		return XVT_EXCHANGE_GUESS;
+	return plus(bound_of(r, &r->lane[!!(f & XVT_EVENT_F_LATE)]), 2);
+}
+
 /* "xvt-ping send 12" of a marker or a text. */
 static int look_for_exchange(struct verify *v, const struct xvt_event *ev)
 {
@@ -695,8 +705,7 @@ static int look_for_exchange(struct verify *v, const struct xvt_event *ev)
 	xvt_field_get(&c->fields[c->text], ev, &text);
 	return xvt_exchange_add(&v->exchanges, (const char *)text.data, text.count,
 				xvt_ring_vm(v->t, xvt_event_ring(ev)), ev->hdr->host_ns,
-				ev->hdr->ring_flags &
-					(XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED));
+				exchange_bound(v, ev));
 }
 
 static int check_event(struct verify *v, const struct xvt_event *ev, bool late_chunk)
@@ -905,9 +914,10 @@ static void unanswered(void *arg, const struct xvt_exchange *x)
 
 	violation(v,
 		  "effect before cause: %s %" PRIu64 " was sent by %s at %" PRIu64
-		  " ns and received by %s at %" PRIu64 " ns",
+		  " ns and received by %s at %" PRIu64 " ns; the two clocks are within %" PRIu64
+		  " ns",
 		  x->pong ? "xvt-pong" : "xvt-ping", x->number, xvt_vm_name(v->t, x->send_vm),
-		  x->send_ns, xvt_vm_name(v->t, x->recv_vm), x->recv_ns);
+		  x->send_ns, xvt_vm_name(v->t, x->recv_vm), x->recv_ns, x->bound_ns);
 }
 
 static int load_host_clock(struct verify *v, struct xvt_chunk_buf *b)
@@ -1133,6 +1143,10 @@ static void say_result(const struct verify *v, const char *path)
 		       xvt_vm_name(v->t, w->send_vm), xvt_vm_name(v->t, w->recv_vm),
 		       (double)xvt_way_median_ns(w) / 1e3, w->count);
 	}
+	if (v->exchanges.undecided)
+		printf("; %zu of them seem to go back in time, by %.1f us at most, which is within "
+		       "the bounds of the two clocks",
+		       v->exchanges.undecided, (double)v->exchanges.undecided_ns_most / 1e3);
 	if (v->exchanges.guesses)
 		printf("; %zu more exchanges have a time that is flagged as a guess",
 		       v->exchanges.guesses);

@@ -32,7 +32,7 @@ static bool parse(const char *text, size_t len, struct xvt_exchange *x)
 }
 
 int xvt_exchange_add(struct xvt_exchanges *e, const char *text, size_t len, uint32_t vm,
-		     uint64_t ns, bool guess)
+		     uint64_t ns, uint64_t bound_ns)
 {
 	struct xvt_exchange x;
 
@@ -49,9 +49,15 @@ int xvt_exchange_add(struct xvt_exchanges *e, const char *text, size_t len, uint
 	}
 	x.send_vm = x.recv_vm = vm;
 	x.send_ns = x.recv_ns = ns;
-	x.guess = guess;
+	x.bound_ns = bound_ns;
 	e->v[e->count++] = x;
 	return 0;
+}
+
+/* A guess with whatever is a guess. */
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+	return a > XVT_EXCHANGE_GUESS - b ? XVT_EXCHANGE_GUESS : a + b;
 }
 
 /* By number; sends in order of time, then receipts in order of time. */
@@ -100,15 +106,28 @@ static void add_way(struct xvt_exchanges *e, const struct xvt_exchange *x)
 	w->ns[w->count++] = x->recv_ns > x->send_ns ? x->recv_ns - x->send_ns : 0;
 }
 
+static void undecided(struct xvt_exchanges *e, uint64_t back_ns)
+{
+	e->undecided++;
+	if (back_ns > e->undecided_ns_most)
+		e->undecided_ns_most = back_ns;
+}
+
 static void judge(struct xvt_exchanges *e, const struct xvt_exchange *x,
 		  void (*bad)(void *arg, const struct xvt_exchange *x), void *arg)
 {
-	if (x->guess) {
+	if (x->bound_ns == XVT_EXCHANGE_GUESS) {
 		e->guesses++;
 		return;
 	}
-	if (x->recv_ns <= x->send_ns)
-		bad(arg, x);
+	if (x->recv_ns <= x->send_ns) {
+		uint64_t back_ns = x->send_ns - x->recv_ns;
+
+		if (back_ns >= x->bound_ns)
+			bad(arg, x);
+		else
+			undecided(e, back_ns);
+	}
 	add_way(e, x);
 }
 
@@ -134,7 +153,7 @@ static void pair(struct xvt_exchanges *e, size_t sends, size_t receipts, size_t 
 			x.received = true;
 			x.recv_ns = e->v[i].recv_ns;
 			x.recv_vm = e->v[i].recv_vm;
-			x.guess |= e->v[i].guess;
+			x.bound_ns = sum(x.bound_ns, e->v[i].bound_ns);
 			judge(e, &x, bad, arg);
 			break;
 		}

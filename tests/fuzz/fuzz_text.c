@@ -52,7 +52,8 @@ static void marks(char *text)
 	uint64_t ns = 0;
 
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"), ns++)
-		xvt_exchange_add(&e, line, strlen(line), ns % 3 & 1, ns ^ 2, ns & 4);
+		xvt_exchange_add(&e, line, strlen(line), ns % 3 & 1, ns ^ 2,
+				 ns & 4 ? XVT_EXCHANGE_GUESS : ns & 3);
 	xvt_exchanges_check(&e, on_bad, NULL);
 	if (xvt_exchanges_pairs(&e) > e.count)
 		fuzz_finding("more pairs than messages");

@@ -17,13 +17,19 @@ static void bad(void *arg, const struct xvt_exchange *x)
 	bad_number = x->number;
 }
 
-static void add(struct xvt_exchanges *e, const char *what, unsigned int number, uint32_t vm,
-		uint64_t ns)
+static void add_within(struct xvt_exchanges *e, const char *what, unsigned int number, uint32_t vm,
+		       uint64_t ns, uint64_t bound_ns)
 {
 	char text[64];
 
 	snprintf(text, sizeof(text), "xvt-%s %u", what, number);
-	ck_assert_int_eq(xvt_exchange_add(e, text, strlen(text), vm, ns, false), 0);
+	ck_assert_int_eq(xvt_exchange_add(e, text, strlen(text), vm, ns, bound_ns), 0);
+}
+
+static void add(struct xvt_exchanges *e, const char *what, unsigned int number, uint32_t vm,
+		uint64_t ns)
+{
+	add_within(e, what, number, vm, ns, 0);
 }
 
 START_TEST(right_order_is_fine_and_measured)
@@ -67,22 +73,38 @@ END_TEST
 
 START_TEST(a_time_that_is_a_guess_proves_nothing)
 {
-	static const char *const texts[] = { "xvt-ping send 7", "xvt-ping recv 7" };
 	struct xvt_exchanges e = { 0 };
-	size_t i;
 
 	bad_count = 0;
-	for (i = 0; i < 2; i++) {
-		bool guess = (int)i == _i;
-
-		ck_assert_int_eq(xvt_exchange_add(&e, texts[i], strlen(texts[i]), (uint32_t)i,
-						  100 - 10 * i, guess),
-				 0);
-	}
+	add_within(&e, "ping send", 7, 0, 100, _i == 0 ? XVT_EXCHANGE_GUESS : 3);
+	add_within(&e, "ping recv", 7, 1, 90, _i == 1 ? XVT_EXCHANGE_GUESS : 3);
 	xvt_exchanges_check(&e, bad, NULL);
 	ck_assert_uint_eq(bad_count, _i == 2);
 	ck_assert_uint_eq(e.guesses, _i != 2);
 	ck_assert_uint_eq(xvt_exchanges_pairs(&e), _i == 2);
+	xvt_exchanges_fini(&e);
+}
+END_TEST
+
+/* Sent at 100 and received at 90: two clocks within 5 each may both be right about that. */
+START_TEST(what_lies_within_the_bounds_of_both_clocks_contradicts_neither)
+{
+	static const struct {
+		uint64_t sent_within;
+		uint64_t received_within;
+		bool bad;
+	} cases[] = { { 0, 0, true },	{ 5, 5, true },	  { 10, 0, true },	{ 5, 6, false },
+		      { 11, 0, false }, { 0, 11, false }, { 1000, 1000, false } };
+	struct xvt_exchanges e = { 0 };
+
+	bad_count = 0;
+	add_within(&e, "ping send", 7, 0, 100, cases[_i].sent_within);
+	add_within(&e, "ping recv", 7, 1, 90, cases[_i].received_within);
+	xvt_exchanges_check(&e, bad, NULL);
+	ck_assert_uint_eq(bad_count, cases[_i].bad);
+	ck_assert_uint_eq(e.undecided, !cases[_i].bad);
+	ck_assert_uint_eq(e.undecided_ns_most, cases[_i].bad ? 0 : 10);
+	ck_assert_uint_eq(xvt_exchanges_pairs(&e), 1);
 	xvt_exchanges_fini(&e);
 }
 END_TEST
@@ -97,9 +119,9 @@ START_TEST(lost_marks_and_other_texts_do_no_harm)
 	add(&e, "ping send", 3, 0, 100);
 	add(&e, "ping recv", 3, 0, 50); /* its own machine's answer */
 	add(&e, "peng send", 4, 0, 100);
-	ck_assert_int_eq(xvt_exchange_add(&e, "xvt-ping send ", 14, 0, 1, false), 0);
-	ck_assert_int_eq(xvt_exchange_add(&e, "xvt-ping send x", 15, 0, 1, false), 0);
-	ck_assert_int_eq(xvt_exchange_add(&e, "", 0, 0, 1, false), 0);
+	ck_assert_int_eq(xvt_exchange_add(&e, "xvt-ping send ", 14, 0, 1, 0), 0);
+	ck_assert_int_eq(xvt_exchange_add(&e, "xvt-ping send x", 15, 0, 1, 0), 0);
+	ck_assert_int_eq(xvt_exchange_add(&e, "", 0, 0, 1, 0), 0);
 	xvt_exchanges_check(&e, bad, NULL);
 	ck_assert_uint_eq(bad_count, 0);
 	ck_assert_uint_eq(xvt_exchanges_pairs(&e), 0);
@@ -133,6 +155,8 @@ Suite *exchange_suite(void)
 	tcase_add_test(t, right_order_is_fine_and_measured);
 	tcase_add_test(t, names_of_the_message_work_like_names_of_the_program);
 	tcase_add_loop_test(t, a_time_that_is_a_guess_proves_nothing, 0, 3);
+	tcase_add_loop_test(t, what_lies_within_the_bounds_of_both_clocks_contradicts_neither, 0,
+			    7);
 	tcase_add_test(t, lost_marks_and_other_texts_do_no_harm);
 	tcase_add_test(t, a_number_used_again_pairs_in_order_of_time);
 	suite_add_tcase(s, t);
