@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * drain.c - from the region into private pieces. One pass: look at the control words, queue
- * reads of what is new, and, when all of them are there, clear what was taken and move cons.
+ * drain.c - from the region into private pieces. One pass: look at the control words, fetch what
+ * is new, and, when all of it is there, clear what was taken and move cons.
  *
  * The order within a pass carries the proof that the merge rests on: the host clock value
  * `proof_clock` is at least XVT_PROOF_DELTA_NS old when the control words are loaded, nest
@@ -11,11 +11,16 @@
  */
 #include "ring.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 
 /* Most that one ring may hand over in a pass, so that one guest cannot starve the others. */
 #define PASS_BYTES (8u << 20)
+
+/* Up to here a copy from the mapping costs less than a read through the loop: a third of the CPU
+ * time for 64 KiB, a twentieth for 1 KiB (docs/engine.md; bench/bench_move.c measures it). */
+#define COPY_MAX   (1u << 20)
 
 static void read_done(struct xvt_op *op, int res)
 {
@@ -34,8 +39,32 @@ static void broken(struct xvt_ring *r, const struct xvt_fault *fault)
 }
 
 /*
- * Queue reads of [r->read_pos, to), one piece a sub-buffer. Returns false when the budget
- * ended before `to`; what is queued until then counts.
+ * The piece's bytes: now, from the mapping, or by a read of the file that wait_reads() waits for.
+ * A guest may write them meanwhile either way; nobody looks at them before they are private. A
+ * file that shrinks under the copy gives zeros and says so (region.c): as a read that came short.
+ * What nobody writes any more is read, because a look at a hole of a sparse file through the
+ * mapping would give it memory.
+ */
+static int fetch(struct xvt_ring *r, struct xvt_piece *p, struct xvt_loop *loop)
+{
+	const struct xvt_geometry *g = &r->region->g;
+	uint64_t off = xvt_data_off(g, r->index) + xvt_pos_off(g, p->pos);
+	int err;
+
+	if (p->len <= COPY_MAX && !r->salvage) {
+		memcpy(p->bytes, r->region->map + off, p->len);
+		p->res = xvt_host_region_gone(r->region) ? -EIO : (int)p->len;
+		return 0;
+	}
+	err = xvt_loop_read(loop, &p->op, r->region->fd, p->bytes, p->len, off);
+	if (!err)
+		r->reads++;
+	return err;
+}
+
+/*
+ * Fetch [r->read_pos, to), one piece a sub-buffer. Returns false when the budget
+ * ended before `to`; what is fetched until then counts.
  */
 static bool queue(struct xvt_ring *r, struct xvt_loop *loop, uint64_t to, bool salvage,
 		  uint64_t ceiling, uint32_t *room)
@@ -78,12 +107,10 @@ static bool queue(struct xvt_ring *r, struct xvt_loop *loop, uint64_t to, bool s
 		p->past = r->restored;
 		r->skipped = r->rolled_back = false;
 		p->bytes = (uint8_t *)(p + 1);
-		if (xvt_loop_read(loop, &p->op, r->region->fd, p->bytes, len,
-				  xvt_data_off(g, r->index) + xvt_pos_off(g, p->pos))) {
+		if (fetch(r, p, loop)) {
 			xvt_pool_put(r->pool, p, sizeof(*p) + len);
 			return false;
 		}
-		r->reads++;
 		if (r->tail)
 			r->tail->next = p;
 		else

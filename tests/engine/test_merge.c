@@ -7,6 +7,7 @@
 #include "suites.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #define MS 1000000ull
 
@@ -1220,6 +1221,31 @@ START_TEST(a_past_that_comes_back_during_a_pass_is_no_fault_of_the_ring)
 }
 END_TEST
 
+/* A read of the file would come short; the mapping gives zeros, and zeros are no records. */
+START_TEST(what_a_file_that_shrinks_takes_along_is_not_taken_for_records)
+{
+	struct engine e;
+	struct xvt_ring *r;
+	uint32_t i;
+
+	engine_init(&e, 1, XVT_ENABLE_STOP);
+	r = e.rings[0];
+	engine_node(&e, 0, 0);
+	for (i = 0; i < 40; i++)
+		ck_assert_int_eq(engine_write(&e, 0, 100 * MS + i), 0);
+	ck_assert_int_eq(ftruncate(e.region.fd, (off_t)(xvt_data_off(&e.region.g, 0) & ~4095ull)),
+			 0);
+	xvt_drain_look(r, e.loop, 200 * MS);
+	ck_assert(xvt_host_region_gone(&e.region));
+	ck_assert_ptr_nonnull(r->first);
+	xvt_drain_take(r, false);
+	ck_assert_ptr_null(r->first);
+	ck_assert_uint_eq(r->read_pos, 0);
+	ck_assert_uint_eq(r->stats.bad_bytes, 0);
+	engine_fini(&e);
+}
+END_TEST
+
 Suite *merge_suite(void)
 {
 	Suite *s = suite_create("merge");
@@ -1269,6 +1295,7 @@ Suite *merge_suite(void)
 	tcase_add_test(tc, a_ring_that_goes_back_for_ever_costs_a_turn_each_and_no_memory);
 	tcase_add_test(tc, words_of_the_host_that_go_back_cost_no_event);
 	tcase_add_test(tc, a_past_that_comes_back_during_a_pass_is_no_fault_of_the_ring);
+	tcase_add_test(tc, what_a_file_that_shrinks_takes_along_is_not_taken_for_records);
 	suite_add_tcase(s, tc);
 	return s;
 }

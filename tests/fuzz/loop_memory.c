@@ -2,9 +2,7 @@
 /*
  * loop_memory.c - loop.h without io_uring: what is queued is done at the next run, in order, by
  * pread and pwrite. A run with nothing queued is a sleep, so time goes on and a new pass of
- * the host begins. Reads are not counted as fetches: each piece is parsed from its own copy and
- * nothing else, and a guest that says that a new generation begins where an older one lies
- * makes the host copy the same bytes again under another position.
+ * the host begins. Reads are not counted as fetches, see in_data() in guest_memory.c.
  */
 #include "loop_memory.h"
 
