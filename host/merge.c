@@ -243,7 +243,13 @@ static int take(struct xvt_merge *m, struct xvt_merge_leaf *leaf)
 	if (err)
 		return err;
 	leaf->at++;
-	return xvt_likely(leaf->at != leaf->end) ? 1 : next_run(m, leaf);
+	if (xvt_unlikely(leaf->at == leaf->end))
+		return next_run(m, leaf);
+	/* It comes again when all the others had their turn: with many rings that is long enough
+	 * for memory, but not for the cache beside us. */
+	__builtin_prefetch(leaf->at + 1);
+	__builtin_prefetch(leaf->at->payload);
+	return 1;
 }
 
 /*

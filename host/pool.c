@@ -1,17 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
-/* pool.c - power-of-two classes, recycled, under one budget. */
+/*
+ * pool.c - classes of sizes, recycled, under one budget. A class holds a power of two and a
+ * header: a sub-buffer with what we note of it does not take twice its size, and the pieces of many
+ * rings do not all begin in the same set of the cache.
+ */
 #include "pool.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define CLASS0 4096u
+#define HEAD   1024u
+
+static size_t size_of(unsigned int c)
+{
+	return ((size_t)CLASS0 << c) + HEAD;
+}
 
 static unsigned int class_of(size_t size)
 {
 	unsigned int c = 0;
 
-	while (((size_t)CLASS0 << c) < size)
+	while (size_of(c) < size)
 		c++;
 	return c;
 }
@@ -52,7 +62,7 @@ static void give_back(struct xvt_pool *p, uint64_t need)
 			void *mem = p->free[c];
 
 			p->free[c] = *(void **)mem;
-			p->kept -= (uint64_t)CLASS0 << c;
+			p->kept -= size_of(c);
 			free(mem);
 		}
 	}
@@ -61,7 +71,7 @@ static void give_back(struct xvt_pool *p, uint64_t need)
 void *xvt_pool_get(struct xvt_pool *p, size_t size)
 {
 	unsigned int c = class_of(size);
-	uint64_t whole = (uint64_t)CLASS0 << c;
+	uint64_t whole = size_of(c);
 	void *mem;
 
 	if (c >= XVT_POOL_CLASSES || p->used + whole > p->budget || whole > p->turn)
@@ -99,7 +109,7 @@ void *xvt_pool_get_over(struct xvt_pool *p, size_t size)
 void xvt_pool_put(struct xvt_pool *p, void *mem, size_t size)
 {
 	unsigned int c = class_of(size);
-	uint64_t whole = (uint64_t)CLASS0 << c;
+	uint64_t whole = size_of(c);
 
 	*(void **)mem = p->free[c];
 	p->free[c] = mem;
