@@ -24,6 +24,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define PUSH_NS 100000000u
+
 struct record_options {
 	const char *output;
 	struct xvt_opt_list regions;
@@ -330,9 +332,9 @@ static int run(struct recorder *rec)
 		now = xvt_host_clock_ns(clock, xvt_clock_read());
 		if (rec->opt.duration_ns && now - start >= rec->opt.duration_ns)
 			break;
-		if (now - pushed >= 1000000000u) {
-			/* A slow trace too is in the file up to a second or two ago, whatever
-			 * happens to us. An error comes back from the next write. */
+		if (now - pushed >= PUSH_NS) {
+			/* A slow trace too is in the file up to a moment ago, whatever happens to
+			 * us. An error comes back from the next write. */
 			pushed = now;
 			xvt_session_flush(rec->session);
 			xvt_file_sink_push(rec->sink);

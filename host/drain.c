@@ -337,8 +337,13 @@ static void clear_taken(struct xvt_ring *r)
 	if (end - r->clear_pos > g->ring_size)
 		r->clear_pos = end;
 	while (r->clear_pos != end) {
-		memset(r->region->map + xvt_data_off(g, r->index) + xvt_pos_off(g, r->clear_pos), 0,
-		       g->subbuf_size);
+		uint8_t *subbuf =
+			r->region->map + xvt_data_off(g, r->index) + xvt_pos_off(g, r->clear_pos);
+
+		/* Its first word first: if we die before cons is moved, it says so. */
+		xvt_store_release((uint64_t *)subbuf, (uint64_t)0);
+		xvt_barrier();
+		memset(subbuf, 0, g->subbuf_size);
 		r->clear_pos += g->subbuf_size;
 	}
 }
@@ -415,6 +420,15 @@ static bool restored_from(const struct xvt_ring *r, const struct xvt_ring_snapsh
 	       (int64_t)(now->attempted - s->attempted) >= 0;
 }
 
+void xvt_drain_tell_cons(struct xvt_ring *r)
+{
+	/* What an earlier recorder had of the sub-buffer that we begin with stays told. */
+	uint64_t cons = r->read_pos == xvt_pos_trunc(&r->region->g, r->skip_until) ? r->skip_until
+										   : r->read_pos;
+
+	xvt_store_release(&r->host->cons, cons);
+}
+
 void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 {
 	const struct xvt_geometry *g = &r->region->g;
@@ -457,7 +471,7 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 		clear_taken(r);
 	/* In stop mode pairs with xvt_writer_may_open(). In overwrite mode the writer does not
 	 * look: it is where salvage, or the next recorder, goes on. */
-	xvt_store_release(&r->host->cons, r->read_pos);
+	xvt_drain_tell_cons(r);
 }
 
 /* Does the ring itself go on from where we left it? */

@@ -25,6 +25,27 @@ static uint32_t generation_at(const struct xvt_ring *r, uint64_t pos)
 	return back == XVT_GEN_SLOTS ? r->last.generation - back : r->last.generation;
 }
 
+/*
+ * A recorder that died while it cleared what it had taken left cons before it. Who clears begins
+ * with a sub-buffer's first word, and an honest writer's is never 0 below commit. It may have died
+ * in the middle of one: that is done here, while cons still keeps the writer away.
+ */
+static uint64_t after_cleared(const struct xvt_ring *r, uint64_t cons)
+{
+	const struct xvt_geometry *g = &r->region->g;
+	uint8_t *data = r->region->map + xvt_data_off(g, r->index);
+
+	for (;;) {
+		uint64_t begin = xvt_pos_trunc(g, cons), next = begin + g->subbuf_size;
+		uint8_t *subbuf = data + xvt_pos_off(g, begin);
+
+		if (xvt_pos_before(r->last.commit, next) || xvt_load((const uint64_t *)subbuf))
+			return cons;
+		memset(subbuf, 0, g->subbuf_size);
+		cons = next;
+	}
+}
+
 void xvt_ring_attach(struct xvt_ring *r)
 {
 	const struct xvt_geometry *g = &r->region->g;
@@ -38,6 +59,8 @@ void xvt_ring_attach(struct xvt_ring *r)
 		cons = r->last.commit > g->ring_size
 			       ? xvt_pos_trunc(g, r->last.commit) - g->ring_size + g->subbuf_size
 			       : 0;
+	if (r->orphaned && r->mode == XVT_ENABLE_STOP)
+		cons = after_cleared(r, cons);
 	r->generation = generation_at(r, cons);
 	r->entered = r->generation;
 	r->read_pos = xvt_pos_trunc(g, cons);
@@ -59,7 +82,13 @@ void xvt_ring_attach(struct xvt_ring *r)
 		r->base_discarded = r->last.discarded;
 		memcpy(r->base_lost, r->last.lost, sizeof(r->base_lost));
 		memcpy(r->told_lost, r->last.lost, sizeof(r->told_lost));
+		r->orphaned = false;
 	}
+	r->heir = r->orphaned;
+	r->due = (struct xvt_ring_account){ .delivered = r->base_delivered,
+					    .discarded = r->base_discarded,
+					    .overwritten = r->base_overwritten };
+	memcpy(r->due.lost, r->base_lost, sizeof(r->due.lost));
 	r->changed_clock = xvt_clock_read();
 	r->epoch = xvt_load(&h->epoch); /* an earlier daemon's; what counts is that it differs */
 }
@@ -256,8 +285,63 @@ bool xvt_ring_only_new(const struct xvt_ring *r)
 		!xvt_pos_before(r->reader.pos, past->seen_until));
 }
 
+/*
+ * Between what the trace files account for and the first record that is ours lies what a recorder
+ * that died had taken. How much, the counters in a sub-buffer's header tell: they stood so when it
+ * was opened, by the writer of its first record, who had counted itself.
+ */
+static void orphans_at_header(struct xvt_ring *r)
+{
+	const struct xvt_subbuf_hdr *h = &r->reader.subbuf;
+	unsigned int i;
+
+	r->orphans = h->attempted - r->base_attempted;
+	r->orphans -= (uint64_t)(int32_t)(h->discarded - (uint32_t)r->base_discarded);
+	for (i = 0; i < XVT_LOST_CAUSES; i++)
+		r->orphans -= (uint64_t)(int32_t)(h->lost[i] - (uint32_t)r->base_lost[i]);
+	r->orphan_known = r->orphan_opened = true;
+}
+
+static void orphans_at_record(struct xvt_ring *r, bool old)
+{
+	const bool event = r->rec.kind == XVT_REC_RECORD && r->rec.id >= XVT_ID_FIRST_EVENT;
+
+	if (r->orphan_opened && (event || r->rec.kind == XVT_REC_DISCARDED))
+		r->orphans--;
+	r->orphan_opened = false;
+	r->orphans += old && event;
+}
+
+/* The record in hand is the first of ours: were there orphans? Then that is told before it. */
+static void orphans_end(struct xvt_ring *r)
+{
+	uint64_t sum;
+	unsigned int i;
+
+	r->orphaned = false;
+	sum = r->last.attempted - r->base_attempted - (r->last.discarded - r->base_discarded);
+	for (i = 0; i < XVT_LOST_CAUSES; i++)
+		sum -= r->last.lost[i] - r->base_lost[i];
+	if (!r->orphan_known || !r->orphans || r->orphans >> 63 || r->orphans > sum)
+		return; /* none; or the guest's own idea */
+	r->orphans_told = r->orphans;
+	r->stash = r->rec;
+	r->stashed = true;
+	memset(&r->lost, 0, sizeof(r->lost));
+	r->lost.overwritten = r->orphans_told;
+	r->is_lost = true;
+	r->rec.id = XVT_ID_LOST;
+	r->rec.payload = (const uint8_t *)&r->lost;
+	r->rec.len = sizeof(r->lost);
+}
+
 static bool decode(struct xvt_ring *r)
 {
+	if (r->stashed) {
+		r->rec = r->stash;
+		r->stashed = r->is_lost = false;
+		return true;
+	}
 	for (;;) {
 		int err = xvt_reader_next(&r->reader, &r->rec);
 
@@ -276,6 +360,8 @@ static bool decode(struct xvt_ring *r)
 		r->epoch_known |= r->rec.full;
 		switch (r->rec.kind) {
 		case XVT_REC_SUBBUF:
+			if (r->orphaned)
+				orphans_at_header(r);
 			if (maybe_old(r)) {
 				r->seen = r->reader.subbuf;
 				r->seen_valid = true;
@@ -292,10 +378,17 @@ static bool decode(struct xvt_ring *r)
 			r->unfinished++;
 			continue;
 		case XVT_REC_DISCARDED:
+			if (r->orphaned)
+				orphans_at_record(r, false);
 			continue;
-		case XVT_REC_RECORD:
+		case XVT_REC_RECORD: {
+			bool old;
+
 			mend_context(r);
-			if (is_old(r))
+			old = is_old(r);
+			if (r->orphaned)
+				orphans_at_record(r, old);
+			if (old)
 				continue;
 			if (r->rec.id < XVT_ID_FIRST_EVENT && r->rec.id != XVT_ID_CLOCK_SYNC &&
 			    r->rec.id != XVT_ID_MARK) {
@@ -306,7 +399,10 @@ static bool decode(struct xvt_ring *r)
 			}
 			r->is_lost = false;
 			r->since_subbuf += r->rec.id >= XVT_ID_FIRST_EVENT;
+			if (r->orphaned)
+				orphans_end(r);
 			return true;
+		}
 		}
 	}
 }
@@ -364,7 +460,7 @@ void xvt_ring_rebase(struct xvt_ring *r, const struct xvt_ring_settled *from,
 	unsigned int i;
 
 	r->restored = *past;
-
+	r->orphaned = false; /* at the end it is counted all the same */
 	r->base_attempted += from->attempted - r->last.attempted;
 	r->base_discarded += from->discarded - r->last.discarded;
 	for (i = 0; i < XVT_LOST_CAUSES; i++) {
@@ -698,32 +794,47 @@ void xvt_ring_account(struct xvt_ring *r, bool final)
 	s->bound_ns_max = xvt_clock_map_bound_ns(&r->map);
 	/*
 	 * What is left of `attempted` is inside a writer, undrained yet, or was overwritten (by the
-	 * writer, or by a restored snapshot). At the end nothing is undrained, and no more can be
-	 * inside than nest says.
+	 * writer, or by a restored snapshot), or an earlier recorder died with it. At the end
+	 * nothing is undrained, and no more can be inside than nest says.
 	 */
 	s->in_flight = s->attempted > known ? s->attempted - known : 0;
-	s->overwritten = 0;
-	if (final && (r->mode == XVT_ENABLE_OVERWRITE || r->roll_backs) && s->in_flight > s->nest) {
-		s->overwritten = s->in_flight - s->nest;
+	s->overwritten = r->orphans_told < s->in_flight ? r->orphans_told : s->in_flight;
+	s->in_flight -= s->overwritten;
+	if (final && (r->mode == XVT_ENABLE_OVERWRITE || r->roll_backs || r->heir) &&
+	    s->in_flight > s->nest) {
+		s->overwritten += s->in_flight - s->nest;
 		s->in_flight = s->nest;
 	}
 }
 
-void xvt_ring_remember(const struct xvt_ring *r)
+void xvt_ring_owe(struct xvt_ring *r, bool counters)
 {
-	struct xvt_ring_host *h = r->host;
-	uint64_t overwritten = r->base_overwritten + r->stats.overwritten;
-	uint64_t delivered =
-		r->last.attempted - r->stats.in_flight - r->last.discarded - overwritten;
+	struct xvt_ring_account *a = &r->due;
 	unsigned int i;
 
-	/* Only a hint: the guest could scribble on it. `delivered` is what its own counters leave,
-	 * because ours also have what was delivered before a snapshot was restored. */
-	xvt_store(&h->acc_discarded, r->last.discarded);
-	for (i = 0; i < XVT_LOST_CAUSES; i++) {
-		xvt_store(&h->acc_lost[i], r->last.lost[i]);
-		delivered -= r->last.lost[i];
-	}
-	xvt_store(&h->acc_overwritten, overwritten);
-	xvt_store(&h->acc_delivered, delivered);
+	/* `delivered` is what the guest's own counters leave, because ours also have what was
+	 * delivered before a snapshot was restored. */
+	a->overwritten = r->base_overwritten + r->stats.overwritten;
+	a->delivered = r->last.attempted - r->stats.in_flight - r->last.discarded - a->overwritten;
+	for (i = 0; i < XVT_LOST_CAUSES; i++)
+		a->delivered -= r->last.lost[i];
+	if (!counters)
+		return;
+	a->discarded = r->last.discarded;
+	memcpy(a->lost, r->last.lost, sizeof(a->lost));
+}
+
+void xvt_ring_remember(const struct xvt_ring *r)
+{
+	const struct xvt_ring_account *a = &r->due;
+	struct xvt_ring_host *h = r->host;
+	unsigned int i;
+
+	/* Only a hint: the guest could scribble on it. We may die between any two of these: each
+	 * is a base of its own, and the sum of the first two grows by one store, usually. */
+	xvt_store(&h->acc_overwritten, a->overwritten);
+	xvt_store(&h->acc_delivered, a->delivered);
+	xvt_store(&h->acc_discarded, a->discarded);
+	for (i = 0; i < XVT_LOST_CAUSES; i++)
+		xvt_store(&h->acc_lost[i], a->lost[i]);
 }

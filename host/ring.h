@@ -76,6 +76,14 @@ struct xvt_epoch_bump {
 	uint64_t after_ns;
 };
 
+/* What trace files account for, up to some moment: struct xvt_ring_host has the same words. */
+struct xvt_ring_account {
+	uint64_t delivered;
+	uint64_t discarded;
+	uint64_t lost[XVT_LOST_CAUSES];
+	uint64_t overwritten;
+};
+
 /* A record whose host time is settled. */
 struct xvt_placed {
 	uint64_t ns;
@@ -148,7 +156,9 @@ struct xvt_ring {
 
 	/* Decoding. */
 	struct xvt_reader reader;
-	struct xvt_record rec; /* next to go out, when have */
+	struct xvt_record rec;	 /* next to go out, when have */
+	struct xvt_record stash; /* comes after it, when stashed */
+	bool stashed;
 	bool have;
 	bool placed;
 	bool is_lost; /* the head is a LOST pseudo-event */
@@ -164,6 +174,12 @@ struct xvt_ring {
 	bool gap_skipped;	/* told with it too: how much was overwritten, the counters know */
 	bool gap_rolled_back;
 	uint64_t since_subbuf; /* records decoded since `seen` */
+	bool orphaned;	       /* an earlier recorder died, and nothing of ours was decoded yet: */
+	bool orphan_opened;    /* a sub-buffer header was, and no record behind it; */
+	bool orphan_known;     /* how many events there were before the next record: */
+	uint64_t orphans;      /* those that no trace file accounts for */
+	bool heir;	       /* it was so once */
+	uint64_t orphans_told; /* of them, this trace does: they are lost */
 	struct xvt_past past;  /* that the piece in hand belongs to, when in_past */
 	bool in_past;
 	uint64_t newest;  /* guest clock: the largest stamp of all records so far */
@@ -221,6 +237,7 @@ struct xvt_ring {
 	uint64_t base_discarded;
 	uint64_t base_lost[XVT_LOST_CAUSES];
 	uint64_t base_overwritten;
+	struct xvt_ring_account due; /* to be left in the region once the file has so much */
 	uint64_t told_lost[XVT_LOST_CAUSES]; /* what LOST pseudo-events have said, base included */
 	uint64_t unfinished;		     /* records that salvage found without DONE */
 	uint64_t left_behind; /* writers that died inside an event, by generation's end */
@@ -230,7 +247,10 @@ struct xvt_ring {
 	bool fault_new;
 };
 
-/* First time, before anything is drained. Decides where to start reading. */
+/*
+ * First time, before anything is drained. Decides where to start reading. r->orphaned: a recorder
+ * had this ring and did not end in order, so what it had taken may be in no file.
+ */
 void xvt_ring_attach(struct xvt_ring *r);
 void xvt_ring_fini(struct xvt_ring *r);
 
@@ -320,7 +340,12 @@ static inline void xvt_ring_count(struct xvt_ring_stats *st, const struct xvt_ev
 
 /* Bring r->stats up to date with the newest look at the guest's counters. */
 void xvt_ring_account(struct xvt_ring *r, bool final);
-/* Leave the accounted counters in the region, as the base of a later daemon. */
+/*
+ * In two steps, so that whatever becomes of us the region never claims what is in no file: what
+ * the trace now holds; and, once all of that is in the file for good, into the region, as the base
+ * of a later daemon. Without `counters`, which the file has in STATS only, it is the events alone.
+ */
+void xvt_ring_owe(struct xvt_ring *r, bool counters);
 void xvt_ring_remember(const struct xvt_ring *r);
 
 /* --- drain.c --- */
@@ -332,6 +357,9 @@ void xvt_ring_remember(const struct xvt_ring *r);
 void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_clock);
 /* All copies of this pass are there (r->reads == 0): keep them, clear, advance cons. */
 void xvt_drain_take(struct xvt_ring *r, bool rolled_back);
+
+/* Everything before read_pos is ours; release. */
+void xvt_drain_tell_cons(struct xvt_ring *r);
 
 /*
  * The region's contents are not those that we read from: a snapshot was restored, a migration's

@@ -36,8 +36,8 @@ static struct window window_of(const struct xvt_ring *r)
 
 static bool head_is_plain(const struct xvt_ring *r, uint32_t flags)
 {
-	return !flags && !r->salvage && r->first && r->first->bytes == r->reader.copy &&
-	       !r->first->salvage && xvt_ring_only_new(r);
+	return !flags && !r->salvage && !r->stashed && !r->orphaned && r->first &&
+	       r->first->bytes == r->reader.copy && !r->first->salvage && xvt_ring_only_new(r);
 }
 
 /* Is that value on the line that the last one was on, or is there another line for it? */

@@ -24,8 +24,10 @@
 #define BUSY_NS		  100000ull /* while a clock measurement waits for its guest */
 /* Most that one machine may hand over in a pass, so that it cannot starve the others. */
 #define VM_PASS_BYTES	  (16u << 20)
-#define CLOCKS_NS	  2000000ull /* longest that one machine's clocks may keep us in a pass */
-#define ALL_CLOCKS	  4	     /* times that, for all together */
+#define CLOCKS_NS	  2000000ull  /* longest that one machine's clocks may keep us in a pass */
+#define ALL_CLOCKS	  4	      /* times that, for all together */
+#define OWE_NS		  20000000ull /* between two looks at how much of the trace is in the file */
+#define OWE_RING_NS	  10000ull
 #define AWAY_NS		  500000000ull /* between two passes: nobody answered because we did not ask */
 
 int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_sink *sink,
@@ -39,6 +41,7 @@ int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_
 		return -ENOMEM;
 	s->opt = *opt;
 	s->loop = loop;
+	s->sink = sink;
 	err = xvt_host_clock_init(&s->clock);
 	if (err)
 		goto err_free;
@@ -213,6 +216,50 @@ static void drain_all(struct xvt_session *s, uint64_t now)
 	}
 }
 
+/* ------------------------------------------------------------------ what survives us */
+
+/* As much of what the trace holds is in the file for good: a later recorder may rely on it. */
+static void pay(struct xvt_session *s)
+{
+	size_t i;
+
+	if (!s->owing || xvt_trace_written(s->trace) < s->owed_bytes)
+		return;
+	s->owing = false;
+	for (i = 0; i < s->nr_rings; i++) {
+		if (s->vms[s->rings[i]->vm]->phase == XVT_VM_ATTACHED)
+			xvt_ring_remember(s->rings[i]);
+	}
+}
+
+/* All that was emitted leaves for the file; when it is there, pay() tells the regions. */
+static void owe(struct xvt_session *s, bool counters)
+{
+	size_t i;
+
+	if (xvt_trace_flush(s->trace))
+		return;
+	for (i = 0; i < s->nr_rings; i++) {
+		struct xvt_ring *r = s->rings[i];
+
+		if (!counters)
+			xvt_ring_account(r, false);
+		xvt_ring_owe(r, counters);
+	}
+	s->owing = true;
+	s->owed_bytes = xvt_trace_bytes(s->trace);
+	s->owed_events = s->merge.emitted;
+	s->owe_clock = xvt_clock_read();
+}
+
+/* The more rings, the more seldom: it costs some ten nanoseconds for each. */
+static void owe_when_due(struct xvt_session *s, uint64_t now)
+{
+	if (!s->owing && s->merge.emitted != s->owed_events &&
+	    since(now, s->owe_clock) >= ticks(s, OWE_NS + s->nr_rings * OWE_RING_NS))
+		owe(s, false);
+}
+
 static void put_stats(struct xvt_session *s, bool final)
 {
 	size_t i;
@@ -226,8 +273,6 @@ static void put_stats(struct xvt_session *s, bool final)
 		r->stats.paused_ns = xvt_vm_paused_ns(s, s->vms[r->vm]);
 		if (!final && !memcmp(&r->stats, &r->told_stats, sizeof(r->stats)))
 			continue;
-		if (s->vms[r->vm]->phase == XVT_VM_ATTACHED)
-			xvt_ring_remember(r);
 		xvt_trace_put(s->trace, XVT_CHUNK_STATS, &r->stats, sizeof(r->stats), NULL, 0);
 		r->told_stats = r->stats;
 	}
@@ -280,7 +325,7 @@ static void every_second(struct xvt_session *s, uint64_t now)
 	}
 	put_stats(s, false);
 	xvt_session_put_marks(s);
-	xvt_trace_flush(s->trace);
+	owe(s, true);
 }
 
 static void look_for_formats(struct xvt_session *s, uint64_t now)
@@ -370,6 +415,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 	size_t i;
 
 	look_for_formats(s, now);
+	pay(s);
 	if (since(now, s->last_pass_clock) > ticks(s, AWAY_NS))
 		s->grace_clock = now;
 	s->last_pass_clock = now;
@@ -409,6 +455,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 		}
 		s->pass_gap_ns = gap_ns(s, moved, hurry, since(xvt_clock_read(), now));
 		s->next_pass_clock = now + ticks(s, s->pass_gap_ns);
+		owe_when_due(s, now);
 	}
 	if ((int64_t)(now - s->next_second_clock) >= 0) {
 		s->next_second_clock = now + ticks(s, SECOND_NS);
@@ -500,6 +547,23 @@ static void release(struct xvt_session *s)
 	free(s);
 }
 
+/* All of it is in the file: whoever comes next finds nothing missing. Else the regions say, as
+ * after a death, how far their records got. */
+static void leave(struct xvt_session *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr_rings; i++) {
+		if (s->vms[s->rings[i]->vm]->phase == XVT_VM_ATTACHED)
+			xvt_ring_remember(s->rings[i]);
+	}
+	for (i = 0; i < s->nr_vms; i++) {
+		if (s->vms[i]->phase == XVT_VM_ATTACHED)
+			xvt_store_release(&xvt_host_region_page(&s->vms[i]->region)->attach_id,
+					  (uint64_t)0);
+	}
+}
+
 int xvt_session_finish(struct xvt_session *s)
 {
 	uint64_t off, deadline, sleep_ns;
@@ -553,13 +617,14 @@ int xvt_session_finish(struct xvt_session *s)
 	xvt_session_put_marks(s);
 	xvt_session_kvm_end(s);
 	put_stats(s, true);
-	for (i = 0; i < s->nr_vms; i++) {
-		if (s->vms[i]->phase == XVT_VM_ATTACHED)
-			xvt_store(&xvt_host_region_page(&s->vms[i]->region)->attach_id, 0);
-	}
+	owe(s, true);
 	i = (size_t)xvt_trace_writer_finish(s->trace);
 	if (!err)
 		err = (int)i;
+	if (!err && s->sink->settle)
+		err = s->sink->settle(s->sink);
+	if (!err)
+		leave(s);
 	release(s);
 	return err;
 }

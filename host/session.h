@@ -91,6 +91,7 @@ struct xvt_session {
 	struct xvt_host_clock clock;
 	bool clock_went_back; /* said once */
 	struct xvt_trace_writer *trace;
+	struct xvt_sink *sink;
 	struct xvt_merge merge;
 	struct xvt_vm **vms;
 	size_t nr_vms;
@@ -116,6 +117,10 @@ struct xvt_session {
 	uint64_t burst_cost;   /* ticks that one takes */
 	uint64_t pace_clock;   /* when that was */
 	size_t next_clocks_vm; /* whose clocks are looked after next */
+	bool owing;	       /* what rings owe their regions is on its way into the file: */
+	uint64_t owed_bytes;   /* so much of it; */
+	uint64_t owe_clock;    /* since then */
+	uint64_t owed_events;  /* merged until then */
 	uint64_t rounds;
 	uint64_t told_watermark;
 };

@@ -160,7 +160,7 @@ static void ring_goes_live(struct xvt_session *s, struct xvt_ring *r)
 	r->changed_clock = now;
 	if (!s->ending) {
 		xvt_ring_announce(s, r);
-		xvt_store_release(&r->host->cons, r->read_pos);
+		xvt_drain_tell_cons(r);
 		r->enable = r->mode;
 		xvt_store_release(&r->host->enable, r->enable);
 	}
@@ -316,6 +316,8 @@ void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 		r->source_ops = &xvt_clock_handshake;
 		if (r->source_ops->open(&r->source, &t))
 			return;
+		/* The file may end anywhere: its samples and nodes are of a ring that it knows. */
+		xvt_ring_announce(s, r);
 		xvt_session_page_open(s, r);
 	}
 	/* "At once" (next_burst_clock 0) is not more often than BURST_GAP_NS: a guest whose every

@@ -74,6 +74,7 @@ void xvt_ring_announce(struct xvt_session *s, const struct xvt_ring *r)
 		.subbuf_size = r->region->g.subbuf_size,
 		.subbuf_count = r->region->g.subbuf_count,
 		.start_ns = r->start_ns,
+		.before = r->base_delivered + r->base_overwritten,
 		.clock_hz = r->map.hz,
 	};
 
@@ -101,6 +102,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 {
 	uint32_t i, n = vm->region.g.ring_count;
 	struct xvt_ring **all;
+	uint64_t earlier;
 
 	all = realloc(s->rings, (s->nr_rings + n) * sizeof(*all));
 	if (!all)
@@ -111,7 +113,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 		return -ENOMEM;
 	vm->guest_hz = presumed_hz(s, &vm->region);
 	xvt_vm_announce(s, vm);
-	xvt_store(&xvt_host_region_page(&vm->region)->attach_id, s->attach_id);
+	earlier = xvt_load(&xvt_host_region_page(&vm->region)->attach_id);
 	for (i = 0; i < n; i++) {
 		struct xvt_ring *r = calloc(1, sizeof(*r));
 
@@ -126,6 +128,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 		r->pool = &vm->pool;
 		r->host_clock = &s->clock;
 		r->mode = s->opt.mode;
+		r->orphaned = earlier != 0;
 		xvt_clock_map_init(&r->map, vm->guest_hz);
 		r->map.host_clock = &s->clock;
 		xvt_ring_attach(r);
@@ -133,6 +136,13 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 		s->rings[s->nr_rings++] = r;
 	}
 	vm->phase = XVT_VM_ATTACHED;
+	xvt_store(&xvt_host_region_page(&vm->region)->attach_id, s->attach_id);
+	if (earlier)
+		xvt_session_note(s, 1, vm, UINT32_MAX,
+				 "an earlier recorder did not end in order (trace %016" PRIx64
+				 "); events that it had taken and not written are counted as "
+				 "overwritten here",
+				 __builtin_bswap64(earlier));
 	send_request(s, vm);
 	return 0;
 }

@@ -191,6 +191,37 @@ static uint8_t *sink_room(struct xvt_sink *sink, size_t len)
 	return fs->room;
 }
 
+static uint64_t sink_written(const struct xvt_sink *sink)
+{
+	const struct xvt_file_sink *fs = (const struct xvt_file_sink *)sink;
+	const struct buffer *b = &fs->buffers[fs->current];
+	uint64_t end = b->off + b->carried;
+	unsigned int i;
+
+	/* They end in any order; what lies before the first that has not is there. */
+	for (i = 0; i < BUFFERS; i++) {
+		b = &fs->buffers[i];
+		if (b->busy && b->off + b->done < end)
+			end = b->off + b->done;
+	}
+	return fs->err && fs->good < end ? fs->good : end;
+}
+
+static int sink_settle(struct xvt_sink *sink)
+{
+	struct xvt_file_sink *fs = (struct xvt_file_sink *)sink;
+	unsigned int i;
+
+	xvt_file_sink_push(fs);
+	for (i = 0; i < BUFFERS; i++) {
+		while (fs->buffers[i].busy) {
+			if (xvt_loop_run(fs->loop, WAIT_NS) < 0)
+				break;
+		}
+	}
+	return fs->err;
+}
+
 /* Pipes know O_DIRECT, too, and mean something else by it. */
 static bool try_direct(int fd)
 {
@@ -228,6 +259,8 @@ int xvt_file_sink_new(struct xvt_file_sink **out, struct xvt_loop *loop, const c
 	xvt_loop_register(loop, &area, 1);
 	fs->base.write = sink_write;
 	fs->base.room = sink_room;
+	fs->base.written = sink_written;
+	fs->base.settle = sink_settle;
 	fs->loop = loop;
 	fs->good = UINT64_MAX;
 	for (i = 0; i < BUFFERS; i++) {
@@ -255,17 +288,8 @@ static uint64_t true_end(const struct xvt_file_sink *fs)
 
 int xvt_file_sink_close(struct xvt_file_sink *fs)
 {
-	unsigned int i;
-	int err;
+	int err = sink_settle(&fs->base);
 
-	xvt_file_sink_push(fs);
-	for (i = 0; i < BUFFERS; i++) {
-		while (fs->buffers[i].busy) {
-			if (xvt_loop_run(fs->loop, WAIT_NS) < 0)
-				break;
-		}
-	}
-	err = fs->err;
 	if ((err ? fs->good != UINT64_MAX : fs->direct) && ftruncate(fs->fd, (off_t)true_end(fs)) &&
 	    !err)
 		err = -errno;

@@ -159,7 +159,10 @@ struct xvt_ring_info {
 	uint32_t subbuf_count;
 	uint64_t start_ns; /* when the daemon attached to it */
 	uint64_t clock_hz; /* rate that its clock map uses; 0: the machine's */
-	uint64_t reserved[2];
+	/* So many of the ring's events were delivered or given up, as far as the recorders before
+	 * this one had their traces in files; what they had taken beyond it is overwritten here. */
+	uint64_t before;
+	uint64_t reserved;
 };
 XVT_ASSERT(sizeof(struct xvt_ring_info) == 80, "ring info layout");
 

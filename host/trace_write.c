@@ -335,6 +335,11 @@ uint64_t xvt_trace_bytes(const struct xvt_trace_writer *w)
 	return w->bytes;
 }
 
+uint64_t xvt_trace_written(const struct xvt_trace_writer *w)
+{
+	return w->sink->written ? w->sink->written(w->sink) : w->bytes;
+}
+
 static void put_index_and_end(struct xvt_trace_writer *w)
 {
 	struct xvt_end end = { .events = w->events, .late = w->late_events };

@@ -20,6 +20,11 @@ struct xvt_sink {
 	 * copied. It stays until the next write(), which may be told that very address.
 	 */
 	uint8_t *(*room)(struct xvt_sink *sink, size_t len);
+	/* May be NULL: how many of the bytes are in the file for good, whatever becomes of this
+	 * process. Without it: all. */
+	uint64_t (*written)(const struct xvt_sink *sink);
+	/* May be NULL: wait until all of them are. Returns the first error so far. */
+	int (*settle)(struct xvt_sink *sink);
 };
 
 struct xvt_trace_writer;
@@ -49,6 +54,9 @@ int xvt_trace_error(const struct xvt_trace_writer *w);
 
 /* Bytes handed to the sink so far. */
 uint64_t xvt_trace_bytes(const struct xvt_trace_writer *w);
+
+/* How many of them are in the file for good. */
+uint64_t xvt_trace_written(const struct xvt_trace_writer *w);
 
 /* Flush, INDEX, END. Returns the first error of the writer's life. Frees w. */
 int xvt_trace_writer_finish(struct xvt_trace_writer *w);

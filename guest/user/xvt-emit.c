@@ -21,6 +21,7 @@
 static struct {
 	uint64_t rings;
 	uint64_t count;
+	uint64_t first;
 	uint64_t size_bytes;
 	uint64_t rate_hz;
 	uint64_t wait_sec;
@@ -130,7 +131,7 @@ static void *emit(void *arg)
 			sleep_until(start + (uint64_t)((__uint128_t)i * NS_PER_SEC / opt.rate_hz));
 		if (opt.clock)
 			look_at_clock(e);
-		payload[1] = i;
+		payload[1] = opt.first + i;
 		switch (xvt_event(XVT_USER_ID_U64, payload, (uint32_t)opt.size_bytes)) {
 		case 0:
 			e->recorded++;
@@ -179,6 +180,7 @@ static const struct {
 } options[] = {
 	{ { "rings", 1, NULL, 'r' }, &opt.rings, 1, 65536, "N threads, a ring each (1)" },
 	{ { "count", 1, NULL, 'c' }, &opt.count, 0, UINT64_MAX, "events of each thread (1000)" },
+	{ { "first", 1, NULL, 'f' }, &opt.first, 0, UINT64_MAX, "number of the first event (0)" },
 	{ { "size", 1, NULL, 's' }, &opt.size_bytes, 16, SIZE_MAX_BYTES, "payload bytes (16)" },
 	{ { "rate", 1, NULL, 'R' },
 	  &opt.rate_hz,

@@ -889,8 +889,138 @@ START_TEST(a_snapshot_taken_at_rest_goes_on_without_loss_or_duplicate)
 	ck_assert(engine_in_order(&e));
 	check_sums(&e, 22, 22, 0);
 	/* What the next recorder finds makes sense to it. */
+	xvt_ring_owe(e.rings[0], true);
 	xvt_ring_remember(e.rings[0]);
 	ck_assert_uint_eq(xvt_load(&e.rings[0]->host->acc_delivered), 17);
+	engine_fini(&e);
+}
+END_TEST
+
+/* The recorder is killed: another one attaches to the ring as it was left. */
+static void next_recorder(struct engine *e)
+{
+	struct xvt_ring *old = e->rings[0], *r = calloc(1, sizeof(*r));
+
+	r->phase = XVT_PHASE_LIVE;
+	r->region = old->region;
+	r->ctl = old->ctl;
+	r->host = old->host;
+	r->pool = old->pool;
+	r->host_clock = old->host_clock;
+	r->mode = old->mode;
+	r->orphaned = true;
+	xvt_clock_map_init(&r->map, 1000000000);
+	xvt_ring_attach(r);
+	xvt_ring_fini(old);
+	free(old);
+	e->rings[0] = r;
+	e->nr_out = 0;
+	xvt_merge_fini(&e->merge);
+	xvt_merge_init(&e->merge);
+	engine_at(e, 0, 0, 0);
+}
+
+static void write_numbers(struct engine *e, uint64_t from, uint64_t to)
+{
+	uint64_t i;
+
+	for (i = from; i <= to; i++)
+		ck_assert_int_eq(engine_write(e, 0, i * MS), 0);
+}
+
+/* All of it comes out: the numbers from `first` to `last`, and before them so many are told lost.
+ */
+static void expect_rest(struct engine *e, uint64_t first, uint64_t last, uint64_t told)
+{
+	size_t i = 0;
+
+	engine_at(e, 0, 10000 * MS, 10000 * MS);
+	engine_drain(e, 10000 * MS);
+	engine_end(e);
+	if (told) {
+		ck_assert_uint_eq(e->out[0].id, XVT_ID_LOST);
+		ck_assert_uint_eq(e->out[0].lost.overwritten, told);
+		ck_assert_uint_eq(e->out[0].lost.bad_bytes, 0);
+		i++;
+	}
+	ck_assert_uint_eq(e->nr_out - i, last - first + 1);
+	for (; i < e->nr_out; i++)
+		ck_assert_uint_eq(e->out[i].number, first++);
+	ck_assert_uint_eq(e->rings[0]->stats.bad_bytes, 0);
+	check_sums(e, e->nr_out - !!told + told, e->nr_out - !!told, told);
+}
+
+START_TEST(what_a_dead_recorder_had_taken_is_counted_and_not_delivered_again)
+{
+	struct engine e;
+
+	engine_init(&e, 1, XVT_ENABLE_STOP);
+	write_numbers(&e, 1, 20);
+	engine_drain(&e, 0);
+	write_numbers(&e, 21, 25);
+	next_recorder(&e);
+	write_numbers(&e, 26, 30);
+	expect_rest(&e, 21, 30, 20);
+	engine_fini(&e);
+}
+END_TEST
+
+/* What was in the file, the region knows; in the file, not only emitted. */
+START_TEST(what_a_dead_recorder_had_written_is_no_gap)
+{
+	struct engine e;
+
+	engine_init(&e, 1, XVT_ENABLE_STOP);
+	engine_at(&e, 0, 0, 0);
+	write_numbers(&e, 1, 20);
+	engine_at(&e, 0, 20 * MS + 1, 20 * MS + 1);
+	engine_drain(&e, 0);
+	engine_merge(&e);
+	ck_assert_uint_eq(e.nr_out, 20);
+	xvt_ring_account(e.rings[0], false);
+	xvt_ring_owe(e.rings[0], false);
+	if (_i) {
+		xvt_ring_remember(e.rings[0]);
+		write_numbers(&e, 21, 23);
+		engine_drain(&e, 0);
+	}
+	next_recorder(&e);
+	write_numbers(&e, _i ? 24 : 21, 30);
+	expect_rest(&e, _i ? 24 : 21, 30, _i ? 3 : 20);
+	engine_fini(&e);
+}
+END_TEST
+
+/* Between clearing what it had taken and telling so, at each sub-buffer. */
+START_TEST(a_recorder_that_died_while_it_cleared_leaves_no_nonsense)
+{
+	struct xvt_ring *r;
+	struct engine e;
+	uint64_t cons, cleared = 0, i;
+	const uint8_t *data;
+
+	engine_init(&e, 1, XVT_ENABLE_STOP);
+	data = e.region.map + xvt_data_off(&e.region.g, 0);
+	write_numbers(&e, 1, 10);
+	engine_drain(&e, 0);
+	cons = xvt_load(&e.rings[0]->host->cons);
+	r = e.rings[0];
+	while (r->ctl->commit < 3000)
+		ck_assert_int_eq(engine_write(&e, 0, (e.numbers[0] + 1) * MS), 0);
+	while (cleared < (uint64_t)_i) { /* as clear_taken() begins each */
+		uint8_t *subbuf = r->region->map + xvt_data_off(&r->region->g, 0) + cleared * 1024;
+
+		memset(subbuf, 0, _i == 2 ? 8 : 1024);
+		cleared++;
+	}
+	ck_assert_uint_eq(xvt_load(&r->host->cons), cons);
+	next_recorder(&e);
+	while (cleared--) /* what was left of them is not there either, for salvage to find */
+		for (i = 0; i < 1024; i++)
+			ck_assert_uint_eq(data[cleared * 1024 + i], 0);
+	cleared = (uint64_t)_i;
+	/* 60 of 16 bytes are in a sub-buffer; ten were taken before. */
+	expect_rest(&e, cleared ? cleared * 60 + 1 : 11, e.numbers[0], cleared ? cleared * 60 : 10);
 	engine_fini(&e);
 }
 END_TEST
@@ -1284,6 +1414,9 @@ Suite *merge_suite(void)
 	tcase_add_test(tc, a_snapshot_taken_at_rest_goes_on_without_loss_or_duplicate);
 	tcase_add_test(
 		tc, a_snapshot_taken_in_flight_gives_nothing_twice_and_counts_what_it_leaves_out);
+	tcase_add_test(tc, what_a_dead_recorder_had_taken_is_counted_and_not_delivered_again);
+	tcase_add_loop_test(tc, what_a_dead_recorder_had_written_is_no_gap, 0, 2);
+	tcase_add_loop_test(tc, a_recorder_that_died_while_it_cleared_leaves_no_nonsense, 0, 3);
 	tcase_add_test(tc, after_a_snapshot_taken_in_flight_a_younger_stamp_is_proof);
 	tcase_add_test(tc, a_ring_whose_words_went_back_alone_goes_on_without_a_duplicate);
 	tcase_add_test(tc, a_ring_that_went_back_while_it_stood_still_is_idle_when_it_runs);

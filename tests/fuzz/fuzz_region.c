@@ -34,6 +34,7 @@
 #define WHAT_FULL   0x10u /* the disk fills up */
 #define WHAT_OTHER  0x20u /* --json; a name for salvage */
 #define WHAT_LATE   0x40u /* nothing happens before the host opened it */
+#define WHAT_DEAD   0x80u /* a recorder was there before, and died */
 
 enum mode {
 	MODE_RECORD,
@@ -417,6 +418,8 @@ static void format(uint8_t what, uint8_t shape)
 		w->ctl->type = XVT_RING_THREAD;
 		w->ctl->state = XVT_RING_ONLINE;
 	}
+	if (what & WHAT_DEAD)
+		((struct xvt_host_page *)(guest.base + guest.g.host_off))->attach_id = ~0ull;
 	guest.formatted = true;
 }
 

@@ -51,4 +51,5 @@ TEST_TOOLS += $(STRESS_PROGRAMS)
 PROOFS += proof-stress
 .PHONY: proof-stress
 proof-stress: $(STRESS_PROGRAMS)
+	$(Q)RECORDER_KILLS=1000 bash tests/stress/t_kill_recorder.sh
 	$(Q)STRESS_EVENTS=100000000 STRESS_KILLS=5000 STRESS_THREADS=20000000 bash tests/stress/t_stress.sh
