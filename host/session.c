@@ -323,6 +323,7 @@ static void every_second(struct xvt_session *s, uint64_t now)
 		    (uint64_t)st.st_size < vm->region.size)
 			xvt_vm_gone(s, vm, "the region's file was truncated");
 	}
+	xvt_session_look_for_files(s, now);
 	put_stats(s, false);
 	xvt_session_put_marks(s);
 	owe(s, true);

@@ -30,6 +30,11 @@ struct xvt_session;
 struct xvt_vm {
 	struct xvt_session *session;
 	char name[XVT_NAME_LEN];
+	char base_name[XVT_NAME_LEN]; /* `name` of the first that had this path */
+	uint32_t turn;		      /* of those that had it: how many were before */
+	struct xvt_vm *next;	      /* who has it now, or NULL */
+	bool deleted;		      /* nobody has, and that has been said */
+	bool replaced;		      /* another file came, and was taken up or refused */
 	char path[4096];
 	uint8_t uuid[16];
 	uint32_t id;

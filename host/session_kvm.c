@@ -162,7 +162,9 @@ static void offset_changed(struct xvt_session *s, uint32_t vm_id, const struct x
 	struct xvt_vm *vm = s->vms[vm_id];
 	uint32_t i;
 
-	for (i = 0; e->previous != e->next && i < vm->region.g.ring_count; i++) {
+	if (vm->phase != XVT_VM_ATTACHED || e->previous == e->next)
+		return;
+	for (i = 0; i < vm->region.g.ring_count; i++) {
 		struct xvt_ring *r = vm->rings[i];
 
 		if (xvt_load(&r->ctl->hw_id) != e->vcpu_id ||

@@ -49,6 +49,14 @@ void xvt_vm_read_metadata(struct xvt_session *s, struct xvt_vm *vm);
 /* Has the guest answered our request for events? */
 void xvt_vm_look_for_answer(struct xvt_session *s, struct xvt_vm *vm, uint64_t now);
 
+/* Each machine that is there has the same part of it. */
+void xvt_session_share_memory(struct xvt_session *s);
+
+/* --- session_again.c --- */
+
+/* About once a second: has the file of a region gone, or has another one come in its place? */
+void xvt_session_look_for_files(struct xvt_session *s, uint64_t now);
+
 /* --- session_vmm.c --- */
 
 /* Its VMM told something. */
@@ -116,6 +124,8 @@ uint64_t xvt_session_ring_due(const struct xvt_session *s, const struct xvt_ring
 void xvt_session_pace(struct xvt_session *s, uint64_t elapsed);
 /* The node that the ring made of its own records goes into the trace. */
 void xvt_session_ring_witness(struct xvt_session *s, struct xvt_ring *r);
+/* For how many ticks has it owed us an answer? */
+uint64_t xvt_session_silence(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now);
 /* Who is silent or stuck is set aside, who left in order is done, who returns is live. */
 void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t now);
 

@@ -376,8 +376,7 @@ static bool holds_back(const struct xvt_session *s, const struct xvt_ring *r, ui
 	return now_ns > proven && now_ns - proven > lag_ns;
 }
 
-/* How long has it owed us an answer? */
-static uint64_t silence_of(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
+uint64_t xvt_session_silence(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
 {
 	return r->answered ? 0 : since(now, latest(r->answer_clock, s->grace_clock));
 }
@@ -385,7 +384,7 @@ static uint64_t silence_of(const struct xvt_session *s, const struct xvt_ring *r
 /* Does it still take its part, or do the others have to go on without it? */
 static void while_live(struct xvt_session *s, struct xvt_ring *r, uint64_t now, bool stopped)
 {
-	uint64_t silence = silence_of(s, r, now);
+	uint64_t silence = xvt_session_silence(s, r, now);
 	uint64_t stall = ticks(s, s->opt.stall_timeout_ns);
 
 	if (r->last.state == XVT_RING_OFFLINE && r->idle && !r->have && !r->first &&
@@ -453,7 +452,7 @@ static void tell_fault(struct xvt_session *s, struct xvt_ring *r)
 
 void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
-	uint64_t silence = silence_of(s, r, now);
+	uint64_t silence = xvt_session_silence(s, r, now);
 	const bool stopped = xvt_vm_stopped(s->vms[r->vm]);
 	const bool quiet =
 		stopped || silence > ticks(s, QUIET_NS) || r->last.state == XVT_RING_OFFLINE;

@@ -190,11 +190,18 @@ int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_
 	return err;
 }
 
+void xvt_session_share_memory(struct xvt_session *s)
+{
+	size_t i, n = xvt_session_alive(s);
+
+	for (i = 0; i < s->nr_vms; i++)
+		s->vms[i]->pool.budget = s->opt.memory_bytes / (n ? n : 1);
+}
+
 int xvt_session_add(struct xvt_session *s, const char *name, const char *path,
 		    const uint8_t uuid[16], bool named, char *why, size_t why_size)
 {
 	struct xvt_vm **grown, *vm;
-	size_t i;
 	int err;
 
 	grown = realloc(s->vms, (s->nr_vms + 1) * sizeof(*grown));
@@ -205,6 +212,7 @@ int xvt_session_add(struct xvt_session *s, const char *name, const char *path,
 	if (!vm)
 		return -ENOMEM;
 	snprintf(vm->name, sizeof(vm->name), "%s", name);
+	snprintf(vm->base_name, sizeof(vm->base_name), "%s", name);
 	snprintf(vm->path, sizeof(vm->path), "%s", path);
 	if (uuid)
 		memcpy(vm->uuid, uuid, sizeof(vm->uuid));
@@ -220,8 +228,7 @@ int xvt_session_add(struct xvt_session *s, const char *name, const char *path,
 	}
 	s->vms[s->nr_vms++] = vm;
 	xvt_pool_init(&vm->pool, 0);
-	for (i = 0; i < s->nr_vms; i++)
-		s->vms[i]->pool.budget = s->opt.memory_bytes / s->nr_vms;
+	xvt_session_share_memory(s);
 	err = xvt_vm_try_attach(s, vm, why, why_size);
 	if (err)
 		vm->phase = XVT_VM_GONE; /* the caller says why */

@@ -231,6 +231,8 @@ void xvt_session_vmm_report(void *arg, const struct xvt_vmm_report *r)
 {
 	struct xvt_vm *vm = arg;
 
+	while (vm->next) /* its file has been replaced: the VMM speaks of who runs now */
+		vm = vm->next;
 	xvt_session_vm_event(vm->session, vm, r);
 }
 

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * session_again.c - the file of a region goes, and another one comes under its name: what happens
+ * to /dev/shm/xvtrace-NAME when a machine is started anew. The old file is read as long as somebody
+ * writes into it; the new one is another machine of the recording, NAME.2, for its clock and its
+ * counters begin anew.
+ */
+#define _GNU_SOURCE
+#include "session_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+/* Is the file that we have open still the one of that name? 0 yes, -ENOENT none is, -ESTALE
+ * another. */
+static int same_file(const struct xvt_vm *vm)
+{
+	struct stat ours, named;
+
+	if (fstat(vm->region.fd, &ours))
+		return 0;
+	if (stat(vm->path, &named))
+		return errno == ENOENT ? -ENOENT : 0;
+	return ours.st_ino == named.st_ino && ours.st_dev == named.st_dev ? 0 : -ESTALE;
+}
+
+/* NAME.2, NAME.3: readers tell machines by their names. */
+static void name_of_next(const struct xvt_vm *vm, char name[XVT_NAME_LEN])
+{
+	char number[16];
+	int len = snprintf(number, sizeof(number), ".%u", vm->turn + 2);
+
+	snprintf(name, XVT_NAME_LEN, "%.*s%s", XVT_NAME_LEN - 1 - len, vm->base_name, number);
+}
+
+/* 0: there it is. Else it is not ready yet, or will never be, and that has been said. */
+static void take_up(struct xvt_session *s, struct xvt_vm *vm)
+{
+	char name[XVT_NAME_LEN], why[256];
+	struct xvt_vm *next;
+	size_t before = s->nr_vms;
+	int err;
+
+	name_of_next(vm, name);
+	err = xvt_session_add(s, name, vm->path, vm->uuid, false, why, sizeof(why));
+	if (err == -ENODATA || err == -ENOENT)
+		return; /* who makes it has not given it its size yet */
+	vm->replaced = true;
+	if (err) {
+		xvt_session_note(s, 2, vm, UINT32_MAX, "another file came under the name %s: %s",
+				 vm->path, why);
+		return;
+	}
+	next = s->vms[before];
+	next->turn = vm->turn + 1;
+	memcpy(next->base_name, vm->base_name, sizeof(next->base_name));
+	vm->next = next;
+	xvt_session_note(s, 1, vm, UINT32_MAX,
+			 "another file came under the name %s (a new QEMU?): it is recorded as %s",
+			 vm->path, next->name);
+}
+
+/* Does it still hold something, or may somebody still write into it? */
+static bool in_use(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
+{
+	if (r->phase == XVT_PHASE_BROKEN || r->phase == XVT_PHASE_NEW)
+		return false;
+	if (r->first || r->have || xvt_ring_ready(r))
+		return true;
+	return r->phase != XVT_PHASE_DONE &&
+	       xvt_session_silence(s, r, now) <= ticks(s, s->opt.stall_timeout_ns);
+}
+
+static void retire(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
+{
+	uint32_t i, n = vm->phase == XVT_VM_ATTACHED ? vm->region.g.ring_count : 0;
+
+	for (i = 0; i < n; i++) {
+		if (in_use(s, vm->rings[i], now))
+			return;
+	}
+	for (i = 0; i < n; i++) {
+		struct xvt_ring *r = vm->rings[i];
+
+		r->phase = XVT_PHASE_BROKEN;
+		r->map.closed = true;
+		r->mark_open = false; /* nobody will look for it: no word of the region is read */
+		xvt_clock_pages_fini(&r->pages);
+		if (r->source)
+			r->source_ops->close(r->source);
+		r->source = NULL;
+	}
+	xvt_session_note(s, 0, vm, UINT32_MAX, "nobody writes into its old file any more");
+	vm->phase = XVT_VM_GONE;
+	xvt_host_region_close(&vm->region);
+	xvt_session_share_memory(s);
+}
+
+void xvt_session_look_for_files(struct xvt_session *s, uint64_t now)
+{
+	size_t i, n = s->nr_vms; /* who comes meanwhile is looked at the next time */
+
+	for (i = 0; i < n; i++) {
+		struct xvt_vm *vm = s->vms[i];
+		int err;
+
+		if (vm->phase == XVT_VM_GONE)
+			continue;
+		if (vm->replaced) {
+			retire(s, vm, now);
+			continue;
+		}
+		err = same_file(vm);
+		if (err == -ENOENT && !vm->deleted)
+			xvt_session_note(
+				s, 1, vm, UINT32_MAX,
+				"%s was deleted; who has it open may go on, and a new file of that "
+				"name will be recorded, too",
+				vm->path);
+		vm->deleted = err == -ENOENT;
+		if (err == -ESTALE)
+			take_up(s, vm);
+	}
+}
