@@ -154,7 +154,8 @@ static int watch_signals(struct recorder *rec)
 	sigaddset(&set, SIGCHLD);
 	if (sigprocmask(SIG_BLOCK, &set, NULL))
 		return -errno;
-	signal(SIGPIPE, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN); /* these two are errors of a write, and told as such */
+	signal(SIGXFSZ, SIG_IGN);
 	rec->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (rec->signal_fd < 0)
 		return -errno;

@@ -417,8 +417,16 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 
 	look_for_formats(s, now);
 	pay(s);
-	if (since(now, s->last_pass_clock) > ticks(s, AWAY_NS))
+	if (s->last_pass_clock && since(now, s->last_pass_clock) > ticks(s, AWAY_NS)) {
 		s->grace_clock = now;
+		xvt_session_note(
+			s, 1, NULL, UINT32_MAX,
+			"the recorder was held up for %" PRIu64
+			" ms (by a slow disk, or for want of a CPU); the guests' rings may have "
+			"run full",
+			xvt_host_clock_ns(&s->clock, now) / 1000000 -
+				xvt_host_clock_ns(&s->clock, s->last_pass_clock) / 1000000);
+	}
 	s->last_pass_clock = now;
 	busy = all_clocks(s, now);
 	xvt_session_kvm_look(s, now);

@@ -43,7 +43,8 @@ struct xvt_file_sink {
 	int fd;
 	int err;
 	bool direct;
-	uint64_t good; /* lowest offset that is not known to be written, once err is set */
+	bool one_by_one; /* it has no offsets: what is written first comes first */
+	uint64_t good;	 /* lowest offset that is not known to be written, once err is set */
 	unsigned int current;
 	uint8_t *room; /* somebody builds the next bytes there */
 	uint8_t *area;
@@ -131,8 +132,8 @@ int xvt_file_sink_push(struct xvt_file_sink *fs)
 
 	if (b->len == b->carried || fs->room || fs->err)
 		return fs->err;
-	/* Two writes of one block must not pass each other. */
-	if (b->carried && wait_for(before))
+	/* Two writes of one block must not pass each other, nor any two into a pipe. */
+	if ((b->carried || fs->one_by_one) && wait_for(before))
 		return fs->err;
 	b->done = 0;
 	b->whole = b->len;
@@ -222,6 +223,11 @@ static int sink_settle(struct xvt_sink *sink)
 	return fs->err;
 }
 
+static bool has_offsets(int fd)
+{
+	return lseek(fd, 0, SEEK_CUR) >= 0;
+}
+
 /* Pipes know O_DIRECT, too, and mean something else by it. */
 static bool try_direct(int fd)
 {
@@ -254,6 +260,7 @@ int xvt_file_sink_new(struct xvt_file_sink **out, struct xvt_loop *loop, const c
 		return err;
 	}
 	fs->direct = try_direct(fs->fd);
+	fs->one_by_one = !has_offsets(fs->fd);
 	area.iov_base = fs->area;
 	area.iov_len = (size_t)BUFFERS * BUFFER_SIZE;
 	xvt_loop_register(loop, &area, 1);

@@ -23,6 +23,10 @@ static unsigned int notes[3];
 static void on_note(void *arg, uint32_t level, const char *name, const char *text)
 {
 	(void)arg;
+	if (!name) { /* of the recorder itself, which had been away: setup() */
+		ck_assert_ptr_nonnull(strstr(text, "held up"));
+		return;
+	}
 	ck_assert_str_eq(name, "g1");
 	ck_assert(strstr(text, ", at ") || strstr(text, "nothing is known"));
 	notes[level]++;
