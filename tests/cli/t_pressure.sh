@@ -83,6 +83,22 @@ check "the trace verifies" "$xvtrace" verify "$work/t.xvt"
 check "and adds up, with what the guests lost" says "$adds_up and .lost > 2000000"
 check "that it was held up is in it" eval '"$xvtrace" verify --notes "$work/t.xvt" | grep -q "held up"'
 
+# -- records that wait for a machine that does not come
+
+region=$work/wait-region
+write "$region"
+truncate -s 1M "$work/blank"
+"$xvtrace" record -q -o "$work/w.xvt" -r g="$region" -r w="$work/blank" --join-timeout 600 --memory 16M 2>"$work/err" &
+recorder=$!
+check "another machine is waited for: the guests drop and count" poll lost 60000000
+echo "most memory: $(high) KiB"
+check "the recorder keeps to its memory (a half of 16 MiB, and 40 for itself)" test "$(high)" -lt $((48 * 1024))
+kill -TERM "$recorder"
+wait "$recorder"
+recorder=
+kill -9 "$writer" && wait "$writer" 2>/dev/null
+check "the trace verifies" "$xvtrace" verify "$work/w.xvt"
+
 # -- a file that may not grow further
 
 region=$work/limit-region
