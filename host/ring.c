@@ -324,11 +324,10 @@ static void orphans_end(struct xvt_ring *r)
 		sum -= r->last.lost[i] - r->base_lost[i];
 	if (!r->orphan_known || !r->orphans || r->orphans >> 63 || r->orphans > sum)
 		return; /* none; or the guest's own idea */
-	r->orphans_told = r->orphans;
 	r->stash = r->rec;
 	r->stashed = true;
 	memset(&r->lost, 0, sizeof(r->lost));
-	r->lost.overwritten = r->orphans_told;
+	r->lost.overwritten = r->orphans;
 	r->is_lost = true;
 	r->rec.id = XVT_ID_LOST;
 	r->rec.payload = (const uint8_t *)&r->lost;
@@ -800,7 +799,9 @@ void xvt_ring_account(struct xvt_ring *r, bool final)
 	s->in_flight = s->attempted > known ? s->attempted - known : 0;
 	s->overwritten = r->orphans_told < s->in_flight ? r->orphans_told : s->in_flight;
 	s->in_flight -= s->overwritten;
-	if (final && (r->mode == XVT_ENABLE_OVERWRITE || r->roll_backs || r->heir) &&
+	if (final &&
+	    (r->mode == XVT_ENABLE_OVERWRITE || r->roll_backs ||
+	     (r->heir && !r->first && r->read_pos == r->last.commit)) &&
 	    s->in_flight > s->nest) {
 		s->overwritten += s->in_flight - s->nest;
 		s->in_flight = s->nest;

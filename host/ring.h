@@ -179,7 +179,7 @@ struct xvt_ring {
 	bool orphan_known;     /* how many events there were before the next record: */
 	uint64_t orphans;      /* those that no trace file accounts for */
 	bool heir;	       /* it was so once */
-	uint64_t orphans_told; /* of them, this trace does: they are lost */
+	uint64_t orphans_told; /* of them: once the LOST record that says so is in the trace */
 	struct xvt_past past;  /* that the piece in hand belongs to, when in_past */
 	bool in_past;
 	uint64_t newest;  /* guest clock: the largest stamp of all records so far */

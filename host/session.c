@@ -110,6 +110,15 @@ static void try_join(struct xvt_session *s, uint64_t now)
 
 /* ------------------------------------------------------------------ one pass */
 
+/* Not before: the region must never say that a gap is told which is in no file. */
+static void told_lost(struct xvt_ring *r, const void *payload)
+{
+	const struct xvt_lost *lost = payload;
+
+	if (r->heir && !r->orphans_told && lost->overwritten == r->orphans)
+		r->orphans_told = r->orphans;
+}
+
 static int emit(void *arg, const struct xvt_out *out, size_t n)
 {
 	struct xvt_session *s = arg;
@@ -120,6 +129,8 @@ static int emit(void *arg, const struct xvt_out *out, size_t n)
 		const struct xvt_event_hdr h = xvt_out_hdr(&out[i]);
 
 		xvt_ring_count(&out[i].ring->stats, &h);
+		if (xvt_unlikely(h.id == XVT_ID_LOST))
+			told_lost(out[i].ring, out[i].rec->payload);
 		err = xvt_trace_event(s->trace, &h, out[i].rec->payload);
 	}
 	return err;
