@@ -219,6 +219,7 @@ struct xvt_ring {
 	struct xvt_ring_scan scan;
 	struct xvt_clock_node witness; /* made of what waits, when quiet; not yet in the trace */
 	bool witness_new;
+	bool witness_put;	/* now it is */
 	uint64_t witness_clock; /* when the last one was written */
 	struct xvt_epoch_bump bumps[XVT_BUMPS];
 	uint32_t nr_bumps;

@@ -129,6 +129,8 @@ static int emit(void *arg, const struct xvt_out *out, size_t n)
 		const struct xvt_event_hdr h = xvt_out_hdr(&out[i]);
 
 		xvt_ring_count(&out[i].ring->stats, &h);
+		if (xvt_unlikely(out[i].ring->witness_new))
+			xvt_session_ring_witness_first(s, out[i].ring);
 		if (xvt_unlikely(h.id == XVT_ID_LOST))
 			told_lost(out[i].ring, out[i].rec->payload);
 		err = xvt_trace_event(s->trace, &h, out[i].rec->payload);

@@ -122,7 +122,9 @@ void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 uint64_t xvt_session_ring_due(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now);
 /* About once a second: how often are clocks measured from now on? */
 void xvt_session_pace(struct xvt_session *s, uint64_t elapsed);
-/* The node that the ring made of its own records goes into the trace. */
+/* The node that the ring made of its own records goes into the trace: before the first event that
+ * it places, for the file may end anywhere; at the latest at the end of a pass. */
+void xvt_session_ring_witness_first(struct xvt_session *s, struct xvt_ring *r);
 void xvt_session_ring_witness(struct xvt_session *s, struct xvt_ring *r);
 /* For how many ticks has it owed us an answer? */
 uint64_t xvt_session_silence(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now);

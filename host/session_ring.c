@@ -82,12 +82,20 @@ static void put_node(struct xvt_session *s, const struct xvt_clock_node *n)
 	xvt_trace_put(s->trace, XVT_CHUNK_NODE, n, sizeof(*n), NULL, 0);
 }
 
+void xvt_session_ring_witness_first(struct xvt_session *s, struct xvt_ring *r)
+{
+	if (!r->witness_new || r->witness_put)
+		return;
+	put_node(s, &r->witness);
+	r->witness_put = true;
+}
+
 void xvt_session_ring_witness(struct xvt_session *s, struct xvt_ring *r)
 {
 	if (!r->witness_new)
 		return;
-	put_node(s, &r->witness);
-	r->witness_new = false;
+	xvt_session_ring_witness_first(s, r);
+	r->witness_new = r->witness_put = false;
 	r->witness_clock = xvt_clock_read();
 }
 

@@ -66,6 +66,18 @@ wait "${writer[@]}"
 cat "$work/err" "$work"/*.says
 
 check "the trace verifies" "$xvtrace" verify "$trace"
+# A recorder may be killed at any moment: what places an event is in the file before it.
+each_beginning() {
+	local off n=0
+	for off in $("$raw" "$trace" chunks | awk '$2 == 6 { print $3 }'); do
+		head -c "$off" "$trace" >"$work/beginning"
+		"$xvtrace" verify "$work/beginning" >"$work/says" 2>&1 || { cat "$work/says" && return 1; }
+		n=$((n + 1))
+	done
+	echo "$n beginnings, each up to a clock node"
+	[ $n -gt 10 ]
+}
+check "and so does each beginning of it that lacks a clock node" each_beginning
 "$xvtrace" stat --json "$trace" >"$work/stat"
 check "one event is late, of the writer that was stopped before its commit" eval \
 	'jq -c "[.vms[] | {(.name): .late}] | add" "$work/stat" | grep -qx "{\"free\":0,\"clock\":0,\"commit\":1}"'

@@ -9,6 +9,7 @@
  *   note LEVEL RING HOST_NS TEXT
  *
  *   xvt-raw FILE.xvt
+ *   xvt-raw FILE.xvt chunks       "chunk TYPE OFFSET" for each
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -89,8 +90,8 @@ int main(int argc, char **argv)
 	char why[256];
 	size_t i;
 
-	if (argc != 2) {
-		fputs("usage: xvt-raw FILE.xvt\n", stderr);
+	if (argc != 2 && !(argc == 3 && !strcmp(argv[2], "chunks"))) {
+		fputs("usage: xvt-raw FILE.xvt [chunks]\n", stderr);
 		return 2;
 	}
 	if (xvt_trace_open(&trace, argv[1], why, sizeof(why))) {
@@ -100,6 +101,10 @@ int main(int argc, char **argv)
 	for (i = 0; i < trace->chunk_count; i++) {
 		const struct xvt_chunk_ref *ref = &trace->chunks[i];
 
+		if (argc == 3) {
+			printf("chunk %u %" PRIu64 "\n", ref->type, ref->offset);
+			continue;
+		}
 		if (xvt_trace_load(trace, i, &b)) {
 			fprintf(stderr, "xvt-raw: %s: chunk %zu is damaged\n", argv[1], i);
 			return 1;
