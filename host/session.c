@@ -599,7 +599,9 @@ int xvt_session_finish(struct xvt_session *s)
 		struct xvt_ring *r = s->rings[i];
 
 		r->enable = XVT_ENABLE_OFF;
-		if (r->phase != XVT_PHASE_NEW && r->phase != XVT_PHASE_BROKEN)
+		/* One that never came to take part is not ours, unless we have it from a recorder
+		 * that died. */
+		if ((r->phase != XVT_PHASE_NEW || r->heir) && r->phase != XVT_PHASE_BROKEN)
 			xvt_store_release(&r->host->enable, r->enable);
 	}
 	xvt_mb();

@@ -166,12 +166,14 @@ static void ring_goes_live(struct xvt_session *s, struct xvt_ring *r)
 	r->live_ns = xvt_host_clock_ns(&s->clock, now);
 	r->map.closed = s->ending;
 	r->changed_clock = now;
-	if (!s->ending) {
-		xvt_ring_announce(s, r);
-		xvt_drain_tell_cons(r);
-		r->enable = r->mode;
-		xvt_store_release(&r->host->enable, r->enable);
-	}
+	if (s->ending)
+		return;
+	xvt_ring_announce(s, r);
+	xvt_drain_tell_cons(r);
+	if (s->off_clock)
+		return; /* too late to begin: it would go on when nobody is there any more */
+	r->enable = r->mode;
+	xvt_store_release(&r->host->enable, r->enable);
 }
 
 #define SILENT_TEXT "does not answer (paused, dead or stuck)"

@@ -1,0 +1,40 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck disable=SC2317
+# A recorder was killed and left its rings switched on. The next one finds no clock, because their writer stands still:
+# when it ends they are off all the same, for nobody is there any more.
+set -u
+. "$(dirname "$0")/lib.sh"
+trap 'kill -KILL $recorder $writer 2>/dev/null; rm -rf "$work"' EXIT
+recorder='' writer=''
+
+show() {
+	"$xvtrace" region show --json "$work/g" | jq ".rings[0].$1"
+}
+
+attempted() { [ "$(show attempted)" -gt 0 ]; }
+
+wait_for() {
+	for _ in $(seq 600); do
+		"$@" && return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+"$xvtrace" region create "$work/g" --size 1M --rings 1 || exit 1
+"$BUILD/xvt-emit" "$work/g" --count 100000000 --rate 1000 >/dev/null &
+writer=$!
+"$xvtrace" record -q -o "$work/a.xvt" -r g="$work/g" &
+recorder=$!
+wait_for attempted || exit 1
+kill -KILL $recorder
+wait $recorder 2>/dev/null
+check "killed, it leaves the ring switched on" test "$(show enable)" = 1
+kill -STOP $writer
+"$xvtrace" record -q -o "$work/b.xvt" -r g="$work/g" --duration 1 --join-timeout 1 --stall-timeout 1
+check "the next one, which nobody answers, ends" test $? -eq 0
+check "and leaves it switched off" test "$(show enable)" = 0
+check "its trace verifies" "$xvtrace" verify "$work/b.xvt"
+kill -CONT $writer
+[ $failures -eq 0 ]
