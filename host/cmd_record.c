@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "cmd.h"
 #include "compress.h"
+#include "machines.h"
 #include "session.h"
 #include "sink.h"
 #include "vm_libvirt.h"
@@ -270,39 +271,6 @@ static int listen_to_machines(struct recorder *rec)
 	return XVT_EXIT_OK;
 }
 
-static int add_machines(struct recorder *rec)
-{
-	char why[512];
-	size_t i;
-
-	for (i = 0; i < rec->opt.regions.n; i++) {
-		const char *arg = rec->opt.regions.v[i], *eq = strchr(arg, '=');
-		char name[XVT_NAME_LEN];
-
-		if (!eq || eq == arg || (size_t)(eq - arg) >= sizeof(name) || !eq[1]) {
-			xvt_error(arg, "a region is given as NAME=PATH, like g1=/dev/shm/g1");
-			return XVT_EXIT_USAGE;
-		}
-		snprintf(name, sizeof(name), "%.*s", (int)(eq - arg), arg);
-		if (xvt_session_add(rec->session, name, eq + 1, NULL, true, why, sizeof(why))) {
-			xvt_error(eq + 1, "%s", why);
-			return XVT_EXIT_FAIL;
-		}
-	}
-	for (i = 0; i < rec->opt.domains.n; i++) {
-		struct xvt_domain domain;
-
-		if (xvt_libvirt_find(rec->opt.connect, rec->opt.domains.v[i], &domain, why,
-				     sizeof(why)) ||
-		    xvt_session_add(rec->session, domain.name, domain.region, domain.uuid, true,
-				    why, sizeof(why))) {
-			xvt_error(rec->opt.domains.v[i], "%s", why);
-			return XVT_EXIT_FAIL;
-		}
-	}
-	return XVT_EXIT_OK;
-}
-
 static void progress(struct recorder *rec, uint64_t elapsed_ns, uint64_t *last_events)
 {
 	uint64_t events, lost, late;
@@ -446,7 +414,8 @@ static int record(struct recorder *rec, char **child_argv)
 		xvt_loop_free(rec->loop);
 		return XVT_EXIT_FAIL;
 	}
-	status = add_machines(rec);
+	status = xvt_machines_add(rec->session, &rec->opt.regions, &rec->opt.domains,
+				  rec->opt.connect);
 	if (status == XVT_EXIT_OK)
 		status = listen_to_machines(rec);
 	if (status == XVT_EXIT_OK) {

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-2.0
+/* machines.c - see machines.h. */
+#include "machines.h"
+
+#include "vm_libvirt.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int add_region(struct xvt_session *s, const char *arg)
+{
+	const char *eq = strchr(arg, '=');
+	char name[XVT_NAME_LEN], why[512];
+
+	if (!eq || eq == arg || (size_t)(eq - arg) >= sizeof(name) || !eq[1]) {
+		xvt_error(arg, "a region is given as NAME=PATH, like g1=/dev/shm/g1");
+		return XVT_EXIT_USAGE;
+	}
+	snprintf(name, sizeof(name), "%.*s", (int)(eq - arg), arg);
+	if (!xvt_session_add(s, name, eq + 1, NULL, true, why, sizeof(why)))
+		return XVT_EXIT_OK;
+	xvt_error(eq + 1, "%s", why);
+	return XVT_EXIT_FAIL;
+}
+
+static int add_domain(struct xvt_session *s, const char *libvirt_uri, const char *arg)
+{
+	struct xvt_domain domain;
+	char why[512];
+
+	if (!xvt_libvirt_find(libvirt_uri, arg, &domain, why, sizeof(why)) &&
+	    !xvt_session_add(s, domain.name, domain.region, domain.uuid, true, why, sizeof(why)))
+		return XVT_EXIT_OK;
+	xvt_error(arg, "%s", why);
+	return XVT_EXIT_FAIL;
+}
+
+int xvt_machines_add(struct xvt_session *s, const struct xvt_opt_list *regions,
+		     const struct xvt_opt_list *domains, const char *libvirt_uri)
+{
+	int status = XVT_EXIT_OK;
+	size_t i;
+
+	for (i = 0; status == XVT_EXIT_OK && i < regions->n; i++)
+		status = add_region(s, regions->v[i]);
+	for (i = 0; status == XVT_EXIT_OK && i < domains->n; i++)
+		status = add_domain(s, libvirt_uri, domains->v[i]);
+	return status;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* machines.h - the machines that a command line names: -r NAME=REGION and -d DOMAIN. */
+#ifndef XVT_MACHINES_H
+#define XVT_MACHINES_H
+
+#include "opt.h"
+#include "session.h"
+
+/*
+ * Add them to a session: the regions first, then the domains, each in its order. libvirt_uri may
+ * be NULL. Returns an exit status, and has said what was wrong.
+ */
+int xvt_machines_add(struct xvt_session *s, const struct xvt_opt_list *regions,
+		     const struct xvt_opt_list *domains, const char *libvirt_uri);
+
+#endif /* XVT_MACHINES_H */
