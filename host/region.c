@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -147,6 +148,13 @@ int xvt_host_region_check(struct xvt_host_region *r)
 		return -ENODATA;
 	}
 	return xvt_check_header(&copy, r->size, &r->g, &r->fault);
+}
+
+int xvt_host_region_claim(struct xvt_host_region *r)
+{
+	/* A file system without locks is no reason not to record. (The rings' owners in user space
+	 * lock bytes by fcntl(), which this has nothing to do with.) */
+	return flock(r->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK ? -EBUSY : 0;
 }
 
 void xvt_host_region_close(struct xvt_host_region *r)

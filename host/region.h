@@ -29,6 +29,12 @@ int xvt_host_region_open(struct xvt_host_region *r, const char *path, bool writa
 /* Copy the header and check it. Returns as xvt_check_header(); r->fault says why. */
 int xvt_host_region_check(struct xvt_host_region *r);
 
+/*
+ * The host's words have one writer: claim them for this process until the region is closed or the
+ * process ends, however it does. Returns 0, or -EBUSY when somebody else has them.
+ */
+int xvt_host_region_claim(struct xvt_host_region *r);
+
 void xvt_host_region_close(struct xvt_host_region *r);
 
 /* True once the file shrank under the mapping. */

@@ -226,6 +226,13 @@ int xvt_session_add(struct xvt_session *s, const char *name, const char *path,
 		free(vm);
 		return err;
 	}
+	err = xvt_host_region_claim(&vm->region);
+	if (err) {
+		snprintf(why, why_size, "another xvtrace is at work on this region; end it first");
+		xvt_host_region_close(&vm->region);
+		free(vm);
+		return err;
+	}
 	s->vms[s->nr_vms++] = vm;
 	xvt_pool_init(&vm->pool, 0);
 	xvt_session_share_memory(s);

@@ -1,0 +1,38 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck disable=SC2317
+# The host's words of a region have one writer: a second recorder is refused while the first one is
+# there, and taken when that is gone, however it went.
+set -u
+. "$(dirname "$0")/lib.sh"
+trap 'kill -KILL $recorder $writer 2>/dev/null; rm -rf "$work"' EXIT
+recorder='' writer=''
+
+# attached: a recorder has switched the region on
+attached() {
+	"$xvtrace" region show --json "$work/g" | jq -e '.rings[0].attempted > 0' >/dev/null
+}
+
+wait_for() {
+	for _ in $(seq 600); do
+		"$@" && return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+"$xvtrace" region create "$work/g" --size 1M --rings 1 || exit 1
+"$BUILD/xvt-emit" "$work/g" --count 100000000 --rate 1000 >/dev/null &
+writer=$!
+"$xvtrace" record -q -o "$work/a.xvt" -r g="$work/g" &
+recorder=$!
+wait_for attached || exit 1
+"$xvtrace" record -q -o "$work/b.xvt" -r g="$work/g" --duration 1 2>"$work/err"
+check "a second recorder is refused" test $? -eq 1
+check "and says why" grep -q 'another xvtrace is at work on this region' "$work/err"
+kill -KILL $recorder
+wait $recorder 2>/dev/null
+"$xvtrace" record -q -o "$work/c.xvt" -r g="$work/g" --duration 1
+check "when the first one was killed, the next one records" test $? -eq 0
+check "and its trace verifies" "$xvtrace" verify "$work/c.xvt"
+[ $failures -eq 0 ]
