@@ -19,6 +19,7 @@ struct region_options {
 	uint64_t rings;
 	uint64_t subbuf_bytes;
 	uint64_t meta_bytes;
+	bool overwrite;
 	bool json;
 };
 
@@ -31,6 +32,8 @@ static const struct xvt_opt options[] = {
 	O(subbuf_bytes, "subbuf-size", 0, XVT_OPT_SIZE, "S",
 	  "create: power of two (default chosen)"),
 	O(meta_bytes, "meta-size", 0, XVT_OPT_SIZE, "S", "create: room for event formats"),
+	O(overwrite, "overwrite", 0, XVT_OPT_BOOL, NULL,
+	  "create: writers record at once, what is new over what is old (flight recorder)"),
 	O(json, "json", 0, XVT_OPT_BOOL, NULL, "show: as JSON"),
 	XVT_OPT_END,
 };
@@ -43,7 +46,7 @@ static int create(const char *path, const struct region_options *opt)
 		.subbuf_size = (uint32_t)opt->subbuf_bytes,
 		.meta_size = opt->meta_bytes,
 		.clock_id = XVT_CLOCK_NATIVE,
-		.enable = XVT_ENABLE_OFF,
+		.enable = opt->overwrite ? XVT_ENABLE_OVERWRITE : XVT_ENABLE_OFF,
 	};
 	struct xvt_geometry g;
 	int fd, err;
