@@ -68,16 +68,10 @@ static int emit(void *arg, const struct xvt_out *out, size_t n)
  */
 static void read_hint(struct salvage *s, struct xvt_ring *r, struct xvt_clock_node *node)
 {
-	const struct xvt_ring_host *h = r->host;
-	uint64_t hz = xvt_load(&h->hint_hz), seq = xvt_load(&h->hint_seq);
+	uint64_t hz;
 
-	*node = (struct xvt_clock_node){ .ring = r->id, .source = XVT_SOURCE_NONE };
-	if (seq && !(seq & 1) && hz >= 1000 && hz <= 20000000000ull) {
-		node->source = XVT_SOURCE_HANDSHAKE;
-		node->guest = xvt_load(&h->hint_guest);
-		node->host_ns = xvt_load(&h->hint_host_ns);
-		node->bound_ns = xvt_load(&h->hint_bound_ns);
-	} else {
+	if (!xvt_ring_hint(r, node, &hz)) {
+		*node = (struct xvt_clock_node){ .ring = r->id, .source = XVT_SOURCE_NONE };
 		hz = s->region.hdr.clock_hz;
 		if (hz < 1000 || hz > 20000000000ull)
 			hz = s->clock.hz;

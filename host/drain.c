@@ -17,6 +17,9 @@
 
 /* Most that one ring may hand over in a pass, so that one guest cannot starve the others. */
 #define PASS_BYTES (8u << 20)
+/* The same for a snapshot, whose writers go on over the oldest end: what was copied so far is safe
+ * as soon as it has been looked whether they came so far. */
+#define CUT_BYTES  (256u << 10)
 
 /* Up to here a copy from the mapping costs less than a read through the loop: a third of the CPU
  * time for 64 KiB, a twentieth for 1 KiB (docs/engine.md; bench/bench_move.c measures it). */
@@ -221,6 +224,13 @@ static bool went_back(const struct xvt_ring *r, const struct xvt_ring_snapshot *
 				      now->generation == r->generation && !tail_is_there(r));
 }
 
+static uint32_t room_of(const struct xvt_ring *r)
+{
+	const uint32_t bytes = r->cut.on ? CUT_BYTES : PASS_BYTES, least = r->region->g.subbuf_size;
+
+	return r->salvage ? UINT32_MAX : bytes > least ? bytes : least;
+}
+
 void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_clock)
 {
 	const struct xvt_geometry *g = &r->region->g;
@@ -228,9 +238,7 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 	struct xvt_ring_snapshot s;
 	struct xvt_fault fault;
 	uint64_t ceiling;
-	uint32_t room = r->salvage		      ? UINT32_MAX
-			: PASS_BYTES > g->subbuf_size ? PASS_BYTES
-						      : g->subbuf_size;
+	uint32_t room = room_of(r);
 	bool all, frozen;
 
 	if (r->phase == XVT_PHASE_BROKEN)
@@ -239,7 +247,7 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 	r->last_before = r->last;
 	r->taken = 0;
 	xvt_ring_snapshot(r->ctl, &r->region->g, &s);
-	ceiling = xvt_clock_read_ordered();
+	ceiling = r->cut.frozen ? r->cut.look_clock : xvt_clock_read_ordered();
 	/* Then nothing of this look is used; where to go on is decided before the next one. From
 	 * one that is gone nothing comes any more that could be told from what was there. */
 	r->went_back = !r->salvage && went_back(r, &s);
@@ -247,6 +255,8 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 		r->idle = false;
 		return;
 	}
+	if (r->cut.frozen)
+		s.commit = r->cut.look.commit;
 	/* A writer that stays inside an event; who came after it would have moved these. */
 	frozen = r->phase == XVT_PHASE_ASIDE && s.nest == r->last.nest && s.resv == r->last.resv &&
 		 s.commit == r->last.commit && s.generation == r->last.generation;
@@ -264,10 +274,15 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 		return;
 	}
 	if (overwrite && s.resv - xvt_pos_trunc(g, r->read_pos) > g->ring_size) {
+		r->cut.hole |= !r->cut.begun || xvt_pos_before(r->read_pos, r->cut.until);
 		/* Overtaken. Not to the oldest end, which is about to go as well: half way.
-		 * From a writer that is gone the oldest end is safe. */
-		r->read_pos = r->salvage ? xvt_pos_roundup(g, s.resv) - g->ring_size
-					 : xvt_pos_trunc(g, s.commit) - g->ring_size / 2;
+		 * From a writer that is gone the oldest end is safe; and a snapshot wants all that
+		 * it can get. */
+		r->read_pos = r->salvage || r->cut.on
+				      ? xvt_pos_roundup(g, s.resv) - g->ring_size
+				      : xvt_pos_trunc(g, s.commit) - g->ring_size / 2;
+		if (r->cut.frozen && xvt_pos_before(s.commit, r->read_pos))
+			r->read_pos = s.commit;
 		r->skipped = true;
 	}
 	r->taken = r->read_pos;
@@ -321,6 +336,30 @@ static bool overtaken(const struct xvt_ring *r, const struct xvt_piece *p, uint6
 {
 	return r->mode == XVT_ENABLE_OVERWRITE &&
 	       (moved || resv - xvt_pos_trunc(&r->region->g, p->pos) > r->region->g.ring_size);
+}
+
+/*
+ * A snapshot keeps what it has got: of the copies of this pass only the oldest were overtaken, and
+ * there is nothing in their place to be read.
+ */
+static void drop_overtaken(struct xvt_ring *r, uint64_t resv)
+{
+	struct xvt_piece **at = &r->first, *before = NULL, *p;
+
+	for (; *at && (*at)->res == INT32_MAX; at = &(*at)->next)
+		before = *at;
+	while ((p = *at) && p->res == (int)p->len && overtaken(r, p, resv, false)) {
+		*at = p->next;
+		if (r->tail == p)
+			r->tail = before;
+		if (*at)
+			(*at)->after_skip = true;
+		else
+			r->skipped = true;
+		r->cut.hole |= !r->cut.begun || xvt_pos_before(p->pos, r->cut.until);
+		xvt_pool_put(r->pool, p, sizeof(*p) + p->len);
+		r->idle = false;
+	}
 }
 
 /*
@@ -447,6 +486,8 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 		r->phase = r->phase_before;
 		r->fault_new = false;
 	}
+	if (r->cut.on && !rolled_back && !moved)
+		drop_overtaken(r, resv);
 	for (p = r->first; p; before = p, p = p->next) {
 		if (p->res == (int)p->len && !rolled_back && !overtaken(r, p, resv, moved))
 			continue;
@@ -462,7 +503,7 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 			keep_tail(r, p);
 		p->res = INT32_MAX;
 	}
-	if (r->salvage || rolled_back || r->went_back ||
+	if (r->salvage || r->cut.on || rolled_back || r->went_back ||
 	    r->phase == XVT_PHASE_BROKEN) /* in this very pass: what it has copied is checked */
 		return;
 	xvt_ring_keep_words(r);

@@ -8,8 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The generation that wrote what lies at `pos`; the current one if the table cannot tell. */
-static uint32_t generation_at(const struct xvt_ring *r, uint64_t pos)
+uint32_t xvt_ring_generation_at(const struct xvt_ring *r, uint64_t pos)
 {
 	uint32_t back;
 
@@ -61,7 +60,7 @@ void xvt_ring_attach(struct xvt_ring *r)
 			       : 0;
 	if (r->orphaned && r->mode == XVT_ENABLE_STOP)
 		cons = after_cleared(r, cons);
-	r->generation = generation_at(r, cons);
+	r->generation = xvt_ring_generation_at(r, cons);
 	r->entered = r->generation;
 	r->read_pos = xvt_pos_trunc(g, cons);
 	r->clear_pos = r->read_pos;
@@ -91,6 +90,19 @@ void xvt_ring_attach(struct xvt_ring *r)
 	memcpy(r->due.lost, r->base_lost, sizeof(r->due.lost));
 	r->changed_clock = xvt_clock_read();
 	r->epoch = xvt_load(&h->epoch); /* an earlier daemon's; what counts is that it differs */
+}
+
+bool xvt_ring_hint(const struct xvt_ring *r, struct xvt_clock_node *node, uint64_t *hz)
+{
+	const struct xvt_ring_host *h = r->host;
+	uint64_t seq = xvt_load(&h->hint_seq);
+
+	*hz = xvt_load(&h->hint_hz);
+	*node = (struct xvt_clock_node){ .ring = r->id, .source = XVT_SOURCE_HANDSHAKE };
+	node->guest = xvt_load(&h->hint_guest);
+	node->host_ns = xvt_load(&h->hint_host_ns);
+	node->bound_ns = xvt_load(&h->hint_bound_ns);
+	return seq && !(seq & 1) && *hz >= 1000 && *hz <= 20000000000ull;
 }
 
 static void drop_first(struct xvt_ring *r)
@@ -133,7 +145,9 @@ static bool loss_before(struct xvt_ring *r)
 		r->told_lost[i] += delta;
 		sum += delta;
 	}
-	if (r->gap_skipped && r->seen_valid) {
+	/* A snapshot knows what its first sub-buffer's header said, whatever it could read since.
+	 */
+	if ((r->gap_skipped || (r->cut.on && r->gap_bad_bytes)) && r->seen_valid) {
 		uint64_t passed = h->attempted - r->seen.attempted;
 		uint64_t known =
 			r->since_subbuf + sum + (uint32_t)(h->discarded - r->seen.discarded);
@@ -677,7 +691,7 @@ static void place(struct xvt_ring *r)
 	if (result == XVT_MAP_DOUBT)
 		flags |= XVT_EVENT_F_CLOCK;
 	/* A guess may be anywhere; what was seen is stronger. */
-	if (ns > e.ceiling_ns && ns - e.ceiling_ns > r->map.slack_ns) {
+	if (ns > e.ceiling_ns && (ns - e.ceiling_ns > r->map.slack_ns || r->cut.frozen)) {
 		ns = e.ceiling_ns;
 		flags |= XVT_EVENT_F_CLOCK;
 	}
@@ -756,6 +770,13 @@ bool xvt_ring_tail_loss(struct xvt_ring *r, struct xvt_lost *lost)
 	uint64_t sum = 0;
 	unsigned int i;
 
+	if (r->cut.on) {
+		xvt_ring_cut_tail(r, lost);
+		xvt_ring_cut_told(r, lost);
+		for (i = 0; i < XVT_LOST_CAUSES; i++)
+			sum += lost->lost[i];
+		return sum != 0;
+	}
 	memset(lost, 0, sizeof(*lost));
 	for (i = 0; i < XVT_LOST_CAUSES; i++) {
 		uint64_t delta = r->last.lost[i] - r->told_lost[i];
@@ -779,6 +800,11 @@ void xvt_ring_account(struct xvt_ring *r, bool final)
 
 	s->ring = r->id;
 	s->epochs = r->map.count ? xvt_clock_map_last(&r->map)->epoch + 1 : 0;
+	s->bound_ns_max = xvt_clock_map_bound_ns(&r->map);
+	if (r->cut.on) {
+		xvt_ring_cut_account(r);
+		return;
+	}
 	s->attempted = r->last.attempted - r->base_attempted;
 	s->discarded = r->last.discarded - r->base_discarded;
 	known = s->events + s->discarded;
@@ -790,7 +816,6 @@ void xvt_ring_account(struct xvt_ring *r, bool final)
 	if (r->roll_backs && s->attempted < known)
 		s->attempted = known;
 	s->nest = (r->last.nest <= XVT_MAXNEST + 1 ? r->last.nest : 0) + r->left_behind;
-	s->bound_ns_max = xvt_clock_map_bound_ns(&r->map);
 	/*
 	 * What is left of `attempted` is inside a writer, undrained yet, or was overwritten (by the
 	 * writer, or by a restored snapshot), or an earlier recorder died with it. At the end

@@ -106,6 +106,23 @@ struct xvt_exact_reading {
 	struct xvt_clock_formula contradicting; /* what it said then */
 };
 
+/* What a snapshot takes of a ring: from one sub-buffer to one moment. See cut.c. */
+struct xvt_ring_cut {
+	bool on;
+	bool frozen;	/* no clock of its own: what follows `look` may be later than the cut */
+	bool begun;	/* a look at or after the cut was taken: */
+	uint64_t until; /* what was there then. It is copied first. */
+	uint64_t tried; /* read_pos at the last turn of that */
+	bool hole;	/* the writer came round before a part of it was copied */
+	bool whole;	/* all that belongs to it is there */
+	uint64_t look_clock; /* just before the cut: */
+	struct xvt_ring_snapshot look;
+	uint64_t base_attempted; /* counters as the first sub-buffer's header has them */
+	uint64_t base_discarded;
+	uint64_t base_lost[XVT_LOST_CAUSES];
+	struct xvt_lost told; /* sums of the LOST pseudo-events that are in the trace */
+};
+
 #define XVT_BUMPS 4 /* the newest are remembered: records wait for seconds at most */
 
 struct xvt_ring {
@@ -240,7 +257,8 @@ struct xvt_ring {
 	uint64_t base_overwritten;
 	struct xvt_ring_account due; /* to be left in the region once the file has so much */
 	uint64_t told_lost[XVT_LOST_CAUSES]; /* what LOST pseudo-events have said, base included */
-	uint64_t unfinished;		     /* records that salvage found without DONE */
+	struct xvt_ring_cut cut;
+	uint64_t unfinished;  /* records that salvage found without DONE */
 	uint64_t left_behind; /* writers that died inside an event, by generation's end */
 	struct xvt_ring_stats stats;
 	struct xvt_ring_stats told_stats; /* as they stand in the file */
@@ -348,6 +366,26 @@ void xvt_ring_account(struct xvt_ring *r, bool final);
  */
 void xvt_ring_owe(struct xvt_ring *r, bool counters);
 void xvt_ring_remember(const struct xvt_ring *r);
+
+/* The last clock node that a recorder left in the region, if it makes sense, and its rate. */
+bool xvt_ring_hint(const struct xvt_ring *r, struct xvt_clock_node *node, uint64_t *hz);
+
+/* The generation that wrote what lies at `pos`; the current one if the table cannot tell. */
+uint32_t xvt_ring_generation_at(const struct xvt_ring *r, uint64_t pos);
+
+/* --- cut.c --- */
+
+/*
+ * A snapshot's cut is about to be made: find where the ring's contents begin, note its counters.
+ * From here on the drain only copies, and changes nothing. Returns false if it holds nothing.
+ */
+bool xvt_ring_cut(struct xvt_ring *r);
+/* A LOST pseudo-event goes into the trace. */
+void xvt_ring_cut_told(struct xvt_ring *r, const struct xvt_lost *lost);
+/* Losses up to the cut that none has told. */
+void xvt_ring_cut_tail(const struct xvt_ring *r, struct xvt_lost *lost);
+/* Counters of the window into r->stats. */
+void xvt_ring_cut_account(struct xvt_ring *r);
 
 /* --- drain.c --- */
 

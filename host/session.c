@@ -24,6 +24,7 @@
 #define BUSY_NS		  100000ull /* while a clock measurement waits for its guest */
 /* Most that one machine may hand over in a pass, so that it cannot starve the others. */
 #define VM_PASS_BYTES	  (16u << 20)
+#define VM_CUT_BYTES	  (4u << 20)  /* and of a snapshot in a turn of its copying */
 #define CLOCKS_NS	  2000000ull  /* longest that one machine's clocks may keep us in a pass */
 #define ALL_CLOCKS	  4	      /* times that, for all together */
 #define OWE_NS		  20000000ull /* between two looks at how much of the trace is in the file */
@@ -115,7 +116,9 @@ static void told_lost(struct xvt_ring *r, const void *payload)
 {
 	const struct xvt_lost *lost = payload;
 
-	if (r->heir && !r->orphans_told && lost->overwritten == r->orphans)
+	if (r->cut.on)
+		xvt_ring_cut_told(r, lost);
+	else if (r->heir && !r->orphans_told && lost->overwritten == r->orphans)
 		r->orphans_told = r->orphans;
 }
 
@@ -153,7 +156,6 @@ static void wait_reads(struct xvt_session *s)
 /* All of the machine's memory, or pages of it, have become what they were before. */
 static void vm_went_back(struct xvt_session *s, struct xvt_vm *vm, bool all)
 {
-	struct xvt_host_page *page = xvt_host_region_page(&vm->region);
 	bool back = false, any = all;
 	uint32_t i;
 
@@ -169,7 +171,21 @@ static void vm_went_back(struct xvt_session *s, struct xvt_vm *vm, bool all)
 	xvt_session_note(s, back, vm, UINT32_MAX,
 			 back ? "its memory went back to an earlier state"
 			      : "the host's words in its memory went back");
-	xvt_store(&page->attach_id, s->attach_id);
+	xvt_vm_tell_attached(s, vm);
+}
+
+/* Of a snapshot: rings that hold nothing and have no clock do not. */
+static bool takes_part(const struct xvt_session *s, const struct xvt_ring *r)
+{
+	return !s->opt.cut || r->cut.on;
+}
+
+/* Small turns, see drain.c; but one sub-buffer must fit. */
+static uint64_t cut_turn(const struct xvt_vm *vm)
+{
+	uint64_t least = 4ull * vm->region.g.subbuf_size;
+
+	return least > VM_CUT_BYTES ? least : VM_CUT_BYTES;
 }
 
 static void vm_drain(struct xvt_session *s, struct xvt_vm *vm, uint64_t proof)
@@ -188,11 +204,15 @@ static void vm_drain(struct xvt_session *s, struct xvt_vm *vm, uint64_t proof)
 	xvt_store(&page->nonce, vm->nonce);
 	/* The budget of a pass is the machine's; with another ring first each time, each gets
 	 * its part of it. */
-	xvt_pool_turn(&vm->pool, VM_PASS_BYTES);
+	xvt_pool_turn(&vm->pool, s->opt.cut ? cut_turn(vm) : VM_PASS_BYTES);
 	n = vm->region.g.ring_count;
 	vm->first_ring = (vm->first_ring + 1) % n;
-	for (i = 0; i < n; i++)
-		xvt_drain_look(vm->rings[(vm->first_ring + i) % n], s->loop, proof);
+	for (i = 0; i < n; i++) {
+		struct xvt_ring *r = vm->rings[(vm->first_ring + i) % n];
+
+		if (takes_part(s, r))
+			xvt_drain_look(r, s->loop, proof);
+	}
 }
 
 static void vm_take(struct xvt_session *s, struct xvt_vm *vm)
@@ -201,8 +221,10 @@ static void vm_take(struct xvt_session *s, struct xvt_vm *vm)
 	bool rolled_back = xvt_load(&page->nonce) != vm->nonce;
 	uint32_t i;
 
-	for (i = 0; i < vm->region.g.ring_count; i++)
-		xvt_drain_take(vm->rings[i], rolled_back);
+	for (i = 0; i < vm->region.g.ring_count; i++) {
+		if (takes_part(s, vm->rings[i]))
+			xvt_drain_take(vm->rings[i], rolled_back);
+	}
 	if (xvt_host_region_gone(&vm->region))
 		xvt_vm_gone(s, vm, "the region's file was truncated");
 }
@@ -250,7 +272,8 @@ static void owe(struct xvt_session *s, bool counters)
 {
 	size_t i;
 
-	if (xvt_trace_flush(s->trace))
+	/* A snapshot leaves it to recorders to say what is in their files. */
+	if (xvt_trace_flush(s->trace) || s->opt.cut)
 		return;
 	for (i = 0; i < s->nr_rings; i++) {
 		struct xvt_ring *r = s->rings[i];
@@ -268,7 +291,7 @@ static void owe(struct xvt_session *s, bool counters)
 /* The more rings, the more seldom: it costs some ten nanoseconds for each. */
 static void owe_when_due(struct xvt_session *s, uint64_t now)
 {
-	if (!s->owing && s->merge.emitted != s->owed_events &&
+	if (!s->opt.cut && !s->owing && s->merge.emitted != s->owed_events &&
 	    since(now, s->owe_clock) >= ticks(s, OWE_NS + s->nr_rings * OWE_RING_NS))
 		owe(s, false);
 }
@@ -280,7 +303,7 @@ static void put_stats(struct xvt_session *s, bool final)
 	for (i = 0; i < s->nr_rings; i++) {
 		struct xvt_ring *r = s->rings[i];
 
-		if (r->last.attempted == 0 && r->phase == XVT_PHASE_NEW)
+		if ((r->last.attempted == 0 && r->phase == XVT_PHASE_NEW) || !takes_part(s, r))
 			continue;
 		xvt_ring_account(r, final);
 		r->stats.paused_ns = xvt_vm_paused_ns(s, s->vms[r->vm]);
@@ -336,8 +359,10 @@ static void every_second(struct xvt_session *s, uint64_t now)
 		    (uint64_t)st.st_size < vm->region.size)
 			xvt_vm_gone(s, vm, "the region's file was truncated");
 	}
-	xvt_session_look_for_files(s, now);
-	put_stats(s, false);
+	if (!s->opt.cut) { /* its machines are those of the cut, its counters those of the end */
+		xvt_session_look_for_files(s, now);
+		put_stats(s, false);
+	}
 	xvt_session_put_marks(s);
 	owe(s, true);
 }
@@ -421,6 +446,19 @@ static uint64_t gap_ns(const struct xvt_session *s, bool moved, bool hurry, uint
 	return hurry || gap > many ? gap : many;
 }
 
+/* A snapshot may be away for long while it copies, and nobody waits for it. */
+static void tell_away(struct xvt_session *s, uint64_t now)
+{
+	if (!s->opt.cut)
+		xvt_session_note(
+			s, 1, NULL, UINT32_MAX,
+			"the recorder was held up for %" PRIu64
+			" ms (by a slow disk, or for want of a CPU); the guests' rings may have "
+			"run full",
+			xvt_host_clock_ns(&s->clock, now) / 1000000 -
+				xvt_host_clock_ns(&s->clock, s->last_pass_clock) / 1000000);
+}
+
 int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 {
 	uint64_t now = xvt_clock_read();
@@ -432,19 +470,19 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 	pay(s);
 	if (s->last_pass_clock && since(now, s->last_pass_clock) > ticks(s, AWAY_NS)) {
 		s->grace_clock = now;
-		xvt_session_note(
-			s, 1, NULL, UINT32_MAX,
-			"the recorder was held up for %" PRIu64
-			" ms (by a slow disk, or for want of a CPU); the guests' rings may have "
-			"run full",
-			xvt_host_clock_ns(&s->clock, now) / 1000000 -
-				xvt_host_clock_ns(&s->clock, s->last_pass_clock) / 1000000);
+		tell_away(s, now);
 	}
 	s->last_pass_clock = now;
 	busy = all_clocks(s, now);
 	xvt_session_kvm_look(s, now);
+	if (s->opt.cut && !s->cut_ns && !xvt_session_cut(s, now)) {
+		*sleep_ns = busy ? BUSY_NS : PASS_MIN_NS;
+		return xvt_trace_error(s->trace);
+	}
 	if ((int64_t)(now - s->next_pass_clock) >= 0) {
-		drain_all(s, now);
+		do {
+			drain_all(s, now);
+		} while (s->opt.cut && xvt_session_cut_copying(s));
 		for (i = 0; i < s->nr_vms; i++) {
 			if (s->vms[i]->phase != XVT_VM_ATTACHED)
 				continue;
@@ -455,13 +493,15 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 		for (i = 0; i < s->nr_rings; i++) {
 			struct xvt_ring *r = s->rings[i];
 
+			if (!takes_part(s, r))
+				continue;
 			xvt_session_ring_phase(s, r, now);
 			s->vms[r->vm]->clocks_due =
 				sooner(s->vms[r->vm]->clocks_due, xvt_session_ring_due(s, r, now));
 			hurry |= r->taken > r->region->g.ring_size / HURRY_PART;
 		}
 		try_join(s, now);
-		s->merge.limit_ns = xvt_host_clock_ns(&s->clock, now);
+		s->merge.limit_ns = s->opt.cut ? s->cut_ns : xvt_host_clock_ns(&s->clock, now);
 		if (s->joined)
 			moved = xvt_merge_pass(&s->merge, s->rings, s->nr_rings, emit, s);
 		if (moved < 0)
@@ -475,7 +515,8 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 			s->told_watermark = s->merge.watermark;
 			xvt_trace_put(s->trace, XVT_CHUNK_ROUND, &round, sizeof(round), NULL, 0);
 		}
-		s->pass_gap_ns = gap_ns(s, moved, hurry, since(xvt_clock_read(), now));
+		s->pass_gap_ns = s->opt.cut ? PASS_MIN_NS
+					    : gap_ns(s, moved, hurry, since(xvt_clock_read(), now));
 		s->next_pass_clock = now + ticks(s, s->pass_gap_ns);
 		owe_when_due(s, now);
 	}
@@ -483,6 +524,8 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 		s->next_second_clock = now + ticks(s, SECOND_NS);
 		every_second(s, now);
 	}
+	if (s->opt.cut)
+		s->cut_done = xvt_session_cut_over(s, now);
 	*sleep_ns = busy ? BUSY_NS : s->pass_gap_ns;
 	return xvt_trace_error(s->trace);
 }
@@ -538,7 +581,7 @@ static void tell_tail_losses(struct xvt_session *s)
 		struct xvt_event_hdr h = { .id = XVT_ID_LOST, .len = sizeof(struct xvt_lost) };
 		struct xvt_lost lost;
 
-		if (!xvt_ring_tail_loss(r, &lost))
+		if (!takes_part(s, r) || !xvt_ring_tail_loss(r, &lost))
 			continue;
 		h.host_ns = s->merge.last_ns;
 		h.guest_clock = r->last_guest;
@@ -569,31 +612,36 @@ static void release(struct xvt_session *s)
 	free(s);
 }
 
+static uint64_t attach_id_after(const struct xvt_session *s, const struct xvt_vm *vm)
+{
+	return s->opt.cut && vm->found_attach_id != XVT_ATTACH_LOOKS ? vm->found_attach_id : 0;
+}
+
 /* All of it is in the file: whoever comes next finds nothing missing. Else the regions say, as
- * after a death, how far their records got. */
+ * after a death, how far their records got. A snapshot leaves them as it found them. */
 static void leave(struct xvt_session *s)
 {
 	size_t i;
 
-	for (i = 0; i < s->nr_rings; i++) {
+	for (i = 0; i < s->nr_rings && !s->opt.cut; i++) {
 		if (s->vms[s->rings[i]->vm]->phase == XVT_VM_ATTACHED)
 			xvt_ring_remember(s->rings[i]);
 	}
 	for (i = 0; i < s->nr_vms; i++) {
 		if (s->vms[i]->phase == XVT_VM_ATTACHED)
 			xvt_store_release(&xvt_host_region_page(&s->vms[i]->region)->attach_id,
-					  (uint64_t)0);
+					  attach_id_after(s, s->vms[i]));
 	}
 }
 
-int xvt_session_finish(struct xvt_session *s)
+/* Off first, then wait until every writer that was inside has come out: a writer tests enable
+ * again after it made itself visible in nest. */
+static int wind_down(struct xvt_session *s)
 {
 	uint64_t off, deadline, sleep_ns;
 	size_t i;
 	int err = 0;
 
-	/* Off first, then wait until every writer that was inside has come out: a writer
-	 * tests enable again after it made itself visible in nest. */
 	s->joined = true;
 	for (i = 0; i < s->nr_rings; i++) {
 		struct xvt_ring *r = s->rings[i];
@@ -625,10 +673,18 @@ int xvt_session_finish(struct xvt_session *s)
 		if (xvt_loop_run(s->loop, sleep_ns) < 0)
 			break;
 	}
+	return err;
+}
+
+int xvt_session_finish(struct xvt_session *s)
+{
+	int err = s->opt.cut ? 0 : wind_down(s);
+	size_t i;
+
 	s->ending = true;
 	for (i = 0; i < s->nr_rings; i++)
 		s->rings[i]->map.closed = true;
-	s->merge.limit_ns = UINT64_MAX;
+	s->merge.limit_ns = s->opt.cut ? s->cut_ns : UINT64_MAX;
 	if (!err) {
 		int64_t moved = xvt_merge_pass(&s->merge, s->rings, s->nr_rings, emit, s);
 
@@ -647,7 +703,7 @@ int xvt_session_finish(struct xvt_session *s)
 		err = (int)i;
 	if (!err && s->sink->settle)
 		err = s->sink->settle(s->sink);
-	if (!err)
+	if (!err || s->opt.cut)
 		leave(s);
 	release(s);
 	return err;

@@ -48,7 +48,8 @@ struct xvt_vm {
 	uint64_t meta_pos;
 	uint32_t meta_generation;
 	uint64_t next_look_clock;
-	uint32_t request_seq; /* of our request, 0 = none open */
+	uint64_t found_attach_id; /* a snapshot leaves what it found */
+	uint32_t request_seq;	  /* of our request, 0 = none open */
 	uint64_t request_clock;
 	uint64_t nonce;
 	struct xvt_pool pool; /* its share: no machine's records use up another's memory */
@@ -81,6 +82,11 @@ struct xvt_session_options {
 	/* Events to ask of every guest: lines "+SYSTEM:EVENT\n", or NULL. A guest that refuses is
 	 * an error note, and goes on recording what it had switched on. */
 	const char *request;
+	/* A snapshot of a flight recorder: takes what the rings hold at one moment, for which it
+	 * waits until every machine has a clock; changes nothing in them; nothing is requested.
+	 * Passes follow until cut_done. No machine holds it up for longer than the stall
+	 * time-out. */
+	bool cut;
 	bool run_spans; /* also when each vCPU of a KVM machine ran: RUNS chunks */
 	/* Does that thread run vCPUs of the machine? NULL: /proc and KVM's debugfs say. */
 	bool (*kvm_thread)(const struct xvt_vm *vm, int32_t tid);
@@ -106,6 +112,9 @@ struct xvt_session {
 	uint64_t start_clock;
 	uint64_t off_clock; /* recording was switched off, 0: not yet */
 	bool joined;
+	uint64_t cut_ns; /* of a snapshot: the last moment that is in it; 0: not chosen yet */
+	uint64_t cut_clock;
+	bool cut_done;
 	bool ending;
 	int emit_error;
 	uint64_t grace_clock; /* we ourselves were away until then: nobody is blamed for it */

@@ -41,6 +41,8 @@ void xvt_vm_gone(struct xvt_session *s, struct xvt_vm *vm, const char *why);
 /* Look whether the guest has formatted its region by now, and attach. Returns 0 (attached or
  * still waiting) or -errno with the reason in `why`. */
 int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t why_size);
+/* The region says that a host is there. */
+void xvt_vm_tell_attached(const struct xvt_session *s, struct xvt_vm *vm);
 /* VM and RING chunks; written again when something in them changes. */
 void xvt_vm_announce(struct xvt_session *s, const struct xvt_vm *vm);
 void xvt_ring_announce(struct xvt_session *s, const struct xvt_ring *r);
@@ -113,6 +115,17 @@ void xvt_session_mark(struct xvt_ring *r);
 void xvt_session_mark_look(struct xvt_ring *r);
 /* What was seen since the last call goes into the trace. */
 void xvt_session_put_marks(struct xvt_session *s);
+
+/* --- session_cut.c --- */
+
+/*
+ * Of a snapshot, before the cut is made: make it now, or wait (false) for the machines' clocks.
+ */
+bool xvt_session_cut(struct xvt_session *s, uint64_t now);
+/* After a turn of copying: is another one due at once, before anything else is done? */
+bool xvt_session_cut_copying(struct xvt_session *s);
+/* Is all there that belongs to it, or is the time up? */
+bool xvt_session_cut_over(struct xvt_session *s, uint64_t now);
 
 /* --- session_ring.c --- */
 

@@ -160,7 +160,8 @@ static void ring_goes_live(struct xvt_session *s, struct xvt_ring *r)
 {
 	uint64_t now = xvt_clock_read();
 
-	if (r->phase == XVT_PHASE_NEW)
+	/* All of a snapshot was there before it was asked for. */
+	if (r->phase == XVT_PHASE_NEW && !s->opt.cut)
 		r->start_ns = xvt_host_clock_ns(&s->clock, now);
 	r->phase = XVT_PHASE_LIVE;
 	r->live_ns = xvt_host_clock_ns(&s->clock, now);
@@ -169,6 +170,8 @@ static void ring_goes_live(struct xvt_session *s, struct xvt_ring *r)
 	if (s->ending)
 		return;
 	xvt_ring_announce(s, r);
+	if (s->opt.cut)
+		return; /* that changes nothing */
 	xvt_drain_tell_cons(r);
 	if (s->off_clock)
 		return; /* too late to begin: it would go on when nobody is there any more */
@@ -314,12 +317,15 @@ void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 {
 	struct xvt_clock_measure m;
 
-	if (r->phase == XVT_PHASE_BROKEN)
+	if (r->phase == XVT_PHASE_BROKEN || (s->opt.cut && r->map.closed))
 		return;
 	xvt_session_mark_look(r);
 	if (!r->source) {
 		struct xvt_clock_target t = { r->ctl, r->host, &s->clock, &s->vms[r->vm]->guest_hz,
 					      r->id,  met,     r };
+
+		if (s->opt.cut)
+			t.met = NULL; /* a mark would be one more record in a ring that is full */
 
 		if (xvt_load(&r->ctl->state) != XVT_RING_ONLINE)
 			return;
@@ -328,7 +334,8 @@ void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 			return;
 		/* The file may end anywhere: its samples and nodes are of a ring that it knows. */
 		xvt_ring_announce(s, r);
-		xvt_session_page_open(s, r);
+		if (!s->opt.cut)
+			xvt_session_page_open(s, r);
 	}
 	/* "At once" (next_burst_clock 0) is not more often than BURST_GAP_NS: a guest whose every
 	 * record contradicts its clock must not keep the host measuring. */
@@ -468,7 +475,7 @@ void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 		stopped || silence > ticks(s, QUIET_NS) || r->last.state == XVT_RING_OFFLINE;
 
 	/* Whoever is inside an event now shows by its epoch that it was there before. */
-	if (quiet && !stopped && !r->quiet && r->phase == XVT_PHASE_LIVE)
+	if (quiet && !stopped && !r->quiet && r->phase == XVT_PHASE_LIVE && !s->opt.cut)
 		xvt_ring_bump_epoch(r);
 	r->quiet = quiet;
 	/* Told to stand still, it will not answer; else it may, until it is set aside. */

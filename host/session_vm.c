@@ -74,7 +74,7 @@ void xvt_ring_announce(struct xvt_session *s, const struct xvt_ring *r)
 		.subbuf_size = r->region->g.subbuf_size,
 		.subbuf_count = r->region->g.subbuf_count,
 		.start_ns = r->start_ns,
-		.before = r->base_delivered + r->base_overwritten,
+		.before = s->opt.cut ? 0 : r->base_delivered + r->base_overwritten,
 		.clock_hz = r->map.hz,
 	};
 
@@ -97,12 +97,23 @@ static void send_request(struct xvt_session *s, struct xvt_vm *vm)
 	xvt_store_release(&page->request_seq, vm->request_seq); /* pairs with the guest's poll */
 }
 
+void xvt_vm_tell_attached(const struct xvt_session *s, struct xvt_vm *vm)
+{
+	uint64_t id = s->attach_id;
+
+	/* A snapshot wants the guest to answer soon, and no more. It takes nothing, so if a
+	 * recorder has died that stays to be seen; and if the snapshot dies, nothing is missing. */
+	if (s->opt.cut)
+		id = vm->found_attach_id ? vm->found_attach_id : XVT_ATTACH_LOOKS;
+	xvt_store(&xvt_host_region_page(&vm->region)->attach_id, id);
+}
+
 /* The guest formatted its region: from now on its geometry is ours and fixed. */
 static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 {
 	uint32_t i, n = vm->region.g.ring_count;
 	struct xvt_ring **all;
-	uint64_t earlier;
+	bool died; /* the recorder before us */
 
 	all = realloc(s->rings, (s->nr_rings + n) * sizeof(*all));
 	if (!all)
@@ -113,7 +124,8 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 		return -ENOMEM;
 	vm->guest_hz = presumed_hz(s, &vm->region);
 	xvt_vm_announce(s, vm);
-	earlier = xvt_load(&xvt_host_region_page(&vm->region)->attach_id);
+	vm->found_attach_id = xvt_load(&xvt_host_region_page(&vm->region)->attach_id);
+	died = !s->opt.cut && vm->found_attach_id && vm->found_attach_id != XVT_ATTACH_LOOKS;
 	for (i = 0; i < n; i++) {
 		struct xvt_ring *r = calloc(1, sizeof(*r));
 
@@ -128,7 +140,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 		r->pool = &vm->pool;
 		r->host_clock = &s->clock;
 		r->mode = s->opt.mode;
-		r->orphaned = earlier != 0;
+		r->orphaned = died;
 		xvt_clock_map_init(&r->map, vm->guest_hz);
 		r->map.host_clock = &s->clock;
 		xvt_ring_attach(r);
@@ -136,13 +148,13 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 		s->rings[s->nr_rings++] = r;
 	}
 	vm->phase = XVT_VM_ATTACHED;
-	xvt_store(&xvt_host_region_page(&vm->region)->attach_id, s->attach_id);
-	if (earlier)
+	xvt_vm_tell_attached(s, vm);
+	if (died)
 		xvt_session_note(s, 1, vm, UINT32_MAX,
 				 "an earlier recorder did not end in order (trace %016" PRIx64
 				 "); events that it had taken and not written are counted as "
 				 "overwritten here",
-				 __builtin_bswap64(earlier));
+				 __builtin_bswap64(vm->found_attach_id));
 	send_request(s, vm);
 	return 0;
 }

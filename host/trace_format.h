@@ -160,7 +160,8 @@ struct xvt_ring_info {
 	uint64_t start_ns; /* when the daemon attached to it */
 	uint64_t clock_hz; /* rate that its clock map uses; 0: the machine's */
 	/* So many of the ring's events were delivered or given up, as far as the recorders before
-	 * this one had their traces in files; what they had taken beyond it is overwritten here. */
+	 * this one had their traces in files; what they had taken beyond it is overwritten here.
+	 * A snapshot, which takes no turn among them, says 0. */
 	uint64_t before;
 	uint64_t reserved;
 };

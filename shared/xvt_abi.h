@@ -130,7 +130,8 @@ XVT_ASSERT(offsetof(struct xvt_region_hdr, vm_name) == 168, "region header layou
 /* struct xvt_host_page: everything the host tells the whole VM. All [host]. */
 struct xvt_host_page {
 	uint64_t nonce;	    /* fresh at every pass: shows a roll-back of the memory */
-	uint64_t attach_id; /* of the daemon that drains this region, 0 = none */
+	uint64_t attach_id; /* of the daemon that drains this region, 0 = none, or: */
+#define XVT_ATTACH_LOOKS 1  /* a snapshot, which takes nothing */
 	uint64_t reserved0[6];
 	uint32_t request_seq; /* [host] release; pairs with the guest's acquire */
 	uint32_t request_len;

@@ -158,6 +158,8 @@ static void keep(struct engine *e, const struct xvt_event_hdr *h, const void *pa
 	ev->id = h->id;
 	ev->len = h->len;
 	ev->guest = h->guest_clock;
+	if (h->id == XVT_ID_LOST && r->cut.on)
+		xvt_ring_cut_told(r, payload);
 	if (h->id == XVT_ID_LOST)
 		memcpy(&ev->lost, payload, sizeof(ev->lost));
 	else

@@ -10,5 +10,6 @@ Suite *clock_suite(void);
 Suite *abi_suite(void);
 Suite *order_suite(void);
 Suite *rounds_suite(void);
+Suite *cut_suite(void);
 
 #endif

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * test_cut.c - a snapshot's cut, on real rings in real memory: what is in it, to the nanosecond;
+ * what the writers did to it while it was copied; that it changes nothing.
+ */
+#include "engine.h"
+#include "session_parts.h"
+#include "suites.h"
+
+#include <stdlib.h>
+
+#define T	1000000ull /* of the cut */
+#define EARLIER 1000u
+
+/* As the session does it, just before T. */
+static void cut_all(struct engine *e)
+{
+	uint32_t i;
+
+	for (i = 0; i < e->nr_rings; i++) {
+		engine_node(e, i, EARLIER);
+		xvt_ring_cut(e->rings[i]);
+	}
+	e->merge.limit_ns = T;
+}
+
+static void look_all(struct engine *e, uint64_t proof)
+{
+	uint32_t i;
+
+	for (i = 0; i < e->nr_rings; i++)
+		xvt_drain_look(e->rings[i], e->loop, proof);
+}
+
+static void copy_all(struct engine *e)
+{
+	uint32_t i;
+
+	for (i = 0; i < e->nr_rings; i++) {
+		while (e->rings[i]->reads)
+			ck_assert_int_ge(xvt_loop_run(e->loop, 1000000000u), 0);
+	}
+}
+
+static void take_all(struct engine *e)
+{
+	uint32_t i;
+
+	for (i = 0; i < e->nr_rings; i++)
+		xvt_drain_take(e->rings[i], false);
+}
+
+/* Is the cut whole? By the session's own rule. */
+static bool whole(struct engine *e)
+{
+	struct xvt_session s = { .rings = e->rings,
+				 .nr_rings = e->nr_rings,
+				 .clock = e->clock,
+				 .cut_ns = T,
+				 .cut_clock = T,
+				 .opt = { .stall_timeout_ns = 1000 } };
+
+	xvt_session_cut_copying(&s);
+	return xvt_session_cut_over(&s, T);
+}
+
+static void finish(struct engine *e)
+{
+	uint32_t i;
+
+	for (i = 0; i < e->nr_rings; i++)
+		e->rings[i]->map.closed = true;
+	engine_merge(e);
+}
+
+static void account(struct engine *e, uint32_t ring)
+{
+	struct xvt_ring *r = e->rings[ring];
+	const struct xvt_ring_stats *s = &r->stats;
+	struct xvt_lost lost;
+	uint64_t sum;
+	int i;
+
+	xvt_ring_tail_loss(r, &lost);
+	xvt_ring_account(r, true);
+	sum = s->events + s->discarded + s->overwritten + s->in_flight;
+	for (i = 0; i < XVT_LOST_CAUSES; i++)
+		sum += s->lost[i];
+	ck_assert_uint_eq(s->attempted, sum);
+}
+
+START_TEST(the_cut_is_exact_on_all_rings)
+{
+	struct engine e;
+	uint32_t i;
+	size_t k;
+
+	engine_init(&e, 3, XVT_ENABLE_OVERWRITE);
+	for (i = 0; i < 3; i++) {
+		engine_write(&e, i, T - 1);
+		engine_write(&e, i, T);
+	}
+	cut_all(&e);
+	for (i = 0; i < 3; i++)
+		engine_write(&e, i, T + 1);
+	engine_drain(&e, 0);
+	ck_assert(!whole(&e)); /* no clock tells yet that the third ones are later */
+	for (i = 0; i < 3; i++)
+		engine_node(&e, i, T + 10);
+	engine_merge(&e);
+	ck_assert(whole(&e));
+	finish(&e);
+	ck_assert_uint_eq(e.nr_out, 6);
+	for (k = 0; k < e.nr_out; k++)
+		ck_assert_uint_le(e.out[k].ns, T);
+	ck_assert(engine_in_order(&e));
+	for (i = 0; i < 3; i++) {
+		account(&e, i);
+		ck_assert_uint_eq(e.rings[i]->stats.attempted, 2);
+	}
+	engine_fini(&e);
+}
+END_TEST
+
+START_TEST(an_event_that_is_inside_its_writer_at_the_cut_is_waited_for)
+{
+	struct xvt_slot slot;
+	struct engine e;
+
+	engine_init(&e, 2, XVT_ENABLE_OVERWRITE);
+	engine_write(&e, 0, T - 5);
+	engine_write(&e, 1, T - 4);
+	e.now = T - 3;
+	ck_assert_int_eq(xvt_reserve(&e.writers[0], XVT_ID_U64, 8, &slot), 0);
+	memset(slot.payload, 0, 8);
+	cut_all(&e);
+	engine_node(&e, 0, T + 10);
+	engine_node(&e, 1, T + 10);
+	engine_drain(&e, T + 1);
+	engine_merge(&e);
+	ck_assert(!whole(&e));
+	xvt_commit(&e.writers[0], &slot);
+	engine_drain(&e, T + 20);
+	engine_merge(&e);
+	ck_assert(whole(&e));
+	finish(&e);
+	ck_assert_uint_eq(e.nr_out, 3);
+	engine_fini(&e);
+}
+END_TEST
+
+START_TEST(a_ring_at_rest_is_whole_once_that_is_proven_of_after_the_cut)
+{
+	struct engine e;
+
+	engine_init(&e, 1, XVT_ENABLE_OVERWRITE);
+	engine_write(&e, 0, T - 5);
+	cut_all(&e);
+	engine_node(&e, 0, T + 10);
+	engine_drain(&e, T - 1);
+	engine_merge(&e);
+	ck_assert(!whole(&e)); /* at rest at T - 1: something of T may still come */
+	engine_drain(&e, T + 1);
+	ck_assert(whole(&e));
+	engine_merge(&e);
+	finish(&e);
+	ck_assert_uint_eq(e.nr_out, 1);
+	engine_fini(&e);
+}
+END_TEST
+
+START_TEST(a_ring_that_stays_inside_an_event_gives_what_it_has_published)
+{
+	struct xvt_slot slot;
+	struct engine e;
+
+	engine_init(&e, 2, XVT_ENABLE_OVERWRITE);
+	engine_write(&e, 0, T - 5);
+	e.now = T - 3;
+	ck_assert_int_eq(xvt_reserve(&e.writers[0], XVT_ID_U64, 8, &slot), 0);
+	engine_write(&e, 1, T - 4);
+	cut_all(&e);
+	engine_node(&e, 1, T + 10);
+	engine_drain(&e, T + 1);
+	engine_merge(&e);
+	ck_assert(!whole(&e));
+	finish(&e); /* the stall time-out is over */
+	ck_assert_uint_eq(e.nr_out, 2);
+	ck_assert(e.out[0].flags & XVT_EVENT_F_UNCONFIRMED);
+	account(&e, 0);
+	ck_assert_uint_eq(e.rings[0]->stats.in_flight, 1);
+	ck_assert_uint_eq(e.rings[0]->stats.attempted, 2);
+	account(&e, 1);
+	ck_assert_uint_eq(e.rings[1]->stats.in_flight, 0);
+	engine_fini(&e);
+}
+END_TEST
+
+/* Until the ring's writer has opened so many sub-buffers more. */
+static void write_subbufs(struct engine *e, uint32_t ring, uint32_t n, uint64_t *time)
+{
+	const struct xvt_geometry *g = &e->region.g;
+	uint64_t end = xvt_pos_next_subbuf(g, xvt_load(&e->writers[ring].ctl->resv)) +
+		       (n - 1) * g->subbuf_size;
+
+	while (!xvt_pos_before(end, xvt_load(&e->writers[ring].ctl->resv)))
+		ck_assert_int_eq(engine_write(e, ring, ++*time), 0);
+}
+
+static uint64_t counted(const struct engine *e)
+{
+	uint64_t n = 0;
+	size_t i;
+
+	for (i = 0; i < e->nr_out; i++)
+		n += e->out[i].id != XVT_ID_LOST;
+	return n;
+}
+
+/*
+ * The writer comes round while the ring is copied: by `early` sub-buffers before the first look, by
+ * `lead` before its bytes are read, by `lag` after that. What was there at the cut is in, or
+ * counted as overwritten; each event in what is left is the right one.
+ */
+static void overtake(uint32_t early, uint32_t lead, uint32_t lag)
+{
+	uint64_t time = T - 10000, first, last, expect, held, end = T + 1;
+	struct engine e;
+	size_t k;
+
+	engine_init(&e, 1, XVT_ENABLE_OVERWRITE);
+	write_subbufs(&e, 0, 9, &time);
+	cut_all(&e);
+	last = e.numbers[0];
+	held = e.rings[0]->cut.look.attempted - e.rings[0]->cut.base_attempted;
+	first = last - held + 1;
+	if (early)
+		write_subbufs(&e, 0, early, &end);
+	look_all(&e, 0);
+	if (lead)
+		write_subbufs(&e, 0, lead, &end);
+	copy_all(&e);
+	if (lag)
+		write_subbufs(&e, 0, lag, &end);
+	take_all(&e);
+	/* At once: a writer that goes on would not let it be read again. */
+	ck_assert(early + lead + lag > 2 || e.rings[0]->first);
+	whole(&e);
+	engine_drain(&e, 0);
+	engine_node(&e, 0, end + 10);
+	engine_drain(&e, end + 20);
+	engine_merge(&e);
+	ck_assert(whole(&e));
+	finish(&e);
+	account(&e, 0);
+	ck_assert_uint_eq(e.rings[0]->stats.attempted, held);
+	ck_assert_uint_eq(e.rings[0]->stats.events, counted(&e));
+	ck_assert_uint_eq(e.rings[0]->stats.overwritten, held - counted(&e));
+	if (counted(&e)) /* and the trace says where */
+		ck_assert_uint_eq(e.rings[0]->cut.told.overwritten, held - counted(&e));
+	/* The newest ones are there, in a row. */
+	expect = last + 1 - counted(&e);
+	ck_assert_uint_ge(expect, first);
+	for (k = 0; k < e.nr_out; k++) {
+		if (e.out[k].id != XVT_ID_LOST)
+			ck_assert_uint_eq(e.out[k].number, expect++);
+	}
+	/* The sub-buffer that was being written, and two more, are not enough to lose all. */
+	if (early == 1 && !lead && !lag) /* one of four is gone, and no more */
+		ck_assert_uint_lt(held - counted(&e), held / 2);
+	lead += early;
+	if (lead + lag == 0)
+		ck_assert_uint_eq(counted(&e), held);
+	else if (lead + lag < 3)
+		ck_assert(counted(&e) > 0 && counted(&e) < held);
+	else if (lead + lag > 4)
+		ck_assert_uint_eq(counted(&e), 0);
+	engine_fini(&e);
+}
+
+START_TEST(what_is_overtaken_while_it_is_copied_is_counted_and_the_rest_is_in)
+{
+	uint32_t n;
+
+	for (n = 0; n < 6 * 6 * 6; n++)
+		overtake(n / 36, n / 6 % 6, n % 6);
+}
+END_TEST
+
+START_TEST(nothing_in_the_region_is_changed)
+{
+	struct xvt_ring_host before, *host;
+	struct engine e;
+
+	engine_init(&e, 1, XVT_ENABLE_OVERWRITE);
+	host = e.rings[0]->host;
+	engine_write(&e, 0, T - 5);
+	before = *host;
+	cut_all(&e);
+	engine_drain(&e, T + 1);
+	engine_node(&e, 0, T + 10);
+	engine_drain(&e, T + 20);
+	engine_merge(&e);
+	finish(&e);
+	account(&e, 0);
+	ck_assert_uint_eq(e.nr_out, 1);
+	ck_assert_mem_eq(host, &before, sizeof(before));
+	ck_assert_uint_eq(host->enable, XVT_ENABLE_OVERWRITE);
+	engine_fini(&e);
+}
+END_TEST
+
+START_TEST(without_a_clock_nothing_after_the_look_before_the_cut_is_taken)
+{
+	struct xvt_clock_node node = { .guest = 0, .host_ns = 0 };
+	struct xvt_slot slot;
+	struct xvt_ring *r;
+	struct engine e;
+
+	engine_init(&e, 1, XVT_ENABLE_OVERWRITE);
+	r = e.rings[0];
+	engine_write(&e, 0, T - 5);
+	engine_write(&e, 0, T + 1); /* as its ticks say; but it was there before */
+	e.now = T + 2;
+	ck_assert_int_eq(xvt_reserve(&e.writers[0], XVT_ID_U64, 8, &slot), 0);
+	ck_assert(xvt_ring_cut(r));
+	r->cut.look_clock = T - 1;
+	r->cut.frozen = true;
+	e.merge.limit_ns = T;
+	ck_assert_int_eq(xvt_clock_map_add(&r->map, &node), 0);
+	r->map.closed = true;
+	xvt_commit(&e.writers[0], &slot);
+	engine_write(&e, 0, T + 3);
+	engine_drain(&e, 0);
+	engine_drain(&e, 0);
+	engine_merge(&e);
+	ck_assert_uint_eq(e.nr_out, 2);
+	ck_assert_uint_le(e.out[1].ns, T);
+	account(&e, 0);
+	ck_assert_uint_eq(r->stats.in_flight, 1); /* when it was looked at */
+	ck_assert_uint_eq(r->stats.attempted, 3);
+	engine_fini(&e);
+}
+END_TEST
+
+START_TEST(losses_and_discards_are_those_of_the_window)
+{
+	static const uint8_t much[4096];
+	uint64_t time = 10000;
+	struct xvt_slot slot;
+	struct engine e;
+
+	engine_init(&e, 1, XVT_ENABLE_OVERWRITE);
+	ck_assert_int_eq(xvt_write(&e.writers[0], XVT_ID_U64, much, sizeof(much)), -ENOSPC);
+	write_subbufs(&e, 0, 8, &time); /* that one was before the window */
+	ck_assert_int_eq(xvt_write(&e.writers[0], XVT_ID_U64, much, sizeof(much)), -ENOSPC);
+	write_subbufs(&e, 0, 1, &time); /* told by a header */
+	ck_assert_int_eq(xvt_write(&e.writers[0], XVT_ID_U64, much, sizeof(much)), -ENOSPC);
+	ck_assert_int_eq(xvt_reserve(&e.writers[0], XVT_ID_U64, 8, &slot), 0);
+	xvt_discard(&e.writers[0], &slot);
+	cut_all(&e); /* told by nobody but the counters */
+	engine_drain(&e, T + 1);
+	engine_node(&e, 0, T + 10);
+	engine_drain(&e, T + 20);
+	engine_merge(&e);
+	finish(&e);
+	account(&e, 0);
+	ck_assert_uint_eq(e.rings[0]->stats.lost[XVT_LOST_BIG], 2);
+	ck_assert_uint_eq(e.rings[0]->stats.discarded, 1);
+	ck_assert_uint_eq(e.rings[0]->stats.overwritten, 0);
+	ck_assert_uint_eq(e.rings[0]->stats.attempted, counted(&e) + 3);
+	engine_fini(&e);
+}
+END_TEST
+
+Suite *cut_suite(void)
+{
+	Suite *s = suite_create("cut");
+	TCase *t = tcase_create("cut");
+
+	tcase_add_test(t, the_cut_is_exact_on_all_rings);
+	tcase_add_test(t, an_event_that_is_inside_its_writer_at_the_cut_is_waited_for);
+	tcase_add_test(t, a_ring_at_rest_is_whole_once_that_is_proven_of_after_the_cut);
+	tcase_add_test(t, a_ring_that_stays_inside_an_event_gives_what_it_has_published);
+	tcase_add_test(t, what_is_overtaken_while_it_is_copied_is_counted_and_the_rest_is_in);
+	tcase_add_test(t, nothing_in_the_region_is_changed);
+	tcase_add_test(t, without_a_clock_nothing_after_the_look_before_the_cut_is_taken);
+	tcase_add_test(t, losses_and_discards_are_those_of_the_window);
+	suite_add_tcase(s, t);
+	return s;
+}
