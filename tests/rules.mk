@@ -30,6 +30,12 @@ $(BUILD)/tests/tools/%: tests/tools/%.c $(HOST_LIB_OBJ)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) $(XVT_LDFLAGS) -MF $@.d -o $@ $< $(HOST_LIB_OBJ) $(HOST_LIBS)
 
+# A writer, so of the guest's parts alone.
+$(BUILD)/tests/tools/xvt-relay: tests/tools/xvt-relay.c $(BUILD)/libxvt.a
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(XVT_CFLAGS) $(XVT_LDFLAGS) -Ishared -Iguest/user -MF $@.d -o $@ $^ -lpthread
+
 -include $(wildcard $(BUILD)/tests/tools/*.d)
 
 FAST_SUITES = $(BUILD)/tests/unit-check $(BUILD)/tests/host-check $(BUILD)/tests/engine-check
