@@ -52,13 +52,33 @@ beyond() {
 	[ "$("$xvtrace" region show --json "$1" | jq '.rings[0].attempted')" -gt "$2" ]
 }
 
-# Flight recorder: no host ever looked; the region alone tells the guest's last moments.
+# snapshots REGION: of the flight recorder as it runs
+snapshots() {
+	local i cpu at now
+	for i in 1 2; do
+		now=$work/snapshot$i.xvt
+		at=$("$xvtrace" region show --json "$1" | jq '.rings[0].attempted')
+		check "flight: snapshot $i" "$xvtrace" snapshot -o "$now" -r f="$1"
+		check "flight: snapshot $i: the guest goes on" vm_poll 60 beyond "$1" $((at + 1000))
+		check "flight: snapshot $i: adds up" adds_up "$now"
+		check "flight: snapshot $i: verifies" "$xvtrace" verify --notes "$now"
+		for cpu in 0 1; do
+			numbers "$now" f $cpu | contiguous >"$work/range"
+			check "flight: snapshot $i: cpu $cpu: markers without hole or duplicate" test "${PIPESTATUS[1]}" -eq 0
+			echo "    cpu $cpu: $(cat "$work/range")"
+		done
+		"$xvtrace" stat "$now"
+	done
+}
+
+# Flight recorder: snapshots while it runs; then, of the dead guest, what the region alone tells of its last moments.
 flight() {
 	local after=$work/flight.xvt cpu region first last
 	vm_start f --vcpus 2 --mod 'probes=none;mode=overwrite' --overlay "$(overlay flight.sh)" || exit 1
 	region=$(vm_region f)
 	need "flight: markers flow" vm_wait_log f "^XVT-SAY flowing" 200
 	vm_poll 60 enough "$region" || exit 1
+	snapshots "$region"
 	vm_kill f
 	check "flight: salvage reads the region" "$xvtrace" salvage "$region" -o "$after"
 	for cpu in 0 1; do
