@@ -43,6 +43,8 @@ enum mode {
 	MODE_SHOW,
 };
 
+#define SHAPE_CUT 0x40u /* of a recording in overwrite mode: a snapshot instead */
+
 #define PAGE	  4096u
 #define PAGES_MAX 48u
 #define RINGS_MAX 3u
@@ -452,6 +454,41 @@ int __wrap_xvt_host_region_check(struct xvt_host_region *r)
 	return err;
 }
 
+/* So is finding out what a snapshot takes of a ring. */
+bool __real_xvt_ring_cut(struct xvt_ring *r);
+bool __wrap_xvt_ring_cut(struct xvt_ring *r);
+bool __wrap_xvt_ring_cut(struct xvt_ring *r)
+{
+	bool held;
+
+	fuzz_memory_cutting(true);
+	held = __real_xvt_ring_cut(r);
+	fuzz_memory_cutting(false);
+	fuzz_look_again(r->index);
+	return held;
+}
+
+/* A snapshot reads all metadata before it is made, and copies in looks one after the other. */
+void __real_xvt_vm_read_metadata(struct xvt_session *s, struct xvt_vm *vm);
+void __wrap_xvt_vm_read_metadata(struct xvt_session *s, struct xvt_vm *vm);
+void __wrap_xvt_vm_read_metadata(struct xvt_session *s, struct xvt_vm *vm)
+{
+	__real_xvt_vm_read_metadata(s, vm);
+	if (s->opt.cut)
+		fuzz_pass();
+}
+
+bool __real_xvt_session_cut_copying(struct xvt_session *s);
+bool __wrap_xvt_session_cut_copying(struct xvt_session *s);
+bool __wrap_xvt_session_cut_copying(struct xvt_session *s)
+{
+	bool more = __real_xvt_session_cut_copying(s);
+
+	if (more)
+		fuzz_pass();
+	return more;
+}
+
 /* Finding out where to start is a look of its own: the first pass trusts nothing of it. */
 void __real_xvt_ring_attach(struct xvt_ring *r);
 void __wrap_xvt_ring_attach(struct xvt_ring *r);
@@ -474,12 +511,13 @@ bool __wrap_xvt_drain_resync(struct xvt_ring *r)
 
 /* ------------------------------------------------------------------ the host */
 
-static void record(uint8_t what, uint8_t passes)
+static void record(uint8_t what, uint8_t shape, uint8_t passes)
 {
 	static struct fuzz_sink sink;
 	const struct xvt_session_options opt = {
 		.mode = (what & WHAT_MODE) == MODE_OVERWRITE ? XVT_ENABLE_OVERWRITE
 							     : XVT_ENABLE_STOP,
+		.cut = (what & WHAT_MODE) == MODE_OVERWRITE && shape & SHAPE_CUT,
 		.join_timeout_ns = what & WHAT_OTHER ? 0 : 20000000,
 		.stall_timeout_ns = 200000000,
 		.memory_bytes = what & WHAT_OTHER ? 64u << 10 : 1u << 20,
@@ -495,7 +533,7 @@ static void record(uint8_t what, uint8_t passes)
 	if (xvt_loop_new(&loop) || xvt_session_new(&s, loop, &sink.sink, &opt))
 		fuzz_finding("no session");
 	xvt_session_add(s, "g1", guest.region.path, NULL, true, why, sizeof(why));
-	for (i = 0; i < 2u + (passes & 63); i++) {
+	for (i = 0; i < 2u + (passes & 63) && !s->cut_done; i++) {
 		if (xvt_session_pass(s, &sleep_ns) || xvt_loop_run(loop, sleep_ns) < 0)
 			break;
 	}
@@ -562,7 +600,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	switch (what & WHAT_MODE) {
 	case MODE_RECORD:
 	case MODE_OVERWRITE:
-		record(what, passes);
+		record(what, shape, passes);
 		break;
 	case MODE_SALVAGE:
 		salvage(what);

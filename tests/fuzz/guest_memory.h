@@ -16,6 +16,7 @@
 #define XVT_FUZZ_GUEST_MEMORY_H
 
 #define _GNU_SOURCE
+#include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -53,6 +54,8 @@ void fuzz_pass(void);
 void fuzz_memory_geometry(const struct xvt_geometry *g);
 /* `ring`'s control words may be looked at again in this pass. */
 void fuzz_look_again(uint32_t ring);
+/* Begin and end of finding out what a snapshot takes of a ring. */
+void fuzz_memory_cutting(bool yes);
 /* The region's file got shorter: accesses behind its end fault from now on. */
 void fuzz_memory_cut(uint64_t size);
 
