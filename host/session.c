@@ -268,7 +268,7 @@ static void pay(struct xvt_session *s)
 }
 
 /* All that was emitted leaves for the file; when it is there, pay() tells the regions. */
-static void owe(struct xvt_session *s, bool counters)
+static void owe_all(struct xvt_session *s, bool counters)
 {
 	size_t i;
 
@@ -288,12 +288,14 @@ static void owe(struct xvt_session *s, bool counters)
 	s->owe_clock = xvt_clock_read();
 }
 
-/* The more rings, the more seldom: it costs some ten nanoseconds for each. */
-static void owe_when_due(struct xvt_session *s, uint64_t now)
+/* A debt that is on its way is paid first: where the disk is slower than the guests, ever newer
+ * ones would never be. */
+static void owe(struct xvt_session *s, bool counters)
 {
-	if (!s->opt.cut && !s->owing && s->merge.emitted != s->owed_events &&
-	    since(now, s->owe_clock) >= ticks(s, OWE_NS + s->nr_rings * OWE_RING_NS))
-		owe(s, false);
+	pay(s);
+	s->counters_late = s->owing && counters;
+	if (!s->owing)
+		owe_all(s, counters);
 }
 
 static void put_stats(struct xvt_session *s, bool final)
@@ -311,6 +313,20 @@ static void put_stats(struct xvt_session *s, bool final)
 			continue;
 		xvt_trace_put(s->trace, XVT_CHUNK_STATS, &r->stats, sizeof(r->stats), NULL, 0);
 		r->told_stats = r->stats;
+	}
+}
+
+/* The more rings, the more seldom: it costs some ten nanoseconds for each. */
+static void owe_when_due(struct xvt_session *s, uint64_t now)
+{
+	if (s->opt.cut || s->owing ||
+	    since(now, s->owe_clock) < ticks(s, OWE_NS + s->nr_rings * OWE_RING_NS))
+		return;
+	if (s->counters_late) {
+		put_stats(s, false);
+		owe(s, true);
+	} else if (s->merge.emitted != s->owed_events) {
+		owe(s, false);
 	}
 }
 
@@ -697,7 +713,7 @@ int xvt_session_finish(struct xvt_session *s)
 	xvt_session_put_marks(s);
 	xvt_session_kvm_end(s);
 	put_stats(s, true);
-	owe(s, true);
+	owe_all(s, true);
 	i = (size_t)xvt_trace_writer_finish(s->trace);
 	if (!err)
 		err = (int)i;

@@ -135,6 +135,7 @@ struct xvt_session {
 	uint64_t owed_bytes;   /* so much of it; */
 	uint64_t owe_clock;    /* since then */
 	uint64_t owed_events;  /* merged until then */
+	bool counters_late;    /* a second was over while something was owed */
 	uint64_t rounds;
 	uint64_t told_watermark;
 };
