@@ -301,9 +301,10 @@ static int run(struct recorder *rec)
 		now = xvt_host_clock_ns(clock, xvt_clock_read());
 		if (rec->opt.duration_ns && now - start >= rec->opt.duration_ns)
 			break;
-		if (now - pushed >= PUSH_NS) {
+		if (now - pushed >= PUSH_NS && !xvt_file_sink_would_wait(rec->sink)) {
 			/* A slow trace too is in the file up to a moment ago, whatever happens to
-			 * us. An error comes back from the next write. */
+			 * us; but no ring waits for a slow disk because of that. An error comes
+			 * back from the next write. */
 			pushed = now;
 			xvt_session_flush(rec->session);
 			xvt_file_sink_push(rec->sink);

@@ -69,12 +69,15 @@ static bool give_up_direct(struct xvt_file_sink *fs)
 static void failed(struct buffer *b, int err)
 {
 	struct xvt_file_sink *fs = b->fs;
+	uint64_t good;
 
 	b->busy = false;
 	if (!fs->err)
 		fs->err = err;
-	if (b->off + b->done < fs->good)
-		fs->good = b->off + b->done;
+	/* What was carried over is in the file, although all of this write may have failed. */
+	good = b->off + (b->done > b->carried ? b->done : b->carried);
+	if (good < fs->good)
+		fs->good = good;
 }
 
 static void written(struct xvt_op *op, int res)
@@ -123,6 +126,20 @@ static void carry_on(const struct buffer *b, struct buffer *next)
 	memcpy(next->bytes, b->bytes + b->len - tail, tail);
 }
 
+/* Two writes of one block must not pass each other, nor any two into a pipe. */
+static bool waits_for(const struct xvt_file_sink *fs, const struct buffer *b,
+		      const struct buffer *before)
+{
+	return (b->carried || fs->one_by_one) && before->busy;
+}
+
+bool xvt_file_sink_would_wait(const struct xvt_file_sink *fs)
+{
+	return waits_for(fs, &fs->buffers[fs->current],
+			 &fs->buffers[(fs->current + BUFFERS - 1) % BUFFERS]) ||
+	       fs->buffers[(fs->current + 1) % BUFFERS].busy;
+}
+
 int xvt_file_sink_push(struct xvt_file_sink *fs)
 {
 	struct buffer *b = &fs->buffers[fs->current];
@@ -132,8 +149,7 @@ int xvt_file_sink_push(struct xvt_file_sink *fs)
 
 	if (b->len == b->carried || fs->room || fs->err)
 		return fs->err;
-	/* Two writes of one block must not pass each other, nor any two into a pipe. */
-	if ((b->carried || fs->one_by_one) && wait_for(before))
+	if (waits_for(fs, b, before) && wait_for(before))
 		return fs->err;
 	b->done = 0;
 	b->whole = b->len;

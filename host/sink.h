@@ -3,6 +3,8 @@
 #ifndef XVT_SINK_H
 #define XVT_SINK_H
 
+#include <stdbool.h>
+
 #include "loop.h"
 #include "trace_write.h"
 
@@ -14,6 +16,8 @@ struct xvt_sink *xvt_file_sink_base(struct xvt_file_sink *fs);
 /* Start writing what is gathered, unless somebody has room() for more and has not written it yet:
  * flush him first. Returns the first error so far. */
 int xvt_file_sink_push(struct xvt_file_sink *fs);
+/* Would a push have to wait for a write? Then who pushes only now and then does better later. */
+bool xvt_file_sink_would_wait(const struct xvt_file_sink *fs);
 /*
  * Wait for everything. After an error (disk full) the file is cut at the last byte up to which
  * it is complete. Returns the first error. Frees fs.
