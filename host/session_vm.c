@@ -146,6 +146,9 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 		xvt_ring_attach(r);
 		vm->rings[i] = r;
 		s->rings[s->nr_rings++] = r;
+		/* Whoever wrote may be gone, and what he left comes out all the same. */
+		if (r->heir && r->last.attempted)
+			xvt_ring_announce(s, r);
 	}
 	vm->phase = XVT_VM_ATTACHED;
 	xvt_vm_tell_attached(s, vm);
