@@ -50,6 +50,7 @@ void xvt_pool_fini(struct xvt_pool *p)
 			p->free[c] = next;
 		}
 	}
+	p->kept = 0;
 }
 
 /* Free pieces of other sizes must not make the process grow past its budget. */
