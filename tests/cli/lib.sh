@@ -26,9 +26,9 @@ cleanup() {
 	rm -rf "$work"
 }
 
-# poll COMMAND...: until it succeeds; a minute is for what hangs
+# poll COMMAND...: until it succeeds; two minutes are for what hangs
 poll() {
-	local end=$((SECONDS + 60))
+	local end=$((SECONDS + 120))
 	until "$@"; do
 		[ $SECONDS -lt $end ] || return 1
 		sleep 0.05

@@ -13,20 +13,12 @@ attached() {
 	"$xvtrace" region show --json "$work/g" | jq -e '.rings[0].attempted > 0' >/dev/null
 }
 
-wait_for() {
-	for _ in $(seq 600); do
-		"$@" && return 0
-		sleep 0.1
-	done
-	return 1
-}
-
 "$xvtrace" region create "$work/g" --size 1M --rings 1 || exit 1
 "$BUILD/xvt-emit" "$work/g" --count 100000000 --rate 1000 >/dev/null &
 writer=$!
 "$xvtrace" record -q -o "$work/a.xvt" -r g="$work/g" &
 recorder=$!
-wait_for attached || exit 1
+poll attached || exit 1
 "$xvtrace" record -q -o "$work/b.xvt" -r g="$work/g" --duration 1 2>"$work/err"
 check "a second recorder is refused" test $? -eq 1
 check "and says why" grep -q 'another xvtrace is at work on this region' "$work/err"

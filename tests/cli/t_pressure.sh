@@ -13,14 +13,6 @@ cleanup() {
 } 2>/dev/null
 trap cleanup EXIT
 
-poll() {
-	local end=$((SECONDS + 120))
-	until "$@"; do
-		[ $SECONDS -lt $end ] || return 1
-		sleep 0.05
-	done
-}
-
 write() {
 	"$xvtrace" region create "$1" --size 1M --rings 2
 	"$BUILD/xvt-emit" "$1" --rings 2 --count 100000000000 >/dev/null 2>&1 &

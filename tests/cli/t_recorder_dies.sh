@@ -15,20 +15,12 @@ show() {
 
 attempted() { [ "$(show attempted)" -gt 0 ]; }
 
-wait_for() {
-	for _ in $(seq 600); do
-		"$@" && return 0
-		sleep 0.1
-	done
-	return 1
-}
-
 "$xvtrace" region create "$work/g" --size 1M --rings 1 || exit 1
 "$BUILD/xvt-emit" "$work/g" --count 100000000 --rate 1000 >/dev/null &
 writer=$!
 "$xvtrace" record -q -o "$work/a.xvt" -r g="$work/g" &
 recorder=$!
-wait_for attempted || exit 1
+poll attempted || exit 1
 kill -KILL $recorder
 wait $recorder 2>/dev/null
 check "killed, it leaves the ring switched on" test "$(show enable)" = 1
@@ -47,7 +39,7 @@ rm "$work/g"
 writer=$!
 "$xvtrace" record -q -o "$work/c.xvt" -r g="$work/g" &
 recorder=$!
-wait_for attempted || exit 1
+poll attempted || exit 1
 kill -KILL $recorder
 wait $recorder 2>/dev/null
 wait $writer

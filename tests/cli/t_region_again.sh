@@ -14,14 +14,6 @@ cleanup() {
 } 2>/dev/null
 trap cleanup EXIT
 
-poll() {
-	local end=$((SECONDS + 60))
-	until "$@"; do
-		[ $SECONDS -lt $end ] || return 1
-		sleep 0.05
-	done
-}
-
 write() {
 	"$BUILD/xvt-emit" "$work/g" --rings 2 --rate 2000 --count 1000000000 --first "$1" >/dev/null 2>&1 &
 	writers+=($!)

@@ -23,14 +23,6 @@ show() {
 	"$xvtrace" region show --json "$work/$1" | jq "$2"
 }
 
-wait_for() {
-	for _ in $(seq 600); do
-		"$@" && return 0
-		sleep 0.1
-	done
-	return 1
-}
-
 # wrote NAME N: each of the region's rings has tried so many events
 wrote() {
 	show "$1" "[.rings[].attempted >= $2] | all" | grep -q true
@@ -85,7 +77,7 @@ region a --size 4M --rings 1
 region b --size 4M --rings 1
 start relay "$BUILD/tests/tools/xvt-relay" "$work/a" "$work/b"
 relay=$pid
-wait_for wrote a 2000 || exit 1
+poll wrote a 2000 || exit 1
 for i in 1 2 3; do
 	"$xvtrace" snapshot -q -o "$work/r$i.xvt" -r a="$work/a" -r b="$work/b"
 	check "relay $i: snapshot" test $? -eq 0
@@ -115,9 +107,9 @@ check "relay: a later one holds later events" test "$(newest "$work/r3.xvt")" -g
 # --- While a recorder is at work on a region, it alone is.
 start recorder "$xvtrace" record -q --mode overwrite -o "$work/rec.xvt" -r a="$work/a"
 recorder=$pid
-wait_for show a '.rings[0].cons > 0' >/dev/null
+poll show a '.rings[0].cons > 0' >/dev/null
 taken() { [ "$(show a '.rings[0].cons')" -gt 0 ]; }
-wait_for taken
+poll taken
 "$xvtrace" snapshot -q -o "$work/x.xvt" -r a="$work/a" 2>"$work/err"
 check "recorder: refused" test $? -eq 1
 check "recorder: and said why" grep -q 'another xvtrace is at work' "$work/err"
@@ -133,8 +125,8 @@ region d --size 1M --rings 1
 start c "$BUILD/xvt-emit" "$work/c" --rings 2 --count 1000000000000
 writer=$pid
 start d "$BUILD/xvt-emit" "$work/d" --count 1000000000000
-wait_for wrote c 2000000 || exit 1
-wait_for wrote d 200000 || exit 1
+poll wrote c 2000000 || exit 1
+poll wrote d 200000 || exit 1
 before=$(host_words c; host_words d)
 for i in 1 2 3; do
 	attempted=$(show c '.rings[0].attempted')
@@ -144,7 +136,7 @@ for i in 1 2 3; do
 	check "speed $i: adds up" adds_up "$work/s$i.xvt"
 	check "speed $i: nothing is later than the cut" test "$(newest "$work/s$i.xvt")" -le "$(cut_of "$work/s$i.xvt")"
 	"$xvtrace" stat --json "$work/s$i.xvt" | jq -c '.vms[] | .name, [.rings[] | .events, .lost_by.overwritten]'
-	wait_for wrote c $((attempted + 1000000))
+	poll wrote c $((attempted + 1000000))
 	check "speed $i: the writers go on" test $? -eq 0
 done
 check "speed: the host's words are what they were" test "$before" = "$(host_words c; host_words d)"
@@ -165,7 +157,7 @@ e=$pid
 start f "$BUILD/xvt-emit" "$work/f" --count 500
 wait "$pid"
 start g "$BUILD/xvt-emit" "$work/f" --count 0 --linger 600
-wait_for wrote e 500 || exit 1
+poll wrote e 500 || exit 1
 kill -STOP "$e"
 n=$(show e '.rings[0].attempted')
 before=$(host_words e; host_words f; host_words d)
@@ -192,7 +184,7 @@ start k "$BUILD/xvt-emit" "$work/k" --count 1000000000000 --rate 5000
 writer=$pid
 start killed "$xvtrace" record -q --mode overwrite -o "$work/k0.xvt" -r k="$work/k"
 accounted() { [ "$(number k 8 $(($(number k 8 56) + $(number k 4 76) / 2 + 192)))" -gt 0 ]; }
-wait_for accounted
+poll accounted
 check "killed: the region says how far its file got" test $? -eq 0
 kill -KILL "$pid"
 wait "$pid" 2>/dev/null
@@ -212,7 +204,7 @@ check "killed: and is the last word" test "$(attach_id k)" = 0
 kill -STOP "$writer"
 start snapshot "$xvtrace" snapshot -q --stall-timeout 600 -o "$work/k3.xvt" -r k="$work/k"
 looked() { [ "$(attach_id k)" = 1 ]; }
-wait_for looked
+poll looked
 check "killed snapshot: was there" test $? -eq 0
 kill -KILL "$pid"
 wait "$pid" 2>/dev/null
