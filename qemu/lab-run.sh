@@ -62,7 +62,7 @@ fi
 if [ "$VM_ACCEL" = tcg ]; then
 	# A thread for each vCPU, unlike guest-lib.sh's default: in one thread they take turns of 100 ms, and the host's
 	# and the guest's side of a handshake would never meet. What guest-lib.sh is afraid of needs a kernel that patches
-	# a lot; here none does.
+	# hot places; lab-init.sh sees to it that here none does.
 	VM_ACCEL=tcg,thread=multi
 fi
 if [[ $VM_ACCEL == tcg* ]]; then
