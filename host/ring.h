@@ -262,6 +262,7 @@ struct xvt_ring {
 	uint64_t left_behind; /* writers that died inside an event, by generation's end */
 	struct xvt_ring_stats stats;
 	struct xvt_ring_stats told_stats; /* as they stand in the file */
+	bool announced;			  /* its RING chunk is there, too */
 	char fault[160];		  /* why BROKEN, or the last unreadable sub-buffer */
 	bool fault_new;
 };

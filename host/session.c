@@ -222,8 +222,16 @@ static void vm_take(struct xvt_session *s, struct xvt_vm *vm)
 	uint32_t i;
 
 	for (i = 0; i < vm->region.g.ring_count; i++) {
-		if (takes_part(s, vm->rings[i]))
-			xvt_drain_take(vm->rings[i], rolled_back);
+		struct xvt_ring *r = vm->rings[i];
+
+		if (!takes_part(s, r))
+			continue;
+		xvt_drain_take(r, rolled_back);
+		/* Its writer was gone before we came, or came and went between two looks. What
+		 * older traces account for is nothing of this one. */
+		if (!r->announced &&
+		    (r->last.commit != r->skip_until || r->last.attempted != r->base_attempted))
+			xvt_ring_announce(s, r);
 	}
 	if (xvt_host_region_gone(&vm->region))
 		xvt_vm_gone(s, vm, "the region's file was truncated");
@@ -305,7 +313,7 @@ static void put_stats(struct xvt_session *s, bool final)
 	for (i = 0; i < s->nr_rings; i++) {
 		struct xvt_ring *r = s->rings[i];
 
-		if ((r->last.attempted == 0 && r->phase == XVT_PHASE_NEW) || !takes_part(s, r))
+		if (!r->announced || !takes_part(s, r))
 			continue;
 		xvt_ring_account(r, final);
 		r->stats.paused_ns = xvt_vm_paused_ns(s, s->vms[r->vm]);

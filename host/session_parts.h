@@ -45,7 +45,7 @@ int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_
 void xvt_vm_tell_attached(const struct xvt_session *s, struct xvt_vm *vm);
 /* VM and RING chunks; written again when something in them changes. */
 void xvt_vm_announce(struct xvt_session *s, const struct xvt_vm *vm);
-void xvt_ring_announce(struct xvt_session *s, const struct xvt_ring *r);
+void xvt_ring_announce(struct xvt_session *s, struct xvt_ring *r);
 /* Copy new metadata into the trace, at most about a MiB at a time. */
 void xvt_vm_read_metadata(struct xvt_session *s, struct xvt_vm *vm);
 /* Has the guest answered our request for events? */

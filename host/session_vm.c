@@ -58,7 +58,7 @@ void xvt_vm_announce(struct xvt_session *s, const struct xvt_vm *vm)
 	xvt_trace_put(s->trace, XVT_CHUNK_VM, &info, sizeof(info), NULL, 0);
 }
 
-void xvt_ring_announce(struct xvt_session *s, const struct xvt_ring *r)
+void xvt_ring_announce(struct xvt_session *s, struct xvt_ring *r)
 {
 	struct xvt_ring_info info = {
 		.ring = r->id,
@@ -79,6 +79,7 @@ void xvt_ring_announce(struct xvt_session *s, const struct xvt_ring *r)
 	};
 
 	xvt_trace_put(s->trace, XVT_CHUNK_RING, &info, sizeof(info), NULL, 0);
+	r->announced = true;
 }
 
 static void send_request(struct xvt_session *s, struct xvt_vm *vm)

@@ -1,0 +1,46 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck disable=SC2317
+# Rings whose writers were gone before the recording began: one that older traces account for is not in the trace, one
+# that still holds something is, with its counters.
+set -u
+. "$(dirname "$0")/lib.sh"
+trap cleanup EXIT
+
+record() {
+	"$xvtrace" record -q -o "$work/t.xvt" -r g="$work/g" --join-timeout 1 "$@" 2>"$work/err"
+}
+
+# says FILTER: jq's filter is true of xvtrace stat
+says() {
+	"$xvtrace" stat --json "$work/t.xvt" | jq -e "$1" >/dev/null || { "$xvtrace" stat "$work/t.xvt" && return 1; }
+}
+
+emit() {
+	"$BUILD/xvt-emit" "$work/g" "$@" >/dev/null &
+	pids=($!)
+}
+
+"$xvtrace" region create "$work/g" --size 1M --rings 2
+emit --rings 2 --count 1000
+record --duration 1
+check "two writers record" says '.events == 2000'
+wait "${pids[@]}"
+emit --rings 1 --count 1000
+record --duration 1
+check "one comes again" says '.events == 1000'
+check "the other one's ring is not in the trace" says '[.vms[].rings[]] | length == 1'
+check "the trace verifies" "$xvtrace" verify --complete "$work/t.xvt"
+wait "${pids[@]}"
+record --duration 1
+check "nobody comes: the trace verifies" "$xvtrace" verify --complete "$work/t.xvt"
+
+rm "$work/g"
+"$xvtrace" region create "$work/g" --size 1M --rings 2 --overwrite
+emit --rings 1 --count 1000
+wait "${pids[@]}"
+record --mode overwrite --duration 1
+check "a flight recorder's writer is gone: its ring is in the trace, with what it attempted" \
+	says '[.vms[].rings[]] | length == 1 and .[0].attempted == 1000'
+check "the trace verifies" "$xvtrace" verify --complete "$work/t.xvt"
+[ $failures -eq 0 ]
