@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ static struct {
 	uint64_t linger_sec;
 	uint64_t clock;
 	bool cost;
+	bool yield;
 } opt = { .rings = 1, .count = 1000, .size_bytes = 16, .wait_sec = 3600 };
 
 struct emitter {
@@ -141,6 +143,8 @@ static void *emit(void *arg)
 			break;
 		default:
 			e->lost++;
+			if (opt.yield)
+				sched_yield();
 			break;
 		}
 	}
@@ -199,6 +203,7 @@ static const struct {
 	  UINT64_MAX,
 	  "look at the clock page with each event, and N times at the end" },
 	{ { "cost", 0, NULL, 'C' }, NULL, 0, 0, "print what an event cost" },
+	{ { "yield", 0, NULL, 'y' }, NULL, 0, 0, "an event is lost: let others have the CPU" },
 	{ { "help", 0, NULL, 'h' }, NULL, 0, 0, "this text" },
 };
 
@@ -240,6 +245,8 @@ static int parse(int argc, char **argv)
 			return usage(stderr, 2);
 		if (c == 'C')
 			opt.cost = true;
+		else if (c == 'y')
+			opt.yield = true;
 		else if (!parse_number(optarg, options[i].min, options[i].max, options[i].value)) {
 			fprintf(stderr, "xvt-emit: --%s: not a number from %llu to %llu: %s\n",
 				o[i].name, (unsigned long long)options[i].min,

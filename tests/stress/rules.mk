@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 # Writer and reader at the same time: two processes (the host's own drain code reads), and two
-# threads under ThreadSanitizer; for each way to reserve.
+# threads under ThreadSanitizer; for each way to reserve. And the recorder, killed again and again, and for long.
 
 STRESS = $(BUILD)/tests/stress
 STRESS_RINGS = cas xadd
@@ -43,9 +43,13 @@ $(STRESS)/reader: $(patsubst %,$(STRESS)/host/%.o,reader tally load) $(HOST_LIB_
 	$(call say,LD,$@)
 	$(Q)$(CC) $(XVT_LDFLAGS) -o $@ $^ $(HOST_LIBS)
 
+$(STRESS)/follow: $(STRESS)/host/follow.o $(HOST_LIB_OBJ)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(XVT_LDFLAGS) -o $@ $^ $(HOST_LIBS)
+
 -include $(wildcard $(STRESS)/*/*.d)
 
-STRESS_PROGRAMS = $(STRESS)/reader $(foreach r,$(STRESS_RINGS),$(STRESS)/writer-$(r) $(STRESS)/threads-$(r))
+STRESS_PROGRAMS = $(STRESS)/reader $(STRESS)/follow $(foreach r,$(STRESS_RINGS),$(STRESS)/writer-$(r) $(STRESS)/threads-$(r))
 TEST_TOOLS += $(STRESS_PROGRAMS)
 
 PROOFS += proof-stress
@@ -53,3 +57,8 @@ PROOFS += proof-stress
 proof-stress: $(STRESS_PROGRAMS)
 	$(Q)RECORDER_KILLS=1000 bash tests/stress/t_kill_recorder.sh
 	$(Q)STRESS_EVENTS=100000000 STRESS_KILLS=5000 STRESS_THREADS=20000000 bash tests/stress/t_stress.sh
+
+PROOFS += proof-soak
+.PHONY: proof-soak
+proof-soak: test-programs
+	$(Q)SOAK_SECONDS=1800 bash tests/stress/t_soak.sh
