@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CLASS0 4096u
-#define HEAD   1024u
+#define CLASS0 512u
+#define HEAD   256u
 
 static size_t size_of(unsigned int c)
 {

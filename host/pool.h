@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define XVT_POOL_CLASSES 15 /* 4 KiB .. 64 MiB, and a header each */
+#define XVT_POOL_CLASSES 18 /* 512 bytes .. 64 MiB, and a header each */
 
 struct xvt_pool {
 	uint64_t budget;
