@@ -25,8 +25,10 @@
 
 #define PAYLOAD	      16u
 #define DATA_BYTES    (192u << 20) /* of all rings together */
+#define RING_LEAST    8192u
 #define SECOND	      1000000000ull
-#define EVENTS	      4000000ull /* in a round */
+#define EVENTS	      4000000ull /* in a round, or */
+#define EVENTS_RING   128ull	 /* for each ring */
 #define ROUNDS	      5
 #define MERGE_RECORDS 16000000ull
 
@@ -87,21 +89,15 @@ static bool all_live(const struct engine *e)
 	return e->session->joined;
 }
 
-static uint64_t delivered(const struct engine *e)
-{
-	uint64_t events, lost, late;
-
-	xvt_session_sums(e->session, &events, &lost, &late);
-	return events;
-}
-
 static int start(struct engine *e, const char *path, uint32_t rings)
 {
 	uint32_t each = rings <= 4096 ? 4 : 64;
-	struct guests_layout layout = { .vms = rings / each,
-					.rings = each,
-					.subbuf_size = 65536,
-					.ring_bytes = DATA_BYTES / rings };
+	struct guests_layout layout = {
+		.vms = rings / each,
+		.rings = each,
+		.subbuf_size = 65536,
+		.ring_bytes = DATA_BYTES / rings > RING_LEAST ? DATA_BYTES / rings : RING_LEAST,
+	};
 	struct xvt_session_options opt = { .mode = XVT_ENABLE_STOP,
 					   .join_timeout_ns = 60 * SECOND,
 					   .stall_timeout_ns = 60 * SECOND,
@@ -137,6 +133,12 @@ static void stop(struct engine *e)
 		guests_free(e->guests);
 }
 
+/* In a round; enough of them for each ring. */
+static uint64_t events_of(uint32_t rings)
+{
+	return rings * EVENTS_RING > EVENTS ? rings * EVENTS_RING : EVENTS;
+}
+
 struct result {
 	uint32_t rings;
 	enum guests_order order;
@@ -159,13 +161,13 @@ static int measure(const char *path, struct result *r, uint64_t events)
 
 	r->cpu_ns = r->wall_ns = 1e9;
 	for (round = 0; !err && round < ROUNDS; round++) {
-		uint64_t want = delivered(&e), lost, cpu, wall;
+		uint64_t want = e.session->merge.emitted, lost, cpu, wall;
 
 		guests_write(e.guests, r->order, r->rings, events, PAYLOAD, &lost);
 		want += events - lost;
 		cpu = engine_cpu_ns(&e);
 		wall = wall_ns();
-		while (!err && delivered(&e) < want)
+		while (!err && e.session->merge.emitted < want)
 			err = pass(&e);
 		cpu = engine_cpu_ns(&e) - cpu;
 		wall = wall_ns() - wall;
@@ -217,7 +219,7 @@ static int measure_idle(const char *path, uint32_t rings)
 /* --- all of it --- */
 
 static const uint32_t merged[] = { 8, 64, 512 };
-static const uint32_t drained[] = { 4, 64, 512, 1024 };
+static const uint32_t drained[] = { 4, 64, 512, 1024, 4096, 65536 };
 
 static void bench_merges(FILE *json, double at_8[2], double at_512[2])
 {
@@ -262,7 +264,7 @@ static int bench_all(const char *trace, const char *path)
 		struct result r = { .rings = drained[i / 2], .order = i % 2 };
 		double limit = r.rings < 64 ? at_8[r.order] : at_512[r.order];
 
-		err = measure(trace, &r, EVENTS);
+		err = measure(trace, &r, events_of(r.rings));
 		if (err)
 			break;
 		tell(&r);
@@ -291,7 +293,8 @@ int main(int argc, char **argv)
 				    .order = strcmp(argv[3], "bursts") ? GUESTS_INTERLEAVED
 								       : GUESTS_BURSTS };
 
-		err = measure(argv[1], &r, argc > 4 ? strtoull(argv[4], NULL, 0) : EVENTS);
+		err = measure(argv[1], &r,
+			      argc > 4 ? strtoull(argv[4], NULL, 0) : events_of(r.rings));
 		if (!err)
 			tell(&r);
 	} else {

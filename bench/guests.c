@@ -16,8 +16,12 @@
 
 #define META_BYTES   4096u
 #define BURST_MAX    63u
-#define ANSWER_TURNS 1000u /* without another question: some microseconds */
+#define ANSWER_TURNS 50u  /* without another question: a microsecond or two */
+#define STAY_US	     200u /* as the kernel module does */
+#define TICK_US	     10000u
+#define STAY_MAX     256u
 #define PAYLOAD_MAX  256u
+#define AHEAD	     16u /* mailboxes */
 
 struct order {
 	enum guests_order order;
@@ -25,6 +29,11 @@ struct order {
 	uint32_t payload;
 	uint64_t events;
 	uint64_t lost;
+};
+
+struct staying {
+	uint32_t ring;
+	uint64_t until;
 };
 
 struct guests {
@@ -41,6 +50,10 @@ struct guests {
 	uint32_t asked; /* orders given, and carried out: each pairs with the other's acquire */
 	uint32_t done;
 	uint64_t random;
+	uint64_t stay; /* both in the clock's ticks */
+	uint64_t tick;
+	uint32_t nr_staying;
+	struct staying staying[STAY_MAX];
 };
 
 static uint64_t draw(struct guests *g)
@@ -69,20 +82,72 @@ static void carry_out(struct guests *g)
 	}
 }
 
-/* As a guest does: it stays for the questions that follow at once. */
-static void answer(struct xvt_writer *w)
+/* Many vCPUs stay for questions at once; this thread is all of them. */
+static void stay(struct guests *g, uint32_t ring)
 {
+	if (g->nr_staying == STAY_MAX)
+		return; /* it comes again */
+	g->staying[g->nr_staying++] =
+		(struct staying){ ring, xvt_clock_read() + xvt_load(&g->stay) };
+}
+
+/* Returns false when the host has no more questions for now, or does not come. */
+static bool answer(struct guests *g, struct staying *at)
+{
+	struct xvt_writer *w = &g->writers[at->ring];
 	int64_t more = xvt_writer_answer(w);
 	uint32_t turns = 0;
 
-	if (more <= 0)
-		return;
+	xvt_writer_mark(w);
+	if (more == -EAGAIN)
+		return (int64_t)(at->until - xvt_clock_read()) > 0;
+	/* The host is here: it is this one's turn as long as that is so. */
 	while (more && turns++ < ANSWER_TURNS) {
 		if (more > 0)
 			turns = 0;
 		xvt_relax();
 		more = xvt_writer_answer(w);
 		xvt_writer_mark(w);
+	}
+	at->until = xvt_clock_read() + xvt_load(&g->stay);
+	return more != 0;
+}
+
+static void serve_staying(struct guests *g)
+{
+	for (uint32_t k = 0; k < g->nr_staying; k++) {
+		if (!answer(g, &g->staying[k]))
+			g->staying[k--] = g->staying[--g->nr_staying];
+	}
+}
+
+static void look_at_mailbox(struct guests *g, uint32_t i)
+{
+	/* A vCPU of its own would find its mailbox in its cache. */
+	if (i + AHEAD < g->nr_rings)
+		__builtin_prefetch(&g->writers[i + AHEAD].host->request_seq);
+	xvt_writer_mark(&g->writers[i]);
+	if (xvt_writer_answer(&g->writers[i]) > 0)
+		stay(g, i);
+}
+
+/* Each vCPU has a timer of its own: they look one after the other, all of them once a tick. */
+static void tick(struct guests *g)
+{
+	uint64_t begin = xvt_clock_read(), whole = xvt_load(&g->tick);
+	uint32_t i = 0;
+
+	while (i < g->nr_rings) {
+		uint64_t passed = xvt_clock_read() - begin;
+		uint32_t to =
+			passed < whole ? (uint32_t)(g->nr_rings * passed / whole) : g->nr_rings;
+
+		for (; i < to; i++) {
+			look_at_mailbox(g, i);
+			if (i % AHEAD == 0)
+				serve_staying(g);
+		}
+		serve_staying(g);
 	}
 }
 
@@ -97,8 +162,7 @@ static void *live(void *arg)
 			carry_out(g);
 			xvt_store_release(&g->done, asked); /* pairs with guests_write() */
 		}
-		for (uint32_t i = 0; i < g->nr_rings; i++)
-			answer(&g->writers[i]);
+		tick(g);
 	}
 	return NULL;
 }
@@ -229,6 +293,9 @@ void guests_free(struct guests *g)
 
 int guests_join(struct guests *g, struct xvt_session *s)
 {
+	/* Before the first question. */
+	xvt_store(&g->stay, xvt_host_clock_ticks(&s->clock, STAY_US * 1000ull));
+	xvt_store(&g->tick, xvt_host_clock_ticks(&s->clock, TICK_US * 1000ull));
 	for (uint32_t i = 0; i < g->layout.vms; i++) {
 		char name[32], path[64], why[256] = "";
 		int err;
