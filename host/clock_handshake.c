@@ -14,13 +14,15 @@
 
 #include <stdlib.h>
 
-#define BURST	    32	     /* exchanges in one burst */
-#define SPIN_NS	    100000   /* wait for the next answer of a running burst */
-#define TURN_NS	    1000000  /* longest stay in one poll() */
-#define PATIENCE_NS 60000000 /* a burst that has something narrow may end after this */
-#define WIDE_NS	    400000   /* not narrow: try ten times as long for better */
-#define ENOUGH	    16	     /* exchanges that end a burst early */
-#define RATE_PART   30	     /* the guest's rate is off by no more than that part of it */
+#define BURST	     32	      /* exchanges in one burst */
+#define SPIN_NS	     100000   /* wait for the next answer of a running burst */
+#define LATE_SPIN_NS 20000    /* where the guest may have left */
+#define STAY_NS	     150000   /* a guest that has answered stays at least so long */
+#define TURN_NS	     1000000  /* longest stay in one poll() */
+#define PATIENCE_NS  60000000 /* a burst that has something narrow may end after this */
+#define WIDE_NS	     400000   /* not narrow: try ten times as long for better */
+#define ENOUGH	     16	      /* exchanges that end a burst early */
+#define RATE_PART    30	      /* the guest's rate is off by no more than that part of it */
 
 struct exchange {
 	uint64_t guest;
@@ -35,8 +37,11 @@ struct xvt_clock_source {
 	uint64_t started; /* host clock of the burst's first answer */
 	uint64_t patience;
 	uint64_t wide;
-	bool open; /* a question waits for its answer */
-	bool cut;  /* the burst ends with what it has */
+	bool open;	   /* a question waits for its answer */
+	bool cut;	   /* the burst ends with what it has */
+	bool fresh;	   /* something was answered since the last poll() */
+	uint64_t looked;   /* host clock of the last look for an answer */
+	unsigned int most; /* exchanges of this burst */
 	unsigned int count;
 	struct exchange done[BURST];
 };
@@ -62,10 +67,20 @@ static void ask(struct xvt_clock_source *s)
 
 	s->seq++;
 	/* Before the clock: the line begins to come from the guest's cache while we read it. */
-	xvt_store(&h->request_more, (uint64_t)(BURST - 1 - s->count));
+	xvt_store(&h->request_more, (uint64_t)(s->most - 1 - s->count));
 	s->asked = xvt_clock_read_ordered();
 	xvt_store_release(&h->request_seq, s->seq); /* pairs with xvt_writer_answer() */
 	s->open = true;
+}
+
+static void begin_burst(struct xvt_clock_source *s)
+{
+	uint32_t wanted = s->t.exchanges ? *s->t.exchanges : 0;
+
+	s->most = wanted > 1 && wanted < BURST ? wanted : BURST;
+	s->count = 0;
+	s->cut = s->fresh = false;
+	ask(s);
 }
 
 static void handshake_start(struct xvt_clock_source *s)
@@ -80,8 +95,7 @@ static void handshake_start(struct xvt_clock_source *s)
 	s->cut = s->open && s->count;
 	if (s->cut)
 		return;
-	s->count = 0;
-	ask(s);
+	begin_burst(s);
 }
 
 /* Take the answer if it is there. */
@@ -194,7 +208,7 @@ static bool enough(const struct xvt_clock_source *s)
 	uint64_t lasted = xvt_clock_read() - s->started, narrowest = UINT64_MAX;
 	unsigned int i;
 
-	if (s->count == BURST || lasted > 10 * s->patience)
+	if (s->count == s->most || lasted > 10 * s->patience)
 		return true;
 	for (i = 0; i < s->count; i++) {
 		if (s->done[i].hi - s->done[i].lo < narrowest)
@@ -203,36 +217,48 @@ static bool enough(const struct xvt_clock_source *s)
 	return narrowest < s->wide && (s->count >= ENOUGH || lasted > s->patience);
 }
 
-static int handshake_poll(struct xvt_clock_source *s, struct xvt_clock_measure *m)
+/*
+ * Has the guest answered? Then it is here, if we looked a moment ago, and as many exchanges follow
+ * as it stays for. One that may have left long ago is asked again, and hardly waited for.
+ */
+static void handshake_meet(struct xvt_clock_source *s)
 {
 	uint64_t begin = xvt_clock_read(), spin, turn;
-	bool met = false;
+	bool met = false, late;
 
-	if (s->cut) {
-		measure(s, m);
-		s->cut = false;
-		s->count = 0;
-		ask(s); /* a burst of its own, and at once: the guest may be about to look */
-		return 1;
-	}
-	if (!s->open || !answered(s))
-		return 0;
-	/* The guest is here now: stay with it. */
-	spin = xvt_host_clock_ticks(s->t.host_clock, SPIN_NS);
+	late = begin - s->looked > xvt_host_clock_ticks(s->t.host_clock, STAY_NS);
+	s->looked = begin;
+	if (s->cut || !s->open || !answered(s))
+		return;
+	s->fresh = true;
+	spin = xvt_host_clock_ticks(s->t.host_clock, late ? LATE_SPIN_NS : SPIN_NS);
 	turn = xvt_host_clock_ticks(s->t.host_clock, TURN_NS);
-	while (s->count < BURST && xvt_clock_read() - begin < turn) {
+	while (s->count < s->most && xvt_clock_read() - begin < turn) {
 		ask(s);
 		while (!answered(s)) {
 			if (xvt_clock_read() - s->asked > spin)
-				goto left;
+				return;
 			xvt_relax();
 		}
 		/* It answered at once, and knows that more follows. */
-		if (s->t.met && !met && s->count < BURST)
+		if (s->t.met && !met && s->count < s->most)
 			s->t.met(s->t.met_arg);
 		met = true;
 	}
-left:
+	s->looked = xvt_clock_read();
+}
+
+static int handshake_poll(struct xvt_clock_source *s, struct xvt_clock_measure *m)
+{
+	if (s->cut) {
+		measure(s, m);
+		begin_burst(s); /* one of its own, and at once: the guest may be about to look */
+		return 1;
+	}
+	handshake_meet(s);
+	if (!s->fresh)
+		return 0;
+	s->fresh = false;
 	if (!enough(s)) {
 		if (!s->open)
 			ask(s);
@@ -249,6 +275,12 @@ static bool handshake_busy(const struct xvt_clock_source *s)
 	return s->open && xvt_clock_read() - s->asked < s->patience;
 }
 
+static bool handshake_waits(const struct xvt_clock_source *s, struct xvt_clock_wait *wait)
+{
+	*wait = (struct xvt_clock_wait){ &s->t.ctl->answer_seq, s->seq, s->asked + s->patience };
+	return s->open && !s->cut && !s->fresh;
+}
+
 static void handshake_close(struct xvt_clock_source *s)
 {
 	free(s);
@@ -261,5 +293,7 @@ const struct xvt_clock_source_ops xvt_clock_handshake = {
 	.start = handshake_start,
 	.poll = handshake_poll,
 	.busy = handshake_busy,
+	.waits = handshake_waits,
+	.meet = handshake_meet,
 	.close = handshake_close,
 };

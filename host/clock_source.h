@@ -23,6 +23,8 @@ struct xvt_clock_target {
 	 * all the time. May take 100 us. */
 	void (*met)(void *arg);
 	void *met_arg;
+	/* How many questions make a measurement; NULL or 0: as many as make it better. */
+	const uint32_t *exchanges;
 };
 
 /* One measurement: a node, and the raw samples that define its bound (at most two). */
@@ -32,6 +34,12 @@ struct xvt_clock_measure {
 	unsigned int nr_samples;
 	uint64_t host_clock_lo; /* the first of its questions was asked then */
 	uint64_t host_clock_hi; /* the node's moment is proven to lie at or before this */
+};
+
+struct xvt_clock_wait {
+	const uint64_t *word; /* through the mapping */
+	uint64_t value;
+	uint64_t until;
 };
 
 struct xvt_clock_source_ops {
@@ -48,6 +56,17 @@ struct xvt_clock_source_ops {
 	int (*poll)(struct xvt_clock_source *s, struct xvt_clock_measure *m);
 	/* True while poll() should be called again within about 100 us. */
 	bool (*busy)(const struct xvt_clock_source *s);
+	/*
+	 * While it is busy: poll() has nothing to do until *word is `value`, or the host's clock
+	 * has come to `until`. Returns false if it has something to do now. May be NULL.
+	 */
+	bool (*waits)(const struct xvt_clock_source *s, struct xvt_clock_wait *wait);
+	/*
+	 * The answer is there: what has to be done while the guest is, and nothing else; poll()
+	 * does the rest when it is called next. Takes as long as poll() at most. Only if there is
+	 * waits().
+	 */
+	void (*meet)(struct xvt_clock_source *s);
 	void (*close)(struct xvt_clock_source *s);
 };
 

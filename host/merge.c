@@ -18,7 +18,7 @@
 void xvt_merge_init(struct xvt_merge *m)
 {
 	memset(m, 0, sizeof(*m));
-	m->limit_ns = UINT64_MAX;
+	m->limit_ns = m->rest_ns = UINT64_MAX;
 }
 
 void xvt_merge_fini(struct xvt_merge *m)
@@ -42,18 +42,17 @@ static int by_vm_and_ring(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Rings only ever join. */
-static int know_all(struct xvt_merge *m, struct xvt_ring *const *rings, size_t count)
+static int make_room(struct xvt_merge *m, size_t count)
 {
 	struct xvt_ring **order;
 	void *leaves, *losers;
 	size_t room = 2;
 
-	if (count == m->nr_order)
+	if (count <= m->order_room)
 		return 0;
 	while (room < count)
 		room *= 2;
-	order = realloc(m->order, count * sizeof(*order));
+	order = realloc(m->order, room * sizeof(*order));
 	m->order = order ? order : m->order;
 	leaves = realloc(m->leaves, room * sizeof(*m->leaves));
 	m->leaves = leaves ? leaves : m->leaves;
@@ -61,9 +60,25 @@ static int know_all(struct xvt_merge *m, struct xvt_ring *const *rings, size_t c
 	m->losers = losers ? losers : m->losers;
 	if (!order || !leaves || !losers)
 		return -ENOMEM;
-	memcpy(order, rings, count * sizeof(*order));
-	qsort(order, count, sizeof(*order), by_vm_and_ring);
+	m->order_room = room;
+	return 0;
+}
+
+/* Usually they come in order. */
+static int know_all(struct xvt_merge *m, struct xvt_ring *const *rings, size_t count)
+{
+	bool sorted = true;
+	size_t i;
+
+	if (make_room(m, count))
+		return -ENOMEM;
+	for (i = 0; i < count; i++) {
+		m->order[i] = rings[i];
+		sorted &= !i || by_vm_and_ring(&rings[i - 1], &rings[i]) < 0;
+	}
 	m->nr_order = count;
+	if (!sorted)
+		qsort(m->order, count, sizeof(*m->order), by_vm_and_ring);
 	return 0;
 }
 
@@ -87,7 +102,7 @@ static void gather(struct xvt_merge *m)
 	size_t i;
 
 	m->count = 0;
-	m->bound_ns = UINT64_MAX;
+	m->bound_ns = m->rest_ns;
 	m->base_ns = UINT64_MAX;
 	for (i = 0; i < m->nr_order; i++) {
 		struct xvt_ring *r = m->order[i];

@@ -39,8 +39,9 @@ struct xvt_merge_leaf {
 typedef int (*xvt_emit_fn)(void *arg, const struct xvt_out *out, size_t n);
 
 struct xvt_merge {
-	struct xvt_ring **order; /* all rings, by VM and ring */
+	struct xvt_ring **order; /* those of this pass, by VM and ring */
 	size_t nr_order;
+	size_t order_room;
 	struct xvt_merge_leaf *leaves;
 	uint64_t *losers;
 	size_t room;
@@ -49,6 +50,7 @@ struct xvt_merge {
 	uint64_t bound_ns;  /* of all rings that have no record: what is earlier goes out */
 	uint64_t next_ns;   /* of the earliest record that is left */
 	uint64_t last_ns;   /* of the newest event in the main lane */
+	uint64_t rest_ns;   /* of rings that are not shown because nothing is new: as bound_ns */
 	uint64_t limit_ns;  /* nothing of a later time goes out, whoever claims it: the present */
 	uint64_t watermark; /* everything below is out */
 	uint64_t emitted;
@@ -62,7 +64,8 @@ struct xvt_merge {
 void xvt_merge_init(struct xvt_merge *m);
 void xvt_merge_fini(struct xvt_merge *m);
 
-/* Emit all that may go out now. Returns how many records, or -errno. */
+/* Emit all that may go out now. `rings`: all, or all that m->rest_ns does not speak for. Returns
+ * how many records, or -errno. */
 int64_t xvt_merge_pass(struct xvt_merge *m, struct xvt_ring *const *rings, size_t count,
 		       xvt_emit_fn emit, void *arg);
 

@@ -225,6 +225,7 @@ struct xvt_ring {
 	uint64_t burst_clock;	    /* when the last burst was begun */
 	uint64_t answer_clock;	    /* when the guest last answered, or was asked since: */
 	bool answered;		    /* nothing is asked that it has not answered */
+	bool asked;		    /* it is one of those whose clock is being measured */
 	uint64_t wide_clock;	    /* since when measurements give wide nodes only, or 0 */
 	uint64_t last_node_clock;   /* host clock that the last node's moment lies before */
 	uint64_t node_before_clock; /* last_node_clock of the node before it */

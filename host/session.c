@@ -17,16 +17,11 @@
 #define PASS_MIN_NS	  1000000ull /* between two drains: XVT_PROOF_DELTA_NS or more */
 #define PASS_MAX_NS	  10000000ull
 #define PASS_PART	  10
-#define PASS_IDLE_PART	  200
+#define PASS_IDLE_PART	  500
 #define PASS_RING_NS	  10000ull /* nor longer than this for each ring */
 #define PASS_IDLE_RING_NS 100000ull
-#define HURRY_PART	  8	    /* of a ring in one pass: it may soon be full */
-#define BUSY_NS		  100000ull /* while a clock measurement waits for its guest */
-/* Most that one machine may hand over in a pass, so that it cannot starve the others. */
-#define VM_PASS_BYTES	  (16u << 20)
-#define VM_CUT_BYTES	  (4u << 20)  /* and of a snapshot in a turn of its copying */
-#define CLOCKS_NS	  2000000ull  /* longest that one machine's clocks may keep us in a pass */
-#define ALL_CLOCKS	  4	      /* times that, for all together */
+#define HURRY_PART	  8	      /* of a ring in one pass: it may soon be full */
+#define BUSY_NS		  50000ull    /* while a clock measurement waits for its guest */
 #define OWE_NS		  20000000ull /* between two looks at how much of the trace is in the file */
 #define OWE_RING_NS	  10000ull
 #define AWAY_NS		  500000000ull /* between two passes: nobody answered because we did not ask */
@@ -128,6 +123,7 @@ static int emit(void *arg, const struct xvt_out *out, size_t n)
 	size_t i;
 	int err = 0;
 
+	xvt_session_meet(s);
 	for (i = 0; !err && i < n; i++) {
 		const struct xvt_event_hdr h = xvt_out_hdr(&out[i]);
 
@@ -141,124 +137,6 @@ static int emit(void *arg, const struct xvt_out *out, size_t n)
 	return err;
 }
 
-static void wait_reads(struct xvt_session *s)
-{
-	size_t i;
-
-	for (i = 0; i < s->nr_rings; i++) {
-		while (s->rings[i]->reads) {
-			if (xvt_loop_run(s->loop, SECOND_NS) < 0)
-				return;
-		}
-	}
-}
-
-/* All of the machine's memory, or pages of it, have become what they were before. */
-static void vm_went_back(struct xvt_session *s, struct xvt_vm *vm, bool all)
-{
-	bool back = false, any = all;
-	uint32_t i;
-
-	for (i = 0; i < vm->region.g.ring_count; i++) {
-		struct xvt_ring *r = vm->rings[i];
-
-		any |= r->went_back;
-		if (all || r->went_back)
-			back |= xvt_drain_resync(r);
-	}
-	if (!any)
-		return;
-	xvt_session_note(s, back, vm, UINT32_MAX,
-			 back ? "its memory went back to an earlier state"
-			      : "the host's words in its memory went back");
-	xvt_vm_tell_attached(s, vm);
-}
-
-/* Of a snapshot: rings that hold nothing and have no clock do not. */
-static bool takes_part(const struct xvt_session *s, const struct xvt_ring *r)
-{
-	return !s->opt.cut || r->cut.on;
-}
-
-/* Small turns, see drain.c; but one sub-buffer must fit. */
-static uint64_t cut_turn(const struct xvt_vm *vm)
-{
-	uint64_t least = 4ull * vm->region.g.subbuf_size;
-
-	return least > VM_CUT_BYTES ? least : VM_CUT_BYTES;
-}
-
-static void vm_drain(struct xvt_session *s, struct xvt_vm *vm, uint64_t proof)
-{
-	struct xvt_host_page *page = xvt_host_region_page(&vm->region);
-	const bool back = vm->nonce && xvt_load(&page->nonce) != vm->nonce;
-	uint32_t i, n;
-
-	/* A VMM restores page by page, and the words come before what they point at. It has done
-	 * so when the machine runs again, and says that. */
-	vm->looked = !(back && xvt_vm_stopped(vm));
-	if (!vm->looked)
-		return;
-	vm_went_back(s, vm, back);
-	vm->nonce += xvt_clock_read() | 1;
-	xvt_store(&page->nonce, vm->nonce);
-	/* The budget of a pass is the machine's; with another ring first each time, each gets
-	 * its part of it. */
-	xvt_pool_turn(&vm->pool, s->opt.cut ? cut_turn(vm) : VM_PASS_BYTES);
-	n = vm->region.g.ring_count;
-	vm->first_ring = (vm->first_ring + 1) % n;
-	for (i = 0; i < n; i++) {
-		struct xvt_ring *r = vm->rings[(vm->first_ring + i) % n];
-
-		if (takes_part(s, r))
-			xvt_drain_look(r, s->loop, proof);
-	}
-}
-
-static void vm_take(struct xvt_session *s, struct xvt_vm *vm)
-{
-	struct xvt_host_page *page = xvt_host_region_page(&vm->region);
-	bool rolled_back = xvt_load(&page->nonce) != vm->nonce;
-	uint32_t i;
-
-	for (i = 0; i < vm->region.g.ring_count; i++) {
-		struct xvt_ring *r = vm->rings[i];
-
-		if (!takes_part(s, r))
-			continue;
-		xvt_drain_take(r, rolled_back);
-		/* Its writer was gone before we came, or came and went between two looks. What
-		 * older traces account for is nothing of this one. */
-		if (!r->announced &&
-		    (r->last.commit != r->skip_until || r->last.attempted != r->base_attempted))
-			xvt_ring_announce(s, r);
-	}
-	if (xvt_host_region_gone(&vm->region))
-		xvt_vm_gone(s, vm, "the region's file was truncated");
-}
-
-static void drain_all(struct xvt_session *s, uint64_t now)
-{
-	uint64_t proof = 0;
-	size_t i;
-
-	if (s->proof_candidate && since(now, s->proof_candidate) >= ticks(s, XVT_PROOF_DELTA_NS)) {
-		proof = s->proof_candidate;
-		s->proof_candidate = now;
-	} else if (!s->proof_candidate) {
-		s->proof_candidate = now;
-	}
-	for (i = 0; i < s->nr_vms; i++) {
-		if (s->vms[i]->phase == XVT_VM_ATTACHED)
-			vm_drain(s, s->vms[i], proof);
-	}
-	wait_reads(s);
-	for (i = 0; i < s->nr_vms; i++) {
-		if (s->vms[i]->phase == XVT_VM_ATTACHED && s->vms[i]->looked)
-			vm_take(s, s->vms[i]);
-	}
-}
-
 /* ------------------------------------------------------------------ what survives us */
 
 /* As much of what the trace holds is in the file for good: a later recorder may rely on it. */
@@ -270,6 +148,9 @@ static void pay(struct xvt_session *s)
 		return;
 	s->owing = false;
 	for (i = 0; i < s->nr_rings; i++) {
+		if (!(s->stirred[i] & XVT_STIRRED_DUE))
+			continue;
+		s->stirred[i] &= (uint8_t)~XVT_STIRRED_DUE;
 		if (s->vms[s->rings[i]->vm]->phase == XVT_VM_ATTACHED)
 			xvt_ring_remember(s->rings[i]);
 	}
@@ -286,9 +167,14 @@ static void owe_all(struct xvt_session *s, bool counters)
 	for (i = 0; i < s->nr_rings; i++) {
 		struct xvt_ring *r = s->rings[i];
 
+		if (!(s->stirred[i] & XVT_STIRRED_OWES))
+			continue;
 		if (!counters)
 			xvt_ring_account(r, false);
+		else
+			s->stirred[i] &= (uint8_t)~XVT_STIRRED_OWES;
 		xvt_ring_owe(r, counters);
+		s->stirred[i] |= XVT_STIRRED_DUE;
 	}
 	s->owing = true;
 	s->owed_bytes = xvt_trace_bytes(s->trace);
@@ -313,8 +199,11 @@ static void put_stats(struct xvt_session *s, bool final)
 	for (i = 0; i < s->nr_rings; i++) {
 		struct xvt_ring *r = s->rings[i];
 
-		if (!r->announced || !takes_part(s, r))
+		if (!final && !(s->stirred[i] & XVT_STIRRED_STATS))
 			continue;
+		if (!r->announced || !xvt_session_takes_part(s, r))
+			continue;
+		s->stirred[i] &= (uint8_t)~XVT_STIRRED_STATS;
 		xvt_ring_account(r, final);
 		r->stats.paused_ns = xvt_vm_paused_ns(s, s->vms[r->vm]);
 		if (!final && !memcmp(&r->stats, &r->told_stats, sizeof(r->stats)))
@@ -395,6 +284,9 @@ static void look_for_formats(struct xvt_session *s, uint64_t now)
 {
 	size_t i;
 
+	if ((int64_t)(now - s->next_format_clock) < 0)
+		return;
+	s->next_format_clock = now + ticks(s, XVT_WAIT_FORMAT_NS) / 8;
 	for (i = 0; i < s->nr_vms; i++) {
 		struct xvt_vm *vm = s->vms[i];
 		char why[256];
@@ -405,50 +297,6 @@ static void look_for_formats(struct xvt_session *s, uint64_t now)
 		if (xvt_vm_try_attach(s, vm, why, sizeof(why)))
 			xvt_vm_gone(s, vm, why);
 	}
-}
-
-/* Measuring stays with a guest that answers, so many rings could keep us for seconds. */
-static bool vm_clocks(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
-{
-	uint64_t begin, longest = ticks(s, CLOCKS_NS);
-	uint32_t i, n = vm->region.g.ring_count;
-	bool busy = false;
-
-	if (vm->phase != XVT_VM_ATTACHED || (int64_t)(now - vm->clocks_due) < 0)
-		return false;
-	begin = xvt_clock_read();
-	for (i = 0; i < n; i++) {
-		struct xvt_ring *r = vm->rings[(vm->next_clock + i) % n];
-
-		if (since(xvt_clock_read(), begin) > longest)
-			break;
-		xvt_session_ring_clock(s, r, now);
-		busy |= r->phase != XVT_PHASE_BROKEN && r->source && r->source_ops->busy(r->source);
-	}
-	vm->next_clock = (vm->next_clock + i) % n;
-	if (i < n)
-		return true;
-	vm->clocks_due = xvt_session_ring_due(s, vm->rings[0], now);
-	for (i = 1; i < n; i++)
-		vm->clocks_due = sooner(vm->clocks_due, xvt_session_ring_due(s, vm->rings[i], now));
-	return busy;
-}
-
-/* Many machines could keep us for seconds as well. */
-static bool all_clocks(struct xvt_session *s, uint64_t now)
-{
-	uint64_t begin = xvt_clock_read(), longest = ALL_CLOCKS * ticks(s, CLOCKS_NS);
-	bool busy = false;
-	size_t i;
-
-	for (i = 0; i < s->nr_vms; i++) {
-		if (since(xvt_clock_read(), begin) > longest)
-			break;
-		busy |= vm_clocks(s, s->vms[(s->next_clocks_vm + i) % s->nr_vms], now);
-	}
-	s->next_clocks_vm = s->nr_vms ? (s->next_clocks_vm + i) % s->nr_vms : 0;
-	s->clocks_took += since(xvt_clock_read(), begin);
-	return busy || i < s->nr_vms;
 }
 
 /*
@@ -497,7 +345,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 		tell_away(s, now);
 	}
 	s->last_pass_clock = now;
-	busy = all_clocks(s, now);
+	busy = xvt_session_clocks(s, now);
 	xvt_session_kvm_look(s, now);
 	if (s->opt.cut && !s->cut_ns && !xvt_session_cut(s, now)) {
 		*sleep_ns = busy ? BUSY_NS : PASS_MIN_NS;
@@ -505,33 +353,35 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 	}
 	if ((int64_t)(now - s->next_pass_clock) >= 0) {
 		do {
-			drain_all(s, now);
+			xvt_session_drain(s, now);
 		} while (s->opt.cut && xvt_session_cut_copying(s));
 		for (i = 0; i < s->nr_vms; i++) {
-			if (s->vms[i]->phase != XVT_VM_ATTACHED)
+			if (s->vms[i]->phase != XVT_VM_ATTACHED ||
+			    (!s->vms[i]->nr_awake && !s->vms[i]->request_seq))
 				continue;
 			xvt_vm_read_metadata(s, s->vms[i]);
 			xvt_vm_look_for_answer(s, s->vms[i], now);
 		}
 		hurry = false;
-		for (i = 0; i < s->nr_rings; i++) {
-			struct xvt_ring *r = s->rings[i];
+		for (i = 0; i < s->nr_awake; i++) {
+			struct xvt_ring *r = s->awake[i];
 
-			if (!takes_part(s, r))
+			if (!xvt_session_takes_part(s, r))
 				continue;
 			xvt_session_ring_phase(s, r, now);
-			s->vms[r->vm]->clocks_due =
-				sooner(s->vms[r->vm]->clocks_due, xvt_session_ring_due(s, r, now));
+			xvt_session_clock_soon(s, r, now);
 			hurry |= r->taken > r->region->g.ring_size / HURRY_PART;
 		}
 		try_join(s, now);
 		s->merge.limit_ns = s->opt.cut ? s->cut_ns : xvt_host_clock_ns(&s->clock, now);
+		s->merge.rest_ns = s->rest_ns;
 		if (s->joined)
-			moved = xvt_merge_pass(&s->merge, s->rings, s->nr_rings, emit, s);
+			moved = xvt_merge_pass(&s->merge, s->awake, s->nr_awake, emit, s);
 		if (moved < 0)
 			return (int)moved;
-		for (i = 0; i < s->nr_rings; i++)
-			xvt_session_ring_witness(s, s->rings[i]);
+		for (i = 0; i < s->nr_awake; i++)
+			xvt_session_ring_witness(s, s->awake[i]);
+		xvt_session_rest(s);
 		if (s->merge.watermark > s->told_watermark && moved) {
 			struct xvt_round round = { ++s->rounds, s->merge.watermark,
 						   xvt_host_clock_ns(&s->clock, xvt_clock_read()) };
@@ -605,7 +455,7 @@ static void tell_tail_losses(struct xvt_session *s)
 		struct xvt_event_hdr h = { .id = XVT_ID_LOST, .len = sizeof(struct xvt_lost) };
 		struct xvt_lost lost;
 
-		if (!takes_part(s, r) || !xvt_ring_tail_loss(r, &lost))
+		if (!xvt_session_takes_part(s, r) || !xvt_ring_tail_loss(r, &lost))
 			continue;
 		h.host_ns = s->merge.last_ns;
 		h.guest_clock = r->last_guest;
@@ -626,10 +476,14 @@ static void release(struct xvt_session *s)
 		xvt_pool_fini(&s->vms[i]->pool);
 		xvt_session_exact_close(s->vms[i]);
 		free(s->vms[i]->rings);
+		free(s->vms[i]->rest);
 		xvt_host_region_close(&s->vms[i]->region);
 		free(s->vms[i]);
 	}
 	free(s->rings);
+	free(s->clock_due);
+	free(s->awake);
+	free(s->stirred);
 	free(s->vms);
 	xvt_merge_fini(&s->merge);
 	xvt_host_clock_fini(&s->clock);
@@ -682,7 +536,9 @@ static int wind_down(struct xvt_session *s)
 	for (i = 0; i < s->nr_rings; i++)
 		s->rings[i]->next_burst_clock = off; /* one more node behind the last record */
 	for (i = 0; i < s->nr_vms; i++)
-		s->vms[i]->clocks_due = off;
+		xvt_session_wake_vm(s, s->vms[i]);
+	for (i = 0; i < s->nr_rings; i++)
+		xvt_session_clock_soon(s, s->rings[i], off);
 	deadline = off + ticks(s, s->opt.stall_timeout_ns + SECOND_NS);
 	for (;;) {
 		bool all = true;
@@ -709,6 +565,7 @@ int xvt_session_finish(struct xvt_session *s)
 	for (i = 0; i < s->nr_rings; i++)
 		s->rings[i]->map.closed = true;
 	s->merge.limit_ns = s->opt.cut ? s->cut_ns : UINT64_MAX;
+	s->merge.rest_ns = UINT64_MAX;
 	if (!err) {
 		int64_t moved = xvt_merge_pass(&s->merge, s->rings, s->nr_rings, emit, s);
 

@@ -19,6 +19,45 @@ struct xvt_exact_use {
 	unsigned int missing; /* vCPUs that it did not know, in a row */
 };
 
+/*
+ * What a ring at rest looks like: as long as its words say the same, nothing has happened.
+ * See session_drain.c.
+ */
+struct xvt_rest {
+	const struct xvt_ring_ctl *ctl; /* NULL: it is awake */
+	uint64_t resv;			/* as the word is */
+	uint64_t commit;
+	uint32_t generation;
+	uint32_t state;
+	uint64_t floor_ns; /* nothing older can come, UINT64_MAX: nothing at all, */
+	uint64_t node_ns;  /* nor, once a proof lies behind this node, what is older than that */
+	uint64_t slack_ns; /* less this, and what the clock may creep */
+};
+
+/* A ring whose clock is being measured. */
+struct xvt_asked {
+	struct xvt_ring *ring;
+	bool silent; /* it had not answered the last time */
+	/* Until then, or until it answers, there is nothing to do. */
+	struct xvt_clock_wait wait;
+};
+#define XVT_ASKED_MAX	 256u
+
+/* Measurements that are not in the file yet. */
+#define XVT_MEASURED_MAX 64u
+struct xvt_measured {
+	size_t nr_samples;
+	size_t nr_nodes;
+	struct xvt_clock_sample samples[2 * XVT_MEASURED_MAX];
+	struct xvt_clock_node nodes[XVT_MEASURED_MAX];
+};
+
+/* Since a ring was last awake: what is to be done for it yet? */
+#define XVT_STIRRED_OWES  1u /* the region is to be told what the trace holds of it */
+#define XVT_STIRRED_STATS 2u /* and the file how its counters stand */
+#define XVT_STIRRED_DUE	  4u /* what it owes is on its way */
+#define XVT_STIRRED	  (XVT_STIRRED_OWES | XVT_STIRRED_STATS)
+
 enum xvt_vm_phase {
 	XVT_VM_WAITING, /* the region has no format yet: the guest is still booting */
 	XVT_VM_ATTACHED,
@@ -52,14 +91,16 @@ struct xvt_vm {
 	uint32_t request_seq;	  /* of our request, 0 = none open */
 	uint64_t request_clock;
 	uint64_t nonce;
-	struct xvt_pool pool; /* its share: no machine's records use up another's memory */
-	uint32_t first_ring;  /* who drains first: another one each pass */
-	bool looked;	      /* at its rings, in this pass */
-	uint32_t next_clock;  /* whose clock is looked after next */
-	uint64_t clocks_due;  /* when that is necessary: the earliest of its rings */
-	uint64_t meta_bytes;  /* copied so far */
-	uint64_t note_clock;  /* of the second that `notes` counts */
-	uint32_t notes[3];    /* by level */
+	struct xvt_pool pool;  /* its share: no machine's records use up another's memory */
+	uint32_t first_ring;   /* who drains first: another one each pass */
+	bool looked;	       /* at its rings, in this pass */
+	size_t nr_asked;       /* of its rings, whose clock is being measured */
+	struct xvt_rest *rest; /* of each ring */
+	size_t first_awake;    /* in the session's list, and how many, since the last pass */
+	size_t nr_awake;
+	uint64_t meta_bytes; /* copied so far */
+	uint64_t note_clock; /* of the second that `notes` counts */
+	uint32_t notes[3];   /* by level */
 	char why[256];
 
 	struct xvt_exact_use exact[XVT_EXACT_SOURCES];
@@ -122,20 +163,39 @@ struct xvt_session {
 	uint64_t proof_candidate; /* host clock of a pass that is not yet old enough */
 	uint64_t next_pass_clock;
 	uint64_t next_second_clock;
+	uint64_t next_format_clock;
 	struct xvt_session_kvm *kvm; /* session_kvm.c's own; NULL: nothing is told */
 	uint64_t pass_gap_ns;
-	uint64_t pace;	       /* ticks between two measurements of a ring that needs them */
-	uint64_t idle_pace;    /* the same where nobody waits for it, if it is more than usual */
-	uint64_t clocks_took;  /* ticks, since the pace was set */
-	uint64_t bursts;       /* that came to an end since then */
-	uint64_t burst_cost;   /* ticks that one takes */
-	uint64_t pace_clock;   /* when that was */
-	size_t next_clocks_vm; /* whose clocks are looked after next */
-	bool owing;	       /* what rings owe their regions is on its way into the file: */
-	uint64_t owed_bytes;   /* so much of it; */
-	uint64_t owe_clock;    /* since then */
-	uint64_t owed_events;  /* merged until then */
-	bool counters_late;    /* a second was over while something was owed */
+	uint64_t pace;	      /* ticks between two measurements of a ring that needs them */
+	uint64_t idle_pace;   /* the same where nobody waits for it, if it is more than usual */
+	uint64_t clocks_took; /* ticks, since the pace was set */
+	uint64_t bursts;      /* that came to an end since then */
+	uint64_t burst_cost;  /* ticks that one takes */
+	uint64_t pace_clock;  /* when that was */
+	uint64_t mark_pace;   /* and between two marks of a ring, if it is more than usual */
+	uint32_t exchanges;   /* in a measurement, 0: as many as make it better */
+	struct xvt_asked asked[XVT_ASKED_MAX];
+	size_t nr_asked;
+	size_t nr_silent;	  /* of them */
+	uint64_t *clock_due;	  /* when has each ring's clock to be looked after again? */
+	uint64_t clocks_due;	  /* the earliest of them */
+	uint64_t next_scan_clock; /* it is not looked up more often */
+	size_t next_clock;	  /* whose turn it is then */
+	uint64_t next_meet_clock; /* answers are not looked for more often */
+	struct xvt_measured measured;
+	struct xvt_ring **awake; /* in the pass that is under way, by VM and ring */
+	size_t nr_awake;
+	uint8_t *stirred;	   /* of each ring */
+	uint64_t rest_clock;	   /* everything older of who is at rest is copied */
+	uint64_t rest_proof_ns;	   /* the same in the look that is under way */
+	uint64_t rest_ns;	   /* they hold back who is awake: nothing older comes of them */
+	uint64_t turn_clock; /* since then turns are due: */
+	size_t next_turn;	   /* of who is at rest */
+	bool owing;		   /* what rings owe their regions is on its way into the file: */
+	uint64_t owed_bytes;	   /* so much of it; */
+	uint64_t owe_clock;	   /* since then */
+	uint64_t owed_events;	   /* merged until then */
+	bool counters_late;	   /* a second was over while something was owed */
 	uint64_t rounds;
 	uint64_t told_watermark;
 };

@@ -170,9 +170,10 @@ static void offset_changed(struct xvt_session *s, uint32_t vm_id, const struct x
 		if (xvt_load(&r->ctl->hw_id) != e->vcpu_id ||
 		    xvt_load(&r->ctl->type) != XVT_RING_VCPU)
 			continue;
+		xvt_session_wake(s, r);
 		xvt_ring_bump_epoch(r);
 		r->next_burst_clock = 0;
-		vm->clocks_due = 0;
+		xvt_session_clock_soon(s, r, xvt_clock_read());
 		xvt_session_note(s, 0, vm, r->id,
 				 "cpu %u: its TSC offset was changed from %" PRId64 " to %" PRId64,
 				 xvt_load(&r->ctl->cpu), e->previous, e->next);

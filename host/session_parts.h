@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * session_parts.h - what session.c (passes, the end), session_vm.c (machines), session_vmm.c
- * (what their VMMs tell), session_ring.c (clocks and phases of rings), session_mark.c,
+ * (what their VMMs tell), session_clock.c (clocks of rings), session_ring.c (their phases),
+ * session_drain.c (who has something to do), session_mark.c,
  * session_kvm.c and session_note.c know of each other. Nobody else includes it.
  */
 #ifndef XVT_SESSION_PARTS_H
@@ -127,18 +128,54 @@ bool xvt_session_cut_copying(struct xvt_session *s);
 /* Is all there that belongs to it, or is the time up? */
 bool xvt_session_cut_over(struct xvt_session *s, uint64_t now);
 
-/* --- session_ring.c --- */
+/* --- session_drain.c --- */
 
-/* Measure the ring's clock when it is time; a ring with a clock goes live. */
+/*
+ * Who is awake: all rings that something has happened to since the last pass, or may have; in
+ * order of (VM, ring). A look at the others costs three loads. Fills s->awake, s->rest_ns.
+ */
+void xvt_session_drain(struct xvt_session *s, uint64_t now);
+/* Room for what is kept of a machine's rings, before they are there. Returns 0 or -ENOMEM. */
+int xvt_session_rest_room(struct xvt_session *s, struct xvt_vm *vm);
+/* Of a snapshot: rings that hold nothing and have no clock do not. */
+bool xvt_session_takes_part(const struct xvt_session *s, const struct xvt_ring *r);
+/* It takes part in the next pass, whatever its words say. */
+void xvt_session_wake(struct xvt_session *s, struct xvt_ring *r);
+void xvt_session_wake_vm(struct xvt_session *s, struct xvt_vm *vm);
+/* The end of a pass: who has nothing to do any more? */
+void xvt_session_rest(struct xvt_session *s);
+
+/* --- session_clock.c --- */
+
+#define BURST_EVERY_NS 100000000ull /* clock measurement of a ring, if nothing else is said */
+/* No answer for so long: what waits is placed by what the drain saw of it. */
+#define QUIET_NS       (4 * BURST_EVERY_NS)
+
+/* Look after all clocks whose turn it is. Returns true if that should go on within 100 us. */
+bool xvt_session_clocks(struct xvt_session *s, uint64_t now);
+/*
+ * Long work goes on: has somebody answered meanwhile? A guest stays 200 us for the questions that
+ * follow, and those are asked here; what they say is looked at in the next pass, so no map changes.
+ * To be called every few microseconds.
+ */
+void xvt_session_meet(struct xvt_session *s);
+/* One ring's: measured when it is time; a ring with a clock goes live. */
 void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t now);
-/* When has its clock to be looked after again? `now` or earlier: at once. */
-uint64_t xvt_session_ring_due(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now);
+/* Something has happened to the ring: when is it its turn, at the latest? */
+void xvt_session_clock_soon(struct xvt_session *s, const struct xvt_ring *r, uint64_t now);
+/* There will be so many rings. Returns 0 or -ENOMEM. */
+int xvt_session_clock_room(struct xvt_session *s, size_t rings);
 /* About once a second: how often are clocks measured from now on? */
 void xvt_session_pace(struct xvt_session *s, uint64_t elapsed);
 /* The node that the ring made of its own records goes into the trace: before the first event that
  * it places, for the file may end anywhere; at the latest at the end of a pass. */
 void xvt_session_ring_witness_first(struct xvt_session *s, struct xvt_ring *r);
 void xvt_session_ring_witness(struct xvt_session *s, struct xvt_ring *r);
+
+/* --- session_ring.c --- */
+
+/* It has a clock: it takes part. */
+void xvt_session_ring_live(struct xvt_session *s, struct xvt_ring *r);
 /* For how many ticks has it owed us an answer? */
 uint64_t xvt_session_silence(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now);
 /* Who is silent or stuck is set aside, who left in order is done, who returns is live. */

@@ -121,7 +121,8 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 		return -ENOMEM;
 	s->rings = all;
 	vm->rings = calloc(n, sizeof(*vm->rings));
-	if (!vm->rings)
+	if (!vm->rings || xvt_session_rest_room(s, vm) ||
+	    xvt_session_clock_room(s, s->nr_rings + n))
 		return -ENOMEM;
 	vm->guest_hz = presumed_hz(s, &vm->region);
 	xvt_vm_announce(s, vm);

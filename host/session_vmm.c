@@ -132,11 +132,13 @@ static void stood_still(struct xvt_vm *vm, uint64_t until_ns)
 /* What the clocks were says nothing any more: measure now, not when it is the ring's turn. */
 static void measure_at_once(struct xvt_vm *vm)
 {
+	uint64_t now = xvt_clock_read();
 	uint32_t i;
 
-	for (i = 0; i < nr_rings(vm); i++)
+	for (i = 0; i < nr_rings(vm); i++) {
 		vm->rings[i]->next_burst_clock = 0;
-	vm->clocks_due = 0;
+		xvt_session_clock_soon(vm->session, vm->rings[i], now);
+	}
 }
 
 static const struct {
@@ -196,6 +198,7 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 	uint64_t at_ns = moment(s, vm, r->realtime_ns, &exact);
 
 	tell_event(s, vm, r, at_ns);
+	xvt_session_wake_vm(s, vm);
 	switch (r->event) {
 	case XVT_VMM_STOPPED:
 		if (!vm->stopped) {

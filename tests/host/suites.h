@@ -24,6 +24,7 @@ Suite *clock_kvm_suite(void);
 Suite *vm_libvirt_suite(void);
 Suite *clock_host_suite(void);
 Suite *session_mark_suite(void);
+Suite *session_drain_suite(void);
 Suite *session_kvm_suite(void);
 Suite *session_exact_suite(void);
 

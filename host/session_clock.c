@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * session_clock.c - when a ring's clock is measured, and what becomes of the answer.
+ *
+ * A guest looks into its mailbox every few milliseconds and then stays a little for the questions
+ * that follow (clock_handshake.c). To meet it there the host has to look at every open question
+ * many times within that little, however many rings there are. So only so many questions are
+ * open at a time (`asked`); the others wait for their turn.
+ */
+#include "session_parts.h"
+
+#include <stdlib.h>
+
+#define BURST_GAP_NS	 5000000ull /* also when one is wanted at once */
+/*
+ * Measuring may take this part of our time. A ring on which records wait is measured as often as
+ * that allows, within bounds: what is slow to answer, or many, is measured more seldom.
+ */
+#define PACE_PART	 20
+#define PACE_IDLE_PART	 400 /* and this one while nothing happens */
+#define PACE_LEAST_NS	 10000000ull
+#define PACE_RING_NS	 2000000ull /* for each ring, or BURST_EVERY_NS, and at most: */
+#define PACE_MOST_NS	 2000000000ull
+#define PACE_IDLE_NS	 10000000ull /* the same where nobody waits */
+#define PACE_IDLEST_NS	 30000000000ull
+#define MARKS_MANY	 64 /* a second, of all rings together */
+#define WIDE_NS		 2000000ull
+#define WIDE_PATIENCE_NS 5000000000ull
+#define CLOCKS_NS	 8000000ull /* longest that clocks may keep us in a pass */
+#define MEET_NS		 50000ull   /* between two looks for answers while a pass goes on */
+#define MEET_PART	 4	    /* and so many times as long as one takes */
+#define SCAN_RING_NS	 50ull	    /* for each ring: between two looks whose turn it is */
+#define LOOK_RING_NS	 10000ull   /* the same, at one that has not answered or is not there */
+/* Where rings are many, a measurement is shorter: a little wider, and much cheaper. */
+#define MANY_RINGS	 256u
+#define MANY_EXCHANGES	 8u
+
+static bool waits(const struct xvt_ring *r)
+{
+	return r->have && !r->placed;
+}
+
+static bool near(uint64_t a, uint64_t b)
+{
+	uint64_t apart = a > b ? a - b : b - a;
+
+	return apart < b / 32;
+}
+
+/*
+ * The guest's claim can be off by several per cent (it calibrated against an emulated timer),
+ * and its counter may be scaled. So the rate between its first two nodes decides: ours, if
+ * that is what it looks like; else the claim, if it fits; else what was measured.
+ */
+static uint64_t measured_hz(const struct xvt_session *s, const struct xvt_vm *vm,
+			    const struct xvt_clock_node *a, const struct xvt_clock_node *b)
+{
+	uint64_t hz, claim = vm->region.hdr.clock_hz;
+
+	if (b->guest <= a->guest || b->host_ns <= a->host_ns)
+		return vm->guest_hz;
+	hz = (uint64_t)((unsigned __int128)(b->guest - a->guest) * 1000000000u /
+			(b->host_ns - a->host_ns));
+	if (near(hz, s->clock.hz))
+		return s->clock.hz;
+	if (near(hz, claim))
+		return claim;
+	return hz < 1000 ? vm->guest_hz : hz;
+}
+
+/* The newest node, where salvage finds it when this daemon and the guest are both gone. */
+static void leave_hint(struct xvt_session *s, struct xvt_ring *r, const struct xvt_clock_node *n)
+{
+	struct xvt_ring_host *h = r->host;
+	uint64_t seq = xvt_load(&h->hint_seq) | 1; /* odd: being written */
+
+	xvt_store(&h->hint_seq, seq);
+	xvt_wmb();
+	xvt_store(&h->hint_guest, n->guest);
+	xvt_store(&h->hint_host_ns, n->host_ns);
+	xvt_store(&h->hint_bound_ns, n->bound_ns);
+	xvt_store(&h->hint_hz, s->vms[r->vm]->guest_hz);
+	xvt_store_release(&h->hint_seq, seq + 1);
+}
+
+/* Every node of a map is in the file, behind its samples and before what it places. */
+static void put_measured(struct xvt_session *s)
+{
+	struct xvt_measured *m = &s->measured;
+
+	if (m->nr_samples)
+		xvt_trace_put(s->trace, XVT_CHUNK_SAMPLES, m->samples,
+			      m->nr_samples * sizeof(m->samples[0]), NULL, 0);
+	if (m->nr_nodes)
+		xvt_trace_put(s->trace, XVT_CHUNK_NODE, m->nodes, m->nr_nodes * sizeof(m->nodes[0]),
+			      NULL, 0);
+	m->nr_samples = m->nr_nodes = 0;
+}
+
+static void keep_measured(struct xvt_session *s, const struct xvt_clock_measure *from)
+{
+	struct xvt_measured *m = &s->measured;
+
+	if (m->nr_nodes == XVT_MEASURED_MAX)
+		put_measured(s);
+	memcpy(m->samples + m->nr_samples, from->samples, from->nr_samples * sizeof(m->samples[0]));
+	m->nr_samples += from->nr_samples;
+	m->nodes[m->nr_nodes++] = from->node;
+}
+
+void xvt_session_ring_witness_first(struct xvt_session *s, struct xvt_ring *r)
+{
+	if (!r->witness_new || r->witness_put)
+		return;
+	put_measured(s);
+	xvt_trace_put(s->trace, XVT_CHUNK_NODE, &r->witness, sizeof(r->witness), NULL, 0);
+	r->witness_put = true;
+}
+
+void xvt_session_ring_witness(struct xvt_session *s, struct xvt_ring *r)
+{
+	if (!r->witness_new)
+		return;
+	xvt_session_ring_witness_first(s, r);
+	r->witness_new = r->witness_put = false;
+	r->witness_clock = xvt_clock_read();
+}
+
+/*
+ * A jump could hide inside a wide node: an exchange that began before a pause and ended after it
+ * spans all of it. Wait for a better one; on a machine that never gives one, take what there is.
+ * It is an answer all the same: who gives it is not silent. But it confirms nothing, so what waits
+ * bears witness meanwhile, as if there had been none.
+ */
+static bool too_wide(const struct xvt_session *s, struct xvt_ring *r,
+		     const struct xvt_clock_node *n)
+{
+	uint64_t now = xvt_clock_read();
+
+	if (n->bound_ns <= WIDE_NS || !r->map.count) {
+		r->wide_clock = 0;
+		return false;
+	}
+	if (!r->wide_clock)
+		r->wide_clock = now;
+	if (since(now, r->wide_clock) > ticks(s, WIDE_PATIENCE_NS))
+		return false;
+	r->next_burst_clock = 0;
+	return true;
+}
+
+static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_measure *m)
+{
+	bool wide = too_wide(s, r, &m->node);
+	unsigned int i;
+
+	r->wide = wide && since(xvt_clock_read(), r->wide_clock) > ticks(s, QUIET_NS);
+	if (wide)
+		return;
+	xvt_session_ring_witness(s, r); /* in the file before its successor */
+	if (xvt_clock_map_add(&r->map, &m->node))
+		return;
+	xvt_session_exact_added(r, &m->node);
+	for (i = 0; i < m->nr_samples; i++)
+		m->samples[i].epoch = m->node.epoch;
+	keep_measured(s, m);
+	leave_hint(s, r, &m->node);
+	/* One too soon, or of which no page can be made, is left out: the last one still holds. */
+	xvt_clock_pages_node(&r->pages, &m->node, s->vms[r->vm]->guest_hz);
+	r->stats.samples += m->nr_samples;
+	r->stats.source = m->node.source;
+	r->node_before_clock = r->last_node_clock;
+	r->last_node_clock = m->host_clock_hi;
+	if (m->node.flags & XVT_NODE_F_FIRST && m->node.epoch)
+		xvt_session_note(s, 1, s->vms[r->vm], r->id,
+				 "cpu %u: guest and host time came apart; clock epoch %u begins",
+				 xvt_load(&r->ctl->cpu), m->node.epoch);
+}
+
+/* The machine's clock rate is settled by the first ring with two good nodes, before any event. */
+static bool rate_known(struct xvt_session *s, struct xvt_ring *r)
+{
+	struct xvt_vm *vm = s->vms[r->vm];
+	const struct xvt_clock_node *first, *last;
+	uint32_t i;
+
+	if (vm->rate_measured)
+		return true;
+	if (r->map.count < 2)
+		return false;
+	first = &r->map.nodes[0];
+	last = &r->map.nodes[r->map.count - 1];
+	/* Wide nodes (a busy machine, a booting guest) say nothing: better to 1 % or wait. */
+	if ((first->bound_ns + last->bound_ns) * 100 > last->host_ns - first->host_ns)
+		return false;
+	vm->rate_measured = true;
+	vm->guest_hz = measured_hz(s, vm, first, last);
+	for (i = 0; i < vm->region.g.ring_count; i++) {
+		vm->rings[i]->map.hz = vm->guest_hz;
+		vm->rings[i]->map.slack_ns = 0; /* of segments that no event lies in */
+		vm->rings[i]->map.bound_ns_max = 0;
+	}
+	xvt_vm_announce(s, vm);
+	return true;
+}
+
+/*
+ * When is a ring measured next on which nobody waits? Where that is seldom, because there are many,
+ * all of them are at the same moments: between them nobody has to be looked at.
+ */
+static uint64_t next_idle_burst(const struct xvt_session *s, uint64_t now)
+{
+	uint64_t every = ticks(s, BURST_EVERY_NS);
+
+	return s->idle_pace <= every ? now + every : (now / s->idle_pace + 1) * s->idle_pace;
+}
+
+/* What a ring has delivered waits for its next measurement, and takes up memory meanwhile. */
+static uint64_t burst_due(const struct xvt_session *s, const struct xvt_ring *r)
+{
+	uint64_t soon = r->burst_clock + s->pace;
+
+	return s->pace && waits(r) && (int64_t)(soon - r->next_burst_clock) < 0
+		       ? soon
+		       : r->next_burst_clock;
+}
+
+/* A mark that was just asked for. One that nobody writes is looked for once a second. */
+static bool mark_is_near(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
+{
+	return r->mark_open && since(now, r->mark.host_clock_before) < ticks(s, BURST_EVERY_NS);
+}
+
+/* When has its clock to be looked after again? */
+static uint64_t ring_due(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
+{
+	uint64_t due, soonest = r->burst_clock + ticks(s, BURST_GAP_NS);
+
+	if (r->phase == XVT_PHASE_BROKEN)
+		return now + ticks(s, SECOND_NS);
+	if (mark_is_near(s, r, now))
+		return now;
+	if (!r->source || !r->answered)
+		return now + ticks(s, LOOK_RING_NS) * s->nr_rings;
+	due = burst_due(s, r);
+	return (int64_t)(due - soonest) > 0 ? due : soonest;
+}
+
+static uint64_t within(uint64_t v, uint64_t least, uint64_t most)
+{
+	return v < least ? least : v > most ? most : v;
+}
+
+void xvt_session_pace(struct xvt_session *s, uint64_t elapsed)
+{
+	uint64_t least = ticks(s, PACE_LEAST_NS), every = ticks(s, BURST_EVERY_NS);
+	uint64_t most = within(ticks(s, PACE_RING_NS) * s->nr_rings, every, ticks(s, PACE_MOST_NS));
+	uint64_t idlest =
+		within(ticks(s, PACE_IDLE_NS) * s->nr_rings, every, ticks(s, PACE_IDLEST_NS));
+
+	if (!s->pace)
+		s->pace = every;
+	if (s->clocks_took > elapsed / PACE_PART)
+		s->pace += s->pace / 2;
+	else if (s->clocks_took < elapsed / PACE_PART / 2)
+		s->pace -= s->pace / 3;
+	s->pace = within(s->pace, least, most);
+	if (s->bursts)
+		s->burst_cost += (int64_t)(s->clocks_took / s->bursts - s->burst_cost) / 4;
+	s->idle_pace = within(s->burst_cost * s->nr_rings * PACE_IDLE_PART, every, idlest);
+	s->clocks_took = s->bursts = 0;
+	/* A mark is a record, too: it wants to be drained, placed and written. */
+	s->mark_pace = ticks(s, SECOND_NS / MARKS_MANY) * s->nr_rings;
+	s->exchanges = s->nr_rings > MANY_RINGS ? MANY_EXCHANGES : 0;
+}
+
+static void met(void *arg)
+{
+	xvt_session_mark(arg);
+}
+
+/* The ring's first question. Returns false while nobody is there whom it could be asked. */
+static bool open_source(struct xvt_session *s, struct xvt_ring *r)
+{
+	struct xvt_clock_target t = { .ctl = r->ctl,
+				      .host = r->host,
+				      .host_clock = &s->clock,
+				      .guest_hz = &s->vms[r->vm]->guest_hz,
+				      .ring = r->id,
+				      .exchanges = &s->exchanges,
+				      /* Of a snapshot a mark would be one more record in a ring
+				       * that is full. */
+				      .met = s->opt.cut ? NULL : met,
+				      .met_arg = r };
+
+	if (r->source)
+		return true;
+	if (xvt_load(&r->ctl->state) != XVT_RING_ONLINE)
+		return false;
+	r->source_ops = &xvt_clock_handshake;
+	if (r->source_ops->open(&r->source, &t))
+		return false;
+	/* The file may end anywhere: its samples and nodes are of a ring that it knows. */
+	xvt_ring_announce(s, r);
+	if (!s->opt.cut)
+		xvt_session_page_open(s, r);
+	return true;
+}
+
+/* Is it time for a measurement? "At once" (next_burst_clock 0) is not more often than BURST_GAP_NS:
+ * a guest whose every record contradicts its clock must not keep the host measuring. */
+static bool is_time(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
+{
+	return !r->source_ops->busy(r->source) && (int64_t)(now - burst_due(s, r)) >= 0 &&
+	       since(now, r->burst_clock) >= ticks(s, BURST_GAP_NS);
+}
+
+static void ask(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
+{
+	xvt_session_wake(s, r); /* who owes an answer is looked after */
+	xvt_session_exact_begin(s, r);
+	r->source_ops->start(r->source);
+	r->burst_clock = now;
+	r->next_burst_clock = next_idle_burst(s, now);
+	r->mark_pace = s->mark_pace;
+	if (r->answered)
+		r->answer_clock = now; /* it was not asked before: that was no silence */
+	r->answered = false;
+}
+
+static void answered(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_measure *m,
+		     uint64_t now)
+{
+	xvt_session_wake(s, r);
+	r->answer_clock = now;
+	r->answered = true;
+	s->bursts++;
+	xvt_session_exact_refine(s, r, m);
+	take_node(s, r, m);
+	if (r->phase == XVT_PHASE_NEW && rate_known(s, r)) {
+		xvt_session_ring_live(s, r);
+	} else if (r->phase == XVT_PHASE_ASIDE && r->map.closed) {
+		r->phase = XVT_PHASE_LIVE;
+		r->live_ns = xvt_host_clock_ns(&s->clock, now);
+		r->map.closed = false;
+	}
+	if (r->quiet_told) {
+		r->live_ns = xvt_host_clock_ns(&s->clock, now);
+		xvt_session_note(s, 0, s->vms[r->vm], r->id, "cpu %u: answers again",
+				 xvt_load(&r->ctl->cpu));
+	}
+	r->quiet_told = false;
+}
+
+/* may_ask: it is its turn, if it is time. */
+static void tend(struct xvt_session *s, struct xvt_ring *r, bool may_ask, uint64_t now)
+{
+	struct xvt_clock_measure m;
+
+	if (r->phase == XVT_PHASE_BROKEN || (s->opt.cut && r->map.closed))
+		return;
+	xvt_session_mark_look(r);
+	if (!open_source(s, r))
+		return;
+	if (may_ask && is_time(s, r, now))
+		ask(s, r, now);
+	if (r->source_ops->poll(r->source, &m) == 1)
+		answered(s, r, &m, now);
+}
+
+void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
+{
+	tend(s, r, true, now);
+	put_measured(s);
+}
+
+/* ------------------------------------------------------------------ whose turn it is */
+
+int xvt_session_clock_room(struct xvt_session *s, size_t rings)
+{
+	uint64_t *grown = realloc(s->clock_due, rings * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	s->clock_due = grown;
+	memset(grown + s->nr_rings, 0, (rings - s->nr_rings) * sizeof(*grown));
+	s->clocks_due = 0;
+	return 0;
+}
+
+void xvt_session_clock_soon(struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
+{
+	uint64_t due = ring_due(s, r, now);
+
+	if (r->asked)
+		return;
+	s->clock_due[r->id] = sooner(s->clock_due[r->id], due);
+	s->clocks_due = sooner(s->clocks_due, due);
+}
+
+static bool is_open(const struct xvt_ring *r)
+{
+	return r->phase != XVT_PHASE_BROKEN && r->source && r->source_ops->busy(r->source);
+}
+
+/*
+ * A machine may have its part of the questions that are open, or a few: one that takes long over
+ * each answer must not keep the others from being asked. Neither must those who do not answer.
+ */
+static bool has_turn(const struct xvt_session *s, const struct xvt_ring *r, bool silent)
+{
+	size_t part = XVT_ASKED_MAX / s->nr_vms;
+
+	if (s->vms[r->vm]->nr_asked >= (part > 4 ? part : 4))
+		return false;
+	return !silent || s->nr_silent < XVT_ASKED_MAX / 4;
+}
+
+static void wait_for_answer(struct xvt_asked *a)
+{
+	const struct xvt_clock_source_ops *ops = a->ring->source_ops;
+
+	if (!ops->waits || !ops->waits(a->ring->source, &a->wait))
+		a->wait.word = NULL;
+}
+
+/* A look at one word is all that most of them need. */
+static bool still_waits(const struct xvt_asked *a, uint64_t now)
+{
+	return a->wait.word && a->ring->phase != XVT_PHASE_BROKEN &&
+	       (int64_t)(a->wait.until - now) > 0 && xvt_load(a->wait.word) != a->wait.value;
+}
+
+static void enter(struct xvt_session *s, struct xvt_ring *r, bool silent, uint64_t now)
+{
+	s->asked[s->nr_asked] = (struct xvt_asked){ .ring = r, .silent = silent };
+	wait_for_answer(&s->asked[s->nr_asked++]);
+	s->nr_silent += silent;
+	s->vms[r->vm]->nr_asked++;
+	r->asked = true;
+	s->clock_due[r->id] = now + ticks(s, SECOND_NS); /* until it leaves */
+}
+
+static void leave(struct xvt_session *s, const struct xvt_asked *a, uint64_t now)
+{
+	s->nr_silent -= a->silent;
+	s->vms[a->ring->vm]->nr_asked--;
+	a->ring->asked = false;
+	s->clock_due[a->ring->id] = ring_due(s, a->ring, now);
+	s->clocks_due = sooner(s->clocks_due, s->clock_due[a->ring->id]);
+}
+
+/* Who could not be looked at for want of time is the first the next time. */
+static void look_at_asked(struct xvt_session *s, uint64_t now, uint64_t until)
+{
+	struct xvt_asked looked[XVT_ASKED_MAX];
+	size_t i, n = 0;
+
+	for (i = 0; i < s->nr_asked; i++) {
+		struct xvt_asked *a = &s->asked[i];
+
+		if (still_waits(a, now)) {
+			looked[n++] = *a;
+			continue;
+		}
+		if (i && (int64_t)(xvt_clock_read() - until) >= 0)
+			break;
+		tend(s, a->ring, true, now);
+		if (!is_open(a->ring)) {
+			leave(s, a, now);
+			continue;
+		}
+		wait_for_answer(a);
+		looked[n++] = *a;
+	}
+	memmove(s->asked, s->asked + i, (s->nr_asked - i) * sizeof(*looked));
+	s->nr_asked -= i;
+	memcpy(s->asked + s->nr_asked, looked, n * sizeof(*looked));
+	s->nr_asked += n;
+}
+
+/* Returns true if the time was too short for all of them. */
+static bool look_who_is_due(struct xvt_session *s, uint64_t now, uint64_t until)
+{
+	uint64_t earliest = now + ticks(s, SECOND_NS);
+	size_t left, id = s->next_clock;
+	bool silent, out_of_time = false;
+
+	for (left = s->nr_rings; left && s->nr_asked < XVT_ASKED_MAX; left--) {
+		struct xvt_ring *r;
+
+		id = id < s->nr_rings ? id : 0;
+		if ((int64_t)(now - s->clock_due[id]) < 0) {
+			earliest = sooner(earliest, s->clock_due[id++]);
+			continue;
+		}
+		out_of_time = (int64_t)(xvt_clock_read() - until) >= 0;
+		if (out_of_time)
+			break;
+		r = s->rings[id++];
+		if (r->asked)
+			continue;
+		silent = r->burst_clock && !r->answered;
+		tend(s, r, has_turn(s, r, silent), now);
+		if (is_open(r)) {
+			enter(s, r, silent, now);
+			continue;
+		}
+		s->clock_due[r->id] = ring_due(s, r, now);
+		earliest = sooner(earliest, s->clock_due[r->id]);
+	}
+	s->next_clock = id;
+	s->clocks_due = left ? now : earliest;
+	return out_of_time;
+}
+
+void xvt_session_meet(struct xvt_session *s)
+{
+	uint64_t now = xvt_clock_read(), least = ticks(s, MEET_NS), took;
+	size_t i;
+
+	if (!s->nr_asked || (int64_t)(now - s->next_meet_clock) < 0)
+		return;
+	for (i = 0; i < s->nr_asked; i++) {
+		struct xvt_asked *a = &s->asked[i];
+
+		if (!a->wait.word || still_waits(a, now))
+			continue;
+		if (since(xvt_clock_read(), now) > ticks(s, CLOCKS_NS) / 8)
+			break;
+		if (a->ring->phase != XVT_PHASE_BROKEN && xvt_load(a->wait.word) == a->wait.value)
+			a->ring->source_ops->meet(a->ring->source);
+		a->wait.word = NULL; /* the rest is for the next pass */
+	}
+	took = since(xvt_clock_read(), now);
+	s->clocks_took += took;
+	s->next_meet_clock = now + took + (took * MEET_PART > least ? took * MEET_PART : least);
+}
+
+bool xvt_session_clocks(struct xvt_session *s, uint64_t now)
+{
+	uint64_t begin = xvt_clock_read(), until = begin + ticks(s, CLOCKS_NS);
+	bool more = false;
+
+	look_at_asked(s, now, until);
+	if ((int64_t)(now - s->clocks_due) >= 0 && (int64_t)(now - s->next_scan_clock) >= 0) {
+		more = look_who_is_due(s, now, until);
+		s->next_scan_clock = now + ticks(s, SCAN_RING_NS * s->nr_rings);
+	}
+	put_measured(s);
+	s->clocks_took += since(xvt_clock_read(), begin);
+	return s->nr_asked || more;
+}

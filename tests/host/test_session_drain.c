@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * test_session_drain.c - rings at rest: who may rest, what wakes, and that nobody waits for them;
+ * and whose clock is asked for when there are more rings than questions. The clock source is a
+ * script: it answers when the test wants it to.
+ */
+#define _GNU_SOURCE
+#include "suites.h"
+
+#include <stdlib.h>
+
+#include "recording.h"
+#include "xvt_writer.h"
+
+#define RINGS  4u
+#define PASSES 20000u /* more than anything here takes */
+
+static struct recording rec;
+static struct xvt_session *s;
+static struct xvt_writer writers[RINGS];
+
+/* --- a source that answers at once --- */
+
+static void at_once_start(struct xvt_clock_source *source)
+{
+	(void)source;
+}
+
+static int at_once_poll(struct xvt_clock_source *source, struct xvt_clock_measure *m)
+{
+	struct xvt_ring *r = (struct xvt_ring *)source;
+	uint64_t host = xvt_clock_read_ordered(), half = ticks(s, 20);
+
+	if (r->answered)
+		return 0;
+	memset(m, 0, sizeof(*m));
+	m->samples[0].ring = m->node.ring = r->id;
+	m->samples[0].source = m->node.source = XVT_SOURCE_HANDSHAKE;
+	m->samples[0].guest = m->node.guest = host;
+	m->samples[0].host_clock_lo = m->host_clock_lo = host - half;
+	m->samples[0].host_clock_hi = m->host_clock_hi = host + half;
+	m->nr_samples = 1;
+	m->node.host_ns = xvt_host_clock_ns(&s->clock, host);
+	m->node.bound_ns = 20;
+	return 1;
+}
+
+static bool at_once_busy(const struct xvt_clock_source *source)
+{
+	(void)source;
+	return false;
+}
+
+static void no_close(struct xvt_clock_source *source)
+{
+	(void)source;
+}
+
+static const struct xvt_clock_source_ops at_once = {
+	.name = "at once",
+	.id = XVT_SOURCE_HANDSHAKE,
+	.start = at_once_start,
+	.poll = at_once_poll,
+	.busy = at_once_busy,
+	.close = no_close,
+};
+
+/* --- a machine whose rings rest --- */
+
+static void pass(void)
+{
+	uint64_t sleep_ns;
+
+	ck_assert_int_eq(xvt_session_pass(s, &sleep_ns), 0);
+	ck_assert_int_ge(xvt_loop_run(rec.loop, sleep_ns), 0);
+}
+
+static bool rests(uint32_t i)
+{
+	return rec.vm->rest[i].ctl != NULL;
+}
+
+static bool all_rest(void)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < RINGS; i++)
+		n += rests(i);
+	return n == RINGS;
+}
+
+static void until_all_rest(void)
+{
+	unsigned int n;
+
+	for (n = 0; n < PASSES && !all_rest(); n++)
+		pass();
+	ck_assert(all_rest());
+}
+
+/* Nobody asks for its clock, and it is nobody's turn. */
+static void leave_in_peace(uint32_t i)
+{
+	s->rings[i]->next_burst_clock = s->clock_due[i] =
+		xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
+	s->turn_clock = s->clock_due[i];
+}
+
+static void setup(void)
+{
+	struct xvt_session_options opt = { .mode = XVT_ENABLE_STOP,
+					   .join_timeout_ns = 60 * SECOND_NS,
+					   .stall_timeout_ns = 60 * SECOND_NS,
+					   .memory_bytes = 1 << 20 };
+	uint32_t i;
+
+	recording_begin(&rec, RINGS, &opt);
+	s = rec.s;
+	for (i = 0; i < RINGS; i++) {
+		struct xvt_ring *r = s->rings[i];
+
+		xvt_writer_init(&writers[i], rec.map, &rec.g, i);
+		xvt_store(&writers[i].ctl->type, XVT_RING_VCPU);
+		xvt_store_release(&writers[i].ctl->state, XVT_RING_ONLINE);
+		r->source = (struct xvt_clock_source *)r;
+		r->source_ops = &at_once;
+	}
+	until_all_rest();
+	for (i = 0; i < RINGS; i++)
+		leave_in_peace(i);
+}
+
+static void teardown(void)
+{
+	recording_end(&rec);
+}
+
+static void write_one(uint32_t i)
+{
+	uint64_t word = i;
+
+	ck_assert_int_eq(xvt_write(&writers[i], XVT_ID_U64, &word, sizeof(word)), 0);
+}
+
+START_TEST(an_event_does_not_wait_for_rings_at_rest)
+{
+	uint64_t before = s->merge.emitted;
+	unsigned int n;
+
+	write_one(1);
+	for (n = 0; n < PASSES && s->merge.emitted == before; n++) {
+		pass();
+		ck_assert(rests(0) && rests(2) && rests(3));
+	}
+	ck_assert_uint_gt(s->merge.emitted, before);
+	ck_assert_uint_eq(s->merge.late, 0);
+	ck_assert_uint_eq(s->rings[1]->stats.events, 1);
+}
+END_TEST
+
+/* What a pass with everybody awake would say of them. */
+START_TEST(the_bound_of_rings_at_rest_is_theirs)
+{
+	uint64_t least = UINT64_MAX, rest_ns;
+	uint32_t i;
+
+	s->proof_candidate = xvt_clock_read() - 2 * ticks(s, XVT_PROOF_DELTA_NS);
+	xvt_session_drain(s, xvt_clock_read());
+	rest_ns = s->rest_ns;
+	ck_assert_uint_eq(s->nr_awake, 0);
+	xvt_session_wake_vm(s, rec.vm);
+	for (i = 0; i < RINGS; i++) {
+		uint64_t bound = xvt_ring_bound(s->rings[i]);
+
+		ck_assert(!rests(i));
+		least = bound < least ? bound : least;
+	}
+	ck_assert_uint_eq(rest_ns, least);
+	ck_assert_uint_ne(rest_ns, 0);
+}
+END_TEST
+
+static void write_it(uint32_t i)
+{
+	write_one(i);
+}
+
+static void enter(uint32_t i)
+{
+	xvt_store(&writers[i].ctl->nest, 1u);
+}
+
+static void reserve(uint32_t i)
+{
+	xvt_store(&writers[i].ctl->resv, xvt_load(&writers[i].ctl->resv) + 16);
+}
+
+static void begin_again(uint32_t i)
+{
+	xvt_store(&writers[i].ctl->generation, xvt_load(&writers[i].ctl->generation) + 1);
+}
+
+static void leave(uint32_t i)
+{
+	xvt_store(&writers[i].ctl->state, XVT_RING_OFFLINE);
+}
+
+static void (*const changes[])(uint32_t i) = { write_it, enter, reserve, begin_again, leave };
+
+START_TEST(whatever_its_words_say_anew_wakes_it)
+{
+	changes[_i](2);
+	xvt_session_drain(s, xvt_clock_read());
+	ck_assert(!rests(2));
+	ck_assert(rests(0) && rests(1) && rests(3));
+	ck_assert_uint_eq(s->nr_awake, 1);
+	ck_assert_ptr_eq(s->awake[0], s->rings[2]);
+	/* Those that are no guest's would do. */
+	s->rings[2]->phase = XVT_PHASE_BROKEN;
+	s->rings[2]->map.closed = true;
+}
+END_TEST
+
+START_TEST(what_its_vmm_tells_wakes_a_machine)
+{
+	struct xvt_vmm_report stopped = { .event = XVT_VMM_STOPPED };
+	struct xvt_vmm_report runs = { .event = XVT_VMM_RUNNING };
+	unsigned int n;
+
+	xvt_session_vm_event(s, rec.vm, &stopped);
+	ck_assert(!rests(0) && !rests(1) && !rests(2) && !rests(3));
+	/* It is looked after as long as it stands still: its silence means nothing. */
+	for (n = 0; n < 20; n++) {
+		pass();
+		ck_assert(!rests(0) && !rests(1) && !rests(2) && !rests(3));
+	}
+	xvt_session_vm_event(s, rec.vm, &runs);
+	until_all_rest();
+}
+END_TEST
+
+START_TEST(memory_that_went_back_wakes_a_machine)
+{
+	xvt_store(&xvt_host_region_page(&rec.vm->region)->nonce, 4711u);
+	xvt_session_drain(s, xvt_clock_read());
+	ck_assert_uint_eq(s->nr_awake, RINGS);
+}
+END_TEST
+
+START_TEST(everybody_has_a_turn)
+{
+	uint32_t epoch = s->rings[3]->epoch;
+
+	/* A guest that scribbles on what is the host's: it is put right, if not at once. */
+	xvt_store(&s->rings[3]->host->enable, XVT_ENABLE_OFF);
+	xvt_session_drain(s, xvt_clock_read());
+	ck_assert_uint_eq(xvt_load(&s->rings[3]->host->enable), XVT_ENABLE_OFF);
+	s->turn_clock = 0;
+	xvt_session_drain(s, xvt_clock_read());
+	ck_assert_uint_eq(s->nr_awake, RINGS);
+	ck_assert_uint_eq(xvt_load(&s->rings[3]->host->enable), XVT_ENABLE_STOP);
+	ck_assert_uint_eq(s->rings[3]->epoch, epoch);
+}
+END_TEST
+
+/* --- more rings than questions --- */
+
+#define MANY	 1000u
+#define PATIENCE 5u /* looks for an answer */
+
+static struct asked_for {
+	uint32_t open; /* looks that are left */
+	uint32_t times;
+	uint32_t answers;
+	bool silent;
+} askings[MANY];
+static struct xvt_ring *many[MANY];
+
+static void question(struct xvt_clock_source *source)
+{
+	struct asked_for *a = (struct asked_for *)source;
+
+	a->open = PATIENCE;
+	a->times++;
+}
+
+static int look(struct xvt_clock_source *source, struct xvt_clock_measure *m)
+{
+	struct asked_for *a = (struct asked_for *)source;
+	struct xvt_ring *r = many[a - askings];
+
+	if (!a->open || --a->open > PATIENCE - 2 || a->silent)
+		return 0; /* the second look at the earliest */
+	a->open = 0;
+	a->answers++;
+	r->answered = false;
+	return at_once_poll((struct xvt_clock_source *)r, m);
+}
+
+static bool is_open(const struct xvt_clock_source *source)
+{
+	return ((const struct asked_for *)source)->open != 0;
+}
+
+static const struct xvt_clock_source_ops scripted = {
+	.name = "scripted",
+	.id = XVT_SOURCE_HANDSHAKE,
+	.start = question,
+	.poll = look,
+	.busy = is_open,
+	.close = no_close,
+};
+
+/* All of them in one machine, and all with the memory of its first ring. */
+static void many_begin(void)
+{
+	uint32_t i;
+
+	ck_assert_int_eq(xvt_session_clock_room(s, MANY), 0);
+	memset(askings, 0, sizeof(askings));
+	for (i = 0; i < MANY; i++) {
+		many[i] = calloc(1, sizeof(*many[i]));
+		*many[i] = *s->rings[0];
+		many[i]->id = i;
+		many[i]->index = 0;
+		many[i]->source = (struct xvt_clock_source *)&askings[i];
+		many[i]->source_ops = &scripted;
+		many[i]->answered = true;
+		many[i]->burst_clock = many[i]->next_burst_clock = 0;
+		memset(&many[i]->pages, 0, sizeof(many[i]->pages));
+		xvt_clock_map_init(&many[i]->map, s->clock.hz);
+		many[i]->map.host_clock = &s->clock;
+		s->clock_due[i] = 0;
+	}
+	s->rings = many;
+	s->nr_rings = MANY;
+	s->clocks_due = 0;
+}
+
+static void many_end(struct xvt_ring **rings)
+{
+	uint32_t i;
+
+	for (i = 0; i < MANY; i++) {
+		xvt_clock_map_fini(&many[i]->map);
+		free(many[i]);
+	}
+	s->rings = rings;
+	s->nr_rings = RINGS;
+	s->nr_asked = s->nr_silent = rec.vm->nr_asked = 0;
+	for (i = 0; i < RINGS; i++)
+		s->clock_due[i] = 0;
+}
+
+START_TEST(so_many_questions_are_open_and_everybody_is_asked)
+{
+	struct xvt_ring **rings = s->rings;
+	uint64_t now = xvt_clock_read();
+	uint32_t i, n, least = 0;
+
+	many_begin();
+	for (n = 0; n < PASSES && least < 3; n++) {
+		now += ticks(s, 1000000);
+		xvt_session_clocks(s, now);
+		ck_assert_uint_le(s->nr_asked, XVT_ASKED_MAX);
+		for (i = 0, least = UINT32_MAX; i < MANY; i++)
+			least = askings[i].answers < least ? askings[i].answers : least;
+	}
+	ck_assert_uint_ge(least, 3);
+	many_end(rings);
+}
+END_TEST
+
+START_TEST(those_who_do_not_answer_leave_room_for_the_others)
+{
+	struct xvt_ring **rings = s->rings;
+	uint64_t now = xvt_clock_read();
+	uint32_t i, n, least = 0, silent = 0;
+
+	many_begin();
+	for (i = 0; i < MANY; i++)
+		askings[i].silent = i % 10 != 0;
+	for (n = 0; n < PASSES && least < 20; n++) {
+		now += ticks(s, 1000000);
+		xvt_session_clocks(s, now);
+		if (s->nr_silent > silent)
+			silent = (uint32_t)s->nr_silent;
+		for (i = 0, least = UINT32_MAX; i < MANY; i += 10)
+			least = askings[i].answers < least ? askings[i].answers : least;
+	}
+	ck_assert_uint_ge(least, 20);
+	ck_assert_uint_le(silent, XVT_ASKED_MAX / 4);
+	ck_assert_uint_gt(silent, 0);
+	many_end(rings);
+}
+END_TEST
+
+/* --- answers while a pass goes on --- */
+
+START_TEST(a_guest_that_answers_meanwhile_is_met_and_the_map_is_not_touched)
+{
+	struct xvt_ring *r = s->rings[0];
+	struct xvt_clock_target t = { .ctl = r->ctl,
+				      .host = r->host,
+				      .host_clock = &s->clock,
+				      .guest_hz = &rec.vm->guest_hz,
+				      .exchanges = &s->exchanges };
+	uint32_t nodes = r->map.count, n;
+	uint64_t seq;
+
+	r->source_ops = &xvt_clock_handshake;
+	ck_assert_int_eq(r->source_ops->open(&r->source, &t), 0);
+	r->next_burst_clock = s->clock_due[0] = s->clocks_due = s->next_scan_clock = 0;
+	ck_assert(xvt_session_clocks(s, xvt_clock_read()));
+	ck_assert_uint_eq(s->nr_asked, 1);
+	seq = xvt_load(&r->host->request_seq);
+	s->next_meet_clock = 0;
+	xvt_session_meet(s);
+	ck_assert_uint_eq(xvt_load(&r->host->request_seq), seq); /* no answer, no question */
+	ck_assert_int_gt(xvt_writer_answer(&writers[0]), 0);
+	s->next_meet_clock = 0;
+	xvt_session_meet(s);
+	ck_assert_uint_eq(xvt_load(&r->host->request_seq), seq + 1);
+	ck_assert_uint_eq(r->map.count, nodes);
+	/* All that belongs to it: as many questions as were wanted, however it is answered. */
+	for (n = 1; r->map.count == nodes && n < PASSES; n++) {
+		xvt_writer_answer(&writers[0]);
+		s->next_meet_clock = 0;
+		if (n % 2)
+			xvt_session_meet(s);
+		else
+			xvt_session_clocks(s, xvt_clock_read());
+	}
+	ck_assert_uint_eq(r->map.count, nodes + 1);
+	ck_assert_uint_eq(s->nr_asked, 0);
+	r->source_ops->close(r->source);
+	r->source = (struct xvt_clock_source *)r;
+	r->source_ops = &at_once;
+}
+END_TEST
+
+Suite *session_drain_suite(void)
+{
+	Suite *suite = suite_create("session-drain");
+	TCase *tc = tcase_create("rest");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, an_event_does_not_wait_for_rings_at_rest);
+	tcase_add_test(tc, the_bound_of_rings_at_rest_is_theirs);
+	tcase_add_loop_test(tc, whatever_its_words_say_anew_wakes_it, 0,
+			    sizeof(changes) / sizeof(changes[0]));
+	tcase_add_test(tc, what_its_vmm_tells_wakes_a_machine);
+	tcase_add_test(tc, memory_that_went_back_wakes_a_machine);
+	tcase_add_test(tc, everybody_has_a_turn);
+	tcase_add_test(tc, so_many_questions_are_open_and_everybody_is_asked);
+	tcase_add_test(tc, those_who_do_not_answer_leave_room_for_the_others);
+	tcase_add_test(tc, a_guest_that_answers_meanwhile_is_met_and_the_map_is_not_touched);
+	suite_add_tcase(suite, tc);
+	return suite;
+}
