@@ -30,6 +30,8 @@
 #define EVENTS	      4000000ull /* in a round, or */
 #define EVENTS_RING   128ull	 /* for each ring */
 #define ROUNDS	      5
+#define SETTLE_S      5ull
+#define IDLE_S	      20ull
 #define MERGE_RECORDS 16000000ull
 
 struct engine {
@@ -193,24 +195,37 @@ static void tell(const struct result *r)
 	fflush(stdout);
 }
 
+static uint64_t samples(const struct engine *e)
+{
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < e->session->nr_rings; i++)
+		sum += e->session->rings[i]->stats.samples;
+	return sum;
+}
+
 /* What it costs to watch machines that do nothing. */
 static int measure_idle(const char *path, uint32_t rings)
 {
 	struct engine e = { 0 };
-	uint64_t cpu, wall, end;
+	uint64_t cpu, wall, end, before;
 	int err = start(&e, path, rings);
 
 	if (!err) {
-		for (end = wall_ns() + 2 * SECOND; !err && wall_ns() < end;)
+		for (end = wall_ns() + SETTLE_S * SECOND; !err && wall_ns() < end;)
 			err = pass(&e); /* it finds out that nothing happens */
+		before = samples(&e);
 		cpu = engine_cpu_ns(&e);
 		wall = wall_ns();
-		for (end = wall + 5 * SECOND; !err && wall_ns() < end;)
+		for (end = wall + IDLE_S * SECOND; !err && wall_ns() < end;)
 			err = pass(&e);
 		cpu = engine_cpu_ns(&e) - cpu;
 		wall = wall_ns() - wall;
-		printf("%6u rings of %zu machines idle: %.2f %% of a core\n", rings,
-		       e.session->nr_vms, 100.0 * (double)cpu / (double)wall);
+		printf("%6u rings of %zu machines idle: %.2f %% of a core (a clock sample "
+		       "every %.1f s)\n",
+		       rings, e.session->nr_vms, 100.0 * (double)cpu / (double)wall,
+		       (double)wall * rings / SECOND / (double)(samples(&e) - before + 1));
 	}
 	stop(&e);
 	return err;

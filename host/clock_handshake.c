@@ -16,7 +16,7 @@
 
 #define BURST	     32	      /* exchanges in one burst */
 #define SPIN_NS	     100000   /* wait for the next answer of a running burst */
-#define LATE_SPIN_NS 20000    /* where the guest may have left */
+#define LATE_SPIN_NS 5000     /* where the guest may have left */
 #define STAY_NS	     150000   /* a guest that has answered stays at least so long */
 #define TURN_NS	     1000000  /* longest stay in one poll() */
 #define PATIENCE_NS  60000000 /* a burst that has something narrow may end after this */
@@ -40,7 +40,7 @@ struct xvt_clock_source {
 	bool open;	   /* a question waits for its answer */
 	bool cut;	   /* the burst ends with what it has */
 	bool fresh;	   /* something was answered since the last poll() */
-	uint64_t looked;   /* host clock of the last look for an answer */
+	uint64_t looked;   /* host clock of the last look for an answer, if nobody else knows */
 	unsigned int most; /* exchanges of this burst */
 	unsigned int count;
 	struct exchange done[BURST];
@@ -223,10 +223,11 @@ static bool enough(const struct xvt_clock_source *s)
  */
 static void handshake_meet(struct xvt_clock_source *s)
 {
-	uint64_t begin = xvt_clock_read(), spin, turn;
+	uint64_t begin = xvt_clock_read(), looked = s->t.looked ? *s->t.looked : s->looked;
+	uint64_t spin, turn;
 	bool met = false, late;
 
-	late = begin - s->looked > xvt_host_clock_ticks(s->t.host_clock, STAY_NS);
+	late = begin - looked > xvt_host_clock_ticks(s->t.host_clock, STAY_NS);
 	s->looked = begin;
 	if (s->cut || !s->open || !answered(s))
 		return;

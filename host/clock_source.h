@@ -25,6 +25,9 @@ struct xvt_clock_target {
 	void *met_arg;
 	/* How many questions make a measurement; NULL or 0: as many as make it better. */
 	const uint32_t *exchanges;
+	/* Host clock at which the caller last looked for an answer (waits()); NULL: by poll()
+	 * alone. */
+	const uint64_t *looked;
 };
 
 /* One measurement: a node, and the raw samples that define its bound (at most two). */

@@ -261,6 +261,7 @@ static void every_second(struct xvt_session *s, uint64_t now)
 {
 	size_t i;
 
+	s->seconds++;
 	tend_clock(s, now);
 	xvt_session_pace(s, since(now, s->pace_clock));
 	s->pace_clock = now;
@@ -268,8 +269,8 @@ static void every_second(struct xvt_session *s, uint64_t now)
 		struct xvt_vm *vm = s->vms[i];
 		struct stat st;
 
-		if (vm->phase != XVT_VM_GONE && !fstat(vm->region.fd, &st) &&
-		    (uint64_t)st.st_size < vm->region.size)
+		if (vm->phase != XVT_VM_GONE && xvt_session_files_turn(s, i) &&
+		    !fstat(vm->region.fd, &st) && (uint64_t)st.st_size < vm->region.size)
 			xvt_vm_gone(s, vm, "the region's file was truncated");
 	}
 	if (!s->opt.cut) { /* its machines are those of the cut, its counters those of the end */
@@ -318,6 +319,19 @@ static uint64_t gap_ns(const struct xvt_session *s, bool moved, bool hurry, uint
 	return hurry || gap > many ? gap : many;
 }
 
+/* Until the next drain, or until a clock wants to be looked after. */
+static uint64_t sleep_ns_of(const struct xvt_session *s)
+{
+	uint64_t now = xvt_clock_read(), due = xvt_session_clocks_due(s), clocks_ns;
+
+	if ((int64_t)(due - now) <= 0)
+		return BUSY_NS;
+	clocks_ns = (uint64_t)((unsigned __int128)(due - now) * SECOND_NS / s->clock.hz);
+	return clocks_ns < BUSY_NS	    ? BUSY_NS
+	       : clocks_ns < s->pass_gap_ns ? clocks_ns
+					    : s->pass_gap_ns;
+}
+
 /* A snapshot may be away for long while it copies, and nobody waits for it. */
 static void tell_away(struct xvt_session *s, uint64_t now)
 {
@@ -335,7 +349,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 {
 	uint64_t now = xvt_clock_read();
 	int64_t moved = 0;
-	bool busy, hurry;
+	bool busy, hurry, waits;
 	size_t i;
 
 	look_for_formats(s, now);
@@ -362,7 +376,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 			xvt_vm_read_metadata(s, s->vms[i]);
 			xvt_vm_look_for_answer(s, s->vms[i], now);
 		}
-		hurry = false;
+		hurry = waits = false;
 		for (i = 0; i < s->nr_awake; i++) {
 			struct xvt_ring *r = s->awake[i];
 
@@ -371,6 +385,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 			xvt_session_ring_phase(s, r, now);
 			xvt_session_clock_soon(s, r, now);
 			hurry |= r->taken > r->region->g.ring_size / HURRY_PART;
+			waits |= r->first != NULL;
 		}
 		try_join(s, now);
 		s->merge.limit_ns = s->opt.cut ? s->cut_ns : xvt_host_clock_ns(&s->clock, now);
@@ -389,8 +404,9 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 			s->told_watermark = s->merge.watermark;
 			xvt_trace_put(s->trace, XVT_CHUNK_ROUND, &round, sizeof(round), NULL, 0);
 		}
-		s->pass_gap_ns = s->opt.cut ? PASS_MIN_NS
-					    : gap_ns(s, moved, hurry, since(xvt_clock_read(), now));
+		s->pass_gap_ns =
+			s->opt.cut ? PASS_MIN_NS
+				   : gap_ns(s, moved || waits, hurry, since(xvt_clock_read(), now));
 		s->next_pass_clock = now + ticks(s, s->pass_gap_ns);
 		owe_when_due(s, now);
 	}
@@ -400,7 +416,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 	}
 	if (s->opt.cut)
 		s->cut_done = xvt_session_cut_over(s, now);
-	*sleep_ns = busy ? BUSY_NS : s->pass_gap_ns;
+	*sleep_ns = busy ? BUSY_NS : sleep_ns_of(s);
 	return xvt_trace_error(s->trace);
 }
 

@@ -41,7 +41,7 @@ struct xvt_asked {
 	/* Until then, or until it answers, there is nothing to do. */
 	struct xvt_clock_wait wait;
 };
-#define XVT_ASKED_MAX	 256u
+#define XVT_ASKED_MAX	 64u
 
 /* Measurements that are not in the file yet. */
 #define XVT_MEASURED_MAX 64u
@@ -164,6 +164,7 @@ struct xvt_session {
 	uint64_t next_pass_clock;
 	uint64_t next_second_clock;
 	uint64_t next_format_clock;
+	uint64_t seconds;	     /* of them, so far */
 	struct xvt_session_kvm *kvm; /* session_kvm.c's own; NULL: nothing is told */
 	uint64_t pass_gap_ns;
 	uint64_t pace;	      /* ticks between two measurements of a ring that needs them */
@@ -181,21 +182,22 @@ struct xvt_session {
 	uint64_t clocks_due;	  /* the earliest of them */
 	uint64_t next_scan_clock; /* it is not looked up more often */
 	size_t next_clock;	  /* whose turn it is then */
+	uint64_t looked_clock;	  /* when all open questions were last looked at */
 	uint64_t next_meet_clock; /* answers are not looked for more often */
 	struct xvt_measured measured;
 	struct xvt_ring **awake; /* in the pass that is under way, by VM and ring */
 	size_t nr_awake;
-	uint8_t *stirred;	   /* of each ring */
-	uint64_t rest_clock;	   /* everything older of who is at rest is copied */
-	uint64_t rest_proof_ns;	   /* the same in the look that is under way */
-	uint64_t rest_ns;	   /* they hold back who is awake: nothing older comes of them */
-	uint64_t turn_clock; /* since then turns are due: */
-	size_t next_turn;	   /* of who is at rest */
-	bool owing;		   /* what rings owe their regions is on its way into the file: */
-	uint64_t owed_bytes;	   /* so much of it; */
-	uint64_t owe_clock;	   /* since then */
-	uint64_t owed_events;	   /* merged until then */
-	bool counters_late;	   /* a second was over while something was owed */
+	uint8_t *stirred;	/* of each ring */
+	uint64_t rest_clock;	/* everything older of who is at rest is copied */
+	uint64_t rest_proof_ns; /* the same in the look that is under way */
+	uint64_t rest_ns;	/* they hold back who is awake: nothing older comes of them */
+	uint64_t turn_clock;	/* since then turns are due: */
+	size_t next_turn;	/* of who is at rest */
+	bool owing;		/* what rings owe their regions is on its way into the file: */
+	uint64_t owed_bytes;	/* so much of it; */
+	uint64_t owe_clock;	/* since then */
+	uint64_t owed_events;	/* merged until then */
+	bool counters_late;	/* a second was over while something was owed */
 	uint64_t rounds;
 	uint64_t told_watermark;
 };

@@ -107,7 +107,7 @@ void xvt_session_look_for_files(struct xvt_session *s, uint64_t now)
 		struct xvt_vm *vm = s->vms[i];
 		int err;
 
-		if (vm->phase == XVT_VM_GONE)
+		if (vm->phase == XVT_VM_GONE || !xvt_session_files_turn(s, i))
 			continue;
 		if (vm->replaced) {
 			retire(s, vm, now);

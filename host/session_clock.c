@@ -35,9 +35,12 @@
 #define MANY_RINGS	 256u
 #define MANY_EXCHANGES	 8u
 
+/* Is there something of it that no measurement confirms yet? Also behind what goes out now: else
+ * each of many rings would be asked only when all others had waited for it. */
 static bool waits(const struct xvt_ring *r)
 {
-	return r->have && !r->placed;
+	return (r->have && !r->placed) ||
+	       (r->tail && (int64_t)(r->tail->ceiling_clock - r->last_node_clock) > 0);
 }
 
 static bool near(uint64_t a, uint64_t b)
@@ -251,6 +254,19 @@ static uint64_t within(uint64_t v, uint64_t least, uint64_t most)
 	return v < least ? least : v > most ? most : v;
 }
 
+/* Twice BURST_EVERY_NS, or four times, and so on, and seldom another one: the moments of all of
+ * them have to be the same. */
+static uint64_t idle_pace(const struct xvt_session *s, uint64_t wanted)
+{
+	uint64_t pace = ticks(s, BURST_EVERY_NS);
+
+	if (wanted <= s->idle_pace && wanted > s->idle_pace / 4)
+		return s->idle_pace;
+	while (pace < wanted)
+		pace *= 2;
+	return pace;
+}
+
 void xvt_session_pace(struct xvt_session *s, uint64_t elapsed)
 {
 	uint64_t least = ticks(s, PACE_LEAST_NS), every = ticks(s, BURST_EVERY_NS);
@@ -265,9 +281,12 @@ void xvt_session_pace(struct xvt_session *s, uint64_t elapsed)
 	else if (s->clocks_took < elapsed / PACE_PART / 2)
 		s->pace -= s->pace / 3;
 	s->pace = within(s->pace, least, most);
-	if (s->bursts)
+	if (s->bursts && !s->burst_cost)
+		s->burst_cost = s->clocks_took / s->bursts;
+	else if (s->bursts)
 		s->burst_cost += (int64_t)(s->clocks_took / s->bursts - s->burst_cost) / 4;
-	s->idle_pace = within(s->burst_cost * s->nr_rings * PACE_IDLE_PART, every, idlest);
+	s->idle_pace =
+		idle_pace(s, within(s->burst_cost * s->nr_rings * PACE_IDLE_PART, every, idlest));
 	s->clocks_took = s->bursts = 0;
 	/* A mark is a record, too: it wants to be drained, placed and written. */
 	s->mark_pace = ticks(s, SECOND_NS / MARKS_MANY) * s->nr_rings;
@@ -288,6 +307,7 @@ static bool open_source(struct xvt_session *s, struct xvt_ring *r)
 				      .guest_hz = &s->vms[r->vm]->guest_hz,
 				      .ring = r->id,
 				      .exchanges = &s->exchanges,
+				      .looked = &s->looked_clock,
 				      /* Of a snapshot a mark would be one more record in a ring
 				       * that is full. */
 				      .met = s->opt.cut ? NULL : met,
@@ -454,6 +474,7 @@ static void leave(struct xvt_session *s, const struct xvt_asked *a, uint64_t now
 static void look_at_asked(struct xvt_session *s, uint64_t now, uint64_t until)
 {
 	struct xvt_asked looked[XVT_ASKED_MAX];
+	uint64_t begin = xvt_clock_read();
 	size_t i, n = 0;
 
 	for (i = 0; i < s->nr_asked; i++) {
@@ -473,6 +494,8 @@ static void look_at_asked(struct xvt_session *s, uint64_t now, uint64_t until)
 		wait_for_answer(a);
 		looked[n++] = *a;
 	}
+	if (i == s->nr_asked)
+		s->looked_clock = begin;
 	memmove(s->asked, s->asked + i, (s->nr_asked - i) * sizeof(*looked));
 	s->nr_asked -= i;
 	memcpy(s->asked + s->nr_asked, looked, n * sizeof(*looked));
@@ -519,7 +542,8 @@ void xvt_session_meet(struct xvt_session *s)
 	uint64_t now = xvt_clock_read(), least = ticks(s, MEET_NS), took;
 	size_t i;
 
-	if (!s->nr_asked || (int64_t)(now - s->next_meet_clock) < 0)
+	/* A snapshot is in a hurry: writers go on over what it copies. */
+	if (!s->nr_asked || s->opt.cut || (int64_t)(now - s->next_meet_clock) < 0)
 		return;
 	for (i = 0; i < s->nr_asked; i++) {
 		struct xvt_asked *a = &s->asked[i];
@@ -532,6 +556,8 @@ void xvt_session_meet(struct xvt_session *s)
 			a->ring->source_ops->meet(a->ring->source);
 		a->wait.word = NULL; /* the rest is for the next pass */
 	}
+	if (i == s->nr_asked)
+		s->looked_clock = now;
 	took = since(xvt_clock_read(), now);
 	s->clocks_took += took;
 	s->next_meet_clock = now + took + (took * MEET_PART > least ? took * MEET_PART : least);

@@ -57,6 +57,15 @@ void xvt_session_share_memory(struct xvt_session *s);
 
 /* --- session_again.c --- */
 
+/* A machine's file is looked at once a second; of very many, each once in eight. */
+static inline bool xvt_session_files_turn(const struct xvt_session *s, size_t vm)
+{
+	size_t turns = s->nr_vms / 64;
+
+	turns = turns < 1 ? 1 : turns > 8 ? 8 : turns;
+	return vm % turns == s->seconds % turns;
+}
+
 /* About once a second: has the file of a region gone, or has another one come in its place? */
 void xvt_session_look_for_files(struct xvt_session *s, uint64_t now);
 
@@ -153,6 +162,12 @@ void xvt_session_rest(struct xvt_session *s);
 
 /* Look after all clocks whose turn it is. Returns true if that should go on within 100 us. */
 bool xvt_session_clocks(struct xvt_session *s, uint64_t now);
+/* When do they have to be looked after next, if nothing happens? */
+static inline uint64_t xvt_session_clocks_due(const struct xvt_session *s)
+{
+	return (int64_t)(s->next_scan_clock - s->clocks_due) > 0 ? s->next_scan_clock
+								 : s->clocks_due;
+}
 /*
  * Long work goes on: has somebody answered meanwhile? A guest stays 200 us for the questions that
  * follow, and those are asked here; what they say is looked at in the next pass, so no map changes.

@@ -67,9 +67,9 @@ cut_of() {
 	"$xvtrace" verify --notes "$1" | sed -n 's/.*what the rings held at \([0-9]*\)\.\([0-9]*\),.*/\1\2/p'
 }
 
-# newest FILE: the time of its last event, in ns
+# newest FILE: the time of its last event, in ns; 0 if writers came round before any was copied
 newest() {
-	"$xvtrace" report "$1" | awk 'END { sub(/\./, "", $1); print $1 }'
+	"$xvtrace" report "$1" | awk 'END { sub(/\./, "", $1); print NR ? $1 : 0 }'
 }
 
 # --- One sequence over two regions.

@@ -674,7 +674,7 @@ START_TEST(an_answer_with_an_old_number_is_no_answer)
 
 	ck_assert_int_eq(xvt_host_clock_init(&hc), 0);
 	{
-		struct xvt_clock_target t = { &ctl, &host, &hc, &hc.hz, 0, NULL, NULL, NULL };
+		struct xvt_clock_target t = { &ctl, &host, &hc, &hc.hz, 0, NULL, NULL, NULL, NULL };
 
 		ck_assert_int_eq(xvt_clock_handshake.open(&source, &t), 0);
 	}
@@ -696,7 +696,7 @@ START_TEST(an_answer_that_came_while_nobody_looked_is_taken)
 	struct xvt_host_clock hc = { .mult = 1, .hz = 1000 }; /* its patience is over at once */
 	struct xvt_clock_source *source;
 	struct xvt_clock_measure m;
-	struct xvt_clock_target t = { &ctl, &host, &hc, &hc.hz, 0, NULL, NULL, NULL };
+	struct xvt_clock_target t = { &ctl, &host, &hc, &hc.hz, 0, NULL, NULL, NULL, NULL };
 	uint64_t asked;
 
 	ck_assert_int_eq(xvt_clock_handshake.open(&source, &t), 0);
@@ -734,7 +734,7 @@ START_TEST(answers_that_come_seldom_are_not_forgotten)
 	struct xvt_host_clock hc;
 	struct xvt_clock_source *source;
 	struct xvt_clock_measure m;
-	struct xvt_clock_target t = { &ctl, &host, &hc, &hc.hz, 0, NULL, NULL, NULL };
+	struct xvt_clock_target t = { &ctl, &host, &hc, &hc.hz, 0, NULL, NULL, NULL, NULL };
 	uint64_t k, before, asked = 0;
 
 	ck_assert_int_eq(xvt_host_clock_init(&hc), 0);
