@@ -21,7 +21,7 @@
 #define PASS_RING_NS	  10000ull /* nor longer than this for each ring */
 #define PASS_IDLE_RING_NS 100000ull
 #define HURRY_PART	  8	      /* of a ring in one pass: it may soon be full */
-#define BUSY_NS		  50000ull    /* while a clock measurement waits for its guest */
+#define BUSY_NS		  100000ull   /* while a clock measurement waits for its guest */
 #define OWE_NS		  20000000ull /* between two looks at how much of the trace is in the file */
 #define OWE_RING_NS	  10000ull
 #define AWAY_NS		  500000000ull /* between two passes: nobody answered because we did not ask */
@@ -319,6 +319,13 @@ static uint64_t gap_ns(const struct xvt_session *s, bool moved, bool hurry, uint
 	return hurry || gap > many ? gap : many;
 }
 
+/* A guest that has answered stays for 200 us. With many of them the exchanges take their time, too.
+ */
+static uint64_t busy_ns(const struct xvt_session *s)
+{
+	return s->nr_asked < XVT_ASKED_MAX / 4 ? BUSY_NS : BUSY_NS / 2;
+}
+
 /* Until the next drain, or until a clock wants to be looked after. */
 static uint64_t sleep_ns_of(const struct xvt_session *s)
 {
@@ -362,7 +369,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 	busy = xvt_session_clocks(s, now);
 	xvt_session_kvm_look(s, now);
 	if (s->opt.cut && !s->cut_ns && !xvt_session_cut(s, now)) {
-		*sleep_ns = busy ? BUSY_NS : PASS_MIN_NS;
+		*sleep_ns = busy ? busy_ns(s) : PASS_MIN_NS;
 		return xvt_trace_error(s->trace);
 	}
 	if ((int64_t)(now - s->next_pass_clock) >= 0) {
@@ -416,7 +423,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 	}
 	if (s->opt.cut)
 		s->cut_done = xvt_session_cut_over(s, now);
-	*sleep_ns = busy ? BUSY_NS : sleep_ns_of(s);
+	*sleep_ns = busy ? busy_ns(s) : sleep_ns_of(s);
 	return xvt_trace_error(s->trace);
 }
 
