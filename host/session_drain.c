@@ -89,15 +89,12 @@ static void lie_down(struct xvt_rest *rest, const struct xvt_ring *r)
 
 	*rest = (struct xvt_rest){
 		.ctl = r->ctl,
-		.resv = xvt_load(&r->ctl->resv),
+		.resv = r->last.resv_word,
 		.commit = r->last.commit,
 		.generation = r->last.generation,
 		.state = r->last.state,
 		.floor_ns = UINT64_MAX,
 	};
-	/* The raw word; and if it has moved since the look, there is something to do. */
-	if (xvt_resv_pos(r->last.backend, r->region->g.subbuf_shift, rest->resv) != r->last.resv)
-		rest->ctl = NULL;
 	if (r->phase != XVT_PHASE_LIVE)
 		return;
 	rest->floor_ns = r->proven_node_ns > r->last_ns ? r->proven_node_ns : r->last_ns;

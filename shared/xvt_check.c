@@ -120,7 +120,6 @@ void xvt_ring_snapshot(const struct xvt_ring_ctl *c, const struct xvt_geometry *
 		       struct xvt_ring_snapshot *s)
 {
 	uint32_t i, tries = 0;
-	uint64_t resv;
 
 	/* Acquire on each, because the rule needs their order: see xvt_check.h. Once more when a
 	 * generation began meanwhile, which may have changed what resv means; a guest that does
@@ -129,12 +128,12 @@ void xvt_ring_snapshot(const struct xvt_ring_ctl *c, const struct xvt_geometry *
 		s->generation = xvt_load_acquire(&c->generation);
 		s->backend = xvt_load_acquire(&c->backend);
 		s->nest = xvt_load_acquire(&c->nest);
-		resv = xvt_load_acquire(&c->resv);
+		s->resv_word = xvt_load_acquire(&c->resv);
 		s->commit = xvt_load_acquire(&c->commit);
 	} while ((xvt_load(&c->generation) != s->generation ||
 		  xvt_load(&c->backend) != s->backend || s->backend == XVT_BACKEND_NONE) &&
 		 ++tries < 3);
-	s->resv = xvt_resv_pos(s->backend, g->subbuf_shift, resv);
+	s->resv = xvt_resv_pos(s->backend, g->subbuf_shift, s->resv_word);
 	if (s->backend == XVT_BACKEND_NONE) {
 		s->resv = s->commit; /* died there: nothing is known to be reserved, */
 		s->nest = 1;	     /* and nothing is idle */

@@ -35,7 +35,8 @@ struct xvt_ring_snapshot {
 	uint32_t generation;
 	uint32_t backend;
 	uint32_t state;
-	uint64_t resv; /* as a position, whatever the back-end */
+	uint64_t resv;	    /* as a position, whatever the back-end, */
+	uint64_t resv_word; /* and as it stands in the control block */
 	uint64_t commit;
 	uint64_t attempted;
 	uint64_t discarded;

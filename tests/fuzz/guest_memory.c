@@ -48,10 +48,16 @@ static const struct {
 		offsetof(struct xvt_ring_ctl, field), sizeof(((struct xvt_ring_ctl *)0)->field), \
 			most, why                                                                \
 	}
-	CTL(generation, 3, "before and after the words that belong to it, and after the copies"),
+	CTL(generation, 4,
+	    "before and after the words that belong to it, and after the copies; and before all "
+	    "that compared with what it was at rest"),
 	CTL(backend, 2, "before and after resv, which it says how to read"),
-	CTL(resv, 2, "again after the copies, to notice that they were overtaken"),
-	CTL(state, 2, "is there somebody to ask for the time; what the pass then found"),
+	CTL(resv, 3,
+	    "compared with what it was at rest; and after the copies, to notice that they "
+	    "were overtaken"),
+	CTL(nest, 2, "compared with what it was at rest"),
+	CTL(commit, 2, "likewise"),
+	CTL(state, 3, "likewise; is there somebody to ask for the time; what the pass then found"),
 	CTL(answer_seq, UNLIMITED, "a poll; compared, never used"),
 	CTL(mark_ack, UNLIMITED, "likewise"),
 	CTL(type, UNLIMITED, "shown to people only, and to the trace's description of a ring"),
