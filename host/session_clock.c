@@ -19,7 +19,7 @@
 #define PACE_PART	 20
 #define PACE_IDLE_PART	 400 /* and this one while nothing happens */
 #define PACE_LEAST_NS	 10000000ull
-#define PACE_RING_NS	 2000000ull /* for each ring, or BURST_EVERY_NS, and at most: */
+#define PACE_RING_NS	 2000000ull /* for each ring, or XVT_BURST_EVERY_NS, and at most: */
 #define PACE_MOST_NS	 2000000000ull
 #define PACE_IDLE_NS	 10000000ull /* the same where nobody waits */
 #define PACE_IDLEST_NS	 30000000000ull
@@ -157,7 +157,7 @@ static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_cloc
 	bool wide = too_wide(s, r, &m->node);
 	unsigned int i;
 
-	r->wide = wide && since(xvt_clock_read(), r->wide_clock) > ticks(s, QUIET_NS);
+	r->wide = wide && since(xvt_clock_read(), r->wide_clock) > ticks(s, XVT_QUIET_NS);
 	if (wide)
 		return;
 	xvt_session_ring_witness(s, r); /* in the file before its successor */
@@ -213,7 +213,7 @@ static bool rate_known(struct xvt_session *s, struct xvt_ring *r)
  */
 static uint64_t next_idle_burst(const struct xvt_session *s, uint64_t now)
 {
-	uint64_t every = ticks(s, BURST_EVERY_NS);
+	uint64_t every = ticks(s, XVT_BURST_EVERY_NS);
 
 	return s->idle_pace <= every ? now + every : (now / s->idle_pace + 1) * s->idle_pace;
 }
@@ -231,7 +231,7 @@ static uint64_t burst_due(const struct xvt_session *s, const struct xvt_ring *r)
 /* A mark that was just asked for. One that nobody writes is looked for once a second. */
 static bool mark_is_near(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
 {
-	return r->mark_open && since(now, r->mark.host_clock_before) < ticks(s, BURST_EVERY_NS);
+	return r->mark_open && since(now, r->mark.host_clock_before) < ticks(s, XVT_BURST_EVERY_NS);
 }
 
 /* When has its clock to be looked after again? */
@@ -254,11 +254,11 @@ static uint64_t within(uint64_t v, uint64_t least, uint64_t most)
 	return v < least ? least : v > most ? most : v;
 }
 
-/* Twice BURST_EVERY_NS, or four times, and so on, and seldom another one: the moments of all of
+/* Twice XVT_BURST_EVERY_NS, or four times, and so on, and seldom another one: the moments of all of
  * them have to be the same. */
 static uint64_t idle_pace(const struct xvt_session *s, uint64_t wanted)
 {
-	uint64_t pace = ticks(s, BURST_EVERY_NS);
+	uint64_t pace = ticks(s, XVT_BURST_EVERY_NS);
 
 	if (wanted <= s->idle_pace && wanted > s->idle_pace / 4)
 		return s->idle_pace;
@@ -269,7 +269,7 @@ static uint64_t idle_pace(const struct xvt_session *s, uint64_t wanted)
 
 void xvt_session_pace(struct xvt_session *s, uint64_t elapsed)
 {
-	uint64_t least = ticks(s, PACE_LEAST_NS), every = ticks(s, BURST_EVERY_NS);
+	uint64_t least = ticks(s, PACE_LEAST_NS), every = ticks(s, XVT_BURST_EVERY_NS);
 	uint64_t most = within(ticks(s, PACE_RING_NS) * s->nr_rings, every, ticks(s, PACE_MOST_NS));
 	uint64_t idlest =
 		within(ticks(s, PACE_IDLE_NS) * s->nr_rings, every, ticks(s, PACE_IDLEST_NS));

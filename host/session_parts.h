@@ -156,9 +156,9 @@ void xvt_session_rest(struct xvt_session *s);
 
 /* --- session_clock.c --- */
 
-#define BURST_EVERY_NS 100000000ull /* clock measurement of a ring, if nothing else is said */
+#define XVT_BURST_EVERY_NS 100000000ull /* clock measurement of a ring, if nothing else is said */
 /* No answer for so long: what waits is placed by what the drain saw of it. */
-#define QUIET_NS       (4 * BURST_EVERY_NS)
+#define XVT_QUIET_NS	   (4 * XVT_BURST_EVERY_NS)
 
 /* Look after all clocks whose turn it is. Returns true if that should go on within 100 us. */
 bool xvt_session_clocks(struct xvt_session *s, uint64_t now);

@@ -121,7 +121,7 @@ static void while_live(struct xvt_session *s, struct xvt_ring *r, uint64_t now, 
 		ring_aside(s, r, false, "stopped inside an event");
 	} else if (stopped && waits(r) &&
 		   since(now, latest(latest(r->first->ceiling_clock, r->still_clock),
-				     r->witness_clock)) > ticks(s, QUIET_NS)) {
+				     r->witness_clock)) > ticks(s, XVT_QUIET_NS)) {
 		ring_aside(s, r, false, "stands still with a record that has no time yet");
 	} else if (silence > stall && !stopped) {
 		ring_silent(s, r, now, stall);
@@ -181,7 +181,7 @@ void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 	uint64_t silence = xvt_session_silence(s, r, now);
 	const bool stopped = xvt_vm_stopped(s->vms[r->vm]);
 	const bool quiet =
-		stopped || silence > ticks(s, QUIET_NS) || r->last.state == XVT_RING_OFFLINE;
+		stopped || silence > ticks(s, XVT_QUIET_NS) || r->last.state == XVT_RING_OFFLINE;
 
 	/* Whoever is inside an event now shows by its epoch that it was there before. */
 	if (quiet && !stopped && !r->quiet && r->phase == XVT_PHASE_LIVE && !s->opt.cut)
