@@ -264,7 +264,7 @@ static void list_awake(struct xvt_session *s, struct xvt_vm *vm)
 	for (i = 0; i < n; i++) {
 		if (!vm->rest[i].ctl && vm->rings[i]) {
 			s->awake[s->nr_awake++] = vm->rings[i];
-			s->stirred[vm->rings[i]->id] = XVT_STIRRED;
+			s->stirred[vm->rings[i]->id] |= XVT_STIRRED;
 		}
 	}
 	vm->nr_awake = s->nr_awake - vm->first_awake;

@@ -158,6 +158,39 @@ START_TEST(an_event_does_not_wait_for_rings_at_rest)
 }
 END_TEST
 
+static uint64_t in_the_file;
+
+static uint64_t written(const struct xvt_sink *sink)
+{
+	(void)sink;
+	return in_the_file;
+}
+
+/* The write takes a while, and the ring is awake all the time. */
+START_TEST(a_debt_is_paid_whoever_is_awake_meanwhile)
+{
+	const struct xvt_ring_host *h = s->rings[1]->host;
+	unsigned int n;
+
+	in_the_file = 0;
+	rec.sink.sink.written = written;
+	write_one(1);
+	for (n = 0; n < PASSES && !s->owing; n++) {
+		xvt_session_wake(s, s->rings[1]);
+		pass();
+	}
+	ck_assert(s->owing);
+	for (n = 0; n < 20; n++) {
+		xvt_session_wake(s, s->rings[1]);
+		pass();
+		ck_assert_uint_eq(xvt_load(&h->acc_delivered), 0);
+	}
+	in_the_file = UINT64_MAX;
+	pass();
+	ck_assert_uint_eq(xvt_load(&h->acc_delivered), 1);
+}
+END_TEST
+
 /* What a pass with everybody awake would say of them. */
 START_TEST(the_bound_of_rings_at_rest_is_theirs)
 {
@@ -447,6 +480,7 @@ Suite *session_drain_suite(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, an_event_does_not_wait_for_rings_at_rest);
+	tcase_add_test(tc, a_debt_is_paid_whoever_is_awake_meanwhile);
 	tcase_add_test(tc, the_bound_of_rings_at_rest_is_theirs);
 	tcase_add_loop_test(tc, whatever_its_words_say_anew_wakes_it, 0,
 			    sizeof(changes) / sizeof(changes[0]));
