@@ -143,7 +143,8 @@ struct xvt_ring {
 
 	/* Draining. */
 	uint64_t read_pos;	       /* copied up to here */
-	uint64_t taken;		       /* bytes, by the newest look */
+	uint64_t taken;		       /* bytes, by the newest look, */
+	uint64_t looked_at;	       /* which was the session's look of this number */
 	uint64_t clear_pos;	       /* stop mode: cleared up to here, a sub-buffer's start */
 	uint64_t skip_until;	       /* records below it were delivered by an earlier daemon */
 	struct xvt_past restored;      /* goes with the next piece, when rolled_back */

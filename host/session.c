@@ -352,6 +352,18 @@ static void tell_away(struct xvt_session *s, uint64_t now)
 				xvt_host_clock_ns(&s->clock, s->last_pass_clock) / 1000000);
 }
 
+/* What a machine tells apart from its rings; of one that is at rest nothing new. */
+static void tend_machine(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
+{
+	uint64_t before = vm->meta_pos;
+
+	if (vm->phase != XVT_VM_ATTACHED || (!vm->nr_awake && !vm->request_seq && !vm->meta_more))
+		return;
+	xvt_vm_read_metadata(s, vm);
+	vm->meta_more = vm->meta_pos != before;
+	xvt_vm_look_for_answer(s, vm, now);
+}
+
 int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 {
 	uint64_t now = xvt_clock_read();
@@ -377,11 +389,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 			xvt_session_drain(s, now);
 		} while (s->opt.cut && xvt_session_cut_copying(s));
 		for (i = 0; i < s->nr_vms; i++) {
-			if (s->vms[i]->phase != XVT_VM_ATTACHED ||
-			    (!s->vms[i]->nr_awake && !s->vms[i]->request_seq))
-				continue;
-			xvt_vm_read_metadata(s, s->vms[i]);
-			xvt_vm_look_for_answer(s, s->vms[i], now);
+			tend_machine(s, s->vms[i], now);
 		}
 		hurry = waits = false;
 		for (i = 0; i < s->nr_awake; i++) {

@@ -93,6 +93,8 @@ struct xvt_vm {
 	uint64_t nonce;
 	struct xvt_pool pool;  /* its share: no machine's records use up another's memory */
 	uint32_t first_ring;   /* who drains first: another one each pass */
+	bool woken;	       /* something was told since the newest look at its rings */
+	bool meta_more;	       /* there may be more metadata than was copied */
 	bool looked;	       /* at its rings, in this pass */
 	size_t nr_asked;       /* of its rings, whose clock is being measured */
 	struct xvt_rest *rest; /* of each ring */
@@ -191,6 +193,7 @@ struct xvt_session {
 	uint64_t rest_clock;	/* everything older of who is at rest is copied */
 	uint64_t rest_proof_ns; /* the same in the look that is under way */
 	uint64_t rest_ns;	/* they hold back who is awake: nothing older comes of them */
+	uint64_t drains;	/* looks at all machines so far */
 	uint64_t turn_clock;	/* since then turns are due: */
 	size_t next_turn;	/* of who is at rest */
 	bool owing;		/* what rings owe their regions is on its way into the file: */

@@ -30,7 +30,8 @@
 #define MEET_NS		 50000ull   /* between two looks for answers while a pass goes on */
 #define MEET_PART	 4	    /* and so many times as long as one takes */
 #define SCAN_RING_NS	 50ull	    /* for each ring: between two looks whose turn it is */
-#define LOOK_RING_NS	 10000ull   /* the same, at one that has not answered or is not there */
+#define LOOK_RING_NS	 10000ull   /* the same, at one that has not answered or is not there; */
+#define LOOK_LEAST_NS	 10000000ull
 /* Where rings are many, a measurement is shorter: a little wider, and much cheaper. */
 #define MANY_RINGS	 256u
 #define MANY_EXCHANGES	 8u
@@ -234,6 +235,11 @@ static bool mark_is_near(const struct xvt_session *s, const struct xvt_ring *r, 
 	return r->mark_open && since(now, r->mark.host_clock_before) < ticks(s, XVT_BURST_EVERY_NS);
 }
 
+static uint64_t within(uint64_t v, uint64_t least, uint64_t most)
+{
+	return v < least ? least : v > most ? most : v;
+}
+
 /* When has its clock to be looked after again? */
 static uint64_t ring_due(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
 {
@@ -244,14 +250,10 @@ static uint64_t ring_due(const struct xvt_session *s, const struct xvt_ring *r, 
 	if (mark_is_near(s, r, now))
 		return now;
 	if (!r->source || !r->answered)
-		return now + ticks(s, LOOK_RING_NS) * s->nr_rings;
+		return now + within(ticks(s, LOOK_RING_NS) * s->nr_rings, ticks(s, LOOK_LEAST_NS),
+				    ticks(s, SECOND_NS));
 	due = burst_due(s, r);
 	return (int64_t)(due - soonest) > 0 ? due : soonest;
-}
-
-static uint64_t within(uint64_t v, uint64_t least, uint64_t most)
-{
-	return v < least ? least : v > most ? most : v;
 }
 
 /* Twice XVT_BURST_EVERY_NS, or four times, and so on, and seldom another one: the moments of all of
@@ -431,6 +433,8 @@ static bool has_turn(const struct xvt_session *s, const struct xvt_ring *r, bool
 {
 	size_t part = XVT_ASKED_MAX / s->nr_vms;
 
+	if (r->phase == XVT_PHASE_DONE) /* nobody is there */
+		return false;
 	if (s->vms[r->vm]->nr_asked >= (part > 4 ? part : 4))
 		return false;
 	return !silent || s->nr_silent < XVT_ASKED_MAX / 4;
@@ -486,7 +490,8 @@ static void look_at_asked(struct xvt_session *s, uint64_t now, uint64_t until)
 		}
 		if (i && (int64_t)(xvt_clock_read() - until) >= 0)
 			break;
-		tend(s, a->ring, true, now);
+		/* Another question is another turn. */
+		tend(s, a->ring, false, now);
 		if (!is_open(a->ring)) {
 			leave(s, a, now);
 			continue;
@@ -506,7 +511,7 @@ static void look_at_asked(struct xvt_session *s, uint64_t now, uint64_t until)
 static bool look_who_is_due(struct xvt_session *s, uint64_t now, uint64_t until)
 {
 	uint64_t earliest = now + ticks(s, SECOND_NS);
-	size_t left, id = s->next_clock;
+	size_t left, id = s->next_clock, next = id;
 	bool silent, out_of_time = false;
 
 	for (left = s->nr_rings; left && s->nr_asked < XVT_ASKED_MAX; left--) {
@@ -527,12 +532,15 @@ static bool look_who_is_due(struct xvt_session *s, uint64_t now, uint64_t until)
 		tend(s, r, has_turn(s, r, silent), now);
 		if (is_open(r)) {
 			enter(s, r, silent, now);
+			next = id;
 			continue;
 		}
 		s->clock_due[r->id] = ring_due(s, r, now);
 		earliest = sooner(earliest, s->clock_due[r->id]);
 	}
-	s->next_clock = id;
+	/* Who comes behind the last one that had a turn has the next: some have theirs only when
+	 * others of their machine have ended. */
+	s->next_clock = left ? id : next;
 	s->clocks_due = left ? now : earliest;
 	return out_of_time;
 }

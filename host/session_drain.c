@@ -59,6 +59,8 @@ void xvt_session_wake_vm(struct xvt_session *s, struct xvt_vm *vm)
 {
 	uint32_t i;
 
+	/* Those that are awake stay so in this pass. */
+	vm->woken = true;
 	for (i = 0; vm->rest && i < vm->region.g.ring_count; i++)
 		xvt_session_wake(s, vm->rings[i]);
 }
@@ -68,12 +70,13 @@ static bool can_rest(const struct xvt_ring *r)
 {
 	if (r->have || r->first || xvt_ring_ready(r) || r->asked || r->orphaned || r->still ||
 	    r->went_back || r->witness_new || r->stashed || r->fault_new || !r->idle ||
-	    r->read_pos != r->last.commit || r->generation != r->last.generation ||
+	    !r->next_burst_clock || r->read_pos != r->last.commit ||
+	    r->generation != r->last.generation ||
 	    (int64_t)(r->last_node_clock - r->idle_clock) > 0)
 		return false;
 	switch (r->phase) {
 	case XVT_PHASE_LIVE:
-		return r->answered && !r->quiet && !r->wide && !r->map.closed &&
+		return r->answered && r->map.count && !r->quiet && !r->wide && !r->map.closed &&
 		       r->last.state == XVT_RING_ONLINE;
 	case XVT_PHASE_NEW:
 	case XVT_PHASE_DONE: /* they hold nobody back */
@@ -110,9 +113,10 @@ void xvt_session_rest(struct xvt_session *s)
 		return;
 	for (i = 0; i < s->nr_awake; i++) {
 		struct xvt_ring *r = s->awake[i];
+		struct xvt_vm *vm = s->vms[r->vm];
 
-		if (can_rest(r))
-			lie_down(&s->vms[r->vm]->rest[r->index], r);
+		if (vm->looked && !vm->woken && can_rest(r))
+			lie_down(&vm->rest[r->index], r);
 	}
 }
 
@@ -188,8 +192,10 @@ static void look(struct xvt_session *s, struct xvt_vm *vm, uint32_t i, uint64_t 
 		return;
 	}
 	xvt_session_wake(s, r);
-	if (xvt_session_takes_part(s, r))
-		xvt_drain_look(r, s->loop, proof);
+	if (!xvt_session_takes_part(s, r))
+		return;
+	xvt_drain_look(r, s->loop, proof);
+	r->looked_at = s->drains;
 }
 
 /* Whoever comes next is fetched while this one is looked at. */
@@ -213,6 +219,7 @@ static void vm_drain(struct xvt_session *s, struct xvt_vm *vm, uint64_t proof)
 	/* A VMM restores page by page, and the words come before what they point at. It has done
 	 * so when the machine runs again, and says that. */
 	vm->looked = !(back && xvt_vm_stopped(vm));
+	vm->woken = false;
 	if (back)
 		xvt_session_wake_vm(s, vm);
 	if (!vm->looked)
@@ -242,7 +249,8 @@ static void vm_take(struct xvt_session *s, struct xvt_vm *vm, size_t from, size_
 	for (; from < to; from++) {
 		struct xvt_ring *r = s->awake[from];
 
-		if (!xvt_session_takes_part(s, r))
+		/* Who was woken only after the machine's rings were looked at has nothing here. */
+		if (!xvt_session_takes_part(s, r) || r->looked_at != s->drains)
 			continue;
 		xvt_drain_take(r, rolled_back);
 		/* Its writer was gone before we came, or came and went between two looks. What
@@ -313,6 +321,7 @@ void xvt_session_drain(struct xvt_session *s, uint64_t now)
 	const uint64_t proof = proof_of(s, now);
 	size_t i;
 
+	s->drains++;
 	wake_some(s, now);
 	s->rest_ns = UINT64_MAX;
 	s->rest_proof_ns = xvt_host_clock_ns(&s->clock, proof ? proof : s->rest_clock);

@@ -272,6 +272,27 @@ START_TEST(what_its_vmm_tells_wakes_a_machine)
 }
 END_TEST
 
+/* What is told between the look at a machine and the end of the pass (a push that waits for the
+ * disk runs the loop) counts as well. */
+START_TEST(nobody_lies_down_who_was_woken_meanwhile)
+{
+	uint32_t i;
+
+	xvt_session_wake_vm(s, rec.vm);
+	s->proof_candidate = xvt_clock_read() - 2 * ticks(s, XVT_PROOF_DELTA_NS);
+	xvt_session_drain(s, xvt_clock_read());
+	xvt_session_wake_vm(s, rec.vm);
+	xvt_session_rest(s);
+	for (i = 0; i < RINGS; i++)
+		ck_assert(!rests(i));
+	s->proof_candidate = xvt_clock_read() - 2 * ticks(s, XVT_PROOF_DELTA_NS);
+	xvt_session_drain(s, xvt_clock_read());
+	s->rings[3]->next_burst_clock = 0; /* its map is wrong: it is asked first */
+	xvt_session_rest(s);
+	ck_assert(rests(0) && rests(1) && rests(2) && !rests(3));
+}
+END_TEST
+
 START_TEST(memory_that_went_back_wakes_a_machine)
 {
 	xvt_store(&xvt_host_region_page(&rec.vm->region)->nonce, 4711u);
@@ -299,22 +320,23 @@ END_TEST
 /* --- more rings than questions --- */
 
 #define MANY	 1000u
-#define PATIENCE 5u /* looks for an answer */
+#define PATIENCE 6u /* turns for an answer, at least two */
 
 static struct asked_for {
-	uint32_t open; /* looks that are left */
-	uint32_t times;
+	bool open;
+	uint32_t since; /* turn */
 	uint32_t answers;
 	bool silent;
 } askings[MANY];
 static struct xvt_ring *many[MANY];
+static uint32_t nr_turns;
 
 static void question(struct xvt_clock_source *source)
 {
 	struct asked_for *a = (struct asked_for *)source;
 
-	a->open = PATIENCE;
-	a->times++;
+	a->open = true;
+	a->since = nr_turns;
 }
 
 static int look(struct xvt_clock_source *source, struct xvt_clock_measure *m)
@@ -322,9 +344,9 @@ static int look(struct xvt_clock_source *source, struct xvt_clock_measure *m)
 	struct asked_for *a = (struct asked_for *)source;
 	struct xvt_ring *r = many[a - askings];
 
-	if (!a->open || --a->open > PATIENCE - 2 || a->silent)
-		return 0; /* the second look at the earliest */
-	a->open = 0;
+	if (!a->open || a->silent || nr_turns < a->since + 2)
+		return 0;
+	a->open = false;
 	a->answers++;
 	r->answered = false;
 	return at_once_poll((struct xvt_clock_source *)r, m);
@@ -332,7 +354,17 @@ static int look(struct xvt_clock_source *source, struct xvt_clock_measure *m)
 
 static bool is_open(const struct xvt_clock_source *source)
 {
-	return ((const struct asked_for *)source)->open != 0;
+	const struct asked_for *a = (const struct asked_for *)source;
+
+	return a->open && nr_turns < a->since + PATIENCE;
+}
+
+/* A millisecond each. */
+static uint64_t next_turn(uint64_t now)
+{
+	nr_turns++;
+	xvt_session_clocks(s, now + ticks(s, 1000000));
+	return now + ticks(s, 1000000);
 }
 
 static const struct xvt_clock_source_ops scripted = {
@@ -393,8 +425,7 @@ START_TEST(so_many_questions_are_open_and_everybody_is_asked)
 
 	many_begin();
 	for (n = 0; n < PASSES && least < 3; n++) {
-		now += ticks(s, 1000000);
-		xvt_session_clocks(s, now);
+		now = next_turn(now);
 		ck_assert_uint_le(s->nr_asked, XVT_ASKED_MAX);
 		for (i = 0, least = UINT32_MAX; i < MANY; i++)
 			least = askings[i].answers < least ? askings[i].answers : least;
@@ -411,11 +442,14 @@ START_TEST(those_who_do_not_answer_leave_room_for_the_others)
 	uint32_t i, n, least = 0, silent = 0;
 
 	many_begin();
-	for (i = 0; i < MANY; i++)
+	/* They all want to be asked as often as that can be: something of theirs waits. */
+	s->pace = 1;
+	for (i = 0; i < MANY; i++) {
 		askings[i].silent = i % 10 != 0;
+		many[i]->have = askings[i].silent;
+	}
 	for (n = 0; n < PASSES && least < 20; n++) {
-		now += ticks(s, 1000000);
-		xvt_session_clocks(s, now);
+		now = next_turn(now);
 		if (s->nr_silent > silent)
 			silent = (uint32_t)s->nr_silent;
 		for (i = 0, least = UINT32_MAX; i < MANY; i += 10)
@@ -424,6 +458,31 @@ START_TEST(those_who_do_not_answer_leave_room_for_the_others)
 	ck_assert_uint_ge(least, 20);
 	ck_assert_uint_le(silent, XVT_ASKED_MAX / 4);
 	ck_assert_uint_gt(silent, 0);
+	many_end(rings);
+}
+END_TEST
+
+/* A machine's part is less than there are questions, and its first rings could use it up. */
+START_TEST(each_ring_of_a_machine_has_its_turn)
+{
+	struct xvt_ring **rings = s->rings;
+	uint64_t now = xvt_clock_read();
+	uint32_t i, n, least = 0;
+	size_t vms = s->nr_vms;
+
+	many_begin();
+	s->nr_vms = 16;
+	s->pace = 1;
+	for (i = 0; i < MANY; i++)
+		many[i]->have = true;
+	for (n = 0; n < PASSES && least < 3; n++) {
+		now = next_turn(now);
+		ck_assert_uint_le(s->nr_asked, XVT_ASKED_MAX / 16);
+		for (i = 0, least = UINT32_MAX; i < MANY; i++)
+			least = askings[i].answers < least ? askings[i].answers : least;
+	}
+	ck_assert_uint_ge(least, 3);
+	s->nr_vms = vms;
 	many_end(rings);
 }
 END_TEST
@@ -485,10 +544,12 @@ Suite *session_drain_suite(void)
 	tcase_add_loop_test(tc, whatever_its_words_say_anew_wakes_it, 0,
 			    sizeof(changes) / sizeof(changes[0]));
 	tcase_add_test(tc, what_its_vmm_tells_wakes_a_machine);
+	tcase_add_test(tc, nobody_lies_down_who_was_woken_meanwhile);
 	tcase_add_test(tc, memory_that_went_back_wakes_a_machine);
 	tcase_add_test(tc, everybody_has_a_turn);
 	tcase_add_test(tc, so_many_questions_are_open_and_everybody_is_asked);
 	tcase_add_test(tc, those_who_do_not_answer_leave_room_for_the_others);
+	tcase_add_test(tc, each_ring_of_a_machine_has_its_turn);
 	tcase_add_test(tc, a_guest_that_answers_meanwhile_is_met_and_the_map_is_not_touched);
 	suite_add_tcase(suite, tc);
 	return suite;
