@@ -31,6 +31,7 @@
 #define MEET_PART	 4	    /* and so many times as long as one takes */
 #define SCAN_RING_NS	 50ull	    /* for each ring: between two looks whose turn it is */
 #define LOOK_RING_NS	 10000ull   /* the same, at one that has not answered or is not there; */
+#define MARK_LOOK_NS	 1000000ull /* at one that is about to write a mark */
 #define LOOK_LEAST_NS	 10000000ull
 /* Where rings are many, a measurement is shorter: a little wider, and much cheaper. */
 #define MANY_RINGS	 256u
@@ -248,7 +249,7 @@ static uint64_t ring_due(const struct xvt_session *s, const struct xvt_ring *r, 
 	if (r->phase == XVT_PHASE_BROKEN)
 		return now + ticks(s, SECOND_NS);
 	if (mark_is_near(s, r, now))
-		return now;
+		return now + ticks(s, MARK_LOOK_NS);
 	if (!r->source || !r->answered)
 		return now + within(ticks(s, LOOK_RING_NS) * s->nr_rings, ticks(s, LOOK_LEAST_NS),
 				    ticks(s, SECOND_NS));
