@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* cmd_region.c - `xvtrace region create|show`: make a region, or look at one. */
+/* cmd_region.c - `xvtrace region create|show|serve`: make a region, look at one, give it away. */
 #define _GNU_SOURCE
 #include "cmd.h"
 #include "out_json.h"
@@ -21,6 +21,8 @@ struct region_options {
 	uint64_t meta_bytes;
 	bool overwrite;
 	bool json;
+	const char *socket;
+	uint64_t vectors;
 };
 
 #define O(field, name, letter, type, metavar, help) \
@@ -35,6 +37,10 @@ static const struct xvt_opt options[] = {
 	O(overwrite, "overwrite", 0, XVT_OPT_BOOL, NULL,
 	  "create: writers record at once, what is new over what is old (flight recorder)"),
 	O(json, "json", 0, XVT_OPT_BOOL, NULL, "show: as JSON"),
+	O(socket, "socket", 0, XVT_OPT_STRING, "SOCK",
+	  "serve: where QEMU's ivshmem-doorbell and record --doorbell connect to"),
+	O(vectors, "vectors", 0, XVT_OPT_U64, "N",
+	  "serve: doorbells of each peer, as QEMU's device has vectors (default 1)"),
 	XVT_OPT_END,
 };
 
@@ -223,7 +229,7 @@ static int show(const char *path, bool json)
 
 static int cmd_region(const struct xvt_command *cmd, int argc, char **argv)
 {
-	struct region_options opt = { 0 };
+	struct region_options opt = { .vectors = 1 };
 	int first = xvt_opt_parse(cmd, argc, argv, &opt, NULL);
 
 	if (first < 0)
@@ -232,15 +238,19 @@ static int cmd_region(const struct xvt_command *cmd, int argc, char **argv)
 		return create(argv[first + 1], &opt);
 	if (argc - first == 2 && !strcmp(argv[first], "show"))
 		return show(argv[first + 1], opt.json);
-	xvt_error("region",
-		  "usage: xvtrace region create PATH --size S --rings N, or region show PATH");
+	if (argc - first == 2 && !strcmp(argv[first], "serve"))
+		return xvt_region_serve(argv[first + 1], opt.socket, opt.vectors);
+	xvt_error(
+		"region",
+		"usage: xvtrace region create PATH --size S --rings N, region show PATH, or region "
+		"serve PATH --socket SOCK");
 	return XVT_EXIT_USAGE;
 }
 
 const struct xvt_command xvt_cmd_region = {
 	.name = "region",
-	.args = "create PATH --size S --rings N | show PATH [--json]",
-	.brief = "make a region or look at one",
+	.args = "create PATH --size S --rings N | show PATH [--json] | serve PATH --socket SOCK",
+	.brief = "make a region, look at one, or give it and doorbells to a QEMU and recorders",
 	.opts = options,
 	.run = cmd_region,
 };

@@ -19,6 +19,7 @@ Suite *verify_suite(void);
 Suite *stat_suite(void);
 Suite *clock_formula_suite(void);
 Suite *vmm_qmp_suite(void);
+Suite *doorbell_suite(void);
 Suite *session_vmm_suite(void);
 Suite *clock_kvm_suite(void);
 Suite *vm_libvirt_suite(void);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * doorbell_server.h - an ivshmem server (see doorbell_wire.h): gives a region's file to the QEMU
+ * of a guest and to recorders, and to each of them the doorbells of the others. It outlives both:
+ * a QEMU asks only once, at its start, and recorders come and go.
+ */
+#ifndef XVT_DOORBELL_SERVER_H
+#define XVT_DOORBELL_SERVER_H
+
+#include <stddef.h>
+
+/* So that all that a new peer is told fits into a socket's buffer: nobody is waited for. */
+#define XVT_SERVER_PEERS   16u
+#define XVT_SERVER_VECTORS 8u
+
+struct xvt_doorbell_server;
+struct xvt_loop;
+
+/*
+ * Serve the file `region_fd` (stays the caller's) at a new socket, to whoever may connect to it;
+ * each peer has `vectors` doorbells. Returns 0, or -errno with the reason in `why`
+ * (-EADDRINUSE: somebody listens there).
+ */
+int xvt_doorbell_server_open(struct xvt_doorbell_server **out, struct xvt_loop *loop,
+			     const char *path, int region_fd, unsigned int vectors, char *why,
+			     size_t why_size);
+
+/* Removes the socket. Runs the loop, so not from a callback of it. */
+void xvt_doorbell_server_close(struct xvt_doorbell_server *s);
+
+#endif /* XVT_DOORBELL_SERVER_H */
