@@ -32,6 +32,7 @@ struct record_options {
 	struct xvt_opt_list regions;
 	struct xvt_opt_list domains;
 	struct xvt_opt_list qmp;
+	struct xvt_opt_list doorbells;
 	struct xvt_opt_list events;
 	const char *mode;
 	const char *connect;
@@ -57,6 +58,9 @@ static const struct xvt_opt options[] = {
 	O(qmp, "qmp", 0, XVT_OPT_LIST, "NAME=SOCKET",
 	  "learn of pauses and resets of the machine of -r NAME= from this QMP socket; again for "
 	  "each QEMU that it may migrate to"),
+	O(doorbells, "doorbell", 0, XVT_OPT_LIST, "NAME=SOCKET",
+	  "the machine of -r NAME= has a doorbell at this ivshmem server (region serve): where all "
+	  "have, an idle recorder sleeps"),
 	O(events, "event", 'e', XVT_OPT_LIST, "SYS:EVENT",
 	  "ask the guests to switch this event on (their owner must allow it: host_control=1)"),
 	O(connect, "connect", 'c', XVT_OPT_STRING, "URI", "libvirt to ask (default: its own)"),
@@ -205,20 +209,26 @@ static bool given(const struct xvt_opt_list *list, size_t n, const char *arg)
 	return false;
 }
 
-static bool qmp_options_ok(const struct record_options *opt)
+/* Is each of `list` NAME=SOCKET, of a machine that there is, and none of them twice? */
+static bool sockets_ok(const struct record_options *opt, const struct xvt_opt_list *list,
+		       const char *option, const char *what, bool one_each)
 {
 	size_t i;
 
-	for (i = 0; i < opt->qmp.n; i++) {
-		const char *arg = opt->qmp.v[i], *eq = strchr(arg, '=');
+	for (i = 0; i < list->n; i++) {
+		const char *arg = list->v[i], *eq = strchr(arg, '=');
 		size_t len = eq ? (size_t)(eq - arg) : 0;
 
 		if (!len || !eq[1])
-			xvt_error(arg, "a QMP socket is given as NAME=SOCKET, like g1=/run/g1.qmp");
+			xvt_error(arg, "%s is given as NAME=SOCKET, like g1=/run/g1.%s", what,
+				  option + 2);
 		else if (!named(&opt->regions, opt->regions.n, arg, len))
-			xvt_error(arg, "--qmp belongs to a machine of -r, and none has that name");
-		else if (given(&opt->qmp, i, arg))
-			xvt_error(arg, "this QMP socket is given twice");
+			xvt_error(arg, "%s belongs to a machine of -r, and none has that name",
+				  option);
+		else if (given(list, i, arg))
+			xvt_error(arg, "%s is given twice", what);
+		else if (one_each && named(list, i, arg, len))
+			xvt_error(arg, "a machine has one %s", option + 2);
 		else
 			continue;
 		return false;
@@ -251,6 +261,25 @@ static int listen_to_qmp(struct recorder *rec, struct xvt_vm *vm)
 	return err;
 }
 
+static int listen_to_doorbells(struct recorder *rec)
+{
+	const struct xvt_opt_list *list = &rec->opt.doorbells;
+	char why[512];
+	size_t i;
+
+	for (i = 0; i < rec->opt.regions.n; i++) {
+		struct xvt_vm *vm = rec->session->vms[i];
+		const char *arg = named(list, list->n, vm->name, strlen(vm->name));
+		const char *path = arg ? strchr(arg, '=') + 1 : NULL;
+
+		if (path && xvt_session_wake_add(vm, path, why, sizeof(why))) {
+			xvt_error(path, "%s", why);
+			return XVT_EXIT_FAIL;
+		}
+	}
+	return XVT_EXIT_OK;
+}
+
 static int listen_to_machines(struct recorder *rec)
 {
 	char why[512];
@@ -268,7 +297,7 @@ static int listen_to_machines(struct recorder *rec)
 				       xvt_session_vmm_report, vm, why, sizeof(why)))
 			xvt_warn(vm->name, "%s; its pauses will not be known", why);
 	}
-	return XVT_EXIT_OK;
+	return listen_to_doorbells(rec);
 }
 
 static void progress(struct recorder *rec, uint64_t elapsed_ns, uint64_t *last_events)
@@ -301,10 +330,11 @@ static int run(struct recorder *rec)
 		now = xvt_host_clock_ns(clock, xvt_clock_read());
 		if (rec->opt.duration_ns && now - start >= rec->opt.duration_ns)
 			break;
-		if (now - pushed >= PUSH_NS && !xvt_file_sink_would_wait(rec->sink)) {
-			/* A slow trace too is in the file up to a moment ago, whatever happens to
-			 * us; but no ring waits for a slow disk because of that. An error comes
-			 * back from the next write. */
+		if ((now - pushed >= PUSH_NS || sleep_ns > PUSH_NS) &&
+		    !xvt_file_sink_would_wait(rec->sink)) {
+			/* Also before a long sleep. A slow trace too is in the file up to a moment
+			 * ago, whatever happens to us; but no ring waits for a slow disk because of
+			 * that. An error comes back from the next write. */
 			pushed = now;
 			xvt_session_flush(rec->session);
 			xvt_file_sink_push(rec->sink);
@@ -315,6 +345,8 @@ static int run(struct recorder *rec)
 		}
 		if (!xvt_session_alive(rec->session))
 			break; /* each one's end was reported */
+		if (rec->opt.duration_ns && sleep_ns > start + rec->opt.duration_ns - now)
+			sleep_ns = start + rec->opt.duration_ns - now;
 		err = xvt_loop_run(rec->loop, sleep_ns);
 		if (err < 0)
 			return err;
@@ -472,7 +504,8 @@ static int cmd_record(const struct xvt_command *cmd, int argc, char **argv)
 		xvt_error("record", "no machine given; use -r NAME=REGION or -d DOMAIN");
 		return XVT_EXIT_USAGE;
 	}
-	if (!qmp_options_ok(&rec.opt))
+	if (!sockets_ok(&rec.opt, &rec.opt.qmp, "--qmp", "a QMP socket", false) ||
+	    !sockets_ok(&rec.opt, &rec.opt.doorbells, "--doorbell", "a doorbell", true))
 		return XVT_EXIT_USAGE;
 	return record(&rec, rest < argc ? argv + rest : NULL);
 }

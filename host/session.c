@@ -371,6 +371,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 	bool busy, hurry, waits;
 	size_t i;
 
+	xvt_session_got_up(s, now);
 	look_for_formats(s, now);
 	pay(s);
 	if (s->last_pass_clock && since(now, s->last_pass_clock) > ticks(s, AWAY_NS)) {
@@ -431,7 +432,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 	}
 	if (s->opt.cut)
 		s->cut_done = xvt_session_cut_over(s, now);
-	*sleep_ns = busy ? busy_ns(s) : sleep_ns_of(s);
+	*sleep_ns = busy ? busy_ns(s) : xvt_session_sleep(s, sleep_ns_of(s));
 	return xvt_trace_error(s->trace);
 }
 

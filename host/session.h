@@ -6,6 +6,7 @@
 #ifndef XVT_SESSION_H
 #define XVT_SESSION_H
 
+#include "doorbell.h"
 #include "merge.h"
 #include "trace_write.h"
 #include "vmm.h"
@@ -57,6 +58,32 @@ struct xvt_measured {
 #define XVT_STIRRED_STATS 2u /* and the file how its counters stand */
 #define XVT_STIRRED_DUE	  4u /* what it owes is on its way */
 #define XVT_STIRRED	  (XVT_STIRRED_OWES | XVT_STIRRED_STATS)
+
+/* How a machine's guest can wake us, see session_wake.c. */
+struct xvt_vm_bell {
+	struct xvt_doorbell *doorbell; /* NULL: it cannot */
+	uint64_t word;		       /* what its host page says of it, as far as we know */
+	bool asked;		       /* to ring once, for a proof: */
+	bool proven;		       /* it did */
+	bool told;		       /* that it does not */
+	uint32_t generation;	       /* whom we asked */
+	uint64_t first_clock;	       /* since when in vain, */
+	uint64_t asked_clock;	       /* and when last */
+	bool crossed;		       /* a sub-buffer was filled while we slept, and no ring yet */
+	uint32_t missed;	       /* how often in a row */
+	uint64_t rings;
+	uint64_t wakes; /* sleeps that its rings ended */
+};
+
+/* The sleep of a recorder that the guests wake. */
+struct xvt_session_wake {
+	size_t bells;
+	bool asleep;
+	uint64_t until_clock;
+	uint64_t filled;      /* sub-buffers, of all rings ever, */
+	uint64_t quiet_clock; /* and when that last changed */
+	uint64_t sleeps;
+};
 
 enum xvt_vm_phase {
 	XVT_VM_WAITING, /* the region has no format yet: the guest is still booting */
@@ -114,6 +141,8 @@ struct xvt_vm {
 	bool stopped;	     /* its vCPUs stand still since then: */
 	uint64_t stopped_ns; /* host time, not before the recording */
 	uint64_t paused_ns;  /* pauses that are over */
+
+	struct xvt_vm_bell bell;
 };
 
 struct xvt_session_options {
@@ -203,6 +232,7 @@ struct xvt_session {
 	bool counters_late;	/* a second was over while something was owed */
 	uint64_t rounds;
 	uint64_t told_watermark;
+	struct xvt_session_wake wake;
 };
 
 /* Starts a recording into `sink`. Returns 0 or -errno. */
@@ -218,6 +248,13 @@ int xvt_session_add(struct xvt_session *s, const char *name, const char *path,
 
 /* The machine of that name, or NULL. */
 struct xvt_vm *xvt_session_find(const struct xvt_session *s, const char *name);
+
+/*
+ * The machine's guest can ring a doorbell at this ivshmem server: where all machines' guests do, a
+ * recorder with nothing to do sleeps for up to a second. Returns 0, or -errno with the reason in
+ * `why`; what goes wrong later is a note, and polling goes on.
+ */
+int xvt_session_wake_add(struct xvt_vm *vm, const char *path, char *why, size_t why_size);
 
 /* A machine's VMM tells something: what listeners call (xvt_vmm_fn), with struct xvt_vm * as
  * `arg`. The one who opens a listener puts it into vm->vmm. */

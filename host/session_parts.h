@@ -117,6 +117,18 @@ void xvt_session_page_open(struct xvt_session *s, struct xvt_ring *r);
 /* What the VMM tells, to all pages of the machine. */
 void xvt_session_page_event(struct xvt_vm *vm, enum xvt_vmm_event event, uint64_t at_ns);
 
+/* --- session_wake.c --- */
+
+/* No recorder sleeps: what a dead one left in the region is cleared. */
+void xvt_session_wake_attach(const struct xvt_vm *vm);
+/* A pass begins. */
+void xvt_session_got_up(struct xvt_session *s, uint64_t now);
+/* And ends, with a sleep of gap_ns due. Returns how long it may be, and has asked the guests to
+ * end it if that is longer. */
+uint64_t xvt_session_sleep(struct xvt_session *s, uint64_t gap_ns);
+/* The loop runs, so the session must still be whole. */
+void xvt_session_wake_end(struct xvt_session *s);
+
 /* --- session_mark.c --- */
 
 /* The ring's writer is there: ask it for a mark when it is time. */

@@ -153,6 +153,8 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 			xvt_ring_announce(s, r);
 	}
 	vm->phase = XVT_VM_ATTACHED;
+	if (!s->opt.cut)
+		xvt_session_wake_attach(vm);
 	xvt_vm_tell_attached(s, vm);
 	if (died)
 		xvt_session_note(s, 1, vm, UINT32_MAX,

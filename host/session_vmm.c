@@ -243,6 +243,7 @@ void xvt_session_stop_listening(struct xvt_session *s)
 {
 	size_t i;
 
+	xvt_session_wake_end(s);
 	for (i = 0; i < s->nr_vms; i++) {
 		if (s->vms[i]->vmm)
 			s->vms[i]->vmm->ops->close(s->vms[i]->vmm);

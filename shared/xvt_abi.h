@@ -132,13 +132,21 @@ struct xvt_host_page {
 	uint64_t nonce;	    /* fresh at every pass: shows a roll-back of the memory */
 	uint64_t attach_id; /* of the daemon that drains this region, 0 = none, or: */
 #define XVT_ATTACH_LOOKS 1  /* a snapshot, which takes nothing */
-	uint64_t reserved0[6];
+	/* How to ring where need_wake says so, 0 = not at all: the low half is what a guest writes
+	 * to the Doorbell register of its own device (peer << 16 | vector), VALID is set, and the
+	 * rest tells one such word from the next. Since version 1.1; zero where the host is older.
+	 */
+	uint64_t doorbell;
+#define XVT_DOORBELL_VALID     (1ull << 32)
+#define XVT_DOORBELL_SEQ_SHIFT 33
+	uint64_t reserved0[5];
 	uint32_t request_seq; /* [host] release; pairs with the guest's acquire */
 	uint32_t request_len;
 	uint64_t reserved1[7];
 	char request[XVT_REQUEST_LEN]; /* lines "+SYSTEM:EVENT" or "-SYSTEM:EVENT" */
 };
 XVT_ASSERT(sizeof(struct xvt_host_page) == 128 + XVT_REQUEST_LEN, "host page layout");
+XVT_ASSERT(offsetof(struct xvt_host_page, doorbell) == 16, "host page layout");
 XVT_ASSERT(offsetof(struct xvt_host_page, request_seq) == 64, "own line for requests");
 
 /* Start of the metadata area. TLVs follow at once, each padded to 8 bytes. */
@@ -338,10 +346,14 @@ XVT_ASSERT(sizeof(struct xvt_vmm_clock) == 64, "vmm clock layout");
 
 /* struct xvt_ring_host: the host's half. All [host]; the writer only reads it. */
 struct xvt_ring_host {
-	uint64_t cons;	    /* next byte that the host wants; release after it cleared */
-	uint32_t enable;    /* enum xvt_enable */
-	uint32_t epoch;	    /* bumped when guest and host time may have come apart */
-	uint32_t need_wake; /* the host sleeps: ring the doorbell at the next sub-buffer */
+	uint64_t cons;	 /* next byte that the host wants; release after it cleared */
+	uint32_t enable; /* enum xvt_enable */
+	uint32_t epoch;	 /* bumped when guest and host time may have come apart */
+	/* The host sleeps: ring the doorbell at the next sub-buffer. It looks at commit once more
+	 * between setting this (and a full fence) and its sleep; pairs with xvt_writer_publish().
+	 * It does so only where a guest rang once because the host page's doorbell had changed: one
+	 * that never rings is polled. */
+	uint32_t need_wake;
 	uint32_t reserved0;
 	uint64_t reserved1[5];
 

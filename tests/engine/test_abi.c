@@ -120,6 +120,9 @@ START_TEST(frozen_image_reads_as_it_was_written)
 	ck_assert_int_eq(xvt_has_clock_pages(&r.hdr), _i >= 1);
 	if (xvt_has_clock_pages(&r.hdr))
 		check_page(&r);
+	/* Words of a host that is older: who reads them rings nobody. */
+	ck_assert_uint_eq(xvt_host_region_page(&r)->doorbell, 0);
+	ck_assert_uint_eq(xvt_host_ring_host(&r, 0)->need_wake, 0);
 	c = xvt_host_ring_ctl(&r, 0);
 	xvt_ring_snapshot(c, &r.g, &s);
 	ck_assert_uint_eq(s.attempted, EVENTS + 1);

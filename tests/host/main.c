@@ -63,6 +63,7 @@ int main(void)
 	srunner_add_suite(runner, clock_host_suite());
 	srunner_add_suite(runner, session_mark_suite());
 	srunner_add_suite(runner, session_drain_suite());
+	srunner_add_suite(runner, session_wake_suite());
 	srunner_add_suite(runner, session_kvm_suite());
 	srunner_add_suite(runner, session_exact_suite());
 	srunner_add_suite(runner, clock_fit_suite());

@@ -26,6 +26,7 @@ Suite *vm_libvirt_suite(void);
 Suite *clock_host_suite(void);
 Suite *session_mark_suite(void);
 Suite *session_drain_suite(void);
+Suite *session_wake_suite(void);
 Suite *session_kvm_suite(void);
 Suite *session_exact_suite(void);
 

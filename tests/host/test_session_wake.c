@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * test_session_wake.c - when a recorder sleeps, what it asks of the guests before, and what it
+ * makes of their rings. The guest is the test, the server of doorbells is ours.
+ */
+#define _GNU_SOURCE
+#include "suites.h"
+
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "doorbell_server.h"
+#include "doorbell_wire.h"
+#include "recording.h"
+#include "xvt_writer.h"
+
+#define GAP 10000000ull
+
+static struct recording rec;
+static struct xvt_session *s;
+static struct xvt_vm *vm;
+static struct xvt_ring *r;
+static struct xvt_writer w;
+static struct xvt_doorbell_server *server;
+static int guest, bell; /* the guest's socket, and what it rings */
+static char told[256];
+static unsigned int nr_told;
+
+static void on_note(void *arg, uint32_t level, const char *name, const char *text)
+{
+	(void)arg;
+	(void)name;
+	if (!level)
+		return;
+	snprintf(told, sizeof(told), "%s", text);
+	nr_told++;
+}
+
+/* The guest's QEMU is the server's first peer, the recorder its second. */
+static void connect_both(void)
+{
+	struct xvt_wire wire = { .fd = -1 };
+	int64_t number = -1;
+	uint32_t target;
+	char why[256];
+	int fd;
+
+	unlink(scratch_path("wake"));
+	ck_assert_int_eq(xvt_doorbell_server_open(&server, rec.loop, scratch_path("wake"),
+						  vm->region.fd, 1, why, sizeof(why)),
+			 0);
+	guest = xvt_wire_connect(scratch_path("wake"), why, sizeof(why));
+	ck_assert_int_ge(guest, 0);
+	ck_assert_int_eq(xvt_session_wake_add(vm, scratch_path("wake"), why, sizeof(why)), 0);
+	for (bell = -1; bell < 0;) {
+		int got = xvt_wire_receive(guest, &wire, &number, &fd);
+
+		ck_assert_int_ge(got, 0);
+		if (!got)
+			ck_assert_int_ge(xvt_loop_run(rec.loop, SECOND_NS), 0);
+		else if (number == 1)
+			bell = fd;
+		else if (fd >= 0)
+			close(fd);
+	}
+	while (!xvt_doorbell_ready(vm->bell.doorbell, &target))
+		ck_assert_int_ge(xvt_loop_run(rec.loop, SECOND_NS), 0);
+	ck_assert_uint_eq(target, 1u << 16);
+}
+
+/* As the drain left it long ago: all is there, and nobody is inside. */
+static void drained(void)
+{
+	r->phase = XVT_PHASE_LIVE;
+	xvt_ring_snapshot(r->ctl, &r->region->g, &r->last);
+	r->idle = r->answered = true;
+	s->wake.filled = r->last.commit >> rec.g.subbuf_shift;
+	s->wake.quiet_clock = xvt_clock_read() - ticks(s, 10 * SECOND_NS);
+}
+
+static void setup(void)
+{
+	struct xvt_session_options opt = { .mode = XVT_ENABLE_STOP,
+					   .memory_bytes = 8 << 20,
+					   .join_timeout_ns = 60 * SECOND_NS,
+					   .stall_timeout_ns = 60 * SECOND_NS,
+					   .note = on_note };
+
+	nr_told = 0;
+	recording_begin(&rec, 1, &opt);
+	xvt_writer_init(&w, rec.map, &rec.g, 0);
+	s = rec.s;
+	vm = rec.vm;
+	r = s->rings[0];
+	drained();
+	s->joined = true;
+	connect_both();
+}
+
+static void teardown(void)
+{
+	r->phase = XVT_PHASE_BROKEN; /* nobody answers, and what was never written is not read */
+	xvt_doorbell_server_close(server);
+	recording_end(&rec);
+	close(guest);
+	close(bell);
+}
+
+static uint64_t word(void)
+{
+	return xvt_load(&xvt_host_region_page(&vm->region)->doorbell);
+}
+
+/* The end of a pass, with enough of the second left. */
+static uint64_t sleeps(void)
+{
+	s->next_second_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
+	return xvt_session_sleep(s, GAP);
+}
+
+static bool asleep(void)
+{
+	bool is = sleeps() > 100 * SECOND_NS;
+
+	ck_assert_uint_eq(xvt_load(&r->host->need_wake), is);
+	ck_assert_uint_eq(s->wake.asleep, is);
+	return is;
+}
+
+static void ring(void)
+{
+	ck_assert_int_eq(eventfd_write(bell, 1), 0);
+}
+
+static void prove(void)
+{
+	ck_assert(!asleep());
+	ring();
+	ck_assert(asleep());
+	xvt_session_got_up(s, xvt_clock_read());
+}
+
+START_TEST(no_sleep_before_the_guest_has_rung)
+{
+	uint64_t first;
+
+	ck_assert_uint_eq(word(), 0);
+	ring(); /* for nothing: it was not asked */
+	ck_assert(!asleep());
+	first = word();
+	ck_assert_uint_eq(first & (XVT_DOORBELL_VALID | 0xffffffffu),
+			  XVT_DOORBELL_VALID | 1u << 16);
+	ck_assert(!asleep());
+	ck_assert_uint_eq(word(), first); /* asked once, for now */
+	vm->bell.asked_clock -= ticks(s, 2 * SECOND_NS);
+	ck_assert(!asleep());
+	ck_assert_uint_ne(word(), first); /* its QEMU may not have had our bell then */
+	ck_assert(!vm->bell.proven);
+	ring();
+	ck_assert(asleep());
+	ck_assert_uint_eq(nr_told, 0);
+}
+END_TEST
+
+START_TEST(who_never_rings_is_told_once)
+{
+	unsigned int i;
+
+	ck_assert(!asleep());
+	ck_assert_uint_eq(nr_told, 0);
+	/* Not of one that is not there. */
+	vm->bell.first_clock -= ticks(s, 60 * SECOND_NS);
+	r->answered = false;
+	ck_assert(!asleep());
+	ck_assert_uint_eq(nr_told, 0);
+	r->answered = true;
+	ck_assert(!asleep());
+	ck_assert_uint_eq(nr_told, 0);
+	vm->bell.first_clock -= ticks(s, 60 * SECOND_NS);
+	for (i = 0; i < 3; i++)
+		ck_assert(!asleep());
+	ck_assert_uint_eq(nr_told, 1);
+	ck_assert_ptr_nonnull(strstr(told, "does not ring"));
+	/* It may all the same come to. */
+	ring();
+	ck_assert(asleep());
+}
+END_TEST
+
+static void open_mark(void)
+{
+	r->mark_open = true;
+	r->mark.host_clock_before = xvt_clock_read();
+}
+
+/* What keeps it awake. Each is undone by drained() or by hand. */
+START_TEST(what_keeps_it_awake)
+{
+	static struct xvt_piece piece;
+	struct xvt_session before;
+	struct xvt_ring ring_before;
+
+	prove();
+	before = *s;
+	ring_before = *r;
+#define KEEPS(change)                              \
+	do {                                       \
+		change;                            \
+		ck_assert_msg(!asleep(), #change); \
+		*r = ring_before;                  \
+		s->joined = before.joined;         \
+		s->ending = before.ending;         \
+		s->off_clock = before.off_clock;   \
+		s->opt = before.opt;               \
+		s->merge = before.merge;           \
+		vm->phase = XVT_VM_ATTACHED;       \
+		vm->request_seq = 0;               \
+	} while (0)
+	KEEPS(r->idle = false);
+	KEEPS(r->answered = false);
+	KEEPS(r->have = true);
+	KEEPS(r->first = &piece);
+	KEEPS(r->run_end = r->run_at + 1);
+	KEEPS(open_mark());
+	KEEPS(r->phase = XVT_PHASE_ASIDE);
+	KEEPS((r->phase = XVT_PHASE_NEW, r->last.state = XVT_RING_ONLINE));
+	KEEPS(s->joined = false);
+	KEEPS(s->ending = true);
+	KEEPS(s->off_clock = 1);
+	KEEPS(s->opt.cut = true);
+	KEEPS(s->opt.run_spans = true);
+	KEEPS(s->merge.emitted++);
+	KEEPS(vm->request_seq = 1);
+	KEEPS(s->wake.filled++);
+#undef KEEPS
+	ck_assert(!asleep()); /* a sub-buffer was filled just now */
+	s->wake.quiet_clock -= ticks(s, 10 * SECOND_NS);
+	ck_assert(asleep());
+	xvt_session_got_up(s, xvt_clock_read());
+	/* And these do not. */
+	r->phase = XVT_PHASE_DONE;
+	ck_assert(asleep());
+	xvt_session_got_up(s, xvt_clock_read());
+	r->phase = XVT_PHASE_NEW;
+	r->last.state = XVT_RING_IDLE;
+	ck_assert(asleep());
+	xvt_session_got_up(s, xvt_clock_read());
+	drained();
+	open_mark();
+	r->mark.host_clock_before -= ticks(s, SECOND_NS); /* nobody writes it */
+	ck_assert(asleep());
+}
+END_TEST
+
+START_TEST(the_next_second_ends_it)
+{
+	uint64_t ns;
+
+	prove();
+	s->next_second_clock = xvt_clock_read() + ticks(s, SECOND_NS);
+	ns = xvt_session_sleep(s, GAP);
+	ck_assert(ns <= SECOND_NS && ns >= GAP);
+	xvt_session_got_up(s, xvt_clock_read());
+	s->next_second_clock = xvt_clock_read() - 1;
+	ck_assert_uint_eq(xvt_session_sleep(s, GAP), GAP);
+	ck_assert(!s->wake.asleep);
+}
+END_TEST
+
+/* Somebody has written since the drain has looked: need_wake may have come too late for it. */
+START_TEST(a_last_look_keeps_it_awake)
+{
+	const uint64_t payload[2] = { 0, 1 };
+
+	prove();
+	xvt_store(&r->host->enable, XVT_ENABLE_STOP);
+	ck_assert_int_eq(xvt_write(&w, XVT_ID_U64, payload, sizeof(payload)), 0);
+	ck_assert(!asleep());
+	drained();
+	ck_assert(asleep()); /* a trickle */
+}
+END_TEST
+
+START_TEST(a_ring_wakes_it)
+{
+	uint64_t now;
+
+	prove();
+	ck_assert(asleep());
+	ring();
+	ck_assert_int_ge(xvt_loop_run(rec.loop, 3600 * SECOND_NS), 1);
+	now = xvt_clock_read();
+	s->last_pass_clock = 1;
+	s->next_pass_clock = now + ticks(s, SECOND_NS);
+	xvt_session_got_up(s, now);
+	ck_assert_uint_eq(xvt_load(&r->host->need_wake), 0);
+	ck_assert_uint_eq(vm->bell.wakes, 1);
+	ck_assert_uint_eq(s->next_pass_clock, now);
+	ck_assert_uint_eq(s->last_pass_clock, now); /* it was not held up */
+	/* Nobody listens to it while awake. */
+	ring();
+	ck_assert_int_eq(xvt_loop_run(rec.loop, 0), 0);
+	/* And one that was late is no wake. */
+	ck_assert(asleep());
+	ring();
+	now = s->wake.until_clock + ticks(s, SECOND_NS);
+	xvt_session_got_up(s, now);
+	ck_assert_uint_eq(vm->bell.wakes, 1);
+	ck_assert_uint_eq(s->last_pass_clock, s->wake.until_clock); /* by so much it was */
+}
+END_TEST
+
+/* A sub-buffer is filled in our sleep. */
+static void cross(void)
+{
+	uint64_t commit = xvt_load(&w.ctl->commit) + rec.g.subbuf_size;
+
+	xvt_store(&w.ctl->resv, commit);
+	xvt_store(&w.ctl->commit, commit);
+}
+
+START_TEST(full_without_a_ring)
+{
+	uint64_t before;
+	unsigned int i;
+
+	prove();
+	for (i = 0; i < 3; i++) {
+		ck_assert(asleep());
+		before = word();
+		cross();
+		xvt_session_got_up(s, xvt_clock_read());
+		ck_assert_uint_eq(vm->bell.crossed, true);
+		drained();
+		ck_assert(!asleep());
+		ck_assert_uint_eq(nr_told, i == 2);
+		if (i == 2)
+			break;
+		ck_assert_uint_ne(word(), before); /* asked again */
+		ring();
+	}
+	ck_assert_ptr_nonnull(strstr(told, "when sub-buffers are full"));
+	ring();
+	ck_assert(!asleep()); /* it has had its chances, */
+	r->generation++;
+	ck_assert(!asleep());
+	ring();
+	ck_assert(asleep()); /* and another life has its own */
+}
+END_TEST
+
+START_TEST(a_ring_that_comes_late_is_one)
+{
+	unsigned int i;
+
+	prove();
+	for (i = 0; i < 5; i++) {
+		ck_assert(asleep());
+		cross();
+		xvt_session_got_up(s, xvt_clock_read());
+		ring();
+		drained();
+		ck_assert(asleep());
+		ring();
+		xvt_session_got_up(s, xvt_clock_read());
+	}
+	ck_assert_uint_eq(nr_told, 0);
+	ck_assert_uint_eq(vm->bell.missed, 0);
+}
+END_TEST
+
+START_TEST(another_generation_is_asked_again)
+{
+	uint64_t before;
+
+	prove();
+	before = word();
+	r->generation++;
+	ck_assert(!asleep());
+	ck_assert_uint_ne(word(), before);
+	ring();
+	ck_assert(asleep());
+}
+END_TEST
+
+START_TEST(nothing_is_left_in_the_region)
+{
+	prove();
+	ck_assert(asleep());
+	xvt_session_got_up(s, xvt_clock_read());
+	xvt_store(&r->host->need_wake, 1); /* a restored past, say */
+	xvt_session_wake_end(s);
+	ck_assert_uint_eq(word(), 0);
+	ck_assert_uint_eq(xvt_load(&r->host->need_wake), 0);
+	ck_assert_uint_eq(sleeps(), GAP);
+}
+END_TEST
+
+Suite *session_wake_suite(void)
+{
+	Suite *suite = suite_create("session_wake");
+	TCase *tc = tcase_create("one guest");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, no_sleep_before_the_guest_has_rung);
+	tcase_add_test(tc, who_never_rings_is_told_once);
+	tcase_add_test(tc, what_keeps_it_awake);
+	tcase_add_test(tc, the_next_second_ends_it);
+	tcase_add_test(tc, a_last_look_keeps_it_awake);
+	tcase_add_test(tc, a_ring_wakes_it);
+	tcase_add_test(tc, full_without_a_ring);
+	tcase_add_test(tc, a_ring_that_comes_late_is_one);
+	tcase_add_test(tc, another_generation_is_asked_again);
+	tcase_add_test(tc, nothing_is_left_in_the_region);
+	suite_add_tcase(suite, tc);
+	return suite;
+}
