@@ -18,10 +18,11 @@
 #   --out-disk FILE SIZE	/dev/vda: tar cf /dev/vda ... in the guest, vm_out here
 #   --region PATH		use this file, which vm_cleanup will not remove
 #   --master			the region takes part in snapshots and migration (master=on)
+#   --doorbell			the guest can wake who listens at vm_bell (a server of its own runs as long as it)
 #   --reboot			a reboot reboots (default: it ends QEMU)
 #   --console			a socket to talk to the guest, see vm_console; the log stays
 #   --qemu-arg ARG		one more argument; may be repeated. Paths in it must be absolute.
-# vm_region NAME, vm_log NAME, vm_qmp_path NAME, vm_console NAME, vm_pid NAME		print it
+# vm_region NAME, vm_log NAME, vm_qmp_path NAME, vm_bell NAME, vm_console NAME, vm_pid NAME	print it
 # vm_alive NAME			is the QEMU process there?
 # vm_wait NAME SECONDS		0: the process has ended, 124: not in that time, 1: no such guest
 # vm_wait_log NAME REGEX SECONDS	0: the console showed it, 1: the guest ended without it, 124: neither in that time
@@ -55,6 +56,7 @@ VM_POLL_SECONDS=${VM_POLL_SECONDS:-0.05}
 # State is kept in files below $VM_RUN_DIR/NAME, not in shell variables, so that subshells and other scripts with the
 # same VM_RUN_DIR can use it:
 #   process	pid and start time	region		path of the region	console.log	what the guest printed
+#   server	the same of its server	bell.sock	where that listens	server.log	what it said
 #   qmp.sock	for anybody		ctl.in, ctl.out	QMP for vm_qmp		qemu.err	what QEMU said
 #   events	of QMP, each on a line, as far as vm_qmp has read
 
@@ -106,7 +108,7 @@ vm_start() {
 	local name=${1?vm_start needs a name} dir=$VM_RUN_DIR/$1
 	shift
 	local vcpus=1 mem=256 size=4M append='' mod='' net='' ip='' out='' out_size='' region='' master=off
-	local console='' reboot=no kernel cmdline overlays=() more=()
+	local console='' reboot=no doorbell='' device=() kernel cmdline overlays=() more=()
 	while [ $# -gt 0 ]; do
 		case $1 in
 		--vcpus | --mem | --region-size | --overlay | --mod | --append | --net | --ip | --region | --qemu-arg)
@@ -124,6 +126,7 @@ vm_start() {
 			out=$(realpath -m "$2") out_size=$3 && shift 3 ;;
 		--region) region=$2 && shift 2 ;;
 		--master) master=on && shift ;;
+		--doorbell) doorbell=yes && shift ;;
 		--reboot) reboot=yes && shift ;;
 		--console) console=yes && shift ;;
 		--qemu-arg) more+=("$2") && shift 2 ;;
@@ -134,6 +137,7 @@ vm_start() {
 	vm_new_dir "$name" || return
 	vm_prepare_kernel || return
 	vm_prepare_region || return
+	vm_prepare_device || return
 
 	# shellcheck disable=SC2054 # the commas are QEMU's
 	local args=(
@@ -141,8 +145,7 @@ vm_start() {
 		-cpu max -m "$mem" -smp "$vcpus"
 		-kernel "$kernel" -initrd initrd -append "$cmdline"
 		-display none -vga none
-		-object "memory-backend-file,id=shm,size=$size,mem-path=$region,share=on"
-		-device "ivshmem-plain,memdev=shm,master=$master"
+		"${device[@]}"
 		-qmp "unix:qmp.sock,server=on,wait=off"
 		-chardev pipe,id=ctl,path=ctl -mon chardev=ctl,mode=control
 	)
@@ -183,18 +186,19 @@ vm_new_dir() {
 	[[ $1 =~ ^[A-Za-z0-9_][A-Za-z0-9_.-]*$ ]] || { vm_error "$1: a guest's name has letters, digits, _ . -" || return; }
 	! vm_alive "$1" || { vm_error "$1: runs already" || return; }
 	mkdir -p "$dir" || return
+	vm_unserve "$1"
 	rm -f "$dir"/*.sock "$dir"/ctl.* "$dir/process" "$dir/out" "$dir/events"
 	# A test starts a guest again to see the region's next generation; the old log must not answer vm_wait_log.
 	[ ! -f "$dir/console.log" ] || mv "$dir/console.log" "$dir/console.log.old"
 	: >"$dir/console.log"
 }
 
-# vm_record_process NAME PID
+# vm_record_process NAME PID [FILE]
 vm_record_process() {
 	local stat
 	# It may be gone already, when QEMU refused an argument.
 	stat=$(vm_proc_stat "$2") || stat="X 0"
-	echo "$2 ${stat#* }" >"$VM_RUN_DIR/$1/process"
+	echo "$2 ${stat#* }" >"$VM_RUN_DIR/$1/${3:-process}"
 }
 
 # vm_tsc_words: as qemu_tsc_words, asked once; nothing under KVM, which tells its guests itself
@@ -242,6 +246,45 @@ vm_prepare_region() {
 	[ -e "$region" ] || (umask 077 && truncate -s "$size" "$region")
 }
 
+# Sets the array device: how the guest gets its region.
+vm_prepare_device() {
+	# shellcheck disable=SC2054 # the commas are QEMU's
+	device=(
+		-object "memory-backend-file,id=shm,size=$size,mem-path=$region,share=on"
+		-device "ivshmem-plain,memdev=shm,master=$master"
+	)
+	[ -n "$doorbell" ] || return 0
+	# shellcheck disable=SC2054
+	device=(
+		-chardev "socket,path=bell.sock,id=bell"
+		-device "ivshmem-doorbell,chardev=bell,vectors=1,master=$master"
+	)
+	vm_serve "$name"
+}
+
+# vm_serve NAME: its region's server, in the background. QEMU asks it once, at its start.
+vm_serve() {
+	local dir=$VM_RUN_DIR/$1 region pdeathsig=()
+	region=$(vm_region "$1")
+	! command -v setpriv >/dev/null || pdeathsig=(setpriv --pdeathsig KILL --)
+	: >"$dir/server.log"
+	(
+		cd "$dir" || exit
+		exec "${pdeathsig[@]}" "$BUILD/xvtrace" region serve "$region" --socket bell.sock </dev/null >server.log 2>&1
+	) &
+	vm_record_process "$1" $! server
+	disown
+	# Its first line says that it listens, or why it does not.
+	vm_poll "$VM_TIMEOUT" test -s "$dir/server.log" && vm_runs "$dir/server" && return
+	vm_error "vm_start $1: $(cat "$dir/server.log")"
+}
+
+vm_unserve() {
+	local dir=$VM_RUN_DIR/$1
+	! vm_runs "$dir/server" || kill -KILL "$(cut -d ' ' -f 1 "$dir/server")" 2>/dev/null || :
+	rm -f "$dir/server"
+}
+
 # Adds the network's arguments.
 vm_prepare_net() {
 	if [ -z "$net" ]; then
@@ -278,8 +321,13 @@ vm_poll() {
 }
 
 vm_alive() {
+	vm_runs "$VM_RUN_DIR/$1/process"
+}
+
+# vm_runs FILE: does the process run that the file names?
+vm_runs() {
 	local pid start stat
-	{ read -r pid start <"$VM_RUN_DIR/$1/process"; } 2>/dev/null || return 1
+	{ read -r pid start <"$1"; } 2>/dev/null || return 1
 	stat=$(vm_proc_stat "$pid") || return 1
 	# The same number may be another process by now, and a zombie is a guest that has ended.
 	[ "${stat#* }" = "$start" ] && [[ $stat != [ZX]* ]]
@@ -303,6 +351,11 @@ vm_pid() {
 
 vm_qmp_path() {
 	echo "$VM_RUN_DIR/$1/qmp.sock"
+}
+
+# record --doorbell NAME=$(vm_bell NAME)
+vm_bell() {
+	echo "$VM_RUN_DIR/$1/bell.sock"
 }
 
 # Talk to it by: socat -,rawer UNIX-CONNECT:$(vm_console NAME)
@@ -404,6 +457,7 @@ vm_cleanup() {
 	for dir in "$VM_RUN_DIR"/*/; do
 		dir=${dir%/}
 		[ ! -f "$dir/process" ] || vm_kill "${dir##*/}"
+		[ ! -f "$dir/server" ] || vm_unserve "${dir##*/}"
 		[ ! -f "$dir/own-regions" ] || xargs -d '\n' rm -f <"$dir/own-regions"
 		rm -f "$dir"/*.sock "$dir"/ctl.* "$dir/initrd" "$dir/overlay.gz"
 	done

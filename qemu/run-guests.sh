@@ -11,6 +11,7 @@
 #   --overlay gN=DIR  the same for one guest
 #   --mod 'A=1;B=2'   parameters of xvtrace.ko; none: do not load it
 #   --net             join g1 and g2, g3 and g4, ... by a network: 10.77.0.1 and .2, 10.77.1.1 and .2, ...
+#   --doorbell        each guest can wake a recorder; prints where it listens for that (record --doorbell NAME=PATH)
 #   --console         a shell in each guest instead of a run.sh; prints how to connect
 #   --timeout SEC     kill what still runs then (default: wait as long as it takes)
 #
@@ -29,7 +30,7 @@ n=2 vcpus=2 mem=256 size=4M net='' timeout='' overlays=() options=()
 while [ $# -gt 0 ]; do
 	case $1 in
 	--net) net=yes && shift && continue ;;
-	--console) options+=(--console) && shift && continue ;;
+	--console | --doorbell) options+=("$1") && shift && continue ;;
 	esac
 	[ $# -ge 2 ] || usage
 	case $1 in
@@ -69,6 +70,7 @@ for ((i = 1; i <= n; i++)); do
 	guest_options "g$i" "$i"
 	vm_start "g$i" --vcpus "$vcpus" --mem "$mem" --region-size "$size" "${options[@]}" "${own[@]}"
 	echo "g$i $(vm_region "g$i") $(vm_log "g$i")"
+	[[ " ${options[*]} " != *" --doorbell "* ]] || echo "g$i doorbell: $(vm_bell "g$i")"
 	[[ " ${options[*]} " != *" --console "* ]] || echo "g$i console: socat -,rawer,escape=0x1d UNIX-CONNECT:$(vm_console "g$i")   (leave by ^])"
 done
 

@@ -181,8 +181,10 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 		answer(&c->writer);
 		keep_paired(c);
 		keep_synced(c);
-		if (smp_processor_id() == cpumask_first(cpu_online_mask))
+		if (smp_processor_id() == cpumask_first(cpu_online_mask)) {
 			xvt_request_poll();
+			xvt_doorbell_poll();
+		}
 	}
 	hrtimer_forward_now(timer, ms_to_ktime(max(period_ms, 1u)));
 	return HRTIMER_RESTART;
@@ -222,6 +224,8 @@ static void init_ring(struct xvt_guest *g, unsigned int cpu)
 
 	memset(c, 0, sizeof(*c));
 	xvt_writer_init(&c->writer, g->base, &g->geo, cpu);
+	if (g->registers)
+		c->writer.kick = xvt_doorbell_kick;
 	ctl = c->writer.ctl;
 	xvt_store(&ctl->type, XVT_RING_VCPU);
 	xvt_store(&ctl->cpu, cpu);

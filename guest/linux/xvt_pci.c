@@ -140,12 +140,13 @@ static void announce(struct xvt_guest *g)
 
 	dev_info(&g->pdev->dev,
 		 "region %llu KiB: %u rings of %u x %u bytes for %u possible CPUs, metadata %llu "
-		 "KiB; generation %u, mapped %s by %s (read %llu ps), clock %llu Hz%s\n",
+		 "KiB; generation %u, mapped %s by %s (read %llu ps), clock %llu Hz%s%s\n",
 		 geo->region_size >> 10, geo->ring_count, geo->subbuf_count, geo->subbuf_size,
 		 num_possible_cpus(), geo->meta_size >> 10, g->generation,
 		 g->cached ? "write-back" : "uncached", g->vmapped ? "vmap_pfn" : "memremap",
 		 g->access_ps, xvt_clock_hz(),
-		 xvt_clock_stable() ? "" : ", which the kernel calls unstable");
+		 xvt_clock_stable() ? "" : ", which the kernel calls unstable",
+		 g->registers ? "; with a doorbell" : "");
 }
 
 static int start_all(struct xvt_guest *g)
@@ -154,6 +155,7 @@ static int start_all(struct xvt_guest *g)
 
 	if (err)
 		return err;
+	xvt_doorbell_map(g);
 	err = xvt_core_start(g);
 	if (err)
 		goto err_unmap;
@@ -174,6 +176,7 @@ err_probes:
 err_core:
 	xvt_core_stop(g);
 err_unmap:
+	xvt_doorbell_unmap(g);
 	unmap_region(g);
 	return err;
 }
@@ -232,6 +235,7 @@ static void xvt_remove(struct pci_dev *pdev)
 	xvt_probes_stop();
 	xvt_meta_stop();
 	xvt_core_stop(g);
+	xvt_doorbell_unmap(g);
 	unmap_region(g);
 	g->pdev = NULL;
 	pci_release_region(pdev, IVSHMEM_BAR);

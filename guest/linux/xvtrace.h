@@ -4,6 +4,7 @@
  * there is one struct xvt_guest and one writer per CPU.
  *
  *   xvt_pci.c      finds the device, maps the region, order of start and stop
+ *   xvt_doorbell.c wakes the host
  *   xvt_core.c     rings: generation, CPU hot-plug, timers, clock answers, suspend
  *   xvt_export.c   ftrace -> ring
  *   xvt_probes.c   hottest tracepoints -> ring, without ftrace's own ring
@@ -13,7 +14,7 @@
  *   xvt_sysfs.c    /sys/class/misc/xvtrace/
  *
  * The event path is xvt_event() and what it calls: any context, no locks, not traced, not
- * probed, no exit to the hypervisor.
+ * probed, no exit to the hypervisor, except to wake a host that sleeps.
  */
 #ifndef XVTRACE_H
 #define XVTRACE_H
@@ -44,6 +45,7 @@ struct xvt_guest {
 	int pair_error; /* 0: the hypervisor gives clock pairs; else what it said */
 	bool cached;	/* page table says write-back */
 	bool vmapped;
+	void __iomem *registers; /* of a device with doorbells; NULL: it has none */
 };
 
 extern struct xvt_guest xvt_guest;
@@ -84,6 +86,12 @@ void xvt_core_stop(struct xvt_guest *g);
 void xvt_core_suspend(struct xvt_guest *g);
 void xvt_core_resume(struct xvt_guest *g);
 void xvt_clock_sample(struct xvt_clock_sync *s, u32 reason);
+
+/* xvt_doorbell.c */
+void xvt_doorbell_map(struct xvt_guest *g);
+void xvt_doorbell_unmap(struct xvt_guest *g);
+void xvt_doorbell_kick(void *unused);
+void xvt_doorbell_poll(void);
 
 /* xvt_export.c */
 int xvt_export_start(void);
