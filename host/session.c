@@ -432,7 +432,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 	}
 	if (s->opt.cut)
 		s->cut_done = xvt_session_cut_over(s, now);
-	*sleep_ns = busy ? busy_ns(s) : xvt_session_sleep(s, sleep_ns_of(s));
+	*sleep_ns = xvt_session_sleep(s, busy ? busy_ns(s) : sleep_ns_of(s), busy);
 	return xvt_trace_error(s->trace);
 }
 

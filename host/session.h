@@ -72,13 +72,15 @@ struct xvt_vm_bell {
 	bool crossed;		       /* a sub-buffer was filled while we slept, and no ring yet */
 	uint32_t missed;	       /* how often in a row */
 	uint64_t rings;
-	uint64_t wakes; /* sleeps that its rings ended */
+	uint64_t wakes; /* sleeps that it ended because a sub-buffer was full */
 };
 
 /* The sleep of a recorder that the guests wake. */
 struct xvt_session_wake {
 	size_t bells;
 	bool asleep;
+	bool dozing; /* only until a guest answers */
+	size_t open; /* how many had not when we last dozed */
 	uint64_t until_clock;
 	uint64_t filled;      /* sub-buffers, of all rings ever, */
 	uint64_t quiet_clock; /* and when that last changed */

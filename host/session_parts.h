@@ -123,9 +123,9 @@ void xvt_session_page_event(struct xvt_vm *vm, enum xvt_vmm_event event, uint64_
 void xvt_session_wake_attach(const struct xvt_vm *vm);
 /* A pass begins. */
 void xvt_session_got_up(struct xvt_session *s, uint64_t now);
-/* And ends, with a sleep of gap_ns due. Returns how long it may be, and has asked the guests to
- * end it if that is longer. */
-uint64_t xvt_session_sleep(struct xvt_session *s, uint64_t gap_ns);
+/* And ends, with a sleep of gap_ns due; `asking`: that is short, for a guest is asked for its
+ * clock. Returns how long it may be, and has asked the guests to end it if that is longer. */
+uint64_t xvt_session_sleep(struct xvt_session *s, uint64_t gap_ns, bool asking);
 /* The loop runs, so the session must still be whole. */
 void xvt_session_wake_end(struct xvt_session *s);
 

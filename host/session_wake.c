@@ -11,6 +11,10 @@
  *     again. (Who fills one just when we wake up by ourselves need not ring; three times in a
  *     row that is no chance any more.) What a guest loses by lying here are its own events.
  *
+ * While a guest is asked for its clock it is looked at all the time, for it answers the next
+ * question at once as long as it stays; but it comes to the first one only at its next timer tick.
+ * There it rings as well, so we doze until then; once in vain, and we look all the time again.
+ *
  * Setting need_wake and looking at commit is Dekker's pattern with the writer's commit and its
  * look at need_wake: tests/model/wake.pml. We take from a ring what rang before we ask for rings,
  * and wait for the bell only after the last look.
@@ -21,6 +25,7 @@
 
 #define QUIET_NS    200000000ull /* no sub-buffer filled for so long: the guests are idle */
 #define SHORTEST_NS 20000000ull	 /* less is not worth it: a look at every ring, twice */
+#define DOZE_NS	    12000000ull	 /* a guest's period is 10 ms */
 #define ASK_NS	    SECOND_NS	 /* between two requests to ring */
 #define MISSES	    3		 /* sub-buffers in a row, filled without a ring: it does not ring */
 #define PATIENCE_NS 5000000000ull /* without an answer for so long: told, once */
@@ -106,12 +111,13 @@ static void heard(struct xvt_vm *vm, uint64_t rung)
 }
 
 /* Is anybody there who could ring? */
-static bool answers(const struct xvt_vm *vm)
+static bool answers(const struct xvt_session *s, const struct xvt_vm *vm, uint64_t now)
 {
 	uint32_t i;
 
 	for (i = 0; i < vm->region.g.ring_count; i++) {
-		if (vm->rings[i]->phase == XVT_PHASE_LIVE && vm->rings[i]->answered)
+		if (vm->rings[i]->phase == XVT_PHASE_LIVE &&
+		    xvt_session_silence(s, vm->rings[i], now) < ticks(s, SECOND_NS))
 			return true;
 	}
 	return false;
@@ -136,7 +142,7 @@ static void look_at_bell(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 	} else if (!b->proven) {
 		if (!b->asked || since(now, b->asked_clock) > ticks(s, ASK_NS))
 			ask_to_ring(vm, target, now);
-		if (!answers(vm))
+		if (!answers(s, vm, now))
 			b->first_clock = now;
 		if (since(now, b->first_clock) > ticks(s, PATIENCE_NS))
 			tell_once(vm, "its doorbell does not ring (no ivshmem-doorbell device, "
@@ -168,7 +174,7 @@ static bool vm_rests(const struct xvt_session *s, const struct xvt_vm *vm, uint6
 
 	if (vm->phase == XVT_VM_GONE)
 		return true;
-	if (vm->phase != XVT_VM_ATTACHED || !vm->bell.proven || vm->request_seq)
+	if (vm->phase != XVT_VM_ATTACHED || vm->request_seq)
 		return false;
 	for (i = 0; i < vm->region.g.ring_count; i++) {
 		if (!ring_rests(s, vm->rings[i], now))
@@ -194,13 +200,10 @@ static bool quiet(struct xvt_session *s, uint64_t now)
 	return since(now, s->wake.quiet_clock) > ticks(s, QUIET_NS);
 }
 
-static bool may_sleep(struct xvt_session *s, uint64_t now)
+static bool all_rest(const struct xvt_session *s, uint64_t now)
 {
 	size_t i;
 
-	if (!quiet(s, now) || !s->joined || s->ending || s->off_clock || s->opt.cut ||
-	    s->opt.run_spans || s->merge.emitted != s->owed_events)
-		return false;
 	for (i = 0; i < s->nr_vms; i++) {
 		if (!vm_rests(s, s->vms[i], now))
 			return false;
@@ -208,11 +211,46 @@ static bool may_sleep(struct xvt_session *s, uint64_t now)
 	return true;
 }
 
+static bool all_ring(const struct xvt_session *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr_vms; i++) {
+		if (s->vms[i]->phase != XVT_VM_GONE && !s->vms[i]->bell.proven)
+			return false;
+	}
+	return true;
+}
+
+static bool may_sleep(struct xvt_session *s, uint64_t now)
+{
+	return quiet(s, now) && s->joined && !s->ending && !s->off_clock && !s->opt.cut &&
+	       !s->opt.run_spans && all_ring(s);
+}
+
+/* Rings that have not answered. */
+static size_t unanswered(const struct xvt_session *s)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < s->nr_rings; i++)
+		n += s->rings[i]->phase == XVT_PHASE_LIVE && !s->rings[i]->answered;
+	return n;
+}
+
 /* ------------------------------------------------------------------ sleep, and wake up */
 
 static bool there(const struct xvt_vm *vm)
 {
 	return vm->phase == XVT_VM_ATTACHED;
+}
+
+/* It has written, or answered, since it was looked at. */
+static bool ring_stirred(const struct xvt_session *s, const struct xvt_ring *r)
+{
+	return xvt_load_acquire(&r->ctl->commit) != r->last.commit ||
+	       (s->wake.dozing && !r->answered &&
+		xvt_load_acquire(&r->ctl->answer_seq) == xvt_load(&r->host->request_seq));
 }
 
 /* The last look, after the fence. */
@@ -223,8 +261,7 @@ static bool stirred(const struct xvt_session *s)
 	for (i = 0; i < s->nr_rings; i++) {
 		const struct xvt_ring *r = s->rings[i];
 
-		if (r->phase != XVT_PHASE_BROKEN && there(s->vms[r->vm]) &&
-		    xvt_load_acquire(&r->ctl->commit) != r->last.commit)
+		if (r->phase != XVT_PHASE_BROKEN && there(s->vms[r->vm]) && ring_stirred(s, r))
 			return true;
 	}
 	return false;
@@ -264,7 +301,37 @@ static uint64_t left_ns(const struct xvt_session *s, uint64_t now)
 	return (uint64_t)((unsigned __int128)left * SECOND_NS / s->clock.hz);
 }
 
-uint64_t xvt_session_sleep(struct xvt_session *s, uint64_t gap_ns)
+/* Returns gap_ns if somebody has just been there. */
+static uint64_t lie_down(struct xvt_session *s, uint64_t now, uint64_t ns, uint64_t gap_ns)
+{
+	size_t i;
+
+	ask_to_be_woken(s);
+	if (stirred(s)) {
+		get_up(s);
+		return gap_ns;
+	}
+	s->wake.asleep = true;
+	s->wake.until_clock = now + ticks(s, ns);
+	for (i = 0; i < s->nr_vms; i++) {
+		if (there(s->vms[i]))
+			xvt_doorbell_arm(s->vms[i]->bell.doorbell);
+	}
+	return ns;
+}
+
+/* Until the next one rings who has not answered. In vain: then nothing but looking helps it. */
+static uint64_t doze(struct xvt_session *s, uint64_t now, uint64_t gap_ns)
+{
+	size_t open = unanswered(s);
+	bool fewer = open && open < s->wake.open;
+
+	s->wake.open = open;
+	s->wake.dozing = true;
+	return fewer && may_sleep(s, now) ? lie_down(s, now, DOZE_NS, gap_ns) : gap_ns;
+}
+
+uint64_t xvt_session_sleep(struct xvt_session *s, uint64_t gap_ns, bool asking)
 {
 	uint64_t now, ns;
 	size_t i;
@@ -276,21 +343,16 @@ uint64_t xvt_session_sleep(struct xvt_session *s, uint64_t gap_ns)
 		if (there(s->vms[i]) && s->vms[i]->bell.doorbell)
 			look_at_bell(s, s->vms[i], now);
 	}
+	if (asking)
+		return doze(s, now, gap_ns);
+	s->wake.dozing = false;
+	s->wake.open = SIZE_MAX;
 	ns = left_ns(s, now);
-	if (!may_sleep(s, now) || ns < SHORTEST_NS || ns < gap_ns)
+	if (!may_sleep(s, now) || ns < SHORTEST_NS || ns < gap_ns ||
+	    s->merge.emitted != s->owed_events || !all_rest(s, now))
 		return gap_ns;
-	ask_to_be_woken(s);
-	if (stirred(s)) {
-		get_up(s);
-		return gap_ns;
-	}
-	s->wake.asleep = true;
-	s->wake.until_clock = s->next_second_clock;
-	for (i = 0; i < s->nr_vms; i++) {
-		if (there(s->vms[i]))
-			xvt_doorbell_arm(s->vms[i]->bell.doorbell);
-	}
-	s->wake.sleeps++;
+	ns = lie_down(s, now, ns, gap_ns);
+	s->wake.sleeps += s->wake.asleep;
 	return ns;
 }
 
@@ -331,7 +393,7 @@ void xvt_session_got_up(struct xvt_session *s, uint64_t now)
 		vm->bell.crossed = has_crossed(vm);
 		rung = xvt_doorbell_take(vm->bell.doorbell);
 		vm->bell.rings += rung;
-		vm->bell.wakes += rung && early;
+		vm->bell.wakes += rung && early && vm->bell.crossed && !s->wake.dozing;
 		if (!rung)
 			continue;
 		vm->bell.crossed = false;

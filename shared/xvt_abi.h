@@ -349,10 +349,11 @@ struct xvt_ring_host {
 	uint64_t cons;	 /* next byte that the host wants; release after it cleared */
 	uint32_t enable; /* enum xvt_enable */
 	uint32_t epoch;	 /* bumped when guest and host time may have come apart */
-	/* The host sleeps: ring the doorbell at the next sub-buffer. It looks at commit once more
-	 * between setting this (and a full fence) and its sleep; pairs with xvt_writer_publish().
-	 * It does so only where a guest rang once because the host page's doorbell had changed: one
-	 * that never rings is polled. */
+	/* The host sleeps: ring the doorbell at the next sub-buffer, and when you answer the first
+	 * request of several. It looks at commit, and for the answer, once more between setting
+	 * this (and a full fence) and its sleep; pairs with xvt_writer_publish(). It does so only
+	 * where a guest rang once because the host page's doorbell had changed: one that never
+	 * rings is polled. */
 	uint32_t need_wake;
 	uint32_t reserved0;
 	uint64_t reserved1[5];

@@ -129,6 +129,16 @@ static void put_mark(struct xvt_writer *w)
 	preempt_enable_notrace();
 }
 
+/* It may doze until we come. */
+static void wake_host(struct xvt_writer *w)
+{
+	if (!w->kick)
+		return;
+	xvt_mb(); /* the answer before our look; as at the end of xvt_writer_publish() */
+	if (xvt_load(&w->host->need_wake))
+		w->kick(w->kick_arg);
+}
+
 /* One answer, and as long as the host says that more requests follow, those too. */
 static void answer(struct xvt_writer *w)
 {
@@ -138,6 +148,7 @@ static void answer(struct xvt_writer *w)
 
 	if (more <= 0)
 		return;
+	wake_host(w);
 	if (!hz)
 		hz = NSEC_PER_SEC;
 	stay = div_u64(hz, USEC_PER_SEC) * ANSWER_STAY_US;

@@ -116,7 +116,7 @@ static uint64_t word(void)
 static uint64_t sleeps(void)
 {
 	s->next_second_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
-	return xvt_session_sleep(s, GAP);
+	return xvt_session_sleep(s, GAP, false);
 }
 
 static bool asleep(void)
@@ -259,11 +259,11 @@ START_TEST(the_next_second_ends_it)
 
 	prove();
 	s->next_second_clock = xvt_clock_read() + ticks(s, SECOND_NS);
-	ns = xvt_session_sleep(s, GAP);
+	ns = xvt_session_sleep(s, GAP, false);
 	ck_assert(ns <= SECOND_NS && ns >= GAP);
 	xvt_session_got_up(s, xvt_clock_read());
 	s->next_second_clock = xvt_clock_read() - 1;
-	ck_assert_uint_eq(xvt_session_sleep(s, GAP), GAP);
+	ck_assert_uint_eq(xvt_session_sleep(s, GAP, false), GAP);
 	ck_assert(!s->wake.asleep);
 }
 END_TEST
@@ -282,12 +282,22 @@ START_TEST(a_last_look_keeps_it_awake)
 }
 END_TEST
 
+/* A sub-buffer is filled in our sleep. */
+static void cross(void)
+{
+	uint64_t commit = xvt_load(&w.ctl->commit) + rec.g.subbuf_size;
+
+	xvt_store(&w.ctl->resv, commit);
+	xvt_store(&w.ctl->commit, commit);
+}
+
 START_TEST(a_ring_wakes_it)
 {
 	uint64_t now;
 
 	prove();
 	ck_assert(asleep());
+	cross();
 	ring();
 	ck_assert_int_ge(xvt_loop_run(rec.loop, 3600 * SECOND_NS), 1);
 	now = xvt_clock_read();
@@ -301,8 +311,13 @@ START_TEST(a_ring_wakes_it)
 	/* Nobody listens to it while awake. */
 	ring();
 	ck_assert_int_eq(xvt_loop_run(rec.loop, 0), 0);
-	/* And one that was late is no wake. */
+	/* And one for something else, or one that was late, is no wake. */
+	drained();
 	ck_assert(asleep());
+	ring();
+	xvt_session_got_up(s, xvt_clock_read());
+	ck_assert(asleep());
+	cross();
 	ring();
 	now = s->wake.until_clock + ticks(s, SECOND_NS);
 	xvt_session_got_up(s, now);
@@ -310,15 +325,6 @@ START_TEST(a_ring_wakes_it)
 	ck_assert_uint_eq(s->last_pass_clock, s->wake.until_clock); /* by so much it was */
 }
 END_TEST
-
-/* A sub-buffer is filled in our sleep. */
-static void cross(void)
-{
-	uint64_t commit = xvt_load(&w.ctl->commit) + rec.g.subbuf_size;
-
-	xvt_store(&w.ctl->resv, commit);
-	xvt_store(&w.ctl->commit, commit);
-}
 
 START_TEST(full_without_a_ring)
 {
@@ -370,6 +376,38 @@ START_TEST(a_ring_that_comes_late_is_one)
 }
 END_TEST
 
+/* Asked for its clock, it rings when it answers. */
+START_TEST(it_dozes_until_an_answer)
+{
+	const uint64_t look = 1000;
+
+	prove();
+	sleeps();
+	xvt_session_got_up(s, xvt_clock_read());
+	r->answered = false;
+	xvt_store(&r->host->request_seq, (uint64_t)77);
+	ck_assert_uint_gt(xvt_session_sleep(s, look, true), look);
+	ck_assert_uint_eq(xvt_load(&r->host->need_wake), 1);
+	ring();
+	ck_assert_int_ge(xvt_loop_run(rec.loop, 3600 * SECOND_NS), 1);
+	xvt_session_got_up(s, xvt_clock_read());
+	ck_assert_uint_eq(xvt_load(&r->host->need_wake), 0);
+	ck_assert_uint_eq(vm->bell.wakes, 0); /* that was no sleep */
+	/* Not answered all the same: now it is looked at. */
+	ck_assert_uint_eq(xvt_session_sleep(s, look, true), look);
+	ck_assert_uint_eq(xvt_load(&r->host->need_wake), 0);
+	ck_assert_uint_eq(xvt_session_sleep(s, look, true), look);
+	/* The next question is a new one, but its answer is there already. */
+	r->answered = true;
+	ck_assert(asleep());
+	xvt_session_got_up(s, xvt_clock_read());
+	r->answered = false;
+	xvt_store(&r->ctl->answer_seq, (uint64_t)77);
+	ck_assert_uint_eq(xvt_session_sleep(s, look, true), look);
+	ck_assert_uint_eq(xvt_load(&r->host->need_wake), 0);
+}
+END_TEST
+
 START_TEST(another_generation_is_asked_again)
 {
 	uint64_t before;
@@ -411,6 +449,7 @@ Suite *session_wake_suite(void)
 	tcase_add_test(tc, a_ring_wakes_it);
 	tcase_add_test(tc, full_without_a_ring);
 	tcase_add_test(tc, a_ring_that_comes_late_is_one);
+	tcase_add_test(tc, it_dozes_until_an_answer);
 	tcase_add_test(tc, another_generation_is_asked_again);
 	tcase_add_test(tc, nothing_is_left_in_the_region);
 	suite_add_tcase(suite, tc);

@@ -156,8 +156,11 @@ static void attend(bool can_ring)
 	uint64_t word = xvt_load(&s.page->doorbell);
 
 	hear_server();
-	while (xvt_writer_answer(&s.w) > 0)
-		;
+	while (xvt_writer_answer(&s.w) > 0) {
+		xvt_mb();
+		if (s.w.kick && xvt_load(&s.w.host->need_wake))
+			s.w.kick(NULL);
+	}
 	xvt_writer_mark(&s.w);
 	if (can_ring && word != s.seen)
 		ring(word);
