@@ -85,6 +85,8 @@ struct xvt_session_wake {
 	uint64_t filled;      /* sub-buffers, of all rings ever, */
 	uint64_t quiet_clock; /* and when that last changed */
 	uint64_t sleeps;
+	uint64_t early; /* those that rings ended, in this */
+	uint64_t second;
 };
 
 enum xvt_vm_phase {

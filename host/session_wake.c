@@ -11,6 +11,8 @@
  *     again. (Who fills one just when we wake up by ourselves need not ring; three times in a
  *     row that is no chance any more.) What a guest loses by lying here are its own events.
  *
+ * A guest that rings for nothing, over and over, is polled for the rest of the second.
+ *
  * While a guest is asked for its clock it is looked at all the time, for it answers the next
  * question at once as long as it stays; but it comes to the first one only at its next timer tick.
  * There it rings as well, so we doze until then; once in vain, and we look all the time again.
@@ -27,6 +29,7 @@
 #define SHORTEST_NS 20000000ull	 /* less is not worth it: a look at every ring, twice */
 #define DOZE_NS	    12000000ull	 /* a guest's period is 10 ms */
 #define ASK_NS	    SECOND_NS	 /* between two requests to ring */
+#define EARLY_MAX   16		 /* sleeps that rings may end within a second: honest ones are 5 */
 #define MISSES	    3		 /* sub-buffers in a row, filled without a ring: it does not ring */
 #define PATIENCE_NS 5000000000ull /* without an answer for so long: told, once */
 #define MARK_NS	    100000000ull /* the writer that was asked for a mark may be about to write it */
@@ -347,8 +350,11 @@ uint64_t xvt_session_sleep(struct xvt_session *s, uint64_t gap_ns, bool asking)
 		return doze(s, now, gap_ns);
 	s->wake.dozing = false;
 	s->wake.open = SIZE_MAX;
+	if (s->wake.second != s->seconds)
+		s->wake.early = 0;
+	s->wake.second = s->seconds;
 	ns = left_ns(s, now);
-	if (!may_sleep(s, now) || ns < SHORTEST_NS || ns < gap_ns ||
+	if (!may_sleep(s, now) || s->wake.early > EARLY_MAX || ns < SHORTEST_NS || ns < gap_ns ||
 	    s->merge.emitted != s->owed_events || !all_rest(s, now))
 		return gap_ns;
 	ns = lie_down(s, now, ns, gap_ns);
@@ -380,6 +386,7 @@ void xvt_session_got_up(struct xvt_session *s, uint64_t now)
 	if (!s->wake.asleep)
 		return;
 	s->wake.asleep = false;
+	s->wake.early += early && !s->wake.dozing;
 	/* We were away because we wanted to be; what came on top of that is told. */
 	s->last_pass_clock = sooner(now, s->wake.until_clock);
 	s->next_pass_clock = now;

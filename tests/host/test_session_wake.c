@@ -326,6 +326,23 @@ START_TEST(a_ring_wakes_it)
 }
 END_TEST
 
+/* The recorder's CPU is not the guest's. */
+START_TEST(rings_for_nothing_end_no_more_sleeps)
+{
+	unsigned int n = 0;
+
+	prove();
+	while (asleep() && n++ < 1000) {
+		ring();
+		xvt_session_got_up(s, xvt_clock_read());
+	}
+	ck_assert_uint_lt(n, 50);
+	ck_assert_uint_eq(xvt_load(&r->host->need_wake), 0);
+	s->seconds++; /* and in the next one it may be another's */
+	ck_assert(asleep());
+}
+END_TEST
+
 START_TEST(full_without_a_ring)
 {
 	uint64_t before;
@@ -447,6 +464,7 @@ Suite *session_wake_suite(void)
 	tcase_add_test(tc, the_next_second_ends_it);
 	tcase_add_test(tc, a_last_look_keeps_it_awake);
 	tcase_add_test(tc, a_ring_wakes_it);
+	tcase_add_test(tc, rings_for_nothing_end_no_more_sleeps);
 	tcase_add_test(tc, full_without_a_ring);
 	tcase_add_test(tc, a_ring_that_comes_late_is_one);
 	tcase_add_test(tc, it_dozes_until_an_answer);
