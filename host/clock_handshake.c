@@ -124,7 +124,7 @@ static int64_t to_host_ticks(const struct xvt_clock_source *s, uint64_t guest, u
 }
 
 /*
- * The nominal rate is what the guest's may be taken for while it is within 1/32 (session_ring.c),
+ * The nominal rate is what the guest's may be taken for while it is within 1/32 (session_clock.c),
  * so an exchange knows less of a moment the further that is away. Near ones lose nothing.
  */
 static uint64_t rate_slack(int64_t shift)

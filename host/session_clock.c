@@ -39,7 +39,7 @@
 
 /* Is there something of it that no measurement confirms yet? Also behind what goes out now: else
  * each of many rings would be asked only when all others had waited for it. */
-static bool waits(const struct xvt_ring *r)
+static bool unconfirmed(const struct xvt_ring *r)
 {
 	return (r->have && !r->placed) ||
 	       (r->tail && (int64_t)(r->tail->ceiling_clock - r->last_node_clock) > 0);
@@ -225,7 +225,7 @@ static uint64_t burst_due(const struct xvt_session *s, const struct xvt_ring *r)
 {
 	uint64_t soon = r->burst_clock + s->pace;
 
-	return s->pace && waits(r) && (int64_t)(soon - r->next_burst_clock) < 0
+	return s->pace && unconfirmed(r) && (int64_t)(soon - r->next_burst_clock) < 0
 		       ? soon
 		       : r->next_burst_clock;
 }

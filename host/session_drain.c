@@ -61,8 +61,10 @@ void xvt_session_wake_vm(struct xvt_session *s, struct xvt_vm *vm)
 
 	/* Those that are awake stay so in this pass. */
 	vm->woken = true;
-	for (i = 0; vm->rest && i < vm->region.g.ring_count; i++)
-		xvt_session_wake(s, vm->rings[i]);
+	for (i = 0; vm->rest && i < vm->region.g.ring_count; i++) {
+		if (vm->rings[i]) /* there was memory for all */
+			xvt_session_wake(s, vm->rings[i]);
+	}
 }
 
 /* All of it is out, nobody waits for it, nothing is known that would change its lot with time. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * session_page.c - the clock pages of a recording: begun when a ring's clock is first asked for,
- * told of every pause, ended with the ring. (Nodes: take_node() in session_ring.c.)
+ * told of every pause, ended with the ring. (Nodes: take_node() in session_clock.c.)
  */
 #include "session_parts.h"
 
