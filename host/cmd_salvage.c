@@ -45,19 +45,20 @@ struct salvage {
 	uint64_t recovered;
 };
 
-static int emit(void *arg, const struct xvt_out *out, size_t n)
+static int emit(void *arg, struct xvt_placed *const *out, size_t n)
 {
 	struct salvage *s = arg;
 	size_t i;
 	int err = 0;
 
 	for (i = 0; !err && i < n; i++) {
-		const struct xvt_event_hdr h = xvt_out_hdr(&out[i]);
+		const struct xvt_event_hdr *h = &out[i]->hdr;
+		const bool event = h->id >= XVT_ID_FIRST_EVENT;
 
-		xvt_ring_count(&out[i].ring->stats, &h);
-		s->events += h.id >= XVT_ID_FIRST_EVENT;
-		s->recovered += h.id >= XVT_ID_FIRST_EVENT && h.ring_flags & XVT_EVENT_F_RECOVERED;
-		err = xvt_trace_event(s->trace, &h, out[i].rec->payload);
+		xvt_ring_count(&s->rings[h->ring_flags & XVT_EVENT_RING_MASK]->stats, h);
+		s->events += event;
+		s->recovered += event && h->ring_flags & XVT_EVENT_F_RECOVERED;
+		err = xvt_trace_event(s->trace, h, out[i]->payload);
 	}
 	return err;
 }

@@ -4,31 +4,38 @@
  * assume that a writer publishes within a pass; a vCPU can be descheduled between its clock
  * read and its commit for seconds, so here each ring has a proven bound instead.
  *
- * A tree of losers (Knuth, TAOCP 3, 5.4.1): each ring with records is a leaf, each inner node
- * holds the key that lost there. A key is the record's time, counted from the earliest in this
- * turn, and the leaf's number in one word, so that a comparison needs no memory and no branch.
- * Leaves are in order of (VM, ring), which is the order of records of one time.
+ * The records of each ring, or of many rings of each group of them (stream.c), come out in the
+ * order of a tree of losers (tree.h). Which of the two ways they go is nowhere in the output.
  */
 #include "merge.h"
 
 #include <stdlib.h>
 
-#define NOTHING UINT64_MAX
+#define HALF_RECORDS 512u /* of a stream */
 
 void xvt_merge_init(struct xvt_merge *m)
 {
 	memset(m, 0, sizeof(*m));
 	m->limit_ns = m->rest_ns = UINT64_MAX;
+	m->one_step = XVT_MERGE_ONE_STEP;
+	m->half_records = HALF_RECORDS;
 }
 
 void xvt_merge_fini(struct xvt_merge *m)
 {
+	uint32_t i;
+
+	for (i = 0; i < m->nr_streams; i++) {
+		xvt_stream_fini(m->streams[i]);
+		free(m->streams[i]);
+	}
+	free(m->streams);
+	free(m->rank);
+	free(m->known);
 	free(m->order);
 	free(m->leaves);
-	free(m->losers);
-	m->order = NULL;
-	m->leaves = NULL;
-	m->losers = NULL;
+	free(m->tree.losers);
+	memset(m, 0, sizeof(*m));
 }
 
 /* ------------------------------------------------------------------ who takes part */
@@ -42,13 +49,14 @@ static int by_vm_and_ring(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
+/* count rings in order, and as many leaves. */
 static int make_room(struct xvt_merge *m, size_t count)
 {
 	struct xvt_ring **order;
-	void *leaves, *losers;
+	void *leaves;
 	size_t room = 2;
 
-	if (count <= m->order_room)
+	if (count <= m->room)
 		return 0;
 	while (room < count)
 		room *= 2;
@@ -56,11 +64,9 @@ static int make_room(struct xvt_merge *m, size_t count)
 	m->order = order ? order : m->order;
 	leaves = realloc(m->leaves, room * sizeof(*m->leaves));
 	m->leaves = leaves ? leaves : m->leaves;
-	losers = realloc(m->losers, room * sizeof(*m->losers));
-	m->losers = losers ? losers : m->losers;
-	if (!order || !leaves || !losers)
+	if (!order || !leaves)
 		return -ENOMEM;
-	m->order_room = room;
+	m->room = room;
 	return 0;
 }
 
@@ -82,18 +88,27 @@ static int know_all(struct xvt_merge *m, struct xvt_ring *const *rings, size_t c
 	return 0;
 }
 
-static void hold_back(struct xvt_merge *m, const struct xvt_ring *r)
+static void hold_back(struct xvt_merge *m, uint64_t bound_ns)
 {
-	uint64_t bound_ns = xvt_ring_bound(r);
-
 	if (bound_ns < m->bound_ns)
 		m->bound_ns = bound_ns;
 }
 
-static void show_run(struct xvt_merge_leaf *leaf)
+/* The next records of a ring that goes its way without a stream. */
+static bool refill(struct xvt_merge *m, struct xvt_ring *r)
 {
-	leaf->at = leaf->ring->run + leaf->ring->run_at;
-	leaf->end = leaf->ring->run + leaf->ring->run_end;
+	bool got = xvt_ring_refill(r);
+
+	if (xvt_unlikely(r->witness_new) && m->witness)
+		m->witness(m->arg, r);
+	return got;
+}
+
+static void show_ring(struct xvt_merge_leaf *leaf, struct xvt_ring *r)
+{
+	*leaf = (struct xvt_merge_leaf){ .at = r->run + r->run_at,
+					 .end = r->run + r->run_end,
+					 .ring = r };
 }
 
 /* Every ring either has records, or a bound, or neither has nor holds anybody back. */
@@ -101,93 +116,259 @@ static void gather(struct xvt_merge *m)
 {
 	size_t i;
 
-	m->count = 0;
-	m->bound_ns = m->rest_ns;
-	m->base_ns = UINT64_MAX;
 	for (i = 0; i < m->nr_order; i++) {
 		struct xvt_ring *r = m->order[i];
-		struct xvt_merge_leaf *leaf = &m->leaves[m->count];
 
-		if (!xvt_ring_ready(r) && !xvt_ring_refill(r)) {
-			hold_back(m, r);
-			continue;
-		}
-		leaf->ring = r;
-		show_run(leaf);
-		if (leaf->at->ns < m->base_ns)
-			m->base_ns = leaf->at->ns;
-		m->count++;
+		if (xvt_ring_ready(r) || refill(m, r))
+			show_ring(&m->leaves[m->count++], r);
+		else
+			hold_back(m, xvt_ring_bound(r));
 	}
+}
+
+/* ------------------------------------------------------------------ in two steps */
+
+/*
+ * Where few rings are, a few make a group, so that several threads have something to do; where many
+ * are, as many as fit in a cache.
+ */
+static uint32_t group_of(const struct xvt_merge *m, uint32_t ring)
+{
+	const uint32_t few = 64, small = 4, large = 32;
+
+	if (m->group_rings)
+		return ring / m->group_rings;
+	return ring < few ? ring / small : few / small + (ring - few) / large;
+}
+
+/* Streams for all rings up to that one. */
+static int make_streams(struct xvt_merge *m, uint32_t ring)
+{
+	const uint32_t want = group_of(m, ring) + 1;
+	struct xvt_stream **grown;
+
+	if (want <= m->nr_streams)
+		return 0;
+	grown = realloc(m->streams, want * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	m->streams = grown;
+	while (m->nr_streams < want) {
+		struct xvt_stream *g = malloc(sizeof(*g));
+
+		if (!g)
+			return -ENOMEM;
+		xvt_stream_init(g, m->half_records);
+		m->streams[m->nr_streams++] = g;
+	}
+	return 0;
+}
+
+/* Room for that ring's number. */
+static int make_ranks(struct xvt_merge *m, uint32_t ring)
+{
+	uint32_t *rank;
+	struct xvt_ring **known;
+
+	if (ring < m->nr_known)
+		return 0;
+	rank = realloc(m->rank, (ring + 1ull) * sizeof(*rank));
+	m->rank = rank ? rank : m->rank;
+	known = realloc(m->known, (ring + 1ull) * sizeof(*known));
+	m->known = known ? known : m->known;
+	if (!rank || !known)
+		return -ENOMEM;
+	memset(known + m->nr_known, 0, (ring + 1 - m->nr_known) * sizeof(*known));
+	m->nr_known = ring + 1;
+	return 0;
+}
+
+/* New rings came: whose records of one time come first? */
+static int rank_all(struct xvt_merge *m)
+{
+	struct xvt_ring **sorted = malloc(m->nr_known * sizeof(*sorted));
+	uint32_t i, n = 0;
+
+	if (!sorted)
+		return -ENOMEM;
+	for (i = 0; i < m->nr_known; i++) {
+		if (m->known[i])
+			sorted[n++] = m->known[i];
+	}
+	qsort(sorted, n, sizeof(*sorted), by_vm_and_ring);
+	for (i = 0; i < n; i++)
+		m->rank[sorted[i]->id] = i;
+	m->rank_bits = xvt_tree_bits(n);
+	free(sorted);
+	return 0;
+}
+
+static int know_ranks(struct xvt_merge *m)
+{
+	bool new = false;
+	size_t i;
+
+	for (i = 0; i < m->nr_order; i++) {
+		struct xvt_ring *r = m->order[i];
+
+		if (make_ranks(m, r->id) || make_streams(m, r->id))
+			return -ENOMEM;
+		new |= !m->known[r->id];
+		m->known[r->id] = r;
+	}
+	return new ? rank_all(m) : 0;
+}
+
+static void give(struct xvt_merge *m, struct xvt_stream *g)
+{
+	g->given = m->crew;
+	if (g->given)
+		xvt_crew_give(m->crew, &g->task);
+}
+
+/* What its task has found, and nobody works on it. */
+static void take_up(struct xvt_merge *m, struct xvt_stream *g)
+{
+	uint32_t i;
+
+	g->given = false;
+	for (i = 0; i < g->nr_witnesses; i++) {
+		g->witnesses[i]->witness_listed = false;
+		if (m->witness)
+			m->witness(m->arg, g->witnesses[i]);
+	}
+	g->nr_witnesses = 0;
+}
+
+/* Given or not: it is done. Its rings that have nothing more hold back what streams have kept. */
+static void need(struct xvt_merge *m, struct xvt_stream *g)
+{
+	if (g->given)
+		xvt_crew_need(m->crew, &g->task);
+	else
+		xvt_stream_fill(&g->task);
+	take_up(m, g);
+	hold_back(m, g->bound_ns);
+}
+
+/* While the records of one half go out, somebody may fill the other one. */
+static void show_stream(struct xvt_merge *m, struct xvt_merge_leaf *leaf, struct xvt_stream *g)
+{
+	struct xvt_half *h = xvt_stream_half(g);
+
+	*leaf = (struct xvt_merge_leaf){ .at = h->records + h->at,
+					 .end = h->records + h->count,
+					 .stream = g };
+	xvt_stream_aim(g);
+	if (m->crew && g->target && g->begun && !g->dry)
+		give(m, g);
+}
+
+static int begin_streams(struct xvt_merge *m)
+{
+	uint32_t i;
+	size_t k;
+	int err = know_ranks(m);
+
+	for (i = 0; !err && i < m->nr_streams; i++)
+		xvt_stream_begin(m->streams[i], m->limit_ns);
+	for (k = 0; !err && k < m->nr_order; k++) {
+		struct xvt_ring *r = m->order[k];
+
+		err = xvt_stream_add(m->streams[group_of(m, r->id)], r);
+	}
+	/* Each stream is a leaf, and each of the rings may be. */
+	return err ? err : make_room(m, m->nr_streams + m->nr_order);
+}
+
+/* As gather(), by groups. Those that do not go through their stream are leaves, too. */
+static int gather_streams(struct xvt_merge *m)
+{
+	int err = begin_streams(m);
+	uint32_t i, k;
+
+	for (i = 0; !err && i < m->nr_streams; i++) {
+		struct xvt_stream *g = m->streams[i];
+
+		xvt_stream_aim(g);
+		if (g->nr_rings)
+			give(m, g);
+	}
+	for (i = 0; !err && i < m->nr_streams; i++) {
+		struct xvt_stream *g = m->streams[i];
+
+		if (g->nr_rings)
+			need(m, g);
+		err = g->err;
+		if (!err && xvt_stream_has(g))
+			show_stream(m, &m->leaves[m->count++], g);
+	}
+	/* Behind them: what a stream still has of such a ring comes first. */
+	for (i = 0; !err && i < m->nr_streams; i++) {
+		const struct xvt_stream *g = m->streams[i];
+
+		for (k = 0; k < g->nr_strays; k++)
+			show_ring(&m->leaves[m->count++], g->strays[k]);
+	}
+	return err;
+}
+
+/* Nobody works on any of them from here on. */
+static int rest_streams(struct xvt_merge *m)
+{
+	uint32_t i;
+	int err = 0;
+
+	m->kept = false;
+	for (i = 0; i < m->nr_streams; i++) {
+		struct xvt_stream *g = m->streams[i];
+
+		if (g->given) {
+			xvt_crew_recall(m->crew, &g->task);
+			take_up(m, g);
+		}
+		err = err ? err : g->err;
+		m->kept |= xvt_stream_has(g);
+	}
+	return err;
 }
 
 /* ------------------------------------------------------------------ the tree */
 
-/* Leaves in a whole tree, and the bits of a leaf's number. */
-struct shape {
-	uint32_t leaves;
-	uint32_t bits;
-	uint64_t far; /* times of base_ns + far or more wait for the next turn */
-};
-
-static struct shape shape_of(uint32_t count)
+static uint64_t key_of(const struct xvt_merge *m, uint32_t number)
 {
-	struct shape t = { .leaves = 2, .bits = 1 };
+	const struct xvt_event_hdr *h = &m->leaves[number].at->hdr;
+	uint64_t who = number;
 
-	while (t.leaves < count) {
-		t.leaves *= 2;
-		t.bits++;
+	if (m->two_steps)
+		who |= (uint64_t)m->rank[h->ring_flags & XVT_EVENT_RING_MASK]
+		       << (m->tree.bits - m->rank_bits);
+	return xvt_tree_key(&m->tree, h->host_ns, who);
+}
+
+static int plant(struct xvt_merge *m, uint64_t *key)
+{
+	uint64_t base_ns = UINT64_MAX;
+	uint32_t i;
+	int err;
+
+	for (i = 0; i < m->count; i++) {
+		const struct xvt_merge_leaf *leaf = &m->leaves[i];
+
+		if (leaf->at != leaf->end && leaf->at->hdr.host_ns < base_ns)
+			base_ns = leaf->at->hdr.host_ns;
 	}
-	t.far = (UINT64_MAX >> t.bits) - 1;
-	return t;
-}
+	err = xvt_tree_shape(&m->tree, m->count,
+			     xvt_tree_bits(m->count) + (m->two_steps ? m->rank_bits : 0), base_ns);
+	if (err)
+		return err;
+	for (i = 0; i < m->tree.leaves; i++) {
+		bool has = i < m->count && m->leaves[i].at != m->leaves[i].end;
 
-static uint64_t key_of(const struct xvt_merge *m, const struct shape *t, uint32_t leaf, uint64_t ns)
-{
-	uint64_t since_ns = ns - m->base_ns;
-
-	return (since_ns < t->far ? since_ns : t->far) << t->bits | leaf;
-}
-
-/* The winner below `node`; those who lost on the way stay there. */
-static uint64_t build(struct xvt_merge *m, const struct shape *t, uint32_t node)
-{
-	uint64_t left, right;
-
-	if (node >= t->leaves) {
-		uint32_t leaf = node - t->leaves;
-
-		return leaf < m->count ? key_of(m, t, leaf, m->leaves[leaf].at->ns) : NOTHING;
+		xvt_tree_set(&m->tree, i, has ? key_of(m, i) : XVT_TREE_NOTHING);
 	}
-	left = build(m, t, 2 * node);
-	right = build(m, t, 2 * node + 1);
-	m->losers[node] = left < right ? right : left;
-	return left < right ? left : right;
-}
-
-/* The leaf's key has changed to `key`: who wins now? Without a branch that data decides. */
-static inline uint64_t replay(uint64_t *losers, const struct shape *t, uint32_t leaf, uint64_t key)
-{
-	uint32_t node;
-
-	for (node = (leaf + t->leaves) >> 1; node; node >>= 1) {
-		uint64_t other = losers[node];
-		uint64_t low = other < key ? other : key;
-
-		losers[node] = other < key ? key : other;
-		key = low;
-	}
-	return key;
-}
-
-/* The smallest key but that leaf's own, which is the winner: all who could be it lost to it. */
-static uint64_t runner_up(const uint64_t *losers, const struct shape *t, uint32_t leaf)
-{
-	uint64_t least = NOTHING;
-	uint32_t node;
-
-	for (node = (leaf + t->leaves) >> 1; node; node >>= 1)
-		least = losers[node] < least ? losers[node] : least;
-	return least;
+	*key = xvt_tree_build(&m->tree, 1);
+	return 0;
 }
 
 /* ------------------------------------------------------------------ out */
@@ -203,63 +384,84 @@ static int hand_over(struct xvt_merge *m)
 
 /* Below a watermark already passed: the late lane, counted and flagged. What is older than the
  * attach was never promised to be in order. */
-static uint32_t late(struct xvt_merge *m, const struct xvt_placed *p)
+static void late(struct xvt_merge *m, struct xvt_event_hdr *h)
 {
-	if (!(p->flags & XVT_EVENT_F_BACKLOG))
+	if (!(h->ring_flags & XVT_EVENT_F_BACKLOG))
 		m->late++;
-	return XVT_EVENT_F_LATE;
+	h->ring_flags |= XVT_EVENT_F_LATE;
 }
 
-static int put(struct xvt_merge *m, const struct xvt_merge_leaf *leaf, const struct xvt_placed *p)
+static int put(struct xvt_merge *m, struct xvt_placed *p)
 {
-	struct xvt_out *out = &m->out[m->nr_out++];
-
-	out->rec = p;
-	out->ring = leaf->ring;
-	out->flags = p->flags;
-	if (p->ns < m->last_ns || p->ns < m->watermark)
-		out->flags |= late(m, p);
+	m->out[m->nr_out++] = p;
+	if (xvt_unlikely(p->hdr.host_ns < m->last_ns || p->hdr.host_ns < m->watermark))
+		late(m, &p->hdr);
 	else
-		m->last_ns = p->ns;
+		m->last_ns = p->hdr.host_ns;
 	return m->nr_out == XVT_MERGE_BATCH ? hand_over(m) : 0;
 }
 
 /* First key that may not go out: of a bound, of the present, or too far from base_ns for a key. */
-static uint64_t end_key(const struct xvt_merge *m, const struct shape *t)
+static uint64_t end_key(const struct xvt_merge *m)
 {
 	uint64_t end_ns = m->bound_ns;
 
 	if (m->limit_ns < end_ns)
 		end_ns = m->limit_ns + 1;
-	return end_ns <= m->base_ns ? 0 : key_of(m, t, 0, end_ns);
+	return xvt_tree_end(&m->tree, end_ns);
 }
 
-/* The leaf's run is used up: 1 if it has another one, 0 if not, or -errno. */
+/* The leaf's records are used up: 1 if it has more, 0 if not, or -errno. */
 static int next_run(struct xvt_merge *m, struct xvt_merge_leaf *leaf)
 {
+	struct xvt_ring *r = leaf->ring;
 	int err = hand_over(m); /* payloads may go with what is used up */
 
-	leaf->ring->run_at = leaf->ring->run_end;
 	if (err)
 		return err;
-	if (!xvt_ring_refill(leaf->ring)) {
-		hold_back(m, leaf->ring);
+	r->run_at = r->run_end;
+	if (!refill(m, r)) {
+		hold_back(m, xvt_ring_bound(r));
 		return 0;
 	}
-	show_run(leaf);
+	show_ring(leaf, r);
+	return 1;
+}
+
+/* Likewise. */
+static int next_half(struct xvt_merge *m, struct xvt_merge_leaf *leaf)
+{
+	struct xvt_stream *g = leaf->stream;
+	struct xvt_half *h = xvt_stream_half(g);
+	int err = hand_over(m);
+
+	if (err)
+		return err;
+	h->at = h->count;
+	if (g->given)
+		need(m, g);
+	if (!xvt_stream_has(g) && g->nr_rings && !g->dry) {
+		xvt_stream_aim(g);
+		need(m, g);
+	}
+	if (g->err)
+		return g->err;
+	if (!xvt_stream_has(g))
+		return 0;
+	show_stream(m, leaf, g);
 	return 1;
 }
 
 /* The leaf's first record goes out. Returns as next_run(). */
 static int take(struct xvt_merge *m, struct xvt_merge_leaf *leaf)
 {
-	int err = put(m, leaf, leaf->at);
+	int err = put(m, leaf->at);
 
 	if (err)
 		return err;
 	leaf->at++;
 	if (xvt_unlikely(leaf->at == leaf->end))
-		return next_run(m, leaf);
+		return leaf->stream ? next_half(m, leaf) : next_run(m, leaf);
 	/* It comes again when all the others had their turn: with many rings that is long enough
 	 * for memory, but not for the cache beside us. */
 	__builtin_prefetch(leaf->at + 1);
@@ -273,33 +475,39 @@ static int take(struct xvt_merge *m, struct xvt_merge_leaf *leaf)
  */
 static int turn(struct xvt_merge *m)
 {
-	const struct shape t = shape_of(m->count);
-	const uint32_t numbers = t.leaves - 1;
-	uint64_t key = build(m, &t, 1), end = end_key(m, &t);
-	uint32_t last = UINT32_MAX;
+	uint32_t last = UINT32_MAX, numbers;
+	uint64_t key, end, bound_ns = m->bound_ns;
+	int err = plant(m, &key);
 
+	if (err)
+		return err;
+	numbers = (1u << xvt_tree_bits(m->count)) - 1;
+	end = end_key(m);
 	while (key < end) {
 		const uint32_t number = (uint32_t)key & numbers;
 		struct xvt_merge_leaf *leaf = &m->leaves[number];
-		uint64_t until = number == last ? runner_up(m->losers, &t, number) : 0;
+		uint64_t until = number == last ? xvt_tree_runner_up(&m->tree, number) : 0;
 
 		do {
 			int got = take(m, leaf);
 
 			if (got < 0)
 				return got;
-			key = got ? key_of(m, &t, number, leaf->at->ns) : NOTHING;
-			if (!got)
-				end = end_key(m, &t);
+			key = got ? key_of(m, number) : XVT_TREE_NOTHING;
+			if (m->bound_ns < bound_ns) {
+				bound_ns = m->bound_ns;
+				end = end_key(m);
+			}
 		} while (key < until && key < end);
-		key = replay(m->losers, &t, number, key);
+		key = xvt_tree_replay(&m->tree, number, key);
 		last = number;
 	}
-	m->next_ns = key == NOTHING ? UINT64_MAX : m->leaves[(uint32_t)key & numbers].at->ns;
+	m->next_ns = key == XVT_TREE_NOTHING ? UINT64_MAX
+					     : m->leaves[(uint32_t)key & numbers].at->hdr.host_ns;
 	return 0;
 }
 
-/* What was shown and not taken stays in the rings. */
+/* What was shown and not taken stays where it was. */
 static void give_back(struct xvt_merge *m)
 {
 	uint32_t i;
@@ -307,32 +515,52 @@ static void give_back(struct xvt_merge *m)
 	for (i = 0; i < m->count; i++) {
 		struct xvt_merge_leaf *leaf = &m->leaves[i];
 
-		if (xvt_ring_ready(leaf->ring))
+		if (leaf->stream) {
+			struct xvt_half *h = xvt_stream_half(leaf->stream);
+
+			if (leaf->at != leaf->end)
+				h->at = (uint32_t)(leaf->at - h->records);
+		} else if (xvt_ring_ready(leaf->ring)) {
 			leaf->ring->run_at = (uint32_t)(leaf->at - leaf->ring->run);
+		}
 	}
+}
+
+/* Once, or again from where a key is too far from base_ns. */
+static int pass(struct xvt_merge *m)
+{
+	int err;
+
+	do {
+		m->next_ns = UINT64_MAX;
+		err = m->count ? turn(m) : 0;
+	} while (!err && m->next_ns < m->bound_ns && m->next_ns <= m->limit_ns);
+	return err ? err : hand_over(m);
 }
 
 int64_t xvt_merge_pass(struct xvt_merge *m, struct xvt_ring *const *rings, size_t count,
 		       xvt_emit_fn emit, void *arg)
 {
 	uint64_t emitted = m->emitted;
-	int err = know_all(m, rings, count);
+	int err = know_all(m, rings, count), rest;
 
 	if (err)
 		return err;
 	m->emit = emit;
 	m->arg = arg;
-	do {
-		m->next_ns = UINT64_MAX;
+	m->count = 0;
+	m->bound_ns = m->rest_ns;
+	m->two_steps |= count > m->one_step;
+	if (m->two_steps)
+		err = gather_streams(m);
+	else
 		gather(m);
-		err = m->count ? turn(m) : 0;
-		if (!err)
-			err = hand_over(m);
-		give_back(m);
-		if (err)
-			return err;
-		/* Too far from base_ns for a key, and nothing else: once more from there. */
-	} while (m->next_ns < m->bound_ns && m->next_ns <= m->limit_ns);
+	if (!err)
+		err = pass(m);
+	give_back(m);
+	rest = rest_streams(m);
+	if (err || rest)
+		return err ? err : rest;
 	/* A bound stopped us, not the present. */
 	if (m->bound_ns != UINT64_MAX && m->bound_ns <= m->next_ns && m->bound_ns > m->watermark)
 		m->watermark = m->bound_ns;

@@ -7,46 +7,30 @@
 #ifndef XVT_MERGE_H
 #define XVT_MERGE_H
 
-#include "ring.h"
-
-/* A record on its way out. */
-struct xvt_out {
-	const struct xvt_placed *rec;
-	struct xvt_ring *ring;
-	uint32_t flags; /* XVT_EVENT_F_*, those of the record among them */
-};
-
-static inline struct xvt_event_hdr xvt_out_hdr(const struct xvt_out *out)
-{
-	return (struct xvt_event_hdr){ .host_ns = out->rec->ns,
-				       .guest_clock = out->rec->guest,
-				       .ring_flags = out->ring->id | out->flags,
-				       .id = out->rec->id,
-				       .len = out->rec->len };
-}
+#include "stream.h"
 
 /* Most that are handed over at once. */
 #define XVT_MERGE_BATCH 64u
 
-/* One ring that has records; see merge.c. */
-struct xvt_merge_leaf {
-	const struct xvt_placed *at;
-	const struct xvt_placed *end;
-	struct xvt_ring *ring;
-};
-
 /* Takes n records in their order; returns 0 or -errno, which ends the pass. */
-typedef int (*xvt_emit_fn)(void *arg, const struct xvt_out *out, size_t n);
+typedef int (*xvt_emit_fn)(void *arg, struct xvt_placed *const *out, size_t n);
+/* The ring has made a clock node of what waited: r->witness. Before the first record that it
+ * places goes out, and from the merge's own thread. */
+typedef void (*xvt_witness_fn)(void *arg, struct xvt_ring *r);
+
+/*
+ * Up to so many rings are merged in one step, all others in two. The second step costs an event
+ * another copy, and the first one is then done in a core's cache, and by several of them.
+ */
+#define XVT_MERGE_ONE_STEP 96u
 
 struct xvt_merge {
 	struct xvt_ring **order; /* those of this pass, by VM and ring */
 	size_t nr_order;
-	size_t order_room;
 	struct xvt_merge_leaf *leaves;
-	uint64_t *losers;
-	size_t room;
-	uint32_t count;	    /* leaves in use */
-	uint64_t base_ns;   /* keys count from here */
+	size_t room;	/* of either */
+	uint32_t count; /* leaves in use */
+	struct xvt_tree tree;
 	uint64_t bound_ns;  /* of all rings that have no record: what is earlier goes out */
 	uint64_t next_ns;   /* of the earliest record that is left */
 	uint64_t last_ns;   /* of the newest event in the main lane */
@@ -57,8 +41,23 @@ struct xvt_merge {
 	uint64_t late;
 	xvt_emit_fn emit;
 	void *arg;
+	xvt_witness_fn witness; /* NULL: nobody wants to know */
 	uint32_t nr_out;
-	struct xvt_out out[XVT_MERGE_BATCH];
+	struct xvt_placed *out[XVT_MERGE_BATCH];
+
+	/* In two steps. */
+	struct xvt_crew *crew; /* of this pass; NULL: we are alone */
+	uint32_t one_step;     /* XVT_MERGE_ONE_STEP, or what a test says */
+	uint32_t group_rings;  /* 0: as many as is good */
+	uint32_t half_records;
+	bool two_steps; /* from then on for good */
+	bool kept;	/* the streams hold records that could not go out yet */
+	struct xvt_stream **streams;
+	uint32_t nr_streams;
+	uint32_t *rank; /* of each ring, by its number: in the order of (VM, ring) */
+	struct xvt_ring **known;
+	uint32_t nr_known;
+	uint32_t rank_bits;
 };
 
 void xvt_merge_init(struct xvt_merge *m);

@@ -29,6 +29,7 @@ static unsigned int class_of(size_t size)
 void xvt_pool_init(struct xvt_pool *p, uint64_t budget)
 {
 	memset(p, 0, sizeof(*p));
+	pthread_mutex_init(&p->lock, NULL);
 	p->budget = budget;
 	p->turn = UINT64_MAX;
 }
@@ -51,6 +52,7 @@ void xvt_pool_fini(struct xvt_pool *p)
 		}
 	}
 	p->kept = 0;
+	pthread_mutex_destroy(&p->lock);
 }
 
 /* Free pieces of other sizes must not make the process grow past its budget. */
@@ -69,7 +71,7 @@ static void give_back(struct xvt_pool *p, uint64_t need)
 	}
 }
 
-void *xvt_pool_get(struct xvt_pool *p, size_t size)
+static void *get(struct xvt_pool *p, size_t size)
 {
 	unsigned int c = class_of(size);
 	uint64_t whole = size_of(c);
@@ -94,16 +96,30 @@ void *xvt_pool_get(struct xvt_pool *p, size_t size)
 	return mem;
 }
 
-void *xvt_pool_get_over(struct xvt_pool *p, size_t size)
+void *xvt_pool_get(struct xvt_pool *p, size_t size)
 {
-	uint64_t budget = p->budget, turn = p->turn;
 	void *mem;
 
+	pthread_mutex_lock(&p->lock);
+	mem = get(p, size);
+	pthread_mutex_unlock(&p->lock);
+	return mem;
+}
+
+void *xvt_pool_get_over(struct xvt_pool *p, size_t size)
+{
+	uint64_t budget, turn;
+	void *mem;
+
+	pthread_mutex_lock(&p->lock);
+	budget = p->budget;
+	turn = p->turn;
 	p->budget = UINT64_MAX / 2; /* sums do not wrap */
 	p->turn = UINT64_MAX;
-	mem = xvt_pool_get(p, size);
+	mem = get(p, size);
 	p->budget = budget;
 	p->turn = turn;
+	pthread_mutex_unlock(&p->lock);
 	return mem;
 }
 
@@ -112,8 +128,10 @@ void xvt_pool_put(struct xvt_pool *p, void *mem, size_t size)
 	unsigned int c = class_of(size);
 	uint64_t whole = size_of(c);
 
+	pthread_mutex_lock(&p->lock);
 	*(void **)mem = p->free[c];
 	p->free[c] = mem;
 	p->used -= whole;
 	p->kept += whole;
+	pthread_mutex_unlock(&p->lock);
 }

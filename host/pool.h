@@ -7,12 +7,15 @@
 #ifndef XVT_POOL_H
 #define XVT_POOL_H
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define XVT_POOL_CLASSES 18 /* 512 bytes .. 64 MiB, and a header each */
 
+/* Pieces of one machine come and go on several threads; the budget of a pass is its drain's. */
 struct xvt_pool {
+	pthread_mutex_t lock;
 	uint64_t budget;
 	uint64_t turn; /* may still be handed out in this pass */
 	uint64_t used; /* handed out */

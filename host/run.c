@@ -66,13 +66,13 @@ static void extend(struct xvt_ring *r)
 		ns = xvt_clock_segment_ns(&r->segment, ts);
 		if (xvt_unlikely(ns < w.lo_ns || ns > w.hi_ns))
 			break;
-		to->ns = ns;
-		to->guest = ts;
+		to->hdr.host_ns = ns;
+		to->hdr.guest_clock = ts;
+		to->hdr.ring_flags = r->id;
+		to->hdr.id = (uint16_t)xvt_header_id(header);
+		to->hdr.len = (uint16_t)(xvt_header_len(header) - sizeof(header));
 		to->payload = xvt_reader_plain_payload(&reader);
-		to->flags = 0;
-		to->id = (uint16_t)xvt_header_id(header);
-		to->len = (uint16_t)(xvt_header_len(header) - sizeof(header));
-		to += to->id != XVT_ID_DISCARDED;
+		to += to->hdr.id != XVT_ID_DISCARDED;
 		xvt_reader_plain_take(&reader, header, ts);
 	}
 	r->reader.pos = reader.pos;
@@ -81,8 +81,8 @@ static void extend(struct xvt_ring *r)
 		return;
 	r->since_subbuf += (uint64_t)(to - r->run) - r->run_end;
 	r->run_end = (uint32_t)(to - r->run);
-	r->last_guest = to[-1].guest;
-	r->last_ns = to[-1].ns;
+	r->last_guest = to[-1].hdr.guest_clock;
+	r->last_ns = to[-1].hdr.host_ns;
 	if (r->last_guest > r->newest)
 		r->newest = r->last_guest;
 }
@@ -112,12 +112,12 @@ bool xvt_ring_refill(struct xvt_ring *r)
 	if (!r->run)
 		make_room(r);
 	r->run[0] = (struct xvt_placed){
-		.ns = r->head_ns,
-		.guest = r->rec.ts,
+		.hdr = { .host_ns = r->head_ns,
+			 .guest_clock = r->rec.ts,
+			 .ring_flags = r->id | r->head_flags,
+			 .id = (uint16_t)r->rec.id,
+			 .len = (uint16_t)r->rec.len },
 		.payload = r->rec.payload,
-		.flags = r->head_flags,
-		.id = (uint16_t)r->rec.id,
-		.len = (uint16_t)r->rec.len,
 	};
 	xvt_ring_pop(r);
 	r->run_at = 0;

@@ -26,6 +26,12 @@
 #define OWE_RING_NS	  10000ull
 #define AWAY_NS		  500000000ull /* between two passes: nobody answered because we did not ask */
 
+/* From the merge, before what the node places. */
+static void witness(void *arg, struct xvt_ring *r)
+{
+	xvt_session_ring_witness_first(arg, r);
+}
+
 int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_sink *sink,
 		    const struct xvt_session_options *opt)
 {
@@ -62,6 +68,7 @@ int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_
 	if (err)
 		goto err_free;
 	xvt_merge_init(&s->merge);
+	s->merge.witness = witness;
 	s->start_clock = xvt_clock_read();
 	s->next_second_clock = s->start_clock;
 	s->pass_gap_ns = PASS_MIN_NS;
@@ -117,7 +124,7 @@ static void told_lost(struct xvt_ring *r, const void *payload)
 		r->orphans_told = r->orphans;
 }
 
-static int emit(void *arg, const struct xvt_out *out, size_t n)
+static int emit(void *arg, struct xvt_placed *const *out, size_t n)
 {
 	struct xvt_session *s = arg;
 	size_t i;
@@ -125,14 +132,13 @@ static int emit(void *arg, const struct xvt_out *out, size_t n)
 
 	xvt_session_meet(s);
 	for (i = 0; !err && i < n; i++) {
-		const struct xvt_event_hdr h = xvt_out_hdr(&out[i]);
+		const struct xvt_event_hdr *h = &out[i]->hdr;
+		struct xvt_ring *r = s->rings[h->ring_flags & XVT_EVENT_RING_MASK];
 
-		xvt_ring_count(&out[i].ring->stats, &h);
-		if (xvt_unlikely(out[i].ring->witness_new))
-			xvt_session_ring_witness_first(s, out[i].ring);
-		if (xvt_unlikely(h.id == XVT_ID_LOST))
-			told_lost(out[i].ring, out[i].rec->payload);
-		err = xvt_trace_event(s->trace, &h, out[i].rec->payload);
+		xvt_ring_count(&r->stats, h);
+		if (xvt_unlikely(h->id == XVT_ID_LOST))
+			told_lost(r, out[i]->payload);
+		err = xvt_trace_event(s->trace, h, out[i]->payload);
 	}
 	return err;
 }
@@ -403,6 +409,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 			hurry |= r->taken > r->region->g.ring_size / HURRY_PART;
 			waits |= r->first != NULL;
 		}
+		waits |= s->merge.kept;
 		try_join(s, now);
 		s->merge.limit_ns = s->opt.cut ? s->cut_ns : xvt_host_clock_ns(&s->clock, now);
 		s->merge.rest_ns = s->rest_ns;

@@ -80,6 +80,14 @@ void engine_init_shape(struct engine *e, const struct engine_shape *shape)
 	}
 }
 
+void engine_two_steps(struct engine *e, uint32_t rings, uint32_t records, struct xvt_crew *crew)
+{
+	e->merge.two_steps = true;
+	e->merge.group_rings = rings;
+	e->merge.half_records = records;
+	e->merge.crew = crew;
+}
+
 void engine_init(struct engine *e, uint32_t rings, uint32_t mode)
 {
 	engine_init_shape(
@@ -171,14 +179,15 @@ static void keep(struct engine *e, const struct xvt_event_hdr *h, const void *pa
 		r->stats.events++;
 }
 
-static int keep_all(void *arg, const struct xvt_out *out, size_t n)
+static int keep_all(void *arg, struct xvt_placed *const *out, size_t n)
 {
+	struct engine *e = arg;
 	size_t i;
 
 	for (i = 0; i < n; i++) {
-		const struct xvt_event_hdr h = xvt_out_hdr(&out[i]);
+		const struct xvt_event_hdr *h = &out[i]->hdr;
 
-		keep(arg, &h, out[i].rec->payload, out[i].ring);
+		keep(e, h, out[i]->payload, e->rings[h->ring_flags & XVT_EVENT_RING_MASK]);
 	}
 	return 0;
 }

@@ -152,9 +152,11 @@ static void check_schedules(uint64_t first, uint64_t end, uint64_t *while_on, ui
 	struct played reference = { 0 }, p;
 	struct history h = { 0 };
 	struct xvt_loop *loop;
+	struct xvt_crew *crew;
 	uint64_t seed;
 
 	ck_assert_int_eq(xvt_loop_new(&loop), 0);
+	ck_assert_int_eq(xvt_crew_new(&crew, 2), 0);
 	for (seed = first; seed < end; seed++) {
 		struct schedule s = schedule_make(~seed);
 
@@ -163,6 +165,7 @@ static void check_schedules(uint64_t first, uint64_t end, uint64_t *while_on, ui
 			played_free(&reference);
 			history_make(&h, seed / OF_A_HISTORY);
 			h.shape.loop = loop; /* half of a schedule's time would be to make one */
+			h.shape.crew = crew;
 			history_play(&h, &schedule_none, &reference, NULL, NULL);
 			if (getenv("XVT_SEED"))
 				printf("history %" PRIu64
@@ -183,6 +186,7 @@ static void check_schedules(uint64_t first, uint64_t end, uint64_t *while_on, ui
 		*all += p.nr_out;
 		played_free(&p);
 	}
+	xvt_crew_free(crew);
 	xvt_loop_free(loop);
 	history_free(&h);
 	played_free(&reference);
@@ -273,9 +277,11 @@ START_TEST(what_depends_on_looking_is_flagged)
 	struct history h = { 0 };
 	struct played first = { 0 }, p;
 	struct xvt_loop *loop;
+	struct xvt_crew *crew;
 	uint64_t seed;
 
 	ck_assert_int_eq(xvt_loop_new(&loop), 0);
+	ck_assert_int_eq(xvt_crew_new(&crew, 2), 0);
 	for (seed = 0; seed < UNTOLD_SCHEDULES; seed++) {
 		struct schedule s = schedule_make(~seed);
 
@@ -283,6 +289,7 @@ START_TEST(what_depends_on_looking_is_flagged)
 			history_free(&h);
 			history_make_untold(&h, seed / OF_A_HISTORY);
 			h.shape.loop = loop;
+			h.shape.crew = crew;
 			played_free(&first);
 			history_play(&h, &schedule_none, &first, NULL, NULL);
 		}
@@ -302,6 +309,7 @@ START_TEST(what_depends_on_looking_is_flagged)
 	ck_assert_uint_gt(t.different, 0);
 	played_free(&first);
 	history_free(&h);
+	xvt_crew_free(crew);
 	xvt_loop_free(loop);
 }
 END_TEST
