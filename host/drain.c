@@ -21,10 +21,6 @@
  * as soon as it has been looked whether they came so far. */
 #define CUT_BYTES  (256u << 10)
 
-/* Up to here a copy from the mapping costs less than a read through the loop: a third of the CPU
- * time for 64 KiB, a twentieth for 1 KiB (docs/engine.md; bench/bench_move.c measures it). */
-#define COPY_MAX   (1u << 20)
-
 static void read_done(struct xvt_op *op, int res)
 {
 	struct xvt_piece *p = (struct xvt_piece *)op;
@@ -37,14 +33,16 @@ static void broken(struct xvt_ring *r, const struct xvt_fault *fault)
 {
 	xvt_fault_text(fault, r->fault, sizeof(r->fault));
 	r->fault_new = true;
-	r->phase = XVT_PHASE_BROKEN;
+	xvt_store(&r->phase, XVT_PHASE_BROKEN); /* we may be on any thread: session_mark.c */
 	r->idle = false;
 }
 
 /*
- * The piece's bytes: now, from the mapping, or by a read of the file that wait_reads() waits for.
- * A guest may write them meanwhile either way; nobody looks at them before they are private. A
- * file that shrinks under the copy gives zeros and says so (region.c): as a read that came short.
+ * The piece's bytes: now, from the mapping, or by a read of the file that the caller waits for. A
+ * copy costs less: a third of the CPU time for 64 KiB, a twentieth for 1 KiB (docs/engine.md;
+ * bench/bench_move.c measures it), and any thread can make it. A guest may write the bytes
+ * meanwhile either way; nobody looks at them before they are private. A file that shrinks
+ * under the copy gives zeros and says so (region.c): as a read that came short.
  * What nobody writes any more is read, because a look at a hole of a sparse file through the
  * mapping would give it memory.
  */
@@ -54,7 +52,7 @@ static int fetch(struct xvt_ring *r, struct xvt_piece *p, struct xvt_loop *loop)
 	uint64_t off = xvt_data_off(g, r->index) + xvt_pos_off(g, p->pos);
 	int err;
 
-	if (p->len <= COPY_MAX && !r->salvage) {
+	if (!r->salvage) {
 		memcpy(p->bytes, r->region->map + off, p->len);
 		p->res = xvt_host_region_gone(r->region) ? -EIO : (int)p->len;
 		return 0;

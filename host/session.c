@@ -32,6 +32,16 @@ static void witness(void *arg, struct xvt_ring *r)
 	xvt_session_ring_witness_first(arg, r);
 }
 
+/* A copy of a ring that goes on being written is in a hurry, but it is done once. */
+static int make_crew(struct xvt_session *s)
+{
+	s->parts = calloc((size_t)s->opt.threads * XVT_DRAIN_PARTS, sizeof(*s->parts));
+	if (!s->parts)
+		return -ENOMEM;
+	s->merge.one_step = 1;
+	return xvt_crew_new(&s->crew, s->opt.threads - 1);
+}
+
 int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_sink *sink,
 		    const struct xvt_session_options *opt)
 {
@@ -69,12 +79,20 @@ int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_
 		goto err_free;
 	xvt_merge_init(&s->merge);
 	s->merge.witness = witness;
+	s->thread = pthread_self();
+	err = s->opt.threads > 1 && !s->opt.cut ? make_crew(s) : 0;
+	if (err)
+		goto err_merge;
 	s->start_clock = xvt_clock_read();
 	s->next_second_clock = s->start_clock;
 	s->pass_gap_ns = PASS_MIN_NS;
 	*out = s;
 	return 0;
 
+err_merge:
+	free(s->parts);
+	xvt_merge_fini(&s->merge);
+	xvt_trace_writer_finish(s->trace);
 err_free:
 	free(s);
 	return err;
@@ -413,6 +431,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 		try_join(s, now);
 		s->merge.limit_ns = s->opt.cut ? s->cut_ns : xvt_host_clock_ns(&s->clock, now);
 		s->merge.rest_ns = s->rest_ns;
+		s->merge.crew = xvt_session_crew(s);
 		if (s->joined)
 			moved = xvt_merge_pass(&s->merge, s->awake, s->nr_awake, emit, s);
 		if (moved < 0)
@@ -523,6 +542,9 @@ static void release(struct xvt_session *s)
 	free(s->clock_due);
 	free(s->awake);
 	free(s->stirred);
+	free(s->parts);
+	if (s->crew)
+		xvt_crew_free(s->crew);
 	free(s->vms);
 	xvt_merge_fini(&s->merge);
 	xvt_host_clock_fini(&s->clock);

@@ -450,10 +450,14 @@ static void wait_for_answer(struct xvt_asked *a)
 }
 
 /* A look at one word is all that most of them need. */
+static bool no_answer_yet(const struct xvt_asked *a, uint64_t now)
+{
+	return (int64_t)(a->wait.until - now) > 0 && xvt_load(a->wait.word) != a->wait.value;
+}
+
 static bool still_waits(const struct xvt_asked *a, uint64_t now)
 {
-	return a->wait.word && a->ring->phase != XVT_PHASE_BROKEN &&
-	       (int64_t)(a->wait.until - now) > 0 && xvt_load(a->wait.word) != a->wait.value;
+	return a->wait.word && a->ring->phase != XVT_PHASE_BROKEN && no_answer_yet(a, now);
 }
 
 static void enter(struct xvt_session *s, struct xvt_ring *r, bool silent, uint64_t now)
@@ -557,11 +561,12 @@ void xvt_session_meet(struct xvt_session *s)
 	for (i = 0; i < s->nr_asked; i++) {
 		struct xvt_asked *a = &s->asked[i];
 
-		if (!a->wait.word || still_waits(a, now))
+		/* Other threads may be at work on its ring: that is left alone. */
+		if (!a->wait.word || no_answer_yet(a, now))
 			continue;
 		if (since(xvt_clock_read(), now) > ticks(s, CLOCKS_NS) / 8)
 			break;
-		if (a->ring->phase != XVT_PHASE_BROKEN && xvt_load(a->wait.word) == a->wait.value)
+		if (xvt_load(a->wait.word) == a->wait.value)
 			a->ring->source_ops->meet(a->ring->source);
 		a->wait.word = NULL; /* the rest is for the next pass */
 	}

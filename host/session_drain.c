@@ -19,6 +19,8 @@
  * to the host's words, counters of events that left no record, a file that shrank. */
 #define TURN_NS	      5000000000ull
 #define AHEAD	      8u /* rings that are fetched before they are looked at */
+/* From so much on in a pass the crew helps with it, and with the next look. */
+#define CREW_BYTES    (256u << 10)
 
 /* ------------------------------------------------------------------ at rest */
 
@@ -134,8 +136,9 @@ static bool unchanged(const struct xvt_rest *rest)
 }
 
 /* As xvt_ring_proven() says of a ring of which nothing waits. */
-static void hold_back(struct xvt_session *s, const struct xvt_rest *rest)
+static void hold_back(struct xvt_drain_part *part, const struct xvt_rest *rest)
 {
+	const struct xvt_session *s = part->session;
 	uint64_t passed = s->rest_proof_ns, bound = rest->floor_ns, margin = rest->slack_ns;
 
 	if (bound == UINT64_MAX)
@@ -143,8 +146,8 @@ static void hold_back(struct xvt_session *s, const struct xvt_rest *rest)
 	margin += xvt_clock_creep_ns(passed > rest->node_ns ? passed - rest->node_ns : 0);
 	if (passed > bound && passed - bound > margin)
 		bound = passed - margin;
-	if (bound < s->rest_ns)
-		s->rest_ns = bound;
+	if (bound < part->rest_ns)
+		part->rest_ns = bound;
 }
 
 /* ------------------------------------------------------------------ one machine */
@@ -184,19 +187,20 @@ static uint64_t cut_turn(const struct xvt_vm *vm)
 }
 
 /* Look at one ring: copies of what is new are on their way, or nothing has happened. */
-static void look(struct xvt_session *s, struct xvt_vm *vm, uint32_t i, uint64_t proof)
+static void look(struct xvt_drain_part *part, struct xvt_vm *vm, uint32_t i)
 {
+	struct xvt_session *s = part->session;
 	struct xvt_ring *r = vm->rings[i];
 	struct xvt_rest *rest = &vm->rest[i];
 
 	if (rest->ctl && unchanged(rest)) {
-		hold_back(s, rest);
+		hold_back(part, rest);
 		return;
 	}
 	xvt_session_wake(s, r);
 	if (!xvt_session_takes_part(s, r))
 		return;
-	xvt_drain_look(r, s->loop, proof);
+	xvt_drain_look(r, s->loop, s->drain_proof);
 	r->looked_at = s->drains;
 }
 
@@ -212,11 +216,11 @@ static void fetch_ahead(const struct xvt_vm *vm, uint32_t i)
 	__builtin_prefetch(&ctl->commit);
 }
 
-static void vm_drain(struct xvt_session *s, struct xvt_vm *vm, uint64_t proof)
+/* Are its contents those that we know? Then its rings are looked at. */
+static void vm_begin(struct xvt_session *s, struct xvt_vm *vm)
 {
 	struct xvt_host_page *page = xvt_host_region_page(&vm->region);
 	const bool back = vm->nonce && xvt_load(&page->nonce) != vm->nonce;
-	uint32_t i, n = vm->region.g.ring_count;
 
 	/* A VMM restores page by page, and the words come before what they point at. It has done
 	 * so when the machine runs again, and says that. */
@@ -232,29 +236,49 @@ static void vm_drain(struct xvt_session *s, struct xvt_vm *vm, uint64_t proof)
 	/* The budget of a pass is the machine's; with another ring first each time, each gets
 	 * its part of it. */
 	xvt_pool_turn(&vm->pool, s->opt.cut ? cut_turn(vm) : VM_PASS_BYTES);
-	vm->first_ring = (vm->first_ring + 1) % n;
+	vm->first_ring = (vm->first_ring + 1) % vm->region.g.ring_count;
+}
+
+static void vm_look(struct xvt_drain_part *part, struct xvt_vm *vm)
+{
+	uint32_t i, n = vm->region.g.ring_count;
+
 	for (i = vm->first_ring; i < n; i++) {
 		fetch_ahead(vm, i + AHEAD);
-		look(s, vm, i, proof);
+		look(part, vm, i);
 	}
 	for (i = 0; i < vm->first_ring; i++) {
 		fetch_ahead(vm, i + AHEAD);
-		look(s, vm, i, proof);
+		look(part, vm, i);
 	}
 }
 
-static void vm_take(struct xvt_session *s, struct xvt_vm *vm, size_t from, size_t to)
+static void vm_take(const struct xvt_session *s, struct xvt_vm *vm)
 {
 	struct xvt_host_page *page = xvt_host_region_page(&vm->region);
-	bool rolled_back = xvt_load(&page->nonce) != vm->nonce;
+	const bool rolled_back = xvt_load(&page->nonce) != vm->nonce;
+	size_t i;
 
-	for (; from < to; from++) {
-		struct xvt_ring *r = s->awake[from];
+	for (i = vm->first_awake; i < vm->first_awake + vm->nr_awake; i++) {
+		struct xvt_ring *r = s->awake[i];
 
 		/* Who was woken only after the machine's rings were looked at has nothing here. */
+		if (xvt_session_takes_part(s, r) && r->looked_at == s->drains)
+			xvt_drain_take(r, rolled_back);
+	}
+}
+
+/* What has to be said of them. */
+static void vm_end(struct xvt_session *s, struct xvt_vm *vm)
+{
+	size_t i;
+
+	for (i = vm->first_awake; i < vm->first_awake + vm->nr_awake; i++) {
+		struct xvt_ring *r = s->awake[i];
+
 		if (!xvt_session_takes_part(s, r) || r->looked_at != s->drains)
 			continue;
-		xvt_drain_take(r, rolled_back);
+		s->drained += r->taken;
 		/* Its writer was gone before we came, or came and went between two looks. What
 		 * older traces account for is nothing of this one. */
 		if (!r->announced &&
@@ -318,31 +342,104 @@ static void wake_some(struct xvt_session *s, uint64_t now)
 	}
 }
 
+/* ------------------------------------------------------------------ all of them */
+
+static bool is_there(const struct xvt_vm *vm)
+{
+	return vm->phase == XVT_VM_ATTACHED && vm->looked;
+}
+
+/* Nobody else may ask questions, and whoever does is not to be kept waiting. */
+static void meet(struct xvt_session *s)
+{
+	if (pthread_equal(s->thread, pthread_self()))
+		xvt_session_meet(s);
+}
+
+static void look_at_part(struct xvt_task *task)
+{
+	struct xvt_drain_part *part = (struct xvt_drain_part *)task;
+	size_t i;
+
+	for (i = part->from; i < part->to; i++) {
+		if (is_there(part->session->vms[i]))
+			vm_look(part, part->session->vms[i]);
+		meet(part->session);
+	}
+}
+
+static void take_part(struct xvt_task *task)
+{
+	struct xvt_drain_part *part = (struct xvt_drain_part *)task;
+	size_t i;
+
+	for (i = part->from; i < part->to; i++) {
+		if (is_there(part->session->vms[i]))
+			vm_take(part->session, part->session->vms[i]);
+		meet(part->session);
+	}
+}
+
+/* A look takes some nanoseconds where nothing is new, and a thread some microseconds to wake. */
+struct xvt_crew *xvt_session_crew(const struct xvt_session *s)
+{
+	return s->drained >= CREW_BYTES ? s->crew : NULL;
+}
+
+/* Each machine is in one part. */
+static void in_parts(struct xvt_session *s, void (*run)(struct xvt_task *task))
+{
+	struct xvt_drain_part whole = { .session = s, .to = s->nr_vms, .rest_ns = UINT64_MAX };
+	struct xvt_crew *crew = xvt_session_crew(s);
+	size_t i, n = crew ? s->opt.threads * XVT_DRAIN_PARTS : 0;
+
+	if (n > s->nr_vms)
+		n = s->nr_vms;
+	if (n < 2) {
+		run(&whole.task);
+		s->rest_ns = whole.rest_ns < s->rest_ns ? whole.rest_ns : s->rest_ns;
+		return;
+	}
+	for (i = 0; i < n; i++) {
+		s->parts[i] = (struct xvt_drain_part){ .task.run = run,
+						       .session = s,
+						       .from = i * s->nr_vms / n,
+						       .to = (i + 1) * s->nr_vms / n,
+						       .rest_ns = UINT64_MAX };
+		xvt_crew_give(crew, &s->parts[i].task);
+	}
+	for (i = 0; i < n; i++) {
+		xvt_crew_need(crew, &s->parts[i].task);
+		if (s->parts[i].rest_ns < s->rest_ns)
+			s->rest_ns = s->parts[i].rest_ns;
+	}
+}
+
 void xvt_session_drain(struct xvt_session *s, uint64_t now)
 {
-	const uint64_t proof = proof_of(s, now);
 	size_t i;
 
 	s->drains++;
+	s->drain_proof = proof_of(s, now);
 	wake_some(s, now);
 	s->rest_ns = UINT64_MAX;
-	s->rest_proof_ns = xvt_host_clock_ns(&s->clock, proof ? proof : s->rest_clock);
+	s->rest_proof_ns =
+		xvt_host_clock_ns(&s->clock, s->drain_proof ? s->drain_proof : s->rest_clock);
 	for (i = 0; i < s->nr_vms; i++) {
 		if (s->vms[i]->phase == XVT_VM_ATTACHED)
-			vm_drain(s, s->vms[i], proof);
-		xvt_session_meet(s);
+			vm_begin(s, s->vms[i]);
 	}
-	if (proof)
-		s->rest_clock = proof;
+	in_parts(s, look_at_part);
+	if (s->drain_proof)
+		s->rest_clock = s->drain_proof;
 	s->nr_awake = 0;
 	for (i = 0; i < s->nr_vms; i++)
 		list_awake(s, s->vms[i]);
 	wait_reads(s);
+	in_parts(s, take_part);
+	s->drained = 0;
 	for (i = 0; i < s->nr_vms; i++) {
-		struct xvt_vm *vm = s->vms[i];
-
-		if (vm->phase == XVT_VM_ATTACHED && vm->looked)
-			vm_take(s, vm, vm->first_awake, vm->first_awake + vm->nr_awake);
-		xvt_session_meet(s);
+		if (is_there(s->vms[i]))
+			vm_end(s, s->vms[i]);
 	}
 }

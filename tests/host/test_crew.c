@@ -95,6 +95,7 @@ END_TEST
 /* One that waits for another one that only a second thread can do. */
 struct waiting {
 	struct xvt_task task;
+	atomic_bool begun;
 	atomic_bool *wait_for;
 	atomic_bool *then_set;
 };
@@ -103,6 +104,7 @@ static void wait_and_set(struct xvt_task *task)
 {
 	struct waiting *w = (struct waiting *)task;
 
+	atomic_store(&w->begun, true);
 	while (w->wait_for && !atomic_load(w->wait_for))
 		sched_yield();
 	if (w->then_set)
@@ -135,7 +137,7 @@ START_TEST(who_waits_does_what_nobody_has_begun)
 	struct waiting b = { .task.run = wait_and_set, .then_set = &second };
 
 	xvt_crew_give(crew, &a.task);
-	while (__atomic_load_n(&a.task.state, __ATOMIC_ACQUIRE) == XVT_TASK_QUEUED)
+	while (!atomic_load(&a.begun))
 		sched_yield();
 	xvt_crew_give(crew, &b.task);
 	xvt_crew_need(crew, &a.task);
@@ -145,29 +147,32 @@ START_TEST(who_waits_does_what_nobody_has_begun)
 }
 END_TEST
 
+struct signals {
+	struct xvt_task task;
+	atomic_bool done;
+	sigset_t set;
+};
+
 static void take_signals(struct xvt_task *task)
 {
-	sigset_t *set = (sigset_t *)(task + 1);
+	struct signals *s = (struct signals *)task;
 
-	pthread_sigmask(SIG_SETMASK, NULL, set);
+	pthread_sigmask(SIG_SETMASK, NULL, &s->set);
+	atomic_store(&s->done, true);
 }
 
 START_TEST(its_threads_take_no_signals_but_those_of_their_own_accesses)
 {
 	struct xvt_crew *crew = crew_of(1);
-	struct {
-		struct xvt_task task;
-		sigset_t set;
-	} t = { .task.run = take_signals };
+	struct signals s = { .task.run = take_signals };
 	sigset_t before;
 
-	sigemptyset(&t.set);
-	xvt_crew_give(crew, &t.task);
-	while (__atomic_load_n(&t.task.state, __ATOMIC_ACQUIRE) != XVT_TASK_IDLE)
+	xvt_crew_give(crew, &s.task);
+	while (!atomic_load(&s.done)) /* not by us */
 		sched_yield();
-	xvt_crew_need(crew, &t.task);
-	ck_assert(sigismember(&t.set, SIGTERM) && sigismember(&t.set, SIGINT));
-	ck_assert(!sigismember(&t.set, SIGBUS));
+	xvt_crew_need(crew, &s.task);
+	ck_assert(sigismember(&s.set, SIGTERM) && sigismember(&s.set, SIGINT));
+	ck_assert(!sigismember(&s.set, SIGBUS));
 	pthread_sigmask(SIG_SETMASK, NULL, &before);
 	ck_assert(!sigismember(&before, SIGTERM)); /* and ours are as they were */
 	xvt_crew_free(crew);

@@ -45,7 +45,7 @@ stop_writers() {
 } 2>/dev/null
 
 record() {
-	"$xvtrace" record -q -o "$1" -r a="$work/a" -r b="$work/b" -r c="$work/c" --memory $memory --join-timeout 3600 \
+	"$xvtrace" record -q --threads 3 -o "$1" -r a="$work/a" -r b="$work/b" -r c="$work/c" --memory $memory --join-timeout 3600 \
 		--stall-timeout 3600 2>"$work/err" &
 	recorder=$!
 }
