@@ -12,6 +12,8 @@
 #include <stdlib.h>
 
 #define HALF_RECORDS 512u /* of a stream */
+/* After so many records in a pass a thread is worth waking, and in the next one at once. */
+#define BUSY_RECORDS 4096u
 
 void xvt_merge_init(struct xvt_merge *m)
 {
@@ -221,7 +223,7 @@ static int know_ranks(struct xvt_merge *m)
 
 static void give(struct xvt_merge *m, struct xvt_stream *g)
 {
-	g->given = m->crew;
+	g->given = m->crew && m->busy;
 	if (g->given)
 		xvt_crew_give(m->crew, &g->task);
 }
@@ -260,7 +262,7 @@ static void show_stream(struct xvt_merge *m, struct xvt_merge_leaf *leaf, struct
 					 .end = h->records + h->count,
 					 .stream = g };
 	xvt_stream_aim(g);
-	if (m->crew && g->target && g->begun && !g->dry)
+	if (g->target && g->begun && !g->dry)
 		give(m, g);
 }
 
@@ -335,7 +337,7 @@ static int rest_streams(struct xvt_merge *m)
 
 /* ------------------------------------------------------------------ the tree */
 
-static uint64_t key_of(const struct xvt_merge *m, uint32_t number)
+static inline uint64_t key_of(const struct xvt_merge *m, uint32_t number)
 {
 	const struct xvt_event_hdr *h = &m->leaves[number].at->hdr;
 	uint64_t who = number;
@@ -378,6 +380,7 @@ static int hand_over(struct xvt_merge *m)
 	int err = m->nr_out ? m->emit(m->arg, m->out, m->nr_out) : 0;
 
 	m->emitted += m->nr_out;
+	m->busy |= m->emitted - m->emitted_then >= BUSY_RECORDS;
 	m->nr_out = 0;
 	return err;
 }
@@ -541,7 +544,6 @@ static int pass(struct xvt_merge *m)
 int64_t xvt_merge_pass(struct xvt_merge *m, struct xvt_ring *const *rings, size_t count,
 		       xvt_emit_fn emit, void *arg)
 {
-	uint64_t emitted = m->emitted;
 	int err = know_all(m, rings, count), rest;
 
 	if (err)
@@ -549,6 +551,8 @@ int64_t xvt_merge_pass(struct xvt_merge *m, struct xvt_ring *const *rings, size_
 	m->emit = emit;
 	m->arg = arg;
 	m->count = 0;
+	m->busy |= m->emitted - m->emitted_then >= BUSY_RECORDS;
+	m->emitted_then = m->emitted;
 	m->bound_ns = m->rest_ns;
 	m->two_steps |= count > m->one_step;
 	if (m->two_steps)
@@ -559,6 +563,7 @@ int64_t xvt_merge_pass(struct xvt_merge *m, struct xvt_ring *const *rings, size_
 		err = pass(m);
 	give_back(m);
 	rest = rest_streams(m);
+	m->busy = false;
 	if (err || rest)
 		return err ? err : rest;
 	/* A bound stopped us, not the present. */
@@ -566,5 +571,5 @@ int64_t xvt_merge_pass(struct xvt_merge *m, struct xvt_ring *const *rings, size_
 		m->watermark = m->bound_ns;
 	if (m->last_ns > m->watermark)
 		m->watermark = m->last_ns;
-	return (int64_t)(m->emitted - emitted);
+	return (int64_t)(m->emitted - m->emitted_then);
 }

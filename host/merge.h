@@ -19,10 +19,10 @@ typedef int (*xvt_emit_fn)(void *arg, struct xvt_placed *const *out, size_t n);
 typedef void (*xvt_witness_fn)(void *arg, struct xvt_ring *r);
 
 /*
- * Up to so many rings are merged in one step, all others in two. The second step costs an event
- * another copy, and the first one is then done in a core's cache, and by several of them.
+ * Alone, up to so many rings are merged in one step: a second one costs an event another copy, and
+ * on one core it gives nothing back (docs/engine.md). With a crew there are always two.
  */
-#define XVT_MERGE_ONE_STEP 96u
+#define XVT_MERGE_ONE_STEP 2048u
 
 struct xvt_merge {
 	struct xvt_ring **order; /* those of this pass, by VM and ring */
@@ -46,7 +46,9 @@ struct xvt_merge {
 	struct xvt_placed *out[XVT_MERGE_BATCH];
 
 	/* In two steps. */
-	struct xvt_crew *crew; /* of this pass; NULL: we are alone */
+	struct xvt_crew *crew; /* NULL: we are alone */
+	bool busy;	       /* there is so much to do in this pass that it lends a hand */
+	uint64_t emitted_then; /* when the pass began */
 	uint32_t one_step;     /* XVT_MERGE_ONE_STEP, or what a test says */
 	uint32_t group_rings;  /* 0: as many as is good */
 	uint32_t half_records;

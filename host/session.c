@@ -431,7 +431,8 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 		try_join(s, now);
 		s->merge.limit_ns = s->opt.cut ? s->cut_ns : xvt_host_clock_ns(&s->clock, now);
 		s->merge.rest_ns = s->rest_ns;
-		s->merge.crew = xvt_session_crew(s);
+		s->merge.crew = s->crew;
+		s->merge.busy = s->drained >= XVT_CREW_BYTES;
 		if (s->joined)
 			moved = xvt_merge_pass(&s->merge, s->awake, s->nr_awake, emit, s);
 		if (moved < 0)

@@ -242,14 +242,14 @@ struct xvt_session {
 	uint64_t drained;	/* bytes that the last one took */
 	struct xvt_crew *crew;	/* NULL: we are alone */
 	struct xvt_drain_part *parts;
-	pthread_t thread; /* ours */
-	uint64_t turn_clock;	/* since then turns are due: */
-	size_t next_turn;	/* of who is at rest */
-	bool owing;		/* what rings owe their regions is on its way into the file: */
-	uint64_t owed_bytes;	/* so much of it; */
-	uint64_t owe_clock;	/* since then */
-	uint64_t owed_events;	/* merged until then */
-	bool counters_late;	/* a second was over while something was owed */
+	pthread_t thread;     /* ours */
+	uint64_t turn_clock;  /* since then turns are due: */
+	size_t next_turn;     /* of who is at rest */
+	bool owing;	      /* what rings owe their regions is on its way into the file: */
+	uint64_t owed_bytes;  /* so much of it; */
+	uint64_t owe_clock;   /* since then */
+	uint64_t owed_events; /* merged until then */
+	bool counters_late;   /* a second was over while something was owed */
 	uint64_t rounds;
 	uint64_t told_watermark;
 	struct xvt_session_wake wake;

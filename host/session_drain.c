@@ -19,8 +19,6 @@
  * to the host's words, counters of events that left no record, a file that shrank. */
 #define TURN_NS	      5000000000ull
 #define AHEAD	      8u /* rings that are fetched before they are looked at */
-/* From so much on in a pass the crew helps with it, and with the next look. */
-#define CREW_BYTES    (256u << 10)
 
 /* ------------------------------------------------------------------ at rest */
 
@@ -186,7 +184,7 @@ static uint64_t cut_turn(const struct xvt_vm *vm)
 	return least > VM_CUT_BYTES ? least : VM_CUT_BYTES;
 }
 
-/* Look at one ring: copies of what is new are on their way, or nothing has happened. */
+/* Look at one ring: what is new is copied, or nothing has happened. */
 static void look(struct xvt_drain_part *part, struct xvt_vm *vm, uint32_t i)
 {
 	struct xvt_session *s = part->session;
@@ -253,18 +251,17 @@ static void vm_look(struct xvt_drain_part *part, struct xvt_vm *vm)
 	}
 }
 
+/* The copies are there. At once, while the guest's memory that is to be cleared is in the cache. */
 static void vm_take(const struct xvt_session *s, struct xvt_vm *vm)
 {
 	struct xvt_host_page *page = xvt_host_region_page(&vm->region);
 	const bool rolled_back = xvt_load(&page->nonce) != vm->nonce;
-	size_t i;
+	uint32_t i;
 
-	for (i = vm->first_awake; i < vm->first_awake + vm->nr_awake; i++) {
-		struct xvt_ring *r = s->awake[i];
-
-		/* Who was woken only after the machine's rings were looked at has nothing here. */
-		if (xvt_session_takes_part(s, r) && r->looked_at == s->drains)
-			xvt_drain_take(r, rolled_back);
+	for (i = 0; i < vm->region.g.ring_count; i++) {
+		/* Who is at rest, or takes no part, or is woken only from here on: nothing. */
+		if (!vm->rest[i].ctl && vm->rings[i]->looked_at == s->drains)
+			xvt_drain_take(vm->rings[i], rolled_back);
 	}
 }
 
@@ -302,18 +299,6 @@ static void list_awake(struct xvt_session *s, struct xvt_vm *vm)
 		}
 	}
 	vm->nr_awake = s->nr_awake - vm->first_awake;
-}
-
-static void wait_reads(struct xvt_session *s)
-{
-	size_t i;
-
-	for (i = 0; i < s->nr_awake; i++) {
-		while (s->awake[i]->reads) {
-			if (xvt_loop_run(s->loop, SECOND_NS) < 0)
-				return;
-		}
-	}
 }
 
 /* A proof is by a clock value that is old enough; 0: none in this pass. */
@@ -356,52 +341,38 @@ static void meet(struct xvt_session *s)
 		xvt_session_meet(s);
 }
 
-static void look_at_part(struct xvt_task *task)
+static void drain_part(struct xvt_task *task)
 {
 	struct xvt_drain_part *part = (struct xvt_drain_part *)task;
 	size_t i;
 
 	for (i = part->from; i < part->to; i++) {
-		if (is_there(part->session->vms[i]))
-			vm_look(part, part->session->vms[i]);
+		struct xvt_vm *vm = part->session->vms[i];
+
+		if (is_there(vm)) {
+			vm_look(part, vm);
+			vm_take(part->session, vm);
+		}
 		meet(part->session);
 	}
-}
-
-static void take_part(struct xvt_task *task)
-{
-	struct xvt_drain_part *part = (struct xvt_drain_part *)task;
-	size_t i;
-
-	for (i = part->from; i < part->to; i++) {
-		if (is_there(part->session->vms[i]))
-			vm_take(part->session, part->session->vms[i]);
-		meet(part->session);
-	}
-}
-
-/* A look takes some nanoseconds where nothing is new, and a thread some microseconds to wake. */
-struct xvt_crew *xvt_session_crew(const struct xvt_session *s)
-{
-	return s->drained >= CREW_BYTES ? s->crew : NULL;
 }
 
 /* Each machine is in one part. */
-static void in_parts(struct xvt_session *s, void (*run)(struct xvt_task *task))
+static void drain_all(struct xvt_session *s)
 {
 	struct xvt_drain_part whole = { .session = s, .to = s->nr_vms, .rest_ns = UINT64_MAX };
-	struct xvt_crew *crew = xvt_session_crew(s);
+	struct xvt_crew *crew = s->drained >= XVT_CREW_BYTES ? s->crew : NULL;
 	size_t i, n = crew ? s->opt.threads * XVT_DRAIN_PARTS : 0;
 
 	if (n > s->nr_vms)
 		n = s->nr_vms;
 	if (n < 2) {
-		run(&whole.task);
+		drain_part(&whole.task);
 		s->rest_ns = whole.rest_ns < s->rest_ns ? whole.rest_ns : s->rest_ns;
 		return;
 	}
 	for (i = 0; i < n; i++) {
-		s->parts[i] = (struct xvt_drain_part){ .task.run = run,
+		s->parts[i] = (struct xvt_drain_part){ .task.run = drain_part,
 						       .session = s,
 						       .from = i * s->nr_vms / n,
 						       .to = (i + 1) * s->nr_vms / n,
@@ -429,14 +400,12 @@ void xvt_session_drain(struct xvt_session *s, uint64_t now)
 		if (s->vms[i]->phase == XVT_VM_ATTACHED)
 			vm_begin(s, s->vms[i]);
 	}
-	in_parts(s, look_at_part);
+	drain_all(s);
 	if (s->drain_proof)
 		s->rest_clock = s->drain_proof;
 	s->nr_awake = 0;
 	for (i = 0; i < s->nr_vms; i++)
 		list_awake(s, s->vms[i]);
-	wait_reads(s);
-	in_parts(s, take_part);
 	s->drained = 0;
 	for (i = 0; i < s->nr_vms; i++) {
 		if (is_there(s->vms[i]))

@@ -194,6 +194,7 @@ static int keep_all(void *arg, struct xvt_placed *const *out, size_t n)
 
 void engine_merge(struct engine *e)
 {
+	e->merge.busy = e->merge.crew; /* however little there is to do */
 	if (xvt_merge_pass(&e->merge, e->rings, e->nr_rings, keep_all, e) < 0)
 		ck_abort_msg("the merge failed"); /* an assertion that holds costs a write */
 }
