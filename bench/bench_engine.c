@@ -5,8 +5,10 @@
  * merge costs that is nothing else, because absolute times say little of a machine that others use.
  *
  *   bench_engine TRACE JSON                                  all of it
- *   bench_engine TRACE RINGS interleaved|bursts [EVENTS]     one line of it
+ *   bench_engine TRACE RINGS ORDER [EVENTS]                  one line of it
  *   bench_engine TRACE RINGS idle
+ *
+ * ORDER is interleaved, bursts, skewed or few, see guests.h.
  *
  * TRACE is written many times over, and removed.
  */
@@ -24,8 +26,9 @@
 #include "sink.h"
 
 #define PAYLOAD	      16u
-#define DATA_BYTES    (192u << 20) /* of all rings together */
-#define RING_LEAST    8192u
+#define MACHINES_MOST 1024u
+#define RINGS_LEAST   4u /* of a machine */
+#define JOIN_S	      600ull
 #define SECOND	      1000000000ull
 #define EVENTS	      4000000ull /* in a round, or */
 #define EVENTS_RING   128ull	 /* for each ring */
@@ -39,6 +42,8 @@ struct engine {
 	struct xvt_loop *loop;
 	struct xvt_file_sink *sink;
 	struct xvt_session *session;
+	double join_s; /* until everybody's clock was known, and the recorder's CPU time of it */
+	double join_cpu_s;
 };
 
 static uint64_t process_cpu_ns(void)
@@ -80,46 +85,60 @@ static int pass(struct engine *e)
 	return err < 0 ? err : 0;
 }
 
-static bool all_live(const struct engine *e)
+/* *live: how many of the first ones are. */
+static bool all_live(const struct engine *e, size_t *live)
 {
-	size_t i;
+	const struct xvt_session *s = e->session;
 
-	for (i = 0; i < e->session->nr_rings; i++) {
-		if (e->session->rings[i]->phase == XVT_PHASE_NEW)
-			return false;
-	}
-	return e->session->joined;
+	while (*live < s->nr_rings && s->rings[*live]->phase != XVT_PHASE_NEW)
+		++*live;
+	return *live == s->nr_rings && s->joined;
 }
 
-static int start(struct engine *e, const char *path, uint32_t rings)
+/* In a round; enough of them for each ring. */
+static uint64_t events_of(uint32_t rings)
 {
-	uint32_t each = rings <= 4096 ? 4 : 64;
-	struct guests_layout layout = {
-		.vms = rings / each,
-		.rings = each,
-		.subbuf_size = 65536,
-		.ring_bytes = DATA_BYTES / rings > RING_LEAST ? DATA_BYTES / rings : RING_LEAST,
-	};
+	return rings * EVENTS_RING > EVENTS ? rings * EVENTS_RING : EVENTS;
+}
+
+static struct guests_layout layout_of(uint32_t rings, enum guests_order order, uint64_t events)
+{
+	uint32_t each = rings / MACHINES_MOST > RINGS_LEAST ? rings / MACHINES_MOST : RINGS_LEAST;
+
+	return (struct guests_layout){ .vms = rings / each,
+				       .rings = each,
+				       .order = order,
+				       .events = events,
+				       .payload = PAYLOAD };
+}
+
+static int start(struct engine *e, const char *path, const struct guests_layout *layout)
+{
 	struct xvt_session_options opt = { .mode = XVT_ENABLE_STOP,
-					   .join_timeout_ns = 60 * SECOND,
+					   .join_timeout_ns = JOIN_S * SECOND,
 					   .stall_timeout_ns = 60 * SECOND,
 					   .memory_bytes = 256u << 20,
 					   .note = note };
+	uint64_t wall, cpu;
+	size_t live = 0;
 	int err;
 
-	while (layout.subbuf_size > 1024 && layout.ring_bytes < 8 * layout.subbuf_size)
-		layout.subbuf_size /= 2;
-	err = guests_new(&e->guests, &layout);
+	err = guests_new(&e->guests, layout);
 	if (!err)
 		err = xvt_loop_new(&e->loop);
 	if (!err)
 		err = xvt_file_sink_new(&e->sink, e->loop, path);
 	if (!err)
 		err = xvt_session_new(&e->session, e->loop, xvt_file_sink_base(e->sink), &opt);
-	if (!err)
-		err = guests_join(e->guests, e->session);
-	while (!err && !all_live(e))
+	if (err)
+		return err;
+	wall = wall_ns();
+	cpu = engine_cpu_ns(e);
+	err = guests_join(e->guests, e->session);
+	while (!err && !all_live(e, &live))
 		err = pass(e);
+	e->join_s = (double)(wall_ns() - wall) / SECOND;
+	e->join_cpu_s = (double)(engine_cpu_ns(e) - cpu) / SECOND;
 	return err;
 }
 
@@ -135,12 +154,6 @@ static void stop(struct engine *e)
 		guests_free(e->guests);
 }
 
-/* In a round; enough of them for each ring. */
-static uint64_t events_of(uint32_t rings)
-{
-	return rings * EVENTS_RING > EVENTS ? rings * EVENTS_RING : EVENTS;
-}
-
 struct result {
 	uint32_t rings;
 	enum guests_order order;
@@ -149,23 +162,31 @@ struct result {
 	double cpu_ns; /* an event */
 	double wall_ns;
 	double bytes; /* an event takes in the file */
+	double join_s;
+	double join_us; /* of CPU, a ring */
 };
 
 static const char *const order_names[] = {
-	[GUESTS_INTERLEAVED] = "interleaved", [GUESTS_BURSTS] = "bursts"
+	[GUESTS_INTERLEAVED] = "interleaved",
+	[GUESTS_BURSTS] = "bursts",
+	[GUESTS_SKEWED] = "skewed",
+	[GUESTS_FEW] = "few",
 };
 
 /* Of a few rounds the best: what else the machine did meanwhile is not ours. */
 static int measure(const char *path, struct result *r, uint64_t events)
 {
+	const struct guests_layout layout = layout_of(r->rings, r->order, events);
 	struct engine e = { 0 };
-	int round, err = start(&e, path, r->rings);
+	int round, err = start(&e, path, &layout);
 
 	r->cpu_ns = r->wall_ns = 1e9;
+	r->join_s = e.join_s;
+	r->join_us = e.join_cpu_s * 1e6 / r->rings;
 	for (round = 0; !err && round < ROUNDS; round++) {
 		uint64_t want = e.session->merge.emitted, lost, cpu, wall;
 
-		guests_write(e.guests, r->order, r->rings, events, PAYLOAD, &lost);
+		guests_write(e.guests, &lost);
 		want += events - lost;
 		cpu = engine_cpu_ns(&e);
 		wall = wall_ns();
@@ -189,9 +210,9 @@ static int measure(const char *path, struct result *r, uint64_t events)
 static void tell(const struct result *r)
 {
 	printf("%6u rings %-11s %6.1f ns of CPU an event, %6.1f M events/s, %5.2f GB/s; %6.1f ns "
-	       "wall; %" PRIu64 " lost\n",
+	       "wall; %" PRIu64 " lost; began in %.2f s, %.1f us of CPU a ring\n",
 	       r->rings, order_names[r->order], r->cpu_ns, 1e3 / r->cpu_ns, r->bytes / r->cpu_ns,
-	       r->wall_ns, r->lost);
+	       r->wall_ns, r->lost, r->join_s, r->join_us);
 	fflush(stdout);
 }
 
@@ -208,9 +229,10 @@ static uint64_t samples(const struct engine *e)
 /* What it costs to watch machines that do nothing. */
 static int measure_idle(const char *path, uint32_t rings)
 {
+	const struct guests_layout layout = layout_of(rings, GUESTS_FEW, 0);
 	struct engine e = { 0 };
 	uint64_t cpu, wall, end, before;
-	int err = start(&e, path, rings);
+	int err = start(&e, path, &layout);
 
 	if (!err) {
 		for (end = wall_ns() + SETTLE_S * SECOND; !err && wall_ns() < end;)
@@ -295,6 +317,15 @@ static int bench_all(const char *trace, const char *path)
 	return fclose(json) && !err ? -errno : err;
 }
 
+static enum guests_order order_of(const char *name)
+{
+	enum guests_order order = 0;
+
+	while (order < GUESTS_ORDERS && strcmp(name, order_names[order]))
+		order++;
+	return order;
+}
+
 int main(int argc, char **argv)
 {
 	int err;
@@ -303,18 +334,16 @@ int main(int argc, char **argv)
 		err = bench_all(argv[1], argv[2]);
 	} else if (argc > 3 && !strcmp(argv[3], "idle")) {
 		err = measure_idle(argv[1], (uint32_t)atoi(argv[2]));
-	} else if (argc > 3) {
-		struct result r = { .rings = (uint32_t)atoi(argv[2]),
-				    .order = strcmp(argv[3], "bursts") ? GUESTS_INTERLEAVED
-								       : GUESTS_BURSTS };
+	} else if (argc > 3 && order_of(argv[3]) < GUESTS_ORDERS) {
+		struct result r = { .rings = (uint32_t)atoi(argv[2]), .order = order_of(argv[3]) };
 
 		err = measure(argv[1], &r,
 			      argc > 4 ? strtoull(argv[4], NULL, 0) : events_of(r.rings));
 		if (!err)
 			tell(&r);
 	} else {
-		fprintf(stderr,
-			"usage: bench_engine TRACE JSON | TRACE RINGS interleaved|bursts|idle\n");
+		fprintf(stderr, "usage: bench_engine TRACE JSON | TRACE RINGS "
+				"interleaved|bursts|skewed|few|idle [EVENTS]\n");
 		return 2;
 	}
 	if (err)

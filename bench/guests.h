@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * guests.h - machines that are not there: regions of any number with the project's own writer in
- * them, for measuring what the recorder costs. One thread is all of their vCPUs: it answers the
- * clock's mailboxes, and writes when it is told to. The recorder sees no difference.
+ * them, for measuring what the recorder costs. One thread is all of their vCPUs: each looks into
+ * its mailbox every 10 ms and stays there for 200 us when it has answered; and the thread writes
+ * when it is told to, and sleeps when nobody has anything to do. The recorder sees no difference.
  */
 #ifndef XVT_BENCH_GUESTS_H
 #define XVT_BENCH_GUESTS_H
@@ -14,16 +15,21 @@
 
 struct guests;
 
-struct guests_layout {
-	uint32_t vms;
-	uint32_t rings; /* of each */
-	uint32_t subbuf_size;
-	uint64_t ring_bytes; /* about: a power of two, at least 4 sub-buffers */
-};
-
 enum guests_order {
 	GUESTS_INTERLEAVED, /* each event in a ring drawn at random */
 	GUESTS_BURSTS,	    /* 1 to 63 events in a ring, then in another one */
+	GUESTS_SKEWED,	    /* the ring of rank i has about 1/i of what the first one has */
+	GUESTS_FEW,	    /* one ring in a hundred writes, the others are idle */
+	GUESTS_ORDERS
+};
+
+struct guests_layout {
+	uint32_t vms;
+	uint32_t rings; /* of each */
+	/* What is written at once: each ring holds its part of it, whoever looks when. */
+	enum guests_order order;
+	uint64_t events;
+	uint32_t payload;
 };
 
 /* Returns 0 or -errno. The thread answers from here on. */
@@ -34,11 +40,10 @@ void guests_free(struct guests *g);
 int guests_join(struct guests *g, struct xvt_session *s);
 
 /*
- * Write `events` events of `payload` bytes into the first `active` rings, stamped by the real
- * clock. Returns when they are written; *lost: how many found their ring full, or not recording.
+ * Write the layout's events, stamped by the real clock. Returns when they are written; *lost: how
+ * many found their ring full, or not recording.
  */
-void guests_write(struct guests *g, enum guests_order order, uint32_t active, uint64_t events,
-		  uint32_t payload, uint64_t *lost);
+void guests_write(struct guests *g, uint64_t *lost);
 
 /* CPU time that the thread has used. */
 uint64_t guests_cpu_ns(const struct guests *g);
