@@ -14,15 +14,14 @@
 
 #include <stdlib.h>
 
-#define BURST	     32	      /* exchanges in one burst */
-#define SPIN_NS	     100000   /* wait for the next answer of a running burst */
-#define LATE_SPIN_NS 5000     /* where the guest may have left */
-#define STAY_NS	     150000   /* a guest that has answered stays at least so long */
-#define TURN_NS	     1000000  /* longest stay in one poll() */
-#define PATIENCE_NS  60000000 /* a burst that has something narrow may end after this */
-#define WIDE_NS	     400000   /* not narrow: try ten times as long for better */
-#define ENOUGH	     16	      /* exchanges that end a burst early */
-#define RATE_PART    30	      /* the guest's rate is off by no more than that part of it */
+#define BURST	    32	     /* exchanges in one burst */
+#define SPIN_NS	    100000   /* wait for the next answer of a running burst */
+#define STAY_NS	    150000   /* a guest that has answered stays at least so long */
+#define TURN_NS	    1000000  /* longest stay in one poll() */
+#define PATIENCE_NS 60000000 /* a burst that has something narrow may end after this */
+#define WIDE_NS	    400000   /* not narrow: try ten times as long for better */
+#define ENOUGH	    16	     /* exchanges that end a burst early */
+#define RATE_PART   30	     /* the guest's rate is off by no more than that part of it */
 
 struct exchange {
 	uint64_t guest;
@@ -218,21 +217,26 @@ static bool enough(const struct xvt_clock_source *s)
 }
 
 /*
- * Has the guest answered? Then it is here, if we looked a moment ago, and as many exchanges follow
- * as it stays for. One that may have left long ago is asked again, and hardly waited for.
+ * Has the guest answered? Then it is here, if we asked or looked a moment ago, and as many
+ * exchanges follow as it stays for. One that may have left long ago is asked again and not waited
+ * for: where many are late, those who come meanwhile would be met late, too. The next look tells.
  */
 static void handshake_meet(struct xvt_clock_source *s)
 {
 	uint64_t begin = xvt_clock_read(), looked = s->t.looked ? *s->t.looked : s->looked;
-	uint64_t spin, turn;
+	uint64_t stay = xvt_host_clock_ticks(s->t.host_clock, STAY_NS), spin, turn;
 	bool met = false, late;
 
-	late = begin - looked > xvt_host_clock_ticks(s->t.host_clock, STAY_NS);
+	late = begin - looked > stay && begin - s->asked > stay;
 	s->looked = begin;
 	if (s->cut || !s->open || !answered(s))
 		return;
 	s->fresh = true;
-	spin = xvt_host_clock_ticks(s->t.host_clock, late ? LATE_SPIN_NS : SPIN_NS);
+	if (late && s->count < s->most) {
+		ask(s);
+		return;
+	}
+	spin = xvt_host_clock_ticks(s->t.host_clock, SPIN_NS);
 	turn = xvt_host_clock_ticks(s->t.host_clock, TURN_NS);
 	while (s->count < s->most && xvt_clock_read() - begin < turn) {
 		ask(s);
@@ -279,7 +283,7 @@ static bool handshake_busy(const struct xvt_clock_source *s)
 static bool handshake_waits(const struct xvt_clock_source *s, struct xvt_clock_wait *wait)
 {
 	*wait = (struct xvt_clock_wait){ &s->t.ctl->answer_seq, s->seq, s->asked + s->patience };
-	return s->open && !s->cut && !s->fresh;
+	return s->open && !s->cut && !(s->fresh && enough(s));
 }
 
 static void handshake_close(struct xvt_clock_source *s)

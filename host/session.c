@@ -347,7 +347,7 @@ static uint64_t gap_ns(const struct xvt_session *s, bool moved, bool hurry, uint
  */
 static uint64_t busy_ns(const struct xvt_session *s)
 {
-	return s->nr_asked < XVT_ASKED_MAX / 4 ? BUSY_NS : BUSY_NS / 2;
+	return s->nr_asked < XVT_ASKED_LEAST / 4 ? BUSY_NS : BUSY_NS / 2;
 }
 
 /* Until the next drain, or until a clock wants to be looked after. */

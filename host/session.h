@@ -42,7 +42,14 @@ struct xvt_asked {
 	/* Until then, or until it answers, there is nothing to do. */
 	struct xvt_clock_wait wait;
 };
-#define XVT_ASKED_MAX	 64u
+/*
+ * So many at a time, of few rings and of many: a guest looks into its mailbox every 10 ms and then
+ * stays for 200 us, and a measurement takes us 10 us. With more of them we could not meet all who
+ * come in a millisecond.
+ */
+#define XVT_ASKED_LEAST	 64u
+#define XVT_ASKED_MAX	 256u
+#define XVT_ASKED_PART	 8u /* of all rings, between the two */
 
 /* Measurements that are not in the file yet. */
 #define XVT_MEASURED_MAX 64u
@@ -224,6 +231,7 @@ struct xvt_session {
 	struct xvt_asked asked[XVT_ASKED_MAX];
 	size_t nr_asked;
 	size_t nr_silent;	  /* of them */
+	size_t first_asked;	  /* who is looked at first */
 	uint64_t *clock_due;	  /* when has each ring's clock to be looked after again? */
 	uint64_t clocks_due;	  /* the earliest of them */
 	uint64_t next_scan_clock; /* it is not looked up more often */

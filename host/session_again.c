@@ -80,6 +80,7 @@ static void retire(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 		if (in_use(s, vm->rings[i], now))
 			return;
 	}
+	xvt_session_clock_forget(s, vm);
 	for (i = 0; i < n; i++) {
 		struct xvt_ring *r = vm->rings[i];
 

@@ -28,7 +28,7 @@
 #define WIDE_PATIENCE_NS 5000000000ull
 #define CLOCKS_NS	 8000000ull /* longest that clocks may keep us in a pass */
 #define MEET_NS		 50000ull   /* between two looks for answers while a pass goes on */
-#define MEET_PART	 4	    /* and so many times as long as one takes */
+#define MEET_PART	 2	    /* and so many times as long as one takes */
 #define SCAN_RING_NS	 50ull	    /* for each ring: between two looks whose turn it is */
 #define LOOK_RING_NS	 10000ull   /* the same, at one that has not answered or is not there; */
 #define MARK_LOOK_NS	 1000000ull /* at one that is about to write a mark */
@@ -182,8 +182,28 @@ static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_cloc
 				 xvt_load(&r->ctl->cpu), m->node.epoch);
 }
 
-/* The machine's clock rate is settled by the first ring with two good nodes, before any event. */
-static bool rate_known(struct xvt_session *s, struct xvt_ring *r)
+/*
+ * When is a ring measured next on which nobody waits? Where that is seldom, because there are many,
+ * all of them are at the same moments: between them nobody has to be looked at.
+ */
+static uint64_t next_idle_burst(const struct xvt_session *s, uint64_t now)
+{
+	uint64_t every = ticks(s, XVT_BURST_EVERY_NS);
+
+	return s->idle_pace <= every ? now + every : (now / s->idle_pace + 1) * s->idle_pace;
+}
+
+/* It has a clock. The next measurement is one like any other. */
+static void begin_ring(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
+{
+	r->next_burst_clock = next_idle_burst(s, now);
+	xvt_session_wake(s, r);
+	xvt_session_ring_live(s, r);
+}
+
+/* The machine's clock rate is settled by the first ring with two good nodes, before any event. Then
+ * all of its rings that have one begin: the line through it is known. */
+static bool rate_known(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
 	struct xvt_vm *vm = s->vms[r->vm];
 	const struct xvt_clock_node *first, *last;
@@ -206,18 +226,12 @@ static bool rate_known(struct xvt_session *s, struct xvt_ring *r)
 		vm->rings[i]->map.bound_ns_max = 0;
 	}
 	xvt_vm_announce(s, vm);
+	for (i = 0; i < vm->region.g.ring_count; i++) {
+		if (vm->rings[i] != r && vm->rings[i]->phase == XVT_PHASE_NEW &&
+		    vm->rings[i]->map.count)
+			begin_ring(s, vm->rings[i], now);
+	}
 	return true;
-}
-
-/*
- * When is a ring measured next on which nobody waits? Where that is seldom, because there are many,
- * all of them are at the same moments: between them nobody has to be looked at.
- */
-static uint64_t next_idle_burst(const struct xvt_session *s, uint64_t now)
-{
-	uint64_t every = ticks(s, XVT_BURST_EVERY_NS);
-
-	return s->idle_pace <= every ? now + every : (now / s->idle_pace + 1) * s->idle_pace;
 }
 
 /* What a ring has delivered waits for its next measurement, and takes up memory meanwhile. */
@@ -344,7 +358,9 @@ static void ask(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 	xvt_session_exact_begin(s, r);
 	r->source_ops->start(r->source);
 	r->burst_clock = now;
-	r->next_burst_clock = next_idle_burst(s, now);
+	/* Nothing is recorded before a ring has a clock, and that takes two of them. */
+	r->next_burst_clock = r->phase == XVT_PHASE_NEW ? now + ticks(s, XVT_BURST_EVERY_NS)
+							: next_idle_burst(s, now);
 	r->mark_pace = s->mark_pace;
 	if (r->answered)
 		r->answer_clock = now; /* it was not asked before: that was no silence */
@@ -360,8 +376,8 @@ static void answered(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock
 	s->bursts++;
 	xvt_session_exact_refine(s, r, m);
 	take_node(s, r, m);
-	if (r->phase == XVT_PHASE_NEW && rate_known(s, r)) {
-		xvt_session_ring_live(s, r);
+	if (r->phase == XVT_PHASE_NEW && rate_known(s, r, now)) {
+		begin_ring(s, r, now);
 	} else if (r->phase == XVT_PHASE_ASIDE && r->map.closed) {
 		r->phase = XVT_PHASE_LIVE;
 		r->live_ns = xvt_host_clock_ns(&s->clock, now);
@@ -432,13 +448,13 @@ static bool is_open(const struct xvt_ring *r)
  */
 static bool has_turn(const struct xvt_session *s, const struct xvt_ring *r, bool silent)
 {
-	size_t part = XVT_ASKED_MAX / s->nr_vms;
+	size_t most = xvt_session_asked_most(s), part = most / s->nr_vms;
 
 	if (r->phase == XVT_PHASE_DONE) /* nobody is there */
 		return false;
 	if (s->vms[r->vm]->nr_asked >= (part > 4 ? part : 4))
 		return false;
-	return !silent || s->nr_silent < XVT_ASKED_MAX / 4;
+	return !silent || s->nr_silent < most / 4;
 }
 
 static void wait_for_answer(struct xvt_asked *a)
@@ -449,15 +465,12 @@ static void wait_for_answer(struct xvt_asked *a)
 		a->wait.word = NULL;
 }
 
-/* A look at one word is all that most of them need. */
-static bool no_answer_yet(const struct xvt_asked *a, uint64_t now)
-{
-	return (int64_t)(a->wait.until - now) > 0 && xvt_load(a->wait.word) != a->wait.value;
-}
-
+/* A look at one word is all that most of them need, and they may be many: nothing else is touched.
+ */
 static bool still_waits(const struct xvt_asked *a, uint64_t now)
 {
-	return a->wait.word && a->ring->phase != XVT_PHASE_BROKEN && no_answer_yet(a, now);
+	return a->wait.word && (int64_t)(a->wait.until - now) > 0 &&
+	       xvt_load(a->wait.word) != a->wait.value;
 }
 
 static void enter(struct xvt_session *s, struct xvt_ring *r, bool silent, uint64_t now)
@@ -479,37 +492,51 @@ static void leave(struct xvt_session *s, const struct xvt_asked *a, uint64_t now
 	s->clocks_due = sooner(s->clocks_due, s->clock_due[a->ring->id]);
 }
 
-/* Who could not be looked at for want of time is the first the next time. */
-static void look_at_asked(struct xvt_session *s, uint64_t now, uint64_t until)
+void xvt_session_clock_forget(struct xvt_session *s, const struct xvt_vm *vm)
 {
-	struct xvt_asked looked[XVT_ASKED_MAX];
-	uint64_t begin = xvt_clock_read();
-	size_t i, n = 0;
+	size_t i;
 
 	for (i = 0; i < s->nr_asked; i++) {
-		struct xvt_asked *a = &s->asked[i];
+		if (s->asked[i].ring->vm == vm->id)
+			s->asked[i].wait.word = NULL;
+	}
+}
+
+/*
+ * One look at all of them. Who could not be looked at for want of time is the first the next time.
+ * Returns how many were asked the next question.
+ */
+static size_t look_at_asked(struct xvt_session *s, uint64_t now, uint64_t until)
+{
+	size_t i = s->first_asked, left = s->nr_asked, again = 0;
+	uint64_t begin = xvt_clock_read();
+	bool any = false;
+
+	for (; left; left--) {
+		struct xvt_asked *a = &s->asked[i = i < s->nr_asked ? i : 0];
 
 		if (still_waits(a, now)) {
-			looked[n++] = *a;
+			i++;
 			continue;
 		}
-		if (i && (int64_t)(xvt_clock_read() - until) >= 0)
+		if (any && (int64_t)(xvt_clock_read() - until) >= 0)
 			break;
+		any = true;
 		/* Another question is another turn. */
 		tend(s, a->ring, false, now);
-		if (!is_open(a->ring)) {
+		if (is_open(a->ring)) {
+			wait_for_answer(a);
+			again++;
+			i++;
+		} else {
 			leave(s, a, now);
-			continue;
+			*a = s->asked[--s->nr_asked];
 		}
-		wait_for_answer(a);
-		looked[n++] = *a;
 	}
-	if (i == s->nr_asked)
+	if (!left)
 		s->looked_clock = begin;
-	memmove(s->asked, s->asked + i, (s->nr_asked - i) * sizeof(*looked));
-	s->nr_asked -= i;
-	memcpy(s->asked + s->nr_asked, looked, n * sizeof(*looked));
-	s->nr_asked += n;
+	s->first_asked = i;
+	return left ? 0 : again;
 }
 
 /* Returns true if the time was too short for all of them. */
@@ -519,7 +546,7 @@ static bool look_who_is_due(struct xvt_session *s, uint64_t now, uint64_t until)
 	size_t left, id = s->next_clock, next = id;
 	bool silent, out_of_time = false;
 
-	for (left = s->nr_rings; left && s->nr_asked < XVT_ASKED_MAX; left--) {
+	for (left = s->nr_rings; left && s->nr_asked < xvt_session_asked_most(s); left--) {
 		struct xvt_ring *r;
 
 		id = id < s->nr_rings ? id : 0;
@@ -533,6 +560,7 @@ static bool look_who_is_due(struct xvt_session *s, uint64_t now, uint64_t until)
 		r = s->rings[id++];
 		if (r->asked)
 			continue;
+		xvt_session_meet(s);
 		silent = r->burst_clock && !r->answered;
 		tend(s, r, has_turn(s, r, silent), now);
 		if (is_open(r)) {
@@ -562,13 +590,13 @@ void xvt_session_meet(struct xvt_session *s)
 		struct xvt_asked *a = &s->asked[i];
 
 		/* Other threads may be at work on its ring: that is left alone. */
-		if (!a->wait.word || no_answer_yet(a, now))
+		if (!a->wait.word || still_waits(a, now))
 			continue;
 		if (since(xvt_clock_read(), now) > ticks(s, CLOCKS_NS) / 8)
 			break;
 		if (xvt_load(a->wait.word) == a->wait.value)
 			a->ring->source_ops->meet(a->ring->source);
-		a->wait.word = NULL; /* the rest is for the next pass */
+		wait_for_answer(a); /* and the rest is for the next pass */
 	}
 	if (i == s->nr_asked)
 		s->looked_clock = now;
@@ -582,7 +610,9 @@ bool xvt_session_clocks(struct xvt_session *s, uint64_t now)
 	uint64_t begin = xvt_clock_read(), until = begin + ticks(s, CLOCKS_NS);
 	bool more = false;
 
-	look_at_asked(s, now, until);
+	/* Whoever was asked once more and is still there has answered by now. */
+	if (look_at_asked(s, now, until))
+		look_at_asked(s, now, until);
 	if ((int64_t)(now - s->clocks_due) >= 0 && (int64_t)(now - s->next_scan_clock) >= 0) {
 		more = look_who_is_due(s, now, until);
 		s->next_scan_clock = now + ticks(s, SCAN_RING_NS * s->nr_rings);

@@ -189,6 +189,17 @@ static inline uint64_t xvt_session_clocks_due(const struct xvt_session *s)
  * To be called every few microseconds.
  */
 void xvt_session_meet(struct xvt_session *s);
+/* The machine's region is about to go: no word of it is looked at any more. */
+void xvt_session_clock_forget(struct xvt_session *s, const struct xvt_vm *vm);
+/* How many rings' clocks are measured at a time, at most. */
+static inline size_t xvt_session_asked_most(const struct xvt_session *s)
+{
+	size_t part = s->nr_rings / XVT_ASKED_PART;
+
+	return part < XVT_ASKED_LEAST ? XVT_ASKED_LEAST
+	       : part > XVT_ASKED_MAX ? XVT_ASKED_MAX
+				      : part;
+}
 /* One ring's: measured when it is time; a ring with a clock goes live. */
 void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t now);
 /* Something has happened to the ring: when is it its turn, at the latest? */

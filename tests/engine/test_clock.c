@@ -772,6 +772,57 @@ START_TEST(answers_that_come_seldom_are_not_forgotten)
 }
 END_TEST
 
+struct present {
+	struct xvt_ring_ctl ctl;
+	struct xvt_ring_host host;
+	uint32_t stop;
+};
+
+static void *answer_all(void *arg)
+{
+	struct present *p = arg;
+
+	while (!__atomic_load_n(&p->stop, __ATOMIC_ACQUIRE)) {
+		uint64_t seq = __atomic_load_n(&p->host.request_seq, __ATOMIC_ACQUIRE);
+
+		__atomic_store_n(&p->ctl.answer_clock, xvt_clock_read(), __ATOMIC_RELAXED);
+		__atomic_store_n(&p->ctl.answer_seq, seq, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+/* An answer that is older than a guest stays is no reason to wait for the next one, even if that
+ * would come: one question, and one word says when there is something to do. */
+START_TEST(who_answered_long_ago_is_asked_again_and_not_waited_for)
+{
+	struct present p = { 0 };
+	struct xvt_host_clock hc;
+	uint64_t looked = xvt_clock_read(), asked; /* never again */
+	struct xvt_clock_source *source;
+	struct xvt_clock_measure m;
+	struct xvt_clock_wait wait;
+	struct xvt_clock_target t = { &p.ctl, &p.host, &hc, &hc.hz, 0, NULL, NULL, NULL, &looked };
+	pthread_t thread;
+
+	ck_assert_int_eq(xvt_host_clock_init(&hc), 0);
+	ck_assert_int_eq(xvt_clock_handshake.open(&source, &t), 0);
+	xvt_clock_handshake.start(source);
+	asked = p.host.request_seq;
+	ck_assert_int_eq(pthread_create(&thread, NULL, answer_all, &p), 0);
+	while (__atomic_load_n(&p.ctl.answer_seq, __ATOMIC_ACQUIRE) != asked ||
+	       xvt_clock_read() - looked < xvt_host_clock_ticks(&hc, 1000000))
+		;
+	ck_assert_int_eq(xvt_clock_handshake.poll(source, &m), 0);
+	ck_assert_uint_eq(p.host.request_seq, asked + 1);
+	ck_assert(xvt_clock_handshake.waits(source, &wait));
+	ck_assert_ptr_eq(wait.word, &p.ctl.answer_seq);
+	ck_assert_uint_eq(wait.value, asked + 1);
+	__atomic_store_n(&p.stop, 1, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	xvt_clock_handshake.close(source);
+}
+END_TEST
+
 static uint64_t any_u64(void)
 {
 	return (uint64_t)rand() << 42 ^ (uint64_t)rand() << 21 ^ (uint64_t)rand();
@@ -871,6 +922,7 @@ Suite *clock_suite(void)
 	tcase_add_test(tc, an_answer_with_an_old_number_is_no_answer);
 	tcase_add_test(tc, an_answer_that_came_while_nobody_looked_is_taken);
 	tcase_add_test(tc, answers_that_come_seldom_are_not_forgotten);
+	tcase_add_test(tc, who_answered_long_ago_is_asked_again_and_not_waited_for);
 	suite_add_tcase(s, tc);
 	return s;
 }

@@ -422,16 +422,22 @@ START_TEST(so_many_questions_are_open_and_everybody_is_asked)
 	struct xvt_ring **rings = s->rings;
 	uint64_t now = xvt_clock_read();
 	uint32_t i, n, least = 0;
+	size_t most = 0;
 
 	many_begin();
 	for (n = 0; n < PASSES && least < 3; n++) {
 		now = next_turn(now);
-		ck_assert_uint_le(s->nr_asked, XVT_ASKED_MAX);
+		most = s->nr_asked > most ? s->nr_asked : most;
 		for (i = 0, least = UINT32_MAX; i < MANY; i++)
 			least = askings[i].answers < least ? askings[i].answers : least;
 	}
 	ck_assert_uint_ge(least, 3);
+	ck_assert_uint_eq(most, MANY / XVT_ASKED_PART);
 	many_end(rings);
+	ck_assert_uint_eq(xvt_session_asked_most(s), XVT_ASKED_LEAST);
+	s->nr_rings = 65536;
+	ck_assert_uint_eq(xvt_session_asked_most(s), XVT_ASKED_MAX);
+	s->nr_rings = RINGS;
 }
 END_TEST
 
@@ -456,7 +462,7 @@ START_TEST(those_who_do_not_answer_leave_room_for_the_others)
 			least = askings[i].answers < least ? askings[i].answers : least;
 	}
 	ck_assert_uint_ge(least, 20);
-	ck_assert_uint_le(silent, XVT_ASKED_MAX / 4);
+	ck_assert_uint_le(silent, xvt_session_asked_most(s) / 4);
 	ck_assert_uint_gt(silent, 0);
 	many_end(rings);
 }
@@ -477,13 +483,82 @@ START_TEST(each_ring_of_a_machine_has_its_turn)
 		many[i]->have = true;
 	for (n = 0; n < PASSES && least < 3; n++) {
 		now = next_turn(now);
-		ck_assert_uint_le(s->nr_asked, XVT_ASKED_MAX / 16);
+		ck_assert_uint_le(s->nr_asked, xvt_session_asked_most(s) / 16);
 		for (i = 0, least = UINT32_MAX; i < MANY; i++)
 			least = askings[i].answers < least ? askings[i].answers : least;
 	}
 	ck_assert_uint_ge(least, 3);
 	s->nr_vms = vms;
 	many_end(rings);
+}
+END_TEST
+
+/* --- machines that begin --- */
+
+/* As if they had just come, where clocks of idle rings are measured very seldom. */
+static void begin_anew(void)
+{
+	uint32_t i;
+
+	rec.vm->rate_measured = false;
+	s->idle_pace = ticks(s, 30 * SECOND_NS);
+	s->clocks_due = s->next_scan_clock = 0;
+	for (i = 0; i < RINGS; i++) {
+		struct xvt_ring *r = s->rings[i];
+
+		xvt_session_wake(s, r);
+		xvt_clock_map_fini(&r->map);
+		xvt_clock_map_init(&r->map, s->clock.hz);
+		r->map.host_clock = &s->clock;
+		r->phase = XVT_PHASE_NEW;
+		r->last_node_clock = r->burst_clock = r->next_burst_clock = s->clock_due[i] = 0;
+	}
+}
+
+static uint32_t nr_live(void)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < RINGS; i++)
+		n += s->rings[i]->phase == XVT_PHASE_LIVE;
+	return n;
+}
+
+/* Its second measurement is due soon, however seldom others are. */
+START_TEST(who_begins_does_not_wait_for_the_moments_of_the_idle)
+{
+	uint64_t now = xvt_clock_read();
+	uint32_t n;
+
+	begin_anew();
+	for (n = 0; n < 1000 && nr_live() < RINGS; n++)
+		now = next_turn(now);
+	ck_assert_uint_eq(nr_live(), RINGS);
+	for (n = 0; n < RINGS; n++)
+		ck_assert_uint_ge(s->rings[n]->next_burst_clock - now, ticks(s, SECOND_NS));
+}
+END_TEST
+
+/* One ring's second measurement tells the rate for all of its machine that have one. */
+START_TEST(all_rings_begin_with_the_rate_of_the_first)
+{
+	uint64_t now = xvt_clock_read();
+	uint32_t i, n;
+
+	begin_anew();
+	s->rings[RINGS - 1]->next_burst_clock = s->clock_due[RINGS - 1] =
+		now + ticks(s, 60 * SECOND_NS);
+	now = next_turn(now);
+	for (i = 1; i < RINGS - 1; i++) {
+		ck_assert_uint_eq(s->rings[i]->map.count, 1);
+		s->rings[i]->next_burst_clock = s->clock_due[i] = now + ticks(s, 60 * SECOND_NS);
+	}
+	ck_assert_uint_eq(nr_live(), 0);
+	for (n = 0; n < 1000 && !nr_live(); n++)
+		now = next_turn(now);
+	ck_assert_uint_eq(nr_live(), RINGS - 1);
+	ck_assert_uint_eq(s->rings[1]->map.count, 1);
+	ck_assert_int_eq(s->rings[RINGS - 1]->phase, XVT_PHASE_NEW); /* nobody has asked it */
 }
 END_TEST
 
@@ -505,6 +580,11 @@ START_TEST(a_guest_that_answers_meanwhile_is_met_and_the_map_is_not_touched)
 	r->next_burst_clock = s->clock_due[0] = s->clocks_due = s->next_scan_clock = 0;
 	ck_assert(xvt_session_clocks(s, xvt_clock_read()));
 	ck_assert_uint_eq(s->nr_asked, 1);
+	/* Where its region is about to go, nobody looks at its words. */
+	ck_assert_ptr_nonnull(s->asked[0].wait.word);
+	xvt_session_clock_forget(s, rec.vm);
+	ck_assert_ptr_null(s->asked[0].wait.word);
+	xvt_session_clocks(s, xvt_clock_read());
 	seq = xvt_load(&r->host->request_seq);
 	s->next_meet_clock = 0;
 	xvt_session_meet(s);
@@ -550,6 +630,8 @@ Suite *session_drain_suite(void)
 	tcase_add_test(tc, so_many_questions_are_open_and_everybody_is_asked);
 	tcase_add_test(tc, those_who_do_not_answer_leave_room_for_the_others);
 	tcase_add_test(tc, each_ring_of_a_machine_has_its_turn);
+	tcase_add_test(tc, who_begins_does_not_wait_for_the_moments_of_the_idle);
+	tcase_add_test(tc, all_rings_begin_with_the_rate_of_the_first);
 	tcase_add_test(tc, a_guest_that_answers_meanwhile_is_met_and_the_map_is_not_touched);
 	suite_add_tcase(suite, tc);
 	return suite;
