@@ -33,8 +33,8 @@
 #define EVENTS	      4000000ull /* in a round, or */
 #define EVENTS_RING   128ull	 /* for each ring */
 #define ROUNDS	      5
-#define SETTLE_S      5ull
-#define IDLE_S	      20ull
+#define SETTLE_S      15ull
+#define IDLE_S	      60ull /* idle clocks are measured as seldom as that */
 #define MERGE_RECORDS 16000000ull
 
 struct engine {
@@ -173,6 +173,13 @@ static const char *const order_names[] = {
 	[GUESTS_FEW] = "few",
 };
 
+struct idle {
+	uint32_t rings;
+	uint32_t vms;
+	double core_part;
+	double samples_per_s;
+};
+
 /* Of a few rounds the best: what else the machine did meanwhile is not ours. */
 static int measure(const char *path, struct result *r, uint64_t events)
 {
@@ -226,37 +233,66 @@ static uint64_t samples(const struct engine *e)
 	return sum;
 }
 
-/* What it costs to watch machines that do nothing. */
-static int measure_idle(const char *path, uint32_t rings)
+/* Passes for so long; a moment in which all of this machine stood still is none of them. */
+static int watch(struct engine *e, uint64_t ns, uint64_t *watched)
 {
-	const struct guests_layout layout = layout_of(rings, GUESTS_FEW, 0);
+	int err = 0;
+
+	for (*watched = 0; !err && *watched < ns;) {
+		uint64_t begin = wall_ns(), took;
+
+		err = pass(e);
+		took = wall_ns() - begin;
+		*watched += took < SECOND ? took : 0;
+	}
+	return err;
+}
+
+/* What it costs to watch machines that do nothing. */
+static int measure_idle(const char *path, struct idle *r)
+{
+	const struct guests_layout layout = layout_of(r->rings, GUESTS_FEW, 0);
 	struct engine e = { 0 };
-	uint64_t cpu, wall, end, before;
+	uint64_t cpu, wall, before;
 	int err = start(&e, path, &layout);
 
+	r->vms = layout.vms;
+	if (!err)
+		err = watch(&e, SETTLE_S * SECOND, &wall); /* it finds out that nothing happens */
 	if (!err) {
-		for (end = wall_ns() + SETTLE_S * SECOND; !err && wall_ns() < end;)
-			err = pass(&e); /* it finds out that nothing happens */
 		before = samples(&e);
 		cpu = engine_cpu_ns(&e);
-		wall = wall_ns();
-		for (end = wall + IDLE_S * SECOND; !err && wall_ns() < end;)
-			err = pass(&e);
+		err = watch(&e, IDLE_S * SECOND, &wall);
 		cpu = engine_cpu_ns(&e) - cpu;
-		wall = wall_ns() - wall;
-		printf("%6u rings of %zu machines idle: %.2f %% of a core (a clock sample "
-		       "every %.1f s)\n",
-		       rings, e.session->nr_vms, 100.0 * (double)cpu / (double)wall,
-		       (double)wall * rings / SECOND / (double)(samples(&e) - before + 1));
+		r->core_part = (double)cpu / (double)wall;
+		r->samples_per_s = (double)(samples(&e) - before) * SECOND / (double)wall;
 	}
 	stop(&e);
+	unlink(path);
 	return err;
+}
+
+static void tell_idle(const struct idle *r)
+{
+	printf("%6u rings of %u machines idle: %.2f %% of a core, %.0f clock samples/s\n", r->rings,
+	       r->vms, 100 * r->core_part, r->samples_per_s);
+	fflush(stdout);
 }
 
 /* --- all of it --- */
 
 static const uint32_t merged[] = { 8, 64, 512 };
-static const uint32_t drained[] = { 4, 64, 512, 1024, 4096 };
+static const uint32_t idle_rings[] = { 1024, 4096 };
+static const struct {
+	uint32_t rings;
+	enum guests_order order;
+} lines[] = {
+	{ 4, GUESTS_INTERLEAVED },     { 4, GUESTS_BURSTS },	      { 64, GUESTS_INTERLEAVED },
+	{ 64, GUESTS_BURSTS },	       { 512, GUESTS_INTERLEAVED },   { 512, GUESTS_BURSTS },
+	{ 1024, GUESTS_INTERLEAVED },  { 1024, GUESTS_BURSTS },	      { 1024, GUESTS_SKEWED },
+	{ 1024, GUESTS_FEW },	       { 4096, GUESTS_INTERLEAVED },  { 4096, GUESTS_BURSTS },
+	{ 16384, GUESTS_INTERLEAVED }, { 65536, GUESTS_INTERLEAVED },
+};
 
 static void bench_merges(FILE *json, double at_8[2], double at_512[2])
 {
@@ -297,9 +333,9 @@ static int bench_all(const char *trace, const char *path)
 	if (!json)
 		return err;
 	bench_merges(json, at_8, at_512);
-	for (i = 0; !err && i < 2 * sizeof(drained) / sizeof(drained[0]); i++) {
-		struct result r = { .rings = drained[i / 2], .order = i % 2 };
-		double limit = r.rings < 64 ? at_8[r.order] : at_512[r.order];
+	for (i = 0; !err && i < sizeof(lines) / sizeof(lines[0]); i++) {
+		struct result r = { .rings = lines[i].rings, .order = lines[i].order };
+		double limit = (r.rings < 64 ? at_8 : at_512)[r.order == GUESTS_BURSTS];
 
 		err = measure(trace, &r, events_of(r.rings));
 		if (err)
@@ -309,9 +345,22 @@ static int bench_all(const char *trace, const char *path)
 		       r.rings < 64 ? "8" : "512");
 		fprintf(json,
 			"%s{\"rings\":%u,\"order\":\"%s\",\"events_per_s\":%.0f,\"cpu_ns\":%.2f,"
-			"\"bytes_per_s\":%.0f,\"part_of_merge\":%.3f,\"lost\":%" PRIu64 "}",
+			"\"bytes_per_s\":%.0f,\"part_of_merge\":%.3f,\"lost\":%" PRIu64
+			",\"join_s\":%.3f,\"join_ring_us\":%.1f}",
 			i ? "," : "", r.rings, order_names[r.order], 1e9 / r.cpu_ns, r.cpu_ns,
-			r.bytes * 1e9 / r.cpu_ns, 1e9 / r.cpu_ns / limit, r.lost);
+			r.bytes * 1e9 / r.cpu_ns, 1e9 / r.cpu_ns / limit, r.lost, r.join_s,
+			r.join_us);
+	}
+	fprintf(json, "],\"idle\":[");
+	for (i = 0; !err && i < sizeof(idle_rings) / sizeof(idle_rings[0]); i++) {
+		struct idle r = { .rings = idle_rings[i] };
+
+		err = measure_idle(trace, &r);
+		if (err)
+			break;
+		tell_idle(&r);
+		fprintf(json, "%s{\"rings\":%u,\"machines\":%u,\"core_part\":%.5f}", i ? "," : "",
+			r.rings, r.vms, r.core_part);
 	}
 	fprintf(json, "]}\n");
 	return fclose(json) && !err ? -errno : err;
@@ -333,7 +382,11 @@ int main(int argc, char **argv)
 	if (argc == 3) {
 		err = bench_all(argv[1], argv[2]);
 	} else if (argc > 3 && !strcmp(argv[3], "idle")) {
-		err = measure_idle(argv[1], (uint32_t)atoi(argv[2]));
+		struct idle r = { .rings = (uint32_t)atoi(argv[2]) };
+
+		err = measure_idle(argv[1], &r);
+		if (!err)
+			tell_idle(&r);
 	} else if (argc > 3 && order_of(argv[3]) < GUESTS_ORDERS) {
 		struct result r = { .rings = (uint32_t)atoi(argv[2]), .order = order_of(argv[3]) };
 
