@@ -20,9 +20,11 @@ typedef void (*xvt_witness_fn)(void *arg, struct xvt_ring *r);
 
 /*
  * Alone, up to so many rings are merged in one step: a second one costs an event another copy, and
- * on one core it gives nothing back (docs/engine.md). With a crew there are always two.
+ * on one core it gives nothing back (docs/engine.md). With a crew it is worth it much earlier, but
+ * not for a few: to wake a thread for one half of a stream after the other costs more than it does.
  */
 #define XVT_MERGE_ONE_STEP 2048u
+#define XVT_MERGE_FEW	   32u
 
 struct xvt_merge {
 	struct xvt_ring **order; /* those of this pass, by VM and ring */

@@ -38,7 +38,7 @@ static int make_crew(struct xvt_session *s)
 	s->parts = calloc((size_t)s->opt.threads * XVT_DRAIN_PARTS, sizeof(*s->parts));
 	if (!s->parts)
 		return -ENOMEM;
-	s->merge.one_step = 1;
+	s->merge.one_step = XVT_MERGE_FEW;
 	return xvt_crew_new(&s->crew, s->opt.threads - 1);
 }
 
