@@ -481,7 +481,7 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 	if (rolled_back) {
 		/* What was seen in this pass is another past's, and no fault of it. */
 		r->last = r->last_before;
-		r->phase = r->phase_before;
+		xvt_store(&r->phase, r->phase_before); /* as broken() */
 		r->fault_new = false;
 	}
 	if (r->cut.on && !rolled_back && !moved)

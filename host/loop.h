@@ -16,6 +16,8 @@ struct xvt_loop;
 /* Lives in its owner until `done` ran. res: bytes or poll events, or -errno. */
 struct xvt_op {
 	void (*done)(struct xvt_op *op, int res);
+	struct xvt_op *later; /* the loop's own */
+	int res;
 };
 
 /* Returns 0 or -errno (-ENOSYS, -EPERM: io_uring is not available here). */
@@ -40,5 +42,12 @@ int xvt_loop_cancel(struct xvt_loop *loop, struct xvt_op *op);
  * wait), run the `done` calls of all that completed. Returns how many, or -errno.
  */
 int xvt_loop_run(struct xvt_loop *loop, uint64_t timeout_ns);
+
+/*
+ * The same, but only those that `done` is called for: who must wait in the middle of something lets
+ * nobody else in. The others' calls come with the next xvt_loop_run().
+ */
+int xvt_loop_run_only(struct xvt_loop *loop, uint64_t timeout_ns,
+		      void (*done)(struct xvt_op *op, int res));
 
 #endif /* XVT_LOOP_H */

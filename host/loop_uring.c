@@ -15,6 +15,8 @@ struct xvt_loop {
 	struct io_uring ring;
 	struct iovec areas[AREAS_MAX];
 	unsigned int nr_areas;
+	struct xvt_op *first_later; /* completed, and their calls are due */
+	struct xvt_op *last_later;
 };
 
 int xvt_loop_new(struct xvt_loop **out)
@@ -145,7 +147,33 @@ int xvt_loop_cancel(struct xvt_loop *loop, struct xvt_op *op)
 	return 0;
 }
 
-int xvt_loop_run(struct xvt_loop *loop, uint64_t timeout_ns)
+static void put_off(struct xvt_loop *loop, struct xvt_op *op, int res)
+{
+	op->res = res;
+	op->later = NULL;
+	if (loop->first_later)
+		loop->last_later->later = op;
+	else
+		loop->first_later = op;
+	loop->last_later = op;
+}
+
+static int run_put_off(struct xvt_loop *loop)
+{
+	int ran = 0;
+
+	while (loop->first_later) {
+		struct xvt_op *op = loop->first_later;
+
+		loop->first_later = op->later;
+		ran++;
+		op->done(op, op->res);
+	}
+	return ran;
+}
+
+int xvt_loop_run_only(struct xvt_loop *loop, uint64_t timeout_ns,
+		      void (*done)(struct xvt_op *op, int res))
 {
 	struct __kernel_timespec ts = { .tv_sec = (long long)(timeout_ns / 1000000000u),
 					.tv_nsec = (long long)(timeout_ns % 1000000000u) };
@@ -164,8 +192,17 @@ int xvt_loop_run(struct xvt_loop *loop, uint64_t timeout_ns)
 
 		io_uring_cqe_seen(&loop->ring, cqe);
 		ran++;
-		if (op)
+		if (op && done && op->done != done)
+			put_off(loop, op, res);
+		else if (op)
 			op->done(op, res);
 	}
 	return ran;
+}
+
+int xvt_loop_run(struct xvt_loop *loop, uint64_t timeout_ns)
+{
+	int ran = run_put_off(loop), more = xvt_loop_run_only(loop, ran ? 0 : timeout_ns, NULL);
+
+	return more < 0 ? more : ran + more;
 }

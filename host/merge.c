@@ -202,13 +202,13 @@ static int rank_all(struct xvt_merge *m)
 	for (i = 0; i < n; i++)
 		m->rank[sorted[i]->id] = i;
 	m->rank_bits = xvt_tree_bits(n);
+	m->unranked = false;
 	free(sorted);
 	return 0;
 }
 
 static int know_ranks(struct xvt_merge *m)
 {
-	bool new = false;
 	size_t i;
 
 	for (i = 0; i < m->nr_order; i++) {
@@ -216,10 +216,10 @@ static int know_ranks(struct xvt_merge *m)
 
 		if (make_ranks(m, r->id) || make_streams(m, r->id))
 			return -ENOMEM;
-		new |= !m->known[r->id];
+		m->unranked |= !m->known[r->id];
 		m->known[r->id] = r;
 	}
-	return new ? rank_all(m) : 0;
+	return m->unranked ? rank_all(m) : 0;
 }
 
 static void give(struct xvt_merge *m, struct xvt_stream *g)
@@ -542,6 +542,15 @@ static int pass(struct xvt_merge *m)
 	return err ? err : hand_over(m);
 }
 
+/* A bound stopped us, or the present, behind which streams may hold something that is no leaf. */
+static void raise_watermark(struct xvt_merge *m)
+{
+	uint64_t all_ns = m->limit_ns < m->bound_ns ? m->limit_ns + 1 : m->bound_ns;
+
+	if (m->bound_ns != UINT64_MAX && all_ns <= m->next_ns && all_ns > m->watermark)
+		m->watermark = all_ns;
+}
+
 int64_t xvt_merge_pass(struct xvt_merge *m, struct xvt_ring *const *rings, size_t count,
 		       xvt_emit_fn emit, void *arg)
 {
@@ -567,9 +576,7 @@ int64_t xvt_merge_pass(struct xvt_merge *m, struct xvt_ring *const *rings, size_
 	m->busy = false;
 	if (err || rest)
 		return err ? err : rest;
-	/* A bound stopped us, not the present. */
-	if (m->bound_ns != UINT64_MAX && m->bound_ns <= m->next_ns && m->bound_ns > m->watermark)
-		m->watermark = m->bound_ns;
+	raise_watermark(m);
 	if (m->last_ns > m->watermark)
 		m->watermark = m->last_ns;
 	return (int64_t)(m->emitted - m->emitted_then);

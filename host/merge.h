@@ -62,6 +62,7 @@ struct xvt_merge {
 	struct xvt_ring **known;
 	uint32_t nr_known;
 	uint32_t rank_bits;
+	bool unranked; /* some of them */
 };
 
 void xvt_merge_init(struct xvt_merge *m);

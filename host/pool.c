@@ -39,10 +39,11 @@ void xvt_pool_turn(struct xvt_pool *p, uint64_t bytes)
 	p->turn = bytes;
 }
 
-void xvt_pool_fini(struct xvt_pool *p)
+void xvt_pool_trim(struct xvt_pool *p)
 {
 	unsigned int c;
 
+	pthread_mutex_lock(&p->lock);
 	for (c = 0; c < XVT_POOL_CLASSES; c++) {
 		while (p->free[c]) {
 			void *next = *(void **)p->free[c];
@@ -52,6 +53,12 @@ void xvt_pool_fini(struct xvt_pool *p)
 		}
 	}
 	p->kept = 0;
+	pthread_mutex_unlock(&p->lock);
+}
+
+void xvt_pool_fini(struct xvt_pool *p)
+{
+	xvt_pool_trim(p);
 	pthread_mutex_destroy(&p->lock);
 }
 

@@ -26,6 +26,8 @@ struct xvt_pool {
 
 void xvt_pool_init(struct xvt_pool *p, uint64_t budget);
 void xvt_pool_fini(struct xvt_pool *p);
+/* Free pieces are kept no longer; those that are out may still come back. */
+void xvt_pool_trim(struct xvt_pool *p);
 
 /* NULL when the budget does not allow it, or there is no memory. */
 void *xvt_pool_get(struct xvt_pool *p, size_t size);

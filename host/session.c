@@ -35,11 +35,18 @@ static void witness(void *arg, struct xvt_ring *r)
 /* A copy of a ring that goes on being written is in a hurry, but it is done once. */
 static int make_crew(struct xvt_session *s)
 {
+	int err;
+
 	s->parts = calloc((size_t)s->opt.threads * XVT_DRAIN_PARTS, sizeof(*s->parts));
 	if (!s->parts)
 		return -ENOMEM;
-	s->merge.one_step = XVT_MERGE_FEW;
-	return xvt_crew_new(&s->crew, s->opt.threads - 1);
+	err = xvt_crew_new(&s->crew, s->opt.threads - 1);
+	if (!err)
+		s->merge.one_step = XVT_MERGE_FEW;
+	else
+		xvt_session_note(s, 1, NULL, UINT32_MAX, "no threads (%s); going on with one",
+				 strerror(-err));
+	return 0;
 }
 
 int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_sink *sink,
@@ -154,6 +161,8 @@ static int emit(void *arg, struct xvt_placed *const *out, size_t n)
 		struct xvt_ring *r = s->rings[h->ring_flags & XVT_EVENT_RING_MASK];
 
 		xvt_ring_count(&r->stats, h);
+		s->stirred[r->id] |=
+			XVT_STIRRED; /* it may be at rest, and its record came from a stream */
 		if (xvt_unlikely(h->id == XVT_ID_LOST))
 			told_lost(r, out[i]->payload);
 		err = xvt_trace_event(s->trace, h, out[i]->payload);

@@ -96,7 +96,7 @@ static void retire(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 	vm->phase = XVT_VM_GONE;
 	xvt_session_exact_close(vm); /* it reads the region */
 	xvt_host_region_close(&vm->region);
-	xvt_pool_fini(&vm->pool); /* what was kept is the others' now */
+	xvt_pool_trim(&vm->pool); /* what was kept is the others' now */
 	xvt_session_share_memory(s);
 }
 

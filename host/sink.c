@@ -102,10 +102,15 @@ static void written(struct xvt_op *op, int res)
 		failed(b, res);
 }
 
+/*
+ * In the middle of whatever our caller does. Nobody else is called meanwhile: who learns something
+ * of a machine may write a note, into a buffer that is on its way, and change rings that a crew
+ * works on.
+ */
 static int wait_for(struct buffer *b)
 {
 	while (b->busy) {
-		int err = xvt_loop_run(b->fs->loop, WAIT_NS);
+		int err = xvt_loop_run_only(b->fs->loop, WAIT_NS, written);
 
 		if (err < 0) {
 			b->fs->err = err;

@@ -63,6 +63,7 @@ void xvt_stream_begin(struct xvt_stream *g, uint64_t limit_ns)
 	g->limit_ns = limit_ns;
 	g->kept_ns = newest_kept(g);
 	g->begun = g->dry = false;
+	g->err = 0;
 	g->bound_ns = UINT64_MAX;
 }
 

@@ -1376,6 +1376,40 @@ START_TEST(what_a_file_that_shrinks_takes_along_is_not_taken_for_records)
 }
 END_TEST
 
+/*
+ * A pass ends at the present as it was when it began; clocks that were measured since let bounds
+ * lie behind it. What comes between the two is in no file yet, so no watermark may be above it.
+ */
+START_TEST(no_watermark_lies_beyond_the_present_that_a_pass_ended_at)
+{
+	struct engine e;
+
+	engine_init(&e, 2, XVT_ENABLE_STOP);
+	if (_i)
+		engine_two_steps(&e, 1, 8, NULL);
+	engine_node(&e, 0, 1);
+	engine_node(&e, 1, 1);
+	engine_write(&e, 0, 10);
+	engine_write(&e, 1, 11);
+	engine_write(&e, 1, 52); /* after the present of the pass, before the node */
+	engine_node(&e, 0, 60);
+	engine_node(&e, 1, 60);
+	engine_write(&e, 0, 70); /* behind the node, before the look */
+	engine_drain(&e, 9);
+	e.merge.limit_ns = 50;
+	engine_merge(&e);
+	ck_assert_uint_eq(e.merge.watermark, 51);
+	engine_node(&e, 0, 80);
+	engine_node(&e, 1, 80);
+	engine_drain(&e, 80);
+	e.merge.limit_ns = 90;
+	engine_merge(&e);
+	ck_assert_uint_eq(e.merge.late, 0);
+	ck_assert_uint_eq(e.nr_out, 4);
+	engine_fini(&e);
+}
+END_TEST
+
 Suite *merge_suite(void)
 {
 	Suite *s = suite_create("merge");
@@ -1398,6 +1432,7 @@ Suite *merge_suite(void)
 	tcase_add_test(tc, memory_stays_inside_its_budget_and_the_guest_counts_what_it_drops);
 	tcase_add_test(tc, a_generation_that_begins_far_away_costs_no_time);
 	tcase_add_test(tc, what_claims_to_be_later_than_now_waits);
+	tcase_add_loop_test(tc, no_watermark_lies_beyond_the_present_that_a_pass_ended_at, 0, 2);
 	tcase_add_test(tc, a_record_in_a_run_is_judged_as_if_it_came_alone);
 	tcase_add_test(tc, a_stamp_that_goes_back_waits_for_the_clock_and_no_longer);
 	tcase_add_test(tc, a_ring_that_holds_nothing_is_read_although_memory_is_used_up);

@@ -6,10 +6,12 @@
 #include "suites.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -109,6 +111,50 @@ START_TEST(file_is_what_was_written)
 END_TEST
 
 /* A file that may not grow: the error comes back, and what is there is a beginning of it all. */
+struct other {
+	struct xvt_op op;
+	struct xvt_sink *sink;
+	unsigned int calls;
+};
+
+/* As somebody who learns something of a machine: it is worth a line in the file. */
+static void somebody_else(struct xvt_op *op, int res)
+{
+	struct other *o = (struct other *)op;
+
+	(void)res;
+	o->calls++;
+	o->sink->write(o->sink, "a note", 6);
+}
+
+/* Whoever waits for the disk is in the middle of something, and its buffer on its way. */
+START_TEST(while_the_sink_waits_nobody_else_is_called)
+{
+	const char *path = scratch_path("waits");
+	int fd = eventfd(1, EFD_CLOEXEC);
+	struct xvt_file_sink *fs;
+	struct xvt_loop *loop;
+	struct other o = { .op.done = somebody_else };
+	unsigned int i;
+
+	make_content();
+	ck_assert_int_eq(xvt_loop_new(&loop), 0);
+	ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path), 0);
+	o.sink = xvt_file_sink_base(fs);
+	ck_assert_int_eq(xvt_loop_poll(loop, &o.op, fd, POLLIN), 0);
+	/* Several times all buffers: each is waited for, and only a run of the loop says that it is
+	 * free. */
+	for (i = 0; i < 8; i++)
+		ck_assert_int_eq(o.sink->write(o.sink, content, BYTES), 0);
+	ck_assert_uint_eq(o.calls, 0);
+	ck_assert_int_ge(xvt_loop_run(loop, 1000000000u), 1);
+	ck_assert_uint_eq(o.calls, 1);
+	ck_assert_int_eq(xvt_file_sink_close(fs), 0);
+	xvt_loop_free(loop);
+	close(fd);
+}
+END_TEST
+
 START_TEST(full_disk_leaves_a_true_beginning)
 {
 	const char *path = place(_i);
@@ -144,6 +190,7 @@ Suite *sink_suite(void)
 	TCase *t = tcase_create("sink");
 
 	tcase_add_loop_test(t, file_is_what_was_written, 0, 2);
+	tcase_add_test(t, while_the_sink_waits_nobody_else_is_called);
 	tcase_add_loop_test(t, full_disk_leaves_a_true_beginning, 0, 2);
 	suite_add_tcase(s, t);
 	return s;
