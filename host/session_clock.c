@@ -17,11 +17,11 @@
  * that allows, within bounds: what is slow to answer, or many, is measured more seldom.
  */
 #define PACE_PART	 20
-#define PACE_IDLE_PART	 400 /* and this one while nothing happens */
+#define PACE_IDLE_PART	 1000 /* and this while nothing happens: whoever is asked is awake, too */
 #define PACE_LEAST_NS	 10000000ull
 #define PACE_RING_NS	 2000000ull /* for each ring, or XVT_BURST_EVERY_NS, and at most: */
 #define PACE_MOST_NS	 2000000000ull
-#define PACE_IDLE_NS	 10000000ull /* the same where nobody waits */
+#define PACE_IDLE_NS	 25000000ull /* the same where nobody waits */
 #define PACE_IDLEST_NS	 30000000000ull
 #define MARKS_MANY	 64 /* a second, of all rings together */
 #define WIDE_NS		 2000000ull
