@@ -3,18 +3,18 @@
  * pool.c - classes of sizes, recycled, under one budget. A class holds a power of two and a
  * header: a sub-buffer with what we note of it does not take twice its size, and the pieces of many
  * rings do not all begin in the same set of the cache.
+ *
+ * The budget is of what malloc hands out. Pieces that are given back for others of another size can
+ * leave holes in its heap that are too small for those, so the process takes a few per cent more.
  */
 #include "pool.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define CLASS0 512u
-#define HEAD   256u
-
 static size_t size_of(unsigned int c)
 {
-	return ((size_t)CLASS0 << c) + HEAD;
+	return ((size_t)XVT_POOL_SMALLEST << c) + XVT_POOL_HEAD;
 }
 
 static unsigned int class_of(size_t size)

@@ -11,7 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define XVT_POOL_CLASSES 18 /* 512 bytes .. 64 MiB, and a header each */
+/* Pieces are of 512 bytes .. 64 MiB, and a header each. */
+#define XVT_POOL_CLASSES  18
+#define XVT_POOL_SMALLEST 512u
+#define XVT_POOL_HEAD	  256u
 
 /* Pieces of one machine come and go on several threads; the budget of a pass is its drain's. */
 struct xvt_pool {

@@ -47,9 +47,15 @@ $(STRESS)/follow: $(STRESS)/host/follow.o $(HOST_LIB_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(XVT_LDFLAGS) -o $@ $^ $(HOST_LIBS)
 
--include $(wildcard $(STRESS)/*/*.d)
+# A library that the dynamic linker puts before the C library's malloc.
+$(STRESS)/heap.so: tests/stress/heap.c
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(STRESS_CFLAGS) -Ihost -fPIC -shared -o $@ $<
 
-STRESS_PROGRAMS = $(STRESS)/reader $(STRESS)/follow $(foreach r,$(STRESS_RINGS),$(STRESS)/writer-$(r) $(STRESS)/threads-$(r))
+-include $(wildcard $(STRESS)/*.d $(STRESS)/*/*.d)
+
+STRESS_PROGRAMS = $(STRESS)/reader $(STRESS)/follow $(STRESS)/heap.so $(foreach r,$(STRESS_RINGS),$(STRESS)/writer-$(r) $(STRESS)/threads-$(r))
 TEST_TOOLS += $(STRESS_PROGRAMS)
 
 PROOFS += proof-stress
