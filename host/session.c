@@ -8,6 +8,7 @@
 #include "session_parts.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -40,6 +41,8 @@ static int make_crew(struct xvt_session *s)
 	s->parts = calloc((size_t)s->opt.threads * XVT_DRAIN_PARTS, sizeof(*s->parts));
 	if (!s->parts)
 		return -ENOMEM;
+	/* A heap for all: what one thread gave back to its own would be no room for another's. */
+	mallopt(M_ARENA_MAX, 1);
 	err = xvt_crew_new(&s->crew, s->opt.threads - 1);
 	if (!err)
 		s->merge.one_step = XVT_MERGE_FEW;
