@@ -29,10 +29,14 @@
 #define MACHINES_MOST 1024u
 #define RINGS_LEAST   4u /* of a machine */
 #define JOIN_S	      600ull
+#define MEMORY_BYTES  (256ull << 20) /* of the recorder, or for each ring: */
+#define MEMORY_RING   16384ull
 #define SECOND	      1000000000ull
 #define EVENTS	      4000000ull /* in a round, or */
 #define EVENTS_RING   128ull	 /* for each ring */
 #define ROUNDS	      5
+#define ROUNDS_MANY   3 /* of more than: */
+#define MANY_RINGS    10000u
 #define SETTLE_S      15ull
 #define IDLE_S	      60ull /* idle clocks are measured as seldom as that */
 #define MERGE_RECORDS 16000000ull
@@ -119,13 +123,16 @@ static int start(struct engine *e, const char *path, const struct guests_layout 
 	struct xvt_session_options opt = { .mode = XVT_ENABLE_STOP,
 					   .join_timeout_ns = JOIN_S * SECOND,
 					   .stall_timeout_ns = 60 * SECOND,
-					   .memory_bytes = 256u << 20,
+					   .memory_bytes = MEMORY_BYTES,
 					   .threads = threads,
 					   .note = note };
+	uint64_t memory = (uint64_t)layout->vms * layout->rings * MEMORY_RING;
 	uint64_t wall, cpu;
 	size_t live = 0;
 	int err;
 
+	if (memory > MEMORY_BYTES)
+		opt.memory_bytes = memory;
 	err = guests_new(&e->guests, layout);
 	if (!err)
 		err = xvt_loop_new(&e->loop);
@@ -189,12 +196,13 @@ static int measure(const char *path, struct result *r, uint64_t events)
 {
 	const struct guests_layout layout = layout_of(r->rings, r->order, events);
 	struct engine e = { 0 };
+	int rounds = r->rings > MANY_RINGS ? ROUNDS_MANY : ROUNDS;
 	int round, err = start(&e, path, &layout, r->threads);
 
 	r->cpu_ns = r->wall_ns = 1e9;
 	r->join_s = e.join_s;
 	r->join_us = e.join_cpu_s * 1e6 / r->rings;
-	for (round = 0; !err && round < ROUNDS; round++) {
+	for (round = 0; !err && round < rounds; round++) {
 		uint64_t want = e.session->merge.emitted, lost, cpu, wall;
 
 		guests_write(e.guests, &lost);
