@@ -351,18 +351,11 @@ static inline uint64_t key_of(const struct xvt_merge *m, uint32_t number)
 
 static int plant(struct xvt_merge *m, uint64_t *key)
 {
-	uint64_t base_ns = UINT64_MAX;
+	const uint32_t bits = xvt_tree_bits(m->count) + (m->two_steps ? m->rank_bits : 0);
 	uint32_t i;
 	int err;
 
-	for (i = 0; i < m->count; i++) {
-		const struct xvt_merge_leaf *leaf = &m->leaves[i];
-
-		if (leaf->at != leaf->end && leaf->at->hdr.host_ns < base_ns)
-			base_ns = leaf->at->hdr.host_ns;
-	}
-	err = xvt_tree_shape(&m->tree, m->count,
-			     xvt_tree_bits(m->count) + (m->two_steps ? m->rank_bits : 0), base_ns);
+	err = xvt_tree_shape(&m->tree, m->count, bits, xvt_leaves_base_ns(m->leaves, m->count));
 	if (err)
 		return err;
 	for (i = 0; i < m->tree.leaves; i++) {

@@ -143,17 +143,11 @@ static uint64_t key_of(const struct xvt_stream *g, uint32_t leaf)
 /* A tree of those that have records. */
 static int plant(struct xvt_stream *g)
 {
-	uint64_t base_ns = UINT64_MAX;
 	uint32_t i;
 	int err;
 
-	for (i = 0; i < g->nr_leaves; i++) {
-		const struct xvt_merge_leaf *leaf = &g->leaves[i];
-
-		if (leaf->at != leaf->end && leaf->at->hdr.host_ns < base_ns)
-			base_ns = leaf->at->hdr.host_ns;
-	}
-	err = xvt_tree_shape(&g->tree, g->nr_leaves, xvt_tree_bits(g->nr_leaves), base_ns);
+	err = xvt_tree_shape(&g->tree, g->nr_leaves, xvt_tree_bits(g->nr_leaves),
+			     xvt_leaves_base_ns(g->leaves, g->nr_leaves));
 	if (err)
 		return err;
 	for (i = 0; i < g->tree.leaves; i++) {

@@ -19,6 +19,19 @@ struct xvt_merge_leaf {
 	struct xvt_stream *stream; /* NULL */
 };
 
+/* A tree of those of the leaves that have records counts its times from the earliest. */
+static inline uint64_t xvt_leaves_base_ns(const struct xvt_merge_leaf *leaves, uint32_t count)
+{
+	uint64_t base_ns = UINT64_MAX;
+	uint32_t i;
+
+	for (i = 0; i < count; i++) {
+		if (leaves[i].at != leaves[i].end && leaves[i].at->hdr.host_ns < base_ns)
+			base_ns = leaves[i].at->hdr.host_ns;
+	}
+	return base_ns;
+}
+
 /* Records ready to go out, with what they point to. */
 struct xvt_half {
 	struct xvt_placed *records;
