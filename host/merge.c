@@ -338,15 +338,35 @@ static int rest_streams(struct xvt_merge *m)
 
 /* ------------------------------------------------------------------ the tree */
 
-static inline uint64_t key_of(const struct xvt_merge *m, uint32_t number)
+static inline uint64_t key_of(const struct xvt_merge *m, const struct xvt_placed *p,
+			      uint32_t number)
 {
-	const struct xvt_event_hdr *h = &m->leaves[number].at->hdr;
 	uint64_t who = number;
 
 	if (m->two_steps)
-		who |= (uint64_t)m->rank[h->ring_flags & XVT_EVENT_RING_MASK]
+		who |= (uint64_t)m->rank[p->hdr.ring_flags & XVT_EVENT_RING_MASK]
 		       << (m->tree.bits - m->rank_bits);
-	return xvt_tree_key(&m->tree, h->host_ns, who);
+	return xvt_tree_key(&m->tree, p->hdr.host_ns, who);
+}
+
+/*
+ * The key of the record behind the leaf's first one is kept in the leaf: it is read from memory
+ * when its predecessor comes to the front, and nobody waits for it before that has gone out, which
+ * with many rings is long. What waits for memory in each turn of the tree costs more than the tree.
+ */
+static inline void keep_next(const struct xvt_merge *m, struct xvt_merge_leaf *leaf,
+			     uint32_t number)
+{
+	if (xvt_likely(leaf->at + 1 != leaf->end))
+		leaf->after = key_of(m, leaf->at + 1, number);
+}
+
+static uint64_t first_key(const struct xvt_merge *m, uint32_t number)
+{
+	struct xvt_merge_leaf *leaf = &m->leaves[number];
+
+	keep_next(m, leaf, number);
+	return key_of(m, leaf->at, number);
 }
 
 static int plant(struct xvt_merge *m, uint64_t *key)
@@ -361,7 +381,7 @@ static int plant(struct xvt_merge *m, uint64_t *key)
 	for (i = 0; i < m->tree.leaves; i++) {
 		bool has = i < m->count && m->leaves[i].at != m->leaves[i].end;
 
-		xvt_tree_set(&m->tree, i, has ? key_of(m, i) : XVT_TREE_NOTHING);
+		xvt_tree_set(&m->tree, i, has ? first_key(m, i) : XVT_TREE_NOTHING);
 	}
 	*key = xvt_tree_build(&m->tree, 1);
 	return 0;
@@ -449,21 +469,26 @@ static int next_half(struct xvt_merge *m, struct xvt_merge_leaf *leaf)
 	return 1;
 }
 
-/* The leaf's first record goes out. Returns as next_run(). */
-static int take(struct xvt_merge *m, struct xvt_merge_leaf *leaf)
+/* The leaf's first record goes out. Returns 0 or -errno; *key: of the next one. */
+static int take(struct xvt_merge *m, struct xvt_merge_leaf *leaf, uint32_t number, uint64_t *key)
 {
-	int err = put(m, leaf->at);
+	int got = put(m, leaf->at);
 
-	if (err)
-		return err;
+	if (got)
+		return got;
 	leaf->at++;
-	if (xvt_unlikely(leaf->at == leaf->end))
-		return leaf->stream ? next_half(m, leaf) : next_run(m, leaf);
+	if (xvt_unlikely(leaf->at == leaf->end)) {
+		got = leaf->stream ? next_half(m, leaf) : next_run(m, leaf);
+		*key = got > 0 ? first_key(m, number) : XVT_TREE_NOTHING;
+		return got < 0 ? got : 0;
+	}
+	*key = leaf->after;
+	keep_next(m, leaf, number);
 	/* It comes again when all the others had their turn: with many rings that is long enough
 	 * for memory, but not for the cache beside us. A stream comes from another core's cache. */
-	__builtin_prefetch(leaf->at + (leaf->stream ? STREAM_AHEAD : 1));
+	__builtin_prefetch(leaf->at + (leaf->stream ? STREAM_AHEAD : 2));
 	__builtin_prefetch(leaf->at->payload + (leaf->stream ? STREAM_AHEAD * 32 : 0));
-	return 1;
+	return 0;
 }
 
 /*
@@ -486,11 +511,9 @@ static int turn(struct xvt_merge *m)
 		uint64_t until = number == last ? xvt_tree_runner_up(&m->tree, number) : 0;
 
 		do {
-			int got = take(m, leaf);
-
-			if (got < 0)
-				return got;
-			key = got ? key_of(m, number) : XVT_TREE_NOTHING;
+			err = take(m, leaf, number, &key);
+			if (err)
+				return err;
 			if (m->bound_ns < bound_ns) {
 				bound_ns = m->bound_ns;
 				end = end_key(m);

@@ -135,9 +135,25 @@ static void gather(struct xvt_stream *g)
 	}
 }
 
-static uint64_t key_of(const struct xvt_stream *g, uint32_t leaf)
+/* Of a leaf's first record; its next one's is kept for when that has gone out. */
+static uint64_t first_key(const struct xvt_stream *g, uint32_t number)
 {
-	return xvt_tree_key(&g->tree, g->leaves[leaf].at->hdr.host_ns, leaf);
+	struct xvt_merge_leaf *leaf = &g->leaves[number];
+
+	if (leaf->at + 1 != leaf->end)
+		leaf->after = xvt_tree_key(&g->tree, leaf->at[1].hdr.host_ns, number);
+	return xvt_tree_key(&g->tree, leaf->at->hdr.host_ns, number);
+}
+
+/* Of the record that follows one that has gone out, in the same run. */
+static inline uint64_t next_key(const struct xvt_stream *g, struct xvt_merge_leaf *leaf,
+				uint32_t number)
+{
+	uint64_t key = leaf->after;
+
+	if (xvt_likely(leaf->at + 1 != leaf->end))
+		leaf->after = xvt_tree_key(&g->tree, leaf->at[1].hdr.host_ns, number);
+	return key;
 }
 
 /* A tree of those that have records. */
@@ -153,7 +169,7 @@ static int plant(struct xvt_stream *g)
 	for (i = 0; i < g->tree.leaves; i++) {
 		bool has = i < g->nr_leaves && g->leaves[i].at != g->leaves[i].end;
 
-		xvt_tree_set(&g->tree, i, has ? key_of(g, i) : XVT_TREE_NOTHING);
+		xvt_tree_set(&g->tree, i, has ? first_key(g, i) : XVT_TREE_NOTHING);
 	}
 	g->key = xvt_tree_build(&g->tree, 1);
 	return 0;
@@ -245,13 +261,16 @@ static void turn(struct xvt_stream *g, struct xvt_half *h)
 			if (xvt_unlikely(full))
 				break;
 			push(h, leaf->at++);
-			key = XVT_TREE_NOTHING;
-			if (xvt_likely(leaf->at != leaf->end) || next_run(g, leaf)) {
-				key = key_of(g, number);
-				__builtin_prefetch(leaf->at + 1);
+			if (xvt_likely(leaf->at != leaf->end)) {
+				key = next_key(g, leaf, number);
+				__builtin_prefetch(leaf->at + 2);
 				__builtin_prefetch(leaf->at->payload);
-			} else
+			} else if (next_run(g, leaf)) {
+				key = first_key(g, number);
+			} else {
+				key = XVT_TREE_NOTHING;
 				end = end_key(g);
+			}
 		} while (key < until && key < end);
 		key = xvt_tree_replay(&g->tree, number, key);
 		if (xvt_unlikely(full))

@@ -15,6 +15,7 @@
 struct xvt_merge_leaf {
 	struct xvt_placed *at;
 	struct xvt_placed *end;
+	uint64_t after; /* key of at[1], if it has one: loaded long before anybody waits for it */
 	struct xvt_ring *ring;	   /* one of them is */
 	struct xvt_stream *stream; /* NULL */
 };
