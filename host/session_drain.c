@@ -399,6 +399,7 @@ void xvt_session_drain(struct xvt_session *s, uint64_t now)
 	for (i = 0; i < s->nr_vms; i++) {
 		if (s->vms[i]->phase == XVT_VM_ATTACHED)
 			vm_begin(s, s->vms[i]);
+		xvt_session_meet(s);
 	}
 	drain_all(s);
 	if (s->drain_proof)
@@ -410,5 +411,6 @@ void xvt_session_drain(struct xvt_session *s, uint64_t now)
 	for (i = 0; i < s->nr_vms; i++) {
 		if (is_there(s->vms[i]))
 			vm_end(s, s->vms[i]);
+		xvt_session_meet(s);
 	}
 }
