@@ -167,18 +167,11 @@ static void run_here(struct xvt_crew *c, struct xvt_task *t)
 	t->state = XVT_TASK_IDLE;
 }
 
-static void wait_for_it(struct xvt_crew *c, const struct xvt_task *t)
+static void wait_for_one(struct xvt_crew *c)
 {
-	while (t->state == XVT_TASK_RUNNING) {
-		/* Somebody is at it: meanwhile there may be others that nobody has begun with. */
-		if (c->first) {
-			run_here(c, c->first);
-			continue;
-		}
-		c->waited_for = true;
-		pthread_cond_wait(&c->done, &c->lock);
-		c->waited_for = false;
-	}
+	c->waited_for = true;
+	pthread_cond_wait(&c->done, &c->lock);
+	c->waited_for = false;
 }
 
 void xvt_crew_need(struct xvt_crew *c, struct xvt_task *t)
@@ -186,7 +179,13 @@ void xvt_crew_need(struct xvt_crew *c, struct xvt_task *t)
 	pthread_mutex_lock(&c->lock);
 	if (t->state == XVT_TASK_QUEUED)
 		run_here(c, t);
-	wait_for_it(c, t);
+	while (t->state == XVT_TASK_RUNNING) {
+		/* Somebody is at it: meanwhile there may be others that nobody has begun with. */
+		if (c->first)
+			run_here(c, c->first);
+		else
+			wait_for_one(c);
+	}
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -197,10 +196,7 @@ void xvt_crew_recall(struct xvt_crew *c, struct xvt_task *t)
 		unlink_task(c, t);
 		t->state = XVT_TASK_IDLE;
 	}
-	while (t->state == XVT_TASK_RUNNING) {
-		c->waited_for = true;
-		pthread_cond_wait(&c->done, &c->lock);
-		c->waited_for = false;
-	}
+	while (t->state == XVT_TASK_RUNNING)
+		wait_for_one(c);
 	pthread_mutex_unlock(&c->lock);
 }

@@ -214,10 +214,12 @@ static int know_ranks(struct xvt_merge *m)
 	for (i = 0; i < m->nr_order; i++) {
 		struct xvt_ring *r = m->order[i];
 
+		if (r->id < m->nr_known && m->known[r->id])
+			continue;
 		if (make_ranks(m, r->id) || make_streams(m, r->id))
 			return -ENOMEM;
-		m->unranked |= !m->known[r->id];
 		m->known[r->id] = r;
+		m->unranked = true;
 	}
 	return m->unranked ? rank_all(m) : 0;
 }
@@ -389,12 +391,17 @@ static int plant(struct xvt_merge *m, uint64_t *key)
 
 /* ------------------------------------------------------------------ out */
 
+static bool is_busy(const struct xvt_merge *m)
+{
+	return m->emitted - m->emitted_then >= BUSY_RECORDS;
+}
+
 static int hand_over(struct xvt_merge *m)
 {
 	int err = m->nr_out ? m->emit(m->arg, m->out, m->nr_out) : 0;
 
 	m->emitted += m->nr_out;
-	m->busy |= m->emitted - m->emitted_then >= BUSY_RECORDS;
+	m->busy |= is_busy(m);
 	m->nr_out = 0;
 	return err;
 }
@@ -577,7 +584,7 @@ int64_t xvt_merge_pass(struct xvt_merge *m, struct xvt_ring *const *rings, size_
 	m->emit = emit;
 	m->arg = arg;
 	m->count = 0;
-	m->busy |= m->emitted - m->emitted_then >= BUSY_RECORDS;
+	m->busy |= is_busy(m); /* the pass before was */
 	m->emitted_then = m->emitted;
 	m->bound_ns = m->rest_ns;
 	m->two_steps |= count > m->one_step;

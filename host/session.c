@@ -33,7 +33,7 @@ static void witness(void *arg, struct xvt_ring *r)
 	xvt_session_ring_witness_first(arg, r);
 }
 
-/* A copy of a ring that goes on being written is in a hurry, but it is done once. */
+/* Not for a snapshot: that copies once, and its merge has all the time that it wants. */
 static int make_crew(struct xvt_session *s)
 {
 	int err;
@@ -44,11 +44,13 @@ static int make_crew(struct xvt_session *s)
 	/* A heap for all: what one thread gave back to its own would be no room for another's. */
 	mallopt(M_ARENA_MAX, 1);
 	err = xvt_crew_new(&s->crew, s->opt.threads - 1);
-	if (!err)
-		s->merge.one_step = XVT_MERGE_FEW;
-	else
+	if (err) {
 		xvt_session_note(s, 1, NULL, UINT32_MAX, "no threads (%s); going on with one",
 				 strerror(-err));
+		return 0;
+	}
+	s->merge.crew = s->crew;
+	s->merge.one_step = XVT_MERGE_FEW;
 	return 0;
 }
 
@@ -164,8 +166,8 @@ static int emit(void *arg, struct xvt_placed *const *out, size_t n)
 		struct xvt_ring *r = s->rings[h->ring_flags & XVT_EVENT_RING_MASK];
 
 		xvt_ring_count(&r->stats, h);
-		s->stirred[r->id] |=
-			XVT_STIRRED; /* it may be at rest, and its record came from a stream */
+		/* It may be at rest by now, and its record has come out of a stream. */
+		s->stirred[r->id] |= XVT_STIRRED;
 		if (xvt_unlikely(h->id == XVT_ID_LOST))
 			told_lost(r, out[i]->payload);
 		err = xvt_trace_event(s->trace, h, out[i]->payload);
@@ -443,7 +445,6 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 		try_join(s, now);
 		s->merge.limit_ns = s->opt.cut ? s->cut_ns : xvt_host_clock_ns(&s->clock, now);
 		s->merge.rest_ns = s->rest_ns;
-		s->merge.crew = s->crew;
 		s->merge.busy = s->drained >= XVT_CREW_BYTES;
 		if (s->joined)
 			moved = xvt_merge_pass(&s->merge, s->awake, s->nr_awake, emit, s);

@@ -465,8 +465,7 @@ static void wait_for_answer(struct xvt_asked *a)
 		a->wait.word = NULL;
 }
 
-/* A look at one word is all that most of them need, and they may be many: nothing else is touched.
- */
+/* They may be many, and a look at one word is all that most of them need. */
 static bool still_waits(const struct xvt_asked *a, uint64_t now)
 {
 	return a->wait.word && (int64_t)(a->wait.until - now) > 0 &&

@@ -368,9 +368,10 @@ static void drain_all(struct xvt_session *s)
 		n = s->nr_vms;
 	if (n < 2) {
 		drain_part(&whole.task);
-		s->rest_ns = whole.rest_ns < s->rest_ns ? whole.rest_ns : s->rest_ns;
+		s->rest_ns = whole.rest_ns;
 		return;
 	}
+	s->rest_ns = UINT64_MAX;
 	for (i = 0; i < n; i++) {
 		s->parts[i] = (struct xvt_drain_part){ .task.run = drain_part,
 						       .session = s,
@@ -393,7 +394,6 @@ void xvt_session_drain(struct xvt_session *s, uint64_t now)
 	s->drains++;
 	s->drain_proof = proof_of(s, now);
 	wake_some(s, now);
-	s->rest_ns = UINT64_MAX;
 	s->rest_proof_ns =
 		xvt_host_clock_ns(&s->clock, s->drain_proof ? s->drain_proof : s->rest_clock);
 	for (i = 0; i < s->nr_vms; i++) {

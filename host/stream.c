@@ -135,25 +135,20 @@ static void gather(struct xvt_stream *g)
 	}
 }
 
-/* Of a leaf's first record; its next one's is kept for when that has gone out. */
+/* As in merge.c: what is behind the first one is read before anybody waits for it. */
+static inline void keep_next(const struct xvt_stream *g, struct xvt_merge_leaf *leaf,
+			     uint32_t number)
+{
+	if (xvt_likely(leaf->at + 1 != leaf->end))
+		leaf->after = xvt_tree_key(&g->tree, leaf->at[1].hdr.host_ns, number);
+}
+
 static uint64_t first_key(const struct xvt_stream *g, uint32_t number)
 {
 	struct xvt_merge_leaf *leaf = &g->leaves[number];
 
-	if (leaf->at + 1 != leaf->end)
-		leaf->after = xvt_tree_key(&g->tree, leaf->at[1].hdr.host_ns, number);
+	keep_next(g, leaf, number);
 	return xvt_tree_key(&g->tree, leaf->at->hdr.host_ns, number);
-}
-
-/* Of the record that follows one that has gone out, in the same run. */
-static inline uint64_t next_key(const struct xvt_stream *g, struct xvt_merge_leaf *leaf,
-				uint32_t number)
-{
-	uint64_t key = leaf->after;
-
-	if (xvt_likely(leaf->at + 1 != leaf->end))
-		leaf->after = xvt_tree_key(&g->tree, leaf->at[1].hdr.host_ns, number);
-	return key;
 }
 
 /* A tree of those that have records. */
@@ -262,7 +257,8 @@ static void turn(struct xvt_stream *g, struct xvt_half *h)
 				break;
 			push(h, leaf->at++);
 			if (xvt_likely(leaf->at != leaf->end)) {
-				key = next_key(g, leaf, number);
+				key = leaf->after;
+				keep_next(g, leaf, number);
 				__builtin_prefetch(leaf->at + 2);
 				__builtin_prefetch(leaf->at->payload);
 			} else if (next_run(g, leaf)) {
