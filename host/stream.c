@@ -11,6 +11,8 @@
  */
 #include "stream.h"
 
+#include "payload.h"
+
 #define PAYLOAD_BYTES 4096u /* of a half, at first */
 
 void xvt_stream_init(struct xvt_stream *g, uint32_t half_records)
@@ -192,11 +194,6 @@ static bool next_run(struct xvt_stream *g, struct xvt_merge_leaf *leaf)
 	return true;
 }
 
-static size_t padded(size_t len)
-{
-	return (len + 7) & ~(size_t)7;
-}
-
 /* Is there room for one more? One that is larger than all of it gets as much. */
 static bool fits(struct xvt_stream *g, struct xvt_half *h, const struct xvt_placed *p)
 {
@@ -204,35 +201,28 @@ static bool fits(struct xvt_stream *g, struct xvt_half *h, const struct xvt_plac
 
 	if (h->count == g->half_records)
 		return false;
-	if (padded(p->hdr.len) <= h->room - h->used)
+	if (xvt_pad8(p->hdr.len) <= h->room - h->used)
 		return true;
 	if (h->count)
 		return false;
-	grown = realloc(h->payloads, padded(p->hdr.len));
+	grown = realloc(h->payloads, xvt_pad8(p->hdr.len));
 	if (!grown) {
 		g->err = -ENOMEM;
 		return false;
 	}
 	h->payloads = grown;
-	h->room = padded(p->hdr.len);
+	h->room = xvt_pad8(p->hdr.len);
 	return true;
 }
 
-/* Payloads are whole words in their pieces, too. */
 static void push(struct xvt_half *h, const struct xvt_placed *p)
 {
 	uint8_t *to = h->payloads + h->used;
-	const uint8_t *from = p->payload;
-	size_t left = padded(p->hdr.len);
 
 	h->records[h->count].hdr = p->hdr;
 	h->records[h->count++].payload = to;
-	h->used += left;
-	for (; left; left -= sizeof(uint64_t)) {
-		memcpy(to, from, sizeof(uint64_t));
-		to += sizeof(uint64_t);
-		from += sizeof(uint64_t);
-	}
+	h->used += xvt_pad8(p->hdr.len);
+	xvt_payload_put(to, p->payload, p->hdr.len);
 }
 
 /*

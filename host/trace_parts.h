@@ -13,11 +13,6 @@ struct xvt_chunk_head {
 	struct xvt_events_hdr events;
 };
 
-static inline uint64_t xvt_pad8(uint64_t len)
-{
-	return (len + 7) & ~7ull;
-}
-
 /* Returns bytes read (short only at the end of the file) or -errno. */
 ssize_t xvt_trace_read_at(struct xvt_trace *t, void *bytes, size_t len, uint64_t offset);
 

@@ -11,6 +11,7 @@
 #ifndef XVT_TRACE_READ_H
 #define XVT_TRACE_READ_H
 
+#include "payload.h"
 #include "trace_format.h"
 
 #define XVT_VM_NONE UINT32_MAX
@@ -186,7 +187,7 @@ static inline int xvt_events_next(struct xvt_events_iter *it, struct xvt_event *
 		return 0;
 	if (xvt_unlikely(room < sizeof(*h)))
 		return -EBADMSG;
-	padded = ((size_t)h->len + 7) & ~(size_t)7;
+	padded = xvt_pad8(h->len);
 	if (xvt_unlikely(padded > room - sizeof(*h)))
 		return -EBADMSG;
 	ev->hdr = h;

@@ -13,6 +13,7 @@
 
 #include "compress.h"
 #include "crc32c.h"
+#include "payload.h"
 
 #define LANE_BYTES (256u << 10)
 #define PACK_LEAST 1024u /* a smaller META is not compressed */
@@ -48,11 +49,6 @@ struct xvt_trace_writer {
 	int err; /* the first one; nothing is written after it */
 };
 
-static size_t pad8(size_t len)
-{
-	return (len + 7) & ~(size_t)7;
-}
-
 /* A chunk on its way out. */
 struct chunk {
 	uint8_t *bytes; /* a header's room, then the payload, then room for padding */
@@ -73,11 +69,11 @@ static int put_chunk(struct xvt_trace_writer *w, const struct chunk *c)
 		.seq = w->seq,
 		.trace_id = w->trace_id,
 	};
-	size_t whole = sizeof(h) + pad8(c->len);
+	size_t whole = sizeof(h) + xvt_pad8(c->len);
 
 	if (w->err)
 		return w->err;
-	memset(c->bytes + sizeof(h) + c->len, 0, pad8(c->len) - c->len);
+	memset(c->bytes + sizeof(h) + c->len, 0, xvt_pad8(c->len) - c->len);
 	memcpy(c->bytes, &h, sizeof(h));
 	h.crc = xvt_crc32c(0, c->bytes, sizeof(h) + c->len);
 	memcpy(c->bytes, &h, sizeof(h));
@@ -120,12 +116,12 @@ static void pack(struct xvt_trace_writer *w, struct chunk *c)
 	ssize_t n;
 
 	if (head + c->len > w->packed_room) {
-		void *grown = realloc(w->packed, head + pad8(c->len));
+		void *grown = realloc(w->packed, head + xvt_pad8(c->len));
 
 		if (!grown)
 			return; /* as it is, then */
 		w->packed = grown;
-		w->packed_room = head + pad8(c->len);
+		w->packed_room = head + xvt_pad8(c->len);
 	}
 	if (rest <= sizeof(rest))
 		return;
@@ -239,7 +235,7 @@ int xvt_trace_put(struct xvt_trace_writer *w, uint16_t type, const void *head, s
 		  const void *body, size_t body_len)
 {
 	size_t len = head_len + body_len;
-	size_t need = sizeof(struct xvt_chunk_hdr) + pad8(len);
+	size_t need = sizeof(struct xvt_chunk_hdr) + xvt_pad8(len);
 	struct chunk c = { .len = len, .type = type };
 
 	if (xvt_trace_flush(w))
@@ -275,29 +271,11 @@ static void lane_begin(struct xvt_trace_writer *w, struct lane *lane)
 	lane_hdr(lane)->first_ns = UINT64_MAX;
 }
 
-/* Most payloads are a few words: a loop is there before memcpy() has found out how many. */
-static void put_payload(uint8_t *to, const uint8_t *from, size_t len)
-{
-	uint64_t word = 0;
-
-	for (; len >= sizeof(word); len -= sizeof(word)) {
-		memcpy(&word, from, sizeof(word));
-		memcpy(to, &word, sizeof(word));
-		from += sizeof(word);
-		to += sizeof(word);
-	}
-	if (len) {
-		word = 0;
-		memcpy(&word, from, len);
-		memcpy(to, &word, sizeof(word));
-	}
-}
-
 int xvt_trace_event(struct xvt_trace_writer *w, const struct xvt_event_hdr *hdr,
 		    const void *payload)
 {
 	struct lane *lane = hdr->ring_flags & XVT_EVENT_F_LATE ? &w->late : &w->main;
-	size_t padded = pad8(hdr->len);
+	size_t padded = xvt_pad8(hdr->len);
 	struct xvt_events_hdr *h;
 	uint8_t *to;
 
@@ -315,7 +293,7 @@ int xvt_trace_event(struct xvt_trace_writer *w, const struct xvt_event_hdr *hdr,
 	h->count++;
 	to = lane->bytes + lane->used;
 	memcpy(to, hdr, sizeof(*hdr));
-	put_payload(to + sizeof(*hdr), payload, hdr->len);
+	xvt_payload_put(to + sizeof(*hdr), payload, hdr->len);
 	lane->used += sizeof(*hdr) + padded;
 	if (lane == &w->late)
 		w->late_events++;
