@@ -23,27 +23,38 @@ runs() {
 	esac
 }
 
+# told WHAT LOG: what was found, and the input itself; whoever reads this may be far from the machine
+# that made it. What is said before "not ok" is what tests/run.sh shows.
 told() {
+	local f
+	grep -E '^SUMMARY|finding|ERROR|runtime error|    #[0-9]+ .* (in )?[a-z_]+ .*(host|shared)/' "$2" | head -n 10 | sed 's/^/# /'
+	for f in $(sed -n 's/.*Test unit written to //p' "$2") "$BUILD/fuzz/afl-out/${1%%:*}"/default/{crashes,hangs}/id*; do
+		[ ! -e "$f" ] || echo "# it goes through gzip and base64: $(gzip -9c "$f" | base64 -w 0 | head -c 20000)"
+	done | head -n 3
 	echo "not ok - $1"
-	grep -E '^SUMMARY|finding|ERROR|runtime error|    #[0-9]+ .* (in )?[a-z_]+ .*(host|shared)/' "$2" | head -n 12 | sed 's/^/# /'
 	failures=$((failures + 1))
 }
 
-if fuzz_build libfuzzer; then
+# build DRIVER: as fuzz_build, but what our sources are to blame for ends the test
+build() {
+	fuzz_build "$1"
+	local built=$?
+	[ $built -ne 2 ] || { echo "not ok - $1: $why"; exit 1; }
+	return $built
+}
+
+if build libfuzzer; then
 	driver=libfuzzer
-elif ! fuzz_build plain; then
-	echo "skip - fuzzing: $why"
-	exit 77
 else
-	driver=plain
 	echo "skip - new inputs: $why; what is known is still run"
-	fuzz_build plain
+	driver=plain
+	build plain || { echo "skip - fuzzing: $why"; exit 77; }
 fi
 
 for t in $FUZZ_TARGETS; do
-	n=$(find $(known_dirs "$t") -type f | wc -l)
+	n=$(known "$t" | wc -l)
 	log=$out/$t.replay
-	if "$BUILD/fuzz/$driver/$t" $(find $(known_dirs "$t") -type f | sort) >"$log" 2>&1; then
+	if "$BUILD/fuzz/$driver/$t" $(known "$t") >"$log" 2>&1; then
 		echo "ok - $t: $n known inputs"
 	else
 		told "$t: one of $n known inputs" "$log"
@@ -57,7 +68,7 @@ for t in $FUZZ_TARGETS; do
 	fi
 done
 
-if fuzz_build afl; then
+if build afl; then
 	for t in $FUZZ_TARGETS; do
 		log=$out/$t.afl.short
 		rm -rf "$BUILD/fuzz/afl-out/$t"
