@@ -89,13 +89,14 @@ void xvt_ring_attach(struct xvt_ring *r)
 					    .overwritten = r->base_overwritten };
 	memcpy(r->due.lost, r->base_lost, sizeof(r->due.lost));
 	r->changed_clock = xvt_clock_read();
+	r->hint_seq = xvt_load(&h->hint_seq);
 	r->epoch = xvt_load(&h->epoch); /* an earlier daemon's; what counts is that it differs */
 }
 
 bool xvt_ring_hint(const struct xvt_ring *r, struct xvt_clock_node *node, uint64_t *hz)
 {
 	const struct xvt_ring_host *h = r->host;
-	uint64_t seq = xvt_load(&h->hint_seq);
+	uint64_t seq = r->hint_seq;
 
 	*hz = xvt_load(&h->hint_hz);
 	*node = (struct xvt_clock_node){ .ring = r->id, .source = XVT_SOURCE_HANDSHAKE };

@@ -134,6 +134,7 @@ struct xvt_ring {
 	uint32_t mode;	     /* enum xvt_enable that we ask for */
 	bool salvage;	     /* nobody writes any more: read past commit, change nothing */
 	uint32_t epoch;	     /* last one asked of the writer; the region's word is only a copy */
+	uint64_t hint_seq;   /* of the clock hint; the region has a copy, likewise */
 	uint32_t generation; /* that read_pos belongs to */
 	uint32_t entered;    /* last one whose positions were seen to be set up */
 

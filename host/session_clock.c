@@ -77,15 +77,15 @@ static uint64_t measured_hz(const struct xvt_session *s, const struct xvt_vm *vm
 static void leave_hint(struct xvt_session *s, struct xvt_ring *r, const struct xvt_clock_node *n)
 {
 	struct xvt_ring_host *h = r->host;
-	uint64_t seq = xvt_load(&h->hint_seq) | 1; /* odd: being written */
 
-	xvt_store(&h->hint_seq, seq);
+	r->hint_seq |= 1; /* odd: being written */
+	xvt_store(&h->hint_seq, r->hint_seq);
 	xvt_wmb();
 	xvt_store(&h->hint_guest, n->guest);
 	xvt_store(&h->hint_host_ns, n->host_ns);
 	xvt_store(&h->hint_bound_ns, n->bound_ns);
 	xvt_store(&h->hint_hz, s->vms[r->vm]->guest_hz);
-	xvt_store_release(&h->hint_seq, seq + 1);
+	xvt_store_release(&h->hint_seq, ++r->hint_seq);
 }
 
 /* Every node of a map is in the file, behind its samples and before what it places. */
