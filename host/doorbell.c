@@ -15,6 +15,7 @@
 
 #include "doorbell_wire.h"
 #include "loop.h"
+#include "socket.h"
 
 #define TURN 64u /* messages at once: then others have their turn */
 
@@ -199,6 +200,19 @@ static void on_ring(struct xvt_op *op, int res)
 	d->ring_armed = false;
 }
 
+static int connect_to(const char *path, char *why, size_t why_size)
+{
+	char reason[128];
+	int fd = xvt_socket_connect(path, reason, sizeof(reason));
+
+	if (fd < 0)
+		snprintf(why, why_size, "%s%s", reason,
+			 fd == -ENOENT || fd == -ECONNREFUSED
+				 ? "; start `xvtrace region serve` first"
+				 : "");
+	return fd;
+}
+
 int xvt_doorbell_open(struct xvt_doorbell **out, struct xvt_loop *loop, const char *path,
 		      int region_fd, xvt_doorbell_note note, void *arg, char *why, size_t why_size)
 {
@@ -214,7 +228,7 @@ int xvt_doorbell_open(struct xvt_doorbell **out, struct xvt_loop *loop, const ch
 	d->on_data.done = on_data;
 	d->on_ring.done = on_ring;
 	d->wire.fd = d->bell = -1;
-	d->sock = xvt_wire_connect(path, why, why_size);
+	d->sock = connect_to(path, why, why_size);
 	if (d->sock < 0) {
 		err = d->sock;
 		goto err_free;

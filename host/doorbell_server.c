@@ -18,6 +18,7 @@
 
 #include "doorbell_wire.h"
 #include "loop.h"
+#include "socket.h"
 
 struct peer {
 	struct xvt_doorbell_server *server;
@@ -33,11 +34,10 @@ struct xvt_doorbell_server {
 	struct xvt_loop *loop;
 	struct xvt_op on_peer;
 	bool armed;
-	int listener;
+	struct xvt_listener listener;
 	int region_fd;
 	unsigned int vectors;
 	int64_t next_number; /* those that went are not used again soon: somebody may ring them */
-	char *path;
 	struct peer peer[XVT_SERVER_PEERS];
 };
 
@@ -187,7 +187,7 @@ static void add_peer(struct xvt_doorbell_server *s, int sock)
 
 static void arm(struct xvt_doorbell_server *s)
 {
-	s->armed = !xvt_loop_poll(s->loop, &s->on_peer, s->listener, POLLIN);
+	s->armed = !xvt_loop_poll(s->loop, &s->on_peer, s->listener.fd, POLLIN);
 }
 
 static void on_peer(struct xvt_op *op, int res)
@@ -198,12 +198,13 @@ static void on_peer(struct xvt_op *op, int res)
 	int sock;
 
 	s->armed = false;
-	if (s->listener < 0 || res == -ECANCELED)
+	if (s->listener.fd < 0 || res == -ECANCELED)
 		return;
-	sock = accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	sock = xvt_socket_accept(&s->listener);
 	if (sock >= 0)
 		add_peer(s, sock);
-	arm(s);
+	if (sock >= 0 || sock == -EAGAIN)
+		arm(s);
 }
 
 int xvt_doorbell_server_open(struct xvt_doorbell_server **out, struct xvt_loop *loop,
@@ -214,10 +215,7 @@ int xvt_doorbell_server_open(struct xvt_doorbell_server **out, struct xvt_loop *
 	unsigned int i;
 	int err;
 
-	if (s)
-		s->path = strdup(path);
-	if (!s || !s->path) {
-		free(s);
+	if (!s) {
 		snprintf(why, why_size, "%s", strerror(ENOMEM));
 		return -ENOMEM;
 	}
@@ -229,24 +227,20 @@ int xvt_doorbell_server_open(struct xvt_doorbell_server **out, struct xvt_loop *
 		s->peer[i] = (struct peer){ .server = s, .on_data.done = on_data, .sock = -1 };
 		memset(s->peer[i].bell, 0xff, sizeof(s->peer[i].bell)); /* -1: none */
 	}
-	s->listener = xvt_wire_listen(path, why, why_size);
-	if (s->listener < 0) {
-		err = s->listener;
+	err = xvt_socket_listen(&s->listener, path, 0, why, why_size);
+	if (err)
 		goto err_free;
-	}
 	arm(s);
 	if (!s->armed) {
 		err = -EAGAIN;
 		snprintf(why, why_size, "cannot wait for peers");
-		unlink(path);
-		close(s->listener);
+		xvt_socket_unlisten(&s->listener);
 		goto err_free;
 	}
 	*out = s;
 	return 0;
 
 err_free:
-	free(s->path);
 	free(s);
 	return err;
 }
@@ -265,17 +259,14 @@ void xvt_doorbell_server_close(struct xvt_doorbell_server *s)
 {
 	unsigned int i;
 
-	unlink(s->path);
 	if (s->armed)
 		xvt_loop_cancel(s->loop, &s->on_peer);
-	close(s->listener);
-	s->listener = -1;
+	xvt_socket_unlisten(&s->listener);
 	for (i = 0; i < XVT_SERVER_PEERS; i++)
 		free_place(&s->peer[i]);
 	while (held(s)) {
 		if (xvt_loop_run(s->loop, 1000000000u) < 0)
 			return; /* the loop may still write to s: better lost than reused */
 	}
-	free(s->path);
 	free(s);
 }

@@ -4,99 +4,9 @@
 #include "doorbell_wire.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
-
-#define BACKLOG 16
-
-static int address(const char *path, struct sockaddr_un *a, char *why, size_t why_size)
-{
-	*a = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	if (strlen(path) >= sizeof(a->sun_path)) {
-		snprintf(why, why_size, "a socket's path has at most %zu bytes",
-			 sizeof(a->sun_path) - 1);
-		return -ENAMETOOLONG;
-	}
-	strcpy(a->sun_path, path);
-	return 0;
-}
-
-static int new_socket(char *why, size_t why_size)
-{
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-	if (fd >= 0)
-		return fd;
-	snprintf(why, why_size, "no socket: %s", strerror(errno));
-	return -errno;
-}
-
-int xvt_wire_connect(const char *path, char *why, size_t why_size)
-{
-	struct sockaddr_un a;
-	int fd, err = address(path, &a, why, why_size);
-
-	if (err)
-		return err;
-	fd = new_socket(why, why_size);
-	if (fd < 0 || !connect(fd, (struct sockaddr *)&a, sizeof(a)))
-		return fd;
-	err = -errno;
-	close(fd);
-	snprintf(why, why_size, "cannot connect: %s%s", strerror(-err),
-		 err == -ENOENT || err == -ECONNREFUSED ? "; start `xvtrace region serve` first"
-							: "");
-	return err;
-}
-
-/* A socket that nobody listens at is what a server left that was killed. */
-static int remove_stale(const char *path, const struct sockaddr_un *a, char *why, size_t why_size)
-{
-	struct stat st;
-	int fd, err;
-
-	if (lstat(path, &st))
-		return 0;
-	if (!S_ISSOCK(st.st_mode)) {
-		snprintf(why, why_size, "exists, and is no socket");
-		return -EEXIST;
-	}
-	fd = new_socket(why, why_size);
-	if (fd < 0)
-		return fd;
-	err = connect(fd, (const struct sockaddr *)a, sizeof(*a)) ? errno : 0;
-	close(fd);
-	if (err != ECONNREFUSED) {
-		snprintf(why, why_size, "somebody listens there already");
-		return -EADDRINUSE;
-	}
-	unlink(path);
-	return 0;
-}
-
-int xvt_wire_listen(const char *path, char *why, size_t why_size)
-{
-	struct sockaddr_un a;
-	int fd, err = address(path, &a, why, why_size);
-
-	if (!err)
-		err = remove_stale(path, &a, why, why_size);
-	if (err)
-		return err;
-	fd = new_socket(why, why_size);
-	if (fd < 0)
-		return fd;
-	if (!bind(fd, (struct sockaddr *)&a, sizeof(a)) && !listen(fd, BACKLOG))
-		return fd;
-	err = -errno;
-	snprintf(why, why_size, "cannot listen there: %s", strerror(-err));
-	close(fd);
-	return err;
-}
 
 /* Room for two: that many fit where one is asked for, because of alignment. */
 union control {

@@ -27,11 +27,6 @@ struct xvt_wire {
 	uint8_t bytes[8];
 };
 
-/* Connect to, or listen at, a socket's path; neither ever blocks afterwards. Returns a descriptor,
- * or -errno with the reason in `why`. */
-int xvt_wire_connect(const char *path, char *why, size_t why_size);
-int xvt_wire_listen(const char *path, char *why, size_t why_size);
-
 /* `fd` may be -1. Returns 0, or -errno (-EAGAIN: the peer reads nothing). */
 int xvt_wire_send(int sock, int64_t number, int fd);
 

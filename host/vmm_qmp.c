@@ -15,11 +15,11 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "loop.h"
 #include "out_json.h"
+#include "socket.h"
 
 #define LINE_BYTES  (64u << 10)	     /* longest message; QEMU's greeting and answers have 200 */
 #define TURN_BYTES  (4 * LINE_BYTES) /* read at most that much before others have their turn */
@@ -447,30 +447,18 @@ static void on_data(struct xvt_op *op, int res)
 
 static int connect_to(const char *path, char *why, size_t why_size)
 {
-	struct sockaddr_un a = { .sun_family = AF_UNIX };
-	int fd, err;
+	char reason[128];
+	int fd = xvt_socket_connect(path, reason, sizeof(reason));
 
-	if (strlen(path) >= sizeof(a.sun_path)) {
-		snprintf(why, why_size, "a socket's path has at most %zu bytes; use a relative one",
-			 sizeof(a.sun_path) - 1);
-		return -ENAMETOOLONG;
-	}
-	strcpy(a.sun_path, path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && !connect(fd, (struct sockaddr *)&a, sizeof(a)))
-		return fd;
-	err = -errno;
-	if (err == -EAGAIN) {
-		err = -EBUSY;
+	if (fd == -EAGAIN) {
+		fd = -EBUSY;
 		snprintf(why, why_size,
 			 "others wait for this QMP socket already; QEMU serves one "
 			 "client at a time: give xvtrace one of its own");
-	} else {
-		snprintf(why, why_size, "cannot connect to QEMU's QMP socket: %s", strerror(-err));
+	} else if (fd < 0) {
+		snprintf(why, why_size, "QEMU's QMP socket: %s", reason);
 	}
-	if (fd >= 0)
-		close(fd);
-	return err;
+	return fd;
 }
 
 /* A fresh connection: nothing is left of an earlier one. */

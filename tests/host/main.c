@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "suites.h"
 
+#include <dirent.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,18 @@ const char *scratch_path(const char *name)
 
 	snprintf(path, sizeof(paths[0]), "%s/%s", scratch_dir, name);
 	return path;
+}
+
+int open_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	ck_assert_ptr_nonnull(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)

@@ -38,5 +38,7 @@ Suite *reclock_suite(void);
 const char *scratch(void);
 /* "<scratch>/NAME" in a buffer that the next call but three uses again. */
 const char *scratch_path(const char *name);
+/* How many this process has. */
+int open_descriptors(void);
 
 #endif /* XVT_HOST_SUITES_H */

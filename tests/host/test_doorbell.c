@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include "suites.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -24,26 +23,16 @@
 #include "doorbell_server.h"
 #include "doorbell_wire.h"
 #include "loop.h"
+#include "socket.h"
 
 #define OURS 7
 
 static struct xvt_loop *loop;
 static struct xvt_doorbell *bell;
-static int region, listener, server = -1, open_before;
+static struct xvt_listener listener;
+static int region, server = -1, open_before;
 static char told[256];
 static unsigned int nr_told;
-
-static int open_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	int n = 0;
-
-	ck_assert_ptr_nonnull(dir);
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
-}
 
 static void on_note(void *arg, const char *text)
 {
@@ -74,13 +63,13 @@ static void setup(void)
 
 	begin();
 	unlink(scratch_path("bell"));
-	listener = xvt_wire_listen(scratch_path("bell"), why, sizeof(why));
-	ck_assert_int_ge(listener, 0);
+	ck_assert_int_eq(xvt_socket_listen(&listener, scratch_path("bell"), 0, why, sizeof(why)),
+			 0);
 	open_before = open_descriptors();
 	ck_assert_int_eq(xvt_doorbell_open(&bell, loop, scratch_path("bell"), region, on_note, told,
 					   why, sizeof(why)),
 			 0);
-	server = accept(listener, NULL, NULL);
+	server = accept(listener.fd, NULL, NULL);
 	ck_assert_int_ge(server, 0);
 }
 
@@ -96,7 +85,7 @@ static void teardown(void)
 	xvt_doorbell_close(bell);
 	hang_up();
 	ck_assert_int_eq(open_descriptors(), open_before);
-	close(listener);
+	xvt_socket_unlisten(&listener);
 	close(region);
 	xvt_loop_free(loop);
 }
@@ -399,7 +388,7 @@ static void join(struct hand *h)
 	char why[256];
 
 	*h = (struct hand){ .wire.fd = -1 };
-	h->sock = xvt_wire_connect(scratch_path("own"), why, sizeof(why));
+	h->sock = xvt_socket_connect(scratch_path("own"), why, sizeof(why));
 	ck_assert_int_ge(h->sock, 0);
 }
 

@@ -13,6 +13,7 @@
 #include "doorbell_server.h"
 #include "doorbell_wire.h"
 #include "recording.h"
+#include "socket.h"
 #include "xvt_writer.h"
 
 #define GAP 10000000ull
@@ -50,7 +51,7 @@ static void connect_both(void)
 	ck_assert_int_eq(xvt_doorbell_server_open(&server, rec.loop, scratch_path("wake"),
 						  vm->region.fd, 1, why, sizeof(why)),
 			 0);
-	guest = xvt_wire_connect(scratch_path("wake"), why, sizeof(why));
+	guest = xvt_socket_connect(scratch_path("wake"), why, sizeof(why));
 	ck_assert_int_ge(guest, 0);
 	ck_assert_int_eq(xvt_session_wake_add(vm, scratch_path("wake"), why, sizeof(why)), 0);
 	for (bell = -1; bell < 0;) {

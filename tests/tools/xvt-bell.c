@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "doorbell_wire.h"
+#include "socket.h"
 #include "xvt_region.h"
 
 #define REST 500 /* milliseconds, or more */
@@ -125,7 +126,7 @@ static int join(const char *path)
 	char why[200];
 	int fd = -1;
 
-	s.sock = xvt_wire_connect(path, why, sizeof(why));
+	s.sock = xvt_socket_connect(path, why, sizeof(why));
 	if (s.sock < 0) {
 		fprintf(stderr, "xvt-bell: %s: %s\n", path, why);
 		return -1;
