@@ -2,6 +2,7 @@
 /* cmd_region.c - `xvtrace region create|show|serve`: make a region, look at one, give it away. */
 #define _GNU_SOURCE
 #include "cmd.h"
+#include "names.h"
 #include "out_json.h"
 #include "region.h"
 #include "xvt_region.h"
@@ -150,7 +151,6 @@ static void show_text(const struct xvt_host_region *r)
 
 static int show_json(const struct xvt_host_region *r)
 {
-	static const char *const causes[] = { "full", "wrap", "big", "nest", "retry" };
 	struct xvt_json *doc = xvt_json_new(), *rings;
 	const struct xvt_geometry *g = &r->g;
 	struct xvt_out out;
@@ -186,7 +186,7 @@ static int show_json(const struct xvt_host_region *r)
 		xvt_json_add_u64(ring, "discarded", s.discarded);
 		lost = xvt_json_add_object(ring, "lost_by");
 		for (k = 0; k < XVT_LOST_CAUSES; k++)
-			xvt_json_add_u64(lost, causes[k], s.lost[k]);
+			xvt_json_add_u64(lost, xvt_lost_name(k), s.lost[k]);
 	}
 	err = xvt_out_open(&out, "-");
 	if (err)

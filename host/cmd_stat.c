@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "names.h"
 #include "out_json.h"
 #include "trace_read.h"
 
@@ -48,11 +49,6 @@ struct stat {
 	uint64_t notes[3];
 	struct counts all;
 };
-
-static const char *const cause_names[XVT_LOST_CAUSES] = { "full", "wrap", "big", "nest", "retry" };
-static const char *const source_names[] = { "none", "handshake", "kvm", "vmm", "host" };
-
-#define SOURCES (sizeof(source_names) / sizeof(source_names[0]))
 
 static void add_event(struct stat *s, const struct xvt_event_hdr *h, const uint8_t *payload)
 {
@@ -246,28 +242,9 @@ static void add_counts(struct counts *to, const struct counts *c)
 	to->in_flight += c->in_flight;
 }
 
-static const char *source_name(uint32_t source)
-{
-	return source < SOURCES ? source_names[source] : "none";
-}
-
-static const char *ring_kind(const struct xvt_trace *t, uint32_t ring)
-{
-	return t->rings[ring].info.type == XVT_RING_THREAD ? "thread" : "vcpu";
-}
-
 static bool ring_of(const struct stat *s, uint32_t ring, uint32_t vm)
 {
 	return s->t->rings[ring].known && s->t->rings[ring].info.vm == vm;
-}
-
-static void uuid_text(const uint8_t *uuid, char text[37])
-{
-	for (int i = 0, at = 0; i < 16; i++) {
-		if (i == 4 || i == 6 || i == 8 || i == 10)
-			text[at++] = '-';
-		at += snprintf(text + at, 3, "%02x", uuid[i]);
-	}
 }
 
 /* How far the host's clock was found off CLOCK_MONOTONIC, at most. */
@@ -306,23 +283,23 @@ static void json_ring(struct xvt_json *j, const struct stat *s, uint32_t ring)
 	struct xvt_json *o;
 
 	xvt_json_add_u64(j, "cpu", s->t->rings[ring].info.cpu);
-	xvt_json_add_text(j, "kind", ring_kind(s->t, ring));
+	xvt_json_add_text(j, "kind", xvt_ring_kind(s->t->rings[ring].info.type));
 	json_counts(j, &r->c);
 	o = xvt_json_add_object(j, "lost_by");
 	for (int i = 0; i < XVT_LOST_CAUSES; i++)
-		xvt_json_add_u64(o, cause_names[i], r->c.lost_by[i]);
+		xvt_json_add_u64(o, xvt_lost_name((unsigned int)i), r->c.lost_by[i]);
 	xvt_json_add_u64(o, "overwritten", r->c.overwritten);
 	json_flags(j, &r->c);
 	xvt_json_add_u64(j, "epochs", r->epochs);
 	xvt_json_add_u64(j, "first_ns", r->c.first_ns);
 	xvt_json_add_u64(j, "last_ns", r->c.last_ns);
 	o = xvt_json_add_object(j, "clock");
-	xvt_json_add_text(o, "source", source_name(r->source));
+	xvt_json_add_text(o, "source", xvt_clock_source_name(r->source));
 	xvt_json_add_u64(o, "bound_ns_max", r->bound_ns_max);
 	o = xvt_json_add_array(o, "rejected");
-	for (uint32_t i = 1; i < SOURCES; i++)
+	for (uint32_t i = 1; i < XVT_CLOCK_SOURCES; i++)
 		if (r->last.rejected >> i & 1)
-			xvt_json_add_text(o, NULL, source_names[i]);
+			xvt_json_add_text(o, NULL, xvt_clock_source_name(i));
 	xvt_json_add_u64(j, "clock_violations", r->last.clock_violations);
 	xvt_json_add_u64(j, "bad_bytes", r->last.bad_bytes);
 }
@@ -342,9 +319,9 @@ static void json_vm(struct xvt_json *j, const struct stat *s, uint32_t vm)
 	const struct xvt_trace_vm *v = &s->t->vms[vm];
 	struct counts sum = { 0 };
 	struct xvt_json *rings;
-	char uuid[37];
+	char uuid[XVT_UUID_TEXT];
 
-	uuid_text(v->info.uuid, uuid);
+	xvt_uuid_text(v->info.uuid, uuid);
 	xvt_json_add_text(j, "name", v->name);
 	xvt_json_add_text(j, "kind", v->info.kind == XVT_VM_HOST ? "host" : "guest");
 	xvt_json_add_text(j, "uuid", uuid);
@@ -381,19 +358,6 @@ static int print_json(const struct stat *s, struct xvt_out *o)
 
 /* -- text --------------------------------------------------------------------------- */
 
-/* "12.3 us" */
-static void put_duration(struct xvt_out *o, uint64_t ns)
-{
-	if (ns < 10000)
-		xvt_out_printf(o, "%llu ns", (unsigned long long)ns);
-	else if (ns < 10000000)
-		xvt_out_printf(o, "%.1f us", (double)ns / 1e3);
-	else if (ns < 10000000000)
-		xvt_out_printf(o, "%.1f ms", (double)ns / 1e6);
-	else
-		xvt_out_printf(o, "%.3f s", (double)ns / 1e9);
-}
-
 /* The parts of a sum that are not zero: " (full 3, overwritten 12)" */
 static void put_lost_by(struct xvt_out *o, const struct counts *c)
 {
@@ -405,7 +369,7 @@ static void put_lost_by(struct xvt_out *o, const struct counts *c)
 		if (!v)
 			continue;
 		xvt_out_printf(o, "%s%s %llu", before,
-			       i < XVT_LOST_CAUSES ? cause_names[i] : "overwritten",
+			       i < XVT_LOST_CAUSES ? xvt_lost_name((unsigned int)i) : "overwritten",
 			       (unsigned long long)v);
 		before = ", ";
 	}
@@ -444,9 +408,9 @@ static void put_ring(struct xvt_out *o, const struct stat *s, uint32_t ring)
 		 s->t->rings[ring].info.type == XVT_RING_THREAD ? "t" : "",
 		 s->t->rings[ring].info.cpu);
 	put_row(o, xvt_vm_name(s->t, s->t->rings[ring].info.vm), cpu, &r->c);
-	xvt_out_printf(o, "  %s, %u epoch%s, within ", source_name(r->source), r->epochs,
+	xvt_out_printf(o, "  %s, %u epoch%s, within ", xvt_clock_source_name(r->source), r->epochs,
 		       r->epochs == 1 ? "" : "s");
-	put_duration(o, r->bound_ns_max);
+	xvt_out_duration(o, r->bound_ns_max);
 	put_lost_by(o, &r->c);
 	put_flags(o, &r->c);
 	xvt_out_char(o, '\n');
@@ -454,13 +418,13 @@ static void put_ring(struct xvt_out *o, const struct stat *s, uint32_t ring)
 
 static int print_text(const struct stat *s, struct xvt_out *o)
 {
-	char uuid[37];
+	char uuid[XVT_UUID_TEXT];
 
-	uuid_text(s->t->info.uuid, uuid);
+	xvt_uuid_text(s->t->info.uuid, uuid);
 	xvt_out_printf(o, "trace %s", uuid);
 	if (s->all.events) {
 		xvt_out_str(o, ", ");
-		put_duration(o, s->all.last_ns - s->all.first_ns);
+		xvt_out_duration(o, s->all.last_ns - s->all.first_ns);
 		xvt_out_str(o, " from ");
 		xvt_out_time(o, s->all.first_ns);
 	}
@@ -477,7 +441,7 @@ static int print_text(const struct stat *s, struct xvt_out *o)
 	xvt_out_printf(o, "order violations: %llu\n", (unsigned long long)s->order_violations);
 	if (s->t->timebase_count > 1) {
 		xvt_out_str(o, "host clock: within ");
-		put_duration(o, timebase_error_ns(s->t));
+		xvt_out_duration(o, timebase_error_ns(s->t));
 		xvt_out_printf(o, " of CLOCK_MONOTONIC, %zu lines\n", s->t->timebase_count);
 	}
 	if (s->notes[1] + s->notes[2])

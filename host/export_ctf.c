@@ -8,6 +8,7 @@
  * Streams are opened only while a packet is written: rings may outnumber file descriptors.
  */
 #include "export.h"
+#include "names.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -403,9 +404,10 @@ static int put_event(struct ctf *x, const struct xvt_event *ev, struct xvt_event
 
 static void put_uuid(struct xvt_out *o, const uint8_t *uuid)
 {
-	for (int i = 0; i < 16; i++)
-		xvt_out_printf(o, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x",
-			       uuid[i]);
+	char text[XVT_UUID_TEXT];
+
+	xvt_uuid_text(uuid, text);
+	xvt_out_str(o, text);
 }
 
 /* A quoted TSDL string of plain ASCII. */

@@ -221,6 +221,18 @@ static void put_control(struct xvt_out *o, uint32_t c, enum text_style style)
 	}
 }
 
+void xvt_out_duration(struct xvt_out *o, uint64_t ns)
+{
+	if (ns < 10000)
+		xvt_out_printf(o, "%llu ns", (unsigned long long)ns);
+	else if (ns < 10000000)
+		xvt_out_printf(o, "%.1f us", (double)ns / 1e3);
+	else if (ns < 10000000000)
+		xvt_out_printf(o, "%.1f ms", (double)ns / 1e6);
+	else
+		xvt_out_printf(o, "%.3f s", (double)ns / 1e9);
+}
+
 /* 1 to 7 bytes as a word, filled up with letters. */
 static uint64_t load_tail(const uint8_t *p, size_t len)
 {

@@ -72,6 +72,8 @@ static inline void xvt_out_char(struct xvt_out *o, char c)
 
 /* seconds.nanoseconds */
 void xvt_out_time(struct xvt_out *o, uint64_t ns);
+/* How long something took: "12.3 us" */
+void xvt_out_duration(struct xvt_out *o, uint64_t ns);
 
 /*
  * One character of untrusted text: returns its length in bytes, 1 to 4, and its code point;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "names.h"
 #include "opt.h"
 
 /* Epochs that are looked at around the one in which an event should be, and nodes before an
@@ -357,17 +358,6 @@ uint64_t xvt_reclock_kept(const struct xvt_reclock *rc)
 	return rc->kept;
 }
 
-static const char *source_name(uint32_t source)
-{
-	static const char *const names[] = {
-		[XVT_SOURCE_NONE] = "none", [XVT_SOURCE_HANDSHAKE] = "handshake",
-		[XVT_SOURCE_KVM] = "kvm",   [XVT_SOURCE_VMM] = "vmm",
-		[XVT_SOURCE_HOST] = "host", [XVT_SOURCE_DRAIN] = "drain",
-	};
-
-	return source < sizeof(names) / sizeof(names[0]) ? names[source] : "?";
-}
-
 /* "constant rate in 3 epochs, as recorded in 1" */
 static void explain(const struct xvt_reclock_ring *r, char *text, size_t size)
 {
@@ -404,7 +394,7 @@ void xvt_reclock_say(const struct xvt_reclock *rc)
 			"%s:%u %s: within %.1f us -> %.1f us, half of the time %.1f -> %.1f us "
 			"(%s, %llu samples, %zu epoch%s)\n",
 			xvt_vm_name(rc->t, xvt_ring_vm(rc->t, i)), rc->t->rings[i].info.cpu,
-			source_name(r->nodes[0].source), (double)c.max_before / 1e3,
+			xvt_clock_source_name(r->nodes[0].source), (double)c.max_before / 1e3,
 			(double)c.max_after / 1e3, (double)c.half_before / 1e3,
 			(double)c.half_after / 1e3, how, (unsigned long long)r->samples,
 			r->epoch_count, r->epoch_count == 1 ? "" : "s");

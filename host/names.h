@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* names.h - what numbers are called, wherever they are shown. */
+#ifndef XVT_NAMES_H
+#define XVT_NAMES_H
+
+#include <stdint.h>
+
+/* Of enum xvt_lost_cause, also as keys of JSON. */
+const char *xvt_lost_name(unsigned int cause);
+/* Of enum xvt_clock_source_id; an unknown one is "none". */
+const char *xvt_clock_source_name(uint32_t source);
+/* Sources that a ring's clock can have are 0 to this, less one. */
+#define XVT_CLOCK_SOURCES 5u
+/* Of enum xvt_ring_type: "vcpu" or "thread". */
+const char *xvt_ring_kind(uint32_t type);
+
+#define XVT_UUID_TEXT 37u
+void xvt_uuid_text(const uint8_t uuid[16], char text[XVT_UUID_TEXT]);
+
+#endif /* XVT_NAMES_H */
