@@ -79,7 +79,7 @@ static const struct xvt_opt options[] = {
 	  "make DIR/NAME.RING, from which this host's programs read each vCPU's time"),
 	O(duration_ns, "duration", 0, XVT_OPT_SECONDS, "SEC", "stop after this long"),
 	O(memory_bytes, "memory", 'm', XVT_OPT_SIZE, "SIZE",
-	  "most memory for events that wait, split between the machines (default 256M)"),
+	  "most memory for events that wait, half of it split between the machines (default 256M)"),
 	O(threads, "threads", 0, XVT_OPT_U64, "N",
 	  "CPUs to use when there is much to do (default: those that there are, up to 4)"),
 	O(compress, "compress", 'z', XVT_OPT_U64, "LEVEL",

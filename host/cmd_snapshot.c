@@ -37,7 +37,8 @@ static const struct xvt_opt options[] = {
 	O(stall_timeout_ns, "stall-timeout", 0, XVT_OPT_SECONDS, "SEC",
 	  "take a machine that is silent for this long as it is (default 2)"),
 	O(memory_bytes, "memory", 'm', XVT_OPT_SIZE, "SIZE",
-	  "most memory for copies of rings, split between the machines (default: all fit)"),
+	  "most memory for copies of rings, half of it split between the machines (default: all "
+	  "fit)"),
 	O(quiet, "quiet", 'q', XVT_OPT_BOOL, NULL, "print no summary"),
 	XVT_OPT_END,
 };

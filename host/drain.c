@@ -86,7 +86,8 @@ static bool queue(struct xvt_ring *r, struct xvt_loop *loop, uint64_t to, bool s
 		len = (uint32_t)(end - r->read_pos);
 		if (len > *room)
 			return false;
-		p = xvt_pool_get(r->pool, sizeof(*p) + len);
+		/* What has no clock may never have one, and would keep what it was lent. */
+		p = xvt_pool_get(r->pool, sizeof(*p) + len, r->phase != XVT_PHASE_NEW);
 		/* A ring that holds nothing always gets one piece. If the others' records used the
 		 * budget up while they wait for this ring's bound, nobody would move again. */
 		if (!p && !r->first)

@@ -78,13 +78,25 @@ static void give_back(struct xvt_pool *p, uint64_t need)
 	}
 }
 
-static void *get(struct xvt_pool *p, size_t size)
+void xvt_pool_resize(struct xvt_pool *p, uint64_t budget)
 {
-	unsigned int c = class_of(size);
-	uint64_t whole = size_of(c);
+	pthread_mutex_lock(&p->lock);
+	p->budget = budget;
+	give_back(p, 0);
+	pthread_mutex_unlock(&p->lock);
+}
+
+uint64_t xvt_pool_most(const struct xvt_pool *p)
+{
+	return p->budget + (p->common ? p->common->budget / 2 : 0);
+}
+
+static void *own(struct xvt_pool *p, unsigned int c)
+{
+	const uint64_t whole = size_of(c);
 	void *mem;
 
-	if (c >= XVT_POOL_CLASSES || p->used + whole > p->budget || whole > p->turn)
+	if (p->used + whole > p->budget)
 		return NULL;
 	mem = p->free[c];
 	if (mem) {
@@ -97,18 +109,51 @@ static void *get(struct xvt_pool *p, size_t size)
 			return NULL;
 	}
 	p->used += whole;
-	p->turn -= whole;
 	if (p->used > p->most)
 		p->most = p->used;
 	return mem;
 }
 
-void *xvt_pool_get(struct xvt_pool *p, size_t size)
+/* Pieces of a class are all the same: whose one is shows only in how many were borrowed. */
+static void *borrow(struct xvt_pool *p, unsigned int c)
+{
+	struct xvt_pool *from = p->common;
+	void *mem = NULL;
+
+	pthread_mutex_lock(&from->lock);
+	if (p->debt + from->used + 2 * size_of(c) <= from->budget)
+		mem = own(from, c);
+	pthread_mutex_unlock(&from->lock);
+	if (!mem)
+		return NULL;
+	p->borrowed[c]++;
+	p->debt += size_of(c);
+	return mem;
+}
+
+static void *get(struct xvt_pool *p, size_t size, bool lend)
+{
+	const unsigned int c = class_of(size);
+	void *mem;
+
+	if (c >= XVT_POOL_CLASSES || size_of(c) > p->turn)
+		return NULL;
+	mem = own(p, c);
+	if (!mem && lend && p->common)
+		mem = borrow(p, c);
+	if (mem)
+		p->turn -= size_of(c);
+	else
+		p->full = true;
+	return mem;
+}
+
+void *xvt_pool_get(struct xvt_pool *p, size_t size, bool lend)
 {
 	void *mem;
 
 	pthread_mutex_lock(&p->lock);
-	mem = get(p, size);
+	mem = get(p, size, lend);
 	pthread_mutex_unlock(&p->lock);
 	return mem;
 }
@@ -123,7 +168,7 @@ void *xvt_pool_get_over(struct xvt_pool *p, size_t size)
 	turn = p->turn;
 	p->budget = UINT64_MAX / 2; /* sums do not wrap */
 	p->turn = UINT64_MAX;
-	mem = get(p, size);
+	mem = get(p, size, false);
 	p->budget = budget;
 	p->turn = turn;
 	pthread_mutex_unlock(&p->lock);
@@ -136,9 +181,36 @@ void xvt_pool_put(struct xvt_pool *p, void *mem, size_t size)
 	uint64_t whole = size_of(c);
 
 	pthread_mutex_lock(&p->lock);
-	*(void **)mem = p->free[c];
-	p->free[c] = mem;
-	p->used -= whole;
-	p->kept += whole;
+	if (p->borrowed[c]) { /* first: others may need it */
+		p->borrowed[c]--;
+		p->debt -= whole;
+		xvt_pool_put(p->common, mem, size_of(c));
+	} else {
+		*(void **)mem = p->free[c];
+		p->free[c] = mem;
+		p->used -= whole;
+		p->kept += whole;
+	}
 	pthread_mutex_unlock(&p->lock);
+}
+
+bool xvt_pool_was_full(struct xvt_pool *p)
+{
+	bool full;
+
+	pthread_mutex_lock(&p->lock);
+	full = p->full;
+	p->full = false;
+	pthread_mutex_unlock(&p->lock);
+	return full;
+}
+
+uint64_t xvt_pool_used(struct xvt_pool *p)
+{
+	uint64_t used;
+
+	pthread_mutex_lock(&p->lock);
+	used = p->used + p->debt;
+	pthread_mutex_unlock(&p->lock);
+	return used;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * pool.h - the memory that drained but not yet written records may take. One budget for
- * all rings of a machine: when it is used up they are not drained, they fill, and the guest
- * drops and counts; other machines go on.
+ * pool.h - the memory that drained but not yet written records may take. A machine has a budget of
+ * its own, which nobody else can use up, and a part in what is there for all: when both are used up
+ * its rings are not drained, they fill, and the guest drops and counts; other machines go on.
  */
 #ifndef XVT_POOL_H
 #define XVT_POOL_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,10 +21,14 @@
 struct xvt_pool {
 	pthread_mutex_t lock;
 	uint64_t budget;
-	uint64_t turn; /* may still be handed out in this pass */
-	uint64_t used; /* handed out */
-	uint64_t kept; /* free lists */
-	uint64_t most; /* highest `used` ever */
+	uint64_t turn;		 /* may still be handed out in this pass */
+	uint64_t used;		 /* handed out */
+	uint64_t kept;		 /* free lists */
+	uint64_t most;		 /* highest `used` ever */
+	bool full;		 /* the budget has refused somebody; who looks takes it back */
+	struct xvt_pool *common; /* where it takes what its budget does not allow; NULL: nowhere */
+	uint32_t borrowed[XVT_POOL_CLASSES]; /* pieces of it, */
+	uint64_t debt;			     /* and bytes */
 	void *free[XVT_POOL_CLASSES];
 };
 
@@ -32,12 +37,25 @@ void xvt_pool_fini(struct xvt_pool *p);
 /* Free pieces are kept no longer; those that are out may still come back. */
 void xvt_pool_trim(struct xvt_pool *p);
 
-/* NULL when the budget does not allow it, or there is no memory. */
-void *xvt_pool_get(struct xvt_pool *p, size_t size);
+/* The budget is another one from now on. What is out above it comes back in time. */
+void xvt_pool_resize(struct xvt_pool *p, uint64_t budget);
+
+/*
+ * NULL when the budget does not allow it, or there is no memory. With `lend` also of the common
+ * pool, but nobody borrows more than what he leaves there for the others: who comes later gets half
+ * of the rest, whoever keeps what he has for ever. From: Choudhury and Hahne, "Dynamic queue length
+ * thresholds for shared-memory packet switches", 1998.
+ */
+void *xvt_pool_get(struct xvt_pool *p, size_t size, bool lend);
+/* The most that it can have. */
+uint64_t xvt_pool_most(const struct xvt_pool *p);
 /* A pass begins: at most that much in it. */
 void xvt_pool_turn(struct xvt_pool *p, uint64_t bytes);
 /* Although the budget is used up: for the one piece without which nothing moves on. */
 void *xvt_pool_get_over(struct xvt_pool *p, size_t size);
 void xvt_pool_put(struct xvt_pool *p, void *mem, size_t size);
+uint64_t xvt_pool_used(struct xvt_pool *p);
+/* Has the budget refused somebody since the last call? */
+bool xvt_pool_was_full(struct xvt_pool *p);
 
 #endif /* XVT_POOL_H */

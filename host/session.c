@@ -25,6 +25,7 @@
 #define BUSY_NS		  100000ull   /* while a clock measurement waits for its guest */
 #define OWE_NS		  20000000ull /* between two looks at how much of the trace is in the file */
 #define OWE_RING_NS	  10000ull
+#define COMMON_PART	  2	       /* of the memory is there for whoever has much to do */
 #define AWAY_NS		  500000000ull /* between two passes: nobody answered because we did not ask */
 
 /* From the merge, before what the node places. */
@@ -89,6 +90,7 @@ int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_
 		err = xvt_trace_compress(s->trace, s->opt.compress);
 	if (err)
 		goto err_free;
+	xvt_pool_init(&s->pool, s->opt.memory_bytes / COMMON_PART);
 	xvt_merge_init(&s->merge);
 	s->merge.witness = witness;
 	s->thread = pthread_self();
@@ -102,6 +104,7 @@ int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_
 	return 0;
 
 err_merge:
+	xvt_pool_fini(&s->pool);
 	free(s->parts);
 	xvt_merge_fini(&s->merge);
 	xvt_trace_writer_finish(s->trace);
@@ -552,6 +555,7 @@ static void release(struct xvt_session *s)
 		xvt_host_region_close(&s->vms[i]->region);
 		free(s->vms[i]);
 	}
+	xvt_pool_fini(&s->pool);
 	free(s->rings);
 	free(s->clock_due);
 	free(s->awake);

@@ -139,7 +139,8 @@ struct xvt_vm {
 	uint32_t request_seq;	  /* of our request, 0 = none open */
 	uint64_t request_clock;
 	uint64_t nonce;
-	struct xvt_pool pool;  /* its share: no machine's records use up another's memory */
+	struct xvt_pool pool;  /* its share: no machine's records use up another's; and more of the
+				  session's where there is some left */
 	uint32_t first_ring;   /* who drains first: another one each pass */
 	bool woken;	       /* something was told since the newest look at its rings */
 	bool meta_more;	       /* there may be more metadata than was copied */
@@ -198,6 +199,7 @@ struct xvt_session {
 	struct xvt_trace_writer *trace;
 	struct xvt_sink *sink;
 	struct xvt_merge merge;
+	struct xvt_pool pool; /* the part of the memory that is there for all machines */
 	struct xvt_vm **vms;
 	size_t nr_vms;
 	struct xvt_ring **rings; /* of all machines, by trace number */

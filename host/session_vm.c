@@ -214,7 +214,8 @@ void xvt_session_share_memory(struct xvt_session *s)
 	size_t i, n = xvt_session_alive(s);
 
 	for (i = 0; i < s->nr_vms; i++)
-		s->vms[i]->pool.budget = s->opt.memory_bytes / (n ? n : 1);
+		xvt_pool_resize(&s->vms[i]->pool,
+				(s->opt.memory_bytes - s->pool.budget) / (n ? n : 1));
 }
 
 int xvt_session_add(struct xvt_session *s, const char *name, const char *path,
@@ -254,6 +255,7 @@ int xvt_session_add(struct xvt_session *s, const char *name, const char *path,
 	}
 	s->vms[s->nr_vms++] = vm;
 	xvt_pool_init(&vm->pool, 0);
+	vm->pool.common = &s->pool;
 	xvt_session_share_memory(s);
 	err = xvt_vm_try_attach(s, vm, why, why_size);
 	if (err)

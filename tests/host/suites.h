@@ -10,6 +10,7 @@
 Suite *crc32c_suite(void);
 Suite *sink_suite(void);
 Suite *crew_suite(void);
+Suite *pool_suite(void);
 Suite *opt_suite(void);
 Suite *out_suite(void);
 Suite *trace_file_suite(void);

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-2.0
+/* test_pool.c - memory that is one machine's, and memory that is there for all of them. */
+#include "suites.h"
+
+#include <stdlib.h>
+
+#include "pool.h"
+
+#define PIECE  4096u
+#define WHOLE  (PIECE + XVT_POOL_HEAD) /* what one takes of a budget */
+#define OWN    8u		       /* pieces */
+#define COMMON 6u
+#define LENT   3u /* of them to the first who comes: as many as are left then, */
+#define NEXT   1u /* and to the second */
+
+static struct xvt_pool common, a, b;
+
+static void setup(void)
+{
+	xvt_pool_init(&common, COMMON * WHOLE);
+	xvt_pool_init(&a, OWN * WHOLE);
+	xvt_pool_init(&b, OWN * WHOLE);
+	a.common = b.common = &common;
+}
+
+static void teardown(void)
+{
+	ck_assert_uint_eq(xvt_pool_used(&a), 0);
+	ck_assert_uint_eq(xvt_pool_used(&b), 0);
+	ck_assert_uint_eq(xvt_pool_used(&common), 0);
+	xvt_pool_fini(&a);
+	xvt_pool_fini(&b);
+	xvt_pool_fini(&common);
+}
+
+/* As many as it gets. */
+static unsigned int take_all(struct xvt_pool *p, void **pieces, unsigned int most)
+{
+	unsigned int n = 0;
+
+	while (n < most && (pieces[n] = xvt_pool_get(p, PIECE, true)))
+		n++;
+	return n;
+}
+
+static void give(struct xvt_pool *p, void **pieces, unsigned int n)
+{
+	while (n)
+		xvt_pool_put(p, pieces[--n], PIECE);
+}
+
+static uint64_t held(void)
+{
+	return a.used + a.kept + b.used + b.kept + common.used + common.kept;
+}
+
+START_TEST(who_has_much_to_do_gets_what_is_left)
+{
+	void *of_a[64], *of_b[64];
+	unsigned int n = take_all(&a, of_a, 64), m;
+
+	ck_assert_uint_eq(n, OWN + LENT);
+	ck_assert_uint_eq(xvt_pool_used(&a), (OWN + LENT) * WHOLE);
+	ck_assert_uint_eq(xvt_pool_most(&a), (OWN + LENT) * WHOLE);
+	/* But neither what is the other's own, nor all that there is for both. */
+	m = take_all(&b, of_b, 64);
+	ck_assert_uint_eq(m, OWN + NEXT);
+	give(&a, of_a, n);
+	ck_assert_uint_eq(take_all(&b, of_b + m, 64 - m), LENT - NEXT);
+	ck_assert_uint_le(held(), (2 * OWN + COMMON) * WHOLE);
+	give(&b, of_b, OWN + LENT);
+}
+END_TEST
+
+START_TEST(what_was_borrowed_goes_back_first)
+{
+	void *of_a[64], *of_b[64];
+	unsigned int n = take_all(&a, of_a, 64);
+
+	give(&a, of_a + n - LENT, LENT);
+	ck_assert_uint_eq(xvt_pool_used(&common), 0);
+	ck_assert_uint_eq(take_all(&b, of_b, 64), OWN + LENT);
+	ck_assert_uint_eq(take_all(&a, of_a + n - LENT, 64 - n), NEXT);
+	give(&b, of_b, OWN + LENT);
+	give(&a, of_a, n - LENT + NEXT);
+}
+END_TEST
+
+START_TEST(only_who_gets_nothing_anywhere_is_full)
+{
+	void *of_a[64];
+	unsigned int n = take_all(&a, of_a, OWN + LENT);
+
+	ck_assert(!xvt_pool_was_full(&a));
+	ck_assert_ptr_null(xvt_pool_get(&a, PIECE, true));
+	ck_assert(xvt_pool_was_full(&a));
+	ck_assert(!xvt_pool_was_full(&a));
+	ck_assert(!xvt_pool_was_full(&b));
+	give(&a, of_a, n);
+}
+END_TEST
+
+/* A pass's part is no lack of memory. */
+START_TEST(a_turn_is_of_both)
+{
+	void *of_a[64];
+	unsigned int n;
+
+	xvt_pool_turn(&a, (OWN + 2) * WHOLE);
+	n = take_all(&a, of_a, 64);
+	ck_assert_uint_eq(n, OWN + 2);
+	ck_assert(!xvt_pool_was_full(&a));
+	xvt_pool_turn(&a, UINT64_MAX);
+	n += take_all(&a, of_a + n, 64 - n);
+	ck_assert_uint_eq(n, OWN + LENT);
+	/* The one piece without which nothing moves on. */
+	of_a[n] = xvt_pool_get_over(&a, PIECE);
+	ck_assert_ptr_nonnull(of_a[n]);
+	give(&a, of_a, n + 1);
+}
+END_TEST
+
+/* Free pieces of one size are no memory that another size may have besides. */
+START_TEST(no_more_is_held_than_there_is)
+{
+	void *large[64], *small[64];
+	unsigned int i, n = 0, m = 0;
+
+	while (n < 64 && (large[n] = xvt_pool_get(&a, 2 * PIECE, true)))
+		n++;
+	for (i = 0; i < n; i++)
+		xvt_pool_put(&a, large[i], 2 * PIECE);
+	ck_assert_uint_le(held(), (OWN + COMMON) * WHOLE);
+	m = take_all(&a, small, 64);
+	ck_assert_uint_eq(m, OWN + LENT);
+	ck_assert_uint_le(held(), (OWN + COMMON) * WHOLE);
+	give(&a, small, m);
+}
+END_TEST
+
+/* Another machine comes, and everybody's own part becomes smaller. */
+START_TEST(a_budget_that_shrinks_lets_go)
+{
+	void *of_a[64];
+	unsigned int n = take_all(&a, of_a, OWN);
+
+	give(&a, of_a + 4, n - 4);
+	xvt_pool_resize(&a, 4 * WHOLE);
+	ck_assert_uint_eq(a.used + a.kept, 4 * WHOLE);
+	give(&a, of_a, 4);
+	n = take_all(&a, of_a, 64);
+	ck_assert_uint_eq(n, 4 + LENT);
+	give(&a, of_a, n);
+}
+END_TEST
+
+/* A ring without a clock. */
+START_TEST(who_may_keep_it_for_ever_is_lent_nothing)
+{
+	void *of_a[64];
+	unsigned int n = take_all(&a, of_a, OWN);
+
+	ck_assert_ptr_null(xvt_pool_get(&a, PIECE, false));
+	ck_assert_uint_eq(common.used, 0);
+	give(&a, of_a, n);
+}
+END_TEST
+
+Suite *pool_suite(void)
+{
+	Suite *s = suite_create("pool");
+	TCase *tc = tcase_create("common");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, who_has_much_to_do_gets_what_is_left);
+	tcase_add_test(tc, what_was_borrowed_goes_back_first);
+	tcase_add_test(tc, only_who_gets_nothing_anywhere_is_full);
+	tcase_add_test(tc, a_turn_is_of_both);
+	tcase_add_test(tc, no_more_is_held_than_there_is);
+	tcase_add_test(tc, a_budget_that_shrinks_lets_go);
+	tcase_add_test(tc, who_may_keep_it_for_ever_is_lent_nothing);
+	suite_add_tcase(s, tc);
+	return s;
+}
