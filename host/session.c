@@ -520,6 +520,22 @@ static bool ring_finished(struct xvt_ring *r, uint64_t off_clock)
 	return r->proven_node_ns && !xvt_ring_ready(r) && !xvt_ring_peek(r);
 }
 
+/* Who is not yet is asked first the next time: with many rings nobody has time to ask all of them
+ * whenever something happens. */
+static bool all_finished(const struct xvt_session *s, uint64_t off_clock, size_t *first)
+{
+	size_t n;
+
+	for (n = 0; n < s->nr_rings; n++) {
+		if (*first >= s->nr_rings)
+			*first = 0;
+		if (!ring_finished(s->rings[*first], off_clock))
+			return false;
+		++*first;
+	}
+	return true;
+}
+
 /* What the counters lost after the last sub-buffer was opened has no place but the end. */
 static void tell_tail_losses(struct xvt_session *s)
 {
@@ -619,15 +635,11 @@ static int wind_down(struct xvt_session *s)
 	for (i = 0; i < s->nr_rings; i++)
 		xvt_session_clock_soon(s, s->rings[i], off);
 	deadline = off + ticks(s, s->opt.stall_timeout_ns + SECOND_NS);
-	for (;;) {
-		bool all = true;
-
+	for (i = 0;;) {
 		err = xvt_session_pass(s, &sleep_ns);
 		if (err)
 			break;
-		for (i = 0; i < s->nr_rings; i++)
-			all &= ring_finished(s->rings[i], off);
-		if (all || (int64_t)(xvt_clock_read() - deadline) >= 0)
+		if (all_finished(s, off, &i) || (int64_t)(xvt_clock_read() - deadline) >= 0)
 			break;
 		if (xvt_loop_run(s->loop, sleep_ns) < 0)
 			break;
