@@ -6,13 +6,16 @@
 #define _GNU_SOURCE
 #include "cmd.h"
 #include "compress.h"
+#include "control.h"
 #include "machines.h"
+#include "out_json.h"
 #include "session.h"
 #include "sink.h"
 #include "vm_libvirt.h"
 #include "vmm_qmp.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <sched.h>
@@ -48,6 +51,7 @@ struct record_options {
 	uint64_t threads;
 	uint64_t compress;
 	bool run_spans;
+	const char *control;
 	bool quiet;
 };
 
@@ -86,6 +90,8 @@ static const struct xvt_opt options[] = {
 	  "compress the trace by zstd: 1 (quick) to 19 (small)"),
 	O(run_spans, "run-spans", 0, XVT_OPT_BOOL, NULL,
 	  "also record when the host's kernel had each vCPU run (KVM only, root only, costs)"),
+	O(control, "control", 0, XVT_OPT_STRING, "SOCKET",
+	  "where `xvtrace status` asks (default: one of its own in /run/xvtrace)"),
 	O(quiet, "quiet", 'q', XVT_OPT_BOOL, NULL, "no progress"),
 	XVT_OPT_END,
 };
@@ -95,6 +101,7 @@ struct recorder {
 	struct xvt_loop *loop;
 	struct xvt_file_sink *sink;
 	struct xvt_session *session;
+	struct xvt_control *control;
 	struct xvt_op on_signal;
 	int signal_fd;
 	bool stop;
@@ -322,6 +329,83 @@ static void progress(struct recorder *rec, uint64_t elapsed_ns, uint64_t *last_e
 	*last_events = events;
 }
 
+/* --- who asks what we do --- */
+
+static struct xvt_json *whole_status(const struct recorder *rec)
+{
+	struct xvt_json *doc = xvt_json_new();
+	char cwd[PATH_MAX];
+
+	xvt_json_add_text(doc, "format", "xvtrace-status/1");
+	xvt_json_add_u64(doc, "pid", (uint64_t)getpid());
+	xvt_json_add_text(doc, "cwd", getcwd(cwd, sizeof(cwd)) ? cwd : "");
+	xvt_json_add_text(doc, "output", rec->opt.output);
+	xvt_session_status(rec->session, doc);
+	return doc;
+}
+
+static struct xvt_json *refusal(const char *why)
+{
+	struct xvt_json *doc = xvt_json_new();
+
+	xvt_json_add_text(doc, "error", why);
+	return doc;
+}
+
+/* Then the machines; *cursor is the number of the next one, and of its ring. */
+static struct xvt_json *next_part(const struct recorder *rec, uint64_t *cursor)
+{
+	uint32_t vm = (uint32_t)(*cursor >> 32) - 1, ring = (uint32_t)*cursor;
+	struct xvt_json *doc = xvt_json_new();
+
+	if (xvt_session_status_vm(rec->session, &vm, &ring, doc)) {
+		*cursor = (uint64_t)(vm + 1) << 32 | ring;
+	} else {
+		xvt_json_add_bool(doc, "end", true);
+		*cursor = UINT64_MAX;
+	}
+	return doc;
+}
+
+static char *answer(void *arg, const char *line, uint64_t *cursor, size_t *len)
+{
+	const struct recorder *rec = arg;
+	char why[128] = "this recorder knows {\"do\":\"status\"} only";
+	struct xvt_json_value *request;
+	struct xvt_json *doc;
+	const char *what;
+
+	if (*cursor == UINT64_MAX)
+		return NULL;
+	if (*cursor)
+		return xvt_json_line(next_part(rec, cursor), len);
+	request = xvt_json_parse(line, strlen(line), why, sizeof(why));
+	what = xvt_json_text(xvt_json_get(request, "do"));
+	if (what && !strcmp(what, "status")) {
+		doc = whole_status(rec);
+		*cursor = 1ull << 32;
+	} else {
+		doc = refusal(why);
+		*cursor = UINT64_MAX;
+	}
+	xvt_json_forget(request);
+	return xvt_json_line(doc, len);
+}
+
+/* Where we choose the place ourselves, to record is more important than to be asked. */
+static int listen_to_clients(struct recorder *rec)
+{
+	const char *path = rec->opt.control;
+	char why[256];
+	int err = xvt_control_open(&rec->control, rec->loop, path, answer, rec, why, sizeof(why));
+
+	if (err && path)
+		xvt_error(path, "%s", why);
+	else if (err && err != -ENOENT)
+		xvt_warn("record", "xvtrace status cannot ask this one: %s", why);
+	return err && path ? XVT_EXIT_FAIL : XVT_EXIT_OK;
+}
+
 static int run(struct recorder *rec)
 {
 	const struct xvt_host_clock *clock = &rec->session->clock;
@@ -346,9 +430,11 @@ static int run(struct recorder *rec)
 			xvt_session_flush(rec->session);
 			xvt_file_sink_push(rec->sink);
 		}
-		if (!rec->opt.quiet && now - told >= 1000000000u) {
+		if (now - told >= 1000000000u) {
 			told = now;
-			progress(rec, now - start, &events);
+			xvt_control_tend(rec->control);
+			if (!rec->opt.quiet)
+				progress(rec, now - start, &events);
 		}
 		if (!xvt_session_alive(rec->session))
 			break; /* each one's end was reported */
@@ -412,7 +498,6 @@ static int record(struct recorder *rec, char **child_argv)
 		.note_arg = rec,
 	};
 	struct xvt_file_sink *sink = NULL;
-	uint64_t events = 0, lost = 0, late = 0;
 	int err, status, end_err;
 
 	if (emit_mode(rec->opt.mode, &so.mode)) {
@@ -463,6 +548,8 @@ static int record(struct recorder *rec, char **child_argv)
 				  rec->opt.connect);
 	if (status == XVT_EXIT_OK)
 		status = listen_to_machines(rec);
+	if (status == XVT_EXIT_OK)
+		status = listen_to_clients(rec);
 	if (status == XVT_EXIT_OK) {
 		err = watch_signals(rec);
 		if (!err && child_argv)
@@ -470,9 +557,10 @@ static int record(struct recorder *rec, char **child_argv)
 		if (!err)
 			err = run(rec);
 	}
-	xvt_session_sums(rec->session, &events, &lost, &late);
-	end_err = xvt_session_finish(rec->session);
+	end_err = xvt_session_end(rec->session);
 	err = err ? err : end_err;
+	xvt_control_close(rec->control);
+	xvt_session_free(rec->session);
 	end_err = xvt_file_sink_close(sink);
 	err = err ? err : end_err;
 	if (rec->child > 0) {

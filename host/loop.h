@@ -7,6 +7,7 @@
 #ifndef XVT_LOOP_H
 #define XVT_LOOP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/uio.h>
@@ -16,6 +17,7 @@ struct xvt_loop;
 /* Lives in its owner until `done` ran. res: bytes or poll events, or -errno. */
 struct xvt_op {
 	void (*done)(struct xvt_op *op, int res);
+	bool any_time;	      /* `done` may run in the middle of anything: it only looks */
 	struct xvt_op *later; /* the loop's own */
 	int res;
 };
@@ -44,8 +46,8 @@ int xvt_loop_cancel(struct xvt_loop *loop, struct xvt_op *op);
 int xvt_loop_run(struct xvt_loop *loop, uint64_t timeout_ns);
 
 /*
- * The same, but only those that `done` is called for: who must wait in the middle of something lets
- * nobody else in. The others' calls come with the next xvt_loop_run().
+ * The same, but only those that `done` is called for, and those of any_time: who must wait in the
+ * middle of something lets nobody else in. The others' calls come with the next xvt_loop_run().
  */
 int xvt_loop_run_only(struct xvt_loop *loop, uint64_t timeout_ns,
 		      void (*done)(struct xvt_op *op, int res));

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <liburing.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #define ENTRIES	  256
@@ -192,7 +191,7 @@ int xvt_loop_run_only(struct xvt_loop *loop, uint64_t timeout_ns,
 
 		io_uring_cqe_seen(&loop->ring, cqe);
 		ran++;
-		if (op && done && op->done != done)
+		if (op && done && op->done != done && !op->any_time)
 			put_off(loop, op, res);
 		else if (op)
 			op->done(op, res);

@@ -115,6 +115,17 @@ void xvt_json_add_text(struct xvt_json *to, const char *key, const char *text)
 	free(clean);
 }
 
+static void forget(struct xvt_json *doc)
+{
+	json_decref(doc->value);
+	while (doc) {
+		struct xvt_json *next = doc->next;
+
+		free(doc);
+		doc = next;
+	}
+}
+
 static int emit(const char *bytes, size_t len, void *arg)
 {
 	xvt_out_bytes(arg, bytes, len);
@@ -131,14 +142,24 @@ int xvt_json_write(struct xvt_json *doc, struct xvt_out *o)
 		xvt_out_char(o, '\n');
 		err = o->err;
 	}
-	json_decref(doc->value);
-	while (doc) {
-		struct xvt_json *next = doc->next;
-
-		free(doc);
-		doc = next;
-	}
+	forget(doc);
 	return err;
+}
+
+char *xvt_json_line(struct xvt_json *doc, size_t *len)
+{
+	char *text = NULL;
+
+	if (!doc)
+		return NULL;
+	if (!doc->failed)
+		text = json_dumps(doc->value, JSON_COMPACT);
+	if (text) {
+		*len = strlen(text) + 1;
+		text[*len - 1] = '\n';
+	}
+	forget(doc);
+	return text;
 }
 
 /* ------------------------------------------------------------------ reading */
@@ -188,4 +209,33 @@ bool xvt_json_bool(const struct xvt_json_value *v, bool *out)
 		return false;
 	*out = json_is_true(of_value(v));
 	return true;
+}
+
+size_t xvt_json_count(const struct xvt_json_value *array)
+{
+	return json_array_size(of_value(array));
+}
+
+const struct xvt_json_value *xvt_json_at(const struct xvt_json_value *array, size_t i)
+{
+	return (const struct xvt_json_value *)json_array_get(of_value(array), i);
+}
+
+/* The library counts references, in what is const to its readers, too. */
+static json_t *shared(const struct xvt_json_value *v)
+{
+	return json_incref((json_t *)(uintptr_t)v);
+}
+
+void xvt_json_add_value(struct xvt_json *to, const char *key, const struct xvt_json_value *v)
+{
+	attach(to, key, shared(v));
+}
+
+void xvt_json_add_members(struct xvt_json *to, const struct xvt_json_value *object)
+{
+	json_t *from = (json_t *)(uintptr_t)object, *value;
+	const char *key;
+
+	json_object_foreach(from, key, value) attach(to, key, json_incref(value));
 }

@@ -30,6 +30,10 @@ void xvt_json_add_text(struct xvt_json *to, const char *key, const char *text);
 /* Write in lines of one member each, and free the document. Returns 0, -ENOMEM or o->err. */
 int xvt_json_write(struct xvt_json *doc, struct xvt_out *o);
 
+/* The same as one line in memory, ended by a newline: malloc()ed, and no zero byte behind it. NULL:
+ * no memory. */
+char *xvt_json_line(struct xvt_json *doc, size_t *len);
+
 /*
  * Reading. Every getter takes NULL, or a value of another type than asked for, as "not there",
  * so that a chain of them needs one check at its end.
@@ -46,5 +50,12 @@ const char *xvt_json_text(const struct xvt_json_value *v);
 /* Return false, and leave *out alone, when it is something else or negative. */
 bool xvt_json_u64(const struct xvt_json_value *v, uint64_t *out);
 bool xvt_json_bool(const struct xvt_json_value *v, bool *out);
+/* Members of an array; of anything else there are none. */
+size_t xvt_json_count(const struct xvt_json_value *array);
+const struct xvt_json_value *xvt_json_at(const struct xvt_json_value *array, size_t i);
+/* What was read becomes part of what is built; it stays its own document's, too. */
+void xvt_json_add_value(struct xvt_json *to, const char *key, const struct xvt_json_value *v);
+/* All members of an object, each under its own name. */
+void xvt_json_add_members(struct xvt_json *to, const struct xvt_json_value *object);
 
 #endif /* XVT_OUT_JSON_H */

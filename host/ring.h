@@ -121,6 +121,13 @@ struct xvt_ring_cut {
 
 #define XVT_BUMPS 4 /* the newest are remembered: records wait for seconds at most */
 
+/* What came of it within one second, of those that the session counts. */
+struct xvt_ring_rate {
+	uint64_t second;
+	uint64_t events;
+	uint64_t lost;
+};
+
 struct xvt_ring {
 	uint32_t id; /* in the trace */
 	uint32_t vm;
@@ -263,7 +270,15 @@ struct xvt_ring {
 	struct xvt_ring_stats stats;
 	struct xvt_ring_stats told_stats; /* as they stand in the file */
 	bool announced;			  /* its RING chunk is there, too */
-	char fault[160];		  /* why BROKEN, or the last unreadable sub-buffer */
+	uint32_t type;			  /* as that says */
+	uint32_t cpu;
+
+	/* For who asks, see session_status.c. */
+	struct xvt_ring_rate rate;
+	struct xvt_ring_rate rate_before;
+	uint64_t lag_second; /* when it was awake: */
+	uint64_t lag_ns;     /* by so much did it hold the others back */
+	char fault[160];     /* why BROKEN, or the last unreadable sub-buffer */
 	bool fault_new;
 };
 

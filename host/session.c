@@ -233,7 +233,7 @@ static void owe(struct xvt_session *s, bool counters)
 		owe_all(s, counters);
 }
 
-static void put_stats(struct xvt_session *s, bool final)
+static void put_stats(struct xvt_session *s, bool second_over, bool final)
 {
 	size_t i;
 
@@ -250,6 +250,7 @@ static void put_stats(struct xvt_session *s, bool final)
 		if (!final && !memcmp(&r->stats, &r->told_stats, sizeof(r->stats)))
 			continue;
 		xvt_trace_put(s->trace, XVT_CHUNK_STATS, &r->stats, sizeof(r->stats), NULL, 0);
+		xvt_session_status_count(s, r, second_over);
 		r->told_stats = r->stats;
 	}
 }
@@ -261,7 +262,7 @@ static void owe_when_due(struct xvt_session *s, uint64_t now)
 	    since(now, s->owe_clock) < ticks(s, OWE_NS + s->nr_rings * OWE_RING_NS))
 		return;
 	if (s->counters_late) {
-		put_stats(s, false);
+		put_stats(s, false, false);
 		owe(s, true);
 	} else if (s->merge.emitted != s->owed_events) {
 		owe(s, false);
@@ -316,8 +317,9 @@ static void every_second(struct xvt_session *s, uint64_t now)
 	}
 	if (!s->opt.cut) { /* its machines are those of the cut, its counters those of the end */
 		xvt_session_look_for_files(s, now);
-		put_stats(s, false);
+		put_stats(s, true, false);
 	}
+	xvt_session_status_second(s, now);
 	xvt_session_put_marks(s);
 	owe(s, true);
 }
@@ -555,7 +557,7 @@ static void tell_tail_losses(struct xvt_session *s)
 	}
 }
 
-static void release(struct xvt_session *s)
+void xvt_session_free(struct xvt_session *s)
 {
 	size_t i;
 
@@ -572,6 +574,7 @@ static void release(struct xvt_session *s)
 		free(s->vms[i]);
 	}
 	xvt_pool_fini(&s->pool);
+	xvt_trace_writer_free(s->trace);
 	free(s->rings);
 	free(s->clock_due);
 	free(s->awake);
@@ -647,7 +650,7 @@ static int wind_down(struct xvt_session *s)
 	return err;
 }
 
-int xvt_session_finish(struct xvt_session *s)
+int xvt_session_end(struct xvt_session *s)
 {
 	int err = s->opt.cut ? 0 : wind_down(s);
 	size_t i;
@@ -668,15 +671,22 @@ int xvt_session_finish(struct xvt_session *s)
 	put_lines(s, xvt_host_clock_end(&s->clock));
 	xvt_session_put_marks(s);
 	xvt_session_kvm_end(s);
-	put_stats(s, true);
+	put_stats(s, false, true);
 	owe_all(s, true);
-	i = (size_t)xvt_trace_writer_finish(s->trace);
+	i = (size_t)xvt_trace_writer_end(s->trace);
 	if (!err)
 		err = (int)i;
 	if (!err && s->sink->settle)
 		err = s->sink->settle(s->sink);
 	if (!err || s->opt.cut)
 		leave(s);
-	release(s);
+	return err;
+}
+
+int xvt_session_finish(struct xvt_session *s)
+{
+	int err = xvt_session_end(s);
+
+	xvt_session_free(s);
 	return err;
 }

@@ -113,6 +113,7 @@ enum xvt_vm_phase {
 };
 
 struct xvt_session;
+struct xvt_json;
 
 struct xvt_vm {
 	struct xvt_session *session;
@@ -141,6 +142,8 @@ struct xvt_vm {
 	uint64_t nonce;
 	struct xvt_pool pool;  /* its share: no machine's records use up another's; and more of the
 				  session's where there is some left */
+	uint64_t full_second;  /* when it last was, of those that the session counts */
+	bool memory_full;      /* it was used up in the last second */
 	uint32_t first_ring;   /* who drains first: another one each pass */
 	bool woken;	       /* something was told since the newest look at its rings */
 	bool meta_more;	       /* there may be more metadata than was copied */
@@ -165,6 +168,15 @@ struct xvt_vm {
 	uint64_t paused_ns;  /* pauses that are over */
 
 	struct xvt_vm_bell bell;
+};
+
+/* How the last whole second went, see session_status.c. */
+struct xvt_session_second {
+	uint64_t number;    /* of s->seconds; its counters stand in the file */
+	uint64_t clock;	    /* its end */
+	uint64_t ns;	    /* so long it was */
+	uint64_t waited_ns; /* for the disk, ever */
+	bool disk_told;	    /* that it was much in this one */
 };
 
 struct xvt_session_options {
@@ -219,7 +231,8 @@ struct xvt_session {
 	uint64_t next_pass_clock;
 	uint64_t next_second_clock;
 	uint64_t next_format_clock;
-	uint64_t seconds;	     /* of them, so far */
+	uint64_t seconds; /* of them, so far */
+	struct xvt_session_second second;
 	struct xvt_session_kvm *kvm; /* session_kvm.c's own; NULL: nothing is told */
 	uint64_t pass_gap_ns;
 	uint64_t pace;	      /* ticks between two measurements of a ring that needs them */
@@ -302,14 +315,25 @@ int xvt_session_flush(struct xvt_session *s);
 /* How many machines can still deliver. */
 size_t xvt_session_alive(const struct xvt_session *s);
 
+/*
+ * What it does now, for who asks: the recording; and of machine *vm, from its ring *ring on, so
+ * many rings as do not take long. Those move on; false: that was the last machine, and nothing was
+ * added. May be called at any time from its own thread, also while that waits for the disk, until
+ * xvt_session_free().
+ */
+void xvt_session_status(const struct xvt_session *s, struct xvt_json *to);
+bool xvt_session_status_vm(const struct xvt_session *s, uint32_t *vm, uint32_t *ring,
+			   struct xvt_json *to);
+
 /* Sums for the progress line. */
 void xvt_session_sums(const struct xvt_session *s, uint64_t *events, uint64_t *lost,
 		      uint64_t *late);
 
-/*
- * The end: recording off, everything drained and placed, counters, index. Returns the first
- * error. Frees s.
- */
+/* The end: recording off, everything drained and placed, counters, index. Returns the first error.
+ * Nothing follows but xvt_session_free(). */
+int xvt_session_end(struct xvt_session *s);
+void xvt_session_free(struct xvt_session *s);
+/* Both. */
 int xvt_session_finish(struct xvt_session *s);
 
 #endif /* XVT_SESSION_H */

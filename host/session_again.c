@@ -92,7 +92,8 @@ static void retire(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 			r->source_ops->close(r->source);
 		r->source = NULL;
 	}
-	xvt_session_note(s, 0, vm, UINT32_MAX, "nobody writes into its old file any more");
+	snprintf(vm->why, sizeof(vm->why), "nobody writes into its old file any more");
+	xvt_session_note(s, 0, vm, UINT32_MAX, "%s", vm->why);
 	vm->phase = XVT_VM_GONE;
 	xvt_session_exact_close(vm); /* it reads the region */
 	xvt_host_region_close(&vm->region);

@@ -3,7 +3,7 @@
  * session_parts.h - what session.c (passes, the end), session_vm.c (machines), session_vmm.c
  * (what their VMMs tell), session_clock.c (clocks of rings), session_ring.c (their phases),
  * session_drain.c (who has something to do), session_mark.c,
- * session_kvm.c and session_note.c know of each other. Nobody else includes it.
+ * session_kvm.c, session_status.c and session_note.c know of each other. Nobody else includes it.
  */
 #ifndef XVT_SESSION_PARTS_H
 #define XVT_SESSION_PARTS_H
@@ -34,6 +34,13 @@ static inline uint64_t ticks(const struct xvt_session *s, uint64_t ns)
 /* A note goes to the person who watches and into the file. vm may be NULL, ring UINT32_MAX. */
 void xvt_session_note(struct xvt_session *s, uint32_t level, struct xvt_vm *vm, uint32_t ring,
 		      const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+/* --- session_status.c --- */
+
+/* A second is over, and its counters stand in the file: how did it go? */
+void xvt_session_status_second(struct xvt_session *s, uint64_t now);
+/* r->stats are about to be r->told_stats; `second_over`: because a second is over. */
+void xvt_session_status_count(const struct xvt_session *s, struct xvt_ring *r, bool second_over);
 
 /* --- session_vm.c --- */
 

@@ -78,6 +78,8 @@ void xvt_ring_announce(struct xvt_session *s, struct xvt_ring *r)
 		.clock_hz = r->map.hz,
 	};
 
+	r->type = info.type;
+	r->cpu = info.cpu;
 	xvt_trace_put(s->trace, XVT_CHUNK_RING, &info, sizeof(info), NULL, 0);
 	r->announced = true;
 }
@@ -258,8 +260,10 @@ int xvt_session_add(struct xvt_session *s, const char *name, const char *path,
 	vm->pool.common = &s->pool;
 	xvt_session_share_memory(s);
 	err = xvt_vm_try_attach(s, vm, why, why_size);
-	if (err)
-		vm->phase = XVT_VM_GONE; /* the caller says why */
+	if (err) { /* the caller says why, too */
+		vm->phase = XVT_VM_GONE;
+		snprintf(vm->why, sizeof(vm->why), "%s", why);
+	}
 	return err;
 }
 

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define BUFFERS	    6
@@ -45,6 +46,8 @@ struct xvt_file_sink {
 	bool direct;
 	bool one_by_one; /* it has no offsets: what is written first comes first */
 	uint64_t good;	 /* lowest offset that is not known to be written, once err is set */
+	uint64_t waited_ns;
+	uint64_t since_ns; /* waiting now, 0: not */
 	unsigned int current;
 	uint8_t *room; /* somebody builds the next bytes there */
 	uint8_t *area;
@@ -102,22 +105,34 @@ static void written(struct xvt_op *op, int res)
 		failed(b, res);
 }
 
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 /*
- * In the middle of whatever our caller does. Nobody else is called meanwhile: who learns something
- * of a machine may write a note, into a buffer that is on its way, and change rings that a crew
- * works on.
+ * In the middle of whatever our caller does. Nobody else is called meanwhile but who only looks:
+ * who learns something of a machine may write a note, into a buffer that is on its way, and change
+ * rings that a crew works on.
  */
 static int wait_for(struct buffer *b)
 {
-	while (b->busy) {
-		int err = xvt_loop_run_only(b->fs->loop, WAIT_NS, written);
+	struct xvt_file_sink *fs = b->fs;
+	int n = 0;
 
-		if (err < 0) {
-			b->fs->err = err;
-			return err;
-		}
-	}
-	return b->fs->err;
+	if (!b->busy)
+		return fs->err;
+	fs->since_ns = now_ns();
+	while (b->busy && n >= 0)
+		n = xvt_loop_run_only(fs->loop, WAIT_NS, written);
+	if (n < 0)
+		fs->err = n;
+	fs->waited_ns += now_ns() - fs->since_ns;
+	fs->since_ns = 0;
+	return fs->err;
 }
 
 /* The block that b's end lies in is written again with what follows it. */
@@ -244,6 +259,13 @@ static int sink_settle(struct xvt_sink *sink)
 	return fs->err;
 }
 
+static uint64_t sink_waited_ns(const struct xvt_sink *sink)
+{
+	const struct xvt_file_sink *fs = (const struct xvt_file_sink *)sink;
+
+	return fs->waited_ns + (fs->since_ns ? now_ns() - fs->since_ns : 0);
+}
+
 static bool has_offsets(int fd)
 {
 	return lseek(fd, 0, SEEK_CUR) >= 0;
@@ -289,6 +311,7 @@ int xvt_file_sink_new(struct xvt_file_sink **out, struct xvt_loop *loop, const c
 	fs->base.room = sink_room;
 	fs->base.written = sink_written;
 	fs->base.settle = sink_settle;
+	fs->base.waited_ns = sink_waited_ns;
 	fs->loop = loop;
 	fs->good = UINT64_MAX;
 	for (i = 0; i < BUFFERS; i++) {

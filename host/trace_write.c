@@ -175,7 +175,7 @@ static int lane_flush(struct xvt_trace_writer *w, struct lane *lane)
 	return w->err;
 }
 
-static void free_writer(struct xvt_trace_writer *w)
+void xvt_trace_writer_free(struct xvt_trace_writer *w)
 {
 	free(w->main.own);
 	free(w->late.own);
@@ -227,7 +227,7 @@ int xvt_trace_writer_new(struct xvt_trace_writer **out, struct xvt_sink *sink,
 	return 0;
 
 err_free:
-	free_writer(w);
+	xvt_trace_writer_free(w);
 	return err;
 }
 
@@ -329,14 +329,18 @@ static void put_index_and_end(struct xvt_trace_writer *w)
 		w->err = xvt_trace_put(w, XVT_CHUNK_END, &end, sizeof(end), NULL, 0);
 }
 
-int xvt_trace_writer_finish(struct xvt_trace_writer *w)
+int xvt_trace_writer_end(struct xvt_trace_writer *w)
 {
-	int err;
-
 	if (!xvt_trace_flush(w))
 		put_index_and_end(w);
-	err = w->err;
-	free_writer(w);
+	return w->err;
+}
+
+int xvt_trace_writer_finish(struct xvt_trace_writer *w)
+{
+	int err = xvt_trace_writer_end(w);
+
+	xvt_trace_writer_free(w);
 	return err;
 }
 

@@ -25,6 +25,9 @@ struct xvt_sink {
 	uint64_t (*written)(const struct xvt_sink *sink);
 	/* May be NULL: wait until all of them are. Returns the first error so far. */
 	int (*settle)(struct xvt_sink *sink);
+	/* May be NULL: for how long write() and room() have waited for the disk, ever. Also while
+	 * one of them does. */
+	uint64_t (*waited_ns)(const struct xvt_sink *sink);
 };
 
 struct xvt_trace_writer;
@@ -60,5 +63,8 @@ uint64_t xvt_trace_written(const struct xvt_trace_writer *w);
 
 /* Flush, INDEX, END. Returns the first error of the writer's life. Frees w. */
 int xvt_trace_writer_finish(struct xvt_trace_writer *w);
+/* The same in two steps: in between it may still be asked. */
+int xvt_trace_writer_end(struct xvt_trace_writer *w);
+void xvt_trace_writer_free(struct xvt_trace_writer *w);
 
 #endif /* XVT_TRACE_WRITE_H */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "out_json.h"
 /*
  * test_session_drain.c - rings at rest: who may rest, what wakes, and that nobody waits for them;
  * and whose clock is asked for when there are more rings than questions. The clock source is a
@@ -188,6 +189,47 @@ START_TEST(a_debt_is_paid_whoever_is_awake_meanwhile)
 	in_the_file = UINT64_MAX;
 	pass();
 	ck_assert_uint_eq(xvt_load(&h->acc_delivered), 1);
+}
+END_TEST
+
+static uint64_t told_bytes;
+static bool told_ending;
+
+/* Somebody asks while the last of it is being written. */
+static int ask_at_the_end(struct xvt_sink *sink)
+{
+	struct xvt_json *j = xvt_json_new();
+	struct xvt_json_value *v;
+	uint32_t vm = 0, ring = 0;
+	char why[128], *line;
+	size_t len;
+
+	(void)sink;
+	xvt_session_status(s, j);
+	while (xvt_session_status_vm(s, &vm, &ring, j))
+		;
+	line = xvt_json_line(j, &len);
+	ck_assert_ptr_nonnull(line);
+	v = xvt_json_parse(line, len, why, sizeof(why));
+	ck_assert_msg(v != NULL, "%s", why);
+	ck_assert(xvt_json_u64(xvt_json_get(v, "bytes"), &told_bytes));
+	ck_assert(xvt_json_bool(xvt_json_get(v, "ending"), &told_ending));
+	xvt_json_forget(v);
+	free(line);
+	return 0;
+}
+
+START_TEST(a_recording_can_be_asked_until_it_is_freed)
+{
+	told_bytes = 0;
+	rec.sink.sink.settle = ask_at_the_end;
+	write_one(1);
+	ck_assert_int_eq(xvt_session_end(s), 0);
+	ck_assert(told_ending);
+	ck_assert_uint_gt(told_bytes, 0);
+	ck_assert_uint_eq(told_bytes, rec.sink.len);
+	xvt_session_free(s);
+	rec.s = NULL;
 }
 END_TEST
 
@@ -620,6 +662,7 @@ Suite *session_drain_suite(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, an_event_does_not_wait_for_rings_at_rest);
 	tcase_add_test(tc, a_debt_is_paid_whoever_is_awake_meanwhile);
+	tcase_add_test(tc, a_recording_can_be_asked_until_it_is_freed);
 	tcase_add_test(tc, the_bound_of_rings_at_rest_is_theirs);
 	tcase_add_loop_test(tc, whatever_its_words_say_anew_wakes_it, 0,
 			    sizeof(changes) / sizeof(changes[0]));

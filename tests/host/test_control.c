@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * test_control.c - the control socket: clients of every kind at a server whose answers the test
+ * makes up. Whatever they do, the next one is answered and no descriptor is left.
+ */
+#define _GNU_SOURCE
+#include "suites.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "control.h"
+#include "loop.h"
+#include "sink.h"
+#include "socket.h"
+
+#define PIECES	    12u
+#define PIECE_BYTES (300u << 10) /* more than a socket takes at once */
+#define CLIENTS	    16		 /* at a time */
+#define FEW	    64		 /* descriptors */
+#define ANSWER_MS   60000
+
+static struct xvt_loop *loop;
+static struct xvt_control *control;
+static const char *path;
+static int open_before;
+
+/* "many": PIECES lines of PIECE_BYTES; else the line itself. */
+static char *answer(void *arg, const char *line, uint64_t *cursor, size_t *len)
+{
+	const bool many = !strcmp(line, "many");
+	char *text = malloc(PIECE_BYTES);
+
+	ck_assert_ptr_eq(arg, &loop);
+	ck_assert_ptr_nonnull(text);
+	if (*cursor >= (many ? PIECES : 1)) {
+		free(text);
+		return NULL;
+	}
+	*len = many ? PIECE_BYTES : (size_t)sprintf(text, "%s\n", line);
+	if (many) {
+		memset(text, 'a' + (int)*cursor, PIECE_BYTES);
+		text[PIECE_BYTES - 1] = '\n';
+	}
+	++*cursor;
+	return text;
+}
+
+static void setup(void)
+{
+	char why[256];
+
+	open_before = open_descriptors();
+	ck_assert_int_eq(xvt_loop_new(&loop), 0);
+	path = scratch_path("control");
+	ck_assert_int_eq(xvt_control_open(&control, loop, path, answer, &loop, why, sizeof(why)),
+			 0);
+	ck_assert_str_eq(xvt_control_path(control), path);
+}
+
+static void teardown(void)
+{
+	struct stat st;
+
+	xvt_control_close(control);
+	xvt_loop_free(loop);
+	ck_assert_int_eq(stat(path, &st), -1);
+	ck_assert_int_eq(open_descriptors(), open_before);
+}
+
+/* --- a client of its own thread, while this one is the recorder --- */
+
+struct asker {
+	pthread_t thread;
+	const char *line;
+	int result;
+	bool done;
+	size_t lines;
+	size_t bytes;
+	bool wrong;
+	char why[256];
+};
+
+static int on_line(void *arg, const char *line, size_t len)
+{
+	struct asker *a = arg;
+
+	if (!strcmp(a->line, "many"))
+		a->wrong |= len != PIECE_BYTES - 1 || line[0] != 'a' + (int)a->lines ||
+			    line[len - 1] != line[0];
+	else
+		a->wrong |= strcmp(line, a->line) != 0;
+	a->lines++;
+	a->bytes += len;
+	return 0;
+}
+
+static void *ask(void *arg)
+{
+	struct asker *a = arg;
+
+	a->result = xvt_control_ask(path, a->line, ANSWER_MS, on_line, a, a->why, sizeof(a->why));
+	__atomic_store_n(&a->done, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void begin(struct asker *a, const char *line)
+{
+	*a = (struct asker){ .line = line };
+	ck_assert_int_eq(pthread_create(&a->thread, NULL, ask, a), 0);
+}
+
+static void serve(const struct asker *a)
+{
+	while (!__atomic_load_n(&a->done, __ATOMIC_ACQUIRE))
+		ck_assert_int_ge(xvt_loop_run(loop, 1000000), 0);
+	ck_assert_int_eq(pthread_join(a->thread, NULL), 0);
+}
+
+static void ask_and_serve(const char *line, size_t lines)
+{
+	struct asker a;
+
+	begin(&a, line);
+	serve(&a);
+	ck_assert_msg(!a.result, "%s", a.why);
+	ck_assert_uint_eq(a.lines, lines);
+	ck_assert(!a.wrong);
+}
+
+START_TEST(an_answer_has_any_length)
+{
+	ask_and_serve("hello", 1);
+	ask_and_serve("many", PIECES);
+	ask_and_serve("hello", 1);
+}
+END_TEST
+
+static int connect_raw(void)
+{
+	char why[256];
+	int sock = xvt_socket_connect(path, why, sizeof(why));
+
+	ck_assert_msg(sock >= 0, "%s", why);
+	return sock;
+}
+
+/* Runs the loop until the server has closed the socket; what it says before is thrown away. */
+static void until_closed(int sock)
+{
+	char some[4096];
+	ssize_t n;
+
+	do {
+		ck_assert_int_ge(xvt_loop_run(loop, 1000000), 0);
+		n = recv(sock, some, sizeof(some), MSG_DONTWAIT);
+	} while (n > 0 || (n < 0 && errno == EAGAIN));
+	close(sock);
+}
+
+START_TEST(who_reads_nothing_makes_room)
+{
+	int sock[CLIENTS], i;
+
+	for (i = 0; i < CLIENTS; i++) {
+		sock[i] = connect_raw();
+		ck_assert_int_eq(send(sock[i], "many\n", 5, 0), 5);
+		ck_assert_int_ge(xvt_loop_run(loop, 1000000), 0);
+		ck_assert_int_ge(xvt_loop_run(loop, 1000000), 0);
+	}
+	ask_and_serve("many", PIECES);
+	ask_and_serve("hello", 1);
+	/* The eldest made room; the others still wait for whoever reads. */
+	until_closed(sock[0]);
+	for (i = 1; i < CLIENTS; i++) {
+		struct pollfd p = { .fd = sock[i], .events = POLLIN | POLLRDHUP };
+
+		ck_assert_int_eq(poll(&p, 1, 0), 1);
+		ck_assert(!(p.revents & (POLLRDHUP | POLLHUP)));
+		close(sock[i]);
+	}
+	ask_and_serve("hello", 1);
+}
+END_TEST
+
+START_TEST(who_says_too_much_is_dropped)
+{
+	char text[2 * XVT_CONTROL_REQUEST_MAX];
+	int sock = connect_raw();
+
+	memset(text, 'x', sizeof(text));
+	ck_assert_int_eq(send(sock, text, sizeof(text), 0), sizeof(text));
+	until_closed(sock);
+	ask_and_serve("hello", 1);
+}
+END_TEST
+
+/* Somebody comes for whom there is no descriptor: that must not wake the recorder for ever. */
+START_TEST(who_finds_no_descriptor_is_sent_away)
+{
+	struct rlimit limit, few;
+	int sock = connect_raw(), taken[FEW], i, n = 0;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	few = limit;
+	few.rlim_cur = FEW;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	while (n < FEW && (taken[n] = dup(sock)) >= 0)
+		n++;
+	for (i = 0; i < 4; i++)
+		ck_assert_int_ge(xvt_loop_run(loop, 0), 0);
+	for (i = 0; i < 4; i++)
+		ck_assert_int_eq(xvt_loop_run(loop, 0), 0);
+	while (n)
+		close(taken[--n]);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	until_closed(sock);
+	ask_and_serve("hello", 1);
+}
+END_TEST
+
+START_TEST(who_goes_in_the_middle_leaves_nothing)
+{
+	int sock = connect_raw(), i;
+
+	ck_assert_int_eq(send(sock, "hel", 3, 0), 3);
+	ck_assert_int_ge(xvt_loop_run(loop, 1000000), 0);
+	close(sock);
+	for (i = 0; i < 2 * CLIENTS; i++) {
+		sock = connect_raw();
+		ck_assert_int_eq(send(sock, "many\n", 5, 0), 5);
+		ck_assert_int_ge(xvt_loop_run(loop, 1000000), 0);
+		close(sock);
+	}
+	ask_and_serve("many", PIECES);
+}
+END_TEST
+
+/* What a line is cut into is the network's business. */
+START_TEST(a_line_comes_in_parts)
+{
+	const char *line = "hello\n";
+	int sock = connect_raw();
+	char got[16] = "";
+	size_t len = 0;
+
+	for (; *line; line++) {
+		ck_assert_int_eq(send(sock, line, 1, 0), 1);
+		ck_assert_int_ge(xvt_loop_run(loop, 1000000), 0);
+	}
+	while (len < 6) {
+		ssize_t n = recv(sock, got + len, sizeof(got) - len, MSG_DONTWAIT);
+
+		ck_assert(n != 0);
+		len += n > 0 ? (size_t)n : 0;
+		ck_assert_int_ge(xvt_loop_run(loop, 1000000), 0);
+	}
+	ck_assert_str_eq(got, "hello\n");
+	until_closed(sock);
+}
+END_TEST
+
+/* The path's mode keeps others out; and if it does not, who they are does. */
+START_TEST(others_are_not_answered)
+{
+	struct stat st;
+	int status;
+	pid_t child;
+
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_int_eq(st.st_mode & 0777, 0600);
+	if (geteuid()) {
+		printf("skip: not root, so nobody else can be\n");
+		return;
+	}
+	ck_assert_int_eq(chmod(path, 0666), 0);
+	ck_assert_int_eq(chmod(scratch(), 0755), 0);
+	child = fork();
+	if (!child) {
+		struct asker a = { .line = "hello" };
+
+		if (setgid(65534) || setuid(65534))
+			_exit(3);
+		/* Closed before or after the line has left: no answer either way. */
+		ask(&a);
+		_exit(a.lines			? 1
+		      : a.result == 0		? 0
+		      : a.result == -EPIPE	? 0
+		      : a.result == -ECONNRESET ? 0
+						: 2);
+	}
+	while (waitpid(child, &status, WNOHANG) == 0)
+		ck_assert_int_ge(xvt_loop_run(loop, 1000000), 0);
+	ck_assert_int_eq(chmod(scratch(), 0700), 0);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 0);
+	ask_and_serve("hello", 1);
+}
+END_TEST
+
+/* --- while the recorder waits for the disk --- */
+
+struct drainer {
+	struct asker a;
+	int pipe;
+	size_t drained;
+};
+
+/* Asks first, and only then reads what the sink waits to get rid of. */
+static void *ask_then_drain(void *arg)
+{
+	struct drainer *d = arg;
+	char some[65536];
+	ssize_t n;
+
+	ask(&d->a);
+	while ((n = read(d->pipe, some, sizeof(some))) > 0)
+		d->drained += (size_t)n;
+	return NULL;
+}
+
+START_TEST(it_answers_while_the_sink_waits)
+{
+	const size_t all = 16u << 20; /* more than its buffers and the pipe hold */
+	struct drainer d = { .a.line = "hello" };
+	struct xvt_file_sink *sink;
+	pthread_t thread;
+	size_t at;
+	char *block = calloc(1, 1u << 20);
+	const char *fifo = scratch_path("fifo");
+
+	ck_assert_int_eq(mkfifo(fifo, 0600), 0);
+	d.pipe = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	ck_assert_int_ge(d.pipe, 0);
+	ck_assert_int_eq(fcntl(d.pipe, F_SETFL, 0), 0);
+	ck_assert_int_eq(xvt_file_sink_new(&sink, loop, fifo), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, ask_then_drain, &d), 0);
+	for (at = 0; at < all; at += 1u << 20)
+		ck_assert_int_eq(
+			xvt_file_sink_base(sink)->write(xvt_file_sink_base(sink), block, 1u << 20),
+			0);
+	ck_assert_uint_gt(xvt_file_sink_base(sink)->waited_ns(xvt_file_sink_base(sink)), 0);
+	ck_assert_int_eq(xvt_file_sink_close(sink), 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_msg(!d.a.result, "%s", d.a.why);
+	ck_assert_uint_eq(d.a.lines, 1);
+	ck_assert_uint_eq(d.drained, all);
+	close(d.pipe);
+	unlink(fifo);
+	free(block);
+}
+END_TEST
+
+/* --- where it listens --- */
+
+static bool is_there(const char *name)
+{
+	struct stat st;
+
+	return !lstat(name, &st);
+}
+
+/* As somebody leaves it who is killed. */
+static void leave_stale(const char *name)
+{
+	struct xvt_listener l;
+	char why[256];
+
+	ck_assert_int_eq(xvt_socket_listen(&l, name, 0, why, sizeof(why)), 0);
+	close(l.fd);
+	close(l.spare);
+	free(l.path);
+}
+
+static const char *in_run(const char *name)
+{
+	char path_there[64];
+
+	snprintf(path_there, sizeof(path_there), "run/%s", name);
+	return scratch_path(path_there);
+}
+
+START_TEST(what_killed_recorders_left_is_removed)
+{
+	static const char *const others[] = { "record-2", "record-3", "record-4.4", "somebody" };
+	char why[256], own[32];
+	struct xvt_control *ours;
+	struct xvt_listener live;
+	unsigned int i;
+	int fd;
+
+	ck_assert_int_eq(setenv("XVTRACE_RUN_DIR", scratch_path("run"), 1), 0);
+	ck_assert_int_eq(mkdir(scratch_path("run"), 0755), 0);
+	leave_stale(in_run("record-1"));
+	ck_assert_int_eq(xvt_socket_listen(&live, in_run("record-2"), 0, why, sizeof(why)), 0);
+	fd = open(in_run("record-3"), O_CREAT | O_WRONLY, 0600);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	leave_stale(in_run("record-4.4"));
+	leave_stale(in_run("somebody"));
+	ck_assert_int_eq(xvt_control_open(&ours, loop, NULL, answer, &loop, why, sizeof(why)), 0);
+	ck_assert(!is_there(in_run("record-1")));
+	snprintf(own, sizeof(own), "record-%d", (int)getpid());
+	ck_assert_str_eq(xvt_control_path(ours), in_run(own));
+	ck_assert(is_there(in_run(own)));
+	xvt_control_close(ours);
+	ck_assert(!is_there(in_run(own)));
+	xvt_socket_unlisten(&live);
+	ck_assert_int_eq(close(open(in_run("record-2"), O_CREAT | O_WRONLY, 0600)), 0);
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		ck_assert_int_eq(unlink(in_run(others[i])), 0);
+	ck_assert_int_eq(rmdir(scratch_path("run")), 0); /* nothing else was left in it */
+	unsetenv("XVTRACE_RUN_DIR");
+}
+END_TEST
+
+/* Somebody has put his own there meanwhile. */
+START_TEST(only_what_is_ours_is_removed)
+{
+	const char *name = scratch_path("mine");
+	struct xvt_listener l, other;
+	char why[256];
+	int fd;
+
+	ck_assert_int_eq(xvt_socket_listen(&l, name, 0, why, sizeof(why)), 0);
+	ck_assert_int_eq(unlink(name), 0);
+	fd = open(name, O_CREAT | O_WRONLY, 0600);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	ck_assert_int_eq(xvt_socket_listen(&other, name, 0, why, sizeof(why)), -EEXIST);
+	ck_assert(is_there(name));
+	ck_assert_int_eq(unlink(name), 0);
+	leave_stale(name);
+	xvt_socket_unlisten(&l);
+	ck_assert(is_there(name));
+	ck_assert_int_eq(unlink(name), 0);
+}
+END_TEST
+
+START_TEST(a_place_is_taken_once)
+{
+	char why[256], long_path[256];
+	struct xvt_control *other;
+
+	ck_assert_int_eq(xvt_control_open(&other, loop, path, answer, &loop, why, sizeof(why)),
+			 -EADDRINUSE);
+	ck_assert_ptr_nonnull(strstr(why, "already"));
+	memset(long_path, 'x', sizeof(long_path) - 1);
+	long_path[sizeof(long_path) - 1] = 0;
+	ck_assert_int_eq(xvt_control_open(&other, loop, long_path, answer, &loop, why, sizeof(why)),
+			 -ENAMETOOLONG);
+	ck_assert_ptr_nonnull(strstr(why, "bytes"));
+	ask_and_serve("hello", 1);
+}
+END_TEST
+
+Suite *control_suite(void)
+{
+	Suite *s = suite_create("control");
+	TCase *tc = tcase_create("clients");
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, an_answer_has_any_length);
+	tcase_add_test(tc, who_reads_nothing_makes_room);
+	tcase_add_test(tc, who_says_too_much_is_dropped);
+	tcase_add_test(tc, who_finds_no_descriptor_is_sent_away);
+	tcase_add_test(tc, who_goes_in_the_middle_leaves_nothing);
+	tcase_add_test(tc, a_line_comes_in_parts);
+	tcase_add_test(tc, others_are_not_answered);
+	tcase_add_test(tc, it_answers_while_the_sink_waits);
+	tcase_add_test(tc, what_killed_recorders_left_is_removed);
+	tcase_add_test(tc, only_what_is_ours_is_removed);
+	tcase_add_test(tc, a_place_is_taken_once);
+	suite_add_tcase(s, tc);
+	return s;
+}
