@@ -41,6 +41,7 @@ struct salvage {
 	struct xvt_trace_writer *trace;
 	struct xvt_ring **rings;
 	uint32_t nr_rings;
+	bool orphaned; /* its recorder died, too */
 	uint64_t events;
 	uint64_t recovered;
 };
@@ -54,8 +55,11 @@ static int emit(void *arg, struct xvt_placed *const *out, size_t n)
 	for (i = 0; !err && i < n; i++) {
 		const struct xvt_event_hdr *h = &out[i]->hdr;
 		const bool event = h->id >= XVT_ID_FIRST_EVENT;
+		struct xvt_ring *r = s->rings[h->ring_flags & XVT_EVENT_RING_MASK];
 
-		xvt_ring_count(&s->rings[h->ring_flags & XVT_EVENT_RING_MASK]->stats, h);
+		xvt_ring_count(&r->stats, h);
+		if (h->id == XVT_ID_LOST)
+			xvt_ring_told(r, (const struct xvt_lost *)out[i]->payload);
 		s->events += event;
 		s->recovered += event && h->ring_flags & XVT_EVENT_F_RECOVERED;
 		err = xvt_trace_event(s->trace, h, out[i]->payload);
@@ -106,6 +110,7 @@ static int add_ring(struct salvage *s, uint32_t index)
 	r->pool = &s->pool;
 	r->host_clock = &s->clock;
 	r->salvage = true;
+	r->orphaned = s->orphaned;
 	r->mode = xvt_load(&r->host->enable) == XVT_ENABLE_OVERWRITE ? XVT_ENABLE_OVERWRITE
 								     : XVT_ENABLE_STOP;
 	xvt_ring_attach(r);
@@ -128,6 +133,7 @@ static int add_ring(struct salvage *s, uint32_t index)
 		.mode = r->mode,
 		.subbuf_size = s->region.g.subbuf_size,
 		.subbuf_count = s->region.g.subbuf_count,
+		.before = r->base_delivered + r->base_overwritten,
 	};
 	xvt_trace_put(s->trace, XVT_CHUNK_RING, &info, sizeof(info), NULL, 0);
 	use_node(s, r, &node);
@@ -244,6 +250,23 @@ static int start_trace(struct salvage *s, struct xvt_sink *sink, const char *nam
 	return xvt_trace_put(s->trace, XVT_CHUNK_VM, &vm, sizeof(vm), NULL, 0);
 }
 
+/* One that ended in order leaves no name. */
+static void look_for_recorder(struct salvage *s, bool quiet)
+{
+	const uint64_t id = xvt_load(&xvt_host_region_page(&s->region)->attach_id);
+	const bool at_work = xvt_host_region_claim(&s->region) != 0;
+
+	if (at_work && !quiet)
+		xvt_warn("salvage", "another xvtrace is at work on this region; what it has taken "
+				    "is in its file");
+	s->orphaned = id && id != XVT_ATTACH_LOOKS && !at_work;
+	if (s->orphaned && !quiet)
+		xvt_warn("salvage",
+			 "its recorder did not end in order, either (trace %016" PRIx64
+			 "); events that it had taken and not written are counted as overwritten",
+			 __builtin_bswap64(id));
+}
+
 static int salvage(struct salvage *s, const struct salvage_options *opt)
 {
 	struct xvt_file_sink *sink;
@@ -257,6 +280,7 @@ static int salvage(struct salvage *s, const struct salvage_options *opt)
 	if (err)
 		goto out;
 	copy_metadata(s);
+	look_for_recorder(s, opt->quiet);
 	for (i = 0; !err && i < s->region.g.ring_count; i++)
 		err = add_ring(s, i);
 	if (!err)

@@ -78,6 +78,7 @@ bool xvt_ring_cut(struct xvt_ring *r)
 			h.lost[i] = (uint32_t)c->look.lost[i];
 	}
 	r->last = c->look;
+	r->skipped = false; /* what was there before is no loss of a flight recorder */
 	r->skip_until = r->clear_pos = r->read_pos;
 	r->generation = r->entered = xvt_ring_generation_at(r, r->read_pos);
 	xvt_reader_init(&r->reader, &r->region->g, r->read_pos);

@@ -27,7 +27,8 @@ uint32_t xvt_ring_generation_at(const struct xvt_ring *r, uint64_t pos)
 /*
  * A recorder that died while it cleared what it had taken left cons before it. Who clears begins
  * with a sub-buffer's first word, and an honest writer's is never 0 below commit. It may have died
- * in the middle of one: that is done here, while cons still keeps the writer away.
+ * in the middle of one: that is done here, while cons still keeps the writer away. Salvage leaves
+ * everything as it is.
  */
 static uint64_t after_cleared(const struct xvt_ring *r, uint64_t cons)
 {
@@ -40,7 +41,8 @@ static uint64_t after_cleared(const struct xvt_ring *r, uint64_t cons)
 
 		if (xvt_pos_before(r->last.commit, next) || xvt_load((const uint64_t *)subbuf))
 			return cons;
-		memset(subbuf, 0, g->subbuf_size);
+		if (!r->salvage)
+			memset(subbuf, 0, g->subbuf_size);
 		cons = next;
 	}
 }
@@ -54,10 +56,12 @@ void xvt_ring_attach(struct xvt_ring *r)
 
 	xvt_ring_snapshot(r->ctl, &r->region->g, &r->last);
 	/* cons is what an earlier daemon left, or what the guest made of it: only a hint. */
-	if (cons & 7 || r->last.commit - xvt_pos_trunc(g, cons) > g->ring_size)
+	if (cons & 7 || r->last.commit - xvt_pos_trunc(g, cons) > g->ring_size) {
 		cons = r->last.commit > g->ring_size
 			       ? xvt_pos_trunc(g, r->last.commit) - g->ring_size + g->subbuf_size
 			       : 0;
+		r->skipped = cons && r->mode == XVT_ENABLE_OVERWRITE && !r->salvage;
+	}
 	if (r->orphaned && r->mode == XVT_ENABLE_STOP)
 		cons = after_cleared(r, cons);
 	r->generation = xvt_ring_generation_at(r, cons);
@@ -128,6 +132,19 @@ void xvt_ring_fini(struct xvt_ring *r)
 	xvt_ring_run_fini(r);
 }
 
+/*
+ * Overwritten before the first header that is read: what older traces account for stands in its
+ * place. Its own writer had counted itself when it was opened.
+ */
+static void see_base(struct xvt_ring *r)
+{
+	if (r->seen_valid || r->in_past || r->heir || r->cut.on || r->mode != XVT_ENABLE_OVERWRITE)
+		return;
+	r->seen = (struct xvt_subbuf_hdr){ .attempted = r->base_attempted + 1,
+					   .discarded = (uint32_t)r->base_discarded };
+	r->seen_valid = true;
+}
+
 /* Take the sub-buffer header just read; true when something was lost before it. */
 static bool loss_before(struct xvt_ring *r)
 {
@@ -146,14 +163,17 @@ static bool loss_before(struct xvt_ring *r)
 		r->told_lost[i] += delta;
 		sum += delta;
 	}
+	if (r->gap_skipped)
+		see_base(r);
 	/* A snapshot knows what its first sub-buffer's header said, whatever it could read since.
 	 */
-	if ((r->gap_skipped || (r->cut.on && r->gap_bad_bytes)) && r->seen_valid) {
-		uint64_t passed = h->attempted - r->seen.attempted;
-		uint64_t known =
-			r->since_subbuf + sum + (uint32_t)(h->discarded - r->seen.discarded);
+	if ((r->gap_skipped || (r->cut.on && r->gap_bad_bytes)) && r->seen_valid && !r->orphaned) {
+		/* (Orphans have a reckoning of their own, which this gap is part of.) */
+		int64_t passed = (int64_t)(h->attempted - r->seen.attempted);
+		int64_t known = (int64_t)(r->since_subbuf + sum +
+					  (uint32_t)(h->discarded - r->seen.discarded));
 
-		r->lost.overwritten = passed > known ? passed - known : 0;
+		r->lost.overwritten = passed > known ? (uint64_t)(passed - known) : 0;
 	}
 	r->lost.bad_bytes = r->gap_bad_bytes;
 	r->lost.rolled_back = r->gap_rolled_back;
@@ -379,6 +399,7 @@ static bool decode(struct xvt_ring *r)
 			if (maybe_old(r)) {
 				r->seen = r->reader.subbuf;
 				r->seen_valid = true;
+				r->since_subbuf = 0;
 				continue;
 			}
 			r->is_lost = loss_before(r);
@@ -402,6 +423,8 @@ static bool decode(struct xvt_ring *r)
 			old = is_old(r);
 			if (r->orphaned)
 				orphans_at_record(r, old);
+			/* Also those that an earlier trace has: the header before them had not. */
+			r->since_subbuf += r->rec.id >= XVT_ID_FIRST_EVENT;
 			if (old)
 				continue;
 			if (r->rec.id < XVT_ID_FIRST_EVENT && r->rec.id != XVT_ID_CLOCK_SYNC &&
@@ -412,7 +435,6 @@ static bool decode(struct xvt_ring *r)
 				continue;
 			}
 			r->is_lost = false;
-			r->since_subbuf += r->rec.id >= XVT_ID_FIRST_EVENT;
 			if (r->orphaned)
 				orphans_end(r);
 			return true;
@@ -480,7 +502,9 @@ void xvt_ring_rebase(struct xvt_ring *r, const struct xvt_ring_settled *from,
 	for (i = 0; i < XVT_LOST_CAUSES; i++) {
 		r->base_lost[i] += from->lost[i] - r->last.lost[i];
 		r->restored.told_lost[i] = from->lost[i];
+		r->due.lost[i] += from->lost[i] - r->last.lost[i];
 	}
+	r->due.discarded += from->discarded - r->last.discarded;
 	r->roll_backs++;
 }
 
@@ -793,10 +817,24 @@ bool xvt_ring_tail_loss(struct xvt_ring *r, struct xvt_lost *lost)
 	return sum + lost->bad_bytes != 0;
 }
 
+void xvt_ring_told(struct xvt_ring *r, const struct xvt_lost *lost)
+{
+	unsigned int i;
+
+	for (i = 0; i < XVT_LOST_CAUSES; i++)
+		r->lost_told[i] += lost->lost[i];
+	if (r->cut.on)
+		xvt_ring_cut_told(r, lost);
+	else if (r->heir && !r->orphans_told && lost->overwritten == r->orphans)
+		r->orphans_told = r->orphans;
+	else if (r->mode == XVT_ENABLE_OVERWRITE)
+		r->laps_told += lost->overwritten;
+}
+
 void xvt_ring_account(struct xvt_ring *r, bool final)
 {
 	struct xvt_ring_stats *s = &r->stats;
-	uint64_t known;
+	uint64_t known, gone;
 	unsigned int i;
 
 	s->ring = r->id;
@@ -823,11 +861,12 @@ void xvt_ring_account(struct xvt_ring *r, bool final)
 	 * nothing is undrained, and no more can be inside than nest says.
 	 */
 	s->in_flight = s->attempted > known ? s->attempted - known : 0;
-	s->overwritten = r->orphans_told < s->in_flight ? r->orphans_told : s->in_flight;
+	gone = r->orphans_told + r->laps_told;
+	s->overwritten = gone < s->in_flight ? gone : s->in_flight;
 	s->in_flight -= s->overwritten;
 	if (final &&
 	    (r->mode == XVT_ENABLE_OVERWRITE || r->roll_backs ||
-	     (r->heir && !r->first && r->read_pos == r->last.commit)) &&
+	     (r->heir && !r->first && !xvt_pos_before(r->read_pos, r->last.commit))) &&
 	    s->in_flight > s->nest) {
 		s->overwritten += s->in_flight - s->nest;
 		s->in_flight = s->nest;
@@ -845,10 +884,18 @@ void xvt_ring_owe(struct xvt_ring *r, bool counters)
 	a->delivered = r->last.attempted - r->stats.in_flight - r->last.discarded - a->overwritten;
 	for (i = 0; i < XVT_LOST_CAUSES; i++)
 		a->delivered -= r->last.lost[i];
-	if (!counters)
+	if (counters) {
+		a->discarded = r->last.discarded;
+		memcpy(a->lost, r->last.lost, sizeof(a->lost));
 		return;
-	a->discarded = r->last.discarded;
-	memcpy(a->lost, r->last.lost, sizeof(a->lost));
+	}
+	for (i = 0; i < XVT_LOST_CAUSES; i++) {
+		uint64_t told = r->base_lost[i] + r->lost_told[i];
+
+		/* A header may say more than the counters did; STATS may have said more than it. */
+		if (told <= r->last.lost[i] && (int64_t)(told - a->lost[i]) > 0)
+			a->lost[i] = told;
+	}
 }
 
 void xvt_ring_remember(const struct xvt_ring *r)

@@ -202,7 +202,9 @@ struct xvt_ring {
 	uint64_t orphans;      /* those that no trace file accounts for */
 	bool heir;	       /* it was so once */
 	uint64_t orphans_told; /* of them: once the LOST record that says so is in the trace */
-	struct xvt_past past;  /* that the piece in hand belongs to, when in_past */
+	uint64_t laps_told;    /* likewise: overwritten while we were there; */
+	uint64_t lost_told[XVT_LOST_CAUSES]; /* and dropped by the guest, since the base */
+	struct xvt_past past;		     /* that the piece in hand belongs to, when in_past */
 	bool in_past;
 	uint64_t newest;  /* guest clock: the largest stamp of all records so far */
 	bool epoch_known; /* no full stamp is missing before the record in hand */
@@ -373,12 +375,17 @@ static inline void xvt_ring_count(struct xvt_ring_stats *st, const struct xvt_ev
 		st->last_ns = h->host_ns;
 }
 
+/* A LOST pseudo-event goes into the trace. Not before: the region must never say that a gap is told
+ * which is in no file. */
+void xvt_ring_told(struct xvt_ring *r, const struct xvt_lost *lost);
+
 /* Bring r->stats up to date with the newest look at the guest's counters. */
 void xvt_ring_account(struct xvt_ring *r, bool final);
 /*
  * In two steps, so that whatever becomes of us the region never claims what is in no file: what
  * the trace now holds; and, once all of that is in the file for good, into the region, as the base
- * of a later daemon. Without `counters`, which the file has in STATS only, it is the events alone.
+ * of a later daemon. Without `counters`, which the file has in STATS only, it is the events, and
+ * the losses that LOST records tell.
  */
 void xvt_ring_owe(struct xvt_ring *r, bool counters);
 void xvt_ring_remember(const struct xvt_ring *r);

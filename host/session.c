@@ -146,17 +146,6 @@ static void try_join(struct xvt_session *s, uint64_t now)
 
 /* ------------------------------------------------------------------ one pass */
 
-/* Not before: the region must never say that a gap is told which is in no file. */
-static void told_lost(struct xvt_ring *r, const void *payload)
-{
-	const struct xvt_lost *lost = payload;
-
-	if (r->cut.on)
-		xvt_ring_cut_told(r, lost);
-	else if (r->heir && !r->orphans_told && lost->overwritten == r->orphans)
-		r->orphans_told = r->orphans;
-}
-
 static int emit(void *arg, struct xvt_placed *const *out, size_t n)
 {
 	struct xvt_session *s = arg;
@@ -172,7 +161,7 @@ static int emit(void *arg, struct xvt_placed *const *out, size_t n)
 		/* It may be at rest by now, and its record has come out of a stream. */
 		s->stirred[r->id] |= XVT_STIRRED;
 		if (xvt_unlikely(h->id == XVT_ID_LOST))
-			told_lost(r, out[i]->payload);
+			xvt_ring_told(r, (const struct xvt_lost *)out[i]->payload);
 		err = xvt_trace_event(s->trace, h, out[i]->payload);
 	}
 	return err;
@@ -208,7 +197,8 @@ static void owe_all(struct xvt_session *s, bool counters)
 	for (i = 0; i < s->nr_rings; i++) {
 		struct xvt_ring *r = s->rings[i];
 
-		if (!(s->stirred[i] & XVT_STIRRED_OWES))
+		/* One that is not announced has no counters in the file yet. */
+		if (!(s->stirred[i] & XVT_STIRRED_OWES) || !r->announced)
 			continue;
 		if (!counters)
 			xvt_ring_account(r, false);
@@ -507,6 +497,7 @@ void xvt_session_sums(const struct xvt_session *s, uint64_t *events, uint64_t *l
 		*late += r->stats.late;
 		for (k = 0; k < XVT_LOST_CAUSES; k++)
 			*lost += r->last.lost[k] - r->base_lost[k];
+		*lost += r->stats.overwritten;
 	}
 }
 

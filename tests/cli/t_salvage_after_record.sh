@@ -4,7 +4,8 @@
 # What a recorder has taken, salvage does not give again, in either mode; what came after, it does.
 set -u
 . "$(dirname "$0")/lib.sh"
-trap 'rm -rf "$work"' EXIT
+trap 'kill -KILL $recorder $writer 2>/dev/null; rm -rf "$work"' EXIT
+recorder='' writer=''
 
 # says FILE FILTER: jq's filter is true of xvtrace stat
 says() {
@@ -20,5 +21,35 @@ for mode in stop overwrite; do
 	"$xvtrace" salvage "$region" -o "$work/$mode-after.xvt" >/dev/null
 	check "$mode: salvage finds nothing more" says "$work/$mode-after.xvt" '.events == 0 and .attempted == 0'
 	check "$mode: and what it wrote verifies" "$xvtrace" verify "$work/$mode-after.xvt"
+done
+# The recorder dies, and then the guest. Between the recorder's file and what salvage finds lies what was taken and not
+# written: told, to the event, and nothing comes twice.
+sum() { sed -n "s/^all .*\b$1=\([^ ]*\).*/\1/p" "$work/chain"; }
+written() { [ "$(stat -c %s "$work/died.xvt" 2>/dev/null || echo 0)" -gt 200000 ]; }
+for mode in stop overwrite; do
+	region=$work/$mode-died
+	"$xvtrace" region create "$region" --size 1M --rings 1 || exit 1
+	"$BUILD/xvt-emit" "$region" --count 100000000 --rate 20000 >/dev/null 2>&1 &
+	writer=$!
+	"$xvtrace" record -q --mode $mode -o "$work/died.xvt" -r g="$region" 2>/dev/null &
+	recorder=$!
+	poll written || exit 1
+	kill -KILL $recorder
+	wait $recorder 2>/dev/null
+	more=$(($("$xvtrace" region show --json "$region" | jq '.rings[0].attempted') + 2000))
+	ahead() { [ "$("$xvtrace" region show --json "$region" | jq '.rings[0].attempted')" -gt $more ]; }
+	poll ahead || exit 1
+	kill -KILL $writer
+	wait $writer 2>/dev/null
+	"$xvtrace" salvage "$region" -n g -o "$work/salvaged.xvt" >"$work/out" 2>&1
+	check "$mode, recorder and guest died: salvage says so" grep -q "its recorder did not end in order" "$work/out"
+	check "$mode: what it saved verifies" "$xvtrace" verify "$work/salvaged.xvt"
+	"$BUILD/tests/tools/xvt-chain" "$work/died.xvt" "$work/salvaged.xvt" >"$work/chain"
+	tail -n 1 "$work/chain"
+	check "$mode: no event is in both files" [ "$(sum twice)" = 0 ]
+	check "$mode: each gap is counted, to the event" [ $(($(sum missing) + $(sum holes))) = $(($(sum told) - $(sum in_files))) ]
+	check "$mode: and none is said to be inside a writer" says "$work/salvaged.xvt" '.in_flight <= 1'
+	check "$mode: what it saved adds up" says "$work/salvaged.xvt" '.attempted == .events + .discarded + .lost + .in_flight and .events >= 2000'
+	rm "$work/died.xvt"
 done
 [ $failures -eq 0 ]

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "out_json.h"
 /*
  * test_session_drain.c - rings at rest: who may rest, what wakes, and that nobody waits for them;
  * and whose clock is asked for when there are more rings than questions. The clock source is a
@@ -10,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "out_json.h"
 #include "recording.h"
 #include "xvt_writer.h"
 
@@ -107,9 +107,9 @@ static void leave_in_peace(uint32_t i)
 	s->turn_clock = s->clock_due[i];
 }
 
-static void setup(void)
+static void setup_mode(uint32_t mode)
 {
-	struct xvt_session_options opt = { .mode = XVT_ENABLE_STOP,
+	struct xvt_session_options opt = { .mode = mode,
 					   .join_timeout_ns = 60 * SECOND_NS,
 					   .stall_timeout_ns = 60 * SECOND_NS,
 					   .memory_bytes = 1 << 20 };
@@ -129,6 +129,16 @@ static void setup(void)
 	until_all_rest();
 	for (i = 0; i < RINGS; i++)
 		leave_in_peace(i);
+}
+
+static void setup(void)
+{
+	setup_mode(XVT_ENABLE_STOP);
+}
+
+static void setup_overwrite(void)
+{
+	setup_mode(XVT_ENABLE_OVERWRITE);
 }
 
 static void teardown(void)
@@ -189,6 +199,92 @@ START_TEST(a_debt_is_paid_whoever_is_awake_meanwhile)
 	in_the_file = UINT64_MAX;
 	pass();
 	ck_assert_uint_eq(xvt_load(&h->acc_delivered), 1);
+}
+END_TEST
+
+/* What the writer ran over is in the file like what was delivered: if we die now, the next recorder
+ * need not tell it again. */
+START_TEST(laps_are_paid_for_as_well)
+{
+	const struct xvt_ring_host *h = s->rings[1]->host;
+	const uint64_t events = 4 * rec.g.ring_size / 16;
+	uint64_t i;
+	unsigned int n;
+
+	for (i = 0; i < events; i++)
+		write_one(1);
+	/* Counted in the header of the next sub-buffer, and told when that has come. */
+	for (n = 0;
+	     n < PASSES && xvt_load(&h->acc_delivered) + xvt_load(&h->acc_overwritten) < events;
+	     n++)
+		pass();
+	ck_assert_uint_eq(xvt_load(&h->acc_delivered) + xvt_load(&h->acc_overwritten), events);
+	ck_assert_uint_eq(xvt_load(&h->acc_delivered), s->rings[1]->stats.events);
+	ck_assert_uint_gt(xvt_load(&h->acc_overwritten), events / 2);
+	ck_assert_uint_eq(s->rings[1]->stats.overwritten, xvt_load(&h->acc_overwritten));
+	ck_assert_uint_eq(s->rings[1]->stats.in_flight, 0);
+}
+END_TEST
+
+/* Losses are told in their place, long before STATS have them: so is the region. */
+START_TEST(losses_are_paid_for_before_the_second_is_over)
+{
+	const struct xvt_ring_host *h = s->rings[1]->host;
+	uint64_t word = 0, lost = 0;
+	unsigned int n, i;
+
+	s->next_second_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
+	for (n = 0; n < 10000; n++)
+		lost += xvt_write(&writers[1], XVT_ID_U64, &word, sizeof(word)) != 0;
+	ck_assert_uint_gt(lost, 0);
+	for (n = 0; n < PASSES && xvt_load(&h->acc_lost[XVT_LOST_FULL]) < lost; n++) {
+		pass();
+		for (i = 0; i < rec.g.subbuf_size / 16 && n == 20; i++)
+			write_one(1); /* the next sub-buffer says it */
+	}
+	ck_assert_uint_eq(xvt_load(&h->acc_lost[XVT_LOST_FULL]), lost);
+	ck_assert_uint_eq(xvt_load(&h->acc_delivered), s->rings[1]->stats.events);
+}
+END_TEST
+
+/* A ring that a second finds before its first look: it has counters, and the file has none of it.
+ */
+START_TEST(nothing_is_claimed_of_a_ring_that_is_in_no_file)
+{
+	struct xvt_session_options opt = { .mode = XVT_ENABLE_OVERWRITE,
+					   .join_timeout_ns = 60 * SECOND_NS,
+					   .stall_timeout_ns = 60 * SECOND_NS,
+					   .memory_bytes = 1 << 20 };
+	unsigned int n;
+
+	recording_begin(&rec, RINGS, &opt);
+	s = rec.s;
+	s->rings[1]->last.attempted = 50; /* as its guest had counted when we attached */
+	for (n = 0; n < 3; n++) {
+		s->next_pass_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
+		s->next_second_clock = xvt_clock_read();
+		pass();
+	}
+	ck_assert(!s->rings[1]->announced);
+	ck_assert_uint_eq(xvt_load(&s->rings[1]->host->acc_delivered), 0);
+	recording_end(&rec);
+}
+END_TEST
+
+/* The memory has become an older one: so has what its counters said, and what is due of them. */
+START_TEST(what_is_due_goes_back_with_the_counters)
+{
+	struct xvt_ring *r = s->rings[1];
+	struct xvt_ring_settled from = { .attempted = 60, .discarded = 3 };
+	struct xvt_past past = { 0 };
+
+	r->last.attempted = 200;
+	r->last.discarded = r->due.discarded = 10;
+	r->last.lost[XVT_LOST_FULL] = r->due.lost[XVT_LOST_FULL] = 100;
+	from.lost[XVT_LOST_FULL] = 40;
+	xvt_ring_rebase(r, &from, &past);
+	ck_assert_uint_eq(r->due.lost[XVT_LOST_FULL], 40);
+	ck_assert_uint_eq(r->due.discarded, 3);
 }
 END_TEST
 
@@ -662,7 +758,9 @@ Suite *session_drain_suite(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, an_event_does_not_wait_for_rings_at_rest);
 	tcase_add_test(tc, a_debt_is_paid_whoever_is_awake_meanwhile);
+	tcase_add_test(tc, what_is_due_goes_back_with_the_counters);
 	tcase_add_test(tc, a_recording_can_be_asked_until_it_is_freed);
+	tcase_add_test(tc, losses_are_paid_for_before_the_second_is_over);
 	tcase_add_test(tc, the_bound_of_rings_at_rest_is_theirs);
 	tcase_add_loop_test(tc, whatever_its_words_say_anew_wakes_it, 0,
 			    sizeof(changes) / sizeof(changes[0]));
@@ -676,6 +774,14 @@ Suite *session_drain_suite(void)
 	tcase_add_test(tc, who_begins_does_not_wait_for_the_moments_of_the_idle);
 	tcase_add_test(tc, all_rings_begin_with_the_rate_of_the_first);
 	tcase_add_test(tc, a_guest_that_answers_meanwhile_is_met_and_the_map_is_not_touched);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("overwrite");
+	tcase_add_checked_fixture(tc, setup_overwrite, teardown);
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, laps_are_paid_for_as_well);
+	suite_add_tcase(suite, tc);
+	tc = tcase_create("begins");
+	tcase_add_test(tc, nothing_is_claimed_of_a_ring_that_is_in_no_file);
 	suite_add_tcase(suite, tc);
 	return suite;
 }

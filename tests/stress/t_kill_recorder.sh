@@ -127,6 +127,18 @@ adds_up() {
 	[ $apart -ge "$1" ] && [ $apart -le "$2" ]
 }
 
+causes='[.lost_by | .full + .wrap + .big + .nest + .retry] | add'
+
+# losses: those that the files tell, and how many the guests had. What a file tells and its region did not know yet is in
+# the next one as well.
+losses() {
+	local f r told had
+	told=$(for f in "${files[@]}"; do "$xvtrace" stat -q --json "$f"; done | jq -s "[.[].vms[].rings[] | $causes] | add")
+	had=$(for r in a b; do "$xvtrace" region show --json "$work/$r"; done | jq -s "[.[].rings[] | $causes] | add")
+	echo "lost: $had, told: $told"
+	[ "$had" -gt 0 ] && [ "$told" -ge "$had" ]
+}
+
 regions() {
 	rm -f "$work/a" "$work/b"
 	"$xvtrace" region create "$work/a" --size 8M --rings 2 && "$xvtrace" region create "$work/b" --size 1M --rings 2
@@ -134,6 +146,7 @@ regions() {
 
 none_twice() { [ "$(sum twice)" = 0 ] && [ "$(sum events)" -gt 0 ]; }
 each_gap() { [ "$(sum wrong)" = 0 ] && [ "$(sum missing)" = $(($(sum told) - $(sum in_files))) ]; }
+laps_and_gaps() { [ $(($(sum missing) + $(sum holes))) = $(($(sum told) - $(sum in_files))) ]; }
 no_errors() { ! grep -v ' warning: ' "$work/err"; }
 
 between=(true)
@@ -159,6 +172,7 @@ chain
 check "no event is in two files" none_twice
 check "no region says more than its file holds" [ "$(sum claimed)" = 0 ]
 check "gaps and events are what the guests wrote" adds_up 0 4
+check "no loss is untold" losses
 check "no recorder had an error" no_errors
 
 # The writers die as well, and others take their rings over.
@@ -189,5 +203,8 @@ check "every file verifies" verify_all
 chain
 check "no event is in two files" none_twice
 check "no region says more than its file holds" [ "$(sum claimed)" = 0 ]
+check "each lap and each gap is counted, to the event" laps_and_gaps
+check "together that is what the guests wrote" adds_up 0 4
+check "laps were among them" [ "$(sum holes)" -gt 1000 ]
 check "no recorder had an error" no_errors
 [ $failures -eq 0 ]
