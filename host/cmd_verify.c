@@ -15,6 +15,7 @@
 #include "decode.h"
 #include "exchange.h"
 #include "marks.h"
+#include "names.h"
 #include "spans.h"
 
 #define VIOLATIONS_SHOWN 20
@@ -54,6 +55,7 @@ struct ring {
 	struct place lane[2];
 	struct xvt_ring_stats stats;
 	bool has_stats;
+	struct xvt_lost told;  /* sums of its LOST records */
 	uint64_t hz;	       /* of the map beyond its nodes */
 	uint64_t bound_ns_max; /* of its segments */
 	uint64_t events;
@@ -657,6 +659,18 @@ static void check_order(struct verify *v, const struct xvt_event_hdr *h)
 		v->last_ns = h->host_ns;
 }
 
+static void add_lost(struct ring *r, const struct xvt_event *ev)
+{
+	struct xvt_lost lost;
+
+	if (ev->hdr->len < sizeof(lost))
+		return;
+	memcpy(&lost, ev->payload, sizeof(lost));
+	for (int i = 0; i < XVT_LOST_CAUSES; i++)
+		r->told.lost[i] += lost.lost[i];
+	r->told.overwritten += lost.overwritten;
+}
+
 static void count(struct verify *v, struct ring *r, const struct xvt_event_hdr *h)
 {
 	uint32_t f = h->ring_flags;
@@ -728,7 +742,9 @@ static int check_event(struct verify *v, const struct xvt_event *ev, bool late_c
 	if (!late_chunk)
 		check_order(v, h);
 	count(v, &v->rings[ring], h);
-	if (h->id != XVT_ID_LOST)
+	if (h->id == XVT_ID_LOST)
+		add_lost(&v->rings[ring], ev);
+	else
 		check_time(v, &v->rings[ring], h);
 	if (h->id == XVT_ID_MARK)
 		check_mark(v, &v->rings[ring], ev);
@@ -874,6 +890,31 @@ static void check_end(struct verify *v)
 			  v->t->chunk_count - 1);
 }
 
+/*
+ * What a guest lost is told twice: where it was lost, and as a sum at the end. What its writer ran
+ * over may be known at the end only, or be inside a writer as far as the counters know.
+ */
+static void check_losses(struct verify *v, uint32_t ring)
+{
+	const struct ring *r = &v->rings[ring];
+	const struct xvt_ring_stats *s = &r->stats;
+	char text[XVT_NAME_LEN + 40];
+
+	for (unsigned int i = 0; i < XVT_LOST_CAUSES; i++) {
+		if (r->told.lost[i] != s->lost[i])
+			violation(v,
+				  "%s: its records tell of %" PRIu64
+				  " lost (%s), the counters say %" PRIu64,
+				  ring_text(v, ring, text), r->told.lost[i], xvt_lost_name(i),
+				  s->lost[i]);
+	}
+	if (r->told.overwritten > plus(s->overwritten, s->in_flight))
+		violation(v,
+			  "%s: its records tell of %" PRIu64
+			  " overwritten, the counters say %" PRIu64,
+			  ring_text(v, ring, text), r->told.overwritten, s->overwritten);
+}
+
 static void check_counts(struct verify *v, uint32_t ring)
 {
 	struct ring *r = &v->rings[ring];
@@ -906,6 +947,7 @@ static void check_counts(struct verify *v, uint32_t ring)
 			  ring_text(v, ring, text), r->events, r->late, r->backlog, r->unconfirmed,
 			  r->recovered, s->events, s->late, s->backlog, s->unconfirmed,
 			  s->recovered);
+	check_losses(v, ring);
 }
 
 static void unanswered(void *arg, const struct xvt_exchange *x)

@@ -354,6 +354,48 @@ static void a_counter(void)
 	sign(h);
 }
 
+/* Ring 0 lost 12 and 3 were overwritten, and a record says so where it was. */
+static void a_lost_one_of_another_cause(void)
+{
+	struct xvt_chunk_hdr *h = chunk(XVT_CHUNK_STATS, 0);
+	struct xvt_ring_stats *s = (struct xvt_ring_stats *)(h + 1);
+
+	s->lost[XVT_LOST_FULL]--;
+	s->lost[XVT_LOST_NEST]++;
+	sign(h);
+}
+
+static void one_lost_less_than_told(void)
+{
+	struct xvt_chunk_hdr *h = chunk(XVT_CHUNK_STATS, 0);
+	struct xvt_ring_stats *s = (struct xvt_ring_stats *)(h + 1);
+
+	s->lost[XVT_LOST_FULL]--;
+	s->attempted--;
+	sign(h);
+}
+
+static void overwritten(int more)
+{
+	struct xvt_chunk_hdr *h = chunk(XVT_CHUNK_STATS, 0);
+	struct xvt_ring_stats *s = (struct xvt_ring_stats *)(h + 1);
+
+	s->overwritten += (uint64_t)more;
+	s->attempted += (uint64_t)more;
+	sign(h);
+}
+
+static void fewer_overwritten_than_told(void)
+{
+	overwritten(-1);
+}
+
+/* The last lap has no header behind it that could tell. */
+static void more_overwritten_than_told(void)
+{
+	overwritten(1);
+}
+
 static void a_flag(void)
 {
 	struct xvt_chunk_hdr *h;
@@ -858,6 +900,12 @@ static const struct {
 	{ "a pair without a map", a_pair_without_a_map, NULL },
 	{ "a pair of old", a_pair_in_an_old_trace, NULL },
 	{ "a pair that is none", a_pair_that_is_none, NULL },
+	{ "a lost one's cause", a_lost_one_of_another_cause,
+	  "tell of 12 lost (full), the counters say 11" },
+	{ "a lost one", one_lost_less_than_told, "tell of 12 lost (full), the counters say 11" },
+	{ "an overwritten one", fewer_overwritten_than_told,
+	  "tell of 3 overwritten, the counters say 2" },
+	{ "another overwritten one", more_overwritten_than_told, NULL },
 	{ "a mark's ring", a_mark_of_no_ring, "a mark of ring 77" },
 };
 
