@@ -114,6 +114,17 @@ err_free:
 }
 
 /* Nothing is emitted until every machine named at start has a clock, or the time is up. */
+static void join(struct xvt_session *s, uint64_t now)
+{
+	size_t i;
+
+	if (s->joined)
+		return;
+	s->joined = true;
+	for (i = 0; i < s->nr_rings; i++) /* nothing was decoded before, so nobody held back */
+		s->rings[i]->live_ns = xvt_host_clock_ns(&s->clock, now);
+}
+
 static void try_join(struct xvt_session *s, uint64_t now)
 {
 	bool timeout = since(now, s->start_clock) > ticks(s, s->opt.join_timeout_ns);
@@ -139,9 +150,7 @@ static void try_join(struct xvt_session *s, uint64_t now)
 			return;
 		xvt_session_note(s, 1, vm, UINT32_MAX, "not there in time; going on without it");
 	}
-	s->joined = true;
-	for (i = 0; i < s->nr_rings; i++) /* nothing was decoded before, so nobody held back */
-		s->rings[i]->live_ns = xvt_host_clock_ns(&s->clock, now);
+	join(s, now);
 }
 
 /* ------------------------------------------------------------------ one pass */
@@ -503,9 +512,15 @@ void xvt_session_sums(const struct xvt_session *s, uint64_t *events, uint64_t *l
 
 /* ------------------------------------------------------------------ the end */
 
-/* Proven idle after the moment when recording was switched off, and all of it placed? */
-static bool ring_finished(struct xvt_ring *r, uint64_t off_clock)
+/*
+ * Proven idle after the moment when recording was switched off, and all of it placed? One that was
+ * set aside may never be: of that, what is there must have been taken.
+ */
+static bool ring_finished(const struct xvt_session *s, struct xvt_ring *r, uint64_t off_clock)
 {
+	if (r->phase == XVT_PHASE_ASIDE && s->vms[r->vm]->phase == XVT_VM_ATTACHED)
+		return (int64_t)(r->look_clock - off_clock) >= 0 &&
+		       !xvt_pos_before(r->read_pos, r->last.commit);
 	if (r->phase != XVT_PHASE_LIVE)
 		return true;
 	if (!r->idle || (int64_t)(r->idle_clock - off_clock) < 0 || r->first)
@@ -522,7 +537,7 @@ static bool all_finished(const struct xvt_session *s, uint64_t off_clock, size_t
 	for (n = 0; n < s->nr_rings; n++) {
 		if (*first >= s->nr_rings)
 			*first = 0;
-		if (!ring_finished(s->rings[*first], off_clock))
+		if (!ring_finished(s, s->rings[*first], off_clock))
 			return false;
 		++*first;
 	}
@@ -601,15 +616,53 @@ static void leave(struct xvt_session *s)
 	}
 }
 
+/* No more than that can come out after recording was switched off, from whoever obeys. */
+static uint64_t most_records(const struct xvt_session *s)
+{
+	uint64_t bytes = s->opt.memory_bytes;
+	size_t i;
+
+	for (i = 0; i < s->nr_rings; i++)
+		bytes += s->rings[i]->region->g.ring_size;
+	return bytes / sizeof(uint64_t);
+}
+
+/* It stays where it is: the next recording takes it. */
+static void tell_undrained(struct xvt_session *s)
+{
+	size_t i;
+	uint32_t k;
+
+	for (i = 0; i < s->nr_vms; i++) {
+		struct xvt_vm *vm = s->vms[i];
+		uint64_t bytes = 0;
+
+		for (k = 0; vm->phase == XVT_VM_ATTACHED && k < vm->region.g.ring_count; k++) {
+			const struct xvt_ring *r = vm->rings[k];
+
+			if (r->phase != XVT_PHASE_BROKEN &&
+			    xvt_pos_before(r->read_pos, r->last.commit))
+				bytes += r->last.commit - r->read_pos;
+		}
+		if (bytes)
+			xvt_session_note(s, 1, vm, UINT32_MAX,
+					 "%" PRIu64 " bytes of records were not taken in time and "
+					 "count as in flight; the next recording begins with them",
+					 bytes);
+	}
+}
+
 /* Off first, then wait until every writer that was inside has come out: a writer tests enable
  * again after it made itself visible in nest. */
 static int wind_down(struct xvt_session *s)
 {
-	uint64_t off, deadline, sleep_ns;
+	const uint64_t patience = ticks(s, s->opt.stall_timeout_ns + SECOND_NS);
+	uint64_t off, moved_clock, moved, sleep_ns;
+	const uint64_t most = s->merge.emitted + most_records(s);
 	size_t i;
 	int err = 0;
 
-	s->joined = true;
+	join(s, xvt_clock_read());
 	for (i = 0; i < s->nr_rings; i++) {
 		struct xvt_ring *r = s->rings[i];
 
@@ -628,17 +681,25 @@ static int wind_down(struct xvt_session *s)
 		xvt_session_wake_vm(s, s->vms[i]);
 	for (i = 0; i < s->nr_rings; i++)
 		xvt_session_clock_soon(s, s->rings[i], off);
-	deadline = off + ticks(s, s->opt.stall_timeout_ns + SECOND_NS);
+	moved = s->merge.emitted;
+	moved_clock = off;
 	for (i = 0;;) {
 		err = xvt_session_pass(s, &sleep_ns);
 		if (err)
+			return err;
+		if (all_finished(s, off, &i))
 			break;
-		if (all_finished(s, off, &i) || (int64_t)(xvt_clock_read() - deadline) >= 0)
+		/* A slow disk takes its time; a guest that goes on all the same does not get it. */
+		if (s->merge.emitted != moved && s->merge.emitted <= most)
+			moved_clock = xvt_clock_read();
+		moved = s->merge.emitted;
+		if (since(xvt_clock_read(), moved_clock) >= patience)
 			break;
 		if (xvt_loop_run(s->loop, sleep_ns) < 0)
 			break;
 	}
-	return err;
+	tell_undrained(s);
+	return 0;
 }
 
 int xvt_session_end(struct xvt_session *s)

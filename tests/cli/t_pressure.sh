@@ -42,16 +42,20 @@ region=$work/pipe-region
 mkfifo "$work/pipe"
 write "$region"
 exec 3<>"$work/pipe"
-"$xvtrace" record -q -o "$work/pipe" -r g="$region" --memory 8M 2>"$work/err" 3>&- &
+"$xvtrace" record -q -o "$work/pipe" -r g="$region" --memory 8M --stall-timeout 0.1 2>"$work/err" 3>&- &
 recorder=$!
 check "nobody reads: the guests drop and count" poll lost 1000000
 now=$("$xvtrace" region show --json "$region" | jq '[.rings[].lost_by.full] | add')
 check "and go on" poll lost $((now + 1000000))
 cons() { "$xvtrace" region show --json "$region" | jq '[.rings[].cons] | add'; }
-# Nothing has been taken for a second: it waits for its reader, and not just since now.
+# Nothing has been taken for so long: it waits for its reader, and not just since now.
 stuck() {
 	[ "$(cons)" = "$last" ] || last=$(cons) since=$(date +%s%N)
-	[ $(($(date +%s%N) - since)) -gt 1000000000 ]
+	[ $(($(date +%s%N) - since)) -gt 1500000000 ]
+}
+# Nothing is left in the rings.
+empty() {
+	"$xvtrace" region show --json "$region" | jq -e 'all(.rings[]; .cons == .commit)' >/dev/null
 }
 last= since=0
 check "and nobody empties their rings" poll stuck
@@ -65,7 +69,12 @@ more() { [ "$(cons)" -gt $((begin + 10000000)) ]; }
 begin=$(cons)
 check "once somebody reads, events flow" poll more
 check "still within its memory" test "$(high)" -lt $((48 * 1024))
+# It is to end while nobody reads, for longer than it waits for rings.
+kill -STOP $reader
 kill -TERM "$recorder"
+last=
+check "nobody reads while it ends" poll stuck
+kill -CONT $reader
 wait "$recorder"
 check "the recorder ends in order" test $? -eq 0
 recorder=
@@ -73,6 +82,7 @@ wait $reader
 kill -9 "$writer" && wait "$writer" 2>/dev/null
 check "the trace verifies" "$xvtrace" verify "$work/t.xvt"
 check "and adds up, with what the guests lost" says "$adds_up and .lost > 2000000"
+check "and nothing of it was left behind" empty
 check "that it was held up is in it" eval '"$xvtrace" verify --notes "$work/t.xvt" | grep -q "held up"'
 
 # -- records that wait for a machine that does not come
@@ -90,6 +100,7 @@ wait "$recorder"
 recorder=
 kill -9 "$writer" && wait "$writer" 2>/dev/null
 check "the trace verifies" "$xvtrace" verify "$work/w.xvt"
+check "and what waited is in it, to the last one" eval 'empty && "$xvtrace" stat --json "$work/w.xvt" | jq -e ".in_flight == 0" >/dev/null'
 
 # -- a file that may not grow further
 
