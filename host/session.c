@@ -25,7 +25,8 @@
 #define BUSY_NS		  100000ull   /* while a clock measurement waits for its guest */
 #define OWE_NS		  20000000ull /* between two looks at how much of the trace is in the file */
 #define OWE_RING_NS	  10000ull
-#define COMMON_PART	  2	       /* of the memory is there for whoever has much to do */
+#define COMMON_PART	  2	  /* of the memory is there for whoever has much to do */
+#define MUCH_RECORDS	  100000u /* at the end: what witnesses place, one in a pass, is less */
 #define AWAY_NS		  500000000ull /* between two passes: nobody answered because we did not ask */
 
 /* From the merge, before what the node places. */
@@ -616,14 +617,20 @@ static void leave(struct xvt_session *s)
 	}
 }
 
-/* No more than that can come out after recording was switched off, from whoever obeys. */
-static uint64_t most_records(const struct xvt_session *s)
+/* So many records may wait, at most: in memory, and in the rings by the last look at each. */
+static uint64_t most_waiting(const struct xvt_session *s)
 {
-	uint64_t bytes = s->opt.memory_bytes;
+	uint64_t bytes = 0, left;
 	size_t i;
 
-	for (i = 0; i < s->nr_rings; i++)
-		bytes += s->rings[i]->region->g.ring_size;
+	for (i = 0; i < s->nr_vms; i++)
+		bytes += xvt_pool_used(&s->vms[i]->pool);
+	for (i = 0; i < s->nr_rings; i++) {
+		const struct xvt_ring *r = s->rings[i];
+
+		left = since(r->last.resv, r->read_pos);
+		bytes += left < r->region->g.ring_size ? left : r->region->g.ring_size;
+	}
 	return bytes / sizeof(uint64_t);
 }
 
@@ -652,15 +659,43 @@ static void tell_undrained(struct xvt_session *s)
 	}
 }
 
+/*
+ * Until all of it is out, or nothing much has come out for as long as a silent ring is waited for,
+ * and a second. The disk may take its time; a guest that goes on all the same gets none.
+ */
+static int drain_rest(struct xvt_session *s, uint64_t most_records)
+{
+	uint64_t moved = s->merge.emitted, moved_clock = s->off_clock, sleep_ns;
+	uint64_t waited_ns = xvt_session_waited_ns(s);
+	const uint64_t patience_ns = s->opt.stall_timeout_ns + SECOND_NS;
+	size_t i = 0;
+
+	for (;;) {
+		int err = xvt_session_pass(s, &sleep_ns);
+		uint64_t now = xvt_clock_read(), disk_ns = xvt_session_waited_ns(s) - waited_ns;
+
+		if (err || all_finished(s, s->off_clock, &i))
+			return err;
+		if (s->merge.emitted - moved >= MUCH_RECORDS && s->merge.emitted <= most_records) {
+			moved = s->merge.emitted;
+			moved_clock = now;
+			waited_ns += disk_ns;
+		} else if (since(now, moved_clock) >= ticks(s, patience_ns + disk_ns)) {
+			return 0;
+		}
+		if (xvt_loop_run(s->loop, sleep_ns) < 0)
+			return 0;
+	}
+}
+
 /* Off first, then wait until every writer that was inside has come out: a writer tests enable
  * again after it made itself visible in nest. */
 static int wind_down(struct xvt_session *s)
 {
-	const uint64_t patience = ticks(s, s->opt.stall_timeout_ns + SECOND_NS);
-	uint64_t off, moved_clock, moved, sleep_ns;
-	const uint64_t most = s->merge.emitted + most_records(s);
+	const uint64_t most = s->merge.emitted + most_waiting(s);
+	uint64_t off;
 	size_t i;
-	int err = 0;
+	int err;
 
 	join(s, xvt_clock_read());
 	for (i = 0; i < s->nr_rings; i++) {
@@ -681,25 +716,10 @@ static int wind_down(struct xvt_session *s)
 		xvt_session_wake_vm(s, s->vms[i]);
 	for (i = 0; i < s->nr_rings; i++)
 		xvt_session_clock_soon(s, s->rings[i], off);
-	moved = s->merge.emitted;
-	moved_clock = off;
-	for (i = 0;;) {
-		err = xvt_session_pass(s, &sleep_ns);
-		if (err)
-			return err;
-		if (all_finished(s, off, &i))
-			break;
-		/* A slow disk takes its time; a guest that goes on all the same does not get it. */
-		if (s->merge.emitted != moved && s->merge.emitted <= most)
-			moved_clock = xvt_clock_read();
-		moved = s->merge.emitted;
-		if (since(xvt_clock_read(), moved_clock) >= patience)
-			break;
-		if (xvt_loop_run(s->loop, sleep_ns) < 0)
-			break;
-	}
-	tell_undrained(s);
-	return 0;
+	err = drain_rest(s, most);
+	if (!err)
+		tell_undrained(s);
+	return err;
 }
 
 int xvt_session_end(struct xvt_session *s)

@@ -39,6 +39,8 @@ void xvt_session_note(struct xvt_session *s, uint32_t level, struct xvt_vm *vm, 
 
 /* A second is over, and its counters stand in the file: how did it go? */
 void xvt_session_status_second(struct xvt_session *s, uint64_t now);
+/* For the disk, ever. */
+uint64_t xvt_session_waited_ns(const struct xvt_session *s);
 /* r->stats are about to be r->told_stats; `second_over`: because a second is over. */
 void xvt_session_status_count(const struct xvt_session *s, struct xvt_ring *r, bool second_over);
 

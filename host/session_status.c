@@ -61,15 +61,15 @@ static void note_lags(struct xvt_session *s, uint64_t now)
 	}
 }
 
-/* For the disk, ever. */
-static uint64_t waited(const struct xvt_session *s)
+uint64_t xvt_session_waited_ns(const struct xvt_session *s)
 {
 	return s->sink->waited_ns ? s->sink->waited_ns(s->sink) : 0;
 }
 
 static void tell_disk(struct xvt_session *s)
 {
-	const uint64_t waited_ns = waited(s), disk_ns = since(waited_ns, s->second.waited_ns);
+	const uint64_t waited_ns = xvt_session_waited_ns(s),
+		       disk_ns = since(waited_ns, s->second.waited_ns);
 
 	s->second.waited_ns = waited_ns;
 	if (disk_ns <= s->second.ns / DISK_PART) {
@@ -266,7 +266,7 @@ bool xvt_session_status_vm(const struct xvt_session *s, uint32_t *vm, uint32_t *
 void xvt_session_status(const struct xvt_session *s, struct xvt_json *j)
 {
 	const uint64_t now_ns = xvt_host_clock_ns(&s->clock, xvt_clock_read());
-	const uint64_t waited_ns = waited(s);
+	const uint64_t waited_ns = xvt_session_waited_ns(s);
 
 	xvt_json_add_text(j, "mode", s->opt.mode == XVT_ENABLE_OVERWRITE ? "overwrite" : "stop");
 	xvt_json_add_u64(j, "threads", s->opt.threads ? s->opt.threads : 1);
