@@ -5,8 +5,10 @@
  */
 #include "session_parts.h"
 
+/* A silent ring whose records wait for witnesses, one in each pass, may take so many time-outs. */
+#define WITNESS_STALLS 4
 /* Inside an event without a move for so long, while the VMM says "stopped": in flight. */
-#define FROZEN_NS 5000000ull
+#define FROZEN_NS      5000000ull
 
 static uint64_t latest(uint64_t a, uint64_t b)
 {
@@ -125,6 +127,11 @@ static void while_live(struct xvt_session *s, struct xvt_ring *r, uint64_t now, 
 		ring_aside(s, r, false, "stands still with a record that has no time yet");
 	} else if (silence > stall && !stopped) {
 		ring_silent(s, r, now, stall);
+		/* What spares it, a word that moves or a witness, must not do so for ever. */
+		if (r->phase == XVT_PHASE_LIVE && !r->idle &&
+		    holds_back(s, r, now,
+			       s->opt.stall_timeout_ns * (waits(r) ? WITNESS_STALLS : 1)))
+			ring_aside(s, r, true, SILENT_TEXT);
 	} else if (r->last.nest && since(now, latest(r->changed_clock, s->grace_clock)) > stall) {
 		ring_aside(s, r, false, "a writer stays inside an event");
 	} else if (holds_back(s, r, now, s->opt.stall_timeout_ns)) {

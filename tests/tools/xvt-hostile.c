@@ -23,6 +23,7 @@ enum plan {
 	PLAN_BACK_AND_FORTH, /* right records, times that jump both ways */
 	PLAN_BEHIND,	     /* nest 0, commit for ever behind resv: never idle, never stuck */
 	PLAN_FLICKER,	     /* nest changes all the time */
+	PLAN_SILENT,	     /* the same, never 0, and no answer */
 	PLAN_FAR_GENERATION, /* a generation that begins 2^60 bytes further on, or before */
 	PLAN_LYING_CLOCK,    /* clock answers far in the future and in the past */
 	PLAN_FLOOD,	     /* records that no clock answer ever reaches, as many as fit */
@@ -96,7 +97,7 @@ static void *answer(void *arg)
 			uint64_t seq = xvt_load_acquire(&r->w.host->request_seq);
 			uint64_t clock = xvt_clock_read_ordered();
 
-			if (seq == xvt_load(&c->answer_seq))
+			if (seq == xvt_load(&c->answer_seq) || (lies && r->plan == PLAN_SILENT))
 				continue;
 			r->answers++;
 			if (lies && r->plan == PLAN_LYING_CLOCK)
@@ -192,6 +193,9 @@ static void hurt_ring(struct ring *r, uint64_t *s)
 	case PLAN_FLICKER:
 		xvt_store(&c->nest, (uint32_t)(next(s) % 2));
 		break;
+	case PLAN_SILENT:
+		xvt_store(&c->nest, 1 + (uint32_t)(next(s) % 2));
+		break;
 	case PLAN_FAR_GENERATION:
 		honest(r, s);
 		if (next(s) % 512 == 0)
@@ -243,7 +247,8 @@ static void hurt_ring(struct ring *r, uint64_t *s)
 			any_word(s, r->w.host, sizeof(*r->w.host) / 8, commit);
 		break;
 	}
-	if (r->plan == PLAN_FLOOD || r->plan == PLAN_BEHIND || r->plan == PLAN_BACK_AND_FORTH)
+	if (r->plan == PLAN_FLOOD || r->plan == PLAN_BEHIND || r->plan == PLAN_SILENT ||
+	    r->plan == PLAN_BACK_AND_FORTH)
 		return; /* these want to stay believable */
 	if (!xvt_load(&r->w.host->enable) || next(s) % 1024 == 0)
 		xvt_store(&r->w.host->enable, (uint32_t)(next(s) % 3));
