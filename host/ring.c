@@ -764,7 +764,8 @@ uint64_t xvt_ring_bound(const struct xvt_ring *r)
 	if (r->phase == XVT_PHASE_LIVE)
 		return xvt_ring_proven(r);
 	/* Set aside for what is in flight; what comes after that shall find its place. */
-	if (r->phase == XVT_PHASE_ASIDE && r->passed_clock == r->look_clock && !r->have)
+	if (r->phase == XVT_PHASE_ASIDE && r->passed_clock == r->look_clock && !r->have &&
+	    !r->unseen)
 		return xvt_ring_proven(r);
 	return UINT64_MAX;
 }
@@ -772,7 +773,7 @@ uint64_t xvt_ring_bound(const struct xvt_ring *r)
 uint64_t xvt_ring_proven(const struct xvt_ring *r)
 {
 	const struct xvt_clock_node *last = xvt_clock_map_last(&r->map);
-	uint64_t proven, passed, margin;
+	uint64_t proven, passed, creep;
 
 	if (r->have) {
 		/* Not placed: it lies after the last node, or in an epoch without one. */
@@ -783,11 +784,9 @@ uint64_t xvt_ring_proven(const struct xvt_ring *r)
 	proven = r->proven_node_ns > r->last_ns ? r->proven_node_ns : r->last_ns;
 	if (!last || !r->passed_clock)
 		return proven;
-	/* What is stamped later is placed later, but for what the map may be wrong by. */
 	passed = xvt_host_clock_ns(r->host_clock, r->passed_clock);
-	margin = r->map.slack_ns;
-	margin += xvt_clock_creep_ns(passed > last->host_ns ? passed - last->host_ns : 0);
-	return passed > proven && passed - proven > margin ? passed - margin : proven;
+	creep = xvt_ring_creep_ns(passed, last->host_ns, r->creep_most_ns);
+	return xvt_ring_past(proven, passed, r->map.slack_ns + creep);
 }
 
 bool xvt_ring_tail_loss(struct xvt_ring *r, struct xvt_lost *lost)

@@ -162,6 +162,8 @@ struct xvt_ring {
 	bool idle;		/* proven at idle_clock */
 	uint64_t passed_clock;	/* only what is in flight now can be older than that */
 	uint64_t look_clock;	/* proof that the newest look was given */
+	bool unseen;		/* nobody looks at present: its memory is being restored */
+	uint64_t creep_most_ns; /* for want of a node it holds nobody back by more */
 	struct xvt_piece *first, *tail;
 	unsigned int reads;		 /* under way */
 	uint32_t enable;		 /* what the region's word shall say */
@@ -330,6 +332,24 @@ uint64_t xvt_ring_bound(const struct xvt_ring *r);
 
 /* The same without regard to its phase: would it hold the others back? */
 uint64_t xvt_ring_proven(const struct xvt_ring *r);
+/*
+ * By so much the map may be wrong about a record that comes now, for its clock may have crept since
+ * its last node. But who is silent for a day must not hold the others back by minutes: beyond
+ * most_ns the map would have to be wrong by more than the others wait for anybody, and then the
+ * record is late.
+ */
+static inline uint64_t xvt_ring_creep_ns(uint64_t now_ns, uint64_t node_ns, uint64_t most_ns)
+{
+	uint64_t creep = xvt_clock_creep_ns(now_ns > node_ns ? now_ns - node_ns : 0);
+
+	return creep < most_ns ? creep : most_ns;
+}
+/* What is stamped later is placed later, but for what the map may be wrong by. */
+static inline uint64_t xvt_ring_past(uint64_t bound_ns, uint64_t passed_ns, uint64_t margin_ns)
+{
+	return passed_ns > bound_ns && passed_ns - bound_ns > margin_ns ? passed_ns - margin_ns
+									: bound_ns;
+}
 
 /*
  * Guest and host time may have come apart: the next record shall carry a full stamp, and its

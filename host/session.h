@@ -145,6 +145,7 @@ struct xvt_vm {
 	uint64_t full_second;  /* when it last was, of those that the session counts */
 	bool memory_full;      /* it was used up in the last second */
 	uint32_t first_ring;   /* who drains first: another one each pass */
+	bool unseen;	       /* its rings know that nobody looks at them */
 	bool woken;	       /* something was told since the newest look at its rings */
 	bool meta_more;	       /* there may be more metadata than was copied */
 	bool looked;	       /* at its rings, in this pass */

@@ -137,13 +137,12 @@ static bool unchanged(const struct xvt_rest *rest)
 static void hold_back(struct xvt_drain_part *part, const struct xvt_rest *rest)
 {
 	const struct xvt_session *s = part->session;
-	uint64_t passed = s->rest_proof_ns, bound = rest->floor_ns, margin = rest->slack_ns;
+	uint64_t passed = s->rest_proof_ns, bound, creep;
 
-	if (bound == UINT64_MAX)
+	if (rest->floor_ns == UINT64_MAX)
 		return;
-	margin += xvt_clock_creep_ns(passed > rest->node_ns ? passed - rest->node_ns : 0);
-	if (passed > bound && passed - bound > margin)
-		bound = passed - margin;
+	creep = xvt_ring_creep_ns(passed, rest->node_ns, s->opt.stall_timeout_ns);
+	bound = xvt_ring_past(rest->floor_ns, passed, rest->slack_ns + creep);
 	if (bound < part->rest_ns)
 		part->rest_ns = bound;
 }
@@ -219,11 +218,17 @@ static void vm_begin(struct xvt_session *s, struct xvt_vm *vm)
 {
 	struct xvt_host_page *page = xvt_host_region_page(&vm->region);
 	const bool back = vm->nonce && xvt_load(&page->nonce) != vm->nonce;
+	uint32_t i;
 
 	/* A VMM restores page by page, and the words come before what they point at. It has done
 	 * so when the machine runs again, and says that. */
 	vm->looked = !(back && xvt_vm_stopped(vm));
 	vm->woken = false;
+	if (vm->unseen == vm->looked) {
+		vm->unseen = !vm->looked;
+		for (i = 0; i < vm->region.g.ring_count; i++)
+			vm->rings[i]->unseen = vm->unseen;
+	}
 	if (back)
 		xvt_session_wake_vm(s, vm);
 	if (!vm->looked)

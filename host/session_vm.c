@@ -145,6 +145,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 		r->host_clock = &s->clock;
 		r->mode = s->opt.mode;
 		r->orphaned = died;
+		r->creep_most_ns = s->opt.stall_timeout_ns;
 		xvt_clock_map_init(&r->map, vm->guest_hz);
 		r->map.host_clock = &s->clock;
 		xvt_ring_attach(r);

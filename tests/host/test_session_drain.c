@@ -329,6 +329,56 @@ START_TEST(a_recording_can_be_asked_until_it_is_freed)
 }
 END_TEST
 
+/* A clock may creep, but nobody waits for one that says nothing longer than for anybody. */
+START_TEST(who_is_silent_for_long_holds_back_no_longer)
+{
+	struct xvt_ring *r = s->rings[1];
+	struct xvt_rest rest = rec.vm->rest[1];
+	struct xvt_clock_node *last;
+	uint64_t passed_ns;
+
+	ck_assert_uint_eq(r->creep_most_ns, s->opt.stall_timeout_ns);
+	/* Its last node was long ago, and it has just been seen idle. */
+	last = (struct xvt_clock_node *)(uintptr_t)xvt_clock_map_last(&r->map);
+	last->host_ns = r->last_ns = r->proven_node_ns = 0;
+	r->passed_clock = xvt_clock_read();
+	passed_ns = xvt_host_clock_ns(&s->clock, r->passed_clock);
+	ck_assert_uint_lt(xvt_ring_proven(r) + SECOND_NS / 100, passed_ns);
+	r->creep_most_ns = 1000;
+	ck_assert_uint_ge(xvt_ring_proven(r) + r->map.slack_ns + 1000, passed_ns);
+	/* At rest it is the same. */
+	ck_assert_ptr_nonnull(rest.ctl);
+	rec.vm->rest[1].floor_ns = rec.vm->rest[1].node_ns = 0;
+	s->opt.stall_timeout_ns = 1000;
+	s->proof_candidate = xvt_clock_read() - 2 * ticks(s, XVT_PROOF_DELTA_NS);
+	xvt_session_drain(s, xvt_clock_read());
+	ck_assert(rests(1));
+	ck_assert_uint_ge(s->rest_ns + r->map.slack_ns + 1000, s->rest_proof_ns);
+}
+END_TEST
+
+/* Set aside, it still says what cannot come from it; but not when nobody has looked since. */
+START_TEST(nobody_waits_for_memory_that_is_being_restored)
+{
+	struct xvt_ring *r = s->rings[1];
+
+	pass();
+	pass();
+	r->phase = XVT_PHASE_ASIDE;
+	r->passed_clock = r->look_clock;
+	ck_assert_uint_lt(xvt_ring_bound(r), UINT64_MAX);
+	/* Older pages, and its VMM says that it stands still. */
+	rec.vm->stopped = true;
+	xvt_store(&xvt_host_region_page(&rec.vm->region)->nonce, 77);
+	xvt_session_drain(s, xvt_clock_read());
+	ck_assert_uint_eq(xvt_ring_bound(r), UINT64_MAX);
+	rec.vm->stopped = false;
+	xvt_session_drain(s, xvt_clock_read());
+	ck_assert(!r->unseen);
+	r->phase = XVT_PHASE_LIVE;
+}
+END_TEST
+
 /* What a pass with everybody awake would say of them. */
 START_TEST(the_bound_of_rings_at_rest_is_theirs)
 {
@@ -758,6 +808,8 @@ Suite *session_drain_suite(void)
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, an_event_does_not_wait_for_rings_at_rest);
 	tcase_add_test(tc, a_debt_is_paid_whoever_is_awake_meanwhile);
+	tcase_add_test(tc, who_is_silent_for_long_holds_back_no_longer);
+	tcase_add_test(tc, nobody_waits_for_memory_that_is_being_restored);
 	tcase_add_test(tc, what_is_due_goes_back_with_the_counters);
 	tcase_add_test(tc, a_recording_can_be_asked_until_it_is_freed);
 	tcase_add_test(tc, losses_are_paid_for_before_the_second_is_over);
