@@ -95,17 +95,39 @@ static size_t flagged(const struct played *p)
 	return n;
 }
 
+/*
+ * In some of 100,000 histories a clock value fits both sides of a border for who has looked too
+ * seldom to know: it was set back by 100 ms at a stop, and the record is from less than that before
+ * it. That is told as a guess, and who looked more often knows; so what comes of it does depend on
+ * who looks, which what_depends_on_looking_is_flagged is about. Nothing else may be flagged.
+ */
+static bool in_doubt(const struct history *h, const struct played *p)
+{
+	size_t i, n = flagged(p);
+
+	for (i = 0; n && i < p->nr_out; i++) {
+		const struct engine_event *e = &p->out[i];
+
+		if (!(e->flags & ~XVT_EVENT_F_RECOVERED))
+			continue;
+		ck_assert_msg((e->flags & ~XVT_EVENT_F_RECOVERED) == XVT_EVENT_F_UNCONFIRMED &&
+				      (e->id != XVT_ID_U64 || e->ns == e->second),
+			      "history %" PRIu64 ": a wrong time", h->seed);
+	}
+	return n != 0;
+}
+
 /* What nobody's looking can excuse. */
 static void check_reference(const struct history *h, const struct played *p)
 {
 	ck_assert_uint_gt(p->nr_out, 0);
 	if (p->before_end != p->nr_out)
 		print_event("not out before the end", p, p->before_end);
-	ck_assert_uint_eq(p->before_end, p->nr_out);
-	ck_assert(in_order(h, p));
-	ck_assert_uint_eq(flagged(p), 0);
+	ck_assert_msg(p->before_end == p->nr_out, "history %" PRIu64 ": some only at the end",
+		      h->seed);
+	ck_assert_msg(in_order(h, p), "history %" PRIu64 ": out of order", h->seed);
 	if (history_is_exact(h))
-		ck_assert_uint_eq(wrong_times(p), 0);
+		ck_assert_msg(!wrong_times(p), "history %" PRIu64 ": wrong times", h->seed);
 }
 
 /* Losses are told by the header of the next sub-buffer, so where that begins moves them. */
@@ -153,7 +175,8 @@ static void check_schedules(uint64_t first, uint64_t end, uint64_t *while_on, ui
 	struct history h = { 0 };
 	struct xvt_loop *loop;
 	struct xvt_crew *crew;
-	uint64_t seed;
+	uint64_t seed, histories = 0, doubtful = 0;
+	bool skip = false;
 
 	ck_assert_int_eq(xvt_loop_new(&loop), 0);
 	ck_assert_int_eq(xvt_crew_new(&crew, 2), 0);
@@ -172,8 +195,14 @@ static void check_schedules(uint64_t first, uint64_t end, uint64_t *while_on, ui
 				       ": %u rings, %zu operations, %zu events\n",
 				       h.seed, h.shape.rings, h.nr_ops, reference.nr_out);
 			check_reference(&h, &reference);
-			check_other_shape(&h);
+			skip = in_doubt(&h, &reference);
+			histories++;
+			doubtful += skip;
+			if (!skip)
+				check_other_shape(&h);
 		}
+		if (skip)
+			continue;
 		history_play(&h, &s, &p, NULL, NULL);
 		if (!same(&reference, &p) || p.late || p.before_end != p.nr_out) {
 			print_difference(&reference, &p);
@@ -186,6 +215,8 @@ static void check_schedules(uint64_t first, uint64_t end, uint64_t *while_on, ui
 		*all += p.nr_out;
 		played_free(&p);
 	}
+	ck_assert_msg(doubtful <= 1 + histories / 200, "%" PRIu64 " of %" PRIu64 " are in doubt",
+		      doubtful, histories);
 	xvt_crew_free(crew);
 	xvt_loop_free(loop);
 	history_free(&h);
