@@ -412,6 +412,8 @@ static int run(struct recorder *rec)
 	uint64_t start = xvt_host_clock_ns(clock, xvt_clock_read()), told = start, events = 0;
 	uint64_t pushed = start;
 
+	/* From here on FILE is this recording, also for who looks at it right away. */
+	xvt_file_sink_push(rec->sink);
 	while (!rec->stop) {
 		uint64_t sleep_ns, now;
 		int err = xvt_session_pass(rec->session, &sleep_ns);
@@ -483,6 +485,16 @@ static int event_request(const struct xvt_opt_list *events, char *text, size_t s
 	return 0;
 }
 
+/*
+ * It fails before any record was taken: the file stays as it was, and the regions too, as after a
+ * snapshot. To wind down would take what older recordings left in them, for a file that is none.
+ */
+static void call_off(struct recorder *rec)
+{
+	xvt_file_sink_discard(rec->sink);
+	rec->session->opt.cut = true;
+}
+
 static int record(struct recorder *rec, char **child_argv)
 {
 	char request[XVT_REQUEST_LEN];
@@ -540,6 +552,7 @@ static int record(struct recorder *rec, char **child_argv)
 	else if (err)
 		xvt_error("record", "cannot start: %s", strerror(-err));
 	if (err) {
+		xvt_file_sink_discard(sink);
 		xvt_file_sink_close(sink);
 		xvt_loop_free(rec->loop);
 		return XVT_EXIT_FAIL;
@@ -556,6 +569,8 @@ static int record(struct recorder *rec, char **child_argv)
 			err = start_child(rec, child_argv);
 		if (!err)
 			err = run(rec);
+	} else {
+		call_off(rec);
 	}
 	end_err = xvt_session_end(rec->session);
 	err = err ? err : end_err;

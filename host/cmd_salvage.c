@@ -277,8 +277,10 @@ static int salvage(struct salvage *s, const struct salvage_options *opt)
 	if (err)
 		return err;
 	err = start_trace(s, xvt_file_sink_base(sink), opt->name);
-	if (err)
+	if (err) {
+		xvt_file_sink_discard(sink);
 		goto out;
+	}
 	copy_metadata(s);
 	look_for_recorder(s, opt->quiet);
 	for (i = 0; !err && i < s->region.g.ring_count; i++)

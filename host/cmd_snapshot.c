@@ -135,6 +135,7 @@ static int start(struct snapshot *snap)
 	err = xvt_session_new(&snap->session, snap->loop, xvt_file_sink_base(snap->sink), &so);
 	if (err) {
 		xvt_error("snapshot", "cannot start: %s", strerror(-err));
+		xvt_file_sink_discard(snap->sink);
 		xvt_file_sink_close(snap->sink);
 		xvt_loop_free(snap->loop);
 	}
@@ -154,6 +155,8 @@ static int snapshot(struct snapshot *snap)
 	if (status == XVT_EXIT_OK) {
 		watch_signals();
 		err = take(snap);
+	} else {
+		xvt_file_sink_discard(snap->sink);
 	}
 	cut_ns = snap->session->cut_ns;
 	whole = snap->session->cut_done;

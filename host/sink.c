@@ -45,7 +45,10 @@ struct xvt_file_sink {
 	int err;
 	bool direct;
 	bool one_by_one; /* it has no offsets: what is written first comes first */
-	uint64_t good;	 /* lowest offset that is not known to be written, once err is set */
+	bool begun;	 /* what the file held before is gone */
+	bool discarded;
+	char *made;    /* its path, if it was not there before */
+	uint64_t good; /* lowest offset that is not known to be written, once err is set */
 	uint64_t waited_ns;
 	uint64_t since_ns; /* waiting now, 0: not */
 	unsigned int current;
@@ -160,6 +163,19 @@ bool xvt_file_sink_would_wait(const struct xvt_file_sink *fs)
 	       fs->buffers[(fs->current + 1) % BUFFERS].busy;
 }
 
+/* Only now: whoever fails before he has anything to write leaves the file as it was. */
+static int begin(struct xvt_file_sink *fs)
+{
+	struct stat st;
+
+	if (fs->begun)
+		return 0;
+	fs->begun = true;
+	if (fstat(fs->fd, &st) || (S_ISREG(st.st_mode) && ftruncate(fs->fd, 0)))
+		fs->err = -errno;
+	return fs->err;
+}
+
 int xvt_file_sink_push(struct xvt_file_sink *fs)
 {
 	struct buffer *b = &fs->buffers[fs->current];
@@ -169,7 +185,7 @@ int xvt_file_sink_push(struct xvt_file_sink *fs)
 
 	if (b->len == b->carried || fs->room || fs->err)
 		return fs->err;
-	if (waits_for(fs, b, before) && wait_for(before))
+	if (begin(fs) || (waits_for(fs, b, before) && wait_for(before)))
 		return fs->err;
 	b->done = 0;
 	b->whole = b->len;
@@ -281,6 +297,20 @@ static bool try_direct(int fd)
 	       fcntl(fd, F_SETFL, flags | O_DIRECT) == 0;
 }
 
+/* As O_CREAT does it, but for what it held, and with a note of whether it was there. */
+static int open_file(struct xvt_file_sink *fs, const char *path)
+{
+	fs->fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fs->fd < 0 && errno == ENOENT) {
+		fs->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+		if (fs->fd >= 0)
+			fs->made = strdup(path);
+		else if (errno == EEXIST) /* a link to nothing, or somebody was faster */
+			fs->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	}
+	return fs->fd < 0 ? -errno : 0;
+}
+
 int xvt_file_sink_new(struct xvt_file_sink **out, struct xvt_loop *loop, const char *path)
 {
 	struct xvt_file_sink *fs = calloc(1, sizeof(*fs));
@@ -295,9 +325,8 @@ int xvt_file_sink_new(struct xvt_file_sink **out, struct xvt_loop *loop, const c
 		free(fs);
 		return -ENOMEM;
 	}
-	fs->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (fs->fd < 0) {
-		err = -errno;
+	err = open_file(fs, path);
+	if (err) {
 		free(fs->area);
 		free(fs);
 		return err;
@@ -337,15 +366,26 @@ static uint64_t true_end(const struct xvt_file_sink *fs)
 	return fs->err && fs->good < end ? fs->good : end;
 }
 
+void xvt_file_sink_discard(struct xvt_file_sink *fs)
+{
+	fs->discarded = true;
+	fs->err = fs->err ? fs->err : -ECANCELED;
+}
+
 int xvt_file_sink_close(struct xvt_file_sink *fs)
 {
 	int err = sink_settle(&fs->base);
 
+	if (!fs->discarded && begin(fs) && !err)
+		err = fs->err;
+	if (fs->discarded && fs->made)
+		unlink(fs->made);
 	if ((err ? fs->good != UINT64_MAX : fs->direct) && ftruncate(fs->fd, (off_t)true_end(fs)) &&
 	    !err)
 		err = -errno;
 	if (close(fs->fd) && !err)
 		err = -errno;
+	free(fs->made);
 	free(fs->area);
 	free(fs);
 	return err;

@@ -10,7 +10,7 @@
 
 struct xvt_file_sink;
 
-/* Creates (truncates) path. Returns 0 or -errno. */
+/* Opens path, or makes it. What it held stays until the first write. Returns 0 or -errno. */
 int xvt_file_sink_new(struct xvt_file_sink **out, struct xvt_loop *loop, const char *path);
 struct xvt_sink *xvt_file_sink_base(struct xvt_file_sink *fs);
 /* Start writing what is gathered, unless somebody has room() for more and has not written it yet:
@@ -18,6 +18,12 @@ struct xvt_sink *xvt_file_sink_base(struct xvt_file_sink *fs);
 int xvt_file_sink_push(struct xvt_file_sink *fs);
 /* Would a push have to wait for a write? Then who pushes only now and then does better later. */
 bool xvt_file_sink_would_wait(const struct xvt_file_sink *fs);
+/*
+ * There will be no trace: nothing is written from here on, a file that was there before stays as it
+ * was, and one that was not goes at the close. For who fails before anything was written; every
+ * call, the close too, then returns an error.
+ */
+void xvt_file_sink_discard(struct xvt_file_sink *fs);
 /*
  * Wait for everything. After an error (disk full) the file is cut at the last byte up to which
  * it is complete. Returns the first error. Frees fs.

@@ -184,6 +184,61 @@ START_TEST(full_disk_leaves_a_true_beginning)
 }
 END_TEST
 
+/* What was there before stays until something is written, and then nothing of it is left. */
+START_TEST(first_write_replaces_what_was_there)
+{
+	const char *path = place(_i);
+	struct xvt_file_sink *fs;
+	struct xvt_loop *loop;
+	struct xvt_sink *base;
+
+	make_content();
+	fill(path, 3 * 4096 + 1, 5000, 0);
+	ck_assert_int_eq(xvt_loop_new(&loop), 0);
+	ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path), 0);
+	base = xvt_file_sink_base(fs);
+	ck_assert_int_eq(base->write(base, content, 100), 0);
+	expect_file(path, 3 * 4096 + 1);
+	ck_assert_int_eq(base->settle(base), 0);
+	ck_assert_int_eq(xvt_file_sink_close(fs), 0);
+	expect_file(path, 100);
+	xvt_loop_free(loop);
+	unlink(path);
+}
+END_TEST
+
+/* Nothing is written after it, by whomever, and nothing is left of a file that was not there. */
+START_TEST(discarded_leaves_all_as_it_was)
+{
+	const char *path = place(_i);
+	bool there;
+
+	make_content();
+	for (there = false;; there = true) {
+		struct xvt_file_sink *fs;
+		struct xvt_loop *loop;
+		struct xvt_sink *base;
+
+		if (there)
+			fill(path, 5000, 5000, 0);
+		ck_assert_int_eq(xvt_loop_new(&loop), 0);
+		ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path), 0);
+		base = xvt_file_sink_base(fs);
+		ck_assert_int_eq(base->write(base, content + 1, 100), 0);
+		xvt_file_sink_discard(fs);
+		ck_assert_int_eq(base->write(base, content + 1, BYTES - 1), -ECANCELED);
+		ck_assert_int_eq(base->settle(base), -ECANCELED);
+		ck_assert_int_eq(xvt_file_sink_close(fs), -ECANCELED);
+		xvt_loop_free(loop);
+		if (there)
+			break;
+		ck_assert_int_ne(access(path, F_OK), 0);
+	}
+	expect_file(path, 5000);
+	unlink(path);
+}
+END_TEST
+
 Suite *sink_suite(void)
 {
 	Suite *s = suite_create("sink");
@@ -192,6 +247,8 @@ Suite *sink_suite(void)
 	tcase_add_loop_test(t, file_is_what_was_written, 0, 2);
 	tcase_add_test(t, while_the_sink_waits_nobody_else_is_called);
 	tcase_add_loop_test(t, full_disk_leaves_a_true_beginning, 0, 2);
+	tcase_add_loop_test(t, first_write_replaces_what_was_there, 0, 2);
+	tcase_add_loop_test(t, discarded_leaves_all_as_it_was, 0, 2);
 	suite_add_tcase(s, t);
 	return s;
 }
