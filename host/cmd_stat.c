@@ -408,9 +408,13 @@ static void put_ring(struct xvt_out *o, const struct stat *s, uint32_t ring)
 		 s->t->rings[ring].info.type == XVT_RING_THREAD ? "t" : "",
 		 s->t->rings[ring].info.cpu);
 	put_row(o, xvt_vm_name(s->t, s->t->rings[ring].info.vm), cpu, &r->c);
-	xvt_out_printf(o, "  %s, %u epoch%s, within ", xvt_clock_source_name(r->source), r->epochs,
-		       r->epochs == 1 ? "" : "s");
-	xvt_out_duration(o, r->bound_ns_max);
+	if (r->source == XVT_SOURCE_NONE) { /* its bound says nothing of host time */
+		xvt_out_str(o, "  no clock");
+	} else {
+		xvt_out_printf(o, "  %s, %u epoch%s, within ", xvt_clock_source_name(r->source),
+			       r->epochs, r->epochs == 1 ? "" : "s");
+		xvt_out_duration(o, r->bound_ns_max);
+	}
 	put_lost_by(o, &r->c);
 	put_flags(o, &r->c);
 	xvt_out_char(o, '\n');

@@ -391,9 +391,13 @@ static void put_ring(struct xvt_out *o, const struct xvt_json_value *vm,
 		       number(r, "events"), number(r, "events_s"), number(r, "lost"),
 		       number(r, "lost_s"), number(r, "late"),
 		       size ? number(r, "undrained_bytes") * 100 / size : 0);
-	put_text(o, text(clock, "source"));
-	xvt_out_str(o, ", within ");
-	xvt_out_duration(o, number(clock, "bound_ns_max"));
+	if (!strcmp(text(clock, "source"), "none")) {
+		xvt_out_str(o, "no clock");
+	} else {
+		put_text(o, text(clock, "source"));
+		xvt_out_str(o, ", within ");
+		xvt_out_duration(o, number(clock, "bound_ns_max"));
+	}
 	if (number(r, "lag_ns") > 1000000000u) {
 		xvt_out_str(o, "; holds the others back, ");
 		xvt_out_duration(o, number(r, "lag_ns"));

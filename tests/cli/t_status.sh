@@ -178,6 +178,19 @@ check "going on without a machine: nothing is in order up to then" poll says '.r
 check "that is in the table" eval '"$xvtrace" status >"$work/out" && grep -q "nothing has come yet" "$work/out" && grep -q "^g9 .*waiting" "$work/out"'
 end
 
+# -- rings whose writer and recorder are dead: nobody measures their clocks
+
+write "$work/f" --rate 1000
+record "$work/t.xvt" -r g10="$work/f"
+check "a recorder that will die has events" poll says '.recorders[0].events > 0'
+kill -KILL "$recorder"
+wait "$recorder" 2>/dev/null
+end_writer
+record "$work/t.xvt" -r g10="$work/f" -r g11="$work/blank" --join-timeout 600
+check "the next one has its rings" poll says '.recorders[0].vms[0].rings | length == 2 and all(.[]; .clock.source == "none" and .clock.bound_ns_max == 0)'
+check "their clocks are no exact ones" eval '"$xvtrace" status >"$work/out" && test "$(grep -c "^g10 .*  no clock$" "$work/out")" -eq 2'
+end
+
 # -- more records wait than there is memory for
 
 write "$work/d"
