@@ -7,6 +7,16 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Readers tell machines by their names. */
+static bool name_taken(const struct xvt_session *s, const char *name)
+{
+	if (!xvt_session_find(s, name))
+		return false;
+	xvt_error(name, "two machines have this name; give each region one of its own by -r "
+			"NAME=REGION, and each domain once");
+	return true;
+}
+
 static int add_region(struct xvt_session *s, const char *arg)
 {
 	const char *eq = strchr(arg, '=');
@@ -17,6 +27,8 @@ static int add_region(struct xvt_session *s, const char *arg)
 		return XVT_EXIT_USAGE;
 	}
 	snprintf(name, sizeof(name), "%.*s", (int)(eq - arg), arg);
+	if (name_taken(s, name))
+		return XVT_EXIT_USAGE;
 	if (!xvt_session_add(s, name, eq + 1, NULL, true, why, sizeof(why)))
 		return XVT_EXIT_OK;
 	xvt_error(eq + 1, "%s", why);
@@ -28,6 +40,10 @@ static int add_domain(struct xvt_session *s, const char *libvirt_uri, const char
 	struct xvt_domain domain;
 	char why[512];
 
+	/* By its name as the session has it; before libvirt is asked, which may not be there. */
+	snprintf(domain.name, sizeof(domain.name), "%s", arg);
+	if (name_taken(s, domain.name))
+		return XVT_EXIT_USAGE;
 	if (!xvt_libvirt_find(libvirt_uri, arg, &domain, why, sizeof(why)) &&
 	    !xvt_session_add(s, domain.name, domain.region, domain.uuid, true, why, sizeof(why)))
 		return XVT_EXIT_OK;

@@ -37,6 +37,9 @@ keeps() {
 
 for cmd in record snapshot; do
 	keeps 2 "$cmd, a region without a name" "$xvtrace" $cmd -q -r g1
+	keeps 2 "$cmd, two regions of one name" "$xvtrace" $cmd -q -r g1="$work/g1" -r g1="$work/g2"
+	check "$cmd, two regions of one name: it names them" grep -q "^xvtrace: g1: two machines have this name" "$work/err"
+	keeps 2 "$cmd, a region and a domain of one name" "$xvtrace" $cmd -q -r g1="$work/g1" -d g1
 	keeps 1 "$cmd, no such region" "$xvtrace" $cmd -q -r g1="$work/typo"
 	keeps 1 "$cmd, the second region is none" "$xvtrace" $cmd -q -r left="$work/left" -r g="$work/no-region"
 	keeps 1 "$cmd, a libvirt that is not there" "$xvtrace" $cmd -q -r g1="$work/g1" -c "qemu+unix:///system?socket=$work/none" -d g2
