@@ -26,6 +26,9 @@ struct region_options {
 	uint64_t vectors;
 };
 
+/* No file is that large, nor is it the sum of all that a region can be asked to hold. */
+#define SIZE_MOST (1ull << 60)
+
 #define O(field, name, letter, type, metavar, help) \
 	XVT_OPT(struct region_options, field, name, letter, type, metavar, help)
 
@@ -45,6 +48,70 @@ static const struct xvt_opt options[] = {
 	XVT_OPT_END,
 };
 
+/*
+ * The smallest region, in KiB, that so many rings of such sub-buffers and so much room for formats
+ * fit into. What fits one fits every larger one, so a search by halves finds it.
+ */
+static uint64_t least_kib(const struct xvt_layout *layout)
+{
+	struct xvt_layout try = *layout;
+	struct xvt_geometry g;
+	uint64_t low = 0, high = SIZE_MOST / XVT_ALIGN_MIN;
+
+	while (high - low > 1) {
+		uint64_t middle = low + (high - low) / 2;
+
+		try.region_size = middle * XVT_ALIGN_MIN;
+		if (xvt_region_plan(&try, &g))
+			low = middle;
+		else
+			high = middle;
+	}
+	return high * (XVT_ALIGN_MIN / 1024);
+}
+
+/* Has said which of the numbers cannot be, whatever the others are. */
+static bool impossible(const char *path, const struct region_options *opt)
+{
+	const uint64_t subbuf = opt->subbuf_bytes;
+
+	if (opt->rings > XVT_RING_COUNT_MAX)
+		xvt_error(path, "--rings %" PRIu64 ": a region has at most %u", opt->rings,
+			  XVT_RING_COUNT_MAX);
+	else if (opt->size_bytes % XVT_ALIGN_MIN)
+		xvt_error(path,
+			  "--size %" PRIu64 ": not a multiple of %uK; the next is --size %" PRIu64
+			  "K",
+			  opt->size_bytes, XVT_ALIGN_MIN / 1024,
+			  (opt->size_bytes / XVT_ALIGN_MIN + 1) * (XVT_ALIGN_MIN / 1024));
+	else if (opt->size_bytes > SIZE_MOST)
+		xvt_error(path, "--size %" PRIu64 ": too large", opt->size_bytes);
+	else if (subbuf && (subbuf & (subbuf - 1) || subbuf < XVT_SUBBUF_SIZE_MIN ||
+			    subbuf > XVT_SUBBUF_SIZE_MAX))
+		xvt_error(path, "--subbuf-size %" PRIu64 ": it is a power of two from %uK to %uM",
+			  subbuf, XVT_SUBBUF_SIZE_MIN / 1024, XVT_SUBBUF_SIZE_MAX >> 20);
+	else if (opt->meta_bytes > SIZE_MOST / 2)
+		xvt_error(path, "--meta-size %" PRIu64 ": too large", opt->meta_bytes);
+	else
+		return false;
+	return true;
+}
+
+static void tell_least(const char *path, const struct region_options *opt,
+		       const struct xvt_layout *layout)
+{
+	char of[64] = "", and[64] = "";
+
+	if (opt->subbuf_bytes)
+		snprintf(of, sizeof(of), " of sub-buffers of %" PRIu64 " bytes", opt->subbuf_bytes);
+	if (opt->meta_bytes)
+		snprintf(and, sizeof(and), " and --meta-size %" PRIu64, opt->meta_bytes);
+	xvt_error(path,
+		  "%" PRIu64 " rings%s%s do not fit %" PRIu64 " bytes; the least is --size %" PRIu64
+		  "K",
+		  opt->rings, of, and, opt->size_bytes, least_kib(layout));
+}
+
 static int create(const char *path, const struct region_options *opt)
 {
 	struct xvt_layout layout = {
@@ -63,24 +130,15 @@ static int create(const char *path, const struct region_options *opt)
 		xvt_error("region create", "give --size S and --rings N");
 		return XVT_EXIT_USAGE;
 	}
-	err = opt->rings > XVT_RING_COUNT_MAX || opt->subbuf_bytes > XVT_SUBBUF_SIZE_MAX
-		      ? -EINVAL
-		      : xvt_region_plan(&layout, &g);
-	if (err == -ENOSPC) {
-		xvt_error(path,
-			  "%" PRIu64 " rings do not fit %" PRIu64
-			  " bytes; the least is --size %" PRIu64 "K",
-			  opt->rings, opt->size_bytes,
-			  (xvt_region_min_size((uint32_t)opt->rings, 0) + 1023) / 1024);
+	if (impossible(path, opt))
 		return XVT_EXIT_FAIL;
-	}
-	if (err) {
-		xvt_error(path,
-			  "no region can look like this: size a multiple of 4K, 1 to %u rings, "
-			  "sub-buffers a power of two from %u",
-			  XVT_RING_COUNT_MAX, XVT_SUBBUF_SIZE_MIN);
+	err = xvt_region_plan(&layout, &g);
+	if (err == -ENOSPC)
+		tell_least(path, opt, &layout);
+	else if (err)
+		xvt_error(path, "no region can look like this: %s", strerror(-err));
+	if (err)
 		return XVT_EXIT_FAIL;
-	}
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0660);
 	if (fd < 0) {
 		xvt_error(path, "cannot create it: %s%s", strerror(errno),

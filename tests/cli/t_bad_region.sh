@@ -75,7 +75,24 @@ refuses "a directory: record" "directory" record -r g="$work/a-directory"
 
 refuses "region create over an existing file" "exists" "$xvtrace" region create "$work/empty-file" --size 256K --rings 2
 refuses "region create that is too small" "do not fit" "$xvtrace" region create "$work/new" --size 16K --rings 8
-refuses "region create with an odd size" "size" "$xvtrace" region create "$work/new" --size 100001 --rings 1
+refuses "region create with an odd size" "--size 3000: not a multiple of 4K; the next is --size 4K" "$xvtrace" region create "$work/new" --size 3000 --rings 1
+refuses "region create with an odd sub-buffer" "--subbuf-size 3000: it is a power of two" "$xvtrace" region create "$work/new" --size 1M --rings 1 --subbuf-size 3000
+refuses "region create with a sub-buffer of 4 GiB and 4 KiB" "--subbuf-size 4294971392: it is a power of two" "$xvtrace" region create "$work/new" --size 1M --rings 1 --subbuf-size 4294971392
+refuses "region create with too many rings" "--rings 65537: a region has at most 65536" "$xvtrace" region create "$work/new" --size 1M --rings 65537
+refuses "region create with formats of all there is" "--meta-size 18446744073709551615: too large" "$xvtrace" region create "$work/new" --size 1M --rings 1 --meta-size 18446744073709551615
+# The least that it names is the least: whatever else was asked for.
+least() {
+	local kib
+	refuses "region create $*: the least is told" "the least is --size [0-9]*K" "$xvtrace" region create "$work/new" --size 16K "$@"
+	kib=$(sed -n 's/.*the least is --size \([0-9]*\)K$/\1/p' "$work/err")
+	check "which is enough" "$xvtrace" region create "$work/new" --size "${kib}K" "$@"
+	rm -f "$work/new"
+	refuses "and 4K less is not" "do not fit" "$xvtrace" region create "$work/new" --size $((kib - 4))K "$@"
+}
+least --rings 2 --subbuf-size 1M
+least --rings 1
+least --rings 3 --meta-size 100000
+least --rings 40 --subbuf-size 2K --meta-size 1M
 refuses "region create without options" "size" "$xvtrace" region create "$work/new"
 region good
 refuses "record without output" "-o" "$xvtrace" record -r g="$work/good"
