@@ -540,7 +540,7 @@ static int record(struct recorder *rec, char **child_argv)
 	}
 	err = xvt_file_sink_new(&sink, rec->loop, rec->opt.output);
 	if (err) {
-		xvt_error(rec->opt.output, "cannot write it: %s", strerror(-err));
+		xvt_error(rec->opt.output, "cannot write it: %s", xvt_file_sink_why(err));
 		xvt_loop_free(rec->loop);
 		return XVT_EXIT_FAIL;
 	}

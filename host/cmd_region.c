@@ -2,6 +2,7 @@
 /* cmd_region.c - `xvtrace region create|show|serve`: make a region, look at one, give it away. */
 #define _GNU_SOURCE
 #include "cmd.h"
+#include "machines.h"
 #include "names.h"
 #include "out_json.h"
 #include "region.h"
@@ -265,9 +266,10 @@ static int show(const char *path, bool json)
 			  err == -ENODATA ? "the file is empty or far too small" : strerror(-err));
 		return XVT_EXIT_FAIL;
 	}
-	if (xvt_host_region_check(&r)) {
+	err = xvt_host_region_check(&r);
+	if (err) {
 		xvt_fault_text(&r.fault, why, sizeof(why));
-		xvt_error(path, "%s", why);
+		xvt_error(path, "%s%s", why, xvt_region_hint(err));
 		xvt_host_region_close(&r);
 		return XVT_EXIT_FAIL;
 	}

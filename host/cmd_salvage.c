@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "cmd.h"
+#include "machines.h"
 #include "merge.h"
 #include "sink.h"
 
@@ -317,9 +318,10 @@ static int cmd_salvage(const struct xvt_command *cmd, int argc, char **argv)
 			  err == -ENODATA ? "the file is empty or far too small" : strerror(-err));
 		return XVT_EXIT_FAIL;
 	}
-	if (xvt_host_region_check(&s.region)) {
+	err = xvt_host_region_check(&s.region);
+	if (err) {
 		xvt_fault_text(&s.region.fault, why, sizeof(why));
-		xvt_error(argv[first], "%s", why);
+		xvt_error(argv[first], "%s%s", why, xvt_region_hint(err));
 		xvt_host_region_close(&s.region);
 		return XVT_EXIT_FAIL;
 	}
@@ -341,7 +343,7 @@ static int cmd_salvage(const struct xvt_command *cmd, int argc, char **argv)
 	xvt_pool_fini(&s.pool);
 	xvt_host_region_close(&s.region);
 	if (err) {
-		xvt_error(opt.output, "%s", strerror(-err));
+		xvt_error(opt.output, "%s", xvt_file_sink_why(err));
 		return XVT_EXIT_FAIL;
 	}
 	return XVT_EXIT_OK;

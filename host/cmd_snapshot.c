@@ -128,7 +128,7 @@ static int start(struct snapshot *snap)
 	}
 	err = xvt_file_sink_new(&snap->sink, snap->loop, snap->opt->output);
 	if (err) {
-		xvt_error(snap->opt->output, "cannot write it: %s", strerror(-err));
+		xvt_error(snap->opt->output, "cannot write it: %s", xvt_file_sink_why(err));
 		xvt_loop_free(snap->loop);
 		return err;
 	}

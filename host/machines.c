@@ -4,6 +4,7 @@
 
 #include "vm_libvirt.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,6 +22,7 @@ static int add_region(struct xvt_session *s, const char *arg)
 {
 	const char *eq = strchr(arg, '=');
 	char name[XVT_NAME_LEN], why[512];
+	int err;
 
 	if (!eq || eq == arg || (size_t)(eq - arg) >= sizeof(name) || !eq[1]) {
 		xvt_error(arg, "a region is given as NAME=PATH, like g1=/dev/shm/g1");
@@ -29,9 +31,16 @@ static int add_region(struct xvt_session *s, const char *arg)
 	snprintf(name, sizeof(name), "%.*s", (int)(eq - arg), arg);
 	if (name_taken(s, name))
 		return XVT_EXIT_USAGE;
-	if (!xvt_session_add(s, name, eq + 1, NULL, true, why, sizeof(why)))
+	err = xvt_session_add(s, name, eq + 1, NULL, true, why, sizeof(why));
+	if (!err)
 		return XVT_EXIT_OK;
-	xvt_error(eq + 1, "%s", why);
+	if (err == -ENOENT)
+		xvt_error(eq + 1,
+			  "%s; QEMU makes it when it starts, or `truncate -s 4M %s` does before "
+			  "the guest starts",
+			  why, eq + 1);
+	else
+		xvt_error(eq + 1, "%s", why);
 	return XVT_EXIT_FAIL;
 }
 
@@ -49,6 +58,11 @@ static int add_domain(struct xvt_session *s, const char *libvirt_uri, const char
 		return XVT_EXIT_OK;
 	xvt_error(arg, "%s", why);
 	return XVT_EXIT_FAIL;
+}
+
+const char *xvt_region_hint(int err)
+{
+	return err == -EAGAIN ? "; is the module loaded in the guest?" : "";
 }
 
 int xvt_machines_add(struct xvt_session *s, const struct xvt_opt_list *regions,

@@ -13,4 +13,8 @@
 int xvt_machines_add(struct xvt_session *s, const struct xvt_opt_list *regions,
 		     const struct xvt_opt_list *domains, const char *libvirt_uri);
 
+/* What to do about a region that cannot be used, for `err` of xvt_host_region_check(): "; ...", or
+ * "". */
+const char *xvt_region_hint(int err);
+
 #endif /* XVT_MACHINES_H */

@@ -352,6 +352,11 @@ int xvt_file_sink_new(struct xvt_file_sink **out, struct xvt_loop *loop, const c
 	return 0;
 }
 
+const char *xvt_file_sink_why(int err)
+{
+	return err == -ENOENT ? "the folder does not exist; make it first" : strerror(-err);
+}
+
 struct xvt_sink *xvt_file_sink_base(struct xvt_file_sink *fs)
 {
 	return &fs->base;

@@ -12,6 +12,8 @@ struct xvt_file_sink;
 
 /* Opens path, or makes it. What it held stays until the first write. Returns 0 or -errno. */
 int xvt_file_sink_new(struct xvt_file_sink **out, struct xvt_loop *loop, const char *path);
+/* Why that failed, for a person. */
+const char *xvt_file_sink_why(int err);
 struct xvt_sink *xvt_file_sink_base(struct xvt_file_sink *fs);
 /* Start writing what is gathered, unless somebody has room() for more and has not written it yet:
  * flush him first. Returns the first error so far. */

@@ -76,7 +76,10 @@ int xvt_libvirt_find(const char *uri, const char *name, struct xvt_domain *domai
 	virSetErrorFunc(NULL, quiet);
 	conn = virConnectOpen(uri);
 	if (!conn) {
-		snprintf(why, why_size, "cannot connect to libvirt: %s", last_message());
+		snprintf(why, why_size,
+			 "cannot connect to libvirt: %s; `xvtrace doctor` says how, or name its "
+			 "region by -r",
+			 last_message());
 		return -ECONNREFUSED;
 	}
 	dom = virDomainLookupByName(conn, name);

@@ -455,6 +455,10 @@ static int connect_to(const char *path, char *why, size_t why_size)
 		snprintf(why, why_size,
 			 "others wait for this QMP socket already; QEMU serves one "
 			 "client at a time: give xvtrace one of its own");
+	} else if (fd == -ENOENT || fd == -ECONNREFUSED) {
+		snprintf(why, why_size,
+			 "QEMU's QMP socket: %s; start QEMU with -qmp unix:%s,server=on,wait=off",
+			 reason, path);
 	} else if (fd < 0) {
 		snprintf(why, why_size, "QEMU's QMP socket: %s", reason);
 	}
@@ -735,7 +739,7 @@ int xvt_qmp_listen_all(struct xvt_vmm **out, struct xvt_loop *loop, const char *
 		       size_t n, xvt_vmm_fn fn, void *arg, char *why, size_t why_size)
 {
 	struct all *a = calloc(1, sizeof(*a) + n * sizeof(a->place[0]));
-	char whys[160];
+	char whys[384];
 	int err = 0, first = 0;
 	size_t heard = 0;
 

@@ -52,6 +52,11 @@ region() {
 }
 
 each no-such-region "no such file"
+refuses "no-such-region: record says who makes it" "No such file or directory; QEMU makes it .*truncate -s 4M $work/no-such-region" record -r g="$work/no-such-region"
+# record waits for this one's guest
+truncate -s 256K "$work/blank"
+refuses "a blank region: region show" "nobody has formatted this region; is the module loaded in the guest" "$xvtrace" region show "$work/blank"
+refuses "a blank region: salvage" "nobody has formatted this region; is the module loaded in the guest" "$xvtrace" salvage "$work/blank" -o "$work/t.xvt"
 : >"$work/empty-file"
 each empty-file "empty"
 truncate -s 100 "$work/too-small"
@@ -101,7 +106,9 @@ refuses "a region without a name" "NAME=PATH" record -r "$work/good"
 refuses "an unknown mode" "overwrite" record -r g="$work/good" --mode sometimes
 refuses "an event without a system" "SYSTEM:EVENT" record -r g="$work/good" -e sched_switch
 refuses "an unknown option" "frobnicate" record -r g="$work/good" --frobnicate
-refuses "output in a directory that is not there" "cannot write" "$xvtrace" record -q -o "$work/no/t.xvt" --duration 1 -r g="$work/good"
+refuses "output in a directory that is not there" "cannot write it: the folder does not exist" "$xvtrace" record -q -o "$work/no/t.xvt" --duration 1 -r g="$work/good"
+refuses "the same of a snapshot" "cannot write it: the folder does not exist" "$xvtrace" snapshot -q -o "$work/no/t.xvt" -r g="$work/good"
+refuses "and of salvage" "the folder does not exist" "$xvtrace" salvage "$work/good" -o "$work/no/t.xvt"
 refuses "output that is a directory" "cannot write" "$xvtrace" record -q -o "$work/a-directory" --duration 1 -r g="$work/good"
 refuses "output to a full device" "no space" "$xvtrace" record -q -o /dev/full --duration 1 -r g="$work/good"
 

@@ -43,9 +43,11 @@ for cmd in record snapshot; do
 	keeps 1 "$cmd, no such region" "$xvtrace" $cmd -q -r g1="$work/typo"
 	keeps 1 "$cmd, the second region is none" "$xvtrace" $cmd -q -r left="$work/left" -r g="$work/no-region"
 	keeps 1 "$cmd, a libvirt that is not there" "$xvtrace" $cmd -q -r g1="$work/g1" -c "qemu+unix:///system?socket=$work/none" -d g2
+	check "$cmd, a libvirt that is not there: what to do" grep -q "; .xvtrace doctor. says how, or name its region by -r$" "$work/err"
 done
 keeps 2 "record, no such mode" "$xvtrace" record -q -r g1="$work/g1" --mode sometimes
 keeps 1 "record, no QMP socket" "$xvtrace" record -q -r left="$work/left" --qmp left="$work/none"
+check "record, no QMP socket: what to do" grep -q "; start QEMU with -qmp unix:$work/none,server=on,wait=off$" "$work/err"
 keeps 1 "record, no doorbell" "$xvtrace" record -q -r left="$work/left" --doorbell left="$work/none"
 keeps 1 "record, no place to be asked at" "$xvtrace" record -q -r left="$work/left" --control "$work/no/socket"
 keeps 1 "salvage, no region" "$xvtrace" salvage -q "$work/no-region"

@@ -160,5 +160,5 @@ refuses "no name at all" 2 "NAME=SOCKET" --qmp "$work/qmp"
 refuses "the same socket twice" 2 "given twice" --qmp "g1=$work/qmp" --qmp "g1=$work/qmp"
 refuses "two sockets, and nobody listens at either" 1 "refused" --qmp "g1=$work/qmp" --qmp "g1=$work/none"
 refuses "a socket where nobody listens" 1 "refused" --qmp "g1=$work/qmp"
-refuses "no socket" 1 "No such file" --qmp "g1=$work/none"
+refuses "no socket" 1 "No such file or directory; start QEMU with -qmp unix:$work/none,server=on,wait=off" --qmp "g1=$work/none"
 [ $failures -eq 0 ]
