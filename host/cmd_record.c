@@ -91,7 +91,7 @@ static const struct xvt_opt options[] = {
 	O(run_spans, "run-spans", 0, XVT_OPT_BOOL, NULL,
 	  "also record when the host's kernel had each vCPU run (KVM only, root only, costs)"),
 	O(control, "control", 0, XVT_OPT_STRING, "SOCKET",
-	  "where `xvtrace status` asks (default: one of its own in /run/xvtrace)"),
+	  "where `xvtrace status` asks (default: one of its own; see xvtrace-status(1))"),
 	O(quiet, "quiet", 'q', XVT_OPT_BOOL, NULL, "no progress"),
 	XVT_OPT_END,
 };

@@ -26,7 +26,8 @@ struct status_options {
 
 static const struct xvt_opt options[] = {
 	XVT_OPT(struct status_options, control, "control", 0, XVT_OPT_STRING, "SOCKET",
-		"ask the recorder that listens there (default: all in /run/xvtrace)"),
+		"ask the recorder that listens there (default: all of this user; see "
+		"xvtrace-status(1))"),
 	XVT_OPT(struct status_options, json, "json", 0, XVT_OPT_BOOL, NULL,
 		"as JSON, format xvtrace-status/1"),
 	XVT_OPT_END,

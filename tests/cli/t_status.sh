@@ -42,6 +42,11 @@ end() {
 	wait "$recorder"
 }
 
+# Root's place is not that of others.
+for cmd in status record; do
+	check "$cmd --help names no place that is not everybody's" eval '"$xvtrace" $cmd --help >"$work/out" && grep -q "see xvtrace-status(1)" "$work/out" && ! grep -q /run/xvtrace "$work/out"'
+done
+
 mkdir "$XVTRACE_RUN_DIR"
 "$xvtrace" status 2>"$work/err"
 check "nobody at work: exit 1" test $? -eq 1
