@@ -76,6 +76,8 @@ install: all
 	install -D -m 755 $(BUILD)/xvtrace $(DESTDIR)$(PREFIX)/bin/xvtrace
 	install -D -m 644 $(BUILD)/libxvt.a $(DESTDIR)$(PREFIX)/lib/libxvt.a
 	install -D -m 644 guest/user/xvt.h $(DESTDIR)$(PREFIX)/include/xvt.h
+	install -d $(DESTDIR)$(PREFIX)/share/doc/xvtrace
+	install -m 644 docs/*.md $(DESTDIR)$(PREFIX)/share/doc/xvtrace
 
 clean:
 	rm -rf $(BUILD)
