@@ -36,6 +36,7 @@ struct buffer {
 	uint32_t done;	  /* written */
 	uint64_t off;
 	bool busy;
+	bool direct; /* on its way past the page cache */
 };
 
 struct xvt_file_sink {
@@ -59,17 +60,19 @@ struct xvt_file_sink {
 
 static int submit(struct buffer *b)
 {
+	b->direct = b->fs->direct;
 	return xvt_loop_write(b->fs->loop, &b->op, b->fs->fd, b->bytes + b->done,
 			      b->whole - b->done, b->off + b->done);
 }
 
-/* Some file systems open a file so, and refuse to write it so. */
+/* Some file systems open a file so, and refuse to write it so: each of those that are on their
+ * way. Returns whether it may be tried again. */
 static bool give_up_direct(struct xvt_file_sink *fs)
 {
 	int flags = fcntl(fs->fd, F_GETFL);
 
 	fs->direct = false;
-	return flags >= 0 && flags & O_DIRECT && fcntl(fs->fd, F_SETFL, flags & ~O_DIRECT) == 0;
+	return flags >= 0 && fcntl(fs->fd, F_SETFL, flags & ~O_DIRECT) == 0;
 }
 
 static void failed(struct buffer *b, int err)
@@ -90,7 +93,8 @@ static void written(struct xvt_op *op, int res)
 {
 	struct buffer *b = (struct buffer *)op;
 
-	if (res == -EINTR || res == -EAGAIN || (res == -EINVAL && give_up_direct(b->fs)))
+	if (res == -EINTR || res == -EAGAIN ||
+	    (res == -EINVAL && b->direct && give_up_direct(b->fs)))
 		res = 0;
 	else if (res == 0)
 		res = -EIO;

@@ -3,6 +3,8 @@
 # traces for the tests of the command line.
 
 HOSTT_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/host/*.c))
+# Between the host's code and these stands tests/host/faults.c.
+HOSTT_WRAP = -Wl,--wrap=xvt_loop_write,--wrap=xvt_loop_run,--wrap=xvt_loop_run_only
 HOSTT_TOOLS = $(BUILD)/tests/tools/xvt-mktrace $(BUILD)/tests/tools/xvt-shift
 TEST_TOOLS += $(HOSTT_TOOLS)
 
@@ -13,7 +15,7 @@ $(BUILD)/tests/host/%.o: tests/host/%.c
 
 $(BUILD)/tests/host-check: $(HOSTT_OBJ) $(HOST_LIB_OBJ)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(XVT_LDFLAGS) -o $@ $^ $(HOST_LIBS) $(CHECK_LIBS)
+	$(Q)$(CC) $(XVT_LDFLAGS) $(HOSTT_WRAP) -o $@ $^ $(HOST_LIBS) $(CHECK_LIBS)
 
 $(BUILD)/tests/tools/xvt-mktrace.o $(BUILD)/tests/tools/xvt-shift.o: $(BUILD)/tests/tools/%.o: tests/tools/%.c
 	$(call say,CC,$<)

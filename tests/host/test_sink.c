@@ -16,9 +16,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "faults.h"
 #include "sink.h"
 
-#define BYTES (5u << 20)
+#define BYTES (6u << 20) /* more than the sink has in its buffers at a time */
 
 static uint8_t content[BYTES];
 
@@ -106,6 +107,19 @@ START_TEST(file_is_what_was_written)
 		fill(path, lengths[i], 100000, 3);
 	}
 	fill(path, 200000, 700, 1); /* each call leaves at once, mostly within one block */
+	unlink(path);
+}
+END_TEST
+
+/* Some file systems let a file be opened past the page cache, and refuse to write it so: when the
+ * first refusal comes, others are on their way. */
+START_TEST(a_refusal_of_direct_writes_is_no_error)
+{
+	const char *path = scratch_path("refused");
+
+	make_content();
+	faults.any_order = faults.refuse_direct = true;
+	fill(path, BYTES - 3, 300000, 0);
 	unlink(path);
 }
 END_TEST
@@ -245,6 +259,7 @@ Suite *sink_suite(void)
 	TCase *t = tcase_create("sink");
 
 	tcase_add_loop_test(t, file_is_what_was_written, 0, 2);
+	tcase_add_test(t, a_refusal_of_direct_writes_is_no_error);
 	tcase_add_test(t, while_the_sink_waits_nobody_else_is_called);
 	tcase_add_loop_test(t, full_disk_leaves_a_true_beginning, 0, 2);
 	tcase_add_loop_test(t, first_write_replaces_what_was_there, 0, 2);

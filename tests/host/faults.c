@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+/* faults.c - see faults.h. */
+#define _GNU_SOURCE
+#include "faults.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "loop.h"
+
+#define WAITING_MAX 64u
+
+struct faults faults;
+
+int __real_xvt_loop_write(struct xvt_loop *loop, struct xvt_op *op, int fd, const void *buf,
+			  uint32_t len, uint64_t off);
+int __wrap_xvt_loop_write(struct xvt_loop *loop, struct xvt_op *op, int fd, const void *buf,
+			  uint32_t len, uint64_t off);
+int __real_xvt_loop_run(struct xvt_loop *loop, uint64_t timeout_ns);
+int __wrap_xvt_loop_run(struct xvt_loop *loop, uint64_t timeout_ns);
+int __real_xvt_loop_run_only(struct xvt_loop *loop, uint64_t timeout_ns,
+			     void (*done)(struct xvt_op *op, int res));
+int __wrap_xvt_loop_run_only(struct xvt_loop *loop, uint64_t timeout_ns,
+			     void (*done)(struct xvt_op *op, int res));
+
+/* --- a disk that takes its time --- */
+
+static struct waiting {
+	struct xvt_op *op;
+	const void *buf;
+	uint64_t off;
+	uint32_t len;
+	int fd;
+	bool refused;
+} waiting[WAITING_MAX];
+static unsigned int nr_waiting;
+
+int __wrap_xvt_loop_write(struct xvt_loop *loop, struct xvt_op *op, int fd, const void *buf,
+			  uint32_t len, uint64_t off)
+{
+	if (!faults.any_order)
+		return __real_xvt_loop_write(loop, op, fd, buf, len, off);
+	ck_assert_uint_lt(nr_waiting, WAITING_MAX);
+	waiting[nr_waiting++] = (struct waiting){
+		.op = op,
+		.buf = buf,
+		.off = off,
+		.len = len,
+		.fd = fd,
+		.refused = faults.refuse_direct && fcntl(fd, F_GETFL) & O_DIRECT,
+	};
+	return 0;
+}
+
+static void end_one(void)
+{
+	unsigned int i = (unsigned int)rand() % nr_waiting;
+	struct waiting w = waiting[i];
+	ssize_t n = w.refused ? -1 : pwrite(w.fd, w.buf, w.len, (off_t)w.off);
+
+	waiting[i] = waiting[--nr_waiting];
+	w.op->done(w.op, w.refused ? -EINVAL : n < 0 ? -errno : (int)n);
+}
+
+int __wrap_xvt_loop_run(struct xvt_loop *loop, uint64_t timeout_ns)
+{
+	if (!nr_waiting)
+		return __real_xvt_loop_run(loop, timeout_ns);
+	end_one();
+	return 1;
+}
+
+int __wrap_xvt_loop_run_only(struct xvt_loop *loop, uint64_t timeout_ns,
+			     void (*done)(struct xvt_op *op, int res))
+{
+	if (!nr_waiting)
+		return __real_xvt_loop_run_only(loop, timeout_ns, done);
+	end_one();
+	return 1;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * faults.h - what seldom goes wrong goes wrong when a test wants it. The linker puts these between
+ * the host's code and what it calls (rules.mk); all are off at first.
+ */
+#ifndef XVT_TEST_FAULTS_H
+#define XVT_TEST_FAULTS_H
+
+#include <stdbool.h>
+
+struct faults {
+	/* Writes wait until the loop runs; then one ends, whichever rand() says. */
+	bool any_order;
+	/* And those that were begun with O_DIRECT end with -EINVAL. */
+	bool refuse_direct;
+};
+
+extern struct faults faults;
+
+#endif /* XVT_TEST_FAULTS_H */
