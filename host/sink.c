@@ -45,6 +45,7 @@ struct xvt_file_sink {
 	int fd;
 	int err;
 	bool direct;
+	bool padded;	 /* zeros have been written behind the end */
 	bool one_by_one; /* it has no offsets: what is written first comes first */
 	bool begun;	 /* what the file held before is gone */
 	bool discarded;
@@ -196,6 +197,7 @@ int xvt_file_sink_push(struct xvt_file_sink *fs)
 	if (fs->direct) {
 		b->whole = (b->len + BLOCK - 1) & ~(BLOCK - 1);
 		memset(b->bytes + b->len, 0, b->whole - b->len);
+		fs->padded |= b->whole > b->len;
 	}
 	b->busy = true;
 	err = submit(b);
@@ -389,7 +391,7 @@ int xvt_file_sink_close(struct xvt_file_sink *fs)
 		err = fs->err;
 	if (fs->discarded && fs->made)
 		unlink(fs->made);
-	if ((err ? fs->good != UINT64_MAX : fs->direct) && ftruncate(fs->fd, (off_t)true_end(fs)) &&
+	if ((err ? fs->good != UINT64_MAX : fs->padded) && ftruncate(fs->fd, (off_t)true_end(fs)) &&
 	    !err)
 		err = -errno;
 	if (close(fs->fd) && !err)

@@ -124,6 +124,27 @@ START_TEST(a_refusal_of_direct_writes_is_no_error)
 }
 END_TEST
 
+/* One that was padded to whole blocks is written again with its zeros; they must not stay. */
+START_TEST(a_refusal_of_direct_writes_leaves_no_zeros_behind)
+{
+	const char *path = scratch_path("refused");
+	struct xvt_file_sink *fs;
+	struct xvt_loop *loop;
+	struct xvt_sink *base;
+
+	make_content();
+	faults.any_order = faults.refuse_direct = true;
+	ck_assert_int_eq(xvt_loop_new(&loop), 0);
+	ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path), 0);
+	base = xvt_file_sink_base(fs);
+	ck_assert_int_eq(base->write(base, content, 10000), 0);
+	ck_assert_int_eq(xvt_file_sink_close(fs), 0);
+	xvt_loop_free(loop);
+	expect_file(path, 10000);
+	unlink(path);
+}
+END_TEST
+
 /* A file that may not grow: the error comes back, and what is there is a beginning of it all. */
 struct other {
 	struct xvt_op op;
@@ -260,6 +281,7 @@ Suite *sink_suite(void)
 
 	tcase_add_loop_test(t, file_is_what_was_written, 0, 2);
 	tcase_add_test(t, a_refusal_of_direct_writes_is_no_error);
+	tcase_add_test(t, a_refusal_of_direct_writes_leaves_no_zeros_behind);
 	tcase_add_test(t, while_the_sink_waits_nobody_else_is_called);
 	tcase_add_loop_test(t, full_disk_leaves_a_true_beginning, 0, 2);
 	tcase_add_loop_test(t, first_write_replaces_what_was_there, 0, 2);
