@@ -143,10 +143,11 @@ static int wait_for(struct buffer *b)
 	return fs->err;
 }
 
-/* The block that b's end lies in is written again with what follows it. */
+/* The block that b's end lies in is written again with what follows it. Also where direct I/O was
+ * given up meanwhile: b's zeros may still be on their way. */
 static void carry_on(const struct buffer *b, struct buffer *next)
 {
-	uint32_t tail = b->fs->direct ? b->len & (BLOCK - 1) : 0;
+	uint32_t tail = b->whole > b->len ? b->len & (BLOCK - 1) : 0;
 
 	next->off = b->off + b->len - tail;
 	next->len = tail;

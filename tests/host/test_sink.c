@@ -145,6 +145,35 @@ START_TEST(a_refusal_of_direct_writes_leaves_no_zeros_behind)
 }
 END_TEST
 
+/* Whoever follows a padded one may begin within its zeros, and must not be overtaken by them. */
+START_TEST(zeros_of_a_refused_write_overtake_nobody)
+{
+	const char *path = scratch_path("refused");
+	const size_t full = 5u << 20;
+	int i;
+
+	make_content();
+	faults.any_order = faults.refuse_direct = true;
+	for (i = 0; i < 40; i++) {
+		struct xvt_file_sink *fs;
+		struct xvt_loop *loop;
+		struct xvt_sink *base;
+
+		ck_assert_int_eq(xvt_loop_new(&loop), 0);
+		ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path), 0);
+		base = xvt_file_sink_base(fs);
+		/* All buffers are on their way, the last one padded, when its successor begins. */
+		ck_assert_int_eq(base->write(base, content, full + 10), 0);
+		ck_assert_int_eq(xvt_file_sink_push(fs), 0);
+		ck_assert_int_eq(base->write(base, content + full + 10, 10), 0);
+		ck_assert_int_eq(xvt_file_sink_close(fs), 0);
+		xvt_loop_free(loop);
+		expect_file(path, full + 20);
+	}
+	unlink(path);
+}
+END_TEST
+
 /* A file that may not grow: the error comes back, and what is there is a beginning of it all. */
 struct other {
 	struct xvt_op op;
@@ -282,6 +311,7 @@ Suite *sink_suite(void)
 	tcase_add_loop_test(t, file_is_what_was_written, 0, 2);
 	tcase_add_test(t, a_refusal_of_direct_writes_is_no_error);
 	tcase_add_test(t, a_refusal_of_direct_writes_leaves_no_zeros_behind);
+	tcase_add_test(t, zeros_of_a_refused_write_overtake_nobody);
 	tcase_add_test(t, while_the_sink_waits_nobody_else_is_called);
 	tcase_add_loop_test(t, full_disk_leaves_a_true_beginning, 0, 2);
 	tcase_add_loop_test(t, first_write_replaces_what_was_there, 0, 2);
