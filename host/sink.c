@@ -136,7 +136,7 @@ static int wait_for(struct buffer *b)
 	fs->since_ns = now_ns();
 	while (b->busy && n >= 0)
 		n = xvt_loop_run_only(fs->loop, WAIT_NS, written);
-	if (n < 0)
+	if (n < 0 && !fs->err)
 		fs->err = n;
 	fs->waited_ns += now_ns() - fs->since_ns;
 	fs->since_ns = 0;
@@ -244,7 +244,8 @@ static uint8_t *sink_room(struct xvt_sink *sink, size_t len)
 	struct xvt_file_sink *fs = (struct xvt_file_sink *)sink;
 	struct buffer *b = &fs->buffers[fs->current];
 
-	if (BUFFER_SIZE - b->len < len && xvt_file_sink_push(fs))
+	/* After an error the current one may be under way. */
+	if (fs->err || (BUFFER_SIZE - b->len < len && xvt_file_sink_push(fs)))
 		return NULL;
 	b = &fs->buffers[fs->current];
 	fs->room = BUFFER_SIZE - b->len < len ? NULL : b->bytes + b->len;
@@ -267,18 +268,26 @@ static uint64_t sink_written(const struct xvt_sink *sink)
 	return fs->err && fs->good < end ? fs->good : end;
 }
 
+static bool any_busy(const struct xvt_file_sink *fs)
+{
+	bool busy = false;
+	unsigned int i;
+
+	for (i = 0; i < BUFFERS; i++)
+		busy |= fs->buffers[i].busy;
+	return busy;
+}
+
 static int sink_settle(struct xvt_sink *sink)
 {
 	struct xvt_file_sink *fs = (struct xvt_file_sink *)sink;
-	unsigned int i;
+	int n = 0;
 
 	xvt_file_sink_push(fs);
-	for (i = 0; i < BUFFERS; i++) {
-		while (fs->buffers[i].busy) {
-			if (xvt_loop_run(fs->loop, WAIT_NS) < 0)
-				break;
-		}
-	}
+	while (any_busy(fs) && n >= 0)
+		n = xvt_loop_run(fs->loop, WAIT_NS);
+	if (n < 0 && !fs->err)
+		fs->err = n;
 	return fs->err;
 }
 
@@ -388,6 +397,10 @@ int xvt_file_sink_close(struct xvt_file_sink *fs)
 {
 	int err = sink_settle(&fs->base);
 
+	/* The loop has failed. The kernel may still read these buffers and write the file, and a
+	 * later run of the loop may call us: they stay, as long as the process. */
+	if (any_busy(fs))
+		return err;
 	if (!fs->discarded && begin(fs) && !err)
 		err = fs->err;
 	if (fs->discarded && fs->made)

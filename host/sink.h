@@ -28,7 +28,7 @@ bool xvt_file_sink_would_wait(const struct xvt_file_sink *fs);
 void xvt_file_sink_discard(struct xvt_file_sink *fs);
 /*
  * Wait for everything. After an error (disk full) the file is cut at the last byte up to which
- * it is complete. Returns the first error. Frees fs.
+ * it is complete. Returns the first error. Frees fs, unless the loop failed with writes under way.
  */
 int xvt_file_sink_close(struct xvt_file_sink *fs);
 

@@ -55,6 +55,11 @@ int __wrap_xvt_loop_write(struct xvt_loop *loop, struct xvt_op *op, int fd, cons
 	return 0;
 }
 
+bool faults_waiting(void)
+{
+	return nr_waiting;
+}
+
 static void end_one(void)
 {
 	unsigned int i = (unsigned int)rand() % nr_waiting;
@@ -67,6 +72,8 @@ static void end_one(void)
 
 int __wrap_xvt_loop_run(struct xvt_loop *loop, uint64_t timeout_ns)
 {
+	if (faults.loop_err)
+		return faults.loop_err;
 	if (!nr_waiting)
 		return __real_xvt_loop_run(loop, timeout_ns);
 	end_one();
@@ -76,6 +83,8 @@ int __wrap_xvt_loop_run(struct xvt_loop *loop, uint64_t timeout_ns)
 int __wrap_xvt_loop_run_only(struct xvt_loop *loop, uint64_t timeout_ns,
 			     void (*done)(struct xvt_op *op, int res))
 {
+	if (faults.loop_err)
+		return faults.loop_err;
 	if (!nr_waiting)
 		return __real_xvt_loop_run_only(loop, timeout_ns, done);
 	end_one();

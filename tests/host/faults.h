@@ -13,8 +13,12 @@ struct faults {
 	bool any_order;
 	/* And those that were begun with O_DIRECT end with -EINVAL. */
 	bool refuse_direct;
+	int loop_err; /* of all runs of the loop; 0: none */
 };
 
 extern struct faults faults;
+
+/* Are there writes that any_order holds back? */
+bool faults_waiting(void);
 
 #endif /* XVT_TEST_FAULTS_H */

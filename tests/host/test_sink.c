@@ -248,6 +248,34 @@ START_TEST(full_disk_leaves_a_true_beginning)
 }
 END_TEST
 
+/* Then nobody knows what became of the writes that are under way: they may go on, too. */
+START_TEST(a_loop_that_fails_is_an_error_and_its_writes_keep_their_memory)
+{
+	const size_t bytes = (3u << 20) + 40960;
+	const char *path = scratch_path("loop");
+	struct xvt_file_sink *fs;
+	struct xvt_loop *loop;
+	struct xvt_sink *base;
+
+	make_content();
+	ck_assert_int_eq(xvt_loop_new(&loop), 0);
+	ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path), 0);
+	base = xvt_file_sink_base(fs);
+	faults.any_order = true;
+	ck_assert_int_eq(base->write(base, content, bytes), 0);
+	faults.loop_err = -EIO;
+	ck_assert_int_eq(base->settle(base), -EIO);
+	ck_assert_ptr_null(base->room(base, 1)); /* somebody may be reading there */
+	ck_assert_int_eq(xvt_file_sink_close(fs), -EIO);
+	faults.loop_err = 0;
+	while (faults_waiting())
+		ck_assert_int_ge(xvt_loop_run(loop, 0), 0);
+	xvt_loop_free(loop);
+	expect_file(path, bytes);
+	unlink(path);
+}
+END_TEST
+
 /* What was there before stays until something is written, and then nothing of it is left. */
 START_TEST(first_write_replaces_what_was_there)
 {
@@ -314,6 +342,7 @@ Suite *sink_suite(void)
 	tcase_add_test(t, zeros_of_a_refused_write_overtake_nobody);
 	tcase_add_test(t, while_the_sink_waits_nobody_else_is_called);
 	tcase_add_loop_test(t, full_disk_leaves_a_true_beginning, 0, 2);
+	tcase_add_test(t, a_loop_that_fails_is_an_error_and_its_writes_keep_their_memory);
 	tcase_add_loop_test(t, first_write_replaces_what_was_there, 0, 2);
 	tcase_add_loop_test(t, discarded_leaves_all_as_it_was, 0, 2);
 	suite_add_tcase(s, t);
