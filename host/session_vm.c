@@ -111,30 +111,56 @@ void xvt_vm_tell_attached(const struct xvt_session *s, struct xvt_vm *vm)
 	xvt_store(&xvt_host_region_page(&vm->region)->attach_id, id);
 }
 
-/* The guest formatted its region: from now on its geometry is ours and fixed. */
-static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
+static void free_rings(struct xvt_vm *vm, uint32_t n)
 {
-	uint32_t i, n = vm->region.g.ring_count;
-	struct xvt_ring **all;
-	bool died; /* the recorder before us */
+	uint32_t i;
 
-	all = realloc(s->rings, (s->nr_rings + n) * sizeof(*all));
+	for (i = 0; vm->rings && i < n; i++)
+		free(vm->rings[i]);
+	free(vm->rings);
+	free(vm->rest);
+	vm->rings = NULL;
+	vm->rest = NULL;
+}
+
+/* All memory that the machine's rings take, or none of it: half a machine is none. */
+static int make_room(struct xvt_session *s, struct xvt_vm *vm, uint32_t n)
+{
+	struct xvt_ring **all = realloc(s->rings, (s->nr_rings + n) * sizeof(*all));
+	uint32_t i;
+
 	if (!all)
 		return -ENOMEM;
 	s->rings = all;
 	vm->rings = calloc(n, sizeof(*vm->rings));
-	if (!vm->rings || xvt_session_rest_room(s, vm) ||
-	    xvt_session_clock_room(s, s->nr_rings + n))
+	for (i = 0; vm->rings && i < n; i++) {
+		vm->rings[i] = calloc(1, sizeof(*vm->rings[i]));
+		if (!vm->rings[i])
+			break;
+	}
+	if (i < n || xvt_session_rest_room(s, vm) || xvt_session_clock_room(s, s->nr_rings + n)) {
+		free_rings(vm, n);
 		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The guest formatted its region: from now on its geometry is ours and fixed. */
+static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
+{
+	uint32_t i, n = vm->region.g.ring_count;
+	bool died; /* the recorder before us */
+	int err = make_room(s, vm, n);
+
+	if (err)
+		return err;
 	vm->guest_hz = presumed_hz(s, &vm->region);
 	xvt_vm_announce(s, vm);
 	vm->found_attach_id = xvt_load(&xvt_host_region_page(&vm->region)->attach_id);
 	died = !s->opt.cut && vm->found_attach_id && vm->found_attach_id != XVT_ATTACH_LOOKS;
 	for (i = 0; i < n; i++) {
-		struct xvt_ring *r = calloc(1, sizeof(*r));
+		struct xvt_ring *r = vm->rings[i];
 
-		if (!r)
-			return -ENOMEM;
 		r->id = (uint32_t)s->nr_rings;
 		r->vm = vm->id;
 		r->index = i;
@@ -149,7 +175,6 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 		xvt_clock_map_init(&r->map, vm->guest_hz);
 		r->map.host_clock = &s->clock;
 		xvt_ring_attach(r);
-		vm->rings[i] = r;
 		s->rings[s->nr_rings++] = r;
 		/* Whoever wrote may be gone, and what he left comes out all the same. */
 		if (r->heir && r->last.attempted)
@@ -221,19 +246,42 @@ void xvt_session_share_memory(struct xvt_session *s)
 				(s->opt.memory_bytes - s->pool.budget) / (n ? n : 1));
 }
 
+static void free_vm(struct xvt_vm *vm)
+{
+	xvt_host_region_close(&vm->region);
+	xvt_pool_fini(&vm->pool);
+	free(vm);
+}
+
+/* Open, and ours alone. */
+static int open_region(struct xvt_vm *vm, char *why, size_t why_size)
+{
+	int err = xvt_host_region_open(&vm->region, vm->path, true);
+
+	if (err) {
+		snprintf(why, why_size, "%s",
+			 err == -ENODATA ? "the file is empty or far too small" : strerror(-err));
+		return err;
+	}
+	err = xvt_host_region_claim(&vm->region);
+	if (err)
+		snprintf(why, why_size, "another xvtrace is at work on this region; end it first");
+	return err;
+}
+
 int xvt_session_add(struct xvt_session *s, const char *name, const char *path,
 		    const uint8_t uuid[16], bool named, char *why, size_t why_size)
 {
-	struct xvt_vm **grown, *vm;
+	struct xvt_vm **grown = realloc(s->vms, (s->nr_vms + 1) * sizeof(*grown));
+	struct xvt_vm *vm = calloc(1, sizeof(*vm));
 	int err;
 
-	grown = realloc(s->vms, (s->nr_vms + 1) * sizeof(*grown));
-	if (!grown)
+	s->vms = grown ? grown : s->vms;
+	if (!grown || !vm) {
+		snprintf(why, why_size, "%s", strerror(ENOMEM));
+		free(vm);
 		return -ENOMEM;
-	s->vms = grown;
-	vm = calloc(1, sizeof(*vm));
-	if (!vm)
-		return -ENOMEM;
+	}
 	snprintf(vm->name, sizeof(vm->name), "%s", name);
 	snprintf(vm->base_name, sizeof(vm->base_name), "%s", name);
 	snprintf(vm->path, sizeof(vm->path), "%s", path);
@@ -242,28 +290,20 @@ int xvt_session_add(struct xvt_session *s, const char *name, const char *path,
 	vm->session = s;
 	vm->id = (uint32_t)s->nr_vms;
 	vm->named = named;
-	err = xvt_host_region_open(&vm->region, path, true);
+	xvt_pool_init(&vm->pool, 0);
+	vm->pool.common = &s->pool;
+	err = open_region(vm, why, why_size);
 	if (err) {
-		snprintf(why, why_size, "%s",
-			 err == -ENODATA ? "the file is empty or far too small" : strerror(-err));
-		free(vm);
-		return err;
-	}
-	err = xvt_host_region_claim(&vm->region);
-	if (err) {
-		snprintf(why, why_size, "another xvtrace is at work on this region; end it first");
-		xvt_host_region_close(&vm->region);
-		free(vm);
+		free_vm(vm);
 		return err;
 	}
 	s->vms[s->nr_vms++] = vm;
-	xvt_pool_init(&vm->pool, 0);
-	vm->pool.common = &s->pool;
 	xvt_session_share_memory(s);
 	err = xvt_vm_try_attach(s, vm, why, why_size);
-	if (err) { /* the caller says why, too */
-		vm->phase = XVT_VM_GONE;
-		snprintf(vm->why, sizeof(vm->why), "%s", why);
+	if (err) { /* nothing of it is in the file yet */
+		s->nr_vms--;
+		xvt_session_share_memory(s);
+		free_vm(vm);
 	}
 	return err;
 }

@@ -73,6 +73,7 @@ int main(void)
 	srunner_add_suite(runner, vmm_qmp_suite());
 	srunner_add_suite(runner, doorbell_suite());
 	srunner_add_suite(runner, control_suite());
+	srunner_add_suite(runner, session_vm_suite());
 	srunner_add_suite(runner, session_vmm_suite());
 	srunner_add_suite(runner, clock_kvm_suite());
 	srunner_add_suite(runner, vm_libvirt_suite());

@@ -23,6 +23,7 @@ Suite *clock_formula_suite(void);
 Suite *vmm_qmp_suite(void);
 Suite *doorbell_suite(void);
 Suite *control_suite(void);
+Suite *session_vm_suite(void);
 Suite *session_vmm_suite(void);
 Suite *clock_kvm_suite(void);
 Suite *vm_libvirt_suite(void);

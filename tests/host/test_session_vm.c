@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0
+/* test_session_vm.c - machines that come into a recording: wholly, or not at all. */
+#define _GNU_SOURCE
+#include "suites.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "recording.h"
+
+#define MANY_RINGS 2048u
+
+static struct recording rec;
+static struct xvt_session *s;
+
+static void setup(void)
+{
+	struct xvt_session_options opt = { .mode = XVT_ENABLE_STOP,
+					   .memory_bytes = 8 << 20,
+					   .join_timeout_ns = 60 * SECOND_NS,
+					   .stall_timeout_ns = 60 * SECOND_NS };
+
+	recording_begin(&rec, 1, &opt);
+	s = rec.s;
+}
+
+static void teardown(void)
+{
+	rec.vm->rings[0]->phase = XVT_PHASE_DONE; /* nobody answers */
+	recording_end(&rec);
+}
+
+/* A formatted region with so many rings. */
+static const char *region_of(uint32_t rings)
+{
+	const char *path = scratch_path("many");
+	struct xvt_layout layout = { .region_size = xvt_region_min_size(rings, XVT_ALIGN_MIN),
+				     .ring_count = rings,
+				     .subbuf_size = XVT_SUBBUF_SIZE_MIN,
+				     .clock_id = XVT_CLOCK_NATIVE };
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	struct xvt_geometry g;
+	void *map;
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ftruncate(fd, (off_t)layout.region_size), 0);
+	map = mmap(NULL, layout.region_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ck_assert_ptr_ne(map, MAP_FAILED);
+	close(fd);
+	ck_assert_int_eq(xvt_region_format(map, &layout, &g), 0);
+	munmap(map, layout.region_size);
+	return path;
+}
+
+/* The sanitizers have memory of their own, and end where there is none. */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* From here on the process gets so many bytes more. */
+static void limit_memory(uint64_t bytes)
+{
+	struct rlimit limit;
+	unsigned long pages;
+	FILE *statm = fopen("/proc/self/statm", "r");
+
+	ck_assert_ptr_nonnull(statm);
+	ck_assert_int_eq(fscanf(statm, "%lu", &pages), 1);
+	fclose(statm);
+	ck_assert_int_eq(getrlimit(RLIMIT_AS, &limit), 0);
+	limit.rlim_cur = bytes == UINT64_MAX ? limit.rlim_max
+					     : pages * (rlim_t)sysconf(_SC_PAGESIZE) + bytes;
+	ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
+}
+
+START_TEST(one_whose_rings_find_no_memory_leaves_nothing)
+{
+	const char *path = region_of(MANY_RINGS);
+	const uint64_t region = xvt_region_min_size(MANY_RINGS, XVT_ALIGN_MIN);
+	const size_t vms = s->nr_vms, rings = s->nr_rings;
+	const int descriptors = open_descriptors();
+	char why[256] = "";
+
+	/* The region, and half of its rings. */
+	limit_memory(region + MANY_RINGS / 2 * sizeof(struct xvt_ring));
+	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, why, sizeof(why)), -ENOMEM);
+	limit_memory(UINT64_MAX);
+	ck_assert_str_eq(why, strerror(ENOMEM));
+	ck_assert_uint_eq(s->nr_vms, vms);
+	ck_assert_uint_eq(s->nr_rings, rings);
+	ck_assert_int_eq(open_descriptors(), descriptors);
+	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, why, sizeof(why)), 0);
+	ck_assert_uint_eq(s->nr_vms, vms + 1);
+	ck_assert_uint_eq(s->nr_rings, rings + MANY_RINGS);
+}
+END_TEST
+#endif
+
+START_TEST(one_that_is_no_region_leaves_nothing)
+{
+	const char *path = region_of(1);
+	const int descriptors = open_descriptors();
+	int fd = open(path, O_RDWR);
+	char why[256] = "";
+
+	ck_assert_int_eq(pwrite(fd, "nonsense", 8, 0), 8);
+	close(fd);
+	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, why, sizeof(why)), -EBADMSG);
+	ck_assert_ptr_nonnull(strstr(why, "not an xvtrace region"));
+	ck_assert_uint_eq(s->nr_vms, 1);
+	ck_assert_int_eq(open_descriptors(), descriptors);
+}
+END_TEST
+
+Suite *session_vm_suite(void)
+{
+	Suite *suite = suite_create("session_vm");
+	TCase *t = tcase_create("session_vm");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+	tcase_add_test(t, one_whose_rings_find_no_memory_leaves_nothing);
+#endif
+	tcase_add_test(t, one_that_is_no_region_leaves_nothing);
+	suite_add_tcase(suite, t);
+	return suite;
+}
