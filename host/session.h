@@ -6,6 +6,9 @@
 #ifndef XVT_SESSION_H
 #define XVT_SESSION_H
 
+#include <sys/types.h>
+#include <time.h>
+
 #include "doorbell.h"
 #include "merge.h"
 #include "trace_write.h"
@@ -112,6 +115,19 @@ enum xvt_vm_phase {
 	XVT_VM_GONE, /* the region is unusable from here on; vm->why */
 };
 
+struct xvt_file_id {
+	dev_t dev;
+	ino_t ino;
+};
+
+/* The last file of a machine's name that could not be taken up, see session_again.c. */
+struct xvt_vm_refusal {
+	struct xvt_file_id file;
+	struct timespec ctime; /* the file's, then */
+	bool final;	       /* as long as that is so, it never will be */
+	int err;	       /* 0: there is none */
+};
+
 struct xvt_session;
 struct xvt_json;
 
@@ -122,7 +138,8 @@ struct xvt_vm {
 	uint32_t turn;		      /* of those that had it: how many were before */
 	struct xvt_vm *next;	      /* who has it now, or NULL */
 	bool deleted;		      /* nobody has, and that has been said */
-	bool replaced;		      /* another file came, and was taken up or refused */
+	struct xvt_file_id file;      /* its region's */
+	struct xvt_vm_refusal refused;
 	char path[4096];
 	uint8_t uuid[16];
 	uint32_t id;

@@ -3,7 +3,8 @@
  * session_again.c - the file of a region goes, and another one comes under its name: what happens
  * to /dev/shm/xvtrace-NAME when a machine is started anew. The old file is read as long as somebody
  * writes into it; the new one is another machine of the recording, NAME.2, for its clock and its
- * counters begin anew.
+ * counters begin anew. One that cannot be had (somebody else has it, it is not ours to open yet) is
+ * tried again; of one that is no region, nothing more is read until it changes.
  */
 #define _GNU_SOURCE
 #include "session_parts.h"
@@ -12,17 +13,12 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-/* Is the file that we have open still the one of that name? 0 yes, -ENOENT none is, -ESTALE
- * another. */
-static int same_file(const struct xvt_vm *vm)
+/* Is the machine's file still the one of that name? 0 yes, -ENOENT none is, -ESTALE another. */
+static int same_file(const struct xvt_vm *vm, struct stat *named)
 {
-	struct stat ours, named;
-
-	if (fstat(vm->region.fd, &ours))
-		return 0;
-	if (stat(vm->path, &named))
+	if (stat(vm->path, named))
 		return errno == ENOENT ? -ENOENT : 0;
-	return ours.st_ino == named.st_ino && ours.st_dev == named.st_dev ? 0 : -ESTALE;
+	return named->st_ino == vm->file.ino && named->st_dev == vm->file.dev ? 0 : -ESTALE;
 }
 
 /* NAME.2, NAME.3: readers tell machines by their names. */
@@ -34,22 +30,61 @@ static void name_of_next(const struct xvt_vm *vm, char name[XVT_NAME_LEN])
 	snprintf(name, XVT_NAME_LEN, "%.*s%s", XVT_NAME_LEN - 1 - len, vm->base_name, number);
 }
 
-/* 0: there it is. Else it is not ready yet, or will never be, and that has been said. */
-static void take_up(struct xvt_session *s, struct xvt_vm *vm)
+/* Whatever is done to the file, its ctime tells; an inode's number alone may be another file's. */
+static bool was_refused(const struct xvt_vm *vm, const struct stat *named)
+{
+	const struct xvt_vm_refusal *f = &vm->refused;
+
+	return f->final && f->file.ino == named->st_ino && f->file.dev == named->st_dev &&
+	       f->ctime.tv_sec == named->st_ctim.tv_sec &&
+	       f->ctime.tv_nsec == named->st_ctim.tv_nsec;
+}
+
+static bool never(int err)
+{
+	return err == -EBADMSG || err == -EPROTO || err == -ENOSPC;
+}
+
+/* Each reason is told once of a file. */
+static void refuse(struct xvt_session *s, struct xvt_vm *vm, const struct stat *named, int err,
+		   const char *why)
+{
+	const struct xvt_vm_refusal before = vm->refused;
+
+	vm->refused = (struct xvt_vm_refusal){ .file = { named->st_dev, named->st_ino },
+					       .ctime = named->st_ctim,
+					       .final = never(err),
+					       .err = err };
+	if (before.err == err && before.file.ino == named->st_ino &&
+	    before.file.dev == named->st_dev)
+		return;
+	if (never(err))
+		xvt_session_note(s, 2, vm, UINT32_MAX,
+				 "another file came under the name %s, and cannot be recorded: %s",
+				 vm->path, why);
+	else
+		xvt_session_note(s, 1, vm, UINT32_MAX,
+				 "another file came under the name %s, and cannot be recorded yet: "
+				 "%s; it is tried again each second",
+				 vm->path, why);
+}
+
+/* It is there from now on; or it is not ready yet, or will never be, and that has been said. */
+static void take_up(struct xvt_session *s, struct xvt_vm *vm, const struct stat *named)
 {
 	char name[XVT_NAME_LEN], why[256];
 	struct xvt_vm *next;
 	size_t before = s->nr_vms;
 	int err;
 
+	if (was_refused(vm, named))
+		return;
 	name_of_next(vm, name);
 	err = xvt_session_add(s, name, vm->path, vm->uuid, false, why, sizeof(why));
 	if (err == -ENODATA || err == -ENOENT)
 		return; /* who makes it has not given it its size yet */
-	vm->replaced = true;
 	if (err) {
-		xvt_session_note(s, 2, vm, UINT32_MAX, "another file came under the name %s: %s",
-				 vm->path, why);
+		refuse(s, vm, named, err, why);
 		return;
 	}
 	next = s->vms[before];
@@ -101,29 +136,34 @@ static void retire(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 	xvt_session_share_memory(s);
 }
 
+/* The newest machine of a name looks for the next one, also when nothing more comes of itself. */
+static void look_for_next(struct xvt_session *s, struct xvt_vm *vm)
+{
+	struct stat named;
+	int err = same_file(vm, &named);
+
+	if (err == -ENOENT && !vm->deleted && vm->phase != XVT_VM_GONE)
+		xvt_session_note(s, 1, vm, UINT32_MAX,
+				 "%s was deleted; who has it open may go on, and a new file of "
+				 "that name will be recorded, too",
+				 vm->path);
+	vm->deleted = err == -ENOENT;
+	if (err == -ESTALE)
+		take_up(s, vm, &named);
+}
+
 void xvt_session_look_for_files(struct xvt_session *s, uint64_t now)
 {
 	size_t i, n = s->nr_vms; /* who comes meanwhile is looked at the next time */
 
 	for (i = 0; i < n; i++) {
 		struct xvt_vm *vm = s->vms[i];
-		int err;
 
-		if (vm->phase == XVT_VM_GONE || !xvt_session_files_turn(s, i))
+		if (!xvt_session_files_turn(s, i))
 			continue;
-		if (vm->replaced) {
+		if (!vm->next)
+			look_for_next(s, vm);
+		else if (vm->phase != XVT_VM_GONE)
 			retire(s, vm, now);
-			continue;
-		}
-		err = same_file(vm);
-		if (err == -ENOENT && !vm->deleted)
-			xvt_session_note(
-				s, 1, vm, UINT32_MAX,
-				"%s was deleted; who has it open may go on, and a new file of that "
-				"name will be recorded, too",
-				vm->path);
-		vm->deleted = err == -ENOENT;
-		if (err == -ESTALE)
-			take_up(s, vm);
 	}
 }

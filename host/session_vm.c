@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #define META_PASS_BYTES (1u << 20)
 #define META_TURNS_MAX	64u /* whole metadata areas taken from one machine */
@@ -257,12 +258,16 @@ static void free_vm(struct xvt_vm *vm)
 static int open_region(struct xvt_vm *vm, char *why, size_t why_size)
 {
 	int err = xvt_host_region_open(&vm->region, vm->path, true);
+	struct stat st;
 
+	if (!err && fstat(vm->region.fd, &st))
+		err = -errno;
 	if (err) {
 		snprintf(why, why_size, "%s",
 			 err == -ENODATA ? "the file is empty or far too small" : strerror(-err));
 		return err;
 	}
+	vm->file = (struct xvt_file_id){ st.st_dev, st.st_ino };
 	err = xvt_host_region_claim(&vm->region);
 	if (err)
 		snprintf(why, why_size, "another xvtrace is at work on this region; end it first");
