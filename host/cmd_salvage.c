@@ -148,6 +148,7 @@ static void copy_metadata(struct salvage *s)
 	const struct xvt_meta_hdr *h = (const void *)(s->region.map + g->meta_off);
 	uint64_t room = g->meta_size - sizeof(*h), committed = xvt_load(&h->committed), at = 0;
 	const uint8_t *area = (const uint8_t *)(h + 1);
+	bool told = false;
 
 	if (committed > room)
 		return;
@@ -161,6 +162,16 @@ static void copy_metadata(struct salvage *s)
 		whole = xvt_check_tlv(&tlv, committed - at, &fault);
 		if (whole < 0)
 			return;
+		if (tlv.len > XVT_META_LEN_MAX) {
+			if (!told)
+				xvt_warn("salvage",
+					 "metadata of type %u is %u bytes long; what is longer "
+					 "than %u is left out",
+					 tlv.type, tlv.len, XVT_META_LEN_MAX);
+			told = true;
+			at += (uint64_t)whole;
+			continue;
+		}
 		info.type = tlv.type;
 		info.id = tlv.id;
 		info.generation = tlv.generation;

@@ -21,6 +21,12 @@ struct xvt_host_region {
 };
 
 /*
+ * No part of the metadata (a TLV) that is longer goes into a trace, where it is one chunk. A format
+ * takes some KiB, and guests send their symbols in pieces.
+ */
+#define XVT_META_LEN_MAX (16u << 20)
+
+/*
  * Open and map. Returns 0, -errno of open/mmap, -ENODATA for an empty file. The header is
  * not looked at.
  */

@@ -164,6 +164,7 @@ struct xvt_vm {
 	uint32_t first_ring;   /* who drains first: another one each pass */
 	bool unseen;	       /* its rings know that nobody looks at them */
 	bool woken;	       /* something was told since the newest look at its rings */
+	bool meta_long;	       /* a part of it was too long, and that has been said */
 	bool meta_more;	       /* there may be more metadata than was copied */
 	bool looked;	       /* at its rings, in this pass */
 	size_t nr_asked;       /* of its rings, whose clock is being measured */

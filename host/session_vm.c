@@ -321,6 +321,17 @@ static void copy_words(void *to, const uint8_t *from, size_t len)
 	xvt_barrier();
 }
 
+/* A guest must not choose how much memory we take. */
+static void skip_long(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_meta_tlv *tlv)
+{
+	if (!vm->meta_long)
+		xvt_session_note(s, 1, vm, UINT32_MAX,
+				 "metadata of type %u is %u bytes long; what is longer than %u is "
+				 "left out",
+				 tlv->type, tlv->len, XVT_META_LEN_MAX);
+	vm->meta_long = true;
+}
+
 void xvt_vm_read_metadata(struct xvt_session *s, struct xvt_vm *vm)
 {
 	const struct xvt_geometry *g = &vm->region.g;
@@ -367,6 +378,12 @@ void xvt_vm_read_metadata(struct xvt_session *s, struct xvt_vm *vm)
 			xvt_session_note(s, 1, vm, UINT32_MAX, "metadata: %s", text);
 			vm->meta_pos = committed;
 			return;
+		}
+		if (tlv.len > XVT_META_LEN_MAX) {
+			skip_long(s, vm, &tlv);
+			vm->meta_pos += (uint64_t)whole;
+			vm->meta_bytes += (uint64_t)whole;
+			continue;
 		}
 		copy = malloc(tlv.len ? tlv.len : 1);
 		if (!copy)

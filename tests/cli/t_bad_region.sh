@@ -112,6 +112,23 @@ refuses "and of salvage" "the folder does not exist" "$xvtrace" salvage "$work/g
 refuses "output that is a directory" "cannot write" "$xvtrace" record -q -o "$work/a-directory" --duration 1 -r g="$work/good"
 refuses "output to a full device" "no space" "$xvtrace" record -q -o /dev/full --duration 1 -r g="$work/good"
 
+# Metadata of which one part is longer than any real one: said once, and what is behind it is kept. Two of 17 MiB.
+le() { local i out=; for i in 0 8 16 24; do out+=$(printf '\\%03o' $(($1 >> i & 255))); done; echo "$out"; }
+"$xvtrace" region create "$work/long" --size 64M --rings 2 --meta-size 40M
+meta=$(od -An -tu8 -j 40 -N 8 "$work/long" | tr -d ' ') # meta_off
+long=$((17 << 20)) whole=$(((17 << 20) + 16))
+for i in 0 1; do poke "$work/long" $((meta + 64 + i * whole)) "$(le 7)$(le $long)"; done
+poke "$work/long" $((meta + 64 + 2 * whole)) "$(le 7)$(le 9)$(le 0)$(le 0)behind-it"
+poke "$work/long" "$meta" "$(le $((2 * whole + 32)))"
+"$xvtrace" salvage "$work/long" -o "$work/l.xvt" 2>"$work/err"
+check "salvage leaves out metadata that is too long" test "$(grep -c 'is left out' "$work/err")" -eq 1
+check "and keeps what is behind it" grep -q behind-it "$work/l.xvt"
+"$xvtrace" record -q -o "$work/l.xvt" --duration 1 --join-timeout 0 -r g="$work/long" 2>"$work/err"
+check "so does record" test $? -eq 0
+check "which says it in the trace, once" eval 'test "$("$xvtrace" verify --notes "$work/l.xvt" | grep -c "is left out")" -eq 1'
+check "and keeps what is behind it, too" grep -q behind-it "$work/l.xvt"
+check "in a small file" test "$(stat -c %s "$work/l.xvt")" -lt 1000000
+
 # A region that shrinks while it is recorded: said, and what came before is a good trace.
 region shrinks
 "$BUILD/xvt-emit" "$work/shrinks" --rings 2 --rate 2000 --count 1000000 >/dev/null 2>&1 &
