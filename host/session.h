@@ -303,8 +303,8 @@ int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_
 
 /*
  * Add a machine by its region's path. A region without format is waited for. Returns 0; or
- * -errno with the reason in `why` (-EBADMSG, -EPROTO, -ENOSPC: it can never be used), and then the
- * session is as it was before.
+ * -errno with the reason in `why` (-EBADMSG, -EPROTO, -ENOSPC: it can never be used; -EOVERFLOW:
+ * not in this recording, which has had too many rings), and then the session is as it was before.
  */
 int xvt_session_add(struct xvt_session *s, const char *name, const char *path,
 		    const uint8_t uuid[16], bool named, char *why, size_t why_size);

@@ -42,7 +42,7 @@ static bool was_refused(const struct xvt_vm *vm, const struct stat *named)
 
 static bool never(int err)
 {
-	return err == -EBADMSG || err == -EPROTO || err == -ENOSPC;
+	return err == -EBADMSG || err == -EPROTO || err == -ENOSPC || err == -EOVERFLOW;
 }
 
 /* Each reason is told once of a file. */

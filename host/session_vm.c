@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #define META_PASS_BYTES (1u << 20)
+#define RINGS_MAX	(XVT_EVENT_RING_MASK + 1)
 #define META_TURNS_MAX	64u /* whole metadata areas taken from one machine */
 
 void xvt_vm_gone(struct xvt_session *s, struct xvt_vm *vm, const char *why)
@@ -231,6 +232,14 @@ int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_
 	if (err) {
 		xvt_fault_text(&vm->region.fault, why, why_size);
 		return err;
+	}
+	/* Those of machines that are gone are in the file, and are not used again. */
+	if (vm->region.g.ring_count > RINGS_MAX - s->nr_rings) {
+		snprintf(why, why_size,
+			 "its %u rings are too many beside the %zu that this trace has had: events "
+			 "have numbers for %u",
+			 vm->region.g.ring_count, s->nr_rings, RINGS_MAX);
+		return -EOVERFLOW;
 	}
 	err = vm_attach(s, vm);
 	if (err)

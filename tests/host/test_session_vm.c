@@ -112,6 +112,35 @@ START_TEST(one_that_is_no_region_leaves_nothing)
 }
 END_TEST
 
+/* The bits behind them are flags. */
+START_TEST(rings_have_the_numbers_that_an_event_can_name)
+{
+	const char *path = region_of(3);
+	const size_t rings = s->nr_rings;
+	struct xvt_vm *g3;
+	char why[256] = "";
+	int fd;
+
+	s->nr_rings = XVT_EVENT_RING_MASK - 1;
+	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, why, sizeof(why)), -EOVERFLOW);
+	ck_assert_ptr_nonnull(strstr(why, "3 rings are too many"));
+	ck_assert_uint_eq(s->nr_rings, XVT_EVENT_RING_MASK - 1);
+	ck_assert_uint_eq(s->nr_vms, 1);
+	/* One that was there before its guest formatted it. */
+	fd = open(path, O_RDWR);
+	ck_assert_int_eq(pwrite(fd, "\0\0\0\0\0\0\0", 8, 0), 8);
+	ck_assert_int_eq(xvt_session_add(s, "g3", path, NULL, true, why, sizeof(why)), 0);
+	g3 = xvt_session_find(s, "g3");
+	ck_assert_uint_eq(g3->phase, XVT_VM_WAITING);
+	ck_assert_int_eq(pwrite(fd, &(uint64_t){ XVT_MAGIC }, 8, 0), 8);
+	close(fd);
+	ck_assert_int_eq(xvt_vm_try_attach(s, g3, why, sizeof(why)), -EOVERFLOW);
+	s->nr_rings = rings;
+	ck_assert_int_eq(xvt_vm_try_attach(s, g3, why, sizeof(why)), 0);
+	ck_assert_uint_eq(s->nr_rings, rings + 3);
+}
+END_TEST
+
 Suite *session_vm_suite(void)
 {
 	Suite *suite = suite_create("session_vm");
@@ -122,6 +151,7 @@ Suite *session_vm_suite(void)
 	tcase_add_test(t, one_whose_rings_find_no_memory_leaves_nothing);
 #endif
 	tcase_add_test(t, one_that_is_no_region_leaves_nothing);
+	tcase_add_test(t, rings_have_the_numbers_that_an_event_can_name);
 	suite_add_tcase(suite, t);
 	return suite;
 }
