@@ -273,8 +273,12 @@ struct xvt_ring {
 	uint64_t left_behind; /* writers that died inside an event, by generation's end */
 	struct xvt_ring_stats stats;
 	struct xvt_ring_stats told_stats; /* as they stand in the file */
-	bool announced;			  /* its RING chunk is there, too */
-	uint32_t type;			  /* as that says */
+	bool announced;			  /* its RING chunk is there, too: */
+	struct xvt_ring_info told_info;	  /* this, */
+	uint64_t told_info_clock;	  /* written then; */
+	struct xvt_ring_info next_info;	  /* and this is to follow, when info_waits */
+	bool info_waits;
+	uint32_t type; /* as that says */
 	uint32_t cpu;
 
 	/* For who asks, see session_status.c. */

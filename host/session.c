@@ -317,6 +317,7 @@ static void every_second(struct xvt_session *s, uint64_t now)
 	}
 	if (!s->opt.cut) { /* its machines are those of the cut, its counters those of the end */
 		xvt_session_look_for_files(s, now);
+		xvt_session_announce_late(s, false);
 		put_stats(s, true, false);
 	}
 	xvt_session_status_second(s, now);
@@ -742,6 +743,7 @@ int xvt_session_end(struct xvt_session *s)
 	tell_tail_losses(s);
 	put_lines(s, xvt_host_clock_end(&s->clock));
 	xvt_session_put_marks(s);
+	xvt_session_announce_late(s, true);
 	xvt_session_kvm_end(s);
 	put_stats(s, false, true);
 	owe_all(s, true);

@@ -276,6 +276,7 @@ struct xvt_session {
 	struct xvt_ring **awake; /* in the pass that is under way, by VM and ring */
 	size_t nr_awake;
 	uint8_t *stirred;	/* of each ring */
+	bool infos_wait;	/* of some rings, see xvt_session_announce_late() */
 	uint64_t rest_clock;	/* everything older of who is at rest is copied */
 	uint64_t rest_proof_ns; /* the same in the look that is under way */
 	uint64_t rest_ns;	/* they hold back who is awake: nothing older comes of them */

@@ -53,9 +53,13 @@ void xvt_vm_gone(struct xvt_session *s, struct xvt_vm *vm, const char *why);
 int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t why_size);
 /* The region says that a host is there. */
 void xvt_vm_tell_attached(const struct xvt_session *s, struct xvt_vm *vm);
-/* VM and RING chunks; written again when something in them changes. */
+/* VM and RING chunks; written again when something in them changes. What a guest changes in its
+ * ring's, at most once a second. */
 void xvt_vm_announce(struct xvt_session *s, const struct xvt_vm *vm);
 void xvt_ring_announce(struct xvt_session *s, struct xvt_ring *r);
+/* Those RING chunks that came too soon after the ones before, if a second has passed since then; at
+ * the end all of them. Reads no word of a region. */
+void xvt_session_announce_late(struct xvt_session *s, bool final);
 /* Copy new metadata into the trace, at most about a MiB at a time. */
 void xvt_vm_read_metadata(struct xvt_session *s, struct xvt_vm *vm);
 /* Has the guest answered our request for events? */

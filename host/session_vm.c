@@ -60,6 +60,27 @@ void xvt_vm_announce(struct xvt_session *s, const struct xvt_vm *vm)
 	xvt_trace_put(s->trace, XVT_CHUNK_VM, &info, sizeof(info), NULL, 0);
 }
 
+static void put_ring(struct xvt_session *s, struct xvt_ring *r, const struct xvt_ring_info *info)
+{
+	r->told_info = *info;
+	r->told_info_clock = xvt_clock_read();
+	r->info_waits = false;
+	r->type = info->type;
+	r->cpu = info->cpu;
+	xvt_trace_put(s->trace, XVT_CHUNK_RING, info, sizeof(*info), NULL, 0);
+	r->announced = true;
+}
+
+/* What is the recorder's own in it changes seldom, and what follows may need it. The rest is the
+ * guest's, who may change it as often as it likes. */
+static bool is_urgent(const struct xvt_ring *r, const struct xvt_ring_info *info)
+{
+	const struct xvt_ring_info *told = &r->told_info;
+
+	return !r->announced || info->start_ns != told->start_ns ||
+	       info->clock_hz != told->clock_hz;
+}
+
 void xvt_ring_announce(struct xvt_session *s, struct xvt_ring *r)
 {
 	struct xvt_ring_info info = {
@@ -80,10 +101,34 @@ void xvt_ring_announce(struct xvt_session *s, struct xvt_ring *r)
 		.clock_hz = r->map.hz,
 	};
 
-	r->type = info.type;
-	r->cpu = info.cpu;
-	xvt_trace_put(s->trace, XVT_CHUNK_RING, &info, sizeof(info), NULL, 0);
-	r->announced = true;
+	r->info_waits = false;
+	if (r->announced && !memcmp(&info, &r->told_info, sizeof(info)))
+		return;
+	if (is_urgent(r, &info) ||
+	    since(xvt_clock_read(), r->told_info_clock) >= ticks(s, SECOND_NS)) {
+		put_ring(s, r, &info);
+		return;
+	}
+	r->next_info = info;
+	r->info_waits = s->infos_wait = true;
+}
+
+void xvt_session_announce_late(struct xvt_session *s, bool final)
+{
+	const uint64_t now = xvt_clock_read();
+	size_t i;
+
+	if (!s->infos_wait)
+		return;
+	s->infos_wait = false;
+	for (i = 0; i < s->nr_rings; i++) {
+		struct xvt_ring *r = s->rings[i];
+
+		if (r->info_waits &&
+		    (final || since(now, r->told_info_clock) >= ticks(s, SECOND_NS)))
+			put_ring(s, r, &r->next_info);
+		s->infos_wait |= r->info_waits;
+	}
 }
 
 static void send_request(struct xvt_session *s, struct xvt_vm *vm)

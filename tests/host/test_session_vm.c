@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* test_session_vm.c - machines that come into a recording: wholly, or not at all. */
+/*
+ * test_session_vm.c - machines that come into a recording: wholly, or not at all; and what the
+ * trace says of their rings.
+ */
 #define _GNU_SOURCE
 #include "suites.h"
 
@@ -29,7 +32,8 @@ static void setup(void)
 
 static void teardown(void)
 {
-	rec.vm->rings[0]->phase = XVT_PHASE_DONE; /* nobody answers */
+	if (rec.s)
+		rec.vm->rings[0]->phase = XVT_PHASE_DONE; /* nobody answers */
 	recording_end(&rec);
 }
 
@@ -141,6 +145,117 @@ START_TEST(rings_have_the_numbers_that_an_event_can_name)
 }
 END_TEST
 
+/* How many RING chunks there are of ring 0, and what the last one of them says. */
+static size_t ring_chunks(struct xvt_ring_info *last)
+{
+	const struct xvt_chunk_hdr *h;
+	size_t at = 0, n = 0;
+
+	xvt_session_flush(s);
+	while ((h = recording_chunk(&rec, &at))) {
+		if (h->type != XVT_CHUNK_RING)
+			continue;
+		memcpy(last, h + 1, sizeof(*last));
+		n++;
+	}
+	return n;
+}
+
+START_TEST(a_ring_that_comes_and_goes_is_announced_once)
+{
+	struct xvt_ring *r = s->rings[0];
+	struct xvt_ring_info last;
+	unsigned int i;
+
+	xvt_ring_announce(s, r);
+	ck_assert_uint_eq(ring_chunks(&last), 1);
+	r->phase = XVT_PHASE_DONE;
+	for (i = 0; i < 1000; i++) {
+		r->last.state = i & 1 ? XVT_RING_OFFLINE : XVT_RING_ONLINE;
+		r->last.nest = 0;
+		r->idle = true;
+		xvt_session_ring_phase(s, r, xvt_clock_read());
+	}
+	ck_assert_uint_eq(ring_chunks(&last), 1);
+}
+END_TEST
+
+START_TEST(what_a_guest_changes_is_announced_once_a_second)
+{
+	struct xvt_ring *r = s->rings[0];
+	struct xvt_ring_info last;
+	unsigned int i;
+
+	xvt_ring_announce(s, r);
+	/* The test may be held up between any two lines: this ring was announced just now. */
+	for (i = 1; i <= 1000; i++) {
+		xvt_store(&r->ctl->cpu, i);
+		r->told_info_clock = xvt_clock_read();
+		xvt_ring_announce(s, r);
+		xvt_session_announce_late(s, false);
+	}
+	ck_assert_uint_eq(ring_chunks(&last), 1);
+	ck_assert_uint_eq(last.cpu, 0);
+	/* A second later the newest one is there, once. */
+	r->told_info_clock = xvt_clock_read() - ticks(s, 2 * SECOND_NS);
+	xvt_session_announce_late(s, false);
+	xvt_session_announce_late(s, false);
+	xvt_session_announce_late(s, true);
+	ck_assert_uint_eq(ring_chunks(&last), 2);
+	ck_assert_uint_eq(last.cpu, 1000);
+	/* One that comes after a long time is not kept waiting. */
+	r->told_info_clock = xvt_clock_read() - ticks(s, 2 * SECOND_NS);
+	xvt_store(&r->ctl->cpu, 7);
+	xvt_ring_announce(s, r);
+	ck_assert_uint_eq(ring_chunks(&last), 3);
+	ck_assert_uint_eq(last.cpu, 7);
+}
+END_TEST
+
+START_TEST(what_was_announced_too_soon_is_there_at_the_end)
+{
+	struct xvt_ring *r = s->rings[0];
+	struct xvt_ring_info last;
+
+	xvt_ring_announce(s, r);
+	r->told_info_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
+	xvt_store(&r->ctl->cpu, 5);
+	xvt_ring_announce(s, r);
+	/* Back again, and the same once more: nothing is left to say; then something is. */
+	xvt_store(&r->ctl->cpu, 0);
+	xvt_ring_announce(s, r);
+	xvt_session_announce_late(s, true);
+	ck_assert_uint_eq(ring_chunks(&last), 1);
+	xvt_store(&r->ctl->cpu, 5);
+	xvt_ring_announce(s, r);
+	r->phase = XVT_PHASE_DONE;
+	ck_assert_int_eq(xvt_session_end(s), 0);
+	ck_assert_uint_eq(ring_chunks(&last), 2);
+	ck_assert_uint_eq(last.cpu, 5);
+	xvt_session_free(s);
+	rec.s = NULL;
+}
+END_TEST
+
+START_TEST(what_its_events_need_is_announced_at_once)
+{
+	struct xvt_ring *r = s->rings[0];
+	struct xvt_ring_info last;
+
+	xvt_ring_announce(s, r);
+	r->told_info_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
+	r->map.hz++;
+	xvt_ring_announce(s, r);
+	ck_assert_uint_eq(ring_chunks(&last), 2);
+	ck_assert_uint_eq(last.clock_hz, r->map.hz);
+	r->told_info_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
+	r->start_ns++;
+	xvt_ring_announce(s, r);
+	ck_assert_uint_eq(ring_chunks(&last), 3);
+	ck_assert_uint_eq(last.start_ns, r->start_ns);
+}
+END_TEST
+
 Suite *session_vm_suite(void)
 {
 	Suite *suite = suite_create("session_vm");
@@ -152,6 +267,10 @@ Suite *session_vm_suite(void)
 #endif
 	tcase_add_test(t, one_that_is_no_region_leaves_nothing);
 	tcase_add_test(t, rings_have_the_numbers_that_an_event_can_name);
+	tcase_add_test(t, a_ring_that_comes_and_goes_is_announced_once);
+	tcase_add_test(t, what_a_guest_changes_is_announced_once_a_second);
+	tcase_add_test(t, what_was_announced_too_soon_is_there_at_the_end);
+	tcase_add_test(t, what_its_events_need_is_announced_at_once);
 	suite_add_tcase(suite, t);
 	return suite;
 }
