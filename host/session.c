@@ -684,8 +684,9 @@ static int drain_rest(struct xvt_session *s, uint64_t most_records)
 		} else if (since(now, moved_clock) >= ticks(s, patience_ns + disk_ns)) {
 			return 0;
 		}
-		if (xvt_loop_run(s->loop, sleep_ns) < 0)
-			return 0;
+		err = xvt_loop_run(s->loop, sleep_ns);
+		if (err < 0)
+			return err;
 	}
 }
 
@@ -718,8 +719,7 @@ static int wind_down(struct xvt_session *s)
 	for (i = 0; i < s->nr_rings; i++)
 		xvt_session_clock_soon(s, s->rings[i], off);
 	err = drain_rest(s, most);
-	if (!err)
-		tell_undrained(s);
+	tell_undrained(s);
 	return err;
 }
 

@@ -7,8 +7,10 @@
 #define _GNU_SOURCE
 #include "suites.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
+#include "faults.h"
 #include "out_json.h"
 #include "recording.h"
 #include "xvt_writer.h"
@@ -244,6 +246,21 @@ START_TEST(losses_are_paid_for_before_the_second_is_over)
 	}
 	ck_assert_uint_eq(xvt_load(&h->acc_lost[XVT_LOST_FULL]), lost);
 	ck_assert_uint_eq(xvt_load(&h->acc_delivered), s->rings[1]->stats.events);
+}
+END_TEST
+
+/* Who cannot wait for the rings any more has not taken all: the next recorder must learn that. */
+START_TEST(a_loop_that_fails_at_the_end_is_no_end_in_order)
+{
+	const struct xvt_host_page *page = xvt_host_region_page(&rec.vm->region);
+
+	write_one(1);
+	faults.loop_err = -EIO;
+	ck_assert_int_eq(xvt_session_end(s), -EIO);
+	faults.loop_err = 0;
+	ck_assert_uint_eq(xvt_load(&page->attach_id), s->attach_id);
+	xvt_session_free(s);
+	rec.s = NULL;
 }
 END_TEST
 
@@ -812,6 +829,7 @@ Suite *session_drain_suite(void)
 	tcase_add_test(tc, nobody_waits_for_memory_that_is_being_restored);
 	tcase_add_test(tc, what_is_due_goes_back_with_the_counters);
 	tcase_add_test(tc, a_recording_can_be_asked_until_it_is_freed);
+	tcase_add_test(tc, a_loop_that_fails_at_the_end_is_no_end_in_order);
 	tcase_add_test(tc, losses_are_paid_for_before_the_second_is_over);
 	tcase_add_test(tc, the_bound_of_rings_at_rest_is_theirs);
 	tcase_add_loop_test(tc, whatever_its_words_say_anew_wakes_it, 0,
