@@ -39,6 +39,8 @@ static void drop_used(struct xvt_clock_map *m)
 		return;
 	memmove(m->nodes, m->nodes + m->at, (m->count - m->at) * sizeof(*m->nodes));
 	m->count -= m->at;
+	m->last_first -= m->last_first < m->at ? m->last_first : m->at;
+	m->older.from = m->older.end = 0;
 	m->at = 0;
 }
 
@@ -269,6 +271,8 @@ int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 		note_seen(m, node, bound);
 	else
 		note_measured(m, node);
+	if (node->flags & XVT_NODE_F_FIRST)
+		m->last_first = m->count;
 	m->nodes[m->count++] = *node;
 	m->changes++;
 	return 0;
@@ -301,15 +305,45 @@ static bool goes_on(const struct xvt_clock_map *m, size_t i)
 	return i + 1 < m->count && !(m->nodes[i + 1].flags & XVT_NODE_F_FIRST);
 }
 
-/* By the nodes of the epoch in which `at` lies; nodes before `at` are not looked at. */
-static struct candidate in_epoch(const struct xvt_clock_map *m, size_t at, uint64_t guest)
+/*
+ * First node of the epoch after the one in which `at` lies; m->count if there is none. Asked for
+ * each record whose place no segment in use gives, and a guest can make that all of its records.
+ */
+static size_t next_first(struct xvt_clock_map *m, size_t at)
 {
-	struct candidate c = { .at = at };
-	const struct xvt_clock_node *n;
+	if (at >= m->last_first)
+		return m->count;
+	if (at < m->older.from || at >= m->older.end) {
+		m->older.from = m->older.end = at;
+		while (goes_on(m, m->older.end))
+			m->older.end++;
+		m->older.end++;
+	}
+	return m->older.end;
+}
 
-	while (goes_on(m, c.at) && guest > m->nodes[c.at + 1].guest)
-		c.at++;
-	n = &m->nodes[c.at];
+/* The last node of [at, end) before `guest`, or `at`: mostly not far. */
+static size_t last_before(const struct xvt_clock_map *m, size_t at, size_t end, uint64_t guest)
+{
+	size_t step = 1;
+
+	while (at + step < end && guest > m->nodes[at + step].guest) {
+		at += step;
+		step *= 2;
+	}
+	for (; step; step /= 2) {
+		if (at + step < end && guest > m->nodes[at + step].guest)
+			at += step;
+	}
+	return at;
+}
+
+/* By the nodes of the epoch in which `at` lies; nodes before `at` are not looked at. */
+static struct candidate in_epoch(struct xvt_clock_map *m, size_t at, uint64_t guest)
+{
+	struct candidate c = { .at = last_before(m, at, next_first(m, at), guest) };
+	const struct xvt_clock_node *n = &m->nodes[c.at];
+
 	if (guest < n->guest) {
 		uint64_t back = ticks_ns(m, n->guest - guest);
 
@@ -323,14 +357,6 @@ static struct candidate in_epoch(const struct xvt_clock_map *m, size_t at, uint6
 		c.ns = n->host_ns + ticks_ns(m, guest - n->guest);
 	}
 	return c;
-}
-
-/* First node of the epoch after the one in which `at` lies; m->count if there is none. */
-static size_t next_first(const struct xvt_clock_map *m, size_t at)
-{
-	while (goes_on(m, at))
-		at++;
-	return at + 1;
 }
 
 /* Does the evidence allow this time? The map itself may be wrong by its bound, and by what the
@@ -391,7 +417,7 @@ static uint64_t stop_between(const struct xvt_clock_map *m, size_t first)
 
 /* First node of the nearest epoch from the one that begins at `first` on that may have the value: a
  * ring may be silent from one border to beyond the next. m->count if there is none. */
-static size_t later_epoch(const struct xvt_clock_map *m, size_t first, uint64_t guest,
+static size_t later_epoch(struct xvt_clock_map *m, size_t first, uint64_t guest,
 			  const struct xvt_clock_evidence *e)
 {
 	for (; first < m->count; first = next_first(m, first)) {

@@ -52,7 +52,11 @@ struct xvt_clock_map {
 		uint64_t beyond_ns; /* and that the clock is proven to have been off it */
 	} seen;			    /* the drain's nodes since then */
 	const struct xvt_host_clock *host_clock; /* whose knees lie between nodes; NULL: none */
-	size_t at;	       /* segment of the last lookup: lookups go forward */
+	size_t at;	   /* segment of the last lookup: lookups go forward */
+	size_t last_first; /* first node of the last epoch */
+	struct {
+		size_t from, end;
+	} older;	       /* where the epoch ends of a node before that, looked up last */
 	uint64_t hz;	       /* nominal rate of the guest's clock, for extrapolation */
 	uint64_t slack_ns;     /* largest bound of a segment: the map is not wrong by more */
 	uint64_t bound_ns_max; /* see xvt_clock_map_bound_ns(), but for what was only seen yet */
