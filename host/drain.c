@@ -156,7 +156,8 @@ static bool follow_generations(struct xvt_ring *r, struct xvt_loop *loop, uint32
 			broken(r, &fault);
 			return false;
 		}
-		if (gen.prev_resv - r->read_pos <= g->ring_size &&
+		/* As queue() measures: from the sub-buffer's begin, which a lap overwrites first. */
+		if (gen.prev_resv - xvt_pos_trunc(g, r->read_pos) <= g->ring_size &&
 		    gen.prev_resv - gen.prev_commit <= g->ring_size) {
 			/* The budget may have ended an earlier pass anywhere in between. */
 			if (xvt_pos_before(r->read_pos, gen.prev_commit) &&

@@ -154,6 +154,34 @@ START_TEST(a_ring_set_aside_holds_nobody_back_and_returns_in_the_late_lane)
 }
 END_TEST
 
+/* The writer came round into the sub-buffer that the host is in the middle of, and began again. */
+START_TEST(a_lap_before_a_new_generation_is_skipped)
+{
+	struct engine e;
+	uint64_t t = 10, from;
+	uint32_t k;
+
+	engine_init(&e, 1, XVT_ENABLE_OVERWRITE);
+	engine_node(&e, 0, 1);
+	while ((e.writers[0].ctl->commit & 1023) < 700)
+		engine_write(&e, 0, t++);
+	engine_drain(&e, 0);
+	from = e.rings[0]->read_pos;
+	while (e.writers[0].ctl->commit - (from & ~1023ull) <= e.region.g.ring_size + 200)
+		engine_write(&e, 0, t++);
+	xvt_ring_new_generation(e.writers[0].ctl, &e.region.g, e.writers[0].ctl->generation + 1,
+				XVT_CLOCK_CALLER);
+	engine_bind(&e, 0);
+	for (k = 0; k < 3; k++) {
+		engine_write(&e, 0, t++);
+		engine_drain(&e, 0);
+	}
+	ck_assert_uint_eq(e.rings[0]->generation, e.writers[0].ctl->generation);
+	ck_assert_uint_eq(e.rings[0]->read_pos, e.writers[0].ctl->commit);
+	engine_fini(&e);
+}
+END_TEST
+
 START_TEST(equal_times_are_ordered_by_machine_and_ring)
 {
 	struct engine e;
@@ -1419,6 +1447,7 @@ Suite *merge_suite(void)
 
 	tcase_add_test(tc,
 		       seed_001_flushes_below_4_after_the_second_pass_and_below_7_after_the_third);
+	tcase_add_test(tc, a_lap_before_a_new_generation_is_skipped);
 	tcase_add_test(tc, an_idle_ring_lets_the_others_pass_only_up_to_its_proof);
 	tcase_add_test(tc, nest_0_with_commit_behind_resv_is_no_proof);
 	tcase_add_test(tc, a_ring_set_aside_holds_nobody_back_and_returns_in_the_late_lane);
