@@ -240,13 +240,18 @@ int xvt_trace_put(struct xvt_trace_writer *w, uint16_t type, const void *head, s
 
 	if (xvt_trace_flush(w))
 		return w->err;
-	if (len > XVT_CHUNK_LEN_MAX)
-		return -EMSGSIZE;
+	/* What is missing must not go unnoticed: not all callers look. */
+	if (len > XVT_CHUNK_LEN_MAX) {
+		w->err = -EMSGSIZE;
+		return w->err;
+	}
 	if (need > w->scratch_room) {
 		void *grown = realloc(w->scratch, need);
 
-		if (!grown)
-			return -ENOMEM;
+		if (!grown) {
+			w->err = -ENOMEM;
+			return w->err;
+		}
 		w->scratch = grown;
 		w->scratch_room = need;
 	}

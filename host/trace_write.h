@@ -41,7 +41,9 @@ int xvt_trace_writer_new(struct xvt_trace_writer **out, struct xvt_sink *sink,
  * `level` as for xvt_packer_new(). Returns 0, -ENOTSUP (built without zstd) or -ENOMEM. */
 int xvt_trace_compress(struct xvt_trace_writer *w, unsigned int level);
 
-/* One chunk of any type from two parts; flushes gathered events first, so order is kept. */
+/* One chunk of any type from two parts; flushes gathered events first, so order is kept. Returns 0,
+ * the sink's error, -ENOMEM or -EMSGSIZE (longer than XVT_CHUNK_LEN_MAX). All of them end the trace
+ * there: after any error nothing more is written. */
 int xvt_trace_put(struct xvt_trace_writer *w, uint16_t type, const void *head, size_t head_len,
 		  const void *body, size_t body_len);
 
@@ -52,7 +54,7 @@ int xvt_trace_event(struct xvt_trace_writer *w, const struct xvt_event_hdr *hdr,
 /* Writes what is gathered. */
 int xvt_trace_flush(struct xvt_trace_writer *w);
 
-/* The first error of the sink so far, or 0. */
+/* The first error so far, or 0. */
 int xvt_trace_error(const struct xvt_trace_writer *w);
 
 /* Bytes handed to the sink so far. */

@@ -25,6 +25,10 @@ int __real_xvt_loop_run_only(struct xvt_loop *loop, uint64_t timeout_ns,
 			     void (*done)(struct xvt_op *op, int res));
 int __wrap_xvt_loop_run_only(struct xvt_loop *loop, uint64_t timeout_ns,
 			     void (*done)(struct xvt_op *op, int res));
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size);
 
 /* --- a disk that takes its time --- */
 
@@ -89,4 +93,21 @@ int __wrap_xvt_loop_run_only(struct xvt_loop *loop, uint64_t timeout_ns,
 		return __real_xvt_loop_run_only(loop, timeout_ns, done);
 	end_one();
 	return 1;
+}
+
+/* --- memory that is short --- */
+
+static bool too_much(size_t size)
+{
+	return faults.memory_max && size > faults.memory_max;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return too_much(size) ? NULL : __real_malloc(size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+	return too_much(size) ? NULL : __real_realloc(old, size);
 }

@@ -7,13 +7,15 @@
 #define XVT_TEST_FAULTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct faults {
 	/* Writes wait until the loop runs; then one ends, whichever rand() says. */
 	bool any_order;
 	/* And those that were begun with O_DIRECT end with -EINVAL. */
 	bool refuse_direct;
-	int loop_err; /* of all runs of the loop; 0: none */
+	int loop_err;	   /* of all runs of the loop; 0: none */
+	size_t memory_max; /* that malloc() and realloc() give at a time; 0: what they are asked */
 };
 
 extern struct faults faults;

@@ -13,6 +13,7 @@
 
 #include "crc32c.h"
 #include "decode.h"
+#include "faults.h"
 #include "synth.h"
 #include "trace_read.h"
 
@@ -190,6 +191,39 @@ START_TEST(an_error_of_the_sink_ends_the_file_at_a_whole_chunk)
 	ck_assert_int_eq(xvt_trace_writer_finish(w), -ENOSPC);
 	ck_assert_uint_eq(s.torn, 0);
 	ck_assert_uint_le(s.len, 900000);
+	synth_sink_fini(&s);
+}
+END_TEST
+
+/* Many callers do not look: what could not be put must not be missing from a trace that says it is
+ * whole. 0: there is no memory for it; 1: it is longer than a chunk can be. */
+START_TEST(a_chunk_that_cannot_be_made_ends_the_file)
+{
+	static const struct xvt_file_info info = { .mult = 1 };
+	static const uint8_t body[1 << 20];
+	const size_t len = _i ? XVT_CHUNK_LEN_MAX + 1 : sizeof(body);
+	const int why = _i ? -EMSGSIZE : -ENOMEM;
+	struct xvt_trace_writer *w;
+	struct xvt_trace *t;
+	struct synth_sink s;
+	size_t whole;
+	int err;
+
+	synth_sink_init(&s);
+	ck_assert_int_eq(xvt_trace_writer_new(&w, &s.sink, &info), 0);
+	whole = s.len;
+	faults.memory_max = sizeof(body) / 2;
+	err = xvt_trace_put(w, XVT_CHUNK_META, body, 8, body, len - 8);
+	faults.memory_max = 0;
+	ck_assert_int_eq(err, why);
+	ck_assert_int_eq(xvt_trace_error(w), why);
+	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_NOTE, "x", 1, NULL, 0), why);
+	ck_assert_int_eq(xvt_trace_writer_finish(w), why);
+	ck_assert_uint_eq(s.len, whole);
+	t = open_bytes(s.bytes, s.len, &err);
+	ck_assert_int_eq(err, 0);
+	ck_assert(!t->ended);
+	xvt_trace_close(t);
 	synth_sink_fini(&s);
 }
 END_TEST
@@ -915,6 +949,7 @@ Suite *trace_file_suite(void)
 	tcase_add_test(t, the_sink_gets_whole_chunks_only);
 	tcase_add_test(t, a_time_range_gives_exactly_its_events);
 	tcase_add_test(t, an_error_of_the_sink_ends_the_file_at_a_whole_chunk);
+	tcase_add_loop_test(t, a_chunk_that_cannot_be_made_ends_the_file, 0, 2);
 	tcase_add_test(t, the_longest_events_fit);
 	tcase_add_test(t, a_cut_file_reads_up_to_its_last_whole_chunk);
 	tcase_add_test(t, a_damaged_chunk_is_skipped_alone);
