@@ -87,10 +87,11 @@ int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_
 	info.wall_error_ns = s->clock.wall_error_ns;
 	gethostname(info.host_name, sizeof(info.host_name) - 1);
 	err = xvt_trace_writer_new(&s->trace, sink, &info);
-	if (!err && s->opt.compress)
-		err = xvt_trace_compress(s->trace, s->opt.compress);
 	if (err)
 		goto err_free;
+	err = s->opt.compress ? xvt_trace_compress(s->trace, s->opt.compress) : 0;
+	if (err)
+		goto err_trace;
 	xvt_pool_init(&s->pool, s->opt.memory_bytes / COMMON_PART);
 	xvt_merge_init(&s->merge);
 	s->merge.witness = witness;
@@ -108,6 +109,7 @@ err_merge:
 	xvt_pool_fini(&s->pool);
 	free(s->parts);
 	xvt_merge_fini(&s->merge);
+err_trace:
 	xvt_trace_writer_finish(s->trace);
 err_free:
 	free(s);

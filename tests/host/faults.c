@@ -6,9 +6,11 @@
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "compress.h"
 #include "loop.h"
 
 #define WAITING_MAX 64u
@@ -29,6 +31,8 @@ void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
 void *__real_realloc(void *old, size_t size);
 void *__wrap_realloc(void *old, size_t size);
+int __real_xvt_packer_new(struct xvt_packer **out, unsigned int level);
+int __wrap_xvt_packer_new(struct xvt_packer **out, unsigned int level);
 
 /* --- a disk that takes its time --- */
 
@@ -110,4 +114,17 @@ void *__wrap_malloc(size_t size)
 void *__wrap_realloc(void *old, size_t size)
 {
 	return too_much(size) ? NULL : __real_realloc(old, size);
+}
+
+size_t memory_in_use(void)
+{
+	struct mallinfo2 m = mallinfo2();
+
+	return m.uordblks + m.hblkhd;
+}
+
+int __wrap_xvt_packer_new(struct xvt_packer **out, unsigned int level)
+{
+	*out = NULL;
+	return faults.packer_err ? faults.packer_err : __real_xvt_packer_new(out, level);
 }

@@ -16,11 +16,14 @@ struct faults {
 	bool refuse_direct;
 	int loop_err;	   /* of all runs of the loop; 0: none */
 	size_t memory_max; /* that malloc() and realloc() give at a time; 0: what they are asked */
+	int packer_err;	   /* of xvt_packer_new(); 0: its own */
 };
 
 extern struct faults faults;
 
 /* Are there writes that any_order holds back? */
 bool faults_waiting(void);
+/* Bytes that malloc() and the like have given and not got back. */
+size_t memory_in_use(void);
 
 #endif /* XVT_TEST_FAULTS_H */

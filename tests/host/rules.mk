@@ -4,7 +4,7 @@
 
 HOSTT_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/host/*.c))
 # Between the host's code and these stands tests/host/faults.c.
-HOSTT_WRAP = -Wl,--wrap=xvt_loop_write,--wrap=xvt_loop_run,--wrap=xvt_loop_run_only,--wrap=malloc,--wrap=realloc
+HOSTT_WRAP = -Wl,--wrap=xvt_loop_write,--wrap=xvt_loop_run,--wrap=xvt_loop_run_only,--wrap=malloc,--wrap=realloc,--wrap=xvt_packer_new
 HOSTT_TOOLS = $(BUILD)/tests/tools/xvt-mktrace $(BUILD)/tests/tools/xvt-shift
 TEST_TOOLS += $(HOSTT_TOOLS)
 

@@ -264,6 +264,25 @@ START_TEST(a_loop_that_fails_at_the_end_is_no_end_in_order)
 }
 END_TEST
 
+START_TEST(a_recording_that_cannot_begin_leaves_nothing_behind)
+{
+	const struct xvt_session_options opt = { .memory_bytes = 1 << 20, .compress = 1 };
+	struct xvt_session *none;
+	struct synth_sink sink;
+	size_t before;
+
+	synth_sink_init(&sink);
+	faults.packer_err = -ENOMEM;
+	/* The first one makes room in the sink. */
+	ck_assert_int_eq(xvt_session_new(&none, rec.loop, &sink.sink, &opt), -ENOMEM);
+	before = memory_in_use();
+	ck_assert_int_eq(xvt_session_new(&none, rec.loop, &sink.sink, &opt), -ENOMEM);
+	ck_assert_uint_eq(memory_in_use(), before);
+	faults.packer_err = 0;
+	synth_sink_fini(&sink);
+}
+END_TEST
+
 /* A ring that a second finds before its first look: it has counters, and the file has none of it.
  */
 START_TEST(nothing_is_claimed_of_a_ring_that_is_in_no_file)
@@ -830,6 +849,7 @@ Suite *session_drain_suite(void)
 	tcase_add_test(tc, what_is_due_goes_back_with_the_counters);
 	tcase_add_test(tc, a_recording_can_be_asked_until_it_is_freed);
 	tcase_add_test(tc, a_loop_that_fails_at_the_end_is_no_end_in_order);
+	tcase_add_test(tc, a_recording_that_cannot_begin_leaves_nothing_behind);
 	tcase_add_test(tc, losses_are_paid_for_before_the_second_is_over);
 	tcase_add_test(tc, the_bound_of_rings_at_rest_is_theirs);
 	tcase_add_loop_test(tc, whatever_its_words_say_anew_wakes_it, 0,
