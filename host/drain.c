@@ -89,8 +89,9 @@ static bool queue(struct xvt_ring *r, struct xvt_loop *loop, uint64_t to, bool s
 		/* What has no clock may never have one, and would keep what it was lent. */
 		p = xvt_pool_get(r->pool, sizeof(*p) + len, r->phase != XVT_PHASE_NEW);
 		/* A ring that holds nothing always gets one piece. If the others' records used the
-		 * budget up while they wait for this ring's bound, nobody would move again. */
-		if (!p && !r->first)
+		 * budget up while they wait for this ring's bound, nobody would move again. For one
+		 * that never had a clock nobody waits. */
+		if (!p && !r->first && (r->phase != XVT_PHASE_NEW || r->salvage))
 			p = xvt_pool_get_over(r->pool, sizeof(*p) + len);
 		if (!p)
 			return false;
