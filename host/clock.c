@@ -44,6 +44,17 @@ static void drop_used(struct xvt_clock_map *m)
 	m->at = 0;
 }
 
+void xvt_clock_map_forget(struct xvt_clock_map *m, uint64_t host_ns)
+{
+	size_t i = m->count;
+
+	while (i > m->at && m->nodes[i - 1].host_ns > host_ns)
+		i--;
+	/* One more than is needed, so that there is a line. */
+	if (i > 1 && i - 2 > m->at)
+		m->at = i - 2;
+}
+
 /* For one more node. */
 static int make_room(struct xvt_clock_map *m)
 {

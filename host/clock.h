@@ -75,6 +75,8 @@ struct xvt_clock_map {
 };
 
 void xvt_clock_map_init(struct xvt_clock_map *m, uint64_t hz);
+/* Nothing from before host_ns will be looked up any more: nodes older than that may go. */
+void xvt_clock_map_forget(struct xvt_clock_map *m, uint64_t host_ns);
 void xvt_clock_map_fini(struct xvt_clock_map *m);
 
 /*

@@ -154,6 +154,22 @@ static bool too_wide(const struct xvt_session *s, struct xvt_ring *r,
 	return true;
 }
 
+/*
+ * A ring that records has its nodes dropped as records find their places. Of one that has nothing
+ * but was proven idle, what comes is later than that. (The rate wants the first node it can get.)
+ */
+static void forget_nodes(const struct xvt_session *s, struct xvt_ring *r)
+{
+	uint64_t idle_ns;
+
+	if (s->opt.cut || r->phase == XVT_PHASE_NEW || !r->idle || r->have || r->first ||
+	    xvt_ring_ready(r))
+		return;
+	idle_ns = xvt_host_clock_ns(&s->clock, r->idle_clock);
+	if (idle_ns > r->map.slack_ns)
+		xvt_clock_map_forget(&r->map, idle_ns - r->map.slack_ns);
+}
+
 static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_measure *m)
 {
 	bool wide = too_wide(s, r, &m->node);
@@ -163,6 +179,7 @@ static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_cloc
 	if (wide)
 		return;
 	xvt_session_ring_witness(s, r); /* in the file before its successor */
+	forget_nodes(s, r);
 	if (xvt_clock_map_add(&r->map, &m->node))
 		return;
 	xvt_session_exact_added(r, &m->node);

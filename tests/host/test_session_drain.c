@@ -393,6 +393,31 @@ START_TEST(who_is_silent_for_long_holds_back_no_longer)
 }
 END_TEST
 
+/* Its clock is measured as long as it is there, and nobody looks anything up. */
+START_TEST(an_idle_ring_needs_few_nodes)
+{
+	struct xvt_ring *r = s->rings[1];
+	size_t most = 0, n, added = r->map.changes;
+
+	for (n = 0; n < 1000; n++) {
+		xvt_session_wake(s, r);
+		r->next_burst_clock = 0;
+		r->burst_clock = xvt_clock_read() - ticks(s, SECOND_NS);
+		xvt_session_ring_clock(s, r, xvt_clock_read());
+		if (n % 4 == 0)
+			pass();
+		most = r->map.count > most ? r->map.count : most;
+	}
+	ck_assert_uint_ge(r->map.changes - added, 900);
+	ck_assert_uint_lt(most, 200);
+	write_one(1);
+	until_all_rest();
+	ck_assert_uint_eq(r->stats.events, 1);
+	ck_assert_uint_eq(r->stats.unconfirmed, 0);
+	leave_in_peace(1);
+}
+END_TEST
+
 /* Set aside, it still says what cannot come from it; but not when nobody has looked since. */
 START_TEST(nobody_waits_for_memory_that_is_being_restored)
 {
@@ -845,6 +870,7 @@ Suite *session_drain_suite(void)
 	tcase_add_test(tc, an_event_does_not_wait_for_rings_at_rest);
 	tcase_add_test(tc, a_debt_is_paid_whoever_is_awake_meanwhile);
 	tcase_add_test(tc, who_is_silent_for_long_holds_back_no_longer);
+	tcase_add_test(tc, an_idle_ring_needs_few_nodes);
 	tcase_add_test(tc, nobody_waits_for_memory_that_is_being_restored);
 	tcase_add_test(tc, what_is_due_goes_back_with_the_counters);
 	tcase_add_test(tc, a_recording_can_be_asked_until_it_is_freed);
