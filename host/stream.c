@@ -280,11 +280,12 @@ static bool is_dry(const struct xvt_stream *g)
 
 static int make_half(const struct xvt_stream *g, struct xvt_half *h)
 {
-	if (h->records)
-		return 0;
-	h->records = malloc(g->half_records * sizeof(*h->records));
-	h->payloads = malloc(PAYLOAD_BYTES);
-	h->room = h->payloads ? PAYLOAD_BYTES : 0;
+	if (!h->records)
+		h->records = malloc(g->half_records * sizeof(*h->records));
+	if (!h->payloads) {
+		h->payloads = malloc(PAYLOAD_BYTES);
+		h->room = h->payloads ? PAYLOAD_BYTES : 0;
+	}
 	return h->records && h->payloads ? 0 : -ENOMEM;
 }
 

@@ -62,6 +62,7 @@ int main(void)
 	srunner_add_suite(runner, sink_suite());
 	srunner_add_suite(runner, crew_suite());
 	srunner_add_suite(runner, pool_suite());
+	srunner_add_suite(runner, stream_suite());
 	srunner_add_suite(runner, out_suite());
 	srunner_add_suite(runner, trace_file_suite());
 	srunner_add_suite(runner, decode_suite());

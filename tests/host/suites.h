@@ -11,6 +11,7 @@ Suite *crc32c_suite(void);
 Suite *sink_suite(void);
 Suite *crew_suite(void);
 Suite *pool_suite(void);
+Suite *stream_suite(void);
 Suite *opt_suite(void);
 Suite *out_suite(void);
 Suite *trace_file_suite(void);
