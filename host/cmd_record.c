@@ -31,6 +31,8 @@
 
 #define PUSH_NS	      100000000u
 
+#define CHILD_END_MS  5000 /* for a command to end that was asked to */
+
 #define THREADS_USUAL 4
 #define THREADS_MAX   64u
 
@@ -197,6 +199,25 @@ static int start_child(struct recorder *rec, char **argv)
 		_exit(127);
 	}
 	return 0;
+}
+
+/* The recording is over, and its command is not. One that does not obey must not keep us. */
+static void end_child(struct recorder *rec)
+{
+	struct pollfd ended = { .events = POLLIN };
+
+	if (rec->child <= 0)
+		return;
+	/* Without one (an old kernel), poll() is no more than a time. */
+	ended.fd = (int)syscall(SYS_pidfd_open, rec->child, 0);
+	kill(rec->child, SIGTERM);
+	if (poll(&ended, 1, CHILD_END_MS) <= 0) {
+		xvt_warn("record", "the command does not end, killing it");
+		kill(rec->child, SIGKILL);
+	}
+	waitpid(rec->child, &rec->child_status, 0);
+	if (ended.fd >= 0)
+		close(ended.fd);
 }
 
 /* "NAME=VALUE" of one of `list` with that name; NULL: none. */
@@ -578,10 +599,7 @@ static int record(struct recorder *rec, char **child_argv)
 	xvt_session_free(rec->session);
 	end_err = xvt_file_sink_close(sink);
 	err = err ? err : end_err;
-	if (rec->child > 0) {
-		kill(rec->child, SIGTERM);
-		waitpid(rec->child, &rec->child_status, 0);
-	}
+	end_child(rec);
 	xvt_loop_free(rec->loop);
 	if (status != XVT_EXIT_OK)
 		return status;

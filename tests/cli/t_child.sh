@@ -1,0 +1,48 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck disable=SC2317
+# xvtrace record -- CMD: the recording ends with the command, and the command with the recording, whether it wants to
+# or not.
+set -u
+. "$(dirname "$0")/lib.sh"
+trap cleanup EXIT
+export XVTRACE_RUN_DIR=$work/run
+
+# record CMD...: its last words are in $work/err
+record() {
+	"$xvtrace" record -q -o "$work/t.xvt" -r g="$work/g" --join-timeout 0 -- "$@" 2>"$work/err" &
+	recorder=$!
+	pids+=($recorder)
+}
+
+gone() { ! kill -0 "$1" 2>/dev/null; }
+
+# ended: the recorder, once its command is at work and it is told to
+begun() { [ -s "$work/pid" ]; }
+ended() {
+	poll begun || return 1
+	child=$(cat "$work/pid")
+	kill -TERM "$recorder"
+	poll gone "$recorder" && return
+	pids+=("$child")
+	return 1
+}
+
+"$xvtrace" region create "$work/g" --size 1M --rings 1 || exit 1
+
+record true
+wait $recorder
+check "it ends with its command, and well" test $? -eq 0
+
+record bash -c 'echo $$ >"$1"; exec sleep 1000' - "$work/pid"
+check "a command that obeys ends with it" ended
+check "and is gone" gone "$child"
+check "nobody had to be killed" eval '! grep -q killing "$work/err"'
+
+rm "$work/pid"
+record bash -c 'trap "" TERM; echo $$ >"$1"; exec sleep 1000' - "$work/pid"
+check "one that does not obey does not keep it" ended
+check "and is gone as well" gone "$child"
+check "that is told" grep -q "killing" "$work/err"
+check "the trace is whole" "$xvtrace" verify "$work/t.xvt"
+[ $failures -eq 0 ]
