@@ -215,7 +215,7 @@ static void end_child(struct recorder *rec)
 		xvt_warn("record", "the command does not end, killing it");
 		kill(rec->child, SIGKILL);
 	}
-	waitpid(rec->child, &rec->child_status, 0);
+	waitpid(rec->child, NULL, 0); /* it was we who ended it: that is no failure of its own */
 	if (ended.fd >= 0)
 		close(ended.fd);
 }

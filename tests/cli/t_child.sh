@@ -37,6 +37,11 @@ check "it ends with its command, and well" test $? -eq 0
 record bash -c 'echo $$ >"$1"; exec sleep 1000' - "$work/pid"
 check "a command that obeys ends with it" ended
 check "and is gone" gone "$child"
+wait "$recorder"
+check "that is no failure of its own" test $? -eq 0
+record bash -c 'exit 3'
+wait "$recorder"
+check "one that fails is" test $? -eq 1
 check "nobody had to be killed" eval '! grep -q killing "$work/err"'
 
 rm "$work/pid"
