@@ -94,8 +94,10 @@ static int take(struct snapshot *snap)
 
 	while (!err && !stop && !s->cut_done && xvt_session_alive(s)) {
 		err = xvt_session_pass(s, &sleep_ns);
-		if (!err && !s->cut_done && xvt_loop_run(snap->loop, sleep_ns) == -EINTR)
-			continue;
+		if (err || s->cut_done)
+			break;
+		err = xvt_loop_run(snap->loop, sleep_ns);
+		err = err < 0 && err != -EINTR ? err : 0;
 	}
 	return err;
 }
