@@ -213,7 +213,7 @@ static int show_json(const struct xvt_host_region *r)
 	struct xvt_json *doc = xvt_json_new(), *rings;
 	const struct xvt_geometry *g = &r->g;
 	struct xvt_out out;
-	uint32_t i, k;
+	uint32_t i;
 	int err, end_err;
 
 	xvt_json_add_text(doc, "format", "xvtrace-region/1");
@@ -228,7 +228,7 @@ static int show_json(const struct xvt_host_region *r)
 	for (i = 0; i < g->ring_count; i++) {
 		const struct xvt_ring_ctl *c = xvt_host_ring_ctl(r, i);
 		const struct xvt_ring_host *h = xvt_host_ring_host(r, i);
-		struct xvt_json *ring = xvt_json_add_object(rings, NULL), *lost;
+		struct xvt_json *ring = xvt_json_add_object(rings, NULL);
 		struct xvt_ring_snapshot s;
 
 		xvt_ring_snapshot(c, g, &s);
@@ -243,9 +243,7 @@ static int show_json(const struct xvt_host_region *r)
 		xvt_json_add_u64(ring, "nest", s.nest);
 		xvt_json_add_u64(ring, "attempted", s.attempted);
 		xvt_json_add_u64(ring, "discarded", s.discarded);
-		lost = xvt_json_add_object(ring, "lost_by");
-		for (k = 0; k < XVT_LOST_CAUSES; k++)
-			xvt_json_add_u64(lost, xvt_lost_name(k), s.lost[k]);
+		xvt_lost_to_json(ring, s.lost);
 	}
 	err = xvt_out_open(&out, "-");
 	if (err)

@@ -280,26 +280,16 @@ static void json_counts(struct xvt_json *j, const struct counts *c)
 static void json_ring(struct xvt_json *j, const struct stat *s, uint32_t ring)
 {
 	const struct ring_stat *r = &s->rings[ring];
-	struct xvt_json *o;
 
 	xvt_json_add_u64(j, "cpu", s->t->rings[ring].info.cpu);
 	xvt_json_add_text(j, "kind", xvt_ring_kind(s->t->rings[ring].info.type));
 	json_counts(j, &r->c);
-	o = xvt_json_add_object(j, "lost_by");
-	for (int i = 0; i < XVT_LOST_CAUSES; i++)
-		xvt_json_add_u64(o, xvt_lost_name((unsigned int)i), r->c.lost_by[i]);
-	xvt_json_add_u64(o, "overwritten", r->c.overwritten);
+	xvt_json_add_u64(xvt_lost_to_json(j, r->c.lost_by), "overwritten", r->c.overwritten);
 	json_flags(j, &r->c);
 	xvt_json_add_u64(j, "epochs", r->epochs);
 	xvt_json_add_u64(j, "first_ns", r->c.first_ns);
 	xvt_json_add_u64(j, "last_ns", r->c.last_ns);
-	o = xvt_json_add_object(j, "clock");
-	xvt_json_add_text(o, "source", xvt_clock_source_name(r->source));
-	xvt_json_add_u64(o, "bound_ns_max", r->bound_ns_max);
-	o = xvt_json_add_array(o, "rejected");
-	for (uint32_t i = 1; i < XVT_CLOCK_SOURCES; i++)
-		if (r->last.rejected >> i & 1)
-			xvt_json_add_text(o, NULL, xvt_clock_source_name(i));
+	xvt_clock_to_json(j, r->source, r->bound_ns_max, r->last.rejected);
 	xvt_json_add_u64(j, "clock_violations", r->last.clock_violations);
 	xvt_json_add_u64(j, "bad_bytes", r->last.bad_bytes);
 }

@@ -278,8 +278,6 @@ struct xvt_ring {
 	uint64_t told_info_clock;	  /* written then; */
 	struct xvt_ring_info next_info;	  /* and this is to follow, when info_waits */
 	bool info_waits;
-	uint32_t type; /* as that says */
-	uint32_t cpu;
 
 	/* For who asks, see session_status.c. */
 	struct xvt_ring_rate rate;

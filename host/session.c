@@ -520,28 +520,28 @@ void xvt_session_sums(const struct xvt_session *s, uint64_t *events, uint64_t *l
  * Proven idle after the moment when recording was switched off, and all of it placed? One that was
  * set aside may never be: of that, what is there must have been taken.
  */
-static bool ring_finished(const struct xvt_session *s, struct xvt_ring *r, uint64_t off_clock)
+static bool ring_finished(const struct xvt_session *s, struct xvt_ring *r)
 {
 	if (r->phase == XVT_PHASE_ASIDE && s->vms[r->vm]->phase == XVT_VM_ATTACHED)
-		return (int64_t)(r->look_clock - off_clock) >= 0 &&
+		return (int64_t)(r->look_clock - s->off_clock) >= 0 &&
 		       !xvt_pos_before(r->read_pos, r->last.commit);
 	if (r->phase != XVT_PHASE_LIVE)
 		return true;
-	if (!r->idle || (int64_t)(r->idle_clock - off_clock) < 0 || r->first)
+	if (!r->idle || (int64_t)(r->idle_clock - s->off_clock) < 0 || r->first)
 		return false;
 	return r->proven_node_ns && !xvt_ring_ready(r) && !xvt_ring_peek(r);
 }
 
 /* Who is not yet is asked first the next time: with many rings nobody has time to ask all of them
  * whenever something happens. */
-static bool all_finished(const struct xvt_session *s, uint64_t off_clock, size_t *first)
+static bool all_finished(const struct xvt_session *s, size_t *first)
 {
 	size_t n;
 
 	for (n = 0; n < s->nr_rings; n++) {
 		if (*first >= s->nr_rings)
 			*first = 0;
-		if (!ring_finished(s, s->rings[*first], off_clock))
+		if (!ring_finished(s, s->rings[*first]))
 			return false;
 		++*first;
 	}
@@ -576,12 +576,7 @@ void xvt_session_free(struct xvt_session *s)
 		free(s->rings[i]);
 	}
 	for (i = 0; i < s->nr_vms; i++) {
-		xvt_pool_fini(&s->vms[i]->pool);
-		xvt_session_exact_close(s->vms[i]);
-		free(s->vms[i]->rings);
-		free(s->vms[i]->rest);
-		xvt_host_region_close(&s->vms[i]->region);
-		free(s->vms[i]);
+		xvt_vm_free(s->vms[i]);
 	}
 	xvt_pool_fini(&s->pool);
 	xvt_trace_writer_free(s->trace);
@@ -677,7 +672,7 @@ static int drain_rest(struct xvt_session *s, uint64_t most_records)
 		int err = xvt_session_pass(s, &sleep_ns);
 		uint64_t now = xvt_clock_read(), disk_ns = xvt_session_waited_ns(s) - waited_ns;
 
-		if (err || all_finished(s, s->off_clock, &i))
+		if (err || all_finished(s, &i))
 			return err;
 		if (s->merge.emitted - moved >= MUCH_RECORDS && s->merge.emitted <= most_records) {
 			moved = s->merge.emitted;

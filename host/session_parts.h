@@ -51,6 +51,8 @@ void xvt_vm_gone(struct xvt_session *s, struct xvt_vm *vm, const char *why);
 /* Look whether the guest has formatted its region by now, and attach. Returns 0 (attached or
  * still waiting) or -errno with the reason in `why`. */
 int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t why_size);
+/* All but its rings, which the session has. */
+void xvt_vm_free(struct xvt_vm *vm);
 /* The region says that a host is there. */
 void xvt_vm_tell_attached(const struct xvt_session *s, struct xvt_vm *vm);
 /* VM and RING chunks; written again when something in them changes. What a guest changes in its

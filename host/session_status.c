@@ -163,16 +163,10 @@ static void add_rates(struct xvt_json *j, const struct xvt_session *s, const str
 
 static void add_counts(struct xvt_json *j, const struct xvt_ring_stats *st)
 {
-	struct xvt_json *by;
-	unsigned int i;
-
 	xvt_json_add_u64(j, "attempted", st->attempted);
 	xvt_json_add_u64(j, "events", st->events);
 	xvt_json_add_u64(j, "lost", lost_of(st));
-	by = xvt_json_add_object(j, "lost_by");
-	for (i = 0; i < XVT_LOST_CAUSES; i++)
-		xvt_json_add_u64(by, xvt_lost_name(i), st->lost[i]);
-	xvt_json_add_u64(by, "overwritten", st->overwritten);
+	xvt_json_add_u64(xvt_lost_to_json(j, st->lost), "overwritten", st->overwritten);
 	xvt_json_add_u64(j, "discarded", st->discarded);
 	xvt_json_add_u64(j, "late", st->late);
 	xvt_json_add_u64(j, "backlog", st->backlog);
@@ -180,32 +174,19 @@ static void add_counts(struct xvt_json *j, const struct xvt_ring_stats *st)
 	xvt_json_add_u64(j, "in_flight", st->in_flight);
 }
 
-static void add_clock(struct xvt_json *j, const struct xvt_ring_stats *st)
-{
-	struct xvt_json *rejected;
-	uint32_t i;
-
-	xvt_json_add_text(j, "source", xvt_clock_source_name(st->source));
-	xvt_json_add_u64(j, "bound_ns_max", st->bound_ns_max);
-	rejected = xvt_json_add_array(j, "rejected");
-	for (i = 1; i < XVT_CLOCK_SOURCES; i++) {
-		if (st->rejected >> i & 1)
-			xvt_json_add_text(rejected, NULL, xvt_clock_source_name(i));
-	}
-}
-
 static void add_ring(struct xvt_json *j, const struct xvt_session *s, const struct xvt_ring *r)
 {
 	xvt_json_add_u64(j, "ring", r->index);
-	xvt_json_add_u64(j, "cpu", r->cpu);
-	xvt_json_add_text(j, "kind", xvt_ring_kind(r->type));
+	xvt_json_add_u64(j, "cpu", r->told_info.cpu);
+	xvt_json_add_text(j, "kind", xvt_ring_kind(r->told_info.type));
 	xvt_json_add_text(j, "phase", ring_phase(s, r));
 	add_counts(j, &r->told_stats);
 	add_rates(j, s, r);
 	xvt_json_add_u64(j, "lag_ns", r->lag_second == s->second.number ? r->lag_ns : 0);
 	xvt_json_add_u64(j, "size_bytes", r->region->g.ring_size);
 	xvt_json_add_u64(j, "undrained_bytes", undrained_bytes(s, r));
-	add_clock(xvt_json_add_object(j, "clock"), &r->told_stats);
+	xvt_clock_to_json(j, r->told_stats.source, r->told_stats.bound_ns_max,
+			  r->told_stats.rejected);
 }
 
 /* One that nobody has heard of for long does not write, either. */

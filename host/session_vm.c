@@ -65,8 +65,6 @@ static void put_ring(struct xvt_session *s, struct xvt_ring *r, const struct xvt
 	r->told_info = *info;
 	r->told_info_clock = xvt_clock_read();
 	r->info_waits = false;
-	r->type = info->type;
-	r->cpu = info->cpu;
 	xvt_trace_put(s->trace, XVT_CHUNK_RING, info, sizeof(*info), NULL, 0);
 	r->announced = true;
 }
@@ -301,10 +299,13 @@ void xvt_session_share_memory(struct xvt_session *s)
 				(s->opt.memory_bytes - s->pool.budget) / (n ? n : 1));
 }
 
-static void free_vm(struct xvt_vm *vm)
+void xvt_vm_free(struct xvt_vm *vm)
 {
-	xvt_host_region_close(&vm->region);
 	xvt_pool_fini(&vm->pool);
+	xvt_session_exact_close(vm);
+	free(vm->rings);
+	free(vm->rest);
+	xvt_host_region_close(&vm->region);
 	free(vm);
 }
 
@@ -353,7 +354,7 @@ int xvt_session_add(struct xvt_session *s, const char *name, const char *path,
 	vm->pool.common = &s->pool;
 	err = open_region(vm, why, why_size);
 	if (err) {
-		free_vm(vm);
+		xvt_vm_free(vm);
 		return err;
 	}
 	s->vms[s->nr_vms++] = vm;
@@ -362,7 +363,7 @@ int xvt_session_add(struct xvt_session *s, const char *name, const char *path,
 	if (err) { /* nothing of it is in the file yet */
 		s->nr_vms--;
 		xvt_session_share_memory(s);
-		free_vm(vm);
+		xvt_vm_free(vm);
 	}
 	return err;
 }
