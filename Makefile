@@ -70,7 +70,7 @@ help:
 	@echo 'make setup      install the packages that are missing (root; make demo and test do it)'
 	@echo 'make clean      remove build/'
 	@echo
-	@echo 'Variables: V=1 show commands, BUILD=dir, CC=clang, ASAN=1, TSAN=1, RING=cas|xadd, FLAVOUR=amd64|cloud-amd64|rt-amd64'
+	@echo 'Variables: V=1 show commands, BUILD=dir, CC=clang, ASAN=1, TSAN=1, RING=cas|xadd, FLAVOUR=amd64|cloud-amd64|rt-amd64|6.12-amd64|...'
 
 install: all
 	install -D -m 755 $(BUILD)/xvtrace $(DESTDIR)$(PREFIX)/bin/xvtrace
@@ -78,6 +78,7 @@ install: all
 	install -D -m 644 guest/user/xvt.h $(DESTDIR)$(PREFIX)/include/xvt.h
 	install -d $(DESTDIR)$(PREFIX)/share/doc/xvtrace
 	install -m 644 docs/*.md $(DESTDIR)$(PREFIX)/share/doc/xvtrace
+	install -D -m 644 docs/examples/writer.c $(DESTDIR)$(PREFIX)/share/doc/xvtrace/examples/writer.c
 
 clean:
 	rm -rf $(BUILD)

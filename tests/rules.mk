@@ -36,6 +36,14 @@ $(BUILD)/tests/tools/xvt-relay: tests/tools/xvt-relay.c $(BUILD)/libxvt.a
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(XVT_CFLAGS) $(XVT_LDFLAGS) -Ishared -Iguest/user -MF $@.d -o $@ $^ -lpthread
 
+# The writer that docs/writing-a-writer.md shows: made from the ABI alone.
+TEST_TOOLS += $(BUILD)/tests/tools/xvt-example-writer
+
+$(BUILD)/tests/tools/xvt-example-writer: docs/examples/writer.c
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(XVT_CFLAGS) $(XVT_LDFLAGS) -Ishared -MF $@.d -o $@ $<
+
 -include $(wildcard $(BUILD)/tests/tools/*.d)
 
 FAST_SUITES = $(BUILD)/tests/unit-check $(BUILD)/tests/host-check $(BUILD)/tests/engine-check

@@ -3,6 +3,7 @@
 # Sourced by the tests of the command line, after `set -u`. The test removes $work when it exits.
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+. tests/jq.sh
 BUILD=${BUILD:-build}
 xvtrace=$BUILD/xvtrace
 work=$(mktemp -d)
