@@ -20,8 +20,7 @@ qemu_dir=$(cd "$(dirname "$0")" && pwd)
 	exit 2
 }
 
-suffix=
-[ "$FLAVOUR" = amd64 ] || suffix=-$FLAVOUR
+suffix=$(qemu_suffix)
 XVTRACE_KO=${XVTRACE_KO:-$BUILD/guest/linux$suffix/xvtrace.ko}
 
 # Loaded by /init.
@@ -37,10 +36,11 @@ trap 'rm -rf "$tmp"' EXIT
 trap 'exit 1' HUP INT TERM
 stage=$tmp/root
 
-# A file name has - or _ where the module's name has _; the table is "NAME PATH".
+# A file name has - or _ where the module's name has _, and may say how it is compressed; the table is "NAME PATH".
 modules=$tmp/modules
 mkdir "$stage"
-find "$KMODDIR/kernel" -name '*.ko' | awk -F / '{ n = $NF; sub(/\.ko$/, "", n); gsub(/-/, "_", n); print n, $0 }' >"$modules"
+find "$KMODDIR/kernel" -name '*.ko' -o -name '*.ko.xz' -o -name '*.ko.zst' -o -name '*.ko.gz' |
+	awk -F / '{ n = $NF; sub(/\.ko(\.[a-z]+)?$/, "", n); gsub(/-/, "_", n); print n, $0 }' >"$modules"
 
 module_path() {
 	sed -n "s/^$(echo "$1" | tr - _) //p" "$modules"
@@ -55,11 +55,27 @@ built_in() {
 	tr - _ <"$KMODDIR/modules.builtin" | grep -q "/$(echo "$1" | tr - _)\.ko\$"
 }
 
+# unpacked PATH: a module's bytes
+unpacked() {
+	case $1 in
+	*.xz) qemu_need xz xz-utils && xz -dc "$1" ;;
+	*.zst) qemu_need zstd zstd && zstd -dcq "$1" ;;
+	*.gz) gzip -dc "$1" ;;
+	*) cat "$1" ;;
+	esac
+}
+
+# module_file NAME: where it is in the image, unpacked: the image itself is compressed
+module_file() {
+	echo "$moddir/$(basename "$(module_path "$1")" | sed 's/\.ko\..*/.ko/')"
+}
+
 # add_module NAME: with what it depends on. Only $1 survives the recursion: POSIX functions have no other locals.
 add_module() {
-	[ ! -f "$moddir/$(basename "$(module_path "$1")")" ] || return 0
-	cp "$(module_path "$1")" "$moddir/"
-	for dependency in $(modinfo_field depends "$(module_path "$1")" | tr , ' '); do
+	[ ! -f "$(module_file "$1")" ] || return 0
+	[ -n "$(module_path "$1")" ] || qemu_die "$1: no such module in $KMODDIR"
+	unpacked "$(module_path "$1")" >"$(module_file "$1")"
+	for dependency in $(modinfo_field depends "$(module_file "$1")" | tr , ' '); do
 		add_module "$dependency"
 	done
 }
@@ -90,7 +106,7 @@ for module in $boot_modules $more_modules; do
 done
 
 if [ -f "$XVTRACE_KO" ]; then
-	# insmod in the guest would only qemu_say "invalid module format".
+	# insmod in the guest would only say "invalid module format".
 	release=$(modinfo_field vermagic "$XVTRACE_KO" | cut -d ' ' -f 1)
 	[ "$release" = "$KRELEASE" ] ||
 		qemu_die "$XVTRACE_KO: built for kernel $release, the guest has $KRELEASE; build it again with KDIR=$KDIR"

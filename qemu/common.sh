@@ -10,8 +10,13 @@ case $BUILD in
 *) BUILD=$PWD/$BUILD ;;
 esac
 
-# The flavour of Debian's kernel: amd64, cloud-amd64, rt-amd64.
+# The flavour of Debian's kernel: amd64, cloud-amd64, rt-amd64, or one of another series, as 6.12-amd64.
 FLAVOUR=${FLAVOUR:-amd64}
+
+# qemu_suffix: what the names of a flavour's files end in; nothing for amd64
+qemu_suffix() {
+	[ "$FLAVOUR" = amd64 ] || echo "-$FLAVOUR"
+}
 
 # qemu_say TEXT: progress goes to stderr; stdout is for what another program reads.
 qemu_say() {

@@ -212,9 +212,8 @@ vm_tsc_words() {
 
 # Sets kernel and cmdline, writes the initrd.
 vm_prepare_kernel() {
-	local suffix='' overlay
-	[ "$FLAVOUR" = amd64 ] || suffix=-$FLAVOUR
-	local initrd=${VM_INITRD:-$BUILD/guest/initramfs$suffix.gz}
+	local overlay initrd
+	initrd=${VM_INITRD:-$BUILD/guest/initramfs$(qemu_suffix).gz}
 	[ -f "$initrd" ] || { vm_error "$initrd: not there; run qemu/build-image.sh" || return; }
 	kernel=${VM_KERNEL:-}
 	if [ -z "$kernel" ]; then

@@ -8,7 +8,8 @@
 #
 # environment:
 #   BUILD           build directory (default: build/ beside this folder)
-#   FLAVOUR         amd64 (default), cloud-amd64 or rt-amd64
+#   FLAVOUR         what follows linux-image- in a package that depends on the kernel: amd64 (default), cloud-amd64, rt-amd64;
+#                   with a series before it where Debian has one, as 6.12-amd64, 6.12-cloud-amd64, 6.12-rt-amd64
 #   KERNEL_VERSION  pins the kernel, for example 6.1.0-56; default: what linux-image-$FLAVOUR depends on
 #
 # --print gives KRELEASE, KDIR (for make -C), VMLINUZ, KERNEL (what to boot, see unpack_kernel), KMODDIR and BUSYBOX.
@@ -20,6 +21,8 @@ qemu_dir=$(cd "$(dirname "$0")" && pwd)
 packages=$BUILD/guest/packages
 # Remembers which release a flavour means, so that a second run needs no answer from apt (0.7 s each).
 current=$packages/$FLAVOUR.current
+# A release's name ends in the flavour without a series.
+kind=$(echo "$FLAVOUR" | sed 's/^[0-9][0-9.]*-//')
 
 # first_file CANDIDATE...: Debian 13 moved /lib and /bin below /usr, Debian 12 did not.
 first_file() {
@@ -52,7 +55,7 @@ print_paths() {
 # cached_release: the release that can be used without asking apt, or nothing
 cached_release() {
 	if [ -n "${KERNEL_VERSION:-}" ]; then
-		release=$KERNEL_VERSION-$FLAVOUR
+		release=$KERNEL_VERSION-$kind
 	elif [ -f "$current" ]; then
 		release=$(cat "$current")
 	else
@@ -75,7 +78,7 @@ depends() {
 # does not know it
 wanted() {
 	if [ -n "${KERNEL_VERSION:-}" ]; then
-		image=linux-image-$KERNEL_VERSION-$FLAVOUR
+		image=linux-image-$KERNEL_VERSION-$kind
 	else
 		image=$(show "linux-image-$FLAVOUR" | depends 'linux-image-[0-9].*')
 		[ -n "$image" ] || { echo "linux-image-$FLAVOUR" && return 1; }
@@ -95,15 +98,21 @@ release_of() {
 
 # unpack_kernel VMLINUZ VMLINUX: under TCG half of a boot (3.5 of 7 s) is the kernel unpacking itself. QEMU also boots the
 # ELF file inside, by the kernel's PVH entry. Then its addresses are not randomised; who wants that boots VMLINUZ.
-# Without xz, or where the kernel is compressed by something else, VMLINUZ is what boots.
+# A kernel that is compressed by something other than xz and zstd, or where the tool is missing, boots from VMLINUZ.
 unpack_kernel() {
-	command -v xz >/dev/null || return 0
 	# See the kernel's Documentation/x86/boot.rst: setup_sects, payload_offset, payload_length. The payload ends in
-	# four bytes that are not xz's.
+	# four bytes that belong to neither format.
 	sectors=$(od -An -tu1 -j 497 -N 1 "$1")
 	offset=$(od -An -tu4 -j 584 -N 4 "$1")
 	length=$(od -An -tu4 -j 588 -N 4 "$1")
-	tail -c +$(((sectors + 1) * 512 + offset + 1)) "$1" | head -c $((length - 4)) | xz -dc >"$2" 2>/dev/null || rm -f "$2"
+	start=$(((sectors + 1) * 512 + offset))
+	case $(od -An -tx1 -j $start -N 4 "$1" | tr -d ' ') in
+	fd377a58) tool=xz ;;
+	28b52ffd) tool=zstd ;;
+	*) return 0 ;;
+	esac
+	command -v $tool >/dev/null || return 0
+	tail -c +$((start + 1)) "$1" | head -c $((length - 4)) | $tool -dcq >"$2" 2>/dev/null || rm -f "$2"
 }
 
 # fetch LIST: download and unpack in a temporary folder and rename it, so that a folder that is there is whole

@@ -22,7 +22,8 @@ step() {
 	printf '\n\033[1m== %s\033[0m\n' "$*"
 }
 
-step "two guests, two vCPUs each, a ring per vCPU in shared memory, a cable between them"
+kernel=$(eval "$(qemu/guest-packages.sh --print)" && echo "$KRELEASE")
+step "two guests with Linux $kernel, two vCPUs each, a ring per vCPU in shared memory, a cable between them"
 vm_start g1 --vcpus 2 --overlay "$out/overlay" --net "$VM_RUN_DIR/net.sock:server" --ip 10.77.0.1/24
 vm_start g2 --vcpus 2 --overlay "$out/overlay" --net "$VM_RUN_DIR/net.sock:client" --ip 10.77.0.2/24
 
@@ -78,3 +79,4 @@ fi
 echo "CTF: $out/ctf: babeltrace2 read $(wc -l <"$out/babeltrace.txt") events of $("$xvtrace" stat --json "$trace" | jq .events)"
 echo
 echo "Look further:  $xvtrace report $trace | less      man pages: docs/"
+echo "Other kernels: make demo FLAVOUR=6.12-amd64                  (docs/guest.md, Build)"

@@ -60,8 +60,8 @@ check: test-programs check-freestanding
 .PHONY: guest
 guest:
 	$(Q)qemu/guest-packages.sh
-	$(Q)eval "$$(qemu/guest-packages.sh --print)" && $(MAKE) --no-print-directory KDIR="$$KDIR" guest-module guest-tools && \
-		$(MAKE) --no-print-directory KDIR="$$KDIR" RING=xadd GUEST_LINUX=$(BUILD)/guest/linux-xadd guest-module
+	$(Q)eval "$$(qemu/guest-packages.sh --print)" && $(MAKE) --no-print-directory KDIR="$$KDIR" guest-module guest-test-module guest-tools && \
+		$(MAKE) --no-print-directory KDIR="$$KDIR" RING=xadd GUEST_LINUX=$(BUILD)/guest/linux-xadd$(GUEST_SUFFIX) guest-module
 	$(Q)qemu/build-image.sh
 
 test: setup

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 # Part of the top-level Makefile. Needs $(BUILD), and knows
 #   KDIR     kernel to build against (headers package); default: the running one's
-#   FLAVOUR  Debian's kernel flavour, names the output folder only
+#   FLAVOUR  of Debian's kernel; here it only names the output folder
 # Targets: guest-module -> $(GUEST_LINUX)/xvtrace.ko, guest-tools -> $(BUILD)/guest/bin/*
 
 FLAVOUR ?= amd64
 KDIR ?= /lib/modules/$(shell uname -r)/build
-GUEST_LINUX := $(BUILD)/guest/linux$(if $(filter-out amd64,$(FLAVOUR)),-$(FLAVOUR))
+# Objects of one kernel are of no use to another.
+GUEST_SUFFIX := $(if $(filter-out amd64,$(FLAVOUR)),-$(FLAVOUR))
+GUEST_LINUX := $(BUILD)/guest/linux$(GUEST_SUFFIX)
 
 GUEST_MODULE_SRC := $(wildcard guest/linux/*.c guest/linux/*.h) guest/linux/Kbuild \
 	$(wildcard shared/*.h) shared/xvt_region.c shared/xvt_check.c
@@ -19,7 +21,9 @@ guest-module: $(GUEST_MODULE_SRC)
 	@mkdir -p $(GUEST_LINUX)
 	@find $(GUEST_LINUX) -maxdepth 1 -type l -delete
 	@ln -sf $(abspath $(GUEST_MODULE_SRC)) $(GUEST_LINUX)/
-	+$(MAKE) --no-print-directory -C $(KDIR) M=$(abspath $(GUEST_LINUX)) XVT_CCFLAGS="$(XVT_RING) $(XVT_CCFLAGS)" modules
+	@# No BTF: headers that ship the kernel's own would need pahole for it.
+	+$(MAKE) --no-print-directory -C $(KDIR) M=$(abspath $(GUEST_LINUX)) XVT_CCFLAGS="$(XVT_RING) $(XVT_CCFLAGS)" \
+		CONFIG_DEBUG_INFO_BTF_MODULES= modules
 	@# 2 MB of debug information are not for a guest's initramfs.
 	@$(CROSS_COMPILE)strip --strip-debug $(GUEST_LINUX)/xvtrace.ko
 

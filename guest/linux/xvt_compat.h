@@ -1,24 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * xvt_compat.h - the one place that knows which kernel, and which machine, the module is
- * built for. Written for 6.1; the checks reach as far as was read, not as was tried.
+ * built for: 5.10 to 7.3. Guests of the tests run 6.1 and 6.12; for others it is compiled.
  */
 #ifndef XVT_COMPAT_H
 #define XVT_COMPAT_H
 
 #include <linux/version.h>
+#include <linux/cpu.h>
 #include <linux/hrtimer.h>
 #include <linux/io.h>
+#include <linux/preempt.h>
+#include <linux/ptrace.h>
 #include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <linux/smp.h>
 #include <linux/sysfs.h>
+#include <linux/trace_events.h>
 #include <linux/workqueue.h>
 
 #include "xvt_clock_pair.h"
 
+/* 5.10 lets an export choose kinds of events, and has vmap_pfn(). */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 10, 0)
+#error "xvtrace.ko needs Linux 5.10 or newer"
+#endif
+
 #if defined(CONFIG_X86_64)
-#include <linux/cc_platform.h>
 #include <linux/kvm_para.h>
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 16, 0)
+#include <linux/cc_platform.h>
+#define xvt_memory_encrypted() cc_platform_has(CC_ATTR_GUEST_MEM_ENCRYPT)
+#else
+#include <linux/mem_encrypt.h>
+#define xvt_memory_encrypted() mem_encrypt_active()
+#endif
 #include <asm/tsc.h>
 #include <asm/pgtable.h>
 
@@ -45,7 +61,7 @@ static inline bool xvt_clock_stable(void)
  */
 static inline int xvt_ask_pair(struct xvt_kvm_pair *pair)
 {
-	if (!kvm_para_available() || cc_platform_has(CC_ATTR_GUEST_MEM_ENCRYPT))
+	if (!kvm_para_available() || xvt_memory_encrypted())
 		return -EOPNOTSUPP;
 	return (int)kvm_hypercall2(KVM_HC_CLOCK_PAIRING, virt_to_phys(pair),
 				   KVM_CLOCK_PAIRING_WALLCLOCK);
@@ -59,6 +75,25 @@ static inline bool xvt_mapped_cached(const void *addr)
 	pteval_t pat = level == PG_LEVEL_4K ? _PAGE_PAT : _PAGE_PAT_LARGE;
 
 	return pte && !(pte_val(*pte) & (pat | _PAGE_PCD | _PAGE_PWT));
+}
+
+/*
+ * In a kprobe's handler at a function's entry: what the function's caller had. A breakpoint is an
+ * NMI to the kernel, which counts it so.
+ */
+static inline unsigned int xvt_probed_preempt_count(void)
+{
+	return preempt_count() - NMI_OFFSET - HARDIRQ_OFFSET;
+}
+
+static inline bool xvt_probed_irqs_off(struct pt_regs *regs)
+{
+	return !(regs->flags & X86_EFLAGS_IF);
+}
+
+static inline unsigned long xvt_return_address(struct pt_regs *regs)
+{
+	return *(unsigned long *)kernel_stack_pointer(regs);
 }
 #elif defined(CONFIG_ARM64)
 #include <asm/arch_timer.h>
@@ -87,6 +122,114 @@ static inline bool xvt_mapped_cached(const void *addr)
 {
 	return true;
 }
+
+/* The handling of a breakpoint disables preemption. */
+static inline unsigned int xvt_probed_preempt_count(void)
+{
+	return preempt_count() - IS_ENABLED(CONFIG_PREEMPT_COUNT);
+}
+
+static inline bool xvt_probed_irqs_off(struct pt_regs *regs)
+{
+	return !interrupts_enabled(regs);
+}
+
+static inline unsigned long xvt_return_address(struct pt_regs *regs)
+{
+	return procedure_link_pointer(regs);
+}
+#endif
+
+/* A va_list parameter is passed by its address. */
+static inline va_list *xvt_va_list_argument(struct pt_regs *regs, unsigned int n)
+{
+	return (va_list *)regs_get_kernel_argument(regs, n);
+}
+
+/*
+ * Types of ftrace's own entries, which the kernel keeps in a header of its own. The first three
+ * are as old as their entries. 6.13 put one before bputs.
+ */
+#define XVT_TRACE_STACK	 4
+#define XVT_TRACE_PRINT	 5
+#define XVT_TRACE_BPRINT 6
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+#define XVT_TRACE_BPUTS 15
+#else
+#define XVT_TRACE_BPUTS 14
+#endif
+
+/* 5.12 made them public. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 12, 0)
+enum xvt_trace_flag {
+	TRACE_FLAG_IRQS_OFF = 0x01,
+	TRACE_FLAG_NEED_RESCHED = 0x04,
+	TRACE_FLAG_HARDIRQ = 0x08,
+	TRACE_FLAG_SOFTIRQ = 0x10,
+	TRACE_FLAG_PREEMPT_RESCHED = 0x20,
+	TRACE_FLAG_NMI = 0x40,
+};
+#endif
+
+/* Of struct trace_entry, as ftrace fills it; `pc`: preempt_count(). */
+static __always_inline u8 xvt_context_flags(unsigned int pc, bool irqs_off)
+{
+	u8 flags = (irqs_off ? TRACE_FLAG_IRQS_OFF : 0) |
+		   (tif_need_resched() ? TRACE_FLAG_NEED_RESCHED : 0) |
+		   (test_preempt_need_resched() ? TRACE_FLAG_PREEMPT_RESCHED : 0) |
+		   (pc & NMI_MASK ? TRACE_FLAG_NMI : 0) |
+		   (pc & HARDIRQ_MASK ? TRACE_FLAG_HARDIRQ : 0) |
+		   (in_serving_softirq() ? TRACE_FLAG_SOFTIRQ : 0);
+
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 0)
+	if (softirq_count() >> (SOFTIRQ_SHIFT + 1))
+		flags |= TRACE_FLAG_BH_OFF;
+#endif
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+	if (IS_ENABLED(CONFIG_ARCH_HAS_PREEMPT_LAZY) && tif_test_bit(TIF_NEED_RESCHED_LAZY))
+		flags |= TRACE_FLAG_NEED_RESCHED_LAZY;
+#endif
+	return flags;
+}
+
+/* What ftrace computed of a context, into an entry. Before 5.12 it did not pass that on. */
+static __always_inline void xvt_fill_from_ctx(struct trace_entry *e, u16 type, u32 ctx)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 12, 0)
+	tracing_generic_entry_update(e, type, ctx);
+#endif
+}
+
+static __always_inline unsigned int xvt_migration_disabled(void)
+{
+#if defined(CONFIG_SMP) && LINUX_VERSION_CODE >= KERNEL_VERSION(5, 12, 0)
+	return current->migration_disabled;
+#else
+	return 0;
+#endif
+}
+
+/* How often a tracepoint itself disables preemption around its probes. 7.x guards them by SRCU. */
+#if defined(CONFIG_PREEMPTION) && LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
+#define XVT_TRACEPOINT_DEPTH 1u
+#else
+#define XVT_TRACEPOINT_DEPTH 0u
+#endif
+
+/* 5.18 gave sched_switch the argument prev_state; before, it was the task's state itself. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 18, 0)
+#define XVT_PREV_STATE_PARAM	   , unsigned int prev_state
+#define xvt_prev_state_index(prev) __task_state_index(prev_state, (prev)->exit_state)
+#else
+#define XVT_PREV_STATE_PARAM
+#define xvt_prev_state_index(prev) task_state_index(prev)
+#endif
+
+/* Of an array's elements where the type does not say it; 0 when the kernel does not know either. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 13)
+#define xvt_field_count(f) ((u32)(f)->len)
+#else
+#define xvt_field_count(f) 0u
 #endif
 
 /* How much of common_preempt_count is the count; the rest is about migration. */
@@ -114,11 +257,6 @@ static inline void xvt_hrtimer_setup(struct hrtimer *timer,
 #define XVT_BIN_CONST const
 #else
 #define XVT_BIN_CONST
-#endif
-
-/* 5.18 gave sched_switch the argument prev_state. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(5, 18, 0)
-#error "xvtrace.ko needs Linux 5.18 or newer"
 #endif
 
 #if IS_ENABLED(CONFIG_TASKS_RUDE_RCU) && LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)

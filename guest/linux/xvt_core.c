@@ -194,6 +194,7 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 		keep_synced(c);
 		if (smp_processor_id() == cpumask_first(cpu_online_mask)) {
 			xvt_request_poll();
+			xvt_hooks_poll(&c->writer);
 			xvt_doorbell_poll();
 		}
 	}

@@ -5,9 +5,10 @@
  *
  * ftrace calls the export between filling its entry and committing it, with preemption off,
  * for all instances alike. So our stamp is later than ftrace's by the time of the filling
- * and of any interrupt in between. In 6.1 these never come here: function_graph entries,
- * trace_marker_raw, events that a trigger discards, anything while tracing_on is 0. An event
- * with a filter comes only if the filter let it through.
+ * and of any interrupt in between. These never come here (5.10 to 7.3): trace_printk(),
+ * trace_puts() and kernel stacks, see xvt_hooks.c; function_graph entries, trace_marker_raw, user
+ * stacks, events that a trigger discards, anything while tracing_on is 0. An event with a filter
+ * comes only if the filter let it through.
  */
 #include <linux/mm.h>
 #include <linux/trace.h>

@@ -39,7 +39,7 @@ static int put_fields(struct seq_buf *s, const struct trace_event_fields *f)
 		if (f->type == TRACE_FUNCTION_TYPE)
 			return -EOPNOTSUPP;
 		offset = ALIGN(offset, f->align);
-		put_field(s, f->type, f->name, offset, f->size, f->is_signed, f->len);
+		put_field(s, f->type, f->name, offset, f->size, f->is_signed, xvt_field_count(f));
 		offset += f->size;
 	}
 	return f ? 0 : -EOPNOTSUPP;

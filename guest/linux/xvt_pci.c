@@ -127,8 +127,8 @@ static int map_region(struct xvt_guest *g)
 	}
 	dev_err(dev,
 		"region is not cached: a read takes %llu ps, of ordinary memory %llu; each event "
-		"would cost microseconds. See docs on MTRR and PAT, or load with "
-		"allow_uncached=1\n",
+		"would cost microseconds. docs/guest.md, \"Uncached regions\", says what to do; "
+		"allow_uncached=1 uses it as it is\n",
 		g->access_ps, expected_ps);
 	unmap_region(g);
 	return -EIO;
@@ -167,6 +167,7 @@ static int start_all(struct xvt_guest *g)
 	err = xvt_export_start();
 	if (err)
 		goto err_probes;
+	xvt_hooks_start();
 	announce(g);
 	return 0;
 
@@ -231,6 +232,7 @@ static void xvt_remove(struct pci_dev *pdev)
 {
 	struct xvt_guest *g = &xvt_guest;
 
+	xvt_hooks_stop();
 	xvt_export_stop();
 	xvt_probes_stop();
 	xvt_meta_stop();

@@ -57,30 +57,24 @@ enum xvt_probe_id { PROBE_SCHED_SWITCH, PROBE_IRQ_ENTRY, PROBE_IRQ_EXIT, PROBE_C
 
 #define TYPE_FIRST 0xf000
 
-/* As ftrace fills it; less the one level of preempt_count that the tracepoint itself adds. */
+/* As ftrace fills it; less what the tracepoint itself adds to preempt_count. */
 static __always_inline void fill_common(struct xvt_common *c, enum xvt_probe_id id)
 {
 	unsigned int pc = preempt_count();
 	unsigned int depth = pc & PREEMPT_MASK;
 
-	if (IS_ENABLED(CONFIG_PREEMPTION) && depth)
-		depth--;
+	depth -= min(depth, XVT_TRACEPOINT_DEPTH);
 	c->type = TYPE_FIRST + id;
-	c->flags = (irqs_disabled() ? TRACE_FLAG_IRQS_OFF : 0) |
-		   (tif_need_resched() ? TRACE_FLAG_NEED_RESCHED : 0) |
-		   (test_preempt_need_resched() ? TRACE_FLAG_PREEMPT_RESCHED : 0) |
-		   (pc & NMI_MASK ? TRACE_FLAG_NMI : 0) |
-		   (pc & HARDIRQ_MASK ? TRACE_FLAG_HARDIRQ : 0) |
-		   (in_serving_softirq() ? TRACE_FLAG_SOFTIRQ : 0);
+	c->flags = xvt_context_flags(pc, irqs_disabled());
 	c->preempt_count = min(depth, XVT_PREEMPT_COUNT_MAX);
 	c->pid = current->pid;
 }
 
 static void notrace probe_sched_switch(void *data, bool preempt, struct task_struct *prev,
-				       struct task_struct *next, unsigned int prev_state)
+				       struct task_struct *next XVT_PREV_STATE_PARAM)
 {
 	struct xvt_sched_switch e;
-	unsigned int state = __task_state_index(prev_state, prev->exit_state);
+	unsigned int state = xvt_prev_state_index(prev);
 
 	fill_common(&e.common, PROBE_SCHED_SWITCH);
 	memcpy(e.prev_comm, prev->comm, sizeof(e.prev_comm));

@@ -75,11 +75,16 @@ static ssize_t host_show(struct device *dev, struct device_attribute *attr, char
 }
 static DEVICE_ATTR_RO(host);
 
+static ssize_t hooks_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return xvt_hooks_show(buf);
+}
+static DEVICE_ATTR_RO(hooks);
+
 static struct attribute *xvt_attrs[] = {
-	&dev_attr_region.attr,	  &dev_attr_generation.attr,
-	&dev_attr_boot_uuid.attr, &dev_attr_mapping.attr,
-	&dev_attr_clock.attr,	  &dev_attr_meta.attr,
-	&dev_attr_host.attr,	  NULL,
+	&dev_attr_region.attr,	&dev_attr_generation.attr, &dev_attr_boot_uuid.attr,
+	&dev_attr_mapping.attr, &dev_attr_clock.attr,	   &dev_attr_meta.attr,
+	&dev_attr_host.attr,	&dev_attr_hooks.attr,	   NULL,
 };
 
 #define ROW_MAX 400

@@ -7,6 +7,7 @@
  *   xvt_doorbell.c wakes the host
  *   xvt_core.c     rings: generation, CPU hot-plug, timers, clock answers, suspend
  *   xvt_export.c   ftrace -> ring
+ *   xvt_hooks.c    what ftrace does not export: trace_printk, kernel stacks -> ring
  *   xvt_probes.c   hottest tracepoints -> ring, without ftrace's own ring
  *   xvt_meta.c     metadata area and /dev/xvtrace
  *   xvt_format.c   a tracepoint's format as text
@@ -96,6 +97,12 @@ void xvt_doorbell_poll(void);
 /* xvt_export.c */
 int xvt_export_start(void);
 void xvt_export_stop(void);
+
+/* xvt_hooks.c */
+void xvt_hooks_start(void);
+void xvt_hooks_stop(void);
+void xvt_hooks_poll(struct xvt_writer *w);
+int xvt_hooks_show(char *buf);
 
 /* xvt_probes.c */
 int xvt_probes_start(void);

@@ -24,7 +24,8 @@ work() {
 	echo "xvt-reload $1 end" >$tracing/trace_marker
 }
 
-loads=12
+loads=$(sed -n 's/.*xvt.reloads=\([0-9]*\).*/\1/p' /proc/cmdline)
+loads=${loads:-12}
 events sched irq timer signal raw_syscalls task workqueue net sock nmi
 # Not all functions: to patch 50,000 places takes an emulated CPU half a minute without answering.
 # The second line is what loading and unloading themselves run through.

@@ -26,6 +26,7 @@ for event in sched_switch irq_handler_entry irq_handler_exit hrtimer_expire_entr
 	check "$event is there, with fields" eval "jq -e -n '[limit(1; inputs | select(.event == \"$event\" and (.fields | length) > 0))] | length == 1' '$work/events.jsonl' >'$work/jq.out'"
 done
 check "the event that the host asked for is there" grep -q '"event":"sched_wakeup"' "$work/events.jsonl"
+check "the probe of sched_switch is found under the kernel's name" eval '"$xvtrace" report "$trace" -s -e sched:sched_switch -n 9 | grep -q " xvt:sched_switch: "'
 check "a marker's text" eval '"$xvtrace" report "$trace" --event print | grep -q "print: hello from g1$"'
 check "from hard and soft interrupts and tasks" eval "\"$xvtrace\" report \"$trace\" | awk '\$3 ~ /h/ { h++ } \$3 ~ /s/ { s++ } \$3 !~ /[hsH]/ { t++ } END { print h + 0, s + 0, t + 0; exit !(h > 100 && s > 100 && t > 100) }'"
 

@@ -20,7 +20,7 @@ mkdir -p "$out"
 tests/guest/overlay.sh judge.sh "$out/overlay"
 if [ "$backend" != cas ]; then
 	eval "$(qemu/guest-packages.sh --print)"
-	install -D -m 644 "$BUILD/guest/linux-$backend/xvtrace.ko" "$out/overlay/lib/modules/$KRELEASE/xvtrace.ko"
+	install -D -m 644 "$BUILD/guest/linux-$backend$(qemu_suffix)/xvtrace.ko" "$out/overlay/lib/modules/$KRELEASE/xvtrace.ko"
 fi
 
 # check TEXT COMMAND...

@@ -254,7 +254,8 @@ static long send_formats(const char *pattern)
 /* What ftrace itself writes; without these nothing of it can be read. */
 static int send_own_formats(void)
 {
-	static const char *const own[] = { "print", "function", "bprint", "raw_data", "bputs" };
+	static const char *const own[] = { "print",    "function", "bprint",
+					   "raw_data", "bputs",	   "kernel_stack" };
 	int err = send_whole(XVT_META_HEADER_PAGE, "events/header_page");
 
 	for (unsigned int i = 0; i < sizeof(own) / sizeof(own[0]) && !err; i++) {
