@@ -293,7 +293,9 @@ int main(int argc, char **argv)
 			continue;
 		}
 		fprintf(stderr, "xvt-emit: thread %llu: %s\n", (unsigned long long)i,
-			e[i].err == -EUSERS	 ? "the region has no free ring"
+			e[i].err == -EUSERS ? "the region has no free ring"
+			: e[i].err == -EIO || e[i].err == -ENOTCONN
+				? "the region's file was shortened; the program ran on untraced"
 			: e[i].err == -ETIMEDOUT ? "the host did not enable recording in time"
 						 : strerror(-e[i].err));
 		failures++;

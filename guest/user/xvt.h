@@ -37,7 +37,16 @@
  *
  * The file's locks (fcntl OFD locks, one byte for each ring) tell live owners from dead ones,
  * across PID namespaces too. A program that closes all its file descriptors keeps its rings
- * as long as its PID exists.
+ * as long as its PID exists. Another process that keeps a lock stops no program: xvt_open() gives
+ *up after a second, and a thread takes its ring without leaving its name.
+ *
+ * SIGBUS. The kernel sends it to a program that touches the mapping of a file after another process
+ * has shortened that file. xvt_open() installs a handler that handles the addresses of the region
+ * only: it puts zeros of this process there, and the program runs on untraced; its events return
+ * -EIO and are counted by xvt_ringless(). All other SIGBUS go to the handler that was there
+ * before, or end the program as without the library. xvt_close() puts the old handler back. A
+ * program that installs its own handler later shall call the one that it replaces; one that wants
+ * none passes XVT_NO_SIGBUS. A thread that blocks SIGBUS is not protected.
  */
 #ifndef XVT_H
 #define XVT_H
@@ -58,6 +67,8 @@ extern "C" {
 
 /* xvt_open(): start no helper thread. The host then gets no clock samples from here. */
 #define XVT_NO_HELPER	 1u
+/* xvt_open(): install no handler of SIGBUS. A file that is shortened then ends the program. */
+#define XVT_NO_SIGBUS	 2u
 
 /*
  * Map a region and start the helper thread. `path` NULL: $XVT_REGION, else the first ivshmem
@@ -70,8 +81,10 @@ extern "C" {
  *   -EBADMSG    not a region
  *   -EPROTO     a region of a newer version
  *   -ENOSPC     the file is shorter than its region
- *   -EBUSY      it belongs to a kernel or a bare-metal writer
+ *   -EBUSY      it belongs to a kernel or a bare-metal writer, or a driver has its device
  *   -ENOLCK     its file system has no locks
+ *   -ETIMEDOUT  another process holds the header's lock for more than a second
+ *   -EIO        the file was shortened meanwhile
  * and xvt_error() says more.
  */
 int xvt_open(const char *path, unsigned int flags);
@@ -95,6 +108,7 @@ const char *xvt_error(void);
  *   -EUSERS     dropped: every ring has an owner; counted by xvt_ringless()
  *   -EINVAL     not an id for programs
  *   -ENOTCONN   no region is open in this process
+ *   -EIO        dropped: the region's file was shortened; counted by xvt_ringless()
  */
 int xvt_event(uint32_t id, const void *payload, uint32_t len);
 
@@ -107,7 +121,7 @@ int xvt_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Is the host recording? A hint for programs whose payload is costly to collect. */
 bool xvt_enabled(void);
 
-/* Claim this thread's ring now. Returns 0, -EUSERS or -ENOTCONN. */
+/* Claim this thread's ring now. Returns 0, -EUSERS, -ENOTCONN or -EIO. */
 int xvt_thread_attach(void);
 
 /* What became of this thread's events since it claimed its ring. */
@@ -117,7 +131,7 @@ struct xvt_thread_stat {
 	uint64_t lost;
 };
 
-/* Returns 0, or -ENOTCONN when this thread has no ring. */
+/* Returns 0, or -ENOTCONN when this thread has no ring, or none any more (-EIO of its events). */
 int xvt_thread_stat(struct xvt_thread_stat *stat);
 
 /* xvt_clock_now(): host time and the VM's active time, and how good they are. */
@@ -144,11 +158,11 @@ struct xvt_time {
  *   -ENODATA   no recorder, or it has not measured this ring's clock yet
  *   -EAGAIN    the page was being written: call again. For long: the recorder died writing it
  *   -ESTALE    our clock went back, and the recorder does not know yet
- *   -EUSERS, -ENOTCONN  as xvt_event()
+ *   -EUSERS, -ENOTCONN, -EIO  as xvt_event()
  */
 int xvt_clock_now(struct xvt_time *now);
 
-/* Events of this process that found no free ring, since xvt_open(). */
+/* Events of this process since xvt_open() that found no free ring, or no region any more. */
 uint64_t xvt_ringless(void);
 
 #ifdef __cplusplus

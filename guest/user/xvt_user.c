@@ -42,6 +42,9 @@ XVT_ASSERT(XVT_TIME_CLOSED == XVT_CLOCK_F_CLOSED, "xvt.h repeats the clock page'
 #define ANSWER_SPIN_MAX 200000u	 /* looks while the host says that more follow */
 #define SEARCH_EVERY	256u	 /* events without a ring, before a thread looks for one again */
 #define TEXT_MAX	1000
+#define LOCK_NAP_NS	1000000l
+#define OPEN_TRIES	1000u /* looks at the header's lock: a second */
+#define NAME_TRIES	20u   /* and at that of the names, with all signals blocked */
 
 /* One for each ring of the region; the writer of those that this process owns. */
 struct user_ring {
@@ -64,8 +67,17 @@ static struct {
 	pthread_t helper;
 	bool helper_runs;
 	bool helper_stop;
+	bool gone; /* the file was shortened: zeros of this process are where the region was */
 	uint64_t ringless;
 } u = { .fd = -1 };
+
+/* What the handler of SIGBUS may look at. */
+static struct {
+	bool installed;
+	struct sigaction old;
+	uintptr_t start;
+	size_t size; /* 0: no mapping is watched */
+} bus;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -77,6 +89,7 @@ static char error_text[512];
 THREAD_LOCAL struct user_ring *my_ring;
 THREAD_LOCAL uint64_t my_opens;
 THREAD_LOCAL uint32_t my_wait; /* events to go without a ring before the next search */
+THREAD_LOCAL bool my_lock;     /* this thread has the mutex */
 
 static int failed(int err, const char *what, const char *why)
 {
@@ -89,33 +102,123 @@ const char *xvt_error(void)
 	return error_text;
 }
 
-static void lock(sigset_t *saved)
+/* All but SIGBUS: the kernel kills a process that cannot take the one of its own access. */
+static void block_signals(sigset_t *saved)
 {
 	sigset_t all;
 
 	sigfillset(&all);
+	sigdelset(&all, SIGBUS);
 	pthread_sigmask(SIG_BLOCK, &all, saved);
+}
+
+static void lock(sigset_t *saved)
+{
+	block_signals(saved);
 	pthread_mutex_lock(&mutex);
+	my_lock = true;
 }
 
 static void unlock(const sigset_t *saved)
 {
+	my_lock = false;
 	pthread_mutex_unlock(&mutex);
 	pthread_sigmask(SIG_SETMASK, saved, NULL);
 }
 
-/* `type` F_WRLCK or F_UNLCK, one byte at `off`. Returns 0 or -errno. */
-static int lock_byte(uint64_t off, short type, bool wait)
+/*
+ * `type` F_WRLCK or F_UNLCK, one byte at `off`. Another process holds a byte for microseconds; one
+ * that keeps it stops no program: there are `tries`, a millisecond apart. Returns 0 or -errno
+ * (-EAGAIN or -EACCES: the byte is another's).
+ */
+static int lock_byte(uint64_t off, short type, uint32_t tries)
 {
+	const struct timespec nap = { .tv_nsec = LOCK_NAP_NS };
 	struct flock f = {
 		.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)off, .l_len = 1
 	};
 
-	while (fcntl(u.fd, wait ? F_OFD_SETLKW : F_OFD_SETLK, &f)) {
-		if (errno != EINTR)
+	while (fcntl(u.fd, F_OFD_SETLK, &f)) {
+		if (errno == EINTR)
+			continue;
+		if ((errno != EAGAIN && errno != EACCES) || !--tries)
 			return -errno;
+		nanosleep(&nap, NULL);
 	}
 	return 0;
+}
+
+/*
+ * A file that is shortened while it is mapped. The access that finds no page gets SIGBUS; anonymous
+ * zeros are put under the whole mapping, and the access is done again there. Whatever the writer
+ * reads then is bounded by the geometry, which is not in the region.
+ */
+
+/* Another's SIGBUS: as if this handler did not exist. */
+static void pass_on(int sig, siginfo_t *info, void *context)
+{
+	if (bus.old.sa_flags & SA_SIGINFO) {
+		bus.old.sa_sigaction(sig, info, context);
+	} else if (bus.old.sa_handler == SIG_DFL ||
+		   (bus.old.sa_handler == SIG_IGN && info->si_code > 0)) {
+		/* Blocked until the handler returns, which is when the process dies of it. */
+		signal(sig, SIG_DFL);
+		raise(sig);
+	} else if (bus.old.sa_handler != SIG_IGN) {
+		bus.old.sa_handler(sig);
+	}
+}
+
+static void on_sigbus(int sig, siginfo_t *info, void *context)
+{
+	uintptr_t addr = (uintptr_t)info->si_addr;
+	int saved = errno;
+
+	/* A signal that was sent has no address. */
+	if (info->si_code <= 0 || !bus.size || addr < bus.start || addr - bus.start >= bus.size ||
+	    mmap((void *)bus.start, bus.size, PROT_READ | PROT_WRITE,
+		 MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED) {
+		pass_on(sig, info, context);
+		return;
+	}
+	xvt_store(&u.gone, true);
+	/* No thread has a ring any more; the next event of each finds out. */
+	__atomic_fetch_add(&u.opens, 1, __ATOMIC_RELAXED);
+	errno = saved;
+}
+
+/* `u.base` is mapped. Returns 0 or -errno. */
+static int watch_mapping(void)
+{
+	struct sigaction sa;
+
+	if (!bus.installed) {
+		if (sigaction(SIGBUS, NULL, &bus.old))
+			return -errno;
+		sa = bus.old;
+		sa.sa_sigaction = on_sigbus;
+		sa.sa_flags = SA_SIGINFO | (bus.old.sa_flags & (SA_ONSTACK | SA_RESTART));
+		if (sigaction(SIGBUS, &sa, NULL))
+			return -errno;
+		bus.installed = true;
+	}
+	bus.start = (uintptr_t)u.base;
+	__atomic_signal_fence(__ATOMIC_RELEASE); /* size last: the handler tests it */
+	xvt_store(&bus.size, u.mapped);
+	return 0;
+}
+
+/* A handler that the program has installed since may call ours: then ours stays. */
+static void unwatch_mapping(void)
+{
+	struct sigaction now;
+
+	xvt_store(&bus.size, 0);
+	if (!bus.installed || sigaction(SIGBUS, NULL, &now) || !(now.sa_flags & SA_SIGINFO) ||
+	    now.sa_sigaction != on_sigbus)
+		return;
+	sigaction(SIGBUS, &bus.old, NULL);
+	bus.installed = false;
 }
 
 /*
@@ -157,21 +260,36 @@ static bool try_ring(uint32_t i, bool dead_owners)
 	/* Our own PID and not ours: from before an exec(). */
 	if (dead_owners && pid_exists((pid_t)pid) && (pid_t)pid != getpid())
 		return false;
-	if (lock_byte(xvt_ctl_off(&u.g, i), F_WRLCK, false))
+	if (lock_byte(xvt_ctl_off(&u.g, i), F_WRLCK, 1))
 		return false;
 	/* Between our look and the lock somebody may have come and gone, or come and died:
 	 * then leave it. */
 	if (__atomic_compare_exchange_n(&c->claims, &claims, claims + 1, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE))
 		return true;
-	lock_byte(xvt_ctl_off(&u.g, i), F_UNLCK, false);
+	lock_byte(xvt_ctl_off(&u.g, i), F_UNLCK, 1);
 	return false;
+}
+
+/* The thread's name is worth a line in the trace. One that finds no way in is counted with those
+ * that a full metadata area refuses. */
+static void name_ring(uint32_t tid)
+{
+	struct xvt_meta_hdr *m = (void *)(u.base + u.g.meta_off);
+	char name[17] = "";
+
+	prctl(PR_GET_NAME, name);
+	if (lock_byte(u.g.meta_off, F_WRLCK, NAME_TRIES)) {
+		__atomic_fetch_add(&m->refused, 1, __ATOMIC_RELAXED);
+		return;
+	}
+	xvt_meta_append(u.base, &u.g, XVT_META_COMM, tid, NULL, 0, name, (uint32_t)strlen(name));
+	lock_byte(u.g.meta_off, F_UNLCK, 1);
 }
 
 static void own_ring(uint32_t i)
 {
 	struct user_ring *r = &u.ring[i];
-	char name[17] = "";
 	struct xvt_ring_ctl *c;
 	uint32_t tid = (uint32_t)syscall(SYS_gettid), k;
 
@@ -194,13 +312,7 @@ static void own_ring(uint32_t i)
 	r->owned = true;
 	if (u.ring_end <= i)
 		u.ring_end = i + 1;
-	/* Names are worth a line in the trace; a full metadata area counts them itself. */
-	prctl(PR_GET_NAME, name);
-	if (!lock_byte(u.g.meta_off, F_WRLCK, true)) {
-		xvt_meta_append(u.base, &u.g, XVT_META_COMM, tid, NULL, 0, name,
-				(uint32_t)strlen(name));
-		lock_byte(u.g.meta_off, F_UNLCK, false);
-	}
+	name_ring(tid);
 }
 
 static struct user_ring *claim(void)
@@ -224,7 +336,7 @@ static void release(struct user_ring *r)
 	/* Left inside an event (a handler that never returned): as if the owner had died. */
 	xvt_store_release(&r->w.ctl->state, XVT_RING_OFFLINE);
 	r->owned = false;
-	lock_byte(xvt_ctl_off(&u.g, (uint32_t)(r - u.ring)), F_UNLCK, false);
+	lock_byte(xvt_ctl_off(&u.g, (uint32_t)(r - u.ring)), F_UNLCK, 1);
 }
 
 static void thread_exits(void *ring)
@@ -244,15 +356,21 @@ static int attach(void)
 	sigset_t saved;
 	int err = 0;
 
+	if (my_lock)
+		return -EUSERS; /* the program's own handler of SIGBUS, inside lock() */
 	lock(&saved);
 	if (!u.open) {
 		err = -ENOTCONN;
+	} else if (u.gone) {
+		err = -EIO;
 	} else if (!my_ring || my_opens != u.opens) { /* else a handler came first */
 		my_opens = u.opens;
 		my_ring = claim();
 		my_wait = my_ring ? 0 : SEARCH_EVERY;
 		err = my_ring ? 0 : -EUSERS;
 		pthread_setspecific(at_thread_exit, my_ring);
+		if (u.gone) /* since this claim began */
+			err = -EIO;
 	}
 	unlock(&saved);
 	return err;
@@ -265,6 +383,10 @@ static inline struct user_ring *ring_of_thread(int *err)
 	/* An untraced program and a thread without a ring shall not pay for system calls. */
 	if (!xvt_load(&u.open)) {
 		*err = -ENOTCONN;
+		return NULL;
+	}
+	if (xvt_load(&u.gone)) {
+		*err = -EIO;
 		return NULL;
 	}
 	if (my_wait && my_opens == xvt_load(&u.opens)) {
@@ -290,11 +412,16 @@ int xvt_event(uint32_t id, const void *payload, uint32_t len)
 		return -EINVAL;
 	r = ring_of_thread(&err);
 	if (xvt_unlikely(!r)) {
-		if (err == -EUSERS)
+		if (err == -EUSERS || err == -EIO)
 			__atomic_fetch_add(&u.ringless, 1, __ATOMIC_RELAXED);
 		return err;
 	}
-	return xvt_write(&r->w, id, payload, len);
+	err = xvt_write(&r->w, id, payload, len);
+	if (xvt_likely(!xvt_load(&u.gone)))
+		return err;
+	/* It went to zeros that the host does not see. */
+	__atomic_fetch_add(&u.ringless, 1, __ATOMIC_RELAXED);
+	return -EIO;
 }
 
 int xvt_printf(const char *format, ...)
@@ -404,7 +531,7 @@ static void *help(void *arg)
 
 	(void)arg;
 	prctl(PR_SET_NAME, "xvt-helper");
-	while (!__atomic_load_n(&u.helper_stop, __ATOMIC_ACQUIRE)) {
+	while (!__atomic_load_n(&u.helper_stop, __ATOMIC_ACQUIRE) && !xvt_load(&u.gone)) {
 		/* Each request that promises more buys a bounded stay. */
 		if (answer_all())
 			spins = ANSWER_SPIN_MAX;
@@ -420,13 +547,12 @@ static void *help(void *arg)
 
 static int start_helper(void)
 {
-	sigset_t all, saved;
+	sigset_t saved;
 	int err;
 
 	/* The program's handlers shall not run on a thread that it does not know. */
-	sigfillset(&all);
 	u.helper_stop = false;
-	pthread_sigmask(SIG_BLOCK, &all, &saved);
+	block_signals(&saved);
 	err = pthread_create(&u.helper, NULL, help, NULL);
 	pthread_sigmask(SIG_SETMASK, &saved, NULL);
 	if (err)
@@ -510,25 +636,30 @@ static int begin_or_join(struct xvt_region_hdr *h)
 	return 0;
 }
 
-static int map_region(const char *path)
+/* Has a driver the PCI device whose resource this is? The kernel does not map its memory twice, and
+ * refuses that with -EINVAL before the region's header can be seen. */
+static bool has_driver(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char driver[300];
+
+	if (!slash || strncmp(slash, "/resource", 9))
+		return false;
+	snprintf(driver, sizeof(driver), "%.*s/driver", (int)(slash - path), path);
+	return !access(driver, F_OK);
+}
+
+/* The region is mapped. Returns 0, or -errno with the reason for xvt_error(). */
+static int check_region(const char *path)
 {
 	struct xvt_region_hdr copy;
 	struct xvt_fault fault;
-	struct stat st;
-	int err;
+	int err = lock_byte(0, F_WRLCK, OPEN_TRIES);
 
-	u.fd = open(path, O_RDWR | O_CLOEXEC);
-	if (u.fd < 0 || fstat(u.fd, &st))
-		return failed(-errno, path, strerror(errno));
-	if (st.st_size < (off_t)XVT_ALIGN_MIN)
-		return failed(-ENOSPC, path, "too short for a region");
-	u.mapped = (uint64_t)st.st_size;
-	u.base = mmap(NULL, u.mapped, PROT_READ | PROT_WRITE, MAP_SHARED, u.fd, 0);
-	if (u.base == MAP_FAILED) {
-		u.base = NULL;
-		return failed(-errno, path, strerror(errno));
-	}
-	err = lock_byte(0, F_WRLCK, true);
+	if (err == -EAGAIN || err == -EACCES)
+		return failed(-ETIMEDOUT, path,
+			      "another process holds the lock of its header (F_OFD_GETLK, "
+			      "/proc/locks)");
 	if (err)
 		return failed(err == -EINVAL ? -ENOLCK : err, path, "its file system has no locks");
 	memcpy(&copy, u.base, sizeof(copy));
@@ -539,12 +670,42 @@ static int map_region(const char *path)
 			 fault.field, (unsigned long long)fault.value, fault.why);
 	else
 		err = begin_or_join((void *)u.base);
-	lock_byte(0, F_UNLCK, false);
-	return err;
+	lock_byte(0, F_UNLCK, 1);
+	return u.gone ? failed(-EIO, path, "the file was shortened") : err;
+}
+
+static int map_region(const char *path, unsigned int flags)
+{
+	struct stat st;
+	int err;
+
+	u.gone = false;
+	u.fd = open(path, O_RDWR | O_CLOEXEC);
+	if (u.fd < 0 || fstat(u.fd, &st))
+		return failed(-errno, path, strerror(errno));
+	if (st.st_size < (off_t)XVT_ALIGN_MIN)
+		return failed(-ENOSPC, path, "too short for a region");
+	u.mapped = (uint64_t)st.st_size;
+	u.base = mmap(NULL, u.mapped, PROT_READ | PROT_WRITE, MAP_SHARED, u.fd, 0);
+	if (u.base == MAP_FAILED) {
+		err = -errno;
+		u.base = NULL;
+		if (has_driver(path))
+			return failed(
+				-EBUSY, path,
+				"a driver has the device (the kernel module?); programs write "
+				"to trace_marker then");
+		return failed(err, path, strerror(-err));
+	}
+	err = flags & XVT_NO_SIGBUS ? 0 : watch_mapping();
+	if (err)
+		return failed(err, "SIGBUS", strerror(-err));
+	return check_region(path);
 }
 
 static void unmap_region(void)
 {
+	unwatch_mapping();
 	if (u.base)
 		munmap(u.base, u.mapped);
 	if (u.fd >= 0)
@@ -593,7 +754,7 @@ int xvt_open(const char *path, unsigned int flags)
 				      "no path, no XVT_REGION and no ivshmem device");
 		path = device;
 	}
-	err = map_region(path);
+	err = map_region(path, flags);
 	if (err)
 		goto err_unmap;
 	u.ring = calloc(u.g.ring_count, sizeof(*u.ring));

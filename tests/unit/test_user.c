@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -144,6 +145,30 @@ START_TEST(region_that_is_none_is_refused_with_a_reason)
 	header()->magic = XVT_MAGIC;
 	header()->kind = XVT_KIND_BLANK;
 	open_region(0);
+}
+END_TEST
+
+/* As beside the module in a guest: the resource's file is there and cannot be mapped. */
+START_TEST(device_that_a_driver_has_is_busy)
+{
+	static const char unmappable[] = "/sys/kernel/mm/transparent_hugepage/enabled";
+	char dir[] = "/tmp/xvt-user-XXXXXX", resource[64], driver[64];
+
+	if (access(unmappable, W_OK)) {
+		printf("skip: %s is not for us\n", unmappable);
+		return;
+	}
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(resource, sizeof(resource), "%s/resource2", dir);
+	snprintf(driver, sizeof(driver), "%s/driver", dir);
+	ck_assert_int_eq(symlink(unmappable, resource), 0);
+	ck_assert_int_eq(xvt_open(resource, 0), -ENODEV);
+	ck_assert_int_eq(mkdir(driver, 0700), 0);
+	ck_assert_int_eq(xvt_open(resource, 0), -EBUSY);
+	ck_assert_ptr_nonnull(strstr(xvt_error(), "driver"));
+	rmdir(driver);
+	unlink(resource);
+	rmdir(dir);
 }
 END_TEST
 
@@ -580,6 +605,174 @@ START_TEST(region_can_be_closed_and_opened_again)
 }
 END_TEST
 
+/*
+ * A file that is shortened, and locks that another process keeps.
+ */
+
+static volatile sig_atomic_t seen_bus;
+
+static void count_bus(int sig)
+{
+	(void)sig;
+	seen_bus++;
+}
+
+/* In a child: what a signal ends is the child. Returns its status. */
+static int status_of(void (*f)(void))
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		f();
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+static void write_to_cut_file(unsigned int flags, off_t size)
+{
+	struct xvt_thread_stat stat;
+	uint32_t i;
+
+	if (xvt_open(path, flags) || xvt_event(XVT_USER_ID, "a", 1))
+		_exit(1);
+	if (truncate(path, size))
+		_exit(2);
+	for (i = 1; i <= 1000; i++)
+		if (xvt_event(XVT_USER_ID, "a", 1) != -EIO || xvt_ringless() != i)
+			_exit(3);
+	if (xvt_enabled() || xvt_thread_attach() != -EIO || xvt_printf("b") != -EIO ||
+	    in_new_thread(take_part) != -EIO || xvt_thread_stat(&stat) != -ENOTCONN)
+		_exit(4);
+	xvt_close();
+}
+
+static void event_to_cut_file(void)
+{
+	write_to_cut_file(XVT_NO_HELPER, 0);
+}
+
+static void event_beside_helper(void)
+{
+	write_to_cut_file(0, 0);
+}
+
+static void event_to_file_without_data(void)
+{
+	/* Control blocks are there: the access that fails is in the middle of an event. */
+	write_to_cut_file(XVT_NO_HELPER, (off_t)g.data_off);
+}
+
+static void claim_in_cut_file(void)
+{
+	if (xvt_open(path, XVT_NO_HELPER) || truncate(path, 0))
+		_exit(1);
+	/* With signals blocked. */
+	if (xvt_thread_attach() != -EIO || xvt_event(XVT_USER_ID, "a", 1) != -EIO)
+		_exit(3);
+	xvt_close();
+	/* A region of another file is as good as the first. */
+	if (xvt_open(path, XVT_NO_HELPER) != -ENOSPC)
+		_exit(4);
+}
+
+static void event_without_handler(void)
+{
+	write_to_cut_file(XVT_NO_HELPER | XVT_NO_SIGBUS, 0);
+}
+
+START_TEST(shortened_file_does_not_end_the_program)
+{
+	static void (*const program[])(void) = { event_to_cut_file, event_beside_helper,
+						 event_to_file_without_data, claim_in_cut_file };
+	int status = status_of(program[_i]);
+
+	ck_assert_msg(!status, "status %#x", (unsigned int)status);
+}
+END_TEST
+
+START_TEST(program_without_the_handler_gets_sigbus)
+{
+	int status = status_of(event_without_handler);
+
+	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
+}
+END_TEST
+
+static void touch_other_mapping(void)
+{
+	volatile uint8_t *other;
+
+	if (xvt_open(path, XVT_NO_HELPER))
+		_exit(1);
+	other = mmap(NULL, 1 << 20, PROT_READ, MAP_SHARED, open(path, O_RDONLY), 0);
+	if (other == MAP_FAILED || truncate(path, 0))
+		_exit(2);
+	_exit(3 + other[0]);
+}
+
+START_TEST(other_sigbus_goes_where_it_went)
+{
+	struct sigaction sa = { .sa_handler = count_bus }, now;
+	int status = status_of(touch_other_mapping);
+
+	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGBUS);
+	ck_assert_int_eq(truncate(path, 1 << 20), 0);
+	ck_assert_int_eq(xvt_region_format(base,
+					   &(struct xvt_layout){ .region_size = 1 << 20,
+								 .ring_count = RINGS,
+								 .enable = XVT_ENABLE_STOP },
+					   &g),
+			 0);
+	ck_assert_int_eq(sigaction(SIGBUS, &sa, NULL), 0);
+	open_region(0);
+	seen_bus = 0;
+	raise(SIGBUS);
+	ck_assert_int_eq(seen_bus, 1);
+	ck_assert_int_eq(xvt_event(XVT_USER_ID, "a", 1), 0);
+	xvt_close();
+	ck_assert_int_eq(sigaction(SIGBUS, NULL, &now), 0);
+	ck_assert(now.sa_handler == count_bus);
+	signal(SIGBUS, SIG_DFL);
+}
+END_TEST
+
+/* Of this process, by a description of its own: OFD locks of two descriptions exclude each other.
+ */
+static int keep_lock(uint64_t off)
+{
+	struct flock f = { .l_type = F_WRLCK, .l_start = (off_t)off, .l_len = 1 };
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(fcntl(fd, F_OFD_SETLK, &f), 0);
+	return fd;
+}
+
+START_TEST(lock_that_another_keeps_stops_nothing)
+{
+	const struct xvt_meta_hdr *m = (const void *)(base + g.meta_off);
+	uint64_t before;
+	int fd = keep_lock(0);
+
+	ck_assert_int_eq(xvt_open(path, 0), -ETIMEDOUT);
+	ck_assert_ptr_nonnull(strstr(xvt_error(), "lock"));
+	close(fd);
+	fd = keep_lock(g.meta_off);
+	open_region(0);
+	before = m->committed;
+	ck_assert_int_eq(xvt_event(XVT_USER_ID, "a", 1), 0);
+	ck_assert_uint_eq(m->committed, before);
+	ck_assert_uint_eq(m->refused, 1);
+	close(fd);
+	ck_assert_int_eq(in_new_thread(take_part), 0);
+	ck_assert_uint_gt(m->committed, before);
+	ck_assert_uint_eq(m->refused, 1);
+}
+END_TEST
+
 Suite *suite_user(void)
 {
 	Suite *s = suite_create("user");
@@ -589,6 +782,7 @@ Suite *suite_user(void)
 	tcase_set_timeout(tc, 30);
 	tcase_add_test(tc, first_opener_begins_a_generation_and_others_join);
 	tcase_add_loop_test(tc, region_that_is_none_is_refused_with_a_reason, 0, 4);
+	tcase_add_test(tc, device_that_a_driver_has_is_busy);
 	tcase_add_test(tc, shortened_file_is_refused);
 	tcase_add_test(tc, event_outside_the_rules_is_refused);
 	tcase_add_test(tc, text_arrives_as_written);
@@ -602,6 +796,10 @@ Suite *suite_user(void)
 	tcase_add_test(tc, helper_answers_the_hosts_clock_requests);
 	tcase_add_test(tc, statistics_count_from_the_claim);
 	tcase_add_test(tc, region_can_be_closed_and_opened_again);
+	tcase_add_loop_test(tc, shortened_file_does_not_end_the_program, 0, 4);
+	tcase_add_test(tc, program_without_the_handler_gets_sigbus);
+	tcase_add_test(tc, other_sigbus_goes_where_it_went);
+	tcase_add_test(tc, lock_that_another_keeps_stops_nothing);
 	suite_add_tcase(s, tc);
 	return s;
 }
