@@ -16,12 +16,12 @@
 #include <unistd.h>
 
 #include "clock_kvm.h"
+#include "clock_sound.h"
 #include "loop.h"
 #include "microvm.h"
 #include "vm_libvirt.h"
 
 #ifdef __x86_64__
-#include <cpuid.h>
 #define KVM_MODULE "modprobe kvm_amd || modprobe kvm_intel"
 #define QEMU	   "qemu-system-x86_64"
 #define QEMU_PKG   "qemu-system-x86"
@@ -117,57 +117,23 @@ static int try_io_uring(void)
 static void look_at_io_uring(struct xvt_doctor *d)
 {
 	int err = try_io_uring();
+	struct xvt_loop_why w;
 
 	d->io_uring = !err;
-	if (err == -ENOSYS)
-		problem(d, true, "use a kernel from 5.11 on with CONFIG_IO_URING=y",
-			"this kernel has no io_uring, which the recorder reads with");
-	else if (err == -EPERM || err == -EACCES)
-		problem(d, true, "sysctl kernel.io_uring_disabled=0",
-			"io_uring is not allowed here (sysctl, or a container's seccomp filter)");
-	else if (err)
-		problem(d, true, "ulimit -l unlimited", "io_uring does not work: %s",
-			strerror(-err));
-}
-
-static bool read_line(const char *path, char *line, size_t size)
-{
-	FILE *f = fopen(path, "r");
-	bool ok = f && fgets(line, (int)size, f);
-
-	if (ok)
-		line[strcspn(line, "\n")] = '\0';
-	if (f)
-		fclose(f);
-	return ok;
+	if (!err)
+		return;
+	w = xvt_loop_why(err, xvt_loop_sysctl());
+	problem(d, true, w.fix, "%s", w.why);
 }
 
 static void look_at_tsc(struct xvt_doctor *d)
 {
-	char source[64];
-#ifdef __x86_64__
-	unsigned int eax, ebx, ecx, edx;
+	struct xvt_clock_soundness s;
 
-	d->tsc_invariant = __get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) && edx & 1u << 8;
-	if (!d->tsc_invariant)
-		problem(d, false,
-			"use a host whose CPU has an invariant TSC, or -cpu host,+invtsc for it",
-			"the TSC is not invariant: its rate changes with the CPU's clock, so "
-			"bounds of "
-			"clocks are wide");
-	if (!read_line("/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
-		       sizeof(source)))
-		return;
-	if (strcmp(source, "tsc") && strcmp(source, "kvm-clock"))
-		problem(d, false,
-			"dmesg | grep -i tsc # if it is sound: boot with tsc=reliable "
-			"clocksource=tsc",
-			"the kernel does not trust the TSC and keeps time by %s", source);
-#else
-	(void)read_line;
-	(void)source;
-	d->tsc_invariant = true; /* the architecture promises it of its counter */
-#endif
+	xvt_clock_soundness(&s, NULL);
+	d->tsc_invariant = s.invariant;
+	if (s.fault)
+		problem(d, false, s.fix, "%s", s.what);
 }
 
 static void look_at_qemu(struct xvt_doctor *d)

@@ -22,9 +22,23 @@ struct xvt_op {
 	int res;
 };
 
-/* Returns 0 or -errno (-ENOSYS, -EPERM: io_uring is not available here). */
+/* Returns 0 or -errno; xvt_loop_why() has the text for it. */
 int xvt_loop_new(struct xvt_loop **out);
 void xvt_loop_free(struct xvt_loop *loop);
+
+#define XVT_LOOP_NO_SYSCTL (-1)
+
+/* kernel.io_uring_disabled: 0, 1 or 2, or XVT_LOOP_NO_SYSCTL where it cannot be read. */
+int xvt_loop_sysctl(void);
+
+/* Strings live until strerror() is called again. */
+struct xvt_loop_why {
+	const char *why;
+	const char *fix; /* what the user can do, for after a semicolon */
+};
+
+/* Why xvt_loop_new() gave `err`, -errno, where the sysctl has that value. */
+struct xvt_loop_why xvt_loop_why(int err, int sysctl);
 
 /* Memory that reads and writes will use often; lets the kernel keep it pinned. Optional: a
  * refusal (locked-memory limit) costs speed only. */

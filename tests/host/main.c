@@ -84,6 +84,7 @@ int main(void)
 	srunner_add_suite(runner, session_wake_suite());
 	srunner_add_suite(runner, session_kvm_suite());
 	srunner_add_suite(runner, session_exact_suite());
+	srunner_add_suite(runner, loop_why_suite());
 	srunner_add_suite(runner, clock_fit_suite());
 	srunner_add_suite(runner, reclock_suite());
 	srunner_run_all(runner, CK_ENV);

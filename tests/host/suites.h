@@ -34,6 +34,7 @@ Suite *session_drain_suite(void);
 Suite *session_wake_suite(void);
 Suite *session_kvm_suite(void);
 Suite *session_exact_suite(void);
+Suite *loop_why_suite(void);
 
 Suite *clock_fit_suite(void);
 Suite *reclock_suite(void);
