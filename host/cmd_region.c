@@ -180,9 +180,11 @@ static const char *name_of(const char *const *names, size_t n, uint32_t v)
 static void show_text(const struct xvt_host_region *r)
 {
 	const struct xvt_geometry *g = &r->g;
+	char name[6 * XVT_NAME_LEN + 1]; /* an escape is six bytes at most */
 	uint32_t i;
 
-	printf("name        %.*s\n", XVT_NAME_LEN, r->hdr.vm_name);
+	xvt_text_clean(name, sizeof(name), r->hdr.vm_name, strnlen(r->hdr.vm_name, XVT_NAME_LEN));
+	printf("name        %s\n", name);
 	printf("kind        %s, generation %u\n", NAME_OF(kinds, r->hdr.kind), r->hdr.generation);
 	printf("size        %" PRIu64 " bytes, metadata %" PRIu64 "\n", g->region_size,
 	       g->meta_size);
@@ -212,12 +214,14 @@ static int show_json(const struct xvt_host_region *r)
 {
 	struct xvt_json *doc = xvt_json_new(), *rings;
 	const struct xvt_geometry *g = &r->g;
+	char name[XVT_NAME_LEN + 1];
 	struct xvt_out out;
 	uint32_t i;
 	int err, end_err;
 
+	snprintf(name, sizeof(name), "%.*s", XVT_NAME_LEN, r->hdr.vm_name);
 	xvt_json_add_text(doc, "format", "xvtrace-region/1");
-	xvt_json_add_text(doc, "name", r->hdr.vm_name);
+	xvt_json_add_text(doc, "name", name);
 	xvt_json_add_text(doc, "kind", NAME_OF(kinds, r->hdr.kind));
 	xvt_json_add_u64(doc, "generation", r->hdr.generation);
 	xvt_json_add_u64(doc, "size", g->region_size);
@@ -260,8 +264,7 @@ static int show(const char *path, bool json)
 	int err = xvt_host_region_open(&r, path, false);
 
 	if (err) {
-		xvt_error(path, "%s",
-			  err == -ENODATA ? "the file is empty or far too small" : strerror(-err));
+		xvt_error(path, "%s", xvt_host_region_open_why(err));
 		return XVT_EXIT_FAIL;
 	}
 	err = xvt_host_region_check(&r);

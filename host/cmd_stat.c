@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "cmd.h"
 #include "names.h"
 #include "out_json.h"
@@ -20,6 +21,8 @@ struct counts {
 	uint64_t lost;
 	uint64_t lost_by[XVT_LOST_CAUSES];
 	uint64_t overwritten;
+	uint64_t doubt; /* losses are too high by this, at most */
+	uint64_t dropped;
 	uint64_t discarded;
 	uint64_t late;
 	uint64_t backlog;
@@ -37,8 +40,13 @@ struct ring_stat {
 	bool has_stats;
 	uint32_t epochs; /* from NODEs */
 	uint32_t source;
+	struct xvt_clock_node *nodes;
+	size_t node_count;
+	size_t node_room;
+	uint64_t from_ns, until_ns; /* a segment: nothing in it lies beside a border */
 	uint64_t bound_ns_max;
-	uint64_t seen_bound_ns; /* of the drain's nodes, until a measured one says better */
+	uint64_t beside_ns_max; /* and of events beyond the nodes of an epoch so much more, */
+	uint64_t guess_ns_max;	/* and of those that no measurement confirms */
 };
 
 struct stat {
@@ -48,7 +56,94 @@ struct stat {
 	uint64_t last_main_ns;
 	uint64_t notes[3];
 	struct counts all;
+	bool clocked; /* some ring with events has a clock */
 };
+
+static uint64_t plus(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static uint64_t apart(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* How many of the ring's nodes are not later than ns. */
+static size_t nodes_until(const struct ring_stat *r, uint64_t ns)
+{
+	size_t lo = 0, hi = r->node_count;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (r->nodes[mid].host_ns <= ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* By how much more than a segment's bound its time may be wrong: what a clock may creep between the
+ * nearest node and a moment that lies between no two nodes of an epoch. */
+static uint64_t beyond_nodes(struct ring_stat *r, uint64_t ns)
+{
+	const struct xvt_clock_node *b;
+	uint64_t nearest = UINT64_MAX;
+	size_t n;
+
+	if ((ns >= r->from_ns && ns <= r->until_ns) || !r->node_count)
+		return 0;
+	n = nodes_until(r, ns);
+	b = &r->nodes[n];
+	if (n && n < r->node_count && b->epoch == b[-1].epoch) {
+		r->from_ns = b[-1].host_ns;
+		r->until_ns = b->host_ns;
+		return 0;
+	}
+	if (n)
+		nearest = ns - b[-1].host_ns;
+	if (n < r->node_count && b->host_ns - ns < nearest)
+		nearest = b->host_ns - ns;
+	return nearest ? xvt_clock_creep_ns(nearest) : 0;
+}
+
+/*
+ * An unconfirmed time was made of an older node. Where later ones tie its clock value, they say how
+ * far off it is.
+ */
+static uint64_t guess_ns(struct ring_stat *r, const struct xvt_event_hdr *h)
+{
+	const size_t n = nodes_until(r, h->host_ns);
+	const struct xvt_clock_node *b = &r->nodes[n];
+	uint64_t nearest = UINT64_MAX;
+
+	if (n && n < r->node_count && b->epoch == b[-1].epoch && h->guest_clock >= b[-1].guest &&
+	    h->guest_clock <= b->guest && b[-1].guest < b->guest)
+		return apart(xvt_clock_line(b - 1, b, h->guest_clock), h->host_ns);
+	if (n)
+		nearest = h->host_ns - b[-1].host_ns;
+	if (n < r->node_count && b->host_ns - h->host_ns < nearest)
+		nearest = b->host_ns - h->host_ns;
+	return xvt_clock_creep_ns(nearest);
+}
+
+static void add_time(struct ring_stat *r, const struct xvt_event_hdr *h)
+{
+	uint64_t ns;
+
+	/* Of a time that contradicts its clock nothing is claimed. */
+	if (!r->node_count || h->ring_flags & XVT_EVENT_F_CLOCK)
+		return;
+	if (h->ring_flags & XVT_EVENT_F_UNCONFIRMED) {
+		ns = guess_ns(r, h);
+		r->guess_ns_max = ns > r->guess_ns_max ? ns : r->guess_ns_max;
+		return;
+	}
+	ns = beyond_nodes(r, h->host_ns);
+	r->beside_ns_max = ns > r->beside_ns_max ? ns : r->beside_ns_max;
+}
 
 static void add_event(struct stat *s, const struct xvt_event_hdr *h, const uint8_t *payload)
 {
@@ -64,12 +159,12 @@ static void add_event(struct stat *s, const struct xvt_event_hdr *h, const uint8
 	if (!xvt_is_event(h)) {
 		struct xvt_lost lost;
 
-		if (h->id != XVT_ID_LOST || h->len < sizeof(lost))
+		if (h->id != XVT_ID_LOST || !xvt_lost_get(h, payload, &lost))
 			return;
-		memcpy(&lost, payload, sizeof(lost));
 		for (int i = 0; i < XVT_LOST_CAUSES; i++)
 			r->told.lost[i] += lost.lost[i];
 		r->told.overwritten += lost.overwritten;
+		r->told.dropped += lost.dropped;
 		return;
 	}
 	if (!c->events || h->host_ns < c->first_ns)
@@ -77,6 +172,7 @@ static void add_event(struct stat *s, const struct xvt_event_hdr *h, const uint8
 	if (h->host_ns > c->last_ns)
 		c->last_ns = h->host_ns;
 	c->events++;
+	add_time(r, h);
 	if (xvt_likely(!(f & ~XVT_EVENT_RING_MASK)))
 		return;
 	/* Older than the attach was never promised to be in order: not late. */
@@ -101,46 +197,78 @@ static int add_events(struct stat *s, const struct xvt_chunk_buf *b, uint64_t se
 	return got;
 }
 
-static void add_bound(struct ring_stat *r, const struct xvt_clock_node *n)
+static int add_node(struct ring_stat *r, const struct xvt_clock_node *n)
 {
-	if (n->source == XVT_SOURCE_DRAIN) {
-		if (n->segment_bound_ns > r->seen_bound_ns)
-			r->seen_bound_ns = n->segment_bound_ns;
-		return;
+	if (r->node_count == r->node_room) {
+		size_t room = r->node_room ? r->node_room * 2 : 64;
+		void *grown = realloc(r->nodes, room * sizeof(*r->nodes));
+
+		if (!grown)
+			return -ENOMEM;
+		r->nodes = grown;
+		r->node_room = room;
 	}
-	if (!(n->flags & XVT_NODE_F_SINCE) && r->seen_bound_ns > r->bound_ns_max)
-		r->bound_ns_max = r->seen_bound_ns;
-	r->seen_bound_ns = 0;
-	if (n->segment_bound_ns > r->bound_ns_max)
-		r->bound_ns_max = n->segment_bound_ns;
+	r->nodes[r->node_count++] = *n;
+	if (n->epoch >= r->epochs)
+		r->epochs = n->epoch < UINT32_MAX ? n->epoch + 1 : n->epoch;
+	if (n->source != XVT_SOURCE_DRAIN)
+		r->source = n->source;
+	return 0;
 }
 
-static void add_nodes(struct stat *s, const struct xvt_chunk_buf *b)
+static int add_nodes(struct stat *s, const struct xvt_chunk_buf *b)
 {
-	for (uint32_t at = 0; b->len - at >= sizeof(struct xvt_clock_node);
+	int err = 0;
+
+	for (uint32_t at = 0; !err && b->len - at >= sizeof(struct xvt_clock_node);
 	     at += sizeof(struct xvt_clock_node)) {
 		struct xvt_clock_node n;
-		struct ring_stat *r;
 
 		memcpy(&n, b->payload + at, sizeof(n));
-		if (n.ring >= s->t->ring_count)
-			continue;
-		r = &s->rings[n.ring];
-		if (n.epoch >= r->epochs)
-			r->epochs = n.epoch < UINT32_MAX ? n.epoch + 1 : n.epoch;
-		if (n.source != XVT_SOURCE_DRAIN)
-			r->source = n.source;
-		add_bound(r, &n);
+		if (n.ring < s->t->ring_count)
+			err = add_node(&s->rings[n.ring], &n);
 	}
+	return err;
+}
+
+static int settle(struct ring_stat *r)
+{
+	int err = xvt_nodes_settle(r->nodes, r->node_count);
+
+	for (size_t i = 0; i < r->node_count; i++) {
+		if (r->nodes[i].segment_bound_ns > r->bound_ns_max)
+			r->bound_ns_max = r->nodes[i].segment_bound_ns;
+	}
+	return err;
+}
+
+/* All clock nodes, before the events that they place. */
+static int load_nodes(struct stat *s)
+{
+	struct xvt_chunk_buf b = { 0 };
+	int err = 0;
+
+	for (size_t i = 0; i < s->t->chunk_count && !err; i++) {
+		if (s->t->chunks[i].type != XVT_CHUNK_NODE)
+			continue;
+		err = xvt_trace_load(s->t, i, &b);
+		if (!err)
+			err = add_nodes(s, &b);
+		else if (err == -EBADMSG)
+			err = 0;
+	}
+	xvt_chunk_buf_free(&b);
+	for (uint32_t i = 0; i < s->t->ring_count && !err; i++)
+		err = settle(&s->rings[i]);
+	return err;
 }
 
 static void add_stats(struct stat *s, const struct xvt_chunk_buf *b)
 {
 	struct xvt_ring_stats st;
 
-	if (b->len < sizeof(st))
+	if (!xvt_stats_get(b, &st))
 		return;
-	memcpy(&st, b->payload, sizeof(st));
 	if (st.ring >= s->t->ring_count)
 		return;
 	s->rings[st.ring].last = st;
@@ -160,12 +288,12 @@ static void add_note(struct stat *s, const struct xvt_chunk_buf *b)
 static int walk(struct stat *s)
 {
 	struct xvt_chunk_buf b = { 0 };
-	int err = 0;
+	int err = load_nodes(s);
 
 	for (size_t i = 0; i < s->t->chunk_count && !err; i++) {
 		struct xvt_chunk_ref *ref = &s->t->chunks[i];
 
-		if (ref->type < XVT_CHUNK_NODE || ref->type > XVT_CHUNK_NOTE)
+		if (ref->type <= XVT_CHUNK_NODE || ref->type > XVT_CHUNK_NOTE)
 			continue;
 		err = xvt_trace_load(s->t, i, &b);
 		if (err == -EBADMSG)
@@ -195,9 +323,13 @@ static void conclude_ring(struct ring_stat *r, bool ended)
 
 	c->discarded = r->last.discarded;
 	c->overwritten = r->last.overwritten;
+	c->doubt = r->last.overwritten_doubt;
 	if (!ended && r->told.overwritten > c->overwritten)
 		c->overwritten = r->told.overwritten;
-	c->lost = c->overwritten;
+	c->dropped = r->last.dropped;
+	if (!ended && r->told.dropped > c->dropped)
+		c->dropped = r->told.dropped;
+	c->lost = c->overwritten + c->dropped;
 	for (int i = 0; i < XVT_LOST_CAUSES; i++) {
 		c->lost_by[i] = r->last.lost[i];
 		if (!ended && r->told.lost[i] > c->lost_by[i])
@@ -216,24 +348,39 @@ static void conclude_ring(struct ring_stat *r, bool ended)
 		r->epochs = r->last.epochs;
 	if (r->last.source)
 		r->source = r->last.source;
-	if (r->seen_bound_ns > r->bound_ns_max)
-		r->bound_ns_max = r->seen_bound_ns;
+	/* By the format; what the recorder saw of the records may have been more. */
+	r->guess_ns_max = r->guess_ns_max ? plus(r->bound_ns_max, r->guess_ns_max) : 0;
+	r->bound_ns_max = plus(r->bound_ns_max, r->beside_ns_max);
 	if (r->last.bound_ns_max > r->bound_ns_max)
 		r->bound_ns_max = r->last.bound_ns_max;
+	if (c->unconfirmed && r->guess_ns_max < r->bound_ns_max)
+		r->guess_ns_max = r->bound_ns_max;
+	/* What no clock ties to the host's has times of its own. */
+	if (r->source == XVT_SOURCE_NONE)
+		r->bound_ns_max = XVT_NO_BOUND;
+}
+
+/* Times of rings without a clock are not the host's, so they are no part of how long a trace is. */
+static void add_times(struct counts *to, const struct counts *c)
+{
+	if (!c->events)
+		return;
+	if (!to->last_ns || c->first_ns < to->first_ns)
+		to->first_ns = c->first_ns;
+	if (c->last_ns > to->last_ns)
+		to->last_ns = c->last_ns;
 }
 
 static void add_counts(struct counts *to, const struct counts *c)
 {
-	if (c->events && (!to->events || c->first_ns < to->first_ns))
-		to->first_ns = c->first_ns;
-	if (c->last_ns > to->last_ns)
-		to->last_ns = c->last_ns;
 	to->attempted += c->attempted;
 	to->events += c->events;
 	to->lost += c->lost;
 	for (int i = 0; i < XVT_LOST_CAUSES; i++)
 		to->lost_by[i] += c->lost_by[i];
 	to->overwritten += c->overwritten;
+	to->doubt += c->doubt;
+	to->dropped += c->dropped;
 	to->discarded += c->discarded;
 	to->late += c->late;
 	to->backlog += c->backlog;
@@ -268,6 +415,7 @@ static void json_flags(struct xvt_json *j, const struct counts *c)
 	xvt_json_add_u64(j, "unconfirmed", c->unconfirmed);
 	xvt_json_add_u64(j, "recovered", c->recovered);
 	xvt_json_add_u64(j, "in_flight", c->in_flight);
+	xvt_json_add_u64(j, "overwritten_doubt", c->doubt);
 }
 
 static void json_counts(struct xvt_json *j, const struct counts *c)
@@ -280,16 +428,21 @@ static void json_counts(struct xvt_json *j, const struct counts *c)
 static void json_ring(struct xvt_json *j, const struct stat *s, uint32_t ring)
 {
 	const struct ring_stat *r = &s->rings[ring];
+	struct xvt_json *clock;
+	struct xvt_json *by;
 
 	xvt_json_add_u64(j, "cpu", s->t->rings[ring].info.cpu);
 	xvt_json_add_text(j, "kind", xvt_ring_kind(s->t->rings[ring].info.type));
 	json_counts(j, &r->c);
-	xvt_json_add_u64(xvt_lost_to_json(j, r->c.lost_by), "overwritten", r->c.overwritten);
+	by = xvt_lost_to_json(j, r->c.lost_by);
+	xvt_json_add_u64(by, "overwritten", r->c.overwritten);
+	xvt_json_add_u64(by, "dropped", r->c.dropped);
 	json_flags(j, &r->c);
 	xvt_json_add_u64(j, "epochs", r->epochs);
 	xvt_json_add_u64(j, "first_ns", r->c.first_ns);
 	xvt_json_add_u64(j, "last_ns", r->c.last_ns);
-	xvt_clock_to_json(j, r->source, r->bound_ns_max, r->last.rejected);
+	clock = xvt_clock_to_json(j, r->source, r->bound_ns_max, r->last.rejected);
+	xvt_json_add_u64(clock, "unconfirmed_bound_ns_max", r->guess_ns_max);
 	xvt_json_add_u64(j, "clock_violations", r->last.clock_violations);
 	xvt_json_add_u64(j, "bad_bytes", r->last.bad_bytes);
 }
@@ -304,12 +457,14 @@ static uint64_t paused_ns(const struct stat *s, uint32_t vm)
 	return most;
 }
 
-static void json_vm(struct xvt_json *j, const struct stat *s, uint32_t vm)
+/* A trace may have a million rings: only one of them is in memory. */
+static void put_vm_json(struct xvt_out *o, const struct stat *s, uint32_t vm)
 {
+	struct xvt_json *j = xvt_json_new();
 	const struct xvt_trace_vm *v = &s->t->vms[vm];
 	struct counts sum = { 0 };
-	struct xvt_json *rings;
 	char uuid[XVT_UUID_TEXT];
+	bool any = false;
 
 	xvt_uuid_text(v->info.uuid, uuid);
 	xvt_json_add_text(j, "name", v->name);
@@ -321,15 +476,24 @@ static void json_vm(struct xvt_json *j, const struct stat *s, uint32_t vm)
 			add_counts(&sum, &s->rings[i].c);
 	json_counts(j, &sum);
 	json_flags(j, &sum);
-	rings = xvt_json_add_array(j, "rings");
-	for (uint32_t i = 0; i < s->t->ring_count; i++)
-		if (ring_of(s, i, vm))
-			json_ring(xvt_json_add_object(rings, NULL), s, i);
+	xvt_json_begin(j, o, "rings", true);
+	for (uint32_t i = 0; i < s->t->ring_count && !o->err; i++) {
+		if (!ring_of(s, i, vm))
+			continue;
+		if (any)
+			xvt_json_next(o);
+		any = true;
+		j = xvt_json_new();
+		json_ring(j, s, i);
+		xvt_json_item(j, o);
+	}
+	xvt_json_end(o);
 }
 
 static int print_json(const struct stat *s, struct xvt_out *o)
 {
-	struct xvt_json *doc = xvt_json_new(), *vms;
+	struct xvt_json *doc = xvt_json_new();
+	bool any = false;
 
 	xvt_json_add_text(doc, "format", "xvtrace-stat/1");
 	json_counts(doc, &s->all);
@@ -339,30 +503,40 @@ static int print_json(const struct stat *s, struct xvt_out *o)
 	xvt_json_add_u64(doc, "timebase_error_ns_max", timebase_error_ns(s->t));
 	xvt_json_add_bool(doc, "cleanly_ended", s->t->ended);
 	xvt_json_add_u64(doc, "damaged", s->t->damage_count);
-	vms = xvt_json_add_array(doc, "vms");
-	for (uint32_t i = 0; i < s->t->vm_count; i++)
-		if (s->t->vms[i].known)
-			json_vm(xvt_json_add_object(vms, NULL), s, i);
-	return xvt_json_write(doc, o);
+	xvt_json_begin(doc, o, "vms", false);
+	for (uint32_t i = 0; i < s->t->vm_count && !o->err; i++) {
+		if (!s->t->vms[i].known)
+			continue;
+		if (any)
+			xvt_json_next(o);
+		any = true;
+		put_vm_json(o, s, i);
+	}
+	xvt_json_end(o);
+	xvt_out_char(o, '\n');
+	return o->err;
 }
 
 /* -- text --------------------------------------------------------------------------- */
+
+static void put_cause(struct xvt_out *o, const char *name, uint64_t n, const char **before)
+{
+	if (!n)
+		return;
+	xvt_out_printf(o, "%s%s %llu", *before, name, (unsigned long long)n);
+	*before = ", ";
+}
 
 /* The parts of a sum that are not zero: " (full 3, overwritten 12)" */
 static void put_lost_by(struct xvt_out *o, const struct counts *c)
 {
 	const char *before = "  lost by: ";
 
-	for (int i = 0; i <= XVT_LOST_CAUSES; i++) {
-		uint64_t v = i < XVT_LOST_CAUSES ? c->lost_by[i] : c->overwritten;
-
-		if (!v)
-			continue;
-		xvt_out_printf(o, "%s%s %llu", before,
-			       i < XVT_LOST_CAUSES ? xvt_lost_name((unsigned int)i) : "overwritten",
-			       (unsigned long long)v);
-		before = ", ";
-	}
+	for (int i = 0; i < XVT_LOST_CAUSES; i++)
+		put_cause(o, xvt_lost_name((unsigned int)i), c->lost_by[i], &before);
+	/* In a file before this one there may be so many of them: "overwritten at most 12". */
+	put_cause(o, c->doubt ? "overwritten at most" : "overwritten", c->overwritten, &before);
+	put_cause(o, "dropped", c->dropped, &before);
 }
 
 static void put_flags(struct xvt_out *o, const struct counts *c)
@@ -401,9 +575,18 @@ static void put_ring(struct xvt_out *o, const struct stat *s, uint32_t ring)
 	if (r->source == XVT_SOURCE_NONE) { /* its bound says nothing of host time */
 		xvt_out_str(o, "  no clock");
 	} else {
-		xvt_out_printf(o, "  %s, %u epoch%s, within ", xvt_clock_source_name(r->source),
-			       r->epochs, r->epochs == 1 ? "" : "s");
-		xvt_out_duration(o, r->bound_ns_max);
+		xvt_out_printf(o, "  %s, %u epoch%s, ", xvt_clock_source_name(r->source), r->epochs,
+			       r->epochs == 1 ? "" : "s");
+		if (r->bound_ns_max == XVT_NO_BOUND) {
+			xvt_out_str(o, "no bound");
+		} else {
+			xvt_out_str(o, "within ");
+			xvt_out_duration(o, r->bound_ns_max);
+		}
+		if (r->guess_ns_max > r->bound_ns_max) {
+			xvt_out_str(o, ", unconfirmed within ");
+			xvt_out_duration(o, r->guess_ns_max);
+		}
 	}
 	put_lost_by(o, &r->c);
 	put_flags(o, &r->c);
@@ -472,12 +655,22 @@ static int gather(struct stat *s)
 	if (!s->rings)
 		return -ENOMEM;
 	err = walk(s);
+	if (!err)
+		err = xvt_trace_check_rest(s->t);
 	if (err)
 		return err;
 	for (uint32_t i = 0; i <= s->t->ring_count; i++) {
 		conclude_ring(&s->rings[i], s->t->ended);
 		add_counts(&s->all, &s->rings[i].c);
+		if (s->rings[i].source == XVT_SOURCE_NONE)
+			continue;
+		s->clocked |= s->rings[i].c.events != 0;
+		add_times(&s->all, &s->rings[i].c);
 	}
+	/* Where none has a clock, as of a salvaged region, the guest's own times are all there is.
+	 */
+	for (uint32_t i = 0; i <= s->t->ring_count && !s->clocked; i++)
+		add_times(&s->all, &s->rings[i].c);
 	return 0;
 }
 
@@ -513,6 +706,8 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		xvt_error(argv[at], "%s", strerror(-err));
 	}
 	bad = xvt_trace_complain(s.t, opts.quiet || err);
+	for (uint32_t i = 0; s.rings && i < s.t->ring_count; i++)
+		free(s.rings[i].nodes);
 	free(s.rings);
 	xvt_trace_close(s.t);
 	return err || bad ? XVT_EXIT_FAIL : XVT_EXIT_OK;

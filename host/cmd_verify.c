@@ -18,7 +18,9 @@
 #include "names.h"
 #include "spans.h"
 
-#define VIOLATIONS_SHOWN 20
+/* Lines for each machine and each kind of violation; the rest is counted. So what is wrong with one
+ * machine hides neither what is wrong with another nor what else is wrong with it. */
+#define VIOLATIONS_SHOWN 5u
 /* What a clock may creep where no two nodes tie it: what the recorder does not call a jump. */
 #define CREEP_NS	 20000000u
 #define CREEP_PER_1024	 8u
@@ -32,6 +34,50 @@
 #define EPOCHS_AHEAD	 4096
 
 typedef __int128 s128;
+
+enum kind {
+	OF_DAMAGE,
+	OF_CHUNK,
+	OF_INDEX,
+	OF_END,
+	OF_HOST_CLOCK,
+	OF_RING,
+	OF_CLOCK,
+	OF_TIME,
+	OF_SAMPLE,
+	OF_ORDER,
+	OF_MARK,
+	OF_PAIR,
+	OF_RAN,
+	OF_COUNT,
+	OF_LOSS,
+	OF_CAUSE,
+	KINDS,
+};
+
+static const char *const kind_names[KINDS] = {
+	[OF_DAMAGE] = "damage",
+	[OF_CHUNK] = "chunk",
+	[OF_INDEX] = "index",
+	[OF_END] = "end",
+	[OF_HOST_CLOCK] = "host's clock",
+	[OF_RING] = "ring",
+	[OF_CLOCK] = "clock node",
+	[OF_TIME] = "time",
+	[OF_SAMPLE] = "clock sample",
+	[OF_ORDER] = "order",
+	[OF_MARK] = "mark",
+	[OF_PAIR] = "clock pair",
+	[OF_RAN] = "run span",
+	[OF_COUNT] = "count",
+	[OF_LOSS] = "loss",
+	[OF_CAUSE] = "cause",
+};
+
+/* Violations of one machine, or of none. */
+struct tally {
+	uint64_t of[KINDS];
+};
 
 /* Where one lane (main or late) of a ring stands: its guest clock, epoch and segment. */
 struct place {
@@ -55,6 +101,7 @@ struct ring {
 	struct place lane[2];
 	struct xvt_ring_stats stats;
 	bool has_stats;
+	bool tells_all;	       /* its LOST records tell all that stats say was overwritten */
 	struct xvt_lost told;  /* sums of its LOST records */
 	uint64_t hz;	       /* of the map beyond its nodes */
 	uint64_t bound_ns_max; /* of its segments */
@@ -80,6 +127,7 @@ struct verify {
 	struct xvt_spans spans;
 	uint64_t ran; /* events inside spans */
 	uint64_t violations;
+	struct tally *tally; /* by machine; the last one is for what is about none */
 	uint64_t nodes;
 	uint64_t samples;
 	uint64_t events[2]; /* records of the main and the late lane */
@@ -94,18 +142,57 @@ struct verify {
 	bool notes;
 };
 
-__attribute__((format(printf, 2, 3))) static void violation(struct verify *v, const char *format,
-							    ...)
+/* Each place that is damaged has its line: nothing else in the file says where it is. */
+static uint64_t shown_of(int kind)
 {
+	return kind == OF_DAMAGE ? XVT_DAMAGE_MAX : VIOLATIONS_SHOWN;
+}
+
+/* The machine's tally; vm may be any number. */
+static struct tally *tally_of(const struct verify *v, uint32_t vm)
+{
+	return &v->tally[vm < v->t->vm_count ? vm : v->t->vm_count];
+}
+
+/* vm: XVT_VM_NONE if it is about no machine. */
+__attribute__((format(printf, 4, 5))) static void violation(struct verify *v, enum kind kind,
+							    uint32_t vm, const char *format, ...)
+{
+	char text[1024], clean[2048];
 	va_list args;
 
-	if (v->violations++ >= VIOLATIONS_SHOWN)
+	v->violations++;
+	if (tally_of(v, vm)->of[kind]++ >= shown_of(kind))
 		return;
-	printf("violation: ");
 	va_start(args, format);
-	vprintf(format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	printf("\n");
+	xvt_text_clean(clean, sizeof(clean), text, strlen(text));
+	printf("violation: %s\n", clean);
+}
+
+/* What was not shown: "more of g1: 1080 cause, 12 time" */
+static void say_more(const struct verify *v)
+{
+	for (uint32_t vm = 0; vm <= v->t->vm_count; vm++) {
+		const struct tally *tally = tally_of(v, vm);
+		bool begun = false;
+
+		for (int kind = 0; kind < KINDS; kind++) {
+			if (tally->of[kind] <= shown_of(kind))
+				continue;
+			if (begun)
+				printf(", ");
+			else
+				printf("more of %s: ",
+				       vm < v->t->vm_count ? xvt_vm_name(v->t, vm) : "no machine");
+			printf("%" PRIu64 " %s", tally->of[kind] - shown_of(kind),
+			       kind_names[kind]);
+			begun = true;
+		}
+		if (begun)
+			printf("\n");
+	}
 }
 
 /* "g1:0 (ring 3)" */
@@ -130,24 +217,26 @@ static int add_node(struct verify *v, const struct xvt_clock_node *n)
 	struct ring *r;
 
 	if (n->ring >= v->t->ring_count) {
-		violation(v, "a clock node of ring %u, which the trace does not have", n->ring);
+		violation(v, OF_CLOCK, xvt_ring_vm(v->t, n->ring),
+			  "a clock node of ring %u, which the trace does not have", n->ring);
 		return 0;
 	}
 	r = &v->rings[n->ring];
 	last = r->node_count ? &r->nodes[r->node_count - 1] : NULL;
 	v->nodes++;
 	if (last && n->epoch < last->epoch)
-		violation(v, "%s: clock node of epoch %u after one of epoch %u",
+		violation(v, OF_CLOCK, xvt_ring_vm(v->t, n->ring),
+			  "%s: clock node of epoch %u after one of epoch %u",
 			  ring_text(v, n->ring, text), n->epoch, last->epoch);
 	else if (last && n->epoch == last->epoch &&
 		 (n->guest <= last->guest || n->host_ns < last->host_ns))
-		violation(v,
+		violation(v, OF_CLOCK, xvt_ring_vm(v->t, n->ring),
 			  "%s: clock of epoch %u goes back: (%" PRIu64 ", %" PRIu64
 			  ") after (%" PRIu64 ", %" PRIu64 ")",
 			  ring_text(v, n->ring, text), n->epoch, n->guest, n->host_ns, last->guest,
 			  last->host_ns);
 	if (!!(n->flags & XVT_NODE_F_FIRST) != (!last || n->epoch != last->epoch))
-		violation(v,
+		violation(v, OF_CLOCK, xvt_ring_vm(v->t, n->ring),
 			  "%s: clock node at %" PRIu64 " ns: epoch %u begins without saying so, "
 			  "or says so inside",
 			  ring_text(v, n->ring, text), n->host_ns, n->epoch);
@@ -188,24 +277,26 @@ static void check_seen(struct verify *v, uint32_t ring, size_t i)
 					     (b->host_ns - a->host_ns) / (b->guest - a->guest));
 		off = ns > n->host_ns ? ns - n->host_ns : n->host_ns - ns;
 		if (off > b->segment_bound_ns)
-			violation(v,
+			violation(v, OF_CLOCK, xvt_ring_vm(v->t, ring),
 				  "%s: clock node at %" PRIu64 " ns lies %" PRIu64
 				  " ns off the line that confirms it within %" PRIu64 " ns",
 				  ring_text(v, ring, text), n->host_ns, off, b->segment_bound_ns);
 	}
 }
 
-static void settle_bounds(struct verify *v, uint32_t ring)
+static int settle_bounds(struct verify *v, uint32_t ring)
 {
 	struct ring *r = &v->rings[ring];
+	int err;
 
 	for (size_t i = 0; i < r->node_count; i++)
 		check_seen(v, ring, i);
-	xvt_nodes_settle(r->nodes, r->node_count);
+	err = xvt_nodes_settle(r->nodes, r->node_count);
 	for (size_t i = 0; i < r->node_count; i++) {
 		if (r->nodes[i].segment_bound_ns > r->bound_ns_max)
 			r->bound_ns_max = r->nodes[i].segment_bound_ns;
 	}
+	return err;
 }
 
 static int split_epochs(struct ring *r)
@@ -307,12 +398,12 @@ static void check_time(struct verify *v, struct ring *r, const struct xvt_event_
 	} else if (!r->epoch_count) {
 		v->unplaced++;
 	} else if (p->any && h->guest_clock < p->guest && p->epoch + 1 >= r->epoch_count) {
-		violation(v,
+		violation(v, OF_TIME, xvt_ring_vm(v->t, ring),
 			  "%s: guest clock goes back inside an epoch: %" PRIu64 " after %" PRIu64
 			  ", at %" PRIu64 " ns",
 			  ring_text(v, ring, text), h->guest_clock, p->guest, h->host_ns);
 	} else if (!time_is_right(r, p, h, &expected)) {
-		violation(v,
+		violation(v, OF_TIME, xvt_ring_vm(v->t, ring),
 			  "%s: guest clock %" PRIu64 " is %" PRIu64 " ns by the clock nodes, "
 			  "but the event says %" PRIu64 " ns",
 			  ring_text(v, ring, text), h->guest_clock, expected, h->host_ns);
@@ -338,18 +429,19 @@ static int add_line(struct verify *v, const struct xvt_timebase *l)
 	uint64_t end = last ? line_ns(last, l->base_clock) : 0;
 
 	if (last && l->base_clock <= last->base_clock) {
-		violation(v,
+		violation(v, OF_HOST_CLOCK, XVT_VM_NONE,
 			  "the host's clock: a line from counter %" PRIu64
 			  " on after one from %" PRIu64 " on",
 			  l->base_clock, last->base_clock);
 		return 0;
 	}
 	if (last && !l->mult)
-		violation(v, "the host's clock stands still from counter %" PRIu64 " on",
+		violation(v, OF_HOST_CLOCK, XVT_VM_NONE,
+			  "the host's clock stands still from counter %" PRIu64 " on",
 			  l->base_clock);
 	/* With damage the line between them may be missing, and that has its own line. */
 	if (last && l->base_ns != end && !v->t->damage_count)
-		violation(v,
+		violation(v, OF_HOST_CLOCK, XVT_VM_NONE,
 			  "the host's clock steps at counter %" PRIu64 ": from %" PRIu64
 			  " to %" PRIu64 " ns",
 			  l->base_clock, end, l->base_ns);
@@ -389,12 +481,14 @@ static void check_sample(struct verify *v, const struct xvt_clock_sample *s)
 
 	v->samples++;
 	if (s->ring >= v->t->ring_count) {
-		violation(v, "a clock sample of ring %u, which the trace does not have", s->ring);
+		violation(v, OF_SAMPLE, xvt_ring_vm(v->t, s->ring),
+			  "a clock sample of ring %u, which the trace does not have", s->ring);
 		return;
 	}
 	r = &v->rings[s->ring];
 	if (s->host_clock_hi < s->host_clock_lo)
-		violation(v, "%s: a clock sample whose host times are the wrong way round",
+		violation(v, OF_SAMPLE, xvt_ring_vm(v->t, s->ring),
+			  "%s: a clock sample whose host times are the wrong way round",
 			  ring_text(v, s->ring, text));
 	for (size_t e = 0; e < r->epoch_count; e++) {
 		const struct epoch *epoch = &r->epochs[e];
@@ -412,7 +506,7 @@ static void check_sample(struct verify *v, const struct xvt_clock_sample *s)
 			bound = r->nodes[node + 1].segment_bound_ns;
 		bound += 2; /* rounding of two conversions */
 		if (ns + bound < lo || (ns > bound && ns - bound > hi))
-			violation(v,
+			violation(v, OF_SAMPLE, xvt_ring_vm(v->t, s->ring),
 				  "%s: clock sample at guest %" PRIu64 " was between %" PRIu64
 				  " and %" PRIu64 " ns, but the map says %" PRIu64
 				  " ns within %" PRIu64 " ns",
@@ -421,7 +515,8 @@ static void check_sample(struct verify *v, const struct xvt_clock_sample *s)
 	}
 	if (!v->t->ended && (!r->node_count || s->epoch > r->nodes[r->node_count - 1].epoch))
 		return;
-	violation(v, "%s: clock sample of epoch %u, which has no node", ring_text(v, s->ring, text),
+	violation(v, OF_SAMPLE, xvt_ring_vm(v->t, s->ring),
+		  "%s: clock sample of epoch %u, which has no node", ring_text(v, s->ring, text),
 		  s->epoch);
 }
 
@@ -486,7 +581,7 @@ static void check_mark(struct verify *v, const struct ring *r, const struct xvt_
 	after = host_clock_ns(v, seen->host_clock_after);
 	bound = plus(bound_of(r, p), 2); /* rounding of two conversions */
 	if (plus(h->host_ns, bound) < before || minus(h->host_ns, bound) > after)
-		violation(v,
+		violation(v, OF_MARK, xvt_ring_vm(v->t, ring),
 			  "%s: mark %" PRIu64 " was written between %" PRIu64 " and %" PRIu64
 			  " ns by the host's clock, but its stamp says %" PRIu64
 			  " ns within %" PRIu64 " ns",
@@ -587,7 +682,7 @@ static void check_pair(struct verify *v, const struct ring *r, const struct xvt_
 	if (off > v->pair_off_ns_max)
 		v->pair_off_ns_max = off;
 	if (off > error)
-		violation(v,
+		violation(v, OF_PAIR, xvt_ring_vm(v->t, xvt_event_ring(ev)),
 			  "%s: at guest clock %" PRIu64 " the wall clock was %" PRIu64
 			  " ns, says its hypervisor, but map and host's clock say %" PRIu64
 			  " ns within %" PRIu64 " ns",
@@ -620,7 +715,7 @@ static void check_ran(struct verify *v, const struct ring *r, const struct xvt_e
 		v->ran++;
 		break;
 	case XVT_RAN_NOT:
-		violation(v,
+		violation(v, OF_RAN, xvt_ring_vm(v->t, ring),
 			  "%s: an event at %" PRIu64 " ns within %" PRIu64
 			  " ns, but its vCPU was out of its guest from %" PRIu64 " to %" PRIu64
 			  " ns by the host's kernel",
@@ -638,23 +733,27 @@ static void check_order(struct verify *v, const struct xvt_event_hdr *h)
 	char text[XVT_NAME_LEN + 40];
 
 	if (h->host_ns < v->last_ns)
-		violation(v,
+		violation(v, OF_ORDER, xvt_ring_vm(v->t, ring),
 			  "%s: %" PRIu64 " ns after %" PRIu64 " ns: the main lane is out of order",
 			  ring_text(v, ring, text), h->host_ns, v->last_ns);
 	/* What was lost at the very end is told after all events, whatever its ring. */
 	if (h->id != XVT_ID_LOST) {
 		if (h->host_ns == v->last_ns &&
 		    (vm < v->last_vm || (vm == v->last_vm && ring < v->last_ring)))
-			violation(v,
+			violation(v, OF_ORDER, xvt_ring_vm(v->t, ring),
 				  "%s: at %" PRIu64 " ns after ring %u: equal times are not in "
 				  "order of machine and ring",
 				  ring_text(v, ring, text), h->host_ns, v->last_ring);
 		if (h->host_ns < v->watermark_ns)
-			violation(v, "%s: %" PRIu64 " ns is below the watermark %" PRIu64 " ns",
+			violation(v, OF_ORDER, xvt_ring_vm(v->t, ring),
+				  "%s: %" PRIu64 " ns is below the watermark %" PRIu64 " ns",
 				  ring_text(v, ring, text), h->host_ns, v->watermark_ns);
 	}
-	v->last_vm = vm;
-	v->last_ring = ring;
+	/* One that says what was dropped may come between two records of the same time. */
+	if (h->id != XVT_ID_LOST || h->host_ns > v->last_ns) {
+		v->last_vm = vm;
+		v->last_ring = ring;
+	}
 	if (h->host_ns > v->last_ns)
 		v->last_ns = h->host_ns;
 }
@@ -663,12 +762,12 @@ static void add_lost(struct ring *r, const struct xvt_event *ev)
 {
 	struct xvt_lost lost;
 
-	if (ev->hdr->len < sizeof(lost))
+	if (!xvt_lost_get(ev->hdr, ev->payload, &lost))
 		return;
-	memcpy(&lost, ev->payload, sizeof(lost));
 	for (int i = 0; i < XVT_LOST_CAUSES; i++)
 		r->told.lost[i] += lost.lost[i];
 	r->told.overwritten += lost.overwritten;
+	r->told.dropped += lost.dropped;
 }
 
 static void count(struct verify *v, struct ring *r, const struct xvt_event_hdr *h)
@@ -730,11 +829,13 @@ static int check_event(struct verify *v, const struct xvt_event *ev, bool late_c
 
 	v->events[late_chunk]++;
 	if (ring >= v->t->ring_count || !v->t->rings[ring].known) {
-		violation(v, "an event of ring %u, which the trace does not have", ring);
+		violation(v, OF_RING, xvt_ring_vm(v->t, ring),
+			  "an event of ring %u, which the trace does not have", ring);
 		return 0;
 	}
 	if (late != late_chunk)
-		violation(v, "ring %u: %s at %" PRIu64 " ns", ring,
+		violation(v, OF_RING, xvt_ring_vm(v->t, ring), "ring %u: %s at %" PRIu64 " ns",
+			  ring,
 			  late ? "a late event in the main lane"
 			       : "an event in the late lane is not "
 				 "flagged late",
@@ -776,9 +877,11 @@ static int check_events(struct verify *v, const struct xvt_chunk_ref *ref,
 		got = 0;
 	}
 	if (got < 0)
-		violation(v, "chunk %" PRIu64 ": an event reaches past its chunk", ref->seq);
+		violation(v, OF_CHUNK, XVT_VM_NONE,
+			  "chunk %" PRIu64 ": an event reaches past its chunk", ref->seq);
 	else if (n && (first != ref->first_ns || last != ref->last_ns))
-		violation(v, "chunk %" PRIu64 ": first or last time is not that of its events",
+		violation(v, OF_CHUNK, XVT_VM_NONE,
+			  "chunk %" PRIu64 ": first or last time is not that of its events",
 			  ref->seq);
 	return 0;
 }
@@ -793,7 +896,7 @@ static void check_round(struct verify *v, const struct xvt_chunk_buf *b)
 		return;
 	memcpy(&round, b->payload, offsetof(struct xvt_round, written_ns));
 	if (round.watermark_ns < v->watermark_ns)
-		violation(v,
+		violation(v, OF_ORDER, XVT_VM_NONE,
 			  "watermark of round %" PRIu64 " goes back: %" PRIu64 " after %" PRIu64
 			  " ns",
 			  round.round, round.watermark_ns, v->watermark_ns);
@@ -805,32 +908,35 @@ static void take_stats(struct verify *v, const struct xvt_chunk_buf *b)
 {
 	struct xvt_ring_stats st;
 
-	if (b->len < sizeof(st))
+	if (!xvt_stats_get(b, &st))
 		return;
-	memcpy(&st, b->payload, sizeof(st));
 	if (st.ring >= v->t->ring_count) {
-		violation(v, "counters of ring %u, which the trace does not have", st.ring);
+		violation(v, OF_COUNT, XVT_VM_NONE,
+			  "counters of ring %u, which the trace does not have", st.ring);
 		return;
 	}
 	v->rings[st.ring].stats = st;
 	v->rings[st.ring].has_stats = true;
+	v->rings[st.ring].tells_all = b->len >= offsetof(struct xvt_ring_stats, overwritten_doubt) +
+							sizeof(st.overwritten_doubt);
 }
 
 static void show_note(const struct xvt_chunk_buf *b)
 {
 	static const char *const levels[] = { "info", "warning", "error" };
+	char clean[4096]; /* a recorder's notes are shorter than 512 bytes */
 	struct xvt_note n;
-	uint32_t c;
+	size_t len, shown;
 
 	if (b->len < sizeof(n))
 		return;
 	memcpy(&n, b->payload, sizeof(n));
-	printf("note: %s: ", levels[n.level < 3 ? n.level : 2]);
-	for (uint32_t i = sizeof(n); i < b->len; i++) {
-		c = b->payload[i];
-		putchar(c < ' ' || c == 0x7f ? '?' : (int)c);
-	}
-	putchar('\n');
+	len = b->len - sizeof(n);
+	shown = xvt_text_clean(clean, sizeof(clean), b->payload + sizeof(n), len);
+	printf("note: %s: %s", levels[n.level < 3 ? n.level : 2], clean);
+	if (shown < len)
+		printf("... [%zu bytes more]", len - shown);
+	printf("\n");
 }
 
 static bool entry_fits(const struct xvt_index_entry *e, const struct xvt_chunk_ref *ref)
@@ -849,7 +955,7 @@ static void check_index(struct verify *v, const struct xvt_chunk_buf *b, size_t 
 	if (t->damage_count || t->info.minor < 1)
 		return;
 	if (n != i - *from)
-		violation(v,
+		violation(v, OF_INDEX, XVT_VM_NONE,
 			  "the index at byte %" PRIu64
 			  " has %zu entries, there are %zu chunks since the one before it",
 			  t->chunks[i].offset, n, i - *from);
@@ -859,7 +965,7 @@ static void check_index(struct verify *v, const struct xvt_chunk_buf *b, size_t 
 		memcpy(&e, b->payload + k * sizeof(e), sizeof(e));
 		if (entry_fits(&e, &t->chunks[*from + k]))
 			continue;
-		violation(v,
+		violation(v, OF_INDEX, XVT_VM_NONE,
 			  "entry %zu of the index at byte %" PRIu64
 			  " does not fit the chunk at byte %" PRIu64,
 			  k, t->chunks[i].offset, t->chunks[*from + k].offset);
@@ -876,73 +982,92 @@ static void check_end(struct verify *v)
 	if (!v->t->ended || v->t->damage_count)
 		return;
 	if (e->events != v->events[0] || e->late != v->events[1])
-		violation(v,
+		violation(v, OF_INDEX, XVT_VM_NONE,
 			  "the end says %" PRIu64 " events and %" PRIu64
 			  " late ones, there are %" PRIu64 " and %" PRIu64,
 			  e->events, e->late, v->events[0], v->events[1]);
 	if (v->t->info.minor >= 1 && e->index_offset != v->t->chunks[v->index_from].offset)
-		violation(v,
+		violation(v, OF_INDEX, XVT_VM_NONE,
 			  "the end says that the last index is at byte %" PRIu64
 			  ", it is at byte %" PRIu64,
 			  e->index_offset, v->t->chunks[v->index_from].offset);
 	if (e->chunks + 1 != v->t->chunk_count)
-		violation(v, "the end says %" PRIu64 " chunks before it, there are %zu", e->chunks,
+		violation(v, OF_INDEX, XVT_VM_NONE,
+			  "the end says %" PRIu64 " chunks before it, there are %zu", e->chunks,
 			  v->t->chunk_count - 1);
 }
 
 /*
- * What a guest lost is told twice: where it was lost, and as a sum at the end. What its writer ran
- * over may be known at the end only, or be inside a writer as far as the counters know; and whoever
- * is interrupted by the writer that opens a sub-buffer has counted itself, but may come behind it.
+ * What a writer overwrote may be known at the end only: that is told by a LOST record at the end.
+ * It may be inside a writer as far as the counters knew; and whoever is interrupted by the writer
+ * that opens a sub-buffer has counted itself, but may come behind it: the recorder says how many
+ * that may be. An older one told less, and did not say it.
  */
-static void check_losses(struct verify *v, uint32_t ring)
+static bool overwritten_fits(const struct verify *v, uint32_t ring)
 {
 	const struct ring *r = &v->rings[ring];
 	const struct xvt_ring_stats *s = &r->stats;
 	const bool laps = v->t->rings[ring].info.mode == XVT_ENABLE_OVERWRITE;
 	const uint64_t inside = laps ? XVT_MAXNEST : 0;
+
+	if (r->tells_all)
+		return r->told.overwritten >= s->overwritten &&
+		       r->told.overwritten <= plus(s->overwritten, s->overwritten_doubt);
+	return r->told.overwritten <= plus(s->overwritten, plus(s->in_flight, inside));
+}
+
+/* What a guest lost is told twice: where it was lost, and as a sum at the end. */
+static void check_losses(struct verify *v, uint32_t ring)
+{
+	const struct ring *r = &v->rings[ring];
+	const struct xvt_ring_stats *s = &r->stats;
 	char text[XVT_NAME_LEN + 40];
 
 	for (unsigned int i = 0; i < XVT_LOST_CAUSES; i++) {
 		if (r->told.lost[i] != s->lost[i])
-			violation(v,
+			violation(v, OF_LOSS, xvt_ring_vm(v->t, ring),
 				  "%s: its records tell of %" PRIu64
 				  " lost (%s), the counters say %" PRIu64,
 				  ring_text(v, ring, text), r->told.lost[i], xvt_lost_name(i),
 				  s->lost[i]);
 	}
-	if (r->told.overwritten > plus(s->overwritten, plus(s->in_flight, inside)))
-		violation(v,
+	if (!overwritten_fits(v, ring))
+		violation(v, OF_LOSS, xvt_ring_vm(v->t, ring),
 			  "%s: its records tell of %" PRIu64
 			  " overwritten, the counters say %" PRIu64,
 			  ring_text(v, ring, text), r->told.overwritten, s->overwritten);
+	if (r->told.dropped != s->dropped)
+		violation(v, OF_LOSS, xvt_ring_vm(v->t, ring),
+			  "%s: its records tell of %" PRIu64 " dropped, the counters say %" PRIu64,
+			  ring_text(v, ring, text), r->told.dropped, s->dropped);
 }
 
 static void check_counts(struct verify *v, uint32_t ring)
 {
 	struct ring *r = &v->rings[ring];
 	const struct xvt_ring_stats *s = &r->stats;
-	uint64_t sum = s->events + s->discarded + s->overwritten + s->in_flight;
+	uint64_t sum = s->events + s->discarded + s->overwritten + s->dropped + s->in_flight;
 	char text[XVT_NAME_LEN + 40];
 
 	if (!v->t->ended || v->t->damage_count)
 		return;
 	if (!r->has_stats) {
 		if (r->events)
-			violation(v, "%s: %" PRIu64 " events but no counters",
+			violation(v, OF_COUNT, xvt_ring_vm(v->t, ring),
+				  "%s: %" PRIu64 " events but no counters",
 				  ring_text(v, ring, text), r->events);
 		return;
 	}
 	for (int i = 0; i < XVT_LOST_CAUSES; i++)
 		sum += s->lost[i];
 	if (s->attempted != sum)
-		violation(v,
+		violation(v, OF_COUNT, xvt_ring_vm(v->t, ring),
 			  "%s: attempted %" PRIu64
 			  " is not the sum of what became of them, %" PRIu64,
 			  ring_text(v, ring, text), s->attempted, sum);
 	if (s->events != r->events || s->late != r->late || s->backlog != r->backlog ||
 	    s->unconfirmed != r->unconfirmed || s->recovered != r->recovered)
-		violation(v,
+		violation(v, OF_COUNT, xvt_ring_vm(v->t, ring),
 			  "%s: counted %" PRIu64 " events, %" PRIu64 " late, %" PRIu64
 			  " backlog, %" PRIu64 " unconfirmed, %" PRIu64
 			  " recovered; the counters say %" PRIu64 ", %" PRIu64 ", %" PRIu64
@@ -957,7 +1082,7 @@ static void unanswered(void *arg, const struct xvt_exchange *x)
 {
 	struct verify *v = arg;
 
-	violation(v,
+	violation(v, OF_CAUSE, x->recv_vm,
 		  "effect before cause: %s %" PRIu64 " was sent by %s at %" PRIu64
 		  " ns and received by %s at %" PRIu64 " ns; the two clocks are within %" PRIu64
 		  " ns",
@@ -1002,9 +1127,11 @@ static int add_marks(struct verify *v, const struct xvt_chunk_buf *b)
 
 		memcpy(&m, b->payload + i * sizeof(m), sizeof(m));
 		if (m.ring >= v->t->ring_count)
-			violation(v, "a mark of ring %u, which the trace does not have", m.ring);
+			violation(v, OF_MARK, xvt_ring_vm(v->t, m.ring),
+				  "a mark of ring %u, which the trace does not have", m.ring);
 		else if ((int64_t)(m.host_clock_after - m.host_clock_before) < 0)
-			violation(v, "%s: mark %" PRIu64 " was written before it was asked for",
+			violation(v, OF_MARK, xvt_ring_vm(v->t, m.ring),
+				  "%s: mark %" PRIu64 " was written before it was asked for",
 				  ring_text(v, m.ring, text), m.number);
 	}
 	return xvt_marks_add(&v->marks, b->payload, b->len);
@@ -1031,7 +1158,7 @@ static void sort_spans(struct verify *v)
 	const struct xvt_run_span *bad = xvt_spans_sort(&v->spans);
 
 	if (bad)
-		violation(v,
+		violation(v, OF_RAN, bad->vm,
 			  "vCPU %u of machine %u ran from %" PRIu64 " to %" PRIu64
 			  " ns by the host's kernel: backwards, or twice at once",
 			  bad->vcpu, bad->vm, bad->enter_clock, bad->exit_clock);
@@ -1074,8 +1201,9 @@ static int load_clocks(struct verify *v, struct xvt_chunk_buf *b)
 	for (uint32_t i = 0; i < t->ring_count && !err; i++) {
 		uint32_t vm = xvt_ring_vm(t, i);
 
-		settle_bounds(v, i);
-		err = split_epochs(&v->rings[i]);
+		err = settle_bounds(v, i);
+		if (!err)
+			err = split_epochs(&v->rings[i]);
 		if (vm < t->vm_count && t->vms[vm].known)
 			v->rings[i].hz = t->vms[vm].info.clock_hz;
 		if (t->rings[i].known && t->rings[i].info.clock_hz)
@@ -1138,7 +1266,8 @@ static int check_all(struct verify *v)
 	int err;
 
 	v->rings = calloc((size_t)v->t->ring_count + 1, sizeof(*v->rings));
-	if (!v->rings)
+	v->tally = calloc((size_t)v->t->vm_count + 1, sizeof(*v->tally));
+	if (!v->rings || !v->tally)
 		return -ENOMEM;
 	err = xvt_decoders_new(&v->ds, v->t);
 	if (!err)
@@ -1155,11 +1284,11 @@ static int check_all(struct verify *v)
 	for (size_t i = 0; i < v->t->damage_count; i++) {
 		const struct xvt_damage *d = &v->t->damage[i];
 
-		if (i < XVT_DAMAGE_MAX)
-			violation(v, "byte %" PRIu64 ", %" PRIu64 " bytes: %s", d->offset, d->len,
-				  d->why);
-		else
-			v->violations++;
+		/* Those that are not kept any more are beyond those that are shown. */
+		if (i >= XVT_DAMAGE_MAX)
+			d = &v->t->damage[0];
+		violation(v, OF_DAMAGE, XVT_VM_NONE, "byte %" PRIu64 ", %" PRIu64 " bytes: %s",
+			  d->offset, d->len, d->why);
 	}
 	return 0;
 }
@@ -1168,8 +1297,7 @@ static void say_result(const struct verify *v, const char *path)
 {
 	uint32_t known = 0;
 
-	if (v->violations > VIOLATIONS_SHOWN)
-		printf("... and %" PRIu64 " more\n", v->violations - VIOLATIONS_SHOWN);
+	say_more(v);
 	if (v->violations) {
 		printf("%s: %" PRIu64 " violation%s\n", path, v->violations,
 		       v->violations == 1 ? "" : "s");
@@ -1232,6 +1360,7 @@ static void fini(struct verify *v)
 		free(v->rings[i].epochs);
 	}
 	free(v->lines);
+	free(v->tally);
 	free(v->rings);
 	xvt_exchanges_fini(&v->exchanges);
 	xvt_marks_fini(&v->marks);
@@ -1264,7 +1393,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		xvt_error(argv[at], "%s", strerror(-err));
 	} else {
 		if (opts.complete && !v.t->ended)
-			violation(&v,
+			violation(&v, OF_END, XVT_VM_NONE,
 				  "not cleanly ended: %" PRIu64 " bytes after the last whole chunk",
 				  v.t->size - v.t->tail_offset);
 		say_result(&v, argv[at]);

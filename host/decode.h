@@ -47,6 +47,15 @@ struct xvt_value {
 	uint32_t count;	     /* STRING: bytes; UINTS, INTS: elements */
 };
 
+/* ftrace's own records that a print fmt does not say all of; decode_printk.c */
+enum xvt_special {
+	XVT_SPECIAL_NONE,
+	XVT_SPECIAL_BPRINT,
+	XVT_SPECIAL_BPUTS,
+	XVT_SPECIAL_KERNEL_STACK,
+	XVT_SPECIAL_USER_STACK,
+};
+
 struct xvt_print; /* a compiled print fmt; decode_print.c */
 
 struct xvt_event_class {
@@ -59,11 +68,13 @@ struct xvt_event_class {
 	bool marker;	  /* its only field that matters is a text: fields[text] */
 	uint32_t text;
 	bool has_dynamic;
+	uint8_t special;	 /* enum xvt_special */
 	struct xvt_print *print; /* NULL: fields as NAME=VALUE */
 	/* sched_switch: what it teaches about names of tasks; -1: nothing */
 	int comm_field[2];
 	int pid_field[2];
-	void *arena;	   /* holds all that is pointed to from here */
+	void *arena; /* holds all that is pointed to from here */
+	size_t arena_bytes;
 	void *user;	   /* for the program: an export's own description */
 	uint32_t user_u32; /* the same */
 };
@@ -71,14 +82,30 @@ struct xvt_event_class {
 /* One VM. */
 struct xvt_decoder;
 
+/* Does the caller want to know what events of this machine mean? */
+typedef bool (*xvt_wanted_fn)(void *arg, uint32_t vm);
+
 struct xvt_decoders {
 	struct xvt_trace *t;
 	struct xvt_decoder **vm; /* by VM number; the last is for events without a VM */
 	uint32_t count;
+	/* What was not taken in because it is too much (read_limits.h): formats, symbols, names. */
+	uint64_t left_out;
+	/* The rest is decode_meta.c's. */
+	xvt_wanted_fn wanted;
+	void *wanted_arg;
+	size_t bytes;
+	size_t machine_bytes;
+	uint64_t seed;
+	struct xvt_chunk_buf buf;
 };
 
-/* Reads all META chunks of the trace. Returns 0, -ENOMEM or a read error. */
+/* Looks through all META chunks of the trace, which stays open as long as *ds. Returns 0, -ENOMEM
+ * or a read error. */
 int xvt_decoders_new(struct xvt_decoders *ds, struct xvt_trace *t);
+/* The same for some machines only; events of the others are shown as bytes. */
+int xvt_decoders_new_for(struct xvt_decoders *ds, struct xvt_trace *t, xvt_wanted_fn wanted,
+			 void *arg);
 void xvt_decoders_fini(struct xvt_decoders *ds);
 
 /* The decoder of an event's VM. */
@@ -124,6 +151,11 @@ void xvt_field_put(struct xvt_out *o, const struct xvt_field *f, const struct xv
 uint32_t xvt_field_extent(const struct xvt_field *f, const struct xvt_event *ev,
 			  const uint8_t **data);
 
+static inline bool xvt_field_is_list(const struct xvt_field *f)
+{
+	return f->kind == XVT_FIELD_UINTS || f->kind == XVT_FIELD_INTS;
+}
+
 /* Element i of UINTS or INTS. */
 uint64_t xvt_field_element(const struct xvt_field *f, const struct xvt_value *v, uint32_t i);
 
@@ -140,13 +172,14 @@ void xvt_common_get(const struct xvt_event_class *c, const struct xvt_event *ev,
 const char *xvt_comm(const struct xvt_decoder *d, int32_t pid);
 
 /* Its fields for people: by the guest's print fmt, or `raw`: NAME=VALUE. */
-void xvt_print_fields(struct xvt_out *o, const struct xvt_decoder *d,
-		      const struct xvt_event_class *c, const struct xvt_event *ev, bool raw);
+void xvt_print_fields(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_event_class *c,
+		      const struct xvt_event *ev, bool raw);
 
-/* Name of the kernel function at addr (its start in *base), or NULL. */
-const char *xvt_ksym(const struct xvt_decoder *d, uint64_t addr, uint64_t *base);
+/* Name of the kernel function at addr (its start in *base), or NULL; as it was for an event of
+ * chunk `seq`. */
+const char *xvt_ksym(struct xvt_decoder *d, uint64_t seq, uint64_t addr, uint64_t *base);
 
 /* Text at a kernel address, from printk_formats, or NULL. */
-const char *xvt_printk_text(const struct xvt_decoder *d, uint64_t addr);
+const char *xvt_printk_text(struct xvt_decoder *d, uint64_t seq, uint64_t addr);
 
 #endif /* XVT_DECODE_H */

@@ -11,24 +11,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEPTH_MAX 100u
-#define NODES_MAX 20000u
-#define WIDTH_MAX 255
+#include "read_limits.h"
+
+#define DEPTH_MAX   100u
+#define WIDTH_MAX   255
+
+#define ARENA_BLOCK 4096u
 
 struct arena {
 	struct arena *next;
+	size_t used;
+	size_t room;
 	max_align_t bytes[];
 };
 
 void *xvt_class_alloc(struct xvt_event_class *c, size_t size)
 {
-	struct arena *a = calloc(1, sizeof(*a) + size);
+	struct arena *a = c->arena;
 
-	if (!a)
-		return NULL;
-	a->next = c->arena;
-	c->arena = a;
-	return a->bytes;
+	size = (size + sizeof(max_align_t) - 1) & ~(sizeof(max_align_t) - 1);
+	if (!a || size > a->room - a->used) {
+		size_t room = size > ARENA_BLOCK ? size : ARENA_BLOCK;
+
+		a = calloc(1, sizeof(*a) + room);
+		if (!a)
+			return NULL;
+		a->room = room;
+		a->next = c->arena;
+		c->arena = a;
+		c->arena_bytes += sizeof(*a) + room;
+	}
+	a->used += size;
+	return (char *)a->bytes + a->used - size;
 }
 
 void xvt_class_free(struct xvt_event_class *c)
@@ -75,7 +89,7 @@ static struct xvt_node *new_node(struct parser *k, enum xvt_node_op op, struct x
 	struct xvt_node *n;
 	unsigned int depth = 0;
 
-	if (k->err || ++k->nodes > NODES_MAX)
+	if (k->err || ++k->nodes > XVT_LIMIT_NODES)
 		return refuse(k);
 	if (a && a->depth > depth)
 		depth = a->depth;
@@ -162,38 +176,44 @@ static char escaped(char c)
 	return c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c == '0' ? '\0' : c;
 }
 
+/* Behind the literal at p, which begins with a quote; NULL: it has no end. */
+static const char *skip_literal(const char *p)
+{
+	/* A line's end inside is real: some formats of ext4 have it. */
+	for (p++; *p && *p != '"'; p++)
+		p += *p == '\\' && p[1];
+	return *p ? p + 1 : NULL;
+}
+
 /* One or more literals in a row, joined. Escapes stay as they are: see parse_text(). */
 static char *take_string(struct parser *k)
 {
-	char *text = NULL;
-	size_t used = 0, pieces = 0;
+	struct parser ahead = *k;
+	size_t len = 0, used = 0;
+	char *text;
 
-	skip_space(k);
-	while (*k->p == '"') {
-		const char *from = ++k->p;
-		char *joined;
-		size_t len;
+	skip_space(&ahead);
+	if (*ahead.p != '"')
+		return refuse(k);
+	for (; *ahead.p == '"'; skip_space(&ahead)) {
+		const char *end = skip_literal(ahead.p);
 
-		/* A line's end inside is real: some formats of ext4 have it. */
-		while (*k->p && *k->p != '"')
-			k->p += *k->p == '\\' && k->p[1] ? 2 : 1;
-		if (*k->p != '"')
+		if (!end)
 			return refuse(k);
-		len = (size_t)(k->p++ - from);
-		joined = xvt_class_alloc(k->c, used + len + 1);
-		if (!joined)
-			return no_memory(k);
-		if (used)
-			memcpy(joined, text, used);
-		memcpy(joined + used, from, len);
-		used += len;
-		text = joined;
-		/* Joining copies: many small pieces must not cost the square of the text. */
-		if (++pieces > 64)
-			return refuse(k);
-		skip_space(k);
+		len += (size_t)(end - ahead.p) - 2;
+		ahead.p = end;
 	}
-	return text ? text : refuse(k);
+	text = xvt_class_alloc(k->c, len + 1);
+	if (!text)
+		return no_memory(k);
+	for (skip_space(k); *k->p == '"'; skip_space(k)) {
+		const char *end = skip_literal(k->p);
+
+		memcpy(text + used, k->p + 1, (size_t)(end - k->p) - 2);
+		used += (size_t)(end - k->p) - 2;
+		k->p = end;
+	}
+	return text;
 }
 
 static void unescape(char *text)
@@ -808,9 +828,13 @@ static const char *parse_conversion(struct parser *k, const char *p, struct xvt_
 /* Text up to the next conversion, with its escapes undone. */
 static const char *parse_text(struct parser *k, const char *p, struct xvt_piece *piece)
 {
-	char *text = xvt_class_alloc(k->c, strcspn(p, "%") + strlen(p) + 1);
+	const char *end = p;
 	uint32_t n = 0;
+	char *text;
 
+	while (*end && (*end != '%' || end[1] == '%'))
+		end += *end == '%' || (*end == '\\' && end[1]) ? 2 : 1;
+	text = xvt_class_alloc(k->c, (size_t)(end - p) + 1);
 	if (!text)
 		return no_memory(k);
 	for (; *p && (*p != '%' || p[1] == '%'); p++) {
@@ -825,6 +849,35 @@ static const char *parse_text(struct parser *k, const char *p, struct xvt_piece 
 	while (n--)
 		piece->plain &= text[n] >= ' ' && text[n] < 0x7f;
 	return p;
+}
+
+/* What an event may visit of a tree. */
+struct cost {
+	uint64_t nodes;
+	uint64_t names;
+};
+
+static void add_cost(struct cost *cost, const struct xvt_node *n)
+{
+	if (!n)
+		return;
+	cost->nodes++;
+	cost->names += n->symbol_count;
+	add_cost(cost, n->a);
+	add_cost(cost, n->b);
+	add_cost(cost, n->c);
+}
+
+static bool costs_too_much(const struct xvt_print *print)
+{
+	struct cost cost = { 0 };
+
+	for (uint32_t i = 0; i < print->piece_count; i++) {
+		add_cost(&cost, print->pieces[i].node);
+		add_cost(&cost, print->pieces[i].width_node);
+		add_cost(&cost, print->pieces[i].precision_node);
+	}
+	return cost.nodes > XVT_LIMIT_NODES_EVENT || cost.names > XVT_LIMIT_NAMES_EVENT;
 }
 
 static int make_pieces(struct parser *k, const char *p, struct args *args)
@@ -852,6 +905,8 @@ static int make_pieces(struct parser *k, const char *p, struct args *args)
 		if (!p || k->err)
 			return k->err;
 	}
+	if (costs_too_much(print))
+		return -EOPNOTSUPP;
 	k->c->print = print;
 	return 0;
 }

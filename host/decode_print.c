@@ -7,9 +7,11 @@
 
 #include <string.h>
 
+#include "read_limits.h"
+
 struct run {
 	struct xvt_out *o;
-	const struct xvt_decoder *d;
+	struct xvt_decoder *d;
 	const struct xvt_event *ev;
 };
 
@@ -215,6 +217,12 @@ void xvt_node_fold(struct xvt_node *n)
 	n->depth = 1;
 }
 
+/* More of a literal is not shown anyway. */
+static size_t known_len(const char *text)
+{
+	return strnlen(text, XVT_LIMIT_TEXT + 1);
+}
+
 /* Text with width and precision. */
 static void put_text(const struct run *r, const struct xvt_piece *p, const void *text, size_t len,
 		     int width, int precision)
@@ -329,7 +337,7 @@ static void put_names(const struct run *r, const struct xvt_node *n, const struc
 	uint64_t v = eval(r, n->a).v;
 	bool any = false;
 
-	for (uint32_t i = 0; i < n->symbol_count; i++) {
+	for (uint32_t i = 0; i < n->symbol_count && !r->o->cut; i++) {
 		const struct xvt_symbol *s = &n->symbols[i];
 		bool hit = n->op == XVT_NODE_SYMBOL
 				   ? s->value == v
@@ -339,8 +347,8 @@ static void put_names(const struct run *r, const struct xvt_node *n, const struc
 		if (!hit)
 			continue;
 		if (any)
-			xvt_out_str(r->o, n->text);
-		put_text(r, p, s->text, strlen(s->text), any ? 0 : width, precision);
+			xvt_out_text(r->o, n->text, known_len(n->text));
+		put_text(r, p, s->text, known_len(s->text), any ? 0 : width, precision);
 		any = true;
 		v &= ~s->value;
 		if (n->op == XVT_NODE_SYMBOL || !v)
@@ -348,7 +356,7 @@ static void put_names(const struct run *r, const struct xvt_node *n, const struc
 	}
 	if (v || n->op == XVT_NODE_SYMBOL) {
 		if (any)
-			xvt_out_str(r->o, n->text);
+			xvt_out_text(r->o, n->text, known_len(n->text));
 		put_address(r->o, v);
 	}
 }
@@ -361,7 +369,7 @@ static void put_hex(const struct run *r, const struct xvt_node *n)
 
 	if (want < len)
 		len = want;
-	for (uint64_t i = 0; i < len; i++) {
+	for (uint64_t i = 0; i < len && !r->o->cut; i++) {
 		if (i && n->op == XVT_NODE_HEX)
 			xvt_out_char(r->o, ' ');
 		xvt_out_hex(r->o, data[i], 2);
@@ -379,7 +387,7 @@ static void put_int_array(const struct run *r, const struct xvt_node *n)
 	if (count > bytes / size)
 		count = bytes / size;
 	xvt_out_char(r->o, '{');
-	for (uint64_t i = 0; i < count; i++) {
+	for (uint64_t i = 0; i < count && !r->o->cut; i++) {
 		uint64_t v = 0;
 
 		memcpy(&v, data + i * size, size);
@@ -396,7 +404,7 @@ static void put_bitmask(const struct run *r, const struct xvt_node *n)
 	const uint8_t *data;
 	uint32_t len = field_bytes(r, n->field, &data);
 
-	for (uint32_t i = len; i-- > 0;) {
+	for (uint32_t i = len; i-- > 0 && !r->o->cut;) {
 		xvt_out_hex(r->o, data[i], 2);
 		if (i && i % 4 == 0)
 			xvt_out_char(r->o, ',');
@@ -407,10 +415,11 @@ static void put_bitmask(const struct run *r, const struct xvt_node *n)
 static void put_cpumask(const struct run *r, const struct xvt_node *n)
 {
 	const uint8_t *data;
-	uint32_t bits = field_bytes(r, n->field, &data) * 8, from;
+	uint32_t len = field_bytes(r, n->field, &data), bits, from;
 	bool any = false;
 
-	for (uint32_t i = 0; i < bits; i++) {
+	bits = 8 * (len < XVT_LIMIT_CPUMASK_BYTES ? len : XVT_LIMIT_CPUMASK_BYTES);
+	for (uint32_t i = 0; i < bits && !r->o->cut; i++) {
 		if (!(data[i / 8] >> i % 8 & 1))
 			continue;
 		for (from = i; i + 1 < bits && data[(i + 1) / 8] >> (i + 1) % 8 & 1;)
@@ -424,12 +433,14 @@ static void put_cpumask(const struct run *r, const struct xvt_node *n)
 		}
 		any = true;
 	}
+	if (len > XVT_LIMIT_CPUMASK_BYTES)
+		xvt_out_str(r->o, "...[cut]");
 }
 
 static void put_ksym(const struct run *r, uint64_t addr, bool with_offset)
 {
 	uint64_t base;
-	const char *name = xvt_ksym(r->d, addr, &base);
+	const char *name = xvt_ksym(r->d, r->ev->chunk_seq, addr, &base);
 
 	if (!name) {
 		put_address(r->o, addr);
@@ -451,7 +462,7 @@ static void put_string(const struct run *r, const struct xvt_node *n, const stru
 	switch (n->op) {
 	case XVT_NODE_NUMBER:
 		if (n->text)
-			put_text(r, p, n->text, strlen(n->text), width, precision);
+			put_text(r, p, n->text, known_len(n->text), width, precision);
 		else
 			xvt_out_i64(r->o, (int64_t)n->value);
 		return;
@@ -489,7 +500,7 @@ static void put_string(const struct run *r, const struct xvt_node *n, const stru
 			put_text(r, p, data, strnlen((const char *)data, len), width, precision);
 		} else {
 			/* A pointer: only a text of the kernel's own has a known value. */
-			text = xvt_printk_text(r->d, v.u);
+			text = xvt_printk_text(r->d, r->ev->chunk_seq, v.u);
 			if (text)
 				put_text(r, p, text, strlen(text), width, precision);
 			else
@@ -553,12 +564,12 @@ static int star(const struct run *r, const struct xvt_node *n, int fixed)
 	return v < 0 ? -1 : v > 255 ? 255 : (int)v;
 }
 
-void xvt_print_run(struct xvt_out *o, const struct xvt_decoder *d, const struct xvt_print *print,
+void xvt_print_run(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_print *print,
 		   const struct xvt_event *ev)
 {
 	struct run r = { o, d, ev };
 
-	for (uint32_t i = 0; i < print->piece_count; i++) {
+	for (uint32_t i = 0; i < print->piece_count && !o->cut; i++) {
 		const struct xvt_piece *p = &print->pieces[i];
 		int width, precision;
 		uint8_t c;
@@ -587,4 +598,26 @@ void xvt_print_run(struct xvt_out *o, const struct xvt_decoder *d, const struct 
 			put_number(&r, p, eval(&r, p->node), width, precision);
 		}
 	}
+}
+
+void xvt_piece_number(struct xvt_out *o, const struct xvt_piece *p, uint64_t v)
+{
+	struct run r = { .o = o };
+
+	put_number(&r, p, (struct number){ v, true }, p->width, p->precision);
+}
+
+void xvt_piece_text(struct xvt_out *o, const struct xvt_piece *p, const void *text, size_t len)
+{
+	struct run r = { .o = o };
+
+	put_text(&r, p, text, len, p->width, p->precision);
+}
+
+void xvt_print_symbol(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_event *ev,
+		      uint64_t addr, bool with_offset)
+{
+	struct run r = { o, d, ev };
+
+	put_ksym(&r, addr, with_offset);
 }

@@ -117,7 +117,21 @@ bool xvt_node_constant(const struct xvt_node *n, uint64_t *value);
 /* Calculates it now, where it has numbers only. */
 void xvt_node_fold(struct xvt_node *n);
 
-void xvt_print_run(struct xvt_out *o, const struct xvt_decoder *d, const struct xvt_print *p,
+void xvt_print_run(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_print *p,
 		   const struct xvt_event *ev);
+
+/* Parts of it for those who have no compiled program: a number and a text as `p` wants them, and
+ * the symbol at an address. */
+void xvt_piece_number(struct xvt_out *o, const struct xvt_piece *p, uint64_t v);
+void xvt_piece_text(struct xvt_out *o, const struct xvt_piece *p, const void *text, size_t len);
+void xvt_print_symbol(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_event *ev,
+		      uint64_t addr, bool with_offset);
+
+/* --- decode_printk.c --- */
+
+/* Is the class, whose fields are known, one of these? Sets c->special. */
+void xvt_make_special(struct xvt_event_class *c);
+void xvt_print_special(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_event_class *c,
+		       const struct xvt_event *ev);
 
 #endif /* XVT_DECODE_PRINT_H */

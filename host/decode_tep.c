@@ -9,10 +9,7 @@
 #include <traceevent/event-parse.h>
 
 #include "decode_print.h"
-
-/* The longest formats of Linux are around 20 KiB and have some dozen fields. */
-#define TEXT_MAX   (128u << 10)
-#define FIELDS_MAX 256u
+#include "read_limits.h"
 
 struct xvt_tep {
 	struct tep_handle *handle; /* of the class being made */
@@ -122,7 +119,7 @@ static const char *tame_part(const char *text, size_t len)
 	const char *end = text + len, *line = text;
 	unsigned int fields = 0;
 
-	if (len > TEXT_MAX || strlen(text) != len || strncmp(text, "name: ", 6) != 0)
+	if (len > XVT_LIMIT_FORMAT_BYTES || strlen(text) != len || strncmp(text, "name: ", 6) != 0)
 		return NULL;
 	while (line < end) {
 		const char *stop = memchr(line, '\n', (size_t)(end - line));
@@ -131,7 +128,7 @@ static const char *tame_part(const char *text, size_t len)
 		if (n >= 11 && memcmp(line, "print fmt: ", 11) == 0)
 			return line;
 		if (n >= 7 && memcmp(line, "\tfield:", 7) == 0) {
-			if (!field_is_tame(line, n) || ++fields > FIELDS_MAX)
+			if (!field_is_tame(line, n) || ++fields > XVT_LIMIT_FORMAT_FIELDS)
 				return NULL;
 		} else if (n && memcmp(line, "name: ", n < 6 ? n : 6) != 0 &&
 			   memcmp(line, "ID: ", n < 4 ? n : 4) != 0 &&
@@ -218,7 +215,7 @@ static bool common_at(const struct tep_event *e, const char *name, int offset, i
 static int make_fields(struct xvt_event_class *c, const struct tep_event *e)
 {
 	const struct tep_format_field *f;
-	uint32_t n = 0;
+	uint32_t n = 0, tails = 0, sum = 0;
 	int err;
 
 	if (!common_at(e, "common_type", 0, 2))
@@ -235,9 +232,13 @@ static int make_fields(struct xvt_event_class *c, const struct tep_event *e)
 		err = make_field(c, f, &c->fields[c->field_count]);
 		if (err)
 			return err;
+		sum += c->fields[c->field_count].size;
+		tails += c->fields[c->field_count].place == XVT_PLACE_TAIL;
 		account_field(c, &c->fields[c->field_count++]);
 	}
-	return 0;
+	/* Linux' fields do not lie upon each other: else a record could be shown many times over.
+	 */
+	return tails > 1 || sum > c->min_len ? -EBADMSG : 0;
 }
 
 /* -- the class ---------------------------------------------------------------------- */
@@ -256,6 +257,8 @@ static int build(struct xvt_event_class *c, struct tep_event *e, const char *sys
 	int err, buf;
 
 	c->comm_field[0] = c->comm_field[1] = c->pid_field[0] = c->pid_field[1] = -1;
+	if (strlen(system) > XVT_LIMIT_NAME_BYTES || strlen(e->name) > XVT_LIMIT_NAME_BYTES)
+		return -EBADMSG;
 	c->system = arena_text(c, system);
 	c->name = arena_text(c, e->name);
 	if (!c->system || !c->name)
@@ -271,6 +274,7 @@ static int build(struct xvt_event_class *c, struct tep_event *e, const char *sys
 		c->pid_field[0] = field_index(c, "prev_pid", XVT_FIELD_INT);
 		c->pid_field[1] = field_index(c, "next_pid", XVT_FIELD_INT);
 	}
+	xvt_make_special(c);
 	buf = field_index(c, "buf", XVT_FIELD_STRING);
 	if (buf >= 0 && strcmp(system, "ftrace") == 0 && strcmp(c->name, "print") == 0) {
 		c->marker = true;

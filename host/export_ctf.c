@@ -9,6 +9,7 @@
  */
 #include "export.h"
 #include "names.h"
+#include "read_limits.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -21,6 +22,7 @@
 
 #define CTF_MAGIC	0xc1fc1fc1u
 #define PACKET_BYTES	(64u << 10) /* a packet is closed when it is longer */
+#define PACKET_FIRST	1024u
 #define COMPACT_ID_MAX	30u
 #define COMPACT_TS_BITS 27
 
@@ -67,6 +69,8 @@ struct variant {
 	const struct xvt_event_class *c;
 	uint64_t empty; /* bit i: field i */
 	uint32_t id;
+	uint32_t number; /* in its class, from 1 */
+	bool blank;	 /* there are too many: an empty text is one blank */
 };
 
 struct machine {
@@ -86,14 +90,15 @@ struct ctf {
 	uint32_t ring_count;
 	uint32_t vm_count;
 	uint64_t clamped;
-	char failed[512]; /* path that could not be written */
+	size_t open_bytes; /* of all packets */
+	char failed[512];  /* path that could not be written */
 };
 
 /* -- bytes -------------------------------------------------------------------------- */
 
 static int room_for(struct bytes *b, size_t more)
 {
-	size_t room = b->room ? b->room : PACKET_BYTES + 4096;
+	size_t room = b->room ? b->room : PACKET_FIRST;
 	void *grown;
 
 	if (more <= b->room - b->used)
@@ -115,17 +120,24 @@ static void put(struct bytes *b, const void *p, size_t len)
 	b->used += len;
 }
 
-/* Text as valid UTF-8 without zero bytes, then one zero byte. At most 3 * len + 1. */
+/*
+ * Text as valid UTF-8 without zero bytes, then one zero byte. At most 3 * len + 1. Readers show
+ * control characters of ASCII escaped; babeltrace2 2.0.4 shows all others as they are, so these are
+ * escaped here.
+ */
 static void put_string(struct bytes *b, const uint8_t *p, size_t len)
 {
 	size_t i = 0;
 
 	while (i < len) {
+		char other[XVT_ESCAPE_MOST];
 		uint32_t code;
 		size_t n = xvt_utf8_next(p + i, len - i, &code);
 
 		if (code == 0xfffd && n == 1)
 			put(b, "\xef\xbf\xbd", 3);
+		else if (code >= 0x80 && xvt_text_unsafe(code))
+			put(b, other, xvt_text_escape(other, code));
 		else
 			put(b, p + i, n);
 		i += n;
@@ -231,12 +243,27 @@ static int begin_packet(struct stream *s, uint64_t ns)
 	return 0;
 }
 
-/* -- events ------------------------------------------------------------------------- */
-
-static bool is_list(const struct xvt_field *f)
+/* All that is open, so that many rings do not take a packet's memory each. */
+static int write_open_packets(struct ctf *x)
 {
-	return f->kind == XVT_FIELD_UINTS || f->kind == XVT_FIELD_INTS;
+	for (uint32_t i = 0; i <= x->ring_count; i++) {
+		struct stream *s = &x->streams[i];
+		uint32_t vm = xvt_ring_vm(x->v->t, i);
+		int err;
+
+		if (!s->packet.p)
+			continue;
+		err = s->begun ? write_packet(x, s, vm < x->vm_count ? vm : x->vm_count) : 0;
+		if (err)
+			return err;
+		free(s->packet.p);
+		s->packet = (struct bytes){ 0 };
+	}
+	x->open_bytes = 0;
+	return 0;
 }
+
+/* -- events ------------------------------------------------------------------------- */
 
 /* The longest that this event can become. */
 static size_t bound(const struct xvt_event_class *c, const struct xvt_event *ev)
@@ -247,19 +274,23 @@ static size_t bound(const struct xvt_event_class *c, const struct xvt_event *ev)
 		struct xvt_value v;
 
 		xvt_field_get(&c->fields[i], ev, &v);
-		len += 8 + (size_t)v.count * (is_list(&c->fields[i]) ? c->fields[i].elem_size : 3);
+		len += 8 + (size_t)v.count *
+				   (xvt_field_is_list(&c->fields[i]) ? c->fields[i].elem_size : 3);
 	}
 	return len;
 }
 
-static void put_field(struct bytes *b, const struct xvt_field *f, const struct xvt_event *ev)
+static void put_field(struct bytes *b, const struct xvt_field *f, const struct xvt_event *ev,
+		      bool blank)
 {
 	struct xvt_value v;
 
 	xvt_field_get(f, ev, &v);
-	if (f->kind == XVT_FIELD_STRING) {
+	if (f->kind == XVT_FIELD_STRING && blank && !v.count) {
+		put(b, " ", 2);
+	} else if (f->kind == XVT_FIELD_STRING) {
 		put_string(b, v.data, v.count);
-	} else if (is_list(f)) {
+	} else if (xvt_field_is_list(f)) {
 		if (f->place != XVT_PLACE_FIXED)
 			put(b, &v.count, sizeof(v.count));
 		put(b, v.data, (size_t)v.count * f->elem_size);
@@ -302,10 +333,16 @@ static uint64_t empty_texts(const struct xvt_event_class *c, const struct xvt_ev
 static struct variant *variant_of(struct machine *m, struct xvt_event_class *c,
 				  const struct xvt_event *ev)
 {
+	struct variant *v, *newest = c->user;
 	uint64_t empty = empty_texts(c, ev);
-	struct variant *v;
 
-	for (v = c->user; v; v = v->next)
+	if (newest && newest->number == XVT_LIMIT_VARIANTS && newest->empty != empty) {
+		for (v = newest->next; v; v = v->next)
+			if (v->empty == empty)
+				return v;
+		return newest;
+	}
+	for (v = newest; v; v = v->next)
 		if (v->empty == empty)
 			return v;
 	if (m->variant_count == m->variant_room) {
@@ -320,7 +357,12 @@ static struct variant *variant_of(struct machine *m, struct xvt_event_class *c,
 	v = malloc(sizeof(*v));
 	if (!v)
 		return NULL;
-	*v = (struct variant){ .next = c->user, .c = c, .empty = empty, .id = m->variant_count };
+	*v = (struct variant){ .next = newest,
+			       .c = c,
+			       .empty = empty,
+			       .id = m->variant_count,
+			       .number = newest ? newest->number + 1 : 1 };
+	v->blank = v->number == XVT_LIMIT_VARIANTS;
 	c->user = v;
 	m->variants[m->variant_count++] = v;
 	return v;
@@ -336,8 +378,9 @@ static int put_loss(struct ctf *x, struct stream *s, uint32_t vm, const struct x
 	uint64_t sum;
 	int err = 0;
 
-	memcpy(&lost, ev->payload, sizeof(lost));
-	sum = lost.overwritten;
+	if (!xvt_lost_get(ev->hdr, ev->payload, &lost))
+		return 0;
+	sum = lost.overwritten + lost.dropped;
 	for (int i = 0; i < XVT_LOST_CAUSES; i++)
 		sum += lost.lost[i];
 	if (!sum)
@@ -358,6 +401,7 @@ static int put_event(struct ctf *x, const struct xvt_event *ev, struct xvt_event
 	struct xvt_common common;
 	struct variant *v;
 	struct stream *s;
+	size_t had;
 	int err = 0;
 
 	if (vm >= x->vm_count) {
@@ -368,7 +412,7 @@ static int put_event(struct ctf *x, const struct xvt_event *ev, struct xvt_event
 	s->ring = ring;
 	if (!x->machines[vm].dir[0])
 		err = make_machine(x, vm);
-	if (!err && ev->hdr->id == XVT_ID_LOST && ev->hdr->len >= sizeof(struct xvt_lost))
+	if (!err && ev->hdr->id == XVT_ID_LOST)
 		err = put_loss(x, s, vm, ev);
 	if (err || (!xvt_is_event(ev->hdr) && !x->v->opts.all))
 		return err;
@@ -379,12 +423,16 @@ static int put_event(struct ctf *x, const struct xvt_event *ev, struct xvt_event
 	}
 	if (s->begun && s->packet.used >= PACKET_BYTES)
 		err = write_packet(x, s, vm);
+	if (!err && x->open_bytes > XVT_LIMIT_PACKET_BYTES)
+		err = write_open_packets(x);
+	had = s->packet.room;
 	if (!err && !s->begun)
 		err = begin_packet(s, ns);
 	if (!err)
 		err = room_for(&s->packet, bound(c, ev));
 	if (err)
 		return err;
+	x->open_bytes += s->packet.room - had;
 	v = variant_of(&x->machines[vm], c, ev);
 	if (!v)
 		return -ENOMEM;
@@ -396,7 +444,7 @@ static int put_event(struct ctf *x, const struct xvt_event *ev, struct xvt_event
 	put(&s->packet, &common.preempt_count, 1);
 	put(&s->packet, &flags, 1);
 	for (uint32_t i = 0; i < c->field_count; i++)
-		put_field(&s->packet, &c->fields[i], ev);
+		put_field(&s->packet, &c->fields[i], ev, v->blank);
 	return 0;
 }
 
@@ -431,6 +479,16 @@ static char plain(char c)
 	return ok ? c : '_';
 }
 
+/* Of names as readers see them. */
+static uint32_t hash_name(const char *name)
+{
+	uint32_t h = 2166136261u;
+
+	for (; *name; name++)
+		h = (h ^ (uint8_t)plain(*name)) * 16777619u;
+	return h;
+}
+
 static bool same_name(const char *a, const char *b)
 {
 	for (; *a && *b; a++, b++)
@@ -439,20 +497,36 @@ static bool same_name(const char *a, const char *b)
 	return *a == *b;
 }
 
+/* A class whose declaration is written. */
+struct declared {
+	const struct xvt_event_class *c;
+	uint32_t hashes[XVT_LIMIT_FORMAT_FIELDS];
+	bool again[XVT_LIMIT_FORMAT_FIELDS]; /* a field before it has the same name */
+};
+
+static void declare(struct declared *d, const struct xvt_event_class *c)
+{
+	d->c = c;
+	for (uint32_t i = 0; i < c->field_count; i++) {
+		d->hashes[i] = hash_name(c->fields[i].name);
+		d->again[i] = false;
+		for (uint32_t j = 0; j < i && !d->again[i]; j++)
+			d->again[i] = d->hashes[j] == d->hashes[i] &&
+				      same_name(c->fields[j].name, c->fields[i].name);
+	}
+}
+
 /*
  * Field i's name behind one underscore, which readers take off again: so that no name is a
  * keyword. Names that a reader could not tell apart get their number.
  */
-static void put_name(struct xvt_out *o, const struct xvt_event_class *c, uint32_t i)
+static void put_name(struct xvt_out *o, const struct declared *d, uint32_t i)
 {
 	xvt_out_char(o, '_');
-	for (const char *p = c->fields[i].name; *p; p++)
+	for (const char *p = d->c->fields[i].name; *p; p++)
 		xvt_out_char(o, plain(*p));
-	for (uint32_t j = 0; j < i; j++)
-		if (same_name(c->fields[j].name, c->fields[i].name)) {
-			xvt_out_printf(o, "_%u", i);
-			break;
-		}
+	if (d->again[i])
+		xvt_out_printf(o, "_%u", i);
 }
 
 static void put_integer(struct xvt_out *o, uint32_t size, bool is_signed)
@@ -461,33 +535,33 @@ static void put_integer(struct xvt_out *o, uint32_t size, bool is_signed)
 		       is_signed ? "true" : "false");
 }
 
-static void put_field_type(struct xvt_out *o, const struct xvt_event_class *c, uint32_t i)
+static void put_field_type(struct xvt_out *o, const struct declared *d, uint32_t i)
 {
-	const struct xvt_field *f = &c->fields[i];
+	const struct xvt_field *f = &d->c->fields[i];
 
 	xvt_out_str(o, "\t\t");
 	if (f->kind == XVT_FIELD_STRING) {
 		xvt_out_str(o, "string { encoding = UTF8; } ");
-		put_name(o, c, i);
-	} else if (!is_list(f)) {
+		put_name(o, d, i);
+	} else if (!xvt_field_is_list(f)) {
 		put_integer(o, f->size, f->kind == XVT_FIELD_INT);
 		xvt_out_char(o, ' ');
-		put_name(o, c, i);
+		put_name(o, d, i);
 	} else if (f->place == XVT_PLACE_FIXED) {
 		put_integer(o, f->elem_size, f->kind == XVT_FIELD_INTS);
 		xvt_out_char(o, ' ');
-		put_name(o, c, i);
+		put_name(o, d, i);
 		xvt_out_printf(o, "[%u]", f->size / f->elem_size);
 	} else {
 		put_integer(o, 4, false);
 		xvt_out_str(o, " _");
-		put_name(o, c, i);
+		put_name(o, d, i);
 		xvt_out_str(o, "_length;\n\t\t");
 		put_integer(o, f->elem_size, f->kind == XVT_FIELD_INTS);
 		xvt_out_char(o, ' ');
-		put_name(o, c, i);
+		put_name(o, d, i);
 		xvt_out_str(o, "[ _");
-		put_name(o, c, i);
+		put_name(o, d, i);
 		xvt_out_str(o, "_length ]");
 	}
 	xvt_out_str(o, ";\n");
@@ -496,15 +570,17 @@ static void put_field_type(struct xvt_out *o, const struct xvt_event_class *c, u
 static void put_variant(struct xvt_out *o, const struct variant *v)
 {
 	const struct xvt_event_class *c = v->c;
-
+	struct declared d;
 	char name[512];
+
+	declare(&d, c);
 
 	snprintf(name, sizeof(name), "%s:%s", c->system, c->name);
 	xvt_out_str(o, "event {\n\tname = ");
 	put_quoted(o, name);
 	xvt_out_printf(o, ";\n\tid = %u;\n\tstream_id = 0;\n\tfields := struct {\n", v->id);
 	for (uint32_t i = 0; i < c->field_count; i++)
-		put_field_type(o, c, i);
+		put_field_type(o, &d, i);
 	xvt_out_str(o, "\t};\n};\n\n");
 }
 

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "read_limits.h"
+
 static void put_key(struct xvt_out *o, const char *key)
 {
 	xvt_out_quoted(o, key, strlen(key));
@@ -35,12 +37,110 @@ static void put_task(struct xvt_out *o, const struct xvt_decoder *d,
 	xvt_out_quoted(o, context, XVT_CONTEXT_LETTERS);
 }
 
+#define PART_LEAST 64u
+
+static bool is_number(const struct xvt_field *f)
+{
+	return f->kind == XVT_FIELD_UINT || f->kind == XVT_FIELD_INT;
+}
+
+/* An escape has up to six bytes; most texts have few. */
+static void put_text_part(struct xvt_out *o, const struct xvt_value *v, size_t room)
+{
+	static const size_t parts[] = { 1, 2, 6 };
+	const size_t from = o->used;
+
+	for (size_t i = 0; i < 3; i++) {
+		o->used = from;
+		o->cut = false;
+		xvt_out_quoted(o, v->data, v->count < room / parts[i] ? v->count : room / parts[i]);
+		if (!o->cut)
+			return;
+	}
+}
+
+/* A field that is too long as the beginning of it. Even that may not fit. */
+static void put_part(struct xvt_out *o, const struct xvt_field *f, const struct xvt_event *ev,
+		     size_t room)
+{
+	struct xvt_value v;
+
+	xvt_field_get(f, ev, &v);
+	if (f->kind == XVT_FIELD_STRING) {
+		put_text_part(o, &v, room);
+		return;
+	}
+	xvt_out_char(o, '[');
+	for (uint32_t i = 0; i < v.count && i < room / 24; i++) {
+		uint64_t e = xvt_field_element(f, &v, i);
+
+		if (i)
+			xvt_out_char(o, ',');
+		if (f->kind == XVT_FIELD_INTS)
+			xvt_out_i64(o, (int64_t)e);
+		else
+			xvt_out_u64(o, e);
+	}
+	xvt_out_char(o, ']');
+}
+
+/* Returns false if not all of them are there whole. */
+static bool put_fields(struct xvt_out *o, const struct xvt_event_class *c,
+		       const struct xvt_event *ev)
+{
+	size_t from, begin;
+	bool cut = false;
+
+	xvt_out_begin(o, XVT_LIMIT_TEXT);
+	begin = o->used;
+	for (uint32_t i = 0; i < c->field_count && !o->cut; i++) {
+		size_t value, room;
+
+		from = o->used;
+		if (i)
+			xvt_out_char(o, ',');
+		put_key(o, c->fields[i].name);
+		value = o->used;
+		xvt_field_put(o, &c->fields[i], ev);
+		if (!o->cut)
+			continue;
+		cut = true;
+		o->cut = false;
+		o->used = value;
+		room = begin + XVT_LIMIT_TEXT > value ? begin + XVT_LIMIT_TEXT - value : 0;
+		if (room < PART_LEAST || is_number(&c->fields[i]))
+			o->cut = true;
+		else
+			put_part(o, &c->fields[i], ev, room - room / 8);
+		if (o->cut)
+			o->used = from;
+	}
+	xvt_out_end(o);
+	return !cut;
+}
+
+/* What trace_printk() or a stack says in words: its fields are addresses. */
+static void put_said(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_event_class *c,
+		     const struct xvt_event *ev)
+{
+	static struct xvt_out words = { .fd = -1 };
+
+	words.used = 0;
+	xvt_out_begin(&words, XVT_LIMIT_TEXT);
+	xvt_print_fields(&words, d, c, ev, false);
+	if (xvt_out_end(&words))
+		xvt_out_str(&words, "...[cut]");
+	xvt_out_str(o, ",\"text\":");
+	xvt_out_quoted(o, words.buf, words.used);
+}
+
 static void put_event(struct xvt_out *o, const struct xvt_trace *t, const struct xvt_event *ev,
-		      const struct xvt_event_class *c, const struct xvt_decoder *d)
+		      const struct xvt_event_class *c, struct xvt_decoder *d)
 {
 	uint32_t ring = xvt_event_ring(ev), vm = xvt_ring_vm(t, ring);
 	char letters[XVT_EVENT_LETTERS + 1];
 	const char *name = xvt_vm_name(t, vm);
+	bool cut;
 
 	xvt_out_str(o, "{\"ts_ns\":");
 	xvt_out_u64(o, ev->hdr->host_ns);
@@ -62,13 +162,11 @@ static void put_event(struct xvt_out *o, const struct xvt_trace *t, const struct
 	xvt_out_quoted(o, c->system, strlen(c->system));
 	put_task(o, d, c, ev);
 	xvt_out_str(o, ",\"fields\":{");
-	for (uint32_t i = 0; i < c->field_count; i++) {
-		if (i)
-			xvt_out_char(o, ',');
-		put_key(o, c->fields[i].name);
-		xvt_field_put(o, &c->fields[i], ev);
-	}
-	xvt_out_str(o, "}}\n");
+	cut = !put_fields(o, c, ev);
+	xvt_out_char(o, '}');
+	if (c->special)
+		put_said(o, d, c, ev);
+	xvt_out_str(o, cut ? ",\"cut\":true}\n" : "}\n");
 }
 
 int xvt_export_jsonl(struct xvt_view *v, struct xvt_out *o)

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "read_limits.h"
+
 void xvt_event_letters(uint32_t f, char letters[XVT_EVENT_LETTERS + 1])
 {
 	memcpy(letters, ".....", XVT_EVENT_LETTERS + 1);
@@ -95,13 +97,13 @@ static void put_lost(struct xvt_out *o, const struct xvt_event_class *c, const s
 }
 
 static void put_event(struct xvt_out *o, const struct xvt_view *v, const struct xvt_event *ev,
-		      const struct xvt_event_class *c, const struct xvt_decoder *d)
+		      const struct xvt_event_class *c, struct xvt_decoder *d)
 {
 	char letters[XVT_EVENT_LETTERS + 1], context[XVT_CONTEXT_LETTERS + 1];
 	struct xvt_common common;
 
 	put_place(o, v, ev);
-	if (ev->hdr->id == XVT_ID_LOST && c->min_len == sizeof(struct xvt_lost)) {
+	if (ev->hdr->id == XVT_ID_LOST && c->min_len >= XVT_LOST_LEN_LEAST) {
 		put_lost(o, c, ev);
 		return;
 	}
@@ -119,7 +121,10 @@ static void put_event(struct xvt_out *o, const struct xvt_view *v, const struct 
 	}
 	xvt_out_text(o, c->name, strlen(c->name));
 	xvt_out_bytes(o, ": ", 2);
+	xvt_out_begin(o, XVT_LIMIT_TEXT);
 	xvt_print_fields(o, d, c, ev, v->opts.raw);
+	if (xvt_out_end(o))
+		xvt_out_str(o, "...[cut]");
 	xvt_out_char(o, '\n');
 }
 

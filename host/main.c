@@ -26,41 +26,13 @@ static void help(FILE *to)
 	fprintf(to, "\n'xvtrace COMMAND --help' lists a command's options.\n");
 }
 
-/* How many letters to change, insert or drop to get from a to b. */
-static unsigned int distance(const char *a, const char *b)
-{
-	unsigned int row[33], diagonal, above;
-	size_t la = strlen(a), lb = strlen(b), i, j;
-
-	if (la > 32 || lb > 32)
-		return 32;
-	for (j = 0; j <= lb; j++)
-		row[j] = (unsigned int)j;
-	for (i = 1; i <= la; i++) {
-		diagonal = row[0];
-		row[0] = (unsigned int)i;
-		for (j = 1; j <= lb; j++) {
-			unsigned int best = diagonal + (a[i - 1] != b[j - 1]);
-
-			above = row[j];
-			if (above + 1 < best)
-				best = above + 1;
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			diagonal = above;
-			row[j] = best;
-		}
-	}
-	return row[lb];
-}
-
 static int unknown(const char *name)
 {
 	const char *near = NULL;
 	unsigned int best = 4;
 
 	for (size_t i = 0; i < COMMANDS; i++) {
-		unsigned int d = distance(name, commands[i]->name);
+		unsigned int d = xvt_letters_apart(name, commands[i]->name);
 
 		if (strncmp(name, commands[i]->name, strlen(name)) == 0)
 			d = 1;

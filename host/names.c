@@ -20,9 +20,10 @@ const char *xvt_lost_name(unsigned int cause)
 const char *xvt_clock_source_name(uint32_t source)
 {
 	static const char *const names[] = {
-		[XVT_SOURCE_NONE] = "none", [XVT_SOURCE_HANDSHAKE] = "handshake",
-		[XVT_SOURCE_KVM] = "kvm",   [XVT_SOURCE_VMM] = "vmm",
-		[XVT_SOURCE_HOST] = "host", [XVT_SOURCE_DRAIN] = "drain",
+		[XVT_SOURCE_NONE] = "none",	   [XVT_SOURCE_HANDSHAKE] = "handshake",
+		[XVT_SOURCE_KVM] = "kvm",	   [XVT_SOURCE_VMM] = "vmm",
+		[XVT_SOURCE_HOST] = "host",	   [XVT_SOURCE_DRAIN] = "drain",
+		[XVT_SOURCE_GUEST] = "guest-word",
 	};
 
 	return source < sizeof(names) / sizeof(names[0]) ? names[source] : "none";
@@ -52,8 +53,8 @@ struct xvt_json *xvt_lost_to_json(struct xvt_json *to, const uint64_t lost[XVT_L
 	return by;
 }
 
-void xvt_clock_to_json(struct xvt_json *to, uint32_t source, uint64_t bound_ns_max,
-		       uint32_t rejected)
+struct xvt_json *xvt_clock_to_json(struct xvt_json *to, uint32_t source, uint64_t bound_ns_max,
+				   uint32_t rejected)
 {
 	struct xvt_json *clock = xvt_json_add_object(to, "clock"), *names;
 	uint32_t i;
@@ -65,4 +66,5 @@ void xvt_clock_to_json(struct xvt_json *to, uint32_t source, uint64_t bound_ns_m
 		if (rejected >> i & 1)
 			xvt_json_add_text(names, NULL, xvt_clock_source_name(i));
 	}
+	return clock;
 }

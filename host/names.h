@@ -14,15 +14,15 @@ const char *xvt_lost_name(unsigned int cause);
 /* Of enum xvt_clock_source_id; an unknown one is "none". */
 const char *xvt_clock_source_name(uint32_t source);
 /* Sources that a ring's clock can have are 0 to this, less one. */
-#define XVT_CLOCK_SOURCES 5u
+#define XVT_CLOCK_SOURCES 7u
 /* Of enum xvt_ring_type: "vcpu" or "thread". */
 const char *xvt_ring_kind(uint32_t type);
 
 /* Objects "lost_by", which more may be added to, and "clock" of a ring. `rejected`: bit per source.
  */
 struct xvt_json *xvt_lost_to_json(struct xvt_json *to, const uint64_t lost[XVT_LOST_CAUSES]);
-void xvt_clock_to_json(struct xvt_json *to, uint32_t source, uint64_t bound_ns_max,
-		       uint32_t rejected);
+struct xvt_json *xvt_clock_to_json(struct xvt_json *to, uint32_t source, uint64_t bound_ns_max,
+				   uint32_t rejected);
 
 #define XVT_UUID_TEXT 37u
 void xvt_uuid_text(const uint8_t uuid[16], char text[XVT_UUID_TEXT]);

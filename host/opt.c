@@ -2,21 +2,28 @@
 /* opt.c - see opt.h. One parser for all commands; knows no command. */
 #include "opt.h"
 
+#include "loop.h"
+#include "out.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* One write for the whole line, so that lines of several processes do not mix. */
+/*
+ * One write for the whole line, so that lines of several processes do not mix. It may have names
+ * from a guest or a file in it.
+ */
 static void say(const char *what, const char *kind, const char *format, va_list args)
 {
-	char line[2048];
-	int len = snprintf(line, sizeof(line), "xvtrace: %s: %s", what, kind);
+	char text[2048], line[3072];
+	int len = snprintf(text, sizeof(text), "xvtrace: %s: %s", what, kind);
 
-	if (len < 0 || (size_t)len >= sizeof(line) - 2)
-		len = sizeof(line) - 2;
-	vsnprintf(line + len, sizeof(line) - 1 - (size_t)len, format, args);
+	if (len < 0 || (size_t)len >= sizeof(text))
+		len = sizeof(text) - 1;
+	vsnprintf(text + len, sizeof(text) - (size_t)len, format, args);
+	xvt_text_clean(line, sizeof(line) - 1, text, strlen(text));
 	strcat(line, "\n");
 	fflush(stdout);
 	fputs(line, stderr);
@@ -29,6 +36,13 @@ void xvt_error(const char *what, const char *why_format, ...)
 	va_start(args, why_format);
 	say(what, "", why_format, args);
 	va_end(args);
+}
+
+void xvt_error_io_uring(int err)
+{
+	struct xvt_loop_why w = xvt_loop_why(err, xvt_loop_sysctl());
+
+	xvt_error("io_uring", "%s; %s", w.why, w.fix);
 }
 
 void xvt_warn(const char *what, const char *why_format, ...)
@@ -130,6 +144,33 @@ static int parse_size(const char *text, uint64_t *value)
 	return 0;
 }
 
+unsigned int xvt_letters_apart(const char *a, const char *b)
+{
+	unsigned int row[33], diagonal, above;
+	size_t la = strlen(a), lb = strlen(b), i, j;
+
+	if (la > 32 || lb > 32)
+		return 32;
+	for (j = 0; j <= lb; j++)
+		row[j] = (unsigned int)j;
+	for (i = 1; i <= la; i++) {
+		diagonal = row[0];
+		row[0] = (unsigned int)i;
+		for (j = 1; j <= lb; j++) {
+			unsigned int best = diagonal + (a[i - 1] != b[j - 1]);
+
+			above = row[j];
+			if (above + 1 < best)
+				best = above + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			diagonal = above;
+			row[j] = best;
+		}
+	}
+	return row[lb];
+}
+
 int xvt_parse_seconds(const char *text, uint64_t *ns)
 {
 	const char *end;
@@ -138,6 +179,8 @@ int xvt_parse_seconds(const char *text, uint64_t *ns)
 
 	if (err)
 		return err;
+	if (text[0] == '0' && (text[1] | 32) == 'x')
+		return -EINVAL; /* 0x10.5 would be half a hexadecimal number */
 	if (*end == '.') {
 		end++;
 		if (*end < '0' || *end > '9')
@@ -153,13 +196,33 @@ int xvt_parse_seconds(const char *text, uint64_t *ns)
 	return 0;
 }
 
-static int set_value(const struct xvt_command *cmd, const struct xvt_opt *o, const char *value,
-		     void *out)
+/* One command line being parsed. */
+struct parse {
+	const struct xvt_command *cmd;
+	void *out;
+	uint64_t given[(XVT_OPT_MAX + 63) / 64]; /* a bit for each row of the table */
+};
+
+/* false: it was there before, and only one value can count. */
+static bool first_time(struct parse *p, const struct xvt_opt *o)
 {
-	void *field = (char *)out + o->offset;
+	size_t at = (size_t)(o - p->cmd->opts);
+	uint64_t *word = &p->given[at / 64 % (sizeof(p->given) / 8)], bit = 1ull << at % 64;
+	bool first = !(*word & bit);
+
+	*word |= bit;
+	return first || o->type == XVT_OPT_BOOL || o->type == XVT_OPT_LIST;
+}
+
+static int set_value(struct parse *p, const struct xvt_opt *o, const char *value)
+{
+	const struct xvt_command *cmd = p->cmd;
+	void *field = (char *)p->out + o->offset;
 	const char *end, *want = "";
 	int err = 0;
 
+	if (!first_time(p, o))
+		return usage_error(cmd, "--%s: given twice", o->name);
 	switch (o->type) {
 	case XVT_OPT_BOOL:
 		*(bool *)field = true;
@@ -177,9 +240,10 @@ static int set_value(const struct xvt_command *cmd, const struct xvt_opt *o, con
 		break;
 	}
 	case XVT_OPT_U64:
-		want = "a number";
+	case XVT_OPT_COUNT:
+		want = o->type == XVT_OPT_U64 ? "a number" : "a number from 1 on";
 		err = parse_u64(value, &end, field);
-		if (!err && *end)
+		if (!err && (*end || (o->type == XVT_OPT_COUNT && !*(uint64_t *)field)))
 			err = -EINVAL;
 		break;
 	case XVT_OPT_SIZE:
@@ -215,8 +279,9 @@ static const struct xvt_opt *find_letter(const struct xvt_command *cmd, char let
 }
 
 /* --NAME, --NAME=VALUE, --NAME VALUE. Returns words used up beyond the first, or -1. */
-static int parse_long(const struct xvt_command *cmd, int argc, char **argv, int at, void *out)
+static int parse_long(struct parse *p, int argc, char **argv, int at)
 {
+	const struct xvt_command *cmd = p->cmd;
 	const char *name = argv[at] + 2;
 	const char *equals = strchr(name, '=');
 	size_t len = equals ? (size_t)(equals - name) : strlen(name);
@@ -227,34 +292,36 @@ static int parse_long(const struct xvt_command *cmd, int argc, char **argv, int 
 	if (o->type == XVT_OPT_BOOL) {
 		if (equals)
 			return usage_error(cmd, "--%s: takes no value", o->name);
-		return set_value(cmd, o, NULL, out);
+		return set_value(p, o, NULL);
 	}
 	if (equals)
-		return set_value(cmd, o, equals + 1, out);
+		return set_value(p, o, equals + 1);
 	if (at + 1 >= argc)
 		return usage_error(cmd, "--%s: needs %s", o->name,
 				   o->metavar ? o->metavar : "a value");
-	return set_value(cmd, o, argv[at + 1], out) ? -1 : 1;
+	return set_value(p, o, argv[at + 1]) ? -1 : 1;
 }
 
 /* -x, -xVALUE, -x VALUE, -xyz. Returns words used up beyond the first, or -1. */
-static int parse_letters(const struct xvt_command *cmd, int argc, char **argv, int at, void *out)
+static int parse_letters(struct parse *p, int argc, char **argv, int at)
 {
-	for (const char *p = argv[at] + 1; *p; p++) {
-		const struct xvt_opt *o = find_letter(cmd, *p);
+	const struct xvt_command *cmd = p->cmd;
+
+	for (const char *c = argv[at] + 1; *c; c++) {
+		const struct xvt_opt *o = find_letter(cmd, *c);
 
 		if (!o)
-			return usage_error(cmd, "-%c: no such option", *p);
+			return usage_error(cmd, "-%c: no such option", *c);
 		if (o->type == XVT_OPT_BOOL) {
-			set_value(cmd, o, NULL, out);
+			set_value(p, o, NULL);
 			continue;
 		}
-		if (p[1])
-			return set_value(cmd, o, p + 1, out);
+		if (c[1])
+			return set_value(p, o, c + 1);
 		if (at + 1 >= argc)
-			return usage_error(cmd, "-%c: needs %s", *p,
+			return usage_error(cmd, "-%c: needs %s", *c,
 					   o->metavar ? o->metavar : "a value");
-		return set_value(cmd, o, argv[at + 1], out) ? -1 : 1;
+		return set_value(p, o, argv[at + 1]) ? -1 : 1;
 	}
 	return 0;
 }
@@ -263,6 +330,7 @@ int xvt_opt_parse(const struct xvt_command *cmd, int argc, char **argv, void *ou
 {
 	/* Arguments in order of appearance; written back to the end of argv. */
 	char **args = calloc((size_t)argc + 1, sizeof(*args));
+	struct parse p = { .cmd = cmd, .out = out };
 	int nargs = 0, dashes = argc, used, i;
 
 	if (!args) {
@@ -283,8 +351,8 @@ int xvt_opt_parse(const struct xvt_command *cmd, int argc, char **argv, void *ou
 			args[nargs++] = argv[i];
 			continue;
 		}
-		used = argv[i][1] == '-' ? parse_long(cmd, argc, argv, i, out)
-					 : parse_letters(cmd, argc, argv, i, out);
+		used = argv[i][1] == '-' ? parse_long(&p, argc, argv, i)
+					 : parse_letters(&p, argc, argv, i);
 		if (used < 0) {
 			free(args);
 			return -1;

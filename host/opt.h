@@ -11,15 +11,17 @@
 #include <stdint.h>
 
 enum xvt_opt_type {
-	XVT_OPT_BOOL,	/* bool */
-	XVT_OPT_STRING, /* const char * */
-	XVT_OPT_LIST,	/* struct xvt_opt_list: may be given again and again */
-	XVT_OPT_U64,	/* uint64_t */
-	XVT_OPT_SIZE,	/* uint64_t, takes K, M, G */
+	XVT_OPT_BOOL,	 /* bool */
+	XVT_OPT_STRING,	 /* const char * */
+	XVT_OPT_LIST,	 /* struct xvt_opt_list: may be given again and again */
+	XVT_OPT_U64,	 /* uint64_t */
+	XVT_OPT_COUNT,	 /* uint64_t, not 0 */
+	XVT_OPT_SIZE,	 /* uint64_t, takes K, M, G */
 	XVT_OPT_SECONDS, /* uint64_t of nanoseconds from "1.5" */
 };
 
 #define XVT_OPT_LIST_MAX 1024
+#define XVT_OPT_MAX	 64 /* rows of a command's table */
 
 struct xvt_opt_list {
 	const char *v[XVT_OPT_LIST_MAX];
@@ -35,14 +37,14 @@ struct xvt_opt {
 	const char *help;
 };
 
-#define XVT_OPT(struct_, field, name_, letter_, type_, metavar_, help_)                            \
-	{                                                                                          \
-		.name = name_, .letter = letter_, .type = type_,                                   \
-		.offset = offsetof(struct_, field), .metavar = metavar_, .help = help_             \
+#define XVT_OPT(struct_, field, name_, letter_, type_, metavar_, help_)                \
+	{                                                                              \
+		.name = name_, .letter = letter_, .type = type_,                       \
+		.offset = offsetof(struct_, field), .metavar = metavar_, .help = help_ \
 	}
-#define XVT_OPT_END                                                                                \
-	{                                                                                          \
-		.name = NULL                                                                       \
+#define XVT_OPT_END          \
+	{                    \
+		.name = NULL \
 	}
 
 struct xvt_command {
@@ -60,21 +62,26 @@ struct xvt_command {
 
 /*
  * Parse argv[1..] by the command's table into `out` (which holds the defaults). Options and
- * arguments may mix; "--" ends options. Returns the index of the first argument in argv
- * (arguments are moved to the end, "--" removed), or -1 after a usage error was printed, or
- * -2 after --help was printed. *rest (if not NULL) gets the index of what followed "--", or
- * argc.
+ * arguments may mix; "--" ends options. An option with a value that is no list may be given once:
+ * of two values one would be ignored. Returns the index of the first argument in argv (arguments
+ * are moved to the end, "--" removed), or -1 after a usage error was printed, or -2 after --help
+ * was printed. *rest (if not NULL) gets the index of what followed "--", or argc.
  */
 int xvt_opt_parse(const struct xvt_command *cmd, int argc, char **argv, void *out, int *rest);
 
 void xvt_opt_help(const struct xvt_command *cmd);
 
+/* How many letters to change, insert or drop to get from a to b; 32 where one is longer than that.
+ */
+unsigned int xvt_letters_apart(const char *a, const char *b);
+
 /* "12", "1.5", "0.000000001" to nanoseconds, exactly. Returns 0, -EINVAL or -ERANGE. */
 int xvt_parse_seconds(const char *text, uint64_t *ns);
 
 /* "xvtrace: WHAT: WHY" on stderr. */
-void xvt_error(const char *what, const char *why_format, ...)
-	__attribute__((format(printf, 2, 3)));
+void xvt_error(const char *what, const char *why_format, ...) __attribute__((format(printf, 2, 3)));
+/* Why the event loop cannot be: `err` is -errno of xvt_loop_new(). */
+void xvt_error_io_uring(int err);
 void xvt_warn(const char *what, const char *why_format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif /* XVT_OPT_H */

@@ -12,6 +12,8 @@
 int xvt_out_open(struct xvt_out *o, const char *path)
 {
 	o->used = 0;
+	o->less = 0;
+	o->cut = false;
 	o->err = 0;
 	o->fd = STDOUT_FILENO;
 	if (strcmp(path, "-") != 0)
@@ -49,10 +51,40 @@ int xvt_out_close(struct xvt_out *o)
 
 void xvt_out_full(struct xvt_out *o)
 {
-	if (o->fd >= 0)
+	if (o->less) {
+		o->used = XVT_OUT_ROOM - o->less;
+		o->cut = true;
+	} else if (o->fd >= 0) {
 		xvt_out_flush(o);
-	else
+	} else {
 		o->used = XVT_OUT_ROOM;
+	}
+}
+
+void xvt_out_begin(struct xvt_out *o, size_t most)
+{
+	if (XVT_OUT_ROOM - o->used <= most && o->fd >= 0)
+		xvt_out_flush(o);
+	o->cut = false;
+	o->less = XVT_OUT_ROOM - o->used > most ? XVT_OUT_ROOM - o->used - most : 1;
+}
+
+bool xvt_out_end(struct xvt_out *o)
+{
+	const uint8_t *p = (const uint8_t *)o->buf;
+	bool cut = o->cut;
+	size_t back = 0;
+	uint32_t code;
+
+	o->less = 0;
+	o->cut = false;
+	while (cut && back < 4 && back < o->used && p[o->used - 1 - back] >> 6 == 2)
+		back++;
+	/* The first byte of the last character, if that has more than one. */
+	if (cut && back < o->used && p[o->used - 1 - back] >= 0xc0 &&
+	    xvt_utf8_next(p + o->used - 1 - back, back + 1, &code) != back + 1)
+		o->used -= back + 1;
+	return cut;
 }
 
 void xvt_out_long(struct xvt_out *o, const void *bytes, size_t len)
@@ -60,7 +92,7 @@ void xvt_out_long(struct xvt_out *o, const void *bytes, size_t len)
 	const char *p = bytes;
 
 	while (len) {
-		size_t n = XVT_OUT_ROOM - o->used;
+		size_t n = XVT_OUT_ROOM - o->less - o->used;
 
 		if (n > len)
 			n = len;
@@ -68,7 +100,7 @@ void xvt_out_long(struct xvt_out *o, const void *bytes, size_t len)
 		xvt_out_wrote(o, n);
 		p += n;
 		len -= n;
-		if (len && o->fd < 0)
+		if (len && (o->fd < 0 || o->less))
 			return;
 	}
 }
@@ -202,23 +234,35 @@ size_t xvt_utf8_next(const uint8_t *p, size_t len, uint32_t *code)
 	return n;
 }
 
-enum text_style {
-	STYLE_PEOPLE,
-	STYLE_QUOTED,
-	STYLE_UTF8,
-};
-
-static void put_control(struct xvt_out *o, uint32_t c, enum text_style style)
+bool xvt_text_unsafe(uint32_t c)
 {
-	static const char names[] = "\b\f\n\r\tbfnrt";
-	const char *at = c < 0x20 ? memchr(names, (int)c, 5) : NULL;
+	return c < 0x20 || (c >= 0x7f && c < 0xa0) || /* C0, DEL, C1 */
+	       c == 0x061c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) ||
+	       (c >= 0x2066 && c <= 0x2069) ||		    /* they turn the text around */
+	       c == 0x2028 || c == 0x2029 ||		    /* ends of lines */
+	       c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb); /* not seen, or over other text */
+}
 
+/* JSON has no \\x. */
+static size_t escape(char *to, uint32_t c, bool json)
+{
+	static const char names[] = "\b\f\n\r\tbfnrt", hex[] = "0123456789abcdef";
+	const char *at = c < 0x20 ? memchr(names, (int)c, 5) : NULL;
+	size_t n = 0;
+
+	to[n++] = '\\';
 	if (at) {
-		xvt_out_char(o, '\\');
-		xvt_out_char(o, at[5]);
-	} else {
-		xvt_out_printf(o, style == STYLE_QUOTED ? "\\u%04x" : "\\x%02x", (unsigned int)c);
+		to[n++] = at[5];
+		return n;
 	}
+	to[n++] = json || c > 0xff ? 'u' : 'x';
+	if (to[n - 1] == 'u') {
+		to[n++] = hex[c >> 12 & 15];
+		to[n++] = hex[c >> 8 & 15];
+	}
+	to[n++] = hex[c >> 4 & 15];
+	to[n++] = hex[c & 15];
+	return n;
 }
 
 void xvt_out_duration(struct xvt_out *o, uint64_t ns)
@@ -285,47 +329,112 @@ static size_t put_plain(struct xvt_out *o, const uint8_t *p, size_t len)
 	return done;
 }
 
-static void put_text(struct xvt_out *o, const uint8_t *p, size_t len, enum text_style style)
+size_t xvt_text_escape(char to[XVT_ESCAPE_MOST], uint32_t code)
 {
-	size_t i = put_plain(o, p, len), plain = i;
+	return escape(to, code, false);
+}
 
-	while (i < len) {
+/* Is a character of n bytes not passed on as it is? */
+static bool needs_stand_in(uint32_t c, size_t n, bool json)
+{
+	return (c == 0xfffd && n == 1) || xvt_text_unsafe(c) || (json && (c == '"' || c == '\\'));
+}
+
+/* What stands for it; 0 bytes if it is passed on. */
+static size_t stand_in(char to[XVT_ESCAPE_MOST], uint32_t c, size_t n, bool json)
+{
+	if (c == 0xfffd && n == 1) {
+		memcpy(to, "\xef\xbf\xbd", 3);
+		return 3;
+	}
+	if (xvt_text_unsafe(c))
+		return escape(to, c, json);
+	if (!json || (c != '"' && c != '\\'))
+		return 0;
+	to[0] = '\\';
+	to[1] = (char)c;
+	return 2;
+}
+
+static void put_text(struct xvt_out *o, const uint8_t *p, size_t len, bool json)
+{
+	bool clipped = false;
+	size_t i, plain;
+
+	/* No character becomes shorter. */
+	if (o->less && len > XVT_OUT_ROOM - o->less - o->used) {
+		len = XVT_OUT_ROOM - o->less - o->used;
+		clipped = true;
+	}
+	i = plain = put_plain(o, p, len);
+
+	while (i < len && !o->cut) {
 		uint32_t c;
-		size_t n = xvt_utf8_next(p + i, len - i, &c);
-		bool bad = c == 0xfffd && n == 1;
-		bool control = c < 0x20 || (c >= 0x7f && c < 0xa0);
-		bool special = style == STYLE_QUOTED && (c == '"' || c == '\\');
+		size_t n = xvt_utf8_next(p + i, len - i, &c), m;
 
-		if (!bad && !special && (!control || style == STYLE_UTF8)) {
-			i += n;
-			continue;
+		if (i > plain && needs_stand_in(c, n, json)) {
+			xvt_out_bytes(o, p + plain, i - plain);
+			plain = i;
 		}
-		xvt_out_bytes(o, p + plain, i - plain);
-		if (bad)
-			xvt_out_bytes(o, "\xef\xbf\xbd", 3);
-		else if (control)
-			put_control(o, c, style);
-		else
-			xvt_out_printf(o, "\\%c", (char)c);
+		m = i > plain ? 0 : stand_in(o->buf + o->used, c, n, json);
 		i += n;
-		plain = i;
+		if (m) {
+			xvt_out_wrote(o, m);
+			plain = i;
+		}
 	}
 	xvt_out_bytes(o, p + plain, i - plain);
+	o->cut |= clipped;
 }
 
 void xvt_out_text(struct xvt_out *o, const void *text, size_t len)
 {
-	put_text(o, text, len, STYLE_PEOPLE);
+	put_text(o, text, len, false);
 }
 
 void xvt_out_quoted(struct xvt_out *o, const void *text, size_t len)
 {
 	xvt_out_char(o, '"');
-	put_text(o, text, len, STYLE_QUOTED);
+	put_text(o, text, len, true);
 	xvt_out_char(o, '"');
 }
 
-void xvt_out_utf8(struct xvt_out *o, const void *text, size_t len)
+void xvt_out_json(struct xvt_out *o, const void *json, size_t len)
 {
-	put_text(o, text, len, STYLE_UTF8);
+	const uint8_t *p = json;
+	size_t i = 0, plain = 0;
+
+	while (i < len) {
+		char other[XVT_ESCAPE_MOST];
+		uint32_t c;
+		size_t n = xvt_utf8_next(p + i, len - i, &c);
+
+		if (c >= 0x7f && xvt_text_unsafe(c)) {
+			xvt_out_bytes(o, p + plain, i - plain);
+			xvt_out_bytes(o, other, escape(other, c, true));
+			plain = i + n;
+		}
+		i += n;
+	}
+	xvt_out_bytes(o, p + plain, i - plain);
+}
+
+size_t xvt_text_clean(char *to, size_t room, const void *text, size_t len)
+{
+	const uint8_t *p = text;
+	size_t i = 0, used = 0;
+
+	while (i < len) {
+		char other[XVT_ESCAPE_MOST];
+		uint32_t c;
+		size_t n = xvt_utf8_next(p + i, len - i, &c), m = stand_in(other, c, n, false);
+
+		if (used + (m ? m : n) >= room)
+			break;
+		memcpy(to + used, m ? other : (const char *)p + i, m ? m : n);
+		used += m ? m : n;
+		i += n;
+	}
+	to[used] = '\0';
+	return i;
 }

@@ -19,6 +19,8 @@ struct xvt_out {
 	int fd;	     /* -1: bytes stay in buf, what does not fit is dropped (tests) */
 	int err;     /* first error, -errno */
 	size_t used; /* at most XVT_OUT_ROOM between two calls */
+	size_t less; /* not 0: so much of the room is not for the text that was begun */
+	bool cut;    /* it did not fit */
 	char buf[XVT_OUT_ROOM + XVT_OUT_SLACK];
 };
 
@@ -38,13 +40,13 @@ void xvt_out_full(struct xvt_out *o);
 static inline void xvt_out_wrote(struct xvt_out *o, size_t len)
 {
 	o->used += len;
-	if (o->used >= XVT_OUT_ROOM)
+	if (o->used >= XVT_OUT_ROOM - o->less)
 		xvt_out_full(o);
 }
 
 static inline void xvt_out_bytes(struct xvt_out *o, const void *bytes, size_t len)
 {
-	if (len >= XVT_OUT_ROOM - o->used) {
+	if (len >= XVT_OUT_ROOM - o->less - o->used) {
 		xvt_out_long(o, bytes, len);
 		return;
 	}
@@ -70,6 +72,15 @@ static inline void xvt_out_char(struct xvt_out *o, char c)
 	xvt_out_wrote(o, 1);
 }
 
+/*
+ * From here on at most `most` bytes (less than half of XVT_OUT_ROOM); what does not fit is dropped,
+ * and o->cut is set. It stays in buf, so that it can be withdrawn by setting `used` back.
+ */
+void xvt_out_begin(struct xvt_out *o, size_t most);
+/* Back to any length. Returns whether something was dropped; the text ends with a whole character.
+ */
+bool xvt_out_end(struct xvt_out *o);
+
 /* seconds.nanoseconds */
 void xvt_out_time(struct xvt_out *o, uint64_t ns);
 /* How long something took: "12.3 us" */
@@ -81,13 +92,29 @@ void xvt_out_duration(struct xvt_out *o, uint64_t ns);
  */
 size_t xvt_utf8_next(const uint8_t *p, size_t len, uint32_t *code);
 
-/* Untrusted text for people: control characters as \n, \t, \x1b. */
+/*
+ * Does this character do more than stand in its line: control characters (C0, DEL, C1), ends of
+ * lines, controls of direction and annotation, the byte order mark?
+ */
+bool xvt_text_unsafe(uint32_t code);
+
+/* What stands for an unsafe character. Returns how many bytes. */
+#define XVT_ESCAPE_MOST 6u
+size_t xvt_text_escape(char to[XVT_ESCAPE_MOST], uint32_t code);
+
+/* Untrusted text for people: one line. Unsafe characters as \n, \t, \x1b, \u202e. */
 void xvt_out_text(struct xvt_out *o, const void *text, size_t len);
 
 /* The same in double quotes, by JSON's rules. */
 void xvt_out_quoted(struct xvt_out *o, const void *text, size_t len);
 
-/* The same as plain UTF-8, control characters kept: for binary formats. */
-void xvt_out_utf8(struct xvt_out *o, const void *text, size_t len);
+/* A piece of a JSON document, whole characters: unsafe ones above ASCII become \u escapes. */
+void xvt_out_json(struct xvt_out *o, const void *json, size_t len);
+
+/*
+ * Untrusted text as xvt_out_text() shows it, for printf(): a string in to[room], cut between two
+ * characters. Returns how many bytes of `text` are in it.
+ */
+size_t xvt_text_clean(char *to, size_t room, const void *text, size_t len);
 
 #endif /* XVT_OUT_H */

@@ -128,7 +128,7 @@ static void forget(struct xvt_json *doc)
 
 static int emit(const char *bytes, size_t len, void *arg)
 {
-	xvt_out_bytes(arg, bytes, len);
+	xvt_out_json(arg, bytes, len);
 	return 0;
 }
 
@@ -144,6 +144,41 @@ int xvt_json_write(struct xvt_json *doc, struct xvt_out *o)
 	}
 	forget(doc);
 	return err;
+}
+
+/* Without the last `less` bytes. */
+static void put_all(struct xvt_json *doc, struct xvt_out *o, size_t flags, size_t less)
+{
+	char *text = doc && !doc->failed ? json_dumps(doc->value, flags) : NULL;
+
+	if (text)
+		xvt_out_json(o, text, strlen(text) - less);
+	else if (!o->err)
+		o->err = -ENOMEM;
+	free(text);
+	if (doc)
+		forget(doc);
+}
+
+void xvt_json_begin(struct xvt_json *doc, struct xvt_out *o, const char *key, bool is_item)
+{
+	put_all(doc, o, is_item ? 0 : JSON_INDENT(1), is_item ? 1 : 2);
+	xvt_out_printf(o, "%s\"%s\": [\n", is_item ? ", " : ",\n ", key);
+}
+
+void xvt_json_item(struct xvt_json *doc, struct xvt_out *o)
+{
+	put_all(doc, o, 0, 0);
+}
+
+void xvt_json_next(struct xvt_out *o)
+{
+	xvt_out_str(o, ",\n");
+}
+
+void xvt_json_end(struct xvt_out *o)
+{
+	xvt_out_str(o, "\n]}");
 }
 
 char *xvt_json_line(struct xvt_json *doc, size_t *len)

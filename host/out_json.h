@@ -30,6 +30,17 @@ void xvt_json_add_text(struct xvt_json *to, const char *key, const char *text);
 /* Write in lines of one member each, and free the document. Returns 0, -ENOMEM or o->err. */
 int xvt_json_write(struct xvt_json *doc, struct xvt_out *o);
 
+/*
+ * The same for a document whose last member is an array of any length, `key`: the array is begun,
+ * and each item is a document of its own, written as one line, before it is ended. A document that
+ * is an item may be begun in the same way. NULL for `doc`: no memory, remembered in o->err.
+ */
+void xvt_json_begin(struct xvt_json *doc, struct xvt_out *o, const char *key, bool is_item);
+void xvt_json_item(struct xvt_json *doc, struct xvt_out *o);
+/* Between two items. */
+void xvt_json_next(struct xvt_out *o);
+void xvt_json_end(struct xvt_out *o);
+
 /* The same as one line in memory, ended by a newline: malloc()ed, and no zero byte behind it. NULL:
  * no memory. */
 char *xvt_json_line(struct xvt_json *doc, size_t *len);

@@ -94,15 +94,19 @@ int xvt_host_region_open(struct xvt_host_region *r, const char *path, bool writa
 	int err;
 
 	memset(r, 0, sizeof(*r));
-	r->fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+	/* Without O_NONBLOCK, a FIFO would keep us here until somebody writes to it. */
+	r->fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK);
 	if (r->fd < 0)
-		return -errno;
+		return errno == ENXIO ? -EMEDIUMTYPE : -errno; /* a socket */
 	if (fstat(r->fd, &st)) {
 		err = -errno;
 		goto err_close;
 	}
 	err = -EISDIR;
 	if (S_ISDIR(st.st_mode))
+		goto err_close;
+	err = -EMEDIUMTYPE;
+	if (!S_ISREG(st.st_mode))
 		goto err_close;
 	err = -ENODATA;
 	if (st.st_size < (off_t)XVT_ALIGN_MIN)
@@ -127,6 +131,15 @@ err_close:
 	r->fd = -1;
 	r->map = NULL;
 	return err;
+}
+
+const char *xvt_host_region_open_why(int err)
+{
+	if (err == -ENODATA)
+		return "the file is empty or far too small";
+	if (err == -EMEDIUMTYPE)
+		return "is not a regular file; a region is one, like those in /dev/shm";
+	return strerror(-err);
 }
 
 int xvt_host_region_check(struct xvt_host_region *r)

@@ -27,10 +27,14 @@ struct xvt_host_region {
 #define XVT_META_LEN_MAX (16u << 20)
 
 /*
- * Open and map. Returns 0, -errno of open/mmap, -ENODATA for an empty file. The header is
- * not looked at.
+ * Open and map. Returns 0, -errno of open/mmap, -ENODATA for an empty file, -EISDIR for a
+ * directory, -EMEDIUMTYPE for anything else that is not a regular file. The open does not wait for
+ * the other side of a FIFO. The header is not looked at.
  */
 int xvt_host_region_open(struct xvt_host_region *r, const char *path, bool writable);
+
+/* What is wrong, by what xvt_host_region_open() returned; a constant text. */
+const char *xvt_host_region_open_why(int err);
 
 /* Copy the header and check it. Returns as xvt_check_header(); r->fault says why. */
 int xvt_host_region_check(struct xvt_host_region *r);

@@ -114,10 +114,11 @@ struct xvt_timebase {
 	uint64_t realtime_ns; /* CLOCK_REALTIME at base_clock; it may step between two lines */
 	uint64_t boottime_ns;
 	/* How far host_ns is ahead of CLOCK_MONOTONIC for good, usually 0: the host slept, which
-	 * stops CLOCK_MONOTONIC, while its counter ran. */
+	 * stops CLOCK_MONOTONIC, while its counter ran; or CLOCK_MONOTONIC was slewed by more than
+	 * NTP does. */
 	int64_t apart_ns;
 	/* When this line was made, the one before it was off CLOCK_MONOTONIC + apart_ns by at
-	 * most this much. */
+	 * most this much, by its own apart_ns or by this one; a sleep in between is no error. */
 	uint64_t error_ns;
 	/* realtime_ns - (base_ns - apart_ns) is CLOCK_REALTIME less CLOCK_MONOTONIC, which only
 	 * changes when the wall clock is set, within this much. 0: not known (an older recorder).
@@ -179,9 +180,10 @@ enum xvt_clock_source_id {
 	XVT_SOURCE_NONE = 0,
 	XVT_SOURCE_HANDSHAKE = 1,
 	XVT_SOURCE_KVM = 2,
-	XVT_SOURCE_VMM = 3,
+	XVT_SOURCE_VMM = 3,   /* as 6, in files of older recorders */
 	XVT_SOURCE_HOST = 4,  /* the ring is stamped with the host's own clock */
 	XVT_SOURCE_DRAIN = 5, /* a record's own: written between two looks at its ring */
+	XVT_SOURCE_GUEST = 6, /* the guest's word: numbers in memory that it can write */
 };
 
 /* SAMPLES: an array of these. At some moment between the two host clock values the guest's
@@ -197,10 +199,17 @@ struct xvt_clock_sample {
 };
 XVT_ASSERT(sizeof(struct xvt_clock_sample) == 40, "clock sample layout");
 
-#define XVT_NODE_F_FIRST 1u /* first of its epoch: nothing is interpolated across */
+#define XVT_NODE_F_FIRST   1u /* first of its epoch: nothing is interpolated across */
 /* segment_bound_ns holds since the last node that is not the drain's (XVT_SOURCE_DRAIN), so also
  * where the drain's nodes between the two told a larger one: they were seen to lie on the line. */
-#define XVT_NODE_F_SINCE 2u
+#define XVT_NODE_F_SINCE   2u
+/* The host's kernel reported changes of the guest's clock since the last measured node. In one
+ * epoch their sum is in segment_bound_ns. On the first node of an epoch: the clock may have had
+ * other values in between, so every time between the two epochs is unconfirmed. */
+#define XVT_NODE_F_CHANGED 4u
+/* The guest's clock lost more on the host's since the node before than both bounds explain: it may
+ * have been set back in between. On the first node of an epoch: it was, as was reported. */
+#define XVT_NODE_F_BACK	   16u
 
 /* NODE: an array of these. guest <-> host_ns, off by at most bound_ns. segment_bound_ns holds
  * for every event between the previous node of the epoch and this one, or for more of them
@@ -286,8 +295,11 @@ struct xvt_lost {
 	uint64_t overwritten; /* known only as "at least" while sub-buffers are skipped */
 	uint64_t bad_bytes;   /* unreadable: the guest wrote nonsense */
 	uint64_t rolled_back; /* 1: the region's contents were replaced here */
+	uint64_t dropped;     /* by the recorder, which had no space in the file for them */
 };
-XVT_ASSERT(sizeof(struct xvt_lost) == 64, "lost payload layout");
+XVT_ASSERT(sizeof(struct xvt_lost) == 72, "lost payload layout");
+/* Older recorders wrote no more; what is missing is 0. */
+#define XVT_LOST_LEN_LEAST offsetof(struct xvt_lost, dropped)
 
 /* A reader takes the first two words alone as well: older recorders did not say when. */
 struct xvt_round {
@@ -299,8 +311,8 @@ struct xvt_round {
 
 /*
  * STATS: cumulative since the attach; the last one of a ring counts.
- * attempted == events + discarded + lost[] + overwritten + in_flight, where attempted,
- * discarded and lost[] are the guest's own counters and events the host's count.
+ * attempted == events + discarded + lost[] + overwritten + dropped + in_flight, where attempted,
+ * discarded and lost[] are the guest's own counters, events and dropped the host's.
  */
 struct xvt_ring_stats {
 	uint32_t ring;
@@ -321,12 +333,24 @@ struct xvt_ring_stats {
 	uint64_t bad_bytes;
 	uint64_t first_ns;
 	uint64_t last_ns;
-	uint64_t bound_ns_max;
+	uint64_t bound_ns_max; /* or XVT_NO_BOUND */
 	uint64_t paused_ns;
 	uint64_t nest; /* contexts that were inside the writer at the last look */
 	uint64_t samples;
+	uint64_t dropped; /* drained, but not written: the disk, the file or the machine's share of
+			     it was full */
+	/*
+	 * Of overwritten, so many at most may be counted twice: they may also be in the file of an
+	 * earlier recorder, which was killed. And so many more, at most, may LOST records tell than
+	 * overwritten. A recorder that writes this tells all of overwritten in LOST records.
+	 */
+	uint64_t overwritten_doubt;
 };
-XVT_ASSERT(sizeof(struct xvt_ring_stats) == 192, "ring stats layout");
+XVT_ASSERT(sizeof(struct xvt_ring_stats) == 208, "ring stats layout");
+/* In bound_ns_max: nothing is claimed of the ring's times. */
+#define XVT_NO_BOUND		 ((uint64_t)INT64_MAX)
+/* Older recorders wrote no more; what is missing is 0. */
+#define XVT_RING_STATS_LEN_LEAST offsetof(struct xvt_ring_stats, dropped)
 
 /* NOTE: this, then text. vm or ring = UINT32_MAX: about the whole trace. */
 struct xvt_note {

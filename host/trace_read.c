@@ -25,6 +25,9 @@
 #define SCAN_BYTES (64u << 10)
 
 #define NO_ZSTD	   "compressed; build xvtrace with libzstd-dev to read it"
+#define NEW_FLAGS  "has flags that this xvtrace does not know; use a newer one"
+#define BAD_SUM	   "checksum does not match"
+#define BAD_SIZE   "its length is not one that its type can have"
 
 ssize_t xvt_trace_read_at(struct xvt_trace *t, void *bytes, size_t len, uint64_t offset)
 {
@@ -68,6 +71,24 @@ static int grow(void **array, uint32_t *count, size_t size, uint32_t at)
 	*array = grown;
 	*count = room;
 	return 0;
+}
+
+bool xvt_stats_get(const struct xvt_chunk_buf *b, struct xvt_ring_stats *st)
+{
+	memset(st, 0, sizeof(*st));
+	if (b->len < XVT_RING_STATS_LEN_LEAST)
+		return false;
+	memcpy(st, b->payload, b->len < sizeof(*st) ? b->len : sizeof(*st));
+	return true;
+}
+
+bool xvt_lost_get(const struct xvt_event_hdr *h, const uint8_t *payload, struct xvt_lost *lost)
+{
+	memset(lost, 0, sizeof(*lost));
+	if (h->len < XVT_LOST_LEN_LEAST)
+		return false;
+	memcpy(lost, payload, h->len < sizeof(*lost) ? h->len : sizeof(*lost));
+	return true;
 }
 
 void xvt_chunk_buf_free(struct xvt_chunk_buf *b)
@@ -144,6 +165,41 @@ int xvt_trace_load_at(struct xvt_trace *t, uint64_t offset, uint32_t len, struct
 	return h->flags == XVT_CHUNK_F_ZSTD ? unpack(b) : 0;
 }
 
+static bool is_known_type(uint16_t type)
+{
+	return type >= XVT_CHUNK_FILE && type <= XVT_CHUNK_RUNS;
+}
+
+/* Can a chunk of that type have a payload of that length? */
+static bool length_fits(uint16_t type, uint32_t len)
+{
+	static const struct {
+		uint32_t least;
+		uint32_t each; /* an array of these; 0: none */
+	} known[] = {
+		[XVT_CHUNK_FILE] = { sizeof(struct xvt_file_info), 0 },
+		[XVT_CHUNK_VM] = { sizeof(struct xvt_vm_info), 0 },
+		[XVT_CHUNK_RING] = { sizeof(struct xvt_ring_info), 0 },
+		[XVT_CHUNK_META] = { sizeof(struct xvt_meta_info), 0 },
+		[XVT_CHUNK_SAMPLES] = { 0, sizeof(struct xvt_clock_sample) },
+		[XVT_CHUNK_NODE] = { 0, sizeof(struct xvt_clock_node) },
+		[XVT_CHUNK_EVENTS] = { sizeof(struct xvt_events_hdr), 0 },
+		[XVT_CHUNK_LATE] = { sizeof(struct xvt_events_hdr), 0 },
+		[XVT_CHUNK_ROUND] = { offsetof(struct xvt_round, written_ns), 0 },
+		[XVT_CHUNK_STATS] = { XVT_RING_STATS_LEN_LEAST, 0 },
+		[XVT_CHUNK_NOTE] = { sizeof(struct xvt_note), 0 },
+		[XVT_CHUNK_INDEX] = { 0, 0 },
+		[XVT_CHUNK_END] = { sizeof(struct xvt_end), 0 },
+		[XVT_CHUNK_TIMEBASE] = { 0, sizeof(struct xvt_timebase) },
+		[XVT_CHUNK_MARKS] = { 0, sizeof(struct xvt_mark_seen) },
+		[XVT_CHUNK_RUNS] = { 0, sizeof(struct xvt_run_span) },
+	};
+
+	if (!is_known_type(type))
+		return true;
+	return len >= known[type].least && (!known[type].each || len % known[type].each == 0);
+}
+
 /* Is what was loaded what the index said? */
 static bool as_indexed(const struct xvt_trace *t, const struct xvt_chunk_ref *ref,
 		       const struct xvt_chunk_buf *b)
@@ -163,10 +219,25 @@ static bool as_indexed(const struct xvt_trace *t, const struct xvt_chunk_ref *re
 
 static int walk_again(struct xvt_trace *t, uint64_t index_offset);
 
+/* Its checksum is right. Returns 0, or -EBADMSG and *why; NULL: that is nothing to speak of. */
+static int take_loaded(const struct xvt_chunk_ref *ref, const struct xvt_chunk_buf *b,
+		       const char **why)
+{
+	const struct xvt_chunk_hdr *h = (const struct xvt_chunk_hdr *)b->bytes;
+
+	/* What is skipped of a type that we know is missing from what we say; else nothing is. */
+	*why = is_known_type(ref->type) ? NEW_FLAGS : NULL;
+	if (h->flags & ~XVT_CHUNK_F_ZSTD)
+		return -EBADMSG;
+	*why = BAD_SIZE;
+	return length_fits(ref->type, b->len) ? 0 : -EBADMSG;
+}
+
 int xvt_trace_load(struct xvt_trace *t, size_t chunk, struct xvt_chunk_buf *b)
 {
 	struct xvt_chunk_ref *ref = &t->chunks[chunk];
 	int err = ref->bad ? -EBADMSG : xvt_trace_load_at(t, ref->offset, ref->len, b);
+	const char *why = BAD_SUM;
 
 	if (t->indexed && (err == -EBADMSG || (!err && !as_indexed(t, ref, b)))) {
 		uint32_t rings = t->ring_count, vms = t->vm_count;
@@ -180,13 +251,31 @@ int xvt_trace_load(struct xvt_trace *t, size_t chunk, struct xvt_chunk_buf *b)
 			t->vm_count = vms;
 		return err ? err : -ESTALE;
 	}
-	if ((err == -EBADMSG || err == -ENOTSUP) && !ref->bad)
-		xvt_trace_note_damage(t, ref->offset, sizeof(struct xvt_chunk_hdr) + ref->len,
-				      err == -ENOTSUP ? NO_ZSTD : "checksum does not match");
-	if (!err && ((struct xvt_chunk_hdr *)b->bytes)->flags & ~XVT_CHUNK_F_ZSTD)
-		err = -EBADMSG; /* an encoding that we do not know: skipped, as the format says */
+	if (!err)
+		err = take_loaded(ref, b, &why);
+	else if (err == -ENOTSUP)
+		why = NO_ZSTD;
+	if ((err == -EBADMSG || err == -ENOTSUP) && !ref->bad && why)
+		xvt_trace_note_damage(t, ref->offset, sizeof(struct xvt_chunk_hdr) + ref->len, why);
 	ref->bad = err == -EBADMSG || err == -ENOTSUP;
+	ref->checked = !err;
 	return err == -ENOTSUP ? -EBADMSG : err;
+}
+
+int xvt_trace_check_rest(struct xvt_trace *t)
+{
+	struct xvt_chunk_buf b = { 0 };
+	int err = 0;
+
+	for (size_t i = 0; i < t->chunk_count && !err; i++) {
+		if (t->chunks[i].checked || t->chunks[i].bad)
+			continue;
+		err = xvt_trace_load(t, i, &b);
+		if (err == -EBADMSG)
+			err = 0;
+	}
+	xvt_chunk_buf_free(&b);
+	return err;
 }
 
 int xvt_trace_read_head(struct xvt_trace *t, uint64_t offset, struct xvt_chunk_head *head)
@@ -366,8 +455,12 @@ int xvt_trace_add_chunk(struct xvt_trace *t, uint64_t offset, const struct xvt_c
 		.len = head->h.len,
 		.type = head->h.type,
 	};
-	if ((ref->type == XVT_CHUNK_EVENTS || ref->type == XVT_CHUNK_LATE) &&
-	    ref->len >= sizeof(head->events)) {
+	if (ref->type != XVT_CHUNK_EVENTS && ref->type != XVT_CHUNK_LATE)
+		return 0;
+	/* Where a newer program keeps its times is not known: any part of the trace may have it. */
+	if (head->h.flags & ~XVT_CHUNK_F_ZSTD) {
+		ref->last_ns = UINT64_MAX;
+	} else if (ref->len >= sizeof(head->events)) {
 		ref->first_ns = head->events.first_ns;
 		ref->last_ns = head->events.last_ns;
 		ref->count = head->events.count;
@@ -454,7 +547,7 @@ static int take_chunk(struct xvt_trace *t, struct walk *w)
 	const struct xvt_chunk_hdr *h = &w->head.h;
 	int follows, err = 0;
 
-	w->why = "checksum does not match";
+	w->why = BAD_SUM;
 	/* A wrong length shows in what follows. Where the next header is the expected one,
 	 * the payload's own check can wait until somebody reads it. */
 	follows = look_after(t, w);
@@ -475,8 +568,13 @@ static int take_chunk(struct xvt_trace *t, struct walk *w)
 	}
 	if (h->seq > w->next_seq)
 		xvt_trace_note_damage(t, w->offset, 0, "chunks are missing before this place");
-	if (h->flags & ~XVT_CHUNK_F_ZSTD)
-		return 0; /* an encoding that we do not know: skipped as the format says */
+	/* An encoding that we do not know: skipped as the format says. Loading it tells that. */
+	if (h->flags & ~XVT_CHUNK_F_ZSTD) {
+		err = xvt_trace_add_chunk(t, w->offset, &w->head);
+		if (!err && xvt_trace_wants(h->type))
+			err = xvt_trace_load(t, t->chunk_count - 1, w->b);
+		return err == -EBADMSG ? 0 : err;
+	}
 	err = xvt_trace_take(t, h->type, w->b, &w->why);
 	if (h->type == XVT_CHUNK_END && w->b->len >= sizeof(t->end)) {
 		memcpy(&t->end, w->b->payload, sizeof(t->end));
@@ -655,6 +753,19 @@ static int check_first(struct xvt_trace *t, struct xvt_chunk_buf *b, char *why, 
 			 first.info.incompat);
 		return -EPROTO;
 	}
+	if (first.h.flags) {
+		snprintf(
+			why, why_size,
+			"first chunk has flags (0x%x) that this xvtrace does not know; use a newer "
+			"one",
+			first.h.flags);
+		return -EPROTO;
+	}
+	/* No other chunk could be told to be of this trace. */
+	if (memcmp(first.info.uuid, &first.h.trace_id, sizeof(first.h.trace_id)) != 0)
+		return refuse(why, why_size, -EBADMSG,
+			      "first chunk says two identities of this trace (uuid and trace_id "
+			      "differ); nothing can be read");
 	t->info = first.info;
 	memcpy(&t->trace_id, t->info.uuid, sizeof(t->trace_id));
 	return 0;
@@ -664,11 +775,14 @@ static int open_file(struct xvt_trace *t, const char *path, char *why, size_t wh
 {
 	struct stat st;
 
-	t->fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* Without O_NONBLOCK, a FIFO would keep us here until somebody writes to it. */
+	t->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (t->fd < 0 || fstat(t->fd, &st)) {
 		int err = -errno;
 
-		return refuse(why, why_size, err, strerror(-err));
+		return refuse(why, why_size, err,
+			      err == -ENXIO ? "is not a regular file; give a .xvt file"
+					    : strerror(-err));
 	}
 	if (S_ISDIR(st.st_mode))
 		return refuse(why, why_size, -EISDIR, "is a directory; give a .xvt file");
@@ -1123,7 +1237,89 @@ size_t xvt_nodes_seen(const struct xvt_clock_node *nodes, size_t i)
 	return n;
 }
 
-void xvt_nodes_settle(struct xvt_clock_node *nodes, size_t count)
+/* The bound of a segment within which the clock may have gone back; 0: it did not. known: it was
+ * reported, so it did, whatever a line through other nodes seems to say. */
+static uint64_t went_back_ns(const struct xvt_clock_node *n, bool known)
+{
+	uint32_t flags = XVT_NODE_F_CHANGED;
+
+	if (!known || n->flags & XVT_NODE_F_FIRST)
+		flags |= XVT_NODE_F_BACK;
+	return n->flags & flags ? n->segment_bound_ns : 0;
+}
+
+static uint64_t plus(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/*
+ * Where a clock went back it had values of the time before the node, or after it: such an event
+ * lies beside its segment, by as much as the bound says, and off the line there as well. more[k]:
+ * what the segment that ends at nodes[k] gets for that.
+ */
+static void reach_forward(const struct xvt_clock_node *nodes, size_t count, bool known,
+			  uint64_t *more)
+{
+	uint64_t until_ns = 0, bound = 0;
+
+	for (size_t k = 1; k < count; k++) {
+		const uint64_t own = went_back_ns(&nodes[k], known);
+
+		bound = nodes[k - 1].host_ns <= until_ns ? bound : 0;
+		more[k] = bound;
+		if (own)
+			until_ns = larger(until_ns, plus(nodes[k].host_ns, own));
+		bound = larger(bound, own);
+	}
+}
+
+static void reach_back(const struct xvt_clock_node *nodes, size_t count, bool known, uint64_t *more)
+{
+	uint64_t from_ns = UINT64_MAX, bound = 0;
+
+	for (size_t k = count; k-- > 1;) {
+		const uint64_t own = went_back_ns(&nodes[k], known), ns = nodes[k - 1].host_ns;
+
+		bound = nodes[k].host_ns >= from_ns ? bound : 0;
+		more[k] = larger(more[k], bound);
+		if (own && (ns < own ? 0 : ns - own) < from_ns)
+			from_ns = ns < own ? 0 : ns - own;
+		bound = larger(bound, own);
+	}
+}
+
+static int spread_bounds(struct xvt_clock_node *nodes, size_t count)
+{
+	uint64_t *more, *known;
+
+	if (!count)
+		return 0;
+	more = calloc(count, 2 * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	known = more + count;
+	reach_forward(nodes, count, false, more);
+	reach_back(nodes, count, false, more);
+	reach_forward(nodes, count, true, known);
+	reach_back(nodes, count, true, known);
+	for (size_t k = 1; k < count; k++) {
+		if (nodes[k].flags & XVT_NODE_F_FIRST)
+			continue;
+		nodes[k].segment_bound_ns = plus(nodes[k].segment_bound_ns, more[k]);
+		if (known[k])
+			nodes[k].flags |= XVT_NODE_NEAR;
+	}
+	free(more);
+	return 0;
+}
+
+int xvt_nodes_settle(struct xvt_clock_node *nodes, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		for (size_t n = xvt_nodes_seen(nodes, i); n; n--) {
@@ -1133,4 +1329,5 @@ void xvt_nodes_settle(struct xvt_clock_node *nodes, size_t count)
 				seen->segment_bound_ns = nodes[i].segment_bound_ns;
 		}
 	}
+	return spread_bounds(nodes, count);
 }

@@ -25,8 +25,9 @@ struct xvt_chunk_ref {
 	uint32_t len;
 	uint32_t count;
 	uint16_t type;
-	bool bad;  /* was loaded and did not pass */
-	bool told; /* its events do not fit it, and that was noted */
+	bool bad;     /* was loaded and did not pass */
+	bool checked; /* was loaded and passed */
+	bool told;    /* its events do not fit it, and that was noted */
 };
 
 /* A stretch of the file that is not readable. `why` is a constant. */
@@ -113,12 +114,24 @@ struct xvt_chunk_buf {
 
 void xvt_chunk_buf_free(struct xvt_chunk_buf *b);
 
+/* The contents of a STATS chunk, and of a LOST record, as this or an older recorder wrote them.
+ * Return false if they are too short. */
+bool xvt_stats_get(const struct xvt_chunk_buf *b, struct xvt_ring_stats *st);
+bool xvt_lost_get(const struct xvt_event_hdr *h, const uint8_t *payload, struct xvt_lost *lost);
+
 /*
  * Returns 0, -EBADMSG (the damage is noted, once), -ENOMEM or the read's error. -ESTALE: this chunk
  * is not what the index says, or damaged; now t->chunks is what is really there, and who walks
  * over it must begin again. At most once, and only after xvt_trace_open_indexed().
  */
 int xvt_trace_load(struct xvt_trace *t, size_t chunk, struct xvt_chunk_buf *b);
+
+/*
+ * Load every chunk that nothing has loaded yet, for its checksum alone: a command that says what is
+ * in a trace says so only of a trace that is whole. Not after xvt_trace_open_indexed(). Returns 0,
+ * -ENOMEM or a read error; damage is noted.
+ */
+int xvt_trace_check_rest(struct xvt_trace *t);
 
 void xvt_trace_note_damage(struct xvt_trace *t, uint64_t offset, uint64_t len, const char *why);
 
@@ -147,8 +160,12 @@ static inline uint32_t xvt_event_ring(const struct xvt_event *ev)
 /* How many nodes right before nodes[i] are the drain's and have their bounds from it
  * (XVT_NODE_F_SINCE). All of `nodes` are of one ring, in the file's order. */
 size_t xvt_nodes_seen(const struct xvt_clock_node *nodes, size_t i);
-/* Give these bounds to all of them. */
-void xvt_nodes_settle(struct xvt_clock_node *nodes, size_t count);
+/* Not in a file: the segment may hold events of one in which the clock was changed, as reported. */
+#define XVT_NODE_NEAR (1u << 31)
+/* Give these bounds to all of them; and those of segments in which the clock may have gone back
+ * (XVT_NODE_F_CHANGED, XVT_NODE_F_BACK) to the segments beside them that may hold their events.
+ * Returns 0 or -ENOMEM. */
+int xvt_nodes_settle(struct xvt_clock_node *nodes, size_t count);
 
 /* Number of the VM that a ring belongs to, or XVT_VM_NONE. */
 static inline uint32_t xvt_ring_vm(const struct xvt_trace *t, uint32_t ring)

@@ -46,6 +46,8 @@ struct xvt_trace_writer {
 	uint64_t bytes;
 	uint64_t events;
 	uint64_t late_events;
+	uint64_t raw_event_bytes; /* of the chunks of events, before and after compression */
+	uint64_t stored_event_bytes;
 	int err; /* the first one; nothing is written after it */
 };
 
@@ -90,6 +92,7 @@ static int put_chunk(struct xvt_trace_writer *w, const struct chunk *c)
 		entry->first_ns = c->events->first_ns;
 		entry->last_ns = c->events->last_ns;
 		entry->count = c->events->count;
+		w->stored_event_bytes += whole;
 	}
 	w->seq++;
 	w->bytes += whole;
@@ -140,6 +143,8 @@ static int emit(struct xvt_trace_writer *w, struct chunk *c)
 {
 	int err;
 
+	if (c->events)
+		w->raw_event_bytes += sizeof(struct xvt_chunk_hdr) + xvt_pad8(c->len);
 	if (w->packer && (c->events || (c->type == XVT_CHUNK_META && c->len >= PACK_LEAST)))
 		pack(w, c);
 	err = put_chunk(w, c);
@@ -316,6 +321,17 @@ int xvt_trace_flush(struct xvt_trace_writer *w)
 uint64_t xvt_trace_bytes(const struct xvt_trace_writer *w)
 {
 	return w->bytes;
+}
+
+uint64_t xvt_trace_gathered(const struct xvt_trace_writer *w)
+{
+	return w->main.used + w->late.used;
+}
+
+void xvt_trace_event_bytes(const struct xvt_trace_writer *w, uint64_t *raw, uint64_t *stored)
+{
+	*raw = w->raw_event_bytes;
+	*stored = w->stored_event_bytes;
 }
 
 uint64_t xvt_trace_written(const struct xvt_trace_writer *w)

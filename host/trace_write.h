@@ -6,6 +6,8 @@
 #ifndef XVT_TRACE_WRITE_H
 #define XVT_TRACE_WRITE_H
 
+#include <stdbool.h>
+
 #include "trace_format.h"
 
 /*
@@ -28,6 +30,17 @@ struct xvt_sink {
 	/* May be NULL: for how long write() and room() have waited for the disk, ever. Also while
 	 * one of them does. */
 	uint64_t (*waited_ns)(const struct xvt_sink *sink);
+	/*
+	 * May be NULL. True: a write of many events would have to wait, for a write that is under
+	 * way or for space on the disk. A caller that has other work does it first, and asks again.
+	 * Such times count as waited, up to the call that returns false.
+	 */
+	bool (*hold)(struct xvt_sink *sink);
+	/* May be NULL. True: it is for want of space. */
+	bool (*full)(const struct xvt_sink *sink);
+	/* May be NULL. How many bytes the trace may still take of its file system, and how many
+	 * that has in all. Returns 0 or -errno: it cannot be known. */
+	int (*space)(const struct xvt_sink *sink, uint64_t *left, uint64_t *whole);
 };
 
 struct xvt_trace_writer;
@@ -59,6 +72,12 @@ int xvt_trace_error(const struct xvt_trace_writer *w);
 
 /* Bytes handed to the sink so far. */
 uint64_t xvt_trace_bytes(const struct xvt_trace_writer *w);
+
+/* Bytes of events that are gathered and not handed over yet. */
+uint64_t xvt_trace_gathered(const struct xvt_trace_writer *w);
+
+/* Bytes of all EVENTS and LATE chunks handed over, before and after compression. */
+void xvt_trace_event_bytes(const struct xvt_trace_writer *w, uint64_t *raw, uint64_t *stored);
 
 /* How many of them are in the file for good. */
 uint64_t xvt_trace_written(const struct xvt_trace_writer *w);

@@ -46,6 +46,10 @@
  *   DONE    the payload is complete. Stored with release after the payload.
  *   lap     (p / (S * N)) mod 4: tells a record from what an earlier lap left behind.
  *
+ * A record has no length in bytes: its payload is a multiple of 8, filled up with zeros. PAD_END
+ * has DONE and lap as any record, and a len8 that a reader ignores: it reaches to the border.
+ * docs/writing-a-writer.md says the rest as an order of steps, fences included.
+ *
  * Versions. A reader must refuse a region whose `oldest` is above the major version that it
  * knows, or with an `incompat` bit that it does not know. `minor` and `compat` bits may be
  * ignored. A change of layout changes `major` and adds a frozen image to tests/abi/.
@@ -98,7 +102,7 @@ struct xvt_region_hdr {
 	uint32_t compat;   /* feature bits that a reader may ignore */
 	uint32_t incompat; /* feature bits that a reader must know */
 	uint64_t region_size;
-	uint64_t host_off;
+	uint64_t host_off; /* the four areas: multiples of align, in this order, apart */
 	uint64_t meta_off;
 	uint64_t meta_size;
 	uint64_t ctl_off;
@@ -195,7 +199,10 @@ enum xvt_ring_state {
 	XVT_RING_OFFLINE = 2, /* its owner is gone in an orderly way */
 };
 
-/* Why an attempt left no record. */
+/*
+ * Why an attempt left no record. FULL and WRAP close the open sub-buffer, so the gap lies at its
+ * end; the others show in the header of the next one, whenever that is opened.
+ */
 enum xvt_loss {
 	XVT_LOST_FULL = 0,  /* stop mode: the host has not read the oldest sub-buffer */
 	XVT_LOST_WRAP = 1,  /* the ring would wrap onto bytes of an unfinished writer */
@@ -255,7 +262,7 @@ struct xvt_ring_ctl {
 	uint32_t reserved1;
 	uint64_t reserved2[3];
 
-	uint64_t attempted; /* counters: each updated by one instruction */
+	uint64_t attempted; /* counters: each updated by one instruction; events, ids from 16 on */
 	uint64_t discarded;
 	uint64_t lost[XVT_LOST_CAUSES];
 	uint64_t retries; /* diagnostic: reservations begun again */
@@ -359,7 +366,7 @@ struct xvt_ring_host {
 	uint64_t reserved1[5];
 
 	uint64_t request_seq;  /* mailbox: answer me; release, pairs with the guest's acquire */
-	uint64_t request_more; /* > 0: stay, that many more requests follow at once */
+	uint64_t request_more; /* > 0: stay (200 us), that many more requests follow at once */
 	/* Write a MARK with this number; release, pairs with the writer's acquire. A guest that
 	 * knows no marks never acknowledges, and a host that knows none never asks: all zeros. */
 	uint64_t mark_seq;
@@ -401,7 +408,7 @@ xvt_inline bool xvt_has_clock_pages(const struct xvt_region_hdr *h)
 /*
  * First bytes of every sub-buffer. The counters are the ring's, as they stood when the
  * sub-buffer was opened, so the differences between two headers say what was lost between
- * them. 32-bit ones hold the low half.
+ * them. The event that opens it is in `attempted` already. 32-bit ones hold the low half.
  */
 struct xvt_subbuf_hdr {
 	uint32_t magic;

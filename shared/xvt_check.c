@@ -19,12 +19,6 @@ static bool is_power_of_two(uint64_t v)
 	return v && !(v & (v - 1));
 }
 
-/* Does [off, off + len) lie inside size, after `floor`? */
-static bool fits(uint64_t off, uint64_t len, uint64_t floor, uint64_t size)
-{
-	return off >= floor && len <= size && off <= size - len;
-}
-
 static int check_version(const struct xvt_region_hdr *h, struct xvt_fault *fault)
 {
 	if (h->magic == 0)
@@ -32,8 +26,8 @@ static int check_version(const struct xvt_region_hdr *h, struct xvt_fault *fault
 	if (h->magic != XVT_MAGIC)
 		return fail(fault, -EBADMSG, "magic", h->magic, "not an xvtrace region");
 	if (h->oldest > XVT_MAJOR)
-		return fail(fault, -EPROTO, "major", h->major,
-			    "written by a newer major version than this program reads");
+		return fail(fault, -EPROTO, "oldest", h->oldest,
+			    "needs a program of a newer major version");
 	if (h->incompat)
 		return fail(fault, -EPROTO, "incompat", h->incompat,
 			    "uses features that this program does not know");
@@ -61,10 +55,64 @@ static int check_sizes(const struct xvt_region_hdr *h, struct xvt_fault *fault)
 	return 0;
 }
 
+/* An area's offset, against that of the area before it. */
+static int check_offset(const struct xvt_region_hdr *h, const char *field, uint64_t off,
+			uint64_t before, struct xvt_fault *fault)
+{
+	if (off & (h->align - 1))
+		return fail(fault, -EBADMSG, field, off, "not a multiple of align");
+	if (off >= h->region_size)
+		return fail(fault, -ENOSPC, field, off, "outside the region");
+	if (off <= before)
+		return fail(fault, -ENOSPC, field, off, "not behind the area before it");
+	return 0;
+}
+
+static int check_offsets(const struct xvt_region_hdr *h, struct xvt_fault *fault)
+{
+	int err = check_offset(h, "host_off", h->host_off, 0, fault);
+
+	if (!err)
+		err = check_offset(h, "meta_off", h->meta_off, h->host_off, fault);
+	if (!err)
+		err = check_offset(h, "ctl_off", h->ctl_off, h->meta_off, fault);
+	if (!err)
+		err = check_offset(h, "data_off", h->data_off, h->ctl_off, fault);
+	return err;
+}
+
+/*
+ * Does each area end before the next one begins? Their offsets are checked: multiples of align,
+ * in order, and inside the region. So the header and the host's page, which take one align each,
+ * always fit.
+ */
+static int check_areas(const struct xvt_region_hdr *h, struct xvt_fault *fault)
+{
+	const uint64_t ctl_room = h->data_off - h->ctl_off;
+
+	if (h->meta_size < sizeof(struct xvt_meta_hdr))
+		return fail(fault, -ENOSPC, "meta_size", h->meta_size,
+			    "too small for the metadata's header");
+	if (h->meta_size > h->ctl_off - h->meta_off)
+		return fail(fault, -ENOSPC, "meta_size", h->meta_size,
+			    "the metadata reaches into the control blocks");
+	if (h->ctl_stride > ctl_room)
+		return fail(fault, -ENOSPC, "data_off", h->data_off,
+			    "no room for a control block before it");
+	if ((uint64_t)h->ring_count * h->ctl_stride > ctl_room)
+		return fail(fault, -ENOSPC, "ring_count", h->ring_count,
+			    "so many control blocks do not fit before data_off");
+	/* At most 2^24 * 2^16 * 2^16: no overflow. */
+	if ((uint64_t)h->subbuf_size * h->subbuf_count * h->ring_count >
+	    h->region_size - h->data_off)
+		return fail(fault, -ENOSPC, "region_size", h->region_size,
+			    "too small for the rings' sub-buffers");
+	return 0;
+}
+
 int xvt_check_header(const struct xvt_region_hdr *h, uint64_t object_size, struct xvt_geometry *g,
 		     struct xvt_fault *fault)
 {
-	uint64_t ring_size, ctl_size, data_size, mask;
 	int err;
 
 	memset(g, 0, sizeof(*g));
@@ -74,29 +122,16 @@ int xvt_check_header(const struct xvt_region_hdr *h, uint64_t object_size, struc
 		err = check_sizes(h, fault);
 	if (err)
 		return err;
-
-	mask = h->align - 1;
 	if (h->region_size > object_size)
 		return fail(fault, -ENOSPC, "region_size", h->region_size, "larger than the file");
-	if ((h->host_off | h->meta_off | h->ctl_off | h->data_off) & mask)
-		return fail(fault, -EBADMSG, "offsets",
-			    h->host_off | h->meta_off | h->ctl_off | h->data_off,
-			    "an area is not aligned");
-	if (!fits(h->host_off, h->align, h->align, h->region_size))
-		return fail(fault, -ENOSPC, "host_off", h->host_off, "outside the region");
-	if (h->meta_size < sizeof(struct xvt_meta_hdr) ||
-	    !fits(h->meta_off, h->meta_size, h->host_off + h->align, h->region_size))
-		return fail(fault, -ENOSPC, "meta_off", h->meta_off, "outside the region");
-	ctl_size = (uint64_t)h->ring_count * h->ctl_stride;
-	if (!fits(h->ctl_off, ctl_size, h->meta_off + h->meta_size, h->region_size))
-		return fail(fault, -ENOSPC, "ctl_off", h->ctl_off,
-			    "control blocks do not fit the region");
-	/* At most 2^24 * 2^16 * 2^16: no overflow. */
-	ring_size = (uint64_t)h->subbuf_size * h->subbuf_count;
-	data_size = ring_size * h->ring_count;
-	if (!fits(h->data_off, data_size, h->ctl_off + ctl_size, h->region_size))
-		return fail(fault, -ENOSPC, "data_off", h->data_off,
-			    "sub-buffers do not fit the region");
+	if (h->region_size < 2ull * h->align)
+		return fail(fault, -ENOSPC, "region_size", h->region_size,
+			    "too small for a header and the host's page");
+	err = check_offsets(h, fault);
+	if (!err)
+		err = check_areas(h, fault);
+	if (err)
+		return err;
 
 	g->region_size = h->region_size;
 	g->host_off = h->host_off;
@@ -110,7 +145,7 @@ int xvt_check_header(const struct xvt_region_hdr *h, uint64_t object_size, struc
 	g->subbuf_size = h->subbuf_size;
 	g->subbuf_count = h->subbuf_count;
 	g->ts_bits = h->ts_bits;
-	g->ring_size = ring_size;
+	g->ring_size = (uint64_t)h->subbuf_size * h->subbuf_count;
 	g->subbuf_shift = (uint32_t)__builtin_ctz(h->subbuf_size);
 	g->ring_shift = g->subbuf_shift + (uint32_t)__builtin_ctz(h->subbuf_count);
 	return 0;

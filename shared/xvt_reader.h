@@ -49,7 +49,7 @@ struct xvt_reader {
 	uint64_t end;
 	uint64_t ts; /* of the record before pos */
 	uint32_t epoch;
-	uint32_t salvage; /* past commit: enum xvt_salvage */
+	uint32_t salvage;	      /* past commit: enum xvt_salvage */
 	struct xvt_subbuf_hdr subbuf; /* the current one */
 	struct xvt_fault fault;
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
  * xvt_vmm_clock.h - for VMMs that own their vCPUs: say in the region what a vCPU's clock is made
- * of, and xvtrace has it exactly, with no debugfs and no root. That is all a VMM has to do:
+ * of, and `xvtrace record --trust-guest-clock NAME` has it exactly, with no debugfs and no root.
+ * That is all a VMM has to do:
  *
  *	struct xvt_ring_host *h = ...the ring whose hw_id is this vCPU's, see xvt_ring_host_off();
  *
@@ -25,9 +26,10 @@
  * KVM_SET_CLOCK is no change: it moves kvm-clock, and rings are stamped by the TSC. What
  * KVM_GET_CLOCK says makes a witness, see xvt_clock_pair.h.
  *
- * The words lie in memory that the guest can write, so they are only believed while the guest's
- * own answers agree (host/session_exact.c). A guest that lies in both moves its own events by
- * less than the handshake's bound, and nobody else's.
+ * The words lie in memory that the guest can write, so they are the guest's word: used only with
+ * that option, only where KVM's debugfs does not tell the machine's clocks, and only as long as the
+ * guest's own answers agree (host/session_exact.c). A guest that lies in both moves its own events,
+ * and no other machine's.
  */
 #ifndef XVT_VMM_CLOCK_H
 #define XVT_VMM_CLOCK_H

@@ -21,7 +21,8 @@ echo "with $xvtrace"
 one_line() {
 	local want=$1 words=$2 status
 	shift 2
-	"$@" >"$work/out" 2>"$work/err" </dev/null
+	# A minute is for what waits for ever.
+	timeout 60 "$@" >"$work/out" 2>"$work/err" </dev/null
 	status=$?
 	if [ $status -ne "$want" ] || [ "$(wc -l <"$work/err")" -ne 1 ] ||
 		! grep -q '^xvtrace: ' "$work/err" || ! grep -qE -- "$words" "$work/err"; then
@@ -74,6 +75,8 @@ check "a region instead of a trace" every 1 "is a region" "$work/region"
 check "no such file" every 1 "No such file" "$work/nothing"
 check "a directory" every 1 "is a directory" "$work"
 check "a device" every 1 "not a regular file" /dev/zero
+mkfifo "$work/fifo"
+check "a FIFO without a writer" every 1 "not a regular file" "$work/fifo"
 check "no file given" one_line 2 "give one trace" "$xvtrace" report
 check "unknown option" one_line 2 "no such option" "$xvtrace" stat --jsno "$work/good.xvt"
 check "unknown command" one_line 2 "did you mean 'xvtrace stat'" "$xvtrace" stats "$work/good.xvt"

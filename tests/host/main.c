@@ -64,6 +64,9 @@ int main(void)
 	srunner_add_suite(runner, pool_suite());
 	srunner_add_suite(runner, stream_suite());
 	srunner_add_suite(runner, out_suite());
+	srunner_add_suite(runner, clean_text_suite());
+	srunner_add_suite(runner, printk_suite());
+	srunner_add_suite(runner, read_limits_suite());
 	srunner_add_suite(runner, trace_file_suite());
 	srunner_add_suite(runner, decode_suite());
 	srunner_add_suite(runner, export_suite());

@@ -897,11 +897,16 @@ static void put_end(struct xvt_trace_writer *w, struct ring *rings, unsigned int
 		st->lost[XVT_LOST_FULL] = i == 0 ? 12 : 0;
 		st->overwritten = i == 0 ? 3 : 0;
 		st->in_flight = i == 1;
-		st->attempted +=
-			st->discarded + st->lost[XVT_LOST_FULL] + st->overwritten + st->in_flight;
+		st->dropped = i == 0 && flags & SYNTH_DROPS ? 4 : 0;
+		st->attempted += st->discarded + st->lost[XVT_LOST_FULL] + st->overwritten +
+				 st->dropped + st->in_flight;
 		/* A killed recorder has told some counters, not all. */
 		if (!i || !(flags & SYNTH_NO_END))
-			must(!xvt_trace_put(w, XVT_CHUNK_STATS, st, sizeof(*st), NULL, 0), "STATS");
+			must(!xvt_trace_put(w, XVT_CHUNK_STATS, st,
+					    flags & SYNTH_OLD_LOSSES ? XVT_RING_STATS_LEN_LEAST
+								     : sizeof(*st),
+					    NULL, 0),
+			     "STATS");
 	}
 	if (flags & SYNTH_NO_END)
 		return;
@@ -920,7 +925,11 @@ static void make_newer(struct synth_sink *sink)
 
 void synth_make(struct synth *s, struct xvt_sink *sink, size_t n, unsigned int flags)
 {
-	static const struct xvt_lost lost = { .lost = { 12 }, .overwritten = 3 };
+	const struct xvt_lost lost = { .lost = { 12 },
+				       .overwritten = 3,
+				       .dropped = flags & SYNTH_DROPS ? 4 : 0 };
+	const uint16_t lost_len =
+		flags & SYNTH_OLD_LOSSES ? XVT_LOST_LEN_LEAST : sizeof(struct xvt_lost);
 	static const struct xvt_clock_sync sync = { .clock = 5, .hz = CLOCK_HZ, .reason = 1 };
 	struct xvt_file_info info = file_info;
 	struct xvt_trace_writer *w;
@@ -959,7 +968,7 @@ void synth_make(struct synth *s, struct xvt_sink *sink, size_t n, unsigned int f
 			put_exchange(s, w, rings, &ns, (unsigned int)i);
 		if (i == n / 2)
 			own_record(w, &rings[0], 0, guest_at(&rings[0], ns), XVT_ID_LOST, &lost,
-				   sizeof(lost));
+				   lost_len);
 		guest = guest_at(r, ns + 1);
 		e = new_event(s);
 		id = make_event(s, e, &p, (unsigned int)(i % KINDS));

@@ -66,13 +66,15 @@ struct synth_event {
 
 #define SYNTH_NO_END	     1u /* as a killed recorder leaves it */
 #define SYNTH_NO_FORMATS     2u
-#define SYNTH_SAME_UUID	     4u	  /* the same bytes at each run */
-#define SYNTH_NEWER	     8u	  /* says that only a newer program can read it */
-#define SYNTH_MARKS	     16u  /* the host saw each to 400 ns */
-#define SYNTH_RUNS	     32u  /* a vCPU runs from 500 ns before an event to as long after it */
-#define SYNTH_SEEN	     64u  /* the drain saw a node of ring 0, to 5 ms */
-#define SYNTH_CONFIRMED	     128u /* and the next one confirms it */
-#define SYNTH_PAIRS	     256u /* clock pairs, as from a hypervisor, all true */
+#define SYNTH_SAME_UUID	     4u	   /* the same bytes at each run */
+#define SYNTH_NEWER	     8u	   /* says that only a newer program can read it */
+#define SYNTH_MARKS	     16u   /* the host saw each to 400 ns */
+#define SYNTH_RUNS	     32u   /* a vCPU runs from 500 ns before an event to as long after it */
+#define SYNTH_SEEN	     64u   /* the drain saw a node of ring 0, to 5 ms */
+#define SYNTH_CONFIRMED	     128u  /* and the next one confirms it */
+#define SYNTH_PAIRS	     256u  /* clock pairs, as from a hypervisor, all true */
+#define SYNTH_DROPS	     4096u /* the recorder dropped 4 of ring 0 */
+#define SYNTH_OLD_LOSSES     8192u /* LOST and STATS as before there was `dropped` */
 
 /* The host's clock has two knees, at these times; at the first one its wall clock is set. */
 #define SYNTH_KNEE_NS	     6014999999ull

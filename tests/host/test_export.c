@@ -226,6 +226,33 @@ START_TEST(report_shows_every_field)
 }
 END_TEST
 
+/* Its own drops too, which older recorders did not record. */
+START_TEST(report_shows_what_the_recorder_dropped)
+{
+	static const unsigned int flags[] = { SYNTH_DROPS, SYNTH_OLD_LOSSES };
+	static const char *const want[] = { "overwritten=3 dropped=4", "overwritten=3" };
+	struct xvt_view_opts opts = { .quiet = true };
+	char *line = NULL, *lost = NULL;
+	size_t room = 0;
+	FILE *f;
+
+	teardown();
+	synth_sink_init(&sink);
+	synth_make(&made, &sink.sink, EVENTS, flags[_i]);
+	synth_sink_save(&sink, scratch_path("drops.xvt"));
+	ck_assert_int_eq(xvt_view_open(&view, scratch_path("drops.xvt"), &opts), 0);
+	export_to("drops.txt", xvt_export_text);
+	f = fopen(scratch_path("drops.txt"), "r");
+	ck_assert_ptr_nonnull(f);
+	while (!lost && next_line(f, &line, &room))
+		lost = strstr(line, "g1:0 LOST full=12 wrap=0 big=0 nest=0 retry=0 ");
+	ck_assert_ptr_nonnull(lost);
+	ck_assert_str_eq(strstr(lost, "overwritten"), want[_i]);
+	fclose(f);
+	free(line);
+}
+END_TEST
+
 /* Exact where jansson has an integer; else as exact as a real number is. */
 static void compare_number(const char *name, json_t *j, bool is_signed, uint64_t want)
 {
@@ -413,9 +440,28 @@ START_TEST(ctf_times_survive_gaps_and_many_classes)
 }
 END_TEST
 
+/* What the module probes itself is also found as the kernel's own event. */
+START_TEST(a_probe_is_found_by_both_its_names)
+{
+	ck_assert(xvt_event_is_like("sched_switch", "xvt", "sched_switch"));
+	ck_assert(xvt_event_is_like("xvt:sched_switch", "xvt", "sched_switch"));
+	ck_assert(xvt_event_is_like("sched:sched_switch", "xvt", "sched_switch"));
+	ck_assert(xvt_event_is_like("sched:sched_switch", "sched", "sched_switch"));
+	ck_assert(xvt_event_is_like("sched:*", "xvt", "sched_switch"));
+	ck_assert(xvt_event_is_like("irq:irq_handler_entry", "xvt", "irq_handler_entry"));
+	ck_assert(xvt_event_is_like("irq:*", "xvt", "irq_handler_exit"));
+	ck_assert(!xvt_event_is_like("irq:*", "xvt", "sched_switch"));
+	ck_assert(!xvt_event_is_like("sched:*", "xvt", "probe"));
+	ck_assert(!xvt_event_is_like("sched:sched_switch", "other", "sched_switch"));
+	ck_assert(!xvt_event_is_like("xvt:sched_switch", "sched", "sched_switch"));
+}
+END_TEST
+
 START_TEST(a_view_filters_by_vm_event_and_limit)
 {
-	struct xvt_view_opts opts = { .quiet = true, .vm = "g2", .event = "test:n*" };
+	struct xvt_view_opts opts = { .quiet = true,
+				      .vm = { { "g2" }, 1 },
+				      .event = { { "test:n*" }, 1 } };
 	struct xvt_event_class *c;
 	struct xvt_decoder *d;
 	struct xvt_event ev;
@@ -462,11 +508,11 @@ START_TEST(symbols_are_found)
 {
 	uint64_t base = 0;
 
-	ck_assert_str_eq(xvt_ksym(view.ds.vm[0], 0xffffffff81000803, &base), "helper");
+	ck_assert_str_eq(xvt_ksym(view.ds.vm[0], 0, 0xffffffff81000803, &base), "helper");
 	ck_assert_uint_eq(base, 0xffffffff81000800);
-	ck_assert_str_eq(xvt_ksym(view.ds.vm[0], 0xffffffff810007ff, &base), "_text");
-	ck_assert_ptr_null(xvt_ksym(view.ds.vm[0], 0xffffffff80ffffff, &base));
-	ck_assert_ptr_null(xvt_ksym(view.ds.vm[0], 5, &base));
+	ck_assert_str_eq(xvt_ksym(view.ds.vm[0], 0, 0xffffffff810007ff, &base), "_text");
+	ck_assert_ptr_null(xvt_ksym(view.ds.vm[0], 0, 0xffffffff80ffffff, &base));
+	ck_assert_ptr_null(xvt_ksym(view.ds.vm[0], 0, 5, &base));
 }
 END_TEST
 
@@ -481,6 +527,8 @@ Suite *export_suite(void)
 	tcase_add_test(t, jsonl_shows_every_field);
 	tcase_add_test(t, ctf_shows_every_field_to_babeltrace2);
 	tcase_add_test(t, ctf_times_survive_gaps_and_many_classes);
+	tcase_add_loop_test(t, report_shows_what_the_recorder_dropped, 0, 2);
+	tcase_add_test(t, a_probe_is_found_by_both_its_names);
 	tcase_add_test(t, a_view_filters_by_vm_event_and_limit);
 	tcase_add_test(t, names_of_tasks_are_learned_from_switches);
 	tcase_add_test(t, symbols_are_found);

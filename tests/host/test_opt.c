@@ -16,6 +16,7 @@ struct options {
 	uint64_t count;
 	uint64_t size;
 	uint64_t duration_ns;
+	uint64_t most;
 };
 
 static const struct xvt_opt table[] = {
@@ -26,6 +27,7 @@ static const struct xvt_opt table[] = {
 	XVT_OPT(struct options, count, "count", 'n', XVT_OPT_U64, "N", ""),
 	XVT_OPT(struct options, size, "size", 0, XVT_OPT_SIZE, "S", ""),
 	XVT_OPT(struct options, duration_ns, "duration", 0, XVT_OPT_SECONDS, "SEC", ""),
+	XVT_OPT(struct options, most, "most", 0, XVT_OPT_COUNT, "N", ""),
 	XVT_OPT_END,
 };
 
@@ -56,7 +58,7 @@ START_TEST(options_and_arguments_may_mix)
 	char **argv;
 	int argc, rest, at;
 
-	at = parse("one -v --output=x two -e a --event b -n7 three", &o, &argv, &argc, &rest);
+	at = parse("one -v --output=x two -e a --event b -n7 -vv three", &o, &argv, &argc, &rest);
 	ck_assert_int_eq(argc - at, 3);
 	ck_assert_str_eq(argv[at], "one");
 	ck_assert_str_eq(argv[at + 1], "two");
@@ -152,6 +154,17 @@ static const char *const refused[] = {
 	"--duration -1",
 	"--duration 99999999999",
 	"--count 18446744073709551616",
+	"--duration 0x10",
+	"--duration 0x10.5",
+	"--duration 1.5s",
+	"--duration +1",
+	"--size 4096 --size 4096",
+	"--output a -o b",
+	"-oa -vob",
+	"-n 1 -n 2",
+	"--duration 1 --duration=2",
+	"--most 0",
+	"--most 0x0",
 };
 
 START_TEST(bad_options_are_refused)

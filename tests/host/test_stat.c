@@ -12,25 +12,50 @@
 #include <jansson.h>
 
 #include "cmd.h"
+#include "crc32c.h"
 #include "synth.h"
 
 static struct synth made;
 
-static json_t *stat_of(unsigned int flags)
+/* Ring 2 never had a clock: its events have the guest's own times, which begin at 0. */
+static void without_a_clock(struct synth_sink *sink)
+{
+	for (size_t at = 0; at < sink->len;) {
+		struct xvt_chunk_hdr *h = (struct xvt_chunk_hdr *)(sink->bytes + at);
+		uint8_t *p = (uint8_t *)(h + 1), *end = p + h->len;
+
+		if (h->type == XVT_CHUNK_NODE && ((struct xvt_clock_node *)p)->ring == 2)
+			h->type = 998;
+		if (h->type == XVT_CHUNK_STATS && ((struct xvt_ring_stats *)p)->ring == 2)
+			((struct xvt_ring_stats *)p)->source = XVT_SOURCE_NONE;
+		if (h->type == XVT_CHUNK_EVENTS || h->type == XVT_CHUNK_LATE) {
+			p += sizeof(struct xvt_events_hdr);
+			while (p < end) {
+				struct xvt_event_hdr *e = (struct xvt_event_hdr *)p;
+
+				if ((e->ring_flags & XVT_EVENT_RING_MASK) == 2)
+					e->host_ns = 0;
+				p += sizeof(*e) + ((e->len + 7) & ~7u);
+			}
+		}
+		h->crc = 0;
+		h->crc = xvt_crc32c(0, h, sizeof(*h) + h->len);
+		at += sizeof(*h) + ((h->len + 7) & ~7u);
+	}
+}
+
+static json_t *stat_of_sink(struct synth_sink *sink)
 {
 	char path[256], out_path[256];
 	char *argv[] = { "stat", "--json", "-q", path, NULL };
-	struct synth_sink sink;
 	json_error_t error;
 	json_t *j;
 	int keep;
 
 	snprintf(path, sizeof(path), "%s", scratch_path("stat.xvt"));
 	snprintf(out_path, sizeof(out_path), "%s", scratch_path("stat.json"));
-	synth_sink_init(&sink);
-	synth_make(&made, &sink.sink, 240, flags);
-	synth_sink_save(&sink, path);
-	synth_sink_fini(&sink);
+	synth_sink_save(sink, path);
+	synth_sink_fini(sink);
 	/* The command writes to descriptor 1 and closes it. */
 	fflush(stdout);
 	keep = dup(STDOUT_FILENO);
@@ -41,6 +66,15 @@ static json_t *stat_of(unsigned int flags)
 	j = json_load_file(out_path, JSON_REJECT_DUPLICATES, &error);
 	ck_assert_msg(j, "%s", error.text);
 	return j;
+}
+
+static json_t *stat_of(unsigned int flags)
+{
+	struct synth_sink sink;
+
+	synth_sink_init(&sink);
+	synth_make(&made, &sink.sink, 240, flags);
+	return stat_of_sink(&sink);
 }
 
 static uint64_t number(json_t *j, const char *key)
@@ -74,13 +108,12 @@ static void check_sums(json_t *j, json_t *below)
 
 static void check_ring(json_t *ring)
 {
-	static const char *const causes[] = {
-		"full", "wrap", "big", "nest", "retry", "overwritten"
-	};
+	static const char *const causes[] = { "full",  "wrap",	      "big",	"nest",
+					      "retry", "overwritten", "dropped" };
 	json_t *by = json_object_get(ring, "lost_by"), *clock = json_object_get(ring, "clock");
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < 6; i++)
+	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++)
 		sum += number(by, causes[i]);
 	ck_assert_uint_eq(sum, number(ring, "lost"));
 	ck_assert_uint_eq(number(ring, "attempted"), number(ring, "events") +
@@ -119,6 +152,34 @@ static void check_all(json_t *j)
 	ck_assert_str_eq(json_string_value(json_object_get(json_array_get(vms, 0), "uuid")),
 			 "01020304-0506-0708-090a-0b0c0d0e0f10");
 }
+
+START_TEST(a_ring_without_a_clock_makes_no_trace_long)
+{
+	json_t *j, *ring, *clock;
+	uint64_t first = UINT64_MAX, last = 0;
+	struct synth_sink sink;
+
+	synth_sink_init(&sink);
+	synth_make(&made, &sink.sink, 240, 0);
+	without_a_clock(&sink);
+	j = stat_of_sink(&sink);
+	for (size_t i = 0; i < made.count; i++) {
+		if (!strcmp(made.events[i].vm, "g2"))
+			continue;
+		first = made.events[i].host_ns < first ? made.events[i].host_ns : first;
+		last = made.events[i].host_ns > last ? made.events[i].host_ns : last;
+	}
+	ck_assert_uint_eq(number(j, "duration_ns"), last - first);
+	ck_assert_uint_eq(number(j, "events"), made.count);
+	ring = json_array_get(
+		json_object_get(json_array_get(json_object_get(j, "vms"), 1), "rings"), 0);
+	clock = json_object_get(ring, "clock");
+	ck_assert_str_eq(json_string_value(json_object_get(clock, "source")), "none");
+	ck_assert_uint_eq(number(clock, "bound_ns_max"), XVT_NO_BOUND);
+	json_decref(j);
+	synth_fini(&made);
+}
+END_TEST
 
 START_TEST(the_contracts_keys_and_sums)
 {
@@ -166,6 +227,30 @@ START_TEST(a_killed_recorders_trace_still_adds_up)
 }
 END_TEST
 
+/* Its counters, or its LOST records alone, say so; those of older recorders cannot. */
+START_TEST(what_the_recorder_dropped_is_lost)
+{
+	const struct {
+		unsigned int flags;
+		uint64_t lost;
+	} cases[] = {
+		{ SYNTH_DROPS, 19 },
+		{ SYNTH_DROPS | SYNTH_NO_END, 19 },
+		{ SYNTH_OLD_LOSSES, 15 },
+		{ SYNTH_OLD_LOSSES | SYNTH_NO_END, 15 },
+	};
+	json_t *j = stat_of(cases[_i].flags), *ring;
+
+	check_all(j);
+	ck_assert_uint_eq(number(j, "lost"), cases[_i].lost);
+	ring = json_array_get(
+		json_object_get(json_array_get(json_object_get(j, "vms"), 0), "rings"), 0);
+	ck_assert_uint_eq(number(json_object_get(ring, "lost_by"), "dropped"), cases[_i].lost - 15);
+	json_decref(j);
+	synth_fini(&made);
+}
+END_TEST
+
 static uint64_t bound_of_ring_0(unsigned int flags)
 {
 	json_t *j = stat_of(flags), *ring;
@@ -189,13 +274,76 @@ START_TEST(a_bound_that_a_later_node_confirms_is_told_as_that)
 }
 END_TEST
 
+#define MS 1000000ull
+
+/*
+ * Two epochs of a ring whose segments are within 60 ns, from 1 s to 1.1 s and from 5 s on; an event
+ * of this time and flags. The format allows more than that beside a border, and more the further.
+ */
+START_TEST(the_greatest_error_has_what_is_allowed_beyond_the_nodes)
+{
+	static const struct {
+		uint64_t ns;
+		uint32_t flags;
+		uint64_t bound_ns, unconfirmed_ns;
+	} cases[] = {
+		{ 1050 * MS, 0, 60, 0 },
+		{ 1100 * MS, 0, 60, 0 },
+		{ 1100 * MS + 102400, 0, 60 + 20 * MS + 800, 0 },
+		{ 4999 * MS + 897600, 0, 60 + 20 * MS + 800, 0 },
+		{ 1100 * MS + 102400, XVT_EVENT_F_UNCONFIRMED, 60, 60 + 20 * MS + 800 },
+		/* Five seconds of history, and of what follows the last node. */
+		{ 1000 * MS - 512 * MS, XVT_EVENT_F_UNCONFIRMED, 60, 60 + 24 * MS },
+		{ 5100 * MS + 512 * MS, XVT_EVENT_F_UNCONFIRMED, 60, 60 + 24 * MS },
+		/* Later nodes tell how far off the guess was. */
+		{ 1050 * MS, XVT_EVENT_F_UNCONFIRMED, 60, 1060 },
+		/* Nothing is claimed of it. */
+		{ 3000 * MS, XVT_EVENT_F_CLOCK, 60, 0 },
+	};
+	static const struct xvt_clock_node nodes[] = {
+		{ 0, 0, 1, 1, 1000 * MS, 1000 * MS, 60, 60 },
+		{ 0, 0, 1, 0, 1100 * MS, 1100 * MS, 60, 60 },
+		{ 0, 1, 1, 1, 2000 * MS, 5000 * MS, 60, 60 },
+		{ 0, 1, 1, 0, 2100 * MS, 5100 * MS, 60, 60 },
+	};
+	const bool guess = cases[_i].flags & XVT_EVENT_F_UNCONFIRMED;
+	const struct xvt_event_hdr h = { cases[_i].ns, cases[_i].ns - (guess ? 1000 : 0),
+					 cases[_i].flags, XVT_ID_FIRST_EVENT, 0 };
+	const struct xvt_file_info info = { .host_clock_id = XVT_CLOCK_TSC, .mult = 1 };
+	const struct xvt_vm_info vm = { .name = "g1", .clock_hz = 1000000000 };
+	const struct xvt_ring_info ring = { .clock_id = XVT_CLOCK_TSC };
+	struct xvt_trace_writer *w;
+	struct synth_sink sink;
+	json_t *j, *clock;
+
+	synth_sink_init(&sink);
+	ck_assert_int_eq(xvt_trace_writer_new(&w, &sink.sink, &info), 0);
+	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_VM, &vm, sizeof(vm), NULL, 0), 0);
+	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_RING, &ring, sizeof(ring), NULL, 0), 0);
+	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_NODE, nodes, sizeof(nodes), NULL, 0), 0);
+	ck_assert_int_eq(xvt_trace_event(w, &h, NULL), 0);
+	ck_assert_int_eq(xvt_trace_writer_finish(w), 0);
+	j = stat_of_sink(&sink);
+	clock = json_object_get(
+		json_array_get(
+			json_object_get(json_array_get(json_object_get(j, "vms"), 0), "rings"), 0),
+		"clock");
+	ck_assert_uint_eq(number(clock, "bound_ns_max"), cases[_i].bound_ns);
+	ck_assert_uint_eq(number(clock, "unconfirmed_bound_ns_max"), cases[_i].unconfirmed_ns);
+	json_decref(j);
+}
+END_TEST
+
 Suite *stat_suite(void)
 {
 	Suite *s = suite_create("stat");
 	TCase *t = tcase_create("stat");
 
+	tcase_add_loop_test(t, the_greatest_error_has_what_is_allowed_beyond_the_nodes, 0, 9);
+	tcase_add_test(t, a_ring_without_a_clock_makes_no_trace_long);
 	tcase_add_test(t, the_contracts_keys_and_sums);
 	tcase_add_test(t, a_killed_recorders_trace_still_adds_up);
+	tcase_add_loop_test(t, what_the_recorder_dropped_is_lost, 0, 4);
 	tcase_add_test(t, a_bound_that_a_later_node_confirms_is_told_as_that);
 	suite_add_tcase(s, t);
 	return s;

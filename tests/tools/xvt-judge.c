@@ -5,7 +5,7 @@
  * program compares the two, CPU by CPU, byte by byte, stamp by stamp. Knows nothing of what an
  * entry means, except where struct trace_entry has its type and flags.
  *
- *   xvt-judge [--break KIND] TRACE.xvt DIR
+ *   xvt-judge [--break KIND] [--hooked TYPE,TYPE...] TRACE.xvt DIR
  *
  * DIR has cpuN.raw (pages of per_cpu/cpuN/trace_pipe_raw) and cpuN.stats (as it was before).
  * --break damages our side in memory first; the judge must then fail (exit status 1).
@@ -21,6 +21,10 @@
  *     and it began before our stamp of that one.
  * An entry of ftrace's with the very stamp of the entry before it was stamped "as the one
  * before" (delta 0, path 2b of its ring): that stamp is a lower bound only, and ends no window.
+ *
+ * --hooked: only entries of these types (STACK, PRINT, BPRINT, BPUTS), which the module makes
+ * itself before ftrace reserves anything. Their bytes must be the same, and as many; stamps are not
+ * compared.
  */
 #define _GNU_SOURCE
 #include "trace_read.h"
@@ -42,6 +46,8 @@
 #define SHOWN_MAX   10
 /* Types from here on are the module's direct probes: ftrace's ring has no such entries. */
 #define TYPE_PROBES 0xf000
+/* ftrace's, since there is ftrace */
+#define TYPE_PRINT  5
 
 enum level { TASK, SOFTIRQ, HARDIRQ, NMI, LEVELS };
 
@@ -72,6 +78,8 @@ struct cpu {
 };
 
 static struct cpu cpus[CPU_MAX];
+static bool hooked[256]; /* by type */
+static bool only_hooked;
 static unsigned long mismatches;
 
 /* Counts all, prints the first ones: one real fault often has thousands of consequences. */
@@ -121,6 +129,14 @@ static enum level level_of(const uint8_t *bytes)
 	uint8_t flags = bytes[2];
 
 	return flags & 0x40 ? NMI : flags & 0x08 ? HARDIRQ : flags & 0x10 ? SOFTIRQ : TASK;
+}
+
+static bool is_judged(const uint8_t *bytes)
+{
+	uint16_t type;
+
+	memcpy(&type, bytes, sizeof(type));
+	return !only_hooked || (type < 256 && hooked[type]);
 }
 
 static struct entry *add(struct list *l, uint64_t ts, const uint8_t *bytes, uint32_t len)
@@ -207,7 +223,7 @@ static unsigned long long check_stats(const char *dir, unsigned int cpu)
 static bool load_ftrace(const char *dir, unsigned int cpu, struct list *l)
 {
 	struct kbuffer *kb = must(kbuffer_alloc(KBUFFER_LSIZE_8, KBUFFER_ENDIAN_LITTLE));
-	unsigned long long ts, entries;
+	unsigned long long ts, entries, seen = 0;
 	size_t size, at;
 	uint8_t *raw = read_file(dir, cpu, "raw", &size);
 	void *data;
@@ -226,17 +242,21 @@ static bool load_ftrace(const char *dir, unsigned int cpu, struct list *l)
 			die(1, "cpu%u.raw: events are missing before page %zu", cpu,
 			    at / PAGE_BYTES);
 		for (data = kbuffer_read_event(kb, &ts); data; data = kbuffer_next_event(kb, &ts)) {
-			struct entry *e = add(l, ts, data, (uint32_t)kbuffer_event_size(kb));
+			struct entry *e;
 
+			seen++;
+			if (!is_judged(data))
+				continue;
+			e = add(l, ts, data, (uint32_t)kbuffer_event_size(kb));
 			e->delta0 = l->n > 1 && e->ts == e[-1].ts;
 			if (l->n > 1 && e->ts < e[-1].ts)
 				die(1, "cpu%u.raw: ftrace's own stamps go back at %llu", cpu, ts);
 		}
 	}
-	if (l->n != entries)
+	if (seen != entries)
 		die(1,
-		    "cpu%u.raw: has %zu entries, ftrace counted %llu: the pages are not complete",
-		    cpu, l->n, entries);
+		    "cpu%u.raw: has %llu entries, ftrace counted %llu: the pages are not complete",
+		    cpu, seen, entries);
 	kbuffer_free(kb);
 	return true; /* raw stays: the entries point into it */
 }
@@ -265,7 +285,7 @@ static void check_no_loss(struct xvt_trace *t)
 	}
 	for (ring = 0; ring < t->ring_count; ring++) {
 		const struct xvt_ring_stats *s = &last[ring];
-		uint64_t lost = s->overwritten + s->bad_bytes + s->in_flight;
+		uint64_t lost = s->overwritten + s->dropped + s->bad_bytes + s->in_flight;
 
 		for (i = 0; i < XVT_LOST_CAUSES; i++)
 			lost += s->lost[i];
@@ -304,7 +324,7 @@ static void load_ours(const char *path)
 		if (ev.hdr->id != XVT_ID_FTRACE)
 			continue;
 		memcpy(&type, ev.payload, sizeof(type));
-		if (type >= TYPE_PROBES)
+		if (type >= TYPE_PROBES || !is_judged(ev.payload))
 			continue;
 		if (ring->cpu >= CPU_MAX)
 			die(1, "%s: cpu %u: more than this program knows", path, ring->cpu);
@@ -323,18 +343,38 @@ static void load_ours(const char *path)
 
 /* ------------------------------------------------------------------ the comparison */
 
+/*
+ * A reschedule may be asked for between the two. A print that came by trace_puts() has room for a
+ * line feed that it did not need, and what is there is not ftrace's.
+ */
+static bool same_hooked(const struct entry *f, const struct entry *x)
+{
+	const uint8_t resched = 0x02 | 0x04 | 0x20;
+	const size_t text = 16; /* trace_entry, ip */
+
+	if (f->len < 8 || memcmp(f->bytes, x->bytes, 2) || ((f->bytes[2] ^ x->bytes[2]) & ~resched))
+		return false;
+	if (type_of(f) == TYPE_PRINT && f->len > text && x->len > text)
+		return !memcmp(f->bytes + 3, x->bytes + 3, text - 3) &&
+		       !strncmp((const char *)f->bytes + text, (const char *)x->bytes + text,
+				(f->len < x->len ? f->len : x->len) - text);
+	return x->len == ((f->len + 7) & ~7u) && !memcmp(f->bytes + 3, x->bytes + 3, f->len - 3);
+}
+
 /* Same bytes? Our payload is filled up to a multiple of 8 with zeros. */
 static bool same(const struct entry *f, const struct entry *x)
 {
 	static const uint8_t zeros[8];
 
+	if (only_hooked)
+		return same_hooked(f, x);
 	return x->len == ((f->len + 7) & ~7u) && !memcmp(f->bytes, x->bytes, f->len) &&
 	       !memcmp(x->bytes + f->len, zeros, x->len - f->len);
 }
 
 static bool in_window(const struct entry *f, const struct entry *x)
 {
-	return f->ts <= x->ts && x->ts < f->bound;
+	return only_hooked || (f->ts <= x->ts && x->ts < f->bound);
 }
 
 static void set_bounds(struct list *ftrace)
@@ -362,10 +402,10 @@ static void match(struct list *ftrace, struct list *ours)
 	for (i = 0; i < ours->n; i++) {
 		struct entry *x = &ours->v[i];
 
-		while (base < ftrace->n &&
-		       (ftrace->v[base].match != UNMATCHED || ftrace->v[base].bound <= x->ts))
+		while (base < ftrace->n && (ftrace->v[base].match != UNMATCHED ||
+					    (!only_hooked && ftrace->v[base].bound <= x->ts)))
 			base++;
-		for (j = base; j < ftrace->n && ftrace->v[j].ts <= x->ts; j++) {
+		for (j = base; j < ftrace->n && (only_hooked || ftrace->v[j].ts <= x->ts); j++) {
 			struct entry *f = &ftrace->v[j];
 
 			if (f->match == UNMATCHED && in_window(f, x) && same(f, x)) {
@@ -546,18 +586,35 @@ static void break_ours(const char *kind)
 	}
 }
 
+static void set_hooked(const char *list)
+{
+	only_hooked = true;
+	for (; *list; list += strcspn(list, ","), list += *list == ',') {
+		unsigned long type = strtoul(list, NULL, 10);
+
+		if (type && type < 256)
+			hooked[type] = true;
+	}
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "break", required_argument, NULL, 'b' },
+		{ "hooked", required_argument, NULL, 't' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	const char *kind = NULL, *usage = "usage: xvt-judge [--break KIND] TRACE.xvt DIR\n";
+	const char *kind = NULL,
+		   *usage = "usage: xvt-judge [--break KIND] [--hooked TYPES] TRACE.xvt DIR\n";
 	unsigned int cpu, judged = 0;
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (opt == 't') {
+			set_hooked(optarg);
+			continue;
+		}
 		if (opt != 'b') {
 			fputs(usage, opt == 'h' ? stdout : stderr);
 			return opt == 'h' ? 0 : 2;
@@ -582,7 +639,7 @@ int main(int argc, char **argv)
 		}
 		set_bounds(ftrace);
 		match(ftrace, ours);
-		inversions = count_inversions(cpu, ftrace, ours);
+		inversions = only_hooked ? 0 : count_inversions(cpu, ftrace, ours);
 		blame(cpu, ftrace, ours);
 		print_cpu(cpu, ftrace, ours, inversions);
 		judged += ftrace->n > 0;

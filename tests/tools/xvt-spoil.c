@@ -11,9 +11,19 @@
  *   byte     one bit of it is another; only here the chunk's checksum is left as it was
  *
  *   xvt-spoil FILE.xvt WHAT
+ *
+ * Or in the last chunk of a type, which is a number as in xvt-format(5):
+ *
+ *   chunk TYPE   one bit of the payload's middle is another; the checksum is left as it was
+ *   flags TYPE   the header has a flag that no program knows; the checksum is right
+ *   short TYPE   the payload is a byte shorter, where no such chunk can be; the checksum is right
+ *   uuid 1       the trace's UUID is not what the chunks' headers say; the checksum is right
+ *
+ *   xvt-spoil FILE.xvt WHAT TYPE
  */
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -29,6 +39,46 @@ struct event {
 	uint64_t words[2];
 };
 XVT_ASSERT(sizeof(struct event) == EVENT, "an event of xvt-emit");
+
+static void mend_sum(struct xvt_chunk_hdr *h)
+{
+	h->crc = 0;
+	h->crc = xvt_crc32c(0, h, sizeof(*h) + h->len);
+}
+
+static struct xvt_chunk_hdr *last_of(uint8_t *at, const uint8_t *end, unsigned long type)
+{
+	struct xvt_chunk_hdr *last = NULL;
+
+	while (at < end) {
+		struct xvt_chunk_hdr *h = (struct xvt_chunk_hdr *)at;
+
+		if (h->type == type && h->len)
+			last = h;
+		at += sizeof(*h) + ((h->len + 7) & ~7u);
+	}
+	return last;
+}
+
+static int spoil_chunk(struct xvt_chunk_hdr *h, const char *what)
+{
+	uint8_t *payload = (uint8_t *)(h + 1);
+
+	if (!strcmp(what, "chunk")) {
+		payload[h->len / 2] ^= 1;
+		return 0;
+	}
+	if (!strcmp(what, "flags"))
+		h->flags |= 0x4000;
+	else if (!strcmp(what, "short"))
+		h->len--; /* so the next chunk begins where it did */
+	else if (!strcmp(what, "uuid"))
+		((struct xvt_file_info *)payload)->uuid[0] ^= 1;
+	else
+		return -1;
+	mend_sum(h);
+	return 0;
+}
 
 static struct xvt_chunk_hdr *first_events(uint8_t *at, const uint8_t *end)
 {
@@ -97,8 +147,8 @@ int main(int argc, char **argv)
 	uint8_t *map;
 	int fd;
 
-	if (argc != 3) {
-		fprintf(stderr, "usage: xvt-spoil FILE.xvt WHAT\n");
+	if (argc != 3 && argc != 4) {
+		fprintf(stderr, "usage: xvt-spoil FILE.xvt WHAT [TYPE]\n");
 		return 2;
 	}
 	fd = open(argv[1], O_RDWR | O_CLOEXEC);
@@ -111,6 +161,14 @@ int main(int argc, char **argv)
 		perror(argv[1]);
 		return 1;
 	}
+	if (argc == 4) {
+		h = last_of(map, map + st.st_size, strtoul(argv[3], NULL, 10));
+		if (h && !spoil_chunk(h, argv[2]))
+			return 0;
+		fprintf(stderr, "xvt-spoil: %s: %s\n", argv[1],
+			h ? "no such thing" : "no chunk of this type");
+		return 1;
+	}
 	h = first_events(map, map + st.st_size);
 	e = h ? neighbours(h) : NULL;
 	if (!e || spoil(e, argv[2])) {
@@ -118,9 +176,7 @@ int main(int argc, char **argv)
 			e ? "no such thing" : "no two neighbours");
 		return 1;
 	}
-	if (strcmp(argv[2], "byte") != 0) {
-		h->crc = 0;
-		h->crc = xvt_crc32c(0, h, sizeof(*h) + h->len);
-	}
+	if (strcmp(argv[2], "byte") != 0)
+		mend_sum(h);
 	return 0;
 }

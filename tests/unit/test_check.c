@@ -37,7 +37,8 @@ END_TEST
 
 #define FIELD(name) #name, offsetof(struct xvt_region_hdr, name), sizeof(good.name)
 
-/* One field wrong at a time, in a region of 5 pages and 4 sub-buffers of 1024 bytes. */
+/* One field wrong at a time, in a region of 5 pages and 4 sub-buffers of 1024 bytes. Where two
+ * fields contradict each other, the one that is blamed may be the other one. */
 static const struct {
 	const char *field;
 	size_t off, size;
@@ -48,63 +49,64 @@ static const struct {
 	{ FIELD(magic), 0, -EAGAIN, "magic" },
 	{ FIELD(magic), XVT_MAGIC + 1, -EBADMSG, "magic" },
 	{ FIELD(magic), UINT64_MAX, -EBADMSG, "magic" },
-	{ FIELD(oldest), XVT_MAJOR + 1, -EPROTO, "major" },
-	{ FIELD(oldest), 0xffff, -EPROTO, "major" },
+	{ FIELD(oldest), XVT_MAJOR + 1, -EPROTO, "oldest" },
+	{ FIELD(oldest), 0xffff, -EPROTO, "oldest" },
 	{ FIELD(hdr_size), 0, -EBADMSG, "hdr_size" },
 	{ FIELD(hdr_size), sizeof(struct xvt_region_hdr) - 1, -EBADMSG, "hdr_size" },
 	{ FIELD(incompat), 1, -EPROTO, "incompat" },
 	{ FIELD(incompat), 1u << 31, -EPROTO, "incompat" },
-	{ FIELD(region_size), 0, -ENOSPC, NULL },
-	{ FIELD(region_size), 5 * 4096 + 4095, -ENOSPC, NULL },
+	{ FIELD(region_size), 0, -ENOSPC, "region_size" },
+	{ FIELD(region_size), 4096, -ENOSPC, "region_size" },
+	{ FIELD(region_size), 5 * 4096 + 4095, -ENOSPC, "region_size" },
 	{ FIELD(region_size), 6 * 4096 + 1, -ENOSPC, "region_size" },
 	{ FIELD(region_size), UINT64_MAX, -ENOSPC, "region_size" },
 	{ FIELD(host_off), 0, -ENOSPC, "host_off" },
-	{ FIELD(host_off), 8, -EBADMSG, "offsets" },
-	{ FIELD(host_off), 2 * 4096, -ENOSPC, NULL },
+	{ FIELD(host_off), 8, -EBADMSG, "host_off" },
+	{ FIELD(host_off), 2 * 4096, -ENOSPC, "meta_off" },
 	{ FIELD(host_off), 1ull << 63, -ENOSPC, "host_off" },
 	{ FIELD(host_off), 0ull - 4096, -ENOSPC, "host_off" },
 	{ FIELD(meta_off), 4096, -ENOSPC, "meta_off" },
 	{ FIELD(meta_off), 0, -ENOSPC, "meta_off" },
-	{ FIELD(meta_off), 3 * 4096, -ENOSPC, NULL },
-	{ FIELD(meta_off), 2 * 4096 + 8, -EBADMSG, "offsets" },
+	{ FIELD(meta_off), 3 * 4096, -ENOSPC, "ctl_off" },
+	{ FIELD(meta_off), 2 * 4096 + 8, -EBADMSG, "meta_off" },
 	{ FIELD(meta_off), 0ull - 4096, -ENOSPC, "meta_off" },
-	{ FIELD(meta_size), 0, -ENOSPC, "meta_off" },
-	{ FIELD(meta_size), sizeof(struct xvt_meta_hdr) - 1, -ENOSPC, "meta_off" },
-	{ FIELD(meta_size), 4097, -ENOSPC, "ctl_off" },
-	{ FIELD(meta_size), UINT64_MAX, -ENOSPC, "meta_off" },
+	{ FIELD(meta_size), 0, -ENOSPC, "meta_size" },
+	{ FIELD(meta_size), sizeof(struct xvt_meta_hdr) - 1, -ENOSPC, "meta_size" },
+	{ FIELD(meta_size), 4097, -ENOSPC, "meta_size" },
+	{ FIELD(meta_size), UINT64_MAX, -ENOSPC, "meta_size" },
 	{ FIELD(ctl_off), 2 * 4096, -ENOSPC, "ctl_off" },
-	{ FIELD(ctl_off), 4 * 4096, -ENOSPC, NULL },
+	{ FIELD(ctl_off), 4 * 4096, -ENOSPC, "data_off" },
 	{ FIELD(ctl_off), 0ull - 4096, -ENOSPC, "ctl_off" },
-	{ FIELD(ctl_off), 3 * 4096 + 64, -EBADMSG, "offsets" },
+	{ FIELD(ctl_off), 3 * 4096 + 64, -EBADMSG, "ctl_off" },
 	{ FIELD(data_off), 4 * 4096, -ENOSPC, "data_off" },
 	{ FIELD(data_off), 6 * 4096, -ENOSPC, "data_off" },
 	{ FIELD(data_off), 0ull - 4096, -ENOSPC, "data_off" },
-	{ FIELD(data_off), 5 * 4096 + 1, -EBADMSG, "offsets" },
+	{ FIELD(data_off), 5 * 4096 + 1, -EBADMSG, "data_off" },
 	{ FIELD(align), 0, -EBADMSG, "align" },
 	{ FIELD(align), 2048, -EBADMSG, "align" },
 	{ FIELD(align), 4097, -EBADMSG, "align" },
 	{ FIELD(align), 131072, -EBADMSG, "align" },
-	{ FIELD(align), 65536, -EBADMSG, NULL },
+	{ FIELD(align), 65536, -EBADMSG, "ctl_stride" },
 	{ FIELD(align), 1u << 31, -EBADMSG, "align" },
 	{ FIELD(ctl_stride), 0, -EBADMSG, "ctl_stride" },
 	{ FIELD(ctl_stride), 4096, -EBADMSG, "ctl_stride" },
 	{ FIELD(ring_count), 0, -EBADMSG, "ring_count" },
-	{ FIELD(ring_count), 2, -ENOSPC, NULL },
-	{ FIELD(ring_count), XVT_RING_COUNT_MAX, -ENOSPC, "ctl_off" },
+	{ FIELD(ring_count), 2, -ENOSPC, "ring_count" },
+	{ FIELD(ring_count), XVT_RING_COUNT_MAX, -ENOSPC, "ring_count" },
 	{ FIELD(ring_count), XVT_RING_COUNT_MAX + 1, -EBADMSG, "ring_count" },
 	{ FIELD(ring_count), UINT32_MAX, -EBADMSG, "ring_count" },
 	{ FIELD(subbuf_size), 0, -EBADMSG, "subbuf_size" },
 	{ FIELD(subbuf_size), 512, -EBADMSG, "subbuf_size" },
 	{ FIELD(subbuf_size), 1025, -EBADMSG, "subbuf_size" },
-	{ FIELD(subbuf_size), 2048, -ENOSPC, "data_off" },
-	{ FIELD(subbuf_size), XVT_SUBBUF_SIZE_MAX, -ENOSPC, "data_off" },
+	{ FIELD(subbuf_size), 2048, -ENOSPC, "region_size" },
+	{ FIELD(subbuf_size), XVT_SUBBUF_SIZE_MAX, -ENOSPC, "region_size" },
 	{ FIELD(subbuf_size), XVT_SUBBUF_SIZE_MAX * 2, -EBADMSG, "subbuf_size" },
 	{ FIELD(subbuf_size), 1u << 31, -EBADMSG, "subbuf_size" },
 	{ FIELD(subbuf_count), 0, -EBADMSG, "subbuf_count" },
 	{ FIELD(subbuf_count), 2, -EBADMSG, "subbuf_count" },
 	{ FIELD(subbuf_count), 5, -EBADMSG, "subbuf_count" },
-	{ FIELD(subbuf_count), 8, -ENOSPC, "data_off" },
-	{ FIELD(subbuf_count), XVT_SUBBUF_COUNT_MAX, -ENOSPC, "data_off" },
+	{ FIELD(subbuf_count), 8, -ENOSPC, "region_size" },
+	{ FIELD(subbuf_count), XVT_SUBBUF_COUNT_MAX, -ENOSPC, "region_size" },
 	{ FIELD(subbuf_count), XVT_SUBBUF_COUNT_MAX * 2, -EBADMSG, "subbuf_count" },
 	{ FIELD(ts_bits), 0, -EBADMSG, "ts_bits" },
 	{ FIELD(ts_bits), 2, -EBADMSG, "ts_bits" },
@@ -116,7 +118,43 @@ static const struct {
 	{ FIELD(compat), UINT32_MAX, 0, NULL },
 	{ FIELD(hdr_size), 0xffff, 0, NULL },
 	{ FIELD(clock_hz), UINT64_MAX, 0, NULL },
+	{ FIELD(kind), UINT32_MAX, 0, NULL },
+	{ FIELD(clock_id), UINT32_MAX, 0, NULL },
+	{ FIELD(boot_uuid), UINT64_MAX, 0, NULL },
+	{ FIELD(generation), UINT32_MAX, 0, NULL },
+	{ FIELD(request_ack), UINT32_MAX, 0, NULL },
+	{ FIELD(request_result), UINT32_MAX, 0, NULL },
+	{ FIELD(reserved), UINT64_MAX, 0, NULL },
+	{ FIELD(vm_name), UINT64_MAX, 0, NULL },
 };
+
+#define WRONGS (sizeof(wrong) / sizeof(wrong[0]))
+
+/* What header h has in the field of that name; the test fails if there is none. */
+static uint64_t field_value(const struct xvt_region_hdr *h, const char *name)
+{
+	uint64_t value = 0;
+	size_t i;
+
+	for (i = 0; i < WRONGS && strcmp(wrong[i].field, name) != 0; i++)
+		;
+	ck_assert_msg(i < WRONGS, "no field is called %s", name);
+	ck_assert_uint_le(wrong[i].size, sizeof(value));
+	memcpy(&value, (const uint8_t *)h + wrong[i].off, wrong[i].size);
+	return value;
+}
+
+START_TEST(every_field_of_the_header_was_wrong_once)
+{
+	bool seen[sizeof(struct xvt_region_hdr)] = { false };
+	size_t i;
+
+	for (i = 0; i < WRONGS; i++)
+		memset(&seen[wrong[i].off], true, wrong[i].size);
+	for (i = 0; i < sizeof(seen); i++)
+		ck_assert_msg(seen[i], "no row for the field at byte %zu", i);
+}
+END_TEST
 
 START_TEST(header_with_one_wrong_field_is_refused_by_name)
 {
@@ -124,15 +162,17 @@ START_TEST(header_with_one_wrong_field_is_refused_by_name)
 	struct xvt_geometry g, zero = { 0 };
 	struct xvt_fault f;
 
-	memcpy((uint8_t *)&h + wrong[_i].off, &wrong[_i].value, wrong[_i].size);
+	memcpy((uint8_t *)&h + wrong[_i].off, &wrong[_i].value,
+	       wrong[_i].size < 8 ? wrong[_i].size : 8);
 	ck_assert_msg(check(&h, &g, &f) == wrong[_i].err, "%s = %llx", wrong[_i].field,
 		      (unsigned long long)wrong[_i].value);
 	if (!wrong[_i].err)
 		return;
 	ck_assert_ptr_nonnull(f.field);
 	ck_assert_ptr_nonnull(f.why);
-	if (wrong[_i].blamed)
-		ck_assert_str_eq(f.field, wrong[_i].blamed);
+	ck_assert_msg(!strcmp(f.field, wrong[_i].blamed), "%s = %llx is blamed on %s",
+		      wrong[_i].field, (unsigned long long)wrong[_i].value, f.field);
+	ck_assert_uint_eq(f.value, field_value(&h, f.field));
 	ck_assert_int_eq(memcmp(&g, &zero, sizeof(g)), 0); /* nothing usable came out */
 }
 END_TEST
@@ -260,8 +300,8 @@ Suite *suite_check(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, honest_header_gives_the_geometry_it_was_made_from);
-	tcase_add_loop_test(tc, header_with_one_wrong_field_is_refused_by_name, 0,
-			    (int)(sizeof(wrong) / sizeof(wrong[0])));
+	tcase_add_loop_test(tc, header_with_one_wrong_field_is_refused_by_name, 0, (int)WRONGS);
+	tcase_add_test(tc, every_field_of_the_header_was_wrong_once);
 	tcase_add_test(tc, accepted_header_never_reaches_outside_the_object);
 	tcase_add_loop_test(tc, snapshot_of_impossible_positions_is_refused, 0, 9);
 	tcase_add_loop_test(tc, snapshot_takes_every_word_of_the_ring, 0, 2);
