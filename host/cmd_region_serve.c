@@ -31,7 +31,7 @@ static void on_signal(struct xvt_op *op, int res)
 static int open_region(const char *path)
 {
 	struct stat st;
-	int fd = open(path, O_RDWR | O_CLOEXEC);
+	int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 
 	if (fd < 0 || fstat(fd, &st)) {
 		xvt_error(path, "%s%s", strerror(errno),
@@ -89,7 +89,7 @@ static int serve(struct xvt_loop *loop, const char *path, const char *socket_pat
 	close(signals);
 	if (err >= 0)
 		return XVT_EXIT_OK;
-	xvt_error("io_uring", "%s", strerror(-err));
+	xvt_error_io_uring((int)err);
 	return XVT_EXIT_FAIL;
 }
 
@@ -108,7 +108,7 @@ int xvt_region_serve(const char *path, const char *socket_path, uint64_t vectors
 		return XVT_EXIT_FAIL;
 	err = xvt_loop_new(&loop);
 	if (err) {
-		xvt_error("io_uring", "%s; see /proc/sys/kernel/io_uring_disabled", strerror(-err));
+		xvt_error_io_uring(err);
 		close(region);
 		return XVT_EXIT_FAIL;
 	}

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * doorbell_server.c - see doorbell_server.h. Peers never send anything; one that does, or that
- * does not read what it is told, is dropped.
+ * doorbell_server.c - see doorbell_server.h. Peers never send anything; one that does is dropped.
+ *
+ * One peer cannot make the server drop another, however often it connects and goes: no messages are
+ * queued for a peer that reads slowly. The server remembers what each peer has been sent, which is
+ * a fixed amount of state, and sends what is missing when there is room. A peer that came and went
+ * in the meantime is not mentioned at all.
  */
 #define _GNU_SOURCE
 #include "doorbell_server.h"
@@ -20,13 +24,32 @@
 #include "loop.h"
 #include "socket.h"
 
+#define NONE	    (-1)
+
+/*
+ * Unread messages of one peer: some 40. The kernel limits the descriptors that a user has in unread
+ * messages (RLIMIT_NOFILE), so peers that do not read must not take all of them.
+ */
+#define SEND_BUFFER 16384
+
+/* What a peer has been sent of the one at a place. */
+struct known {
+	int64_t number;	    /* NONE: nothing, or that it has gone */
+	unsigned int bells; /* that many of its doorbells */
+};
+
 struct peer {
 	struct xvt_doorbell_server *server;
 	struct xvt_op on_data;
-	bool armed;   /* the loop holds the operation */
-	bool dropped; /* due to go: told to the others once nobody is in the middle of telling */
-	int sock;     /* -1: a free place */
+	struct xvt_op on_room;
+	bool armed;	 /* the loop holds on_data */
+	bool room_armed; /* and on_room */
+	bool no_room;	 /* the last message did not fit */
+	bool dropped;	 /* its connection has ended: to be freed when all have been served */
+	int sock;	 /* -1: a free place */
 	int64_t number;
+	unsigned int greeted; /* messages of the greeting that were sent */
+	struct known known[XVT_SERVER_PEERS];
 	int bell[XVT_SERVER_VECTORS];
 };
 
@@ -37,22 +60,85 @@ struct xvt_doorbell_server {
 	struct xvt_listener listener;
 	int region_fd;
 	unsigned int vectors;
-	int64_t next_number; /* those that went are not used again soon: somebody may ring them */
+	int64_t next_number; /* those that went are not used again soon: a peer may ring them */
 	struct peer peer[XVT_SERVER_PEERS];
 };
 
-static void tell(struct peer *to, int64_t number, int fd)
+/*
+ * Returns true when the message was sent. Where there is no room it is sent as soon as there is.
+ * Where the kernel refuses for another reason (too many descriptors in unread messages), it is sent
+ * with the next thing that happens to any peer.
+ */
+static bool tell(struct peer *to, int64_t number, int fd)
 {
-	if (to->sock >= 0 && !to->dropped && xvt_wire_send(to->sock, number, fd))
+	int err = xvt_wire_send(to->sock, number, fd);
+
+	to->no_room = err == -EAGAIN;
+	if (err == -EPIPE || err == -ECONNRESET)
 		to->dropped = true;
+	return !err;
 }
 
-static void tell_bells(struct peer *to, const struct peer *of)
+/* `to` has been sent the version, its number and the memory, in the order that QEMU's device wants.
+ */
+static bool greet(struct peer *to)
 {
-	unsigned int i;
+	const struct {
+		int64_t number;
+		int fd;
+	} message[] = {
+		{ XVT_WIRE_VERSION, -1 },
+		{ to->number, -1 },
+		{ XVT_WIRE_MEMORY, to->server->region_fd },
+	};
 
-	for (i = 0; i < of->server->vectors; i++)
-		tell(to, of->number, of->bell[i]);
+	while (to->greeted < sizeof(message) / sizeof(message[0])) {
+		if (!tell(to, message[to->greeted].number, message[to->greeted].fd)) {
+			/* Refused for another reason: the new peer goes, not an established one. */
+			to->dropped |= !to->no_room;
+			return false;
+		}
+		to->greeted++;
+	}
+	return true;
+}
+
+/* `to` has been sent what is true of the peer at `place`. */
+static bool tell_place(struct peer *to, unsigned int place)
+{
+	const struct peer *of = &to->server->peer[place];
+	const bool there = of->sock >= 0 && !of->dropped;
+	struct known *k = &to->known[place];
+
+	if (k->number != NONE && (!there || k->number != of->number)) {
+		if (!tell(to, k->number, -1))
+			return false;
+		k->number = NONE;
+	}
+	if (!there)
+		return true;
+	if (k->number == NONE)
+		k->bells = 0;
+	for (; k->bells < of->server->vectors; k->bells++) {
+		if (!tell(to, of->number, of->bell[k->bells]))
+			return false;
+		k->number = of->number;
+	}
+	return true;
+}
+
+/* Returns true when `to` has been sent all; its own doorbells are the last. */
+static bool tell_all(struct peer *to)
+{
+	unsigned int i, own = (unsigned int)(to - to->server->peer);
+
+	if (!greet(to))
+		return false;
+	for (i = 0; i < XVT_SERVER_PEERS; i++) {
+		if (i != own && !tell_place(to, i))
+			return false;
+	}
+	return tell_place(to, own);
 }
 
 static void free_place(struct peer *p)
@@ -61,6 +147,8 @@ static void free_place(struct peer *p)
 
 	if (p->armed)
 		xvt_loop_cancel(p->server->loop, &p->on_data);
+	if (p->room_armed)
+		xvt_loop_cancel(p->server->loop, &p->on_room);
 	if (p->sock >= 0)
 		close(p->sock);
 	for (i = 0; i < XVT_SERVER_VECTORS; i++) {
@@ -72,21 +160,44 @@ static void free_place(struct peer *p)
 	p->dropped = false;
 }
 
-/* Telling the others may show that more of them are to go. */
-static void drop_peers(struct xvt_doorbell_server *s)
+static void wait_for_room(struct peer *p)
 {
-	unsigned int i, k;
+	if (p->no_room && !p->room_armed)
+		p->room_armed = !xvt_loop_poll(p->server->loop, &p->on_room, p->sock, POLLOUT);
+}
 
-	for (i = 0; i < XVT_SERVER_PEERS; i++) {
-		struct peer *p = &s->peer[i];
+/* Sending may show that connections have ended, of which the others are to be sent a message. */
+static void serve_peers(struct xvt_doorbell_server *s)
+{
+	unsigned int i;
+	bool again;
 
-		if (p->sock < 0 || !p->dropped)
-			continue;
-		free_place(p);
-		for (k = 0; k < XVT_SERVER_PEERS; k++)
-			tell(&s->peer[k], p->number, -1);
-		i = (unsigned int)-1;
-	}
+	do {
+		again = false;
+		for (i = 0; i < XVT_SERVER_PEERS; i++) {
+			struct peer *p = &s->peer[i];
+
+			if (p->sock >= 0 && !p->dropped && !tell_all(p) && !p->dropped)
+				wait_for_room(p);
+		}
+		for (i = 0; i < XVT_SERVER_PEERS; i++) {
+			struct peer *p = &s->peer[i];
+
+			if (p->sock < 0 || !p->dropped)
+				continue;
+			free_place(p);
+			again = true;
+		}
+	} while (again);
+}
+
+static void on_room(struct xvt_op *op, int res)
+{
+	struct peer *p = (struct peer *)((char *)op - offsetof(struct peer, on_room));
+
+	p->room_armed = false;
+	if (p->sock >= 0 && res != -ECANCELED)
+		serve_peers(p->server);
 }
 
 /* Peers have nothing to say: they have gone, or are none. */
@@ -98,16 +209,25 @@ static void on_data(struct xvt_op *op, int res)
 	if (p->sock < 0 || res == -ECANCELED)
 		return;
 	p->dropped = true;
-	drop_peers(p->server);
+	serve_peers(p->server);
 }
 
+/* By a peer, or by one that has gone and of which a peer has not been sent so yet. */
 static bool number_in_use(const struct xvt_doorbell_server *s, int64_t number)
 {
-	unsigned int i;
+	unsigned int i, k;
 
 	for (i = 0; i < XVT_SERVER_PEERS; i++) {
-		if (s->peer[i].sock >= 0 && s->peer[i].number == number)
+		const struct peer *p = &s->peer[i];
+
+		if (p->sock < 0)
+			continue;
+		if (p->number == number)
 			return true;
+		for (k = 0; k < XVT_SERVER_PEERS; k++) {
+			if (p->known[k].number == number)
+				return true;
+		}
 	}
 	return false;
 }
@@ -123,31 +243,12 @@ static int64_t new_number(struct xvt_doorbell_server *s)
 	return number;
 }
 
-/* In the order in which QEMU's own server does, and its device wants it. */
-static void greet(struct xvt_doorbell_server *s, struct peer *p)
-{
-	unsigned int i;
-
-	tell(p, XVT_WIRE_VERSION, -1);
-	tell(p, p->number, -1);
-	tell(p, XVT_WIRE_MEMORY, s->region_fd);
-	for (i = 0; i < XVT_SERVER_PEERS; i++) {
-		struct peer *other = &s->peer[i];
-
-		if (other == p || other->sock < 0 || other->dropped)
-			continue;
-		tell_bells(other, p);
-		tell_bells(p, other);
-	}
-	tell_bells(p, p);
-}
-
 static struct peer *free_peer(struct xvt_doorbell_server *s)
 {
 	unsigned int i;
 
 	for (i = 0; i < XVT_SERVER_PEERS; i++) {
-		if (s->peer[i].sock < 0 && !s->peer[i].armed)
+		if (s->peer[i].sock < 0 && !s->peer[i].armed && !s->peer[i].room_armed)
 			return &s->peer[i];
 	}
 	return NULL;
@@ -165,10 +266,12 @@ static bool make_bells(struct peer *p)
 	return true;
 }
 
-/* Who finds no place, or no descriptors, sees its connection closed. */
+/* A connection that finds no place, or no descriptors, is closed. */
 static void add_peer(struct xvt_doorbell_server *s, int sock)
 {
+	const int size = SEND_BUFFER;
 	struct peer *p = free_peer(s);
+	unsigned int i;
 
 	if (!p) {
 		close(sock);
@@ -176,13 +279,16 @@ static void add_peer(struct xvt_doorbell_server *s, int sock)
 	}
 	p->number = new_number(s);
 	p->sock = sock;
+	p->greeted = 0;
+	setsockopt(sock, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	for (i = 0; i < XVT_SERVER_PEERS; i++)
+		p->known[i] = (struct known){ .number = NONE };
 	if (!make_bells(p) || xvt_loop_poll(s->loop, &p->on_data, sock, POLLIN)) {
 		free_place(p);
 		return;
 	}
 	p->armed = true;
-	greet(s, p);
-	drop_peers(s);
+	serve_peers(s);
 }
 
 static void arm(struct xvt_doorbell_server *s)
@@ -224,7 +330,12 @@ int xvt_doorbell_server_open(struct xvt_doorbell_server **out, struct xvt_loop *
 	s->vectors = vectors;
 	s->on_peer.done = on_peer;
 	for (i = 0; i < XVT_SERVER_PEERS; i++) {
-		s->peer[i] = (struct peer){ .server = s, .on_data.done = on_data, .sock = -1 };
+		s->peer[i] = (struct peer){
+			.server = s,
+			.on_data.done = on_data,
+			.on_room.done = on_room,
+			.sock = -1,
+		};
 		memset(s->peer[i].bell, 0xff, sizeof(s->peer[i].bell)); /* -1: none */
 	}
 	err = xvt_socket_listen(&s->listener, path, 0, why, why_size);
@@ -251,7 +362,7 @@ static bool held(const struct xvt_doorbell_server *s)
 	unsigned int i;
 
 	for (i = 0; i < XVT_SERVER_PEERS; i++)
-		any |= s->peer[i].armed;
+		any |= s->peer[i].armed || s->peer[i].room_armed;
 	return any;
 }
 

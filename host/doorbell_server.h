@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-/* So that all that a new peer is told fits into a socket's buffer: nobody is waited for. */
+/* A full server closes a new connection; it never drops a peer for one. */
 #define XVT_SERVER_PEERS   16u
 #define XVT_SERVER_VECTORS 8u
 
@@ -18,7 +18,9 @@ struct xvt_loop;
 
 /*
  * Serve the file `region_fd` (stays the caller's) at a new socket, to whoever may connect to it;
- * each peer has `vectors` doorbells. Returns 0, or -errno with the reason in `why`
+ * each peer has `vectors` doorbells. A peer that reads slowly stays, and is sent what is true then:
+ * it may not hear of one that came and went meanwhile. Returns 0, or -errno with the reason in
+ * `why`
  * (-EADDRINUSE: somebody listens there).
  */
 int xvt_doorbell_server_open(struct xvt_doorbell_server **out, struct xvt_loop *loop,

@@ -465,34 +465,97 @@ START_TEST(peers_can_ring_each_other)
 }
 END_TEST
 
-START_TEST(who_does_not_read_is_dropped)
+/*
+ * Reads what there is, until `last` has come with all its bells. Returns how many messages; counts
+ * those of a peer that is already there, or that is said to have gone and was never there.
+ */
+static unsigned int read_until(struct hand *h, int64_t last, unsigned int *wrong)
 {
-	struct hand deaf, h;
-	int bells[VECTORS], fd = -1, i, got;
+	static unsigned int bells[XVT_WIRE_PEER_MAX + 1];
+	unsigned int n = 0;
 	int64_t number;
+	int fd = -1;
 
-	join_and_greet(&deaf, 0);
-	expect_bells(&deaf, 0, bells);
+	memset(bells, 0, sizeof(bells));
+	*wrong = 0;
+	while (bells[last] < VECTORS) {
+		ck_assert_int_eq(hand_receive(h, &number, &fd), 1);
+		ck_assert(number >= 0 && number <= XVT_WIRE_PEER_MAX);
+		n++;
+		if (fd < 0) {
+			*wrong += !bells[number];
+			bells[number] = 0;
+			continue;
+		}
+		close(fd);
+		*wrong += ++bells[number] > VECTORS;
+	}
+	return n;
+}
+
+/* A peer that does not read (a QEMU that is stopped) stays, whatever the others do. */
+START_TEST(peer_is_not_dropped_for_what_others_do)
+{
+	struct hand slow, h;
+	unsigned int wrong, n;
+	int bells[VECTORS], i;
+
+	join_and_greet(&slow, 0);
+	expect_bells(&slow, 0, bells);
 	close_bells(bells);
-	/* Each one that comes and goes is something to be told. */
+	/* Each one that comes and goes is something to be said. */
 	for (i = 1; i < 5000; i++) {
 		join_and_greet(&h, i);
-		ck_assert_int_eq(hand_receive(&h, &number, &fd), 1);
-		close(fd);
-		if (number == i)
-			break; /* its own bell, so nobody else is there any more */
-		ck_assert_int_eq(number, 0);
+		expect_bells(&h, 0, bells);
+		close_bells(bells);
 		leave(&h);
 	}
-	ck_assert_int_lt(i, 5000);
-	/* What it was told before is there, and then the end. */
-	while ((got = hand_receive(&deaf, &number, &fd)) == 1) {
+	join_and_greet(&h, i);
+	expect_bells(&h, 0, bells);
+	close_bells(bells);
+	n = read_until(&slow, i, &wrong);
+	ck_assert_uint_lt(n, 5000);
+	ck_assert_uint_eq(wrong, 0);
+	leave(&slow);
+	expect_bells(&h, i, bells);
+	close_bells(bells);
+	expect(&h, 0, false);
+	leave(&h);
+}
+END_TEST
+
+#define FIRST 64
+
+/* Numbers have 16 bits. A peer keeps its number, and one that another peer still believes to be
+ * there is not given to a third. */
+START_TEST(number_in_use_is_not_given_again)
+{
+	unsigned int i, given[FIRST] = { 0 };
+	bool believed[FIRST] = { false };
+	struct hand slow, h;
+	int64_t number;
+	int fd = -1;
+
+	join_and_greet(&slow, 0);
+	for (i = 0; i < XVT_WIRE_PEER_MAX + FIRST; i++) {
+		join(&h);
+		expect(&h, XVT_WIRE_VERSION, false);
+		ck_assert_int_eq(hand_receive(&h, &number, &fd), 1);
+		if (number < FIRST)
+			given[number]++;
+		close(h.sock);
+	}
+	/* What was sent to the slow one, before there was no room. */
+	while (xvt_wire_receive(slow.sock, &slow.wire, &number, &fd) == 1) {
+		ck_assert_int_lt(number, FIRST - 1);
+		believed[number] = fd >= 0;
 		if (fd >= 0)
 			close(fd);
 	}
-	ck_assert_int_eq(got, -EPIPE);
-	leave(&deaf);
-	leave(&h);
+	ck_assert_uint_eq(given[0], 0);
+	for (i = 1; i < FIRST - 1; i++)
+		ck_assert_uint_eq(given[i], believed[i] ? 1 : 2);
+	leave(&slow);
 }
 END_TEST
 
@@ -584,7 +647,8 @@ Suite *doorbell_suite(void)
 	tc = tcase_create("server");
 	tcase_add_checked_fixture(tc, serve, unserve);
 	tcase_add_test(tc, peers_can_ring_each_other);
-	tcase_add_test(tc, who_does_not_read_is_dropped);
+	tcase_add_test(tc, peer_is_not_dropped_for_what_others_do);
+	tcase_add_test(tc, number_in_use_is_not_given_again);
 	tcase_add_test(tc, there_are_only_so_many_places);
 	tcase_add_test(tc, a_place_is_taken_once);
 	tcase_add_test(tc, our_client_and_our_server);
