@@ -413,7 +413,8 @@ int guests_join(struct guests *g, struct xvt_session *s)
 
 		snprintf(name, sizeof(name), "g%u", i);
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", g->fds[i]);
-		err = xvt_session_add(s, name, path, NULL, true, why, sizeof(why));
+		err = xvt_session_add_rings(s, name, path, NULL, true, XVT_RING_COUNT_MAX, why,
+					    sizeof(why));
 		if (err) {
 			fprintf(stderr, "%s: %s\n", name, why);
 			return err;

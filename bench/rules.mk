@@ -28,20 +28,21 @@ $(BUILD)/bench/writer: $(BENCH_OBJ) $(SHARED_OBJ)
 
 -include $(BENCH_OBJ:.o=.d)
 
-bench: $(BUILD)/bench/writer $(BUILD)/bench/microvm $(BUILD)/bench/clock $(BUILD)/bench/move $(BUILD)/bench/engine bench-reader
+bench: $(BUILD)/bench/writer $(BUILD)/bench/microvm $(BUILD)/bench/clock $(BUILD)/bench/stamp $(BUILD)/bench/move $(BUILD)/bench/engine bench-reader
 	$(Q)bench/writer.sh $(BUILD)
 	$(Q)$(BUILD)/bench/microvm $(BUILD)/bench/microvm.json
 	$(Q)$(BUILD)/bench/clock $(BUILD)/bench/clock.json
+	$(Q)$(BUILD)/bench/stamp $(BUILD)/bench/stamp.json
 	$(Q)$(BUILD)/bench/move $(BUILD)/bench/move.bytes $(BUILD)/bench/move.json
 	$(Q)$(BUILD)/bench/engine $(BUILD)/bench/engine.xvt $(BUILD)/bench/engine.json
 
 # The same event at CPL 3 of a micro-VM; and how well its clock can be known.
-$(BUILD)/bench/microvm $(BUILD)/bench/clock $(BUILD)/bench/move: $(BUILD)/bench/%: bench/bench_%.c $(HOST_LIB_OBJ)
+$(BUILD)/bench/microvm $(BUILD)/bench/clock $(BUILD)/bench/stamp $(BUILD)/bench/move: $(BUILD)/bench/%: bench/bench_%.c $(HOST_LIB_OBJ)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) $(XVT_LDFLAGS) -MF $@.d -o $@ $< $(HOST_LIB_OBJ) $(HOST_LIBS)
 
--include $(wildcard $(BUILD)/bench/microvm.d $(BUILD)/bench/clock.d $(BUILD)/bench/move.d)
+-include $(wildcard $(BUILD)/bench/microvm.d $(BUILD)/bench/clock.d $(BUILD)/bench/stamp.d $(BUILD)/bench/move.d)
 
 # The engine over machines that are not there, see bench/guests.h.
 $(BUILD)/bench/engine: bench/bench_engine.c bench/guests.c bench/merge_limit.c $(wildcard bench/*.h) $(HOST_LIB_OBJ)

@@ -11,8 +11,12 @@ typedef unsigned __int128 u128;
 /* Guest and host may creep apart this much between two nodes before it counts as a jump. */
 #define CREEP_NS_MAX   20000000ull
 #define CREEP_PER_1024 8 /* and 1/128 of the interval: a rate is settled to 1 % or better */
+/* A VMM stops the clock before the vCPUs, and stamps after both; it starts them after its stamp. */
+#define PAUSE_NS       5000000ull
 /* Nodes kept of one ring: a quarter of an hour at ten a second. */
 #define NODES_MAX      8192
+/* So many are needed, whatever the pool says. */
+#define NODES_LEAST    16
 
 void xvt_clock_map_init(struct xvt_clock_map *m, uint64_t hz)
 {
@@ -23,8 +27,29 @@ void xvt_clock_map_init(struct xvt_clock_map *m, uint64_t hz)
 void xvt_clock_map_fini(struct xvt_clock_map *m)
 {
 	free(m->nodes);
+	if (m->pool)
+		xvt_pool_uncount(m->pool, m->room * sizeof(*m->nodes));
 	m->nodes = NULL;
-	m->count = 0;
+	m->count = m->room = 0;
+}
+
+void xvt_clock_map_trim(struct xvt_clock_map *m)
+{
+	struct xvt_clock_node *one;
+
+	if (m->count < 2)
+		return;
+	m->nodes[0] = m->nodes[m->count - 1];
+	m->count = 1;
+	m->at = m->last_first = m->older.from = m->older.end = 0;
+	m->changes++;
+	one = realloc(m->nodes, sizeof(*one));
+	if (!one)
+		return;
+	if (m->pool)
+		xvt_pool_uncount(m->pool, (m->room - 1) * sizeof(*one));
+	m->nodes = one;
+	m->room = 1;
 }
 
 const struct xvt_clock_node *xvt_clock_map_last(const struct xvt_clock_map *m)
@@ -32,10 +57,10 @@ const struct xvt_clock_node *xvt_clock_map_last(const struct xvt_clock_map *m)
 	return m->count ? &m->nodes[m->count - 1] : NULL;
 }
 
-/* Nodes before the segment in use are never needed again. */
-static void drop_used(struct xvt_clock_map *m)
+/* Nodes before the segment in use are never needed again: `least` of them go at a time. */
+static void drop_used(struct xvt_clock_map *m, size_t least)
 {
-	if (m->at < 64)
+	if (m->at < least)
 		return;
 	memmove(m->nodes, m->nodes + m->at, (m->count - m->at) * sizeof(*m->nodes));
 	m->count -= m->at;
@@ -59,37 +84,60 @@ void xvt_clock_map_forget(struct xvt_clock_map *m, uint64_t host_ns)
 static int make_room(struct xvt_clock_map *m)
 {
 	struct xvt_clock_node *grown;
-	size_t room;
+	size_t room, more;
 
-	drop_used(m);
+	drop_used(m, 64);
 	if (m->count >= NODES_MAX) {
 		/* A ring that never records looks nothing up, so nothing was dropped above. */
 		if (m->at < NODES_MAX / 2)
 			m->at = NODES_MAX / 2;
-		drop_used(m);
+		drop_used(m, 64);
 	}
 	if (m->count < m->room)
 		return 0;
-	room = m->room ? m->room * 2 : 128;
+	room = m->room < NODES_LEAST ? NODES_LEAST : m->room * 2;
+	more = (room - m->room) * sizeof(*grown);
+	if (m->pool && !xvt_pool_count(m->pool, more, room == NODES_LEAST)) {
+		drop_used(m, 1);
+		return m->count < m->room ? 0 : -ENOMEM;
+	}
 	grown = realloc(m->nodes, room * sizeof(*grown));
-	if (!grown)
+	if (!grown) {
+		if (m->pool)
+			xvt_pool_uncount(m->pool, more);
 		return -ENOMEM;
+	}
 	m->nodes = grown;
 	m->room = room;
 	return 0;
 }
 
-static uint64_t ticks_ns(const struct xvt_clock_map *m, uint64_t ticks)
+static uint64_t at_rate(uint64_t ticks, uint64_t hz)
 {
-	u128 ns = (u128)ticks * 1000000000u / m->hz;
+	u128 ns = (u128)ticks * 1000000000u / hz;
 
 	return ns > INT64_MAX ? INT64_MAX : (uint64_t)ns; /* 292 years; sums stay in 64 bits */
+}
+
+static uint64_t ticks_ns(const struct xvt_clock_map *m, uint64_t ticks)
+{
+	return at_rate(ticks, m->hz);
 }
 
 /* Unsigned: either may be whatever the guest answered. */
 static uint64_t apart(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : b - a;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+	return a > INT64_MAX - b ? INT64_MAX : a + b;
 }
 
 uint64_t xvt_clock_creep_ns(uint64_t interval_ns)
@@ -136,7 +184,15 @@ static bool is_older(const struct xvt_clock_map *m, const struct xvt_clock_node 
 
 static bool exact(const struct xvt_clock_node *n)
 {
-	return n->source == XVT_SOURCE_KVM || n->source == XVT_SOURCE_VMM;
+	return n->source == XVT_SOURCE_KVM || n->source == XVT_SOURCE_VMM ||
+	       n->source == XVT_SOURCE_GUEST;
+}
+
+/* Two nodes of an epoch by one formula (another of the same source would be another epoch): their
+ * line is the clock, at whatever rate. */
+static bool one_formula(const struct xvt_clock_node *from, const struct xvt_clock_node *to)
+{
+	return exact(from) && from->source == to->source;
 }
 
 /* The last node that was measured, if it is of the last one's epoch: one of the drain's is so wide
@@ -155,7 +211,24 @@ static uint64_t gained(const struct xvt_clock_map *m, const struct xvt_clock_nod
 	return apart(to->host_ns - from->host_ns, ticks_ns(m, to->guest - from->guest));
 }
 
-/* That, and the host's own knees in between: what the clock may be off the line through both. */
+/*
+ * What a clock has gained on the host's that ticks at the host's rate and is set forward: a saw,
+ * whose ends may agree with any faster rate. Between two nodes it is off their line by no more than
+ * the sum of its steps.
+ */
+static uint64_t set_forward(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
+			    const struct xvt_clock_node *to)
+{
+	const uint64_t host_ns = to->host_ns - from->host_ns;
+	uint64_t ns;
+
+	if (!m->host_hz)
+		return 0;
+	ns = at_rate(to->guest - from->guest, m->host_hz);
+	return ns > host_ns ? ns - host_ns : 0;
+}
+
+/* These, and the host's own knees in between: what the clock may be off the line through both. */
 static uint64_t crept(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
 		      const struct xvt_clock_node *to)
 {
@@ -163,22 +236,34 @@ static uint64_t crept(const struct xvt_clock_map *m, const struct xvt_clock_node
 
 	if (m->host_clock)
 		bend = xvt_host_clock_bend_ns(m->host_clock, from->host_ns, to->host_ns);
-	/* Two nodes of one formula (another of the same source would be another epoch): their line
-	 * is the clock, at whatever rate. */
-	if (exact(from) && from->source == to->source)
+	if (one_formula(from, to))
 		return bend;
-	return bend + gained(m, from, to);
+	return bend + larger(gained(m, from, to), set_forward(m, from, to));
+}
+
+/* Did the guest's clock lose more on the host's than both bounds explain? */
+static bool lost_time(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
+		      const struct xvt_clock_node *to)
+{
+	const uint64_t passed = ticks_ns(m, to->guest - from->guest);
+
+	return to->host_ns - from->host_ns > sum(passed, sum(from->bound_ns, to->bound_ns));
+}
+
+/* In one epoch: one that loses time does not only creep. At a border: a clock that loses time
+ * stands still, if nothing was reported. */
+static bool may_have_gone_back(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
+			       const struct xvt_clock_node *to, uint64_t reports)
+{
+	if (to->flags & XVT_NODE_F_FIRST)
+		return reports && (to->guest <= from->guest || lost_time(m, from, to));
+	return !one_formula(from, to) && lost_time(m, from, to);
 }
 
 /* The drain's node is as near to the line as what was seen allows: its bound excuses nothing. */
 static uint64_t error_ns(const struct xvt_clock_node *n)
 {
 	return n->source == XVT_SOURCE_DRAIN ? 0 : n->bound_ns;
-}
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
 }
 
 /* Came they apart by more than a creep can explain? */
@@ -193,6 +278,40 @@ static bool came_apart(const struct xvt_clock_map *m, const struct xvt_clock_nod
 	if (m->suspect)
 		limit -= CREEP_NS_MAX;
 	return gained(m, from, to) > limit;
+}
+
+void xvt_clock_map_reported(struct xvt_clock_map *m, uint64_t host_ns, uint64_t ticks)
+{
+	struct xvt_clock_report *r = m->reports, *end = r + m->nr_reports;
+
+	if (m->nr_reports == XVT_CLOCK_REPORTS) {
+		/* One entry stands for the two oldest, and holds wherever one of them does. */
+		r[0].last_ns = larger(r[0].last_ns, r[1].last_ns);
+		r[0].size_ns = sum(r[0].size_ns, r[1].size_ns);
+		r[0].count += r[1].count;
+		memmove(r + 1, r + 2, (XVT_CLOCK_REPORTS - 2) * sizeof(*r));
+		end = r + --m->nr_reports;
+	}
+	*end = (struct xvt_clock_report){ host_ns, host_ns, ticks_ns(m, ticks), 1 };
+	m->nr_reports++;
+}
+
+/* All changes that may have been before the node's moment. */
+static struct xvt_clock_report reported(const struct xvt_clock_map *m,
+					const struct xvt_clock_node *node)
+{
+	struct xvt_clock_report all = { 0 };
+	size_t i;
+
+	for (i = 0; i < m->nr_reports; i++) {
+		const struct xvt_clock_report *r = &m->reports[i];
+
+		if (r->first_ns > sum(node->host_ns, node->bound_ns))
+			continue;
+		all.size_ns = sum(all.size_ns, r->size_ns);
+		all.count += r->count;
+	}
+	return all;
 }
 
 /* A node of the drain's on the line of the last measured one, with what its segment is told to be
@@ -218,7 +337,8 @@ static void note_seen(struct xvt_clock_map *m, const struct xvt_clock_node *node
 static void confirm_seen(struct xvt_clock_map *m, struct xvt_clock_node *node, uint64_t *bound)
 {
 	uint64_t whole = larger(m->measured.bound_ns, node->bound_ns) +
-			 crept(m, &m->measured, node) + XVT_STAMP_SLACK_NS;
+			 crept(m, &m->measured, node) + reported(m, node).size_ns +
+			 XVT_STAMP_SLACK_NS;
 	uint64_t line = gained(m, &m->measured, node);
 
 	if (m->seen.beyond_ns > whole + line)
@@ -231,6 +351,18 @@ static void confirm_seen(struct xvt_clock_map *m, struct xvt_clock_node *node, u
 	*bound = whole;
 }
 
+/* Those before the node's moment for sure have been reckoned with. */
+static void drop_reports(struct xvt_clock_map *m, const struct xvt_clock_node *node)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < m->nr_reports; i++) {
+		if (sum(m->reports[i].last_ns, node->bound_ns) >= node->host_ns)
+			m->reports[kept++] = m->reports[i];
+	}
+	m->nr_reports = kept;
+}
+
 /* What has the last word on the nodes before it. */
 static void note_measured(struct xvt_clock_map *m, const struct xvt_clock_node *node)
 {
@@ -238,6 +370,7 @@ static void note_measured(struct xvt_clock_map *m, const struct xvt_clock_node *
 	if (node->host_ns > m->suspect_ns && node->host_ns - m->suspect_ns > node->bound_ns)
 		m->suspect = false;
 	m->moved = false;
+	drop_reports(m, node);
 	m->bound_ns_max = xvt_clock_map_bound_ns(m);
 	memset(&m->seen, 0, sizeof(m->seen));
 	m->bound_ns_max = larger(m->bound_ns_max, node->segment_bound_ns);
@@ -249,10 +382,32 @@ uint64_t xvt_clock_map_bound_ns(const struct xvt_clock_map *m)
 	return larger(m->bound_ns_max, m->seen.bound_ns);
 }
 
+uint64_t xvt_clock_map_own_hz(const struct xvt_clock_map *m)
+{
+	const struct xvt_clock_node *b = xvt_clock_map_last(m), *a = b;
+	uint64_t host_ns, doubt;
+	u128 hz;
+
+	if (b)
+		a = &m->nodes[m->last_first];
+	if (a == b || b->host_ns <= a->host_ns)
+		return m->hz;
+	host_ns = b->host_ns - a->host_ns;
+	doubt = sum(a->bound_ns, b->bound_ns);
+	if (!one_formula(a, b))
+		doubt = sum(doubt, host_ns / 1024 * CREEP_PER_1024);
+	if (gained(m, a, b) <= doubt)
+		return m->hz;
+	hz = (u128)(b->guest - a->guest) * 1000000000u / host_ns;
+	return hz >= 1000 && hz <= 20000000000ull ? (uint64_t)hz : m->hz;
+}
+
 int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 {
 	const struct xvt_clock_node *last, *from;
+	const struct xvt_clock_report changes = reported(m, node);
 	uint64_t bound = node->bound_ns, slack = error_ns(node);
+	bool jumped;
 	int err = make_room(m);
 
 	if (err)
@@ -263,17 +418,28 @@ int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 	from = last ? measured(m, last) : NULL;
 	node->flags = XVT_NODE_F_FIRST;
 	node->epoch = last ? last->epoch + 1 : 0;
-	if (last && node->guest > last->guest && node->host_ns > last->host_ns && !m->moved &&
-	    !came_apart(m, from, node)) {
+	jumped = last && (node->guest <= last->guest || node->host_ns <= last->host_ns ||
+			  m->moved || came_apart(m, from, node));
+	if (last && !jumped && changes.size_ns <= CREEP_NS_MAX) {
 		node->flags = 0;
 		node->epoch = last->epoch;
-		bound = larger(last->bound_ns, bound) + crept(m, last, node);
-		slack = larger(from->bound_ns, slack) + crept(m, from, node);
+		bound = larger(last->bound_ns, bound) + crept(m, last, node) + changes.size_ns;
+		slack = larger(from->bound_ns, slack) + crept(m, from, node) + changes.size_ns;
 	}
-	if (node->source == XVT_SOURCE_DRAIN && node->flags)
+	if (last && may_have_gone_back(m, last, node, changes.count))
+		node->flags |= XVT_NODE_F_BACK;
+	/* One change and one jump are the same thing; with more of them there is a time between. */
+	if (last && changes.count > jumped)
+		node->flags |= XVT_NODE_F_CHANGED;
+	if (node->source == XVT_SOURCE_DRAIN && node->flags & XVT_NODE_F_FIRST)
 		return -EDOM;
+	/* A record may have been placed before anyone heard of it: as far off as goes unnoticed,
+	 * which is a creep and the gap between the two looks at the record. */
+	if (node->flags & XVT_NODE_F_FIRST && node->flags & (XVT_NODE_F_CHANGED | XVT_NODE_F_BACK))
+		bound += changes.size_ns < 2 * CREEP_NS_MAX ? changes.size_ns : 2 * CREEP_NS_MAX;
 	bound += XVT_STAMP_SLACK_NS;
-	if (!node->flags && node->source != XVT_SOURCE_DRAIN && m->seen.bound_ns)
+	if (!(node->flags & XVT_NODE_F_FIRST) && node->source != XVT_SOURCE_DRAIN &&
+	    m->seen.bound_ns)
 		confirm_seen(m, node, &bound);
 	node->segment_bound_ns = bound;
 	/* What the drain saw is wide, but its node lies on the line of the one before it. */
@@ -405,6 +571,14 @@ void xvt_clock_map_stopped(struct xvt_clock_map *m, uint64_t ns)
 		(XVT_STOPS_BEFORE - 1) * sizeof(m->stops_before[0]));
 	m->stops_before[0] = m->stop_ns;
 	m->stop_ns = ns;
+	m->run_ns = 0;
+}
+
+void xvt_clock_map_paused(struct xvt_clock_map *m, uint64_t stop_ns, uint64_t run_ns)
+{
+	if (stop_ns < m->stop_ns)
+		m->stop_ns = stop_ns;
+	m->run_ns = run_ns > stop_ns ? run_ns : 0;
 }
 
 static bool between(const struct xvt_clock_map *m, size_t first, uint64_t ns)
@@ -424,6 +598,28 @@ static uint64_t stop_between(const struct xvt_clock_map *m, size_t first)
 			ns = m->stops_before[i];
 	}
 	return ns;
+}
+
+/*
+ * Is the border between the two epochs the machine's last stop, and nothing else? The VMM says when
+ * it stopped and ran again, no other stop lies there, and the lines are apart by as much: the clock
+ * stood still meanwhile. Then the old line ends at the stop, and the new one begins behind it.
+ */
+static bool is_pause(const struct xvt_clock_map *m, size_t first, uint64_t lines_apart_ns)
+{
+	return m->run_ns && stop_between(m, first) == m->stop_ns && between(m, first, m->stop_ns) &&
+	       apart(lines_apart_ns, m->run_ns - m->stop_ns) <= m->slack_ns + PAUSE_NS;
+}
+
+/*
+ * From one epoch's last node to the next one's first? One that lost time there stood still with its
+ * machine, unless the host's kernel reported that it was set back.
+ */
+static bool only_went_forward(const struct xvt_clock_map *m, size_t first)
+{
+	const struct xvt_clock_node *from = &m->nodes[first - 1], *to = &m->nodes[first];
+
+	return to->guest > from->guest && !(to->flags & (XVT_NODE_F_CHANGED | XVT_NODE_F_BACK));
 }
 
 /* First node of the nearest epoch from the one that begins at `first` on that may have the value: a
@@ -446,14 +642,56 @@ static bool is_unmeasured(const struct xvt_clock_map *m, const struct candidate 
 	return c->side == SIDE_BEFORE && !m->nodes[c->at].epoch;
 }
 
-static enum xvt_map_result last_epoch(const struct xvt_clock_map *m, const struct candidate *c,
+/*
+ * Does it lie between two epochs of which more is known than that the one became the other? Then
+ * the clock may have been elsewhere, and what the drain saw of the record is all that is certain.
+ */
+static bool is_unsettled(struct xvt_clock_map *m, const struct candidate *c,
+			 const struct xvt_clock_evidence *e)
+{
+	const size_t first = c->side == SIDE_AFTER ? next_first(m, c->at) : c->at;
+	uint64_t off;
+
+	if (c->side == SIDE_WITHIN || first >= m->count ||
+	    !(m->nodes[first].flags & XVT_NODE_F_FIRST) ||
+	    !(m->nodes[first].flags & XVT_NODE_F_CHANGED))
+		return false;
+	off = larger(apart(c->ns, e->floor_ns), apart(c->ns, e->ceiling_ns));
+	if (e->ceiling_ns != UINT64_MAX)
+		m->bound_ns_max = larger(m->bound_ns_max, off);
+	return true;
+}
+
+/*
+ * Beside a border the map may be wrong by what the clock may have crept since the node that it goes
+ * on from; and by no more than the moments apart between which the record was seen to be written.
+ */
+static void note_beside(struct xvt_clock_map *m, const struct candidate *c,
+			const struct xvt_clock_evidence *e)
+{
+	uint64_t off, seen;
+
+	if (c->side == SIDE_WITHIN)
+		return;
+	off = xvt_clock_creep_ns(apart(c->ns, m->nodes[c->at].host_ns));
+	/* Not floor_ns: the record before this one may be as wrong as this one is. */
+	seen = larger(apart(c->ns, e->proven_ns), apart(c->ns, e->ceiling_ns));
+	if (e->ceiling_ns != UINT64_MAX && seen < off)
+		off = seen;
+	m->bound_ns_max = larger(m->bound_ns_max, sum(m->slack_ns, off));
+}
+
+static enum xvt_map_result last_epoch(struct xvt_clock_map *m, const struct candidate *c,
 				      const struct xvt_clock_evidence *e)
 {
 	if (c->side == SIDE_AFTER)
 		return m->closed ? XVT_MAP_GUESS : XVT_MAP_WAIT;
 	if (!allowed(m, c, e))
 		return XVT_MAP_DOUBT;
-	return is_unmeasured(m, c) ? XVT_MAP_GUESS : XVT_MAP_OK;
+	if (is_unmeasured(m, c) || is_unsettled(m, c, e))
+		return XVT_MAP_GUESS;
+	note_beside(m, c, e);
+	return XVT_MAP_OK;
 }
 
 enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
@@ -480,7 +718,7 @@ enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
 		new_may = allowed_new(m, &new, first, e);
 		/* A clock that only went forward was past the old epoch's last node, and before the
 		 * new one's first, exactly as its value is. */
-		if (m->nodes[first].guest > m->nodes[first - 1].guest && old_may && new_may) {
+		if (old_may && new_may && only_went_forward(m, first)) {
 			if (guest <= m->nodes[first - 1].guest)
 				new_may = false;
 			else if (guest >= m->nodes[first].guest)
@@ -489,6 +727,10 @@ enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
 		if (old_may && new_may && old.ns > m->slack_ns &&
 		    old.ns - m->slack_ns > stop_between(m, first))
 			old_may = false; /* nobody wrote while it stood still */
+		if (old_may && new_may &&
+		    new.ns + m->slack_ns + PAUSE_NS <
+			    m->run_ns &&is_pause(m, first, new.ns > old.ns ? new.ns - old.ns : 0))
+			new_may = false;
 		if (!old_may && !new_may)
 			first = later_epoch(m, next_first(m, first), guest, e);
 		if (old_may || first >= m->count)
@@ -500,8 +742,14 @@ enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
 	*host_ns = old.ns < border_ns ? old.ns : border_ns;
 	if (!old_may)
 		return XVT_MAP_DOUBT;
-	if (!new_may || apart(old.ns, new.ns) <= m->slack_ns)
-		return is_unmeasured(m, &old) ? XVT_MAP_GUESS : XVT_MAP_OK;
+	if (is_unsettled(m, &old, e))
+		return XVT_MAP_GUESS;
+	if (!new_may || apart(old.ns, new.ns) <= m->slack_ns) {
+		if (is_unmeasured(m, &old))
+			return XVT_MAP_GUESS;
+		note_beside(m, &old, e);
+		return XVT_MAP_OK;
+	}
 	/* Both sides are possible: what is told is the earlier, and the bound covers both. */
 	m->bound_ns_max = larger(m->bound_ns_max, apart(old.ns, new.ns));
 	return XVT_MAP_GUESS;

@@ -12,14 +12,17 @@
 #define XVT_CLOCK_H
 
 #include "clock_host.h"
+#include "pool.h"
 #include "trace_format.h"
 
 /*
- * A writer reads its clock unordered, because an ordered read costs as much again. The value may
- * be that of a moment before an older load has come from memory, or after a younger store was
- * begun: as long as a miss to memory takes. It is part of every event's bound.
+ * A writer reads its clock unordered, because an ordered read costs as much again. The CPU may
+ * execute it while older loads still wait for memory, so the stamp is early by as long as they
+ * take: 0.3 us for a load that misses caches and TLB, and as much again for each that depends on
+ * it. This is what 99.9 % of stamps are early by right after four of them (bench/bench_stamp.c). It
+ * is part of every event's bound. Only a longer chain is beyond it: no constant holds for all.
  */
-#define XVT_STAMP_SLACK_NS 100u
+#define XVT_STAMP_SLACK_NS 2000u
 
 /*
  * What the drain knows of a record's host time, whatever its stamp says: it was written at or
@@ -29,6 +32,9 @@
 struct xvt_clock_evidence {
 	uint64_t floor_ns;
 	uint64_t ceiling_ns;
+	/* Of floor_ns, what was proven; the rest is the time given to the ring's record before this
+	 * one, which the map may have wrong. */
+	uint64_t proven_ns;
 };
 
 enum xvt_map_result {
@@ -38,13 +44,24 @@ enum xvt_map_result {
 	XVT_MAP_DOUBT, /* no epoch that there is can give it a time that agrees with the evidence */
 };
 
-#define XVT_STOPS_BEFORE 3
+#define XVT_STOPS_BEFORE  3
+#define XVT_CLOCK_REPORTS 8
+
+/* Changes of the guest's clock that the host's kernel reported: when, and the sum of their sizes.
+ */
+struct xvt_clock_report {
+	uint64_t first_ns;
+	uint64_t last_ns;
+	uint64_t size_ns;
+	uint64_t count;
+};
 
 /* One ring's map. Nodes in order of (epoch, guest). */
 struct xvt_clock_map {
 	struct xvt_clock_node *nodes;
 	size_t count;
 	size_t room;
+	struct xvt_pool *pool;		/* that counts the memory of the nodes; NULL: none */
 	struct xvt_clock_node measured; /* the last node that is not the drain's */
 	struct {
 		uint64_t bound_ns;  /* the most that they told; 0: there are none */
@@ -56,11 +73,15 @@ struct xvt_clock_map {
 	size_t last_first; /* first node of the last epoch */
 	struct {
 		size_t from, end;
-	} older;	       /* where the epoch ends of a node before that, looked up last */
-	uint64_t hz;	       /* nominal rate of the guest's clock, for extrapolation */
+	} older;     /* where the epoch ends of a node before that, looked up last */
+	uint64_t hz; /* nominal rate of the guest's clock, for extrapolation */
+	/* Rate of the host's counter where the guest's may tick at it and be set forward now and
+	 * then, as KVM does that cannot scale a TSC; 0: the guest's has a rate of its own. */
+	uint64_t host_hz;
 	uint64_t slack_ns;     /* largest bound of a segment: the map is not wrong by more */
 	uint64_t bound_ns_max; /* see xvt_clock_map_bound_ns(), but for what was only seen yet */
 	uint64_t stop_ns;      /* the machine's last stop was before this, says its VMM; or 0 */
+	uint64_t run_ns;       /* and it ran again after this; 0: not known, or not exactly */
 	uint64_t changes;      /* how often it has changed */
 	/* The stops before it, newest first: a record that waits may have been written before the
 	 * last one, and must find its place all the same. */
@@ -70,20 +91,26 @@ struct xvt_clock_map {
 	 * known. */
 	bool suspect;
 	uint64_t suspect_ns;
-	bool moved;  /* the next node begins an epoch: an exact source says so */
+	bool moved; /* the next node begins an epoch: an exact source says so */
+	/* Reported changes that no measured node lies behind; oldest first. */
+	struct xvt_clock_report reports[XVT_CLOCK_REPORTS];
+	size_t nr_reports;
 	bool closed; /* nothing more will come: extrapolate instead of waiting */
 };
 
 void xvt_clock_map_init(struct xvt_clock_map *m, uint64_t hz);
 /* Nothing from before host_ns will be looked up any more: nodes older than that may go. */
 void xvt_clock_map_forget(struct xvt_clock_map *m, uint64_t host_ns);
+/* Nothing more is looked up: only the last node is kept. */
+void xvt_clock_map_trim(struct xvt_clock_map *m);
 void xvt_clock_map_fini(struct xvt_clock_map *m);
 
 /*
  * Add a measured node; sets its epoch, flags and segment bound. A node that contradicts
  * the line (guest clock went back, or guest and host time came apart by more than a creep
  * can explain) begins a new epoch; the drain's own nodes are too wide for that. Returns 0, or
- *   -ENOMEM
+ *   -ENOMEM   also when the pool refuses more: nodes that are not needed any more are to be
+ *             forgotten, or looked up, before the next one. Nothing has changed
  *   -EALREADY  it was measured before the moment of the last node, or may have been for all that
  *              both bounds say: it is dropped, and no clock went back
  *   -EDOM      a node of the drain's that contradicts the line: a measured one has to tell
@@ -145,6 +172,21 @@ uint64_t xvt_clock_map_bound_ns(const struct xvt_clock_map *m);
 
 /* The machine's VMM says that it was stopped before `ns`. */
 void xvt_clock_map_stopped(struct xvt_clock_map *m, uint64_t ns);
+/* It runs again, and says by stamps of its own that nothing was written between the two moments. */
+void xvt_clock_map_paused(struct xvt_clock_map *m, uint64_t stop_ns, uint64_t run_ns);
+
+/*
+ * The guest's clock was changed by `ticks` of its own at host_ns. Changes may undo each other
+ * before the next measured node, which then shows nothing of them; so all of them are in the bound
+ * of its segment (XVT_NODE_F_CHANGED). To be called before that node is added.
+ */
+void xvt_clock_map_reported(struct xvt_clock_map *m, uint64_t host_ns, uint64_t ticks);
+
+/*
+ * The rate for what lies far before the first node: the nominal one, unless the nodes of the last
+ * epoch show another one, by a formula or by more than a clock may creep.
+ */
+uint64_t xvt_clock_map_own_hz(const struct xvt_clock_map *m);
 
 /* Last node, or NULL. */
 const struct xvt_clock_node *xvt_clock_map_last(const struct xvt_clock_map *m);

@@ -203,6 +203,38 @@ static bool fit_gain(struct xvt_clock_fit *f)
 	return true;
 }
 
+/* -- one step ----------------------------------------------------------------------- */
+
+static struct xvt_fit_span both(struct xvt_fit_span a, struct xvt_fit_span b)
+{
+	return (struct xvt_fit_span){ a.lo > b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi };
+}
+
+static struct xvt_fit_span offset_of(const struct xvt_fit_sample *s)
+{
+	return (struct xvt_fit_span){ s->lo - s->x, s->hi - s->x };
+}
+
+static void fit_step(struct xvt_clock_fit *f)
+{
+	f->step_first = f->count;
+	f->step_last = 0;
+	for (size_t i = 0; i < f->count; i++) {
+		f->until[i] = offset_of(&f->samples[i]);
+		if (i)
+			f->until[i] = both(f->until[i], f->until[i - 1]);
+		if (f->until[i].lo <= f->until[i].hi && i + 1 < f->count)
+			f->step_last = i;
+	}
+	for (size_t i = f->count; i-- > 0;) {
+		f->from[i] = offset_of(&f->samples[i]);
+		if (i + 1 < f->count)
+			f->from[i] = both(f->from[i], f->from[i + 1]);
+		if (f->from[i].lo <= f->from[i].hi && i)
+			f->step_first = i - 1;
+	}
+}
+
 /* Number of samples with an x below, or not above, this one. */
 static size_t samples_until(const struct xvt_clock_fit *f, int64_t x, bool with)
 {
@@ -235,6 +267,43 @@ static void gain_between(const struct xvt_clock_fit *f, int64_t x0, int64_t x1,
 	}
 }
 
+static void widen(struct xvt_fit_span *s, struct xvt_fit_span by)
+{
+	s->lo = by.lo < s->lo ? by.lo : s->lo;
+	s->hi = by.hi > s->hi ? by.hi : s->hi;
+}
+
+/*
+ * The step is between samples[i] and the one after it, for some i from step_first to step_last. Of
+ * those beyond the piece the nearest allows the most.
+ */
+static void widen_by_step(const struct xvt_clock_fit *f, int64_t x0, int64_t x1,
+			  struct xvt_fit_span *at0, struct xvt_fit_span *at1)
+{
+	size_t before = samples_until(f, x0, true), after = samples_until(f, x1, false);
+	struct xvt_fit_span offset = { INT64_MAX, INT64_MIN };
+	size_t i;
+
+	if (!before || after == f->count || f->step_first > f->step_last)
+		return;
+	if (before - 1 >= f->step_first && before - 1 <= f->step_last) {
+		offset = f->until[before - 1];
+		widen(&offset, f->from[before]);
+	}
+	i = after > f->step_first ? after : f->step_first;
+	if (i <= f->step_last)
+		widen(&offset, f->until[i]);
+	i = before < f->step_last + 2 ? before : f->step_last + 2; /* behind samples[i - 2] */
+	if (i >= f->step_first + 2)
+		widen(&offset, f->from[i - 1]);
+	if (offset.lo > offset.hi)
+		return;
+	widen(at0, (struct xvt_fit_span){ limited((s128)x0 + offset.lo),
+					  limited((s128)x0 + offset.hi) });
+	widen(at1, (struct xvt_fit_span){ limited((s128)x1 + offset.lo),
+					  limited((s128)x1 + offset.hi) });
+}
+
 /* Beyond the samples it goes on as it was there. */
 static int64_t gain_middle(const struct xvt_clock_fit *f, int64_t x)
 {
@@ -260,12 +329,16 @@ int xvt_clock_fit_init(struct xvt_clock_fit *f, struct xvt_fit_sample *samples, 
 	f->below = malloc(f->count * sizeof(*f->below));
 	f->most = malloc(f->count * sizeof(*f->most));
 	f->least = malloc(f->count * sizeof(*f->least));
-	if (!f->above || !f->below || !f->most || !f->least) {
+	f->until = malloc(f->count * sizeof(*f->until));
+	f->from = malloc(f->count * sizeof(*f->from));
+	if (!f->above || !f->below || !f->most || !f->least || !f->until || !f->from) {
 		xvt_clock_fit_fini(f);
 		return -ENOMEM;
 	}
 	f->line = fit_line(f);
 	f->gain = host_rate && fit_gain(f);
+	f->step = host_rate;
+	fit_step(f);
 	return 0;
 }
 
@@ -275,13 +348,9 @@ void xvt_clock_fit_fini(struct xvt_clock_fit *f)
 	free(f->below);
 	free(f->most);
 	free(f->least);
+	free(f->until);
+	free(f->from);
 	memset(f, 0, sizeof(*f));
-}
-
-static void widen(struct xvt_fit_span *s, struct xvt_fit_span by)
-{
-	s->lo = by.lo < s->lo ? by.lo : s->lo;
-	s->hi = by.hi > s->hi ? by.hi : s->hi;
 }
 
 void xvt_clock_fit_between(const struct xvt_clock_fit *f, int64_t x0, int64_t x1,
@@ -293,10 +362,12 @@ void xvt_clock_fit_between(const struct xvt_clock_fit *f, int64_t x0, int64_t x1
 		*at0 = *at1 = (struct xvt_fit_span){ INT64_MAX, INT64_MIN };
 	else
 		*at0 = *at1 = (struct xvt_fit_span){ INT64_MIN, INT64_MAX };
-	if (!f->line)
-		return;
-	widen(at0, line_span(f, x0));
-	widen(at1, line_span(f, x1));
+	if (f->line) {
+		widen(at0, line_span(f, x0));
+		widen(at1, line_span(f, x1));
+	}
+	if (f->step)
+		widen_by_step(f, x0, x1, at0, at1);
 }
 
 int64_t xvt_clock_fit_middle(const struct xvt_clock_fit *f, int64_t x)

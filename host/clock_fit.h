@@ -16,6 +16,9 @@
  *   gain   the host's rate, but for moments at which the guest's clock gains: that is how QEMU
  *          emulates a TSC for several vCPUs. host - guest only falls, so it is at most what
  *          each sample before allows, and at least what each sample after does.
+ *   step   the host's rate, but for one step, in either direction, between any two samples. Refused
+ *          for those two where the samples before contradict each other, or those after. It only
+ *          widens what the others allow: with many steps a clock can do anything.
  *
  * All values are ticks of the host's and of the guest's counter, counted from an origin nearby.
  */
@@ -55,6 +58,7 @@ struct xvt_fit_line {
 struct xvt_clock_fit {
 	bool line; /* explanations that no sample contradicts; none: nothing is proven */
 	bool gain;
+	bool step;			/* where one of the two fits, this is considered, too */
 	struct xvt_fit_sample *samples; /* by x, no two equal */
 	size_t count;
 	struct xvt_fit_point *above; /* hull of the upper ends, and of the lower ones */
@@ -63,8 +67,12 @@ struct xvt_clock_fit {
 	size_t below_count;
 	struct xvt_fit_line flattest;
 	struct xvt_fit_line steepest;
-	int64_t *most;	/* hi - x: the least of all samples up to here */
-	int64_t *least; /* lo - x: the greatest of all samples from here on */
+	int64_t *most;		    /* hi - x: the least of all samples up to here */
+	int64_t *least;		    /* lo - x: the greatest of all samples from here on */
+	struct xvt_fit_span *until; /* host - x, if it is one and the same until here, */
+	struct xvt_fit_span *from;  /* and from here on */
+	size_t step_first;	    /* where it may have been: behind one of these samples */
+	size_t step_last;
 };
 
 /*

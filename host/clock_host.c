@@ -19,6 +19,9 @@ typedef __int128 s128;
 #define PERIOD_MIN_NS SECOND_NS	   /* between two lines: doubles from here ... */
 #define PERIOD_MAX_NS 10000000000u /* ... to here, while all is well */
 #define OFF_NS	      1000	   /* all is not well */
+#define CALIBRATIONS  5		   /* tries for an undisturbed one */
+#define CALIBRATED    10000	   /* one whose two pairs are so much narrower than it is long */
+#define USUAL_PPM     100	   /* by which NTP changes the rate of a sound clock */
 #define SLEEP_MIN_NS  1000000	   /* less is the noise of reading three clocks */
 #define JUMP_NS	      10000000	   /* and a quarter of the time between: nobody slews so fast */
 
@@ -96,6 +99,12 @@ static void read_pair(const struct xvt_host_clock *hc, struct xvt_clock_pair *p)
 	}
 	p->realtime_off = offset_of(hc, CLOCK_REALTIME, &p->realtime_width);
 	p->boottime_off = offset_of(hc, CLOCK_BOOTTIME, &p->boottime_width);
+	p->raw_off = offset_of(hc, CLOCK_MONOTONIC_RAW, &p->raw_width);
+}
+
+static uint64_t magnitude(int64_t v)
+{
+	return v < 0 ? -(uint64_t)v : (uint64_t)v;
 }
 
 /* How well a pair knows CLOCK_REALTIME less CLOCK_MONOTONIC; each reading is rounded down. */
@@ -219,9 +228,45 @@ static uint64_t rate_of(uint64_t ns, uint64_t ticks)
 	return (uint64_t)(((u128)ns << XVT_RATE_SHIFT) / ticks);
 }
 
+/* Half of what two readings of an offset are uncertain by, together. */
+static uint64_t raw_slack(const struct xvt_clock_pair *a, const struct xvt_clock_pair *b)
+{
+	return a->raw_width / 2 + b->raw_width / 2 + 2;
+}
+
+/* How long it was from a to b by the clock that nobody adjusts. */
+static uint64_t raw_ns(const struct xvt_clock_pair *a, const struct xvt_clock_pair *b)
+{
+	return b->ns - a->ns + (b->raw_off - a->raw_off);
+}
+
+/* Was CLOCK_MONOTONIC slewed between the two, faster than is followed? */
+static bool was_slewed(const struct xvt_clock_pair *a, const struct xvt_clock_pair *b)
+{
+	uint64_t by = magnitude((int64_t)(b->raw_off - a->raw_off));
+
+	return by > (u128)raw_ns(a, b) * XVT_TIMEBASE_SLEW_PPM / 1000000 + raw_slack(a, b);
+}
+
+/* Two pairs for the first rate, apart by CALIBRATE_NS: if an interruption made one wide, again. */
+static void calibrate(struct xvt_host_clock *hc, struct xvt_clock_pair *first)
+{
+	for (int i = 0; i < CALIBRATIONS; i++) {
+		uint64_t wide;
+
+		read_pair(hc, first);
+		hc->parts.sleep(hc->parts.arg, CALIBRATE_NS);
+		read_pair(hc, &hc->last);
+		wide = (first->hi - first->lo) + (hc->last.hi - hc->last.lo);
+		if (wide < (hc->last.lo - first->hi) / CALIBRATED)
+			return;
+	}
+}
+
 int xvt_host_clock_init_parts(struct xvt_host_clock *hc, const struct xvt_host_clock_parts *parts)
 {
 	struct xvt_clock_pair first;
+	uint64_t passed;
 
 	memset(hc, 0, sizeof(*hc));
 	hc->parts = *parts;
@@ -229,19 +274,18 @@ int xvt_host_clock_init_parts(struct xvt_host_clock *hc, const struct xvt_host_c
 	hc->parts.ns = parts->ns ? parts->ns : real_ns;
 	hc->parts.sleep = parts->sleep ? parts->sleep : real_sleep;
 	hc->clock_id = XVT_CLOCK_NATIVE;
-	read_pair(hc, &first);
-	hc->parts.sleep(hc->parts.arg, CALIBRATE_NS);
-	read_pair(hc, &hc->last);
+	calibrate(hc, &first);
 	hc->base_clock = middle(&hc->last);
 	hc->base_ns = hc->last.ns;
 	if (hc->base_clock <= middle(&first) || hc->base_ns <= first.ns)
 		return -EINVAL;
-	hc->rate = rate_of(hc->base_ns - first.ns, hc->base_clock - middle(&first));
+	hc->slewing = was_slewed(&first, &hc->last);
+	passed = hc->slewing ? raw_ns(&first, &hc->last) : hc->base_ns - first.ns;
+	hc->rate = rate_of(passed, hc->base_clock - middle(&first));
 	if (!hc->rate)
 		return -EINVAL;
 	set_slope(&hc->mult, &hc->shift, hc->rate);
-	hc->hz = (uint64_t)((u128)(hc->base_clock - middle(&first)) * SECOND_NS /
-			    (hc->base_ns - first.ns));
+	hc->hz = (uint64_t)((u128)(hc->base_clock - middle(&first)) * SECOND_NS / passed);
 	hc->realtime_ns = hc->base_ns + hc->last.realtime_off;
 	hc->boottime_ns = hc->base_ns + hc->last.boottime_off;
 	hc->wall_error_ns = realtime_error(&hc->last);
@@ -273,19 +317,15 @@ static uint64_t ticks_ns(const struct xvt_host_clock *hc, uint64_t ticks)
 	return (uint64_t)((u128)ticks * hc->rate >> XVT_RATE_SHIFT);
 }
 
-static uint64_t magnitude(int64_t v)
-{
-	return v < 0 ? -(uint64_t)v : (uint64_t)v;
-}
-
 /*
  * Did the two clocks come apart by more than a rate can? CLOCK_MONOTONIC stands still while the
  * host sleeps, and CLOCK_BOOTTIME tells that it slept; its length is what the counter says,
  * because the kernel may know it by a clock of whole seconds. Without sleep only a machine whose
  * clocks were exchanged under it (a host that is a guest itself) jumps. Both must be proven: an
- * interrupted reading is no sleep.
+ * interrupted reading is no sleep. CLOCK_MONOTONIC_RAW proves a fast slew; *slewed_ns is how much.
  */
-static bool came_apart(struct xvt_host_clock *hc, const struct xvt_clock_pair *p)
+static bool came_apart(struct xvt_host_clock *hc, const struct xvt_clock_pair *p,
+		       uint64_t *slewed_ns)
 {
 	const struct xvt_clock_pair *last = &hc->last;
 	uint64_t passed = p->ns - last->ns;
@@ -296,9 +336,11 @@ static bool came_apart(struct xvt_host_clock *hc, const struct xvt_clock_pair *p
 	int64_t slept = (int64_t)(p->boottime_off - last->boottime_off - boot_slack);
 	bool by_sleep = slept > SLEEP_MIN_NS && apart - (int64_t)slack > slept / 2;
 
-	if (!by_sleep && magnitude(apart) < counted / 4 + slack + JUMP_NS)
+	hc->slewing = was_slewed(last, p);
+	if (!by_sleep && !hc->slewing && magnitude(apart) < counted / 4 + slack + JUMP_NS)
 		return false;
 	hc->apart_ns += apart;
+	*slewed_ns = hc->slewing ? magnitude(apart) : 0;
 	return true;
 }
 
@@ -310,6 +352,18 @@ static bool wall_was_set(const struct xvt_host_clock *hc, const struct xvt_clock
 	return magnitude(moved) > realtime_error(p) + realtime_error(&hc->since);
 }
 
+static void limit_rate(struct xvt_host_clock *hc, const struct xvt_clock_pair *p, uint64_t least_ns,
+		       uint64_t most_ns)
+{
+	uint64_t lowest = rate_of(least_ns, p->hi - hc->since.lo);
+	uint64_t highest = rate_of(most_ns, p->lo - hc->since.hi);
+
+	if (hc->rate < lowest)
+		hc->rate = lowest;
+	if (hc->rate > highest)
+		hc->rate = highest;
+}
+
 /*
  * The rate moves only as far as it is proven wrong between the newest line's pair and this one, so
  * NTP is followed and noise is not. A pair's own nanosecond is rounded: one more each way.
@@ -317,13 +371,18 @@ static bool wall_was_set(const struct xvt_host_clock *hc, const struct xvt_clock
 static void follow_rate(struct xvt_host_clock *hc, const struct xvt_clock_pair *p)
 {
 	uint64_t ns = p->ns - hc->since.ns;
-	uint64_t lowest = rate_of(ns - 1, p->hi - hc->since.lo);
-	uint64_t highest = rate_of(ns + 1, p->lo - hc->since.hi);
 
-	if (hc->rate < lowest)
-		hc->rate = lowest;
-	if (hc->rate > highest)
-		hc->rate = highest;
+	limit_rate(hc, p, ns - 1, ns + 1);
+}
+
+/* What CLOCK_MONOTONIC did since the newest line says nothing of its usual rate. That is near the
+ * rate that nobody adjusts. */
+static void follow_raw(struct xvt_host_clock *hc, const struct xvt_clock_pair *p)
+{
+	uint64_t ns = raw_ns(&hc->since, p);
+	uint64_t slack = raw_slack(&hc->since, p) + (uint64_t)((u128)ns * USUAL_PPM / 1000000);
+
+	limit_rate(hc, p, ns > slack ? ns - slack : 1, ns + slack);
 }
 
 /* How far the map is ahead of where it should be at that pair: between *lo and *hi. */
@@ -335,6 +394,24 @@ static void error_at(const struct xvt_host_clock *hc, const struct xvt_clock_pai
 	/* Rounded down, both: the true ones are less than 1 ns more. */
 	*lo = (int64_t)(xvt_host_clock_ns(hc, p->lo) - should) - 1;
 	*hi = (int64_t)(xvt_host_clock_ns(hc, p->hi) - should) + 1;
+}
+
+/* Would steering that back take too long? */
+static bool too_far(int64_t error_lo, int64_t error_hi)
+{
+	return error_lo > (int64_t)XVT_TIMEBASE_STEER_MOST_NS ||
+	       error_hi < -(int64_t)XVT_TIMEBASE_STEER_MOST_NS;
+}
+
+/* It stays. Returns how much. */
+static uint64_t give_up(struct xvt_host_clock *hc, int64_t *error_lo, int64_t *error_hi)
+{
+	int64_t error = *error_lo + (*error_hi - *error_lo) / 2;
+
+	hc->apart_ns += error;
+	*error_lo -= error;
+	*error_hi -= error;
+	return magnitude(error);
 }
 
 /* Room for two more lines; the older half goes when there are too many. */
@@ -390,13 +467,13 @@ static int64_t steerable(int64_t error_lo, int64_t error_hi)
 }
 
 static int begin_lines(struct xvt_host_clock *hc, const struct xvt_clock_pair *p, int64_t error_lo,
-		       int64_t error_hi)
+		       int64_t error_hi, uint64_t slewed_ns)
 {
 	/* Read again: we may have been interrupted since the pair, for any time. */
 	uint64_t knee = read_clock(hc) + xvt_host_clock_ticks(hc, XVT_TIMEBASE_LEAD_NS);
 	uint64_t steer_ticks = xvt_host_clock_ticks(hc, XVT_TIMEBASE_STEER_NS);
 	uint64_t under = magnitude(error_lo), over = magnitude(error_hi);
-	uint64_t error_ns = under > over ? under : over;
+	uint64_t error_ns = (under > over ? under : over) + slewed_ns;
 	int64_t steer = steerable(error_lo, error_hi);
 	uint64_t steer_rate = rate_of(magnitude(steer), steer_ticks);
 	int err = make_room(hc);
@@ -417,6 +494,7 @@ int xvt_host_clock_tend(struct xvt_host_clock *hc, uint64_t now)
 {
 	struct xvt_clock_pair p;
 	int64_t error_lo, error_hi;
+	uint64_t slewed_ns = 0, rate = hc->rate;
 	bool apart, off;
 
 	if (now < hc->next_look_clock && now >= hc->last.lo)
@@ -428,10 +506,17 @@ int xvt_host_clock_tend(struct xvt_host_clock *hc, uint64_t now)
 	if (hc->count && p.lo <= hc->lines[hc->count - 1].base_clock)
 		return 0;
 	hc->next_look_clock = p.hi + xvt_host_clock_ticks(hc, LOOK_NS);
-	apart = came_apart(hc, &p);
+	apart = came_apart(hc, &p, &slewed_ns);
 	if (!apart)
 		follow_rate(hc, &p);
 	error_at(hc, &p, &error_lo, &error_hi);
+	if (!apart && too_far(error_lo, error_hi)) {
+		apart = true;
+		hc->rate = rate;
+		slewed_ns = give_up(hc, &error_lo, &error_hi);
+	}
+	if (slewed_ns)
+		follow_raw(hc, &p);
 	hc->last = p;
 	off = error_lo > OFF_NS || error_hi < -OFF_NS;
 	if (!apart && !off && !wall_was_set(hc, &p) && p.hi < hc->next_line_clock)
@@ -440,7 +525,7 @@ int xvt_host_clock_tend(struct xvt_host_clock *hc, uint64_t now)
 	if (hc->period_ns > PERIOD_MAX_NS)
 		hc->period_ns = PERIOD_MAX_NS;
 	hc->next_line_clock = p.hi + xvt_host_clock_ticks(hc, hc->period_ns);
-	return begin_lines(hc, &p, error_lo, error_hi);
+	return begin_lines(hc, &p, error_lo, error_hi, slewed_ns);
 }
 
 int xvt_host_clock_end(struct xvt_host_clock *hc)

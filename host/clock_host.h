@@ -15,6 +15,12 @@
  * interval. Rate and error move only as far as an interval proves them wrong; a reading that was
  * interrupted is a wide interval, proves nothing, and does nothing.
  *
+ * NTP changes the rate of CLOCK_MONOTONIC by at most 500 ppm, and that is followed. Tick
+ * adjustments (chrony: up to 83,333 ppm) are not: every duration would be wrong by so much, and
+ * every guest's clock would seem to jump. CLOCK_MONOTONIC_RAW, which nobody adjusts, shows them.
+ * While they last the map goes on with the counter, and apart_ns says how far it is ahead. So does
+ * it for an error that would take long to steer back, because the recorder did not look for hours.
+ *
  * A wall clock that was set begins a line as well, so that the file tells it within a second.
  *
  * A host that sleeps stops CLOCK_MONOTONIC, but its counter may run on. The map cannot go back:
@@ -28,12 +34,16 @@
 #include "trace_format.h"
 
 /* A knee lies this far after its measurement, so nothing beyond it was converted before. */
-#define XVT_TIMEBASE_LEAD_NS   1000000u
+#define XVT_TIMEBASE_LEAD_NS	   1000000u
 /* An error is steered back within this time, by at most this much. */
-#define XVT_TIMEBASE_STEER_NS  800000000u
-#define XVT_TIMEBASE_STEER_PPM 500u
+#define XVT_TIMEBASE_STEER_NS	   800000000u
+#define XVT_TIMEBASE_STEER_PPM	   500u
+/* What CLOCK_MONOTONIC differs from CLOCK_MONOTONIC_RAW by more than this is kept apart, */
+#define XVT_TIMEBASE_SLEW_PPM	   600u
+/* and so is an error above this. */
+#define XVT_TIMEBASE_STEER_MOST_NS 5000000u
 /* Lines kept in memory, half a day of them; older clock values lie on the oldest line kept. */
-#define XVT_TIMEBASE_LINES_MAX 8192u
+#define XVT_TIMEBASE_LINES_MAX	   8192u
 
 /* What the clock is made of; a test brings its own. */
 struct xvt_host_clock_parts {
@@ -48,10 +58,12 @@ struct xvt_clock_pair {
 	uint64_t lo;
 	uint64_t hi;
 	uint64_t ns;
-	uint64_t realtime_off; /* CLOCK_REALTIME and CLOCK_BOOTTIME less CLOCK_MONOTONIC */
+	uint64_t realtime_off; /* CLOCK_REALTIME, _BOOTTIME, _MONOTONIC_RAW less CLOCK_MONOTONIC */
 	uint64_t boottime_off;
+	uint64_t raw_off;
 	uint64_t realtime_width; /* they are known that well */
 	uint64_t boottime_width;
+	uint64_t raw_width;
 };
 
 /*
@@ -79,6 +91,7 @@ struct xvt_host_clock {
 	struct xvt_clock_pair since; /* when the newest line was made: the rate is from there */
 	uint64_t rate;		     /* ns a tick, times 2^XVT_RATE_SHIFT */
 	int64_t apart_ns;
+	bool slewing; /* CLOCK_MONOTONIC was, faster than is followed, at the last look */
 	uint64_t period_ns;
 	uint64_t next_look_clock;
 	uint64_t next_line_clock;

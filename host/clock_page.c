@@ -483,7 +483,6 @@ void xvt_clock_pages_init(struct xvt_clock_pages *c, struct xvt_clock_page *regi
 	c->clock = clock ? clock : native_clock;
 	c->clock_arg = clock_arg;
 	c->lead_ns = XVT_CLOCK_LEAD_NS;
-	c->file_fd = -1;
 	target(&c->region, region);
 	c->host.session = session;
 	c->guest.session = session;
@@ -548,16 +547,16 @@ static void describe_file(struct xvt_clock_file *f, const char *name, uint32_t r
 int xvt_clock_pages_share(struct xvt_clock_pages *c, const char *dir, const char *name,
 			  uint32_t ring, uint32_t hw_id)
 {
-	int err;
+	int err, fd;
 
 	c->path = file_name(dir, name, ring);
 	if (!c->path)
 		return -ENOMEM;
-	c->file_fd = open_file(c->path);
-	err = c->file_fd;
+	fd = open_file(c->path);
+	err = fd;
 	if (err < 0)
 		goto err_free;
-	c->file = mmap(NULL, XVT_ALIGN_MIN, PROT_READ | PROT_WRITE, MAP_SHARED, c->file_fd, 0);
+	c->file = mmap(NULL, XVT_ALIGN_MIN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (c->file == MAP_FAILED) {
 		err = -errno;
 		c->file = NULL;
@@ -568,16 +567,16 @@ int xvt_clock_pages_share(struct xvt_clock_pages *c, const char *dir, const char
 	target(&c->file_guest, &c->file->guest);
 	begin(c);
 	end(c);
+	close(fd); /* the mapping keeps the file and its lock; descriptors are few, rings many */
 	/* Pages before magic; pairs with a reader's acquire. */
 	xvt_store_release(&c->file->magic, XVT_CLOCK_FILE_MAGIC);
 	return 0;
 
 err_close:
-	close(c->file_fd);
+	close(fd);
 err_free:
 	free(c->path);
 	c->path = NULL;
-	c->file_fd = -1;
 	return err;
 }
 
@@ -596,7 +595,6 @@ void xvt_clock_pages_fini(struct xvt_clock_pages *c)
 	/* Removed before the lock goes: a later recorder makes a new one. */
 	unlink(c->path);
 	munmap(c->file, XVT_ALIGN_MIN);
-	close(c->file_fd);
 	free(c->path);
 	c->file = NULL;
 	c->path = NULL;

@@ -38,7 +38,6 @@ struct xvt_clock_pages {
 	struct xvt_clock_target_page file_guest;
 	struct xvt_clock_target_page file_host;
 	struct xvt_clock_file *file;
-	int file_fd;
 	char *path;
 	const struct xvt_host_clock *host_clock;
 	uint64_t (*clock)(void *arg); /* the host's, ordered; tests have their own */

@@ -55,8 +55,8 @@ static void vmm_close(struct xvt_clock_exact *s)
 }
 
 const struct xvt_clock_exact_ops xvt_clock_vmm = {
-	.name = "the VMM",
-	.id = XVT_SOURCE_VMM,
+	.name = "its region",
+	.id = XVT_SOURCE_GUEST,
 	.open = vmm_open,
 	.read = vmm_read,
 	.close = vmm_close,

@@ -40,6 +40,7 @@ struct record_options {
 	const char *output;
 	struct xvt_opt_list regions;
 	struct xvt_opt_list domains;
+	struct xvt_opt_list trusted;
 	struct xvt_opt_list qmp;
 	struct xvt_opt_list doorbells;
 	struct xvt_opt_list events;
@@ -50,6 +51,7 @@ struct record_options {
 	uint64_t stall_timeout_ns;
 	uint64_t duration_ns;
 	uint64_t memory_bytes;
+	uint64_t max_bytes;
 	uint64_t threads;
 	uint64_t compress;
 	bool run_spans;
@@ -62,8 +64,8 @@ struct record_options {
 
 static const struct xvt_opt options[] = {
 	O(output, "output", 'o', XVT_OPT_STRING, "FILE.xvt", "the trace to write"),
-	O(regions, "region", 'r', XVT_OPT_LIST, "NAME=REGION",
-	  "a machine by the path of its region; again for each"),
+	O(regions, "region", 'r', XVT_OPT_LIST, "NAME=REGION[,rings=N]",
+	  "a machine by the path of its region; again for each; its first N rings (default 256)"),
 	O(domains, "domain", 'd', XVT_OPT_LIST, "DOMAIN",
 	  "a running libvirt domain with a shmem device named xvtrace-*"),
 	O(qmp, "qmp", 0, XVT_OPT_LIST, "NAME=SOCKET",
@@ -74,6 +76,7 @@ static const struct xvt_opt options[] = {
 	  "have, an idle recorder sleeps"),
 	O(events, "event", 'e', XVT_OPT_LIST, "SYS:EVENT",
 	  "ask the guests to switch this event on (their owner must allow it: host_control=1)"),
+	O(trusted, "trust-guest-clock", 0, XVT_OPT_LIST, "NAME", XVT_TRUST_HELP),
 	O(connect, "connect", 'c', XVT_OPT_STRING, "URI", "libvirt to ask (default: its own)"),
 	O(join_timeout_ns, "join-timeout", 0, XVT_OPT_SECONDS, "SEC",
 	  "wait this long for all machines before the first event is written (default 60)"),
@@ -86,6 +89,8 @@ static const struct xvt_opt options[] = {
 	O(duration_ns, "duration", 0, XVT_OPT_SECONDS, "SEC", "stop after this long"),
 	O(memory_bytes, "memory", 'm', XVT_OPT_SIZE, "SIZE",
 	  "most memory for events that wait, half of it split between the machines (default 256M)"),
+	O(max_bytes, "max-size", 0, XVT_OPT_SIZE, "SIZE",
+	  "end when the trace has this size; each machine may have an equal part of it"),
 	O(threads, "threads", 0, XVT_OPT_U64, "N",
 	  "CPUs to use when there is much to do (default: those that there are, up to 4)"),
 	O(compress, "compress", 'z', XVT_OPT_U64, "LEVEL",
@@ -194,6 +199,8 @@ static int start_child(struct recorder *rec, char **argv)
 
 		sigemptyset(&none);
 		sigprocmask(SIG_SETMASK, &none, NULL);
+		signal(SIGPIPE, SIG_DFL); /* exec() would leave them ignored */
+		signal(SIGXFSZ, SIG_DFL);
 		execvp(argv[0], argv);
 		xvt_error(argv[0], "cannot run it: %s", strerror(errno));
 		_exit(127);
@@ -461,6 +468,15 @@ static int run(struct recorder *rec)
 		}
 		if (!xvt_session_alive(rec->session))
 			break; /* each one's end was reported */
+		if (rec->session->size_reached) {
+			end_line(rec);
+			if (!rec->opt.quiet)
+				fprintf(stderr,
+					"xvtrace: %s: --max-size is reached, recording "
+					"ends\n",
+					rec->opt.output);
+			break;
+		}
 		if (rec->opt.duration_ns && sleep_ns > start + rec->opt.duration_ns - now)
 			sleep_ns = start + rec->opt.duration_ns - now;
 		err = xvt_loop_run(rec->loop, sleep_ns);
@@ -523,6 +539,7 @@ static int record(struct recorder *rec, char **child_argv)
 		.join_timeout_ns = rec->opt.join_timeout_ns,
 		.stall_timeout_ns = rec->opt.stall_timeout_ns,
 		.memory_bytes = rec->opt.memory_bytes,
+		.max_bytes = rec->opt.max_bytes,
 		.threads = (unsigned int)rec->opt.threads,
 		.clock_page_dir = rec->opt.clock_page,
 		.run_spans = rec->opt.run_spans,
@@ -542,6 +559,10 @@ static int record(struct recorder *rec, char **child_argv)
 			  XVT_COMPRESS_LEVEL_MAX);
 		return XVT_EXIT_USAGE;
 	}
+	if (rec->opt.max_bytes && rec->opt.max_bytes < XVT_MAX_BYTES_LEAST) {
+		xvt_error("--max-size", "it is at least %uM", XVT_MAX_BYTES_LEAST >> 20);
+		return XVT_EXIT_USAGE;
+	}
 	if (rec->opt.threads < 1 || rec->opt.threads > THREADS_MAX) {
 		xvt_error("--threads", "it is 1 to %u", THREADS_MAX);
 		return XVT_EXIT_USAGE;
@@ -556,7 +577,7 @@ static int record(struct recorder *rec, char **child_argv)
 	}
 	err = xvt_loop_new(&rec->loop);
 	if (err) {
-		xvt_error("io_uring", "%s; see /proc/sys/kernel/io_uring_disabled", strerror(-err));
+		xvt_error_io_uring(err);
 		return XVT_EXIT_FAIL;
 	}
 	err = xvt_file_sink_new(&sink, rec->loop, rec->opt.output);
@@ -566,6 +587,7 @@ static int record(struct recorder *rec, char **child_argv)
 		return XVT_EXIT_FAIL;
 	}
 	rec->sink = sink;
+	xvt_file_sink_patient(sink);
 	err = xvt_session_new(&rec->session, rec->loop, xvt_file_sink_base(sink), &so);
 	if (err == -ENOTSUP && so.compress)
 		xvt_error("--compress", "this xvtrace was built without zstd; install libzstd-dev "
@@ -580,6 +602,8 @@ static int record(struct recorder *rec, char **child_argv)
 	}
 	status = xvt_machines_add(rec->session, &rec->opt.regions, &rec->opt.domains,
 				  rec->opt.connect);
+	if (status == XVT_EXIT_OK)
+		status = xvt_machines_trust(rec->session, &rec->opt.trusted);
 	if (status == XVT_EXIT_OK)
 		status = listen_to_machines(rec);
 	if (status == XVT_EXIT_OK)

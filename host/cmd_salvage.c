@@ -222,6 +222,9 @@ static void finish_rings(struct salvage *s, bool quiet)
 			xvt_trace_event(s->trace, &h, &lost);
 		}
 		xvt_ring_account(r, true);
+		/* One node, or none: no second one says how far the clock has gone from its line.
+		 */
+		r->stats.bound_ns_max = XVT_NO_BOUND;
 		unfinished += r->unfinished;
 		xvt_trace_put(s->trace, XVT_CHUNK_STATS, &r->stats, sizeof(r->stats), NULL, 0);
 	}
@@ -311,7 +314,7 @@ out:
 static int cmd_salvage(const struct xvt_command *cmd, int argc, char **argv)
 {
 	struct salvage_options opt = { 0 };
-	int first = xvt_opt_parse(cmd, argc, argv, &opt, NULL), err;
+	int first = xvt_opt_parse(cmd, argc, argv, &opt, NULL), err, loop_err;
 	struct salvage s;
 	char why[256];
 	uint32_t i;
@@ -325,8 +328,7 @@ static int cmd_salvage(const struct xvt_command *cmd, int argc, char **argv)
 	memset(&s, 0, sizeof(s));
 	err = xvt_host_region_open(&s.region, argv[first], false);
 	if (err) {
-		xvt_error(argv[first], "%s",
-			  err == -ENODATA ? "the file is empty or far too small" : strerror(-err));
+		xvt_error(argv[first], "%s", xvt_host_region_open_why(err));
 		return XVT_EXIT_FAIL;
 	}
 	err = xvt_host_region_check(&s.region);
@@ -339,10 +341,11 @@ static int cmd_salvage(const struct xvt_command *cmd, int argc, char **argv)
 	s.rings = calloc(s.region.g.ring_count, sizeof(*s.rings));
 	xvt_pool_init(&s.pool, UINT64_MAX / 4);
 	xvt_merge_init(&s.merge);
-	err = s.rings ? xvt_loop_new(&s.loop) : -ENOMEM;
-	if (!err)
+	err = s.rings ? 0 : -ENOMEM;
+	loop_err = err ? 0 : xvt_loop_new(&s.loop);
+	if (!err && !loop_err)
 		err = xvt_host_clock_init(&s.clock);
-	if (!err)
+	if (!err && !loop_err)
 		err = salvage(&s, &opt);
 	for (i = 0; i < s.nr_rings; i++) {
 		xvt_ring_fini(s.rings[i]);
@@ -353,10 +356,12 @@ static int cmd_salvage(const struct xvt_command *cmd, int argc, char **argv)
 	xvt_merge_fini(&s.merge);
 	xvt_pool_fini(&s.pool);
 	xvt_host_region_close(&s.region);
-	if (err) {
+	if (loop_err)
+		xvt_error_io_uring(loop_err);
+	else if (err)
 		xvt_error(opt.output, "%s", xvt_file_sink_why(err));
+	if (err || loop_err)
 		return XVT_EXIT_FAIL;
-	}
 	return XVT_EXIT_OK;
 }
 

@@ -18,6 +18,7 @@ struct snapshot_options {
 	const char *output;
 	struct xvt_opt_list regions;
 	struct xvt_opt_list domains;
+	struct xvt_opt_list trusted;
 	const char *connect;
 	uint64_t stall_timeout_ns;
 	uint64_t memory_bytes;
@@ -33,6 +34,7 @@ static const struct xvt_opt options[] = {
 	  "a machine by the path of its region; again for each"),
 	O(domains, "domain", 'd', XVT_OPT_LIST, "DOMAIN",
 	  "a running libvirt domain with a shmem device named xvtrace-*"),
+	O(trusted, "trust-guest-clock", 0, XVT_OPT_LIST, "NAME", XVT_TRUST_HELP),
 	O(connect, "connect", 'c', XVT_OPT_STRING, "URI", "libvirt to ask (default: its own)"),
 	O(stall_timeout_ns, "stall-timeout", 0, XVT_OPT_SECONDS, "SEC",
 	  "take a machine that is silent for this long as it is (default 2)"),
@@ -125,7 +127,7 @@ static int start(struct snapshot *snap)
 	int err = xvt_loop_new(&snap->loop);
 
 	if (err) {
-		xvt_error("io_uring", "%s; see /proc/sys/kernel/io_uring_disabled", strerror(-err));
+		xvt_error_io_uring(err);
 		return err;
 	}
 	err = xvt_file_sink_new(&snap->sink, snap->loop, snap->opt->output);
@@ -154,6 +156,8 @@ static int snapshot(struct snapshot *snap)
 		return XVT_EXIT_FAIL;
 	status = xvt_machines_add(snap->session, &snap->opt->regions, &snap->opt->domains,
 				  snap->opt->connect);
+	if (status == XVT_EXIT_OK)
+		status = xvt_machines_trust(snap->session, &snap->opt->trusted);
 	if (status == XVT_EXIT_OK) {
 		watch_signals();
 		err = take(snap);

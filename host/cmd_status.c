@@ -319,7 +319,11 @@ static void put_pressure(struct xvt_out *o, const struct answer *a)
 	const char *before = "  pressure: ";
 	size_t i;
 
-	if (is_true(rec, "disk_slow")) {
+	if (is_true(rec, "disk_full")) {
+		xvt_out_printf(o, "%sthe disk is full, nothing is written until there is space",
+			       before);
+		before = "; ";
+	} else if (is_true(rec, "disk_slow")) {
 		xvt_out_printf(o, "%sthe disk is slower than the guests, waited for it for ",
 			       before);
 		xvt_out_duration(o, number(rec, "disk_waited_ns"));

@@ -124,6 +124,32 @@ static bool queue(struct xvt_ring *r, struct xvt_loop *loop, uint64_t to, bool s
 	return true;
 }
 
+static bool is_broken(struct xvt_ring *r, const char *field, uint64_t value, const char *why)
+{
+	const struct xvt_fault fault = { field, why, value };
+
+	broken(r, &fault);
+	return true;
+}
+
+/* Is this copy of the table's entry for generation `next` what no writer writes? */
+static bool is_bad_entry(struct xvt_ring *r, const struct xvt_ring_gen *gen, uint32_t next)
+{
+	const uint64_t size = r->region->g.subbuf_size;
+
+	if (gen->generation != next)
+		return is_broken(r, "gen.generation", gen->generation, "not the one that began");
+	if (gen->prev_commit & 7)
+		return is_broken(r, "gen.prev_commit", gen->prev_commit, "not a multiple of 8");
+	if (gen->prev_resv & 7)
+		return is_broken(r, "gen.prev_resv", gen->prev_resv, "not a multiple of 8");
+	if (gen->start & (size - 1))
+		return is_broken(r, "gen.start", gen->start, "not where a sub-buffer begins");
+	if (gen->start - gen->prev_resv >= size)
+		return is_broken(r, "gen.start", gen->start, "not the border after prev_resv");
+	return false;
+}
+
 /*
  * The writer began again (boot, kexec, module load). Finish every generation that we have not
  * read to its end: up to its commit as usual, from there to its resv by salvage.
@@ -149,15 +175,10 @@ static bool follow_generations(struct xvt_ring *r, struct xvt_loop *loop, uint32
 		gen.prev_commit = xvt_load(&shared->prev_commit);
 		gen.prev_resv = xvt_load(&shared->prev_resv);
 		gen.prev_nest = xvt_load(&shared->prev_nest);
-		if (gen.generation != next || gen.start & (g->subbuf_size - 1) ||
-		    gen.start - gen.prev_resv >= g->subbuf_size) {
-			struct xvt_fault fault = { "generation", "table entry makes no sense",
-						   next };
-
-			broken(r, &fault);
+		if (is_bad_entry(r, &gen, next))
 			return false;
-		}
-		/* As queue() measures: from the sub-buffer's begin, which a lap overwrites first. */
+		/* As queue() measures: from the sub-buffer's begin, which a lap overwrites first.
+		 */
 		if (gen.prev_resv - xvt_pos_trunc(g, r->read_pos) <= g->ring_size &&
 		    gen.prev_resv - gen.prev_commit <= g->ring_size) {
 			/* The budget may have ended an earlier pass anywhere in between. */
@@ -242,11 +263,13 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 	uint32_t room = room_of(r);
 	bool all, frozen;
 
+	r->kept = r->tail;
 	if (r->phase == XVT_PHASE_BROKEN)
 		return;
 	r->phase_before = r->phase;
 	r->last_before = r->last;
 	r->taken = 0;
+	r->unread = true; /* until all of this look was possible */
 	xvt_ring_snapshot(r->ctl, &r->region->g, &s);
 	ceiling = r->cut.frozen ? r->cut.look_clock : xvt_clock_read_ordered();
 	/* Then nothing of this look is used; where to go on is decided before the next one. From
@@ -274,6 +297,11 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 		broken(r, &fault);
 		return;
 	}
+	/* What is committed below it can still be saved from a writer that is gone. */
+	if (!r->salvage && s.backend != XVT_BACKEND_NONE && s.resv_word & 7) {
+		is_broken(r, "resv", s.resv_word, "not a multiple of 8");
+		return;
+	}
 	if (overwrite && s.resv - xvt_pos_trunc(g, r->read_pos) > g->ring_size) {
 		r->cut.hole |= !r->cut.begun || xvt_pos_before(r->read_pos, r->cut.until);
 		/* Overtaken. Not to the oldest end, which is about to go as well: half way.
@@ -291,7 +319,7 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 	r->taken = r->read_pos - r->taken;
 	if (r->salvage && all && s.resv - s.commit <= g->ring_size)
 		queue(r, loop, s.resv & ~7ull, true, ceiling, &room);
-	r->idle = false;
+	r->idle = r->unread = false;
 	if (proof_clock)
 		r->look_clock = proof_clock;
 	if (proof_clock && all && frozen)
@@ -472,7 +500,7 @@ void xvt_drain_tell_cons(struct xvt_ring *r)
 void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 {
 	const struct xvt_geometry *g = &r->region->g;
-	struct xvt_piece *p, *before = NULL;
+	struct xvt_piece *p, *before;
 	uint64_t resv;
 	bool moved;
 
@@ -487,9 +515,13 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 		xvt_store(&r->phase, r->phase_before); /* as broken() */
 		r->fault_new = false;
 	}
+	if (r->cut.on)
+		r->kept = NULL; /* a snapshot gives up pieces anywhere */
 	if (r->cut.on && !rolled_back && !moved)
 		drop_overtaken(r, resv);
-	for (p = r->first; p; before = p, p = p->next) {
+	/* Only what this look has copied: very many pieces may wait for the guest's clock. */
+	before = r->kept;
+	for (p = before ? before->next : r->first; p; before = p, p = p->next) {
 		if (p->res == (int)p->len && !rolled_back && !overtaken(r, p, resv, moved))
 			continue;
 		if (p->res == INT32_MAX)
@@ -499,7 +531,7 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 		drop_from(r, p, before);
 		break;
 	}
-	for (p = r->first; p; p = p->next) {
+	for (p = r->kept ? r->kept->next : r->first; p; p = p->next) {
 		if (p->res != INT32_MAX && !p->next)
 			keep_tail(r, p);
 		p->res = INT32_MAX;
@@ -516,13 +548,13 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 	xvt_drain_tell_cons(r);
 }
 
-/* Does the ring itself go on from where we left it? */
+/* Does the ring itself go on from where we left it? With any of its counters smaller it does not:
+ * the next look would find that it went back, and so would all others. */
 static bool goes_on(const struct xvt_ring *r, const struct xvt_ring_snapshot *s)
 {
 	return s->generation == r->last.generation && s->backend == r->last.backend &&
 	       s->commit - xvt_pos_trunc(&r->region->g, r->read_pos) <= r->region->g.ring_size &&
-	       (int64_t)(s->commit - r->read_pos) >= 0 &&
-	       (int64_t)(s->attempted - r->last.attempted) >= 0 && tail_is_there(r);
+	       (int64_t)(s->commit - r->read_pos) >= 0 && !smaller(s, &r->last) && tail_is_there(r);
 }
 
 /* How far an older past had been delivered nobody says. Counters that did not go back go on. */

@@ -13,6 +13,16 @@
 int xvt_machines_add(struct xvt_session *s, const struct xvt_opt_list *regions,
 		     const struct xvt_opt_list *domains, const char *libvirt_uri);
 
+/*
+ * --trust-guest-clock: use what the regions of these machines say of their clocks. Returns an exit
+ * status, and has said which name is none of the session's.
+ */
+int xvt_machines_trust(struct xvt_session *s, const struct xvt_opt_list *names);
+
+#define XVT_TRUST_HELP                                                                             \
+	"believe what this machine's region says of its clocks, which the guest can write; again " \
+	"for each"
+
 /* What to do about a region that cannot be used, for `err` of xvt_host_region_check(): "; ...", or
  * "". */
 const char *xvt_region_hint(int err);

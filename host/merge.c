@@ -402,6 +402,8 @@ static int hand_over(struct xvt_merge *m)
 
 	m->emitted += m->nr_out;
 	m->busy |= is_busy(m);
+	if (m->nr_out && !err && m->hold)
+		m->held = m->hold(m->arg);
 	m->nr_out = 0;
 	return err;
 }
@@ -512,7 +514,7 @@ static int turn(struct xvt_merge *m)
 		return err;
 	numbers = (1u << xvt_tree_bits(m->count)) - 1;
 	end = end_key(m);
-	while (key < end) {
+	while (key < end && !m->held) {
 		const uint32_t number = (uint32_t)key & numbers;
 		struct xvt_merge_leaf *leaf = &m->leaves[number];
 		uint64_t until = number == last ? xvt_tree_runner_up(&m->tree, number) : 0;
@@ -525,7 +527,7 @@ static int turn(struct xvt_merge *m)
 				bound_ns = m->bound_ns;
 				end = end_key(m);
 			}
-		} while (key < until && key < end);
+		} while (key < until && key < end && !m->held);
 		key = xvt_tree_replay(&m->tree, number, key);
 		last = number;
 	}
@@ -561,7 +563,7 @@ static int pass(struct xvt_merge *m)
 	do {
 		m->next_ns = UINT64_MAX;
 		err = m->count ? turn(m) : 0;
-	} while (!err && m->next_ns < m->bound_ns && m->next_ns <= m->limit_ns);
+	} while (!err && !m->held && m->next_ns < m->bound_ns && m->next_ns <= m->limit_ns);
 	return err ? err : hand_over(m);
 }
 
@@ -583,6 +585,7 @@ int64_t xvt_merge_pass(struct xvt_merge *m, struct xvt_ring *const *rings, size_
 		return err;
 	m->emit = emit;
 	m->arg = arg;
+	m->held = false;
 	m->count = 0;
 	m->busy |= is_busy(m); /* the pass before was */
 	m->emitted_then = m->emitted;

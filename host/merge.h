@@ -43,6 +43,9 @@ struct xvt_merge {
 	uint64_t late;
 	xvt_emit_fn emit;
 	void *arg;
+	bool (*hold)(
+		void *arg); /* true: emit no more in this pass; asked after each batch; or NULL */
+	bool held;	    /* that ended the last pass */
 	xvt_witness_fn witness; /* NULL: nobody wants to know */
 	uint32_t nr_out;
 	struct xvt_placed *out[XVT_MERGE_BATCH];

@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define OVER_LEAST (1u << 20)
+#define OVER_MOST  (16u << 20)
+
 static size_t size_of(unsigned int c)
 {
 	return ((size_t)XVT_POOL_SMALLEST << c) + XVT_POOL_HEAD;
@@ -62,13 +65,25 @@ void xvt_pool_fini(struct xvt_pool *p)
 	pthread_mutex_destroy(&p->lock);
 }
 
+/* What is counted, as far as it takes budget from the pieces. */
+static uint64_t counted(const struct xvt_pool *p)
+{
+	return p->counted < p->budget / 2 ? p->counted : p->budget / 2;
+}
+
+/* Of the budget: pieces that are out, and what is counted. */
+static uint64_t taken(const struct xvt_pool *p)
+{
+	return p->used + counted(p);
+}
+
 /* Free pieces of other sizes must not make the process grow past its budget. */
 static void give_back(struct xvt_pool *p, uint64_t need)
 {
 	unsigned int c;
 
-	for (c = XVT_POOL_CLASSES; c-- > 0 && p->used + p->kept + need > p->budget;) {
-		while (p->free[c] && p->used + p->kept + need > p->budget) {
+	for (c = XVT_POOL_CLASSES; c-- > 0 && taken(p) + p->kept + need > p->budget;) {
+		while (p->free[c] && taken(p) + p->kept + need > p->budget) {
 			void *mem = p->free[c];
 
 			p->free[c] = *(void **)mem;
@@ -96,7 +111,7 @@ static void *own(struct xvt_pool *p, unsigned int c)
 	const uint64_t whole = size_of(c);
 	void *mem;
 
-	if (p->used + whole > p->budget)
+	if (taken(p) + whole > p->budget)
 		return NULL;
 	mem = p->free[c];
 	if (mem) {
@@ -158,12 +173,28 @@ void *xvt_pool_get(struct xvt_pool *p, size_t size, bool lend)
 	return mem;
 }
 
+/* So much beyond the budget, and always one piece: how large pieces are, and how many rings want
+ * one, is the guest's word. */
+static bool over_allowed(const struct xvt_pool *p, size_t size)
+{
+	const uint64_t over = taken(p) > p->budget ? taken(p) - p->budget : 0;
+	const uint64_t half = p->budget / 2;
+	const uint64_t most = half < OVER_LEAST ? OVER_LEAST : half > OVER_MOST ? OVER_MOST : half;
+
+	return !over || over + size_of(class_of(size)) <= most;
+}
+
 void *xvt_pool_get_over(struct xvt_pool *p, size_t size)
 {
 	uint64_t budget, turn;
 	void *mem;
 
 	pthread_mutex_lock(&p->lock);
+	if (!over_allowed(p, size)) {
+		p->full = true;
+		pthread_mutex_unlock(&p->lock);
+		return NULL;
+	}
 	budget = p->budget;
 	turn = p->turn;
 	p->budget = UINT64_MAX / 2; /* sums do not wrap */
@@ -205,12 +236,33 @@ bool xvt_pool_was_full(struct xvt_pool *p)
 	return full;
 }
 
+bool xvt_pool_count(struct xvt_pool *p, uint64_t bytes, bool needed)
+{
+	bool ok;
+
+	pthread_mutex_lock(&p->lock);
+	ok = needed || (p->counted + bytes <= p->budget / 4 && taken(p) + bytes <= p->budget);
+	if (ok) {
+		p->counted += bytes;
+		give_back(p, 0);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return ok;
+}
+
+void xvt_pool_uncount(struct xvt_pool *p, uint64_t bytes)
+{
+	pthread_mutex_lock(&p->lock);
+	p->counted -= bytes;
+	pthread_mutex_unlock(&p->lock);
+}
+
 uint64_t xvt_pool_used(struct xvt_pool *p)
 {
 	uint64_t used;
 
 	pthread_mutex_lock(&p->lock);
-	used = p->used + p->debt;
+	used = p->used + p->debt + p->counted;
 	pthread_mutex_unlock(&p->lock);
 	return used;
 }

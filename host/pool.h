@@ -24,6 +24,7 @@ struct xvt_pool {
 	uint64_t turn;		 /* may still be handed out in this pass */
 	uint64_t used;		 /* handed out */
 	uint64_t kept;		 /* free lists */
+	uint64_t counted;	 /* memory of the rings that is no piece, see xvt_pool_count() */
 	uint64_t most;		 /* highest `used` ever */
 	bool full;		 /* the budget has refused somebody; who looks takes it back */
 	struct xvt_pool *common; /* where it takes what its budget does not allow; NULL: nowhere */
@@ -51,9 +52,21 @@ void *xvt_pool_get(struct xvt_pool *p, size_t size, bool lend);
 uint64_t xvt_pool_most(const struct xvt_pool *p);
 /* A pass begins: at most that much in it. */
 void xvt_pool_turn(struct xvt_pool *p, uint64_t bytes);
-/* Although the budget is used up: for the one piece without which nothing moves on. */
+/* Although the budget is used up: for the one piece of a ring without which nothing moves on. All
+ * that is out so is half of the budget at most, but 1 MiB at least and 16 MiB at most; or one
+ * piece. NULL beyond that. */
 void *xvt_pool_get_over(struct xvt_pool *p, size_t size);
 void xvt_pool_put(struct xvt_pool *p, void *mem, size_t size);
+/*
+ * Memory of the machine's rings that is no piece of the pool takes a part of its budget: `bytes` of
+ * it are counted. May be refused where there is another way: beyond a quarter of the budget, or
+ * when the budget is used up. With `needed` it is always counted. Half of the budget stays for
+ * pieces, so that the rings are drained, however much is counted.
+ */
+bool xvt_pool_count(struct xvt_pool *p, uint64_t bytes, bool needed);
+/* So many bytes that were counted are free again. */
+void xvt_pool_uncount(struct xvt_pool *p, uint64_t bytes);
+/* Pieces that are out, what was borrowed, and what is counted; in bytes. */
 uint64_t xvt_pool_used(struct xvt_pool *p);
 /* Has the budget refused somebody since the last call? */
 bool xvt_pool_was_full(struct xvt_pool *p);

@@ -13,11 +13,13 @@
 typedef __int128 s128;
 
 /* Passes over an epoch whose new bounds are to stay below the recorded ones. */
-#define TRIES	 8
+#define TRIES	     8
+/* Measurements without which an epoch keeps the recorded map. */
+#define BURSTS_LEAST 3
 /* Two conversions round by one each. */
-#define ROUNDING 2
+#define ROUNDING     2
 /* Nanoseconds that can be added and subtracted freely. */
-#define NS_MAX	 (INT64_MAX / 4)
+#define NS_MAX	     (INT64_MAX / 4)
 
 /* -- all samples and nodes of the trace --------------------------------------------- */
 
@@ -113,7 +115,8 @@ static int split_epochs(struct xvt_reclock_ring *r)
 	r->epochs = calloc(r->node_count + 1, sizeof(*r->epochs));
 	if (!r->epochs)
 		return -ENOMEM;
-	xvt_nodes_settle(r->nodes, r->node_count);
+	if (xvt_nodes_settle(r->nodes, r->node_count))
+		return -ENOMEM;
 	for (size_t i = 0; i < r->node_count; i++) {
 		if (!i || r->nodes[i].epoch != r->nodes[i - 1].epoch)
 			r->epochs[r->epoch_count++] = (struct xvt_reclock_epoch){ .first = i };
@@ -306,6 +309,19 @@ static void choose_knots(struct work *w, const struct sample *samples, size_t co
 	w->count = kept;
 }
 
+/* Are all its nodes a formula's? Then its rate is known. */
+static bool is_exact(const struct work *w)
+{
+	for (size_t i = w->e->first; i < w->e->end; i++) {
+		const uint32_t source = w->r->nodes[i].source;
+
+		if (source != XVT_SOURCE_KVM && source != XVT_SOURCE_VMM &&
+		    source != XVT_SOURCE_GUEST)
+			return false;
+	}
+	return true;
+}
+
 static int fit_samples(struct work *w, const struct sample *samples, size_t count)
 {
 	uint64_t host_hz = w->t->info.mult
@@ -324,8 +340,11 @@ static int fit_samples(struct work *w, const struct sample *samples, size_t coun
 		s[i].lo = (int64_t)(samples[i].lo - w->clock0);
 		s[i].hi = (int64_t)(samples[i].hi - w->clock0);
 	}
-	/* The recorder took the host's rate for the guest's, and the file has that to 1e-9. */
-	return xvt_clock_fit_init(&w->fit, s, count, off <= host_hz >> 20);
+	/* The recorder took the host's rate for the guest's, and the file has that to 1e-9; or the
+	 * guest's is faster, and may be the host's that is set forward. */
+	return xvt_clock_fit_init(&w->fit, s, count,
+				  off <= host_hz >> 20 ||
+					  (w->r->host_ticks && w->r->hz > host_hz && !is_exact(w)));
 }
 
 /* What the recorded map and its bound say must be possible, or one of the two is wrong. */
@@ -353,7 +372,8 @@ static void prove_pieces(struct work *w)
 				      (int64_t)(w->guest[k + 1] - w->guest0), &at0, &at1);
 		p->at0 = span_ns(w, &at0);
 		p->at1 = span_ns(w, &at1);
-		if (contradicts(&p->at0, w->rec[k], p->bound) ||
+		if (w->r->nodes[node].flags & XVT_NODE_NEAR ||
+		    contradicts(&p->at0, w->rec[k], p->bound) ||
 		    contradicts(&p->at1, w->rec[k + 1], p->bound))
 			p->at0 = p->at1 = nothing;
 	}
@@ -409,12 +429,12 @@ static int64_t bound_of(const struct work *w, size_t k)
 	return larger(larger(above, below), 0);
 }
 
-/* Where the host's clock bends is not exactly at a knot, but off it by no more than the bound; and
- * it bends by 500 ppm at most. */
+/* Where the host's clock bends is not exactly at a knot, but off it by no more than the bound. It
+ * bends by 1,700 ppm at most: its rate is within 600 of the counter's, and steers by 500. */
 static int64_t with_knees(const struct work *w, size_t k, int64_t bound)
 {
 	if (w->knee_first != w->knee_end)
-		bound += bound / 1024 + 1;
+		bound += bound / 512 + 1;
 	return smaller(bound, w->pieces[k].bound);
 }
 
@@ -479,6 +499,27 @@ static bool in_order(const struct xvt_reclock_ring *r, const struct xvt_reclock_
 			return false;
 	}
 	return r->nodes[e->end - 1].guest - r->nodes[e->first].guest < XVT_FIT_MAX;
+}
+
+/* In how many bursts its samples were taken. */
+static size_t measured_count(const struct xvt_reclock_ring *r, const struct xvt_reclock_epoch *e)
+{
+	size_t n = 0;
+
+	for (size_t i = e->first; i < e->end; i++)
+		n += r->nodes[i].source != XVT_SOURCE_DRAIN;
+	return n;
+}
+
+/* Then no explanation holds: moved, and moved back, it contradicts no sample. */
+static bool was_changed(const struct xvt_reclock_ring *r, const struct xvt_reclock_epoch *e)
+{
+	for (size_t i = e->first; i < e->end; i++) {
+		if (!(r->nodes[i].flags & XVT_NODE_F_FIRST) &&
+		    r->nodes[i].flags & XVT_NODE_F_CHANGED)
+			return true;
+	}
+	return false;
 }
 
 static void keep_epoch(struct xvt_reclock_ring *r, struct xvt_reclock_epoch *e)
@@ -557,7 +598,8 @@ static int make_epoch(const struct xvt_trace *t, struct xvt_reclock_ring *r,
 	int err = 0;
 
 	e->knot_first = r->knot_count;
-	if (in_order(r, e)) {
+	/* Through two moments there always is a line, whatever the clock did between them. */
+	if (in_order(r, e) && !was_changed(r, e) && measured_count(r, e) >= BURSTS_LEAST) {
 		find_knees(&w, knee);
 		err = alloc_work(&w, e->end - e->first + count + w.knee_end - w.knee_first);
 		if (!err)
@@ -622,6 +664,8 @@ static void ring_hz(struct loading *l, uint32_t ring)
 		r->hz = t->vms[vm].info.clock_hz;
 	if (t->rings[ring].known && t->rings[ring].info.clock_hz)
 		r->hz = t->rings[ring].info.clock_hz;
+	r->host_ticks = t->rings[ring].known && t->rings[ring].info.clock_id == XVT_CLOCK_TSC &&
+			t->info.host_clock_id == XVT_CLOCK_TSC;
 	if (!r->hz && t->info.mult)
 		r->hz = (uint64_t)(((s128)1000000000 << (t->info.shift & 63)) / t->info.mult);
 	if (!r->hz)

@@ -37,7 +37,8 @@ struct xvt_reclock_ring {
 	size_t knot_count;
 	struct xvt_reclock_epoch *epochs;
 	size_t epoch_count;
-	uint64_t hz; /* beyond the nodes */
+	uint64_t hz;	 /* beyond the nodes */
+	bool host_ticks; /* its clock and the host's are of one kind */
 	uint64_t samples;
 	uint64_t moved_ns; /* the most that a time is moved */
 };

@@ -88,6 +88,7 @@ void xvt_ring_attach(struct xvt_ring *r)
 		r->orphaned = false;
 	}
 	r->heir = r->orphaned;
+	r->orphans_most = r->heir ? r->last.attempted - r->base_attempted : 0;
 	r->due = (struct xvt_ring_account){ .delivered = r->base_delivered,
 					    .discarded = r->base_discarded,
 					    .overwritten = r->base_overwritten };
@@ -129,6 +130,14 @@ void xvt_ring_fini(struct xvt_ring *r)
 	r->source = NULL;
 	xvt_clock_pages_fini(&r->pages);
 	xvt_clock_map_fini(&r->map);
+	xvt_ring_run_fini(r);
+}
+
+void xvt_ring_retire(struct xvt_ring *r)
+{
+	if (r->first || r->have || xvt_ring_ready(r))
+		return;
+	xvt_clock_map_trim(&r->map);
 	xvt_ring_run_fini(r);
 }
 
@@ -511,7 +520,7 @@ void xvt_ring_rebase(struct xvt_ring *r, const struct xvt_ring_settled *from,
 struct xvt_clock_evidence xvt_ring_evidence(const struct xvt_ring *r, uint32_t epoch,
 					    const struct xvt_piece *p)
 {
-	struct xvt_clock_evidence e = { 0, UINT64_MAX };
+	struct xvt_clock_evidence e = { 0, UINT64_MAX, 0 };
 	uint32_t i, known = r->nr_bumps < XVT_BUMPS ? r->nr_bumps : XVT_BUMPS;
 
 	if (r->salvage)
@@ -538,6 +547,7 @@ static struct xvt_clock_evidence evidence(const struct xvt_ring *r, const struct
 {
 	struct xvt_clock_evidence e = xvt_ring_evidence(r, rec->epoch, p);
 
+	e.proven_ns = e.floor_ns;
 	if (e.floor_ns < r->last_ns)
 		e.floor_ns = r->last_ns;
 	return e;
@@ -750,6 +760,16 @@ bool xvt_ring_peek(struct xvt_ring *r)
 	return r->have;
 }
 
+bool xvt_ring_newest(struct xvt_ring *r, uint64_t *guest, uint64_t *ceiling_ns)
+{
+	if (!xvt_ring_peek(r))
+		return false;
+	find_newest(r);
+	*guest = r->scan.newest.ts;
+	*ceiling_ns = r->scan.found->ceiling_ns;
+	return true;
+}
+
 void xvt_ring_pop(struct xvt_ring *r)
 {
 	r->last_guest = r->rec.ts;
@@ -759,13 +779,14 @@ void xvt_ring_pop(struct xvt_ring *r)
 
 uint64_t xvt_ring_bound(const struct xvt_ring *r)
 {
-	if (r->map.closed)
+	if (r->map.closed || r->barred)
 		return UINT64_MAX;
 	if (r->phase == XVT_PHASE_LIVE)
 		return xvt_ring_proven(r);
-	/* Set aside for what is in flight; what comes after that shall find its place. */
+	/* Set aside for what is in flight; what comes after that shall find its place. A look that
+	 * had to end early (its words went back, a generation is not there yet) proves nothing. */
 	if (r->phase == XVT_PHASE_ASIDE && r->passed_clock == r->look_clock && !r->have &&
-	    !r->unseen)
+	    !r->unseen && !r->unread)
 		return xvt_ring_proven(r);
 	return UINT64_MAX;
 }
@@ -773,7 +794,7 @@ uint64_t xvt_ring_bound(const struct xvt_ring *r)
 uint64_t xvt_ring_proven(const struct xvt_ring *r)
 {
 	const struct xvt_clock_node *last = xvt_clock_map_last(&r->map);
-	uint64_t proven, passed, creep;
+	uint64_t proven, passed;
 
 	if (r->have) {
 		/* Not placed: it lies after the last node, or in an epoch without one. */
@@ -785,8 +806,22 @@ uint64_t xvt_ring_proven(const struct xvt_ring *r)
 	if (!last || !r->passed_clock)
 		return proven;
 	passed = xvt_host_clock_ns(r->host_clock, r->passed_clock);
-	creep = xvt_ring_creep_ns(passed, last->host_ns, r->creep_most_ns);
-	return xvt_ring_past(proven, passed, r->map.slack_ns + creep);
+	return xvt_ring_past(
+		proven, passed,
+		xvt_ring_margin_ns(passed, last->host_ns, r->map.slack_ns, r->margin_most_ns));
+}
+
+/* What only the counters of the end know to be overwritten. */
+static uint64_t tail_overwritten(struct xvt_ring *r, struct xvt_lost *lost)
+{
+	uint64_t *told = r->cut.on ? &r->cut.told.overwritten : &r->overwritten_told;
+
+	xvt_ring_account(r, true);
+	if (r->stats.overwritten > *told) {
+		lost->overwritten = r->stats.overwritten - *told;
+		*told = r->stats.overwritten;
+	}
+	return lost->overwritten;
 }
 
 bool xvt_ring_tail_loss(struct xvt_ring *r, struct xvt_lost *lost)
@@ -799,7 +834,7 @@ bool xvt_ring_tail_loss(struct xvt_ring *r, struct xvt_lost *lost)
 		xvt_ring_cut_told(r, lost);
 		for (i = 0; i < XVT_LOST_CAUSES; i++)
 			sum += lost->lost[i];
-		return sum != 0;
+		return tail_overwritten(r, lost) + sum != 0;
 	}
 	memset(lost, 0, sizeof(*lost));
 	for (i = 0; i < XVT_LOST_CAUSES; i++) {
@@ -813,7 +848,7 @@ bool xvt_ring_tail_loss(struct xvt_ring *r, struct xvt_lost *lost)
 	}
 	lost->bad_bytes = r->gap_bad_bytes;
 	r->gap_bad_bytes = 0;
-	return sum + lost->bad_bytes != 0;
+	return tail_overwritten(r, lost) + sum + lost->bad_bytes != 0;
 }
 
 void xvt_ring_told(struct xvt_ring *r, const struct xvt_lost *lost)
@@ -822,12 +857,29 @@ void xvt_ring_told(struct xvt_ring *r, const struct xvt_lost *lost)
 
 	for (i = 0; i < XVT_LOST_CAUSES; i++)
 		r->lost_told[i] += lost->lost[i];
-	if (r->cut.on)
+	if (r->cut.on) {
 		xvt_ring_cut_told(r, lost);
-	else if (r->heir && !r->orphans_told && lost->overwritten == r->orphans)
+		return;
+	}
+	r->overwritten_told += lost->overwritten;
+	if (r->heir && !r->orphans_told && lost->overwritten == r->orphans)
 		r->orphans_told = r->orphans;
 	else if (r->mode == XVT_ENABLE_OVERWRITE)
 		r->laps_told += lost->overwritten;
+}
+
+/*
+ * What was there when the recorder before this one was killed may be in its file. And a header may
+ * have known of a record inside a writer, which came after all.
+ */
+static uint64_t overwritten_doubt(const struct xvt_ring *r)
+{
+	const struct xvt_ring_stats *s = &r->stats;
+	const uint64_t most = r->orphans_most;
+	const uint64_t told = r->cut.on ? r->cut.told.overwritten : r->overwritten_told;
+
+	return (most < s->overwritten ? most : s->overwritten) +
+	       (told > s->overwritten ? told - s->overwritten : 0);
 }
 
 void xvt_ring_account(struct xvt_ring *r, bool final)
@@ -841,11 +893,12 @@ void xvt_ring_account(struct xvt_ring *r, bool final)
 	s->bound_ns_max = xvt_clock_map_bound_ns(&r->map);
 	if (r->cut.on) {
 		xvt_ring_cut_account(r);
+		s->overwritten_doubt = overwritten_doubt(r);
 		return;
 	}
 	s->attempted = r->last.attempted - r->base_attempted;
 	s->discarded = r->last.discarded - r->base_discarded;
-	known = s->events + s->discarded;
+	known = s->events + s->discarded + s->dropped;
 	for (i = 0; i < XVT_LOST_CAUSES; i++) {
 		s->lost[i] = r->last.lost[i] - r->base_lost[i];
 		known += s->lost[i];
@@ -870,6 +923,7 @@ void xvt_ring_account(struct xvt_ring *r, bool final)
 		s->overwritten += s->in_flight - s->nest;
 		s->in_flight = s->nest;
 	}
+	s->overwritten_doubt = overwritten_doubt(r);
 }
 
 void xvt_ring_owe(struct xvt_ring *r, bool counters)

@@ -156,20 +156,23 @@ struct xvt_ring {
 	struct xvt_ring_snapshot
 		last_before; /* the one before: if the newest was at another past */
 	enum xvt_ring_phase phase_before;
-	uint64_t changed_clock; /* when resv or nest last changed: a stuck writer shows */
-	uint64_t aside_clock;	/* when it was last set aside */
-	uint64_t idle_clock;	/* everything stamped before this host clock is copied */
-	bool idle;		/* proven at idle_clock */
-	uint64_t passed_clock;	/* only what is in flight now can be older than that */
-	uint64_t look_clock;	/* proof that the newest look was given */
-	bool unseen;		/* nobody looks at present: its memory is being restored */
-	uint64_t creep_most_ns; /* for want of a node it holds nobody back by more */
+	uint64_t changed_clock;	 /* when resv or nest last changed: a stuck writer shows */
+	uint64_t aside_clock;	 /* when it was last set aside */
+	uint64_t idle_clock;	 /* everything stamped before this host clock is copied */
+	bool idle;		 /* proven at idle_clock */
+	uint64_t passed_clock;	 /* only what is in flight now can be older than that */
+	uint64_t look_clock;	 /* proof that the newest look was given */
+	bool unseen;		 /* nobody looks at present: its memory is being restored */
+	bool unread;		 /* the newest look ended before it had seen what is new */
+	bool barred;		 /* no other machine waits for its machine */
+	uint64_t margin_most_ns; /* at rest it holds no other ring back by more */
 	struct xvt_piece *first, *tail;
-	unsigned int reads;		 /* under way */
-	uint32_t enable;		 /* what the region's word shall say */
-	bool still;			 /* the VMM says that the machine stands still */
-	uint64_t still_clock;		 /* since when we know that */
-	bool back_while_still;		 /* and its memory has gone back since */
+	struct xvt_piece *kept; /* the last one before the newest look; only until its take */
+	unsigned int reads;	/* under way */
+	uint32_t enable;	/* what the region's word shall say */
+	bool still;		/* the VMM says that the machine stands still */
+	uint64_t still_clock;	/* since when we know that */
+	bool back_while_still;	/* and its memory has gone back since */
 	struct xvt_ring_settled settled; /* as written last */
 	uint64_t before[XVT_TAIL_WORDS]; /* what lay before read_pos when it was copied */
 	uint32_t nr_before;
@@ -204,7 +207,9 @@ struct xvt_ring {
 	uint64_t orphans;      /* those that no trace file accounts for */
 	bool heir;	       /* it was so once */
 	uint64_t orphans_told; /* of them: once the LOST record that says so is in the trace */
-	uint64_t laps_told;    /* likewise: overwritten while we were there; */
+	uint64_t orphans_most; /* of them: that were written when we came; 0: not an heir */
+	uint64_t overwritten_told;	     /* by all LOST records in the trace */
+	uint64_t laps_told;		     /* likewise: overwritten while we were there; */
 	uint64_t lost_told[XVT_LOST_CAUSES]; /* and dropped by the guest, since the base */
 	struct xvt_past past;		     /* that the piece in hand belongs to, when in_past */
 	bool in_past;
@@ -269,8 +274,11 @@ struct xvt_ring {
 	struct xvt_ring_account due; /* to be left in the region once the file has so much */
 	uint64_t told_lost[XVT_LOST_CAUSES]; /* what LOST pseudo-events have said, base included */
 	struct xvt_ring_cut cut;
-	uint64_t unfinished;  /* records that salvage found without DONE */
-	uint64_t left_behind; /* writers that died inside an event, by generation's end */
+	uint64_t unfinished;   /* records that salvage found without DONE */
+	uint64_t left_behind;  /* writers that died inside an event, by generation's end */
+	struct xvt_lost drops; /* not in the trace yet, when drops_wait; nor in `stats` */
+	bool drops_wait;
+	uint64_t drops_clock; /* guest clock of the newest of them */
 	struct xvt_ring_stats stats;
 	struct xvt_ring_stats told_stats; /* as they stand in the file */
 	bool announced;			  /* its RING chunk is there, too: */
@@ -294,12 +302,18 @@ struct xvt_ring {
  */
 void xvt_ring_attach(struct xvt_ring *r);
 void xvt_ring_fini(struct xvt_ring *r);
+/* Nothing comes from it any more: if nothing waits either, only its counters and its last node are
+ * kept. */
+void xvt_ring_retire(struct xvt_ring *r);
 
 /*
  * The next record to go out, decoded and if possible placed. Returns true when there is one;
  * r->placed tells whether its host time is known yet.
  */
 bool xvt_ring_peek(struct xvt_ring *r);
+/* Guest clock of the newest record that waits, of the head's epoch, and when it had been copied.
+ * Returns false if none waits. */
+bool xvt_ring_newest(struct xvt_ring *r, uint64_t *guest, uint64_t *ceiling_ns);
 /* Drop it. */
 void xvt_ring_pop(struct xvt_ring *r);
 
@@ -335,16 +349,17 @@ uint64_t xvt_ring_bound(const struct xvt_ring *r);
 /* The same without regard to its phase: would it hold the others back? */
 uint64_t xvt_ring_proven(const struct xvt_ring *r);
 /*
- * By so much the map may be wrong about a record that comes now, for its clock may have crept since
- * its last node. But who is silent for a day must not hold the others back by minutes: beyond
- * most_ns the map would have to be wrong by more than the others wait for anybody, and then the
- * record is late.
+ * By so much the map may be wrong about a record that comes now: by its segments' bound, and by
+ * what the clock may have crept since its last node. But a ring that is silent for a day, or whose
+ * measurements are as wide as a guest likes, must not hold the others back by seconds: beyond
+ * most_ns its record is late.
  */
-static inline uint64_t xvt_ring_creep_ns(uint64_t now_ns, uint64_t node_ns, uint64_t most_ns)
+static inline uint64_t xvt_ring_margin_ns(uint64_t now_ns, uint64_t node_ns, uint64_t slack_ns,
+					  uint64_t most_ns)
 {
 	uint64_t creep = xvt_clock_creep_ns(now_ns > node_ns ? now_ns - node_ns : 0);
 
-	return creep < most_ns ? creep : most_ns;
+	return creep < most_ns && slack_ns < most_ns - creep ? creep + slack_ns : most_ns;
 }
 /* What is stamped later is placed later, but for what the map may be wrong by. */
 static inline uint64_t xvt_ring_past(uint64_t bound_ns, uint64_t passed_ns, uint64_t margin_ns)

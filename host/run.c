@@ -92,16 +92,20 @@ static void make_room(struct xvt_ring *r)
 {
 	r->run = malloc(RUN_MAX * sizeof(*r->run));
 	r->run_room = RUN_MAX;
-	if (r->run)
+	if (r->run) {
+		xvt_pool_count(r->pool, RUN_MAX * sizeof(*r->run), true);
 		return;
+	}
 	r->run = &r->alone;
 	r->run_room = 1;
 }
 
 void xvt_ring_run_fini(struct xvt_ring *r)
 {
-	if (r->run != &r->alone)
+	if (r->run && r->run != &r->alone) {
+		xvt_pool_uncount(r->pool, RUN_MAX * sizeof(*r->run));
 		free(r->run);
+	}
 	r->run = NULL;
 }
 

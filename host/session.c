@@ -5,7 +5,10 @@
  * (trace_write.c).
  */
 #define _GNU_SOURCE
+#include "payload.h"
 #include "session_parts.h"
+
+#include "clock_sound.h"
 
 #include <inttypes.h>
 #include <malloc.h>
@@ -23,9 +26,11 @@
 #define PASS_IDLE_RING_NS 100000ull
 #define HURRY_PART	  8	      /* of a ring in one pass: it may soon be full */
 #define BUSY_NS		  100000ull   /* while a clock measurement waits for its guest */
+#define SOUND_SECONDS	  16	      /* between two looks at what the kernel says of the counter */
 #define OWE_NS		  20000000ull /* between two looks at how much of the trace is in the file */
 #define OWE_RING_NS	  10000ull
 #define COMMON_PART	  2	  /* of the memory is there for whoever has much to do */
+#define END_PATIENCE	  3u	  /* at the end: waits of one after the other, whatever comes out */
 #define MUCH_RECORDS	  100000u /* at the end: what witnesses place, one in a pass, is less */
 #define AWAY_NS		  500000000ull /* between two passes: nobody answered because we did not ask */
 
@@ -54,6 +59,20 @@ static int make_crew(struct xvt_session *s)
 	s->merge.crew = s->crew;
 	s->merge.one_step = XVT_MERGE_FEW;
 	return 0;
+}
+
+/* Times are made of the host's counter: a reader must know if it is not sound. */
+static void say_unsound(struct xvt_session *s)
+{
+	struct xvt_clock_soundness sound;
+
+	if (s->clock_unsound)
+		return;
+	xvt_clock_soundness(&sound, s->opt.host_root);
+	s->clock_unsound = sound.fault;
+	if (sound.fault)
+		xvt_session_note(s, 1, NULL, UINT32_MAX, "%s (xvtrace doctor says more)",
+				 sound.what);
 }
 
 int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_sink *sink,
@@ -95,6 +114,7 @@ int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_
 	xvt_pool_init(&s->pool, s->opt.memory_bytes / COMMON_PART);
 	xvt_merge_init(&s->merge);
 	s->merge.witness = witness;
+	s->merge.hold = s->opt.cut ? NULL : xvt_session_hold;
 	s->thread = pthread_self();
 	err = s->opt.threads > 1 && !s->opt.cut ? make_crew(s) : 0;
 	if (err)
@@ -102,6 +122,7 @@ int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_
 	s->start_clock = xvt_clock_read();
 	s->next_second_clock = s->start_clock;
 	s->pass_gap_ns = PASS_MIN_NS;
+	say_unsound(s);
 	*out = s;
 	return 0;
 
@@ -151,24 +172,42 @@ static void try_join(struct xvt_session *s, uint64_t now)
 			continue;
 		if (!timeout)
 			return;
-		xvt_session_note(s, 1, vm, UINT32_MAX, "not there in time; going on without it");
+		xvt_session_note(s, 1, vm, UINT32_MAX, "not there in time; going on without it%s",
+				 xvt_vm_absent_hint(vm));
 	}
 	join(s, now);
 }
 
 /* ------------------------------------------------------------------ one pass */
 
+/* Else it is dropped. */
+static bool has_space(struct xvt_session *s, struct xvt_ring *r, const struct xvt_placed *p)
+{
+	if (!xvt_session_may_write(s, s->vms[r->vm], sizeof(p->hdr) + xvt_pad8(p->hdr.len))) {
+		xvt_session_drop(s, r, &p->hdr, p->payload);
+		return false;
+	}
+	xvt_session_put_drops(s, r);
+	return true;
+}
+
 static int emit(void *arg, struct xvt_placed *const *out, size_t n)
 {
 	struct xvt_session *s = arg;
+	bool limited;
 	size_t i;
 	int err = 0;
 
 	xvt_session_meet(s);
+	limited = xvt_session_space_limited(s);
 	for (i = 0; !err && i < n; i++) {
 		const struct xvt_event_hdr *h = &out[i]->hdr;
 		struct xvt_ring *r = s->rings[h->ring_flags & XVT_EVENT_RING_MASK];
 
+		if (!(h->ring_flags & XVT_EVENT_F_LATE))
+			s->emitted_ns = h->host_ns;
+		if (xvt_unlikely(limited) && !has_space(s, r, out[i]))
+			continue;
 		xvt_ring_count(&r->stats, h);
 		/* It may be at rest by now, and its record has come out of a stream. */
 		s->stirred[r->id] |= XVT_STIRRED;
@@ -210,7 +249,7 @@ static void owe_all(struct xvt_session *s, bool counters)
 		struct xvt_ring *r = s->rings[i];
 
 		/* One that is not announced has no counters in the file yet. */
-		if (!(s->stirred[i] & XVT_STIRRED_OWES) || !r->announced)
+		if (!(s->stirred[i] & XVT_STIRRED_OWES) || !r->announced || r->drops_wait)
 			continue;
 		if (!counters)
 			xvt_ring_account(r, false);
@@ -231,13 +270,18 @@ static void owe(struct xvt_session *s, bool counters)
 {
 	pay(s);
 	s->counters_late = s->owing && counters;
-	if (!s->owing)
+	if (!s->owing && !s->disk_full)
 		owe_all(s, counters);
 }
 
+/* While the disk is full they are shown, and not written. */
 static void put_stats(struct xvt_session *s, bool second_over, bool final)
 {
+	const bool write = final || !xvt_session_disk_full(s);
+	const bool all = final || (s->stats_wait && write);
 	size_t i;
+
+	s->stats_wait = !write;
 
 	for (i = 0; i < s->nr_rings; i++) {
 		struct xvt_ring *r = s->rings[i];
@@ -246,12 +290,15 @@ static void put_stats(struct xvt_session *s, bool second_over, bool final)
 			continue;
 		if (!r->announced || !xvt_session_takes_part(s, r))
 			continue;
-		s->stirred[i] &= (uint8_t)~XVT_STIRRED_STATS;
+		if (write)
+			s->stirred[i] &= (uint8_t)~XVT_STIRRED_STATS;
 		xvt_ring_account(r, final);
 		r->stats.paused_ns = xvt_vm_paused_ns(s, s->vms[r->vm]);
-		if (!final && !memcmp(&r->stats, &r->told_stats, sizeof(r->stats)))
+		if (!all && !memcmp(&r->stats, &r->told_stats, sizeof(r->stats)))
 			continue;
-		xvt_trace_put(s->trace, XVT_CHUNK_STATS, &r->stats, sizeof(r->stats), NULL, 0);
+		if (write)
+			xvt_trace_put(s->trace, XVT_CHUNK_STATS, &r->stats, sizeof(r->stats), NULL,
+				      0);
 		xvt_session_status_count(s, r, second_over);
 		r->told_stats = r->stats;
 	}
@@ -260,7 +307,7 @@ static void put_stats(struct xvt_session *s, bool second_over, bool final)
 /* The more rings, the more seldom: it costs some ten nanoseconds for each. */
 static void owe_when_due(struct xvt_session *s, uint64_t now)
 {
-	if (s->opt.cut || s->owing ||
+	if (s->opt.cut || s->owing || s->disk_full ||
 	    since(now, s->owe_clock) < ticks(s, OWE_NS + s->nr_rings * OWE_RING_NS))
 		return;
 	if (s->counters_late) {
@@ -279,6 +326,30 @@ static void put_lines(struct xvt_session *s, int n)
 			      (size_t)n * sizeof(*s->clock.lines), NULL, 0);
 }
 
+/* Host times are no more, or no longer by the same, what CLOCK_MONOTONIC is. */
+static void say_apart(struct xvt_session *s, int64_t before_ns)
+{
+	const struct xvt_host_clock *c = &s->clock;
+
+	if (c->slewing && !s->clock_slewing)
+		xvt_session_note(
+			s, 1, NULL, UINT32_MAX,
+			"CLOCK_MONOTONIC is slewed by more than %u ppm (by chrony?); times "
+			"go on with the host's counter, so that durations stay right",
+			XVT_TIMEBASE_SLEW_PPM);
+	else if (!c->slewing && s->clock_slewing)
+		xvt_session_note(s, 1, NULL, UINT32_MAX,
+				 "CLOCK_MONOTONIC is slewed fast no more; times are ahead of it by "
+				 "%.3f ms",
+				 (double)c->apart_ns / 1e6);
+	else if (!c->slewing && c->apart_ns != before_ns)
+		xvt_session_note(s, 1, NULL, UINT32_MAX,
+				 "the host's counter and CLOCK_MONOTONIC came apart by %" PRId64
+				 " ms (did the host sleep?); times go on with the counter",
+				 (c->apart_ns - before_ns) / 1000000);
+	s->clock_slewing = c->slewing;
+}
+
 /* Follow CLOCK_MONOTONIC. A new line is written before anything is converted by it. */
 static void tend_clock(struct xvt_session *s, uint64_t now)
 {
@@ -288,11 +359,7 @@ static void tend_clock(struct xvt_session *s, uint64_t now)
 	put_lines(s, n);
 	for (size_t i = 0; n > 0 && i < s->nr_rings; i++)
 		xvt_clock_pages_host_clock(&s->rings[i]->pages);
-	if (s->clock.apart_ns != apart_ns)
-		xvt_session_note(s, 1, NULL, UINT32_MAX,
-				 "the host's counter and CLOCK_MONOTONIC came apart by %" PRId64
-				 " ms (did the host sleep?); times go on with the counter",
-				 (s->clock.apart_ns - apart_ns) / 1000000);
+	say_apart(s, apart_ns);
 	if (n == -ESTALE && !s->clock_went_back)
 		xvt_session_note(s, 2, NULL, UINT32_MAX,
 				 "the host's counter went back (it slept?): times from here on "
@@ -307,12 +374,15 @@ static void every_second(struct xvt_session *s, uint64_t now)
 
 	s->seconds++;
 	tend_clock(s, now);
+	if (s->seconds % SOUND_SECONDS == 0)
+		say_unsound(s);
 	xvt_session_pace(s, since(now, s->pace_clock));
 	s->pace_clock = now;
 	for (i = 0; i < s->nr_vms; i++) {
 		struct xvt_vm *vm = s->vms[i];
 		struct stat st;
 
+		xvt_session_notes_left_out(s, vm, now, false);
 		if (vm->phase != XVT_VM_GONE && xvt_session_files_turn(s, i) &&
 		    !fstat(vm->region.fd, &st) && (uint64_t)st.st_size < vm->region.size)
 			xvt_vm_gone(s, vm, "the region's file was truncated");
@@ -320,6 +390,7 @@ static void every_second(struct xvt_session *s, uint64_t now)
 	if (!s->opt.cut) { /* its machines are those of the cut, its counters those of the end */
 		xvt_session_look_for_files(s, now);
 		xvt_session_announce_late(s, false);
+		xvt_session_space_second(s);
 		put_stats(s, true, false);
 	}
 	xvt_session_status_second(s, now);
@@ -405,6 +476,10 @@ static void tend_machine(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 
 	if (vm->phase != XVT_VM_ATTACHED || (!vm->nr_awake && !vm->request_seq && !vm->meta_more))
 		return;
+	if (s->disk_full) {
+		vm->meta_more = true; /* it stays where it is */
+		return;
+	}
 	xvt_vm_read_metadata(s, vm);
 	vm->meta_more = vm->meta_pos != before;
 	xvt_vm_look_for_answer(s, vm, now);
@@ -414,7 +489,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 {
 	uint64_t now = xvt_clock_read();
 	int64_t moved = 0;
-	bool busy, hurry, waits;
+	bool busy, hurry, waits, held;
 	size_t i;
 
 	xvt_session_got_up(s, now);
@@ -454,10 +529,14 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 		s->merge.limit_ns = s->opt.cut ? s->cut_ns : xvt_host_clock_ns(&s->clock, now);
 		s->merge.rest_ns = s->rest_ns;
 		s->merge.busy = s->drained >= XVT_CREW_BYTES;
-		if (s->joined)
+		held = xvt_session_hold(s);
+		if (s->joined && !held)
 			moved = xvt_merge_pass(&s->merge, s->awake, s->nr_awake, emit, s);
 		if (moved < 0)
 			return (int)moved;
+		if (held || s->merge.held)
+			s->grace_clock = s->stall_grace = now; /* the disk holds all machines up */
+		xvt_session_stall(s, now);
 		for (i = 0; i < s->nr_awake; i++)
 			xvt_session_ring_witness(s, s->awake[i]);
 		xvt_session_rest(s);
@@ -473,6 +552,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 				   : gap_ns(s, moved || waits, hurry, since(xvt_clock_read(), now));
 		s->next_pass_clock = now + ticks(s, s->pass_gap_ns);
 		owe_when_due(s, now);
+		xvt_session_look_at_space(s);
 	}
 	if ((int64_t)(now - s->next_second_clock) >= 0) {
 		s->next_second_clock = now + ticks(s, SECOND_NS);
@@ -510,7 +590,7 @@ void xvt_session_sums(const struct xvt_session *s, uint64_t *events, uint64_t *l
 		*late += r->stats.late;
 		for (k = 0; k < XVT_LOST_CAUSES; k++)
 			*lost += r->last.lost[k] - r->base_lost[k];
-		*lost += r->stats.overwritten;
+		*lost += r->stats.overwritten + r->stats.dropped;
 	}
 }
 
@@ -665,16 +745,18 @@ static int drain_rest(struct xvt_session *s, uint64_t most_records)
 {
 	uint64_t moved = s->merge.emitted, moved_clock = s->off_clock, sleep_ns;
 	uint64_t waited_ns = xvt_session_waited_ns(s);
-	const uint64_t patience_ns = s->opt.stall_timeout_ns + SECOND_NS;
+	const uint64_t patience_ns = s->opt.stall_timeout_ns + SECOND_NS, begin_ns = waited_ns;
 	size_t i = 0;
 
 	for (;;) {
 		int err = xvt_session_pass(s, &sleep_ns);
 		uint64_t now = xvt_clock_read(), disk_ns = xvt_session_waited_ns(s) - waited_ns;
+		uint64_t most_ns = END_PATIENCE * patience_ns + xvt_session_waited_ns(s) - begin_ns;
 
 		if (err || all_finished(s, &i))
 			return err;
-		if (s->merge.emitted - moved >= MUCH_RECORDS && s->merge.emitted <= most_records) {
+		if (s->merge.emitted - moved >= MUCH_RECORDS && s->merge.emitted <= most_records &&
+		    since(now, s->off_clock) < ticks(s, most_ns)) {
 			moved = s->merge.emitted;
 			moved_clock = now;
 			waited_ns += disk_ns;
@@ -701,9 +783,8 @@ static int wind_down(struct xvt_session *s)
 		struct xvt_ring *r = s->rings[i];
 
 		r->enable = XVT_ENABLE_OFF;
-		/* One that never came to take part is not ours, unless we have it from a recorder
-		 * that died. */
-		if ((r->phase != XVT_PHASE_NEW || r->heir) && r->phase != XVT_PHASE_BROKEN)
+		/* Also one that never got a clock: it is drained like all others. */
+		if (r->phase != XVT_PHASE_BROKEN)
 			xvt_store_release(&r->host->enable, r->enable);
 	}
 	xvt_mb();
@@ -726,8 +807,11 @@ int xvt_session_end(struct xvt_session *s)
 	size_t i;
 
 	s->ending = true;
-	for (i = 0; i < s->nr_rings; i++)
+	for (i = 0; i < s->nr_rings; i++) {
+		if (!s->opt.cut)
+			xvt_session_ring_clockless(s, s->rings[i]);
 		s->rings[i]->map.closed = true;
+	}
 	s->merge.limit_ns = s->opt.cut ? s->cut_ns : UINT64_MAX;
 	s->merge.rest_ns = UINT64_MAX;
 	if (!err) {
@@ -737,6 +821,13 @@ int xvt_session_end(struct xvt_session *s)
 			err = (int)moved;
 	}
 	xvt_session_stop_listening(s);
+	for (i = 0; i < s->nr_vms; i++)
+		xvt_vm_tell_unrecorded(s, s->vms[i]);
+	for (i = 0; i < s->nr_vms; i++)
+		xvt_vm_end_request(s, s->vms[i]);
+	for (i = 0; i < s->nr_vms; i++)
+		xvt_session_notes_left_out(s, s->vms[i], xvt_clock_read(), true);
+	xvt_session_put_all_drops(s);
 	tell_tail_losses(s);
 	put_lines(s, xvt_host_clock_end(&s->clock));
 	xvt_session_put_marks(s);

@@ -54,6 +54,12 @@ struct xvt_asked {
 #define XVT_ASKED_MAX	 256u
 #define XVT_ASKED_PART	 8u /* of all rings, between the two */
 
+/*
+ * The guest says how many rings its region has, and each one costs the recorder memory and time.
+ * So many of a machine are recorded if nothing else is said.
+ */
+#define XVT_RINGS_USUAL	 256u
+
 /* Measurements that are not in the file yet. */
 #define XVT_MEASURED_MAX 64u
 struct xvt_measured {
@@ -115,6 +121,37 @@ enum xvt_vm_phase {
 	XVT_VM_GONE, /* the region is unusable from here on; vm->why */
 };
 
+/* How many more notes of a kind there may be now, see session_note.c. */
+struct xvt_note_limit {
+	bool begun;
+	uint32_t left;
+	uint64_t clock; /* when that was last added to */
+};
+
+/* How the clocks of one machine's rings are measured, see session_clock.c. */
+struct xvt_vm_clocks {
+	uint64_t pace;	     /* ticks between two measurements of a ring that needs them */
+	uint64_t idle_pace;  /* the same where nothing waits for it */
+	uint64_t mark_pace;  /* and between two marks of a ring, if it is more than usual */
+	uint32_t exchanges;  /* in a measurement, 0: as many as make it better */
+	uint64_t took;	     /* ticks, since the pace was set */
+	uint64_t bursts;     /* that came to an end since then */
+	uint64_t burst_cost; /* ticks that one takes */
+	int64_t left;	     /* ticks that measurements may take now */
+	size_t nr_asked;     /* of its rings, whose clock is being measured */
+	size_t nr_silent;    /* of them */
+};
+
+/* How long a machine may hold the others back, see session_stall.c. */
+struct xvt_vm_stall {
+	uint64_t left_ns;     /* of its budget */
+	bool barred;	      /* no other machine waits for it, */
+	uint64_t until_clock; /* until then */
+	uint32_t bars;	      /* less those that time without a fault has taken back, */
+	uint32_t total_bars;  /* and ever */
+	uint64_t good_clock;  /* no fault since then */
+};
+
 struct xvt_file_id {
 	dev_t dev;
 	ino_t ino;
@@ -126,6 +163,15 @@ struct xvt_vm_refusal {
 	struct timespec ctime; /* the file's, then */
 	bool final;	       /* as long as that is so, it never will be */
 	int err;	       /* 0: there is none */
+};
+
+/* What a machine has of the space for the trace, see session_space.c. Before compression. */
+struct xvt_vm_space {
+	uint64_t used;
+	uint64_t disk_most; /* while the disk is nearly full: `used` may become so much */
+	bool file_over;	    /* it has had its part of max_bytes */
+	bool refused;	    /* something of it was dropped, since the last pass */
+	uint64_t told_second;
 };
 
 struct xvt_session;
@@ -149,33 +195,45 @@ struct xvt_vm {
 	struct xvt_host_region region;
 	uint64_t guest_hz; /* nominal */
 	bool rate_measured;
-	struct xvt_ring **rings;
+	struct xvt_ring **rings; /* as many as region.g.ring_count says */
+	uint32_t rings_max;	 /* more of its region's are not recorded */
+	uint32_t rings_more;	 /* how many are not */
+	uint64_t more_attempted; /* events in those before the recording */
 	uint64_t meta_pos;
 	uint32_t meta_generation;
 	uint64_t next_look_clock;
 	uint64_t found_attach_id; /* a snapshot leaves what it found */
 	uint32_t request_seq;	  /* of our request, 0 = none open */
 	uint64_t request_clock;
+	size_t request_at;	     /* where its line begins in the session's request */
+	uint32_t request_generation; /* of the guest, when the first line was sent */
+	bool request_again;	     /* it was another one at the last look */
+	uint32_t request_notes;
 	uint64_t nonce;
-	struct xvt_pool pool;  /* its share: no machine's records use up another's; and more of the
-				  session's where there is some left */
-	uint64_t full_second;  /* when it last was, of those that the session counts */
-	bool memory_full;      /* it was used up in the last second */
-	uint32_t first_ring;   /* who drains first: another one each pass */
-	bool unseen;	       /* its rings know that nobody looks at them */
-	bool woken;	       /* something was told since the newest look at its rings */
-	bool meta_long;	       /* a part of it was too long, and that has been said */
-	bool meta_more;	       /* there may be more metadata than was copied */
-	bool looked;	       /* at its rings, in this pass */
-	size_t nr_asked;       /* of its rings, whose clock is being measured */
+	struct xvt_pool pool; /* its share: no machine's records use up another's; and more of the
+				 session's where there is some left */
+	uint64_t full_second; /* when it last was, of those that the session counts */
+	bool memory_full;     /* it was used up in the last second */
+	uint32_t first_ring;  /* who drains first: another one each pass */
+	bool unseen;	      /* its rings know that nobody looks at them */
+	bool woken;	      /* something was told since the newest look at its rings */
+	bool meta_long;	      /* a part of it was too long, and that has been said */
+	bool meta_more;	      /* there may be more metadata than was copied */
+	bool looked;	      /* at its rings, in this pass */
+	struct xvt_vm_clocks clocks;
 	struct xvt_rest *rest; /* of each ring */
 	size_t first_awake;    /* in the session's list, and how many, since the last pass */
 	size_t nr_awake;
-	uint64_t meta_bytes; /* copied so far */
-	uint64_t note_clock; /* of the second that `notes` counts */
-	uint32_t notes[3];   /* by level */
+	uint64_t meta_bytes;   /* copied so far */
+	uint64_t meta_written; /* of these in the file, with what a chunk takes */
+	struct xvt_meta_seen *meta_seen;
+	struct xvt_note_limit notes[3]; /* by level */
+	uint64_t notes_left_out;
+	uint64_t notes_told; /* of them, */
+	uint64_t notes_told_clock;
 	char why[256];
 
+	bool trust_guest_clock; /* its region's word on its clocks is used, see clock_vmm.h */
 	struct xvt_exact_use exact[XVT_EXACT_SOURCES];
 
 	/* What its VMM tells, see session_vmm.c. */
@@ -184,9 +242,14 @@ struct xvt_vm {
 	uint64_t stamp_ns;   /* host time of the newest stamp of its VMM */
 	bool stopped;	     /* its vCPUs stand still since then: */
 	uint64_t stopped_ns; /* host time, not before the recording */
+	uint64_t stop_ns;    /* the same by the VMM's own stamp; 0: it has none that can be used */
 	uint64_t paused_ns;  /* pauses that are over */
 
 	struct xvt_vm_bell bell;
+	struct xvt_vm_stall stall;
+
+	struct xvt_vm_space space;
+	uint32_t space_of; /* the machine whose `space` it uses: its own, or that of its name */
 };
 
 /* How the last whole second went, see session_status.c. */
@@ -198,12 +261,15 @@ struct xvt_session_second {
 	bool disk_told;	    /* that it was much in this one */
 };
 
+#define XVT_MAX_BYTES_LEAST (1u << 20)
+
 struct xvt_session_options {
 	uint32_t mode;	       /* enum xvt_enable */
 	unsigned int compress; /* level, 0: not */
 	uint64_t join_timeout_ns;
 	uint64_t stall_timeout_ns;
 	uint64_t memory_bytes; /* for drained, not yet written records */
+	uint64_t max_bytes;    /* of the trace, 0: no limit; at least XVT_MAX_BYTES_LEAST */
 	unsigned int threads;  /* that record, our own among them; 0 is 1 */
 	/* Events to ask of every guest: lines "+SYSTEM:EVENT\n", or NULL. A guest that refuses is
 	 * an error note, and goes on recording what it had switched on. */
@@ -216,6 +282,7 @@ struct xvt_session_options {
 	bool run_spans; /* also when each vCPU of a KVM machine ran: RUNS chunks */
 	/* Does that thread run vCPUs of the machine? NULL: /proc and KVM's debugfs say. */
 	bool (*kvm_thread)(const struct xvt_vm *vm, int32_t tid);
+	const char *host_root;	    /* where the host's proc and sys are; NULL: / */
 	const char *clock_page_dir; /* NAME.RING is made there for each ring; NULL: nowhere */
 	/* A line for a person; vm may be NULL. level as in struct xvt_note. May be NULL. */
 	void (*note)(void *arg, uint32_t level, const char *vm, const char *text);
@@ -227,6 +294,8 @@ struct xvt_session {
 	struct xvt_loop *loop;
 	struct xvt_host_clock clock;
 	bool clock_went_back; /* said once */
+	bool clock_unsound;   /* likewise */
+	bool clock_slewing;   /* CLOCK_MONOTONIC is, as the newest note about it says */
 	struct xvt_trace_writer *trace;
 	struct xvt_sink *sink;
 	struct xvt_merge merge;
@@ -254,14 +323,11 @@ struct xvt_session {
 	struct xvt_session_second second;
 	struct xvt_session_kvm *kvm; /* session_kvm.c's own; NULL: nothing is told */
 	uint64_t pass_gap_ns;
-	uint64_t pace;	      /* ticks between two measurements of a ring that needs them */
-	uint64_t idle_pace;   /* the same where nobody waits for it, if it is more than usual */
-	uint64_t clocks_took; /* ticks, since the pace was set */
-	uint64_t bursts;      /* that came to an end since then */
-	uint64_t burst_cost;  /* ticks that one takes */
-	uint64_t pace_clock;  /* when that was */
-	uint64_t mark_pace;   /* and between two marks of a ring, if it is more than usual */
-	uint32_t exchanges;   /* in a measurement, 0: as many as make it better */
+	uint64_t clocks_took;  /* ticks for measurements, since the paces were set */
+	uint64_t pace_clock;   /* when that was */
+	int64_t clocks_left;   /* ticks that any machine's measurements may take now */
+	uint64_t clocks_clock; /* when that was last added to */
+	size_t nr_sharing;     /* machines that have each their part of it */
 	struct xvt_asked asked[XVT_ASKED_MAX];
 	size_t nr_asked;
 	size_t nr_silent;	  /* of them */
@@ -296,6 +362,24 @@ struct xvt_session {
 	uint64_t rounds;
 	uint64_t told_watermark;
 	struct xvt_session_wake wake;
+	struct xvt_note_limit notes; /* of all machines */
+	uint64_t stall_clock;	     /* when the machines' budgets were last charged, */
+	uint64_t stall_grace;	     /* and when the recorder was last away before that */
+
+	/* Space for the trace, see session_space.c. */
+	bool dropping;	   /* nothing of what comes is written */
+	bool size_reached; /* max_bytes: there is no sense in going on */
+	bool disk_full;	   /* as last told */
+	bool full_told;
+	bool disk_split; /* it is nearly full, and each machine has disk_part left */
+	bool drops_wait; /* of some ring */
+	bool stats_wait; /* counters were shown, and not written because the disk was full */
+	uint64_t disk_part;
+	uint64_t full_second;
+	uint64_t disk_looked_bytes;
+	uint64_t part_bytes; /* each machine's of max_bytes */
+	uint64_t space_used; /* of all machines */
+	uint64_t emitted_ns; /* time of the newest event of the main lane that came out */
 };
 
 /* Starts a recording into `sink`. Returns 0 or -errno. */
@@ -309,6 +393,12 @@ int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_
  */
 int xvt_session_add(struct xvt_session *s, const char *name, const char *path,
 		    const uint8_t uuid[16], bool named, char *why, size_t why_size);
+
+/* The same with another limit than XVT_RINGS_USUAL for the rings of the machine that are recorded:
+ * the first ones. That there are more is a note. */
+int xvt_session_add_rings(struct xvt_session *s, const char *name, const char *path,
+			  const uint8_t uuid[16], bool named, uint32_t rings_max, char *why,
+			  size_t why_size);
 
 /* The machine of that name, or NULL. */
 struct xvt_vm *xvt_session_find(const struct xvt_session *s, const char *name);

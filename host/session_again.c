@@ -80,7 +80,8 @@ static void take_up(struct xvt_session *s, struct xvt_vm *vm, const struct stat 
 	if (was_refused(vm, named))
 		return;
 	name_of_next(vm, name);
-	err = xvt_session_add(s, name, vm->path, vm->uuid, false, why, sizeof(why));
+	err = xvt_session_add_rings(s, name, vm->path, vm->uuid, false, vm->rings_max, why,
+				    sizeof(why));
 	if (err == -ENODATA || err == -ENOENT)
 		return; /* who makes it has not given it its size yet */
 	if (err) {
@@ -89,6 +90,8 @@ static void take_up(struct xvt_session *s, struct xvt_vm *vm, const struct stat 
 	}
 	next = s->vms[before];
 	next->turn = vm->turn + 1;
+	next->space_of = vm->space_of;
+	next->trust_guest_clock = vm->trust_guest_clock;
 	memcpy(next->base_name, vm->base_name, sizeof(next->base_name));
 	vm->next = next;
 	xvt_session_note(s, 1, vm, UINT32_MAX,
@@ -126,6 +129,7 @@ static void retire(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 		if (r->source)
 			r->source_ops->close(r->source);
 		r->source = NULL;
+		xvt_ring_retire(r);
 	}
 	snprintf(vm->why, sizeof(vm->why), "nobody writes into its old file any more");
 	xvt_session_note(s, 0, vm, UINT32_MAX, "%s", vm->why);

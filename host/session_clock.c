@@ -13,10 +13,15 @@
 
 #define BURST_GAP_NS	 5000000ull /* also when one is wanted at once */
 /*
- * Measuring may take this part of our time. A ring on which records wait is measured as often as
- * that allows, within bounds: what is slow to answer, or many, is measured more seldom.
+ * Measuring may take this part of the recorder's time. A ring on which records wait is measured as
+ * often as that allows, within bounds: what is slow to answer, or many, is measured more seldom.
+ * Each machine has an equal part of it, and what the others leave: one whose guest answers slowly,
+ * or has many rings, makes its own measurements seldom and no other's.
  */
 #define PACE_PART	 20
+#define PACE_BEGIN_PART	 2	    /* before all machines have joined */
+#define LEFT_MOST_NS	 8000000ull /* of a part that was not used */
+#define LOOK_MOST_NS	 2000000ull /* one look at a ring takes no longer: a turn of exchanges */
 #define PACE_IDLE_PART	 1000 /* and this while nothing happens: whoever is asked is awake, too */
 #define PACE_LEAST_NS	 10000000ull
 #define PACE_RING_NS	 2000000ull /* for each ring, or XVT_BURST_EVERY_NS, and at most: */
@@ -170,6 +175,18 @@ static void forget_nodes(const struct xvt_session *s, struct xvt_ring *r)
 		xvt_clock_map_forget(&r->map, idle_ns - r->map.slack_ns);
 }
 
+/* While the machine's memory is used up, a ring of which nothing waits has its newest nodes only.
+ */
+static int add_node(struct xvt_ring *r, struct xvt_clock_node *node)
+{
+	int err = xvt_clock_map_add(&r->map, node);
+
+	if (err != -ENOMEM || r->have || r->first || xvt_ring_ready(r))
+		return err;
+	xvt_clock_map_forget(&r->map, UINT64_MAX);
+	return xvt_clock_map_add(&r->map, node);
+}
+
 static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_measure *m)
 {
 	bool wide = too_wide(s, r, &m->node);
@@ -180,7 +197,7 @@ static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_cloc
 		return;
 	xvt_session_ring_witness(s, r); /* in the file before its successor */
 	forget_nodes(s, r);
-	if (xvt_clock_map_add(&r->map, &m->node))
+	if (add_node(r, &m->node))
 		return;
 	xvt_session_exact_added(r, &m->node);
 	for (i = 0; i < m->nr_samples; i++)
@@ -203,17 +220,17 @@ static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_cloc
  * When is a ring measured next on which nobody waits? Where that is seldom, because there are many,
  * all of them are at the same moments: between them nobody has to be looked at.
  */
-static uint64_t next_idle_burst(const struct xvt_session *s, uint64_t now)
+static uint64_t next_idle_burst(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
 {
-	uint64_t every = ticks(s, XVT_BURST_EVERY_NS);
+	uint64_t every = ticks(s, XVT_BURST_EVERY_NS), pace = s->vms[r->vm]->clocks.idle_pace;
 
-	return s->idle_pace <= every ? now + every : (now / s->idle_pace + 1) * s->idle_pace;
+	return pace <= every ? now + every : (now / pace + 1) * pace;
 }
 
 /* It has a clock. The next measurement is one like any other. */
 static void begin_ring(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
-	r->next_burst_clock = next_idle_burst(s, now);
+	r->next_burst_clock = next_idle_burst(s, r, now);
 	xvt_session_wake(s, r);
 	xvt_session_ring_live(s, r);
 }
@@ -254,9 +271,10 @@ static bool rate_known(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 /* What a ring has delivered waits for its next measurement, and takes up memory meanwhile. */
 static uint64_t burst_due(const struct xvt_session *s, const struct xvt_ring *r)
 {
-	uint64_t soon = r->burst_clock + s->pace;
+	const uint64_t pace = s->vms[r->vm]->clocks.pace;
+	uint64_t soon = r->burst_clock + pace;
 
-	return s->pace && unconfirmed(r) && (int64_t)(soon - r->next_burst_clock) < 0
+	return pace && unconfirmed(r) && (int64_t)(soon - r->next_burst_clock) < 0
 		       ? soon
 		       : r->next_burst_clock;
 }
@@ -272,6 +290,17 @@ static uint64_t within(uint64_t v, uint64_t least, uint64_t most)
 	return v < least ? least : v > most ? most : v;
 }
 
+static size_t sharing(const struct xvt_session *s)
+{
+	return s->nr_sharing ? s->nr_sharing : 1;
+}
+
+/* If every machine had as many rings as this one, so many there would be. */
+static uint64_t peers(const struct xvt_session *s, const struct xvt_vm *vm)
+{
+	return (uint64_t)vm->region.g.ring_count * sharing(s);
+}
+
 /* When has its clock to be looked after again? */
 static uint64_t ring_due(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
 {
@@ -282,49 +311,125 @@ static uint64_t ring_due(const struct xvt_session *s, const struct xvt_ring *r, 
 	if (mark_is_near(s, r, now))
 		return now + ticks(s, MARK_LOOK_NS);
 	if (!r->source || !r->answered)
-		return now + within(ticks(s, LOOK_RING_NS) * s->nr_rings, ticks(s, LOOK_LEAST_NS),
-				    ticks(s, SECOND_NS));
+		return now + within(ticks(s, LOOK_RING_NS) * peers(s, s->vms[r->vm]),
+				    ticks(s, LOOK_LEAST_NS), ticks(s, SECOND_NS));
 	due = burst_due(s, r);
 	return (int64_t)(due - soonest) > 0 ? due : soonest;
 }
 
 /* Twice XVT_BURST_EVERY_NS, or four times, and so on, and seldom another one: the moments of all of
  * them have to be the same. */
-static uint64_t idle_pace(const struct xvt_session *s, uint64_t wanted)
+static uint64_t idle_pace(const struct xvt_session *s, const struct xvt_vm_clocks *c,
+			  uint64_t wanted)
 {
 	uint64_t pace = ticks(s, XVT_BURST_EVERY_NS);
 
-	if (wanted <= s->idle_pace && wanted > s->idle_pace / 4)
-		return s->idle_pace;
+	if (wanted <= c->idle_pace && wanted > c->idle_pace / 4)
+		return c->idle_pace;
 	while (pace < wanted)
 		pace *= 2;
 	return pace;
 }
 
+/* `part` is the machine's of the time that measuring may take; `all`: what all of them took. */
+static void pace_of_vm(const struct xvt_session *s, struct xvt_vm *vm, uint64_t part, uint64_t all)
+{
+	struct xvt_vm_clocks *c = &vm->clocks;
+	const uint64_t every = ticks(s, XVT_BURST_EVERY_NS), rings = peers(s, vm);
+	uint64_t most = within(ticks(s, PACE_RING_NS) * rings, every, ticks(s, PACE_MOST_NS));
+	uint64_t idlest = within(ticks(s, PACE_IDLE_NS) * rings, every, ticks(s, PACE_IDLEST_NS));
+
+	if (!c->pace)
+		c->pace = every;
+	if (all > part * sharing(s) && c->took > part)
+		c->pace += c->pace / 2;
+	else if (all < part * sharing(s) / 2 || c->took < part / 2)
+		c->pace -= c->pace / 3;
+	c->pace = within(c->pace, ticks(s, PACE_LEAST_NS), most);
+	if (c->bursts && !c->burst_cost)
+		c->burst_cost = c->took / c->bursts;
+	else if (c->bursts)
+		c->burst_cost += (int64_t)(c->took / c->bursts - c->burst_cost) / 4;
+	c->idle_pace =
+		idle_pace(s, c, within(c->burst_cost * rings * PACE_IDLE_PART, every, idlest));
+	if (s->disk_full) /* nodes take of the last of the space, which has hours to last */
+		c->pace = c->idle_pace = ticks(s, SECOND_NS) * (2 + s->nr_rings / 8);
+	c->took = c->bursts = 0;
+	/* A mark is a record, too: it wants to be drained, placed and written. */
+	c->mark_pace = ticks(s, SECOND_NS / MARKS_MANY) * rings;
+	c->exchanges = rings > MANY_RINGS ? MANY_EXCHANGES : 0;
+}
+
 void xvt_session_pace(struct xvt_session *s, uint64_t elapsed)
 {
-	uint64_t least = ticks(s, PACE_LEAST_NS), every = ticks(s, XVT_BURST_EVERY_NS);
-	uint64_t most = within(ticks(s, PACE_RING_NS) * s->nr_rings, every, ticks(s, PACE_MOST_NS));
-	uint64_t idlest =
-		within(ticks(s, PACE_IDLE_NS) * s->nr_rings, every, ticks(s, PACE_IDLEST_NS));
+	size_t i;
 
-	if (!s->pace)
-		s->pace = every;
-	if (s->clocks_took > elapsed / PACE_PART)
-		s->pace += s->pace / 2;
-	else if (s->clocks_took < elapsed / PACE_PART / 2)
-		s->pace -= s->pace / 3;
-	s->pace = within(s->pace, least, most);
-	if (s->bursts && !s->burst_cost)
-		s->burst_cost = s->clocks_took / s->bursts;
-	else if (s->bursts)
-		s->burst_cost += (int64_t)(s->clocks_took / s->bursts - s->burst_cost) / 4;
-	s->idle_pace =
-		idle_pace(s, within(s->burst_cost * s->nr_rings * PACE_IDLE_PART, every, idlest));
-	s->clocks_took = s->bursts = 0;
-	/* A mark is a record, too: it wants to be drained, placed and written. */
-	s->mark_pace = ticks(s, SECOND_NS / MARKS_MANY) * s->nr_rings;
-	s->exchanges = s->nr_rings > MANY_RINGS ? MANY_EXCHANGES : 0;
+	s->nr_sharing = xvt_session_alive(s);
+	for (i = 0; i < s->nr_vms; i++) {
+		if (s->vms[i]->phase == XVT_VM_ATTACHED)
+			pace_of_vm(s, s->vms[i], elapsed / PACE_PART / sharing(s), s->clocks_took);
+	}
+	s->clocks_took = 0;
+}
+
+uint64_t xvt_session_least_pace_ns(const struct xvt_session *s)
+{
+	uint64_t least = UINT64_MAX;
+	size_t i;
+
+	for (i = 0; i < s->nr_vms; i++) {
+		const struct xvt_vm *vm = s->vms[i];
+
+		if (vm->phase == XVT_VM_ATTACHED && vm->clocks.pace < least)
+			least = vm->clocks.pace;
+	}
+	return least == UINT64_MAX ? 0
+				   : (uint64_t)((unsigned __int128)least * SECOND_NS / s->clock.hz);
+}
+
+/* ------------------------------------------------------------------ time for a machine */
+
+static void add_time(int64_t *left, uint64_t more, uint64_t most)
+{
+	*left += (int64_t)more;
+	if (*left > (int64_t)most)
+		*left = (int64_t)most;
+}
+
+/* Half of what measuring may take is the machines' own, half is there for all of them. */
+static void refill_time(struct xvt_session *s, uint64_t now)
+{
+	const uint64_t elapsed = since(now, s->clocks_clock), most = ticks(s, LEFT_MOST_NS);
+	const uint64_t half = elapsed / (s->joined ? PACE_PART : PACE_BEGIN_PART) / 2;
+	size_t i;
+
+	if (elapsed < ticks(s, LEFT_MOST_NS) / 8)
+		return;
+	s->clocks_clock = now;
+	add_time(&s->clocks_left, half, most);
+	for (i = 0; i < s->nr_vms; i++)
+		add_time(&s->vms[i]->clocks.left, half / sharing(s) + 1, most);
+}
+
+/* Alone it keeps no other machine from being measured. */
+static bool has_time(const struct xvt_session *s, const struct xvt_ring *r)
+{
+	return sharing(s) < 2 || s->vms[r->vm]->clocks.left > 0 || s->clocks_left > 0;
+}
+
+static void take_time(struct xvt_session *s, const struct xvt_ring *r, uint64_t begin)
+{
+	struct xvt_vm_clocks *c = &s->vms[r->vm]->clocks;
+	const uint64_t most = ticks(s, LOOK_MOST_NS);
+	uint64_t took = since(xvt_clock_read(), begin);
+
+	/* What one look took too long is owed; but not that the recorder had to wait for a CPU. */
+	took = took < most ? took : most;
+	if (c->left > 0)
+		c->left -= (int64_t)took;
+	else
+		s->clocks_left -= (int64_t)took;
+	c->took += took;
 }
 
 static void met(void *arg)
@@ -340,7 +445,7 @@ static bool open_source(struct xvt_session *s, struct xvt_ring *r)
 				      .host_clock = &s->clock,
 				      .guest_hz = &s->vms[r->vm]->guest_hz,
 				      .ring = r->id,
-				      .exchanges = &s->exchanges,
+				      .exchanges = &s->vms[r->vm]->clocks.exchanges,
 				      .looked = &s->looked_clock,
 				      /* Of a snapshot a mark would be one more record in a ring
 				       * that is full. */
@@ -377,8 +482,8 @@ static void ask(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 	r->burst_clock = now;
 	/* Nothing is recorded before a ring has a clock, and that takes two of them. */
 	r->next_burst_clock = r->phase == XVT_PHASE_NEW ? now + ticks(s, XVT_BURST_EVERY_NS)
-							: next_idle_burst(s, now);
-	r->mark_pace = s->mark_pace;
+							: next_idle_burst(s, r, now);
+	r->mark_pace = s->vms[r->vm]->clocks.mark_pace;
 	if (r->answered)
 		r->answer_clock = now; /* it was not asked before: that was no silence */
 	r->answered = false;
@@ -390,7 +495,8 @@ static void answered(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock
 	xvt_session_wake(s, r);
 	r->answer_clock = now;
 	r->answered = true;
-	s->bursts++;
+	s->vms[r->vm]->clocks.bursts++;
+	xvt_session_kvm_hear(s, r);
 	xvt_session_exact_refine(s, r, m);
 	take_node(s, r, m);
 	if (r->phase == XVT_PHASE_NEW && rate_known(s, r, now)) {
@@ -459,19 +565,26 @@ static bool is_open(const struct xvt_ring *r)
 	return r->phase != XVT_PHASE_BROKEN && r->source && r->source_ops->busy(r->source);
 }
 
+static size_t at_least(size_t n, size_t least)
+{
+	return n > least ? n : least;
+}
+
 /*
  * A machine may have its part of the questions that are open, or a few: one that takes long over
- * each answer must not keep the others from being asked. Neither must those who do not answer.
+ * each answer must not keep the others from being asked. Neither must rings that do not answer:
+ * they have a quarter, of which each machine has its part, too.
  */
 static bool has_turn(const struct xvt_session *s, const struct xvt_ring *r, bool silent)
 {
-	size_t most = xvt_session_asked_most(s), part = most / s->nr_vms;
+	const struct xvt_vm_clocks *c = &s->vms[r->vm]->clocks;
+	const size_t most = xvt_session_asked_most(s), vms = sharing(s);
 
-	if (r->phase == XVT_PHASE_DONE) /* nobody is there */
+	if (r->phase == XVT_PHASE_DONE) /* no writer is there */
 		return false;
-	if (s->vms[r->vm]->nr_asked >= (part > 4 ? part : 4))
+	if (!has_time(s, r) || c->nr_asked >= at_least(most / vms, 4))
 		return false;
-	return !silent || s->nr_silent < most / 4;
+	return !silent || (c->nr_silent < at_least(most / 4 / vms, 1) && s->nr_silent < most / 2);
 }
 
 static void wait_for_answer(struct xvt_asked *a)
@@ -494,7 +607,8 @@ static void enter(struct xvt_session *s, struct xvt_ring *r, bool silent, uint64
 	s->asked[s->nr_asked] = (struct xvt_asked){ .ring = r, .silent = silent };
 	wait_for_answer(&s->asked[s->nr_asked++]);
 	s->nr_silent += silent;
-	s->vms[r->vm]->nr_asked++;
+	s->vms[r->vm]->clocks.nr_silent += silent;
+	s->vms[r->vm]->clocks.nr_asked++;
 	r->asked = true;
 	s->clock_due[r->id] = now + ticks(s, SECOND_NS); /* until it leaves */
 }
@@ -502,7 +616,8 @@ static void enter(struct xvt_session *s, struct xvt_ring *r, bool silent, uint64
 static void leave(struct xvt_session *s, const struct xvt_asked *a, uint64_t now)
 {
 	s->nr_silent -= a->silent;
-	s->vms[a->ring->vm]->nr_asked--;
+	s->vms[a->ring->vm]->clocks.nr_silent -= a->silent;
+	s->vms[a->ring->vm]->clocks.nr_asked--;
 	a->ring->asked = false;
 	s->clock_due[a->ring->id] = ring_due(s, a->ring, now);
 	s->clocks_due = sooner(s->clocks_due, s->clock_due[a->ring->id]);
@@ -525,21 +640,23 @@ void xvt_session_clock_forget(struct xvt_session *s, const struct xvt_vm *vm)
 static size_t look_at_asked(struct xvt_session *s, uint64_t now, uint64_t until)
 {
 	size_t i = s->first_asked, left = s->nr_asked, again = 0;
-	uint64_t begin = xvt_clock_read();
+	uint64_t begin = xvt_clock_read(), turn;
 	bool any = false;
 
 	for (; left; left--) {
 		struct xvt_asked *a = &s->asked[i = i < s->nr_asked ? i : 0];
 
-		if (still_waits(a, now)) {
+		if (still_waits(a, now) || !has_time(s, a->ring)) {
 			i++;
 			continue;
 		}
-		if (any && (int64_t)(xvt_clock_read() - until) >= 0)
+		turn = xvt_clock_read();
+		if (any && (int64_t)(turn - until) >= 0)
 			break;
 		any = true;
 		/* Another question is another turn. */
 		tend(s, a->ring, false, now);
+		take_time(s, a->ring, turn);
 		if (is_open(a->ring)) {
 			wait_for_answer(a);
 			again++;
@@ -558,7 +675,7 @@ static size_t look_at_asked(struct xvt_session *s, uint64_t now, uint64_t until)
 /* Returns true if the time was too short for all of them. */
 static bool look_who_is_due(struct xvt_session *s, uint64_t now, uint64_t until)
 {
-	uint64_t earliest = now + ticks(s, SECOND_NS);
+	uint64_t earliest = now + ticks(s, SECOND_NS), turn;
 	size_t left, id = s->next_clock, next = id;
 	bool silent, out_of_time = false;
 
@@ -570,7 +687,8 @@ static bool look_who_is_due(struct xvt_session *s, uint64_t now, uint64_t until)
 			earliest = sooner(earliest, s->clock_due[id++]);
 			continue;
 		}
-		out_of_time = (int64_t)(xvt_clock_read() - until) >= 0;
+		turn = xvt_clock_read();
+		out_of_time = (int64_t)(turn - until) >= 0;
 		if (out_of_time)
 			break;
 		r = s->rings[id++];
@@ -579,6 +697,7 @@ static bool look_who_is_due(struct xvt_session *s, uint64_t now, uint64_t until)
 		xvt_session_meet(s);
 		silent = r->burst_clock && !r->answered;
 		tend(s, r, has_turn(s, r, silent), now);
+		take_time(s, r, turn);
 		if (is_open(r)) {
 			enter(s, r, silent, now);
 			next = id;
@@ -596,7 +715,7 @@ static bool look_who_is_due(struct xvt_session *s, uint64_t now, uint64_t until)
 
 void xvt_session_meet(struct xvt_session *s)
 {
-	uint64_t now = xvt_clock_read(), least = ticks(s, MEET_NS), took;
+	uint64_t now = xvt_clock_read(), least = ticks(s, MEET_NS), took, turn;
 	size_t i;
 
 	/* A snapshot is in a hurry: writers go on over what it copies. */
@@ -606,13 +725,15 @@ void xvt_session_meet(struct xvt_session *s)
 		struct xvt_asked *a = &s->asked[i];
 
 		/* Other threads may be at work on its ring: that is left alone. */
-		if (!a->wait.word || still_waits(a, now))
+		if (!a->wait.word || still_waits(a, now) || !has_time(s, a->ring))
 			continue;
+		turn = xvt_clock_read();
 		if (since(xvt_clock_read(), now) > ticks(s, CLOCKS_NS) / 8)
 			break;
 		if (xvt_load(a->wait.word) == a->wait.value)
 			a->ring->source_ops->meet(a->ring->source);
 		wait_for_answer(a); /* and the rest is for the next pass */
+		take_time(s, a->ring, turn);
 	}
 	if (i == s->nr_asked)
 		s->looked_clock = now;
@@ -626,6 +747,7 @@ bool xvt_session_clocks(struct xvt_session *s, uint64_t now)
 	uint64_t begin = xvt_clock_read(), until = begin + ticks(s, CLOCKS_NS);
 	bool more = false;
 
+	refill_time(s, now);
 	/* Whoever was asked once more and is still there has answered by now. */
 	if (look_at_asked(s, now, until))
 		look_at_asked(s, now, until);

@@ -88,7 +88,8 @@ static void cut_vm(struct xvt_session *s, struct xvt_vm *vm)
 	uint32_t i;
 
 	if (vm->phase == XVT_VM_WAITING)
-		xvt_session_note(s, 2, vm, UINT32_MAX, "not there in time; going on without it");
+		xvt_session_note(s, 2, vm, UINT32_MAX, "not there in time; going on without it%s",
+				 xvt_vm_absent_hint(vm));
 	for (i = 0; vm->phase == XVT_VM_ATTACHED && i < vm->region.g.ring_count; i++) {
 		struct xvt_ring *r = vm->rings[i];
 
@@ -112,6 +113,29 @@ static void read_all_metadata(struct xvt_session *s, struct xvt_vm *vm)
 	} while (vm->meta_pos != before);
 }
 
+/*
+ * A flight recorder's rings hold what was written long before they were measured, and it is placed
+ * by a rate. One of a few per cent beside the host's was taken for the host's until here.
+ */
+static void use_own_rate(struct xvt_session *s, struct xvt_vm *vm)
+{
+	uint32_t i;
+
+	for (i = 0; i < vm->region.g.ring_count; i++) {
+		struct xvt_ring *r = vm->rings[i];
+
+		if (r->map.count > 1)
+			vm->guest_hz = xvt_clock_map_own_hz(&r->map);
+	}
+	for (i = 0; i < vm->region.g.ring_count; i++) {
+		struct xvt_ring *r = vm->rings[i];
+
+		r->map.hz = r->map.count > 1 ? xvt_clock_map_own_hz(&r->map) : vm->guest_hz;
+		if (r->announced)
+			xvt_ring_announce(s, r);
+	}
+}
+
 static void make_cut(struct xvt_session *s)
 {
 	size_t i;
@@ -119,6 +143,10 @@ static void make_cut(struct xvt_session *s)
 	for (i = 0; i < s->nr_vms; i++) {
 		if (s->vms[i]->phase == XVT_VM_ATTACHED)
 			read_all_metadata(s, s->vms[i]);
+	}
+	for (i = 0; i < s->nr_vms; i++) {
+		if (s->vms[i]->phase == XVT_VM_ATTACHED)
+			use_own_rate(s, s->vms[i]);
 	}
 	for (i = 0; i < s->nr_vms; i++)
 		cut_vm(s, s->vms[i]);

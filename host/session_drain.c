@@ -137,12 +137,13 @@ static bool unchanged(const struct xvt_rest *rest)
 static void hold_back(struct xvt_drain_part *part, const struct xvt_rest *rest)
 {
 	const struct xvt_session *s = part->session;
-	uint64_t passed = s->rest_proof_ns, bound, creep;
+	uint64_t passed = s->rest_proof_ns, bound;
 
 	if (rest->floor_ns == UINT64_MAX)
 		return;
-	creep = xvt_ring_creep_ns(passed, rest->node_ns, s->opt.stall_timeout_ns);
-	bound = xvt_ring_past(rest->floor_ns, passed, rest->slack_ns + creep);
+	bound = xvt_ring_past(rest->floor_ns, passed,
+			      xvt_ring_margin_ns(passed, rest->node_ns, rest->slack_ns,
+						 xvt_session_free_wait_ns(s)));
 	if (bound < part->rest_ns)
 		part->rest_ns = bound;
 }
@@ -191,7 +192,8 @@ static void look(struct xvt_drain_part *part, struct xvt_vm *vm, uint32_t i)
 	struct xvt_rest *rest = &vm->rest[i];
 
 	if (rest->ctl && unchanged(rest)) {
-		hold_back(part, rest);
+		if (!vm->stall.barred)
+			hold_back(part, rest);
 		return;
 	}
 	xvt_session_wake(s, r);

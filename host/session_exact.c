@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * session_exact.c - what KVM (or a VMM) knows of a vCPU's clock, held against what the handshake
- * measured. A source that agrees makes the handshake's node exact; one that contradicts it is
- * refused for that ring, because an interval between two readings of the host's own clock is a
- * proof and a number in a file is not.
+ * session_exact.c - what KVM knows of a vCPU's clock, or its region says of it, held against what
+ * the handshake measured. A source that agrees makes the handshake's node exact. One that
+ * contradicts it is refused for that ring: an interval between two readings of the host's own
+ * clock is a proof, as long as the guest answers truly, and a number in a file is not.
+ *
+ * The region's numbers are the guest's word. They are used only where the caller vouches for the
+ * machine (vm->trust_guest_clock), only without KVM's, and never against KVM's: a guest could lie
+ * in its answers and in these numbers alike.
  */
 #include "session_parts.h"
 
@@ -17,9 +21,34 @@
 #define LOOK_LAST_NS  (64 * SECOND_NS)
 #define MISSING_MAX   64 /* vCPUs in a row that are not there */
 
-/* Best first: who owns the vCPU knows more than who looks on. */
-static const struct xvt_clock_exact_ops *const sources[XVT_EXACT_SOURCES] = { &xvt_clock_vmm,
-									      &xvt_clock_kvm };
+/* Best first: what the host knows outranks what the guest can write. */
+#define KVM	      0
+#define GUEST	      1
+static const struct xvt_clock_exact_ops *const sources[XVT_EXACT_SOURCES] = {
+	[KVM] = &xvt_clock_kvm,
+	[GUEST] = &xvt_clock_vmm,
+};
+#define APART_NS 1000 /* two formulas that lie closer are one, but for their roundings */
+
+/* The region's numbers need somebody who vouches for its guest. That they are there is said once:
+ * a VMM that writes them counts on their use. */
+static bool may_use(struct xvt_session *s, struct xvt_vm *vm, unsigned int i)
+{
+	struct xvt_exact_use *use = &vm->exact[i];
+	struct xvt_clock_exact *source;
+
+	if (i != GUEST || vm->trust_guest_clock)
+		return true;
+	if (!use->told && !sources[i]->open(&source, vm->region.fd, &vm->region)) {
+		sources[i]->close(source);
+		use->told = true;
+		xvt_session_note(s, 0, vm, UINT32_MAX,
+				 "its region says what its clocks are made of; the guest can write "
+				 "that, so it is used only with --trust-guest-clock %s",
+				 vm->base_name);
+	}
+	return false;
+}
 
 static void look_for(struct xvt_session *s, struct xvt_vm *vm, unsigned int i)
 {
@@ -35,8 +64,10 @@ static void look_for(struct xvt_session *s, struct xvt_vm *vm, unsigned int i)
 	if (use->gap_ns > LOOK_LAST_NS)
 		use->gap_ns = LOOK_LAST_NS;
 	use->next_look_clock = now + ticks(s, use->gap_ns);
+	if (!may_use(s, vm, i))
+		return;
 	err = sources[i]->open(&use->source, vm->region.fd,
-			       sources[i] == &xvt_clock_vmm ? (const void *)&vm->region : &paths);
+			       i == GUEST ? (const void *)&vm->region : &paths);
 	if (err && err != -ENODEV && !use->told)
 		xvt_session_note(s, 0, vm, UINT32_MAX,
 				 "what %s knows of its clocks cannot be read: %s", sources[i]->name,
@@ -58,13 +89,7 @@ void xvt_session_exact_close(struct xvt_vm *vm)
 /* Refused or not: whose VMM it is, it knows. */
 static const struct xvt_clock_exact *kvm_of(const struct xvt_vm *vm)
 {
-	unsigned int i;
-
-	for (i = 0; i < XVT_EXACT_SOURCES; i++) {
-		if (sources[i] == &xvt_clock_kvm)
-			return vm->exact[i].source;
-	}
-	return NULL;
+	return vm->exact[KVM].source;
 }
 
 bool xvt_session_exact_kvm(const struct xvt_vm *vm)
@@ -84,6 +109,20 @@ static bool refused(const struct xvt_ring *r, unsigned int i)
 	return r->stats.rejected & 1u << sources[i]->id;
 }
 
+/*
+ * None of the vCPUs that its rings name is there: another VMM may have the region by now. Or the
+ * guest names them wrongly, so the next look comes as late as it would have otherwise.
+ */
+static void look_again(struct xvt_vm *vm, unsigned int i)
+{
+	struct xvt_exact_use *use = &vm->exact[i];
+
+	sources[i]->close(use->source);
+	use->source = NULL;
+	use->missing = 0;
+	use->next_look_clock = xvt_clock_read() + ticks(vm->session, use->gap_ns);
+}
+
 static bool formula_of(struct xvt_vm *vm, const struct xvt_ring *r, unsigned int i,
 		       struct xvt_clock_formula *f)
 {
@@ -94,11 +133,8 @@ static bool formula_of(struct xvt_vm *vm, const struct xvt_ring *r, unsigned int
 		return false;
 	err = sources[i]->read(use->source, xvt_load(&r->ctl->hw_id), f);
 	use->missing = err == -ENODEV ? use->missing + 1 : 0;
-	if (use->missing > MISSING_MAX) {
-		/* None of its vCPUs: another VMM has the region by now. */
-		sources[i]->close(use->source);
-		memset(use, 0, sizeof(*use));
-	}
+	if (use->missing > MISSING_MAX)
+		look_again(vm, i);
 	return !err;
 }
 
@@ -165,9 +201,41 @@ static void refuse(struct xvt_session *s, struct xvt_ring *r, const struct xvt_c
 			 "cpu %u: %s is refused: by its offset %" PRId64
 			 " the guest's clock read %" PRIu64 " at host tick %" PRIu64
 			 ", but the guest answered it between %" PRIu64 " and %" PRIu64
-			 "; its clock is measured instead",
+			 "; its clock is what it answers%s",
 			 xvt_load(&r->ctl->cpu), sources[i]->name, f->offset, sample->guest, host,
-			 sample->host_clock_lo, sample->host_clock_hi);
+			 sample->host_clock_lo, sample->host_clock_hi,
+			 i == KVM ? ": this KVM shows offsets that its guests do not get, or the "
+				    "guest answers wrongly"
+				  : "");
+}
+
+/* KVM contradicts the guest's word. */
+static void refuse_by_kvm(struct xvt_session *s, struct xvt_ring *r)
+{
+	r->stats.rejected |= 1u << sources[GUEST]->id;
+	if (r->exact_used == sources[GUEST]->id)
+		r->exact_doubt = true;
+	xvt_session_note(
+		s, 1, s->vms[r->vm], r->id,
+		"cpu %u: %s is refused: its offset %" PRId64 " contradicts what KVM says, %" PRId64,
+		xvt_load(&r->ctl->cpu), sources[GUEST]->name, r->formula[GUEST].formula.offset,
+		refused(r, KVM) ? r->formula[KVM].contradicting.offset
+				: r->formula[KVM].formula.offset);
+}
+
+/* Has this formula been contradicted before? */
+static bool second_time(struct xvt_ring *r, unsigned int i)
+{
+	struct xvt_exact_reading *reading = &r->formula[i];
+
+	if (reading->contradicted && xvt_formula_equal(&reading->contradicting, &reading->formula))
+		return true;
+	/* At once, but not again for each of a VMM's words that the guest writes there. */
+	if (!reading->contradicted)
+		r->next_burst_clock = 0;
+	reading->contradicted = true;
+	reading->contradicting = reading->formula;
+	return false;
 }
 
 /*
@@ -180,20 +248,11 @@ static void refuse(struct xvt_session *s, struct xvt_ring *r, const struct xvt_c
 static void contradicted(struct xvt_session *s, struct xvt_ring *r,
 			 const struct xvt_clock_measure *m, unsigned int i)
 {
-	struct xvt_exact_reading *reading = &r->formula[i];
-
 	if (r->exact_used == sources[i]->id)
 		r->exact_doubt = true;
-	if (reading->contradicted &&
-	    xvt_formula_equal(&reading->contradicting, &reading->formula)) {
-		refuse(s, r, m, i);
+	if (!second_time(r, i))
 		return;
-	}
-	/* At once, but not again for each of a VMM's words that the guest writes there. */
-	if (!reading->contradicted)
-		r->next_burst_clock = 0;
-	reading->contradicted = true;
-	reading->contradicting = reading->formula;
+	refuse(s, r, m, i);
 }
 
 /* Was the formula the same from before the first question until now? */
@@ -229,25 +288,53 @@ static void make_exact(struct xvt_session *s, struct xvt_ring *r, struct xvt_clo
 		       !xvt_formula_equal(&r->exact, &r->formula[i].formula);
 }
 
+/* Does what the region says differ from what KVM says? Both held for this burst. */
+static bool differs(const struct xvt_session *s, const struct xvt_ring *r,
+		    const struct xvt_clock_measure *m)
+{
+	uint64_t by_kvm, by_guest;
+
+	if (xvt_formula_host(&r->formula[KVM].formula, m->node.guest, &by_kvm) ||
+	    xvt_formula_host(&r->formula[GUEST].formula, m->node.guest, &by_guest))
+		return false;
+	return (by_kvm > by_guest ? by_kvm - by_guest : by_guest - by_kvm) > ticks(s, APART_NS);
+}
+
+/*
+ * The guest's word is of use only where KVM knows nothing of the machine. Where it does, the word
+ * is checked all the same. It is refused if it differs twice, and where KVM was refused: then the
+ * guest's answers are all that speaks for it.
+ */
+static bool kvm_allows(struct xvt_session *s, struct xvt_ring *r, const struct xvt_clock_measure *m,
+		       bool kvm_held)
+{
+	if (refused(r, KVM) || (kvm_held && differs(s, r, m) && second_time(r, GUEST)))
+		refuse_by_kvm(s, r);
+	return !refused(r, KVM) && !kvm_of(s->vms[r->vm]);
+}
+
 void xvt_session_exact_refine(struct xvt_session *s, struct xvt_ring *r,
 			      struct xvt_clock_measure *m)
 {
 	struct xvt_vm *vm = s->vms[r->vm];
-	bool done = false;
+	bool kvm_held = false, done = false;
 	unsigned int i;
 
 	r->map.moved = false; /* what a node told that was dropped is found again */
-	/* Also who is not used is held against it: a lie is worth knowing. */
+	/* A source that is not used is checked as well, so that a wrong one is reported. */
 	for (i = 0; i < XVT_EXACT_SOURCES; i++) {
 		const struct xvt_clock_formula *f = &r->formula[i].formula;
 		uint64_t host;
 
 		if (!held(vm, r, m, i))
 			continue;
+		kvm_held |= i == KVM;
 		if (!agrees(m, f)) {
 			contradicted(s, r, m, i);
 			continue;
 		}
+		if (i == GUEST && !kvm_allows(s, r, m, kvm_held))
+			continue;
 		if (!done && !xvt_formula_host(f, m->node.guest, &host)) {
 			make_exact(s, r, m, i, host);
 			done = true;

@@ -157,6 +157,11 @@ static struct vcpu *vcpu_of(struct xvt_session_kvm *k, struct thread *t, uint32_
 
 /* --- a TSC offset was changed --- */
 
+static uint64_t distance(int64_t a, int64_t b)
+{
+	return a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
+}
+
 static void offset_changed(struct xvt_session *s, uint32_t vm_id, const struct xvt_ftrace_event *e)
 {
 	struct xvt_vm *vm = s->vms[vm_id];
@@ -172,6 +177,8 @@ static void offset_changed(struct xvt_session *s, uint32_t vm_id, const struct x
 			continue;
 		xvt_session_wake(s, r);
 		xvt_ring_bump_epoch(r);
+		xvt_clock_map_reported(&r->map, xvt_host_clock_ns(&s->clock, e->host_clock),
+				       distance(e->previous, e->next));
 		r->next_burst_clock = 0;
 		xvt_session_clock_soon(s, r, xvt_clock_read());
 		xvt_session_note(s, 0, vm, r->id,
@@ -403,6 +410,14 @@ static void read_all(struct xvt_session *s)
 		s->kvm->failed = true;
 	}
 	xvt_session_kvm_settle(s, begun - ticks(s, SETTLE_NS));
+}
+
+/* KVM traces a change before the vCPU enters its guest again, so what came before the guest's
+ * answer is in the kernel's rings by now. */
+void xvt_session_kvm_hear(struct xvt_session *s, const struct xvt_ring *r)
+{
+	if (s->kvm && s->kvm->ftrace && xvt_session_exact_kvm(s->vms[r->vm]))
+		read_all(s);
 }
 
 void xvt_session_kvm_look(struct xvt_session *s, uint64_t now)

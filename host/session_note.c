@@ -1,30 +1,70 @@
 // SPDX-License-Identifier: GPL-2.0
-/* session_note.c - what a recording tells: to the person who watches, and into the file. */
+/*
+ * session_note.c - what a recording says: to the person who watches, and into the file. What a
+ * guest can cause at will has a limit for each machine and level, and one for all machines; what is
+ * left out is counted, and that is said.
+ */
 #include "session_parts.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-#define NOTES_A_SECOND 16 /* about one machine, of each level */
+/* At once, and then one more in so long. */
+#define NOTES_VM     32u
+#define NOTES_VM_NS  (4 * SECOND_NS)
+#define NOTES_ALL    512u
+#define NOTES_ALL_NS (SECOND_NS / 4)
+#define NOTES_OWN    8u		      /* first ones of a machine's that others cannot use up */
+#define LEFT_OUT_NS  (60 * SECOND_NS) /* between two notes that say how many were left out */
 
-/* What a guest can cause at will is not told more often than this; an error still counts. */
-static bool note_allowed(const struct xvt_session *s, struct xvt_vm *vm, uint32_t level)
+static void refill(const struct xvt_session *s, struct xvt_note_limit *l, uint32_t most,
+		   uint64_t ns, uint64_t now)
 {
-	uint64_t now = xvt_clock_read();
+	uint64_t more;
+
+	if (!l->begun) {
+		*l = (struct xvt_note_limit){ .begun = true, .left = most, .clock = now };
+		return;
+	}
+	more = since(now, l->clock) / ticks(s, ns);
+	l->clock += more * ticks(s, ns);
+	l->left = more < most - l->left ? l->left + (uint32_t)more : most;
+}
+
+static bool note_allowed(struct xvt_session *s, struct xvt_vm *vm, uint32_t level)
+{
+	const uint64_t now = xvt_clock_read();
+	struct xvt_note_limit *own;
 
 	if (!vm)
 		return true;
-	if (since(now, vm->note_clock) > ticks(s, SECOND_NS)) {
-		vm->note_clock = now;
-		memset(vm->notes, 0, sizeof(vm->notes));
+	own = &vm->notes[level % 3];
+	refill(s, own, NOTES_VM, NOTES_VM_NS, now);
+	refill(s, &s->notes, NOTES_ALL, NOTES_ALL_NS, now);
+	if (!own->left || (!s->notes.left && own->left <= NOTES_VM - NOTES_OWN)) {
+		vm->notes_left_out++;
+		return false;
 	}
-	return vm->notes[level % 3]++ < NOTES_A_SECOND;
+	own->left--;
+	s->notes.left -= s->notes.left != 0;
+	return true;
+}
+
+static void put_note(struct xvt_session *s, uint32_t level, struct xvt_vm *vm, uint32_t ring,
+		     const char *text)
+{
+	struct xvt_note n = { .vm = vm ? vm->id : UINT32_MAX, .ring = ring, .level = level };
+
+	n.host_ns = xvt_host_clock_ns(&s->clock, xvt_clock_read());
+	xvt_trace_put(s->trace, XVT_CHUNK_NOTE, &n, sizeof(n), text, strlen(text));
+	if (s->opt.note)
+		s->opt.note(s->opt.note_arg, level, vm ? vm->name : NULL, text);
 }
 
 void xvt_session_note(struct xvt_session *s, uint32_t level, struct xvt_vm *vm, uint32_t ring,
 		      const char *format, ...)
 {
-	struct xvt_note n = { .vm = vm ? vm->id : UINT32_MAX, .ring = ring, .level = level };
 	char text[512];
 	va_list ap;
 
@@ -33,8 +73,20 @@ void xvt_session_note(struct xvt_session *s, uint32_t level, struct xvt_vm *vm, 
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	n.host_ns = xvt_host_clock_ns(&s->clock, xvt_clock_read());
-	xvt_trace_put(s->trace, XVT_CHUNK_NOTE, &n, sizeof(n), text, strlen(text));
-	if (s->opt.note)
-		s->opt.note(s->opt.note_arg, level, vm ? vm->name : NULL, text);
+	put_note(s, level, vm, ring, text);
+}
+
+void xvt_session_notes_left_out(struct xvt_session *s, struct xvt_vm *vm, uint64_t now, bool final)
+{
+	char text[128];
+
+	if (vm->notes_left_out == vm->notes_told ||
+	    (!final && vm->notes_told_clock &&
+	     since(now, vm->notes_told_clock) < ticks(s, LEFT_OUT_NS)))
+		return;
+	snprintf(text, sizeof(text), "%" PRIu64 " further notes about it are left out",
+		 vm->notes_left_out - vm->notes_told);
+	vm->notes_told = vm->notes_left_out;
+	vm->notes_told_clock = now;
+	put_note(s, 1, vm, UINT32_MAX, text);
 }

@@ -35,6 +35,31 @@ static inline uint64_t ticks(const struct xvt_session *s, uint64_t ns)
 void xvt_session_note(struct xvt_session *s, uint32_t level, struct xvt_vm *vm, uint32_t ring,
 		      const char *format, ...) __attribute__((format(printf, 5, 6)));
 
+/* How many were left out since that was last said: once a minute, and at the end. */
+void xvt_session_notes_left_out(struct xvt_session *s, struct xvt_vm *vm, uint64_t now, bool final);
+/* --- session_space.c --- */
+
+/* For the merge: true while the file cannot take more events, which a later pass emits. */
+bool xvt_session_hold(void *session);
+/* There is no space on the disk. */
+bool xvt_session_disk_full(const struct xvt_session *s);
+/* Before a batch of events: is each to be asked for by xvt_session_may_write(), and are the drops
+ * of its ring to be put before it? */
+bool xvt_session_space_limited(struct xvt_session *s);
+/* Has the machine so many bytes left of its part of the space? Then they are used. */
+bool xvt_session_may_write(struct xvt_session *s, struct xvt_vm *vm, uint64_t bytes);
+/* What it said yes to was not written after all. */
+void xvt_session_not_written(struct xvt_session *s, const struct xvt_vm *vm, uint64_t bytes);
+/* This one is not written: counted, until a LOST record says so. */
+void xvt_session_drop(struct xvt_session *s, struct xvt_ring *r, const struct xvt_event_hdr *h,
+		      const uint8_t *payload);
+/* That record; of one ring, of all. Returns 0 or -errno of the trace. */
+int xvt_session_put_drops(struct xvt_session *s, struct xvt_ring *r);
+void xvt_session_put_all_drops(struct xvt_session *s);
+/* At the end of a pass, and once a second. */
+void xvt_session_look_at_space(struct xvt_session *s);
+void xvt_session_space_second(struct xvt_session *s);
+
 /* --- session_status.c --- */
 
 /* A second is over, and its counters stand in the file: how did it go? */
@@ -51,6 +76,10 @@ void xvt_vm_gone(struct xvt_session *s, struct xvt_vm *vm, const char *why);
 /* Look whether the guest has formatted its region by now, and attach. Returns 0 (attached or
  * still waiting) or -errno with the reason in `why`. */
 int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t why_size);
+/* At the end: what was attempted in rings that are not recorded. */
+void xvt_vm_tell_unrecorded(struct xvt_session *s, struct xvt_vm *vm);
+/* What may keep a machine's region from being formatted: "; ...", or "". */
+const char *xvt_vm_absent_hint(const struct xvt_vm *vm);
 /* All but its rings, which the session has. */
 void xvt_vm_free(struct xvt_vm *vm);
 /* The region says that a host is there. */
@@ -66,6 +95,9 @@ void xvt_session_announce_late(struct xvt_session *s, bool final);
 void xvt_vm_read_metadata(struct xvt_session *s, struct xvt_vm *vm);
 /* Has the guest answered our request for events? */
 void xvt_vm_look_for_answer(struct xvt_session *s, struct xvt_vm *vm, uint64_t now);
+
+/* The recording ends: errors for what was asked for and is not known to be switched on. */
+void xvt_vm_end_request(struct xvt_session *s, struct xvt_vm *vm);
 
 /* Each machine that is there has the same part of it. */
 void xvt_session_share_memory(struct xvt_session *s);
@@ -83,6 +115,18 @@ static inline bool xvt_session_files_turn(const struct xvt_session *s, size_t vm
 
 /* About once a second: has the file of a region gone, or has another one come in its place? */
 void xvt_session_look_for_files(struct xvt_session *s, uint64_t now);
+
+/* --- session_stall.c --- */
+
+/* What a machine may hold the others back by at any time: a part of the stall time-out. */
+uint64_t xvt_session_free_wait_ns(const struct xvt_session *s);
+/* For how long the ring has held the others back, in ns; 0: it does not. */
+uint64_t xvt_session_hold_ns(const struct xvt_session *s, const struct xvt_ring *r,
+			     uint64_t now_ns);
+/* The machine has its rings: it begins with the whole budget. */
+void xvt_session_stall_attach(const struct xvt_session *s, struct xvt_vm *vm);
+/* Once a pass, after the look at all machines: who has used its budget up? */
+void xvt_session_stall(struct xvt_session *s, uint64_t now);
 
 /* --- session_vmm.c --- */
 
@@ -119,6 +163,8 @@ struct xvt_ftrace_event;
 
 /* Once a pass: what has the host's kernel told of KVM since the last time? */
 void xvt_session_kvm_look(struct xvt_session *s, uint64_t now);
+/* The ring's guest has answered: every change of its clock until then is known after this. */
+void xvt_session_kvm_hear(struct xvt_session *s, const struct xvt_ring *r);
 /* One thing that it tells, each CPU's in order; and all told until then have their place. */
 void xvt_session_kvm_take(struct xvt_session *s, const struct xvt_ftrace_event *e);
 void xvt_session_kvm_settle(struct xvt_session *s, uint64_t until_clock);
@@ -192,6 +238,8 @@ void xvt_session_rest(struct xvt_session *s);
 
 /* Look after all clocks whose turn it is. Returns true if that should go on within 100 us. */
 bool xvt_session_clocks(struct xvt_session *s, uint64_t now);
+/* How often is a ring measured that needs it, in ns: where that is most often. */
+uint64_t xvt_session_least_pace_ns(const struct xvt_session *s);
 /* When do they have to be looked after next, if nothing happens? */
 static inline uint64_t xvt_session_clocks_due(const struct xvt_session *s)
 {
@@ -234,6 +282,12 @@ void xvt_session_ring_witness(struct xvt_session *s, struct xvt_ring *r);
 void xvt_session_ring_live(struct xvt_session *s, struct xvt_ring *r);
 /* For how many ticks has it owed us an answer? */
 uint64_t xvt_session_silence(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now);
+/*
+ * At the end, before maps are closed: a ring that never got a clock. Its newest record has the time
+ * at which it had been copied, those before it by their own ticks, at the machine's rate. They
+ * may be older by anything since the host was booted, and nothing confirms them.
+ */
+void xvt_session_ring_clockless(struct xvt_session *s, struct xvt_ring *r);
 /* Who is silent or stuck is set aside, who left in order is done, who returns is live. */
 void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t now);
 

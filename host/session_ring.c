@@ -47,6 +47,29 @@ void xvt_session_ring_live(struct xvt_session *s, struct xvt_ring *r)
 	xvt_store_release(&r->host->enable, r->enable);
 }
 
+void xvt_session_ring_clockless(struct xvt_session *s, struct xvt_ring *r)
+{
+	struct xvt_vm *vm = s->vms[r->vm];
+	struct xvt_clock_node node = { .ring = r->id, .source = XVT_SOURCE_NONE };
+
+	if (r->phase != XVT_PHASE_NEW || r->map.count || vm->phase != XVT_VM_ATTACHED ||
+	    !xvt_ring_newest(r, &node.guest, &node.host_ns))
+		return;
+	node.guest++; /* so that all lie before the node, where nothing was measured */
+	node.bound_ns = node.host_ns;
+	r->map.hz = vm->guest_hz;
+	xvt_ring_announce(s, r);
+	if (xvt_clock_map_add(&r->map, &node))
+		return;
+	r->map.slack_ns = 0; /* its bound excuses nothing: what the drain saw is what is known */
+	xvt_trace_put(s->trace, XVT_CHUNK_NODE, &node, sizeof(node), NULL, 0);
+	xvt_session_note(s, 1, vm, r->id,
+			 "cpu %u: its clock was never measured: its guest did not answer. Its "
+			 "records have the times at which they were read, at the latest, and are "
+			 "not confirmed",
+			 xvt_load(&r->ctl->cpu));
+}
+
 #define SILENT_TEXT "does not answer (paused, dead or stuck)"
 
 static void ring_aside(struct xvt_session *s, struct xvt_ring *r, bool silent, const char *why)
@@ -198,7 +221,11 @@ void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 	r->patience_over = stopped || (waits(r) && since(now, r->first->ceiling_clock) >
 							   ticks(s, s->opt.stall_timeout_ns / 2));
 	/* What was drained just now is looked into only after this. */
-	r->exact_holds = (quiet || r->wide) && r->first && xvt_session_exact_holds(s, r);
+	r->exact_holds = false;
+	if ((quiet || r->wide) && r->first) {
+		xvt_session_kvm_hear(s, r);
+		r->exact_holds = xvt_session_exact_holds(s, r);
+	}
 	/* What waited for a measurement before the stop may bear witness from now on. */
 	if (stopped && !r->still)
 		r->still_clock = now;

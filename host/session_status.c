@@ -22,7 +22,7 @@
 
 static uint64_t lost_of(const struct xvt_ring_stats *st)
 {
-	uint64_t sum = st->overwritten;
+	uint64_t sum = st->overwritten + st->dropped;
 	unsigned int i;
 
 	for (i = 0; i < XVT_LOST_CAUSES; i++)
@@ -163,10 +163,14 @@ static void add_rates(struct xvt_json *j, const struct xvt_session *s, const str
 
 static void add_counts(struct xvt_json *j, const struct xvt_ring_stats *st)
 {
+	struct xvt_json *by;
+
 	xvt_json_add_u64(j, "attempted", st->attempted);
 	xvt_json_add_u64(j, "events", st->events);
 	xvt_json_add_u64(j, "lost", lost_of(st));
-	xvt_json_add_u64(xvt_lost_to_json(j, st->lost), "overwritten", st->overwritten);
+	by = xvt_lost_to_json(j, st->lost);
+	xvt_json_add_u64(by, "overwritten", st->overwritten);
+	xvt_json_add_u64(by, "dropped", st->dropped);
 	xvt_json_add_u64(j, "discarded", st->discarded);
 	xvt_json_add_u64(j, "late", st->late);
 	xvt_json_add_u64(j, "backlog", st->backlog);
@@ -215,6 +219,10 @@ static void add_vm(struct xvt_json *j, const struct xvt_session *s, struct xvt_v
 	xvt_json_add_u64(j, "memory_limit_bytes", xvt_pool_most(&v->pool));
 	xvt_json_add_u64(j, "memory_bytes", xvt_pool_used(&v->pool));
 	xvt_json_add_bool(j, "memory_full", v->memory_full);
+	xvt_json_add_u64(j, "rings_not_recorded", v->rings_more);
+	xvt_json_add_u64(j, "notes_left_out", v->notes_left_out);
+	xvt_json_add_bool(j, "barred", v->stall.barred);
+	xvt_json_add_u64(j, "bars", v->stall.total_bars);
 }
 
 bool xvt_session_status_vm(const struct xvt_session *s, uint32_t *vm, uint32_t *ring,
@@ -268,6 +276,7 @@ void xvt_session_status(const struct xvt_session *s, struct xvt_json *j)
 	xvt_json_add_bool(j, "disk_slow",
 			  s->second.disk_told ||
 				  since(waited_ns, s->second.waited_ns) > SECOND_NS / DISK_PART);
+	xvt_json_add_bool(j, "disk_full", xvt_session_disk_full(s));
 	xvt_json_add_u64(j, "memory_limit_bytes", s->opt.memory_bytes);
 	xvt_json_add_u64(j, "machines", s->nr_vms);
 }

@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#define META_PASS_BYTES (1u << 20)
-#define RINGS_MAX	(XVT_EVENT_RING_MASK + 1)
-#define META_TURNS_MAX	64u /* whole metadata areas taken from one machine */
+#define META_PASS_BYTES	  (1u << 20)
+#define RINGS_MAX	  (XVT_EVENT_RING_MASK + 1)
+
+#define REQUEST_NOTES_MAX 64u /* of answers to requests, by one machine */
 
 void xvt_vm_gone(struct xvt_session *s, struct xvt_vm *vm, const char *why)
 {
@@ -129,20 +130,43 @@ void xvt_session_announce_late(struct xvt_session *s, bool final)
 	}
 }
 
-static void send_request(struct xvt_session *s, struct xvt_vm *vm)
+/* Length of the line of the request that begins there, with its line feed; 0: there is none. */
+static size_t request_line(const struct xvt_session *s, size_t at)
+{
+	const char *line = s->opt.request ? s->opt.request + at : "";
+	const char *end = strchr(line, '\n');
+
+	return end ? (size_t)(end + 1 - line) : strlen(line);
+}
+
+/*
+ * One line is one request: the guest has one word for its answer, and so it is known which event it
+ * is about.
+ */
+static void send_line(struct xvt_session *s, struct xvt_vm *vm, size_t at)
 {
 	struct xvt_host_page *page = xvt_host_region_page(&vm->region);
-	size_t len = s->opt.request ? strlen(s->opt.request) : 0;
+	size_t len = request_line(s, at);
 
 	if (!len || len > sizeof(page->request))
 		return;
-	memcpy(page->request, s->opt.request, len);
+	memcpy(page->request, s->opt.request + at, len);
 	xvt_store(&page->request_len, (uint32_t)len);
 	vm->request_seq = xvt_load(&page->request_seq) + 1;
 	if (!vm->request_seq)
 		vm->request_seq = 1;
+	vm->request_at = at;
 	vm->request_clock = xvt_clock_read();
 	xvt_store_release(&page->request_seq, vm->request_seq); /* pairs with the guest's poll */
+}
+
+static void send_request(struct xvt_session *s, struct xvt_vm *vm)
+{
+	const struct xvt_region_hdr *h = (const struct xvt_region_hdr *)vm->region.map;
+
+	vm->request_generation = xvt_load(&h->generation);
+	vm->request_again = false;
+	send_line(s, vm, 0);
 }
 
 void xvt_vm_tell_attached(const struct xvt_session *s, struct xvt_vm *vm)
@@ -187,7 +211,55 @@ static int make_room(struct xvt_session *s, struct xvt_vm *vm, uint32_t n)
 		free_rings(vm, n);
 		return -ENOMEM;
 	}
+	xvt_pool_count(&vm->pool, n * sizeof(**vm->rings), true); /* as long as the pool is there */
 	return 0;
+}
+
+/* From here on the machine has no more rings than it may have. */
+static void limit_rings(struct xvt_vm *vm)
+{
+	if (vm->region.g.ring_count <= vm->rings_max)
+		return;
+	vm->rings_more = vm->region.g.ring_count - vm->rings_max;
+	vm->region.g.ring_count = vm->rings_max;
+}
+
+/* In the rings that are not recorded: the guest's word. */
+static uint64_t attempted_in_more(const struct xvt_vm *vm)
+{
+	const uint32_t from = vm->region.g.ring_count;
+	uint64_t sum = 0;
+	uint32_t i;
+
+	for (i = from; i < from + vm->rings_more; i++)
+		sum += xvt_load(&xvt_host_ring_ctl(&vm->region, i)->attempted);
+	return sum;
+}
+
+static void tell_more(struct xvt_session *s, struct xvt_vm *vm)
+{
+	if (!vm->rings_more)
+		return;
+	vm->more_attempted = attempted_in_more(vm);
+	xvt_session_note(s, 1, vm, UINT32_MAX,
+			 "its region has %u rings; the first %u are recorded, %u are not (raise "
+			 "that by -r NAME=REGION,rings=N)",
+			 vm->region.g.ring_count + vm->rings_more, vm->region.g.ring_count,
+			 vm->rings_more);
+}
+
+void xvt_vm_tell_unrecorded(struct xvt_session *s, struct xvt_vm *vm)
+{
+	uint64_t events;
+
+	if (!vm->rings_more || vm->phase != XVT_VM_ATTACHED)
+		return;
+	events = attempted_in_more(vm) - vm->more_attempted;
+	if (events)
+		xvt_session_note(s, 1, vm, UINT32_MAX,
+				 "%" PRIu64 " events were attempted in the %u rings that are not "
+				 "recorded, by its guest's own counters",
+				 events, vm->rings_more);
 }
 
 /* The guest formatted its region: from now on its geometry is ours and fixed. */
@@ -201,6 +273,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 		return err;
 	vm->guest_hz = presumed_hz(s, &vm->region);
 	xvt_vm_announce(s, vm);
+	tell_more(s, vm);
 	vm->found_attach_id = xvt_load(&xvt_host_region_page(&vm->region)->attach_id);
 	died = !s->opt.cut && vm->found_attach_id && vm->found_attach_id != XVT_ATTACH_LOOKS;
 	for (i = 0; i < n; i++) {
@@ -216,9 +289,12 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 		r->host_clock = &s->clock;
 		r->mode = s->opt.mode;
 		r->orphaned = died;
-		r->creep_most_ns = s->opt.stall_timeout_ns;
+		r->margin_most_ns = xvt_session_free_wait_ns(s);
 		xvt_clock_map_init(&r->map, vm->guest_hz);
 		r->map.host_clock = &s->clock;
+		r->map.pool = r->pool;
+		if (s->clock.clock_id == XVT_CLOCK_TSC && vm->region.hdr.clock_id == XVT_CLOCK_TSC)
+			r->map.host_hz = s->clock.hz;
 		xvt_ring_attach(r);
 		s->rings[s->nr_rings++] = r;
 		/* Whoever wrote may be gone, and what he left comes out all the same. */
@@ -226,6 +302,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 			xvt_ring_announce(s, r);
 	}
 	vm->phase = XVT_VM_ATTACHED;
+	xvt_session_stall_attach(s, vm);
 	if (!s->opt.cut)
 		xvt_session_wake_attach(vm);
 	xvt_vm_tell_attached(s, vm);
@@ -239,31 +316,85 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 	return 0;
 }
 
+/* A guest that has begun again (boot, kexec, module load) knows nothing of what it was asked. */
+static void ask_again(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
+{
+	const struct xvt_region_hdr *h = (const struct xvt_region_hdr *)vm->region.map;
+
+	vm->request_again = s->opt.request && xvt_load(&h->generation) != vm->request_generation;
+	if (vm->request_again && since(now, vm->request_clock) >= ticks(s, SECOND_NS))
+		send_request(s, vm);
+}
+
+/* What a guest answers to one request; `what` goes before it. A guest can begin again without end.
+ */
+static void note_answer(struct xvt_session *s, struct xvt_vm *vm, const char *what, const char *why)
+{
+	const char *line = s->opt.request + vm->request_at + 1; /* without "+" */
+
+	if (vm->request_notes++ < REQUEST_NOTES_MAX)
+		xvt_session_note(s, 2, vm, UINT32_MAX, "%s %.*s%s", what, (int)strcspn(line, "\n"),
+				 line, why);
+}
+
+static void note_refusal(struct xvt_session *s, struct xvt_vm *vm, int32_t result)
+{
+	char why[160];
+
+	if (result == -EPERM)
+		snprintf(why, sizeof(why),
+			 ": its owner does not let the host choose events; load the module with "
+			 "host_control=1 or switch them on in the guest");
+	else if (result == -ENOENT || result == -EINVAL)
+		snprintf(why, sizeof(why), ": its kernel has no such event");
+	else
+		snprintf(why, sizeof(why), ": %s",
+			 result < 0 && result > -4096 ? strerror(-result) : "unknown error");
+	note_answer(s, vm, "cannot switch on", why);
+}
+
 void xvt_vm_look_for_answer(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 {
 	struct xvt_region_hdr *h = (struct xvt_region_hdr *)vm->region.map;
 	int32_t result;
 
-	if (!vm->request_seq)
+	if (!vm->request_seq) {
+		ask_again(s, vm, now);
 		return;
+	}
 	if (xvt_load_acquire(&h->request_ack) != vm->request_seq) {
 		if (since(now, vm->request_clock) < ticks(s, s->opt.join_timeout_ns))
 			return;
-		xvt_session_note(s, 2, vm, UINT32_MAX, "no answer to the request for events");
+		note_answer(s, vm, "no answer to the request for events, from", " on");
 		vm->request_seq = 0;
 		return;
 	}
 	result = xvt_load(&h->request_result);
 	vm->request_seq = 0;
-	if (result == -EPERM)
-		xvt_session_note(
-			s, 2, vm, UINT32_MAX,
-			"its owner does not let the host choose events; load the module with "
-			"host_control=1 or switch them on in the guest");
-	else if (result)
-		xvt_session_note(s, 2, vm, UINT32_MAX, "cannot switch the events on: %s",
-				 result < 0 && result > -4096 ? strerror(-result)
-							      : "unknown error");
+	if (result)
+		note_refusal(s, vm, result);
+	/* A guest that does not allow one event allows none. */
+	if (result != -EPERM)
+		send_line(s, vm, vm->request_at + request_line(s, vm->request_at));
+}
+
+/* The recording ends: what was asked for and is not known to be switched on is said. By the last
+ * pass's look at the region, which is not read again. */
+void xvt_vm_end_request(struct xvt_session *s, struct xvt_vm *vm)
+{
+	if (!s->opt.request || !s->opt.request[0] || s->opt.cut || vm->phase == XVT_VM_GONE)
+		return;
+	if (vm->phase != XVT_VM_ATTACHED) {
+		note_answer(s, vm, "it never came, so it was not asked for events, from", " on");
+		return;
+	}
+	if (!vm->request_seq && !vm->request_again)
+		return;
+	if (!vm->request_seq)
+		vm->request_at = 0; /* it has begun again */
+	note_answer(s, vm,
+		    "the recording ended before the guest answered the request for events, from",
+		    " on");
 }
 
 int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t why_size)
@@ -276,6 +407,7 @@ int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_
 		xvt_fault_text(&vm->region.fault, why, why_size);
 		return err;
 	}
+	limit_rings(vm);
 	/* Those of machines that are gone are in the file, and are not used again. */
 	if (vm->region.g.ring_count > RINGS_MAX - s->nr_rings) {
 		snprintf(why, why_size,
@@ -294,14 +426,26 @@ void xvt_session_share_memory(struct xvt_session *s)
 {
 	size_t i, n = xvt_session_alive(s);
 
+	s->nr_sharing = n;
 	for (i = 0; i < s->nr_vms; i++)
 		xvt_pool_resize(&s->vms[i]->pool,
 				(s->opt.memory_bytes - s->pool.budget) / (n ? n : 1));
 }
 
+const char *xvt_vm_absent_hint(const struct xvt_vm *vm)
+{
+	if (vm->phase != XVT_VM_WAITING)
+		return "";
+	return ". No guest has formatted its region: is the module loaded, and what does the "
+	       "guest's log say (dmesg | grep -i -e xvtrace -e 'BAR 2')? A device that was plugged "
+	       "into a running q35 machine has no address for BAR 2 unless its pcie-root-port has "
+	       "room: pref64-reserve=SIZE (docs/guest.md)";
+}
+
 void xvt_vm_free(struct xvt_vm *vm)
 {
 	xvt_pool_fini(&vm->pool);
+	free(vm->meta_seen);
 	xvt_session_exact_close(vm);
 	free(vm->rings);
 	free(vm->rest);
@@ -318,8 +462,7 @@ static int open_region(struct xvt_vm *vm, char *why, size_t why_size)
 	if (!err && fstat(vm->region.fd, &st))
 		err = -errno;
 	if (err) {
-		snprintf(why, why_size, "%s",
-			 err == -ENODATA ? "the file is empty or far too small" : strerror(-err));
+		snprintf(why, why_size, "%s", xvt_host_region_open_why(err));
 		return err;
 	}
 	vm->file = (struct xvt_file_id){ st.st_dev, st.st_ino };
@@ -331,6 +474,13 @@ static int open_region(struct xvt_vm *vm, char *why, size_t why_size)
 
 int xvt_session_add(struct xvt_session *s, const char *name, const char *path,
 		    const uint8_t uuid[16], bool named, char *why, size_t why_size)
+{
+	return xvt_session_add_rings(s, name, path, uuid, named, XVT_RINGS_USUAL, why, why_size);
+}
+
+int xvt_session_add_rings(struct xvt_session *s, const char *name, const char *path,
+			  const uint8_t uuid[16], bool named, uint32_t rings_max, char *why,
+			  size_t why_size)
 {
 	struct xvt_vm **grown = realloc(s->vms, (s->nr_vms + 1) * sizeof(*grown));
 	struct xvt_vm *vm = calloc(1, sizeof(*vm));
@@ -348,7 +498,9 @@ int xvt_session_add(struct xvt_session *s, const char *name, const char *path,
 	if (uuid)
 		memcpy(vm->uuid, uuid, sizeof(vm->uuid));
 	vm->session = s;
-	vm->id = (uint32_t)s->nr_vms;
+	vm->rings_max = rings_max;
+	vm->id = vm->space_of = (uint32_t)s->nr_vms;
+	vm->space.disk_most = s->disk_part;
 	vm->named = named;
 	xvt_pool_init(&vm->pool, 0);
 	vm->pool.common = &s->pool;
@@ -366,89 +518,4 @@ int xvt_session_add(struct xvt_session *s, const char *name, const char *path,
 		xvt_vm_free(vm);
 	}
 	return err;
-}
-
-static void copy_words(void *to, const uint8_t *from, size_t len)
-{
-	/* The guest may change the bytes while we copy: any mixture is legal input, because
-	 * only the copy is looked at from here on. */
-	memcpy(to, from, len);
-	xvt_barrier();
-}
-
-/* A guest must not choose how much memory we take. */
-static void skip_long(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_meta_tlv *tlv)
-{
-	if (!vm->meta_long)
-		xvt_session_note(s, 1, vm, UINT32_MAX,
-				 "metadata of type %u is %u bytes long; what is longer than %u is "
-				 "left out",
-				 tlv->type, tlv->len, XVT_META_LEN_MAX);
-	vm->meta_long = true;
-}
-
-void xvt_vm_read_metadata(struct xvt_session *s, struct xvt_vm *vm)
-{
-	const struct xvt_geometry *g = &vm->region.g;
-	struct xvt_meta_hdr *h = (struct xvt_meta_hdr *)(vm->region.map + g->meta_off);
-	uint64_t room = g->meta_size - sizeof(*h), committed, done = 0;
-	const uint8_t *area = (const uint8_t *)(h + 1);
-
-	committed = xvt_load_acquire(&h->committed); /* pairs with xvt_meta_append() */
-	if (committed > room || committed & 7) {
-		if (vm->meta_pos != UINT64_MAX)
-			xvt_session_note(s, 1, vm, UINT32_MAX,
-					 "metadata length %" PRIu64 " is nonsense, ignored",
-					 committed);
-		vm->meta_pos = UINT64_MAX;
-		return;
-	}
-	if (vm->meta_pos > committed)
-		vm->meta_pos = 0; /* a new generation began again */
-	if (vm->meta_bytes > META_TURNS_MAX * g->meta_size) {
-		/* Beginning again all the time would fill the disk with the same formats. */
-		if (vm->meta_bytes != UINT64_MAX)
-			xvt_session_note(s, 1, vm, UINT32_MAX,
-					 "metadata began again too often, ignored from here on");
-		vm->meta_bytes = UINT64_MAX;
-		return;
-	}
-	while (vm->meta_pos < committed && done < META_PASS_BYTES) {
-		struct xvt_meta_tlv tlv;
-		struct xvt_meta_info info;
-		struct xvt_fault fault;
-		int64_t whole;
-		void *copy;
-
-		if (committed - vm->meta_pos < sizeof(tlv)) {
-			vm->meta_pos = committed;
-			return;
-		}
-		copy_words(&tlv, area + vm->meta_pos, sizeof(tlv));
-		whole = xvt_check_tlv(&tlv, committed - vm->meta_pos, &fault);
-		if (whole < 0) {
-			char text[200];
-
-			xvt_fault_text(&fault, text, sizeof(text));
-			xvt_session_note(s, 1, vm, UINT32_MAX, "metadata: %s", text);
-			vm->meta_pos = committed;
-			return;
-		}
-		if (tlv.len > XVT_META_LEN_MAX) {
-			skip_long(s, vm, &tlv);
-			vm->meta_pos += (uint64_t)whole;
-			vm->meta_bytes += (uint64_t)whole;
-			continue;
-		}
-		copy = malloc(tlv.len ? tlv.len : 1);
-		if (!copy)
-			return;
-		copy_words(copy, area + vm->meta_pos + sizeof(tlv), tlv.len);
-		info = (struct xvt_meta_info){ vm->id, tlv.type, tlv.id, tlv.generation };
-		xvt_trace_put(s->trace, XVT_CHUNK_META, &info, sizeof(info), copy, tlv.len);
-		free(copy);
-		vm->meta_pos += (uint64_t)whole;
-		done += (uint64_t)whole;
-		vm->meta_bytes += (uint64_t)whole;
-	}
 }

@@ -16,6 +16,7 @@
 /* A VMM sends what it has stamped at once; one that is kept from running needs longer. */
 #define SEND_NS	    SECOND_NS
 #define RESUME_NS   2000000u
+#define WALL_NS	    1000000 /* more than NTP slews in a second */
 
 static uint64_t host_ns(const struct xvt_session *s, uint64_t clock)
 {
@@ -42,6 +43,17 @@ static void read_clocks(const struct xvt_session *s, uint64_t *now_ns, uint64_t 
 	}
 }
 
+/* Is the wall clock where it was at the last look at it? One that was set or is slewed fast since
+ * then makes a stamp of another moment. */
+static bool wall_held(const struct xvt_session *s, uint64_t now_ns, uint64_t realtime_ns)
+{
+	const struct xvt_host_clock *c = &s->clock;
+	int64_t moved =
+		(int64_t)(realtime_ns - (now_ns - (uint64_t)c->apart_ns) - c->last.realtime_off);
+
+	return moved < WALL_NS && moved > -WALL_NS;
+}
+
 /*
  * When it happened. The VMM's own stamp is nearer to it than our reading of it, which waits for
  * the loop. But the stamp is CLOCK_REALTIME, which somebody may have set since: what it gives
@@ -60,7 +72,7 @@ static uint64_t moment(const struct xvt_session *s, struct xvt_vm *vm, uint64_t 
 	/* Stamps count microseconds: two in one may seem to change places. */
 	if (now_ns - ago > vm->stamp_ns)
 		vm->stamp_ns = now_ns - ago;
-	*exact = true;
+	*exact = wall_held(s, now_ns, realtime_ns);
 	return vm->stamp_ns;
 }
 
@@ -123,6 +135,8 @@ static void stood_still(struct xvt_vm *vm, uint64_t until_ns)
 	uint32_t i;
 
 	for (i = 0; i < nr_rings(vm); i++) {
+		if (vm->stop_ns && until_ns)
+			xvt_clock_map_paused(&vm->rings[i]->map, vm->stop_ns, until_ns);
 		xvt_ring_stood_still(vm->rings[i], until_ns > RESUME_NS ? until_ns - RESUME_NS : 0);
 		vm->rings[i]->answer_clock = now; /* its silence begins anew */
 		vm->rings[i]->still = false;
@@ -203,6 +217,7 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 	case XVT_VMM_STOPPED:
 		if (!vm->stopped) {
 			pause_begins(s, vm, at_ns, !vm->told && !r->realtime_ns);
+			vm->stop_ns = exact ? at_ns + WALL_NS : 0;
 			ask_epoch(vm);
 		}
 		break;

@@ -8,6 +8,11 @@
  * that copy costs more than drain and merge together, and a trace is read later, if at all. Then
  * only whole blocks can be written. A buffer that leaves before it is full is padded with zeros,
  * and its last block is written again with what follows; at the end the file is cut.
+ *
+ * A patient sink (xvt_file_sink_patient()) outlives a full disk. It allocates the space of a buffer
+ * before it fills it, and RESERVE more, so that what was taken can always be written, and so can
+ * the chunks that end a trace. Where a file system cannot allocate ahead, a write that
+ * finds no space keeps its buffer and is tried again.
  */
 #define _GNU_SOURCE
 #include "sink.h"
@@ -18,13 +23,24 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
-#define BUFFERS	    6
-#define BUFFER_SIZE (1u << 20)
-#define BLOCK	    4096u /* no disk asks for more */
-#define WAIT_NS	    1000000000u
+#define BUFFERS	       6
+#define BUFFER_SIZE    (1u << 20)
+#define BLOCK	       4096u /* no disk asks for more */
+#define WAIT_NS	       1000000000u
+
+#define TRACE_MODE     0600 /* it holds what guests did: for its user alone, as perf.data */
+#define RESERVE	       (2u << 20)
+#define AHEAD	       (8u << 20) /* allocated at a time, where there is so much */
+#define SMALL_DISK     (16u << 20)
+#define ALLOCATE_TRIES 100
+#define RETRY_NS       100000000u /* between two looks whether there is space again */
+#define HOLD_NS	       1000000u	  /* a disk that is so quick needs no hold */
+/* The chunk that is being built in the current buffer, and the one behind it. */
+#define ROOM_LEAST     (512u << 10)
 
 struct buffer {
 	struct xvt_op op;
@@ -36,6 +52,7 @@ struct buffer {
 	uint32_t done;	  /* written */
 	uint64_t off;
 	bool busy;
+	bool parked; /* busy, but not under way: there was no space */
 	bool direct; /* on its way past the page cache */
 };
 
@@ -49,8 +66,14 @@ struct xvt_file_sink {
 	bool one_by_one; /* it has no offsets: what is written first comes first */
 	bool begun;	 /* what the file held before is gone */
 	bool discarded;
-	char *made;    /* its path, if it was not there before */
-	uint64_t good; /* lowest offset that is not known to be written, once err is set */
+	bool regular;	     /* a file */
+	bool patient;	     /* a full disk is no error */
+	bool full;	     /* there is no space for more than what was taken */
+	bool no_allocation;  /* the file system cannot allocate ahead */
+	uint64_t allocated;  /* the file has space up to here */
+	uint64_t retried_ns; /* when there was last a look for space */
+	char *made;	     /* its path, if it was not there before */
+	uint64_t good;	     /* lowest offset that is not known to be written, once err is set */
 	uint64_t waited_ns;
 	uint64_t since_ns; /* waiting now, 0: not */
 	unsigned int current;
@@ -81,7 +104,7 @@ static void failed(struct buffer *b, int err)
 	struct xvt_file_sink *fs = b->fs;
 	uint64_t good;
 
-	b->busy = false;
+	b->busy = b->parked = false;
 	if (!fs->err)
 		fs->err = err;
 	/* What was carried over is in the file, although all of this write may have failed. */
@@ -90,10 +113,19 @@ static void failed(struct buffer *b, int err)
 		fs->good = good;
 }
 
+static bool no_space(int err)
+{
+	return err == -ENOSPC || err == -EDQUOT;
+}
+
 static void written(struct xvt_op *op, int res)
 {
 	struct buffer *b = (struct buffer *)op;
 
+	if (no_space(res) && b->fs->patient) {
+		b->parked = b->fs->full = true;
+		return;
+	}
 	if (res == -EINTR || res == -EAGAIN ||
 	    (res == -EINVAL && b->direct && give_up_direct(b->fs)))
 		res = 0;
@@ -121,6 +153,106 @@ static uint64_t now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* ------------------------------------------------------------------ space */
+
+static uint64_t current_off(const struct xvt_file_sink *fs)
+{
+	return fs->buffers[fs->current].off;
+}
+
+/* Up to `end` of the file. Returns 0, or -errno where there is no space. */
+static int allocate(struct xvt_file_sink *fs, uint64_t end)
+{
+	int tries = 0, err;
+
+	do {
+		err = fallocate(fs->fd, FALLOC_FL_KEEP_SIZE, (off_t)fs->allocated,
+				(off_t)(end - fs->allocated));
+		err = err ? -errno : 0;
+		/* The loop's completions come like signals. */
+	} while (err == -EINTR && ++tries < ALLOCATE_TRIES);
+	if (!err)
+		fs->allocated = end;
+	else if (!no_space(err) && err != -EINTR)
+		fs->no_allocation = true; /* it cannot, or may not: then the write says so */
+	return fs->no_allocation ? 0 : err;
+}
+
+/* Space for the current buffer and the reserve. Without it no more is to be taken. */
+static void look_for_space(struct xvt_file_sink *fs)
+{
+	const uint64_t need = current_off(fs) + BUFFER_SIZE + RESERVE;
+
+	fs->full = false;
+	if (!fs->patient || !fs->begun || fs->no_allocation || fs->allocated >= need)
+		return;
+	if (allocate(fs, need + AHEAD))
+		fs->full = allocate(fs, need) != 0;
+}
+
+/* Now and then: parked writes go once more, in any order. */
+static void try_again(struct xvt_file_sink *fs)
+{
+	uint64_t now = now_ns();
+	unsigned int i;
+
+	if (now - fs->retried_ns < RETRY_NS)
+		return;
+	fs->retried_ns = now;
+	look_for_space(fs);
+	for (i = 0; i < BUFFERS; i++) {
+		struct buffer *b = &fs->buffers[i];
+		int err;
+
+		if (!b->parked)
+			continue;
+		fs->full = true; /* until it is written */
+		b->parked = false;
+		err = submit(b);
+		if (err)
+			failed(b, err);
+	}
+}
+
+static bool any_parked(const struct xvt_file_sink *fs)
+{
+	bool parked = false;
+	unsigned int i;
+
+	for (i = 0; i < BUFFERS; i++)
+		parked |= fs->buffers[i].parked;
+	return parked;
+}
+
+/* Nobody waits for space any more. */
+static void give_up_parked(struct xvt_file_sink *fs)
+{
+	unsigned int i;
+
+	for (i = 0; i < BUFFERS; i++) {
+		if (fs->buffers[i].parked)
+			failed(&fs->buffers[i], -ENOSPC);
+	}
+}
+
+/* ------------------------------------------------------------------ waiting */
+
+/* Returns whether the wait begins here. */
+static bool wait_begins(struct xvt_file_sink *fs)
+{
+	if (fs->since_ns)
+		return false;
+	fs->since_ns = now_ns();
+	return true;
+}
+
+static void wait_ends(struct xvt_file_sink *fs)
+{
+	if (fs->since_ns)
+		fs->waited_ns += now_ns() - fs->since_ns;
+	fs->since_ns = 0;
+}
+
 /*
  * In the middle of whatever our caller does. Nobody else is called meanwhile but who only looks:
  * who learns something of a machine may write a note, into a buffer that is on its way, and change
@@ -129,17 +261,24 @@ static uint64_t now_ns(void)
 static int wait_for(struct buffer *b)
 {
 	struct xvt_file_sink *fs = b->fs;
+	bool begins;
 	int n = 0;
 
 	if (!b->busy)
 		return fs->err;
-	fs->since_ns = now_ns();
-	while (b->busy && n >= 0)
+	begins = wait_begins(fs);
+	if (b->parked) {
+		fs->retried_ns = 0;
+		try_again(fs);
+	}
+	while (b->busy && !b->parked && n >= 0)
 		n = xvt_loop_run_only(fs->loop, WAIT_NS, written);
+	if (b->parked) /* all buffers are used up, so no more can be kept */
+		give_up_parked(fs);
 	if (n < 0 && !fs->err)
 		fs->err = n;
-	fs->waited_ns += now_ns() - fs->since_ns;
-	fs->since_ns = 0;
+	if (begins)
+		wait_ends(fs);
 	return fs->err;
 }
 
@@ -169,6 +308,15 @@ bool xvt_file_sink_would_wait(const struct xvt_file_sink *fs)
 	       fs->buffers[(fs->current + 1) % BUFFERS].busy;
 }
 
+/* Where the reserve would be most of the space, there is none. */
+static bool is_small(const struct xvt_file_sink *fs)
+{
+	struct statvfs st;
+
+	return fstatvfs(fs->fd, &st) == 0 && st.f_blocks &&
+	       (uint64_t)st.f_blocks * st.f_frsize < SMALL_DISK;
+}
+
 /* Only now: whoever fails before he has anything to write leaves the file as it was. */
 static int begin(struct xvt_file_sink *fs)
 {
@@ -179,6 +327,8 @@ static int begin(struct xvt_file_sink *fs)
 	fs->begun = true;
 	if (fstat(fs->fd, &st) || (S_ISREG(st.st_mode) && ftruncate(fs->fd, 0)))
 		fs->err = -errno;
+	fs->regular = S_ISREG(st.st_mode);
+	fs->no_allocation = !fs->regular || is_small(fs);
 	return fs->err;
 }
 
@@ -210,6 +360,8 @@ int xvt_file_sink_push(struct xvt_file_sink *fs)
 		return fs->err;
 	carry_on(b, next);
 	fs->current = (fs->current + 1) % BUFFERS;
+	if (!fs->full)
+		look_for_space(fs);
 	return fs->err;
 }
 
@@ -278,14 +430,20 @@ static bool any_busy(const struct xvt_file_sink *fs)
 	return busy;
 }
 
+/* Parked writes are tried once more; space that there is none of by then is not waited for. */
 static int sink_settle(struct xvt_sink *sink)
 {
 	struct xvt_file_sink *fs = (struct xvt_file_sink *)sink;
 	int n = 0;
 
 	xvt_file_sink_push(fs);
-	while (any_busy(fs) && n >= 0)
+	fs->retried_ns = 0;
+	try_again(fs);
+	while (any_busy(fs) && n >= 0) {
 		n = xvt_loop_run(fs->loop, WAIT_NS);
+		if (any_parked(fs))
+			give_up_parked(fs);
+	}
 	if (n < 0 && !fs->err)
 		fs->err = n;
 	return fs->err;
@@ -296,6 +454,58 @@ static uint64_t sink_waited_ns(const struct xvt_sink *sink)
 	const struct xvt_file_sink *fs = (const struct xvt_file_sink *)sink;
 
 	return fs->waited_ns + (fs->since_ns ? now_ns() - fs->since_ns : 0);
+}
+
+/* Would the next chunks have to wait for a write? Their place may also be the reserve's. */
+static bool crowded(const struct xvt_file_sink *fs)
+{
+	return BUFFER_SIZE - fs->buffers[fs->current].len < ROOM_LEAST &&
+	       xvt_file_sink_would_wait(fs);
+}
+
+static bool sink_hold(struct xvt_sink *sink)
+{
+	struct xvt_file_sink *fs = (struct xvt_file_sink *)sink;
+	bool hold;
+
+	if (fs->err)
+		return false; /* the next write says so */
+	if (fs->full)
+		try_again(fs);
+	if (!fs->full && crowded(fs)) {
+		int n = xvt_loop_run_only(fs->loop, HOLD_NS, written);
+
+		if (n < 0)
+			fs->err = n;
+	}
+	hold = !fs->err && (fs->full || crowded(fs));
+	if (hold)
+		wait_begins(fs);
+	else
+		wait_ends(fs);
+	return hold;
+}
+
+static bool sink_full(const struct xvt_sink *sink)
+{
+	return ((const struct xvt_file_sink *)sink)->full;
+}
+
+static int sink_space(const struct xvt_sink *sink, uint64_t *left, uint64_t *whole)
+{
+	const struct xvt_file_sink *fs = (const struct xvt_file_sink *)sink;
+	struct statvfs st;
+	uint64_t ahead;
+
+	if (!fs->regular || fstatvfs(fs->fd, &st))
+		return fs->regular ? -errno : -ENOTSUP;
+	if (!st.f_blocks)
+		return -ENOTSUP;
+	ahead = fs->allocated > current_off(fs) ? fs->allocated - current_off(fs) : 0;
+	*left = (uint64_t)st.f_bavail * st.f_frsize + ahead;
+	*left -= *left < BUFFER_SIZE + RESERVE ? *left : BUFFER_SIZE + RESERVE;
+	*whole = (uint64_t)st.f_blocks * st.f_frsize;
+	return 0;
 }
 
 static bool has_offsets(int fd)
@@ -318,11 +528,11 @@ static int open_file(struct xvt_file_sink *fs, const char *path)
 {
 	fs->fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fs->fd < 0 && errno == ENOENT) {
-		fs->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+		fs->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, TRACE_MODE);
 		if (fs->fd >= 0)
 			fs->made = strdup(path);
 		else if (errno == EEXIST) /* a link to nothing, or somebody was faster */
-			fs->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+			fs->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, TRACE_MODE);
 	}
 	return fs->fd < 0 ? -errno : 0;
 }
@@ -357,6 +567,9 @@ int xvt_file_sink_new(struct xvt_file_sink **out, struct xvt_loop *loop, const c
 	fs->base.written = sink_written;
 	fs->base.settle = sink_settle;
 	fs->base.waited_ns = sink_waited_ns;
+	fs->base.hold = sink_hold;
+	fs->base.full = sink_full;
+	fs->base.space = sink_space;
 	fs->loop = loop;
 	fs->good = UINT64_MAX;
 	for (i = 0; i < BUFFERS; i++) {
@@ -371,6 +584,11 @@ int xvt_file_sink_new(struct xvt_file_sink **out, struct xvt_loop *loop, const c
 const char *xvt_file_sink_why(int err)
 {
 	return err == -ENOENT ? "the folder does not exist; make it first" : strerror(-err);
+}
+
+void xvt_file_sink_patient(struct xvt_file_sink *fs)
+{
+	fs->patient = true;
 }
 
 struct xvt_sink *xvt_file_sink_base(struct xvt_file_sink *fs)
@@ -405,8 +623,8 @@ int xvt_file_sink_close(struct xvt_file_sink *fs)
 		err = fs->err;
 	if (fs->discarded && fs->made)
 		unlink(fs->made);
-	if ((err ? fs->good != UINT64_MAX : fs->padded) && ftruncate(fs->fd, (off_t)true_end(fs)) &&
-	    !err)
+	if ((err ? fs->good != UINT64_MAX || fs->allocated : fs->padded || fs->allocated) &&
+	    ftruncate(fs->fd, (off_t)true_end(fs)) && !err)
 		err = -errno;
 	if (close(fs->fd) && !err)
 		err = -errno;

@@ -15,6 +15,13 @@ int xvt_file_sink_new(struct xvt_file_sink **out, struct xvt_loop *loop, const c
 /* Why that failed, for a person. */
 const char *xvt_file_sink_why(int err);
 struct xvt_sink *xvt_file_sink_base(struct xvt_file_sink *fs);
+/*
+ * From here on a full disk (ENOSPC, EDQUOT) is no error: base's hold() and full() say so, what was
+ * taken is kept, and it is written when there is space again. Space for it, for the buffers and for
+ * the end of a trace is allocated ahead, where the file system can, and given back at the close.
+ * Still an error: more than the buffers hold, or a close while there is no space.
+ */
+void xvt_file_sink_patient(struct xvt_file_sink *fs);
 /* Start writing what is gathered, unless somebody has room() for more and has not written it yet:
  * flush him first. Returns the first error so far. */
 int xvt_file_sink_push(struct xvt_file_sink *fs);

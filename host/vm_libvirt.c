@@ -70,7 +70,7 @@ int xvt_libvirt_find(const char *uri, const char *name, struct xvt_domain *domai
 	virDomainPtr dom;
 	char shm[256];
 	char *xml;
-	int err;
+	int err, vcpus;
 
 	memset(domain, 0, sizeof(*domain));
 	virSetErrorFunc(NULL, quiet);
@@ -109,6 +109,8 @@ int xvt_libvirt_find(const char *uri, const char *name, struct xvt_domain *domai
 	}
 	snprintf(domain->name, sizeof(domain->name), "%s", name);
 	virDomainGetUUID(dom, domain->uuid);
+	vcpus = virDomainGetVcpusFlags(dom, VIR_DOMAIN_VCPU_MAXIMUM);
+	domain->vcpus = vcpus > 0 ? (uint32_t)vcpus : 0;
 	snprintf(domain->region, sizeof(domain->region), SHM_DIR "%s", shm);
 out_dom:
 	virDomainFree(dom);
@@ -396,7 +398,8 @@ struct listener {
 	xvt_vmm_fn fn;
 	void *arg;
 	int lifecycle_id, reboot_id; /* -1: not registered */
-	bool gone;
+	bool gone;		     /* reported; until the domain is started again, */
+	bool lost;		     /* or for good, with the connection */
 };
 
 static void tell(struct listener *l, enum xvt_vmm_event event, int err, const char *why)
@@ -470,6 +473,7 @@ static int on_lifecycle(virConnectPtr conn, virDomainPtr dom, int event, int det
 		tell(l, XVT_VMM_RUNNING, 0, NULL);
 		break;
 	case VIR_DOMAIN_EVENT_STARTED:
+		l->gone = l->lost;
 		tell(l, detail == VIR_DOMAIN_EVENT_STARTED_WAKEUP ? XVT_VMM_WOKEN : XVT_VMM_RUNNING,
 		     0, NULL);
 		break;
@@ -497,9 +501,12 @@ static void on_reboot(virConnectPtr conn, virDomainPtr dom, void *opaque)
 
 static void on_lost(virConnectPtr conn, int reason, void *opaque)
 {
+	struct listener *l = opaque;
+
 	(void)conn;
 	(void)reason;
-	tell(opaque, XVT_VMM_GONE, -EPIPE, "the connection to libvirt is lost");
+	l->lost = true;
+	tell(l, XVT_VMM_GONE, -EPIPE, "the connection to libvirt is lost");
 }
 
 static int tell_state(struct listener *l)

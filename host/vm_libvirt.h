@@ -13,6 +13,7 @@ struct xvt_domain {
 	char name[64];
 	uint8_t uuid[16];
 	char region[4096]; /* path of its region */
+	uint32_t vcpus;	   /* that it may have; 0: unknown */
 };
 
 /*
@@ -31,9 +32,9 @@ int xvt_libvirt_reach(const char *uri, char *why, size_t why_size);
 
 /*
  * Listen to a running domain. Reports the state that it is in, from this call, and then each
- * change. libvirt stamps nothing. All listeners of a process use the same loop: libvirt's event
- * handlers are the process's. Returns 0 or -errno with the reason in `why` (-ECONNREFUSED,
- * -ENOENT; -ENOTSUP: this hypervisor tells libvirt nothing).
+ * change, also of a domain that ends and is started again. libvirt stamps nothing. All listeners of
+ * a process use the same loop: libvirt's event handlers are the process's. Returns 0 or -errno with
+ * the reason in `why` (-ECONNREFUSED, -ENOENT; -ENOTSUP: this hypervisor tells libvirt nothing).
  */
 int xvt_libvirt_listen(struct xvt_vmm **out, struct xvt_loop *loop, const char *uri,
 		       const uint8_t uuid[16], xvt_vmm_fn fn, void *arg, char *why,

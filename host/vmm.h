@@ -24,7 +24,8 @@ enum xvt_vmm_event {
 	XVT_VMM_PANICKED,  /* the guest's kernel says so (pvpanic) */
 	XVT_VMM_MIGRATED_AWAY,
 	XVT_VMM_ARRIVED, /* an incoming migration, or a saved state, has been loaded */
-	XVT_VMM_GONE,	 /* last report: the VMM has ended, or the way to it is cut */
+	XVT_VMM_GONE,	 /* the VMM has ended, or the way to it is cut. The last report, unless the
+			    listener sees the machine start again (RUNNING) */
 };
 
 struct xvt_vmm_report {

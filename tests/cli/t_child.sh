@@ -50,4 +50,9 @@ check "one that does not obey does not keep it" ended
 check "and is gone as well" gone "$child"
 check "that is told" grep -q "killing" "$work/err"
 check "the trace is whole" "$xvtrace" verify "$work/t.xvt"
+# What the recorder ignores is not ignored by its command (bits of SIGPIPE and SIGXFSZ).
+"$xvtrace" region create "$work/signals" --size 1M --rings 1 >/dev/null
+"$xvtrace" record -q -o "$work/signals.xvt" -r g="$work/signals" --join-timeout 0 -- sh -c "grep SigIgn: /proc/self/status >'$work/ignored'" 2>/dev/null
+ignored=0x$(awk '{ print $2 }' "$work/ignored")
+check "its command does not ignore SIGPIPE and SIGXFSZ" test $((ignored & (1 << 12 | 1 << 24))) -eq 0
 [ $failures -eq 0 ]

@@ -13,7 +13,7 @@ if [ -x "$BUILD/asan/xvtrace" ]; then
 	export ASAN_OPTIONS=quarantine_size_mb=16:${ASAN_OPTIONS:-}
 	rss_limit_mib=512
 fi
-hostile=$BUILD/tests/tools/xvt-hostile
+hostile=$BUILD/tests/hostile/xvt-hostile
 threads=2
 events=4000 # of each thread
 cleanup() {
@@ -41,11 +41,13 @@ survives() {
 	fi
 }
 
+guests=()
 regions=(-r "honest=$work/honest")
 "$xvtrace" region create "$work/honest" --size 2M --rings $threads || exit 1
 for seed in $SEEDS; do
 	"$xvtrace" region create "$work/evil$seed" --size 4M --rings 20 || exit 1
-	"$hostile" "$work/evil$seed" "$seed" 6 >"$work/evil$seed.out" &
+	"$hostile" "$work/evil$seed" mixed "$seed" >"$work/evil$seed.out" &
+	guests+=($!)
 	regions+=(-r "evil$seed=$work/evil$seed")
 done
 "$BUILD/xvt-emit" "$work/honest" --rings $threads --count $events --rate 1000 --linger 2 >"$work/emit" &
@@ -56,8 +58,8 @@ recorder=$!
 ( trap 'kill $pid 2>/dev/null' TERM; sleep 30 & pid=$!; wait $pid && kill -KILL $recorder 2>/dev/null ) &
 guard=$!
 check "the honest machine's writer ends well" wait $emit
-check "each hostile machine got as far as being recorded" eval '[ "$(grep -L "enabled=[1-9]" "$work"/evil*.out | wc -l)" -eq 0 ]'
-# Its last event is some seconds old and the hostile ones are at it: it must be out by now.
+check "each hostile machine got as far as being recorded" eval '[ "$(grep -L "enabled [1-9]" "$work"/evil*.out | wc -l)" -eq 0 ]'
+# Its last event is some seconds old and the hostile ones go on: it must be out by now.
 honest_events() { "$xvtrace" report "$work/t.xvt" --vm honest 2>/dev/null | grep -c " u64: "; }
 before_end=$(honest_events)
 check "its events are in the file before the end ($before_end of $((threads * events)))" [ "$before_end" -eq $((threads * events)) ]
@@ -67,11 +69,13 @@ kill -INT $recorder
 wait $recorder
 rc=$?
 took_ms=$((($(date +%s%N) - begin) / 1000000))
-kill $guard 2>/dev/null
+kill $guard "${guests[@]}" 2>/dev/null
+wait "${guests[@]}"
 check "the recorder survives (exit $rc)" [ $rc -le 1 ]
 check "no sanitizer complains" eval '! grep -q "Sanitizer\|runtime error" "$work/record.err"'
 grep -A 12 "Sanitizer\|runtime error" "$work/record.err" | head -30
-check "it ends soon when told to ($took_ms ms)" [ $took_ms -lt 6000 ]
+# Three times the stall time-out and a second each is what guests that go on may take (docs/security.md).
+check "it ends soon when told to ($took_ms ms)" [ $took_ms -lt 20000 ]
 check "its memory stays below $rss_limit_mib MiB (${peak_kib:-none} KiB)" [ "${peak_kib:-99999999}" -lt $((rss_limit_mib * 1024)) ]
 check "it does not flood whoever reads its errors ($(wc -l <"$work/record.err") lines)" [ "$(wc -l <"$work/record.err")" -lt 1000 ]
 

@@ -74,4 +74,11 @@ cat "$work/fifo" >"$work/f.xvt" &
 "$xvtrace" record -q -o "$work/fifo" -r g1="$work/g1" --duration 0.2 --join-timeout 0
 wait $!
 check "a FIFO" "$xvtrace" verify -q "$work/f.xvt"
+# A trace holds what guests did: a new one is its user's, an old one keeps its mode.
+"$xvtrace" region create "$work/mode-region" --size 1M --rings 1 >/dev/null
+(umask 022 && "$xvtrace" record -q -o "$work/mode.xvt" -r g="$work/mode-region" --join-timeout 0 --duration 0.01) 2>/dev/null
+check "a new trace has mode 600" test "$(stat -c %a "$work/mode.xvt")" = 600
+chmod 640 "$work/mode.xvt"
+"$xvtrace" record -q -o "$work/mode.xvt" -r g="$work/mode-region" --join-timeout 0 --duration 0.01 2>/dev/null
+check "one that is replaced keeps its mode" test "$(stat -c %a "$work/mode.xvt")" = 640
 [ $failures -eq 0 ]

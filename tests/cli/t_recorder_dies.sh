@@ -87,6 +87,15 @@ for how in TERM KILL; do
 	tail -n 1 "$work/chain"
 	check "$how: nothing comes twice" [ "$(sum twice)" = 0 ]
 	check "$how: laps were told" [ "$(sum told)" -gt 100000 ]
+	doubt=$("$xvtrace" stat -q --json "$work/2.xvt" | jq .overwritten_doubt)
+	if [ $how = TERM ]; then
+		check "$how: none of them may be counted twice" [ "$doubt" = 0 ]
+	else
+		check "$how: as many may be counted twice as are in the first file, or more" [ "$doubt" -ge "$(sum in_files)" ]
+		check "$how: but no more than were there when it came ($doubt)" [ "$doubt" -le 2500 ]
+		check "$how: and stat says so where there are any ($doubt)" \
+			[ "$([ "$doubt" -gt 0 ] && echo 2 || echo 0)" = "$("$xvtrace" stat -q "$work/2.xvt" | grep -c "overwritten at most [0-9]")" ]
+	fi
 	check "$how: to the event" [ $(($(sum missing) + $(sum holes))) = $(($(sum told) - $(sum in_files))) ]
 	kill -KILL $writer
 	wait $writer 2>/dev/null

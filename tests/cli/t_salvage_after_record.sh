@@ -21,7 +21,15 @@ for mode in stop overwrite; do
 	"$xvtrace" salvage "$region" -o "$work/$mode-after.xvt" >/dev/null
 	check "$mode: salvage finds nothing more" says "$work/$mode-after.xvt" '.events == 0 and .attempted == 0'
 	check "$mode: and what it wrote verifies" "$xvtrace" verify "$work/$mode-after.xvt"
+	check "$mode: it claims no bound for its one clock node" says "$work/$mode-after.xvt" '.vms[0].rings[0].clock | .source == "handshake" and .bound_ns_max > 9e18'
 done
+# No recorder was ever there: the guest's own ticks are all the time there is.
+"$xvtrace" region create "$work/alone" --size 1M --rings 1 --overwrite || exit 1
+"$BUILD/xvt-emit" "$work/alone" --count 60 >/dev/null
+"$xvtrace" salvage -q "$work/alone" -o "$work/alone.xvt"
+check "without a recorder: no clock, and no bound" says "$work/alone.xvt" '.events == 60 and (.vms[0].rings[0].clock | .source == "none" and .bound_ns_max > 9e18)'
+check "and in text" eval '"$xvtrace" stat "$work/alone.xvt" | grep -q "  no clock"'
+check "all are flagged as unconfirmed" says "$work/alone.xvt" '.unconfirmed == 60'
 # The recorder dies, and then the guest. Between the recorder's file and what salvage finds lies what was taken and not
 # written: told, to the event, and nothing comes twice.
 sum() { sed -n "s/^all .*\b$1=\([^ ]*\).*/\1/p" "$work/chain"; }

@@ -75,7 +75,7 @@ void engine_init_shape(struct engine *e, const struct engine_shape *shape)
 		r->host_clock = &e->clock;
 		r->mode = shape->mode;
 		xvt_clock_map_init(&r->map, 1000000000);
-		r->creep_most_ns = UINT64_MAX;
+		r->margin_most_ns = UINT64_MAX;
 		xvt_ring_attach(r);
 		e->rings[i] = r;
 	}

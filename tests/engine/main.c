@@ -17,6 +17,7 @@ int main(void)
 	srunner_add_suite(runner, order_suite());
 	srunner_add_suite(runner, rounds_suite());
 	srunner_add_suite(runner, cut_suite());
+	srunner_add_suite(runner, bounds_suite());
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

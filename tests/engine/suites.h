@@ -11,5 +11,6 @@ Suite *abi_suite(void);
 Suite *order_suite(void);
 Suite *rounds_suite(void);
 Suite *cut_suite(void);
+Suite *bounds_suite(void);
 
 #endif

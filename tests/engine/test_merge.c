@@ -6,6 +6,8 @@
 #include "engine.h"
 #include "suites.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -382,6 +384,53 @@ START_TEST(nonsense_control_words_stop_one_ring_and_say_which_word)
 	ck_assert_ptr_nonnull(strstr(e.rings[0]->fault, "commit"));
 	ck_assert_uint_eq(e.nr_out, 1);
 	ck_assert_uint_eq(e.out[0].ring, 1);
+	engine_fini(&e);
+}
+END_TEST
+
+#define POSITION(name)	   #name, offsetof(struct xvt_ring_ctl, name)
+#define GEN_POSITION(name) "gen." #name, offsetof(struct xvt_ring_ctl, gen[1].name)
+
+/* Words that are positions, each off by a little from what the format allows. */
+static const struct {
+	const char *field;
+	size_t off;
+	uint64_t more;
+} unaligned[] = {
+	{ POSITION(commit), 4 },
+	{ POSITION(commit), 1 },
+	{ POSITION(resv), 4 },
+	{ POSITION(resv), 7 },
+	{ GEN_POSITION(prev_commit), 4 },
+	{ GEN_POSITION(prev_commit), 1 },
+	{ GEN_POSITION(prev_resv), 4 },
+	{ GEN_POSITION(prev_resv), 7 },
+	{ GEN_POSITION(start), 8 },
+	{ GEN_POSITION(start), 1 },
+};
+
+START_TEST(each_position_that_is_not_aligned_stops_its_ring_by_name)
+{
+	char want[64];
+	struct xvt_ring_ctl *c;
+	struct engine e;
+	uint64_t *at;
+
+	engine_init(&e, 2, XVT_ENABLE_STOP);
+	engine_node(&e, 0, 1);
+	engine_node(&e, 1, 1);
+	engine_write(&e, 0, 5);
+	engine_write(&e, 0, 6);
+	engine_write(&e, 1, 7);
+	c = e.writers[0].ctl;
+	xvt_ring_new_generation(c, &e.region.g, 1, XVT_CLOCK_CALLER);
+	at = (uint64_t *)((uint8_t *)c + unaligned[_i].off);
+	xvt_store(at, *at + unaligned[_i].more);
+	engine_end(&e);
+	ck_assert_int_eq(e.rings[0]->phase, XVT_PHASE_BROKEN);
+	snprintf(want, sizeof(want), "%s = %" PRIu64 " ", unaligned[_i].field, xvt_load(at));
+	ck_assert_msg(strstr(e.rings[0]->fault, want) != NULL, "%s", e.rings[0]->fault);
+	ck_assert_uint_eq(e.out[e.nr_out - 1].ring, 1);
 	engine_fini(&e);
 }
 END_TEST
@@ -1460,6 +1509,8 @@ Suite *merge_suite(void)
 	tcase_add_test(tc, nonsense_control_words_stop_one_ring_and_say_which_word);
 	tcase_add_test(tc, memory_stays_inside_its_budget_and_the_guest_counts_what_it_drops);
 	tcase_add_test(tc, a_generation_that_begins_far_away_costs_no_time);
+	tcase_add_loop_test(tc, each_position_that_is_not_aligned_stops_its_ring_by_name, 0,
+			    sizeof(unaligned) / sizeof(unaligned[0]));
 	tcase_add_test(tc, what_claims_to_be_later_than_now_waits);
 	tcase_add_loop_test(tc, no_watermark_lies_beyond_the_present_that_a_pass_ended_at, 0, 2);
 	tcase_add_test(tc, a_record_in_a_run_is_judged_as_if_it_came_alone);

@@ -31,6 +31,8 @@ void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
 void *__real_realloc(void *old, size_t size);
 void *__wrap_realloc(void *old, size_t size);
+int __real_fallocate(int fd, int mode, off_t off, off_t len);
+int __wrap_fallocate(int fd, int mode, off_t off, off_t len);
 int __real_xvt_packer_new(struct xvt_packer **out, unsigned int level);
 int __wrap_xvt_packer_new(struct xvt_packer **out, unsigned int level);
 
@@ -49,7 +51,7 @@ static unsigned int nr_waiting;
 int __wrap_xvt_loop_write(struct xvt_loop *loop, struct xvt_op *op, int fd, const void *buf,
 			  uint32_t len, uint64_t off)
 {
-	if (!faults.any_order)
+	if (!faults.any_order && !faults.space)
 		return __real_xvt_loop_write(loop, op, fd, buf, len, off);
 	ck_assert_uint_lt(nr_waiting, WAITING_MAX);
 	waiting[nr_waiting++] = (struct waiting){
@@ -68,14 +70,39 @@ bool faults_waiting(void)
 	return nr_waiting;
 }
 
+/* As a disk does that has so much space: a part of it may still fit. */
+static int write_some(const struct waiting *w)
+{
+	const off_t off = (off_t)w->off, left = faults.space - off;
+	size_t len = w->len;
+	ssize_t n;
+
+	if (w->refused)
+		return -EINVAL;
+	if (faults.space && left <= 0)
+		return -ENOSPC;
+	if (faults.space && (off_t)len > left)
+		len = (size_t)left;
+	n = pwrite(w->fd, w->buf, len, off);
+	return n < 0 ? -errno : (int)n;
+}
+
 static void end_one(void)
 {
 	unsigned int i = (unsigned int)rand() % nr_waiting;
 	struct waiting w = waiting[i];
-	ssize_t n = w.refused ? -1 : pwrite(w.fd, w.buf, w.len, (off_t)w.off);
+	int res = write_some(&w);
 
 	waiting[i] = waiting[--nr_waiting];
-	w.op->done(w.op, w.refused ? -EINVAL : n < 0 ? -errno : (int)n);
+	w.op->done(w.op, res);
+}
+
+int __wrap_fallocate(int fd, int mode, off_t off, off_t len)
+{
+	errno = faults.no_fallocate ? EOPNOTSUPP : ENOSPC;
+	if (faults.no_fallocate || (faults.space && off + len > faults.space))
+		return -1;
+	return __real_fallocate(fd, mode, off, len);
 }
 
 int __wrap_xvt_loop_run(struct xvt_loop *loop, uint64_t timeout_ns)

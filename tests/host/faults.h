@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 struct faults {
 	/* Writes wait until the loop runs; then one ends, whichever rand() says. */
@@ -16,6 +17,8 @@ struct faults {
 	bool refuse_direct;
 	int loop_err;	   /* of all runs of the loop; 0: none */
 	size_t memory_max; /* that malloc() and realloc() give at a time; 0: what they are asked */
+	off_t space; /* writes beyond it end with -ENOSPC, any_order or not; 0: there is enough */
+	bool no_fallocate; /* the file system cannot allocate ahead */
 	int packer_err;	   /* of xvt_packer_new(); 0: its own */
 };
 

@@ -82,6 +82,7 @@ int main(void)
 	srunner_add_suite(runner, clock_kvm_suite());
 	srunner_add_suite(runner, vm_libvirt_suite());
 	srunner_add_suite(runner, clock_host_suite());
+	srunner_add_suite(runner, clock_sound_suite());
 	srunner_add_suite(runner, session_mark_suite());
 	srunner_add_suite(runner, session_drain_suite());
 	srunner_add_suite(runner, session_wake_suite());

@@ -4,7 +4,7 @@
 
 HOSTT_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/host/*.c))
 # Between the host's code and these stands tests/host/faults.c.
-HOSTT_WRAP = -Wl,--wrap=xvt_loop_write,--wrap=xvt_loop_run,--wrap=xvt_loop_run_only,--wrap=malloc,--wrap=realloc,--wrap=xvt_packer_new
+HOSTT_WRAP = -Wl,--wrap=xvt_loop_write,--wrap=xvt_loop_run,--wrap=xvt_loop_run_only,--wrap=malloc,--wrap=realloc,--wrap=xvt_packer_new,--wrap=fallocate
 HOSTT_TOOLS = $(BUILD)/tests/tools/xvt-mktrace $(BUILD)/tests/tools/xvt-shift
 TEST_TOOLS += $(HOSTT_TOOLS)
 
@@ -27,3 +27,10 @@ $(HOSTT_TOOLS): %: %.o $(BUILD)/tests/host/synth.o $(HOST_LIB_OBJ)
 	$(Q)$(CC) $(XVT_LDFLAGS) -o $@ $^ $(HOST_LIBS)
 
 -include $(HOSTT_OBJ:.o=.d) $(HOSTT_TOOLS:=.d)
+
+# Traces of 100 MiB that are meant to hurt: tests/cli has them small. Not compressed: what a compressed
+# one unpacks to, and so its time, is not bounded by its size.
+.PHONY: proof-bad-traces
+proof-bad-traces: test-programs
+	$(Q)MIB=100 ZSTD_PLANS= tests/cli/t_bad_trace_cost.sh
+PROOFS += proof-bad-traces

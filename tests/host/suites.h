@@ -32,6 +32,7 @@ Suite *session_vmm_suite(void);
 Suite *clock_kvm_suite(void);
 Suite *vm_libvirt_suite(void);
 Suite *clock_host_suite(void);
+Suite *clock_sound_suite(void);
 Suite *session_mark_suite(void);
 Suite *session_drain_suite(void);
 Suite *session_wake_suite(void);

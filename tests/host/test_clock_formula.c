@@ -347,7 +347,7 @@ static void add_by(struct xvt_clock_map *m, const struct xvt_clock_formula *f, u
 
 static uint64_t placed_by(struct xvt_clock_map *m, const struct xvt_clock_formula *f, uint64_t host)
 {
-	const struct xvt_clock_evidence none = { 0, UINT64_MAX };
+	const struct xvt_clock_evidence none = { 0, UINT64_MAX, 0 };
 	uint64_t guest, ns = 0;
 
 	ck_assert_int_eq(xvt_formula_guest(f, host, &guest), 0);

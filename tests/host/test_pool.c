@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "clock.h"
 #include "pool.h"
 
 #define PIECE  4096u
@@ -120,6 +121,32 @@ START_TEST(a_turn_is_of_both)
 }
 END_TEST
 
+/* A guest decides how large a sub-buffer is, and how many rings it has. */
+START_TEST(what_is_beyond_the_budget_has_a_limit)
+{
+	const size_t large = 4u << 20;
+	void *of_a[64], *over[64];
+	unsigned int i, n = take_all(&a, of_a, 64), m = 0;
+
+	/* One, however large; and then no other. */
+	over[0] = xvt_pool_get_over(&a, large);
+	ck_assert_ptr_nonnull(over[0]);
+	xvt_pool_was_full(&a);
+	ck_assert_ptr_null(xvt_pool_get_over(&a, large));
+	ck_assert(xvt_pool_was_full(&a));
+	ck_assert_ptr_null(xvt_pool_get_over(&a, PIECE));
+	xvt_pool_put(&a, over[0], large);
+	/* Small ones, as far as a MiB. */
+	while (m < 64 && (over[m] = xvt_pool_get_over(&a, 64u << 10)))
+		m++;
+	ck_assert_uint_ge(m, 8);
+	ck_assert_uint_lt(m, 17);
+	for (i = 0; i < m; i++)
+		xvt_pool_put(&a, over[i], 64u << 10);
+	give(&a, of_a, n);
+}
+END_TEST
+
 /* Free pieces of one size are no memory that another size may have besides. */
 START_TEST(no_more_is_held_than_there_is)
 {
@@ -166,6 +193,65 @@ START_TEST(who_may_keep_it_for_ever_is_lent_nothing)
 }
 END_TEST
 
+/* Memory of rings takes budget from the pieces, but half of it is theirs whatever is counted. */
+START_TEST(what_is_counted_takes_budget)
+{
+	void *of_a[64];
+	unsigned int n;
+
+	ck_assert(xvt_pool_count(&a, 2 * WHOLE, false));
+	ck_assert(!xvt_pool_count(&a, 1, false));
+	ck_assert_uint_eq(xvt_pool_used(&a), 2 * WHOLE);
+	n = take_all(&a, of_a, 64);
+	ck_assert_uint_eq(n, OWN - 2 + LENT);
+	give(&a, of_a, n);
+	ck_assert(xvt_pool_count(&a, 100 * WHOLE, true));
+	n = take_all(&a, of_a, 64);
+	ck_assert_uint_eq(n, OWN / 2 + LENT);
+	give(&a, of_a, n);
+	xvt_pool_uncount(&a, 102 * WHOLE);
+}
+END_TEST
+
+#define MAPS 256u
+
+/* Rings that get a node ten times a second, and of which nothing is ever looked up. */
+START_TEST(maps_of_many_rings_stay_within_the_pool)
+{
+	static struct xvt_clock_map maps[MAPS];
+	const uint64_t budget = 4u << 20;
+	unsigned int i, n;
+
+	xvt_pool_resize(&a, budget);
+	for (i = 0; i < MAPS; i++) {
+		xvt_clock_map_init(&maps[i], 1000000000);
+		maps[i].pool = &a;
+	}
+	for (n = 1; n < 2000; n++) {
+		for (i = 0; i < MAPS; i++) {
+			struct xvt_clock_node node = { .guest = n * 100000000ull,
+						       .host_ns = n * 100000000ull,
+						       .bound_ns = 5000000,
+						       .source = XVT_SOURCE_HANDSHAKE };
+			int err = xvt_clock_map_add(&maps[i], &node);
+
+			if (err == -ENOMEM) {
+				xvt_clock_map_forget(&maps[i], UINT64_MAX);
+				err = xvt_clock_map_add(&maps[i], &node);
+			}
+			ck_assert_int_eq(err, 0);
+			ck_assert_uint_eq(xvt_clock_map_last(&maps[i])->guest, node.guest);
+		}
+		ck_assert_uint_le(xvt_pool_used(&a), budget / 4);
+	}
+	for (n = 0, i = 0; i < MAPS; i++) {
+		n += maps[i].room;
+		xvt_clock_map_fini(&maps[i]);
+	}
+	ck_assert_uint_le(n * sizeof(struct xvt_clock_node), budget / 4);
+}
+END_TEST
+
 Suite *pool_suite(void)
 {
 	Suite *s = suite_create("pool");
@@ -176,9 +262,12 @@ Suite *pool_suite(void)
 	tcase_add_test(tc, what_was_borrowed_goes_back_first);
 	tcase_add_test(tc, only_who_gets_nothing_anywhere_is_full);
 	tcase_add_test(tc, a_turn_is_of_both);
+	tcase_add_test(tc, what_is_beyond_the_budget_has_a_limit);
 	tcase_add_test(tc, no_more_is_held_than_there_is);
 	tcase_add_test(tc, a_budget_that_shrinks_lets_go);
 	tcase_add_test(tc, who_may_keep_it_for_ever_is_lent_nothing);
+	tcase_add_test(tc, what_is_counted_takes_budget);
+	tcase_add_test(tc, maps_of_many_rings_stay_within_the_pool);
 	suite_add_tcase(s, tc);
 	return s;
 }

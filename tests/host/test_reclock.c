@@ -285,7 +285,7 @@ static void record(struct guest *g, uint32_t ring, uint64_t clock, uint64_t numb
 		   uint64_t *last_guest, uint64_t *last_ns, struct event *e)
 {
 	uint64_t ns = true_ns(clock), guest = guest_clock(g, clock);
-	struct xvt_clock_evidence evidence = { ns - 100000000, ns + 100000000 };
+	struct xvt_clock_evidence evidence = { ns - 100000000, ns + 100000000, ns - 100000000 };
 	enum xvt_map_result result;
 
 	memset(e, 0, sizeof(*e));
@@ -349,7 +349,10 @@ static void make_ring(struct xvt_trace_writer *w, uint32_t ring, const struct se
 	struct guest *g = &guests[ring];
 	uint64_t length = (1 + below(60)) * 100 * TICKS_MS, clocks[EVENTS];
 	uint64_t last_guest = 0, last_ns = 0;
-	struct xvt_ring_info r = { .ring = ring, .clock_id = XVT_CLOCK_TSC };
+	/* Nobody sets this one forward, so a faster rate than the host's is its own. */
+	struct xvt_ring_info r = { .ring = ring,
+				   .clock_id =
+					   s->how == SCALED ? XVT_CLOCK_CNTVCT : XVT_CLOCK_TSC };
 
 	make_guest(g, s->how, s->jumps, length);
 	xvt_clock_map_init(&g->map, g->hz);

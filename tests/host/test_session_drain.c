@@ -365,6 +365,45 @@ START_TEST(a_recording_can_be_asked_until_it_is_freed)
 }
 END_TEST
 
+/* The undrained bytes of ring 0 as the status has them. */
+static uint64_t undrained_of_first(void)
+{
+	struct xvt_json *j = xvt_json_new();
+	const struct xvt_json_value *of;
+	struct xvt_json_value *v;
+	uint32_t vm = 0, ring = 0;
+	char why[128], *line;
+	uint64_t bytes;
+	size_t len;
+
+	ck_assert(xvt_session_status_vm(s, &vm, &ring, j));
+	line = xvt_json_line(j, &len);
+	ck_assert_ptr_nonnull(line);
+	v = xvt_json_parse(line, len, why, sizeof(why));
+	ck_assert_msg(v != NULL, "%s", why);
+	of = xvt_json_at(xvt_json_get(v, "rings"), 0);
+	ck_assert(xvt_json_u64(xvt_json_get(of, "undrained_bytes"), &bytes));
+	xvt_json_forget(v);
+	free(line);
+	return bytes;
+}
+
+/* The writer is laps ahead of the last pass: the ring is full, and no more than that. */
+START_TEST(a_ring_that_is_overrun_is_full)
+{
+	unsigned int n;
+	uint64_t i;
+
+	ck_assert_uint_eq(undrained_of_first(), 0);
+	for (i = 0; i < 3 * rec.g.ring_size / 16; i++)
+		write_one(0);
+	ck_assert_uint_eq(undrained_of_first(), rec.g.ring_size);
+	for (n = 0; n < PASSES && undrained_of_first(); n++)
+		pass();
+	ck_assert_uint_eq(undrained_of_first(), 0);
+}
+END_TEST
+
 /* A clock may creep, but nobody waits for one that says nothing longer than for anybody. */
 START_TEST(who_is_silent_for_long_holds_back_no_longer)
 {
@@ -373,14 +412,14 @@ START_TEST(who_is_silent_for_long_holds_back_no_longer)
 	struct xvt_clock_node *last;
 	uint64_t passed_ns;
 
-	ck_assert_uint_eq(r->creep_most_ns, s->opt.stall_timeout_ns);
+	ck_assert_uint_eq(r->margin_most_ns, xvt_session_free_wait_ns(s));
 	/* Its last node was long ago, and it has just been seen idle. */
 	last = (struct xvt_clock_node *)(uintptr_t)xvt_clock_map_last(&r->map);
 	last->host_ns = r->last_ns = r->proven_node_ns = 0;
 	r->passed_clock = xvt_clock_read();
 	passed_ns = xvt_host_clock_ns(&s->clock, r->passed_clock);
 	ck_assert_uint_lt(xvt_ring_proven(r) + SECOND_NS / 100, passed_ns);
-	r->creep_most_ns = 1000;
+	r->margin_most_ns = 1000;
 	ck_assert_uint_ge(xvt_ring_proven(r) + r->map.slack_ns + 1000, passed_ns);
 	/* At rest it is the same. */
 	ck_assert_ptr_nonnull(rest.ctl);
@@ -418,6 +457,30 @@ START_TEST(an_idle_ring_needs_few_nodes)
 }
 END_TEST
 
+/* The nodes of a ring that is never idle are its machine's memory: with that used up, no more pile
+ * up, and the newest is there all the same. */
+START_TEST(nodes_of_a_ring_that_is_never_idle_are_counted)
+{
+	struct xvt_ring *r = s->rings[1];
+	uint64_t used = xvt_pool_used(r->pool), changes = r->map.changes;
+	size_t n;
+
+	ck_assert_uint_ge(used, RINGS * sizeof(*r));
+	used -= r->map.room * sizeof(*r->map.nodes);
+	xvt_pool_resize(r->pool, 0); /* the machine's memory is used up */
+	for (n = 0; n < 1000; n++) {
+		r->idle = false;
+		r->next_burst_clock = 0;
+		r->burst_clock = xvt_clock_read() - ticks(s, SECOND_NS);
+		xvt_session_ring_clock(s, r, xvt_clock_read());
+		ck_assert_uint_le(r->map.count, 128);
+	}
+	ck_assert_uint_ge(r->map.changes - changes, 900);
+	ck_assert_uint_eq(xvt_pool_used(r->pool), used + r->map.room * sizeof(*r->map.nodes));
+	leave_in_peace(1);
+}
+END_TEST
+
 /* Set aside, it still says what cannot come from it; but not when nobody has looked since. */
 START_TEST(nobody_waits_for_memory_that_is_being_restored)
 {
@@ -436,6 +499,60 @@ START_TEST(nobody_waits_for_memory_that_is_being_restored)
 	rec.vm->stopped = false;
 	xvt_session_drain(s, xvt_clock_read());
 	ck_assert(!r->unseen);
+	r->phase = XVT_PHASE_LIVE;
+}
+END_TEST
+
+static void until_events(uint32_t i, uint64_t n)
+{
+	unsigned int k;
+
+	for (k = 0; k < PASSES && s->rings[i]->stats.events < n; k++)
+		pass();
+	ck_assert_uint_eq(s->rings[i]->stats.events, n);
+}
+
+/* Only these go back, and its records go on: it is read on, from the next sub-buffer at the latest.
+ */
+START_TEST(counters_that_go_back_do_not_end_a_ring)
+{
+	uint64_t *words[] = { &writers[1].ctl->discarded, &writers[1].ctl->lost[XVT_LOST_NEST] };
+	uint64_t *word = words[_i];
+	unsigned int k;
+
+	xvt_store(word, 5u);
+	write_one(1);
+	until_events(1, 1);
+	xvt_store(word, 3u);
+	for (k = 0; k < PASSES && !s->rings[1]->roll_backs; k++)
+		pass();
+	ck_assert_uint_eq(s->rings[1]->roll_backs, 1);
+	write_one(1);
+	until_events(1, 2);
+	ck_assert_uint_eq(s->rings[1]->roll_backs, 1);
+}
+END_TEST
+
+/* Nor does a ring that was set aside hold others back when it cannot be looked at any more. */
+START_TEST(who_goes_back_all_the_time_holds_nobody_back)
+{
+	struct xvt_ring *r = s->rings[1];
+	unsigned int k, back = 0;
+
+	pass();
+	pass();
+	r->phase = XVT_PHASE_ASIDE;
+	r->passed_clock = r->look_clock;
+	ck_assert_uint_lt(xvt_ring_bound(r), UINT64_MAX);
+	r->last.discarded = 100;
+	for (k = 100; k > 90; k--) {
+		xvt_store(&writers[1].ctl->discarded, k - 1u);
+		xvt_session_wake(s, r);
+		xvt_session_drain(s, xvt_clock_read());
+		back += r->went_back;
+		ck_assert(!r->went_back || xvt_ring_bound(r) == UINT64_MAX);
+	}
+	ck_assert_uint_gt(back, 0);
 	r->phase = XVT_PHASE_LIVE;
 }
 END_TEST
@@ -459,6 +576,37 @@ START_TEST(the_bound_of_rings_at_rest_is_theirs)
 	}
 	ck_assert_uint_eq(rest_ns, least);
 	ck_assert_uint_ne(rest_ns, 0);
+}
+END_TEST
+
+/* A machine's file can be replaced again and again: what is gone may not pile up. */
+START_TEST(a_ring_that_is_gone_keeps_one_node)
+{
+	struct xvt_ring *r = s->rings[1];
+	struct xvt_clock_node last;
+	size_t before, n;
+
+	for (n = 0; n < 300; n++) {
+		r->next_burst_clock = 0;
+		r->burst_clock = xvt_clock_read() - ticks(s, SECOND_NS);
+		r->phase = XVT_PHASE_NEW; /* no node is dropped meanwhile */
+		rec.vm->rate_measured = false;
+		r->map.moved = true;
+		xvt_session_ring_clock(s, r, xvt_clock_read());
+	}
+	r->phase = XVT_PHASE_DONE;
+	ck_assert_uint_gt(r->map.count, 10);
+	last = *xvt_clock_map_last(&r->map);
+	xvt_ring_account(r, false);
+	n = r->stats.epochs;
+	before = memory_in_use();
+	xvt_ring_retire(r);
+	ck_assert_uint_eq(r->map.count, 1);
+	/* A sanitizer has memory of its own. */
+	ck_assert(!before || memory_in_use() + 9 * sizeof(last) < before);
+	ck_assert_mem_eq(xvt_clock_map_last(&r->map), &last, sizeof(last));
+	xvt_ring_account(r, true);
+	ck_assert_uint_eq(r->stats.epochs, n);
 }
 END_TEST
 
@@ -661,7 +809,8 @@ static void many_end(struct xvt_ring **rings)
 	}
 	s->rings = rings;
 	s->nr_rings = RINGS;
-	s->nr_asked = s->nr_silent = rec.vm->nr_asked = 0;
+	s->nr_asked = s->nr_silent = 0;
+	memset(&rec.vm->clocks, 0, sizeof(rec.vm->clocks));
 	for (i = 0; i < RINGS; i++)
 		s->clock_due[i] = 0;
 }
@@ -698,7 +847,7 @@ START_TEST(those_who_do_not_answer_leave_room_for_the_others)
 
 	many_begin();
 	/* They all want to be asked as often as that can be: something of theirs waits. */
-	s->pace = 1;
+	rec.vm->clocks.pace = 1;
 	for (i = 0; i < MANY; i++) {
 		askings[i].silent = i % 10 != 0;
 		many[i]->have = askings[i].silent;
@@ -723,11 +872,11 @@ START_TEST(each_ring_of_a_machine_has_its_turn)
 	struct xvt_ring **rings = s->rings;
 	uint64_t now = xvt_clock_read();
 	uint32_t i, n, least = 0;
-	size_t vms = s->nr_vms;
 
 	many_begin();
-	s->nr_vms = 16;
-	s->pace = 1;
+	s->nr_sharing = 16;
+	rec.vm->clocks.left = INT64_MAX / 2; /* not its time is scarce here */
+	rec.vm->clocks.pace = 1;
 	for (i = 0; i < MANY; i++)
 		many[i]->have = true;
 	for (n = 0; n < PASSES && least < 3; n++) {
@@ -737,7 +886,102 @@ START_TEST(each_ring_of_a_machine_has_its_turn)
 			least = askings[i].answers < least ? askings[i].answers : least;
 	}
 	ck_assert_uint_ge(least, 3);
-	s->nr_vms = vms;
+	s->nr_sharing = 1;
+	many_end(rings);
+}
+END_TEST
+
+#define FEW 4u
+
+/* The first FEW rings are those of another machine. */
+static void other_machine(struct xvt_vm *other, struct xvt_vm *vms[2])
+{
+	uint32_t i;
+
+	*other = *rec.vm;
+	other->id = 1;
+	vms[0] = rec.vm;
+	vms[1] = other;
+	s->vms = vms;
+	s->nr_vms = s->nr_sharing = 2;
+	for (i = 0; i < FEW; i++)
+		many[i]->vm = 1;
+}
+
+static uint32_t least_answers(uint32_t from, uint32_t to)
+{
+	uint32_t i, least = UINT32_MAX;
+
+	for (i = from; i < to; i++)
+		least = askings[i].answers < least ? askings[i].answers : least;
+	return least;
+}
+
+/* A machine that answers again after a moment does not wait for all silent rings of another one. */
+START_TEST(silent_rings_of_one_machine_do_not_keep_another_from_being_asked)
+{
+	struct xvt_ring **rings = s->rings;
+	struct xvt_vm **vms = s->vms, *two[2], other;
+	uint64_t now = xvt_clock_read();
+	uint32_t i, n;
+
+	many_begin();
+	other_machine(&other, two);
+	rec.vm->clocks.left = other.clocks.left = INT64_MAX / 2;
+	rec.vm->clocks.pace = other.clocks.pace = 1;
+	for (i = 0; i < MANY; i++)
+		askings[i].silent = many[i]->have = true;
+	for (n = 0; n < 1000; n++)
+		now = next_turn(now);
+	for (i = 0; i < FEW; i++)
+		askings[i].silent = false;
+	/* Those of the first machine alone take ten times as long for a round. */
+	for (n = 0; n < 10 * PATIENCE && !least_answers(0, FEW); n++)
+		now = next_turn(now);
+	ck_assert_uint_ge(least_answers(0, FEW), 1);
+	s->vms = vms;
+	s->nr_vms = s->nr_sharing = 1;
+	many_end(rings);
+}
+END_TEST
+
+/* Each look at one of its rings takes as long as a machine may have at all. */
+static uint32_t long_looks;
+
+static int look_long(struct xvt_clock_source *source, struct xvt_clock_measure *m)
+{
+	const struct asked_for *a = (const struct asked_for *)source;
+	const uint64_t end = xvt_clock_read() + ticks(s, 2000000);
+
+	long_looks += a->open;
+	while (a->open && (int64_t)(xvt_clock_read() - end) < 0)
+		xvt_relax();
+	return look(source, m);
+}
+
+START_TEST(a_machine_that_answers_slowly_uses_up_its_own_time)
+{
+	struct xvt_clock_source_ops slow = scripted;
+	struct xvt_ring **rings = s->rings;
+	struct xvt_vm **vms = s->vms, *two[2], other;
+	uint64_t now = xvt_clock_read();
+	uint32_t i, n;
+
+	slow.poll = look_long;
+	many_begin();
+	other_machine(&other, two);
+	s->clocks_clock = now;
+	for (i = FEW; i < MANY; i++)
+		many[i]->source_ops = &slow;
+	long_looks = 0;
+	for (n = 0; n < 1000; n++)
+		now = next_turn(now);
+	/* Of a second: a twentieth, and what was left at the beginning; two milliseconds each. */
+	ck_assert_uint_gt(long_looks, 10);
+	ck_assert_uint_lt(long_looks, 100);
+	ck_assert_uint_ge(least_answers(0, FEW), 5);
+	s->vms = vms;
+	s->nr_vms = s->nr_sharing = 1;
 	many_end(rings);
 }
 END_TEST
@@ -750,7 +994,7 @@ static void begin_anew(void)
 	uint32_t i;
 
 	rec.vm->rate_measured = false;
-	s->idle_pace = ticks(s, 30 * SECOND_NS);
+	rec.vm->clocks.idle_pace = ticks(s, 30 * SECOND_NS);
 	s->clocks_due = s->next_scan_clock = 0;
 	for (i = 0; i < RINGS; i++) {
 		struct xvt_ring *r = s->rings[i];
@@ -784,7 +1028,7 @@ START_TEST(who_begins_does_not_wait_for_the_moments_of_the_idle)
 		now = next_turn(now);
 	ck_assert_uint_eq(nr_live(), RINGS);
 	for (n = 0; n < RINGS; n++)
-		ck_assert_uint_eq(s->rings[n]->next_burst_clock % s->idle_pace, 0);
+		ck_assert_uint_eq(s->rings[n]->next_burst_clock % rec.vm->clocks.idle_pace, 0);
 }
 END_TEST
 
@@ -820,7 +1064,7 @@ START_TEST(a_guest_that_answers_meanwhile_is_met_and_the_map_is_not_touched)
 				      .host = r->host,
 				      .host_clock = &s->clock,
 				      .guest_hz = &rec.vm->guest_hz,
-				      .exchanges = &s->exchanges };
+				      .exchanges = &rec.vm->clocks.exchanges };
 	uint32_t nodes = r->map.count, n;
 	uint64_t seq;
 
@@ -860,6 +1104,129 @@ START_TEST(a_guest_that_answers_meanwhile_is_met_and_the_map_is_not_touched)
 }
 END_TEST
 
+/* --- how long a machine may hold the others back --- */
+
+#define STEP (SECOND_NS / 100)
+
+static uint64_t fake_now;
+
+/* The machine's rings as a pass has left them: each in `held` is never seen idle. */
+static void stall_for(uint64_t ns, const bool held[2])
+{
+	struct xvt_vm *vm = rec.vm;
+	uint64_t end = fake_now + ticks(s, ns);
+	uint32_t i;
+
+	for (; (int64_t)(fake_now - end) < 0; fake_now += ticks(s, STEP)) {
+		vm->first_awake = 0;
+		vm->nr_awake = s->nr_awake = 2;
+		vm->looked = true;
+		for (i = 0; i < 2; i++) {
+			s->awake[i] = s->rings[i];
+			if (!held[i])
+				s->rings[i]->passed_clock = fake_now;
+		}
+		xvt_session_stall(s, fake_now);
+	}
+}
+
+static const bool none_held[2] = { false, false }, one_held[2] = { true, false },
+		  other_held[2] = { false, true };
+
+static uint64_t bar_ns(void)
+{
+	const uint64_t left = rec.vm->stall.until_clock - fake_now;
+
+	return (uint64_t)((unsigned __int128)left * SECOND_NS / s->clock.hz);
+}
+
+static void begin_stalls(void)
+{
+	fake_now = xvt_clock_read();
+	/* Its own passes are over: the recorder was not away. */
+	stall_for(60 * SECOND_NS, none_held);
+	ck_assert(!rec.vm->stall.barred);
+}
+
+START_TEST(a_machine_that_holds_back_again_and_again_is_barred_for_longer)
+{
+	const uint64_t stall = s->opt.stall_timeout_ns, least = xvt_session_free_wait_ns(s);
+	struct xvt_vm_stall *st = &rec.vm->stall;
+	uint32_t i;
+
+	begin_stalls();
+	stall_for(least + stall / 2, one_held);
+	ck_assert(!st->barred);
+	stall_for(stall / 2 + 10 * STEP, one_held);
+	ck_assert(st->barred);
+	ck_assert_uint_eq(xvt_ring_bound(s->rings[0]), UINT64_MAX);
+	ck_assert_uint_eq(xvt_ring_bound(s->rings[3]), UINT64_MAX);
+	for (i = 1; i < 4; i++) {
+		uint64_t before = bar_ns();
+
+		stall_for(bar_ns() + 2 * STEP, one_held);
+		ck_assert(!st->barred);
+		ck_assert_uint_lt(xvt_ring_bound(s->rings[0]), UINT64_MAX);
+		/* Hardly anything is left of its budget: it has what costs nothing. */
+		stall_for(least + SECOND_NS, one_held);
+		ck_assert(st->barred);
+		ck_assert_uint_gt(bar_ns(), before + before / 2);
+	}
+	ck_assert_uint_eq(st->bars, 4);
+	/* What it does in a moment takes nothing back; a minute does. */
+	stall_for(bar_ns() + 2 * STEP, none_held);
+	stall_for(50 * SECOND_NS, none_held);
+	ck_assert_uint_eq(st->bars, 4);
+	stall_for(11 * SECOND_NS, none_held);
+	ck_assert_uint_eq(st->bars, 3);
+}
+END_TEST
+
+START_TEST(all_rings_of_a_machine_have_one_budget)
+{
+	const uint64_t stall = s->opt.stall_timeout_ns, least = xvt_session_free_wait_ns(s);
+	unsigned int i;
+
+	begin_stalls();
+	/* Each of them for less than the stall time-out. */
+	for (i = 0; i < 4; i++) {
+		ck_assert(!rec.vm->stall.barred);
+		stall_for(least + stall / 3 - 2 * SECOND_NS, i % 2 ? one_held : other_held);
+	}
+	ck_assert(rec.vm->stall.barred);
+}
+END_TEST
+
+/* Nothing that costs nothing: as long as it lasts. */
+START_TEST(a_short_wait_costs_nothing)
+{
+	const uint64_t least = xvt_session_free_wait_ns(s);
+	unsigned int i;
+
+	begin_stalls();
+	for (i = 0; i < 40; i++) {
+		stall_for(least / 2, one_held);
+		stall_for(STEP, none_held);
+	}
+	ck_assert_uint_eq(rec.vm->stall.total_bars, 0);
+	ck_assert_uint_eq(rec.vm->stall.left_ns, s->opt.stall_timeout_ns);
+}
+END_TEST
+
+/* Nobody else may be blamed for it. */
+START_TEST(a_recorder_that_was_away_charges_nobody)
+{
+	unsigned int i;
+
+	begin_stalls();
+	for (i = 0; i < 400; i++) {
+		stall_for(10 * STEP, one_held);
+		fake_now += ticks(s, SECOND_NS);
+	}
+	ck_assert_uint_eq(rec.vm->stall.left_ns, s->opt.stall_timeout_ns);
+}
+END_TEST
+
 Suite *session_drain_suite(void)
 {
 	Suite *suite = suite_create("session-drain");
@@ -871,7 +1238,11 @@ Suite *session_drain_suite(void)
 	tcase_add_test(tc, a_debt_is_paid_whoever_is_awake_meanwhile);
 	tcase_add_test(tc, who_is_silent_for_long_holds_back_no_longer);
 	tcase_add_test(tc, an_idle_ring_needs_few_nodes);
+	tcase_add_test(tc, nodes_of_a_ring_that_is_never_idle_are_counted);
+	tcase_add_test(tc, a_ring_that_is_gone_keeps_one_node);
 	tcase_add_test(tc, nobody_waits_for_memory_that_is_being_restored);
+	tcase_add_loop_test(tc, counters_that_go_back_do_not_end_a_ring, 0, 2);
+	tcase_add_test(tc, who_goes_back_all_the_time_holds_nobody_back);
 	tcase_add_test(tc, what_is_due_goes_back_with_the_counters);
 	tcase_add_test(tc, a_recording_can_be_asked_until_it_is_freed);
 	tcase_add_test(tc, a_loop_that_fails_at_the_end_is_no_end_in_order);
@@ -887,14 +1258,21 @@ Suite *session_drain_suite(void)
 	tcase_add_test(tc, so_many_questions_are_open_and_everybody_is_asked);
 	tcase_add_test(tc, those_who_do_not_answer_leave_room_for_the_others);
 	tcase_add_test(tc, each_ring_of_a_machine_has_its_turn);
+	tcase_add_test(tc, silent_rings_of_one_machine_do_not_keep_another_from_being_asked);
+	tcase_add_test(tc, a_machine_that_answers_slowly_uses_up_its_own_time);
 	tcase_add_test(tc, who_begins_does_not_wait_for_the_moments_of_the_idle);
 	tcase_add_test(tc, all_rings_begin_with_the_rate_of_the_first);
+	tcase_add_test(tc, a_machine_that_holds_back_again_and_again_is_barred_for_longer);
+	tcase_add_test(tc, all_rings_of_a_machine_have_one_budget);
+	tcase_add_test(tc, a_short_wait_costs_nothing);
+	tcase_add_test(tc, a_recorder_that_was_away_charges_nobody);
 	tcase_add_test(tc, a_guest_that_answers_meanwhile_is_met_and_the_map_is_not_touched);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("overwrite");
 	tcase_add_checked_fixture(tc, setup_overwrite, teardown);
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, laps_are_paid_for_as_well);
+	tcase_add_test(tc, a_ring_that_is_overrun_is_full);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("begins");
 	tcase_add_test(tc, nothing_is_claimed_of_a_ring_that_is_in_no_file);

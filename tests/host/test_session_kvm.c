@@ -236,6 +236,31 @@ START_TEST(a_changed_offset_begins_an_epoch_and_is_measured)
 }
 END_TEST
 
+/* The nodes before and after it are those of a clock that nobody touched. */
+START_TEST(a_clock_that_was_moved_and_moved_back_has_no_tight_bound)
+{
+	struct xvt_ring *r = vm->rings[1];
+	const uint64_t hz = r->map.hz, from = xvt_host_clock_ns(&s->clock, xvt_clock_read());
+	struct xvt_clock_node a = { .guest = hz, .host_ns = from, .bound_ns = 100 };
+	struct xvt_clock_node b = { .guest = 3 * hz, .bound_ns = 100 };
+	struct xvt_clock_node c = { .guest = 4 * hz, .bound_ns = 100 };
+
+	r->map.host_clock = NULL; /* whose knees would be in the bound as well */
+	ck_assert_int_eq(xvt_clock_map_add(&r->map, &a), 0);
+	change(OURS, 4, -5, -5 + (int64_t)(hz / 1000));
+	change(OURS, 4, -5 + (int64_t)(hz / 1000), -5);
+	b.host_ns = from + 2000000000;
+	c.host_ns = from + 3000000000;
+	ck_assert_int_eq(xvt_clock_map_add(&r->map, &b), 0);
+	ck_assert_int_eq(xvt_clock_map_add(&r->map, &c), 0);
+	ck_assert_uint_eq(b.flags, XVT_NODE_F_CHANGED);
+	ck_assert_uint_ge(b.segment_bound_ns, 1999990 + XVT_STAMP_SLACK_NS);
+	ck_assert_uint_le(b.segment_bound_ns, 2000102 + XVT_STAMP_SLACK_NS);
+	ck_assert_uint_eq(c.flags, 0);
+	ck_assert_uint_le(c.segment_bound_ns, 102 + XVT_STAMP_SLACK_NS);
+}
+END_TEST
+
 START_TEST(many_spans_come_in_several_chunks)
 {
 	const struct xvt_chunk_hdr *h;
@@ -258,6 +283,37 @@ START_TEST(many_spans_come_in_several_chunks)
 }
 END_TEST
 
+/* The host's rate was taken for a guest's that is 2 % faster; its history goes back for seconds. */
+START_TEST(a_snapshot_places_the_history_by_the_rate_that_was_measured)
+{
+	struct xvt_session_options opt = { .mode = XVT_ENABLE_OVERWRITE,
+					   .cut = true,
+					   .memory_bytes = 1 << 20 };
+	uint64_t hz, from;
+
+	recording_begin(&rec, RINGS, &opt);
+	s = rec.s;
+	vm = rec.vm;
+	hz = s->clock.hz;
+	from = xvt_host_clock_ns(&s->clock, xvt_clock_read());
+	for (uint64_t i = 0; i < 2; i++) {
+		struct xvt_clock_node n = { .source = XVT_SOURCE_HANDSHAKE,
+					    .guest = hz + i * (hz + hz / 50) / 10,
+					    .host_ns = from + i * 100000000,
+					    .bound_ns = 1000 };
+
+		ck_assert_int_eq(xvt_clock_map_add(&vm->rings[0]->map, &n), 0);
+	}
+	ck_assert_uint_eq(vm->rings[0]->map.hz, hz);
+	ck_assert(xvt_session_cut(s, xvt_clock_read()));
+	for (uint32_t i = 0; i < RINGS; i++) {
+		ck_assert_uint_ge(vm->rings[i]->map.hz, hz + hz / 50 - 20);
+		ck_assert_uint_le(vm->rings[i]->map.hz, hz + hz / 50 + 20);
+	}
+	recording_end(&rec);
+}
+END_TEST
+
 Suite *session_kvm_suite(void)
 {
 	Suite *suite = suite_create("session_kvm");
@@ -271,7 +327,11 @@ Suite *session_kvm_suite(void)
 	tcase_add_test(t, what_the_kernel_lost_is_said);
 	tcase_add_test(t, what_comes_too_late_is_as_good_as_lost);
 	tcase_add_test(t, a_changed_offset_begins_an_epoch_and_is_measured);
+	tcase_add_test(t, a_clock_that_was_moved_and_moved_back_has_no_tight_bound);
 	tcase_add_test(t, many_spans_come_in_several_chunks);
+	suite_add_tcase(suite, t);
+	t = tcase_create("snapshot");
+	tcase_add_test(t, a_snapshot_places_the_history_by_the_rate_that_was_measured);
 	suite_add_tcase(suite, t);
 	return suite;
 }

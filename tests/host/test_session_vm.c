@@ -10,9 +10,11 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "recording.h"
+#include "xvt_writer.h"
 
 #define MANY_RINGS 2048u
 
@@ -38,9 +40,9 @@ static void teardown(void)
 }
 
 /* A formatted region with so many rings. */
-static const char *region_of(uint32_t rings)
+static const char *region_at(const char *name, uint32_t rings)
 {
-	const char *path = scratch_path("many");
+	const char *path = scratch_path(name);
 	struct xvt_layout layout = { .region_size = xvt_region_min_size(rings, XVT_ALIGN_MIN),
 				     .ring_count = rings,
 				     .subbuf_size = XVT_SUBBUF_SIZE_MIN,
@@ -57,6 +59,11 @@ static const char *region_of(uint32_t rings)
 	ck_assert_int_eq(xvt_region_format(map, &layout, &g), 0);
 	munmap(map, layout.region_size);
 	return path;
+}
+
+static const char *region_of(uint32_t rings)
+{
+	return region_at("many", rings);
 }
 
 /* The sanitizers have memory of their own, and end where there is none. */
@@ -87,13 +94,16 @@ START_TEST(one_whose_rings_find_no_memory_leaves_nothing)
 
 	/* The region, and half of its rings. */
 	limit_memory(region + MANY_RINGS / 2 * sizeof(struct xvt_ring));
-	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, why, sizeof(why)), -ENOMEM);
+	ck_assert_int_eq(
+		xvt_session_add_rings(s, "g2", path, NULL, true, MANY_RINGS, why, sizeof(why)),
+		-ENOMEM);
 	limit_memory(UINT64_MAX);
 	ck_assert_str_eq(why, strerror(ENOMEM));
 	ck_assert_uint_eq(s->nr_vms, vms);
 	ck_assert_uint_eq(s->nr_rings, rings);
 	ck_assert_int_eq(open_descriptors(), descriptors);
-	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, why, sizeof(why)), 0);
+	ck_assert_int_eq(
+		xvt_session_add_rings(s, "g2", path, NULL, true, MANY_RINGS, why, sizeof(why)), 0);
 	ck_assert_uint_eq(s->nr_vms, vms + 1);
 	ck_assert_uint_eq(s->nr_rings, rings + MANY_RINGS);
 }
@@ -142,6 +152,214 @@ START_TEST(rings_have_the_numbers_that_an_event_can_name)
 	s->nr_rings = rings;
 	ck_assert_int_eq(xvt_vm_try_attach(s, g3, why, sizeof(why)), 0);
 	ck_assert_uint_eq(s->nr_rings, rings + 3);
+}
+END_TEST
+
+/* Does a note in the trace contain that? */
+static bool is_noted(const char *text)
+{
+	const struct xvt_chunk_hdr *h;
+	size_t at = 0;
+
+	xvt_session_flush(s);
+	while ((h = recording_chunk(&rec, &at))) {
+		const char *from = (const char *)(h + 1) + sizeof(struct xvt_note);
+
+		if (h->type == XVT_CHUNK_NOTE &&
+		    memmem(from, h->len - sizeof(struct xvt_note), text, strlen(text)))
+			return true;
+	}
+	return false;
+}
+
+/* What the machine is asked now, as its guest reads it; NULL: nothing that it has not answered. */
+static const char *asked_of(const struct xvt_vm *vm)
+{
+	const struct xvt_region_hdr *h = (const struct xvt_region_hdr *)vm->region.map;
+	struct xvt_host_page *page = xvt_host_region_page(&vm->region);
+	static char text[XVT_REQUEST_LEN + 1];
+	uint32_t len = xvt_load(&page->request_len);
+
+	if (xvt_load(&page->request_seq) == xvt_load(&h->request_ack))
+		return NULL;
+	ck_assert_uint_le(len, XVT_REQUEST_LEN);
+	memcpy(text, page->request, len);
+	text[len] = 0;
+	return text;
+}
+
+static void answer_of(struct xvt_vm *vm, int32_t result)
+{
+	struct xvt_region_hdr *h = (struct xvt_region_hdr *)vm->region.map;
+
+	xvt_store(&h->request_result, result);
+	xvt_store_release(&h->request_ack,
+			  xvt_load(&xvt_host_region_page(&vm->region)->request_seq));
+	xvt_vm_look_for_answer(s, vm, xvt_clock_read());
+}
+
+static struct xvt_vm *asked_machine(const char *request)
+{
+	char why[256] = "";
+
+	s->opt.request = request;
+	ck_assert_int_eq(xvt_session_add(s, "g2", region_of(1), NULL, true, why, sizeof(why)), 0);
+	return xvt_session_find(s, "g2");
+}
+
+START_TEST(a_refused_event_is_named)
+{
+	struct xvt_vm *g2 = asked_machine("+sched:sched_switch\n+irq:nonsense\n+timer:*\n");
+
+	ck_assert_str_eq(asked_of(g2), "+sched:sched_switch\n");
+	answer_of(g2, 0);
+	ck_assert_str_eq(asked_of(g2), "+irq:nonsense\n");
+	answer_of(g2, -ENOENT);
+	ck_assert(is_noted("cannot switch on irq:nonsense: its kernel has no such event"));
+	ck_assert_str_eq(asked_of(g2), "+timer:*\n");
+	answer_of(g2, -EPERM);
+	ck_assert(is_noted("cannot switch on timer:*: its owner does not let"));
+	ck_assert(!is_noted("cannot switch on sched:sched_switch"));
+	ck_assert_ptr_null(asked_of(g2));
+}
+END_TEST
+
+START_TEST(a_guest_that_begins_again_is_asked_again)
+{
+	struct xvt_vm *g2 = asked_machine("+sched:sched_switch\n+irq:*\n");
+	struct xvt_region_hdr *h = (struct xvt_region_hdr *)g2->region.map;
+	unsigned int boot;
+
+	for (boot = 0; boot < 3; boot++) {
+		ck_assert_str_eq(asked_of(g2), "+sched:sched_switch\n");
+		answer_of(g2, 0);
+		ck_assert_str_eq(asked_of(g2), "+irq:*\n");
+		answer_of(g2, 0);
+		ck_assert_ptr_null(asked_of(g2));
+		xvt_vm_look_for_answer(s, g2, xvt_clock_read() + ticks(s, 2 * SECOND_NS));
+		ck_assert_ptr_null(asked_of(g2));
+		xvt_store(&h->generation, xvt_load(&h->generation) + 1);
+		/* At most once a second, however often it begins. */
+		g2->request_clock = xvt_clock_read();
+		xvt_vm_look_for_answer(s, g2, g2->request_clock);
+		ck_assert_ptr_null(asked_of(g2));
+		xvt_vm_look_for_answer(s, g2, g2->request_clock + ticks(s, 2 * SECOND_NS));
+	}
+	ck_assert_ptr_nonnull(asked_of(g2));
+	/* One that never answers. */
+	xvt_vm_look_for_answer(s, g2, xvt_clock_read() + ticks(s, 61 * SECOND_NS));
+	ck_assert(is_noted("no answer to the request for events, from sched:sched_switch on"));
+}
+END_TEST
+
+START_TEST(answers_without_end_do_not_fill_the_trace)
+{
+	struct xvt_vm *g2 = asked_machine("+sched:sched_switch\n");
+	struct xvt_region_hdr *h = (struct xvt_region_hdr *)g2->region.map;
+	const struct xvt_chunk_hdr *chunk;
+	size_t at = 0, notes = 0;
+	unsigned int i;
+
+	for (i = 0; i < 1000; i++) {
+		answer_of(g2, -EPERM);
+		xvt_store(&h->generation, i + 10);
+		xvt_vm_look_for_answer(s, g2, xvt_clock_read() + ticks(s, 2 * SECOND_NS));
+	}
+	xvt_session_flush(s);
+	while ((chunk = recording_chunk(&rec, &at)))
+		notes += chunk->type == XVT_CHUNK_NOTE;
+	ck_assert_uint_ge(notes, 1);
+	ck_assert_uint_lt(notes, 100);
+}
+END_TEST
+
+/* Its guest says how many there are, and each costs the recorder memory and time. */
+START_TEST(a_machine_has_no_more_rings_than_it_may_have)
+{
+	const char *path = region_of(XVT_RINGS_USUAL + 44);
+	const size_t rings = s->nr_rings;
+	struct xvt_vm *g2, *g3;
+	struct xvt_ring_ctl *beyond;
+	char why[256] = "";
+
+	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, why, sizeof(why)), 0);
+	ck_assert_uint_eq(s->nr_rings, rings + XVT_RINGS_USUAL);
+	g2 = xvt_session_find(s, "g2");
+	ck_assert_uint_eq(g2->rings_more, 44);
+	ck_assert(is_noted("its region has 300 rings; the first 256 are recorded, 44 are not"));
+	/* What the guest counts in the others is not lost silently. */
+	beyond = xvt_host_ring_ctl(&g2->region, XVT_RINGS_USUAL + 43);
+	xvt_store(&beyond->attempted, xvt_load(&beyond->attempted) + 77);
+	xvt_vm_tell_unrecorded(s, g2);
+	ck_assert(is_noted("77 events were attempted in the 44 rings"));
+	/* The host may allow more. */
+	ck_assert_int_eq(xvt_session_add_rings(s, "g3", region_at("more", 300), NULL, true, 300,
+					       why, sizeof(why)),
+			 0);
+	g3 = xvt_session_find(s, "g3");
+	ck_assert_uint_eq(g3->rings_more, 0);
+	ck_assert_uint_eq(s->nr_rings, rings + XVT_RINGS_USUAL + 300);
+}
+END_TEST
+
+static size_t nr_notes(void)
+{
+	const struct xvt_chunk_hdr *h;
+	size_t at = 0, n = 0;
+
+	xvt_session_flush(s);
+	while ((h = recording_chunk(&rec, &at)))
+		n += h->type == XVT_CHUNK_NOTE;
+	return n;
+}
+
+/* What a guest can cause at will: so much at once, then little, and how much was left out. */
+START_TEST(notes_about_a_machine_have_a_limit)
+{
+	const size_t before = nr_notes();
+	unsigned int i;
+
+	for (i = 0; i < 10000; i++)
+		xvt_session_note(s, 1, rec.vm, 0, "flood");
+	ck_assert_uint_ge(nr_notes(), before + 32);
+	ck_assert_uint_lt(nr_notes(), before + 32 + 60); /* four minutes for this loop */
+	/* An error is told all the same, and so is what has no machine. */
+	xvt_session_note(s, 2, rec.vm, 0, "an error of its own");
+	ck_assert(is_noted("an error of its own"));
+	for (i = 0; i < 1000; i++)
+		xvt_session_note(s, 1, NULL, UINT32_MAX, "the recorder's");
+	ck_assert_uint_gt(nr_notes(), before + 1000);
+	ck_assert(!is_noted("are left out"));
+	i = (unsigned int)rec.vm->notes_left_out;
+	ck_assert_uint_gt(i, 9900);
+	xvt_session_notes_left_out(s, rec.vm, xvt_clock_read(), false);
+	ck_assert(is_noted("further notes about it are left out"));
+	ck_assert_uint_eq(rec.vm->notes_told, i);
+	/* Not for each one. */
+	rec.vm->notes_left_out++;
+	xvt_session_notes_left_out(s, rec.vm, rec.vm->notes_told_clock, false);
+	ck_assert_uint_eq(rec.vm->notes_told, i);
+	xvt_session_notes_left_out(s, rec.vm, rec.vm->notes_told_clock, true);
+	ck_assert_uint_eq(rec.vm->notes_told, i + 1);
+}
+END_TEST
+
+/* Many machines together have one, too; none of them can take another's first notes. */
+START_TEST(a_flood_about_many_machines_hides_no_other)
+{
+	struct xvt_vm many[40];
+	const size_t before = nr_notes();
+	unsigned int i, k;
+
+	memset(many, 0, sizeof(many));
+	for (i = 0; i < 40; i++) {
+		for (k = 0; k < 100; k++)
+			xvt_session_note(s, 1, &many[i], 0, "flood");
+	}
+	ck_assert_uint_lt(nr_notes(), before + 40 * 32);
+	ck_assert_uint_ge(nr_notes(), before + 512);
+	xvt_session_note(s, 1, rec.vm, 0, "an honest warning");
+	ck_assert(is_noted("an honest warning"));
 }
 END_TEST
 
@@ -256,6 +474,259 @@ START_TEST(what_its_events_need_is_announced_at_once)
 }
 END_TEST
 
+/* When CLOCK_MONOTONIC is slewed, by the raw clock. */
+static uint64_t slew_from, slew_until;
+
+static uint64_t real_ns(int clk_id)
+{
+	struct timespec t;
+
+	clock_gettime(clk_id, &t);
+	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+/* The real clocks, all but the raw one slewed by 8 %. */
+static uint64_t slewed_ns(void *arg, int clk_id)
+{
+	uint64_t raw = real_ns(CLOCK_MONOTONIC_RAW), now = raw < slew_until ? raw : slew_until;
+
+	(void)arg;
+	if (clk_id == CLOCK_MONOTONIC_RAW || now < slew_from)
+		return real_ns(clk_id);
+	return real_ns(clk_id) + (now - slew_from) / 100 * 8;
+}
+
+static unsigned int never_measured;
+
+static void on_never_measured(void *arg, uint32_t level, const char *name, const char *text)
+{
+	(void)arg;
+	(void)name;
+	never_measured += level == 1 && strstr(text, "its clock was never measured") != NULL;
+}
+
+/* All events of the trace: how many, their first and last time, and how many are unconfirmed. */
+static void all_events(uint64_t *n, uint64_t *first_ns, uint64_t *last_ns, uint64_t *unconfirmed)
+{
+	const struct xvt_chunk_hdr *h;
+	size_t at = 0;
+
+	*n = *first_ns = *last_ns = *unconfirmed = 0;
+	while ((h = recording_chunk(&rec, &at))) {
+		const uint8_t *from = (const uint8_t *)(h + 1);
+		struct xvt_events_hdr events;
+
+		if (h->type != XVT_CHUNK_EVENTS && h->type != XVT_CHUNK_LATE)
+			continue;
+		memcpy(&events, from, sizeof(events));
+		from += sizeof(events);
+		for (uint32_t i = 0; i < events.count; i++) {
+			struct xvt_event_hdr e;
+
+			memcpy(&e, from, sizeof(e));
+			from += sizeof(e) + ((e.len + 7u) & ~7u);
+			ck_assert_uint_ge(e.host_ns, *last_ns);
+			*first_ns = *n ? *first_ns : e.host_ns;
+			*last_ns = e.host_ns;
+			*unconfirmed += !!(e.ring_flags & XVT_EVENT_F_UNCONFIRMED);
+			++*n;
+		}
+	}
+}
+
+/* The clock of a guest that nobody has seen: it began at 0 a second ago, or long before us. */
+static uint64_t clock_from;
+
+static uint64_t own_clock(void *arg)
+{
+	(void)arg;
+	return xvt_clock_read_ordered() - clock_from;
+}
+
+START_TEST(a_ring_that_never_got_a_clock_is_off_and_unconfirmed)
+{
+	uint64_t n, first_ns, last_ns, unconfirmed, begin_ns, end_ns, sleep_ns;
+	struct xvt_ring_host *host;
+	struct xvt_writer w;
+
+	never_measured = 0;
+	s->opt.note = on_never_measured;
+	s->opt.stall_timeout_ns = s->opt.join_timeout_ns = 0;
+	rec.vm->rings[0]->ctl->state = XVT_RING_ONLINE;
+	clock_from = _i ? xvt_clock_read_ordered() - ticks(s, SECOND_NS) : 0;
+	xvt_writer_init(&w, rec.map, &rec.g, 0);
+	w.clock = own_clock;
+	host = w.host;
+	xvt_store(&host->enable, (uint32_t)XVT_ENABLE_OVERWRITE);
+	begin_ns = xvt_host_clock_ns(&s->clock, xvt_clock_read_ordered());
+	for (n = 0; n < 10; n++)
+		ck_assert_int_eq(xvt_write(&w, XVT_ID_U64, &n, sizeof(n)), 0);
+	ck_assert_int_eq(xvt_session_pass(s, &sleep_ns), 0);
+	ck_assert_int_eq(xvt_session_end(s), 0);
+	end_ns = xvt_host_clock_ns(&s->clock, xvt_clock_read_ordered());
+	all_events(&n, &first_ns, &last_ns, &unconfirmed);
+	ck_assert_uint_eq(n, 10);
+	ck_assert_uint_eq(unconfirmed, 10);
+	ck_assert_uint_ge(first_ns + 10 * 1000000, begin_ns);
+	ck_assert_uint_le(last_ns, end_ns);
+	ck_assert_uint_ge(rec.vm->rings[0]->stats.bound_ns_max, last_ns);
+	ck_assert_uint_eq(rec.vm->rings[0]->stats.source, XVT_SOURCE_NONE);
+	ck_assert_uint_eq(never_measured, 1);
+	ck_assert_uint_eq(xvt_load(&host->enable), XVT_ENABLE_OFF);
+	xvt_session_free(s);
+	rec.s = NULL;
+}
+END_TEST
+
+static unsigned int absent, hints;
+
+static void on_absent(void *arg, uint32_t level, const char *name, const char *text)
+{
+	const bool hint = strstr(text, "pref64-reserve=SIZE (docs/guest.md)") != NULL;
+
+	(void)arg;
+	(void)level;
+	if (!strstr(text, "not there in time"))
+		return;
+	absent++;
+	hints += hint;
+	ck_assert_int_eq(hint, !strcmp(name, "late"));
+}
+
+/* One whose region has no format yet: the reason is in its guest. */
+START_TEST(what_is_not_there_in_time_comes_with_a_hint)
+{
+	char path[300], why[256];
+	uint64_t sleep_ns;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s", scratch_path("late"));
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ftruncate(fd, 1 << 20), 0);
+	close(fd);
+	ck_assert_int_eq(xvt_session_add(s, "late", path, NULL, true, why, sizeof(why)), 0);
+	absent = hints = 0;
+	s->opt.note = on_absent;
+	s->opt.join_timeout_ns = 0;
+	ck_assert_int_eq(xvt_session_pass(s, &sleep_ns), 0);
+	ck_assert_uint_ge(absent, 1);
+	ck_assert_uint_eq(hints, 1);
+}
+END_TEST
+
+static unsigned int slew_notes, slew_ends;
+
+static void on_slew(void *arg, uint32_t level, const char *name, const char *text)
+{
+	(void)arg;
+	(void)level;
+	(void)name;
+	slew_notes += strstr(text, "is slewed by more than") != NULL;
+	slew_ends += strstr(text, "is slewed fast no more") != NULL;
+}
+
+static void next_second(void)
+{
+	struct timespec t = { .tv_nsec = 20000000 };
+	uint64_t sleep_ns;
+
+	nanosleep(&t, NULL);
+	s->clock.next_look_clock = 0;
+	s->next_second_clock = 0;
+	s->next_pass_clock = 0;
+	ck_assert_int_eq(xvt_session_pass(s, &sleep_ns), 0);
+}
+
+START_TEST(a_fast_slew_is_said_once)
+{
+	slew_notes = slew_ends = 0;
+	slew_from = slew_until = UINT64_MAX;
+	s->opt.note = on_slew;
+	s->clock.parts.ns = slewed_ns;
+	next_second();
+	ck_assert_uint_eq(slew_notes, 0);
+	slew_from = real_ns(CLOCK_MONOTONIC_RAW);
+	for (int i = 0; i < 5; i++)
+		next_second();
+	ck_assert_uint_eq(slew_notes, 1);
+	ck_assert_uint_eq(slew_ends, 0);
+	/* 8.3 % of 100 ms; when the slew is first seen depends on when the clocks are read. */
+	ck_assert_int_lt(s->clock.apart_ns, -5 * 20000000 / 100 * 3);
+	slew_until = real_ns(CLOCK_MONOTONIC_RAW);
+	for (int i = 0; i < 5; i++)
+		next_second();
+	ck_assert_uint_eq(slew_notes, 1);
+	ck_assert_uint_eq(slew_ends, 1);
+}
+END_TEST
+
+/* Its metadata as a guest says it after a boot: `n` formats of this text, which may be empty. */
+static void boot_with(unsigned int n, const char *text)
+{
+	struct xvt_meta_hdr *h = (struct xvt_meta_hdr *)(rec.map + rec.g.meta_off);
+	unsigned int i;
+
+	xvt_store_release(&h->committed, 0);
+	xvt_vm_read_metadata(s, rec.vm);
+	for (i = 0; i < n; i++)
+		ck_assert_int_eq(xvt_meta_append(rec.map, &rec.g, XVT_META_FORMAT, 300 + i, NULL, 0,
+						 text, (uint32_t)strlen(text)),
+				 0);
+	xvt_vm_read_metadata(s, rec.vm);
+}
+
+/* META chunks in the trace, and what they take there. */
+static size_t metas(size_t *bytes)
+{
+	const struct xvt_chunk_hdr *chunk;
+	size_t at = 0, n = 0, before = 0;
+
+	xvt_session_flush(s);
+	for (*bytes = 0; (chunk = recording_chunk(&rec, &at)); before = at) {
+		n += chunk->type == XVT_CHUNK_META;
+		*bytes += chunk->type == XVT_CHUNK_META
+				  ? at - before + sizeof(struct xvt_index_entry)
+				  : 0;
+	}
+	return n;
+}
+
+START_TEST(formats_that_are_said_again_are_written_once)
+{
+	size_t bytes;
+
+	for (unsigned int boot = 0; boot < 20; boot++)
+		boot_with(10, "the same");
+	ck_assert_uint_eq(metas(&bytes), 10);
+	boot_with(10, "another");
+	ck_assert_uint_eq(metas(&bytes), 20);
+	/* The older text holds again: it has to be said. */
+	boot_with(10, "the same");
+	ck_assert_uint_eq(metas(&bytes), 30);
+}
+END_TEST
+
+START_TEST(metadata_without_end_does_not_fill_the_trace)
+{
+	size_t bytes, n;
+
+	/* What a chunk takes is counted, however small it is. */
+	boot_with(300, "");
+	n = metas(&bytes);
+	ck_assert_uint_eq(n, 300);
+	ck_assert_uint_ge(rec.vm->meta_written, bytes);
+	rec.vm->meta_written = 64u << 20;
+	boot_with(1, "one more");
+	ck_assert_uint_eq(metas(&bytes), n + 1);
+	ck_assert(!is_noted("all metadata that one machine may put there"));
+	for (unsigned int boot = 0; boot < 5; boot++)
+		boot_with(1, boot % 2 ? "a" : "b");
+	ck_assert_uint_eq(metas(&bytes), n + 1);
+	ck_assert(is_noted("all metadata that one machine may put there"));
+}
+END_TEST
+
 Suite *session_vm_suite(void)
 {
 	Suite *suite = suite_create("session_vm");
@@ -266,11 +737,22 @@ Suite *session_vm_suite(void)
 	tcase_add_test(t, one_whose_rings_find_no_memory_leaves_nothing);
 #endif
 	tcase_add_test(t, one_that_is_no_region_leaves_nothing);
+	tcase_add_test(t, notes_about_a_machine_have_a_limit);
+	tcase_add_test(t, a_flood_about_many_machines_hides_no_other);
+	tcase_add_test(t, a_machine_has_no_more_rings_than_it_may_have);
+	tcase_add_test(t, a_refused_event_is_named);
+	tcase_add_test(t, a_guest_that_begins_again_is_asked_again);
+	tcase_add_test(t, answers_without_end_do_not_fill_the_trace);
+	tcase_add_test(t, formats_that_are_said_again_are_written_once);
+	tcase_add_test(t, metadata_without_end_does_not_fill_the_trace);
 	tcase_add_test(t, rings_have_the_numbers_that_an_event_can_name);
 	tcase_add_test(t, a_ring_that_comes_and_goes_is_announced_once);
 	tcase_add_test(t, what_a_guest_changes_is_announced_once_a_second);
 	tcase_add_test(t, what_was_announced_too_soon_is_there_at_the_end);
 	tcase_add_test(t, what_its_events_need_is_announced_at_once);
+	tcase_add_loop_test(t, a_ring_that_never_got_a_clock_is_off_and_unconfirmed, 0, 2);
+	tcase_add_test(t, what_is_not_there_in_time_comes_with_a_hint);
+	tcase_add_test(t, a_fast_slew_is_said_once);
 	suite_add_tcase(suite, t);
 	return suite;
 }

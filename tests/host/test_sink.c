@@ -248,6 +248,120 @@ START_TEST(full_disk_leaves_a_true_beginning)
 }
 END_TEST
 
+/* What hold() lets in, in parts as of a recorder, up to `len` of content in all. Returns where
+ * that ended. */
+static size_t give_while(struct xvt_file_sink *fs, struct xvt_loop *loop, size_t at, size_t len)
+{
+	struct xvt_sink *base = xvt_file_sink_base(fs);
+
+	while (at < len && !base->full(base)) {
+		size_t n = least(20000, len - at);
+
+		if (!base->hold(base)) {
+			ck_assert_int_eq(base->write(base, content + at, n), 0);
+			at += n;
+		}
+		ck_assert_int_ge(xvt_loop_run(loop, 0), 0);
+	}
+	return at;
+}
+
+/*
+ * A patient sink takes no more than it can write, waits, and goes on. Where the file system can
+ * allocate ahead no write fails; else one does, and is tried again.
+ */
+START_TEST(a_patient_sink_outlives_a_full_disk)
+{
+	const char *path = scratch_path("patient");
+	struct xvt_file_sink *fs;
+	struct xvt_loop *loop;
+	struct xvt_sink *base;
+	size_t at;
+
+	make_content();
+	faults.space = 4u << 20;
+	faults.no_fallocate = _i & 1;
+	faults.refuse_direct = _i & 2;
+	ck_assert_int_eq(xvt_loop_new(&loop), 0);
+	ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path), 0);
+	xvt_file_sink_patient(fs);
+	base = xvt_file_sink_base(fs);
+	at = give_while(fs, loop, 0, BYTES);
+	ck_assert(base->full(base));
+	ck_assert(base->hold(base));
+	ck_assert_uint_gt(at, 1u << 20);
+	/* Some more is small, and must not wait: the nodes of clocks. */
+	ck_assert_int_eq(base->write(base, content + at, 10000), 0);
+	ck_assert_int_eq(xvt_file_sink_push(fs), 0);
+	at += 10000;
+	ck_assert(base->hold(base));
+	faults.space = 64u << 20;
+	while (base->hold(base))
+		ck_assert_int_ge(xvt_loop_run(loop, 10000000u), 0);
+	ck_assert(!base->full(base));
+	ck_assert_uint_eq(give_while(fs, loop, at, BYTES), BYTES);
+	ck_assert_uint_gt(base->waited_ns(base), 0);
+	ck_assert_int_eq(xvt_file_sink_close(fs), 0);
+	xvt_loop_free(loop);
+	expect_file(path, BYTES);
+	unlink(path);
+}
+END_TEST
+
+/* What was taken is in the file, although there is still no space: it was there before. */
+START_TEST(a_patient_sink_has_space_for_what_it_took)
+{
+	const char *path = scratch_path("patient");
+	struct xvt_file_sink *fs;
+	struct xvt_loop *loop;
+	struct xvt_sink *base;
+	struct stat st;
+	size_t at;
+
+	make_content();
+	faults.space = 5u << 20;
+	ck_assert_int_eq(xvt_loop_new(&loop), 0);
+	ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path), 0);
+	xvt_file_sink_patient(fs);
+	base = xvt_file_sink_base(fs);
+	at = give_while(fs, loop, 0, BYTES);
+	ck_assert(base->full(base));
+	ck_assert_int_eq(base->write(base, content + at, 300000), 0);
+	ck_assert_int_eq(xvt_file_sink_close(fs), 0);
+	xvt_loop_free(loop);
+	expect_file(path, at + 300000);
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_int_le(st.st_blocks * 512, (long)at + 300000 + 65536); /* nothing is left ahead */
+	unlink(path);
+}
+END_TEST
+
+/* Where it had to wait for that, it is an error, as without patience. */
+START_TEST(a_close_does_not_wait_for_space)
+{
+	const char *path = scratch_path("patient");
+	struct xvt_file_sink *fs;
+	struct xvt_loop *loop;
+	struct stat st;
+	size_t at;
+
+	make_content();
+	faults.space = 3u << 20;
+	faults.no_fallocate = true;
+	ck_assert_int_eq(xvt_loop_new(&loop), 0);
+	ck_assert_int_eq(xvt_file_sink_new(&fs, loop, path), 0);
+	xvt_file_sink_patient(fs);
+	at = give_while(fs, loop, 0, BYTES);
+	ck_assert_int_eq(xvt_file_sink_close(fs), -ENOSPC);
+	xvt_loop_free(loop);
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_int_le(st.st_size, (long)at);
+	ck_assert_int_ge(st.st_size, 2 << 20);
+	expect_file(path, (size_t)st.st_size);
+	unlink(path);
+}
+END_TEST
+
 /* Then nobody knows what became of the writes that are under way: they may go on, too. */
 START_TEST(a_loop_that_fails_is_an_error_and_its_writes_keep_their_memory)
 {
@@ -342,6 +456,9 @@ Suite *sink_suite(void)
 	tcase_add_test(t, zeros_of_a_refused_write_overtake_nobody);
 	tcase_add_test(t, while_the_sink_waits_nobody_else_is_called);
 	tcase_add_loop_test(t, full_disk_leaves_a_true_beginning, 0, 2);
+	tcase_add_loop_test(t, a_patient_sink_outlives_a_full_disk, 0, 4);
+	tcase_add_test(t, a_patient_sink_has_space_for_what_it_took);
+	tcase_add_test(t, a_close_does_not_wait_for_space);
 	tcase_add_test(t, a_loop_that_fails_is_an_error_and_its_writes_keep_their_memory);
 	tcase_add_loop_test(t, first_write_replaces_what_was_there, 0, 2);
 	tcase_add_loop_test(t, discarded_leaves_all_as_it_was, 0, 2);

@@ -406,7 +406,7 @@ static void take_lost(struct ring *r, const struct xvt_event *ev)
 	if (ev->hdr->len != sizeof(lost))
 		wrong("a LOST of %u bytes", ev->hdr->len);
 	memcpy(&lost, ev->payload, sizeof(lost));
-	if (lost.overwritten || lost.bad_bytes || lost.rolled_back)
+	if (lost.overwritten || lost.bad_bytes || lost.rolled_back || lost.dropped)
 		wrong("ring %u: %" PRIu64 " overwritten, %" PRIu64 " bytes unreadable",
 		      xvt_event_ring(ev), lost.overwritten, lost.bad_bytes);
 	for (i = 0; i < XVT_LOST_CAUSES; i++) {

@@ -68,8 +68,7 @@ static void take_event(const struct xvt_trace *t, const struct xvt_event *ev)
 	struct xvt_lost lost;
 	uint64_t words[2];
 
-	if (ev->hdr->id == XVT_ID_LOST && ev->hdr->len >= sizeof(lost)) {
-		memcpy(&lost, ev->payload, sizeof(lost));
+	if (ev->hdr->id == XVT_ID_LOST && xvt_lost_get(ev->hdr, ev->payload, &lost)) {
 		r->orphans += lost.overwritten;
 		return;
 	}

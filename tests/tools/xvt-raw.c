@@ -28,10 +28,10 @@ static void put_event(const struct xvt_event *ev, const char *lane)
 	const struct xvt_event_hdr *h = ev->hdr;
 	uint32_t ring = xvt_event_ring(ev), flags = h->ring_flags & ~XVT_EVENT_RING_MASK;
 
-	if (h->id == XVT_ID_LOST && h->len >= sizeof(struct xvt_lost)) {
+	if (h->id == XVT_ID_LOST && h->len >= XVT_LOST_LEN_LEAST) {
 		struct xvt_lost lost;
 
-		memcpy(&lost, ev->payload, sizeof(lost));
+		xvt_lost_get(h, ev->payload, &lost);
 		printf("lost %u %" PRIu64 " %" PRIu64 " 0x%x %" PRIu64 "\n", ring, h->host_ns,
 		       h->guest_clock, flags, lost.rolled_back);
 		return;
