@@ -76,7 +76,7 @@ fast() {
 
 proofs() {
 	local t dir
-	for t in tests/{nest,step,bare,stress,page,model,fuzz}/t*.sh; do
+	for t in tests/{nest,step,bare,stress,page,model,fuzz,hostile}/t*.sh; do
 		dir=$(basename "$(dirname "$t")")
 		[ -e "$t" ] && one "$dir/$(basename "$t" .sh)" bash "$t"
 	done
