@@ -120,9 +120,6 @@ void xvt_session_look_for_files(struct xvt_session *s, uint64_t now);
 
 /* What a machine may hold the others back by at any time: a part of the stall time-out. */
 uint64_t xvt_session_free_wait_ns(const struct xvt_session *s);
-/* For how long the ring has held the others back, in ns; 0: it does not. */
-uint64_t xvt_session_hold_ns(const struct xvt_session *s, const struct xvt_ring *r,
-			     uint64_t now_ns);
 /* The machine has its rings: it begins with the whole budget. */
 void xvt_session_stall_attach(const struct xvt_session *s, struct xvt_vm *vm);
 /* Once a pass, after the look at all machines: who has used its budget up? */

@@ -5,17 +5,19 @@
  * A record goes out when no ring can deliver an older one. A ring that is never seen idle, owes an
  * answer, or has a record without a time keeps the others waiting until it is set aside
  * (session_ring.c): after the stall time-out, and it may return. A guest can do that again and
- * again, with one ring after the other. So each machine has one budget for all of its rings: the
- * stall time-out once, and a small part of the time from then on. A machine that has used it up is
- * barred: it is recorded as before, but no other machine waits for it, so its events may be late.
- * Each bar lasts twice as long as the one before. Only time without a fault shortens the next one;
- * nothing that the guest writes does.
+ * again, with one ring after the other. So each machine has one budget for all of its rings: most
+ * of the stall time-out once, and a small part of the time from then on. A machine that has used it
+ * up is barred: it is recorded as before, but no other machine waits for it, so its events may be
+ * late. Each bar lasts twice as long as the one before. Only time without a fault shortens the next
+ * one; nothing that the guest writes does.
  */
 #include "session_parts.h"
 
 #include <inttypes.h>
 
 #define FREE_PART     4		       /* of the stall time-out: a wait that costs nothing */
+#define BUDGET_NUM    7		       /* a machine's budget, in eighths of the stall time-out: */
+#define BUDGET_DEN    8		       /* with a wait that costs nothing it is a little more */
 #define REFILL_PART   32	       /* of the time without a fault comes back */
 #define BAR_DOUBLINGS 6		       /* of the stall time-out, at most */
 #define GOOD_NS	      (60 * SECOND_NS) /* without a fault: the next bar is shorter */
@@ -40,24 +42,32 @@ static uint64_t later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-uint64_t xvt_session_hold_ns(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now_ns)
+static uint64_t budget_ns(const struct xvt_session *s)
 {
-	uint64_t proven;
+	return s->opt.stall_timeout_ns / BUDGET_DEN * BUDGET_NUM;
+}
+
+/*
+ * For how long the ring has held the others back; 0: it does not. What counts is what the merge
+ * has passed, not since when this ring takes part: else rings that hold in turns would each begin
+ * with a wait that costs nothing. A ring that comes while another one holds is charged with that
+ * one's time only until it has a proof of its own, which takes an honest one milliseconds.
+ */
+static uint64_t hold_ns(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now_ns)
+{
+	uint64_t passed;
 
 	/* Before everybody has joined nothing is decoded, so nothing can be told. */
 	if (!s->joined || xvt_ring_ready(r) || (r->have && r->placed) ||
 	    xvt_ring_bound(r) == UINT64_MAX)
 		return 0;
-	proven = later(xvt_ring_proven(r), r->live_ns);
-	/* A record that waits for its clock does so since it was copied, not since its own time. */
-	if (r->have)
-		proven = later(proven, r->first->ceiling_ns);
-	return now_ns > proven ? now_ns - proven : 0;
+	passed = later(xvt_ring_proven(r), s->merge.watermark);
+	return now_ns > passed ? now_ns - passed : 0;
 }
 
 void xvt_session_stall_attach(const struct xvt_session *s, struct xvt_vm *vm)
 {
-	vm->stall.left_ns = s->opt.stall_timeout_ns;
+	vm->stall.left_ns = budget_ns(s);
 	vm->stall.good_clock = xvt_clock_read();
 }
 
@@ -107,7 +117,7 @@ static void look_at_rings(const struct xvt_session *s, const struct xvt_vm *vm, 
 	*holds = *aside = false;
 	for (i = vm->first_awake; i < vm->first_awake + vm->nr_awake; i++) {
 		*aside |= s->awake[i]->phase == XVT_PHASE_ASIDE;
-		*holds |= xvt_session_hold_ns(s, s->awake[i], now_ns) > free_ns;
+		*holds |= hold_ns(s, s->awake[i], now_ns) > free_ns;
 	}
 }
 
@@ -128,8 +138,8 @@ static void charge(struct xvt_session *s, struct xvt_vm *vm, uint64_t now, uint6
 	if (aside)
 		return;
 	st->left_ns += ns / REFILL_PART;
-	if (st->left_ns > s->opt.stall_timeout_ns)
-		st->left_ns = s->opt.stall_timeout_ns;
+	if (st->left_ns > budget_ns(s))
+		st->left_ns = budget_ns(s);
 	if (st->bars && since(now, st->good_clock) > ticks(s, GOOD_NS)) {
 		st->bars--;
 		st->good_clock = now;

@@ -1110,6 +1110,21 @@ END_TEST
 
 static uint64_t fake_now;
 
+static const bool none_held[2] = { false, false }, one_held[2] = { true, false },
+		  other_held[2] = { false, true }, both_held[2] = { true, true };
+
+/* As the merge would: nothing gets past a ring that takes part. */
+static void raise_watermark(void)
+{
+	uint64_t ns = xvt_host_clock_ns(&s->clock, fake_now);
+	uint32_t i;
+
+	for (i = 0; i < 2; i++)
+		ns = xvt_ring_bound(s->rings[i]) < ns ? xvt_ring_bound(s->rings[i]) : ns;
+	if (ns > s->merge.watermark)
+		s->merge.watermark = ns;
+}
+
 /* The machine's rings as a pass has left them: each in `held` is never seen idle. */
 static void stall_for(uint64_t ns, const bool held[2])
 {
@@ -1126,12 +1141,10 @@ static void stall_for(uint64_t ns, const bool held[2])
 			if (!held[i])
 				s->rings[i]->passed_clock = fake_now;
 		}
+		raise_watermark();
 		xvt_session_stall(s, fake_now);
 	}
 }
-
-static const bool none_held[2] = { false, false }, one_held[2] = { true, false },
-		  other_held[2] = { false, true };
 
 static uint64_t bar_ns(void)
 {
@@ -1150,7 +1163,7 @@ static void begin_stalls(void)
 
 START_TEST(a_machine_that_holds_back_again_and_again_is_barred_for_longer)
 {
-	const uint64_t stall = s->opt.stall_timeout_ns, least = xvt_session_free_wait_ns(s);
+	const uint64_t stall = rec.vm->stall.left_ns, least = xvt_session_free_wait_ns(s);
 	struct xvt_vm_stall *st = &rec.vm->stall;
 	uint32_t i;
 
@@ -1184,7 +1197,7 @@ END_TEST
 
 START_TEST(all_rings_of_a_machine_have_one_budget)
 {
-	const uint64_t stall = s->opt.stall_timeout_ns, least = xvt_session_free_wait_ns(s);
+	const uint64_t stall = rec.vm->stall.left_ns, least = xvt_session_free_wait_ns(s);
 	unsigned int i;
 
 	begin_stalls();
@@ -1197,10 +1210,33 @@ START_TEST(all_rings_of_a_machine_have_one_budget)
 }
 END_TEST
 
-/* Nothing that costs nothing: as long as it lasts. */
+/* One comes when the other one goes: nothing gets past the two. */
+START_TEST(rings_that_hold_in_turns_wait_for_nothing_once)
+{
+	const uint64_t least = xvt_session_free_wait_ns(s), budget = rec.vm->stall.left_ns;
+	unsigned int turn = 0;
+	uint64_t ns;
+
+	begin_stalls();
+	for (ns = 0; ns < least + budget; ns += least - SECOND_NS) {
+		struct xvt_ring *comes = s->rings[turn++ % 2], *goes = s->rings[turn % 2];
+
+		ck_assert(!rec.vm->stall.barred);
+		goes->phase = XVT_PHASE_ASIDE;
+		goes->map.closed = true;
+		comes->phase = XVT_PHASE_LIVE;
+		comes->map.closed = false;
+		comes->live_ns = xvt_host_clock_ns(&s->clock, fake_now);
+		stall_for(least - SECOND_NS, both_held);
+	}
+	ck_assert(rec.vm->stall.barred);
+}
+END_TEST
+
+/* A short one, as long as it lasts. */
 START_TEST(a_short_wait_costs_nothing)
 {
-	const uint64_t least = xvt_session_free_wait_ns(s);
+	const uint64_t budget = rec.vm->stall.left_ns, least = xvt_session_free_wait_ns(s);
 	unsigned int i;
 
 	begin_stalls();
@@ -1209,13 +1245,14 @@ START_TEST(a_short_wait_costs_nothing)
 		stall_for(STEP, none_held);
 	}
 	ck_assert_uint_eq(rec.vm->stall.total_bars, 0);
-	ck_assert_uint_eq(rec.vm->stall.left_ns, s->opt.stall_timeout_ns);
+	ck_assert_uint_eq(rec.vm->stall.left_ns, budget);
 }
 END_TEST
 
 /* Nobody else may be blamed for it. */
 START_TEST(a_recorder_that_was_away_charges_nobody)
 {
+	const uint64_t budget = rec.vm->stall.left_ns;
 	unsigned int i;
 
 	begin_stalls();
@@ -1223,7 +1260,7 @@ START_TEST(a_recorder_that_was_away_charges_nobody)
 		stall_for(10 * STEP, one_held);
 		fake_now += ticks(s, SECOND_NS);
 	}
-	ck_assert_uint_eq(rec.vm->stall.left_ns, s->opt.stall_timeout_ns);
+	ck_assert_uint_eq(rec.vm->stall.left_ns, budget);
 }
 END_TEST
 
@@ -1264,6 +1301,7 @@ Suite *session_drain_suite(void)
 	tcase_add_test(tc, all_rings_begin_with_the_rate_of_the_first);
 	tcase_add_test(tc, a_machine_that_holds_back_again_and_again_is_barred_for_longer);
 	tcase_add_test(tc, all_rings_of_a_machine_have_one_budget);
+	tcase_add_test(tc, rings_that_hold_in_turns_wait_for_nothing_once);
 	tcase_add_test(tc, a_short_wait_costs_nothing);
 	tcase_add_test(tc, a_recorder_that_was_away_charges_nobody);
 	tcase_add_test(tc, a_guest_that_answers_meanwhile_is_met_and_the_map_is_not_touched);
