@@ -24,6 +24,7 @@
 #define NEARLY_PART    8u
 #define NEARLY_BYTES   (4ull << 30)
 #define LOOK_BYTES     (256u << 10) /* of the file, between two looks at the disk */
+#define REST_PART      8u	    /* of what is left: for clocks, counters and notes */
 #define NOTE_SECONDS   10u
 
 bool xvt_session_disk_full(const struct xvt_session *s)
@@ -86,7 +87,8 @@ static uint64_t part_of_file(const struct xvt_session *s)
 /* The disk is nearly full: what is left is split from here on. */
 static void split_disk(struct xvt_session *s, uint64_t left)
 {
-	const uint64_t part = before_compression(s, left / count_parts(s));
+	const uint64_t each = (left - left / REST_PART) / count_parts(s);
+	const uint64_t part = before_compression(s, each);
 	size_t i;
 
 	s->disk_split = true;
@@ -96,7 +98,7 @@ static void split_disk(struct xvt_session *s, uint64_t left)
 	xvt_session_note(s, 1, NULL, UINT32_MAX,
 			 "the disk is nearly full: what is left of it is split between the "
 			 "machines, %" PRIu64 " KiB for each",
-			 left / count_parts(s) >> 10);
+			 each >> 10);
 }
 
 static void look_at_disk(struct xvt_session *s)
@@ -106,8 +108,9 @@ static void look_at_disk(struct xvt_session *s)
 	/* When it is full everything waits, and nobody needs a part. */
 	if (!s->sink->space || xvt_session_disk_full(s) || s->sink->space(s->sink, &left, &whole))
 		return;
+	left -= left < xvt_trace_gathered(s->trace) ? left : xvt_trace_gathered(s->trace);
 	nearly = whole / NEARLY_PART < NEARLY_BYTES ? whole / NEARLY_PART : NEARLY_BYTES;
-	s->disk_looked_bytes = xvt_trace_bytes(s->trace);
+	s->disk_looked_bytes = file_bytes(s);
 	if (!s->disk_split && left < nearly && count_parts(s) > 1)
 		split_disk(s, left);
 	else if (s->disk_split && left > 2 * nearly)
@@ -170,6 +173,9 @@ static bool any_part_left(struct xvt_session *s)
 
 bool xvt_session_space_limited(struct xvt_session *s)
 {
+	/* A pass may write more than a disk that is nearly full has left. */
+	if (since(file_bytes(s), s->disk_looked_bytes) >= LOOK_BYTES)
+		look_at_disk(s);
 	if (s->opt.max_bytes) {
 		s->part_bytes = part_of_file(s);
 		if (file_bytes(s) + end_bytes(s) >= s->opt.max_bytes)
@@ -302,8 +308,6 @@ void xvt_session_look_at_space(struct xvt_session *s)
 	}
 	if (s->opt.max_bytes && !any_part_left(s))
 		s->size_reached = true;
-	if (xvt_trace_bytes(s->trace) - s->disk_looked_bytes >= LOOK_BYTES)
-		look_at_disk(s);
 }
 
 void xvt_session_space_second(struct xvt_session *s)

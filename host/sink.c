@@ -494,6 +494,8 @@ static bool sink_full(const struct xvt_sink *sink)
 static int sink_space(const struct xvt_sink *sink, uint64_t *left, uint64_t *whole)
 {
 	const struct xvt_file_sink *fs = (const struct xvt_file_sink *)sink;
+	/* What the current buffer holds, and without room for another one it is full. */
+	const uint64_t taken = fs->buffers[fs->current].len + BUFFER_SIZE + RESERVE;
 	struct statvfs st;
 	uint64_t ahead;
 
@@ -503,7 +505,7 @@ static int sink_space(const struct xvt_sink *sink, uint64_t *left, uint64_t *who
 		return -ENOTSUP;
 	ahead = fs->allocated > current_off(fs) ? fs->allocated - current_off(fs) : 0;
 	*left = (uint64_t)st.f_bavail * st.f_frsize + ahead;
-	*left -= *left < BUFFER_SIZE + RESERVE ? *left : BUFFER_SIZE + RESERVE;
+	*left -= *left < taken ? *left : taken;
 	*whole = (uint64_t)st.f_blocks * st.f_frsize;
 	return 0;
 }
