@@ -18,6 +18,7 @@
 #           them forged
 #
 #   tests/hostile/run.sh [--seconds N] [--kinds "KIND..."] [--memory "SIZE..."] [--jobs N] [--xvtrace PROGRAM] [--keep DIR]
+#                        [--lag-limit MS]
 #
 # Where the control run itself lags by more than a second, lag, notes and late decide nothing and are skipped; the other counts
 # decide all the same.
@@ -41,7 +42,8 @@ while [ $# -gt 0 ]; do
 	--jobs) jobs=$2 ;;
 	--xvtrace) xvtrace=$2 ;;
 	--keep) keep=$2 ;;
-	*) sed -n '3,30s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
+	--lag-limit) lag_limit_ms=$2 ;;
+	*) sed -n '3,31s/^# \{0,1\}//p' "$0" >&2 && exit 2 ;;
 	esac
 	shift 2
 done
