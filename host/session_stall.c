@@ -62,6 +62,9 @@ static uint64_t hold_ns(const struct xvt_session *s, const struct xvt_ring *r, u
 	    xvt_ring_bound(r) == UINT64_MAX)
 		return 0;
 	passed = later(xvt_ring_proven(r), s->merge.watermark);
+	/* A record that waits for its clock does so since it was copied, not since its own time. */
+	if (r->have)
+		passed = later(passed, r->first->ceiling_ns);
 	return now_ns > passed ? now_ns - passed : 0;
 }
 
