@@ -15,9 +15,10 @@
 
 #include <inttypes.h>
 
-#define FREE_PART     4		       /* of the stall time-out: a wait that costs nothing */
-#define BUDGET_NUM    7		       /* a machine's budget, in eighths of the stall time-out: */
-#define BUDGET_DEN    8		       /* with a wait that costs nothing it is a little more */
+#define MARGIN_PART   4		       /* of the stall time-out: see xvt_session_free_wait_ns() */
+#define FREE_PART     2		       /* of it: a wait that costs nothing */
+#define BUDGET_NUM    5		       /* a machine's budget, in eighths of it: with a wait that */
+#define BUDGET_DEN    8		       /* costs nothing it is a little more than the time-out */
 #define REFILL_PART   32	       /* of the time without a fault comes back */
 #define BAR_DOUBLINGS 6		       /* of the stall time-out, at most */
 #define GOOD_NS	      (60 * SECOND_NS) /* without a fault: the next bar is shorter */
@@ -26,13 +27,16 @@
 
 uint64_t xvt_session_free_wait_ns(const struct xvt_session *s)
 {
-	return s->opt.stall_timeout_ns / FREE_PART;
+	return s->opt.stall_timeout_ns / MARGIN_PART;
 }
 
-/* Waits for a measurement are longer where measurements are seldom for all machines. */
+/*
+ * Half of the time-out: where many guests share few CPUs, an honest one takes most of a second to
+ * answer. Longer where measurements are seldom for all machines.
+ */
 static uint64_t free_wait_ns(const struct xvt_session *s)
 {
-	uint64_t wait = xvt_session_free_wait_ns(s), pace = xvt_session_least_pace_ns(s);
+	uint64_t wait = s->opt.stall_timeout_ns / FREE_PART, pace = xvt_session_least_pace_ns(s);
 
 	return wait > 2 * pace ? wait : 2 * pace;
 }

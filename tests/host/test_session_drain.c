@@ -1163,7 +1163,7 @@ static void begin_stalls(void)
 
 START_TEST(a_machine_that_holds_back_again_and_again_is_barred_for_longer)
 {
-	const uint64_t stall = rec.vm->stall.left_ns, least = xvt_session_free_wait_ns(s);
+	const uint64_t stall = rec.vm->stall.left_ns, least = s->opt.stall_timeout_ns / 2;
 	struct xvt_vm_stall *st = &rec.vm->stall;
 	uint32_t i;
 
@@ -1197,7 +1197,7 @@ END_TEST
 
 START_TEST(all_rings_of_a_machine_have_one_budget)
 {
-	const uint64_t stall = rec.vm->stall.left_ns, least = xvt_session_free_wait_ns(s);
+	const uint64_t stall = rec.vm->stall.left_ns, least = s->opt.stall_timeout_ns / 2;
 	unsigned int i;
 
 	begin_stalls();
@@ -1213,7 +1213,7 @@ END_TEST
 /* One comes when the other one goes: nothing gets past the two. */
 START_TEST(rings_that_hold_in_turns_wait_for_nothing_once)
 {
-	const uint64_t least = xvt_session_free_wait_ns(s), budget = rec.vm->stall.left_ns;
+	const uint64_t least = s->opt.stall_timeout_ns / 2, budget = rec.vm->stall.left_ns;
 	unsigned int turn = 0;
 	uint64_t ns;
 
@@ -1236,7 +1236,7 @@ END_TEST
 /* A short one, as long as it lasts. */
 START_TEST(a_short_wait_costs_nothing)
 {
-	const uint64_t budget = rec.vm->stall.left_ns, least = xvt_session_free_wait_ns(s);
+	const uint64_t budget = rec.vm->stall.left_ns, least = s->opt.stall_timeout_ns / 2;
 	unsigned int i;
 
 	begin_stalls();
