@@ -37,7 +37,8 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
 	size_t i;
 
 	(void)context;
-	for (i = 0; i < MAPPED_MAX; i++) {
+	/* A signal that was sent has no address. */
+	for (i = 0; info->si_code > 0 && i < MAPPED_MAX; i++) {
 		struct mapped *m = &mapped[i];
 
 		if (!m->size || addr < m->start || addr - m->start >= m->size)
