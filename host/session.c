@@ -534,9 +534,10 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 			moved = xvt_merge_pass(&s->merge, s->awake, s->nr_awake, emit, s);
 		if (moved < 0)
 			return (int)moved;
-		if (held || s->merge.held)
-			s->grace_clock = s->stall_grace = now; /* the disk holds all machines up */
-		xvt_session_stall(s, now);
+		held |= s->merge.held;
+		if (held)
+			s->grace_clock = now;
+		xvt_session_stall(s, now, held);
 		for (i = 0; i < s->nr_awake; i++)
 			xvt_session_ring_witness(s, s->awake[i]);
 		xvt_session_rest(s);

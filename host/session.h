@@ -364,7 +364,8 @@ struct xvt_session {
 	struct xvt_session_wake wake;
 	struct xvt_note_limit notes; /* of all machines */
 	uint64_t stall_clock;	     /* when the machines' budgets were last charged, */
-	uint64_t stall_grace;	     /* and when the recorder was last away before that */
+	uint64_t stall_grace;	     /* and until when none is charged, */
+	uint64_t stall_away;	     /* because the recorder was not there for so long */
 
 	/* Space for the trace, see session_space.c. */
 	bool dropping;	   /* nothing of what comes is written */

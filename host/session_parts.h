@@ -122,8 +122,9 @@ void xvt_session_look_for_files(struct xvt_session *s, uint64_t now);
 uint64_t xvt_session_free_wait_ns(const struct xvt_session *s);
 /* The machine has its rings: it begins with the whole budget. */
 void xvt_session_stall_attach(const struct xvt_session *s, struct xvt_vm *vm);
-/* Once a pass, after the look at all machines: who has used its budget up? */
-void xvt_session_stall(struct xvt_session *s, uint64_t now);
+/* Once a pass, after the look at all machines: which of them has used its budget up? held: nothing
+ * could go out in this pass, for the disk holds all of them up. */
+void xvt_session_stall(struct xvt_session *s, uint64_t now, bool held);
 
 /* --- session_vmm.c --- */
 

@@ -153,7 +153,18 @@ static void charge(struct xvt_session *s, struct xvt_vm *vm, uint64_t now, uint6
 	}
 }
 
-void xvt_session_stall(struct xvt_session *s, uint64_t now)
+/* The recorder was away, or waited for the disk: what it sees now tells nothing of the guests,
+ * until their clocks are measured again. As long as half of that, so that no guest can make it
+ * last. */
+static void excuse(struct xvt_session *s, uint64_t now, uint64_t away)
+{
+	const uint64_t most = ticks(s, free_wait_ns(s));
+
+	s->stall_away += away;
+	s->stall_grace = now + (s->stall_away / 2 < most ? s->stall_away / 2 : most);
+}
+
+void xvt_session_stall(struct xvt_session *s, uint64_t now, bool held)
 {
 	const uint64_t gap = since(now, s->stall_clock);
 	uint64_t ns;
@@ -162,11 +173,12 @@ void xvt_session_stall(struct xvt_session *s, uint64_t now)
 	s->stall_clock = now;
 	if (s->opt.cut || !s->joined)
 		return;
-	if (gap > ticks(s, AWAY_NS)) {
-		s->stall_grace = now;
+	if (held || gap > ticks(s, AWAY_NS)) {
+		excuse(s, now, gap);
 		return;
 	}
-	if (since(now, s->stall_grace) < ticks(s, free_wait_ns(s)))
+	s->stall_away = 0;
+	if ((int64_t)(now - s->stall_grace) < 0)
 		return;
 	ns = (uint64_t)((unsigned __int128)gap * SECOND_NS / s->clock.hz);
 	ns = ns < STEP_NS ? ns : STEP_NS;

@@ -1125,12 +1125,14 @@ static void raise_watermark(void)
 		s->merge.watermark = ns;
 }
 
+static unsigned int disk_holds; /* so many of four passes */
+
 /* The machine's rings as a pass has left them: each in `held` is never seen idle. */
 static void stall_for(uint64_t ns, const bool held[2])
 {
 	struct xvt_vm *vm = rec.vm;
 	uint64_t end = fake_now + ticks(s, ns);
-	uint32_t i;
+	uint32_t i, pass = 0;
 
 	for (; (int64_t)(fake_now - end) < 0; fake_now += ticks(s, STEP)) {
 		vm->first_awake = 0;
@@ -1142,7 +1144,7 @@ static void stall_for(uint64_t ns, const bool held[2])
 				s->rings[i]->passed_clock = fake_now;
 		}
 		raise_watermark();
-		xvt_session_stall(s, fake_now);
+		xvt_session_stall(s, fake_now, pass++ % 4 < disk_holds);
 	}
 }
 
@@ -1264,6 +1266,22 @@ START_TEST(a_recorder_that_was_away_charges_nobody)
 }
 END_TEST
 
+START_TEST(a_disk_that_holds_all_machines_excuses_but_not_for_ever)
+{
+	const uint64_t budget = rec.vm->stall.left_ns, least = s->opt.stall_timeout_ns / 2;
+
+	begin_stalls();
+	disk_holds = 4;
+	stall_for(10 * (least + budget), one_held);
+	ck_assert_uint_eq(rec.vm->stall.left_ns, budget);
+	stall_for(SECOND_NS, none_held);
+	disk_holds = 2;
+	stall_for(least + 8 * budget, one_held);
+	disk_holds = 0;
+	ck_assert_uint_ge(rec.vm->stall.total_bars, 1);
+}
+END_TEST
+
 Suite *session_drain_suite(void)
 {
 	Suite *suite = suite_create("session-drain");
@@ -1304,6 +1322,7 @@ Suite *session_drain_suite(void)
 	tcase_add_test(tc, rings_that_hold_in_turns_wait_for_nothing_once);
 	tcase_add_test(tc, a_short_wait_costs_nothing);
 	tcase_add_test(tc, a_recorder_that_was_away_charges_nobody);
+	tcase_add_test(tc, a_disk_that_holds_all_machines_excuses_but_not_for_ever);
 	tcase_add_test(tc, a_guest_that_answers_meanwhile_is_met_and_the_map_is_not_touched);
 	suite_add_tcase(suite, tc);
 	tc = tcase_create("overwrite");
