@@ -371,15 +371,60 @@ static void note_measured(struct xvt_clock_map *m, const struct xvt_clock_node *
 		m->suspect = false;
 	m->moved = false;
 	drop_reports(m, node);
-	m->bound_ns_max = xvt_clock_map_bound_ns(m);
+	m->bound_ns_max = larger(m->bound_ns_max, m->seen.bound_ns);
 	memset(&m->seen, 0, sizeof(m->seen));
 	m->bound_ns_max = larger(m->bound_ns_max, node->segment_bound_ns);
 	m->measured = *node;
 }
 
+/* The bound of a segment within which the clock may have gone back; 0: it did not. */
+static uint64_t went_back_ns(const struct xvt_clock_node *n)
+{
+	return n->flags & (XVT_NODE_F_BACK | XVT_NODE_F_CHANGED) ? n->segment_bound_ns : 0;
+}
+
+/*
+ * The largest bound of a segment with what it gets because the clock went back beside it, as a
+ * reader of the file finds it (spread_bounds() in trace_read.c), before the last node is in the
+ * map.
+ */
+static void note_reach(struct xvt_clock_map *m, const struct xvt_clock_node *node)
+{
+	const struct xvt_clock_node *last = xvt_clock_map_last(m);
+	const uint64_t own = went_back_ns(node);
+	uint64_t from_ns, all = m->bound_ns_max;
+	size_t k;
+
+	if (!last)
+		return;
+	if (last->host_ns > m->reach.until_ns)
+		m->reach.bound_ns = 0;
+	if (m->reach.bound_ns && !(node->flags & XVT_NODE_F_FIRST))
+		m->reach.most_ns =
+			larger(m->reach.most_ns, sum(node->segment_bound_ns, m->reach.bound_ns));
+	if (!own)
+		return;
+	m->reach.until_ns = larger(m->reach.until_ns, sum(node->host_ns, own));
+	m->reach.bound_ns = larger(m->reach.bound_ns, own);
+	from_ns = last->host_ns < own ? 0 : last->host_ns - own;
+	for (k = m->count; k-- > 1 && m->nodes[k].host_ns >= from_ns;) {
+		const uint64_t before_ns = m->nodes[k - 1].host_ns,
+			       back = went_back_ns(&m->nodes[k]);
+
+		if (!(m->nodes[k].flags & XVT_NODE_F_FIRST))
+			m->reach.most_ns =
+				larger(m->reach.most_ns, sum(m->nodes[k].segment_bound_ns, own));
+		if (back && (before_ns < back ? 0 : before_ns - back) < from_ns)
+			from_ns = before_ns < back ? 0 : before_ns - back;
+	}
+	/* What lies before is forgotten: none of it has more than this. */
+	if (!k && m->nodes[0].host_ns >= from_ns)
+		m->reach.most_ns = larger(m->reach.most_ns, sum(all, own));
+}
+
 uint64_t xvt_clock_map_bound_ns(const struct xvt_clock_map *m)
 {
-	return larger(m->bound_ns_max, m->seen.bound_ns);
+	return larger(larger(m->bound_ns_max, m->seen.bound_ns), m->reach.most_ns);
 }
 
 uint64_t xvt_clock_map_own_hz(const struct xvt_clock_map *m)
@@ -444,6 +489,7 @@ int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 	node->segment_bound_ns = bound;
 	/* What the drain saw is wide, but its node lies on the line of the one before it. */
 	m->slack_ns = larger(m->slack_ns, slack + XVT_STAMP_SLACK_NS);
+	note_reach(m, node);
 	if (node->source == XVT_SOURCE_DRAIN)
 		note_seen(m, node, bound);
 	else

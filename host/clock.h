@@ -80,9 +80,14 @@ struct xvt_clock_map {
 	uint64_t host_hz;
 	uint64_t slack_ns;     /* largest bound of a segment: the map is not wrong by more */
 	uint64_t bound_ns_max; /* see xvt_clock_map_bound_ns(), but for what was only seen yet */
-	uint64_t stop_ns;      /* the machine's last stop was before this, says its VMM; or 0 */
-	uint64_t run_ns;       /* and it ran again after this; 0: not known, or not exactly */
-	uint64_t changes;      /* how often it has changed */
+	struct {
+		uint64_t until_ns; /* values of the clock before it went back reach so far, */
+		uint64_t bound_ns; /* by so much: what the segments until then get, */
+		uint64_t most_ns;  /* and the largest bound of one with what it gets */
+	} reach;		   /* of segments with BACK or CHANGED, see xvt_nodes_settle() */
+	uint64_t stop_ns;	   /* the machine's last stop was before this, says its VMM; or 0 */
+	uint64_t run_ns;	   /* and it ran again after this; 0: not known, or not exactly */
+	uint64_t changes;	   /* how often it has changed */
 	/* The stops before it, newest first: a record that waits may have been written before the
 	 * last one, and must find its place all the same. */
 	uint64_t stops_before[XVT_STOPS_BEFORE];

@@ -318,7 +318,7 @@ static void play(struct world *w)
 		.rings = 1, .mode = XVT_ENABLE_STOP, .subbuf_size = 4096, .subbuf_count = 8
 	};
 	const uint64_t width = magnitude(w, 100, 200e3), busy = magnitude(w, 4e6, 40e6),
-		       pass = magnitude(w, 300e3, 8e6);
+		       pass = magnitude(w, 300e3, 16e6);
 	uint64_t next_event, next_look, hz, now;
 
 	w->width = width;
@@ -351,7 +351,7 @@ static void play(struct world *w)
 				w->measured && next_look - w->node_ns[w->measured - 1] > 250 * MS;
 			if (!below(w, 4))
 				hear(w, next_look);
-			look(w, next_look, below(w, 16));
+			look(w, next_look, below(w, 8));
 			next_look += 1 + magnitude(w, 200e3, (double)pass);
 		}
 	}
