@@ -163,10 +163,11 @@ is_known() {
 		END { exit !f }' $known
 }
 
-# is_undecided CHECK: a sanitizer makes the recorder slow; and a machine this busy may be silent for so long by itself, without any hostile guest, and is set
-# aside after two seconds (--stall-timeout)
+# is_undecided CHECK: a sanitizer makes the recorder so slow that guests get ahead of it; and a machine this busy may be silent for
+# so long by itself, without any hostile guest, and is set aside after two seconds (--stall-timeout)
 is_undecided() {
 	case $1 in
+	loss) [ "$sanitized" -ne 0 ] ;;
 	late | lag | notes) [ "$sanitized" -ne 0 ] || [ "${control_lag:-0}" -gt $busy_ms ] ;;
 	*) false ;;
 	esac
