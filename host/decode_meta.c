@@ -604,15 +604,19 @@ static int take_chunk(struct xvt_decoders *ds, size_t i)
 	return take_meta(ds->vm[vm], &info, &ref, b->payload + sizeof(info), b->len - sizeof(info));
 }
 
+static void free_formats(struct xvt_formats **page)
+{
+	for (size_t i = 0; page && i < 256; i++) {
+		if (page[i])
+			free(page[i]->v);
+		free(page[i]);
+	}
+}
+
 void xvt_decoder_free_meta(struct xvt_decoder *d)
 {
-	for (uint32_t type = 0; type <= UINT16_MAX; type++) {
-		struct xvt_formats *f = xvt_table_get(&d->formats, (uint16_t)type);
-
-		if (f)
-			free(f->v);
-		free(f);
-	}
+	for (size_t i = 0; i < 256; i++)
+		free_formats((struct xvt_formats **)d->formats.page[i]);
 	xvt_table_fini(&d->formats);
 	unload_symbols(d, &d->ksyms);
 	unload_symbols(d, &d->printks);
