@@ -88,6 +88,7 @@ struct ctf {
 	struct stream *streams;	  /* by ring; the last is for unknown rings */
 	struct machine *machines; /* by VM; the same */
 	uint32_t ring_count;
+	uint32_t files; /* one for each ring with events */
 	uint32_t vm_count;
 	uint64_t clamped;
 	size_t open_bytes; /* of all packets */
@@ -216,6 +217,8 @@ static int write_packet(struct ctf *x, struct stream *s, uint32_t vm)
 	else
 		snprintf(name, sizeof(name), "ring_unknown");
 	snprintf(path, sizeof(path), "%s/%s", m->dir, name);
+	if (!s->created && x->files++ == XVT_LIMIT_STREAMS)
+		return -EMLINK;
 	fd = openat(x->dir_fd, path,
 		    O_WRONLY | O_CLOEXEC | O_APPEND | (s->created ? 0 : O_CREAT | O_EXCL), 0644);
 	if (fd < 0)
@@ -779,6 +782,11 @@ int xvt_export_ctf(struct xvt_view *v, const char *dir)
 	}
 	if (err == -ENOTEMPTY)
 		xvt_error(dir, "is not empty; name a directory that does not exist yet");
+	else if (err == -EMLINK && !x.failed[0])
+		xvt_error(v->t->path,
+			  "more than %u rings have events, and CTF has a file for each; "
+			  "choose machines with --vm",
+			  XVT_LIMIT_STREAMS);
 	else if (err && x.failed[0])
 		xvt_error(x.failed, "cannot write: %s", strerror(-err));
 	else if (err)

@@ -46,5 +46,7 @@
  * become one blank each); and packets that are open at a time. */
 #define XVT_LIMIT_VARIANTS	32u
 #define XVT_LIMIT_PACKET_BYTES	(64u << 20)
+/* And rings with events, each a file: more than 65,536 take the kernel minutes. */
+#define XVT_LIMIT_STREAMS	65536u
 
 #endif /* XVT_READ_LIMITS_H */
