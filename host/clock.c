@@ -3,6 +3,7 @@
  * clock.c - the piecewise map of a ring. Pure arithmetic; all products in 128 bits.
  */
 #include "clock.h"
+#include "u64.h"
 
 #include <stdlib.h>
 
@@ -124,17 +125,7 @@ static uint64_t ticks_ns(const struct xvt_clock_map *m, uint64_t ticks)
 	return at_rate(ticks, m->hz);
 }
 
-/* Unsigned: either may be whatever the guest answered. */
-static uint64_t apart(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : b - a;
-}
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
+/* 292 years at most, as all times here: either may be whatever the guest answered. */
 static uint64_t sum(uint64_t a, uint64_t b)
 {
 	return a > INT64_MAX - b ? INT64_MAX : a + b;
@@ -150,7 +141,7 @@ uint64_t xvt_clock_creep_ns(uint64_t interval_ns)
 static uint64_t on_last_line(const struct xvt_clock_map *m, const struct xvt_clock_node *last,
 			     const struct xvt_clock_node *node)
 {
-	uint64_t shift = ticks_ns(m, apart(node->guest, last->guest));
+	uint64_t shift = ticks_ns(m, xvt_u64_apart(node->guest, last->guest));
 
 	if (node->guest > last->guest)
 		return last->host_ns + shift;
@@ -175,10 +166,10 @@ static bool is_older(const struct xvt_clock_map *m, const struct xvt_clock_node 
 
 	if (guest_later == host_later)
 		return !guest_later;
-	if (apart(node->host_ns, last->host_ns) > both)
+	if (xvt_u64_apart(node->host_ns, last->host_ns) > both)
 		return false;
-	shift = ticks_ns(m, apart(node->guest, last->guest));
-	return apart(on_last_line(m, last, node), node->host_ns) <=
+	shift = ticks_ns(m, xvt_u64_apart(node->guest, last->guest));
+	return xvt_u64_apart(on_last_line(m, last, node), node->host_ns) <=
 	       xvt_clock_creep_ns(shift) + both;
 }
 
@@ -208,7 +199,7 @@ static const struct xvt_clock_node *measured(const struct xvt_clock_map *m,
 static uint64_t gained(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
 		       const struct xvt_clock_node *to)
 {
-	return apart(to->host_ns - from->host_ns, ticks_ns(m, to->guest - from->guest));
+	return xvt_u64_apart(to->host_ns - from->host_ns, ticks_ns(m, to->guest - from->guest));
 }
 
 /*
@@ -238,7 +229,7 @@ static uint64_t crept(const struct xvt_clock_map *m, const struct xvt_clock_node
 		bend = xvt_host_clock_bend_ns(m->host_clock, from->host_ns, to->host_ns);
 	if (one_formula(from, to))
 		return bend;
-	return bend + larger(gained(m, from, to), set_forward(m, from, to));
+	return bend + xvt_u64_larger(gained(m, from, to), set_forward(m, from, to));
 }
 
 /* Did the guest's clock lose more on the host's than both bounds explain? */
@@ -286,7 +277,7 @@ void xvt_clock_map_reported(struct xvt_clock_map *m, uint64_t host_ns, uint64_t 
 
 	if (m->nr_reports == XVT_CLOCK_REPORTS) {
 		/* One entry stands for the two oldest, and holds wherever one of them does. */
-		r[0].last_ns = larger(r[0].last_ns, r[1].last_ns);
+		r[0].last_ns = xvt_u64_larger(r[0].last_ns, r[1].last_ns);
 		r[0].size_ns = sum(r[0].size_ns, r[1].size_ns);
 		r[0].count += r[1].count;
 		memmove(r + 1, r + 2, (XVT_CLOCK_REPORTS - 2) * sizeof(*r));
@@ -320,10 +311,10 @@ static void note_seen(struct xvt_clock_map *m, const struct xvt_clock_node *node
 {
 	uint64_t off = gained(m, &m->measured, node);
 
-	m->seen.bound_ns = larger(m->seen.bound_ns, bound);
-	m->seen.astray_ns = larger(m->seen.astray_ns, off);
+	m->seen.bound_ns = xvt_u64_larger(m->seen.bound_ns, bound);
+	m->seen.astray_ns = xvt_u64_larger(m->seen.astray_ns, off);
 	if (off > node->bound_ns)
-		m->seen.beyond_ns = larger(m->seen.beyond_ns, off - node->bound_ns);
+		m->seen.beyond_ns = xvt_u64_larger(m->seen.beyond_ns, off - node->bound_ns);
 }
 
 /*
@@ -336,7 +327,7 @@ static void note_seen(struct xvt_clock_map *m, const struct xvt_clock_node *node
  */
 static void confirm_seen(struct xvt_clock_map *m, struct xvt_clock_node *node, uint64_t *bound)
 {
-	uint64_t whole = larger(m->measured.bound_ns, node->bound_ns) +
+	uint64_t whole = xvt_u64_larger(m->measured.bound_ns, node->bound_ns) +
 			 crept(m, &m->measured, node) + reported(m, node).size_ns +
 			 XVT_STAMP_SLACK_NS;
 	uint64_t line = gained(m, &m->measured, node);
@@ -344,7 +335,7 @@ static void confirm_seen(struct xvt_clock_map *m, struct xvt_clock_node *node, u
 	if (m->seen.beyond_ns > whole + line)
 		return;
 	whole += line + m->seen.astray_ns;
-	if (whole >= larger(*bound, m->seen.bound_ns))
+	if (whole >= xvt_u64_larger(*bound, m->seen.bound_ns))
 		return;
 	node->flags |= XVT_NODE_F_SINCE;
 	m->seen.bound_ns = 0;
@@ -371,9 +362,9 @@ static void note_measured(struct xvt_clock_map *m, const struct xvt_clock_node *
 		m->suspect = false;
 	m->moved = false;
 	drop_reports(m, node);
-	m->bound_ns_max = larger(m->bound_ns_max, m->seen.bound_ns);
+	m->bound_ns_max = xvt_u64_larger(m->bound_ns_max, m->seen.bound_ns);
 	memset(&m->seen, 0, sizeof(m->seen));
-	m->bound_ns_max = larger(m->bound_ns_max, node->segment_bound_ns);
+	m->bound_ns_max = xvt_u64_larger(m->bound_ns_max, node->segment_bound_ns);
 	m->measured = *node;
 }
 
@@ -400,31 +391,31 @@ static void note_reach(struct xvt_clock_map *m, const struct xvt_clock_node *nod
 	if (last->host_ns > m->reach.until_ns)
 		m->reach.bound_ns = 0;
 	if (m->reach.bound_ns && !(node->flags & XVT_NODE_F_FIRST))
-		m->reach.most_ns =
-			larger(m->reach.most_ns, sum(node->segment_bound_ns, m->reach.bound_ns));
+		m->reach.most_ns = xvt_u64_larger(m->reach.most_ns,
+						  sum(node->segment_bound_ns, m->reach.bound_ns));
 	if (!own)
 		return;
-	m->reach.until_ns = larger(m->reach.until_ns, sum(node->host_ns, own));
-	m->reach.bound_ns = larger(m->reach.bound_ns, own);
+	m->reach.until_ns = xvt_u64_larger(m->reach.until_ns, sum(node->host_ns, own));
+	m->reach.bound_ns = xvt_u64_larger(m->reach.bound_ns, own);
 	from_ns = last->host_ns < own ? 0 : last->host_ns - own;
 	for (k = m->count; k-- > 1 && m->nodes[k].host_ns >= from_ns;) {
 		const uint64_t before_ns = m->nodes[k - 1].host_ns,
 			       back = went_back_ns(&m->nodes[k]);
 
 		if (!(m->nodes[k].flags & XVT_NODE_F_FIRST))
-			m->reach.most_ns =
-				larger(m->reach.most_ns, sum(m->nodes[k].segment_bound_ns, own));
+			m->reach.most_ns = xvt_u64_larger(m->reach.most_ns,
+							  sum(m->nodes[k].segment_bound_ns, own));
 		if (back && (before_ns < back ? 0 : before_ns - back) < from_ns)
 			from_ns = before_ns < back ? 0 : before_ns - back;
 	}
 	/* What lies before is forgotten: none of it has more than this. */
 	if (!k && m->nodes[0].host_ns >= from_ns)
-		m->reach.most_ns = larger(m->reach.most_ns, sum(all, own));
+		m->reach.most_ns = xvt_u64_larger(m->reach.most_ns, sum(all, own));
 }
 
 uint64_t xvt_clock_map_bound_ns(const struct xvt_clock_map *m)
 {
-	return larger(larger(m->bound_ns_max, m->seen.bound_ns), m->reach.most_ns);
+	return xvt_u64_larger(xvt_u64_larger(m->bound_ns_max, m->seen.bound_ns), m->reach.most_ns);
 }
 
 uint64_t xvt_clock_map_own_hz(const struct xvt_clock_map *m)
@@ -468,8 +459,10 @@ int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 	if (last && !jumped && changes.size_ns <= CREEP_NS_MAX) {
 		node->flags = 0;
 		node->epoch = last->epoch;
-		bound = larger(last->bound_ns, bound) + crept(m, last, node) + changes.size_ns;
-		slack = larger(from->bound_ns, slack) + crept(m, from, node) + changes.size_ns;
+		bound = xvt_u64_larger(last->bound_ns, bound) + crept(m, last, node) +
+			changes.size_ns;
+		slack = xvt_u64_larger(from->bound_ns, slack) + crept(m, from, node) +
+			changes.size_ns;
 	}
 	if (last && may_have_gone_back(m, last, node, changes.count))
 		node->flags |= XVT_NODE_F_BACK;
@@ -488,7 +481,7 @@ int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 		confirm_seen(m, node, &bound);
 	node->segment_bound_ns = bound;
 	/* What the drain saw is wide, but its node lies on the line of the one before it. */
-	m->slack_ns = larger(m->slack_ns, slack + XVT_STAMP_SLACK_NS);
+	m->slack_ns = xvt_u64_larger(m->slack_ns, slack + XVT_STAMP_SLACK_NS);
 	note_reach(m, node);
 	if (node->source == XVT_SOURCE_DRAIN)
 		note_seen(m, node, bound);
@@ -590,7 +583,7 @@ static bool allowed(const struct xvt_clock_map *m, const struct candidate *c,
 	uint64_t slack = m->slack_ns;
 
 	if (c->side != SIDE_WITHIN)
-		slack += apart(c->ns, m->nodes[c->at].host_ns) / 1024 * CREEP_PER_1024;
+		slack += xvt_u64_apart(c->ns, m->nodes[c->at].host_ns) / 1024 * CREEP_PER_1024;
 	return c->ns + slack >= e->floor_ns && (c->ns < slack || c->ns - slack <= e->ceiling_ns);
 }
 
@@ -654,7 +647,7 @@ static uint64_t stop_between(const struct xvt_clock_map *m, size_t first)
 static bool is_pause(const struct xvt_clock_map *m, size_t first, uint64_t lines_apart_ns)
 {
 	return m->run_ns && stop_between(m, first) == m->stop_ns && between(m, first, m->stop_ns) &&
-	       apart(lines_apart_ns, m->run_ns - m->stop_ns) <= m->slack_ns + PAUSE_NS;
+	       xvt_u64_apart(lines_apart_ns, m->run_ns - m->stop_ns) <= m->slack_ns + PAUSE_NS;
 }
 
 /*
@@ -702,9 +695,10 @@ static bool is_unsettled(struct xvt_clock_map *m, const struct candidate *c,
 	    !(m->nodes[first].flags & XVT_NODE_F_FIRST) ||
 	    !(m->nodes[first].flags & XVT_NODE_F_CHANGED))
 		return false;
-	off = larger(apart(c->ns, e->floor_ns), apart(c->ns, e->ceiling_ns));
+	off = xvt_u64_larger(xvt_u64_apart(c->ns, e->floor_ns),
+			     xvt_u64_apart(c->ns, e->ceiling_ns));
 	if (e->ceiling_ns != UINT64_MAX)
-		m->bound_ns_max = larger(m->bound_ns_max, off);
+		m->bound_ns_max = xvt_u64_larger(m->bound_ns_max, off);
 	return true;
 }
 
@@ -719,12 +713,13 @@ static void note_beside(struct xvt_clock_map *m, const struct candidate *c,
 
 	if (c->side == SIDE_WITHIN)
 		return;
-	off = xvt_clock_creep_ns(apart(c->ns, m->nodes[c->at].host_ns));
+	off = xvt_clock_creep_ns(xvt_u64_apart(c->ns, m->nodes[c->at].host_ns));
 	/* Not floor_ns: the record before this one may be as wrong as this one is. */
-	seen = larger(apart(c->ns, e->proven_ns), apart(c->ns, e->ceiling_ns));
+	seen = xvt_u64_larger(xvt_u64_apart(c->ns, e->proven_ns),
+			      xvt_u64_apart(c->ns, e->ceiling_ns));
 	if (e->ceiling_ns != UINT64_MAX && seen < off)
 		off = seen;
-	m->bound_ns_max = larger(m->bound_ns_max, sum(m->slack_ns, off));
+	m->bound_ns_max = xvt_u64_larger(m->bound_ns_max, sum(m->slack_ns, off));
 }
 
 static enum xvt_map_result last_epoch(struct xvt_clock_map *m, const struct candidate *c,
@@ -790,14 +785,14 @@ enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
 		return XVT_MAP_DOUBT;
 	if (is_unsettled(m, &old, e))
 		return XVT_MAP_GUESS;
-	if (!new_may || apart(old.ns, new.ns) <= m->slack_ns) {
+	if (!new_may || xvt_u64_apart(old.ns, new.ns) <= m->slack_ns) {
 		if (is_unmeasured(m, &old))
 			return XVT_MAP_GUESS;
 		note_beside(m, &old, e);
 		return XVT_MAP_OK;
 	}
 	/* Both sides are possible: what is told is the earlier, and the bound covers both. */
-	m->bound_ns_max = larger(m->bound_ns_max, apart(old.ns, new.ns));
+	m->bound_ns_max = xvt_u64_larger(m->bound_ns_max, xvt_u64_apart(old.ns, new.ns));
 	return XVT_MAP_GUESS;
 }
 

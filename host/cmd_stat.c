@@ -14,6 +14,7 @@
 #include "names.h"
 #include "out_json.h"
 #include "trace_read.h"
+#include "u64.h"
 
 struct counts {
 	uint64_t attempted;
@@ -58,16 +59,6 @@ struct stat {
 	struct counts all;
 	bool clocked; /* some ring with events has a clock */
 };
-
-static uint64_t plus(uint64_t a, uint64_t b)
-{
-	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
-static uint64_t apart(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : b - a;
-}
 
 /* How many of the ring's nodes are not later than ns. */
 static size_t nodes_until(const struct ring_stat *r, uint64_t ns)
@@ -121,7 +112,7 @@ static uint64_t guess_ns(struct ring_stat *r, const struct xvt_event_hdr *h)
 
 	if (n && n < r->node_count && b->epoch == b[-1].epoch && h->guest_clock >= b[-1].guest &&
 	    h->guest_clock <= b->guest && b[-1].guest < b->guest)
-		return apart(xvt_clock_line(b - 1, b, h->guest_clock), h->host_ns);
+		return xvt_u64_apart(xvt_clock_line(b - 1, b, h->guest_clock), h->host_ns);
 	if (n)
 		nearest = h->host_ns - b[-1].host_ns;
 	if (n < r->node_count && b->host_ns - h->host_ns < nearest)
@@ -349,8 +340,8 @@ static void conclude_ring(struct ring_stat *r, bool ended)
 	if (r->last.source)
 		r->source = r->last.source;
 	/* By the format; what the recorder saw of the records may have been more. */
-	r->guess_ns_max = r->guess_ns_max ? plus(r->bound_ns_max, r->guess_ns_max) : 0;
-	r->bound_ns_max = plus(r->bound_ns_max, r->beside_ns_max);
+	r->guess_ns_max = r->guess_ns_max ? xvt_u64_sum(r->bound_ns_max, r->guess_ns_max) : 0;
+	r->bound_ns_max = xvt_u64_sum(r->bound_ns_max, r->beside_ns_max);
 	if (r->last.bound_ns_max > r->bound_ns_max)
 		r->bound_ns_max = r->last.bound_ns_max;
 	if (c->unconfirmed && r->guess_ns_max < r->bound_ns_max)

@@ -17,6 +17,7 @@
 #include "marks.h"
 #include "names.h"
 #include "spans.h"
+#include "u64.h"
 
 /* Lines for each machine and each kind of violation; the rest is counted. So what is wrong with one
  * machine hides neither what is wrong with another nor what else is wrong with it. */
@@ -540,19 +541,9 @@ static uint64_t bound_of(const struct ring *r, const struct place *p)
 	return r->bound_ns_max + CREEP_NS + apart * CREEP_PER_1024;
 }
 
-static uint64_t plus(uint64_t a, uint64_t b)
-{
-	return a + b < a ? UINT64_MAX : a + b;
-}
-
 static uint64_t minus(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
-}
-
-static uint64_t apart(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : b - a;
 }
 
 /*
@@ -579,8 +570,8 @@ static void check_mark(struct verify *v, const struct ring *r, const struct xvt_
 	v->marks_checked++;
 	before = host_clock_ns(v, seen->host_clock_before);
 	after = host_clock_ns(v, seen->host_clock_after);
-	bound = plus(bound_of(r, p), 2); /* rounding of two conversions */
-	if (plus(h->host_ns, bound) < before || minus(h->host_ns, bound) > after)
+	bound = xvt_u64_sum(bound_of(r, p), 2); /* rounding of two conversions */
+	if (xvt_u64_sum(h->host_ns, bound) < before || minus(h->host_ns, bound) > after)
 		violation(v, OF_MARK, xvt_ring_vm(v->t, ring),
 			  "%s: mark %" PRIu64 " was written between %" PRIu64 " and %" PRIu64
 			  " ns by the host's clock, but its stamp says %" PRIu64
@@ -636,7 +627,8 @@ static bool wall_clock(const struct verify *v, uint64_t ns, uint64_t wall_ns, ui
 	/* How far a line was off is in the one after it. */
 	if (at >= v->line_count || at + 1 == v->line_count)
 		return false;
-	error = plus(plus(v->lines[at].error_ns, v->lines[at + 1].error_ns), TIMEBASE_NS);
+	error = xvt_u64_sum(xvt_u64_sum(v->lines[at].error_ns, v->lines[at + 1].error_ns),
+			    TIMEBASE_NS);
 	for (i = at; i < v->line_count && i <= at + LINES_UNTIL_TOLD; i++) {
 		const struct xvt_timebase *l = &v->lines[i];
 		uint64_t says = l->realtime_ns + (ns - l->base_ns);
@@ -644,11 +636,11 @@ static bool wall_clock(const struct verify *v, uint64_t ns, uint64_t wall_ns, ui
 		/* Its recorder did not look when the wall clock is set. */
 		if (!l->wall_error_ns)
 			return false;
-		if (apart(says, wall_ns) > nearest)
+		if (xvt_u64_apart(says, wall_ns) > nearest)
 			continue;
-		nearest = apart(says, wall_ns);
+		nearest = xvt_u64_apart(says, wall_ns);
 		*says_ns = says;
-		*error_ns = plus(error, l->wall_error_ns);
+		*error_ns = xvt_u64_sum(error, l->wall_error_ns);
 	}
 	return true;
 }
@@ -677,8 +669,9 @@ static void check_pair(struct verify *v, const struct ring *r, const struct xvt_
 	if (!wall_clock(v, ns, sync.realtime_ns, &says, &error))
 		return;
 	v->pairs_checked++;
-	error = plus(error, plus(bound_of(r, &before), 2)); /* rounding of two conversions */
-	off = apart(says, sync.realtime_ns);
+	error = xvt_u64_sum(error,
+			    xvt_u64_sum(bound_of(r, &before), 2)); /* rounding of two conversions */
+	off = xvt_u64_apart(says, sync.realtime_ns);
 	if (off > v->pair_off_ns_max)
 		v->pair_off_ns_max = off;
 	if (off > error)
@@ -706,9 +699,9 @@ static void check_ran(struct verify *v, const struct ring *r, const struct xvt_e
 	    (info->type != XVT_RING_VCPU && info->type != XVT_RING_BARE) ||
 	    h->ring_flags & (XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED))
 		return;
-	bound = plus(bound_of(r, &r->lane[!!(h->ring_flags & XVT_EVENT_F_LATE)]), 2);
+	bound = xvt_u64_sum(bound_of(r, &r->lane[!!(h->ring_flags & XVT_EVENT_F_LATE)]), 2);
 	switch (xvt_spans_ran(&v->spans, info->vm, info->hw_id, minus(h->host_ns, bound),
-			      plus(h->host_ns, bound), &before, &after)) {
+			      xvt_u64_sum(h->host_ns, bound), &before, &after)) {
 	case XVT_RAN_UNKNOWN:
 		break;
 	case XVT_RAN_INSIDE:
@@ -793,7 +786,7 @@ static uint64_t exchange_bound(const struct verify *v, const struct xvt_event *e
 
 	if (!r->epoch_count || f & (XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED))
 		return XVT_EXCHANGE_GUESS;
-	return plus(bound_of(r, &r->lane[!!(f & XVT_EVENT_F_LATE)]), 2);
+	return xvt_u64_sum(bound_of(r, &r->lane[!!(f & XVT_EVENT_F_LATE)]), 2);
 }
 
 /* "xvt-ping send 12" of a marker or a text. */
@@ -1012,8 +1005,9 @@ static bool overwritten_fits(const struct verify *v, uint32_t ring)
 
 	if (r->tells_all)
 		return r->told.overwritten >= s->overwritten &&
-		       r->told.overwritten <= plus(s->overwritten, s->overwritten_doubt);
-	return r->told.overwritten <= plus(s->overwritten, plus(s->in_flight, inside));
+		       r->told.overwritten <= xvt_u64_sum(s->overwritten, s->overwritten_doubt);
+	return r->told.overwritten <=
+	       xvt_u64_sum(s->overwritten, xvt_u64_sum(s->in_flight, inside));
 }
 
 /* What a guest lost is told twice: where it was lost, and as a sum at the end. */

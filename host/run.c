@@ -6,6 +6,7 @@
  * that would be the same for each are made once, and the merge gets them as an array.
  */
 #include "ring.h"
+#include "u64.h"
 
 #include <stdlib.h>
 
@@ -18,11 +19,6 @@ struct window {
 	uint64_t hi_ns;
 };
 
-static uint64_t sum(uint64_t a, uint64_t b)
-{
-	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
 /* What place() in ring.c would check of each record, for all that carry the epoch of the last. */
 static struct window window_of(const struct xvt_ring *r)
 {
@@ -31,7 +27,7 @@ static struct window window_of(const struct xvt_ring *r)
 
 	/* Older than the attach is a flag of its own, and in an honest ring in the past soon. */
 	return (struct window){ floor > r->start_ns ? floor : r->start_ns,
-				sum(e.ceiling_ns, r->map.slack_ns) };
+				xvt_u64_sum(e.ceiling_ns, r->map.slack_ns) };
 }
 
 static bool head_is_plain(const struct xvt_ring *r, uint32_t flags)

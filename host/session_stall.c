@@ -12,6 +12,7 @@
  * one; nothing that the guest writes does.
  */
 #include "session_parts.h"
+#include "u64.h"
 
 #include <inttypes.h>
 
@@ -41,11 +42,6 @@ static uint64_t free_wait_ns(const struct xvt_session *s)
 	return wait > 2 * pace ? wait : 2 * pace;
 }
 
-static uint64_t later(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 static uint64_t budget_ns(const struct xvt_session *s)
 {
 	return s->opt.stall_timeout_ns / BUDGET_DEN * BUDGET_NUM;
@@ -65,10 +61,10 @@ static uint64_t hold_ns(const struct xvt_session *s, const struct xvt_ring *r, u
 	if (!s->joined || xvt_ring_ready(r) || (r->have && r->placed) ||
 	    xvt_ring_bound(r) == UINT64_MAX)
 		return 0;
-	passed = later(xvt_ring_proven(r), s->merge.watermark);
+	passed = xvt_u64_larger(xvt_ring_proven(r), s->merge.watermark);
 	/* A record that waits for its clock does so since it was copied, not since its own time. */
 	if (r->have)
-		passed = later(passed, r->first->ceiling_ns);
+		passed = xvt_u64_larger(passed, r->first->ceiling_ns);
 	return now_ns > passed ? now_ns - passed : 0;
 }
 
@@ -110,7 +106,7 @@ static void lift(const struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 	set_barred(vm, false);
 	for (i = 0; i < vm->region.g.ring_count; i++)
 		vm->rings[i]->live_ns =
-			later(vm->rings[i]->live_ns, xvt_host_clock_ns(&s->clock, now));
+			xvt_u64_larger(vm->rings[i]->live_ns, xvt_host_clock_ns(&s->clock, now));
 	vm->stall.good_clock = now;
 }
 

@@ -17,6 +17,7 @@
 #include "crc32c.h"
 #include "opt.h"
 #include "trace_parts.h"
+#include "u64.h"
 
 /* Numbers may have holes (a damaged chunk), but a file cannot make us allocate at will. */
 #define VM_MAX	   4096u
@@ -1248,16 +1249,6 @@ static uint64_t went_back_ns(const struct xvt_clock_node *n, bool known)
 	return n->flags & flags ? n->segment_bound_ns : 0;
 }
 
-static uint64_t plus(uint64_t a, uint64_t b)
-{
-	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 /*
  * Where a clock went back it had values of the time before the node, or after it: such an event
  * lies beside its segment, by as much as the bound says, and off the line there as well. more[k]:
@@ -1274,8 +1265,8 @@ static void reach_forward(const struct xvt_clock_node *nodes, size_t count, bool
 		bound = nodes[k - 1].host_ns <= until_ns ? bound : 0;
 		more[k] = bound;
 		if (own)
-			until_ns = larger(until_ns, plus(nodes[k].host_ns, own));
-		bound = larger(bound, own);
+			until_ns = xvt_u64_larger(until_ns, xvt_u64_sum(nodes[k].host_ns, own));
+		bound = xvt_u64_larger(bound, own);
 	}
 }
 
@@ -1287,10 +1278,10 @@ static void reach_back(const struct xvt_clock_node *nodes, size_t count, bool kn
 		const uint64_t own = went_back_ns(&nodes[k], known), ns = nodes[k - 1].host_ns;
 
 		bound = nodes[k].host_ns >= from_ns ? bound : 0;
-		more[k] = larger(more[k], bound);
+		more[k] = xvt_u64_larger(more[k], bound);
 		if (own && (ns < own ? 0 : ns - own) < from_ns)
 			from_ns = ns < own ? 0 : ns - own;
-		bound = larger(bound, own);
+		bound = xvt_u64_larger(bound, own);
 	}
 }
 
@@ -1311,7 +1302,7 @@ static int spread_bounds(struct xvt_clock_node *nodes, size_t count)
 	for (size_t k = 1; k < count; k++) {
 		if (nodes[k].flags & XVT_NODE_F_FIRST)
 			continue;
-		nodes[k].segment_bound_ns = plus(nodes[k].segment_bound_ns, more[k]);
+		nodes[k].segment_bound_ns = xvt_u64_sum(nodes[k].segment_bound_ns, more[k]);
 		if (known[k])
 			nodes[k].flags |= XVT_NODE_NEAR;
 	}
