@@ -22,9 +22,6 @@ XVT_LDFLAGS = $(XVT_SAN)
 ifeq ($(ASAN),1)
 XVT_SAN = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 endif
-ifeq ($(TSAN),1)
-XVT_SAN = -fsanitize=thread -fno-omit-frame-pointer
-endif
 XVT_RING = $(if $(filter xadd,$(RING)),-DXVT_RING_XADD)
 ifeq ($(filter cas xadd,$(RING)),)
 $(error RING=$(RING): use cas or xadd)
@@ -70,7 +67,7 @@ help:
 	@echo 'make setup      install the packages that are missing (root; make demo and test do it)'
 	@echo 'make clean      remove build/'
 	@echo
-	@echo 'Variables: V=1 show commands, BUILD=dir, CC=clang, ASAN=1, TSAN=1, RING=cas|xadd, FLAVOUR=amd64|cloud-amd64|rt-amd64|6.12-amd64|...'
+	@echo 'Variables: V=1 show commands, BUILD=dir, CC=clang, ASAN=1, RING=cas|xadd, FLAVOUR=amd64|cloud-amd64|rt-amd64|6.12-amd64|...'
 
 install: all
 	install -D -m 755 $(BUILD)/xvtrace $(DESTDIR)$(PREFIX)/bin/xvtrace

@@ -5,7 +5,7 @@
  * merge costs that is nothing else, because absolute times say little of a machine that others use.
  *
  *   bench_engine TRACE JSON                                  all of it
- *   bench_engine TRACE RINGS ORDER [EVENTS [THREADS]]        one line of it
+ *   bench_engine TRACE RINGS ORDER [EVENTS]                  one line of it
  *   bench_engine TRACE RINGS idle
  *
  * ORDER is interleaved, bursts, skewed or few, see guests.h.
@@ -40,7 +40,6 @@
 #define SETTLE_S      15ull
 #define IDLE_S	      60ull /* idle clocks are measured as seldom as that */
 #define MERGE_RECORDS 16000000ull
-#define THREADS_MOST  4u
 
 struct engine {
 	struct guests *guests;
@@ -117,14 +116,12 @@ static struct guests_layout layout_of(uint32_t rings, enum guests_order order, u
 				       .payload = PAYLOAD };
 }
 
-static int start(struct engine *e, const char *path, const struct guests_layout *layout,
-		 unsigned int threads)
+static int start(struct engine *e, const char *path, const struct guests_layout *layout)
 {
 	struct xvt_session_options opt = { .mode = XVT_ENABLE_STOP,
 					   .join_timeout_ns = JOIN_S * SECOND,
 					   .stall_timeout_ns = 60 * SECOND,
 					   .memory_bytes = MEMORY_BYTES,
-					   .threads = threads,
 					   .note = note };
 	uint64_t memory = (uint64_t)layout->vms * layout->rings * MEMORY_RING;
 	uint64_t wall, cpu;
@@ -166,7 +163,6 @@ static void stop(struct engine *e)
 
 struct result {
 	uint32_t rings;
-	unsigned int threads;
 	enum guests_order order;
 	uint64_t events;
 	uint64_t lost;
@@ -197,7 +193,7 @@ static int measure(const char *path, struct result *r, uint64_t events)
 	const struct guests_layout layout = layout_of(r->rings, r->order, events);
 	struct engine e = { 0 };
 	int rounds = r->rings > MANY_RINGS ? ROUNDS_MANY : ROUNDS;
-	int round, err = start(&e, path, &layout, r->threads);
+	int round, err = start(&e, path, &layout);
 
 	r->cpu_ns = r->wall_ns = 1e9;
 	r->join_s = e.join_s;
@@ -228,10 +224,10 @@ static int measure(const char *path, struct result *r, uint64_t events)
 
 static void tell(const struct result *r)
 {
-	printf("%6u rings %-11s %u threads %6.1f ns of CPU an event, %6.1f M events/s, %5.2f GB/s; "
+	printf("%6u rings %-11s %6.1f ns of CPU an event, %6.1f M events/s, %5.2f GB/s; "
 	       "%6.1f ns wall; %" PRIu64 " lost; began in %.2f s, %.1f us of CPU a ring\n",
-	       r->rings, order_names[r->order], r->threads, r->cpu_ns, 1e3 / r->cpu_ns,
-	       r->bytes / r->cpu_ns, r->wall_ns, r->lost, r->join_s, r->join_us);
+	       r->rings, order_names[r->order], r->cpu_ns, 1e3 / r->cpu_ns, r->bytes / r->cpu_ns,
+	       r->wall_ns, r->lost, r->join_s, r->join_us);
 	fflush(stdout);
 }
 
@@ -266,7 +262,7 @@ static int measure_idle(const char *path, struct idle *r)
 	const struct guests_layout layout = layout_of(r->rings, GUESTS_FEW, 0);
 	struct engine e = { 0 };
 	uint64_t cpu, wall, before;
-	int err = start(&e, path, &layout, 1);
+	int err = start(&e, path, &layout);
 
 	r->vms = layout.vms;
 	if (!err)
@@ -333,10 +329,9 @@ static void bench_merges(FILE *json)
 
 /* Beside it once more what a merge alone does: the machine is not the same from minute to minute.
  */
-static int bench_line(FILE *json, const char *trace, const struct line *line, unsigned int threads,
-		      const char *comma)
+static int bench_line(FILE *json, const char *trace, const struct line *line, const char *comma)
 {
-	struct result r = { .rings = line->rings, .threads = threads, .order = line->order };
+	struct result r = { .rings = line->rings, .order = line->order };
 	const uint32_t sources = r.rings < 64 ? 8 : 512;
 	double before = merge_limit(sources, r.order == GUESTS_BURSTS, MERGE_RECORDS), after;
 	int err = measure(trace, &r, events_of(r.rings));
@@ -351,29 +346,12 @@ static int bench_line(FILE *json, const char *trace, const struct line *line, un
 	       sources, before / 1e6);
 	fflush(stdout);
 	fprintf(json,
-		"%s{\"rings\":%u,\"order\":\"%s\",\"threads\":%u,\"events_per_s\":%.0f,"
+		"%s{\"rings\":%u,\"order\":\"%s\",\"events_per_s\":%.0f,"
 		"\"cpu_ns\":%.2f,\"wall_ns\":%.2f,\"bytes_per_s\":%.0f,\"part_of_merge\":%.3f,"
 		"\"lost\":%" PRIu64 ",\"join_s\":%.3f,\"join_ring_us\":%.1f}",
-		comma, r.rings, order_names[r.order], threads, 1e9 / r.cpu_ns, r.cpu_ns, r.wall_ns,
+		comma, r.rings, order_names[r.order], 1e9 / r.cpu_ns, r.cpu_ns, r.wall_ns,
 		r.bytes * 1e9 / r.cpu_ns, 1e9 / r.cpu_ns / before, r.lost, r.join_s, r.join_us);
 	return 0;
-}
-
-/* With help, where there is another core. */
-static int bench_threads(FILE *json, const char *trace)
-{
-	static const struct line helped[] = { { 4, GUESTS_INTERLEAVED },
-					      { 64, GUESTS_INTERLEAVED },
-					      { 512, GUESTS_INTERLEAVED },
-					      { 1024, GUESTS_INTERLEAVED } };
-	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	unsigned int threads = cpus > THREADS_MOST ? THREADS_MOST : (unsigned int)cpus;
-	size_t i;
-	int err = 0;
-
-	for (i = 0; !err && threads > 1 && i < sizeof(helped) / sizeof(helped[0]); i++)
-		err = bench_line(json, trace, &helped[i], threads, ",");
-	return err;
 }
 
 static int bench_all(const char *trace, const char *path)
@@ -386,9 +364,7 @@ static int bench_all(const char *trace, const char *path)
 		return err;
 	bench_merges(json);
 	for (i = 0; !err && i < sizeof(lines) / sizeof(lines[0]); i++)
-		err = bench_line(json, trace, &lines[i], 1, i ? "," : "");
-	if (!err)
-		err = bench_threads(json, trace);
+		err = bench_line(json, trace, &lines[i], i ? "," : "");
 	fprintf(json, "],\"idle\":[");
 	for (i = 0; !err && i < sizeof(idle_rings) / sizeof(idle_rings[0]); i++) {
 		struct idle r = { .rings = idle_rings[i] };
@@ -426,9 +402,7 @@ int main(int argc, char **argv)
 		if (!err)
 			tell_idle(&r);
 	} else if (argc > 3 && order_of(argv[3]) < GUESTS_ORDERS) {
-		struct result r = { .rings = (uint32_t)atoi(argv[2]),
-				    .threads = argc > 5 ? (unsigned int)atoi(argv[5]) : 1,
-				    .order = order_of(argv[3]) };
+		struct result r = { .rings = (uint32_t)atoi(argv[2]), .order = order_of(argv[3]) };
 
 		err = measure(argv[1], &r,
 			      argc > 4 ? strtoull(argv[4], NULL, 0) : events_of(r.rings));
@@ -436,7 +410,7 @@ int main(int argc, char **argv)
 			tell(&r);
 	} else {
 		fprintf(stderr, "usage: bench_engine TRACE JSON | TRACE RINGS "
-				"interleaved|bursts|skewed|few|idle [EVENTS [THREADS]]\n");
+				"interleaved|bursts|skewed|few|idle [EVENTS]\n");
 		return 2;
 	}
 	if (err)

@@ -18,7 +18,6 @@
 #include <limits.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,12 +28,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PUSH_NS	      100000000u
+#define PUSH_NS	     100000000u
 
-#define CHILD_END_MS  5000 /* for a command to end that was asked to */
-
-#define THREADS_USUAL 4
-#define THREADS_MAX   64u
+#define CHILD_END_MS 5000 /* for a command to end that was asked to */
 
 struct record_options {
 	const char *output;
@@ -52,7 +48,6 @@ struct record_options {
 	uint64_t duration_ns;
 	uint64_t memory_bytes;
 	uint64_t max_bytes;
-	uint64_t threads;
 	uint64_t compress;
 	bool run_spans;
 	const char *control;
@@ -91,8 +86,6 @@ static const struct xvt_opt options[] = {
 	  "most memory for events that wait, half of it split between the machines (default 256M)"),
 	O(max_bytes, "max-size", 0, XVT_OPT_SIZE, "SIZE",
 	  "end when the trace has this size; each machine may have an equal part of it"),
-	O(threads, "threads", 0, XVT_OPT_U64, "N",
-	  "CPUs to use when there is much to do (default: those that there are, up to 4)"),
 	O(compress, "compress", 'z', XVT_OPT_U64, "LEVEL",
 	  "compress the trace by zstd: 1 (quick) to 19 (small)"),
 	O(run_spans, "run-spans", 0, XVT_OPT_BOOL, NULL,
@@ -540,7 +533,6 @@ static int record(struct recorder *rec, char **child_argv)
 		.stall_timeout_ns = rec->opt.stall_timeout_ns,
 		.memory_bytes = rec->opt.memory_bytes,
 		.max_bytes = rec->opt.max_bytes,
-		.threads = (unsigned int)rec->opt.threads,
 		.clock_page_dir = rec->opt.clock_page,
 		.run_spans = rec->opt.run_spans,
 		.compress = (unsigned int)rec->opt.compress,
@@ -561,10 +553,6 @@ static int record(struct recorder *rec, char **child_argv)
 	}
 	if (rec->opt.max_bytes && rec->opt.max_bytes < XVT_MAX_BYTES_LEAST) {
 		xvt_error("--max-size", "it is at least %uM", XVT_MAX_BYTES_LEAST >> 20);
-		return XVT_EXIT_USAGE;
-	}
-	if (rec->opt.threads < 1 || rec->opt.threads > THREADS_MAX) {
-		xvt_error("--threads", "it is 1 to %u", THREADS_MAX);
 		return XVT_EXIT_USAGE;
 	}
 	if (event_request(&rec->opt.events, request, sizeof(request)))
@@ -635,15 +623,6 @@ static int record(struct recorder *rec, char **child_argv)
 	return rec->failed ? XVT_EXIT_FAIL : rec->child_status ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 }
 
-/* The host's CPUs are its guests'; more than a few take turns at one file anyway. */
-static uint64_t usual_threads(void)
-{
-	cpu_set_t set;
-	int cpus = sched_getaffinity(0, sizeof(set), &set) ? THREADS_USUAL : CPU_COUNT(&set);
-
-	return cpus < THREADS_USUAL ? (uint64_t)cpus : THREADS_USUAL;
-}
-
 static int cmd_record(const struct xvt_command *cmd, int argc, char **argv)
 {
 	struct recorder rec = {
@@ -651,7 +630,6 @@ static int cmd_record(const struct xvt_command *cmd, int argc, char **argv)
 			.join_timeout_ns = 60000000000ull,
 			.stall_timeout_ns = 2000000000ull,
 			.memory_bytes = 256u << 20,
-			.threads = usual_threads(),
 		},
 		.terminal = isatty(STDERR_FILENO),
 	};

@@ -33,16 +33,16 @@ static void broken(struct xvt_ring *r, const struct xvt_fault *fault)
 {
 	xvt_fault_text(fault, r->fault, sizeof(r->fault));
 	r->fault_new = true;
-	xvt_store(&r->phase, XVT_PHASE_BROKEN); /* we may be on any thread: session_mark.c */
+	r->phase = XVT_PHASE_BROKEN;
 	r->idle = false;
 }
 
 /*
  * The piece's bytes: now, from the mapping, or by a read of the file that the caller waits for. A
  * copy costs less: a third of the CPU time for 64 KiB, a twentieth for 1 KiB (docs/engine.md;
- * bench/bench_move.c measures it), and any thread can make it. A guest may write the bytes
- * meanwhile either way; nobody looks at them before they are private. A file that shrinks
- * under the copy gives zeros and says so (region.c): as a read that came short.
+ * bench/bench_move.c measures it). A guest may write the bytes meanwhile either way; nothing of
+ * them is used before they are private. A file that shrinks under the copy gives zeros and says so
+ * (region.c): as a read that came short.
  * What nobody writes any more is read, because a look at a hole of a sparse file through the
  * mapping would give it memory.
  */
@@ -512,7 +512,7 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 	if (rolled_back) {
 		/* What was seen in this pass is another past's, and no fault of it. */
 		r->last = r->last_before;
-		xvt_store(&r->phase, r->phase_before); /* as broken() */
+		r->phase = r->phase_before;
 		r->fault_new = false;
 	}
 	if (r->cut.on)

@@ -7,7 +7,8 @@
 #ifndef XVT_MERGE_H
 #define XVT_MERGE_H
 
-#include "stream.h"
+#include "ring.h"
+#include "tree.h"
 
 /* Most that are handed over at once. */
 #define XVT_MERGE_BATCH 64u
@@ -18,13 +19,13 @@ typedef int (*xvt_emit_fn)(void *arg, struct xvt_placed *const *out, size_t n);
  * places goes out, and from the merge's own thread. */
 typedef void (*xvt_witness_fn)(void *arg, struct xvt_ring *r);
 
-/*
- * Alone, up to so many rings are merged in one step: a second one costs an event another copy, and
- * on one core it gives nothing back (docs/engine.md). With a crew it is worth it much earlier, but
- * not for a few: to wake a thread for one half of a stream after the other costs more than it does.
- */
-#define XVT_MERGE_ONE_STEP 2048u
-#define XVT_MERGE_FEW	   32u
+/* A ring that has records to go out. */
+struct xvt_merge_leaf {
+	struct xvt_placed *at;
+	struct xvt_placed *end;
+	uint64_t after; /* key of at[1], if there is one: loaded long before it is needed */
+	struct xvt_ring *ring;
+};
 
 struct xvt_merge {
 	struct xvt_ring **order; /* those of this pass, by VM and ring */
@@ -49,23 +50,6 @@ struct xvt_merge {
 	xvt_witness_fn witness; /* NULL: nobody wants to know */
 	uint32_t nr_out;
 	struct xvt_placed *out[XVT_MERGE_BATCH];
-
-	/* In two steps. */
-	struct xvt_crew *crew; /* NULL: we are alone */
-	bool busy;	       /* there is so much to do in this pass that it lends a hand */
-	uint64_t emitted_then; /* when the pass began */
-	uint32_t one_step;     /* XVT_MERGE_ONE_STEP, or what a test says */
-	uint32_t group_rings;  /* 0: as many as is good */
-	uint32_t half_records;
-	bool two_steps; /* from then on for good */
-	bool kept;	/* the streams hold records that could not go out yet */
-	struct xvt_stream **streams;
-	uint32_t nr_streams;
-	uint32_t *rank; /* of each ring, by its number: in the order of (VM, ring) */
-	struct xvt_ring **known;
-	uint32_t nr_known;
-	uint32_t rank_bits;
-	bool unranked; /* some of them */
 };
 
 void xvt_merge_init(struct xvt_merge *m);

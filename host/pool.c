@@ -32,7 +32,6 @@ static unsigned int class_of(size_t size)
 void xvt_pool_init(struct xvt_pool *p, uint64_t budget)
 {
 	memset(p, 0, sizeof(*p));
-	pthread_mutex_init(&p->lock, NULL);
 	p->budget = budget;
 	p->turn = UINT64_MAX;
 }
@@ -46,7 +45,6 @@ void xvt_pool_trim(struct xvt_pool *p)
 {
 	unsigned int c;
 
-	pthread_mutex_lock(&p->lock);
 	for (c = 0; c < XVT_POOL_CLASSES; c++) {
 		while (p->free[c]) {
 			void *next = *(void **)p->free[c];
@@ -56,13 +54,11 @@ void xvt_pool_trim(struct xvt_pool *p)
 		}
 	}
 	p->kept = 0;
-	pthread_mutex_unlock(&p->lock);
 }
 
 void xvt_pool_fini(struct xvt_pool *p)
 {
 	xvt_pool_trim(p);
-	pthread_mutex_destroy(&p->lock);
 }
 
 /* What is counted, as far as it takes budget from the pieces. */
@@ -95,10 +91,8 @@ static void give_back(struct xvt_pool *p, uint64_t need)
 
 void xvt_pool_resize(struct xvt_pool *p, uint64_t budget)
 {
-	pthread_mutex_lock(&p->lock);
 	p->budget = budget;
 	give_back(p, 0);
-	pthread_mutex_unlock(&p->lock);
 }
 
 uint64_t xvt_pool_most(const struct xvt_pool *p)
@@ -135,10 +129,8 @@ static void *borrow(struct xvt_pool *p, unsigned int c)
 	struct xvt_pool *from = p->common;
 	void *mem = NULL;
 
-	pthread_mutex_lock(&from->lock);
 	if (p->debt + from->used + 2 * size_of(c) <= from->budget)
 		mem = own(from, c);
-	pthread_mutex_unlock(&from->lock);
 	if (!mem)
 		return NULL;
 	p->borrowed[c]++;
@@ -146,7 +138,7 @@ static void *borrow(struct xvt_pool *p, unsigned int c)
 	return mem;
 }
 
-static void *get(struct xvt_pool *p, size_t size, bool lend)
+void *xvt_pool_get(struct xvt_pool *p, size_t size, bool lend)
 {
 	const unsigned int c = class_of(size);
 	void *mem;
@@ -160,16 +152,6 @@ static void *get(struct xvt_pool *p, size_t size, bool lend)
 		p->turn -= size_of(c);
 	else
 		p->full = true;
-	return mem;
-}
-
-void *xvt_pool_get(struct xvt_pool *p, size_t size, bool lend)
-{
-	void *mem;
-
-	pthread_mutex_lock(&p->lock);
-	mem = get(p, size, lend);
-	pthread_mutex_unlock(&p->lock);
 	return mem;
 }
 
@@ -189,20 +171,17 @@ void *xvt_pool_get_over(struct xvt_pool *p, size_t size)
 	uint64_t budget, turn;
 	void *mem;
 
-	pthread_mutex_lock(&p->lock);
 	if (!over_allowed(p, size)) {
 		p->full = true;
-		pthread_mutex_unlock(&p->lock);
 		return NULL;
 	}
 	budget = p->budget;
 	turn = p->turn;
 	p->budget = UINT64_MAX / 2; /* sums do not wrap */
 	p->turn = UINT64_MAX;
-	mem = get(p, size, false);
+	mem = xvt_pool_get(p, size, false);
 	p->budget = budget;
 	p->turn = turn;
-	pthread_mutex_unlock(&p->lock);
 	return mem;
 }
 
@@ -211,7 +190,6 @@ void xvt_pool_put(struct xvt_pool *p, void *mem, size_t size)
 	unsigned int c = class_of(size);
 	uint64_t whole = size_of(c);
 
-	pthread_mutex_lock(&p->lock);
 	if (p->borrowed[c]) { /* first: others may need it */
 		p->borrowed[c]--;
 		p->debt -= whole;
@@ -222,47 +200,34 @@ void xvt_pool_put(struct xvt_pool *p, void *mem, size_t size)
 		p->used -= whole;
 		p->kept += whole;
 	}
-	pthread_mutex_unlock(&p->lock);
 }
 
 bool xvt_pool_was_full(struct xvt_pool *p)
 {
-	bool full;
+	const bool full = p->full;
 
-	pthread_mutex_lock(&p->lock);
-	full = p->full;
 	p->full = false;
-	pthread_mutex_unlock(&p->lock);
 	return full;
 }
 
 bool xvt_pool_count(struct xvt_pool *p, uint64_t bytes, bool needed)
 {
-	bool ok;
+	const bool ok =
+		needed || (p->counted + bytes <= p->budget / 4 && taken(p) + bytes <= p->budget);
 
-	pthread_mutex_lock(&p->lock);
-	ok = needed || (p->counted + bytes <= p->budget / 4 && taken(p) + bytes <= p->budget);
 	if (ok) {
 		p->counted += bytes;
 		give_back(p, 0);
 	}
-	pthread_mutex_unlock(&p->lock);
 	return ok;
 }
 
 void xvt_pool_uncount(struct xvt_pool *p, uint64_t bytes)
 {
-	pthread_mutex_lock(&p->lock);
 	p->counted -= bytes;
-	pthread_mutex_unlock(&p->lock);
 }
 
-uint64_t xvt_pool_used(struct xvt_pool *p)
+uint64_t xvt_pool_used(const struct xvt_pool *p)
 {
-	uint64_t used;
-
-	pthread_mutex_lock(&p->lock);
-	used = p->used + p->debt + p->counted;
-	pthread_mutex_unlock(&p->lock);
-	return used;
+	return p->used + p->debt + p->counted;
 }

@@ -7,7 +7,6 @@
 #ifndef XVT_POOL_H
 #define XVT_POOL_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,9 +16,7 @@
 #define XVT_POOL_SMALLEST 512u
 #define XVT_POOL_HEAD	  256u
 
-/* Pieces of one machine come and go on several threads; the budget of a pass is its drain's. */
 struct xvt_pool {
-	pthread_mutex_t lock;
 	uint64_t budget;
 	uint64_t turn;		 /* may still be handed out in this pass */
 	uint64_t used;		 /* handed out */
@@ -67,7 +64,7 @@ bool xvt_pool_count(struct xvt_pool *p, uint64_t bytes, bool needed);
 /* So many bytes that were counted are free again. */
 void xvt_pool_uncount(struct xvt_pool *p, uint64_t bytes);
 /* Pieces that are out, what was borrowed, and what is counted; in bytes. */
-uint64_t xvt_pool_used(struct xvt_pool *p);
+uint64_t xvt_pool_used(const struct xvt_pool *p);
 /* Has the budget refused somebody since the last call? */
 bool xvt_pool_was_full(struct xvt_pool *p);
 

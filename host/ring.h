@@ -87,7 +87,7 @@ struct xvt_ring_account {
 /* A record whose host time is settled. */
 struct xvt_placed {
 	struct xvt_event_hdr hdr;
-	const uint8_t *payload; /* in the ring's first piece, or in the ring; or in a stream */
+	const uint8_t *payload; /* in the ring's first piece, or in the ring */
 };
 
 #define XVT_EXACT_SOURCES 2
@@ -252,7 +252,6 @@ struct xvt_ring {
 	struct xvt_clock_node witness; /* made of what waits, when quiet; not yet in the trace */
 	bool witness_new;
 	bool witness_put;	/* now it is */
-	bool witness_listed;	/* stream.c: its merge will be told */
 	uint64_t witness_clock; /* when the last one was written */
 	struct xvt_epoch_bump bumps[XVT_BUMPS];
 	uint32_t nr_bumps;

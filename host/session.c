@@ -11,7 +11,6 @@
 #include "clock_sound.h"
 
 #include <inttypes.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -38,27 +37,6 @@
 static void witness(void *arg, struct xvt_ring *r)
 {
 	xvt_session_ring_witness_first(arg, r);
-}
-
-/* Not for a snapshot: that copies once, and its merge has all the time that it wants. */
-static int make_crew(struct xvt_session *s)
-{
-	int err;
-
-	s->parts = calloc((size_t)s->opt.threads * XVT_DRAIN_PARTS, sizeof(*s->parts));
-	if (!s->parts)
-		return -ENOMEM;
-	/* A heap for all: what one thread gave back to its own would be no room for another's. */
-	mallopt(M_ARENA_MAX, 1);
-	err = xvt_crew_new(&s->crew, s->opt.threads - 1);
-	if (err) {
-		xvt_session_note(s, 1, NULL, UINT32_MAX, "no threads (%s); going on with one",
-				 strerror(-err));
-		return 0;
-	}
-	s->merge.crew = s->crew;
-	s->merge.one_step = XVT_MERGE_FEW;
-	return 0;
 }
 
 /* Times are made of the host's counter: a reader must know if it is not sound. */
@@ -115,10 +93,6 @@ int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_
 	xvt_merge_init(&s->merge);
 	s->merge.witness = witness;
 	s->merge.hold = s->opt.cut ? NULL : xvt_session_hold;
-	s->thread = pthread_self();
-	err = s->opt.threads > 1 && !s->opt.cut ? make_crew(s) : 0;
-	if (err)
-		goto err_merge;
 	s->start_clock = xvt_clock_read();
 	s->next_second_clock = s->start_clock;
 	s->pass_gap_ns = PASS_MIN_NS;
@@ -126,10 +100,6 @@ int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_
 	*out = s;
 	return 0;
 
-err_merge:
-	xvt_pool_fini(&s->pool);
-	free(s->parts);
-	xvt_merge_fini(&s->merge);
 err_trace:
 	xvt_trace_writer_finish(s->trace);
 err_free:
@@ -209,7 +179,7 @@ static int emit(void *arg, struct xvt_placed *const *out, size_t n)
 		if (xvt_unlikely(limited) && !has_space(s, r, out[i]))
 			continue;
 		xvt_ring_count(&r->stats, h);
-		/* It may be at rest by now, and its record has come out of a stream. */
+		/* At the end its last counters may be in the file already. */
 		s->stirred[r->id] |= XVT_STIRRED;
 		if (xvt_unlikely(h->id == XVT_ID_LOST))
 			xvt_ring_told(r, (const struct xvt_lost *)out[i]->payload);
@@ -524,11 +494,9 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 			hurry |= r->taken > r->region->g.ring_size / HURRY_PART;
 			waits |= r->first != NULL;
 		}
-		waits |= s->merge.kept;
 		try_join(s, now);
 		s->merge.limit_ns = s->opt.cut ? s->cut_ns : xvt_host_clock_ns(&s->clock, now);
 		s->merge.rest_ns = s->rest_ns;
-		s->merge.busy = s->drained >= XVT_CREW_BYTES;
 		held = xvt_session_hold(s);
 		if (s->joined && !held)
 			moved = xvt_merge_pass(&s->merge, s->awake, s->nr_awake, emit, s);
@@ -665,9 +633,6 @@ void xvt_session_free(struct xvt_session *s)
 	free(s->clock_due);
 	free(s->awake);
 	free(s->stirred);
-	free(s->parts);
-	if (s->crew)
-		xvt_crew_free(s->crew);
 	free(s->vms);
 	xvt_merge_fini(&s->merge);
 	xvt_host_clock_fini(&s->clock);

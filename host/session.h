@@ -105,16 +105,6 @@ struct xvt_session_wake {
 	uint64_t second;
 };
 
-/* Some machines whose rings somebody looks at: each thread has a few such parts of a look. */
-struct xvt_drain_part {
-	struct xvt_task task; /* first */
-	struct xvt_session *session;
-	size_t from; /* the first of them, and the one behind the last */
-	size_t to;
-	uint64_t rest_ns; /* as the session's, of these */
-};
-#define XVT_DRAIN_PARTS 4u
-
 enum xvt_vm_phase {
 	XVT_VM_WAITING, /* the region has no format yet: the guest is still booting */
 	XVT_VM_ATTACHED,
@@ -270,7 +260,6 @@ struct xvt_session_options {
 	uint64_t stall_timeout_ns;
 	uint64_t memory_bytes; /* for drained, not yet written records */
 	uint64_t max_bytes;    /* of the trace, 0: no limit; at least XVT_MAX_BYTES_LEAST */
-	unsigned int threads;  /* that record, our own among them; 0 is 1 */
 	/* Events to ask of every guest: lines "+SYSTEM:EVENT\n", or NULL. A guest that refuses is
 	 * an error note, and goes on recording what it had switched on. */
 	const char *request;
@@ -348,17 +337,13 @@ struct xvt_session {
 	uint64_t rest_ns;	/* they hold back who is awake: nothing older comes of them */
 	uint64_t drains;	/* looks at all machines so far */
 	uint64_t drain_proof;	/* that the one under way may give */
-	uint64_t drained;	/* bytes that the last one took */
-	struct xvt_crew *crew;	/* NULL: we are alone */
-	struct xvt_drain_part *parts;
-	pthread_t thread;     /* ours */
-	uint64_t turn_clock;  /* since then turns are due: */
-	size_t next_turn;     /* of who is at rest */
-	bool owing;	      /* what rings owe their regions is on its way into the file: */
-	uint64_t owed_bytes;  /* so much of it; */
-	uint64_t owe_clock;   /* since then */
-	uint64_t owed_events; /* merged until then */
-	bool counters_late;   /* a second was over while something was owed */
+	uint64_t turn_clock;	/* since then turns are due: */
+	size_t next_turn;	/* of who is at rest */
+	bool owing;		/* what rings owe their regions is on its way into the file: */
+	uint64_t owed_bytes;	/* so much of it; */
+	uint64_t owe_clock;	/* since then */
+	uint64_t owed_events;	/* merged until then */
+	bool counters_late;	/* a second was over while something was owed */
 	uint64_t rounds;
 	uint64_t told_watermark;
 	struct xvt_session_wake wake;

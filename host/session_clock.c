@@ -724,7 +724,7 @@ void xvt_session_meet(struct xvt_session *s)
 	for (i = 0; i < s->nr_asked; i++) {
 		struct xvt_asked *a = &s->asked[i];
 
-		/* Other threads may be at work on its ring: that is left alone. */
+		/* A pass may be at work on its ring: that is left alone. */
 		if (!a->wait.word || still_waits(a, now) || !has_time(s, a->ring))
 			continue;
 		turn = xvt_clock_read();

@@ -134,9 +134,8 @@ static bool unchanged(const struct xvt_rest *rest)
 }
 
 /* As xvt_ring_proven() says of a ring of which nothing waits. */
-static void hold_back(struct xvt_drain_part *part, const struct xvt_rest *rest)
+static void hold_back(struct xvt_session *s, const struct xvt_rest *rest)
 {
-	const struct xvt_session *s = part->session;
 	uint64_t passed = s->rest_proof_ns, bound;
 
 	if (rest->floor_ns == UINT64_MAX)
@@ -144,8 +143,8 @@ static void hold_back(struct xvt_drain_part *part, const struct xvt_rest *rest)
 	bound = xvt_ring_past(rest->floor_ns, passed,
 			      xvt_ring_margin_ns(passed, rest->node_ns, rest->slack_ns,
 						 xvt_session_free_wait_ns(s)));
-	if (bound < part->rest_ns)
-		part->rest_ns = bound;
+	if (bound < s->rest_ns)
+		s->rest_ns = bound;
 }
 
 /* ------------------------------------------------------------------ one machine */
@@ -185,15 +184,14 @@ static uint64_t cut_turn(const struct xvt_vm *vm)
 }
 
 /* Look at one ring: what is new is copied, or nothing has happened. */
-static void look(struct xvt_drain_part *part, struct xvt_vm *vm, uint32_t i)
+static void look(struct xvt_session *s, struct xvt_vm *vm, uint32_t i)
 {
-	struct xvt_session *s = part->session;
 	struct xvt_ring *r = vm->rings[i];
 	struct xvt_rest *rest = &vm->rest[i];
 
 	if (rest->ctl && unchanged(rest)) {
 		if (!vm->stall.barred)
-			hold_back(part, rest);
+			hold_back(s, rest);
 		return;
 	}
 	xvt_session_wake(s, r);
@@ -244,17 +242,17 @@ static void vm_begin(struct xvt_session *s, struct xvt_vm *vm)
 	vm->first_ring = (vm->first_ring + 1) % vm->region.g.ring_count;
 }
 
-static void vm_look(struct xvt_drain_part *part, struct xvt_vm *vm)
+static void vm_look(struct xvt_session *s, struct xvt_vm *vm)
 {
 	uint32_t i, n = vm->region.g.ring_count;
 
 	for (i = vm->first_ring; i < n; i++) {
 		fetch_ahead(vm, i + AHEAD);
-		look(part, vm, i);
+		look(s, vm, i);
 	}
 	for (i = 0; i < vm->first_ring; i++) {
 		fetch_ahead(vm, i + AHEAD);
-		look(part, vm, i);
+		look(s, vm, i);
 	}
 }
 
@@ -282,7 +280,6 @@ static void vm_end(struct xvt_session *s, struct xvt_vm *vm)
 
 		if (!xvt_session_takes_part(s, r) || r->looked_at != s->drains)
 			continue;
-		s->drained += r->taken;
 		/* Its writer was gone before we came, or came and went between two looks. What
 		 * older traces account for is nothing of this one. */
 		if (!r->announced &&
@@ -341,56 +338,19 @@ static bool is_there(const struct xvt_vm *vm)
 	return vm->phase == XVT_VM_ATTACHED && vm->looked;
 }
 
-/* Nobody else may ask questions, and whoever does is not to be kept waiting. */
-static void meet(struct xvt_session *s)
-{
-	if (pthread_equal(s->thread, pthread_self()))
-		xvt_session_meet(s);
-}
-
-static void drain_part(struct xvt_task *task)
-{
-	struct xvt_drain_part *part = (struct xvt_drain_part *)task;
-	size_t i;
-
-	for (i = part->from; i < part->to; i++) {
-		struct xvt_vm *vm = part->session->vms[i];
-
-		if (is_there(vm)) {
-			vm_look(part, vm);
-			vm_take(part->session, vm);
-		}
-		meet(part->session);
-	}
-}
-
-/* Each machine is in one part. */
 static void drain_all(struct xvt_session *s)
 {
-	struct xvt_drain_part whole = { .session = s, .to = s->nr_vms, .rest_ns = UINT64_MAX };
-	struct xvt_crew *crew = s->drained >= XVT_CREW_BYTES ? s->crew : NULL;
-	size_t i, n = crew ? s->opt.threads * XVT_DRAIN_PARTS : 0;
+	size_t i;
 
-	if (n > s->nr_vms)
-		n = s->nr_vms;
-	if (n < 2) {
-		drain_part(&whole.task);
-		s->rest_ns = whole.rest_ns;
-		return;
-	}
 	s->rest_ns = UINT64_MAX;
-	for (i = 0; i < n; i++) {
-		s->parts[i] = (struct xvt_drain_part){ .task.run = drain_part,
-						       .session = s,
-						       .from = i * s->nr_vms / n,
-						       .to = (i + 1) * s->nr_vms / n,
-						       .rest_ns = UINT64_MAX };
-		xvt_crew_give(crew, &s->parts[i].task);
-	}
-	for (i = 0; i < n; i++) {
-		xvt_crew_need(crew, &s->parts[i].task);
-		if (s->parts[i].rest_ns < s->rest_ns)
-			s->rest_ns = s->parts[i].rest_ns;
+	for (i = 0; i < s->nr_vms; i++) {
+		struct xvt_vm *vm = s->vms[i];
+
+		if (is_there(vm)) {
+			vm_look(s, vm);
+			vm_take(s, vm);
+		}
+		xvt_session_meet(s);
 	}
 }
 
@@ -414,7 +374,6 @@ void xvt_session_drain(struct xvt_session *s, uint64_t now)
 	s->nr_awake = 0;
 	for (i = 0; i < s->nr_vms; i++)
 		list_awake(s, s->vms[i]);
-	s->drained = 0;
 	for (i = 0; i < s->nr_vms; i++) {
 		if (is_there(s->vms[i]))
 			vm_end(s, s->vms[i]);

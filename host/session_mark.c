@@ -46,9 +46,7 @@ void xvt_session_mark(struct xvt_ring *r)
 	uint64_t spin = xvt_host_clock_ticks(r->host_clock, SPIN_NS);
 	bool waits = !r->mark_open;
 
-	/* Another thread may just find that it is broken. */
-	if (xvt_load(&r->phase) != XVT_PHASE_LIVE || r->mark_seen ||
-	    (int64_t)(begin - r->next_mark_clock) < 0)
+	if (r->phase != XVT_PHASE_LIVE || r->mark_seen || (int64_t)(begin - r->next_mark_clock) < 0)
 		return;
 	r->next_mark_clock = begin + xvt_host_clock_ticks(r->host_clock, EVERY_NS);
 	if (r->mark_pace > r->next_mark_clock - begin)

@@ -215,9 +215,6 @@ bool xvt_session_cut_over(struct xvt_session *s, uint64_t now);
  * order of (VM, ring). A look at the others costs three loads. Fills s->awake, s->rest_ns.
  */
 void xvt_session_drain(struct xvt_session *s, uint64_t now);
-/* From so much on in a look the crew helps with what came of it, and with the next one: a look
- * takes some nanoseconds where nothing is new, and a thread some microseconds to wake. */
-#define XVT_CREW_BYTES (256u << 10)
 /* Room for what is kept of a machine's rings, before they are there. Returns 0 or -ENOMEM. */
 int xvt_session_rest_room(struct xvt_session *s, struct xvt_vm *vm);
 /* Of a snapshot: rings that hold nothing and have no clock do not. */

@@ -2,7 +2,7 @@
 /*
  * session_status.c - what a recording does now: for who asks it (xvtrace status). Counters and
  * rates are those of the last whole second, as they stand in the file; they may be asked for in the
- * middle of a pass, when other threads change a ring.
+ * middle of a pass.
  *
  * Also what makes it slow, which is a note in the file.
  */
@@ -125,7 +125,7 @@ static const char *ring_phase(const struct xvt_session *s, const struct xvt_ring
 		[XVT_PHASE_BROKEN] = "broken",
 	};
 
-	return s->vms[r->vm]->phase == XVT_VM_GONE ? "gone" : names[xvt_load(&r->phase)];
+	return s->vms[r->vm]->phase == XVT_VM_GONE ? "gone" : names[r->phase];
 }
 
 /* Its words are the guest's: checked, and no more than a ring holds. In overwrite mode the writer
@@ -135,7 +135,7 @@ static uint64_t undrained_bytes(const struct xvt_session *s, const struct xvt_ri
 	struct xvt_ring_snapshot now;
 	uint64_t bytes;
 
-	if (s->vms[r->vm]->phase != XVT_VM_ATTACHED || xvt_load(&r->phase) == XVT_PHASE_BROKEN)
+	if (s->vms[r->vm]->phase != XVT_VM_ATTACHED || r->phase == XVT_PHASE_BROKEN)
 		return 0;
 	xvt_ring_snapshot(r->ctl, &r->region->g, &now);
 	bytes = since(now.resv, r->read_pos);
@@ -196,7 +196,7 @@ static void add_ring(struct xvt_json *j, const struct xvt_session *s, const stru
 /* One that nobody has heard of for long does not write, either. */
 static bool worth_a_line(const struct xvt_ring *r)
 {
-	return r->announced || xvt_load(&r->phase) != XVT_PHASE_NEW;
+	return r->announced || r->phase != XVT_PHASE_NEW;
 }
 
 static void add_vm(struct xvt_json *j, const struct xvt_session *s, struct xvt_vm *v)
@@ -258,7 +258,6 @@ void xvt_session_status(const struct xvt_session *s, struct xvt_json *j)
 	const uint64_t waited_ns = xvt_session_waited_ns(s);
 
 	xvt_json_add_text(j, "mode", s->opt.mode == XVT_ENABLE_OVERWRITE ? "overwrite" : "stop");
-	xvt_json_add_u64(j, "threads", s->opt.threads ? s->opt.threads : 1);
 	xvt_json_add_bool(j, "joined", s->joined);
 	xvt_json_add_bool(j, "ending", s->off_clock != 0);
 	xvt_json_add_u64(j, "now_ns", now_ns);

@@ -254,9 +254,9 @@ static void wait_ends(struct xvt_file_sink *fs)
 }
 
 /*
- * In the middle of whatever our caller does. Nobody else is called meanwhile but who only looks:
- * who learns something of a machine may write a note, into a buffer that is on its way, and change
- * rings that a crew works on.
+ * In the middle of whatever the caller does. Only operations that look and change nothing are
+ * served meanwhile: one that learns something of a machine may write a note, into a buffer that is
+ * on its way, and change rings that the merge works on.
  */
 static int wait_for(struct buffer *b)
 {

@@ -34,8 +34,7 @@ static inline uint32_t xvt_tree_bits(uint32_t n)
 }
 
 /* count leaves, times from base_ns on. Returns 0 or -ENOMEM. */
-static inline int xvt_tree_shape(struct xvt_tree *t, uint32_t count, uint32_t bits,
-				 uint64_t base_ns)
+static inline int xvt_tree_shape(struct xvt_tree *t, uint32_t count, uint64_t base_ns)
 {
 	t->leaves = 2;
 	while (t->leaves < count)
@@ -48,9 +47,9 @@ static inline int xvt_tree_shape(struct xvt_tree *t, uint32_t count, uint32_t bi
 		t->losers = grown;
 		t->room = t->leaves;
 	}
-	t->bits = bits;
+	t->bits = xvt_tree_bits(count);
 	t->base_ns = base_ns;
-	t->far = (UINT64_MAX >> bits) - 1;
+	t->far = (UINT64_MAX >> t->bits) - 1;
 	return 0;
 }
 

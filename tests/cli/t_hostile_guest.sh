@@ -52,7 +52,7 @@ for seed in $SEEDS; do
 done
 "$BUILD/xvt-emit" "$work/honest" --rings $threads --count $events --rate 1000 --linger 2 >"$work/emit" &
 emit=$!
-"$xvtrace" record -q --threads 4 -o "$work/t.xvt" --memory 64M --join-timeout 3 "${regions[@]}" 2>"$work/record.err" &
+"$xvtrace" record -q -o "$work/t.xvt" --memory 64M --join-timeout 3 "${regions[@]}" 2>"$work/record.err" &
 recorder=$!
 # Ends by itself if the guests stall it; the kernel then counts for us.
 ( trap 'kill $pid 2>/dev/null' TERM; sleep 30 & pid=$!; wait $pid && kill -KILL $recorder 2>/dev/null ) &

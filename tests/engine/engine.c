@@ -81,14 +81,6 @@ void engine_init_shape(struct engine *e, const struct engine_shape *shape)
 	}
 }
 
-void engine_two_steps(struct engine *e, uint32_t rings, uint32_t records, struct xvt_crew *crew)
-{
-	e->merge.two_steps = true;
-	e->merge.group_rings = rings;
-	e->merge.half_records = records;
-	e->merge.crew = crew;
-}
-
 void engine_init(struct engine *e, uint32_t rings, uint32_t mode)
 {
 	engine_init_shape(
@@ -195,7 +187,6 @@ static int keep_all(void *arg, struct xvt_placed *const *out, size_t n)
 
 void engine_merge(struct engine *e)
 {
-	e->merge.busy = e->merge.crew; /* however little there is to do */
 	if (xvt_merge_pass(&e->merge, e->rings, e->nr_rings, keep_all, e) < 0)
 		ck_abort_msg("the merge failed"); /* an assertion that holds costs a write */
 }

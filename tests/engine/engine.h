@@ -48,16 +48,12 @@ struct engine_shape {
 	uint32_t subbuf_count;
 	uint32_t ts_bits;      /* 0: as usual */
 	struct xvt_loop *loop; /* the caller's; NULL: one of its own */
-	struct xvt_crew *crew; /* for schedules that want one */
 };
 
 void engine_init_shape(struct engine *e, const struct engine_shape *shape);
 /* Sub-buffers of 1 KiB, 4 to a ring, so that borders and laps come soon. */
 void engine_init(struct engine *e, uint32_t rings, uint32_t mode);
 void engine_fini(struct engine *e);
-
-/* From now on the merge takes two steps: groups of so many rings, streams of so many records. */
-void engine_two_steps(struct engine *e, uint32_t rings, uint32_t records, struct xvt_crew *crew);
 
 /* A new writer on a ring, as after a reboot of the guest. */
 void engine_bind(struct engine *e, uint32_t ring);

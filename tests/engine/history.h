@@ -69,10 +69,6 @@ struct schedule {
 	uint32_t prove, early; /* that a pass has a proof, and one as new as can be */
 	uint32_t tight;	       /* that memory is short */
 	uint32_t hide;	       /* that nest reads 0 in a moment in which it may */
-
-	uint32_t groups;       /* rings in one; 0: the merge has one step */
-	uint32_t half_records; /* of a group's stream */
-	bool crew;	       /* the shape's fills them */
 };
 
 /* Nobody looks but where the history says so, and at the end. */

@@ -67,9 +67,6 @@ struct schedule schedule_make(uint64_t seed)
 
 	for (i = 0; i < sizeof(may) / sizeof(may[0]); i++)
 		*may[i] = often[history_random(&random) % 5];
-	s.groups = history_random(&random) % 4;
-	s.half_records = 1 + history_random(&random) % 8;
-	s.crew = history_random(&random) % 4 == 0;
 	return s;
 }
 
@@ -449,9 +446,6 @@ static void begin(struct play *p)
 
 	engine_init_shape(&p->e, &p->h->shape);
 	p->random = p->s->seed;
-	if (p->s->groups)
-		engine_two_steps(&p->e, p->s->groups, p->s->half_records,
-				 p->s->crew ? p->h->shape.crew : NULL);
 	for (i = 0; i < p->e.nr_rings; i++) {
 		struct xvt_ring *r = p->e.rings[i];
 

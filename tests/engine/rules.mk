@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
-# The engine's suites are built by tests/rules.mk; these are the long runs of the properties of order and bounds, and one
-# under ThreadSanitizer: what a crew's thread touches nobody else touches.
+# The engine's suites are built by tests/rules.mk; these are the long runs of the properties of order and bounds.
 
-PROOFS += proof-order proof-bounds proof-threads
+PROOFS += proof-order proof-bounds
 .PHONY: proof-order
 proof-order: $(BUILD)/tests/engine-check
 	$(Q)CK_RUN_SUITE=order CK_TIMEOUT_MULTIPLIER=100 XVT_SCHEDULES=1000000 \
@@ -12,9 +11,3 @@ proof-order: $(BUILD)/tests/engine-check
 proof-bounds: $(BUILD)/tests/engine-check
 	$(Q)CK_RUN_SUITE=bounds CK_TIMEOUT_MULTIPLIER=100 XVT_BOUNDS=1000000 \
 		XVT_SEED_BASE=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')00 $<
-
-.PHONY: proof-threads
-proof-threads:
-	$(Q)$(MAKE) --no-print-directory TSAN=1 BUILD=$(BUILD)/tsan $(BUILD)/tsan/tests/engine-check $(BUILD)/tsan/tests/host-check
-	$(Q)CK_RUN_SUITE=order CK_TIMEOUT_MULTIPLIER=100 TSAN_OPTIONS=halt_on_error=1 $(BUILD)/tsan/tests/engine-check
-	$(Q)CK_RUN_SUITE=crew CK_TIMEOUT_MULTIPLIER=100 TSAN_OPTIONS=halt_on_error=1 $(BUILD)/tsan/tests/host-check

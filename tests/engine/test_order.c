@@ -176,12 +176,10 @@ static void check_schedules(uint64_t first, uint64_t end, uint64_t *while_on, ui
 	struct played reference = { 0 }, p;
 	struct history h = { 0 };
 	struct xvt_loop *loop;
-	struct xvt_crew *crew;
 	uint64_t seed, histories = 0, doubtful = 0;
 	bool skip = false;
 
 	ck_assert_int_eq(xvt_loop_new(&loop), 0);
-	ck_assert_int_eq(xvt_crew_new(&crew, 2), 0);
 	for (seed = first; seed < end; seed++) {
 		struct schedule s = schedule_make(~seed);
 
@@ -190,7 +188,6 @@ static void check_schedules(uint64_t first, uint64_t end, uint64_t *while_on, ui
 			played_free(&reference);
 			history_make(&h, seed / OF_A_HISTORY);
 			h.shape.loop = loop; /* half of a schedule's time would be to make one */
-			h.shape.crew = crew;
 			history_play(&h, &schedule_none, &reference, NULL, NULL);
 			if (getenv("XVT_SEED"))
 				printf("history %" PRIu64
@@ -219,7 +216,6 @@ static void check_schedules(uint64_t first, uint64_t end, uint64_t *while_on, ui
 	}
 	ck_assert_msg(doubtful <= 1 + histories / 200, "%" PRIu64 " of %" PRIu64 " are in doubt",
 		      doubtful, histories);
-	xvt_crew_free(crew);
 	xvt_loop_free(loop);
 	history_free(&h);
 	played_free(&reference);
@@ -310,11 +306,9 @@ START_TEST(what_depends_on_looking_is_flagged)
 	struct history h = { 0 };
 	struct played first = { 0 }, p;
 	struct xvt_loop *loop;
-	struct xvt_crew *crew;
 	uint64_t seed;
 
 	ck_assert_int_eq(xvt_loop_new(&loop), 0);
-	ck_assert_int_eq(xvt_crew_new(&crew, 2), 0);
 	for (seed = 0; seed < UNTOLD_SCHEDULES; seed++) {
 		struct schedule s = schedule_make(~seed);
 
@@ -322,7 +316,6 @@ START_TEST(what_depends_on_looking_is_flagged)
 			history_free(&h);
 			history_make_untold(&h, seed / OF_A_HISTORY);
 			h.shape.loop = loop;
-			h.shape.crew = crew;
 			played_free(&first);
 			history_play(&h, &schedule_none, &first, NULL, NULL);
 		}
@@ -342,7 +335,6 @@ START_TEST(what_depends_on_looking_is_flagged)
 	ck_assert_uint_gt(t.different, 0);
 	played_free(&first);
 	history_free(&h);
-	xvt_crew_free(crew);
 	xvt_loop_free(loop);
 }
 END_TEST

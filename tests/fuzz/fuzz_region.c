@@ -28,17 +28,13 @@
 #include "session.h"
 #include "xvt_region.h"
 
-#define WHAT_MODE	 0x03u
-#define WHAT_FORMAT	 0x04u /* formatted by a real guest; else zeros */
-#define WHAT_ANSWER	 0x08u /* the guest answers clock requests */
-#define WHAT_FULL	 0x10u /* the disk fills up */
-#define WHAT_OTHER	 0x20u /* --json; a name for salvage */
-#define WHAT_LATE	 0x40u /* nothing happens before the host opened it */
-#define WHAT_DEAD	 0x80u /* a recorder was there before, and died */
-
-/* Of the number of passes. */
-#define PASSES_TWO_STEPS 0x40u /* by way of streams */
-#define PASSES_SMALL	 0x80u /* of a record each */
+#define WHAT_MODE   0x03u
+#define WHAT_FORMAT 0x04u /* formatted by a real guest; else zeros */
+#define WHAT_ANSWER 0x08u /* the guest answers clock requests */
+#define WHAT_FULL   0x10u /* the disk fills up */
+#define WHAT_OTHER  0x20u /* --json; a name for salvage */
+#define WHAT_LATE   0x40u /* nothing happens before the host opened it */
+#define WHAT_DEAD   0x80u /* a recorder was there before, and died */
 
 enum mode {
 	MODE_RECORD,
@@ -536,11 +532,6 @@ static void record(uint8_t what, uint8_t shape, uint8_t passes)
 	fuzz_sink_reset(&sink, what & WHAT_FULL ? 2000u + 64u * passes : 64u << 20);
 	if (xvt_loop_new(&loop) || xvt_session_new(&s, loop, &sink.sink, &opt))
 		fuzz_finding("no session");
-	if (passes & PASSES_TWO_STEPS) {
-		s->merge.two_steps = true;
-		s->merge.group_rings = 1;
-		s->merge.half_records = passes & PASSES_SMALL ? 1 : 64;
-	}
 	xvt_session_add(s, "g1", guest.region.path, NULL, true, why, sizeof(why));
 	for (i = 0; i < 2u + (passes & 63) && !s->cut_done; i++) {
 		if (xvt_session_pass(s, &sleep_ns) || xvt_loop_run(loop, sleep_ns) < 0)

@@ -60,9 +60,7 @@ int main(void)
 	runner = srunner_create(crc32c_suite());
 	srunner_add_suite(runner, opt_suite());
 	srunner_add_suite(runner, sink_suite());
-	srunner_add_suite(runner, crew_suite());
 	srunner_add_suite(runner, pool_suite());
-	srunner_add_suite(runner, stream_suite());
 	srunner_add_suite(runner, out_suite());
 	srunner_add_suite(runner, clean_text_suite());
 	srunner_add_suite(runner, printk_suite());

@@ -9,9 +9,7 @@
 
 Suite *crc32c_suite(void);
 Suite *sink_suite(void);
-Suite *crew_suite(void);
 Suite *pool_suite(void);
-Suite *stream_suite(void);
 Suite *opt_suite(void);
 Suite *out_suite(void);
 Suite *clean_text_suite(void);

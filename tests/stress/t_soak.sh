@@ -46,7 +46,7 @@ stop_writers() {
 } 2>/dev/null
 
 record() {
-	HEAP_TALLY=$work/heap LD_PRELOAD=$BUILD/tests/stress/heap.so "$xvtrace" record -q --threads 3 -o "$1" -r a="$work/a" \
+	HEAP_TALLY=$work/heap LD_PRELOAD=$BUILD/tests/stress/heap.so "$xvtrace" record -q -o "$1" -r a="$work/a" \
 		-r b="$work/b" -r c="$work/c" --memory ${memory_kib}K --join-timeout 3600 --stall-timeout 3600 2>"$work/err" &
 	recorder=$!
 }
