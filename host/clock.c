@@ -796,6 +796,13 @@ enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
 	return XVT_MAP_GUESS;
 }
 
+void xvt_clock_segment_make(struct xvt_clock_segment *s)
+{
+	s->whole = s->rise / s->run;
+	s->part = (uint64_t)(((u128)(s->rise % s->run) << 64) / s->run);
+	s->changes = UINT64_MAX;
+}
+
 bool xvt_clock_map_segment(struct xvt_clock_map *m, uint64_t guest, struct xvt_clock_segment *s)
 {
 	const struct xvt_clock_node *a, *b;
@@ -817,10 +824,27 @@ bool xvt_clock_map_segment(struct xvt_clock_map *m, uint64_t guest, struct xvt_c
 	s->run = b->guest - a->guest;
 	if (s->run >> 63)
 		return false;
-	s->whole = s->rise / s->run;
-	s->part = (uint64_t)(((u128)(s->rise % s->run) << 64) / s->run);
+	xvt_clock_segment_make(s);
 	s->changes = m->changes;
 	return true;
+}
+
+bool xvt_clock_map_beyond(const struct xvt_clock_map *m, uint64_t guest, uint64_t host_ns,
+			  struct xvt_clock_segment *s)
+{
+	const struct xvt_clock_node *n = m->count ? &m->nodes[m->at] : NULL;
+
+	if (n && n != xvt_clock_map_last(m) && n[1].guest <= guest && n[1].epoch == n->epoch)
+		n++;
+	if (!n || guest < n->guest)
+		return false;
+	*s = (struct xvt_clock_segment){ .guest = n->guest,
+					 .guest_end = guest,
+					 .host_ns = n->host_ns,
+					 .rise = 1000000000,
+					 .run = m->hz };
+	xvt_clock_segment_make(s);
+	return xvt_clock_segment_ns(s, guest) == host_ns;
 }
 
 bool xvt_clock_map_next_epoch(struct xvt_clock_map *m)

@@ -142,8 +142,10 @@ struct xvt_clock_segment {
 	uint64_t run;  /* of the guest's clock; rise / run is whole + part / 2^64 and a bit */
 	uint64_t whole;
 	uint64_t part;
-	uint64_t changes; /* of the map when this was made */
+	uint64_t changes; /* of the map when this was made; or of none: UINT64_MAX */
 };
+/* Ready by guest, host_ns, rise and run, which is not 0 and less than 2^63; guest_end is left. */
+void xvt_clock_segment_make(struct xvt_clock_segment *s);
 
 /*
  * The segment in which `guest` lies, which must not be before the value placed last. Returns false
@@ -162,6 +164,13 @@ static inline uint64_t xvt_clock_segment_ns(const struct xvt_clock_segment *s, u
 	ns += x * s->rise - ns * s->run >= s->run;
 	return s->host_ns + ns;
 }
+
+/*
+ * The line on which a value that was placed beyond the nodes lies: a node's, at the ring's rate.
+ * Returns false where none leads to that host_ns.
+ */
+bool xvt_clock_map_beyond(const struct xvt_clock_map *m, uint64_t guest, uint64_t host_ns,
+			  struct xvt_clock_segment *s);
 
 /* A guest's clock may creep away from its nominal rate this much in that time before the map
  * calls it a jump. */

@@ -8,6 +8,7 @@
 #include "cmd.h"
 #include "machines.h"
 #include "merge.h"
+#include "ring_write.h"
 #include "sink.h"
 
 #include <errno.h>
@@ -63,7 +64,7 @@ static int emit(void *arg, struct xvt_placed *const *out, size_t n)
 			xvt_ring_told(r, (const struct xvt_lost *)out[i]->payload);
 		s->events += event;
 		s->recovered += event && h->ring_flags & XVT_EVENT_F_RECOVERED;
-		err = xvt_trace_event(s->trace, h, out[i]->payload);
+		err = xvt_ring_put_record(r, out[i], s->trace);
 	}
 	return err;
 }
@@ -196,6 +197,12 @@ static int read_rings(struct salvage *s)
 				return err;
 		}
 		xvt_drain_take(s->rings[i], false);
+		while (s->rings[i]->unput) {
+			int err = xvt_ring_put_piece(s->rings[i], s->trace);
+
+			if (err)
+				return err;
+		}
 	}
 	moved = xvt_merge_pass(&s->merge, s->rings, s->nr_rings, emit, s);
 	return moved < 0 ? (int)moved : 0;

@@ -58,6 +58,8 @@ struct stat {
 	uint64_t notes[3];
 	struct counts all;
 	bool clocked; /* some ring with events has a clock */
+	struct xvt_events_iter it;
+	struct xvt_trace_raws raws;
 };
 
 /* How many of the ring's nodes are not later than ns. */
@@ -177,13 +179,12 @@ static void add_event(struct stat *s, const struct xvt_event_hdr *h, const uint8
 
 static int add_events(struct stat *s, const struct xvt_chunk_buf *b, uint64_t seq)
 {
-	struct xvt_events_iter it;
 	struct xvt_event ev;
-	int got = xvt_events_begin(&it, b, seq);
+	int got = xvt_events_begin(&s->it, &s->raws.base, b, seq);
 
 	if (got)
 		return got;
-	while ((got = xvt_events_next(&it, &ev)) > 0)
+	while ((got = xvt_events_next(&s->it, &ev)) > 0)
 		add_event(s, ev.hdr, ev.payload);
 	return got;
 }
@@ -281,6 +282,7 @@ static int walk(struct stat *s)
 	struct xvt_chunk_buf b = { 0 };
 	int err = load_nodes(s);
 
+	xvt_trace_raws_init(&s->raws, s->t);
 	for (size_t i = 0; i < s->t->chunk_count && !err; i++) {
 		struct xvt_chunk_ref *ref = &s->t->chunks[i];
 
@@ -291,10 +293,13 @@ static int walk(struct stat *s)
 			err = 0;
 		else if (err)
 			break;
-		else if (ref->type == XVT_CHUNK_EVENTS || ref->type == XVT_CHUNK_LATE) {
-			if (add_events(s, &b, ref->seq))
+		else if (ref->type == XVT_CHUNK_ORDER || ref->type == XVT_CHUNK_LATE) {
+			err = add_events(s, &b, ref->seq);
+			if (err == -EBADMSG) {
+				err = 0;
 				xvt_trace_note_damage(s->t, ref->offset, ref->len,
 						      "an event reaches past its chunk");
+			}
 		} else if (ref->type == XVT_CHUNK_NODE)
 			add_nodes(s, &b);
 		else if (ref->type == XVT_CHUNK_STATS)
@@ -302,6 +307,8 @@ static int walk(struct stat *s)
 		else if (ref->type == XVT_CHUNK_NOTE)
 			add_note(s, &b);
 	}
+	xvt_events_end(&s->it);
+	xvt_trace_raws_fini(&s->raws);
 	xvt_chunk_buf_free(&b);
 	return err;
 }

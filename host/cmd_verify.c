@@ -141,6 +141,8 @@ struct verify {
 	uint32_t last_vm;
 	uint32_t last_ring;
 	bool notes;
+	struct xvt_events_iter it;
+	struct xvt_trace_raws raws;
 };
 
 /* Each place that is damaged has its line: nothing else in the file says where it is. */
@@ -853,12 +855,13 @@ static int check_events(struct verify *v, const struct xvt_chunk_ref *ref,
 			const struct xvt_chunk_buf *b)
 {
 	uint64_t first = UINT64_MAX, last = 0;
-	struct xvt_events_iter it;
+	struct xvt_events_iter *it = &v->it;
+	const uint64_t missing = it->missing;
 	struct xvt_event ev;
 	uint32_t n = 0;
-	int got = xvt_events_begin(&it, b, ref->seq), err;
+	int got = xvt_events_begin(it, &v->raws.base, b, ref->seq), err;
 
-	while (!got && (got = xvt_events_next(&it, &ev)) > 0) {
+	while (!got && (got = xvt_events_next(it, &ev)) > 0) {
 		if (ev.hdr->host_ns < first)
 			first = ev.hdr->host_ns;
 		if (ev.hdr->host_ns > last)
@@ -869,9 +872,15 @@ static int check_events(struct verify *v, const struct xvt_chunk_ref *ref,
 			return err;
 		got = 0;
 	}
+	if (got < 0 && got != -EBADMSG)
+		return got;
 	if (got < 0)
 		violation(v, OF_CHUNK, XVT_VM_NONE,
 			  "chunk %" PRIu64 ": an event reaches past its chunk", ref->seq);
+	else if (it->missing != missing)
+		violation(v, OF_CHUNK, XVT_VM_NONE,
+			  "chunk %" PRIu64 ": %" PRIu64 " of its events cannot be read", ref->seq,
+			  it->missing - missing);
 	else if (n && (first != ref->first_ns || last != ref->last_ns))
 		violation(v, OF_CHUNK, XVT_VM_NONE,
 			  "chunk %" PRIu64 ": first or last time is not that of its events",
@@ -880,6 +889,28 @@ static int check_events(struct verify *v, const struct xvt_chunk_ref *ref,
 }
 
 /* -- the rest ----------------------------------------------------------------------- */
+
+/* Are the pieces whole? What is in them is checked where an event names it. */
+static void check_raw(struct verify *v, const struct xvt_chunk_ref *ref,
+		      const struct xvt_chunk_buf *b)
+{
+	struct xvt_raw_piece p;
+	uint32_t at = 0;
+
+	while (b->len - at >= sizeof(p)) {
+		memcpy(&p, b->payload + at, sizeof(p));
+		at += sizeof(p);
+		if (p.len % 8 || p.len > b->len - at)
+			break;
+		at += p.len;
+		if (p.ring >= v->t->ring_count || !v->t->rings[p.ring].known)
+			violation(v, OF_RING, XVT_VM_NONE,
+				  "a piece of ring %u, which the trace does not have", p.ring);
+	}
+	if (at != b->len)
+		violation(v, OF_CHUNK, XVT_VM_NONE,
+			  "chunk %" PRIu64 ": a piece reaches past its chunk", ref->seq);
+}
 
 static void check_round(struct verify *v, const struct xvt_chunk_buf *b)
 {
@@ -944,8 +975,8 @@ static void check_index(struct verify *v, const struct xvt_chunk_buf *b, size_t 
 	const struct xvt_trace *t = v->t;
 	size_t n = b->len / sizeof(struct xvt_index_entry);
 
-	/* With damage it cannot fit; before format 1.1 nobody reads it. */
-	if (t->damage_count || t->info.minor < 1)
+	/* With damage it cannot fit. */
+	if (t->damage_count)
 		return;
 	if (n != i - *from)
 		violation(v, OF_INDEX, XVT_VM_NONE,
@@ -979,7 +1010,7 @@ static void check_end(struct verify *v)
 			  "the end says %" PRIu64 " events and %" PRIu64
 			  " late ones, there are %" PRIu64 " and %" PRIu64,
 			  e->events, e->late, v->events[0], v->events[1]);
-	if (v->t->info.minor >= 1 && e->index_offset != v->t->chunks[v->index_from].offset)
+	if (e->index_offset != v->t->chunks[v->index_from].offset)
 		violation(v, OF_INDEX, XVT_VM_NONE,
 			  "the end says that the last index is at byte %" PRIu64
 			  ", it is at byte %" PRIu64,
@@ -1212,6 +1243,7 @@ static int check_chunks(struct verify *v, struct xvt_chunk_buf *b)
 {
 	int err = 0;
 
+	xvt_trace_raws_init(&v->raws, v->t);
 	for (size_t i = 0; i < v->t->chunk_count && !err; i++) {
 		const struct xvt_chunk_ref *ref = &v->t->chunks[i];
 
@@ -1223,9 +1255,12 @@ static int check_chunks(struct verify *v, struct xvt_chunk_buf *b)
 		if (err)
 			break;
 		switch (ref->type) {
-		case XVT_CHUNK_EVENTS:
+		case XVT_CHUNK_ORDER:
 		case XVT_CHUNK_LATE:
 			err = check_events(v, ref, b);
+			break;
+		case XVT_CHUNK_RAW:
+			check_raw(v, ref, b);
 			break;
 		case XVT_CHUNK_SAMPLES:
 			for (uint32_t at = 0; b->len - at >= sizeof(struct xvt_clock_sample);
@@ -1251,6 +1286,8 @@ static int check_chunks(struct verify *v, struct xvt_chunk_buf *b)
 			break;
 		}
 	}
+	xvt_events_end(&v->it);
+	xvt_trace_raws_fini(&v->raws);
 	return err;
 }
 

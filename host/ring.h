@@ -47,6 +47,10 @@ struct xvt_piece {
 	bool after_skip;      /* positions were skipped before it */
 	bool after_roll_back; /* the region's contents were replaced before it: */
 	struct xvt_past past; /* by these */
+	/* Where the bytes are in the file, once they have been put there. */
+	enum xvt_piece_fate { XVT_PIECE_WAITS, XVT_PIECE_PUT, XVT_PIECE_DROPPED } fate;
+	uint64_t raw_chunk;
+	uint32_t raw_at;
 	uint8_t *bytes;
 };
 
@@ -167,12 +171,13 @@ struct xvt_ring {
 	bool barred;		 /* no other machine waits for its machine */
 	uint64_t margin_most_ns; /* at rest it holds no other ring back by more */
 	struct xvt_piece *first, *tail;
-	struct xvt_piece *kept; /* the last one before the newest look; only until its take */
-	unsigned int reads;	/* under way */
-	uint32_t enable;	/* what the region's word shall say */
-	bool still;		/* the VMM says that the machine stands still */
-	uint64_t still_clock;	/* since when we know that */
-	bool back_while_still;	/* and its memory has gone back since */
+	struct xvt_piece *unput; /* the first one that is not in the file yet */
+	struct xvt_piece *kept;	 /* the last one before the newest look; only until its take */
+	unsigned int reads;	 /* under way */
+	uint32_t enable;	 /* what the region's word shall say */
+	bool still;		 /* the VMM says that the machine stands still */
+	uint64_t still_clock;	 /* since when we know that */
+	bool back_while_still;	 /* and its memory has gone back since */
 	struct xvt_ring_settled settled; /* as written last */
 	uint64_t before[XVT_TAIL_WORDS]; /* what lay before read_pos when it was copied */
 	uint32_t nr_before;
@@ -222,7 +227,10 @@ struct xvt_ring {
 	uint32_t run_room;
 	uint32_t run_at;
 	uint32_t run_end;
+	uint64_t run_pos; /* of the first one */
 	struct xvt_clock_segment segment;
+	bool on_segment;  /* all of them lie on it */
+	uint32_t stretch; /* records of one follow each other in their piece */
 
 	/* Clock. */
 	struct xvt_clock_map map;

@@ -36,11 +36,14 @@ static bool head_is_plain(const struct xvt_ring *r, uint32_t flags)
 	       r->first->bytes == r->reader.copy && !r->first->salvage && xvt_ring_only_new(r);
 }
 
-/* Is that value on the line that the last one was on, or is there another line for it? */
-static inline bool on_line(struct xvt_ring *r, uint64_t ts)
+/* The line of the clock that leads from run[0]'s stamp to its time, if one does. */
+static bool find_line(struct xvt_ring *r)
 {
-	return (ts >= r->segment.guest && ts <= r->segment.guest_end) ||
-	       xvt_clock_map_segment(&r->map, ts, &r->segment);
+	const struct xvt_event_hdr *h = &r->run[0].hdr;
+
+	if (xvt_clock_map_segment(&r->map, h->guest_clock, &r->segment))
+		return xvt_clock_segment_ns(&r->segment, h->guest_clock) == h->host_ns;
+	return xvt_clock_map_beyond(&r->map, h->guest_clock, h->host_ns, &r->segment);
 }
 
 /* All that follow the one in run[0] and are plain. */
@@ -51,13 +54,10 @@ static void extend(struct xvt_ring *r)
 	struct xvt_placed *to = r->run + r->run_end, *const end = r->run + r->run_room;
 	uint64_t header, ts, ns;
 
-	/* The map does not change meanwhile, so one look whether the line is still the right one.
-	 */
-	if (!xvt_clock_map_segment(&r->map, reader.ts, &r->segment))
-		return;
 	while (to < end && (header = xvt_reader_plain(&reader))) {
 		ts = xvt_reader_plain_ts(&reader, header);
-		if (xvt_unlikely(!on_line(r, ts)))
+		/* Those on another line are another run. */
+		if (xvt_unlikely(ts < r->segment.guest || ts > r->segment.guest_end))
 			break;
 		ns = xvt_clock_segment_ns(&r->segment, ts);
 		if (xvt_unlikely(ns < w.lo_ns || ns > w.hi_ns))
@@ -119,10 +119,12 @@ bool xvt_ring_refill(struct xvt_ring *r)
 			 .len = (uint16_t)r->rec.len },
 		.payload = r->rec.payload,
 	};
+	r->run_pos = r->rec.pos;
 	xvt_ring_pop(r);
 	r->run_at = 0;
 	r->run_end = 1;
-	if (head_is_plain(r, r->head_flags))
+	r->on_segment = find_line(r);
+	if (r->on_segment && head_is_plain(r, r->head_flags))
 		extend(r);
 	return true;
 }

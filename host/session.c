@@ -6,6 +6,7 @@
  */
 #define _GNU_SOURCE
 #include "payload.h"
+#include "ring_write.h"
 #include "session_parts.h"
 
 #include "clock_sound.h"
@@ -150,10 +151,29 @@ static void try_join(struct xvt_session *s, uint64_t now)
 
 /* ------------------------------------------------------------------ one pass */
 
+/* The pieces of a ring go into the file before the first of their records does; or they are
+ * dropped, where the machine has had its part of the space. */
+static int put_pieces(struct xvt_session *s, struct xvt_ring *r, bool limited)
+{
+	int err = 0;
+
+	while (!err && r->first->fate == XVT_PIECE_WAITS) {
+		if (limited && !xvt_session_may_write(s, s->vms[r->vm], xvt_piece_cost(r->unput)))
+			xvt_ring_drop_piece(r);
+		else
+			err = xvt_ring_put_piece(r, s->trace);
+	}
+	return err;
+}
+
 /* Else it is dropped. */
 static bool has_space(struct xvt_session *s, struct xvt_ring *r, const struct xvt_placed *p)
 {
-	if (!xvt_session_may_write(s, s->vms[r->vm], sizeof(p->hdr) + xvt_pad8(p->hdr.len))) {
+	const bool lost = p->hdr.id == XVT_ID_LOST;
+
+	if (xvt_ring_dropped(r, p) ||
+	    (lost &&
+	     !xvt_session_may_write(s, s->vms[r->vm], sizeof(p->hdr) + xvt_pad8(p->hdr.len)))) {
 		xvt_session_drop(s, r, &p->hdr, p->payload);
 		return false;
 	}
@@ -176,14 +196,19 @@ static int emit(void *arg, struct xvt_placed *const *out, size_t n)
 
 		if (!(h->ring_flags & XVT_EVENT_F_LATE))
 			s->emitted_ns = h->host_ns;
-		if (xvt_unlikely(limited) && !has_space(s, r, out[i]))
+		if (xvt_unlikely(xvt_ring_unput(r, out[i])))
+			err = put_pieces(s, r, limited);
+		if (xvt_unlikely(err))
+			break;
+		if (xvt_unlikely(limited || xvt_ring_dropped(r, out[i])) &&
+		    !has_space(s, r, out[i]))
 			continue;
 		xvt_ring_count(&r->stats, h);
 		/* At the end its last counters may be in the file already. */
 		s->stirred[r->id] |= XVT_STIRRED;
 		if (xvt_unlikely(h->id == XVT_ID_LOST))
 			xvt_ring_told(r, (const struct xvt_lost *)out[i]->payload);
-		err = xvt_trace_event(s->trace, h, out[i]->payload);
+		err = xvt_ring_put_record(r, out[i], s->trace);
 	}
 	return err;
 }

@@ -15,9 +15,11 @@
  *   SAMPLES, NODE              the clock: raw measurements, and the map made of them
  *   MARKS                      what the host saw of records that it had asked for
  *   RUNS                       when vCPUs were in their guests, by the host's kernel
- *   EVENTS                     merged: host_ns never decreases over all EVENTS chunks
- *   LATE                       the other lane: events that came below a watermark
- *   ROUND                      watermark: every later EVENTS record has host_ns >= this
+ *   RAW                        pieces of rings, as they were copied out of the region
+ *   ORDER                      merged: host_ns never decreases over all ORDER chunks; which record
+ *                              of which RAW chunk comes next, and the lines that give its time
+ *   LATE                       the other lane, built alike: events that came below a watermark
+ *   ROUND                      watermark: every later ORDER event has host_ns >= this
  *   STATS, NOTE                counters of a ring (cumulative, the last one counts), text
  *   INDEX                      now and then, and before the end: where the chunks before it are
  *   END                        last: "this file is complete"
@@ -35,9 +37,9 @@
 
 #define XVT_CHUNK_MAGIC	  0x43545658u		/* "XVTC" */
 #define XVT_FILE_MAGIC	  0x31454c4946545658ull /* "XVTFILE1" */
-#define XVT_FILE_MAJOR	  1
-#define XVT_FILE_MINOR	  1 /* 1: each INDEX is of all chunks since the one before it */
-#define XVT_FILE_OLDEST	  1
+#define XVT_FILE_MAJOR	  2			/* 2: RAW and ORDER; 1 was never released */
+#define XVT_FILE_MINOR	  0
+#define XVT_FILE_OLDEST	  2
 
 /* Longest payload that a reader accepts; a writer closes a chunk far below. */
 #define XVT_CHUNK_LEN_MAX (64u << 20)
@@ -49,7 +51,7 @@ enum xvt_chunk_type {
 	XVT_CHUNK_META = 4,
 	XVT_CHUNK_SAMPLES = 5,
 	XVT_CHUNK_NODE = 6,
-	XVT_CHUNK_EVENTS = 7,
+	XVT_CHUNK_ORDER = 7,
 	XVT_CHUNK_LATE = 8,
 	XVT_CHUNK_ROUND = 9,
 	XVT_CHUNK_STATS = 10,
@@ -59,10 +61,11 @@ enum xvt_chunk_type {
 	XVT_CHUNK_TIMEBASE = 14,
 	XVT_CHUNK_MARKS = 15,
 	XVT_CHUNK_RUNS = 16,
+	XVT_CHUNK_RAW = 17,
 };
 
 /*
- * XVT_CHUNK_F_ZSTD: the payload is, for EVENTS and LATE first their struct xvt_events_hdr as it is;
+ * XVT_CHUNK_F_ZSTD: the payload is, for ORDER and LATE first their struct xvt_order_hdr as it is;
  * then u64, how long the rest of the payload was; then that rest as a zstd frame.
  */
 #define XVT_CHUNK_F_ZSTD 1u
@@ -260,14 +263,74 @@ struct xvt_run_span {
 };
 XVT_ASSERT(sizeof(struct xvt_run_span) == 32, "run span layout");
 
-/* EVENTS and LATE: this, then `count` events, each a header and its payload padded to 8. */
-struct xvt_events_hdr {
+/*
+ * RAW: pieces, each this and `len` bytes of its ring from position `pos` on. A piece lies in one
+ * sub-buffer and ends where a record does.
+ */
+struct xvt_raw_piece {
+	uint32_t ring;
+	uint32_t len; /* a multiple of 8 */
+	uint64_t pos;
+};
+XVT_ASSERT(sizeof(struct xvt_raw_piece) == 16, "raw piece layout");
+
+/*
+ * ORDER and LATE: `count` events. The payload is, in this order:
+ *   this header
+ *   own_len bytes: the host's own events, each a struct xvt_event_hdr and its payload padded to 8
+ *   u64 raws[nr_raws]: offsets in the file of the RAW chunks that are named below
+ *   struct xvt_order_line lines[nr_lines]
+ *   struct xvt_order_source sources[nr_sources]
+ *   the sequence, if nr_sources is not 0: for each event the number of the source whose next record
+ *   it is, or nr_sources for the next of the host's own. Each number has `width` bits, the first
+ *   one the lowest of the first byte. With nr_runs there are nr_runs numbers instead, padded to
+ *   whole words, and then as many bytes: so many events, less one, have that number in a row.
+ *   Zeros up to a whole word, and one word of zeros behind it.
+ * Without sources all events are the host's own.
+ */
+struct xvt_order_hdr {
 	uint64_t first_ns;
 	uint64_t last_ns;
 	uint32_t count;
+	uint32_t own_len;
+	uint32_t nr_raws;
+	uint32_t nr_lines;
+	uint32_t nr_sources;
+	uint32_t nr_runs;
+	uint32_t width;
 	uint32_t reserved;
 };
-XVT_ASSERT(sizeof(struct xvt_events_hdr) == 24, "events header layout");
+XVT_ASSERT(sizeof(struct xvt_order_hdr) == 48, "order header layout");
+
+/* host_ns = this host_ns + (guest clock - guest) * rise / run, in 128 bits, rounded down. With
+ * run == 0: host_ns. run is less than 2^63. */
+struct xvt_order_line {
+	uint64_t guest;
+	uint64_t run; /* of the guest's clock */
+	uint64_t host_ns;
+	uint64_t rise; /* of host_ns */
+};
+XVT_ASSERT(sizeof(struct xvt_order_line) == 32, "order line layout");
+
+/*
+ * `count` records that follow each other in a piece, behind `skip` others, the first of all at byte
+ * `at` of the payload of RAW chunk raws[raw]. A record that was given back or never finished does
+ * not count, nor does a word of zeros where a header would be.
+ */
+struct xvt_order_source {
+	uint32_t ring_flags; /* as in struct xvt_event_hdr, of all of them */
+	uint32_t count;
+	uint32_t raw;
+	uint32_t at;
+	uint32_t line;
+	uint16_t skip;
+	uint16_t ts_bits; /* of the ring's short stamps */
+	uint64_t ts;	  /* clock value that the stamp at `at`, if it is short, extends */
+};
+XVT_ASSERT(sizeof(struct xvt_order_source) == 32, "order source layout");
+
+#define XVT_ORDER_SOURCES_MAX	(1u << 20)
+#define XVT_ORDER_COUNT_MAX	(1u << 24)
 
 #define XVT_EVENT_RING_MASK	0xfffffu
 #define XVT_EVENT_F_LATE	(1u << 20) /* came below a watermark already passed */
@@ -373,7 +436,7 @@ struct xvt_note {
  */
 struct xvt_index_entry {
 	uint64_t offset;   /* of the chunk header in the file */
-	uint64_t first_ns; /* EVENTS and LATE: as the chunk says; others: 0 */
+	uint64_t first_ns; /* ORDER and LATE: as the chunk says; others: 0 */
 	uint64_t last_ns;
 	uint32_t count;
 	uint32_t type;

@@ -199,7 +199,9 @@ static int take_entries(struct xvt_trace *t, const struct xvt_chunk_buf *b, uint
 			.len = (uint32_t)(whole - sizeof(head.h)),
 			.seq = t->chunk_count,
 		};
-		head.events = (struct xvt_events_hdr){ e.first_ns, e.last_ns, e.count, 0 };
+		head.events = (struct xvt_order_hdr){ .first_ns = e.first_ns,
+						      .last_ns = e.last_ns,
+						      .count = e.count };
 		err = xvt_trace_add_chunk(t, e.offset, &head);
 		if (err)
 			return err;
@@ -240,8 +242,6 @@ int xvt_trace_take_index(struct xvt_trace *t, struct xvt_chunk_buf *b, uint64_t 
 	uint64_t last, before = 0;
 	int err;
 
-	if (t->info.minor < 1)
-		return 0; /* its index is of events only, so it does not lead anywhere */
 	err = find_by_end(t, b, offset);
 	if (!err)
 		err = find_by_search(t, b, offset);

@@ -10,7 +10,7 @@
 /* What opening needs of a chunk's start. */
 struct xvt_chunk_head {
 	struct xvt_chunk_hdr h;
-	struct xvt_events_hdr events;
+	struct xvt_order_hdr events;
 };
 
 /* Returns bytes read (short only at the end of the file) or -errno. */

@@ -92,19 +92,12 @@ bool xvt_lost_get(const struct xvt_event_hdr *h, const uint8_t *payload, struct 
 	return true;
 }
 
-void xvt_chunk_buf_free(struct xvt_chunk_buf *b)
-{
-	free(b->bytes);
-	free(b->unpacked);
-	memset(b, 0, sizeof(*b));
-}
-
 /* The payload of a compressed chunk, which passed its checksum, as it was. */
 static int unpack(struct xvt_chunk_buf *b)
 {
 	const struct xvt_chunk_hdr *h = (const struct xvt_chunk_hdr *)b->bytes;
-	bool events = h->type == XVT_CHUNK_EVENTS || h->type == XVT_CHUNK_LATE;
-	size_t clear = events ? sizeof(struct xvt_events_hdr) : 0;
+	bool events = h->type == XVT_CHUNK_ORDER || h->type == XVT_CHUNK_LATE;
+	size_t clear = events ? sizeof(struct xvt_order_hdr) : 0;
 	uint64_t rest;
 	int err;
 
@@ -168,7 +161,7 @@ int xvt_trace_load_at(struct xvt_trace *t, uint64_t offset, uint32_t len, struct
 
 static bool is_known_type(uint16_t type)
 {
-	return type >= XVT_CHUNK_FILE && type <= XVT_CHUNK_RUNS;
+	return type >= XVT_CHUNK_FILE && type <= XVT_CHUNK_RAW;
 }
 
 /* Can a chunk of that type have a payload of that length? */
@@ -184,8 +177,8 @@ static bool length_fits(uint16_t type, uint32_t len)
 		[XVT_CHUNK_META] = { sizeof(struct xvt_meta_info), 0 },
 		[XVT_CHUNK_SAMPLES] = { 0, sizeof(struct xvt_clock_sample) },
 		[XVT_CHUNK_NODE] = { 0, sizeof(struct xvt_clock_node) },
-		[XVT_CHUNK_EVENTS] = { sizeof(struct xvt_events_hdr), 0 },
-		[XVT_CHUNK_LATE] = { sizeof(struct xvt_events_hdr), 0 },
+		[XVT_CHUNK_ORDER] = { sizeof(struct xvt_order_hdr), 0 },
+		[XVT_CHUNK_LATE] = { sizeof(struct xvt_order_hdr), 0 },
 		[XVT_CHUNK_ROUND] = { offsetof(struct xvt_round, written_ns), 0 },
 		[XVT_CHUNK_STATS] = { XVT_RING_STATS_LEN_LEAST, 0 },
 		[XVT_CHUNK_NOTE] = { sizeof(struct xvt_note), 0 },
@@ -194,6 +187,7 @@ static bool length_fits(uint16_t type, uint32_t len)
 		[XVT_CHUNK_TIMEBASE] = { 0, sizeof(struct xvt_timebase) },
 		[XVT_CHUNK_MARKS] = { 0, sizeof(struct xvt_mark_seen) },
 		[XVT_CHUNK_RUNS] = { 0, sizeof(struct xvt_run_span) },
+		[XVT_CHUNK_RAW] = { 0, sizeof(uint64_t) },
 	};
 
 	if (!is_known_type(type))
@@ -206,11 +200,11 @@ static bool as_indexed(const struct xvt_trace *t, const struct xvt_chunk_ref *re
 		       const struct xvt_chunk_buf *b)
 {
 	const struct xvt_chunk_hdr *h = (const struct xvt_chunk_hdr *)b->bytes;
-	struct xvt_events_hdr events;
+	struct xvt_order_hdr events;
 
 	if (h->type != ref->type || h->seq != ref->seq || h->trace_id != t->trace_id)
 		return false;
-	if ((ref->type != XVT_CHUNK_EVENTS && ref->type != XVT_CHUNK_LATE) ||
+	if ((ref->type != XVT_CHUNK_ORDER && ref->type != XVT_CHUNK_LATE) ||
 	    b->len < sizeof(events))
 		return true;
 	memcpy(&events, b->payload, sizeof(events));
@@ -456,7 +450,7 @@ int xvt_trace_add_chunk(struct xvt_trace *t, uint64_t offset, const struct xvt_c
 		.len = head->h.len,
 		.type = head->h.type,
 	};
-	if (ref->type != XVT_CHUNK_EVENTS && ref->type != XVT_CHUNK_LATE)
+	if (ref->type != XVT_CHUNK_ORDER && ref->type != XVT_CHUNK_LATE)
 		return 0;
 	/* Where a newer program keeps its times is not known: any part of the trace may have it. */
 	if (head->h.flags & ~XVT_CHUNK_F_ZSTD) {
@@ -638,6 +632,7 @@ static int walk(struct xvt_trace *t, struct xvt_chunk_buf *b, uint64_t offset)
 static void forget_chunks(struct xvt_trace *t)
 {
 	t->chunk_count = 0;
+	t->walks++;
 	t->timebase_count = 1; /* FILE's */
 	t->damage_count = 0;
 	t->ended = false;
@@ -654,7 +649,7 @@ static bool has_all_events(const struct xvt_trace *t)
 	uint64_t events = 0, late = 0;
 
 	for (size_t i = 0; i < t->chunk_count; i++) {
-		events += t->chunks[i].type == XVT_CHUNK_EVENTS ? t->chunks[i].count : 0;
+		events += t->chunks[i].type == XVT_CHUNK_ORDER ? t->chunks[i].count : 0;
 		late += t->chunks[i].type == XVT_CHUNK_LATE ? t->chunks[i].count : 0;
 	}
 	return !t->ended || (events == t->end.events && late == t->end.late);
@@ -745,6 +740,12 @@ static int check_first(struct xvt_trace *t, struct xvt_chunk_buf *b, char *why, 
 		snprintf(why, why_size,
 			 "written in format %u.%u, this xvtrace reads %u.x; use a newer xvtrace",
 			 first.info.major, first.info.minor, XVT_FILE_MAJOR);
+		return -EPROTO;
+	}
+	if (first.info.major < XVT_FILE_OLDEST) {
+		snprintf(why, why_size,
+			 "written in format %u.%u by a development version; record it anew",
+			 first.info.major, first.info.minor);
 		return -EPROTO;
 	}
 	if (first.info.incompat) {
@@ -890,18 +891,19 @@ const char *xvt_vm_name(const struct xvt_trace *t, uint32_t vm)
 	return vm < t->vm_count && t->vms[vm].known ? t->vms[vm].name : "?";
 }
 
-int xvt_events_begin(struct xvt_events_iter *it, const struct xvt_chunk_buf *b, uint64_t chunk_seq)
+size_t xvt_trace_chunk_at(const struct xvt_trace *t, uint64_t offset)
 {
-	struct xvt_events_hdr h;
+	size_t lo = 0, hi = t->chunk_count;
 
-	if (b->len < sizeof(h))
-		return -EBADMSG;
-	memcpy(&h, b->payload, sizeof(h));
-	it->at = b->payload + sizeof(h);
-	it->end = b->payload + b->len;
-	it->left = h.count;
-	it->chunk_seq = chunk_seq;
-	return 0;
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (t->chunks[mid].offset < offset)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < t->chunk_count && t->chunks[lo].offset == offset ? lo : t->chunk_count;
 }
 
 static void note_bad_events(struct xvt_trace *t, size_t chunk)
@@ -912,6 +914,14 @@ static void note_bad_events(struct xvt_trace *t, size_t chunk)
 		xvt_trace_note_damage(t, ref->offset, sizeof(struct xvt_chunk_hdr) + ref->len,
 				      "an event reaches past its chunk");
 	ref->told = true;
+}
+
+static void note_bad_events_at(struct xvt_trace *t, uint64_t offset)
+{
+	size_t chunk = xvt_trace_chunk_at(t, offset);
+
+	if (chunk < t->chunk_count)
+		note_bad_events(t, chunk);
 }
 
 /* -- in order of time --------------------------------------------------------------- */
@@ -1040,23 +1050,29 @@ static int keep_late(struct xvt_cursor *c, const struct xvt_event *ev, uint32_t 
 	if (c->late_more && compare_keys(&key, &c->late_cut) > 0)
 		return 0;
 	c->late[c->late_count++] = (struct xvt_late){ key, c->late_used };
-	memcpy(c->late_bytes + c->late_used, ev->hdr, size);
+	memcpy(c->late_bytes + c->late_used, ev->hdr, sizeof(*ev->hdr));
+	memcpy(c->late_bytes + c->late_used + sizeof(*ev->hdr), ev->payload,
+	       size - sizeof(*ev->hdr));
 	c->late_used += size;
 	return 0;
 }
 
+/* -ESTALE: the list of chunks is a new one. */
 static int load_late_chunk(struct xvt_cursor *c, size_t chunk)
 {
-	struct xvt_events_iter it;
+	struct xvt_events_iter *it = &c->late_it;
+	const uint64_t walks = c->t->walks;
 	struct xvt_event ev;
 	int err = xvt_trace_load(c->t, chunk, &c->late_buf);
 
 	if (err)
 		return err == -EBADMSG ? 0 : err;
-	err = xvt_events_begin(&it, &c->late_buf, c->t->chunks[chunk].seq);
+	err = xvt_events_begin(it, &c->raws[1].base, &c->late_buf, c->t->chunks[chunk].seq);
 	for (uint32_t number = 0; !err; number++) {
-		int got = xvt_events_next(&it, &ev);
+		int got = xvt_events_next(it, &ev);
 
+		if (walks != c->t->walks)
+			return -ESTALE;
 		if (got == 0)
 			return 0;
 		err = got < 0 ? got : keep_late(c, &ev, number);
@@ -1110,7 +1126,13 @@ int xvt_cursor_init(struct xvt_cursor *c, struct xvt_trace *t, uint64_t from_ns,
 	c->t = t;
 	c->from_ns = from_ns;
 	c->to_ns = to_ns;
+	c->raws = malloc(2 * sizeof(*c->raws));
+	if (!c->raws)
+		return -ENOMEM;
+	xvt_trace_raws_init(&c->raws[0], t);
+	xvt_trace_raws_init(&c->raws[1], t);
 	err = load_late(c);
+	c->walks = t->walks;
 	if (err)
 		xvt_cursor_fini(c);
 	return err;
@@ -1122,6 +1144,11 @@ void xvt_cursor_fini(struct xvt_cursor *c)
 	free(c->late);
 	xvt_chunk_buf_free(&c->late_buf);
 	xvt_chunk_buf_free(&c->buf);
+	xvt_events_end(&c->late_it);
+	xvt_events_end(&c->it);
+	for (int i = 0; c->raws && i < 2; i++)
+		xvt_trace_raws_fini(&c->raws[i]);
+	free(c->raws);
 	memset(c, 0, sizeof(*c));
 }
 
@@ -1129,6 +1156,7 @@ void xvt_cursor_fini(struct xvt_cursor *c)
 static void find_place(struct xvt_cursor *c)
 {
 	c->chunk = 0;
+	c->walks = c->t->walks;
 	while (c->chunk < c->t->chunk_count && c->t->chunks[c->chunk].offset < c->read_to)
 		c->chunk++;
 }
@@ -1138,11 +1166,13 @@ static int next_chunk(struct xvt_cursor *c)
 {
 	struct xvt_trace *t = c->t;
 
+	if (c->walks != t->walks)
+		find_place(c);
 	for (; c->chunk < t->chunk_count; c->chunk++) {
 		struct xvt_chunk_ref *ref = &t->chunks[c->chunk];
 		int err;
 
-		if (ref->type != XVT_CHUNK_EVENTS || ref->last_ns < c->from_ns ||
+		if (ref->type != XVT_CHUNK_ORDER || ref->last_ns < c->from_ns ||
 		    ref->first_ns > c->to_ns)
 			continue;
 		err = xvt_trace_load(t, c->chunk, &c->buf);
@@ -1155,7 +1185,10 @@ static int next_chunk(struct xvt_cursor *c)
 		}
 		if (err)
 			return err;
-		if (xvt_events_begin(&c->it, &c->buf, ref->seq)) {
+		err = xvt_events_begin(&c->it, &c->raws[0].base, &c->buf, ref->seq);
+		if (err == -ENOMEM)
+			return err;
+		if (err) {
 			note_bad_events(t, c->chunk);
 			continue;
 		}
@@ -1176,8 +1209,10 @@ static int next_main(struct xvt_cursor *c, struct xvt_event *ev)
 				return 1;
 			continue;
 		}
+		if (got < 0 && got != -EBADMSG)
+			return got;
 		if (got < 0)
-			note_bad_events(c->t, c->chunk - 1);
+			note_bad_events_at(c->t, c->read_to - 1);
 		got = next_chunk(c);
 		if (got <= 0)
 			return got;

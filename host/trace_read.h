@@ -5,14 +5,13 @@
  * and what is damaged is skipped, remembered and left to the caller to tell.
  *
  * Opening goes through the chunks' headers, or the file's own INDEX, and loads FILE, VM, RING,
- * TIMEBASE and END. Everything else is read when it is asked for. Memory: 48 bytes a chunk, one
- * chunk's payload a cursor, and the late lane whole (a cursor that merges needs it sorted).
+ * TIMEBASE and END. Everything else is read when it is asked for. Memory: 48 bytes a chunk;
+ * for a cursor one chunk of each lane, XVT_LATE_BUDGET, and twice struct xvt_trace_raws.
  */
 #ifndef XVT_TRACE_READ_H
 #define XVT_TRACE_READ_H
 
-#include "payload.h"
-#include "trace_format.h"
+#include "order_read.h"
 
 #define XVT_VM_NONE UINT32_MAX
 
@@ -20,7 +19,7 @@
 struct xvt_chunk_ref {
 	uint64_t offset; /* of its header */
 	uint64_t seq;
-	uint64_t first_ns; /* EVENTS and LATE: as the chunk says, unproven until it is loaded */
+	uint64_t first_ns; /* ORDER and LATE: as the chunk says, unproven until it is loaded */
 	uint64_t last_ns;
 	uint32_t len;
 	uint32_t count;
@@ -63,6 +62,7 @@ struct xvt_trace {
 	size_t chunk_count;
 	size_t chunk_room;
 	bool indexed;	/* chunks are as an INDEX says, unproven until they are loaded */
+	uint64_t walks; /* how often `chunks` was made */
 	uint64_t reads; /* system calls so far, and what they brought */
 	uint64_t read_len;
 	struct xvt_trace_vm *vms;
@@ -81,7 +81,7 @@ struct xvt_trace {
 	uint64_t scan_budget;
 	size_t late_budget;   /* XVT_LATE_BUDGET; less for tests */
 	uint64_t tail_offset; /* where the last whole chunk ends */
-	uint64_t first_ns;    /* over all EVENTS and LATE chunks; 0 if there are none */
+	uint64_t first_ns;    /* over all ORDER and LATE chunks; 0 if there are none */
 	uint64_t last_ns;
 	struct xvt_damage damage[XVT_DAMAGE_MAX];
 	size_t damage_count; /* may exceed XVT_DAMAGE_MAX */
@@ -102,18 +102,6 @@ int xvt_trace_open(struct xvt_trace **out, const char *path, char *why, size_t w
 int xvt_trace_open_indexed(struct xvt_trace **out, const char *path, char *why, size_t why_size);
 void xvt_trace_close(struct xvt_trace *t);
 
-/* Payload of one chunk, CRC checked; a buffer that is used again and again. */
-struct xvt_chunk_buf {
-	uint8_t *bytes;
-	size_t room;
-	uint8_t *unpacked; /* of a compressed chunk */
-	size_t unpacked_room;
-	uint8_t *payload;
-	uint32_t len;
-};
-
-void xvt_chunk_buf_free(struct xvt_chunk_buf *b);
-
 /* The contents of a STATS chunk, and of a LOST record, as this or an older recorder wrote them.
  * Return false if they are too short. */
 bool xvt_stats_get(const struct xvt_chunk_buf *b, struct xvt_ring_stats *st);
@@ -133,6 +121,9 @@ int xvt_trace_load(struct xvt_trace *t, size_t chunk, struct xvt_chunk_buf *b);
  */
 int xvt_trace_check_rest(struct xvt_trace *t);
 
+/* Number of the chunk that begins at that offset of the file; chunk_count if none does. */
+size_t xvt_trace_chunk_at(const struct xvt_trace *t, uint64_t offset);
+
 void xvt_trace_note_damage(struct xvt_trace *t, uint64_t offset, uint64_t len, const char *why);
 
 /*
@@ -144,13 +135,6 @@ int xvt_trace_complain(const struct xvt_trace *t, bool quiet);
 /* CLOCK_REALTIME of the host at a host_ns, as the host had it then: the clock may have been set
  * between two events. */
 uint64_t xvt_trace_wall_ns(const struct xvt_trace *t, uint64_t host_ns);
-
-/* One event. Points into a buffer: good until the next call of what gave it. */
-struct xvt_event {
-	const struct xvt_event_hdr *hdr; /* 8-byte aligned */
-	const uint8_t *payload;
-	uint64_t chunk_seq;
-};
 
 static inline uint32_t xvt_event_ring(const struct xvt_event *ev)
 {
@@ -182,38 +166,26 @@ static inline bool xvt_is_event(const struct xvt_event_hdr *h)
 	return h->id >= XVT_ID_FIRST_EVENT;
 }
 
-/* The events of one loaded EVENTS or LATE payload. */
-struct xvt_events_iter {
-	const uint8_t *at;
-	const uint8_t *end;
-	uint32_t left;
-	uint64_t chunk_seq;
+/* RAW chunks of a trace: `base` is for xvt_events_begin(). Memory: 32 MiB, and one chunk. */
+#define XVT_RAWS_SLOTS 256u
+struct xvt_trace_raws {
+	struct xvt_raws base; /* first */
+	struct xvt_trace *t;
+	uint32_t count;
+	uint64_t uses;
+	size_t held;
+	uint64_t budget; /* bytes that may still be loaded */
+	bool told;
+	bool told_missing;
+	struct xvt_raws_slot {
+		struct xvt_raw raw;
+		struct xvt_chunk_buf buf;
+		uint64_t used;
+	} slots[XVT_RAWS_SLOTS];
 };
 
-/* Returns 0, or -EBADMSG if the payload is too short for its header. */
-int xvt_events_begin(struct xvt_events_iter *it, const struct xvt_chunk_buf *b, uint64_t chunk_seq);
-
-/* 1: ev is filled. 0: no more. -EBADMSG: a length in it reaches past the chunk. */
-static inline int xvt_events_next(struct xvt_events_iter *it, struct xvt_event *ev)
-{
-	const struct xvt_event_hdr *h = (const struct xvt_event_hdr *)it->at;
-	size_t room = (size_t)(it->end - it->at);
-	size_t padded;
-
-	if (!it->left)
-		return 0;
-	if (xvt_unlikely(room < sizeof(*h)))
-		return -EBADMSG;
-	padded = xvt_pad8(h->len);
-	if (xvt_unlikely(padded > room - sizeof(*h)))
-		return -EBADMSG;
-	ev->hdr = h;
-	ev->payload = it->at + sizeof(*h);
-	ev->chunk_seq = it->chunk_seq;
-	it->at += sizeof(*h) + padded;
-	it->left--;
-	return 1;
-}
+void xvt_trace_raws_init(struct xvt_trace_raws *r, struct xvt_trace *t);
+void xvt_trace_raws_fini(struct xvt_trace_raws *r);
 
 /* The order of events; all of it, so that no two are equal. */
 struct xvt_event_key {
@@ -239,9 +211,11 @@ struct xvt_cursor {
 	uint64_t to_ns;
 	struct xvt_chunk_buf buf;
 	struct xvt_events_iter it;
-	size_t chunk;		/* next to load */
-	uint64_t read_to;	/* behind the offset of the last one that was */
-	struct xvt_event ahead; /* of the main lane; hdr == NULL: fetch the next */
+	struct xvt_trace_raws *raws; /* of either lane: an event of one stays beside the other's */
+	uint64_t walks;		     /* of the trace: the list of chunks that `chunk` is for */
+	size_t chunk;		     /* next to load */
+	uint64_t read_to;	     /* behind the offset of the last one that was */
+	struct xvt_event ahead;	     /* of the main lane; hdr == NULL: fetch the next */
 	struct xvt_event_key ahead_key;
 	bool main_done;
 	/* The late lane: events behind late_done in order, up to late_cut if there are more. */
@@ -253,6 +227,7 @@ struct xvt_cursor {
 	size_t late_used;
 	size_t late_bytes_room;
 	struct xvt_chunk_buf late_buf;
+	struct xvt_events_iter late_it;
 	struct xvt_event_key late_done;
 	struct xvt_event_key late_cut;
 	bool late_begun; /* late_done holds */

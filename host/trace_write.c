@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * trace_write.c - see trace_write.h. Two chunks are open at a time, one for each lane; a
- * chunk is built whole in memory (header, payload, padding) and leaves in one call of the
- * sink, so that the sink never holds half a chunk.
+ * trace_write.c - see trace_write.h. Three chunks are open at a time: one of pieces, and one for
+ * each lane of the order, which is gathered and encoded when it leaves. A chunk is built whole in
+ * memory (header, payload, padding) and leaves in one call of the sink, so that the sink never
+ * holds half a chunk. The pieces always leave before what names them.
  */
 #include "trace_write.h"
 
@@ -15,25 +16,31 @@
 #include "crc32c.h"
 #include "payload.h"
 
-#define LANE_BYTES (256u << 10)
+#define RAW_BYTES  (256u << 10)
 #define PACK_LEAST 1024u /* a smaller META is not compressed */
 
-struct lane {
-	uint8_t *bytes; /* LANE_BYTES: chunk header, events header, events; own, or the sink's */
+/* Pieces that are gathered. */
+struct raw_lane {
+	uint8_t *bytes; /* RAW_BYTES: chunk header, pieces; own, or the sink's */
 	uint8_t *own;
-	size_t used; /* 0: nothing gathered */
-	uint16_t type;
+	size_t used;	 /* 0: nothing gathered */
+	uint64_t offset; /* of the chunk in the file: nothing else is written before it */
+};
+
+/* A buffer for chunks that are made on the way out. */
+struct scratch {
+	uint8_t *bytes;
+	size_t room;
 };
 
 struct xvt_trace_writer {
 	struct xvt_sink *sink;
-	struct lane main;
-	struct lane late;
-	uint8_t *scratch; /* for chunks made by xvt_trace_put() */
-	size_t scratch_room;
+	struct raw_lane raw;
+	struct xvt_order main;
+	struct xvt_order late;
+	struct scratch scratch;
 	struct xvt_packer *packer; /* NULL: nothing is compressed */
-	uint8_t *packed;
-	size_t packed_room;
+	struct scratch packed;
 	/* The next INDEX as it is gathered. */
 	struct {
 		struct xvt_chunk_hdr hdr;
@@ -46,7 +53,7 @@ struct xvt_trace_writer {
 	uint64_t bytes;
 	uint64_t events;
 	uint64_t late_events;
-	uint64_t raw_event_bytes; /* of the chunks of events, before and after compression */
+	uint64_t raw_event_bytes; /* of RAW, ORDER and LATE, before and after compression */
 	uint64_t stored_event_bytes;
 	int err; /* the first one; nothing is written after it */
 };
@@ -57,8 +64,27 @@ struct chunk {
 	size_t len;	/* of the payload */
 	uint16_t type;
 	uint16_t flags;
-	const struct xvt_events_hdr *events; /* what EVENTS and LATE say of themselves */
+	const struct xvt_order_hdr *order; /* what ORDER and LATE say of themselves */
 };
+
+static int make_room(struct scratch *s, size_t need)
+{
+	void *grown;
+
+	if (need <= s->room)
+		return 0;
+	grown = realloc(s->bytes, need);
+	if (!grown)
+		return -ENOMEM;
+	s->bytes = grown;
+	s->room = need;
+	return 0;
+}
+
+static bool of_events(const struct chunk *c)
+{
+	return c->order || c->type == XVT_CHUNK_RAW;
+}
 
 static int put_chunk(struct xvt_trace_writer *w, const struct chunk *c)
 {
@@ -88,12 +114,13 @@ static int put_chunk(struct xvt_trace_writer *w, const struct chunk *c)
 	}
 	entry = &w->index.entries[w->index_count++];
 	*entry = (struct xvt_index_entry){ .offset = w->bytes, .type = c->type };
-	if (c->events) {
-		entry->first_ns = c->events->first_ns;
-		entry->last_ns = c->events->last_ns;
-		entry->count = c->events->count;
-		w->stored_event_bytes += whole;
+	if (c->order) {
+		entry->first_ns = c->order->first_ns;
+		entry->last_ns = c->order->last_ns;
+		entry->count = c->order->count;
 	}
+	if (of_events(c))
+		w->stored_event_bytes += whole;
 	w->seq++;
 	w->bytes += whole;
 	return 0;
@@ -114,27 +141,21 @@ static int put_index(struct xvt_trace_writer *w)
 static void pack(struct xvt_trace_writer *w, struct chunk *c)
 {
 	const size_t head = sizeof(struct xvt_chunk_hdr);
-	size_t clear = c->events ? sizeof(*c->events) : 0;
+	size_t clear = c->order ? sizeof(*c->order) : 0;
 	uint64_t rest = c->len - clear;
+	uint8_t *to;
 	ssize_t n;
 
-	if (head + c->len > w->packed_room) {
-		void *grown = realloc(w->packed, head + xvt_pad8(c->len));
-
-		if (!grown)
-			return; /* as it is, then */
-		w->packed = grown;
-		w->packed_room = head + xvt_pad8(c->len);
-	}
-	if (rest <= sizeof(rest))
-		return;
-	n = xvt_pack(w->packer, w->packed + head + clear + sizeof(rest), rest - sizeof(rest),
+	if (rest <= sizeof(rest) || make_room(&w->packed, head + xvt_pad8(c->len)))
+		return; /* as it is, then */
+	to = w->packed.bytes + head;
+	n = xvt_pack(w->packer, to + clear + sizeof(rest), rest - sizeof(rest),
 		     c->bytes + head + clear, rest);
 	if (n < 0)
 		return;
-	memcpy(w->packed + head, c->bytes + head, clear);
-	memcpy(w->packed + head + clear, &rest, sizeof(rest));
-	c->bytes = w->packed;
+	memcpy(to, c->bytes + head, clear);
+	memcpy(to + clear, &rest, sizeof(rest));
+	c->bytes = w->packed.bytes;
 	c->len = clear + sizeof(rest) + (size_t)n;
 	c->flags = XVT_CHUNK_F_ZSTD;
 }
@@ -143,9 +164,9 @@ static int emit(struct xvt_trace_writer *w, struct chunk *c)
 {
 	int err;
 
-	if (c->events)
+	if (of_events(c))
 		w->raw_event_bytes += sizeof(struct xvt_chunk_hdr) + xvt_pad8(c->len);
-	if (w->packer && (c->events || (c->type == XVT_CHUNK_META && c->len >= PACK_LEAST)))
+	if (w->packer && (of_events(c) || (c->type == XVT_CHUNK_META && c->len >= PACK_LEAST)))
 		pack(w, c);
 	err = put_chunk(w, c);
 	if (!err &&
@@ -159,34 +180,44 @@ int xvt_trace_compress(struct xvt_trace_writer *w, unsigned int level)
 	return xvt_packer_new(&w->packer, level);
 }
 
-static struct xvt_events_hdr *lane_hdr(struct lane *lane)
+/* ------------------------------------------------------------------ lanes */
+
+static int flush_raw(struct xvt_trace_writer *w)
 {
-	return (struct xvt_events_hdr *)(lane->bytes + sizeof(struct xvt_chunk_hdr));
+	struct chunk c = { .bytes = w->raw.bytes,
+			   .len = w->raw.used - sizeof(struct xvt_chunk_hdr),
+			   .type = XVT_CHUNK_RAW };
+
+	if (!w->raw.used || w->err)
+		return w->err;
+	w->raw.used = 0;
+	return emit(w, &c);
 }
 
-static int lane_flush(struct xvt_trace_writer *w, struct lane *lane)
+static int flush_order(struct xvt_trace_writer *w, struct xvt_order *o, uint16_t type)
 {
-	struct chunk c = {
-		.bytes = lane->bytes,
-		.len = lane->used - sizeof(struct xvt_chunk_hdr),
-		.type = lane->type,
-		.events = lane_hdr(lane),
-	};
+	struct chunk c = { .type = type };
 
-	if (!lane->used || w->err)
+	if (!o->count || flush_raw(w))
 		return w->err;
-	emit(w, &c);
-	lane->used = 0;
-	return w->err;
+	if (make_room(&w->scratch, sizeof(struct xvt_chunk_hdr) + xvt_order_room(o))) {
+		w->err = -ENOMEM;
+		return w->err;
+	}
+	c.bytes = w->scratch.bytes;
+	c.len = xvt_order_encode(o, c.bytes + sizeof(struct xvt_chunk_hdr));
+	c.order = (const void *)(c.bytes + sizeof(struct xvt_chunk_hdr));
+	return emit(w, &c);
 }
 
 void xvt_trace_writer_free(struct xvt_trace_writer *w)
 {
-	free(w->main.own);
-	free(w->late.own);
-	free(w->scratch);
+	free(w->raw.own);
+	xvt_order_fini(&w->main);
+	xvt_order_fini(&w->late);
+	free(w->scratch.bytes);
 	xvt_packer_free(w->packer);
-	free(w->packed);
+	free(w->packed.bytes);
 	free(w);
 }
 
@@ -202,14 +233,9 @@ int xvt_trace_writer_new(struct xvt_trace_writer **out, struct xvt_sink *sink,
 	if (!w)
 		return -ENOMEM;
 	w->sink = sink;
-	w->main.type = XVT_CHUNK_EVENTS;
-	w->late.type = XVT_CHUNK_LATE;
-	w->main.own = malloc(LANE_BYTES);
-	w->late.own = malloc(LANE_BYTES);
-	if (!w->main.own || !w->late.own)
+	w->raw.own = malloc(RAW_BYTES);
+	if (!w->raw.own)
 		goto err_free;
-	w->main.bytes = w->main.own;
-	w->late.bytes = w->late.own;
 
 	file.magic = XVT_FILE_MAGIC;
 	file.major = XVT_FILE_MAJOR;
@@ -240,7 +266,6 @@ int xvt_trace_put(struct xvt_trace_writer *w, uint16_t type, const void *head, s
 		  const void *body, size_t body_len)
 {
 	size_t len = head_len + body_len;
-	size_t need = sizeof(struct xvt_chunk_hdr) + xvt_pad8(len);
 	struct chunk c = { .len = len, .type = type };
 
 	if (xvt_trace_flush(w))
@@ -250,72 +275,105 @@ int xvt_trace_put(struct xvt_trace_writer *w, uint16_t type, const void *head, s
 		w->err = -EMSGSIZE;
 		return w->err;
 	}
-	if (need > w->scratch_room) {
-		void *grown = realloc(w->scratch, need);
-
-		if (!grown) {
-			w->err = -ENOMEM;
-			return w->err;
-		}
-		w->scratch = grown;
-		w->scratch_room = need;
+	if (make_room(&w->scratch, sizeof(struct xvt_chunk_hdr) + xvt_pad8(len))) {
+		w->err = -ENOMEM;
+		return w->err;
 	}
+	c.bytes = w->scratch.bytes;
 	if (head_len)
-		memcpy(w->scratch + sizeof(struct xvt_chunk_hdr), head, head_len);
+		memcpy(c.bytes + sizeof(struct xvt_chunk_hdr), head, head_len);
 	if (body_len)
-		memcpy(w->scratch + sizeof(struct xvt_chunk_hdr) + head_len, body, body_len);
-	c.bytes = w->scratch;
+		memcpy(c.bytes + sizeof(struct xvt_chunk_hdr) + head_len, body, body_len);
 	return emit(w, &c);
 }
 
-/* The bulk is built where it leaves from; the other lane has to wait for its turn. */
-static void lane_begin(struct xvt_trace_writer *w, struct lane *lane)
+/* The bulk is built where it leaves from. */
+static void begin_raw(struct xvt_trace_writer *w)
 {
-	uint8_t *room = NULL;
+	uint8_t *room = w->sink->room ? w->sink->room(w->sink, RAW_BYTES) : NULL;
 
-	if (lane == &w->main && w->sink->room)
-		room = w->sink->room(w->sink, LANE_BYTES);
-	lane->bytes = room ? room : lane->own;
-	lane->used = sizeof(struct xvt_chunk_hdr) + sizeof(struct xvt_events_hdr);
-	memset(lane_hdr(lane), 0, sizeof(struct xvt_events_hdr));
-	lane_hdr(lane)->first_ns = UINT64_MAX;
+	w->raw.bytes = room ? room : w->raw.own;
+	w->raw.used = sizeof(struct xvt_chunk_hdr);
+	w->raw.offset = w->bytes;
+}
+
+/* One piece that is longer than what is gathered. */
+static int put_large(struct xvt_trace_writer *w, const struct xvt_raw_piece *p, const void *bytes,
+		     uint64_t *chunk)
+{
+	int err = xvt_trace_flush(w);
+
+	*chunk = w->bytes;
+	return err ? err : xvt_trace_put(w, XVT_CHUNK_RAW, p, sizeof(*p), bytes, p->len);
+}
+
+int xvt_trace_piece(struct xvt_trace_writer *w, const struct xvt_raw_piece *p, const void *bytes,
+		    uint64_t *chunk, uint32_t *at)
+{
+	const size_t need = sizeof(*p) + p->len;
+	uint8_t *to;
+
+	if (w->raw.used + need > RAW_BYTES - 8)
+		flush_raw(w);
+	if (w->err)
+		return w->err;
+	if (sizeof(struct xvt_chunk_hdr) + need > RAW_BYTES - 8) {
+		*at = sizeof(*p);
+		return put_large(w, p, bytes, chunk);
+	}
+	if (!w->raw.used)
+		begin_raw(w);
+	to = w->raw.bytes + w->raw.used;
+	memcpy(to, p, sizeof(*p));
+	memcpy(to + sizeof(*p), bytes, p->len);
+	*chunk = w->raw.offset;
+	*at = (uint32_t)(w->raw.used + sizeof(*p) - sizeof(struct xvt_chunk_hdr));
+	w->raw.used += need;
+	return 0;
+}
+
+/* The lane of an event that comes next. Returns NULL after an error. */
+static struct xvt_order *lane_of(struct xvt_trace_writer *w, const struct xvt_event_hdr *hdr)
+{
+	const bool late = hdr->ring_flags & XVT_EVENT_F_LATE;
+	struct xvt_order *o = late ? &w->late : &w->main;
+
+	if (xvt_unlikely(xvt_order_full(o)))
+		flush_order(w, o, late ? XVT_CHUNK_LATE : XVT_CHUNK_ORDER);
+	if (xvt_unlikely(w->err))
+		return NULL;
+	if (late)
+		w->late_events++;
+	else
+		w->events++;
+	return o;
 }
 
 int xvt_trace_event(struct xvt_trace_writer *w, const struct xvt_event_hdr *hdr,
 		    const void *payload)
 {
-	struct lane *lane = hdr->ring_flags & XVT_EVENT_F_LATE ? &w->late : &w->main;
-	size_t padded = xvt_pad8(hdr->len);
-	struct xvt_events_hdr *h;
-	uint8_t *to;
+	struct xvt_order *o = lane_of(w, hdr);
 
-	if (xvt_unlikely(lane->used + sizeof(*hdr) + padded > LANE_BYTES - 8))
-		xvt_trace_flush(w);
-	if (xvt_unlikely(w->err))
-		return w->err;
-	if (xvt_unlikely(!lane->used))
-		lane_begin(w, lane);
-	h = lane_hdr(lane);
-	if (hdr->host_ns < h->first_ns)
-		h->first_ns = hdr->host_ns;
-	if (hdr->host_ns > h->last_ns)
-		h->last_ns = hdr->host_ns;
-	h->count++;
-	to = lane->bytes + lane->used;
-	memcpy(to, hdr, sizeof(*hdr));
-	xvt_payload_put(to + sizeof(*hdr), payload, hdr->len);
-	lane->used += sizeof(*hdr) + padded;
-	if (lane == &w->late)
-		w->late_events++;
-	else
-		w->events++;
-	return 0;
+	if (o)
+		w->err = xvt_order_own(o, hdr, payload);
+	return w->err;
+}
+
+int xvt_trace_record(struct xvt_trace_writer *w, const struct xvt_event_hdr *hdr,
+		     const struct xvt_raw_place *place, const struct xvt_clock_segment *line)
+{
+	struct xvt_order *o = lane_of(w, hdr);
+
+	if (xvt_likely(o))
+		w->err = xvt_order_record(o, hdr, place, line);
+	return w->err;
 }
 
 int xvt_trace_flush(struct xvt_trace_writer *w)
 {
-	lane_flush(w, &w->main);
-	return lane_flush(w, &w->late);
+	flush_raw(w);
+	flush_order(w, &w->main, XVT_CHUNK_ORDER);
+	return flush_order(w, &w->late, XVT_CHUNK_LATE);
 }
 
 uint64_t xvt_trace_bytes(const struct xvt_trace_writer *w)
@@ -325,7 +383,8 @@ uint64_t xvt_trace_bytes(const struct xvt_trace_writer *w)
 
 uint64_t xvt_trace_gathered(const struct xvt_trace_writer *w)
 {
-	return w->main.used + w->late.used;
+	return w->raw.used + (w->main.count ? xvt_order_room(&w->main) : 0) +
+	       (w->late.count ? xvt_order_room(&w->late) : 0);
 }
 
 void xvt_trace_event_bytes(const struct xvt_trace_writer *w, uint64_t *raw, uint64_t *stored)

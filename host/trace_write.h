@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "trace_format.h"
+#include "order_write.h"
 
 /*
  * Where whole chunks go, in order. `write` takes `len` bytes (copied or written before it
@@ -50,8 +50,8 @@ struct xvt_trace_writer;
 int xvt_trace_writer_new(struct xvt_trace_writer **out, struct xvt_sink *sink,
 			 const struct xvt_file_info *info);
 
-/* From here on EVENTS, LATE and large META chunks are compressed, where that makes them smaller.
- * `level` as for xvt_packer_new(). Returns 0, -ENOTSUP (built without zstd) or -ENOMEM. */
+/* From here on RAW, ORDER, LATE and large META chunks are compressed, where that makes them
+ * smaller. `level` as for xvt_packer_new(). Returns 0, -ENOTSUP (built without zstd) or -ENOMEM. */
 int xvt_trace_compress(struct xvt_trace_writer *w, unsigned int level);
 
 /* One chunk of any type from two parts; flushes gathered events first, so order is kept. Returns 0,
@@ -60,7 +60,19 @@ int xvt_trace_compress(struct xvt_trace_writer *w, unsigned int level);
 int xvt_trace_put(struct xvt_trace_writer *w, uint16_t type, const void *head, size_t head_len,
 		  const void *body, size_t body_len);
 
-/* Gathers an event into the current EVENTS (or LATE, by its flag) chunk. */
+/*
+ * Gathers a piece into the current RAW chunk. *chunk is where that begins in the file, *at where
+ * the bytes begin in its payload: places of its records are counted from there.
+ */
+int xvt_trace_piece(struct xvt_trace_writer *w, const struct xvt_raw_piece *p, const void *bytes,
+		    uint64_t *chunk, uint32_t *at);
+
+/* Gathers a record of such a piece into the current ORDER (or LATE, by its flag) chunk; `line` as
+ * for xvt_order_record(). Of hdr neither id nor len are needed. */
+int xvt_trace_record(struct xvt_trace_writer *w, const struct xvt_event_hdr *hdr,
+		     const struct xvt_raw_place *place, const struct xvt_clock_segment *line);
+
+/* The same of an event of the host's own, which is in no piece. */
 int xvt_trace_event(struct xvt_trace_writer *w, const struct xvt_event_hdr *hdr,
 		    const void *payload);
 
@@ -76,7 +88,7 @@ uint64_t xvt_trace_bytes(const struct xvt_trace_writer *w);
 /* Bytes of events that are gathered and not handed over yet. */
 uint64_t xvt_trace_gathered(const struct xvt_trace_writer *w);
 
-/* Bytes of all EVENTS and LATE chunks handed over, before and after compression. */
+/* Bytes of all RAW, ORDER and LATE chunks handed over, before and after compression. */
 void xvt_trace_event_bytes(const struct xvt_trace_writer *w, uint64_t *raw, uint64_t *stored);
 
 /* How many of them are in the file for good. */

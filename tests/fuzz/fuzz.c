@@ -230,6 +230,8 @@ static void keep(const struct fuzz_file *f)
 
 void fuzz_check_trace(const struct fuzz_file *f, bool must_end)
 {
+	static struct xvt_trace_raws raws;
+	struct xvt_events_iter it = { 0 };
 	struct xvt_chunk_buf b = { 0 };
 	struct xvt_trace *t;
 	uint64_t last_ns = 0;
@@ -240,16 +242,16 @@ void fuzz_check_trace(const struct fuzz_file *f, bool must_end)
 		fuzz_finding("the trace that we wrote cannot be opened: %s", why);
 	if (must_end && !t->ended)
 		fuzz_finding("the trace that we wrote has no end");
+	xvt_trace_raws_init(&raws, t);
 	for (size_t i = 0; i < t->chunk_count; i++) {
-		struct xvt_events_iter it;
 		struct xvt_event ev;
 		int got = 0;
 
 		if (xvt_trace_load(t, i, &b))
 			fuzz_finding("chunk %zu of our own trace does not pass its checks", i);
-		if (t->chunks[i].type != XVT_CHUNK_EVENTS)
+		if (t->chunks[i].type != XVT_CHUNK_ORDER)
 			continue;
-		if (xvt_events_begin(&it, &b, t->chunks[i].seq))
+		if (xvt_events_begin(&it, &raws.base, &b, t->chunks[i].seq))
 			fuzz_finding("chunk %zu of our own trace is too short", i);
 		while ((got = xvt_events_next(&it, &ev)) > 0) {
 			if (ev.hdr->host_ns < last_ns)
@@ -259,6 +261,10 @@ void fuzz_check_trace(const struct fuzz_file *f, bool must_end)
 		if (got < 0)
 			fuzz_finding("an event of our own trace reaches past its chunk");
 	}
+	if (it.missing)
+		fuzz_finding("events of our own trace cannot be read");
+	xvt_events_end(&it);
+	xvt_trace_raws_fini(&raws);
 	if (t->damage_count)
 		fuzz_finding("our own trace is damaged: %s", t->damage[0].why);
 	xvt_chunk_buf_free(&b);

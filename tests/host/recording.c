@@ -55,3 +55,14 @@ const struct xvt_chunk_hdr *recording_chunk(const struct recording *r, size_t *a
 	*at += sizeof(*h) + ((h->len + 7) & ~7u);
 	return h;
 }
+
+struct xvt_trace *recording_open(struct recording *r)
+{
+	const char *path = scratch_path("recording.xvt");
+	struct xvt_trace *t;
+	char why[256];
+
+	synth_sink_save(&r->sink, path);
+	ck_assert_msg(!xvt_trace_open(&t, path, why, sizeof(why)), "%s", why);
+	return t;
+}

@@ -8,6 +8,7 @@
 
 #include "session_parts.h"
 #include "synth.h"
+#include "trace_read.h"
 #include "xvt_region.h"
 
 #define RECORDING_REGION_SIZE (256u << 10)
@@ -28,5 +29,8 @@ void recording_end(struct recording *r);
 
 /* The chunk of the trace at *at, which moves behind it; NULL at the end of what is written. */
 const struct xvt_chunk_hdr *recording_chunk(const struct recording *r, size_t *at);
+
+/* The trace as far as it is written. */
+struct xvt_trace *recording_open(struct recording *r);
 
 #endif /* XVT_TEST_RECORDING_H */

@@ -169,10 +169,12 @@ static bool has_mark(void)
 START_TEST(the_whole_way_of_a_running_guest)
 {
 	struct xvt_mark_seen m[64];
-	const struct xvt_chunk_hdr *h;
+	struct xvt_trace *trace;
+	struct xvt_cursor c;
+	struct xvt_event ev;
 	uint64_t sleep_ns, t, node;
 	pthread_t thread;
-	size_t n, at = 0;
+	size_t n;
 
 	r->phase = XVT_PHASE_NEW;
 	w.clock = guest_clock;
@@ -195,29 +197,31 @@ START_TEST(the_whole_way_of_a_running_guest)
 	pthread_join(thread, NULL);
 	n = marks(m, 64);
 	t = 0;
-	while ((h = recording_chunk(&rec, &at))) {
-		const uint8_t *p = (const uint8_t *)(h + 1) + sizeof(struct xvt_events_hdr);
+	trace = recording_open(&rec);
+	ck_assert_int_eq(xvt_cursor_init(&c, trace, 0, UINT64_MAX), 0);
+	while (xvt_cursor_next(&c, &ev) > 0) {
+		const struct xvt_event_hdr *e = ev.hdr;
+		struct xvt_mark mark;
 
-		while (h->type == XVT_CHUNK_EVENTS && p < (const uint8_t *)(h + 1) + h->len) {
-			const struct xvt_event_hdr *e = (const struct xvt_event_hdr *)p;
-			const struct xvt_mark *mark = (const struct xvt_mark *)(e + 1);
-
-			p += sizeof(*e) + ((e->len + 7) & ~7u);
-			if (e->id != XVT_ID_MARK)
+		if (e->id != XVT_ID_MARK)
+			continue;
+		ck_assert_uint_eq(e->len, sizeof(mark));
+		memcpy(&mark, ev.payload, sizeof(mark));
+		ck_assert_uint_ge(e->guest_clock, mark.clock);
+		for (size_t i = 0; i < n; i++) {
+			if (m[i].number != mark.number)
 				continue;
-			ck_assert_uint_eq(e->len, sizeof(*mark));
-			ck_assert_uint_ge(e->guest_clock, mark->clock);
-			for (size_t i = 0; i < n; i++) {
-				if (m[i].number != mark->number)
-					continue;
-				ck_assert_uint_ge(e->guest_clock + OFFSET, m[i].host_clock_before);
-				ck_assert_uint_le(e->guest_clock + OFFSET, m[i].host_clock_after);
-				t++;
-			}
+			ck_assert_uint_ge(e->guest_clock + OFFSET, m[i].host_clock_before);
+			ck_assert_uint_le(e->guest_clock + OFFSET, m[i].host_clock_after);
+			t++;
 		}
 	}
 	ck_assert_uint_ge(t, 1);
+	ck_assert_uint_eq(trace->damage_count, 0);
+	xvt_cursor_fini(&c);
+	xvt_trace_close(trace);
 }
+
 END_TEST
 
 Suite *session_mark_suite(void)

@@ -508,30 +508,22 @@ static void on_never_measured(void *arg, uint32_t level, const char *name, const
 /* All events of the trace: how many, their first and last time, and how many are unconfirmed. */
 static void all_events(uint64_t *n, uint64_t *first_ns, uint64_t *last_ns, uint64_t *unconfirmed)
 {
-	const struct xvt_chunk_hdr *h;
-	size_t at = 0;
+	struct xvt_trace *t = recording_open(&rec);
+	struct xvt_cursor c;
+	struct xvt_event ev;
 
 	*n = *first_ns = *last_ns = *unconfirmed = 0;
-	while ((h = recording_chunk(&rec, &at))) {
-		const uint8_t *from = (const uint8_t *)(h + 1);
-		struct xvt_events_hdr events;
-
-		if (h->type != XVT_CHUNK_EVENTS && h->type != XVT_CHUNK_LATE)
-			continue;
-		memcpy(&events, from, sizeof(events));
-		from += sizeof(events);
-		for (uint32_t i = 0; i < events.count; i++) {
-			struct xvt_event_hdr e;
-
-			memcpy(&e, from, sizeof(e));
-			from += sizeof(e) + ((e.len + 7u) & ~7u);
-			ck_assert_uint_ge(e.host_ns, *last_ns);
-			*first_ns = *n ? *first_ns : e.host_ns;
-			*last_ns = e.host_ns;
-			*unconfirmed += !!(e.ring_flags & XVT_EVENT_F_UNCONFIRMED);
-			++*n;
-		}
+	ck_assert_int_eq(xvt_cursor_init(&c, t, 0, UINT64_MAX), 0);
+	while (xvt_cursor_next(&c, &ev) > 0) {
+		ck_assert_uint_ge(ev.hdr->host_ns, *last_ns);
+		*first_ns = *n ? *first_ns : ev.hdr->host_ns;
+		*last_ns = ev.hdr->host_ns;
+		*unconfirmed += !!(ev.hdr->ring_flags & XVT_EVENT_F_UNCONFIRMED);
+		++*n;
 	}
+	ck_assert_uint_eq(t->damage_count, 0);
+	xvt_cursor_fini(&c);
+	xvt_trace_close(t);
 }
 
 /* The clock of a guest that nobody has seen: it began at 0 a second ago, or long before us. */

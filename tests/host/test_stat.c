@@ -28,8 +28,8 @@ static void without_a_clock(struct synth_sink *sink)
 			h->type = 998;
 		if (h->type == XVT_CHUNK_STATS && ((struct xvt_ring_stats *)p)->ring == 2)
 			((struct xvt_ring_stats *)p)->source = XVT_SOURCE_NONE;
-		if (h->type == XVT_CHUNK_EVENTS || h->type == XVT_CHUNK_LATE) {
-			p += sizeof(struct xvt_events_hdr);
+		if (h->type == XVT_CHUNK_ORDER || h->type == XVT_CHUNK_LATE) {
+			p += sizeof(struct xvt_order_hdr);
 			while (p < end) {
 				struct xvt_event_hdr *e = (struct xvt_event_hdr *)p;
 

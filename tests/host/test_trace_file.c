@@ -484,12 +484,12 @@ static int with_file_info(void (*change)(struct xvt_file_info *info))
 
 static void newer_major(struct xvt_file_info *info)
 {
-	info->major = info->oldest = 2;
+	info->major = info->oldest = 3;
 }
 
 static void newer_minor(struct xvt_file_info *info)
 {
-	info->major = info->oldest = 1;
+	info->major = info->oldest = XVT_FILE_MAJOR;
 	info->minor = 9;
 	info->compat = 0xff;
 }
@@ -691,7 +691,7 @@ START_TEST(a_lying_index_hides_nothing)
 			e.offset += 8;
 			break;
 		case 1:
-			e.type = e.type == XVT_CHUNK_EVENTS ? XVT_CHUNK_NOTE : XVT_CHUNK_EVENTS;
+			e.type = e.type == XVT_CHUNK_ORDER ? XVT_CHUNK_NOTE : XVT_CHUNK_ORDER;
 			break;
 		case 2:
 			e.count++;
@@ -857,7 +857,8 @@ START_TEST(lies_about_what_was_compressed_are_damage)
 		whole = sizeof(h) + ((h.len + 7) & ~7u);
 		if (h.flags != XVT_CHUNK_F_ZSTD)
 			continue;
-		rest = at + sizeof(h) + (h.type == XVT_CHUNK_META ? 0 : 24);
+		rest = at + sizeof(h) +
+		       (h.type == XVT_CHUNK_META ? 0 : sizeof(struct xvt_order_hdr));
 		for (size_t i = 0; i < 14; i++) {
 			struct xvt_trace *t;
 			int err;

@@ -83,7 +83,7 @@ static struct xvt_event_hdr *event(uint16_t type, unsigned int nth, struct xvt_c
 		uint8_t *p, *end;
 
 		*h = chunk(type, c);
-		p = (uint8_t *)(*h + 1) + sizeof(struct xvt_events_hdr);
+		p = (uint8_t *)(*h + 1) + sizeof(struct xvt_order_hdr);
 		end = (uint8_t *)(*h + 1) + (*h)->len;
 		while (p < end) {
 			struct xvt_event_hdr *e = (struct xvt_event_hdr *)p;
@@ -99,7 +99,7 @@ static void time_of_an_event(void)
 {
 	struct xvt_chunk_hdr *h;
 
-	event(XVT_CHUNK_EVENTS, 30, &h)->host_ns++;
+	event(XVT_CHUNK_ORDER, 30, &h)->host_ns++;
 	sign(h);
 }
 
@@ -107,7 +107,7 @@ static void clock_of_an_event(void)
 {
 	struct xvt_chunk_hdr *h;
 
-	event(XVT_CHUNK_EVENTS, 30, &h)->guest_clock += 100;
+	event(XVT_CHUNK_ORDER, 30, &h)->guest_clock += 100;
 	sign(h);
 }
 
@@ -123,7 +123,7 @@ static void order(void)
 {
 	struct xvt_chunk_hdr *h;
 
-	event(XVT_CHUNK_EVENTS, 40, &h)->host_ns -= 1000000;
+	event(XVT_CHUNK_ORDER, 40, &h)->host_ns -= 1000000;
 	sign(h);
 }
 
@@ -134,7 +134,7 @@ static void clock_goes_back(uint32_t ring)
 	struct xvt_event_hdr *a = NULL, *b;
 
 	for (unsigned int i = 0;; i++) {
-		b = event(XVT_CHUNK_EVENTS, i, &h);
+		b = event(XVT_CHUNK_ORDER, i, &h);
 		if ((b->ring_flags & XVT_EVENT_RING_MASK) != ring ||
 		    b->ring_flags & XVT_EVENT_F_UNCONFIRMED)
 			continue;
@@ -170,10 +170,10 @@ static void clock_goes_back_before_another_epoch(void)
 static void equal_times_in_the_wrong_order(void)
 {
 	struct xvt_chunk_hdr *h;
-	struct xvt_event_hdr *a = event(XVT_CHUNK_EVENTS, 8, &h), *b;
+	struct xvt_event_hdr *a = event(XVT_CHUNK_ORDER, 8, &h), *b;
 
 	for (unsigned int i = 9;; i++) {
-		b = event(XVT_CHUNK_EVENTS, i, &h);
+		b = event(XVT_CHUNK_ORDER, i, &h);
 		if ((b->ring_flags & 3) < (a->ring_flags & 3))
 			break;
 		a = b;
@@ -249,9 +249,9 @@ static void what_was_confirmed_is_off_the_line(void)
 
 	for (size_t at = 0; at < sink.len; at += sizeof(*h) + ((h->len + 7) & ~7u)) {
 		h = (struct xvt_chunk_hdr *)(sink.bytes + at);
-		if (h->type != XVT_CHUNK_EVENTS && h->type != XVT_CHUNK_LATE)
+		if (h->type != XVT_CHUNK_ORDER && h->type != XVT_CHUNK_LATE)
 			continue;
-		for (uint32_t i = sizeof(struct xvt_events_hdr); i < h->len;) {
+		for (uint32_t i = sizeof(struct xvt_order_hdr); i < h->len;) {
 			struct xvt_event_hdr *e = (struct xvt_event_hdr *)((uint8_t *)(h + 1) + i);
 
 			if (!(e->ring_flags & XVT_EVENT_RING_MASK))
@@ -406,8 +406,8 @@ static void an_overwritten_one_in_doubt(void)
 static void tell_overwritten(int more)
 {
 	for (unsigned int c = 0;; c++) {
-		struct xvt_chunk_hdr *h = chunk(XVT_CHUNK_EVENTS, c);
-		uint8_t *p = (uint8_t *)(h + 1) + sizeof(struct xvt_events_hdr);
+		struct xvt_chunk_hdr *h = chunk(XVT_CHUNK_ORDER, c);
+		uint8_t *p = (uint8_t *)(h + 1) + sizeof(struct xvt_order_hdr);
 		uint8_t *end = (uint8_t *)(h + 1) + h->len;
 
 		while (p < end) {
@@ -452,7 +452,7 @@ static void a_flag(void)
 {
 	struct xvt_chunk_hdr *h;
 
-	event(XVT_CHUNK_EVENTS, 30, &h)->ring_flags ^= XVT_EVENT_F_RECOVERED;
+	event(XVT_CHUNK_ORDER, 30, &h)->ring_flags ^= XVT_EVENT_F_RECOVERED;
 	sign(h);
 }
 
@@ -460,7 +460,7 @@ static void a_late_event_in_the_main_lane(void)
 {
 	struct xvt_chunk_hdr *h;
 
-	event(XVT_CHUNK_EVENTS, 30, &h)->ring_flags |= XVT_EVENT_F_LATE;
+	event(XVT_CHUNK_ORDER, 30, &h)->ring_flags |= XVT_EVENT_F_LATE;
 	sign(h);
 }
 
@@ -468,7 +468,7 @@ static void a_ring_that_is_not_there(void)
 {
 	struct xvt_chunk_hdr *h;
 
-	event(XVT_CHUNK_EVENTS, 30, &h)->ring_flags |= 77;
+	event(XVT_CHUNK_ORDER, 30, &h)->ring_flags |= 77;
 	sign(h);
 }
 
@@ -521,14 +521,14 @@ static void a_checksum(void)
 {
 	struct xvt_chunk_hdr *h;
 
-	event(XVT_CHUNK_EVENTS, 30, &h)->guest_clock++;
+	event(XVT_CHUNK_ORDER, 30, &h)->guest_clock++;
 }
 
 static void an_event_that_is_too_long(void)
 {
 	struct xvt_chunk_hdr *h;
 
-	event(XVT_CHUNK_EVENTS, 30, &h)->len = 60000;
+	event(XVT_CHUNK_ORDER, 30, &h)->len = 60000;
 	sign(h);
 }
 
@@ -603,8 +603,8 @@ static struct xvt_event_hdr *mark_record(uint64_t number, struct xvt_chunk_hdr *
 	for (unsigned int c = 0;; c++) {
 		uint8_t *p, *end;
 
-		*h = chunk(XVT_CHUNK_EVENTS, c);
-		p = (uint8_t *)(*h + 1) + sizeof(struct xvt_events_hdr);
+		*h = chunk(XVT_CHUNK_ORDER, c);
+		p = (uint8_t *)(*h + 1) + sizeof(struct xvt_order_hdr);
 		end = (uint8_t *)(*h + 1) + (*h)->len;
 		while (p < end) {
 			struct xvt_event_hdr *e = (struct xvt_event_hdr *)p;
@@ -754,8 +754,8 @@ static struct xvt_clock_sync *a_pair(unsigned int nth, struct xvt_event_hdr **e,
 	for (unsigned int c = 0;; c++) {
 		uint8_t *p, *end;
 
-		*h = chunk(XVT_CHUNK_EVENTS, c);
-		p = (uint8_t *)(*h + 1) + sizeof(struct xvt_events_hdr);
+		*h = chunk(XVT_CHUNK_ORDER, c);
+		p = (uint8_t *)(*h + 1) + sizeof(struct xvt_order_hdr);
 		end = (uint8_t *)(*h + 1) + (*h)->len;
 		for (; p < end; p += sizeof(**e) + (((*e)->len + 7) & ~7u)) {
 			struct xvt_clock_sync *sync = (struct xvt_clock_sync *)(p + sizeof(**e));
@@ -873,7 +873,7 @@ static void nothing(void)
 static void a_flagged_time(void)
 {
 	struct xvt_chunk_hdr *h;
-	struct xvt_event_hdr *e = event(XVT_CHUNK_EVENTS, 30, &h);
+	struct xvt_event_hdr *e = event(XVT_CHUNK_ORDER, 30, &h);
 
 	e->ring_flags |= XVT_EVENT_F_CLOCK;
 	e->host_ns++;
@@ -1044,7 +1044,7 @@ START_TEST(of_each_machine_and_kind_some_are_shown_and_all_counted)
 	struct xvt_chunk_hdr *h;
 
 	for (unsigned int i = 0; i < 90; i++) {
-		struct xvt_event_hdr *e = event(XVT_CHUNK_EVENTS, i, &h);
+		struct xvt_event_hdr *e = event(XVT_CHUNK_ORDER, i, &h);
 		bool of_g2 = (e->ring_flags & XVT_EVENT_RING_MASK) == 2;
 
 		if ((of_g2 && (i < 60 || g2)) || e->ring_flags & ~XVT_EVENT_RING_MASK)

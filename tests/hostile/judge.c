@@ -52,12 +52,16 @@ static void look_at_event(const struct xvt_event *ev, bool late)
 		j.next_number[words[0]] = words[1] + 1;
 }
 
+static struct xvt_trace_raws raws;
+static struct xvt_events_iter it;
+
 static void look_at_events(const struct xvt_chunk_buf *b, uint64_t seq, bool late)
 {
-	struct xvt_events_iter it;
 	struct xvt_event ev;
 
-	if (xvt_events_begin(&it, b, seq))
+	if (!raws.t)
+		xvt_trace_raws_init(&raws, j.t);
+	if (xvt_events_begin(&it, &raws.base, b, seq))
 		return;
 	while (xvt_events_next(&it, &ev) == 1)
 		look_at_event(&ev, late);
@@ -108,7 +112,7 @@ static int look_at_chunk(size_t i, struct xvt_chunk_buf *b)
 		return 0;
 	if (xvt_trace_load(j.t, i, b))
 		return -1;
-	if (ref->type == XVT_CHUNK_EVENTS || ref->type == XVT_CHUNK_LATE)
+	if (ref->type == XVT_CHUNK_ORDER || ref->type == XVT_CHUNK_LATE)
 		look_at_events(b, ref->seq, ref->type == XVT_CHUNK_LATE);
 	else if (ref->type == XVT_CHUNK_ROUND)
 		look_at_round(b);

@@ -36,6 +36,14 @@
 
 typedef unsigned __int128 u128;
 
+#define RAWS 1024u /* RAW chunks that may still be named */
+
+struct raw {
+	struct xvt_raw raw;
+	uint8_t *bytes;
+	size_t room;
+};
+
 struct ring {
 	bool known;
 	bool begun;
@@ -79,6 +87,10 @@ static struct {
 	uint64_t nodes;
 	uint64_t records[2]; /* of the main and the late lane */
 	bool ended;
+
+	struct raw raws[RAWS]; /* the newest RAW chunks */
+	size_t nr_raws;
+	struct xvt_events_iter it;
 } f;
 
 __attribute__((format(printf, 1, 2), noreturn)) static void wrong(const char *format, ...)
@@ -102,6 +114,43 @@ static void *grow(void *p, size_t size)
 	}
 	return p;
 }
+
+/* -- RAW chunks --------------------------------------------------------------------- */
+
+static void keep_raw(void)
+{
+	struct raw *r = &f.raws[f.nr_raws++ % RAWS];
+
+	if (r->room < f.buf.len) {
+		r->bytes = grow(r->bytes, f.buf.len);
+		r->room = f.buf.len;
+	}
+	memcpy(r->bytes, f.buf.payload, f.buf.len);
+	r->raw = (struct xvt_raw){ f.offset, r->bytes, f.buf.len };
+}
+
+static int get_raw(struct xvt_raws *raws, uint64_t offset, const struct xvt_raw **raw)
+{
+	size_t i;
+
+	(void)raws;
+	for (i = 0; i < RAWS && i < f.nr_raws; i++) {
+		*raw = &f.raws[(f.nr_raws - 1 - i) % RAWS].raw;
+		if ((*raw)->offset == offset)
+			return 0;
+	}
+	wrong("it names a RAW chunk at byte %" PRIu64 ", which is not one of the last %u", offset,
+	      RAWS);
+}
+
+static bool spend(struct xvt_raws *raws, uint64_t bytes)
+{
+	(void)raws;
+	(void)bytes;
+	return true;
+}
+
+static struct xvt_raws raws = { get_raw, spend };
 
 /* -- chunks --------------------------------------------------------------------------- */
 
@@ -173,13 +222,13 @@ static bool element(void *to, size_t size, size_t i)
 static void note_chunk(void)
 {
 	struct xvt_index_entry e = { .offset = f.offset, .type = f.hdr.type };
-	struct xvt_events_hdr h;
+	struct xvt_order_hdr h;
 
 	if (f.hdr.type == XVT_CHUNK_INDEX) {
 		f.index_count = 0;
 		f.index_offset = f.offset;
 	}
-	if (f.hdr.type == XVT_CHUNK_EVENTS || f.hdr.type == XVT_CHUNK_LATE) {
+	if (f.hdr.type == XVT_CHUNK_ORDER || f.hdr.type == XVT_CHUNK_LATE) {
 		payload(&h, sizeof(h));
 		e.first_ns = h.first_ns;
 		e.last_ns = h.last_ns;
@@ -443,14 +492,15 @@ static void take_number(struct ring *r, const struct xvt_event *ev)
 static void take_events(void)
 {
 	uint64_t first = UINT64_MAX, last = 0;
-	struct xvt_events_iter it;
-	struct xvt_events_hdr h;
+	struct xvt_events_iter *it = &f.it;
+	struct xvt_order_hdr h;
 	struct xvt_event ev;
 	int got;
 
 	payload(&h, sizeof(h));
-	xvt_events_begin(&it, &f.buf, f.hdr.seq);
-	while ((got = xvt_events_next(&it, &ev)) == 1) {
+	if (xvt_events_begin(it, &raws, &f.buf, f.hdr.seq))
+		wrong("its tables do not fit it");
+	while ((got = xvt_events_next(it, &ev)) == 1) {
 		struct ring *r = ring_of(xvt_event_ring(&ev));
 
 		if (ev.hdr->ring_flags & XVT_EVENT_F_LATE)
@@ -467,7 +517,7 @@ static void take_events(void)
 		last = ev.hdr->host_ns; /* in order */
 		f.records[0]++;
 	}
-	if (got || it.at != it.end)
+	if (got || it->at != it->end)
 		wrong("its events do not fit it");
 	if (h.count && (first != h.first_ns || last != h.last_ns))
 		wrong("its first or last time is not that of its events");
@@ -578,7 +628,10 @@ static void take_chunk(void)
 		for (i = 0; element(&line, sizeof(line), i); i++)
 			check_line(&line);
 		break;
-	case XVT_CHUNK_EVENTS:
+	case XVT_CHUNK_RAW:
+		keep_raw();
+		break;
+	case XVT_CHUNK_ORDER:
 		take_events();
 		break;
 	case XVT_CHUNK_LATE:

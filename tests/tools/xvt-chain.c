@@ -139,6 +139,8 @@ static void end_ring(struct ring *r)
 
 static void add_file(const char *path)
 {
+	static struct xvt_trace_raws raws;
+	struct xvt_events_iter it = { 0 };
 	struct xvt_chunk_buf b = { 0 };
 	struct xvt_trace *t;
 	char why[256];
@@ -149,17 +151,20 @@ static void add_file(const char *path)
 		exit(1);
 	}
 	begin_file(t);
+	xvt_trace_raws_init(&raws, t);
 	for (i = 0; i < t->chunk_count; i++) {
-		struct xvt_events_iter it;
 		struct xvt_event ev;
 
-		if (t->chunks[i].type != XVT_CHUNK_EVENTS && t->chunks[i].type != XVT_CHUNK_LATE)
+		if (t->chunks[i].type != XVT_CHUNK_ORDER && t->chunks[i].type != XVT_CHUNK_LATE)
 			continue;
-		if (xvt_trace_load(t, i, &b) || xvt_events_begin(&it, &b, t->chunks[i].seq))
+		if (xvt_trace_load(t, i, &b) ||
+		    xvt_events_begin(&it, &raws.base, &b, t->chunks[i].seq))
 			exit(1);
 		while (xvt_events_next(&it, &ev) == 1)
 			take_event(t, &ev);
 	}
+	xvt_events_end(&it);
+	xvt_trace_raws_fini(&raws);
 	xvt_chunk_buf_free(&b);
 	xvt_trace_close(t);
 	for (i = 0; i < nr_rings; i++)

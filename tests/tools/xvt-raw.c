@@ -41,12 +41,14 @@ static void put_event(const struct xvt_event *ev, const char *lane)
 	       flags, h->id, xvt_crc32c(0, ev->payload, h->len));
 }
 
+static struct xvt_trace_raws raws;
+static struct xvt_events_iter it;
+
 static void put_events(const struct xvt_chunk_buf *b, uint64_t seq, const char *lane)
 {
-	struct xvt_events_iter it;
 	struct xvt_event ev;
 
-	if (xvt_events_begin(&it, b, seq))
+	if (xvt_events_begin(&it, &raws.base, b, seq))
 		return;
 	while (xvt_events_next(&it, &ev) == 1)
 		put_event(&ev, lane);
@@ -98,6 +100,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "xvt-raw: %s: %s\n", argv[1], why);
 		return 1;
 	}
+	xvt_trace_raws_init(&raws, trace);
 	for (i = 0; i < trace->chunk_count; i++) {
 		const struct xvt_chunk_ref *ref = &trace->chunks[i];
 
@@ -110,7 +113,7 @@ int main(int argc, char **argv)
 			return 1;
 		}
 		switch (ref->type) {
-		case XVT_CHUNK_EVENTS:
+		case XVT_CHUNK_ORDER:
 			put_events(&b, ref->seq, "main");
 			break;
 		case XVT_CHUNK_LATE:
@@ -127,6 +130,8 @@ int main(int argc, char **argv)
 			break;
 		}
 	}
+	xvt_events_end(&it);
+	xvt_trace_raws_fini(&raws);
 	xvt_chunk_buf_free(&b);
 	xvt_trace_close(trace);
 	return 0;

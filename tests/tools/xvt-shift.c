@@ -85,20 +85,31 @@ static int compare(const void *pa, const void *pb)
 	return a->order < b->order ? -1 : 1;
 }
 
+static void *copy(const void *bytes, size_t len)
+{
+	void *to = malloc(len + 1);
+
+	must(to, "memory");
+	return memcpy(to, bytes, len);
+}
+
 /* All events of one lane, kept in memory for ever: this is a test's tool. */
 static struct moved *read_lane(uint16_t type, size_t *count)
 {
+	static struct xvt_trace_raws raws;
 	struct moved *v = NULL;
 	size_t n = 0, room = 0;
 
+	xvt_trace_raws_init(&raws, trace);
 	for (size_t i = 0; i < trace->chunk_count; i++) {
 		struct xvt_chunk_buf b = { 0 };
-		struct xvt_events_iter it;
+		struct xvt_events_iter it = { 0 };
 		struct xvt_event ev;
 
 		if (trace->chunks[i].type != type)
 			continue;
-		must(!xvt_trace_load(trace, i, &b) && !xvt_events_begin(&it, &b, 0), "bad chunk");
+		must(!xvt_trace_load(trace, i, &b) && !xvt_events_begin(&it, &raws.base, &b, 0),
+		     "bad chunk");
 		while (xvt_events_next(&it, &ev) > 0) {
 			if (n == room) {
 				room = room ? room * 2 : 4096;
@@ -106,13 +117,16 @@ static struct moved *read_lane(uint16_t type, size_t *count)
 				must(v, "memory");
 			}
 			v[n].hdr = *ev.hdr;
-			v[n].payload = ev.payload;
+			v[n].payload = copy(ev.payload, ev.hdr->len);
 			v[n].order = n;
 			if (is_moved(xvt_event_ring(&ev)))
 				v[n].hdr.host_ns += (uint64_t)shift_ns;
 			n++;
 		}
+		xvt_events_end(&it);
+		xvt_chunk_buf_free(&b);
 	}
+	xvt_trace_raws_fini(&raws);
 	if (n)
 		qsort(v, n, sizeof(*v), compare);
 	*count = n;
@@ -151,9 +165,9 @@ static void copy_others(struct xvt_trace_writer *w, bool stats)
 		uint16_t type = trace->chunks[i].type;
 		struct xvt_chunk_buf b = { 0 };
 
-		if (type == XVT_CHUNK_FILE || type == XVT_CHUNK_EVENTS || type == XVT_CHUNK_LATE ||
-		    type == XVT_CHUNK_ROUND || type == XVT_CHUNK_INDEX || type == XVT_CHUNK_END ||
-		    (type == XVT_CHUNK_STATS) != stats)
+		if (type == XVT_CHUNK_FILE || type == XVT_CHUNK_RAW || type == XVT_CHUNK_ORDER ||
+		    type == XVT_CHUNK_LATE || type == XVT_CHUNK_ROUND || type == XVT_CHUNK_INDEX ||
+		    type == XVT_CHUNK_END || (type == XVT_CHUNK_STATS) != stats)
 			continue;
 		must(!xvt_trace_load(trace, i, &b), "bad chunk");
 		move_records(type, &b);
@@ -197,7 +211,7 @@ int main(int argc, char **argv)
 	memset(info.uuid, 0, sizeof(info.uuid));
 	must(!xvt_trace_writer_new(&w, &sink.sink, &info), "write");
 	copy_others(w, false);
-	write_lane(w, XVT_CHUNK_EVENTS);
+	write_lane(w, XVT_CHUNK_ORDER);
 	write_lane(w, XVT_CHUNK_LATE);
 	copy_others(w, true);
 	must(!xvt_trace_writer_finish(w) && !fclose(sink.f), argv[4]);

@@ -85,7 +85,7 @@ static struct xvt_chunk_hdr *first_events(uint8_t *at, const uint8_t *end)
 	while (at < end) {
 		struct xvt_chunk_hdr *h = (struct xvt_chunk_hdr *)at;
 
-		if (h->type == XVT_CHUNK_EVENTS)
+		if (h->type == XVT_CHUNK_ORDER)
 			return h;
 		at += sizeof(*h) + ((h->len + 7) & ~7u);
 	}
@@ -97,10 +97,10 @@ static struct event *neighbours(struct xvt_chunk_hdr *h)
 {
 	struct xvt_chunk_buf b = { .payload = (uint8_t *)(h + 1), .len = h->len };
 	const struct xvt_event_hdr *last = NULL;
-	struct xvt_events_iter it;
+	struct xvt_events_iter it = { 0 };
 	struct xvt_event ev;
 
-	if (xvt_events_begin(&it, &b, h->seq))
+	if (xvt_events_begin(&it, NULL, &b, h->seq))
 		return NULL;
 	while (xvt_events_next(&it, &ev) == 1) {
 		bool plain = ev.hdr->id == XVT_ID_U64 && ev.hdr->len == sizeof(uint64_t[2]);

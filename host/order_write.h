@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * order_write.h - gathers one lane of the merged order, and makes the payload of an ORDER or LATE
+ * chunk of it. An event is a record of a RAW chunk, of which only its place is noted, or one of the
+ * host's own, which is kept whole.
+ */
+#ifndef XVT_ORDER_WRITE_H
+#define XVT_ORDER_WRITE_H
+
+#include "clock.h"
+#include "trace_format.h"
+
+/* Where a record lies. */
+struct xvt_raw_place {
+	uint64_t chunk;	  /* offset of its RAW chunk in the file */
+	uint32_t at;	  /* in the payload of that */
+	uint32_t stretch; /* of the ring: the same as of the record before it, if that one is the
+			     record right before it in the same piece */
+	uint16_t skip;	  /* records from there to this one */
+	uint16_t ts_bits; /* of the ring's short stamps */
+	uint64_t ts;	  /* clock value of the record at `at` */
+};
+
+/* What is known of a ring in the chunk that is gathered. */
+struct xvt_order_open {
+	uint64_t gathering; /* the chunk that the rest is of */
+	uint32_t source;
+	uint32_t stretch;
+	uint32_t ring_flags;
+	uint32_t line;
+	uint32_t raw;
+};
+
+struct xvt_order {
+	uint64_t first_ns;
+	uint64_t last_ns;
+	uint32_t count;
+	uint64_t gathering;
+	uint32_t *sequence; /* source of each event, XVT_ORDER_OWN: the host's own */
+	uint32_t sequence_room;
+	uint32_t nr_own;
+	uint8_t *own;
+	size_t own_len;
+	size_t own_room;
+	uint64_t *raws;
+	uint32_t nr_raws;
+	uint32_t raws_room;
+	struct xvt_order_line *lines;
+	uint32_t nr_lines;
+	uint32_t lines_room;
+	struct xvt_order_source *sources;
+	uint32_t nr_sources;
+	uint32_t sources_room;
+	struct xvt_order_open *rings; /* by their number */
+	uint32_t nr_rings;
+};
+
+void xvt_order_fini(struct xvt_order *o);
+
+/* Should it leave as a chunk before the next event is added? */
+bool xvt_order_full(const struct xvt_order *o);
+
+/* One of the host's own. Returns 0 or -ENOMEM. */
+int xvt_order_own(struct xvt_order *o, const struct xvt_event_hdr *hdr, const void *payload);
+
+/*
+ * A record. `line` leads from hdr->guest_clock to hdr->host_ns; NULL: none does, or it is not
+ * known. Returns 0 or -ENOMEM.
+ */
+int xvt_order_record(struct xvt_order *o, const struct xvt_event_hdr *hdr,
+		     const struct xvt_raw_place *place, const struct xvt_clock_segment *line);
+
+/* Bytes that the payload takes at most. */
+size_t xvt_order_room(const struct xvt_order *o);
+/* Makes the payload in `to`, which has room for it and is aligned to 8, and begins anew. Returns
+ * its length. */
+size_t xvt_order_encode(struct xvt_order *o, uint8_t *to);
+
+#endif /* XVT_ORDER_WRITE_H */
