@@ -52,8 +52,8 @@ void xvt_order_fini(struct xvt_order *o)
 bool xvt_order_full(const struct xvt_order *o)
 {
 	return (o->count >= EVENTS_USUAL && o->count / EVENTS_SOURCE >= o->nr_sources) ||
-	       o->count >= EVENTS_MOST || o->nr_sources >= XVT_ORDER_SOURCES_MAX - 1 ||
-	       o->own_len >= OWN_BYTES;
+	       o->count >= EVENTS_MOST ||
+	       o->nr_sources + o->nr_lines >= XVT_ORDER_SOURCES_MAX - 1 || o->own_len >= OWN_BYTES;
 }
 
 static void note_time(struct xvt_order *o, uint64_t host_ns)
@@ -201,6 +201,15 @@ int xvt_order_record(struct xvt_order *o, const struct xvt_event_hdr *hdr,
 	o->sources[open->source].count++;
 	o->sequence[o->count++] = open->source;
 	return 0;
+}
+
+bool xvt_order_break(struct xvt_order *o, uint32_t ring)
+{
+	const bool had = ring < o->nr_rings && o->rings[ring].gathering;
+
+	if (had)
+		o->rings[ring].gathering = 0;
+	return had;
 }
 
 /* ------------------------------------------------------------------ the payload */

@@ -70,6 +70,10 @@ int xvt_order_own(struct xvt_order *o, const struct xvt_event_hdr *hdr, const vo
 int xvt_order_record(struct xvt_order *o, const struct xvt_event_hdr *hdr,
 		     const struct xvt_raw_place *place, const struct xvt_clock_segment *line);
 
+/* The ring's next record does not follow its last one here, whatever its stretch is. Returns
+ * whether there was one since the last such call. */
+bool xvt_order_break(struct xvt_order *o, uint32_t ring);
+
 /* Bytes that the payload takes at most. */
 size_t xvt_order_room(const struct xvt_order *o);
 /* Makes the payload in `to`, which has room for it and is aligned to 8, and begins anew. Returns

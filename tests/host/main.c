@@ -66,6 +66,7 @@ int main(void)
 	srunner_add_suite(runner, printk_suite());
 	srunner_add_suite(runner, read_limits_suite());
 	srunner_add_suite(runner, trace_file_suite());
+	srunner_add_suite(runner, order_suite());
 	srunner_add_suite(runner, decode_suite());
 	srunner_add_suite(runner, export_suite());
 	srunner_add_suite(runner, exchange_suite());

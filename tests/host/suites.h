@@ -16,6 +16,7 @@ Suite *clean_text_suite(void);
 Suite *printk_suite(void);
 Suite *read_limits_suite(void);
 Suite *trace_file_suite(void);
+Suite *order_suite(void);
 Suite *decode_suite(void);
 Suite *export_suite(void);
 Suite *exchange_suite(void);
