@@ -8,6 +8,8 @@
 
 #include "xvt_ring.h"
 
+#define KEPT_BYTES (32u << 20)
+
 void xvt_chunk_buf_free(struct xvt_chunk_buf *b)
 {
 	free(b->bytes);
@@ -19,6 +21,8 @@ void xvt_events_end(struct xvt_events_iter *it)
 {
 	free(it->sources);
 	free(it->lines);
+	free(it->kept);
+	free(it->kept_bytes);
 	memset(it, 0, sizeof(*it));
 }
 
@@ -106,6 +110,138 @@ static int take_sequence(struct xvt_events_iter *it, const uint8_t *at, const ui
 	return it->numbers && (it->runs || !it->nr_runs) ? 0 : -EBADMSG;
 }
 
+/* ------------------------------------------------------------------ records */
+
+static uint64_t word_at(const struct xvt_raw *raw, uint32_t at)
+{
+	uint64_t word;
+
+	memcpy(&word, raw->payload + at, sizeof(word));
+	return word;
+}
+
+/* Is it finished, and was it not given back? */
+static bool counts(uint64_t header)
+{
+	return header & XVT_H_DONE && xvt_header_id(header) != XVT_ID_DISCARDED;
+}
+
+/* The time of a record whose header, whole, is at s->at; its stamp goes on from there. */
+static void take_time(struct xvt_events_source *s, uint64_t header)
+{
+	if (header & XVT_H_SAME)
+		return;
+	if (header & XVT_H_FULL)
+		s->ts = word_at(s->raw, s->at + 8) << 32 | (uint32_t)header;
+	else
+		s->ts = xvt_time_extend(s->ts, header, s->ts_bits);
+}
+
+/*
+ * Go to the next record of the source that counts. Its header and length are there then, and its
+ * time is s->ts. Returns 0 or -EBADMSG.
+ */
+static int find_record(struct xvt_events_source *s, uint64_t *header, uint32_t *head)
+{
+	uint32_t len;
+
+	for (;;) {
+		if (s->at > s->raw->len || s->raw->len - s->at < sizeof(*header))
+			return -EBADMSG;
+		*header = word_at(s->raw, s->at);
+		len = xvt_header_len(*header);
+		*head = *header & XVT_H_FULL ? 2 * sizeof(*header) : sizeof(*header);
+		if (xvt_unlikely(xvt_header_id(*header) == XVT_ID_INVALID)) {
+			s->at += sizeof(*header);
+			continue;
+		}
+		if (len < *head || len > s->raw->len - s->at)
+			return -EBADMSG;
+		take_time(s, *header);
+		if (xvt_likely(counts(*header)))
+			return 0;
+		s->at += len;
+	}
+}
+
+/* Its RAW chunk, of which `count` more records will be taken; unreadable: there is none. Returns 0,
+ * -ENOMEM or a read error. */
+static int get_raw(struct xvt_events_iter *it, struct xvt_events_source *s, uint32_t count)
+{
+	int err = it->raws ? it->raws->get(it->raws, s->offset, count, &s->raw) : -EBADMSG;
+
+	s->unreadable = err == -EBADMSG;
+	return s->unreadable ? 0 : err;
+}
+
+/* Behind the last record of a source, as far as they can be read. */
+static uint32_t end_of(const struct xvt_events_source *s)
+{
+	struct xvt_events_source at = *s;
+	uint64_t header, n = (uint64_t)s->skip + s->left;
+	uint32_t head;
+
+	for (; n && !find_record(&at, &header, &head); n--)
+		at.at += xvt_header_len(header);
+	return at.at < s->raw->len ? at.at : s->raw->len;
+}
+
+static int by_offset(const void *pa, const void *pb)
+{
+	const struct xvt_events_source *const *a = pa, *const *b = pb;
+
+	return (*a)->offset < (*b)->offset ? -1 : (*a)->offset > (*b)->offset;
+}
+
+/* Copies what the source needs of its RAW chunk. Returns false where that would be too much. */
+static bool keep_source(struct xvt_events_iter *it, struct xvt_events_source *s, size_t *used)
+{
+	struct xvt_raw *kept = &it->kept[s - it->sources];
+	uint32_t len;
+
+	if (s->at > s->raw->len)
+		return true;
+	len = end_of(s) - s->at;
+	if (len > KEPT_BYTES - *used)
+		return false;
+	memcpy(it->kept_bytes + *used, s->raw->payload + s->at, len);
+	*kept = (struct xvt_raw){ s->offset, it->kept_bytes + *used, len };
+	*used += len;
+	s->at = 0;
+	s->raw = kept;
+	return true;
+}
+
+/*
+ * Many rings with long pieces have more RAW chunks in use than can be held, and each event would
+ * load another one. So each is loaded once, and of it is kept what the sources need.
+ */
+static int keep_records(struct xvt_events_iter *it)
+{
+	struct xvt_events_source **sorted = malloc(it->nr_sources * sizeof(*sorted));
+	size_t used = 0;
+	uint32_t i;
+	int err = 0;
+
+	free(it->kept);
+	it->kept = malloc(it->nr_sources * sizeof(*it->kept));
+	if (!it->kept_bytes)
+		it->kept_bytes = malloc(KEPT_BYTES);
+	if (!sorted || !it->kept || !it->kept_bytes)
+		err = -ENOMEM;
+	for (i = 0; i < it->nr_sources && !err; i++)
+		sorted[i] = &it->sources[i];
+	if (!err && it->nr_sources)
+		qsort(sorted, it->nr_sources, sizeof(*sorted), by_offset);
+	for (i = 0; i < it->nr_sources && !err; i++) {
+		err = get_raw(it, sorted[i], sorted[i]->left);
+		if (!err && !sorted[i]->unreadable && !keep_source(it, sorted[i], &used))
+			break;
+	}
+	free(sorted);
+	return err;
+}
+
 int xvt_events_begin(struct xvt_events_iter *it, struct xvt_raws *raws,
 		     const struct xvt_chunk_buf *b, uint64_t chunk_seq)
 {
@@ -113,7 +249,9 @@ int xvt_events_begin(struct xvt_events_iter *it, struct xvt_raws *raws,
 	struct xvt_order_hdr h;
 	int err;
 
-	it->left = 0;
+	if (raws)
+		raws->events += it->given;
+	it->left = it->given = 0;
 	if (b->len < sizeof(h))
 		return -EBADMSG;
 	memcpy(&h, at, sizeof(h));
@@ -141,6 +279,8 @@ int xvt_events_begin(struct xvt_events_iter *it, struct xvt_raws *raws,
 	it->left = h.count;
 	if (!err && it->nr_sources)
 		err = take_sequence(it, at, end);
+	if (!err && raws && raws->crowded && raws->crowded(raws, offsets, h.nr_raws))
+		err = keep_records(it);
 	if (err)
 		it->left = 0;
 	return err;
@@ -199,58 +339,6 @@ static uint64_t line_ns(struct xvt_events_iter *it, uint32_t number, uint64_t gu
 	return xvt_clock_segment_ns(s, guest);
 }
 
-static uint64_t word_at(const struct xvt_raw *raw, uint32_t at)
-{
-	uint64_t word;
-
-	memcpy(&word, raw->payload + at, sizeof(word));
-	return word;
-}
-
-/* Is it finished, and was it not given back? */
-static bool counts(uint64_t header)
-{
-	return header & XVT_H_DONE && xvt_header_id(header) != XVT_ID_DISCARDED;
-}
-
-/* The time of a record whose header, whole, is at s->at; its stamp goes on from there. */
-static void take_time(struct xvt_events_source *s, uint64_t header)
-{
-	if (header & XVT_H_SAME)
-		return;
-	if (header & XVT_H_FULL)
-		s->ts = word_at(s->raw, s->at + 8) << 32 | (uint32_t)header;
-	else
-		s->ts = xvt_time_extend(s->ts, header, s->ts_bits);
-}
-
-/*
- * Go to the next record of the source that counts. Its header and length are there then, and its
- * time is s->ts. Returns 0 or -EBADMSG.
- */
-static int find_record(struct xvt_events_source *s, uint64_t *header, uint32_t *head)
-{
-	uint32_t len;
-
-	for (;;) {
-		if (s->at > s->raw->len || s->raw->len - s->at < sizeof(*header))
-			return -EBADMSG;
-		*header = word_at(s->raw, s->at);
-		len = xvt_header_len(*header);
-		*head = *header & XVT_H_FULL ? 2 * sizeof(*header) : sizeof(*header);
-		if (xvt_unlikely(xvt_header_id(*header) == XVT_ID_INVALID)) {
-			s->at += sizeof(*header);
-			continue;
-		}
-		if (len < *head || len > s->raw->len - s->at)
-			return -EBADMSG;
-		take_time(s, *header);
-		if (xvt_likely(counts(*header)))
-			return 0;
-		s->at += len;
-	}
-}
-
 /* Those before the source's first one. */
 static int skip_records(struct xvt_events_source *s)
 {
@@ -302,21 +390,20 @@ int xvt_events_next(struct xvt_events_iter *it, struct xvt_event *ev)
 		if (xvt_unlikely(!s->left))
 			return -EBADMSG;
 		s->left--;
-		if (xvt_unlikely(s->unreadable)) {
-			it->missing++;
-			continue;
-		}
 		/* Its chunk may have made room for another one's. */
-		if (xvt_unlikely(!s->raw || s->raw->offset != s->offset)) {
-			err = it->raws ? it->raws->get(it->raws, s->offset, &s->raw) : -EBADMSG;
-			if (err == -EBADMSG) {
-				s->unreadable = true;
-				it->missing++;
-				continue;
-			}
+		if (xvt_unlikely(!s->unreadable && (!s->raw || s->raw->offset != s->offset))) {
+			err = get_raw(it, s, s->raw ? 0 : s->left + 1);
 			if (err)
 				return err;
 		}
+		if (xvt_unlikely(s->unreadable)) {
+			it->missing++;
+			/* They take space nowhere. */
+			if (it->raws && !it->raws->spend(it->raws, sizeof(uint64_t)))
+				return -EBADMSG;
+			continue;
+		}
+		it->given++;
 		return next_record(it, s, ev);
 	}
 	return 0;

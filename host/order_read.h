@@ -39,11 +39,16 @@ struct xvt_raw {
 /* Gives RAW chunks by their offset. What it gave stays until the next get(), and longer as long as
  * its offset stands in it. */
 struct xvt_raws {
-	/* Returns 0; -EBADMSG: it cannot be read, which was noted; or another error. */
-	int (*get)(struct xvt_raws *raws, uint64_t offset, const struct xvt_raw **raw);
+	/* `count`: so many more records will be taken from it. Returns 0; -EBADMSG: it cannot be
+	 * read, which was noted; or another error. */
+	int (*get)(struct xvt_raws *raws, uint64_t offset, uint32_t count,
+		   const struct xvt_raw **raw);
 	/* Bytes that were gone through without an event: what a file may cost is limited. Returns
 	 * false where it has cost too much. */
 	bool (*spend)(struct xvt_raws *raws, uint64_t bytes);
+	/* May be NULL. True: these RAW chunks cannot all be held at the same time. */
+	bool (*crowded)(struct xvt_raws *raws, const uint8_t *offsets, uint32_t count);
+	uint64_t events; /* that have been read with it, but for those of the newest chunk */
 };
 
 /* A source that is being read. */
@@ -74,6 +79,9 @@ struct xvt_events_iter {
 	struct xvt_clock_segment *lines; /* run is 0 or as in the file, see line_of() */
 	uint32_t sources_room;
 	uint32_t lines_room;
+	/* Where their RAW chunks cannot all be held: what is needed of them, for each source. */
+	struct xvt_raw *kept;
+	uint8_t *kept_bytes;
 	const uint8_t *numbers;
 	uint64_t number; /* of the next one */
 	uint32_t width;
@@ -81,6 +89,7 @@ struct xvt_events_iter {
 	uint32_t nr_runs;
 	uint32_t run_left;
 	uint32_t current;
+	uint32_t given;		  /* events of this chunk */
 	struct xvt_event_hdr hdr; /* of the event that was given last */
 	uint64_t missing;	  /* events that lie in RAW chunks that cannot be read, ever */
 };

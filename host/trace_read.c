@@ -807,6 +807,7 @@ static int open_trace(struct xvt_trace **out, const char *path, bool by_index, c
 		return err;
 	t->fd = -1;
 	t->late_budget = XVT_LATE_BUDGET;
+	t->raw_budget = XVT_RAW_BUDGET;
 	t->path = strdup(path);
 	if (!t->path)
 		goto err_close;
@@ -1100,6 +1101,7 @@ static int load_late(struct xvt_cursor *c)
 again:
 	c->late_count = c->late_at = c->late_used = 0;
 	c->late_more = false;
+	xvt_trace_raws_again(&c->raws[1]);
 	for (size_t i = 0; i < t->chunk_count && !err; i++) {
 		const struct xvt_chunk_ref *ref = &t->chunks[i];
 

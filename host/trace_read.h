@@ -41,6 +41,9 @@ struct xvt_damage {
 /* A cursor holds that much of the late lane, and for moments twice as much. */
 #define XVT_LATE_BUDGET (16u << 20)
 
+/* And that much of RAW chunks for each lane, and one more chunk. */
+#define XVT_RAW_BUDGET	(32u << 20)
+
 struct xvt_trace_vm {
 	bool known;
 	struct xvt_vm_info info;
@@ -80,6 +83,7 @@ struct xvt_trace {
 	 * false headers must not cost n^2. */
 	uint64_t scan_budget;
 	size_t late_budget;   /* XVT_LATE_BUDGET; less for tests */
+	size_t raw_budget;    /* XVT_RAW_BUDGET; less for tests */
 	uint64_t tail_offset; /* where the last whole chunk ends */
 	uint64_t first_ns;    /* over all ORDER and LATE chunks; 0 if there are none */
 	uint64_t last_ns;
@@ -174,9 +178,15 @@ struct xvt_trace_raws {
 	uint32_t count;
 	uint64_t uses;
 	size_t held;
-	uint64_t budget; /* bytes that may still be loaded */
+	uint64_t budget; /* bytes that may still be loaded, beside what `base.events` allow */
+	uint64_t spent;
+	uint64_t named;	    /* bytes of records that events were said to have */
+	uint64_t nameable;  /* bytes of the RAW chunks of `seen` */
+	uint8_t *seen;	    /* a bit for each chunk of the trace */
+	size_t seen_chunks; /* of them */
 	bool told;
 	bool told_missing;
+	bool told_named;
 	struct xvt_raws_slot {
 		struct xvt_raw raw;
 		struct xvt_chunk_buf buf;
@@ -186,6 +196,8 @@ struct xvt_trace_raws {
 
 void xvt_trace_raws_init(struct xvt_trace_raws *r, struct xvt_trace *t);
 void xvt_trace_raws_fini(struct xvt_trace_raws *r);
+/* All of it may be read again. */
+void xvt_trace_raws_again(struct xvt_trace_raws *r);
 
 /* The order of events; all of it, so that no two are equal. */
 struct xvt_event_key {

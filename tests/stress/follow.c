@@ -129,11 +129,13 @@ static void keep_raw(void)
 	r->raw = (struct xvt_raw){ f.offset, r->bytes, f.buf.len };
 }
 
-static int get_raw(struct xvt_raws *raws, uint64_t offset, const struct xvt_raw **raw)
+static int get_raw(struct xvt_raws *raws, uint64_t offset, uint32_t count,
+		   const struct xvt_raw **raw)
 {
 	size_t i;
 
 	(void)raws;
+	(void)count;
 	for (i = 0; i < RAWS && i < f.nr_raws; i++) {
 		*raw = &f.raws[(f.nr_raws - 1 - i) % RAWS].raw;
 		if ((*raw)->offset == offset)
@@ -150,7 +152,7 @@ static bool spend(struct xvt_raws *raws, uint64_t bytes)
 	return true;
 }
 
-static struct xvt_raws raws = { get_raw, spend };
+static struct xvt_raws raws = { .get = get_raw, .spend = spend };
 
 /* -- chunks --------------------------------------------------------------------------- */
 

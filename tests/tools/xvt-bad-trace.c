@@ -506,6 +506,140 @@ static void plan_pings(struct plan *p)
 	}
 }
 
+/* -- plans: RAW and ORDER ----------------------------------------------------------- */
+
+/* A RAW chunk of one piece: so many words of zeros, then so many records of one word. Returns its
+ * offset. */
+static uint64_t put_raw(struct plan *p, size_t words, size_t records)
+{
+	static uint64_t piece[8 << 20];
+	const struct xvt_raw_piece head = { .len = (uint32_t)(8 * (words + records)) };
+	uint64_t offset;
+
+	must(words + records <= sizeof(piece) / sizeof(piece[0]) - 4, "piece");
+	memset(piece, 0, 8 * words);
+	for (size_t i = words; i < words + records; i++)
+		piece[i] = 1ull << XVT_H_LEN8_SHIFT | (uint64_t)XVT_ID_U64 << XVT_H_ID_SHIFT |
+			   XVT_H_DONE | XVT_H_SAME;
+	must(!xvt_trace_flush(p->w), "flush");
+	offset = p->written;
+	put(p, XVT_CHUNK_RAW, &head, sizeof(head), piece, head.len);
+	return offset;
+}
+
+/* An ORDER chunk of a source of each of these RAW chunks, of `count` events of ring 0 each, in
+ * turn. */
+static void put_order(struct plan *p, const uint64_t *raws, uint32_t sources, uint32_t count)
+{
+	static uint8_t bytes[48 << 20];
+	const struct xvt_order_line line = { .host_ns = p->ns };
+	struct xvt_order_hdr h = { .first_ns = p->ns,
+				   .last_ns = p->ns,
+				   .count = sources * count,
+				   .nr_raws = sources,
+				   .nr_lines = 1,
+				   .nr_sources = sources,
+				   .width = sources > 1 ? 32 : 0 };
+	uint8_t *at = bytes;
+
+	memcpy(at, &h, sizeof(h));
+	at += sizeof(h);
+	memcpy(at, raws, sources * sizeof(*raws));
+	at += sources * sizeof(*raws);
+	memcpy(at, &line, sizeof(line));
+	at += sizeof(line);
+	for (uint32_t i = 0; i < sources; i++, at += sizeof(struct xvt_order_source)) {
+		const struct xvt_order_source s = {
+			.count = count, .raw = i, .at = sizeof(struct xvt_raw_piece), .ts_bits = 32
+		};
+
+		memcpy(at, &s, sizeof(s));
+	}
+	for (uint32_t i = 0; sources > 1 && i < sources * count; i++, at += sizeof(i)) {
+		const uint32_t number = i % sources;
+
+		memcpy(at, &number, sizeof(number));
+	}
+	memset(at, 0, 16);
+	at += 16 - (sources * count * (sources > 1) % 2) * 4;
+	at += (size_t) - (at - bytes) & 7;
+	put(p, XVT_CHUNK_ORDER, bytes, (size_t)(at - bytes), NULL, 0);
+}
+
+#define MANY 600u /* more than are held */
+
+/* Many short chunks of which each names other RAW chunks, and none of them is held any more. */
+static void plan_reload(struct plan *p)
+{
+	static uint64_t raws[MANY];
+	uint32_t n = 0, i;
+
+	put_guests(p);
+	for (; n < MANY && p->written < p->most / 2; n++)
+		raws[n] = put_raw(p, 0, n % 2 ? 4 : 65536);
+	for (i = 0; room(p); i = (i + 7) % n)
+		put_order(p, &raws[i], 1, 1);
+}
+
+/* In turn, so that one load for each event would be needed. */
+static void plan_in_turn(struct plan *p)
+{
+	static uint64_t raws[MANY];
+	uint32_t n = 0;
+
+	put_guests(p);
+	for (; n < MANY && p->written < p->most / 2; n++)
+		raws[n] = put_raw(p, 0, 4096);
+	while (room(p))
+		put_order(p, raws, n, 4);
+}
+
+/* All of them the same records. */
+static void plan_again(struct plan *p)
+{
+	uint64_t raw;
+
+	put_guests(p);
+	raw = put_raw(p, 0, 65536);
+	while (room(p))
+		put_order(p, &raw, 1, 60000);
+}
+
+/* Zeros are passed over before each event. */
+static void plan_zeros(struct plan *p)
+{
+	uint64_t raw;
+
+	put_guests(p);
+	raw = put_raw(p, p->most > 1 << 26 ? 7 << 20 : 100000, 1);
+	while (room(p))
+		put_order(p, &raw, 1, 1);
+}
+
+/* Events of a chunk that is not there take no space at all. */
+static void plan_nowhere(struct plan *p)
+{
+	const uint64_t raw = 8;
+
+	put_guests(p);
+	while (room(p))
+		put_order(p, &raw, 1, XVT_ORDER_COUNT_MAX);
+}
+
+/* Tables as large as can be. */
+static void plan_sources(struct plan *p)
+{
+	static uint64_t raws[300000];
+	uint64_t raw;
+
+	put_guests(p);
+	raw = put_raw(p, 0, 4);
+	for (size_t i = 0; i < 300000; i++)
+		raws[i] = raw;
+	while (room(p))
+		put_order(p, raws, 300000, 1);
+}
+
 static const struct {
 	const char *name;
 	void (*make)(struct plan *p);
@@ -536,6 +670,12 @@ static const struct {
 	{ "notes", plan_notes },
 	{ "late", plan_late },
 	{ "pings", plan_pings },
+	{ "reload", plan_reload },
+	{ "in-turn", plan_in_turn },
+	{ "again", plan_again },
+	{ "zeros", plan_zeros },
+	{ "nowhere", plan_nowhere },
+	{ "sources", plan_sources },
 };
 
 #define PLANS (sizeof(plans) / sizeof(plans[0]))
