@@ -194,6 +194,8 @@ static int measure(const char *path, struct result *r, uint64_t events)
 	struct engine e = { 0 };
 	int rounds = r->rings > MANY_RINGS ? ROUNDS_MANY : ROUNDS;
 	int round, err = start(&e, path, &layout);
+	const uint64_t begun = err ? 0 : xvt_trace_bytes(e.session->trace);
+	uint64_t bytes;
 
 	r->cpu_ns = r->wall_ns = 1e9;
 	r->join_s = e.join_s;
@@ -216,18 +218,19 @@ static int measure(const char *path, struct result *r, uint64_t events)
 		r->cpu_ns = (double)cpu / (double)(events - lost);
 		r->wall_ns = (double)wall / (double)(events - lost);
 	}
-	r->bytes = sizeof(struct xvt_event_hdr) + PAYLOAD;
+	bytes = xvt_trace_bytes(e.session->trace);
 	stop(&e);
+	r->bytes = r->events ? (double)(bytes - begun) / (double)r->events : 0;
 	unlink(path);
 	return err;
 }
 
 static void tell(const struct result *r)
 {
-	printf("%6u rings %-11s %6.1f ns of CPU an event, %6.1f M events/s, %5.2f GB/s; "
+	printf("%6u rings %-11s %6.1f ns of CPU an event, %6.1f M events/s, %4.1f bytes; "
 	       "%6.1f ns wall; %" PRIu64 " lost; began in %.2f s, %.1f us of CPU a ring\n",
-	       r->rings, order_names[r->order], r->cpu_ns, 1e3 / r->cpu_ns, r->bytes / r->cpu_ns,
-	       r->wall_ns, r->lost, r->join_s, r->join_us);
+	       r->rings, order_names[r->order], r->cpu_ns, 1e3 / r->cpu_ns, r->bytes, r->wall_ns,
+	       r->lost, r->join_s, r->join_us);
 	fflush(stdout);
 }
 

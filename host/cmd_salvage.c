@@ -7,7 +7,6 @@
 #define _GNU_SOURCE
 #include "cmd.h"
 #include "machines.h"
-#include "merge.h"
 #include "ring_write.h"
 #include "sink.h"
 
@@ -48,25 +47,39 @@ struct salvage {
 	uint64_t recovered;
 };
 
-static int emit(void *arg, struct xvt_placed *const *out, size_t n)
+static int locate(void *arg, struct xvt_run *run)
 {
 	struct salvage *s = arg;
-	size_t i;
-	int err = 0;
 
-	for (i = 0; !err && i < n; i++) {
-		const struct xvt_event_hdr *h = &out[i]->hdr;
-		const bool event = h->id >= XVT_ID_FIRST_EVENT;
-		struct xvt_ring *r = s->rings[h->ring_flags & XVT_EVENT_RING_MASK];
+	return xvt_run_put(run, s->trace);
+}
 
-		xvt_ring_count(&r->stats, h);
-		if (h->id == XVT_ID_LOST)
-			xvt_ring_told(r, (const struct xvt_lost *)out[i]->payload);
-		s->events += event;
-		s->recovered += event && h->ring_flags & XVT_EVENT_F_RECOVERED;
-		err = xvt_ring_put_record(r, out[i], s->trace);
+static int put_lost(void *arg, const struct xvt_window *w, uint32_t i)
+{
+	struct salvage *s = arg;
+	const struct xvt_lost *lost;
+	const struct xvt_event_hdr h = xvt_window_event(w, i, &lost);
+
+	xvt_ring_told(xvt_window_run(w, i)->ring, lost);
+	return xvt_trace_event(s->trace, &h, lost);
+}
+
+static int emit(void *arg, const struct xvt_window *w)
+{
+	static const struct xvt_window_ops ops = { .other = put_lost };
+	struct salvage *s = arg;
+	uint32_t i;
+
+	for (i = 0; i < w->nr_runs; i++) {
+		const struct xvt_run *run = w->runs[i];
+		const struct xvt_ring_stats *st = &run->ring->stats;
+		const uint64_t events = st->events, recovered = st->recovered;
+
+		xvt_run_count(run, run->taken, run->ring_flags | w->flags);
+		s->events += st->events - events;
+		s->recovered += st->recovered - recovered;
 	}
-	return err;
+	return xvt_window_put(w, s->trace, &ops, s);
 }
 
 /*
@@ -197,14 +210,8 @@ static int read_rings(struct salvage *s)
 				return err;
 		}
 		xvt_drain_take(s->rings[i], false);
-		while (s->rings[i]->unput) {
-			int err = xvt_ring_put_piece(s->rings[i], s->trace);
-
-			if (err)
-				return err;
-		}
 	}
-	moved = xvt_merge_pass(&s->merge, s->rings, s->nr_rings, emit, s);
+	moved = xvt_merge_pass(&s->merge, s->rings, s->nr_rings);
 	return moved < 0 ? (int)moved : 0;
 }
 
@@ -320,6 +327,7 @@ out:
 
 static int cmd_salvage(const struct xvt_command *cmd, int argc, char **argv)
 {
+	static const struct xvt_merge_ops ops = { .emit = emit, .locate = locate };
 	struct salvage_options opt = { 0 };
 	int first = xvt_opt_parse(cmd, argc, argv, &opt, NULL), err, loop_err;
 	struct salvage s;
@@ -347,7 +355,7 @@ static int cmd_salvage(const struct xvt_command *cmd, int argc, char **argv)
 	}
 	s.rings = calloc(s.region.g.ring_count, sizeof(*s.rings));
 	xvt_pool_init(&s.pool, UINT64_MAX / 4);
-	xvt_merge_init(&s.merge);
+	xvt_merge_init(&s.merge, &ops, &s);
 	err = s.rings ? 0 : -ENOMEM;
 	loop_err = err ? 0 : xvt_loop_new(&s.loop);
 	if (!err && !loop_err)

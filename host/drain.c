@@ -119,8 +119,6 @@ static bool queue(struct xvt_ring *r, struct xvt_loop *loop, uint64_t to, bool s
 		else
 			r->first = p;
 		r->tail = p;
-		if (!r->unput)
-			r->unput = p;
 		r->read_pos = end;
 	}
 	return true;
@@ -350,8 +348,6 @@ static void drop_from(struct xvt_ring *r, struct xvt_piece *bad, struct xvt_piec
 			r->rolled_back = true;
 			r->restored = p->past;
 		}
-		if (p == r->unput)
-			r->unput = NULL;
 		xvt_pool_put(r->pool, p, sizeof(*p) + p->len);
 		p = next;
 	}
@@ -383,8 +379,6 @@ static void drop_overtaken(struct xvt_ring *r, uint64_t resv)
 		before = *at;
 	while ((p = *at) && p->res == (int)p->len && overtaken(r, p, resv, false)) {
 		*at = p->next;
-		if (r->unput == p)
-			r->unput = p->next;
 		if (r->tail == p)
 			r->tail = before;
 		if (*at)

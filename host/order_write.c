@@ -19,7 +19,6 @@
 #define OWN_BYTES     (192u << 10)
 #define RAWS_LOOK     8u /* newest ones that are searched for an offset */
 
-#define XVT_ORDER_OWN UINT32_MAX
 #define RUN_MOST      256u
 
 /* Room for one more. */
@@ -38,6 +37,12 @@ static int grow(void **array, uint32_t *room, uint32_t count, size_t size)
 	return 0;
 }
 
+void xvt_order_init(struct xvt_order *o, bool late)
+{
+	memset(o, 0, sizeof(*o));
+	o->gathering = 2 + late;
+}
+
 void xvt_order_fini(struct xvt_order *o)
 {
 	free(o->sequence);
@@ -46,6 +51,7 @@ void xvt_order_fini(struct xvt_order *o)
 	free(o->lines);
 	free(o->sources);
 	free(o->rings);
+	free(o->of_runs);
 	memset(o, 0, sizeof(*o));
 }
 
@@ -56,7 +62,7 @@ bool xvt_order_full(const struct xvt_order *o)
 	       o->nr_sources + o->nr_lines >= XVT_ORDER_SOURCES_MAX - 1 || o->own_len >= OWN_BYTES;
 }
 
-static void note_time(struct xvt_order *o, uint64_t host_ns)
+void xvt_order_time(struct xvt_order *o, uint64_t host_ns)
 {
 	if (!o->count || host_ns < o->first_ns)
 		o->first_ns = host_ns;
@@ -68,7 +74,7 @@ int xvt_order_own(struct xvt_order *o, const struct xvt_event_hdr *hdr, const vo
 {
 	const size_t whole = sizeof(*hdr) + xvt_pad8(hdr->len);
 
-	if (grow((void **)&o->sequence, &o->sequence_room, o->count, sizeof(*o->sequence)))
+	if (xvt_order_reserve(o, 1))
 		return -ENOMEM;
 	if (o->own_len + whole > o->own_room) {
 		size_t more = 2 * (o->own_len + whole);
@@ -79,12 +85,12 @@ int xvt_order_own(struct xvt_order *o, const struct xvt_event_hdr *hdr, const vo
 		o->own = grown;
 		o->own_room = more;
 	}
-	note_time(o, hdr->host_ns);
+	xvt_order_time(o, hdr->host_ns);
 	memcpy(o->own + o->own_len, hdr, sizeof(*hdr));
 	xvt_payload_put(o->own + o->own_len + sizeof(*hdr), payload, hdr->len);
 	o->own_len += whole;
 	o->nr_own++;
-	o->sequence[o->count++] = XVT_ORDER_OWN;
+	xvt_order_next(o, XVT_ORDER_OWN);
 	return 0;
 }
 
@@ -116,22 +122,20 @@ static bool is_line(const struct xvt_order_line *l, const struct xvt_clock_segme
 
 /* Does the record lie on the line that the ring's newest source has? */
 static bool goes_on(const struct xvt_order *o, const struct xvt_order_open *open,
-		    const struct xvt_event_hdr *hdr, const struct xvt_clock_segment *line)
+		    const struct xvt_clock_segment *line, uint64_t host_ns)
 {
 	const struct xvt_order_line *l = &o->lines[open->line];
 
-	return line ? is_line(l, line) : !l->run && l->host_ns == hdr->host_ns;
+	return line ? is_line(l, line) : !l->run && l->host_ns == host_ns;
 }
 
-static int new_line(struct xvt_order *o, const struct xvt_event_hdr *hdr,
-		    const struct xvt_clock_segment *line)
+static int new_line(struct xvt_order *o, const struct xvt_clock_segment *line, uint64_t host_ns)
 {
 	if (grow((void **)&o->lines, &o->lines_room, o->nr_lines, sizeof(*o->lines)))
 		return -ENOMEM;
 	o->lines[o->nr_lines++] =
 		line ? (struct xvt_order_line){ line->guest, line->run, line->host_ns, line->rise }
-		     : (struct xvt_order_line){ .guest = hdr->guest_clock,
-						.host_ns = hdr->host_ns };
+		     : (struct xvt_order_line){ .host_ns = host_ns };
 	return 0;
 }
 
@@ -153,28 +157,28 @@ static int find_raw(struct xvt_order *o, uint64_t offset, uint32_t *number)
 	return 0;
 }
 
-static int new_source(struct xvt_order *o, struct xvt_order_open *open,
-		      const struct xvt_event_hdr *hdr, const struct xvt_raw_place *place,
-		      const struct xvt_clock_segment *line)
+static int new_source(struct xvt_order *o, struct xvt_order_open *open, uint32_t ring_flags,
+		      const struct xvt_raw_place *place, const struct xvt_clock_segment *line,
+		      uint64_t host_ns)
 {
-	const bool known = open->gathering == o->gathering + 1;
+	const bool known = open->gathering == o->gathering;
 	uint32_t raw = known ? open->raw : 0;
 
 	if (grow((void **)&o->sources, &o->sources_room, o->nr_sources, sizeof(*o->sources)) ||
 	    (!(known && o->raws[raw] == place->chunk) && find_raw(o, place->chunk, &raw)))
 		return -ENOMEM;
-	if (!known || !goes_on(o, open, hdr, line)) {
-		if (new_line(o, hdr, line))
+	if (!known || !goes_on(o, open, line, host_ns)) {
+		if (new_line(o, line, host_ns))
 			return -ENOMEM;
 		open->line = o->nr_lines - 1;
 	}
-	open->gathering = o->gathering + 1;
+	open->gathering = o->gathering;
 	open->source = o->nr_sources;
 	open->stretch = place->stretch;
-	open->ring_flags = hdr->ring_flags;
+	open->ring_flags = ring_flags;
 	open->raw = raw;
 	o->sources[o->nr_sources++] = (struct xvt_order_source){
-		.ring_flags = hdr->ring_flags,
+		.ring_flags = ring_flags,
 		.raw = raw,
 		.at = place->at,
 		.line = open->line,
@@ -185,21 +189,59 @@ static int new_source(struct xvt_order *o, struct xvt_order_open *open,
 	return 0;
 }
 
+int xvt_order_source(struct xvt_order *o, uint32_t ring_flags, const struct xvt_raw_place *place,
+		     const struct xvt_clock_segment *line, uint64_t host_ns, uint32_t *source)
+{
+	struct xvt_order_open *open = open_of(o, ring_flags & XVT_EVENT_RING_MASK);
+
+	if (!open || new_source(o, open, ring_flags, place, line, host_ns))
+		return -ENOMEM;
+	*source = open->source;
+	return 0;
+}
+
+/* Room for so many of four bytes. */
+static int make_room(uint32_t **array, uint32_t *room, uint32_t need)
+{
+	uint32_t more = *room ? *room : 4096;
+	uint32_t *grown;
+
+	if (need <= *room)
+		return 0;
+	while (more < need)
+		more *= 2;
+	grown = realloc(*array, more * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	*array = grown;
+	*room = more;
+	return 0;
+}
+
+int xvt_order_reserve(struct xvt_order *o, uint32_t n)
+{
+	return make_room(&o->sequence, &o->sequence_room, o->count + n);
+}
+
+int xvt_order_reserve_runs(struct xvt_order *o, uint32_t n)
+{
+	return make_room(&o->of_runs, &o->of_runs_room, n);
+}
+
 int xvt_order_record(struct xvt_order *o, const struct xvt_event_hdr *hdr,
 		     const struct xvt_raw_place *place, const struct xvt_clock_segment *line)
 {
 	struct xvt_order_open *open = open_of(o, hdr->ring_flags & XVT_EVENT_RING_MASK);
 
-	if (xvt_unlikely(!open || grow((void **)&o->sequence, &o->sequence_room, o->count,
-				       sizeof(*o->sequence))))
+	if (!open || xvt_order_reserve(o, 1))
 		return -ENOMEM;
-	if (xvt_unlikely(open->gathering != o->gathering + 1 || open->stretch != place->stretch ||
-			 open->ring_flags != hdr->ring_flags || !goes_on(o, open, hdr, line)) &&
-	    new_source(o, open, hdr, place, line))
+	if ((open->gathering != o->gathering || open->stretch != place->stretch ||
+	     open->ring_flags != hdr->ring_flags || !goes_on(o, open, line, hdr->host_ns)) &&
+	    new_source(o, open, hdr->ring_flags, place, line, hdr->host_ns))
 		return -ENOMEM;
-	note_time(o, hdr->host_ns);
+	xvt_order_time(o, hdr->host_ns);
+	xvt_order_next(o, open->source);
 	o->sources[open->source].count++;
-	o->sequence[o->count++] = open->source;
 	return 0;
 }
 
@@ -280,6 +322,11 @@ static uint32_t count_runs(const struct xvt_order *o)
 	return n;
 }
 
+static size_t words_of_runs(uint32_t runs, uint32_t width)
+{
+	return words_of(runs, width) + xvt_pad8(runs) / 8;
+}
+
 static uint64_t number_of(const struct xvt_order *o, uint32_t i)
 {
 	return o->sequence[i] == XVT_ORDER_OWN ? o->nr_sources : o->sequence[i];
@@ -301,13 +348,16 @@ static uint8_t *put_runs(const struct xvt_order *o, struct packer *p, uint32_t n
 
 static uint8_t *put_sequence(const struct xvt_order *o, struct xvt_order_hdr *h, uint8_t *to)
 {
-	const uint32_t runs = count_runs(o);
 	struct packer p = { .to = to };
-	uint32_t i;
+	uint32_t i, runs;
 
 	/* Where all are records no number stands for the host's own. */
 	h->width = p.width = bits_of(o->nr_own ? o->nr_sources : o->nr_sources - 1);
-	if (words_of(runs, p.width) + xvt_pad8(runs) / 8 < words_of(o->count, p.width)) {
+	/* There are no fewer runs than changes; usually that is all that is to be known. */
+	runs = o->nr_changes;
+	if (words_of_runs(runs, p.width) < words_of(o->count, p.width))
+		runs = count_runs(o);
+	if (words_of_runs(runs, p.width) < words_of(o->count, p.width)) {
 		h->nr_runs = runs;
 		to = put_runs(o, &p, runs);
 	} else {
@@ -344,8 +394,8 @@ size_t xvt_order_encode(struct xvt_order *o, uint8_t *to)
 	if (o->nr_sources)
 		at = put_sequence(o, &h, at);
 	memcpy(to, &h, sizeof(h));
-	o->count = o->nr_own = o->nr_raws = o->nr_lines = o->nr_sources = 0;
+	o->count = o->nr_own = o->nr_changes = o->nr_raws = o->nr_lines = o->nr_sources = 0;
 	o->own_len = 0;
-	o->gathering++;
+	o->gathering += 2;
 	return (size_t)(at - to);
 }

@@ -54,6 +54,7 @@ void xvt_pool_trim(struct xvt_pool *p)
 		}
 	}
 	p->kept = 0;
+	xvt_pool_trim_runs(p);
 }
 
 void xvt_pool_fini(struct xvt_pool *p)

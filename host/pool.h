@@ -16,6 +16,8 @@
 #define XVT_POOL_SMALLEST 512u
 #define XVT_POOL_HEAD	  256u
 
+struct xvt_run;
+
 struct xvt_pool {
 	uint64_t budget;
 	uint64_t turn;		 /* may still be handed out in this pass */
@@ -28,10 +30,17 @@ struct xvt_pool {
 	uint32_t borrowed[XVT_POOL_CLASSES]; /* pieces of it, */
 	uint64_t debt;			     /* and bytes */
 	void *free[XVT_POOL_CLASSES];
+	/* Runs of its rings that are kept for the next ones, large and small, see run.c; counted.
+	 */
+	struct xvt_run *runs[2];
+	uint32_t nr_runs[2];
 };
 
 void xvt_pool_init(struct xvt_pool *p, uint64_t budget);
 void xvt_pool_fini(struct xvt_pool *p);
+/* See run.c: likewise of runs; xvt_pool_trim() does it. */
+void xvt_pool_trim_runs(struct xvt_pool *p);
+
 /* Free pieces are kept no longer; those that are out may still come back. */
 void xvt_pool_trim(struct xvt_pool *p);
 

@@ -118,8 +118,6 @@ static void drop_first(struct xvt_ring *r)
 	r->first = p->next;
 	if (!r->first)
 		r->tail = NULL;
-	if (r->unput == p)
-		r->unput = p->next;
 	xvt_pool_put(r->pool, p, sizeof(*p) + p->len);
 }
 
@@ -252,7 +250,6 @@ static bool feed(struct xvt_ring *r)
 							 : XVT_SALVAGE_STOP;
 	r->gap_skipped |= p->after_skip;
 	r->gap_rolled_back |= p->after_roll_back;
-	r->stretch++;
 	xvt_reader_feed(&r->reader, p->bytes, p->len);
 	return true;
 }
@@ -282,7 +279,6 @@ static void mend_context(struct xvt_ring *r)
 		return;
 	r->reader.ts -= turn;
 	r->rec.ts = r->reader.ts;
-	r->stretch++; /* the stamp before does not lead to this one */
 	r->epoch_known = false;
 }
 
@@ -438,16 +434,13 @@ static bool decode(struct xvt_ring *r)
 				orphans_at_record(r, old);
 			/* Also those that an earlier trace has: the header before them had not. */
 			r->since_subbuf += r->rec.id >= XVT_ID_FIRST_EVENT;
-			if (old) {
-				r->stretch++;
+			if (old)
 				continue;
-			}
 			if (r->rec.id < XVT_ID_FIRST_EVENT && r->rec.id != XVT_ID_CLOCK_SYNC &&
 			    r->rec.id != XVT_ID_MARK) {
 				/* A guest may not speak in the host's name (LOST). */
 				r->gap_bad_bytes += r->rec.len;
 				r->stats.bad_bytes += r->rec.len;
-				r->stretch++;
 				continue;
 			}
 			r->is_lost = false;

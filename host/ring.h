@@ -13,6 +13,7 @@
 #include "loop.h"
 #include "pool.h"
 #include "region.h"
+#include "run.h"
 #include "xvt_reader.h"
 
 struct xvt_ring;
@@ -47,10 +48,6 @@ struct xvt_piece {
 	bool after_skip;      /* positions were skipped before it */
 	bool after_roll_back; /* the region's contents were replaced before it: */
 	struct xvt_past past; /* by these */
-	/* Where the bytes are in the file, once they have been put there. */
-	enum xvt_piece_fate { XVT_PIECE_WAITS, XVT_PIECE_PUT, XVT_PIECE_DROPPED } fate;
-	uint64_t raw_chunk;
-	uint32_t raw_at;
 	uint8_t *bytes;
 };
 
@@ -86,12 +83,6 @@ struct xvt_ring_account {
 	uint64_t discarded;
 	uint64_t lost[XVT_LOST_CAUSES];
 	uint64_t overwritten;
-};
-
-/* A record whose host time is settled. */
-struct xvt_placed {
-	struct xvt_event_hdr hdr;
-	const uint8_t *payload; /* in the ring's first piece, or in the ring */
 };
 
 #define XVT_EXACT_SOURCES 2
@@ -171,13 +162,12 @@ struct xvt_ring {
 	bool barred;		 /* no other machine waits for its machine */
 	uint64_t margin_most_ns; /* at rest it holds no other ring back by more */
 	struct xvt_piece *first, *tail;
-	struct xvt_piece *unput; /* the first one that is not in the file yet */
-	struct xvt_piece *kept;	 /* the last one before the newest look; only until its take */
-	unsigned int reads;	 /* under way */
-	uint32_t enable;	 /* what the region's word shall say */
-	bool still;		 /* the VMM says that the machine stands still */
-	uint64_t still_clock;	 /* since when we know that */
-	bool back_while_still;	 /* and its memory has gone back since */
+	struct xvt_piece *kept; /* the last one before the newest look; only until its take */
+	unsigned int reads;	/* under way */
+	uint32_t enable;	/* what the region's word shall say */
+	bool still;		/* the VMM says that the machine stands still */
+	uint64_t still_clock;	/* since when we know that */
+	bool back_while_still;	/* and its memory has gone back since */
 	struct xvt_ring_settled settled; /* as written last */
 	uint64_t before[XVT_TAIL_WORDS]; /* what lay before read_pos when it was copied */
 	uint32_t nr_before;
@@ -221,16 +211,11 @@ struct xvt_ring {
 	uint64_t newest;  /* guest clock: the largest stamp of all records so far */
 	bool epoch_known; /* no full stamp is missing before the record in hand */
 
-	/* Placed ahead of time, see run.c; they lie in the first piece. */
-	struct xvt_placed *run;
-	struct xvt_placed alone; /* where there is no memory for more */
-	uint32_t run_room;
-	uint32_t run_at;
-	uint32_t run_end;
-	uint64_t run_pos; /* of the first one */
+	/* Placed ahead of time, see run.c. */
+	struct xvt_run *runs; /* in the ring's order; the last one may lie in the first piece */
+	struct xvt_run *last_run;
+	struct xvt_run *gathered; /* the first one that is not all in the window */
 	struct xvt_clock_segment segment;
-	bool on_segment;  /* all of them lie on it */
-	uint32_t stretch; /* records of one follow each other in their piece */
 
 	/* Clock. */
 	struct xvt_clock_map map;
@@ -333,16 +318,22 @@ bool xvt_ring_only_new(const struct xvt_ring *r);
 
 /* --- run.c --- */
 
-/* Are there records to go out, all placed: r->run[r->run_at] to r->run[r->run_end - 1]? Who takes
- * some moves run_at. */
+/* Are there records that are placed and have not gone out? */
 static inline bool xvt_ring_ready(const struct xvt_ring *r)
 {
-	return r->run_at < r->run_end;
+	return r->runs != NULL;
 }
 
-/* The run is used up: get the next one. What the old one's payloads point to may be gone after
- * it. Returns false when nothing can be placed now. */
-bool xvt_ring_refill(struct xvt_ring *r);
+/*
+ * The next run, behind those that there are. Its place is filled in when its piece is in the trace,
+ * see xvt_run_locate(). Returns NULL when nothing can be placed now.
+ */
+struct xvt_run *xvt_ring_refill(struct xvt_ring *r);
+/* The ring's first piece, in which its last run lies, is in the trace, or was dropped: say so in
+ * the run. */
+void xvt_run_locate(struct xvt_ring *r, struct xvt_run *run);
+/* So many records of its first run have gone out. */
+void xvt_ring_emitted(struct xvt_ring *r, uint32_t n);
 void xvt_ring_run_fini(struct xvt_ring *r);
 
 /* --- ring.c --- */
@@ -397,27 +388,8 @@ void xvt_ring_rebase(struct xvt_ring *r, const struct xvt_ring_settled *from,
 /* What the last sub-buffer header does not tell: losses up to now, as a LOST pseudo-event. */
 bool xvt_ring_tail_loss(struct xvt_ring *r, struct xvt_lost *lost);
 
-/* An event goes into the trace. */
-static inline void xvt_ring_count(struct xvt_ring_stats *st, const struct xvt_event_hdr *h)
-{
-	if (xvt_unlikely(h->id < XVT_ID_FIRST_EVENT))
-		return;
-	st->events++;
-	if (xvt_unlikely(h->ring_flags & ~XVT_EVENT_RING_MASK)) {
-		if (h->ring_flags & XVT_EVENT_F_BACKLOG)
-			st->backlog++;
-		else if (h->ring_flags & XVT_EVENT_F_LATE)
-			st->late++;
-		if (h->ring_flags & XVT_EVENT_F_UNCONFIRMED)
-			st->unconfirmed++;
-		if (h->ring_flags & XVT_EVENT_F_RECOVERED)
-			st->recovered++;
-	}
-	if (!st->first_ns || h->host_ns < st->first_ns)
-		st->first_ns = h->host_ns;
-	if (h->host_ns > st->last_ns)
-		st->last_ns = h->host_ns;
-}
+/* Records [at, end) of a run go into the trace, with these flags. */
+void xvt_run_count(const struct xvt_run *run, uint32_t end, uint32_t ring_flags);
 
 /* A LOST pseudo-event goes into the trace. Not before: the region must never say that a gap is told
  * which is in no file. */

@@ -1,39 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* ring_write.h - pieces of a ring into RAW chunks, and where its records are there into ORDER. */
+/* ring_write.h - records of rings into RAW chunks, and their order into ORDER and LATE. */
 #ifndef XVT_RING_WRITE_H
 #define XVT_RING_WRITE_H
 
-#include "ring.h"
+#include "merge.h"
 #include "trace_write.h"
 
-/* Bytes that a piece takes in the file with its records' places, about. */
-static inline uint64_t xvt_piece_cost(const struct xvt_piece *p)
+/* Bytes that a run takes in the file with the order of its records, about. */
+static inline uint64_t xvt_run_cost(const struct xvt_run *run)
 {
-	return sizeof(struct xvt_raw_piece) + p->len + p->len / 8 +
+	return sizeof(struct xvt_raw_piece) + run->len + 2 * run->count +
 	       sizeof(struct xvt_order_source) + sizeof(struct xvt_order_line);
 }
 
-/* The next piece that is not in the trace yet (r->unput, not NULL) goes into it. Returns 0 or
- * -errno. */
-int xvt_ring_put_piece(struct xvt_ring *r, struct xvt_trace_writer *w);
+/* Its bytes go into the trace, before the order of any of its records. Returns 0 or -errno. */
+int xvt_run_put(struct xvt_run *run, struct xvt_trace_writer *w);
 
-/* The same without writing it: its records are dropped when their turn comes. */
-void xvt_ring_drop_piece(struct xvt_ring *r);
+/* Its records are dropped when their turn comes. */
+void xvt_run_drop(struct xvt_run *run);
 
-/* A record of the run in hand, or a LOST, goes out. Its piece is in the trace. */
-int xvt_ring_put_record(const struct xvt_ring *r, const struct xvt_placed *p,
-			struct xvt_trace_writer *w);
+/* What becomes of those events of a window that are no records of a piece in the trace. */
+struct xvt_window_ops {
+	/* Event i, of that run, is a LOST or was dropped. Returns 0 or -errno. */
+	int (*other)(void *arg, const struct xvt_window *w, uint32_t i);
+	/* A run is about to begin in a chunk of the order, with event i; or NULL. The same. */
+	int (*begin)(void *arg, const struct xvt_window *w, uint32_t i);
+};
 
-/* Must its piece be put into the trace first? */
-static inline bool xvt_ring_unput(const struct xvt_ring *r, const struct xvt_placed *p)
-{
-	return p->hdr.id != XVT_ID_LOST && r->first->fate == XVT_PIECE_WAITS;
-}
+/* All events of the window go into the trace. Returns 0 or -errno. */
+int xvt_window_put(const struct xvt_window *w, struct xvt_trace_writer *trace,
+		   const struct xvt_window_ops *ops, void *arg);
 
-/* Was its piece dropped? */
-static inline bool xvt_ring_dropped(const struct xvt_ring *r, const struct xvt_placed *p)
-{
-	return p->hdr.id != XVT_ID_LOST && r->first->fate == XVT_PIECE_DROPPED;
-}
+/* The header of such an event, and its payload: what a LOST says; or NULL. */
+struct xvt_event_hdr xvt_window_event(const struct xvt_window *w, uint32_t i,
+				      const struct xvt_lost **lost);
 
 #endif /* XVT_RING_WRITE_H */

@@ -10,8 +10,8 @@
 
 #include <stdlib.h>
 
-/* Two KiB a ring that has records: with a thousand rings all of it stays in the cache. */
-#define RUN_MAX 64u
+/* Of a machine's rings, that are kept for the next ones. */
+#define SPARE_RUNS 16u
 
 /* Host times that need no second look. */
 struct window {
@@ -36,95 +36,214 @@ static bool head_is_plain(const struct xvt_ring *r, uint32_t flags)
 	       r->first->bytes == r->reader.copy && !r->first->salvage && xvt_ring_only_new(r);
 }
 
-/* The line of the clock that leads from run[0]'s stamp to its time, if one does. */
-static bool find_line(struct xvt_ring *r)
-{
-	const struct xvt_event_hdr *h = &r->run[0].hdr;
+/* ------------------------------------------------------------------ memory */
 
-	if (xvt_clock_map_segment(&r->map, h->guest_clock, &r->segment))
-		return xvt_clock_segment_ns(&r->segment, h->guest_clock) == h->host_ns;
-	return xvt_clock_map_beyond(&r->map, h->guest_clock, h->host_ns, &r->segment);
+static size_t size_of(bool small)
+{
+	return sizeof(struct xvt_run) + (small ? XVT_RUN_SMALL : XVT_RUN_MAX) * sizeof(uint64_t);
 }
 
-/* All that follow the one in run[0] and are plain. */
-static void extend(struct xvt_ring *r)
+static struct xvt_run *get_run(struct xvt_pool *p, bool small)
 {
-	const struct window w = window_of(r);
-	struct xvt_reader reader = r->reader; /* a copy that nobody else can point to: registers */
-	struct xvt_placed *to = r->run + r->run_end, *const end = r->run + r->run_room;
-	uint64_t header, ts, ns;
+	struct xvt_run *run = p->runs[small];
 
-	while (to < end && (header = xvt_reader_plain(&reader))) {
-		ts = xvt_reader_plain_ts(&reader, header);
-		/* Those on another line are another run. */
-		if (xvt_unlikely(ts < r->segment.guest || ts > r->segment.guest_end))
-			break;
-		ns = xvt_clock_segment_ns(&r->segment, ts);
-		if (xvt_unlikely(ns < w.lo_ns || ns > w.hi_ns))
-			break;
-		to->hdr.host_ns = ns;
-		to->hdr.guest_clock = ts;
-		to->hdr.ring_flags = r->id;
-		to->hdr.id = (uint16_t)xvt_header_id(header);
-		to->hdr.len = (uint16_t)(xvt_header_len(header) - sizeof(header));
-		to->payload = xvt_reader_plain_payload(&reader);
-		to += to->hdr.id != XVT_ID_DISCARDED;
-		xvt_reader_plain_take(&reader, header, ts);
+	if (run) {
+		p->runs[small] = run->next;
+		p->nr_runs[small]--;
+		return run;
 	}
-	r->reader.pos = reader.pos;
-	r->reader.ts = reader.ts;
-	if (to == r->run + r->run_end)
-		return;
-	r->since_subbuf += (uint64_t)(to - r->run) - r->run_end;
-	r->run_end = (uint32_t)(to - r->run);
-	r->last_guest = to[-1].hdr.guest_clock;
-	r->last_ns = to[-1].hdr.host_ns;
-	if (r->last_guest > r->newest)
-		r->newest = r->last_guest;
+	run = malloc(size_of(small));
+	if (!run)
+		return NULL;
+	xvt_pool_count(p, size_of(small), true);
+	run->small = small;
+	return run;
 }
 
-/* Without memory for many it is one at a time. */
-static void make_room(struct xvt_ring *r)
+static void put_run(struct xvt_pool *p, struct xvt_run *run)
 {
-	r->run = malloc(RUN_MAX * sizeof(*r->run));
-	r->run_room = RUN_MAX;
-	if (r->run) {
-		xvt_pool_count(r->pool, RUN_MAX * sizeof(*r->run), true);
+	const bool small = run->small;
+
+	if (p->nr_runs[small] < SPARE_RUNS) {
+		run->next = p->runs[small];
+		p->runs[small] = run;
+		p->nr_runs[small]++;
 		return;
 	}
-	r->run = &r->alone;
-	r->run_room = 1;
+	xvt_pool_uncount(p, size_of(small));
+	free(run);
+}
+
+/* The same run in less memory, if it is short and there is some. */
+static struct xvt_run *fit(struct xvt_pool *p, struct xvt_run *run)
+{
+	struct xvt_run *to = run->count <= XVT_RUN_SMALL ? get_run(p, true) : NULL;
+
+	if (!to)
+		return run;
+	memcpy(to, run, sizeof(*run) + run->count * sizeof(run->ns[0]));
+	to->small = true;
+	put_run(p, run);
+	return to;
+}
+
+void xvt_pool_trim_runs(struct xvt_pool *p)
+{
+	int small;
+
+	for (small = 0; small < 2; small++) {
+		while (p->runs[small]) {
+			struct xvt_run *run = p->runs[small];
+
+			p->runs[small] = run->next;
+			xvt_pool_uncount(p, size_of(small));
+			free(run);
+		}
+		p->nr_runs[small] = 0;
+	}
+}
+
+static void drop_run(struct xvt_ring *r)
+{
+	struct xvt_run *run = r->runs;
+
+	r->runs = run->next;
+	if (!r->runs)
+		r->last_run = NULL;
+	if (r->gathered == run)
+		r->gathered = run->next;
+	put_run(r->pool, run);
 }
 
 void xvt_ring_run_fini(struct xvt_ring *r)
 {
-	if (r->run && r->run != &r->alone) {
-		xvt_pool_uncount(r->pool, RUN_MAX * sizeof(*r->run));
-		free(r->run);
-	}
-	r->run = NULL;
+	while (r->runs)
+		drop_run(r);
 }
 
-bool xvt_ring_refill(struct xvt_ring *r)
+void xvt_ring_emitted(struct xvt_ring *r, uint32_t n)
 {
+	r->runs->at += n;
+	if (r->runs->at == r->runs->count)
+		drop_run(r);
+}
+
+/* ------------------------------------------------------------------ a run */
+
+/* The line of the clock that leads from the head's stamp to its time, if one does. */
+static bool find_line(struct xvt_ring *r)
+{
+	if (xvt_clock_map_segment(&r->map, r->rec.ts, &r->segment))
+		return xvt_clock_segment_ns(&r->segment, r->rec.ts) == r->head_ns;
+	return xvt_clock_map_beyond(&r->map, r->rec.ts, r->head_ns, &r->segment);
+}
+
+/* All that follow the first one and are plain. */
+static void extend(struct xvt_ring *r, struct xvt_run *run)
+{
+	const struct window w = window_of(r);
+	struct xvt_reader reader = r->reader; /* a copy that nothing else points to: registers */
+	const struct xvt_clock_segment line = r->segment;
+	uint32_t n = run->count;
+	uint64_t header, ts = 0, last_ts = 0, end = 0, ns;
+
+	while (n < XVT_RUN_MAX && (header = xvt_reader_plain(&reader))) {
+		ts = xvt_reader_plain_ts(&reader, header);
+		/* Those on another line are another run. */
+		if (xvt_unlikely(ts < line.guest || ts > line.guest_end))
+			break;
+		ns = xvt_clock_segment_ns(&line, ts);
+		if (xvt_unlikely(ns < w.lo_ns || ns > w.hi_ns))
+			break;
+		if (xvt_likely(xvt_header_id(header) != XVT_ID_DISCARDED)) {
+			run->ns[n++] = ns;
+			last_ts = ts;
+			end = reader.pos + xvt_header_len(header);
+		}
+		xvt_reader_plain_take(&reader, header, ts);
+	}
+	r->reader.pos = reader.pos;
+	r->reader.ts = reader.ts;
+	if (n == run->count)
+		return;
+	run->len = (uint32_t)(end - run->pos);
+	r->since_subbuf += n - run->count;
+	run->count = n;
+	r->last_guest = last_ts;
+	r->last_ns = run->ns[n - 1];
+	if (r->last_guest > r->newest)
+		r->newest = r->last_guest;
+}
+
+struct xvt_run *xvt_ring_refill(struct xvt_ring *r)
+{
+	struct xvt_run *run;
+
 	if (!xvt_ring_peek(r) || !r->placed)
-		return false;
-	if (!r->run)
-		make_room(r);
-	r->run[0] = (struct xvt_placed){
-		.hdr = { .host_ns = r->head_ns,
-			 .guest_clock = r->rec.ts,
-			 .ring_flags = r->id | r->head_flags,
-			 .id = (uint16_t)r->rec.id,
-			 .len = (uint16_t)r->rec.len },
-		.payload = r->rec.payload,
-	};
-	r->run_pos = r->rec.pos;
-	xvt_ring_pop(r);
-	r->run_at = 0;
-	r->run_end = 1;
-	r->on_segment = find_line(r);
-	if (r->on_segment && head_is_plain(r, r->head_flags))
-		extend(r);
-	return true;
+		return NULL;
+	run = get_run(r->pool, false);
+	if (!run)
+		return NULL;
+	run->next = NULL;
+	run->ring = r;
+	run->at = run->taken = 0;
+	run->count = 1;
+	run->ring_flags = r->id | r->head_flags;
+	run->id = (uint16_t)r->rec.id;
+	run->dropped = run->located = false;
+	run->guest = r->rec.ts;
+	run->chunk = run->window = 0;
+	run->ns[0] = r->head_ns;
+	if (r->is_lost) {
+		run->lost = r->lost;
+		run->located = true; /* it is in no piece */
+		xvt_ring_pop(r);
+	} else {
+		run->place = (struct xvt_raw_place){
+			.ts_bits = (uint16_t)r->region->g.ts_bits,
+			.ts = r->rec.ts, /* a stamp extends itself to itself */
+		};
+		run->pos = r->rec.pos;
+		run->bytes = r->first->bytes + (r->rec.pos - r->first->pos);
+		run->len = (uint32_t)(r->rec.payload - run->bytes) + r->rec.len;
+		run->on_line = find_line(r);
+		xvt_ring_pop(r);
+		if (run->on_line && head_is_plain(r, r->head_flags))
+			extend(r, run);
+		run->line = r->segment;
+	}
+	run = fit(r->pool, run);
+	if (r->last_run)
+		r->last_run->next = run;
+	else
+		r->runs = run;
+	r->last_run = run;
+	return run;
+}
+
+void xvt_run_count(const struct xvt_run *run, uint32_t end, uint32_t ring_flags)
+{
+	struct xvt_ring_stats *st = &run->ring->stats;
+	uint32_t at = run->at, n;
+
+	/* The first one may be of the ring about itself. */
+	at += !at && run->id < XVT_ID_FIRST_EVENT;
+	if (at >= end)
+		return;
+	n = end - at;
+	st->events += n;
+	if (xvt_unlikely(ring_flags & ~XVT_EVENT_RING_MASK)) {
+		if (ring_flags & XVT_EVENT_F_BACKLOG)
+			st->backlog += n;
+		else if (ring_flags & XVT_EVENT_F_LATE)
+			st->late += n;
+		if (ring_flags & XVT_EVENT_F_UNCONFIRMED)
+			st->unconfirmed += n;
+		if (ring_flags & XVT_EVENT_F_RECOVERED)
+			st->recovered += n;
+	}
+	if (!st->first_ns || run->ns[at] < st->first_ns)
+		st->first_ns = run->ns[at];
+	if (run->ns[end - 1] > st->last_ns)
+		st->last_ns = run->ns[end - 1];
 }

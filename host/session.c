@@ -25,6 +25,7 @@
 #define PASS_RING_NS	  10000ull /* nor longer than this for each ring */
 #define PASS_IDLE_RING_NS 100000ull
 #define HURRY_PART	  8	      /* of a ring in one pass: it may soon be full */
+#define HOLD_BYTES	  (64u << 10) /* put into the trace between two looks at the disk */
 #define BUSY_NS		  100000ull   /* while a clock measurement waits for its guest */
 #define SOUND_SECONDS	  16	      /* between two looks at what the kernel says of the counter */
 #define OWE_NS		  20000000ull /* between two looks at how much of the trace is in the file */
@@ -34,10 +35,105 @@
 #define MUCH_RECORDS	  100000u /* at the end: what witnesses place, one in a pass, is less */
 #define AWAY_NS		  500000000ull /* between two passes: nobody answered because we did not ask */
 
+/* ------------------------------------------------------------------ into the trace */
+
 /* From the merge, before what the node places. */
 static void witness(void *arg, struct xvt_ring *r)
 {
 	xvt_session_ring_witness_first(arg, r);
+}
+
+/* Its bytes go into the file before the order of its records does; or they are dropped, where the
+ * machine has had its part of the space. */
+static int locate(void *arg, struct xvt_run *run)
+{
+	struct xvt_session *s = arg;
+
+	s->put_bytes += run->len;
+	if (s->put_bytes >= HOLD_BYTES) {
+		if (!s->opt.cut && xvt_session_hold(s))
+			return 1;
+		s->put_bytes = 0;
+		s->limited = xvt_session_space_limited(s);
+		xvt_session_meet(s);
+	}
+	if (s->limited && !xvt_session_may_write(s, s->vms[run->ring->vm], xvt_run_cost(run))) {
+		xvt_run_drop(run);
+		return 0;
+	}
+	return xvt_run_put(run, s->trace);
+}
+
+/* Where writing goes on, what was dropped is told. */
+static int put_drops(void *arg, const struct xvt_window *w, uint32_t i)
+{
+	struct xvt_session *s = arg;
+
+	if (!(w->flags & XVT_EVENT_F_LATE))
+		s->emitted_ns = xvt_window_ns(w, i);
+	return xvt_session_put_drops(s, xvt_window_run(w, i)->ring);
+}
+
+/* A LOST, which is the host's own; or what is dropped. */
+static int put_other(void *arg, const struct xvt_window *w, uint32_t i)
+{
+	struct xvt_session *s = arg;
+	const struct xvt_run *run = xvt_window_run(w, i);
+	const struct xvt_lost *lost;
+	const struct xvt_event_hdr h = xvt_window_event(w, i, &lost);
+
+	if (run->dropped)
+		return 0; /* counted with its run */
+	if (s->limited &&
+	    !xvt_session_may_write(s, s->vms[run->ring->vm], sizeof(h) + sizeof(*lost))) {
+		xvt_session_drop_lost(s, run->ring, lost, h.guest_clock);
+		return 0;
+	}
+	put_drops(s, w, i);
+	xvt_ring_told(run->ring, lost);
+	return xvt_trace_event(s->trace, &h, lost);
+}
+
+static int emit(void *arg, const struct xvt_window *w)
+{
+	static const struct xvt_window_ops ops = { put_other, put_drops };
+	struct xvt_session *s = arg;
+	uint32_t i;
+	int err;
+
+	xvt_session_meet(s);
+	s->limited = xvt_session_space_limited(s);
+	err = xvt_window_put(w, s->trace, &ops, s);
+	for (i = 0; i < w->nr_runs; i++) {
+		const struct xvt_run *run = w->runs[i];
+
+		if (run->taken == run->at)
+			continue;
+		if (run->dropped)
+			xvt_session_drop_run(s, run);
+		else
+			xvt_run_count(run, run->taken, run->ring_flags | w->flags);
+		/* At the end its last counters may be in the file already. */
+		s->stirred[run->ring->id] |= XVT_STIRRED;
+	}
+	if (!(w->flags & XVT_EVENT_F_LATE))
+		s->emitted_ns = xvt_window_ns(w, w->count - 1);
+	return err;
+}
+
+static int64_t merge(struct xvt_session *s, struct xvt_ring *const *rings, size_t count)
+{
+	s->limited = xvt_session_space_limited(s);
+	return xvt_merge_pass(&s->merge, rings, count);
+}
+
+static void init_merge(struct xvt_session *s)
+{
+	static const struct xvt_merge_ops ops = { emit, locate, xvt_session_hold, witness };
+	/* A snapshot waits for the disk. */
+	static const struct xvt_merge_ops cut_ops = { emit, locate, NULL, witness };
+
+	xvt_merge_init(&s->merge, s->opt.cut ? &cut_ops : &ops, s);
 }
 
 /* Times are made of the host's counter: a reader must know if it is not sound. */
@@ -91,9 +187,7 @@ int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_
 	if (err)
 		goto err_trace;
 	xvt_pool_init(&s->pool, s->opt.memory_bytes / COMMON_PART);
-	xvt_merge_init(&s->merge);
-	s->merge.witness = witness;
-	s->merge.hold = s->opt.cut ? NULL : xvt_session_hold;
+	init_merge(s);
 	s->start_clock = xvt_clock_read();
 	s->next_second_clock = s->start_clock;
 	s->pass_gap_ns = PASS_MIN_NS;
@@ -150,68 +244,6 @@ static void try_join(struct xvt_session *s, uint64_t now)
 }
 
 /* ------------------------------------------------------------------ one pass */
-
-/* The pieces of a ring go into the file before the first of their records does; or they are
- * dropped, where the machine has had its part of the space. */
-static int put_pieces(struct xvt_session *s, struct xvt_ring *r, bool limited)
-{
-	int err = 0;
-
-	while (!err && r->first->fate == XVT_PIECE_WAITS) {
-		if (limited && !xvt_session_may_write(s, s->vms[r->vm], xvt_piece_cost(r->unput)))
-			xvt_ring_drop_piece(r);
-		else
-			err = xvt_ring_put_piece(r, s->trace);
-	}
-	return err;
-}
-
-/* Else it is dropped. */
-static bool has_space(struct xvt_session *s, struct xvt_ring *r, const struct xvt_placed *p)
-{
-	const bool lost = p->hdr.id == XVT_ID_LOST;
-
-	if (xvt_ring_dropped(r, p) ||
-	    (lost &&
-	     !xvt_session_may_write(s, s->vms[r->vm], sizeof(p->hdr) + xvt_pad8(p->hdr.len)))) {
-		xvt_session_drop(s, r, &p->hdr, p->payload);
-		return false;
-	}
-	xvt_session_put_drops(s, r);
-	return true;
-}
-
-static int emit(void *arg, struct xvt_placed *const *out, size_t n)
-{
-	struct xvt_session *s = arg;
-	bool limited;
-	size_t i;
-	int err = 0;
-
-	xvt_session_meet(s);
-	limited = xvt_session_space_limited(s);
-	for (i = 0; !err && i < n; i++) {
-		const struct xvt_event_hdr *h = &out[i]->hdr;
-		struct xvt_ring *r = s->rings[h->ring_flags & XVT_EVENT_RING_MASK];
-
-		if (!(h->ring_flags & XVT_EVENT_F_LATE))
-			s->emitted_ns = h->host_ns;
-		if (xvt_unlikely(xvt_ring_unput(r, out[i])))
-			err = put_pieces(s, r, limited);
-		if (xvt_unlikely(err))
-			break;
-		if (xvt_unlikely(limited || xvt_ring_dropped(r, out[i])) &&
-		    !has_space(s, r, out[i]))
-			continue;
-		xvt_ring_count(&r->stats, h);
-		/* At the end its last counters may be in the file already. */
-		s->stirred[r->id] |= XVT_STIRRED;
-		if (xvt_unlikely(h->id == XVT_ID_LOST))
-			xvt_ring_told(r, (const struct xvt_lost *)out[i]->payload);
-		err = xvt_ring_put_record(r, out[i], s->trace);
-	}
-	return err;
-}
 
 /* ------------------------------------------------------------------ what survives us */
 
@@ -524,7 +556,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 		s->merge.rest_ns = s->rest_ns;
 		held = xvt_session_hold(s);
 		if (s->joined && !held)
-			moved = xvt_merge_pass(&s->merge, s->awake, s->nr_awake, emit, s);
+			moved = merge(s, s->awake, s->nr_awake);
 		if (moved < 0)
 			return (int)moved;
 		held |= s->merge.held;
@@ -806,7 +838,7 @@ int xvt_session_end(struct xvt_session *s)
 	s->merge.limit_ns = s->opt.cut ? s->cut_ns : UINT64_MAX;
 	s->merge.rest_ns = UINT64_MAX;
 	if (!err) {
-		int64_t moved = xvt_merge_pass(&s->merge, s->rings, s->nr_rings, emit, s);
+		int64_t moved = merge(s, s->rings, s->nr_rings);
 
 		if (moved < 0)
 			err = (int)moved;

@@ -357,9 +357,11 @@ struct xvt_session {
 	bool size_reached; /* max_bytes: there is no sense in going on */
 	bool disk_full;	   /* as last told */
 	bool full_told;
-	bool disk_split; /* it is nearly full, and each machine has disk_part left */
-	bool drops_wait; /* of some ring */
-	bool stats_wait; /* counters were shown, and not written because the disk was full */
+	bool disk_split;    /* it is nearly full, and each machine has disk_part left */
+	bool drops_wait;    /* of some ring */
+	bool limited;	    /* there may not be space for all, as the last look says */
+	uint64_t put_bytes; /* of events, since that */
+	bool stats_wait;    /* counters were shown, and not written because the disk was full */
 	uint64_t disk_part;
 	uint64_t full_second;
 	uint64_t disk_looked_bytes;

@@ -204,7 +204,7 @@ static bool is_whole(const struct xvt_session *s, struct xvt_ring *r)
 	if (xvt_pos_before(r->read_pos, r->cut.until))
 		return false;
 	if (xvt_ring_ready(r))
-		return r->run[r->run_at].hdr.host_ns > s->cut_ns;
+		return xvt_run_next_ns(r->runs) > s->cut_ns;
 	if (xvt_ring_peek(r))
 		return r->placed && r->head_ns > s->cut_ns;
 	return r->idle && (int64_t)(r->idle_clock - s->cut_clock) > 0 && !r->first;

@@ -50,9 +50,11 @@ bool xvt_session_space_limited(struct xvt_session *s);
 bool xvt_session_may_write(struct xvt_session *s, struct xvt_vm *vm, uint64_t bytes);
 /* What it said yes to was not written after all. */
 void xvt_session_not_written(struct xvt_session *s, const struct xvt_vm *vm, uint64_t bytes);
-/* This one is not written: counted, until a LOST record says so. */
-void xvt_session_drop(struct xvt_session *s, struct xvt_ring *r, const struct xvt_event_hdr *h,
-		      const uint8_t *payload);
+/* These are not written: the events of a run in the window, or a LOST. Counted, until a LOST record
+ * says so. */
+void xvt_session_drop_run(struct xvt_session *s, const struct xvt_run *run);
+void xvt_session_drop_lost(struct xvt_session *s, struct xvt_ring *r, const struct xvt_lost *lost,
+			   uint64_t guest_clock);
 /* That record; of one ring, of all. Returns 0 or -errno of the trace. */
 int xvt_session_put_drops(struct xvt_session *s, struct xvt_ring *r);
 void xvt_session_put_all_drops(struct xvt_session *s);

@@ -188,29 +188,38 @@ bool xvt_session_space_limited(struct xvt_session *s)
 
 /* ------------------------------------------------------------------ what is dropped */
 
-void xvt_session_drop(struct xvt_session *s, struct xvt_ring *r, const struct xvt_event_hdr *h,
-		      const uint8_t *payload)
+static void note_drops(struct xvt_session *s, struct xvt_ring *r, uint64_t guest_clock)
+{
+	r->drops_clock = guest_clock;
+	r->drops_wait = true;
+	s->drops_wait = true;
+}
+
+void xvt_session_drop_lost(struct xvt_session *s, struct xvt_ring *r, const struct xvt_lost *lost,
+			   uint64_t guest_clock)
 {
 	struct xvt_lost *d = &r->drops;
 	unsigned int i;
 
-	if (h->id == XVT_ID_LOST) {
-		const struct xvt_lost *lost = (const struct xvt_lost *)payload;
+	for (i = 0; i < XVT_LOST_CAUSES; i++)
+		d->lost[i] += lost->lost[i];
+	d->overwritten += lost->overwritten;
+	d->bad_bytes += lost->bad_bytes;
+	d->rolled_back |= lost->rolled_back;
+	xvt_ring_told(r, lost);
+	note_drops(s, r, guest_clock);
+}
 
-		for (i = 0; i < XVT_LOST_CAUSES; i++)
-			d->lost[i] += lost->lost[i];
-		d->overwritten += lost->overwritten;
-		d->bad_bytes += lost->bad_bytes;
-		d->rolled_back |= lost->rolled_back;
-		xvt_ring_told(r, lost);
-	} else if (h->id >= XVT_ID_FIRST_EVENT) {
-		d->dropped++;
-	} else {
-		return; /* the ring about itself */
-	}
-	r->drops_clock = h->guest_clock;
-	r->drops_wait = true;
-	s->drops_wait = true;
+void xvt_session_drop_run(struct xvt_session *s, const struct xvt_run *run)
+{
+	/* What the ring says about itself is not counted. */
+	const bool self = !run->at && run->id < XVT_ID_FIRST_EVENT;
+	const uint32_t n = run->taken - run->at - self;
+
+	if (!n)
+		return;
+	run->ring->drops.dropped += n;
+	note_drops(s, run->ring, run->guest);
 }
 
 int xvt_session_put_drops(struct xvt_session *s, struct xvt_ring *r)

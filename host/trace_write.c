@@ -38,6 +38,7 @@ struct xvt_trace_writer {
 	struct raw_lane raw;
 	struct xvt_order main;
 	struct xvt_order late;
+	bool together; /* events that follow go into the chunk that is gathered */
 	struct scratch scratch;
 	struct xvt_packer *packer; /* NULL: nothing is compressed */
 	struct scratch packed;
@@ -200,6 +201,10 @@ static int flush_order(struct xvt_trace_writer *w, struct xvt_order *o, uint16_t
 
 	if (!o->count || flush_raw(w))
 		return w->err;
+	if (type == XVT_CHUNK_LATE)
+		w->late_events += o->count;
+	else
+		w->events += o->count;
 	if (make_room(&w->scratch, sizeof(struct xvt_chunk_hdr) + xvt_order_room(o))) {
 		w->err = -ENOMEM;
 		return w->err;
@@ -233,6 +238,8 @@ int xvt_trace_writer_new(struct xvt_trace_writer **out, struct xvt_sink *sink,
 	if (!w)
 		return -ENOMEM;
 	w->sink = sink;
+	xvt_order_init(&w->main, false);
+	xvt_order_init(&w->late, true);
 	w->raw.own = malloc(RAW_BYTES);
 	if (!w->raw.own)
 		goto err_free;
@@ -332,27 +339,25 @@ int xvt_trace_piece(struct xvt_trace_writer *w, const struct xvt_raw_piece *p, c
 	return 0;
 }
 
-/* The lane of an event that comes next. Returns NULL after an error. */
-static struct xvt_order *lane_of(struct xvt_trace_writer *w, const struct xvt_event_hdr *hdr)
+struct xvt_order *xvt_trace_order(struct xvt_trace_writer *w, uint32_t ring_flags)
 {
-	const bool late = hdr->ring_flags & XVT_EVENT_F_LATE;
+	const bool late = ring_flags & XVT_EVENT_F_LATE;
 	struct xvt_order *o = late ? &w->late : &w->main;
 
-	if (xvt_unlikely(xvt_order_full(o)))
+	if (xvt_unlikely(xvt_order_full(o)) && !w->together)
 		flush_order(w, o, late ? XVT_CHUNK_LATE : XVT_CHUNK_ORDER);
-	if (xvt_unlikely(w->err))
-		return NULL;
-	if (late)
-		w->late_events++;
-	else
-		w->events++;
-	return o;
+	return w->err ? NULL : o;
+}
+
+void xvt_trace_together(struct xvt_trace_writer *w, bool on)
+{
+	w->together = on;
 }
 
 int xvt_trace_event(struct xvt_trace_writer *w, const struct xvt_event_hdr *hdr,
 		    const void *payload)
 {
-	struct xvt_order *o = lane_of(w, hdr);
+	struct xvt_order *o = xvt_trace_order(w, hdr->ring_flags);
 
 	if (o)
 		w->err = xvt_order_own(o, hdr, payload);
@@ -369,7 +374,7 @@ static void change_lane(struct xvt_trace_writer *w, uint32_t ring)
 int xvt_trace_record(struct xvt_trace_writer *w, const struct xvt_event_hdr *hdr,
 		     const struct xvt_raw_place *place, const struct xvt_clock_segment *line)
 {
-	struct xvt_order *o = lane_of(w, hdr);
+	struct xvt_order *o = xvt_trace_order(w, hdr->ring_flags);
 
 	if (xvt_unlikely(hdr->ring_flags & XVT_EVENT_F_LATE))
 		change_lane(w, hdr->ring_flags & XVT_EVENT_RING_MASK);

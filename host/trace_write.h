@@ -67,6 +67,13 @@ int xvt_trace_put(struct xvt_trace_writer *w, uint16_t type, const void *head, s
 int xvt_trace_piece(struct xvt_trace_writer *w, const struct xvt_raw_piece *p, const void *bytes,
 		    uint64_t *chunk, uint32_t *at);
 
+/* The lane of such flags, with room for an event: for those who add many, see order_write.h.
+ * Returns NULL after an error. */
+struct xvt_order *xvt_trace_order(struct xvt_trace_writer *w, uint32_t ring_flags);
+
+/* While it is on, no chunk of a lane leaves because of an event that is added. */
+void xvt_trace_together(struct xvt_trace_writer *w, bool on);
+
 /* Gathers a record of such a piece into the current ORDER (or LATE, by its flag) chunk; `line` as
  * for xvt_order_record(). Of hdr neither id nor len are needed. */
 int xvt_trace_record(struct xvt_trace_writer *w, const struct xvt_event_hdr *hdr,

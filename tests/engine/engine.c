@@ -58,7 +58,7 @@ void engine_init_shape(struct engine *e, const struct engine_shape *shape)
 	ck_assert_int_eq(xvt_host_region_check(&e->region), 0);
 	ck_assert_uint_eq(e->region.g.subbuf_count, shape->subbuf_count);
 	xvt_pool_init(&e->pool, 64u << 20);
-	xvt_merge_init(&e->merge);
+	xvt_merge_init(&e->merge, &engine_ops, e);
 	e->nr_rings = rings;
 	for (i = 0; i < rings; i++) {
 		struct xvt_ring *r = calloc(1, sizeof(*r));
@@ -97,11 +97,16 @@ void engine_fini(struct engine *e)
 		free(e->rings[i]);
 	}
 	ck_assert_uint_eq(e->pool.used, 0);
+	xvt_pool_trim(&e->pool);
+	ck_assert_uint_eq(e->pool.counted, 0);
 	xvt_merge_fini(&e->merge);
 	xvt_pool_fini(&e->pool);
 	xvt_host_region_close(&e->region);
 	if (!e->lent)
 		xvt_loop_free(e->loop);
+	while (e->nr_pieces)
+		free(e->pieces[--e->nr_pieces]);
+	free(e->pieces);
 	free(e->out);
 }
 
@@ -142,52 +147,109 @@ void engine_drain(struct engine *e, uint64_t proof)
 	}
 }
 
-static void keep(struct engine *e, const struct xvt_event_hdr *h, const void *payload,
-		 struct xvt_ring *r)
+static struct engine_event *new_event(struct engine *e)
 {
-	struct engine_event *ev;
-
 	if (e->nr_out == e->room) {
 		e->room = e->room ? e->room * 2 : 64;
 		e->out = realloc(e->out, e->room * sizeof(*e->out));
 	}
-	ev = &e->out[e->nr_out++];
-	memset(ev, 0, sizeof(*ev));
-	ev->ns = h->host_ns;
-	ev->ring = r->id;
-	ev->flags = h->ring_flags & ~XVT_EVENT_RING_MASK;
-	ev->id = h->id;
-	ev->len = h->len;
-	ev->guest = h->guest_clock;
-	if (h->id == XVT_ID_LOST && r->cut.on)
-		xvt_ring_cut_told(r, payload);
-	if (h->id == XVT_ID_LOST)
-		memcpy(&ev->lost, payload, sizeof(ev->lost));
-	else
-		memcpy(&ev->number, payload, sizeof(ev->number));
-	if (h->id != XVT_ID_LOST && h->len >= 2 * sizeof(uint64_t))
-		memcpy(&ev->second, (const uint8_t *)payload + sizeof(uint64_t),
-		       sizeof(ev->second));
-	if (h->id >= XVT_ID_FIRST_EVENT)
-		r->stats.events++;
+	return memset(&e->out[e->nr_out++], 0, sizeof(*e->out));
 }
 
-static int keep_all(void *arg, struct xvt_placed *const *out, size_t n)
+/* A copy of its bytes stands for the trace. */
+static int locate(void *arg, struct xvt_run *run)
 {
 	struct engine *e = arg;
-	size_t i;
 
-	for (i = 0; i < n; i++) {
-		const struct xvt_event_hdr *h = &out[i]->hdr;
-
-		keep(e, h, out[i]->payload, e->rings[h->ring_flags & XVT_EVENT_RING_MASK]);
+	if (e->nr_pieces == e->pieces_room) {
+		e->pieces_room = e->pieces_room ? e->pieces_room * 2 : 64;
+		e->pieces = realloc(e->pieces, e->pieces_room * sizeof(*e->pieces));
 	}
+	run->place.chunk = e->nr_pieces;
+	run->place.at = 0;
+	run->located = true;
+	e->pieces[e->nr_pieces] = malloc(run->len + 1);
+	memcpy(e->pieces[e->nr_pieces++], run->bytes, run->len);
 	return 0;
 }
 
+/* The header of record `n` of those of the run that count, and its clock value: one that does not
+ * count leads to those behind it, too. */
+static const uint64_t *record(struct engine *e, const struct xvt_run *run, uint32_t n, uint64_t *ts)
+{
+	const uint8_t *at = e->pieces[run->place.chunk] + run->place.at;
+
+	for (*ts = run->guest;;) {
+		const uint64_t *h = (const uint64_t *)at;
+
+		if (xvt_header_id(*h) == XVT_ID_INVALID) {
+			at += sizeof(*h);
+			continue;
+		}
+		if (!(*h & (XVT_H_SAME | XVT_H_FULL)))
+			*ts = xvt_time_extend(*ts, *h, run->place.ts_bits);
+		if (*h & XVT_H_DONE && xvt_header_id(*h) != XVT_ID_DISCARDED && !n--)
+			return h;
+		at += xvt_header_len(*h);
+	}
+}
+
+static void keep(struct engine *e, const struct xvt_window *w, uint32_t i, uint32_t n)
+{
+	const struct xvt_run *run = xvt_window_run(w, i);
+	struct xvt_ring *r = run->ring;
+	struct engine_event *ev = new_event(e);
+	const uint64_t *h;
+	uint32_t head;
+
+	ev->ns = xvt_window_ns(w, i);
+	ck_assert_uint_eq(ev->ns, run->ns[n]);
+	ev->ring = r->id;
+	ev->flags = (run->ring_flags | w->flags) & ~XVT_EVENT_RING_MASK;
+	ev->guest = run->guest;
+	if (run->id == XVT_ID_LOST) {
+		ev->id = XVT_ID_LOST;
+		ev->len = sizeof(run->lost);
+		ev->lost = run->lost;
+		if (r->cut.on)
+			xvt_ring_cut_told(r, &run->lost);
+		return;
+	}
+	h = record(e, run, n, &ev->guest);
+	head = *h & XVT_H_FULL ? 2 : 1;
+	if (run->on_line)
+		ck_assert_uint_eq(xvt_clock_segment_ns(&run->line, ev->guest), ev->ns);
+	ev->id = (uint16_t)xvt_header_id(*h);
+	ev->len = (uint16_t)(xvt_header_len(*h) - head * sizeof(*h));
+	if (ev->len >= sizeof(ev->number))
+		memcpy(&ev->number, h + head, sizeof(ev->number));
+	if (ev->len >= 2 * sizeof(uint64_t))
+		memcpy(&ev->second, h + head + 1, sizeof(ev->second));
+	if (ev->id >= XVT_ID_FIRST_EVENT)
+		r->stats.events++;
+}
+
+static int keep_all(void *arg, const struct xvt_window *w)
+{
+	uint32_t *n = calloc(w->nr_runs + 1, sizeof(*n));
+	uint32_t i;
+
+	for (i = 0; i < w->count; i++) {
+		const uint32_t number = w->keys[i] & ((1u << XVT_WINDOW_BITS) - 1);
+
+		keep(arg, w, i, w->runs[number]->at + n[number]++);
+	}
+	for (i = 0; i < w->nr_runs; i++)
+		ck_assert_uint_eq(n[i], w->runs[i]->taken - w->runs[i]->at);
+	free(n);
+	return 0;
+}
+
+const struct xvt_merge_ops engine_ops = { .emit = keep_all, .locate = locate };
+
 void engine_merge(struct engine *e)
 {
-	if (xvt_merge_pass(&e->merge, e->rings, e->nr_rings, keep_all, e) < 0)
+	if (xvt_merge_pass(&e->merge, e->rings, e->nr_rings) < 0)
 		ck_abort_msg("the merge failed"); /* an assertion that holds costs a write */
 }
 

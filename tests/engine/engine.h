@@ -36,6 +36,9 @@ struct engine {
 	uint32_t nr_rings;
 	uint64_t now; /* what the writers' clock returns */
 	uint64_t numbers[ENGINE_RINGS_MAX];
+	uint8_t **pieces; /* copies of those whose records went out */
+	size_t nr_pieces;
+	size_t pieces_room;
 	struct engine_event *out;
 	size_t nr_out;
 	size_t room;
@@ -67,6 +70,8 @@ void engine_at(struct engine *e, uint32_t ring, uint64_t guest, uint64_t host_ns
 /* Drain everything; the control words are looked at with `proof` as proven-old host time. */
 void engine_drain(struct engine *e, uint64_t proof);
 void engine_merge(struct engine *e);
+/* What the merge does with what it puts in order: it is kept in e->out. */
+extern const struct xvt_merge_ops engine_ops;
 /* Both, and no more to come: maps closed, everything goes out. */
 void engine_end(struct engine *e);
 

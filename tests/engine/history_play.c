@@ -193,9 +193,22 @@ static void end_pass(struct play *p)
 		p->pass(p->pass_arg, &p->e, whole);
 }
 
+/* Half of the schedules have windows that hold a few events, or many and must be made smaller. */
+static void small_windows(struct play *p)
+{
+	struct xvt_merge *m = &p->e.merge;
+
+	if (!(p->s->seed & 1))
+		return;
+	m->most = 1 + (uint32_t)up_to(p, 7);
+	m->target = 1 + (uint32_t)up_to(p, 4);
+	m->window_ns = chance(p, 128) ? 1 + up_to(p, 100) : 1u << 17;
+}
+
 static void merge(struct play *p)
 {
 	p->e.merge.limit_ns = p->now;
+	small_windows(p);
 	engine_merge(&p->e);
 }
 
@@ -437,6 +450,7 @@ static void end(struct play *p, struct played *out)
 	for (i = 0; i < p->e.nr_rings; i++)
 		p->e.rings[i]->map.closed = true;
 	p->e.merge.limit_ns = UINT64_MAX;
+	small_windows(p);
 	engine_merge(&p->e);
 }
 

@@ -993,7 +993,7 @@ static void next_recorder(struct engine *e)
 	e->rings[0] = r;
 	e->nr_out = 0;
 	xvt_merge_fini(&e->merge);
-	xvt_merge_init(&e->merge);
+	xvt_merge_init(&e->merge, &engine_ops, e);
 	engine_at(e, 0, 0, 0);
 }
 

@@ -199,6 +199,7 @@ static void open_mark(void)
 START_TEST(what_keeps_it_awake)
 {
 	static struct xvt_piece piece;
+	static struct xvt_run run;
 	struct xvt_session before;
 	struct xvt_ring ring_before;
 
@@ -222,7 +223,7 @@ START_TEST(what_keeps_it_awake)
 	KEEPS(r->answered = false);
 	KEEPS(r->have = true);
 	KEEPS(r->first = &piece);
-	KEEPS(r->run_end = r->run_at + 1);
+	KEEPS(r->runs = &run);
 	KEEPS(open_mark());
 	KEEPS(r->phase = XVT_PHASE_ASIDE);
 	KEEPS((r->phase = XVT_PHASE_NEW, r->last.state = XVT_RING_ONLINE));
