@@ -13,8 +13,8 @@ export FUZZ_TARGETS FUZZ_SECONDS
 # What reads regions and traces. loop_uring.c is replaced by loop_memory.c.
 FUZZ_CMDS = record report stat verify export salvage region region_serve
 FUZZ_HOST = $(FUZZ_CMDS:%=host/cmd_%.c) $(wildcard host/clock*.c host/control*.c host/decode*.c host/doorbell*.c host/export*.c host/json*.c host/out*.c \
-	host/reclock*.c host/session*.c host/trace*.c host/vmm*.c) $(addprefix host/,compress.c crc32c.c cut.c drain.c exchange.c ftrace.c loop_why.c machines.c marks.c \
-	merge.c names.c opt.c pool.c region.c ring.c run.c sink.c socket.c spans.c view.c vm_libvirt.c) $(SHARED_SRC)
+	host/order*.c host/reclock*.c host/session*.c host/trace*.c host/vmm*.c) $(addprefix host/,compress.c crc32c.c cut.c drain.c exchange.c ftrace.c loop_why.c machines.c marks.c \
+	merge.c names.c opt.c pool.c region.c ring.c ring_write.c run.c sink.c socket.c spans.c view.c vm_libvirt.c) $(SHARED_SRC)
 FUZZ_OWN = $(addprefix tests/fuzz/,fuzz.c guest_memory.c loop_memory.c)
 
 FUZZ_SAN = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
