@@ -6,6 +6,7 @@
 #include "suites.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -887,6 +888,71 @@ START_TEST(a_bad_piece_costs_its_own_events)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ the frozen one */
+
+#define FROZEN	      "tests/abi/trace-v2.xvt"
+#define FROZEN_EVENTS 1175u
+#define FROZEN_SUM    0xaa7a507du
+
+/* Two machines of a ring each: all that a trace can have of RAW, ORDER and LATE. */
+static void freeze(const char *path)
+{
+	static const char *const names[] = { "g1", "g2" };
+
+	seed = 3;
+	begin(false);
+	m.nr_rings = 2;
+	m.longest = 4;
+	for (uint32_t i = 0; i < 2; i++) {
+		struct xvt_vm_info vm = { .vm = i, .clock_hz = CLOCK_HZ };
+		const struct xvt_ring_info ring = { .ring = i, .vm = i, .cpu = i };
+
+		strcpy(vm.name, names[i]);
+		must(!xvt_trace_put(m.w, XVT_CHUNK_VM, &vm, sizeof(vm), NULL, 0));
+		must(!xvt_trace_put(m.w, XVT_CHUNK_RING, &ring, sizeof(ring), NULL, 0));
+	}
+	write_any();
+	synth_sink_save(&sink, path);
+	end();
+}
+
+/* Each event with all of its fields, in order. */
+START_TEST(a_frozen_trace_of_this_format_is_read)
+{
+	const char *path = getenv("XVT_WRITE_ABI");
+	unsigned int seen[XVT_CHUNK_RAW + 1] = { 0 };
+	struct xvt_trace *t;
+	struct xvt_cursor c;
+	struct xvt_event ev;
+	uint32_t sum = 0;
+	size_t n = 0, own = 0;
+	char why[256];
+
+	if (path)
+		freeze(path);
+	ck_assert_msg(!xvt_trace_open(&t, path ? path : FROZEN, why, sizeof(why)), "%s", why);
+	for (size_t i = 0; i < t->chunk_count; i++)
+		seen[t->chunks[i].type]++;
+	ck_assert(seen[XVT_CHUNK_RAW] && seen[XVT_CHUNK_ORDER] && seen[XVT_CHUNK_LATE]);
+	ck_assert_str_eq(xvt_vm_name(t, 0), "g1");
+	ck_assert_str_eq(xvt_vm_name(t, 1), "g2");
+	ck_assert_int_eq(xvt_cursor_init(&c, t, 0, UINT64_MAX), 0);
+	for (; xvt_cursor_next(&c, &ev) > 0; n++) {
+		sum = xvt_crc32c(sum, ev.hdr, sizeof(*ev.hdr));
+		sum = xvt_crc32c(sum, ev.payload, ev.hdr->len);
+		own += ev.hdr->len % 8 != 0;
+	}
+	ck_assert_uint_gt(own, 0);
+	ck_assert_uint_eq(t->damage_count, 0);
+	xvt_cursor_fini(&c);
+	xvt_trace_close(t);
+	if (path)
+		printf("%s: %zu events, sum 0x%x\n", path, n, sum);
+	ck_assert_uint_eq(n, FROZEN_EVENTS);
+	ck_assert_uint_eq(sum, FROZEN_SUM);
+}
+END_TEST
+
 Suite *order_suite(void)
 {
 	Suite *s = suite_create("order");
@@ -897,6 +963,7 @@ Suite *order_suite(void)
 	tcase_add_test(t, no_byte_of_it_does_harm);
 	tcase_add_loop_test(t, a_lie_costs_its_own_chunk, 0, LIES);
 	tcase_add_test(t, a_bad_piece_costs_its_own_events);
+	tcase_add_test(t, a_frozen_trace_of_this_format_is_read);
 	suite_add_tcase(s, t);
 	return s;
 }
