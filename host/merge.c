@@ -17,7 +17,8 @@
 #include <string.h>
 
 #define TARGET	      8192u /* keys of a window: two arrays of 64 KiB */
-#define MOST	      (1u << 18)
+#define MOST	      (4u * TARGET)
+#define MANY_RINGS    64u
 #define WINDOW_NS     (1u << 17)
 #define WINDOW_NS_MAX (1u << 22)
 #define WINDOW_NS_MIN 64u
@@ -156,7 +157,7 @@ static uint64_t end_of(const struct xvt_merge *m)
 
 static int grow_keys(struct xvt_merge *m, uint32_t need)
 {
-	uint32_t room = m->keys_room ? m->keys_room : 1024;
+	uint32_t room = m->keys_room ? m->keys_room : MOST + XVT_RUN_MAX;
 	uint64_t *grown;
 
 	while (room < need)
@@ -227,7 +228,10 @@ static void ran_dry(struct xvt_merge *m, size_t order, uint64_t last_ns)
 /* It has more than the arrays, or the runs, should take of memory. */
 static bool is_full(const struct xvt_merge *m)
 {
-	return m->nr_keys > m->most || m->nr_runs > RUNS + 2 * m->nr_order;
+	/* Many rings have many records in any window. */
+	const uint64_t many = m->nr_order >= MANY_RINGS ? 4 * m->nr_order : 0;
+
+	return (m->nr_keys > m->most && m->nr_keys > many) || m->nr_runs > RUNS + 2 * m->nr_order;
 }
 
 /* What of the ring lies in the window. */

@@ -16,6 +16,8 @@
 #define EVENTS_USUAL  32768u
 #define EVENTS_SOURCE 16u
 #define EVENTS_MOST   (1u << 20)
+/* Sources and lines of a chunk before another window is added, which may have as many. */
+#define TABLES_MOST   (XVT_ORDER_SOURCES_MAX / 8 * 5)
 #define OWN_BYTES     (192u << 10)
 #define RAWS_LOOK     8u /* newest ones that are searched for an offset */
 
@@ -58,8 +60,8 @@ void xvt_order_fini(struct xvt_order *o)
 bool xvt_order_full(const struct xvt_order *o)
 {
 	return (o->count >= EVENTS_USUAL && o->count / EVENTS_SOURCE >= o->nr_sources) ||
-	       o->count >= EVENTS_MOST ||
-	       o->nr_sources + o->nr_lines >= XVT_ORDER_SOURCES_MAX - 1 || o->own_len >= OWN_BYTES;
+	       o->count >= EVENTS_MOST || o->nr_sources + o->nr_lines >= TABLES_MOST ||
+	       o->own_len >= OWN_BYTES;
 }
 
 void xvt_order_time(struct xvt_order *o, uint64_t host_ns)

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * xvt-spoil.c - makes one thing in a trace wrong, in place, to see who notices. In the middle of
- * the first chunk of EVENTS, where two events of one ring follow each other:
+ * xvt-spoil.c - makes one thing in a trace wrong, in place, to see what notices. In the middle of
+ * an ORDER chunk, where two records of one source follow each other:
  *
- *   swap     the two change places
- *   order    their times and clocks do
+ *   swap     their payloads change places
  *   number   the second's number, its payload's second word, is one higher
- *   time     its time is one nanosecond later
- *   clock    its guest clock lies before the first's; its time with it
- *   byte     one bit of it is another; only here the chunk's checksum is left as it was
+ *   byte     one bit of that is another; only here the chunk's checksum is left as it was
+ *
+ * Of the line that they lie on:
+ *
+ *   order    it is 10 ms earlier
+ *   time     it is one nanosecond later
+ *
+ * And of the first source of its ring in a later ORDER chunk:
+ *
+ *   clock    it lies one turn of the short stamps before the ring's records in earlier ones
  *
  *   xvt-spoil FILE.xvt WHAT
  *
@@ -31,14 +37,9 @@
 
 #include "crc32c.h"
 #include "trace_read.h"
+#include "xvt_ring.h"
 
-#define EVENT 40u /* bytes: xvt-emit's, of 16 */
-
-struct event {
-	struct xvt_event_hdr hdr;
-	uint64_t words[2];
-};
-XVT_ASSERT(sizeof(struct event) == EVENT, "an event of xvt-emit");
+#define RECORD 24u /* bytes: a header and xvt-emit's 16 */
 
 static void mend_sum(struct xvt_chunk_hdr *h)
 {
@@ -80,69 +81,114 @@ static int spoil_chunk(struct xvt_chunk_hdr *h, const char *what)
 	return 0;
 }
 
-static struct xvt_chunk_hdr *first_events(uint8_t *at, const uint8_t *end)
+/* The n-th ORDER chunk. */
+static struct xvt_chunk_hdr *order_chunk(uint8_t *at, const uint8_t *end, int n)
 {
 	while (at < end) {
 		struct xvt_chunk_hdr *h = (struct xvt_chunk_hdr *)at;
 
-		if (h->type == XVT_CHUNK_ORDER)
+		if (h->type == XVT_CHUNK_ORDER && h->len && !n--)
 			return h;
 		at += sizeof(*h) + ((h->len + 7) & ~7u);
 	}
 	return NULL;
 }
 
-/* The first of two neighbours in the chunk's second half. */
-static struct event *neighbours(struct xvt_chunk_hdr *h)
+/* The tables of an ORDER chunk. */
+struct tables {
+	struct xvt_order_hdr *hdr;
+	uint64_t *raws;
+	struct xvt_order_line *lines;
+	struct xvt_order_source *sources;
+};
+
+static struct tables tables_of(struct xvt_chunk_hdr *h)
 {
-	struct xvt_chunk_buf b = { .payload = (uint8_t *)(h + 1), .len = h->len };
-	const struct xvt_event_hdr *last = NULL;
-	struct xvt_events_iter it = { 0 };
-	struct xvt_event ev;
+	struct tables t = { .hdr = (struct xvt_order_hdr *)(h + 1) };
 
-	if (xvt_events_begin(&it, NULL, &b, h->seq))
-		return NULL;
-	while (xvt_events_next(&it, &ev) == 1) {
-		bool plain = ev.hdr->id == XVT_ID_U64 && ev.hdr->len == sizeof(uint64_t[2]);
+	t.raws = (uint64_t *)((uint8_t *)(t.hdr + 1) + t.hdr->own_len);
+	t.lines = (struct xvt_order_line *)(t.raws + t.hdr->nr_raws);
+	t.sources = (struct xvt_order_source *)(t.lines + t.hdr->nr_lines);
+	return t;
+}
 
-		if (plain && last && last->ring_flags == ev.hdr->ring_flags &&
-		    last->host_ns < ev.hdr->host_ns &&
-		    (const uint8_t *)ev.hdr - b.payload > b.len / 2)
-			return (struct event *)last;
-		last = plain ? ev.hdr : NULL;
+/* A source of some plain records of xvt-emit's, in the second half of them. */
+static struct xvt_order_source *middle(const struct tables *t)
+{
+	uint32_t i;
+
+	for (i = t->hdr->nr_sources / 2; i < t->hdr->nr_sources; i++) {
+		if (t->sources[i].count >= 4)
+			return &t->sources[i];
 	}
 	return NULL;
 }
 
-static int spoil(struct event *e, const char *what)
+/* The payloads of a source's last two records. */
+static int spoil_records(uint8_t *map, const struct tables *t, const struct xvt_order_source *s,
+			 const char *what)
 {
-	struct event first = e[0];
+	struct xvt_chunk_hdr *raw = (struct xvt_chunk_hdr *)(map + t->raws[s->raw]);
+	uint64_t *first, *second, word;
+	uint8_t *at = (uint8_t *)(raw + 1) + s->at;
+	uint32_t i;
 
+	/* The first one may have a full stamp. */
+	at += xvt_header_len(*(uint64_t *)at);
+	for (i = 1; i < s->skip + 2u; i++)
+		at += RECORD;
+	first = (uint64_t *)at + 1;
+	second = (uint64_t *)(at + RECORD) + 1;
 	if (!strcmp(what, "swap")) {
-		e[0] = e[1];
-		e[1] = first;
-	} else if (!strcmp(what, "order")) {
-		e[0].hdr = e[1].hdr;
-		e[1].hdr = first.hdr;
+		word = first[1];
+		first[1] = second[1];
+		second[1] = word;
 	} else if (!strcmp(what, "number")) {
-		e[1].words[1]++;
-	} else if (!strcmp(what, "time")) {
-		e[1].hdr.host_ns++;
-	} else if (!strcmp(what, "clock")) {
-		e[1].hdr.guest_clock = first.hdr.guest_clock - 1;
-		e[1].hdr.host_ns = first.hdr.host_ns;
-	} else if (!strcmp(what, "byte")) {
-		e[1].words[1] ^= 1;
+		second[1]++;
 	} else {
-		return -1;
+		second[1] ^= 1;
+		return 0;
 	}
+	mend_sum(raw);
+	return 0;
+}
+
+static int spoil(uint8_t *map, struct xvt_chunk_hdr *h, const char *what)
+{
+	struct tables t = tables_of(h);
+	struct xvt_order_source *s = middle(&t);
+
+	if (!s)
+		return -1;
+	if (!strcmp(what, "swap") || !strcmp(what, "number") || !strcmp(what, "byte"))
+		return spoil_records(map, &t, s, what);
+	if (!strcmp(what, "order"))
+		t.lines[s->line].host_ns -= 10000000;
+	else if (!strcmp(what, "time"))
+		t.lines[s->line].host_ns++;
+	else
+		return -1;
+	mend_sum(h);
+	return 0;
+}
+
+static int spoil_clock(struct xvt_chunk_hdr *h)
+{
+	struct tables t = tables_of(h);
+	const uint64_t turn = t.hdr->nr_sources ? 1ull << t.sources[0].ts_bits : 0;
+
+	if (!turn)
+		return -1;
+	t.sources[0].ts -= turn;
+	t.lines[t.sources[0].line].guest -= turn;
+	mend_sum(h);
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
 	struct xvt_chunk_hdr *h;
-	struct event *e;
+	bool clock;
 	struct stat st;
 	uint8_t *map;
 	int fd;
@@ -169,14 +215,12 @@ int main(int argc, char **argv)
 			h ? "no such thing" : "no chunk of this type");
 		return 1;
 	}
-	h = first_events(map, map + st.st_size);
-	e = h ? neighbours(h) : NULL;
-	if (!e || spoil(e, argv[2])) {
+	clock = !strcmp(argv[2], "clock");
+	h = order_chunk(map, map + st.st_size, clock);
+	if (!h || (clock ? spoil_clock(h) : spoil(map, h, argv[2]))) {
 		fprintf(stderr, "xvt-spoil: %s: %s\n", argv[1],
-			e ? "no such thing" : "no two neighbours");
+			h ? "no such thing" : "no such chunk");
 		return 1;
 	}
-	if (strcmp(argv[2], "byte") != 0)
-		mend_sum(h);
 	return 0;
 }
