@@ -88,6 +88,7 @@ for i in 1 2 3; do
 	# What is further from the cut than both clocks may be wrong must have its cause with it.
 	bound=$("$xvtrace" stat --json "$work/r$i.xvt" | jq '[.vms[].rings[].clock.bound_ns_max] | add')
 	"$xvtrace" report "$work/r$i.xvt" | awk -v cut="$cut" -v bound="$bound" '
+		/ LOST / { next } # the writer came round before its oldest events were copied
 		{ ns = $1; sub(/\./, "", ns); vm = substr($2, 1, 1); n = $NF + 0
 		  at[n] = ns + 0; if (!(vm in from) || n < from[vm]) from[vm] = n }
 		END {
