@@ -38,17 +38,23 @@ static struct xvt_raws_slot *find(struct xvt_trace_raws *r, uint64_t offset)
 	return NULL;
 }
 
-/* The one that was used longest ago; those that hold nothing come first. */
-static struct xvt_raws_slot *oldest(struct xvt_trace_raws *r)
+/* The one that was used longest ago, which is never `but`: those that hold nothing come first. Of
+ * those that take memory only, or of all. */
+static struct xvt_raws_slot *oldest(struct xvt_trace_raws *r, const struct xvt_raws_slot *but,
+				    bool with_memory)
 {
-	struct xvt_raws_slot *s = &r->slots[0];
+	struct xvt_raws_slot *found = NULL;
 	uint32_t i;
 
-	for (i = 1; i < r->count; i++) {
-		if (r->slots[i].used < s->used)
-			s = &r->slots[i];
+	for (i = 0; i < r->count; i++) {
+		struct xvt_raws_slot *s = &r->slots[i];
+
+		if (s == but || (with_memory && !size_of(&s->buf)))
+			continue;
+		if (!found || s->used < found->used)
+			found = s;
 	}
-	return s;
+	return found;
 }
 
 /* Its buffer may be used for another one. */
@@ -66,21 +72,17 @@ static struct xvt_raws_slot *make_slot(struct xvt_trace_raws *r)
 	if (r->count < XVT_RAWS_SLOTS && r->held < r->t->raw_budget)
 		s = &r->slots[r->count++];
 	else
-		s = oldest(r);
+		s = oldest(r, NULL, false);
 	forget(r, s);
 	return s;
 }
 
-/* All but this one, if need be. */
+/* Those used longest ago go, all but this one if need be. */
 static void keep_budget(struct xvt_trace_raws *r, const struct xvt_raws_slot *but)
 {
-	uint32_t i;
+	struct xvt_raws_slot *s;
 
-	for (i = 0; i < r->count && r->held > r->t->raw_budget; i++) {
-		struct xvt_raws_slot *s = &r->slots[i];
-
-		if (s == but || !size_of(&s->buf))
-			continue;
+	while (r->held > r->t->raw_budget && (s = oldest(r, but, true))) {
 		forget(r, s);
 		xvt_chunk_buf_free(&s->buf);
 	}

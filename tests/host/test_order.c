@@ -888,6 +888,46 @@ START_TEST(a_bad_piece_costs_its_own_events)
 }
 END_TEST
 
+/* Chunks of any length, of which a few are in use at a time and others come and go. */
+#define CHUNKS 400u
+#define IN_USE 4u
+
+/* Those that are in use stay in memory, whatever the lengths of those that are loaded beside. */
+START_TEST(raw_chunks_in_use_are_loaded_once)
+{
+	static uint8_t bytes[40 * 256];
+	struct xvt_trace_raws *raws = malloc(sizeof(*raws));
+	uint64_t offset[CHUNKS], spent;
+	const struct xvt_raw *raw;
+	struct xvt_trace *t;
+	uint32_t i, k, at;
+
+	ck_assert_ptr_nonnull(raws);
+	begin(false);
+	for (i = 0; i < CHUNKS; i++) {
+		const struct xvt_raw_piece p = { 0, 256 + 256 * (uint32_t)below(39), 0 };
+
+		must(!xvt_trace_piece(m.w, &p, bytes, &offset[i], &at));
+		must(!xvt_trace_flush(m.w));
+	}
+	xvt_trace_writer_free(m.w);
+	t = open_sink();
+	xvt_trace_raws_init(raws, t);
+	t->raw_budget = 128 * sizeof(bytes);
+	for (i = 0; i < CHUNKS; i++) {
+		ck_assert_int_eq(raws->base.get(&raws->base, offset[i], 0, &raw), 0);
+		spent = raws->spent;
+		for (k = 0; k < IN_USE && k <= i; k++)
+			ck_assert_int_eq(raws->base.get(&raws->base, offset[k], 0, &raw), 0);
+		ck_assert_msg(raws->spent == spent, "chunk %u pushed out one in use", i);
+	}
+	xvt_trace_raws_fini(raws);
+	free(raws);
+	xvt_trace_close(t);
+	end();
+}
+END_TEST
+
 /* ------------------------------------------------------------------ the frozen one */
 
 #define FROZEN	      "tests/abi/trace-v2.xvt"
@@ -963,6 +1003,7 @@ Suite *order_suite(void)
 	tcase_add_test(t, no_byte_of_it_does_harm);
 	tcase_add_loop_test(t, a_lie_costs_its_own_chunk, 0, LIES);
 	tcase_add_test(t, a_bad_piece_costs_its_own_events);
+	tcase_add_test(t, raw_chunks_in_use_are_loaded_once);
 	tcase_add_test(t, a_frozen_trace_of_this_format_is_read);
 	suite_add_tcase(s, t);
 	return s;
