@@ -37,7 +37,7 @@ say = @:
 endif
 
 .DEFAULT_GOAL = all
-.PHONY: all help check test demo bench proof lab fuzz install clean setup compile-both
+.PHONY: all help check test debug demo bench proof lab fuzz install clean setup compile-both
 
 # One file with all packages; also what a fresh machine installs.
 setup:
@@ -57,6 +57,8 @@ help:
 	@echo 'make            build xvtrace and the user-space library into build/'
 	@echo 'make demo       two guests, one merged timeline (sets everything up by itself)'
 	@echo 'make test       all tests, real guests included (sets everything up by itself)'
+	@echo 'make test SUITE=name [CASE=name]   one suite: cli/t_qmp, hostile, vm/t03, host, order, ...; see tests/README.md'
+	@echo 'make debug SUITE=name [CASE=name]  one suite or case of a Check program under gdb'
 	@echo 'make check      the fast tests: no root, no guests, under a minute'
 	@echo 'make bench      tables, and build/bench/*.json'
 	@echo 'make lab        guests under real KVM, in an emulated machine of its own where this one has none (root, once)'

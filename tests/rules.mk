@@ -64,11 +64,24 @@ guest:
 		$(MAKE) --no-print-directory KDIR="$$KDIR" RING=xadd GUEST_LINUX=$(BUILD)/guest/linux-xadd$(GUEST_SUFFIX) guest-module
 	$(Q)qemu/build-image.sh
 
+# make test SUITE=name runs that alone: any name that tests/run.sh knows. CASE=name with it: one case.
+ifeq ($(origin SUITE),command line)
+test:
+	$(Q)$(MAKE) --no-print-directory test-programs
+	$(if $(filter vm vm/% lab lab/%,$(SUITE)),$(Q)$(MAKE) --no-print-directory guest)
+	$(if $(filter lab lab/%,$(SUITE)),$(Q)qemu/lab-image.sh)
+	$(Q)tests/run.sh $(SUITE:%=%$(CASE:%=:%))
+else
 test: setup
 	$(Q)$(MAKE) --no-print-directory compile-both test-programs check-freestanding
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/asan ASAN=1 all
 	$(Q)$(MAKE) --no-print-directory guest
 	$(Q)tests/run.sh fast proofs vm
+endif
+
+# One suite or case of a Check program under gdb: see tests/debug.sh.
+debug: test-programs
+	$(Q)GDB='$(or $(GDB),gdb)' PROGRAM='$(PROGRAM)' tests/debug.sh "$(SUITE)" "$(CASE)"
 
 # The guests have real KVM beneath them, in a machine that make lab builds. Not part of make test:
 # where the CPUs are emulated it takes longer than all the rest of it.

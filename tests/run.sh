@@ -7,6 +7,11 @@
 #   tests/run.sh vm          with guests
 #   tests/run.sh lab         with guests under real KVM, in the lab
 #   tests/run.sh vm/t03      one script of a suite
+#   tests/run.sh cli         all scripts of a folder
+#   tests/run.sh layers      the check of the arrows between the folders
+#   tests/run.sh host        one Check program
+#   tests/run.sh order       one suite of the Check programs, in each that has it
+#   tests/run.sh order:NAME  one case of that suite, or the case that holds the test NAME
 #
 # A shell test prints "ok - TEXT" or "not ok - TEXT" for each thing that it shows and
 # "skip - TEXT: REASON" for what it cannot show here. It exits 0, 1, or 77 (all skipped).
@@ -63,9 +68,13 @@ one() {
 	fi
 }
 
+layers() {
+	one layers tests/as-test.sh "no include crosses a border the wrong way" tests/check-layers.sh "$BUILD"
+}
+
 fast() {
 	local t
-	one layers tests/as-test.sh "no include crosses a border the wrong way" tests/check-layers.sh "$BUILD"
+	layers
 	for t in unit unit-xadd host engine page; do
 		one "$t" "$BUILD/tests/$t-check"
 	done
@@ -97,6 +106,33 @@ lab() {
 	done
 }
 
+# scripts PREFIX: those shell tests whose path below tests/ begins like that
+scripts() {
+	local t none=yes
+	for t in tests/"$1"*.sh; do
+		[ -e "$t" ] || continue
+		none=no
+		one "${1%%/*}/$(basename "$t" .sh)" bash "$t"
+	done
+	[ $none = no ] || unknown "$1"
+}
+
+# check NAME[:CASE]: one suite of the Check programs
+check() {
+	local name=${1%%:*} case='' lines program suite group
+	[ "$name" = "$1" ] || case=${1#*:}
+	lines=$(tests/find-check.sh "$name" ${case:+"$case"}) || { unknown "$1"; return; }
+	while read -r program suite group _; do
+		[ "$group" = - ] && group='' || group=CK_RUN_CASE=$group
+		one "${program%-check}:$suite" env CK_RUN_SUITE="$suite" $group "$BUILD/tests/$program"
+	done <<<"$lines"
+}
+
+unknown() {
+	echo "not ok - there is no suite '$1'; tests/README.md lists them" | tee -a "$wrong"
+	failed=$((failed + 1)) summary="$summary $1"
+}
+
 begin=$(date +%s)
 for what in "${@:-fast}"; do
 	case $what in
@@ -105,8 +141,17 @@ for what in "${@:-fast}"; do
 	vm) vm ;;
 	lab) lab ;;
 	lab/*) lab "${what#lab/}" ;;
-	*/*) for t in tests/$what*.sh; do one "${what%%/*}/$(basename "$t" .sh)" bash "$t"; done ;;
-	*) one "$what" "$BUILD/tests/$what-check" ;;
+	layers) layers ;;
+	*/*) scripts "$what" ;;
+	*)
+		if [ -x "$BUILD/tests/$what-check" ]; then
+			one "$what" "$BUILD/tests/$what-check"
+		elif [ -n "$(compgen -G "tests/$what/t*.sh")" ]; then
+			scripts "$what/t"
+		else
+			check "$what"
+		fi
+		;;
 	esac
 done
 # Once more at the end, because a long log is read from there.
