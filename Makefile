@@ -51,10 +51,34 @@ include guest/linux/rules.mk
 include tests/rules.mk
 include bench/rules.mk
 
-all: $(BUILD)/xvtrace $(USER_TARGETS)
+# How each C file is compiled, for clangd and its like: what make itself would run, by a dry run of
+# a second, made again when a Makefile, a variable or the list of sources has changed.
+COMMANDS = $(BUILD)/compile_commands.json
+COMMANDS_OF := $(CC) $(RING) $(ASAN) $(sort $(foreach d,host shared guest tests bench docs,\
+	       $(wildcard $d/*.c $d/*/*.c $d/*/*/*.c)))
+COMMANDS_GOALS = all test-programs fuzz-plain $(addprefix $(BUILD)/bench/,writer microvm clock stamp move engine)
+# Not by $(MAKE) itself: a dry run of this Makefile must not write the file. A goal that cannot be
+# made is reported, and its own rule fails on it; here it costs only its lines.
+COMMANDS_MAKE = $(MAKE)
+
+ifneq ($(COMMANDS_OF),$(file <$(BUILD)/commands-of))
+.PHONY: $(COMMANDS)
+endif
+$(COMMANDS): $(filter Makefile %.mk,$(MAKEFILE_LIST)) tests/compile-commands.awk
+	$(call say,MAKE,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)MAKEFLAGS= $(COMMANDS_MAKE) --no-print-directory -nkB V=1 COMMANDS= BUILD='$(BUILD)' CC='$(CC)' \
+		RING='$(RING)' ASAN='$(ASAN)' $(COMMANDS_GOALS) >$@.dry || :
+	$(Q)awk -v root="$(CURDIR)" -f tests/compile-commands.awk $@.dry >$@.new
+	$(Q)rm $@.dry && mv $@.new $@
+	$(Q)$(if $(filter build,$(BUILD)),ln -sfn $@ compile_commands.json)
+	$(Q)printf '%s' '$(COMMANDS_OF)' >$(BUILD)/commands-of
+
+all: $(BUILD)/xvtrace $(USER_TARGETS) $(COMMANDS)
 
 help:
 	@echo 'make            build xvtrace and the user-space library into build/'
+	@echo '                also compile_commands.json, for clangd and the like'
 	@echo 'make demo       two guests, one merged timeline (sets everything up by itself)'
 	@echo 'make test       all tests, real guests included (sets everything up by itself)'
 	@echo 'make test SUITE=name [CASE=name]   one suite: cli/t_qmp, hostile, vm/t03, host, order, ...; see tests/README.md'
@@ -81,6 +105,7 @@ install: all
 
 clean:
 	rm -rf $(BUILD)
+	$(if $(filter build,$(BUILD)),rm -f compile_commands.json)
 
 # Both compilers, warnings as errors, each in its own tree.
 compile-both:

@@ -9,6 +9,7 @@
 #   tests/run.sh vm/t03      one script of a suite
 #   tests/run.sh cli         all scripts of a folder
 #   tests/run.sh layers      the check of the arrows between the folders
+#   tests/run.sh commands    the check of compile_commands.json
 #   tests/run.sh host        one Check program
 #   tests/run.sh order       one suite of the Check programs, in each that has it
 #   tests/run.sh order:NAME  one case of that suite, or the case that holds the test NAME
@@ -72,9 +73,14 @@ layers() {
 	one layers tests/as-test.sh "no include crosses a border the wrong way" tests/check-layers.sh "$BUILD"
 }
 
+commands() {
+	one commands tests/as-test.sh "compile_commands.json has each C file" tests/check-commands.sh "$BUILD"
+}
+
 fast() {
 	local t
 	layers
+	commands
 	for t in unit unit-xadd host engine page; do
 		one "$t" "$BUILD/tests/$t-check"
 	done
@@ -142,6 +148,7 @@ for what in "${@:-fast}"; do
 	lab) lab ;;
 	lab/*) lab "${what#lab/}" ;;
 	layers) layers ;;
+	commands) commands ;;
 	*/*) scripts "$what" ;;
 	*)
 		if [ -x "$BUILD/tests/$what-check" ]; then
