@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "place.h"
+#include "doctor/testbed.h"
 
 #define OFFSET	    (-50048753310ll)
 #define ROUNDS	    40

@@ -23,7 +23,7 @@
 
 #include "guests.h"
 #include "merge_limit.h"
-#include "sink.h"
+#include "trace/file_sink.h"
 
 #define PAYLOAD	      16u
 #define MACHINES_MOST 1024u

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cost.h"
+#include "doctor/cost.h"
 
 int main(int argc, char **argv)
 {

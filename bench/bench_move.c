@@ -17,8 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "loop.h"
-#include "region.h"
+#include "base/loop.h"
+#include "base/region.h"
 
 #define REGION_BYTES (256u << 20) /* more than any cache */
 #define AREA_BYTES   (8u << 20)

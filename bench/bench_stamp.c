@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "clock.h"
+#include "clock/map.h"
 #include "xvt_region.h"
 #include "xvt_writer.h"
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "session.h"
+#include "session/session.h"
 
 struct guests;
 

@@ -5,10 +5,10 @@
 ZSTD_PKG := $(shell pkg-config --exists libzstd 2>/dev/null && echo libzstd)
 HOST_PKGS = liburing libtraceevent libtracefs jansson libvirt libxml-2.0 $(ZSTD_PKG)
 HOST_DEFS = $(if $(ZSTD_PKG),-DXVT_ZSTD)
-HOST_SRC  = $(wildcard host/*.c)
+HOST_SRC  = $(wildcard host/*/*.c)
 HOST_OBJ  = $(HOST_SRC:%.c=$(BUILD)/%.o)
 # Everything but main(), for the tests and benchmarks.
-HOST_LIB_OBJ = $(filter-out $(BUILD)/host/main.o,$(HOST_OBJ)) $(SHARED_OBJ) $(BARE_IMAGE_OBJ)
+HOST_LIB_OBJ = $(filter-out $(BUILD)/host/cli/main.o,$(HOST_OBJ)) $(SHARED_OBJ) $(BARE_IMAGE_OBJ)
 HOST_CFLAGS = $(XVT_CFLAGS) $(HOST_DEFS) -Ishared -Ihost $(shell pkg-config --cflags $(HOST_PKGS) 2>/dev/null)
 HOST_LIBS = $(shell pkg-config --libs $(HOST_PKGS) 2>/dev/null) -lpthread
 
@@ -17,7 +17,7 @@ $(BUILD)/host/%.o: host/%.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) -c -o $@ $<
 
-$(BUILD)/xvtrace: $(BUILD)/host/main.o $(HOST_LIB_OBJ)
+$(BUILD)/xvtrace: $(BUILD)/host/cli/main.o $(HOST_LIB_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(XVT_LDFLAGS) -o $@ $^ $(HOST_LIBS)
 

@@ -28,7 +28,7 @@
  *
  * The words lie in memory that the guest can write, so they are the guest's word: used only with
  * that option, only where KVM's debugfs does not tell the machine's clocks, and only as long as the
- * guest's own answers agree (host/session_exact.c). A guest that lies in both moves its own events,
+ * guest's own answers agree (host/session/exact.c). A guest that lies in both moves its own events,
  * and no other machine's.
  */
 #ifndef XVT_VMM_CLOCK_H

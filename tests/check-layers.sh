@@ -1,16 +1,26 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The arrows of the architecture: tests, bench -> guest | host -> shared -> nothing of ours.
-# Looks at what was really included (the compiler's own .d files) and at the #include lines, so
-# that a file nobody compiled yet counts too. Also: each outside library has one file.
+# Checks the arrows of the architecture.
+#
+#   check-layers.sh [BUILD]
+#
+# 1. Top folders: tests, bench -> guest | host -> shared -> nothing of ours.
+# 2. Folders of host/ (tests/layers.txt): an #include names an allowed folder and a header that this
+#    folder gives to others. What the compiler really read (.d) lies in folders that can be reached.
+# 3. Calls: an undefined symbol of a folder's objects (nm) is defined in an allowed folder. That
+#    catches a function that is declared by hand.
+# 4. Each outside library has one file.
 set -eu
 build=${1:-build}
+table=tests/layers.txt
 bad=0
 
 complain() {
 	echo "check-layers: $*" >&2
 	bad=1
 }
+
+# ------------------------------------------------------------------ top folders
 
 # rule FOLDER FORBIDDEN-FOLDERS...
 rule() {
@@ -33,15 +43,107 @@ rule shared guest host tests bench qemu
 rule guest host tests bench qemu
 rule host guest tests bench qemu
 
-# A header of host/ included by its bare name from guest/, or the other way round.
-for pair in guest:host host:guest shared:host shared:guest; do
-	from=${pair%:*} to=${pair#*:}
-	for h in $(find "$to" -name '*.h' -printf '%f\n' | sort -u); do
+# A header of guest/ included by its bare name from host/ or shared/.
+for from in host shared; do
+	for h in $(find guest -name '*.h' -printf '%f\n' | sort -u); do
 		[ -n "$(find "$from" shared -name "$h")" ] && continue
 		hits=$(grep -rlE "#include \"$h\"" "$from" --include='*.[ch]' 2>/dev/null || true)
-		[ -z "$hits" ] || complain "$hits includes $h of $to/"
+		[ -z "$hits" ] || complain "$hits includes $h of guest/"
 	done
 done
+
+# ------------------------------------------------------------------ folders of host/
+
+declare -A uses=() faces=() reach=()
+order=()
+while IFS= read -r line; do
+	case $line in '#'* | '') continue ;; esac
+	folder=${line%%:*} rest=${line#*:}
+	read -ra list <<<"${rest%%|*}"
+	uses[$folder]=" ${list[*]} "
+	read -ra list <<<"${rest#*|}"
+	faces[$folder]=" ${list[*]} "
+	reach[$folder]=" $folder "
+	for to in ${uses[$folder]}; do
+		case " ${order[*]} " in
+		*" $to "*) ;;
+		*) complain "$table: $folder uses $to, which does not stand above it" && continue ;;
+		esac
+		for far in ${reach[$to]}; do
+			case ${reach[$folder]} in *" $far "*) ;; *) reach[$folder]+="$far " ;; esac
+		done
+	done
+	order+=("$folder")
+done <"$table"
+
+for dir in host/*/; do
+	dir=${dir#host/} dir=${dir%/}
+	[ -n "${uses[$dir]+known}" ] || complain "host/$dir/ is not in $table"
+done
+for folder in "${order[@]}"; do
+	[ -d "host/$folder" ] || complain "$table: there is no folder host/$folder/"
+done
+
+# Of each #include "FOLDER/HEADER.h": FILE FOLDER HEADER.
+while read -r file to header; do
+	from=${file#host/} from=${from%%/*}
+	[ "$to" = "$from" ] && continue
+	case ${uses[$from]-} in
+	*" $to "*) ;;
+	*) complain "$file includes $to/$header.h: $from may not use $to" && continue ;;
+	esac
+	case ${faces[$to]} in
+	*" $header "* | ' * ') ;;
+	*) complain "$file includes $to/$header.h, which is private to $to/" ;;
+	esac
+done < <(grep -roE '^#include "[a-z_]+/[a-z0-9_]+\.h"' host --include='*.[ch]' |
+	sed -E 's|^([^:]*):#include "([^/]*)/([^.]*)\.h"|\1 \2 \3|')
+
+# A header of host/ is included with its folder.
+while IFS= read -r line; do
+	complain "$line: an include of host/ names its folder"
+done < <(grep -rnE '^#include "[a-z0-9_]+\.h"' host --include='*.[ch]' | grep -v '"xvt_[a-z_]*\.h"' || true)
+
+# What the compiler read: OBJECT'S-FOLDER FOLDER FILE.
+while read -r from to file; do
+	case ${reach[$from]-} in
+	*" $to "*) ;;
+	*) complain "an object of $from/ was built with $file: $from does not reach $to" ;;
+	esac
+done < <(find "$build/host" -mindepth 2 -name '*.d' -exec awk '
+	FNR == 1 { n = split(FILENAME, part, "/"); from = part[n - 1] }
+	{
+		for (i = 1; i <= NF; i++)
+			if (sub(/:$/, "", $i) >= 0 && $i ~ /^host\/[a-z_]+\// && split($i, p, "/") > 2)
+				print from, p[2], $i
+	}' {} + 2>/dev/null | sort -u)
+
+# Calls: FOLDER FOLDER SYMBOL OBJECT.
+calls() {
+	find "$build/host" -mindepth 2 -name '*.o' -exec nm -A {} + 2>/dev/null | awk '
+	{
+		sub(/^[^:]*\/host\//, "", $1)
+		split($1, at, /[\/:]/)
+		if (NF == 3 && $2 ~ /^[TDBRVWC]$/) { defined[$3] = at[1] }
+		else if (NF == 4 && $3 ~ /^[TDBRVWC]$/) { defined[$4] = at[1] }
+		else if ($(NF - 1) == "U") { users[at[1] " " $NF] = at[2] }
+	}
+	END {
+		for (u in users) {
+			split(u, p, " ")
+			if (p[2] in defined && defined[p[2]] != p[1])
+				print p[1], defined[p[2]], p[2], users[u]
+		}
+	}'
+}
+while read -r from to symbol object; do
+	case ${uses[$from]-} in
+	*" $to "*) ;;
+	*) complain "host/$from/$object uses $symbol() of $to/: $from may not use $to" ;;
+	esac
+done < <(calls)
+
+# ------------------------------------------------------------------ outside libraries
 
 # one LIBRARY-HEADER-PATTERN FILE
 one() {
@@ -49,16 +151,16 @@ one() {
 	files=$(grep -rlE "#include <$1" host --include='*.[ch]' | tr '\n' ' ')
 	[ "$files" = "$2 " ] || [ -z "$files" ] || complain "<$1> belongs to $2 only, but: $files"
 }
-one 'liburing' host/loop_uring.c
-one 'libvirt/' host/vm_libvirt.c
-one 'zstd' host/compress.c
-one 'jansson' host/out_json.c
-one '(traceevent/)?event-parse' host/decode_tep.c
-one 'linux/kvm' host/microvm.c
-one '(tracefs|kbuffer)' host/ftrace.c
+one 'liburing' host/base/loop_uring.c
+one 'libvirt/' host/vmm/libvirt.c
+one 'zstd' host/trace/compress.c
+one 'jansson' host/base/json.c
+one '(traceevent/)?event-parse' host/decode/format.c
+one 'linux/kvm' host/doctor/microvm.c
+one '(tracefs|kbuffer)' host/vmm/kvm_events.c
 
 if [ -n "$(find qemu -name '*.[ch]' 2>/dev/null)" ]; then
 	complain "qemu/ holds scripts and XML, no C"
 fi
-[ $bad -eq 0 ] && echo "layers: no include crosses a border the wrong way"
+[ $bad -eq 0 ] && echo "layers: no include and no call crosses a border the wrong way"
 exit $bad

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
-/* image.S - the finished image as data, for a program that carries it (host/microvm.c). */
+/* image.S - the finished image as data, for a program that carries it (host/doctor/microvm.c). */
 	.section .rodata
 	.balign	16
 	.globl	xvt_bare_image

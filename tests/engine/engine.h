@@ -7,7 +7,7 @@
 #ifndef XVT_TEST_ENGINE_H
 #define XVT_TEST_ENGINE_H
 
-#include "merge.h"
+#include "merge/merge.h"
 #include "xvt_region.h"
 
 #define ENGINE_RINGS_MAX 8

@@ -7,14 +7,14 @@
  * The clocks: set forward now and then because they tick too slowly (KVM's catch-up); fast or slow,
  * and set back to the host's; moved by a step of any size; moved, and moved back before anyone
  * could measure it. What KVM reports of them (the tracepoint kvm_write_tsc_offset) is reported
- * here before the next measurement, as session_kvm.c does.
+ * here before the next measurement, as session/kvm.c does.
  */
 #define _GNU_SOURCE
 #include "engine.h"
 #include "history.h"
-#include "reclock.h"
+#include "view/reclock.h"
 #include "suites.h"
-#include "trace_write.h"
+#include "trace/write.h"
 
 #include <inttypes.h>
 #include <math.h>

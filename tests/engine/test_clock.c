@@ -4,8 +4,8 @@
  * that this test plays in a second thread with a clock of its own.
  */
 #define _GNU_SOURCE
-#include "clock_formula.h"
-#include "clock_source.h"
+#include "clock/formula.h"
+#include "clock/source.h"
 #include "suites.h"
 #include "../must_hold.h"
 #include "xvt_region.h"

@@ -4,7 +4,7 @@
  * what the writers did to it while it was copied; that it changes nothing.
  */
 #include "engine.h"
-#include "session_parts.h"
+#include "session/parts.h"
 #include "suites.h"
 
 #include <stdlib.h>

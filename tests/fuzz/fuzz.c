@@ -14,7 +14,7 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
-#include "trace_read.h"
+#include "trace/read.h"
 
 void fuzz_finding(const char *format, ...)
 {

@@ -13,8 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cmd.h"
-#include "trace_write.h"
+#include "cli/cmd.h"
+#include "trace/write.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,11 +7,11 @@
 
 #include <stdlib.h>
 
-#include "exchange.h"
-#include "out.h"
+#include "view/exchange.h"
+#include "base/out.h"
 
 /* Its XML parser is nobody else's business, so it is not in a header. */
-#include "../../host/vm_libvirt.c"
+#include "../../host/vmm/libvirt.c"
 
 #define ARGS_MAX 64
 

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "crc32c.h"
+#include "trace/crc32c.h"
 
 #define REPAIR 1u
 #define HEAD   2u /* bytes before the file */

@@ -12,7 +12,7 @@
 
 #include "fuzz.h"
 #include "guest_memory.h"
-#include "loop.h"
+#include "base/loop.h"
 
 struct pending {
 	struct xvt_op *op;

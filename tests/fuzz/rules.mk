@@ -11,10 +11,8 @@ FUZZ_SECONDS ?= 600
 export FUZZ_TARGETS FUZZ_SECONDS
 
 # What reads regions and traces. loop_uring.c is replaced by loop_memory.c.
-FUZZ_CMDS = record report stat verify export salvage region region_serve
-FUZZ_HOST = $(FUZZ_CMDS:%=host/cmd_%.c) $(wildcard host/clock*.c host/control*.c host/decode*.c host/doorbell*.c host/export*.c host/json*.c host/out*.c \
-	host/order*.c host/reclock*.c host/session*.c host/trace*.c host/vmm*.c) $(addprefix host/,compress.c crc32c.c cut.c drain.c exchange.c ftrace.c loop_why.c machines.c marks.c \
-	merge.c names.c opt.c pool.c region.c ring.c ring_write.c run.c sink.c socket.c spans.c view.c vm_libvirt.c) $(SHARED_SRC)
+FUZZ_HOST = $(filter-out host/base/loop_uring.c host/cli/main.c host/cli/cmd_doctor.c host/doctor/%, \
+	$(HOST_SRC)) $(SHARED_SRC)
 FUZZ_OWN = $(addprefix tests/fuzz/,fuzz.c guest_memory.c loop_memory.c)
 
 FUZZ_SAN = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
@@ -48,8 +46,8 @@ $$(BUILD)/fuzz/$(1)/%.o: %.c
 # Does the accesses that the others are made to ask for.
 $$(BUILD)/fuzz/$(1)/tests/fuzz/guest_memory.o: FUZZ_CFLAGS += -DXVT_FUZZ_PLAIN
 
-# fuzz_text.c includes vm_libvirt.c.
-$$(BUILD)/fuzz/$(1)/text: $$(BUILD)/fuzz/$(1)/tests/fuzz/fuzz_text.o $$(filter-out %/vm_libvirt.o,$$(FUZZ_OBJ_$(1)))
+# fuzz_text.c includes vmm/libvirt.c.
+$$(BUILD)/fuzz/$(1)/text: $$(BUILD)/fuzz/$(1)/tests/fuzz/fuzz_text.o $$(filter-out %/vmm/libvirt.o,$$(FUZZ_OBJ_$(1)))
 $$(BUILD)/fuzz/$(1)/region: $$(BUILD)/fuzz/$(1)/tests/fuzz/fuzz_region.o $$(FUZZ_OBJ_$(1))
 $$(BUILD)/fuzz/$(1)/trace $$(BUILD)/fuzz/$(1)/formats: $$(BUILD)/fuzz/$(1)/%: \
 		$$(BUILD)/fuzz/$(1)/tests/fuzz/fuzz_%.o $$(FUZZ_OBJ_$(1))

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "compress.h"
-#include "loop.h"
+#include "trace/compress.h"
+#include "base/loop.h"
 
 #define WAITING_MAX 64u
 

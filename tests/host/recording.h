@@ -6,9 +6,9 @@
 #ifndef XVT_TEST_RECORDING_H
 #define XVT_TEST_RECORDING_H
 
-#include "session_parts.h"
+#include "session/parts.h"
 #include "synth.h"
-#include "trace_read.h"
+#include "trace/read.h"
 #include "xvt_region.h"
 
 #define RECORDING_REGION_SIZE (256u << 10)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "crc32c.h"
+#include "trace/crc32c.h"
 
 #define CLOCK_HZ 2500000000ull
 

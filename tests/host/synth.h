@@ -10,7 +10,7 @@
 #ifndef SYNTH_H
 #define SYNTH_H
 
-#include "trace_write.h"
+#include "trace/write.h"
 
 /* Bytes in memory; the first `fail_after` of them, then -ENOSPC. */
 struct synth_sink {

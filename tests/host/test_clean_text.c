@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export.h"
+#include "view/export.h"
 #include "synth.h"
 
 #define COMMON                                                                         \

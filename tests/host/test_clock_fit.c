@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "clock_fit.h"
+#include "view/fit.h"
 
 static uint64_t seed;
 

@@ -22,8 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock_exact.h"
-#include "clock_source.h"
+#include "clock/exact.h"
+#include "clock/source.h"
 #include "xvt_region.h"
 
 #define TEN_YEARS_S (3653ull * 86400)

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "clock.h"
+#include "clock/map.h"
 
 typedef unsigned __int128 u128;
 

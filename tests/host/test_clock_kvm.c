@@ -21,7 +21,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "clock_kvm.h"
+#include "clock/kvm.h"
 
 static char root[256], debugfs[300], proc[300], why[300];
 static struct xvt_kvm_paths paths;

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clock_sound.h"
+#include "clock/sound.h"
 #include "recording.h"
 
 #define SOURCES "/sys/devices/system/clocksource/clocksource0"

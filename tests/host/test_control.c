@@ -19,10 +19,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "control.h"
-#include "loop.h"
-#include "sink.h"
-#include "socket.h"
+#include "session/control.h"
+#include "base/loop.h"
+#include "trace/file_sink.h"
+#include "base/socket.h"
 
 #define PIECES	    12u
 #define PIECE_BYTES (300u << 10) /* more than a socket takes at once */

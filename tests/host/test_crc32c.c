@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "crc32c.h"
+#include "trace/crc32c.h"
 
 START_TEST(known_values)
 {

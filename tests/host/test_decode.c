@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "decode.h"
-#include "decode_tep.h"
+#include "decode/decode.h"
+#include "decode/format.h"
 #include "synth.h"
 
 #define COMMON                                                                         \

@@ -19,11 +19,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "doorbell.h"
-#include "doorbell_server.h"
-#include "doorbell_wire.h"
-#include "loop.h"
-#include "socket.h"
+#include "vmm/doorbell.h"
+#include "vmm/doorbell_server.h"
+#include "vmm/doorbell_wire.h"
+#include "base/loop.h"
+#include "base/socket.h"
 
 #define OURS 7
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "exchange.h"
+#include "view/exchange.h"
 
 static unsigned int bad_count;
 static uint64_t bad_number;

@@ -12,7 +12,7 @@
 
 #include <jansson.h>
 
-#include "export.h"
+#include "view/export.h"
 #include "synth.h"
 
 #define EVENTS 1500

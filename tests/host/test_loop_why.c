@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "loop.h"
+#include "base/loop.h"
 
 static const struct {
 	int err, sysctl;

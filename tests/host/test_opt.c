@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "opt.h"
+#include "base/opt.h"
 
 struct options {
 	bool verbose;

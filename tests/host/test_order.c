@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compress.h"
-#include "crc32c.h"
+#include "trace/compress.h"
+#include "trace/crc32c.h"
 #include "synth.h"
-#include "trace_read.h"
+#include "trace/read.h"
 #include "xvt_ring.h"
 
 typedef unsigned __int128 u128;

@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-#include "out_json.h"
+#include "base/json.h"
 
 static struct xvt_out out;
 

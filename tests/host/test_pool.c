@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-#include "clock.h"
-#include "pool.h"
+#include "clock/map.h"
+#include "base/pool.h"
 
 #define PIECE  4096u
 #define WHOLE  (PIECE + XVT_POOL_HEAD) /* what one takes of a budget */

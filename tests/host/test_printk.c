@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "export.h"
+#include "view/export.h"
 #include "synth.h"
 
 #define COMMON                                                                         \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * test_read_limits.c - what host/read_limits.h bounds: each limit met from both sides, and the mark
- * that says that something was cut.
+ * test_read_limits.c - what host/decode/limits.h bounds: each limit met from both sides, and the
+ * mark that says that something was cut.
  */
 #include "suites.h"
 
@@ -11,8 +11,8 @@
 
 #include <jansson.h>
 
-#include "export.h"
-#include "read_limits.h"
+#include "view/export.h"
+#include "decode/limits.h"
 #include "synth.h"
 
 #define COMMON                                                                         \

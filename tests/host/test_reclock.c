@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
-#include "reclock.h"
+#include "clock/map.h"
+#include "view/reclock.h"
 #include "synth.h"
 
 typedef __int128 s128;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "faults.h"
-#include "out_json.h"
+#include "base/json.h"
 #include "recording.h"
 #include "xvt_writer.h"
 

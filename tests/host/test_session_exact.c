@@ -13,7 +13,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "clock_kvm.h"
+#include "clock/kvm.h"
 #include "recording.h"
 #include "xvt_vmm_clock.h"
 #include "xvt_writer.h"

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "ftrace.h"
+#include "vmm/kvm_events.h"
 #include "recording.h"
 
 #define RINGS	  2

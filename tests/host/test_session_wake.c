@@ -10,10 +10,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "doorbell_server.h"
-#include "doorbell_wire.h"
+#include "vmm/doorbell_server.h"
+#include "vmm/doorbell_wire.h"
 #include "recording.h"
-#include "socket.h"
+#include "base/socket.h"
 #include "xvt_writer.h"
 
 #define GAP 10000000ull

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "faults.h"
-#include "sink.h"
+#include "trace/file_sink.h"
 
 #define BYTES (6u << 20) /* more than the sink has in its buffers at a time */
 

@@ -11,8 +11,8 @@
 
 #include <jansson.h>
 
-#include "cmd.h"
-#include "crc32c.h"
+#include "cli/cmd.h"
+#include "trace/crc32c.h"
 #include "synth.h"
 
 static struct synth made;

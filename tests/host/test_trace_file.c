@@ -11,11 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "crc32c.h"
-#include "decode.h"
+#include "trace/crc32c.h"
+#include "decode/decode.h"
 #include "faults.h"
 #include "synth.h"
-#include "trace_read.h"
+#include "trace/read.h"
 
 static struct synth_sink sink;
 static struct synth made;

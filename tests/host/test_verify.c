@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd.h"
-#include "crc32c.h"
+#include "cli/cmd.h"
+#include "trace/crc32c.h"
 #include "synth.h"
 
 static struct synth_sink sink;

@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "loop.h"
-#include "vm_libvirt.h"
+#include "base/loop.h"
+#include "vmm/libvirt.h"
 
 #define URI "test:///default"
 

@@ -13,8 +13,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "loop.h"
-#include "vmm_qmp.h"
+#include "base/loop.h"
+#include "vmm/qmp.h"
 
 #define GREETING \
 	"{\"QMP\": {\"version\": {\"qemu\": {\"major\": 7}}, \"capabilities\": [\"oob\"]}}\r\n"

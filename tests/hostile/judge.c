@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace_read.h"
+#include "trace/read.h"
 
 #define THREADS 64u
 

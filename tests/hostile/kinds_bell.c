@@ -8,8 +8,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "doorbell_wire.h"
-#include "socket.h"
+#include "vmm/doorbell_wire.h"
+#include "base/socket.h"
 
 static void write_one(struct hostile *h, struct ring *r, uint64_t *s)
 {

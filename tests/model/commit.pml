@@ -6,7 +6,7 @@
  *   guest()  xvt_reserve() with xvt_writer_may_open(), the payload, xvt_writer_leave() in
  *            shared/xvt_writer.h
  *   host()   xvt_ring_snapshot() in shared/xvt_check.c; the copies and xvt_drain_take() in
- *            host/drain.c
+ *            host/ring/drain.c
  *
  * The ring has SLOTS sub-buffers of one word. The word of the event at position n is n + 1.
  *

@@ -7,7 +7,7 @@
  *                    words that other contexts and the host see, in their order
  *   leave()          xvt_writer_leave()
  *   host()           xvt_ring_snapshot() in shared/xvt_check.c, xvt_drain_look() in
- *                    host/drain.c; a round is a pass of xvt_session_pass()
+ *                    host/ring/drain.c; a round is a pass of xvt_session_pass()
  *   OFF              instead: xvt_session_finish() switches recording off and concludes that
  *                    no record follows
  *

@@ -6,9 +6,9 @@
  *   words                       number            written by                     read by
  *   the region's header         magic             xvt_region_format()            xvt_host_region_check()
  *   metadata TLVs               committed         xvt_meta_append()              xvt_vm_read_metadata()
- *   answer_clock                answer_seq        xvt_writer_answer()            answered(), clock_handshake.c
- *   request_more                request_seq       ask(), clock_handshake.c       xvt_writer_answer()
- *   "the clock is read"         mark_seq          ask(), session_mark.c          xvt_writer_mark()
+ *   answer_clock                answer_seq        xvt_writer_answer()            answered(), clock/handshake.c
+ *   request_more                request_seq       ask(), clock/handshake.c       xvt_writer_answer()
+ *   "the clock is read"         mark_seq          ask(), session/marks.c         xvt_writer_mark()
  *   "the record is stamped"     mark_ack          xvt_writer_mark()              xvt_session_mark_look()
  *   request text and length     request_seq       send_request()                 the module's xvt_request.c
  *   request_result              request_ack       xvt_request.c                  xvt_vm_look_for_answer()

@@ -5,7 +5,7 @@
  *
  *   guest()  the crossing of a sub-buffer's border in xvt_reserve(), xvt_writer_leave() in
  *            shared/xvt_writer.h
- *   host()   xvt_drain_look(), the copies, overtaken() and xvt_drain_take() in host/drain.c
+ *   host()   xvt_drain_look(), the copies, overtaken() and xvt_drain_take() in host/ring/drain.c
  *
  * The ring has SLOTS sub-buffers of two words, so that a copy can be a mixture. Both words of
  * the sub-buffer at position n are n + 1. Positions count sub-buffers: resv is behind the one

@@ -3,7 +3,7 @@
 # same time, in processes and, under ThreadSanitizer, in threads.
 
 PAGE = $(BUILD)/tests/page
-PAGE_HOST = $(BUILD)/host/clock_page.o $(BUILD)/host/clock_host.o
+PAGE_HOST = $(BUILD)/host/clock/page.o $(BUILD)/host/clock/host_clock.o $(BUILD)/host/trace/lines.o
 
 $(PAGE)/%.o: tests/page/%.c
 	$(call say,CC,$<)
@@ -18,7 +18,7 @@ $(PAGE)/stress: $(PAGE)/stress.o $(PAGE_HOST)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(XVT_LDFLAGS) -o $@ $^ -lpthread
 
-$(PAGE)/stress-tsan: tests/page/stress.c host/clock_page.c host/clock_host.c
+$(PAGE)/stress-tsan: tests/page/stress.c host/clock/page.c host/clock/host_clock.c host/trace/lines.c
 	$(call say,CC,$< (tsan))
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -O2 -g $(XVT_WARN) -MMD -MP -fsanitize=thread -Ishared -Ihost -o $@ $(filter %.c,$^) -lpthread

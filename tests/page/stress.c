@@ -18,7 +18,7 @@
  *	    threads of one process instead
  */
 #define _GNU_SOURCE
-#include "clock_page.h"
+#include "clock/page.h"
 
 #include <pthread.h>
 #include <sched.h>

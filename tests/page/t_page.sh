@@ -41,12 +41,12 @@ show "the recorder's code, threads under ThreadSanitizer" $plain "$page/stress-t
 mutant() {
 	local dir=$page/mutants/${m_name[$1]} config=${m_config[$1]} limit log by
 	log=$dir/log
-	mkdir -p "$dir"
-	cp host/clock_page.[ch] "$dir"
+	mkdir -p "$dir/clock"
+	cp host/clock/page.[ch] "$dir/clock"
 	# shellcheck disable=SC2046
 	if ! mutant_apply "$1" none "$dir" ||
 		! ${CC:-gcc} -std=gnu11 -O1 -w -I"$dir" -Ishared -Ihost -o "$dir/check" tests/page/test_page.c \
-			"$dir/clock_page.c" "$BUILD/host/clock_host.o" $(pkg-config --cflags --libs check) -lm -lrt -lpthread; then
+			"$dir/clock/page.c" "$BUILD/host/clock/host_clock.o" "$BUILD/host/trace/lines.o" $(pkg-config --cflags --libs check) -lm -lrt -lpthread; then
 		echo "not ok - mutant ${m_name[$1]} cannot be built"
 		return 1
 	fi

@@ -20,7 +20,7 @@ static void (*at_point)(void);
 			at_point(); \
 	} while (0)
 
-#include "clock_page.h"
+#include "clock/page.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -27,8 +27,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "crc32c.h"
-#include "trace_read.h"
+#include "trace/crc32c.h"
+#include "trace/read.h"
 
 #define RINGS_MAX 64u
 #define NODES_OLD 4096u /* nodes that are passed, before they are dropped */

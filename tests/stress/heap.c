@@ -6,7 +6,7 @@
  *   HEAP_TALLY=FILE LD_PRELOAD=.../heap.so PROGRAM
  *
  * FILE is two words of 8 bytes: the bytes that were given and have not come back, first in pieces
- * of a pool (host/pool.h), which one knows by their sizes, then all others.
+ * of a pool (host/base/pool.h), which one knows by their sizes, then all others.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "pool.h"
+#include "base/pool.h"
 
 /* The C library's own, by the names under which it has them for those who replace malloc. */
 void *__libc_malloc(size_t size);

@@ -8,7 +8,7 @@
  */
 #define _GNU_SOURCE
 #include "load.h"
-#include "ring.h"
+#include "ring/ring.h"
 #include "tally.h"
 
 #include <errno.h>

@@ -139,7 +139,7 @@ wrote() {
 # is to stay what it was, but for what it has for a moment only, and nodes of clocks, of which it keeps a few more or less.
 others_kib=64
 # In pages the heap has also what nobody has. When all pieces are used up, free ones of one size are given back for one of another
-# (host/pool.c). If no hole is large enough for that, the heap grows, by a piece and what malloc asks for in advance, 192 KiB; ever
+# (host/base/pool.c). If no hole is large enough for that, the heap grows, by a piece and what malloc asks for in advance, 192 KiB; ever
 # more seldom. And the third machine's pieces, whose ring holds 128 KiB, come to be as many of each size as were ever needed at a
 # time. Both depend on how long the recorder was kept from the CPU: an eighth of what the other two have.
 heap_kib=4096

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace_write.h"
+#include "trace/write.h"
 
 static void must(bool ok, const char *what)
 {

@@ -27,8 +27,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "doorbell_wire.h"
-#include "socket.h"
+#include "vmm/doorbell_wire.h"
+#include "base/socket.h"
 #include "xvt_region.h"
 
 #define REST 500 /* milliseconds, or more */

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "trace_write.h"
+#include "trace/write.h"
 
 #define BEGIN_NS     1000000000ull
 #define RINGS_MAX    1024u

@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace_read.h"
+#include "trace/read.h"
 
 #define RINGS_MAX 256
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace_read.h"
+#include "trace/read.h"
 
 #define PAGE	  4096u
 #define PAGE_DATA (PAGE - 16u)

@@ -27,7 +27,7 @@
  * compared.
  */
 #define _GNU_SOURCE
-#include "trace_read.h"
+#include "trace/read.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -23,9 +23,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "clock_kvm.h"
-#include "ftrace.h"
-#include "place.h"
+#include "clock/kvm.h"
+#include "vmm/kvm_events.h"
+#include "doctor/testbed.h"
 
 #define OFFSET	   (-50048753310ll) /* 19 s: no measuring error is near that */
 #define MANY	   20000u

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "region.h"
+#include "base/region.h"
 
 static void begin_at(struct xvt_host_region *r, uint32_t ring, uint64_t pos, uint64_t lost,
 		     uint32_t bits)

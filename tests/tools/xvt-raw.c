@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "crc32c.h"
-#include "trace_read.h"
+#include "trace/crc32c.h"
+#include "trace/read.h"
 
 static struct xvt_trace *trace;
 

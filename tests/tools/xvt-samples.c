@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace_read.h"
+#include "trace/read.h"
 
 #define RINGS_MAX    4096
 #define FORMULAS_MAX 4096

@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock_host.h"
-#include "trace_read.h"
-#include "trace_write.h"
+#include "clock/host_clock.h"
+#include "trace/read.h"
+#include "trace/write.h"
 
 struct file_sink {
 	struct xvt_sink sink;

@@ -35,8 +35,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "crc32c.h"
-#include "trace_read.h"
+#include "trace/crc32c.h"
+#include "trace/read.h"
 #include "xvt_ring.h"
 
 #define RECORD 24u /* bytes: a header and xvt-emit's 16 */

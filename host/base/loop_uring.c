@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0
+/* loop_uring.c - the only file that includes liburing. */
+#define _GNU_SOURCE
+#include "base/loop.h"
+
+#include <errno.h>
+#include <liburing.h>
+#include <stdlib.h>
+
+#define ENTRIES	  256
+#define AREAS_MAX 16
+
+struct xvt_loop {
+	struct io_uring ring;
+	struct iovec areas[AREAS_MAX];
+	unsigned int nr_areas;
+	struct xvt_op *first_later; /* completed, and their calls are due */
+	struct xvt_op *last_later;
+};
+
+int xvt_loop_new(struct xvt_loop **out)
+{
+	struct io_uring_params p = { .flags = IORING_SETUP_CQSIZE, .cq_entries = 4 * ENTRIES };
+	struct xvt_loop *loop = calloc(1, sizeof(*loop));
+	int err;
+
+	if (!loop)
+		return -ENOMEM;
+	/* One thread submits, and completions run when it asks: fewer interruptions. Kernels
+	 * before 6.1 do not know these flags. */
+	p.flags |= IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN;
+	err = io_uring_queue_init_params(ENTRIES, &loop->ring, &p);
+	if (err == -EINVAL) {
+		p = (struct io_uring_params){ .flags = IORING_SETUP_CQSIZE,
+					      .cq_entries = 4 * ENTRIES };
+		err = io_uring_queue_init_params(ENTRIES, &loop->ring, &p);
+	}
+	if (err) {
+		free(loop);
+		return err;
+	}
+	*out = loop;
+	return 0;
+}
+
+void xvt_loop_free(struct xvt_loop *loop)
+{
+	if (!loop)
+		return;
+	io_uring_queue_exit(&loop->ring);
+	free(loop);
+}
+
+void xvt_loop_register(struct xvt_loop *loop, const struct iovec *areas, unsigned int count)
+{
+	unsigned int i;
+
+	if (loop->nr_areas || count > AREAS_MAX)
+		return;
+	if (io_uring_register_buffers(&loop->ring, areas, count))
+		return;
+	for (i = 0; i < count; i++)
+		loop->areas[i] = areas[i];
+	loop->nr_areas = count;
+}
+
+static int area_of(const struct xvt_loop *loop, const void *buf, uint32_t len)
+{
+	uintptr_t at = (uintptr_t)buf;
+	unsigned int i;
+
+	for (i = 0; i < loop->nr_areas; i++) {
+		uintptr_t base = (uintptr_t)loop->areas[i].iov_base;
+
+		if (at >= base && at - base <= loop->areas[i].iov_len &&
+		    len <= loop->areas[i].iov_len - (at - base))
+			return (int)i;
+	}
+	return -1;
+}
+
+static struct io_uring_sqe *next_sqe(struct xvt_loop *loop)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&loop->ring);
+
+	if (!sqe) {
+		/* Full: hand over what is there, then there is room. */
+		io_uring_submit(&loop->ring);
+		sqe = io_uring_get_sqe(&loop->ring);
+	}
+	return sqe;
+}
+
+/* With the kernel's pinned memory where the buffer lies in it. */
+static int queue_io(struct xvt_loop *loop, struct xvt_op *op, bool writes, int fd, void *buf,
+		    uint32_t len, uint64_t off)
+{
+	struct io_uring_sqe *sqe = next_sqe(loop);
+	int area = area_of(loop, buf, len);
+
+	if (!sqe)
+		return -EAGAIN;
+	if (writes && area >= 0)
+		io_uring_prep_write_fixed(sqe, fd, buf, len, off, area);
+	else if (writes)
+		io_uring_prep_write(sqe, fd, buf, len, off);
+	else if (area >= 0)
+		io_uring_prep_read_fixed(sqe, fd, buf, len, off, area);
+	else
+		io_uring_prep_read(sqe, fd, buf, len, off);
+	io_uring_sqe_set_data(sqe, op);
+	return 0;
+}
+
+int xvt_loop_read(struct xvt_loop *loop, struct xvt_op *op, int fd, void *buf, uint32_t len,
+		  uint64_t off)
+{
+	return queue_io(loop, op, false, fd, buf, len, off);
+}
+
+int xvt_loop_write(struct xvt_loop *loop, struct xvt_op *op, int fd, const void *buf, uint32_t len,
+		   uint64_t off)
+{
+	return queue_io(loop, op, true, fd, (void *)buf, len, off);
+}
+
+int xvt_loop_poll(struct xvt_loop *loop, struct xvt_op *op, int fd, uint32_t events)
+{
+	struct io_uring_sqe *sqe = next_sqe(loop);
+
+	if (!sqe)
+		return -EAGAIN;
+	io_uring_prep_poll_add(sqe, fd, events);
+	io_uring_sqe_set_data(sqe, op);
+	return 0;
+}
+
+int xvt_loop_cancel(struct xvt_loop *loop, struct xvt_op *op)
+{
+	struct io_uring_sqe *sqe = next_sqe(loop);
+
+	if (!sqe)
+		return -EAGAIN;
+	io_uring_prep_cancel(sqe, op, 0);
+	io_uring_sqe_set_data(sqe, NULL);
+	return 0;
+}
+
+static void put_off(struct xvt_loop *loop, struct xvt_op *op, int res)
+{
+	op->res = res;
+	op->later = NULL;
+	if (loop->first_later)
+		loop->last_later->later = op;
+	else
+		loop->first_later = op;
+	loop->last_later = op;
+}
+
+static int run_put_off(struct xvt_loop *loop)
+{
+	int ran = 0;
+
+	while (loop->first_later) {
+		struct xvt_op *op = loop->first_later;
+
+		loop->first_later = op->later;
+		ran++;
+		op->done(op, op->res);
+	}
+	return ran;
+}
+
+int xvt_loop_run_only(struct xvt_loop *loop, uint64_t timeout_ns,
+		      void (*done)(struct xvt_op *op, int res))
+{
+	struct __kernel_timespec ts = { .tv_sec = (long long)(timeout_ns / 1000000000u),
+					.tv_nsec = (long long)(timeout_ns % 1000000000u) };
+	struct io_uring_cqe *cqe;
+	int ran = 0, err;
+
+	if (timeout_ns)
+		err = io_uring_submit_and_wait_timeout(&loop->ring, &cqe, 1, &ts, NULL);
+	else
+		err = io_uring_submit_and_get_events(&loop->ring);
+	if (err < 0 && err != -ETIME && err != -EINTR && err != -EAGAIN && err != -EBUSY)
+		return err;
+	while (io_uring_peek_cqe(&loop->ring, &cqe) == 0) {
+		struct xvt_op *op = io_uring_cqe_get_data(cqe);
+		int res = cqe->res;
+
+		io_uring_cqe_seen(&loop->ring, cqe);
+		ran++;
+		if (op && done && op->done != done && !op->any_time)
+			put_off(loop, op, res);
+		else if (op)
+			op->done(op, res);
+	}
+	return ran;
+}
+
+int xvt_loop_run(struct xvt_loop *loop, uint64_t timeout_ns)
+{
+	int ran = run_put_off(loop), more = xvt_loop_run_only(loop, ran ? 0 : timeout_ns, NULL);
+
+	return more < 0 ? more : ran + more;
+}

@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: GPL-2.0
+/* opt.c - see opt.h. One parser for all commands; knows no command. */
+#include "base/opt.h"
+
+#include "base/loop.h"
+#include "base/out.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * One write for the whole line, so that lines of several processes do not mix. It may have names
+ * from a guest or a file in it.
+ */
+static void say(const char *what, const char *kind, const char *format, va_list args)
+{
+	char text[2048], line[3072];
+	int len = snprintf(text, sizeof(text), "xvtrace: %s: %s", what, kind);
+
+	if (len < 0 || (size_t)len >= sizeof(text))
+		len = sizeof(text) - 1;
+	vsnprintf(text + len, sizeof(text) - (size_t)len, format, args);
+	xvt_text_clean(line, sizeof(line) - 1, text, strlen(text));
+	strcat(line, "\n");
+	fflush(stdout);
+	fputs(line, stderr);
+}
+
+void xvt_error(const char *what, const char *why_format, ...)
+{
+	va_list args;
+
+	va_start(args, why_format);
+	say(what, "", why_format, args);
+	va_end(args);
+}
+
+void xvt_error_io_uring(int err)
+{
+	struct xvt_loop_why w = xvt_loop_why(err, xvt_loop_sysctl());
+
+	xvt_error("io_uring", "%s; %s", w.why, w.fix);
+}
+
+void xvt_warn(const char *what, const char *why_format, ...)
+{
+	va_list args;
+
+	va_start(args, why_format);
+	say(what, "warning: ", why_format, args);
+	va_end(args);
+}
+
+void xvt_opt_help(const struct xvt_command *cmd)
+{
+	const struct xvt_opt *o;
+
+	printf("usage: xvtrace %s %s%s\n%s\n", cmd->name, cmd->opts[0].name ? "[OPTION]... " : "",
+	       cmd->args, cmd->brief);
+	if (cmd->opts[0].name)
+		printf("\n");
+	for (o = cmd->opts; o->name; o++) {
+		char left[80];
+		int len = o->letter
+				  ? snprintf(left, sizeof(left), "  -%c, --%s", o->letter, o->name)
+				  : snprintf(left, sizeof(left), "      --%s", o->name);
+
+		if (o->type != XVT_OPT_BOOL)
+			snprintf(left + len, sizeof(left) - (size_t)len, " %s",
+				 o->metavar ? o->metavar : "VALUE");
+		if (strlen(left) > 29)
+			printf("%s\n%30s%s\n", left, "", o->help);
+		else
+			printf("%-30s%s\n", left, o->help);
+	}
+	printf("%-30s%s\n\nSee also: xvtrace-%s.1.md, in docs/ of the sources and in "
+	       "share/doc/xvtrace/ where this is installed\n",
+	       "      --help", "show this", cmd->name);
+}
+
+__attribute__((format(printf, 2, 3))) static int usage_error(const struct xvt_command *cmd,
+							     const char *format, ...)
+{
+	char what[64], why[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(why, sizeof(why), format, args);
+	va_end(args);
+	snprintf(what, sizeof(what), "%s", cmd->name);
+	xvt_error(what, "%s; 'xvtrace %s --help' lists the options", why, cmd->name);
+	return -1;
+}
+
+/* Digits only; no sign, no space. */
+static int parse_u64(const char *text, const char **end, uint64_t *value)
+{
+	char *stop;
+
+	if (*text < '0' || *text > '9')
+		return -EINVAL;
+	errno = 0;
+	*value = strtoull(text, &stop, text[0] == '0' && (text[1] | 32) == 'x' ? 16 : 10);
+	if (errno)
+		return -ERANGE;
+	*end = stop;
+	return 0;
+}
+
+static int parse_size(const char *text, uint64_t *value)
+{
+	const char *end;
+	unsigned int shift = 0;
+	int err = parse_u64(text, &end, value);
+
+	if (err)
+		return err;
+	switch (*end) {
+	case 'K':
+	case 'k':
+		shift = 10;
+		break;
+	case 'M':
+	case 'm':
+		shift = 20;
+		break;
+	case 'G':
+	case 'g':
+		shift = 30;
+		break;
+	case '\0':
+		return 0;
+	default:
+		return -EINVAL;
+	}
+	if (end[1] && strcmp(end + 1, "iB") != 0 && strcmp(end + 1, "B") != 0)
+		return -EINVAL;
+	if (*value > UINT64_MAX >> shift)
+		return -ERANGE;
+	*value <<= shift;
+	return 0;
+}
+
+unsigned int xvt_letters_apart(const char *a, const char *b)
+{
+	unsigned int row[33], diagonal, above;
+	size_t la = strlen(a), lb = strlen(b), i, j;
+
+	if (la > 32 || lb > 32)
+		return 32;
+	for (j = 0; j <= lb; j++)
+		row[j] = (unsigned int)j;
+	for (i = 1; i <= la; i++) {
+		diagonal = row[0];
+		row[0] = (unsigned int)i;
+		for (j = 1; j <= lb; j++) {
+			unsigned int best = diagonal + (a[i - 1] != b[j - 1]);
+
+			above = row[j];
+			if (above + 1 < best)
+				best = above + 1;
+			if (row[j - 1] + 1 < best)
+				best = row[j - 1] + 1;
+			diagonal = above;
+			row[j] = best;
+		}
+	}
+	return row[lb];
+}
+
+int xvt_parse_seconds(const char *text, uint64_t *ns)
+{
+	const char *end;
+	uint64_t unit = 100000000, fraction = 0;
+	int err = parse_u64(text, &end, ns);
+
+	if (err)
+		return err;
+	if (text[0] == '0' && (text[1] | 32) == 'x')
+		return -EINVAL; /* 0x10.5 would be half a hexadecimal number */
+	if (*end == '.') {
+		end++;
+		if (*end < '0' || *end > '9')
+			return -EINVAL;
+		for (; *end >= '0' && *end <= '9'; end++, unit /= 10)
+			fraction += (uint64_t)(*end - '0') * unit;
+	}
+	if (*end)
+		return -EINVAL;
+	if (*ns > (UINT64_MAX - fraction) / 1000000000)
+		return -ERANGE;
+	*ns = *ns * 1000000000 + fraction;
+	return 0;
+}
+
+/* One command line being parsed. */
+struct parse {
+	const struct xvt_command *cmd;
+	void *out;
+	uint64_t given[(XVT_OPT_MAX + 63) / 64]; /* a bit for each row of the table */
+};
+
+/* false: it was there before, and only one value can count. */
+static bool first_time(struct parse *p, const struct xvt_opt *o)
+{
+	size_t at = (size_t)(o - p->cmd->opts);
+	uint64_t *word = &p->given[at / 64 % (sizeof(p->given) / 8)], bit = 1ull << at % 64;
+	bool first = !(*word & bit);
+
+	*word |= bit;
+	return first || o->type == XVT_OPT_BOOL || o->type == XVT_OPT_LIST;
+}
+
+static int set_value(struct parse *p, const struct xvt_opt *o, const char *value)
+{
+	const struct xvt_command *cmd = p->cmd;
+	void *field = (char *)p->out + o->offset;
+	const char *end, *want = "";
+	int err = 0;
+
+	if (!first_time(p, o))
+		return usage_error(cmd, "--%s: given twice", o->name);
+	switch (o->type) {
+	case XVT_OPT_BOOL:
+		*(bool *)field = true;
+		break;
+	case XVT_OPT_STRING:
+		*(const char **)field = value;
+		break;
+	case XVT_OPT_LIST: {
+		struct xvt_opt_list *list = field;
+
+		if (list->n == XVT_OPT_LIST_MAX)
+			return usage_error(cmd, "--%s: given more than %d times", o->name,
+					   XVT_OPT_LIST_MAX);
+		list->v[list->n++] = value;
+		break;
+	}
+	case XVT_OPT_U64:
+	case XVT_OPT_COUNT:
+		want = o->type == XVT_OPT_U64 ? "a number" : "a number from 1 on";
+		err = parse_u64(value, &end, field);
+		if (!err && (*end || (o->type == XVT_OPT_COUNT && !*(uint64_t *)field)))
+			err = -EINVAL;
+		break;
+	case XVT_OPT_SIZE:
+		want = "a size such as 4096, 64K, 16M or 1G";
+		err = parse_size(value, field);
+		break;
+	case XVT_OPT_SECONDS:
+		want = "seconds such as 2 or 0.5";
+		err = xvt_parse_seconds(value, field);
+		break;
+	}
+	if (err == -ERANGE)
+		return usage_error(cmd, "--%s %s: too large", o->name, value);
+	if (err)
+		return usage_error(cmd, "--%s %s: not %s", o->name, value, want);
+	return 0;
+}
+
+static const struct xvt_opt *find_long(const struct xvt_command *cmd, const char *name, size_t len)
+{
+	for (const struct xvt_opt *o = cmd->opts; o->name; o++)
+		if (strlen(o->name) == len && memcmp(o->name, name, len) == 0)
+			return o;
+	return NULL;
+}
+
+static const struct xvt_opt *find_letter(const struct xvt_command *cmd, char letter)
+{
+	for (const struct xvt_opt *o = cmd->opts; o->name; o++)
+		if (o->letter && o->letter == letter)
+			return o;
+	return NULL;
+}
+
+/* --NAME, --NAME=VALUE, --NAME VALUE. Returns words used up beyond the first, or -1. */
+static int parse_long(struct parse *p, int argc, char **argv, int at)
+{
+	const struct xvt_command *cmd = p->cmd;
+	const char *name = argv[at] + 2;
+	const char *equals = strchr(name, '=');
+	size_t len = equals ? (size_t)(equals - name) : strlen(name);
+	const struct xvt_opt *o = find_long(cmd, name, len);
+
+	if (!o)
+		return usage_error(cmd, "--%.*s: no such option", (int)len, name);
+	if (o->type == XVT_OPT_BOOL) {
+		if (equals)
+			return usage_error(cmd, "--%s: takes no value", o->name);
+		return set_value(p, o, NULL);
+	}
+	if (equals)
+		return set_value(p, o, equals + 1);
+	if (at + 1 >= argc)
+		return usage_error(cmd, "--%s: needs %s", o->name,
+				   o->metavar ? o->metavar : "a value");
+	return set_value(p, o, argv[at + 1]) ? -1 : 1;
+}
+
+/* -x, -xVALUE, -x VALUE, -xyz. Returns words used up beyond the first, or -1. */
+static int parse_letters(struct parse *p, int argc, char **argv, int at)
+{
+	const struct xvt_command *cmd = p->cmd;
+
+	for (const char *c = argv[at] + 1; *c; c++) {
+		const struct xvt_opt *o = find_letter(cmd, *c);
+
+		if (!o)
+			return usage_error(cmd, "-%c: no such option", *c);
+		if (o->type == XVT_OPT_BOOL) {
+			set_value(p, o, NULL);
+			continue;
+		}
+		if (c[1])
+			return set_value(p, o, c + 1);
+		if (at + 1 >= argc)
+			return usage_error(cmd, "-%c: needs %s", *c,
+					   o->metavar ? o->metavar : "a value");
+		return set_value(p, o, argv[at + 1]) ? -1 : 1;
+	}
+	return 0;
+}
+
+int xvt_opt_parse(const struct xvt_command *cmd, int argc, char **argv, void *out, int *rest)
+{
+	/* Arguments in order of appearance; written back to the end of argv. */
+	char **args = calloc((size_t)argc + 1, sizeof(*args));
+	struct parse p = { .cmd = cmd, .out = out };
+	int nargs = 0, dashes = argc, used, i;
+
+	if (!args) {
+		xvt_error(cmd->name, "out of memory");
+		return -1;
+	}
+	for (i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--") == 0) {
+			dashes = i + 1;
+			break;
+		}
+		if (strcmp(argv[i], "--help") == 0) {
+			xvt_opt_help(cmd);
+			free(args);
+			return -2;
+		}
+		if (argv[i][0] != '-' || argv[i][1] == '\0') {
+			args[nargs++] = argv[i];
+			continue;
+		}
+		used = argv[i][1] == '-' ? parse_long(&p, argc, argv, i)
+					 : parse_letters(&p, argc, argv, i);
+		if (used < 0) {
+			free(args);
+			return -1;
+		}
+		i += used;
+	}
+	/* What followed "--" stays where it is, at the very end. */
+	for (i = 0; i < nargs; i++)
+		argv[dashes - nargs + i] = args[i];
+	free(args);
+	if (rest)
+		*rest = dashes;
+	return dashes - nargs;
+}

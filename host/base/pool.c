@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * pool.c - classes of sizes, recycled, under one budget. A class holds a power of two and a
+ * header: a sub-buffer with what we note of it does not take twice its size, and the pieces of many
+ * rings do not all begin in the same set of the cache.
+ *
+ * The budget is of what malloc hands out. Pieces that are given back for others of another size can
+ * leave holes in its heap that are too small for those, so the process takes a few per cent more.
+ */
+#include "base/pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define OVER_LEAST (1u << 20)
+#define OVER_MOST  (16u << 20)
+
+static size_t size_of(unsigned int c)
+{
+	return ((size_t)XVT_POOL_SMALLEST << c) + XVT_POOL_HEAD;
+}
+
+static unsigned int class_of(size_t size)
+{
+	unsigned int c = 0;
+
+	while (size_of(c) < size)
+		c++;
+	return c;
+}
+
+void xvt_pool_init(struct xvt_pool *p, uint64_t budget)
+{
+	memset(p, 0, sizeof(*p));
+	p->budget = budget;
+	p->turn = UINT64_MAX;
+}
+
+void xvt_pool_turn(struct xvt_pool *p, uint64_t bytes)
+{
+	p->turn = bytes;
+}
+
+void xvt_pool_trim(struct xvt_pool *p)
+{
+	unsigned int c;
+
+	for (c = 0; c < XVT_POOL_CLASSES; c++) {
+		while (p->free[c]) {
+			void *next = *(void **)p->free[c];
+
+			free(p->free[c]);
+			p->free[c] = next;
+		}
+	}
+	p->kept = 0;
+	if (p->trim_spare)
+		p->trim_spare(p);
+}
+
+void xvt_pool_fini(struct xvt_pool *p)
+{
+	xvt_pool_trim(p);
+}
+
+/* What is counted, as far as it takes budget from the pieces. */
+static uint64_t counted(const struct xvt_pool *p)
+{
+	return p->counted < p->budget / 2 ? p->counted : p->budget / 2;
+}
+
+/* Of the budget: pieces that are out, and what is counted. */
+static uint64_t taken(const struct xvt_pool *p)
+{
+	return p->used + counted(p);
+}
+
+/* Free pieces of other sizes must not make the process grow past its budget. */
+static void give_back(struct xvt_pool *p, uint64_t need)
+{
+	unsigned int c;
+
+	for (c = XVT_POOL_CLASSES; c-- > 0 && taken(p) + p->kept + need > p->budget;) {
+		while (p->free[c] && taken(p) + p->kept + need > p->budget) {
+			void *mem = p->free[c];
+
+			p->free[c] = *(void **)mem;
+			p->kept -= size_of(c);
+			free(mem);
+		}
+	}
+}
+
+void xvt_pool_resize(struct xvt_pool *p, uint64_t budget)
+{
+	p->budget = budget;
+	give_back(p, 0);
+}
+
+uint64_t xvt_pool_most(const struct xvt_pool *p)
+{
+	return p->budget + (p->common ? p->common->budget / 2 : 0);
+}
+
+static void *own(struct xvt_pool *p, unsigned int c)
+{
+	const uint64_t whole = size_of(c);
+	void *mem;
+
+	if (taken(p) + whole > p->budget)
+		return NULL;
+	mem = p->free[c];
+	if (mem) {
+		p->free[c] = *(void **)mem;
+		p->kept -= whole;
+	} else {
+		give_back(p, whole);
+		mem = malloc(whole);
+		if (!mem)
+			return NULL;
+	}
+	p->used += whole;
+	if (p->used > p->most)
+		p->most = p->used;
+	return mem;
+}
+
+/* Pieces of a class are all the same: whose one is shows only in how many were borrowed. */
+static void *borrow(struct xvt_pool *p, unsigned int c)
+{
+	struct xvt_pool *from = p->common;
+	void *mem = NULL;
+
+	if (p->debt + from->used + 2 * size_of(c) <= from->budget)
+		mem = own(from, c);
+	if (!mem)
+		return NULL;
+	p->borrowed[c]++;
+	p->debt += size_of(c);
+	return mem;
+}
+
+void *xvt_pool_get(struct xvt_pool *p, size_t size, bool lend)
+{
+	const unsigned int c = class_of(size);
+	void *mem;
+
+	if (c >= XVT_POOL_CLASSES || size_of(c) > p->turn)
+		return NULL;
+	mem = own(p, c);
+	if (!mem && lend && p->common)
+		mem = borrow(p, c);
+	if (mem)
+		p->turn -= size_of(c);
+	else
+		p->full = true;
+	return mem;
+}
+
+/* So much beyond the budget, and always one piece: how large pieces are, and how many rings want
+ * one, is the guest's word. */
+static bool over_allowed(const struct xvt_pool *p, size_t size)
+{
+	const uint64_t over = taken(p) > p->budget ? taken(p) - p->budget : 0;
+	const uint64_t half = p->budget / 2;
+	const uint64_t most = half < OVER_LEAST ? OVER_LEAST : half > OVER_MOST ? OVER_MOST : half;
+
+	return !over || over + size_of(class_of(size)) <= most;
+}
+
+void *xvt_pool_get_over(struct xvt_pool *p, size_t size)
+{
+	uint64_t budget, turn;
+	void *mem;
+
+	if (!over_allowed(p, size)) {
+		p->full = true;
+		return NULL;
+	}
+	budget = p->budget;
+	turn = p->turn;
+	p->budget = UINT64_MAX / 2; /* sums do not wrap */
+	p->turn = UINT64_MAX;
+	mem = xvt_pool_get(p, size, false);
+	p->budget = budget;
+	p->turn = turn;
+	return mem;
+}
+
+void xvt_pool_put(struct xvt_pool *p, void *mem, size_t size)
+{
+	unsigned int c = class_of(size);
+	uint64_t whole = size_of(c);
+
+	if (p->borrowed[c]) { /* first: others may need it */
+		p->borrowed[c]--;
+		p->debt -= whole;
+		xvt_pool_put(p->common, mem, size_of(c));
+	} else {
+		*(void **)mem = p->free[c];
+		p->free[c] = mem;
+		p->used -= whole;
+		p->kept += whole;
+	}
+}
+
+bool xvt_pool_was_full(struct xvt_pool *p)
+{
+	const bool full = p->full;
+
+	p->full = false;
+	return full;
+}
+
+bool xvt_pool_count(struct xvt_pool *p, uint64_t bytes, bool needed)
+{
+	const bool ok =
+		needed || (p->counted + bytes <= p->budget / 4 && taken(p) + bytes <= p->budget);
+
+	if (ok) {
+		p->counted += bytes;
+		give_back(p, 0);
+	}
+	return ok;
+}
+
+void xvt_pool_uncount(struct xvt_pool *p, uint64_t bytes)
+{
+	p->counted -= bytes;
+}
+
+uint64_t xvt_pool_used(const struct xvt_pool *p)
+{
+	return p->used + p->debt + p->counted;
+}

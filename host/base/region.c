@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * region.c - open, map and check a region; survive that somebody shrinks the file. Knows
+ * nothing of virtual machines or of who reads the rings.
+ */
+#define _GNU_SOURCE
+#include "base/region.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What the SIGBUS handler may touch: addresses, sizes and flags of mapped regions. */
+#define MAPPED_MAX 4096
+static struct mapped {
+	uintptr_t start;
+	size_t size;
+	uint32_t *gone;
+} mapped[MAPPED_MAX];
+
+static struct sigaction old_action;
+
+/*
+ * An access past the end of a truncated file. Put anonymous zeros under the whole mapping and
+ * say so; the interrupted access then reads 0, which no check takes for good data.
+ */
+static void on_sigbus(int sig, siginfo_t *info, void *context)
+{
+	uintptr_t addr = (uintptr_t)info->si_addr;
+	size_t i;
+
+	(void)context;
+	/* A signal that was sent has no address. */
+	for (i = 0; info->si_code > 0 && i < MAPPED_MAX; i++) {
+		struct mapped *m = &mapped[i];
+
+		if (!m->size || addr < m->start || addr - m->start >= m->size)
+			continue;
+		if (mmap((void *)m->start, m->size, PROT_READ | PROT_WRITE,
+			 MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED)
+			break;
+		__atomic_store_n(m->gone, 1, __ATOMIC_RELEASE);
+		return;
+	}
+	/* Not ours: die of it as if this handler did not exist. */
+	sigaction(SIGBUS, &old_action, NULL);
+	raise(sig);
+}
+
+static int watch_mapping(struct xvt_host_region *r)
+{
+	static bool installed;
+	size_t i;
+
+	if (!installed) {
+		struct sigaction sa = { .sa_sigaction = on_sigbus, .sa_flags = SA_SIGINFO };
+
+		sigemptyset(&sa.sa_mask);
+		if (sigaction(SIGBUS, &sa, &old_action))
+			return -errno;
+		installed = true;
+	}
+	for (i = 0; i < MAPPED_MAX; i++) {
+		if (mapped[i].size)
+			continue;
+		mapped[i].start = (uintptr_t)r->map;
+		mapped[i].gone = &r->gone;
+		__atomic_signal_fence(__ATOMIC_RELEASE); /* size last: the handler tests it */
+		mapped[i].size = r->size;
+		return 0;
+	}
+	return -EMFILE;
+}
+
+static void forget_mapping(const struct xvt_host_region *r)
+{
+	size_t i;
+
+	for (i = 0; i < MAPPED_MAX; i++) {
+		if (mapped[i].start == (uintptr_t)r->map)
+			mapped[i].size = 0;
+	}
+}
+
+int xvt_host_region_open(struct xvt_host_region *r, const char *path, bool writable)
+{
+	struct stat st;
+	int err;
+
+	memset(r, 0, sizeof(*r));
+	/* Without O_NONBLOCK, a FIFO would keep us here until somebody writes to it. */
+	r->fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK);
+	if (r->fd < 0)
+		return errno == ENXIO ? -EMEDIUMTYPE : -errno; /* a socket */
+	if (fstat(r->fd, &st)) {
+		err = -errno;
+		goto err_close;
+	}
+	err = -EISDIR;
+	if (S_ISDIR(st.st_mode))
+		goto err_close;
+	err = -EMEDIUMTYPE;
+	if (!S_ISREG(st.st_mode))
+		goto err_close;
+	err = -ENODATA;
+	if (st.st_size < (off_t)XVT_ALIGN_MIN)
+		goto err_close;
+	r->size = (uint64_t)st.st_size;
+	/* Private when read-only: nothing that salvage does may reach the file. */
+	r->map = mmap(NULL, r->size, PROT_READ | (writable ? PROT_WRITE : 0),
+		      writable ? MAP_SHARED : MAP_PRIVATE, r->fd, 0);
+	if (r->map == MAP_FAILED) {
+		err = -errno;
+		goto err_close;
+	}
+	err = watch_mapping(r);
+	if (err)
+		goto err_unmap;
+	return 0;
+
+err_unmap:
+	munmap(r->map, r->size);
+err_close:
+	close(r->fd);
+	r->fd = -1;
+	r->map = NULL;
+	return err;
+}
+
+const char *xvt_host_region_open_why(int err)
+{
+	if (err == -ENODATA)
+		return "the file is empty or far too small";
+	if (err == -EMEDIUMTYPE)
+		return "is not a regular file; a region is one, like those in /dev/shm";
+	return strerror(-err);
+}
+
+int xvt_host_region_check(struct xvt_host_region *r)
+{
+	struct xvt_region_hdr copy;
+	const uint64_t *from = (const uint64_t *)r->map;
+	uint64_t words[sizeof(copy) / 8];
+	size_t i;
+
+	/* Magic first, with acquire: pairs with the release that ends xvt_region_format(). */
+	words[0] = xvt_load_acquire(&from[0]);
+	for (i = 1; i < sizeof(copy) / 8; i++)
+		words[i] = xvt_load(&from[i]);
+	memcpy(&copy, words, sizeof(copy));
+	r->hdr = copy;
+	r->hdr.vm_name[sizeof(r->hdr.vm_name) - 1] = 0; /* for printing */
+	if (xvt_host_region_gone(r)) {
+		r->fault = (struct xvt_fault){ "size", "the file was truncated", 0 };
+		return -ENODATA;
+	}
+	return xvt_check_header(&copy, r->size, &r->g, &r->fault);
+}
+
+int xvt_host_region_claim(struct xvt_host_region *r)
+{
+	/* A file system without locks is no reason not to record. (The rings' owners in user space
+	 * lock bytes by fcntl(), which this has nothing to do with.) */
+	return flock(r->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK ? -EBUSY : 0;
+}
+
+void xvt_host_region_close(struct xvt_host_region *r)
+{
+	if (!r->map)
+		return;
+	forget_mapping(r);
+	munmap(r->map, r->size);
+	close(r->fd);
+	r->map = NULL;
+	r->fd = -1;
+}
+
+void xvt_fault_text(const struct xvt_fault *fault, char *text, size_t size)
+{
+	snprintf(text, size, "%s = %" PRIu64 " (0x%" PRIx64 "): %s", fault->field, fault->value,
+		 fault->value, fault->why);
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0
+/* socket.c - see socket.h. */
+#define _GNU_SOURCE
+#include "base/socket.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BACKLOG	   16
+#define LOCK_TRIES 100 /* a millisecond apart */
+
+static int address(const char *path, struct sockaddr_un *a, char *why, size_t why_size)
+{
+	*a = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	if (strlen(path) >= sizeof(a->sun_path)) {
+		snprintf(why, why_size, "a socket's path has at most %zu bytes; use a relative one",
+			 sizeof(a->sun_path) - 1);
+		return -ENAMETOOLONG;
+	}
+	strcpy(a->sun_path, path);
+	return 0;
+}
+
+static int new_socket(char *why, size_t why_size)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	if (fd >= 0)
+		return fd;
+	snprintf(why, why_size, "no socket: %s", strerror(errno));
+	return -errno;
+}
+
+int xvt_socket_connect(const char *path, char *why, size_t why_size)
+{
+	struct sockaddr_un a;
+	int fd, err = address(path, &a, why, why_size);
+
+	if (err)
+		return err;
+	fd = new_socket(why, why_size);
+	if (fd < 0 || !connect(fd, (struct sockaddr *)&a, sizeof(a)))
+		return fd;
+	err = -errno;
+	close(fd);
+	snprintf(why, why_size, "cannot connect: %s", strerror(-err));
+	return err;
+}
+
+/* ------------------------------------------------------------------ the folder */
+
+/*
+ * Between a look that finds nobody at a path and what follows from that, nobody shall come: whoever
+ * begins to listen in a folder, or tidies it up, holds its lock, for some microseconds. Everybody
+ * who may read the folder can hold it for longer, so after a while we go on without. Returns a
+ * descriptor, or -1.
+ */
+static int lock_folder(const char *dir)
+{
+	const struct timespec nap = { .tv_nsec = 1000000 };
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), tries = LOCK_TRIES;
+
+	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB)) {
+		if (--tries) {
+			nanosleep(&nap, NULL);
+			continue;
+		}
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static int lock_folder_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char dir[PATH_MAX];
+
+	if (!slash)
+		return lock_folder(".");
+	snprintf(dir, sizeof(dir), "%.*s", slash == path ? 1 : (int)(slash - path), path);
+	return lock_folder(dir);
+}
+
+static void unlock_folder(int lock)
+{
+	if (lock >= 0)
+		close(lock);
+}
+
+/* 1: nobody listens there any more; 0: there is nothing. */
+static int stale(const char *path, char *why, size_t why_size)
+{
+	struct stat st;
+	int fd;
+
+	if (lstat(path, &st))
+		return 0;
+	if (!S_ISSOCK(st.st_mode)) {
+		snprintf(why, why_size, "exists, and is no socket");
+		return -EEXIST;
+	}
+	fd = xvt_socket_connect(path, why, why_size);
+	if (fd == -ECONNREFUSED)
+		return 1;
+	if (fd == -ENOENT)
+		return 0;
+	if (fd >= 0)
+		close(fd);
+	snprintf(why, why_size, "somebody listens there already");
+	return -EADDRINUSE;
+}
+
+void xvt_socket_tidy(const char *dir, bool (*ours)(const char *name))
+{
+	const int lock = lock_folder(dir);
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	char path[PATH_MAX], why[128];
+
+	while (d && (e = readdir(d))) {
+		if (!ours(e->d_name) ||
+		    (size_t)snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) >= sizeof(path))
+			continue;
+		if (stale(path, why, sizeof(why)) == 1)
+			unlink(path);
+	}
+	if (d)
+		closedir(d);
+	unlock_folder(lock);
+}
+
+/* ------------------------------------------------------------------ listening */
+
+static int listen_at(struct xvt_listener *l, const struct sockaddr_un *a, mode_t mode, char *why,
+		     size_t why_size)
+{
+	struct stat st;
+	int err = stale(a->sun_path, why, why_size);
+
+	if (err < 0)
+		return err;
+	if (err)
+		unlink(a->sun_path);
+	if ((mode && fchmod(l->fd, mode)) || bind(l->fd, (const struct sockaddr *)a, sizeof(*a)) ||
+	    listen(l->fd, BACKLOG) || lstat(a->sun_path, &st)) {
+		err = -errno;
+		snprintf(why, why_size, "cannot listen there: %s", strerror(-err));
+		return err;
+	}
+	l->dev = st.st_dev;
+	l->ino = st.st_ino;
+	return 0;
+}
+
+int xvt_socket_listen(struct xvt_listener *l, const char *path, mode_t mode, char *why,
+		      size_t why_size)
+{
+	struct sockaddr_un a;
+	int lock, err = address(path, &a, why, why_size);
+
+	*l = (struct xvt_listener){ .fd = -1, .spare = -1 };
+	if (err)
+		return err;
+	l->fd = new_socket(why, why_size);
+	if (l->fd < 0)
+		return l->fd;
+	l->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	l->path = strdup(path);
+	if (l->path) {
+		lock = lock_folder_of(path);
+		err = listen_at(l, &a, mode, why, why_size);
+		unlock_folder(lock);
+	} else {
+		err = -ENOMEM;
+		snprintf(why, why_size, "%s", strerror(ENOMEM));
+	}
+	if (err)
+		xvt_socket_unlisten(l);
+	return err;
+}
+
+int xvt_socket_accept(struct xvt_listener *l)
+{
+	int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd >= 0)
+		return fd;
+	if (errno != EMFILE && errno != ENFILE)
+		return errno == EINTR || errno == ECONNABORTED ? -EAGAIN : -errno;
+	if (l->spare < 0)
+		return -ENOBUFS;
+	close(l->spare);
+	fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	l->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return fd >= 0 ? -EAGAIN : -ENOBUFS;
+}
+
+uid_t xvt_socket_peer(int sock)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	return getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &peer, &len) ? (uid_t)-1 : peer.uid;
+}
+
+void xvt_socket_unlisten(struct xvt_listener *l)
+{
+	int lock = l->ino ? lock_folder_of(l->path) : -1;
+	struct stat st;
+
+	if (l->ino && !lstat(l->path, &st) && st.st_dev == l->dev && st.st_ino == l->ino)
+		unlink(l->path);
+	unlock_folder(lock);
+	if (l->fd >= 0)
+		close(l->fd);
+	if (l->spare >= 0)
+		close(l->spare);
+	free(l->path);
+	*l = (struct xvt_listener){ .fd = -1, .spare = -1 };
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* cmd.h - the commands; each lives in cmd_NAME.c and owns its options. */
+#ifndef XVT_CMD_H
+#define XVT_CMD_H
+
+#include "base/opt.h"
+
+extern const struct xvt_command xvt_cmd_record;
+extern const struct xvt_command xvt_cmd_report;
+extern const struct xvt_command xvt_cmd_stat;
+extern const struct xvt_command xvt_cmd_verify;
+extern const struct xvt_command xvt_cmd_export;
+extern const struct xvt_command xvt_cmd_salvage;
+extern const struct xvt_command xvt_cmd_snapshot;
+extern const struct xvt_command xvt_cmd_status;
+extern const struct xvt_command xvt_cmd_region;
+extern const struct xvt_command xvt_cmd_doctor;
+
+/* `region serve`, until a signal comes. Returns an exit status. */
+int xvt_region_serve(const char *path, const char *socket_path, uint64_t vectors);
+
+#endif /* XVT_CMD_H */

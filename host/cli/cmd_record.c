@@ -1,0 +1,664 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * cmd_record.c - `xvtrace record`: the merge daemon in the foreground, until a command ends, a
+ * signal comes or the time is up.
+ */
+#define _GNU_SOURCE
+#include "cli/cmd.h"
+#include "trace/compress.h"
+#include "session/control.h"
+#include "cli/machines.h"
+#include "base/json.h"
+#include "session/session.h"
+#include "trace/file_sink.h"
+#include "vmm/libvirt.h"
+#include "vmm/qmp.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PUSH_NS	     100000000u
+
+#define CHILD_END_MS 5000 /* for a command to end that was asked to */
+
+struct record_options {
+	const char *output;
+	struct xvt_opt_list regions;
+	struct xvt_opt_list domains;
+	struct xvt_opt_list trusted;
+	struct xvt_opt_list qmp;
+	struct xvt_opt_list doorbells;
+	struct xvt_opt_list events;
+	const char *mode;
+	const char *connect;
+	const char *clock_page;
+	uint64_t join_timeout_ns;
+	uint64_t stall_timeout_ns;
+	uint64_t duration_ns;
+	uint64_t memory_bytes;
+	uint64_t max_bytes;
+	uint64_t compress;
+	bool run_spans;
+	const char *control;
+	bool quiet;
+};
+
+#define O(field, name, letter, type, metavar, help) \
+	XVT_OPT(struct record_options, field, name, letter, type, metavar, help)
+
+static const struct xvt_opt options[] = {
+	O(output, "output", 'o', XVT_OPT_STRING, "FILE.xvt", "the trace to write"),
+	O(regions, "region", 'r', XVT_OPT_LIST, "NAME=REGION[,rings=N]",
+	  "a machine by the path of its region; again for each; its first N rings (default 256)"),
+	O(domains, "domain", 'd', XVT_OPT_LIST, "DOMAIN",
+	  "a running libvirt domain with a shmem device named xvtrace-*"),
+	O(qmp, "qmp", 0, XVT_OPT_LIST, "NAME=SOCKET",
+	  "learn of pauses and resets of the machine of -r NAME= from this QMP socket; again for "
+	  "each QEMU that it may migrate to"),
+	O(doorbells, "doorbell", 0, XVT_OPT_LIST, "NAME=SOCKET",
+	  "the machine of -r NAME= has a doorbell at this ivshmem server (region serve): where all "
+	  "have, an idle recorder sleeps"),
+	O(events, "event", 'e', XVT_OPT_LIST, "SYS:EVENT",
+	  "ask the guests to switch this event on (their owner must allow it: host_control=1)"),
+	O(trusted, "trust-guest-clock", 0, XVT_OPT_LIST, "NAME", XVT_TRUST_HELP),
+	O(connect, "connect", 'c', XVT_OPT_STRING, "URI", "libvirt to ask (default: its own)"),
+	O(join_timeout_ns, "join-timeout", 0, XVT_OPT_SECONDS, "SEC",
+	  "wait this long for all machines before the first event is written (default 60)"),
+	O(stall_timeout_ns, "stall-timeout", 0, XVT_OPT_SECONDS, "SEC",
+	  "go on without a machine that is silent for this long (default 2)"),
+	O(mode, "mode", 0, XVT_OPT_STRING, "stop|overwrite",
+	  "what a full ring drops: what is new (default) or what is old"),
+	O(clock_page, "clock-page", 0, XVT_OPT_STRING, "DIR",
+	  "make DIR/NAME.RING, from which this host's programs read each vCPU's time"),
+	O(duration_ns, "duration", 0, XVT_OPT_SECONDS, "SEC", "stop after this long"),
+	O(memory_bytes, "memory", 'm', XVT_OPT_SIZE, "SIZE",
+	  "most memory for events that wait, half of it split between the machines (default 256M)"),
+	O(max_bytes, "max-size", 0, XVT_OPT_SIZE, "SIZE",
+	  "end when the trace has this size; each machine may have an equal part of it"),
+	O(compress, "compress", 'z', XVT_OPT_U64, "LEVEL",
+	  "compress the trace by zstd: 1 (quick) to 19 (small)"),
+	O(run_spans, "run-spans", 0, XVT_OPT_BOOL, NULL,
+	  "also record when the host's kernel had each vCPU run (KVM only, root only, costs)"),
+	O(control, "control", 0, XVT_OPT_STRING, "SOCKET",
+	  "where `xvtrace status` asks (default: one of its own; see xvtrace-status(1))"),
+	O(quiet, "quiet", 'q', XVT_OPT_BOOL, NULL, "no progress"),
+	XVT_OPT_END,
+};
+
+struct recorder {
+	struct record_options opt;
+	struct xvt_loop *loop;
+	struct xvt_file_sink *sink;
+	struct xvt_session *session;
+	struct xvt_control *control;
+	struct xvt_op on_signal;
+	int signal_fd;
+	bool stop;
+	bool terminal;
+	bool line_open; /* a progress line stands on the terminal */
+	pid_t child;
+	int child_status;
+	bool failed; /* a machine dropped out with an error */
+};
+
+static struct recorder *recorder_of(struct xvt_op *op)
+{
+	return (struct recorder *)((char *)op - offsetof(struct recorder, on_signal));
+}
+
+static void end_line(struct recorder *rec)
+{
+	if (rec->line_open)
+		fputc('\n', stderr);
+	rec->line_open = false;
+}
+
+static void on_note(void *arg, uint32_t level, const char *vm, const char *text)
+{
+	struct recorder *rec = arg;
+
+	if (level == 0)
+		return;
+	end_line(rec);
+	if (level == 2) {
+		rec->failed = true;
+		xvt_error(vm ? vm : "record", "%s", text);
+	} else if (!rec->opt.quiet) {
+		xvt_warn(vm ? vm : "record", "%s", text);
+	}
+}
+
+static void on_signal(struct xvt_op *op, int res)
+{
+	struct recorder *rec = recorder_of(op);
+	struct signalfd_siginfo si;
+	int status;
+
+	(void)res;
+	while (read(rec->signal_fd, &si, sizeof(si)) == sizeof(si)) {
+		if (si.ssi_signo != SIGCHLD) {
+			rec->stop = true;
+			continue;
+		}
+		if (rec->child > 0 && waitpid(rec->child, &status, WNOHANG) == rec->child) {
+			rec->child_status =
+				WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+			rec->child = 0;
+			rec->stop = true;
+		}
+	}
+	xvt_loop_poll(rec->loop, &rec->on_signal, rec->signal_fd, POLLIN);
+}
+
+/* Signals come as reads, so that they wait in the same loop as everything else. */
+static int watch_signals(struct recorder *rec)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	signal(SIGPIPE, SIG_IGN); /* these two are errors of a write, and told as such */
+	signal(SIGXFSZ, SIG_IGN);
+	rec->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (rec->signal_fd < 0)
+		return -errno;
+	rec->on_signal.done = on_signal;
+	return xvt_loop_poll(rec->loop, &rec->on_signal, rec->signal_fd, POLLIN);
+}
+
+static int start_child(struct recorder *rec, char **argv)
+{
+	rec->child = fork();
+	if (rec->child < 0)
+		return -errno;
+	if (rec->child == 0) {
+		sigset_t none;
+
+		sigemptyset(&none);
+		sigprocmask(SIG_SETMASK, &none, NULL);
+		signal(SIGPIPE, SIG_DFL); /* exec() would leave them ignored */
+		signal(SIGXFSZ, SIG_DFL);
+		execvp(argv[0], argv);
+		xvt_error(argv[0], "cannot run it: %s", strerror(errno));
+		_exit(127);
+	}
+	return 0;
+}
+
+/* The recording is over, and its command is not. One that does not obey must not keep us. */
+static void end_child(struct recorder *rec)
+{
+	struct pollfd ended = { .events = POLLIN };
+
+	if (rec->child <= 0)
+		return;
+	/* Without one (an old kernel), poll() is no more than a time. */
+	ended.fd = (int)syscall(SYS_pidfd_open, rec->child, 0);
+	kill(rec->child, SIGTERM);
+	if (poll(&ended, 1, CHILD_END_MS) <= 0) {
+		xvt_warn("record", "the command does not end, killing it");
+		kill(rec->child, SIGKILL);
+	}
+	waitpid(rec->child, NULL, 0); /* it was we who ended it: that is no failure of its own */
+	if (ended.fd >= 0)
+		close(ended.fd);
+}
+
+/* "NAME=VALUE" of one of `list` with that name; NULL: none. */
+static const char *named(const struct xvt_opt_list *list, size_t n, const char *name, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (!strncmp(list->v[i], name, len) && list->v[i][len] == '=')
+			return list->v[i];
+	}
+	return NULL;
+}
+
+/* Is one of the first `n` of `list` the same? */
+static bool given(const struct xvt_opt_list *list, size_t n, const char *arg)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (!strcmp(list->v[i], arg))
+			return true;
+	}
+	return false;
+}
+
+/* Is each of `list` NAME=SOCKET, of a machine that there is, and none of them twice? */
+static bool sockets_ok(const struct record_options *opt, const struct xvt_opt_list *list,
+		       const char *option, const char *what, bool one_each)
+{
+	size_t i;
+
+	for (i = 0; i < list->n; i++) {
+		const char *arg = list->v[i], *eq = strchr(arg, '=');
+		size_t len = eq ? (size_t)(eq - arg) : 0;
+
+		if (!len || !eq[1])
+			xvt_error(arg, "%s is given as NAME=SOCKET, like g1=/run/g1.%s", what,
+				  option + 2);
+		else if (!named(&opt->regions, opt->regions.n, arg, len))
+			xvt_error(arg, "%s belongs to a machine of -r, and none has that name",
+				  option);
+		else if (given(list, i, arg))
+			xvt_error(arg, "%s is given twice", what);
+		else if (one_each && named(list, i, arg, len))
+			xvt_error(arg, "a machine has one %s", option + 2);
+		else
+			continue;
+		return false;
+	}
+	return true;
+}
+
+/* To all QMP sockets that were given for the machine. */
+static int listen_to_qmp(struct recorder *rec, struct xvt_vm *vm)
+{
+	const struct xvt_opt_list *list = &rec->opt.qmp;
+	const char *paths[XVT_OPT_LIST_MAX];
+	const size_t len = strlen(vm->name);
+	char why[512];
+	size_t i, n = 0;
+	int err = 0;
+
+	for (i = 0; i < list->n; i++) {
+		if (!strncmp(list->v[i], vm->name, len) && list->v[i][len] == '=')
+			paths[n++] = list->v[i] + len + 1;
+	}
+	if (n == 1)
+		err = xvt_qmp_listen(&vm->vmm, rec->loop, paths[0], xvt_session_vmm_report, vm, why,
+				     sizeof(why));
+	else if (n > 1)
+		err = xvt_qmp_listen_all(&vm->vmm, rec->loop, paths, n, xvt_session_vmm_report, vm,
+					 why, sizeof(why));
+	if (err)
+		xvt_error(paths[0], "%s", why);
+	return err;
+}
+
+static int listen_to_doorbells(struct recorder *rec)
+{
+	const struct xvt_opt_list *list = &rec->opt.doorbells;
+	char why[512];
+	size_t i;
+
+	for (i = 0; i < rec->opt.regions.n; i++) {
+		struct xvt_vm *vm = rec->session->vms[i];
+		const char *arg = named(list, list->n, vm->name, strlen(vm->name));
+		const char *path = arg ? strchr(arg, '=') + 1 : NULL;
+
+		if (path && xvt_session_wake_add(vm, path, why, sizeof(why))) {
+			xvt_error(path, "%s", why);
+			return XVT_EXIT_FAIL;
+		}
+	}
+	return XVT_EXIT_OK;
+}
+
+static int listen_to_machines(struct recorder *rec)
+{
+	char why[512];
+	size_t i;
+
+	for (i = 0; i < rec->opt.regions.n; i++) {
+		if (listen_to_qmp(rec, rec->session->vms[i]))
+			return XVT_EXIT_FAIL;
+	}
+	for (i = 0; i < rec->opt.domains.n; i++) {
+		/* They were added after the regions, in this order. */
+		struct xvt_vm *vm = rec->session->vms[rec->opt.regions.n + i];
+
+		if (xvt_libvirt_listen(&vm->vmm, rec->loop, rec->opt.connect, vm->uuid,
+				       xvt_session_vmm_report, vm, why, sizeof(why)))
+			xvt_warn(vm->name, "%s; its pauses will not be known", why);
+	}
+	return listen_to_doorbells(rec);
+}
+
+static void progress(struct recorder *rec, uint64_t elapsed_ns, uint64_t *last_events)
+{
+	uint64_t events, lost, late;
+
+	xvt_session_sums(rec->session, &events, &lost, &late);
+	fprintf(stderr,
+		"%s%5" PRIu64 ".%" PRIu64 " s  %zu/%zu machines  %" PRIu64 " events  %" PRIu64
+		"/s  lost %" PRIu64 "  late %" PRIu64 "%s",
+		rec->terminal ? "\r" : "", elapsed_ns / 1000000000u, elapsed_ns / 100000000u % 10,
+		xvt_session_alive(rec->session), rec->opt.regions.n + rec->opt.domains.n, events,
+		events - *last_events, lost, late, rec->terminal ? "\033[K" : "\n");
+	rec->line_open = rec->terminal;
+	*last_events = events;
+}
+
+/* --- who asks what we do --- */
+
+static struct xvt_json *whole_status(const struct recorder *rec)
+{
+	struct xvt_json *doc = xvt_json_new();
+	char cwd[PATH_MAX];
+
+	xvt_json_add_text(doc, "format", "xvtrace-status/1");
+	xvt_json_add_u64(doc, "pid", (uint64_t)getpid());
+	xvt_json_add_text(doc, "cwd", getcwd(cwd, sizeof(cwd)) ? cwd : "");
+	xvt_json_add_text(doc, "output", rec->opt.output);
+	xvt_session_status(rec->session, doc);
+	return doc;
+}
+
+static struct xvt_json *refusal(const char *why)
+{
+	struct xvt_json *doc = xvt_json_new();
+
+	xvt_json_add_text(doc, "error", why);
+	return doc;
+}
+
+/* Then the machines; *cursor is the number of the next one, and of its ring. */
+static struct xvt_json *next_part(const struct recorder *rec, uint64_t *cursor)
+{
+	uint32_t vm = (uint32_t)(*cursor >> 32) - 1, ring = (uint32_t)*cursor;
+	struct xvt_json *doc = xvt_json_new();
+
+	if (xvt_session_status_vm(rec->session, &vm, &ring, doc)) {
+		*cursor = (uint64_t)(vm + 1) << 32 | ring;
+	} else {
+		xvt_json_add_bool(doc, "end", true);
+		*cursor = UINT64_MAX;
+	}
+	return doc;
+}
+
+static char *answer(void *arg, const char *line, uint64_t *cursor, size_t *len)
+{
+	const struct recorder *rec = arg;
+	char why[128] = "this recorder knows {\"do\":\"status\"} only";
+	struct xvt_json_value *request;
+	struct xvt_json *doc;
+	const char *what;
+
+	if (*cursor == UINT64_MAX)
+		return NULL;
+	if (*cursor)
+		return xvt_json_line(next_part(rec, cursor), len);
+	request = xvt_json_parse(line, strlen(line), why, sizeof(why));
+	what = xvt_json_text(xvt_json_get(request, "do"));
+	if (what && !strcmp(what, "status")) {
+		doc = whole_status(rec);
+		*cursor = 1ull << 32;
+	} else {
+		doc = refusal(why);
+		*cursor = UINT64_MAX;
+	}
+	xvt_json_forget(request);
+	return xvt_json_line(doc, len);
+}
+
+/* Where we choose the place ourselves, to record is more important than to be asked. */
+static int listen_to_clients(struct recorder *rec)
+{
+	const char *path = rec->opt.control;
+	char why[256];
+	int err = xvt_control_open(&rec->control, rec->loop, path, answer, rec, why, sizeof(why));
+
+	if (err && path)
+		xvt_error(path, "%s", why);
+	else if (err && err != -ENOENT)
+		xvt_warn("record", "xvtrace status cannot ask this one: %s", why);
+	return err && path ? XVT_EXIT_FAIL : XVT_EXIT_OK;
+}
+
+static int run(struct recorder *rec)
+{
+	const struct xvt_host_clock *clock = &rec->session->clock;
+	uint64_t start = xvt_host_clock_ns(clock, xvt_clock_read()), told = start, events = 0;
+	uint64_t pushed = start;
+
+	/* From here on FILE is this recording, also for who looks at it right away. */
+	xvt_file_sink_push(rec->sink);
+	while (!rec->stop) {
+		uint64_t sleep_ns, now;
+		int err = xvt_session_pass(rec->session, &sleep_ns);
+
+		if (err)
+			return err;
+		now = xvt_host_clock_ns(clock, xvt_clock_read());
+		if (rec->opt.duration_ns && now - start >= rec->opt.duration_ns)
+			break;
+		if ((now - pushed >= PUSH_NS || sleep_ns > PUSH_NS) &&
+		    !xvt_file_sink_would_wait(rec->sink)) {
+			/* Also before a long sleep. A slow trace too is in the file up to a moment
+			 * ago, whatever happens to us; but no ring waits for a slow disk because of
+			 * that. An error comes back from the next write. */
+			pushed = now;
+			xvt_session_flush(rec->session);
+			xvt_file_sink_push(rec->sink);
+		}
+		if (now - told >= 1000000000u) {
+			told = now;
+			xvt_control_tend(rec->control);
+			if (!rec->opt.quiet)
+				progress(rec, now - start, &events);
+		}
+		if (!xvt_session_alive(rec->session))
+			break; /* each one's end was reported */
+		if (rec->session->size_reached) {
+			end_line(rec);
+			if (!rec->opt.quiet)
+				fprintf(stderr,
+					"xvtrace: %s: --max-size is reached, recording "
+					"ends\n",
+					rec->opt.output);
+			break;
+		}
+		if (rec->opt.duration_ns && sleep_ns > start + rec->opt.duration_ns - now)
+			sleep_ns = start + rec->opt.duration_ns - now;
+		err = xvt_loop_run(rec->loop, sleep_ns);
+		if (err < 0)
+			return err;
+	}
+	end_line(rec);
+	return 0;
+}
+
+static int emit_mode(const char *text, uint32_t *mode)
+{
+	if (!text || !strcmp(text, "stop"))
+		*mode = XVT_ENABLE_STOP;
+	else if (!strcmp(text, "overwrite"))
+		*mode = XVT_ENABLE_OVERWRITE;
+	else
+		return -EINVAL;
+	return 0;
+}
+
+/* "-e SYS:EVENT" as the lines that the guest reads. */
+static int event_request(const struct xvt_opt_list *events, char *text, size_t size)
+{
+	size_t used = 0, i;
+
+	text[0] = 0;
+	for (i = 0; i < events->n; i++) {
+		const char *colon = strchr(events->v[i], ':');
+		int n;
+
+		if (!colon || colon == events->v[i] || !colon[1] || strchr(events->v[i], '\n')) {
+			xvt_error(events->v[i], "an event is given as SYSTEM:EVENT");
+			return -EINVAL;
+		}
+		n = snprintf(text + used, size - used, "+%s\n", events->v[i]);
+		if (n < 0 || (size_t)n >= size - used) {
+			xvt_error("-e", "too many events for one request");
+			return -EINVAL;
+		}
+		used += (size_t)n;
+	}
+	return 0;
+}
+
+/*
+ * It fails before any record was taken: the file stays as it was, and the regions too, as after a
+ * snapshot. To wind down would take what older recordings left in them, for a file that is none.
+ */
+static void call_off(struct recorder *rec)
+{
+	xvt_file_sink_discard(rec->sink);
+	rec->session->opt.cut = true;
+}
+
+static int record(struct recorder *rec, char **child_argv)
+{
+	char request[XVT_REQUEST_LEN];
+	struct xvt_session_options so = {
+		.join_timeout_ns = rec->opt.join_timeout_ns,
+		.stall_timeout_ns = rec->opt.stall_timeout_ns,
+		.memory_bytes = rec->opt.memory_bytes,
+		.max_bytes = rec->opt.max_bytes,
+		.clock_page_dir = rec->opt.clock_page,
+		.run_spans = rec->opt.run_spans,
+		.compress = (unsigned int)rec->opt.compress,
+		.note = on_note,
+		.note_arg = rec,
+	};
+	struct xvt_file_sink *sink = NULL;
+	int err, status, end_err;
+
+	if (emit_mode(rec->opt.mode, &so.mode)) {
+		xvt_error(rec->opt.mode, "--mode is stop or overwrite");
+		return XVT_EXIT_USAGE;
+	}
+	if (rec->opt.compress > XVT_COMPRESS_LEVEL_MAX) {
+		xvt_error("--compress", "a level is 1 (quick) to %u (small)",
+			  XVT_COMPRESS_LEVEL_MAX);
+		return XVT_EXIT_USAGE;
+	}
+	if (rec->opt.max_bytes && rec->opt.max_bytes < XVT_MAX_BYTES_LEAST) {
+		xvt_error("--max-size", "it is at least %uM", XVT_MAX_BYTES_LEAST >> 20);
+		return XVT_EXIT_USAGE;
+	}
+	if (event_request(&rec->opt.events, request, sizeof(request)))
+		return XVT_EXIT_USAGE;
+	so.request = request;
+	if (rec->opt.clock_page && mkdir(rec->opt.clock_page, 0755) && errno != EEXIST) {
+		xvt_error(rec->opt.clock_page, "cannot make this folder for clock pages: %s",
+			  strerror(errno));
+		return XVT_EXIT_FAIL;
+	}
+	err = xvt_loop_new(&rec->loop);
+	if (err) {
+		xvt_error_io_uring(err);
+		return XVT_EXIT_FAIL;
+	}
+	err = xvt_file_sink_new(&sink, rec->loop, rec->opt.output);
+	if (err) {
+		xvt_error(rec->opt.output, "cannot write it: %s", xvt_file_sink_why(err));
+		xvt_loop_free(rec->loop);
+		return XVT_EXIT_FAIL;
+	}
+	rec->sink = sink;
+	xvt_file_sink_patient(sink);
+	err = xvt_session_new(&rec->session, rec->loop, xvt_file_sink_base(sink), &so);
+	if (err == -ENOTSUP && so.compress)
+		xvt_error("--compress", "this xvtrace was built without zstd; install libzstd-dev "
+					"and build it again");
+	else if (err)
+		xvt_error("record", "cannot start: %s", strerror(-err));
+	if (err) {
+		xvt_file_sink_discard(sink);
+		xvt_file_sink_close(sink);
+		xvt_loop_free(rec->loop);
+		return XVT_EXIT_FAIL;
+	}
+	status = xvt_machines_add(rec->session, &rec->opt.regions, &rec->opt.domains,
+				  rec->opt.connect);
+	if (status == XVT_EXIT_OK)
+		status = xvt_machines_trust(rec->session, &rec->opt.trusted);
+	if (status == XVT_EXIT_OK)
+		status = listen_to_machines(rec);
+	if (status == XVT_EXIT_OK)
+		status = listen_to_clients(rec);
+	if (status == XVT_EXIT_OK) {
+		err = watch_signals(rec);
+		if (!err && child_argv)
+			err = start_child(rec, child_argv);
+		if (!err)
+			err = run(rec);
+	} else {
+		call_off(rec);
+	}
+	end_err = xvt_session_end(rec->session);
+	err = err ? err : end_err;
+	xvt_control_close(rec->control);
+	xvt_session_free(rec->session);
+	end_err = xvt_file_sink_close(sink);
+	err = err ? err : end_err;
+	end_child(rec);
+	xvt_loop_free(rec->loop);
+	if (status != XVT_EXIT_OK)
+		return status;
+	if (err) {
+		xvt_error(rec->opt.output, "writing the trace failed: %s; it is good up to there",
+			  strerror(-err));
+		return XVT_EXIT_FAIL;
+	}
+	return rec->failed ? XVT_EXIT_FAIL : rec->child_status ? XVT_EXIT_FAIL : XVT_EXIT_OK;
+}
+
+static int cmd_record(const struct xvt_command *cmd, int argc, char **argv)
+{
+	struct recorder rec = {
+		.opt = {
+			.join_timeout_ns = 60000000000ull,
+			.stall_timeout_ns = 2000000000ull,
+			.memory_bytes = 256u << 20,
+		},
+		.terminal = isatty(STDERR_FILENO),
+	};
+	int rest, first = xvt_opt_parse(cmd, argc, argv, &rec.opt, &rest);
+
+	if (first < 0)
+		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+	if (first < rest) {
+		xvt_error(argv[first], "not an option; a command to run comes after --");
+		return XVT_EXIT_USAGE;
+	}
+	if (!rec.opt.output) {
+		xvt_error("record", "no output given; use -o FILE.xvt");
+		return XVT_EXIT_USAGE;
+	}
+	if (!rec.opt.regions.n && !rec.opt.domains.n) {
+		xvt_error("record", "no machine given; use -r NAME=REGION or -d DOMAIN");
+		return XVT_EXIT_USAGE;
+	}
+	if (!sockets_ok(&rec.opt, &rec.opt.qmp, "--qmp", "a QMP socket", false) ||
+	    !sockets_ok(&rec.opt, &rec.opt.doorbells, "--doorbell", "a doorbell", true))
+		return XVT_EXIT_USAGE;
+	return record(&rec, rest < argc ? argv + rest : NULL);
+}
+
+const struct xvt_command xvt_cmd_record = {
+	.name = "record",
+	.args = "-o FILE.xvt [-r NAME=REGION]... [-d DOMAIN]... [-- CMD ARG...]",
+	.brief = "drain, merge and write what guests record, while they run",
+	.opts = options,
+	.run = cmd_record,
+};

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0
+/* cmd_region.c - `xvtrace region create|show|serve`: make a region, look at one, give it away. */
+#define _GNU_SOURCE
+#include "cli/cmd.h"
+#include "cli/machines.h"
+#include "trace/names.h"
+#include "base/json.h"
+#include "base/region.h"
+#include "xvt_region.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct region_options {
+	uint64_t size_bytes;
+	uint64_t rings;
+	uint64_t subbuf_bytes;
+	uint64_t meta_bytes;
+	bool overwrite;
+	bool json;
+	const char *socket;
+	uint64_t vectors;
+};
+
+/* No file is that large, nor is it the sum of all that a region can be asked to hold. */
+#define SIZE_MOST (1ull << 60)
+
+#define O(field, name, letter, type, metavar, help) \
+	XVT_OPT(struct region_options, field, name, letter, type, metavar, help)
+
+static const struct xvt_opt options[] = {
+	O(size_bytes, "size", 0, XVT_OPT_SIZE, "S", "create: bytes, takes K, M, G"),
+	O(rings, "rings", 0, XVT_OPT_U64, "N", "create: one for each vCPU or thread"),
+	O(subbuf_bytes, "subbuf-size", 0, XVT_OPT_SIZE, "S",
+	  "create: power of two (default chosen)"),
+	O(meta_bytes, "meta-size", 0, XVT_OPT_SIZE, "S", "create: room for event formats"),
+	O(overwrite, "overwrite", 0, XVT_OPT_BOOL, NULL,
+	  "create: writers record at once, what is new over what is old (flight recorder)"),
+	O(json, "json", 0, XVT_OPT_BOOL, NULL, "show: as JSON"),
+	O(socket, "socket", 0, XVT_OPT_STRING, "SOCK",
+	  "serve: where QEMU's ivshmem-doorbell and record --doorbell connect to"),
+	O(vectors, "vectors", 0, XVT_OPT_U64, "N",
+	  "serve: doorbells of each peer, as QEMU's device has vectors (default 1)"),
+	XVT_OPT_END,
+};
+
+/*
+ * The smallest region, in KiB, that so many rings of such sub-buffers and so much room for formats
+ * fit into. What fits one fits every larger one, so a search by halves finds it.
+ */
+static uint64_t least_kib(const struct xvt_layout *layout)
+{
+	struct xvt_layout try = *layout;
+	struct xvt_geometry g;
+	uint64_t low = 0, high = SIZE_MOST / XVT_ALIGN_MIN;
+
+	while (high - low > 1) {
+		uint64_t middle = low + (high - low) / 2;
+
+		try.region_size = middle * XVT_ALIGN_MIN;
+		if (xvt_region_plan(&try, &g))
+			low = middle;
+		else
+			high = middle;
+	}
+	return high * (XVT_ALIGN_MIN / 1024);
+}
+
+/* Has said which of the numbers cannot be, whatever the others are. */
+static bool impossible(const char *path, const struct region_options *opt)
+{
+	const uint64_t subbuf = opt->subbuf_bytes;
+
+	if (opt->rings > XVT_RING_COUNT_MAX)
+		xvt_error(path, "--rings %" PRIu64 ": a region has at most %u", opt->rings,
+			  XVT_RING_COUNT_MAX);
+	else if (opt->size_bytes % XVT_ALIGN_MIN)
+		xvt_error(path,
+			  "--size %" PRIu64 ": not a multiple of %uK; the next is --size %" PRIu64
+			  "K",
+			  opt->size_bytes, XVT_ALIGN_MIN / 1024,
+			  (opt->size_bytes / XVT_ALIGN_MIN + 1) * (XVT_ALIGN_MIN / 1024));
+	else if (opt->size_bytes > SIZE_MOST)
+		xvt_error(path, "--size %" PRIu64 ": too large", opt->size_bytes);
+	else if (subbuf && (subbuf & (subbuf - 1) || subbuf < XVT_SUBBUF_SIZE_MIN ||
+			    subbuf > XVT_SUBBUF_SIZE_MAX))
+		xvt_error(path, "--subbuf-size %" PRIu64 ": it is a power of two from %uK to %uM",
+			  subbuf, XVT_SUBBUF_SIZE_MIN / 1024, XVT_SUBBUF_SIZE_MAX >> 20);
+	else if (opt->meta_bytes > SIZE_MOST / 2)
+		xvt_error(path, "--meta-size %" PRIu64 ": too large", opt->meta_bytes);
+	else
+		return false;
+	return true;
+}
+
+static void tell_least(const char *path, const struct region_options *opt,
+		       const struct xvt_layout *layout)
+{
+	char of[64] = "", and[64] = "";
+
+	if (opt->subbuf_bytes)
+		snprintf(of, sizeof(of), " of sub-buffers of %" PRIu64 " bytes", opt->subbuf_bytes);
+	if (opt->meta_bytes)
+		snprintf(and, sizeof(and), " and --meta-size %" PRIu64, opt->meta_bytes);
+	xvt_error(path,
+		  "%" PRIu64 " rings%s%s do not fit %" PRIu64 " bytes; the least is --size %" PRIu64
+		  "K",
+		  opt->rings, of, and, opt->size_bytes, least_kib(layout));
+}
+
+static int create(const char *path, const struct region_options *opt)
+{
+	struct xvt_layout layout = {
+		.region_size = opt->size_bytes,
+		.ring_count = (uint32_t)opt->rings,
+		.subbuf_size = (uint32_t)opt->subbuf_bytes,
+		.meta_size = opt->meta_bytes,
+		.clock_id = XVT_CLOCK_NATIVE,
+		.enable = opt->overwrite ? XVT_ENABLE_OVERWRITE : XVT_ENABLE_OFF,
+	};
+	struct xvt_geometry g;
+	int fd, err;
+	void *map;
+
+	if (!opt->size_bytes || !opt->rings) {
+		xvt_error("region create", "give --size S and --rings N");
+		return XVT_EXIT_USAGE;
+	}
+	if (impossible(path, opt))
+		return XVT_EXIT_FAIL;
+	err = xvt_region_plan(&layout, &g);
+	if (err == -ENOSPC)
+		tell_least(path, opt, &layout);
+	else if (err)
+		xvt_error(path, "no region can look like this: %s", strerror(-err));
+	if (err)
+		return XVT_EXIT_FAIL;
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0660);
+	if (fd < 0) {
+		xvt_error(path, "cannot create it: %s%s", strerror(errno),
+			  errno == EEXIST ? "; remove the old one first" : "");
+		return XVT_EXIT_FAIL;
+	}
+	/* Reserve the memory now: a full /dev/shm must show here, not as SIGBUS in a guest. */
+	err = posix_fallocate(fd, 0, (off_t)opt->size_bytes);
+	map = err ? MAP_FAILED
+		  : mmap(NULL, opt->size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED) {
+		err = err ? err : errno;
+		xvt_error(path, "%s", strerror(err));
+		unlink(path);
+		close(fd);
+		return XVT_EXIT_FAIL;
+	}
+	xvt_region_format(map, &layout, &g);
+	munmap(map, opt->size_bytes);
+	if (close(fd)) {
+		xvt_error(path, "%s", strerror(errno));
+		return XVT_EXIT_FAIL;
+	}
+	return XVT_EXIT_OK;
+}
+
+static const char *const kinds[] = { "blank", "linux", "user", "bare" };
+static const char *const types[] = { "unused", "vcpu", "thread", "bare" };
+static const char *const states[] = { "idle", "online", "offline" };
+static const char *const backends[] = { "cas", "xadd" };
+
+static const char *name_of(const char *const *names, size_t n, uint32_t v)
+{
+	return v < n ? names[v] : "?";
+}
+#define NAME_OF(names, v) name_of(names, sizeof(names) / sizeof((names)[0]), v)
+
+static void show_text(const struct xvt_host_region *r)
+{
+	const struct xvt_geometry *g = &r->g;
+	char name[6 * XVT_NAME_LEN + 1]; /* an escape is six bytes at most */
+	uint32_t i;
+
+	xvt_text_clean(name, sizeof(name), r->hdr.vm_name, strnlen(r->hdr.vm_name, XVT_NAME_LEN));
+	printf("name        %s\n", name);
+	printf("kind        %s, generation %u\n", NAME_OF(kinds, r->hdr.kind), r->hdr.generation);
+	printf("size        %" PRIu64 " bytes, metadata %" PRIu64 "\n", g->region_size,
+	       g->meta_size);
+	printf("rings       %u of %u x %u bytes\n", g->ring_count, g->subbuf_count, g->subbuf_size);
+	printf("clock       id %u, %" PRIu64 " Hz\n\n", r->hdr.clock_id, r->hdr.clock_hz);
+	printf("%4s %-7s %4s %-8s %3s %12s %12s %12s %10s %9s %9s\n", "ring", "type", "cpu",
+	       "state", "on", "resv", "commit", "cons", "attempted", "discarded", "lost");
+	for (i = 0; i < g->ring_count; i++) {
+		const struct xvt_ring_ctl *c = xvt_host_ring_ctl(r, i);
+		const struct xvt_ring_host *h = xvt_host_ring_host(r, i);
+		struct xvt_ring_snapshot s;
+		uint64_t lost = 0;
+		unsigned int k;
+
+		xvt_ring_snapshot(c, g, &s);
+		for (k = 0; k < XVT_LOST_CAUSES; k++)
+			lost += s.lost[k];
+		printf("%4u %-7s %4u %-8s %3u %12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %10" PRIu64
+		       " %9" PRIu64 " %9" PRIu64 "\n",
+		       i, NAME_OF(types, xvt_load(&c->type)), xvt_load(&c->cpu),
+		       NAME_OF(states, s.state), xvt_load(&h->enable), s.resv, s.commit,
+		       xvt_load(&h->cons), s.attempted, s.discarded, lost);
+	}
+}
+
+static int show_json(const struct xvt_host_region *r)
+{
+	struct xvt_json *doc = xvt_json_new(), *rings;
+	const struct xvt_geometry *g = &r->g;
+	char name[XVT_NAME_LEN + 1];
+	struct xvt_out out;
+	uint32_t i;
+	int err, end_err;
+
+	snprintf(name, sizeof(name), "%.*s", XVT_NAME_LEN, r->hdr.vm_name);
+	xvt_json_add_text(doc, "format", "xvtrace-region/1");
+	xvt_json_add_text(doc, "name", name);
+	xvt_json_add_text(doc, "kind", NAME_OF(kinds, r->hdr.kind));
+	xvt_json_add_u64(doc, "generation", r->hdr.generation);
+	xvt_json_add_u64(doc, "size", g->region_size);
+	xvt_json_add_u64(doc, "subbuf_size", g->subbuf_size);
+	xvt_json_add_u64(doc, "subbuf_count", g->subbuf_count);
+	xvt_json_add_u64(doc, "clock_hz", r->hdr.clock_hz);
+	rings = xvt_json_add_array(doc, "rings");
+	for (i = 0; i < g->ring_count; i++) {
+		const struct xvt_ring_ctl *c = xvt_host_ring_ctl(r, i);
+		const struct xvt_ring_host *h = xvt_host_ring_host(r, i);
+		struct xvt_json *ring = xvt_json_add_object(rings, NULL);
+		struct xvt_ring_snapshot s;
+
+		xvt_ring_snapshot(c, g, &s);
+		xvt_json_add_text(ring, "type", NAME_OF(types, xvt_load(&c->type)));
+		xvt_json_add_u64(ring, "cpu", xvt_load(&c->cpu));
+		xvt_json_add_text(ring, "backend", NAME_OF(backends, s.backend));
+		xvt_json_add_text(ring, "state", NAME_OF(states, s.state));
+		xvt_json_add_u64(ring, "enable", xvt_load(&h->enable));
+		xvt_json_add_u64(ring, "resv", s.resv);
+		xvt_json_add_u64(ring, "commit", s.commit);
+		xvt_json_add_u64(ring, "cons", xvt_load(&h->cons));
+		xvt_json_add_u64(ring, "nest", s.nest);
+		xvt_json_add_u64(ring, "attempted", s.attempted);
+		xvt_json_add_u64(ring, "discarded", s.discarded);
+		xvt_lost_to_json(ring, s.lost);
+	}
+	err = xvt_out_open(&out, "-");
+	if (err)
+		return err;
+	err = xvt_json_write(doc, &out);
+	end_err = xvt_out_close(&out);
+	return err ? err : end_err;
+}
+
+static int show(const char *path, bool json)
+{
+	struct xvt_host_region r;
+	char why[256];
+	int err = xvt_host_region_open(&r, path, false);
+
+	if (err) {
+		xvt_error(path, "%s", xvt_host_region_open_why(err));
+		return XVT_EXIT_FAIL;
+	}
+	err = xvt_host_region_check(&r);
+	if (err) {
+		xvt_fault_text(&r.fault, why, sizeof(why));
+		xvt_error(path, "%s%s", why, xvt_region_hint(err));
+		xvt_host_region_close(&r);
+		return XVT_EXIT_FAIL;
+	}
+	if (json)
+		err = show_json(&r);
+	else
+		show_text(&r);
+	xvt_host_region_close(&r);
+	if (!err && fflush(stdout))
+		err = -errno;
+	if (err) {
+		xvt_error("stdout", "cannot write: %s", strerror(-err));
+		return XVT_EXIT_FAIL;
+	}
+	return XVT_EXIT_OK;
+}
+
+static int cmd_region(const struct xvt_command *cmd, int argc, char **argv)
+{
+	struct region_options opt = { .vectors = 1 };
+	int first = xvt_opt_parse(cmd, argc, argv, &opt, NULL);
+
+	if (first < 0)
+		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+	if (argc - first == 2 && !strcmp(argv[first], "create"))
+		return create(argv[first + 1], &opt);
+	if (argc - first == 2 && !strcmp(argv[first], "show"))
+		return show(argv[first + 1], opt.json);
+	if (argc - first == 2 && !strcmp(argv[first], "serve"))
+		return xvt_region_serve(argv[first + 1], opt.socket, opt.vectors);
+	xvt_error(
+		"region",
+		"usage: xvtrace region create PATH --size S --rings N, region show PATH, or region "
+		"serve PATH --socket SOCK");
+	return XVT_EXIT_USAGE;
+}
+
+const struct xvt_command xvt_cmd_region = {
+	.name = "region",
+	.args = "create PATH --size S --rings N | show PATH [--json] | serve PATH --socket SOCK",
+	.brief = "make a region, look at one, or give it and doorbells to a QEMU and recorders",
+	.opts = options,
+	.run = cmd_region,
+};

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0
+/* cmd_report.c - xvtrace report: the events as text, one a line. */
+#include <string.h>
+
+#include "cli/cmd.h"
+#include "view/export.h"
+
+static const struct xvt_opt report_opts[] = {
+	XVT_VIEW_OPTS(struct xvt_view, opts),
+	XVT_OPT(struct xvt_view, opts.system, "system", 's', XVT_OPT_BOOL, NULL,
+		"events as SYSTEM:EVENT"),
+	XVT_OPT(struct xvt_view, opts.task, "task", 't', XVT_OPT_BOOL, NULL,
+		"COMM-PID before the event"),
+	XVT_OPT(struct xvt_view, opts.raw, "raw", 'R', XVT_OPT_BOOL, NULL,
+		"fields as NAME=VALUE, not by the guest's print format"),
+	XVT_OPT(struct xvt_view, opts.wall, "wall", 'w', XVT_OPT_BOOL, NULL,
+		"times of the wall clock (CLOCK_REALTIME), not CLOCK_MONOTONIC"),
+	XVT_OPT_END,
+};
+
+static int run(const struct xvt_command *cmd, int argc, char **argv)
+{
+	static struct xvt_out out;
+	struct xvt_view v = { 0 };
+	struct xvt_view_opts opts;
+	int at = xvt_opt_parse(cmd, argc, argv, &v, NULL);
+	int status, err;
+
+	if (at < 0)
+		return at == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+	if (argc - at != 1) {
+		xvt_error("report", "give one trace; 'xvtrace report --help' shows how");
+		return XVT_EXIT_USAGE;
+	}
+	opts = v.opts;
+	status = xvt_view_open(&v, argv[at], &opts);
+	if (status)
+		return status;
+	err = xvt_out_open(&out, "-");
+	if (!err)
+		err = xvt_export_text(&v, &out);
+	if (err)
+		xvt_error(argv[at], "%s", strerror(-err));
+	if (xvt_out_close(&out)) {
+		xvt_error("standard output", "%s", strerror(-out.err));
+		err = out.err;
+		v.opts.quiet = true;
+	}
+	status = xvt_view_close(&v);
+	return err ? XVT_EXIT_FAIL : status;
+}
+
+const struct xvt_command xvt_cmd_report = {
+	.name = "report",
+	.args = "FILE.xvt",
+	.brief = "show the events of a trace, one a line: TIME VM:CPU FLAGS EVENT: fields",
+	.opts = report_opts,
+	.run = run,
+};

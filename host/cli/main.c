@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0
+/* main.c - the command table. Knows names only; each command parses its own options. */
+#include "cli/cmd.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#ifndef XVT_VERSION
+#define XVT_VERSION "0.1"
+#endif
+
+static const struct xvt_command *const commands[] = {
+	&xvt_cmd_record, &xvt_cmd_report,   &xvt_cmd_stat,    &xvt_cmd_verify, &xvt_cmd_export,
+	&xvt_cmd_status, &xvt_cmd_snapshot, &xvt_cmd_salvage, &xvt_cmd_region, &xvt_cmd_doctor,
+};
+
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static void help(FILE *to)
+{
+	fprintf(to, "usage: xvtrace COMMAND [OPTION]... [ARG]...\n"
+		    "Cross-VM trace buffer: records, merges and shows the events of many "
+		    "machines.\n\n");
+	for (size_t i = 0; i < COMMANDS; i++)
+		fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->brief);
+	fprintf(to, "\n'xvtrace COMMAND --help' lists a command's options.\n");
+}
+
+static int unknown(const char *name)
+{
+	const char *near = NULL;
+	unsigned int best = 4;
+
+	for (size_t i = 0; i < COMMANDS; i++) {
+		unsigned int d = xvt_letters_apart(name, commands[i]->name);
+
+		if (strncmp(name, commands[i]->name, strlen(name)) == 0)
+			d = 1;
+		if (d < best) {
+			best = d;
+			near = commands[i]->name;
+		}
+	}
+	if (near)
+		xvt_error(name, "no such command; did you mean 'xvtrace %s'?", near);
+	else
+		xvt_error(name, "no such command; 'xvtrace --help' lists them");
+	return XVT_EXIT_USAGE;
+}
+
+static const struct xvt_command *find(const char *name)
+{
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (strcmp(name, commands[i]->name) == 0)
+			return commands[i];
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	const struct xvt_command *cmd;
+
+	if (argc < 2) {
+		help(stderr);
+		return XVT_EXIT_USAGE;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		printf("xvtrace %s\n", XVT_VERSION);
+		return fflush(stdout) ? XVT_EXIT_FAIL : XVT_EXIT_OK;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+	    (strcmp(argv[1], "help") == 0 && argc == 2)) {
+		help(stdout);
+		return fflush(stdout) ? XVT_EXIT_FAIL : XVT_EXIT_OK;
+	}
+	if (strcmp(argv[1], "help") == 0) {
+		cmd = find(argv[2]);
+		if (!cmd)
+			return unknown(argv[2]);
+		xvt_opt_help(cmd);
+		return fflush(stdout) ? XVT_EXIT_FAIL : XVT_EXIT_OK;
+	}
+	cmd = find(argv[1]);
+	if (!cmd)
+		return unknown(argv[1]);
+	return cmd->run(cmd, argc - 1, argv + 1);
+}

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * handshake.c - a clock node by question and answer through the region: host clock,
+ * guest clock, host clock, all three ordered by fences. Each exchange says: at some moment
+ * between my two readings the guest's clock was g. Works under any hypervisor and is what
+ * other sources are checked against.
+ *
+ * The guest looks into its mailbox every few milliseconds and then stays for the questions
+ * that follow at once. So a burst costs the guest one timer tick; its first exchange is wide
+ * (the tick's period), the others are as tight as two caches can talk. The bounds of all
+ * exchanges of a burst are intersected.
+ */
+#include "clock/source.h"
+
+#include <stdlib.h>
+
+#define BURST	    32	     /* exchanges in one burst */
+#define SPIN_NS	    100000   /* wait for the next answer of a running burst */
+#define STAY_NS	    150000   /* a guest that has answered stays at least so long */
+#define TURN_NS	    1000000  /* longest stay in one poll() */
+#define PATIENCE_NS 60000000 /* a burst that has something narrow may end after this */
+#define WIDE_NS	    400000   /* not narrow: try ten times as long for better */
+#define ENOUGH	    16	     /* exchanges that end a burst early */
+#define RATE_PART   30	     /* the guest's rate is off by no more than that part of it */
+
+struct exchange {
+	uint64_t guest;
+	uint64_t lo; /* host clock before asking */
+	uint64_t hi; /* and after seeing the answer */
+};
+
+struct xvt_clock_source {
+	struct xvt_clock_target t;
+	uint64_t seq;
+	uint64_t asked;	  /* host clock of the open question */
+	uint64_t started; /* host clock of the burst's first answer */
+	uint64_t patience;
+	uint64_t wide;
+	bool open;	   /* a question waits for its answer */
+	bool cut;	   /* the burst ends with what it has */
+	bool fresh;	   /* something was answered since the last poll() */
+	uint64_t looked;   /* host clock of the last look for an answer, if nobody else knows */
+	unsigned int most; /* exchanges of this burst */
+	unsigned int count;
+	struct exchange done[BURST];
+};
+
+static int handshake_open(struct xvt_clock_source **out, const struct xvt_clock_target *target)
+{
+	struct xvt_clock_source *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->t = *target;
+	/* Numbers that an earlier daemon used, or that are left in the mailbox, never match. */
+	s->seq = xvt_load(&target->ctl->answer_seq) + (xvt_clock_read() | 1);
+	s->wide = xvt_host_clock_ticks(target->host_clock, WIDE_NS);
+	s->patience = xvt_host_clock_ticks(target->host_clock, PATIENCE_NS);
+	*out = s;
+	return 0;
+}
+
+static void ask(struct xvt_clock_source *s)
+{
+	struct xvt_ring_host *h = s->t.host;
+
+	s->seq++;
+	/* Before the clock: the line begins to come from the guest's cache while we read it. */
+	xvt_store(&h->request_more, (uint64_t)(s->most - 1 - s->count));
+	s->asked = xvt_clock_read_ordered();
+	xvt_store_release(&h->request_seq, s->seq); /* pairs with xvt_writer_answer() */
+	s->open = true;
+}
+
+static void begin_burst(struct xvt_clock_source *s)
+{
+	uint32_t wanted = s->t.exchanges ? *s->t.exchanges : 0;
+
+	s->most = wanted > 1 && wanted < BURST ? wanted : BURST;
+	s->count = 0;
+	s->cut = s->fresh = false;
+	ask(s);
+}
+
+static void handshake_start(struct xvt_clock_source *s)
+{
+	/* A question that was asked before a pause, or that a restored snapshot took back, is asked
+	 * again: its answer would span the pause, or never come. One that came while we did not
+	 * look is taken: the guest is here now. And so is what was answered before it: a guest that
+	 * gets to it that seldom would never be measured if each burst forgot the last one. */
+	if (s->open && (xvt_clock_read() - s->asked < s->patience ||
+			xvt_load(&s->t.ctl->answer_seq) == s->seq))
+		return;
+	s->cut = s->open && s->count;
+	if (s->cut)
+		return;
+	begin_burst(s);
+}
+
+/* Take the answer if it is there. */
+static bool answered(struct xvt_clock_source *s)
+{
+	struct exchange *e = &s->done[s->count];
+
+	if (xvt_load_acquire(&s->t.ctl->answer_seq) != s->seq)
+		return false;
+	/* At once: the number is the proof that the guest has read its clock. */
+	e->hi = xvt_clock_read_ordered();
+	e->guest = xvt_load(&s->t.ctl->answer_clock);
+	e->lo = s->asked;
+	s->open = false;
+	if (!s->count++)
+		s->started = e->hi;
+	return true;
+}
+
+/* Host ticks for guest ticks, at nominal rates. */
+static int64_t to_host_ticks(const struct xvt_clock_source *s, uint64_t guest, uint64_t from)
+{
+	__int128 ticks = (__int128)guest - (__int128)from;
+
+	return (int64_t)(ticks * (__int128)s->t.host_clock->hz / (__int128)*s->t.guest_hz);
+}
+
+/*
+ * The nominal rate is what the guest's may be taken for while it is within 1/32 (session/clocks.c),
+ * so an exchange knows less of a moment the further that is away. Near ones lose nothing.
+ */
+static uint64_t rate_slack(int64_t shift)
+{
+	uint64_t apart = shift < 0 ? -(uint64_t)shift : (uint64_t)shift;
+
+	return apart / RATE_PART + 1;
+}
+
+/*
+ * Intersect: seen from the tightest exchange, each other one says where that moment must
+ * lie in host time. If they contradict (the guest's clock crept within the burst), the
+ * tightest alone counts.
+ */
+static void measure(struct xvt_clock_source *s, struct xvt_clock_measure *m)
+{
+	unsigned int i, best = 0, lo_by, hi_by;
+	const struct exchange *b;
+	uint64_t lo, hi, lo_ns, hi_ns;
+	bool contradicted = false;
+
+	for (i = 1; i < s->count; i++) {
+		if (s->done[i].hi - s->done[i].lo < s->done[best].hi - s->done[best].lo)
+			best = i;
+	}
+	b = &s->done[best];
+	lo = b->lo;
+	hi = b->hi;
+	lo_by = hi_by = best;
+	for (i = 0; i < s->count; i++) {
+		int64_t shift = to_host_ticks(s, s->done[i].guest, b->guest);
+		uint64_t slack = rate_slack(shift);
+		uint64_t lo_i = s->done[i].lo - (uint64_t)shift - slack;
+		uint64_t hi_i = s->done[i].hi - (uint64_t)shift + slack;
+
+		/* Outside the tightest exchange altogether: that contradicts it. Never further:
+		 * sums of what a lying guest answered may not carry the node out of real time. */
+		if ((int64_t)(lo_i - b->hi) > 0 || (int64_t)(hi_i - b->lo) < 0) {
+			contradicted = true;
+			break;
+		}
+		if ((int64_t)(lo_i - lo) > 0) {
+			lo = lo_i;
+			lo_by = i;
+		}
+		if ((int64_t)(hi_i - hi) < 0) {
+			hi = hi_i;
+			hi_by = i;
+		}
+	}
+	if (contradicted || (int64_t)(hi - lo) < 0) {
+		lo = b->lo;
+		hi = b->hi;
+		lo_by = hi_by = best;
+	}
+	memset(m, 0, sizeof(*m));
+	lo_ns = xvt_host_clock_ns(s->t.host_clock, lo);
+	hi_ns = xvt_host_clock_ns(s->t.host_clock, hi);
+	m->node.ring = s->t.ring;
+	m->node.source = XVT_SOURCE_HANDSHAKE;
+	m->node.guest = b->guest;
+	m->node.host_ns = lo_ns + (hi_ns - lo_ns) / 2;
+	m->node.bound_ns = (hi_ns - lo_ns + 1) / 2 + 1; /* and the rounding */
+	m->nr_samples = lo_by == hi_by ? 1 : 2;
+	for (i = 0; i < m->nr_samples; i++) {
+		const struct exchange *e = &s->done[i ? hi_by : lo_by];
+
+		m->samples[i].ring = s->t.ring;
+		m->samples[i].source = XVT_SOURCE_HANDSHAKE;
+		m->samples[i].guest = e->guest;
+		m->samples[i].host_clock_lo = e->lo;
+		m->samples[i].host_clock_hi = e->hi;
+	}
+	m->host_clock_lo = s->done[0].lo;
+	m->host_clock_hi = b->hi;
+}
+
+/* A busy machine lets guest and host meet rarely; then go on for longer before settling. */
+static bool enough(const struct xvt_clock_source *s)
+{
+	uint64_t lasted = xvt_clock_read() - s->started, narrowest = UINT64_MAX;
+	unsigned int i;
+
+	if (s->count == s->most || lasted > 10 * s->patience)
+		return true;
+	for (i = 0; i < s->count; i++) {
+		if (s->done[i].hi - s->done[i].lo < narrowest)
+			narrowest = s->done[i].hi - s->done[i].lo;
+	}
+	return narrowest < s->wide && (s->count >= ENOUGH || lasted > s->patience);
+}
+
+/*
+ * Has the guest answered? Then it is here, if we asked or looked a moment ago, and as many
+ * exchanges follow as it stays for. One that may have left long ago is asked again and not waited
+ * for: where many are late, those who come meanwhile would be met late, too. The next look tells.
+ */
+static void handshake_meet(struct xvt_clock_source *s)
+{
+	uint64_t begin = xvt_clock_read(), looked = s->t.looked ? *s->t.looked : s->looked;
+	uint64_t stay = xvt_host_clock_ticks(s->t.host_clock, STAY_NS), spin, turn;
+	bool met = false, late;
+
+	late = begin - looked > stay && begin - s->asked > stay;
+	s->looked = begin;
+	if (s->cut || !s->open || !answered(s))
+		return;
+	s->fresh = true;
+	if (late && s->count < s->most) {
+		ask(s);
+		return;
+	}
+	spin = xvt_host_clock_ticks(s->t.host_clock, SPIN_NS);
+	turn = xvt_host_clock_ticks(s->t.host_clock, TURN_NS);
+	while (s->count < s->most && xvt_clock_read() - begin < turn) {
+		ask(s);
+		while (!answered(s)) {
+			if (xvt_clock_read() - s->asked > spin)
+				return;
+			xvt_relax();
+		}
+		/* It answered at once, and knows that more follows. */
+		if (s->t.met && !met && s->count < s->most)
+			s->t.met(s->t.met_arg);
+		met = true;
+	}
+	s->looked = xvt_clock_read();
+}
+
+static int handshake_poll(struct xvt_clock_source *s, struct xvt_clock_measure *m)
+{
+	if (s->cut) {
+		measure(s, m);
+		begin_burst(s); /* one of its own, and at once: the guest may be about to look */
+		return 1;
+	}
+	handshake_meet(s);
+	if (!s->fresh)
+		return 0;
+	s->fresh = false;
+	if (!enough(s)) {
+		if (!s->open)
+			ask(s);
+		return 0;
+	}
+	measure(s, m);
+	s->open = false; /* an answer that still comes has a number nobody waits for */
+	return 1;
+}
+
+/* A guest that is paused or dead is not worth looking at ten thousand times a second. */
+static bool handshake_busy(const struct xvt_clock_source *s)
+{
+	return s->open && xvt_clock_read() - s->asked < s->patience;
+}
+
+static bool handshake_waits(const struct xvt_clock_source *s, struct xvt_clock_wait *wait)
+{
+	*wait = (struct xvt_clock_wait){ &s->t.ctl->answer_seq, s->seq, s->asked + s->patience };
+	return s->open && !s->cut && !(s->fresh && enough(s));
+}
+
+static void handshake_close(struct xvt_clock_source *s)
+{
+	free(s);
+}
+
+const struct xvt_clock_source_ops xvt_clock_handshake = {
+	.name = "handshake",
+	.id = XVT_SOURCE_HANDSHAKE,
+	.open = handshake_open,
+	.start = handshake_start,
+	.poll = handshake_poll,
+	.busy = handshake_busy,
+	.waits = handshake_waits,
+	.meet = handshake_meet,
+	.close = handshake_close,
+};

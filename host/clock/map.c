@@ -1,0 +1,851 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * map.c - the piecewise map of a ring. Pure arithmetic; all products in 128 bits.
+ */
+#include "clock/map.h"
+#include "base/u64.h"
+
+#include <stdlib.h>
+
+typedef unsigned __int128 u128;
+
+/* Guest and host may creep apart this much between two nodes before it counts as a jump. */
+#define CREEP_NS_MAX   20000000ull
+#define CREEP_PER_1024 8 /* and 1/128 of the interval: a rate is settled to 1 % or better */
+/* A VMM stops the clock before the vCPUs, and stamps after both; it starts them after its stamp. */
+#define PAUSE_NS       5000000ull
+/* Nodes kept of one ring: a quarter of an hour at ten a second. */
+#define NODES_MAX      8192
+/* So many are needed, whatever the pool says. */
+#define NODES_LEAST    16
+
+void xvt_clock_map_init(struct xvt_clock_map *m, uint64_t hz)
+{
+	memset(m, 0, sizeof(*m));
+	m->hz = hz;
+}
+
+void xvt_clock_map_fini(struct xvt_clock_map *m)
+{
+	free(m->nodes);
+	if (m->pool)
+		xvt_pool_uncount(m->pool, m->room * sizeof(*m->nodes));
+	m->nodes = NULL;
+	m->count = m->room = 0;
+}
+
+void xvt_clock_map_trim(struct xvt_clock_map *m)
+{
+	struct xvt_clock_node *one;
+
+	if (m->count < 2)
+		return;
+	m->nodes[0] = m->nodes[m->count - 1];
+	m->count = 1;
+	m->at = m->last_first = m->older.from = m->older.end = 0;
+	m->changes++;
+	one = realloc(m->nodes, sizeof(*one));
+	if (!one)
+		return;
+	if (m->pool)
+		xvt_pool_uncount(m->pool, (m->room - 1) * sizeof(*one));
+	m->nodes = one;
+	m->room = 1;
+}
+
+const struct xvt_clock_node *xvt_clock_map_last(const struct xvt_clock_map *m)
+{
+	return m->count ? &m->nodes[m->count - 1] : NULL;
+}
+
+/* Nodes before the segment in use are never needed again: `least` of them go at a time. */
+static void drop_used(struct xvt_clock_map *m, size_t least)
+{
+	if (m->at < least)
+		return;
+	memmove(m->nodes, m->nodes + m->at, (m->count - m->at) * sizeof(*m->nodes));
+	m->count -= m->at;
+	m->last_first -= m->last_first < m->at ? m->last_first : m->at;
+	m->older.from = m->older.end = 0;
+	m->at = 0;
+}
+
+void xvt_clock_map_forget(struct xvt_clock_map *m, uint64_t host_ns)
+{
+	size_t i = m->count;
+
+	while (i > m->at && m->nodes[i - 1].host_ns > host_ns)
+		i--;
+	/* One more than is needed, so that there is a line. */
+	if (i > 1 && i - 2 > m->at)
+		m->at = i - 2;
+}
+
+/* For one more node. */
+static int make_room(struct xvt_clock_map *m)
+{
+	struct xvt_clock_node *grown;
+	size_t room, more;
+
+	drop_used(m, 64);
+	if (m->count >= NODES_MAX) {
+		/* A ring that never records looks nothing up, so nothing was dropped above. */
+		if (m->at < NODES_MAX / 2)
+			m->at = NODES_MAX / 2;
+		drop_used(m, 64);
+	}
+	if (m->count < m->room)
+		return 0;
+	room = m->room < NODES_LEAST ? NODES_LEAST : m->room * 2;
+	more = (room - m->room) * sizeof(*grown);
+	if (m->pool && !xvt_pool_count(m->pool, more, room == NODES_LEAST)) {
+		drop_used(m, 1);
+		return m->count < m->room ? 0 : -ENOMEM;
+	}
+	grown = realloc(m->nodes, room * sizeof(*grown));
+	if (!grown) {
+		if (m->pool)
+			xvt_pool_uncount(m->pool, more);
+		return -ENOMEM;
+	}
+	m->nodes = grown;
+	m->room = room;
+	return 0;
+}
+
+static uint64_t at_rate(uint64_t ticks, uint64_t hz)
+{
+	u128 ns = (u128)ticks * 1000000000u / hz;
+
+	return ns > INT64_MAX ? INT64_MAX : (uint64_t)ns; /* 292 years; sums stay in 64 bits */
+}
+
+static uint64_t ticks_ns(const struct xvt_clock_map *m, uint64_t ticks)
+{
+	return at_rate(ticks, m->hz);
+}
+
+/* 292 years at most, as all times here: either may be whatever the guest answered. */
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+	return a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
+uint64_t xvt_clock_creep_ns(uint64_t interval_ns)
+{
+	return CREEP_NS_MAX + interval_ns / 1024 * CREEP_PER_1024;
+}
+
+/* Where the straight line through `last`, at the nominal rate, has the node's guest clock; what
+ * lies before time began is far from everything. */
+static uint64_t on_last_line(const struct xvt_clock_map *m, const struct xvt_clock_node *last,
+			     const struct xvt_clock_node *node)
+{
+	uint64_t shift = ticks_ns(m, xvt_u64_apart(node->guest, last->guest));
+
+	if (node->guest > last->guest)
+		return last->host_ns + shift;
+	return shift <= last->host_ns ? last->host_ns - shift : INT64_MAX;
+}
+
+/*
+ * Is that a moment before the last node's? A burst takes as long as half a second where guest and
+ * host rarely meet, and its tightest exchange may be older than what the drain has told meanwhile.
+ *
+ * By both clocks it is. One that is later by one clock only is, if both moments may have been the
+ * other way round for all that is known of them, and its guest clock is on the line; else that
+ * clock went back, or jumped, and did so after the last node.
+ */
+static bool is_older(const struct xvt_clock_map *m, const struct xvt_clock_node *last,
+		     const struct xvt_clock_node *node)
+{
+	const bool guest_later = node->guest > last->guest,
+		   host_later = node->host_ns > last->host_ns;
+	const uint64_t both = last->bound_ns + node->bound_ns;
+	uint64_t shift;
+
+	if (guest_later == host_later)
+		return !guest_later;
+	if (xvt_u64_apart(node->host_ns, last->host_ns) > both)
+		return false;
+	shift = ticks_ns(m, xvt_u64_apart(node->guest, last->guest));
+	return xvt_u64_apart(on_last_line(m, last, node), node->host_ns) <=
+	       xvt_clock_creep_ns(shift) + both;
+}
+
+static bool exact(const struct xvt_clock_node *n)
+{
+	return n->source == XVT_SOURCE_KVM || n->source == XVT_SOURCE_VMM ||
+	       n->source == XVT_SOURCE_GUEST;
+}
+
+/* Two nodes of an epoch by one formula (another of the same source would be another epoch): their
+ * line is the clock, at whatever rate. */
+static bool one_formula(const struct xvt_clock_node *from, const struct xvt_clock_node *to)
+{
+	return exact(from) && from->source == to->source;
+}
+
+/* The last node that was measured, if it is of the last one's epoch: one of the drain's is so wide
+ * that a jump could hide behind it. */
+static const struct xvt_clock_node *measured(const struct xvt_clock_map *m,
+					     const struct xvt_clock_node *last)
+{
+	return last->source == XVT_SOURCE_DRAIN && m->measured.epoch == last->epoch ? &m->measured
+										    : last;
+}
+
+/* How far guest and host time came apart from one node to a later one, at the nominal rate. */
+static uint64_t gained(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
+		       const struct xvt_clock_node *to)
+{
+	return xvt_u64_apart(to->host_ns - from->host_ns, ticks_ns(m, to->guest - from->guest));
+}
+
+/*
+ * What a clock has gained on the host's that ticks at the host's rate and is set forward: a saw,
+ * whose ends may agree with any faster rate. Between two nodes it is off their line by no more than
+ * the sum of its steps.
+ */
+static uint64_t set_forward(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
+			    const struct xvt_clock_node *to)
+{
+	const uint64_t host_ns = to->host_ns - from->host_ns;
+	uint64_t ns;
+
+	if (!m->host_hz)
+		return 0;
+	ns = at_rate(to->guest - from->guest, m->host_hz);
+	return ns > host_ns ? ns - host_ns : 0;
+}
+
+/* These, and the host's own knees in between: what the clock may be off the line through both. */
+static uint64_t crept(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
+		      const struct xvt_clock_node *to)
+{
+	uint64_t bend = 0;
+
+	if (m->host_clock)
+		bend = xvt_host_clock_bend_ns(m->host_clock, from->host_ns, to->host_ns);
+	if (one_formula(from, to))
+		return bend;
+	return bend + xvt_u64_larger(gained(m, from, to), set_forward(m, from, to));
+}
+
+/* Did the guest's clock lose more on the host's than both bounds explain? */
+static bool lost_time(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
+		      const struct xvt_clock_node *to)
+{
+	const uint64_t passed = ticks_ns(m, to->guest - from->guest);
+
+	return to->host_ns - from->host_ns > sum(passed, sum(from->bound_ns, to->bound_ns));
+}
+
+/* In one epoch: one that loses time does not only creep. At a border: a clock that loses time
+ * stands still, if nothing was reported. */
+static bool may_have_gone_back(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
+			       const struct xvt_clock_node *to, uint64_t reports)
+{
+	if (to->flags & XVT_NODE_F_FIRST)
+		return reports && (to->guest <= from->guest || lost_time(m, from, to));
+	return !one_formula(from, to) && lost_time(m, from, to);
+}
+
+/* The drain's node is as near to the line as what was seen allows: its bound excuses nothing. */
+static uint64_t error_ns(const struct xvt_clock_node *n)
+{
+	return n->source == XVT_SOURCE_DRAIN ? 0 : n->bound_ns;
+}
+
+/* Came they apart by more than a creep can explain? */
+static bool came_apart(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
+		       const struct xvt_clock_node *to)
+{
+	uint64_t host_ns = to->host_ns - from->host_ns;
+	/* Bounds are measuring error, not creep. */
+	uint64_t limit = xvt_clock_creep_ns(host_ns) + from->bound_ns + error_ns(to);
+
+	/* The machine was disturbed: what is left must be its clock's own rate. */
+	if (m->suspect)
+		limit -= CREEP_NS_MAX;
+	return gained(m, from, to) > limit;
+}
+
+void xvt_clock_map_reported(struct xvt_clock_map *m, uint64_t host_ns, uint64_t ticks)
+{
+	struct xvt_clock_report *r = m->reports, *end = r + m->nr_reports;
+
+	if (m->nr_reports == XVT_CLOCK_REPORTS) {
+		/* One entry stands for the two oldest, and holds wherever one of them does. */
+		r[0].last_ns = xvt_u64_larger(r[0].last_ns, r[1].last_ns);
+		r[0].size_ns = sum(r[0].size_ns, r[1].size_ns);
+		r[0].count += r[1].count;
+		memmove(r + 1, r + 2, (XVT_CLOCK_REPORTS - 2) * sizeof(*r));
+		end = r + --m->nr_reports;
+	}
+	*end = (struct xvt_clock_report){ host_ns, host_ns, ticks_ns(m, ticks), 1 };
+	m->nr_reports++;
+}
+
+/* All changes that may have been before the node's moment. */
+static struct xvt_clock_report reported(const struct xvt_clock_map *m,
+					const struct xvt_clock_node *node)
+{
+	struct xvt_clock_report all = { 0 };
+	size_t i;
+
+	for (i = 0; i < m->nr_reports; i++) {
+		const struct xvt_clock_report *r = &m->reports[i];
+
+		if (r->first_ns > sum(node->host_ns, node->bound_ns))
+			continue;
+		all.size_ns = sum(all.size_ns, r->size_ns);
+		all.count += r->count;
+	}
+	return all;
+}
+
+/* A node of the drain's on the line of the last measured one, with what its segment is told to be
+ * wrong by: as much as was not seen. */
+static void note_seen(struct xvt_clock_map *m, const struct xvt_clock_node *node, uint64_t bound)
+{
+	uint64_t off = gained(m, &m->measured, node);
+
+	m->seen.bound_ns = xvt_u64_larger(m->seen.bound_ns, bound);
+	m->seen.astray_ns = xvt_u64_larger(m->seen.astray_ns, off);
+	if (off > node->bound_ns)
+		m->seen.beyond_ns = xvt_u64_larger(m->seen.beyond_ns, off - node->bound_ns);
+}
+
+/*
+ * A measured node after the drain's in one epoch. Of the two measured ones alone it would be said
+ * that the clock was on the line through them within `whole`, whatever lies between. The events
+ * were placed on lines through the drain's nodes as well, which lie off the nominal line by
+ * astray_ns at most, and that off this one by what was gained: so the sum holds for all of them,
+ * and for what was placed when only the drain had seen it, too. Unless the drain's nodes prove
+ * that the clock was elsewhere.
+ */
+static void confirm_seen(struct xvt_clock_map *m, struct xvt_clock_node *node, uint64_t *bound)
+{
+	uint64_t whole = xvt_u64_larger(m->measured.bound_ns, node->bound_ns) +
+			 crept(m, &m->measured, node) + reported(m, node).size_ns +
+			 XVT_STAMP_SLACK_NS;
+	uint64_t line = gained(m, &m->measured, node);
+
+	if (m->seen.beyond_ns > whole + line)
+		return;
+	whole += line + m->seen.astray_ns;
+	if (whole >= xvt_u64_larger(*bound, m->seen.bound_ns))
+		return;
+	node->flags |= XVT_NODE_F_SINCE;
+	m->seen.bound_ns = 0;
+	*bound = whole;
+}
+
+/* Those before the node's moment for sure have been reckoned with. */
+static void drop_reports(struct xvt_clock_map *m, const struct xvt_clock_node *node)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < m->nr_reports; i++) {
+		if (sum(m->reports[i].last_ns, node->bound_ns) >= node->host_ns)
+			m->reports[kept++] = m->reports[i];
+	}
+	m->nr_reports = kept;
+}
+
+/* What has the last word on the nodes before it. */
+static void note_measured(struct xvt_clock_map *m, const struct xvt_clock_node *node)
+{
+	/* A burst that began before the disturbance may end after it, and tell only of before. */
+	if (node->host_ns > m->suspect_ns && node->host_ns - m->suspect_ns > node->bound_ns)
+		m->suspect = false;
+	m->moved = false;
+	drop_reports(m, node);
+	m->bound_ns_max = xvt_u64_larger(m->bound_ns_max, m->seen.bound_ns);
+	memset(&m->seen, 0, sizeof(m->seen));
+	m->bound_ns_max = xvt_u64_larger(m->bound_ns_max, node->segment_bound_ns);
+	m->measured = *node;
+}
+
+/* The bound of a segment within which the clock may have gone back; 0: it did not. */
+static uint64_t went_back_ns(const struct xvt_clock_node *n)
+{
+	return n->flags & (XVT_NODE_F_BACK | XVT_NODE_F_CHANGED) ? n->segment_bound_ns : 0;
+}
+
+/*
+ * The largest bound of a segment with what it gets because the clock went back beside it, as a
+ * reader of the file finds it (spread_bounds() in trace/read.c), before the last node is in the
+ * map.
+ */
+static void note_reach(struct xvt_clock_map *m, const struct xvt_clock_node *node)
+{
+	const struct xvt_clock_node *last = xvt_clock_map_last(m);
+	const uint64_t own = went_back_ns(node);
+	uint64_t from_ns, all = m->bound_ns_max;
+	size_t k;
+
+	if (!last)
+		return;
+	if (last->host_ns > m->reach.until_ns)
+		m->reach.bound_ns = 0;
+	if (m->reach.bound_ns && !(node->flags & XVT_NODE_F_FIRST))
+		m->reach.most_ns = xvt_u64_larger(m->reach.most_ns,
+						  sum(node->segment_bound_ns, m->reach.bound_ns));
+	if (!own)
+		return;
+	m->reach.until_ns = xvt_u64_larger(m->reach.until_ns, sum(node->host_ns, own));
+	m->reach.bound_ns = xvt_u64_larger(m->reach.bound_ns, own);
+	from_ns = last->host_ns < own ? 0 : last->host_ns - own;
+	for (k = m->count; k-- > 1 && m->nodes[k].host_ns >= from_ns;) {
+		const uint64_t before_ns = m->nodes[k - 1].host_ns,
+			       back = went_back_ns(&m->nodes[k]);
+
+		if (!(m->nodes[k].flags & XVT_NODE_F_FIRST))
+			m->reach.most_ns = xvt_u64_larger(m->reach.most_ns,
+							  sum(m->nodes[k].segment_bound_ns, own));
+		if (back && (before_ns < back ? 0 : before_ns - back) < from_ns)
+			from_ns = before_ns < back ? 0 : before_ns - back;
+	}
+	/* What lies before is forgotten: none of it has more than this. */
+	if (!k && m->nodes[0].host_ns >= from_ns)
+		m->reach.most_ns = xvt_u64_larger(m->reach.most_ns, sum(all, own));
+}
+
+uint64_t xvt_clock_map_bound_ns(const struct xvt_clock_map *m)
+{
+	return xvt_u64_larger(xvt_u64_larger(m->bound_ns_max, m->seen.bound_ns), m->reach.most_ns);
+}
+
+uint64_t xvt_clock_map_own_hz(const struct xvt_clock_map *m)
+{
+	const struct xvt_clock_node *b = xvt_clock_map_last(m), *a = b;
+	uint64_t host_ns, doubt;
+	u128 hz;
+
+	if (b)
+		a = &m->nodes[m->last_first];
+	if (a == b || b->host_ns <= a->host_ns)
+		return m->hz;
+	host_ns = b->host_ns - a->host_ns;
+	doubt = sum(a->bound_ns, b->bound_ns);
+	if (!one_formula(a, b))
+		doubt = sum(doubt, host_ns / 1024 * CREEP_PER_1024);
+	if (gained(m, a, b) <= doubt)
+		return m->hz;
+	hz = (u128)(b->guest - a->guest) * 1000000000u / host_ns;
+	return hz >= 1000 && hz <= 20000000000ull ? (uint64_t)hz : m->hz;
+}
+
+int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
+{
+	const struct xvt_clock_node *last, *from;
+	const struct xvt_clock_report changes = reported(m, node);
+	uint64_t bound = node->bound_ns, slack = error_ns(node);
+	bool jumped;
+	int err = make_room(m);
+
+	if (err)
+		return err;
+	last = xvt_clock_map_last(m);
+	if (last && is_older(m, last, node))
+		return -EALREADY;
+	from = last ? measured(m, last) : NULL;
+	node->flags = XVT_NODE_F_FIRST;
+	node->epoch = last ? last->epoch + 1 : 0;
+	jumped = last && (node->guest <= last->guest || node->host_ns <= last->host_ns ||
+			  m->moved || came_apart(m, from, node));
+	if (last && !jumped && changes.size_ns <= CREEP_NS_MAX) {
+		node->flags = 0;
+		node->epoch = last->epoch;
+		bound = xvt_u64_larger(last->bound_ns, bound) + crept(m, last, node) +
+			changes.size_ns;
+		slack = xvt_u64_larger(from->bound_ns, slack) + crept(m, from, node) +
+			changes.size_ns;
+	}
+	if (last && may_have_gone_back(m, last, node, changes.count))
+		node->flags |= XVT_NODE_F_BACK;
+	/* One change and one jump are the same thing; with more of them there is a time between. */
+	if (last && changes.count > jumped)
+		node->flags |= XVT_NODE_F_CHANGED;
+	if (node->source == XVT_SOURCE_DRAIN && node->flags & XVT_NODE_F_FIRST)
+		return -EDOM;
+	/* A record may have been placed before anyone heard of it: as far off as goes unnoticed,
+	 * which is a creep and the gap between the two looks at the record. */
+	if (node->flags & XVT_NODE_F_FIRST && node->flags & (XVT_NODE_F_CHANGED | XVT_NODE_F_BACK))
+		bound += changes.size_ns < 2 * CREEP_NS_MAX ? changes.size_ns : 2 * CREEP_NS_MAX;
+	bound += XVT_STAMP_SLACK_NS;
+	if (!(node->flags & XVT_NODE_F_FIRST) && node->source != XVT_SOURCE_DRAIN &&
+	    m->seen.bound_ns)
+		confirm_seen(m, node, &bound);
+	node->segment_bound_ns = bound;
+	/* What the drain saw is wide, but its node lies on the line of the one before it. */
+	m->slack_ns = xvt_u64_larger(m->slack_ns, slack + XVT_STAMP_SLACK_NS);
+	note_reach(m, node);
+	if (node->source == XVT_SOURCE_DRAIN)
+		note_seen(m, node, bound);
+	else
+		note_measured(m, node);
+	if (node->flags & XVT_NODE_F_FIRST)
+		m->last_first = m->count;
+	m->nodes[m->count++] = *node;
+	m->changes++;
+	return 0;
+}
+
+uint64_t xvt_clock_line(const struct xvt_clock_node *a, const struct xvt_clock_node *b,
+			uint64_t guest)
+{
+	/* Unsigned: both differences are positive, and their product fits whatever they are. */
+	return a->host_ns + (uint64_t)((u128)(guest - a->guest) * (b->host_ns - a->host_ns) /
+				       (b->guest - a->guest));
+}
+
+/* Where a value lies among the nodes of one epoch. */
+enum side {
+	SIDE_BEFORE, /* its first node */
+	SIDE_WITHIN,
+	SIDE_AFTER, /* its last node */
+};
+
+struct candidate {
+	size_t at; /* node at or before the value, or the epoch's first */
+	enum side side;
+	uint64_t ns;
+};
+
+/* Is the node after `i` in the same epoch? */
+static bool goes_on(const struct xvt_clock_map *m, size_t i)
+{
+	return i + 1 < m->count && !(m->nodes[i + 1].flags & XVT_NODE_F_FIRST);
+}
+
+/*
+ * First node of the epoch after the one in which `at` lies; m->count if there is none. Asked for
+ * each record whose place no segment in use gives, and a guest can make that all of its records.
+ */
+static size_t next_first(struct xvt_clock_map *m, size_t at)
+{
+	if (at >= m->last_first)
+		return m->count;
+	if (at < m->older.from || at >= m->older.end) {
+		m->older.from = m->older.end = at;
+		while (goes_on(m, m->older.end))
+			m->older.end++;
+		m->older.end++;
+	}
+	return m->older.end;
+}
+
+/* The last node of [at, end) before `guest`, or `at`: mostly not far. */
+static size_t last_before(const struct xvt_clock_map *m, size_t at, size_t end, uint64_t guest)
+{
+	size_t step = 1;
+
+	while (at + step < end && guest > m->nodes[at + step].guest) {
+		at += step;
+		step *= 2;
+	}
+	for (; step; step /= 2) {
+		if (at + step < end && guest > m->nodes[at + step].guest)
+			at += step;
+	}
+	return at;
+}
+
+/* By the nodes of the epoch in which `at` lies; nodes before `at` are not looked at. */
+static struct candidate in_epoch(struct xvt_clock_map *m, size_t at, uint64_t guest)
+{
+	struct candidate c = { .at = last_before(m, at, next_first(m, at), guest) };
+	const struct xvt_clock_node *n = &m->nodes[c.at];
+
+	if (guest < n->guest) {
+		uint64_t back = ticks_ns(m, n->guest - guest);
+
+		c.side = SIDE_BEFORE;
+		c.ns = back < n->host_ns ? n->host_ns - back : 0;
+	} else if (goes_on(m, c.at)) {
+		c.side = SIDE_WITHIN;
+		c.ns = xvt_clock_line(n, n + 1, guest);
+	} else {
+		c.side = guest == n->guest ? SIDE_WITHIN : SIDE_AFTER;
+		c.ns = n->host_ns + ticks_ns(m, guest - n->guest);
+	}
+	return c;
+}
+
+/* Does the evidence allow this time? The map itself may be wrong by its bound, and by what the
+ * clock may have crept since the node that it was extrapolated from. */
+static bool allowed(const struct xvt_clock_map *m, const struct candidate *c,
+		    const struct xvt_clock_evidence *e)
+{
+	uint64_t slack = m->slack_ns;
+
+	if (c->side != SIDE_WITHIN)
+		slack += xvt_u64_apart(c->ns, m->nodes[c->at].host_ns) / 1024 * CREEP_PER_1024;
+	return c->ns + slack >= e->floor_ns && (c->ns < slack || c->ns - slack <= e->ceiling_ns);
+}
+
+/* A value of the old epoch lies before the new one's first node, and one of the new epoch after
+ * the old one's last. */
+static bool allowed_old(const struct xvt_clock_map *m, const struct candidate *c, size_t first,
+			const struct xvt_clock_evidence *e)
+{
+	return allowed(m, c, e) && c->ns <= m->nodes[first].host_ns + m->slack_ns;
+}
+
+static bool allowed_new(const struct xvt_clock_map *m, const struct candidate *c, size_t first,
+			const struct xvt_clock_evidence *e)
+{
+	uint64_t last_ns = m->nodes[first - 1].host_ns;
+
+	/* Monotone clocks first: nobody has copied it before the old epoch's last node. */
+	return e->ceiling_ns >= last_ns && c->ns + m->slack_ns >= last_ns && allowed(m, c, e);
+}
+
+void xvt_clock_map_stopped(struct xvt_clock_map *m, uint64_t ns)
+{
+	memmove(m->stops_before + 1, m->stops_before,
+		(XVT_STOPS_BEFORE - 1) * sizeof(m->stops_before[0]));
+	m->stops_before[0] = m->stop_ns;
+	m->stop_ns = ns;
+	m->run_ns = 0;
+}
+
+void xvt_clock_map_paused(struct xvt_clock_map *m, uint64_t stop_ns, uint64_t run_ns)
+{
+	if (stop_ns < m->stop_ns)
+		m->stop_ns = stop_ns;
+	m->run_ns = run_ns > stop_ns ? run_ns : 0;
+}
+
+static bool between(const struct xvt_clock_map *m, size_t first, uint64_t ns)
+{
+	return ns >= m->nodes[first - 1].host_ns && ns < m->nodes[first].host_ns;
+}
+
+/* Where the border between the two epochs lies, if that is where the VMM stopped the machine; its
+ * first stop between them counts. Else UINT64_MAX. */
+static uint64_t stop_between(const struct xvt_clock_map *m, size_t first)
+{
+	uint64_t ns = between(m, first, m->stop_ns) ? m->stop_ns : UINT64_MAX;
+	size_t i;
+
+	for (i = 0; i < XVT_STOPS_BEFORE; i++) {
+		if (m->stops_before[i] < ns && between(m, first, m->stops_before[i]))
+			ns = m->stops_before[i];
+	}
+	return ns;
+}
+
+/*
+ * Is the border between the two epochs the machine's last stop, and nothing else? The VMM says when
+ * it stopped and ran again, no other stop lies there, and the lines are apart by as much: the clock
+ * stood still meanwhile. Then the old line ends at the stop, and the new one begins behind it.
+ */
+static bool is_pause(const struct xvt_clock_map *m, size_t first, uint64_t lines_apart_ns)
+{
+	return m->run_ns && stop_between(m, first) == m->stop_ns && between(m, first, m->stop_ns) &&
+	       xvt_u64_apart(lines_apart_ns, m->run_ns - m->stop_ns) <= m->slack_ns + PAUSE_NS;
+}
+
+/*
+ * From one epoch's last node to the next one's first? One that lost time there stood still with its
+ * machine, unless the host's kernel reported that it was set back.
+ */
+static bool only_went_forward(const struct xvt_clock_map *m, size_t first)
+{
+	const struct xvt_clock_node *from = &m->nodes[first - 1], *to = &m->nodes[first];
+
+	return to->guest > from->guest && !(to->flags & (XVT_NODE_F_CHANGED | XVT_NODE_F_BACK));
+}
+
+/* First node of the nearest epoch from the one that begins at `first` on that may have the value: a
+ * ring may be silent from one border to beyond the next. m->count if there is none. */
+static size_t later_epoch(struct xvt_clock_map *m, size_t first, uint64_t guest,
+			  const struct xvt_clock_evidence *e)
+{
+	for (; first < m->count; first = next_first(m, first)) {
+		struct candidate c = in_epoch(m, first, guest);
+
+		if (allowed_new(m, &c, first, e))
+			break;
+	}
+	return first;
+}
+
+/* Before the first node there ever was, nothing was measured. */
+static bool is_unmeasured(const struct xvt_clock_map *m, const struct candidate *c)
+{
+	return c->side == SIDE_BEFORE && !m->nodes[c->at].epoch;
+}
+
+/*
+ * Does it lie between two epochs of which more is known than that the one became the other? Then
+ * the clock may have been elsewhere, and what the drain saw of the record is all that is certain.
+ */
+static bool is_unsettled(struct xvt_clock_map *m, const struct candidate *c,
+			 const struct xvt_clock_evidence *e)
+{
+	const size_t first = c->side == SIDE_AFTER ? next_first(m, c->at) : c->at;
+	uint64_t off;
+
+	if (c->side == SIDE_WITHIN || first >= m->count ||
+	    !(m->nodes[first].flags & XVT_NODE_F_FIRST) ||
+	    !(m->nodes[first].flags & XVT_NODE_F_CHANGED))
+		return false;
+	off = xvt_u64_larger(xvt_u64_apart(c->ns, e->floor_ns),
+			     xvt_u64_apart(c->ns, e->ceiling_ns));
+	if (e->ceiling_ns != UINT64_MAX)
+		m->bound_ns_max = xvt_u64_larger(m->bound_ns_max, off);
+	return true;
+}
+
+/*
+ * Beside a border the map may be wrong by what the clock may have crept since the node that it goes
+ * on from; and by no more than the moments apart between which the record was seen to be written.
+ */
+static void note_beside(struct xvt_clock_map *m, const struct candidate *c,
+			const struct xvt_clock_evidence *e)
+{
+	uint64_t off, seen;
+
+	if (c->side == SIDE_WITHIN)
+		return;
+	off = xvt_clock_creep_ns(xvt_u64_apart(c->ns, m->nodes[c->at].host_ns));
+	/* Not floor_ns: the record before this one may be as wrong as this one is. */
+	seen = xvt_u64_larger(xvt_u64_apart(c->ns, e->proven_ns),
+			      xvt_u64_apart(c->ns, e->ceiling_ns));
+	if (e->ceiling_ns != UINT64_MAX && seen < off)
+		off = seen;
+	m->bound_ns_max = xvt_u64_larger(m->bound_ns_max, sum(m->slack_ns, off));
+}
+
+static enum xvt_map_result last_epoch(struct xvt_clock_map *m, const struct candidate *c,
+				      const struct xvt_clock_evidence *e)
+{
+	if (c->side == SIDE_AFTER)
+		return m->closed ? XVT_MAP_GUESS : XVT_MAP_WAIT;
+	if (!allowed(m, c, e))
+		return XVT_MAP_DOUBT;
+	if (is_unmeasured(m, c) || is_unsettled(m, c, e))
+		return XVT_MAP_GUESS;
+	note_beside(m, c, e);
+	return XVT_MAP_OK;
+}
+
+enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
+					const struct xvt_clock_evidence *e, uint64_t *host_ns)
+{
+	struct candidate old, new;
+	bool old_may, new_may;
+	uint64_t border_ns;
+	size_t first;
+
+	*host_ns = 0;
+	if (!m->count)
+		return m->closed ? XVT_MAP_GUESS : XVT_MAP_WAIT;
+	for (;;) {
+		old = in_epoch(m, m->at, guest);
+		m->at = old.at;
+		first = next_first(m, m->at);
+		if (first >= m->count) {
+			*host_ns = old.ns;
+			return last_epoch(m, &old, e);
+		}
+		new = in_epoch(m, first, guest);
+		old_may = allowed_old(m, &old, first, e);
+		new_may = allowed_new(m, &new, first, e);
+		/* A clock that only went forward was past the old epoch's last node, and before the
+		 * new one's first, exactly as its value is. */
+		if (old_may && new_may && only_went_forward(m, first)) {
+			if (guest <= m->nodes[first - 1].guest)
+				new_may = false;
+			else if (guest >= m->nodes[first].guest)
+				old_may = false;
+		}
+		if (old_may && new_may && old.ns > m->slack_ns &&
+		    old.ns - m->slack_ns > stop_between(m, first))
+			old_may = false; /* nobody wrote while it stood still */
+		if (old_may && new_may &&
+		    new.ns + m->slack_ns + PAUSE_NS <
+			    m->run_ns &&is_pause(m, first, new.ns > old.ns ? new.ns - old.ns : 0))
+			new_may = false;
+		if (!old_may && !new_may)
+			first = later_epoch(m, next_first(m, first), guest, e);
+		if (old_may || first >= m->count)
+			break;
+		m->at = first;
+	}
+	/* Between the two, not later than the border. */
+	border_ns = m->nodes[next_first(m, m->at)].host_ns;
+	*host_ns = old.ns < border_ns ? old.ns : border_ns;
+	if (!old_may)
+		return XVT_MAP_DOUBT;
+	if (is_unsettled(m, &old, e))
+		return XVT_MAP_GUESS;
+	if (!new_may || xvt_u64_apart(old.ns, new.ns) <= m->slack_ns) {
+		if (is_unmeasured(m, &old))
+			return XVT_MAP_GUESS;
+		note_beside(m, &old, e);
+		return XVT_MAP_OK;
+	}
+	/* Both sides are possible: what is told is the earlier, and the bound covers both. */
+	m->bound_ns_max = xvt_u64_larger(m->bound_ns_max, xvt_u64_apart(old.ns, new.ns));
+	return XVT_MAP_GUESS;
+}
+
+bool xvt_clock_map_segment(struct xvt_clock_map *m, uint64_t guest, struct xvt_clock_segment *s)
+{
+	const struct xvt_clock_node *a, *b;
+
+	if (s->run && s->changes == m->changes && guest >= s->guest && guest <= s->guest_end)
+		return true;
+	if (!m->count || next_first(m, m->at) < m->count)
+		return false;
+	while (goes_on(m, m->at) && guest > m->nodes[m->at + 1].guest)
+		m->at++;
+	a = &m->nodes[m->at];
+	b = a + 1;
+	if (!goes_on(m, m->at) || guest < a->guest)
+		return false;
+	s->guest = a->guest;
+	s->guest_end = b->guest;
+	s->host_ns = a->host_ns;
+	s->rise = b->host_ns - a->host_ns;
+	s->run = b->guest - a->guest;
+	if (s->run >> 63)
+		return false;
+	xvt_clock_segment_make(s);
+	s->changes = m->changes;
+	return true;
+}
+
+bool xvt_clock_map_beyond(const struct xvt_clock_map *m, uint64_t guest, uint64_t host_ns,
+			  struct xvt_clock_segment *s)
+{
+	const struct xvt_clock_node *n = m->count ? &m->nodes[m->at] : NULL;
+
+	if (n && n != xvt_clock_map_last(m) && n[1].guest <= guest && n[1].epoch == n->epoch)
+		n++;
+	if (!n || guest < n->guest)
+		return false;
+	*s = (struct xvt_clock_segment){ .guest = n->guest,
+					 .guest_end = guest,
+					 .host_ns = n->host_ns,
+					 .rise = 1000000000,
+					 .run = m->hz };
+	xvt_clock_segment_make(s);
+	return xvt_clock_segment_ns(s, guest) == host_ns;
+}
+
+bool xvt_clock_map_next_epoch(struct xvt_clock_map *m)
+{
+	size_t first = m->count ? next_first(m, m->at) : 0;
+
+	if (first >= m->count)
+		return false;
+	m->at = first;
+	return true;
+}

@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * decode.c - see decode.h. Which class a record has, what its fields are, and how they are shown.
+ * What the guest said of them is metadata.c's.
+ */
+#include "decode/decode.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode/parts.h"
+#include "decode/print.h"
+#include "decode/format.h"
+
+/* -- classes ------------------------------------------------------------------------ */
+
+#define FIELD(name_, kind_, place_, elem_, flags_, offset_, size_)                 \
+	{                                                                          \
+		.name = name_, .kind = kind_, .place = place_, .elem_size = elem_, \
+		.flags = flags_, .offset = offset_, .size = size_                  \
+	}
+#define NUMBER(struct_, field_)                                                          \
+	FIELD(#field_, XVT_FIELD_UINT, XVT_PLACE_FIXED, 0, 0, offsetof(struct_, field_), \
+	      sizeof(((struct_ *)0)->field_))
+#define LOST(name_, cause_)                                 \
+	FIELD(name_, XVT_FIELD_UINT, XVT_PLACE_FIXED, 0, 0, \
+	      offsetof(struct xvt_lost, lost) + 8 * (cause_), 8)
+
+/* The ring's own records, as if a guest had described them. */
+static struct xvt_field text_fields[] = {
+	FIELD("text", XVT_FIELD_STRING, XVT_PLACE_TAIL, 1, XVT_FIELD_F_NUL, 0, 0),
+};
+static struct xvt_field u64_fields[] = {
+	FIELD("values", XVT_FIELD_UINTS, XVT_PLACE_TAIL, 8, 0, 0, 0),
+};
+static struct xvt_field sync_fields[] = {
+	NUMBER(struct xvt_clock_sync, clock),	     NUMBER(struct xvt_clock_sync, hz),
+	NUMBER(struct xvt_clock_sync, monotonic_ns), NUMBER(struct xvt_clock_sync, boottime_ns),
+	NUMBER(struct xvt_clock_sync, realtime_ns),  NUMBER(struct xvt_clock_sync, reason),
+	NUMBER(struct xvt_clock_sync, epoch),
+};
+static struct xvt_field mark_fields[] = {
+	NUMBER(struct xvt_mark, number),
+	NUMBER(struct xvt_mark, clock),
+};
+static struct xvt_field lost_fields[] = {
+	LOST("full", XVT_LOST_FULL),	    LOST("wrap", XVT_LOST_WRAP),
+	LOST("big", XVT_LOST_BIG),	    LOST("nest", XVT_LOST_NEST),
+	LOST("retry", XVT_LOST_RETRY),	    NUMBER(struct xvt_lost, overwritten),
+	NUMBER(struct xvt_lost, bad_bytes), NUMBER(struct xvt_lost, rolled_back),
+	NUMBER(struct xvt_lost, dropped), /* the last: older recorders did not write it */
+};
+static struct xvt_field raw_fields[] = {
+	FIELD("data", XVT_FIELD_UINTS, XVT_PLACE_TAIL, 1, 0, 0, 0),
+};
+
+static const struct builtin {
+	uint16_t id;
+	const char *name;
+	struct xvt_field *fields;
+	uint32_t count;
+	uint32_t min_len;
+	uint32_t slot; /* 0: that of its id */
+} builtins[] = {
+	{ XVT_ID_TEXT, "text", text_fields, 1, 0, 0 },
+	{ XVT_ID_U64, "u64", u64_fields, 1, 0, 0 },
+	{ XVT_ID_CLOCK_SYNC, "clock_sync", sync_fields, 7, sizeof(struct xvt_clock_sync), 0 },
+	{ XVT_ID_LOST, "lost", lost_fields, 9, sizeof(struct xvt_lost), 0 },
+	{ XVT_ID_LOST, "lost", lost_fields, 8, XVT_LOST_LEN_LEAST, XVT_BUILTIN_LOST_SHORT },
+	{ XVT_ID_MARK, "mark", mark_fields, 2, sizeof(struct xvt_mark), 0 },
+};
+
+static struct xvt_event_class *new_class(struct xvt_decoder *d)
+{
+	struct xvt_event_class *c = calloc(1, sizeof(*c));
+
+	if (!c || xvt_decoder_add_class(d, c)) {
+		free(c);
+		return NULL;
+	}
+	c->system = "xvt";
+	c->comm_field[0] = c->comm_field[1] = c->pid_field[0] = c->pid_field[1] = -1;
+	return c;
+}
+
+static struct xvt_event_class *builtin_class(struct xvt_decoder *d, const struct builtin *b)
+{
+	const uint32_t slot = b->slot ? b->slot : b->id;
+	struct xvt_event_class *c = d->builtin[slot];
+
+	if (c)
+		return c;
+	c = new_class(d);
+	if (!c)
+		return NULL;
+	c->name = b->name;
+	c->fields = b->fields;
+	c->field_count = b->count;
+	c->min_len = b->min_len;
+	c->marker = b->id == XVT_ID_TEXT;
+	d->builtin[slot] = c;
+	return c;
+}
+
+#define RAW_NAME 32
+
+static struct xvt_event_class *new_raw(struct xvt_decoder *d, const char *name, bool ftrace)
+{
+	char *copy = strdup(name);
+	struct xvt_event_class *c = copy ? new_class(d) : NULL;
+
+	if (!c) {
+		free(copy);
+		return NULL;
+	}
+	c->name = copy;
+	c->fields = raw_fields;
+	c->field_count = 1;
+	c->ftrace = ftrace;
+	return c;
+}
+
+/* Bytes without a description. `prefix` and number make the name. */
+static struct xvt_event_class *raw_class(struct xvt_decoder *d, struct xvt_table *t, uint16_t key,
+					 const char *prefix, bool ftrace)
+{
+	void **slot = xvt_table_slot(t, key, true);
+	char name[RAW_NAME];
+
+	if (!slot)
+		return NULL;
+	if (*slot)
+		return *slot;
+	if (!xvt_decoder_charge(d, sizeof(struct xvt_event_class) + RAW_NAME)) {
+		if (!d->other)
+			d->other = new_raw(d, "other", false);
+		return d->other;
+	}
+	snprintf(name, sizeof(name), "%s%u", prefix, key);
+	return *slot = new_raw(d, name, ftrace);
+}
+
+/* Where it is to, and no byte in two dynamic fields: else a record could be shown many times over.
+ */
+static bool fits(const struct xvt_event_class *c, const struct xvt_event *ev)
+{
+	uint32_t len = ev->hdr->len, sum = 0;
+
+	if (len < c->min_len)
+		return false;
+	if (!c->has_dynamic)
+		return true;
+	for (uint32_t i = 0; i < c->field_count; i++) {
+		const struct xvt_field *f = &c->fields[i];
+		uint32_t loc, from, bytes;
+
+		if (f->place != XVT_PLACE_DATA_LOC && f->place != XVT_PLACE_REL_LOC)
+			continue;
+		memcpy(&loc, ev->payload + f->offset, sizeof(loc));
+		bytes = loc >> 16;
+		from = loc & 0xffff;
+		if (f->place == XVT_PLACE_REL_LOC)
+			from += f->offset + 4;
+		if (from > len || bytes > len - from)
+			return false;
+		sum += bytes;
+	}
+	return sum <= len;
+}
+
+/* The last format that was said in generation g or before it, or NULL. */
+static struct xvt_format *last_format(const struct xvt_formats *all, uint32_t g)
+{
+	uint32_t lo = 0, hi = all->count;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (all->v[mid].at.generation <= g)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo ? &all->v[lo - 1] : NULL;
+}
+
+static struct xvt_event_class *ftrace_class(struct xvt_decoder *d, const struct xvt_event *ev)
+{
+	const struct xvt_formats *all;
+	struct xvt_format *f;
+	uint16_t type = 0;
+
+	if (ev->hdr->len < 2)
+		return raw_class(d, &d->raw_ids, ev->hdr->id, "id", false);
+	memcpy(&type, ev->payload, sizeof(type));
+	all = xvt_table_get(&d->formats, type);
+	f = all ? last_format(all, xvt_decoder_generation(d, ev->chunk_seq)) : NULL;
+	/* A record's own boot first; what it did not describe, an older one may have. */
+	for (unsigned int i = 0; f && i <= XVT_LIMIT_OLDER; i++, f--) {
+		struct xvt_event_class *c = xvt_decoder_format(d, f);
+
+		if (c && fits(c, ev))
+			return c;
+		if (f == all->v)
+			break;
+	}
+	return raw_class(d, &d->raw_types, type, "type", true);
+}
+
+static void learn_switch(struct xvt_decoder *d, const struct xvt_event_class *c,
+			 const struct xvt_event *ev)
+{
+	for (int i = 0; i < 2; i++) {
+		struct xvt_value comm, pid;
+
+		if (c->comm_field[i] < 0 || c->pid_field[i] < 0)
+			continue;
+		xvt_field_get(&c->fields[c->comm_field[i]], ev, &comm);
+		xvt_field_get(&c->fields[c->pid_field[i]], ev, &pid);
+		xvt_decoder_comm(d, (int32_t)pid.u, comm.data, comm.count);
+	}
+}
+
+struct xvt_event_class *xvt_classify(struct xvt_decoder *d, const struct xvt_event *ev)
+{
+	uint16_t id = ev->hdr->id;
+	struct xvt_event_class *c;
+
+	if (id == XVT_ID_FTRACE) {
+		c = ftrace_class(d, ev);
+		if (c && c->comm_field[0] >= 0)
+			learn_switch(d, c, ev);
+		return c;
+	}
+	if (xvt_likely(id <= XVT_ID_U64)) {
+		c = d->builtin[id];
+		if (xvt_likely(c && ev->hdr->len >= c->min_len))
+			return c;
+	}
+	for (size_t i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++)
+		if (builtins[i].id == id && ev->hdr->len >= builtins[i].min_len)
+			return builtin_class(d, &builtins[i]);
+	return raw_class(d, &d->raw_ids, id, id >= XVT_ID_USER ? "user" : "id", false);
+}
+
+/* -- values ------------------------------------------------------------------------- */
+
+uint32_t xvt_field_extent(const struct xvt_field *f, const struct xvt_event *ev,
+			  const uint8_t **data)
+{
+	uint32_t from = f->offset, bytes = f->size, loc;
+
+	if (f->place == XVT_PLACE_TAIL) {
+		bytes = ev->hdr->len - from;
+	} else if (f->place != XVT_PLACE_FIXED) {
+		memcpy(&loc, ev->payload + from, sizeof(loc));
+		bytes = loc >> 16;
+		from = (loc & 0xffff) + (f->place == XVT_PLACE_REL_LOC ? f->offset + 4 : 0);
+	}
+	*data = ev->payload + from;
+	return bytes;
+}
+
+void xvt_field_get(const struct xvt_field *f, const struct xvt_event *ev, struct xvt_value *v)
+{
+	uint32_t bytes = xvt_field_extent(f, ev, &v->data);
+
+	v->u = 0;
+	switch (f->kind) {
+	case XVT_FIELD_UINT:
+	case XVT_FIELD_INT:
+		v->u = xvt_number(v->data, bytes, f->kind == XVT_FIELD_INT);
+		v->count = 0;
+		return;
+	case XVT_FIELD_UINTS:
+	case XVT_FIELD_INTS:
+		v->count = bytes / f->elem_size;
+		return;
+	}
+	if (f->flags & XVT_FIELD_F_NUL)
+		while (bytes && !v->data[bytes - 1])
+			bytes--;
+	else
+		bytes = (uint32_t)strnlen((const char *)v->data, bytes);
+	if (f->flags & XVT_FIELD_F_CHOMP && bytes && v->data[bytes - 1] == '\n')
+		bytes--;
+	v->count = bytes;
+}
+
+uint64_t xvt_field_element(const struct xvt_field *f, const struct xvt_value *v, uint32_t i)
+{
+	return xvt_number(v->data + (size_t)i * f->elem_size, f->elem_size,
+			  f->kind == XVT_FIELD_INTS);
+}
+
+void xvt_common_get(const struct xvt_event_class *c, const struct xvt_event *ev,
+		    struct xvt_common *common)
+{
+	common->flags = 0;
+	common->preempt_count = 0;
+	common->pid = -1;
+	if (!c->ftrace || ev->hdr->len < 8)
+		return;
+	common->flags = ev->payload[2];
+	common->preempt_count = ev->payload[3];
+	memcpy(&common->pid, ev->payload + 4, sizeof(common->pid));
+}
+
+/* -- printing ----------------------------------------------------------------------- */
+
+static void print_hex(struct xvt_out *o, const uint8_t *p, size_t len)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < len && !o->cut; i++) {
+		if (i && i % 8 == 0)
+			xvt_out_char(o, ' ');
+		xvt_out_char(o, digits[p[i] >> 4]);
+		xvt_out_char(o, digits[p[i] & 15]);
+	}
+}
+
+static void print_array(struct xvt_out *o, const struct xvt_field *f, const struct xvt_value *v)
+{
+	xvt_out_char(o, '[');
+	for (uint32_t i = 0; i < v->count && !o->cut; i++) {
+		uint64_t e = xvt_field_element(f, v, i);
+
+		if (i)
+			xvt_out_char(o, ',');
+		if (f->kind == XVT_FIELD_INTS)
+			xvt_out_i64(o, (int64_t)e);
+		else
+			xvt_out_u64(o, e);
+	}
+	xvt_out_char(o, ']');
+}
+
+void xvt_field_put(struct xvt_out *o, const struct xvt_field *f, const struct xvt_event *ev)
+{
+	struct xvt_value v;
+
+	xvt_field_get(f, ev, &v);
+	switch (f->kind) {
+	case XVT_FIELD_UINT:
+		xvt_out_u64(o, v.u);
+		break;
+	case XVT_FIELD_INT:
+		xvt_out_i64(o, (int64_t)v.u);
+		break;
+	case XVT_FIELD_STRING:
+		xvt_out_quoted(o, v.data, v.count);
+		break;
+	default:
+		print_array(o, f, &v);
+	}
+}
+
+static void print_numbers(struct xvt_out *o, const struct xvt_field *f, const struct xvt_event *ev)
+{
+	struct xvt_value v;
+
+	xvt_field_get(f, ev, &v);
+	for (uint32_t i = 0; i < v.count && !o->cut; i++) {
+		if (i)
+			xvt_out_char(o, ' ');
+		xvt_out_u64(o, xvt_field_element(f, &v, i));
+	}
+}
+
+void xvt_print_fields(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_event_class *c,
+		      const struct xvt_event *ev, bool raw)
+{
+	struct xvt_value v;
+
+	if (!raw && c->marker) {
+		xvt_field_get(&c->fields[c->text], ev, &v);
+		xvt_out_text(o, v.data, v.count);
+		return;
+	}
+	if (!raw && c->fields == u64_fields) {
+		print_numbers(o, &c->fields[0], ev);
+		return;
+	}
+	if (!raw && c->fields == raw_fields) {
+		print_hex(o, ev->payload, ev->hdr->len);
+		return;
+	}
+	if (!raw && c->special) {
+		xvt_print_special(o, d, c, ev);
+		return;
+	}
+	if (!raw && c->print) {
+		xvt_print_run(o, d, c->print, ev);
+		return;
+	}
+	for (uint32_t i = 0; i < c->field_count && !o->cut; i++) {
+		if (i)
+			xvt_out_char(o, ' ');
+		xvt_out_text(o, c->fields[i].name, strlen(c->fields[i].name));
+		xvt_out_char(o, '=');
+		xvt_field_put(o, &c->fields[i], ev);
+	}
+}
+
+/* -- decoders ----------------------------------------------------------------------- */
+
+static void free_decoder(struct xvt_decoder *d)
+{
+	if (!d)
+		return;
+	for (uint32_t i = 0; i < d->class_count; i++) {
+		struct xvt_event_class *c = d->classes[i];
+
+		if (c->fields == raw_fields)
+			free((char *)c->name);
+		if (c->arena)
+			xvt_tep_class_fini(c);
+		free(c);
+	}
+	xvt_decoder_free_meta(d);
+	xvt_table_fini(&d->raw_types);
+	xvt_table_fini(&d->raw_ids);
+	free(d->classes);
+	xvt_tep_free(d->tep);
+	free(d);
+}
+
+void xvt_decoders_fini(struct xvt_decoders *ds)
+{
+	for (uint32_t i = 0; ds->vm && i < ds->count; i++)
+		free_decoder(ds->vm[i]);
+	free(ds->vm);
+	xvt_chunk_buf_free(&ds->buf);
+	memset(ds, 0, sizeof(*ds));
+}
+
+struct xvt_decoder *xvt_decoder_of(struct xvt_decoders *ds, const struct xvt_event *ev)
+{
+	uint32_t vm = xvt_ring_vm(ds->t, xvt_event_ring(ev));
+
+	return ds->vm[vm < ds->count - 1 ? vm : ds->count - 1];
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * limits.h - what a reader spends on text that a guest or a file wrote. A guest chooses its
+ * formats, records and symbols, so without these it would choose what they cost to read. All are
+ * far above what Linux needs: the largest of the 2,323 formats of a 6.18 have 20 fields, 51 nodes
+ * and 176 names; the longest of 6.1 has 20 KiB. What is cut is marked where it stands; a format
+ * beyond a limit shows fields, or bytes.
+ */
+#ifndef XVT_READ_LIMITS_H
+#define XVT_READ_LIMITS_H
+
+/* Text of one event: fields in `report`, values in JSON lines. A longer text ends in "...[cut]", a
+ * JSON object gets "cut":true. A page, as ftrace's own trace_seq has for a line. */
+#define XVT_LIMIT_TEXT		(4u << 10)
+
+/* A format: bytes of its text, fields, and bytes of its names. */
+#define XVT_LIMIT_FORMAT_BYTES	(64u << 10)
+#define XVT_LIMIT_FORMAT_FIELDS 128u
+#define XVT_LIMIT_NAME_BYTES	128u
+
+/* A print fmt: nodes while it is compiled; nodes and names that one event may visit. */
+#define XVT_LIMIT_NODES		4096u
+#define XVT_LIMIT_NODES_EVENT	512u
+#define XVT_LIMIT_NAMES_EVENT	1024u
+
+/* Bytes of a mask of CPUs that are shown: Linux has 8,192 at most. */
+#define XVT_LIMIT_CPUMASK_BYTES 1024u
+
+/* Name of a kernel symbol (KSYM_NAME_LEN), and a text of printk_formats. */
+#define XVT_LIMIT_SYMBOL_BYTES	512u
+#define XVT_LIMIT_PRINTK_BYTES	2048u
+
+/* Names of tasks of a machine. */
+#define XVT_LIMIT_COMMS		(128u << 10)
+
+/* Formats of older boots that are tried when a record does not fit that of its own. */
+#define XVT_LIMIT_OLDER		4u
+
+/* Decoding: bytes for all machines. Each has its part of that, up to one and from the other number
+ * on. A kernel's symbols take 10 MiB. */
+#define XVT_LIMIT_DECODE_BYTES	(160u << 20)
+#define XVT_LIMIT_MACHINE_BYTES (48u << 20)
+#define XVT_LIMIT_MACHINE_LEAST (1u << 20)
+
+/* CTF: combinations of empty texts that get a class of their own (the other events' empty texts
+ * become one blank each); and packets that are open at a time. */
+#define XVT_LIMIT_VARIANTS	32u
+#define XVT_LIMIT_PACKET_BYTES	(64u << 20)
+/* And rings with events, each a file: more than 65,536 take the kernel minutes. */
+#define XVT_LIMIT_STREAMS	65536u
+
+#endif /* XVT_READ_LIMITS_H */

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * print.h - a "print fmt" as a small checked program: pieces of text and conversions,
+ * each with a tree of nodes for its value. Made by print_compile.c, run by print.c.
+ * Whatever the tree says, running it reads only inside the record, divides by nothing that
+ * is zero, and prints a bounded amount.
+ */
+#ifndef XVT_DECODE_PRINT_H
+#define XVT_DECODE_PRINT_H
+
+#include "decode/decode.h"
+
+enum xvt_node_op {
+	XVT_NODE_NUMBER,  /* value; text if it was a string, NULL if it was calculated */
+	XVT_NODE_UNKNOWN, /* a name of the kernel's, in a list of names only */
+	XVT_NODE_FIELD,
+	XVT_NODE_CAST,	 /* a, to `size` bytes, `is_signed` */
+	XVT_NODE_FLAGS,	 /* names of the bits of a, joined by text */
+	XVT_NODE_SYMBOL, /* name of a */
+	XVT_NODE_HEX,	 /* field, b bytes */
+	XVT_NODE_HEX_STR,
+	XVT_NODE_INT_ARRAY, /* field, b elements of c bytes */
+	XVT_NODE_BITMASK,
+	XVT_NODE_CPUMASK,
+	XVT_NODE_DYN_LEN, /* bytes of a dynamic field */
+	XVT_NODE_INDEX,	  /* field[b] */
+	XVT_NODE_UNARY,	  /* c_op b */
+	XVT_NODE_BINARY,  /* a c_op b */
+	XVT_NODE_COND,	  /* a ? b : c */
+};
+
+enum xvt_node_arith {
+	XVT_ARITH_ADD,
+	XVT_ARITH_SUB,
+	XVT_ARITH_MUL,
+	XVT_ARITH_DIV,
+	XVT_ARITH_MOD,
+	XVT_ARITH_SHL,
+	XVT_ARITH_SHR,
+	XVT_ARITH_AND,
+	XVT_ARITH_OR,
+	XVT_ARITH_XOR,
+	XVT_ARITH_LAND,
+	XVT_ARITH_LOR,
+	XVT_ARITH_EQ,
+	XVT_ARITH_NE,
+	XVT_ARITH_LT,
+	XVT_ARITH_GT,
+	XVT_ARITH_LE,
+	XVT_ARITH_GE,
+	XVT_ARITH_NOT,
+	XVT_ARITH_INV,
+};
+
+struct xvt_symbol {
+	uint64_t value;
+	const char *text;
+};
+
+struct xvt_node {
+	uint8_t op;
+	uint8_t arith;
+	uint8_t size;
+	bool is_signed;	  /* CAST */
+	bool is_unsigned; /* NUMBER */
+	uint8_t depth;	  /* of the tree below, for a bounded recursion */
+	uint64_t value;
+	const char *text;
+	const struct xvt_field *field;
+	struct xvt_node *a;
+	struct xvt_node *b;
+	struct xvt_node *c;
+	struct xvt_symbol *symbols;
+	uint32_t symbol_count;
+};
+
+#define XVT_PIECE_F_LEFT  1u
+#define XVT_PIECE_F_ZERO  2u
+#define XVT_PIECE_F_ALT	  4u
+#define XVT_PIECE_F_PLUS  8u
+#define XVT_PIECE_F_SPACE 16u
+
+struct xvt_piece {
+	char conv;	 /* 0: text */
+	char pointer[4]; /* what followed %p */
+	uint8_t flags;
+	int8_t length; /* -2 char, -1 short, 0 int, 1 and more: 64 bits */
+	int16_t width; /* -1: none */
+	int16_t precision;
+	struct xvt_node *width_node; /* for * */
+	struct xvt_node *precision_node;
+	struct xvt_node *node;
+	const char *text;
+	uint32_t text_len;
+	bool plain; /* the text is ASCII that prints */
+};
+
+struct xvt_print {
+	uint32_t piece_count;
+	struct xvt_piece *pieces;
+};
+
+/*
+ * Compile the text of a print fmt (a zero byte or a line's end ends it) for a class whose
+ * fields are known. Returns 0 and sets c->print; -EOPNOTSUPP if it says something that we do
+ * not follow (c->print stays NULL: fields are shown instead); -ENOMEM.
+ */
+int xvt_print_compile(struct xvt_event_class *c, const char *text);
+
+/* Memory that lives as long as the class; zeroed. NULL: none left. */
+void *xvt_class_alloc(struct xvt_event_class *c, size_t size);
+void xvt_class_free(struct xvt_event_class *c);
+
+/* The value of a tree of numbers. Returns false if it has fields or unknown names. */
+bool xvt_node_constant(const struct xvt_node *n, uint64_t *value);
+
+/* Calculates it now, where it has numbers only. */
+void xvt_node_fold(struct xvt_node *n);
+
+void xvt_print_run(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_print *p,
+		   const struct xvt_event *ev);
+
+/* Parts of it for those who have no compiled program: a number and a text as `p` wants them, and
+ * the symbol at an address. */
+void xvt_piece_number(struct xvt_out *o, const struct xvt_piece *p, uint64_t v);
+void xvt_piece_text(struct xvt_out *o, const struct xvt_piece *p, const void *text, size_t len);
+void xvt_print_symbol(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_event *ev,
+		      uint64_t addr, bool with_offset);
+
+/* --- printk.c --- */
+
+/* Is the class, whose fields are known, one of these? Sets c->special. */
+void xvt_make_special(struct xvt_event_class *c);
+void xvt_print_special(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_event_class *c,
+		       const struct xvt_event *ev);
+
+#endif /* XVT_DECODE_PRINT_H */

@@ -1,0 +1,606 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * merge.c - the watermark merge. perf's rounds (flush in pass n + 2 what pass n had seen)
+ * assume that a writer publishes within a pass; a vCPU can be descheduled between its clock
+ * read and its commit for seconds, so here each ring has a proven bound instead.
+ *
+ * What is below the bounds goes out in windows of time, short enough that their keys stay in the
+ * cache: each ring in turn gives the records that lie in the window, as keys of one word, and a
+ * stable radix sort puts them in order. Rings are visited by VM and number and give their records
+ * in their own order, so records of equal time need no more. Nothing of an event but its time and
+ * the number of its run takes part.
+ */
+#include "merge/merge.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TARGET	      8192u /* keys of a window: two arrays of 64 KiB */
+#define MOST	      (4u * TARGET)
+#define MANY_RINGS    64u
+#define WINDOW_NS     (1u << 17)
+#define WINDOW_NS_MAX (1u << 22)
+#define WINDOW_NS_MIN 64u
+#define RADIX_BITS    11u
+#define FEW	      48u /* keys: then a sort by insertion is quicker */
+#define RUNS_MAX      (1u << XVT_WINDOW_BITS)
+#define RUNS	      16384u /* of a window, and two of each ring: a guest may make one of each record */
+
+void xvt_merge_init(struct xvt_merge *m, const struct xvt_merge_ops *ops, void *arg)
+{
+	memset(m, 0, sizeof(*m));
+	m->ops = ops;
+	m->arg = arg;
+	m->limit_ns = m->rest_ns = UINT64_MAX;
+	m->window_ns = WINDOW_NS;
+	m->target = TARGET;
+	m->most = MOST;
+}
+
+void xvt_merge_fini(struct xvt_merge *m)
+{
+	free(m->order);
+	free(m->next);
+	free(m->keys);
+	free(m->spare);
+	free(m->runs);
+	free(m->run_order);
+	memset(m, 0, sizeof(*m));
+}
+
+/* ------------------------------------------------------------------ the rings */
+
+static int by_vm_and_ring(const void *a, const void *b)
+{
+	const struct xvt_ring *x = *(struct xvt_ring *const *)a, *y = *(struct xvt_ring *const *)b;
+
+	if (x->vm != y->vm)
+		return x->vm < y->vm ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static int make_room(struct xvt_merge *m, size_t count)
+{
+	struct xvt_ring **order;
+	uint64_t *next;
+	size_t room = 2;
+
+	if (count <= m->room)
+		return 0;
+	while (room < count)
+		room *= 2;
+	order = realloc(m->order, room * sizeof(*order));
+	m->order = order ? order : m->order;
+	next = realloc(m->next, room * sizeof(*next));
+	m->next = next ? next : m->next;
+	if (!order || !next)
+		return -ENOMEM;
+	m->room = room;
+	return 0;
+}
+
+/* Usually they come in order. */
+static int know_all(struct xvt_merge *m, struct xvt_ring *const *rings, size_t count)
+{
+	bool sorted = true;
+	size_t i;
+
+	if (make_room(m, count))
+		return -ENOMEM;
+	for (i = 0; i < count; i++) {
+		m->order[i] = rings[i];
+		sorted &= !i || by_vm_and_ring(&rings[i - 1], &rings[i]) < 0;
+	}
+	m->nr_order = count;
+	if (!sorted)
+		qsort(m->order, count, sizeof(*m->order), by_vm_and_ring);
+	return 0;
+}
+
+static void hold_back(struct xvt_merge *m, uint64_t bound_ns)
+{
+	if (bound_ns < m->bound_ns)
+		m->bound_ns = bound_ns;
+}
+
+/* Before any of its records is shown. False: the pass ends here. */
+static bool locate(struct xvt_merge *m, struct xvt_run *run)
+{
+	int got = run->located || !m->ops->locate ? 0 : m->ops->locate(m->arg, run);
+
+	if (got < 0)
+		m->err = got;
+	m->held |= got > 0;
+	return !got;
+}
+
+/* The next records of a ring, if there are any. */
+static struct xvt_run *refill(struct xvt_merge *m, struct xvt_ring *r)
+{
+	struct xvt_run *run = xvt_ring_refill(r);
+
+	if (xvt_unlikely(r->witness_new) && m->ops->witness)
+		m->ops->witness(m->arg, r);
+	if (!run && r->have && r->placed)
+		m->err = -ENOMEM;
+	return run && locate(m, run) ? run : NULL;
+}
+
+/* Every ring either has records, or a bound, or neither has nor holds the others back. */
+static void look_at_rings(struct xvt_merge *m)
+{
+	size_t i;
+
+	for (i = 0; i < m->nr_order && !m->err && !m->held; i++) {
+		struct xvt_ring *r = m->order[i];
+
+		/* A pass that ended there may have left the last one. */
+		if (r->runs && !locate(m, r->last_run))
+			return;
+		r->gathered = r->runs ? r->runs : refill(m, r);
+		m->next[i] = UINT64_MAX;
+		if (r->gathered)
+			m->next[i] = xvt_run_next_ns(r->gathered);
+		else
+			hold_back(m, xvt_ring_bound(r));
+	}
+}
+
+/* First time that may not go out: of a bound, or of the present. */
+static uint64_t end_of(const struct xvt_merge *m)
+{
+	return m->limit_ns < m->bound_ns ? m->limit_ns + 1 : m->bound_ns;
+}
+
+/* ------------------------------------------------------------------ a window */
+
+static int grow_keys(struct xvt_merge *m, uint32_t need)
+{
+	uint32_t room = m->keys_room ? m->keys_room : MOST + XVT_RUN_MAX;
+	uint64_t *grown;
+
+	while (room < need)
+		room *= 2;
+	grown = realloc(m->keys, room * sizeof(*grown));
+	m->keys = grown ? grown : m->keys;
+	if (!grown)
+		return -ENOMEM;
+	free(m->spare);
+	m->spare = malloc(room * sizeof(*m->spare));
+	m->keys_room = m->spare ? room : 0;
+	return m->spare ? 0 : -ENOMEM;
+}
+
+/* The run gets a number in the window. */
+static int number_run(struct xvt_merge *m, struct xvt_run *run, size_t order)
+{
+	const uint32_t room = m->runs_room ? 2 * m->runs_room : 256;
+	struct xvt_run **runs;
+	uint32_t *run_order;
+
+	if (m->nr_runs == m->runs_room) {
+		runs = realloc(m->runs, room * sizeof(*runs));
+		m->runs = runs ? runs : m->runs;
+		run_order = realloc(m->run_order, room * sizeof(*run_order));
+		m->run_order = run_order ? run_order : m->run_order;
+		if (!runs || !run_order)
+			return -ENOMEM;
+		m->runs_room = room;
+	}
+	run->window = m->nr_windows;
+	run->number = m->nr_runs;
+	m->runs[m->nr_runs] = run;
+	m->run_order[m->nr_runs++] = (uint32_t)order;
+	return 0;
+}
+
+/* The keys of one run that lie in the window. */
+static void take_run(struct xvt_merge *m, struct xvt_run *run, uint32_t number)
+{
+	const uint64_t base = m->base_ns, end = m->end_ns;
+	const uint64_t *ns = run->ns;
+	uint64_t *to = m->keys + m->nr_keys;
+	uint32_t i = run->taken;
+	const uint32_t count = run->count;
+
+	m->sorted &= !m->nr_keys || to[-1] >> XVT_WINDOW_BITS <= ns[i] - base;
+	for (; i < count && ns[i] < end; i++)
+		*to++ = (ns[i] - base) << XVT_WINDOW_BITS | number;
+	m->nr_keys += i - run->taken;
+	run->taken = i;
+}
+
+/* The ring has no more: nothing behind its bound goes out, but for what comes before its last
+ * record by VM and ring. */
+static void ran_dry(struct xvt_merge *m, size_t order, uint64_t last_ns)
+{
+	const uint64_t bound = xvt_ring_bound(m->order[order]);
+	const size_t behind = bound == last_ns ? order + 1 : 0;
+
+	if (bound < m->trim_ns || (bound == m->trim_ns && behind < m->trim_order)) {
+		m->trim_ns = bound;
+		m->trim_order = behind;
+	}
+	hold_back(m, bound);
+}
+
+/* It has more than the arrays, or the runs, should take of memory. */
+static bool is_full(const struct xvt_merge *m)
+{
+	/* Many rings have many records in any window. */
+	const uint64_t many = m->nr_order >= MANY_RINGS ? 4 * m->nr_order : 0;
+
+	return (m->nr_keys > m->most && m->nr_keys > many) || m->nr_runs > RUNS + 2 * m->nr_order;
+}
+
+/* What of the ring lies in the window. */
+static void gather(struct xvt_merge *m, size_t order)
+{
+	struct xvt_ring *r = m->order[order];
+	struct xvt_run *run = r->gathered;
+	uint64_t last_ns = 0;
+
+	while (run) {
+		if (run->ns[run->taken] >= m->end_ns) {
+			m->next[order] = run->ns[run->taken];
+			return;
+		}
+		if (m->keys_room - m->nr_keys < XVT_RUN_MAX)
+			m->err = grow_keys(m, m->nr_keys + XVT_RUN_MAX);
+		if (!m->err && run->window != m->nr_windows)
+			m->err = number_run(m, run, order);
+		if (m->err)
+			return;
+		take_run(m, run, run->number);
+		if (run->taken < run->count)
+			continue;
+		last_ns = run->ns[run->count - 1];
+		run = run->next ? run->next : refill(m, r);
+		r->gathered = run;
+		if (m->err || m->held || is_full(m))
+			return;
+	}
+	m->next[order] = UINT64_MAX;
+	ran_dry(m, order, last_ns);
+}
+
+/* The first record of the run that may not be in a window with that end; equal times: see trim().
+ */
+static uint32_t first_behind(const struct xvt_run *run, uint64_t end_ns)
+{
+	uint32_t i = run->taken;
+
+	while (i > run->at && run->ns[i - 1] >= end_ns)
+		i--;
+	return i;
+}
+
+/* Records of a run are no longer in the window. */
+static void give_back(struct xvt_merge *m, uint32_t number, uint32_t taken)
+{
+	struct xvt_run *run = m->runs[number];
+	struct xvt_ring *r = run->ring;
+
+	if (taken == run->taken)
+		return;
+	run->taken = taken;
+	r->gathered = run;
+	m->next[m->run_order[number]] = run->ns[taken];
+}
+
+/* Runs of which nothing is left in the window lose their numbers. The keys are still by the old
+ * ones. */
+static void renumber(struct xvt_merge *m)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < m->nr_runs; i++) {
+		struct xvt_run *run = m->runs[i];
+
+		run->number = n;
+		n += run->taken != run->at;
+	}
+	for (i = 0; i < m->nr_keys; i++) {
+		const uint32_t number = m->keys[i] & (RUNS_MAX - 1);
+
+		m->keys[i] += m->runs[number]->number - (uint64_t)number;
+	}
+	for (i = n = 0; i < m->nr_runs; i++) {
+		struct xvt_run *run = m->runs[i];
+
+		if (run->taken == run->at) {
+			run->window = 0;
+			continue;
+		}
+		m->runs[n] = run;
+		m->run_order[n++] = m->run_order[i];
+	}
+	m->nr_runs = n;
+}
+
+/* The window ends earlier, for rings from that place of the order on by so much more. */
+static void shorten(struct xvt_merge *m, uint64_t end_ns, size_t order)
+{
+	uint32_t i, n = 0;
+
+	/* From the last one back, so that a ring's first one that is not whole is noted last. */
+	for (i = m->nr_runs; i-- > 0;)
+		give_back(m, i, first_behind(m->runs[i], end_ns + (m->run_order[i] < order)));
+	for (i = 0; i < m->nr_keys; i++) {
+		const uint64_t ns = m->base_ns + (m->keys[i] >> XVT_WINDOW_BITS);
+		const uint32_t number = m->keys[i] & (RUNS_MAX - 1);
+
+		m->keys[n] = m->keys[i];
+		n += ns < end_ns || (ns == end_ns && m->run_order[number] < order);
+	}
+	m->nr_keys = n;
+	m->end_ns = end_ns;
+	renumber(m);
+}
+
+/* ------------------------------------------------------------------ the sort */
+
+static void insert(uint64_t *keys, uint32_t n)
+{
+	uint32_t i, k;
+
+	for (i = 1; i < n; i++) {
+		const uint64_t key = keys[i];
+
+		for (k = i; k && keys[k - 1] >> XVT_WINDOW_BITS > key >> XVT_WINDOW_BITS; k--)
+			keys[k] = keys[k - 1];
+		keys[k] = key;
+	}
+}
+
+/* One digit of them, from m->keys to m->spare; then these are the keys. */
+static void sort_digit(struct xvt_merge *m, uint32_t shift, uint32_t bits)
+{
+	uint32_t count[1u << RADIX_BITS] = { 0 };
+	const uint32_t mask = (1u << bits) - 1;
+	uint64_t *from = m->keys, *to = m->spare;
+	uint32_t i, sum = 0;
+
+	for (i = 0; i < m->nr_keys; i++)
+		count[from[i] >> shift & mask]++;
+	for (i = 0; i <= mask; i++) {
+		const uint32_t n = count[i];
+
+		count[i] = sum;
+		sum += n;
+	}
+	for (i = 0; i < m->nr_keys; i++)
+		to[count[from[i] >> shift & mask]++] = from[i];
+	m->keys = to;
+	m->spare = from;
+}
+
+/* By time; equal times stay as they are. */
+static void sort(struct xvt_merge *m)
+{
+	const uint64_t last = m->end_ns - m->base_ns;
+	uint32_t bits = 64 - (uint32_t)__builtin_clzll(last | 1), shift = XVT_WINDOW_BITS;
+
+	if (m->sorted)
+		return;
+	if (m->nr_keys <= FEW) {
+		insert(m->keys, m->nr_keys);
+		return;
+	}
+	while (bits) {
+		const uint32_t digits = (bits + RADIX_BITS - 1) / RADIX_BITS,
+			       d = (bits + digits - 1) / digits;
+
+		sort_digit(m, shift, d);
+		shift += d;
+		bits -= d;
+	}
+}
+
+/* ------------------------------------------------------------------ out */
+
+static void begin_window(struct xvt_merge *m)
+{
+	m->nr_windows++;
+	m->nr_runs = m->nr_keys = 0;
+	m->sorted = true;
+}
+
+/* What of the window's runs went out is theirs no more. */
+static void settle(struct xvt_merge *m)
+{
+	uint32_t i;
+
+	for (i = 0; i < m->nr_runs; i++) {
+		struct xvt_run *run = m->runs[i];
+		const uint32_t n = run->taken - run->at;
+
+		if (n)
+			xvt_ring_emitted(run->ring, n);
+	}
+	begin_window(m);
+}
+
+/* All that is gathered, of which nothing is older than what went out. */
+static void put_window(struct xvt_merge *m)
+{
+	struct xvt_window w = { m->keys, m->nr_keys, m->runs, m->nr_runs, m->base_ns, 0 };
+
+	if (!m->nr_keys)
+		return;
+	sort(m);
+	w.keys = m->keys;
+	m->err = m->ops->emit(m->arg, &w);
+	if (m->err)
+		return;
+	m->emitted += m->nr_keys;
+	m->last_ns = xvt_window_ns(&w, m->nr_keys - 1);
+	settle(m);
+}
+
+/*
+ * What lies below a time that was passed already: the late lane, counted and flagged. What is older
+ * than the attach was never promised to be in order.
+ */
+static void put_late(struct xvt_merge *m, size_t order)
+{
+	const uint64_t passed = m->last_ns > m->watermark ? m->last_ns : m->watermark;
+	const uint64_t end = end_of(m);
+	struct xvt_ring *r = m->order[order];
+
+	while (!m->err && !m->held && m->next[order] < passed && m->next[order] < end) {
+		struct xvt_run *run = r->runs;
+		struct xvt_window w = { m->keys, 0, &run, 1, m->next[order], XVT_EVENT_F_LATE };
+
+		if (m->keys_room < XVT_RUN_MAX && grow_keys(m, XVT_RUN_MAX)) {
+			m->err = -ENOMEM;
+			return;
+		}
+		w.keys = m->keys;
+		while (run->taken < run->count && run->ns[run->taken] < passed &&
+		       run->ns[run->taken] < end)
+			m->keys[w.count++] = (run->ns[run->taken++] - w.base_ns) << XVT_WINDOW_BITS;
+		m->err = m->ops->emit(m->arg, &w);
+		if (m->err)
+			return;
+		m->emitted += w.count;
+		if (!(run->ring_flags & XVT_EVENT_F_BACKLOG))
+			m->late += w.count;
+		xvt_ring_emitted(r, w.count);
+		r->gathered = r->runs ? r->runs : refill(m, r);
+		m->next[order] = UINT64_MAX;
+		if (r->gathered)
+			m->next[order] = xvt_run_next_ns(r->gathered);
+		else
+			hold_back(m, xvt_ring_bound(r));
+	}
+}
+
+static void put_all_late(struct xvt_merge *m)
+{
+	size_t i;
+
+	for (i = 0; i < m->nr_order; i++)
+		put_late(m, i);
+}
+
+static uint64_t earliest(const struct xvt_merge *m)
+{
+	uint64_t ns = UINT64_MAX;
+	size_t i;
+
+	for (i = 0; i < m->nr_order; i++)
+		ns = m->next[i] < ns ? m->next[i] : ns;
+	return ns;
+}
+
+/* The next one has about as many events as is best. */
+static void adapt(struct xvt_merge *m, uint32_t count, bool whole)
+{
+	const uint32_t target = m->target > 2 * m->nr_order ? m->target : 2 * (uint32_t)m->nr_order;
+
+	if (count > target + target / 2 && m->window_ns > WINDOW_NS_MIN)
+		m->window_ns -= m->window_ns / 4;
+	else if (whole && count < target - target / 4 && m->window_ns < WINDOW_NS_MAX)
+		m->window_ns += m->window_ns / 4;
+}
+
+/*
+ * There are more events in it than the arrays should have: half of the time will do. Where all are
+ * of one moment they go out in parts: then they are in order as they are.
+ */
+static void relieve(struct xvt_merge *m)
+{
+	if (m->end_ns - m->base_ns > 1)
+		shorten(m, m->base_ns + (m->end_ns - m->base_ns) / 2, 0);
+	else if (m->trim_ns < m->end_ns)
+		shorten(m, m->trim_ns, m->trim_order);
+	else
+		put_window(m);
+}
+
+/* Nothing of it went out: all of it waits again. */
+static void abandon(struct xvt_merge *m)
+{
+	uint32_t i;
+
+	for (i = m->nr_runs; i-- > 0;)
+		m->runs[i]->taken = m->runs[i]->at;
+	begin_window(m);
+}
+
+/* One window from base_ns on. */
+static void window(struct xvt_merge *m, uint64_t end_ns)
+{
+	uint64_t until = m->base_ns + m->window_ns;
+	uint32_t count;
+	size_t i;
+
+	m->end_ns = until < m->base_ns || until > end_ns ? end_ns : until;
+	until = m->end_ns;
+	m->trim_ns = UINT64_MAX;
+	m->trim_order = 0;
+	begin_window(m);
+	for (i = 0; i < m->nr_order; i++) {
+		while (m->next[i] < m->end_ns && !m->err && !m->held) {
+			gather(m, i);
+			if (is_full(m) && !m->err && !m->held)
+				relieve(m);
+		}
+	}
+	if (m->err || m->held) {
+		abandon(m);
+		return;
+	}
+	if (m->trim_ns < m->end_ns)
+		shorten(m, m->trim_ns, m->trim_order);
+	count = m->nr_keys;
+	put_window(m);
+	adapt(m, count, until < end_ns);
+}
+
+static void windows(struct xvt_merge *m)
+{
+	for (;;) {
+		const uint64_t end_ns = end_of(m);
+
+		m->base_ns = m->next_ns = earliest(m);
+		if (m->err || m->held || m->base_ns >= end_ns || m->base_ns == UINT64_MAX)
+			return;
+		window(m, end_ns);
+		if (!m->err && !m->held && m->ops->hold)
+			m->held = m->ops->hold(m->arg);
+	}
+}
+
+/* A bound ended the pass, or the present did; not the hold, which leaves records below both. */
+static void raise_watermark(struct xvt_merge *m)
+{
+	uint64_t all_ns = end_of(m);
+
+	if (!m->held && m->bound_ns != UINT64_MAX && all_ns <= m->next_ns && all_ns > m->watermark)
+		m->watermark = all_ns;
+}
+
+int64_t xvt_merge_pass(struct xvt_merge *m, struct xvt_ring *const *rings, size_t count)
+{
+	const uint64_t emitted = m->emitted;
+	int err = know_all(m, rings, count);
+
+	if (err)
+		return err;
+	m->err = 0;
+	m->held = false;
+	m->bound_ns = m->rest_ns;
+	look_at_rings(m);
+	if (!m->held)
+		put_all_late(m);
+	windows(m);
+	if (m->err)
+		return m->err;
+	raise_watermark(m);
+	if (m->last_ns > m->watermark)
+		m->watermark = m->last_ns;
+	return (int64_t)(m->emitted - emitted);
+}

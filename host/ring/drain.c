@@ -1,0 +1,617 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * drain.c - from the region into private pieces. One pass: look at the control words, fetch what
+ * is new, and, when all of it is there, clear what was taken and move cons.
+ *
+ * The order within a pass carries the proof that the merge rests on: the host clock value
+ * `proof_clock` is at least XVT_PROOF_DELTA_NS old when the control words are loaded, nest
+ * first, then resv, then commit. If then nest == 0 and commit == resv, a writer that read its
+ * clock before proof_clock has long made nest or its record visible, so everything older
+ * than proof_clock is below commit.
+ */
+#include "ring/ring.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+/* Most that one ring may hand over in a pass, so that one guest cannot starve the others. */
+#define PASS_BYTES (8u << 20)
+/* The same for a snapshot, whose writers go on over the oldest end: what was copied so far is safe
+ * as soon as it has been looked whether they came so far. */
+#define CUT_BYTES  (256u << 10)
+
+static void read_done(struct xvt_op *op, int res)
+{
+	struct xvt_piece *p = (struct xvt_piece *)op;
+
+	p->res = res;
+	p->ring->reads--;
+}
+
+static void broken(struct xvt_ring *r, const struct xvt_fault *fault)
+{
+	xvt_fault_text(fault, r->fault, sizeof(r->fault));
+	r->fault_new = true;
+	r->phase = XVT_PHASE_BROKEN;
+	r->idle = false;
+}
+
+/*
+ * The piece's bytes: now, from the mapping, or by a read of the file that the caller waits for. A
+ * copy costs less: a third of the CPU time for 64 KiB, a twentieth for 1 KiB (docs/engine.md;
+ * bench/bench_move.c measures it). A guest may write the bytes meanwhile either way; nothing of
+ * them is used before they are private. A file that shrinks under the copy gives zeros and says so
+ * (base/region.c): as a read that came short.
+ * What nobody writes any more is read, because a look at a hole of a sparse file through the
+ * mapping would give it memory.
+ */
+static int fetch(struct xvt_ring *r, struct xvt_piece *p, struct xvt_loop *loop)
+{
+	const struct xvt_geometry *g = &r->region->g;
+	uint64_t off = xvt_data_off(g, r->index) + xvt_pos_off(g, p->pos);
+	int err;
+
+	if (!r->salvage) {
+		memcpy(p->bytes, r->region->map + off, p->len);
+		p->res = xvt_host_region_gone(r->region) ? -EIO : (int)p->len;
+		return 0;
+	}
+	err = xvt_loop_read(loop, &p->op, r->region->fd, p->bytes, p->len, off);
+	if (!err)
+		r->reads++;
+	return err;
+}
+
+/*
+ * Fetch [r->read_pos, to), one piece a sub-buffer. Returns false when the budget
+ * ended before `to`; what is fetched until then counts.
+ */
+static bool queue(struct xvt_ring *r, struct xvt_loop *loop, uint64_t to, bool salvage,
+		  uint64_t ceiling, uint32_t *room)
+{
+	const struct xvt_geometry *g = &r->region->g;
+
+	/* Behind us, or further than a ring holds: in overwrite mode and at the border of a
+	 * generation only the guest's word says where `to` lies. */
+	if (to - xvt_pos_trunc(g, r->read_pos) > g->ring_size)
+		return false;
+	while (r->read_pos != to) {
+		uint64_t end = xvt_pos_next_subbuf(g, r->read_pos);
+		struct xvt_piece *p;
+		uint32_t len;
+
+		if (xvt_pos_before(to, end))
+			end = to;
+		len = (uint32_t)(end - r->read_pos);
+		if (len > *room)
+			return false;
+		/* What has no clock may never have one, and would keep what it was lent. */
+		p = xvt_pool_get(r->pool, sizeof(*p) + len, r->phase != XVT_PHASE_NEW);
+		/* A ring that holds nothing always gets one piece. If the others' records used the
+		 * budget up while they wait for this ring's bound, nobody would move again. For one
+		 * that never had a clock nobody waits. */
+		if (!p && !r->first && (r->phase != XVT_PHASE_NEW || r->salvage))
+			p = xvt_pool_get_over(r->pool, sizeof(*p) + len);
+		if (!p)
+			return false;
+		*room -= len;
+		memset(p, 0, sizeof(*p));
+		p->op.done = read_done;
+		p->ring = r;
+		p->pos = r->read_pos;
+		p->len = len;
+		p->ceiling_clock = ceiling;
+		p->ceiling_ns = xvt_host_clock_ns(r->host_clock, ceiling);
+		p->floor_ns = r->idle ? xvt_host_clock_ns(r->host_clock, r->idle_clock) : 0;
+		p->salvage = salvage;
+		p->after_skip = r->skipped;
+		p->after_roll_back = r->rolled_back;
+		p->past = r->restored;
+		r->skipped = r->rolled_back = false;
+		p->bytes = (uint8_t *)(p + 1);
+		if (fetch(r, p, loop)) {
+			xvt_pool_put(r->pool, p, sizeof(*p) + len);
+			return false;
+		}
+		if (r->tail)
+			r->tail->next = p;
+		else
+			r->first = p;
+		r->tail = p;
+		r->read_pos = end;
+	}
+	return true;
+}
+
+static bool is_broken(struct xvt_ring *r, const char *field, uint64_t value, const char *why)
+{
+	const struct xvt_fault fault = { field, why, value };
+
+	broken(r, &fault);
+	return true;
+}
+
+/* Is this copy of the table's entry for generation `next` what no writer writes? */
+static bool is_bad_entry(struct xvt_ring *r, const struct xvt_ring_gen *gen, uint32_t next)
+{
+	const uint64_t size = r->region->g.subbuf_size;
+
+	if (gen->generation != next)
+		return is_broken(r, "gen.generation", gen->generation, "not the one that began");
+	if (gen->prev_commit & 7)
+		return is_broken(r, "gen.prev_commit", gen->prev_commit, "not a multiple of 8");
+	if (gen->prev_resv & 7)
+		return is_broken(r, "gen.prev_resv", gen->prev_resv, "not a multiple of 8");
+	if (gen->start & (size - 1))
+		return is_broken(r, "gen.start", gen->start, "not where a sub-buffer begins");
+	if (gen->start - gen->prev_resv >= size)
+		return is_broken(r, "gen.start", gen->start, "not the border after prev_resv");
+	return false;
+}
+
+/*
+ * The writer began again (boot, kexec, module load). Finish every generation that we have not
+ * read to its end: up to its commit as usual, from there to its resv by salvage.
+ */
+static bool follow_generations(struct xvt_ring *r, struct xvt_loop *loop, uint32_t now,
+			       uint64_t ceiling, uint32_t *room)
+{
+	const struct xvt_geometry *g = &r->region->g;
+
+	while (r->generation != now) {
+		uint32_t next = r->generation + 1;
+		const struct xvt_ring_gen *shared;
+		struct xvt_ring_gen gen;
+
+		if (now - r->generation > XVT_GEN_SLOTS) {
+			/* More restarts than the table remembers: what lies between is lost. */
+			next = now;
+			r->skipped = true;
+		}
+		shared = &r->ctl->gen[next % XVT_GEN_SLOTS];
+		gen.generation = xvt_load_acquire(&shared->generation);
+		gen.start = xvt_load(&shared->start);
+		gen.prev_commit = xvt_load(&shared->prev_commit);
+		gen.prev_resv = xvt_load(&shared->prev_resv);
+		gen.prev_nest = xvt_load(&shared->prev_nest);
+		if (is_bad_entry(r, &gen, next))
+			return false;
+		/* As queue() measures: from the sub-buffer's begin, which a lap overwrites first.
+		 */
+		if (gen.prev_resv - xvt_pos_trunc(g, r->read_pos) <= g->ring_size &&
+		    gen.prev_resv - gen.prev_commit <= g->ring_size) {
+			/* The budget may have ended an earlier pass anywhere in between. */
+			if (xvt_pos_before(r->read_pos, gen.prev_commit) &&
+			    !queue(r, loop, gen.prev_commit, false, ceiling, room))
+				return false;
+			if (!queue(r, loop, gen.prev_resv, true, ceiling, room))
+				return false;
+		} else {
+			r->skipped = true;
+		}
+		r->left_behind += gen.prev_nest <= XVT_MAXNEST + 1 ? gen.prev_nest : 0;
+		r->read_pos = gen.start;
+		r->generation = next;
+	}
+	return true;
+}
+
+static bool tail_is_there(const struct xvt_ring *r)
+{
+	const struct xvt_geometry *g = &r->region->g;
+	const uint64_t *at;
+	uint32_t i;
+
+	/* In stop mode a sub-buffer that was taken to its end is cleared. */
+	if (!(r->read_pos & (g->subbuf_size - 1)))
+		return true;
+	at = (const uint64_t *)(r->region->map + xvt_data_off(g, r->index) +
+				xvt_pos_off(g, r->read_pos - r->nr_before * sizeof(uint64_t)));
+	for (i = 0; i < r->nr_before; i++) {
+		if (xvt_load(&at[i]) != r->before[i])
+			return false;
+	}
+	return true;
+}
+
+/* Words that only ever grow have become smaller. resv may: a discarded record takes it back. */
+static bool smaller(const struct xvt_ring_snapshot *now, const struct xvt_ring_snapshot *last)
+{
+	bool back = xvt_pos_before(now->commit, last->commit) ||
+		    xvt_pos_before(now->attempted, last->attempted) ||
+		    xvt_pos_before(now->discarded, last->discarded);
+	unsigned int i;
+
+	for (i = 0; i < XVT_LOST_CAUSES; i++)
+		back |= xvt_pos_before(now->lost[i], last->lost[i]);
+	return back;
+}
+
+/*
+ * A live migration to a QEMU that maps the same file writes older copies over it, page by page: so
+ * the ring's words can go back, or its data, while the host's nonce stays. And what went back may
+ * have gone on again by now, over what we have read.
+ */
+static bool went_back(const struct xvt_ring *r, const struct xvt_ring_snapshot *now)
+{
+	const struct xvt_ring_snapshot *last = &r->last;
+
+	if ((int32_t)(now->generation - r->generation) < 0)
+		return true;
+	if (now->generation != last->generation || now->backend != last->backend)
+		return false;
+	/* In overwrite mode the writer may be about to come round again. */
+	return smaller(now, last) || (r->mode == XVT_ENABLE_STOP && now->commit != last->commit &&
+				      now->generation == r->generation && !tail_is_there(r));
+}
+
+static uint32_t room_of(const struct xvt_ring *r)
+{
+	const uint32_t bytes = r->cut.on ? CUT_BYTES : PASS_BYTES, least = r->region->g.subbuf_size;
+
+	return r->salvage ? UINT32_MAX : bytes > least ? bytes : least;
+}
+
+void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_clock)
+{
+	const struct xvt_geometry *g = &r->region->g;
+	const bool overwrite = r->mode == XVT_ENABLE_OVERWRITE;
+	struct xvt_ring_snapshot s;
+	struct xvt_fault fault;
+	uint64_t ceiling;
+	uint32_t room = room_of(r);
+	bool all, frozen;
+
+	r->kept = r->tail;
+	if (r->phase == XVT_PHASE_BROKEN)
+		return;
+	r->phase_before = r->phase;
+	r->last_before = r->last;
+	r->taken = 0;
+	r->unread = true; /* until all of this look was possible */
+	xvt_ring_snapshot(r->ctl, &r->region->g, &s);
+	ceiling = r->cut.frozen ? r->cut.look_clock : xvt_clock_read_ordered();
+	/* Then nothing of this look is used; where to go on is decided before the next one. From
+	 * one that is gone nothing comes any more that could be told from what was there. */
+	r->went_back = !r->salvage && went_back(r, &s);
+	if (r->went_back) {
+		r->idle = false;
+		return;
+	}
+	if (r->cut.frozen)
+		s.commit = r->cut.look.commit;
+	/* A writer that stays inside an event; who came after it would have moved these. */
+	frozen = r->phase == XVT_PHASE_ASIDE && s.nest == r->last.nest && s.resv == r->last.resv &&
+		 s.commit == r->last.commit && s.generation == r->last.generation;
+	if (s.resv != r->last.resv || s.nest != r->last.nest)
+		r->changed_clock = ceiling;
+	r->last = s;
+	if (s.generation != r->generation &&
+	    !follow_generations(r, loop, s.generation, ceiling, &room))
+		return;
+	if (s.generation != r->entered && xvt_pos_before(s.commit, r->read_pos))
+		return; /* the new generation is just being set up */
+	r->entered = s.generation;
+	if (xvt_check_snapshot(g, &s, r->read_pos, overwrite, &fault)) {
+		broken(r, &fault);
+		return;
+	}
+	/* What is committed below it can still be saved from a writer that is gone. */
+	if (!r->salvage && s.backend != XVT_BACKEND_NONE && s.resv_word & 7) {
+		is_broken(r, "resv", s.resv_word, "not a multiple of 8");
+		return;
+	}
+	if (overwrite && s.resv - xvt_pos_trunc(g, r->read_pos) > g->ring_size) {
+		r->cut.hole |= !r->cut.begun || xvt_pos_before(r->read_pos, r->cut.until);
+		/* Overtaken. Not to the oldest end, which is about to go as well: half way.
+		 * From a writer that is gone the oldest end is safe; and a snapshot wants all that
+		 * it can get. */
+		r->read_pos = r->salvage || r->cut.on
+				      ? xvt_pos_roundup(g, s.resv) - g->ring_size
+				      : xvt_pos_trunc(g, s.commit) - g->ring_size / 2;
+		if (r->cut.frozen && xvt_pos_before(s.commit, r->read_pos))
+			r->read_pos = s.commit;
+		r->skipped = true;
+	}
+	r->taken = r->read_pos;
+	all = queue(r, loop, s.commit, false, ceiling, &room);
+	r->taken = r->read_pos - r->taken;
+	if (r->salvage && all && s.resv - s.commit <= g->ring_size)
+		queue(r, loop, s.resv & ~7ull, true, ceiling, &room);
+	r->idle = r->unread = false;
+	if (proof_clock)
+		r->look_clock = proof_clock;
+	if (proof_clock && all && frozen)
+		r->passed_clock = proof_clock;
+	/* Older pages can look idle, and newer ones may follow until the machine runs. */
+	if (!r->still)
+		r->back_while_still = false;
+	if (proof_clock && all && s.nest == 0 && s.commit == s.resv && !r->back_while_still) {
+		r->idle = true;
+		r->idle_clock = proof_clock;
+		r->passed_clock = proof_clock;
+		if (r->last_node_clock && r->last_node_clock <= proof_clock)
+			r->proven_node_ns = xvt_clock_map_last(&r->map)->host_ns;
+	}
+}
+
+static void drop_from(struct xvt_ring *r, struct xvt_piece *bad, struct xvt_piece *before)
+{
+	struct xvt_piece *p = bad;
+
+	while (p) {
+		struct xvt_piece *next = p->next;
+
+		r->skipped |= p->after_skip;
+		if (p->after_roll_back) {
+			r->rolled_back = true;
+			r->restored = p->past;
+		}
+		xvt_pool_put(r->pool, p, sizeof(*p) + p->len);
+		p = next;
+	}
+	if (before)
+		before->next = NULL;
+	else
+		r->first = NULL;
+	r->tail = before;
+	r->idle = false;
+}
+
+/* Overwrite mode: bytes copied after the writer came round again are a mixture. */
+static bool overtaken(const struct xvt_ring *r, const struct xvt_piece *p, uint64_t resv,
+		      bool moved)
+{
+	return r->mode == XVT_ENABLE_OVERWRITE &&
+	       (moved || resv - xvt_pos_trunc(&r->region->g, p->pos) > r->region->g.ring_size);
+}
+
+/*
+ * A snapshot keeps what it has got: of the copies of this pass only the oldest were overtaken, and
+ * there is nothing in their place to be read.
+ */
+static void drop_overtaken(struct xvt_ring *r, uint64_t resv)
+{
+	struct xvt_piece **at = &r->first, *before = NULL, *p;
+
+	for (; *at && (*at)->res == INT32_MAX; at = &(*at)->next)
+		before = *at;
+	while ((p = *at) && p->res == (int)p->len && overtaken(r, p, resv, false)) {
+		*at = p->next;
+		if (r->tail == p)
+			r->tail = before;
+		if (*at)
+			(*at)->after_skip = true;
+		else
+			r->skipped = true;
+		r->cut.hole |= !r->cut.begun || xvt_pos_before(p->pos, r->cut.until);
+		xvt_pool_put(r->pool, p, sizeof(*p) + p->len);
+		r->idle = false;
+	}
+}
+
+/*
+ * Clear whole sub-buffers before cons says that they are free: salvage must find nothing of the
+ * last lap in them.
+ */
+static void clear_taken(struct xvt_ring *r)
+{
+	const struct xvt_geometry *g = &r->region->g;
+	uint64_t end = xvt_pos_trunc(g, r->read_pos);
+
+	/* A generation of the guest's making may begin 2^63 bytes from here. An honest writer
+	 * in this mode is never more than a ring ahead of cons. */
+	if (end - r->clear_pos > g->ring_size)
+		r->clear_pos = end;
+	while (r->clear_pos != end) {
+		uint8_t *subbuf =
+			r->region->map + xvt_data_off(g, r->index) + xvt_pos_off(g, r->clear_pos);
+
+		/* Its first word first: if we die before cons is moved, it says so. */
+		xvt_store_release((uint64_t *)subbuf, (uint64_t)0);
+		xvt_barrier();
+		memset(subbuf, 0, g->subbuf_size);
+		r->clear_pos += g->subbuf_size;
+	}
+}
+
+/* What lies before read_pos, to know it again. */
+static void keep_tail(struct xvt_ring *r, const struct xvt_piece *p)
+{
+	uint32_t words = p->len / sizeof(uint64_t);
+
+	r->nr_before = words < XVT_TAIL_WORDS ? words : XVT_TAIL_WORDS;
+	memcpy(r->before, p->bytes + p->len - r->nr_before * sizeof(uint64_t),
+	       r->nr_before * sizeof(uint64_t));
+}
+
+static uint64_t settled_sum(const struct xvt_ring_settled *s)
+{
+	uint64_t sum = XVT_MAGIC + s->cons + s->attempted + s->discarded + s->still;
+	unsigned int i;
+
+	for (i = 0; i < XVT_LOST_CAUSES; i++)
+		sum += s->lost[i];
+	return sum;
+}
+
+/* The ring is at rest: say so where a snapshot of the machine takes it along. */
+static void settle(struct xvt_ring *r)
+{
+	struct xvt_ring_settled *to = &r->host->settled, s = r->settled;
+	unsigned int i;
+
+	s.still = 0;
+	if (r->idle && r->read_pos == r->last.commit) {
+		s.cons = r->read_pos;
+		s.attempted = r->last.attempted;
+		s.discarded = r->last.discarded;
+		memcpy(s.lost, r->last.lost, sizeof(s.lost));
+		s.still = r->still;
+	}
+	s.sum = settled_sum(&s);
+	if (s.sum == r->settled.sum && s.cons == r->settled.cons && xvt_load(&to->sum) == s.sum)
+		return;
+	r->settled = s;
+	xvt_store(&to->sum, (uint64_t)0); /* while it is written, it is not true */
+	xvt_wmb();
+	xvt_store(&to->cons, s.cons);
+	xvt_store(&to->attempted, s.attempted);
+	xvt_store(&to->discarded, s.discarded);
+	for (i = 0; i < XVT_LOST_CAUSES; i++)
+		xvt_store(&to->lost[i], s.lost[i]);
+	xvt_store(&to->still, s.still);
+	xvt_store_release(&to->sum, s.sum); /* pairs with restored_from(), in another life */
+}
+
+/* Each word once; false if it was never written, or has not gone back itself, or makes no sense
+ * beside the ring's own words. */
+static bool restored_from(const struct xvt_ring *r, const struct xvt_ring_snapshot *now,
+			  struct xvt_ring_settled *s)
+{
+	const struct xvt_ring_settled *from = &r->host->settled;
+	unsigned int i;
+
+	s->sum = xvt_load_acquire(&from->sum);
+	s->cons = xvt_load(&from->cons);
+	s->attempted = xvt_load(&from->attempted);
+	s->discarded = xvt_load(&from->discarded);
+	for (i = 0; i < XVT_LOST_CAUSES; i++)
+		s->lost[i] = xvt_load(&from->lost[i]);
+	s->still = xvt_load(&from->still);
+	if (s->sum == r->settled.sum && s->cons == r->settled.cons)
+		return false;
+	return s->sum == settled_sum(s) && !(s->cons & 7) &&
+	       now->commit - xvt_pos_trunc(&r->region->g, s->cons) <= r->region->g.ring_size &&
+	       (int64_t)(now->commit - s->cons) >= 0 &&
+	       (int64_t)(now->attempted - s->attempted) >= 0;
+}
+
+void xvt_drain_tell_cons(struct xvt_ring *r)
+{
+	/* What an earlier recorder had of the sub-buffer that we begin with stays told. */
+	uint64_t cons = r->read_pos == xvt_pos_trunc(&r->region->g, r->skip_until) ? r->skip_until
+										   : r->read_pos;
+
+	xvt_store_release(&r->host->cons, cons);
+}
+
+void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
+{
+	const struct xvt_geometry *g = &r->region->g;
+	struct xvt_piece *p, *before;
+	uint64_t resv;
+	bool moved;
+
+	xvt_rmb(); /* the copies before this look at resv; pairs with the writer's xvt_wmb() */
+	resv = xvt_load_acquire(&r->ctl->resv);
+	/* Of another generation: then it may be of another back-end, and says nothing here. */
+	moved = xvt_load(&r->ctl->generation) != r->last.generation;
+	resv = xvt_resv_pos(r->last.backend, g->subbuf_shift, resv);
+	if (rolled_back) {
+		/* What was seen in this pass is another past's, and no fault of it. */
+		r->last = r->last_before;
+		r->phase = r->phase_before;
+		r->fault_new = false;
+	}
+	if (r->cut.on)
+		r->kept = NULL; /* a snapshot gives up pieces anywhere */
+	if (r->cut.on && !rolled_back && !moved)
+		drop_overtaken(r, resv);
+	/* Only what this look has copied: very many pieces may wait for the guest's clock. */
+	before = r->kept;
+	for (p = before ? before->next : r->first; p; before = p, p = p->next) {
+		if (p->res == (int)p->len && !rolled_back && !overtaken(r, p, resv, moved))
+			continue;
+		if (p->res == INT32_MAX)
+			continue; /* kept in an earlier pass */
+		/* Short: the file shrank. Rolled back: the bytes belong to another past. */
+		r->read_pos = p->pos;
+		drop_from(r, p, before);
+		break;
+	}
+	for (p = r->kept ? r->kept->next : r->first; p; p = p->next) {
+		if (p->res != INT32_MAX && !p->next)
+			keep_tail(r, p);
+		p->res = INT32_MAX;
+	}
+	if (r->salvage || r->cut.on || rolled_back || r->went_back ||
+	    r->phase == XVT_PHASE_BROKEN) /* in this very pass: what it has copied is checked */
+		return;
+	xvt_ring_keep_words(r);
+	settle(r);
+	if (r->mode == XVT_ENABLE_STOP)
+		clear_taken(r);
+	/* In stop mode pairs with xvt_writer_may_open(). In overwrite mode the writer does not
+	 * look: it is where salvage, or the next recorder, goes on. */
+	xvt_drain_tell_cons(r);
+}
+
+/* Does the ring itself go on from where we left it? With any of its counters smaller it does not:
+ * the next look would find that it went back, and so would all others. */
+static bool goes_on(const struct xvt_ring *r, const struct xvt_ring_snapshot *s)
+{
+	return s->generation == r->last.generation && s->backend == r->last.backend &&
+	       s->commit - xvt_pos_trunc(&r->region->g, r->read_pos) <= r->region->g.ring_size &&
+	       (int64_t)(s->commit - r->read_pos) >= 0 && !smaller(s, &r->last) && tail_is_there(r);
+}
+
+/* How far an older past had been delivered nobody says. Counters that did not go back go on. */
+static void start_anew(const struct xvt_ring *r, const struct xvt_ring_snapshot *now,
+		       struct xvt_ring_settled *from, struct xvt_past *past)
+{
+	const struct xvt_ring_snapshot *at = smaller(now, &r->last) ? now : &r->last;
+
+	from->attempted = at->attempted;
+	from->discarded = at->discarded;
+	memcpy(from->lost, at->lost, sizeof(from->lost));
+	past->counted_from = at->commit;
+	past->skip_until = xvt_pos_trunc(&r->region->g, now->commit);
+	past->proven_until = past->skip_until;
+}
+
+/* As the host's own words tell, which went back with it. */
+static void start_settled(const struct xvt_ring_snapshot *now, const struct xvt_ring_settled *from,
+			  struct xvt_past *past)
+{
+	past->counted_from = from->cons;
+	past->skip_until = from->cons;
+	past->proven_until = !from->still			      ? from->cons
+			     : xvt_pos_before(now->commit, now->resv) ? now->resv
+								      : now->commit;
+}
+
+bool xvt_drain_resync(struct xvt_ring *r)
+{
+	const struct xvt_geometry *g = &r->region->g;
+	struct xvt_ring_settled from;
+	struct xvt_ring_snapshot s;
+	struct xvt_past past;
+
+	if (r->phase == XVT_PHASE_BROKEN)
+		return false;
+	/* Before the look: whatever is reserved behind it carries the new number. What records
+	 * carried until now proves nothing, the word may have been taken back. */
+	r->nr_bumps = 0;
+	xvt_ring_bump_epoch(r);
+	xvt_ring_snapshot(r->ctl, &r->region->g, &s);
+	r->idle = r->went_back = false;
+	r->back_while_still = r->still;
+	if (goes_on(r, &s))
+		return false;
+	past.seen_until = s.commit;
+	past.epoch = r->epoch;
+	if (restored_from(r, &s, &from))
+		start_settled(&s, &from, &past);
+	else
+		start_anew(r, &s, &from, &past);
+	xvt_ring_rebase(r, &from, &past);
+	r->last = s;
+	r->generation = r->entered = s.generation;
+	r->read_pos = xvt_pos_trunc(g, past.skip_until);
+	r->clear_pos = r->read_pos;
+	r->rolled_back = true;
+	r->changed_clock = xvt_clock_read();
+	return true;
+}

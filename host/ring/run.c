@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * run.c - records placed ahead of time. ring.c decodes and places one record with all the care
+ * that a hostile guest and a clock's borders need. What follows it in the same piece, with short
+ * stamps, on one line of the clock and within what the drain saw, needs none of that: the checks
+ * that would be the same for each are made once, and the merge gets them as an array.
+ */
+#include "ring/ring.h"
+#include "base/u64.h"
+
+#include <stdlib.h>
+
+/* Of a machine's rings, that are kept for the next ones. */
+#define SPARE_RUNS 16u
+
+/* Host times that need no second look. */
+struct window {
+	uint64_t lo_ns;
+	uint64_t hi_ns;
+};
+
+/* What place() in ring.c would check of each record, for all that carry the epoch of the last. */
+static struct window window_of(const struct xvt_ring *r)
+{
+	struct xvt_clock_evidence e = xvt_ring_evidence(r, r->reader.epoch, r->first);
+	uint64_t floor = e.floor_ns > r->map.slack_ns ? e.floor_ns - r->map.slack_ns : 0;
+
+	/* Older than the attach is a flag of its own, and in an honest ring in the past soon. */
+	return (struct window){ floor > r->start_ns ? floor : r->start_ns,
+				xvt_u64_sum(e.ceiling_ns, r->map.slack_ns) };
+}
+
+static bool head_is_plain(const struct xvt_ring *r, uint32_t flags)
+{
+	return !flags && !r->salvage && !r->stashed && !r->orphaned && r->first &&
+	       r->first->bytes == r->reader.copy && !r->first->salvage && xvt_ring_only_new(r);
+}
+
+/* ------------------------------------------------------------------ memory */
+
+static size_t size_of(bool small)
+{
+	return sizeof(struct xvt_run) + (small ? XVT_RUN_SMALL : XVT_RUN_MAX) * sizeof(uint64_t);
+}
+
+static struct xvt_run *get_run(struct xvt_pool *p, bool small)
+{
+	struct xvt_run *run = p->spare[small];
+
+	if (run) {
+		p->spare[small] = run->next;
+		p->nr_spare[small]--;
+		return run;
+	}
+	run = malloc(size_of(small));
+	if (!run)
+		return NULL;
+	xvt_pool_count(p, size_of(small), true);
+	run->small = small;
+	return run;
+}
+
+static void trim_runs(struct xvt_pool *p)
+{
+	int small;
+
+	for (small = 0; small < 2; small++) {
+		while (p->spare[small]) {
+			struct xvt_run *run = p->spare[small];
+
+			p->spare[small] = run->next;
+			xvt_pool_uncount(p, size_of(small));
+			free(run);
+		}
+		p->nr_spare[small] = 0;
+	}
+}
+
+static void put_run(struct xvt_pool *p, struct xvt_run *run)
+{
+	const bool small = run->small;
+
+	if (p->nr_spare[small] < SPARE_RUNS) {
+		run->next = p->spare[small];
+		p->spare[small] = run;
+		p->nr_spare[small]++;
+		p->trim_spare = trim_runs;
+		return;
+	}
+	xvt_pool_uncount(p, size_of(small));
+	free(run);
+}
+
+/* The same run in less memory, if it is short and there is some. */
+static struct xvt_run *fit(struct xvt_pool *p, struct xvt_run *run)
+{
+	struct xvt_run *to = run->count <= XVT_RUN_SMALL ? get_run(p, true) : NULL;
+
+	if (!to)
+		return run;
+	memcpy(to, run, sizeof(*run) + run->count * sizeof(run->ns[0]));
+	to->small = true;
+	put_run(p, run);
+	return to;
+}
+
+static void drop_run(struct xvt_ring *r)
+{
+	struct xvt_run *run = r->runs;
+
+	r->runs = run->next;
+	if (!r->runs)
+		r->last_run = NULL;
+	if (r->gathered == run)
+		r->gathered = run->next;
+	put_run(r->pool, run);
+}
+
+void xvt_ring_run_fini(struct xvt_ring *r)
+{
+	while (r->runs)
+		drop_run(r);
+}
+
+void xvt_ring_emitted(struct xvt_ring *r, uint32_t n)
+{
+	r->runs->at += n;
+	if (r->runs->at == r->runs->count)
+		drop_run(r);
+}
+
+/* ------------------------------------------------------------------ a run */
+
+/* The line of the clock that leads from the head's stamp to its time, if one does. */
+static bool find_line(struct xvt_ring *r)
+{
+	if (xvt_clock_map_segment(&r->map, r->rec.ts, &r->segment))
+		return xvt_clock_segment_ns(&r->segment, r->rec.ts) == r->head_ns;
+	return xvt_clock_map_beyond(&r->map, r->rec.ts, r->head_ns, &r->segment);
+}
+
+/* All that follow the first one and are plain. */
+static void extend(struct xvt_ring *r, struct xvt_run *run)
+{
+	const struct window w = window_of(r);
+	struct xvt_reader reader = r->reader; /* a copy that nothing else points to: registers */
+	const struct xvt_clock_segment line = r->segment;
+	uint32_t n = run->count;
+	uint64_t header, ts = 0, last_ts = 0, end = 0, ns;
+
+	while (n < XVT_RUN_MAX && (header = xvt_reader_plain(&reader))) {
+		ts = xvt_reader_plain_ts(&reader, header);
+		/* Those on another line are another run. */
+		if (xvt_unlikely(ts < line.guest || ts > line.guest_end))
+			break;
+		ns = xvt_clock_segment_ns(&line, ts);
+		if (xvt_unlikely(ns < w.lo_ns || ns > w.hi_ns))
+			break;
+		if (xvt_likely(xvt_header_id(header) != XVT_ID_DISCARDED)) {
+			run->ns[n++] = ns;
+			last_ts = ts;
+			end = reader.pos + xvt_header_len(header);
+		}
+		xvt_reader_plain_take(&reader, header, ts);
+	}
+	r->reader.pos = reader.pos;
+	r->reader.ts = reader.ts;
+	if (n == run->count)
+		return;
+	run->len = (uint32_t)(end - run->pos);
+	r->since_subbuf += n - run->count;
+	run->count = n;
+	r->last_guest = last_ts;
+	r->last_ns = run->ns[n - 1];
+	if (r->last_guest > r->newest)
+		r->newest = r->last_guest;
+}
+
+struct xvt_run *xvt_ring_refill(struct xvt_ring *r)
+{
+	struct xvt_run *run;
+
+	if (!xvt_ring_peek(r) || !r->placed)
+		return NULL;
+	run = get_run(r->pool, false);
+	if (!run)
+		return NULL;
+	run->next = NULL;
+	run->ring = r;
+	run->at = run->taken = 0;
+	run->count = 1;
+	run->ring_flags = r->id | r->head_flags;
+	run->id = (uint16_t)r->rec.id;
+	run->dropped = run->located = false;
+	run->guest = r->rec.ts;
+	run->chunk = run->window = 0;
+	run->ns[0] = r->head_ns;
+	if (r->is_lost) {
+		run->lost = r->lost;
+		run->located = true; /* it is in no piece */
+		xvt_ring_pop(r);
+	} else {
+		run->place = (struct xvt_raw_place){
+			.ts_bits = (uint16_t)r->region->g.ts_bits,
+			.ts = r->rec.ts, /* a stamp extends itself to itself */
+		};
+		run->pos = r->rec.pos;
+		run->bytes = r->first->bytes + (r->rec.pos - r->first->pos);
+		run->len = (uint32_t)(r->rec.payload - run->bytes) + r->rec.len;
+		run->on_line = find_line(r);
+		xvt_ring_pop(r);
+		if (run->on_line && head_is_plain(r, r->head_flags))
+			extend(r, run);
+		run->line = r->segment;
+	}
+	run = fit(r->pool, run);
+	if (r->last_run)
+		r->last_run->next = run;
+	else
+		r->runs = run;
+	r->last_run = run;
+	return run;
+}
+
+void xvt_run_count(const struct xvt_run *run, uint32_t end, uint32_t ring_flags)
+{
+	struct xvt_ring_stats *st = &run->ring->stats;
+	uint32_t at = run->at, n;
+
+	/* The first one may be of the ring about itself. */
+	at += !at && run->id < XVT_ID_FIRST_EVENT;
+	if (at >= end)
+		return;
+	n = end - at;
+	st->events += n;
+	if (xvt_unlikely(ring_flags & ~XVT_EVENT_RING_MASK)) {
+		if (ring_flags & XVT_EVENT_F_BACKLOG)
+			st->backlog += n;
+		else if (ring_flags & XVT_EVENT_F_LATE)
+			st->late += n;
+		if (ring_flags & XVT_EVENT_F_UNCONFIRMED)
+			st->unconfirmed += n;
+		if (ring_flags & XVT_EVENT_F_RECOVERED)
+			st->recovered += n;
+	}
+	if (!st->first_ns || run->ns[at] < st->first_ns)
+		st->first_ns = run->ns[at];
+	if (run->ns[end - 1] > st->last_ns)
+		st->last_ns = run->ns[end - 1];
+}

@@ -1,0 +1,761 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * clocks.c - when a ring's clock is measured, and what becomes of the answer.
+ *
+ * A guest looks into its mailbox every few milliseconds and then stays a little for the questions
+ * that follow (clock/handshake.c). To meet it there the host has to look at every open question
+ * many times within that little, however many rings there are. So only so many questions are
+ * open at a time (`asked`); the others wait for their turn.
+ */
+#include "session/parts.h"
+
+#include <stdlib.h>
+
+#define BURST_GAP_NS	 5000000ull /* also when one is wanted at once */
+/*
+ * Measuring may take this part of the recorder's time. A ring on which records wait is measured as
+ * often as that allows, within bounds: what is slow to answer, or many, is measured more seldom.
+ * Each machine has an equal part of it, and what the others leave: one whose guest answers slowly,
+ * or has many rings, makes its own measurements seldom and no other's.
+ */
+#define PACE_PART	 20
+#define PACE_BEGIN_PART	 2	    /* before all machines have joined */
+#define LEFT_MOST_NS	 8000000ull /* of a part that was not used */
+#define LOOK_MOST_NS	 2000000ull /* one look at a ring takes no longer: a turn of exchanges */
+#define PACE_IDLE_PART	 1000 /* and this while nothing happens: whoever is asked is awake, too */
+#define PACE_LEAST_NS	 10000000ull
+#define PACE_RING_NS	 2000000ull /* for each ring, or XVT_BURST_EVERY_NS, and at most: */
+#define PACE_MOST_NS	 2000000000ull
+#define PACE_IDLE_NS	 25000000ull /* the same where nobody waits */
+#define PACE_IDLEST_NS	 30000000000ull
+#define MARKS_MANY	 64 /* a second, of all rings together */
+#define WIDE_NS		 2000000ull
+#define WIDE_PATIENCE_NS 5000000000ull
+#define CLOCKS_NS	 8000000ull /* longest that clocks may keep us in a pass */
+#define MEET_NS		 50000ull   /* between two looks for answers while a pass goes on */
+#define MEET_PART	 2	    /* and so many times as long as one takes */
+#define SCAN_RING_NS	 50ull	    /* for each ring: between two looks whose turn it is */
+#define LOOK_RING_NS	 10000ull   /* the same, at one that has not answered or is not there; */
+#define MARK_LOOK_NS	 1000000ull /* at one that is about to write a mark */
+#define LOOK_LEAST_NS	 10000000ull
+/* Where rings are many, a measurement is shorter: a little wider, and much cheaper. */
+#define MANY_RINGS	 256u
+#define MANY_EXCHANGES	 8u
+
+/* Is there something of it that no measurement confirms yet? Also behind what goes out now: else
+ * each of many rings would be asked only when all others had waited for it. */
+static bool unconfirmed(const struct xvt_ring *r)
+{
+	return (r->have && !r->placed) ||
+	       (r->tail && (int64_t)(r->tail->ceiling_clock - r->last_node_clock) > 0);
+}
+
+static bool near(uint64_t a, uint64_t b)
+{
+	uint64_t apart = a > b ? a - b : b - a;
+
+	return apart < b / 32;
+}
+
+/*
+ * The guest's claim can be off by several per cent (it calibrated against an emulated timer),
+ * and its counter may be scaled. So the rate between its first two nodes decides: ours, if
+ * that is what it looks like; else the claim, if it fits; else what was measured.
+ */
+static uint64_t measured_hz(const struct xvt_session *s, const struct xvt_vm *vm,
+			    const struct xvt_clock_node *a, const struct xvt_clock_node *b)
+{
+	uint64_t hz, claim = vm->region.hdr.clock_hz;
+
+	if (b->guest <= a->guest || b->host_ns <= a->host_ns)
+		return vm->guest_hz;
+	hz = (uint64_t)((unsigned __int128)(b->guest - a->guest) * 1000000000u /
+			(b->host_ns - a->host_ns));
+	if (near(hz, s->clock.hz))
+		return s->clock.hz;
+	if (near(hz, claim))
+		return claim;
+	return hz < 1000 ? vm->guest_hz : hz;
+}
+
+/* The newest node, where salvage finds it when this daemon and the guest are both gone. */
+static void leave_hint(struct xvt_session *s, struct xvt_ring *r, const struct xvt_clock_node *n)
+{
+	struct xvt_ring_host *h = r->host;
+
+	r->hint_seq |= 1; /* odd: being written */
+	xvt_store(&h->hint_seq, r->hint_seq);
+	xvt_wmb();
+	xvt_store(&h->hint_guest, n->guest);
+	xvt_store(&h->hint_host_ns, n->host_ns);
+	xvt_store(&h->hint_bound_ns, n->bound_ns);
+	xvt_store(&h->hint_hz, s->vms[r->vm]->guest_hz);
+	xvt_store_release(&h->hint_seq, ++r->hint_seq);
+}
+
+/* Every node of a map is in the file, behind its samples and before what it places. */
+static void put_measured(struct xvt_session *s)
+{
+	struct xvt_measured *m = &s->measured;
+
+	if (m->nr_samples)
+		xvt_trace_put(s->trace, XVT_CHUNK_SAMPLES, m->samples,
+			      m->nr_samples * sizeof(m->samples[0]), NULL, 0);
+	if (m->nr_nodes)
+		xvt_trace_put(s->trace, XVT_CHUNK_NODE, m->nodes, m->nr_nodes * sizeof(m->nodes[0]),
+			      NULL, 0);
+	m->nr_samples = m->nr_nodes = 0;
+}
+
+static void keep_measured(struct xvt_session *s, const struct xvt_clock_measure *from)
+{
+	struct xvt_measured *m = &s->measured;
+
+	if (m->nr_nodes == XVT_MEASURED_MAX)
+		put_measured(s);
+	memcpy(m->samples + m->nr_samples, from->samples, from->nr_samples * sizeof(m->samples[0]));
+	m->nr_samples += from->nr_samples;
+	m->nodes[m->nr_nodes++] = from->node;
+}
+
+void xvt_session_ring_witness_first(struct xvt_session *s, struct xvt_ring *r)
+{
+	if (!r->witness_new || r->witness_put)
+		return;
+	put_measured(s);
+	xvt_trace_put(s->trace, XVT_CHUNK_NODE, &r->witness, sizeof(r->witness), NULL, 0);
+	r->witness_put = true;
+}
+
+void xvt_session_ring_witness(struct xvt_session *s, struct xvt_ring *r)
+{
+	if (!r->witness_new)
+		return;
+	xvt_session_ring_witness_first(s, r);
+	r->witness_new = r->witness_put = false;
+	r->witness_clock = xvt_clock_read();
+}
+
+/*
+ * A jump could hide inside a wide node: an exchange that began before a pause and ended after it
+ * spans all of it. Wait for a better one; on a machine that never gives one, take what there is.
+ * It is an answer all the same: who gives it is not silent. But it confirms nothing, so what waits
+ * bears witness meanwhile, as if there had been none.
+ */
+static bool too_wide(const struct xvt_session *s, struct xvt_ring *r,
+		     const struct xvt_clock_node *n)
+{
+	uint64_t now = xvt_clock_read();
+
+	if (n->bound_ns <= WIDE_NS || !r->map.count) {
+		r->wide_clock = 0;
+		return false;
+	}
+	if (!r->wide_clock)
+		r->wide_clock = now;
+	if (since(now, r->wide_clock) > ticks(s, WIDE_PATIENCE_NS))
+		return false;
+	r->next_burst_clock = 0;
+	return true;
+}
+
+/*
+ * A ring that records has its nodes dropped as records find their places. Of one that has nothing
+ * but was proven idle, what comes is later than that. (The rate wants the first node it can get.)
+ */
+static void forget_nodes(const struct xvt_session *s, struct xvt_ring *r)
+{
+	uint64_t idle_ns;
+
+	if (s->opt.cut || r->phase == XVT_PHASE_NEW || !r->idle || r->have || r->first ||
+	    xvt_ring_ready(r))
+		return;
+	idle_ns = xvt_host_clock_ns(&s->clock, r->idle_clock);
+	if (idle_ns > r->map.slack_ns)
+		xvt_clock_map_forget(&r->map, idle_ns - r->map.slack_ns);
+}
+
+/* While the machine's memory is used up, a ring of which nothing waits has its newest nodes only.
+ */
+static int add_node(struct xvt_ring *r, struct xvt_clock_node *node)
+{
+	int err = xvt_clock_map_add(&r->map, node);
+
+	if (err != -ENOMEM || r->have || r->first || xvt_ring_ready(r))
+		return err;
+	xvt_clock_map_forget(&r->map, UINT64_MAX);
+	return xvt_clock_map_add(&r->map, node);
+}
+
+static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_measure *m)
+{
+	bool wide = too_wide(s, r, &m->node);
+	unsigned int i;
+
+	r->wide = wide && since(xvt_clock_read(), r->wide_clock) > ticks(s, XVT_QUIET_NS);
+	if (wide)
+		return;
+	xvt_session_ring_witness(s, r); /* in the file before its successor */
+	forget_nodes(s, r);
+	if (add_node(r, &m->node))
+		return;
+	xvt_session_exact_added(r, &m->node);
+	for (i = 0; i < m->nr_samples; i++)
+		m->samples[i].epoch = m->node.epoch;
+	keep_measured(s, m);
+	leave_hint(s, r, &m->node);
+	/* One too soon, or of which no page can be made, is left out: the last one still holds. */
+	xvt_clock_pages_node(&r->pages, &m->node, s->vms[r->vm]->guest_hz);
+	r->stats.samples += m->nr_samples;
+	r->stats.source = m->node.source;
+	r->node_before_clock = r->last_node_clock;
+	r->last_node_clock = m->host_clock_hi;
+	if (m->node.flags & XVT_NODE_F_FIRST && m->node.epoch)
+		xvt_session_note(s, 1, s->vms[r->vm], r->id,
+				 "cpu %u: guest and host time came apart; clock epoch %u begins",
+				 xvt_load(&r->ctl->cpu), m->node.epoch);
+}
+
+/*
+ * When is a ring measured next on which nobody waits? Where that is seldom, because there are many,
+ * all of them are at the same moments: between them nobody has to be looked at.
+ */
+static uint64_t next_idle_burst(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
+{
+	uint64_t every = ticks(s, XVT_BURST_EVERY_NS), pace = s->vms[r->vm]->clocks.idle_pace;
+
+	return pace <= every ? now + every : (now / pace + 1) * pace;
+}
+
+/* It has a clock. The next measurement is one like any other. */
+static void begin_ring(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
+{
+	r->next_burst_clock = next_idle_burst(s, r, now);
+	xvt_session_wake(s, r);
+	xvt_session_ring_live(s, r);
+}
+
+/* The machine's clock rate is settled by the first ring with two good nodes, before any event. Then
+ * all of its rings that have one begin: the line through it is known. */
+static bool rate_known(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
+{
+	struct xvt_vm *vm = s->vms[r->vm];
+	const struct xvt_clock_node *first, *last;
+	uint32_t i;
+
+	if (vm->rate_measured)
+		return true;
+	if (r->map.count < 2)
+		return false;
+	first = &r->map.nodes[0];
+	last = &r->map.nodes[r->map.count - 1];
+	/* Wide nodes (a busy machine, a booting guest) say nothing: better to 1 % or wait. */
+	if ((first->bound_ns + last->bound_ns) * 100 > last->host_ns - first->host_ns)
+		return false;
+	vm->rate_measured = true;
+	vm->guest_hz = measured_hz(s, vm, first, last);
+	for (i = 0; i < vm->region.g.ring_count; i++) {
+		vm->rings[i]->map.hz = vm->guest_hz;
+		vm->rings[i]->map.slack_ns = 0; /* of segments that no event lies in */
+		vm->rings[i]->map.bound_ns_max = 0;
+	}
+	xvt_vm_announce(s, vm);
+	for (i = 0; i < vm->region.g.ring_count; i++) {
+		if (vm->rings[i] != r && vm->rings[i]->phase == XVT_PHASE_NEW &&
+		    vm->rings[i]->map.count)
+			begin_ring(s, vm->rings[i], now);
+	}
+	return true;
+}
+
+/* What a ring has delivered waits for its next measurement, and takes up memory meanwhile. */
+static uint64_t burst_due(const struct xvt_session *s, const struct xvt_ring *r)
+{
+	const uint64_t pace = s->vms[r->vm]->clocks.pace;
+	uint64_t soon = r->burst_clock + pace;
+
+	return pace && unconfirmed(r) && (int64_t)(soon - r->next_burst_clock) < 0
+		       ? soon
+		       : r->next_burst_clock;
+}
+
+/* A mark that was just asked for. One that nobody writes is looked for once a second. */
+static bool mark_is_near(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
+{
+	return r->mark_open && since(now, r->mark.host_clock_before) < ticks(s, XVT_BURST_EVERY_NS);
+}
+
+static uint64_t within(uint64_t v, uint64_t least, uint64_t most)
+{
+	return v < least ? least : v > most ? most : v;
+}
+
+static size_t sharing(const struct xvt_session *s)
+{
+	return s->nr_sharing ? s->nr_sharing : 1;
+}
+
+/* If every machine had as many rings as this one, so many there would be. */
+static uint64_t peers(const struct xvt_session *s, const struct xvt_vm *vm)
+{
+	return (uint64_t)vm->region.g.ring_count * sharing(s);
+}
+
+/* When has its clock to be looked after again? */
+static uint64_t ring_due(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
+{
+	uint64_t due, soonest = r->burst_clock + ticks(s, BURST_GAP_NS);
+
+	if (r->phase == XVT_PHASE_BROKEN)
+		return now + ticks(s, SECOND_NS);
+	if (mark_is_near(s, r, now))
+		return now + ticks(s, MARK_LOOK_NS);
+	if (!r->source || !r->answered)
+		return now + within(ticks(s, LOOK_RING_NS) * peers(s, s->vms[r->vm]),
+				    ticks(s, LOOK_LEAST_NS), ticks(s, SECOND_NS));
+	due = burst_due(s, r);
+	return (int64_t)(due - soonest) > 0 ? due : soonest;
+}
+
+/* Twice XVT_BURST_EVERY_NS, or four times, and so on, and seldom another one: the moments of all of
+ * them have to be the same. */
+static uint64_t idle_pace(const struct xvt_session *s, const struct xvt_vm_clocks *c,
+			  uint64_t wanted)
+{
+	uint64_t pace = ticks(s, XVT_BURST_EVERY_NS);
+
+	if (wanted <= c->idle_pace && wanted > c->idle_pace / 4)
+		return c->idle_pace;
+	while (pace < wanted)
+		pace *= 2;
+	return pace;
+}
+
+/* `part` is the machine's of the time that measuring may take; `all`: what all of them took. */
+static void pace_of_vm(const struct xvt_session *s, struct xvt_vm *vm, uint64_t part, uint64_t all)
+{
+	struct xvt_vm_clocks *c = &vm->clocks;
+	const uint64_t every = ticks(s, XVT_BURST_EVERY_NS), rings = peers(s, vm);
+	uint64_t most = within(ticks(s, PACE_RING_NS) * rings, every, ticks(s, PACE_MOST_NS));
+	uint64_t idlest = within(ticks(s, PACE_IDLE_NS) * rings, every, ticks(s, PACE_IDLEST_NS));
+
+	if (!c->pace)
+		c->pace = every;
+	if (all > part * sharing(s) && c->took > part)
+		c->pace += c->pace / 2;
+	else if (all < part * sharing(s) / 2 || c->took < part / 2)
+		c->pace -= c->pace / 3;
+	c->pace = within(c->pace, ticks(s, PACE_LEAST_NS), most);
+	if (c->bursts && !c->burst_cost)
+		c->burst_cost = c->took / c->bursts;
+	else if (c->bursts)
+		c->burst_cost += (int64_t)(c->took / c->bursts - c->burst_cost) / 4;
+	c->idle_pace =
+		idle_pace(s, c, within(c->burst_cost * rings * PACE_IDLE_PART, every, idlest));
+	if (s->disk_full) /* nodes take of the last of the space, which has hours to last */
+		c->pace = c->idle_pace = ticks(s, SECOND_NS) * (2 + s->nr_rings / 8);
+	c->took = c->bursts = 0;
+	/* A mark is a record, too: it wants to be drained, placed and written. */
+	c->mark_pace = ticks(s, SECOND_NS / MARKS_MANY) * rings;
+	c->exchanges = rings > MANY_RINGS ? MANY_EXCHANGES : 0;
+}
+
+void xvt_session_pace(struct xvt_session *s, uint64_t elapsed)
+{
+	size_t i;
+
+	s->nr_sharing = xvt_session_alive(s);
+	for (i = 0; i < s->nr_vms; i++) {
+		if (s->vms[i]->phase == XVT_VM_ATTACHED)
+			pace_of_vm(s, s->vms[i], elapsed / PACE_PART / sharing(s), s->clocks_took);
+	}
+	s->clocks_took = 0;
+}
+
+uint64_t xvt_session_least_pace_ns(const struct xvt_session *s)
+{
+	uint64_t least = UINT64_MAX;
+	size_t i;
+
+	for (i = 0; i < s->nr_vms; i++) {
+		const struct xvt_vm *vm = s->vms[i];
+
+		if (vm->phase == XVT_VM_ATTACHED && vm->clocks.pace < least)
+			least = vm->clocks.pace;
+	}
+	return least == UINT64_MAX ? 0
+				   : (uint64_t)((unsigned __int128)least * SECOND_NS / s->clock.hz);
+}
+
+/* ------------------------------------------------------------------ time for a machine */
+
+static void add_time(int64_t *left, uint64_t more, uint64_t most)
+{
+	*left += (int64_t)more;
+	if (*left > (int64_t)most)
+		*left = (int64_t)most;
+}
+
+/* Half of what measuring may take is the machines' own, half is there for all of them. */
+static void refill_time(struct xvt_session *s, uint64_t now)
+{
+	const uint64_t elapsed = since(now, s->clocks_clock), most = ticks(s, LEFT_MOST_NS);
+	const uint64_t half = elapsed / (s->joined ? PACE_PART : PACE_BEGIN_PART) / 2;
+	size_t i;
+
+	if (elapsed < ticks(s, LEFT_MOST_NS) / 8)
+		return;
+	s->clocks_clock = now;
+	add_time(&s->clocks_left, half, most);
+	for (i = 0; i < s->nr_vms; i++)
+		add_time(&s->vms[i]->clocks.left, half / sharing(s) + 1, most);
+}
+
+/* Alone it keeps no other machine from being measured. */
+static bool has_time(const struct xvt_session *s, const struct xvt_ring *r)
+{
+	return sharing(s) < 2 || s->vms[r->vm]->clocks.left > 0 || s->clocks_left > 0;
+}
+
+static void take_time(struct xvt_session *s, const struct xvt_ring *r, uint64_t begin)
+{
+	struct xvt_vm_clocks *c = &s->vms[r->vm]->clocks;
+	const uint64_t most = ticks(s, LOOK_MOST_NS);
+	uint64_t took = since(xvt_clock_read(), begin);
+
+	/* What one look took too long is owed; but not that the recorder had to wait for a CPU. */
+	took = took < most ? took : most;
+	if (c->left > 0)
+		c->left -= (int64_t)took;
+	else
+		s->clocks_left -= (int64_t)took;
+	c->took += took;
+}
+
+static void met(void *arg)
+{
+	xvt_session_mark(arg);
+}
+
+/* The ring's first question. Returns false while nobody is there whom it could be asked. */
+static bool open_source(struct xvt_session *s, struct xvt_ring *r)
+{
+	struct xvt_clock_target t = { .ctl = r->ctl,
+				      .host = r->host,
+				      .host_clock = &s->clock,
+				      .guest_hz = &s->vms[r->vm]->guest_hz,
+				      .ring = r->id,
+				      .exchanges = &s->vms[r->vm]->clocks.exchanges,
+				      .looked = &s->looked_clock,
+				      /* Of a snapshot a mark would be one more record in a ring
+				       * that is full. */
+				      .met = s->opt.cut ? NULL : met,
+				      .met_arg = r };
+
+	if (r->source)
+		return true;
+	if (xvt_load(&r->ctl->state) != XVT_RING_ONLINE)
+		return false;
+	r->source_ops = &xvt_clock_handshake;
+	if (r->source_ops->open(&r->source, &t))
+		return false;
+	/* The file may end anywhere: its samples and nodes are of a ring that it knows. */
+	xvt_ring_announce(s, r);
+	if (!s->opt.cut)
+		xvt_session_page_open(s, r);
+	return true;
+}
+
+/* Is it time for a measurement? "At once" (next_burst_clock 0) is not more often than BURST_GAP_NS:
+ * a guest whose every record contradicts its clock must not keep the host measuring. */
+static bool is_time(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
+{
+	return !r->source_ops->busy(r->source) && (int64_t)(now - burst_due(s, r)) >= 0 &&
+	       since(now, r->burst_clock) >= ticks(s, BURST_GAP_NS);
+}
+
+static void ask(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
+{
+	xvt_session_wake(s, r); /* who owes an answer is looked after */
+	xvt_session_exact_begin(s, r);
+	r->source_ops->start(r->source);
+	r->burst_clock = now;
+	/* Nothing is recorded before a ring has a clock, and that takes two of them. */
+	r->next_burst_clock = r->phase == XVT_PHASE_NEW ? now + ticks(s, XVT_BURST_EVERY_NS)
+							: next_idle_burst(s, r, now);
+	r->mark_pace = s->vms[r->vm]->clocks.mark_pace;
+	if (r->answered)
+		r->answer_clock = now; /* it was not asked before: that was no silence */
+	r->answered = false;
+}
+
+static void answered(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_measure *m,
+		     uint64_t now)
+{
+	xvt_session_wake(s, r);
+	r->answer_clock = now;
+	r->answered = true;
+	s->vms[r->vm]->clocks.bursts++;
+	xvt_session_kvm_hear(s, r);
+	xvt_session_exact_refine(s, r, m);
+	take_node(s, r, m);
+	if (r->phase == XVT_PHASE_NEW && rate_known(s, r, now)) {
+		begin_ring(s, r, now);
+	} else if (r->phase == XVT_PHASE_ASIDE && r->map.closed) {
+		r->phase = XVT_PHASE_LIVE;
+		r->live_ns = xvt_host_clock_ns(&s->clock, now);
+		r->map.closed = false;
+	}
+	if (r->quiet_told) {
+		r->live_ns = xvt_host_clock_ns(&s->clock, now);
+		xvt_session_note(s, 0, s->vms[r->vm], r->id, "cpu %u: answers again",
+				 xvt_load(&r->ctl->cpu));
+	}
+	r->quiet_told = false;
+}
+
+/* may_ask: it is its turn, if it is time. */
+static void tend(struct xvt_session *s, struct xvt_ring *r, bool may_ask, uint64_t now)
+{
+	struct xvt_clock_measure m;
+
+	if (r->phase == XVT_PHASE_BROKEN || (s->opt.cut && r->map.closed))
+		return;
+	xvt_session_mark_look(r);
+	if (!open_source(s, r))
+		return;
+	if (may_ask && is_time(s, r, now))
+		ask(s, r, now);
+	if (r->source_ops->poll(r->source, &m) == 1)
+		answered(s, r, &m, now);
+}
+
+void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
+{
+	tend(s, r, true, now);
+	put_measured(s);
+}
+
+/* ------------------------------------------------------------------ whose turn it is */
+
+int xvt_session_clock_room(struct xvt_session *s, size_t rings)
+{
+	uint64_t *grown = realloc(s->clock_due, rings * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	s->clock_due = grown;
+	memset(grown + s->nr_rings, 0, (rings - s->nr_rings) * sizeof(*grown));
+	s->clocks_due = 0;
+	return 0;
+}
+
+void xvt_session_clock_soon(struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
+{
+	uint64_t due = ring_due(s, r, now);
+
+	if (r->asked)
+		return;
+	s->clock_due[r->id] = sooner(s->clock_due[r->id], due);
+	s->clocks_due = sooner(s->clocks_due, due);
+}
+
+static bool is_open(const struct xvt_ring *r)
+{
+	return r->phase != XVT_PHASE_BROKEN && r->source && r->source_ops->busy(r->source);
+}
+
+static size_t at_least(size_t n, size_t least)
+{
+	return n > least ? n : least;
+}
+
+/*
+ * A machine may have its part of the questions that are open, or a few: one that takes long over
+ * each answer must not keep the others from being asked. Neither must rings that do not answer:
+ * they have a quarter, of which each machine has its part, too.
+ */
+static bool has_turn(const struct xvt_session *s, const struct xvt_ring *r, bool silent)
+{
+	const struct xvt_vm_clocks *c = &s->vms[r->vm]->clocks;
+	const size_t most = xvt_session_asked_most(s), vms = sharing(s);
+
+	if (r->phase == XVT_PHASE_DONE) /* no writer is there */
+		return false;
+	if (!has_time(s, r) || c->nr_asked >= at_least(most / vms, 4))
+		return false;
+	return !silent || (c->nr_silent < at_least(most / 4 / vms, 1) && s->nr_silent < most / 2);
+}
+
+static void wait_for_answer(struct xvt_asked *a)
+{
+	const struct xvt_clock_source_ops *ops = a->ring->source_ops;
+
+	if (!ops->waits || !ops->waits(a->ring->source, &a->wait))
+		a->wait.word = NULL;
+}
+
+/* They may be many, and a look at one word is all that most of them need. */
+static bool still_waits(const struct xvt_asked *a, uint64_t now)
+{
+	return a->wait.word && (int64_t)(a->wait.until - now) > 0 &&
+	       xvt_load(a->wait.word) != a->wait.value;
+}
+
+static void enter(struct xvt_session *s, struct xvt_ring *r, bool silent, uint64_t now)
+{
+	s->asked[s->nr_asked] = (struct xvt_asked){ .ring = r, .silent = silent };
+	wait_for_answer(&s->asked[s->nr_asked++]);
+	s->nr_silent += silent;
+	s->vms[r->vm]->clocks.nr_silent += silent;
+	s->vms[r->vm]->clocks.nr_asked++;
+	r->asked = true;
+	s->clock_due[r->id] = now + ticks(s, SECOND_NS); /* until it leaves */
+}
+
+static void leave(struct xvt_session *s, const struct xvt_asked *a, uint64_t now)
+{
+	s->nr_silent -= a->silent;
+	s->vms[a->ring->vm]->clocks.nr_silent -= a->silent;
+	s->vms[a->ring->vm]->clocks.nr_asked--;
+	a->ring->asked = false;
+	s->clock_due[a->ring->id] = ring_due(s, a->ring, now);
+	s->clocks_due = sooner(s->clocks_due, s->clock_due[a->ring->id]);
+}
+
+void xvt_session_clock_forget(struct xvt_session *s, const struct xvt_vm *vm)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr_asked; i++) {
+		if (s->asked[i].ring->vm == vm->id)
+			s->asked[i].wait.word = NULL;
+	}
+}
+
+/*
+ * One look at all of them. Who could not be looked at for want of time is the first the next time.
+ * Returns how many were asked the next question.
+ */
+static size_t look_at_asked(struct xvt_session *s, uint64_t now, uint64_t until)
+{
+	size_t i = s->first_asked, left = s->nr_asked, again = 0;
+	uint64_t begin = xvt_clock_read(), turn;
+	bool any = false;
+
+	for (; left; left--) {
+		struct xvt_asked *a = &s->asked[i = i < s->nr_asked ? i : 0];
+
+		if (still_waits(a, now) || !has_time(s, a->ring)) {
+			i++;
+			continue;
+		}
+		turn = xvt_clock_read();
+		if (any && (int64_t)(turn - until) >= 0)
+			break;
+		any = true;
+		/* Another question is another turn. */
+		tend(s, a->ring, false, now);
+		take_time(s, a->ring, turn);
+		if (is_open(a->ring)) {
+			wait_for_answer(a);
+			again++;
+			i++;
+		} else {
+			leave(s, a, now);
+			*a = s->asked[--s->nr_asked];
+		}
+	}
+	if (!left)
+		s->looked_clock = begin;
+	s->first_asked = i;
+	return left ? 0 : again;
+}
+
+/* Returns true if the time was too short for all of them. */
+static bool look_who_is_due(struct xvt_session *s, uint64_t now, uint64_t until)
+{
+	uint64_t earliest = now + ticks(s, SECOND_NS), turn;
+	size_t left, id = s->next_clock, next = id;
+	bool silent, out_of_time = false;
+
+	for (left = s->nr_rings; left && s->nr_asked < xvt_session_asked_most(s); left--) {
+		struct xvt_ring *r;
+
+		id = id < s->nr_rings ? id : 0;
+		if ((int64_t)(now - s->clock_due[id]) < 0) {
+			earliest = sooner(earliest, s->clock_due[id++]);
+			continue;
+		}
+		turn = xvt_clock_read();
+		out_of_time = (int64_t)(turn - until) >= 0;
+		if (out_of_time)
+			break;
+		r = s->rings[id++];
+		if (r->asked)
+			continue;
+		xvt_session_meet(s);
+		silent = r->burst_clock && !r->answered;
+		tend(s, r, has_turn(s, r, silent), now);
+		take_time(s, r, turn);
+		if (is_open(r)) {
+			enter(s, r, silent, now);
+			next = id;
+			continue;
+		}
+		s->clock_due[r->id] = ring_due(s, r, now);
+		earliest = sooner(earliest, s->clock_due[r->id]);
+	}
+	/* Who comes behind the last one that had a turn has the next: some have theirs only when
+	 * others of their machine have ended. */
+	s->next_clock = left ? id : next;
+	s->clocks_due = left ? now : earliest;
+	return out_of_time;
+}
+
+void xvt_session_meet(struct xvt_session *s)
+{
+	uint64_t now = xvt_clock_read(), least = ticks(s, MEET_NS), took, turn;
+	size_t i;
+
+	/* A snapshot is in a hurry: writers go on over what it copies. */
+	if (!s->nr_asked || s->opt.cut || (int64_t)(now - s->next_meet_clock) < 0)
+		return;
+	for (i = 0; i < s->nr_asked; i++) {
+		struct xvt_asked *a = &s->asked[i];
+
+		/* A pass may be at work on its ring: that is left alone. */
+		if (!a->wait.word || still_waits(a, now) || !has_time(s, a->ring))
+			continue;
+		turn = xvt_clock_read();
+		if (since(xvt_clock_read(), now) > ticks(s, CLOCKS_NS) / 8)
+			break;
+		if (xvt_load(a->wait.word) == a->wait.value)
+			a->ring->source_ops->meet(a->ring->source);
+		wait_for_answer(a); /* and the rest is for the next pass */
+		take_time(s, a->ring, turn);
+	}
+	if (i == s->nr_asked)
+		s->looked_clock = now;
+	took = since(xvt_clock_read(), now);
+	s->clocks_took += took;
+	s->next_meet_clock = now + took + (took * MEET_PART > least ? took * MEET_PART : least);
+}
+
+bool xvt_session_clocks(struct xvt_session *s, uint64_t now)
+{
+	uint64_t begin = xvt_clock_read(), until = begin + ticks(s, CLOCKS_NS);
+	bool more = false;
+
+	refill_time(s, now);
+	/* Whoever was asked once more and is still there has answered by now. */
+	if (look_at_asked(s, now, until))
+		look_at_asked(s, now, until);
+	if ((int64_t)(now - s->clocks_due) >= 0 && (int64_t)(now - s->next_scan_clock) >= 0) {
+		more = look_who_is_due(s, now, until);
+		s->next_scan_clock = now + ticks(s, SCAN_RING_NS * s->nr_rings);
+	}
+	put_measured(s);
+	s->clocks_took += since(xvt_clock_read(), begin);
+	return s->nr_asked || more;
+}

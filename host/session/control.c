@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0
+/* control.c - see control.h. The recorder's side; a client's is control_ask.c. */
+#define _GNU_SOURCE
+#include "session/control.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/loop.h"
+#include "base/socket.h"
+
+#define CLIENTS	    16u
+#define CLOSE_TURNS 64u /* of the loop, which needs one or two */
+
+struct client {
+	struct xvt_op op; /* first */
+	struct xvt_control *control;
+	bool armed; /* the loop holds it */
+	int sock;   /* -1: a free place */
+	uint64_t came;
+	size_t got; /* of its line */
+	bool asked; /* the line is whole */
+	char line[XVT_CONTROL_REQUEST_MAX + 1];
+	uint64_t cursor; /* where its answer goes on */
+	char *out;	 /* what is being sent, */
+	size_t len;
+	size_t sent; /* and how much of it has been */
+};
+
+struct xvt_control {
+	struct xvt_op op; /* first */
+	struct xvt_loop *loop;
+	xvt_control_fn answer;
+	void *arg;
+	bool armed;
+	struct xvt_listener listener;
+	uint64_t came; /* clients, ever */
+	struct client client[CLIENTS];
+};
+
+bool xvt_control_dir(char *dir, size_t size)
+{
+	const char *given = getenv("XVTRACE_RUN_DIR"), *own = getenv("XDG_RUNTIME_DIR");
+
+	if (given && *given)
+		return (size_t)snprintf(dir, size, "%s", given) < size;
+	if (!geteuid())
+		return (size_t)snprintf(dir, size, "/run/xvtrace") < size;
+	return own && *own && (size_t)snprintf(dir, size, "%s/xvtrace", own) < size;
+}
+
+static void let_go(struct client *c)
+{
+	if (c->armed)
+		xvt_loop_cancel(c->control->loop, &c->op);
+	if (c->sock >= 0)
+		close(c->sock);
+	c->sock = -1;
+	free(c->out);
+	c->out = NULL;
+}
+
+static void wait_for(struct client *c, uint32_t events)
+{
+	c->armed = !xvt_loop_poll(c->control->loop, &c->op, c->sock, events);
+	if (!c->armed)
+		let_go(c);
+}
+
+/* As much as the socket takes now, one piece at most: others wait for the recorder, too. */
+static void send_some(struct client *c)
+{
+	ssize_t n;
+
+	if (c->sent == c->len) {
+		free(c->out);
+		c->sent = c->len = 0;
+		c->out = c->control->answer(c->control->arg, c->line, &c->cursor, &c->len);
+		if (!c->out) {
+			let_go(c);
+			return;
+		}
+	}
+	n = send(c->sock, c->out + c->sent, c->len - c->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (n < 0 && errno != EAGAIN && errno != EINTR) {
+		let_go(c);
+		return;
+	}
+	c->sent += n > 0 ? (size_t)n : 0;
+	wait_for(c, POLLOUT);
+}
+
+static void read_line(struct client *c)
+{
+	ssize_t n = recv(c->sock, c->line + c->got, XVT_CONTROL_REQUEST_MAX - c->got, MSG_DONTWAIT);
+	char *end;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+		wait_for(c, POLLIN);
+		return;
+	}
+	if (n <= 0) { /* gone, or its line is longer than any that we know */
+		let_go(c);
+		return;
+	}
+	end = memchr(c->line + c->got, '\n', (size_t)n);
+	c->got += (size_t)n;
+	if (end) {
+		*end = 0;
+		c->asked = true;
+		send_some(c);
+	} else {
+		wait_for(c, POLLIN);
+	}
+}
+
+static void on_client(struct xvt_op *op, int res)
+{
+	struct client *c = (struct client *)op;
+
+	c->armed = false;
+	if (c->sock < 0 || res == -ECANCELED)
+		return;
+	if (c->asked)
+		send_some(c);
+	else
+		read_line(c);
+}
+
+/* Who came first and still is there reads nothing: it makes room for who comes. Its place is free
+ * when the loop has seen that. */
+static struct client *place(struct xvt_control *control)
+{
+	struct client *oldest = NULL;
+	bool soon = false;
+	unsigned int i;
+
+	for (i = 0; i < CLIENTS; i++) {
+		struct client *c = &control->client[i];
+
+		if (c->sock < 0 && !c->armed)
+			return c;
+		soon |= c->sock < 0;
+		if (c->sock >= 0 && (!oldest || c->came < oldest->came))
+			oldest = c;
+	}
+	if (!soon)
+		let_go(oldest);
+	return NULL;
+}
+
+static bool permitted(int sock)
+{
+	const uid_t uid = xvt_socket_peer(sock);
+
+	return uid == 0 || uid == geteuid();
+}
+
+static void add_client(struct xvt_control *control, struct client *c, int sock)
+{
+	c->sock = sock;
+	c->came = control->came++;
+	c->got = c->sent = c->len = 0;
+	c->cursor = 0;
+	c->asked = false;
+	wait_for(c, POLLIN);
+}
+
+static void arm(struct xvt_control *control)
+{
+	control->armed = !xvt_loop_poll(control->loop, &control->op, control->listener.fd, POLLIN);
+}
+
+static void on_connect(struct xvt_op *op, int res)
+{
+	struct xvt_control *control = (struct xvt_control *)op;
+	struct client *c;
+	int sock = -EAGAIN;
+
+	control->armed = false;
+	if (control->listener.fd < 0 || res == -ECANCELED)
+		return;
+	c = place(control);
+	if (c)
+		sock = xvt_socket_accept(&control->listener);
+	if (sock >= 0 && permitted(sock))
+		add_client(control, c, sock);
+	else if (sock >= 0)
+		close(sock);
+	if (sock >= 0 || sock == -EAGAIN)
+		arm(control);
+}
+
+/* --- where it listens --- */
+
+bool xvt_control_is_name(const char *name)
+{
+	const char *digits = name + strlen("record-");
+
+	return !strncmp(name, "record-", strlen("record-")) && *digits &&
+	       !digits[strspn(digits, "0123456789")];
+}
+
+static int own_path(char *path, size_t size, char *why, size_t why_size)
+{
+	char dir[2048];
+
+	if (!xvt_control_dir(dir, sizeof(dir))) {
+		snprintf(why, why_size, "no XDG_RUNTIME_DIR");
+		return -ENOENT;
+	}
+	if (mkdir(dir, 0755) && errno != EEXIST) {
+		snprintf(why, why_size, "%s: %s", dir, strerror(errno));
+		return -errno;
+	}
+	/* Where recorders were killed nobody else will ever listen. */
+	xvt_socket_tidy(dir, xvt_control_is_name);
+	snprintf(path, size, "%s/record-%d", dir, (int)getpid());
+	return 0;
+}
+
+int xvt_control_open(struct xvt_control **out, struct xvt_loop *loop, const char *path,
+		     xvt_control_fn answer, void *arg, char *why, size_t why_size)
+{
+	struct xvt_control *control;
+	char own[4096];
+	unsigned int i;
+	int err = path ? 0 : own_path(own, sizeof(own), why, why_size);
+
+	if (err)
+		return err;
+	control = calloc(1, sizeof(*control));
+	if (!control) {
+		snprintf(why, why_size, "%s", strerror(ENOMEM));
+		return -ENOMEM;
+	}
+	control->op.done = on_connect;
+	control->op.any_time = true;
+	control->loop = loop;
+	control->answer = answer;
+	control->arg = arg;
+	for (i = 0; i < CLIENTS; i++)
+		control->client[i] = (struct client){
+			.op = { .done = on_client, .any_time = true },
+			.control = control,
+			.sock = -1,
+		};
+	err = xvt_socket_listen(&control->listener, path ? path : own, 0600, why, why_size);
+	if (err) {
+		free(control);
+		return err;
+	}
+	arm(control);
+	*out = control;
+	return 0;
+}
+
+void xvt_control_tend(struct xvt_control *control)
+{
+	if (control && !control->armed)
+		arm(control);
+}
+
+const char *xvt_control_path(const struct xvt_control *control)
+{
+	return control->listener.path;
+}
+
+static bool held(const struct xvt_control *control)
+{
+	bool any = control->armed;
+	unsigned int i;
+
+	for (i = 0; i < CLIENTS; i++)
+		any |= control->client[i].armed;
+	return any;
+}
+
+void xvt_control_close(struct xvt_control *control)
+{
+	unsigned int i;
+
+	if (!control)
+		return;
+	if (control->armed)
+		xvt_loop_cancel(control->loop, &control->op);
+	xvt_socket_unlisten(&control->listener);
+	for (i = 0; i < CLIENTS; i++)
+		let_go(&control->client[i]);
+	for (i = 0; held(control) && i < CLOSE_TURNS; i++) {
+		if (xvt_loop_run(control->loop, 1000000000u) < 0)
+			break;
+	}
+	if (!held(control)) /* the loop may still write to it: better lost than reused */
+		free(control);
+}

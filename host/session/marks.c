@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * marks.c - records that the host asks for, so that a trace can be judged by more than its
+ * own map. The host reads its clock, asks a ring's writer for a record with a number, sees that
+ * it is written, reads its clock again. Whatever stamp, ring and map make of that record, it
+ * was written between those two moments: xvtrace verify holds them against each other.
+ */
+#include "session/parts.h"
+
+#include <stdlib.h>
+
+#define EVERY_NS SECOND_NS
+#define SPIN_NS	 100000u /* as long as for an answer of a running burst */
+
+static void ask(struct xvt_ring *r)
+{
+	/* Never a number that an earlier recorder left behind in the mailbox or in the ring. */
+	r->mark.number = r->mark.number ? r->mark.number + 1 : xvt_clock_read() | 1;
+	r->mark.ring = r->id;
+	r->mark.host_clock_before = xvt_clock_read_ordered();
+	xvt_store_release(&r->host->mark_seq, r->mark.number); /* pairs with xvt_writer_mark() */
+	r->mark_open = true;
+}
+
+void xvt_session_mark_look(struct xvt_ring *r)
+{
+	if (!r->mark_open)
+		return;
+	/* Pairs with xvt_writer_mark(): the record was stamped before. */
+	if (xvt_load_acquire(&r->ctl->mark_ack) != r->mark.number)
+		return;
+	r->mark.host_clock_after = xvt_clock_read_ordered();
+	r->mark_open = false;
+	r->mark_seen = true;
+}
+
+/*
+ * While the writer is there the two moments lie closest. One that does not write it now may do so
+ * later; it is asked again for another one, because a restored snapshot may have taken the
+ * question back. Nobody spins for a writer that did not write the one before: it may know no
+ * marks, or be a helper that only answers.
+ */
+void xvt_session_mark(struct xvt_ring *r)
+{
+	uint64_t begin = xvt_clock_read();
+	uint64_t spin = xvt_host_clock_ticks(r->host_clock, SPIN_NS);
+	bool waits = !r->mark_open;
+
+	if (r->phase != XVT_PHASE_LIVE || r->mark_seen || (int64_t)(begin - r->next_mark_clock) < 0)
+		return;
+	r->next_mark_clock = begin + xvt_host_clock_ticks(r->host_clock, EVERY_NS);
+	if (r->mark_pace > r->next_mark_clock - begin)
+		r->next_mark_clock = begin + r->mark_pace;
+	ask(r);
+	for (;;) {
+		xvt_session_mark_look(r);
+		if (!waits || !r->mark_open || since(xvt_clock_read(), begin) > spin)
+			return;
+		xvt_relax();
+	}
+}
+
+void xvt_session_put_marks(struct xvt_session *s)
+{
+	struct xvt_mark_seen *all = calloc(s->nr_rings + 1, sizeof(*all));
+	size_t i, n = 0;
+
+	for (i = 0; all && i < s->nr_rings; i++) {
+		struct xvt_ring *r = s->rings[i];
+
+		xvt_session_mark_look(r);
+		if (!r->mark_seen)
+			continue;
+		all[n++] = r->mark;
+		r->mark_seen = false;
+	}
+	if (n)
+		xvt_trace_put(s->trace, XVT_CHUNK_MARKS, all, n * sizeof(*all), NULL, 0);
+	free(all);
+}

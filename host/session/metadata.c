@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * metadata.c - what a machine's guest says of itself, from its region into the trace. A guest
+ * that boots again says the same formats again; these are not written again. One that says new
+ * things without end is cut, with a note.
+ */
+#include "session/parts.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define PASS_BYTES    (1u << 20)
+#define TURNS_MAX     64u /* whole metadata areas copied from one machine */
+#define WRITTEN_AREAS 16u /* whole areas written, or */
+#define WRITTEN_LEAST (64u << 20)
+/* Of a chunk besides its payload: header, struct xvt_meta_info, padding, entry in the INDEX. */
+#define CHUNK_BYTES   88u
+
+/* Formats that are in the trace, the last of each id; two ids with one place take turns. */
+#define SEEN_SLOTS    4096u
+
+struct xvt_meta_seen {
+	uint32_t id[SEEN_SLOTS];
+	uint32_t len[SEEN_SLOTS]; /* 0: none */
+	uint64_t hash[SEEN_SLOTS];
+};
+
+static void copy_words(void *to, const uint8_t *from, size_t len)
+{
+	/* The guest may change the bytes while we copy: any mixture is legal input, because
+	 * only the copy is looked at from here on. */
+	memcpy(to, from, len);
+	xvt_barrier();
+}
+
+/* A guest must not choose how much memory we take. */
+static void skip_long(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_meta_tlv *tlv)
+{
+	if (!vm->meta_long)
+		xvt_session_note(s, 1, vm, UINT32_MAX,
+				 "metadata of type %u is %u bytes long; what is longer than %u is "
+				 "left out",
+				 tlv->type, tlv->len, XVT_META_LEN_MAX);
+	vm->meta_long = true;
+}
+
+static uint64_t hash_of(const uint8_t *p, size_t len)
+{
+	uint64_t h = len, w;
+
+	for (; len; p += 8) {
+		size_t n = len < 8 ? len : 8;
+
+		w = 0;
+		memcpy(&w, p, n);
+		h = (h ^ w) * 0x9e3779b97f4a7c15ull;
+		h ^= h >> 32;
+		len -= n;
+	}
+	return h;
+}
+
+/* Is this the text that the trace has of that format? If not, it will be. */
+static bool was_seen(struct xvt_vm *vm, const struct xvt_meta_tlv *tlv, const uint8_t *bytes)
+{
+	const uint32_t at = tlv->id % SEEN_SLOTS;
+	struct xvt_meta_seen *seen;
+	uint64_t hash;
+
+	if (tlv->type != XVT_META_FORMAT || !tlv->len)
+		return false;
+	if (!vm->meta_seen)
+		vm->meta_seen = calloc(1, sizeof(*vm->meta_seen));
+	seen = vm->meta_seen;
+	if (!seen)
+		return false;
+	hash = hash_of(bytes, tlv->len);
+	if (seen->len[at] == tlv->len && seen->id[at] == tlv->id && seen->hash[at] == hash)
+		return true;
+	seen->len[at] = tlv->len;
+	seen->id[at] = tlv->id;
+	seen->hash[at] = hash;
+	return false;
+}
+
+static uint64_t most_written(const struct xvt_vm *vm)
+{
+	const uint64_t areas = WRITTEN_AREAS * vm->region.g.meta_size;
+
+	return areas > WRITTEN_LEAST ? areas : WRITTEN_LEAST;
+}
+
+/* Returns false when there is no memory, or no space in the file: later, then. */
+static bool take(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_meta_tlv *tlv,
+		 const uint8_t *payload)
+{
+	const struct xvt_meta_info info = { vm->id, tlv->type, tlv->id, tlv->generation };
+	const uint64_t bytes = tlv->len + CHUNK_BYTES;
+	const bool limited = xvt_session_space_limited(s);
+	uint8_t *copy;
+
+	if (limited && !xvt_session_may_write(s, vm, bytes))
+		return false;
+	copy = malloc(tlv->len ? tlv->len : 1);
+	if (!copy)
+		return false;
+	copy_words(copy, payload, tlv->len);
+	if (was_seen(vm, tlv, copy)) {
+		if (limited)
+			xvt_session_not_written(s, vm, bytes);
+	} else {
+		xvt_trace_put(s->trace, XVT_CHUNK_META, &info, sizeof(info), copy, tlv->len);
+		vm->meta_written += tlv->len + CHUNK_BYTES;
+	}
+	free(copy);
+	return true;
+}
+
+/* Has it said too much? Then no more is taken. */
+static bool is_over(struct xvt_session *s, struct xvt_vm *vm)
+{
+	const bool turns = vm->meta_bytes > TURNS_MAX * vm->region.g.meta_size;
+
+	if (!turns && vm->meta_written <= most_written(vm))
+		return false;
+	if (vm->meta_bytes != UINT64_MAX)
+		xvt_session_note(
+			s, 1, vm, UINT32_MAX,
+			turns ? "metadata began again too often, ignored from here on"
+			      : "the trace has all metadata that one machine may put there "
+				"(%" PRIu64 " KiB); what comes from here on is left out",
+			most_written(vm) >> 10);
+	vm->meta_bytes = UINT64_MAX;
+	return true;
+}
+
+/* The next part, at vm->meta_pos. Returns how many bytes it takes; 0: no more can be read now. */
+static uint64_t read_one(struct xvt_session *s, struct xvt_vm *vm, const uint8_t *area,
+			 uint64_t committed)
+{
+	const uint64_t left = committed - vm->meta_pos;
+	struct xvt_meta_tlv tlv;
+	struct xvt_fault fault;
+	char text[200];
+	int64_t whole;
+
+	if (left < sizeof(tlv))
+		return left;
+	copy_words(&tlv, area + vm->meta_pos, sizeof(tlv));
+	whole = xvt_check_tlv(&tlv, left, &fault);
+	if (whole < 0) {
+		xvt_fault_text(&fault, text, sizeof(text));
+		xvt_session_note(s, 1, vm, UINT32_MAX, "metadata: %s", text);
+		return left;
+	}
+	if (tlv.len > XVT_META_LEN_MAX)
+		skip_long(s, vm, &tlv);
+	else if (!take(s, vm, &tlv, area + vm->meta_pos + sizeof(tlv)))
+		return 0;
+	return (uint64_t)whole;
+}
+
+void xvt_vm_read_metadata(struct xvt_session *s, struct xvt_vm *vm)
+{
+	const struct xvt_geometry *g = &vm->region.g;
+	struct xvt_meta_hdr *h = (struct xvt_meta_hdr *)(vm->region.map + g->meta_off);
+	uint64_t room = g->meta_size - sizeof(*h), committed, done = 0;
+	const uint8_t *area = (const uint8_t *)(h + 1);
+
+	committed = xvt_load_acquire(&h->committed); /* pairs with xvt_meta_append() */
+	if (committed > room || committed & 7) {
+		if (vm->meta_pos != UINT64_MAX)
+			xvt_session_note(s, 1, vm, UINT32_MAX,
+					 "metadata length %" PRIu64 " is nonsense, ignored",
+					 committed);
+		vm->meta_pos = UINT64_MAX;
+		return;
+	}
+	if (vm->meta_pos > committed)
+		vm->meta_pos = 0; /* a new generation began again */
+	while (vm->meta_pos < committed && done < PASS_BYTES && !is_over(s, vm)) {
+		const uint64_t n = read_one(s, vm, area, committed);
+
+		if (!n)
+			return;
+		vm->meta_pos += n;
+		vm->meta_bytes += n;
+		done += n;
+	}
+}

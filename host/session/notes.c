@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * notes.c - what a recording says: to the person who watches, and into the file. What a
+ * guest can cause at will has a limit for each machine and level, and one for all machines; what is
+ * left out is counted, and that is said.
+ */
+#include "session/parts.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+/* At once, and then one more in so long. */
+#define NOTES_VM     32u
+#define NOTES_VM_NS  (4 * SECOND_NS)
+#define NOTES_ALL    512u
+#define NOTES_ALL_NS (SECOND_NS / 4)
+#define NOTES_OWN    8u		      /* first ones of a machine's that others cannot use up */
+#define LEFT_OUT_NS  (60 * SECOND_NS) /* between two notes that say how many were left out */
+
+static void refill(const struct xvt_session *s, struct xvt_note_limit *l, uint32_t most,
+		   uint64_t ns, uint64_t now)
+{
+	uint64_t more;
+
+	if (!l->begun) {
+		*l = (struct xvt_note_limit){ .begun = true, .left = most, .clock = now };
+		return;
+	}
+	more = since(now, l->clock) / ticks(s, ns);
+	l->clock += more * ticks(s, ns);
+	l->left = more < most - l->left ? l->left + (uint32_t)more : most;
+}
+
+static bool note_allowed(struct xvt_session *s, struct xvt_vm *vm, uint32_t level)
+{
+	const uint64_t now = xvt_clock_read();
+	struct xvt_note_limit *own;
+
+	if (!vm)
+		return true;
+	own = &vm->notes[level % 3];
+	refill(s, own, NOTES_VM, NOTES_VM_NS, now);
+	refill(s, &s->notes, NOTES_ALL, NOTES_ALL_NS, now);
+	if (!own->left || (!s->notes.left && own->left <= NOTES_VM - NOTES_OWN)) {
+		vm->notes_left_out++;
+		return false;
+	}
+	own->left--;
+	s->notes.left -= s->notes.left != 0;
+	return true;
+}
+
+static void put_note(struct xvt_session *s, uint32_t level, struct xvt_vm *vm, uint32_t ring,
+		     const char *text)
+{
+	struct xvt_note n = { .vm = vm ? vm->id : UINT32_MAX, .ring = ring, .level = level };
+
+	n.host_ns = xvt_host_clock_ns(&s->clock, xvt_clock_read());
+	xvt_trace_put(s->trace, XVT_CHUNK_NOTE, &n, sizeof(n), text, strlen(text));
+	if (s->opt.note)
+		s->opt.note(s->opt.note_arg, level, vm ? vm->name : NULL, text);
+}
+
+void xvt_session_note(struct xvt_session *s, uint32_t level, struct xvt_vm *vm, uint32_t ring,
+		      const char *format, ...)
+{
+	char text[512];
+	va_list ap;
+
+	if (!note_allowed(s, vm, level))
+		return;
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	put_note(s, level, vm, ring, text);
+}
+
+void xvt_session_notes_left_out(struct xvt_session *s, struct xvt_vm *vm, uint64_t now, bool final)
+{
+	char text[128];
+
+	if (vm->notes_left_out == vm->notes_told ||
+	    (!final && vm->notes_told_clock &&
+	     since(now, vm->notes_told_clock) < ticks(s, LEFT_OUT_NS)))
+		return;
+	snprintf(text, sizeof(text), "%" PRIu64 " further notes about it are left out",
+		 vm->notes_left_out - vm->notes_told);
+	vm->notes_told = vm->notes_left_out;
+	vm->notes_told_clock = now;
+	put_note(s, 1, vm, UINT32_MAX, text);
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * replaced.c - the file of a region goes, and another one comes under its name: what happens
+ * to /dev/shm/xvtrace-NAME when a machine is started anew. The old file is read as long as somebody
+ * writes into it; the new one is another machine of the recording, NAME.2, for its clock and its
+ * counters begin anew. One that cannot be had (somebody else has it, it is not ours to open yet) is
+ * tried again; of one that is no region, nothing more is read until it changes.
+ */
+#define _GNU_SOURCE
+#include "session/parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+/* Is the machine's file still the one of that name? 0 yes, -ENOENT none is, -ESTALE another. */
+static int same_file(const struct xvt_vm *vm, struct stat *named)
+{
+	if (stat(vm->path, named))
+		return errno == ENOENT ? -ENOENT : 0;
+	return named->st_ino == vm->file.ino && named->st_dev == vm->file.dev ? 0 : -ESTALE;
+}
+
+/* NAME.2, NAME.3: readers tell machines by their names. */
+static void name_of_next(const struct xvt_vm *vm, char name[XVT_NAME_LEN])
+{
+	char number[16];
+	int len = snprintf(number, sizeof(number), ".%u", vm->turn + 2);
+
+	snprintf(name, XVT_NAME_LEN, "%.*s%s", XVT_NAME_LEN - 1 - len, vm->base_name, number);
+}
+
+/* Whatever is done to the file, its ctime tells; an inode's number alone may be another file's. */
+static bool was_refused(const struct xvt_vm *vm, const struct stat *named)
+{
+	const struct xvt_vm_refusal *f = &vm->refused;
+
+	return f->final && f->file.ino == named->st_ino && f->file.dev == named->st_dev &&
+	       f->ctime.tv_sec == named->st_ctim.tv_sec &&
+	       f->ctime.tv_nsec == named->st_ctim.tv_nsec;
+}
+
+static bool never(int err)
+{
+	return err == -EBADMSG || err == -EPROTO || err == -ENOSPC || err == -EOVERFLOW;
+}
+
+/* Each reason is told once of a file. */
+static void refuse(struct xvt_session *s, struct xvt_vm *vm, const struct stat *named, int err,
+		   const char *why)
+{
+	const struct xvt_vm_refusal before = vm->refused;
+
+	vm->refused = (struct xvt_vm_refusal){ .file = { named->st_dev, named->st_ino },
+					       .ctime = named->st_ctim,
+					       .final = never(err),
+					       .err = err };
+	if (before.err == err && before.file.ino == named->st_ino &&
+	    before.file.dev == named->st_dev)
+		return;
+	if (never(err))
+		xvt_session_note(s, 2, vm, UINT32_MAX,
+				 "another file came under the name %s, and cannot be recorded: %s",
+				 vm->path, why);
+	else
+		xvt_session_note(s, 1, vm, UINT32_MAX,
+				 "another file came under the name %s, and cannot be recorded yet: "
+				 "%s; it is tried again each second",
+				 vm->path, why);
+}
+
+/* It is there from now on; or it is not ready yet, or will never be, and that has been said. */
+static void take_up(struct xvt_session *s, struct xvt_vm *vm, const struct stat *named)
+{
+	char name[XVT_NAME_LEN], why[256];
+	struct xvt_vm *next;
+	size_t before = s->nr_vms;
+	int err;
+
+	if (was_refused(vm, named))
+		return;
+	name_of_next(vm, name);
+	err = xvt_session_add_rings(s, name, vm->path, vm->uuid, false, vm->rings_max, why,
+				    sizeof(why));
+	if (err == -ENODATA || err == -ENOENT)
+		return; /* who makes it has not given it its size yet */
+	if (err) {
+		refuse(s, vm, named, err, why);
+		return;
+	}
+	next = s->vms[before];
+	next->turn = vm->turn + 1;
+	next->space_of = vm->space_of;
+	next->trust_guest_clock = vm->trust_guest_clock;
+	memcpy(next->base_name, vm->base_name, sizeof(next->base_name));
+	vm->next = next;
+	xvt_session_note(s, 1, vm, UINT32_MAX,
+			 "another file came under the name %s (a new QEMU?): it is recorded as %s",
+			 vm->path, next->name);
+}
+
+/* Does it still hold something, or may somebody still write into it? */
+static bool in_use(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
+{
+	if (r->phase == XVT_PHASE_BROKEN || r->phase == XVT_PHASE_NEW)
+		return false;
+	if (r->first || r->have || xvt_ring_ready(r))
+		return true;
+	return r->phase != XVT_PHASE_DONE &&
+	       xvt_session_silence(s, r, now) <= ticks(s, s->opt.stall_timeout_ns);
+}
+
+static void retire(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
+{
+	uint32_t i, n = vm->phase == XVT_VM_ATTACHED ? vm->region.g.ring_count : 0;
+
+	for (i = 0; i < n; i++) {
+		if (in_use(s, vm->rings[i], now))
+			return;
+	}
+	xvt_session_clock_forget(s, vm);
+	for (i = 0; i < n; i++) {
+		struct xvt_ring *r = vm->rings[i];
+
+		r->phase = XVT_PHASE_BROKEN;
+		r->map.closed = true;
+		r->mark_open = false; /* nobody will look for it: no word of the region is read */
+		xvt_clock_pages_fini(&r->pages);
+		if (r->source)
+			r->source_ops->close(r->source);
+		r->source = NULL;
+		xvt_ring_retire(r);
+	}
+	snprintf(vm->why, sizeof(vm->why), "nobody writes into its old file any more");
+	xvt_session_note(s, 0, vm, UINT32_MAX, "%s", vm->why);
+	vm->phase = XVT_VM_GONE;
+	xvt_session_exact_close(vm); /* it reads the region */
+	xvt_host_region_close(&vm->region);
+	xvt_pool_trim(&vm->pool); /* what was kept is the others' now */
+	xvt_session_share_memory(s);
+}
+
+/* The newest machine of a name looks for the next one, also when nothing more comes of itself. */
+static void look_for_next(struct xvt_session *s, struct xvt_vm *vm)
+{
+	struct stat named;
+	int err = same_file(vm, &named);
+
+	if (err == -ENOENT && !vm->deleted && vm->phase != XVT_VM_GONE)
+		xvt_session_note(s, 1, vm, UINT32_MAX,
+				 "%s was deleted; who has it open may go on, and a new file of "
+				 "that name will be recorded, too",
+				 vm->path);
+	vm->deleted = err == -ENOENT;
+	if (err == -ESTALE)
+		take_up(s, vm, &named);
+}
+
+void xvt_session_look_for_files(struct xvt_session *s, uint64_t now)
+{
+	size_t i, n = s->nr_vms; /* who comes meanwhile is looked at the next time */
+
+	for (i = 0; i < n; i++) {
+		struct xvt_vm *vm = s->vms[i];
+
+		if (!xvt_session_files_turn(s, i))
+			continue;
+		if (!vm->next)
+			look_for_next(s, vm);
+		else if (vm->phase != XVT_VM_GONE)
+			retire(s, vm, now);
+	}
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * snapshot.c - a snapshot: what the rings of a flight recorder hold, up to one host time T that
+ * is the same for all of them. T is read when every machine has a clock, just after the counters
+ * of all rings. Then whole rings are copied first, against writers who go on over the oldest end.
+ * An event belongs to it if its host time is not later than T; so the passes go on until each
+ * ring is proven to have delivered all of those, for an event may have been inside its writer at T.
+ */
+#include "session/parts.h"
+
+#include <inttypes.h>
+
+/* Has every machine a clock? Rings without an owner never will. */
+static bool clocks_are_there(const struct xvt_session *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr_vms; i++) {
+		const struct xvt_vm *vm = s->vms[i];
+		uint32_t k;
+
+		if (vm->phase == XVT_VM_WAITING)
+			return false;
+		for (k = 0; vm->phase == XVT_VM_ATTACHED && k < vm->region.g.ring_count; k++) {
+			const struct xvt_ring *r = vm->rings[k];
+
+			if (r->phase == XVT_PHASE_NEW && !xvt_vm_stopped(vm) &&
+			    xvt_load(&r->ctl->state) == XVT_RING_ONLINE)
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Any ring of the machine that was measured. */
+static const struct xvt_ring *measured(const struct xvt_vm *vm)
+{
+	uint32_t i;
+
+	for (i = 0; i < vm->region.g.ring_count; i++) {
+		if (vm->rings[i]->phase == XVT_PHASE_LIVE)
+			return vm->rings[i];
+	}
+	return NULL;
+}
+
+/*
+ * Nobody answers for this ring: its thread has ended, or the machine is dead or paused. What it
+ * holds is placed by a clock of the same machine that was measured now, else by what a recorder
+ * left in the region, else by its own ticks; nothing confirms that. What follows the look just
+ * before T may be later than T, so it is not taken.
+ */
+static void place_unmeasured(struct xvt_session *s, struct xvt_ring *r)
+{
+	struct xvt_vm *vm = s->vms[r->vm];
+	const struct xvt_ring *other = measured(vm);
+	struct xvt_clock_node node;
+	uint64_t hz;
+
+	r->map.hz = vm->guest_hz;
+	if (other) {
+		node = *xvt_clock_map_last(&other->map);
+		node.ring = r->id;
+	} else if (xvt_ring_hint(r, &node, &hz)) {
+		r->map.hz = hz;
+	} else {
+		node = (struct xvt_clock_node){ .ring = r->id, .source = XVT_SOURCE_NONE };
+	}
+	r->cut.frozen = true;
+	r->cut.whole = !r->cut.look.nest;
+	r->phase = XVT_PHASE_ASIDE;
+	xvt_ring_announce(s, r);
+	xvt_clock_map_add(&r->map, &node);
+	r->map.closed = true;
+	r->stats.source = node.source;
+	xvt_trace_put(s->trace, XVT_CHUNK_NODE, &node, sizeof(node), NULL, 0);
+	xvt_session_note(s, xvt_load(&r->ctl->state) == XVT_RING_ONLINE, vm, r->id,
+			 "ring %u: its clock cannot be measured; what it holds is placed by %s",
+			 r->index,
+			 other		? "the clock of another ring of its machine"
+			 : node.host_ns ? "what a recorder left in the region"
+					: "its own ticks");
+}
+
+static void cut_vm(struct xvt_session *s, struct xvt_vm *vm)
+{
+	bool records = false;
+	uint32_t i;
+
+	if (vm->phase == XVT_VM_WAITING)
+		xvt_session_note(s, 2, vm, UINT32_MAX, "not there in time; going on without it%s",
+				 xvt_vm_absent_hint(vm));
+	for (i = 0; vm->phase == XVT_VM_ATTACHED && i < vm->region.g.ring_count; i++) {
+		struct xvt_ring *r = vm->rings[i];
+
+		records |= xvt_load(&r->host->enable) == XVT_ENABLE_OVERWRITE;
+		if (!xvt_ring_cut(r) && r->phase == XVT_PHASE_NEW)
+			r->cut.on = false;
+	}
+	if (vm->phase == XVT_VM_ATTACHED && !records)
+		xvt_session_note(s, 2, vm, UINT32_MAX,
+				 "none of its rings records in overwrite mode: this is no flight "
+				 "recorder (guests: module parameter mode=overwrite)");
+}
+
+static void read_all_metadata(struct xvt_session *s, struct xvt_vm *vm)
+{
+	uint64_t before;
+
+	do {
+		before = vm->meta_pos;
+		xvt_vm_read_metadata(s, vm);
+	} while (vm->meta_pos != before);
+}
+
+/*
+ * A flight recorder's rings hold what was written long before they were measured, and it is placed
+ * by a rate. One of a few per cent beside the host's was taken for the host's until here.
+ */
+static void use_own_rate(struct xvt_session *s, struct xvt_vm *vm)
+{
+	uint32_t i;
+
+	for (i = 0; i < vm->region.g.ring_count; i++) {
+		struct xvt_ring *r = vm->rings[i];
+
+		if (r->map.count > 1)
+			vm->guest_hz = xvt_clock_map_own_hz(&r->map);
+	}
+	for (i = 0; i < vm->region.g.ring_count; i++) {
+		struct xvt_ring *r = vm->rings[i];
+
+		r->map.hz = r->map.count > 1 ? xvt_clock_map_own_hz(&r->map) : vm->guest_hz;
+		if (r->announced)
+			xvt_ring_announce(s, r);
+	}
+}
+
+static void make_cut(struct xvt_session *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr_vms; i++) {
+		if (s->vms[i]->phase == XVT_VM_ATTACHED)
+			read_all_metadata(s, s->vms[i]);
+	}
+	for (i = 0; i < s->nr_vms; i++) {
+		if (s->vms[i]->phase == XVT_VM_ATTACHED)
+			use_own_rate(s, s->vms[i]);
+	}
+	for (i = 0; i < s->nr_vms; i++)
+		cut_vm(s, s->vms[i]);
+	s->cut_clock = xvt_clock_read_ordered();
+	s->cut_ns = xvt_host_clock_ns(&s->clock, s->cut_clock);
+	s->joined = true;
+	s->grace_clock = s->cut_clock;
+	s->next_pass_clock = s->cut_clock;
+	for (i = 0; i < s->nr_rings; i++) {
+		if (s->rings[i]->cut.on && s->rings[i]->phase == XVT_PHASE_NEW)
+			place_unmeasured(s, s->rings[i]);
+	}
+	xvt_session_note(s, 0, NULL, UINT32_MAX,
+			 "snapshot: what the rings held at %" PRIu64 ".%09" PRIu64
+			 ", nothing later",
+			 (uint64_t)(s->cut_ns / SECOND_NS), (uint64_t)(s->cut_ns % SECOND_NS));
+}
+
+bool xvt_session_cut(struct xvt_session *s, uint64_t now)
+{
+	if (!clocks_are_there(s) && since(now, s->start_clock) < ticks(s, s->opt.stall_timeout_ns))
+		return false;
+	make_cut(s);
+	return true;
+}
+
+bool xvt_session_cut_copying(struct xvt_session *s)
+{
+	bool more = false;
+	size_t i;
+
+	for (i = 0; i < s->nr_rings; i++) {
+		struct xvt_ring *r = s->rings[i];
+		struct xvt_ring_cut *c = &r->cut;
+
+		if (!c->on || r->phase == XVT_PHASE_BROKEN)
+			continue;
+		if (!c->begun) {
+			c->until = r->last.commit;
+			c->begun = true;
+		}
+		/* Where it does not move, memory is used up: first some of it must go out. */
+		more |= xvt_pos_before(r->read_pos, c->until) && r->read_pos != c->tried;
+		c->tried = r->read_pos;
+	}
+	return more;
+}
+
+/*
+ * Is everything out of this ring that is stamped up to T? It is once something later has come, for
+ * a ring's times only grow; or when the ring was at rest after T, and nothing of it waits.
+ */
+static bool is_whole(const struct xvt_session *s, struct xvt_ring *r)
+{
+	if (xvt_pos_before(r->read_pos, r->cut.until))
+		return false;
+	if (xvt_ring_ready(r))
+		return xvt_run_next_ns(r->runs) > s->cut_ns;
+	if (xvt_ring_peek(r))
+		return r->placed && r->head_ns > s->cut_ns;
+	return r->idle && (int64_t)(r->idle_clock - s->cut_clock) > 0 && !r->first;
+}
+
+/* Its records wait for a measurement of after T: as soon as that can be. */
+static void measure_soon(const struct xvt_session *s, struct xvt_ring *r, uint64_t now)
+{
+	const struct xvt_clock_node *last = xvt_clock_map_last(&r->map);
+
+	if (last && last->host_ns <= s->cut_ns)
+		r->next_burst_clock = now;
+}
+
+bool xvt_session_cut_over(struct xvt_session *s, uint64_t now)
+{
+	bool over = since(now, s->cut_clock) >= ticks(s, s->opt.stall_timeout_ns), all = true;
+	size_t i;
+
+	for (i = 0; i < s->nr_rings; i++) {
+		struct xvt_ring *r = s->rings[i];
+		struct xvt_ring_cut *c = &r->cut;
+
+		if (!c->on || c->frozen || c->whole || r->phase == XVT_PHASE_BROKEN)
+			continue;
+		c->whole = is_whole(s, r);
+		if (c->whole)
+			continue;
+		measure_soon(s, r, now);
+		all = false;
+		if (over)
+			xvt_session_note(s, 1, s->vms[r->vm], r->id,
+					 "cpu %u: does not answer, or stays inside an event; what "
+					 "it has published is taken",
+					 xvt_load(&r->ctl->cpu));
+	}
+	return all || over;
+}

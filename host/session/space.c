@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * space.c - a recording whose file cannot take all that guests write: the disk is slow or
+ * full, or the file has a largest size.
+ *
+ * Slow or full: nothing is emitted until there is room again. Rings are drained meanwhile, into
+ * their machine's part of the memory; when that is used up they are not, they fill, and their guest
+ * drops and counts. So a machine that writes less than its part of what the disk takes loses
+ * nothing because of others.
+ *
+ * A largest size (max_bytes), and what is left of a disk that is nearly full, is split equally
+ * between the machines. What comes of a machine that has had its part is dropped here and counted
+ * (`dropped`): a LOST record says it where the next event of its ring is written, or once a second.
+ */
+#include "session/parts.h"
+
+#include <inttypes.h>
+
+/* What the end of a trace takes: counters, losses and last clock nodes of each ring, the index. */
+#define END_BYTES      (128u << 10)
+#define END_RING_BYTES 1024u
+/* A disk is nearly full when no more than this part of it is left, and no more than so many bytes;
+ * until it is twice that again. */
+#define NEARLY_PART    8u
+#define NEARLY_BYTES   (4ull << 30)
+#define LOOK_BYTES     (256u << 10) /* of the file, between two looks at the disk */
+#define REST_PART      8u	    /* of what is left: for clocks, counters and notes */
+#define NOTE_SECONDS   10u
+
+bool xvt_session_disk_full(const struct xvt_session *s)
+{
+	return s->sink->full && s->sink->full(s->sink);
+}
+
+/* ------------------------------------------------------------------ parts of the space */
+
+static uint64_t end_bytes(const struct xvt_session *s)
+{
+	uint64_t end = END_BYTES + s->nr_rings * (uint64_t)END_RING_BYTES;
+
+	return end < s->opt.max_bytes / 2 ? end : s->opt.max_bytes / 2;
+}
+
+/* The one whose part of the space is used: a machine that comes again has no new one. */
+static struct xvt_vm_space *space_of(struct xvt_session *s, const struct xvt_vm *vm)
+{
+	return &s->vms[vm->space_of]->space;
+}
+
+static uint64_t count_parts(const struct xvt_session *s)
+{
+	uint64_t n = 0;
+	size_t i;
+
+	for (i = 0; i < s->nr_vms; i++)
+		n += s->vms[i]->space_of == s->vms[i]->id;
+	return n ? n : 1;
+}
+
+/* As many bytes of events, before compression, as make so many of the file. */
+static uint64_t before_compression(const struct xvt_session *s, uint64_t bytes)
+{
+	uint64_t raw, stored;
+
+	xvt_trace_event_bytes(s->trace, &raw, &stored);
+	return stored ? (uint64_t)((unsigned __int128)bytes * raw / stored) : bytes;
+}
+
+/* Of the file, with what is gathered. */
+static uint64_t file_bytes(const struct xvt_session *s)
+{
+	return xvt_trace_bytes(s->trace) + xvt_trace_gathered(s->trace);
+}
+
+/* A machine's part of a file of max_bytes: of all that events and metadata may take. */
+static uint64_t part_of_file(const struct xvt_session *s)
+{
+	uint64_t raw, stored, most = s->opt.max_bytes - end_bytes(s), other, used = s->space_used;
+
+	xvt_trace_event_bytes(s->trace, &raw, &stored);
+	if (raw)
+		used = (uint64_t)((unsigned __int128)used * stored / raw);
+	other = since(file_bytes(s), used);
+	return other < most ? before_compression(s, (most - other) / count_parts(s)) : 0;
+}
+
+/* The disk is nearly full: what is left is split from here on. */
+static void split_disk(struct xvt_session *s, uint64_t left)
+{
+	const uint64_t each = (left - left / REST_PART) / count_parts(s);
+	const uint64_t part = before_compression(s, each);
+	size_t i;
+
+	s->disk_split = true;
+	s->disk_part = part;
+	for (i = 0; i < s->nr_vms; i++)
+		s->vms[i]->space.disk_most = s->vms[i]->space.used + part;
+	xvt_session_note(s, 1, NULL, UINT32_MAX,
+			 "the disk is nearly full: what is left of it is split between the "
+			 "machines, %" PRIu64 " KiB for each",
+			 each >> 10);
+}
+
+static void look_at_disk(struct xvt_session *s)
+{
+	uint64_t left, whole, nearly;
+
+	/* When it is full everything waits, and nobody needs a part. */
+	if (!s->sink->space || xvt_session_disk_full(s) || s->sink->space(s->sink, &left, &whole))
+		return;
+	left -= left < xvt_trace_gathered(s->trace) ? left : xvt_trace_gathered(s->trace);
+	nearly = whole / NEARLY_PART < NEARLY_BYTES ? whole / NEARLY_PART : NEARLY_BYTES;
+	s->disk_looked_bytes = file_bytes(s);
+	if (!s->disk_split && left < nearly && count_parts(s) > 1)
+		split_disk(s, left);
+	else if (s->disk_split && left > 2 * nearly)
+		s->disk_split = false;
+}
+
+/* Has the machine had its part? */
+static bool used_up(const struct xvt_session *s, struct xvt_vm_space *sp, uint64_t bytes)
+{
+	const uint64_t used = sp->used + bytes;
+
+	sp->file_over |= s->opt.max_bytes && used > s->part_bytes;
+	return sp->file_over || (s->disk_split && used > sp->disk_most);
+}
+
+static void say_used_up(struct xvt_session *s, struct xvt_vm *vm, struct xvt_vm_space *sp)
+{
+	if (sp->told_second && s->seconds - sp->told_second < NOTE_SECONDS)
+		return;
+	sp->told_second = s->seconds ? s->seconds : 1;
+	xvt_session_note(s, 1, vm, UINT32_MAX,
+			 "it has had its part of %s; what comes of it is dropped and counted",
+			 sp->file_over ? "--max-size" : "the disk, which is nearly full");
+}
+
+bool xvt_session_may_write(struct xvt_session *s, struct xvt_vm *vm, uint64_t bytes)
+{
+	struct xvt_vm_space *sp = space_of(s, vm);
+
+	if (s->dropping)
+		return false;
+	if (used_up(s, sp, bytes)) {
+		sp->refused = true;
+		return false;
+	}
+	sp->used += bytes;
+	s->space_used += bytes;
+	return true;
+}
+
+void xvt_session_not_written(struct xvt_session *s, const struct xvt_vm *vm, uint64_t bytes)
+{
+	space_of(s, vm)->used -= bytes;
+	s->space_used -= bytes;
+}
+
+/* May any machine write another event? */
+static bool any_part_left(struct xvt_session *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr_vms; i++) {
+		struct xvt_vm *vm = s->vms[i];
+
+		if (vm->space_of == vm->id && !vm->space.file_over)
+			return true;
+	}
+	return false;
+}
+
+bool xvt_session_space_limited(struct xvt_session *s)
+{
+	/* A pass may write more than a disk that is nearly full has left. */
+	if (since(file_bytes(s), s->disk_looked_bytes) >= LOOK_BYTES)
+		look_at_disk(s);
+	if (s->opt.max_bytes) {
+		s->part_bytes = part_of_file(s);
+		if (file_bytes(s) + end_bytes(s) >= s->opt.max_bytes)
+			s->dropping = s->size_reached = true;
+	}
+	if (s->off_clock && xvt_session_disk_full(s))
+		s->dropping = true; /* the end does not wait for space */
+	return s->opt.max_bytes || s->disk_split || s->dropping || s->drops_wait;
+}
+
+/* ------------------------------------------------------------------ what is dropped */
+
+static void note_drops(struct xvt_session *s, struct xvt_ring *r, uint64_t guest_clock)
+{
+	r->drops_clock = guest_clock;
+	r->drops_wait = true;
+	s->drops_wait = true;
+}
+
+void xvt_session_drop_lost(struct xvt_session *s, struct xvt_ring *r, const struct xvt_lost *lost,
+			   uint64_t guest_clock)
+{
+	struct xvt_lost *d = &r->drops;
+	unsigned int i;
+
+	for (i = 0; i < XVT_LOST_CAUSES; i++)
+		d->lost[i] += lost->lost[i];
+	d->overwritten += lost->overwritten;
+	d->bad_bytes += lost->bad_bytes;
+	d->rolled_back |= lost->rolled_back;
+	xvt_ring_told(r, lost);
+	note_drops(s, r, guest_clock);
+}
+
+void xvt_session_drop_run(struct xvt_session *s, const struct xvt_run *run)
+{
+	/* What the ring says about itself is not counted. */
+	const bool self = !run->at && run->id < XVT_ID_FIRST_EVENT;
+	const uint32_t n = run->taken - run->at - self;
+
+	if (!n)
+		return;
+	run->ring->drops.dropped += n;
+	note_drops(s, run->ring, run->guest);
+}
+
+int xvt_session_put_drops(struct xvt_session *s, struct xvt_ring *r)
+{
+	const struct xvt_event_hdr h = { .host_ns = s->emitted_ns,
+					 .guest_clock = r->drops_clock,
+					 .ring_flags = r->id,
+					 .id = XVT_ID_LOST,
+					 .len = sizeof(r->drops) };
+	int err;
+
+	if (!r->drops_wait)
+		return 0;
+	err = xvt_trace_event(s->trace, &h, &r->drops);
+	r->stats.dropped += r->drops.dropped;
+	memset(&r->drops, 0, sizeof(r->drops));
+	r->drops_wait = false;
+	s->stirred[r->id] |= XVT_STIRRED;
+	return err;
+}
+
+void xvt_session_put_all_drops(struct xvt_session *s)
+{
+	size_t i;
+
+	if (!s->drops_wait)
+		return;
+	s->drops_wait = false;
+	for (i = 0; i < s->nr_rings; i++)
+		xvt_session_put_drops(s, s->rings[i]);
+}
+
+/* ------------------------------------------------------------------ room now */
+
+bool xvt_session_hold(void *session)
+{
+	struct xvt_session *s = session;
+
+	if (!s->sink->hold || s->ending)
+		return false;
+	/* At the end nothing waits for space: it is dropped. */
+	return s->sink->hold(s->sink) && !s->dropping &&
+	       !(s->off_clock && xvt_session_disk_full(s));
+}
+
+/* What waits wants to be confirmed, and clocks were measured seldom. */
+static void measure_clocks(struct xvt_session *s)
+{
+	const uint64_t now = xvt_clock_read();
+	size_t i;
+
+	for (i = 0; i < s->nr_vms; i++) /* as at the beginning */
+		s->vms[i]->clocks.pace = s->vms[i]->clocks.idle_pace = 0;
+	for (i = 0; i < s->nr_rings; i++) {
+		s->rings[i]->next_burst_clock = now;
+		xvt_session_clock_soon(s, s->rings[i], now);
+	}
+}
+
+static void say_full(struct xvt_session *s)
+{
+	const bool full = xvt_session_disk_full(s);
+
+	if (full == s->disk_full)
+		return;
+	s->disk_full = full;
+	if (!full)
+		measure_clocks(s);
+	if (full && s->full_second && s->seconds - s->full_second < NOTE_SECONDS)
+		return; /* it comes and goes */
+	if (full)
+		xvt_session_note(s, 1, NULL, UINT32_MAX,
+				 "the disk is full: events wait in memory, then in the guests' "
+				 "rings, which drop and count when they are full; writing goes on "
+				 "when there is space again");
+	else if (s->full_told)
+		xvt_session_note(s, 1, NULL, UINT32_MAX,
+				 "there is space on the disk again: writing goes on");
+	s->full_told = full;
+	s->full_second = s->seconds ? s->seconds : 1;
+}
+
+void xvt_session_look_at_space(struct xvt_session *s)
+{
+	size_t i;
+
+	say_full(s);
+	for (i = 0; i < s->nr_vms; i++) {
+		struct xvt_vm *vm = s->vms[i];
+
+		if (!vm->space.refused)
+			continue;
+		vm->space.refused = false;
+		say_used_up(s, vm, &vm->space);
+	}
+	if (s->opt.max_bytes && !any_part_left(s))
+		s->size_reached = true;
+}
+
+void xvt_session_space_second(struct xvt_session *s)
+{
+	look_at_disk(s);
+	if (!s->dropping && !xvt_session_disk_full(s))
+		xvt_session_put_all_drops(s);
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * stall.c - how long a machine may hold the others back.
+ *
+ * A record goes out when no ring can deliver an older one. A ring that is never seen idle, owes an
+ * answer, or has a record without a time keeps the others waiting until it is set aside
+ * (phase.c): after the stall time-out, and it may return. A guest can do that again and
+ * again, with one ring after the other. So each machine has one budget for all of its rings: most
+ * of the stall time-out once, and a small part of the time from then on. A machine that has used it
+ * up is barred: it is recorded as before, but no other machine waits for it, so its events may be
+ * late. Each bar lasts twice as long as the one before. Only time without a fault shortens the next
+ * one; nothing that the guest writes does.
+ */
+#include "session/parts.h"
+#include "base/u64.h"
+
+#include <inttypes.h>
+
+#define MARGIN_PART   4		       /* of the stall time-out: see xvt_session_free_wait_ns() */
+#define FREE_PART     2		       /* of it: a wait that costs nothing */
+#define BUDGET_NUM    5		       /* a machine's budget, in eighths of it: with a wait that */
+#define BUDGET_DEN    8		       /* costs nothing it is a little more than the time-out */
+#define REFILL_PART   32	       /* of the time without a fault comes back */
+#define BAR_DOUBLINGS 6		       /* of the stall time-out, at most */
+#define GOOD_NS	      (60 * SECOND_NS) /* without a fault: the next bar is shorter */
+#define AWAY_NS	      (SECOND_NS / 5)  /* between two passes: no guest is blamed for it */
+#define STEP_NS	      (SECOND_NS / 10) /* most that one pass takes from the budget */
+
+uint64_t xvt_session_free_wait_ns(const struct xvt_session *s)
+{
+	return s->opt.stall_timeout_ns / MARGIN_PART;
+}
+
+/*
+ * Half of the time-out: where many guests share few CPUs, an honest one takes most of a second to
+ * answer. Longer where measurements are seldom for all machines.
+ */
+static uint64_t free_wait_ns(const struct xvt_session *s)
+{
+	uint64_t wait = s->opt.stall_timeout_ns / FREE_PART, pace = xvt_session_least_pace_ns(s);
+
+	return wait > 2 * pace ? wait : 2 * pace;
+}
+
+static uint64_t budget_ns(const struct xvt_session *s)
+{
+	return s->opt.stall_timeout_ns / BUDGET_DEN * BUDGET_NUM;
+}
+
+/*
+ * For how long the ring has held the others back; 0: it does not. What counts is what the merge
+ * has passed, not since when this ring takes part: else rings that hold in turns would each begin
+ * with a wait that costs nothing. A ring that comes while another one holds is charged with that
+ * one's time only until it has a proof of its own, which takes an honest one milliseconds.
+ */
+static uint64_t hold_ns(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now_ns)
+{
+	uint64_t passed;
+
+	/* Before everybody has joined nothing is decoded, so nothing can be told. */
+	if (!s->joined || xvt_ring_ready(r) || (r->have && r->placed) ||
+	    xvt_ring_bound(r) == UINT64_MAX)
+		return 0;
+	passed = xvt_u64_larger(xvt_ring_proven(r), s->merge.watermark);
+	/* A record that waits for its clock does so since it was copied, not since its own time. */
+	if (r->have)
+		passed = xvt_u64_larger(passed, r->first->ceiling_ns);
+	return now_ns > passed ? now_ns - passed : 0;
+}
+
+void xvt_session_stall_attach(const struct xvt_session *s, struct xvt_vm *vm)
+{
+	vm->stall.left_ns = budget_ns(s);
+	vm->stall.good_clock = xvt_clock_read();
+}
+
+static void set_barred(struct xvt_vm *vm, bool barred)
+{
+	uint32_t i;
+
+	vm->stall.barred = barred;
+	for (i = 0; i < vm->region.g.ring_count; i++)
+		vm->rings[i]->barred = barred;
+}
+
+static void bar(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
+{
+	struct xvt_vm_stall *st = &vm->stall;
+	const uint64_t ns = s->opt.stall_timeout_ns
+			    << (st->bars < BAR_DOUBLINGS ? st->bars : BAR_DOUBLINGS);
+
+	st->bars++;
+	st->total_bars++;
+	st->until_clock = now + ticks(s, ns);
+	set_barred(vm, true);
+	xvt_session_note(s, 1, vm, UINT32_MAX,
+			 "it has held the other machines back too often; for %" PRIu64
+			 " ms they do not wait for it, so its events may be late",
+			 ns / 1000000);
+}
+
+static void lift(const struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
+{
+	uint32_t i;
+
+	set_barred(vm, false);
+	for (i = 0; i < vm->region.g.ring_count; i++)
+		vm->rings[i]->live_ns =
+			xvt_u64_larger(vm->rings[i]->live_ns, xvt_host_clock_ns(&s->clock, now));
+	vm->stall.good_clock = now;
+}
+
+/* Does one of its rings hold the others back for longer than costs nothing; is one set aside? */
+static void look_at_rings(const struct xvt_session *s, const struct xvt_vm *vm, uint64_t now_ns,
+			  bool *holds, bool *aside)
+{
+	const uint64_t free_ns = free_wait_ns(s);
+	size_t i;
+
+	*holds = *aside = false;
+	for (i = vm->first_awake; i < vm->first_awake + vm->nr_awake; i++) {
+		*aside |= s->awake[i]->phase == XVT_PHASE_ASIDE;
+		*holds |= hold_ns(s, s->awake[i], now_ns) > free_ns;
+	}
+}
+
+static void charge(struct xvt_session *s, struct xvt_vm *vm, uint64_t now, uint64_t ns)
+{
+	struct xvt_vm_stall *st = &vm->stall;
+	bool holds, aside;
+
+	look_at_rings(s, vm, xvt_host_clock_ns(&s->clock, now), &holds, &aside);
+	if (holds || aside)
+		st->good_clock = now;
+	if (holds) {
+		st->left_ns -= ns < st->left_ns ? ns : st->left_ns;
+		if (!st->left_ns)
+			bar(s, vm, now);
+		return;
+	}
+	if (aside)
+		return;
+	st->left_ns += ns / REFILL_PART;
+	if (st->left_ns > budget_ns(s))
+		st->left_ns = budget_ns(s);
+	if (st->bars && since(now, st->good_clock) > ticks(s, GOOD_NS)) {
+		st->bars--;
+		st->good_clock = now;
+	}
+}
+
+/* The recorder was away, or waited for the disk: what it sees now tells nothing of the guests,
+ * until their clocks are measured again. As long as half of that, so that no guest can make it
+ * last. */
+static void excuse(struct xvt_session *s, uint64_t now, uint64_t away)
+{
+	const uint64_t most = ticks(s, free_wait_ns(s));
+
+	s->stall_away += away;
+	s->stall_grace = now + (s->stall_away / 2 < most ? s->stall_away / 2 : most);
+}
+
+void xvt_session_stall(struct xvt_session *s, uint64_t now, bool held)
+{
+	const uint64_t gap = since(now, s->stall_clock);
+	uint64_t ns;
+	size_t i;
+
+	s->stall_clock = now;
+	if (s->opt.cut || !s->joined)
+		return;
+	if (held || gap > ticks(s, AWAY_NS)) {
+		excuse(s, now, gap);
+		return;
+	}
+	s->stall_away = 0;
+	if ((int64_t)(now - s->stall_grace) < 0)
+		return;
+	ns = (uint64_t)((unsigned __int128)gap * SECOND_NS / s->clock.hz);
+	ns = ns < STEP_NS ? ns : STEP_NS;
+	for (i = 0; i < s->nr_vms; i++) {
+		struct xvt_vm *vm = s->vms[i];
+
+		if (vm->phase != XVT_VM_ATTACHED || !vm->looked || xvt_vm_stopped(vm))
+			continue;
+		if (!vm->stall.barred)
+			charge(s, vm, now, ns);
+		else if ((int64_t)(now - vm->stall.until_clock) >= 0)
+			lift(s, vm, now);
+	}
+}

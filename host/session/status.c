@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * status.c - what a recording does now: for who asks it (xvtrace status). Counters and
+ * rates are those of the last whole second, as they stand in the file; they may be asked for in the
+ * middle of a pass.
+ *
+ * Also what makes it slow, which is a note in the file.
+ */
+#include "session/parts.h"
+
+#include <inttypes.h>
+
+#include "trace/names.h"
+#include "base/json.h"
+
+/* Of a machine at once: a ring takes ten microseconds. */
+#define PIECE_RINGS   64u
+#define PIECE_LOOKS   4096u
+
+#define QUIET_SECONDS 60u
+#define DISK_PART     4 /* of a second; it is slower than the guests when it takes more of them */
+
+static uint64_t lost_of(const struct xvt_ring_stats *st)
+{
+	uint64_t sum = st->overwritten + st->dropped;
+	unsigned int i;
+
+	for (i = 0; i < XVT_LOST_CAUSES; i++)
+		sum += st->lost[i];
+	return sum;
+}
+
+void xvt_session_status_count(const struct xvt_session *s, struct xvt_ring *r, bool second_over)
+{
+	const uint64_t second = s->seconds + !second_over;
+
+	if (r->rate.second != second) {
+		r->rate_before = r->rate;
+		r->rate = (struct xvt_ring_rate){ .second = second };
+	}
+	r->rate.events += since(r->stats.events, r->told_stats.events);
+	r->rate.lost += since(lost_of(&r->stats), lost_of(&r->told_stats));
+}
+
+/* Who is awake, as the newest pass left it: what does its bound hold back? */
+static void note_lags(struct xvt_session *s, uint64_t now)
+{
+	const uint64_t now_ns = xvt_host_clock_ns(&s->clock, now);
+	size_t i;
+
+	/* Before all have joined everybody waits for who has not. */
+	for (i = 0; s->joined && i < s->nr_awake; i++) {
+		struct xvt_ring *r = s->awake[i];
+		uint64_t bound_ns;
+
+		r->lag_second = s->seconds;
+		bound_ns = xvt_ring_ready(r) ? UINT64_MAX : xvt_ring_bound(r);
+		if (bound_ns < r->live_ns)
+			bound_ns = r->live_ns;
+		r->lag_ns = bound_ns < now_ns ? now_ns - bound_ns : 0;
+	}
+}
+
+uint64_t xvt_session_waited_ns(const struct xvt_session *s)
+{
+	return s->sink->waited_ns ? s->sink->waited_ns(s->sink) : 0;
+}
+
+static void tell_disk(struct xvt_session *s)
+{
+	const uint64_t waited_ns = xvt_session_waited_ns(s),
+		       disk_ns = since(waited_ns, s->second.waited_ns);
+
+	s->second.waited_ns = waited_ns;
+	if (disk_ns <= s->second.ns / DISK_PART) {
+		s->second.disk_told = false;
+		return;
+	}
+	if (!s->second.disk_told)
+		xvt_session_note(s, 0, NULL, UINT32_MAX,
+				 "the disk is slower than the guests: waited for it for %" PRIu64
+				 " of %" PRIu64 " ms; their rings may run full",
+				 disk_ns / 1000000, s->second.ns / 1000000);
+	s->second.disk_told = true;
+}
+
+static void tell_memory(struct xvt_session *s, struct xvt_vm *vm)
+{
+	vm->memory_full = xvt_pool_was_full(&vm->pool);
+	if (!vm->memory_full)
+		return;
+	/* Where that comes and goes, one note is about all of it. */
+	if (!vm->full_second || s->seconds - vm->full_second > QUIET_SECONDS)
+		xvt_session_note(s, 1, vm, UINT32_MAX,
+				 "what it may have of --memory is used up (up to %" PRIu64
+				 " KiB); its rings wait, and may run full",
+				 xvt_pool_most(&vm->pool) >> 10);
+	vm->full_second = s->seconds;
+}
+
+void xvt_session_status_second(struct xvt_session *s, uint64_t now)
+{
+	const uint64_t begin = s->second.clock ? s->second.clock : s->start_clock;
+	size_t i;
+
+	s->second.number = s->seconds;
+	s->second.ns = xvt_host_clock_ns(&s->clock, now) - xvt_host_clock_ns(&s->clock, begin);
+	s->second.clock = now;
+	note_lags(s, now);
+	if (s->opt.cut)
+		return;
+	tell_disk(s);
+	for (i = 0; i < s->nr_vms; i++)
+		tell_memory(s, s->vms[i]);
+}
+
+/* ------------------------------------------------------------------ JSON */
+
+/* Whoever decodes may find it broken. */
+static const char *ring_phase(const struct xvt_session *s, const struct xvt_ring *r)
+{
+	static const char *const names[] = {
+		[XVT_PHASE_NEW] = "new",       [XVT_PHASE_LIVE] = "live",
+		[XVT_PHASE_ASIDE] = "aside",   [XVT_PHASE_DONE] = "done",
+		[XVT_PHASE_BROKEN] = "broken",
+	};
+
+	return s->vms[r->vm]->phase == XVT_VM_GONE ? "gone" : names[r->phase];
+}
+
+/* Its words are the guest's: checked, and no more than a ring holds. In overwrite mode the writer
+ * may be laps ahead. */
+static uint64_t undrained_bytes(const struct xvt_session *s, const struct xvt_ring *r)
+{
+	struct xvt_ring_snapshot now;
+	uint64_t bytes;
+
+	if (s->vms[r->vm]->phase != XVT_VM_ATTACHED || r->phase == XVT_PHASE_BROKEN)
+		return 0;
+	xvt_ring_snapshot(r->ctl, &r->region->g, &now);
+	bytes = since(now.resv, r->read_pos);
+	return bytes < r->region->g.ring_size ? bytes : r->region->g.ring_size;
+}
+
+/* The first "second" ends when the recording has hardly begun. */
+static uint64_t rate(const struct xvt_session *s, uint64_t n)
+{
+	const uint64_t ns = s->second.ns > SECOND_NS ? s->second.ns : SECOND_NS;
+
+	return (uint64_t)((unsigned __int128)n * SECOND_NS / ns);
+}
+
+static void add_rates(struct xvt_json *j, const struct xvt_session *s, const struct xvt_ring *r)
+{
+	const struct xvt_ring_rate *of = r->rate.second == s->second.number ? &r->rate
+					 : r->rate_before.second == s->second.number
+						 ? &r->rate_before
+						 : NULL;
+
+	xvt_json_add_u64(j, "events_s", of ? rate(s, of->events) : 0);
+	xvt_json_add_u64(j, "lost_s", of ? rate(s, of->lost) : 0);
+}
+
+static void add_counts(struct xvt_json *j, const struct xvt_ring_stats *st)
+{
+	struct xvt_json *by;
+
+	xvt_json_add_u64(j, "attempted", st->attempted);
+	xvt_json_add_u64(j, "events", st->events);
+	xvt_json_add_u64(j, "lost", lost_of(st));
+	by = xvt_lost_to_json(j, st->lost);
+	xvt_json_add_u64(by, "overwritten", st->overwritten);
+	xvt_json_add_u64(by, "dropped", st->dropped);
+	xvt_json_add_u64(j, "discarded", st->discarded);
+	xvt_json_add_u64(j, "late", st->late);
+	xvt_json_add_u64(j, "backlog", st->backlog);
+	xvt_json_add_u64(j, "unconfirmed", st->unconfirmed);
+	xvt_json_add_u64(j, "in_flight", st->in_flight);
+}
+
+static void add_ring(struct xvt_json *j, const struct xvt_session *s, const struct xvt_ring *r)
+{
+	xvt_json_add_u64(j, "ring", r->index);
+	xvt_json_add_u64(j, "cpu", r->told_info.cpu);
+	xvt_json_add_text(j, "kind", xvt_ring_kind(r->told_info.type));
+	xvt_json_add_text(j, "phase", ring_phase(s, r));
+	add_counts(j, &r->told_stats);
+	add_rates(j, s, r);
+	xvt_json_add_u64(j, "lag_ns", r->lag_second == s->second.number ? r->lag_ns : 0);
+	xvt_json_add_u64(j, "size_bytes", r->region->g.ring_size);
+	xvt_json_add_u64(j, "undrained_bytes", undrained_bytes(s, r));
+	xvt_clock_to_json(j, r->told_stats.source, r->told_stats.bound_ns_max,
+			  r->told_stats.rejected);
+}
+
+/* One that nobody has heard of for long does not write, either. */
+static bool worth_a_line(const struct xvt_ring *r)
+{
+	return r->announced || r->phase != XVT_PHASE_NEW;
+}
+
+static void add_vm(struct xvt_json *j, const struct xvt_session *s, struct xvt_vm *v)
+{
+	static const char *const phases[] = {
+		[XVT_VM_WAITING] = "waiting", [XVT_VM_ATTACHED] = "attached", [XVT_VM_GONE] = "gone"
+	};
+	char uuid[XVT_UUID_TEXT];
+
+	xvt_uuid_text(v->uuid, uuid);
+	xvt_json_add_text(j, "name", v->name);
+	xvt_json_add_text(j, "kind", "guest");
+	xvt_json_add_text(j, "uuid", uuid);
+	xvt_json_add_text(j, "region", v->path);
+	xvt_json_add_text(j, "phase", phases[v->phase]);
+	if (v->phase == XVT_VM_GONE)
+		xvt_json_add_text(j, "why", v->why);
+	xvt_json_add_bool(j, "stopped", xvt_vm_stopped(v));
+	xvt_json_add_u64(j, "paused_ns", xvt_vm_paused_ns(s, v));
+	xvt_json_add_u64(j, "memory_limit_bytes", xvt_pool_most(&v->pool));
+	xvt_json_add_u64(j, "memory_bytes", xvt_pool_used(&v->pool));
+	xvt_json_add_bool(j, "memory_full", v->memory_full);
+	xvt_json_add_u64(j, "rings_not_recorded", v->rings_more);
+	xvt_json_add_u64(j, "notes_left_out", v->notes_left_out);
+	xvt_json_add_bool(j, "barred", v->stall.barred);
+	xvt_json_add_u64(j, "bars", v->stall.total_bars);
+}
+
+bool xvt_session_status_vm(const struct xvt_session *s, uint32_t *vm, uint32_t *ring,
+			   struct xvt_json *j)
+{
+	struct xvt_vm *v = *vm < s->nr_vms ? s->vms[*vm] : NULL;
+	uint32_t count = v && v->rings ? v->region.g.ring_count : 0, shown = 0, looked = 0;
+	struct xvt_json *rings;
+
+	if (!v)
+		return false;
+	if (!*ring)
+		add_vm(j, s, v);
+	rings = xvt_json_add_array(j, "rings");
+	for (; *ring < count && shown < PIECE_RINGS && looked < PIECE_LOOKS; ++*ring, looked++) {
+		const struct xvt_ring *r = v->rings[*ring];
+
+		if (r && worth_a_line(r)) {
+			add_ring(xvt_json_add_object(rings, NULL), s, r);
+			shown++;
+		}
+	}
+	if (*ring < count)
+		return true;
+	++*vm;
+	*ring = 0;
+	return true;
+}
+
+void xvt_session_status(const struct xvt_session *s, struct xvt_json *j)
+{
+	const uint64_t now_ns = xvt_host_clock_ns(&s->clock, xvt_clock_read());
+	const uint64_t waited_ns = xvt_session_waited_ns(s);
+
+	xvt_json_add_text(j, "mode", s->opt.mode == XVT_ENABLE_OVERWRITE ? "overwrite" : "stop");
+	xvt_json_add_bool(j, "joined", s->joined);
+	xvt_json_add_bool(j, "ending", s->off_clock != 0);
+	xvt_json_add_u64(j, "now_ns", now_ns);
+	xvt_json_add_u64(j, "started_ns", xvt_host_clock_ns(&s->clock, s->start_clock));
+	xvt_json_add_u64(j, "counted_ns",
+			 s->second.clock ? xvt_host_clock_ns(&s->clock, s->second.clock) : 0);
+	xvt_json_add_u64(j, "watermark_ns", s->merge.watermark);
+	xvt_json_add_u64(j, "watermark_lag_ns",
+			 s->merge.watermark ? since(now_ns, s->merge.watermark) : 0);
+	xvt_json_add_u64(j, "bytes", xvt_trace_bytes(s->trace));
+	xvt_json_add_u64(j, "unwritten_bytes",
+			 since(xvt_trace_bytes(s->trace), xvt_trace_written(s->trace)));
+	xvt_json_add_u64(j, "disk_waited_ns", waited_ns);
+	/* Of the last second, or of the one that does not end because of it. */
+	xvt_json_add_bool(j, "disk_slow",
+			  s->second.disk_told ||
+				  since(waited_ns, s->second.waited_ns) > SECOND_NS / DISK_PART);
+	xvt_json_add_bool(j, "disk_full", xvt_session_disk_full(s));
+	xvt_json_add_u64(j, "memory_limit_bytes", s->opt.memory_bytes);
+	xvt_json_add_u64(j, "machines", s->nr_vms);
+}

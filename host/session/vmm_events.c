@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * vmm_events.c - what the VMM of a machine tells: when it stood still, and when its clocks have
+ * to be looked at again. All of it is told late and none of it is needed for correct times: an
+ * epoch's border is decided by the clock samples.
+ */
+#define _GNU_SOURCE
+#include "session/parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+#define CLOCK_TRIES 5u
+/* A VMM sends what it has stamped at once; one that is kept from running needs longer. */
+#define SEND_NS	    SECOND_NS
+#define RESUME_NS   2000000u
+#define WALL_NS	    1000000 /* more than NTP slews in a second */
+
+static uint64_t host_ns(const struct xvt_session *s, uint64_t clock)
+{
+	return xvt_host_clock_ns(&s->clock, clock);
+}
+
+/* The host's clock and CLOCK_REALTIME at one moment: of a few tries the one that took least. */
+static void read_clocks(const struct xvt_session *s, uint64_t *now_ns, uint64_t *realtime_ns)
+{
+	uint64_t best = UINT64_MAX;
+	unsigned int i;
+
+	for (i = 0; i < CLOCK_TRIES; i++) {
+		uint64_t before = xvt_clock_read_ordered(), took;
+		struct timespec t;
+
+		clock_gettime(CLOCK_REALTIME, &t);
+		took = xvt_clock_read_ordered() - before;
+		if (took >= best)
+			continue;
+		best = took;
+		*now_ns = host_ns(s, before + took / 2);
+		*realtime_ns = (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+	}
+}
+
+/* Is the wall clock where it was at the last look at it? One that was set or is slewed fast since
+ * then makes a stamp of another moment. */
+static bool wall_held(const struct xvt_session *s, uint64_t now_ns, uint64_t realtime_ns)
+{
+	const struct xvt_host_clock *c = &s->clock;
+	int64_t moved =
+		(int64_t)(realtime_ns - (now_ns - (uint64_t)c->apart_ns) - c->last.realtime_off);
+
+	return moved < WALL_NS && moved > -WALL_NS;
+}
+
+/*
+ * When it happened. The VMM's own stamp is nearer to it than our reading of it, which waits for
+ * the loop. But the stamp is CLOCK_REALTIME, which somebody may have set since: what it gives
+ * must lie between our last look, when nothing had been told yet, and now. Else it is now.
+ */
+static uint64_t moment(const struct xvt_session *s, struct xvt_vm *vm, uint64_t stamp, bool *exact)
+{
+	uint64_t looked = host_ns(s, s->last_pass_clock ? s->last_pass_clock : s->start_clock);
+	uint64_t now_ns = 0, realtime_ns = 0, ago;
+
+	*exact = false;
+	read_clocks(s, &now_ns, &realtime_ns);
+	ago = realtime_ns - stamp;
+	if (!stamp || stamp > realtime_ns || ago > since(now_ns, looked) + SEND_NS)
+		return now_ns;
+	/* Stamps count microseconds: two in one may seem to change places. */
+	if (now_ns - ago > vm->stamp_ns)
+		vm->stamp_ns = now_ns - ago;
+	*exact = wall_held(s, now_ns, realtime_ns);
+	return vm->stamp_ns;
+}
+
+bool xvt_vm_stopped(const struct xvt_vm *vm)
+{
+	return vm->stopped;
+}
+
+static uint64_t pause_until(const struct xvt_session *s, const struct xvt_vm *vm, uint64_t ns)
+{
+	uint64_t off_ns = host_ns(s, s->off_clock);
+
+	if (!vm->stopped)
+		return 0;
+	return since(s->off_clock && ns > off_ns ? off_ns : ns, vm->stopped_ns);
+}
+
+uint64_t xvt_vm_paused_ns(const struct xvt_session *s, const struct xvt_vm *vm)
+{
+	return vm->paused_ns + pause_until(s, vm, host_ns(s, xvt_clock_read()));
+}
+
+/* found: nobody saw it happen, so it was before we came. */
+static void pause_begins(const struct xvt_session *s, struct xvt_vm *vm, uint64_t at_ns, bool found)
+{
+	uint64_t start_ns = host_ns(s, s->start_clock);
+
+	vm->stopped = true;
+	vm->stopped_ns = !found && at_ns > start_ns ? at_ns : start_ns;
+}
+
+static void pause_ends(const struct xvt_session *s, struct xvt_vm *vm, uint64_t at_ns)
+{
+	vm->paused_ns += pause_until(s, vm, at_ns);
+	vm->stopped = false;
+}
+
+static uint32_t nr_rings(const struct xvt_vm *vm)
+{
+	return vm->phase == XVT_VM_ATTACHED ? vm->region.g.ring_count : 0;
+}
+
+/* Ask every writer for a full stamp with its next record, which tells the two sides apart. */
+static void ask_epoch(struct xvt_vm *vm)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr_rings(vm); i++)
+		xvt_ring_stopped(vm->rings[i]);
+}
+
+/*
+ * No record can be from within the pause. QEMU stamps RESUME before its vCPUs run; others may do
+ * it a little after. 0: it is not known since when they run. When we read of it is no proof: that
+ * may be long after, and what the guest recorded meanwhile would be put too late.
+ */
+static void stood_still(struct xvt_vm *vm, uint64_t until_ns)
+{
+	uint64_t now = xvt_clock_read();
+	uint32_t i;
+
+	for (i = 0; i < nr_rings(vm); i++) {
+		if (vm->stop_ns && until_ns)
+			xvt_clock_map_paused(&vm->rings[i]->map, vm->stop_ns, until_ns);
+		xvt_ring_stood_still(vm->rings[i], until_ns > RESUME_NS ? until_ns - RESUME_NS : 0);
+		vm->rings[i]->answer_clock = now; /* its silence begins anew */
+		vm->rings[i]->still = false;
+	}
+}
+
+/* What the clocks were says nothing any more: measure now, not when it is the ring's turn. */
+static void measure_at_once(struct xvt_vm *vm)
+{
+	uint64_t now = xvt_clock_read();
+	uint32_t i;
+
+	for (i = 0; i < nr_rings(vm); i++) {
+		vm->rings[i]->next_burst_clock = 0;
+		xvt_session_clock_soon(vm->session, vm->rings[i], now);
+	}
+}
+
+static const struct {
+	uint32_t level;
+	const char *text;
+} words[] = {
+	[XVT_VMM_STOPPED] = { 0, "stopped" },
+	[XVT_VMM_RUNNING] = { 0, "runs" },
+	[XVT_VMM_RESET] = { 0, "was reset" },
+	[XVT_VMM_SUSPENDED] = { 0, "went to sleep (S3)" },
+	[XVT_VMM_WOKEN] = { 0, "woke up" },
+	[XVT_VMM_PANICKED] = { 1, "its kernel panicked" },
+	[XVT_VMM_MIGRATED_AWAY] = { 1, "moved to another VMM" },
+	[XVT_VMM_ARRIVED] = { 0, "arrived from elsewhere" },
+	[XVT_VMM_GONE] = { 0, "its VMM has ended" },
+};
+
+static uint32_t level_of(const struct xvt_vmm_report *r)
+{
+	/* Killed: that ends no recording. Never heard, or nonsense: what was asked for is not in
+	 * the trace, and the exit status has to say so. */
+	if (r->err)
+		return r->err == -EPIPE ? 1 : 2;
+	return words[r->event].level;
+}
+
+#define SECONDS_LEN 32
+
+static const char *seconds(char text[SECONDS_LEN], uint64_t ns)
+{
+	snprintf(text, SECONDS_LEN, "%" PRIu64 ".%09" PRIu64, ns / (uint64_t)SECOND_NS,
+		 ns % (uint64_t)SECOND_NS);
+	return text;
+}
+
+static void tell_event(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_vmm_report *r,
+		       uint64_t at_ns)
+{
+	const char *what = words[r->event].text, *gap = r->why[0] ? ": " : "";
+	char at[SECONDS_LEN], pause[SECONDS_LEN];
+
+	seconds(at, at_ns);
+	if (r->err)
+		xvt_session_note(s, level_of(r), vm, UINT32_MAX,
+				 "nothing is known of its pauses from here on: %s", r->why);
+	else if (r->event == XVT_VMM_RUNNING && vm->stopped)
+		xvt_session_note(s, level_of(r), vm, UINT32_MAX, "%s again after %s s, at %s", what,
+				 seconds(pause, pause_until(s, vm, at_ns)), at);
+	else
+		xvt_session_note(s, level_of(r), vm, UINT32_MAX, "%s%s%s, at %s", what, gap, r->why,
+				 at);
+}
+
+void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_vmm_report *r)
+{
+	bool exact;
+	uint64_t at_ns = moment(s, vm, r->realtime_ns, &exact);
+
+	tell_event(s, vm, r, at_ns);
+	xvt_session_wake_vm(s, vm);
+	switch (r->event) {
+	case XVT_VMM_STOPPED:
+		if (!vm->stopped) {
+			pause_begins(s, vm, at_ns, !vm->told && !r->realtime_ns);
+			vm->stop_ns = exact ? at_ns + WALL_NS : 0;
+			ask_epoch(vm);
+		}
+		break;
+	case XVT_VMM_RUNNING:
+		if (vm->stopped)
+			stood_still(vm, exact ? at_ns : 0);
+		pause_ends(s, vm, at_ns);
+		measure_at_once(vm);
+		break;
+	case XVT_VMM_RESET:
+	case XVT_VMM_WOKEN:
+	case XVT_VMM_ARRIVED:
+		measure_at_once(vm);
+		break;
+	case XVT_VMM_MIGRATED_AWAY:
+	case XVT_VMM_GONE:
+		/* Whatever it does from now on, it is not we who would know. */
+		pause_ends(s, vm, at_ns);
+		break;
+	case XVT_VMM_SUSPENDED: /* the guest's own doing, no pause */
+	case XVT_VMM_PANICKED:
+		break;
+	}
+	xvt_session_page_event(vm, r->event, at_ns);
+	vm->told = true;
+}
+
+void xvt_session_vmm_report(void *arg, const struct xvt_vmm_report *r)
+{
+	struct xvt_vm *vm = arg;
+
+	while (vm->next) /* its file has been replaced: the VMM speaks of who runs now */
+		vm = vm->next;
+	xvt_session_vm_event(vm->session, vm, r);
+}
+
+void xvt_session_stop_listening(struct xvt_session *s)
+{
+	size_t i;
+
+	xvt_session_wake_end(s);
+	for (i = 0; i < s->nr_vms; i++) {
+		if (s->vms[i]->vmm)
+			s->vms[i]->vmm->ops->close(s->vms[i]->vmm);
+		s->vms[i]->vmm = NULL;
+	}
+}
+
+struct xvt_vm *xvt_session_find(const struct xvt_session *s, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr_vms; i++) {
+		if (!strcmp(s->vms[i]->name, name))
+			return s->vms[i];
+	}
+	return NULL;
+}

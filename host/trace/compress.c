@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0
+/* compress.c - see compress.h. The only file that knows zstd. */
+#include "trace/compress.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#ifdef XVT_ZSTD
+#include <zstd.h>
+
+struct xvt_packer {
+	ZSTD_CCtx *ctx;
+	int level;
+};
+
+int xvt_packer_new(struct xvt_packer **out, unsigned int level)
+{
+	struct xvt_packer *p = calloc(1, sizeof(*p));
+
+	*out = NULL;
+	if (!p)
+		return -ENOMEM;
+	p->ctx = ZSTD_createCCtx();
+	p->level = (int)level;
+	if (!p->ctx) {
+		free(p);
+		return -ENOMEM;
+	}
+	*out = p;
+	return 0;
+}
+
+void xvt_packer_free(struct xvt_packer *p)
+{
+	if (!p)
+		return;
+	ZSTD_freeCCtx(p->ctx);
+	free(p);
+}
+
+ssize_t xvt_pack(struct xvt_packer *p, void *to, size_t room, const void *from, size_t len)
+{
+	size_t n = ZSTD_compressCCtx(p->ctx, to, room, from, len, p->level);
+
+	return ZSTD_isError(n) ? -ENOSPC : (ssize_t)n;
+}
+
+int xvt_unpack(void *to, size_t len, const void *from, size_t packed_len)
+{
+	/* Made once: a chunk is too small to pay for it. Everything goes straight into `to`, so
+	 * nothing that a frame says makes zstd allocate more. */
+	static __thread ZSTD_DCtx *ctx;
+
+	if (!ctx)
+		ctx = ZSTD_createDCtx();
+	if (!ctx)
+		return -ENOMEM;
+	return ZSTD_decompressDCtx(ctx, to, len, from, packed_len) == len ? 0 : -EBADMSG;
+}
+#else
+int xvt_packer_new(struct xvt_packer **out, unsigned int level)
+{
+	(void)level;
+	*out = NULL;
+	return -ENOTSUP;
+}
+
+void xvt_packer_free(struct xvt_packer *p)
+{
+	(void)p;
+}
+
+ssize_t xvt_pack(struct xvt_packer *p, void *to, size_t room, const void *from, size_t len)
+{
+	(void)p, (void)to, (void)room, (void)from, (void)len;
+	return -ENOSPC;
+}
+
+int xvt_unpack(void *to, size_t len, const void *from, size_t packed_len)
+{
+	(void)to, (void)len, (void)from, (void)packed_len;
+	return -ENOTSUP;
+}
+#endif

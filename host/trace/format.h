@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * format.h - the bytes of a .xvt file. No code, no memory: structs that are written
+ * and read as they stand, little-endian, 8-byte aligned, every pad byte named.
+ *
+ * A file is a sequence of chunks and nothing else. Each chunk is whole or not there: the
+ * CRC32C covers its header (crc taken as 0) and its payload, so a file is readable up to the
+ * last whole chunk after any crash, and a damaged chunk is skipped alone. Unknown chunk
+ * types are skipped. `seq` counts from 0 without holes; `trace_id` tells a chunk of this
+ * file from the bytes of another. Chunks start at multiples of 8.
+ *
+ *   FILE                       first: version, UUID, the host's clock
+ *   VM, RING, META             before the first event that needs them, at any time
+ *   TIMEBASE                   the host's clock from here on
+ *   SAMPLES, NODE              the clock: raw measurements, and the map made of them
+ *   MARKS                      what the host saw of records that it had asked for
+ *   RUNS                       when vCPUs were in their guests, by the host's kernel
+ *   RAW                        pieces of rings, as they were copied out of the region
+ *   ORDER                      merged: host_ns never decreases over all ORDER chunks; which record
+ *                              of which RAW chunk comes next, and the lines that give its time
+ *   LATE                       the other lane, built alike: events that came below a watermark
+ *   ROUND                      watermark: every later ORDER event has host_ns >= this
+ *   STATS, NOTE                counters of a ring (cumulative, the last one counts), text
+ *   INDEX                      now and then, and before the end: where the chunks before it are
+ *   END                        last: "this file is complete"
+ *
+ * Time. host_ns is nanoseconds of the host's CLOCK_MONOTONIC. FILE has the first line from the
+ * host's counter to it, each TIMEBASE goes on with another one. A NODE ties one guest clock
+ * value to one host_ns with a bound; between two nodes of one ring and epoch the map is the
+ * straight line through them, after the last (before the first) it goes on with the ring's
+ * nominal rate. The raw guest clock of every record is kept, so all of it can be redone.
+ */
+#ifndef XVT_TRACE_FORMAT_H
+#define XVT_TRACE_FORMAT_H
+
+#include "xvt_abi.h"
+
+#define XVT_CHUNK_MAGIC	  0x43545658u		/* "XVTC" */
+#define XVT_FILE_MAGIC	  0x31454c4946545658ull /* "XVTFILE1" */
+#define XVT_FILE_MAJOR	  2			/* 2: RAW and ORDER; 1 was never released */
+#define XVT_FILE_MINOR	  0
+#define XVT_FILE_OLDEST	  2
+
+/* Longest payload that a reader accepts; a writer closes a chunk far below. */
+#define XVT_CHUNK_LEN_MAX (64u << 20)
+
+enum xvt_chunk_type {
+	XVT_CHUNK_FILE = 1,
+	XVT_CHUNK_VM = 2,
+	XVT_CHUNK_RING = 3,
+	XVT_CHUNK_META = 4,
+	XVT_CHUNK_SAMPLES = 5,
+	XVT_CHUNK_NODE = 6,
+	XVT_CHUNK_ORDER = 7,
+	XVT_CHUNK_LATE = 8,
+	XVT_CHUNK_ROUND = 9,
+	XVT_CHUNK_STATS = 10,
+	XVT_CHUNK_NOTE = 11,
+	XVT_CHUNK_INDEX = 12,
+	XVT_CHUNK_END = 13,
+	XVT_CHUNK_TIMEBASE = 14,
+	XVT_CHUNK_MARKS = 15,
+	XVT_CHUNK_RUNS = 16,
+	XVT_CHUNK_RAW = 17,
+};
+
+/*
+ * XVT_CHUNK_F_ZSTD: the payload is, for ORDER and LATE first their struct xvt_order_hdr as it is;
+ * then u64, how long the rest of the payload was; then that rest as a zstd frame.
+ */
+#define XVT_CHUNK_F_ZSTD 1u
+
+struct xvt_chunk_hdr {
+	uint32_t magic;
+	uint16_t type;
+	uint16_t flags; /* XVT_CHUNK_F_*; an unknown bit: skip the chunk */
+	uint32_t len;	/* payload bytes; the next chunk starts at the next multiple of 8 */
+	uint32_t crc;	/* CRC32C of header (with crc = 0) and payload as it is stored */
+	uint64_t seq;
+	uint64_t trace_id; /* first 8 bytes of the file's UUID */
+};
+XVT_ASSERT(sizeof(struct xvt_chunk_hdr) == 32, "chunk header layout");
+
+struct xvt_file_info {
+	uint64_t magic;
+	uint16_t major;
+	uint16_t minor;
+	uint16_t oldest;
+	uint16_t reserved0;
+	uint32_t compat;
+	uint32_t incompat;
+	uint8_t uuid[16];
+	uint32_t host_clock_id; /* enum xvt_clock_id */
+	uint32_t mult; /* host_ns = base_ns + ((clock - base_clock) * mult >> shift), 128 bits */
+	uint32_t shift;
+	uint32_t reserved1;
+	uint64_t base_clock;
+	uint64_t base_ns;     /* CLOCK_MONOTONIC at base_clock */
+	uint64_t realtime_ns; /* CLOCK_REALTIME at base_clock */
+	uint64_t boottime_ns;
+	uint64_t wall_error_ns; /* as in struct xvt_timebase */
+	uint64_t reserved2[3];
+	char host_name[64];
+};
+XVT_ASSERT(sizeof(struct xvt_file_info) == 184, "file info layout");
+
+/*
+ * TIMEBASE: an array of these. From base_clock on, until the next one, the host's counter means
+ * base_ns + ((clock - base_clock) * mult >> shift), in 128 bits. base_ns is where the line before
+ * it ends, so the map is continuous; a chunk stands before all that was converted by it.
+ */
+struct xvt_timebase {
+	uint64_t base_clock;
+	uint64_t base_ns;
+	uint32_t mult; /* not 0 */
+	uint32_t shift;
+	uint64_t realtime_ns; /* CLOCK_REALTIME at base_clock; it may step between two lines */
+	uint64_t boottime_ns;
+	/* How far host_ns is ahead of CLOCK_MONOTONIC for good, usually 0: the host slept, which
+	 * stops CLOCK_MONOTONIC, while its counter ran; or CLOCK_MONOTONIC was slewed by more than
+	 * NTP does. */
+	int64_t apart_ns;
+	/* When this line was made, the one before it was off CLOCK_MONOTONIC + apart_ns by at
+	 * most this much, by its own apart_ns or by this one; a sleep in between is no error. */
+	uint64_t error_ns;
+	/* realtime_ns - (base_ns - apart_ns) is CLOCK_REALTIME less CLOCK_MONOTONIC, which only
+	 * changes when the wall clock is set, within this much. 0: not known (an older recorder).
+	 */
+	uint64_t wall_error_ns;
+};
+XVT_ASSERT(sizeof(struct xvt_timebase) == 64, "timebase layout");
+
+enum xvt_vm_kind {
+	XVT_VM_GUEST = 0,
+	XVT_VM_HOST = 1,
+};
+
+struct xvt_vm_info {
+	uint32_t vm;   /* number in this file, from 0 */
+	uint32_t kind; /* enum xvt_vm_kind */
+	uint32_t region_kind;
+	uint32_t generation;
+	uint8_t uuid[16];      /* the domain's, zeros if unknown */
+	uint8_t boot_uuid[16]; /* the guest's boot */
+	uint64_t clock_hz;     /* as the guest says */
+	uint64_t reserved[2];
+	char name[XVT_NAME_LEN];
+};
+XVT_ASSERT(sizeof(struct xvt_vm_info) == 136, "vm info layout");
+
+struct xvt_ring_info {
+	uint32_t ring; /* number in this file, from 0 */
+	uint32_t vm;
+	uint32_t index; /* in its region */
+	uint32_t type;	/* enum xvt_ring_type */
+	uint32_t cpu;
+	uint32_t hw_id;
+	uint32_t pid;
+	uint32_t tid;
+	uint32_t clock_id;
+	uint32_t mode; /* enum xvt_enable */
+	uint32_t subbuf_size;
+	uint32_t subbuf_count;
+	uint64_t start_ns; /* when the daemon attached to it */
+	uint64_t clock_hz; /* rate that its clock map uses; 0: the machine's */
+	/* So many of the ring's events were delivered or given up, as far as the recorders before
+	 * this one had their traces in files; what they had taken beyond it is overwritten here.
+	 * A snapshot, which takes no turn among them, says 0. */
+	uint64_t before;
+	uint64_t reserved;
+};
+XVT_ASSERT(sizeof(struct xvt_ring_info) == 80, "ring info layout");
+
+/* META: this, then the TLV's payload. */
+struct xvt_meta_info {
+	uint32_t vm;
+	uint32_t type; /* enum xvt_meta_type */
+	uint32_t id;
+	uint32_t generation;
+};
+
+enum xvt_clock_source_id {
+	XVT_SOURCE_NONE = 0,
+	XVT_SOURCE_HANDSHAKE = 1,
+	XVT_SOURCE_KVM = 2,
+	XVT_SOURCE_VMM = 3,   /* as 6, in files of older recorders */
+	XVT_SOURCE_HOST = 4,  /* the ring is stamped with the host's own clock */
+	XVT_SOURCE_DRAIN = 5, /* a record's own: written between two looks at its ring */
+	XVT_SOURCE_GUEST = 6, /* the guest's word: numbers in memory that it can write */
+};
+
+/* SAMPLES: an array of these. At some moment between the two host clock values the guest's
+ * clock had the value `guest`. */
+struct xvt_clock_sample {
+	uint32_t ring;
+	uint32_t epoch; /* the host's epoch of this ring */
+	uint32_t source;
+	uint32_t flags;
+	uint64_t guest;
+	uint64_t host_clock_lo;
+	uint64_t host_clock_hi;
+};
+XVT_ASSERT(sizeof(struct xvt_clock_sample) == 40, "clock sample layout");
+
+#define XVT_NODE_F_FIRST   1u /* first of its epoch: nothing is interpolated across */
+/* segment_bound_ns holds since the last node that is not the drain's (XVT_SOURCE_DRAIN), so also
+ * where the drain's nodes between the two told a larger one: they were seen to lie on the line. */
+#define XVT_NODE_F_SINCE   2u
+/* The host's kernel reported changes of the guest's clock since the last measured node. In one
+ * epoch their sum is in segment_bound_ns. On the first node of an epoch: the clock may have had
+ * other values in between, so every time between the two epochs is unconfirmed. */
+#define XVT_NODE_F_CHANGED 4u
+/* The guest's clock lost more on the host's since the node before than both bounds explain: it may
+ * have been set back in between. On the first node of an epoch: it was, as was reported. */
+#define XVT_NODE_F_BACK	   16u
+
+/* NODE: an array of these. guest <-> host_ns, off by at most bound_ns. segment_bound_ns holds
+ * for every event between the previous node of the epoch and this one, or for more of them
+ * (XVT_NODE_F_SINCE); the slack of an event's unordered clock read is in it. */
+struct xvt_clock_node {
+	uint32_t ring;
+	uint32_t epoch;
+	uint32_t source;
+	uint32_t flags;
+	uint64_t guest;
+	uint64_t host_ns;
+	uint64_t bound_ns;
+	uint64_t segment_bound_ns;
+};
+XVT_ASSERT(sizeof(struct xvt_clock_node) == 48, "clock node layout");
+
+/*
+ * MARKS: an array of these. The ring's XVT_ID_MARK record with that number, if it was not lost,
+ * was stamped between the two host clock values: the first was read before the writer was
+ * asked for it, the second after the writer had told that it was done. Not used for the map, so
+ * it can be held against it.
+ */
+struct xvt_mark_seen {
+	uint32_t ring;
+	uint32_t reserved;
+	uint64_t number;
+	uint64_t host_clock_before;
+	uint64_t host_clock_after;
+};
+XVT_ASSERT(sizeof(struct xvt_mark_seen) == 32, "mark layout");
+
+#define XVT_RUN_F_LOST 1u
+
+/*
+ * RUNS: an array of these. The vCPU was in its guest at some moments between the two host clock
+ * values, and between two such spans of it at none. Before its first span and after its last one
+ * nothing is said. In order of exit_clock, about: to be sorted. With XVT_RUN_F_LOST: the
+ * kernel lost what it knew of this host CPU between the two, so nothing is said of any vCPU; vm
+ * is UINT32_MAX then, and vcpu how many events were lost (0: unknown).
+ */
+struct xvt_run_span {
+	uint32_t vm;
+	uint32_t vcpu; /* as the VMM calls it: hw_id of its ring */
+	uint32_t host_cpu;
+	uint32_t flags;
+	uint64_t enter_clock;
+	uint64_t exit_clock;
+};
+XVT_ASSERT(sizeof(struct xvt_run_span) == 32, "run span layout");
+
+/*
+ * RAW: pieces, each this and `len` bytes of its ring from position `pos` on. A piece lies in one
+ * sub-buffer and ends where a record does.
+ */
+struct xvt_raw_piece {
+	uint32_t ring;
+	uint32_t len; /* a multiple of 8 */
+	uint64_t pos;
+};
+XVT_ASSERT(sizeof(struct xvt_raw_piece) == 16, "raw piece layout");
+
+/*
+ * ORDER and LATE: `count` events. The payload is, in this order:
+ *   this header
+ *   own_len bytes: the host's own events, each a struct xvt_event_hdr and its payload padded to 8
+ *   u64 raws[nr_raws]: offsets in the file of the RAW chunks that are named below
+ *   struct xvt_order_line lines[nr_lines]
+ *   struct xvt_order_source sources[nr_sources]
+ *   the sequence, if nr_sources is not 0: for each event the number of the source whose next record
+ *   it is, or nr_sources for the next of the host's own. Each number has `width` bits, the first
+ *   one the lowest of the first byte. With nr_runs there are nr_runs numbers instead, padded to
+ *   whole words, and then as many bytes: so many events, less one, have that number in a row.
+ *   Zeros up to a whole word, and one word of zeros behind it.
+ * Without sources all events are the host's own.
+ */
+struct xvt_order_hdr {
+	uint64_t first_ns;
+	uint64_t last_ns;
+	uint32_t count;
+	uint32_t own_len;
+	uint32_t nr_raws;
+	uint32_t nr_lines;
+	uint32_t nr_sources;
+	uint32_t nr_runs;
+	uint32_t width;
+	uint32_t reserved;
+};
+XVT_ASSERT(sizeof(struct xvt_order_hdr) == 48, "order header layout");
+
+/* host_ns = this host_ns + (guest clock - guest) * rise / run, in 128 bits, rounded down. With
+ * run == 0: host_ns. run is less than 2^63. */
+struct xvt_order_line {
+	uint64_t guest;
+	uint64_t run; /* of the guest's clock */
+	uint64_t host_ns;
+	uint64_t rise; /* of host_ns */
+};
+XVT_ASSERT(sizeof(struct xvt_order_line) == 32, "order line layout");
+
+/*
+ * `count` records that follow each other in a piece, behind `skip` others, the first of all at byte
+ * `at` of the payload of RAW chunk raws[raw]. A record that was given back or never finished does
+ * not count, nor does a word of zeros where a header would be.
+ */
+struct xvt_order_source {
+	uint32_t ring_flags; /* as in struct xvt_event_hdr, of all of them */
+	uint32_t count;
+	uint32_t raw;
+	uint32_t at;
+	uint32_t line;
+	uint16_t skip;
+	uint16_t ts_bits; /* of the ring's short stamps */
+	uint64_t ts;	  /* clock value that the stamp at `at`, if it is short, extends */
+};
+XVT_ASSERT(sizeof(struct xvt_order_source) == 32, "order source layout");
+
+#define XVT_ORDER_SOURCES_MAX	(1u << 20)
+#define XVT_ORDER_COUNT_MAX	(1u << 24)
+
+#define XVT_EVENT_RING_MASK	0xfffffu
+#define XVT_EVENT_F_LATE	(1u << 20) /* came below a watermark already passed */
+#define XVT_EVENT_F_BACKLOG	(1u << 21) /* older than the attach */
+#define XVT_EVENT_F_UNCONFIRMED (1u << 22) /* no later clock sample confirmed its map */
+#define XVT_EVENT_F_RECOVERED	(1u << 23) /* read past commit after its writer died */
+#define XVT_EVENT_F_CLOCK	(1u << 24) /* its clock contradicts the map; time is clamped */
+
+struct xvt_event_hdr {
+	uint64_t host_ns;
+	uint64_t guest_clock; /* raw */
+	uint32_t ring_flags;  /* ring number and XVT_EVENT_F_* */
+	uint16_t id;	      /* enum xvt_id */
+	uint16_t len;	      /* payload bytes, without padding */
+};
+XVT_ASSERT(sizeof(struct xvt_event_hdr) == 24, "event header layout");
+
+/*
+ * Payload of an event with id XVT_ID_LOST: made by the host, at its place in the ring's
+ * order, never counted as an event. Says what was lost between the ring's record before it
+ * and the one after it.
+ */
+struct xvt_lost {
+	uint64_t lost[XVT_LOST_CAUSES];
+	uint64_t overwritten; /* known only as "at least" while sub-buffers are skipped */
+	uint64_t bad_bytes;   /* unreadable: the guest wrote nonsense */
+	uint64_t rolled_back; /* 1: the region's contents were replaced here */
+	uint64_t dropped;     /* by the recorder, which had no space in the file for them */
+};
+XVT_ASSERT(sizeof(struct xvt_lost) == 72, "lost payload layout");
+/* Older recorders wrote no more; what is missing is 0. */
+#define XVT_LOST_LEN_LEAST offsetof(struct xvt_lost, dropped)
+
+/* A reader takes the first two words alone as well: older recorders did not say when. */
+struct xvt_round {
+	uint64_t round;
+	uint64_t watermark_ns;
+	uint64_t written_ns; /* host_ns at which the recorder reached it: less the watermark, its
+				lag */
+};
+
+/*
+ * STATS: cumulative since the attach; the last one of a ring counts.
+ * attempted == events + discarded + lost[] + overwritten + dropped + in_flight, where attempted,
+ * discarded and lost[] are the guest's own counters, events and dropped the host's.
+ */
+struct xvt_ring_stats {
+	uint32_t ring;
+	uint32_t source;   /* enum xvt_clock_source_id */
+	uint32_t rejected; /* bit per enum xvt_clock_source_id */
+	uint32_t epochs;
+	uint64_t attempted;
+	uint64_t events; /* main lane and late lane */
+	uint64_t discarded;
+	uint64_t lost[XVT_LOST_CAUSES];
+	uint64_t overwritten;
+	uint64_t in_flight;
+	uint64_t late;
+	uint64_t backlog;
+	uint64_t unconfirmed;
+	uint64_t recovered;
+	uint64_t clock_violations;
+	uint64_t bad_bytes;
+	uint64_t first_ns;
+	uint64_t last_ns;
+	uint64_t bound_ns_max; /* or XVT_NO_BOUND */
+	uint64_t paused_ns;
+	uint64_t nest; /* contexts that were inside the writer at the last look */
+	uint64_t samples;
+	uint64_t dropped; /* drained, but not written: the disk, the file or the machine's share of
+			     it was full */
+	/*
+	 * Of overwritten, so many at most may be counted twice: they may also be in the file of an
+	 * earlier recorder, which was killed. And so many more, at most, may LOST records tell than
+	 * overwritten. A recorder that writes this tells all of overwritten in LOST records.
+	 */
+	uint64_t overwritten_doubt;
+};
+XVT_ASSERT(sizeof(struct xvt_ring_stats) == 208, "ring stats layout");
+/* In bound_ns_max: nothing is claimed of the ring's times. */
+#define XVT_NO_BOUND		 ((uint64_t)INT64_MAX)
+/* Older recorders wrote no more; what is missing is 0. */
+#define XVT_RING_STATS_LEN_LEAST offsetof(struct xvt_ring_stats, dropped)
+
+/* NOTE: this, then text. vm or ring = UINT32_MAX: about the whole trace. */
+struct xvt_note {
+	uint32_t vm;
+	uint32_t ring;
+	uint32_t level; /* 0 info, 1 warning, 2 error */
+	uint32_t reserved;
+	uint64_t host_ns;
+};
+
+/* An INDEX stands behind at most so many chunks and so many bytes; then a reader who looks for the
+ * last one of a file without an end has found it, or there is none. */
+#define XVT_INDEX_CHUNKS 1024u
+#define XVT_INDEX_BYTES	 (64u << 20)
+
+/*
+ * INDEX: an array of these, one for each chunk since the INDEX before it, which is the first of
+ * them (in the first INDEX: FILE), in order, each chunk ends where the next one begins, the last
+ * one where the INDEX does. So the INDEX chunks are a list backwards, and END knows the last one.
+ */
+struct xvt_index_entry {
+	uint64_t offset;   /* of the chunk header in the file */
+	uint64_t first_ns; /* ORDER and LATE: as the chunk says; others: 0 */
+	uint64_t last_ns;
+	uint32_t count;
+	uint32_t type;
+};
+XVT_ASSERT(sizeof(struct xvt_index_entry) == 32, "index entry layout");
+
+struct xvt_end {
+	uint64_t chunks; /* before this one */
+	uint64_t events; /* main lane */
+	uint64_t late;
+	uint64_t index_offset; /* of the last INDEX, right before this */
+};
+XVT_ASSERT(sizeof(struct xvt_end) == 32, "end layout");
+
+#endif /* XVT_TRACE_FORMAT_H */

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0
+/* lines.c - see lines.h. */
+#include "trace/lines.h"
+
+void xvt_clock_segment_make(struct xvt_clock_segment *s)
+{
+	s->whole = s->rise / s->run;
+	s->part = (uint64_t)(((unsigned __int128)(s->rise % s->run) << 64) / s->run);
+	s->changes = UINT64_MAX;
+}
+
+uint64_t xvt_timebase_ns(const struct xvt_timebase *line, uint64_t clock)
+{
+	__int128 delta = (__int128)clock - (__int128)line->base_clock;
+	__int128 ns = (__int128)line->base_ns + (delta * line->mult >> line->shift);
+
+	if (ns < 0)
+		return 0;
+	return ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
+}

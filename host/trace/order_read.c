@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: GPL-2.0
+/* order_read.c - see order_read.h. */
+#include "trace/order_read.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "xvt_ring.h"
+
+#define KEPT_BYTES (32u << 20)
+
+void xvt_chunk_buf_free(struct xvt_chunk_buf *b)
+{
+	free(b->bytes);
+	free(b->unpacked);
+	memset(b, 0, sizeof(*b));
+}
+
+void xvt_events_end(struct xvt_events_iter *it)
+{
+	free(it->sources);
+	free(it->lines);
+	free(it->kept);
+	free(it->kept_bytes);
+	memset(it, 0, sizeof(*it));
+}
+
+/* ------------------------------------------------------------------ tables */
+
+/* The next `count` elements of that size, or NULL. */
+static const uint8_t *take(const uint8_t **at, const uint8_t *end, uint64_t count, size_t size)
+{
+	const uint8_t *from = *at;
+
+	if (count > (uint64_t)(end - from) / size)
+		return NULL;
+	*at += count * size;
+	return from;
+}
+
+static int make_room(void **array, uint32_t *room, uint32_t count, size_t size)
+{
+	if (count <= *room)
+		return 0;
+	free(*array);
+	*array = malloc(count * size);
+	*room = *array ? count : 0;
+	return *array ? 0 : -ENOMEM;
+}
+
+/* What a line is by is made when its first event comes: `changes` says whether it was. */
+static int take_lines(struct xvt_events_iter *it, const uint8_t *from)
+{
+	uint32_t i;
+
+	if (make_room((void **)&it->lines, &it->lines_room, it->nr_lines, sizeof(*it->lines)))
+		return -ENOMEM;
+	for (i = 0; i < it->nr_lines; i++) {
+		struct xvt_order_line l;
+
+		memcpy(&l, from + i * sizeof(l), sizeof(l));
+		if (l.run >> 63)
+			return -EBADMSG;
+		it->lines[i] = (struct xvt_clock_segment){
+			.guest = l.guest, .host_ns = l.host_ns, .rise = l.rise, .run = l.run
+		};
+	}
+	return 0;
+}
+
+static int take_sources(struct xvt_events_iter *it, const uint8_t *from, const uint8_t *raws,
+			uint32_t nr_raws)
+{
+	uint32_t i;
+
+	if (make_room((void **)&it->sources, &it->sources_room, it->nr_sources,
+		      sizeof(*it->sources)))
+		return -ENOMEM;
+	for (i = 0; i < it->nr_sources; i++) {
+		struct xvt_events_source *to = &it->sources[i];
+		struct xvt_order_source s;
+
+		memcpy(&s, from + i * sizeof(s), sizeof(s));
+		if (s.raw >= nr_raws || s.line >= it->nr_lines || s.at % 8 || !s.ts_bits ||
+		    s.ts_bits > 32)
+			return -EBADMSG;
+		*to = (struct xvt_events_source){ .at = s.at,
+						  .left = s.count,
+						  .ring_flags = s.ring_flags,
+						  .line = s.line,
+						  .skip = s.skip,
+						  .ts_bits = s.ts_bits,
+						  .ts = s.ts };
+		memcpy(&to->offset, raws + s.raw * sizeof(to->offset), sizeof(to->offset));
+	}
+	return 0;
+}
+
+/* Numbers, and the lengths of runs: at least a word lies behind the numbers. */
+static int take_sequence(struct xvt_events_iter *it, const uint8_t *at, const uint8_t *end)
+{
+	const uint64_t count = it->nr_runs ? it->nr_runs : it->left;
+
+	if (it->width > 32 || (uint64_t)(end - at) < sizeof(uint64_t))
+		return -EBADMSG;
+	end -= sizeof(uint64_t);
+	it->numbers = take(&at, end, (count * it->width + 63) / 64, sizeof(uint64_t));
+	it->runs = it->numbers && it->nr_runs ? take(&at, end, count, 1) : NULL;
+	return it->numbers && (it->runs || !it->nr_runs) ? 0 : -EBADMSG;
+}
+
+/* ------------------------------------------------------------------ records */
+
+static uint64_t word_at(const struct xvt_raw *raw, uint32_t at)
+{
+	uint64_t word;
+
+	memcpy(&word, raw->payload + at, sizeof(word));
+	return word;
+}
+
+/* Is it finished, and was it not given back? */
+static bool counts(uint64_t header)
+{
+	return header & XVT_H_DONE && xvt_header_id(header) != XVT_ID_DISCARDED;
+}
+
+/* The time of a record whose header, whole, is at s->at; its stamp goes on from there. */
+static void take_time(struct xvt_events_source *s, uint64_t header)
+{
+	if (header & XVT_H_SAME)
+		return;
+	if (header & XVT_H_FULL)
+		s->ts = word_at(s->raw, s->at + 8) << 32 | (uint32_t)header;
+	else
+		s->ts = xvt_time_extend(s->ts, header, s->ts_bits);
+}
+
+/*
+ * Go to the next record of the source that counts. Its header and length are there then, and its
+ * time is s->ts. Returns 0 or -EBADMSG.
+ */
+static int find_record(struct xvt_events_source *s, uint64_t *header, uint32_t *head)
+{
+	uint32_t len;
+
+	for (;;) {
+		if (s->at > s->raw->len || s->raw->len - s->at < sizeof(*header))
+			return -EBADMSG;
+		*header = word_at(s->raw, s->at);
+		len = xvt_header_len(*header);
+		*head = *header & XVT_H_FULL ? 2 * sizeof(*header) : sizeof(*header);
+		if (xvt_unlikely(xvt_header_id(*header) == XVT_ID_INVALID)) {
+			s->at += sizeof(*header);
+			continue;
+		}
+		if (len < *head || len > s->raw->len - s->at)
+			return -EBADMSG;
+		take_time(s, *header);
+		if (xvt_likely(counts(*header)))
+			return 0;
+		s->at += len;
+	}
+}
+
+/* Its RAW chunk, of which `count` more records will be taken; unreadable: there is none. Returns 0,
+ * -ENOMEM or a read error. */
+static int get_raw(struct xvt_events_iter *it, struct xvt_events_source *s, uint32_t count)
+{
+	int err = it->raws ? it->raws->get(it->raws, s->offset, count, &s->raw) : -EBADMSG;
+
+	s->unreadable = err == -EBADMSG;
+	return s->unreadable ? 0 : err;
+}
+
+/* Behind the last record of a source, as far as they can be read. */
+static uint32_t end_of(const struct xvt_events_source *s)
+{
+	struct xvt_events_source at = *s;
+	uint64_t header, n = (uint64_t)s->skip + s->left;
+	uint32_t head;
+
+	for (; n && !find_record(&at, &header, &head); n--)
+		at.at += xvt_header_len(header);
+	return at.at < s->raw->len ? at.at : s->raw->len;
+}
+
+static int by_offset(const void *pa, const void *pb)
+{
+	const struct xvt_events_source *const *a = pa, *const *b = pb;
+
+	return (*a)->offset < (*b)->offset ? -1 : (*a)->offset > (*b)->offset;
+}
+
+/* Copies what the source needs of its RAW chunk. Returns false where that would be too much. */
+static bool keep_source(struct xvt_events_iter *it, struct xvt_events_source *s, size_t *used)
+{
+	struct xvt_raw *kept = &it->kept[s - it->sources];
+	uint32_t len;
+
+	if (s->at > s->raw->len)
+		return true;
+	len = end_of(s) - s->at;
+	if (len > KEPT_BYTES - *used)
+		return false;
+	memcpy(it->kept_bytes + *used, s->raw->payload + s->at, len);
+	*kept = (struct xvt_raw){ s->offset, it->kept_bytes + *used, len };
+	*used += len;
+	s->at = 0;
+	s->raw = kept;
+	return true;
+}
+
+/*
+ * Many rings with long pieces have more RAW chunks in use than can be held, and each event would
+ * load another one. So each is loaded once, and of it is kept what the sources need.
+ */
+static int keep_records(struct xvt_events_iter *it)
+{
+	struct xvt_events_source **sorted = malloc(it->nr_sources * sizeof(*sorted));
+	size_t used = 0;
+	uint32_t i;
+	int err = 0;
+
+	free(it->kept);
+	it->kept = malloc(it->nr_sources * sizeof(*it->kept));
+	if (!it->kept_bytes)
+		it->kept_bytes = malloc(KEPT_BYTES);
+	if (!sorted || !it->kept || !it->kept_bytes)
+		err = -ENOMEM;
+	for (i = 0; i < it->nr_sources && !err; i++)
+		sorted[i] = &it->sources[i];
+	if (!err && it->nr_sources)
+		qsort(sorted, it->nr_sources, sizeof(*sorted), by_offset);
+	for (i = 0; i < it->nr_sources && !err; i++) {
+		err = get_raw(it, sorted[i], sorted[i]->left);
+		if (!err && !sorted[i]->unreadable && !keep_source(it, sorted[i], &used))
+			break;
+	}
+	free(sorted);
+	return err;
+}
+
+int xvt_events_begin(struct xvt_events_iter *it, struct xvt_raws *raws,
+		     const struct xvt_chunk_buf *b, uint64_t chunk_seq)
+{
+	const uint8_t *at = b->payload, *end = b->payload + b->len, *offsets, *lines, *sources;
+	struct xvt_order_hdr h;
+	int err;
+
+	if (raws)
+		raws->events += it->given;
+	it->left = it->given = 0;
+	if (b->len < sizeof(h))
+		return -EBADMSG;
+	memcpy(&h, at, sizeof(h));
+	if (h.count > XVT_ORDER_COUNT_MAX || h.nr_sources > XVT_ORDER_SOURCES_MAX ||
+	    h.nr_lines > XVT_ORDER_SOURCES_MAX)
+		return -EBADMSG;
+	at += sizeof(h);
+	it->raws = raws;
+	it->chunk_seq = chunk_seq;
+	it->nr_sources = h.nr_sources;
+	it->nr_lines = h.nr_lines;
+	it->nr_runs = h.nr_runs;
+	it->width = h.width;
+	it->number = it->run_left = 0;
+	it->at = take(&at, end, h.own_len, 1);
+	it->end = at;
+	offsets = take(&at, end, h.nr_raws, sizeof(uint64_t));
+	lines = take(&at, end, h.nr_lines, sizeof(struct xvt_order_line));
+	sources = take(&at, end, h.nr_sources, sizeof(struct xvt_order_source));
+	if (!it->at || !offsets || !lines || !sources || h.own_len % 8)
+		return -EBADMSG;
+	err = take_lines(it, lines);
+	if (!err)
+		err = take_sources(it, sources, offsets, h.nr_raws);
+	it->left = h.count;
+	if (!err && it->nr_sources)
+		err = take_sequence(it, at, end);
+	if (!err && raws && raws->crowded && raws->crowded(raws, offsets, h.nr_raws))
+		err = keep_records(it);
+	if (err)
+		it->left = 0;
+	return err;
+}
+
+/* ------------------------------------------------------------------ events */
+
+static uint32_t next_number(struct xvt_events_iter *it)
+{
+	const uint64_t bit = it->number++ * it->width;
+	uint64_t word;
+
+	memcpy(&word, it->numbers + bit / 8, sizeof(word));
+	return (uint32_t)(word >> bit % 8 & ((1ull << it->width) - 1));
+}
+
+/* Number of the source that the next event is of. */
+static uint32_t next_source(struct xvt_events_iter *it)
+{
+	if (!it->runs)
+		return next_number(it);
+	if (!it->run_left) {
+		/* More events than the runs say: then no source has that number. */
+		if (it->number == it->nr_runs)
+			return UINT32_MAX;
+		it->run_left = 1u + it->runs[it->number];
+		it->current = next_number(it);
+	}
+	it->run_left--;
+	return it->current;
+}
+
+static int next_own(struct xvt_events_iter *it, struct xvt_event *ev)
+{
+	const struct xvt_event_hdr *h = (const struct xvt_event_hdr *)it->at;
+	const size_t room = (size_t)(it->end - it->at);
+
+	if (room < sizeof(*h) || xvt_pad8(h->len) > room - sizeof(*h))
+		return -EBADMSG;
+	ev->hdr = h;
+	ev->payload = it->at + sizeof(*h);
+	ev->chunk_seq = it->chunk_seq;
+	it->at += sizeof(*h) + xvt_pad8(h->len);
+	return 1;
+}
+
+/* Host time of a clock value on that line. */
+static uint64_t line_ns(struct xvt_events_iter *it, uint32_t number, uint64_t guest)
+{
+	struct xvt_clock_segment *s = &it->lines[number];
+
+	if (!s->run)
+		return s->host_ns;
+	if (xvt_unlikely(!s->changes))
+		xvt_clock_segment_make(s);
+	return xvt_clock_segment_ns(s, guest);
+}
+
+/* Those before the source's first one. */
+static int skip_records(struct xvt_events_source *s)
+{
+	uint64_t header;
+	uint32_t head;
+
+	for (; s->skip; s->skip--) {
+		if (find_record(s, &header, &head))
+			return -EBADMSG;
+		s->at += xvt_header_len(header);
+	}
+	return 0;
+}
+
+static int next_record(struct xvt_events_iter *it, struct xvt_events_source *s,
+		       struct xvt_event *ev)
+{
+	const uint32_t from = s->at;
+	uint64_t header;
+	uint32_t head;
+
+	if ((xvt_unlikely(s->skip) && skip_records(s)) || find_record(s, &header, &head))
+		return -EBADMSG;
+	if (xvt_unlikely(s->at != from) && !it->raws->spend(it->raws, s->at - from))
+		return -EBADMSG;
+	it->hdr = (struct xvt_event_hdr){ .host_ns = line_ns(it, s->line, s->ts),
+					  .guest_clock = s->ts,
+					  .ring_flags = s->ring_flags,
+					  .id = (uint16_t)xvt_header_id(header),
+					  .len = (uint16_t)(xvt_header_len(header) - head) };
+	ev->hdr = &it->hdr;
+	ev->payload = s->raw->payload + s->at + head;
+	ev->chunk_seq = it->chunk_seq;
+	s->at += xvt_header_len(header);
+	return 1;
+}
+
+int xvt_events_next(struct xvt_events_iter *it, struct xvt_event *ev)
+{
+	while (it->left) {
+		const uint32_t number = it->nr_sources ? next_source(it) : 0;
+		struct xvt_events_source *s;
+		int err;
+
+		it->left--;
+		if (number >= it->nr_sources)
+			return number == it->nr_sources ? next_own(it, ev) : -EBADMSG;
+		s = &it->sources[number];
+		if (xvt_unlikely(!s->left))
+			return -EBADMSG;
+		s->left--;
+		/* Its chunk may have made room for another one's. */
+		if (xvt_unlikely(!s->unreadable && (!s->raw || s->raw->offset != s->offset))) {
+			err = get_raw(it, s, s->raw ? 0 : s->left + 1);
+			if (err)
+				return err;
+		}
+		if (xvt_unlikely(s->unreadable)) {
+			it->missing++;
+			/* They take space nowhere. */
+			if (it->raws && !it->raws->spend(it->raws, sizeof(uint64_t)))
+				return -EBADMSG;
+			continue;
+		}
+		it->given++;
+		return next_record(it, s, ev);
+	}
+	return 0;
+}

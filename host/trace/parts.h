@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* parts.h - what read.c and index.c know of each other; see read.h. */
+#ifndef XVT_TRACE_PARTS_H
+#define XVT_TRACE_PARTS_H
+
+#include "trace/read.h"
+
+/* What opening needs of a chunk's start. */
+struct xvt_chunk_head {
+	struct xvt_chunk_hdr h;
+	struct xvt_order_hdr events;
+};
+
+/* 1: a header of this trace that fits the file. 0: not. Else -errno. */
+int xvt_trace_read_head(struct xvt_trace *t, uint64_t offset, struct xvt_chunk_head *head);
+
+/* Types whose contents are wanted by everybody who opens the trace, and must be right. */
+bool xvt_trace_wants(uint16_t type);
+/* Take one. Returns 0, -EBADMSG (*why says why) or -ENOMEM. */
+int xvt_trace_take(struct xvt_trace *t, uint16_t type, const struct xvt_chunk_buf *b,
+		   const char **why);
+
+int xvt_trace_add_chunk(struct xvt_trace *t, uint64_t offset, const struct xvt_chunk_head *head);
+
+/*
+ * Take all chunks before the last INDEX from the INDEX chunks. Returns 1, and *offset is that of
+ * the last INDEX; 0 if the file has none (of this kind); -EBADMSG if they are wrong (*offset says
+ * which); or another error.
+ */
+int xvt_trace_take_index(struct xvt_trace *t, struct xvt_chunk_buf *b, uint64_t *offset);
+
+#endif /* XVT_TRACE_PARTS_H */

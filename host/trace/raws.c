@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * raws.c - RAW chunks of a trace while events come out of them. Those used last are held, up
+ * to a budget; a recorder's files name a few at a time. A file that makes a reader load the same
+ * ones again and again, or go through much that holds no event, is given up.
+ */
+#include "trace/read.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/u64.h"
+
+/* Each RAW chunk is needed by ORDER once, or a few times; and as often by LATE. A chunk of events
+ * of many rings needs many. */
+#define LOADS	    16u
+#define LOADS_LEAST (64ull << 20)
+#define LOADS_EVENT (32ull << 10)
+#define CHUNK_USUAL (256u << 10)
+#define PACKED	    4u /* times as long is what a chunk unpacks to, about */
+/* A record is named by one event. */
+#define NAMED	    2u
+
+static size_t size_of(const struct xvt_chunk_buf *b)
+{
+	return b->room + b->unpacked_room;
+}
+
+static struct xvt_raws_slot *find(struct xvt_trace_raws *r, uint64_t offset)
+{
+	uint32_t i;
+
+	for (i = 0; i < r->count; i++) {
+		if (r->slots[i].raw.offset == offset)
+			return &r->slots[i];
+	}
+	return NULL;
+}
+
+/* The one that was used longest ago, which is never `but`: those that hold nothing come first. Of
+ * those that take memory only, or of all. */
+static struct xvt_raws_slot *oldest(struct xvt_trace_raws *r, const struct xvt_raws_slot *but,
+				    bool with_memory)
+{
+	struct xvt_raws_slot *found = NULL;
+	uint32_t i;
+
+	for (i = 0; i < r->count; i++) {
+		struct xvt_raws_slot *s = &r->slots[i];
+
+		if (s == but || (with_memory && !size_of(&s->buf)))
+			continue;
+		if (!found || s->used < found->used)
+			found = s;
+	}
+	return found;
+}
+
+/* Its buffer may be used for another one. */
+static void forget(struct xvt_trace_raws *r, struct xvt_raws_slot *s)
+{
+	r->held -= size_of(&s->buf);
+	s->raw = (struct xvt_raw){ .offset = UINT64_MAX };
+	s->used = 0;
+}
+
+static struct xvt_raws_slot *make_slot(struct xvt_trace_raws *r)
+{
+	struct xvt_raws_slot *s;
+
+	if (r->count < XVT_RAWS_SLOTS && r->held < r->t->raw_budget)
+		s = &r->slots[r->count++];
+	else
+		s = oldest(r, NULL, false);
+	forget(r, s);
+	return s;
+}
+
+/* Those used longest ago go, all but this one if need be. */
+static void keep_budget(struct xvt_trace_raws *r, const struct xvt_raws_slot *but)
+{
+	struct xvt_raws_slot *s;
+
+	while (r->held > r->t->raw_budget && (s = oldest(r, but, true))) {
+		forget(r, s);
+		xvt_chunk_buf_free(&s->buf);
+	}
+}
+
+static bool spend(struct xvt_raws *raws, uint64_t bytes)
+{
+	struct xvt_trace_raws *r = (struct xvt_trace_raws *)raws;
+
+	r->spent += bytes;
+	if (!r->told && r->spent <= r->budget + raws->events * LOADS_EVENT)
+		return true;
+	if (!r->told)
+		xvt_trace_note_damage(r->t, 0, 0, "it takes too much reading for its events");
+	r->told = true;
+	return false;
+}
+
+static bool crowded(struct xvt_raws *raws, const uint8_t *offsets, uint32_t count)
+{
+	const struct xvt_trace *t = ((struct xvt_trace_raws *)raws)->t;
+	uint64_t offset, sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < count && sum <= t->raw_budget; i++) {
+		size_t chunk;
+
+		memcpy(&offset, offsets + i * sizeof(offset), sizeof(offset));
+		chunk = xvt_trace_chunk_at(t, offset);
+		if (chunk < t->chunk_count)
+			sum += xvt_u64_larger(CHUNK_USUAL, PACKED * (uint64_t)t->chunks[chunk].len);
+	}
+	return sum > t->raw_budget;
+}
+
+static int load(struct xvt_trace_raws *r, uint64_t offset, struct xvt_chunk_buf *b)
+{
+	size_t chunk = xvt_trace_chunk_at(r->t, offset);
+	int err;
+
+	if (chunk == r->t->chunk_count || r->t->chunks[chunk].type != XVT_CHUNK_RAW) {
+		if (!r->told_missing)
+			xvt_trace_note_damage(r->t, offset, 0, "events without their RAW chunk");
+		r->told_missing = true;
+		return -EBADMSG;
+	}
+	if (!spend(&r->base, r->t->chunks[chunk].len))
+		return -EBADMSG;
+	err = xvt_trace_load(r->t, chunk, b);
+	return err || spend(&r->base, b->len) ? err : -EBADMSG;
+}
+
+static int find_or_load(struct xvt_trace_raws *r, uint64_t offset, struct xvt_raws_slot **slot)
+{
+	struct xvt_raws_slot *s = find(r, offset);
+	int err;
+
+	*slot = s;
+	if (s)
+		return 0;
+	s = make_slot(r);
+	err = load(r, offset, &s->buf);
+	/* The list of chunks is a new one, with what is really there. */
+	if (err == -ESTALE)
+		err = load(r, offset, &s->buf);
+	r->held += size_of(&s->buf);
+	keep_budget(r, s);
+	if (err)
+		return err;
+	s->raw = (struct xvt_raw){ offset, s->buf.payload, s->buf.len };
+	*slot = s;
+	return 0;
+}
+
+/* Its records may be named by so many more events. */
+static int see(struct xvt_trace_raws *r, const struct xvt_raw *raw)
+{
+	const struct xvt_trace *t = r->t;
+	const size_t chunk = xvt_trace_chunk_at(t, raw->offset);
+
+	if (!r->seen || r->seen_chunks != t->chunk_count) {
+		free(r->seen);
+		r->seen = calloc(t->chunk_count / 8 + 1, 1);
+		r->seen_chunks = t->chunk_count;
+		if (!r->seen)
+			return -ENOMEM;
+	}
+	if (chunk < t->chunk_count && !(r->seen[chunk / 8] & 1u << chunk % 8)) {
+		r->seen[chunk / 8] |= (uint8_t)(1u << chunk % 8);
+		r->nameable += NAMED * (uint64_t)raw->len;
+	}
+	return 0;
+}
+
+static int get(struct xvt_raws *raws, uint64_t offset, uint32_t count, const struct xvt_raw **raw)
+{
+	struct xvt_trace_raws *r = (struct xvt_trace_raws *)raws;
+	struct xvt_raws_slot *s;
+	int err;
+
+	*raw = NULL;
+	err = find_or_load(r, offset, &s);
+	if (!err && count)
+		err = see(r, &s->raw);
+	if (err)
+		return err;
+	if (r->named + count * sizeof(uint64_t) > r->nameable) {
+		if (!r->told_named)
+			xvt_trace_note_damage(r->t, offset, 0, "more events than records");
+		r->told_named = true;
+		return -EBADMSG;
+	}
+	r->named += count * sizeof(uint64_t);
+	s->used = ++r->uses;
+	*raw = &s->raw;
+	return 0;
+}
+
+void xvt_trace_raws_again(struct xvt_trace_raws *r)
+{
+	free(r->seen);
+	r->seen = NULL;
+	r->named = r->nameable = r->spent = 0;
+	r->base.events = 0;
+}
+
+void xvt_trace_raws_init(struct xvt_trace_raws *r, struct xvt_trace *t)
+{
+	memset(r, 0, sizeof(*r));
+	r->base.get = get;
+	r->base.spend = spend;
+	r->base.crowded = crowded;
+	r->t = t;
+	r->budget = t->size * LOADS + LOADS_LEAST;
+}
+
+void xvt_trace_raws_fini(struct xvt_trace_raws *r)
+{
+	uint32_t i;
+
+	for (i = 0; i < r->count; i++)
+		xvt_chunk_buf_free(&r->slots[i].buf);
+	free(r->seen);
+	memset(r, 0, sizeof(*r));
+}

@@ -1,0 +1,1361 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * read.c - see read.h. Knows chunks and events, nothing of what is inside an
+ * event. Reads by pread, never by a mapping: a file may shrink while we read it.
+ */
+#include "trace/read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "trace/compress.h"
+#include "trace/crc32c.h"
+#include "base/opt.h"
+#include "trace/parts.h"
+#include "base/u64.h"
+
+/* Numbers may have holes (a damaged chunk), but a file cannot make us allocate at will. */
+#define VM_MAX	   4096u
+#define RING_MAX   (XVT_EVENT_RING_MASK + 1)
+#define RING_GAP   65536u
+#define SCAN_BYTES (64u << 10)
+
+#define NO_ZSTD	   "compressed; build xvtrace with libzstd-dev to read it"
+#define NEW_FLAGS  "has flags that this xvtrace does not know; use a newer one"
+#define BAD_SUM	   "checksum does not match"
+#define BAD_SIZE   "its length is not one that its type can have"
+
+ssize_t xvt_trace_read_at(struct xvt_trace *t, void *bytes, size_t len, uint64_t offset)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = pread(t->fd, (char *)bytes + done, len - done, (off_t)(offset + done));
+
+		t->reads++;
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		done += (size_t)n;
+		t->read_len += (uint64_t)n;
+	}
+	return (ssize_t)done;
+}
+
+void xvt_trace_note_damage(struct xvt_trace *t, uint64_t offset, uint64_t len, const char *why)
+{
+	if (t->damage_count < XVT_DAMAGE_MAX)
+		t->damage[t->damage_count] = (struct xvt_damage){ offset, len, why };
+	t->damage_count++;
+}
+
+/* Grow an array to hold index `at`, new parts zeroed. */
+static int grow(void **array, uint32_t *count, size_t size, uint32_t at)
+{
+	uint32_t room = at + 1;
+	void *grown;
+
+	if (at < *count)
+		return 0;
+	grown = realloc(*array, room * size);
+	if (!grown)
+		return -ENOMEM;
+	memset((char *)grown + *count * size, 0, (room - *count) * size);
+	*array = grown;
+	*count = room;
+	return 0;
+}
+
+bool xvt_stats_get(const struct xvt_chunk_buf *b, struct xvt_ring_stats *st)
+{
+	memset(st, 0, sizeof(*st));
+	if (b->len < XVT_RING_STATS_LEN_LEAST)
+		return false;
+	memcpy(st, b->payload, b->len < sizeof(*st) ? b->len : sizeof(*st));
+	return true;
+}
+
+bool xvt_lost_get(const struct xvt_event_hdr *h, const uint8_t *payload, struct xvt_lost *lost)
+{
+	memset(lost, 0, sizeof(*lost));
+	if (h->len < XVT_LOST_LEN_LEAST)
+		return false;
+	memcpy(lost, payload, h->len < sizeof(*lost) ? h->len : sizeof(*lost));
+	return true;
+}
+
+/* The payload of a compressed chunk, which passed its checksum, as it was. */
+static int unpack(struct xvt_chunk_buf *b)
+{
+	const struct xvt_chunk_hdr *h = (const struct xvt_chunk_hdr *)b->bytes;
+	bool events = h->type == XVT_CHUNK_ORDER || h->type == XVT_CHUNK_LATE;
+	size_t clear = events ? sizeof(struct xvt_order_hdr) : 0;
+	uint64_t rest;
+	int err;
+
+	if (b->len < clear + sizeof(rest))
+		return -EBADMSG;
+	memcpy(&rest, b->payload + clear, sizeof(rest));
+	if (rest > XVT_CHUNK_LEN_MAX - clear)
+		return -EBADMSG;
+	if (clear + rest > b->unpacked_room) {
+		uint8_t *grown = malloc(clear + rest);
+
+		if (!grown)
+			return -ENOMEM;
+		free(b->unpacked);
+		b->unpacked = grown;
+		b->unpacked_room = clear + rest;
+	}
+	/* Nothing to unpack is no frame's business. */
+	err = rest ? xvt_unpack(b->unpacked + clear, rest, b->payload + clear + sizeof(rest),
+				b->len - clear - sizeof(rest))
+		   : -EBADMSG;
+	if (err)
+		return err;
+	memcpy(b->unpacked, b->payload, clear);
+	b->payload = b->unpacked;
+	b->len = (uint32_t)(clear + rest);
+	return 0;
+}
+
+int xvt_trace_load_at(struct xvt_trace *t, uint64_t offset, uint32_t len, struct xvt_chunk_buf *b)
+{
+	size_t whole = sizeof(struct xvt_chunk_hdr) + xvt_pad8(len);
+	struct xvt_chunk_hdr *h;
+	uint32_t crc;
+	ssize_t n;
+
+	if (whole > b->room) {
+		uint8_t *grown = malloc(whole);
+
+		if (!grown)
+			return -ENOMEM;
+		free(b->bytes);
+		b->bytes = grown;
+		b->room = whole;
+	}
+	n = xvt_trace_read_at(t, b->bytes, whole, offset);
+	if (n < 0)
+		return (int)n;
+	if ((size_t)n < whole)
+		return -EBADMSG;
+	h = (struct xvt_chunk_hdr *)b->bytes;
+	crc = h->crc;
+	h->crc = 0;
+	if (h->magic != XVT_CHUNK_MAGIC || xvt_pad8(h->len) != xvt_pad8(len) || h->len > len ||
+	    xvt_crc32c(0, b->bytes, sizeof(*h) + h->len) != crc)
+		return -EBADMSG;
+	b->payload = b->bytes + sizeof(*h);
+	b->len = h->len;
+	return h->flags == XVT_CHUNK_F_ZSTD ? unpack(b) : 0;
+}
+
+static bool is_known_type(uint16_t type)
+{
+	return type >= XVT_CHUNK_FILE && type <= XVT_CHUNK_RAW;
+}
+
+/* Can a chunk of that type have a payload of that length? */
+static bool length_fits(uint16_t type, uint32_t len)
+{
+	static const struct {
+		uint32_t least;
+		uint32_t each; /* an array of these; 0: none */
+	} known[] = {
+		[XVT_CHUNK_FILE] = { sizeof(struct xvt_file_info), 0 },
+		[XVT_CHUNK_VM] = { sizeof(struct xvt_vm_info), 0 },
+		[XVT_CHUNK_RING] = { sizeof(struct xvt_ring_info), 0 },
+		[XVT_CHUNK_META] = { sizeof(struct xvt_meta_info), 0 },
+		[XVT_CHUNK_SAMPLES] = { 0, sizeof(struct xvt_clock_sample) },
+		[XVT_CHUNK_NODE] = { 0, sizeof(struct xvt_clock_node) },
+		[XVT_CHUNK_ORDER] = { sizeof(struct xvt_order_hdr), 0 },
+		[XVT_CHUNK_LATE] = { sizeof(struct xvt_order_hdr), 0 },
+		[XVT_CHUNK_ROUND] = { offsetof(struct xvt_round, written_ns), 0 },
+		[XVT_CHUNK_STATS] = { XVT_RING_STATS_LEN_LEAST, 0 },
+		[XVT_CHUNK_NOTE] = { sizeof(struct xvt_note), 0 },
+		[XVT_CHUNK_INDEX] = { 0, 0 },
+		[XVT_CHUNK_END] = { sizeof(struct xvt_end), 0 },
+		[XVT_CHUNK_TIMEBASE] = { 0, sizeof(struct xvt_timebase) },
+		[XVT_CHUNK_MARKS] = { 0, sizeof(struct xvt_mark_seen) },
+		[XVT_CHUNK_RUNS] = { 0, sizeof(struct xvt_run_span) },
+		[XVT_CHUNK_RAW] = { 0, sizeof(uint64_t) },
+	};
+
+	if (!is_known_type(type))
+		return true;
+	return len >= known[type].least && (!known[type].each || len % known[type].each == 0);
+}
+
+/* Is what was loaded what the index said? */
+static bool as_indexed(const struct xvt_trace *t, const struct xvt_chunk_ref *ref,
+		       const struct xvt_chunk_buf *b)
+{
+	const struct xvt_chunk_hdr *h = (const struct xvt_chunk_hdr *)b->bytes;
+	struct xvt_order_hdr events;
+
+	if (h->type != ref->type || h->seq != ref->seq || h->trace_id != t->trace_id)
+		return false;
+	if ((ref->type != XVT_CHUNK_ORDER && ref->type != XVT_CHUNK_LATE) ||
+	    b->len < sizeof(events))
+		return true;
+	memcpy(&events, b->payload, sizeof(events));
+	return events.first_ns == ref->first_ns && events.last_ns == ref->last_ns &&
+	       events.count == ref->count;
+}
+
+static int walk_again(struct xvt_trace *t, uint64_t index_offset);
+
+/* Its checksum is right. Returns 0, or -EBADMSG and *why; NULL: that is nothing to speak of. */
+static int take_loaded(const struct xvt_chunk_ref *ref, const struct xvt_chunk_buf *b,
+		       const char **why)
+{
+	const struct xvt_chunk_hdr *h = (const struct xvt_chunk_hdr *)b->bytes;
+
+	/* What is skipped of a type that we know is missing from what we say; else nothing is. */
+	*why = is_known_type(ref->type) ? NEW_FLAGS : NULL;
+	if (h->flags & ~XVT_CHUNK_F_ZSTD)
+		return -EBADMSG;
+	*why = BAD_SIZE;
+	return length_fits(ref->type, b->len) ? 0 : -EBADMSG;
+}
+
+int xvt_trace_load(struct xvt_trace *t, size_t chunk, struct xvt_chunk_buf *b)
+{
+	struct xvt_chunk_ref *ref = &t->chunks[chunk];
+	int err = ref->bad ? -EBADMSG : xvt_trace_load_at(t, ref->offset, ref->len, b);
+	const char *why = BAD_SUM;
+
+	if (t->indexed && (err == -EBADMSG || (!err && !as_indexed(t, ref, b)))) {
+		uint32_t rings = t->ring_count, vms = t->vm_count;
+
+		err = walk_again(t, ref->offset);
+		/* Whoever has an array of them goes on; machines that the index hid stay unknown.
+		 */
+		if (t->ring_count > rings)
+			t->ring_count = rings;
+		if (t->vm_count > vms)
+			t->vm_count = vms;
+		return err ? err : -ESTALE;
+	}
+	if (!err)
+		err = take_loaded(ref, b, &why);
+	else if (err == -ENOTSUP)
+		why = NO_ZSTD;
+	if ((err == -EBADMSG || err == -ENOTSUP) && !ref->bad && why)
+		xvt_trace_note_damage(t, ref->offset, sizeof(struct xvt_chunk_hdr) + ref->len, why);
+	ref->bad = err == -EBADMSG || err == -ENOTSUP;
+	ref->checked = !err;
+	return err == -ENOTSUP ? -EBADMSG : err;
+}
+
+int xvt_trace_check_rest(struct xvt_trace *t)
+{
+	struct xvt_chunk_buf b = { 0 };
+	int err = 0;
+
+	for (size_t i = 0; i < t->chunk_count && !err; i++) {
+		if (t->chunks[i].checked || t->chunks[i].bad)
+			continue;
+		err = xvt_trace_load(t, i, &b);
+		if (err == -EBADMSG)
+			err = 0;
+	}
+	xvt_chunk_buf_free(&b);
+	return err;
+}
+
+int xvt_trace_read_head(struct xvt_trace *t, uint64_t offset, struct xvt_chunk_head *head)
+{
+	ssize_t n;
+
+	memset(head, 0, sizeof(*head));
+	if (offset > t->size || t->size - offset < sizeof(head->h))
+		return 0;
+	n = xvt_trace_read_at(t, head, sizeof(*head), offset);
+	if (n < 0)
+		return (int)n;
+	if ((size_t)n < sizeof(head->h) || head->h.magic != XVT_CHUNK_MAGIC ||
+	    head->h.trace_id != t->trace_id || head->h.len > XVT_CHUNK_LEN_MAX)
+		return 0;
+	return xvt_pad8(head->h.len) <= t->size - offset - sizeof(head->h);
+}
+
+bool xvt_trace_wants(uint16_t type)
+{
+	return type == XVT_CHUNK_FILE || type == XVT_CHUNK_VM || type == XVT_CHUNK_RING ||
+	       type == XVT_CHUNK_TIMEBASE || type == XVT_CHUNK_END;
+}
+
+static void printable_name(char *name, const char *from, uint32_t vm)
+{
+	size_t n = 0;
+
+	while (n < XVT_NAME_LEN - 1 && from[n]) {
+		uint8_t c = (uint8_t)from[n];
+
+		name[n++] = c <= ' ' || c == ':' || c >= 0x7f ? '_' : (char)c;
+	}
+	name[n] = '\0';
+	if (!n)
+		snprintf(name, XVT_NAME_LEN, "vm%u", vm);
+}
+
+static int take_vm(struct xvt_trace *t, const struct xvt_chunk_buf *b, const char **why)
+{
+	struct xvt_vm_info info;
+	int err;
+
+	*why = "VM chunk makes no sense";
+	if (b->len < sizeof(info))
+		return -EBADMSG;
+	memcpy(&info, b->payload, sizeof(info));
+	if (info.vm >= VM_MAX)
+		return -EBADMSG;
+	err = grow((void **)&t->vms, &t->vm_count, sizeof(*t->vms), info.vm);
+	if (err)
+		return err;
+	t->vms[info.vm].known = true;
+	t->vms[info.vm].info = info;
+	printable_name(t->vms[info.vm].name, info.name, info.vm);
+	return 0;
+}
+
+static int take_ring(struct xvt_trace *t, const struct xvt_chunk_buf *b, const char **why)
+{
+	struct xvt_ring_info info;
+	int err;
+
+	*why = "RING chunk makes no sense";
+	if (b->len < sizeof(info))
+		return -EBADMSG;
+	memcpy(&info, b->payload, sizeof(info));
+	if (info.ring >= RING_MAX || info.ring > t->ring_count + RING_GAP || info.vm >= VM_MAX)
+		return -EBADMSG;
+	err = grow((void **)&t->rings, &t->ring_count, sizeof(*t->rings), info.ring);
+	if (err)
+		return err;
+	t->rings[info.ring].known = true;
+	t->rings[info.ring].info = info;
+	return 0;
+}
+
+static int add_line(struct xvt_trace *t, const struct xvt_timebase *line)
+{
+	if (t->timebase_count == t->timebase_room) {
+		size_t more = t->timebase_room ? t->timebase_room * 2 : 16;
+		void *grown = realloc(t->timebase, more * sizeof(*t->timebase));
+
+		if (!grown)
+			return -ENOMEM;
+		t->timebase = grown;
+		t->timebase_room = more;
+	}
+	t->timebase[t->timebase_count++] = *line;
+	return 0;
+}
+
+/* The first line; it is there before any other chunk is taken. */
+static int take_file_line(struct xvt_trace *t)
+{
+	const struct xvt_file_info *f = &t->info;
+	const struct xvt_timebase line = {
+		.base_clock = f->base_clock,
+		.base_ns = f->base_ns,
+		.mult = f->mult,
+		.shift = f->shift & 63,
+		.realtime_ns = f->realtime_ns,
+		.boottime_ns = f->boottime_ns,
+	};
+
+	return add_line(t, &line);
+}
+
+static int take_timebase(struct xvt_trace *t, const struct xvt_chunk_buf *b, const char **why)
+{
+	struct xvt_timebase line;
+
+	*why = "TIMEBASE chunk makes no sense";
+	for (uint32_t at = 0; b->len - at >= sizeof(line); at += sizeof(line)) {
+		const struct xvt_timebase *last = &t->timebase[t->timebase_count - 1];
+		int err;
+
+		memcpy(&line, b->payload + at, sizeof(line));
+		/* In order, so that everybody can search in them. */
+		if (line.base_clock <= last->base_clock || line.base_ns < last->base_ns ||
+		    !line.mult || line.shift > 63)
+			return -EBADMSG;
+		err = add_line(t, &line);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int xvt_trace_take(struct xvt_trace *t, uint16_t type, const struct xvt_chunk_buf *b,
+		   const char **why)
+{
+	switch (type) {
+	case XVT_CHUNK_VM:
+		return take_vm(t, b, why);
+	case XVT_CHUNK_RING:
+		return take_ring(t, b, why);
+	case XVT_CHUNK_TIMEBASE:
+		return take_timebase(t, b, why);
+	default:
+		return 0;
+	}
+}
+
+uint64_t xvt_trace_wall_ns(const struct xvt_trace *t, uint64_t host_ns)
+{
+	size_t lo = 1, hi = t->timebase_count;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (t->timebase[mid].base_ns <= host_ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return t->timebase[lo - 1].realtime_ns + (host_ns - t->timebase[lo - 1].base_ns);
+}
+
+int xvt_trace_add_chunk(struct xvt_trace *t, uint64_t offset, const struct xvt_chunk_head *head)
+{
+	struct xvt_chunk_ref *ref;
+
+	if (t->chunk_count == t->chunk_room) {
+		size_t more = t->chunk_room ? t->chunk_room * 2 : 256;
+		void *grown = realloc(t->chunks, more * sizeof(*t->chunks));
+
+		if (!grown)
+			return -ENOMEM;
+		t->chunks = grown;
+		t->chunk_room = more;
+	}
+	ref = &t->chunks[t->chunk_count++];
+	*ref = (struct xvt_chunk_ref){
+		.offset = offset,
+		.seq = head->h.seq,
+		.len = head->h.len,
+		.type = head->h.type,
+	};
+	if (ref->type != XVT_CHUNK_ORDER && ref->type != XVT_CHUNK_LATE)
+		return 0;
+	/* Where a newer program keeps its times is not known: any part of the trace may have it. */
+	if (head->h.flags & ~XVT_CHUNK_F_ZSTD) {
+		ref->last_ns = UINT64_MAX;
+	} else if (ref->len >= sizeof(head->events)) {
+		ref->first_ns = head->events.first_ns;
+		ref->last_ns = head->events.last_ns;
+		ref->count = head->events.count;
+		if (ref->count && ref->first_ns < t->first_ns)
+			t->first_ns = ref->first_ns;
+		if (ref->count && ref->last_ns > t->last_ns)
+			t->last_ns = ref->last_ns;
+	}
+	return 0;
+}
+
+/* Find the next whole chunk at or after `from`. Returns its offset, or the file's size. */
+static int64_t resync(struct xvt_trace *t, uint64_t from, struct xvt_chunk_buf *b)
+{
+	uint8_t *scan = malloc(SCAN_BYTES);
+	int64_t found = (int64_t)t->size;
+	uint64_t at = xvt_pad8(from);
+
+	if (!scan)
+		return -ENOMEM;
+	while (at < t->size) {
+		ssize_t n = xvt_trace_read_at(t, scan, SCAN_BYTES, at);
+
+		if (n < (ssize_t)sizeof(struct xvt_chunk_hdr)) {
+			if (n < 0)
+				found = n;
+			goto out;
+		}
+		for (ssize_t i = 0; i + 8 <= n; i += 8) {
+			struct xvt_chunk_head head;
+			uint32_t magic;
+			int is;
+
+			memcpy(&magic, scan + i, sizeof(magic));
+			if (magic != XVT_CHUNK_MAGIC)
+				continue;
+			is = xvt_trace_read_head(t, at + (uint64_t)i, &head);
+			if (is <= 0 || t->scan_budget < head.h.len)
+				continue;
+			t->scan_budget -= head.h.len;
+			if (!xvt_trace_load_at(t, at + (uint64_t)i, head.h.len, b)) {
+				found = (int64_t)(at + (uint64_t)i);
+				goto out;
+			}
+		}
+		at += (uint64_t)n & ~7ull;
+	}
+out:
+	free(scan);
+	return found;
+}
+
+/* Where the walk over the chunks stands. */
+struct walk {
+	struct xvt_chunk_buf *b;
+	uint64_t offset;
+	uint64_t next_seq;
+	struct xvt_chunk_head head; /* at offset, if have_head */
+	struct xvt_chunk_head after;
+	bool have_head;
+	bool have_after; /* the header that follows was looked at, and is one */
+	const char *why; /* what is wrong at offset */
+};
+
+/* How does it go on behind this chunk: 1 as it should, 0 not so, or -errno. */
+static int look_after(struct xvt_trace *t, struct walk *w)
+{
+	uint64_t next = w->offset + sizeof(w->head.h) + xvt_pad8(w->head.h.len);
+	int is;
+
+	if (next == t->size)
+		return 1;
+	is = xvt_trace_read_head(t, next, &w->after);
+	w->have_after = is > 0;
+	return is > 0 ? w->after.h.seq == w->head.h.seq + 1 : is;
+}
+
+/*
+ * Take the chunk whose header is w->head. Returns 0, -EBADMSG if it turned out to be
+ * damaged (w->why says how), or another error.
+ */
+static int take_chunk(struct xvt_trace *t, struct walk *w)
+{
+	const struct xvt_chunk_hdr *h = &w->head.h;
+	int follows, err = 0;
+
+	w->why = BAD_SUM;
+	/* A wrong length shows in what follows. Where the next header is the expected one,
+	 * the payload's own check can wait until somebody reads it. */
+	follows = look_after(t, w);
+	if (follows < 0)
+		return follows;
+	if (!follows || xvt_trace_wants(h->type) || h->seq != w->next_seq)
+		err = xvt_trace_load_at(t, w->offset, h->len, w->b);
+	/* One that is whole, but cannot be unpacked here: whoever reads it will know. */
+	if (err == -ENOTSUP && !xvt_trace_wants(h->type))
+		err = 0;
+	if (err == -ENOTSUP)
+		w->why = NO_ZSTD;
+	if (err)
+		return err == -ENOTSUP ? -EBADMSG : err;
+	if (h->seq < w->next_seq) {
+		w->why = "a chunk that was there before";
+		return -EBADMSG;
+	}
+	if (h->seq > w->next_seq)
+		xvt_trace_note_damage(t, w->offset, 0, "chunks are missing before this place");
+	/* An encoding that we do not know: skipped as the format says. Loading it tells that. */
+	if (h->flags & ~XVT_CHUNK_F_ZSTD) {
+		err = xvt_trace_add_chunk(t, w->offset, &w->head);
+		if (!err && xvt_trace_wants(h->type))
+			err = xvt_trace_load(t, t->chunk_count - 1, w->b);
+		return err == -EBADMSG ? 0 : err;
+	}
+	err = xvt_trace_take(t, h->type, w->b, &w->why);
+	if (h->type == XVT_CHUNK_END && w->b->len >= sizeof(t->end)) {
+		memcpy(&t->end, w->b->payload, sizeof(t->end));
+		t->ended = true;
+	}
+	if (err == -EBADMSG)
+		xvt_trace_note_damage(t, w->offset, sizeof(*h) + h->len, w->why);
+	else if (err)
+		return err;
+	return xvt_trace_add_chunk(t, w->offset, &w->head);
+}
+
+/* The chunk at w->offset, if there is one; w->offset is behind it then. As take_chunk(). */
+static int step(struct xvt_trace *t, struct walk *w)
+{
+	int err = w->have_head ? 1 : xvt_trace_read_head(t, w->offset, &w->head);
+
+	w->have_after = false;
+	w->why = "no chunk begins here";
+	if (err <= 0)
+		return err < 0 ? err : -EBADMSG;
+	err = take_chunk(t, w);
+	if (err)
+		return err;
+	w->next_seq = w->head.h.seq + 1;
+	w->offset += sizeof(w->head.h) + xvt_pad8(w->head.h.len);
+	t->tail_offset = w->offset;
+	w->head = w->after;
+	w->have_head = w->have_after;
+	return 0;
+}
+
+/* From `offset` on; what is before it was taken. */
+static int walk(struct xvt_trace *t, struct xvt_chunk_buf *b, uint64_t offset)
+{
+	struct walk w = { .b = b, .offset = offset, .next_seq = t->chunk_count };
+
+	while (w.offset < t->size) {
+		int64_t found;
+		int err = step(t, &w);
+
+		if (!err)
+			continue;
+		if (err != -EBADMSG)
+			return err;
+		found = resync(t, w.offset + 8, b);
+		if (found < 0)
+			return (int)found;
+		/* Nothing readable follows: that is how a killed recorder leaves a file. */
+		if ((uint64_t)found >= t->size && !t->ended)
+			break;
+		xvt_trace_note_damage(t, w.offset, (uint64_t)found - w.offset, w.why);
+		w.offset = (uint64_t)found;
+		w.have_head = false;
+	}
+	return 0;
+}
+
+/* Nothing is known of the chunks any more. */
+static void forget_chunks(struct xvt_trace *t)
+{
+	t->chunk_count = 0;
+	t->walks++;
+	t->timebase_count = 1; /* FILE's */
+	t->damage_count = 0;
+	t->ended = false;
+	t->indexed = false;
+	t->first_ns = UINT64_MAX;
+	t->last_ns = 0;
+	t->tail_offset = 0;
+	t->scan_budget = 4 * t->size + (1u << 20);
+}
+
+/* An index that hides events does not fit the end. */
+static bool has_all_events(const struct xvt_trace *t)
+{
+	uint64_t events = 0, late = 0;
+
+	for (size_t i = 0; i < t->chunk_count; i++) {
+		events += t->chunks[i].type == XVT_CHUNK_ORDER ? t->chunks[i].count : 0;
+		late += t->chunks[i].type == XVT_CHUNK_LATE ? t->chunks[i].count : 0;
+	}
+	return !t->ended || (events == t->end.events && late == t->end.late);
+}
+
+/* Each chunk's header, one after the other; or what the INDEX chunks say, where wanted. */
+static int find_chunks(struct xvt_trace *t, struct xvt_chunk_buf *b, bool by_index)
+{
+	uint64_t offset = 0;
+	int err;
+
+	forget_chunks(t);
+	err = by_index ? xvt_trace_take_index(t, b, &offset) : 0;
+	if (err == -EBADMSG)
+		return walk_again(t, offset);
+	if (err < 0)
+		return err;
+	t->indexed = err;
+	offset = err ? offset : 0;
+	/* A page here and a page there: what lies between is not wanted. */
+	posix_fadvise(t->fd, 0, 0, POSIX_FADV_RANDOM);
+	err = walk(t, b, offset);
+	posix_fadvise(t->fd, 0, 0, POSIX_FADV_NORMAL);
+	if (!err && t->indexed && !has_all_events(t))
+		return walk_again(t, offset);
+	if (t->first_ns == UINT64_MAX)
+		t->first_ns = 0;
+	return err;
+}
+
+static int walk_again(struct xvt_trace *t, uint64_t index_offset)
+{
+	struct xvt_chunk_buf b = { 0 };
+	int err = find_chunks(t, &b, false);
+
+	xvt_chunk_buf_free(&b);
+	/* Where the walk found other damage, that is why. */
+	if (!err && !t->damage_count)
+		xvt_trace_note_damage(t, index_offset, 0, "the index says something else");
+	return err;
+}
+
+static int refuse(char *why, size_t why_size, int err, const char *text)
+{
+	snprintf(why, why_size, "%s", text);
+	return err;
+}
+
+/* The first chunk must be whole: it says what all of this is. */
+static int check_first(struct xvt_trace *t, struct xvt_chunk_buf *b, char *why, size_t why_size)
+{
+	struct {
+		struct xvt_chunk_hdr h;
+		struct xvt_file_info info;
+	} first;
+	ssize_t n;
+	int err;
+
+	memset(&first, 0, sizeof(first));
+	n = xvt_trace_read_at(t, &first, sizeof(first), 0);
+	if (n < 0)
+		return refuse(why, why_size, (int)n, strerror((int)-n));
+	if (n == 0)
+		return refuse(why, why_size, -EBADMSG, "is empty; was it ever recorded?");
+	if (n >= 8 && memcmp(&first, &(uint64_t){ XVT_MAGIC }, 8) == 0)
+		return refuse(why, why_size, -EBADMSG,
+			      "is a region, not a trace; look at it with 'xvtrace region show', "
+			      "or make a trace of it with 'xvtrace salvage'");
+	if (n < 4 || first.h.magic != XVT_CHUNK_MAGIC)
+		return refuse(why, why_size, -EBADMSG,
+			      "is not an xvtrace trace (wrong magic); give a .xvt file");
+	if ((size_t)n < sizeof(first) || first.h.len > XVT_CHUNK_LEN_MAX ||
+	    first.h.len > t->size - sizeof(first.h))
+		return refuse(why, why_size, -EBADMSG,
+			      "is cut off inside its first chunk; nothing can be read from it");
+	if (first.h.type != XVT_CHUNK_FILE || first.h.len < sizeof(first.info) ||
+	    first.info.magic != XVT_FILE_MAGIC)
+		return refuse(why, why_size, -EBADMSG,
+			      "does not begin as an xvtrace trace does; its start is damaged");
+	err = xvt_trace_load_at(t, 0, first.h.len, b);
+	if (err == -EBADMSG)
+		return refuse(
+			why, why_size, err,
+			"first chunk is damaged (checksum does not match); nothing can be read");
+	if (err)
+		return refuse(why, why_size, err, strerror(-err));
+	if (first.info.oldest > XVT_FILE_MAJOR) {
+		snprintf(why, why_size,
+			 "written in format %u.%u, this xvtrace reads %u.x; use a newer xvtrace",
+			 first.info.major, first.info.minor, XVT_FILE_MAJOR);
+		return -EPROTO;
+	}
+	if (first.info.major < XVT_FILE_OLDEST) {
+		snprintf(why, why_size,
+			 "written in format %u.%u by a development version; record it anew",
+			 first.info.major, first.info.minor);
+		return -EPROTO;
+	}
+	if (first.info.incompat) {
+		snprintf(why, why_size,
+			 "uses features (bits 0x%x) that this xvtrace does not know; use a newer "
+			 "one",
+			 first.info.incompat);
+		return -EPROTO;
+	}
+	if (first.h.flags) {
+		snprintf(
+			why, why_size,
+			"first chunk has flags (0x%x) that this xvtrace does not know; use a newer "
+			"one",
+			first.h.flags);
+		return -EPROTO;
+	}
+	/* No other chunk could be told to be of this trace. */
+	if (memcmp(first.info.uuid, &first.h.trace_id, sizeof(first.h.trace_id)) != 0)
+		return refuse(why, why_size, -EBADMSG,
+			      "first chunk says two identities of this trace (uuid and trace_id "
+			      "differ); nothing can be read");
+	t->info = first.info;
+	memcpy(&t->trace_id, t->info.uuid, sizeof(t->trace_id));
+	return 0;
+}
+
+static int open_file(struct xvt_trace *t, const char *path, char *why, size_t why_size)
+{
+	struct stat st;
+
+	/* Without O_NONBLOCK, a FIFO would keep us here until somebody writes to it. */
+	t->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (t->fd < 0 || fstat(t->fd, &st)) {
+		int err = -errno;
+
+		return refuse(why, why_size, err,
+			      err == -ENXIO ? "is not a regular file; give a .xvt file"
+					    : strerror(-err));
+	}
+	if (S_ISDIR(st.st_mode))
+		return refuse(why, why_size, -EISDIR, "is a directory; give a .xvt file");
+	if (!S_ISREG(st.st_mode))
+		return refuse(why, why_size, -EINVAL, "is not a regular file; give a .xvt file");
+	t->size = (uint64_t)st.st_size;
+	return 0;
+}
+
+static int open_trace(struct xvt_trace **out, const char *path, bool by_index, char *why,
+		      size_t why_size)
+{
+	struct xvt_trace *t = calloc(1, sizeof(*t));
+	struct xvt_chunk_buf b = { 0 };
+	int err = -ENOMEM;
+
+	*out = NULL;
+	snprintf(why, why_size, "out of memory");
+	if (!t)
+		return err;
+	t->fd = -1;
+	t->late_budget = XVT_LATE_BUDGET;
+	t->raw_budget = XVT_RAW_BUDGET;
+	t->path = strdup(path);
+	if (!t->path)
+		goto err_close;
+	err = open_file(t, path, why, why_size);
+	if (!err)
+		err = check_first(t, &b, why, why_size);
+	if (err)
+		goto err_close;
+	err = take_file_line(t);
+	if (!err)
+		err = find_chunks(t, &b, by_index);
+	if (err) {
+		snprintf(why, why_size, "%s", strerror(-err));
+		goto err_close;
+	}
+	xvt_chunk_buf_free(&b);
+	*out = t;
+	return 0;
+
+err_close:
+	xvt_chunk_buf_free(&b);
+	xvt_trace_close(t);
+	return err;
+}
+
+int xvt_trace_open(struct xvt_trace **out, const char *path, char *why, size_t why_size)
+{
+	return open_trace(out, path, false, why, why_size);
+}
+
+int xvt_trace_open_indexed(struct xvt_trace **out, const char *path, char *why, size_t why_size)
+{
+	return open_trace(out, path, true, why, why_size);
+}
+
+void xvt_trace_close(struct xvt_trace *t)
+{
+	if (!t)
+		return;
+	if (t->fd >= 0)
+		close(t->fd);
+	free(t->path);
+	free(t->chunks);
+	free(t->vms);
+	free(t->rings);
+	free(t->timebase);
+	free(t);
+}
+
+int xvt_trace_complain(const struct xvt_trace *t, bool quiet)
+{
+	const char *end = t->ended ? "" : "; not cleanly ended either";
+
+	if (t->damage_count) {
+		if (!quiet)
+			xvt_error(
+				t->path,
+				"damaged in %zu place%s, the first at byte %llu (%s); the rest was "
+				"read%s; 'xvtrace verify' lists them",
+				t->damage_count, t->damage_count == 1 ? "" : "s",
+				(unsigned long long)t->damage[0].offset, t->damage[0].why, end);
+		return 1;
+	}
+	if (!t->ended && !quiet) {
+		unsigned long long tail = t->size - t->tail_offset;
+
+		if (tail)
+			xvt_warn(t->path,
+				 "not cleanly ended: the last %llu bytes are no whole chunk and "
+				 "were "
+				 "left out (recorder killed, or file cut)",
+				 tail);
+		else
+			xvt_warn(t->path,
+				 "not cleanly ended: the recorder was killed, or still runs");
+	}
+	return 0;
+}
+
+const char *xvt_vm_name(const struct xvt_trace *t, uint32_t vm)
+{
+	return vm < t->vm_count && t->vms[vm].known ? t->vms[vm].name : "?";
+}
+
+size_t xvt_trace_chunk_at(const struct xvt_trace *t, uint64_t offset)
+{
+	size_t lo = 0, hi = t->chunk_count;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (t->chunks[mid].offset < offset)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo < t->chunk_count && t->chunks[lo].offset == offset ? lo : t->chunk_count;
+}
+
+static void note_bad_events(struct xvt_trace *t, size_t chunk)
+{
+	struct xvt_chunk_ref *ref = &t->chunks[chunk];
+
+	if (!ref->told)
+		xvt_trace_note_damage(t, ref->offset, sizeof(struct xvt_chunk_hdr) + ref->len,
+				      "an event reaches past its chunk");
+	ref->told = true;
+}
+
+static void note_bad_events_at(struct xvt_trace *t, uint64_t offset)
+{
+	size_t chunk = xvt_trace_chunk_at(t, offset);
+
+	if (chunk < t->chunk_count)
+		note_bad_events(t, chunk);
+}
+
+/* -- in order of time --------------------------------------------------------------- */
+
+/* By time, then VM, then ring, then the ring's own clock, then the file. */
+static struct xvt_event_key key_of(const struct xvt_trace *t, const struct xvt_event *ev,
+				   uint32_t number)
+{
+	uint32_t ring = xvt_event_ring(ev);
+
+	return (struct xvt_event_key){
+		.host_ns = ev->hdr->host_ns,
+		.place = (uint64_t)xvt_ring_vm(t, ring) << 32 | ring,
+		.guest_clock = ev->hdr->guest_clock,
+		.chunk_seq = ev->chunk_seq,
+		.number = number,
+	};
+}
+
+static int compare_keys(const struct xvt_event_key *a, const struct xvt_event_key *b)
+{
+	if (a->host_ns != b->host_ns)
+		return a->host_ns < b->host_ns ? -1 : 1;
+	if (a->place != b->place)
+		return a->place < b->place ? -1 : 1;
+	if (a->guest_clock != b->guest_clock)
+		return a->guest_clock < b->guest_clock ? -1 : 1;
+	if (a->chunk_seq != b->chunk_seq)
+		return a->chunk_seq < b->chunk_seq ? -1 : 1;
+	return a->number < b->number ? -1 : a->number > b->number;
+}
+
+static int compare_late(const void *pa, const void *pb)
+{
+	const struct xvt_late *a = pa, *b = pb;
+
+	return compare_keys(&a->key, &b->key);
+}
+
+static int compare_places(const void *pa, const void *pb)
+{
+	const struct xvt_late *a = pa, *b = pb;
+
+	return a->at < b->at ? -1 : a->at > b->at;
+}
+
+static bool in_range(const struct xvt_cursor *c, uint64_t ns)
+{
+	return ns >= c->from_ns && ns <= c->to_ns;
+}
+
+static size_t event_size(const struct xvt_event_hdr *h)
+{
+	return sizeof(*h) + xvt_pad8(h->len);
+}
+
+/*
+ * The budget is used up twice over: keep the first half in order of time, and remember where it
+ * ends. What comes behind it is read again when its time has come.
+ */
+static void shrink_late(struct xvt_cursor *c)
+{
+	size_t kept = 0, cost = 0, used = 0;
+
+	qsort(c->late, c->late_count, sizeof(*c->late), compare_late);
+	while (kept < c->late_count && cost < c->t->late_budget) {
+		const void *h = c->late_bytes + c->late[kept++].at;
+
+		cost += event_size(h) + sizeof(*c->late);
+	}
+	c->late_count = kept;
+	c->late_more = true;
+	c->late_cut = c->late[kept - 1].key;
+	qsort(c->late, kept, sizeof(*c->late), compare_places);
+	for (size_t i = 0; i < kept; i++) {
+		const void *h = c->late_bytes + c->late[i].at;
+		size_t size = event_size(h);
+
+		memmove(c->late_bytes + used, h, size);
+		c->late[i].at = used;
+		used += size;
+	}
+	c->late_used = used;
+}
+
+static int make_late_room(struct xvt_cursor *c, size_t size)
+{
+	size_t cost = c->late_used + c->late_count * sizeof(*c->late);
+
+	if (c->late_count > 1 && cost + size > 2 * c->t->late_budget)
+		shrink_late(c);
+	if (c->late_count == c->late_room) {
+		size_t more = c->late_room ? c->late_room * 2 : 256;
+		void *grown = realloc(c->late, more * sizeof(*c->late));
+
+		if (!grown)
+			return -ENOMEM;
+		c->late = grown;
+		c->late_room = more;
+	}
+	if (c->late_used + size > c->late_bytes_room) {
+		size_t more = c->late_bytes_room ? c->late_bytes_room * 2 : 1u << 17;
+		void *grown = realloc(c->late_bytes, more);
+
+		if (!grown)
+			return -ENOMEM;
+		c->late_bytes = grown;
+		c->late_bytes_room = more;
+	}
+	return 0;
+}
+
+static int keep_late(struct xvt_cursor *c, const struct xvt_event *ev, uint32_t number)
+{
+	const struct xvt_event_key key = key_of(c->t, ev, number);
+	size_t size = event_size(ev->hdr);
+	int err;
+
+	if (!in_range(c, key.host_ns) ||
+	    (c->late_begun && compare_keys(&key, &c->late_done) <= 0) ||
+	    (c->late_more && compare_keys(&key, &c->late_cut) > 0))
+		return 0;
+	err = make_late_room(c, size);
+	if (err)
+		return err;
+	if (c->late_more && compare_keys(&key, &c->late_cut) > 0)
+		return 0;
+	c->late[c->late_count++] = (struct xvt_late){ key, c->late_used };
+	memcpy(c->late_bytes + c->late_used, ev->hdr, sizeof(*ev->hdr));
+	memcpy(c->late_bytes + c->late_used + sizeof(*ev->hdr), ev->payload,
+	       size - sizeof(*ev->hdr));
+	c->late_used += size;
+	return 0;
+}
+
+/* -ESTALE: the list of chunks is a new one. */
+static int load_late_chunk(struct xvt_cursor *c, size_t chunk)
+{
+	struct xvt_events_iter *it = &c->late_it;
+	const uint64_t walks = c->t->walks;
+	struct xvt_event ev;
+	int err = xvt_trace_load(c->t, chunk, &c->late_buf);
+
+	if (err)
+		return err == -EBADMSG ? 0 : err;
+	err = xvt_events_begin(it, &c->raws[1].base, &c->late_buf, c->t->chunks[chunk].seq);
+	for (uint32_t number = 0; !err; number++) {
+		int got = xvt_events_next(it, &ev);
+
+		if (walks != c->t->walks)
+			return -ESTALE;
+		if (got == 0)
+			return 0;
+		err = got < 0 ? got : keep_late(c, &ev, number);
+	}
+	if (err != -EBADMSG)
+		return err;
+	note_bad_events(c->t, chunk);
+	return 0;
+}
+
+/*
+ * The late lane has no order of its own, and any length. So a part of it that fits the budget is
+ * held sorted, those that come next in time; the lane is read again for each part, but for the
+ * chunks that lie before or behind it.
+ */
+static int load_late(struct xvt_cursor *c)
+{
+	const struct xvt_trace *t = c->t;
+	int err = 0;
+
+	if (c->late_count) {
+		c->late_done = c->late[c->late_count - 1].key;
+		c->late_begun = true;
+	}
+again:
+	c->late_count = c->late_at = c->late_used = 0;
+	c->late_more = false;
+	xvt_trace_raws_again(&c->raws[1]);
+	for (size_t i = 0; i < t->chunk_count && !err; i++) {
+		const struct xvt_chunk_ref *ref = &t->chunks[i];
+
+		if (ref->type == XVT_CHUNK_LATE && ref->last_ns >= c->from_ns &&
+		    ref->first_ns <= c->to_ns &&
+		    (!c->late_begun || ref->last_ns >= c->late_done.host_ns) &&
+		    (!c->late_more || ref->first_ns <= c->late_cut.host_ns))
+			err = load_late_chunk(c, i);
+		if (err == -ESTALE) {
+			err = 0;
+			goto again;
+		}
+	}
+	if (c->late_count)
+		qsort(c->late, c->late_count, sizeof(*c->late), compare_late);
+	return err;
+}
+
+int xvt_cursor_init(struct xvt_cursor *c, struct xvt_trace *t, uint64_t from_ns, uint64_t to_ns)
+{
+	int err;
+
+	memset(c, 0, sizeof(*c));
+	c->t = t;
+	c->from_ns = from_ns;
+	c->to_ns = to_ns;
+	c->raws = malloc(2 * sizeof(*c->raws));
+	if (!c->raws)
+		return -ENOMEM;
+	xvt_trace_raws_init(&c->raws[0], t);
+	xvt_trace_raws_init(&c->raws[1], t);
+	err = load_late(c);
+	c->walks = t->walks;
+	if (err)
+		xvt_cursor_fini(c);
+	return err;
+}
+
+void xvt_cursor_fini(struct xvt_cursor *c)
+{
+	free(c->late_bytes);
+	free(c->late);
+	xvt_chunk_buf_free(&c->late_buf);
+	xvt_chunk_buf_free(&c->buf);
+	xvt_events_end(&c->late_it);
+	xvt_events_end(&c->it);
+	for (int i = 0; c->raws && i < 2; i++)
+		xvt_trace_raws_fini(&c->raws[i]);
+	free(c->raws);
+	memset(c, 0, sizeof(*c));
+}
+
+/* The list of chunks is a new one: behind the last one that was read. */
+static void find_place(struct xvt_cursor *c)
+{
+	c->chunk = 0;
+	c->walks = c->t->walks;
+	while (c->chunk < c->t->chunk_count && c->t->chunks[c->chunk].offset < c->read_to)
+		c->chunk++;
+}
+
+/* 1: it is ready for the next chunk's events. 0: no more chunks. */
+static int next_chunk(struct xvt_cursor *c)
+{
+	struct xvt_trace *t = c->t;
+
+	if (c->walks != t->walks)
+		find_place(c);
+	for (; c->chunk < t->chunk_count; c->chunk++) {
+		struct xvt_chunk_ref *ref = &t->chunks[c->chunk];
+		int err;
+
+		if (ref->type != XVT_CHUNK_ORDER || ref->last_ns < c->from_ns ||
+		    ref->first_ns > c->to_ns)
+			continue;
+		err = xvt_trace_load(t, c->chunk, &c->buf);
+		if (err == -EBADMSG)
+			continue;
+		if (err == -ESTALE) {
+			find_place(c);
+			c->chunk--; /* and one on, at once */
+			continue;
+		}
+		if (err)
+			return err;
+		err = xvt_events_begin(&c->it, &c->raws[0].base, &c->buf, ref->seq);
+		if (err == -ENOMEM)
+			return err;
+		if (err) {
+			note_bad_events(t, c->chunk);
+			continue;
+		}
+		c->read_to = ref->offset + 1;
+		c->chunk++;
+		return 1;
+	}
+	return 0;
+}
+
+static int next_main(struct xvt_cursor *c, struct xvt_event *ev)
+{
+	for (;;) {
+		int got = xvt_events_next(&c->it, ev);
+
+		if (xvt_likely(got > 0)) {
+			if (xvt_likely(in_range(c, ev->hdr->host_ns)))
+				return 1;
+			continue;
+		}
+		if (got < 0 && got != -EBADMSG)
+			return got;
+		if (got < 0)
+			note_bad_events_at(c->t, c->read_to - 1);
+		got = next_chunk(c);
+		if (got <= 0)
+			return got;
+	}
+}
+
+static int fetch_ahead(struct xvt_cursor *c)
+{
+	int got = next_main(c, &c->ahead);
+
+	if (got < 0)
+		return got;
+	if (got == 0) {
+		c->ahead.hdr = NULL;
+		c->main_done = true;
+	} else {
+		c->ahead_key = key_of(c->t, &c->ahead, 0);
+	}
+	return 0;
+}
+
+int xvt_cursor_next(struct xvt_cursor *c, struct xvt_event *ev)
+{
+	const struct xvt_late *late;
+	int err;
+
+	if (xvt_likely(c->late_at == c->late_count && !c->late_more && !c->ahead.hdr))
+		return c->main_done ? 0 : next_main(c, ev);
+	err = c->late_at == c->late_count && c->late_more ? load_late(c) : 0;
+	if (!err && !c->ahead.hdr && !c->main_done)
+		err = fetch_ahead(c);
+	if (err)
+		return err;
+	late = c->late_at < c->late_count ? &c->late[c->late_at] : NULL;
+	if (late && (!c->ahead.hdr || compare_keys(&late->key, &c->ahead_key) < 0)) {
+		c->late_at++;
+		ev->hdr = (const void *)(c->late_bytes + late->at);
+		ev->payload = c->late_bytes + late->at + sizeof(*ev->hdr);
+		ev->chunk_seq = late->key.chunk_seq;
+		return 1;
+	}
+	if (!c->ahead.hdr)
+		return 0;
+	*ev = c->ahead;
+	c->ahead.hdr = NULL;
+	return 1;
+}
+
+size_t xvt_nodes_seen(const struct xvt_clock_node *nodes, size_t i)
+{
+	size_t n = 0;
+
+	if (!(nodes[i].flags & XVT_NODE_F_SINCE) || nodes[i].source == XVT_SOURCE_DRAIN)
+		return 0;
+	while (n < i && nodes[i - n - 1].source == XVT_SOURCE_DRAIN &&
+	       nodes[i - n - 1].epoch == nodes[i].epoch)
+		n++;
+	return n;
+}
+
+/* The bound of a segment within which the clock may have gone back; 0: it did not. known: it was
+ * reported, so it did, whatever a line through other nodes seems to say. */
+static uint64_t went_back_ns(const struct xvt_clock_node *n, bool known)
+{
+	uint32_t flags = XVT_NODE_F_CHANGED;
+
+	if (!known || n->flags & XVT_NODE_F_FIRST)
+		flags |= XVT_NODE_F_BACK;
+	return n->flags & flags ? n->segment_bound_ns : 0;
+}
+
+/*
+ * Where a clock went back it had values of the time before the node, or after it: such an event
+ * lies beside its segment, by as much as the bound says, and off the line there as well. more[k]:
+ * what the segment that ends at nodes[k] gets for that.
+ */
+static void reach_forward(const struct xvt_clock_node *nodes, size_t count, bool known,
+			  uint64_t *more)
+{
+	uint64_t until_ns = 0, bound = 0;
+
+	for (size_t k = 1; k < count; k++) {
+		const uint64_t own = went_back_ns(&nodes[k], known);
+
+		bound = nodes[k - 1].host_ns <= until_ns ? bound : 0;
+		more[k] = bound;
+		if (own)
+			until_ns = xvt_u64_larger(until_ns, xvt_u64_sum(nodes[k].host_ns, own));
+		bound = xvt_u64_larger(bound, own);
+	}
+}
+
+static void reach_back(const struct xvt_clock_node *nodes, size_t count, bool known, uint64_t *more)
+{
+	uint64_t from_ns = UINT64_MAX, bound = 0;
+
+	for (size_t k = count; k-- > 1;) {
+		const uint64_t own = went_back_ns(&nodes[k], known), ns = nodes[k - 1].host_ns;
+
+		bound = nodes[k].host_ns >= from_ns ? bound : 0;
+		more[k] = xvt_u64_larger(more[k], bound);
+		if (own && (ns < own ? 0 : ns - own) < from_ns)
+			from_ns = ns < own ? 0 : ns - own;
+		bound = xvt_u64_larger(bound, own);
+	}
+}
+
+static int spread_bounds(struct xvt_clock_node *nodes, size_t count)
+{
+	uint64_t *more, *known;
+
+	if (!count)
+		return 0;
+	more = calloc(count, 2 * sizeof(*more));
+	if (!more)
+		return -ENOMEM;
+	known = more + count;
+	reach_forward(nodes, count, false, more);
+	reach_back(nodes, count, false, more);
+	reach_forward(nodes, count, true, known);
+	reach_back(nodes, count, true, known);
+	for (size_t k = 1; k < count; k++) {
+		if (nodes[k].flags & XVT_NODE_F_FIRST)
+			continue;
+		nodes[k].segment_bound_ns = xvt_u64_sum(nodes[k].segment_bound_ns, more[k]);
+		if (known[k])
+			nodes[k].flags |= XVT_NODE_NEAR;
+	}
+	free(more);
+	return 0;
+}
+
+int xvt_nodes_settle(struct xvt_clock_node *nodes, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		for (size_t n = xvt_nodes_seen(nodes, i); n; n--) {
+			struct xvt_clock_node *seen = &nodes[i - n];
+
+			if (seen->segment_bound_ns > nodes[i].segment_bound_ns)
+				seen->segment_bound_ns = nodes[i].segment_bound_ns;
+		}
+	}
+	return spread_bounds(nodes, count);
+}

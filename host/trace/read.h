@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * read.h - a .xvt file for those who read it. The file is untrusted: any bytes are
+ * legal input, nothing is used before its chunk's CRC and every length in it was checked,
+ * and what is damaged is skipped, remembered and left to the caller to tell.
+ *
+ * Opening goes through the chunks' headers, or the file's own INDEX, and loads FILE, VM, RING,
+ * TIMEBASE and END. Everything else is read when it is asked for. Memory: 48 bytes a chunk;
+ * for a cursor one chunk of each lane, XVT_LATE_BUDGET, and twice struct xvt_trace_raws.
+ */
+#ifndef XVT_TRACE_READ_H
+#define XVT_TRACE_READ_H
+
+#include <sys/types.h>
+
+#include "trace/order_read.h"
+
+#define XVT_VM_NONE UINT32_MAX
+
+/* One whole chunk, in file order. */
+struct xvt_chunk_ref {
+	uint64_t offset; /* of its header */
+	uint64_t seq;
+	uint64_t first_ns; /* ORDER and LATE: as the chunk says, unproven until it is loaded */
+	uint64_t last_ns;
+	uint32_t len;
+	uint32_t count;
+	uint16_t type;
+	bool bad;     /* was loaded and did not pass */
+	bool checked; /* was loaded and passed */
+	bool told;    /* its events do not fit it, and that was noted */
+};
+
+/* A stretch of the file that is not readable. `why` is a constant. */
+struct xvt_damage {
+	uint64_t offset;
+	uint64_t len;
+	const char *why;
+};
+
+#define XVT_DAMAGE_MAX	64
+
+/* A cursor holds that much of the late lane, and for moments twice as much. */
+#define XVT_LATE_BUDGET (16u << 20)
+
+/* And that much of RAW chunks for each lane, and one more chunk. */
+#define XVT_RAW_BUDGET	(32u << 20)
+
+struct xvt_trace_vm {
+	bool known;
+	struct xvt_vm_info info;
+	char name[XVT_NAME_LEN]; /* printable, never empty */
+};
+
+struct xvt_trace_ring {
+	bool known;
+	struct xvt_ring_info info;
+};
+
+struct xvt_trace {
+	int fd;
+	char *path;
+	uint64_t size;
+	uint64_t trace_id;
+	struct xvt_file_info info;
+	struct xvt_chunk_ref *chunks;
+	size_t chunk_count;
+	size_t chunk_room;
+	bool indexed;	/* chunks are as an INDEX says, unproven until they are loaded */
+	uint64_t walks; /* how often `chunks` was made */
+	uint64_t reads; /* system calls so far, and what they brought */
+	uint64_t read_len;
+	struct xvt_trace_vm *vms;
+	uint32_t vm_count;
+	struct xvt_trace_ring *rings;
+	uint32_t ring_count;
+	/* The host's clock: FILE's line, then those of the TIMEBASE chunks. base_clock increases,
+	 * base_ns does not decrease. */
+	struct xvt_timebase *timebase;
+	size_t timebase_count;
+	size_t timebase_room;
+	bool ended; /* has an END chunk */
+	struct xvt_end end;
+	/* Bytes that the search for the next whole chunk may still sum up: a file full of
+	 * false headers must not cost n^2. */
+	uint64_t scan_budget;
+	size_t late_budget;   /* XVT_LATE_BUDGET; less for tests */
+	size_t raw_budget;    /* XVT_RAW_BUDGET; less for tests */
+	uint64_t tail_offset; /* where the last whole chunk ends */
+	uint64_t first_ns;    /* over all ORDER and LATE chunks; 0 if there are none */
+	uint64_t last_ns;
+	struct xvt_damage damage[XVT_DAMAGE_MAX];
+	size_t damage_count; /* may exceed XVT_DAMAGE_MAX */
+};
+
+/*
+ * Open a trace. On failure returns -errno and writes what is wrong and what to do into why.
+ *   -ENOENT, -EACCES, ...  from the system
+ *   -EBADMSG               not a trace, or its first chunk is unreadable
+ *   -EPROTO                written in a newer format
+ */
+int xvt_trace_open(struct xvt_trace **out, const char *path, char *why, size_t why_size);
+/*
+ * The same for those who will not read all of it: by the INDEX chunks of the file where it has
+ * them, a few reads for any size. Where they turn out to be wrong, that is noted as damage, and
+ * every chunk's header is read after all; see xvt_trace_load().
+ */
+int xvt_trace_open_indexed(struct xvt_trace **out, const char *path, char *why, size_t why_size);
+void xvt_trace_close(struct xvt_trace *t);
+
+/* The contents of a STATS chunk, and of a LOST record, as this or an older recorder wrote them.
+ * Return false if they are too short. */
+bool xvt_stats_get(const struct xvt_chunk_buf *b, struct xvt_ring_stats *st);
+bool xvt_lost_get(const struct xvt_event_hdr *h, const uint8_t *payload, struct xvt_lost *lost);
+
+/*
+ * Returns 0, -EBADMSG (the damage is noted, once), -ENOMEM or the read's error. -ESTALE: this chunk
+ * is not what the index says, or damaged; now t->chunks is what is really there, and who walks
+ * over it must begin again. At most once, and only after xvt_trace_open_indexed().
+ */
+int xvt_trace_load(struct xvt_trace *t, size_t chunk, struct xvt_chunk_buf *b);
+/* Returns bytes read (short only at the end of the file) or -errno. */
+ssize_t xvt_trace_read_at(struct xvt_trace *t, void *bytes, size_t len, uint64_t offset);
+/* Read and check the chunk at `offset`, which lies inside the file, of `len` payload bytes (or up
+ * to seven less, then padding). Returns 0, -EBADMSG, -ENOMEM or the read's error. */
+int xvt_trace_load_at(struct xvt_trace *t, uint64_t offset, uint32_t len, struct xvt_chunk_buf *b);
+
+/*
+ * Load every chunk that nothing has loaded yet, for its checksum alone: a command that says what is
+ * in a trace says so only of a trace that is whole. Not after xvt_trace_open_indexed(). Returns 0,
+ * -ENOMEM or a read error; damage is noted.
+ */
+int xvt_trace_check_rest(struct xvt_trace *t);
+
+/* Number of the chunk that begins at that offset of the file; chunk_count if none does. */
+size_t xvt_trace_chunk_at(const struct xvt_trace *t, uint64_t offset);
+
+void xvt_trace_note_damage(struct xvt_trace *t, uint64_t offset, uint64_t len, const char *why);
+
+/*
+ * One line on stderr about what was damaged or is missing, or nothing. Returns 1 when data
+ * was damaged, else 0. A file without an end is legal, and said.
+ */
+int xvt_trace_complain(const struct xvt_trace *t, bool quiet);
+
+/* CLOCK_REALTIME of the host at a host_ns, as the host had it then: the clock may have been set
+ * between two events. */
+uint64_t xvt_trace_wall_ns(const struct xvt_trace *t, uint64_t host_ns);
+
+static inline uint32_t xvt_event_ring(const struct xvt_event *ev)
+{
+	return ev->hdr->ring_flags & XVT_EVENT_RING_MASK;
+}
+
+/* How many nodes right before nodes[i] are the drain's and have their bounds from it
+ * (XVT_NODE_F_SINCE). All of `nodes` are of one ring, in the file's order. */
+size_t xvt_nodes_seen(const struct xvt_clock_node *nodes, size_t i);
+/* Not in a file: the segment may hold events of one in which the clock was changed, as reported. */
+#define XVT_NODE_NEAR (1u << 31)
+/* Give these bounds to all of them; and those of segments in which the clock may have gone back
+ * (XVT_NODE_F_CHANGED, XVT_NODE_F_BACK) to the segments beside them that may hold their events.
+ * Returns 0 or -ENOMEM. */
+int xvt_nodes_settle(struct xvt_clock_node *nodes, size_t count);
+
+/* Number of the VM that a ring belongs to, or XVT_VM_NONE. */
+static inline uint32_t xvt_ring_vm(const struct xvt_trace *t, uint32_t ring)
+{
+	return ring < t->ring_count && t->rings[ring].known ? t->rings[ring].info.vm : XVT_VM_NONE;
+}
+
+/* Never NULL, printable. */
+const char *xvt_vm_name(const struct xvt_trace *t, uint32_t vm);
+
+/* Did the ring's own guest ask for it (else the ring, or the host, speaks about itself)? */
+static inline bool xvt_is_event(const struct xvt_event_hdr *h)
+{
+	return h->id >= XVT_ID_FIRST_EVENT;
+}
+
+/* RAW chunks of a trace: `base` is for xvt_events_begin(). Memory: 32 MiB, and one chunk. */
+#define XVT_RAWS_SLOTS 256u
+struct xvt_trace_raws {
+	struct xvt_raws base; /* first */
+	struct xvt_trace *t;
+	uint32_t count;
+	uint64_t uses;
+	size_t held;
+	uint64_t budget; /* bytes that may still be loaded, beside what `base.events` allow */
+	uint64_t spent;
+	uint64_t named;	    /* bytes of records that events were said to have */
+	uint64_t nameable;  /* bytes of the RAW chunks of `seen` */
+	uint8_t *seen;	    /* a bit for each chunk of the trace */
+	size_t seen_chunks; /* of them */
+	bool told;
+	bool told_missing;
+	bool told_named;
+	struct xvt_raws_slot {
+		struct xvt_raw raw;
+		struct xvt_chunk_buf buf;
+		uint64_t used;
+	} slots[XVT_RAWS_SLOTS];
+};
+
+void xvt_trace_raws_init(struct xvt_trace_raws *r, struct xvt_trace *t);
+void xvt_trace_raws_fini(struct xvt_trace_raws *r);
+/* All of it may be read again. */
+void xvt_trace_raws_again(struct xvt_trace_raws *r);
+
+/* The order of events; all of it, so that no two are equal. */
+struct xvt_event_key {
+	uint64_t host_ns;
+	uint64_t place; /* VM and ring */
+	uint64_t guest_clock;
+	uint64_t chunk_seq;
+	uint32_t number; /* in its chunk */
+};
+
+struct xvt_late {
+	struct xvt_event_key key;
+	size_t at; /* in late_bytes */
+};
+
+/*
+ * All events with from_ns <= host_ns <= to_ns, main and late lane together, in order of
+ * (host_ns, VM, ring, guest clock). Damaged chunks are skipped and noted in the trace.
+ */
+struct xvt_cursor {
+	struct xvt_trace *t;
+	uint64_t from_ns;
+	uint64_t to_ns;
+	struct xvt_chunk_buf buf;
+	struct xvt_events_iter it;
+	struct xvt_trace_raws *raws; /* of either lane: an event of one stays beside the other's */
+	uint64_t walks;		     /* of the trace: the list of chunks that `chunk` is for */
+	size_t chunk;		     /* next to load */
+	uint64_t read_to;	     /* behind the offset of the last one that was */
+	struct xvt_event ahead;	     /* of the main lane; hdr == NULL: fetch the next */
+	struct xvt_event_key ahead_key;
+	bool main_done;
+	/* The late lane: events behind late_done in order, up to late_cut if there are more. */
+	struct xvt_late *late;
+	size_t late_count;
+	size_t late_room;
+	size_t late_at;
+	uint8_t *late_bytes; /* headers and payloads */
+	size_t late_used;
+	size_t late_bytes_room;
+	struct xvt_chunk_buf late_buf;
+	struct xvt_events_iter late_it;
+	struct xvt_event_key late_done;
+	struct xvt_event_key late_cut;
+	bool late_begun; /* late_done holds */
+	bool late_more;	 /* late_cut holds */
+};
+
+/* Returns 0, -ENOMEM or a read error. */
+int xvt_cursor_init(struct xvt_cursor *c, struct xvt_trace *t, uint64_t from_ns, uint64_t to_ns);
+void xvt_cursor_fini(struct xvt_cursor *c);
+
+/* 1: ev is filled. 0: no more. Else -errno. */
+int xvt_cursor_next(struct xvt_cursor *c, struct xvt_event *ev);
+
+#endif /* XVT_TRACE_READ_H */

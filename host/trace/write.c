@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * write.c - see write.h. Three chunks are open at a time: one of pieces, and one for
+ * each lane of the order, which is gathered and encoded when it leaves. A chunk is built whole in
+ * memory (header, payload, padding) and leaves in one call of the sink, so that the sink never
+ * holds half a chunk. The pieces always leave before what names them.
+ */
+#include "trace/write.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "trace/compress.h"
+#include "trace/crc32c.h"
+#include "trace/payload.h"
+
+#define RAW_BYTES  (256u << 10)
+#define PACK_LEAST 1024u /* a smaller META is not compressed */
+
+/* Pieces that are gathered. */
+struct raw_lane {
+	uint8_t *bytes; /* RAW_BYTES: chunk header, pieces; own, or the sink's */
+	uint8_t *own;
+	size_t used;	 /* 0: nothing gathered */
+	uint64_t offset; /* of the chunk in the file: nothing else is written before it */
+};
+
+/* A buffer for chunks that are made on the way out. */
+struct scratch {
+	uint8_t *bytes;
+	size_t room;
+};
+
+struct xvt_trace_writer {
+	struct xvt_sink *sink;
+	struct raw_lane raw;
+	struct xvt_order main;
+	struct xvt_order late;
+	bool together; /* events that follow go into the chunk that is gathered */
+	struct scratch scratch;
+	struct xvt_packer *packer; /* NULL: nothing is compressed */
+	struct scratch packed;
+	/* The next INDEX as it is gathered. */
+	struct {
+		struct xvt_chunk_hdr hdr;
+		struct xvt_index_entry entries[XVT_INDEX_CHUNKS];
+	} index;
+	size_t index_count;
+	uint64_t index_offset; /* of the last INDEX */
+	uint64_t seq;
+	uint64_t trace_id;
+	uint64_t bytes;
+	uint64_t events;
+	uint64_t late_events;
+	uint64_t raw_event_bytes; /* of RAW, ORDER and LATE, before and after compression */
+	uint64_t stored_event_bytes;
+	int err; /* the first one; nothing is written after it */
+};
+
+/* A chunk on its way out. */
+struct chunk {
+	uint8_t *bytes; /* a header's room, then the payload, then room for padding */
+	size_t len;	/* of the payload */
+	uint16_t type;
+	uint16_t flags;
+	const struct xvt_order_hdr *order; /* what ORDER and LATE say of themselves */
+};
+
+static int make_room(struct scratch *s, size_t need)
+{
+	void *grown;
+
+	if (need <= s->room)
+		return 0;
+	grown = realloc(s->bytes, need);
+	if (!grown)
+		return -ENOMEM;
+	s->bytes = grown;
+	s->room = need;
+	return 0;
+}
+
+static bool of_events(const struct chunk *c)
+{
+	return c->order || c->type == XVT_CHUNK_RAW;
+}
+
+static int put_chunk(struct xvt_trace_writer *w, const struct chunk *c)
+{
+	struct xvt_index_entry *entry;
+	struct xvt_chunk_hdr h = {
+		.magic = XVT_CHUNK_MAGIC,
+		.type = c->type,
+		.flags = c->flags,
+		.len = (uint32_t)c->len,
+		.seq = w->seq,
+		.trace_id = w->trace_id,
+	};
+	size_t whole = sizeof(h) + xvt_pad8(c->len);
+
+	if (w->err)
+		return w->err;
+	memset(c->bytes + sizeof(h) + c->len, 0, xvt_pad8(c->len) - c->len);
+	memcpy(c->bytes, &h, sizeof(h));
+	h.crc = xvt_crc32c(0, c->bytes, sizeof(h) + c->len);
+	memcpy(c->bytes, &h, sizeof(h));
+	w->err = w->sink->write(w->sink, c->bytes, whole);
+	if (w->err)
+		return w->err;
+	if (c->type == XVT_CHUNK_INDEX) {
+		w->index_count = 0;
+		w->index_offset = w->bytes;
+	}
+	entry = &w->index.entries[w->index_count++];
+	*entry = (struct xvt_index_entry){ .offset = w->bytes, .type = c->type };
+	if (c->order) {
+		entry->first_ns = c->order->first_ns;
+		entry->last_ns = c->order->last_ns;
+		entry->count = c->order->count;
+	}
+	if (of_events(c))
+		w->stored_event_bytes += whole;
+	w->seq++;
+	w->bytes += whole;
+	return 0;
+}
+
+static int put_index(struct xvt_trace_writer *w)
+{
+	const struct chunk c = {
+		.bytes = (uint8_t *)&w->index,
+		.len = w->index_count * sizeof(w->index.entries[0]),
+		.type = XVT_CHUNK_INDEX,
+	};
+
+	return put_chunk(w, &c);
+}
+
+/* The same chunk smaller, in w->packed, if it can be. */
+static void pack(struct xvt_trace_writer *w, struct chunk *c)
+{
+	const size_t head = sizeof(struct xvt_chunk_hdr);
+	size_t clear = c->order ? sizeof(*c->order) : 0;
+	uint64_t rest = c->len - clear;
+	uint8_t *to;
+	ssize_t n;
+
+	if (rest <= sizeof(rest) || make_room(&w->packed, head + xvt_pad8(c->len)))
+		return; /* as it is, then */
+	to = w->packed.bytes + head;
+	n = xvt_pack(w->packer, to + clear + sizeof(rest), rest - sizeof(rest),
+		     c->bytes + head + clear, rest);
+	if (n < 0)
+		return;
+	memcpy(to, c->bytes + head, clear);
+	memcpy(to + clear, &rest, sizeof(rest));
+	c->bytes = w->packed.bytes;
+	c->len = clear + sizeof(rest) + (size_t)n;
+	c->flags = XVT_CHUNK_F_ZSTD;
+}
+
+static int emit(struct xvt_trace_writer *w, struct chunk *c)
+{
+	int err;
+
+	if (of_events(c))
+		w->raw_event_bytes += sizeof(struct xvt_chunk_hdr) + xvt_pad8(c->len);
+	if (w->packer && (of_events(c) || (c->type == XVT_CHUNK_META && c->len >= PACK_LEAST)))
+		pack(w, c);
+	err = put_chunk(w, c);
+	if (!err &&
+	    (w->index_count == XVT_INDEX_CHUNKS || w->bytes - w->index_offset >= XVT_INDEX_BYTES))
+		err = put_index(w);
+	return err;
+}
+
+int xvt_trace_compress(struct xvt_trace_writer *w, unsigned int level)
+{
+	return xvt_packer_new(&w->packer, level);
+}
+
+/* ------------------------------------------------------------------ lanes */
+
+static int flush_raw(struct xvt_trace_writer *w)
+{
+	struct chunk c = { .bytes = w->raw.bytes,
+			   .len = w->raw.used - sizeof(struct xvt_chunk_hdr),
+			   .type = XVT_CHUNK_RAW };
+
+	if (!w->raw.used || w->err)
+		return w->err;
+	w->raw.used = 0;
+	return emit(w, &c);
+}
+
+static int flush_order(struct xvt_trace_writer *w, struct xvt_order *o, uint16_t type)
+{
+	struct chunk c = { .type = type };
+
+	if (!o->count || flush_raw(w))
+		return w->err;
+	if (type == XVT_CHUNK_LATE)
+		w->late_events += o->count;
+	else
+		w->events += o->count;
+	if (make_room(&w->scratch, sizeof(struct xvt_chunk_hdr) + xvt_order_room(o))) {
+		w->err = -ENOMEM;
+		return w->err;
+	}
+	c.bytes = w->scratch.bytes;
+	c.len = xvt_order_encode(o, c.bytes + sizeof(struct xvt_chunk_hdr));
+	c.order = (const void *)(c.bytes + sizeof(struct xvt_chunk_hdr));
+	return emit(w, &c);
+}
+
+void xvt_trace_writer_free(struct xvt_trace_writer *w)
+{
+	free(w->raw.own);
+	xvt_order_fini(&w->main);
+	xvt_order_fini(&w->late);
+	free(w->scratch.bytes);
+	xvt_packer_free(w->packer);
+	free(w->packed.bytes);
+	free(w);
+}
+
+int xvt_trace_writer_new(struct xvt_trace_writer **out, struct xvt_sink *sink,
+			 const struct xvt_file_info *info)
+{
+	static const uint8_t no_uuid[16];
+	struct xvt_trace_writer *w = calloc(1, sizeof(*w));
+	struct xvt_file_info file = *info;
+	int err = -ENOMEM;
+
+	*out = NULL;
+	if (!w)
+		return -ENOMEM;
+	w->sink = sink;
+	xvt_order_init(&w->main, false);
+	xvt_order_init(&w->late, true);
+	w->raw.own = malloc(RAW_BYTES);
+	if (!w->raw.own)
+		goto err_free;
+
+	file.magic = XVT_FILE_MAGIC;
+	file.major = XVT_FILE_MAJOR;
+	file.minor = XVT_FILE_MINOR;
+	file.oldest = XVT_FILE_OLDEST;
+	/* A caller may bring its own UUID: then the same events make the same bytes. */
+	if (memcmp(file.uuid, no_uuid, sizeof(no_uuid)) == 0) {
+		if (getrandom(file.uuid, sizeof(file.uuid), 0) != sizeof(file.uuid)) {
+			err = -EIO;
+			goto err_free;
+		}
+		file.uuid[6] = (file.uuid[6] & 0x0f) | 0x40;
+		file.uuid[8] = (file.uuid[8] & 0x3f) | 0x80;
+	}
+	memcpy(&w->trace_id, file.uuid, sizeof(w->trace_id));
+	err = xvt_trace_put(w, XVT_CHUNK_FILE, &file, sizeof(file), NULL, 0);
+	if (err)
+		goto err_free;
+	*out = w;
+	return 0;
+
+err_free:
+	xvt_trace_writer_free(w);
+	return err;
+}
+
+int xvt_trace_put(struct xvt_trace_writer *w, uint16_t type, const void *head, size_t head_len,
+		  const void *body, size_t body_len)
+{
+	size_t len = head_len + body_len;
+	struct chunk c = { .len = len, .type = type };
+
+	if (xvt_trace_flush(w))
+		return w->err;
+	/* What is missing must not go unnoticed: not all callers look. */
+	if (len > XVT_CHUNK_LEN_MAX) {
+		w->err = -EMSGSIZE;
+		return w->err;
+	}
+	if (make_room(&w->scratch, sizeof(struct xvt_chunk_hdr) + xvt_pad8(len))) {
+		w->err = -ENOMEM;
+		return w->err;
+	}
+	c.bytes = w->scratch.bytes;
+	if (head_len)
+		memcpy(c.bytes + sizeof(struct xvt_chunk_hdr), head, head_len);
+	if (body_len)
+		memcpy(c.bytes + sizeof(struct xvt_chunk_hdr) + head_len, body, body_len);
+	return emit(w, &c);
+}
+
+/* The bulk is built where it leaves from. */
+static void begin_raw(struct xvt_trace_writer *w)
+{
+	uint8_t *room = w->sink->room ? w->sink->room(w->sink, RAW_BYTES) : NULL;
+
+	w->raw.bytes = room ? room : w->raw.own;
+	w->raw.used = sizeof(struct xvt_chunk_hdr);
+	w->raw.offset = w->bytes;
+}
+
+/* One piece that is longer than what is gathered. */
+static int put_large(struct xvt_trace_writer *w, const struct xvt_raw_piece *p, const void *bytes,
+		     uint64_t *chunk)
+{
+	int err = xvt_trace_flush(w);
+
+	*chunk = w->bytes;
+	return err ? err : xvt_trace_put(w, XVT_CHUNK_RAW, p, sizeof(*p), bytes, p->len);
+}
+
+int xvt_trace_piece(struct xvt_trace_writer *w, const struct xvt_raw_piece *p, const void *bytes,
+		    uint64_t *chunk, uint32_t *at)
+{
+	const size_t need = sizeof(*p) + p->len;
+	uint8_t *to;
+
+	if (w->raw.used + need > RAW_BYTES - 8)
+		flush_raw(w);
+	if (w->err)
+		return w->err;
+	if (sizeof(struct xvt_chunk_hdr) + need > RAW_BYTES - 8) {
+		*at = sizeof(*p);
+		return put_large(w, p, bytes, chunk);
+	}
+	if (!w->raw.used)
+		begin_raw(w);
+	to = w->raw.bytes + w->raw.used;
+	memcpy(to, p, sizeof(*p));
+	memcpy(to + sizeof(*p), bytes, p->len);
+	*chunk = w->raw.offset;
+	*at = (uint32_t)(w->raw.used + sizeof(*p) - sizeof(struct xvt_chunk_hdr));
+	w->raw.used += need;
+	return 0;
+}
+
+struct xvt_order *xvt_trace_order(struct xvt_trace_writer *w, uint32_t ring_flags)
+{
+	const bool late = ring_flags & XVT_EVENT_F_LATE;
+	struct xvt_order *o = late ? &w->late : &w->main;
+
+	if (xvt_unlikely(xvt_order_full(o)) && !w->together)
+		flush_order(w, o, late ? XVT_CHUNK_LATE : XVT_CHUNK_ORDER);
+	return w->err ? NULL : o;
+}
+
+void xvt_trace_together(struct xvt_trace_writer *w, bool on)
+{
+	w->together = on;
+}
+
+int xvt_trace_event(struct xvt_trace_writer *w, const struct xvt_event_hdr *hdr,
+		    const void *payload)
+{
+	struct xvt_order *o = xvt_trace_order(w, hdr->ring_flags);
+
+	if (o)
+		w->err = xvt_order_own(o, hdr, payload);
+	return w->err;
+}
+
+/* Records that follow each other in a piece need not do so in a lane. */
+static void change_lane(struct xvt_trace_writer *w, uint32_t ring)
+{
+	if (xvt_order_break(&w->main, ring))
+		xvt_order_break(&w->late, ring);
+}
+
+int xvt_trace_record(struct xvt_trace_writer *w, const struct xvt_event_hdr *hdr,
+		     const struct xvt_raw_place *place, const struct xvt_clock_segment *line)
+{
+	struct xvt_order *o = xvt_trace_order(w, hdr->ring_flags);
+
+	if (xvt_unlikely(hdr->ring_flags & XVT_EVENT_F_LATE))
+		change_lane(w, hdr->ring_flags & XVT_EVENT_RING_MASK);
+	if (xvt_likely(o))
+		w->err = xvt_order_record(o, hdr, place, line);
+	return w->err;
+}
+
+int xvt_trace_flush(struct xvt_trace_writer *w)
+{
+	flush_raw(w);
+	flush_order(w, &w->main, XVT_CHUNK_ORDER);
+	return flush_order(w, &w->late, XVT_CHUNK_LATE);
+}
+
+uint64_t xvt_trace_bytes(const struct xvt_trace_writer *w)
+{
+	return w->bytes;
+}
+
+uint64_t xvt_trace_gathered(const struct xvt_trace_writer *w)
+{
+	return w->raw.used + (w->main.count ? xvt_order_room(&w->main) : 0) +
+	       (w->late.count ? xvt_order_room(&w->late) : 0);
+}
+
+void xvt_trace_event_bytes(const struct xvt_trace_writer *w, uint64_t *raw, uint64_t *stored)
+{
+	*raw = w->raw_event_bytes;
+	*stored = w->stored_event_bytes;
+}
+
+uint64_t xvt_trace_written(const struct xvt_trace_writer *w)
+{
+	return w->sink->written ? w->sink->written(w->sink) : w->bytes;
+}
+
+static void put_index_and_end(struct xvt_trace_writer *w)
+{
+	struct xvt_end end = { .events = w->events, .late = w->late_events };
+
+	w->err = put_index(w);
+	end.index_offset = w->index_offset;
+	end.chunks = w->seq;
+	if (!w->err)
+		w->err = xvt_trace_put(w, XVT_CHUNK_END, &end, sizeof(end), NULL, 0);
+}
+
+int xvt_trace_writer_end(struct xvt_trace_writer *w)
+{
+	if (!xvt_trace_flush(w))
+		put_index_and_end(w);
+	return w->err;
+}
+
+int xvt_trace_writer_finish(struct xvt_trace_writer *w)
+{
+	int err = xvt_trace_writer_end(w);
+
+	xvt_trace_writer_free(w);
+	return err;
+}
+
+int xvt_trace_error(const struct xvt_trace_writer *w)
+{
+	return w->err;
+}

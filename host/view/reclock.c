@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: GPL-2.0
+/* reclock.c - see reclock.h. */
+#include "view/reclock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/names.h"
+#include "base/opt.h"
+
+/* Epochs that are looked at around the one in which an event should be, and nodes before an
+ * unconfirmed one that may have been the last when it was placed. */
+#define EPOCHS_NEAR 3
+#define NODES_BACK  64
+
+/* Where one lane (main or late) of a ring stands. */
+struct lane {
+	size_t epoch;
+	uint64_t rec_ns; /* of its newest event: as recorded, and now */
+	uint64_t now_ns;
+};
+
+/* An event that waits for its turn. */
+struct waiting {
+	uint64_t number; /* as it was read */
+	uint32_t vm;
+	uint32_t ring;
+	uint64_t chunk_seq;
+	struct xvt_event_hdr hdr; /* with its new time; the payload follows */
+};
+XVT_ASSERT(sizeof(struct waiting) % 8 == 0, "payloads are aligned");
+
+struct xvt_reclock {
+	struct xvt_trace *t;
+	struct xvt_reclock_ring *rings;
+	struct lane (*lanes)[2];
+	uint64_t reach_ns; /* the most that any event is moved */
+	uint64_t from_ns;
+	uint64_t to_ns;
+	struct xvt_cursor in;
+	bool begun;
+	bool in_done;
+	uint64_t in_ns; /* recorded time of the newest that was read */
+	uint64_t read;
+	uint64_t kept;
+	struct waiting **heap;
+	size_t count;
+	size_t room;
+	struct waiting *out; /* handed out by the last call */
+};
+
+/* -- one event's time --------------------------------------------------------------- */
+
+/* Between two epochs: no later than the border. */
+static uint64_t till_border(const struct xvt_reclock_ring *r, size_t e, uint64_t ns, bool recorded)
+{
+	const struct xvt_reclock_epoch *next = &r->epochs[e + 1];
+	uint64_t border;
+
+	if (e + 1 >= r->epoch_count)
+		return ns;
+	border = recorded ? r->nodes[next->first].host_ns : r->knots[next->knot_first].host_ns;
+	return ns < border ? ns : border;
+}
+
+/*
+ * The ring was silent: the recorder went on from the last node that it had, and nodes between
+ * that one and the event may have come later. They place it, or it moves with its node.
+ */
+static bool unconfirmed(const struct xvt_reclock_ring *r, size_t e, const struct xvt_event_hdr *h,
+			uint64_t *ns)
+{
+	const struct xvt_reclock_epoch *epoch = &r->epochs[e];
+	size_t n = epoch->end;
+
+	while (n > epoch->first + 1 && r->nodes[n - 1].guest > h->guest_clock)
+		n--;
+	for (int i = 0; i < NODES_BACK && n-- > epoch->first; i++) {
+		const struct xvt_clock_node *node = &r->nodes[n];
+		uint64_t rec = xvt_reclock_extrapolate(r, node, h->guest_clock);
+
+		if (till_border(r, e, rec, true) != h->host_ns)
+			continue;
+		if (h->guest_clock <= r->nodes[epoch->end - 1].guest)
+			rec = xvt_reclock_new_at(r, epoch, h->guest_clock);
+		else
+			rec += xvt_reclock_new_at(r, epoch, node->guest) - node->host_ns;
+		*ns = till_border(r, e, rec, false);
+		return true;
+	}
+	return false;
+}
+
+/* Does this epoch's recorded map give the event's recorded time? */
+static bool in_epoch(const struct xvt_reclock_ring *r, size_t e, const struct xvt_event_hdr *h,
+		     uint64_t *ns)
+{
+	uint64_t rec = xvt_reclock_recorded_at(r, &r->epochs[e], h->guest_clock);
+
+	if (till_border(r, e, rec, true) == h->host_ns) {
+		rec = xvt_reclock_new_at(r, &r->epochs[e], h->guest_clock);
+		*ns = till_border(r, e, rec, false);
+		return true;
+	}
+	return (h->ring_flags & XVT_EVENT_F_UNCONFIRMED) && unconfirmed(r, e, h, ns);
+}
+
+/* The last epoch that begins at or before that time; the first one, if none does. */
+static size_t epoch_at(const struct xvt_reclock_ring *r, uint64_t ns)
+{
+	size_t lo = 0, hi = r->epoch_count;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (r->nodes[r->epochs[mid].first].host_ns <= ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo ? lo - 1 : 0;
+}
+
+static bool by_map(const struct xvt_reclock_ring *r, struct lane *lane,
+		   const struct xvt_event_hdr *h, uint64_t *ns)
+{
+	size_t e;
+
+	/* Its clock contradicts the map, so the map says nothing of it; or it is the host's. */
+	if (h->ring_flags & XVT_EVENT_F_CLOCK || !r->epoch_count)
+		return false;
+	if (in_epoch(r, lane->epoch, h, ns))
+		return true;
+	e = epoch_at(r, h->host_ns);
+	e = e > EPOCHS_NEAR ? e - EPOCHS_NEAR : 0;
+	for (size_t last = e + 2 * EPOCHS_NEAR; e <= last && e < r->epoch_count; e++) {
+		if (e == lane->epoch || !in_epoch(r, e, h, ns))
+			continue;
+		lane->epoch = e;
+		return true;
+	}
+	return false;
+}
+
+static bool too_far(const struct xvt_reclock *rc, uint64_t rec_ns, uint64_t ns)
+{
+	return (ns > rec_ns ? ns - rec_ns : rec_ns - ns) > rc->reach_ns;
+}
+
+/* The event's new time, and its ring and VM; h->host_ns is still the recorded one. */
+static uint64_t place(struct xvt_reclock *rc, const struct xvt_event_hdr *h)
+{
+	uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
+	uint64_t ns = h->host_ns;
+	struct lane *lane;
+
+	if (ring >= rc->t->ring_count)
+		return ns;
+	lane = &rc->lanes[ring][!!(h->ring_flags & XVT_EVENT_F_LATE)];
+	if (!by_map(&rc->rings[ring], lane, h, &ns) || too_far(rc, h->host_ns, ns)) {
+		rc->kept += xvt_is_event(h);
+		ns = h->host_ns + (lane->now_ns - lane->rec_ns);
+	}
+	if (h->host_ns >= lane->rec_ns && ns < lane->now_ns)
+		ns = lane->now_ns;
+	/* Only a damaged lane goes back, and then by any amount. */
+	if (too_far(rc, h->host_ns, ns))
+		ns = h->host_ns;
+	lane->rec_ns = h->host_ns;
+	lane->now_ns = ns;
+	return ns;
+}
+
+/* -- in order again ----------------------------------------------------------------- */
+
+static bool before(const struct waiting *a, const struct waiting *b)
+{
+	if (a->hdr.host_ns != b->hdr.host_ns)
+		return a->hdr.host_ns < b->hdr.host_ns;
+	if (a->vm != b->vm)
+		return a->vm < b->vm;
+	if (a->ring != b->ring)
+		return a->ring < b->ring;
+	return a->number < b->number;
+}
+
+static int push(struct xvt_reclock *rc, struct waiting *w)
+{
+	size_t i = rc->count;
+
+	if (rc->count == rc->room) {
+		size_t more = rc->room ? rc->room * 2 : 1024;
+		void *grown = realloc(rc->heap, more * sizeof(struct waiting *));
+
+		if (!grown)
+			return -ENOMEM;
+		rc->heap = grown;
+		rc->room = more;
+	}
+	rc->count++;
+	while (i && before(w, rc->heap[(i - 1) / 2])) {
+		rc->heap[i] = rc->heap[(i - 1) / 2];
+		i = (i - 1) / 2;
+	}
+	rc->heap[i] = w;
+	return 0;
+}
+
+static struct waiting *pop(struct xvt_reclock *rc)
+{
+	struct waiting *top = rc->heap[0], *moving = rc->heap[--rc->count];
+	size_t i = 0;
+
+	for (;;) {
+		size_t child = 2 * i + 1;
+
+		if (child >= rc->count)
+			break;
+		if (child + 1 < rc->count && before(rc->heap[child + 1], rc->heap[child]))
+			child++;
+		if (!before(rc->heap[child], moving))
+			break;
+		rc->heap[i] = rc->heap[child];
+		i = child;
+	}
+	rc->heap[i] = moving;
+	return top;
+}
+
+static int take(struct xvt_reclock *rc, const struct xvt_event *ev)
+{
+	struct waiting *w = malloc(sizeof(*w) + ev->hdr->len);
+	int err;
+
+	if (!w)
+		return -ENOMEM;
+	w->number = rc->read++;
+	w->ring = xvt_event_ring(ev);
+	w->vm = xvt_ring_vm(rc->t, w->ring);
+	w->chunk_seq = ev->chunk_seq;
+	w->hdr = *ev->hdr;
+	w->hdr.host_ns = place(rc, ev->hdr);
+	memcpy(w + 1, ev->payload, ev->hdr->len);
+	rc->in_ns = ev->hdr->host_ns;
+	err = push(rc, w);
+	if (err)
+		free(w);
+	return err;
+}
+
+/* Nothing that is still to be read can come before what is on top. */
+static bool top_is_next(const struct xvt_reclock *rc)
+{
+	uint64_t ns;
+
+	if (rc->in_done)
+		return true;
+	if (!rc->count)
+		return false;
+	ns = rc->heap[0]->hdr.host_ns;
+	return rc->in_ns > ns && rc->in_ns - ns > rc->reach_ns;
+}
+
+int xvt_reclock_next(struct xvt_reclock *rc, struct xvt_event *ev)
+{
+	free(rc->out);
+	rc->out = NULL;
+	for (;;) {
+		int got;
+
+		if (top_is_next(rc)) {
+			if (!rc->count)
+				return 0;
+			rc->out = pop(rc);
+			if (rc->out->hdr.host_ns >= rc->from_ns &&
+			    rc->out->hdr.host_ns <= rc->to_ns)
+				break;
+			free(rc->out);
+			rc->out = NULL;
+			continue;
+		}
+		got = xvt_cursor_next(&rc->in, ev);
+		if (got < 0)
+			return got;
+		rc->in_done = got == 0;
+		got = got ? take(rc, ev) : 0;
+		if (got)
+			return got;
+	}
+	ev->hdr = &rc->out->hdr;
+	ev->payload = (const uint8_t *)(rc->out + 1);
+	ev->chunk_seq = rc->out->chunk_seq;
+	return 1;
+}
+
+/* -- the whole ---------------------------------------------------------------------- */
+
+int xvt_reclock_new(struct xvt_reclock **out, struct xvt_trace *t)
+{
+	struct xvt_reclock *rc = calloc(1, sizeof(*rc));
+	int err;
+
+	*out = NULL;
+	if (!rc)
+		return -ENOMEM;
+	rc->t = t;
+	rc->lanes = calloc((size_t)t->ring_count + 1, sizeof(*rc->lanes));
+	err = rc->lanes ? xvt_reclock_maps_new(&rc->rings, t) : -ENOMEM;
+	if (err) {
+		xvt_reclock_free(rc);
+		return err;
+	}
+	for (uint32_t i = 0; i < t->ring_count; i++)
+		if (rc->rings[i].moved_ns > rc->reach_ns)
+			rc->reach_ns = rc->rings[i].moved_ns;
+	rc->reach_ns += 2; /* between two knots both maps are rounded down */
+	*out = rc;
+	return 0;
+}
+
+void xvt_reclock_free(struct xvt_reclock *rc)
+{
+	if (!rc)
+		return;
+	while (rc->count)
+		free(rc->heap[--rc->count]);
+	free(rc->heap);
+	free(rc->out);
+	free(rc->lanes);
+	if (rc->begun)
+		xvt_cursor_fini(&rc->in);
+	xvt_reclock_maps_free(rc->rings, rc->t->ring_count);
+	free(rc);
+}
+
+int xvt_reclock_begin(struct xvt_reclock *rc, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t reach = rc->reach_ns;
+	int err;
+
+	rc->from_ns = from_ns;
+	rc->to_ns = to_ns;
+	err = xvt_cursor_init(&rc->in, rc->t, from_ns > reach ? from_ns - reach : 0,
+			      to_ns < UINT64_MAX - reach ? to_ns + reach : UINT64_MAX);
+	rc->begun = !err;
+	return err;
+}
+
+const struct xvt_reclock_ring *xvt_reclock_ring(const struct xvt_reclock *rc, uint32_t ring)
+{
+	return &rc->rings[ring];
+}
+
+uint64_t xvt_reclock_kept(const struct xvt_reclock *rc)
+{
+	return rc->kept;
+}
+
+/* "constant rate in 3 epochs, as recorded in 1" */
+static void explain(const struct xvt_reclock_ring *r, char *text, size_t size)
+{
+	static const char *const hows[] = { "as recorded", "gains on the host's clock",
+					    "constant rate" };
+	size_t counts[3] = { 0 }, used = 0, kinds = 0;
+
+	for (size_t e = 0; e < r->epoch_count; e++)
+		counts[r->epochs[e].line ? 2 : r->epochs[e].gain]++;
+	for (int i = 2; i >= 0; i--)
+		kinds += counts[i] != 0;
+	text[0] = '\0';
+	for (int i = 2; i >= 0 && used < size; i--) {
+		if (!counts[i])
+			continue;
+		used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+					 hows[i]);
+		if (kinds > 1 && used < size)
+			used += (size_t)snprintf(text + used, size - used, " in %zu", counts[i]);
+	}
+}
+
+void xvt_reclock_say(const struct xvt_reclock *rc)
+{
+	for (uint32_t i = 0; i < rc->t->ring_count; i++) {
+		const struct xvt_reclock_ring *r = &rc->rings[i];
+		struct xvt_reclock_change c;
+		char how[128];
+
+		if (xvt_reclock_change(r, &c))
+			continue;
+		explain(r, how, sizeof(how));
+		fprintf(stderr,
+			"%s:%u %s: within %.1f us -> %.1f us, half of the time %.1f -> %.1f us "
+			"(%s, %llu samples, %zu epoch%s)\n",
+			xvt_vm_name(rc->t, xvt_ring_vm(rc->t, i)), rc->t->rings[i].info.cpu,
+			xvt_clock_source_name(r->nodes[0].source), (double)c.max_before / 1e3,
+			(double)c.max_after / 1e3, (double)c.half_before / 1e3,
+			(double)c.half_after / 1e3, how, (unsigned long long)r->samples,
+			r->epoch_count, r->epoch_count == 1 ? "" : "s");
+	}
+}

@@ -1,0 +1,779 @@
+// SPDX-License-Identifier: GPL-2.0
+/* reclock_map.c - see reclock_map.h. The file is untrusted: nodes and samples may be any numbers.
+ */
+#include "view/reclock_map.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/lines.h"
+#include "view/fit.h"
+
+typedef __int128 s128;
+
+/* Passes over an epoch whose new bounds are to stay below the recorded ones. */
+#define TRIES	     8
+/* Measurements without which an epoch keeps the recorded map. */
+#define BURSTS_LEAST 3
+/* Two conversions round by one each. */
+#define ROUNDING     2
+/* Nanoseconds that can be added and subtracted freely. */
+#define NS_MAX	     (INT64_MAX / 4)
+
+/* -- all samples and nodes of the trace --------------------------------------------- */
+
+struct sample {
+	uint64_t guest;
+	uint64_t lo; /* host clock */
+	uint64_t hi;
+	uint32_t epoch;
+};
+
+struct loading {
+	struct xvt_trace *t;
+	struct xvt_reclock_ring *rings;
+	struct sample **samples; /* of each ring */
+	size_t *sample_room;
+	size_t *node_room;
+};
+
+static int make_room(void **array, size_t count, size_t *room, size_t size)
+{
+	size_t more = *room ? *room * 2 : 64;
+	void *grown;
+
+	if (count < *room)
+		return 0;
+	grown = realloc(*array, more * size);
+	if (!grown)
+		return -ENOMEM;
+	*array = grown;
+	*room = more;
+	return 0;
+}
+
+static int take_node(struct loading *l, const struct xvt_clock_node *n)
+{
+	struct xvt_reclock_ring *r;
+	int err;
+
+	if (n->ring >= l->t->ring_count)
+		return 0;
+	r = &l->rings[n->ring];
+	err = make_room((void **)&r->nodes, r->node_count, &l->node_room[n->ring], sizeof(*n));
+	if (!err)
+		r->nodes[r->node_count++] = *n;
+	return err;
+}
+
+static int take_sample(struct loading *l, const struct xvt_clock_sample *s)
+{
+	struct xvt_reclock_ring *r;
+	int err;
+
+	if (s->ring >= l->t->ring_count)
+		return 0;
+	r = &l->rings[s->ring];
+	err = make_room((void **)&l->samples[s->ring], r->samples, &l->sample_room[s->ring],
+			sizeof(struct sample));
+	if (!err)
+		l->samples[s->ring][r->samples++] =
+			(struct sample){ s->guest, s->host_clock_lo, s->host_clock_hi, s->epoch };
+	return err;
+}
+
+static int take_chunk(struct loading *l, size_t chunk, struct xvt_chunk_buf *b)
+{
+	bool nodes = l->t->chunks[chunk].type == XVT_CHUNK_NODE;
+	int err;
+
+	if (!nodes && l->t->chunks[chunk].type != XVT_CHUNK_SAMPLES)
+		return 0;
+	err = xvt_trace_load(l->t, chunk, b);
+	if (err)
+		return err == -EBADMSG ? 0 : err;
+	for (uint32_t at = 0; nodes && !err && b->len - at >= sizeof(struct xvt_clock_node);
+	     at += sizeof(struct xvt_clock_node)) {
+		struct xvt_clock_node n;
+
+		memcpy(&n, b->payload + at, sizeof(n));
+		err = take_node(l, &n);
+	}
+	for (uint32_t at = 0; !nodes && !err && b->len - at >= sizeof(struct xvt_clock_sample);
+	     at += sizeof(struct xvt_clock_sample)) {
+		struct xvt_clock_sample s;
+
+		memcpy(&s, b->payload + at, sizeof(s));
+		err = take_sample(l, &s);
+	}
+	return err;
+}
+
+static int split_epochs(struct xvt_reclock_ring *r)
+{
+	r->epochs = calloc(r->node_count + 1, sizeof(*r->epochs));
+	if (!r->epochs)
+		return -ENOMEM;
+	if (xvt_nodes_settle(r->nodes, r->node_count))
+		return -ENOMEM;
+	for (size_t i = 0; i < r->node_count; i++) {
+		if (!i || r->nodes[i].epoch != r->nodes[i - 1].epoch)
+			r->epochs[r->epoch_count++] = (struct xvt_reclock_epoch){ .first = i };
+		r->epochs[r->epoch_count - 1].end = i + 1;
+	}
+	return 0;
+}
+
+/* -- maps --------------------------------------------------------------------------- */
+
+static uint64_t nominal(const struct xvt_reclock_ring *r, uint64_t guest0, uint64_t ns0,
+			uint64_t guest)
+{
+	bool after = guest >= guest0;
+	unsigned __int128 ns =
+		(unsigned __int128)(after ? guest - guest0 : guest0 - guest) * 1000000000u / r->hz;
+
+	if (ns > INT64_MAX)
+		ns = INT64_MAX; /* 292 years, as the recorder has it */
+	if (after)
+		return ns0 + (uint64_t)ns;
+	return ns < ns0 ? ns0 - (uint64_t)ns : 0;
+}
+
+uint64_t xvt_reclock_extrapolate(const struct xvt_reclock_ring *r, const struct xvt_clock_node *n,
+				 uint64_t guest)
+{
+	return nominal(r, n->guest, n->host_ns, guest);
+}
+
+/* a.guest <= guest < b.guest. Unsigned: nodes of a lying file may be any numbers. */
+static uint64_t on_line(uint64_t guest, uint64_t guest_a, uint64_t ns_a, uint64_t guest_b,
+			uint64_t ns_b)
+{
+	return ns_a + (uint64_t)((unsigned __int128)(guest - guest_a) * (ns_b - ns_a) /
+				 (guest_b - guest_a));
+}
+
+uint64_t xvt_reclock_recorded_at(const struct xvt_reclock_ring *r,
+				 const struct xvt_reclock_epoch *e, uint64_t guest)
+{
+	size_t lo = e->first, hi = e->end;
+	const struct xvt_clock_node *a;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (r->nodes[mid].guest <= guest)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	a = &r->nodes[lo > e->first ? lo - 1 : lo];
+	if (guest <= a->guest || lo == e->end)
+		return xvt_reclock_extrapolate(r, a, guest);
+	return on_line(guest, a->guest, a->host_ns, a[1].guest, a[1].host_ns);
+}
+
+uint64_t xvt_reclock_new_at(const struct xvt_reclock_ring *r, const struct xvt_reclock_epoch *e,
+			    uint64_t guest)
+{
+	size_t lo = e->knot_first, hi = e->knot_end;
+	const struct xvt_reclock_knot *a;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (r->knots[mid].guest <= guest)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	a = &r->knots[lo > e->knot_first ? lo - 1 : lo];
+	if (guest <= a->guest || lo == e->knot_end)
+		return nominal(r, a->guest, a->host_ns, guest);
+	return on_line(guest, a->guest, a->host_ns, a[1].guest, a[1].host_ns);
+}
+
+/* -- a better map of one epoch ------------------------------------------------------ */
+
+/* One piece between two knots: what the samples prove at its ends, and what was recorded. */
+struct piece {
+	struct xvt_fit_span at0;
+	struct xvt_fit_span at1;
+	int64_t bound; /* recorded, without the stamp's slack */
+};
+
+/* An epoch while it is worked on; all arrays have an entry for each knot. */
+struct work {
+	const struct xvt_trace *t;
+	const struct xvt_reclock_ring *r;
+	const struct xvt_reclock_epoch *e;
+	struct xvt_clock_fit fit;
+	uint64_t guest0; /* origin of the fit */
+	uint64_t clock0;
+	size_t knee_first; /* lines of the host's clock that begin in it */
+	size_t knee_end;
+	size_t count;
+	uint64_t *guest;
+	int64_t *rec; /* recorded map, ns */
+	int64_t *now; /* new map, ns */
+	int64_t *bound;
+	struct piece *pieces; /* pieces[k] is from knot k to k + 1 */
+};
+
+static int64_t limited(s128 ns)
+{
+	return ns > NS_MAX ? NS_MAX : ns < -NS_MAX ? -NS_MAX : (int64_t)ns;
+}
+
+/* The line of the host's clock on which a value lies. */
+static const struct xvt_timebase *line_of(const struct xvt_trace *t, uint64_t clock)
+{
+	size_t lo = 1, hi = t->timebase_count;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (t->timebase[mid].base_clock <= clock)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return &t->timebase[lo - 1];
+}
+
+/* The host's clock in ns, rounded down. */
+static int64_t clock_ns(const struct xvt_trace *t, s128 clock)
+{
+	uint64_t c = clock < 0 ? 0 : clock > UINT64_MAX ? UINT64_MAX : (uint64_t)clock;
+
+	return limited(xvt_timebase_ns(line_of(t, c), c));
+}
+
+static int64_t fit_ns(const struct work *w, int64_t y)
+{
+	return clock_ns(w->t, (s128)w->clock0 + y);
+}
+
+static struct xvt_fit_span span_ns(const struct work *w, const struct xvt_fit_span *s)
+{
+	return (struct xvt_fit_span){
+		.lo = s->lo == INT64_MIN ? -NS_MAX : fit_ns(w, s->lo),
+		.hi = s->hi == INT64_MAX ? NS_MAX : fit_ns(w, s->hi) + 1,
+	};
+}
+
+static int by_guest(const void *pa, const void *pb)
+{
+	const uint64_t *a = pa, *b = pb;
+
+	return *a < *b ? -1 : *a > *b;
+}
+
+/* The guest's clock at about that moment of the host's, within the epoch. */
+static uint64_t guest_at(const struct work *w, uint64_t clock)
+{
+	int64_t lo = 0;
+	int64_t hi = (int64_t)(w->r->nodes[w->e->end - 1].guest - w->guest0);
+
+	while (lo < hi) {
+		int64_t mid = lo + (hi - lo) / 2;
+
+		if ((s128)w->clock0 + xvt_clock_fit_middle(&w->fit, mid) < (s128)clock)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return w->guest0 + (uint64_t)lo;
+}
+
+/* Where the new map may bend: at nodes, at samples between them, and where the host's clock does.
+ */
+static void choose_knots(struct work *w, const struct sample *samples, size_t count)
+{
+	uint64_t first = w->r->nodes[w->e->first].guest, last = w->r->nodes[w->e->end - 1].guest;
+	size_t n = 0, kept = 0;
+
+	for (size_t i = w->e->first; i < w->e->end; i++)
+		w->guest[n++] = w->r->nodes[i].guest;
+	for (size_t i = 0; i < count; i++)
+		if (samples[i].guest > first && samples[i].guest < last)
+			w->guest[n++] = samples[i].guest;
+	for (size_t i = w->knee_first; i < w->knee_end; i++)
+		w->guest[n++] = guest_at(w, w->t->timebase[i].base_clock);
+	qsort(w->guest, n, sizeof(*w->guest), by_guest);
+	for (size_t i = 0; i < n; i++)
+		if (!kept || w->guest[i] != w->guest[kept - 1])
+			w->guest[kept++] = w->guest[i];
+	w->count = kept;
+}
+
+/* Are all its nodes a formula's? Then its rate is known. */
+static bool is_exact(const struct work *w)
+{
+	for (size_t i = w->e->first; i < w->e->end; i++) {
+		const uint32_t source = w->r->nodes[i].source;
+
+		if (source != XVT_SOURCE_KVM && source != XVT_SOURCE_VMM &&
+		    source != XVT_SOURCE_GUEST)
+			return false;
+	}
+	return true;
+}
+
+static int fit_samples(struct work *w, const struct sample *samples, size_t count)
+{
+	uint64_t host_hz = w->t->info.mult
+				   ? (uint64_t)(((s128)1000000000 << (w->t->info.shift & 63)) /
+						w->t->info.mult)
+				   : 0;
+	uint64_t off = host_hz > w->r->hz ? host_hz - w->r->hz : w->r->hz - host_hz;
+	struct xvt_fit_sample *s = malloc((count + 1) * sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	w->guest0 = w->r->nodes[w->e->first].guest;
+	w->clock0 = count ? samples[0].lo : 0;
+	for (size_t i = 0; i < count; i++) {
+		s[i].x = (int64_t)(samples[i].guest - w->guest0);
+		s[i].lo = (int64_t)(samples[i].lo - w->clock0);
+		s[i].hi = (int64_t)(samples[i].hi - w->clock0);
+	}
+	/* The recorder took the host's rate for the guest's, and the file has that to 1e-9; or the
+	 * guest's is faster, and may be the host's that is set forward. */
+	return xvt_clock_fit_init(&w->fit, s, count,
+				  off <= host_hz >> 20 ||
+					  (w->r->host_ticks && w->r->hz > host_hz && !is_exact(w)));
+}
+
+/* What the recorded map and its bound say must be possible, or one of the two is wrong. */
+static bool contradicts(const struct xvt_fit_span *s, int64_t rec, int64_t bound)
+{
+	return s->hi + ROUNDING < rec - bound || s->lo - ROUNDING > rec + bound;
+}
+
+static void prove_pieces(struct work *w)
+{
+	const struct xvt_fit_span nothing = { -NS_MAX, NS_MAX };
+	size_t node = w->e->first + 1;
+
+	for (size_t k = 0; k + 1 < w->count; k++) {
+		struct piece *p = &w->pieces[k];
+		struct xvt_fit_span at0, at1;
+		uint64_t bound;
+
+		while (w->r->nodes[node].guest <= w->guest[k])
+			node++;
+		bound = w->r->nodes[node].segment_bound_ns;
+		bound -= bound < XVT_STAMP_SLACK_NS ? bound : XVT_STAMP_SLACK_NS;
+		p->bound = bound < NS_MAX ? (int64_t)bound : NS_MAX;
+		xvt_clock_fit_between(&w->fit, (int64_t)(w->guest[k] - w->guest0),
+				      (int64_t)(w->guest[k + 1] - w->guest0), &at0, &at1);
+		p->at0 = span_ns(w, &at0);
+		p->at1 = span_ns(w, &at1);
+		if (w->r->nodes[node].flags & XVT_NODE_NEAR ||
+		    contradicts(&p->at0, w->rec[k], p->bound) ||
+		    contradicts(&p->at1, w->rec[k + 1], p->bound))
+			p->at0 = p->at1 = nothing;
+	}
+}
+
+/* Move *ns to where this end of a piece needs no larger bound than the recorded map there. */
+static void hold(int64_t *ns, const struct xvt_fit_span *s, int64_t rec, int64_t bound)
+{
+	int64_t least = s->hi - bound < rec ? s->hi - bound : rec;
+	int64_t most = s->lo + bound > rec ? s->lo + bound : rec;
+
+	*ns = *ns < least ? least : *ns > most ? most : *ns;
+}
+
+static void choose_map(struct work *w)
+{
+	for (size_t k = 0; k < w->count; k++) {
+		int64_t ns = fit_ns(
+			w, xvt_clock_fit_middle(&w->fit, (int64_t)(w->guest[k] - w->guest0)));
+
+		if (k)
+			hold(&ns, &w->pieces[k - 1].at1, w->rec[k], w->pieces[k - 1].bound);
+		if (k + 1 < w->count)
+			hold(&ns, &w->pieces[k].at0, w->rec[k], w->pieces[k].bound);
+		w->now[k] = k && ns < w->now[k - 1] ? w->now[k - 1] : ns;
+	}
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * How wrong the new map can be in a piece. The samples' limits lie within straight lines between
+ * its ends and so does the map, so they are furthest apart at an end; the recorded map and its
+ * bound are a limit as well.
+ */
+static int64_t bound_of(const struct work *w, size_t k)
+{
+	const struct piece *p = &w->pieces[k];
+	const int64_t *now = &w->now[k], *rec = &w->rec[k];
+	int64_t above = smaller(larger(p->at0.hi - now[0], p->at1.hi - now[1]),
+				larger(rec[0] - now[0], rec[1] - now[1]) + p->bound);
+	int64_t below = smaller(larger(now[0] - p->at0.lo, now[1] - p->at1.lo),
+				larger(now[0] - rec[0], now[1] - rec[1]) + p->bound);
+
+	return larger(larger(above, below), 0);
+}
+
+/* Where the host's clock bends is not exactly at a knot, but off it by no more than the bound. It
+ * bends by 1,700 ppm at most: its rate is within 600 of the counter's, and steers by 500. */
+static int64_t with_knees(const struct work *w, size_t k, int64_t bound)
+{
+	if (w->knee_first != w->knee_end)
+		bound += bound / 512 + 1;
+	return smaller(bound, w->pieces[k].bound);
+}
+
+/* Pieces that came out worse get the recorded map. Returns whether none did. */
+static bool none_worse(struct work *w)
+{
+	bool none = true;
+
+	for (size_t k = 0; k + 1 < w->count; k++) {
+		w->bound[k] = bound_of(w, k);
+		if (w->bound[k] <= w->pieces[k].bound)
+			continue;
+		w->now[k] = w->rec[k];
+		w->now[k + 1] = w->rec[k + 1];
+		none = false;
+	}
+	return none;
+}
+
+static bool usable(const struct work *w)
+{
+	for (size_t k = 0; k < w->count; k++) {
+		int64_t moved = w->now[k] - w->rec[k];
+
+		if (k && w->now[k] < w->now[k - 1])
+			return false;
+		if (moved > (int64_t)XVT_RECLOCK_REACH_NS || -moved > (int64_t)XVT_RECLOCK_REACH_NS)
+			return false;
+	}
+	return true;
+}
+
+static void recorded_map(struct work *w)
+{
+	memcpy(w->now, w->rec, w->count * sizeof(*w->now));
+	for (size_t k = 0; k + 1 < w->count; k++)
+		w->bound[k] = bound_of(w, k);
+}
+
+static void refine(struct work *w)
+{
+	bool good = false;
+
+	for (size_t k = 0; k < w->count; k++)
+		w->rec[k] = limited(xvt_reclock_recorded_at(w->r, w->e, w->guest[k]));
+	prove_pieces(w);
+	choose_map(w);
+	for (int i = 0; i < TRIES && !good; i++)
+		good = none_worse(w);
+	if (!good || !usable(w))
+		recorded_map(w);
+}
+
+/* In a file that was not damaged they are. */
+static bool in_order(const struct xvt_reclock_ring *r, const struct xvt_reclock_epoch *e)
+{
+	for (size_t i = e->first; i < e->end; i++) {
+		if (r->nodes[i].host_ns >= NS_MAX)
+			return false;
+		if (i > e->first && (r->nodes[i].guest <= r->nodes[i - 1].guest ||
+				     r->nodes[i].host_ns < r->nodes[i - 1].host_ns))
+			return false;
+	}
+	return r->nodes[e->end - 1].guest - r->nodes[e->first].guest < XVT_FIT_MAX;
+}
+
+/* In how many bursts its samples were taken. */
+static size_t measured_count(const struct xvt_reclock_ring *r, const struct xvt_reclock_epoch *e)
+{
+	size_t n = 0;
+
+	for (size_t i = e->first; i < e->end; i++)
+		n += r->nodes[i].source != XVT_SOURCE_DRAIN;
+	return n;
+}
+
+/* Then no explanation holds: moved, and moved back, it contradicts no sample. */
+static bool was_changed(const struct xvt_reclock_ring *r, const struct xvt_reclock_epoch *e)
+{
+	for (size_t i = e->first; i < e->end; i++) {
+		if (!(r->nodes[i].flags & XVT_NODE_F_FIRST) &&
+		    r->nodes[i].flags & XVT_NODE_F_CHANGED)
+			return true;
+	}
+	return false;
+}
+
+static void keep_epoch(struct xvt_reclock_ring *r, struct xvt_reclock_epoch *e)
+{
+	for (size_t i = e->first; i < e->end; i++)
+		r->knots[r->knot_count++] =
+			(struct xvt_reclock_knot){ r->nodes[i].guest, r->nodes[i].host_ns,
+						   r->nodes[i].segment_bound_ns,
+						   r->nodes[i].segment_bound_ns };
+}
+
+static void put_knots(struct xvt_reclock_ring *r, const struct work *w)
+{
+	for (size_t k = 0; k < w->count; k++) {
+		struct xvt_reclock_knot *n = &r->knots[r->knot_count++];
+		uint64_t moved = (uint64_t)llabs(w->now[k] - w->rec[k]);
+
+		n->guest = w->guest[k];
+		n->host_ns = (uint64_t)w->now[k];
+		n->bound_ns = n->rec_bound_ns = r->nodes[w->e->first].segment_bound_ns;
+		if (k) {
+			n->bound_ns = (uint64_t)with_knees(w, k - 1, w->bound[k - 1]) +
+				      XVT_STAMP_SLACK_NS;
+			n->rec_bound_ns = (uint64_t)w->pieces[k - 1].bound + XVT_STAMP_SLACK_NS;
+		}
+		if (moved > r->moved_ns)
+			r->moved_ns = moved;
+	}
+}
+
+static int alloc_work(struct work *w, size_t room)
+{
+	w->guest = malloc(room * sizeof(*w->guest));
+	w->rec = malloc(room * sizeof(*w->rec));
+	w->now = malloc(room * sizeof(*w->now));
+	w->bound = malloc(room * sizeof(*w->bound));
+	w->pieces = malloc(room * sizeof(*w->pieces));
+	return w->guest && w->rec && w->now && w->bound && w->pieces ? 0 : -ENOMEM;
+}
+
+static void free_work(struct work *w)
+{
+	free(w->fit.samples);
+	xvt_clock_fit_fini(&w->fit);
+	free(w->guest);
+	free(w->rec);
+	free(w->now);
+	free(w->bound);
+	free(w->pieces);
+}
+
+/* Epochs follow each other, so a line that began before this one is not looked at again. */
+static void find_knees(struct work *w, size_t *knee)
+{
+	const struct xvt_trace *t = w->t;
+
+	while (*knee < t->timebase_count &&
+	       t->timebase[*knee].base_ns <= w->r->nodes[w->e->first].host_ns)
+		++*knee;
+	w->knee_first = *knee;
+	while (*knee < t->timebase_count &&
+	       t->timebase[*knee].base_ns < w->r->nodes[w->e->end - 1].host_ns)
+		++*knee;
+	w->knee_end = *knee;
+}
+
+/*
+ * samples: those of this epoch. r->knots has room for as many knots as there can be: one for each
+ * node, sample and line.
+ */
+static int make_epoch(const struct xvt_trace *t, struct xvt_reclock_ring *r,
+		      struct xvt_reclock_epoch *e, const struct sample *samples, size_t count,
+		      size_t *knee)
+{
+	struct work w = { .t = t, .r = r, .e = e };
+	int err = 0;
+
+	e->knot_first = r->knot_count;
+	/* Through two moments there always is a line, whatever the clock did between them. */
+	if (in_order(r, e) && !was_changed(r, e) && measured_count(r, e) >= BURSTS_LEAST) {
+		find_knees(&w, knee);
+		err = alloc_work(&w, e->end - e->first + count + w.knee_end - w.knee_first);
+		if (!err)
+			err = fit_samples(&w, samples, count);
+	}
+	if (!err && xvt_clock_fit_any(&w.fit)) {
+		e->line = w.fit.line;
+		e->gain = w.fit.gain;
+		choose_knots(&w, samples, count);
+		refine(&w);
+		put_knots(r, &w);
+	} else if (!err) {
+		keep_epoch(r, e);
+	}
+	e->knot_end = r->knot_count;
+	free_work(&w);
+	return err;
+}
+
+static int by_epoch(const void *pa, const void *pb)
+{
+	const struct sample *a = pa, *b = pb;
+
+	return a->epoch < b->epoch ? -1 : a->epoch > b->epoch;
+}
+
+/* A lying file may give one epoch's number to several: each gets its samples once. */
+static int make_ring(const struct xvt_trace *t, struct xvt_reclock_ring *r, struct sample *samples)
+{
+	size_t at = 0, knee = 1;
+	int err = split_epochs(r);
+
+	if (err)
+		return err;
+	r->knots = malloc((r->node_count + r->samples + t->timebase_count) * sizeof(*r->knots));
+	if (!r->knots)
+		return -ENOMEM;
+	if (r->samples)
+		qsort(samples, r->samples, sizeof(*samples), by_epoch);
+	for (size_t i = 0; i < r->epoch_count && !err; i++) {
+		uint32_t epoch = r->nodes[r->epochs[i].first].epoch;
+		size_t first;
+
+		while (at < r->samples && samples[at].epoch < epoch)
+			at++;
+		first = at;
+		while (at < r->samples && samples[at].epoch == epoch)
+			at++;
+		err = make_epoch(t, r, &r->epochs[i], first ? samples + first : samples, at - first,
+				 &knee);
+	}
+	return err;
+}
+
+static void ring_hz(struct loading *l, uint32_t ring)
+{
+	const struct xvt_trace *t = l->t;
+	uint32_t vm = xvt_ring_vm(t, ring);
+	struct xvt_reclock_ring *r = &l->rings[ring];
+
+	if (vm < t->vm_count && t->vms[vm].known)
+		r->hz = t->vms[vm].info.clock_hz;
+	if (t->rings[ring].known && t->rings[ring].info.clock_hz)
+		r->hz = t->rings[ring].info.clock_hz;
+	r->host_ticks = t->rings[ring].known && t->rings[ring].info.clock_id == XVT_CLOCK_TSC &&
+			t->info.host_clock_id == XVT_CLOCK_TSC;
+	if (!r->hz && t->info.mult)
+		r->hz = (uint64_t)(((s128)1000000000 << (t->info.shift & 63)) / t->info.mult);
+	if (!r->hz)
+		r->hz = 1000000000;
+}
+
+static int load(struct loading *l)
+{
+	struct xvt_chunk_buf b = { 0 };
+	int err = 0;
+
+	for (size_t i = 0; i < l->t->chunk_count && !err; i++)
+		err = take_chunk(l, i, &b);
+	xvt_chunk_buf_free(&b);
+	for (uint32_t i = 0; i < l->t->ring_count && !err; i++) {
+		ring_hz(l, i);
+		err = make_ring(l->t, &l->rings[i], l->samples[i]);
+		free(l->samples[i]);
+		l->samples[i] = NULL;
+	}
+	return err;
+}
+
+int xvt_reclock_maps_new(struct xvt_reclock_ring **out, struct xvt_trace *t)
+{
+	size_t n = (size_t)t->ring_count + 1;
+	struct loading l = {
+		.t = t,
+		.rings = calloc(n, sizeof(*l.rings)),
+		.samples = calloc(n, sizeof(*l.samples)),
+		.sample_room = calloc(n, sizeof(*l.sample_room)),
+		.node_room = calloc(n, sizeof(*l.node_room)),
+	};
+	int err = -ENOMEM;
+
+	*out = NULL;
+	if (l.rings && l.samples && l.sample_room && l.node_room)
+		err = load(&l);
+	for (size_t i = 0; l.samples && i < n; i++)
+		free(l.samples[i]);
+	free(l.samples);
+	free(l.sample_room);
+	free(l.node_room);
+	if (err)
+		xvt_reclock_maps_free(l.rings, t->ring_count);
+	else
+		*out = l.rings;
+	return err;
+}
+
+void xvt_reclock_maps_free(struct xvt_reclock_ring *rings, uint32_t count)
+{
+	for (uint32_t i = 0; rings && i < count; i++) {
+		free(rings[i].nodes);
+		free(rings[i].knots);
+		free(rings[i].epochs);
+	}
+	free(rings);
+}
+
+/* -- how bounds changed ------------------------------------------------------------- */
+
+struct share {
+	uint64_t bound_ns;
+	uint64_t guest; /* for so long */
+};
+
+static int by_bound(const void *pa, const void *pb)
+{
+	const struct share *a = pa, *b = pb;
+
+	return a->bound_ns < b->bound_ns ? -1 : a->bound_ns > b->bound_ns;
+}
+
+static uint64_t half(struct share *shares, size_t count, uint64_t *max)
+{
+	s128 sum = 0, half_sum = 0;
+	size_t i = 0;
+
+	qsort(shares, count, sizeof(*shares), by_bound);
+	*max = shares[count - 1].bound_ns;
+	for (size_t k = 0; k < count; k++)
+		sum += shares[k].guest;
+	while (i + 1 < count && (half_sum + shares[i].guest) * 2 < sum)
+		half_sum += shares[i++].guest;
+	return shares[i].bound_ns;
+}
+
+int xvt_reclock_change(const struct xvt_reclock_ring *r, struct xvt_reclock_change *c)
+{
+	struct share *before = malloc((r->knot_count + 1) * sizeof(*before));
+	struct share *after = malloc((r->knot_count + 1) * sizeof(*after));
+	size_t n = 0;
+
+	for (size_t e = 0; before && after && e < r->epoch_count; e++) {
+		for (size_t k = r->epochs[e].knot_first + 1; k < r->epochs[e].knot_end; k++) {
+			const struct xvt_reclock_knot *b = &r->knots[k];
+			uint64_t guest = b->guest - r->knots[k - 1].guest;
+
+			before[n] = (struct share){ b->rec_bound_ns, guest };
+			after[n++] = (struct share){ b->bound_ns, guest };
+		}
+	}
+	if (n) {
+		c->half_before = half(before, n, &c->max_before);
+		c->half_after = half(after, n, &c->max_after);
+	}
+	free(before);
+	free(after);
+	return n ? 0 : before && after ? -ENOENT : -ENOMEM;
+}

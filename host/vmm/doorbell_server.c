@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * doorbell_server.c - see doorbell_server.h. Peers never send anything; one that does is dropped.
+ *
+ * One peer cannot make the server drop another, however often it connects and goes: no messages are
+ * queued for a peer that reads slowly. The server remembers what each peer has been sent, which is
+ * a fixed amount of state, and sends what is missing when there is room. A peer that came and went
+ * in the meantime is not mentioned at all.
+ */
+#define _GNU_SOURCE
+#include "vmm/doorbell_server.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "vmm/doorbell_wire.h"
+#include "base/loop.h"
+#include "base/socket.h"
+
+#define NONE	    (-1)
+
+/*
+ * Unread messages of one peer: some 40. The kernel limits the descriptors that a user has in unread
+ * messages (RLIMIT_NOFILE), so peers that do not read must not take all of them.
+ */
+#define SEND_BUFFER 16384
+
+/* What a peer has been sent of the one at a place. */
+struct known {
+	int64_t number;	    /* NONE: nothing, or that it has gone */
+	unsigned int bells; /* that many of its doorbells */
+};
+
+struct peer {
+	struct xvt_doorbell_server *server;
+	struct xvt_op on_data;
+	struct xvt_op on_room;
+	bool armed;	 /* the loop holds on_data */
+	bool room_armed; /* and on_room */
+	bool no_room;	 /* the last message did not fit */
+	bool dropped;	 /* its connection has ended: to be freed when all have been served */
+	int sock;	 /* -1: a free place */
+	int64_t number;
+	unsigned int greeted; /* messages of the greeting that were sent */
+	struct known known[XVT_SERVER_PEERS];
+	int bell[XVT_SERVER_VECTORS];
+};
+
+struct xvt_doorbell_server {
+	struct xvt_loop *loop;
+	struct xvt_op on_peer;
+	bool armed;
+	struct xvt_listener listener;
+	int region_fd;
+	unsigned int vectors;
+	int64_t next_number; /* those that went are not used again soon: a peer may ring them */
+	struct peer peer[XVT_SERVER_PEERS];
+};
+
+/*
+ * Returns true when the message was sent. Where there is no room it is sent as soon as there is.
+ * Where the kernel refuses for another reason (too many descriptors in unread messages), it is sent
+ * with the next thing that happens to any peer.
+ */
+static bool tell(struct peer *to, int64_t number, int fd)
+{
+	int err = xvt_wire_send(to->sock, number, fd);
+
+	to->no_room = err == -EAGAIN;
+	if (err == -EPIPE || err == -ECONNRESET)
+		to->dropped = true;
+	return !err;
+}
+
+/* `to` has been sent the version, its number and the memory, in the order that QEMU's device wants.
+ */
+static bool greet(struct peer *to)
+{
+	const struct {
+		int64_t number;
+		int fd;
+	} message[] = {
+		{ XVT_WIRE_VERSION, -1 },
+		{ to->number, -1 },
+		{ XVT_WIRE_MEMORY, to->server->region_fd },
+	};
+
+	while (to->greeted < sizeof(message) / sizeof(message[0])) {
+		if (!tell(to, message[to->greeted].number, message[to->greeted].fd)) {
+			/* Refused for another reason: the new peer goes, not an established one. */
+			to->dropped |= !to->no_room;
+			return false;
+		}
+		to->greeted++;
+	}
+	return true;
+}
+
+/* `to` has been sent what is true of the peer at `place`. */
+static bool tell_place(struct peer *to, unsigned int place)
+{
+	const struct peer *of = &to->server->peer[place];
+	const bool there = of->sock >= 0 && !of->dropped;
+	struct known *k = &to->known[place];
+
+	if (k->number != NONE && (!there || k->number != of->number)) {
+		if (!tell(to, k->number, -1))
+			return false;
+		k->number = NONE;
+	}
+	if (!there)
+		return true;
+	if (k->number == NONE)
+		k->bells = 0;
+	for (; k->bells < of->server->vectors; k->bells++) {
+		if (!tell(to, of->number, of->bell[k->bells]))
+			return false;
+		k->number = of->number;
+	}
+	return true;
+}
+
+/* Returns true when `to` has been sent all; its own doorbells are the last. */
+static bool tell_all(struct peer *to)
+{
+	unsigned int i, own = (unsigned int)(to - to->server->peer);
+
+	if (!greet(to))
+		return false;
+	for (i = 0; i < XVT_SERVER_PEERS; i++) {
+		if (i != own && !tell_place(to, i))
+			return false;
+	}
+	return tell_place(to, own);
+}
+
+static void free_place(struct peer *p)
+{
+	unsigned int i;
+
+	if (p->armed)
+		xvt_loop_cancel(p->server->loop, &p->on_data);
+	if (p->room_armed)
+		xvt_loop_cancel(p->server->loop, &p->on_room);
+	if (p->sock >= 0)
+		close(p->sock);
+	for (i = 0; i < XVT_SERVER_VECTORS; i++) {
+		if (p->bell[i] >= 0)
+			close(p->bell[i]);
+		p->bell[i] = -1;
+	}
+	p->sock = -1;
+	p->dropped = false;
+}
+
+static void wait_for_room(struct peer *p)
+{
+	if (p->no_room && !p->room_armed)
+		p->room_armed = !xvt_loop_poll(p->server->loop, &p->on_room, p->sock, POLLOUT);
+}
+
+/* Sending may show that connections have ended, of which the others are to be sent a message. */
+static void serve_peers(struct xvt_doorbell_server *s)
+{
+	unsigned int i;
+	bool again;
+
+	do {
+		again = false;
+		for (i = 0; i < XVT_SERVER_PEERS; i++) {
+			struct peer *p = &s->peer[i];
+
+			if (p->sock >= 0 && !p->dropped && !tell_all(p) && !p->dropped)
+				wait_for_room(p);
+		}
+		for (i = 0; i < XVT_SERVER_PEERS; i++) {
+			struct peer *p = &s->peer[i];
+
+			if (p->sock < 0 || !p->dropped)
+				continue;
+			free_place(p);
+			again = true;
+		}
+	} while (again);
+}
+
+static void on_room(struct xvt_op *op, int res)
+{
+	struct peer *p = (struct peer *)((char *)op - offsetof(struct peer, on_room));
+
+	p->room_armed = false;
+	if (p->sock >= 0 && res != -ECANCELED)
+		serve_peers(p->server);
+}
+
+/* Peers have nothing to say: they have gone, or are none. */
+static void on_data(struct xvt_op *op, int res)
+{
+	struct peer *p = (struct peer *)((char *)op - offsetof(struct peer, on_data));
+
+	p->armed = false;
+	if (p->sock < 0 || res == -ECANCELED)
+		return;
+	p->dropped = true;
+	serve_peers(p->server);
+}
+
+/* By a peer, or by one that has gone and of which a peer has not been sent so yet. */
+static bool number_in_use(const struct xvt_doorbell_server *s, int64_t number)
+{
+	unsigned int i, k;
+
+	for (i = 0; i < XVT_SERVER_PEERS; i++) {
+		const struct peer *p = &s->peer[i];
+
+		if (p->sock < 0)
+			continue;
+		if (p->number == number)
+			return true;
+		for (k = 0; k < XVT_SERVER_PEERS; k++) {
+			if (p->known[k].number == number)
+				return true;
+		}
+	}
+	return false;
+}
+
+static int64_t new_number(struct xvt_doorbell_server *s)
+{
+	int64_t number;
+
+	do {
+		number = s->next_number;
+		s->next_number = (s->next_number + 1) % (XVT_WIRE_PEER_MAX + 1);
+	} while (number_in_use(s, number));
+	return number;
+}
+
+static struct peer *free_peer(struct xvt_doorbell_server *s)
+{
+	unsigned int i;
+
+	for (i = 0; i < XVT_SERVER_PEERS; i++) {
+		if (s->peer[i].sock < 0 && !s->peer[i].armed && !s->peer[i].room_armed)
+			return &s->peer[i];
+	}
+	return NULL;
+}
+
+static bool make_bells(struct peer *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < p->server->vectors; i++) {
+		p->bell[i] = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		if (p->bell[i] < 0)
+			return false;
+	}
+	return true;
+}
+
+/* A connection that finds no place, or no descriptors, is closed. */
+static void add_peer(struct xvt_doorbell_server *s, int sock)
+{
+	const int size = SEND_BUFFER;
+	struct peer *p = free_peer(s);
+	unsigned int i;
+
+	if (!p) {
+		close(sock);
+		return;
+	}
+	p->number = new_number(s);
+	p->sock = sock;
+	p->greeted = 0;
+	setsockopt(sock, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	for (i = 0; i < XVT_SERVER_PEERS; i++)
+		p->known[i] = (struct known){ .number = NONE };
+	if (!make_bells(p) || xvt_loop_poll(s->loop, &p->on_data, sock, POLLIN)) {
+		free_place(p);
+		return;
+	}
+	p->armed = true;
+	serve_peers(s);
+}
+
+static void arm(struct xvt_doorbell_server *s)
+{
+	s->armed = !xvt_loop_poll(s->loop, &s->on_peer, s->listener.fd, POLLIN);
+}
+
+static void on_peer(struct xvt_op *op, int res)
+{
+	struct xvt_doorbell_server *s =
+		(struct xvt_doorbell_server *)((char *)op -
+					       offsetof(struct xvt_doorbell_server, on_peer));
+	int sock;
+
+	s->armed = false;
+	if (s->listener.fd < 0 || res == -ECANCELED)
+		return;
+	sock = xvt_socket_accept(&s->listener);
+	if (sock >= 0)
+		add_peer(s, sock);
+	if (sock >= 0 || sock == -EAGAIN)
+		arm(s);
+}
+
+int xvt_doorbell_server_open(struct xvt_doorbell_server **out, struct xvt_loop *loop,
+			     const char *path, int region_fd, unsigned int vectors, char *why,
+			     size_t why_size)
+{
+	struct xvt_doorbell_server *s = calloc(1, sizeof(*s));
+	unsigned int i;
+	int err;
+
+	if (!s) {
+		snprintf(why, why_size, "%s", strerror(ENOMEM));
+		return -ENOMEM;
+	}
+	s->loop = loop;
+	s->region_fd = region_fd;
+	s->vectors = vectors;
+	s->on_peer.done = on_peer;
+	for (i = 0; i < XVT_SERVER_PEERS; i++) {
+		s->peer[i] = (struct peer){
+			.server = s,
+			.on_data.done = on_data,
+			.on_room.done = on_room,
+			.sock = -1,
+		};
+		memset(s->peer[i].bell, 0xff, sizeof(s->peer[i].bell)); /* -1: none */
+	}
+	err = xvt_socket_listen(&s->listener, path, 0, why, why_size);
+	if (err)
+		goto err_free;
+	arm(s);
+	if (!s->armed) {
+		err = -EAGAIN;
+		snprintf(why, why_size, "cannot wait for peers");
+		xvt_socket_unlisten(&s->listener);
+		goto err_free;
+	}
+	*out = s;
+	return 0;
+
+err_free:
+	free(s);
+	return err;
+}
+
+static bool held(const struct xvt_doorbell_server *s)
+{
+	bool any = s->armed;
+	unsigned int i;
+
+	for (i = 0; i < XVT_SERVER_PEERS; i++)
+		any |= s->peer[i].armed || s->peer[i].room_armed;
+	return any;
+}
+
+void xvt_doorbell_server_close(struct xvt_doorbell_server *s)
+{
+	unsigned int i;
+
+	if (s->armed)
+		xvt_loop_cancel(s->loop, &s->on_peer);
+	xvt_socket_unlisten(&s->listener);
+	for (i = 0; i < XVT_SERVER_PEERS; i++)
+		free_place(&s->peer[i]);
+	while (held(s)) {
+		if (xvt_loop_run(s->loop, 1000000000u) < 0)
+			return; /* the loop may still write to s: better lost than reused */
+	}
+	free(s);
+}

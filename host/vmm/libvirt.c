@@ -1,0 +1,618 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * libvirt.c - the only file that includes libvirt (and libxml2, which reads the XML that
+ * libvirt describes a domain with). Knows domains; does not know what a region holds.
+ */
+#define _GNU_SOURCE
+#include "vmm/libvirt.h"
+
+#include <errno.h>
+#include <libvirt/libvirt.h>
+#include <libvirt/virterror.h>
+#include <libxml/parser.h>
+#include <libxml/xpath.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/loop.h"
+
+#define DEVICE_PREFIX "xvtrace-"
+/* Where QEMU puts what <shmem> describes; the object is named after the device. */
+#define SHM_DIR	      "/dev/shm/"
+
+static void quiet(void *data, virErrorPtr err)
+{
+	(void)data;
+	(void)err;
+}
+
+static const char *last_message(void)
+{
+	virErrorPtr err = virGetLastError();
+
+	return err && err->message ? err->message : "no reason given";
+}
+
+/* Name of the first <shmem> device with our prefix. */
+static int shmem_name(const char *xml, char *name, size_t size)
+{
+	xmlDocPtr doc = xmlReadMemory(xml, (int)strlen(xml), "domain.xml", NULL,
+				      XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
+	xmlXPathContextPtr context = doc ? xmlXPathNewContext(doc) : NULL;
+	xmlXPathObjectPtr found = NULL;
+	int err = -ENODEV;
+
+	if (context)
+		found = xmlXPathEvalExpression(
+			BAD_CAST "string(/domain/devices/shmem[starts-with(@name,'" DEVICE_PREFIX
+				 "')][1]/@name)",
+			context);
+	if (found && found->stringval && found->stringval[0] &&
+	    !strchr((const char *)found->stringval, '/')) {
+		snprintf(name, size, "%s", (const char *)found->stringval);
+		err = 0;
+	}
+	xmlXPathFreeObject(found);
+	xmlXPathFreeContext(context);
+	xmlFreeDoc(doc);
+	return err;
+}
+
+int xvt_libvirt_find(const char *uri, const char *name, struct xvt_domain *domain, char *why,
+		     size_t why_size)
+{
+	virConnectPtr conn;
+	virDomainPtr dom;
+	char shm[256];
+	char *xml;
+	int err, vcpus;
+
+	memset(domain, 0, sizeof(*domain));
+	virSetErrorFunc(NULL, quiet);
+	conn = virConnectOpen(uri);
+	if (!conn) {
+		snprintf(why, why_size,
+			 "cannot connect to libvirt: %s; `xvtrace doctor` says how, or name its "
+			 "region by -r",
+			 last_message());
+		return -ECONNREFUSED;
+	}
+	dom = virDomainLookupByName(conn, name);
+	if (!dom) {
+		snprintf(why, why_size, "libvirt knows no domain of this name (see virsh list)");
+		err = -ENOENT;
+		goto out_conn;
+	}
+	if (virDomainIsActive(dom) != 1) {
+		snprintf(why, why_size, "the domain does not run (virsh start %s)", name);
+		err = -ESRCH;
+		goto out_dom;
+	}
+	xml = virDomainGetXMLDesc(dom, 0);
+	if (!xml) {
+		snprintf(why, why_size, "cannot read its XML: %s", last_message());
+		err = -EIO;
+		goto out_dom;
+	}
+	err = shmem_name(xml, shm, sizeof(shm));
+	free(xml);
+	if (err) {
+		snprintf(why, why_size,
+			 "it has no <shmem name='" DEVICE_PREFIX
+			 "...'> device; add one of model ivshmem-plain");
+		goto out_dom;
+	}
+	snprintf(domain->name, sizeof(domain->name), "%s", name);
+	virDomainGetUUID(dom, domain->uuid);
+	vcpus = virDomainGetVcpusFlags(dom, VIR_DOMAIN_VCPU_MAXIMUM);
+	domain->vcpus = vcpus > 0 ? (uint32_t)vcpus : 0;
+	snprintf(domain->region, sizeof(domain->region), SHM_DIR "%s", shm);
+out_dom:
+	virDomainFree(dom);
+out_conn:
+	virConnectClose(conn);
+	return err;
+}
+
+int xvt_libvirt_version(char *text, size_t size)
+{
+	unsigned long version;
+
+	if (virGetVersion(&version, NULL, NULL))
+		return -ENOENT;
+	snprintf(text, size, "%lu.%lu.%lu", version / 1000000, version / 1000 % 1000,
+		 version % 1000);
+	return 0;
+}
+
+int xvt_libvirt_reach(const char *uri, char *why, size_t why_size)
+{
+	virConnectPtr conn;
+
+	virSetErrorFunc(NULL, quiet);
+	conn = virConnectOpen(uri);
+	if (!conn) {
+		snprintf(why, why_size, "%s", last_message());
+		return -ECONNREFUSED;
+	}
+	virConnectClose(conn);
+	return 0;
+}
+
+/* ------------------------------------------------------------------ libvirt's events, our loop */
+
+/*
+ * What libvirt wants to be called for: a descriptor or a time. It may change or remove one at any
+ * time, from within its own callback too, but the loop's operation lives until the loop has given
+ * it back, and libvirt forbids to call `release` from within its call: so one that is removed
+ * goes when both are over, in reap().
+ */
+struct source {
+	struct xvt_op op;
+	struct source *next;
+	int id;
+	int fd;	   /* libvirt's; of a time, a timerfd of ours */
+	int wants; /* VIR_EVENT_HANDLE_*; of a time, milliseconds, < 0: not now */
+	bool timer;
+	bool armed; /* the loop holds op */
+	bool removed;
+	virEventHandleCallback on_handle;
+	virEventTimeoutCallback on_timeout;
+	void *opaque;
+	virFreeCallback release;
+};
+
+/* One for the process, because libvirt's registration is. */
+static struct {
+	bool registered;
+	unsigned int listeners;
+	struct xvt_loop *loop; /* NULL while nobody listens */
+	struct source *sources;
+	int last_id;
+} events;
+
+static short poll_mask(int wants)
+{
+	return (short)((wants & VIR_EVENT_HANDLE_READABLE ? POLLIN : 0) |
+		       (wants & VIR_EVENT_HANDLE_WRITABLE ? POLLOUT : 0));
+}
+
+/* As libvirt names it. An operation that failed (EBADF) is its error to deal with. */
+static int handle_mask(int res)
+{
+	if (res < 0)
+		return VIR_EVENT_HANDLE_ERROR;
+	return (res & POLLIN ? VIR_EVENT_HANDLE_READABLE : 0) |
+	       (res & POLLOUT ? VIR_EVENT_HANDLE_WRITABLE : 0) |
+	       (res & POLLERR ? VIR_EVENT_HANDLE_ERROR : 0) |
+	       (res & POLLHUP ? VIR_EVENT_HANDLE_HANGUP : 0);
+}
+
+static void set_time(const struct source *src)
+{
+	/* All zeros would switch it off, and 0 ms means at once. */
+	struct itimerspec t = { .it_value = { .tv_sec = src->wants / 1000,
+					      .tv_nsec = src->wants % 1000 * 1000000l +
+							 !src->wants } };
+
+	if (src->wants < 0)
+		memset(&t, 0, sizeof(t));
+	timerfd_settime(src->fd, 0, &t, NULL);
+}
+
+static void arm(struct source *src)
+{
+	short mask = src->timer ? POLLIN : poll_mask(src->wants);
+
+	if (src->removed || src->armed || !mask || !events.loop)
+		return;
+	src->armed = !xvt_loop_poll(events.loop, &src->op, src->fd, (uint32_t)mask);
+}
+
+static void reap(void)
+{
+	struct source **at = &events.sources, *src;
+
+	while ((src = *at)) {
+		if (!src->removed || src->armed) {
+			at = &src->next;
+			continue;
+		}
+		*at = src->next;
+		if (src->release)
+			src->release(src->opaque);
+		if (src->timer)
+			close(src->fd);
+		free(src);
+		at = &events.sources; /* release may have removed others */
+	}
+}
+
+static void dispatch(struct source *src, int res)
+{
+	const int always = VIR_EVENT_HANDLE_ERROR | VIR_EVENT_HANDLE_HANGUP;
+	uint64_t expired;
+
+	if (!src->timer) {
+		/* What it wants may have changed since the loop looked. */
+		int mask = handle_mask(res) & (src->wants | always);
+
+		if (mask)
+			src->on_handle(src->id, src->fd, mask, src->opaque);
+	} else if (read(src->fd, &expired, sizeof(expired)) > 0) {
+		src->on_timeout(src->id, src->opaque);
+		/* It comes again until libvirt says no. */
+		if (!src->removed)
+			set_time(src);
+	}
+}
+
+static void on_source(struct xvt_op *op, int res)
+{
+	struct source *src = (struct source *)((char *)op - offsetof(struct source, op));
+
+	src->armed = false;
+	if (!src->removed && res != -ECANCELED)
+		dispatch(src, res);
+	arm(src);
+	reap();
+}
+
+static struct source *new_source(int fd, int wants, void *opaque, virFreeCallback release)
+{
+	struct source *src = calloc(1, sizeof(*src));
+
+	if (!src)
+		return NULL;
+	src->op.done = on_source;
+	src->id = ++events.last_id;
+	src->fd = fd;
+	src->wants = wants;
+	src->opaque = opaque;
+	src->release = release;
+	src->next = events.sources;
+	events.sources = src;
+	return src;
+}
+
+static struct source *source_of(int id)
+{
+	struct source *src = events.sources;
+
+	while (src && (src->id != id || src->removed))
+		src = src->next;
+	return src;
+}
+
+static int add_handle(int fd, int wants, virEventHandleCallback fn, void *opaque,
+		      virFreeCallback release)
+{
+	/* Without a loop libvirt works as it does without us: it can be asked, and tells nothing.
+	 */
+	struct source *src = events.loop ? new_source(fd, wants, opaque, release) : NULL;
+
+	if (!src)
+		return -1;
+	src->on_handle = fn;
+	arm(src);
+	return src->id;
+}
+
+static void update_handle(int id, int wants)
+{
+	struct source *src = source_of(id);
+
+	if (!src || src->wants == wants)
+		return;
+	src->wants = wants;
+	if (src->armed)
+		xvt_loop_cancel(events.loop, &src->op); /* comes back, and is armed anew */
+	else
+		arm(src);
+}
+
+static int remove_source(int id)
+{
+	struct source *src = source_of(id);
+
+	if (!src)
+		return -1;
+	src->removed = true;
+	if (src->armed)
+		xvt_loop_cancel(events.loop, &src->op);
+	return 0;
+}
+
+static int add_timeout(int ms, virEventTimeoutCallback fn, void *opaque, virFreeCallback release)
+{
+	int fd = events.loop ? timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK) : -1;
+	struct source *src = fd >= 0 ? new_source(fd, ms, opaque, release) : NULL;
+
+	if (!src) {
+		if (fd >= 0)
+			close(fd);
+		return -1;
+	}
+	src->timer = true;
+	src->on_timeout = fn;
+	set_time(src);
+	arm(src);
+	return src->id;
+}
+
+static void update_timeout(int id, int ms)
+{
+	struct source *src = source_of(id);
+
+	if (!src)
+		return;
+	src->wants = ms;
+	set_time(src);
+}
+
+static int use_loop(struct xvt_loop *loop)
+{
+	if (events.loop && events.loop != loop)
+		return -EBUSY;
+	if (!events.registered)
+		virEventRegisterImpl(add_handle, update_handle, remove_source, add_timeout,
+				     update_timeout, remove_source);
+	events.registered = true;
+	events.loop = loop;
+	events.listeners++;
+	return 0;
+}
+
+/* The last listener leaves: the loop must not hold anything of ours, because it may go next. */
+static void leave_loop(void)
+{
+	struct source *src;
+	bool armed = true;
+
+	if (--events.listeners)
+		return;
+	for (src = events.sources; src; src = src->next)
+		remove_source(src->id);
+	while (armed) {
+		armed = false;
+		for (src = events.sources; src; src = src->next)
+			armed |= src->armed;
+		if (armed && xvt_loop_run(events.loop, 1000000000u) < 0)
+			break;
+	}
+	reap();
+	events.loop = NULL;
+}
+
+/* ------------------------------------------------------------------ a domain's events */
+
+struct listener {
+	struct xvt_vmm base;
+	virConnectPtr conn;
+	virDomainPtr dom;
+	xvt_vmm_fn fn;
+	void *arg;
+	int lifecycle_id, reboot_id; /* -1: not registered */
+	bool gone;		     /* reported; until the domain is started again, */
+	bool lost;		     /* or for good, with the connection */
+};
+
+static void tell(struct listener *l, enum xvt_vmm_event event, int err, const char *why)
+{
+	if (l->gone)
+		return;
+	l->gone = event == XVT_VMM_GONE;
+	xvt_vmm_report(l->fn, l->arg, event, 0, err, "%s", why ? why : "");
+}
+
+#define TEXT(table, i) ((size_t)(i) < sizeof(table) / sizeof(*(table)) ? (table)[i] : NULL)
+
+static const char *const paused_why[] = {
+	[VIR_DOMAIN_PAUSED_USER] = "paused",
+	[VIR_DOMAIN_PAUSED_MIGRATION] = "migration",
+	[VIR_DOMAIN_PAUSED_SAVE] = "being saved",
+	[VIR_DOMAIN_PAUSED_DUMP] = "being dumped",
+	[VIR_DOMAIN_PAUSED_IOERROR] = "I/O error",
+	[VIR_DOMAIN_PAUSED_WATCHDOG] = "watchdog",
+	[VIR_DOMAIN_PAUSED_FROM_SNAPSHOT] = "restored from a snapshot",
+	[VIR_DOMAIN_PAUSED_SHUTTING_DOWN] = "shutting down",
+	[VIR_DOMAIN_PAUSED_SNAPSHOT] = "snapshot",
+	[VIR_DOMAIN_PAUSED_CRASHED] = "its kernel panicked",
+	[VIR_DOMAIN_PAUSED_STARTING_UP] = "starting up",
+};
+
+static const char *const suspended_why[] = {
+	[VIR_DOMAIN_EVENT_SUSPENDED_PAUSED] = "paused",
+	[VIR_DOMAIN_EVENT_SUSPENDED_MIGRATED] = "migration",
+	[VIR_DOMAIN_EVENT_SUSPENDED_IOERROR] = "I/O error",
+	[VIR_DOMAIN_EVENT_SUSPENDED_WATCHDOG] = "watchdog",
+	[VIR_DOMAIN_EVENT_SUSPENDED_RESTORED] = "restored",
+	[VIR_DOMAIN_EVENT_SUSPENDED_FROM_SNAPSHOT] = "restored from a snapshot",
+	[VIR_DOMAIN_EVENT_SUSPENDED_API_ERROR] = "libvirt failed",
+	[VIR_DOMAIN_EVENT_SUSPENDED_POSTCOPY] = "migration (postcopy)",
+};
+
+static const char *const stopped_why[] = {
+	[VIR_DOMAIN_EVENT_STOPPED_SHUTDOWN] = "shut down",
+	[VIR_DOMAIN_EVENT_STOPPED_DESTROYED] = "destroyed",
+	[VIR_DOMAIN_EVENT_STOPPED_CRASHED] = "QEMU crashed",
+	[VIR_DOMAIN_EVENT_STOPPED_MIGRATED] = "migrated",
+	[VIR_DOMAIN_EVENT_STOPPED_SAVED] = "saved",
+	[VIR_DOMAIN_EVENT_STOPPED_FAILED] = "QEMU failed",
+	[VIR_DOMAIN_EVENT_STOPPED_FROM_SNAPSHOT] = "replaced by a snapshot",
+};
+
+static void domain_stopped(struct listener *l, int detail)
+{
+	bool failed = detail == VIR_DOMAIN_EVENT_STOPPED_CRASHED ||
+		      detail == VIR_DOMAIN_EVENT_STOPPED_FAILED;
+
+	if (detail == VIR_DOMAIN_EVENT_STOPPED_MIGRATED)
+		tell(l, XVT_VMM_MIGRATED_AWAY, 0, NULL);
+	tell(l, XVT_VMM_GONE, failed ? -EPIPE : 0, TEXT(stopped_why, detail));
+}
+
+static int on_lifecycle(virConnectPtr conn, virDomainPtr dom, int event, int detail, void *opaque)
+{
+	struct listener *l = opaque;
+
+	(void)conn;
+	(void)dom;
+	switch (event) {
+	case VIR_DOMAIN_EVENT_SUSPENDED:
+		tell(l, XVT_VMM_STOPPED, 0, TEXT(suspended_why, detail));
+		break;
+	case VIR_DOMAIN_EVENT_RESUMED:
+		if (detail == VIR_DOMAIN_EVENT_RESUMED_MIGRATED)
+			tell(l, XVT_VMM_ARRIVED, 0, NULL);
+		tell(l, XVT_VMM_RUNNING, 0, NULL);
+		break;
+	case VIR_DOMAIN_EVENT_STARTED:
+		l->gone = l->lost;
+		tell(l, detail == VIR_DOMAIN_EVENT_STARTED_WAKEUP ? XVT_VMM_WOKEN : XVT_VMM_RUNNING,
+		     0, NULL);
+		break;
+	case VIR_DOMAIN_EVENT_PMSUSPENDED:
+		tell(l, XVT_VMM_SUSPENDED, 0, NULL);
+		break;
+	case VIR_DOMAIN_EVENT_CRASHED:
+		tell(l, XVT_VMM_PANICKED, 0, NULL);
+		break;
+	case VIR_DOMAIN_EVENT_STOPPED:
+		domain_stopped(l, detail);
+		break;
+	default: /* defined, undefined, shut down from inside: the end follows */
+		break;
+	}
+	return 0;
+}
+
+static void on_reboot(virConnectPtr conn, virDomainPtr dom, void *opaque)
+{
+	(void)conn;
+	(void)dom;
+	tell(opaque, XVT_VMM_RESET, 0, NULL);
+}
+
+static void on_lost(virConnectPtr conn, int reason, void *opaque)
+{
+	struct listener *l = opaque;
+
+	(void)conn;
+	(void)reason;
+	l->lost = true;
+	tell(l, XVT_VMM_GONE, -EPIPE, "the connection to libvirt is lost");
+}
+
+static int tell_state(struct listener *l)
+{
+	int state, reason;
+
+	if (virDomainGetState(l->dom, &state, &reason, 0))
+		return -EIO;
+	switch (state) {
+	case VIR_DOMAIN_PAUSED:
+		tell(l, XVT_VMM_STOPPED, 0, TEXT(paused_why, reason));
+		break;
+	case VIR_DOMAIN_PMSUSPENDED:
+		tell(l, XVT_VMM_SUSPENDED, 0, NULL);
+		break;
+	case VIR_DOMAIN_SHUTDOWN:
+		tell(l, XVT_VMM_STOPPED, 0, "shutting down");
+		break;
+	case VIR_DOMAIN_CRASHED:
+		tell(l, XVT_VMM_STOPPED, 0, "its kernel panicked");
+		break;
+	case VIR_DOMAIN_SHUTOFF:
+		tell(l, XVT_VMM_GONE, 0, "it does not run");
+		break;
+	default:
+		tell(l, XVT_VMM_RUNNING, 0, NULL);
+	}
+	return 0;
+}
+
+static void free_listener(struct listener *l)
+{
+	l->fn = NULL;
+	if (l->lifecycle_id >= 0)
+		virConnectDomainEventDeregisterAny(l->conn, l->lifecycle_id);
+	if (l->reboot_id >= 0)
+		virConnectDomainEventDeregisterAny(l->conn, l->reboot_id);
+	if (l->dom)
+		virDomainFree(l->dom);
+	if (l->conn) {
+		virConnectUnregisterCloseCallback(l->conn, on_lost);
+		virConnectClose(l->conn);
+	}
+	leave_loop();
+	free(l);
+}
+
+static void libvirt_close(struct xvt_vmm *v)
+{
+	free_listener((struct listener *)((char *)v - offsetof(struct listener, base)));
+}
+
+static const struct xvt_vmm_ops libvirt_ops = {
+	.name = "libvirt",
+	.close = libvirt_close,
+};
+
+/* Returns 0 or -errno. */
+static int subscribe(struct listener *l, const char *uri, const uint8_t uuid[16])
+{
+	/* Nothing is changed, and this cannot. */
+	l->conn = virConnectOpenReadOnly(uri);
+	if (!l->conn)
+		return -ECONNREFUSED;
+	l->dom = virDomainLookupByUUID(l->conn, uuid);
+	if (!l->dom)
+		return -ENOENT;
+	l->lifecycle_id =
+		virConnectDomainEventRegisterAny(l->conn, l->dom, VIR_DOMAIN_EVENT_ID_LIFECYCLE,
+						 VIR_DOMAIN_EVENT_CALLBACK(on_lifecycle), l, NULL);
+	if (l->lifecycle_id < 0)
+		return -ENOTSUP;
+	/* These two not every hypervisor has. */
+	l->reboot_id =
+		virConnectDomainEventRegisterAny(l->conn, l->dom, VIR_DOMAIN_EVENT_ID_REBOOT,
+						 VIR_DOMAIN_EVENT_CALLBACK(on_reboot), l, NULL);
+	virConnectRegisterCloseCallback(l->conn, on_lost, l, NULL);
+	/* After the registration: a change in between is told twice, not missed. */
+	return tell_state(l);
+}
+
+int xvt_libvirt_listen(struct xvt_vmm **out, struct xvt_loop *loop, const char *uri,
+		       const uint8_t uuid[16], xvt_vmm_fn fn, void *arg, char *why, size_t why_size)
+{
+	struct listener *l = calloc(1, sizeof(*l));
+	int err;
+
+	if (!l)
+		return -ENOMEM;
+	virSetErrorFunc(NULL, quiet);
+	l->base.ops = &libvirt_ops;
+	l->lifecycle_id = l->reboot_id = -1;
+	l->fn = fn;
+	l->arg = arg;
+	err = use_loop(loop);
+	if (err) {
+		snprintf(why, why_size, "libvirt's events go to another loop already");
+		free(l);
+		return err;
+	}
+	err = subscribe(l, uri, uuid);
+	if (err) {
+		snprintf(why, why_size, "libvirt tells no events: %s", last_message());
+		free_listener(l);
+		return err;
+	}
+	*out = &l->base;
+	return 0;
+}

@@ -1,0 +1,86 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# tests/check-layers.sh sees what tests/layers.txt forbids. Each kind of fault is put into a copy of
+# the tree once.
+set -u
+. "$(dirname "$0")/lib.sh"
+trap cleanup EXIT
+
+build=$(realpath "$BUILD")
+tree=$work/tree
+
+# fresh: a copy of what the check reads
+fresh() {
+	rm -rf "$tree"
+	mkdir -p "$tree/tests" "$tree/build"
+	cp -r host shared guest qemu "$tree"
+	cp tests/layers.txt tests/check-layers.sh "$tree/tests"
+	cp -r "$build/host" "$tree/build"
+}
+
+layers() { (cd "$tree" && tests/check-layers.sh build) >"$work/out" 2>&1; }
+
+# caught TEXT: the check fails and says that
+caught() {
+	! layers && grep -qF "$1" "$work/out" && [ "$(wc -l <"$work/out")" = 1 ] || { cat "$work/out" && false; }
+}
+
+fresh
+check "the tree as it is passes" layers
+
+echo '#include "session/session.h"' >>"$tree/host/trace/write.c"
+check "an include against an arrow is seen" caught \
+	"host/trace/write.c includes session/session.h: trace may not use session"
+
+fresh
+echo '#include "session/parts.h"' >>"$tree/host/cli/cmd_record.c"
+check "an include of a private header is seen" caught \
+	"host/cli/cmd_record.c includes session/parts.h, which is private to session/"
+
+fresh
+echo '#include "merge.h"' >>"$tree/host/merge/put.c"
+check "an include without its folder is seen" caught "an include of host/ names its folder"
+
+fresh
+echo 'build/host/trace/write.o: host/ring/ring.h' >>"$tree/build/host/trace/write.d"
+check "what the compiler read is seen" caught \
+	"an object of trace/ was built with host/ring/ring.h: trace does not reach ring"
+
+fresh
+echo 'void xvt_ring_pop(void *r); void call(void); void call(void) { xvt_ring_pop(0); }' |
+	${CC:-gcc} -x c -c -o "$tree/build/host/trace/names.o" -
+check "a call of a function declared by hand is seen" caught \
+	"host/trace/names.o uses xvt_ring_pop() of ring/: trace may not use ring"
+
+fresh
+sed -i 's/^base:  /base: trace/' "$tree/tests/layers.txt"
+check "a cycle in the table is seen" caught \
+	"tests/layers.txt: base uses trace, which does not stand above it"
+
+fresh
+mkdir "$tree/host/more"
+check "a folder that is not in the table is seen" caught "host/more/ is not in tests/layers.txt"
+
+fresh
+echo '#include <liburing.h>' >>"$tree/host/base/socket.c"
+check "a second file of an outside library is seen" caught "<liburing> belongs to host/base/loop_uring.c only"
+
+# named FILE: it names each folder of host/
+named() {
+	local dir
+	for dir in host/*/; do
+		dir=${dir#host/}
+		grep -qF "$dir" "$1" || { echo "$1 does not name $dir" && false; } || return 1
+	done
+}
+check "host/README names each folder" named host/README
+check "docs/architecture.md does" named docs/architecture.md
+
+# table FILE: FOLDER FOLDER, an arrow a line
+arrows() { sed -nE 's/^([a-z]+): +([a-z ]*[a-z])? *\|.*/\1 \2/p' tests/layers.txt | awk '{ for (i = 2; i <= NF; i++) print $1, $i }' | grep -v '^cli' | sort; }
+readme() {
+	grep -oE '\b[a-z]+ +uses [a-z]+( [a-z]+)*' host/README | grep -v 'uses nothing\|none uses\|^cli' |
+		awk '{ for (i = 3; i <= NF; i++) print $1, $i }' | sort
+}
+check "host/README has the arrows of tests/layers.txt" [ "$(arrows)" = "$(readme)" ]
+[ $failures -eq 0 ]
