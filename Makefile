@@ -100,7 +100,7 @@ install: all
 	install -D -m 644 $(BUILD)/libxvt.a $(DESTDIR)$(PREFIX)/lib/libxvt.a
 	install -D -m 644 guest/user/xvt.h $(DESTDIR)$(PREFIX)/include/xvt.h
 	install -d $(DESTDIR)$(PREFIX)/share/doc/xvtrace
-	install -m 644 docs/*.md $(DESTDIR)$(PREFIX)/share/doc/xvtrace
+	install -m 644 $(filter-out docs/README.md,$(wildcard docs/*.md)) $(DESTDIR)$(PREFIX)/share/doc/xvtrace
 	install -D -m 644 docs/examples/writer.c $(DESTDIR)$(PREFIX)/share/doc/xvtrace/examples/writer.c
 
 clean:

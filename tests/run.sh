@@ -10,6 +10,7 @@
 #   tests/run.sh cli         all scripts of a folder
 #   tests/run.sh layers      the check of the arrows between the folders
 #   tests/run.sh commands    the check of compile_commands.json
+#   tests/run.sh docs        the check of the documents
 #   tests/run.sh host        one Check program
 #   tests/run.sh order       one suite of the Check programs, in each that has it
 #   tests/run.sh order:NAME  one case of that suite, or the case that holds the test NAME
@@ -73,6 +74,10 @@ layers() {
 	one layers tests/as-test.sh "no include crosses a border the wrong way" tests/check-layers.sh "$BUILD"
 }
 
+docs() {
+	one docs tests/as-test.sh "pages are listed, links lead somewhere, lines fit" tests/check-docs.sh
+}
+
 commands() {
 	one commands tests/as-test.sh "compile_commands.json has each C file" tests/check-commands.sh "$BUILD"
 }
@@ -81,6 +86,7 @@ fast() {
 	local t
 	layers
 	commands
+	docs
 	for t in unit unit-xadd host engine page; do
 		one "$t" "$BUILD/tests/$t-check"
 	done
@@ -149,6 +155,7 @@ for what in "${@:-fast}"; do
 	lab/*) lab "${what#lab/}" ;;
 	layers) layers ;;
 	commands) commands ;;
+	docs) docs ;;
 	*/*) scripts "$what" ;;
 	*)
 		if [ -x "$BUILD/tests/$what-check" ]; then

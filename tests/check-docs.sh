@@ -1,0 +1,66 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# check-docs.sh: each page of docs/ is listed in docs/README.md; each relative link of a *.md file
+# leads to a file, and to a heading where it names one; and no line of docs/*.md is longer than 100
+# columns. Tables, code blocks and headings may be.
+set -eu
+cd "$(dirname "$0")/.."
+export LC_ALL=C.UTF-8
+bad=0
+
+complain() {
+	echo "check-docs: $*" >&2
+	bad=1
+}
+
+# Lines that were longer before this check: file:number. A number may fall, and none may be added.
+older="
+architecture.md:101
+xvt-proof.md:108
+xvt-writer.md:58
+"
+
+# prose FILE: its lines, empty where they are code or, with "tables", where they are a table
+prose() {
+	awk -v tables="${2:-}" '
+		/^ *```/ { code = !code; print ""; next }
+		code || (tables != "" && /^ *\|/) { print ""; next }
+		{ print }' "$1"
+}
+
+# headings FILE: as links name them
+headings() {
+	prose "$1" | sed -n 's/^##* *//p' | tr '[:upper:]' '[:lower:]' | sed 's/[^[:alnum:] _-]//g; s/ /-/g'
+}
+
+for page in docs/*.md; do
+	name=${page#docs/}
+	[ "$name" = README.md ] || grep -qF "]($name)" docs/README.md ||
+		complain "docs/README.md does not list $name"
+
+	# Four spaces or a tab begin a code block, too, but not inside a list.
+	long=$(prose "$page" tables | grep -nE '^.{101}' | grep -vE '^[0-9]+:(    |	|#)' || true)
+	found=$(grep -c . <<<"$long" || true)
+	allowed=$(sed -n "s/^$name://p" <<<"$older")
+	[ "$found" -le "${allowed:-0}" ] || {
+		complain "$page: $found lines longer than 100 columns, ${allowed:-0} were"
+		cut -c 1-60 <<<"$long" | head -n 5 >&2
+	}
+done
+
+while read -r file; do
+	while IFS= read -r link; do
+		target=${link%%#*}
+		path=$file
+		[ -z "$target" ] || path=$(dirname "$file")/$target
+		if [ ! -e "$path" ]; then
+			complain "$file: ($link): there is no such file"
+		elif [ "$link" != "$target" ] && ! headings "$path" | grep -qxF -- "${link#*#}"; then
+			complain "$file: ($link): there is no such heading"
+		fi
+	done < <(prose "$file" | sed 's/`[^`]*`//g' | grep -oE '\]\([^) ]+' | cut -c 3- |
+		grep -vE '^[a-z+]+:' | sort -u)
+done < <(find . \( -name .git -o -name 'build*' \) -prune -o -name '*.md' -print)
+
+[ $bad -eq 0 ] && echo "docs: every page is listed, every link leads somewhere"
+exit $bad
