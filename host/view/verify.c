@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: GPL-2.0
+/* verify.c - see verify.h. */
+#include "view/verify_parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/u64.h"
+#include "trace/names.h"
+
+/* Are the pieces whole? What is in them is checked where an event names it. */
+static void check_raw(struct xvt_verify_state *v, const struct xvt_chunk_ref *ref,
+		      const struct xvt_chunk_buf *b)
+{
+	struct xvt_raw_piece p;
+	uint32_t at = 0;
+
+	while (b->len - at >= sizeof(p)) {
+		memcpy(&p, b->payload + at, sizeof(p));
+		at += sizeof(p);
+		if (p.len % 8 || p.len > b->len - at)
+			break;
+		at += p.len;
+		if (p.ring >= v->t->ring_count || !v->t->rings[p.ring].known)
+			xvt_verify_violation(v, XVT_VERIFY_RING, XVT_VM_NONE,
+					     "a piece of ring %u, which the trace does not have",
+					     p.ring);
+	}
+	if (at != b->len)
+		xvt_verify_violation(v, XVT_VERIFY_CHUNK, XVT_VM_NONE,
+				     "chunk %" PRIu64 ": a piece reaches past its chunk", ref->seq);
+}
+
+static void check_round(struct xvt_verify_state *v, const struct xvt_chunk_buf *b)
+{
+	struct xvt_round round;
+
+	if (b->len < offsetof(struct xvt_round, written_ns))
+		return;
+	memcpy(&round, b->payload, offsetof(struct xvt_round, written_ns));
+	if (round.watermark_ns < v->watermark_ns)
+		xvt_verify_violation(v, XVT_VERIFY_ORDER, XVT_VM_NONE,
+				     "watermark of round %" PRIu64 " goes back: %" PRIu64
+				     " after %" PRIu64 " ns",
+				     round.round, round.watermark_ns, v->watermark_ns);
+	else
+		v->watermark_ns = round.watermark_ns;
+}
+
+static void take_stats(struct xvt_verify_state *v, const struct xvt_chunk_buf *b)
+{
+	struct xvt_ring_stats st;
+
+	if (!xvt_stats_get(b, &st))
+		return;
+	if (st.ring >= v->t->ring_count) {
+		xvt_verify_violation(v, XVT_VERIFY_COUNT, XVT_VM_NONE,
+				     "counters of ring %u, which the trace does not have", st.ring);
+		return;
+	}
+	v->rings[st.ring].stats = st;
+	v->rings[st.ring].has_stats = true;
+	v->rings[st.ring].tells_all = b->len >= offsetof(struct xvt_ring_stats, overwritten_doubt) +
+							sizeof(st.overwritten_doubt);
+}
+
+static void show_note(const struct xvt_verify_state *v, const struct xvt_chunk_buf *b)
+{
+	static const char *const levels[] = { "info", "warning", "error" };
+	char clean[4096], more[64] = ""; /* a recorder's notes are shorter than 512 bytes */
+	struct xvt_note n;
+	size_t len, shown;
+
+	if (b->len < sizeof(n))
+		return;
+	memcpy(&n, b->payload, sizeof(n));
+	len = b->len - sizeof(n);
+	shown = xvt_text_clean(clean, sizeof(clean), b->payload + sizeof(n), len);
+	if (shown < len)
+		snprintf(more, sizeof(more), "... [%zu bytes more]", len - shown);
+	xvt_verify_line(v, "note: %s: %s%s", levels[n.level < 3 ? n.level : 2], clean, more);
+}
+
+static bool entry_fits(const struct xvt_index_entry *e, const struct xvt_chunk_ref *ref)
+{
+	return e->offset == ref->offset && e->type == ref->type && e->count == ref->count &&
+	       e->first_ns == ref->first_ns && e->last_ns == ref->last_ns;
+}
+
+/* Chunk i is an INDEX: of all chunks from number *from on, which is the INDEX before it. */
+static void check_index(struct xvt_verify_state *v, const struct xvt_chunk_buf *b, size_t i,
+			size_t *from)
+{
+	const struct xvt_trace *t = v->t;
+	size_t n = b->len / sizeof(struct xvt_index_entry);
+
+	/* With damage it cannot fit. */
+	if (t->damage_count)
+		return;
+	if (n != i - *from)
+		xvt_verify_violation(
+			v, XVT_VERIFY_INDEX, XVT_VM_NONE,
+			"the index at byte %" PRIu64
+			" has %zu entries, there are %zu chunks since the one before it",
+			t->chunks[i].offset, n, i - *from);
+	for (size_t k = 0; k < n && *from + k < i; k++) {
+		struct xvt_index_entry e;
+
+		memcpy(&e, b->payload + k * sizeof(e), sizeof(e));
+		if (entry_fits(&e, &t->chunks[*from + k]))
+			continue;
+		xvt_verify_violation(v, XVT_VERIFY_INDEX, XVT_VM_NONE,
+				     "entry %zu of the index at byte %" PRIu64
+				     " does not fit the chunk at byte %" PRIu64,
+				     k, t->chunks[i].offset, t->chunks[*from + k].offset);
+		break;
+	}
+	*from = i;
+}
+
+static void check_end(struct xvt_verify_state *v)
+{
+	const struct xvt_end *e = &v->t->end;
+
+	/* With damage it cannot fit, and that has its own line. */
+	if (!v->t->ended || v->t->damage_count)
+		return;
+	if (e->events != v->events[0] || e->late != v->events[1])
+		xvt_verify_violation(v, XVT_VERIFY_INDEX, XVT_VM_NONE,
+				     "the end says %" PRIu64 " events and %" PRIu64
+				     " late ones, there are %" PRIu64 " and %" PRIu64,
+				     e->events, e->late, v->events[0], v->events[1]);
+	if (e->index_offset != v->t->chunks[v->index_from].offset)
+		xvt_verify_violation(v, XVT_VERIFY_INDEX, XVT_VM_NONE,
+				     "the end says that the last index is at byte %" PRIu64
+				     ", it is at byte %" PRIu64,
+				     e->index_offset, v->t->chunks[v->index_from].offset);
+	if (e->chunks + 1 != v->t->chunk_count)
+		xvt_verify_violation(v, XVT_VERIFY_INDEX, XVT_VM_NONE,
+				     "the end says %" PRIu64 " chunks before it, there are %zu",
+				     e->chunks, v->t->chunk_count - 1);
+}
+
+/*
+ * What a writer overwrote may be known at the end only: that is told by a LOST record at the end.
+ * It may be inside a writer as far as the counters knew; and whoever is interrupted by the writer
+ * that opens a sub-buffer has counted itself, but may come behind it: the recorder says how many
+ * that may be. An older one told less, and did not say it.
+ */
+static bool overwritten_fits(const struct xvt_verify_state *v, uint32_t ring)
+{
+	const struct xvt_verify_ring *r = &v->rings[ring];
+	const struct xvt_ring_stats *s = &r->stats;
+	const bool laps = v->t->rings[ring].info.mode == XVT_ENABLE_OVERWRITE;
+	const uint64_t inside = laps ? XVT_MAXNEST : 0;
+
+	if (r->tells_all)
+		return r->told.overwritten >= s->overwritten &&
+		       r->told.overwritten <= xvt_u64_sum(s->overwritten, s->overwritten_doubt);
+	return r->told.overwritten <=
+	       xvt_u64_sum(s->overwritten, xvt_u64_sum(s->in_flight, inside));
+}
+
+/* What a guest lost is told twice: where it was lost, and as a sum at the end. */
+static void check_losses(struct xvt_verify_state *v, uint32_t ring)
+{
+	const struct xvt_verify_ring *r = &v->rings[ring];
+	const struct xvt_ring_stats *s = &r->stats;
+	char text[XVT_VERIFY_RING_TEXT];
+
+	for (unsigned int i = 0; i < XVT_LOST_CAUSES; i++) {
+		if (r->told.lost[i] != s->lost[i])
+			xvt_verify_violation(v, XVT_VERIFY_LOSS, xvt_ring_vm(v->t, ring),
+					     "%s: its records tell of %" PRIu64
+					     " lost (%s), the counters say %" PRIu64,
+					     xvt_verify_ring_text(v, ring, text), r->told.lost[i],
+					     xvt_lost_name(i), s->lost[i]);
+	}
+	if (!overwritten_fits(v, ring))
+		xvt_verify_violation(v, XVT_VERIFY_LOSS, xvt_ring_vm(v->t, ring),
+				     "%s: its records tell of %" PRIu64
+				     " overwritten, the counters say %" PRIu64,
+				     xvt_verify_ring_text(v, ring, text), r->told.overwritten,
+				     s->overwritten);
+	if (r->told.dropped != s->dropped)
+		xvt_verify_violation(
+			v, XVT_VERIFY_LOSS, xvt_ring_vm(v->t, ring),
+			"%s: its records tell of %" PRIu64 " dropped, the counters say %" PRIu64,
+			xvt_verify_ring_text(v, ring, text), r->told.dropped, s->dropped);
+}
+
+static void check_counts(struct xvt_verify_state *v, uint32_t ring)
+{
+	struct xvt_verify_ring *r = &v->rings[ring];
+	const struct xvt_ring_stats *s = &r->stats;
+	uint64_t sum = s->events + s->discarded + s->overwritten + s->dropped + s->in_flight;
+	char text[XVT_VERIFY_RING_TEXT];
+
+	if (!v->t->ended || v->t->damage_count)
+		return;
+	if (!r->has_stats) {
+		if (r->events)
+			xvt_verify_violation(v, XVT_VERIFY_COUNT, xvt_ring_vm(v->t, ring),
+					     "%s: %" PRIu64 " events but no counters",
+					     xvt_verify_ring_text(v, ring, text), r->events);
+		return;
+	}
+	for (int i = 0; i < XVT_LOST_CAUSES; i++)
+		sum += s->lost[i];
+	if (s->attempted != sum)
+		xvt_verify_violation(v, XVT_VERIFY_COUNT, xvt_ring_vm(v->t, ring),
+				     "%s: attempted %" PRIu64
+				     " is not the sum of what became of them, %" PRIu64,
+				     xvt_verify_ring_text(v, ring, text), s->attempted, sum);
+	if (s->events != r->events || s->late != r->late || s->backlog != r->backlog ||
+	    s->unconfirmed != r->unconfirmed || s->recovered != r->recovered)
+		xvt_verify_violation(v, XVT_VERIFY_COUNT, xvt_ring_vm(v->t, ring),
+				     "%s: counted %" PRIu64 " events, %" PRIu64 " late, %" PRIu64
+				     " backlog, %" PRIu64 " unconfirmed, %" PRIu64
+				     " recovered; the counters say %" PRIu64 ", %" PRIu64
+				     ", %" PRIu64 ", %" PRIu64 ", %" PRIu64,
+				     xvt_verify_ring_text(v, ring, text), r->events, r->late,
+				     r->backlog, r->unconfirmed, r->recovered, s->events, s->late,
+				     s->backlog, s->unconfirmed, s->recovered);
+	check_losses(v, ring);
+}
+
+static void unanswered(void *arg, const struct xvt_exchange *x)
+{
+	struct xvt_verify_state *v = arg;
+
+	xvt_verify_violation(v, XVT_VERIFY_CAUSE, x->recv_vm,
+			     "effect before cause: %s %" PRIu64 " was sent by %s at %" PRIu64
+			     " ns and received by %s at %" PRIu64
+			     " ns; the two clocks are within %" PRIu64 " ns",
+			     x->pong ? "xvt-pong" : "xvt-ping", x->number,
+			     xvt_vm_name(v->t, x->send_vm), x->send_ns,
+			     xvt_vm_name(v->t, x->recv_vm), x->recv_ns, x->bound_ns);
+}
+
+static int check_chunks(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
+{
+	int err = 0;
+
+	xvt_trace_raws_init(&v->raws, v->t);
+	for (size_t i = 0; i < v->t->chunk_count && !err; i++) {
+		const struct xvt_chunk_ref *ref = &v->t->chunks[i];
+
+		err = xvt_trace_load(v->t, i, b);
+		if (err == -EBADMSG) {
+			err = 0;
+			continue;
+		}
+		if (err)
+			break;
+		switch (ref->type) {
+		case XVT_CHUNK_ORDER:
+		case XVT_CHUNK_LATE:
+			err = xvt_verify_events(v, ref, b);
+			break;
+		case XVT_CHUNK_RAW:
+			check_raw(v, ref, b);
+			break;
+		case XVT_CHUNK_SAMPLES:
+			for (uint32_t at = 0; b->len - at >= sizeof(struct xvt_clock_sample);
+			     at += sizeof(struct xvt_clock_sample)) {
+				struct xvt_clock_sample s;
+
+				memcpy(&s, b->payload + at, sizeof(s));
+				xvt_verify_sample(v, &s);
+			}
+			break;
+		case XVT_CHUNK_ROUND:
+			check_round(v, b);
+			break;
+		case XVT_CHUNK_STATS:
+			take_stats(v, b);
+			break;
+		case XVT_CHUNK_NOTE:
+			if (v->opts->notes)
+				show_note(v, b);
+			break;
+		case XVT_CHUNK_INDEX:
+			check_index(v, b, i, &v->index_from);
+			break;
+		}
+	}
+	xvt_events_end(&v->it);
+	xvt_trace_raws_fini(&v->raws);
+	return err;
+}
+
+static int check_all(struct xvt_verify_state *v)
+{
+	struct xvt_chunk_buf b = { 0 };
+	int err;
+
+	v->rings = calloc((size_t)v->t->ring_count + 1, sizeof(*v->rings));
+	v->tally = calloc((size_t)v->t->vm_count + 1, sizeof(*v->tally));
+	if (!v->rings || !v->tally)
+		return -ENOMEM;
+	err = xvt_decoders_new(&v->ds, v->t);
+	if (!err)
+		err = xvt_verify_load_clocks(v, &b);
+	if (!err)
+		err = check_chunks(v, &b);
+	xvt_chunk_buf_free(&b);
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < v->t->ring_count; i++)
+		check_counts(v, i);
+	check_end(v);
+	xvt_exchanges_check(&v->result->exchanges, unanswered, v);
+	for (size_t i = 0; i < v->t->damage_count; i++) {
+		const struct xvt_damage *d = &v->t->damage[i];
+
+		/* Those that are not kept any more are beyond those that are shown. */
+		if (i >= XVT_DAMAGE_MAX)
+			d = &v->t->damage[0];
+		xvt_verify_violation(v, XVT_VERIFY_DAMAGE, XVT_VM_NONE,
+				     "byte %" PRIu64 ", %" PRIu64 " bytes: %s", d->offset, d->len,
+				     d->why);
+	}
+	return 0;
+}
+
+static void fini(struct xvt_verify_state *v)
+{
+	for (uint32_t i = 0; v->rings && i < v->t->ring_count; i++) {
+		free(v->rings[i].nodes);
+		free(v->rings[i].epochs);
+	}
+	free(v->lines);
+	free(v->tally);
+	free(v->rings);
+	xvt_marks_fini(&v->marks);
+	xvt_spans_fini(&v->spans);
+	xvt_decoders_fini(&v->ds);
+}
+
+int xvt_verify(struct xvt_trace *t, const struct xvt_verify_opts *opts,
+	       struct xvt_verify_result *result)
+{
+	struct xvt_verify_state v = { .t = t, .opts = opts, .result = result };
+	int err;
+
+	memset(result, 0, sizeof(*result));
+	err = check_all(&v);
+	if (!err && opts->complete && !t->ended)
+		xvt_verify_violation(&v, XVT_VERIFY_END, XVT_VM_NONE,
+				     "not cleanly ended: %" PRIu64
+				     " bytes after the last whole chunk",
+				     t->size - t->tail_offset);
+	if (!err)
+		xvt_verify_report_more(&v);
+	fini(&v);
+	return err;
+}
+
+void xvt_verify_result_fini(struct xvt_verify_result *result)
+{
+	xvt_exchanges_fini(&result->exchanges);
+}

@@ -1,0 +1,676 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * verify_clock.c - see verify_parts.h. The clocks of a file: nodes of each ring, lines of the
+ * host's clock, samples, marks, clock pairs and run spans; and the time of each event by them.
+ */
+#include "view/verify_parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/u64.h"
+
+/* What a clock may creep where no two nodes tie it: what the recorder does not call a jump. */
+#define CREEP_NS	 20000000u
+#define CREEP_PER_1024	 8u
+/* The recorder lets its clock be off CLOCK_MONOTONIC by so much without a word. */
+#define TIMEBASE_NS	 1000u
+/* A wall clock that was set is told by one of the lines after it: two begin at each look. */
+#define LINES_UNTIL_TOLD 3u
+/* A clock pair is from just before its record. */
+#define NODES_BACK	 8u
+/* A ring may be silent over many epochs; a lying file must not cost their product. */
+#define EPOCHS_AHEAD	 4096
+
+static int add_node(struct xvt_verify_state *v, const struct xvt_clock_node *n)
+{
+	char text[XVT_VERIFY_RING_TEXT];
+	const struct xvt_clock_node *last;
+	struct xvt_verify_ring *r;
+
+	if (n->ring >= v->t->ring_count) {
+		xvt_verify_violation(v, XVT_VERIFY_CLOCK, xvt_ring_vm(v->t, n->ring),
+				     "a clock node of ring %u, which the trace does not have",
+				     n->ring);
+		return 0;
+	}
+	r = &v->rings[n->ring];
+	last = r->node_count ? &r->nodes[r->node_count - 1] : NULL;
+	v->result->nodes++;
+	if (last && n->epoch < last->epoch)
+		xvt_verify_violation(v, XVT_VERIFY_CLOCK, xvt_ring_vm(v->t, n->ring),
+				     "%s: clock node of epoch %u after one of epoch %u",
+				     xvt_verify_ring_text(v, n->ring, text), n->epoch, last->epoch);
+	else if (last && n->epoch == last->epoch &&
+		 (n->guest <= last->guest || n->host_ns < last->host_ns))
+		xvt_verify_violation(v, XVT_VERIFY_CLOCK, xvt_ring_vm(v->t, n->ring),
+				     "%s: clock of epoch %u goes back: (%" PRIu64 ", %" PRIu64
+				     ") after (%" PRIu64 ", %" PRIu64 ")",
+				     xvt_verify_ring_text(v, n->ring, text), n->epoch, n->guest,
+				     n->host_ns, last->guest, last->host_ns);
+	if (!!(n->flags & XVT_NODE_F_FIRST) != (!last || n->epoch != last->epoch))
+		xvt_verify_violation(v, XVT_VERIFY_CLOCK, xvt_ring_vm(v->t, n->ring),
+				     "%s: clock node at %" PRIu64
+				     " ns: epoch %u begins without saying so, "
+				     "or says so inside",
+				     xvt_verify_ring_text(v, n->ring, text), n->host_ns, n->epoch);
+	if (r->node_count == r->node_room) {
+		size_t room = r->node_room ? r->node_room * 2 : 64;
+		void *grown = realloc(r->nodes, room * sizeof(*r->nodes));
+
+		if (!grown)
+			return -ENOMEM;
+		r->nodes = grown;
+		r->node_room = room;
+	}
+	r->nodes[r->node_count++] = *n;
+	return 0;
+}
+
+/*
+ * A node that speaks for the drain's before it says that they lie on the line from the last
+ * measured one to it, but for its bound. What is held against the map later is held against that
+ * bound.
+ */
+static void check_seen(struct xvt_verify_state *v, uint32_t ring, size_t i)
+{
+	const struct xvt_verify_ring *r = &v->rings[ring];
+	const struct xvt_clock_node *b = &r->nodes[i], *a, *n;
+	size_t seen = xvt_nodes_seen(r->nodes, i);
+	char text[XVT_VERIFY_RING_TEXT];
+	uint64_t ns, off;
+
+	/* With damage it may have been another line. */
+	if (!seen || seen == i || v->t->damage_count || b[-seen - 1].epoch != b->epoch)
+		return;
+	a = b - seen - 1;
+	for (n = a + 1; n < b; n++) {
+		if (n->guest <= a->guest || b->guest <= n->guest || b->host_ns < a->host_ns)
+			return; /* told already */
+		ns = a->host_ns + (uint64_t)((unsigned __int128)(n->guest - a->guest) *
+					     (b->host_ns - a->host_ns) / (b->guest - a->guest));
+		off = ns > n->host_ns ? ns - n->host_ns : n->host_ns - ns;
+		if (off > b->segment_bound_ns)
+			xvt_verify_violation(v, XVT_VERIFY_CLOCK, xvt_ring_vm(v->t, ring),
+					     "%s: clock node at %" PRIu64 " ns lies %" PRIu64
+					     " ns off the line that confirms it within %" PRIu64
+					     " ns",
+					     xvt_verify_ring_text(v, ring, text), n->host_ns, off,
+					     b->segment_bound_ns);
+	}
+}
+
+static int settle_bounds(struct xvt_verify_state *v, uint32_t ring)
+{
+	struct xvt_verify_ring *r = &v->rings[ring];
+	int err;
+
+	for (size_t i = 0; i < r->node_count; i++)
+		check_seen(v, ring, i);
+	err = xvt_nodes_settle(r->nodes, r->node_count);
+	for (size_t i = 0; i < r->node_count; i++) {
+		if (r->nodes[i].segment_bound_ns > r->bound_ns_max)
+			r->bound_ns_max = r->nodes[i].segment_bound_ns;
+	}
+	return err;
+}
+
+static int split_epochs(struct xvt_verify_ring *r)
+{
+	r->epochs = calloc(r->node_count + 1, sizeof(*r->epochs));
+	if (!r->epochs)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->node_count; i++) {
+		if (i && r->nodes[i].epoch == r->nodes[i - 1].epoch) {
+			r->epochs[r->epoch_count - 1].end = i + 1;
+			continue;
+		}
+		r->epochs[r->epoch_count++] = (struct xvt_verify_epoch){ i, i + 1 };
+	}
+	return 0;
+}
+
+static uint64_t extrapolate(const struct xvt_verify_ring *r, const struct xvt_clock_node *n,
+			    uint64_t guest)
+{
+	bool after = guest >= n->guest;
+	unsigned __int128 ns = (unsigned __int128)(after ? guest - n->guest : n->guest - guest) *
+			       1000000000u / r->hz;
+
+	if (ns > INT64_MAX)
+		ns = INT64_MAX; /* 292 years, as the recorder has it */
+	if (after)
+		return n->host_ns + (uint64_t)ns;
+	return ns < n->host_ns ? n->host_ns - (uint64_t)ns : 0;
+}
+
+/* The map of one epoch at `guest`; *node: where to begin to look, and where it was found. */
+static uint64_t map_at(const struct xvt_verify_ring *r, const struct xvt_verify_epoch *e,
+		       uint64_t guest, size_t *node)
+{
+	const struct xvt_clock_node *a, *b;
+	size_t at = *node >= e->first && *node < e->end && r->nodes[*node].guest <= guest
+			    ? *node
+			    : e->first;
+
+	while (at + 1 < e->end && r->nodes[at + 1].guest <= guest)
+		at++;
+	*node = at;
+	a = &r->nodes[at];
+	if (guest < a->guest || at + 1 == e->end)
+		return extrapolate(r, a, guest);
+	b = a + 1;
+	/* Unsigned: nodes of a lying file may be any numbers, and their product still fits. */
+	return a->host_ns + (uint64_t)((unsigned __int128)(guest - a->guest) *
+				       (b->host_ns - a->host_ns) / (b->guest - a->guest));
+}
+
+/*
+ * Does some epoch that may follow give this event's host time? Epochs only go forward, and
+ * a guest clock that went back is in a later one.
+ */
+static bool time_is_right(struct xvt_verify_ring *r, struct xvt_verify_place *p,
+			  const struct xvt_event_hdr *h, uint64_t *expected)
+{
+	size_t e = p->epoch + (p->any && h->guest_clock < p->guest);
+	bool first = true;
+
+	*expected = 0;
+	for (; e < r->epoch_count && e - p->epoch < EPOCHS_AHEAD; e++) {
+		size_t node = p->node;
+		uint64_t ns = map_at(r, &r->epochs[e], h->guest_clock, &node);
+
+		/*
+		 * The ring was silent: the recorder went on from the last node that it had, and
+		 * nodes between that one and the event may have come later.
+		 */
+		if (h->ring_flags & XVT_EVENT_F_UNCONFIRMED) {
+			for (size_t n = node + 1; ns != h->host_ns && n-- > r->epochs[e].first;)
+				ns = extrapolate(r, &r->nodes[n], h->guest_clock);
+		}
+		/* Between two epochs: no later than the border. */
+		if (ns != h->host_ns && e + 1 < r->epoch_count &&
+		    ns > r->nodes[r->epochs[e + 1].first].host_ns)
+			ns = r->nodes[r->epochs[e + 1].first].host_ns;
+		if (first)
+			*expected = ns;
+		first = false;
+		if (ns == h->host_ns) {
+			p->epoch = e;
+			p->node = node;
+			return true;
+		}
+	}
+	return false;
+}
+
+void xvt_verify_time(struct xvt_verify_state *v, struct xvt_verify_ring *r,
+		     const struct xvt_event_hdr *h)
+{
+	struct xvt_verify_place *p = &r->lane[!!(h->ring_flags & XVT_EVENT_F_LATE)];
+	uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
+	char text[XVT_VERIFY_RING_TEXT];
+	uint64_t expected;
+
+	if (h->ring_flags & XVT_EVENT_F_CLOCK) {
+		v->result->exempt++;
+	} else if (!r->epoch_count) {
+		v->result->unplaced++;
+	} else if (p->any && h->guest_clock < p->guest && p->epoch + 1 >= r->epoch_count) {
+		xvt_verify_violation(v, XVT_VERIFY_TIME, xvt_ring_vm(v->t, ring),
+				     "%s: guest clock goes back inside an epoch: %" PRIu64
+				     " after %" PRIu64 ", at %" PRIu64 " ns",
+				     xvt_verify_ring_text(v, ring, text), h->guest_clock, p->guest,
+				     h->host_ns);
+	} else if (!time_is_right(r, p, h, &expected)) {
+		xvt_verify_violation(
+			v, XVT_VERIFY_TIME, xvt_ring_vm(v->t, ring),
+			"%s: guest clock %" PRIu64 " is %" PRIu64 " ns by the clock nodes, "
+			"but the event says %" PRIu64 " ns",
+			xvt_verify_ring_text(v, ring, text), h->guest_clock, expected, h->host_ns);
+	}
+	p->any = true;
+	p->guest = h->guest_clock;
+}
+
+static uint64_t line_ns(const struct xvt_timebase *l, uint64_t clock)
+{
+	__int128 ns = (__int128)l->base_ns +
+		      (((__int128)clock - (__int128)l->base_clock) * l->mult >> (l->shift & 63));
+
+	if (ns < 0)
+		return 0;
+	return ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
+}
+
+/* Lines must follow each other, and each begin where the one before it ends. */
+static int add_line(struct xvt_verify_state *v, const struct xvt_timebase *l)
+{
+	const struct xvt_timebase *last = v->line_count ? &v->lines[v->line_count - 1] : NULL;
+	uint64_t end = last ? line_ns(last, l->base_clock) : 0;
+
+	if (last && l->base_clock <= last->base_clock) {
+		xvt_verify_violation(v, XVT_VERIFY_HOST_CLOCK, XVT_VM_NONE,
+				     "the host's clock: a line from counter %" PRIu64
+				     " on after one from %" PRIu64 " on",
+				     l->base_clock, last->base_clock);
+		return 0;
+	}
+	if (last && !l->mult)
+		xvt_verify_violation(v, XVT_VERIFY_HOST_CLOCK, XVT_VM_NONE,
+				     "the host's clock stands still from counter %" PRIu64 " on",
+				     l->base_clock);
+	/* With damage the line between them may be missing, and that has its own line. */
+	if (last && l->base_ns != end && !v->t->damage_count)
+		xvt_verify_violation(v, XVT_VERIFY_HOST_CLOCK, XVT_VM_NONE,
+				     "the host's clock steps at counter %" PRIu64 ": from %" PRIu64
+				     " to %" PRIu64 " ns",
+				     l->base_clock, end, l->base_ns);
+	if (v->line_count == v->line_room) {
+		size_t room = v->line_room ? v->line_room * 2 : 64;
+		void *grown = realloc(v->lines, room * sizeof(*v->lines));
+
+		if (!grown)
+			return -ENOMEM;
+		v->lines = grown;
+		v->line_room = room;
+	}
+	v->lines[v->line_count++] = *l;
+	return 0;
+}
+
+/* The last line that begins at or before that value; the first one for what is before all. */
+static uint64_t host_clock_ns(const struct xvt_verify_state *v, uint64_t clock)
+{
+	size_t at = 0, step = 1;
+
+	while (step < v->line_count)
+		step *= 2;
+	for (; step; step /= 2)
+		if (at + step < v->line_count && v->lines[at + step].base_clock <= clock)
+			at += step;
+	return line_ns(&v->lines[at], clock);
+}
+
+/* The sample's interval and the map with its bound must meet. */
+void xvt_verify_sample(struct xvt_verify_state *v, const struct xvt_clock_sample *s)
+{
+	uint64_t lo = host_clock_ns(v, s->host_clock_lo);
+	uint64_t hi = host_clock_ns(v, s->host_clock_hi);
+	char text[XVT_VERIFY_RING_TEXT];
+	struct xvt_verify_ring *r;
+
+	v->result->samples++;
+	if (s->ring >= v->t->ring_count) {
+		xvt_verify_violation(v, XVT_VERIFY_SAMPLE, xvt_ring_vm(v->t, s->ring),
+				     "a clock sample of ring %u, which the trace does not have",
+				     s->ring);
+		return;
+	}
+	r = &v->rings[s->ring];
+	if (s->host_clock_hi < s->host_clock_lo)
+		xvt_verify_violation(v, XVT_VERIFY_SAMPLE, xvt_ring_vm(v->t, s->ring),
+				     "%s: a clock sample whose host times are the wrong way round",
+				     xvt_verify_ring_text(v, s->ring, text));
+	for (size_t e = 0; e < r->epoch_count; e++) {
+		const struct xvt_verify_epoch *epoch = &r->epochs[e];
+		size_t node = 0;
+		uint64_t ns, bound;
+
+		if (r->nodes[epoch->first].epoch != s->epoch)
+			continue;
+		ns = map_at(r, epoch, s->guest, &node);
+		/* The node that was made of it is not in the file any more. */
+		if (!v->t->ended && node + 1 == r->node_count && s->guest > r->nodes[node].guest)
+			return;
+		bound = r->nodes[node].segment_bound_ns;
+		if (node + 1 < epoch->end && r->nodes[node + 1].segment_bound_ns > bound)
+			bound = r->nodes[node + 1].segment_bound_ns;
+		bound += 2; /* rounding of two conversions */
+		if (ns + bound < lo || (ns > bound && ns - bound > hi))
+			xvt_verify_violation(v, XVT_VERIFY_SAMPLE, xvt_ring_vm(v->t, s->ring),
+					     "%s: clock sample at guest %" PRIu64
+					     " was between %" PRIu64 " and %" PRIu64
+					     " ns, but the map says %" PRIu64 " ns within %" PRIu64
+					     " ns",
+					     xvt_verify_ring_text(v, s->ring, text), s->guest, lo,
+					     hi, ns, bound);
+		return;
+	}
+	if (!v->t->ended && (!r->node_count || s->epoch > r->nodes[r->node_count - 1].epoch))
+		return;
+	xvt_verify_violation(v, XVT_VERIFY_SAMPLE, xvt_ring_vm(v->t, s->ring),
+			     "%s: clock sample of epoch %u, which has no node",
+			     xvt_verify_ring_text(v, s->ring, text), s->epoch);
+}
+
+/*
+ * By how much the map may be wrong about an event whose time was found right, and that has no
+ * flag. Between two nodes they say it; beside a border it is the recorder's evidence that placed
+ * it, with what the clock may have crept.
+ */
+uint64_t xvt_verify_bound_ns(const struct xvt_verify_ring *r, const struct xvt_verify_place *p)
+{
+	const struct xvt_verify_epoch *e = &r->epochs[p->epoch];
+	const struct xvt_clock_node *a = &r->nodes[p->node], *b = a + 1;
+	uint64_t apart;
+
+	if (p->node + 1 < e->end && p->guest > a->guest)
+		return b->segment_bound_ns;
+	apart = p->guest > a->guest ? p->guest - a->guest : a->guest - p->guest;
+	if (!apart)
+		return r->bound_ns_max;
+	apart = (uint64_t)((unsigned __int128)apart * 1000000000u / r->hz / 1024);
+	return r->bound_ns_max + CREEP_NS + apart * CREEP_PER_1024;
+}
+
+static uint64_t minus(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/*
+ * The host had this record written, and saw that it was: two moments of its own clock, which
+ * know nothing of the map. A record whose time is flagged claims none.
+ */
+void xvt_verify_mark(struct xvt_verify_state *v, const struct xvt_verify_ring *r,
+		     const struct xvt_event *ev)
+{
+	const struct xvt_event_hdr *h = ev->hdr;
+	const struct xvt_verify_place *p = &r->lane[!!(h->ring_flags & XVT_EVENT_F_LATE)];
+	uint32_t ring = xvt_event_ring(ev);
+	const struct xvt_mark_seen *seen;
+	char text[XVT_VERIFY_RING_TEXT];
+	uint64_t before, after, bound;
+	struct xvt_mark mark;
+
+	if (h->len < sizeof(mark))
+		return;
+	memcpy(&mark, ev->payload, sizeof(mark));
+	seen = xvt_marks_take(&v->marks, ring, mark.number);
+	if (!seen || !r->epoch_count ||
+	    h->ring_flags & (XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED))
+		return;
+	v->result->marks_checked++;
+	before = host_clock_ns(v, seen->host_clock_before);
+	after = host_clock_ns(v, seen->host_clock_after);
+	bound = xvt_u64_sum(xvt_verify_bound_ns(r, p), 2); /* rounding of two conversions */
+	if (xvt_u64_sum(h->host_ns, bound) < before || minus(h->host_ns, bound) > after)
+		xvt_verify_violation(v, XVT_VERIFY_MARK, xvt_ring_vm(v->t, ring),
+				     "%s: mark %" PRIu64 " was written between %" PRIu64
+				     " and %" PRIu64
+				     " ns by the host's clock, but its stamp says %" PRIu64
+				     " ns within %" PRIu64 " ns",
+				     xvt_verify_ring_text(v, ring, text), mark.number, before,
+				     after, h->host_ns, bound);
+}
+
+/* Where the map puts a clock value from just before the record at *p, if two nodes tie it. */
+static bool place_before(const struct xvt_verify_ring *r, const struct xvt_verify_place *p,
+			 uint64_t guest, struct xvt_verify_place *before)
+{
+	const struct xvt_verify_epoch *e = &r->epochs[p->epoch];
+	unsigned int back;
+
+	*before = *p;
+	before->guest = guest;
+	for (back = 0;
+	     back < NODES_BACK && before->node > e->first && r->nodes[before->node].guest > guest;
+	     back++)
+		before->node--;
+	return guest <= p->guest && r->nodes[before->node].guest <= guest &&
+	       before->node + 1 < e->end;
+}
+
+/* The number of the line on which a time lies that no later line is about; SIZE_MAX: none. */
+static size_t line_at_ns(const struct xvt_verify_state *v, uint64_t ns)
+{
+	size_t lo = 0, hi = v->line_count;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (v->lines[mid].base_ns <= ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo - 1;
+}
+
+/*
+ * The wall clock at that time as the lines have it, and how wrong that may be. It is a constant
+ * ahead of CLOCK_MONOTONIC until it is set, which one of the next lines tells, so of those that may
+ * be right the one nearest to `wall_ns` is. false: the lines do not say.
+ */
+static bool wall_clock(const struct xvt_verify_state *v, uint64_t ns, uint64_t wall_ns,
+		       uint64_t *says_ns, uint64_t *error_ns)
+{
+	size_t at = line_at_ns(v, ns), i;
+	uint64_t nearest = UINT64_MAX, error;
+
+	*says_ns = *error_ns = 0;
+	/* How far a line was off is in the one after it. */
+	if (at >= v->line_count || at + 1 == v->line_count)
+		return false;
+	error = xvt_u64_sum(xvt_u64_sum(v->lines[at].error_ns, v->lines[at + 1].error_ns),
+			    TIMEBASE_NS);
+	for (i = at; i < v->line_count && i <= at + LINES_UNTIL_TOLD; i++) {
+		const struct xvt_timebase *l = &v->lines[i];
+		uint64_t says = l->realtime_ns + (ns - l->base_ns);
+
+		/* Its recorder did not look when the wall clock is set. */
+		if (!l->wall_error_ns)
+			return false;
+		if (xvt_u64_apart(says, wall_ns) > nearest)
+			continue;
+		nearest = xvt_u64_apart(says, wall_ns);
+		*says_ns = says;
+		*error_ns = xvt_u64_sum(error, l->wall_error_ns);
+	}
+	return true;
+}
+
+/*
+ * The hypervisor told the guest its clock and the host's wall clock of one moment. The map and the
+ * host's lines, which know nothing of it, must say the same.
+ */
+void xvt_verify_pair(struct xvt_verify_state *v, const struct xvt_verify_ring *r,
+		     const struct xvt_event *ev)
+{
+	const struct xvt_event_hdr *h = ev->hdr;
+	const struct xvt_verify_place *p = &r->lane[!!(h->ring_flags & XVT_EVENT_F_LATE)];
+	uint64_t ns, says, error, off;
+	struct xvt_clock_sync sync;
+	char text[XVT_VERIFY_RING_TEXT];
+	struct xvt_verify_place before;
+
+	if (h->len < sizeof(sync))
+		return;
+	memcpy(&sync, ev->payload, sizeof(sync));
+	if (sync.reason != XVT_SYNC_PAIR || !r->epoch_count ||
+	    h->ring_flags & (XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED) ||
+	    !place_before(r, p, sync.clock, &before))
+		return;
+	ns = map_at(r, &r->epochs[before.epoch], before.guest, &before.node);
+	if (!wall_clock(v, ns, sync.realtime_ns, &says, &error))
+		return;
+	v->result->pairs_checked++;
+	error = xvt_u64_sum(error, xvt_u64_sum(xvt_verify_bound_ns(r, &before),
+					       2)); /* rounding of two conversions */
+	off = xvt_u64_apart(says, sync.realtime_ns);
+	if (off > v->result->pair_off_ns_max)
+		v->result->pair_off_ns_max = off;
+	if (off > error)
+		xvt_verify_violation(
+			v, XVT_VERIFY_PAIR, xvt_ring_vm(v->t, xvt_event_ring(ev)),
+			"%s: at guest clock %" PRIu64 " the wall clock was %" PRIu64
+			" ns, says its hypervisor, but map and host's clock say %" PRIu64
+			" ns within %" PRIu64 " ns",
+			xvt_verify_ring_text(v, xvt_event_ring(ev), text), sync.clock,
+			sync.realtime_ns, says, error);
+}
+
+/*
+ * The host's kernel said when the vCPU was in its guest; only then can it have stamped an event.
+ * Nothing is claimed of a flagged time.
+ */
+void xvt_verify_ran(struct xvt_verify_state *v, const struct xvt_verify_ring *r,
+		    const struct xvt_event_hdr *h)
+{
+	uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
+	const struct xvt_ring_info *info = &v->t->rings[ring].info;
+	const struct xvt_run_span *before, *after;
+	char text[XVT_VERIFY_RING_TEXT];
+	uint64_t bound;
+
+	if (!v->spans.count || !r->epoch_count ||
+	    (info->type != XVT_RING_VCPU && info->type != XVT_RING_BARE) ||
+	    h->ring_flags & (XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED))
+		return;
+	bound = xvt_u64_sum(xvt_verify_bound_ns(r, &r->lane[!!(h->ring_flags & XVT_EVENT_F_LATE)]),
+			    2);
+	switch (xvt_spans_ran(&v->spans, info->vm, info->hw_id, minus(h->host_ns, bound),
+			      xvt_u64_sum(h->host_ns, bound), &before, &after)) {
+	case XVT_RAN_UNKNOWN:
+		break;
+	case XVT_RAN_INSIDE:
+		v->result->ran++;
+		break;
+	case XVT_RAN_NOT:
+		xvt_verify_violation(v, XVT_VERIFY_RAN, xvt_ring_vm(v->t, ring),
+				     "%s: an event at %" PRIu64 " ns within %" PRIu64
+				     " ns, but its vCPU was out of its guest from %" PRIu64
+				     " to %" PRIu64 " ns by the host's kernel",
+				     xvt_verify_ring_text(v, ring, text), h->host_ns, bound,
+				     before->exit_clock, after->enter_clock);
+	}
+}
+
+static int load_host_clock(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
+{
+	const struct xvt_file_info *f = &v->t->info;
+	struct xvt_timebase l = {
+		.base_clock = f->base_clock,
+		.base_ns = f->base_ns,
+		.mult = f->mult,
+		.shift = f->shift,
+		.realtime_ns = f->realtime_ns,
+		.wall_error_ns = f->wall_error_ns,
+	};
+	int err = add_line(v, &l);
+
+	for (size_t i = 0; i < v->t->chunk_count && !err; i++) {
+		if (v->t->chunks[i].type != XVT_CHUNK_TIMEBASE)
+			continue;
+		err = xvt_trace_load(v->t, i, b);
+		for (uint32_t at = 0; !err && b->len - at >= sizeof(l); at += sizeof(l)) {
+			memcpy(&l, b->payload + at, sizeof(l));
+			err = add_line(v, &l);
+		}
+		if (err == -EBADMSG)
+			err = 0;
+	}
+	return err;
+}
+
+static int add_marks(struct xvt_verify_state *v, const struct xvt_chunk_buf *b)
+{
+	uint32_t n = b->len / sizeof(struct xvt_mark_seen);
+
+	for (uint32_t i = 0; i < n; i++) {
+		char text[XVT_VERIFY_RING_TEXT];
+		struct xvt_mark_seen m;
+
+		memcpy(&m, b->payload + i * sizeof(m), sizeof(m));
+		if (m.ring >= v->t->ring_count)
+			xvt_verify_violation(v, XVT_VERIFY_MARK, xvt_ring_vm(v->t, m.ring),
+					     "a mark of ring %u, which the trace does not have",
+					     m.ring);
+		else if ((int64_t)(m.host_clock_after - m.host_clock_before) < 0)
+			xvt_verify_violation(v, XVT_VERIFY_MARK, xvt_ring_vm(v->t, m.ring),
+					     "%s: mark %" PRIu64
+					     " was written before it was asked for",
+					     xvt_verify_ring_text(v, m.ring, text), m.number);
+	}
+	return xvt_marks_add(&v->marks, b->payload, b->len);
+}
+
+static int add_spans(struct xvt_verify_state *v, const struct xvt_chunk_buf *b)
+{
+	uint32_t n = b->len / sizeof(struct xvt_run_span);
+	int err = 0;
+
+	for (uint32_t i = 0; i < n && !err; i++) {
+		struct xvt_run_span span;
+
+		memcpy(&span, b->payload + i * sizeof(span), sizeof(span));
+		span.enter_clock = host_clock_ns(v, span.enter_clock);
+		span.exit_clock = host_clock_ns(v, span.exit_clock);
+		err = xvt_spans_add(&v->spans, &span);
+	}
+	return err;
+}
+
+static void sort_spans(struct xvt_verify_state *v)
+{
+	const struct xvt_run_span *bad = xvt_spans_sort(&v->spans);
+
+	if (bad)
+		xvt_verify_violation(v, XVT_VERIFY_RAN, bad->vm,
+				     "vCPU %u of machine %u ran from %" PRIu64 " to %" PRIu64
+				     " ns by the host's kernel: backwards, or twice at once",
+				     bad->vcpu, bad->vm, bad->enter_clock, bad->exit_clock);
+}
+
+/* First all that events are measured by, then everything in the order of the file. */
+int xvt_verify_load_clocks(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
+{
+	const struct xvt_trace *t = v->t;
+	uint64_t host_hz =
+		t->info.mult ? (uint64_t)(((unsigned __int128)1000000000u << (t->info.shift & 63)) /
+					  t->info.mult)
+			     : 0;
+	int err = load_host_clock(v, b);
+
+	for (size_t i = 0; i < t->chunk_count && !err; i++) {
+		struct xvt_clock_node n;
+
+		if (t->chunks[i].type != XVT_CHUNK_NODE && t->chunks[i].type != XVT_CHUNK_MARKS &&
+		    t->chunks[i].type != XVT_CHUNK_RUNS)
+			continue;
+		err = xvt_trace_load(v->t, i, b);
+		if (!err && t->chunks[i].type == XVT_CHUNK_MARKS) {
+			err = add_marks(v, b);
+			continue;
+		}
+		if (!err && t->chunks[i].type == XVT_CHUNK_RUNS) {
+			err = add_spans(v, b);
+			continue;
+		}
+		for (uint32_t at = 0; !err && b->len - at >= sizeof(n); at += sizeof(n)) {
+			memcpy(&n, b->payload + at, sizeof(n));
+			err = add_node(v, &n);
+		}
+		if (err == -EBADMSG)
+			err = 0;
+	}
+	xvt_marks_sort(&v->marks);
+	sort_spans(v);
+	for (uint32_t i = 0; i < t->ring_count && !err; i++) {
+		uint32_t vm = xvt_ring_vm(t, i);
+
+		err = settle_bounds(v, i);
+		if (!err)
+			err = split_epochs(&v->rings[i]);
+		if (vm < t->vm_count && t->vms[vm].known)
+			v->rings[i].hz = t->vms[vm].info.clock_hz;
+		if (t->rings[i].known && t->rings[i].info.clock_hz)
+			v->rings[i].hz = t->rings[i].info.clock_hz;
+		if (!v->rings[i].hz)
+			v->rings[i].hz = host_hz ? host_hz : 1000000000;
+	}
+	return err;
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0
+/* verify_events.c - see verify_parts.h. Order, flags, counts and causes of the events. */
+#include "view/verify_parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/u64.h"
+
+static void check_order(struct xvt_verify_state *v, const struct xvt_event_hdr *h)
+{
+	uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
+	uint32_t vm = xvt_ring_vm(v->t, ring);
+	char text[XVT_VERIFY_RING_TEXT];
+
+	if (h->host_ns < v->last_ns)
+		xvt_verify_violation(v, XVT_VERIFY_ORDER, xvt_ring_vm(v->t, ring),
+				     "%s: %" PRIu64 " ns after %" PRIu64
+				     " ns: the main lane is out of order",
+				     xvt_verify_ring_text(v, ring, text), h->host_ns, v->last_ns);
+	/* What was lost at the very end is told after all events, whatever its ring. */
+	if (h->id != XVT_ID_LOST) {
+		if (h->host_ns == v->last_ns &&
+		    (vm < v->last_vm || (vm == v->last_vm && ring < v->last_ring)))
+			xvt_verify_violation(
+				v, XVT_VERIFY_ORDER, xvt_ring_vm(v->t, ring),
+				"%s: at %" PRIu64 " ns after ring %u: equal times are not in "
+				"order of machine and ring",
+				xvt_verify_ring_text(v, ring, text), h->host_ns, v->last_ring);
+		if (h->host_ns < v->watermark_ns)
+			xvt_verify_violation(
+				v, XVT_VERIFY_ORDER, xvt_ring_vm(v->t, ring),
+				"%s: %" PRIu64 " ns is below the watermark %" PRIu64 " ns",
+				xvt_verify_ring_text(v, ring, text), h->host_ns, v->watermark_ns);
+	}
+	/* One that says what was dropped may come between two records of the same time. */
+	if (h->id != XVT_ID_LOST || h->host_ns > v->last_ns) {
+		v->last_vm = vm;
+		v->last_ring = ring;
+	}
+	if (h->host_ns > v->last_ns)
+		v->last_ns = h->host_ns;
+}
+
+static void add_lost(struct xvt_verify_ring *r, const struct xvt_event *ev)
+{
+	struct xvt_lost lost;
+
+	if (!xvt_lost_get(ev->hdr, ev->payload, &lost))
+		return;
+	for (int i = 0; i < XVT_LOST_CAUSES; i++)
+		r->told.lost[i] += lost.lost[i];
+	r->told.overwritten += lost.overwritten;
+	r->told.dropped += lost.dropped;
+}
+
+static void count(struct xvt_verify_state *v, struct xvt_verify_ring *r,
+		  const struct xvt_event_hdr *h)
+{
+	uint32_t f = h->ring_flags;
+
+	if (!xvt_is_event(h))
+		return;
+	v->result->events++;
+	r->events++;
+	if (f & XVT_EVENT_F_BACKLOG)
+		r->backlog++;
+	else if (f & XVT_EVENT_F_LATE)
+		r->late++;
+	r->unconfirmed += !!(f & XVT_EVENT_F_UNCONFIRMED);
+	r->recovered += !!(f & XVT_EVENT_F_RECOVERED);
+}
+
+static uint64_t exchange_bound(const struct xvt_verify_state *v, const struct xvt_event *ev)
+{
+	const struct xvt_verify_ring *r = &v->rings[xvt_event_ring(ev)];
+	uint32_t f = ev->hdr->ring_flags;
+
+	if (!r->epoch_count || f & (XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED))
+		return XVT_EXCHANGE_GUESS;
+	return xvt_u64_sum(xvt_verify_bound_ns(r, &r->lane[!!(f & XVT_EVENT_F_LATE)]), 2);
+}
+
+/* "xvt-ping send 12" of a marker or a text. */
+static int look_for_exchange(struct xvt_verify_state *v, const struct xvt_event *ev)
+{
+	uint32_t at = ev->hdr->id == XVT_ID_FTRACE ? 16 : 0;
+	struct xvt_decoder *d;
+	struct xvt_event_class *c;
+	struct xvt_value text;
+
+	if (ev->hdr->id != XVT_ID_FTRACE && ev->hdr->id != XVT_ID_TEXT)
+		return 0;
+	/* Where the text of a marker lies on every 64-bit guest: most events stop here. */
+	if (ev->hdr->len < at + 10 || memcmp(ev->payload + at, "xvt-p", 5) != 0)
+		return 0;
+	d = xvt_decoder_of(&v->ds, ev);
+	c = xvt_classify(d, ev);
+	if (!c)
+		return -ENOMEM;
+	if (!c->marker)
+		return 0;
+	xvt_field_get(&c->fields[c->text], ev, &text);
+	return xvt_exchange_add(&v->result->exchanges, (const char *)text.data, text.count,
+				xvt_ring_vm(v->t, xvt_event_ring(ev)), ev->hdr->host_ns,
+				exchange_bound(v, ev));
+}
+
+static int check_event(struct xvt_verify_state *v, const struct xvt_event *ev, bool late_chunk)
+{
+	const struct xvt_event_hdr *h = ev->hdr;
+	uint32_t ring = xvt_event_ring(ev);
+	bool late = h->ring_flags & XVT_EVENT_F_LATE;
+
+	v->events[late_chunk]++;
+	if (ring >= v->t->ring_count || !v->t->rings[ring].known) {
+		xvt_verify_violation(v, XVT_VERIFY_RING, xvt_ring_vm(v->t, ring),
+				     "an event of ring %u, which the trace does not have", ring);
+		return 0;
+	}
+	if (late != late_chunk)
+		xvt_verify_violation(v, XVT_VERIFY_RING, xvt_ring_vm(v->t, ring),
+				     "ring %u: %s at %" PRIu64 " ns", ring,
+				     late ? "a late event in the main lane"
+					  : "an event in the late lane is not "
+					    "flagged late",
+				     h->host_ns);
+	if (!late_chunk)
+		check_order(v, h);
+	count(v, &v->rings[ring], h);
+	if (h->id == XVT_ID_LOST)
+		add_lost(&v->rings[ring], ev);
+	else
+		xvt_verify_time(v, &v->rings[ring], h);
+	if (h->id == XVT_ID_MARK)
+		xvt_verify_mark(v, &v->rings[ring], ev);
+	if (h->id == XVT_ID_CLOCK_SYNC)
+		xvt_verify_pair(v, &v->rings[ring], ev);
+	if (h->id != XVT_ID_LOST)
+		xvt_verify_ran(v, &v->rings[ring], h);
+	return look_for_exchange(v, ev);
+}
+
+int xvt_verify_events(struct xvt_verify_state *v, const struct xvt_chunk_ref *ref,
+		      const struct xvt_chunk_buf *b)
+{
+	uint64_t first = UINT64_MAX, last = 0;
+	struct xvt_events_iter *it = &v->it;
+	const uint64_t missing = it->missing;
+	struct xvt_event ev;
+	uint32_t n = 0;
+	int got = xvt_events_begin(it, &v->raws.base, b, ref->seq), err;
+
+	while (!got && (got = xvt_events_next(it, &ev)) > 0) {
+		if (ev.hdr->host_ns < first)
+			first = ev.hdr->host_ns;
+		if (ev.hdr->host_ns > last)
+			last = ev.hdr->host_ns;
+		n++;
+		err = check_event(v, &ev, ref->type == XVT_CHUNK_LATE);
+		if (err)
+			return err;
+		got = 0;
+	}
+	if (got < 0 && got != -EBADMSG)
+		return got;
+	if (got < 0)
+		xvt_verify_violation(v, XVT_VERIFY_CHUNK, XVT_VM_NONE,
+				     "chunk %" PRIu64 ": an event reaches past its chunk",
+				     ref->seq);
+	else if (it->missing != missing)
+		xvt_verify_violation(v, XVT_VERIFY_CHUNK, XVT_VM_NONE,
+				     "chunk %" PRIu64 ": %" PRIu64 " of its events cannot be read",
+				     ref->seq, it->missing - missing);
+	else if (n && (first != ref->first_ns || last != ref->last_ns))
+		xvt_verify_violation(v, XVT_VERIFY_CHUNK, XVT_VM_NONE,
+				     "chunk %" PRIu64
+				     ": first or last time is not that of its events",
+				     ref->seq);
+	return 0;
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * verify_parts.h - what the files of the check share; see verify.h. verify.c reads the file and
+ * checks its chunks, verify_events.c the events, verify_clock.c each time against the clocks that
+ * the file holds; verify_report.c words and counts what is wrong.
+ */
+#ifndef XVT_VERIFY_PARTS_H
+#define XVT_VERIFY_PARTS_H
+
+#include "decode/decode.h"
+#include "view/marks.h"
+#include "view/spans.h"
+#include "view/verify.h"
+
+enum xvt_verify_kind {
+	XVT_VERIFY_DAMAGE,
+	XVT_VERIFY_CHUNK,
+	XVT_VERIFY_INDEX,
+	XVT_VERIFY_END,
+	XVT_VERIFY_HOST_CLOCK,
+	XVT_VERIFY_RING,
+	XVT_VERIFY_CLOCK,
+	XVT_VERIFY_TIME,
+	XVT_VERIFY_SAMPLE,
+	XVT_VERIFY_ORDER,
+	XVT_VERIFY_MARK,
+	XVT_VERIFY_PAIR,
+	XVT_VERIFY_RAN,
+	XVT_VERIFY_COUNT,
+	XVT_VERIFY_LOSS,
+	XVT_VERIFY_CAUSE,
+	XVT_VERIFY_KINDS,
+};
+
+/* Violations of one machine, or of none. */
+struct xvt_verify_tally {
+	uint64_t of[XVT_VERIFY_KINDS];
+};
+
+/* Where one lane (main or late) of a ring stands: its guest clock, epoch and segment. */
+struct xvt_verify_place {
+	bool any;
+	uint64_t guest;
+	size_t epoch; /* number in ring->epochs */
+	size_t node;  /* last one at or before guest, if there is one */
+};
+
+struct xvt_verify_epoch {
+	size_t first; /* nodes [first, end) */
+	size_t end;
+};
+
+struct xvt_verify_ring {
+	struct xvt_clock_node *nodes;
+	size_t node_count;
+	size_t node_room;
+	struct xvt_verify_epoch *epochs;
+	size_t epoch_count;
+	struct xvt_verify_place lane[2];
+	struct xvt_ring_stats stats;
+	bool has_stats;
+	bool tells_all;	       /* its LOST records tell all that stats say was overwritten */
+	struct xvt_lost told;  /* sums of its LOST records */
+	uint64_t hz;	       /* of the map beyond its nodes */
+	uint64_t bound_ns_max; /* of its segments */
+	uint64_t events;
+	uint64_t late;
+	uint64_t backlog;
+	uint64_t unconfirmed;
+	uint64_t recovered;
+};
+
+struct xvt_verify_state {
+	struct xvt_trace *t;
+	struct xvt_verify_ring *rings;
+	struct xvt_timebase *lines; /* of the host's clock, by base_clock */
+	size_t line_count;
+	size_t line_room;
+	struct xvt_decoders ds;
+	struct xvt_marks marks;
+	struct xvt_spans spans;
+	struct xvt_verify_tally *tally; /* by machine; the last one is for what is about none */
+	uint64_t events[2];		/* records of the main and the late lane */
+	uint64_t watermark_ns;
+	size_t index_from; /* the last INDEX, or the first chunk */
+	uint64_t last_ns;
+	uint32_t last_vm;
+	uint32_t last_ring;
+	const struct xvt_verify_opts *opts;
+	struct xvt_verify_result *result;
+	struct xvt_events_iter it;
+	struct xvt_trace_raws raws;
+};
+
+#define XVT_VERIFY_RING_TEXT (XVT_NAME_LEN + 40)
+
+/* --- verify_report.c --- */
+
+/* Counts a violation and reports its text, up to a limit for each machine and kind. vm:
+ * XVT_VM_NONE if it concerns no machine. */
+void xvt_verify_violation(struct xvt_verify_state *v, enum xvt_verify_kind kind, uint32_t vm,
+			  const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* One line with a formatted text for the caller. */
+void xvt_verify_line(const struct xvt_verify_state *v, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* For each machine a line with the number of violations that were counted and not reported. */
+void xvt_verify_report_more(const struct xvt_verify_state *v);
+/* "g1:0 (ring 3)". Returns text. */
+const char *xvt_verify_ring_text(const struct xvt_verify_state *v, uint32_t ring,
+				 char text[XVT_VERIFY_RING_TEXT]);
+
+/* --- verify_clock.c --- */
+
+/* All that events are measured by: nodes, the host clock's lines, marks, run spans. Returns 0,
+ * -ENOMEM or a read error. */
+int xvt_verify_load_clocks(struct xvt_verify_state *v, struct xvt_chunk_buf *b);
+/* Compares a sample with the host clock's lines and with the node made of it. */
+void xvt_verify_sample(struct xvt_verify_state *v, const struct xvt_clock_sample *s);
+/* Compares the host time of a record with the map of its ring, and remembers where it lies. */
+void xvt_verify_time(struct xvt_verify_state *v, struct xvt_verify_ring *r,
+		     const struct xvt_event_hdr *h);
+/* Greatest error of the map where the lane's last record lies, in nanoseconds. */
+uint64_t xvt_verify_bound_ns(const struct xvt_verify_ring *r, const struct xvt_verify_place *p);
+/* The following three compare a record that xvt_verify_time() has just seen with: the moments at
+ * which the host asked for it (MARK), the guest's own clock (CLOCK_SYNC), the time its vCPU ran. */
+void xvt_verify_mark(struct xvt_verify_state *v, const struct xvt_verify_ring *r,
+		     const struct xvt_event *ev);
+void xvt_verify_pair(struct xvt_verify_state *v, const struct xvt_verify_ring *r,
+		     const struct xvt_event *ev);
+void xvt_verify_ran(struct xvt_verify_state *v, const struct xvt_verify_ring *r,
+		    const struct xvt_event_hdr *h);
+
+/* --- verify_events.c --- */
+
+/* Checks the events of an ORDER or LATE chunk. Returns 0, -ENOMEM or a read error. */
+int xvt_verify_events(struct xvt_verify_state *v, const struct xvt_chunk_ref *ref,
+		      const struct xvt_chunk_buf *b);
+
+#endif /* XVT_VERIFY_PARTS_H */
