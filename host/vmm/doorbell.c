@@ -17,25 +17,25 @@
 #include "base/loop.h"
 #include "base/socket.h"
 
-#define TURN 64u /* messages at once: then others have their turn */
+#define TURN 64u /* messages in one callback of the loop, at most */
 
-/* What the server says next. */
+/* The message that is expected next. */
 enum bell_state {
 	BELL_VERSION,
 	BELL_NUMBER,
 	BELL_MEMORY,
 	BELL_PEERS,
-	BELL_ALONE, /* nothing: it has ended */
+	BELL_ALONE, /* none: the connection has ended */
 };
 
 struct xvt_doorbell {
 	struct xvt_loop *loop;
 	struct xvt_op on_data, on_ring;
-	bool data_armed, ring_armed; /* the loop holds the operation: d must stay */
+	bool data_armed, ring_armed; /* the loop holds the operation: d must not be freed */
 	int sock;
-	int bell; /* our first vector, or -1 */
+	int bell; /* eventfd of our first vector, or -1 */
 	enum bell_state state;
-	int64_t number; /* ours */
+	int64_t number; /* our peer number */
 	dev_t dev;	/* of the region's file */
 	ino_t ino;
 	struct xvt_wire wire;
@@ -64,21 +64,22 @@ static void drop_bell(struct xvt_doorbell *d)
 	d->bell = -1;
 }
 
-static void tell(struct xvt_doorbell *d, const char *text)
+static void notify(struct xvt_doorbell *d, const char *text)
 {
 	if (d->note)
 		d->note(d->arg, text);
 }
 
-/* Nothing that came from there is used any more. */
+/* The server sent an invalid message: close the connection and the bell. */
 static void nonsense(struct xvt_doorbell *d, const char *text)
 {
 	drop_socket(d);
 	drop_bell(d);
-	tell(d, text);
+	notify(d, text);
 }
 
-/* A read of anything else might wait, or do things. */
+/* Check the type, since a read of another file could block or have effects; make it non-blocking.
+ */
 static bool is_eventfd(int fd)
 {
 	char path[32], name[32] = "";
@@ -96,7 +97,7 @@ static bool is_region(const struct xvt_doorbell *d, int fd)
 	return !fstat(fd, &st) && st.st_dev == d->dev && st.st_ino == d->ino;
 }
 
-/* Another vector of ours, or a doorbell of another peer: of no use. */
+/* Keep our own first doorbell. Our other vectors and other peers' doorbells are not needed. */
 static void take_peer(struct xvt_doorbell *d, int64_t number, int *fd)
 {
 	if (number < 0 || number > XVT_WIRE_PEER_MAX || (number == d->number && *fd < 0)) {
@@ -157,8 +158,9 @@ static void gone(struct xvt_doorbell *d, int err)
 
 	if (err == -EPIPE && d->bell >= 0) {
 		drop_socket(d);
-		tell(d, "the doorbell's server has ended; a machine that is started anew will have "
-			"no doorbell");
+		notify(d,
+		       "the doorbell's server has ended; a machine that is started anew will have "
+		       "no doorbell");
 		return;
 	}
 	snprintf(text, sizeof(text), "the doorbell's server: %s",
@@ -196,7 +198,7 @@ static void on_ring(struct xvt_op *op, int res)
 	struct xvt_doorbell *d =
 		(struct xvt_doorbell *)((char *)op - offsetof(struct xvt_doorbell, on_ring));
 
-	(void)res; /* what matters is that the loop has come back */
+	(void)res; /* the caller reads the bell after xvt_loop_run() */
 	d->ring_armed = false;
 }
 
@@ -265,7 +267,7 @@ void xvt_doorbell_close(struct xvt_doorbell *d)
 	drop_bell(d);
 	while (d->data_armed || d->ring_armed) {
 		if (xvt_loop_run(d->loop, 1000000000u) < 0)
-			return; /* the loop may still write to d: better lost than reused */
+			return; /* the loop may still write to d: leak it */
 	}
 	free(d);
 }

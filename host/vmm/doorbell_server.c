@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * doorbell_server.c - see doorbell_server.h. Peers never send anything; one that does is dropped.
+ * doorbell_server.c - see doorbell_server.h. Peers send nothing; a peer that does is dropped.
  *
- * One peer cannot make the server drop another, however often it connects and goes: no messages are
- * queued for a peer that reads slowly. The server remembers what each peer has been sent, which is
- * a fixed amount of state, and sends what is missing when there is room. A peer that came and went
- * in the meantime is not mentioned at all.
+ * A peer that often connects and disconnects cannot make the server drop another peer, since no
+ * messages are queued for a slow reader. Instead the server keeps a fixed amount of state: which
+ * messages each peer has been sent. It sends the missing ones when there is room. A peer that came
+ * and went in the meantime is not mentioned.
  */
 #define _GNU_SOURCE
 #include "vmm/doorbell_server.h"
@@ -32,10 +32,10 @@
  */
 #define SEND_BUFFER 16384
 
-/* What a peer has been sent of the one at a place. */
+/* Which messages a peer has been sent about the peer at one place of the table. */
 struct known {
-	int64_t number;	    /* NONE: nothing, or that it has gone */
-	unsigned int bells; /* that many of its doorbells */
+	int64_t number;	    /* number that was sent; NONE: none, or its end was sent too */
+	unsigned int bells; /* number of its doorbells that were sent */
 };
 
 struct peer {
@@ -43,12 +43,12 @@ struct peer {
 	struct xvt_op on_data;
 	struct xvt_op on_room;
 	bool armed;	 /* the loop holds on_data */
-	bool room_armed; /* and on_room */
+	bool room_armed; /* the loop holds on_room */
 	bool no_room;	 /* the last message did not fit */
-	bool dropped;	 /* its connection has ended: to be freed when all have been served */
+	bool dropped;	 /* the connection has ended; serve_peers() frees the place */
 	int sock;	 /* -1: a free place */
 	int64_t number;
-	unsigned int greeted; /* messages of the greeting that were sent */
+	unsigned int greeted; /* number of messages of the greeting that were sent */
 	struct known known[XVT_SERVER_PEERS];
 	int bell[XVT_SERVER_VECTORS];
 };
@@ -60,16 +60,16 @@ struct xvt_doorbell_server {
 	struct xvt_listener listener;
 	int region_fd;
 	unsigned int vectors;
-	int64_t next_number; /* those that went are not used again soon: a peer may ring them */
+	int64_t next_number; /* counts up, since peers may still ring an old number for a while */
 	struct peer peer[XVT_SERVER_PEERS];
 };
 
 /*
- * Returns true when the message was sent. Where there is no room it is sent as soon as there is.
- * Where the kernel refuses for another reason (too many descriptors in unread messages), it is sent
- * with the next thing that happens to any peer.
+ * Returns true when the message was sent. Without room in the socket's buffer, on_room() sends the
+ * message as soon as there is room. If the kernel refuses for another reason (too many descriptors
+ * in unread messages), the next serve_peers() sends it.
  */
-static bool tell(struct peer *to, int64_t number, int fd)
+static bool send_message(struct peer *to, int64_t number, int fd)
 {
 	int err = xvt_wire_send(to->sock, number, fd);
 
@@ -79,8 +79,8 @@ static bool tell(struct peer *to, int64_t number, int fd)
 	return !err;
 }
 
-/* `to` has been sent the version, its number and the memory, in the order that QEMU's device wants.
- */
+/* Send the version, the peer's number and the memory, in the order that QEMU's device requires.
+ * Returns true when all have been sent. */
 static bool greet(struct peer *to)
 {
 	const struct {
@@ -93,8 +93,8 @@ static bool greet(struct peer *to)
 	};
 
 	while (to->greeted < sizeof(message) / sizeof(message[0])) {
-		if (!tell(to, message[to->greeted].number, message[to->greeted].fd)) {
-			/* Refused for another reason: the new peer goes, not an established one. */
+		if (!send_message(to, message[to->greeted].number, message[to->greeted].fd)) {
+			/* Refused for another reason: drop the new peer, not an established one. */
 			to->dropped |= !to->no_room;
 			return false;
 		}
@@ -103,15 +103,15 @@ static bool greet(struct peer *to)
 	return true;
 }
 
-/* `to` has been sent what is true of the peer at `place`. */
-static bool tell_place(struct peer *to, unsigned int place)
+/* Send the current state of the peer at `place`. Returns true when all has been sent. */
+static bool send_place(struct peer *to, unsigned int place)
 {
 	const struct peer *of = &to->server->peer[place];
 	const bool there = of->sock >= 0 && !of->dropped;
 	struct known *k = &to->known[place];
 
 	if (k->number != NONE && (!there || k->number != of->number)) {
-		if (!tell(to, k->number, -1))
+		if (!send_message(to, k->number, -1))
 			return false;
 		k->number = NONE;
 	}
@@ -120,25 +120,25 @@ static bool tell_place(struct peer *to, unsigned int place)
 	if (k->number == NONE)
 		k->bells = 0;
 	for (; k->bells < of->server->vectors; k->bells++) {
-		if (!tell(to, of->number, of->bell[k->bells]))
+		if (!send_message(to, of->number, of->bell[k->bells]))
 			return false;
 		k->number = of->number;
 	}
 	return true;
 }
 
-/* Returns true when `to` has been sent all; its own doorbells are the last. */
-static bool tell_all(struct peer *to)
+/* Send all that is missing, the peer's own doorbells last. Returns true when all has been sent. */
+static bool send_all(struct peer *to)
 {
 	unsigned int i, own = (unsigned int)(to - to->server->peer);
 
 	if (!greet(to))
 		return false;
 	for (i = 0; i < XVT_SERVER_PEERS; i++) {
-		if (i != own && !tell_place(to, i))
+		if (i != own && !send_place(to, i))
 			return false;
 	}
-	return tell_place(to, own);
+	return send_place(to, own);
 }
 
 static void free_place(struct peer *p)
@@ -166,7 +166,8 @@ static void wait_for_room(struct peer *p)
 		p->room_armed = !xvt_loop_poll(p->server->loop, &p->on_room, p->sock, POLLOUT);
 }
 
-/* Sending may show that connections have ended, of which the others are to be sent a message. */
+/* Send all peers their missing messages. Sending may find ended connections, about which the other
+ * peers need a message: repeat until there are none. */
 static void serve_peers(struct xvt_doorbell_server *s)
 {
 	unsigned int i;
@@ -177,7 +178,7 @@ static void serve_peers(struct xvt_doorbell_server *s)
 		for (i = 0; i < XVT_SERVER_PEERS; i++) {
 			struct peer *p = &s->peer[i];
 
-			if (p->sock >= 0 && !p->dropped && !tell_all(p) && !p->dropped)
+			if (p->sock >= 0 && !p->dropped && !send_all(p) && !p->dropped)
 				wait_for_room(p);
 		}
 		for (i = 0; i < XVT_SERVER_PEERS; i++) {
@@ -200,7 +201,7 @@ static void on_room(struct xvt_op *op, int res)
 		serve_peers(p->server);
 }
 
-/* Peers have nothing to say: they have gone, or are none. */
+/* Peers send nothing: input means that the peer has disconnected, or is no ivshmem peer. */
 static void on_data(struct xvt_op *op, int res)
 {
 	struct peer *p = (struct peer *)((char *)op - offsetof(struct peer, on_data));
@@ -212,7 +213,7 @@ static void on_data(struct xvt_op *op, int res)
 	serve_peers(p->server);
 }
 
-/* By a peer, or by one that has gone and of which a peer has not been sent so yet. */
+/* Used by a peer, or by one that has gone while some peer has not been sent that yet. */
 static bool number_in_use(const struct xvt_doorbell_server *s, int64_t number)
 {
 	unsigned int i, k;
@@ -266,7 +267,7 @@ static bool make_bells(struct peer *p)
 	return true;
 }
 
-/* A connection that finds no place, or no descriptors, is closed. */
+/* Add a peer. Without a free place, or descriptors for its doorbells, its connection is closed. */
 static void add_peer(struct xvt_doorbell_server *s, int sock)
 {
 	const int size = SEND_BUFFER;
@@ -377,7 +378,7 @@ void xvt_doorbell_server_close(struct xvt_doorbell_server *s)
 		free_place(&s->peer[i]);
 	while (held(s)) {
 		if (xvt_loop_run(s->loop, 1000000000u) < 0)
-			return; /* the loop may still write to s: better lost than reused */
+			return; /* the loop may still write to s: leak it */
 	}
 	free(s);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * doorbell_server.h - an ivshmem server (see doorbell_wire.h): gives a region's file to the QEMU
- * of a guest and to recorders, and to each of them the doorbells of the others. It outlives both:
- * a QEMU asks only once, at its start, and recorders come and go.
+ * doorbell_server.h - an ivshmem server (see doorbell_wire.h): sends a region's file to the QEMU
+ * of a guest and to recorders, and to each of these peers the doorbells of the others. The server
+ * must outlive its peers: a QEMU connects only once, at its start, and recorders come and go.
  */
 #ifndef XVT_DOORBELL_SERVER_H
 #define XVT_DOORBELL_SERVER_H
 
 #include <stddef.h>
 
-/* A full server closes a new connection; it never drops a peer for one. */
+/* A full server closes a new connection and keeps its peers. */
 #define XVT_SERVER_PEERS   16u
 #define XVT_SERVER_VECTORS 8u
 
@@ -17,17 +17,16 @@ struct xvt_doorbell_server;
 struct xvt_loop;
 
 /*
- * Serve the file `region_fd` (stays the caller's) at a new socket, to whoever may connect to it;
- * each peer has `vectors` doorbells. A peer that reads slowly stays, and is sent what is true then:
- * it may not hear of one that came and went meanwhile. Returns 0, or -errno with the reason in
- * `why`
- * (-EADDRINUSE: somebody listens there).
+ * Serve the file `region_fd` (stays the caller's) at a new socket, to every process that may
+ * connect to it; each peer has `vectors` doorbells. A peer that reads slowly is kept and is sent
+ * the state of the moment when it reads: it may miss a peer that came and went meanwhile. Returns
+ * 0, or -errno with the reason in `why` (-EADDRINUSE: a server listens there).
  */
 int xvt_doorbell_server_open(struct xvt_doorbell_server **out, struct xvt_loop *loop,
 			     const char *path, int region_fd, unsigned int vectors, char *why,
 			     size_t why_size);
 
-/* Removes the socket. Runs the loop, so not from a callback of it. */
+/* Removes the socket. Runs the loop: not to be called from a callback of the loop. */
 void xvt_doorbell_server_close(struct xvt_doorbell_server *s);
 
 #endif /* XVT_DOORBELL_SERVER_H */

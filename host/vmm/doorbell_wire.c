@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Room for two: that many fit where one is asked for, because of alignment. */
+/* Room for two descriptors: because of alignment, two fit into the space of one anyway. */
 union control {
 	struct cmsghdr first;
 	char bytes[CMSG_SPACE(2 * sizeof(int))];
@@ -35,7 +35,7 @@ int xvt_wire_send(int sock, int64_t number, int fd)
 	return n == sizeof(number) ? 0 : -EAGAIN;
 }
 
-/* Each descriptor is ours from now on: one is kept, the others closed. */
+/* Keep the first received descriptor in w->fd and close all others. Returns 0 or -EPROTO. */
 static int take_descriptors(struct msghdr *m, struct xvt_wire *w)
 {
 	int err = m->msg_flags & MSG_CTRUNC ? -EPROTO : 0;

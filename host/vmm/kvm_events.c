@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kvm_events.c - the only file that includes <tracefs.h>. What comes from the kernel's files is the
- * kernel's word, not a guest's, and libtraceevent may read it.
+ * kvm_events.c - the only file that includes <tracefs.h>. The formats and pages come from the
+ * host's kernel, which is trusted, so libtraceevent may parse them.
  */
 #define _GNU_SOURCE
 #include "vmm/kvm_events.h"
@@ -22,10 +22,10 @@
 #define CLOCK	   "x86-tsc"
 #define SYSTEM	   "kvm"
 #define OFFSET_KIB 64	/* an offset changes a few times in a VM's life */
-#define SPANS_KIB  1024 /* 10,000 times in and out of a guest */
+#define SPANS_KIB  1024 /* 10,000 entries and exits */
 #define PAGES_MAX  512	/* of one CPU in one call */
 
-/* An event, and where its fields lie in a record of it. */
+/* An event, and the places of its fields in a record. */
 struct kind {
 	const char *name;
 	const char *fields[3]; /* vcpu_id first */
@@ -52,7 +52,7 @@ struct xvt_ftrace {
 	struct tep_handle *tep;
 	struct kbuffer *kbuffer;
 	struct kind kinds[KINDS];
-	unsigned int nr_kinds; /* only the first, or all */
+	unsigned int nr_kinds; /* 1, or KINDS with run_spans */
 	struct cpu *cpus;
 	size_t nr_cpus;
 	void *page;
@@ -83,14 +83,14 @@ static int remove_instance(const char *name)
 
 	if (!i)
 		return -ENOMEM;
-	/* Fails while anybody has its files open. */
+	/* Fails while a process has the instance's files open. */
 	if (tracefs_instance_destroy(i))
 		err = errno ? -errno : -EBUSY;
 	tracefs_instance_free(i);
 	return err;
 }
 
-/* An earlier xvtrace that was killed left its instance, with events on. */
+/* Remove the instance of an earlier xvtrace that was killed: its events are still on. */
 static int remove_if_stale(const char *name, void *arg)
 {
 	char rest;
@@ -154,7 +154,7 @@ static int learn_event(struct xvt_ftrace *t, struct kind *k, const struct xvt_ft
 			      "this kernel has no event " SYSTEM ":%s: KVM is not loaded, or "
 			      "without tracing",
 			      k->name);
-	/* A print format that the library does not understand is none of our business. */
+	/* Fields are read, nothing is printed: an error in the print format does not matter. */
 	tep_parse_event(t->tep, text, (unsigned long)size, SYSTEM);
 	free(text);
 	k->event = tep_find_event_by_name(t->tep, SYSTEM, k->name);
@@ -251,10 +251,10 @@ static uint64_t number(struct tep_format_field *field, const void *record)
 	return value;
 }
 
-/* One record becomes an event; false for one that is none of ours. */
+/* Fill *e from a record. Returns false for an event of another kind. */
 static bool decode(const struct xvt_ftrace *t, const void *record, struct xvt_ftrace_event *e)
 {
-	struct tep_event *any = t->kinds[0].event; /* the common fields lie alike in all */
+	struct tep_event *any = t->kinds[0].event; /* the common fields are the same in all */
 	int type = (int)number(tep_find_common_field(any, "common_type"), record);
 	unsigned int i;
 
@@ -277,7 +277,7 @@ static bool decode(const struct xvt_ftrace *t, const void *record, struct xvt_ft
 	return false;
 }
 
-/* One page of one CPU. Returns the number of events. */
+/* Pass the events of one page of one CPU to take(). Returns their number. */
 static int64_t take_page(struct xvt_ftrace *t, uint32_t cpu,
 			 void (*take)(void *arg, const struct xvt_ftrace_event *e), void *arg)
 {
@@ -326,7 +326,7 @@ int64_t xvt_ftrace_read(struct xvt_ftrace *t,
 				return -errno;
 			if (n <= 0)
 				break;
-			/* The kernel gives whole pages; their rest is unused. */
+			/* A read returns one page, perhaps without its unused rest: clear that. */
 			memset((char *)t->page + n, 0, t->page_size - (size_t)n);
 			events += take_page(t, t->cpus[i].id, take, arg);
 		}
@@ -340,7 +340,7 @@ static int reach(const struct xvt_ftrace_options *o)
 {
 	const char *path = NULL;
 
-	/* Never mounts it: that is the administrator's. */
+	/* Do not mount tracefs: that is the administrator's decision. */
 	if (tracefs_tracing_dir_is_mounted(false, &path) <= 0)
 		return reason(o, -ENODEV,
 			      "tracefs is not mounted; mount -t tracefs tracefs "

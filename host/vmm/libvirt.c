@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * libvirt.c - the only file that includes libvirt (and libxml2, which reads the XML that
- * libvirt describes a domain with). Knows domains; does not know what a region holds.
+ * libvirt.c - the only file that includes libvirt, and libxml2 for the XML of a domain. It deals
+ * with domains, not with the contents of a region.
  */
 #define _GNU_SOURCE
 #include "vmm/libvirt.h"
@@ -22,7 +22,7 @@
 #include "base/loop.h"
 
 #define DEVICE_PREFIX "xvtrace-"
-/* Where QEMU puts what <shmem> describes; the object is named after the device. */
+/* QEMU makes the file of a <shmem> device here, under the device's name. */
 #define SHM_DIR	      "/dev/shm/"
 
 static void quiet(void *data, virErrorPtr err)
@@ -38,7 +38,7 @@ static const char *last_message(void)
 	return err && err->message ? err->message : "no reason given";
 }
 
-/* Name of the first <shmem> device with our prefix. */
+/* Copy the name of the first <shmem> device with our prefix. Returns 0 or -ENODEV. */
 static int shmem_name(const char *xml, char *name, size_t size)
 {
 	xmlDocPtr doc = xmlReadMemory(xml, (int)strlen(xml), "domain.xml", NULL,
@@ -147,17 +147,17 @@ int xvt_libvirt_reach(const char *uri, char *why, size_t why_size)
 /* ------------------------------------------------------------------ libvirt's events, our loop */
 
 /*
- * What libvirt wants to be called for: a descriptor or a time. It may change or remove one at any
- * time, from within its own callback too, but the loop's operation lives until the loop has given
- * it back, and libvirt forbids to call `release` from within its call: so one that is removed
- * goes when both are over, in reap().
+ * A descriptor or a timeout that libvirt has registered a callback for. libvirt may change or
+ * remove a source at any time, also from within that callback. But the loop's operation must live
+ * until the loop has returned it, and libvirt forbids calling `release` from within its call to
+ * remove. So reap() frees a removed source after both.
  */
 struct source {
 	struct xvt_op op;
 	struct source *next;
 	int id;
-	int fd;	   /* libvirt's; of a time, a timerfd of ours */
-	int wants; /* VIR_EVENT_HANDLE_*; of a time, milliseconds, < 0: not now */
+	int fd;	   /* libvirt's descriptor; of a timeout, a timerfd of this file */
+	int wants; /* VIR_EVENT_HANDLE_*; of a timeout, milliseconds, < 0: off */
 	bool timer;
 	bool armed; /* the loop holds op */
 	bool removed;
@@ -167,11 +167,11 @@ struct source {
 	virFreeCallback release;
 };
 
-/* One for the process, because libvirt's registration is. */
+/* One for the process, because libvirt registers its event handlers for the process. */
 static struct {
 	bool registered;
 	unsigned int listeners;
-	struct xvt_loop *loop; /* NULL while nobody listens */
+	struct xvt_loop *loop; /* NULL while there are no listeners */
 	struct source *sources;
 	int last_id;
 } events;
@@ -182,7 +182,7 @@ static short poll_mask(int wants)
 		       (wants & VIR_EVENT_HANDLE_WRITABLE ? POLLOUT : 0));
 }
 
-/* As libvirt names it. An operation that failed (EBADF) is its error to deal with. */
+/* The result of a poll as VIR_EVENT_HANDLE_*. libvirt handles a failed poll (EBADF) as an error. */
 static int handle_mask(int res)
 {
 	if (res < 0)
@@ -195,7 +195,7 @@ static int handle_mask(int res)
 
 static void set_time(const struct source *src)
 {
-	/* All zeros would switch it off, and 0 ms means at once. */
+	/* 0 ms means at once, but a zero time switches a timerfd off: use 1 ns. */
 	struct itimerspec t = { .it_value = { .tv_sec = src->wants / 1000,
 					      .tv_nsec = src->wants % 1000 * 1000000l +
 							 !src->wants } };
@@ -229,7 +229,7 @@ static void reap(void)
 		if (src->timer)
 			close(src->fd);
 		free(src);
-		at = &events.sources; /* release may have removed others */
+		at = &events.sources; /* release may have removed other sources */
 	}
 }
 
@@ -239,14 +239,14 @@ static void dispatch(struct source *src, int res)
 	uint64_t expired;
 
 	if (!src->timer) {
-		/* What it wants may have changed since the loop looked. */
+		/* libvirt may have changed `wants` since the poll began. */
 		int mask = handle_mask(res) & (src->wants | always);
 
 		if (mask)
 			src->on_handle(src->id, src->fd, mask, src->opaque);
 	} else if (read(src->fd, &expired, sizeof(expired)) > 0) {
 		src->on_timeout(src->id, src->opaque);
-		/* It comes again until libvirt says no. */
+		/* A timeout repeats until libvirt changes or removes it. */
 		if (!src->removed)
 			set_time(src);
 	}
@@ -292,8 +292,7 @@ static struct source *source_of(int id)
 static int add_handle(int fd, int wants, virEventHandleCallback fn, void *opaque,
 		      virFreeCallback release)
 {
-	/* Without a loop libvirt works as it does without us: it can be asked, and tells nothing.
-	 */
+	/* Without a loop libvirt answers calls as before, but reports no events. */
 	struct source *src = events.loop ? new_source(fd, wants, opaque, release) : NULL;
 
 	if (!src)
@@ -311,7 +310,7 @@ static void update_handle(int id, int wants)
 		return;
 	src->wants = wants;
 	if (src->armed)
-		xvt_loop_cancel(events.loop, &src->op); /* comes back, and is armed anew */
+		xvt_loop_cancel(events.loop, &src->op); /* on_source() arms it again */
 	else
 		arm(src);
 }
@@ -368,7 +367,7 @@ static int use_loop(struct xvt_loop *loop)
 	return 0;
 }
 
-/* The last listener leaves: the loop must not hold anything of ours, because it may go next. */
+/* After the last listener, wait until the loop holds no operation: its owner may free it next. */
 static void leave_loop(void)
 {
 	struct source *src;
@@ -398,11 +397,11 @@ struct listener {
 	xvt_vmm_fn fn;
 	void *arg;
 	int lifecycle_id, reboot_id; /* -1: not registered */
-	bool gone;		     /* reported; until the domain is started again, */
-	bool lost;		     /* or for good, with the connection */
+	bool gone;		     /* GONE was reported; cleared when the domain starts again */
+	bool lost;		     /* the connection has ended: `gone` stays set */
 };
 
-static void tell(struct listener *l, enum xvt_vmm_event event, int err, const char *why)
+static void report(struct listener *l, enum xvt_vmm_event event, int err, const char *why)
 {
 	if (l->gone)
 		return;
@@ -453,8 +452,8 @@ static void domain_stopped(struct listener *l, int detail)
 		      detail == VIR_DOMAIN_EVENT_STOPPED_FAILED;
 
 	if (detail == VIR_DOMAIN_EVENT_STOPPED_MIGRATED)
-		tell(l, XVT_VMM_MIGRATED_AWAY, 0, NULL);
-	tell(l, XVT_VMM_GONE, failed ? -EPIPE : 0, TEXT(stopped_why, detail));
+		report(l, XVT_VMM_MIGRATED_AWAY, 0, NULL);
+	report(l, XVT_VMM_GONE, failed ? -EPIPE : 0, TEXT(stopped_why, detail));
 }
 
 static int on_lifecycle(virConnectPtr conn, virDomainPtr dom, int event, int detail, void *opaque)
@@ -465,28 +464,29 @@ static int on_lifecycle(virConnectPtr conn, virDomainPtr dom, int event, int det
 	(void)dom;
 	switch (event) {
 	case VIR_DOMAIN_EVENT_SUSPENDED:
-		tell(l, XVT_VMM_STOPPED, 0, TEXT(suspended_why, detail));
+		report(l, XVT_VMM_STOPPED, 0, TEXT(suspended_why, detail));
 		break;
 	case VIR_DOMAIN_EVENT_RESUMED:
 		if (detail == VIR_DOMAIN_EVENT_RESUMED_MIGRATED)
-			tell(l, XVT_VMM_ARRIVED, 0, NULL);
-		tell(l, XVT_VMM_RUNNING, 0, NULL);
+			report(l, XVT_VMM_ARRIVED, 0, NULL);
+		report(l, XVT_VMM_RUNNING, 0, NULL);
 		break;
 	case VIR_DOMAIN_EVENT_STARTED:
 		l->gone = l->lost;
-		tell(l, detail == VIR_DOMAIN_EVENT_STARTED_WAKEUP ? XVT_VMM_WOKEN : XVT_VMM_RUNNING,
-		     0, NULL);
+		report(l,
+		       detail == VIR_DOMAIN_EVENT_STARTED_WAKEUP ? XVT_VMM_WOKEN : XVT_VMM_RUNNING,
+		       0, NULL);
 		break;
 	case VIR_DOMAIN_EVENT_PMSUSPENDED:
-		tell(l, XVT_VMM_SUSPENDED, 0, NULL);
+		report(l, XVT_VMM_SUSPENDED, 0, NULL);
 		break;
 	case VIR_DOMAIN_EVENT_CRASHED:
-		tell(l, XVT_VMM_PANICKED, 0, NULL);
+		report(l, XVT_VMM_PANICKED, 0, NULL);
 		break;
 	case VIR_DOMAIN_EVENT_STOPPED:
 		domain_stopped(l, detail);
 		break;
-	default: /* defined, undefined, shut down from inside: the end follows */
+	default: /* defined, undefined, shut down from inside: STOPPED follows */
 		break;
 	}
 	return 0;
@@ -496,7 +496,7 @@ static void on_reboot(virConnectPtr conn, virDomainPtr dom, void *opaque)
 {
 	(void)conn;
 	(void)dom;
-	tell(opaque, XVT_VMM_RESET, 0, NULL);
+	report(opaque, XVT_VMM_RESET, 0, NULL);
 }
 
 static void on_lost(virConnectPtr conn, int reason, void *opaque)
@@ -506,10 +506,10 @@ static void on_lost(virConnectPtr conn, int reason, void *opaque)
 	(void)conn;
 	(void)reason;
 	l->lost = true;
-	tell(l, XVT_VMM_GONE, -EPIPE, "the connection to libvirt is lost");
+	report(l, XVT_VMM_GONE, -EPIPE, "the connection to libvirt is lost");
 }
 
-static int tell_state(struct listener *l)
+static int report_state(struct listener *l)
 {
 	int state, reason;
 
@@ -517,22 +517,22 @@ static int tell_state(struct listener *l)
 		return -EIO;
 	switch (state) {
 	case VIR_DOMAIN_PAUSED:
-		tell(l, XVT_VMM_STOPPED, 0, TEXT(paused_why, reason));
+		report(l, XVT_VMM_STOPPED, 0, TEXT(paused_why, reason));
 		break;
 	case VIR_DOMAIN_PMSUSPENDED:
-		tell(l, XVT_VMM_SUSPENDED, 0, NULL);
+		report(l, XVT_VMM_SUSPENDED, 0, NULL);
 		break;
 	case VIR_DOMAIN_SHUTDOWN:
-		tell(l, XVT_VMM_STOPPED, 0, "shutting down");
+		report(l, XVT_VMM_STOPPED, 0, "shutting down");
 		break;
 	case VIR_DOMAIN_CRASHED:
-		tell(l, XVT_VMM_STOPPED, 0, "its kernel panicked");
+		report(l, XVT_VMM_STOPPED, 0, "its kernel panicked");
 		break;
 	case VIR_DOMAIN_SHUTOFF:
-		tell(l, XVT_VMM_GONE, 0, "it does not run");
+		report(l, XVT_VMM_GONE, 0, "it does not run");
 		break;
 	default:
-		tell(l, XVT_VMM_RUNNING, 0, NULL);
+		report(l, XVT_VMM_RUNNING, 0, NULL);
 	}
 	return 0;
 }
@@ -567,7 +567,7 @@ static const struct xvt_vmm_ops libvirt_ops = {
 /* Returns 0 or -errno. */
 static int subscribe(struct listener *l, const char *uri, const uint8_t uuid[16])
 {
-	/* Nothing is changed, and this cannot. */
+	/* A read-only connection cannot change the machine. */
 	l->conn = virConnectOpenReadOnly(uri);
 	if (!l->conn)
 		return -ECONNREFUSED;
@@ -579,13 +579,13 @@ static int subscribe(struct listener *l, const char *uri, const uint8_t uuid[16]
 						 VIR_DOMAIN_EVENT_CALLBACK(on_lifecycle), l, NULL);
 	if (l->lifecycle_id < 0)
 		return -ENOTSUP;
-	/* These two not every hypervisor has. */
+	/* Some hypervisors lack these two: a failure is ignored. */
 	l->reboot_id =
 		virConnectDomainEventRegisterAny(l->conn, l->dom, VIR_DOMAIN_EVENT_ID_REBOOT,
 						 VIR_DOMAIN_EVENT_CALLBACK(on_reboot), l, NULL);
 	virConnectRegisterCloseCallback(l->conn, on_lost, l, NULL);
-	/* After the registration: a change in between is told twice, not missed. */
-	return tell_state(l);
+	/* After the registration: a change in between is reported twice, not missed. */
+	return report_state(l);
 }
 
 int xvt_libvirt_listen(struct xvt_vmm **out, struct xvt_loop *loop, const char *uri,

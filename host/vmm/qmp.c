@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * qmp.c - see qmp.h. One line of JSON is one message. At most one command is under way,
- * so what we send always fits into the socket's buffer.
+ * qmp.c - see qmp.h. One line of JSON is one message. At most one command is in flight, so a
+ * command always fits into the socket's buffer.
  */
 #define _GNU_SOURCE
 #include "vmm/qmp.h"
@@ -21,11 +21,11 @@
 #include "base/json.h"
 #include "base/socket.h"
 
-#define LINE_BYTES  (64u << 10)	     /* longest message; QEMU's greeting and answers have 200 */
-#define TURN_BYTES  (4 * LINE_BYTES) /* read at most that much before others have their turn */
-#define MIGRATE_MS  100u	     /* between two looks while a migration finishes */
-#define LOOK_MS	    50u		     /* between two looks for who does not listen: first, */
-#define LOOK_MAX_MS 2000u	     /* and at most */
+#define LINE_BYTES  (64u << 10)	     /* longest message; QEMU's greeting and answers take 200 */
+#define TURN_BYTES  (4 * LINE_BYTES) /* read at most this much in one callback of the loop */
+#define MIGRATE_MS  100u	     /* query-status interval while a migration finishes */
+#define LOOK_MS	    50u		     /* first interval between attempts to connect */
+#define LOOK_MAX_MS 2000u	     /* longest interval between attempts to connect */
 
 #define GREETING                                                                           \
 	"no greeting from QEMU within %u ms; it serves one QMP client at a time, so this " \
@@ -37,16 +37,16 @@ enum qmp_state {
 	QMP_CONNECTED, /* waits for the greeting */
 	QMP_GREETED,   /* waits for the answer to qmp_capabilities */
 	QMP_TALKS,
-	QMP_AWAY, /* nobody listens: looked for again when the timer says so */
+	QMP_AWAY, /* not connected; the timer starts the next attempt */
 	QMP_DEAD,
 };
 
-/* What was last reported. */
-enum told {
-	TOLD_NOTHING,
-	TOLD_RUNNING,
-	TOLD_STOPPED,
-	TOLD_SUSPENDED,
+/* The state that was reported last. */
+enum reported {
+	REPORTED_NOTHING,
+	REPORTED_RUNNING,
+	REPORTED_STOPPED,
+	REPORTED_SUSPENDED,
 };
 
 struct qmp {
@@ -55,18 +55,19 @@ struct qmp {
 	xvt_vmm_fn fn;
 	void *arg;
 	char *path;
-	bool patient; /* who does not listen is looked for */
+	bool patient; /* retry while no QEMU listens at the path */
 	unsigned int look_ms;
 	int fd, timer_fd;
 	struct xvt_op on_data, on_time;
-	bool data_armed, time_armed; /* the loop holds the operation: q must stay */
+	bool data_armed, time_armed; /* the loop holds the operation: q must not be freed */
 	enum qmp_state state;
-	enum told told;
-	bool asked, ask_again; /* query-status is under way, and another one is wanted */
-	bool incoming;	       /* a machine that is being received */
-	bool finishing;	       /* one that is being moved away */
-	bool moved;	       /* and has been */
-	char shutdown[64];     /* reason of SHUTDOWN, empty before it */
+	enum reported reported;
+	bool asked;	   /* query-status is in flight */
+	bool ask_again;	   /* send another query-status after its answer */
+	bool incoming;	   /* an incoming migration is running */
+	bool finishing;	   /* an outgoing migration is finishing */
+	bool moved;	   /* an outgoing migration is complete */
+	char shutdown[64]; /* reason of SHUTDOWN, empty before it */
 	size_t used;
 	char line[LINE_BYTES];
 };
@@ -76,7 +77,7 @@ static struct qmp *of_vmm(struct xvt_vmm *v)
 	return (struct qmp *)((char *)v - offsetof(struct qmp, base));
 }
 
-static void tell(struct qmp *q, enum xvt_vmm_event event, uint64_t realtime_ns, const char *why)
+static void report(struct qmp *q, enum xvt_vmm_event event, uint64_t realtime_ns, const char *why)
 {
 	xvt_vmm_report(q->fn, q->arg, event, realtime_ns, 0, "%s", why);
 }
@@ -100,14 +101,15 @@ static void drop_socket(struct qmp *q)
 	if (q->data_armed)
 		xvt_loop_cancel(q->loop, &q->on_data);
 	if (q->fd >= 0) {
-		/* The loop may hold the socket open a little longer; QEMU shall not wait for us. */
+		/* The loop may keep the socket open for a while: end the connection for QEMU now.
+		 */
 		shutdown(q->fd, SHUT_RDWR);
 		close(q->fd);
 	}
 	q->fd = -1;
 }
 
-/* The descriptors go at once, q when the loop has given its operations back. */
+/* Close the descriptors. q itself stays until the loop has returned its operations. */
 static void hang_up(struct qmp *q)
 {
 	q->state = QMP_DEAD;
@@ -119,7 +121,7 @@ static void hang_up(struct qmp *q)
 	q->timer_fd = -1;
 }
 
-/* Nobody listens there: look again, ever more seldom. */
+/* Schedule the next attempt to connect; the interval doubles up to LOOK_MAX_MS. */
 static void look_later(struct qmp *q)
 {
 	q->state = QMP_AWAY;
@@ -127,7 +129,7 @@ static void look_later(struct qmp *q)
 	q->look_ms = q->look_ms < LOOK_MAX_MS / 2 ? q->look_ms * 2 : LOOK_MAX_MS;
 }
 
-/* Only this listener ends: a VMM that talks nonsense costs its own machine's events. */
+/* End this connection and report GONE. An invalid message costs only its own machine's events. */
 static void __attribute__((format(printf, 3, 4)))
 gone(struct qmp *q, int err, const char *format, ...)
 {
@@ -174,7 +176,7 @@ static void arrived(struct qmp *q, uint64_t stamp)
 	if (!q->incoming)
 		return;
 	q->incoming = false;
-	tell(q, XVT_VMM_ARRIVED, stamp, "");
+	report(q, XVT_VMM_ARRIVED, stamp, "");
 }
 
 static void moved_away(struct qmp *q, uint64_t stamp)
@@ -183,38 +185,39 @@ static void moved_away(struct qmp *q, uint64_t stamp)
 	if (q->moved)
 		return;
 	q->moved = true;
-	tell(q, XVT_VMM_MIGRATED_AWAY, stamp, "");
+	report(q, XVT_VMM_MIGRATED_AWAY, stamp, "");
 }
 
 static void stopped(struct qmp *q, uint64_t stamp, const char *why)
 {
-	if (q->told == TOLD_STOPPED)
+	if (q->reported == REPORTED_STOPPED)
 		return;
-	q->told = TOLD_STOPPED;
-	tell(q, XVT_VMM_STOPPED, stamp, why);
+	q->reported = REPORTED_STOPPED;
+	report(q, XVT_VMM_STOPPED, stamp, why);
 }
 
 static void running(struct qmp *q, uint64_t stamp)
 {
 	arrived(q, stamp);
 	q->finishing = q->moved = false;
-	if (q->told == TOLD_RUNNING)
+	if (q->reported == REPORTED_RUNNING)
 		return;
-	q->told = TOLD_RUNNING;
-	tell(q, XVT_VMM_RUNNING, stamp, "");
+	q->reported = REPORTED_RUNNING;
+	report(q, XVT_VMM_RUNNING, stamp, "");
 }
 
 static void suspended(struct qmp *q, uint64_t stamp)
 {
-	if (q->told == TOLD_SUSPENDED)
+	if (q->reported == REPORTED_SUSPENDED)
 		return;
-	q->told = TOLD_SUSPENDED;
-	tell(q, XVT_VMM_SUSPENDED, stamp, "");
+	q->reported = REPORTED_SUSPENDED;
+	report(q, XVT_VMM_SUSPENDED, stamp, "");
 }
 
 /*
- * The answer to query-status. Everything that an event told is known already; what no event
- * tells (the state at the start, a reset of a sleeping machine, the end of a migration) is new.
+ * Handle the answer to query-status. A state that an event has reported is not reported again.
+ * Three states cause no event and come only from here: the state at the start, that after a reset
+ * of a sleeping machine, and the end of a migration.
  */
 static void take_status(struct qmp *q, const struct xvt_json_value *v)
 {
@@ -227,7 +230,7 @@ static void take_status(struct qmp *q, const struct xvt_json_value *v)
 		return;
 	}
 	if (q->ask_again) {
-		/* Something happened after this was asked: the next answer tells. */
+		/* An event arrived after this query was sent: only the next answer is current. */
 		ask_status(q);
 		return;
 	}
@@ -261,7 +264,7 @@ static void take_panic(struct qmp *q, uint64_t stamp, const struct xvt_json_valu
 {
 	const char *action = xvt_json_text(xvt_json_get(data, "action"));
 
-	tell(q, XVT_VMM_PANICKED, stamp, action ? action : "");
+	report(q, XVT_VMM_PANICKED, stamp, action ? action : "");
 }
 
 static void take_shutdown(struct qmp *q, const struct xvt_json_value *data)
@@ -276,7 +279,7 @@ static uint64_t stamp_of(const struct xvt_json_value *message)
 	const struct xvt_json_value *t = xvt_json_get(message, "timestamp");
 	uint64_t seconds, microseconds;
 
-	/* QEMU says -1 for both when its clock fails. */
+	/* Both are -1 when QEMU's clock fails. */
 	if (!xvt_json_u64(xvt_json_get(t, "seconds"), &seconds) ||
 	    !xvt_json_u64(xvt_json_get(t, "microseconds"), &microseconds) ||
 	    seconds > UINT32_MAX * 2ull || microseconds > 999999)
@@ -294,12 +297,12 @@ static void take_event(struct qmp *q, const char *event, const struct xvt_json_v
 	} else if (!strcmp(event, "RESUME")) {
 		running(q, stamp);
 	} else if (!strcmp(event, "RESET")) {
-		tell(q, XVT_VMM_RESET, stamp, "");
+		report(q, XVT_VMM_RESET, stamp, "");
 	} else if (!strcmp(event, "SUSPEND")) {
 		suspended(q, stamp);
 	} else if (!strcmp(event, "WAKEUP")) {
-		q->told = TOLD_RUNNING;
-		tell(q, XVT_VMM_WOKEN, stamp, "");
+		q->reported = REPORTED_RUNNING;
+		report(q, XVT_VMM_WOKEN, stamp, "");
 	} else if (!strcmp(event, "GUEST_PANICKED")) {
 		take_panic(q, stamp, data);
 	} else if (!strcmp(event, "MIGRATION")) {
@@ -349,7 +352,7 @@ static void take_message(struct qmp *q, const struct xvt_json_value *message)
 	} else if (xvt_json_get(message, "return") || xvt_json_get(message, "error")) {
 		take_answer(q, message);
 	}
-	/* Else: a kind of message that a later QEMU may have. */
+	/* Other kinds of messages, of a later QEMU, are ignored. */
 }
 
 static void take_line(struct qmp *q, const char *line, size_t len)
@@ -370,7 +373,7 @@ static void take_line(struct qmp *q, const char *line, size_t len)
 	xvt_json_forget(message);
 }
 
-/* `fresh` bytes have been added to the line. */
+/* Handle the complete lines in the buffer. `fresh`: bytes added since the last call. */
 static void take_lines(struct qmp *q, size_t fresh)
 {
 	char *begin = q->line, *scan = q->line + q->used - fresh, *end = q->line + q->used, *nl;
@@ -399,7 +402,7 @@ static void read_socket(struct qmp *q)
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (n < 0 && errno == ECONNRESET)
-			n = 0; /* it ended before it read our last question */
+			n = 0; /* QEMU ended before it read the last command */
 		if (n < 0)
 			gone(q, -errno, "reading QEMU's socket failed: %s", strerror(errno));
 		else if (n == 0 && q->shutdown[0])
@@ -439,7 +442,7 @@ static void on_data(struct xvt_op *op, int res)
 {
 	struct qmp *q = (struct qmp *)((char *)op - offsetof(struct qmp, on_data));
 
-	(void)res; /* an error shows when reading */
+	(void)res; /* recv() reports an error, too */
 	q->data_armed = false;
 	read_socket(q);
 	wait_data(q);
@@ -465,12 +468,12 @@ static int connect_to(const char *path, char *why, size_t why_size)
 	return fd;
 }
 
-/* A fresh connection: nothing is left of an earlier one. */
+/* Start a new connection: reset the state of an earlier one. */
 static void begin(struct qmp *q, int fd)
 {
 	q->fd = fd;
 	q->state = QMP_CONNECTED;
-	q->told = TOLD_NOTHING;
+	q->reported = REPORTED_NOTHING;
 	q->asked = q->ask_again = q->incoming = q->finishing = q->moved = false;
 	q->shutdown[0] = 0;
 	q->used = 0;
@@ -481,7 +484,7 @@ static void begin(struct qmp *q, int fd)
 static void look_again(struct qmp *q)
 {
 	char why[160];
-	/* The loop may not have given the last connection's operation back. */
+	/* The loop may still hold the last connection's operation. */
 	int fd = q->data_armed ? -1 : connect_to(q->path, why, sizeof(why));
 
 	if (fd < 0)
@@ -518,7 +521,7 @@ static void qmp_close(struct xvt_vmm *v)
 	hang_up(q);
 	while (q->data_armed || q->time_armed) {
 		if (xvt_loop_run(q->loop, 1000000000u) < 0)
-			return; /* the loop may still write to q: better lost than reused */
+			return; /* the loop may still write to q: leak it */
 	}
 	free(q->path);
 	free(q);
@@ -584,21 +587,21 @@ int xvt_qmp_listen(struct xvt_vmm **out, struct xvt_loop *loop, const char *path
 
 /* ------------------------------------------------------------------ a machine that moves */
 
-/* One of the QEMUs in which it may run. */
+/* One of the QEMUs in which the machine may run. */
 struct place {
 	struct all *all;
 	struct xvt_vmm *vmm;
-	bool there; /* it has told its state: */
-	bool runs;  /* the machine runs, or sleeps, in it */
-	bool told;  /* that it is gone */
+	bool there;	    /* connected, and its state is known */
+	bool runs;	    /* the machine runs, or sleeps, in this QEMU */
+	bool reported_gone; /* the machine's end was reported because of this QEMU */
 };
 
 struct all {
 	struct xvt_vmm base;
 	xvt_vmm_fn fn;
 	void *arg;
-	struct place *in;	    /* whose word counts; NULL: nobody's */
-	struct xvt_vmm_report runs; /* what was said last of its running */
+	struct place *in;	    /* QEMU whose reports are passed on; NULL: none */
+	struct xvt_vmm_report runs; /* the last RUNNING that was passed on */
 	size_t n;
 	struct place place[];
 };
@@ -620,7 +623,7 @@ static bool another(const struct place *p)
 	return false;
 }
 
-/* It stands still: perhaps it moves, so now it matters who listens. */
+/* The machine stands still and may be migrating: retry the unconnected sockets soon. */
 static void look_soon(struct all *a)
 {
 	size_t i;
@@ -646,7 +649,7 @@ static void place_runs(struct place *p, const struct xvt_vmm_report *r)
 static void place_stopped(struct place *p, const struct xvt_vmm_report *r)
 {
 	struct all *a = p->all;
-	/* It waits for the machine, or was left by it: not the one that is paused. */
+	/* A QEMU before or after a migration does not hold the paused machine. */
 	const bool elsewhere = !strcmp(r->why, "inmigrate") || !strcmp(r->why, "postmigrate");
 	const bool ran = p->runs;
 
@@ -657,7 +660,7 @@ static void place_stopped(struct place *p, const struct xvt_vmm_report *r)
 		pass(a, r);
 		look_soon(a);
 	} else if (a->in && ran) {
-		/* We have read of its new life before we read of the end of this one. */
+		/* RUNNING of the new QEMU was read before STOPPED of the old one. */
 		pass(a, r);
 		pass(a, &a->runs);
 	}
@@ -667,16 +670,16 @@ static void place_gone(struct place *p, const struct xvt_vmm_report *r)
 {
 	struct all *a = p->all;
 
-	/* Another one will tell, if it stood still here, or was not here. */
+	/* The machine did not run in this QEMU, and another QEMU is connected and will report. */
 	if (a->in && another(p) && (a->in != p || !p->runs)) {
 		p->runs = false;
 		return;
 	}
 	p->runs = false;
-	if (!a->in && p->told)
-		return; /* looked for in vain once more */
+	if (!a->in && p->reported_gone)
+		return; /* another attempt to connect has failed */
 	a->in = NULL;
-	p->told = true;
+	p->reported_gone = true;
 	pass(a, r);
 }
 
@@ -687,7 +690,7 @@ static void on_place(void *arg, const struct xvt_vmm_report *r)
 
 	p->there = r->event != XVT_VMM_GONE;
 	if (p->there)
-		p->told = false;
+		p->reported_gone = false;
 	switch (r->event) {
 	case XVT_VMM_RUNNING:
 		place_runs(p, r);
@@ -703,7 +706,7 @@ static void on_place(void *arg, const struct xvt_vmm_report *r)
 		if (a->in != p || another(p))
 			break;
 		a->in = NULL;
-		p->told = true; /* that its QEMU ends now says nothing new */
+		p->reported_gone = true; /* the end of this QEMU is no news */
 		pass(a, r);
 		break;
 	case XVT_VMM_GONE:
