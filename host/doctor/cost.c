@@ -20,11 +20,11 @@
 #define TURNS	   10000u
 #define ROUNDS	   200
 #define BURSTS	   40
-#define NARROW_NS  1000		 /* with this and BURSTS, all is known */
-#define BURSTS_NS  3000000000ull /* on a busy machine the two seldom run together */
+#define NARROW_NS  1000		 /* BURSTS bursts with a best bound of this are enough */
+#define BURSTS_NS  3000000000ull /* limit: on a busy machine both sides seldom run together */
 #define GIVE_UP_MS 20000
 
-/* The smallest of many short rounds: what others took of the machine is in the larger ones. */
+/* Take the smallest of many short rounds: interruptions by other tasks are in the larger ones. */
 static int measure_cost(struct xvt_place *p, struct xvt_cost *cost)
 {
 	uint64_t clock = UINT64_MAX, event = UINT64_MAX;
@@ -45,7 +45,7 @@ static int measure_cost(struct xvt_place *p, struct xvt_cost *cost)
 	return 0;
 }
 
-/* The best of several bursts; the node with the smallest bound goes to *best. */
+/* Run several bursts. *best: the node with the smallest bound. Returns false if there is none. */
 static bool handshake(const struct xvt_clock_target *target, struct xvt_clock_node *best)
 {
 	const struct xvt_clock_source_ops *ops = &xvt_clock_handshake;
@@ -92,7 +92,7 @@ static int measure_clock(struct xvt_place *p, const struct xvt_host_clock *host_
 	truth_ns = xvt_host_clock_ns(host_clock, node.guest - (uint64_t)cost->offset_ticks);
 	cost->true_error_ns =
 		truth_ns > node.host_ns ? truth_ns - node.host_ns : node.host_ns - truth_ns;
-	/* The bound is a proof; what lies outside of it is not the truth, whoever says so. */
+	/* The bound is a proof: an offset that contradicts it is wrong. */
 	cost->offset_refuted = cost->true_error_ns > cost->bound_ns;
 	return 0;
 }
@@ -121,7 +121,7 @@ static int measure(bool in_vm, struct xvt_cost *cost)
 	return err;
 }
 
-/* In a process of its own, which can be killed when its guest hangs. */
+/* Measure in a child process, which can be killed when its guest hangs. */
 static int measure_in_vm(struct xvt_cost *cost)
 {
 	struct pollfd ready = { .events = POLLIN };
@@ -166,7 +166,7 @@ int xvt_cost_measure(struct xvt_cost *cost)
 	if (!err)
 		return 0;
 	cost->has_bound = cost->offset_refuted = false;
-	/* A process runs by the host's own clock. */
+	/* A process uses the host's clock: its offset is 0. */
 	cost->offset_known = true;
 	cost->offset_ticks = 0;
 	return measure(false, cost);

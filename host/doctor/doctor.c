@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* doctor.c - see doctor.h. One function for each thing that is looked at. */
+/* doctor.c - see doctor.h. One function for each thing that is examined. */
 #define _GNU_SOURCE
 #include "doctor/doctor.h"
 
@@ -89,7 +89,7 @@ static void read_done(struct xvt_op *op, int res)
 	r->done = true;
 }
 
-/* As the recorder does it: a read through the ring, from memory. */
+/* Read from a file in memory through io_uring, as the recorder does. Returns 0 or -errno. */
 static int try_io_uring(void)
 {
 	struct read_op r = { .op.done = read_done };
@@ -188,13 +188,13 @@ static void look_at_shm(struct xvt_doctor *d)
 			SHM " has less than %llu MiB left for regions", SHM_LEAST >> 20);
 }
 
-/* Where KVM tells clock offsets, if there is a KVM that could. */
+/* KVM's clock offsets in debugfs, if there is a KVM. */
 static void look_at_offsets(struct xvt_doctor *d)
 {
 	char path[256];
 	int err = d->kvm_present ? xvt_kvm_find(NULL, path, sizeof(path)) : 0;
 
-	if (err && geteuid()) /* whether it is mounted cannot always be seen */
+	if (err && geteuid()) /* without root the mount may be invisible */
 		problem(d, false, "run as root",
 			"you may not read KVM's clock offsets in debugfs: guest clocks are known "
 			"by "
@@ -206,7 +206,7 @@ static void look_at_offsets(struct xvt_doctor *d)
 			"handshake only");
 }
 
-/* What the host's own kernel tells: its events. */
+/* A file system of the host's kernel, for its trace events. */
 static void look_at_kernel_fs(struct xvt_doctor *d, const char *path, const char *name,
 			      unsigned long magic, const char *fix)
 {
@@ -215,7 +215,7 @@ static void look_at_kernel_fs(struct xvt_doctor *d, const char *path, const char
 
 	if (there && !access(path, R_OK | X_OK))
 		return;
-	if (geteuid()) /* whether it is mounted cannot always be seen */
+	if (geteuid()) /* without root the mount may be invisible */
 		problem(d, false, "run as root", "you may not read %s (%s)", name, path);
 	else
 		problem(d, false, fix, "%s is not mounted at %s", name, path);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * microvm.c - the only file that includes <linux/kvm.h>. Runs a guest; knows the guest's memory
- * map and its doorbell, not what its commands mean.
+ * microvm.c - the only file that includes <linux/kvm.h>. It depends on the guest's memory map and
+ * doorbell, not on the meaning of the guest's commands.
  *
  * An ioctl costs about as much as 10 instructions of a guest that is emulated by software, so
  * registers travel in the page that is shared with KVM_RUN (KVM_CAP_SYNC_REGS).
  *
- * Interrupts are always delivered with single-stepping off: while it is on, the trap flag of
- * the debugger would be pushed with the guest's flags and come back by iret. The handlers of
- * the guest signal at their begin, so the caller can step from there.
+ * Interrupts are delivered with single-stepping off. With single-stepping on, the debugger's trap
+ * flag would be pushed with the guest's flags and restored by iret. The guest's handlers signal at
+ * their first instructions, so the caller can step from there.
  */
 #define _GNU_SOURCE
 #include "doctor/microvm.h"
@@ -66,7 +66,7 @@ struct xvt_microvm {
 	uint8_t *region;
 	uint64_t region_size;
 	bool stepping;
-	bool settled; /* run->s.regs are the registers as they are */
+	bool settled; /* run->s.regs are the current registers */
 	char why[128];
 };
 
@@ -192,7 +192,7 @@ static int create_vcpu(struct xvt_microvm *vm)
 {
 	int size;
 
-	/* Old Intel CPUs want a place for a task state of their own; unused everywhere else. */
+	/* Old Intel CPUs need an address for a task state segment; others ignore it. */
 	ioctl(vm->vm_fd, KVM_SET_TSS_ADDR, 0xfffbd000ul);
 	vm->vcpu_fd = ioctl(vm->vm_fd, KVM_CREATE_VCPU, 0);
 	if (vm->vcpu_fd < 0)
@@ -287,8 +287,8 @@ static int died(struct xvt_microvm *vm, const char *how, uint64_t value)
 }
 
 /*
- * Make run->s.regs the registers as they are: a store to the doorbell is complete only once the
- * vCPU was entered again, and what was queued for it is not in them. Runs nothing.
+ * Bring run->s.regs up to date: a store to the doorbell completes only when the vCPU is entered
+ * again, and queued interrupts are not in the registers before. Runs no instruction.
  */
 static int settle(struct xvt_microvm *vm)
 {
@@ -302,7 +302,8 @@ static int settle(struct xvt_microvm *vm)
 	return 0;
 }
 
-/* And make KVM know them: other ioctls act upon what it knows, and would be undone later. */
+/* Also write changed registers to KVM: other ioctls act on KVM's copy, and a later write of the
+ * registers would undo them. */
 static int settle_both(struct xvt_microvm *vm)
 {
 	if (vm->run->kvm_dirty_regs)
@@ -384,7 +385,7 @@ uint64_t xvt_microvm_rip(struct xvt_microvm *vm, bool *interrupts_on)
 
 	*interrupts_on = false;
 	if (settle(vm))
-		return 0; /* none of ours */
+		return 0; /* no address of the guest's code */
 	*interrupts_on = regs->rflags & FLAGS_IF;
 	return regs->rip;
 }
@@ -394,7 +395,8 @@ const uint8_t *xvt_microvm_memory(const struct xvt_microvm *vm)
 	return vm->ram;
 }
 
-/* Would the CPU take an interrupt (or an NMI) right here? */
+/* Prepare for an interrupt or NMI before the next instruction. Returns 0, -EBUSY if the CPU accepts
+ * none there, or -EIO. */
 static int may_interrupt(struct xvt_microvm *vm, bool nmi)
 {
 	const struct kvm_vcpu_events *e = &vm->run->s.regs.events;
@@ -419,7 +421,7 @@ int xvt_microvm_irq(struct xvt_microvm *vm, uint32_t vector)
 
 	if (err)
 		return err;
-	/* Without an interrupt controller KVM does not ask whether the CPU may take it. */
+	/* Without an interrupt controller KVM does not check whether the CPU accepts it. */
 	return ioctl(vm->vcpu_fd, KVM_INTERRUPT, &irq) ? -errno : 0;
 }
 
@@ -432,15 +434,15 @@ int xvt_microvm_nmi(struct xvt_microvm *vm)
 	return ioctl(vm->vcpu_fd, KVM_NMI, 0) ? -errno : 0;
 }
 
-/* What the CPU pushes for an interrupt. */
+/* The frame that the CPU pushes for an interrupt. */
 struct frame {
 	uint64_t rip, cs, flags, rsp, ss;
 };
 
 /*
- * Interrupts that have not returned yet shall return to ring 3. A frame is told by its segments
- * and because it lies where its own stack pointer says. One that an old interrupt left there
- * looks the same, but nobody reads it.
+ * Make interrupt handlers that are running return to ring 3. A frame is recognised by its segments
+ * and by a stack pointer that fits the frame's own address. A stale frame of an earlier interrupt
+ * is changed too, which has no effect.
  */
 static void frames_to_user(struct xvt_microvm *vm, uint64_t rsp)
 {
@@ -495,7 +497,8 @@ int xvt_microvm_save(struct xvt_microvm *vm, struct xvt_microvm_state **state)
 	return 0;
 }
 
-/* To go over to KVM at the next entry. Segments and events cost more, and are seldom others. */
+/* Register sets to write to KVM at the next entry. Segments and events are expensive and seldom
+ * differ. */
 static uint64_t changed(const struct kvm_sync_regs *a, const struct kvm_sync_regs *b)
 {
 	return KVM_SYNC_X86_REGS |
@@ -509,7 +512,7 @@ int xvt_microvm_restore(struct xvt_microvm *vm, const struct xvt_microvm_state *
 
 	if (s->region_size != vm->region_size)
 		return -EINVAL;
-	err = set_stepping(vm, false); /* KVM keeps where a step began */
+	err = set_stepping(vm, false); /* KVM stores the address where a step began */
 	if (!err)
 		err = settle(vm);
 	if (err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * microvm.h - a virtual machine of one vCPU, some memory and a region, on the KVM API. Small
- * enough to own every step of its guest: run it, step it by one instruction, interrupt it
- * between two, put it back to an earlier state. microvm.c alone includes <linux/kvm.h>.
+ * microvm.h - a virtual machine of one vCPU, some memory and a region, on the KVM API. The caller
+ * controls each instruction of the guest: run, single-step, interrupt between two instructions,
+ * return to an earlier state. Only microvm.c includes <linux/kvm.h>.
  *
  * The guest is an image for the memory map of shared/xvt_bare.h, entered at its first byte in
  * 64-bit mode at ring 0. Its only device is the doorbell. Interrupts come from the caller;
@@ -21,7 +21,7 @@ struct xvt_microvm;
 struct xvt_microvm_state;
 
 struct xvt_microvm_config {
-	const void *image; /* NULL: the one that is linked into this program */
+	const void *image; /* NULL: the image that is linked into this program */
 	size_t image_size;
 	void *region; /* page aligned; the guest sees it at XVT_BARE_REGION */
 	uint64_t region_size;
@@ -29,56 +29,58 @@ struct xvt_microvm_config {
 
 /* Why the guest stopped. */
 struct xvt_microvm_exit {
-	bool stepped;	 /* by xvt_microvm_step(), after one instruction; else: it signals */
+	bool stepped;	 /* after one instruction of xvt_microvm_step(); else by a signal */
 	uint32_t signal; /* enum xvt_bare_signal */
-	uint64_t value;
+	uint64_t value;	 /* of the signal */
 };
 
-/* Is KVM there, and may we use it? Returns 0, -ENOENT, -EACCES, or another -errno: no KVM. */
+/* Check that KVM can be used. Returns 0, -ENOENT, -EACCES, or another -errno: no KVM. */
 int xvt_microvm_probe(void);
 
-/* Has this CPU the instructions for it (svm, vmx)? If not, /dev/kvm emulates by software. */
+/* Returns whether the CPU has svm or vmx. Without them, /dev/kvm emulates by software. */
 bool xvt_microvm_hardware(void);
 
 /*
- * Returns 0 or -errno: what xvt_microvm_probe() returns; -EOPNOTSUPP not this kind of CPU, or a
- * KVM without something that we need; -EFBIG image or region too large.
+ * Returns 0 or -errno: as xvt_microvm_probe(); -EOPNOTSUPP: the CPU is not an x86-64, or KVM lacks
+ * a capability; -EFBIG: the image or the region is too large.
  */
 int xvt_microvm_new(struct xvt_microvm **out, const struct xvt_microvm_config *config);
 void xvt_microvm_free(struct xvt_microvm *vm);
 
-/* What guest and VMM tell each other. */
+/* The page with which the guest and the VMM communicate (shared/xvt_bare.h). */
 struct xvt_bare_page *xvt_microvm_page(struct xvt_microvm *vm);
 
 /*
- * Let the guest run until it signals. Returns 0, or -EIO when it died: xvt_microvm_why() says
- * how.
+ * Run the guest until it signals. Returns 0, or -EIO when the guest died: xvt_microvm_why() gives
+ * the reason.
  */
 int xvt_microvm_run(struct xvt_microvm *vm, struct xvt_microvm_exit *why);
 
 /*
- * One instruction, then stop. Returns as above. Where an interrupt's handler returns, a KVM may
- * run the next instruction too, because iret takes the trap flag away.
+ * Run one instruction. Returns as xvt_microvm_run(). At the return of an interrupt's handler KVM
+ * may run the next instruction too, because iret clears the trap flag.
  */
 int xvt_microvm_step(struct xvt_microvm *vm, struct xvt_microvm_exit *why);
 
+/* Reason of the last -EIO. */
 const char *xvt_microvm_why(const struct xvt_microvm *vm);
 
 /*
  * Deliver an interrupt or NMI before the next instruction. Returns 0, or -EBUSY when the CPU
- * takes none there: interrupts are off, one has just been switched on (shadow), another is
- * under way. Nothing is left pending then.
+ * accepts none there: interrupts are off, they have just been switched on (shadow), or another is
+ * being delivered. After -EBUSY nothing is left pending.
  */
 int xvt_microvm_irq(struct xvt_microvm *vm, uint32_t vector);
 int xvt_microvm_nmi(struct xvt_microvm *vm);
 
-/* Address of the next instruction, and whether interrupts are on there. */
+/* Returns the address of the next instruction, or 0 on error. *interrupts_on: interrupts are
+ * enabled there. */
 uint64_t xvt_microvm_rip(struct xvt_microvm *vm, bool *interrupts_on);
 
 /*
- * Go on at ring 3, also in what the interrupts that are under way return to. It is the same
- * code, but a KVM that emulates ring 0 by software leaves ring 3 to the CPU. Such a one cannot
- * step there. Returns 0 or -EIO.
+ * Continue at ring 3; interrupt handlers that are running return to ring 3 as well. The guest's
+ * code is the same, but a KVM that emulates ring 0 by software runs ring 3 on the CPU. Such a KVM
+ * cannot single-step at ring 3. Returns 0 or -EIO.
  */
 int xvt_microvm_to_user(struct xvt_microvm *vm);
 
@@ -86,29 +88,29 @@ int xvt_microvm_to_user(struct xvt_microvm *vm);
 const uint8_t *xvt_microvm_memory(const struct xvt_microvm *vm);
 
 /*
- * Keep, and go back to, everything but the time: CPU, memory, region. `state` is made by the
- * first save and used again by later ones. Returns 0 or -errno.
+ * Save, and restore, the CPU, the memory and the region, but not the time. The first save with
+ * *state NULL allocates the state; later saves reuse it. Returns 0 or -errno.
  */
 int xvt_microvm_save(struct xvt_microvm *vm, struct xvt_microvm_state **state);
 int xvt_microvm_restore(struct xvt_microvm *vm, const struct xvt_microvm_state *state);
 void xvt_microvm_state_free(struct xvt_microvm_state *state);
 
-/* What KVM says is guest TSC - host TSC. Returns 0 or -errno: this KVM does not say. */
+/* Get guest TSC - host TSC in ticks, as KVM reports it. Returns 0, or -errno: not supported. */
 int xvt_microvm_tsc_offset(struct xvt_microvm *vm, int64_t *offset);
 
-/* Ask KVM to make it that. Returns 0 or -errno. A KVM may say 0 and do nothing of the kind. */
+/* Request that offset from KVM. Returns 0 or -errno. KVM may return 0 without applying it. */
 int xvt_microvm_set_tsc_offset(struct xvt_microvm *vm, int64_t offset);
 
-/* One moment, by KVM. */
+/* One moment by three clocks, from KVM. */
 struct xvt_microvm_clock {
-	uint64_t kvmclock_ns; /* what a Linux guest would take its time from; no ring's clock */
+	uint64_t kvmclock_ns; /* the clock of a Linux guest's timekeeping; no ring's clock */
 	uint64_t realtime_ns; /* the host's CLOCK_REALTIME */
 	uint64_t host_tsc;
 };
 
 /*
- * KVM_GET_CLOCK. Returns 0, or -EOPNOTSUPP: this KVM does not say at which TSC (the host's clock
- * source is another, its Linux is older than 5.16, or the vCPU never ran), or another -errno.
+ * KVM_GET_CLOCK. Returns 0; -EOPNOTSUPP: KVM gives no TSC with it (the host's clock source is not
+ * the TSC, its Linux is older than 5.16, or the vCPU never ran); or another -errno.
  */
 int xvt_microvm_get_clock(struct xvt_microvm *vm, struct xvt_microvm_clock *c);
 

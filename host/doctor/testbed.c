@@ -18,7 +18,7 @@
 struct place_ops {
 	int (*start)(struct xvt_place *p, uint64_t hz);
 	uint64_t (*ticks)(struct xvt_place *p, bool events, uint32_t turns);
-	void *(*answer)(void *p); /* until stop() */
+	void *(*answer)(void *p); /* runs until stop() */
 	void (*stop)(struct xvt_place *p);
 };
 
@@ -34,7 +34,7 @@ struct xvt_place {
 	uint32_t stop;
 };
 
-/* A file, as every region is: whose VMM it is can be told by what it maps. */
+/* Map a file, as for every region: the VMM of a region is found by the files that it maps. */
 static int map_region(struct xvt_place *p)
 {
 	p->fd = memfd_create("xvtrace-place", MFD_CLOEXEC);
@@ -74,7 +74,8 @@ static int vm_start(struct xvt_place *p, uint64_t hz)
 	page->region_size = REGION_SIZE;
 	page->clock_hz = hz;
 	page->enable = XVT_ENABLE_OVERWRITE;
-	/* Its first signal says that it is there. Then to user level, as a program would be. */
+	/* The first signal means that the guest has started. Then go to user level, as a program.
+	 */
 	if (xvt_microvm_run(p->vm, &why) || xvt_place_command(p, XVT_BARE_START, 0) ||
 	    xvt_place_command(p, XVT_BARE_USER, 0))
 		return -EIO;
