@@ -1,49 +1,56 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * clocks.c - when a ring's clock is measured, and what becomes of the answer.
+ * clocks.c - schedules clock measurements of the rings and applies their results.
  *
- * A guest looks into its mailbox every few milliseconds and then stays a little for the questions
- * that follow (clock/handshake.c). To meet it there the host has to look at every open question
- * many times within that little, however many rings there are. So only so many questions are
+ * A guest polls its mailbox every few milliseconds and then stays a little for follow-up requests
+ * (clock/handshake.c). To service it there, the host has to poll every open measurement many times
+ * within that little, however many rings there are. So only a limited number of measurements is
  * open at a time (`asked`); the others wait for their turn.
  */
 #include "session/parts.h"
 
 #include <stdlib.h>
 
-#define BURST_GAP_NS	 5000000ull /* also when one is wanted at once */
+/* Least time between two measurements of a ring, also if one is due at once. */
+#define BURST_GAP_NS	 5000000ull
 /*
- * Measuring may take this part of the recorder's time. A ring on which records wait is measured as
- * often as that allows, within bounds: what is slow to answer, or many, is measured more seldom.
- * Each machine has an equal part of it, and what the others leave: one whose guest answers slowly,
- * or has many rings, makes its own measurements seldom and no other's.
+ * Measuring may take this part of the recorder's time. A ring with waiting records is measured as
+ * often as that allows, within bounds: slow or many rings are measured more seldom. Each machine
+ * has an equal share, and uses what other machines leave of theirs. A machine whose guest answers
+ * slowly, or that has many rings, delays its own measurements only.
  */
 #define PACE_PART	 20
 #define PACE_BEGIN_PART	 2	    /* before all machines have joined */
-#define LEFT_MOST_NS	 8000000ull /* of a part that was not used */
-#define LOOK_MOST_NS	 2000000ull /* one look at a ring takes no longer: a turn of exchanges */
-#define PACE_IDLE_PART	 1000 /* and this while nothing happens: whoever is asked is awake, too */
+#define LEFT_MOST_NS	 8000000ull /* most unused share that is kept */
+#define LOOK_MOST_NS	 2000000ull /* most charged for one service: a turn of exchanges */
+#define PACE_IDLE_PART	 1000	    /* while nothing happens: measuring also wakes the guest */
+/* The longest pace grows with the number of rings, from XVT_BURST_EVERY_NS to PACE_MOST_NS. */
 #define PACE_LEAST_NS	 10000000ull
-#define PACE_RING_NS	 2000000ull /* for each ring, or XVT_BURST_EVERY_NS, and at most: */
+#define PACE_RING_NS	 2000000ull
 #define PACE_MOST_NS	 2000000000ull
-#define PACE_IDLE_NS	 25000000ull /* the same where nobody waits */
+/* The same for rings without waiting records. */
+#define PACE_IDLE_NS	 25000000ull
 #define PACE_IDLEST_NS	 30000000000ull
 #define MARKS_MANY	 64 /* a second, of all rings together */
 #define WIDE_NS		 2000000ull
 #define WIDE_PATIENCE_NS 5000000000ull
-#define CLOCKS_NS	 8000000ull /* longest that clocks may keep us in a pass */
-#define MEET_NS		 50000ull   /* between two looks for answers while a pass goes on */
-#define MEET_PART	 2	    /* and so many times as long as one takes */
-#define SCAN_RING_NS	 50ull	    /* for each ring: between two looks whose turn it is */
-#define LOOK_RING_NS	 10000ull   /* the same, at one that has not answered or is not there; */
-#define MARK_LOOK_NS	 1000000ull /* at one that is about to write a mark */
+#define CLOCKS_NS	 8000000ull /* longest time that clocks may take of a pass */
+#define MEET_NS		 50000ull   /* between two polls for answers during a pass */
+#define MEET_PART	 2	    /* and at least this many times as long as a poll */
+#define SCAN_RING_NS	 50ull	    /* for each ring: between two scans for due rings */
+/* For each ring: between two services of one that does not answer or has no source. */
+#define LOOK_RING_NS	 10000ull
 #define LOOK_LEAST_NS	 10000000ull
-/* Where rings are many, a measurement is shorter: a little wider, and much cheaper. */
+#define MARK_LOOK_NS	 1000000ull /* between two services of a ring with a new mark request */
+/* With many rings a measurement has fewer exchanges: a little wider, and much cheaper. */
 #define MANY_RINGS	 256u
 #define MANY_EXCHANGES	 8u
 
-/* Is there something of it that no measurement confirms yet? Also behind what goes out now: else
- * each of many rings would be asked only when all others had waited for it. */
+/*
+ * Returns true if the ring has records that no measurement confirms yet, including those behind the
+ * records that go out now: otherwise each of many rings would be measured only when all others had
+ * waited for it.
+ */
 static bool unconfirmed(const struct xvt_ring *r)
 {
 	return (r->have && !r->placed) ||
@@ -58,9 +65,10 @@ static bool near(uint64_t a, uint64_t b)
 }
 
 /*
- * The guest's claim can be off by several per cent (it calibrated against an emulated timer),
- * and its counter may be scaled. So the rate between its first two nodes decides: ours, if
- * that is what it looks like; else the claim, if it fits; else what was measured.
+ * The guest's claimed rate can be off by several per cent (it calibrated against an emulated
+ * timer), and its counter may be scaled. So the rate between its first two nodes decides: if it is
+ * close to the host's rate, the host's rate is used; else the claim, if that is close; else the
+ * measured rate.
  */
 static uint64_t measured_hz(const struct xvt_session *s, const struct xvt_vm *vm,
 			    const struct xvt_clock_node *a, const struct xvt_clock_node *b)
@@ -78,7 +86,7 @@ static uint64_t measured_hz(const struct xvt_session *s, const struct xvt_vm *vm
 	return hz < 1000 ? vm->guest_hz : hz;
 }
 
-/* The newest node, where salvage finds it when this daemon and the guest are both gone. */
+/* Leave the newest node in the region, for salvage when recorder and guest are both gone. */
 static void leave_hint(struct xvt_session *s, struct xvt_ring *r, const struct xvt_clock_node *n)
 {
 	struct xvt_ring_host *h = r->host;
@@ -93,7 +101,8 @@ static void leave_hint(struct xvt_session *s, struct xvt_ring *r, const struct x
 	xvt_store_release(&h->hint_seq, ++r->hint_seq);
 }
 
-/* Every node of a map is in the file, behind its samples and before what it places. */
+/* Write the gathered samples and nodes into the trace. A node follows its samples and precedes the
+ * events that it places. */
 static void put_measured(struct xvt_session *s)
 {
 	struct xvt_measured *m = &s->measured;
@@ -137,10 +146,11 @@ void xvt_session_ring_witness(struct xvt_session *s, struct xvt_ring *r)
 }
 
 /*
- * A jump could hide inside a wide node: an exchange that began before a pause and ended after it
- * spans all of it. Wait for a better one; on a machine that never gives one, take what there is.
- * It is an answer all the same: who gives it is not silent. But it confirms nothing, so what waits
- * bears witness meanwhile, as if there had been none.
+ * Returns true for a node that is too wide to use. A clock jump could hide inside a wide node: an
+ * exchange that began before a pause and ended after it spans all of it. Wait for a better node; on
+ * a machine that never gives one, use a wide one after WIDE_PATIENCE_NS. A wide answer still counts
+ * as an answer: the guest is not silent. But it confirms nothing, so meanwhile the waiting records
+ * are placed by inferred nodes, as if there had been no answer.
  */
 static bool too_wide(const struct xvt_session *s, struct xvt_ring *r,
 		     const struct xvt_clock_node *n)
@@ -160,8 +170,9 @@ static bool too_wide(const struct xvt_session *s, struct xvt_ring *r,
 }
 
 /*
- * A ring that records has its nodes dropped as records find their places. Of one that has nothing
- * but was proven idle, what comes is later than that. (The rate wants the first node it can get.)
+ * Drop old nodes of a ring without records that was proven idle: its next record is later than that
+ * proof. In a ring with records, nodes are dropped as records are placed. In phase NEW all nodes
+ * are kept, because the rate needs the first one.
  */
 static void forget_nodes(const struct xvt_session *s, struct xvt_ring *r)
 {
@@ -175,8 +186,8 @@ static void forget_nodes(const struct xvt_session *s, struct xvt_ring *r)
 		xvt_clock_map_forget(&r->map, idle_ns - r->map.slack_ns);
 }
 
-/* While the machine's memory is used up, a ring of which nothing waits has its newest nodes only.
- */
+/* While the machine's memory is used up, a ring without waiting records keeps only its
+ * newest node. */
 static int add_node(struct xvt_ring *r, struct xvt_clock_node *node)
 {
 	int err = xvt_clock_map_add(&r->map, node);
@@ -195,7 +206,7 @@ static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_cloc
 	r->wide = wide && since(xvt_clock_read(), r->wide_clock) > ticks(s, XVT_QUIET_NS);
 	if (wide)
 		return;
-	xvt_session_ring_witness(s, r); /* in the file before its successor */
+	xvt_session_ring_witness(s, r); /* in the trace before its successor */
 	forget_nodes(s, r);
 	if (add_node(r, &m->node))
 		return;
@@ -204,7 +215,8 @@ static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_cloc
 		m->samples[i].epoch = m->node.epoch;
 	keep_measured(s, m);
 	leave_hint(s, r, &m->node);
-	/* One too soon, or of which no page can be made, is left out: the last one still holds. */
+	/* A node that comes too soon, or that no page can be made of, is left out: the previous
+	 * page still holds. */
 	xvt_clock_pages_node(&r->pages, &m->node, s->vms[r->vm]->guest_hz);
 	r->stats.samples += m->nr_samples;
 	r->stats.source = m->node.source;
@@ -217,8 +229,9 @@ static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_cloc
 }
 
 /*
- * When is a ring measured next on which nobody waits? Where that is seldom, because there are many,
- * all of them are at the same moments: between them nobody has to be looked at.
+ * Returns when a ring without waiting records is measured next. Where the pace is slow because
+ * rings are many, all rings of the machine are measured at the same moments, so that none has to be
+ * polled between them.
  */
 static uint64_t next_idle_burst(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
 {
@@ -227,7 +240,7 @@ static uint64_t next_idle_burst(const struct xvt_session *s, const struct xvt_ri
 	return pace <= every ? now + every : (now / pace + 1) * pace;
 }
 
-/* It has a clock. The next measurement is one like any other. */
+/* The ring has a clock. Its next measurement follows the idle pace. */
 static void begin_ring(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
 	r->next_burst_clock = next_idle_burst(s, r, now);
@@ -235,8 +248,11 @@ static void begin_ring(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 	xvt_session_ring_live(s, r);
 }
 
-/* The machine's clock rate is settled by the first ring with two good nodes, before any event. Then
- * all of its rings that have one begin: the line through it is known. */
+/*
+ * Returns true if the machine's clock rate is known. The first ring with two good nodes determines
+ * it, before any event is emitted. Then every ring of the machine that has a node begins: the line
+ * through the node is known.
+ */
 static bool rate_known(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
 	struct xvt_vm *vm = s->vms[r->vm];
@@ -249,7 +265,8 @@ static bool rate_known(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 		return false;
 	first = &r->map.nodes[0];
 	last = &r->map.nodes[r->map.count - 1];
-	/* Wide nodes (a busy machine, a booting guest) say nothing: better to 1 % or wait. */
+	/* Wide nodes (a busy machine, a booting guest) do not determine the rate: wait until it is
+	 * known to 1 %. */
 	if ((first->bound_ns + last->bound_ns) * 100 > last->host_ns - first->host_ns)
 		return false;
 	vm->rate_measured = true;
@@ -268,7 +285,8 @@ static bool rate_known(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 	return true;
 }
 
-/* What a ring has delivered waits for its next measurement, and takes up memory meanwhile. */
+/* Returns when the ring's next measurement is due. Unconfirmed records wait for it in memory, so it
+ * comes at the machine's pace. */
 static uint64_t burst_due(const struct xvt_session *s, const struct xvt_ring *r)
 {
 	const uint64_t pace = s->vms[r->vm]->clocks.pace;
@@ -279,8 +297,9 @@ static uint64_t burst_due(const struct xvt_session *s, const struct xvt_ring *r)
 		       : r->next_burst_clock;
 }
 
-/* A mark that was just asked for. One that nobody writes is looked for once a second. */
-static bool mark_is_near(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
+/* Returns true if a mark was requested within XVT_BURST_EVERY_NS. An older request is checked once
+ * a second. */
+static bool mark_is_new(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
 {
 	return r->mark_open && since(now, r->mark.host_clock_before) < ticks(s, XVT_BURST_EVERY_NS);
 }
@@ -295,20 +314,20 @@ static size_t sharing(const struct xvt_session *s)
 	return s->nr_sharing ? s->nr_sharing : 1;
 }
 
-/* If every machine had as many rings as this one, so many there would be. */
+/* Number of rings if every machine had as many as this one. */
 static uint64_t peers(const struct xvt_session *s, const struct xvt_vm *vm)
 {
 	return (uint64_t)vm->region.g.ring_count * sharing(s);
 }
 
-/* When has its clock to be looked after again? */
+/* Returns when the ring's clock needs service again. */
 static uint64_t ring_due(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
 {
 	uint64_t due, soonest = r->burst_clock + ticks(s, BURST_GAP_NS);
 
 	if (r->phase == XVT_PHASE_BROKEN)
 		return now + ticks(s, SECOND_NS);
-	if (mark_is_near(s, r, now))
+	if (mark_is_new(s, r, now))
 		return now + ticks(s, MARK_LOOK_NS);
 	if (!r->source || !r->answered)
 		return now + within(ticks(s, LOOK_RING_NS) * peers(s, s->vms[r->vm]),
@@ -317,8 +336,8 @@ static uint64_t ring_due(const struct xvt_session *s, const struct xvt_ring *r, 
 	return (int64_t)(due - soonest) > 0 ? due : soonest;
 }
 
-/* Twice XVT_BURST_EVERY_NS, or four times, and so on, and seldom another one: the moments of all of
- * them have to be the same. */
+/* The pace is XVT_BURST_EVERY_NS times a power of two, and changes seldom: the rings of the machine
+ * have to be measured at the same moments. */
 static uint64_t idle_pace(const struct xvt_session *s, const struct xvt_vm_clocks *c,
 			  uint64_t wanted)
 {
@@ -331,7 +350,8 @@ static uint64_t idle_pace(const struct xvt_session *s, const struct xvt_vm_clock
 	return pace;
 }
 
-/* `part` is the machine's of the time that measuring may take; `all`: what all of them took. */
+/* `part`: ticks that the machine's measurements may take, its share. `all`: ticks that all
+ * machines' measurements took. */
 static void pace_of_vm(const struct xvt_session *s, struct xvt_vm *vm, uint64_t part, uint64_t all)
 {
 	struct xvt_vm_clocks *c = &vm->clocks;
@@ -352,10 +372,10 @@ static void pace_of_vm(const struct xvt_session *s, struct xvt_vm *vm, uint64_t 
 		c->burst_cost += (int64_t)(c->took / c->bursts - c->burst_cost) / 4;
 	c->idle_pace =
 		idle_pace(s, c, within(c->burst_cost * rings * PACE_IDLE_PART, every, idlest));
-	if (s->disk_full) /* nodes take of the last of the space, which has hours to last */
+	if (s->disk_full) /* nodes use up the last of the space, which has to last for hours */
 		c->pace = c->idle_pace = ticks(s, SECOND_NS) * (2 + s->nr_rings / 8);
 	c->took = c->bursts = 0;
-	/* A mark is a record, too: it wants to be drained, placed and written. */
+	/* A mark is a record, which has to be drained, placed and written. */
 	c->mark_pace = ticks(s, SECOND_NS / MARKS_MANY) * rings;
 	c->exchanges = rings > MANY_RINGS ? MANY_EXCHANGES : 0;
 }
@@ -396,7 +416,8 @@ static void add_time(int64_t *left, uint64_t more, uint64_t most)
 		*left = (int64_t)most;
 }
 
-/* Half of what measuring may take is the machines' own, half is there for all of them. */
+/* Half of the time for measurements is divided between the machines, half is common to
+ * all of them. */
 static void refill_time(struct xvt_session *s, uint64_t now)
 {
 	const uint64_t elapsed = since(now, s->clocks_clock), most = ticks(s, LEFT_MOST_NS);
@@ -411,7 +432,8 @@ static void refill_time(struct xvt_session *s, uint64_t now)
 		add_time(&s->vms[i]->clocks.left, half / sharing(s) + 1, most);
 }
 
-/* Alone it keeps no other machine from being measured. */
+/* Returns true if the ring's machine has time left. A single machine has no limit: it delays no
+ * other one. */
 static bool has_time(const struct xvt_session *s, const struct xvt_ring *r)
 {
 	return sharing(s) < 2 || s->vms[r->vm]->clocks.left > 0 || s->clocks_left > 0;
@@ -423,7 +445,8 @@ static void take_time(struct xvt_session *s, const struct xvt_ring *r, uint64_t 
 	const uint64_t most = ticks(s, LOOK_MOST_NS);
 	uint64_t took = since(xvt_clock_read(), begin);
 
-	/* What one look took too long is owed; but not that the recorder had to wait for a CPU. */
+	/* The time used is charged, up to LOOK_MOST_NS: a longer time means that the recorder
+	 * waited for a CPU. */
 	took = took < most ? took : most;
 	if (c->left > 0)
 		c->left -= (int64_t)took;
@@ -432,12 +455,12 @@ static void take_time(struct xvt_session *s, const struct xvt_ring *r, uint64_t 
 	c->took += took;
 }
 
-static void met(void *arg)
+static void mark_while_serviced(void *arg)
 {
 	xvt_session_mark(arg);
 }
 
-/* The ring's first question. Returns false while nobody is there whom it could be asked. */
+/* Open the ring's clock source. Returns false while the ring has no writer to ask. */
 static bool open_source(struct xvt_session *s, struct xvt_ring *r)
 {
 	struct xvt_clock_target t = { .ctl = r->ctl,
@@ -447,9 +470,8 @@ static bool open_source(struct xvt_session *s, struct xvt_ring *r)
 				      .ring = r->id,
 				      .exchanges = &s->vms[r->vm]->clocks.exchanges,
 				      .looked = &s->looked_clock,
-				      /* Of a snapshot a mark would be one more record in a ring
-				       * that is full. */
-				      .met = s->opt.cut ? NULL : met,
+				      /* In a snapshot, a mark would add a record to a full ring. */
+				      .met = s->opt.cut ? NULL : mark_while_serviced,
 				      .met_arg = r };
 
 	if (r->source)
@@ -459,16 +481,19 @@ static bool open_source(struct xvt_session *s, struct xvt_ring *r)
 	r->source_ops = &xvt_clock_handshake;
 	if (r->source_ops->open(&r->source, &t))
 		return false;
-	/* The file may end anywhere: its samples and nodes are of a ring that it knows. */
+	/* Announce the ring first: the trace may end at any byte, and a reader must know the ring
+	 * of each sample and node. */
 	xvt_ring_announce(s, r);
 	if (!s->opt.cut)
 		xvt_session_page_open(s, r);
 	return true;
 }
 
-/* Is it time for a measurement? "At once" (next_burst_clock 0) is not more often than BURST_GAP_NS:
- * a guest whose every record contradicts its clock must not keep the host measuring. */
-static bool is_time(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
+/*
+ * Returns true if a measurement is due. Even with "at once" (next_burst_clock 0), BURST_GAP_NS lie
+ * between two: a guest whose every record contradicts its clock must not keep the host measuring.
+ */
+static bool is_due(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
 {
 	return !r->source_ops->busy(r->source) && (int64_t)(now - burst_due(s, r)) >= 0 &&
 	       since(now, r->burst_clock) >= ticks(s, BURST_GAP_NS);
@@ -476,16 +501,16 @@ static bool is_time(const struct xvt_session *s, const struct xvt_ring *r, uint6
 
 static void ask(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
-	xvt_session_wake(s, r); /* who owes an answer is looked after */
+	xvt_session_wake(s, r); /* a ring with an open request is active */
 	xvt_session_exact_begin(s, r);
 	r->source_ops->start(r->source);
 	r->burst_clock = now;
-	/* Nothing is recorded before a ring has a clock, and that takes two of them. */
+	/* Recording begins when the ring has a clock, which takes two measurements. */
 	r->next_burst_clock = r->phase == XVT_PHASE_NEW ? now + ticks(s, XVT_BURST_EVERY_NS)
 							: next_idle_burst(s, r, now);
 	r->mark_pace = s->vms[r->vm]->clocks.mark_pace;
 	if (r->answered)
-		r->answer_clock = now; /* it was not asked before: that was no silence */
+		r->answer_clock = now; /* silence begins with this request */
 	r->answered = false;
 }
 
@@ -514,8 +539,9 @@ static void answered(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock
 	r->quiet_told = false;
 }
 
-/* may_ask: it is its turn, if it is time. */
-static void tend(struct xvt_session *s, struct xvt_ring *r, bool may_ask, uint64_t now)
+/* Service one ring's clock: start a measurement if may_ask and one is due, and poll the
+ * open one. */
+static void service_clock(struct xvt_session *s, struct xvt_ring *r, bool may_ask, uint64_t now)
 {
 	struct xvt_clock_measure m;
 
@@ -524,7 +550,7 @@ static void tend(struct xvt_session *s, struct xvt_ring *r, bool may_ask, uint64
 	xvt_session_mark_look(r);
 	if (!open_source(s, r))
 		return;
-	if (may_ask && is_time(s, r, now))
+	if (may_ask && is_due(s, r, now))
 		ask(s, r, now);
 	if (r->source_ops->poll(r->source, &m) == 1)
 		answered(s, r, &m, now);
@@ -532,11 +558,11 @@ static void tend(struct xvt_session *s, struct xvt_ring *r, bool may_ask, uint64
 
 void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
-	tend(s, r, true, now);
+	service_clock(s, r, true, now);
 	put_measured(s);
 }
 
-/* ------------------------------------------------------------------ whose turn it is */
+/* ------------------------------------------------------------------ scheduling */
 
 int xvt_session_clock_room(struct xvt_session *s, size_t rings)
 {
@@ -571,16 +597,17 @@ static size_t at_least(size_t n, size_t least)
 }
 
 /*
- * A machine may have its part of the questions that are open, or a few: one that takes long over
- * each answer must not keep the others from being asked. Neither must rings that do not answer:
- * they have a quarter, of which each machine has its part, too.
+ * Returns true if the ring's machine may open another measurement. A machine may have its share of
+ * the open measurements, or four: a machine that answers slowly must not keep the others from being
+ * measured. Rings that did not answer their last request have a quarter of the measurements, of
+ * which each machine has its share.
  */
-static bool has_turn(const struct xvt_session *s, const struct xvt_ring *r, bool silent)
+static bool may_measure(const struct xvt_session *s, const struct xvt_ring *r, bool silent)
 {
 	const struct xvt_vm_clocks *c = &s->vms[r->vm]->clocks;
 	const size_t most = xvt_session_asked_most(s), vms = sharing(s);
 
-	if (r->phase == XVT_PHASE_DONE) /* no writer is there */
+	if (r->phase == XVT_PHASE_DONE) /* it has no writer */
 		return false;
 	if (!has_time(s, r) || c->nr_asked >= at_least(most / vms, 4))
 		return false;
@@ -595,7 +622,7 @@ static void wait_for_answer(struct xvt_asked *a)
 		a->wait.word = NULL;
 }
 
-/* They may be many, and a look at one word is all that most of them need. */
+/* Most open measurements only need this test of one word. */
 static bool still_waits(const struct xvt_asked *a, uint64_t now)
 {
 	return a->wait.word && (int64_t)(a->wait.until - now) > 0 &&
@@ -610,7 +637,7 @@ static void enter(struct xvt_session *s, struct xvt_ring *r, bool silent, uint64
 	s->vms[r->vm]->clocks.nr_silent += silent;
 	s->vms[r->vm]->clocks.nr_asked++;
 	r->asked = true;
-	s->clock_due[r->id] = now + ticks(s, SECOND_NS); /* until it leaves */
+	s->clock_due[r->id] = now + ticks(s, SECOND_NS); /* until the measurement ends */
 }
 
 static void leave(struct xvt_session *s, const struct xvt_asked *a, uint64_t now)
@@ -634,10 +661,10 @@ void xvt_session_clock_forget(struct xvt_session *s, const struct xvt_vm *vm)
 }
 
 /*
- * One look at all of them. Who could not be looked at for want of time is the first the next time.
- * Returns how many were asked the next question.
+ * Poll all open measurements. A ring that was not polled for want of time is the first one in the
+ * next call. Returns how many were sent a further request.
  */
-static size_t look_at_asked(struct xvt_session *s, uint64_t now, uint64_t until)
+static size_t poll_asked(struct xvt_session *s, uint64_t now, uint64_t until)
 {
 	size_t i = s->first_asked, left = s->nr_asked, again = 0;
 	uint64_t begin = xvt_clock_read(), turn;
@@ -654,8 +681,8 @@ static size_t look_at_asked(struct xvt_session *s, uint64_t now, uint64_t until)
 		if (any && (int64_t)(turn - until) >= 0)
 			break;
 		any = true;
-		/* Another question is another turn. */
-		tend(s, a->ring, false, now);
+		/* A new measurement needs a new turn. */
+		service_clock(s, a->ring, false, now);
 		take_time(s, a->ring, turn);
 		if (is_open(a->ring)) {
 			wait_for_answer(a);
@@ -672,8 +699,8 @@ static size_t look_at_asked(struct xvt_session *s, uint64_t now, uint64_t until)
 	return left ? 0 : again;
 }
 
-/* Returns true if the time was too short for all of them. */
-static bool look_who_is_due(struct xvt_session *s, uint64_t now, uint64_t until)
+/* Start the measurements that are due. Returns true if the time was too short for all of them. */
+static bool start_due(struct xvt_session *s, uint64_t now, uint64_t until)
 {
 	uint64_t earliest = now + ticks(s, SECOND_NS), turn;
 	size_t left, id = s->next_clock, next = id;
@@ -696,7 +723,7 @@ static bool look_who_is_due(struct xvt_session *s, uint64_t now, uint64_t until)
 			continue;
 		xvt_session_meet(s);
 		silent = r->burst_clock && !r->answered;
-		tend(s, r, has_turn(s, r, silent), now);
+		service_clock(s, r, may_measure(s, r, silent), now);
 		take_time(s, r, turn);
 		if (is_open(r)) {
 			enter(s, r, silent, now);
@@ -706,8 +733,8 @@ static bool look_who_is_due(struct xvt_session *s, uint64_t now, uint64_t until)
 		s->clock_due[r->id] = ring_due(s, r, now);
 		earliest = sooner(earliest, s->clock_due[r->id]);
 	}
-	/* Who comes behind the last one that had a turn has the next: some have theirs only when
-	 * others of their machine have ended. */
+	/* The next scan begins behind the last ring that started a measurement: some rings may
+	 * start one only when others of their machine have ended. */
 	s->next_clock = left ? id : next;
 	s->clocks_due = left ? now : earliest;
 	return out_of_time;
@@ -718,13 +745,13 @@ void xvt_session_meet(struct xvt_session *s)
 	uint64_t now = xvt_clock_read(), least = ticks(s, MEET_NS), took, turn;
 	size_t i;
 
-	/* A snapshot is in a hurry: writers go on over what it copies. */
+	/* A snapshot must not be delayed: writers overwrite what it copies. */
 	if (!s->nr_asked || s->opt.cut || (int64_t)(now - s->next_meet_clock) < 0)
 		return;
 	for (i = 0; i < s->nr_asked; i++) {
 		struct xvt_asked *a = &s->asked[i];
 
-		/* A pass may be at work on its ring: that is left alone. */
+		/* The pass may be working on this ring: only its mailbox is serviced. */
 		if (!a->wait.word || still_waits(a, now) || !has_time(s, a->ring))
 			continue;
 		turn = xvt_clock_read();
@@ -732,7 +759,7 @@ void xvt_session_meet(struct xvt_session *s)
 			break;
 		if (xvt_load(a->wait.word) == a->wait.value)
 			a->ring->source_ops->meet(a->ring->source);
-		wait_for_answer(a); /* and the rest is for the next pass */
+		wait_for_answer(a); /* the next pass evaluates the answer */
 		take_time(s, a->ring, turn);
 	}
 	if (i == s->nr_asked)
@@ -748,11 +775,11 @@ bool xvt_session_clocks(struct xvt_session *s, uint64_t now)
 	bool more = false;
 
 	refill_time(s, now);
-	/* Whoever was asked once more and is still there has answered by now. */
-	if (look_at_asked(s, now, until))
-		look_at_asked(s, now, until);
+	/* A guest that was sent a further request and still polls has answered by now. */
+	if (poll_asked(s, now, until))
+		poll_asked(s, now, until);
 	if ((int64_t)(now - s->clocks_due) >= 0 && (int64_t)(now - s->next_scan_clock) >= 0) {
-		more = look_who_is_due(s, now, until);
+		more = start_due(s, now, until);
 		s->next_scan_clock = now + ticks(s, SCAN_RING_NS * s->nr_rings);
 	}
 	put_measured(s);

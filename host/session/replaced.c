@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * replaced.c - the file of a region goes, and another one comes under its name: what happens
- * to /dev/shm/xvtrace-NAME when a machine is started anew. The old file is read as long as somebody
- * writes into it; the new one is another machine of the recording, NAME.2, for its clock and its
- * counters begin anew. One that cannot be had (somebody else has it, it is not ours to open yet) is
- * tried again; of one that is no region, nothing more is read until it changes.
+ * replaced.c - handles the deletion and replacement of a region's file, as happens to
+ * /dev/shm/xvtrace-NAME when a machine is started anew. The old file is read while a writer uses
+ * it. The new file is recorded as another machine, NAME.2, because its clock and its counters begin
+ * anew. A file that cannot be used now (another recorder has it, no permission yet) is tried again.
+ * A file that is no region is ignored until it changes.
  */
 #define _GNU_SOURCE
 #include "session/parts.h"
@@ -13,7 +13,8 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-/* Is the machine's file still the one of that name? 0 yes, -ENOENT none is, -ESTALE another. */
+/* Compares the file at the machine's path with the one in use. Returns 0: the same (or unknown),
+ * -ENOENT: none, -ESTALE: another. */
 static int same_file(const struct xvt_vm *vm, struct stat *named)
 {
 	if (stat(vm->path, named))
@@ -21,7 +22,7 @@ static int same_file(const struct xvt_vm *vm, struct stat *named)
 	return named->st_ino == vm->file.ino && named->st_dev == vm->file.dev ? 0 : -ESTALE;
 }
 
-/* NAME.2, NAME.3: readers tell machines by their names. */
+/* NAME.2, NAME.3: machines in a trace have different names. */
 static void name_of_next(const struct xvt_vm *vm, char name[XVT_NAME_LEN])
 {
 	char number[16];
@@ -30,7 +31,7 @@ static void name_of_next(const struct xvt_vm *vm, char name[XVT_NAME_LEN])
 	snprintf(name, XVT_NAME_LEN, "%.*s%s", XVT_NAME_LEN - 1 - len, vm->base_name, number);
 }
 
-/* Whatever is done to the file, its ctime tells; an inode's number alone may be another file's. */
+/* Any change of the file changes its ctime. The inode number alone may belong to a later file. */
 static bool was_refused(const struct xvt_vm *vm, const struct stat *named)
 {
 	const struct xvt_vm_refusal *f = &vm->refused;
@@ -45,7 +46,7 @@ static bool never(int err)
 	return err == -EBADMSG || err == -EPROTO || err == -ENOSPC || err == -EOVERFLOW;
 }
 
-/* Each reason is told once of a file. */
+/* Remember the refusal. A note is written once for each file and reason. */
 static void refuse(struct xvt_session *s, struct xvt_vm *vm, const struct stat *named, int err,
 		   const char *why)
 {
@@ -69,7 +70,8 @@ static void refuse(struct xvt_session *s, struct xvt_vm *vm, const struct stat *
 				 vm->path, why);
 }
 
-/* It is there from now on; or it is not ready yet, or will never be, and that has been said. */
+/* Record the new file as another machine. If that fails, a later call tries again, unless refuse()
+ * found that it can never succeed. */
 static void take_up(struct xvt_session *s, struct xvt_vm *vm, const struct stat *named)
 {
 	char name[XVT_NAME_LEN], why[256];
@@ -83,7 +85,7 @@ static void take_up(struct xvt_session *s, struct xvt_vm *vm, const struct stat 
 	err = xvt_session_add_rings(s, name, vm->path, vm->uuid, false, vm->rings_max, why,
 				    sizeof(why));
 	if (err == -ENODATA || err == -ENOENT)
-		return; /* who makes it has not given it its size yet */
+		return; /* its creator has not set its size yet */
 	if (err) {
 		refuse(s, vm, named, err, why);
 		return;
@@ -99,7 +101,7 @@ static void take_up(struct xvt_session *s, struct xvt_vm *vm, const struct stat 
 			 vm->path, next->name);
 }
 
-/* Does it still hold something, or may somebody still write into it? */
+/* Returns true if the ring still holds records, or may have a writer. */
 static bool in_use(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
 {
 	if (r->phase == XVT_PHASE_BROKEN || r->phase == XVT_PHASE_NEW)
@@ -124,33 +126,34 @@ static void retire(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 
 		r->phase = XVT_PHASE_BROKEN;
 		r->map.closed = true;
-		r->mark_open = false; /* nobody will look for it: no word of the region is read */
+		r->mark_open = false; /* no word of the region is read from here on */
 		xvt_clock_pages_fini(&r->pages);
 		if (r->source)
 			r->source_ops->close(r->source);
 		r->source = NULL;
 		xvt_ring_retire(r);
 	}
-	snprintf(vm->why, sizeof(vm->why), "nobody writes into its old file any more");
+	snprintf(vm->why, sizeof(vm->why), "its old file has no writer any more");
 	xvt_session_note(s, 0, vm, UINT32_MAX, "%s", vm->why);
 	vm->phase = XVT_VM_GONE;
-	xvt_session_exact_close(vm); /* it reads the region */
+	xvt_session_exact_close(vm); /* the source reads the region */
 	xvt_host_region_close(&vm->region);
-	xvt_pool_trim(&vm->pool); /* what was kept is the others' now */
+	xvt_pool_trim(&vm->pool); /* return cached memory to the other machines */
 	xvt_session_share_memory(s);
 }
 
-/* The newest machine of a name looks for the next one, also when nothing more comes of itself. */
+/* Look for a replacement of the newest machine of a path, also when that machine is gone. */
 static void look_for_next(struct xvt_session *s, struct xvt_vm *vm)
 {
 	struct stat named;
 	int err = same_file(vm, &named);
 
 	if (err == -ENOENT && !vm->deleted && vm->phase != XVT_VM_GONE)
-		xvt_session_note(s, 1, vm, UINT32_MAX,
-				 "%s was deleted; who has it open may go on, and a new file of "
-				 "that name will be recorded, too",
-				 vm->path);
+		xvt_session_note(
+			s, 1, vm, UINT32_MAX,
+			"%s was deleted; a VMM that has it open may go on, and a new file of "
+			"that name will be recorded, too",
+			vm->path);
 	vm->deleted = err == -ENOENT;
 	if (err == -ESTALE)
 		take_up(s, vm, &named);
@@ -158,7 +161,7 @@ static void look_for_next(struct xvt_session *s, struct xvt_vm *vm)
 
 void xvt_session_look_for_files(struct xvt_session *s, uint64_t now)
 {
-	size_t i, n = s->nr_vms; /* who comes meanwhile is looked at the next time */
+	size_t i, n = s->nr_vms; /* machines added meanwhile are checked the next time */
 
 	for (i = 0; i < n; i++) {
 		struct xvt_vm *vm = s->vms[i];

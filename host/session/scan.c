@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * scan.c - one look at all machines: who has something to do, and copies of it.
+ * scan.c - scans all machines once per pass: finds the rings with work and copies their records.
  *
- * Most rings of many are at rest: nothing was written since the last look, everything before is
- * out, no question is open. What such a ring looks like is kept in one small place (struct
- * xvt_rest), next to those of its machine's others, and a look that finds it unchanged is three
- * loads. That is also all that a proof of idleness takes, so its bound goes on. Everybody else is
- * awake: drained, decoded, looked after. All that changes a ring's lot wakes it.
+ * Of many rings most are idle: nothing was written since the last scan, everything before is
+ * emitted, no clock request is open. Such a ring is parked: its control words are kept in a compact
+ * array of its machine (struct xvt_rest), and a scan that finds them unchanged costs three loads.
+ * These loads also suffice for a proof of idleness, so the ring's bound advances. All other rings
+ * are active: drained, decoded and serviced. Every event that changes the state of a parked ring
+ * unparks it.
  */
 #include "session/parts.h"
 
 #include <stdlib.h>
 
-/* Most that one machine may hand over in a pass, so that it cannot starve the others. */
+/* Most bytes from one machine in a pass, so that it cannot starve the others */
 #define VM_PASS_BYTES (16u << 20)
-#define VM_CUT_BYTES  (4u << 20) /* and of a snapshot in a turn of its copying */
-/* Whoever is at rest is looked after once in this time all the same: what the guest may have done
- * to the host's words, counters of events that left no record, a file that shrank. */
+#define VM_CUT_BYTES  (4u << 20) /* the same for one copy pass of a snapshot */
+/* Each parked ring is made active once in this time, to find what the compared words do not show:
+ * host words changed by the guest, counters of events without a record, a truncated file. */
 #define TURN_NS	      5000000000ull
-#define AHEAD	      8u /* rings that are fetched before they are looked at */
+#define AHEAD	      8u /* rings that are prefetched ahead of the scan */
 
-/* ------------------------------------------------------------------ at rest */
+/* ------------------------------------------------------------------ parked rings */
 
 int xvt_session_rest_room(struct xvt_session *s, struct xvt_vm *vm)
 {
@@ -37,8 +38,8 @@ int xvt_session_rest_room(struct xvt_session *s, struct xvt_vm *vm)
 	return 0;
 }
 
-/* What was proven while it was not looked at. */
-static void materialize(const struct xvt_session *s, struct xvt_ring *r)
+/* Copy the idleness proven while the ring was parked into the ring. */
+static void copy_idle_proof(const struct xvt_session *s, struct xvt_ring *r)
 {
 	if (!s->rest_clock || (int64_t)(s->rest_clock - r->look_clock) <= 0)
 		return;
@@ -52,22 +53,23 @@ void xvt_session_wake(struct xvt_session *s, struct xvt_ring *r)
 	if (!vm->rest || !vm->rest[r->index].ctl)
 		return;
 	vm->rest[r->index].ctl = NULL;
-	materialize(s, r);
+	copy_idle_proof(s, r);
 }
 
 void xvt_session_wake_vm(struct xvt_session *s, struct xvt_vm *vm)
 {
 	uint32_t i;
 
-	/* Those that are awake stay so in this pass. */
+	/* Active rings stay active in this pass. */
 	vm->woken = true;
 	for (i = 0; vm->rest && i < vm->region.g.ring_count; i++) {
-		if (vm->rings[i]) /* there was memory for all */
+		if (vm->rings[i]) /* NULL if memory for the rings ran out */
 			xvt_session_wake(s, vm->rings[i]);
 	}
 }
 
-/* All of it is out, nobody waits for it, nothing is known that would change its lot with time. */
+/* Returns true if everything of the ring is emitted, no other ring waits for it, and no known state
+ * of it changes with time alone. */
 static bool can_rest(const struct xvt_ring *r)
 {
 	if (r->have || r->first || xvt_ring_ready(r) || r->asked || r->orphaned || r->still ||
@@ -81,14 +83,14 @@ static bool can_rest(const struct xvt_ring *r)
 		return r->answered && r->map.count && !r->quiet && !r->wide && !r->map.closed &&
 		       r->last.state == XVT_RING_ONLINE;
 	case XVT_PHASE_NEW:
-	case XVT_PHASE_DONE: /* they hold nobody back */
+	case XVT_PHASE_DONE: /* these phases hold no ring back */
 		return r->last.state != XVT_RING_ONLINE;
 	default:
 		return false;
 	}
 }
 
-static void lie_down(struct xvt_rest *rest, const struct xvt_ring *r)
+static void park(struct xvt_rest *rest, const struct xvt_ring *r)
 {
 	const struct xvt_clock_node *node = xvt_clock_map_last(&r->map);
 
@@ -118,11 +120,11 @@ void xvt_session_rest(struct xvt_session *s)
 		struct xvt_vm *vm = s->vms[r->vm];
 
 		if (vm->looked && !vm->woken && can_rest(r))
-			lie_down(&vm->rest[r->index], r);
+			park(&vm->rest[r->index], r);
 	}
 }
 
-/* In the order that a proof needs: nest, then resv, then commit (ring/drain.c). */
+/* Loads in the order that a proof of idleness needs: nest, resv, commit (ring/drain.c). */
 static bool unchanged(const struct xvt_rest *rest)
 {
 	const struct xvt_ring_ctl *ctl = rest->ctl;
@@ -133,8 +135,9 @@ static bool unchanged(const struct xvt_rest *rest)
 	       xvt_load(&ctl->state) == rest->state;
 }
 
-/* As xvt_ring_proven() says of a ring of which nothing waits. */
-static void hold_back(struct xvt_session *s, const struct xvt_rest *rest)
+/* Apply a parked ring's bound, as xvt_ring_proven() computes it for a ring without
+ * waiting records. */
+static void apply_parked_bound(struct xvt_session *s, const struct xvt_rest *rest)
 {
 	uint64_t passed = s->rest_proof_ns, bound;
 
@@ -149,8 +152,8 @@ static void hold_back(struct xvt_session *s, const struct xvt_rest *rest)
 
 /* ------------------------------------------------------------------ one machine */
 
-/* All of the machine's memory, or pages of it, have become what they were before. */
-static void vm_went_back(struct xvt_session *s, struct xvt_vm *vm, bool all)
+/* The machine's memory, or pages of it, were rolled back: resynchronise its rings. */
+static void resync_vm(struct xvt_session *s, struct xvt_vm *vm, bool all)
 {
 	bool back = false, any = all;
 	uint32_t i;
@@ -175,7 +178,7 @@ bool xvt_session_takes_part(const struct xvt_session *s, const struct xvt_ring *
 	return !s->opt.cut || r->cut.on;
 }
 
-/* Small turns, see ring/drain.c; but one sub-buffer must fit. */
+/* Copy small amounts, see ring/drain.c; but one sub-buffer must fit. */
 static uint64_t cut_turn(const struct xvt_vm *vm)
 {
 	uint64_t least = 4ull * vm->region.g.subbuf_size;
@@ -183,15 +186,15 @@ static uint64_t cut_turn(const struct xvt_vm *vm)
 	return least > VM_CUT_BYTES ? least : VM_CUT_BYTES;
 }
 
-/* Look at one ring: what is new is copied, or nothing has happened. */
-static void look(struct xvt_session *s, struct xvt_vm *vm, uint32_t i)
+/* Scan one ring: copy what is new, unless it is parked and unchanged. */
+static void scan_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t i)
 {
 	struct xvt_ring *r = vm->rings[i];
 	struct xvt_rest *rest = &vm->rest[i];
 
 	if (rest->ctl && unchanged(rest)) {
 		if (!vm->stall.barred)
-			hold_back(s, rest);
+			apply_parked_bound(s, rest);
 		return;
 	}
 	xvt_session_wake(s, r);
@@ -201,7 +204,7 @@ static void look(struct xvt_session *s, struct xvt_vm *vm, uint32_t i)
 	r->looked_at = s->drains;
 }
 
-/* Whoever comes next is fetched while this one is looked at. */
+/* Prefetch the control words of a ring that is scanned soon. */
 static void fetch_ahead(const struct xvt_vm *vm, uint32_t i)
 {
 	const struct xvt_ring_ctl *ctl = i < vm->region.g.ring_count ? vm->rest[i].ctl : NULL;
@@ -213,15 +216,16 @@ static void fetch_ahead(const struct xvt_vm *vm, uint32_t i)
 	__builtin_prefetch(&ctl->commit);
 }
 
-/* Are its contents those that we know? Then its rings are looked at. */
+/* Begin the scan of a machine: detect a rollback of its memory, and set vm->looked if its rings can
+ * be read. */
 static void vm_begin(struct xvt_session *s, struct xvt_vm *vm)
 {
 	struct xvt_host_page *page = xvt_host_region_page(&vm->region);
 	const bool back = vm->nonce && xvt_load(&page->nonce) != vm->nonce;
 	uint32_t i;
 
-	/* A VMM restores page by page, and the words come before what they point at. It has done
-	 * so when the machine runs again, and says that. */
+	/* A VMM restores page by page, and the nonce may come before the pages of the rings. The
+	 * restore is complete when the VMM reports that the machine runs again. */
 	vm->looked = !(back && xvt_vm_stopped(vm));
 	vm->woken = false;
 	if (vm->unseen == vm->looked) {
@@ -233,11 +237,11 @@ static void vm_begin(struct xvt_session *s, struct xvt_vm *vm)
 		xvt_session_wake_vm(s, vm);
 	if (!vm->looked)
 		return;
-	vm_went_back(s, vm, back);
+	resync_vm(s, vm, back);
 	vm->nonce += xvt_clock_read() | 1;
 	xvt_store(&page->nonce, vm->nonce);
-	/* The budget of a pass is the machine's; with another ring first each time, each gets
-	 * its part of it. */
+	/* The budget of a pass belongs to the machine. With another ring first in each pass, each
+	 * ring gets its share. */
 	xvt_pool_turn(&vm->pool, s->opt.cut ? cut_turn(vm) : VM_PASS_BYTES);
 	vm->first_ring = (vm->first_ring + 1) % vm->region.g.ring_count;
 }
@@ -248,15 +252,15 @@ static void vm_look(struct xvt_session *s, struct xvt_vm *vm)
 
 	for (i = vm->first_ring; i < n; i++) {
 		fetch_ahead(vm, i + AHEAD);
-		look(s, vm, i);
+		scan_ring(s, vm, i);
 	}
 	for (i = 0; i < vm->first_ring; i++) {
 		fetch_ahead(vm, i + AHEAD);
-		look(s, vm, i);
+		scan_ring(s, vm, i);
 	}
 }
 
-/* The copies are there. At once, while the guest's memory that is to be cleared is in the cache. */
+/* Process the copies at once, while the guest's memory that is to be cleared is in the cache. */
 static void vm_take(const struct xvt_session *s, struct xvt_vm *vm)
 {
 	struct xvt_host_page *page = xvt_host_region_page(&vm->region);
@@ -264,13 +268,13 @@ static void vm_take(const struct xvt_session *s, struct xvt_vm *vm)
 	uint32_t i;
 
 	for (i = 0; i < vm->region.g.ring_count; i++) {
-		/* Who is at rest, or takes no part, or is woken only from here on: nothing. */
+		/* Skip rings that are parked, not processed, or woken only after the scan. */
 		if (!vm->rest[i].ctl && vm->rings[i]->looked_at == s->drains)
 			xvt_drain_take(vm->rings[i], rolled_back);
 	}
 }
 
-/* What has to be said of them. */
+/* Announce active rings that need it, and detect a truncated region. */
 static void vm_end(struct xvt_session *s, struct xvt_vm *vm)
 {
 	size_t i;
@@ -280,8 +284,8 @@ static void vm_end(struct xvt_session *s, struct xvt_vm *vm)
 
 		if (!xvt_session_takes_part(s, r) || r->looked_at != s->drains)
 			continue;
-		/* Its writer was gone before we came, or came and went between two looks. What
-		 * older traces account for is nothing of this one. */
+		/* Announce rings whose writer ended before the recording, or between two scans,
+		 * without a clock. Events that older traces account for do not count. */
 		if (!r->announced &&
 		    (r->last.commit != r->skip_until || r->last.attempted != r->base_attempted))
 			xvt_ring_announce(s, r);
@@ -290,7 +294,7 @@ static void vm_end(struct xvt_session *s, struct xvt_vm *vm)
 		xvt_vm_gone(s, vm, "the region's file was truncated");
 }
 
-/* Its rings that are awake, behind those of the machines before it. */
+/* Append the machine's active rings to s->awake. */
 static void list_awake(struct xvt_session *s, struct xvt_vm *vm)
 {
 	uint32_t i, n = vm->rings && vm->rest ? vm->region.g.ring_count : 0;
@@ -305,7 +309,7 @@ static void list_awake(struct xvt_session *s, struct xvt_vm *vm)
 	vm->nr_awake = s->nr_awake - vm->first_awake;
 }
 
-/* A proof is by a clock value that is old enough; 0: none in this pass. */
+/* Returns the clock value by which this pass may prove idleness, or 0: it must be old enough. */
 static uint64_t proof_of(struct xvt_session *s, uint64_t now)
 {
 	uint64_t proof = s->proof_candidate;
@@ -316,13 +320,13 @@ static uint64_t proof_of(struct xvt_session *s, uint64_t now)
 	return proof;
 }
 
-/* Some of those at rest, so that each has its turn. */
+/* Unpark the parked rings whose periodic turn has come. */
 static void wake_some(struct xvt_session *s, uint64_t now)
 {
 	uint64_t each = ticks(s, TURN_NS) / (s->nr_rings ? s->nr_rings : 1) + 1;
 	size_t n = since(now, s->turn_clock) / each;
 
-	if (n > s->nr_rings) /* we were away, or begin */
+	if (n > s->nr_rings) /* after an absence, or at the start */
 		s->turn_clock = now - each * s->nr_rings;
 	for (n = n < s->nr_rings ? n : s->nr_rings; n; n--) {
 		s->next_turn = s->next_turn < s->nr_rings ? s->next_turn : 0;
@@ -331,9 +335,9 @@ static void wake_some(struct xvt_session *s, uint64_t now)
 	}
 }
 
-/* ------------------------------------------------------------------ all of them */
+/* ------------------------------------------------------------------ all machines */
 
-static bool is_there(const struct xvt_vm *vm)
+static bool can_be_read(const struct xvt_vm *vm)
 {
 	return vm->phase == XVT_VM_ATTACHED && vm->looked;
 }
@@ -346,7 +350,7 @@ static void drain_all(struct xvt_session *s)
 	for (i = 0; i < s->nr_vms; i++) {
 		struct xvt_vm *vm = s->vms[i];
 
-		if (is_there(vm)) {
+		if (can_be_read(vm)) {
 			vm_look(s, vm);
 			vm_take(s, vm);
 		}
@@ -375,7 +379,7 @@ void xvt_session_drain(struct xvt_session *s, uint64_t now)
 	for (i = 0; i < s->nr_vms; i++)
 		list_awake(s, s->vms[i]);
 	for (i = 0; i < s->nr_vms; i++) {
-		if (is_there(s->vms[i]))
+		if (can_be_read(s->vms[i]))
 			vm_end(s, s->vms[i]);
 		xvt_session_meet(s);
 	}

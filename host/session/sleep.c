@@ -1,38 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * sleep.c - a recorder with nothing to do sleeps until the next second, if the guests wake
- * it: a writer rings the doorbell of its machine when it fills a sub-buffer and finds need_wake.
- * Polling is the base, and goes on wherever this is not proven to work:
+ * sleep.c - lets a recorder without work sleep until the next second, if the guests can wake it: a
+ * writer rings its machine's doorbell when it fills a sub-buffer and finds need_wake set. The base
+ * is polling, which goes on unless all of this holds:
  *
- *   - Every machine has a bell (vmm/doorbell.h), and its guest has rung it once because the host
- * page's word had changed: so it knows the word, its device has our bell, and we hear it.
- *   - No sub-buffer was filled for a while, no record waits, nobody owes an answer.
- *   - A sub-buffer that was filled while we slept, without a ring, ends the proof: it is asked
- *     again. (Who fills one just when we wake up by ourselves need not ring; three times in a
- *     row that is no chance any more.) What a guest loses by lying here are its own events.
+ *   - Every machine has a doorbell (vmm/doorbell.h) that is proven: its guest has rung it once
+ *     after the host page's word changed. So the guest reads the word, its device has the
+ *     recorder's doorbell, and the recorder receives it.
+ *   - No sub-buffer was filled for a while, no record waits, no guest owes an answer.
  *
- * A guest that rings for nothing, over and over, is polled for the rest of the second.
+ * A sub-buffer that was filled during a sleep without a doorbell ends the proof, and the guest is
+ * asked for a new one. A writer that fills a sub-buffer just when the recorder wakes up by itself
+ * need not ring; MISSES times in a row are no chance. A guest that falsely proves its doorbell
+ * loses only its own events.
  *
- * While a guest is asked for its clock it is looked at all the time, for it answers the next
- * question at once as long as it stays; but it comes to the first one only at its next timer tick.
- * There it rings as well, so we doze until then; once in vain, and we look all the time again.
+ * A guest that rings without cause, over and over, is polled for the rest of the second.
  *
- * Setting need_wake and looking at commit is Dekker's pattern with the writer's commit and its
- * look at need_wake: tests/model/wake.pml. We take from a ring what rang before we ask for rings,
- * and wait for the bell only after the last look.
+ * A guest with an open clock request is polled without sleep, because it answers the next request
+ * at once while it stays. The first request waits for the guest's next timer tick; the guest rings
+ * there as well, so the recorder dozes until then. After one doze in vain it polls again.
+ *
+ * Setting need_wake and then loading commit is Dekker's pattern with the writer's store of commit
+ * and its load of need_wake: tests/model/wake.pml. Doorbells that have rung are taken before
+ * need_wake is set, and the wait for a doorbell begins only after the last load of commit.
  */
 #include "session/parts.h"
 
 #include <inttypes.h>
 
-#define QUIET_NS    200000000ull /* no sub-buffer filled for so long: the guests are idle */
-#define SHORTEST_NS 20000000ull	 /* less is not worth it: a look at every ring, twice */
-#define DOZE_NS	    12000000ull	 /* a guest's period is 10 ms */
-#define ASK_NS	    SECOND_NS	 /* between two requests to ring */
-#define EARLY_MAX   16		 /* sleeps that rings may end within a second: honest ones are 5 */
-#define MISSES	    3		 /* sub-buffers in a row, filled without a ring: it does not ring */
-#define PATIENCE_NS 5000000000ull /* without an answer for so long: told, once */
-#define MARK_NS	    100000000ull /* the writer that was asked for a mark may be about to write it */
+#define QUIET_NS    200000000ull  /* no sub-buffer filled for this long: the guests are idle */
+#define SHORTEST_NS 20000000ull	  /* a shorter sleep is not worth scanning every ring twice */
+#define DOZE_NS	    12000000ull	  /* a guest's period is 10 ms */
+#define ASK_NS	    SECOND_NS	  /* between two requests to ring */
+#define EARLY_MAX   16		  /* most sleeps that doorbells may end in a second; usually <= 5 */
+#define MISSES	    3		  /* consecutive sub-buffers filled without a doorbell: failed */
+#define PATIENCE_NS 5000000000ull /* unanswered for this long: reported, once */
+#define MARK_NS	    100000000ull  /* a writer with a new mark request may be about to write it */
 
 static void on_note(void *arg, const char *text)
 {
@@ -66,12 +69,12 @@ void xvt_session_wake_attach(const struct xvt_vm *vm)
 	need_wake(vm, 0);
 }
 
-/* ------------------------------------------------------------------ does the guest ring? */
+/* ------------------------------------------------------------------ proof of a doorbell */
 
 static void ask_to_ring(struct xvt_vm *vm, uint32_t target, uint64_t now)
 {
 	struct xvt_vm_bell *b = &vm->bell;
-	/* No word that another recorder, or the past of a restored machine, has used. */
+	/* Never a word that another recorder, or a rolled-back state of the machine, has used. */
 	uint64_t seq = b->word ? (b->word >> XVT_DOORBELL_SEQ_SHIFT) + 1 : now;
 
 	b->word = seq << XVT_DOORBELL_SEQ_SHIFT | XVT_DOORBELL_VALID | target;
@@ -83,21 +86,21 @@ static void ask_to_ring(struct xvt_vm *vm, uint32_t target, uint64_t now)
 	xvt_store(&xvt_host_region_page(&vm->region)->doorbell, b->word);
 }
 
-static void tell_once(struct xvt_vm *vm, const char *text)
+static void report_once(struct xvt_vm *vm, const char *text)
 {
 	if (!vm->bell.told)
 		xvt_session_note(vm->session, 1, vm, UINT32_MAX, "%s; it is polled", text);
 	vm->bell.told = true;
 }
 
-/* Another guest, or another life of it: all begins anew. */
+/* A new guest generation has to prove its doorbell anew. */
 static void new_generation(struct xvt_vm_bell *b)
 {
 	b->proven = b->asked = b->told = b->crossed = false;
 	b->missed = 0;
 }
 
-/* It has been rung, or it should have been. */
+/* Process `rung` doorbells; 0 after a filled sub-buffer is a miss. */
 static void heard(struct xvt_vm *vm, uint64_t rung)
 {
 	struct xvt_vm_bell *b = &vm->bell;
@@ -113,7 +116,7 @@ static void heard(struct xvt_vm *vm, uint64_t rung)
 	b->crossed = false;
 }
 
-/* Is anybody there who could ring? */
+/* Returns true if any ring of the machine is live and answers: a guest that could ring. */
 static bool answers(const struct xvt_session *s, const struct xvt_vm *vm, uint64_t now)
 {
 	uint32_t i;
@@ -126,8 +129,8 @@ static bool answers(const struct xvt_session *s, const struct xvt_vm *vm, uint64
 	return false;
 }
 
-/* Between two sleeps. */
-static void look_at_bell(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
+/* Update the proof of a machine's doorbell. Runs before each sleep. */
+static void update_proof(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 {
 	struct xvt_vm_bell *b = &vm->bell;
 	uint32_t target;
@@ -136,26 +139,26 @@ static void look_at_bell(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 	if (b->word && b->generation != vm->rings[0]->generation)
 		new_generation(b);
 	if (!xvt_doorbell_ready(b->doorbell, &target)) {
-		b->proven = b->asked = false; /* why, is told */
+		b->proven = b->asked = false; /* the doorbell reports the reason */
 		return;
 	}
 	if (b->missed >= MISSES) {
 		b->proven = false;
-		tell_once(vm, "its doorbell does not ring when sub-buffers are full");
+		report_once(vm, "its doorbell does not ring when sub-buffers are full");
 	} else if (!b->proven) {
 		if (!b->asked || since(now, b->asked_clock) > ticks(s, ASK_NS))
 			ask_to_ring(vm, target, now);
 		if (!answers(s, vm, now))
 			b->first_clock = now;
 		if (since(now, b->first_clock) > ticks(s, PATIENCE_NS))
-			tell_once(vm, "its doorbell does not ring (no ivshmem-doorbell device, "
-				      "another server, or an older module?)");
+			report_once(vm, "its doorbell does not ring (no ivshmem-doorbell device, "
+					"another server, or an older module?)");
 	}
 }
 
-/* ------------------------------------------------------------------ may we sleep? */
+/* ------------------------------------------------------------------ conditions for a sleep */
 
-static bool ring_rests(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
+static bool ring_is_idle(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
 {
 	switch (r->phase) {
 	case XVT_PHASE_BROKEN:
@@ -166,12 +169,12 @@ static bool ring_rests(const struct xvt_session *s, const struct xvt_ring *r, ui
 	case XVT_PHASE_LIVE:
 		return r->idle && r->answered && !r->first && !r->have && !xvt_ring_ready(r) &&
 		       (!r->mark_open || since(now, r->mark.host_clock_before) > ticks(s, MARK_NS));
-	default: /* set aside: it may return */
+	default: /* set aside: may return */
 		return false;
 	}
 }
 
-static bool vm_rests(const struct xvt_session *s, const struct xvt_vm *vm, uint64_t now)
+static bool vm_is_idle(const struct xvt_session *s, const struct xvt_vm *vm, uint64_t now)
 {
 	uint32_t i;
 
@@ -180,13 +183,14 @@ static bool vm_rests(const struct xvt_session *s, const struct xvt_vm *vm, uint6
 	if (vm->phase != XVT_VM_ATTACHED || vm->request_seq)
 		return false;
 	for (i = 0; i < vm->region.g.ring_count; i++) {
-		if (!ring_rests(s, vm->rings[i], now))
+		if (!ring_is_idle(s, vm->rings[i], now))
 			return false;
 	}
 	return true;
 }
 
-/* A trickle of events may wait for a second, as far as a sub-buffer; who fills some is busy. */
+/* Returns true if no sub-buffer was filled for QUIET_NS. A few events may wait for a second in an
+ * unfilled sub-buffer; guests that fill sub-buffers are busy. */
 static bool quiet(struct xvt_session *s, uint64_t now)
 {
 	uint64_t filled = 0;
@@ -203,18 +207,18 @@ static bool quiet(struct xvt_session *s, uint64_t now)
 	return since(now, s->wake.quiet_clock) > ticks(s, QUIET_NS);
 }
 
-static bool all_rest(const struct xvt_session *s, uint64_t now)
+static bool all_idle(const struct xvt_session *s, uint64_t now)
 {
 	size_t i;
 
 	for (i = 0; i < s->nr_vms; i++) {
-		if (!vm_rests(s, s->vms[i], now))
+		if (!vm_is_idle(s, s->vms[i], now))
 			return false;
 	}
 	return true;
 }
 
-static bool all_ring(const struct xvt_session *s)
+static bool all_proven(const struct xvt_session *s)
 {
 	size_t i;
 
@@ -228,10 +232,10 @@ static bool all_ring(const struct xvt_session *s)
 static bool may_sleep(struct xvt_session *s, uint64_t now)
 {
 	return quiet(s, now) && s->joined && !s->ending && !s->off_clock && !s->opt.cut &&
-	       !s->opt.run_spans && all_ring(s);
+	       !s->opt.run_spans && all_proven(s);
 }
 
-/* Rings that have not answered. */
+/* Number of rings with an unanswered clock request. */
 static size_t unanswered(const struct xvt_session *s)
 {
 	size_t i, n = 0;
@@ -243,56 +247,56 @@ static size_t unanswered(const struct xvt_session *s)
 
 /* ------------------------------------------------------------------ sleep, and wake up */
 
-static bool there(const struct xvt_vm *vm)
+static bool attached(const struct xvt_vm *vm)
 {
 	return vm->phase == XVT_VM_ATTACHED;
 }
 
-/* It has written, or answered, since it was looked at. */
-static bool ring_stirred(const struct xvt_session *s, const struct xvt_ring *r)
+/* Returns true if the ring was written, or answered, since the newest look. */
+static bool ring_changed(const struct xvt_session *s, const struct xvt_ring *r)
 {
 	return xvt_load_acquire(&r->ctl->commit) != r->last.commit ||
 	       (s->wake.dozing && !r->answered &&
 		xvt_load_acquire(&r->ctl->answer_seq) == xvt_load(&r->host->request_seq));
 }
 
-/* The last look, after the fence. */
-static bool stirred(const struct xvt_session *s)
+/* Check all rings a last time, after the fence in ask_for_wake(). */
+static bool any_changed(const struct xvt_session *s)
 {
 	size_t i;
 
 	for (i = 0; i < s->nr_rings; i++) {
 		const struct xvt_ring *r = s->rings[i];
 
-		if (r->phase != XVT_PHASE_BROKEN && there(s->vms[r->vm]) && ring_stirred(s, r))
+		if (r->phase != XVT_PHASE_BROKEN && attached(s->vms[r->vm]) && ring_changed(s, r))
 			return true;
 	}
 	return false;
 }
 
-static void ask_to_be_woken(struct xvt_session *s)
+static void ask_for_wake(struct xvt_session *s)
 {
 	size_t i;
 
 	for (i = 0; i < s->nr_vms; i++) {
 		struct xvt_vm *vm = s->vms[i];
 
-		if (!there(vm))
+		if (!attached(vm))
 			continue;
-		/* Again: a restored machine may have taken it back. */
+		/* Write it again: a rollback of the machine may have undone it. */
 		xvt_store(&xvt_host_region_page(&vm->region)->doorbell, vm->bell.word);
 		need_wake(vm, 1);
 	}
-	/* Pairs with the writer's fence between publishing and its look at need_wake. */
+	/* Pairs with the writer's fence between its store of commit and its load of need_wake. */
 	xvt_mb();
 }
 
-static void get_up(struct xvt_session *s)
+static void clear_need_wake(struct xvt_session *s)
 {
 	size_t i;
 
 	for (i = 0; i < s->nr_vms; i++) {
-		if (there(s->vms[i]))
+		if (attached(s->vms[i]))
 			need_wake(s->vms[i], 0);
 	}
 }
@@ -304,26 +308,27 @@ static uint64_t left_ns(const struct xvt_session *s, uint64_t now)
 	return (uint64_t)((unsigned __int128)left * SECOND_NS / s->clock.hz);
 }
 
-/* Returns gap_ns if somebody has just been there. */
-static uint64_t lie_down(struct xvt_session *s, uint64_t now, uint64_t ns, uint64_t gap_ns)
+/* Begin a sleep of ns. Returns ns, or gap_ns if a ring has just changed. */
+static uint64_t begin_sleep(struct xvt_session *s, uint64_t now, uint64_t ns, uint64_t gap_ns)
 {
 	size_t i;
 
-	ask_to_be_woken(s);
-	if (stirred(s)) {
-		get_up(s);
+	ask_for_wake(s);
+	if (any_changed(s)) {
+		clear_need_wake(s);
 		return gap_ns;
 	}
 	s->wake.asleep = true;
 	s->wake.until_clock = now + ticks(s, ns);
 	for (i = 0; i < s->nr_vms; i++) {
-		if (there(s->vms[i]))
+		if (attached(s->vms[i]))
 			xvt_doorbell_arm(s->vms[i]->bell.doorbell);
 	}
 	return ns;
 }
 
-/* Until the next one rings who has not answered. In vain: then nothing but looking helps it. */
+/* Sleep until a guest with an open request rings. If the last doze brought no answer, poll
+ * instead. */
 static uint64_t doze(struct xvt_session *s, uint64_t now, uint64_t gap_ns)
 {
 	size_t open = unanswered(s);
@@ -331,7 +336,7 @@ static uint64_t doze(struct xvt_session *s, uint64_t now, uint64_t gap_ns)
 
 	s->wake.open = open;
 	s->wake.dozing = true;
-	return fewer && may_sleep(s, now) ? lie_down(s, now, DOZE_NS, gap_ns) : gap_ns;
+	return fewer && may_sleep(s, now) ? begin_sleep(s, now, DOZE_NS, gap_ns) : gap_ns;
 }
 
 uint64_t xvt_session_sleep(struct xvt_session *s, uint64_t gap_ns, bool asking)
@@ -343,8 +348,8 @@ uint64_t xvt_session_sleep(struct xvt_session *s, uint64_t gap_ns, bool asking)
 		return gap_ns;
 	now = xvt_clock_read();
 	for (i = 0; i < s->nr_vms; i++) {
-		if (there(s->vms[i]) && s->vms[i]->bell.doorbell)
-			look_at_bell(s, s->vms[i], now);
+		if (attached(s->vms[i]) && s->vms[i]->bell.doorbell)
+			update_proof(s, s->vms[i], now);
 	}
 	if (asking)
 		return doze(s, now, gap_ns);
@@ -355,14 +360,14 @@ uint64_t xvt_session_sleep(struct xvt_session *s, uint64_t gap_ns, bool asking)
 	s->wake.second = s->seconds;
 	ns = left_ns(s, now);
 	if (!may_sleep(s, now) || s->wake.early > EARLY_MAX || ns < SHORTEST_NS || ns < gap_ns ||
-	    s->merge.emitted != s->owed_events || !all_rest(s, now))
+	    s->merge.emitted != s->owed_events || !all_idle(s, now))
 		return gap_ns;
-	ns = lie_down(s, now, ns, gap_ns);
+	ns = begin_sleep(s, now, ns, gap_ns);
 	s->wake.sleeps += s->wake.asleep;
 	return ns;
 }
 
-/* Has it filled a sub-buffer since we last looked? */
+/* Returns true if the machine filled a sub-buffer since the newest look. */
 static bool has_crossed(const struct xvt_vm *vm)
 {
 	uint32_t i;
@@ -387,16 +392,17 @@ void xvt_session_got_up(struct xvt_session *s, uint64_t now)
 		return;
 	s->wake.asleep = false;
 	s->wake.early += early && !s->wake.dozing;
-	/* We were away because we wanted to be; what came on top of that is told. */
+	/* The sleep was intended: only the time beyond it counts as the recorder's absence. */
 	s->last_pass_clock = sooner(now, s->wake.until_clock);
 	s->next_pass_clock = now;
 	for (i = 0; i < s->nr_vms; i++) {
 		struct xvt_vm *vm = s->vms[i];
 		uint64_t rung;
 
-		if (!there(vm))
+		if (!attached(vm))
 			continue;
-		/* Before need_wake goes: who fills one after that need not ring. */
+		/* Before need_wake is cleared: a writer that fills a sub-buffer after that need not
+		 * ring. */
 		vm->bell.crossed = has_crossed(vm);
 		rung = xvt_doorbell_take(vm->bell.doorbell);
 		vm->bell.rings += rung;
@@ -406,7 +412,7 @@ void xvt_session_got_up(struct xvt_session *s, uint64_t now)
 		vm->bell.crossed = false;
 		vm->bell.missed = 0;
 	}
-	get_up(s);
+	clear_need_wake(s);
 }
 
 void xvt_session_wake_end(struct xvt_session *s)
@@ -418,7 +424,7 @@ void xvt_session_wake_end(struct xvt_session *s)
 
 		if (!vm->bell.doorbell)
 			continue;
-		if (there(vm))
+		if (attached(vm))
 			xvt_session_wake_attach(vm);
 		xvt_doorbell_close(vm->bell.doorbell);
 		vm->bell.doorbell = NULL;
