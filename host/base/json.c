@@ -9,7 +9,7 @@
 
 #include <jansson.h>
 
-/* A handle into the tree. All handles of a document are linked from its root. */
+/* A node of the document tree. All nodes of a document are linked from the root's `next`. */
 struct xvt_json {
 	json_t *value; /* borrowed from the parent, owned by the root's handle */
 	struct xvt_json *root;
@@ -17,7 +17,7 @@ struct xvt_json {
 	bool failed; /* root only */
 };
 
-/* Takes over `value`. Every addition ends here, so that every failure is seen. */
+/* Takes ownership of `value`. Every addition ends here, so that every failure sets root->failed. */
 static bool attach(struct xvt_json *to, const char *key, json_t *value)
 {
 	int err;
@@ -146,7 +146,7 @@ int xvt_json_write(struct xvt_json *doc, struct xvt_out *o)
 	return err;
 }
 
-/* Without the last `less` bytes. */
+/* Writes the document without its last `less` bytes, and frees it. */
 static void put_all(struct xvt_json *doc, struct xvt_out *o, size_t flags, size_t less)
 {
 	char *text = doc && !doc->failed ? json_dumps(doc->value, flags) : NULL;
@@ -199,7 +199,7 @@ char *xvt_json_line(struct xvt_json *doc, size_t *len)
 
 /* ------------------------------------------------------------------ reading */
 
-/* A value is the library's own; the type is ours so that nobody else needs its header. */
+/* struct xvt_json_value is libjansson's json_t; only this file includes the library's header. */
 static const json_t *of_value(const struct xvt_json_value *v)
 {
 	return (const json_t *)v;
@@ -256,7 +256,7 @@ const struct xvt_json_value *xvt_json_at(const struct xvt_json_value *array, siz
 	return (const struct xvt_json_value *)json_array_get(of_value(array), i);
 }
 
-/* The library counts references, in what is const to its readers, too. */
+/* Takes a reference. libjansson counts references also in values that are const to a reader. */
 static json_t *shared(const struct xvt_json_value *v)
 {
 	return json_incref((json_t *)(uintptr_t)v);

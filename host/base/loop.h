@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * loop.h - the one event loop: region reads, file writes, descriptors that become ready, and
- * time. loop_uring.c is the only file that knows io_uring; everything else hands in an
- * operation and gets a call when it is done.
+ * loop.h - the event loop: region reads, file writes, descriptors that become ready, and time-outs.
+ * Only loop_uring.c uses io_uring; its callers queue an operation and get a call of its `done` when
+ * it has completed.
  */
 #ifndef XVT_LOOP_H
 #define XVT_LOOP_H
@@ -14,11 +14,13 @@
 
 struct xvt_loop;
 
-/* Lives in its owner until `done` ran. res: bytes or poll events, or -errno. */
+/* One operation. Its owner keeps the memory until `done` has run. `res` of `done`: bytes or poll
+ * events, or -errno. */
 struct xvt_op {
 	void (*done)(struct xvt_op *op, int res);
-	bool any_time;	      /* `done` may run in the middle of anything: it only looks */
-	struct xvt_op *later; /* the loop's own */
+	/* `done` may run inside xvt_loop_run_only(): it changes nothing of other modules */
+	bool any_time;
+	struct xvt_op *later; /* private to the loop */
 	int res;
 };
 
@@ -28,40 +30,43 @@ void xvt_loop_free(struct xvt_loop *loop);
 
 #define XVT_LOOP_NO_SYSCTL (-1)
 
-/* kernel.io_uring_disabled: 0, 1 or 2, or XVT_LOOP_NO_SYSCTL where it cannot be read. */
+/*
+ * Returns the sysctl kernel.io_uring_disabled: 0, 1 or 2; XVT_LOOP_NO_SYSCTL if it cannot be read.
+ */
 int xvt_loop_sysctl(void);
 
-/* Strings live until strerror() is called again. */
+/* The strings are valid until the next call of strerror(). */
 struct xvt_loop_why {
 	const char *why;
-	const char *fix; /* what the user can do, for after a semicolon */
+	const char *fix; /* what the user can do; printed after a semicolon */
 };
 
-/* Why xvt_loop_new() gave `err`, -errno, where the sysctl has that value. */
+/* Explains `err`, the -errno of xvt_loop_new(), for that value of the sysctl. */
 struct xvt_loop_why xvt_loop_why(int err, int sysctl);
 
-/* Memory that reads and writes will use often; lets the kernel keep it pinned. Optional: a
- * refusal (locked-memory limit) costs speed only. */
+/* Registers buffers that reads and writes use often, so that the kernel keeps them pinned. Only the
+ * first call counts. A refusal (locked-memory limit) costs only speed. */
 void xvt_loop_register(struct xvt_loop *loop, const struct iovec *areas, unsigned int count);
 
-/* Queue an operation; it is submitted with the next run. Returns 0 or -errno. */
+/* Queue an operation; the next run submits it. Return 0 or -errno. */
 int xvt_loop_read(struct xvt_loop *loop, struct xvt_op *op, int fd, void *buf, uint32_t len,
 		  uint64_t off);
 int xvt_loop_write(struct xvt_loop *loop, struct xvt_op *op, int fd, const void *buf, uint32_t len,
 		   uint64_t off);
-/* Once: op->done when fd becomes readable (POLLIN and the like). */
+/* One-shot: op->done runs when fd becomes ready for `events` (POLLIN and the like). */
 int xvt_loop_poll(struct xvt_loop *loop, struct xvt_op *op, int fd, uint32_t events);
 int xvt_loop_cancel(struct xvt_loop *loop, struct xvt_op *op);
 
 /*
- * Submit what is queued, wait until something completes or timeout_ns passed (0: do not
- * wait), run the `done` calls of all that completed. Returns how many, or -errno.
+ * Submits the queued operations, waits until one completes or timeout_ns passed (0: does not wait),
+ * and runs the `done` calls of all that completed. Returns the number of completions, or -errno.
  */
 int xvt_loop_run(struct xvt_loop *loop, uint64_t timeout_ns);
 
 /*
- * The same, but only those that `done` is called for, and those of any_time: who must wait in the
- * middle of something lets nobody else in. The others' calls come with the next xvt_loop_run().
+ * Like xvt_loop_run(), but runs only the `done` calls equal to `done`, and those of operations with
+ * any_time. It is for a caller that waits in the middle of its work, where other calls must not
+ * run. The next xvt_loop_run() makes the deferred calls.
  */
 int xvt_loop_run_only(struct xvt_loop *loop, uint64_t timeout_ns,
 		      void (*done)(struct xvt_op *op, int res));

@@ -14,7 +14,7 @@ struct xvt_loop {
 	struct io_uring ring;
 	struct iovec areas[AREAS_MAX];
 	unsigned int nr_areas;
-	struct xvt_op *first_later; /* completed, and their calls are due */
+	struct xvt_op *first_later; /* list of completed operations whose `done` was deferred */
 	struct xvt_op *last_later;
 };
 
@@ -26,8 +26,8 @@ int xvt_loop_new(struct xvt_loop **out)
 
 	if (!loop)
 		return -ENOMEM;
-	/* One thread submits, and completions run when it asks: fewer interruptions. Kernels
-	 * before 6.1 do not know these flags. */
+	/* Only one thread submits, and completions run when it asks, which saves interrupts.
+	 * Kernels before 6.1 do not know these flags. */
 	p.flags |= IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN;
 	err = io_uring_queue_init_params(ENTRIES, &loop->ring, &p);
 	if (err == -EINVAL) {
@@ -84,14 +84,14 @@ static struct io_uring_sqe *next_sqe(struct xvt_loop *loop)
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&loop->ring);
 
 	if (!sqe) {
-		/* Full: hand over what is there, then there is room. */
+		/* The submission queue is full: submitting empties it. */
 		io_uring_submit(&loop->ring);
 		sqe = io_uring_get_sqe(&loop->ring);
 	}
 	return sqe;
 }
 
-/* With the kernel's pinned memory where the buffer lies in it. */
+/* Uses the registered buffer when `buf` lies in one. */
 static int queue_io(struct xvt_loop *loop, struct xvt_op *op, bool writes, int fd, void *buf,
 		    uint32_t len, uint64_t off)
 {
@@ -146,7 +146,7 @@ int xvt_loop_cancel(struct xvt_loop *loop, struct xvt_op *op)
 	return 0;
 }
 
-static void put_off(struct xvt_loop *loop, struct xvt_op *op, int res)
+static void defer(struct xvt_loop *loop, struct xvt_op *op, int res)
 {
 	op->res = res;
 	op->later = NULL;
@@ -157,7 +157,7 @@ static void put_off(struct xvt_loop *loop, struct xvt_op *op, int res)
 	loop->last_later = op;
 }
 
-static int run_put_off(struct xvt_loop *loop)
+static int run_deferred(struct xvt_loop *loop)
 {
 	int ran = 0;
 
@@ -192,7 +192,7 @@ int xvt_loop_run_only(struct xvt_loop *loop, uint64_t timeout_ns,
 		io_uring_cqe_seen(&loop->ring, cqe);
 		ran++;
 		if (op && done && op->done != done && !op->any_time)
-			put_off(loop, op, res);
+			defer(loop, op, res);
 		else if (op)
 			op->done(op, res);
 	}
@@ -201,7 +201,7 @@ int xvt_loop_run_only(struct xvt_loop *loop, uint64_t timeout_ns,
 
 int xvt_loop_run(struct xvt_loop *loop, uint64_t timeout_ns)
 {
-	int ran = run_put_off(loop), more = xvt_loop_run_only(loop, ran ? 0 : timeout_ns, NULL);
+	int ran = run_deferred(loop), more = xvt_loop_run_only(loop, ran ? 0 : timeout_ns, NULL);
 
 	return more < 0 ? more : ran + more;
 }

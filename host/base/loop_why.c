@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* loop_why.c - why the kernel refuses an io_uring, told apart by the error and the sysctl. */
+/* loop_why.c - the reason why the kernel refuses an io_uring, from the error and the sysctl. */
 #include "base/loop.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ static struct xvt_loop_why not_permitted(int sysctl)
 	};
 }
 
-/* The sysctl came with Linux 6.6, only in kernels that have io_uring. */
+/* Linux 6.6 introduced the sysctl, only in kernels that have io_uring. */
 static struct xvt_loop_why not_implemented(int sysctl)
 {
 	if (sysctl != XVT_LOOP_NO_SYSCTL)

@@ -11,10 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * One write for the whole line, so that lines of several processes do not mix. It may have names
- * from a guest or a file in it.
- */
+/* One write for the whole line, so that lines of several processes do not mix. The text may contain
+ * names from a guest or a file, so unsafe characters are escaped. */
 static void say(const char *what, const char *kind, const char *format, va_list args)
 {
 	char text[2048], line[3072];
@@ -203,7 +201,7 @@ struct parse {
 	uint64_t given[(XVT_OPT_MAX + 63) / 64]; /* a bit for each row of the table */
 };
 
-/* false: it was there before, and only one value can count. */
+/* Returns false for a repeated option that can have only one value. */
 static bool first_time(struct parse *p, const struct xvt_opt *o)
 {
 	size_t at = (size_t)(o - p->cmd->opts);

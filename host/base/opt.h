@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * opt.h - typed option tables. A command declares its options as rows; parsing, --help,
- * numbers, sizes and their error messages are the same everywhere.
- */
+/* opt.h - typed option tables. A command declares its options as rows; parsing, --help, and the
+ * error messages for numbers and sizes are common code. */
 #ifndef XVT_OPT_H
 #define XVT_OPT_H
 
@@ -61,26 +59,29 @@ struct xvt_command {
 #define XVT_EXIT_USAGE 2
 
 /*
- * Parse argv[1..] by the command's table into `out` (which holds the defaults). Options and
- * arguments may mix; "--" ends options. An option with a value that is no list may be given once:
- * of two values one would be ignored. Returns the index of the first argument in argv (arguments
- * are moved to the end, "--" removed), or -1 after a usage error was printed, or -2 after --help
- * was printed. *rest (if not NULL) gets the index of what followed "--", or argc.
+ * Parses argv[1..] by the command's table into `out`, which holds the defaults. Options and
+ * arguments may mix; "--" ends the options. An option with one value (not a list) may be given
+ * once; a second one is an error, because one of the two values would be ignored. Moves the
+ * arguments to the end of argv, without the "--". *rest (if not NULL) is set to the index of the
+ * first word after "--", or to argc.
+ *
+ * Returns the index of the first argument in argv, -1 after a usage error was printed, or -2 after
+ * --help was printed.
  */
 int xvt_opt_parse(const struct xvt_command *cmd, int argc, char **argv, void *out, int *rest);
 
 void xvt_opt_help(const struct xvt_command *cmd);
 
-/* How many letters to change, insert or drop to get from a to b; 32 where one is longer than that.
- */
+/* Edit distance of two names: letters to change, insert or drop. 32 where a name has more than 32
+ * letters. */
 unsigned int xvt_letters_apart(const char *a, const char *b);
 
 /* "12", "1.5", "0.000000001" to nanoseconds, exactly. Returns 0, -EINVAL or -ERANGE. */
 int xvt_parse_seconds(const char *text, uint64_t *ns);
 
-/* "xvtrace: WHAT: WHY" on stderr. */
+/* Prints "xvtrace: WHAT: WHY" on stderr. */
 void xvt_error(const char *what, const char *why_format, ...) __attribute__((format(printf, 2, 3)));
-/* Why the event loop cannot be: `err` is -errno of xvt_loop_new(). */
+/* Prints why the event loop cannot be created; `err` is the -errno of xvt_loop_new(). */
 void xvt_error_io_uring(int err);
 void xvt_warn(const char *what, const char *why_format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -42,7 +42,7 @@ int xvt_out_flush(struct xvt_out *o)
 int xvt_out_close(struct xvt_out *o)
 {
 	xvt_out_flush(o);
-	/* Some file systems tell only here that the disk is full. */
+	/* Some file systems report a full disk only at close(). */
 	if (o->fd >= 0 && close(o->fd) && !o->err)
 		o->err = -errno;
 	o->fd = -1;
@@ -130,7 +130,7 @@ static inline size_t put_digits8(char *p, uint32_t v)
 	return 8;
 }
 
-/* Without zeros before it; writes eight bytes, whatever it returns. */
+/* Without leading zeros. Always writes eight bytes; returns the number of digits. */
 static inline size_t put_digits(char *p, uint32_t v)
 {
 	uint64_t n = digits8(v);
@@ -238,9 +238,9 @@ bool xvt_text_unsafe(uint32_t c)
 {
 	return c < 0x20 || (c >= 0x7f && c < 0xa0) || /* C0, DEL, C1 */
 	       c == 0x061c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) ||
-	       (c >= 0x2066 && c <= 0x2069) ||		    /* they turn the text around */
-	       c == 0x2028 || c == 0x2029 ||		    /* ends of lines */
-	       c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb); /* not seen, or over other text */
+	       (c >= 0x2066 && c <= 0x2069) ||		    /* change the direction of text */
+	       c == 0x2028 || c == 0x2029 ||		    /* line ends */
+	       c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb); /* invisible, annotation */
 }
 
 /* JSON has no \\x. */
@@ -277,7 +277,7 @@ void xvt_out_duration(struct xvt_out *o, uint64_t ns)
 		xvt_out_printf(o, "%.3f s", (double)ns / 1e9);
 }
 
-/* 1 to 7 bytes as a word, filled up with letters. */
+/* Loads 1 to 7 bytes as a word; the other bytes are set to a letter. */
 static uint64_t load_tail(const uint8_t *p, size_t len)
 {
 	uint64_t v = p[0];
@@ -297,9 +297,9 @@ static uint64_t load_tail(const uint8_t *p, size_t len)
 }
 
 /*
- * Is each byte passed on as it is in every style: ASCII that prints, but for quotes and
- * backslashes? A high bit is set where a byte is below 0x20, one of these, or above ASCII;
- * a borrow can set one more, which only costs time.
+ * True if every byte is written unchanged in every style: printable ASCII but for quotes and
+ * backslashes. A high bit is set where a byte is below 0x20, a quote, a backslash, DEL, or above
+ * ASCII. A borrow can set one more, which only costs time.
  */
 static inline bool plain8(uint64_t v)
 {
@@ -309,7 +309,8 @@ static inline bool plain8(uint64_t v)
 	return !(((v - ones * 0x20) | (quote - ones) | (slash - ones) | (del - ones) | v) & highs);
 }
 
-/* Puts what is plain, by steps of eight bytes. Returns how many; the rest is put_text()'s. */
+/* Writes the plain prefix of the text, in steps of eight bytes. Returns its length; put_text()
+ * writes the rest. */
 static size_t put_plain(struct xvt_out *o, const uint8_t *p, size_t len)
 {
 	size_t done = 0, n = 8;
@@ -334,13 +335,15 @@ size_t xvt_text_escape(char to[XVT_ESCAPE_MOST], uint32_t code)
 	return escape(to, code, false);
 }
 
-/* Is a character of n bytes not passed on as it is? */
+/* True if a character of n bytes must be replaced. */
 static bool needs_stand_in(uint32_t c, size_t n, bool json)
 {
 	return (c == 0xfffd && n == 1) || xvt_text_unsafe(c) || (json && (c == '"' || c == '\\'));
 }
 
-/* What stands for it; 0 bytes if it is passed on. */
+/*
+ * Writes the replacement of a character. Returns its length; 0: the character is written unchanged.
+ */
 static size_t stand_in(char to[XVT_ESCAPE_MOST], uint32_t c, size_t n, bool json)
 {
 	if (c == 0xfffd && n == 1) {
@@ -361,7 +364,7 @@ static void put_text(struct xvt_out *o, const uint8_t *p, size_t len, bool json)
 	bool clipped = false;
 	size_t i, plain;
 
-	/* No character becomes shorter. */
+	/* A replacement is never shorter than its character, so longer text cannot fit. */
 	if (o->less && len > XVT_OUT_ROOM - o->less - o->used) {
 		len = XVT_OUT_ROOM - o->less - o->used;
 		clipped = true;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * out.h - buffered output of text. Errors stick: write as much as you like, look at the end.
- * Nothing that a guest wrote reaches a terminal raw: see xvt_out_text().
- */
+/* out.h - buffered output of text. The first error is kept, so a caller may check once at the end.
+ * Text of a guest never reaches a terminal unescaped: see xvt_out_text(). */
 #ifndef XVT_OUT_H
 #define XVT_OUT_H
 
@@ -12,31 +10,34 @@
 #include <string.h>
 
 #define XVT_OUT_ROOM  (64u << 10)
-/* What a number, a time or a step of text may write before anybody looks how much room is left. */
+/*
+ * Room behind the buffer: a number, a time or a step of text is written before the room is checked.
+ */
 #define XVT_OUT_SLACK 64u
 
 struct xvt_out {
-	int fd;	     /* -1: bytes stay in buf, what does not fit is dropped (tests) */
+	int fd;	     /* -1: bytes stay in buf, excess bytes are dropped (tests) */
 	int err;     /* first error, -errno */
 	size_t used; /* at most XVT_OUT_ROOM between two calls */
-	size_t less; /* not 0: so much of the room is not for the text that was begun */
-	bool cut;    /* it did not fit */
+	/* not 0: this many bytes of the room are closed to text since xvt_out_begin() */
+	size_t less;
+	bool cut; /* something was dropped since xvt_out_begin() */
 	char buf[XVT_OUT_ROOM + XVT_OUT_SLACK];
 };
 
-/* Open PATH for writing ("-": standard output). Returns 0 or -errno. */
+/* Opens PATH for writing ("-": standard output). Returns 0 or -errno. */
 int xvt_out_open(struct xvt_out *o, const char *path);
 
-/* Flush, close. Returns the first error of its life. */
+/* Flushes and closes. Returns the first error since xvt_out_open(), or 0. */
 int xvt_out_close(struct xvt_out *o);
 
 int xvt_out_flush(struct xvt_out *o);
 
-/* What xvt_out_bytes() and xvt_out_wrote() leave to it: the buffer is full. */
+/* The slow paths of xvt_out_bytes() and xvt_out_wrote(), for a full buffer. */
 void xvt_out_long(struct xvt_out *o, const void *bytes, size_t len);
 void xvt_out_full(struct xvt_out *o);
 
-/* `len` bytes, at most XVT_OUT_SLACK, were written at buf[used]. */
+/* The caller has written `len` bytes, at most XVT_OUT_SLACK, at buf[used]. */
 static inline void xvt_out_wrote(struct xvt_out *o, size_t len)
 {
 	o->used += len;
@@ -72,49 +73,43 @@ static inline void xvt_out_char(struct xvt_out *o, char c)
 	xvt_out_wrote(o, 1);
 }
 
-/*
- * From here on at most `most` bytes (less than half of XVT_OUT_ROOM); what does not fit is dropped,
- * and o->cut is set. It stays in buf, so that it can be withdrawn by setting `used` back.
- */
+/* Limits the text that follows to `most` bytes (less than half of XVT_OUT_ROOM); excess bytes are
+ * dropped and set o->cut. The text stays in buf, so setting `used` back withdraws it. */
 void xvt_out_begin(struct xvt_out *o, size_t most);
-/* Back to any length. Returns whether something was dropped; the text ends with a whole character.
- */
+/* Ends the limit of xvt_out_begin(). Returns true if bytes were dropped; then the text is cut
+ * behind a whole character. */
 bool xvt_out_end(struct xvt_out *o);
 
 /* seconds.nanoseconds */
 void xvt_out_time(struct xvt_out *o, uint64_t ns);
-/* How long something took: "12.3 us" */
+/* A duration with its unit: "12.3 us". */
 void xvt_out_duration(struct xvt_out *o, uint64_t ns);
 
-/*
- * One character of untrusted text: returns its length in bytes, 1 to 4, and its code point;
- * a byte that is no UTF-8 and a zero byte are one U+FFFD each.
- */
+/* Decodes one character of untrusted text. Returns its length in bytes, 1 to 4, and its code point.
+ * A byte that is not UTF-8, and a zero byte, are each one U+FFFD. */
 size_t xvt_utf8_next(const uint8_t *p, size_t len, uint32_t *code);
 
-/*
- * Does this character do more than stand in its line: control characters (C0, DEL, C1), ends of
- * lines, controls of direction and annotation, the byte order mark?
- */
+/* True for a character with an effect beyond its own cell: control characters (C0, DEL, C1), line
+ * ends, controls of direction and annotation, the byte order mark. */
 bool xvt_text_unsafe(uint32_t code);
 
-/* What stands for an unsafe character. Returns how many bytes. */
+/* Writes the escape sequence of an unsafe character. Returns its length in bytes. */
 #define XVT_ESCAPE_MOST 6u
 size_t xvt_text_escape(char to[XVT_ESCAPE_MOST], uint32_t code);
 
-/* Untrusted text for people: one line. Unsafe characters as \n, \t, \x1b, \u202e. */
+/* Writes untrusted text in one line. Unsafe characters become \n, \t, \x1b, \u202e. */
 void xvt_out_text(struct xvt_out *o, const void *text, size_t len);
 
-/* The same in double quotes, by JSON's rules. */
+/* Like xvt_out_text(), in double quotes and escaped by JSON's rules. */
 void xvt_out_quoted(struct xvt_out *o, const void *text, size_t len);
 
-/* A piece of a JSON document, whole characters: unsafe ones above ASCII become \u escapes. */
+/*
+ * Writes a piece of a JSON document, whole characters; unsafe ones above ASCII become \u escapes.
+ */
 void xvt_out_json(struct xvt_out *o, const void *json, size_t len);
 
-/*
- * Untrusted text as xvt_out_text() shows it, for printf(): a string in to[room], cut between two
- * characters. Returns how many bytes of `text` are in it.
- */
+/* Copies untrusted text, escaped as by xvt_out_text(), as a string into to[room], cut between two
+ * characters. Returns the number of bytes of `text` that were copied. */
 size_t xvt_text_clean(char *to, size_t room, const void *text, size_t len);
 
 #endif /* XVT_OUT_H */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * pool.c - classes of sizes, recycled, under one budget. A class holds a power of two and a
- * header: a sub-buffer with what we note of it does not take twice its size, and the pieces of many
- * rings do not all begin in the same set of the cache.
+ * pool.c - size classes, recycled, under one budget. A class holds a power of two and a header: so
+ * a sub-buffer with its struct xvt_piece does not take twice its size, and the pieces of many rings
+ * do not all begin in the same cache set.
  *
- * The budget is of what malloc hands out. Pieces that are given back for others of another size can
- * leave holes in its heap that are too small for those, so the process takes a few per cent more.
+ * The budget counts what malloc() hands out. Freed pieces can leave holes in malloc's heap that are
+ * too small for pieces of another size, so the process takes a few per cent more.
  */
 #include "base/pool.h"
 
@@ -63,19 +63,19 @@ void xvt_pool_fini(struct xvt_pool *p)
 	xvt_pool_trim(p);
 }
 
-/* What is counted, as far as it takes budget from the pieces. */
+/* Counted bytes, limited to the half of the budget that they may take from the pieces. */
 static uint64_t counted(const struct xvt_pool *p)
 {
 	return p->counted < p->budget / 2 ? p->counted : p->budget / 2;
 }
 
-/* Of the budget: pieces that are out, and what is counted. */
+/* Bytes of the budget in use: pieces handed out, and counted memory. */
 static uint64_t taken(const struct xvt_pool *p)
 {
 	return p->used + counted(p);
 }
 
-/* Free pieces of other sizes must not make the process grow past its budget. */
+/* Frees pieces of other sizes, so that the process does not grow past the budget. */
 static void give_back(struct xvt_pool *p, uint64_t need)
 {
 	unsigned int c;
@@ -102,7 +102,7 @@ uint64_t xvt_pool_most(const struct xvt_pool *p)
 	return p->budget + (p->common ? p->common->budget / 2 : 0);
 }
 
-static void *own(struct xvt_pool *p, unsigned int c)
+static void *take_own(struct xvt_pool *p, unsigned int c)
 {
 	const uint64_t whole = size_of(c);
 	void *mem;
@@ -125,14 +125,15 @@ static void *own(struct xvt_pool *p, unsigned int c)
 	return mem;
 }
 
-/* Pieces of a class are all the same: whose one is shows only in how many were borrowed. */
+/* Takes a piece from the common pool. Only the number of borrowed pieces of a class is kept,
+ * because all pieces of a class are alike. */
 static void *borrow(struct xvt_pool *p, unsigned int c)
 {
 	struct xvt_pool *from = p->common;
 	void *mem = NULL;
 
 	if (p->debt + from->used + 2 * size_of(c) <= from->budget)
-		mem = own(from, c);
+		mem = take_own(from, c);
 	if (!mem)
 		return NULL;
 	p->borrowed[c]++;
@@ -147,7 +148,7 @@ void *xvt_pool_get(struct xvt_pool *p, size_t size, bool lend)
 
 	if (c >= XVT_POOL_CLASSES || size_of(c) > p->turn)
 		return NULL;
-	mem = own(p, c);
+	mem = take_own(p, c);
 	if (!mem && lend && p->common)
 		mem = borrow(p, c);
 	if (mem)
@@ -157,8 +158,8 @@ void *xvt_pool_get(struct xvt_pool *p, size_t size, bool lend)
 	return mem;
 }
 
-/* So much beyond the budget, and always one piece: how large pieces are, and how many rings want
- * one, is the guest's word. */
+/* Limits pieces beyond the budget. The guest decides how large pieces are and how many rings want
+ * one, so the excess is bounded; the first piece is always allowed. */
 static bool over_allowed(const struct xvt_pool *p, size_t size)
 {
 	const uint64_t over = taken(p) > p->budget ? taken(p) - p->budget : 0;
@@ -192,7 +193,7 @@ void xvt_pool_put(struct xvt_pool *p, void *mem, size_t size)
 	unsigned int c = class_of(size);
 	uint64_t whole = size_of(c);
 
-	if (p->borrowed[c]) { /* first: others may need it */
+	if (p->borrowed[c]) { /* borrowed pieces go back first: other pools may need them */
 		p->borrowed[c]--;
 		p->debt -= whole;
 		xvt_pool_put(p->common, mem, size_of(c));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * pool.h - the memory that drained but not yet written records may take. A machine has a budget of
- * its own, which nobody else can use up, and a part in what is there for all: when both are used up
- * its rings are not drained, they fill, and the guest drops and counts; other machines go on.
+ * pool.h - the memory for records that are drained and not yet written. Each machine has a budget
+ * of its own, and may borrow from a common pool. When both are used up, the machine's rings are not
+ * drained: they fill, and the guest drops records and counts them. Other machines are not affected.
  */
 #ifndef XVT_POOL_H
 #define XVT_POOL_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Pieces are of 512 bytes .. 64 MiB, and a header each. */
+/* A piece has 512 bytes .. 64 MiB, and a header. */
 #define XVT_POOL_CLASSES  18
 #define XVT_POOL_SMALLEST 512u
 #define XVT_POOL_HEAD	  256u
@@ -22,59 +22,62 @@ struct xvt_run;
 
 struct xvt_pool {
 	uint64_t budget;
-	uint64_t turn;		 /* may still be handed out in this pass */
-	uint64_t used;		 /* handed out */
-	uint64_t kept;		 /* free lists */
-	uint64_t counted;	 /* memory of the rings that is no piece, see xvt_pool_count() */
-	uint64_t most;		 /* highest `used` ever */
-	bool full;		 /* the budget has refused somebody; who looks takes it back */
-	struct xvt_pool *common; /* where it takes what its budget does not allow; NULL: nowhere */
-	uint32_t borrowed[XVT_POOL_CLASSES]; /* pieces of it, */
-	uint64_t debt;			     /* and bytes */
+	uint64_t turn;		 /* bytes that may still be handed out in this pass */
+	uint64_t used;		 /* bytes handed out */
+	uint64_t kept;		 /* bytes in the free lists */
+	uint64_t counted;	 /* bytes of the rings' other memory, see xvt_pool_count() */
+	uint64_t most;		 /* the highest value of `used` */
+	bool full;		 /* a request was refused; xvt_pool_was_full() resets it */
+	struct xvt_pool *common; /* pool to borrow from when the budget is used up; NULL: none */
+	uint32_t borrowed[XVT_POOL_CLASSES]; /* borrowed pieces of each class */
+	uint64_t debt;			     /* borrowed bytes */
 	void *free[XVT_POOL_CLASSES];
-	/* Counted memory that its users keep for the next time, by size: lists of their own. */
+	/* Free lists of counted memory that its users keep for reuse, by size. */
 	void *spare[XVT_POOL_SPARES];
 	uint32_t nr_spare[XVT_POOL_SPARES];
-	void (*trim_spare)(struct xvt_pool *p); /* frees all of it; NULL: there is none yet */
+	void (*trim_spare)(struct xvt_pool *p); /* frees the spare lists; NULL: they are empty */
 };
 
 void xvt_pool_init(struct xvt_pool *p, uint64_t budget);
 void xvt_pool_fini(struct xvt_pool *p);
 
-/* Free pieces and what is spare are kept no longer; those that are out may still come back. */
+/* Frees the free pieces and the spare lists. Pieces that are handed out may still be put back. */
 void xvt_pool_trim(struct xvt_pool *p);
 
-/* The budget is another one from now on. What is out above it comes back in time. */
+/* Sets the budget. Pieces handed out beyond it stay out until they are put back. */
 void xvt_pool_resize(struct xvt_pool *p, uint64_t budget);
 
 /*
- * NULL when the budget does not allow it, or there is no memory. With `lend` also of the common
- * pool, but nobody borrows more than what he leaves there for the others: who comes later gets half
- * of the rest, whoever keeps what he has for ever. From: Choudhury and Hahne, "Dynamic queue length
- * thresholds for shared-memory packet switches", 1998.
+ * Returns a piece of at least `size` bytes, or NULL when the budget does not allow it or memory is
+ * short. With `lend` the piece may come from the common pool: a pool borrows at most as much as
+ * stays free there. So a pool that comes later gets half of the rest, even if the others never
+ * return theirs. From: Choudhury and Hahne, "Dynamic queue length thresholds for shared-memory
+ * packet switches", 1998.
  */
 void *xvt_pool_get(struct xvt_pool *p, size_t size, bool lend);
-/* The most that it can have. */
+/* The most bytes that a pool can have: its budget, and half of the common pool's. */
 uint64_t xvt_pool_most(const struct xvt_pool *p);
-/* A pass begins: at most that much in it. */
+/* Begins a pass, in which xvt_pool_get() hands out at most `bytes`. */
 void xvt_pool_turn(struct xvt_pool *p, uint64_t bytes);
-/* Although the budget is used up: for the one piece of a ring without which nothing moves on. All
- * that is out so is half of the budget at most, but 1 MiB at least and 16 MiB at most; or one
- * piece. NULL beyond that. */
+/*
+ * Like xvt_pool_get(), beyond the budget: for the one piece that a ring needs to make progress. The
+ * pool exceeds its budget by at most half of it, at least 1 MiB and at most 16 MiB, or by one
+ * piece. Returns NULL beyond that.
+ */
 void *xvt_pool_get_over(struct xvt_pool *p, size_t size);
 void xvt_pool_put(struct xvt_pool *p, void *mem, size_t size);
 /*
- * Memory of the machine's rings that is no piece of the pool takes a part of its budget: `bytes` of
- * it are counted. May be refused where there is another way: beyond a quarter of the budget, or
- * when the budget is used up. With `needed` it is always counted. Half of the budget stays for
- * pieces, so that the rings are drained, however much is counted.
+ * Counts `bytes` of memory of the machine's rings that is not a piece of the pool against the
+ * budget. Returns false beyond a quarter of the budget, or when the budget is used up; the caller
+ * then does without the memory. With `needed` the bytes are always counted. Counted memory takes at
+ * most half of the budget from the pieces, so that the rings are always drained.
  */
 bool xvt_pool_count(struct xvt_pool *p, uint64_t bytes, bool needed);
-/* So many bytes that were counted are free again. */
+/* Takes back `bytes` that were counted and are free again. */
 void xvt_pool_uncount(struct xvt_pool *p, uint64_t bytes);
-/* Pieces that are out, what was borrowed, and what is counted; in bytes. */
+/* Bytes of pieces handed out, borrowed bytes and counted bytes. */
 uint64_t xvt_pool_used(const struct xvt_pool *p);
-/* Has the budget refused somebody since the last call? */
+/* Returns whether a request was refused since the last call. */
 bool xvt_pool_was_full(struct xvt_pool *p);
 
 #endif /* XVT_POOL_H */

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * region.c - open, map and check a region; survive that somebody shrinks the file. Knows
- * nothing of virtual machines or of who reads the rings.
- */
+/* region.c - open, map and check a region; survive a file that shrinks under its mapping. This file
+ * has no knowledge of virtual machines or of the rings' readers. */
 #define _GNU_SOURCE
 #include "base/region.h"
 
@@ -17,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What the SIGBUS handler may touch: addresses, sizes and flags of mapped regions. */
+/* Addresses, sizes and flags of the mapped regions, for the SIGBUS handler. */
 #define MAPPED_MAX 4096
 static struct mapped {
 	uintptr_t start;
@@ -27,17 +25,15 @@ static struct mapped {
 
 static struct sigaction old_action;
 
-/*
- * An access past the end of a truncated file. Put anonymous zeros under the whole mapping and
- * say so; the interrupted access then reads 0, which no check takes for good data.
- */
+/* Handles an access past the end of a truncated file: maps anonymous zeros over the whole mapping
+ * and sets `gone`. The interrupted access then reads 0, which no check accepts as valid data. */
 static void on_sigbus(int sig, siginfo_t *info, void *context)
 {
 	uintptr_t addr = (uintptr_t)info->si_addr;
 	size_t i;
 
 	(void)context;
-	/* A signal that was sent has no address. */
+	/* A signal sent by a process (si_code <= 0) has no address. */
 	for (i = 0; info->si_code > 0 && i < MAPPED_MAX; i++) {
 		struct mapped *m = &mapped[i];
 
@@ -49,7 +45,7 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
 		__atomic_store_n(m->gone, 1, __ATOMIC_RELEASE);
 		return;
 	}
-	/* Not ours: die of it as if this handler did not exist. */
+	/* The address is in no region: restore the default action and raise the signal again. */
 	sigaction(SIGBUS, &old_action, NULL);
 	raise(sig);
 }
@@ -95,7 +91,7 @@ int xvt_host_region_open(struct xvt_host_region *r, const char *path, bool writa
 	int err;
 
 	memset(r, 0, sizeof(*r));
-	/* Without O_NONBLOCK, a FIFO would keep us here until somebody writes to it. */
+	/* Without O_NONBLOCK, open() of a FIFO would wait for a writer. */
 	r->fd = open(path, (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK);
 	if (r->fd < 0)
 		return errno == ENXIO ? -EMEDIUMTYPE : -errno; /* a socket */
@@ -113,7 +109,7 @@ int xvt_host_region_open(struct xvt_host_region *r, const char *path, bool writa
 	if (st.st_size < (off_t)XVT_ALIGN_MIN)
 		goto err_close;
 	r->size = (uint64_t)st.st_size;
-	/* Private when read-only: nothing that salvage does may reach the file. */
+	/* Private when read-only: no write of salvage may reach the file. */
 	r->map = mmap(NULL, r->size, PROT_READ | (writable ? PROT_WRITE : 0),
 		      writable ? MAP_SHARED : MAP_PRIVATE, r->fd, 0);
 	if (r->map == MAP_FAILED) {
@@ -166,8 +162,8 @@ int xvt_host_region_check(struct xvt_host_region *r)
 
 int xvt_host_region_claim(struct xvt_host_region *r)
 {
-	/* A file system without locks is no reason not to record. (The rings' owners in user space
-	 * lock bytes by fcntl(), which this has nothing to do with.) */
+	/* A file system without locks does not prevent a recording. (Owners of rings in user space
+	 * lock bytes by fcntl(); flock() does not interact with those locks.) */
 	return flock(r->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK ? -EBUSY : 0;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * region.h - a region as the host holds it: an open file, a mapping, a private and checked
- * geometry. Control words are only read and written as aligned atomics through the mapping.
- * A file that shrinks under it does not kill the process: the mapping is replaced by zeros
- * and `gone` is set; whoever used the mapping checks it afterwards.
+ * region.h - a region as the host holds it: an open file, a mapping, and a private, checked
+ * geometry. Control words are only read and written as aligned atomics through the mapping. A file
+ * that shrinks under the mapping does not kill the process: the mapping is replaced by zeros and
+ * `gone` is set. A user of the mapping checks `gone` afterwards.
  */
 #ifndef XVT_REGION_HOST_H
 #define XVT_REGION_HOST_H
@@ -20,34 +20,31 @@ struct xvt_host_region {
 	uint32_t gone; /* set by the SIGBUS handler, by an atomic store */
 };
 
-/*
- * No part of the metadata (a TLV) that is longer goes into a trace, where it is one chunk. A format
- * takes some KiB, and guests send their symbols in pieces.
- */
+/* The longest TLV of the metadata that goes into a trace, where it is one chunk; longer ones are
+ * left out. A format takes some KiB, and guests send their symbols in pieces. */
 #define XVT_META_LEN_MAX (16u << 20)
 
 /*
- * Open and map. Returns 0, -errno of open/mmap, -ENODATA for an empty file, -EISDIR for a
- * directory, -EMEDIUMTYPE for anything else that is not a regular file. The open does not wait for
- * the other side of a FIFO. The header is not looked at.
+ * Opens and maps a file. Returns 0, -errno of open() or mmap(), -ENODATA for a file that is empty
+ * or too small, -EISDIR for a directory, -EMEDIUMTYPE for anything else that is not a regular file.
+ * The open does not wait for the other side of a FIFO. The header is not checked.
  */
 int xvt_host_region_open(struct xvt_host_region *r, const char *path, bool writable);
 
-/* What is wrong, by what xvt_host_region_open() returned; a constant text. */
+/* Explains the error of xvt_host_region_open(). The text may be that of strerror(). */
 const char *xvt_host_region_open_why(int err);
 
-/* Copy the header and check it. Returns as xvt_check_header(); r->fault says why. */
+/* Copies the header and checks it. Returns as xvt_check_header(), or -ENODATA for a truncated file;
+ * r->fault has the reason. */
 int xvt_host_region_check(struct xvt_host_region *r);
 
-/*
- * The host's words have one writer: claim them for this process until the region is closed or the
- * process ends, however it does. Returns 0, or -EBUSY when somebody else has them.
- */
+/* Claims the host's words, which have one writer, for this process, until the region is closed or
+ * the process ends in any way. Returns 0, or -EBUSY when another process holds the claim. */
 int xvt_host_region_claim(struct xvt_host_region *r);
 
 void xvt_host_region_close(struct xvt_host_region *r);
 
-/* True once the file shrank under the mapping. */
+/* True after the file shrank under the mapping. */
 static inline bool xvt_host_region_gone(const struct xvt_host_region *r)
 {
 	return __atomic_load_n(&r->gone, __ATOMIC_ACQUIRE);
@@ -69,7 +66,7 @@ static inline struct xvt_host_page *xvt_host_region_page(const struct xvt_host_r
 	return (struct xvt_host_page *)(r->map + r->g.host_off);
 }
 
-/* One line for a person: what is wrong with this region. */
+/* Writes one line that explains the fault. */
 void xvt_fault_text(const struct xvt_fault *fault, char *text, size_t size);
 
 #endif /* XVT_REGION_HOST_H */

@@ -61,10 +61,9 @@ int xvt_socket_connect(const char *path, char *why, size_t why_size)
 /* ------------------------------------------------------------------ the folder */
 
 /*
- * Between a look that finds nobody at a path and what follows from that, nobody shall come: whoever
- * begins to listen in a folder, or tidies it up, holds its lock, for some microseconds. Everybody
- * who may read the folder can hold it for longer, so after a while we go on without. Returns a
- * descriptor, or -1.
+ * Serialises the removal of a stale socket and bind() by the directory's flock, which is held for
+ * some microseconds. Every user who may read the directory can hold it for longer; so after
+ * LOCK_TRIES the caller goes on without it. Returns a descriptor, or -1 without the lock.
  */
 static int lock_folder(const char *dir)
 {
@@ -99,7 +98,8 @@ static void unlock_folder(int lock)
 		close(lock);
 }
 
-/* 1: nobody listens there any more; 0: there is nothing. */
+/* Returns 1 for a socket without a listener, 0 if the path does not exist, -EEXIST for another kind
+ * of file, -EADDRINUSE for a socket with a listener, or another -errno. */
 static int stale(const char *path, char *why, size_t why_size)
 {
 	struct stat st;
@@ -118,7 +118,7 @@ static int stale(const char *path, char *why, size_t why_size)
 		return 0;
 	if (fd >= 0)
 		close(fd);
-	snprintf(why, why_size, "somebody listens there already");
+	snprintf(why, why_size, "another process listens there already");
 	return -EADDRINUSE;
 }
 

@@ -7,41 +7,42 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* A socket that we listen at. */
+/* A socket that accepts connections at a path. */
 struct xvt_listener {
-	int fd;	   /* -1: none */
-	int spare; /* a descriptor that is given up for a client that there is none for */
+	int fd; /* -1: none */
+	/* a reserve descriptor, closed to accept and refuse a client when none is free */
+	int spare;
 	char *path;
-	dev_t dev; /* what `path` was when it was ours */
+	dev_t dev; /* device and inode of `path` as created here */
 	ino_t ino;
 };
 
-/* Returns a descriptor, or -errno with the reason in `why` (-ECONNREFUSED: nobody listens there any
- * more; -EAGAIN: too many wait already). */
+/* Returns a descriptor, or -errno with the reason in `why` (-ECONNREFUSED: the socket has no
+ * listener; -EAGAIN: its backlog is full). */
 int xvt_socket_connect(const char *path, char *why, size_t why_size);
 
 /*
- * `mode`: who may connect, 0: as the umask says. A socket that nobody listens at is what somebody
- * left who was killed, and is replaced. Returns 0, or -errno with the reason in `why`
- * (-EADDRINUSE: somebody listens there).
+ * `mode`: permissions of the socket; 0: as the umask says. A socket without a listener was left by
+ * a process that was killed, and is replaced. Returns 0, or -errno with the reason in `why`
+ * (-EADDRINUSE: the socket has a listener; -EEXIST: the path is not a socket).
  */
 int xvt_socket_listen(struct xvt_listener *l, const char *path, mode_t mode, char *why,
 		      size_t why_size);
 
 /*
- * The next client, or -errno: -EAGAIN: there is none, or none any more: where there was no
- * descriptor for it, it was sent away, or it would be there again at once and for ever. Anything
- * else will not pass.
+ * Returns the descriptor of the next client, or -errno. -EAGAIN: no client waits, or a client was
+ * disconnected because no descriptor was free (left in the queue, it would make the socket ready
+ * for ever). Other errors are permanent.
  */
 int xvt_socket_accept(struct xvt_listener *l);
 
-/* Whose the other side is; nobody's, (uid_t)-1, if that cannot be told. */
+/* Returns the user id of the other side, or (uid_t)-1 if it is unknown. */
 uid_t xvt_socket_peer(int sock);
 
-/* Removes the path as well, if it still is ours. */
+/* Closes the socket, and removes the path if it is still the one created here. */
 void xvt_socket_unlisten(struct xvt_listener *l);
 
-/* All sockets of that folder that nobody listens at are removed, if `ours` knows their names. */
+/* Removes all sockets without a listener in a directory whose names `ours` accepts. */
 void xvt_socket_tidy(const char *dir, bool (*ours)(const char *name));
 
 #endif /* XVT_SOCKET_H */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* u64.h - what arithmetic on times and bounds needs, none of which may wrap. */
+/* u64.h - arithmetic on times and bounds that does not wrap. */
 #ifndef XVT_U64_H
 #define XVT_U64_H
 
 #include <stdint.h>
 
-/* UINT64_MAX where it would be more. */
+/* The sum, or UINT64_MAX where it would wrap. */
 static inline uint64_t xvt_u64_sum(uint64_t a, uint64_t b)
 {
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
