@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * drain.c - from the region into private pieces. One pass: look at the control words, fetch what
- * is new, and, when all of it is there, clear what was taken and move cons.
+ * drain.c - copies new data from the region into private pieces. One pass: load the control words,
+ * copy what is new, and, when all copies are complete, clear what was taken and advance cons.
  *
- * The order within a pass carries the proof that the merge rests on: the host clock value
- * `proof_clock` is at least XVT_PROOF_DELTA_NS old when the control words are loaded, nest
- * first, then resv, then commit. If then nest == 0 and commit == resv, a writer that read its
- * clock before proof_clock has long made nest or its record visible, so everything older
- * than proof_clock is below commit.
+ * The order within a pass carries the proof that the merge rests on. The host clock value
+ * `proof_clock` is at least XVT_PROOF_DELTA_NS old when the control words are loaded, nest first,
+ * then resv, then commit. A writer that read its clock before proof_clock has made nest or its
+ * record visible by then. So nest == 0 and commit == resv prove that everything older than
+ * proof_clock lies below commit.
  */
 #include "ring/ring.h"
 
@@ -15,10 +15,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Most that one ring may hand over in a pass, so that one guest cannot starve the others. */
+/* The most bytes of one ring in a pass, so that one guest cannot starve the others. */
 #define PASS_BYTES (8u << 20)
-/* The same for a snapshot, whose writers go on over the oldest end: what was copied so far is safe
- * as soon as it has been looked whether they came so far. */
+/* The same for a snapshot, whose writers go on and overwrite the oldest data. It is smaller because
+ * a copy counts as safe only after the check for an overrun that ends the pass. */
 #define CUT_BYTES  (256u << 10)
 
 static void read_done(struct xvt_op *op, int res)
@@ -38,13 +38,12 @@ static void broken(struct xvt_ring *r, const struct xvt_fault *fault)
 }
 
 /*
- * The piece's bytes: now, from the mapping, or by a read of the file that the caller waits for. A
- * copy costs less: a third of the CPU time for 64 KiB, a twentieth for 1 KiB (docs/engine.md;
- * bench/bench_move.c measures it). A guest may write the bytes meanwhile either way; nothing of
- * them is used before they are private. A file that shrinks under the copy gives zeros and says so
- * (base/region.c): as a read that came short.
- * What nobody writes any more is read, because a look at a hole of a sparse file through the
- * mapping would give it memory.
+ * Gets the piece's bytes: copied at once from the mapping, or by a read of the file that the caller
+ * waits for. A copy costs less: a third of the CPU time for 64 KiB, a twentieth for 1 KiB
+ * (docs/engine.md; bench/bench_move.c measures it). In both cases the guest may write the bytes
+ * meanwhile; they are used only after they are private. A file that shrinks under the copy gives
+ * zeros and sets `gone` (base/region.c), and the piece counts as a short read. Salvage reads the
+ * file, because a load through the mapping would allocate memory for a hole of a sparse file.
  */
 static int fetch(struct xvt_ring *r, struct xvt_piece *p, struct xvt_loop *loop)
 {
@@ -63,17 +62,15 @@ static int fetch(struct xvt_ring *r, struct xvt_piece *p, struct xvt_loop *loop)
 	return err;
 }
 
-/*
- * Fetch [r->read_pos, to), one piece a sub-buffer. Returns false when the budget
- * ended before `to`; what is fetched until then counts.
- */
+/* Fetches [r->read_pos, to), one piece a sub-buffer. Returns false if the budget ended before `to`;
+ * the pieces fetched until then count. */
 static bool queue(struct xvt_ring *r, struct xvt_loop *loop, uint64_t to, bool salvage,
 		  uint64_t ceiling, uint32_t *room)
 {
 	const struct xvt_geometry *g = &r->region->g;
 
-	/* Behind us, or further than a ring holds: in overwrite mode and at the border of a
-	 * generation only the guest's word says where `to` lies. */
+	/* `to` lies before read_pos, or further on than a ring holds. In overwrite mode and at the
+	 * border of a generation `to` is unchecked input from the guest. */
 	if (to - xvt_pos_trunc(g, r->read_pos) > g->ring_size)
 		return false;
 	while (r->read_pos != to) {
@@ -86,11 +83,14 @@ static bool queue(struct xvt_ring *r, struct xvt_loop *loop, uint64_t to, bool s
 		len = (uint32_t)(end - r->read_pos);
 		if (len > *room)
 			return false;
-		/* What has no clock may never have one, and would keep what it was lent. */
+		/* A ring without a clock may never get one, and would keep borrowed memory for
+		 * ever. */
 		p = xvt_pool_get(r->pool, sizeof(*p) + len, r->phase != XVT_PHASE_NEW);
-		/* A ring that holds nothing always gets one piece. If the others' records used the
-		 * budget up while they wait for this ring's bound, nobody would move again. For one
-		 * that never had a clock nobody waits. */
+		/*
+		 * A ring that holds nothing always gets one piece. Otherwise the merge could stop
+		 * for good: records of other rings use the budget up while they wait for this
+		 * ring's bound. The merge does not wait for a ring that never had a clock.
+		 */
 		if (!p && !r->first && (r->phase != XVT_PHASE_NEW || r->salvage))
 			p = xvt_pool_get_over(r->pool, sizeof(*p) + len);
 		if (!p)
@@ -132,7 +132,8 @@ static bool is_broken(struct xvt_ring *r, const char *field, uint64_t value, con
 	return true;
 }
 
-/* Is this copy of the table's entry for generation `next` what no writer writes? */
+/* True, with the ring marked broken, if this copy of the table's entry for generation `next` holds
+ * values that no writer stores. */
 static bool is_bad_entry(struct xvt_ring *r, const struct xvt_ring_gen *gen, uint32_t next)
 {
 	const uint64_t size = r->region->g.subbuf_size;
@@ -150,10 +151,8 @@ static bool is_bad_entry(struct xvt_ring *r, const struct xvt_ring_gen *gen, uin
 	return false;
 }
 
-/*
- * The writer began again (boot, kexec, module load). Finish every generation that we have not
- * read to its end: up to its commit as usual, from there to its resv by salvage.
- */
+/* The writer began again (boot, kexec, module load). Finish every generation that was not read to
+ * its end: up to its commit as usual, from there to its resv as salvage. */
 static bool follow_generations(struct xvt_ring *r, struct xvt_loop *loop, uint32_t now,
 			       uint64_t ceiling, uint32_t *room)
 {
@@ -165,7 +164,7 @@ static bool follow_generations(struct xvt_ring *r, struct xvt_loop *loop, uint32
 		struct xvt_ring_gen gen;
 
 		if (now - r->generation > XVT_GEN_SLOTS) {
-			/* More restarts than the table remembers: what lies between is lost. */
+			/* More restarts than the table holds: the generations between are lost. */
 			next = now;
 			r->skipped = true;
 		}
@@ -177,11 +176,11 @@ static bool follow_generations(struct xvt_ring *r, struct xvt_loop *loop, uint32
 		gen.prev_nest = xvt_load(&shared->prev_nest);
 		if (is_bad_entry(r, &gen, next))
 			return false;
-		/* As queue() measures: from the sub-buffer's begin, which a lap overwrites first.
-		 */
+		/* The distance from the sub-buffer's begin, which an overrun overwrites first;
+		 * queue() measures the same. */
 		if (gen.prev_resv - xvt_pos_trunc(g, r->read_pos) <= g->ring_size &&
 		    gen.prev_resv - gen.prev_commit <= g->ring_size) {
-			/* The budget may have ended an earlier pass anywhere in between. */
+			/* An earlier pass may have ended anywhere in between, by its budget. */
 			if (xvt_pos_before(r->read_pos, gen.prev_commit) &&
 			    !queue(r, loop, gen.prev_commit, false, ceiling, room))
 				return false;
@@ -203,7 +202,8 @@ static bool tail_is_there(const struct xvt_ring *r)
 	const uint64_t *at;
 	uint32_t i;
 
-	/* In stop mode a sub-buffer that was taken to its end is cleared. */
+	/* In stop mode a sub-buffer that was taken to its end is cleared, so its bytes prove
+	 * nothing. */
 	if (!(r->read_pos & (g->subbuf_size - 1)))
 		return true;
 	at = (const uint64_t *)(r->region->map + xvt_data_off(g, r->index) +
@@ -215,7 +215,8 @@ static bool tail_is_there(const struct xvt_ring *r)
 	return true;
 }
 
-/* Words that only ever grow have become smaller. resv may: a discarded record takes it back. */
+/* True if a word that only grows has become smaller. resv is not compared: a discarded record takes
+ * its space back. */
 static bool smaller(const struct xvt_ring_snapshot *now, const struct xvt_ring_snapshot *last)
 {
 	bool back = xvt_pos_before(now->commit, last->commit) ||
@@ -229,9 +230,10 @@ static bool smaller(const struct xvt_ring_snapshot *now, const struct xvt_ring_s
 }
 
 /*
- * A live migration to a QEMU that maps the same file writes older copies over it, page by page: so
- * the ring's words can go back, or its data, while the host's nonce stays. And what went back may
- * have gone on again by now, over what we have read.
+ * True if the region's contents are older than those read before (a roll-back). A live migration to
+ * a QEMU that maps the same file writes older copies over it, page by page. So the ring's words, or
+ * its data, can go back while the host's nonce stays. Words that went back may have grown again by
+ * now, past the positions that were read.
  */
 static bool went_back(const struct xvt_ring *r, const struct xvt_ring_snapshot *now)
 {
@@ -241,7 +243,8 @@ static bool went_back(const struct xvt_ring *r, const struct xvt_ring_snapshot *
 		return true;
 	if (now->generation != last->generation || now->backend != last->backend)
 		return false;
-	/* In overwrite mode the writer may be about to come round again. */
+	/* The data is compared in stop mode only: in overwrite mode the writer may overwrite it at
+	 * any time. */
 	return smaller(now, last) || (r->mode == XVT_ENABLE_STOP && now->commit != last->commit &&
 				      now->generation == r->generation && !tail_is_there(r));
 }
@@ -269,11 +272,13 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 	r->phase_before = r->phase;
 	r->last_before = r->last;
 	r->taken = 0;
-	r->unread = true; /* until all of this look was possible */
+	r->unread = true; /* cleared at the end of a complete look */
 	xvt_ring_snapshot(r->ctl, &r->region->g, &s);
 	ceiling = r->cut.frozen ? r->cut.look_clock : xvt_clock_read_ordered();
-	/* Then nothing of this look is used; where to go on is decided before the next one. From
-	 * one that is gone nothing comes any more that could be told from what was there. */
+	/*
+	 * After a roll-back nothing of this look is used; xvt_drain_resync() decides before the
+	 * next look where to go on. Salvage skips the check: its writer is gone and adds no data.
+	 */
 	r->went_back = !r->salvage && went_back(r, &s);
 	if (r->went_back) {
 		r->idle = false;
@@ -281,7 +286,8 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 	}
 	if (r->cut.frozen)
 		s.commit = r->cut.look.commit;
-	/* A writer that stays inside an event; who came after it would have moved these. */
+	/* A parked ring whose words have not changed: its writer stays inside one event. A later
+	 * writer would have moved one of these words. */
 	frozen = r->phase == XVT_PHASE_ASIDE && s.nest == r->last.nest && s.resv == r->last.resv &&
 		 s.commit == r->last.commit && s.generation == r->last.generation;
 	if (s.resv != r->last.resv || s.nest != r->last.nest)
@@ -291,22 +297,24 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 	    !follow_generations(r, loop, s.generation, ceiling, &room))
 		return;
 	if (s.generation != r->entered && xvt_pos_before(s.commit, r->read_pos))
-		return; /* the new generation is just being set up */
+		return; /* the writer is setting up the new generation */
 	r->entered = s.generation;
 	if (xvt_check_snapshot(g, &s, r->read_pos, overwrite, &fault)) {
 		broken(r, &fault);
 		return;
 	}
-	/* What is committed below it can still be saved from a writer that is gone. */
+	/* Salvage ignores a bad resv: records committed below it can still be saved. */
 	if (!r->salvage && s.backend != XVT_BACKEND_NONE && s.resv_word & 7) {
 		is_broken(r, "resv", s.resv_word, "not a multiple of 8");
 		return;
 	}
 	if (overwrite && s.resv - xvt_pos_trunc(g, r->read_pos) > g->ring_size) {
 		r->cut.hole |= !r->cut.begun || xvt_pos_before(r->read_pos, r->cut.until);
-		/* Overtaken. Not to the oldest end, which is about to go as well: half way.
-		 * From a writer that is gone the oldest end is safe; and a snapshot wants all that
-		 * it can get. */
+		/*
+		 * Overrun. Go on in the middle of the ring, because its oldest end is about to be
+		 * overwritten as well. Salvage goes on at the oldest end, which is stable when the
+		 * writer is gone; a snapshot does so too, because it wants as much as possible.
+		 */
 		r->read_pos = r->salvage || r->cut.on
 				      ? xvt_pos_roundup(g, s.resv) - g->ring_size
 				      : xvt_pos_trunc(g, s.commit) - g->ring_size / 2;
@@ -324,7 +332,7 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 		r->look_clock = proof_clock;
 	if (proof_clock && all && frozen)
 		r->passed_clock = proof_clock;
-	/* Older pages can look idle, and newer ones may follow until the machine runs. */
+	/* Older pages can look idle, and newer ones may follow until the machine runs again. */
 	if (!r->still)
 		r->back_while_still = false;
 	if (proof_clock && all && s.nest == 0 && s.commit == s.resv && !r->back_while_still) {
@@ -359,7 +367,8 @@ static void drop_from(struct xvt_ring *r, struct xvt_piece *bad, struct xvt_piec
 	r->idle = false;
 }
 
-/* Overwrite mode: bytes copied after the writer came round again are a mixture. */
+/* True if the writer may have overwritten the piece's sub-buffer before its copy ended (overwrite
+ * mode); then the bytes are a mixture of two laps. */
 static bool overtaken(const struct xvt_ring *r, const struct xvt_piece *p, uint64_t resv,
 		      bool moved)
 {
@@ -367,10 +376,8 @@ static bool overtaken(const struct xvt_ring *r, const struct xvt_piece *p, uint6
 	       (moved || resv - xvt_pos_trunc(&r->region->g, p->pos) > r->region->g.ring_size);
 }
 
-/*
- * A snapshot keeps what it has got: of the copies of this pass only the oldest were overtaken, and
- * there is nothing in their place to be read.
- */
+/* Drops the oldest copies of this pass, those that were overwritten during the copy. A snapshot
+ * keeps the newer ones: the ring holds nothing else to read in their place. */
 static void drop_overtaken(struct xvt_ring *r, uint64_t resv)
 {
 	struct xvt_piece **at = &r->first, *before = NULL, *p;
@@ -391,24 +398,23 @@ static void drop_overtaken(struct xvt_ring *r, uint64_t resv)
 	}
 }
 
-/*
- * Clear whole sub-buffers before cons says that they are free: salvage must find nothing of the
- * last lap in them.
- */
+/* Clears whole sub-buffers before cons declares them free, so that salvage finds no data of the
+ * last lap in them. */
 static void clear_taken(struct xvt_ring *r)
 {
 	const struct xvt_geometry *g = &r->region->g;
 	uint64_t end = xvt_pos_trunc(g, r->read_pos);
 
-	/* A generation of the guest's making may begin 2^63 bytes from here. An honest writer
-	 * in this mode is never more than a ring ahead of cons. */
+	/* A hostile guest's generation may begin 2^63 bytes from here. An honest writer in this
+	 * mode is never more than a ring ahead of cons. */
 	if (end - r->clear_pos > g->ring_size)
 		r->clear_pos = end;
 	while (r->clear_pos != end) {
 		uint8_t *subbuf =
 			r->region->map + xvt_data_off(g, r->index) + xvt_pos_off(g, r->clear_pos);
 
-		/* Its first word first: if we die before cons is moved, it says so. */
+		/* The first word is cleared first: if the recorder dies before cons is moved, it
+		 * marks the sub-buffer as taken. */
 		xvt_store_release((uint64_t *)subbuf, (uint64_t)0);
 		xvt_barrier();
 		memset(subbuf, 0, g->subbuf_size);
@@ -416,7 +422,7 @@ static void clear_taken(struct xvt_ring *r)
 	}
 }
 
-/* What lies before read_pos, to know it again. */
+/* Keeps the words before read_pos, which tail_is_there() compares. */
 static void keep_tail(struct xvt_ring *r, const struct xvt_piece *p)
 {
 	uint32_t words = p->len / sizeof(uint64_t);
@@ -436,7 +442,8 @@ static uint64_t settled_sum(const struct xvt_ring_settled *s)
 	return sum;
 }
 
-/* The ring is at rest: say so where a snapshot of the machine takes it along. */
+/* Writes the position and counters of a ring at rest into the region, where a snapshot of the
+ * machine includes them. `sum` is 0 while the words are written. */
 static void settle(struct xvt_ring *r)
 {
 	struct xvt_ring_settled *to = &r->host->settled, s = r->settled;
@@ -454,7 +461,7 @@ static void settle(struct xvt_ring *r)
 	if (s.sum == r->settled.sum && s.cons == r->settled.cons && xvt_load(&to->sum) == s.sum)
 		return;
 	r->settled = s;
-	xvt_store(&to->sum, (uint64_t)0); /* while it is written, it is not true */
+	xvt_store(&to->sum, (uint64_t)0); /* invalid while it is written */
 	xvt_wmb();
 	xvt_store(&to->cons, s.cons);
 	xvt_store(&to->attempted, s.attempted);
@@ -462,11 +469,12 @@ static void settle(struct xvt_ring *r)
 	for (i = 0; i < XVT_LOST_CAUSES; i++)
 		xvt_store(&to->lost[i], s.lost[i]);
 	xvt_store(&to->still, s.still);
-	xvt_store_release(&to->sum, s.sum); /* pairs with restored_from(), in another life */
+	/* pairs with the acquire in restored_from(), after a restore */
+	xvt_store_release(&to->sum, s.sum);
 }
 
-/* Each word once; false if it was never written, or has not gone back itself, or makes no sense
- * beside the ring's own words. */
+/* Loads the words that settle() wrote, each once. Returns false if they were never written, are
+ * those written last (so they did not go back), or contradict the ring's own words. */
 static bool restored_from(const struct xvt_ring *r, const struct xvt_ring_snapshot *now,
 			  struct xvt_ring_settled *s)
 {
@@ -490,7 +498,8 @@ static bool restored_from(const struct xvt_ring *r, const struct xvt_ring_snapsh
 
 void xvt_drain_tell_cons(struct xvt_ring *r)
 {
-	/* What an earlier recorder had of the sub-buffer that we begin with stays told. */
+	/* The recorder starts at the begin of a sub-buffer. Until it has read on, cons stays at the
+	 * position that an earlier recorder had reached in that sub-buffer. */
 	uint64_t cons = r->read_pos == xvt_pos_trunc(&r->region->g, r->skip_until) ? r->skip_until
 										   : r->read_pos;
 
@@ -504,29 +513,31 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 	uint64_t resv;
 	bool moved;
 
-	xvt_rmb(); /* the copies before this look at resv; pairs with the writer's xvt_wmb() */
+	/* orders the copies before this load of resv; pairs with the writer's xvt_wmb() */
+	xvt_rmb();
 	resv = xvt_load_acquire(&r->ctl->resv);
-	/* Of another generation: then it may be of another back-end, and says nothing here. */
+	/* A resv of another generation may have another back-end's encoding, and cannot be used
+	 * here. */
 	moved = xvt_load(&r->ctl->generation) != r->last.generation;
 	resv = xvt_resv_pos(r->last.backend, g->subbuf_shift, resv);
 	if (rolled_back) {
-		/* What was seen in this pass is another past's, and no fault of it. */
+		/* The words of this pass are another past's; so are faults in them. */
 		r->last = r->last_before;
 		r->phase = r->phase_before;
 		r->fault_new = false;
 	}
 	if (r->cut.on)
-		r->kept = NULL; /* a snapshot gives up pieces anywhere */
+		r->kept = NULL; /* a snapshot drops pieces anywhere in the list */
 	if (r->cut.on && !rolled_back && !moved)
 		drop_overtaken(r, resv);
-	/* Only what this look has copied: very many pieces may wait for the guest's clock. */
+	/* Only the pieces of this look: very many older ones may wait for the guest's clock. */
 	before = r->kept;
 	for (p = before ? before->next : r->first; p; before = p, p = p->next) {
 		if (p->res == (int)p->len && !rolled_back && !overtaken(r, p, resv, moved))
 			continue;
 		if (p->res == INT32_MAX)
-			continue; /* kept in an earlier pass */
-		/* Short: the file shrank. Rolled back: the bytes belong to another past. */
+			continue; /* complete since an earlier pass */
+		/* A short piece: the file shrank. Rolled back: the bytes belong to another past. */
 		r->read_pos = p->pos;
 		drop_from(r, p, before);
 		break;
@@ -537,19 +548,22 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 		p->res = INT32_MAX;
 	}
 	if (r->salvage || r->cut.on || rolled_back || r->went_back ||
-	    r->phase == XVT_PHASE_BROKEN) /* in this very pass: what it has copied is checked */
+	    /* found broken in this pass */
+	    r->phase == XVT_PHASE_BROKEN)
 		return;
 	xvt_ring_keep_words(r);
 	settle(r);
 	if (r->mode == XVT_ENABLE_STOP)
 		clear_taken(r);
-	/* In stop mode pairs with xvt_writer_may_open(). In overwrite mode the writer does not
-	 * look: it is where salvage, or the next recorder, goes on. */
+	/* In stop mode the release pairs with xvt_writer_may_open(). In overwrite mode the writer
+	 * does not read cons: it is where salvage, or the next recorder, goes on. */
 	xvt_drain_tell_cons(r);
 }
 
-/* Does the ring itself go on from where we left it? With any of its counters smaller it does not:
- * the next look would find that it went back, and so would all others. */
+/*
+ * True if the ring itself goes on from read_pos, so that only the host's words had gone back. If
+ * one of its counters were smaller, the next look and all later ones would find a roll-back again.
+ */
 static bool goes_on(const struct xvt_ring *r, const struct xvt_ring_snapshot *s)
 {
 	return s->generation == r->last.generation && s->backend == r->last.backend &&
@@ -557,7 +571,8 @@ static bool goes_on(const struct xvt_ring *r, const struct xvt_ring_snapshot *s)
 	       (int64_t)(s->commit - r->read_pos) >= 0 && !smaller(s, &r->last) && tail_is_there(r);
 }
 
-/* How far an older past had been delivered nobody says. Counters that did not go back go on. */
+/* Chooses where to begin if nothing says how far the older past had been delivered. Counters that
+ * did not go back go on. */
 static void start_anew(const struct xvt_ring *r, const struct xvt_ring_snapshot *now,
 		       struct xvt_ring_settled *from, struct xvt_past *past)
 {
@@ -571,7 +586,7 @@ static void start_anew(const struct xvt_ring *r, const struct xvt_ring_snapshot 
 	past->proven_until = past->skip_until;
 }
 
-/* As the host's own words tell, which went back with it. */
+/* Chooses where to begin from the host's own words, which went back with the ring. */
 static void start_settled(const struct xvt_ring_snapshot *now, const struct xvt_ring_settled *from,
 			  struct xvt_past *past)
 {
@@ -591,8 +606,8 @@ bool xvt_drain_resync(struct xvt_ring *r)
 
 	if (r->phase == XVT_PHASE_BROKEN)
 		return false;
-	/* Before the look: whatever is reserved behind it carries the new number. What records
-	 * carried until now proves nothing, the word may have been taken back. */
+	/* Before the look: records reserved after it carry the new number. Numbers of earlier
+	 * records prove nothing, because the word may have gone back. */
 	r->nr_bumps = 0;
 	xvt_ring_bump_epoch(r);
 	xvt_ring_snapshot(r->ctl, &r->region->g, &s);

@@ -1,31 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * run.c - records placed ahead of time. ring.c decodes and places one record with all the care
- * that a hostile guest and a clock's borders need. What follows it in the same piece, with short
- * stamps, on one line of the clock and within what the drain saw, needs none of that: the checks
- * that would be the same for each are made once, and the merge gets them as an array.
+ * run.c - records placed ahead of time. ring.c decodes and places one record with all checks that a
+ * hostile guest and a border of the clock require. The records after it in the same piece, with
+ * short stamps, on the same segment of the clock map and within the drain's bounds, share those
+ * checks: extend() makes them once for the run, and the merge gets the records as an array.
  */
 #include "ring/ring.h"
 #include "base/u64.h"
 
 #include <stdlib.h>
 
-/* Of a machine's rings, that are kept for the next ones. */
+/* Free runs of each size that a machine's pool keeps for reuse. */
 #define SPARE_RUNS 16u
 
-/* Host times that need no second look. */
+/* Host times that need no check of their own. */
 struct window {
 	uint64_t lo_ns;
 	uint64_t hi_ns;
 };
 
-/* What place() in ring.c would check of each record, for all that carry the epoch of the last. */
+/* The bounds that place() in ring.c would check, for records of the last record's epoch. */
 static struct window window_of(const struct xvt_ring *r)
 {
 	struct xvt_clock_evidence e = xvt_ring_evidence(r, r->reader.epoch, r->first);
 	uint64_t floor = e.floor_ns > r->map.slack_ns ? e.floor_ns - r->map.slack_ns : 0;
 
-	/* Older than the attach is a flag of its own, and in an honest ring in the past soon. */
+	/* A record older than the attach carries a flag of its own. In an honest ring such records
+	 * end soon. */
 	return (struct window){ floor > r->start_ns ? floor : r->start_ns,
 				xvt_u64_sum(e.ceiling_ns, r->map.slack_ns) };
 }
@@ -91,7 +92,7 @@ static void put_run(struct xvt_pool *p, struct xvt_run *run)
 	free(run);
 }
 
-/* The same run in less memory, if it is short and there is some. */
+/* Moves a short run into a small one, if memory for it is available. */
 static struct xvt_run *fit(struct xvt_pool *p, struct xvt_run *run)
 {
 	struct xvt_run *to = run->count <= XVT_RUN_SMALL ? get_run(p, true) : NULL;
@@ -131,7 +132,7 @@ void xvt_ring_emitted(struct xvt_ring *r, uint32_t n)
 
 /* ------------------------------------------------------------------ a run */
 
-/* The line of the clock that leads from the head's stamp to its time, if one does. */
+/* Finds the segment of the clock map that gives the head's host time. False if none does. */
 static bool find_line(struct xvt_ring *r)
 {
 	if (xvt_clock_map_segment(&r->map, r->rec.ts, &r->segment))
@@ -139,18 +140,18 @@ static bool find_line(struct xvt_ring *r)
 	return xvt_clock_map_beyond(&r->map, r->rec.ts, r->head_ns, &r->segment);
 }
 
-/* All that follow the first one and are plain. */
+/* Adds the plain records behind the first one. */
 static void extend(struct xvt_ring *r, struct xvt_run *run)
 {
 	const struct window w = window_of(r);
-	struct xvt_reader reader = r->reader; /* a copy that nothing else points to: registers */
+	struct xvt_reader reader = r->reader; /* not aliased, so it can stay in registers */
 	const struct xvt_clock_segment line = r->segment;
 	uint32_t n = run->count;
 	uint64_t header, ts = 0, last_ts = 0, end = 0, ns;
 
 	while (n < XVT_RUN_MAX && (header = xvt_reader_plain(&reader))) {
 		ts = xvt_reader_plain_ts(&reader, header);
-		/* Those on another line are another run. */
+		/* A record on another segment begins another run. */
 		if (xvt_unlikely(ts < line.guest || ts > line.guest_end))
 			break;
 		ns = xvt_clock_segment_ns(&line, ts);
@@ -197,12 +198,12 @@ struct xvt_run *xvt_ring_refill(struct xvt_ring *r)
 	run->ns[0] = r->head_ns;
 	if (r->is_lost) {
 		run->lost = r->lost;
-		run->located = true; /* it is in no piece */
+		run->located = true; /* a LOST record has no piece */
 		xvt_ring_pop(r);
 	} else {
 		run->place = (struct xvt_raw_place){
 			.ts_bits = (uint16_t)r->region->g.ts_bits,
-			.ts = r->rec.ts, /* a stamp extends itself to itself */
+			.ts = r->rec.ts, /* the full stamp is its own base */
 		};
 		run->pos = r->rec.pos;
 		run->bytes = r->first->bytes + (r->rec.pos - r->first->pos);
@@ -227,7 +228,8 @@ void xvt_run_count(const struct xvt_run *run, uint32_t end, uint32_t ring_flags)
 	struct xvt_ring_stats *st = &run->ring->stats;
 	uint32_t at = run->at, n;
 
-	/* The first one may be of the ring about itself. */
+	/* Only the first record can be one that the ring writes about itself, which is not an
+	 * event. */
 	at += !at && run->id < XVT_ID_FIRST_EVENT;
 	if (at >= end)
 		return;

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * snapshot.c - what a snapshot takes of one ring: from its oldest whole sub-buffer to the cut. The
- * writer goes on meanwhile, over the oldest end. Nothing in the region is changed.
+ * snapshot.c - what a snapshot takes of one ring: its data from the oldest whole sub-buffer to the
+ * cut. Meanwhile the writer goes on and overwrites the oldest data. Nothing in the region is
+ * changed.
  *
- * What is counted is that window and not the ring's life. Its beginning is known by the counters in
- * the header of its first sub-buffer, read before anything else is: so what the writer overwrote
- * before it could be copied is known too. Its end is known by the events themselves, and by the
- * counters as they stood just before the moment of the cut. attempted is the sum of what became of
- * the window's events; the writer's own counter of attempts has no value for that moment.
+ * The counters cover that window, not the ring's life. Its beginning is given by the counters in
+ * the header of its first sub-buffer. This header is read before the data, so data overwritten
+ * before it could be copied is counted, too. Its end is given by the events themselves, and by the
+ * counters as loaded just before the cut. `attempted` is the sum over the window's events; the
+ * writer's own counter has no value for the moment of the cut.
  */
 #include "ring/ring.h"
 
-/* Each word once: a copy of what says to be the header of the sub-buffer at pos, of this lap. */
+/* Copies the sub-buffer header at `pos`, each word loaded once. Returns false if it is not a header
+ * of this lap. */
 static bool header_at(const struct xvt_ring *r, uint64_t pos, struct xvt_subbuf_hdr *h)
 {
 	const struct xvt_geometry *g = &r->region->g;
@@ -27,18 +29,21 @@ static bool header_at(const struct xvt_ring *r, uint64_t pos, struct xvt_subbuf_
 	       h->seq == pos >> g->subbuf_shift;
 }
 
-/* Has the writer begun to use its bytes again? */
+/* True if the writer may have begun to overwrite the sub-buffer at `pos`. */
 static bool gone(const struct xvt_ring *r, uint64_t pos)
 {
 	const struct xvt_geometry *g = &r->region->g;
 
-	xvt_rmb(); /* the header before this look at resv; pairs with the writer's xvt_wmb() */
+	/* orders the loads of the header before this load of resv; pairs with the writer's
+	 * xvt_wmb() */
+	xvt_rmb();
 	return xvt_resv_pos(r->cut.look.backend, g->subbuf_shift, xvt_load_acquire(&r->ctl->resv)) -
 		       pos >
 	       g->ring_size;
 }
 
-/* The oldest sub-buffer that has a header. What an earlier recorder took in stop mode has none. */
+/* Finds the oldest sub-buffer with a header. In stop mode those that an earlier recorder took were
+ * cleared, and have none. */
 static bool find_oldest(const struct xvt_ring *r, uint64_t *pos, struct xvt_subbuf_hdr *h)
 {
 	const struct xvt_geometry *g = &r->region->g;
@@ -53,7 +58,7 @@ static bool find_oldest(const struct xvt_ring *r, uint64_t *pos, struct xvt_subb
 	return false;
 }
 
-/* The 64-bit counter of which a header has the low half. */
+/* Extends `then`, the low half of a counter at an earlier time, by the counter's value `now`. */
 static uint64_t whole_counter(uint64_t now, uint32_t then)
 {
 	return now - (uint32_t)((uint32_t)now - then);
@@ -78,13 +83,14 @@ bool xvt_ring_cut(struct xvt_ring *r)
 			h.lost[i] = (uint32_t)c->look.lost[i];
 	}
 	r->last = c->look;
-	r->skipped = false; /* what was there before is no loss of a flight recorder */
+	r->skipped = false; /* a flight recorder's older data is not a loss */
 	r->skip_until = r->clear_pos = r->read_pos;
 	r->generation = r->entered = xvt_ring_generation_at(r, r->read_pos);
 	xvt_reader_init(&r->reader, &r->region->g, r->read_pos);
 	r->seen = h;
 	r->seen_valid = held;
-	c->base_attempted = h.attempted - 1; /* the event that opened the sub-buffer is in it */
+	/* the event that opened the sub-buffer is counted in its header */
+	c->base_attempted = h.attempted - 1;
 	c->base_discarded = whole_counter(c->look.discarded, h.discarded);
 	for (i = 0; i < XVT_LOST_CAUSES; i++)
 		c->base_lost[i] = r->base_lost[i] = r->told_lost[i] =
@@ -110,7 +116,7 @@ void xvt_ring_cut_tail(const struct xvt_ring *r, struct xvt_lost *lost)
 	memset(lost, 0, sizeof(*lost));
 	for (i = 0; i < XVT_LOST_CAUSES; i++) {
 		lost->lost[i] = c->look.lost[i] - c->base_lost[i] - c->told.lost[i];
-		if (lost->lost[i] >> 63) /* a header of the same moment knew more */
+		if (lost->lost[i] >> 63) /* a header of the same moment held a later value */
 			lost->lost[i] = 0;
 	}
 }
@@ -131,8 +137,8 @@ void xvt_ring_cut_account(struct xvt_ring *r)
 		known += s->lost[i];
 	}
 	s->overwritten = c->told.overwritten;
-	/* Overtaken up to the cut: no header before it says how much that was, but the counters
-	 * of that moment do. */
+	/* Overrun up to the cut: no header gives the number of events overwritten, so it is taken
+	 * from the counters at the cut. */
 	if (c->hole && (int64_t)(passed - known - s->overwritten) > 0)
 		s->overwritten = passed - known;
 	s->attempted = known + s->overwritten;
