@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * merge.c - the watermark merge. perf's rounds (flush in pass n + 2 what pass n had seen)
- * assume that a writer publishes within a pass; a vCPU can be descheduled between its clock
- * read and its commit for seconds, so here each ring has a proven bound instead.
+ * merge.c - the watermark merge. perf's rounds (flush in pass n + 2 what pass n had seen) assume
+ * that a writer publishes within a pass. A vCPU can be descheduled between its clock read and its
+ * commit for seconds, so each ring here has a proven bound instead.
  *
- * What is below the bounds goes out in windows of time, short enough that their keys stay in the
- * cache: each ring in turn gives the records that lie in the window, as keys of one word, and a
- * stable radix sort puts them in order. Rings are visited by VM and number and give their records
- * in their own order, so records of equal time need no more. Nothing of an event but its time and
- * the number of its run takes part.
+ * Records below the bounds are emitted in windows of time, short enough that their keys stay in the
+ * cache. Each ring in turn adds its records of the window, as keys of one word, and a stable radix
+ * sort orders the keys by time. Rings are visited by VM and number, and each adds its records in
+ * its own order, so a stable sort orders records of equal time correctly. An event takes part only
+ * with its time and the number of its run.
  */
 #include "merge/merge.h"
 
@@ -23,9 +23,10 @@
 #define WINDOW_NS_MAX (1u << 22)
 #define WINDOW_NS_MIN 64u
 #define RADIX_BITS    11u
-#define FEW	      48u /* keys: then a sort by insertion is quicker */
+#define FEW	      48u /* with at most so many keys an insertion sort is quicker */
 #define RUNS_MAX      (1u << XVT_WINDOW_BITS)
-#define RUNS	      16384u /* of a window, and two of each ring: a guest may make one of each record */
+/* most runs of a window, plus two for each ring: a guest can make each record a run */
+#define RUNS	      16384u
 
 void xvt_merge_init(struct xvt_merge *m, const struct xvt_merge_ops *ops, void *arg)
 {
@@ -80,7 +81,7 @@ static int make_room(struct xvt_merge *m, size_t count)
 	return 0;
 }
 
-/* Usually they come in order. */
+/* Sets the pass's rings, sorted by VM and ring; the caller's array usually is. */
 static int know_all(struct xvt_merge *m, struct xvt_ring *const *rings, size_t count)
 {
 	bool sorted = true;
@@ -104,7 +105,9 @@ static void hold_back(struct xvt_merge *m, uint64_t bound_ns)
 		m->bound_ns = bound_ns;
 }
 
-/* Before any of its records is shown. False: the pass ends here. */
+/*
+ * Puts the run's bytes into the trace, before any of its records is emitted. False: the pass ends.
+ */
 static bool locate(struct xvt_merge *m, struct xvt_run *run)
 {
 	int got = run->located || !m->ops->locate ? 0 : m->ops->locate(m->arg, run);
@@ -115,7 +118,7 @@ static bool locate(struct xvt_merge *m, struct xvt_run *run)
 	return !got;
 }
 
-/* The next records of a ring, if there are any. */
+/* Returns a ring's next run, or NULL. */
 static struct xvt_run *refill(struct xvt_merge *m, struct xvt_ring *r)
 {
 	struct xvt_run *run = xvt_ring_refill(r);
@@ -127,7 +130,7 @@ static struct xvt_run *refill(struct xvt_merge *m, struct xvt_ring *r)
 	return run && locate(m, run) ? run : NULL;
 }
 
-/* Every ring either has records, or a bound, or neither has nor holds the others back. */
+/* Finds each ring's next record, or its bound when it has none. */
 static void look_at_rings(struct xvt_merge *m)
 {
 	size_t i;
@@ -135,7 +138,7 @@ static void look_at_rings(struct xvt_merge *m)
 	for (i = 0; i < m->nr_order && !m->err && !m->held; i++) {
 		struct xvt_ring *r = m->order[i];
 
-		/* A pass that ended there may have left the last one. */
+		/* The last pass may have ended before this run was located. */
 		if (r->runs && !locate(m, r->last_run))
 			return;
 		r->gathered = r->runs ? r->runs : refill(m, r);
@@ -147,7 +150,7 @@ static void look_at_rings(struct xvt_merge *m)
 	}
 }
 
-/* First time that may not go out: of a bound, or of the present. */
+/* First time that may not be emitted: the smallest bound, or later than limit_ns. */
 static uint64_t end_of(const struct xvt_merge *m)
 {
 	return m->limit_ns < m->bound_ns ? m->limit_ns + 1 : m->bound_ns;
@@ -172,7 +175,7 @@ static int grow_keys(struct xvt_merge *m, uint32_t need)
 	return m->spare ? 0 : -ENOMEM;
 }
 
-/* The run gets a number in the window. */
+/* Gives the run a number in the window. */
 static int number_run(struct xvt_merge *m, struct xvt_run *run, size_t order)
 {
 	const uint32_t room = m->runs_room ? 2 * m->runs_room : 256;
@@ -195,7 +198,7 @@ static int number_run(struct xvt_merge *m, struct xvt_run *run, size_t order)
 	return 0;
 }
 
-/* The keys of one run that lie in the window. */
+/* Adds the keys of a run that lie in the window. */
 static void take_run(struct xvt_merge *m, struct xvt_run *run, uint32_t number)
 {
 	const uint64_t base = m->base_ns, end = m->end_ns;
@@ -211,8 +214,10 @@ static void take_run(struct xvt_merge *m, struct xvt_run *run, uint32_t number)
 	run->taken = i;
 }
 
-/* The ring has no more: nothing behind its bound goes out, but for what comes before its last
- * record by VM and ring. */
+/*
+ * The ring has no more records: the window ends at its bound. If its last record has the time of
+ * the bound, records of that time may be emitted up to this ring's; otherwise none of that time.
+ */
 static void ran_dry(struct xvt_merge *m, size_t order, uint64_t last_ns)
 {
 	const uint64_t bound = xvt_ring_bound(m->order[order]);
@@ -225,16 +230,16 @@ static void ran_dry(struct xvt_merge *m, size_t order, uint64_t last_ns)
 	hold_back(m, bound);
 }
 
-/* It has more than the arrays, or the runs, should take of memory. */
+/* True if the window has more keys, or more runs, than the arrays shall hold. */
 static bool is_full(const struct xvt_merge *m)
 {
-	/* Many rings have many records in any window. */
+	/* With many rings any window has many records. */
 	const uint64_t many = m->nr_order >= MANY_RINGS ? 4 * m->nr_order : 0;
 
 	return (m->nr_keys > m->most && m->nr_keys > many) || m->nr_runs > RUNS + 2 * m->nr_order;
 }
 
-/* What of the ring lies in the window. */
+/* Adds the ring's records that lie in the window. */
 static void gather(struct xvt_merge *m, size_t order)
 {
 	struct xvt_ring *r = m->order[order];
@@ -265,8 +270,7 @@ static void gather(struct xvt_merge *m, size_t order)
 	ran_dry(m, order, last_ns);
 }
 
-/* The first record of the run that may not be in a window with that end; equal times: see trim().
- */
+/* Index of the first record of the run at or after end_ns; shorten() treats equal times. */
 static uint32_t first_behind(const struct xvt_run *run, uint64_t end_ns)
 {
 	uint32_t i = run->taken;
@@ -276,7 +280,7 @@ static uint32_t first_behind(const struct xvt_run *run, uint64_t end_ns)
 	return i;
 }
 
-/* Records of a run are no longer in the window. */
+/* Takes the records from `taken` on out of the window again. */
 static void give_back(struct xvt_merge *m, uint32_t number, uint32_t taken)
 {
 	struct xvt_run *run = m->runs[number];
@@ -289,8 +293,8 @@ static void give_back(struct xvt_merge *m, uint32_t number, uint32_t taken)
 	m->next[m->run_order[number]] = run->ns[taken];
 }
 
-/* Runs of which nothing is left in the window lose their numbers. The keys are still by the old
- * ones. */
+/* Removes runs without a record in the window, and renumbers the others. The keys still hold the
+ * old numbers and are changed as well. */
 static void renumber(struct xvt_merge *m)
 {
 	uint32_t i, n = 0;
@@ -319,12 +323,14 @@ static void renumber(struct xvt_merge *m)
 	m->nr_runs = n;
 }
 
-/* The window ends earlier, for rings from that place of the order on by so much more. */
+/*
+ * Ends the window at end_ns. Records at end_ns itself stay if their ring's place is before `order`.
+ */
 static void shorten(struct xvt_merge *m, uint64_t end_ns, size_t order)
 {
 	uint32_t i, n = 0;
 
-	/* From the last one back, so that a ring's first one that is not whole is noted last. */
+	/* Backwards, so that `gathered` ends at a ring's first run that was shortened. */
 	for (i = m->nr_runs; i-- > 0;)
 		give_back(m, i, first_behind(m->runs[i], end_ns + (m->run_order[i] < order)));
 	for (i = 0; i < m->nr_keys; i++) {
@@ -354,7 +360,7 @@ static void insert(uint64_t *keys, uint32_t n)
 	}
 }
 
-/* One digit of them, from m->keys to m->spare; then these are the keys. */
+/* Sorts by one digit, from m->keys to m->spare, and swaps the two arrays. */
 static void sort_digit(struct xvt_merge *m, uint32_t shift, uint32_t bits)
 {
 	uint32_t count[1u << RADIX_BITS] = { 0 };
@@ -376,7 +382,7 @@ static void sort_digit(struct xvt_merge *m, uint32_t shift, uint32_t bits)
 	m->spare = from;
 }
 
-/* By time; equal times stay as they are. */
+/* Sorts by time; records of equal time keep their order. */
 static void sort(struct xvt_merge *m)
 {
 	const uint64_t last = m->end_ns - m->base_ns;
@@ -407,7 +413,7 @@ static void begin_window(struct xvt_merge *m)
 	m->sorted = true;
 }
 
-/* What of the window's runs went out is theirs no more. */
+/* Removes the emitted records from their rings. */
 static void settle(struct xvt_merge *m)
 {
 	uint32_t i;
@@ -422,7 +428,7 @@ static void settle(struct xvt_merge *m)
 	begin_window(m);
 }
 
-/* All that is gathered, of which nothing is older than what went out. */
+/* Emits the window. None of its records is older than one already emitted. */
 static void put_window(struct xvt_merge *m)
 {
 	struct xvt_window w = { m->keys, m->nr_keys, m->runs, m->nr_runs, m->base_ns, 0 };
@@ -440,8 +446,9 @@ static void put_window(struct xvt_merge *m)
 }
 
 /*
- * What lies below a time that was passed already: the late lane, counted and flagged. What is older
- * than the attach was never promised to be in order.
+ * Emits a ring's records that are older than one already emitted: the late lane, flagged and
+ * counted. Records older than the attach (BACKLOG) are not counted as late; their order is not
+ * promised.
  */
 static void put_late(struct xvt_merge *m, size_t order)
 {
@@ -495,7 +502,7 @@ static uint64_t earliest(const struct xvt_merge *m)
 	return ns;
 }
 
-/* The next one has about as many events as is best. */
+/* Adapts the length of the next window to the target number of events. */
 static void adapt(struct xvt_merge *m, uint32_t count, bool whole)
 {
 	const uint32_t target = m->target > 2 * m->nr_order ? m->target : 2 * (uint32_t)m->nr_order;
@@ -506,10 +513,8 @@ static void adapt(struct xvt_merge *m, uint32_t count, bool whole)
 		m->window_ns += m->window_ns / 4;
 }
 
-/*
- * There are more events in it than the arrays should have: half of the time will do. Where all are
- * of one moment they go out in parts: then they are in order as they are.
- */
+/* The window has more events than the arrays shall hold: halves its time. A window of one moment is
+ * emitted in parts instead, because its records are in order already. */
 static void relieve(struct xvt_merge *m)
 {
 	if (m->end_ns - m->base_ns > 1)
@@ -520,7 +525,7 @@ static void relieve(struct xvt_merge *m)
 		put_window(m);
 }
 
-/* Nothing of it went out: all of it waits again. */
+/* Abandons the window: all its records wait again. */
 static void abandon(struct xvt_merge *m)
 {
 	uint32_t i;
@@ -530,7 +535,7 @@ static void abandon(struct xvt_merge *m)
 	begin_window(m);
 }
 
-/* One window from base_ns on. */
+/* Fills and emits one window from base_ns on. */
 static void window(struct xvt_merge *m, uint64_t end_ns)
 {
 	uint64_t until = m->base_ns + m->window_ns;
@@ -574,7 +579,8 @@ static void windows(struct xvt_merge *m)
 	}
 }
 
-/* A bound ended the pass, or the present did; not the hold, which leaves records below both. */
+/* Raises the watermark if a bound or limit_ns ended the pass. A held pass leaves records below
+ * both. */
 static void raise_watermark(struct xvt_merge *m)
 {
 	uint64_t all_ns = end_of(m);

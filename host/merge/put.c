@@ -31,10 +31,10 @@ struct xvt_event_hdr xvt_window_event(const struct xvt_window *w, uint32_t i,
 				       .len = is_lost ? sizeof(run->lost) : 0 };
 }
 
-/* Of a run that has none yet, or is in no piece. */
+/* The source of a run that has none yet, or whose records are not in a piece. */
 #define NO_SOURCE UINT32_MAX
 
-/* Event i is the first of its run in the window, and its run has not begun in the chunk. */
+/* Adds the source of a run to the chunk of the order; event i is its first there. */
 static int begin_run(const struct xvt_window *w, uint32_t i, struct xvt_order *o)
 {
 	struct xvt_run *run = xvt_window_run(w, i);
@@ -47,7 +47,9 @@ static int begin_run(const struct xvt_window *w, uint32_t i, struct xvt_order *o
 				run->on_line ? &run->line : NULL, ns, &run->source);
 }
 
-/* The first event of its run in the window, or one that is no record of a piece in the trace. */
+/*
+ * Handles the first event of a run in the window, and every event that is not a record of a piece.
+ */
 static int put_first(const struct xvt_window *w, uint32_t i, struct xvt_order *o,
 		     const struct xvt_window_ops *ops, void *arg, uint32_t *source)
 {
@@ -60,7 +62,8 @@ static int put_first(const struct xvt_window *w, uint32_t i, struct xvt_order *o
 			err = ops->other(arg, w, i);
 		else if (ops->begin)
 			err = ops->begin(arg, w, i);
-		/* The host's own events have taken of the room. */
+		/* The callback may have written events of the host, which took some of the reserved
+		 * room. */
 		if (!err && xvt_order_reserve(o, w->count - i))
 			err = -ENOMEM;
 		if (!err && !other)
@@ -73,7 +76,7 @@ static int put_first(const struct xvt_window *w, uint32_t i, struct xvt_order *o
 	return 0;
 }
 
-/* Of each run that has a source: so many more are of it. */
+/* Adds the number of each run's records to its source. */
 static void add_counts(const struct xvt_window *w, struct xvt_order *o, const uint32_t *sources)
 {
 	uint32_t i;
@@ -104,7 +107,7 @@ static int put_all(const struct xvt_window *w, struct xvt_order *o,
 			return err;
 	}
 	add_counts(w, o, sources);
-	/* The last one that is there: what was dropped has no time here. */
+	/* The last event with a source; a dropped one has no time in this order. */
 	while (i > 0 && sources[w->keys[i - 1] & mask] == NO_SOURCE)
 		i--;
 	if (i)
@@ -122,7 +125,7 @@ int xvt_window_put(const struct xvt_window *w, struct xvt_trace_writer *trace,
 		return xvt_trace_error(trace);
 	if (xvt_order_reserve(o, w->count) || xvt_order_reserve_runs(o, w->nr_runs))
 		return -ENOMEM;
-	/* No chunk ends in a window: that a run has begun holds to its end. */
+	/* No chunk ends inside a window, so a run's source stays valid to the window's end. */
 	xvt_trace_together(trace, true);
 	err = put_all(w, o, ops, arg);
 	xvt_trace_together(trace, false);
