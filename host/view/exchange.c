@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A number used by many exchanges: how far a partner is looked for. */
+/* Receipts of one number that are tried for a send, at most. */
 #define LOOK_MAX 64
 
-/* "xvt-ping send 12", maybe with more behind it. */
+/* "xvt-ping send 12", perhaps followed by more text. */
 static bool parse(const char *text, size_t len, struct xvt_exchange *x)
 {
 	static const char *const heads[] = { "xvt-ping send ", "xvt-ping recv ", "xvt-pong send ",
@@ -54,13 +54,13 @@ int xvt_exchange_add(struct xvt_exchanges *e, const char *text, size_t len, uint
 	return 0;
 }
 
-/* A guess with whatever is a guess. */
+/* The sum of two bounds; a guess if one of them is a guess. */
 static uint64_t sum(uint64_t a, uint64_t b)
 {
 	return a > XVT_EXCHANGE_GUESS - b ? XVT_EXCHANGE_GUESS : a + b;
 }
 
-/* By number; sends in order of time, then receipts in order of time. */
+/* Order: number; sends by time, then receipts by time. */
 static int compare(const void *pa, const void *pb)
 {
 	const struct xvt_exchange *a = pa, *b = pb;
@@ -131,7 +131,7 @@ static void judge(struct xvt_exchanges *e, const struct xvt_exchange *x,
 	add_way(e, x);
 }
 
-/* All marks with one number: sends [sends, receipts), receipts [receipts, end). */
+/* Pair the marks of one number: sends [sends, receipts), receipts [receipts, end). */
 static void pair(struct xvt_exchanges *e, size_t sends, size_t receipts, size_t end,
 		 void (*bad)(void *arg, const struct xvt_exchange *x), void *arg)
 {
@@ -146,7 +146,7 @@ static void pair(struct xvt_exchanges *e, size_t sends, size_t receipts, size_t 
 		for (size_t i = receipts; i < end && look < LOOK_MAX; i++, look++) {
 			struct xvt_exchange x = *from;
 
-			/* Whose own receipt is the answer to what it sent. */
+			/* A receipt in the sender's own machine belongs to the answer. */
 			if (e->v[i].paired || e->v[i].recv_vm == from->send_vm)
 				continue;
 			e->v[i].paired = true;
@@ -175,7 +175,7 @@ void xvt_exchanges_check(struct xvt_exchanges *e,
 			receipts++;
 		for (end = receipts; end < e->count && e->v[end].number == e->v[i].number;)
 			end++;
-		/* A mark that was lost leaves a rest without a partner. */
+		/* After a lost mark, some marks remain without a partner. */
 		pair(e, i, receipts, end, bad, arg);
 		i = end;
 	}

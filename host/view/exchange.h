@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * exchange.h - messages between machines that left marks on both sides: nothing is received
- * before it was sent. Marks are the texts "xvt-ping send N", "xvt-ping recv N", "xvt-pong send
- * N" and "xvt-pong recv N". A send is paired with the receipt of the same number in another
- * machine, so it does not matter whether ping names the message or the program.
+ * exchange.h - check the clocks by messages between machines: a message is not received before it
+ * was sent. The programs mark both with the texts "xvt-ping send N", "xvt-ping recv N", "xvt-pong
+ * send N" and "xvt-pong recv N". A send is paired with the receipt of the same number in another
+ * machine, so "ping" may name the message or the program.
  */
 #ifndef XVT_EXCHANGE_H
 #define XVT_EXCHANGE_H
@@ -16,7 +16,7 @@ struct xvt_exchange {
 	uint64_t number;
 	uint64_t send_ns;
 	uint64_t recv_ns;
-	uint64_t bound_ns; /* of both times together, by which they may be apart more or less */
+	uint64_t bound_ns; /* sum of the error bounds of both times */
 	uint32_t send_vm;
 	uint32_t recv_vm;
 	bool pong;
@@ -25,10 +25,10 @@ struct xvt_exchange {
 	bool paired;
 };
 
-/* The bound of a time that is flagged as a guess. */
+/* bound_ns of a time that is flagged as a guess. */
 #define XVT_EXCHANGE_GUESS UINT64_MAX
 
-/* One direction: times under way of all whole exchanges. */
+/* Transit times of all paired messages from one machine to another. */
 struct xvt_way {
 	uint32_t send_vm;
 	uint32_t recv_vm;
@@ -45,28 +45,28 @@ struct xvt_exchanges {
 	size_t room;
 	struct xvt_way ways[XVT_WAYS_MAX];
 	size_t way_count;
-	size_t guesses;		    /* pairs with a time that is one; they are in no way */
-	size_t undecided;	    /* seem to be received before they were sent, but */
-	uint64_t undecided_ns_most; /* by less than both clocks' bounds: this much at most */
+	size_t guesses;		    /* pairs with a guessed time; ways[] leaves them out */
+	size_t undecided;	    /* pairs received too early by less than bound_ns */
+	uint64_t undecided_ns_most; /* the most by which an undecided receipt is too early */
 };
 
 /*
- * Look at a text. Not a mark: ignored. bound_ns: by how much the clock's map says that `ns` may be
- * wrong; XVT_EXCHANGE_GUESS: who wrote the time says itself that it is not proven, so it proves
- * nothing about the clocks either. Returns 0 or -ENOMEM.
+ * Add a text; other texts than marks are ignored. bound_ns: error bound of `ns` by the clock's map;
+ * XVT_EXCHANGE_GUESS: the recorder flagged the time as unproven, so it proves nothing about the
+ * clocks. Returns 0 or -ENOMEM.
  */
 int xvt_exchange_add(struct xvt_exchanges *e, const char *text, size_t len, uint32_t vm,
 		     uint64_t ns, uint64_t bound_ns);
 
 /*
- * Pair sends and receipts; call `bad` for each receipt that cannot have come after its send,
- * wherever within their bounds the two times lie. A number that is used again pairs in order of
- * time.
+ * Pair sends and receipts. Calls `bad` for each receipt that is too early by at least bound_ns: it
+ * precedes its send for all errors within the bounds. Marks of a number that is used again are
+ * paired in order of time.
  */
 void xvt_exchanges_check(struct xvt_exchanges *e,
 			 void (*bad)(void *arg, const struct xvt_exchange *x), void *arg);
 
-/* After the check. */
+/* Number of pairs and median transit time; after xvt_exchanges_check(). */
 size_t xvt_exchanges_pairs(const struct xvt_exchanges *e);
 uint64_t xvt_way_median_ns(const struct xvt_way *w);
 

@@ -21,12 +21,12 @@
 #include <unistd.h>
 
 #define CTF_MAGIC	0xc1fc1fc1u
-#define PACKET_BYTES	(64u << 10) /* a packet is closed when it is longer */
+#define PACKET_BYTES	(64u << 10) /* a packet of this length is closed */
 #define PACKET_FIRST	1024u
 #define COMPACT_ID_MAX	30u
 #define COMPACT_TS_BITS 27
 
-/* What stands at the start of each packet; see packet_layout. */
+/* The start of each packet; see packet_layout. */
 struct __attribute__((packed)) packet_hdr {
 	uint32_t magic;
 	uint8_t uuid[16];
@@ -47,34 +47,34 @@ struct bytes {
 };
 
 struct stream {
-	struct bytes packet; /* header's room first */
+	struct bytes packet; /* begins with room for the header */
 	uint64_t first_ns;
 	uint64_t last_ns; /* of the last event written */
 	uint64_t packet_seq;
-	uint64_t discarded;
-	uint64_t discarded_told;
+	uint64_t discarded;	    /* lost events so far */
+	uint64_t discarded_written; /* `discarded` in the last packet written */
 	uint32_t ring;
 	bool created;
 	bool begun;
 };
 
 /*
- * What CTF calls an event class: one of ours, and which of its texts are empty. babeltrace2
- * up to 2.0.4 shows for an empty string what an earlier event of the same CTF class had there
- * (it uses its events again and does not clear them); a class of which a text is always
- * empty has no such earlier event.
+ * A CTF event class: an event class of ours with a set of empty texts. babeltrace2 up to 2.0.4
+ * shows, for an empty string, the string of an earlier event of the same CTF class, because it
+ * reuses its events without clearing them. In a class where that text is always empty, there is no
+ * such earlier event.
  */
 struct variant {
-	struct variant *next; /* of the same class of ours */
+	struct variant *next; /* next variant of the same class */
 	const struct xvt_event_class *c;
-	uint64_t empty; /* bit i: field i */
+	uint64_t empty; /* bit i: the text of field i is empty */
 	uint32_t id;
 	uint32_t number; /* in its class, from 1 */
-	bool blank;	 /* there are too many: an empty text is one blank */
+	bool blank;	 /* last variant allowed: it writes an empty text as one blank */
 };
 
 struct machine {
-	char dir[2 * XVT_NAME_LEN]; /* below the output directory; empty: not made yet */
+	char dir[2 * XVT_NAME_LEN]; /* below the output directory; empty: not created yet */
 	uint8_t uuid[16];
 	struct variant **variants; /* by id */
 	uint32_t variant_count;
@@ -86,12 +86,12 @@ struct ctf {
 	const char *dir;
 	int dir_fd;
 	struct stream *streams;	  /* by ring; the last is for unknown rings */
-	struct machine *machines; /* by VM; the same */
+	struct machine *machines; /* by VM; the last is for unknown rings */
 	uint32_t ring_count;
-	uint32_t files; /* one for each ring with events */
+	uint32_t files; /* created so far, one for each ring with events */
 	uint32_t vm_count;
-	uint64_t clamped;
-	size_t open_bytes; /* of all packets */
+	uint64_t clamped;  /* events whose time went back */
+	size_t open_bytes; /* memory of all open packets */
 	char failed[512];  /* path that could not be written */
 };
 
@@ -122,8 +122,9 @@ static void put(struct bytes *b, const void *p, size_t len)
 }
 
 /*
- * Text as valid UTF-8 without zero bytes, then one zero byte. At most 3 * len + 1. Readers show
- * control characters of ASCII escaped; babeltrace2 2.0.4 shows all others as they are, so these are
+ * Write text as valid UTF-8 without zero bytes, then one zero byte: at most 3 * len + 1 bytes.
+ * Readers escape control
+ * characters of ASCII; babeltrace2 2.0.4 shows other unsafe characters as they are, so those are
  * escaped here.
  */
 static void put_string(struct bytes *b, const uint8_t *p, size_t len)
@@ -171,7 +172,7 @@ static int write_all(int fd, const void *p, size_t len)
 
 /* -- machines and streams ----------------------------------------------------------- */
 
-/* A name for a directory: nothing that a guest could climb out with. */
+/* Create a machine's directory. A guest's name must not lead out of the output directory. */
 static int make_machine(struct ctf *x, uint32_t at)
 {
 	struct machine *m = &x->machines[at];
@@ -231,7 +232,7 @@ static int write_packet(struct ctf *x, struct stream *s, uint32_t vm)
 	s->created = true;
 	s->begun = false;
 	s->packet_seq++;
-	s->discarded_told = s->discarded;
+	s->discarded_written = s->discarded;
 	return 0;
 }
 
@@ -246,7 +247,7 @@ static int begin_packet(struct stream *s, uint64_t ns)
 	return 0;
 }
 
-/* All that is open, so that many rings do not take a packet's memory each. */
+/* Write and free all open packets, so that many rings do not hold a packet's memory each. */
 static int write_open_packets(struct ctf *x)
 {
 	for (uint32_t i = 0; i <= x->ring_count; i++) {
@@ -268,7 +269,7 @@ static int write_open_packets(struct ctf *x)
 
 /* -- events ------------------------------------------------------------------------- */
 
-/* The longest that this event can become. */
+/* Upper limit of the event's length in bytes. */
 static size_t bound(const struct xvt_event_class *c, const struct xvt_event *ev)
 {
 	size_t len = 64;
@@ -372,8 +373,8 @@ static struct variant *variant_of(struct machine *m, struct xvt_event_class *c,
 }
 
 /*
- * The counter of a packet says what was lost before its end, and readers take differences. So
- * the packet before a loss is closed first: then they know how much, and where.
+ * A packet's counter is the number of events lost before its end, and readers take differences. So
+ * the packet before a loss is closed first: then readers show the number at the right place.
  */
 static int put_loss(struct ctf *x, struct stream *s, uint32_t vm, const struct xvt_event *ev)
 {
@@ -419,7 +420,7 @@ static int put_event(struct ctf *x, const struct xvt_event *ev, struct xvt_event
 		err = put_loss(x, s, vm, ev);
 	if (err || (!xvt_is_event(ev->hdr) && !x->v->opts.all))
 		return err;
-	/* Only a damaged file does this; a stream whose time goes back is unreadable. */
+	/* Time goes back only in a damaged file, but would make the stream unreadable. */
 	if ((s->created || s->begun) && ns < s->last_ns) {
 		ns = s->last_ns;
 		x->clamped++;
@@ -461,7 +462,7 @@ static void put_uuid(struct xvt_out *o, const uint8_t *uuid)
 	xvt_out_str(o, text);
 }
 
-/* A quoted TSDL string of plain ASCII. */
+/* Write a quoted TSDL string of plain ASCII. */
 static void put_quoted(struct xvt_out *o, const char *text)
 {
 	xvt_out_char(o, '"');
@@ -482,7 +483,7 @@ static char plain(char c)
 	return ok ? c : '_';
 }
 
-/* Of names as readers see them. */
+/* Hash of a name as readers see it. */
 static uint32_t hash_name(const char *name)
 {
 	uint32_t h = 2166136261u;
@@ -500,7 +501,7 @@ static bool same_name(const char *a, const char *b)
 	return *a == *b;
 }
 
-/* A class whose declaration is written. */
+/* A class whose declaration is being written. */
 struct declared {
 	const struct xvt_event_class *c;
 	uint32_t hashes[XVT_LIMIT_FORMAT_FIELDS];
@@ -520,8 +521,8 @@ static void declare(struct declared *d, const struct xvt_event_class *c)
 }
 
 /*
- * Field i's name behind one underscore, which readers take off again: so that no name is a
- * keyword. Names that a reader could not tell apart get their number.
+ * Write field i's name after an underscore, which readers remove, so that no name is a keyword. A
+ * name that equals that of an earlier field, as readers see it, gets its number appended.
  */
 static void put_name(struct xvt_out *o, const struct declared *d, uint32_t i)
 {
@@ -744,8 +745,9 @@ static int finish(struct ctf *x)
 
 		if (vm > x->vm_count)
 			vm = x->vm_count;
-		/* What was lost after the last event is told by a packet without events. */
-		if (!s->begun && s->discarded != s->discarded_told && begin_packet(s, s->last_ns))
+		/* A loss after the last event is written as a packet without events. */
+		if (!s->begun && s->discarded != s->discarded_written &&
+		    begin_packet(s, s->last_ns))
 			return -ENOMEM;
 		err = s->begun ? write_packet(x, s, vm) : 0;
 		if (err)

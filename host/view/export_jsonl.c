@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * export_jsonl.c - one JSON object a line. Written by hand, not through a JSON library: no
- * allocation for an event. Integers are exact up to 64 bits.
+ * export_jsonl.c - one JSON object a line. It uses no JSON library, so that an event needs no
+ * allocation and integers are exact up to 64 bits.
  */
 #include "view/export.h"
 
@@ -44,7 +44,8 @@ static bool is_number(const struct xvt_field *f)
 	return f->kind == XVT_FIELD_UINT || f->kind == XVT_FIELD_INT;
 }
 
-/* An escape has up to six bytes; most texts have few. */
+/* Write the begin of a text in `room` bytes. An escape takes up to six bytes, but most texts have
+ * few. */
 static void put_text_part(struct xvt_out *o, const struct xvt_value *v, size_t room)
 {
 	static const size_t parts[] = { 1, 2, 6 };
@@ -59,7 +60,7 @@ static void put_text_part(struct xvt_out *o, const struct xvt_value *v, size_t r
 	}
 }
 
-/* A field that is too long as the beginning of it. Even that may not fit. */
+/* Write the begin of a field that is too long. Even that may not fit. */
 static void put_part(struct xvt_out *o, const struct xvt_field *f, const struct xvt_event *ev,
 		     size_t room)
 {
@@ -84,7 +85,7 @@ static void put_part(struct xvt_out *o, const struct xvt_field *f, const struct 
 	xvt_out_char(o, ']');
 }
 
-/* Returns false if not all of them are there whole. */
+/* Write all fields. Returns false if some were cut or left out. */
 static bool put_fields(struct xvt_out *o, const struct xvt_event_class *c,
 		       const struct xvt_event *ev)
 {
@@ -119,7 +120,7 @@ static bool put_fields(struct xvt_out *o, const struct xvt_event_class *c,
 	return !cut;
 }
 
-/* What trace_printk() or a stack says in words: its fields are addresses. */
+/* The text of a trace_printk() or a stack, whose fields are addresses. */
 static void put_said(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_event_class *c,
 		     const struct xvt_event *ev)
 {
@@ -179,5 +180,5 @@ int xvt_export_jsonl(struct xvt_view *v, struct xvt_out *o)
 	while ((got = xvt_view_next(v, &ev, &c, &d)) > 0 && !o->err)
 		if (v->opts.all || xvt_is_event(ev.hdr))
 			put_event(o, v->t, &ev, c, d);
-	return got < 0 ? got : 0; /* an error of the output is told when it is closed */
+	return got < 0 ? got : 0; /* closing the output reports its errors */
 }

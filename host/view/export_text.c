@@ -18,7 +18,7 @@ void xvt_event_letters(uint32_t f, char letters[XVT_EVENT_LETTERS + 1])
 	letters[4] = f & XVT_EVENT_F_CLOCK ? 'C' : '.';
 }
 
-/* Bits of common_flags, as Linux has them. */
+/* Bits of common_flags in Linux. */
 #define TRACE_IRQS_OFF	      0x01
 #define TRACE_NEED_RESCHED    0x04
 #define TRACE_HARDIRQ	      0x08
@@ -85,7 +85,7 @@ static void put_lost(struct xvt_out *o, const struct xvt_event_class *c, const s
 	xvt_out_str(o, "LOST");
 	for (uint32_t i = 0; i < c->field_count; i++) {
 		xvt_field_get(&c->fields[i], ev, &v);
-		/* The causes always, the rest when there is something to say. */
+		/* The causes always, the other counts if they are not zero. */
 		if (i > XVT_LOST_CAUSES && !v.u)
 			continue;
 		xvt_out_char(o, ' ');
@@ -137,5 +137,5 @@ int xvt_export_text(struct xvt_view *v, struct xvt_out *o)
 
 	while ((got = xvt_view_next(v, &ev, &c, &d)) > 0 && !o->err)
 		put_event(o, v, &ev, c, d);
-	return got < 0 ? got : 0; /* an error of the output is told when it is closed */
+	return got < 0 ? got : 0; /* closing the output reports its errors */
 }

@@ -21,7 +21,8 @@ static bool sane(const struct xvt_fit_sample *s)
 	       s->lo > -XVT_FIT_MAX && s->hi < XVT_FIT_MAX;
 }
 
-/* By x, one for each x. Returns false when two of them, or one in itself, contradict. */
+/* Sort by x and merge samples of one x. Returns false if a sample is invalid or two of one x
+ * contradict each other. */
 static bool tidy(struct xvt_clock_fit *f)
 {
 	struct xvt_fit_sample *s = f->samples;
@@ -56,7 +57,7 @@ static int side(struct xvt_fit_point a, struct xvt_fit_point b, struct xvt_fit_p
 	return up > 0 ? 1 : up < 0 ? -1 : 0;
 }
 
-/* The next point of a hull whose inner points lie on that side of its edges. */
+/* Append a point to a hull. `inner`: the side of its edges on which the inner points lie. */
 static void push(struct xvt_fit_point *hull, size_t *count, struct xvt_fit_point p, int inner)
 {
 	while (*count >= 2 && side(hull[*count - 2], hull[*count - 1], p) != inner)
@@ -74,7 +75,8 @@ static void make_hulls(struct xvt_clock_fit *f)
 	}
 }
 
-/* Is the way from a to b better than the one from c to d? up: the steeper is. */
+/* Compare the slopes from a to b and from c to d. up: returns whether the first is steeper; else
+ * whether it is flatter. */
 static bool better(struct xvt_fit_point a, struct xvt_fit_point b, struct xvt_fit_point c,
 		   struct xvt_fit_point d, bool up)
 {
@@ -84,9 +86,10 @@ static bool better(struct xvt_fit_point a, struct xvt_fit_point b, struct xvt_fi
 }
 
 /*
- * The line that touches both hulls, one left and one right. It is the limit of all slopes between
- * their points, and from the outer ends each step inwards that improves it leads there: a line
- * that no neighbour crosses is crossed by none, since hulls are convex.
+ * The line that touches both hulls, one at its left point and one at its right point. Its slope is
+ * the limit of all slopes between points of both. The search moves inwards from the outer ends
+ * while that improves the slope: since hulls are convex, a line that no neighbour crosses is
+ * crossed by no point.
  */
 static struct xvt_fit_line tangent(const struct xvt_fit_point *left, size_t left_count,
 				   const struct xvt_fit_point *right, size_t right_count, bool up)
@@ -135,7 +138,7 @@ static int64_t limited(s128 v)
 	return v >= XVT_FIT_MAX ? INT64_MAX : v <= -XVT_FIT_MAX ? INT64_MIN : (int64_t)v;
 }
 
-/* Rounded down, or up. */
+/* The line's value at x, rounded down or up. */
 static int64_t line_at(const struct xvt_fit_line *l, int64_t x, bool up)
 {
 	s128 dx = l->b.x - l->a.x, product = (s128)(l->b.y - l->a.y) * (x - l->a.x);
@@ -193,7 +196,7 @@ static bool fit_gain(struct xvt_clock_fit *f)
 		if (i && f->most[i - 1] < f->most[i])
 			f->most[i] = f->most[i - 1];
 		if (s->lo - s->x > f->most[i])
-			return false; /* it has lost since one of the samples before */
+			return false; /* the guest's clock has lost since an earlier sample */
 	}
 	for (size_t i = f->count; i-- > 0;) {
 		f->least[i] = f->samples[i].lo - f->samples[i].x;
@@ -235,7 +238,7 @@ static void fit_step(struct xvt_clock_fit *f)
 	}
 }
 
-/* Number of samples with an x below, or not above, this one. */
+/* Number of samples below x; `with`: also one at x. */
 static size_t samples_until(const struct xvt_clock_fit *f, int64_t x, bool with)
 {
 	size_t lo = 0, hi = f->count;
@@ -274,8 +277,8 @@ static void widen(struct xvt_fit_span *s, struct xvt_fit_span by)
 }
 
 /*
- * The step is between samples[i] and the one after it, for some i from step_first to step_last. Of
- * those beyond the piece the nearest allows the most.
+ * The step is between samples[i] and samples[i + 1], for some i from step_first to step_last. Among
+ * the steps before the piece the nearest one allows the most, and likewise after the piece.
  */
 static void widen_by_step(const struct xvt_clock_fit *f, int64_t x0, int64_t x1,
 			  struct xvt_fit_span *at0, struct xvt_fit_span *at1)
@@ -293,7 +296,8 @@ static void widen_by_step(const struct xvt_clock_fit *f, int64_t x0, int64_t x1,
 	i = after > f->step_first ? after : f->step_first;
 	if (i <= f->step_last)
 		widen(&offset, f->until[i]);
-	i = before < f->step_last + 2 ? before : f->step_last + 2; /* behind samples[i - 2] */
+	i = before < f->step_last + 2 ? before
+				      : f->step_last + 2; /* the step after samples[i - 2] */
 	if (i >= f->step_first + 2)
 		widen(&offset, f->from[i - 1]);
 	if (offset.lo > offset.hi)
@@ -304,7 +308,7 @@ static void widen_by_step(const struct xvt_clock_fit *f, int64_t x0, int64_t x1,
 					  limited((s128)x1 + offset.hi) });
 }
 
-/* Beyond the samples it goes on as it was there. */
+/* Beyond the samples the offset of the outermost sample continues. */
 static int64_t gain_middle(const struct xvt_clock_fit *f, int64_t x)
 {
 	const struct xvt_fit_sample *first = &f->samples[0], *last = &f->samples[f->count - 1];
@@ -324,7 +328,7 @@ int xvt_clock_fit_init(struct xvt_clock_fit *f, struct xvt_fit_sample *samples, 
 	f->samples = samples;
 	f->count = count;
 	if (!tidy(f) || f->count < 2)
-		return 0; /* of a single moment every rate is possible */
+		return 0; /* through a single moment every rate is possible */
 	f->above = malloc(f->count * sizeof(*f->above));
 	f->below = malloc(f->count * sizeof(*f->below));
 	f->most = malloc(f->count * sizeof(*f->most));

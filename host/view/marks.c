@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TAKEN 1u /* in `reserved`, in our copy only */
+#define TAKEN 1u /* a bit of `reserved`, in the copy in memory only */
 
 int xvt_marks_add(struct xvt_marks *m, const uint8_t *payload, uint32_t len)
 {

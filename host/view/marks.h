@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* marks.h - the MARKS of a trace, for who holds its records against them. */
+/* marks.h - the MARKS of a trace, with which verify compares the records. */
 #ifndef XVT_MARKS_H
 #define XVT_MARKS_H
 
@@ -13,15 +13,15 @@ struct xvt_marks {
 	size_t room;
 };
 
-/* A chunk's payload. Returns 0 or -ENOMEM. */
+/* Add a chunk's payload. Returns 0 or -ENOMEM. */
 int xvt_marks_add(struct xvt_marks *m, const uint8_t *payload, uint32_t len);
 
-/* After all chunks, before the first xvt_marks_take(). */
+/* To be called after all chunks, before the first xvt_marks_take(). */
 void xvt_marks_sort(struct xvt_marks *m);
 
 /*
- * What was seen of that ring's record of that number, or NULL. Only once for each: a guest that
- * was set back to a snapshot may write a mark again that had been written and seen before.
+ * Returns the mark seen of the ring's record of that number, or NULL. Each mark is returned once: a
+ * guest that was set back to a snapshot may write the record of a seen mark again.
  */
 const struct xvt_mark_seen *xvt_marks_take(struct xvt_marks *m, uint32_t ring, uint64_t number);
 

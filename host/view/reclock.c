@@ -10,25 +10,23 @@
 #include "trace/names.h"
 #include "base/opt.h"
 
-/* Epochs that are looked at around the one in which an event should be, and nodes before an
- * unconfirmed one that may have been the last when it was placed. */
-#define EPOCHS_NEAR 3
-#define NODES_BACK  64
+#define EPOCHS_NEAR 3  /* epochs tried on each side of an event's likely epoch */
+#define NODES_BACK  64 /* nodes tried as the last node when an unconfirmed event was placed */
 
-/* Where one lane (main or late) of a ring stands. */
+/* State of one lane (main or late) of a ring. */
 struct lane {
 	size_t epoch;
-	uint64_t rec_ns; /* of its newest event: as recorded, and now */
-	uint64_t now_ns;
+	uint64_t rec_ns; /* recorded time of the newest event */
+	uint64_t now_ns; /* its new time */
 };
 
-/* An event that waits for its turn. */
+/* An event in the heap. */
 struct waiting {
-	uint64_t number; /* as it was read */
+	uint64_t number; /* position in the order of reading */
 	uint32_t vm;
 	uint32_t ring;
 	uint64_t chunk_seq;
-	struct xvt_event_hdr hdr; /* with its new time; the payload follows */
+	struct xvt_event_hdr hdr; /* with the new time; the payload follows */
 };
 XVT_ASSERT(sizeof(struct waiting) % 8 == 0, "payloads are aligned");
 
@@ -42,18 +40,18 @@ struct xvt_reclock {
 	struct xvt_cursor in;
 	bool begun;
 	bool in_done;
-	uint64_t in_ns; /* recorded time of the newest that was read */
+	uint64_t in_ns; /* recorded time of the last event that was read */
 	uint64_t read;
 	uint64_t kept;
 	struct waiting **heap;
 	size_t count;
 	size_t room;
-	struct waiting *out; /* handed out by the last call */
+	struct waiting *out; /* the event that the last call returned */
 };
 
 /* -- one event's time --------------------------------------------------------------- */
 
-/* Between two epochs: no later than the border. */
+/* Limit a time after the end of epoch e to the begin of the next epoch. */
 static uint64_t till_border(const struct xvt_reclock_ring *r, size_t e, uint64_t ns, bool recorded)
 {
 	const struct xvt_reclock_epoch *next = &r->epochs[e + 1];
@@ -66,8 +64,9 @@ static uint64_t till_border(const struct xvt_reclock_ring *r, size_t e, uint64_t
 }
 
 /*
- * The ring was silent: the recorder went on from the last node that it had, and nodes between
- * that one and the event may have come later. They place it, or it moves with its node.
+ * The recorder placed an unconfirmed event by extrapolation from the last node that it had. Nodes
+ * between that node and the event may have come later. If the event lies within the epoch's nodes,
+ * the new map gives its time; else it moves with its node.
  */
 static bool unconfirmed(const struct xvt_reclock_ring *r, size_t e, const struct xvt_event_hdr *h,
 			uint64_t *ns)
@@ -93,7 +92,7 @@ static bool unconfirmed(const struct xvt_reclock_ring *r, size_t e, const struct
 	return false;
 }
 
-/* Does this epoch's recorded map give the event's recorded time? */
+/* Returns whether this epoch's recorded map gives the event's recorded time. *ns: the new time. */
 static bool in_epoch(const struct xvt_reclock_ring *r, size_t e, const struct xvt_event_hdr *h,
 		     uint64_t *ns)
 {
@@ -107,7 +106,7 @@ static bool in_epoch(const struct xvt_reclock_ring *r, size_t e, const struct xv
 	return (h->ring_flags & XVT_EVENT_F_UNCONFIRMED) && unconfirmed(r, e, h, ns);
 }
 
-/* The last epoch that begins at or before that time; the first one, if none does. */
+/* The last epoch that begins at or before that recorded time; the first one, if none does. */
 static size_t epoch_at(const struct xvt_reclock_ring *r, uint64_t ns)
 {
 	size_t lo = 0, hi = r->epoch_count;
@@ -128,7 +127,7 @@ static bool by_map(const struct xvt_reclock_ring *r, struct lane *lane,
 {
 	size_t e;
 
-	/* Its clock contradicts the map, so the map says nothing of it; or it is the host's. */
+	/* The event's clock contradicts the map, or its ring has no map (the host's). */
 	if (h->ring_flags & XVT_EVENT_F_CLOCK || !r->epoch_count)
 		return false;
 	if (in_epoch(r, lane->epoch, h, ns))
@@ -149,7 +148,7 @@ static bool too_far(const struct xvt_reclock *rc, uint64_t rec_ns, uint64_t ns)
 	return (ns > rec_ns ? ns - rec_ns : rec_ns - ns) > rc->reach_ns;
 }
 
-/* The event's new time, and its ring and VM; h->host_ns is still the recorded one. */
+/* Returns the event's new time; h->host_ns is the recorded one. */
 static uint64_t place(struct xvt_reclock *rc, const struct xvt_event_hdr *h)
 {
 	uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
@@ -165,7 +164,7 @@ static uint64_t place(struct xvt_reclock *rc, const struct xvt_event_hdr *h)
 	}
 	if (h->host_ns >= lane->rec_ns && ns < lane->now_ns)
 		ns = lane->now_ns;
-	/* Only a damaged lane goes back, and then by any amount. */
+	/* Recorded times go back only in a damaged lane, and then by any amount. */
 	if (too_far(rc, h->host_ns, ns))
 		ns = h->host_ns;
 	lane->rec_ns = h->host_ns;
@@ -250,7 +249,7 @@ static int take(struct xvt_reclock *rc, const struct xvt_event *ev)
 	return err;
 }
 
-/* Nothing that is still to be read can come before what is on top. */
+/* Returns whether no unread event can come before the top of the heap. */
 static bool top_is_next(const struct xvt_reclock *rc)
 {
 	uint64_t ns;

@@ -12,20 +12,20 @@
 
 typedef __int128 s128;
 
-/* Passes over an epoch whose new bounds are to stay below the recorded ones. */
+/* Passes over an epoch to bring all new bounds below the recorded ones. */
 #define TRIES	     8
-/* Measurements without which an epoch keeps the recorded map. */
+/* An epoch with fewer measurements keeps the recorded map. */
 #define BURSTS_LEAST 3
-/* Two conversions round by one each. */
+/* Rounding error in ns of two conversions. */
 #define ROUNDING     2
-/* Nanoseconds that can be added and subtracted freely. */
+/* Limit of nanoseconds, so that sums and differences do not overflow. */
 #define NS_MAX	     (INT64_MAX / 4)
 
 /* -- all samples and nodes of the trace --------------------------------------------- */
 
 struct sample {
 	uint64_t guest;
-	uint64_t lo; /* host clock */
+	uint64_t lo; /* limits of the host's clock, in ticks */
 	uint64_t hi;
 	uint32_t epoch;
 };
@@ -135,7 +135,7 @@ static uint64_t nominal(const struct xvt_reclock_ring *r, uint64_t guest0, uint6
 		(unsigned __int128)(after ? guest - guest0 : guest0 - guest) * 1000000000u / r->hz;
 
 	if (ns > INT64_MAX)
-		ns = INT64_MAX; /* 292 years, as the recorder has it */
+		ns = INT64_MAX; /* 292 years, the recorder's limit too */
 	if (after)
 		return ns0 + (uint64_t)ns;
 	return ns < ns0 ? ns0 - (uint64_t)ns : 0;
@@ -147,7 +147,7 @@ uint64_t xvt_reclock_extrapolate(const struct xvt_reclock_ring *r, const struct 
 	return nominal(r, n->guest, n->host_ns, guest);
 }
 
-/* a.guest <= guest < b.guest. Unsigned: nodes of a lying file may be any numbers. */
+/* guest_a <= guest < guest_b. Unsigned, since nodes of a hostile file may be any numbers. */
 static uint64_t on_line(uint64_t guest, uint64_t guest_a, uint64_t ns_a, uint64_t guest_b,
 			uint64_t ns_b)
 {
@@ -197,22 +197,22 @@ uint64_t xvt_reclock_new_at(const struct xvt_reclock_ring *r, const struct xvt_r
 
 /* -- a better map of one epoch ------------------------------------------------------ */
 
-/* One piece between two knots: what the samples prove at its ends, and what was recorded. */
+/* The piece between two knots: the limits that the samples prove at its ends, and its bound. */
 struct piece {
 	struct xvt_fit_span at0;
 	struct xvt_fit_span at1;
-	int64_t bound; /* recorded, without the stamp's slack */
+	int64_t bound; /* recorded bound in ns, without the stamp's slack */
 };
 
-/* An epoch while it is worked on; all arrays have an entry for each knot. */
+/* Working state of one epoch; all arrays have an entry for each knot. */
 struct work {
 	const struct xvt_trace *t;
 	const struct xvt_reclock_ring *r;
 	const struct xvt_reclock_epoch *e;
 	struct xvt_clock_fit fit;
-	uint64_t guest0; /* origin of the fit */
-	uint64_t clock0;
-	size_t knee_first; /* lines of the host's clock that begin in it */
+	uint64_t guest0;   /* origin of the fit: guest's clock */
+	uint64_t clock0;   /* origin of the fit: host's clock */
+	size_t knee_first; /* lines of the host's clock that begin in the epoch */
 	size_t knee_end;
 	size_t count;
 	uint64_t *guest;
@@ -227,7 +227,7 @@ static int64_t limited(s128 ns)
 	return ns > NS_MAX ? NS_MAX : ns < -NS_MAX ? -NS_MAX : (int64_t)ns;
 }
 
-/* The line of the host's clock on which a value lies. */
+/* The line of the host's clock to which a value belongs. */
 static const struct xvt_timebase *line_of(const struct xvt_trace *t, uint64_t clock)
 {
 	size_t lo = 1, hi = t->timebase_count;
@@ -271,7 +271,7 @@ static int by_guest(const void *pa, const void *pb)
 	return *a < *b ? -1 : *a > *b;
 }
 
-/* The guest's clock at about that moment of the host's, within the epoch. */
+/* The guest's clock at about that value of the host's clock, within the epoch. */
 static uint64_t guest_at(const struct work *w, uint64_t clock)
 {
 	int64_t lo = 0;
@@ -288,8 +288,8 @@ static uint64_t guest_at(const struct work *w, uint64_t clock)
 	return w->guest0 + (uint64_t)lo;
 }
 
-/* Where the new map may bend: at nodes, at samples between them, and where the host's clock does.
- */
+/* The new map may bend at nodes, at samples between them, and where a line of the host's clock
+ * begins. */
 static void choose_knots(struct work *w, const struct sample *samples, size_t count)
 {
 	uint64_t first = w->r->nodes[w->e->first].guest, last = w->r->nodes[w->e->end - 1].guest;
@@ -309,7 +309,7 @@ static void choose_knots(struct work *w, const struct sample *samples, size_t co
 	w->count = kept;
 }
 
-/* Are all its nodes a formula's? Then its rate is known. */
+/* Returns whether all nodes come from a formula, so that the rate is known. */
 static bool is_exact(const struct work *w)
 {
 	for (size_t i = w->e->first; i < w->e->end; i++) {
@@ -340,14 +340,15 @@ static int fit_samples(struct work *w, const struct sample *samples, size_t coun
 		s[i].lo = (int64_t)(samples[i].lo - w->clock0);
 		s[i].hi = (int64_t)(samples[i].hi - w->clock0);
 	}
-	/* The recorder took the host's rate for the guest's, and the file has that to 1e-9; or the
-	 * guest's is faster, and may be the host's that is set forward. */
+	/* host_rate: the recorder took the host's rate for the guest's, which the file has to 1e-9;
+	 * or the guest's clock is faster, and may be the host's clock with gains. */
 	return xvt_clock_fit_init(&w->fit, s, count,
 				  off <= host_hz >> 20 ||
 					  (w->r->host_ticks && w->r->hz > host_hz && !is_exact(w)));
 }
 
-/* What the recorded map and its bound say must be possible, or one of the two is wrong. */
+/* Returns whether the samples' limits exclude all that the recorded map and its bound allow: then
+ * one of the two is wrong. */
 static bool contradicts(const struct xvt_fit_span *s, int64_t rec, int64_t bound)
 {
 	return s->hi + ROUNDING < rec - bound || s->lo - ROUNDING > rec + bound;
@@ -379,7 +380,7 @@ static void prove_pieces(struct work *w)
 	}
 }
 
-/* Move *ns to where this end of a piece needs no larger bound than the recorded map there. */
+/* Move *ns so that this end of a piece needs no larger bound than the recorded one. */
 static void hold(int64_t *ns, const struct xvt_fit_span *s, int64_t rec, int64_t bound)
 {
 	int64_t least = s->hi - bound < rec ? s->hi - bound : rec;
@@ -413,9 +414,9 @@ static int64_t smaller(int64_t a, int64_t b)
 }
 
 /*
- * How wrong the new map can be in a piece. The samples' limits lie within straight lines between
- * its ends and so does the map, so they are furthest apart at an end; the recorded map and its
- * bound are a limit as well.
+ * The largest error of the new map in a piece, in ns. The samples' limits lie within straight lines
+ * between the piece's ends, and the map is such a line, so they are furthest apart at an end. The
+ * recorded map with its bound is another limit.
  */
 static int64_t bound_of(const struct work *w, size_t k)
 {
@@ -429,8 +430,9 @@ static int64_t bound_of(const struct work *w, size_t k)
 	return larger(larger(above, below), 0);
 }
 
-/* Where the host's clock bends is not exactly at a knot, but off it by no more than the bound. It
- * bends by 1,700 ppm at most: its rate is within 600 of the counter's, and steers by 500. */
+/* Widen a bound for the bends of the host's clock. A bend is not exactly at a knot, but off it by
+ * no more than the bound. It is 1,700 ppm at most: the host's rate is within 600 ppm of the
+ * counter's and is steered by 500 ppm. */
 static int64_t with_knees(const struct work *w, size_t k, int64_t bound)
 {
 	if (w->knee_first != w->knee_end)
@@ -438,7 +440,7 @@ static int64_t with_knees(const struct work *w, size_t k, int64_t bound)
 	return smaller(bound, w->pieces[k].bound);
 }
 
-/* Pieces that came out worse get the recorded map. Returns whether none did. */
+/* Pieces with a larger bound than recorded get the recorded map. Returns whether there are none. */
 static bool none_worse(struct work *w)
 {
 	bool none = true;
@@ -488,7 +490,7 @@ static void refine(struct work *w)
 		recorded_map(w);
 }
 
-/* In a file that was not damaged they are. */
+/* Returns whether the epoch's nodes are in order, as in every undamaged file. */
 static bool in_order(const struct xvt_reclock_ring *r, const struct xvt_reclock_epoch *e)
 {
 	for (size_t i = e->first; i < e->end; i++) {
@@ -501,7 +503,7 @@ static bool in_order(const struct xvt_reclock_ring *r, const struct xvt_reclock_
 	return r->nodes[e->end - 1].guest - r->nodes[e->first].guest < XVT_FIT_MAX;
 }
 
-/* In how many bursts its samples were taken. */
+/* Number of bursts in which the epoch's samples were taken. */
 static size_t measured_count(const struct xvt_reclock_ring *r, const struct xvt_reclock_epoch *e)
 {
 	size_t n = 0;
@@ -511,7 +513,8 @@ static size_t measured_count(const struct xvt_reclock_ring *r, const struct xvt_
 	return n;
 }
 
-/* Then no explanation holds: moved, and moved back, it contradicts no sample. */
+/* Returns whether the clock was changed within the epoch. Then no explanation holds, although a
+ * clock that was moved and moved back contradicts no sample. */
 static bool was_changed(const struct xvt_reclock_ring *r, const struct xvt_reclock_epoch *e)
 {
 	for (size_t i = e->first; i < e->end; i++) {
@@ -571,7 +574,7 @@ static void free_work(struct work *w)
 	free(w->pieces);
 }
 
-/* Epochs follow each other, so a line that began before this one is not looked at again. */
+/* Find the lines that begin in this epoch. *knee: where the search goes on in the next epoch. */
 static void find_knees(struct work *w, size_t *knee)
 {
 	const struct xvt_trace *t = w->t;
@@ -587,8 +590,8 @@ static void find_knees(struct work *w, size_t *knee)
 }
 
 /*
- * samples: those of this epoch. r->knots has room for as many knots as there can be: one for each
- * node, sample and line.
+ * Make the new map of an epoch from its samples. r->knots has room for one knot for each node,
+ * sample and line, which is the most.
  */
 static int make_epoch(const struct xvt_trace *t, struct xvt_reclock_ring *r,
 		      struct xvt_reclock_epoch *e, const struct sample *samples, size_t count,
@@ -598,7 +601,7 @@ static int make_epoch(const struct xvt_trace *t, struct xvt_reclock_ring *r,
 	int err = 0;
 
 	e->knot_first = r->knot_count;
-	/* Through two moments there always is a line, whatever the clock did between them. */
+	/* A line fits any two moments, so fewer than BURSTS_LEAST bursts prove nothing. */
 	if (in_order(r, e) && !was_changed(r, e) && measured_count(r, e) >= BURSTS_LEAST) {
 		find_knees(&w, knee);
 		err = alloc_work(&w, e->end - e->first + count + w.knee_end - w.knee_first);
@@ -626,7 +629,7 @@ static int by_epoch(const void *pa, const void *pb)
 	return a->epoch < b->epoch ? -1 : a->epoch > b->epoch;
 }
 
-/* A lying file may give one epoch's number to several: each gets its samples once. */
+/* A hostile file may use one epoch's number for several epochs: each sample is used once. */
 static int make_ring(const struct xvt_trace *t, struct xvt_reclock_ring *r, struct sample *samples)
 {
 	size_t at = 0, knee = 1;
@@ -730,7 +733,7 @@ void xvt_reclock_maps_free(struct xvt_reclock_ring *rings, uint32_t count)
 
 struct share {
 	uint64_t bound_ns;
-	uint64_t guest; /* for so long */
+	uint64_t guest; /* duration in ticks of the guest's clock */
 };
 
 static int by_bound(const void *pa, const void *pb)

@@ -18,7 +18,7 @@ int xvt_spans_add(struct xvt_spans *s, const struct xvt_run_span *span)
 		s->room = room;
 	}
 	s->v[s->count] = *span;
-	/* Whatever else it says: it is none of a vCPU's. */
+	/* A gap belongs to no vCPU: ignore what the file says. */
 	if (span->flags & XVT_RUN_F_LOST) {
 		s->v[s->count].vm = UINT32_MAX;
 		s->v[s->count].vcpu = UINT32_MAX;
@@ -48,7 +48,7 @@ static bool same_vcpu(const struct xvt_run_span *a, uint32_t vm, uint32_t vcpu)
 	return a->vm == vm && a->vcpu == vcpu;
 }
 
-/* Gaps of several CPUs may lie over each other: make one of those that do. */
+/* Merge overlapping gaps, which come from several CPUs. */
 static void join_gaps(struct xvt_spans *s)
 {
 	struct xvt_run_span *gap = s->v + (s->count - s->gaps);
@@ -85,7 +85,8 @@ const struct xvt_run_span *xvt_spans_sort(struct xvt_spans *s)
 	return NULL;
 }
 
-/* How many of [from, end) are of an earlier vCPU, or of this one and begin at or before ns. */
+/* Number of spans in [from, end) of an earlier vCPU, or of this one with a begin at or before ns.
+ */
 static size_t until(const struct xvt_spans *s, size_t from, size_t end, uint32_t vm, uint32_t vcpu,
 		    uint64_t ns)
 {

@@ -9,18 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Cached in the class: does --event want it? */
+/* Whether --event selects a class; cached in the class. */
 enum wanted {
 	WANTED_UNKNOWN,
 	WANTED_YES,
 	WANTED_NO,
 };
 
-/* The nearest names that there are to what a glob asks for. */
-#define NEAR_MAX    3
-#define NEAR_LEN    96
-/* Lines about globs without a match. */
-#define MISSES_SAID 8
+#define NEAR_MAX    3  /* nearest names that are kept for a glob without a match */
+#define NEAR_LEN    96 /* bytes of such a name */
+#define MISSES_SAID 8  /* lines about globs without a match */
 
 struct xvt_glob {
 	const char *text;
@@ -32,7 +30,7 @@ struct xvt_glob {
 	} near[NEAR_MAX];
 };
 
-/* One end of the range of time. */
+/* One end of the time range. */
 struct when {
 	bool given;
 	bool wall;
@@ -59,8 +57,8 @@ static int parse_time(const struct xvt_view *v, const char *text, struct when *w
 }
 
 /*
- * Host times between which all events lie whose wall-clock times are in the range. The wall clock
- * may have been set, so there may be others between them.
+ * Get the range of host times that holds all events of a range of wall-clock times. The wall clock
+ * may have been set while recording, so the range may hold other events, too.
  */
 static void host_range(const struct xvt_trace *t, uint64_t wall_from, uint64_t wall_to,
 		       uint64_t *from_ns, uint64_t *to_ns)
@@ -88,7 +86,7 @@ static void host_range(const struct xvt_trace *t, uint64_t wall_from, uint64_t w
 	*to_ns = hi < *to_ns ? hi : *to_ns;
 }
 
-/* The range as host times in *from_ns and *to_ns, and as the wall clock's in the view. */
+/* Parse the range: host times to *from_ns and *to_ns, wall-clock times to the view. */
 static int parse_range(struct xvt_view *v, uint64_t *from_ns, uint64_t *to_ns)
 {
 	struct when from = { 0 }, to = { 0 };
@@ -109,7 +107,7 @@ static int parse_range(struct xvt_view *v, uint64_t *from_ns, uint64_t *to_ns)
 	return 0;
 }
 
-/* All machines of that name: an older boot of one may be a machine of its own. */
+/* Select all machines of that name: earlier boots of one may be machines of their own. */
 static int want_vm(struct xvt_view *v, const char *name)
 {
 	const struct xvt_trace *t = v->t;
@@ -134,7 +132,7 @@ static int want_vm(struct xvt_view *v, const char *name)
 	return -ENOENT;
 }
 
-/* Returns 0, -ENOMEM, or -ENOENT after saying that there is no such machine. */
+/* Returns 0, -ENOMEM, or -ENOENT after the message that there is no such machine. */
 static int make_filters(struct xvt_view *v)
 {
 	const struct xvt_view_opts *o = &v->opts;
@@ -208,7 +206,7 @@ static void fini(struct xvt_view *v)
 	xvt_trace_close(v->t);
 }
 
-/* --reclock needs the clocks from all over the file. */
+/* Returns whether the index is enough. --reclock needs the clock chunks of the whole file. */
 static bool is_part(const struct xvt_view_opts *opts)
 {
 	return (opts->from || opts->to || opts->limit) && !opts->reclock;
@@ -233,7 +231,7 @@ int xvt_view_open(struct xvt_view *v, const char *path, const struct xvt_view_op
 	return status;
 }
 
-/* What the module probes itself, and the systems of the kernel's own events of these names. */
+/* For an event that the module probes itself: the system of the kernel's event of that name. */
 static const char *probed_system(const char *system, const char *name)
 {
 	static const struct {
@@ -270,7 +268,7 @@ bool xvt_event_is_like(const char *glob, const char *system, const char *name)
 	return is_like(glob, system, name) || (probed && is_like(glob, probed, name));
 }
 
-/* Keep the name if it is nearer than those that are kept. */
+/* Keep the name if it is nearer to the glob than one that is kept. */
 static void keep_near(struct xvt_glob *g, const char *system, const char *name)
 {
 	char both[NEAR_LEN];
@@ -292,8 +290,8 @@ static void keep_near(struct xvt_glob *g, const char *system, const char *name)
 	memcpy(g->near[at].name, both, sizeof(both));
 }
 
-/* The first event of a class that may be shown: which globs is it like? */
-static void meet_class(struct xvt_view *v, struct xvt_event_class *c, bool is_event)
+/* Match a class against all globs, at its first event. */
+static void match_class(struct xvt_view *v, struct xvt_event_class *c, bool is_event)
 {
 	c->user_u32 = WANTED_NO;
 	for (size_t i = 0; i < v->opts.event.n; i++) {
@@ -329,7 +327,7 @@ static bool wanted(struct xvt_view *v, const struct xvt_event *ev, struct xvt_ev
 	if (!o->event.n)
 		return true;
 	if (c->user_u32 == WANTED_UNKNOWN)
-		meet_class(v, c, xvt_is_event(ev->hdr));
+		match_class(v, c, xvt_is_event(ev->hdr));
 	return c->user_u32 == WANTED_YES;
 }
 
@@ -369,7 +367,7 @@ static void say_miss(const struct xvt_view *v, const struct xvt_glob *g)
 	xvt_error(v->t->path, "no event is like '%s'%s", g->text, near);
 }
 
-/* The range that was asked for, and the one that there is. */
+/* Print the trace's range: no event matches. */
 static void say_outside(const struct xvt_view *v)
 {
 	const struct xvt_trace *t = v->t;
@@ -390,7 +388,8 @@ static void say_outside(const struct xvt_view *v)
 		  hint);
 }
 
-/* Only of what was read to its end. false: a filter left nothing. */
+/* Print the globs without a match; only after reading to the end. Returns false if the filters left
+ * nothing. */
 static bool say_misses(const struct xvt_view *v)
 {
 	const struct xvt_view_opts *o = &v->opts;
@@ -413,7 +412,7 @@ static bool say_misses(const struct xvt_view *v)
 
 int xvt_view_close(struct xvt_view *v)
 {
-	/* Of a part of a trace, what is not read is not checked. */
+	/* For a part of a trace, the rest is not checked. */
 	int err = v->read_all && !is_part(&v->opts) ? xvt_trace_check_rest(v->t) : 0;
 	bool found = !v->read_all || say_misses(v);
 	int bad = xvt_trace_complain(v->t, v->opts.quiet);

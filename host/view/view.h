@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * view.h - a trace as somebody wants to see it: opened, decoded, filtered, in order of time.
- * What report and all exports have in common.
+ * view.h - the events of a trace, decoded, filtered and in order of time: the common part of report
+ * and all exports.
  */
 #ifndef XVT_VIEW_H
 #define XVT_VIEW_H
@@ -10,14 +10,14 @@
 #include "base/opt.h"
 #include "view/reclock.h"
 
-/* Options of a view; the first lines are options of the command line as they stand. */
+/* Options of a view. The lists and texts are as given on the command line. */
 struct xvt_view_opts {
 	struct xvt_opt_list vm;	   /* names; none: all machines */
 	struct xvt_opt_list event; /* globs on EVENT or SYSTEM:EVENT; none: all events */
-	const char *from; /* SEC[.NS], by the wall clock if `wall`; +SEC from the trace's start */
-	const char *to;
+	const char *from; /* SEC[.NS], by the wall clock if `wall`; +SEC: from the trace's start */
+	const char *to;	  /* the same */
 	uint64_t limit;
-	bool all; /* also the ring's own records */
+	bool all; /* also the rings' own records */
 	bool system;
 	bool task;
 	bool raw;
@@ -43,39 +43,39 @@ struct xvt_view_opts {
 		XVT_OPT(struct_, field_.quiet, "quiet", 'q', XVT_OPT_BOOL, NULL,               \
 			"no warnings about an incomplete trace")
 
-struct xvt_glob; /* one --event, and what it has matched */
+struct xvt_glob; /* one --event with its matches */
 
 struct xvt_view {
 	struct xvt_view_opts opts;
 	struct xvt_trace *t;
 	struct xvt_decoders ds;
 	struct xvt_cursor cursor;
-	struct xvt_reclock *reclock; /* instead of the cursor, if asked for */
-	bool *vms;		     /* wanted, by number; NULL: all */
+	struct xvt_reclock *reclock; /* with opts.reclock, used instead of the cursor */
+	bool *vms;		     /* by VM number: show it; NULL: show all */
 	struct xvt_glob *globs;
-	uint64_t from_ns; /* of the wall clock, if opts.wall */
-	uint64_t to_ns;
-	uint64_t given; /* events, and what the rings say about themselves */
-	uint64_t shown; /* events */
-	bool read_all;	/* to the end of what was asked for */
+	uint64_t from_ns; /* range by the wall clock, with opts.wall; else 0 */
+	uint64_t to_ns;	  /* else UINT64_MAX */
+	uint64_t given;	  /* number of records returned: events and the rings' own */
+	uint64_t shown;	  /* number of events returned */
+	bool read_all;	  /* the trace was read to the end of the range */
 };
 
-/* Returns XVT_EXIT_OK, or another exit status after saying why. */
+/* Returns XVT_EXIT_OK, or another exit status after an error message. */
 int xvt_view_open(struct xvt_view *v, const char *path, const struct xvt_view_opts *opts);
 
-/* 1: ev, its class and its decoder are filled. 0: no more. Else -errno. */
+/* Returns 1 and sets *ev, its class and its decoder; 0: no more events; or -errno. */
 int xvt_view_next(struct xvt_view *v, struct xvt_event *ev, struct xvt_event_class **c,
 		  struct xvt_decoder **d);
 
 /*
- * Says what was damaged or missing, and what a filter asked for that was not found; returns the
- * exit status that follows: XVT_EXIT_FAIL for damage, and where a filter left nothing to show.
+ * Close the view. Prints warnings about damage, missing parts and filters without a match. Returns
+ * the exit status: XVT_EXIT_FAIL after damage, or when the filters left nothing to show.
  */
 int xvt_view_close(struct xvt_view *v);
 
 /*
- * Is this event like `glob`, EVENT or SYSTEM:EVENT? The module's own probes are in the system
- * "xvt"; they are also found under the system of the kernel's event whose place they take.
+ * Returns whether the event matches `glob`, EVENT or SYSTEM:EVENT. The module's own probes are in
+ * the system "xvt"; they also match under the system of the kernel's event that they replace.
  */
 bool xvt_event_is_like(const char *glob, const char *system, const char *name);
 
