@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cpu.h"
 #include "doctor/testbed.h"
 
 #define OFFSET	    (-50048753310ll)
@@ -190,7 +191,7 @@ static int write_json(const char *path, const struct side *vm, const struct side
 
 	if (!f)
 		return 1;
-	fputc('{', f);
+	fprintf(f, "{\"cpu\":\"%s\",", bench_cpu());
 	if (vm->nodes) {
 		print_json(f, "micro_vm", vm);
 		fputc(',', f);
@@ -247,6 +248,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 
+	printf("clocks on %s\n", bench_cpu());
 	printf("%-28s %6s %8s %8s %8s %11s %9s   %s\n", "a guest's clock by handshake", "nodes",
 	       "min ns", "median", "90 %", "true error", "outside", "all together");
 	if (vm.nodes)

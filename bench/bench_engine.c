@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cpu.h"
 #include "guests.h"
 #include "merge_limit.h"
 #include "trace/file_sink.h"
@@ -311,11 +312,12 @@ static void bench_merges(FILE *json)
 	size_t i;
 	int order;
 
-	printf("memcpy %.1f GB/s cold, %.1f hot\n", cold / 1e9, hot / 1e9);
+	printf("engine on %s\nmemcpy %.1f GB/s cold, %.1f hot\n", bench_cpu(), cold / 1e9,
+	       hot / 1e9);
 	fprintf(json,
 		"{\"format\":\"xvtrace-bench-engine/"
-		"1\",\"memcpy_bytes_per_s\":%.0f,\"merge_alone\":[",
-		cold);
+		"1\",\"cpu\":\"%s\",\"memcpy_bytes_per_s\":%.0f,\"merge_alone\":[",
+		bench_cpu(), cold);
 	for (i = 0; i < 2 * sizeof(merged) / sizeof(merged[0]); i++) {
 		uint32_t sources = merged[i / 2];
 		double rate;

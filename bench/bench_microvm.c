@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cpu.h"
 #include "doctor/cost.h"
 
 int main(int argc, char **argv)
@@ -18,7 +19,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "cannot measure: %s\n", strerror(-err));
 		return 1;
 	}
-	printf("%-44s %8s %8s\n",
+	printf("an event on %s\n%-44s %8s %8s\n", bench_cpu(),
 	       cost.in_vm ? "in a micro-VM, at user level" : "in a process (no KVM)", "min ns",
 	       "/clock");
 	printf("%-44s %8.2f %8.2f\n", "clock read + 16-byte store", cost.clock_ns, 1.0);
@@ -30,9 +31,9 @@ int main(int argc, char **argv)
 	if (!json)
 		return 1;
 	fprintf(json,
-		"{\"measured_in\":\"%s\",\"clock_store_ns\":%.3f,\"event_ns\":%.3f,"
+		"{\"cpu\":\"%s\",\"measured_in\":\"%s\",\"clock_store_ns\":%.3f,\"event_ns\":%.3f,"
 		"\"event_over_clock_store\":%.3f}\n",
-		cost.in_vm ? "micro-vm" : "process", cost.clock_ns, cost.event_ns,
+		bench_cpu(), cost.in_vm ? "micro-vm" : "process", cost.clock_ns, cost.event_ns,
 		cost.event_ns / cost.clock_ns);
 	return fclose(json) ? 1 : 0;
 }

@@ -19,6 +19,7 @@
 
 #include "base/loop.h"
 #include "base/region.h"
+#include "cpu.h"
 
 #define REGION_BYTES (256u << 20) /* more than any cache */
 #define AREA_BYTES   (8u << 20)
@@ -248,7 +249,9 @@ int main(int argc, char **argv)
 	b.json = fopen(argv[2], "w");
 	err = b.json ? start(&b) : -errno;
 	if (!err) {
-		fprintf(b.json, "{\"format\":\"xvtrace-bench-move/1\",\"ways\":[");
+		printf("moving bytes on %s\n", bench_cpu());
+		fprintf(b.json, "{\"format\":\"xvtrace-bench-move/1\",\"cpu\":\"%s\",\"ways\":[",
+			bench_cpu());
 		err = bench(&b, argv[1]);
 		fprintf(b.json, "]}\n");
 	}

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 
 #include "clock/map.h"
+#include "cpu.h"
 #include "xvt_region.h"
 #include "xvt_writer.h"
 
@@ -159,10 +160,11 @@ static int measure(struct bench *b, FILE *json)
 
 	printf("\nstamps: by how much is an event's clock read early, after so many dependent "
 	       "loads "
-	       "from memory?\n%-6s %9s %9s %9s %9s  beyond %u ns\n",
-	       "loads", "median", "99 %", "99.9 %", "99.99 %", XVT_STAMP_SLACK_NS);
-	fprintf(json, "{\"format\":\"xvtrace-bench-stamp/1\",\"slack_ns\":%u,\"chains\":[",
-		XVT_STAMP_SLACK_NS);
+	       "from memory? On %s\n%-6s %9s %9s %9s %9s  beyond %u ns\n",
+	       bench_cpu(), "loads", "median", "99 %", "99.9 %", "99.99 %", XVT_STAMP_SLACK_NS);
+	fprintf(json,
+		"{\"format\":\"xvtrace-bench-stamp/1\",\"cpu\":\"%s\",\"slack_ns\":%u,\"chains\":[",
+		bench_cpu(), XVT_STAMP_SLACK_NS);
 	for (chain = NO_CHAIN; chain <= LONGEST; chain = chain < 4 ? chain + 1 : chain * 2) {
 		int err = events_after(b, chain);
 		double q[] = { 0.5, 0.99, 0.999, 0.9999 };

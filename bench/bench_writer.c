@@ -16,6 +16,7 @@
  *   all cores  a thread on each CPU, each with a region of its own, at the same time
  */
 #define _GNU_SOURCE
+#include "cpu.h"
 #include "writer_loops.h"
 
 #include <pthread.h>
@@ -438,6 +439,7 @@ static void print_table(void)
 {
 	unsigned int i;
 
+	printf("writer on %s, clock at %.3f GHz\n", bench_cpu(), tsc_per_ns);
 	printf("%-8s %-8s %-10s %8s %-5s %5s %9s %9s\n", "ring", "clock", "mode", "payload",
 	       "cache", "cores", "min ns", "median");
 	for (i = 0; i < nr_cases; i++) {
@@ -497,7 +499,7 @@ static void print_ratios(void)
 	struct ratio r[8];
 	unsigned int n = ratios(r), i;
 
-	printf("\n16-byte event, hot, one ring:\n");
+	printf("\n16-byte event, hot, one ring, on %s:\n", bench_cpu());
 	for (i = 0; i < n; i++)
 		printf("%-50s     %9.3f   (%s)\n", r[i].key, r[i].value, r[i].goal);
 }
@@ -510,8 +512,10 @@ static void write_json(const char *path)
 
 	if (!f)
 		fatal("cannot write the JSON file");
-	fprintf(f, "{\"format\":\"xvtrace-bench-writer/1\",\"tsc_ghz\":%.6f,\"peers\":{",
-		tsc_per_ns);
+	fprintf(f,
+		"{\"format\":\"xvtrace-bench-writer/"
+		"1\",\"cpu\":\"%s\",\"tsc_ghz\":%.6f,\"peers\":{",
+		bench_cpu(), tsc_per_ns);
 	for (i = 0; i < nr_cases && cases[i].name; i++)
 		fprintf(f, "%s\"%s\":{\"min_ns\":%.3f,\"median_ns\":%.3f}", i ? "," : "",
 			cases[i].name, cases[i].ns[0], cases[i].ns[ROUNDS / 2]);

@@ -145,6 +145,13 @@ moment() {
 	done
 }
 
+# As bench/cpu.h has it.
+name=$(awk -F '[ \t]*: ' '
+	/^$/ { exit }
+	{ v[$1] = $2 }
+	END { print v["model name"] ? v["model name"] ", family " v["cpu family"] ", model " v["model"] : "unknown" }
+' /proc/cpuinfo | tr -d '"\\')
+echo "readers on $name"
 cpu 3 "$xvtrace" --version || exit 1
 echo "xvtrace's start alone: $seconds s; it is part of all that follows"
 rows+=("{ \"what\": \"xvtrace's start\", \"cpu_seconds\": $seconds }")
@@ -154,7 +161,7 @@ numbers 512 $((events / 2))
 formats 8 $((events / 2))
 [ "$huge" -eq 0 ] || moment
 {
-	echo '{ "format": "xvtrace-bench-reader/1", "results": ['
+	echo '{ "format": "xvtrace-bench-reader/1", "cpu": "'"$name"'", "results": ['
 	(IFS=$'\n' && echo "${rows[*]}") | sed '$!s/$/,/; s/^/  /'
 	echo '] }'
 } >"$json"
