@@ -353,9 +353,14 @@ XVT_ASSERT(sizeof(struct xvt_vmm_clock) == 64, "vmm clock layout");
 
 /* struct xvt_ring_host: the host's half. All [host]; the writer only reads it. */
 struct xvt_ring_host {
-	uint64_t cons;	 /* next byte that the host wants; release after it cleared */
-	uint32_t enable; /* enum xvt_enable */
-	uint32_t epoch;	 /* bumped when guest and host time may have come apart */
+	uint64_t cons; /* next byte that the host wants; release after it cleared */
+	union {
+		struct {
+			uint32_t enable; /* enum xvt_enable */
+			uint32_t epoch;	 /* bumped when guest and host time may have come apart */
+		};
+		uint64_t state; /* both, as the writer loads them: epoch is the upper half */
+	};
 	/* The host sleeps: ring the doorbell at the next sub-buffer, and when you answer the first
 	 * request of several. It looks at commit, and for the answer, once more between setting
 	 * this (and a full fence) and its sleep; pairs with xvt_writer_publish(). It does so only
@@ -392,6 +397,8 @@ struct xvt_ring_host {
 	struct xvt_vmm_clock vmm_clock;	 /* [vmm] */
 };
 XVT_ASSERT(sizeof(struct xvt_ring_host) == 704, "ring host layout");
+XVT_ASSERT(offsetof(struct xvt_ring_host, enable) == 8, "state's lower half");
+XVT_ASSERT(offsetof(struct xvt_ring_host, epoch) == 12, "state's upper half");
 XVT_ASSERT(offsetof(struct xvt_ring_host, settled) == 512, "settled state");
 XVT_ASSERT(offsetof(struct xvt_ring_host, clock_page) == 256, "clock page");
 XVT_ASSERT(offsetof(struct xvt_ring_host, request_seq) == 64, "own line: handshake");

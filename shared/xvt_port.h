@@ -80,6 +80,10 @@ int memcmp(const void *a, const void *b, size_t n);
 #define xvt_seldom static __attribute__((noinline, cold, unused))
 #endif
 
+/* Here the compiler forgets how a word was computed: it does not compute it again, and of a pointer
+ * it does not keep members' addresses, each in a register of its own. */
+#define xvt_hide(p)   __asm__("" : "+r"(p))
+
 #define xvt_barrier() __asm__ __volatile__("" ::: "memory")
 
 /* One access of the full width, never torn, never repeated by the compiler. */
@@ -136,6 +140,16 @@ xvt_inline void xvt_local_inc_(uint64_t *p)
 	__asm__ __volatile__("incq %0" : "+m"(*p) : : "memory", "cc");
 }
 
+/* One instruction with its operand in memory; compilers do not fold an atomic load into it. */
+#define xvt_differs_(p, v)                                                     \
+	({                                                                     \
+		bool differs_;                                                 \
+		__asm__ __volatile__("cmp %2, %1"                              \
+				     : "=@ccne"(differs_)                      \
+				     : "m"(*(p)), "r"((__typeof__(*(p)))(v))); \
+		differs_;                                                      \
+	})
+
 #define xvt_mb()    __asm__ __volatile__("mfence" ::: "memory")
 #define xvt_wmb()   xvt_barrier() /* x86 keeps stores in order */
 #define xvt_rmb()   xvt_barrier() /* and loads */
@@ -147,10 +161,10 @@ xvt_inline void xvt_local_inc_(uint64_t *p)
  */
 xvt_inline uint64_t xvt_clock_read(void)
 {
-	uint32_t lo, hi;
+	uint64_t lo, hi; /* the upper halves are cleared */
 
 	__asm__ __volatile__("rdtsc" : "=a"(lo), "=d"(hi));
-	return (uint64_t)hi << 32 | lo;
+	return hi << 32 | lo;
 }
 
 /* Ordered against everything before and after: what a clock handshake needs as proof. */
@@ -182,10 +196,12 @@ xvt_inline void xvt_local_inc_(uint64_t *p)
 	__atomic_fetch_add(p, 1, __ATOMIC_RELAXED);
 }
 
-#define xvt_mb()	 __asm__ __volatile__("dmb ish" ::: "memory")
-#define xvt_wmb()	 __asm__ __volatile__("dmb ishst" ::: "memory")
-#define xvt_rmb()	 __asm__ __volatile__("dmb ishld" ::: "memory")
-#define xvt_relax()	 __asm__ __volatile__("yield" ::: "memory")
+#define xvt_differs_(p, v) (__atomic_load_n((p), __ATOMIC_RELAXED) != (v))
+
+#define xvt_mb()	   __asm__ __volatile__("dmb ish" ::: "memory")
+#define xvt_wmb()	   __asm__ __volatile__("dmb ishst" ::: "memory")
+#define xvt_rmb()	   __asm__ __volatile__("dmb ishld" ::: "memory")
+#define xvt_relax()	   __asm__ __volatile__("yield" ::: "memory")
 
 xvt_inline uint64_t xvt_clock_read(void)
 {
@@ -203,11 +219,18 @@ xvt_inline uint64_t xvt_clock_read_ordered(void)
 	return t;
 }
 
-#define XVT_CLOCK_NATIVE XVT_CLOCK_CNTVCT
+#define XVT_CLOCK_NATIVE   XVT_CLOCK_CNTVCT
 
 #else
 #error "xvtrace knows x86-64 and arm64; add the operations and the clock for yours here"
 #endif
+
+/* xvt_load(p) != v. */
+#define xvt_differs(p, v)               \
+	({                              \
+		XVT_POINT("compare");   \
+		xvt_differs_((p), (v)); \
+	})
 
 xvt_inline bool xvt_local_cas(uint64_t *p, uint64_t old, uint64_t new_)
 {

@@ -234,6 +234,10 @@ void xvt_writer_init(struct xvt_writer *w, void *base, const struct xvt_geometry
 	if (w->max_record > (XVT_LEN8_MAX - 1) * 8)
 		w->max_record = (XVT_LEN8_MAX - 1) * 8; /* leaves room for a full stamp */
 	w->generation = w->ctl->generation;
+	/* Nothing is remembered: no host writes this state. There is no room either, and what a
+	 * wrong position makes fit lies in the ring. */
+	w->state = ~0ull;
+	w->first = (uint64_t)(uintptr_t)w->data + sizeof(struct xvt_subbuf_hdr);
 	xvt_writer_bind(w);
 }
 

@@ -114,11 +114,17 @@ xvt_inline uint64_t xvt_header_lap(uint32_t ring_shift, uint64_t pos)
 	return (pos >> ring_shift & 3) << XVT_H_LAP_SHIFT;
 }
 
+/* Without its lap. */
+xvt_inline uint64_t xvt_header_word(uint32_t id, uint32_t len, uint64_t ts, uint64_t flags)
+{
+	return flags | (uint64_t)id << XVT_H_ID_SHIFT | (uint64_t)(len >> 3) << XVT_H_LEN8_SHIFT |
+	       (uint32_t)ts;
+}
+
 xvt_inline uint64_t xvt_header(uint32_t ring_shift, uint64_t pos, uint32_t id, uint32_t len,
 			       uint64_t ts, uint64_t flags)
 {
-	return xvt_header_lap(ring_shift, pos) | flags | (uint64_t)id << XVT_H_ID_SHIFT |
-	       (uint64_t)(len >> 3) << XVT_H_LEN8_SHIFT | (uint32_t)ts;
+	return xvt_header_lap(ring_shift, pos) | xvt_header_word(id, len, ts, flags);
 }
 
 xvt_inline uint32_t xvt_header_len(uint64_t h)

@@ -46,6 +46,13 @@
 struct xvt_writer {
 	struct xvt_ring_ctl *ctl;
 	struct xvt_ring_host *host;
+	/* What path 1a needs: xvt_writer_remember(). */
+	uint64_t state;	    /* of the host, when a record was last written on another path */
+	uint64_t first;	    /* address of that sub-buffer's first record */
+	uint64_t room;	    /* bytes from there on */
+	uint64_t to_memory; /* a word of ctl->resv in it, and this: the address */
+	uint64_t to_pos;    /* the same, and this: the position */
+	uint64_t lap;	    /* in its records' headers */
 	uint8_t *data;
 	uint64_t ring_size;
 	uint64_t ring_mask; /* ring_size - 1 */
@@ -74,8 +81,9 @@ struct xvt_slot {
 	uint64_t pos;
 	uint64_t end;
 	uint64_t resv; /* ctl->resv, as long as nobody reserved after this: xvt_slot_resv() */
-	uint32_t nest; /* how deep: 1 is the outermost */
-	uint32_t mode; /* enum xvt_enable, as this event found it at its entry */
+	struct xvt_ring_ctl *ctl; /* the writer's; a barrier makes the compiler load it again */
+	uint32_t nest; /* how deep: 1 is the outermost; 0 too, if it leaves by publishing */
+	uint32_t mode; /* enum xvt_enable, as found at the entry; not set on path 1a */
 };
 
 /* What an attempt to reserve found at [A]. */
@@ -87,6 +95,7 @@ struct xvt_look {
 	uint32_t seen;
 	uint32_t epoch;
 	uint32_t epoch_after; /* reading the clock; if it changed meanwhile, look again */
+	uint64_t rec;	      /* on the fast way: the record's address, checked */
 };
 
 xvt_inline uint64_t xvt_writer_clock(const struct xvt_writer *w)
@@ -170,34 +179,35 @@ xvt_seldom void xvt_writer_publish(struct xvt_writer *w)
 		w->kick(w->kick_arg);
 }
 
+/* Leave without a record, or after a crossing. */
+xvt_seldom void xvt_writer_leave_empty(struct xvt_writer *w, uint32_t nest)
+{
+	if (nest > 1)
+		xvt_store(&w->ctl->nest, nest - 1);
+	else
+		xvt_writer_publish(w);
+}
+
 /*
  * Leave one level of nesting after a record: nobody reserved after it while ctl->resv is
  * `resv`, which is position `end`. Order as in xvt_writer_publish(), and the same in effect:
  * everything below `end` is finished, because whoever nested in us is, so `end` may be
- * published whatever came after it; that is published once it was seen.
+ * published whatever came after it; that is published once it was seen. A crossing is seen by
+ * the same look: path 1a is not taken after a crossing before [A], [C] fails after one between [A]
+ * and [C], and one after [C] moves resv.
  */
-xvt_inline void xvt_writer_leave(struct xvt_writer *w, uint32_t nest, uint64_t resv, uint64_t end)
+xvt_inline void xvt_writer_leave(struct xvt_writer *w, struct xvt_ring_ctl *c, uint32_t nest,
+				 uint64_t resv, uint64_t end)
 {
-	struct xvt_ring_ctl *c = w->ctl;
-
 	if (xvt_unlikely(nest != 1)) {
-		xvt_store(&c->nest, nest - 1);
+		xvt_writer_leave_empty(w, nest);
 		return;
 	}
 	xvt_store_release(&c->commit, end); /* pairs with xvt_ring_snapshot() */
 	xvt_barrier();
 	xvt_store_release(&c->nest, 0); /* as there */
 	xvt_barrier();
-	if (xvt_unlikely(xvt_load(&c->resv) != resv) || xvt_unlikely(w->crossed))
-		xvt_writer_publish(w);
-}
-
-/* Leave without a record. */
-xvt_inline void xvt_writer_leave_empty(struct xvt_writer *w, uint32_t nest)
-{
-	if (nest != 1)
-		xvt_store(&w->ctl->nest, nest - 1);
-	else
+	if (xvt_unlikely(xvt_differs(&c->resv, resv)))
 		xvt_writer_publish(w);
 }
 
@@ -208,6 +218,26 @@ xvt_inline int xvt_writer_lose(struct xvt_writer *w, enum xvt_loss cause, uint32
 		xvt_local_inc(&w->ctl->lost[cause]);
 	xvt_writer_leave_empty(w, nest);
 	return -ENOSPC;
+}
+
+/* The second half of xvt_writer_enter(): slot->nest is set, and in ctl->nest. */
+xvt_inline int xvt_writer_entered(struct xvt_writer *w, struct xvt_ring_ctl *c,
+				  const struct xvt_ring_host *h, uint32_t id, struct xvt_slot *slot)
+{
+	slot->mode = xvt_load(&h->enable);
+	if (xvt_unlikely(slot->mode == XVT_ENABLE_OFF)) {
+		xvt_writer_leave_empty(w, slot->nest);
+		return -EAGAIN;
+	}
+	if (id >= XVT_ID_FIRST_EVENT)
+		xvt_local_inc(&c->attempted);
+	if (xvt_unlikely(slot->nest != 1)) {
+		if (slot->nest > xvt_load(&c->nest_max))
+			xvt_store(&c->nest_max, slot->nest);
+		if (slot->nest > XVT_MAXNEST)
+			return xvt_writer_lose(w, XVT_LOST_NEST, id, slot->nest);
+	}
+	return 0;
 }
 
 /*
@@ -225,20 +255,7 @@ xvt_inline int xvt_writer_enter(struct xvt_writer *w, struct xvt_ring_ctl *c,
 	slot->nest = xvt_load(&c->nest) + 1;
 	xvt_store(&c->nest, slot->nest);
 	xvt_barrier();
-	slot->mode = xvt_load(&h->enable);
-	if (xvt_unlikely(slot->mode == XVT_ENABLE_OFF)) {
-		xvt_writer_leave_empty(w, slot->nest);
-		return -EAGAIN;
-	}
-	if (id >= XVT_ID_FIRST_EVENT)
-		xvt_local_inc(&c->attempted);
-	if (xvt_unlikely(slot->nest != 1)) {
-		if (slot->nest > xvt_load(&c->nest_max))
-			xvt_store(&c->nest_max, slot->nest);
-		if (slot->nest > XVT_MAXNEST)
-			return xvt_writer_lose(w, XVT_LOST_NEST, id, slot->nest);
-	}
-	return 0;
+	return xvt_writer_entered(w, c, h, id, slot);
 }
 
 /*
@@ -464,6 +481,177 @@ xvt_inline int xvt_writer_cross(struct xvt_writer *w, uint32_t id, uint32_t len,
 }
 
 /*
+ * The fast way: path 1a of an outermost event. It needs the host's state and the sub-buffer that
+ * an outermost event remembered on another path, room in that sub-buffer, equal stamps, and a
+ * clock that is not too far ahead. Where one of these is missing, the general code goes on from
+ * there. Up to COUNT, in the order of what is done already:
+ */
+enum xvt_way {
+	XVT_WAY_FAST,
+	XVT_WAY_OFF,	/* recording is off: the event ends here */
+	XVT_WAY_ENTER,	/* nothing is done: the host's state is another one, or the event nests */
+	XVT_WAY_COUNT,	/* nest is 1; the state has changed since, and `attempted` has not */
+	XVT_WAY_LOOK,	/* nest is 1, the event is counted, the state was the one remembered */
+	XVT_WAY_AGAIN,	/* as LOOK, and one attempt is used up */
+	XVT_WAY_LOOKED, /* as LOOK, and [A] is done: only the gap is too long */
+};
+
+/*
+ * Remember what path 1a needs. Context: outermost, after [D]. A context that nests neither reads
+ * nor stores this. It stays true of that sub-buffer; in any other one there is no room, because a
+ * word of ctl->resv there gives an address that is further than `room` from `first`.
+ */
+xvt_inline void xvt_writer_remember(struct xvt_writer *w, const struct xvt_slot *slot,
+				    uint32_t epoch)
+{
+	const uint64_t pos =
+		(slot->pos & ~(uint64_t)w->subbuf_mask) + sizeof(struct xvt_subbuf_hdr);
+	const uint64_t word = xvt_resv_word(XVT_RING_BACKEND, w->subbuf_shift, pos);
+	const uint64_t first = (uint64_t)(uintptr_t)w->data + (pos & w->ring_mask);
+
+	w->state = (uint64_t)epoch << 32 | slot->mode;
+	if (w->first == first && w->to_memory == first - word && w->room)
+		return; /* as after most full stamps */
+	w->first = first;
+	w->room = w->subbuf_size - sizeof(struct xvt_subbuf_hdr);
+	w->to_memory = first - word;
+	w->to_pos = pos - word;
+	w->lap = xvt_header_lap(w->ring_shift, pos);
+}
+
+/*
+ * Is there room for `size` bytes at the address `rec` in the sub-buffer that is remembered? One
+ * comparison, of where the record ends. A record that begins before `first` and ends behind it
+ * would pass; no ring has such a word of ctl->resv, but wrong words shall cost events, not memory.
+ * It still lies inside of the sub-buffer if it is smaller than the sub-buffer's header; a larger
+ * one is refused.
+ */
+xvt_inline bool xvt_fast_fits(const struct xvt_writer *w, uint64_t rec, uint64_t size)
+{
+	uint64_t end = rec + size - w->first;
+
+	if (size >= sizeof(struct xvt_subbuf_hdr))
+		end |= (uint64_t)((int64_t)(rec - w->first) >> 63);
+	return xvt_likely(end <= w->room);
+}
+
+/* Enter. As xvt_writer_enter(): nest before everything else, and enable once more after it. */
+xvt_inline enum xvt_way xvt_fast_enter(struct xvt_ring_ctl *c, const struct xvt_ring_host *h,
+				       uint32_t id, uint64_t state)
+{
+	if (xvt_unlikely(xvt_differs(&h->state, state)))
+		return xvt_load(&h->enable) == XVT_ENABLE_OFF ? XVT_WAY_OFF : XVT_WAY_ENTER;
+	if (xvt_unlikely(xvt_load(&c->nest)))
+		return XVT_WAY_ENTER;
+	xvt_store(&c->nest, 1);
+	xvt_barrier();
+	if (xvt_unlikely(xvt_differs(&h->state, state)))
+		return XVT_WAY_COUNT;
+	if (id >= XVT_ID_FIRST_EVENT)
+		xvt_local_inc(&c->attempted);
+	return XVT_WAY_FAST;
+}
+
+/* Up to the clock. `at` gets what another way would have found, as far as it goes. */
+xvt_inline enum xvt_way xvt_fast_look(struct xvt_writer *w, const struct xvt_ring_ctl *c,
+				      const struct xvt_ring_host *h, uint32_t len, uint64_t state,
+				      struct xvt_look *at)
+{
+	/*
+	 * [A] As xvt_writer_look(), but without epoch_seen: while the host's state is the one that
+	 * is remembered, epoch_seen is that state's epoch, because an event that stores another
+	 * one has found another state. The look after the clock finds that, too.
+	 */
+	at->resv = xvt_load(&c->resv);
+	xvt_barrier();
+	at->before = xvt_load(&c->before_stamp);
+	if (xvt_unlikely(xvt_differs(&c->write_stamp, at->before)) ||
+	    len > XVT_SUBBUF_SIZE_MIN - sizeof(struct xvt_subbuf_hdr) - 8) /* any ring takes that */
+		return XVT_WAY_LOOK;
+	/* Computed once: what is checked is what is stored to, whatever a wrong word of ctl->nest
+	 * lets a nested context change in *w. */
+	at->rec = at->resv + w->to_memory;
+	xvt_hide(at->rec);
+	/* A context that crossed before [A] leaves no room, and one that crosses after [A] makes
+	 * [C] fail. */
+	if (!xvt_fast_fits(w, at->rec, xvt_record_size(len)))
+		return XVT_WAY_LOOK;
+	xvt_barrier();
+	at->ts = xvt_writer_clock(w);
+	xvt_barrier();
+	/* Recording that was switched off meanwhile does not concern this event any more. */
+	if (xvt_unlikely(xvt_differs(&h->state, state)) &&
+	    xvt_load(&h->epoch) != (uint32_t)(state >> 32))
+		return XVT_WAY_AGAIN;
+	if (xvt_unlikely(at->ts - at->before >= w->ts_limit)) {
+		at->after = at->before;
+		at->epoch = at->seen = at->epoch_after = (uint32_t)(state >> 32);
+		return XVT_WAY_LOOKED;
+	}
+	return XVT_WAY_FAST;
+}
+
+/* [E] and [D]: as xvt_writer_begin() and xvt_writer_stamp(). */
+xvt_inline void xvt_fast_begin(const struct xvt_writer *w, struct xvt_ring_ctl *c,
+			       const struct xvt_ring_host *h, uint32_t id, uint32_t len,
+			       uint64_t state, const struct xvt_look *at, struct xvt_slot *slot)
+{
+	const uint32_t size = (uint32_t)xvt_record_size(len);
+	uint64_t *rec = (uint64_t *)(uintptr_t)at->rec;
+
+	slot->pos = at->resv + (XVT_RING_BACKEND == XVT_BACKEND_CAS ? 0 : w->to_pos);
+	slot->end = slot->pos + size;
+	slot->resv = at->resv + size;
+	slot->rec = rec;
+	slot->payload = rec + 1;
+	slot->header = w->lap | xvt_header_word(id, size, at->ts, 0);
+	slot->ctl = c;
+	slot->nest = 1;
+	xvt_store(rec, slot->header); /* [E] */
+	xvt_barrier();
+	if (len & 7)
+		rec[(size >> 3) - 1] = 0;
+	/* Only a context of a newer epoch may have stored another one. */
+	if (xvt_unlikely(xvt_differs(&h->state, state)))
+		xvt_store(&c->epoch_seen, (uint32_t)(state >> 32));
+	xvt_barrier();
+	xvt_store(&c->write_stamp, at->ts); /* [D] */
+	xvt_barrier();
+}
+
+/* Another way, up to [A]: 0, or what xvt_reserve() shall return. */
+xvt_inline int xvt_writer_detour(struct xvt_writer *w, uint32_t id, uint32_t len, enum xvt_way way,
+				 struct xvt_slot *slot)
+{
+	int err = 0;
+
+	slot->ctl = w->ctl;
+	slot->nest = 1;
+	slot->mode = (uint32_t)w->state;
+	if (way == XVT_WAY_ENTER) {
+		slot->nest = xvt_load(&w->ctl->nest) + 1;
+		xvt_store(&w->ctl->nest, slot->nest);
+		xvt_barrier();
+	}
+	if (way <= XVT_WAY_COUNT)
+		err = xvt_writer_entered(w, w->ctl, w->host, id, slot);
+	if (!err && xvt_writer_is_big(w, len))
+		err = xvt_writer_lose(w, XVT_LOST_BIG, id, slot->nest);
+	return err;
+}
+
+/*
+ * After [C] of a record that went another way: it leaves as one that went the fast way, unless a
+ * sub-buffer was opened before [C], by this event or by one that nested in it. Then it publishes,
+ * because the last look at resv would not find that crossing, and need_wake must be read.
+ */
+xvt_inline void xvt_writer_return(const struct xvt_writer *w, struct xvt_slot *slot)
+{
+	if (slot->nest == 1)
+		slot->nest = !w->crossed;
+}
+
+/*
  * The back-end:
  *
  * int xvt_reserve(w, id, len, slot)
@@ -484,9 +672,12 @@ xvt_inline int xvt_writer_cross(struct xvt_writer *w, uint32_t id, uint32_t len,
 /* [F] The payload is complete. Same context as xvt_reserve(). */
 xvt_inline void xvt_commit(struct xvt_writer *w, struct xvt_slot *slot)
 {
+	struct xvt_ring_ctl *c = slot->ctl;
+
+	xvt_hide(c);
 	/* Pairs with the acquire of a reader that salvages past commit. */
 	xvt_store_release(slot->rec, slot->header | XVT_H_DONE);
-	xvt_writer_leave(w, slot->nest, xvt_slot_resv(slot), slot->end);
+	xvt_writer_leave(w, c, slot->nest, xvt_slot_resv(slot), slot->end);
 }
 
 /*
@@ -528,9 +719,11 @@ xvt_inline void xvt_discard(struct xvt_writer *w, struct xvt_slot *slot)
 			slot->rec[1] = 0;
 		}
 		xvt_barrier();
-		back = xvt_local_cas(&c->resv, xvt_slot_resv(slot), xvt_slot_resv(slot) - size);
-		if (!back && head > 8)
-			slot->rec[1] = full_word;
+		if (!xvt_local_cas(&c->resv, xvt_slot_resv(slot), xvt_slot_resv(slot) - size)) {
+			back = false;
+			if (head > 8)
+				slot->rec[1] = full_word;
+		}
 	}
 	if (back) {
 		slot->resv -= size;
@@ -541,7 +734,7 @@ xvt_inline void xvt_discard(struct xvt_writer *w, struct xvt_slot *slot)
 	}
 	if (count)
 		xvt_local_inc(&c->discarded);
-	xvt_writer_leave(w, slot->nest, xvt_slot_resv(slot), slot->end);
+	xvt_writer_leave(w, c, slot->nest, xvt_slot_resv(slot), slot->end);
 }
 
 /* Reserve, copy, commit. Returns as xvt_reserve(). */

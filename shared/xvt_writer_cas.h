@@ -43,28 +43,38 @@ xvt_inline int xvt_writer_claim(const struct xvt_writer *w, struct xvt_ring_ctl 
 	return 0;
 }
 
-/* The general case, from what was found at [A] on; or, if that is used up, from [A] again. */
-xvt_seldom int xvt_reserve_slowly(struct xvt_writer *w, uint32_t id, uint32_t len,
-				  struct xvt_look *at, bool used_up, struct xvt_slot *slot)
+/* The general case, from where the fast way stopped; `at` is what it found at [A], if it did. */
+xvt_seldom int xvt_reserve_slowly(struct xvt_writer *w, uint32_t id, uint32_t len, enum xvt_way way,
+				  struct xvt_look *at, struct xvt_slot *slot)
 {
-	uint32_t tries;
+	int err = xvt_writer_detour(w, id, len, way, slot);
+	uint32_t tries = way == XVT_WAY_AGAIN; /* used up */
 
-	if (xvt_writer_is_big(w, len))
-		return xvt_writer_lose(w, XVT_LOST_BIG, id, slot->nest);
-	for (tries = 0; tries <= XVT_MAXRETRY; tries++) {
-		uint64_t flags = xvt_look_proven(w, at) ? 0 : XVT_H_FULL;
-		uint64_t size = xvt_record_size(len) + (flags ? 8 : 0);
-		int err = -EAGAIN;
+	if (err)
+		return err;
+	if (tries)
+		xvt_local_inc(&w->ctl->retries);
+	for (; tries <= XVT_MAXRETRY; tries++) {
+		uint64_t flags, size;
 
-		if (!used_up && at->epoch_after == at->epoch && xvt_writer_fits(w, at->resv, size))
+		if (way != XVT_WAY_LOOKED)
+			xvt_writer_look(w, w->ctl, w->host, at);
+		way = XVT_WAY_AGAIN;
+		flags = xvt_look_proven(w, at) ? 0 : XVT_H_FULL;
+		size = xvt_record_size(len) + (flags ? 8 : 0);
+		if (at->epoch_after != at->epoch)
+			err = -EAGAIN;
+		else if (xvt_writer_fits(w, at->resv, size))
 			err = xvt_writer_claim(w, w->ctl, id, len, at, flags, slot); /* 1b */
-		else if (!used_up && at->epoch_after == at->epoch)
+		else
 			err = xvt_writer_cross(w, id, len, at, slot);
+		if (!err && slot->nest == 1)
+			xvt_writer_remember(w, slot, at->epoch);
+		if (!err)
+			xvt_writer_return(w, slot);
 		if (err != -EAGAIN)
 			return err;
-		used_up = false;
 		xvt_local_inc(&w->ctl->retries);
-		xvt_writer_look(w, w->ctl, w->host, at);
 	}
 	return xvt_writer_lose(w, XVT_LOST_RETRY, id, slot->nest);
 }
@@ -72,27 +82,36 @@ xvt_seldom int xvt_reserve_slowly(struct xvt_writer *w, uint32_t id, uint32_t le
 xvt_inline int xvt_reserve(struct xvt_writer *w, uint32_t id, uint32_t len, struct xvt_slot *slot)
 {
 	/* Loaded once: the compiler may not keep them across the barriers. */
-	struct xvt_ring_ctl *const c = w->ctl;
+	struct xvt_ring_ctl *c = w->ctl;
 	const struct xvt_ring_host *const h = w->host;
+	const uint64_t state = w->state;
 	struct xvt_slot seldom; /* copies, so that slot and at may live in registers */
 	struct xvt_look at, again;
-	bool used_up = false;
-	int err = xvt_writer_enter(w, c, h, id, slot);
+	enum xvt_way way = xvt_fast_enter(c, h, id, state);
+	int err;
 
-	if (xvt_unlikely(err))
-		return err;
-	xvt_writer_look(w, c, h, &at); /* [A] */
-	if (xvt_likely(at.epoch_after == at.epoch) && xvt_likely(xvt_look_proven(w, &at)) &&
-	    xvt_likely(!xvt_writer_is_big(w, len)) &&
-	    xvt_likely(xvt_writer_fits(w, at.resv, xvt_record_size(len)))) {
-		if (xvt_likely(!xvt_writer_claim(w, c, id, len, &at, 0, slot))) /* 1a */
-			return 0;
-		used_up = true; /* 2 */
+	if (xvt_likely(way == XVT_WAY_FAST)) {
+		xvt_hide(c);
+		way = xvt_fast_look(w, c, h, len, state, &at);
 	}
-	seldom.nest = slot->nest;
-	seldom.mode = slot->mode;
-	again = at;
-	err = xvt_reserve_slowly(w, id, len, &again, used_up, &seldom);
+	if (xvt_likely(way == XVT_WAY_FAST)) {
+		xvt_hide(c);
+		/* [B] Before [C]: a context that interrupts from here on finds them unequal. */
+		xvt_store(&c->before_stamp, at.ts);
+		xvt_barrier();
+		/* [C] Success: no other record since [A], so the time is in order. */
+		if (xvt_likely(xvt_local_cas(&c->resv, at.resv, at.resv + xvt_record_size(len)))) {
+			xvt_barrier();
+			xvt_fast_begin(w, c, h, id, len, state, &at, slot);
+			return 0; /* 1a */
+		}
+		way = XVT_WAY_AGAIN; /* 2 */
+	}
+	if (way == XVT_WAY_OFF)
+		return -EAGAIN;
+	if (way == XVT_WAY_LOOKED)
+		again = at;
+	err = xvt_reserve_slowly(w, id, len, way, &again, &seldom);
 	*slot = seldom;
 	return err;
 }

@@ -123,30 +123,40 @@ xvt_inline bool xvt_writer_claim(const struct xvt_writer *w, struct xvt_ring_ctl
 	return true;
 }
 
-/* The general case, from what was found at [A] on. */
-xvt_seldom int xvt_reserve_slowly(struct xvt_writer *w, uint32_t id, uint32_t len,
+/* The general case, from where the fast way stopped; `at` is what it found at [A], if it did. */
+xvt_seldom int xvt_reserve_slowly(struct xvt_writer *w, uint32_t id, uint32_t len, enum xvt_way way,
 				  struct xvt_look *at, struct xvt_slot *slot)
 {
-	uint32_t tries;
+	int err = xvt_writer_detour(w, id, len, way, slot);
+	uint32_t tries = way == XVT_WAY_AGAIN; /* used up */
 
-	if (xvt_writer_is_big(w, len))
-		return xvt_writer_lose(w, XVT_LOST_BIG, id, slot->nest);
-	for (tries = 0; tries <= XVT_MAXRETRY; tries++) {
-		uint64_t flags = xvt_look_proven(w, at) ? 0 : XVT_H_FULL;
-		uint64_t size = xvt_record_size(len) + (flags ? 8 : 0), old;
-		int err = -EAGAIN;
+	if (err)
+		return err;
+	if (tries)
+		xvt_local_inc(&w->ctl->retries);
+	for (; tries <= XVT_MAXRETRY; tries++) {
+		uint64_t flags, size, old;
 
-		if (at->epoch_after == at->epoch && xvt_writer_fits(w, at->resv, size)) {
-			if (xvt_writer_claim(w, w->ctl, id, len, at, flags, slot, &old))
-				return 0; /* 1b */
-			err = xvt_writer_landed(w, id, len, old, flags, slot);
-		} else if (at->epoch_after == at->epoch) {
+		if (way != XVT_WAY_LOOKED)
+			xvt_writer_look(w, w->ctl, w->host, at);
+		way = XVT_WAY_AGAIN;
+		flags = xvt_look_proven(w, at) ? 0 : XVT_H_FULL;
+		size = xvt_record_size(len) + (flags ? 8 : 0);
+		if (at->epoch_after != at->epoch)
+			err = -EAGAIN;
+		else if (!xvt_writer_fits(w, at->resv, size))
 			err = xvt_writer_cross(w, id, len, at, slot);
-		}
+		else if (xvt_writer_claim(w, w->ctl, id, len, at, flags, slot, &old))
+			err = 0; /* 1b */
+		else
+			err = xvt_writer_landed(w, id, len, old, flags, slot);
+		if (!err && slot->nest == 1)
+			xvt_writer_remember(w, slot, at->epoch);
+		if (!err)
+			xvt_writer_return(w, slot);
 		if (err != -EAGAIN)
 			return err;
 		xvt_local_inc(&w->ctl->retries);
-		xvt_writer_look(w, w->ctl, w->host, at);
 	}
 	return xvt_writer_lose(w, XVT_LOST_RETRY, id, slot->nest);
 }
@@ -155,42 +165,54 @@ xvt_seldom int xvt_reserve_slowly(struct xvt_writer *w, uint32_t id, uint32_t le
 xvt_seldom int xvt_reserve_landed(struct xvt_writer *w, uint32_t id, uint32_t len, uint64_t old,
 				  struct xvt_slot *slot)
 {
-	int err = xvt_writer_landed(w, id, len, old, 0, slot);
 	struct xvt_look at;
+	int err;
 
-	if (err != -EAGAIN)
-		return err;
-	xvt_local_inc(&w->ctl->retries);
-	xvt_writer_look(w, w->ctl, w->host, &at);
-	return xvt_reserve_slowly(w, id, len, &at, slot);
+	slot->ctl = w->ctl;
+	slot->nest = 1;
+	slot->mode = (uint32_t)w->state;
+	err = xvt_writer_landed(w, id, len, old, 0, slot);
+	if (err)
+		return xvt_reserve_slowly(w, id, len, XVT_WAY_AGAIN, &at, slot);
+	xvt_writer_return(w, slot);
+	return 0;
 }
 
 xvt_inline int xvt_reserve(struct xvt_writer *w, uint32_t id, uint32_t len, struct xvt_slot *slot)
 {
 	/* Loaded once: the compiler may not keep them across the barriers. */
-	struct xvt_ring_ctl *const c = w->ctl;
+	struct xvt_ring_ctl *c = w->ctl;
 	const struct xvt_ring_host *const h = w->host;
+	const uint64_t state = w->state;
 	struct xvt_slot seldom; /* copies, so that slot and at may live in registers */
 	struct xvt_look at, again;
+	enum xvt_way way = xvt_fast_enter(c, h, id, state);
 	uint64_t old;
-	int err = xvt_writer_enter(w, c, h, id, slot);
+	int err;
 
-	if (xvt_unlikely(err))
-		return err;
-	xvt_writer_look(w, c, h, &at); /* [A] */
-	if (xvt_likely(at.epoch_after == at.epoch) && xvt_likely(xvt_look_proven(w, &at)) &&
-	    xvt_likely(!xvt_writer_is_big(w, len)) &&
-	    xvt_likely(xvt_writer_fits(w, at.resv, xvt_record_size(len)))) {
-		if (xvt_likely(xvt_writer_claim(w, c, id, len, &at, 0, slot, &old)))
+	if (xvt_likely(way == XVT_WAY_FAST)) {
+		xvt_hide(c);
+		way = xvt_fast_look(w, c, h, len, state, &at);
+	}
+	if (xvt_likely(way == XVT_WAY_FAST)) {
+		xvt_hide(c);
+		/* [B] Before [C]: a context that interrupts from here on finds them unequal. */
+		xvt_store(&c->before_stamp, at.ts);
+		xvt_barrier();
+		/* [C] */
+		old = xvt_local_fetch_add(&c->resv, xvt_record_size(len));
+		xvt_barrier();
+		if (xvt_likely(old == at.resv)) {
+			xvt_fast_begin(w, c, h, id, len, state, &at, slot);
 			return 0; /* 1a */
-		seldom.nest = slot->nest;
-		seldom.mode = slot->mode;
+		}
 		err = xvt_reserve_landed(w, id, len, old, &seldom); /* 2 */
+	} else if (way == XVT_WAY_OFF) {
+		return -EAGAIN;
 	} else {
-		seldom.nest = slot->nest;
-		seldom.mode = slot->mode;
-		again = at;
-		err = xvt_reserve_slowly(w, id, len, &again, &seldom);
+		if (way == XVT_WAY_LOOKED)
+			again = at;
+		err = xvt_reserve_slowly(w, id, len, way, &again, &seldom);
 	}
 	*slot = seldom;
 	return err;

@@ -47,6 +47,6 @@ awk '{ print $1 }' <<<"$code" | addr2line -e "$elf" -a -f -i |
 		sub(/.*\//, "", at)
 		sub(/ .*/, "", at)
 		chain = chain " " f
-		if (!name && f ~ /^(xvt_(reserve|commit|discard|writer_)|mem)/) { name = f; place = at }
+		if (!name && f ~ /^(xvt_(reserve|commit|discard|fast_|writer_)|mem)/) { name = f; place = at }
 	     }
 	     END { tell() }'

@@ -29,6 +29,13 @@
 		__atomic_load_n((p), __ATOMIC_RELAXED);            \
 	})
 
+#undef xvt_differs
+#define xvt_differs(p, v)                                             \
+	({                                                            \
+		nest_point(NEST_SITE(SITE_LOAD, "compare " #p), (p)); \
+		xvt_differs_((p), (v));                               \
+	})
+
 #undef xvt_load_acquire
 #define xvt_load_acquire(p)                                                \
 	({                                                                 \

@@ -378,6 +378,8 @@ void oracle_idle(void)
 		ex_fail(RULE_IDLE, "nobody is inside, but nest = %u, commit = %#llx, resv = %#llx",
 			world.ctl.nest, (unsigned long long)world.ctl.commit,
 			(unsigned long long)writer_position());
+	if (writer_crossed())
+		ex_fail(RULE_WAKE, "no event is under way, but need_wake was not looked at");
 }
 
 void oracle_end(void)

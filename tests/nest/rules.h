@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * rules.h - what must hold, and its names. The numbers are those of the ring's invariants N1 to
- * N13; docs/xvt-proof.md says what each means.
+ * N14; docs/xvt-proof.md says what each means.
  */
 #ifndef NEST_RULES_H
 #define NEST_RULES_H
@@ -26,6 +26,7 @@ enum nest_rule {
 	RULE_RETRIES,	   /* N11: no more retries than disturbances */
 	RULE_LATE,	   /* N13: no record below a bound that the host could prove */
 	RULE_OFF,	   /* N13: a ring that is off and idle stays as it is */
+	RULE_WAKE,	   /* N14: no event under way, so need_wake was read after each crossing */
 	RULE_ENDLESS,	   /* every run ends */
 	/* Of the historic algorithms, which have no exact times: */
 	RULE_INTERVAL, /* the decoded time lies between entry and exit of reserve */

@@ -29,6 +29,7 @@ const char *const rule_names[RULES] = {
 	[RULE_RETRIES] = "N11-retries",
 	[RULE_LATE] = "N13-late",
 	[RULE_OFF] = "N13-off",
+	[RULE_WAKE] = "N14-wake",
 	[RULE_ENDLESS] = "endless",
 	[RULE_INTERVAL] = "time-interval",
 };

@@ -106,6 +106,7 @@ struct copier {
 struct world {
 	struct xvt_ring_ctl ctl;
 	struct xvt_ring_host host;
+	uint64_t private[32]; /* writer.c's struct xvt_writer */
 	uint64_t clock;
 	uint32_t span;	/* of the clock: jumps so far */
 	uint32_t reads; /* of a coarse clock */
@@ -170,6 +171,7 @@ static inline uint8_t *world_data(uint64_t pos)
 void writer_init(const struct xvt_geometry *g, uint64_t start);
 void writer_event(struct event *ev);
 uint64_t writer_position(void); /* ctl->resv as a position */
+bool writer_crossed(void);	/* a sub-buffer was opened, and need_wake not looked at since */
 extern const char *const writer_backend;
 extern const bool writer_xadd;
 

@@ -10,10 +10,17 @@
 
 #include "world.h"
 
-static struct xvt_writer writer;
+/* Part of the world, because it is part of what a schedule begins with. */
+#define writer (*(struct xvt_writer *)world.private)
+XVT_ASSERT(sizeof(struct xvt_writer) <= sizeof(world.private), "room in the world");
 
 const bool writer_xadd = XVT_RING_BACKEND == XVT_BACKEND_XADD;
 const char *const writer_backend = XVT_RING_BACKEND == XVT_BACKEND_XADD ? "xadd" : "cas";
+
+static void kick(void *arg)
+{
+	(void)arg; /* need_wake is never set */
+}
 
 void writer_init(const struct xvt_geometry *geometry, uint64_t start)
 {
@@ -25,6 +32,7 @@ void writer_init(const struct xvt_geometry *geometry, uint64_t start)
 	g.data_off = offsetof(struct world, data);
 	xvt_writer_init(&writer, &world, &g, 0);
 	writer.clock = world_clock;
+	writer.kick = kick;
 	world.ctl.commit = start;
 	world.ctl.resv = xvt_resv_word(XVT_RING_BACKEND, g.subbuf_shift, start);
 	world.ctl.backend = XVT_RING_BACKEND;
@@ -33,6 +41,11 @@ void writer_init(const struct xvt_geometry *geometry, uint64_t start)
 uint64_t writer_position(void)
 {
 	return xvt_writer_pos(&writer, world.ctl.resv);
+}
+
+bool writer_crossed(void)
+{
+	return writer.crossed;
 }
 
 void writer_event(struct event *ev)

@@ -449,6 +449,98 @@ START_TEST(endless_interruption_before_the_position_moves)
 }
 END_TEST
 
+/* A word of ctl->resv that no ring has, as another party that may write the region can leave it. */
+START_TEST(wrong_position_costs_events_and_not_memory)
+{
+	static const uint32_t len[] = { 0, 3, 8, 47, 48, 49, 56, 64, 200, 900 };
+	const uint8_t *data = ring.w.data;
+	uint32_t i, reserved = 0;
+	int64_t off;
+
+	for (off = -3000; off < 3000; off++)
+		for (i = 0; i < sizeof(len) / sizeof(len[0]); i++) {
+			struct xvt_ring_ctl *c = ring.w.ctl;
+			struct xvt_slot slot;
+
+			ut_ring_reset(&ring, 0, XVT_ENABLE_STOP);
+			ck_assert_int_eq(ut_write_at(&ring, 5000, 0, 8), 0); /* remembers */
+			c->resv += (uint64_t)off;
+			if (xvt_reserve(&ring.w, XVT_ID_U64, len[i], &slot))
+				continue;
+			reserved++;
+			ut_assert((uint8_t *)slot.rec >= data);
+			ut_assert((uint8_t *)slot.payload + (len[i] + 7) / 8 * 8 <=
+				  data + ring.g.ring_size);
+		}
+	ck_assert_uint_gt(reserved, 1000);
+}
+END_TEST
+
+static uint64_t wrong_nest_and_position(void *arg)
+{
+	struct xvt_writer *w = &ring.w;
+	const uint64_t resv = w->ctl->resv;
+	const uint8_t payload[200] = { 0 };
+	uint32_t *left = arg;
+
+	if (*left) {
+		*left = 0;
+		w->ctl->nest = 0;
+		while (xvt_resv_pos(XVT_RING_BACKEND, w->subbuf_shift, w->ctl->resv) <
+		       5ull * w->subbuf_size) /* where the ring has begun again */
+			ck_assert_int_eq(xvt_write(w, XVT_ID_U64, payload, 200), 0);
+		ck_assert_int_eq(xvt_write(w, XVT_ID_U64, payload, 200), 0);
+		w->ctl->resv = resv;
+	}
+	return ut_clock(&ring);
+}
+
+/* The same while an event is under way: what nests takes itself for an outermost event. */
+START_TEST(wrong_nest_costs_events_and_not_memory)
+{
+	const uint64_t lo = (uint64_t)(uintptr_t)ring.w.data;
+	const uint64_t hi = lo + ring.g.ring_size;
+	struct xvt_slot slot;
+	uint32_t left = 1;
+
+	ut_ring_reset(&ring, 0, XVT_ENABLE_OVERWRITE);
+	ck_assert_int_eq(ut_write_at(&ring, 5000, 0, 8), 0); /* remembers */
+	ring.w.clock = wrong_nest_and_position;
+	ring.w.clock_arg = &left;
+	ck_assert_int_eq(xvt_reserve(&ring.w, XVT_ID_U64, 64, &slot), 0);
+	ck_assert_uint_eq(left, 0);
+	ck_assert_uint_ge((uint64_t)(uintptr_t)slot.rec, lo);
+	ck_assert_uint_le((uint64_t)(uintptr_t)slot.payload + 64, hi);
+	ck_assert_uint_eq((uint64_t)(uintptr_t)slot.rec - lo, sizeof(struct xvt_subbuf_hdr) + 16);
+}
+END_TEST
+
+/* A host's state that no host writes: the one that a fresh writer remembers. */
+START_TEST(wrong_state_costs_events_and_not_memory)
+{
+	const uint64_t lo = (uint64_t)(uintptr_t)ring.w.data;
+	struct xvt_slot slot;
+	uint32_t len;
+	int64_t off;
+
+	for (len = 0; len < 100; len += 3)
+		for (off = -400; off < 400; off += 4) {
+			ut_ring_reset(&ring, 0, XVT_ENABLE_STOP);
+			xvt_writer_init(&ring.w, ring.base, &ring.g, 0);
+			ring.w.clock = ut_clock;
+			ring.w.clock_arg = &ring;
+			ring.w.host->enable = ~0u;
+			ring.w.host->epoch = ~0u;
+			ring.w.ctl->resv = (uint64_t)(off & ~7) + (off & 4 ? lo : 0);
+			if (xvt_reserve(&ring.w, XVT_ID_U64, len, &slot))
+				continue;
+			ut_assert((uint64_t)(uintptr_t)slot.rec >= lo);
+			ut_assert((uint64_t)(uintptr_t)slot.payload + (len + 7) / 8 * 8 <=
+				  lo + ring.g.ring_size);
+		}
+}
+END_TEST
+
 static void always_jump(struct ut_nest *n, enum ut_label label)
 {
 	if (label == UT_CLOCK)
@@ -960,6 +1052,9 @@ Suite *suite_writer(void)
 	tcase_add_test(tc, a_clock_pair_is_what_the_hypervisor_said);
 	tcase_add_loop_test(tc, a_clock_pair_of_no_time_is_not_written, 0, 5);
 	tcase_add_test(tc, epoch_that_never_holds_gives_up_and_is_counted);
+	tcase_add_test(tc, wrong_position_costs_events_and_not_memory);
+	tcase_add_test(tc, wrong_nest_costs_events_and_not_memory);
+	tcase_add_test(tc, wrong_state_costs_events_and_not_memory);
 	tcase_add_test(tc, event_without_proof_of_its_time_says_so);
 	tcase_add_test(tc, event_with_room_for_a_stamp_that_it_may_not_use_says_so);
 	tcase_add_test(tc, records_that_step_over_the_border_together_close_it_once);

@@ -59,6 +59,7 @@ void ut_ring_reset(struct ut_ring *u, uint64_t start, uint32_t enable)
 	u->w.host->cons = start;
 	u->w.host->enable = enable;
 	u->w.host->epoch = 1;
+	u->w.state = ~0ull; /* as after xvt_writer_init(): epochs begin anew */
 	xvt_reader_init(&u->reader, &u->g, start);
 	u->clock = 1000;
 	u->clock_step = 1;

@@ -32,10 +32,32 @@ static enum ut_label on_load(struct ut_frame *f)
 	case BEFORE_CLOCK:
 		if (!f->incs)
 			return UT_ENTRY;
+		/* The fast way has two loads after it has counted the event; where it goes on as
+		 * another one, that begins with its own. */
+		if (f->incs == 1 && f->fast)
+			return f->loads == 1 || f->loads == 3	? UT_A
+			       : f->loads == 2 || f->loads == 5 ? UT_A_BEFORE
+			       : f->loads == 6			? UT_A_AFTER
+								: UT_OTHER;
 		/* The first attempt of a nested event looks at nest_max first; epoch_seen comes
 		 * between the position and the stamps. */
 		n = f->loads - (f->incs == 1 && now->depth > 1);
 		return n == 1 ? UT_A : n == 3 ? UT_A_BEFORE : n == 4 ? UT_A_AFTER : UT_OTHER;
+	case UNNESTED:
+		return UT_RECHECK;
+	default:
+		return UT_OTHER;
+	}
+}
+
+/* The fast way compares, where the other one loads. */
+static enum ut_label on_compare(const struct ut_frame *f)
+{
+	switch (f->phase) {
+	case BEFORE_CLOCK:
+		if (!f->incs)
+			return UT_ENTRY;
+		return f->incs == 1 && f->fast && f->loads == 2 ? UT_A_AFTER : UT_OTHER;
 	case UNNESTED:
 		return UT_RECHECK;
 	default:
@@ -74,6 +96,9 @@ static enum ut_label on_store(struct ut_frame *f)
 		f->phase = AFTER_D;
 		return UT_D;
 	case LEAVING:
+		if (now->depth ==
+		    1) /* what is not the fast way publishes, and begins with nest = 1 */
+			return UT_OTHER;
 		f->phase = UNNESTED;
 		return UT_UNNEST;
 	case UNNESTED: /* nest = 1 again */
@@ -149,6 +174,8 @@ static void point(const char *tag)
 		now->ev[f->number].done = true;
 	if (!strcmp(tag, "load")) {
 		label = on_load(f);
+	} else if (!strcmp(tag, "compare")) {
+		label = on_compare(f);
 	} else if (!strcmp(tag, "store")) {
 		label = on_store(f);
 	} else if (!strcmp(tag, "cas") || !strcmp(tag, "xadd")) {
@@ -159,8 +186,10 @@ static void point(const char *tag)
 		if (f->phase == IN_DISCARD) {
 			f->phase = LEAVING;
 		} else {
-			/* The first counts the event; each later one is a new attempt. */
-			f->incs++;
+			/* The first counts the event; each later one is a new attempt. The fast
+			 * way has then loaded nest, any other one more. */
+			if (!f->incs++)
+				f->fast = f->loads == 1;
 			f->phase = BEFORE_CLOCK;
 			f->loads = 0;
 		}

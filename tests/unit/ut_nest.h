@@ -62,6 +62,7 @@ struct ut_frame {
 	uint32_t incs;
 	uint32_t len; /* of its payload */
 	bool added;   /* the position was moved by an addition */
+	bool fast;    /* the event went the fast way, at first */
 	uint64_t end; /* of its record, once the position has moved */
 };
 
