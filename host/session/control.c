@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* control.c - see control.h. The recorder's side; a client's is control_ask.c. */
+/* control.c - the recorder's side of control.h. The client's side is control_ask.c. */
 #define _GNU_SOURCE
 #include "session/control.h"
 
@@ -16,21 +16,21 @@
 #include "base/socket.h"
 
 #define CLIENTS	    16u
-#define CLOSE_TURNS 64u /* of the loop, which needs one or two */
+#define CLOSE_TURNS 64u /* turns of the loop while closing; one or two suffice */
 
 struct client {
 	struct xvt_op op; /* first */
 	struct xvt_control *control;
 	bool armed; /* the loop holds it */
-	int sock;   /* -1: a free place */
+	int sock;   /* -1: free */
 	uint64_t came;
-	size_t got; /* of its line */
+	size_t got; /* bytes of its line */
 	bool asked; /* the line is whole */
 	char line[XVT_CONTROL_REQUEST_MAX + 1];
-	uint64_t cursor; /* where its answer goes on */
-	char *out;	 /* what is being sent, */
+	uint64_t cursor; /* position in its answer */
+	char *out;	 /* piece of the answer being sent */
 	size_t len;
-	size_t sent; /* and how much of it has been */
+	size_t sent; /* bytes of it sent */
 };
 
 struct xvt_control {
@@ -40,7 +40,7 @@ struct xvt_control {
 	void *arg;
 	bool armed;
 	struct xvt_listener listener;
-	uint64_t came; /* clients, ever */
+	uint64_t came; /* clients so far */
 	struct client client[CLIENTS];
 };
 
@@ -73,7 +73,7 @@ static void wait_for(struct client *c, uint32_t events)
 		let_go(c);
 }
 
-/* As much as the socket takes now, one piece at most: others wait for the recorder, too. */
+/* Send as much as the socket takes now, at most one piece: other clients wait as well. */
 static void send_some(struct client *c)
 {
 	ssize_t n;
@@ -105,7 +105,7 @@ static void read_line(struct client *c)
 		wait_for(c, POLLIN);
 		return;
 	}
-	if (n <= 0) { /* gone, or its line is longer than any that we know */
+	if (n <= 0) { /* closed, or the line is longer than any valid one */
 		let_go(c);
 		return;
 	}
@@ -133,8 +133,8 @@ static void on_client(struct xvt_op *op, int res)
 		read_line(c);
 }
 
-/* Who came first and still is there reads nothing: it makes room for who comes. Its place is free
- * when the loop has seen that. */
+/* Returns a free client, or NULL. If all are used, the oldest one is dropped, as it does not read
+ * its answer; it is free when the loop has completed its poll. */
 static struct client *place(struct xvt_control *control)
 {
 	struct client *oldest = NULL;
@@ -219,7 +219,7 @@ static int own_path(char *path, size_t size, char *why, size_t why_size)
 		snprintf(why, why_size, "%s: %s", dir, strerror(errno));
 		return -errno;
 	}
-	/* Where recorders were killed nobody else will ever listen. */
+	/* Remove the sockets of killed recorders. */
 	xvt_socket_tidy(dir, xvt_control_is_name);
 	snprintf(path, size, "%s/record-%d", dir, (int)getpid());
 	return 0;
@@ -297,6 +297,6 @@ void xvt_control_close(struct xvt_control *control)
 		if (xvt_loop_run(control->loop, 1000000000u) < 0)
 			break;
 	}
-	if (!held(control)) /* the loop may still write to it: better lost than reused */
+	if (!held(control)) /* the loop may still use it: leaking is better than reuse */
 		free(control);
 }

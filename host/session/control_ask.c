@@ -13,7 +13,7 @@
 
 #include "base/socket.h"
 
-/* More than any honest line: that has 64 rings, some tens of KiB. */
+/* Longer than any valid line: 64 rings take some tens of KiB. */
 #define LINE_MAX_BYTES (64u << 20)
 
 struct asking {
@@ -23,7 +23,7 @@ struct asking {
 	void *arg;
 	char *bytes;
 	size_t len;
-	size_t searched; /* of them: there is no newline in these */
+	size_t searched; /* bytes of it without a newline */
 	size_t room;
 };
 
@@ -69,7 +69,7 @@ static int make_room(struct asking *a)
 	return 0;
 }
 
-/* All whole lines of what has come. */
+/* Pass on all whole lines received. */
 static int take_lines(struct asking *a)
 {
 	char *from = a->bytes, *const all = a->bytes + a->len, *at = a->bytes + a->searched, *end;
@@ -86,7 +86,7 @@ static int take_lines(struct asking *a)
 	return err;
 }
 
-/* Returns 1: there may be more; 0: that was all; or -errno. */
+/* Returns 1: more may follow; 0: the answer is complete; or -errno. */
 static int receive(struct asking *a)
 {
 	int err = make_room(a);
@@ -104,7 +104,7 @@ static int receive(struct asking *a)
 	return err ? err : 1;
 }
 
-/* What it says is shown as what a recorder does. */
+/* Returns true if the peer's user may speak for a recorder: the answer is shown to the user. */
 static bool is_trusted(int sock)
 {
 	const uid_t uid = xvt_socket_peer(sock);
@@ -133,7 +133,7 @@ int xvt_control_ask(const char *path, const char *request, int timeout_ms, xvt_c
 	if (err)
 		snprintf(why, why_size, "%s",
 			 err == -ETIMEDOUT ? "it does not answer"
-			 : err == -EPERM   ? "whoever listens there is neither you nor root"
+			 : err == -EPERM   ? "its socket belongs to neither you nor root"
 					   : strerror(-err));
 	return err;
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * exact.c - what KVM knows of a vCPU's clock, or its region says of it, held against what
- * the handshake measured. A source that agrees makes the handshake's node exact. One that
- * contradicts it is refused for that ring: an interval between two readings of the host's own
- * clock is a proof, as long as the guest answers truly, and a number in a file is not.
+ * exact.c - checks what KVM knows of a vCPU's clock, or its region says of it, against the
+ * handshake's measurements. A source that agrees makes the handshake's node exact. A source that
+ * contradicts it is refused for that ring: an interval between two readings of the host's own clock
+ * is a proof, as long as the guest answers truly, and a number in a file is not.
  *
- * The region's numbers are the guest's word. They are used only where the caller vouches for the
- * machine (vm->trust_guest_clock), only without KVM's, and never against KVM's: a guest could lie
- * in its answers and in these numbers alike.
+ * The region's numbers can be written by the guest. They are used only where the user trusts the
+ * machine (vm->trust_guest_clock), only if KVM's numbers are missing, and never against KVM's: a
+ * guest could lie in its answers and in these numbers alike.
  */
 #include "session/parts.h"
 
@@ -16,22 +16,23 @@
 
 #include <inttypes.h>
 
-/* Looking for a machine's VMM reads the maps of all of them: ever more seldom. */
+/* Finding a machine's VMM reads the maps of all processes, so failed attempts become ever more
+ * seldom. */
 #define LOOK_FIRST_NS SECOND_NS
 #define LOOK_LAST_NS  (64 * SECOND_NS)
-#define MISSING_MAX   64 /* vCPUs in a row that are not there */
+#define MISSING_MAX   64 /* consecutive missing vCPUs */
 
-/* Best first: what the host knows outranks what the guest can write. */
+/* Best first: the host's knowledge outranks what the guest can write. */
 #define KVM	      0
 #define GUEST	      1
 static const struct xvt_clock_exact_ops *const sources[XVT_EXACT_SOURCES] = {
 	[KVM] = &xvt_clock_kvm,
 	[GUEST] = &xvt_clock_vmm,
 };
-#define APART_NS 1000 /* two formulas that lie closer are one, but for their roundings */
+#define APART_NS 1000 /* formulas that differ by less are equal but for rounding */
 
-/* The region's numbers need somebody who vouches for its guest. That they are there is said once:
- * a VMM that writes them counts on their use. */
+/* Returns true if source i may be used. The region's numbers need a user who trusts the guest. A
+ * note says once that they exist, because a VMM that writes them expects their use. */
 static bool may_use(struct xvt_session *s, struct xvt_vm *vm, unsigned int i)
 {
 	struct xvt_exact_use *use = &vm->exact[i];
@@ -86,7 +87,7 @@ void xvt_session_exact_close(struct xvt_vm *vm)
 	}
 }
 
-/* Refused or not: whose VMM it is, it knows. */
+/* The KVM source, refused or not: it identifies the machine's VMM. */
 static const struct xvt_clock_exact *kvm_of(const struct xvt_vm *vm)
 {
 	return vm->exact[KVM].source;
@@ -110,8 +111,8 @@ static bool refused(const struct xvt_ring *r, unsigned int i)
 }
 
 /*
- * None of the vCPUs that its rings name is there: another VMM may have the region by now. Or the
- * guest names them wrongly, so the next look comes as late as it would have otherwise.
+ * Close a source that has none of the vCPUs that the rings name: another VMM may use the region by
+ * now. If the guest names its vCPUs wrongly, the next attempt comes no sooner than without this.
  */
 static void look_again(struct xvt_vm *vm, unsigned int i)
 {
@@ -144,7 +145,7 @@ static void read_formula(struct xvt_vm *vm, struct xvt_ring *r, unsigned int i)
 	struct xvt_clock_formula f = { 0 };
 	const bool read = formula_of(vm, r, i, &f);
 
-	/* The same as before: it proves as much as that one, and for longer. */
+	/* An unchanged formula keeps its older reading, which proves as much, for longer. */
 	if (read && reading->read && xvt_formula_equal(&f, &reading->formula))
 		return;
 	reading->read = read;
@@ -153,9 +154,10 @@ static void read_formula(struct xvt_vm *vm, struct xvt_ring *r, unsigned int i)
 }
 
 /*
- * What was read after the last burst is what is known before this one: a reading costs a visit to
- * debugfs, and the other vCPUs wait meanwhile. Only who wants a burst at once has a reason to think
- * that it changed; and then, were it not read again, this burst could not give an exact node.
+ * A measurement begins. The reading taken after the last measurement also serves as the one before
+ * this one: a reading costs an access to debugfs, during which the other vCPUs wait. It is taken
+ * anew only if a measurement is wanted at once, because then the formula may have changed, and
+ * without a new reading this measurement could not give an exact node.
  */
 void xvt_session_exact_begin(struct xvt_session *s, struct xvt_ring *r)
 {
@@ -171,7 +173,7 @@ void xvt_session_exact_begin(struct xvt_session *s, struct xvt_ring *r)
 	}
 }
 
-/* Does the formula's host time of each sample lie where the handshake saw it? */
+/* Returns true if the formula's host time of each sample lies within the handshake's interval. */
 static bool agrees(const struct xvt_clock_measure *m, const struct xvt_clock_formula *f)
 {
 	unsigned int i;
@@ -223,14 +225,15 @@ static void refuse_by_kvm(struct xvt_session *s, struct xvt_ring *r)
 				: r->formula[KVM].formula.offset);
 }
 
-/* Has this formula been contradicted before? */
+/* Returns true if this formula has been contradicted before. */
 static bool second_time(struct xvt_ring *r, unsigned int i)
 {
 	struct xvt_exact_reading *reading = &r->formula[i];
 
 	if (reading->contradicted && xvt_formula_equal(&reading->contradicting, &reading->formula))
 		return true;
-	/* At once, but not again for each of a VMM's words that the guest writes there. */
+	/* Measure again at once, but not for every new number that a guest writes into a VMM's
+	 * words. */
 	if (!reading->contradicted)
 		r->next_burst_clock = 0;
 	reading->contradicted = true;
@@ -239,11 +242,11 @@ static bool second_time(struct xvt_ring *r, unsigned int i)
 }
 
 /*
- * The samples are a proof, the formula was the same before the first and after the last of them,
- * and they contradict it. A vCPU's clock changes only while it is out of its guest, so that is no
- * race of reading the one and the other; but there is one left: a clock that was moved and moved
- * back within the burst (a guest that writes TSC_ADJUST twice), and its formula was never wrong.
- * The second contradiction of one formula is not that. Until then nothing exact comes of it.
+ * The samples contradict a formula that was the same before the first and after the last of them. A
+ * vCPU's clock changes only while the vCPU is out of its guest, so reading formula and samples one
+ * after the other is no race. One race is left: a clock that was moved and moved back within the
+ * measurement (a guest that writes TSC_ADJUST twice) while the formula was right. A second
+ * contradiction of the same formula excludes that. Until then the source gives no exact node.
  */
 static void contradicted(struct xvt_session *s, struct xvt_ring *r,
 			 const struct xvt_clock_measure *m, unsigned int i)
@@ -255,15 +258,15 @@ static void contradicted(struct xvt_session *s, struct xvt_ring *r,
 	refuse(s, r, m, i);
 }
 
-/* Was the formula the same from before the first question until now? */
+/* Returns true if the formula was the same from before the first request until now. */
 static bool held(struct xvt_vm *vm, struct xvt_ring *r, const struct xvt_clock_measure *m,
 		 unsigned int i)
 {
 	const struct xvt_exact_reading before = r->formula[i];
 
 	read_formula(vm, r, i);
-	/* A burst may have been under way when it was read: a question that nobody had answered for
-	 * long is not asked again if its answer is there. */
+	/* The measurement may have begun before the reading: a request that was unanswered for long
+	 * is not sent again if its answer is there. */
 	return before.read && r->formula[i].read && r->formula[i].clock == before.clock &&
 	       (int64_t)(m->host_clock_lo - before.clock) >= 0;
 }
@@ -275,20 +278,20 @@ static bool in_epoch_of_exact(const struct xvt_ring *r)
 	return last && last->epoch == r->exact_epoch;
 }
 
-/* The measurement's node, as the formula has it: off by a tick and the roundings. */
+/* Make the measurement's node exact, by the formula: off by a tick and rounding. */
 static void make_exact(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_measure *m,
 		       unsigned int i, uint64_t host)
 {
 	m->node.source = sources[i]->id;
 	m->node.host_ns = xvt_host_clock_ns(&s->clock, host);
 	m->node.bound_ns = xvt_exact_bound_ns(&s->clock);
-	/* Another formula is another epoch, however small the change. But if a node that was
-	 * measured meanwhile has begun one, that is the same jump. */
+	/* A changed formula begins an epoch, however small the change; unless a measured node has
+	 * begun one meanwhile, which is the same jump. */
 	r->map.moved = r->exact_used == sources[i]->id && in_epoch_of_exact(r) &&
 		       !xvt_formula_equal(&r->exact, &r->formula[i].formula);
 }
 
-/* Does what the region says differ from what KVM says? Both held for this burst. */
+/* Returns true if the region's formula differs from KVM's. Both held for this measurement. */
 static bool differs(const struct xvt_session *s, const struct xvt_ring *r,
 		    const struct xvt_clock_measure *m)
 {
@@ -301,9 +304,9 @@ static bool differs(const struct xvt_session *s, const struct xvt_ring *r,
 }
 
 /*
- * The guest's word is of use only where KVM knows nothing of the machine. Where it does, the word
- * is checked all the same. It is refused if it differs twice, and where KVM was refused: then the
- * guest's answers are all that speaks for it.
+ * Returns true if the region's formula may be used: only if KVM knows nothing of the machine. If
+ * KVM knows it, the region's formula is still checked. It is refused if it differs twice, and if
+ * KVM was refused, because then only the guest's answers support it.
  */
 static bool kvm_allows(struct xvt_session *s, struct xvt_ring *r, const struct xvt_clock_measure *m,
 		       bool kvm_held)
@@ -320,7 +323,7 @@ void xvt_session_exact_refine(struct xvt_session *s, struct xvt_ring *r,
 	bool kvm_held = false, done = false;
 	unsigned int i;
 
-	r->map.moved = false; /* what a node told that was dropped is found again */
+	r->map.moved = false; /* a jump reported by a dropped node is found again */
 	/* A source that is not used is checked as well, so that a wrong one is reported. */
 	for (i = 0; i < XVT_EXACT_SOURCES; i++) {
 		const struct xvt_clock_formula *f = &r->formula[i].formula;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kvm.c - what the host's kernel tells of the machines' vCPUs (vmm/kvm_events.h): that a TSC
- * offset was changed, so that the clock is measured at once; and, where it was asked for, when
- * each vCPU was in its guest. Those spans go into the trace, where xvtrace verify holds every event
- * against them: they know nothing of the map.
+ * kvm.c - reads the host kernel's events about the machines' vCPUs (vmm/kvm_events.h). A changed
+ * TSC offset starts a clock measurement at once. On request, the spans in which each vCPU was in
+ * its guest go into the trace, where xvtrace verify checks every event against them: they do not
+ * depend on the clock map.
  *
- * The kernel's rings are read CPU after CPU, so what is told is sorted by its time, up to a moment
- * before the reading began. An entry or exit that is missing makes a span longer, never shorter: a
- * claim that a vCPU did not run rests on two events that were seen.
+ * The kernel's rings are read CPU after CPU, so events are sorted by time up to a moment before the
+ * reading began. A missing entry or exit makes a span longer, never shorter: a claim that a vCPU
+ * did not run rests on two events that were seen.
  */
 #include "session/parts.h"
 
@@ -17,16 +17,16 @@
 #include <stdlib.h>
 
 #define LOOK_NS	  20000000u /* the kernel's rings hold some 26,000 events of each CPU */
-#define OPEN_NS	  SECOND_NS /* between two looks whether there is a machine of KVM's */
-#define KNOWN_NS  SECOND_NS /* a thread's number may come to mean another one */
-#define SETTLE_NS 1000000u  /* an event is in its ring that long after its stamp at most */
+#define OPEN_NS	  SECOND_NS /* between two checks for a KVM machine */
+#define KNOWN_NS  SECOND_NS /* a thread id may be reused */
+#define SETTLE_NS 1000000u  /* longest delay of an event between its stamp and its ring */
 #define SPANS	  4096	    /* in one chunk */
 
 struct thread {
 	int32_t tid;
-	uint32_t vm; /* UINT32_MAX: none of ours */
+	uint32_t vm; /* UINT32_MAX: no recorded machine */
 	uint64_t looked_clock;
-	size_t vcpu; /* that it ran last */
+	size_t vcpu; /* the one that it ran last */
 };
 
 struct vcpu {
@@ -36,11 +36,11 @@ struct vcpu {
 	bool seen; /* left_clock holds */
 	uint64_t entered_clock;
 	uint64_t left_clock;
-	uint64_t last_clock; /* what is older comes too late */
+	uint64_t last_clock; /* older events come too late */
 };
 
 struct cpu {
-	uint64_t last_clock; /* of what was read of it; 0: nothing yet */
+	uint64_t last_clock; /* newest event read; 0: none yet */
 };
 
 struct xvt_session_kvm {
@@ -55,7 +55,7 @@ struct xvt_session_kvm {
 	size_t nr_vcpus;
 	struct cpu *cpus;
 	size_t nr_cpus;
-	struct xvt_ftrace_event *told; /* not in order yet */
+	struct xvt_ftrace_event *told; /* events not sorted yet */
 	size_t nr_told;
 	size_t told_room;
 	struct xvt_run_span *spans;
@@ -75,7 +75,8 @@ static struct xvt_session_kvm *state(struct xvt_session *s)
 	return s->kvm;
 }
 
-/* The array with one more element, zeros, at `at`; NULL without memory, and it is as it was. */
+/* Insert a zeroed element at `at`. Returns the array; NULL without memory, and the array is
+ * unchanged. */
 static void *grow(void *array, size_t *count, size_t size, size_t at)
 {
 	char *grown = realloc(array, (*count + 1) * size);
@@ -88,7 +89,7 @@ static void *grow(void *array, size_t *count, size_t size, size_t at)
 	return grown;
 }
 
-/* --- who is it --- */
+/* --- threads and vCPUs --- */
 
 static uint32_t vm_of(const struct xvt_session *s, int32_t tid)
 {
@@ -215,7 +216,7 @@ static void add_span(struct xvt_session *s, const struct xvt_run_span *span)
 		put_spans(s);
 }
 
-/* Nothing is said of anybody from one moment to the other. */
+/* Add a gap: from from_clock to to_clock the spans say nothing of any vCPU. */
 static void lost(struct xvt_session *s, const struct xvt_ftrace_event *e, uint64_t from_clock,
 		 uint64_t to_clock)
 {
@@ -228,7 +229,8 @@ static void lost(struct xvt_session *s, const struct xvt_ftrace_event *e, uint64
 		.exit_clock = to_clock,
 	};
 
-	/* Where only offsets are asked for it does not matter: a change shows by itself, later. */
+	/* Without run spans a gap does not matter: a changed clock is also found by measurements,
+	 * later. */
 	if (s->opt.run_spans)
 		add_span(s, &gap);
 }
@@ -240,7 +242,8 @@ static void left(struct xvt_session *s, struct vcpu *v, const struct xvt_ftrace_
 		e->host_clock
 	};
 
-	/* Some kernels go in again without telling: it ran since it was last seen to leave. */
+	/* Some kernels re-enter the guest without an event: count the time since the last exit as
+	 * run. */
 	if (v->inside || v->seen)
 		add_span(s, &span);
 	v->inside = false;
@@ -250,7 +253,7 @@ static void left(struct xvt_session *s, struct vcpu *v, const struct xvt_ftrace_
 
 static void entered(struct vcpu *v, const struct xvt_ftrace_event *e)
 {
-	/* An exit was missed: it may have been inside ever since. */
+	/* An exit event is missing: the vCPU may have been inside ever since. */
 	if (v->inside)
 		return;
 	v->inside = true;
@@ -270,7 +273,7 @@ static void place(struct xvt_session *s, const struct xvt_ftrace_event *e)
 		return;
 	}
 	if (e->host_clock < v->last_clock) {
-		/* Its CPU's ring was too full to be read to its end before. */
+		/* The CPU's ring was too full to be read to its end before. */
 		lost(s, e, e->host_clock, v->last_clock);
 		return;
 	}
@@ -302,7 +305,7 @@ void xvt_session_kvm_settle(struct xvt_session *s, uint64_t until_clock)
 	memmove(k->told, k->told + i, k->nr_told * sizeof(*k->told));
 }
 
-/* --- what is told --- */
+/* --- events --- */
 
 static void keep(struct xvt_session_kvm *k, const struct xvt_ftrace_event *e)
 {
@@ -373,7 +376,8 @@ static bool any_kvm(const struct xvt_session *s)
 	return false;
 }
 
-/* Only where there is a machine of KVM's: it takes some memory of each CPU. */
+/* Open the kernel's rings, which take memory of each CPU, only if a recorded machine runs under
+ * KVM. */
 static void begin(struct xvt_session *s)
 {
 	char why[256] = "";
@@ -390,7 +394,7 @@ static void begin(struct xvt_session *s)
 		s->kvm->begin_clock = xvt_clock_read();
 		return;
 	}
-	/* Nobody asked for the offsets: a change is found without, a little later. */
+	/* Offset events are optional: measurements find a change as well, a little later. */
 	xvt_session_note(s, s->opt.run_spans ? 2 : 0, NULL, UINT32_MAX,
 			 "what the kernel tells of KVM cannot be had: %s",
 			 why[0] ? why : strerror(-err));

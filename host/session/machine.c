@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * machine.c - a machine in a recording: its region, its rings, its metadata, and what we
- * ask of it. Everything that comes out of the region here is copied and checked first.
+ * machine.c - a machine of a recording: its region, its rings, its metadata, and the requests to
+ * its guest. Everything read from the region is copied and checked first.
  */
 #define _GNU_SOURCE
 #include "session/parts.h"
@@ -14,7 +14,7 @@
 #define META_PASS_BYTES	  (1u << 20)
 #define RINGS_MAX	  (XVT_EVENT_RING_MASK + 1)
 
-#define REQUEST_NOTES_MAX 64u /* of answers to requests, by one machine */
+#define REQUEST_NOTES_MAX 64u /* notes about answers to requests, for each machine */
 
 void xvt_vm_gone(struct xvt_session *s, struct xvt_vm *vm, const char *why)
 {
@@ -34,7 +34,7 @@ void xvt_vm_gone(struct xvt_session *s, struct xvt_vm *vm, const char *why)
 	vm->phase = XVT_VM_GONE;
 }
 
-/* Before anything is measured: the same counter runs at the same rate. */
+/* The rate before any measurement: the host's, if both use the same counter. */
 static uint64_t presumed_hz(const struct xvt_session *s, const struct xvt_host_region *region)
 {
 	uint64_t hz = region->hdr.clock_hz;
@@ -70,8 +70,8 @@ static void put_ring(struct xvt_session *s, struct xvt_ring *r, const struct xvt
 	r->announced = true;
 }
 
-/* What is the recorder's own in it changes seldom, and what follows may need it. The rest is the
- * guest's, who may change it as often as it likes. */
+/* Returns true if the chunk must be written at once. The recorder's own fields change seldom, and
+ * later chunks may need them. The guest may change its fields as often as it likes. */
 static bool is_urgent(const struct xvt_ring *r, const struct xvt_ring_info *info)
 {
 	const struct xvt_ring_info *told = &r->told_info;
@@ -130,7 +130,7 @@ void xvt_session_announce_late(struct xvt_session *s, bool final)
 	}
 }
 
-/* Length of the line of the request that begins there, with its line feed; 0: there is none. */
+/* Length of the request line that begins at `at`, with its line feed; 0: none. */
 static size_t request_line(const struct xvt_session *s, size_t at)
 {
 	const char *line = s->opt.request ? s->opt.request + at : "";
@@ -140,8 +140,8 @@ static size_t request_line(const struct xvt_session *s, size_t at)
 }
 
 /*
- * One line is one request: the guest has one word for its answer, and so it is known which event it
- * is about.
+ * Send one line as one request: the guest has one word for its answer, so a line for each event
+ * shows which event the answer is about.
  */
 static void send_line(struct xvt_session *s, struct xvt_vm *vm, size_t at)
 {
@@ -173,8 +173,8 @@ void xvt_vm_tell_attached(const struct xvt_session *s, struct xvt_vm *vm)
 {
 	uint64_t id = s->attach_id;
 
-	/* A snapshot wants the guest to answer soon, and no more. It takes nothing, so if a
-	 * recorder has died that stays to be seen; and if the snapshot dies, nothing is missing. */
+	/* A snapshot only needs the guest to answer soon. It takes nothing, so the mark of a dead
+	 * recorder stays; and if the snapshot dies, nothing is missing. */
 	if (s->opt.cut)
 		id = vm->found_attach_id ? vm->found_attach_id : XVT_ATTACH_LOOKS;
 	xvt_store(&xvt_host_region_page(&vm->region)->attach_id, id);
@@ -192,7 +192,7 @@ static void free_rings(struct xvt_vm *vm, uint32_t n)
 	vm->rest = NULL;
 }
 
-/* All memory that the machine's rings take, or none of it: half a machine is none. */
+/* Allocate all memory for the machine's rings, or none. */
 static int make_room(struct xvt_session *s, struct xvt_vm *vm, uint32_t n)
 {
 	struct xvt_ring **all = realloc(s->rings, (s->nr_rings + n) * sizeof(*all));
@@ -211,11 +211,11 @@ static int make_room(struct xvt_session *s, struct xvt_vm *vm, uint32_t n)
 		free_rings(vm, n);
 		return -ENOMEM;
 	}
-	xvt_pool_count(&vm->pool, n * sizeof(**vm->rings), true); /* as long as the pool is there */
+	xvt_pool_count(&vm->pool, n * sizeof(**vm->rings), true); /* never returned to the pool */
 	return 0;
 }
 
-/* From here on the machine has no more rings than it may have. */
+/* Limit the machine's rings to rings_max. */
 static void limit_rings(struct xvt_vm *vm)
 {
 	if (vm->region.g.ring_count <= vm->rings_max)
@@ -224,7 +224,7 @@ static void limit_rings(struct xvt_vm *vm)
 	vm->region.g.ring_count = vm->rings_max;
 }
 
-/* In the rings that are not recorded: the guest's word. */
+/* Events attempted in the rings that are not recorded, by the guest's counters. */
 static uint64_t attempted_in_more(const struct xvt_vm *vm)
 {
 	const uint32_t from = vm->region.g.ring_count;
@@ -262,11 +262,11 @@ void xvt_vm_tell_unrecorded(struct xvt_session *s, struct xvt_vm *vm)
 				 events, vm->rings_more);
 }
 
-/* The guest formatted its region: from now on its geometry is ours and fixed. */
+/* Attach to a formatted region. Its geometry, copied by the check, is fixed from here on. */
 static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 {
 	uint32_t i, n = vm->region.g.ring_count;
-	bool died; /* the recorder before us */
+	bool died; /* the previous recorder */
 	int err = make_room(s, vm, n);
 
 	if (err)
@@ -297,7 +297,8 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 			r->map.host_hz = s->clock.hz;
 		xvt_ring_attach(r);
 		s->rings[s->nr_rings++] = r;
-		/* Whoever wrote may be gone, and what he left comes out all the same. */
+		/* A ring taken over after a recorder's death may have no writer any more; its
+		 * records are emitted all the same. */
 		if (r->heir && r->last.attempted)
 			xvt_ring_announce(s, r);
 	}
@@ -316,7 +317,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 	return 0;
 }
 
-/* A guest that has begun again (boot, kexec, module load) knows nothing of what it was asked. */
+/* Send the requests again to a new guest generation (boot, kexec, module load). */
 static void ask_again(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 {
 	const struct xvt_region_hdr *h = (const struct xvt_region_hdr *)vm->region.map;
@@ -326,8 +327,8 @@ static void ask_again(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 		send_request(s, vm);
 }
 
-/* What a guest answers to one request; `what` goes before it. A guest can begin again without end.
- */
+/* Write a note about a guest's answer to one request; `what` precedes the event. The number of
+ * notes is limited, because a guest can begin anew without end. */
 static void note_answer(struct xvt_session *s, struct xvt_vm *vm, const char *what, const char *why)
 {
 	const char *line = s->opt.request + vm->request_at + 1; /* without "+" */
@@ -378,8 +379,8 @@ void xvt_vm_look_for_answer(struct xvt_session *s, struct xvt_vm *vm, uint64_t n
 		send_line(s, vm, vm->request_at + request_line(s, vm->request_at));
 }
 
-/* The recording ends: what was asked for and is not known to be switched on is said. By the last
- * pass's look at the region, which is not read again. */
+/* Report requested events that are not known to be switched on, by the last pass's view of the
+ * region, which is not read again. */
 void xvt_vm_end_request(struct xvt_session *s, struct xvt_vm *vm)
 {
 	if (!s->opt.request || !s->opt.request[0] || s->opt.cut || vm->phase == XVT_VM_GONE)
@@ -391,7 +392,7 @@ void xvt_vm_end_request(struct xvt_session *s, struct xvt_vm *vm)
 	if (!vm->request_seq && !vm->request_again)
 		return;
 	if (!vm->request_seq)
-		vm->request_at = 0; /* it has begun again */
+		vm->request_at = 0; /* the guest has begun anew */
 	note_answer(s, vm,
 		    "the recording ended before the guest answered the request for events, from",
 		    " on");
@@ -408,7 +409,7 @@ int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_
 		return err;
 	}
 	limit_rings(vm);
-	/* Those of machines that are gone are in the file, and are not used again. */
+	/* Rings of machines that are gone are in the file; their numbers are not reused. */
 	if (vm->region.g.ring_count > RINGS_MAX - s->nr_rings) {
 		snprintf(why, why_size,
 			 "its %u rings are too many beside the %zu that this trace has had: events "
@@ -453,7 +454,7 @@ void xvt_vm_free(struct xvt_vm *vm)
 	free(vm);
 }
 
-/* Open, and ours alone. */
+/* Open the region and claim it for this recorder. */
 static int open_region(struct xvt_vm *vm, char *why, size_t why_size)
 {
 	int err = xvt_host_region_open(&vm->region, vm->path, true);
@@ -512,7 +513,7 @@ int xvt_session_add_rings(struct xvt_session *s, const char *name, const char *p
 	s->vms[s->nr_vms++] = vm;
 	xvt_session_share_memory(s);
 	err = xvt_vm_try_attach(s, vm, why, why_size);
-	if (err) { /* nothing of it is in the file yet */
+	if (err) { /* the trace has nothing of the machine yet */
 		s->nr_vms--;
 		xvt_session_share_memory(s);
 		xvt_vm_free(vm);

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * marks.c - records that the host asks for, so that a trace can be judged by more than its
- * own map. The host reads its clock, asks a ring's writer for a record with a number, sees that
- * it is written, reads its clock again. Whatever stamp, ring and map make of that record, it
- * was written between those two moments: xvtrace verify holds them against each other.
+ * marks.c - requests marks, so that a trace can be checked by more than its own clock map. The host
+ * reads its clock, requests from a ring's writer a record with a number, sees that it is written,
+ * and reads its clock again. Whatever host time stamp, ring and map give that record, it was
+ * written between the two readings: xvtrace verify checks that.
  */
 #include "session/parts.h"
 
 #include <stdlib.h>
 
 #define EVERY_NS SECOND_NS
-#define SPIN_NS	 100000u /* as long as for an answer of a running burst */
+#define SPIN_NS	 100000u /* as for an answer within a measurement */
 
 static void ask(struct xvt_ring *r)
 {
-	/* Never a number that an earlier recorder left behind in the mailbox or in the ring. */
+	/* Never a number that an earlier recorder left in the mailbox or in the ring. */
 	r->mark.number = r->mark.number ? r->mark.number + 1 : xvt_clock_read() | 1;
 	r->mark.ring = r->id;
 	r->mark.host_clock_before = xvt_clock_read_ordered();
@@ -26,7 +26,7 @@ void xvt_session_mark_look(struct xvt_ring *r)
 {
 	if (!r->mark_open)
 		return;
-	/* Pairs with xvt_writer_mark(): the record was stamped before. */
+	/* Pairs with xvt_writer_mark(): the record is stamped before mark_ack is stored. */
 	if (xvt_load_acquire(&r->ctl->mark_ack) != r->mark.number)
 		return;
 	r->mark.host_clock_after = xvt_clock_read_ordered();
@@ -35,10 +35,10 @@ void xvt_session_mark_look(struct xvt_ring *r)
 }
 
 /*
- * While the writer is there the two moments lie closest. One that does not write it now may do so
- * later; it is asked again for another one, because a restored snapshot may have taken the
- * question back. Nobody spins for a writer that did not write the one before: it may know no
- * marks, or be a helper that only answers.
+ * Request a mark while the writer is present, when the two readings lie closest. A mark that is not
+ * written now may be written later. A new one is requested all the same, because a rollback may
+ * have undone the request. The host does not spin for a writer that did not write the previous
+ * mark: it may not support marks, or be a helper that only answers.
  */
 void xvt_session_mark(struct xvt_ring *r)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * metadata.c - what a machine's guest says of itself, from its region into the trace. A guest
- * that boots again says the same formats again; these are not written again. One that says new
- * things without end is cut, with a note.
+ * metadata.c - copies a guest's metadata from its region into the trace. A guest that boots again
+ * sends the same formats again; they are not written twice. A guest that sends new metadata without
+ * end is cut off, with a note.
  */
 #include "session/parts.h"
 
@@ -16,7 +16,7 @@
 /* Of a chunk besides its payload: header, struct xvt_meta_info, padding, entry in the INDEX. */
 #define CHUNK_BYTES   88u
 
-/* Formats that are in the trace, the last of each id; two ids with one place take turns. */
+/* Formats in the trace: the newest of each id. Ids that share a slot replace each other. */
 #define SEEN_SLOTS    4096u
 
 struct xvt_meta_seen {
@@ -27,13 +27,13 @@ struct xvt_meta_seen {
 
 static void copy_words(void *to, const uint8_t *from, size_t len)
 {
-	/* The guest may change the bytes while we copy: any mixture is legal input, because
-	 * only the copy is looked at from here on. */
+	/* The guest may change the bytes during the copy: any mixture is legal input, because only
+	 * the copy is read from here on. */
 	memcpy(to, from, len);
 	xvt_barrier();
 }
 
-/* A guest must not choose how much memory we take. */
+/* Skip a too long entry: a guest must not choose how much memory the recorder uses. */
 static void skip_long(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_meta_tlv *tlv)
 {
 	if (!vm->meta_long)
@@ -60,7 +60,7 @@ static uint64_t hash_of(const uint8_t *p, size_t len)
 	return h;
 }
 
-/* Is this the text that the trace has of that format? If not, it will be. */
+/* Returns true if the trace has this text of the format. If not, remembers it. */
 static bool was_seen(struct xvt_vm *vm, const struct xvt_meta_tlv *tlv, const uint8_t *bytes)
 {
 	const uint32_t at = tlv->id % SEEN_SLOTS;
@@ -90,7 +90,7 @@ static uint64_t most_written(const struct xvt_vm *vm)
 	return areas > WRITTEN_LEAST ? areas : WRITTEN_LEAST;
 }
 
-/* Returns false when there is no memory, or no space in the file: later, then. */
+/* Write an entry. Returns false without memory, or without space in the file: retry later. */
 static bool take(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_meta_tlv *tlv,
 		 const uint8_t *payload)
 {
@@ -116,7 +116,7 @@ static bool take(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_meta
 	return true;
 }
 
-/* Has it said too much? Then no more is taken. */
+/* Returns true if the machine has used up its limit; no more of its metadata is taken. */
 static bool is_over(struct xvt_session *s, struct xvt_vm *vm)
 {
 	const bool turns = vm->meta_bytes > TURNS_MAX * vm->region.g.meta_size;
@@ -134,7 +134,7 @@ static bool is_over(struct xvt_session *s, struct xvt_vm *vm)
 	return true;
 }
 
-/* The next part, at vm->meta_pos. Returns how many bytes it takes; 0: no more can be read now. */
+/* Read the entry at vm->meta_pos. Returns its length; 0: no more can be read now. */
 static uint64_t read_one(struct xvt_session *s, struct xvt_vm *vm, const uint8_t *area,
 			 uint64_t committed)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * notes.c - what a recording says: to the person who watches, and into the file. What a
- * guest can cause at will has a limit for each machine and level, and one for all machines; what is
- * left out is counted, and that is said.
+ * notes.c - notes of a recording: shown to the user, and written into the trace. Notes that a guest
+ * can cause at will are limited for each machine and level, and for all machines together. Notes
+ * left out are counted, and the count is reported.
  */
 #include "session/parts.h"
 
@@ -10,13 +10,13 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* At once, and then one more in so long. */
+/* Size of each token bucket, and the time that refills one token. */
 #define NOTES_VM     32u
 #define NOTES_VM_NS  (4 * SECOND_NS)
 #define NOTES_ALL    512u
 #define NOTES_ALL_NS (SECOND_NS / 4)
-#define NOTES_OWN    8u		      /* first ones of a machine's that others cannot use up */
-#define LEFT_OUT_NS  (60 * SECOND_NS) /* between two notes that say how many were left out */
+#define NOTES_OWN    8u		      /* of each machine, not usable by others */
+#define LEFT_OUT_NS  (60 * SECOND_NS) /* between two reports of notes left out */
 
 static void refill(const struct xvt_session *s, struct xvt_note_limit *l, uint32_t most,
 		   uint64_t ns, uint64_t now)

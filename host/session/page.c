@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * page.c - the clock pages of a recording: begun when a ring's clock is first asked for,
- * told of every pause, ended with the ring. (Nodes: take_node() in clocks.c.)
+ * page.c - the clock pages of a recording: opened when a ring's clock source opens, updated at
+ * every pause, closed with the ring. (Nodes: take_node() in clocks.c.)
  */
 #include "session/parts.h"
 
 #include <errno.h>
 
-/* A region of before version 1.1 has no place for a page; the file works all the same. */
+/* A region older than version 1.1 has no place for a page; the file works all the same. */
 static struct xvt_clock_page *page_in_region(const struct xvt_ring *r)
 {
 	return xvt_has_clock_pages(&r->region->hdr) ? &r->host->clock_page : NULL;
@@ -29,15 +29,15 @@ void xvt_session_page_open(struct xvt_session *s, struct xvt_ring *r)
 		xvt_session_note(s, 2, vm, r->id, "no clock page %s/%s.%u: %s", dir, vm->name,
 				 r->index,
 				 err == -EBUSY	 ? "another recorder writes it"
-				 : err == -EPERM ? "the file is somebody else's"
+				 : err == -EPERM ? "another user owns the file"
 						 : strerror(-err));
 }
 
-static void tell(struct xvt_clock_pages *c, enum xvt_vmm_event event, uint64_t at_ns)
+static void apply_event(struct xvt_clock_pages *c, enum xvt_vmm_event event, uint64_t at_ns)
 {
 	switch (event) {
 	case XVT_VMM_STOPPED:
-	case XVT_VMM_MIGRATED_AWAY: /* whatever it does from now on is not seen here */
+	case XVT_VMM_MIGRATED_AWAY: /* its later state is not visible here */
 	case XVT_VMM_GONE:
 		xvt_clock_pages_pause(c, at_ns);
 		break;
@@ -60,5 +60,5 @@ void xvt_session_page_event(struct xvt_vm *vm, enum xvt_vmm_event event, uint64_
 	uint32_t i;
 
 	for (i = 0; vm->phase == XVT_VM_ATTACHED && i < vm->region.g.ring_count; i++)
-		tell(&vm->rings[i]->pages, event, at_ns);
+		apply_event(&vm->rings[i]->pages, event, at_ns);
 }

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * snapshot.c - a snapshot: what the rings of a flight recorder hold, up to one host time T that
- * is the same for all of them. T is read when every machine has a clock, just after the counters
- * of all rings. Then whole rings are copied first, against writers who go on over the oldest end.
- * An event belongs to it if its host time is not later than T; so the passes go on until each
- * ring is proven to have delivered all of those, for an event may have been inside its writer at T.
+ * snapshot.c - takes a snapshot: the contents of a flight recorder's rings up to one host time T,
+ * the same for all of them. T is read when every machine has a clock, just after the counters of
+ * all rings. Then the rings are copied, before any other work, because writers overwrite their
+ * oldest end. An event belongs to the snapshot if its host time is not later than T. At T an event
+ * may have been inside its writer, so passes go on until each ring is proven to have delivered all
+ * events up to T.
  */
 #include "session/parts.h"
 
 #include <inttypes.h>
 
-/* Has every machine a clock? Rings without an owner never will. */
+/* Returns true if every machine has a clock. Rings without a writer never get one. */
 static bool clocks_are_there(const struct xvt_session *s)
 {
 	size_t i;
@@ -32,7 +33,7 @@ static bool clocks_are_there(const struct xvt_session *s)
 	return true;
 }
 
-/* Any ring of the machine that was measured. */
+/* Returns any measured ring of the machine, or NULL. */
 static const struct xvt_ring *measured(const struct xvt_vm *vm)
 {
 	uint32_t i;
@@ -45,10 +46,10 @@ static const struct xvt_ring *measured(const struct xvt_vm *vm)
 }
 
 /*
- * Nobody answers for this ring: its thread has ended, or the machine is dead or paused. What it
- * holds is placed by a clock of the same machine that was measured now, else by what a recorder
- * left in the region, else by its own ticks; nothing confirms that. What follows the look just
- * before T may be later than T, so it is not taken.
+ * Place a ring whose clock cannot be measured: its thread has ended, or the machine is dead or
+ * paused. Its records are placed by the clock of another ring of the machine, else by the node that
+ * a recorder left in the region, else by their own ticks; nothing confirms that. Records behind the
+ * look just before T may be later than T, so they are not taken.
  */
 static void place_unmeasured(struct xvt_session *s, struct xvt_ring *r)
 {
@@ -114,8 +115,9 @@ static void read_all_metadata(struct xvt_session *s, struct xvt_vm *vm)
 }
 
 /*
- * A flight recorder's rings hold what was written long before they were measured, and it is placed
- * by a rate. One of a few per cent beside the host's was taken for the host's until here.
+ * Use each ring's own measured rate. A flight recorder's rings hold records from long before the
+ * measurement, which are placed by a rate. Until here, a rate within a few per cent of the host's
+ * was taken for the host's.
  */
 static void use_own_rate(struct xvt_session *s, struct xvt_vm *vm)
 {
@@ -188,7 +190,8 @@ bool xvt_session_cut_copying(struct xvt_session *s)
 			c->until = r->last.commit;
 			c->begun = true;
 		}
-		/* Where it does not move, memory is used up: first some of it must go out. */
+		/* A ring without progress has no memory left: first some records must
+		 * be emitted. */
 		more |= xvt_pos_before(r->read_pos, c->until) && r->read_pos != c->tried;
 		c->tried = r->read_pos;
 	}
@@ -196,8 +199,8 @@ bool xvt_session_cut_copying(struct xvt_session *s)
 }
 
 /*
- * Is everything out of this ring that is stamped up to T? It is once something later has come, for
- * a ring's times only grow; or when the ring was at rest after T, and nothing of it waits.
+ * Returns true if every record stamped up to T is delivered: a later one has come, because a ring's
+ * times only grow; or the ring was idle after T and none of its records waits.
  */
 static bool is_whole(const struct xvt_session *s, struct xvt_ring *r)
 {
@@ -210,7 +213,7 @@ static bool is_whole(const struct xvt_session *s, struct xvt_ring *r)
 	return r->idle && (int64_t)(r->idle_clock - s->cut_clock) > 0 && !r->first;
 }
 
-/* Its records wait for a measurement of after T: as soon as that can be. */
+/* Measure the ring as soon as possible, if its records wait for a node later than T. */
 static void measure_soon(const struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
 	const struct xvt_clock_node *last = xvt_clock_map_last(&r->map);

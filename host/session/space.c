@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * space.c - a recording whose file cannot take all that guests write: the disk is slow or
- * full, or the file has a largest size.
+ * space.c - handles a file that cannot take all that guests write: the disk is slow or full, or the
+ * file has a largest size.
  *
- * Slow or full: nothing is emitted until there is room again. Rings are drained meanwhile, into
- * their machine's part of the memory; when that is used up they are not, they fill, and their guest
- * drops and counts. So a machine that writes less than its part of what the disk takes loses
- * nothing because of others.
+ * Slow or full disk: no event is emitted until there is room again. Meanwhile rings are drained
+ * into their machine's share of the memory. When the share is used up, the rings fill, and their
+ * guest drops and counts events. So a machine that writes less than its share of the disk's rate
+ * loses nothing because of others.
  *
- * A largest size (max_bytes), and what is left of a disk that is nearly full, is split equally
- * between the machines. What comes of a machine that has had its part is dropped here and counted
- * (`dropped`): a LOST record says it where the next event of its ring is written, or once a second.
+ * A largest size (max_bytes), and the rest of a nearly full disk, are divided equally between the
+ * machines. Events of a machine whose share is used up are dropped here and counted (`dropped`). A
+ * LOST record reports them before the next written event of their ring, or once a second.
  */
 #include "session/parts.h"
 
 #include <inttypes.h>
 
-/* What the end of a trace takes: counters, losses and last clock nodes of each ring, the index. */
+/* Space for the end of a trace: counters, losses and last clock nodes of each ring, the index. */
 #define END_BYTES      (128u << 10)
 #define END_RING_BYTES 1024u
-/* A disk is nearly full when no more than this part of it is left, and no more than so many bytes;
- * until it is twice that again. */
+/* A disk is nearly full if no more than this part of it is left, and no more than this many bytes;
+ * until twice as much is left again. */
 #define NEARLY_PART    8u
 #define NEARLY_BYTES   (4ull << 30)
-#define LOOK_BYTES     (256u << 10) /* of the file, between two looks at the disk */
-#define REST_PART      8u	    /* of what is left: for clocks, counters and notes */
+#define LOOK_BYTES     (256u << 10) /* written to the file between two checks of the disk */
+#define REST_PART      8u	    /* of the rest: for clocks, counters and notes */
 #define NOTE_SECONDS   10u
 
 bool xvt_session_disk_full(const struct xvt_session *s)
@@ -41,7 +41,7 @@ static uint64_t end_bytes(const struct xvt_session *s)
 	return end < s->opt.max_bytes / 2 ? end : s->opt.max_bytes / 2;
 }
 
-/* The one whose part of the space is used: a machine that comes again has no new one. */
+/* Returns the space account of the machine: a restarted machine shares that of its predecessor. */
 static struct xvt_vm_space *space_of(struct xvt_session *s, const struct xvt_vm *vm)
 {
 	return &s->vms[vm->space_of]->space;
@@ -57,7 +57,7 @@ static uint64_t count_parts(const struct xvt_session *s)
 	return n ? n : 1;
 }
 
-/* As many bytes of events, before compression, as make so many of the file. */
+/* Bytes of events that compress to `bytes` of the file. */
 static uint64_t before_compression(const struct xvt_session *s, uint64_t bytes)
 {
 	uint64_t raw, stored;
@@ -66,13 +66,13 @@ static uint64_t before_compression(const struct xvt_session *s, uint64_t bytes)
 	return stored ? (uint64_t)((unsigned __int128)bytes * raw / stored) : bytes;
 }
 
-/* Of the file, with what is gathered. */
+/* Size of the file, bytes still gathered included. */
 static uint64_t file_bytes(const struct xvt_session *s)
 {
 	return xvt_trace_bytes(s->trace) + xvt_trace_gathered(s->trace);
 }
 
-/* A machine's part of a file of max_bytes: of all that events and metadata may take. */
+/* A machine's share of a file of max_bytes: of the space for events and metadata. */
 static uint64_t part_of_file(const struct xvt_session *s)
 {
 	uint64_t raw, stored, most = s->opt.max_bytes - end_bytes(s), other, used = s->space_used;
@@ -84,7 +84,7 @@ static uint64_t part_of_file(const struct xvt_session *s)
 	return other < most ? before_compression(s, (most - other) / count_parts(s)) : 0;
 }
 
-/* The disk is nearly full: what is left is split from here on. */
+/* The disk is nearly full: divide the rest from here on. */
 static void split_disk(struct xvt_session *s, uint64_t left)
 {
 	const uint64_t each = (left - left / REST_PART) / count_parts(s);
@@ -105,7 +105,7 @@ static void look_at_disk(struct xvt_session *s)
 {
 	uint64_t left, whole, nearly;
 
-	/* When it is full everything waits, and nobody needs a part. */
+	/* While the disk is full everything waits, and shares do not matter. */
 	if (!s->sink->space || xvt_session_disk_full(s) || s->sink->space(s->sink, &left, &whole))
 		return;
 	left -= left < xvt_trace_gathered(s->trace) ? left : xvt_trace_gathered(s->trace);
@@ -117,7 +117,7 @@ static void look_at_disk(struct xvt_session *s)
 		s->disk_split = false;
 }
 
-/* Has the machine had its part? */
+/* Returns true if `bytes` more exceed the machine's share. */
 static bool used_up(const struct xvt_session *s, struct xvt_vm_space *sp, uint64_t bytes)
 {
 	const uint64_t used = sp->used + bytes;
@@ -157,7 +157,7 @@ void xvt_session_not_written(struct xvt_session *s, const struct xvt_vm *vm, uin
 	s->space_used -= bytes;
 }
 
-/* May any machine write another event? */
+/* Returns true if any machine may still write events. */
 static bool any_part_left(struct xvt_session *s)
 {
 	size_t i;
@@ -173,7 +173,7 @@ static bool any_part_left(struct xvt_session *s)
 
 bool xvt_session_space_limited(struct xvt_session *s)
 {
-	/* A pass may write more than a disk that is nearly full has left. */
+	/* One pass may write more than a nearly full disk has left. */
 	if (since(file_bytes(s), s->disk_looked_bytes) >= LOOK_BYTES)
 		look_at_disk(s);
 	if (s->opt.max_bytes) {
@@ -182,7 +182,7 @@ bool xvt_session_space_limited(struct xvt_session *s)
 			s->dropping = s->size_reached = true;
 	}
 	if (s->off_clock && xvt_session_disk_full(s))
-		s->dropping = true; /* the end does not wait for space */
+		s->dropping = true; /* the end of a recording does not wait for space */
 	return s->opt.max_bytes || s->disk_split || s->dropping || s->drops_wait;
 }
 
@@ -212,7 +212,7 @@ void xvt_session_drop_lost(struct xvt_session *s, struct xvt_ring *r, const stru
 
 void xvt_session_drop_run(struct xvt_session *s, const struct xvt_run *run)
 {
-	/* What the ring says about itself is not counted. */
+	/* A record about the ring itself is not counted. */
 	const bool self = !run->at && run->id < XVT_ID_FIRST_EVENT;
 	const uint32_t n = run->taken - run->at - self;
 
@@ -260,12 +260,13 @@ bool xvt_session_hold(void *session)
 
 	if (!s->sink->hold || s->ending)
 		return false;
-	/* At the end nothing waits for space: it is dropped. */
+	/* At the end events are dropped instead of waiting for space. */
 	return s->sink->hold(s->sink) && !s->dropping &&
 	       !(s->off_clock && xvt_session_disk_full(s));
 }
 
-/* What waits wants to be confirmed, and clocks were measured seldom. */
+/* Measure all clocks at once: while the disk was full they were measured seldom, and the waiting
+ * records need confirmation. */
 static void measure_clocks(struct xvt_session *s)
 {
 	const uint64_t now = xvt_clock_read();
@@ -289,7 +290,7 @@ static void say_full(struct xvt_session *s)
 	if (!full)
 		measure_clocks(s);
 	if (full && s->full_second && s->seconds - s->full_second < NOTE_SECONDS)
-		return; /* it comes and goes */
+		return; /* limit the notes about a state that comes and goes */
 	if (full)
 		xvt_session_note(s, 1, NULL, UINT32_MAX,
 				 "the disk is full: events wait in memory, then in the guests' "

@@ -1,30 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * stall.c - how long a machine may hold the others back.
+ * stall.c - limits how long a machine may hold the others back.
  *
- * A record goes out when no ring can deliver an older one. A ring that is never seen idle, owes an
- * answer, or has a record without a time keeps the others waiting until it is set aside
- * (phase.c): after the stall time-out, and it may return. A guest can do that again and
- * again, with one ring after the other. So each machine has one budget for all of its rings: most
- * of the stall time-out once, and a small part of the time from then on. A machine that has used it
- * up is barred: it is recorded as before, but no other machine waits for it, so its events may be
- * late. Each bar lasts twice as long as the one before. Only time without a fault shortens the next
- * one; nothing that the guest writes does.
+ * A record is emitted when no ring can deliver an older one. A ring that is never proven idle, owes
+ * an answer, or has a record without a time keeps the others waiting until it is set aside
+ * (phase.c), after the stall time-out; and it may return. A guest can repeat that with one ring
+ * after the other. So each machine has one budget for all of its rings: most of the stall time-out
+ * once, and a small part of the time from then on. A machine that has used it up is barred: it is
+ * recorded as before, but no other machine waits for it, so its events may be late. Each bar lasts
+ * twice as long as the one before. Only time without a fault shortens the next one; nothing that
+ * the guest writes does.
  */
 #include "session/parts.h"
 #include "base/u64.h"
 
 #include <inttypes.h>
 
-#define MARGIN_PART   4		       /* of the stall time-out: see xvt_session_free_wait_ns() */
-#define FREE_PART     2		       /* of it: a wait that costs nothing */
-#define BUDGET_NUM    5		       /* a machine's budget, in eighths of it: with a wait that */
-#define BUDGET_DEN    8		       /* costs nothing it is a little more than the time-out */
-#define REFILL_PART   32	       /* of the time without a fault comes back */
+#define MARGIN_PART   4 /* of the stall time-out: see xvt_session_free_wait_ns() */
+#define FREE_PART     2 /* of the stall time-out: a wait that is not charged */
+/* A machine's budget, as a part of the stall time-out. With the uncharged wait, it is a little more
+ * than the time-out. */
+#define BUDGET_NUM    5
+#define BUDGET_DEN    8
+#define REFILL_PART   32	       /* of the time without a fault is refunded */
 #define BAR_DOUBLINGS 6		       /* of the stall time-out, at most */
-#define GOOD_NS	      (60 * SECOND_NS) /* without a fault: the next bar is shorter */
-#define AWAY_NS	      (SECOND_NS / 5)  /* between two passes: no guest is blamed for it */
-#define STEP_NS	      (SECOND_NS / 10) /* most that one pass takes from the budget */
+#define GOOD_NS	      (60 * SECOND_NS) /* without a fault: one bar is forgiven */
+#define AWAY_NS	      (SECOND_NS / 5) /* longest gap between two passes that is charged to guests */
+#define STEP_NS	      (SECOND_NS / 10) /* most that one pass charges */
 
 uint64_t xvt_session_free_wait_ns(const struct xvt_session *s)
 {
@@ -32,8 +34,9 @@ uint64_t xvt_session_free_wait_ns(const struct xvt_session *s)
 }
 
 /*
- * Half of the time-out: where many guests share few CPUs, an honest one takes most of a second to
- * answer. Longer where measurements are seldom for all machines.
+ * The wait that is not charged: half of the time-out, because an honest guest takes most of a
+ * second to answer where many guests share few CPUs. Longer where measurements are seldom for all
+ * machines.
  */
 static uint64_t free_wait_ns(const struct xvt_session *s)
 {
@@ -48,21 +51,22 @@ static uint64_t budget_ns(const struct xvt_session *s)
 }
 
 /*
- * For how long the ring has held the others back; 0: it does not. What counts is what the merge
- * has passed, not since when this ring takes part: else rings that hold in turns would each begin
- * with a wait that costs nothing. A ring that comes while another one holds is charged with that
- * one's time only until it has a proof of its own, which takes an honest one milliseconds.
+ * Time for which the ring has held the others back, in ns; 0: it does not. It is counted from what
+ * the merge has emitted, not from when this ring went live: otherwise rings that hold in turns
+ * would each begin with an uncharged wait. A ring that goes live while another one holds is charged
+ * with the other ring's time only until it has a proof of its own, which takes an honest ring
+ * milliseconds.
  */
 static uint64_t hold_ns(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now_ns)
 {
 	uint64_t passed;
 
-	/* Before everybody has joined nothing is decoded, so nothing can be told. */
+	/* Before all machines have joined nothing is decoded, so the bound says nothing. */
 	if (!s->joined || xvt_ring_ready(r) || (r->have && r->placed) ||
 	    xvt_ring_bound(r) == UINT64_MAX)
 		return 0;
 	passed = xvt_u64_larger(xvt_ring_proven(r), s->merge.watermark);
-	/* A record that waits for its clock does so since it was copied, not since its own time. */
+	/* A record waits for its clock since it was copied, not since its own time. */
 	if (r->have)
 		passed = xvt_u64_larger(passed, r->first->ceiling_ns);
 	return now_ns > passed ? now_ns - passed : 0;
@@ -110,7 +114,8 @@ static void lift(const struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 	vm->stall.good_clock = now;
 }
 
-/* Does one of its rings hold the others back for longer than costs nothing; is one set aside? */
+/* *holds: a ring holds the others back for longer than the uncharged wait. *aside: a ring is set
+ * aside. */
 static void look_at_rings(const struct xvt_session *s, const struct xvt_vm *vm, uint64_t now_ns,
 			  bool *holds, bool *aside)
 {
@@ -149,9 +154,8 @@ static void charge(struct xvt_session *s, struct xvt_vm *vm, uint64_t now, uint6
 	}
 }
 
-/* The recorder was away, or waited for the disk: what it sees now tells nothing of the guests,
- * until their clocks are measured again. As long as half of that, so that no guest can make it
- * last. */
+/* The recorder was absent, or waited for the disk: guests are judged only after their clocks are
+ * measured again. The grace lasts half of the absence, so that no guest can prolong it. */
 static void excuse(struct xvt_session *s, uint64_t now, uint64_t away)
 {
 	const uint64_t most = ticks(s, free_wait_ns(s));

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * status.c - what a recording does now: for who asks it (xvtrace status). Counters and
- * rates are those of the last whole second, as they stand in the file; they may be asked for in the
- * middle of a pass.
- *
- * Also what makes it slow, which is a note in the file.
+ * status.c - reports the state of a recording (xvtrace status). Counters and rates are those of the
+ * last whole second, as they stand in the file, because requests may come in the middle of a pass.
+ * Also writes notes about what slows the recording down.
  */
 #include "session/parts.h"
 
@@ -13,12 +11,13 @@
 #include "trace/names.h"
 #include "base/json.h"
 
-/* Of a machine at once: a ring takes ten microseconds. */
+/* Limits of one piece of an answer: a ring takes ten microseconds */
 #define PIECE_RINGS   64u
 #define PIECE_LOOKS   4096u
 
 #define QUIET_SECONDS 60u
-#define DISK_PART     4 /* of a second; it is slower than the guests when it takes more of them */
+/* The disk is slower than the guests if waiting for it takes more than this part of a second. */
+#define DISK_PART     4
 
 static uint64_t lost_of(const struct xvt_ring_stats *st)
 {
@@ -42,13 +41,13 @@ void xvt_session_status_count(const struct xvt_session *s, struct xvt_ring *r, b
 	r->rate.lost += since(lost_of(&r->stats), lost_of(&r->told_stats));
 }
 
-/* Who is awake, as the newest pass left it: what does its bound hold back? */
+/* Note by how much each active ring's bound holds the others back, as the newest pass left it. */
 static void note_lags(struct xvt_session *s, uint64_t now)
 {
 	const uint64_t now_ns = xvt_host_clock_ns(&s->clock, now);
 	size_t i;
 
-	/* Before all have joined everybody waits for who has not. */
+	/* Before all machines have joined, all wait for those that have not. */
 	for (i = 0; s->joined && i < s->nr_awake; i++) {
 		struct xvt_ring *r = s->awake[i];
 		uint64_t bound_ns;
@@ -89,7 +88,7 @@ static void tell_memory(struct xvt_session *s, struct xvt_vm *vm)
 	vm->memory_full = xvt_pool_was_full(&vm->pool);
 	if (!vm->memory_full)
 		return;
-	/* Where that comes and goes, one note is about all of it. */
+	/* One note covers a state that comes and goes. */
 	if (!vm->full_second || s->seconds - vm->full_second > QUIET_SECONDS)
 		xvt_session_note(s, 1, vm, UINT32_MAX,
 				 "what it may have of --memory is used up (up to %" PRIu64
@@ -116,7 +115,7 @@ void xvt_session_status_second(struct xvt_session *s, uint64_t now)
 
 /* ------------------------------------------------------------------ JSON */
 
-/* Whoever decodes may find it broken. */
+/* A ring whose machine is gone is "gone", whatever its phase. */
 static const char *ring_phase(const struct xvt_session *s, const struct xvt_ring *r)
 {
 	static const char *const names[] = {
@@ -128,8 +127,8 @@ static const char *ring_phase(const struct xvt_session *s, const struct xvt_ring
 	return s->vms[r->vm]->phase == XVT_VM_GONE ? "gone" : names[r->phase];
 }
 
-/* Its words are the guest's: checked, and no more than a ring holds. In overwrite mode the writer
- * may be laps ahead. */
+/* Bytes written and not drained. The words are the guest's, so the value is limited to the ring's
+ * size; in overwrite mode the writer may also be laps ahead. */
 static uint64_t undrained_bytes(const struct xvt_session *s, const struct xvt_ring *r)
 {
 	struct xvt_ring_snapshot now;
@@ -193,7 +192,7 @@ static void add_ring(struct xvt_json *j, const struct xvt_session *s, const stru
 			  r->told_stats.rejected);
 }
 
-/* One that nobody has heard of for long does not write, either. */
+/* Returns false for a ring that never had a clock or a RING chunk: it does not write either. */
 static bool worth_a_line(const struct xvt_ring *r)
 {
 	return r->announced || r->phase != XVT_PHASE_NEW;
@@ -271,7 +270,7 @@ void xvt_session_status(const struct xvt_session *s, struct xvt_json *j)
 	xvt_json_add_u64(j, "unwritten_bytes",
 			 since(xvt_trace_bytes(s->trace), xvt_trace_written(s->trace)));
 	xvt_json_add_u64(j, "disk_waited_ns", waited_ns);
-	/* Of the last second, or of the one that does not end because of it. */
+	/* Of the last whole second, or of the current one, which a slow disk prolongs. */
 	xvt_json_add_bool(j, "disk_slow",
 			  s->second.disk_told ||
 				  since(waited_ns, s->second.waited_ns) > SECOND_NS / DISK_PART);

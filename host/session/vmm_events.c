@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vmm_events.c - what the VMM of a machine tells: when it stood still, and when its clocks have
- * to be looked at again. All of it is told late and none of it is needed for correct times: an
- * epoch's border is decided by the clock samples.
+ * vmm_events.c - processes reports of a machine's VMM: pauses, and events after which clocks have
+ * to be measured again. Reports come late, and correct times do not need them: clock samples decide
+ * where an epoch ends.
  */
 #define _GNU_SOURCE
 #include "session/parts.h"
@@ -13,7 +13,7 @@
 #include <time.h>
 
 #define CLOCK_TRIES 5u
-/* A VMM sends what it has stamped at once; one that is kept from running needs longer. */
+/* A VMM sends an event as soon as it is stamped; longer if the VMM has to wait for a CPU. */
 #define SEND_NS	    SECOND_NS
 #define RESUME_NS   2000000u
 #define WALL_NS	    1000000 /* more than NTP slews in a second */
@@ -23,7 +23,7 @@ static uint64_t host_ns(const struct xvt_session *s, uint64_t clock)
 	return xvt_host_clock_ns(&s->clock, clock);
 }
 
-/* The host's clock and CLOCK_REALTIME at one moment: of a few tries the one that took least. */
+/* Read the host's clock and CLOCK_REALTIME at one moment: of a few tries, the fastest one. */
 static void read_clocks(const struct xvt_session *s, uint64_t *now_ns, uint64_t *realtime_ns)
 {
 	uint64_t best = UINT64_MAX;
@@ -43,8 +43,8 @@ static void read_clocks(const struct xvt_session *s, uint64_t *now_ns, uint64_t 
 	}
 }
 
-/* Is the wall clock where it was at the last look at it? One that was set or is slewed fast since
- * then makes a stamp of another moment. */
+/* Returns true if the wall clock was not set or slewed fast since its newest check; otherwise a
+ * stamp denotes another moment. */
 static bool wall_held(const struct xvt_session *s, uint64_t now_ns, uint64_t realtime_ns)
 {
 	const struct xvt_host_clock *c = &s->clock;
@@ -55,9 +55,10 @@ static bool wall_held(const struct xvt_session *s, uint64_t now_ns, uint64_t rea
 }
 
 /*
- * When it happened. The VMM's own stamp is nearer to it than our reading of it, which waits for
- * the loop. But the stamp is CLOCK_REALTIME, which somebody may have set since: what it gives
- * must lie between our last look, when nothing had been told yet, and now. Else it is now.
+ * Returns the host time of an event. The VMM's timestamp is more precise than the time of the
+ * report, which waits for the loop. But the timestamp is CLOCK_REALTIME, which may have been set
+ * since: the result must lie between the last pass, which had not seen the event, and now.
+ * Otherwise it is now.
  */
 static uint64_t moment(const struct xvt_session *s, struct xvt_vm *vm, uint64_t stamp, bool *exact)
 {
@@ -69,7 +70,7 @@ static uint64_t moment(const struct xvt_session *s, struct xvt_vm *vm, uint64_t 
 	ago = realtime_ns - stamp;
 	if (!stamp || stamp > realtime_ns || ago > since(now_ns, looked) + SEND_NS)
 		return now_ns;
-	/* Stamps count microseconds: two in one may seem to change places. */
+	/* Timestamps have microseconds: two within one must keep their order. */
 	if (now_ns - ago > vm->stamp_ns)
 		vm->stamp_ns = now_ns - ago;
 	*exact = wall_held(s, now_ns, realtime_ns);
@@ -95,7 +96,7 @@ uint64_t xvt_vm_paused_ns(const struct xvt_session *s, const struct xvt_vm *vm)
 	return vm->paused_ns + pause_until(s, vm, host_ns(s, xvt_clock_read()));
 }
 
-/* found: nobody saw it happen, so it was before we came. */
+/* found: the pause was found at the start of the recording, so it began before. */
 static void pause_begins(const struct xvt_session *s, struct xvt_vm *vm, uint64_t at_ns, bool found)
 {
 	uint64_t start_ns = host_ns(s, s->start_clock);
@@ -115,7 +116,8 @@ static uint32_t nr_rings(const struct xvt_vm *vm)
 	return vm->phase == XVT_VM_ATTACHED ? vm->region.g.ring_count : 0;
 }
 
-/* Ask every writer for a full stamp with its next record, which tells the two sides apart. */
+/* Ask every writer for a full stamp with its next record, which separates records
+ * before and after. */
 static void ask_epoch(struct xvt_vm *vm)
 {
 	uint32_t i;
@@ -125,9 +127,9 @@ static void ask_epoch(struct xvt_vm *vm)
 }
 
 /*
- * No record can be from within the pause. QEMU stamps RESUME before its vCPUs run; others may do
- * it a little after. 0: it is not known since when they run. When we read of it is no proof: that
- * may be long after, and what the guest recorded meanwhile would be put too late.
+ * Exclude records from within the pause. QEMU stamps RESUME before its vCPUs run; other VMMs may do
+ * so a little after. until_ns 0: the end of the pause is unknown. The time of the report would be
+ * no proof: it may be much later, and events recorded meanwhile would be placed too late.
  */
 static void stood_still(struct xvt_vm *vm, uint64_t until_ns)
 {
@@ -138,12 +140,12 @@ static void stood_still(struct xvt_vm *vm, uint64_t until_ns)
 		if (vm->stop_ns && until_ns)
 			xvt_clock_map_paused(&vm->rings[i]->map, vm->stop_ns, until_ns);
 		xvt_ring_stood_still(vm->rings[i], until_ns > RESUME_NS ? until_ns - RESUME_NS : 0);
-		vm->rings[i]->answer_clock = now; /* its silence begins anew */
+		vm->rings[i]->answer_clock = now; /* silence begins anew */
 		vm->rings[i]->still = false;
 	}
 }
 
-/* What the clocks were says nothing any more: measure now, not when it is the ring's turn. */
+/* The old clock state is void: measure now, without waiting for the ring's turn. */
 static void measure_at_once(struct xvt_vm *vm)
 {
 	uint64_t now = xvt_clock_read();
@@ -172,8 +174,10 @@ static const struct {
 
 static uint32_t level_of(const struct xvt_vmm_report *r)
 {
-	/* Killed: that ends no recording. Never heard, or nonsense: what was asked for is not in
-	 * the trace, and the exit status has to say so. */
+	/*
+	 * A killed VMM (-EPIPE) does not fail the recording. If it was never heard, or sent
+	 * nonsense, the trace lacks what the user asked for, and the exit status has to show that.
+	 */
 	if (r->err)
 		return r->err == -EPIPE ? 1 : 2;
 	return words[r->event].level;
@@ -234,7 +238,7 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 		break;
 	case XVT_VMM_MIGRATED_AWAY:
 	case XVT_VMM_GONE:
-		/* Whatever it does from now on, it is not we who would know. */
+		/* the machine's later state is not visible to this recorder */
 		pause_ends(s, vm, at_ns);
 		break;
 	case XVT_VMM_SUSPENDED: /* the guest's own doing, no pause */
@@ -249,7 +253,7 @@ void xvt_session_vmm_report(void *arg, const struct xvt_vmm_report *r)
 {
 	struct xvt_vm *vm = arg;
 
-	while (vm->next) /* its file has been replaced: the VMM speaks of who runs now */
+	while (vm->next) /* its file was replaced: the VMM reports about the newest machine */
 		vm = vm->next;
 	xvt_session_vm_event(vm->session, vm, r);
 }
