@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* formula.c - see formula.h. Integers only; nothing here rounds but the last division.
- */
+/* formula.c - see formula.h. Integers only; only the last division rounds. */
 #include "clock/formula.h"
 
 #include <errno.h>
@@ -26,7 +25,7 @@ int xvt_formula_host(const struct xvt_clock_formula *f, uint64_t guest, uint64_t
 
 	if (!usable(f))
 		return -EINVAL;
-	/* Unsigned: an offset wraps as the hardware's addition does. 64 + 63 bits fit. */
+	/* Unsigned: an offset wraps like the hardware's addition. 64 + 63 bits fit. */
 	scaled = (u128)(guest - (uint64_t)f->offset) << f->frac;
 	ticks = scaled / f->ratio + !!(scaled % f->ratio);
 	if (ticks > UINT64_MAX)

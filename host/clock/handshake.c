@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * handshake.c - a clock node by question and answer through the region: host clock,
- * guest clock, host clock, all three ordered by fences. Each exchange says: at some moment
- * between my two readings the guest's clock was g. Works under any hypervisor and is what
- * other sources are checked against.
+ * handshake.c - measures clock nodes by question and answer through the region: host clock, guest
+ * clock, host clock, all three ordered by fences. An exchange proves that the guest's clock was g
+ * at some moment between the two host readings. It works under any hypervisor, and other sources
+ * are checked against it.
  *
- * The guest looks into its mailbox every few milliseconds and then stays for the questions
- * that follow at once. So a burst costs the guest one timer tick; its first exchange is wide
- * (the tick's period), the others are as tight as two caches can talk. The bounds of all
- * exchanges of a burst are intersected.
+ * The guest looks into its mailbox every few milliseconds and then stays for the questions that
+ * follow at once. So a burst costs the guest one timer tick. Its first exchange is as wide as the
+ * tick's period; the others take as long as a cache line needs to travel between two CPUs and back.
+ * The bounds of all exchanges of a burst are intersected.
  */
 #include "clock/source.h"
 
@@ -16,17 +16,17 @@
 
 #define BURST	    32	     /* exchanges in one burst */
 #define SPIN_NS	    100000   /* wait for the next answer of a running burst */
-#define STAY_NS	    150000   /* a guest that has answered stays at least so long */
+#define STAY_NS	    150000   /* a guest that has answered stays at least this long */
 #define TURN_NS	    1000000  /* longest stay in one poll() */
-#define PATIENCE_NS 60000000 /* a burst that has something narrow may end after this */
-#define WIDE_NS	    400000   /* not narrow: try ten times as long for better */
+#define PATIENCE_NS 60000000 /* a burst with a narrow exchange may end after this */
+#define WIDE_NS	    400000   /* wider is not narrow: continue up to ten times as long */
 #define ENOUGH	    16	     /* exchanges that end a burst early */
-#define RATE_PART   30	     /* the guest's rate is off by no more than that part of it */
+#define RATE_PART   30	     /* the guest's rate is off by at most 1/30 */
 
 struct exchange {
 	uint64_t guest;
 	uint64_t lo; /* host clock before asking */
-	uint64_t hi; /* and after seeing the answer */
+	uint64_t hi; /* host clock after seeing the answer */
 };
 
 struct xvt_clock_source {
@@ -36,10 +36,10 @@ struct xvt_clock_source {
 	uint64_t started; /* host clock of the burst's first answer */
 	uint64_t patience;
 	uint64_t wide;
-	bool open;	   /* a question waits for its answer */
-	bool cut;	   /* the burst ends with what it has */
-	bool fresh;	   /* something was answered since the last poll() */
-	uint64_t looked;   /* host clock of the last look for an answer, if nobody else knows */
+	bool open;	   /* a question is not answered yet */
+	bool cut;	   /* the burst ends with the exchanges done so far */
+	bool fresh;	   /* an answer came since the last poll() */
+	uint64_t looked;   /* host clock of the last look for an answer, used without t.looked */
 	unsigned int most; /* exchanges of this burst */
 	unsigned int count;
 	struct exchange done[BURST];
@@ -52,7 +52,7 @@ static int handshake_open(struct xvt_clock_source **out, const struct xvt_clock_
 	if (!s)
 		return -ENOMEM;
 	s->t = *target;
-	/* Numbers that an earlier daemon used, or that are left in the mailbox, never match. */
+	/* Never equal to a number that an earlier daemon used or that is left in the mailbox. */
 	s->seq = xvt_load(&target->ctl->answer_seq) + (xvt_clock_read() | 1);
 	s->wide = xvt_host_clock_ticks(target->host_clock, WIDE_NS);
 	s->patience = xvt_host_clock_ticks(target->host_clock, PATIENCE_NS);
@@ -65,7 +65,8 @@ static void ask(struct xvt_clock_source *s)
 	struct xvt_ring_host *h = s->t.host;
 
 	s->seq++;
-	/* Before the clock: the line begins to come from the guest's cache while we read it. */
+	/* Before the clock: the cache line begins to move from the guest's CPU during the clock
+	 * read. */
 	xvt_store(&h->request_more, (uint64_t)(s->most - 1 - s->count));
 	s->asked = xvt_clock_read_ordered();
 	xvt_store_release(&h->request_seq, s->seq); /* pairs with xvt_writer_answer() */
@@ -84,10 +85,12 @@ static void begin_burst(struct xvt_clock_source *s)
 
 static void handshake_start(struct xvt_clock_source *s)
 {
-	/* A question that was asked before a pause, or that a restored snapshot took back, is asked
-	 * again: its answer would span the pause, or never come. One that came while we did not
-	 * look is taken: the guest is here now. And so is what was answered before it: a guest that
-	 * gets to it that seldom would never be measured if each burst forgot the last one. */
+	/*
+	 * A question is asked again if it was asked before a pause, or if a restored snapshot took
+	 * it back: its answer would span the pause, or never come. An answer that came since the
+	 * last look is taken, because the guest is in its mailbox now. Exchanges done before it are
+	 * kept: otherwise a guest that answers this seldom would never be measured.
+	 */
 	if (s->open && (xvt_clock_read() - s->asked < s->patience ||
 			xvt_load(&s->t.ctl->answer_seq) == s->seq))
 		return;
@@ -97,14 +100,14 @@ static void handshake_start(struct xvt_clock_source *s)
 	begin_burst(s);
 }
 
-/* Take the answer if it is there. */
+/* Takes the answer, if it has come. Returns false if not. */
 static bool answered(struct xvt_clock_source *s)
 {
 	struct exchange *e = &s->done[s->count];
 
 	if (xvt_load_acquire(&s->t.ctl->answer_seq) != s->seq)
 		return false;
-	/* At once: the number is the proof that the guest has read its clock. */
+	/* Read at once: answer_seq proves that the guest has read its clock. */
 	e->hi = xvt_clock_read_ordered();
 	e->guest = xvt_load(&s->t.ctl->answer_clock);
 	e->lo = s->asked;
@@ -123,8 +126,9 @@ static int64_t to_host_ticks(const struct xvt_clock_source *s, uint64_t guest, u
 }
 
 /*
- * The nominal rate is what the guest's may be taken for while it is within 1/32 (session/clocks.c),
- * so an exchange knows less of a moment the further that is away. Near ones lose nothing.
+ * The nominal rate stands for the guest's rate while that is within 1/32 of it (session/clocks.c).
+ * So an exchange bounds a moment the less tightly the further the moment is away. Returns that
+ * slack in host ticks; it is negligible for near moments.
  */
 static uint64_t rate_slack(int64_t shift)
 {
@@ -133,11 +137,8 @@ static uint64_t rate_slack(int64_t shift)
 	return apart / RATE_PART + 1;
 }
 
-/*
- * Intersect: seen from the tightest exchange, each other one says where that moment must
- * lie in host time. If they contradict (the guest's clock crept within the burst), the
- * tightest alone counts.
- */
+/* Intersects the exchanges: each bounds the host time of the tightest one's guest clock. If they
+ * contradict each other (the guest's clock crept within the burst), only the tightest counts. */
 static void measure(struct xvt_clock_source *s, struct xvt_clock_measure *m)
 {
 	unsigned int i, best = 0, lo_by, hi_by;
@@ -159,8 +160,8 @@ static void measure(struct xvt_clock_source *s, struct xvt_clock_measure *m)
 		uint64_t lo_i = s->done[i].lo - (uint64_t)shift - slack;
 		uint64_t hi_i = s->done[i].hi - (uint64_t)shift + slack;
 
-		/* Outside the tightest exchange altogether: that contradicts it. Never further:
-		 * sums of what a lying guest answered may not carry the node out of real time. */
+		/* An interval wholly outside the tightest exchange contradicts it. Sums of a
+		 * hostile guest's answers may not carry the node out of real time. */
 		if ((int64_t)(lo_i - b->hi) > 0 || (int64_t)(hi_i - b->lo) < 0) {
 			contradicted = true;
 			break;
@@ -186,7 +187,7 @@ static void measure(struct xvt_clock_source *s, struct xvt_clock_measure *m)
 	m->node.source = XVT_SOURCE_HANDSHAKE;
 	m->node.guest = b->guest;
 	m->node.host_ns = lo_ns + (hi_ns - lo_ns) / 2;
-	m->node.bound_ns = (hi_ns - lo_ns + 1) / 2 + 1; /* and the rounding */
+	m->node.bound_ns = (hi_ns - lo_ns + 1) / 2 + 1; /* plus rounding */
 	m->nr_samples = lo_by == hi_by ? 1 : 2;
 	for (i = 0; i < m->nr_samples; i++) {
 		const struct exchange *e = &s->done[i ? hi_by : lo_by];
@@ -201,7 +202,7 @@ static void measure(struct xvt_clock_source *s, struct xvt_clock_measure *m)
 	m->host_clock_hi = b->hi;
 }
 
-/* A busy machine lets guest and host meet rarely; then go on for longer before settling. */
+/* True if the burst may end. On a busy machine guest and host rarely meet; then it lasts longer. */
 static bool enough(const struct xvt_clock_source *s)
 {
 	uint64_t lasted = xvt_clock_read() - s->started, narrowest = UINT64_MAX;
@@ -217,9 +218,10 @@ static bool enough(const struct xvt_clock_source *s)
 }
 
 /*
- * Has the guest answered? Then it is here, if we asked or looked a moment ago, and as many
- * exchanges follow as it stays for. One that may have left long ago is asked again and not waited
- * for: where many are late, those who come meanwhile would be met late, too. The next look tells.
+ * Takes an answer, and does more exchanges while the guest stays in its mailbox. The guest is there
+ * if the question was asked, or looked for, less than STAY_NS ago. Otherwise the guest may have
+ * left: the next question is asked without waiting for the answer, because waiting would make other
+ * guests' answers late, too. The next look takes it.
  */
 static void handshake_meet(struct xvt_clock_source *s)
 {
@@ -245,7 +247,7 @@ static void handshake_meet(struct xvt_clock_source *s)
 				return;
 			xvt_relax();
 		}
-		/* It answered at once, and knows that more follows. */
+		/* It answered at once, and knows that more questions follow. */
 		if (s->t.met && !met && s->count < s->most)
 			s->t.met(s->t.met_arg);
 		met = true;
@@ -257,7 +259,7 @@ static int handshake_poll(struct xvt_clock_source *s, struct xvt_clock_measure *
 {
 	if (s->cut) {
 		measure(s, m);
-		begin_burst(s); /* one of its own, and at once: the guest may be about to look */
+		begin_burst(s); /* a new burst at once: the guest may be about to look */
 		return 1;
 	}
 	handshake_meet(s);
@@ -270,11 +272,11 @@ static int handshake_poll(struct xvt_clock_source *s, struct xvt_clock_measure *
 		return 0;
 	}
 	measure(s, m);
-	s->open = false; /* an answer that still comes has a number nobody waits for */
+	s->open = false; /* a late answer has a number that is not expected any more */
 	return 1;
 }
 
-/* A guest that is paused or dead is not worth looking at ten thousand times a second. */
+/* A guest that is paused or dead is not polled ten thousand times a second. */
 static bool handshake_busy(const struct xvt_clock_source *s)
 {
 	return s->open && xvt_clock_read() - s->asked < s->patience;

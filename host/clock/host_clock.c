@@ -17,13 +17,14 @@ typedef __int128 s128;
 #define PAIRS	      16	   /* tries for a tight pair */
 #define LOOK_NS	      SECOND_NS	   /* between two comparisons */
 #define PERIOD_MIN_NS SECOND_NS	   /* between two lines: doubles from here ... */
-#define PERIOD_MAX_NS 10000000000u /* ... to here, while all is well */
-#define OFF_NS	      1000	   /* all is not well */
+#define PERIOD_MAX_NS 10000000000u /* ... to here, while the error is small */
+#define OFF_NS	      1000	   /* an error above this is not small */
 #define CALIBRATIONS  5		   /* tries for an undisturbed one */
-#define CALIBRATED    10000	   /* one whose two pairs are so much narrower than it is long */
-#define USUAL_PPM     100	   /* by which NTP changes the rate of a sound clock */
-#define SLEEP_MIN_NS  1000000	   /* less is the noise of reading three clocks */
-#define JUMP_NS	      10000000	   /* and a quarter of the time between: nobody slews so fast */
+/* undisturbed: its length is at least this many times the width of its pairs */
+#define CALIBRATED    10000
+#define USUAL_PPM     100      /* NTP's usual rate change of a sound clock */
+#define SLEEP_MIN_NS  1000000  /* less is the noise of reading three clocks */
+#define JUMP_NS	      10000000 /* plus a quarter of the interval: no slew is this fast */
 
 /* ------------------------------------------------------------------ reading */
 
@@ -60,8 +61,9 @@ static uint64_t read_ns(const struct xvt_host_clock *hc, int clk_id)
 	return hc->parts.ns(hc->parts.arg, clk_id);
 }
 
-/* How far another clock is from CLOCK_MONOTONIC, give or take half of *width: the tightest of a
- * few tries. */
+/*
+ * Offset of another clock to CLOCK_MONOTONIC, exact to half of *width: the tightest of four tries.
+ */
 static uint64_t offset_of(const struct xvt_host_clock *hc, int clk_id, uint64_t *width)
 {
 	uint64_t offset = 0;
@@ -93,7 +95,7 @@ static void read_pair(const struct xvt_host_clock *hc, struct xvt_clock_pair *p)
 		if (hi - lo < best) {
 			best = hi - lo;
 			p->lo = lo;
-			p->hi = hi + 1; /* it shows a tick until its end */
+			p->hi = hi + 1; /* the counter shows a tick until its end */
 			p->ns = ns;
 		}
 	}
@@ -107,7 +109,9 @@ static uint64_t magnitude(int64_t v)
 	return v < 0 ? -(uint64_t)v : (uint64_t)v;
 }
 
-/* How well a pair knows CLOCK_REALTIME less CLOCK_MONOTONIC; each reading is rounded down. */
+/*
+ * Error bound of a pair's CLOCK_REALTIME minus CLOCK_MONOTONIC, ns; each reading is rounded down.
+ */
 static uint64_t realtime_error(const struct xvt_clock_pair *p)
 {
 	return p->realtime_width / 2 + 2;
@@ -120,8 +124,8 @@ static uint64_t middle(const struct xvt_clock_pair *p)
 
 /* ------------------------------------------------------------------ lines */
 
-/* The largest mult that fits gives the finest slope: 2^-31 of it, 5 ns in ten seconds. Below a
- * counter of 512 GHz, that is; more is not needed, and shift is never above XVT_RATE_SHIFT. */
+/* The largest mult that fits gives the finest slope: 2^-31 of it, 5 ns in ten seconds, for a
+ * counter below 512 GHz. shift is never above XVT_RATE_SHIFT, which is precise enough. */
 static void set_slope(uint32_t *mult, uint32_t *shift, uint64_t rate)
 {
 	*shift = XVT_RATE_SHIFT;
@@ -132,14 +136,14 @@ static void set_slope(uint32_t *mult, uint32_t *shift, uint64_t rate)
 	*mult = (uint32_t)rate;
 }
 
-/* The line after the first one on which a clock value lies, or NULL. */
+/* The line in hc->lines on which a clock value lies; NULL: it lies on the first line. */
 static const struct xvt_timebase *later_line(const struct xvt_host_clock *hc, uint64_t clock)
 {
 	size_t lo = 0, hi = hc->count;
 
 	if (!hc->count)
 		return NULL;
-	/* Nearly always now, or a moment ago. */
+	/* Nearly always the value is recent. */
 	if (clock >= hc->lines[hc->count - 1].base_clock)
 		return &hc->lines[hc->count - 1];
 	while (lo < hi) {
@@ -191,7 +195,7 @@ uint64_t xvt_host_clock_bend_ns(const struct xvt_host_clock *hc, uint64_t from_n
 		mult = hc->lines[first - 1].mult;
 		shift = hc->lines[first - 1].shift;
 	}
-	/* Each piece, as long as the line before them would have it, and as long as it is. */
+	/* For each piece, the difference between its length on the line at from_ns and its own. */
 	for (i = hc->count; i-- > first;) {
 		const struct xvt_timebase *line = &hc->lines[i];
 		uint64_t ns, straight;
@@ -218,19 +222,19 @@ static uint64_t rate_of(uint64_t ns, uint64_t ticks)
 	return (uint64_t)(((u128)ns << XVT_RATE_SHIFT) / ticks);
 }
 
-/* Half of what two readings of an offset are uncertain by, together. */
+/* Half of the joint uncertainty of two readings of raw_off, ns. */
 static uint64_t raw_slack(const struct xvt_clock_pair *a, const struct xvt_clock_pair *b)
 {
 	return a->raw_width / 2 + b->raw_width / 2 + 2;
 }
 
-/* How long it was from a to b by the clock that nobody adjusts. */
+/* Time from a to b by CLOCK_MONOTONIC_RAW, ns. */
 static uint64_t raw_ns(const struct xvt_clock_pair *a, const struct xvt_clock_pair *b)
 {
 	return b->ns - a->ns + (b->raw_off - a->raw_off);
 }
 
-/* Was CLOCK_MONOTONIC slewed between the two, faster than is followed? */
+/* True if CLOCK_MONOTONIC was slewed between the two pairs, faster than is followed. */
 static bool was_slewed(const struct xvt_clock_pair *a, const struct xvt_clock_pair *b)
 {
 	uint64_t by = magnitude((int64_t)(b->raw_off - a->raw_off));
@@ -238,7 +242,9 @@ static bool was_slewed(const struct xvt_clock_pair *a, const struct xvt_clock_pa
 	return by > (u128)raw_ns(a, b) * XVT_TIMEBASE_SLEW_PPM / 1000000 + raw_slack(a, b);
 }
 
-/* Two pairs for the first rate, apart by CALIBRATE_NS: if an interruption made one wide, again. */
+/*
+ * Reads two pairs, CALIBRATE_NS apart, for the first rate; again if an interruption made one wide.
+ */
 static void calibrate(struct xvt_host_clock *hc, struct xvt_clock_pair *first)
 {
 	for (int i = 0; i < CALIBRATIONS; i++) {
@@ -308,11 +314,12 @@ static uint64_t ticks_ns(const struct xvt_host_clock *hc, uint64_t ticks)
 }
 
 /*
- * Did the two clocks come apart by more than a rate can? CLOCK_MONOTONIC stands still while the
- * host sleeps, and CLOCK_BOOTTIME tells that it slept; its length is what the counter says,
- * because the kernel may know it by a clock of whole seconds. Without sleep only a machine whose
- * clocks were exchanged under it (a host that is a guest itself) jumps. Both must be proven: an
- * interrupted reading is no sleep. CLOCK_MONOTONIC_RAW proves a fast slew; *slewed_ns is how much.
+ * True if the two clocks came apart by more than a rate error can cause. CLOCK_MONOTONIC stands
+ * still while the host sleeps, and CLOCK_BOOTTIME shows that it slept. The length is taken from the
+ * counter, because the kernel may know it only by a clock of whole seconds. Without a sleep the
+ * clocks jump only if the machine's clocks were exchanged (a host that is itself a guest). Both
+ * cases must be proven, because an interrupted reading is not a sleep. CLOCK_MONOTONIC_RAW proves a
+ * fast slew; *slewed_ns is its size.
  */
 static bool came_apart(struct xvt_host_clock *hc, const struct xvt_clock_pair *p,
 		       uint64_t *slewed_ns)
@@ -334,7 +341,9 @@ static bool came_apart(struct xvt_host_clock *hc, const struct xvt_clock_pair *p
 	return true;
 }
 
-/* Was the wall clock set since the newest line? Nothing else moves it against CLOCK_MONOTONIC. */
+/*
+ * True if the wall clock was set since the newest line; only that moves it against CLOCK_MONOTONIC.
+ */
 static bool wall_was_set(const struct xvt_host_clock *hc, const struct xvt_clock_pair *p)
 {
 	int64_t moved = (int64_t)(p->realtime_off - hc->since.realtime_off);
@@ -354,10 +363,8 @@ static void limit_rate(struct xvt_host_clock *hc, const struct xvt_clock_pair *p
 		hc->rate = highest;
 }
 
-/*
- * The rate moves only as far as it is proven wrong between the newest line's pair and this one, so
- * NTP is followed and noise is not. A pair's own nanosecond is rounded: one more each way.
- */
+/* Moves the rate only as far as the pairs of the newest line and now prove it wrong, so that NTP is
+ * followed and noise is not. A pair's nanosecond is rounded: one more each way. */
 static void follow_rate(struct xvt_host_clock *hc, const struct xvt_clock_pair *p)
 {
 	uint64_t ns = p->ns - hc->since.ns;
@@ -365,8 +372,8 @@ static void follow_rate(struct xvt_host_clock *hc, const struct xvt_clock_pair *
 	limit_rate(hc, p, ns - 1, ns + 1);
 }
 
-/* What CLOCK_MONOTONIC did since the newest line says nothing of its usual rate. That is near the
- * rate that nobody adjusts. */
+/* Follows CLOCK_MONOTONIC_RAW after a slew: CLOCK_MONOTONIC since the newest line does not show its
+ * usual rate, which is near that of CLOCK_MONOTONIC_RAW. */
 static void follow_raw(struct xvt_host_clock *hc, const struct xvt_clock_pair *p)
 {
 	uint64_t ns = raw_ns(&hc->since, p);
@@ -375,25 +382,25 @@ static void follow_raw(struct xvt_host_clock *hc, const struct xvt_clock_pair *p
 	limit_rate(hc, p, ns > slack ? ns - slack : 1, ns + slack);
 }
 
-/* How far the map is ahead of where it should be at that pair: between *lo and *hi. */
+/* Bounds how far the map is ahead of its target at a pair: between *lo and *hi, ns. */
 static void error_at(const struct xvt_host_clock *hc, const struct xvt_clock_pair *p, int64_t *lo,
 		     int64_t *hi)
 {
 	uint64_t should = p->ns + (uint64_t)hc->apart_ns;
 
-	/* Rounded down, both: the true ones are less than 1 ns more. */
+	/* Both are rounded down: the true values are less than 1 ns larger. */
 	*lo = (int64_t)(xvt_host_clock_ns(hc, p->lo) - should) - 1;
 	*hi = (int64_t)(xvt_host_clock_ns(hc, p->hi) - should) + 1;
 }
 
-/* Would steering that back take too long? */
+/* True if steering the error back would take too long. */
 static bool too_far(int64_t error_lo, int64_t error_hi)
 {
 	return error_lo > (int64_t)XVT_TIMEBASE_STEER_MOST_NS ||
 	       error_hi < -(int64_t)XVT_TIMEBASE_STEER_MOST_NS;
 }
 
-/* It stays. Returns how much. */
+/* Moves the error into apart_ns instead of steering it back. Returns its size, ns. */
 static uint64_t give_up(struct xvt_host_clock *hc, int64_t *error_lo, int64_t *error_hi)
 {
 	int64_t error = *error_lo + (*error_hi - *error_lo) / 2;
@@ -404,7 +411,7 @@ static uint64_t give_up(struct xvt_host_clock *hc, int64_t *error_lo, int64_t *e
 	return magnitude(error);
 }
 
-/* Room for two more lines; the older half goes when there are too many. */
+/* Makes room for two more lines; drops the older half when there are too many. */
 static int make_room(struct xvt_host_clock *hc)
 {
 	struct xvt_timebase *grown;
@@ -425,7 +432,7 @@ static int make_room(struct xvt_host_clock *hc)
 	return 0;
 }
 
-/* A line from `knee` on; it begins where the map is by now. */
+/* Adds a line from `knee` on; it begins at the map's present value there. */
 static void begin_line(struct xvt_host_clock *hc, const struct xvt_clock_pair *p, uint64_t knee,
 		       uint64_t rate, uint64_t error_ns)
 {
@@ -445,7 +452,7 @@ static void begin_line(struct xvt_host_clock *hc, const struct xvt_clock_pair *p
 	hc->count++;
 }
 
-/* The error that is proven, as far as it may be steered back at once. */
+/* The proven error, limited to what may be steered back at once, ns. */
 static int64_t steerable(int64_t error_lo, int64_t error_hi)
 {
 	int64_t most = (int64_t)XVT_TIMEBASE_STEER_NS / 1000000 * XVT_TIMEBASE_STEER_PPM;
@@ -459,7 +466,7 @@ static int64_t steerable(int64_t error_lo, int64_t error_hi)
 static int begin_lines(struct xvt_host_clock *hc, const struct xvt_clock_pair *p, int64_t error_lo,
 		       int64_t error_hi, uint64_t slewed_ns)
 {
-	/* Read again: we may have been interrupted since the pair, for any time. */
+	/* Read again: an interruption of any length may have followed the pair. */
 	uint64_t knee = read_clock(hc) + xvt_host_clock_ticks(hc, XVT_TIMEBASE_LEAD_NS);
 	uint64_t steer_ticks = xvt_host_clock_ticks(hc, XVT_TIMEBASE_STEER_NS);
 	uint64_t under = magnitude(error_lo), over = magnitude(error_hi);
@@ -492,7 +499,7 @@ int xvt_host_clock_tend(struct xvt_host_clock *hc, uint64_t now)
 	read_pair(hc, &p);
 	if (p.lo <= hc->last.hi || p.ns <= hc->last.ns)
 		return -ESTALE;
-	/* A line must have begun before the next one is made, or they would not be in order. */
+	/* A line must have begun before the next one is made, so that they are in order. */
 	if (hc->count && p.lo <= hc->lines[hc->count - 1].base_clock)
 		return 0;
 	hc->next_look_clock = p.hi + xvt_host_clock_ticks(hc, LOOK_NS);

@@ -18,16 +18,16 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* A nested guest may come and go between two files; so often must all of them agree. */
+/* A nested guest may run between two reads of files; this many reads must agree. */
 #define LOOKS 3
 
 struct vm {
 	int pid;
 	int fd;
-	ino_t ino;	/* of its directory; a later VM of the same name has another */
-	uint64_t start; /* of the process, in the kernel's ticks since boot */
-	bool maps;	/* the region */
-	bool settled;	/* it does not, and it had run already when that was seen */
+	ino_t ino;	/* of its directory; a later VM of the same name has another one */
+	uint64_t start; /* start time of the process, in the kernel's ticks since boot */
+	bool maps;	/* it maps the region */
+	bool settled;	/* it does not map the region, and its guest had run before that check */
 	bool seen;
 };
 
@@ -39,7 +39,7 @@ struct xvt_clock_exact {
 	struct vm *vms;
 	size_t count;
 	size_t room;
-	bool denied; /* some process did not let us see what it maps */
+	bool denied; /* the mappings of some process could not be read */
 };
 
 static int reason(const struct xvt_kvm_paths *paths, int err, const char *format, ...)
@@ -64,7 +64,7 @@ static const char *proc_of(const struct xvt_kvm_paths *paths)
 
 /* --- files --- */
 
-/* A whole small file as a text. Returns its length or -errno. */
+/* Reads a whole small file as a string. Returns its length or -errno. */
 static ssize_t read_text(int dir, const char *path, char *text, size_t size)
 {
 	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
@@ -74,7 +74,7 @@ static ssize_t read_text(int dir, const char *path, char *text, size_t size)
 		return -errno;
 	n = read(fd, text, size);
 	if (n < 0)
-		n = errno == EIO ? -ENOENT : -errno; /* how debugfs says that it went meanwhile */
+		n = errno == EIO ? -ENOENT : -errno; /* debugfs reports a removed file by EIO */
 	close(fd);
 	if (n < 0)
 		return n;
@@ -84,7 +84,7 @@ static ssize_t read_text(int dir, const char *path, char *text, size_t size)
 	return n;
 }
 
-/* A file that holds one decimal number and a line's end, as debugfs writes it. */
+/* Reads a file with one decimal number and a newline, as debugfs writes it. */
 static int read_number(int dir, const char *path, bool negative_too, uint64_t *value)
 {
 	char text[32], *digits = text, *end;
@@ -108,7 +108,7 @@ static int read_number(int dir, const char *path, bool negative_too, uint64_t *v
 	return 0;
 }
 
-/* Field 22 of PROC/PID/stat; the name before it may hold anything, a ')' included. */
+/* Reads field 22 of PROC/PID/stat. The name before it may contain any character, also ')'. */
 static int start_time(const struct xvt_clock_exact *s, int pid, uint64_t *start)
 {
 	char path[PATH_MAX + 32], text[4096], *at;
@@ -138,7 +138,7 @@ static bool holds_vm(const struct xvt_clock_exact *s, const struct vm *vm)
 	return n == sizeof(want) - 1 && !memcmp(link, want, sizeof(want) - 1);
 }
 
-/* One line of PROC/PID/maps. */
+/* True if this line of PROC/PID/maps is a mapping of the region's file. */
 static bool is_region(const struct xvt_clock_exact *s, int pid, const char *line)
 {
 	unsigned long begin, end, inode;
@@ -153,7 +153,7 @@ static bool is_region(const struct xvt_clock_exact *s, int pid, const char *line
 		return false;
 	if (makedev(major_nr, minor_nr) == s->dev)
 		return true;
-	/* Some file systems (btrfs, overlayfs) tell fstat() of another device than this one. */
+	/* On some file systems (btrfs, overlayfs) fstat() gives another device than this line. */
 	snprintf(path, sizeof(path), "%s/%d/map_files/%lx-%lx", s->proc, pid, begin, end);
 	return !stat(path, &st) && st.st_ino == s->ino && st.st_dev == s->dev;
 }
@@ -178,10 +178,8 @@ static bool maps_region(struct xvt_clock_exact *s, int pid)
 	return found;
 }
 
-/*
- * Thread of that vCPU, 0 while it has never run. A kernel without the file (before 6.0) does not
- * say; every vCPU counts as run there.
- */
+/* True in *ran if the vCPU has ever run, which its thread id shows. A kernel without the file
+ * (before 6.0) does not report it; there every vCPU counts as run. */
 static int has_run(int vcpu, bool *ran)
 {
 	uint64_t thread;
@@ -206,7 +204,7 @@ static int open_vm(int kvm, const struct vm *vm)
 	return open_dir(kvm, name);
 }
 
-/* Has any of its vCPUs run? Then its memory is as it will be. */
+/* True if any vCPU of the VM has run; then its memory is mapped completely. */
 static bool vm_has_run(int kvm, const struct vm *vm)
 {
 	int fd = open_vm(kvm, vm), vcpu;
@@ -235,10 +233,8 @@ static bool vm_has_run(int kvm, const struct vm *vm)
 	return ran;
 }
 
-/*
- * Is it the region's? A VMM makes the VM before it maps its memory, so a "no" is believed for
- * good only from one whose guest had run when we began to look.
- */
+/* Checks whether the VM is the region's. A VMM creates the VM before it maps its memory, so a
+ * negative result is final only if the VM's guest had run before the check began. */
 static void examine(struct xvt_clock_exact *s, int kvm, struct vm *vm)
 {
 	bool ran = vm_has_run(kvm, vm);
@@ -277,7 +273,7 @@ static struct vm *add_vm(struct xvt_clock_exact *s, int pid, int fd, ino_t ino)
 	return &s->vms[s->count++];
 }
 
-/* "PID-FD"; KVM's statistics lie beside. */
+/* Parses "PID-FD". KVM's statistics lie in the same directory. */
 static bool parse_name(const char *name, int *pid, int *fd)
 {
 	char rest;
@@ -297,7 +293,7 @@ static void forget_gone(struct xvt_clock_exact *s)
 	s->count = to;
 }
 
-/* Which VMs are there now? Looks closely only at those that are not known yet. */
+/* Updates the list of VMs. Examines only those that are not known yet. */
 static int refresh(struct xvt_clock_exact *s)
 {
 	DIR *dir = opendir(s->kvm);
@@ -344,7 +340,7 @@ static int read_once(int vcpu, struct xvt_clock_formula *f)
 	f->offset = (int64_t)offset;
 	err = read_number(vcpu, "tsc-scaling-ratio", false, &ratio);
 	if (err == -ENOENT) {
-		/* This CPU cannot scale. */
+		/* The CPU cannot scale. */
 		f->ratio = 1;
 		f->frac = 0;
 		return 0;
@@ -371,10 +367,8 @@ static int not_nested(int vcpu)
 	return nested ? -EAGAIN : 0;
 }
 
-/*
- * The files are read one after the other, and the vCPU runs meanwhile: only what is the same in
- * all looks, with no nested guest before, between and after them, is believed.
- */
+/* The files are read one after the other while the vCPU runs. A formula counts only if all reads
+ * are equal, with no nested guest before, between and after them. */
 static int read_stable(int vcpu, struct xvt_clock_formula *f)
 {
 	struct xvt_clock_formula again;
@@ -392,10 +386,8 @@ static int read_stable(int vcpu, struct xvt_clock_formula *f)
 	return err ? err : not_nested(vcpu);
 }
 
-/*
- * Returns 0; -ENOENT: that VM has no such vCPU (any more), or this is not x86 and has no such
- * files; -EAGAIN; or another -errno.
- */
+/* Reads the formula of a VM's vCPU. Returns 0; -ENOENT: the VM has no such vCPU (any more), or the
+ * architecture is not x86 and has no such files; -EAGAIN; or another -errno. */
 static int read_vcpu(const struct xvt_clock_exact *s, int kvm, const struct vm *vm, uint32_t hw_id,
 		     struct xvt_clock_formula *f, bool *ran)
 {
@@ -413,7 +405,7 @@ static int read_vcpu(const struct xvt_clock_exact *s, int kvm, const struct vm *
 	close(fd);
 	if (err)
 		return err;
-	/* After the files: they were that process's, if it is still the same one now. */
+	/* Checked after the files: they belong to that process if it is still the same one now. */
 	return start_time(s, vm->pid, &start) || start != vm->start ? -ENOENT : 0;
 }
 
@@ -445,7 +437,7 @@ static int kvm_read(struct xvt_clock_exact *s, uint32_t hw_id, struct xvt_clock_
 		if (!ran)
 			continue;
 		if (found && !xvt_formula_equal(f, &one))
-			err = -EAGAIN; /* two possible answers are none */
+			err = -EAGAIN; /* two VMs with different formulas: neither is used */
 		*f = one;
 		found = true;
 	}

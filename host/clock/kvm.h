@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * kvm.h - KVM's own knowledge of a vCPU's clock: offset and ratio, from debugfs. Exact, but
- * not always true: software-backed KVMs and guests with a protected TSC (SEV-SNP, TDX) run by
- * another clock than these files tell, so whoever uses it holds it against the handshake.
+ * kvm.h - a vCPU's clock formula, offset and ratio, from KVM's debugfs files. It is exact, but not
+ * always true: guests of software-backed KVMs and guests with a protected TSC (SEV-SNP, TDX) run by
+ * another clock than these files report. So its users compare it with the handshake.
  *
- * Whose files. <debugfs>/kvm has a directory PID-FD for each VM: who created it, and its
- * descriptor there. A VM may be the region's if that process (start time compared, so that a
- * reused pid is noticed) holds a VM at that descriptor and maps the region's file. Several may:
- * a VMM with two VMs, source and destination of a migration on one host. Then those count whose
- * vCPU of that number has ever run; if they do not all have the same formula, none is told
- * (-EAGAIN), because nothing here says which of them the guest's answers come from.
+ * Choice of the VM. <debugfs>/kvm has a directory PID-FD for each VM: the process that created it,
+ * and its descriptor there. A VM may be the region's if that process (its start time is compared,
+ * so that a reused pid is noticed) holds a VM at that descriptor and maps the region's file.
+ * Several VMs may match: a VMM with two VMs, source and destination of a migration on one host.
+ * Then those count whose vCPU of that number has ever run. If their formulas differ, none is
+ * returned (-EAGAIN), because nothing shows which of them gives the guest's answers.
  *
- * Sources: arch/x86/kvm/debugfs.c (the files; tsc-offset is the running level's, so it is a nested
- * guest's while guest_mode is 1), virt/kvm/kvm_main.c (the directory's name), and trace-cmd's
- * lib/trace-cmd/trace-timesync-kvm.c for what goes wrong when vcpuN is taken for CPU N: it is
- * the APIC id.
+ * Sources: arch/x86/kvm/debugfs.c (the files; tsc-offset belongs to the running level, so it is a
+ * nested guest's while guest_mode is 1), virt/kvm/kvm_main.c (the directory's name), and
+ * trace-cmd's lib/trace-cmd/trace-timesync-kvm.c for the errors of taking vcpuN for CPU N: N is the
+ * APIC id.
  */
 #ifndef XVT_CLOCK_KVM_H
 #define XVT_CLOCK_KVM_H
@@ -26,27 +26,24 @@
 
 /* The argument of open(); NULL is the same as all zero. */
 struct xvt_kvm_paths {
-	const char *debugfs; /* NULL: where PROC/mounts says that it is */
+	const char *debugfs; /* NULL: taken from PROC/mounts */
 	const char *proc;    /* NULL: /proc */
-	char *why;	     /* gets a reason for the user when open() fails; may be NULL */
+	char *why;	     /* receives a reason for the user when open() fails; may be NULL */
 	size_t why_size;
 };
 
 /*
- * open(): 0; -ENODEV: no debugfs, no KVM, or none of its VMs has the region; -EACCES: only root
- * may look; or another -errno.
- * read(): as in exact.h; -EBADMSG: a file that says no number.
+ * open() returns 0; -ENODEV: no debugfs, no KVM, or no VM that maps the region; -EACCES: only root
+ * may look; or another -errno. read() returns as in exact.h; -EBADMSG: a file that holds no number.
  */
 extern const struct xvt_clock_exact_ops xvt_clock_kvm;
 
-/* Does that thread belong to a process one of whose VMs may be the region's? `s` is a source that
+/* True if the thread belongs to a process with a VM that may be the region's. `s` is a source that
  * xvt_clock_kvm opened. */
 bool xvt_clock_kvm_thread(const struct xvt_clock_exact *s, int tid);
 
-/*
- * Path of KVM's directory. Returns 0; -ENODEV: debugfs is not mounted; -ENOENT: it has no KVM in
- * it; -EACCES: only root may look; or another -errno. The reason goes to paths->why.
- */
+/* Finds KVM's directory in debugfs. Returns 0; -ENODEV: debugfs is not mounted; -ENOENT: it has no
+ * KVM directory; -EACCES: only root may look; or another -errno. The reason goes to paths->why. */
 int xvt_kvm_find(const struct xvt_kvm_paths *paths, char *path, size_t size);
 
 #endif /* XVT_CLOCK_KVM_H */

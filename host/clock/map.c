@@ -11,12 +11,12 @@ typedef unsigned __int128 u128;
 
 /* Guest and host may creep apart this much between two nodes before it counts as a jump. */
 #define CREEP_NS_MAX   20000000ull
-#define CREEP_PER_1024 8 /* and 1/128 of the interval: a rate is settled to 1 % or better */
+#define CREEP_PER_1024 8 /* plus 1/128 of the interval: a rate is accurate to 1 % or better */
 /* A VMM stops the clock before the vCPUs, and stamps after both; it starts them after its stamp. */
 #define PAUSE_NS       5000000ull
 /* Nodes kept of one ring: a quarter of an hour at ten a second. */
 #define NODES_MAX      8192
-/* So many are needed, whatever the pool says. */
+/* Room for this many is always counted, even beyond the pool's budget. */
 #define NODES_LEAST    16
 
 void xvt_clock_map_init(struct xvt_clock_map *m, uint64_t hz)
@@ -58,7 +58,9 @@ const struct xvt_clock_node *xvt_clock_map_last(const struct xvt_clock_map *m)
 	return m->count ? &m->nodes[m->count - 1] : NULL;
 }
 
-/* Nodes before the segment in use are never needed again: `least` of them go at a time. */
+/*
+ * Drops the nodes before the segment in use, if there are at least `least`; lookups never go back.
+ */
 static void drop_used(struct xvt_clock_map *m, size_t least)
 {
 	if (m->at < least)
@@ -76,12 +78,12 @@ void xvt_clock_map_forget(struct xvt_clock_map *m, uint64_t host_ns)
 
 	while (i > m->at && m->nodes[i - 1].host_ns > host_ns)
 		i--;
-	/* One more than is needed, so that there is a line. */
+	/* One node more than is needed, so that a line remains. */
 	if (i > 1 && i - 2 > m->at)
 		m->at = i - 2;
 }
 
-/* For one more node. */
+/* Makes room for one more node. */
 static int make_room(struct xvt_clock_map *m)
 {
 	struct xvt_clock_node *grown;
@@ -89,7 +91,7 @@ static int make_room(struct xvt_clock_map *m)
 
 	drop_used(m, 64);
 	if (m->count >= NODES_MAX) {
-		/* A ring that never records looks nothing up, so nothing was dropped above. */
+		/* A ring that never records looks nothing up, so the call above dropped nothing. */
 		if (m->at < NODES_MAX / 2)
 			m->at = NODES_MAX / 2;
 		drop_used(m, 64);
@@ -117,7 +119,8 @@ static uint64_t at_rate(uint64_t ticks, uint64_t hz)
 {
 	u128 ns = (u128)ticks * 1000000000u / hz;
 
-	return ns > INT64_MAX ? INT64_MAX : (uint64_t)ns; /* 292 years; sums stay in 64 bits */
+	/* 292 years; so sums do not overflow 64 bits */
+	return ns > INT64_MAX ? INT64_MAX : (uint64_t)ns;
 }
 
 static uint64_t ticks_ns(const struct xvt_clock_map *m, uint64_t ticks)
@@ -125,7 +128,7 @@ static uint64_t ticks_ns(const struct xvt_clock_map *m, uint64_t ticks)
 	return at_rate(ticks, m->hz);
 }
 
-/* 292 years at most, as all times here: either may be whatever the guest answered. */
+/* Saturates at 292 years, like all times here: either may be any value that the guest answered. */
 static uint64_t sum(uint64_t a, uint64_t b)
 {
 	return a > INT64_MAX - b ? INT64_MAX : a + b;
@@ -136,8 +139,8 @@ uint64_t xvt_clock_creep_ns(uint64_t interval_ns)
 	return CREEP_NS_MAX + interval_ns / 1024 * CREEP_PER_1024;
 }
 
-/* Where the straight line through `last`, at the nominal rate, has the node's guest clock; what
- * lies before time began is far from everything. */
+/* Host time of the node's guest clock on the line through `last` at the nominal rate. A time before
+ * 0 becomes INT64_MAX, which is far from every time. */
 static uint64_t on_last_line(const struct xvt_clock_map *m, const struct xvt_clock_node *last,
 			     const struct xvt_clock_node *node)
 {
@@ -149,12 +152,13 @@ static uint64_t on_last_line(const struct xvt_clock_map *m, const struct xvt_clo
 }
 
 /*
- * Is that a moment before the last node's? A burst takes as long as half a second where guest and
- * host rarely meet, and its tightest exchange may be older than what the drain has told meanwhile.
+ * True if the node was measured before the last one. A burst takes up to half a second where guest
+ * and host rarely meet, so its tightest exchange may be older than a node that the drain added
+ * meanwhile.
  *
- * By both clocks it is. One that is later by one clock only is, if both moments may have been the
- * other way round for all that is known of them, and its guest clock is on the line; else that
- * clock went back, or jumped, and did so after the last node.
+ * A node earlier by both clocks is older. A node earlier by one clock only is older if the order of
+ * both moments is open within their bounds and its guest clock lies on the line. Otherwise that
+ * clock went back, or jumped, after the last node.
  */
 static bool is_older(const struct xvt_clock_map *m, const struct xvt_clock_node *last,
 		     const struct xvt_clock_node *node)
@@ -179,15 +183,15 @@ static bool exact(const struct xvt_clock_node *n)
 	       n->source == XVT_SOURCE_GUEST;
 }
 
-/* Two nodes of an epoch by one formula (another of the same source would be another epoch): their
- * line is the clock, at whatever rate. */
+/* True for two nodes of an epoch by one formula (another formula of the same source would begin
+ * another epoch): the clock is on their line exactly, at any rate. */
 static bool one_formula(const struct xvt_clock_node *from, const struct xvt_clock_node *to)
 {
 	return exact(from) && from->source == to->source;
 }
 
-/* The last node that was measured, if it is of the last one's epoch: one of the drain's is so wide
- * that a jump could hide behind it. */
+/* The last measured node, if it is of the last node's epoch. A node of the drain is so wide that a
+ * jump could hide in it. */
 static const struct xvt_clock_node *measured(const struct xvt_clock_map *m,
 					     const struct xvt_clock_node *last)
 {
@@ -195,7 +199,7 @@ static const struct xvt_clock_node *measured(const struct xvt_clock_map *m,
 										    : last;
 }
 
-/* How far guest and host time came apart from one node to a later one, at the nominal rate. */
+/* By how much, in ns, guest and host time came apart between two nodes, at the nominal rate. */
 static uint64_t gained(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
 		       const struct xvt_clock_node *to)
 {
@@ -203,9 +207,9 @@ static uint64_t gained(const struct xvt_clock_map *m, const struct xvt_clock_nod
 }
 
 /*
- * What a clock has gained on the host's that ticks at the host's rate and is set forward: a saw,
- * whose ends may agree with any faster rate. Between two nodes it is off their line by no more than
- * the sum of its steps.
+ * What a clock gained on the host's, in ns, if it ticks at the host's rate and is set forward in
+ * steps. Such a clock is a saw-tooth whose ends may agree with any faster rate. Between two nodes
+ * it is off their line by at most the sum of its steps.
  */
 static uint64_t set_forward(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
 			    const struct xvt_clock_node *to)
@@ -219,7 +223,8 @@ static uint64_t set_forward(const struct xvt_clock_map *m, const struct xvt_cloc
 	return ns > host_ns ? ns - host_ns : 0;
 }
 
-/* These, and the host's own knees in between: what the clock may be off the line through both. */
+/* The most, in ns, that the clock may be off the line through both nodes: its creep and steps, and
+ * the host clock's own knees in between. */
 static uint64_t crept(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
 		      const struct xvt_clock_node *to)
 {
@@ -232,7 +237,7 @@ static uint64_t crept(const struct xvt_clock_map *m, const struct xvt_clock_node
 	return bend + xvt_u64_larger(gained(m, from, to), set_forward(m, from, to));
 }
 
-/* Did the guest's clock lose more on the host's than both bounds explain? */
+/* True if the guest's clock lost more on the host's than both bounds explain. */
 static bool lost_time(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
 		      const struct xvt_clock_node *to)
 {
@@ -241,8 +246,10 @@ static bool lost_time(const struct xvt_clock_map *m, const struct xvt_clock_node
 	return to->host_ns - from->host_ns > sum(passed, sum(from->bound_ns, to->bound_ns));
 }
 
-/* In one epoch: one that loses time does not only creep. At a border: a clock that loses time
- * stands still, if nothing was reported. */
+/*
+ * True if the clock may have gone back between two nodes. In one epoch, a clock that loses time did
+ * more than creep. At a border, a clock that loses time stood still, unless a change was reported.
+ */
 static bool may_have_gone_back(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
 			       const struct xvt_clock_node *to, uint64_t reports)
 {
@@ -251,13 +258,14 @@ static bool may_have_gone_back(const struct xvt_clock_map *m, const struct xvt_c
 	return !one_formula(from, to) && lost_time(m, from, to);
 }
 
-/* The drain's node is as near to the line as what was seen allows: its bound excuses nothing. */
+/* Measuring error of a node. A node of the drain lies as near to the line as its evidence allows,
+ * so its bound excuses no difference. */
 static uint64_t error_ns(const struct xvt_clock_node *n)
 {
 	return n->source == XVT_SOURCE_DRAIN ? 0 : n->bound_ns;
 }
 
-/* Came they apart by more than a creep can explain? */
+/* True if guest and host time came apart by more than a creep explains. */
 static bool came_apart(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
 		       const struct xvt_clock_node *to)
 {
@@ -265,7 +273,7 @@ static bool came_apart(const struct xvt_clock_map *m, const struct xvt_clock_nod
 	/* Bounds are measuring error, not creep. */
 	uint64_t limit = xvt_clock_creep_ns(host_ns) + from->bound_ns + error_ns(to);
 
-	/* The machine was disturbed: what is left must be its clock's own rate. */
+	/* After a disturbance only the clock's own rate error is allowed. */
 	if (m->suspect)
 		limit -= CREEP_NS_MAX;
 	return gained(m, from, to) > limit;
@@ -276,7 +284,9 @@ void xvt_clock_map_reported(struct xvt_clock_map *m, uint64_t host_ns, uint64_t 
 	struct xvt_clock_report *r = m->reports, *end = r + m->nr_reports;
 
 	if (m->nr_reports == XVT_CLOCK_REPORTS) {
-		/* One entry stands for the two oldest, and holds wherever one of them does. */
+		/*
+		 * Merges the two oldest entries; the merged one applies wherever one of them does.
+		 */
 		r[0].last_ns = xvt_u64_larger(r[0].last_ns, r[1].last_ns);
 		r[0].size_ns = sum(r[0].size_ns, r[1].size_ns);
 		r[0].count += r[1].count;
@@ -287,7 +297,7 @@ void xvt_clock_map_reported(struct xvt_clock_map *m, uint64_t host_ns, uint64_t 
 	m->nr_reports++;
 }
 
-/* All changes that may have been before the node's moment. */
+/* Sums all changes that may lie before the node's moment. */
 static struct xvt_clock_report reported(const struct xvt_clock_map *m,
 					const struct xvt_clock_node *node)
 {
@@ -305,8 +315,7 @@ static struct xvt_clock_report reported(const struct xvt_clock_map *m,
 	return all;
 }
 
-/* A node of the drain's on the line of the last measured one, with what its segment is told to be
- * wrong by: as much as was not seen. */
+/* Notes a node of the drain since the last measured one, and the bound of its segment. */
 static void note_seen(struct xvt_clock_map *m, const struct xvt_clock_node *node, uint64_t bound)
 {
 	uint64_t off = gained(m, &m->measured, node);
@@ -318,12 +327,12 @@ static void note_seen(struct xvt_clock_map *m, const struct xvt_clock_node *node
 }
 
 /*
- * A measured node after the drain's in one epoch. Of the two measured ones alone it would be said
- * that the clock was on the line through them within `whole`, whatever lies between. The events
- * were placed on lines through the drain's nodes as well, which lie off the nominal line by
- * astray_ns at most, and that off this one by what was gained: so the sum holds for all of them,
- * and for what was placed when only the drain had seen it, too. Unless the drain's nodes prove
- * that the clock was elsewhere.
+ * Bound of the segment that ends in a measured node, after nodes of the drain in the same epoch.
+ * The two measured nodes alone bound the clock to `whole` around the line through them. Events were
+ * also placed on lines through the drain's nodes. These lie at most astray_ns off the nominal line,
+ * which lies `line` off the line through the measured nodes. So the sum of the three holds for all
+ * events since the last measured node, also for those placed earlier. It does not hold if the
+ * drain's nodes prove that the clock was elsewhere.
  */
 static void confirm_seen(struct xvt_clock_map *m, struct xvt_clock_node *node, uint64_t *bound)
 {
@@ -342,7 +351,7 @@ static void confirm_seen(struct xvt_clock_map *m, struct xvt_clock_node *node, u
 	*bound = whole;
 }
 
-/* Those before the node's moment for sure have been reckoned with. */
+/* Drops reports that lie before the node's moment for certain; its segment includes them. */
 static void drop_reports(struct xvt_clock_map *m, const struct xvt_clock_node *node)
 {
 	size_t i, kept = 0;
@@ -354,10 +363,11 @@ static void drop_reports(struct xvt_clock_map *m, const struct xvt_clock_node *n
 	m->nr_reports = kept;
 }
 
-/* What has the last word on the nodes before it. */
+/* Notes a measured node, which settles the bounds of the drain's nodes before it. */
 static void note_measured(struct xvt_clock_map *m, const struct xvt_clock_node *node)
 {
-	/* A burst that began before the disturbance may end after it, and tell only of before. */
+	/* A burst that began before the disturbance may end after it, and show only the time
+	 * before. */
 	if (node->host_ns > m->suspect_ns && node->host_ns - m->suspect_ns > node->bound_ns)
 		m->suspect = false;
 	m->moved = false;
@@ -368,16 +378,16 @@ static void note_measured(struct xvt_clock_map *m, const struct xvt_clock_node *
 	m->measured = *node;
 }
 
-/* The bound of a segment within which the clock may have gone back; 0: it did not. */
+/* The bound of a segment in which the clock may have gone back; 0: it did not. */
 static uint64_t went_back_ns(const struct xvt_clock_node *n)
 {
 	return n->flags & (XVT_NODE_F_BACK | XVT_NODE_F_CHANGED) ? n->segment_bound_ns : 0;
 }
 
 /*
- * The largest bound of a segment with what it gets because the clock went back beside it, as a
- * reader of the file finds it (spread_bounds() in trace/read.c), before the last node is in the
- * map.
+ * Updates the largest bound of a segment with the addition for a clock that went back beside it, as
+ * a reader of the file computes it (spread_bounds() in trace/read.c). Called before the node is in
+ * the map.
  */
 static void note_reach(struct xvt_clock_map *m, const struct xvt_clock_node *node)
 {
@@ -408,7 +418,7 @@ static void note_reach(struct xvt_clock_map *m, const struct xvt_clock_node *nod
 		if (back && (before_ns < back ? 0 : before_ns - back) < from_ns)
 			from_ns = before_ns < back ? 0 : before_ns - back;
 	}
-	/* What lies before is forgotten: none of it has more than this. */
+	/* Earlier segments were dropped; none of them has a larger bound. */
 	if (!k && m->nodes[0].host_ns >= from_ns)
 		m->reach.most_ns = xvt_u64_larger(m->reach.most_ns, sum(all, own));
 }
@@ -466,13 +476,15 @@ int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 	}
 	if (last && may_have_gone_back(m, last, node, changes.count))
 		node->flags |= XVT_NODE_F_BACK;
-	/* One change and one jump are the same thing; with more of them there is a time between. */
+	/*
+	 * One change and one jump are the same event; more changes leave an interval between them.
+	 */
 	if (last && changes.count > jumped)
 		node->flags |= XVT_NODE_F_CHANGED;
 	if (node->source == XVT_SOURCE_DRAIN && node->flags & XVT_NODE_F_FIRST)
 		return -EDOM;
-	/* A record may have been placed before anyone heard of it: as far off as goes unnoticed,
-	 * which is a creep and the gap between the two looks at the record. */
+	/* A record may have been placed before the change was known. It is off by at most what goes
+	 * unnoticed: a creep, and the time between the two looks that bracket the record. */
 	if (node->flags & XVT_NODE_F_FIRST && node->flags & (XVT_NODE_F_CHANGED | XVT_NODE_F_BACK))
 		bound += changes.size_ns < 2 * CREEP_NS_MAX ? changes.size_ns : 2 * CREEP_NS_MAX;
 	bound += XVT_STAMP_SLACK_NS;
@@ -480,7 +492,7 @@ int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 	    m->seen.bound_ns)
 		confirm_seen(m, node, &bound);
 	node->segment_bound_ns = bound;
-	/* What the drain saw is wide, but its node lies on the line of the one before it. */
+	/* A node of the drain has a wide bound, but lies on the line of the node before it. */
 	m->slack_ns = xvt_u64_larger(m->slack_ns, slack + XVT_STAMP_SLACK_NS);
 	note_reach(m, node);
 	if (node->source == XVT_SOURCE_DRAIN)
@@ -497,16 +509,16 @@ int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 uint64_t xvt_clock_line(const struct xvt_clock_node *a, const struct xvt_clock_node *b,
 			uint64_t guest)
 {
-	/* Unsigned: both differences are positive, and their product fits whatever they are. */
+	/* Unsigned: both differences are positive, and their product always fits. */
 	return a->host_ns + (uint64_t)((u128)(guest - a->guest) * (b->host_ns - a->host_ns) /
 				       (b->guest - a->guest));
 }
 
 /* Where a value lies among the nodes of one epoch. */
 enum side {
-	SIDE_BEFORE, /* its first node */
+	SIDE_BEFORE, /* before the epoch's first node */
 	SIDE_WITHIN,
-	SIDE_AFTER, /* its last node */
+	SIDE_AFTER, /* after the epoch's last node */
 };
 
 struct candidate {
@@ -515,15 +527,15 @@ struct candidate {
 	uint64_t ns;
 };
 
-/* Is the node after `i` in the same epoch? */
+/* True if the node after `i` is in the same epoch. */
 static bool goes_on(const struct xvt_clock_map *m, size_t i)
 {
 	return i + 1 < m->count && !(m->nodes[i + 1].flags & XVT_NODE_F_FIRST);
 }
 
 /*
- * First node of the epoch after the one in which `at` lies; m->count if there is none. Asked for
- * each record whose place no segment in use gives, and a guest can make that all of its records.
+ * First node of the epoch after the one of `at`; m->count if there is none. It is called for each
+ * record that no cached segment places, which a guest can make all of its records; so it is cached.
  */
 static size_t next_first(struct xvt_clock_map *m, size_t at)
 {
@@ -538,7 +550,7 @@ static size_t next_first(struct xvt_clock_map *m, size_t at)
 	return m->older.end;
 }
 
-/* The last node of [at, end) before `guest`, or `at`: mostly not far. */
+/* The last node of [at, end) before `guest`, or `at`. It is usually near, so the search gallops. */
 static size_t last_before(const struct xvt_clock_map *m, size_t at, size_t end, uint64_t guest)
 {
 	size_t step = 1;
@@ -554,7 +566,7 @@ static size_t last_before(const struct xvt_clock_map *m, size_t at, size_t end, 
 	return at;
 }
 
-/* By the nodes of the epoch in which `at` lies; nodes before `at` are not looked at. */
+/* Places `guest` by the nodes of the epoch of `at`; nodes before `at` are not used. */
 static struct candidate in_epoch(struct xvt_clock_map *m, size_t at, uint64_t guest)
 {
 	struct candidate c = { .at = last_before(m, at, next_first(m, at), guest) };
@@ -575,8 +587,8 @@ static struct candidate in_epoch(struct xvt_clock_map *m, size_t at, uint64_t gu
 	return c;
 }
 
-/* Does the evidence allow this time? The map itself may be wrong by its bound, and by what the
- * clock may have crept since the node that it was extrapolated from. */
+/* True if the evidence allows this time. The map may be wrong by its bound, and by the clock's
+ * creep since the node that the time was extrapolated from. */
 static bool allowed(const struct xvt_clock_map *m, const struct candidate *c,
 		    const struct xvt_clock_evidence *e)
 {
@@ -600,7 +612,7 @@ static bool allowed_new(const struct xvt_clock_map *m, const struct candidate *c
 {
 	uint64_t last_ns = m->nodes[first - 1].host_ns;
 
-	/* Monotone clocks first: nobody has copied it before the old epoch's last node. */
+	/* A record of the new epoch cannot have been copied before the old epoch's last node. */
 	return e->ceiling_ns >= last_ns && c->ns + m->slack_ns >= last_ns && allowed(m, c, e);
 }
 
@@ -625,8 +637,8 @@ static bool between(const struct xvt_clock_map *m, size_t first, uint64_t ns)
 	return ns >= m->nodes[first - 1].host_ns && ns < m->nodes[first].host_ns;
 }
 
-/* Where the border between the two epochs lies, if that is where the VMM stopped the machine; its
- * first stop between them counts. Else UINT64_MAX. */
+/* Host time of the VMM's first stop between the two epochs, which is then the border; UINT64_MAX if
+ * there is none. */
 static uint64_t stop_between(const struct xvt_clock_map *m, size_t first)
 {
 	uint64_t ns = between(m, first, m->stop_ns) ? m->stop_ns : UINT64_MAX;
@@ -640,9 +652,10 @@ static uint64_t stop_between(const struct xvt_clock_map *m, size_t first)
 }
 
 /*
- * Is the border between the two epochs the machine's last stop, and nothing else? The VMM says when
- * it stopped and ran again, no other stop lies there, and the lines are apart by as much: the clock
- * stood still meanwhile. Then the old line ends at the stop, and the new one begins behind it.
+ * True if the border between the two epochs is only the machine's last stop. The VMM reports when
+ * the machine stopped and ran again, no other stop lies there, and the lines are apart by that
+ * time: the clock stood still meanwhile. Then the old line ends at the stop, and the new one begins
+ * after it.
  */
 static bool is_pause(const struct xvt_clock_map *m, size_t first, uint64_t lines_apart_ns)
 {
@@ -651,8 +664,9 @@ static bool is_pause(const struct xvt_clock_map *m, size_t first, uint64_t lines
 }
 
 /*
- * From one epoch's last node to the next one's first? One that lost time there stood still with its
- * machine, unless the host's kernel reported that it was set back.
+ * True if the clock only went forward from one epoch's last node to the next one's first. A clock
+ * that lost time there stood still with its machine, unless the host's kernel reported that it was
+ * set back.
  */
 static bool only_went_forward(const struct xvt_clock_map *m, size_t first)
 {
@@ -661,8 +675,8 @@ static bool only_went_forward(const struct xvt_clock_map *m, size_t first)
 	return to->guest > from->guest && !(to->flags & (XVT_NODE_F_CHANGED | XVT_NODE_F_BACK));
 }
 
-/* First node of the nearest epoch from the one that begins at `first` on that may have the value: a
- * ring may be silent from one border to beyond the next. m->count if there is none. */
+/* First node of the nearest epoch, from the one that begins at `first` on, that the evidence allows
+ * for the value; m->count if there is none. A ring may be silent across several borders. */
 static size_t later_epoch(struct xvt_clock_map *m, size_t first, uint64_t guest,
 			  const struct xvt_clock_evidence *e)
 {
@@ -675,15 +689,15 @@ static size_t later_epoch(struct xvt_clock_map *m, size_t first, uint64_t guest,
 	return first;
 }
 
-/* Before the first node there ever was, nothing was measured. */
+/* True for a value before the map's very first node, where nothing was measured. */
 static bool is_unmeasured(const struct xvt_clock_map *m, const struct candidate *c)
 {
 	return c->side == SIDE_BEFORE && !m->nodes[c->at].epoch;
 }
 
 /*
- * Does it lie between two epochs of which more is known than that the one became the other? Then
- * the clock may have been elsewhere, and what the drain saw of the record is all that is certain.
+ * True if the value lies between two epochs with more changes reported than the border explains.
+ * The clock may have had other values there, so only the drain's evidence bounds the record's time.
  */
 static bool is_unsettled(struct xvt_clock_map *m, const struct candidate *c,
 			 const struct xvt_clock_evidence *e)
@@ -702,10 +716,8 @@ static bool is_unsettled(struct xvt_clock_map *m, const struct candidate *c,
 	return true;
 }
 
-/*
- * Beside a border the map may be wrong by what the clock may have crept since the node that it goes
- * on from; and by no more than the moments apart between which the record was seen to be written.
- */
+/* Notes the possible error of a value beside a border: the creep since the node that it is
+ * extrapolated from, limited to the interval in which the record is known to have been written. */
 static void note_beside(struct xvt_clock_map *m, const struct candidate *c,
 			const struct xvt_clock_evidence *e)
 {
@@ -714,7 +726,7 @@ static void note_beside(struct xvt_clock_map *m, const struct candidate *c,
 	if (c->side == SIDE_WITHIN)
 		return;
 	off = xvt_clock_creep_ns(xvt_u64_apart(c->ns, m->nodes[c->at].host_ns));
-	/* Not floor_ns: the record before this one may be as wrong as this one is. */
+	/* Not floor_ns: it may be the previous record's time, which may be wrong, too. */
 	seen = xvt_u64_larger(xvt_u64_apart(c->ns, e->proven_ns),
 			      xvt_u64_apart(c->ns, e->ceiling_ns));
 	if (e->ceiling_ns != UINT64_MAX && seen < off)
@@ -757,8 +769,8 @@ enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
 		new = in_epoch(m, first, guest);
 		old_may = allowed_old(m, &old, first, e);
 		new_may = allowed_new(m, &new, first, e);
-		/* A clock that only went forward was past the old epoch's last node, and before the
-		 * new one's first, exactly as its value is. */
+		/* A clock that only went forward passed the old epoch's last node and the new one's
+		 * first in the order of its values, so the value decides. */
 		if (old_may && new_may && only_went_forward(m, first)) {
 			if (guest <= m->nodes[first - 1].guest)
 				new_may = false;
@@ -767,7 +779,7 @@ enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
 		}
 		if (old_may && new_may && old.ns > m->slack_ns &&
 		    old.ns - m->slack_ns > stop_between(m, first))
-			old_may = false; /* nobody wrote while it stood still */
+			old_may = false; /* no record is written while the machine is stopped */
 		if (old_may && new_may &&
 		    new.ns + m->slack_ns + PAUSE_NS <
 			    m->run_ns &&is_pause(m, first, new.ns > old.ns ? new.ns - old.ns : 0))
@@ -778,7 +790,7 @@ enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
 			break;
 		m->at = first;
 	}
-	/* Between the two, not later than the border. */
+	/* Between the two epochs, at most the border. */
 	border_ns = m->nodes[next_first(m, m->at)].host_ns;
 	*host_ns = old.ns < border_ns ? old.ns : border_ns;
 	if (!old_may)
@@ -791,7 +803,7 @@ enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
 		note_beside(m, &old, e);
 		return XVT_MAP_OK;
 	}
-	/* Both sides are possible: what is told is the earlier, and the bound covers both. */
+	/* Both sides are possible: the earlier time is given, and the bound covers both. */
 	m->bound_ns_max = xvt_u64_larger(m->bound_ns_max, xvt_u64_apart(old.ns, new.ns));
 	return XVT_MAP_GUESS;
 }

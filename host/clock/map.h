@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * map.h - for each ring the map from its guest clock to host time.
+ * map.h - the map from a ring's guest clock to host time.
  *
- * A map is a list of nodes: (guest clock, host ns, bound). Between two nodes of one epoch it
- * is the straight line through them, so it is continuous and increasing, and a source whose
- * clock creeps (software-emulated vCPUs) is followed with an honest bound instead of being
- * believed constant. A record is placed only once a node at or after it exists, so its time
- * is a function of the recorded nodes and never of when we looked.
+ * A map is a list of nodes: (guest clock, host ns, bound). Between two nodes of one epoch it is the
+ * straight line through them, so it is continuous and increasing. A clock that creeps
+ * (software-emulated vCPUs) is followed, and the bound covers the creep. A record is placed only
+ * when a node at or after it exists. So its time is a function of the recorded nodes, and does not
+ * depend on when the recorder looked.
  */
 #ifndef XVT_CLOCK_H
 #define XVT_CLOCK_H
@@ -16,15 +16,15 @@
 #include "trace/lines.h"
 
 /*
- * What the drain knows of a record's host time, whatever its stamp says: it was written at or
- * after floor_ns (the ring was proven idle then), and at or before ceiling_ns (it had been
- * copied by then). Decides on which side of a border between two epochs a record lies.
+ * What the drain knows of a record's host time, independently of its stamp. The record was written
+ * at or after floor_ns (the ring was proven idle then) and at or before ceiling_ns (it had been
+ * copied by then). This decides on which side of a border between two epochs a record lies.
  */
 struct xvt_clock_evidence {
 	uint64_t floor_ns;
 	uint64_t ceiling_ns;
-	/* Of floor_ns, what was proven; the rest is the time given to the ring's record before this
-	 * one, which the map may have wrong. */
+	/* The proven part of floor_ns. floor_ns itself may be the time of the ring's previous
+	 * record, which the map may have wrong. */
 	uint64_t proven_ns;
 };
 
@@ -32,14 +32,14 @@ enum xvt_map_result {
 	XVT_MAP_OK,    /* between two nodes, or proven to lie beside a border: confirmed */
 	XVT_MAP_WAIT,  /* after the last node: a later sample must confirm it */
 	XVT_MAP_GUESS, /* extrapolated in a closed map, or on an unprovable side of a border */
-	XVT_MAP_DOUBT, /* no epoch that there is can give it a time that agrees with the evidence */
+	XVT_MAP_DOUBT, /* no known epoch gives it a time that agrees with the evidence */
 };
 
 #define XVT_STOPS_BEFORE  3
 #define XVT_CLOCK_REPORTS 8
 
-/* Changes of the guest's clock that the host's kernel reported: when, and the sum of their sizes.
- */
+/* Changes of the guest's clock that the host's kernel reported: their times, the sum of their sizes
+ * in ns, and their number. */
 struct xvt_clock_report {
 	uint64_t first_ns;
 	uint64_t last_ns;
@@ -47,128 +47,130 @@ struct xvt_clock_report {
 	uint64_t count;
 };
 
-/* One ring's map. Nodes in order of (epoch, guest). */
+/* One ring's map. Nodes are ordered by (epoch, guest). */
 struct xvt_clock_map {
 	struct xvt_clock_node *nodes;
 	size_t count;
 	size_t room;
-	struct xvt_pool *pool;		/* that counts the memory of the nodes; NULL: none */
-	struct xvt_clock_node measured; /* the last node that is not the drain's */
+	struct xvt_pool *pool;		/* counts the memory of the nodes; NULL: not counted */
+	struct xvt_clock_node measured; /* the last node of a source other than the drain */
 	struct {
-		uint64_t bound_ns;  /* the most that they told; 0: there are none */
-		uint64_t astray_ns; /* the most that they lie off its line at the nominal rate */
-		uint64_t beyond_ns; /* and that the clock is proven to have been off it */
-	} seen;			    /* the drain's nodes since then */
-	const struct xvt_host_clock *host_clock; /* whose knees lie between nodes; NULL: none */
-	size_t at;	   /* segment of the last lookup: lookups go forward */
+		uint64_t bound_ns; /* the largest bound of their segments; 0: no such node */
+		/* the most that they lie off the line from `measured` at the nominal rate */
+		uint64_t astray_ns;
+		/* the most that the clock is proven to have been off that line */
+		uint64_t beyond_ns;
+	} seen;					 /* the drain's nodes since `measured` */
+	const struct xvt_host_clock *host_clock; /* its knees may lie between nodes; NULL: none */
+	size_t at;	   /* segment of the last lookup; lookups only go forward */
 	size_t last_first; /* first node of the last epoch */
 	struct {
 		size_t from, end;
-	} older;     /* where the epoch ends of a node before that, looked up last */
+	} older;     /* cache of next_first(): the epoch's end for a node of an older epoch */
 	uint64_t hz; /* nominal rate of the guest's clock, for extrapolation */
-	/* Rate of the host's counter where the guest's may tick at it and be set forward now and
-	 * then, as KVM does that cannot scale a TSC; 0: the guest's has a rate of its own. */
+	/*
+	 * Rate of the host's counter, Hz, if the guest's may tick at it and be set forward now and
+	 * then, as KVM does on a host that cannot scale a TSC. 0: the guest's clock has a rate of
+	 * its own.
+	 */
 	uint64_t host_hz;
-	uint64_t slack_ns;     /* largest bound of a segment: the map is not wrong by more */
-	uint64_t bound_ns_max; /* see xvt_clock_map_bound_ns(), but for what was only seen yet */
+	uint64_t slack_ns;     /* largest bound of a segment: the most that the map is wrong by */
+	uint64_t bound_ns_max; /* as xvt_clock_map_bound_ns(), without `seen` and `reach` */
 	struct {
-		uint64_t until_ns; /* values of the clock before it went back reach so far, */
-		uint64_t bound_ns; /* by so much: what the segments until then get, */
-		uint64_t most_ns;  /* and the largest bound of one with what it gets */
+		/* host time up to which values from before the clock went back can lie */
+		uint64_t until_ns;
+		uint64_t bound_ns; /* what is added to the bounds of segments up to then */
+		uint64_t most_ns;  /* the largest bound of a segment with that addition */
 	} reach;		   /* of segments with BACK or CHANGED, see xvt_nodes_settle() */
-	uint64_t stop_ns;	   /* the machine's last stop was before this, says its VMM; or 0 */
-	uint64_t run_ns;	   /* and it ran again after this; 0: not known, or not exactly */
-	uint64_t changes;	   /* how often it has changed */
-	/* The stops before it, newest first: a record that waits may have been written before the
-	 * last one, and must find its place all the same. */
+	uint64_t stop_ns;	   /* the VMM reports that the last stop was before this; 0: none */
+	uint64_t run_ns;	   /* the machine ran again after this; 0: unknown or not exact */
+	uint64_t changes;	   /* number of changes to the nodes */
+	/* Earlier stops, newest first. A record that waits may have been written before the last
+	 * stop, and must still be placed. */
 	uint64_t stops_before[XVT_STOPS_BEFORE];
-	/* The machine was stopped or reset: no creep is granted to the next node, nor to any until
-	 * one is proven to have been measured after suspect_ns, when that was over or not yet
-	 * known. */
+	/*
+	 * The machine was stopped or reset: no creep is granted to the next nodes, until one is
+	 * proven to have been measured after suspect_ns, the host time when the disturbance was
+	 * over or not yet known.
+	 */
 	bool suspect;
 	uint64_t suspect_ns;
-	bool moved; /* the next node begins an epoch: an exact source says so */
-	/* Reported changes that no measured node lies behind; oldest first. */
+	bool moved; /* the next node begins an epoch: an exact source reported a change */
+	/* Reported changes without a measured node after them; oldest first. */
 	struct xvt_clock_report reports[XVT_CLOCK_REPORTS];
 	size_t nr_reports;
-	bool closed; /* nothing more will come: extrapolate instead of waiting */
+	bool closed; /* no node will follow: extrapolate instead of waiting */
 };
 
 void xvt_clock_map_init(struct xvt_clock_map *m, uint64_t hz);
-/* Nothing from before host_ns will be looked up any more: nodes older than that may go. */
+/* No value from before host_ns will be looked up any more: older nodes may be dropped. */
 void xvt_clock_map_forget(struct xvt_clock_map *m, uint64_t host_ns);
-/* Nothing more is looked up: only the last node is kept. */
+/* No value will be looked up any more: keeps only the last node. */
 void xvt_clock_map_trim(struct xvt_clock_map *m);
 void xvt_clock_map_fini(struct xvt_clock_map *m);
 
 /*
- * Add a measured node; sets its epoch, flags and segment bound. A node that contradicts
- * the line (guest clock went back, or guest and host time came apart by more than a creep
- * can explain) begins a new epoch; the drain's own nodes are too wide for that. Returns 0, or
- *   -ENOMEM   also when the pool refuses more: nodes that are not needed any more are to be
- *             forgotten, or looked up, before the next one. Nothing has changed
- *   -EALREADY  it was measured before the moment of the last node, or may have been for all that
- *              both bounds say: it is dropped, and no clock went back
- *   -EDOM      a node of the drain's that contradicts the line: a measured one has to tell
+ * Adds a node; sets its epoch, flags and segment bound. A node that contradicts the line begins a
+ * new epoch: the guest clock went back, or guest and host time came apart by more than a creep
+ * explains. The drain's own nodes are too wide to begin an epoch. Returns 0, or
+ *   -ENOMEM    no memory, or the pool refuses more: nodes must be forgotten or passed by lookups
+ *              before the next one. The map is unchanged
+ *   -EALREADY  it was measured before the last node, or may have been within both bounds: it is
+ *              dropped; the clock did not go back
+ *   -EDOM      a node of the drain's that contradicts the line: a measured one must decide
  */
 int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node);
 
-/*
- * Place a guest clock value. Values must come in the ring's order. *host_ns is set for every
- * result; for XVT_MAP_WAIT it is where the last node's line leads.
- */
+/* Places a guest clock value. Values must come in the ring's order. *host_ns is set for every
+ * result; for XVT_MAP_WAIT it is extrapolated from the last node. */
 enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
 					const struct xvt_clock_evidence *evidence,
 					uint64_t *host_ns);
 
 /*
- * The segment in which `guest` lies, which must not be before the value placed last. Returns false
- * where that takes thought (xvt_clock_map_place()): after the last node, or with a later epoch.
- * A segment that is still the right one is left as it is.
+ * Gives the segment in which `guest` lies; `guest` must not be before the value placed last.
+ * Returns false for a value that needs xvt_clock_map_place(): one after the last node, or with a
+ * later epoch present. A segment that is still valid is left unchanged.
  */
 bool xvt_clock_map_segment(struct xvt_clock_map *m, uint64_t guest, struct xvt_clock_segment *s);
 
-/*
- * The line on which a value that was placed beyond the nodes lies: a node's, at the ring's rate.
- * Returns false where none leads to that host_ns.
- */
+/* Gives the line of a value that was placed beyond the nodes: through a node, at the ring's rate.
+ * Returns false if no such line leads to host_ns. */
 bool xvt_clock_map_beyond(const struct xvt_clock_map *m, uint64_t guest, uint64_t host_ns,
 			  struct xvt_clock_segment *s);
 
-/* A guest's clock may creep away from its nominal rate this much in that time before the map
- * calls it a jump. */
+/* The most, in ns, that a guest's clock may creep away from its nominal rate within an interval
+ * before the map calls it a jump. */
 uint64_t xvt_clock_creep_ns(uint64_t interval_ns);
 
-/* The ring's clock went back: what follows belongs to the next epoch. Returns false while
- * that epoch has no node yet. */
+/* The ring's clock went back: the values that follow belong to the next epoch. Returns false while
+ * that epoch has no node. */
 bool xvt_clock_map_next_epoch(struct xvt_clock_map *m);
 
-/* By how much the map may be wrong about anything that it placed, as far as is known by now: the
+/* The most, in ns, that the map may be wrong about any value placed, as far as known now: the
  * largest bound of a segment, or more where a value's side of a border is unprovable. */
 uint64_t xvt_clock_map_bound_ns(const struct xvt_clock_map *m);
 
-/* The machine's VMM says that it was stopped before `ns`. */
+/* The machine's VMM reports that it was stopped before `ns`. */
 void xvt_clock_map_stopped(struct xvt_clock_map *m, uint64_t ns);
-/* It runs again, and says by stamps of its own that nothing was written between the two moments. */
+/* The machine runs again, and its stamps show that nothing was written between the two moments. */
 void xvt_clock_map_paused(struct xvt_clock_map *m, uint64_t stop_ns, uint64_t run_ns);
 
 /*
  * The guest's clock was changed by `ticks` of its own at host_ns. Changes may undo each other
- * before the next measured node, which then shows nothing of them; so all of them are in the bound
- * of its segment (XVT_NODE_F_CHANGED). To be called before that node is added.
+ * before the next measured node, which then does not show them; so the bound of its segment
+ * includes all of them (XVT_NODE_F_CHANGED). Must be called before that node is added.
  */
 void xvt_clock_map_reported(struct xvt_clock_map *m, uint64_t host_ns, uint64_t ticks);
 
-/*
- * The rate for what lies far before the first node: the nominal one, unless the nodes of the last
- * epoch show another one, by a formula or by more than a clock may creep.
- */
+/* The rate for values far before the first node, Hz: the nominal one, unless the nodes of the last
+ * epoch show another one, by a formula or by more than a clock may creep. */
 uint64_t xvt_clock_map_own_hz(const struct xvt_clock_map *m);
 
-/* Last node, or NULL. */
+/* Returns the last node, or NULL. */
 const struct xvt_clock_node *xvt_clock_map_last(const struct xvt_clock_map *m);
 
-/* The straight line through a and b at `guest`; also used by those who verify. */
+/* Host time of `guest` on the straight line through a and b; verify uses it, too. */
 uint64_t xvt_clock_line(const struct xvt_clock_node *a, const struct xvt_clock_node *b,
 			uint64_t guest);
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * page.c - what the map of a clock page shall be, and the file that the host's programs
- * map. See page.h, and shared/xvt_clock_page.h for why no reader goes back.
- */
+/* page.c - computes the map of a clock page, and keeps the file that the host's programs map. See
+ * page.h, and shared/xvt_clock_page.h for why no reader sees time go back. */
 #define _GNU_SOURCE
 #include "clock/page.h"
 
@@ -20,10 +18,10 @@ typedef __int128 s128;
 
 #define ONE	    (1ull << XVT_CLOCK_SHIFT)
 #define SLEW_NS	    50000000u	/* a correction takes at least this long */
-#define RATE_MIN_NS 50000000u	/* no rate is measured over less, */
-#define RATE_NS	    8000000000u /* and none over more than twice this */
-#define DRIFT_MIN   (ONE >> 20) /* about 1 ppm: nobody's rate is known better */
-#define DRIFT_START (ONE >> 4)	/* one sample says nothing of the rate: what an epoch allows */
+#define RATE_MIN_NS 50000000u	/* shortest interval over which a rate is measured */
+#define RATE_NS	    8000000000u /* half of the longest such interval */
+#define DRIFT_MIN   (ONE >> 20) /* about 1 ppm: no rate is known better */
+#define DRIFT_START (ONE >> 4)	/* one sample gives no rate: the most that an epoch allows */
 #define HZ_MIN	    1000u
 #define HZ_MAX	    1000000000000ull
 
@@ -47,7 +45,8 @@ static void end_page(struct xvt_clock_target_page *t, const struct xvt_clock_pag
 		xvt_clock_page_end(t->page, &t->seq, image);
 }
 
-/* All pages are odd from here; the host's clock now, which no earlier reader has seen passed. */
+/* Makes the sequence counts of all pages odd. Returns the host's clock now; earlier readers have
+ * seen no later one. */
 static uint64_t begin(struct xvt_clock_pages *c)
 {
 	begin_page(&c->region);
@@ -71,7 +70,7 @@ static void target(struct xvt_clock_target_page *t, struct xvt_clock_page *page)
 
 /* ------------------------------------------------------------------ lines */
 
-/* Ticks in that many ns at a rate, rounded up. */
+/* Ticks in `ns` at a rate, rounded up. */
 static uint64_t ticks_up(uint64_t ns, uint64_t rate)
 {
 	u128 ticks = (((u128)ns << XVT_CLOCK_SHIFT) + rate - 1) / rate;
@@ -92,7 +91,7 @@ static uint64_t larger_off(uint64_t most, int64_t off)
 	return size > most ? size : most;
 }
 
-/* The lines of `v` that are in use somewhere in [from, knee). */
+/* Copies the lines of `v` that are in use anywhere in [from, knee). */
 static uint64_t keep_lines(const struct xvt_clock_page *v, uint64_t from, uint64_t knee,
 			   struct xvt_clock_line *kept)
 {
@@ -111,13 +110,14 @@ static uint64_t keep_lines(const struct xvt_clock_page *v, uint64_t from, uint64
 }
 
 /*
- * Bend the map at `knee` towards `truth`, which it then meets and stays on. Readers can be at
- * `from` or later. *off_ns: the most that it is off from there on. Returns 0 or -EAGAIN.
+ * Bends the map at `knee` towards `truth`, which it then meets and follows. Readers are at `from`
+ * or later. *off_ns: the most that the map is off `truth` from there on. Returns 0, -EAGAIN if the
+ * page has no free line, or -EINVAL.
  */
 static int bend(struct xvt_clock_page *v, const struct xvt_clock_line *truth, uint64_t from,
 		uint64_t knee, uint64_t *off_ns)
 {
-	/* All of it goes into the pages: nothing of our stack may. */
+	/* Zeroed: all of it goes into the pages, and no stale stack memory may. */
 	struct xvt_clock_line kept[XVT_CLOCK_LINES] = { { 0 } }, *slew, *after;
 	uint64_t i, n = keep_lines(v, from, knee, kept), slew_ns, slew_ticks;
 	int64_t off;
@@ -147,14 +147,14 @@ static int bend(struct xvt_clock_page *v, const struct xvt_clock_line *truth, ui
 
 /* ------------------------------------------------------------------ the host's page */
 
-/* A line as xvt_host_clock_ns() computes it, to the bit: no host's shift is above ours. */
+/* A line with bit-identical results to xvt_host_clock_ns(): the host's shift is never larger. */
 static struct xvt_clock_line line_of_host(const struct xvt_timebase *l)
 {
 	return (struct xvt_clock_line){ l->base_clock, l->base_ns,
 					(uint64_t)l->mult << (XVT_CLOCK_SHIFT - l->shift) };
 }
 
-/* The host clock's lines from now on, the upcoming ones too; one place is left free. */
+/* Copies the host clock's lines from now on, with those yet to begin; leaves one place free. */
 static uint64_t lines_of_host(const struct xvt_host_clock *hc, uint64_t now,
 			      struct xvt_clock_line *to)
 {
@@ -171,10 +171,10 @@ static uint64_t lines_of_host(const struct xvt_host_clock *hc, uint64_t now,
 }
 
 /*
- * The host's readers use the same counter, so none has seen a later one than now. The host clock
- * tells its lines before they begin; told of them in time the page is the host clock, exactly. Told
- * late it is off by how far it went on on the old line: behind, it is put right; ahead, it stands
- * until the host clock has come.
+ * Follows the host clock. The host's readers use the same counter, so none has seen a later value
+ * than `now`. Lines known before they begin make the page equal to the host clock. Lines known late
+ * leave the page off by its progress on the old line: a page that is behind is set right; a page
+ * that is ahead stands until the host clock has caught up.
  */
 static void follow_host_clock(struct xvt_clock_pages *c, uint64_t now)
 {
@@ -188,7 +188,7 @@ static void follow_host_clock(struct xvt_clock_pages *c, uint64_t now)
 		ahead = (int64_t)(shown - xvt_clock_line_ns(&lines[0], now));
 	if (ahead > 0) {
 		catch_up = now + ticks_up((uint64_t)ahead + 1, lines[0].mult);
-		/* The hold goes over what begins until then. */
+		/* The hold replaces the lines that begin before its end. */
 		while (n > 1 && (int64_t)(lines[1].clock - catch_up) <= 0)
 			memmove(lines, lines + 1, --n * sizeof(*lines));
 		memmove(lines + 1, lines, n++ * sizeof(*lines));
@@ -226,10 +226,8 @@ static uint64_t share(uint64_t part_ns, uint64_t whole_ns)
 	return q > ONE ? ONE : (uint64_t)q;
 }
 
-/*
- * The rate, and what it may be wrong by: the nominal one, unless the samples since the anchor
- * exclude it.
- */
+/* The rate and its possible error: the nominal rate, unless the samples since the anchor exclude
+ * it. */
 static void measure_rate(struct xvt_clock_pages *c, const struct xvt_clock_node *node,
 			 uint64_t nominal, uint64_t *rate, uint64_t *drift)
 {
@@ -251,7 +249,7 @@ static void measure_rate(struct xvt_clock_pages *c, const struct xvt_clock_node 
 		*drift += share(apart, nominal);
 }
 
-/* How wrong was the last line here, beyond what the two samples may be wrong by? */
+/* Notes how far the last line is off this sample, beyond both samples' bounds. */
 static void watch_drift(struct xvt_clock_pages *c, const struct xvt_clock_node *node)
 {
 	struct xvt_clock_line last = { c->guest.node_clock, c->guest.node_ns, c->last_rate };
@@ -266,7 +264,7 @@ static void watch_drift(struct xvt_clock_pages *c, const struct xvt_clock_node *
 		c->drift_seen = seen;
 }
 
-/* The most that a reader's host time can be beyond ours, as long as its epoch holds. */
+/* The most, in ns, that a reader's host time can be ahead of ours while its epoch holds. */
 static uint64_t ahead_ns(const struct xvt_clock_pages *c, uint64_t bound_ns, uint64_t age_ns)
 {
 	uint64_t gain = age_ns / 16;
@@ -280,8 +278,8 @@ static uint64_t since_ns(uint64_t now_ns, uint64_t then_ns)
 }
 
 /*
- * The first map, or that of a new epoch: begins with the host time that the last epoch is likely to
- * have shown by now, and stands there until the line has come so far.
+ * Begins the first map, or that of a new epoch, with the host time that the last epoch has probably
+ * shown by now; the map stands there until its line has caught up. Returns how far it is off, ns.
  */
 static uint64_t start_map(struct xvt_clock_pages *c, const struct xvt_clock_line *truth,
 			  const struct xvt_clock_node *node, uint64_t now_ns)
@@ -295,7 +293,7 @@ static uint64_t start_map(struct xvt_clock_pages *c, const struct xvt_clock_line
 	v->line[0] = *truth;
 	if (!(flags & XVT_CLOCK_F_VALID))
 		return 0;
-	v->flags &= ~(uint64_t)XVT_CLOCK_F_UNCONFIRMED; /* had nothing happened to it */
+	v->flags &= ~(uint64_t)XVT_CLOCK_F_UNCONFIRMED; /* the bound without the disturbance */
 	bound = xvt_clock_bound_at(v, now_ns);
 	v->flags = flags;
 	shown = now_ns + (bound < c->lead_ns ? bound : c->lead_ns);
@@ -330,7 +328,7 @@ static int bend_map(struct xvt_clock_pages *c, const struct xvt_clock_line *trut
 		    off_ns);
 }
 
-/* With all pages odd. */
+/* Puts a node into the map; the pages' sequence counts are odd. */
 static int take_node(struct xvt_clock_pages *c, const struct xvt_clock_node *node,
 		     const struct xvt_clock_line *truth, uint64_t drift, bool new_epoch,
 		     uint64_t now_ns)
@@ -347,14 +345,14 @@ static int take_node(struct xvt_clock_pages *c, const struct xvt_clock_node *nod
 			return err;
 	}
 	v->flags |= XVT_CLOCK_F_VALID;
-	/* A node of before the pause says nothing of what the pause did. */
+	/* A node from before the pause does not show the effect of the pause. */
 	if (c->active ? node->host_ns >= c->true_since_ns
 		      : node->host_ns > c->true_since_ns + node->bound_ns)
 		v->flags &= ~(uint64_t)XVT_CLOCK_F_UNCONFIRMED;
 	v->epoch = node->epoch;
 	v->node_clock = node->guest;
 	v->node_ns = node->host_ns;
-	v->bound_ns = node->bound_ns + off_ns + 2; /* and the rounding */
+	v->bound_ns = node->bound_ns + off_ns + 2; /* plus rounding */
 	v->drift = drift;
 	return 0;
 }
@@ -416,14 +414,14 @@ void xvt_clock_pages_host_clock(struct xvt_clock_pages *c)
 
 /* ------------------------------------------------------------------ active time */
 
-/* Nobody has seen more than what it is at host time `most_ns`: there it stays. */
+/* Stops active time at its value at host time `most_ns`; no reader has seen a larger one. */
 static void freeze(struct xvt_clock_page *v, uint64_t most_ns)
 {
 	v->active_ns = xvt_clock_active_at(v, most_ns);
 	v->flags &= ~(uint64_t)XVT_CLOCK_F_ACTIVE;
 }
 
-/* From here the sum is true_active_ns again, as soon as that has come to what stands there. */
+/* Restarts active time. It stands until true_active_ns has reached the value already shown. */
 static void thaw(const struct xvt_clock_pages *c, struct xvt_clock_page *v)
 {
 	v->active_since_ns = c->true_since_ns + (v->active_ns - c->true_active_ns);
@@ -519,13 +517,13 @@ static int open_file(const char *path)
 	err = flock(fd, LOCK_EX | LOCK_NB) ? (errno == EWOULDBLOCK ? -EBUSY : -errno) : 0;
 	if (!err && fstat(fd, &st))
 		err = -errno;
-	/* Its last recorder removed it between our open and its end. */
+	/* Its last recorder removed the file between this open() and its own close. */
 	if (!err && !st.st_nlink)
 		err = -EBUSY;
-	/* Whoever owns it could shorten it under us. */
+	/* The owner of the file could shorten it while it is mapped. */
 	if (!err && (!S_ISREG(st.st_mode) || st.st_uid != geteuid()))
 		err = -EPERM;
-	/* Never shorter: somebody may have it mapped. */
+	/* Only lengthened: another process may have it mapped. */
 	if (!err && st.st_size < (off_t)XVT_ALIGN_MIN && ftruncate(fd, XVT_ALIGN_MIN))
 		err = -errno;
 	if (!err)
@@ -567,8 +565,9 @@ int xvt_clock_pages_share(struct xvt_clock_pages *c, const char *dir, const char
 	target(&c->file_guest, &c->file->guest);
 	begin(c);
 	end(c);
-	close(fd); /* the mapping keeps the file and its lock; descriptors are few, rings many */
-	/* Pages before magic; pairs with a reader's acquire. */
+	/* the mapping keeps the file and its lock; descriptors are scarce, rings are many */
+	close(fd);
+	/* The pages are written before the magic; pairs with a reader's acquire. */
 	xvt_store_release(&c->file->magic, XVT_CLOCK_FILE_MAGIC);
 	return 0;
 
@@ -592,7 +591,7 @@ void xvt_clock_pages_fini(struct xvt_clock_pages *c)
 	target(&c->region, NULL);
 	if (!c->file)
 		return;
-	/* Removed before the lock goes: a later recorder makes a new one. */
+	/* Removed before the lock is released, so a later recorder makes a new file. */
 	unlink(c->path);
 	munmap(c->file, XVT_ALIGN_MIN);
 	free(c->path);

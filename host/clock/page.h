@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * page.h - keeps a ring's clock pages: the one in its region, for the guest's programs, and
- * those in a file, for the host's. What a page promises, and why it can, is in
- * shared/xvt_clock_page.h; here it is decided what the map shall be.
+ * page.h - maintains a ring's clock pages: the one in its region, for the guest's programs, and
+ * those in a file, for the host's. shared/xvt_clock_page.h explains what a page promises and why it
+ * holds; this module computes the map.
  *
- * The map of a page always ends in the line through the newest sample with the rate of the
- * guest's clock, as far as the samples of the last seconds tell it. From the knee on it is bent
- * towards that line, by no more than half the rate, and meets it after SLEW_NS or more. bound_ns
- * is the sample's bound and the most that the page is off that line until then; drift is what
- * the rate may be wrong by, or what the last samples were wrong by beyond their bounds.
+ * The map of a page ends in the line through the newest sample, with the rate of the guest's clock
+ * as measured over the samples of the last seconds. From the knee on it is bent towards that line,
+ * by at most half the rate, and meets it after SLEW_NS or more. bound_ns is the sample's bound plus
+ * the most that the page is off that line until then. drift is the possible error of the rate, or
+ * the error of the last samples beyond their bounds, whichever is larger.
  *
- * Nothing is ever read back from a region but the first seq, as a hint.
+ * From a region only the first seq is read back, as a hint.
  */
 #ifndef XVT_CLOCK_PAGE_HOST_H
 #define XVT_CLOCK_PAGE_HOST_H
@@ -18,7 +18,7 @@
 #include "clock/map.h"
 #include "xvt_clock_page.h"
 
-/* A page that is written, and the writer's own count. */
+/* A page that is written, and the private copy of its sequence count. */
 struct xvt_clock_target_page {
 	struct xvt_clock_page *page; /* or NULL */
 	uint64_t seq;
@@ -30,9 +30,9 @@ struct xvt_clock_anchor {
 	uint64_t bound_ns;
 };
 
-/* Of one ring. */
+/* The clock pages of one ring. */
 struct xvt_clock_pages {
-	struct xvt_clock_page guest; /* what stands in the pages: our private copies */
+	struct xvt_clock_page guest; /* contents of the pages: private copies */
 	struct xvt_clock_page host;
 	struct xvt_clock_target_page region;
 	struct xvt_clock_target_page file_guest;
@@ -40,67 +40,67 @@ struct xvt_clock_pages {
 	struct xvt_clock_file *file;
 	char *path;
 	const struct xvt_host_clock *host_clock;
-	uint64_t (*clock)(void *arg); /* the host's, ordered; tests have their own */
+	uint64_t (*clock)(void *arg); /* reads the host's clock, ordered; tests set their own */
 	void *clock_arg;
 	uint64_t lead_ns; /* XVT_CLOCK_LEAD_NS */
 	bool active;
-	uint64_t true_active_ns; /* until true_since_ns: without what was shown too much */
-	uint64_t true_since_ns;	 /* of the last resume, or of the last pause */
+	/* true active time, ns, up to true_since_ns; pages may have shown more */
+	uint64_t true_active_ns;
+	uint64_t true_since_ns; /* host time of the last resume or pause */
 	struct xvt_clock_anchor anchor[2];
 	uint64_t drift_seen;
-	uint64_t last_bound_ns; /* of the sample in `guest` */
-	uint64_t last_rate;	/* and the slope of its line */
+	uint64_t last_bound_ns; /* bound of the sample in `guest` */
+	uint64_t last_rate;	/* slope of that sample's line */
 };
 
 /*
- * Begin. `region` is the page in the ring's host block, or NULL; what an earlier recorder left
- * there ends. `session` is a random number of this recording. `clock` reads the host's clock,
- * ordered; NULL is the CPU's counter. Active time starts now at 0; for a VM that is paused
- * already, xvt_clock_pages_pause() follows.
+ * Begins. `region` is the page in the ring's host block, or NULL; contents left by an earlier
+ * recorder end here. `session` is a random number of this recording. `clock` reads the host's
+ * clock, ordered; NULL: the CPU's counter. Active time starts at 0 now; for a VM that is already
+ * paused the caller calls xvt_clock_pages_pause() next.
  */
 void xvt_clock_pages_init(struct xvt_clock_pages *c, struct xvt_clock_page *region,
 			  const struct xvt_host_clock *host_clock, uint64_t session,
 			  uint64_t (*clock)(void *arg), void *clock_arg);
 
 /*
- * Make DIR/NAME.RING for the host's programs. A file that a dead recorder left is used again,
- * so that who has it mapped goes on. Slashes in `name` become underscores. Returns 0, -EBUSY
- * (another recorder writes it), -EPERM (somebody else's file), or -errno of open, ftruncate, mmap;
- * then there is no file, and all else works.
+ * Makes DIR/NAME.RING for the host's programs. A file left by a dead recorder is used again, so
+ * that programs that have it mapped go on. Slashes in `name` become underscores. Returns 0, -EBUSY
+ * (another recorder writes it), -EPERM (a file of another user), -ENOMEM, or -errno of open(),
+ * ftruncate(), mmap(). After an error there is no file, and the other pages work.
  */
 int xvt_clock_pages_share(struct xvt_clock_pages *c, const char *dir, const char *name,
 			  uint32_t ring, uint32_t hw_id);
 
 /*
- * A node of the ring's map has come, its epoch is set; hz is the nominal rate of the guest's clock.
- * Also follows the host clock. Returns 0; -EAGAIN when the corrections before
- * are still under way (a node or two too soon: it is left out, the next one counts); -EINVAL for a
- * rate or a clock value of which no map can be made, or a node that is not after the last one.
+ * Takes a node of the ring's map, with its epoch set; hz is the nominal rate of the guest's clock.
+ * Also follows the host clock. Returns 0; -EAGAIN while earlier corrections are still under way
+ * (the node is left out, a later one counts); -EINVAL for a rate or clock value that gives no map,
+ * or a node that is not after the last one.
  */
 int xvt_clock_pages_node(struct xvt_clock_pages *c, const struct xvt_clock_node *node, uint64_t hz);
 
 /*
- * The VM was paused, or ran again, at host_ns as well as we know: no later than now. From a pause
+ * The VM was paused, or ran again, at host_ns as far as known, at the latest now. From a pause
  * until the next node the guest's map counts as unconfirmed, because its clock may have stood still
- * or have been set. Calling either twice does nothing.
+ * or been set. A repeated call has no effect.
  */
 void xvt_clock_pages_pause(struct xvt_clock_pages *c, uint64_t host_ns);
 void xvt_clock_pages_resume(struct xvt_clock_pages *c, uint64_t host_ns);
 
 /*
- * The host clock has new lines (xvt_host_clock_tend()). To be told before they begin, so within
- * XVT_TIMEBASE_LEAD_NS; later, the host's page is off until then by what its bound does not cover.
+ * The host clock has new lines (xvt_host_clock_tend()). Must be called before they begin, so within
+ * XVT_TIMEBASE_LEAD_NS. After a later call the host's page was off meanwhile, by more than its
+ * bound.
  */
 void xvt_clock_pages_host_clock(struct xvt_clock_pages *c);
 
-/* Something may have moved the guest's clock (reset, wake-up): unconfirmed until the next node. */
+/* The guest's clock may have been moved (reset, wake-up): its map is unconfirmed until the next
+ * node. */
 void xvt_clock_pages_doubt(struct xvt_clock_pages *c);
 
-/*
- * The end, or the region goes away (call it while the region is still mapped): the pages say
- * CLOSED, the file is removed. All else is then without effect. Fine on one that was never begun
- * (all 0).
- */
+/* Ends the pages: they show CLOSED, and the file is removed. Must be called while the region is
+ * still mapped. Later calls have no effect. Valid for pages that were never begun (all 0). */
 void xvt_clock_pages_fini(struct xvt_clock_pages *c);
 
 #endif /* XVT_CLOCK_PAGE_HOST_H */

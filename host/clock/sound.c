@@ -11,7 +11,7 @@
 
 #define SOURCES "/sys/devices/system/clocksource/clocksource0/"
 
-/* The first line of a file that begins with `prefix`. */
+/* Finds the first line of a file that begins with `prefix`. */
 static bool find_line(const char *root, const char *path, const char *prefix, char *line,
 		      size_t size)
 {
@@ -43,7 +43,8 @@ static bool has_word(const char *line, const char *word)
 	return false;
 }
 
-/* The kernel knows some CPUs that promise it and do not say so, and some that say so falsely. */
+/* The kernel's flags correct CPUs that keep the promise without reporting it, and CPUs that report
+ * it falsely. */
 static bool is_invariant(const char *root)
 {
 	unsigned int eax, ebx, ecx, edx;
@@ -98,7 +99,7 @@ void xvt_clock_soundness(struct xvt_clock_soundness *s, const char *root)
 {
 	(void)root;
 	memset(s, 0, sizeof(*s));
-	s->invariant = true; /* the architecture promises it of its counter */
+	s->invariant = true; /* the architecture guarantees it */
 }
 
 #endif

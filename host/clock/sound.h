@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * sound.h - can the host's counter be what times are made of? It must run at one rate, also
- * while a CPU sleeps, and alike on all CPUs. The CPU promises the first two; the kernel watches all
- * of them, and takes a TSC that it caught from the list of its clock sources. `xvtrace doctor` and
- * every recording say so.
+ * sound.h - checks whether the host's counter is fit for times. It must run at one rate, also while
+ * a CPU sleeps, and alike on all CPUs. The CPU promises the first two. The kernel watches all
+ * three, and removes a faulty TSC from the list of its clock sources. `xvtrace doctor` and every
+ * recording report the result.
  */
 #ifndef XVT_CLOCK_SOUND_H
 #define XVT_CLOCK_SOUND_H
@@ -14,18 +14,18 @@ enum xvt_clock_fault {
 	XVT_CLOCK_SOUND = 0,
 	XVT_CLOCK_VARIES = 1,	/* its rate may change, or it may stop */
 	XVT_CLOCK_UNSTABLE = 2, /* the kernel found it wrong, or was told not to use it */
-	XVT_CLOCK_UNUSED = 3,	/* the kernel could use it and keeps time by something else */
+	XVT_CLOCK_UNUSED = 3,	/* the kernel could use it and keeps time by another source */
 };
 
 struct xvt_clock_soundness {
-	bool invariant; /* as the CPU says */
+	bool invariant; /* as the CPU reports */
 	enum xvt_clock_fault fault;
-	char what[256]; /* in words, "" if it is sound */
+	char what[256]; /* description; "" if it is sound */
 	char fix[256];
 };
 
-/* `root`: the folder that has proc and sys; NULL: the host's own. What cannot be read there is no
- * fault. */
+/* `root`: the directory that contains proc and sys; NULL: the host's own. Files that cannot be read
+ * there are not a fault. */
 void xvt_clock_soundness(struct xvt_clock_soundness *s, const char *root);
 
 #endif /* XVT_CLOCK_SOUND_H */
