@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* compress.c - see compress.h. The only file that knows zstd. */
+/* compress.c - see compress.h. The only file that uses zstd. */
 #include "trace/compress.h"
 
 #include <errno.h>
@@ -47,8 +47,8 @@ ssize_t xvt_pack(struct xvt_packer *p, void *to, size_t room, const void *from, 
 
 int xvt_unpack(void *to, size_t len, const void *from, size_t packed_len)
 {
-	/* Made once: a chunk is too small to pay for it. Everything goes straight into `to`, so
-	 * nothing that a frame says makes zstd allocate more. */
+	/* Created once a thread: its cost is too high for one chunk. The output goes straight into
+	 * `to`, so the contents of a frame cannot make zstd allocate more. */
 	static __thread ZSTD_DCtx *ctx;
 
 	if (!ctx)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * compress.h - bytes smaller and back, by zstd. Optional: built without it, packing and unpacking
- * both return -ENOTSUP.
- */
+/* compress.h - compression by zstd. Optional: built without it, packing and unpacking both fail
+ * with -ENOTSUP. */
 #ifndef XVT_COMPRESS_H
 #define XVT_COMPRESS_H
 
@@ -19,10 +17,11 @@ struct xvt_packer;
 int xvt_packer_new(struct xvt_packer **out, unsigned int level);
 void xvt_packer_free(struct xvt_packer *p);
 
-/* Returns the length of what is now in `to`, or -ENOSPC if that is longer than `room`. */
+/* Compresses into `to`. Returns the compressed length, or -ENOSPC if it is larger than `room`. */
 ssize_t xvt_pack(struct xvt_packer *p, void *to, size_t room, const void *from, size_t len);
 
-/* Untrusted: fills `to` with exactly `len` bytes or returns -EBADMSG (or -ENOMEM). */
+/* Decompresses untrusted input: fills `to` with exactly `len` bytes, or returns -EBADMSG or
+ * -ENOMEM. */
 int xvt_unpack(void *to, size_t len, const void *from, size_t packed_len);
 
 #endif /* XVT_COMPRESS_H */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * crc32c.c - CRC32C by eight tables (slicing-by-8), or by the CPU's own instruction, chosen
- * once at program start.
+ * crc32c.c - CRC32C by eight tables (slicing-by-8), or by the CPU's instruction, chosen once at
+ * program start.
  *
- * The instruction has its result after three cycles, and can begin another one in each. So three
- * blocks go side by side and are put together afterwards: a CRC is linear, so the state after a
- * block is that of the block begun at 0, xor that of the state before it carried through as many
- * zeros. Source of the idea: Gopal et al., "Fast CRC Computation for iSCSI Polynomial Using CRC32
- * Instruction", Intel 2011.
+ * The instruction has a latency of three cycles and a throughput of one a cycle. So three blocks
+ * are processed side by side and combined afterwards. A CRC is linear: the state after a block is
+ * that of the block started at 0, xor the state before it carried through as many zeros. Source of
+ * the idea: Gopal et al., "Fast CRC Computation for iSCSI Polynomial Using CRC32 Instruction",
+ * Intel 2011.
  */
 #include "trace/crc32c.h"
 
@@ -18,7 +18,7 @@
 #define BLOCK_BYTES 1024u
 
 static uint32_t table[8][256];
-/* What a byte of the state becomes when BLOCK_BYTES zeros follow. */
+/* The effect of each byte of the state after BLOCK_BYTES zeros. */
 static uint32_t zeros[4][256];
 static uint32_t (*crc_bytes)(uint32_t crc, const uint8_t *p, size_t len);
 
@@ -66,12 +66,12 @@ static uint32_t through_zeros(uint32_t crc)
 	       zeros[3][crc >> 24];
 }
 
-/* What the CPU has: a word and a byte into the state, and whether it is there. */
+/* The CPU's instruction on a word and on a byte, and a check that the CPU has it. */
 #if defined(__x86_64__)
 #include <immintrin.h>
 
 #define CPU_CRC __attribute__((target("sse4.2")))
-typedef uint64_t crc_state; /* as wide as the instruction has it, or each step copies */
+typedef uint64_t crc_state; /* the instruction's width, or each step copies */
 
 CPU_CRC static inline crc_state crc_word(crc_state crc, uint64_t word)
 {

@@ -6,13 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * Continue a checksum over more bytes; begin with crc = 0. xvt_crc32c(xvt_crc32c(0, a), b) is
- * the checksum of a followed by b. Uses the CPU's instruction where there is one.
- */
+/* Continues a checksum over more bytes; begin with crc = 0. xvt_crc32c(xvt_crc32c(0, a), b) is the
+ * checksum of a followed by b. Uses the CPU's instruction if there is one. */
 uint32_t xvt_crc32c(uint32_t crc, const void *bytes, size_t len);
 
-/* The same by tables only: what the tests compare with. */
+/* The same by tables only, for tests to compare with. */
 uint32_t xvt_crc32c_table(uint32_t crc, const void *bytes, size_t len);
 
 #endif /* XVT_CRC32C_H */

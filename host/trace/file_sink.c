@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * file_sink.c - a few buffers in turn: one is filled while others are being written. Backs up
- * (waits in the loop) when all are under way, so memory is bounded; the rings then fill and
- * the guests drop and count.
+ * file_sink.c - a few buffers in turn: one is filled while others are being written. When all are
+ * being written the sink waits in the loop, so memory is bounded; the rings then fill, and the
+ * guests drop and count.
  *
  * Where the file system allows it, the buffers go to the disk without a copy in the page cache:
  * that copy costs more than drain and merge together, and a trace is read later, if at all. Then
- * only whole blocks can be written. A buffer that leaves before it is full is padded with zeros,
- * and its last block is written again with what follows; at the end the file is cut.
+ * only whole blocks can be written. A buffer that is written before it is full is padded with
+ * zeros, and its last block is written again with the bytes that follow. At the end the file is
+ * truncated to its length.
  *
- * A patient sink (xvt_file_sink_patient()) outlives a full disk. It allocates the space of a buffer
- * before it fills it, and RESERVE more, so that what was taken can always be written, and so can
- * the chunks that end a trace. Where a file system cannot allocate ahead, a write that
- * finds no space keeps its buffer and is tried again.
+ * A patient sink (xvt_file_sink_patient()) survives a full disk. It allocates the space of a buffer
+ * before it fills the buffer, and RESERVE more, so that accepted bytes, and the chunks that end a
+ * trace, can always be written. Where a file system cannot allocate ahead, a write that finds no
+ * space keeps its buffer and is tried again.
  */
 #define _GNU_SOURCE
 #include "trace/file_sink.h"
@@ -29,31 +30,32 @@
 
 #define BUFFERS	       6
 #define BUFFER_SIZE    (1u << 20)
-#define BLOCK	       4096u /* no disk asks for more */
+#define BLOCK	       4096u /* no disk requires larger blocks */
 #define WAIT_NS	       1000000000u
 
-#define TRACE_MODE     0600 /* it holds what guests did: for its user alone, as perf.data */
+/* a trace shows what guests did: readable by its user only, as perf.data */
+#define TRACE_MODE     0600
 #define RESERVE	       (2u << 20)
-#define AHEAD	       (8u << 20) /* allocated at a time, where there is so much */
+#define AHEAD	       (8u << 20) /* allocated at a time, where the disk has so much free */
 #define SMALL_DISK     (16u << 20)
 #define ALLOCATE_TRIES 100
-#define RETRY_NS       100000000u /* between two looks whether there is space again */
-#define HOLD_NS	       1000000u	  /* a disk that is so quick needs no hold */
-/* The chunk that is being built in the current buffer, and the one behind it. */
+#define RETRY_NS       100000000u /* interval between two checks for space */
+#define HOLD_NS	       1000000u	  /* a write that ends within this time needs no hold */
+/* Room for the chunk that is being built in the current buffer, and for the next one. */
 #define ROOM_LEAST     (512u << 10)
 
 struct buffer {
 	struct xvt_op op;
 	struct xvt_file_sink *fs;
 	uint8_t *bytes;
-	uint32_t len;	  /* filled */
-	uint32_t carried; /* the first of them are in the file already */
-	uint32_t whole;	  /* to be written: len, and zeros up to the end of a block */
-	uint32_t done;	  /* written */
+	uint32_t len;	  /* bytes filled */
+	uint32_t carried; /* the first bytes of `len`, which are in the file already */
+	uint32_t whole;	  /* bytes to write: len, and zeros up to a block's end */
+	uint32_t done;	  /* bytes written */
 	uint64_t off;
 	bool busy;
-	bool parked; /* busy, but not under way: there was no space */
-	bool direct; /* on its way past the page cache */
+	bool parked; /* busy, but not being written: the disk was full */
+	bool direct; /* the write bypasses the page cache */
 };
 
 struct xvt_file_sink {
@@ -63,21 +65,21 @@ struct xvt_file_sink {
 	int err;
 	bool direct;
 	bool padded;	 /* zeros have been written behind the end */
-	bool one_by_one; /* it has no offsets: what is written first comes first */
-	bool begun;	 /* what the file held before is gone */
+	bool one_by_one; /* a file without offsets (pipe): writes must not overlap */
+	bool begun;	 /* the file's earlier contents are gone */
 	bool discarded;
-	bool regular;	     /* a file */
-	bool patient;	     /* a full disk is no error */
-	bool full;	     /* there is no space for more than what was taken */
+	bool regular;	     /* a regular file */
+	bool patient;	     /* a full disk is not an error */
+	bool full;	     /* no space beyond that of accepted bytes */
 	bool no_allocation;  /* the file system cannot allocate ahead */
-	uint64_t allocated;  /* the file has space up to here */
-	uint64_t retried_ns; /* when there was last a look for space */
-	char *made;	     /* its path, if it was not there before */
-	uint64_t good;	     /* lowest offset that is not known to be written, once err is set */
+	uint64_t allocated;  /* space is allocated up to this offset */
+	uint64_t retried_ns; /* when space was last checked */
+	char *made;	     /* its path, if the sink created it */
+	uint64_t good;	     /* lowest offset not known to be written, once err is set */
 	uint64_t waited_ns;
-	uint64_t since_ns; /* waiting now, 0: not */
+	uint64_t since_ns; /* start of the present wait; 0: not waiting */
 	unsigned int current;
-	uint8_t *room; /* somebody builds the next bytes there */
+	uint8_t *room; /* the writer builds the next bytes there */
 	uint8_t *area;
 	struct buffer buffers[BUFFERS];
 };
@@ -89,8 +91,8 @@ static int submit(struct buffer *b)
 			      b->whole - b->done, b->off + b->done);
 }
 
-/* Some file systems open a file so, and refuse to write it so: each of those that are on their
- * way. Returns whether it may be tried again. */
+/* Stops direct I/O: some file systems accept O_DIRECT at open() and refuse each write. Returns true
+ * if the write may be tried again. */
 static bool give_up_direct(struct xvt_file_sink *fs)
 {
 	int flags = fcntl(fs->fd, F_GETFL);
@@ -107,7 +109,7 @@ static void failed(struct buffer *b, int err)
 	b->busy = b->parked = false;
 	if (!fs->err)
 		fs->err = err;
-	/* What was carried over is in the file, although all of this write may have failed. */
+	/* Carried bytes are in the file already, even if all of this write failed. */
 	good = b->off + (b->done > b->carried ? b->done : b->carried);
 	if (good < fs->good)
 		fs->good = good;
@@ -160,7 +162,7 @@ static uint64_t current_off(const struct xvt_file_sink *fs)
 	return fs->buffers[fs->current].off;
 }
 
-/* Up to `end` of the file. Returns 0, or -errno where there is no space. */
+/* Allocates the file's space up to `end`. Returns 0, or -errno where there is no space. */
 static int allocate(struct xvt_file_sink *fs, uint64_t end)
 {
 	int tries = 0, err;
@@ -169,16 +171,17 @@ static int allocate(struct xvt_file_sink *fs, uint64_t end)
 		err = fallocate(fs->fd, FALLOC_FL_KEEP_SIZE, (off_t)fs->allocated,
 				(off_t)(end - fs->allocated));
 		err = err ? -errno : 0;
-		/* The loop's completions come like signals. */
+		/* The loop's completions interrupt like signals. */
 	} while (err == -EINTR && ++tries < ALLOCATE_TRIES);
 	if (!err)
 		fs->allocated = end;
 	else if (!no_space(err) && err != -EINTR)
-		fs->no_allocation = true; /* it cannot, or may not: then the write says so */
+		/* not possible or not permitted: the write reports an error, if any */
+		fs->no_allocation = true;
 	return fs->no_allocation ? 0 : err;
 }
 
-/* Space for the current buffer and the reserve. Without it no more is to be taken. */
+/* Allocates space for the current buffer and the reserve. Without it the sink is full. */
 static void look_for_space(struct xvt_file_sink *fs)
 {
 	const uint64_t need = current_off(fs) + BUFFER_SIZE + RESERVE;
@@ -190,7 +193,7 @@ static void look_for_space(struct xvt_file_sink *fs)
 		fs->full = allocate(fs, need) != 0;
 }
 
-/* Now and then: parked writes go once more, in any order. */
+/* Submits parked writes again, in any order, at most every RETRY_NS. */
 static void try_again(struct xvt_file_sink *fs)
 {
 	uint64_t now = now_ns();
@@ -206,7 +209,7 @@ static void try_again(struct xvt_file_sink *fs)
 
 		if (!b->parked)
 			continue;
-		fs->full = true; /* until it is written */
+		fs->full = true; /* until it has been written */
 		b->parked = false;
 		err = submit(b);
 		if (err)
@@ -224,7 +227,7 @@ static bool any_parked(const struct xvt_file_sink *fs)
 	return parked;
 }
 
-/* Nobody waits for space any more. */
+/* Fails the parked writes: their space is not waited for any more. */
 static void give_up_parked(struct xvt_file_sink *fs)
 {
 	unsigned int i;
@@ -237,7 +240,7 @@ static void give_up_parked(struct xvt_file_sink *fs)
 
 /* ------------------------------------------------------------------ waiting */
 
-/* Returns whether the wait begins here. */
+/* Returns true if the wait begins here. */
 static bool wait_begins(struct xvt_file_sink *fs)
 {
 	if (fs->since_ns)
@@ -254,9 +257,9 @@ static void wait_ends(struct xvt_file_sink *fs)
 }
 
 /*
- * In the middle of whatever the caller does. Only operations that look and change nothing are
- * served meanwhile: one that learns something of a machine may write a note, into a buffer that is
- * on its way, and change rings that the merge works on.
+ * Waits for a buffer's write. The caller may be in the middle of any work, so only operations that
+ * change nothing of other modules (any_time) are served meanwhile. Another operation could write a
+ * note into a buffer that is being written, or change rings that the merge works on.
  */
 static int wait_for(struct buffer *b)
 {
@@ -273,7 +276,7 @@ static int wait_for(struct buffer *b)
 	}
 	while (b->busy && !b->parked && n >= 0)
 		n = xvt_loop_run_only(fs->loop, WAIT_NS, written);
-	if (b->parked) /* all buffers are used up, so no more can be kept */
+	if (b->parked) /* all buffers are in use, so no more can be kept */
 		give_up_parked(fs);
 	if (n < 0 && !fs->err)
 		fs->err = n;
@@ -282,8 +285,11 @@ static int wait_for(struct buffer *b)
 	return fs->err;
 }
 
-/* The block that b's end lies in is written again with what follows it. Also where direct I/O was
- * given up meanwhile: b's zeros may still be on their way. */
+/*
+ * Copies the incomplete last block of `b` into the next buffer, which writes it again with the
+ * bytes that follow. This also applies after direct I/O was given up: the zeros of `b` may still be
+ * being written.
+ */
 static void carry_on(const struct buffer *b, struct buffer *next)
 {
 	uint32_t tail = b->whole > b->len ? b->len & (BLOCK - 1) : 0;
@@ -294,7 +300,8 @@ static void carry_on(const struct buffer *b, struct buffer *next)
 	memcpy(next->bytes, b->bytes + b->len - tail, tail);
 }
 
-/* Two writes of one block must not pass each other, nor any two into a pipe. */
+/* True if `b` must wait for the write before it: two writes of one block must not overtake each
+ * other, nor any two writes into a pipe. */
 static bool waits_for(const struct xvt_file_sink *fs, const struct buffer *b,
 		      const struct buffer *before)
 {
@@ -308,7 +315,7 @@ bool xvt_file_sink_would_wait(const struct xvt_file_sink *fs)
 	       fs->buffers[(fs->current + 1) % BUFFERS].busy;
 }
 
-/* Where the reserve would be most of the space, there is none. */
+/* On a file system where the reserve would be most of the space, there is no reserve. */
 static bool is_small(const struct xvt_file_sink *fs)
 {
 	struct statvfs st;
@@ -317,7 +324,8 @@ static bool is_small(const struct xvt_file_sink *fs)
 	       (uint64_t)st.f_blocks * st.f_frsize < SMALL_DISK;
 }
 
-/* Only now: whoever fails before he has anything to write leaves the file as it was. */
+/* Prepares the file at the first write only: a recording that fails before it leaves the file as it
+ * was. */
 static int begin(struct xvt_file_sink *fs)
 {
 	struct stat st;
@@ -396,7 +404,7 @@ static uint8_t *sink_room(struct xvt_sink *sink, size_t len)
 	struct xvt_file_sink *fs = (struct xvt_file_sink *)sink;
 	struct buffer *b = &fs->buffers[fs->current];
 
-	/* After an error the current one may be under way. */
+	/* After an error the current buffer may still be being written. */
 	if (fs->err || (BUFFER_SIZE - b->len < len && xvt_file_sink_push(fs)))
 		return NULL;
 	b = &fs->buffers[fs->current];
@@ -411,7 +419,7 @@ static uint64_t sink_written(const struct xvt_sink *sink)
 	uint64_t end = b->off + b->carried;
 	unsigned int i;
 
-	/* They end in any order; what lies before the first that has not is there. */
+	/* Writes end in any order; the file is complete up to the first that has not ended. */
 	for (i = 0; i < BUFFERS; i++) {
 		b = &fs->buffers[i];
 		if (b->busy && b->off + b->done < end)
@@ -430,7 +438,7 @@ static bool any_busy(const struct xvt_file_sink *fs)
 	return busy;
 }
 
-/* Parked writes are tried once more; space that there is none of by then is not waited for. */
+/* Tries parked writes once more, and fails those that still find no space. */
 static int sink_settle(struct xvt_sink *sink)
 {
 	struct xvt_file_sink *fs = (struct xvt_file_sink *)sink;
@@ -456,7 +464,7 @@ static uint64_t sink_waited_ns(const struct xvt_sink *sink)
 	return fs->waited_ns + (fs->since_ns ? now_ns() - fs->since_ns : 0);
 }
 
-/* Would the next chunks have to wait for a write? Their place may also be the reserve's. */
+/* True if the next chunks would have to wait for a write; `full` holds whether they have space. */
 static bool crowded(const struct xvt_file_sink *fs)
 {
 	return BUFFER_SIZE - fs->buffers[fs->current].len < ROOM_LEAST &&
@@ -469,7 +477,7 @@ static bool sink_hold(struct xvt_sink *sink)
 	bool hold;
 
 	if (fs->err)
-		return false; /* the next write says so */
+		return false; /* the next write returns the error */
 	if (fs->full)
 		try_again(fs);
 	if (!fs->full && crowded(fs)) {
@@ -494,7 +502,9 @@ static bool sink_full(const struct xvt_sink *sink)
 static int sink_space(const struct xvt_sink *sink, uint64_t *left, uint64_t *whole)
 {
 	const struct xvt_file_sink *fs = (const struct xvt_file_sink *)sink;
-	/* What the current buffer holds, and without room for another one it is full. */
+	/*
+	 * The bytes of the current buffer; without room for another buffer the disk counts as full.
+	 */
 	const uint64_t taken = fs->buffers[fs->current].len + BUFFER_SIZE + RESERVE;
 	struct statvfs st;
 	uint64_t ahead;
@@ -515,7 +525,7 @@ static bool has_offsets(int fd)
 	return lseek(fd, 0, SEEK_CUR) >= 0;
 }
 
-/* Pipes know O_DIRECT, too, and mean something else by it. */
+/* A pipe also accepts O_DIRECT, with another meaning. */
 static bool try_direct(int fd)
 {
 	struct stat st;
@@ -525,7 +535,7 @@ static bool try_direct(int fd)
 	       fcntl(fd, F_SETFL, flags | O_DIRECT) == 0;
 }
 
-/* As O_CREAT does it, but for what it held, and with a note of whether it was there. */
+/* Opens or creates the file like O_CREAT, and notes in `made` if it was created. */
 static int open_file(struct xvt_file_sink *fs, const char *path)
 {
 	fs->fd = open(path, O_WRONLY | O_CLOEXEC);
@@ -533,7 +543,7 @@ static int open_file(struct xvt_file_sink *fs, const char *path)
 		fs->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, TRACE_MODE);
 		if (fs->fd >= 0)
 			fs->made = strdup(path);
-		else if (errno == EEXIST) /* a link to nothing, or somebody was faster */
+		else if (errno == EEXIST) /* a dangling link, or another process created it first */
 			fs->fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, TRACE_MODE);
 	}
 	return fs->fd < 0 ? -errno : 0;
@@ -598,7 +608,7 @@ struct xvt_sink *xvt_file_sink_base(struct xvt_file_sink *fs)
 	return &fs->base;
 }
 
-/* Without the zeros of the last block; after an error, without what did not get there. */
+/* The file's true end: without the last block's zeros; after an error, without unwritten bytes. */
 static uint64_t true_end(const struct xvt_file_sink *fs)
 {
 	const struct buffer *b = &fs->buffers[fs->current];
@@ -618,7 +628,7 @@ int xvt_file_sink_close(struct xvt_file_sink *fs)
 	int err = sink_settle(&fs->base);
 
 	/* The loop has failed. The kernel may still read these buffers and write the file, and a
-	 * later run of the loop may call us: they stay, as long as the process. */
+	 * later run of the loop may call written(). So they are kept as long as the process. */
 	if (any_busy(fs))
 		return err;
 	if (!fs->discarded && begin(fs) && !err)

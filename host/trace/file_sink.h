@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* file_sink.h - the trace file behind the loop: buffers go out in order while recording goes on. */
+/* file_sink.h - a trace file written through the loop: buffers are written in order while recording
+ * goes on. */
 #ifndef XVT_SINK_H
 #define XVT_SINK_H
 
@@ -10,32 +11,37 @@
 
 struct xvt_file_sink;
 
-/* Opens path, or makes it. What it held stays until the first write. Returns 0 or -errno. */
+/*
+ * Opens path, or creates it. Its earlier contents stay until the first write. Returns 0 or -errno.
+ */
 int xvt_file_sink_new(struct xvt_file_sink **out, struct xvt_loop *loop, const char *path);
-/* Why that failed, for a person. */
+/* Explains the error of xvt_file_sink_new() to a user. */
 const char *xvt_file_sink_why(int err);
 struct xvt_sink *xvt_file_sink_base(struct xvt_file_sink *fs);
 /*
- * From here on a full disk (ENOSPC, EDQUOT) is no error: base's hold() and full() say so, what was
- * taken is kept, and it is written when there is space again. Space for it, for the buffers and for
- * the end of a trace is allocated ahead, where the file system can, and given back at the close.
- * Still an error: more than the buffers hold, or a close while there is no space.
+ * Makes the sink patient: from here on a full disk (ENOSPC, EDQUOT) is not an error. base's hold()
+ * and full() report it, accepted bytes are kept, and they are written when there is space again.
+ * Space for them, for the buffers and for the end of a trace is allocated ahead, where the file
+ * system can, and released at the close. Still an error: more bytes than the buffers hold, or a
+ * close while there is no space.
  */
 void xvt_file_sink_patient(struct xvt_file_sink *fs);
-/* Start writing what is gathered, unless somebody has room() for more and has not written it yet:
- * flush him first. Returns the first error so far. */
+/* Starts writing the gathered bytes. No effect while a caller builds bytes in room(), so the trace
+ * writer must be flushed first. Returns the first error so far. */
 int xvt_file_sink_push(struct xvt_file_sink *fs);
-/* Would a push have to wait for a write? Then who pushes only now and then does better later. */
+/* True if a push would have to wait for a write; a caller that pushes only now and then does so
+ * later. */
 bool xvt_file_sink_would_wait(const struct xvt_file_sink *fs);
 /*
- * There will be no trace: nothing is written from here on, a file that was there before stays as it
- * was, and one that was not goes at the close. For who fails before anything was written; every
- * call, the close too, then returns an error.
+ * Discards the trace: nothing is written from here on. A file that existed before stays as it was;
+ * a file created by the sink is removed at the close. For a caller that fails before anything was
+ * written. Every later call, the close too, returns an error.
  */
 void xvt_file_sink_discard(struct xvt_file_sink *fs);
 /*
- * Wait for everything. After an error (disk full) the file is cut at the last byte up to which
- * it is complete. Returns the first error. Frees fs, unless the loop failed with writes under way.
+ * Waits for all writes and closes the file. After an error (disk full) the file is truncated to the
+ * last byte up to which it is complete. Returns the first error. Frees fs, unless the loop failed
+ * while writes were in progress.
  */
 int xvt_file_sink_close(struct xvt_file_sink *fs);
 

@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * format.h - the bytes of a .xvt file. No code, no memory: structs that are written
- * and read as they stand, little-endian, 8-byte aligned, every pad byte named.
+ * format.h - the bytes of a .xvt file: structs that are written and read as they are,
+ * little-endian, 8-byte aligned, every pad byte named. No code, no memory.
  *
- * A file is a sequence of chunks and nothing else. Each chunk is whole or not there: the
- * CRC32C covers its header (crc taken as 0) and its payload, so a file is readable up to the
- * last whole chunk after any crash, and a damaged chunk is skipped alone. Unknown chunk
- * types are skipped. `seq` counts from 0 without holes; `trace_id` tells a chunk of this
- * file from the bytes of another. Chunks start at multiples of 8.
+ * A file is a sequence of chunks. The CRC32C of a chunk covers its header (crc taken as 0) and its
+ * payload. So after any crash a file is readable up to the last whole chunk, and a damaged chunk is
+ * skipped alone. Unknown chunk types are skipped. `seq` counts from 0 without gaps; `trace_id`
+ * distinguishes a chunk of this file from the bytes of another file. Chunks start at multiples of
+ * 8.
  *
  *   FILE                       first: version, UUID, the host's clock
  *   VM, RING, META             before the first event that needs them, at any time
  *   TIMEBASE                   the host's clock from here on
  *   SAMPLES, NODE              the clock: raw measurements, and the map made of them
  *   MARKS                      what the host saw of records that it had asked for
- *   RUNS                       when vCPUs were in their guests, by the host's kernel
+ *   RUNS                       when vCPUs were in their guests, as the host's kernel reports
  *   RAW                        pieces of rings, as they were copied out of the region
  *   ORDER                      merged: host_ns never decreases over all ORDER chunks; which record
  *                              of which RAW chunk comes next, and the lines that give its time
- *   LATE                       the other lane, built alike: events that came below a watermark
+ *   LATE                       the other lane, of the same layout: events below a watermark
+ *                              already passed
  *   ROUND                      watermark: every later ORDER event has host_ns >= this
  *   STATS, NOTE                counters of a ring (cumulative, the last one counts), text
- *   INDEX                      now and then, and before the end: where the chunks before it are
- *   END                        last: "this file is complete"
+ *   INDEX                      at intervals, and before the end: the chunks before it
+ *   END                        last: the file is complete
  *
  * Time. host_ns is nanoseconds of the host's CLOCK_MONOTONIC. FILE has the first line from the
- * host's counter to it, each TIMEBASE goes on with another one. A NODE ties one guest clock
- * value to one host_ns with a bound; between two nodes of one ring and epoch the map is the
- * straight line through them, after the last (before the first) it goes on with the ring's
- * nominal rate. The raw guest clock of every record is kept, so all of it can be redone.
+ * host's counter to it; each TIMEBASE continues it with another line. A NODE ties one guest clock
+ * value to one host_ns with a bound. Between two nodes of one ring and epoch the map is the
+ * straight line through them; after the last node, and before the first, it continues at the ring's
+ * nominal rate. The raw guest clock of every record is kept, so all of this can be computed again.
  */
 #ifndef XVT_TRACE_FORMAT_H
 #define XVT_TRACE_FORMAT_H
@@ -41,7 +42,7 @@
 #define XVT_FILE_MINOR	  0
 #define XVT_FILE_OLDEST	  2
 
-/* Longest payload that a reader accepts; a writer closes a chunk far below. */
+/* Longest payload that a reader accepts; a writer ends a chunk far below. */
 #define XVT_CHUNK_LEN_MAX (64u << 20)
 
 enum xvt_chunk_type {
@@ -64,10 +65,8 @@ enum xvt_chunk_type {
 	XVT_CHUNK_RAW = 17,
 };
 
-/*
- * XVT_CHUNK_F_ZSTD: the payload is, for ORDER and LATE first their struct xvt_order_hdr as it is;
- * then u64, how long the rest of the payload was; then that rest as a zstd frame.
- */
+/* XVT_CHUNK_F_ZSTD: the payload is, for ORDER and LATE, first their uncompressed struct
+ * xvt_order_hdr; then u64, the uncompressed length of the rest; then the rest as a zstd frame. */
 #define XVT_CHUNK_F_ZSTD 1u
 
 struct xvt_chunk_hdr {
@@ -105,9 +104,10 @@ struct xvt_file_info {
 XVT_ASSERT(sizeof(struct xvt_file_info) == 184, "file info layout");
 
 /*
- * TIMEBASE: an array of these. From base_clock on, until the next one, the host's counter means
- * base_ns + ((clock - base_clock) * mult >> shift), in 128 bits. base_ns is where the line before
- * it ends, so the map is continuous; a chunk stands before all that was converted by it.
+ * TIMEBASE: an array of these. From base_clock until the next line's base_clock, a value of the
+ * host's counter is base_ns + ((clock - base_clock) * mult >> shift), in 128 bits. base_ns is where
+ * the line before it ends, so the map is continuous. The chunk precedes everything that was
+ * converted by it.
  */
 struct xvt_timebase {
 	uint64_t base_clock;
@@ -116,16 +116,17 @@ struct xvt_timebase {
 	uint32_t shift;
 	uint64_t realtime_ns; /* CLOCK_REALTIME at base_clock; it may step between two lines */
 	uint64_t boottime_ns;
-	/* How far host_ns is ahead of CLOCK_MONOTONIC for good, usually 0: the host slept, which
-	 * stops CLOCK_MONOTONIC, while its counter ran; or CLOCK_MONOTONIC was slewed by more than
-	 * NTP does. */
-	int64_t apart_ns;
-	/* When this line was made, the one before it was off CLOCK_MONOTONIC + apart_ns by at
-	 * most this much, by its own apart_ns or by this one; a sleep in between is no error. */
-	uint64_t error_ns;
-	/* realtime_ns - (base_ns - apart_ns) is CLOCK_REALTIME less CLOCK_MONOTONIC, which only
-	 * changes when the wall clock is set, within this much. 0: not known (an older recorder).
+	/*
+	 * How far host_ns is permanently ahead of CLOCK_MONOTONIC, usually 0. The host slept, which
+	 * stops CLOCK_MONOTONIC, while its counter ran; or CLOCK_MONOTONIC was slewed faster than
+	 * by NTP.
 	 */
+	int64_t apart_ns;
+	/* When this line was made, the line before it was off CLOCK_MONOTONIC + apart_ns by at most
+	 * this much, by its own apart_ns or by this one's; a sleep in between is not an error. */
+	uint64_t error_ns;
+	/* realtime_ns - (base_ns - apart_ns) is CLOCK_REALTIME minus CLOCK_MONOTONIC, exact to
+	 * this. It changes only when the wall clock is set. 0: unknown (an older recorder). */
 	uint64_t wall_error_ns;
 };
 XVT_ASSERT(sizeof(struct xvt_timebase) == 64, "timebase layout");
@@ -142,7 +143,7 @@ struct xvt_vm_info {
 	uint32_t generation;
 	uint8_t uuid[16];      /* the domain's, zeros if unknown */
 	uint8_t boot_uuid[16]; /* the guest's boot */
-	uint64_t clock_hz;     /* as the guest says */
+	uint64_t clock_hz;     /* as the guest reports */
 	uint64_t reserved[2];
 	char name[XVT_NAME_LEN];
 };
@@ -163,9 +164,11 @@ struct xvt_ring_info {
 	uint32_t subbuf_count;
 	uint64_t start_ns; /* when the daemon attached to it */
 	uint64_t clock_hz; /* rate that its clock map uses; 0: the machine's */
-	/* So many of the ring's events were delivered or given up, as far as the recorders before
-	 * this one had their traces in files; what they had taken beyond it is overwritten here.
-	 * A snapshot, which takes no turn among them, says 0. */
+	/*
+	 * Number of the ring's events that were delivered or given up before, as far as earlier
+	 * recorders had their traces in files. Events that an earlier recorder took beyond it count
+	 * as overwritten here. 0 in a snapshot, which does not continue another trace.
+	 */
 	uint64_t before;
 	uint64_t reserved;
 };
@@ -183,10 +186,11 @@ enum xvt_clock_source_id {
 	XVT_SOURCE_NONE = 0,
 	XVT_SOURCE_HANDSHAKE = 1,
 	XVT_SOURCE_KVM = 2,
-	XVT_SOURCE_VMM = 3,   /* as 6, in files of older recorders */
-	XVT_SOURCE_HOST = 4,  /* the ring is stamped with the host's own clock */
-	XVT_SOURCE_DRAIN = 5, /* a record's own: written between two looks at its ring */
-	XVT_SOURCE_GUEST = 6, /* the guest's word: numbers in memory that it can write */
+	XVT_SOURCE_VMM = 3,  /* as 6, in files of older recorders */
+	XVT_SOURCE_HOST = 4, /* the ring is stamped with the host's own clock */
+	/* a record as its own evidence: written between two looks at its ring */
+	XVT_SOURCE_DRAIN = 5,
+	XVT_SOURCE_GUEST = 6, /* from memory that the guest can write; trusted like the guest */
 };
 
 /* SAMPLES: an array of these. At some moment between the two host clock values the guest's
@@ -203,15 +207,15 @@ struct xvt_clock_sample {
 XVT_ASSERT(sizeof(struct xvt_clock_sample) == 40, "clock sample layout");
 
 #define XVT_NODE_F_FIRST   1u /* first of its epoch: nothing is interpolated across */
-/* segment_bound_ns holds since the last node that is not the drain's (XVT_SOURCE_DRAIN), so also
- * where the drain's nodes between the two told a larger one: they were seen to lie on the line. */
+/* segment_bound_ns holds since the last node that is not the drain's (XVT_SOURCE_DRAIN). So it also
+ * replaces larger bounds of the drain's nodes in between: they were seen to lie on the line. */
 #define XVT_NODE_F_SINCE   2u
 /* The host's kernel reported changes of the guest's clock since the last measured node. In one
  * epoch their sum is in segment_bound_ns. On the first node of an epoch: the clock may have had
  * other values in between, so every time between the two epochs is unconfirmed. */
 #define XVT_NODE_F_CHANGED 4u
-/* The guest's clock lost more on the host's since the node before than both bounds explain: it may
- * have been set back in between. On the first node of an epoch: it was, as was reported. */
+/* Since the node before, the guest's clock lost more on the host's than both bounds explain: it may
+ * have been set back in between. On the first node of an epoch: it was set back, as reported. */
 #define XVT_NODE_F_BACK	   16u
 
 /* NODE: an array of these. guest <-> host_ns, off by at most bound_ns. segment_bound_ns holds
@@ -230,10 +234,10 @@ struct xvt_clock_node {
 XVT_ASSERT(sizeof(struct xvt_clock_node) == 48, "clock node layout");
 
 /*
- * MARKS: an array of these. The ring's XVT_ID_MARK record with that number, if it was not lost,
- * was stamped between the two host clock values: the first was read before the writer was
- * asked for it, the second after the writer had told that it was done. Not used for the map, so
- * it can be held against it.
+ * MARKS: an array of these. The ring's XVT_ID_MARK record with that number, if it was not lost, was
+ * stamped between the two host clock values. The first was read before the writer was asked for the
+ * record, the second after the writer had acknowledged it. Marks are not used for the map, so the
+ * map can be checked against them.
  */
 struct xvt_mark_seen {
 	uint32_t ring;
@@ -248,14 +252,15 @@ XVT_ASSERT(sizeof(struct xvt_mark_seen) == 32, "mark layout");
 
 /*
  * RUNS: an array of these. The vCPU was in its guest at some moments between the two host clock
- * values, and between two such spans of it at none. Before its first span and after its last one
- * nothing is said. In order of exit_clock, about: to be sorted. With XVT_RUN_F_LOST: the
- * kernel lost what it knew of this host CPU between the two, so nothing is said of any vCPU; vm
- * is UINT32_MAX then, and vcpu how many events were lost (0: unknown).
+ * values, and at none between two of its spans. Before its first span and after its last one its
+ * state is unknown. The spans are only roughly in order of exit_clock; a reader sorts them. With
+ * XVT_RUN_F_LOST the kernel lost its events of this host CPU between the two values, so the state
+ * of every vCPU is unknown there; vm is UINT32_MAX, and vcpu is the number of lost events (0:
+ * unknown).
  */
 struct xvt_run_span {
 	uint32_t vm;
-	uint32_t vcpu; /* as the VMM calls it: hw_id of its ring */
+	uint32_t vcpu; /* the VMM's number: hw_id of its ring */
 	uint32_t host_cpu;
 	uint32_t flags;
 	uint64_t enter_clock;
@@ -263,10 +268,8 @@ struct xvt_run_span {
 };
 XVT_ASSERT(sizeof(struct xvt_run_span) == 32, "run span layout");
 
-/*
- * RAW: pieces, each this and `len` bytes of its ring from position `pos` on. A piece lies in one
- * sub-buffer and ends where a record does.
- */
+/* RAW: pieces, each this header and `len` bytes of its ring from position `pos` on. A piece lies in
+ * one sub-buffer and ends where a record ends. */
 struct xvt_raw_piece {
 	uint32_t ring;
 	uint32_t len; /* a multiple of 8 */
@@ -313,19 +316,19 @@ struct xvt_order_line {
 XVT_ASSERT(sizeof(struct xvt_order_line) == 32, "order line layout");
 
 /*
- * `count` records that follow each other in a piece, behind `skip` others, the first of all at byte
- * `at` of the payload of RAW chunk raws[raw]. A record that was given back or never finished does
- * not count, nor does a word of zeros where a header would be.
+ * `count` adjacent records of a piece, after `skip` others; the first of all is at byte `at` of the
+ * payload of RAW chunk raws[raw]. Not counted: a record that was discarded or never finished, and a
+ * word of zeros in the place of a header.
  */
 struct xvt_order_source {
-	uint32_t ring_flags; /* as in struct xvt_event_hdr, of all of them */
+	uint32_t ring_flags; /* as in struct xvt_event_hdr, for all of them */
 	uint32_t count;
 	uint32_t raw;
 	uint32_t at;
 	uint32_t line;
 	uint16_t skip;
-	uint16_t ts_bits; /* of the ring's short stamps */
-	uint64_t ts;	  /* clock value that the stamp at `at`, if it is short, extends */
+	uint16_t ts_bits; /* bits of the ring's short stamps */
+	uint64_t ts;	  /* clock value that a short stamp at `at` extends */
 };
 XVT_ASSERT(sizeof(struct xvt_order_source) == 32, "order source layout");
 
@@ -349,27 +352,29 @@ struct xvt_event_hdr {
 XVT_ASSERT(sizeof(struct xvt_event_hdr) == 24, "event header layout");
 
 /*
- * Payload of an event with id XVT_ID_LOST: made by the host, at its place in the ring's
- * order, never counted as an event. Says what was lost between the ring's record before it
- * and the one after it.
+ * Payload of an event with id XVT_ID_LOST, which the host makes, at its place in the ring's order.
+ * It is not counted as an event. It holds what was lost between the ring's record before it and the
+ * one after it.
  */
 struct xvt_lost {
 	uint64_t lost[XVT_LOST_CAUSES];
-	uint64_t overwritten; /* known only as "at least" while sub-buffers are skipped */
-	uint64_t bad_bytes;   /* unreadable: the guest wrote nonsense */
+	uint64_t overwritten; /* a lower bound while sub-buffers are skipped */
+	uint64_t bad_bytes;   /* bytes that the guest wrote and that are not valid records */
 	uint64_t rolled_back; /* 1: the region's contents were replaced here */
-	uint64_t dropped;     /* by the recorder, which had no space in the file for them */
+	uint64_t dropped;     /* dropped by the recorder, which had no space in the file */
 };
 XVT_ASSERT(sizeof(struct xvt_lost) == 72, "lost payload layout");
-/* Older recorders wrote no more; what is missing is 0. */
+/* Length written by older recorders; the missing fields are 0. */
 #define XVT_LOST_LEN_LEAST offsetof(struct xvt_lost, dropped)
 
-/* A reader takes the first two words alone as well: older recorders did not say when. */
+/* A reader also accepts only the first two words, which older recorders wrote. */
 struct xvt_round {
 	uint64_t round;
 	uint64_t watermark_ns;
-	uint64_t written_ns; /* host_ns at which the recorder reached it: less the watermark, its
-				lag */
+	/*
+	 * host_ns at which the recorder reached it; minus the watermark, it is the recorder's lag
+	 */
+	uint64_t written_ns;
 };
 
 /*
@@ -400,19 +405,20 @@ struct xvt_ring_stats {
 	uint64_t paused_ns;
 	uint64_t nest; /* contexts that were inside the writer at the last look */
 	uint64_t samples;
-	uint64_t dropped; /* drained, but not written: the disk, the file or the machine's share of
-			     it was full */
+	/* drained and not written: the disk, the file or the machine's budget was full */
+	uint64_t dropped;
 	/*
-	 * Of overwritten, so many at most may be counted twice: they may also be in the file of an
-	 * earlier recorder, which was killed. And so many more, at most, may LOST records tell than
-	 * overwritten. A recorder that writes this tells all of overwritten in LOST records.
+	 * The most events of `overwritten` that may be counted twice: they may also be in the file
+	 * of an earlier recorder, which was killed. LOST records may hold at most this many more
+	 * than `overwritten`. A recorder that writes this field puts all of `overwritten` into LOST
+	 * records.
 	 */
 	uint64_t overwritten_doubt;
 };
 XVT_ASSERT(sizeof(struct xvt_ring_stats) == 208, "ring stats layout");
-/* In bound_ns_max: nothing is claimed of the ring's times. */
+/* In bound_ns_max: the ring's times have no bound. */
 #define XVT_NO_BOUND		 ((uint64_t)INT64_MAX)
-/* Older recorders wrote no more; what is missing is 0. */
+/* Length written by older recorders; the missing fields are 0. */
 #define XVT_RING_STATS_LEN_LEAST offsetof(struct xvt_ring_stats, dropped)
 
 /* NOTE: this, then text. vm or ring = UINT32_MAX: about the whole trace. */
@@ -424,19 +430,20 @@ struct xvt_note {
 	uint64_t host_ns;
 };
 
-/* An INDEX stands behind at most so many chunks and so many bytes; then a reader who looks for the
- * last one of a file without an end has found it, or there is none. */
+/* The most chunks and bytes between two INDEX chunks, which limits a reader's search for the last
+ * INDEX of a file without an END. */
 #define XVT_INDEX_CHUNKS 1024u
 #define XVT_INDEX_BYTES	 (64u << 20)
 
 /*
- * INDEX: an array of these, one for each chunk since the INDEX before it, which is the first of
- * them (in the first INDEX: FILE), in order, each chunk ends where the next one begins, the last
- * one where the INDEX does. So the INDEX chunks are a list backwards, and END knows the last one.
+ * INDEX: an array of these, one for each chunk from the INDEX before it on, which is the first
+ * entry (in the first INDEX: FILE). They are in order: each chunk ends where the next one begins,
+ * the last one where the INDEX begins. So the INDEX chunks are a list backwards; END holds the
+ * offset of the last.
  */
 struct xvt_index_entry {
 	uint64_t offset;   /* of the chunk header in the file */
-	uint64_t first_ns; /* ORDER and LATE: as the chunk says; others: 0 */
+	uint64_t first_ns; /* ORDER and LATE: as in the chunk; others: 0 */
 	uint64_t last_ns;
 	uint32_t count;
 	uint32_t type;
@@ -445,9 +452,9 @@ XVT_ASSERT(sizeof(struct xvt_index_entry) == 32, "index entry layout");
 
 struct xvt_end {
 	uint64_t chunks; /* before this one */
-	uint64_t events; /* main lane */
+	uint64_t events; /* events of the main lane */
 	uint64_t late;
-	uint64_t index_offset; /* of the last INDEX, right before this */
+	uint64_t index_offset; /* offset of the last INDEX, right before END */
 };
 XVT_ASSERT(sizeof(struct xvt_end) == 32, "end layout");
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * index.c - the chunks of a trace from its INDEX chunks instead of from every chunk's
- * header. An index is as untrusted as the rest: it must be a list of chunks that fill the file
- * up to the INDEX itself, and what it says of a chunk is held against that chunk when it is loaded
- * (xvt_trace_load()).
+ * index.c - finds the chunks of a trace by its INDEX chunks instead of by every chunk's header. An
+ * index is as untrusted as the rest: it must list chunks that fill the file up to the INDEX itself,
+ * and each entry is checked against its chunk when that is loaded (xvt_trace_load()).
  */
 #include "trace/parts.h"
 
@@ -13,13 +12,13 @@
 
 #define SCAN_BYTES (256u << 10)
 
-/* An INDEX header and its first entry. */
+/* An INDEX chunk's header and its first entry. */
 struct first {
 	struct xvt_chunk_hdr h;
 	struct xvt_index_entry entry;
 };
 
-/* 1: there is an INDEX at `offset`, by its header. 0: not. Else -errno. */
+/* Returns 1 if there is an INDEX at `offset`, by its header; 0 if not; else -errno. */
 static int read_first(struct xvt_trace *t, uint64_t offset, struct first *first)
 {
 	ssize_t n;
@@ -37,7 +36,7 @@ static int read_first(struct xvt_trace *t, uint64_t offset, struct first *first)
 	       first->h.len <= t->size - offset - sizeof(first->h);
 }
 
-/* A file that was cleanly ended says where its last INDEX is. The same results. */
+/* Finds the last INDEX of a cleanly ended file by its END chunk. Returns like read_first(). */
 static int find_by_end(struct xvt_trace *t, struct xvt_chunk_buf *b, uint64_t *offset)
 {
 	uint64_t at = t->size - sizeof(struct xvt_chunk_hdr) - sizeof(struct xvt_end);
@@ -58,7 +57,7 @@ static int find_by_end(struct xvt_trace *t, struct xvt_chunk_buf *b, uint64_t *o
 	return 1;
 }
 
-/* Is there an INDEX of this trace in `scan`, which was read from `at`? The last one, or -1. */
+/* Finds the last INDEX header of this trace in `scan`. Returns its offset in `scan`, or -1. */
 static ssize_t last_in(const struct xvt_trace *t, const uint8_t *scan, size_t len)
 {
 	struct xvt_chunk_hdr h;
@@ -78,8 +77,9 @@ static ssize_t last_in(const struct xvt_trace *t, const uint8_t *scan, size_t le
 }
 
 /*
- * One that was not: the last INDEX is not far from its end, if it has any. One whose header is cut
- * by a block of the search is found with the next block, which overlaps.
+ * Finds the last INDEX of a file that was not cleanly ended by a search from its end; it is not far
+ * from there, if the file has any. An INDEX header that is cut by a block of the search is found
+ * with the next block, which overlaps.
  */
 static int find_by_search(struct xvt_trace *t, struct xvt_chunk_buf *b, uint64_t *offset)
 {
@@ -169,7 +169,8 @@ static int load_index(struct xvt_trace *t, uint64_t offset, struct xvt_chunk_buf
 	return xvt_trace_load_at(t, offset, first.h.len, b);
 }
 
-/* The chunks of the INDEX at `offset`, which is loaded; `before` is the INDEX before it. */
+/* Adds the chunks of the INDEX at `offset`, which is loaded in `b`; `before` is the offset of the
+ * INDEX before it. */
 static int take_entries(struct xvt_trace *t, const struct xvt_chunk_buf *b, uint64_t offset,
 			uint64_t before)
 {
@@ -210,7 +211,9 @@ static int take_entries(struct xvt_trace *t, const struct xvt_chunk_buf *b, uint
 	return 0;
 }
 
-/* What everybody wants of them. FILE was read before, END comes behind the last INDEX. */
+/*
+ * Loads the chunks that every reader needs. FILE was read before; END comes after the last INDEX.
+ */
 static int load_wanted(struct xvt_trace *t, struct xvt_chunk_buf *b)
 {
 	for (size_t i = 1; i < t->chunk_count; i++) {

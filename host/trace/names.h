@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* names.h - what numbers are called, wherever they are shown. */
+/* names.h - the names of the format's numbers, for all output. */
 #ifndef XVT_NAMES_H
 #define XVT_NAMES_H
 
@@ -9,17 +9,17 @@
 
 struct xvt_json;
 
-/* Of enum xvt_lost_cause, also as keys of JSON. */
+/* Name of an enum xvt_lost_cause, also as a JSON key. */
 const char *xvt_lost_name(unsigned int cause);
-/* Of enum xvt_clock_source_id; an unknown one is "none". */
+/* Name of an enum xvt_clock_source_id; "none" for an unknown one. */
 const char *xvt_clock_source_name(uint32_t source);
-/* Sources that a ring's clock can have are 0 to this, less one. */
+/* Number of sources that a ring's clock can have: ids are below this. */
 #define XVT_CLOCK_SOURCES 7u
-/* Of enum xvt_ring_type: "vcpu" or "thread". */
+/* Name of an enum xvt_ring_type: "vcpu" or "thread". */
 const char *xvt_ring_kind(uint32_t type);
 
-/* Objects "lost_by", which more may be added to, and "clock" of a ring. `rejected`: bit per source.
- */
+/* Add the objects "lost_by", to which more may be added, and "clock" of a ring. `rejected`: bit per
+ * source. */
 struct xvt_json *xvt_lost_to_json(struct xvt_json *to, const uint64_t lost[XVT_LOST_CAUSES]);
 struct xvt_json *xvt_clock_to_json(struct xvt_json *to, uint32_t source, uint64_t bound_ns_max,
 				   uint32_t rejected);

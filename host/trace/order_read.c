@@ -28,7 +28,7 @@ void xvt_events_end(struct xvt_events_iter *it)
 
 /* ------------------------------------------------------------------ tables */
 
-/* The next `count` elements of that size, or NULL. */
+/* Takes the next `count` elements of `size` bytes. Returns NULL if they reach past `end`. */
 static const uint8_t *take(const uint8_t **at, const uint8_t *end, uint64_t count, size_t size)
 {
 	const uint8_t *from = *at;
@@ -49,7 +49,7 @@ static int make_room(void **array, uint32_t *room, uint32_t count, size_t size)
 	return *array ? 0 : -ENOMEM;
 }
 
-/* What a line is by is made when its first event comes: `changes` says whether it was. */
+/* Takes the lines. A line is prepared when its first event comes; `changes` is 0 until then. */
 static int take_lines(struct xvt_events_iter *it, const uint8_t *from)
 {
 	uint32_t i;
@@ -97,7 +97,7 @@ static int take_sources(struct xvt_events_iter *it, const uint8_t *from, const u
 	return 0;
 }
 
-/* Numbers, and the lengths of runs: at least a word lies behind the numbers. */
+/* Takes the numbers, and the lengths of runs. At least one word lies behind the numbers. */
 static int take_sequence(struct xvt_events_iter *it, const uint8_t *at, const uint8_t *end)
 {
 	const uint64_t count = it->nr_runs ? it->nr_runs : it->left;
@@ -120,13 +120,13 @@ static uint64_t word_at(const struct xvt_raw *raw, uint32_t at)
 	return word;
 }
 
-/* Is it finished, and was it not given back? */
+/* True for a record that was finished and not discarded. */
 static bool counts(uint64_t header)
 {
 	return header & XVT_H_DONE && xvt_header_id(header) != XVT_ID_DISCARDED;
 }
 
-/* The time of a record whose header, whole, is at s->at; its stamp goes on from there. */
+/* Sets s->ts to the time of the record at s->at, whose whole header is in the chunk. */
 static void take_time(struct xvt_events_source *s, uint64_t header)
 {
 	if (header & XVT_H_SAME)
@@ -137,10 +137,8 @@ static void take_time(struct xvt_events_source *s, uint64_t header)
 		s->ts = xvt_time_extend(s->ts, header, s->ts_bits);
 }
 
-/*
- * Go to the next record of the source that counts. Its header and length are there then, and its
- * time is s->ts. Returns 0 or -EBADMSG.
- */
+/* Goes to the source's next record that counts. Then its header and length lie within the chunk,
+ * and its time is s->ts. Returns 0 or -EBADMSG. */
 static int find_record(struct xvt_events_source *s, uint64_t *header, uint32_t *head)
 {
 	uint32_t len;
@@ -164,8 +162,8 @@ static int find_record(struct xvt_events_source *s, uint64_t *header, uint32_t *
 	}
 }
 
-/* Its RAW chunk, of which `count` more records will be taken; unreadable: there is none. Returns 0,
- * -ENOMEM or a read error. */
+/* Gets the source's RAW chunk, of which `count` more records will be taken. An unreadable chunk
+ * only sets `unreadable`. Returns 0, -ENOMEM or a read error. */
 static int get_raw(struct xvt_events_iter *it, struct xvt_events_source *s, uint32_t count)
 {
 	int err = it->raws ? it->raws->get(it->raws, s->offset, count, &s->raw) : -EBADMSG;
@@ -174,7 +172,7 @@ static int get_raw(struct xvt_events_iter *it, struct xvt_events_source *s, uint
 	return s->unreadable ? 0 : err;
 }
 
-/* Behind the last record of a source, as far as they can be read. */
+/* Offset behind the source's last record, as far as its records can be read. */
 static uint32_t end_of(const struct xvt_events_source *s)
 {
 	struct xvt_events_source at = *s;
@@ -193,7 +191,9 @@ static int by_offset(const void *pa, const void *pb)
 	return (*a)->offset < (*b)->offset ? -1 : (*a)->offset > (*b)->offset;
 }
 
-/* Copies what the source needs of its RAW chunk. Returns false where that would be too much. */
+/*
+ * Copies the part of the RAW chunk that the source needs. Returns false beyond KEPT_BYTES in all.
+ */
 static bool keep_source(struct xvt_events_iter *it, struct xvt_events_source *s, size_t *used)
 {
 	struct xvt_raw *kept = &it->kept[s - it->sources];
@@ -213,8 +213,9 @@ static bool keep_source(struct xvt_events_iter *it, struct xvt_events_source *s,
 }
 
 /*
- * Many rings with long pieces have more RAW chunks in use than can be held, and each event would
- * load another one. So each is loaded once, and of it is kept what the sources need.
+ * Copies the records that the sources need, with each RAW chunk loaded once. Many rings with long
+ * pieces use more RAW chunks than can be held; without the copies each event would load another
+ * chunk.
  */
 static int keep_records(struct xvt_events_iter *it)
 {
@@ -297,13 +298,13 @@ static uint32_t next_number(struct xvt_events_iter *it)
 	return (uint32_t)(word >> bit % 8 & ((1ull << it->width) - 1));
 }
 
-/* Number of the source that the next event is of. */
+/* Number of the next event's source. */
 static uint32_t next_source(struct xvt_events_iter *it)
 {
 	if (!it->runs)
 		return next_number(it);
 	if (!it->run_left) {
-		/* More events than the runs say: then no source has that number. */
+		/* More events than the runs hold: UINT32_MAX is the number of no source. */
 		if (it->number == it->nr_runs)
 			return UINT32_MAX;
 		it->run_left = 1u + it->runs[it->number];
@@ -327,7 +328,7 @@ static int next_own(struct xvt_events_iter *it, struct xvt_event *ev)
 	return 1;
 }
 
-/* Host time of a clock value on that line. */
+/* Host time, ns, of a clock value on a line. */
 static uint64_t line_ns(struct xvt_events_iter *it, uint32_t number, uint64_t guest)
 {
 	struct xvt_clock_segment *s = &it->lines[number];
@@ -339,7 +340,7 @@ static uint64_t line_ns(struct xvt_events_iter *it, uint32_t number, uint64_t gu
 	return xvt_clock_segment_ns(s, guest);
 }
 
-/* Those before the source's first one. */
+/* Skips the records before the source's first one. */
 static int skip_records(struct xvt_events_source *s)
 {
 	uint64_t header;
@@ -390,7 +391,7 @@ int xvt_events_next(struct xvt_events_iter *it, struct xvt_event *ev)
 		if (xvt_unlikely(!s->left))
 			return -EBADMSG;
 		s->left--;
-		/* Its chunk may have made room for another one's. */
+		/* Its chunk may have been dropped to load another one. */
 		if (xvt_unlikely(!s->unreadable && (!s->raw || s->raw->offset != s->offset))) {
 			err = get_raw(it, s, s->raw ? 0 : s->left + 1);
 			if (err)
@@ -398,7 +399,8 @@ int xvt_events_next(struct xvt_events_iter *it, struct xvt_event *ev)
 		}
 		if (xvt_unlikely(s->unreadable)) {
 			it->missing++;
-			/* They take space nowhere. */
+			/* Events without a record take no space in the file, so their number is
+			 * limited by spend(). */
 			if (it->raws && !it->raws->spend(it->raws, sizeof(uint64_t)))
 				return -EBADMSG;
 			continue;

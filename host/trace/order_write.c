@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * order_write.c - see order_write.h. A ring's records go on in its newest source as long as they
- * follow each other in one piece, have the same flags and lie on one line of the clock: then an
- * event costs one word here, and some bits in the file.
+ * order_write.c - see order_write.h. A ring's records stay in its newest source while they are
+ * adjacent in one piece, have the same flags and lie on one line of the clock. Such an event costs
+ * one word here, and some bits in the file.
  */
 #include "trace/order_write.h"
 
@@ -12,18 +12,18 @@
 
 #include "trace/payload.h"
 
-/* Few events for many sources would make the tables longer than what they order. */
+/* With few events for many sources the tables would be longer than the sequence. */
 #define EVENTS_USUAL  32768u
 #define EVENTS_SOURCE 16u
 #define EVENTS_MOST   (1u << 20)
-/* Sources and lines of a chunk before another window is added, which may have as many. */
+/* Most sources and lines of a chunk before another window is added, which may add as many. */
 #define TABLES_MOST   (XVT_ORDER_SOURCES_MAX / 8 * 5)
 #define OWN_BYTES     (192u << 10)
-#define RAWS_LOOK     8u /* newest ones that are searched for an offset */
+#define RAWS_LOOK     8u /* number of newest chunks searched for an offset */
 
 #define RUN_MOST      256u
 
-/* Room for one more. */
+/* Makes room for one more element. */
 static int grow(void **array, uint32_t *room, uint32_t count, size_t size)
 {
 	uint32_t more = *room ? *room * 2 : 64;
@@ -115,14 +115,14 @@ static struct xvt_order_open *open_of(struct xvt_order *o, uint32_t ring)
 	return &o->rings[ring];
 }
 
-/* Is that the line which the chunk has under this number? */
+/* True if both are the same line. */
 static bool is_line(const struct xvt_order_line *l, const struct xvt_clock_segment *s)
 {
 	return l->guest == s->guest && l->run == s->run && l->host_ns == s->host_ns &&
 	       l->rise == s->rise;
 }
 
-/* Does the record lie on the line that the ring's newest source has? */
+/* True if the record lies on the line of the ring's newest source. */
 static bool goes_on(const struct xvt_order *o, const struct xvt_order_open *open,
 		    const struct xvt_clock_segment *line, uint64_t host_ns)
 {
@@ -141,7 +141,8 @@ static int new_line(struct xvt_order *o, const struct xvt_clock_segment *line, u
 	return 0;
 }
 
-/* Its number among the RAW chunks that are named. Naming one twice does no harm. */
+/* Number of a RAW chunk in the chunk's table, where it is added if not found. A duplicate is
+ * harmless. */
 static int find_raw(struct xvt_order *o, uint64_t offset, uint32_t *number)
 {
 	uint32_t k;
@@ -202,7 +203,7 @@ int xvt_order_source(struct xvt_order *o, uint32_t ring_flags, const struct xvt_
 	return 0;
 }
 
-/* Room for so many of four bytes. */
+/* Makes room for `need` elements of four bytes. */
 static int make_room(uint32_t **array, uint32_t *room, uint32_t need)
 {
 	uint32_t more = *room ? *room : 4096;
@@ -270,17 +271,17 @@ static size_t words_of(uint64_t numbers, uint32_t width)
 
 size_t xvt_order_room(const struct xvt_order *o)
 {
-	/* The sequence in full: where runs are shorter they are taken. */
+	/* With the full sequence; runs are used only where they are shorter. */
 	return sizeof(struct xvt_order_hdr) + o->own_len + o->nr_raws * sizeof(*o->raws) +
 	       o->nr_lines * sizeof(*o->lines) + o->nr_sources * sizeof(*o->sources) +
 	       (words_of(o->count, bits_of(o->nr_sources)) + 2) * sizeof(uint64_t);
 }
 
-/* Numbers of `width` bits, one after the other. */
+/* Packs numbers of `width` bits, one after the other. */
 struct packer {
 	uint8_t *to;
 	uint64_t word;
-	uint32_t bits; /* in the word */
+	uint32_t bits; /* bits used in `word` */
 	uint32_t width;
 };
 
@@ -305,7 +306,7 @@ static uint8_t *pack_end(struct packer *p)
 	return p->to;
 }
 
-/* Behind the events from i on that have the same number. */
+/* Index behind the run of events with the same number that begins at i. */
 static uint32_t run_end(const struct xvt_order *o, uint32_t i)
 {
 	uint32_t k = i + 1;
@@ -353,9 +354,9 @@ static uint8_t *put_sequence(const struct xvt_order *o, struct xvt_order_hdr *h,
 	struct packer p = { .to = to };
 	uint32_t i, runs;
 
-	/* Where all are records no number stands for the host's own. */
+	/* Without own events the number nr_sources is not needed. */
 	h->width = p.width = bits_of(o->nr_own ? o->nr_sources : o->nr_sources - 1);
-	/* There are no fewer runs than changes; usually that is all that is to be known. */
+	/* A lower bound of the number of runs; it usually decides. */
 	runs = o->nr_changes;
 	if (words_of_runs(runs, p.width) < words_of(o->count, p.width))
 		runs = count_runs(o);

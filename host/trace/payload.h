@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* payload.h - bytes that are whole words in a file, and in what is on its way there. */
+/* payload.h - payloads padded to whole words, in a file and in chunks that are being built. */
 #ifndef XVT_PAYLOAD_H
 #define XVT_PAYLOAD_H
 
@@ -12,8 +12,8 @@ static inline uint64_t xvt_pad8(uint64_t len)
 	return (len + 7) & ~7ull;
 }
 
-/* len bytes, and zeros up to a whole word. Most payloads are a few words: a loop is there before
- * memcpy() has found out how many. */
+/* Copies len bytes and adds zeros up to a whole word. Most payloads are a few words, for which a
+ * loop is faster than memcpy() with an unknown length. */
 static inline void xvt_payload_put(uint8_t *to, const uint8_t *from, size_t len)
 {
 	uint64_t word = 0;

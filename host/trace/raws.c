@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * raws.c - RAW chunks of a trace while events come out of them. Those used last are held, up
+ * raws.c - caches the RAW chunks of a trace while its events are read. Those used last are held, up
  * to a budget; a recorder's files name a few at a time. A file that makes a reader load the same
- * ones again and again, or go through much that holds no event, is given up.
+ * chunks again and again, or read much that holds no event, is given up.
  */
 #include "trace/read.h"
 
@@ -12,14 +12,15 @@
 
 #include "base/u64.h"
 
-/* Each RAW chunk is needed by ORDER once, or a few times; and as often by LATE. A chunk of events
- * of many rings needs many. */
+/* ORDER needs each RAW chunk once, or a few times; LATE needs it as often. A chunk with events of
+ * many rings needs many RAW chunks. */
 #define LOADS	    16u
 #define LOADS_LEAST (64ull << 20)
 #define LOADS_EVENT (32ull << 10)
 #define CHUNK_USUAL (256u << 10)
-#define PACKED	    4u /* times as long is what a chunk unpacks to, about */
-/* A record is named by one event. */
+#define PACKED	    4u /* estimate of unpacked to packed length */
+/* Limit on events that name records, relative to the records' bytes; a recorder names each record
+ * once. */
 #define NAMED	    2u
 
 static size_t size_of(const struct xvt_chunk_buf *b)
@@ -38,8 +39,8 @@ static struct xvt_raws_slot *find(struct xvt_trace_raws *r, uint64_t offset)
 	return NULL;
 }
 
-/* The one that was used longest ago, which is never `but`: those that hold nothing come first. Of
- * those that take memory only, or of all. */
+/* The slot used longest ago, except `but`; empty slots come first. With with_memory, only slots
+ * that hold memory. */
 static struct xvt_raws_slot *oldest(struct xvt_trace_raws *r, const struct xvt_raws_slot *but,
 				    bool with_memory)
 {
@@ -57,7 +58,7 @@ static struct xvt_raws_slot *oldest(struct xvt_trace_raws *r, const struct xvt_r
 	return found;
 }
 
-/* Its buffer may be used for another one. */
+/* Empties a slot; its buffer may be reused. */
 static void forget(struct xvt_trace_raws *r, struct xvt_raws_slot *s)
 {
 	r->held -= size_of(&s->buf);
@@ -77,7 +78,7 @@ static struct xvt_raws_slot *make_slot(struct xvt_trace_raws *r)
 	return s;
 }
 
-/* Those used longest ago go, all but this one if need be. */
+/* Frees the slots used longest ago, except `but`, until the budget is met. */
 static void keep_budget(struct xvt_trace_raws *r, const struct xvt_raws_slot *but)
 {
 	struct xvt_raws_slot *s;
@@ -145,7 +146,7 @@ static int find_or_load(struct xvt_trace_raws *r, uint64_t offset, struct xvt_ra
 		return 0;
 	s = make_slot(r);
 	err = load(r, offset, &s->buf);
-	/* The list of chunks is a new one, with what is really there. */
+	/* -ESTALE: the list of chunks was rebuilt from what the file really holds. */
 	if (err == -ESTALE)
 		err = load(r, offset, &s->buf);
 	r->held += size_of(&s->buf);
@@ -157,7 +158,7 @@ static int find_or_load(struct xvt_trace_raws *r, uint64_t offset, struct xvt_ra
 	return 0;
 }
 
-/* Its records may be named by so many more events. */
+/* Counts the records of a chunk seen for the first time as nameable. */
 static int see(struct xvt_trace_raws *r, const struct xvt_raw *raw)
 {
 	const struct xvt_trace *t = r->t;

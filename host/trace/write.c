@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * write.c - see write.h. Three chunks are open at a time: one of pieces, and one for
- * each lane of the order, which is gathered and encoded when it leaves. A chunk is built whole in
- * memory (header, payload, padding) and leaves in one call of the sink, so that the sink never
- * holds half a chunk. The pieces always leave before what names them.
+ * write.c - see write.h. Three chunks are open at a time: one of pieces, and one for each lane of
+ * the order, which is gathered, and encoded when it is written. A chunk is built whole in memory
+ * (header, payload, padding) and passed to the sink in one call, so the sink never holds half a
+ * chunk. Pieces are always written before the chunks that name them.
  */
 #include "trace/write.h"
 
@@ -19,15 +19,15 @@
 #define RAW_BYTES  (256u << 10)
 #define PACK_LEAST 1024u /* a smaller META is not compressed */
 
-/* Pieces that are gathered. */
+/* The pieces gathered for the next RAW chunk. */
 struct raw_lane {
-	uint8_t *bytes; /* RAW_BYTES: chunk header, pieces; own, or the sink's */
+	uint8_t *bytes; /* RAW_BYTES: chunk header, pieces; in `own` or in the sink */
 	uint8_t *own;
 	size_t used;	 /* 0: nothing gathered */
-	uint64_t offset; /* of the chunk in the file: nothing else is written before it */
+	uint64_t offset; /* offset of the chunk in the file: no other chunk is written before it */
 };
 
-/* A buffer for chunks that are made on the way out. */
+/* A buffer for chunks that are built when they are written. */
 struct scratch {
 	uint8_t *bytes;
 	size_t room;
@@ -38,11 +38,11 @@ struct xvt_trace_writer {
 	struct raw_lane raw;
 	struct xvt_order main;
 	struct xvt_order late;
-	bool together; /* events that follow go into the chunk that is gathered */
+	bool together; /* added events stay in the chunk that is gathered */
 	struct scratch scratch;
 	struct xvt_packer *packer; /* NULL: nothing is compressed */
 	struct scratch packed;
-	/* The next INDEX as it is gathered. */
+	/* The next INDEX, as far as gathered. */
 	struct {
 		struct xvt_chunk_hdr hdr;
 		struct xvt_index_entry entries[XVT_INDEX_CHUNKS];
@@ -56,16 +56,16 @@ struct xvt_trace_writer {
 	uint64_t late_events;
 	uint64_t raw_event_bytes; /* of RAW, ORDER and LATE, before and after compression */
 	uint64_t stored_event_bytes;
-	int err; /* the first one; nothing is written after it */
+	int err; /* the first error; nothing is written after it */
 };
 
-/* A chunk on its way out. */
+/* A chunk to be written. */
 struct chunk {
 	uint8_t *bytes; /* a header's room, then the payload, then room for padding */
 	size_t len;	/* of the payload */
 	uint16_t type;
 	uint16_t flags;
-	const struct xvt_order_hdr *order; /* what ORDER and LATE say of themselves */
+	const struct xvt_order_hdr *order; /* header of an ORDER or LATE chunk, else NULL */
 };
 
 static int make_room(struct scratch *s, size_t need)
@@ -138,7 +138,7 @@ static int put_index(struct xvt_trace_writer *w)
 	return put_chunk(w, &c);
 }
 
-/* The same chunk smaller, in w->packed, if it can be. */
+/* Compresses a chunk into w->packed. The chunk is unchanged if that does not make it smaller. */
 static void pack(struct xvt_trace_writer *w, struct chunk *c)
 {
 	const size_t head = sizeof(struct xvt_chunk_hdr);
@@ -148,7 +148,7 @@ static void pack(struct xvt_trace_writer *w, struct chunk *c)
 	ssize_t n;
 
 	if (rest <= sizeof(rest) || make_room(&w->packed, head + xvt_pad8(c->len)))
-		return; /* as it is, then */
+		return; /* written uncompressed */
 	to = w->packed.bytes + head;
 	n = xvt_pack(w->packer, to + clear + sizeof(rest), rest - sizeof(rest),
 		     c->bytes + head + clear, rest);
@@ -248,7 +248,7 @@ int xvt_trace_writer_new(struct xvt_trace_writer **out, struct xvt_sink *sink,
 	file.major = XVT_FILE_MAJOR;
 	file.minor = XVT_FILE_MINOR;
 	file.oldest = XVT_FILE_OLDEST;
-	/* A caller may bring its own UUID: then the same events make the same bytes. */
+	/* A caller may set its own UUID; then the same events give the same bytes. */
 	if (memcmp(file.uuid, no_uuid, sizeof(no_uuid)) == 0) {
 		if (getrandom(file.uuid, sizeof(file.uuid), 0) != sizeof(file.uuid)) {
 			err = -EIO;
@@ -277,7 +277,7 @@ int xvt_trace_put(struct xvt_trace_writer *w, uint16_t type, const void *head, s
 
 	if (xvt_trace_flush(w))
 		return w->err;
-	/* What is missing must not go unnoticed: not all callers look. */
+	/* A missing chunk must not go unnoticed: not all callers check the result. */
 	if (len > XVT_CHUNK_LEN_MAX) {
 		w->err = -EMSGSIZE;
 		return w->err;
@@ -294,7 +294,7 @@ int xvt_trace_put(struct xvt_trace_writer *w, uint16_t type, const void *head, s
 	return emit(w, &c);
 }
 
-/* The bulk is built where it leaves from. */
+/* Begins a RAW chunk in the sink's own buffer, if it has room, which saves a copy. */
 static void begin_raw(struct xvt_trace_writer *w)
 {
 	uint8_t *room = w->sink->room ? w->sink->room(w->sink, RAW_BYTES) : NULL;
@@ -304,7 +304,7 @@ static void begin_raw(struct xvt_trace_writer *w)
 	w->raw.offset = w->bytes;
 }
 
-/* One piece that is longer than what is gathered. */
+/* Writes a piece that is longer than a gathered chunk as a chunk of its own. */
 static int put_large(struct xvt_trace_writer *w, const struct xvt_raw_piece *p, const void *bytes,
 		     uint64_t *chunk)
 {
@@ -364,7 +364,7 @@ int xvt_trace_event(struct xvt_trace_writer *w, const struct xvt_event_hdr *hdr,
 	return w->err;
 }
 
-/* Records that follow each other in a piece need not do so in a lane. */
+/* Ends the ring's sources: records adjacent in a piece may go into different lanes. */
 static void change_lane(struct xvt_trace_writer *w, uint32_t ring)
 {
 	if (xvt_order_break(&w->main, ring))
