@@ -288,6 +288,8 @@ struct xvt_ring {
 	bool fault_new;
 };
 
+/* --- ring.c --- */
+
 /*
  * First time, before anything is drained. Decides where to start reading. r->orphaned: a recorder
  * had this ring and did not end in order, so what it had taken may be in no file.
@@ -297,46 +299,6 @@ void xvt_ring_fini(struct xvt_ring *r);
 /* Nothing comes from it any more: if nothing waits either, only its counters and its last node are
  * kept. */
 void xvt_ring_retire(struct xvt_ring *r);
-
-/*
- * The next record to go out, decoded and if possible placed. Returns true when there is one;
- * r->placed tells whether its host time is known yet.
- */
-bool xvt_ring_peek(struct xvt_ring *r);
-/* Guest clock of the newest record that waits, of the head's epoch, and when it had been copied.
- * Returns false if none waits. */
-bool xvt_ring_newest(struct xvt_ring *r, uint64_t *guest, uint64_t *ceiling_ns);
-/* Drop it. */
-void xvt_ring_pop(struct xvt_ring *r);
-
-/* What the drain knows of a record in piece p, apart from the ring's own order. */
-struct xvt_clock_evidence xvt_ring_evidence(const struct xvt_ring *r, uint32_t epoch,
-					    const struct xvt_piece *p);
-
-/* Do all that follow in this piece belong to the present, whatever came back from another past? */
-bool xvt_ring_only_new(const struct xvt_ring *r);
-
-/* --- run.c --- */
-
-/* Are there records that are placed and have not gone out? */
-static inline bool xvt_ring_ready(const struct xvt_ring *r)
-{
-	return r->runs != NULL;
-}
-
-/*
- * The next run, behind those that there are. Its place is filled in when its piece is in the trace,
- * see xvt_run_locate(). Returns NULL when nothing can be placed now.
- */
-struct xvt_run *xvt_ring_refill(struct xvt_ring *r);
-/* The ring's first piece, in which its last run lies, is in the trace, or was dropped: say so in
- * the run. */
-void xvt_run_locate(struct xvt_ring *r, struct xvt_run *run);
-/* So many records of its first run have gone out. */
-void xvt_ring_emitted(struct xvt_ring *r, uint32_t n);
-void xvt_ring_run_fini(struct xvt_ring *r);
-
-/* --- ring.c --- */
 
 /*
  * Host time below which nothing can still come from this ring, UINT64_MAX when it holds
@@ -385,11 +347,58 @@ void xvt_ring_keep_words(struct xvt_ring *r);
 void xvt_ring_rebase(struct xvt_ring *r, const struct xvt_ring_settled *from,
 		     const struct xvt_past *past);
 
-/* What the last sub-buffer header does not tell: losses up to now, as a LOST pseudo-event. */
-bool xvt_ring_tail_loss(struct xvt_ring *r, struct xvt_lost *lost);
+/* The last clock node that a recorder left in the region, if it makes sense, and its rate. */
+bool xvt_ring_hint(const struct xvt_ring *r, struct xvt_clock_node *node, uint64_t *hz);
+
+/* The generation that wrote what lies at `pos`; the current one if the table cannot tell. */
+uint32_t xvt_ring_generation_at(const struct xvt_ring *r, uint64_t pos);
+
+/* --- decode.c --- */
+
+/* Do all that follow in this piece belong to the present, whatever came back from another past? */
+bool xvt_ring_only_new(const struct xvt_ring *r);
+
+/* --- place.c --- */
+
+/*
+ * The next record to go out, decoded and if possible placed. Returns true when there is one;
+ * r->placed tells whether its host time is known yet.
+ */
+bool xvt_ring_peek(struct xvt_ring *r);
+/* Guest clock of the newest record that waits, of the head's epoch, and when it had been copied.
+ * Returns false if none waits. */
+bool xvt_ring_newest(struct xvt_ring *r, uint64_t *guest, uint64_t *ceiling_ns);
+/* Drop it. */
+void xvt_ring_pop(struct xvt_ring *r);
+
+/* What the drain knows of a record in piece p, apart from the ring's own order. */
+struct xvt_clock_evidence xvt_ring_evidence(const struct xvt_ring *r, uint32_t epoch,
+					    const struct xvt_piece *p);
+
+/* --- run.c --- */
+
+/* Are there records that are placed and have not gone out? */
+static inline bool xvt_ring_ready(const struct xvt_ring *r)
+{
+	return r->runs != NULL;
+}
+
+/*
+ * The next run, behind those that there are. Its place is filled in by xvt_run_put() (merge/put.h).
+ * Returns NULL when nothing can be placed now.
+ */
+struct xvt_run *xvt_ring_refill(struct xvt_ring *r);
+/* So many records of its first run have gone out. */
+void xvt_ring_emitted(struct xvt_ring *r, uint32_t n);
+void xvt_ring_run_fini(struct xvt_ring *r);
 
 /* Records [at, end) of a run go into the trace, with these flags. */
 void xvt_run_count(const struct xvt_run *run, uint32_t end, uint32_t ring_flags);
+
+/* --- account.c --- */
+
+/* What the last sub-buffer header does not tell: losses up to now, as a LOST pseudo-event. */
+bool xvt_ring_tail_loss(struct xvt_ring *r, struct xvt_lost *lost);
 
 /* A LOST pseudo-event goes into the trace. Not before: the region must never say that a gap is told
  * which is in no file. */
@@ -405,12 +414,6 @@ void xvt_ring_account(struct xvt_ring *r, bool final);
  */
 void xvt_ring_owe(struct xvt_ring *r, bool counters);
 void xvt_ring_remember(const struct xvt_ring *r);
-
-/* The last clock node that a recorder left in the region, if it makes sense, and its rate. */
-bool xvt_ring_hint(const struct xvt_ring *r, struct xvt_clock_node *node, uint64_t *hz);
-
-/* The generation that wrote what lies at `pos`; the current one if the table cannot tell. */
-uint32_t xvt_ring_generation_at(const struct xvt_ring *r, uint64_t pos);
 
 /* --- snapshot.c --- */
 

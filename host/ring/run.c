@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * run.c - records placed ahead of time. ring.c decodes and places one record with all checks that a
+ * run.c - records placed ahead of time. place.c places one record with all checks that a
  * hostile guest and a border of the clock require. The records after it in the same piece, with
  * short stamps, on the same segment of the clock map and within the drain's bounds, share those
  * checks: extend() makes them once for the run, and the merge gets the records as an array.
@@ -19,7 +19,7 @@ struct window {
 	uint64_t hi_ns;
 };
 
-/* The bounds that place() in ring.c would check, for records of the last record's epoch. */
+/* The bounds that place() in place.c would check, for records of the last record's epoch. */
 static struct window window_of(const struct xvt_ring *r)
 {
 	struct xvt_clock_evidence e = xvt_ring_evidence(r, r->reader.epoch, r->first);

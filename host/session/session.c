@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * session.c - life of a recording. Ties the parts together in the order in which data flows:
- * look and copy (ring/drain.c), decode (ring/ring.c), clock (clock_*.c), merge (merge/merge.c),
+ * look and copy (ring/drain.c), decode and place (ring/), clock (clock/), merge (merge/merge.c),
  * file (trace/write.c).
  */
 #define _GNU_SOURCE

@@ -2,7 +2,7 @@
 /*
  * fuzz_region.c - any bytes as a region, and any guest that changes them while the host reads.
  *
- * The host's part is the real one: region.c, session*.c, drain.c, ring.c, clock*.c, merge.c,
+ * The host's part is the real one: base/region.c, session/, ring/, clock/, merge/,
  * trace_write.c, salvage, region show; only io_uring and the clock are made up. The guest is
  * the input, a list of deeds, each done a number of the host's accesses after the one before:
  * bytes put anywhere, wild values in known words, and between them what an honest guest does

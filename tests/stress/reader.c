@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * reader.c - the reading process: drains with the host's own code (drain.c, ring.c, io_uring)
+ * reader.c - the reading process: drains with the host's own code (ring/, io_uring)
  * what a writing process puts into the ring on another CPU, kills that process without warning,
  * starts it again as a new generation, and accounts for every event.
  *

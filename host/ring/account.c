@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * account.c - the sums of a ring: attempted == delivered + discarded + lost + in flight, in the
+ * file and, for the next recorder, in the region.
+ */
+#include "ring/ring.h"
+
+#include <string.h>
+
+/* What only the counters of the end know to be overwritten. */
+static uint64_t tail_overwritten(struct xvt_ring *r, struct xvt_lost *lost)
+{
+	uint64_t *told = r->cut.on ? &r->cut.told.overwritten : &r->overwritten_told;
+
+	xvt_ring_account(r, true);
+	if (r->stats.overwritten > *told) {
+		lost->overwritten = r->stats.overwritten - *told;
+		*told = r->stats.overwritten;
+	}
+	return lost->overwritten;
+}
+
+bool xvt_ring_tail_loss(struct xvt_ring *r, struct xvt_lost *lost)
+{
+	uint64_t sum = 0;
+	unsigned int i;
+
+	if (r->cut.on) {
+		xvt_ring_cut_tail(r, lost);
+		xvt_ring_cut_told(r, lost);
+		for (i = 0; i < XVT_LOST_CAUSES; i++)
+			sum += lost->lost[i];
+		return tail_overwritten(r, lost) + sum != 0;
+	}
+	memset(lost, 0, sizeof(*lost));
+	for (i = 0; i < XVT_LOST_CAUSES; i++) {
+		uint64_t delta = r->last.lost[i] - r->told_lost[i];
+
+		if (delta >> 63)
+			delta = 0;
+		lost->lost[i] = delta;
+		r->told_lost[i] += delta;
+		sum += delta;
+	}
+	lost->bad_bytes = r->gap_bad_bytes;
+	r->gap_bad_bytes = 0;
+	return tail_overwritten(r, lost) + sum + lost->bad_bytes != 0;
+}
+
+void xvt_ring_told(struct xvt_ring *r, const struct xvt_lost *lost)
+{
+	unsigned int i;
+
+	for (i = 0; i < XVT_LOST_CAUSES; i++)
+		r->lost_told[i] += lost->lost[i];
+	if (r->cut.on) {
+		xvt_ring_cut_told(r, lost);
+		return;
+	}
+	r->overwritten_told += lost->overwritten;
+	if (r->heir && !r->orphans_told && lost->overwritten == r->orphans)
+		r->orphans_told = r->orphans;
+	else if (r->mode == XVT_ENABLE_OVERWRITE)
+		r->laps_told += lost->overwritten;
+}
+
+/*
+ * What was there when the recorder before this one was killed may be in its file. And a header may
+ * have known of a record inside a writer, which came after all.
+ */
+static uint64_t overwritten_doubt(const struct xvt_ring *r)
+{
+	const struct xvt_ring_stats *s = &r->stats;
+	const uint64_t most = r->orphans_most;
+	const uint64_t told = r->cut.on ? r->cut.told.overwritten : r->overwritten_told;
+
+	return (most < s->overwritten ? most : s->overwritten) +
+	       (told > s->overwritten ? told - s->overwritten : 0);
+}
+
+void xvt_ring_account(struct xvt_ring *r, bool final)
+{
+	struct xvt_ring_stats *s = &r->stats;
+	uint64_t known, gone;
+	unsigned int i;
+
+	s->ring = r->id;
+	s->epochs = r->map.count ? xvt_clock_map_last(&r->map)->epoch + 1 : 0;
+	s->bound_ns_max = xvt_clock_map_bound_ns(&r->map);
+	if (r->cut.on) {
+		xvt_ring_cut_account(r);
+		s->overwritten_doubt = overwritten_doubt(r);
+		return;
+	}
+	s->attempted = r->last.attempted - r->base_attempted;
+	s->discarded = r->last.discarded - r->base_discarded;
+	known = s->events + s->discarded + s->dropped;
+	for (i = 0; i < XVT_LOST_CAUSES; i++) {
+		s->lost[i] = r->last.lost[i] - r->base_lost[i];
+		known += s->lost[i];
+	}
+	/* A copy of the counters that is older than the records beside it knows too few. */
+	if (r->roll_backs && s->attempted < known)
+		s->attempted = known;
+	s->nest = (r->last.nest <= XVT_MAXNEST + 1 ? r->last.nest : 0) + r->left_behind;
+	/*
+	 * What is left of `attempted` is inside a writer, undrained yet, or was overwritten (by the
+	 * writer, or by a restored snapshot), or an earlier recorder died with it. At the end
+	 * nothing is undrained, and no more can be inside than nest says.
+	 */
+	s->in_flight = s->attempted > known ? s->attempted - known : 0;
+	gone = r->orphans_told + r->laps_told;
+	s->overwritten = gone < s->in_flight ? gone : s->in_flight;
+	s->in_flight -= s->overwritten;
+	if (final &&
+	    (r->mode == XVT_ENABLE_OVERWRITE || r->roll_backs ||
+	     (r->heir && !r->first && !xvt_pos_before(r->read_pos, r->last.commit))) &&
+	    s->in_flight > s->nest) {
+		s->overwritten += s->in_flight - s->nest;
+		s->in_flight = s->nest;
+	}
+	s->overwritten_doubt = overwritten_doubt(r);
+}
+
+void xvt_ring_owe(struct xvt_ring *r, bool counters)
+{
+	struct xvt_ring_account *a = &r->due;
+	unsigned int i;
+
+	/* `delivered` is what the guest's own counters leave, because ours also have what was
+	 * delivered before a snapshot was restored. */
+	a->overwritten = r->base_overwritten + r->stats.overwritten;
+	a->delivered = r->last.attempted - r->stats.in_flight - r->last.discarded - a->overwritten;
+	for (i = 0; i < XVT_LOST_CAUSES; i++)
+		a->delivered -= r->last.lost[i];
+	if (counters) {
+		a->discarded = r->last.discarded;
+		memcpy(a->lost, r->last.lost, sizeof(a->lost));
+		return;
+	}
+	for (i = 0; i < XVT_LOST_CAUSES; i++) {
+		uint64_t told = r->base_lost[i] + r->lost_told[i];
+
+		/* A header may say more than the counters did; STATS may have said more than it. */
+		if (told <= r->last.lost[i] && (int64_t)(told - a->lost[i]) > 0)
+			a->lost[i] = told;
+	}
+}
+
+void xvt_ring_remember(const struct xvt_ring *r)
+{
+	const struct xvt_ring_account *a = &r->due;
+	struct xvt_ring_host *h = r->host;
+	unsigned int i;
+
+	/* Only a hint: the guest could scribble on it. We may die between any two of these: each
+	 * is a base of its own, and the sum of the first two grows by one store, usually. */
+	xvt_store(&h->acc_overwritten, a->overwritten);
+	xvt_store(&h->acc_delivered, a->delivered);
+	xvt_store(&h->acc_discarded, a->discarded);
+	for (i = 0; i < XVT_LOST_CAUSES; i++)
+		xvt_store(&h->acc_lost[i], a->lost[i]);
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * place.c - the host time of the ring's next record, by its clock map and by what the drain proves
+ * of the moment at which it was written. run.c places plain records behind it without these checks.
+ */
+#include "ring/parts.h"
+
+struct xvt_clock_evidence xvt_ring_evidence(const struct xvt_ring *r, uint32_t epoch,
+					    const struct xvt_piece *p)
+{
+	struct xvt_clock_evidence e = { 0, UINT64_MAX, 0 };
+	uint32_t i, known = r->nr_bumps < XVT_BUMPS ? r->nr_bumps : XVT_BUMPS;
+
+	if (r->salvage)
+		return e;
+	if (!r->epoch_known)
+		known = 0;
+	e.ceiling_ns = p->ceiling_ns;
+	e.floor_ns = p->floor_ns;
+	for (i = 0; i < known; i++) {
+		const struct xvt_epoch_bump *b = &r->bumps[i];
+
+		if ((int32_t)(epoch - b->epoch) >= 0) {
+			e.floor_ns = b->before_ns > e.floor_ns ? b->before_ns : e.floor_ns;
+		} else {
+			e.ceiling_ns = b->after_ns < e.ceiling_ns ? b->after_ns : e.ceiling_ns;
+		}
+	}
+	return e;
+}
+
+/* Whatever the stamp of `rec`, out of piece p, says: when was it written? */
+static struct xvt_clock_evidence evidence(const struct xvt_ring *r, const struct xvt_record *rec,
+					  const struct xvt_piece *p)
+{
+	struct xvt_clock_evidence e = xvt_ring_evidence(r, rec->epoch, p);
+
+	e.proven_ns = e.floor_ns;
+	if (e.floor_ns < r->last_ns)
+		e.floor_ns = r->last_ns;
+	return e;
+}
+
+static void scan_record(struct xvt_ring_scan *s, const struct xvt_record *rec)
+{
+	s->looked_at++;
+	if (rec->kind != XVT_REC_RECORD)
+		return;
+	s->ended = rec->ts < s->newest.ts || rec->epoch != s->newest.epoch;
+	if (s->ended)
+		return;
+	s->newest = *rec;
+	s->found = s->piece;
+}
+
+/*
+ * The newest record that waits in the same epoch as the head, and the piece that it lies in. As
+ * long as its witness is refused this is asked in each pass, and pieces are only added behind those
+ * that were looked through: it goes on where it ended. With another head it begins anew.
+ */
+static void find_newest(struct xvt_ring *r)
+{
+	struct xvt_ring_scan *s = &r->scan;
+
+	if (!s->begun) {
+		s->begun = true;
+		s->ended = false;
+		s->reader = r->reader;
+		s->piece = s->found = r->first;
+		s->newest = r->rec;
+	}
+	while (!s->ended) {
+		const struct xvt_piece *next = s->piece->next;
+		struct xvt_record rec;
+		int got = xvt_reader_next(&s->reader, &rec);
+
+		if (got == 1) {
+			scan_record(s, &rec);
+			continue;
+		}
+		if (!got && !next)
+			return; /* until now */
+		s->ended = got < 0 || next->salvage || next->pos != s->reader.pos;
+		if (s->ended)
+			return;
+		s->piece = next;
+		xvt_reader_feed(&s->reader, next->bytes, next->len);
+	}
+}
+
+/* By the formula of a source that was right until now and says that nothing has changed. */
+static bool exact_node(const struct xvt_ring *r, uint64_t guest, const struct xvt_clock_evidence *e,
+		       struct xvt_clock_node *n)
+{
+	uint64_t host;
+
+	if (!r->exact_holds || xvt_formula_host(&r->exact, guest, &host))
+		return false;
+	*n = (struct xvt_clock_node){ .ring = r->id,
+				      .source = r->exact_used,
+				      .guest = guest,
+				      .host_ns = xvt_host_clock_ns(r->host_clock, host),
+				      .bound_ns = xvt_exact_bound_ns(r->host_clock) };
+	return n->host_ns + XVT_STAMP_SLACK_NS >= e->floor_ns &&
+	       n->host_ns <= e->ceiling_ns + XVT_STAMP_SLACK_NS;
+}
+
+/*
+ * As the drain saw it, if the last node's line, which leads to `ns`, can be true as well. Not what
+ * was seen in a look so wide that a stop of which nobody told fits into it: it waits for a
+ * measurement as long as one may come.
+ */
+static bool seen_node(const struct xvt_ring *r, uint64_t guest, uint64_t ns,
+		      const struct xvt_clock_evidence *e, struct xvt_clock_node *n)
+{
+	uint64_t since_ns = ns - xvt_clock_map_last(&r->map)->host_ns;
+	uint64_t slack = r->map.slack_ns + xvt_clock_creep_ns(since_ns);
+
+	if (e->ceiling_ns < e->floor_ns || ns + slack < e->floor_ns || ns > e->ceiling_ns + slack)
+		return false;
+	ns = ns < e->floor_ns ? e->floor_ns : ns > e->ceiling_ns ? e->ceiling_ns : ns;
+	*n = (struct xvt_clock_node){ .ring = r->id,
+				      .source = XVT_SOURCE_DRAIN,
+				      .guest = guest,
+				      .host_ns = ns,
+				      .bound_ns = ns - e->floor_ns > e->ceiling_ns - ns
+							  ? ns - e->floor_ns
+							  : e->ceiling_ns - ns };
+	return r->patience_over || n->bound_ns <= xvt_clock_creep_ns(0);
+}
+
+/*
+ * May it have been written after a stop since which nothing was measured? Then its clock stood
+ * still for nobody knows how long, and what the drain saw, wide as it is, may not exclude the old
+ * line.
+ */
+static bool beyond_stop(const struct xvt_ring *r, const struct xvt_clock_evidence *e)
+{
+	return r->map.measured.host_ns <= r->map.stop_ns && e->ceiling_ns > r->map.stop_ns;
+}
+
+/*
+ * The guest does not answer, or no node comes of its answers, so no sample will confirm what waits;
+ * but its ring was looked at before and after the newest waiting record was written. That is a
+ * sample as well: not tight, but proven. It becomes a node on the last one's line, unless it
+ * contradicts that.
+ */
+static bool bear_witness(struct xvt_ring *r)
+{
+	const struct xvt_clock_node *last = xvt_clock_map_last(&r->map);
+	struct xvt_clock_evidence e;
+	struct xvt_clock_node n;
+	uint64_t newest, ns;
+
+	if (!(r->quiet || r->wide) || r->witness_new || !last)
+		return false;
+	find_newest(r);
+	newest = r->scan.newest.ts;
+	e = evidence(r, &r->scan.newest, r->scan.found);
+	if (e.floor_ns < last->host_ns)
+		e.floor_ns = last->host_ns; /* it was stamped after the node's moment */
+	if (xvt_clock_map_place(&r->map, newest, &e, &ns) != XVT_MAP_WAIT)
+		return false;
+	if (!exact_node(r, newest, &e, &n) &&
+	    (beyond_stop(r, &e) || !seen_node(r, newest, ns, &e, &n)))
+		return false;
+	if (n.host_ns <= last->host_ns)
+		return false;
+	if (xvt_clock_map_add(&r->map, &n))
+		return false;
+	r->witness = n;
+	r->witness_new = true;
+	return true;
+}
+
+/*
+ * Every node says that this record's stamp is impossible. Has one been measured since it came?
+ * Then it is the record that is wrong. Else its epoch may still have to be measured: at once.
+ */
+static bool lies(struct xvt_ring *r)
+{
+	/* Asked for after another one had come, after this record had. */
+	if (r->map.closed ||
+	    (r->node_before_clock && (int64_t)(r->node_before_clock - r->first->ceiling_clock) > 0))
+		return true;
+	r->next_burst_clock = 0;
+	return false;
+}
+
+/* Host time of the head, if the map can tell. */
+static void place(struct xvt_ring *r)
+{
+	struct xvt_clock_evidence e = evidence(r, &r->rec, r->first);
+	enum xvt_map_result result;
+	uint32_t flags = 0;
+	uint64_t ns;
+
+	if (r->rec.ts < r->last_guest && !r->next_epoch) {
+		/* The guest's clock went back: what was measured before says nothing here. */
+		if (!xvt_clock_map_next_epoch(&r->map)) {
+			if (!lies(r))
+				return;
+			flags |= XVT_EVENT_F_CLOCK;
+		}
+		r->next_epoch = true;
+	}
+	result = xvt_clock_map_place(&r->map, r->rec.ts, &e, &ns);
+	if (result == XVT_MAP_WAIT && bear_witness(r))
+		result = xvt_clock_map_place(&r->map, r->rec.ts, &e, &ns);
+	if (result == XVT_MAP_WAIT || (result == XVT_MAP_DOUBT && !lies(r)))
+		return;
+	if (result == XVT_MAP_GUESS)
+		flags |= XVT_EVENT_F_UNCONFIRMED;
+	if (result == XVT_MAP_DOUBT)
+		flags |= XVT_EVENT_F_CLOCK;
+	/* A guess may be anywhere; what was seen is stronger. */
+	if (ns > e.ceiling_ns && (ns - e.ceiling_ns > r->map.slack_ns || r->cut.frozen)) {
+		ns = e.ceiling_ns;
+		flags |= XVT_EVENT_F_CLOCK;
+	}
+	if (ns + r->map.slack_ns < e.floor_ns || ns < r->last_ns) {
+		ns = e.floor_ns;
+		flags |= XVT_EVENT_F_CLOCK;
+	}
+	if (flags & XVT_EVENT_F_CLOCK) {
+		r->stats.clock_violations++;
+		r->next_burst_clock = 0; /* the map is wrong: measure at once */
+	}
+	if (ns < r->start_ns)
+		flags |= XVT_EVENT_F_BACKLOG;
+	if (r->first->salvage)
+		flags |= XVT_EVENT_F_RECOVERED;
+	r->head_ns = ns;
+	r->head_flags = flags;
+	r->placed = true;
+}
+
+bool xvt_ring_peek(struct xvt_ring *r)
+{
+	if (!r->have) {
+		r->have = xvt_ring_decode(r);
+		r->placed = false;
+		r->scan.begun = false;
+		r->next_epoch = false;
+	}
+	if (r->have && !r->placed)
+		place(r);
+	return r->have;
+}
+
+bool xvt_ring_newest(struct xvt_ring *r, uint64_t *guest, uint64_t *ceiling_ns)
+{
+	if (!xvt_ring_peek(r))
+		return false;
+	find_newest(r);
+	*guest = r->scan.newest.ts;
+	*ceiling_ns = r->scan.found->ceiling_ns;
+	return true;
+}
+
+void xvt_ring_pop(struct xvt_ring *r)
+{
+	r->last_guest = r->rec.ts;
+	r->last_ns = r->head_ns;
+	r->have = false;
+}
