@@ -15,6 +15,8 @@
 #include "base/json.h"
 #include "trace/read.h"
 #include "base/u64.h"
+#include "trace/raws.h"
+#include "trace/nodes.h"
 
 struct counts {
 	uint64_t attempted;

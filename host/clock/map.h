@@ -14,6 +14,7 @@
 #include "clock/host_clock.h"
 #include "base/pool.h"
 #include "trace/lines.h"
+#include "trace/nodes.h"
 
 /*
  * What the drain knows of a record's host time, independently of its stamp. The record was written

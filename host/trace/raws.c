@@ -4,13 +4,14 @@
  * to a budget; a recorder's files name a few at a time. A file that makes a reader load the same
  * chunks again and again, or read much that holds no event, is given up.
  */
-#include "trace/read.h"
+#include "trace/raws.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/u64.h"
+#include "trace/raws.h"
 
 /* ORDER needs each RAW chunk once, or a few times; LATE needs it as often. A chunk with events of
  * many rings needs many RAW chunks. */

@@ -152,16 +152,6 @@ static inline uint32_t xvt_event_ring(const struct xvt_event *ev)
 	return ev->hdr->ring_flags & XVT_EVENT_RING_MASK;
 }
 
-/* How many nodes right before nodes[i] are the drain's and have their bounds from it
- * (XVT_NODE_F_SINCE). All of `nodes` are of one ring, in the file's order. */
-size_t xvt_nodes_seen(const struct xvt_clock_node *nodes, size_t i);
-/* Not in a file: the segment may hold events of one in which the clock was changed, as reported. */
-#define XVT_NODE_NEAR (1u << 31)
-/* Give these bounds to all of them; and those of segments in which the clock may have gone back
- * (XVT_NODE_F_CHANGED, XVT_NODE_F_BACK) to the segments beside them that may hold their events.
- * Returns 0 or -ENOMEM. */
-int xvt_nodes_settle(struct xvt_clock_node *nodes, size_t count);
-
 /* Number of the VM that a ring belongs to, or XVT_VM_NONE. */
 static inline uint32_t xvt_ring_vm(const struct xvt_trace *t, uint32_t ring)
 {
@@ -176,88 +166,5 @@ static inline bool xvt_is_event(const struct xvt_event_hdr *h)
 {
 	return h->id >= XVT_ID_FIRST_EVENT;
 }
-
-/* RAW chunks of a trace: `base` is for xvt_events_begin(). Memory: 32 MiB, and one chunk. */
-#define XVT_RAWS_SLOTS 256u
-struct xvt_trace_raws {
-	struct xvt_raws base; /* first */
-	struct xvt_trace *t;
-	uint32_t count;
-	uint64_t uses;
-	size_t held;
-	uint64_t budget; /* bytes that may still be loaded, beside what `base.events` allow */
-	uint64_t spent;
-	uint64_t named;	    /* bytes of records that events were said to have */
-	uint64_t nameable;  /* bytes of the RAW chunks of `seen` */
-	uint8_t *seen;	    /* a bit for each chunk of the trace */
-	size_t seen_chunks; /* of them */
-	bool told;
-	bool told_missing;
-	bool told_named;
-	struct xvt_raws_slot {
-		struct xvt_raw raw;
-		struct xvt_chunk_buf buf;
-		uint64_t used;
-	} slots[XVT_RAWS_SLOTS];
-};
-
-void xvt_trace_raws_init(struct xvt_trace_raws *r, struct xvt_trace *t);
-void xvt_trace_raws_fini(struct xvt_trace_raws *r);
-/* All of it may be read again. */
-void xvt_trace_raws_again(struct xvt_trace_raws *r);
-
-/* The order of events; all of it, so that no two are equal. */
-struct xvt_event_key {
-	uint64_t host_ns;
-	uint64_t place; /* VM and ring */
-	uint64_t guest_clock;
-	uint64_t chunk_seq;
-	uint32_t number; /* in its chunk */
-};
-
-struct xvt_late {
-	struct xvt_event_key key;
-	size_t at; /* in late_bytes */
-};
-
-/*
- * All events with from_ns <= host_ns <= to_ns, main and late lane together, in order of
- * (host_ns, VM, ring, guest clock). Damaged chunks are skipped and noted in the trace.
- */
-struct xvt_cursor {
-	struct xvt_trace *t;
-	uint64_t from_ns;
-	uint64_t to_ns;
-	struct xvt_chunk_buf buf;
-	struct xvt_events_iter it;
-	struct xvt_trace_raws *raws; /* of either lane: an event of one stays beside the other's */
-	uint64_t walks;		     /* of the trace: the list of chunks that `chunk` is for */
-	size_t chunk;		     /* next to load */
-	uint64_t read_to;	     /* behind the offset of the last one that was */
-	struct xvt_event ahead;	     /* of the main lane; hdr == NULL: fetch the next */
-	struct xvt_event_key ahead_key;
-	bool main_done;
-	/* The late lane: events behind late_done in order, up to late_cut if there are more. */
-	struct xvt_late *late;
-	size_t late_count;
-	size_t late_room;
-	size_t late_at;
-	uint8_t *late_bytes; /* headers and payloads */
-	size_t late_used;
-	size_t late_bytes_room;
-	struct xvt_chunk_buf late_buf;
-	struct xvt_events_iter late_it;
-	struct xvt_event_key late_done;
-	struct xvt_event_key late_cut;
-	bool late_begun; /* late_done holds */
-	bool late_more;	 /* late_cut holds */
-};
-
-/* Returns 0, -ENOMEM or a read error. */
-int xvt_cursor_init(struct xvt_cursor *c, struct xvt_trace *t, uint64_t from_ns, uint64_t to_ns);
-void xvt_cursor_fini(struct xvt_cursor *c);
-
-/* 1: ev is filled. 0: no more. Else -errno. */
-int xvt_cursor_next(struct xvt_cursor *c, struct xvt_event *ev);
 
 #endif /* XVT_TRACE_READ_H */

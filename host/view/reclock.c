@@ -9,6 +9,7 @@
 
 #include "trace/names.h"
 #include "base/opt.h"
+#include "trace/cursor.h"
 
 #define EPOCHS_NEAR 3  /* epochs tried on each side of an event's likely epoch */
 #define NODES_BACK  64 /* nodes tried as the last node when an unconfirmed event was placed */

@@ -12,6 +12,7 @@
 #define XVT_RECLOCK_H
 
 #include "view/reclock_map.h"
+#include "trace/cursor.h"
 
 struct xvt_reclock;
 

@@ -9,6 +9,7 @@
 
 #include "trace/lines.h"
 #include "view/fit.h"
+#include "trace/nodes.h"
 
 typedef __int128 s128;
 

@@ -10,6 +10,7 @@
 
 #include "base/u64.h"
 #include "trace/names.h"
+#include "trace/raws.h"
 
 /* Are the pieces whole? What is in them is checked where an event names it. */
 static void check_raw(struct xvt_verify_state *v, const struct xvt_chunk_ref *ref,

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/u64.h"
+#include "trace/nodes.h"
 
 /* What a clock may creep where no two nodes tie it: what the recorder does not call a jump. */
 #define CREEP_NS	 20000000u

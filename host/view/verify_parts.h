@@ -11,6 +11,7 @@
 #include "view/marks.h"
 #include "view/spans.h"
 #include "view/verify.h"
+#include "trace/raws.h"
 
 enum xvt_verify_kind {
 	XVT_VERIFY_DAMAGE,

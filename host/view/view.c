@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* view.c - see view.h. */
 #include "view/view.h"
+#include "trace/cursor.h"
 
 #include <errno.h>
 #include <fnmatch.h>

@@ -9,6 +9,7 @@
 #include "decode/decode.h"
 #include "base/opt.h"
 #include "view/reclock.h"
+#include "trace/cursor.h"
 
 /* Options of a view. The lists and texts are as given on the command line. */
 struct xvt_view_opts {

@@ -15,6 +15,7 @@
 #include "view/reclock.h"
 #include "suites.h"
 #include "trace/write.h"
+#include "trace/nodes.h"
 
 #include <inttypes.h>
 #include <math.h>

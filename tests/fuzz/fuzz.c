@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "trace/read.h"
+#include "trace/raws.h"
 
 void fuzz_finding(const char *format, ...)
 {

@@ -11,6 +11,7 @@
 
 #include "decode/decode.h"
 #include "decode/format.h"
+#include "trace/cursor.h"
 #include "synth.h"
 
 #define COMMON                                                                         \

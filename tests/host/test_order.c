@@ -14,6 +14,7 @@
 #include "trace/crc32c.h"
 #include "synth.h"
 #include "trace/read.h"
+#include "trace/cursor.h"
 #include "xvt_ring.h"
 
 typedef unsigned __int128 u128;

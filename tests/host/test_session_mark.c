@@ -10,6 +10,7 @@
 
 #include "recording.h"
 #include "xvt_writer.h"
+#include "trace/cursor.h"
 
 static struct recording rec;
 static struct xvt_session *s;

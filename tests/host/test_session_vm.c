@@ -15,6 +15,7 @@
 
 #include "recording.h"
 #include "xvt_writer.h"
+#include "trace/cursor.h"
 
 #define MANY_RINGS 2048u
 

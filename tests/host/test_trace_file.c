@@ -16,6 +16,7 @@
 #include "faults.h"
 #include "synth.h"
 #include "trace/read.h"
+#include "trace/cursor.h"
 
 static struct synth_sink sink;
 static struct synth made;

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "trace/read.h"
+#include "trace/raws.h"
 
 #define THREADS 64u
 

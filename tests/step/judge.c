@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "trace/read.h"
+#include "trace/cursor.h"
 
 struct expected {
 	uint32_t ring;

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "trace/read.h"
+#include "trace/raws.h"
 
 #define RINGS_MAX 256
 

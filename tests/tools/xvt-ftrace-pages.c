@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "trace/read.h"
+#include "trace/cursor.h"
 
 #define PAGE	  4096u
 #define PAGE_DATA (PAGE - 16u)

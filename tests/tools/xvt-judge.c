@@ -28,6 +28,7 @@
  */
 #define _GNU_SOURCE
 #include "trace/read.h"
+#include "trace/cursor.h"
 
 #include <errno.h>
 #include <fcntl.h>

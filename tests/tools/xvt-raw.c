@@ -20,6 +20,7 @@
 
 #include "trace/crc32c.h"
 #include "trace/read.h"
+#include "trace/raws.h"
 
 static struct xvt_trace *trace;
 

@@ -17,6 +17,7 @@
 #include "clock/host_clock.h"
 #include "trace/read.h"
 #include "trace/write.h"
+#include "trace/raws.h"
 
 struct file_sink {
 	struct xvt_sink sink;

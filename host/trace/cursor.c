@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: GPL-2.0
+/* cursor.c - see cursor.h. */
+#include "trace/cursor.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void note_bad_events(struct xvt_trace *t, size_t chunk)
+{
+	struct xvt_chunk_ref *ref = &t->chunks[chunk];
+
+	if (!ref->told)
+		xvt_trace_note_damage(t, ref->offset, sizeof(struct xvt_chunk_hdr) + ref->len,
+				      "an event reaches past its chunk");
+	ref->told = true;
+}
+
+static void note_bad_events_at(struct xvt_trace *t, uint64_t offset)
+{
+	size_t chunk = xvt_trace_chunk_at(t, offset);
+
+	if (chunk < t->chunk_count)
+		note_bad_events(t, chunk);
+}
+
+/* By time, then VM, then ring, then the ring's own clock, then the file. */
+static struct xvt_event_key key_of(const struct xvt_trace *t, const struct xvt_event *ev,
+				   uint32_t number)
+{
+	uint32_t ring = xvt_event_ring(ev);
+
+	return (struct xvt_event_key){
+		.host_ns = ev->hdr->host_ns,
+		.place = (uint64_t)xvt_ring_vm(t, ring) << 32 | ring,
+		.guest_clock = ev->hdr->guest_clock,
+		.chunk_seq = ev->chunk_seq,
+		.number = number,
+	};
+}
+
+static int compare_keys(const struct xvt_event_key *a, const struct xvt_event_key *b)
+{
+	if (a->host_ns != b->host_ns)
+		return a->host_ns < b->host_ns ? -1 : 1;
+	if (a->place != b->place)
+		return a->place < b->place ? -1 : 1;
+	if (a->guest_clock != b->guest_clock)
+		return a->guest_clock < b->guest_clock ? -1 : 1;
+	if (a->chunk_seq != b->chunk_seq)
+		return a->chunk_seq < b->chunk_seq ? -1 : 1;
+	return a->number < b->number ? -1 : a->number > b->number;
+}
+
+static int compare_late(const void *pa, const void *pb)
+{
+	const struct xvt_late *a = pa, *b = pb;
+
+	return compare_keys(&a->key, &b->key);
+}
+
+static int compare_places(const void *pa, const void *pb)
+{
+	const struct xvt_late *a = pa, *b = pb;
+
+	return a->at < b->at ? -1 : a->at > b->at;
+}
+
+static bool in_range(const struct xvt_cursor *c, uint64_t ns)
+{
+	return ns >= c->from_ns && ns <= c->to_ns;
+}
+
+static size_t event_size(const struct xvt_event_hdr *h)
+{
+	return sizeof(*h) + xvt_pad8(h->len);
+}
+
+/*
+ * The budget is used up twice over: keep the first half in order of time, and remember where it
+ * ends. What comes behind it is read again when its time has come.
+ */
+static void shrink_late(struct xvt_cursor *c)
+{
+	size_t kept = 0, cost = 0, used = 0;
+
+	qsort(c->late, c->late_count, sizeof(*c->late), compare_late);
+	while (kept < c->late_count && cost < c->t->late_budget) {
+		const void *h = c->late_bytes + c->late[kept++].at;
+
+		cost += event_size(h) + sizeof(*c->late);
+	}
+	c->late_count = kept;
+	c->late_more = true;
+	c->late_cut = c->late[kept - 1].key;
+	qsort(c->late, kept, sizeof(*c->late), compare_places);
+	for (size_t i = 0; i < kept; i++) {
+		const void *h = c->late_bytes + c->late[i].at;
+		size_t size = event_size(h);
+
+		memmove(c->late_bytes + used, h, size);
+		c->late[i].at = used;
+		used += size;
+	}
+	c->late_used = used;
+}
+
+static int make_late_room(struct xvt_cursor *c, size_t size)
+{
+	size_t cost = c->late_used + c->late_count * sizeof(*c->late);
+
+	if (c->late_count > 1 && cost + size > 2 * c->t->late_budget)
+		shrink_late(c);
+	if (c->late_count == c->late_room) {
+		size_t more = c->late_room ? c->late_room * 2 : 256;
+		void *grown = realloc(c->late, more * sizeof(*c->late));
+
+		if (!grown)
+			return -ENOMEM;
+		c->late = grown;
+		c->late_room = more;
+	}
+	if (c->late_used + size > c->late_bytes_room) {
+		size_t more = c->late_bytes_room ? c->late_bytes_room * 2 : 1u << 17;
+		void *grown = realloc(c->late_bytes, more);
+
+		if (!grown)
+			return -ENOMEM;
+		c->late_bytes = grown;
+		c->late_bytes_room = more;
+	}
+	return 0;
+}
+
+static int keep_late(struct xvt_cursor *c, const struct xvt_event *ev, uint32_t number)
+{
+	const struct xvt_event_key key = key_of(c->t, ev, number);
+	size_t size = event_size(ev->hdr);
+	int err;
+
+	if (!in_range(c, key.host_ns) ||
+	    (c->late_begun && compare_keys(&key, &c->late_done) <= 0) ||
+	    (c->late_more && compare_keys(&key, &c->late_cut) > 0))
+		return 0;
+	err = make_late_room(c, size);
+	if (err)
+		return err;
+	if (c->late_more && compare_keys(&key, &c->late_cut) > 0)
+		return 0;
+	c->late[c->late_count++] = (struct xvt_late){ key, c->late_used };
+	memcpy(c->late_bytes + c->late_used, ev->hdr, sizeof(*ev->hdr));
+	memcpy(c->late_bytes + c->late_used + sizeof(*ev->hdr), ev->payload,
+	       size - sizeof(*ev->hdr));
+	c->late_used += size;
+	return 0;
+}
+
+/* -ESTALE: the list of chunks is a new one. */
+static int load_late_chunk(struct xvt_cursor *c, size_t chunk)
+{
+	struct xvt_events_iter *it = &c->late_it;
+	const uint64_t walks = c->t->walks;
+	struct xvt_event ev;
+	int err = xvt_trace_load(c->t, chunk, &c->late_buf);
+
+	if (err)
+		return err == -EBADMSG ? 0 : err;
+	err = xvt_events_begin(it, &c->raws[1].base, &c->late_buf, c->t->chunks[chunk].seq);
+	for (uint32_t number = 0; !err; number++) {
+		int got = xvt_events_next(it, &ev);
+
+		if (walks != c->t->walks)
+			return -ESTALE;
+		if (got == 0)
+			return 0;
+		err = got < 0 ? got : keep_late(c, &ev, number);
+	}
+	if (err != -EBADMSG)
+		return err;
+	note_bad_events(c->t, chunk);
+	return 0;
+}
+
+/*
+ * The late lane has no order of its own, and any length. So a part of it that fits the budget is
+ * held sorted, those that come next in time; the lane is read again for each part, but for the
+ * chunks that lie before or behind it.
+ */
+static int load_late(struct xvt_cursor *c)
+{
+	const struct xvt_trace *t = c->t;
+	int err = 0;
+
+	if (c->late_count) {
+		c->late_done = c->late[c->late_count - 1].key;
+		c->late_begun = true;
+	}
+again:
+	c->late_count = c->late_at = c->late_used = 0;
+	c->late_more = false;
+	xvt_trace_raws_again(&c->raws[1]);
+	for (size_t i = 0; i < t->chunk_count && !err; i++) {
+		const struct xvt_chunk_ref *ref = &t->chunks[i];
+
+		if (ref->type == XVT_CHUNK_LATE && ref->last_ns >= c->from_ns &&
+		    ref->first_ns <= c->to_ns &&
+		    (!c->late_begun || ref->last_ns >= c->late_done.host_ns) &&
+		    (!c->late_more || ref->first_ns <= c->late_cut.host_ns))
+			err = load_late_chunk(c, i);
+		if (err == -ESTALE) {
+			err = 0;
+			goto again;
+		}
+	}
+	if (c->late_count)
+		qsort(c->late, c->late_count, sizeof(*c->late), compare_late);
+	return err;
+}
+
+int xvt_cursor_init(struct xvt_cursor *c, struct xvt_trace *t, uint64_t from_ns, uint64_t to_ns)
+{
+	int err;
+
+	memset(c, 0, sizeof(*c));
+	c->t = t;
+	c->from_ns = from_ns;
+	c->to_ns = to_ns;
+	c->raws = malloc(2 * sizeof(*c->raws));
+	if (!c->raws)
+		return -ENOMEM;
+	xvt_trace_raws_init(&c->raws[0], t);
+	xvt_trace_raws_init(&c->raws[1], t);
+	err = load_late(c);
+	c->walks = t->walks;
+	if (err)
+		xvt_cursor_fini(c);
+	return err;
+}
+
+void xvt_cursor_fini(struct xvt_cursor *c)
+{
+	free(c->late_bytes);
+	free(c->late);
+	xvt_chunk_buf_free(&c->late_buf);
+	xvt_chunk_buf_free(&c->buf);
+	xvt_events_end(&c->late_it);
+	xvt_events_end(&c->it);
+	for (int i = 0; c->raws && i < 2; i++)
+		xvt_trace_raws_fini(&c->raws[i]);
+	free(c->raws);
+	memset(c, 0, sizeof(*c));
+}
+
+/* The list of chunks is a new one: behind the last one that was read. */
+static void find_place(struct xvt_cursor *c)
+{
+	c->chunk = 0;
+	c->walks = c->t->walks;
+	while (c->chunk < c->t->chunk_count && c->t->chunks[c->chunk].offset < c->read_to)
+		c->chunk++;
+}
+
+/* 1: it is ready for the next chunk's events. 0: no more chunks. */
+static int next_chunk(struct xvt_cursor *c)
+{
+	struct xvt_trace *t = c->t;
+
+	if (c->walks != t->walks)
+		find_place(c);
+	for (; c->chunk < t->chunk_count; c->chunk++) {
+		struct xvt_chunk_ref *ref = &t->chunks[c->chunk];
+		int err;
+
+		if (ref->type != XVT_CHUNK_ORDER || ref->last_ns < c->from_ns ||
+		    ref->first_ns > c->to_ns)
+			continue;
+		err = xvt_trace_load(t, c->chunk, &c->buf);
+		if (err == -EBADMSG)
+			continue;
+		if (err == -ESTALE) {
+			find_place(c);
+			c->chunk--; /* and one on, at once */
+			continue;
+		}
+		if (err)
+			return err;
+		err = xvt_events_begin(&c->it, &c->raws[0].base, &c->buf, ref->seq);
+		if (err == -ENOMEM)
+			return err;
+		if (err) {
+			note_bad_events(t, c->chunk);
+			continue;
+		}
+		c->read_to = ref->offset + 1;
+		c->chunk++;
+		return 1;
+	}
+	return 0;
+}
+
+static int next_main(struct xvt_cursor *c, struct xvt_event *ev)
+{
+	for (;;) {
+		int got = xvt_events_next(&c->it, ev);
+
+		if (xvt_likely(got > 0)) {
+			if (xvt_likely(in_range(c, ev->hdr->host_ns)))
+				return 1;
+			continue;
+		}
+		if (got < 0 && got != -EBADMSG)
+			return got;
+		if (got < 0)
+			note_bad_events_at(c->t, c->read_to - 1);
+		got = next_chunk(c);
+		if (got <= 0)
+			return got;
+	}
+}
+
+static int fetch_ahead(struct xvt_cursor *c)
+{
+	int got = next_main(c, &c->ahead);
+
+	if (got < 0)
+		return got;
+	if (got == 0) {
+		c->ahead.hdr = NULL;
+		c->main_done = true;
+	} else {
+		c->ahead_key = key_of(c->t, &c->ahead, 0);
+	}
+	return 0;
+}
+
+int xvt_cursor_next(struct xvt_cursor *c, struct xvt_event *ev)
+{
+	const struct xvt_late *late;
+	int err;
+
+	if (xvt_likely(c->late_at == c->late_count && !c->late_more && !c->ahead.hdr))
+		return c->main_done ? 0 : next_main(c, ev);
+	err = c->late_at == c->late_count && c->late_more ? load_late(c) : 0;
+	if (!err && !c->ahead.hdr && !c->main_done)
+		err = fetch_ahead(c);
+	if (err)
+		return err;
+	late = c->late_at < c->late_count ? &c->late[c->late_at] : NULL;
+	if (late && (!c->ahead.hdr || compare_keys(&late->key, &c->ahead_key) < 0)) {
+		c->late_at++;
+		ev->hdr = (const void *)(c->late_bytes + late->at);
+		ev->payload = c->late_bytes + late->at + sizeof(*ev->hdr);
+		ev->chunk_seq = late->key.chunk_seq;
+		return 1;
+	}
+	if (!c->ahead.hdr)
+		return 0;
+	*ev = c->ahead;
+	c->ahead.hdr = NULL;
+	return 1;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* cursor.h - the events of a trace, main and late lane together, in order of time. */
+#ifndef XVT_CURSOR_H
+#define XVT_CURSOR_H
+
+#include "trace/raws.h"
+
+/* The order of events; all of it, so that no two are equal. */
+struct xvt_event_key {
+	uint64_t host_ns;
+	uint64_t place; /* VM and ring */
+	uint64_t guest_clock;
+	uint64_t chunk_seq;
+	uint32_t number; /* in its chunk */
+};
+
+struct xvt_late {
+	struct xvt_event_key key;
+	size_t at; /* in late_bytes */
+};
+
+/*
+ * All events with from_ns <= host_ns <= to_ns, main and late lane together, in order of
+ * (host_ns, VM, ring, guest clock). Damaged chunks are skipped and noted in the trace.
+ */
+struct xvt_cursor {
+	struct xvt_trace *t;
+	uint64_t from_ns;
+	uint64_t to_ns;
+	struct xvt_chunk_buf buf;
+	struct xvt_events_iter it;
+	struct xvt_trace_raws *raws; /* of either lane: an event of one stays beside the other's */
+	uint64_t walks;		     /* of the trace: the list of chunks that `chunk` is for */
+	size_t chunk;		     /* next to load */
+	uint64_t read_to;	     /* behind the offset of the last one that was */
+	struct xvt_event ahead;	     /* of the main lane; hdr == NULL: fetch the next */
+	struct xvt_event_key ahead_key;
+	bool main_done;
+	/* The late lane: events behind late_done in order, up to late_cut if there are more. */
+	struct xvt_late *late;
+	size_t late_count;
+	size_t late_room;
+	size_t late_at;
+	uint8_t *late_bytes; /* headers and payloads */
+	size_t late_used;
+	size_t late_bytes_room;
+	struct xvt_chunk_buf late_buf;
+	struct xvt_events_iter late_it;
+	struct xvt_event_key late_done;
+	struct xvt_event_key late_cut;
+	bool late_begun; /* late_done holds */
+	bool late_more;	 /* late_cut holds */
+};
+
+/* Returns 0, -ENOMEM or a read error. */
+int xvt_cursor_init(struct xvt_cursor *c, struct xvt_trace *t, uint64_t from_ns, uint64_t to_ns);
+void xvt_cursor_fini(struct xvt_cursor *c);
+
+/* 1: ev is filled. 0: no more. Else -errno. */
+int xvt_cursor_next(struct xvt_cursor *c, struct xvt_event *ev);
+
+#endif /* XVT_CURSOR_H */

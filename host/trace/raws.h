@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* raws.h - the RAW chunks of a trace that events are read from at present, in a cache. */
+#ifndef XVT_RAWS_H
+#define XVT_RAWS_H
+
+#include "trace/read.h"
+
+/* RAW chunks of a trace: `base` is for xvt_events_begin(). Memory: 32 MiB, and one chunk. */
+#define XVT_RAWS_SLOTS 256u
+struct xvt_trace_raws {
+	struct xvt_raws base; /* first */
+	struct xvt_trace *t;
+	uint32_t count;
+	uint64_t uses;
+	size_t held;
+	uint64_t budget; /* bytes that may still be loaded, beside what `base.events` allow */
+	uint64_t spent;
+	uint64_t named;	    /* bytes of records that events were said to have */
+	uint64_t nameable;  /* bytes of the RAW chunks of `seen` */
+	uint8_t *seen;	    /* a bit for each chunk of the trace */
+	size_t seen_chunks; /* of them */
+	bool told;
+	bool told_missing;
+	bool told_named;
+	struct xvt_raws_slot {
+		struct xvt_raw raw;
+		struct xvt_chunk_buf buf;
+		uint64_t used;
+	} slots[XVT_RAWS_SLOTS];
+};
+
+void xvt_trace_raws_init(struct xvt_trace_raws *r, struct xvt_trace *t);
+void xvt_trace_raws_fini(struct xvt_trace_raws *r);
+/* All of it may be read again. */
+void xvt_trace_raws_again(struct xvt_trace_raws *r);
+
+#endif /* XVT_RAWS_H */
