@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * decode.c - see decode.h. Which class a record has, what its fields are, and how they are shown.
- * What the guest said of them is metadata.c's.
+ * decode.c - see decode.h. The class of a record, its fields and their text. metadata.c reads the
+ * guest's descriptions of them.
  */
 #include "decode/decode.h"
 
@@ -28,7 +28,7 @@
 	FIELD(name_, XVT_FIELD_UINT, XVT_PLACE_FIXED, 0, 0, \
 	      offsetof(struct xvt_lost, lost) + 8 * (cause_), 8)
 
-/* The ring's own records, as if a guest had described them. */
+/* Fields of the ring's own records. */
 static struct xvt_field text_fields[] = {
 	FIELD("text", XVT_FIELD_STRING, XVT_PLACE_TAIL, 1, XVT_FIELD_F_NUL, 0, 0),
 };
@@ -50,7 +50,7 @@ static struct xvt_field lost_fields[] = {
 	LOST("big", XVT_LOST_BIG),	    LOST("nest", XVT_LOST_NEST),
 	LOST("retry", XVT_LOST_RETRY),	    NUMBER(struct xvt_lost, overwritten),
 	NUMBER(struct xvt_lost, bad_bytes), NUMBER(struct xvt_lost, rolled_back),
-	NUMBER(struct xvt_lost, dropped), /* the last: older recorders did not write it */
+	NUMBER(struct xvt_lost, dropped), /* last, since older recorders did not write it */
 };
 static struct xvt_field raw_fields[] = {
 	FIELD("data", XVT_FIELD_UINTS, XVT_PLACE_TAIL, 1, 0, 0, 0),
@@ -62,7 +62,7 @@ static const struct builtin {
 	struct xvt_field *fields;
 	uint32_t count;
 	uint32_t min_len;
-	uint32_t slot; /* 0: that of its id */
+	uint32_t slot; /* in xvt_decoder.builtin; 0: the id */
 } builtins[] = {
 	{ XVT_ID_TEXT, "text", text_fields, 1, 0, 0 },
 	{ XVT_ID_U64, "u64", u64_fields, 1, 0, 0 },
@@ -122,7 +122,7 @@ static struct xvt_event_class *new_raw(struct xvt_decoder *d, const char *name, 
 	return c;
 }
 
-/* Bytes without a description. `prefix` and number make the name. */
+/* The class of records without a description, shown as bytes. Its name is `prefix` and the key. */
 static struct xvt_event_class *raw_class(struct xvt_decoder *d, struct xvt_table *t, uint16_t key,
 					 const char *prefix, bool ftrace)
 {
@@ -142,8 +142,8 @@ static struct xvt_event_class *raw_class(struct xvt_decoder *d, struct xvt_table
 	return *slot = new_raw(d, name, ftrace);
 }
 
-/* Where it is to, and no byte in two dynamic fields: else a record could be shown many times over.
- */
+/* Returns whether the record is long enough and its dynamic fields lie in it without sharing bytes.
+ * Shared bytes would let a record be shown many times over. */
 static bool fits(const struct xvt_event_class *c, const struct xvt_event *ev)
 {
 	uint32_t len = ev->hdr->len, sum = 0;
@@ -170,7 +170,7 @@ static bool fits(const struct xvt_event_class *c, const struct xvt_event *ev)
 	return sum <= len;
 }
 
-/* The last format that was said in generation g or before it, or NULL. */
+/* The latest format of generation g or an earlier one, or NULL. */
 static struct xvt_format *last_format(const struct xvt_formats *all, uint32_t g)
 {
 	uint32_t lo = 0, hi = all->count;
@@ -197,7 +197,7 @@ static struct xvt_event_class *ftrace_class(struct xvt_decoder *d, const struct 
 	memcpy(&type, ev->payload, sizeof(type));
 	all = xvt_table_get(&d->formats, type);
 	f = all ? last_format(all, xvt_decoder_generation(d, ev->chunk_seq)) : NULL;
-	/* A record's own boot first; what it did not describe, an older one may have. */
+	/* The format of the record's own boot first, then those of older boots. */
 	for (unsigned int i = 0; f && i <= XVT_LIMIT_OLDER; i++, f--) {
 		struct xvt_event_class *c = xvt_decoder_format(d, f);
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * decode.h - what is inside an event. Gives every event a class (system, name, fields) and
- * its values; prints it for people. All of a class comes from text that a guest wrote, so
- * each class is checked once when it is made, each record once when it is classified, and
- * after that no value can lie outside the record.
+ * decode.h - the class of each event (system, name, fields), its values, and their text. A class
+ * comes from text that a guest wrote, so each class is checked once when it is made, and each
+ * record once when it is classified. After that no value can lie outside the record.
  *
- * Formats are turned into classes by format.c; nothing here knows libtraceevent.
+ * format.c makes classes from formats. Only format.c uses libtraceevent.
  */
 #ifndef XVT_DECODE_H
 #define XVT_DECODE_H
@@ -24,12 +23,12 @@ enum xvt_field_kind {
 enum xvt_field_place {
 	XVT_PLACE_FIXED,    /* at offset, size bytes */
 	XVT_PLACE_TAIL,	    /* from offset to the end of the record */
-	XVT_PLACE_DATA_LOC, /* at offset: u16 where from the record's start, u16 length */
-	XVT_PLACE_REL_LOC,  /* the same, counted from the end of that word */
+	XVT_PLACE_DATA_LOC, /* at offset: u16 position in the record, u16 length, in bytes */
+	XVT_PLACE_REL_LOC,  /* the same, with the position counted from the end of that word */
 };
 
-#define XVT_FIELD_F_CHOMP 1u /* a string: without one newline at its end */
-#define XVT_FIELD_F_NUL	  2u /* a string: zero bytes inside it count, those at its end do not */
+#define XVT_FIELD_F_CHOMP 1u /* string: without one newline at its end */
+#define XVT_FIELD_F_NUL	  2u /* string: with zero bytes inside, but none at its end */
 
 struct xvt_field {
 	const char *name;
@@ -43,11 +42,11 @@ struct xvt_field {
 
 struct xvt_value {
 	uint64_t u;	     /* UINT; INT: sign-extended */
-	const uint8_t *data; /* the others */
+	const uint8_t *data; /* STRING, UINTS, INTS */
 	uint32_t count;	     /* STRING: bytes; UINTS, INTS: elements */
 };
 
-/* ftrace's own records that a print fmt does not say all of; printk.c */
+/* ftrace's own records whose print fmt does not describe them fully; see printk.c. */
 enum xvt_special {
 	XVT_SPECIAL_NONE,
 	XVT_SPECIAL_BPRINT,
@@ -56,42 +55,42 @@ enum xvt_special {
 	XVT_SPECIAL_USER_STACK,
 };
 
-struct xvt_print; /* a compiled print fmt; print.c */
+struct xvt_print; /* a compiled print fmt; see print.h */
 
 struct xvt_event_class {
 	const char *system;
 	const char *name;
 	uint32_t field_count;
 	struct xvt_field *fields;
-	uint32_t min_len; /* of a record: shorter ones are shown raw */
+	uint32_t min_len; /* shorter records are shown as bytes */
 	bool ftrace;	  /* the record begins with flags, preempt count and pid */
-	bool marker;	  /* its only field that matters is a text: fields[text] */
-	uint32_t text;
+	bool marker;	  /* show only the text in fields[text] */
+	uint32_t text;	  /* index of a marker's text, or of a stack's callers */
 	bool has_dynamic;
 	uint8_t special;	 /* enum xvt_special */
-	struct xvt_print *print; /* NULL: fields as NAME=VALUE */
-	/* sched_switch: what it teaches about names of tasks; -1: nothing */
+	struct xvt_print *print; /* NULL: show fields as NAME=VALUE */
+	/* of sched_switch: indices of the fields with names of tasks; -1: none */
 	int comm_field[2];
 	int pid_field[2];
-	void *arena; /* holds all that is pointed to from here */
+	void *arena; /* memory of all that the class points to */
 	size_t arena_bytes;
-	void *user;	   /* for the program: an export's own description */
-	uint32_t user_u32; /* the same */
+	void *user;	   /* free for an export's own description */
+	uint32_t user_u32; /* free for the view */
 };
 
-/* One VM. */
+/* The decoder of one VM. */
 struct xvt_decoder;
 
-/* Does the caller want to know what events of this machine mean? */
+/* Returns whether the caller needs this machine's events decoded. */
 typedef bool (*xvt_wanted_fn)(void *arg, uint32_t vm);
 
 struct xvt_decoders {
 	struct xvt_trace *t;
 	struct xvt_decoder **vm; /* by VM number; the last is for events without a VM */
 	uint32_t count;
-	/* What was not taken in because it is too much (limits.h): formats, symbols, names. */
+	/* Number of formats, symbols and names left out because of a limit (limits.h). */
 	uint64_t left_out;
-	/* The rest is metadata.c's. */
+	/* Private to metadata.c: */
 	xvt_wanted_fn wanted;
 	void *wanted_arg;
 	size_t bytes;
@@ -100,10 +99,10 @@ struct xvt_decoders {
 	struct xvt_chunk_buf buf;
 };
 
-/* Looks through all META chunks of the trace, which stays open as long as *ds. Returns 0, -ENOMEM
- * or a read error. */
+/* Read all META chunks of the trace, which must stay open as long as *ds. Returns 0, -ENOMEM or a
+ * read error. */
 int xvt_decoders_new(struct xvt_decoders *ds, struct xvt_trace *t);
-/* The same for some machines only; events of the others are shown as bytes. */
+/* The same for wanted machines only; events of other machines are shown as bytes. */
 int xvt_decoders_new_for(struct xvt_decoders *ds, struct xvt_trace *t, xvt_wanted_fn wanted,
 			 void *arg);
 void xvt_decoders_fini(struct xvt_decoders *ds);
@@ -112,18 +111,18 @@ void xvt_decoders_fini(struct xvt_decoders *ds);
 struct xvt_decoder *xvt_decoder_of(struct xvt_decoders *ds, const struct xvt_event *ev);
 
 /*
- * The class of an event; never fails but for lack of memory (NULL). Also learns names of
- * tasks, so call it on every event in order of time.
+ * Returns the class of an event; NULL: out of memory. It also learns names of tasks, so call it for
+ * each event in order of time.
  */
 struct xvt_event_class *xvt_classify(struct xvt_decoder *d, const struct xvt_event *ev);
 
-/* size: 1, 2, 4 or 8 */
+/* The number in `size` bytes at p; size: 1, 2, 4 or 8. */
 static inline uint64_t xvt_number(const uint8_t *p, uint32_t size, bool is_signed)
 {
 	uint64_t v = 0;
 	uint32_t drop = 64 - 8 * size;
 
-	/* A copy whose length the compiler knows is one load. */
+	/* A copy of constant length compiles to one load. */
 	if (size == 4)
 		memcpy(&v, p, 4);
 	else if (size == 8)
@@ -141,13 +140,13 @@ static inline uint64_t xvt_field_number(const struct xvt_field *f, const struct 
 	return xvt_number(ev->payload + f->offset, f->size, f->kind == XVT_FIELD_INT);
 }
 
-/* A field's value in a record of this field's class (as xvt_classify() gave it). */
+/* Get a field's value. ev: a record for which xvt_classify() returned this field's class. */
 void xvt_field_get(const struct xvt_field *f, const struct xvt_event *ev, struct xvt_value *v);
 
-/* The same as text: a number, a quoted string, or [numbers]; also what JSON wants. */
+/* Write the value as text: a number, a quoted string, or [numbers]; this is JSON as well. */
 void xvt_field_put(struct xvt_out *o, const struct xvt_field *f, const struct xvt_event *ev);
 
-/* Where a field's bytes are, whatever its kind. Returns how many. */
+/* Get the bytes of a field of any kind. Returns their number. */
 uint32_t xvt_field_extent(const struct xvt_field *f, const struct xvt_event *ev,
 			  const uint8_t **data);
 
@@ -168,18 +167,18 @@ struct xvt_common {
 void xvt_common_get(const struct xvt_event_class *c, const struct xvt_event *ev,
 		    struct xvt_common *common);
 
-/* Name of a task, or NULL. */
+/* Returns the name of a task, or NULL: unknown. */
 const char *xvt_comm(const struct xvt_decoder *d, int32_t pid);
 
-/* Its fields for people: by the guest's print fmt, or `raw`: NAME=VALUE. */
+/* Write the fields of an event by the guest's print fmt; `raw`: as NAME=VALUE. */
 void xvt_print_fields(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_event_class *c,
 		      const struct xvt_event *ev, bool raw);
 
-/* Name of the kernel function at addr (its start in *base), or NULL; as it was for an event of
- * chunk `seq`. */
+/* Returns the name of the kernel function at addr and its start in *base, or NULL; from the symbols
+ * that hold for an event of chunk `seq`. */
 const char *xvt_ksym(struct xvt_decoder *d, uint64_t seq, uint64_t addr, uint64_t *base);
 
-/* Text at a kernel address, from printk_formats, or NULL. */
+/* Returns the text at a kernel address, from printk_formats, or NULL. */
 const char *xvt_printk_text(struct xvt_decoder *d, uint64_t seq, uint64_t addr);
 
 #endif /* XVT_DECODE_H */

@@ -12,7 +12,7 @@
 #include "decode/limits.h"
 
 struct xvt_tep {
-	struct tep_handle *handle; /* of the class being made */
+	struct tep_handle *handle; /* for the class being made */
 };
 
 static char *arena_text(struct xvt_event_class *c, const char *text)
@@ -27,7 +27,7 @@ static char *arena_text(struct xvt_event_class *c, const char *text)
 
 struct xvt_tep *xvt_tep_new(void)
 {
-	tep_set_loglevel(TEP_LOG_NONE); /* a guest's bad format is not our news */
+	tep_set_loglevel(TEP_LOG_NONE); /* no messages about a guest's bad format */
 	return calloc(1, sizeof(struct xvt_tep));
 }
 
@@ -49,8 +49,8 @@ static bool is_word_char(char c)
 }
 
 /*
- * The declaration in p[0..len): "TYPE NAME", "TYPE NAME[N]" or "__data_loc TYPE[] NAME". Of
- * other shapes libtraceevent 1.7.1 makes something too, but loses memory over some.
+ * Check the declaration in p[0..len): "TYPE NAME", "TYPE NAME[N]" or "__data_loc TYPE[] NAME".
+ * libtraceevent 1.7.1 accepts other shapes, too, but leaks memory with some.
  */
 static bool declaration_is_tame(const char *p, size_t len)
 {
@@ -85,7 +85,7 @@ static bool declaration_is_tame(const char *p, size_t len)
 	       (strncmp(p, "__data_loc ", 11) == 0 || strncmp(p, "__rel_loc ", 10) == 0);
 }
 
-/* "\tfield:TYPE NAME[N];\toffset:N;\tsize:N;\tsigned:N;" and nothing else? */
+/* Check that a line is "\tfield:TYPE NAME[N];\toffset:N;\tsize:N;\tsigned:N;". */
 static bool field_is_tame(const char *line, size_t len)
 {
 	static const char *const keys[] = { "offset:", "size:", "signed:" };
@@ -109,10 +109,10 @@ static bool field_is_tame(const char *line, size_t len)
 }
 
 /*
- * The part of a format that libtraceevent is given: name, ID, and lines of fields, each of
- * the one shape that Linux writes. Its parser of print fmt crashes on nonsense (seen with
- * 1.7.1: "R[C->bytes[>9]"), so that line is ours to parse. Returns where print fmt begins,
- * or NULL for text that is no format.
+ * Check the part of a format that goes to libtraceevent: name, ID, and lines of fields in the
+ * shape that Linux writes. The library's parser of print fmt crashes on invalid text (1.7.1 with
+ * "R[C->bytes[>9]"), so print_compile.c parses that line. Returns the begin of print fmt, or NULL
+ * for text that is no format.
  */
 static const char *tame_part(const char *text, size_t len)
 {
@@ -149,7 +149,7 @@ static bool elem_size_ok(unsigned int size)
 	return size == 1 || size == 2 || size == 4 || size == 8;
 }
 
-/* Text, as far as a type name tells: libtraceevent also takes u8 arrays for text. */
+/* Returns whether the type is text. libtraceevent also takes u8 arrays for text. */
 static bool is_text(const struct tep_format_field *f)
 {
 	return strstr(f->type, "char") && !strstr(f->type, "unsigned") && !strstr(f->type, "u8");
@@ -185,7 +185,7 @@ static int make_field(struct xvt_event_class *c, const struct tep_format_field *
 		out->elem_size = 1;
 		return 0;
 	}
-	/* A structure, or an array whose sizes do not fit together: bytes. */
+	/* Show a structure, or an array whose sizes do not match, as bytes. */
 	if (!(f->flags & TEP_FIELD_IS_ARRAY) || !elem_size_ok(elem) ||
 	    (out->place == XVT_PLACE_FIXED && out->size % elem)) {
 		elem = 1;
@@ -236,8 +236,7 @@ static int make_fields(struct xvt_event_class *c, const struct tep_event *e)
 		tails += c->fields[c->field_count].place == XVT_PLACE_TAIL;
 		account_field(c, &c->fields[c->field_count++]);
 	}
-	/* Linux' fields do not lie upon each other: else a record could be shown many times over.
-	 */
+	/* Refuse overlapping fields: a record could be shown many times over. Linux has none. */
 	return tails > 1 || sum > c->min_len ? -EBADMSG : 0;
 }
 
@@ -284,7 +283,7 @@ static int build(struct xvt_event_class *c, struct tep_event *e, const char *sys
 	return 0;
 }
 
-/* The fields as libtraceevent sees them, behind a print fmt that is none. */
+/* Parse the fields by libtraceevent, with an empty print fmt after them. */
 static int parse_fields(struct xvt_tep *tep, const char *system, const char *text, size_t len,
 			struct tep_event **e)
 {
@@ -311,8 +310,8 @@ int xvt_tep_class(struct xvt_tep *tep, const char *system, const char *text, siz
 	memset(c, 0, sizeof(*c));
 	if (!print_fmt)
 		return -EBADMSG;
-	/* A handle of its own for each format: nothing of one guest text can reach another,
-	 * and all of it goes away at once. */
+	/* A new handle for each format: one guest's text cannot affect another, and all memory is
+	 * freed at once. */
 	tep->handle = tep_alloc();
 	if (!tep->handle)
 		return -ENOMEM;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * format.h - from the text of a tracefs "format" file to an event class. The only part
- * that uses libtraceevent. That library trusts its input, ours comes from a guest: so it is
- * used for the fields only, on lines that were looked over first, and what it made is copied
- * into our own checked form. No record and no print fmt ever reaches it.
+ * format.h - make an event class from the text of a tracefs "format" file. Only format.c uses
+ * libtraceevent. That library trusts its input, but the text comes from a guest. So the library
+ * parses only the lines of fields, each of which was checked before, and the result is checked and
+ * copied. No record and no print fmt reaches the library.
  */
 #ifndef XVT_DECODE_TEP_H
 #define XVT_DECODE_TEP_H
@@ -16,8 +16,8 @@ struct xvt_tep *xvt_tep_new(void);
 void xvt_tep_free(struct xvt_tep *tep);
 
 /*
- * Make a class. `system` and `text` end with a zero byte. Returns 0, -EBADMSG (text that is
- * no format, or that says impossible things) or -ENOMEM.
+ * Make a class. `system` and `text` end with a zero byte. Returns 0, -EBADMSG (the text is no
+ * format, or is inconsistent) or -ENOMEM.
  */
 int xvt_tep_class(struct xvt_tep *tep, const char *system, const char *text, size_t len,
 		  struct xvt_event_class *c);

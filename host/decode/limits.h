@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * limits.h - what a reader spends on text that a guest or a file wrote. A guest chooses its
- * formats, records and symbols, so without these it would choose what they cost to read. All are
- * far above what Linux needs: the largest of the 2,323 formats of a 6.18 have 20 fields, 51 nodes
- * and 176 names; the longest of 6.1 has 20 KiB. What is cut is marked where it stands; a format
- * beyond a limit shows fields, or bytes.
+ * limits.h - limits of the time and memory that a reader spends on text of a guest or a file. A
+ * guest chooses its formats, records and symbols, and so without limits the cost to read them. All
+ * limits are far above the need of Linux: the largest of the 2,323 formats of a 6.18 have 20
+ * fields, 51 nodes and 176 names; the longest of 6.1 has 20 KiB. Text that is cut is marked at the
+ * cut. Events of a format beyond a limit are shown as fields, or as bytes.
  */
 #ifndef XVT_READ_LIMITS_H
 #define XVT_READ_LIMITS_H
@@ -18,7 +18,7 @@
 #define XVT_LIMIT_FORMAT_FIELDS 128u
 #define XVT_LIMIT_NAME_BYTES	128u
 
-/* A print fmt: nodes while it is compiled; nodes and names that one event may visit. */
+/* A print fmt: nodes in all; nodes and names that printing one event may visit. */
 #define XVT_LIMIT_NODES		4096u
 #define XVT_LIMIT_NODES_EVENT	512u
 #define XVT_LIMIT_NAMES_EVENT	1024u
@@ -30,23 +30,23 @@
 #define XVT_LIMIT_SYMBOL_BYTES	512u
 #define XVT_LIMIT_PRINTK_BYTES	2048u
 
-/* Names of tasks of a machine. */
+/* Number of tasks' names of a machine. */
 #define XVT_LIMIT_COMMS		(128u << 10)
 
-/* Formats of older boots that are tried when a record does not fit that of its own. */
+/* Formats of older boots that are tried when a record does not fit its own boot's format. */
 #define XVT_LIMIT_OLDER		4u
 
-/* Decoding: bytes for all machines. Each has its part of that, up to one and from the other number
- * on. A kernel's symbols take 10 MiB. */
+/* Decoding: bytes for all machines together; upper and lower limit of each machine's equal part of
+ * them. A kernel's symbols take 10 MiB. */
 #define XVT_LIMIT_DECODE_BYTES	(160u << 20)
 #define XVT_LIMIT_MACHINE_BYTES (48u << 20)
 #define XVT_LIMIT_MACHINE_LEAST (1u << 20)
 
-/* CTF: combinations of empty texts that get a class of their own (the other events' empty texts
- * become one blank each); and packets that are open at a time. */
+/* CTF: combinations of empty texts that get a class of their own (in other events, an empty text
+ * becomes one blank); bytes of all open packets. */
 #define XVT_LIMIT_VARIANTS	32u
 #define XVT_LIMIT_PACKET_BYTES	(64u << 20)
-/* And rings with events, each a file: more than 65,536 take the kernel minutes. */
+/* CTF: rings with events, each of which is a file: more files take the kernel minutes. */
 #define XVT_LIMIT_STREAMS	65536u
 
 #endif /* XVT_READ_LIMITS_H */

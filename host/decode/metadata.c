@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * metadata.c - see parts.h. What the guests of a trace said of themselves: formats, names
- * of tasks, symbols of the kernel and texts of its printk formats.
+ * metadata.c - see parts.h. The metadata of a trace's guests: formats, names of tasks, symbols
+ * of the kernel and texts of its printk formats.
  */
 #include "decode/parts.h"
 
@@ -13,7 +13,7 @@
 #include "decode/print.h"
 #include "decode/format.h"
 
-#define SYMBOL_LOADS_MAX 64u /* of one machine, generations there and back */
+#define SYMBOL_LOADS_MAX 64u /* loads for one machine while switching generations */
 
 void **xvt_table_slot(struct xvt_table *t, uint16_t key, bool make)
 {
@@ -52,7 +52,8 @@ static void give_back(struct xvt_decoder *d, size_t bytes)
 }
 
 /*
- * Room for one more in an array that doubles, charged. Returns 0, -ENOSPC (left out) or -ENOMEM.
+ * Make room for one more element in an array that doubles, and charge it. Returns 0, -ENOSPC (the
+ * element is left out) or -ENOMEM.
  */
 static int grow(struct xvt_decoder *d, void **array, uint32_t count, uint32_t *room, size_t size,
 		uint32_t first)
@@ -74,7 +75,7 @@ static int grow(struct xvt_decoder *d, void **array, uint32_t count, uint32_t *r
 
 /* -- names of tasks ----------------------------------------------------------------- */
 
-/* Guests choose their pids, so where one goes is not theirs to know. */
+/* A seeded hash, because a guest that chooses its pids could otherwise make them collide. */
 static uint32_t comm_slot(const struct xvt_decoder *d, int32_t pid)
 {
 	uint64_t h = ((uint32_t)pid ^ d->all->seed) * 0x9e3779b97f4a7c15ull;
@@ -125,7 +126,7 @@ void xvt_decoder_comm(struct xvt_decoder *d, int32_t pid, const uint8_t *name, s
 	if (!c || !c->used) {
 		if (d->comm_count == XVT_LIMIT_COMMS ||
 		    (d->comm_count * 2 >= d->comm_room && grow_comms(d)))
-			return; /* a name less */
+			return; /* leave this name out */
 		c = find_comm(d, pid);
 		c->used = true;
 		c->pid = pid;
@@ -164,7 +165,7 @@ uint32_t xvt_decoder_generation(const struct xvt_decoder *d, uint64_t chunk_seq)
 	return lo ? lo - 1 : 0;
 }
 
-/* The index of the one that this chunk belongs to, in *at. Returns 0, -ENOSPC or -ENOMEM. */
+/* Get the index of the generation of a META chunk. Returns 0, -ENOSPC or -ENOMEM. */
 static int take_generation(struct xvt_decoder *d, uint32_t number, uint64_t seq, uint32_t *at)
 {
 	uint32_t n = d->generation_count;
@@ -198,11 +199,11 @@ static uint64_t hash_of(const uint8_t *p, size_t len)
 	return h ^ h >> 32;
 }
 
-/* system '\0' event '\0' text, and a zero byte behind it. */
+/* The parts of: system '\0' event '\0' text '\0'. */
 struct format_text {
 	const char *system;
 	const char *text;
-	uint16_t type; /* as the text says */
+	uint16_t type; /* the ID in the text */
 };
 
 static bool read_format(const char *bytes, size_t len, struct format_text *f)
@@ -252,7 +253,7 @@ static int add_format(struct xvt_decoder *d, uint16_t type, const struct xvt_for
 	if (!all)
 		return 0;
 	last = all->count ? &all->v[all->count - 1] : NULL;
-	/* Said again in the same boot, or a boot of the same kernel. */
+	/* Repeated in the same boot, or by another boot of the same kernel. */
 	if (last && (last->at.generation == f->at.generation || last->hash == f->hash))
 		return 0;
 	err = grow(d, (void **)&all->v, all->count, &all->room, sizeof(*all->v), 1);
@@ -297,7 +298,7 @@ int xvt_decoder_add_class(struct xvt_decoder *d, struct xvt_event_class *c)
 	return 0;
 }
 
-/* The text of a format as it was when the trace was opened. */
+/* Read a format's text. Returns NULL if it has changed since the trace was opened. */
 static char *load_format(struct xvt_decoder *d, const struct xvt_format *f,
 			 struct format_text *text)
 {
@@ -372,14 +373,14 @@ static int compare_symbols(const void *pa, const void *pb)
 	return a->addr < b->addr ? -1 : a->addr > b->addr;
 }
 
-/* Cut in place, and marked. */
+/* Cut a text in place and mark the cut by "...". */
 static void limit_text(char *text, size_t most)
 {
 	if (strnlen(text, most + 1) > most)
 		memcpy(text + most - 3, "...", 4);
 }
 
-/* A line "ADDR TYPE NAME [MODULE]", cut into its name in place. */
+/* Add a line "ADDR TYPE NAME [MODULE]", which is cut after the name in place. */
 static bool take_ksym(struct xvt_decoder *d, struct xvt_symbols *s, char *line)
 {
 	char *end;
@@ -392,7 +393,7 @@ static bool take_ksym(struct xvt_decoder *d, struct xvt_symbols *s, char *line)
 	return add_symbol(d, s, addr, end + 3);
 }
 
-/* A line '0xADDR : "TEXT"'. */
+/* Add a line '0xADDR : "TEXT"'; the text is unescaped in place. */
 static bool take_printk(struct xvt_decoder *d, struct xvt_symbols *s, char *line)
 {
 	char *open = strchr(line, '"'), *close = strrchr(line, '"');
@@ -447,7 +448,7 @@ static bool load_place(struct xvt_decoder *d, struct xvt_symbols *s,
 	char *text;
 
 	if (xvt_trace_load_at(d->all->t, at->offset, at->len, b) || b->len < head)
-		return true; /* the file changed meanwhile */
+		return true; /* the file has changed */
 	if (!xvt_decoder_charge(d, b->len))
 		return false;
 	s->bytes += b->len;
@@ -462,14 +463,15 @@ static bool load_place(struct xvt_decoder *d, struct xvt_symbols *s,
 	return take_lines(d, s, text);
 }
 
-/* The symbols that hold in generation g: its own, or those of the last one that told any. */
+/* Load the symbols that hold in generation g: its own, or those of the last generation before g
+ * that has any, else of the first. */
 static void load_symbols(struct xvt_decoder *d, struct xvt_symbols *s, uint32_t g)
 {
 	uint32_t end = s->place_count, from;
 
 	while (end && s->places[end - 1].generation > g)
 		end--;
-	if (!end) { /* older than the first */
+	if (!end) { /* g is older than the first generation with symbols */
 		while (end < s->place_count && s->places[end].generation == s->places[0].generation)
 			end++;
 		if (!end)
@@ -488,7 +490,7 @@ static void load_symbols(struct xvt_decoder *d, struct xvt_symbols *s, uint32_t 
 	for (; from < end; from++)
 		if (!load_place(d, s, &s->places[from]))
 			break;
-	if (from < end) /* all of them or none: the nearest of a part would be wrong */
+	if (from < end) /* all or none: with a part, the nearest symbol could be wrong */
 		unload_symbols(d, s);
 	if (s->count)
 		qsort(s->v, s->count, sizeof(*s->v), compare_symbols);
@@ -519,7 +521,7 @@ const char *xvt_ksym(struct xvt_decoder *d, uint64_t seq, uint64_t addr, uint64_
 {
 	const struct xvt_ksymbol *s = find_symbol(d, &d->ksyms, seq, addr);
 
-	/* Far behind the last symbol is no function any more. */
+	/* An address far behind a symbol is not in its function. */
 	if (!s || addr - s->addr > 1u << 20)
 		return NULL;
 	*base = s->addr;
@@ -569,8 +571,8 @@ static int take_meta(struct xvt_decoder *d, const struct xvt_meta_info *info,
 			  &at);
 }
 
-/* Is this chunk of a machine that nobody asked for? Only where that shows without reading all of
- * it. */
+/* Returns whether the chunk belongs to an unwanted machine. Reads only the chunk's begin, so a
+ * compressed chunk counts as wanted here. */
 static bool unwanted(const struct xvt_decoders *ds, const struct xvt_chunk_ref *ref)
 {
 	struct {
@@ -630,7 +632,7 @@ static int new_decoders(struct xvt_decoders *ds)
 	const uint32_t n = ds->t->vm_count;
 
 	ds->count = n + 1;
-	/* A part for each, so that what one said is not at the expense of the others. */
+	/* A part for each machine, so that one cannot use up the memory of the others. */
 	ds->machine_bytes = XVT_LIMIT_DECODE_BYTES / (n ? n : 1);
 	if (ds->machine_bytes > XVT_LIMIT_MACHINE_BYTES)
 		ds->machine_bytes = XVT_LIMIT_MACHINE_BYTES;
@@ -676,7 +678,7 @@ int xvt_decoders_new_for(struct xvt_decoders *ds, struct xvt_trace *t, xvt_wante
 {
 	int err = load_decoders(ds, t, wanted, arg);
 
-	/* The index was wrong: once. */
+	/* -ESTALE: the index was wrong, and the list of chunks is new. Repeat once. */
 	return err == -ESTALE ? load_decoders(ds, t, wanted, arg) : err;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * print.c - runs a compiled print fmt on one record. All reads go through
- * xvt_field_get(), so none can leave the record; see print.h for the other promises.
+ * print.c - run a compiled print fmt on one record. All reads go through xvt_field_get()
+ * and xvt_field_extent(), so none leaves the record; see print.h for the other guarantees.
  */
 #include "decode/print.h"
 
@@ -15,7 +15,7 @@ struct run {
 	const struct xvt_event *ev;
 };
 
-/* A number as C sees it: is_signed says how it compares, divides and shifts. */
+/* A number of C: is_signed decides how it is compared, divided and shifted. */
 struct number {
 	uint64_t v;
 	bool is_signed;
@@ -52,7 +52,7 @@ static inline struct number eval(const struct run *r, const struct xvt_node *n)
 	return n->op == XVT_NODE_FIELD ? eval_field(r, n->field) : eval_tree(r, n);
 }
 
-/* All bytes of a field, also those behind a text's end. */
+/* All bytes of a field, including those after a text's end. */
 static uint32_t field_bytes(const struct run *r, const struct xvt_field *f, const uint8_t **data)
 {
 	return xvt_field_extent(f, r->ev, data);
@@ -217,13 +217,13 @@ void xvt_node_fold(struct xvt_node *n)
 	n->depth = 1;
 }
 
-/* More of a literal is not shown anyway. */
+/* The length of a literal, up to the limit of what is shown. */
 static size_t known_len(const char *text)
 {
 	return strnlen(text, XVT_LIMIT_TEXT + 1);
 }
 
-/* Text with width and precision. */
+/* Write a text with width and precision. */
 static void put_text(const struct run *r, const struct xvt_piece *p, const void *text, size_t len,
 		     int width, int precision)
 {
@@ -240,11 +240,11 @@ static void put_text(const struct run *r, const struct xvt_piece *p, const void 
 		xvt_out_char(r->o, ' ');
 }
 
-/* A number as printf's %d, %i, %u, %x, %X or %o show it, with all flags. */
+/* A number by printf's %d, %i, %u, %x, %X or %o, with all flags. */
 struct digits {
 	char text[24];
 	unsigned int from; /* text[from..24) */
-	const char *sign;  /* or "0x"; before any zeros */
+	const char *sign;  /* sign or "0x", before the zeros */
 	unsigned int zeros;
 };
 
@@ -262,7 +262,7 @@ static void make_digits(struct digits *out, const struct xvt_piece *p, struct nu
 	for (; v; v /= base)
 		out->text[--out->from] = names[v % base];
 	len = (unsigned int)sizeof(out->text) - out->from;
-	/* Without a precision a zero is one digit; with one, it may be none. */
+	/* The number 0 has one digit without a precision, and may have none with one. */
 	if (precision < 0)
 		precision = 1;
 	out->zeros = (unsigned int)precision > len ? (unsigned int)precision - len : 0;
@@ -288,7 +288,7 @@ static void put_formatted(struct xvt_out *o, const struct xvt_piece *p, struct n
 	make_digits(&d, p, n, precision);
 	len = (unsigned int)(strlen(d.sign) + d.zeros + sizeof(d.text) - d.from);
 	fill = width > 0 && (unsigned int)width > len ? (unsigned int)width - len : 0;
-	/* As printf: a precision or the left side wins over zeros. */
+	/* As in printf, a precision or left alignment overrides the zero flag. */
 	if (p->flags & XVT_PIECE_F_ZERO && !(p->flags & XVT_PIECE_F_LEFT) && precision < 0) {
 		d.zeros += fill;
 		fill = 0;
@@ -398,7 +398,7 @@ static void put_int_array(const struct run *r, const struct xvt_node *n)
 	xvt_out_char(r->o, '}');
 }
 
-/* As the kernel: hex words of 32 bits, the highest first. */
+/* As in the kernel: hexadecimal words of 32 bits, the highest first. */
 static void put_bitmask(const struct run *r, const struct xvt_node *n)
 {
 	const uint8_t *data;
@@ -411,7 +411,7 @@ static void put_bitmask(const struct run *r, const struct xvt_node *n)
 	}
 }
 
-/* As the kernel: a list of ranges. */
+/* As in the kernel: a list of ranges. */
 static void put_cpumask(const struct run *r, const struct xvt_node *n)
 {
 	const uint8_t *data;
@@ -499,7 +499,7 @@ static void put_string(const struct run *r, const struct xvt_node *n, const stru
 
 			put_text(r, p, data, strnlen((const char *)data, len), width, precision);
 		} else {
-			/* A pointer: only a text of the kernel's own has a known value. */
+			/* A pointer: only texts from printk_formats are known. */
 			text = xvt_printk_text(r->d, r->ev->chunk_seq, v.u);
 			if (text)
 				put_text(r, p, text, strlen(text), width, precision);

@@ -2,8 +2,8 @@
 /*
  * print.h - a "print fmt" as a small checked program: pieces of text and conversions,
  * each with a tree of nodes for its value. Made by print_compile.c, run by print.c.
- * Whatever the tree says, running it reads only inside the record, divides by nothing that
- * is zero, and prints a bounded amount.
+ * With any tree, running it reads only inside the record, does not divide by zero, and
+ * prints a bounded amount.
  */
 #ifndef XVT_DECODE_PRINT_H
 #define XVT_DECODE_PRINT_H
@@ -11,12 +11,12 @@
 #include "decode/decode.h"
 
 enum xvt_node_op {
-	XVT_NODE_NUMBER,  /* value; text if it was a string, NULL if it was calculated */
-	XVT_NODE_UNKNOWN, /* a name of the kernel's, in a list of names only */
+	XVT_NODE_NUMBER,  /* value; text: of a string literal, "" for a number, NULL: folded */
+	XVT_NODE_UNKNOWN, /* an unknown constant of the kernel, only in a list of names */
 	XVT_NODE_FIELD,
 	XVT_NODE_CAST,	 /* a, to `size` bytes, `is_signed` */
 	XVT_NODE_FLAGS,	 /* names of the bits of a, joined by text */
-	XVT_NODE_SYMBOL, /* name of a */
+	XVT_NODE_SYMBOL, /* name of the value a */
 	XVT_NODE_HEX,	 /* field, b bytes */
 	XVT_NODE_HEX_STR,
 	XVT_NODE_INT_ARRAY, /* field, b elements of c bytes */
@@ -63,7 +63,7 @@ struct xvt_node {
 	uint8_t size;
 	bool is_signed;	  /* CAST */
 	bool is_unsigned; /* NUMBER */
-	uint8_t depth;	  /* of the tree below, for a bounded recursion */
+	uint8_t depth;	  /* levels of the tree from here, which bounds the recursion */
 	uint64_t value;
 	const char *text;
 	const struct xvt_field *field;
@@ -82,7 +82,7 @@ struct xvt_node {
 
 struct xvt_piece {
 	char conv;	 /* 0: text */
-	char pointer[4]; /* what followed %p */
+	char pointer[4]; /* the letters after %p */
 	uint8_t flags;
 	int8_t length; /* -2 char, -1 short, 0 int, 1 and more: 64 bits */
 	int16_t width; /* -1: none */
@@ -92,7 +92,7 @@ struct xvt_piece {
 	struct xvt_node *node;
 	const char *text;
 	uint32_t text_len;
-	bool plain; /* the text is ASCII that prints */
+	bool plain; /* the text is printable ASCII */
 };
 
 struct xvt_print {
@@ -101,27 +101,27 @@ struct xvt_print {
 };
 
 /*
- * Compile the text of a print fmt (a zero byte or a line's end ends it) for a class whose
- * fields are known. Returns 0 and sets c->print; -EOPNOTSUPP if it says something that we do
- * not follow (c->print stays NULL: fields are shown instead); -ENOMEM.
+ * Compile the text of a print fmt, which a zero byte or a newline ends, for a class whose
+ * fields are known. Returns 0 and sets c->print; -EOPNOTSUPP: the text has something that is
+ * not supported (c->print stays NULL, and fields are shown instead); or -ENOMEM.
  */
 int xvt_print_compile(struct xvt_event_class *c, const char *text);
 
-/* Memory that lives as long as the class; zeroed. NULL: none left. */
+/* Allocate zeroed memory that lives as long as the class. NULL: out of memory. */
 void *xvt_class_alloc(struct xvt_event_class *c, size_t size);
 void xvt_class_free(struct xvt_event_class *c);
 
-/* The value of a tree of numbers. Returns false if it has fields or unknown names. */
+/* Get the value of a constant tree. Returns false if the tree has fields or unknown names. */
 bool xvt_node_constant(const struct xvt_node *n, uint64_t *value);
 
-/* Calculates it now, where it has numbers only. */
+/* Replace an operator or a cast on numbers by its result. */
 void xvt_node_fold(struct xvt_node *n);
 
 void xvt_print_run(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_print *p,
 		   const struct xvt_event *ev);
 
-/* Parts of it for those who have no compiled program: a number and a text as `p` wants them, and
- * the symbol at an address. */
+/* Parts of xvt_print_run() for printk.c: write a number or a text by the conversion `p`, and the
+ * symbol at an address. */
 void xvt_piece_number(struct xvt_out *o, const struct xvt_piece *p, uint64_t v);
 void xvt_piece_text(struct xvt_out *o, const struct xvt_piece *p, const void *text, size_t len);
 void xvt_print_symbol(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_event *ev,
@@ -129,7 +129,7 @@ void xvt_print_symbol(struct xvt_out *o, struct xvt_decoder *d, const struct xvt
 
 /* --- printk.c --- */
 
-/* Is the class, whose fields are known, one of these? Sets c->special. */
+/* Set c->special, and the fields of a stack, if the class is one of enum xvt_special. */
 void xvt_make_special(struct xvt_event_class *c);
 void xvt_print_special(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_event_class *c,
 		       const struct xvt_event *ev);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * print_compile.c - the text of a "print fmt" into a program for print.c. The text is C as
- * the kernel's macros left it: a string and expressions. It comes from a guest, so: recursion
- * is bounded, nothing is looked up outside the class, and what is not understood is refused
- * whole, never half.
+ * print_compile.c - compile the text of a "print fmt" into a program for print.c. The text is
+ * C after the kernel's macros: a string and expressions. It comes from a guest, so recursion is
+ * bounded, names are looked up in the class only, and a text with anything unsupported is
+ * refused as a whole.
  */
 #include "decode/print.h"
 
@@ -63,13 +63,13 @@ struct parser {
 	const char *p;
 	unsigned int depth;
 	unsigned int nodes;
-	bool in_names; /* a value in a list of names: may be one that we do not know */
+	bool in_names; /* in a value of a list of names, which may be an unknown constant */
 	int err;
 };
 
 static struct xvt_node *parse_expr(struct parser *k);
 
-/* All of these return NULL, so that `return refuse(k);` ends a function. */
+/* These two return NULL, so that `return refuse(k);` ends a function. */
 static void *refuse(struct parser *k)
 {
 	if (!k->err)
@@ -129,7 +129,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Take `text` if it comes next. */
+/* Consume `text` if it comes next. */
 static bool take(struct parser *k, const char *text)
 {
 	size_t len = strlen(text);
@@ -176,16 +176,16 @@ static char escaped(char c)
 	return c == 'n' ? '\n' : c == 't' ? '\t' : c == 'r' ? '\r' : c == '0' ? '\0' : c;
 }
 
-/* Behind the literal at p, which begins with a quote; NULL: it has no end. */
+/* The end of the literal at p, which begins with a quote; NULL: it has no closing quote. */
 static const char *skip_literal(const char *p)
 {
-	/* A line's end inside is real: some formats of ext4 have it. */
+	/* A newline inside is allowed: some formats of ext4 have it. */
 	for (p++; *p && *p != '"'; p++)
 		p += *p == '\\' && p[1];
 	return *p ? p + 1 : NULL;
 }
 
-/* One or more literals in a row, joined. Escapes stay as they are: see parse_text(). */
+/* Parse one or more literals in a row and join them. Escapes stay; see parse_text(). */
 static char *take_string(struct parser *k)
 {
 	struct parser ahead = *k;
@@ -255,7 +255,7 @@ static struct xvt_node *field_node(struct parser *k, enum xvt_node_op op, const 
 	return n->field ? n : NULL;
 }
 
-/* The field below casts, or NULL. */
+/* The field under any casts, or NULL. */
 static const struct xvt_field *base_field(struct parser *k, const struct xvt_node *n)
 {
 	while (n && n->op == XVT_NODE_CAST)
@@ -265,7 +265,7 @@ static const struct xvt_field *base_field(struct parser *k, const struct xvt_nod
 
 /* -- the kernel's macros ------------------------------------------------------------ */
 
-/* Names of the kernel's that stand in its formats where numbers should be. */
+/* Constants of the kernel whose names appear in its formats in place of numbers. */
 static bool known_constant(const char *name, uint64_t *value)
 {
 	static const struct {
@@ -309,7 +309,7 @@ static bool known_constant(const char *name, uint64_t *value)
 	return false;
 }
 
-/* ", { VALUE, "NAME" }" again and again, up to the closing parenthesis. */
+/* Parse any number of ", { VALUE, "NAME" }", then the closing parenthesis. */
 static struct xvt_node *parse_names(struct parser *k, struct xvt_node *n)
 {
 	uint32_t room = 0;
@@ -336,7 +336,7 @@ static struct xvt_node *parse_names(struct parser *k, struct xvt_node *n)
 		}
 		s = &n->symbols[n->symbol_count];
 		skip_space(k);
-		if (*k->p != '"') { /* the end of a list in old headers: { -1, NULL } */
+		if (*k->p != '"') { /* the end of a list in old kernels: { -1, NULL } */
 			if (!parse_expr(k) || !need(k, "}"))
 				return refuse(k);
 			continue;
@@ -380,7 +380,7 @@ static struct xvt_node *parse_bytes(struct parser *k, enum xvt_node_op op)
 		need(k, ",");
 		size = parse_expr(k);
 	} else if (op == XVT_NODE_HEX && take(k, ",")) {
-		parse_expr(k); /* "concatenate": newer kernels */
+		parse_expr(k); /* "concatenate", in newer kernels */
 	}
 	n = new_node(k, op, NULL, count, size);
 	if (!n || !field || !count || (op == XVT_NODE_INT_ARRAY && !size))
@@ -535,7 +535,7 @@ static void add_to_type(struct type *t, const char *w)
 		t->size = 8;
 }
 
-/* "(unsigned long)", if that is what comes next. */
+/* Consume a type in parentheses, such as "(unsigned long)", if it comes next. */
 static bool take_type(struct parser *k, struct type *t)
 {
 	const char *begin = k->p;
@@ -624,7 +624,7 @@ static struct xvt_node *parse_postfix(struct parser *k)
 		if (n)
 			n->field = field;
 	}
-	/* Members of structures are not in any format. */
+	/* A format does not describe the members of structures. */
 	skip_space(k);
 	if (*k->p == '.' || (k->p[0] == '-' && k->p[1] == '>'))
 		return refuse(k);
@@ -682,10 +682,10 @@ static struct xvt_node *parse_unary(struct parser *k)
 	return n;
 }
 
-/* Longer ones first: "<" is also the start of "<<" and "<=". */
+/* Longer operators first: "<" is also the start of "<<" and "<=". */
 static const struct {
 	const char *text;
-	uint8_t level; /* 0 binds least */
+	uint8_t level; /* precedence, 0 is the lowest */
 	uint8_t arith;
 } operators[] = {
 	{ "||", 0, XVT_ARITH_LOR }, { "&&", 1, XVT_ARITH_LAND }, { "==", 5, XVT_ARITH_EQ },
@@ -770,7 +770,7 @@ static const char *parse_count(struct parser *k, const char *p, int16_t *count,
 	return p;
 }
 
-/* What may follow %p, so that it is not taken for text. */
+/* Parse the letters after %p. */
 static const char *parse_pointer(const char *p, struct xvt_piece *piece)
 {
 	static const char *const known[] = { "I4", "I6c", "I6", "i4", "i6", "IS", "MR", "MF", "mR",
@@ -799,7 +799,7 @@ static const char *parse_length(const char *p, struct xvt_piece *piece)
 	return p;
 }
 
-/* One conversion; p is after the '%'. Returns where it ends, or NULL. */
+/* Parse one conversion; p is after the '%'. Returns its end, or NULL. */
 static const char *parse_conversion(struct parser *k, const char *p, struct xvt_piece *piece,
 				    struct args *args)
 {
@@ -825,7 +825,7 @@ static const char *parse_conversion(struct parser *k, const char *p, struct xvt_
 	return k->err ? NULL : p;
 }
 
-/* Text up to the next conversion, with its escapes undone. */
+/* Parse text up to the next conversion and undo its escapes. */
 static const char *parse_text(struct parser *k, const char *p, struct xvt_piece *piece)
 {
 	const char *end = p;
@@ -851,7 +851,7 @@ static const char *parse_text(struct parser *k, const char *p, struct xvt_piece 
 	return p;
 }
 
-/* What an event may visit of a tree. */
+/* Upper limit of what printing one event visits in a tree. */
 struct cost {
 	uint64_t nodes;
 	uint64_t names;
@@ -888,7 +888,7 @@ static int make_pieces(struct parser *k, const char *p, struct args *args)
 	for (const char *q = p; *q; q++)
 		if (*q == '%')
 			room += 2;
-	if (room > 256) /* as many conversions as arguments, at most */
+	if (room > 256) /* more '%' than 64 arguments need */
 		return -EOPNOTSUPP;
 	if (!print)
 		return -ENOMEM;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * printk.c - ftrace's own records whose print fmt does not say all: trace_printk() with its
- * arguments packed behind the address of its format (bprint), trace_puts() (bputs), and stacks.
- * The arguments are read as the kernel's bstr_printf() does; they and the format come from a
- * guest, so each read is checked against the record's end.
+ * printk.c - ftrace's own records whose print fmt does not describe them fully: trace_printk(),
+ * whose arguments follow the address of its format (bprint), trace_puts() (bputs), and stacks. The
+ * arguments are read as by the kernel's bstr_printf(). They and the format come from a guest, so
+ * each read is checked against the record's end.
  */
 #include "decode/print.h"
 #include "decode/limits.h"
@@ -16,10 +16,10 @@ struct args {
 	const uint8_t *from;
 	uint32_t len;
 	uint32_t at;
-	bool missing; /* the format wants more than there are */
+	bool missing; /* the format has more conversions than the record has arguments */
 };
 
-/* The next number: of 8 bytes at a multiple of 4 bytes, of fewer at one of its size. */
+/* Read the next number, which is aligned to its size, but at most to 4 bytes. */
 static uint64_t next_number(struct args *a, uint32_t size, bool is_signed)
 {
 	uint32_t align = size < 4 ? size : 4, at = (a->at + align - 1) & ~(align - 1);
@@ -54,7 +54,7 @@ static bool is_alnum(char c)
 	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Digits, or * for an argument. */
+/* A width or precision: digits, or * for an argument. */
 static const char *take_count(const char *p, int16_t *count, struct args *a)
 {
 	int v = 0;
@@ -71,7 +71,7 @@ static const char *take_count(const char *p, int16_t *count, struct args *a)
 	return p;
 }
 
-/* p is behind "%p". What the kernel prints of memory, it has printed when it recorded. */
+/* p is after "%p". Where %p prints memory, the kernel recorded the printed text. */
 static const char *put_pointer(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_event *ev,
 			       const char *p, const struct xvt_piece *piece, struct args *a)
 {
@@ -103,8 +103,7 @@ static uint32_t size_of(const struct xvt_piece *piece)
 	return piece->length <= -2 ? 1 : piece->length == -1 ? 2 : piece->length == 0 ? 4 : 8;
 }
 
-/* One conversion; p is behind the '%'. Returns where it ends, or NULL where it cannot be followed.
- */
+/* Write one conversion; p is after the '%'. Returns its end, or NULL: not supported. */
 static const char *put_conversion(struct xvt_out *o, struct xvt_decoder *d,
 				  const struct xvt_event *ev, const char *p, struct args *a)
 {
@@ -152,7 +151,7 @@ static void put_format(struct xvt_out *o, struct xvt_decoder *d, const struct xv
 	while (*p && !a->missing && !o->cut) {
 		size_t len = strcspn(p, "%");
 
-		/* The line's end is ours. */
+		/* Leave out the newline at the end. */
 		if (len && !p[len] && p[len - 1] == '\n')
 			xvt_out_text(o, p, len - 1);
 		else
@@ -209,7 +208,7 @@ static void put_bprint(struct xvt_out *o, struct xvt_decoder *d, const struct xv
 	}
 }
 
-/* A stack ends with a mark, or with the size that a record says first. */
+/* A stack ends at a mark, or after the number of entries in the record's first field. */
 static void put_stack(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_event *ev,
 		      const struct xvt_event_class *c)
 {
@@ -247,7 +246,8 @@ static bool is(const struct xvt_event_class *c, uint32_t i, const char *name, ui
 	       (!size || (c->fields[i].kind == XVT_FIELD_UINT && c->fields[i].size == size));
 }
 
-/* 6.1 says that there are eight callers, newer ones 0; a record has as many as it has. */
+/* The format of 6.1 has eight callers, that of newer kernels 0. The number in a record varies, so
+ * make `caller` the tail of the record. */
 static void make_stack(struct xvt_event_class *c, enum xvt_special special)
 {
 	struct xvt_field *caller = &c->fields[1];
