@@ -12,7 +12,8 @@
 #include "trace/names.h"
 #include "trace/raws.h"
 
-/* Are the pieces whole? What is in them is checked where an event names it. */
+/* Check that the pieces are whole. Their contents are checked with the events that name them.
+ */
 static void check_raw(struct xvt_verify_state *v, const struct xvt_chunk_ref *ref,
 		      const struct xvt_chunk_buf *b)
 {
@@ -91,14 +92,14 @@ static bool entry_fits(const struct xvt_index_entry *e, const struct xvt_chunk_r
 	       e->first_ns == ref->first_ns && e->last_ns == ref->last_ns;
 }
 
-/* Chunk i is an INDEX: of all chunks from number *from on, which is the INDEX before it. */
+/* Check chunk i, an INDEX of the chunks from number *from on, which is the INDEX before it or 0. */
 static void check_index(struct xvt_verify_state *v, const struct xvt_chunk_buf *b, size_t i,
 			size_t *from)
 {
 	const struct xvt_trace *t = v->t;
 	size_t n = b->len / sizeof(struct xvt_index_entry);
 
-	/* With damage it cannot fit. */
+	/* A damaged file has fewer chunks than its index. */
 	if (t->damage_count)
 		return;
 	if (n != i - *from)
@@ -126,7 +127,7 @@ static void check_end(struct xvt_verify_state *v)
 {
 	const struct xvt_end *e = &v->t->end;
 
-	/* With damage it cannot fit, and that has its own line. */
+	/* Damage changes the counts, and is reported by itself. */
 	if (!v->t->ended || v->t->damage_count)
 		return;
 	if (e->events != v->events[0] || e->late != v->events[1])
@@ -146,10 +147,11 @@ static void check_end(struct xvt_verify_state *v)
 }
 
 /*
- * What a writer overwrote may be known at the end only: that is told by a LOST record at the end.
- * It may be inside a writer as far as the counters knew; and whoever is interrupted by the writer
- * that opens a sub-buffer has counted itself, but may come behind it: the recorder says how many
- * that may be. An older one told less, and did not say it.
+ * Check the overwritten records of the LOST records against the counters. Losses that are known
+ * only at the end are in a LOST record at the end. A writer that is interrupted by the one that
+ * opens a sub-buffer has counted its record, which may lie after the border: overwritten_doubt is
+ * the most by which the sums may differ for that. Older recorders wrote fewer of the losses, and no
+ * overwritten_doubt: for those, records in flight by the counters may have been overwritten, too.
  */
 static bool overwritten_fits(const struct xvt_verify_state *v, uint32_t ring)
 {
@@ -165,7 +167,7 @@ static bool overwritten_fits(const struct xvt_verify_state *v, uint32_t ring)
 	       xvt_u64_sum(s->overwritten, xvt_u64_sum(s->in_flight, inside));
 }
 
-/* What a guest lost is told twice: where it was lost, and as a sum at the end. */
+/* Compare the LOST records, which are where the losses were, with the final counters. */
 static void check_losses(struct xvt_verify_state *v, uint32_t ring)
 {
 	const struct xvt_verify_ring *r = &v->rings[ring];
@@ -318,7 +320,7 @@ static int check_all(struct xvt_verify_state *v)
 	for (size_t i = 0; i < v->t->damage_count; i++) {
 		const struct xvt_damage *d = &v->t->damage[i];
 
-		/* Those that are not kept any more are beyond those that are shown. */
+		/* Only XVT_DAMAGE_MAX are kept. Further ones are counted and not shown. */
 		if (i >= XVT_DAMAGE_MAX)
 			d = &v->t->damage[0];
 		xvt_verify_violation(v, XVT_VERIFY_DAMAGE, XVT_VM_NONE,

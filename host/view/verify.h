@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * verify.h - checks that a trace keeps what the recorder promises: checksums, order, counts,
- * clocks, cause before effect. The check computes everything again from the raw values in the file,
- * by code of its own, so it does not agree with the recorder just because it is the recorder's
- * code.
+ * verify.h - check a trace against the recorder's guarantees: checksums, order, counts, clocks,
+ * cause before effect. The check computes everything again from the raw values in the file, with
+ * code of its own, so that it does not share the recorder's errors.
  */
 #ifndef XVT_VERIFY_H
 #define XVT_VERIFY_H

@@ -13,17 +13,17 @@
 #include "base/u64.h"
 #include "trace/nodes.h"
 
-/* What a clock may creep where no two nodes tie it: what the recorder does not call a jump. */
-#define CREEP_NS	 20000000u
-#define CREEP_PER_1024	 8u
-/* The recorder lets its clock be off CLOCK_MONOTONIC by so much without a word. */
-#define TIMEBASE_NS	 1000u
-/* A wall clock that was set is told by one of the lines after it: two begin at each look. */
-#define LINES_UNTIL_TOLD 3u
-/* A clock pair is from just before its record. */
-#define NODES_BACK	 8u
-/* A ring may be silent over many epochs; a lying file must not cost their product. */
-#define EPOCHS_AHEAD	 4096
+/* Creep of a clock outside of all segments: below that, the recorder sees no jump. */
+#define CREEP_NS	20000000u
+#define CREEP_PER_1024	8u
+/* Error of the host's clock against CLOCK_MONOTONIC that the recorder tolerates without a note. */
+#define TIMEBASE_NS	1000u
+/* A change of the wall clock is in one of so many lines after it: two begin at each measurement. */
+#define LINES_UNTIL_SET 3u
+/* Nodes to search back for a clock pair, whose clock value is from just before its record. */
+#define NODES_BACK	8u
+/* A ring may be silent over many epochs, but the cost of a hostile file must stay bounded. */
+#define EPOCHS_AHEAD	4096
 
 static int add_node(struct xvt_verify_state *v, const struct xvt_clock_node *n)
 {
@@ -71,9 +71,9 @@ static int add_node(struct xvt_verify_state *v, const struct xvt_clock_node *n)
 }
 
 /*
- * A node that speaks for the drain's before it says that they lie on the line from the last
- * measured one to it, but for its bound. What is held against the map later is held against that
- * bound.
+ * A measured node confirms the drain's nodes before it: they lie on the line from the last measured
+ * node to this one, within this node's bound. Check that, since later checks against the map use
+ * that bound.
  */
 static void check_seen(struct xvt_verify_state *v, uint32_t ring, size_t i)
 {
@@ -83,13 +83,13 @@ static void check_seen(struct xvt_verify_state *v, uint32_t ring, size_t i)
 	char text[XVT_VERIFY_RING_TEXT];
 	uint64_t ns, off;
 
-	/* With damage it may have been another line. */
+	/* In a damaged file the last measured node may be missing. */
 	if (!seen || seen == i || v->t->damage_count || b[-seen - 1].epoch != b->epoch)
 		return;
 	a = b - seen - 1;
 	for (n = a + 1; n < b; n++) {
 		if (n->guest <= a->guest || b->guest <= n->guest || b->host_ns < a->host_ns)
-			return; /* told already */
+			return; /* add_node() has reported it */
 		ns = a->host_ns + (uint64_t)((unsigned __int128)(n->guest - a->guest) *
 					     (b->host_ns - a->host_ns) / (b->guest - a->guest));
 		off = ns > n->host_ns ? ns - n->host_ns : n->host_ns - ns;
@@ -141,13 +141,13 @@ static uint64_t extrapolate(const struct xvt_verify_ring *r, const struct xvt_cl
 			       1000000000u / r->hz;
 
 	if (ns > INT64_MAX)
-		ns = INT64_MAX; /* 292 years, as the recorder has it */
+		ns = INT64_MAX; /* 292 years, the recorder's limit too */
 	if (after)
 		return n->host_ns + (uint64_t)ns;
 	return ns < n->host_ns ? n->host_ns - (uint64_t)ns : 0;
 }
 
-/* The map of one epoch at `guest`; *node: where to begin to look, and where it was found. */
+/* The map of one epoch at `guest`, in ns. *node: where the search begins; set to the node found. */
 static uint64_t map_at(const struct xvt_verify_ring *r, const struct xvt_verify_epoch *e,
 		       uint64_t guest, size_t *node)
 {
@@ -163,14 +163,15 @@ static uint64_t map_at(const struct xvt_verify_ring *r, const struct xvt_verify_
 	if (guest < a->guest || at + 1 == e->end)
 		return extrapolate(r, a, guest);
 	b = a + 1;
-	/* Unsigned: nodes of a lying file may be any numbers, and their product still fits. */
+	/* Unsigned: nodes of a hostile file may be any numbers, and the product still fits. */
 	return a->host_ns + (uint64_t)((unsigned __int128)(guest - a->guest) *
 				       (b->host_ns - a->host_ns) / (b->guest - a->guest));
 }
 
 /*
- * Does some epoch that may follow give this event's host time? Epochs only go forward, and
- * a guest clock that went back is in a later one.
+ * Returns whether the current or a later epoch gives this event's host time, and makes that epoch
+ * the current one. Epochs only go forward, and a guest clock that went back is in a later epoch.
+ * *expected: the time by the first epoch that was tried.
  */
 static bool time_is_right(struct xvt_verify_ring *r, struct xvt_verify_place *p,
 			  const struct xvt_event_hdr *h, uint64_t *expected)
@@ -184,14 +185,14 @@ static bool time_is_right(struct xvt_verify_ring *r, struct xvt_verify_place *p,
 		uint64_t ns = map_at(r, &r->epochs[e], h->guest_clock, &node);
 
 		/*
-		 * The ring was silent: the recorder went on from the last node that it had, and
-		 * nodes between that one and the event may have come later.
+		 * The recorder extrapolated from the last node that it had; nodes between that
+		 * node and the event may have come later.
 		 */
 		if (h->ring_flags & XVT_EVENT_F_UNCONFIRMED) {
 			for (size_t n = node + 1; ns != h->host_ns && n-- > r->epochs[e].first;)
 				ns = extrapolate(r, &r->nodes[n], h->guest_clock);
 		}
-		/* Between two epochs: no later than the border. */
+		/* After an epoch's end: no later than the begin of the next. */
 		if (ns != h->host_ns && e + 1 < r->epoch_count &&
 		    ns > r->nodes[r->epochs[e + 1].first].host_ns)
 			ns = r->nodes[r->epochs[e + 1].first].host_ns;
@@ -246,7 +247,7 @@ static uint64_t line_ns(const struct xvt_timebase *l, uint64_t clock)
 	return ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
 }
 
-/* Lines must follow each other, and each begin where the one before it ends. */
+/* Add a line. Lines must be in order, and each must begin where the one before it ends. */
 static int add_line(struct xvt_verify_state *v, const struct xvt_timebase *l)
 {
 	const struct xvt_timebase *last = v->line_count ? &v->lines[v->line_count - 1] : NULL;
@@ -263,7 +264,7 @@ static int add_line(struct xvt_verify_state *v, const struct xvt_timebase *l)
 		xvt_verify_violation(v, XVT_VERIFY_HOST_CLOCK, XVT_VM_NONE,
 				     "the host's clock stands still from counter %" PRIu64 " on",
 				     l->base_clock);
-	/* With damage the line between them may be missing, and that has its own line. */
+	/* In a damaged file a line may be missing; the damage is reported by itself. */
 	if (last && l->base_ns != end && !v->t->damage_count)
 		xvt_verify_violation(v, XVT_VERIFY_HOST_CLOCK, XVT_VM_NONE,
 				     "the host's clock steps at counter %" PRIu64 ": from %" PRIu64
@@ -282,7 +283,7 @@ static int add_line(struct xvt_verify_state *v, const struct xvt_timebase *l)
 	return 0;
 }
 
-/* The last line that begins at or before that value; the first one for what is before all. */
+/* Host time in ns by the last line that begins at or before that value, else by the first line. */
 static uint64_t host_clock_ns(const struct xvt_verify_state *v, uint64_t clock)
 {
 	size_t at = 0, step = 1;
@@ -295,7 +296,7 @@ static uint64_t host_clock_ns(const struct xvt_verify_state *v, uint64_t clock)
 	return line_ns(&v->lines[at], clock);
 }
 
-/* The sample's interval and the map with its bound must meet. */
+/* The sample's interval must overlap the map with its bound. */
 void xvt_verify_sample(struct xvt_verify_state *v, const struct xvt_clock_sample *s)
 {
 	uint64_t lo = host_clock_ns(v, s->host_clock_lo);
@@ -323,7 +324,7 @@ void xvt_verify_sample(struct xvt_verify_state *v, const struct xvt_clock_sample
 		if (r->nodes[epoch->first].epoch != s->epoch)
 			continue;
 		ns = map_at(r, epoch, s->guest, &node);
-		/* The node that was made of it is not in the file any more. */
+		/* The node made from this sample was cut off at the file's end. */
 		if (!v->t->ended && node + 1 == r->node_count && s->guest > r->nodes[node].guest)
 			return;
 		bound = r->nodes[node].segment_bound_ns;
@@ -348,9 +349,9 @@ void xvt_verify_sample(struct xvt_verify_state *v, const struct xvt_clock_sample
 }
 
 /*
- * By how much the map may be wrong about an event whose time was found right, and that has no
- * flag. Between two nodes they say it; beside a border it is the recorder's evidence that placed
- * it, with what the clock may have crept.
+ * Largest error in ns of the map for an event whose time is right and that has no flag. Between two
+ * nodes it is the segment's bound; outside of the segments it is the ring's largest bound and the
+ * clock's creep.
  */
 uint64_t xvt_verify_bound_ns(const struct xvt_verify_ring *r, const struct xvt_verify_place *p)
 {
@@ -373,8 +374,8 @@ static uint64_t minus(uint64_t a, uint64_t b)
 }
 
 /*
- * The host had this record written, and saw that it was: two moments of its own clock, which
- * know nothing of the map. A record whose time is flagged claims none.
+ * The host asked for this record and then saw it: two moments of the host's clock, which do not
+ * depend on the map. A record whose time is flagged is not checked.
  */
 void xvt_verify_mark(struct xvt_verify_state *v, const struct xvt_verify_ring *r,
 		     const struct xvt_event *ev)
@@ -408,7 +409,8 @@ void xvt_verify_mark(struct xvt_verify_state *v, const struct xvt_verify_ring *r
 				     after, h->host_ns, bound);
 }
 
-/* Where the map puts a clock value from just before the record at *p, if two nodes tie it. */
+/* Get the place of a clock value from just before the record at *p. Returns whether the value lies
+ * between two nodes. */
 static bool place_before(const struct xvt_verify_ring *r, const struct xvt_verify_place *p,
 			 uint64_t guest, struct xvt_verify_place *before)
 {
@@ -425,7 +427,7 @@ static bool place_before(const struct xvt_verify_ring *r, const struct xvt_verif
 	       before->node + 1 < e->end;
 }
 
-/* The number of the line on which a time lies that no later line is about; SIZE_MAX: none. */
+/* Index of the last line that begins at or before a host time; SIZE_MAX: none. */
 static size_t line_at_ns(const struct xvt_verify_state *v, uint64_t ns)
 {
 	size_t lo = 0, hi = v->line_count;
@@ -442,9 +444,10 @@ static size_t line_at_ns(const struct xvt_verify_state *v, uint64_t ns)
 }
 
 /*
- * The wall clock at that time as the lines have it, and how wrong that may be. It is a constant
- * ahead of CLOCK_MONOTONIC until it is set, which one of the next lines tells, so of those that may
- * be right the one nearest to `wall_ns` is. false: the lines do not say.
+ * Get the wall clock at a host time by the lines, and its error. The wall clock is ahead of
+ * CLOCK_MONOTONIC by a constant until it is set. One of the next lines has the new constant, so all
+ * of these lines may be right: take the nearest to `wall_ns`. Returns false if the lines do not
+ * give the wall clock.
  */
 static bool wall_clock(const struct xvt_verify_state *v, uint64_t ns, uint64_t wall_ns,
 		       uint64_t *says_ns, uint64_t *error_ns)
@@ -453,16 +456,16 @@ static bool wall_clock(const struct xvt_verify_state *v, uint64_t ns, uint64_t w
 	uint64_t nearest = UINT64_MAX, error;
 
 	*says_ns = *error_ns = 0;
-	/* How far a line was off is in the one after it. */
+	/* The error of a line is in the line after it. */
 	if (at >= v->line_count || at + 1 == v->line_count)
 		return false;
 	error = xvt_u64_sum(xvt_u64_sum(v->lines[at].error_ns, v->lines[at + 1].error_ns),
 			    TIMEBASE_NS);
-	for (i = at; i < v->line_count && i <= at + LINES_UNTIL_TOLD; i++) {
+	for (i = at; i < v->line_count && i <= at + LINES_UNTIL_SET; i++) {
 		const struct xvt_timebase *l = &v->lines[i];
 		uint64_t says = l->realtime_ns + (ns - l->base_ns);
 
-		/* Its recorder did not look when the wall clock is set. */
+		/* The recorder of this file did not watch the wall clock. */
 		if (!l->wall_error_ns)
 			return false;
 		if (xvt_u64_apart(says, wall_ns) > nearest)
@@ -475,8 +478,8 @@ static bool wall_clock(const struct xvt_verify_state *v, uint64_t ns, uint64_t w
 }
 
 /*
- * The hypervisor told the guest its clock and the host's wall clock of one moment. The map and the
- * host's lines, which know nothing of it, must say the same.
+ * A clock pair: the hypervisor gave the guest's clock and the host's wall clock of one moment. The
+ * map and the host's lines, which were made without it, must agree with it.
  */
 void xvt_verify_pair(struct xvt_verify_state *v, const struct xvt_verify_ring *r,
 		     const struct xvt_event *ev)
@@ -515,8 +518,8 @@ void xvt_verify_pair(struct xvt_verify_state *v, const struct xvt_verify_ring *r
 }
 
 /*
- * The host's kernel said when the vCPU was in its guest; only then can it have stamped an event.
- * Nothing is claimed of a flagged time.
+ * The host's kernel recorded the times when the vCPU was in its guest. Only then can the guest have
+ * stamped an event. Flagged times are not checked.
  */
 void xvt_verify_ran(struct xvt_verify_state *v, const struct xvt_verify_ring *r,
 		    const struct xvt_event_hdr *h)
@@ -626,7 +629,6 @@ static void sort_spans(struct xvt_verify_state *v)
 				     bad->vcpu, bad->vm, bad->enter_clock, bad->exit_clock);
 }
 
-/* First all that events are measured by, then everything in the order of the file. */
 int xvt_verify_load_clocks(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
 {
 	const struct xvt_trace *t = v->t;

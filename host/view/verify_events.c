@@ -19,7 +19,7 @@ static void check_order(struct xvt_verify_state *v, const struct xvt_event_hdr *
 				     "%s: %" PRIu64 " ns after %" PRIu64
 				     " ns: the main lane is out of order",
 				     xvt_verify_ring_text(v, ring, text), h->host_ns, v->last_ns);
-	/* What was lost at the very end is told after all events, whatever its ring. */
+	/* LOST records at the end come after all events, in any order of rings. */
 	if (h->id != XVT_ID_LOST) {
 		if (h->host_ns == v->last_ns &&
 		    (vm < v->last_vm || (vm == v->last_vm && ring < v->last_ring)))
@@ -34,7 +34,7 @@ static void check_order(struct xvt_verify_state *v, const struct xvt_event_hdr *
 				"%s: %" PRIu64 " ns is below the watermark %" PRIu64 " ns",
 				xvt_verify_ring_text(v, ring, text), h->host_ns, v->watermark_ns);
 	}
-	/* One that says what was dropped may come between two records of the same time. */
+	/* A LOST record of dropped records may come between two records of the same time. */
 	if (h->id != XVT_ID_LOST || h->host_ns > v->last_ns) {
 		v->last_vm = vm;
 		v->last_ring = ring;
@@ -82,7 +82,7 @@ static uint64_t exchange_bound(const struct xvt_verify_state *v, const struct xv
 	return xvt_u64_sum(xvt_verify_bound_ns(r, &r->lane[!!(f & XVT_EVENT_F_LATE)]), 2);
 }
 
-/* "xvt-ping send 12" of a marker or a text. */
+/* Add the exchange, such as "xvt-ping send 12", of a marker or a text. Returns 0 or -ENOMEM. */
 static int look_for_exchange(struct xvt_verify_state *v, const struct xvt_event *ev)
 {
 	uint32_t at = ev->hdr->id == XVT_ID_FTRACE ? 16 : 0;
@@ -92,7 +92,7 @@ static int look_for_exchange(struct xvt_verify_state *v, const struct xvt_event 
 
 	if (ev->hdr->id != XVT_ID_FTRACE && ev->hdr->id != XVT_ID_TEXT)
 		return 0;
-	/* Where the text of a marker lies on every 64-bit guest: most events stop here. */
+	/* The place of a marker's text on every 64-bit guest. Most events end here. */
 	if (ev->hdr->len < at + 10 || memcmp(ev->payload + at, "xvt-p", 5) != 0)
 		return 0;
 	d = xvt_decoder_of(&v->ds, ev);

@@ -38,12 +38,12 @@ struct xvt_verify_tally {
 	uint64_t of[XVT_VERIFY_KINDS];
 };
 
-/* Where one lane (main or late) of a ring stands: its guest clock, epoch and segment. */
+/* State of one lane (main or late) of a ring, at its last record. */
 struct xvt_verify_place {
 	bool any;
-	uint64_t guest;
-	size_t epoch; /* number in ring->epochs */
-	size_t node;  /* last one at or before guest, if there is one */
+	uint64_t guest; /* guest's clock */
+	size_t epoch;	/* index in ring->epochs */
+	size_t node;	/* the last node at or before guest, if there is one */
 };
 
 struct xvt_verify_epoch {
@@ -60,10 +60,10 @@ struct xvt_verify_ring {
 	struct xvt_verify_place lane[2];
 	struct xvt_ring_stats stats;
 	bool has_stats;
-	bool tells_all;	       /* its LOST records tell all that stats say was overwritten */
-	struct xvt_lost told;  /* sums of its LOST records */
-	uint64_t hz;	       /* of the map beyond its nodes */
-	uint64_t bound_ns_max; /* of its segments */
+	bool tells_all;	       /* the LOST records have all overwritten records of `stats` */
+	struct xvt_lost told;  /* sums of the LOST records */
+	uint64_t hz;	       /* nominal rate, beyond the nodes */
+	uint64_t bound_ns_max; /* largest bound of a segment */
 	uint64_t events;
 	uint64_t late;
 	uint64_t backlog;
@@ -80,10 +80,10 @@ struct xvt_verify_state {
 	struct xvt_decoders ds;
 	struct xvt_marks marks;
 	struct xvt_spans spans;
-	struct xvt_verify_tally *tally; /* by machine; the last one is for what is about none */
+	struct xvt_verify_tally *tally; /* by machine; the last concerns no machine */
 	uint64_t events[2];		/* records of the main and the late lane */
 	uint64_t watermark_ns;
-	size_t index_from; /* the last INDEX, or the first chunk */
+	size_t index_from; /* number of the last INDEX chunk, else 0 */
 	uint64_t last_ns;
 	uint32_t last_vm;
 	uint32_t last_ring;
@@ -112,12 +112,12 @@ const char *xvt_verify_ring_text(const struct xvt_verify_state *v, uint32_t ring
 
 /* --- verify_clock.c --- */
 
-/* All that events are measured by: nodes, the host clock's lines, marks, run spans. Returns 0,
- * -ENOMEM or a read error. */
+/* Load all clock data that events are compared with: nodes, the host clock's lines, marks, run
+ * spans. Returns 0, -ENOMEM or a read error. */
 int xvt_verify_load_clocks(struct xvt_verify_state *v, struct xvt_chunk_buf *b);
 /* Compares a sample with the host clock's lines and with the node made of it. */
 void xvt_verify_sample(struct xvt_verify_state *v, const struct xvt_clock_sample *s);
-/* Compares the host time of a record with the map of its ring, and remembers where it lies. */
+/* Compares the host time of a record with the map of its ring, and updates the lane's state. */
 void xvt_verify_time(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 		     const struct xvt_event_hdr *h);
 /* Greatest error of the map where the lane's last record lies, in nanoseconds. */

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LINE_BYTES	 8192u /* longer than a note's text and a violation */
+#define LINE_BYTES	 8192u /* more than the longest note or violation */
 
-/* Reported lines for each machine and each kind of violation; the rest is counted. So what is wrong
- * with one machine hides neither what is wrong with another nor what else is wrong with it. */
+/* Lines reported for each machine and kind of violation; further ones are only counted. So the
+ * violations of one machine and kind do not hide those of another. */
 #define VIOLATIONS_SHOWN 5u
 
 static const char *const kind_names[XVT_VERIFY_KINDS] = {
@@ -32,7 +32,7 @@ static const char *const kind_names[XVT_VERIFY_KINDS] = {
 	[XVT_VERIFY_CAUSE] = "cause",
 };
 
-/* Each damaged place gets a line: nothing else reports where it is. */
+/* Each damaged place gets a line: only that line reports its position. */
 static uint64_t shown_of(int kind)
 {
 	return kind == XVT_VERIFY_DAMAGE ? XVT_DAMAGE_MAX : VIOLATIONS_SHOWN;
@@ -71,7 +71,7 @@ void xvt_verify_line(const struct xvt_verify_state *v, const char *format, ...)
 	v->opts->line(v->opts->arg, text);
 }
 
-/* "1080 cause, 12 time": what was counted and not reported. Returns the text's length. */
+/* List the violations that were not reported: "1080 cause, 12 time". Returns the text's length. */
 static size_t left_out(const struct xvt_verify_tally *tally, char *text, size_t size)
 {
 	size_t len = 0;
