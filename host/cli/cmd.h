@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* cmd.h - the commands; each lives in cmd_NAME.c and owns its options. */
+/* cmd.h - the commands. Each is in cmd_NAME.c, with its options. */
 #ifndef XVT_CMD_H
 #define XVT_CMD_H
 
@@ -16,7 +16,7 @@ extern const struct xvt_command xvt_cmd_status;
 extern const struct xvt_command xvt_cmd_region;
 extern const struct xvt_command xvt_cmd_doctor;
 
-/* `region serve`, until a signal comes. Returns an exit status. */
+/* Run `region serve` until a signal comes. Returns an exit status. */
 int xvt_region_serve(const char *path, const char *socket_path, uint64_t vectors);
 
 #endif /* XVT_CMD_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* cmd_doctor.c - `xvtrace doctor`: is this host ready, and what does an event cost here? */
+/* cmd_doctor.c - `xvtrace doctor`: problems of this host, and the cost of an event on it. */
 #include "cli/cmd.h"
 #include "doctor/doctor.h"
 #include "base/json.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* cmd_export.c - xvtrace export: a trace in a format that other programs read. */
+/* cmd_export.c - `xvtrace export`: a trace in a format of other programs. */
 #include <string.h>
 
 #include "cli/cmd.h"
@@ -10,7 +10,7 @@ struct export_opts {
 	struct xvt_view_opts view;
 };
 
-/* --to is the format here, so the view's own --from and --to have other names. */
+/* --to is the format here, so the range of a view is --begin and --end. */
 static const struct xvt_opt export_opts[] = {
 	XVT_OPT(struct export_opts, to, "to", 0, XVT_OPT_STRING, "FORMAT", "text, jsonl or ctf"),
 	XVT_OPT(struct export_opts, view.vm, "vm", 0, XVT_OPT_LIST, "VM",
@@ -31,7 +31,7 @@ static const struct xvt_opt export_opts[] = {
 	XVT_OPT_END,
 };
 
-/* One file, or standard output. */
+/* Write an export to one file, or to standard output. Returns 0 or -errno, after a message. */
 static int to_file(struct xvt_view *v, const char *path,
 		   int (*export_to)(struct xvt_view *v, struct xvt_out *o))
 {

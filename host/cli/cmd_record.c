@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * cmd_record.c - `xvtrace record`: the merge daemon in the foreground, until a command ends, a
+ * cmd_record.c - `xvtrace record`: run the recorder in the foreground until the command ends, a
  * signal comes or the time is up.
  */
 #define _GNU_SOURCE
@@ -28,9 +28,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PUSH_NS	     100000000u
-
-#define CHILD_END_MS 5000 /* for a command to end that was asked to */
+#define PUSH_NS	     100000000u /* ns between flushes of the trace to the file */
+#define CHILD_END_MS 5000	/* time for the command to end after SIGTERM */
 
 struct record_options {
 	const char *output;
@@ -106,10 +105,10 @@ struct recorder {
 	int signal_fd;
 	bool stop;
 	bool terminal;
-	bool line_open; /* a progress line stands on the terminal */
+	bool line_open; /* the terminal shows a progress line without a newline */
 	pid_t child;
 	int child_status;
-	bool failed; /* a machine dropped out with an error */
+	bool failed; /* an error was noted, as of a machine that dropped out */
 };
 
 static struct recorder *recorder_of(struct xvt_op *op)
@@ -161,7 +160,7 @@ static void on_signal(struct xvt_op *op, int res)
 	xvt_loop_poll(rec->loop, &rec->on_signal, rec->signal_fd, POLLIN);
 }
 
-/* Signals come as reads, so that they wait in the same loop as everything else. */
+/* Read signals from a descriptor, so that the loop waits for them, too. */
 static int watch_signals(struct recorder *rec)
 {
 	sigset_t set;
@@ -173,7 +172,7 @@ static int watch_signals(struct recorder *rec)
 	sigaddset(&set, SIGCHLD);
 	if (sigprocmask(SIG_BLOCK, &set, NULL))
 		return -errno;
-	signal(SIGPIPE, SIG_IGN); /* these two are errors of a write, and told as such */
+	signal(SIGPIPE, SIG_IGN); /* write() reports these two as errors */
 	signal(SIGXFSZ, SIG_IGN);
 	rec->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (rec->signal_fd < 0)
@@ -192,7 +191,7 @@ static int start_child(struct recorder *rec, char **argv)
 
 		sigemptyset(&none);
 		sigprocmask(SIG_SETMASK, &none, NULL);
-		signal(SIGPIPE, SIG_DFL); /* exec() would leave them ignored */
+		signal(SIGPIPE, SIG_DFL); /* exec() would keep them ignored */
 		signal(SIGXFSZ, SIG_DFL);
 		execvp(argv[0], argv);
 		xvt_error(argv[0], "cannot run it: %s", strerror(errno));
@@ -201,26 +200,26 @@ static int start_child(struct recorder *rec, char **argv)
 	return 0;
 }
 
-/* The recording is over, and its command is not. One that does not obey must not keep us. */
+/* End the command after the recording: SIGTERM, and SIGKILL after CHILD_END_MS. */
 static void end_child(struct recorder *rec)
 {
 	struct pollfd ended = { .events = POLLIN };
 
 	if (rec->child <= 0)
 		return;
-	/* Without one (an old kernel), poll() is no more than a time. */
+	/* Without a pidfd (an old kernel), poll() only waits. */
 	ended.fd = (int)syscall(SYS_pidfd_open, rec->child, 0);
 	kill(rec->child, SIGTERM);
 	if (poll(&ended, 1, CHILD_END_MS) <= 0) {
 		xvt_warn("record", "the command does not end, killing it");
 		kill(rec->child, SIGKILL);
 	}
-	waitpid(rec->child, NULL, 0); /* it was we who ended it: that is no failure of its own */
+	waitpid(rec->child, NULL, 0); /* ignore the status: the recorder ended the command */
 	if (ended.fd >= 0)
 		close(ended.fd);
 }
 
-/* "NAME=VALUE" of one of `list` with that name; NULL: none. */
+/* The first of `n` elements of `list` that is "NAME=VALUE" with that name; NULL: none. */
 static const char *named(const struct xvt_opt_list *list, size_t n, const char *name, size_t len)
 {
 	size_t i;
@@ -232,7 +231,7 @@ static const char *named(const struct xvt_opt_list *list, size_t n, const char *
 	return NULL;
 }
 
-/* Is one of the first `n` of `list` the same? */
+/* Returns whether one of the first `n` elements of `list` equals `arg`. */
 static bool given(const struct xvt_opt_list *list, size_t n, const char *arg)
 {
 	size_t i;
@@ -244,7 +243,8 @@ static bool given(const struct xvt_opt_list *list, size_t n, const char *arg)
 	return false;
 }
 
-/* Is each of `list` NAME=SOCKET, of a machine that there is, and none of them twice? */
+/* Check that each element of `list` is NAME=SOCKET of a machine of -r, and none is given twice.
+ * one_each: a machine has at most one. Returns false after an error message. */
 static bool sockets_ok(const struct record_options *opt, const struct xvt_opt_list *list,
 		       const char *option, const char *what, bool one_each)
 {
@@ -271,7 +271,7 @@ static bool sockets_ok(const struct record_options *opt, const struct xvt_opt_li
 	return true;
 }
 
-/* To all QMP sockets that were given for the machine. */
+/* Listen to all QMP sockets of the machine. */
 static int listen_to_qmp(struct recorder *rec, struct xvt_vm *vm)
 {
 	const struct xvt_opt_list *list = &rec->opt.qmp;
@@ -325,7 +325,7 @@ static int listen_to_machines(struct recorder *rec)
 			return XVT_EXIT_FAIL;
 	}
 	for (i = 0; i < rec->opt.domains.n; i++) {
-		/* They were added after the regions, in this order. */
+		/* xvt_machines_add() adds the domains after the regions, in this order. */
 		struct xvt_vm *vm = rec->session->vms[rec->opt.regions.n + i];
 
 		if (xvt_libvirt_listen(&vm->vmm, rec->loop, rec->opt.connect, vm->uuid,
@@ -350,7 +350,7 @@ static void progress(struct recorder *rec, uint64_t elapsed_ns, uint64_t *last_e
 	*last_events = events;
 }
 
-/* --- who asks what we do --- */
+/* --- answers to xvtrace status --- */
 
 static struct xvt_json *whole_status(const struct recorder *rec)
 {
@@ -373,7 +373,8 @@ static struct xvt_json *refusal(const char *why)
 	return doc;
 }
 
-/* Then the machines; *cursor is the number of the next one, and of its ring. */
+/* The part of an answer at *cursor, which has the next machine + 1 in its high half and that
+ * machine's next ring in its low half. UINT64_MAX: the answer is complete. */
 static struct xvt_json *next_part(const struct recorder *rec, uint64_t *cursor)
 {
 	uint32_t vm = (uint32_t)(*cursor >> 32) - 1, ring = (uint32_t)*cursor;
@@ -413,7 +414,7 @@ static char *answer(void *arg, const char *line, uint64_t *cursor, size_t *len)
 	return xvt_json_line(doc, len);
 }
 
-/* Where we choose the place ourselves, to record is more important than to be asked. */
+/* Open the control socket. Without --control, a failure does not prevent the recording. */
 static int listen_to_clients(struct recorder *rec)
 {
 	const char *path = rec->opt.control;
@@ -430,10 +431,10 @@ static int listen_to_clients(struct recorder *rec)
 static int run(struct recorder *rec)
 {
 	const struct xvt_host_clock *clock = &rec->session->clock;
-	uint64_t start = xvt_host_clock_ns(clock, xvt_clock_read()), told = start, events = 0;
+	uint64_t start = xvt_host_clock_ns(clock, xvt_clock_read()), reported = start, events = 0;
 	uint64_t pushed = start;
 
-	/* From here on FILE is this recording, also for who looks at it right away. */
+	/* From here on FILE is this recording, also for a reader that opens it at once. */
 	xvt_file_sink_push(rec->sink);
 	while (!rec->stop) {
 		uint64_t sleep_ns, now;
@@ -446,21 +447,21 @@ static int run(struct recorder *rec)
 			break;
 		if ((now - pushed >= PUSH_NS || sleep_ns > PUSH_NS) &&
 		    !xvt_file_sink_would_wait(rec->sink)) {
-			/* Also before a long sleep. A slow trace too is in the file up to a moment
-			 * ago, whatever happens to us; but no ring waits for a slow disk because of
-			 * that. An error comes back from the next write. */
+			/* Every PUSH_NS and before a long sleep, so that after a crash the file has
+			 * all but the last moment. Not while the disk is slow, so that no ring
+			 * waits for it. The next write reports an error. */
 			pushed = now;
 			xvt_session_flush(rec->session);
 			xvt_file_sink_push(rec->sink);
 		}
-		if (now - told >= 1000000000u) {
-			told = now;
+		if (now - reported >= 1000000000u) {
+			reported = now;
 			xvt_control_tend(rec->control);
 			if (!rec->opt.quiet)
 				progress(rec, now - start, &events);
 		}
 		if (!xvt_session_alive(rec->session))
-			break; /* each one's end was reported */
+			break; /* the end of each machine was reported */
 		if (rec->session->size_reached) {
 			end_line(rec);
 			if (!rec->opt.quiet)
@@ -491,7 +492,7 @@ static int emit_mode(const char *text, uint32_t *mode)
 	return 0;
 }
 
-/* "-e SYS:EVENT" as the lines that the guest reads. */
+/* Make the request that the guests read: a line "+SYS:EVENT" for each -e. */
 static int event_request(const struct xvt_opt_list *events, char *text, size_t size)
 {
 	size_t used = 0, i;
@@ -516,8 +517,9 @@ static int event_request(const struct xvt_opt_list *events, char *text, size_t s
 }
 
 /*
- * It fails before any record was taken: the file stays as it was, and the regions too, as after a
- * snapshot. To wind down would take what older recordings left in them, for a file that is none.
+ * End before any record was taken: keep the old file, and leave the regions unchanged, as a
+ * snapshot does. The usual end of a session would consume the records that earlier recordings left
+ * in the regions, although there is no file for them.
  */
 static void call_off(struct recorder *rec)
 {

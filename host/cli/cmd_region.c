@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* cmd_region.c - `xvtrace region create|show|serve`: make a region, look at one, give it away. */
+/* cmd_region.c - `xvtrace region create|show|serve`: make, show or serve a region. */
 #define _GNU_SOURCE
 #include "cli/cmd.h"
 #include "cli/machines.h"
@@ -27,7 +27,7 @@ struct region_options {
 	uint64_t vectors;
 };
 
-/* No file is that large, nor is it the sum of all that a region can be asked to hold. */
+/* Larger than any file, and than the sum of all that a region can hold. */
 #define SIZE_MOST (1ull << 60)
 
 #define O(field, name, letter, type, metavar, help) \
@@ -50,8 +50,8 @@ static const struct xvt_opt options[] = {
 };
 
 /*
- * The smallest region, in KiB, that so many rings of such sub-buffers and so much room for formats
- * fit into. What fits one fits every larger one, so a search by halves finds it.
+ * The size in KiB of the smallest region into which the rings, sub-buffers and formats of a layout
+ * fit. They also fit into every larger region, so a binary search finds it.
  */
 static uint64_t least_kib(const struct xvt_layout *layout)
 {
@@ -71,7 +71,7 @@ static uint64_t least_kib(const struct xvt_layout *layout)
 	return high * (XVT_ALIGN_MIN / 1024);
 }
 
-/* Has said which of the numbers cannot be, whatever the others are. */
+/* Returns true, after an error message, if one of the numbers is impossible by itself. */
 static bool impossible(const char *path, const struct region_options *opt)
 {
 	const uint64_t subbuf = opt->subbuf_bytes;
@@ -98,8 +98,8 @@ static bool impossible(const char *path, const struct region_options *opt)
 	return true;
 }
 
-static void tell_least(const char *path, const struct region_options *opt,
-		       const struct xvt_layout *layout)
+static void report_least(const char *path, const struct region_options *opt,
+			 const struct xvt_layout *layout)
 {
 	char of[64] = "", and[64] = "";
 
@@ -135,7 +135,7 @@ static int create(const char *path, const struct region_options *opt)
 		return XVT_EXIT_FAIL;
 	err = xvt_region_plan(&layout, &g);
 	if (err == -ENOSPC)
-		tell_least(path, opt, &layout);
+		report_least(path, opt, &layout);
 	else if (err)
 		xvt_error(path, "no region can look like this: %s", strerror(-err));
 	if (err)
@@ -180,7 +180,7 @@ static const char *name_of(const char *const *names, size_t n, uint32_t v)
 static void show_text(const struct xvt_host_region *r)
 {
 	const struct xvt_geometry *g = &r->g;
-	char name[6 * XVT_NAME_LEN + 1]; /* an escape is six bytes at most */
+	char name[6 * XVT_NAME_LEN + 1]; /* an escape takes six bytes at most */
 	uint32_t i;
 
 	xvt_text_clean(name, sizeof(name), r->hdr.vm_name, strnlen(r->hdr.vm_name, XVT_NAME_LEN));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* cmd_region_serve.c - `xvtrace region serve`: hand a region, and doorbells, to a QEMU and to
+/* cmd_region_serve.c - `xvtrace region serve`: give a region and doorbells to a QEMU and to
  * recorders. */
 #define _GNU_SOURCE
 #include "cli/cmd.h"
@@ -82,7 +82,7 @@ static int serve(struct xvt_loop *loop, const char *path, const char *socket_pat
 		return XVT_EXIT_FAIL;
 	}
 	printf("%s: serving %s\n", socket_path, path);
-	fflush(stdout); /* whoever waits for this line may connect now */
+	fflush(stdout); /* a program that waits for this line may connect now */
 	while (!end.signalled && err >= 0)
 		err = xvt_loop_run(loop, 1000000000u);
 	xvt_doorbell_server_close(server);

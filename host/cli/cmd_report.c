@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* cmd_report.c - xvtrace report: the events as text, one a line. */
+/* cmd_report.c - `xvtrace report`: the events as text, one a line. */
 #include <string.h>
 
 #include "cli/cmd.h"

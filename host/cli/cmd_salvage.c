@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * cmd_salvage.c - `xvtrace salvage`: everything readable in a region whose guest is gone, that
- * no earlier trace holds. Changes nothing in the region. Records past commit are there and
- * flagged: header and time were written before their payload, DONE after it.
+ * cmd_salvage.c - `xvtrace salvage`: write everything readable in a region whose guest is gone,
+ * except for what an earlier trace holds. The region is not changed. Records past commit are
+ * included and flagged: their header and time were written before the payload, DONE after it.
  */
 #define _GNU_SOURCE
 #include "cli/cmd.h"
@@ -42,7 +42,7 @@ struct salvage {
 	struct xvt_trace_writer *trace;
 	struct xvt_ring **rings;
 	uint32_t nr_rings;
-	bool orphaned; /* its recorder died, too */
+	bool orphaned; /* its recorder did not end in order, either */
 	uint64_t events;
 	uint64_t recovered;
 };
@@ -83,8 +83,8 @@ static int emit(void *arg, const struct xvt_window *w)
 }
 
 /*
- * The last clock node that a daemon left in the region, if it makes sense. Without one, the
- * guest's own ticks are the only time there is. Sets the map's rate.
+ * Get the last clock node that a recorder left in the region, if it is valid, and set the map's
+ * rate. Without a node, the guest's own ticks are the only time.
  */
 static void read_hint(struct salvage *s, struct xvt_ring *r, struct xvt_clock_node *node)
 {
@@ -99,7 +99,7 @@ static void read_hint(struct salvage *s, struct xvt_ring *r, struct xvt_clock_no
 	r->map.hz = hz;
 }
 
-/* The only node there will be: everything is placed from it, and nothing confirms it. */
+/* Use this node as the ring's only one: all events are placed from it, unconfirmed. */
 static void use_node(struct salvage *s, struct xvt_ring *r, struct xvt_clock_node *node)
 {
 	xvt_clock_map_add(&r->map, node);
@@ -162,7 +162,7 @@ static void copy_metadata(struct salvage *s)
 	const struct xvt_meta_hdr *h = (const void *)(s->region.map + g->meta_off);
 	uint64_t room = g->meta_size - sizeof(*h), committed = xvt_load(&h->committed), at = 0;
 	const uint8_t *area = (const uint8_t *)(h + 1);
-	bool told = false;
+	bool warned = false;
 
 	if (committed > room)
 		return;
@@ -177,12 +177,12 @@ static void copy_metadata(struct salvage *s)
 		if (whole < 0)
 			return;
 		if (tlv.len > XVT_META_LEN_MAX) {
-			if (!told)
+			if (!warned)
 				xvt_warn("salvage",
 					 "metadata of type %u is %u bytes long; what is longer "
 					 "than %u is left out",
 					 tlv.type, tlv.len, XVT_META_LEN_MAX);
-			told = true;
+			warned = true;
 			at += (uint64_t)whole;
 			continue;
 		}
@@ -236,8 +236,7 @@ static void finish_rings(struct salvage *s, bool quiet)
 			xvt_trace_event(s->trace, &h, &lost);
 		}
 		xvt_ring_account(r, true);
-		/* One node, or none: no second one says how far the clock has gone from its line.
-		 */
+		/* Without a second node, the drift of the clock from its line is unknown. */
 		r->stats.bound_ns_max = XVT_NO_BOUND;
 		unfinished += r->unfinished;
 		xvt_trace_put(s->trace, XVT_CHUNK_STATS, &r->stats, sizeof(r->stats), NULL, 0);
@@ -279,7 +278,7 @@ static int start_trace(struct salvage *s, struct xvt_sink *sink, const char *nam
 	return xvt_trace_put(s->trace, XVT_CHUNK_VM, &vm, sizeof(vm), NULL, 0);
 }
 
-/* One that ended in order leaves no name. */
+/* Find out about the region's recorder. A recorder that ends in order clears its id. */
 static void look_for_recorder(struct salvage *s, bool quiet)
 {
 	const uint64_t id = xvt_load(&xvt_host_region_page(&s->region)->attach_id);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * cmd_snapshot.c - `xvtrace snapshot`: what flight recorders hold now, up to one moment of host
- * time, as one merged trace. They go on recording.
+ * cmd_snapshot.c - `xvtrace snapshot`: write the contents of flight recorders up to one moment of
+ * host time, as one merged trace. The guests continue to record.
  */
 #define _GNU_SOURCE
 #include "cli/cmd.h"
@@ -45,7 +45,7 @@ static const struct xvt_opt options[] = {
 	XVT_OPT_END,
 };
 
-/* What there is to copy is the limit: regions are files of this host. */
+/* No limit but the size of the regions, which are files of this host. */
 #define MEMORY_ALL (UINT64_MAX / 4)
 
 static volatile sig_atomic_t stop;
@@ -55,7 +55,7 @@ struct snapshot {
 	struct xvt_loop *loop;
 	struct xvt_file_sink *sink;
 	struct xvt_session *session;
-	bool failed; /* a machine dropped out with an error */
+	bool failed; /* an error was noted, as of a machine that dropped out */
 };
 
 static void on_signal(int number)
@@ -76,7 +76,7 @@ static void on_note(void *arg, uint32_t level, const char *vm, const char *text)
 	}
 }
 
-/* The region says who is at work on it: also an interrupted command takes that back. */
+/* An interrupted command must clear its id in the regions, which marks them as in use. */
 static void watch_signals(void)
 {
 	struct sigaction sa = { .sa_handler = on_signal };

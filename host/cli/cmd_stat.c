@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * cmd_stat.c - xvtrace stat: what a trace holds. Events and flags are counted in the events
- * themselves; attempted, lost and clocks are what the recorder wrote down last (STATS). A
- * trace without an end has old STATS, so what they cannot know is derived, and said.
+ * cmd_stat.c - `xvtrace stat`: counts of a trace. Events and flags are counted in the events.
+ * Attempted, lost and clocks come from the last STATS of the recorder. A trace without an end has
+ * old STATS, so newer values are derived from the events, and the output says so.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ struct counts {
 	uint64_t lost;
 	uint64_t lost_by[XVT_LOST_CAUSES];
 	uint64_t overwritten;
-	uint64_t doubt; /* losses are too high by this, at most */
+	uint64_t doubt; /* the most by which `lost` may be too high */
 	uint64_t dropped;
 	uint64_t discarded;
 	uint64_t late;
@@ -39,32 +39,32 @@ struct counts {
 struct ring_stat {
 	struct counts c;
 	struct xvt_ring_stats last; /* STATS, zeros if there are none */
-	struct xvt_lost told;	    /* sums of the LOST records */
+	struct xvt_lost recorded;   /* sums of the LOST records */
 	bool has_stats;
 	uint32_t epochs; /* from NODEs */
 	uint32_t source;
 	struct xvt_clock_node *nodes;
 	size_t node_count;
 	size_t node_room;
-	uint64_t from_ns, until_ns; /* a segment: nothing in it lies beside a border */
+	uint64_t from_ns, until_ns; /* cached segment between two nodes of one epoch */
 	uint64_t bound_ns_max;
-	uint64_t beside_ns_max; /* and of events beyond the nodes of an epoch so much more, */
-	uint64_t guess_ns_max;	/* and of those that no measurement confirms */
+	uint64_t beside_ns_max; /* added to bound_ns_max for events outside of all segments */
+	uint64_t guess_ns_max;	/* error bound of unconfirmed events */
 };
 
 struct stat {
 	struct xvt_trace *t;
-	struct ring_stat *rings; /* one more than there are: events of unknown rings */
+	struct ring_stat *rings; /* by ring; the last is for events of unknown rings */
 	uint64_t order_violations;
 	uint64_t last_main_ns;
 	uint64_t notes[3];
 	struct counts all;
-	bool clocked; /* some ring with events has a clock */
+	bool clocked; /* at least one ring with events has a clock */
 	struct xvt_events_iter it;
 	struct xvt_trace_raws raws;
 };
 
-/* How many of the ring's nodes are not later than ns. */
+/* Number of the ring's nodes at or before ns. */
 static size_t nodes_until(const struct ring_stat *r, uint64_t ns)
 {
 	size_t lo = 0, hi = r->node_count;
@@ -80,8 +80,8 @@ static size_t nodes_until(const struct ring_stat *r, uint64_t ns)
 	return lo;
 }
 
-/* By how much more than a segment's bound its time may be wrong: what a clock may creep between the
- * nearest node and a moment that lies between no two nodes of an epoch. */
+/* The error in ns to add to a segment's bound for a moment between no two nodes of an epoch: the
+ * creep of a clock from the nearest node to that moment. */
 static uint64_t beyond_nodes(struct ring_stat *r, uint64_t ns)
 {
 	const struct xvt_clock_node *b;
@@ -105,8 +105,8 @@ static uint64_t beyond_nodes(struct ring_stat *r, uint64_t ns)
 }
 
 /*
- * An unconfirmed time was made of an older node. Where later ones tie its clock value, they say how
- * far off it is.
+ * The error in ns of an unconfirmed time, which was extrapolated from an older node. If later nodes
+ * enclose its clock value, the error is known; else it is the creep from the nearest node.
  */
 static uint64_t guess_ns(struct ring_stat *r, const struct xvt_event_hdr *h)
 {
@@ -128,7 +128,7 @@ static void add_time(struct ring_stat *r, const struct xvt_event_hdr *h)
 {
 	uint64_t ns;
 
-	/* Of a time that contradicts its clock nothing is claimed. */
+	/* A time that contradicts its clock has no bound. */
 	if (!r->node_count || h->ring_flags & XVT_EVENT_F_CLOCK)
 		return;
 	if (h->ring_flags & XVT_EVENT_F_UNCONFIRMED) {
@@ -157,9 +157,9 @@ static void add_event(struct stat *s, const struct xvt_event_hdr *h, const uint8
 		if (h->id != XVT_ID_LOST || !xvt_lost_get(h, payload, &lost))
 			return;
 		for (int i = 0; i < XVT_LOST_CAUSES; i++)
-			r->told.lost[i] += lost.lost[i];
-		r->told.overwritten += lost.overwritten;
-		r->told.dropped += lost.dropped;
+			r->recorded.lost[i] += lost.lost[i];
+		r->recorded.overwritten += lost.overwritten;
+		r->recorded.dropped += lost.dropped;
 		return;
 	}
 	if (!c->events || h->host_ns < c->first_ns)
@@ -170,7 +170,7 @@ static void add_event(struct stat *s, const struct xvt_event_hdr *h, const uint8
 	add_time(r, h);
 	if (xvt_likely(!(f & ~XVT_EVENT_RING_MASK)))
 		return;
-	/* Older than the attach was never promised to be in order: not late. */
+	/* Events from before the attach may be out of order: do not count them as late. */
 	if (f & XVT_EVENT_F_BACKLOG)
 		c->backlog++;
 	else if (f & XVT_EVENT_F_LATE)
@@ -236,7 +236,7 @@ static int settle(struct ring_stat *r)
 	return err;
 }
 
-/* All clock nodes, before the events that they place. */
+/* Load all clock nodes, before the events that they place. */
 static int load_nodes(struct stat *s)
 {
 	struct xvt_chunk_buf b = { 0 };
@@ -315,7 +315,8 @@ static int walk(struct stat *s)
 	return err;
 }
 
-/* What STATS say; where they are old, no less than the events show. */
+/* Take the counts from STATS. If these are old, take the events' and LOST records' counts where
+ * those are higher. */
 static void conclude_ring(struct ring_stat *r, bool ended)
 {
 	struct counts *c = &r->c;
@@ -324,16 +325,16 @@ static void conclude_ring(struct ring_stat *r, bool ended)
 	c->discarded = r->last.discarded;
 	c->overwritten = r->last.overwritten;
 	c->doubt = r->last.overwritten_doubt;
-	if (!ended && r->told.overwritten > c->overwritten)
-		c->overwritten = r->told.overwritten;
+	if (!ended && r->recorded.overwritten > c->overwritten)
+		c->overwritten = r->recorded.overwritten;
 	c->dropped = r->last.dropped;
-	if (!ended && r->told.dropped > c->dropped)
-		c->dropped = r->told.dropped;
+	if (!ended && r->recorded.dropped > c->dropped)
+		c->dropped = r->recorded.dropped;
 	c->lost = c->overwritten + c->dropped;
 	for (int i = 0; i < XVT_LOST_CAUSES; i++) {
 		c->lost_by[i] = r->last.lost[i];
-		if (!ended && r->told.lost[i] > c->lost_by[i])
-			c->lost_by[i] = r->told.lost[i];
+		if (!ended && r->recorded.lost[i] > c->lost_by[i])
+			c->lost_by[i] = r->recorded.lost[i];
 		c->lost += c->lost_by[i];
 	}
 	known = c->events + c->discarded + c->lost;
@@ -348,19 +349,20 @@ static void conclude_ring(struct ring_stat *r, bool ended)
 		r->epochs = r->last.epochs;
 	if (r->last.source)
 		r->source = r->last.source;
-	/* By the format; what the recorder saw of the records may have been more. */
+	/* The bound by the nodes; the recorder may have measured a larger one. */
 	r->guess_ns_max = r->guess_ns_max ? xvt_u64_sum(r->bound_ns_max, r->guess_ns_max) : 0;
 	r->bound_ns_max = xvt_u64_sum(r->bound_ns_max, r->beside_ns_max);
 	if (r->last.bound_ns_max > r->bound_ns_max)
 		r->bound_ns_max = r->last.bound_ns_max;
 	if (c->unconfirmed && r->guess_ns_max < r->bound_ns_max)
 		r->guess_ns_max = r->bound_ns_max;
-	/* What no clock ties to the host's has times of its own. */
+	/* Without a clock the times are the guest's own, with no bound to the host's clock. */
 	if (r->source == XVT_SOURCE_NONE)
 		r->bound_ns_max = XVT_NO_BOUND;
 }
 
-/* Times of rings without a clock are not the host's, so they are no part of how long a trace is. */
+/* Extend the trace's range of time. Rings without a clock are left out, since they have no host
+ * time. */
 static void add_times(struct counts *to, const struct counts *c)
 {
 	if (!c->events)
@@ -394,7 +396,7 @@ static bool ring_of(const struct stat *s, uint32_t ring, uint32_t vm)
 	return s->t->rings[ring].known && s->t->rings[ring].info.vm == vm;
 }
 
-/* How far the host's clock was found off CLOCK_MONOTONIC, at most. */
+/* The largest measured error of the host's clock against CLOCK_MONOTONIC, in ns. */
 static uint64_t timebase_error_ns(const struct xvt_trace *t)
 {
 	uint64_t most = 0;
@@ -457,7 +459,7 @@ static uint64_t paused_ns(const struct stat *s, uint32_t vm)
 	return most;
 }
 
-/* A trace may have a million rings: only one of them is in memory. */
+/* Write one ring at a time, since a trace may have a million rings. */
 static void put_vm_json(struct xvt_out *o, const struct stat *s, uint32_t vm)
 {
 	struct xvt_json *j = xvt_json_new();
@@ -534,7 +536,7 @@ static void put_lost_by(struct xvt_out *o, const struct counts *c)
 
 	for (int i = 0; i < XVT_LOST_CAUSES; i++)
 		put_cause(o, xvt_lost_name((unsigned int)i), c->lost_by[i], &before);
-	/* In a file before this one there may be so many of them: "overwritten at most 12". */
+	/* Some of them may be in an earlier file: "overwritten at most 12". */
 	put_cause(o, c->doubt ? "overwritten at most" : "overwritten", c->overwritten, &before);
 	put_cause(o, "dropped", c->dropped, &before);
 }
@@ -572,7 +574,7 @@ static void put_ring(struct xvt_out *o, const struct stat *s, uint32_t ring)
 		 s->t->rings[ring].info.type == XVT_RING_THREAD ? "t" : "",
 		 s->t->rings[ring].info.cpu);
 	put_row(o, xvt_vm_name(s->t, s->t->rings[ring].info.vm), cpu, &r->c);
-	if (r->source == XVT_SOURCE_NONE) { /* its bound says nothing of host time */
+	if (r->source == XVT_SOURCE_NONE) { /* no host time, so no bound */
 		xvt_out_str(o, "  no clock");
 	} else {
 		xvt_out_printf(o, "  %s, %u epoch%s, ", xvt_clock_source_name(r->source), r->epochs,
@@ -667,8 +669,7 @@ static int gather(struct stat *s)
 		s->clocked |= s->rings[i].c.events != 0;
 		add_times(&s->all, &s->rings[i].c);
 	}
-	/* Where none has a clock, as of a salvaged region, the guest's own times are all there is.
-	 */
+	/* Without any clock, as after salvage, use the guest's own times. */
 	for (uint32_t i = 0; i <= s->t->ring_count && !s->clocked; i++)
 		add_times(&s->all, &s->rings[i].c);
 	return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * cmd_status.c - `xvtrace status`: what the recorders of this host do now, as they tell by their
- * control sockets. What an answer says is taken as it comes into the JSON; the table is made of it.
+ * cmd_status.c - `xvtrace status`: the state of this host's recorders, from their control sockets.
+ * The JSON has the members of an answer unchanged; the table is made from them.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -34,8 +34,8 @@ static const struct xvt_opt options[] = {
 };
 
 /*
- * One recorder's answer: a line for itself, then the machines, and the end. The first line of a
- * machine has its name and some rings, those that follow have more of them.
+ * One recorder's answer: a line for the recorder, then the machines, then the end. The first line
+ * of a machine has its name and some rings; the following lines have more of its rings.
  */
 struct answer {
 	struct xvt_json_value **lines;
@@ -84,7 +84,7 @@ static const char *text(const struct xvt_json_value *of, const char *key)
 	return v ? v : "?";
 }
 
-/* The line behind those of the machine that begins in line i. */
+/* The line after those of the machine that begins in line i. */
 static size_t vm_end(const struct answer *a, size_t i)
 {
 	for (i++; i < a->n && !xvt_json_get(a->lines[i], "name"); i++)
@@ -139,7 +139,7 @@ static int ask(struct answer *a, const char *path)
 	if (!a->why[0])
 		snprintf(a->why, sizeof(a->why), "%s", why);
 	if (!err && (!a->ended || !a->n)) {
-		err = a->n ? -EBADMSG : -EPIPE; /* without a word: it ends just now */
+		err = a->n ? -EBADMSG : -EPIPE; /* no line: the recorder is ending */
 		snprintf(a->why, sizeof(a->why), "it ended in the middle of its answer");
 	}
 	if (err)
@@ -158,15 +158,15 @@ static int add(struct answers *all, const struct answer *a)
 	return 0;
 }
 
-/* Who died leaves a socket that refuses; who ends just now, one that is gone; and others' recorders
- * are none of ours. None of that is told. */
+/* Errors that are not reported for a socket in the default folder: a dead recorder's socket
+ * refuses, an ending recorder's has gone, and another user's is not accessible. */
 static bool not_ours(int err)
 {
 	return err == -ECONNREFUSED || err == -ENOENT || err == -EPIPE || err == -ECONNRESET ||
 	       err == -EACCES || err == -EPERM;
 }
 
-/* What somebody else said, for the terminal. */
+/* Replace control characters of a recorder's text, for the terminal. */
 static void clean(char *said)
 {
 	for (; *said; said++) {
@@ -200,7 +200,7 @@ static int is_recorder(const struct dirent *e)
 	return xvt_control_is_name(e->d_name);
 }
 
-/* Returns 0, or the last -errno of one that could not be asked. */
+/* Returns 0, or the last -errno of a recorder that could not be asked. */
 static int ask_all(struct answers *all, const char *dir)
 {
 	struct dirent **found;
@@ -256,7 +256,7 @@ static void json_vm(struct xvt_json *j, const struct answer *a, size_t first, si
 	size_t i, k;
 
 	xvt_json_add_members(j, a->lines[first]);
-	to = xvt_json_add_array(j, "rings"); /* in place of those of the first line */
+	to = xvt_json_add_array(j, "rings"); /* replaces the rings of the first line */
 	for (i = first; i < end; i++) {
 		const struct xvt_json_value *rings = xvt_json_get(a->lines[i], "rings");
 
@@ -302,7 +302,7 @@ static void put_text(struct xvt_out *o, const char *t)
 	xvt_out_text(o, t, strlen(t));
 }
 
-/* Left in a column of its own. */
+/* Write a text, aligned left in a column of `width`. */
 static void put_column(struct xvt_out *o, const char *t, size_t width)
 {
 	size_t len = strlen(t);
@@ -410,7 +410,7 @@ static void put_ring(struct xvt_out *o, const struct xvt_json_value *vm,
 	xvt_out_char(o, '\n');
 }
 
-/* What there is to say of a machine besides its rings. */
+/* A machine's state to show in a line of its own; NULL: its rings say enough. */
 static const char *vm_state(const struct xvt_json_value *vm, size_t shown)
 {
 	const char *phase = text(vm, "phase");

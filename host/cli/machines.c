@@ -12,7 +12,7 @@
 
 #define RINGS ",rings="
 
-/* Readers tell machines by their names. */
+/* Refuse a second machine of a name: readers distinguish machines by their names. */
 static bool name_taken(const struct xvt_session *s, const char *name)
 {
 	if (!xvt_session_find(s, name))
@@ -23,8 +23,8 @@ static bool name_taken(const struct xvt_session *s, const char *name)
 }
 
 /*
- * "ARG,rings=N": the number of rings goes to *rings, and its place in ARG to *len, the length of
- * what is before it. Without it *rings stays as it is. False: N is none.
+ * Parse "ARG,rings=N". *rings: N, unchanged without ",rings=". *len: the length of ARG. Returns
+ * false, after an error message, if N is invalid.
  */
 static bool split_rings(const char *arg, size_t *len, uint32_t *rings)
 {
@@ -80,7 +80,8 @@ static int add_region(struct xvt_session *s, const char *arg)
 	return XVT_EXIT_FAIL;
 }
 
-/* A ring for each vCPU, and as many for threads. */
+/* Rings to record of a domain: one for each vCPU and as many for threads, but at least the usual.
+ */
 static uint32_t rings_of(const struct xvt_domain *domain)
 {
 	const uint64_t rings = 2ull * domain->vcpus;
@@ -98,7 +99,7 @@ static int add_domain(struct xvt_session *s, const char *libvirt_uri, const char
 
 	if (!split_rings(arg, &len, &rings))
 		return XVT_EXIT_USAGE;
-	/* By its name as the session has it; before libvirt is asked, which may not be there. */
+	/* Check the name before the call to libvirt, which may be absent. */
 	snprintf(name, sizeof(name), "%.*s", (int)len, arg);
 	if (name_taken(s, name))
 		return XVT_EXIT_USAGE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* main.c - the command table. Knows names only; each command parses its own options. */
+/* main.c - the command table: names only; each command parses its own options. */
 #include "cli/cmd.h"
 
 #include <stdio.h>
