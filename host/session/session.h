@@ -129,7 +129,7 @@ struct xvt_vm_clocks {
 	uint64_t burst_cost; /* ticks per measurement, smoothed */
 	int64_t left;	     /* ticks of the machine's own share that measurements may still take */
 	size_t nr_asked;     /* rings of the machine with a measurement in progress */
-	size_t nr_silent;    /* of them */
+	size_t nr_silent;    /* the machine's entries of asked[] with `silent` */
 };
 
 /* Limit on how long a machine may hold the others back, see stall.c. */
@@ -212,13 +212,13 @@ struct xvt_vm {
 	bool meta_more;	      /* metadata may be left to copy */
 	bool looked;	      /* its rings were looked at in this pass */
 	struct xvt_vm_clocks clocks;
-	struct xvt_rest *rest; /* of each ring */
+	struct xvt_rest *rest; /* parked state, one entry for each ring */
 	size_t first_awake;    /* first of its rings in s->awake, by the last pass */
 	size_t nr_awake;
 	uint64_t meta_bytes;   /* copied so far */
 	uint64_t meta_written; /* bytes of them in the trace, chunk overhead included */
 	struct xvt_meta_seen *meta_seen;
-	struct xvt_note_limit notes[3]; /* by level */
+	struct xvt_note_limit notes[3]; /* for each level */
 	uint64_t notes_left_out;
 	uint64_t notes_told; /* notes left out that have been reported */
 	uint64_t notes_told_clock;
@@ -328,7 +328,7 @@ struct xvt_session {
 	size_t nr_sharing;     /* machines between which measuring time and memory are divided */
 	struct xvt_asked asked[XVT_ASKED_MAX];
 	size_t nr_asked;
-	size_t nr_silent;	  /* of them */
+	size_t nr_silent;	  /* entries of asked[] with `silent` */
 	size_t first_asked;	  /* index in asked[] of the first one to poll */
 	uint64_t *clock_due;	  /* host clock at which each ring's clock needs service again */
 	uint64_t clocks_due;	  /* earliest value in clock_due[] */
@@ -339,7 +339,7 @@ struct xvt_session {
 	struct xvt_measured measured;
 	struct xvt_ring **awake; /* active rings of the current pass, by machine and ring */
 	size_t nr_awake;
-	uint8_t *stirred;	/* of each ring */
+	uint8_t *stirred;	/* XVT_STIRRED_ flags of each ring */
 	bool infos_wait;	/* some RING chunks are delayed, see xvt_session_announce_late() */
 	uint64_t rest_clock;	/* everything older in parked rings is copied */
 	uint64_t rest_proof_ns; /* the same for the current scan, in host ns */
