@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * parts.h - interfaces between the files of session/: session.c (passes, the end), machine.c
+ * parts.h - interfaces between the files of session/: session.c (passes), end.c, emit.c,
+ * checkpoint.c, machine.c
  * (machines), vmm_events.c (reports of their VMMs), clocks.c (ring clocks), phase.c (ring phases),
  * scan.c (which rings have work), marks.c, kvm.c, status.c, notes.c and the others below. No file
  * outside this folder includes it.
@@ -29,6 +30,45 @@ static inline uint64_t ticks(const struct xvt_session *s, uint64_t ns)
 {
 	return xvt_host_clock_ticks(&s->clock, ns);
 }
+
+/* --- session.c --- */
+
+/* Start to emit events, if they are not emitted yet: the session waits no longer for clocks. */
+void xvt_session_join(struct xvt_session *s, uint64_t now);
+
+/* --- emit.c --- */
+
+void xvt_session_init_merge(struct xvt_session *s);
+/* Emit what the merge can put in order now, of these rings. Returns the number of records, or
+ * -errno. */
+int64_t xvt_session_merge(struct xvt_session *s, struct xvt_ring *const *rings, size_t count);
+
+/* --- checkpoint.c --- */
+
+/* Write the STATS of rings whose counters changed; with `final` of all. While the disk is full they
+ * are only shown. second_over: rates per second are due. */
+void xvt_session_put_stats(struct xvt_session *s, bool second_over, bool final);
+/*
+ * Hand all emitted events to the file. When they are there, a commit puts their sums into the
+ * regions. counters: STATS of the same moment are in the trace, so that all counters go into the
+ * regions; else only the events and the losses that LOST records report.
+ */
+void xvt_session_stage_checkpoint(struct xvt_session *s, bool counters);
+/* If the staged bytes are in the file for good: regions hold their sums, for a later recorder. */
+void xvt_session_commit_checkpoint(struct xvt_session *s);
+/* Commit, then stage the next checkpoint. Only one is in flight; otherwise, on a slow disk, none
+ * would complete. */
+void xvt_session_checkpoint(struct xvt_session *s, bool counters);
+/* The same, but no more often than every 20 ms and 10 us for each ring: the cost is about ten
+ * nanoseconds a ring. */
+void xvt_session_checkpoint_when_due(struct xvt_session *s, uint64_t now);
+
+/* --- host_clock.c --- */
+
+/* Write the newest n lines of the host clock. They begin after all clock values read so far. */
+void xvt_session_put_lines(struct xvt_session *s, int n);
+/* Follow CLOCK_MONOTONIC. A new line is written before a time is computed with it. */
+void xvt_session_follow_clock(struct xvt_session *s, uint64_t now);
 
 /* --- notes.c --- */
 

@@ -5,18 +5,17 @@
  * file (trace/write.c).
  */
 #define _GNU_SOURCE
-#include "trace/payload.h"
-#include "merge/put.h"
 #include "session/parts.h"
 
-#include "clock/sound.h"
-
+#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "clock/sound.h"
 
 #define PASS_MIN_NS	  1000000ull /* between two drains: XVT_PROOF_DELTA_NS or more */
 #define PASS_MAX_NS	  10000000ull
@@ -24,119 +23,13 @@
 #define PASS_IDLE_PART	  500
 #define PASS_RING_NS	  10000ull /* nor longer than this for each ring */
 #define PASS_IDLE_RING_NS 100000ull
-#define HURRY_PART	  8	      /* of a ring in one pass: it may soon be full */
-#define HOLD_BYTES	  (64u << 10) /* put into the trace between two looks at the disk */
-#define BUSY_NS		  100000ull   /* while a clock measurement waits for its guest */
-#define SOUND_SECONDS	  16	      /* between two looks at what the kernel says of the counter */
-#define OWE_NS		  20000000ull /* between two looks at how much of the trace is in the file */
-#define OWE_RING_NS	  10000ull
-#define COMMON_PART	  2	  /* of the memory is there for whoever has much to do */
-#define END_PATIENCE	  3u	  /* at the end: waits of one after the other, whatever comes out */
-#define MUCH_RECORDS	  100000u /* at the end: what witnesses place, one in a pass, is less */
-#define AWAY_NS		  500000000ull /* between two passes: nobody answered because we did not ask */
+#define HURRY_PART	  8	       /* of a ring in one pass: it may soon be full */
+#define BUSY_NS		  100000ull    /* while a clock measurement waits for its guest */
+#define SOUND_SECONDS	  16	       /* between two checks of the kernel's clocksource */
+#define COMMON_PART	  2	       /* of the memory is common to all machines */
+#define AWAY_NS		  500000000ull /* between two passes: clock requests were not sent either */
 
-/* ------------------------------------------------------------------ into the trace */
-
-/* From the merge, before what the node places. */
-static void witness(void *arg, struct xvt_ring *r)
-{
-	xvt_session_ring_witness_first(arg, r);
-}
-
-/* Its bytes go into the file before the order of its records does; or they are dropped, where the
- * machine has had its part of the space. */
-static int locate(void *arg, struct xvt_run *run)
-{
-	struct xvt_session *s = arg;
-
-	s->put_bytes += run->len;
-	if (s->put_bytes >= HOLD_BYTES) {
-		if (!s->opt.cut && xvt_session_hold(s))
-			return 1;
-		s->put_bytes = 0;
-		s->limited = xvt_session_space_limited(s);
-		xvt_session_meet(s);
-	}
-	if (s->limited && !xvt_session_may_write(s, s->vms[run->ring->vm], xvt_run_cost(run))) {
-		xvt_run_drop(run);
-		return 0;
-	}
-	return xvt_run_put(run, s->trace);
-}
-
-/* Where writing goes on, what was dropped is told. */
-static int put_drops(void *arg, const struct xvt_window *w, uint32_t i)
-{
-	struct xvt_session *s = arg;
-
-	if (!(w->flags & XVT_EVENT_F_LATE))
-		s->emitted_ns = xvt_window_ns(w, i);
-	return xvt_session_put_drops(s, xvt_window_run(w, i)->ring);
-}
-
-/* A LOST, which is the host's own; or what is dropped. */
-static int put_other(void *arg, const struct xvt_window *w, uint32_t i)
-{
-	struct xvt_session *s = arg;
-	const struct xvt_run *run = xvt_window_run(w, i);
-	const struct xvt_lost *lost;
-	const struct xvt_event_hdr h = xvt_window_event(w, i, &lost);
-
-	if (run->dropped)
-		return 0; /* counted with its run */
-	if (s->limited &&
-	    !xvt_session_may_write(s, s->vms[run->ring->vm], sizeof(h) + sizeof(*lost))) {
-		xvt_session_drop_lost(s, run->ring, lost, h.guest_clock);
-		return 0;
-	}
-	put_drops(s, w, i);
-	xvt_ring_told(run->ring, lost);
-	return xvt_trace_event(s->trace, &h, lost);
-}
-
-static int emit(void *arg, const struct xvt_window *w)
-{
-	static const struct xvt_window_ops ops = { put_other, put_drops };
-	struct xvt_session *s = arg;
-	uint32_t i;
-	int err;
-
-	xvt_session_meet(s);
-	s->limited = xvt_session_space_limited(s);
-	err = xvt_window_put(w, s->trace, &ops, s);
-	for (i = 0; i < w->nr_runs; i++) {
-		const struct xvt_run *run = w->runs[i];
-
-		if (run->taken == run->at)
-			continue;
-		if (run->dropped)
-			xvt_session_drop_run(s, run);
-		else
-			xvt_run_count(run, run->taken, run->ring_flags | w->flags);
-		/* At the end its last counters may be in the file already. */
-		s->stirred[run->ring->id] |= XVT_STIRRED;
-	}
-	if (!(w->flags & XVT_EVENT_F_LATE))
-		s->emitted_ns = xvt_window_ns(w, w->count - 1);
-	return err;
-}
-
-static int64_t merge(struct xvt_session *s, struct xvt_ring *const *rings, size_t count)
-{
-	s->limited = xvt_session_space_limited(s);
-	return xvt_merge_pass(&s->merge, rings, count);
-}
-
-static void init_merge(struct xvt_session *s)
-{
-	static const struct xvt_merge_ops ops = { emit, locate, xvt_session_hold, witness };
-	/* A snapshot waits for the disk. */
-	static const struct xvt_merge_ops cut_ops = { emit, locate, NULL, witness };
-
-	xvt_merge_init(&s->merge, s->opt.cut ? &cut_ops : &ops, s);
-}
-
-/* Times are made of the host's counter: a reader must know if it is not sound. */
+/* Notes that the host's counter is not reliable: all times are computed from it. */
 static void say_unsound(struct xvt_session *s)
 {
 	struct xvt_clock_soundness sound;
@@ -187,7 +80,7 @@ int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_
 	if (err)
 		goto err_trace;
 	xvt_pool_init(&s->pool, s->opt.memory_bytes / COMMON_PART);
-	init_merge(s);
+	xvt_session_init_merge(s);
 	s->start_clock = xvt_clock_read();
 	s->next_second_clock = s->start_clock;
 	s->pass_gap_ns = PASS_MIN_NS;
@@ -202,18 +95,19 @@ err_free:
 	return err;
 }
 
-/* Nothing is emitted until every machine named at start has a clock, or the time is up. */
-static void join(struct xvt_session *s, uint64_t now)
+/* Starts to emit events. */
+void xvt_session_join(struct xvt_session *s, uint64_t now)
 {
 	size_t i;
 
 	if (s->joined)
 		return;
 	s->joined = true;
-	for (i = 0; i < s->nr_rings; i++) /* nothing was decoded before, so nobody held back */
+	for (i = 0; i < s->nr_rings; i++) /* no record was decoded before, so no ring was late */
 		s->rings[i]->live_ns = xvt_host_clock_ns(&s->clock, now);
 }
 
+/* Events are emitted once each machine named at start has a clock, or join_timeout_ns is over. */
 static void try_join(struct xvt_session *s, uint64_t now)
 {
 	bool timeout = since(now, s->start_clock) > ticks(s, s->opt.join_timeout_ns);
@@ -240,158 +134,7 @@ static void try_join(struct xvt_session *s, uint64_t now)
 		xvt_session_note(s, 1, vm, UINT32_MAX, "not there in time; going on without it%s",
 				 xvt_vm_absent_hint(vm));
 	}
-	join(s, now);
-}
-
-/* ------------------------------------------------------------------ one pass */
-
-/* ------------------------------------------------------------------ what survives us */
-
-/* As much of what the trace holds is in the file for good: a later recorder may rely on it. */
-static void pay(struct xvt_session *s)
-{
-	size_t i;
-
-	if (!s->owing || xvt_trace_written(s->trace) < s->owed_bytes)
-		return;
-	s->owing = false;
-	for (i = 0; i < s->nr_rings; i++) {
-		if (!(s->stirred[i] & XVT_STIRRED_DUE))
-			continue;
-		s->stirred[i] &= (uint8_t)~XVT_STIRRED_DUE;
-		if (s->vms[s->rings[i]->vm]->phase == XVT_VM_ATTACHED)
-			xvt_ring_remember(s->rings[i]);
-	}
-}
-
-/* All that was emitted leaves for the file; when it is there, pay() tells the regions. */
-static void owe_all(struct xvt_session *s, bool counters)
-{
-	size_t i;
-
-	/* A snapshot leaves it to recorders to say what is in their files. */
-	if (xvt_trace_flush(s->trace) || s->opt.cut)
-		return;
-	for (i = 0; i < s->nr_rings; i++) {
-		struct xvt_ring *r = s->rings[i];
-
-		/* One that is not announced has no counters in the file yet. */
-		if (!(s->stirred[i] & XVT_STIRRED_OWES) || !r->announced || r->drops_wait)
-			continue;
-		if (!counters)
-			xvt_ring_account(r, false);
-		else
-			s->stirred[i] &= (uint8_t)~XVT_STIRRED_OWES;
-		xvt_ring_owe(r, counters);
-		s->stirred[i] |= XVT_STIRRED_DUE;
-	}
-	s->owing = true;
-	s->owed_bytes = xvt_trace_bytes(s->trace);
-	s->owed_events = s->merge.emitted;
-	s->owe_clock = xvt_clock_read();
-}
-
-/* A debt that is on its way is paid first: where the disk is slower than the guests, ever newer
- * ones would never be. */
-static void owe(struct xvt_session *s, bool counters)
-{
-	pay(s);
-	s->counters_late = s->owing && counters;
-	if (!s->owing && !s->disk_full)
-		owe_all(s, counters);
-}
-
-/* While the disk is full they are shown, and not written. */
-static void put_stats(struct xvt_session *s, bool second_over, bool final)
-{
-	const bool write = final || !xvt_session_disk_full(s);
-	const bool all = final || (s->stats_wait && write);
-	size_t i;
-
-	s->stats_wait = !write;
-
-	for (i = 0; i < s->nr_rings; i++) {
-		struct xvt_ring *r = s->rings[i];
-
-		if (!final && !(s->stirred[i] & XVT_STIRRED_STATS))
-			continue;
-		if (!r->announced || !xvt_session_takes_part(s, r))
-			continue;
-		if (write)
-			s->stirred[i] &= (uint8_t)~XVT_STIRRED_STATS;
-		xvt_ring_account(r, final);
-		r->stats.paused_ns = xvt_vm_paused_ns(s, s->vms[r->vm]);
-		if (!all && !memcmp(&r->stats, &r->told_stats, sizeof(r->stats)))
-			continue;
-		if (write)
-			xvt_trace_put(s->trace, XVT_CHUNK_STATS, &r->stats, sizeof(r->stats), NULL,
-				      0);
-		xvt_session_status_count(s, r, second_over);
-		r->told_stats = r->stats;
-	}
-}
-
-/* The more rings, the more seldom: it costs some ten nanoseconds for each. */
-static void owe_when_due(struct xvt_session *s, uint64_t now)
-{
-	if (s->opt.cut || s->owing || s->disk_full ||
-	    since(now, s->owe_clock) < ticks(s, OWE_NS + s->nr_rings * OWE_RING_NS))
-		return;
-	if (s->counters_late) {
-		put_stats(s, false, false);
-		owe(s, true);
-	} else if (s->merge.emitted != s->owed_events) {
-		owe(s, false);
-	}
-}
-
-/* The newest n lines. They begin in the future of all clock values read by now. */
-static void put_lines(struct xvt_session *s, int n)
-{
-	if (n > 0)
-		xvt_trace_put(s->trace, XVT_CHUNK_TIMEBASE, s->clock.lines + s->clock.count - n,
-			      (size_t)n * sizeof(*s->clock.lines), NULL, 0);
-}
-
-/* Host times are no more, or no longer by the same, what CLOCK_MONOTONIC is. */
-static void say_apart(struct xvt_session *s, int64_t before_ns)
-{
-	const struct xvt_host_clock *c = &s->clock;
-
-	if (c->slewing && !s->clock_slewing)
-		xvt_session_note(
-			s, 1, NULL, UINT32_MAX,
-			"CLOCK_MONOTONIC is slewed by more than %u ppm (by chrony?); times "
-			"go on with the host's counter, so that durations stay right",
-			XVT_TIMEBASE_SLEW_PPM);
-	else if (!c->slewing && s->clock_slewing)
-		xvt_session_note(s, 1, NULL, UINT32_MAX,
-				 "CLOCK_MONOTONIC is slewed fast no more; times are ahead of it by "
-				 "%.3f ms",
-				 (double)c->apart_ns / 1e6);
-	else if (!c->slewing && c->apart_ns != before_ns)
-		xvt_session_note(s, 1, NULL, UINT32_MAX,
-				 "the host's counter and CLOCK_MONOTONIC came apart by %" PRId64
-				 " ms (did the host sleep?); times go on with the counter",
-				 (c->apart_ns - before_ns) / 1000000);
-	s->clock_slewing = c->slewing;
-}
-
-/* Follow CLOCK_MONOTONIC. A new line is written before anything is converted by it. */
-static void tend_clock(struct xvt_session *s, uint64_t now)
-{
-	int64_t apart_ns = s->clock.apart_ns;
-	int n = xvt_host_clock_tend(&s->clock, now);
-
-	put_lines(s, n);
-	for (size_t i = 0; n > 0 && i < s->nr_rings; i++)
-		xvt_clock_pages_host_clock(&s->rings[i]->pages);
-	say_apart(s, apart_ns);
-	if (n == -ESTALE && !s->clock_went_back)
-		xvt_session_note(s, 2, NULL, UINT32_MAX,
-				 "the host's counter went back (it slept?): times from here on "
-				 "do not fit those before; stop and record anew");
-	s->clock_went_back |= n == -ESTALE;
+	xvt_session_join(s, now);
 }
 
 /* Once a second: things that need no haste. */
@@ -400,7 +143,7 @@ static void every_second(struct xvt_session *s, uint64_t now)
 	size_t i;
 
 	s->seconds++;
-	tend_clock(s, now);
+	xvt_session_follow_clock(s, now);
 	if (s->seconds % SOUND_SECONDS == 0)
 		say_unsound(s);
 	xvt_session_pace(s, since(now, s->pace_clock));
@@ -418,11 +161,11 @@ static void every_second(struct xvt_session *s, uint64_t now)
 		xvt_session_look_for_files(s, now);
 		xvt_session_announce_late(s, false);
 		xvt_session_space_second(s);
-		put_stats(s, true, false);
+		xvt_session_put_stats(s, true, false);
 	}
 	xvt_session_status_second(s, now);
 	xvt_session_put_marks(s);
-	owe(s, true);
+	xvt_session_checkpoint(s, true);
 }
 
 static void look_for_formats(struct xvt_session *s, uint64_t now)
@@ -521,7 +264,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 
 	xvt_session_got_up(s, now);
 	look_for_formats(s, now);
-	pay(s);
+	xvt_session_commit_checkpoint(s);
 	if (s->last_pass_clock && since(now, s->last_pass_clock) > ticks(s, AWAY_NS)) {
 		s->grace_clock = now;
 		tell_away(s, now);
@@ -556,7 +299,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 		s->merge.rest_ns = s->rest_ns;
 		held = xvt_session_hold(s);
 		if (s->joined && !held)
-			moved = merge(s, s->awake, s->nr_awake);
+			moved = xvt_session_merge(s, s->awake, s->nr_awake);
 		if (moved < 0)
 			return (int)moved;
 		held |= s->merge.held;
@@ -577,7 +320,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 			s->opt.cut ? PASS_MIN_NS
 				   : gap_ns(s, moved || waits, hurry, since(xvt_clock_read(), now));
 		s->next_pass_clock = now + ticks(s, s->pass_gap_ns);
-		owe_when_due(s, now);
+		xvt_session_checkpoint_when_due(s, now);
 		xvt_session_look_at_space(s);
 	}
 	if ((int64_t)(now - s->next_second_clock) >= 0) {
@@ -618,260 +361,4 @@ void xvt_session_sums(const struct xvt_session *s, uint64_t *events, uint64_t *l
 			*lost += r->last.lost[k] - r->base_lost[k];
 		*lost += r->stats.overwritten + r->stats.dropped;
 	}
-}
-
-/* ------------------------------------------------------------------ the end */
-
-/*
- * Proven idle after the moment when recording was switched off, and all of it placed? One that was
- * set aside may never be: of that, what is there must have been taken.
- */
-static bool ring_finished(const struct xvt_session *s, struct xvt_ring *r)
-{
-	if (r->phase == XVT_PHASE_ASIDE && s->vms[r->vm]->phase == XVT_VM_ATTACHED)
-		return (int64_t)(r->look_clock - s->off_clock) >= 0 &&
-		       !xvt_pos_before(r->read_pos, r->last.commit);
-	if (r->phase != XVT_PHASE_LIVE)
-		return true;
-	if (!r->idle || (int64_t)(r->idle_clock - s->off_clock) < 0 || r->first)
-		return false;
-	return r->proven_node_ns && !xvt_ring_ready(r) && !xvt_ring_peek(r);
-}
-
-/* Who is not yet is asked first the next time: with many rings nobody has time to ask all of them
- * whenever something happens. */
-static bool all_finished(const struct xvt_session *s, size_t *first)
-{
-	size_t n;
-
-	for (n = 0; n < s->nr_rings; n++) {
-		if (*first >= s->nr_rings)
-			*first = 0;
-		if (!ring_finished(s, s->rings[*first]))
-			return false;
-		++*first;
-	}
-	return true;
-}
-
-/* What the counters lost after the last sub-buffer was opened has no place but the end. */
-static void tell_tail_losses(struct xvt_session *s)
-{
-	size_t i;
-
-	for (i = 0; i < s->nr_rings; i++) {
-		struct xvt_ring *r = s->rings[i];
-		struct xvt_event_hdr h = { .id = XVT_ID_LOST, .len = sizeof(struct xvt_lost) };
-		struct xvt_lost lost;
-
-		if (!xvt_session_takes_part(s, r) || !xvt_ring_tail_loss(r, &lost))
-			continue;
-		h.host_ns = s->merge.last_ns;
-		h.guest_clock = r->last_guest;
-		h.ring_flags = r->id;
-		xvt_trace_event(s->trace, &h, &lost);
-	}
-}
-
-void xvt_session_free(struct xvt_session *s)
-{
-	size_t i;
-
-	for (i = 0; i < s->nr_rings; i++) {
-		xvt_ring_fini(s->rings[i]);
-		free(s->rings[i]);
-	}
-	for (i = 0; i < s->nr_vms; i++) {
-		xvt_vm_free(s->vms[i]);
-	}
-	xvt_pool_fini(&s->pool);
-	xvt_trace_writer_free(s->trace);
-	free(s->rings);
-	free(s->clock_due);
-	free(s->awake);
-	free(s->stirred);
-	free(s->vms);
-	xvt_merge_fini(&s->merge);
-	xvt_host_clock_fini(&s->clock);
-	free(s);
-}
-
-static uint64_t attach_id_after(const struct xvt_session *s, const struct xvt_vm *vm)
-{
-	return s->opt.cut && vm->found_attach_id != XVT_ATTACH_LOOKS ? vm->found_attach_id : 0;
-}
-
-/* All of it is in the file: whoever comes next finds nothing missing. Else the regions say, as
- * after a death, how far their records got. A snapshot leaves them as it found them. */
-static void leave(struct xvt_session *s)
-{
-	size_t i;
-
-	for (i = 0; i < s->nr_rings && !s->opt.cut; i++) {
-		if (s->vms[s->rings[i]->vm]->phase == XVT_VM_ATTACHED)
-			xvt_ring_remember(s->rings[i]);
-	}
-	for (i = 0; i < s->nr_vms; i++) {
-		if (s->vms[i]->phase == XVT_VM_ATTACHED)
-			xvt_store_release(&xvt_host_region_page(&s->vms[i]->region)->attach_id,
-					  attach_id_after(s, s->vms[i]));
-	}
-}
-
-/* So many records may wait, at most: in memory, and in the rings by the last look at each. */
-static uint64_t most_waiting(const struct xvt_session *s)
-{
-	uint64_t bytes = 0, left;
-	size_t i;
-
-	for (i = 0; i < s->nr_vms; i++)
-		bytes += xvt_pool_used(&s->vms[i]->pool);
-	for (i = 0; i < s->nr_rings; i++) {
-		const struct xvt_ring *r = s->rings[i];
-
-		left = since(r->last.resv, r->read_pos);
-		bytes += left < r->region->g.ring_size ? left : r->region->g.ring_size;
-	}
-	return bytes / sizeof(uint64_t);
-}
-
-/* It stays where it is: the next recording takes it. */
-static void tell_undrained(struct xvt_session *s)
-{
-	size_t i;
-	uint32_t k;
-
-	for (i = 0; i < s->nr_vms; i++) {
-		struct xvt_vm *vm = s->vms[i];
-		uint64_t bytes = 0;
-
-		for (k = 0; vm->phase == XVT_VM_ATTACHED && k < vm->region.g.ring_count; k++) {
-			const struct xvt_ring *r = vm->rings[k];
-
-			if (r->phase != XVT_PHASE_BROKEN &&
-			    xvt_pos_before(r->read_pos, r->last.commit))
-				bytes += r->last.commit - r->read_pos;
-		}
-		if (bytes)
-			xvt_session_note(s, 1, vm, UINT32_MAX,
-					 "%" PRIu64 " bytes of records were not taken in time and "
-					 "count as in flight; the next recording begins with them",
-					 bytes);
-	}
-}
-
-/*
- * Until all of it is out, or nothing much has come out for as long as a silent ring is waited for,
- * and a second. The disk may take its time; a guest that goes on all the same gets none.
- */
-static int drain_rest(struct xvt_session *s, uint64_t most_records)
-{
-	uint64_t moved = s->merge.emitted, moved_clock = s->off_clock, sleep_ns;
-	uint64_t waited_ns = xvt_session_waited_ns(s);
-	const uint64_t patience_ns = s->opt.stall_timeout_ns + SECOND_NS, begin_ns = waited_ns;
-	size_t i = 0;
-
-	for (;;) {
-		int err = xvt_session_pass(s, &sleep_ns);
-		uint64_t now = xvt_clock_read(), disk_ns = xvt_session_waited_ns(s) - waited_ns;
-		uint64_t most_ns = END_PATIENCE * patience_ns + xvt_session_waited_ns(s) - begin_ns;
-
-		if (err || all_finished(s, &i))
-			return err;
-		if (s->merge.emitted - moved >= MUCH_RECORDS && s->merge.emitted <= most_records &&
-		    since(now, s->off_clock) < ticks(s, most_ns)) {
-			moved = s->merge.emitted;
-			moved_clock = now;
-			waited_ns += disk_ns;
-		} else if (since(now, moved_clock) >= ticks(s, patience_ns + disk_ns)) {
-			return 0;
-		}
-		err = xvt_loop_run(s->loop, sleep_ns);
-		if (err < 0)
-			return err;
-	}
-}
-
-/* Off first, then wait until every writer that was inside has come out: a writer tests enable
- * again after it made itself visible in nest. */
-static int wind_down(struct xvt_session *s)
-{
-	const uint64_t most = s->merge.emitted + most_waiting(s);
-	uint64_t off;
-	size_t i;
-	int err;
-
-	join(s, xvt_clock_read());
-	for (i = 0; i < s->nr_rings; i++) {
-		struct xvt_ring *r = s->rings[i];
-
-		r->enable = XVT_ENABLE_OFF;
-		/* Also one that never got a clock: it is drained like all others. */
-		if (r->phase != XVT_PHASE_BROKEN)
-			xvt_store_release(&r->host->enable, r->enable);
-	}
-	xvt_mb();
-	off = xvt_clock_read_ordered();
-	s->off_clock = off;
-	for (i = 0; i < s->nr_rings; i++)
-		s->rings[i]->next_burst_clock = off; /* one more node behind the last record */
-	for (i = 0; i < s->nr_vms; i++)
-		xvt_session_wake_vm(s, s->vms[i]);
-	for (i = 0; i < s->nr_rings; i++)
-		xvt_session_clock_soon(s, s->rings[i], off);
-	err = drain_rest(s, most);
-	tell_undrained(s);
-	return err;
-}
-
-int xvt_session_end(struct xvt_session *s)
-{
-	int err = s->opt.cut ? 0 : wind_down(s);
-	size_t i;
-
-	s->ending = true;
-	for (i = 0; i < s->nr_rings; i++) {
-		if (!s->opt.cut)
-			xvt_session_ring_clockless(s, s->rings[i]);
-		s->rings[i]->map.closed = true;
-	}
-	s->merge.limit_ns = s->opt.cut ? s->cut_ns : UINT64_MAX;
-	s->merge.rest_ns = UINT64_MAX;
-	if (!err) {
-		int64_t moved = merge(s, s->rings, s->nr_rings);
-
-		if (moved < 0)
-			err = (int)moved;
-	}
-	xvt_session_stop_listening(s);
-	for (i = 0; i < s->nr_vms; i++)
-		xvt_vm_tell_unrecorded(s, s->vms[i]);
-	for (i = 0; i < s->nr_vms; i++)
-		xvt_vm_end_request(s, s->vms[i]);
-	for (i = 0; i < s->nr_vms; i++)
-		xvt_session_notes_left_out(s, s->vms[i], xvt_clock_read(), true);
-	xvt_session_put_all_drops(s);
-	tell_tail_losses(s);
-	put_lines(s, xvt_host_clock_end(&s->clock));
-	xvt_session_put_marks(s);
-	xvt_session_announce_late(s, true);
-	xvt_session_kvm_end(s);
-	put_stats(s, false, true);
-	owe_all(s, true);
-	i = (size_t)xvt_trace_writer_end(s->trace);
-	if (!err)
-		err = (int)i;
-	if (!err && s->sink->settle)
-		err = s->sink->settle(s->sink);
-	if (!err || s->opt.cut)
-		leave(s);
-	return err;
-}
-
-int xvt_session_finish(struct xvt_session *s)
-{
-	int err = xvt_session_end(s);
-
-	xvt_session_free(s);
-	return err;
 }

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * emit.c - what the merge puts out goes into the trace: the bytes of a run, its order, and what was
+ * lost or dropped. The session's pass calls xvt_session_merge().
+ */
+#include "session/parts.h"
+
+#include "merge/put.h"
+#include "trace/payload.h"
+
+#define HOLD_BYTES (64u << 10) /* of records between two checks of the disk */
+
+/* Called by the merge before it emits records that an inferred node placed. */
+static void witness(void *arg, struct xvt_ring *r)
+{
+	xvt_session_ring_witness_first(arg, r);
+}
+
+/*
+ * Called by the merge before the first record of a run goes out. Writes the bytes of the run, or
+ * drops it if its machine has used its share of the space. Returns 0, 1 if the merge must wait for
+ * the disk, or -errno.
+ */
+static int locate(void *arg, struct xvt_run *run)
+{
+	struct xvt_session *s = arg;
+
+	s->put_bytes += run->len;
+	if (s->put_bytes >= HOLD_BYTES) {
+		if (!s->opt.cut && xvt_session_hold(s))
+			return 1;
+		s->put_bytes = 0;
+		s->limited = xvt_session_space_limited(s);
+		xvt_session_meet(s);
+	}
+	if (s->limited && !xvt_session_may_write(s, s->vms[run->ring->vm], xvt_run_cost(run))) {
+		xvt_run_drop(run);
+		return 0;
+	}
+	return xvt_run_put(run, s->trace);
+}
+
+/* Writes the LOST record of events that were dropped before event i of the window. */
+static int put_drops(void *arg, const struct xvt_window *w, uint32_t i)
+{
+	struct xvt_session *s = arg;
+
+	if (!(w->flags & XVT_EVENT_F_LATE))
+		s->emitted_ns = xvt_window_ns(w, i);
+	return xvt_session_put_drops(s, xvt_window_run(w, i)->ring);
+}
+
+/* Event i is a LOST record, which the host itself writes, or belongs to a dropped run. */
+static int put_other(void *arg, const struct xvt_window *w, uint32_t i)
+{
+	struct xvt_session *s = arg;
+	const struct xvt_run *run = xvt_window_run(w, i);
+	const struct xvt_lost *lost;
+	const struct xvt_event_hdr h = xvt_window_event(w, i, &lost);
+
+	if (run->dropped)
+		return 0; /* emit() counts it with its run */
+	if (s->limited &&
+	    !xvt_session_may_write(s, s->vms[run->ring->vm], sizeof(h) + sizeof(*lost))) {
+		xvt_session_drop_lost(s, run->ring, lost, h.guest_clock);
+		return 0;
+	}
+	put_drops(s, w, i);
+	xvt_ring_told(run->ring, lost);
+	return xvt_trace_event(s->trace, &h, lost);
+}
+
+/* Writes a sorted window: the order of its events, and the counters of their rings. */
+static int emit(void *arg, const struct xvt_window *w)
+{
+	static const struct xvt_window_ops ops = { put_other, put_drops };
+	struct xvt_session *s = arg;
+	uint32_t i;
+	int err;
+
+	xvt_session_meet(s);
+	s->limited = xvt_session_space_limited(s);
+	err = xvt_window_put(w, s->trace, &ops, s);
+	for (i = 0; i < w->nr_runs; i++) {
+		const struct xvt_run *run = w->runs[i];
+
+		if (run->taken == run->at)
+			continue;
+		if (run->dropped)
+			xvt_session_drop_run(s, run);
+		else
+			xvt_run_count(run, run->taken, run->ring_flags | w->flags);
+		/* Its last STATS may be in the file already: it needs another one. */
+		s->stirred[run->ring->id] |= XVT_STIRRED;
+	}
+	if (!(w->flags & XVT_EVENT_F_LATE))
+		s->emitted_ns = xvt_window_ns(w, w->count - 1);
+	return err;
+}
+
+int64_t xvt_session_merge(struct xvt_session *s, struct xvt_ring *const *rings, size_t count)
+{
+	s->limited = xvt_session_space_limited(s);
+	return xvt_merge_pass(&s->merge, rings, count);
+}
+
+void xvt_session_init_merge(struct xvt_session *s)
+{
+	static const struct xvt_merge_ops ops = { emit, locate, xvt_session_hold, witness };
+	/* A snapshot waits for the disk. */
+	static const struct xvt_merge_ops cut_ops = { emit, locate, NULL, witness };
+
+	xvt_merge_init(&s->merge, s->opt.cut ? &cut_ops : &ops, s);
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0
+/* end.c - the end of a recording: switch off, take what is left, say what was not taken, close. */
+#include "session/parts.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define END_PATIENCE 3u	     /* waits in a row, even if records still come out */
+#define MUCH_RECORDS 100000u /* inferred nodes place fewer: one in a pass */
+
+/*
+ * Returns true if no record of the ring can still come: it was proven idle after recording was
+ * switched off, and all its records are placed. A ring that was set aside may never be idle; of
+ * that one, all committed records must have been taken.
+ */
+static bool ring_finished(const struct xvt_session *s, struct xvt_ring *r)
+{
+	if (r->phase == XVT_PHASE_ASIDE && s->vms[r->vm]->phase == XVT_VM_ATTACHED)
+		return (int64_t)(r->look_clock - s->off_clock) >= 0 &&
+		       !xvt_pos_before(r->read_pos, r->last.commit);
+	if (r->phase != XVT_PHASE_LIVE)
+		return true;
+	if (!r->idle || (int64_t)(r->idle_clock - s->off_clock) < 0 || r->first)
+		return false;
+	return r->proven_node_ns && !xvt_ring_ready(r) && !xvt_ring_peek(r);
+}
+
+/* *first is the ring to begin with, and becomes the first one that is not finished: the next call
+ * does not look at all rings again. */
+static bool all_finished(const struct xvt_session *s, size_t *first)
+{
+	size_t n;
+
+	for (n = 0; n < s->nr_rings; n++) {
+		if (*first >= s->nr_rings)
+			*first = 0;
+		if (!ring_finished(s, s->rings[*first]))
+			return false;
+		++*first;
+	}
+	return true;
+}
+
+/* Writes LOST records for losses that no sub-buffer header has reported: at the end of the trace.
+ */
+static void tell_tail_losses(struct xvt_session *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr_rings; i++) {
+		struct xvt_ring *r = s->rings[i];
+		struct xvt_event_hdr h = { .id = XVT_ID_LOST, .len = sizeof(struct xvt_lost) };
+		struct xvt_lost lost;
+
+		if (!xvt_session_takes_part(s, r) || !xvt_ring_tail_loss(r, &lost))
+			continue;
+		h.host_ns = s->merge.last_ns;
+		h.guest_clock = r->last_guest;
+		h.ring_flags = r->id;
+		xvt_trace_event(s->trace, &h, &lost);
+	}
+}
+
+void xvt_session_free(struct xvt_session *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr_rings; i++) {
+		xvt_ring_fini(s->rings[i]);
+		free(s->rings[i]);
+	}
+	for (i = 0; i < s->nr_vms; i++) {
+		xvt_vm_free(s->vms[i]);
+	}
+	xvt_pool_fini(&s->pool);
+	xvt_trace_writer_free(s->trace);
+	free(s->rings);
+	free(s->clock_due);
+	free(s->awake);
+	free(s->stirred);
+	free(s->vms);
+	xvt_merge_fini(&s->merge);
+	xvt_host_clock_fini(&s->clock);
+	free(s);
+}
+
+static uint64_t attach_id_after(const struct xvt_session *s, const struct xvt_vm *vm)
+{
+	return s->opt.cut && vm->found_attach_id != XVT_ATTACH_LOOKS ? vm->found_attach_id : 0;
+}
+
+/*
+ * All events are in the file: the regions say so, and are free for the next recorder. If this is
+ * not called, they say what the last checkpoint held, as after a crash. A snapshot leaves them as
+ * it found them.
+ */
+static void leave(struct xvt_session *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr_rings && !s->opt.cut; i++) {
+		if (s->vms[s->rings[i]->vm]->phase == XVT_VM_ATTACHED)
+			xvt_ring_remember(s->rings[i]);
+	}
+	for (i = 0; i < s->nr_vms; i++) {
+		if (s->vms[i]->phase == XVT_VM_ATTACHED)
+			xvt_store_release(&xvt_host_region_page(&s->vms[i]->region)->attach_id,
+					  attach_id_after(s, s->vms[i]));
+	}
+}
+
+/* Upper bound of the records that wait in memory and, by the last look, in the rings. */
+static uint64_t most_waiting(const struct xvt_session *s)
+{
+	uint64_t bytes = 0, left;
+	size_t i;
+
+	for (i = 0; i < s->nr_vms; i++)
+		bytes += xvt_pool_used(&s->vms[i]->pool);
+	for (i = 0; i < s->nr_rings; i++) {
+		const struct xvt_ring *r = s->rings[i];
+
+		left = since(r->last.resv, r->read_pos);
+		bytes += left < r->region->g.ring_size ? left : r->region->g.ring_size;
+	}
+	return bytes / sizeof(uint64_t);
+}
+
+/* Notes records that were left in the rings. The next recording takes them. */
+static void tell_undrained(struct xvt_session *s)
+{
+	size_t i;
+	uint32_t k;
+
+	for (i = 0; i < s->nr_vms; i++) {
+		struct xvt_vm *vm = s->vms[i];
+		uint64_t bytes = 0;
+
+		for (k = 0; vm->phase == XVT_VM_ATTACHED && k < vm->region.g.ring_count; k++) {
+			const struct xvt_ring *r = vm->rings[k];
+
+			if (r->phase != XVT_PHASE_BROKEN &&
+			    xvt_pos_before(r->read_pos, r->last.commit))
+				bytes += r->last.commit - r->read_pos;
+		}
+		if (bytes)
+			xvt_session_note(s, 1, vm, UINT32_MAX,
+					 "%" PRIu64 " bytes of records were not taken in time and "
+					 "count as in flight; the next recording begins with them",
+					 bytes);
+	}
+}
+
+/*
+ * Runs passes until all rings are finished, or until few records came out for stall_timeout_ns and
+ * a second. Waiting for the disk does not count. A guest that goes on writing cannot prolong the
+ * end: at most `most_records` records and END_PATIENCE such waits. Returns 0 or -errno.
+ */
+static int drain_rest(struct xvt_session *s, uint64_t most_records)
+{
+	uint64_t moved = s->merge.emitted, moved_clock = s->off_clock, sleep_ns;
+	uint64_t waited_ns = xvt_session_waited_ns(s);
+	const uint64_t patience_ns = s->opt.stall_timeout_ns + SECOND_NS, begin_ns = waited_ns;
+	size_t i = 0;
+
+	for (;;) {
+		int err = xvt_session_pass(s, &sleep_ns);
+		uint64_t now = xvt_clock_read(), disk_ns = xvt_session_waited_ns(s) - waited_ns;
+		uint64_t most_ns = END_PATIENCE * patience_ns + xvt_session_waited_ns(s) - begin_ns;
+
+		if (err || all_finished(s, &i))
+			return err;
+		if (s->merge.emitted - moved >= MUCH_RECORDS && s->merge.emitted <= most_records &&
+		    since(now, s->off_clock) < ticks(s, most_ns)) {
+			moved = s->merge.emitted;
+			moved_clock = now;
+			waited_ns += disk_ns;
+		} else if (since(now, moved_clock) >= ticks(s, patience_ns + disk_ns)) {
+			return 0;
+		}
+		err = xvt_loop_run(s->loop, sleep_ns);
+		if (err < 0)
+			return err;
+	}
+}
+
+/* Switches recording off, then waits until each writer inside an event has left it: a writer tests
+ * `enable` again after it has made itself visible in `nest`. Returns 0 or -errno. */
+static int wind_down(struct xvt_session *s)
+{
+	const uint64_t most = s->merge.emitted + most_waiting(s);
+	uint64_t off;
+	size_t i;
+	int err;
+
+	xvt_session_join(s, xvt_clock_read());
+	for (i = 0; i < s->nr_rings; i++) {
+		struct xvt_ring *r = s->rings[i];
+
+		r->enable = XVT_ENABLE_OFF;
+		/* A ring that never got a clock is drained like all others. */
+		if (r->phase != XVT_PHASE_BROKEN)
+			xvt_store_release(&r->host->enable, r->enable);
+	}
+	xvt_mb();
+	off = xvt_clock_read_ordered();
+	s->off_clock = off;
+	for (i = 0; i < s->nr_rings; i++)
+		s->rings[i]->next_burst_clock =
+			off; /* to get one more node, after the last record */
+	for (i = 0; i < s->nr_vms; i++)
+		xvt_session_wake_vm(s, s->vms[i]);
+	for (i = 0; i < s->nr_rings; i++)
+		xvt_session_clock_soon(s, s->rings[i], off);
+	err = drain_rest(s, most);
+	tell_undrained(s);
+	return err;
+}
+
+int xvt_session_end(struct xvt_session *s)
+{
+	int err = s->opt.cut ? 0 : wind_down(s);
+	size_t i;
+
+	s->ending = true;
+	for (i = 0; i < s->nr_rings; i++) {
+		if (!s->opt.cut)
+			xvt_session_ring_clockless(s, s->rings[i]);
+		s->rings[i]->map.closed = true;
+	}
+	s->merge.limit_ns = s->opt.cut ? s->cut_ns : UINT64_MAX;
+	s->merge.rest_ns = UINT64_MAX;
+	if (!err) {
+		int64_t moved = xvt_session_merge(s, s->rings, s->nr_rings);
+
+		if (moved < 0)
+			err = (int)moved;
+	}
+	xvt_session_stop_listening(s);
+	for (i = 0; i < s->nr_vms; i++)
+		xvt_vm_tell_unrecorded(s, s->vms[i]);
+	for (i = 0; i < s->nr_vms; i++)
+		xvt_vm_end_request(s, s->vms[i]);
+	for (i = 0; i < s->nr_vms; i++)
+		xvt_session_notes_left_out(s, s->vms[i], xvt_clock_read(), true);
+	xvt_session_put_all_drops(s);
+	tell_tail_losses(s);
+	xvt_session_put_lines(s, xvt_host_clock_end(&s->clock));
+	xvt_session_put_marks(s);
+	xvt_session_announce_late(s, true);
+	xvt_session_kvm_end(s);
+	xvt_session_put_stats(s, false, true);
+	xvt_session_stage_checkpoint(s, true);
+	i = (size_t)xvt_trace_writer_end(s->trace);
+	if (!err)
+		err = (int)i;
+	if (!err && s->sink->settle)
+		err = s->sink->settle(s->sink);
+	if (!err || s->opt.cut)
+		leave(s);
+	return err;
+}
+
+int xvt_session_finish(struct xvt_session *s)
+{
+	int err = xvt_session_end(s);
+
+	xvt_session_free(s);
+	return err;
+}
