@@ -224,8 +224,8 @@ static size_t known_len(const char *text)
 }
 
 /* Write a text with width and precision. */
-static void put_text(const struct run *r, const struct xvt_piece *p, const void *text, size_t len,
-		     int width, int precision)
+static void put_text(const struct run *r, const struct xvt_print_piece *p, const void *text,
+		     size_t len, int width, int precision)
 {
 	size_t fill;
 
@@ -248,7 +248,7 @@ struct digits {
 	unsigned int zeros;
 };
 
-static void make_digits(struct digits *out, const struct xvt_piece *p, struct number n,
+static void make_digits(struct digits *out, const struct xvt_print_piece *p, struct number n,
 			int precision)
 {
 	const char *names = p->conv == 'X' ? "0123456789ABCDEF" : "0123456789abcdef";
@@ -279,8 +279,8 @@ static void make_digits(struct digits *out, const struct xvt_piece *p, struct nu
 		out->sign = p->conv == 'X' ? "0X" : "0x";
 }
 
-static void put_formatted(struct xvt_out *o, const struct xvt_piece *p, struct number n, int width,
-			  int precision)
+static void put_formatted(struct xvt_out *o, const struct xvt_print_piece *p, struct number n,
+			  int width, int precision)
 {
 	struct digits d;
 	unsigned int len, fill;
@@ -304,8 +304,8 @@ static void put_formatted(struct xvt_out *o, const struct xvt_piece *p, struct n
 		xvt_out_char(o, ' ');
 }
 
-static void put_number(const struct run *r, const struct xvt_piece *p, struct number n, int width,
-		       int precision)
+static void put_number(const struct run *r, const struct xvt_print_piece *p, struct number n,
+		       int width, int precision)
 {
 	bool is_signed = p->conv == 'd' || p->conv == 'i';
 
@@ -331,8 +331,8 @@ static void put_address(struct xvt_out *o, uint64_t v)
 	xvt_out_hex(o, v, 1);
 }
 
-static void put_names(const struct run *r, const struct xvt_node *n, const struct xvt_piece *p,
-		      int width, int precision)
+static void put_names(const struct run *r, const struct xvt_node *n,
+		      const struct xvt_print_piece *p, int width, int precision)
 {
 	uint64_t v = eval(r, n->a).v;
 	bool any = false;
@@ -453,8 +453,8 @@ static void put_ksym(const struct run *r, uint64_t addr, bool with_offset)
 	}
 }
 
-static void put_string(const struct run *r, const struct xvt_node *n, const struct xvt_piece *p,
-		       int width, int precision)
+static void put_string(const struct run *r, const struct xvt_node *n,
+		       const struct xvt_print_piece *p, int width, int precision)
 {
 	struct xvt_value v;
 	const char *text;
@@ -536,7 +536,7 @@ static void put_bytes_of(const struct run *r, const struct xvt_field *f, const c
 	}
 }
 
-static void put_pointer(const struct run *r, const struct xvt_piece *p)
+static void put_pointer(const struct run *r, const struct xvt_print_piece *p)
 {
 	const struct xvt_node *n = p->node;
 
@@ -570,7 +570,7 @@ void xvt_print_run(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_pr
 	struct run r = { o, d, ev };
 
 	for (uint32_t i = 0; i < print->piece_count && !o->cut; i++) {
-		const struct xvt_piece *p = &print->pieces[i];
+		const struct xvt_print_piece *p = &print->pieces[i];
 		int width, precision;
 		uint8_t c;
 
@@ -600,14 +600,15 @@ void xvt_print_run(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_pr
 	}
 }
 
-void xvt_piece_number(struct xvt_out *o, const struct xvt_piece *p, uint64_t v)
+void xvt_piece_number(struct xvt_out *o, const struct xvt_print_piece *p, uint64_t v)
 {
 	struct run r = { .o = o };
 
 	put_number(&r, p, (struct number){ v, true }, p->width, p->precision);
 }
 
-void xvt_piece_text(struct xvt_out *o, const struct xvt_piece *p, const void *text, size_t len)
+void xvt_piece_text(struct xvt_out *o, const struct xvt_print_piece *p, const void *text,
+		    size_t len)
 {
 	struct run r = { .o = o };
 

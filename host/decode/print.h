@@ -80,7 +80,7 @@ struct xvt_node {
 #define XVT_PIECE_F_PLUS  8u
 #define XVT_PIECE_F_SPACE 16u
 
-struct xvt_piece {
+struct xvt_print_piece {
 	char conv;	 /* 0: text */
 	char pointer[4]; /* the letters after %p */
 	uint8_t flags;
@@ -97,7 +97,7 @@ struct xvt_piece {
 
 struct xvt_print {
 	uint32_t piece_count;
-	struct xvt_piece *pieces;
+	struct xvt_print_piece *pieces;
 };
 
 /*
@@ -122,8 +122,9 @@ void xvt_print_run(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_pr
 
 /* Parts of xvt_print_run() for printk.c: write a number or a text by the conversion `p`, and the
  * symbol at an address. */
-void xvt_piece_number(struct xvt_out *o, const struct xvt_piece *p, uint64_t v);
-void xvt_piece_text(struct xvt_out *o, const struct xvt_piece *p, const void *text, size_t len);
+void xvt_piece_number(struct xvt_out *o, const struct xvt_print_piece *p, uint64_t v);
+void xvt_piece_text(struct xvt_out *o, const struct xvt_print_piece *p, const void *text,
+		    size_t len);
 void xvt_print_symbol(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_event *ev,
 		      uint64_t addr, bool with_offset);
 

@@ -771,7 +771,7 @@ static const char *parse_count(struct parser *k, const char *p, int16_t *count,
 }
 
 /* Parse the letters after %p. */
-static const char *parse_pointer(const char *p, struct xvt_piece *piece)
+static const char *parse_pointer(const char *p, struct xvt_print_piece *piece)
 {
 	static const char *const known[] = { "I4", "I6c", "I6", "i4", "i6", "IS", "MR", "MF", "mR",
 					     "Ul", "UL",  "Ub", "UB", "hC", "hD", "hN", "S",  "s",
@@ -788,7 +788,7 @@ static const char *parse_pointer(const char *p, struct xvt_piece *piece)
 	return p;
 }
 
-static const char *parse_length(const char *p, struct xvt_piece *piece)
+static const char *parse_length(const char *p, struct xvt_print_piece *piece)
 {
 	for (; *p && strchr("hlLzZqjt", *p); p++) {
 		if (*p == 'h')
@@ -800,7 +800,7 @@ static const char *parse_length(const char *p, struct xvt_piece *piece)
 }
 
 /* Parse one conversion; p is after the '%'. Returns its end, or NULL. */
-static const char *parse_conversion(struct parser *k, const char *p, struct xvt_piece *piece,
+static const char *parse_conversion(struct parser *k, const char *p, struct xvt_print_piece *piece,
 				    struct args *args)
 {
 	static const char flag_chars[] = "-0#+ ";
@@ -826,7 +826,7 @@ static const char *parse_conversion(struct parser *k, const char *p, struct xvt_
 }
 
 /* Parse text up to the next conversion and undo its escapes. */
-static const char *parse_text(struct parser *k, const char *p, struct xvt_piece *piece)
+static const char *parse_text(struct parser *k, const char *p, struct xvt_print_piece *piece)
 {
 	const char *end = p;
 	uint32_t n = 0;
@@ -896,7 +896,7 @@ static int make_pieces(struct parser *k, const char *p, struct args *args)
 	if (!print->pieces)
 		return -ENOMEM;
 	while (*p) {
-		struct xvt_piece *piece = &print->pieces[print->piece_count++];
+		struct xvt_print_piece *piece = &print->pieces[print->piece_count++];
 
 		if (*p == '%' && p[1] != '%')
 			p = parse_conversion(k, p + 1, piece, args);

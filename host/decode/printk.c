@@ -73,7 +73,7 @@ static const char *take_count(const char *p, int16_t *count, struct args *a)
 
 /* p is after "%p". Where %p prints memory, the kernel recorded the printed text. */
 static const char *put_pointer(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_event *ev,
-			       const char *p, const struct xvt_piece *piece, struct args *a)
+			       const char *p, const struct xvt_print_piece *piece, struct args *a)
 {
 	const char *text;
 	uint32_t len;
@@ -98,7 +98,7 @@ static const char *put_pointer(struct xvt_out *o, struct xvt_decoder *d, const s
 	return p;
 }
 
-static uint32_t size_of(const struct xvt_piece *piece)
+static uint32_t size_of(const struct xvt_print_piece *piece)
 {
 	return piece->length <= -2 ? 1 : piece->length == -1 ? 2 : piece->length == 0 ? 4 : 8;
 }
@@ -108,7 +108,7 @@ static const char *put_conversion(struct xvt_out *o, struct xvt_decoder *d,
 				  const struct xvt_event *ev, const char *p, struct args *a)
 {
 	static const char flag_chars[] = "-0#+ ";
-	struct xvt_piece piece = { .width = -1, .precision = -1 };
+	struct xvt_print_piece piece = { .width = -1, .precision = -1 };
 	const char *at, *text;
 	uint32_t len;
 	uint64_t v;

@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# Figures of the code in host/: lines of each folder, longest functions, largest structs, and files
+# and folders that need each other to link.
+#
+#   tests/measure.sh [BUILD]     BUILD holds the objects of `make`
+set -eu
+cd "$(dirname "$0")/.."
+build=${1:-build}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+echo "lines of each folder, with files"
+for dir in host/*/; do
+	files=$(find "$dir" -name '*.[ch]')
+	# shellcheck disable=SC2086
+	printf '  %-10s %6d  %3d\n' "$(basename "$dir")" "$(cat $files | wc -l)" "$(wc -w <<<"$files")"
+done
+printf '  %-10s %6d  %3d\n' all "$(find host -name '*.[ch]' -exec cat {} + | wc -l)" "$(find host -name '*.[ch]' | wc -l)"
+
+echo "longest functions, in lines"
+find host -name '*.c' -exec awk '
+	FNR == 1 { name = "" }
+	/^[a-z_].*\(/ && !/;$/ { match($0, /[a-z_0-9]+\(/); name = substr($0, RSTART, RLENGTH - 1) }
+	/^\{$/ { from = FNR }
+	/^\}$/ && name != "" { print FNR - from - 1, name, FILENAME; name = "" }' {} + |
+	sort -rn | head -n 5 | sed 's/^/  /'
+
+echo "largest structs, in bytes"
+{
+	echo '#include <stdio.h>'
+	find host -name '*.h' -printf '#include "%P"\n' | sort
+	echo 'int main(void) {'
+	find host -name '*.h' -exec sed -n 's/^struct \([a-z_0-9]*\) {$/printf("%zu \1\\n", sizeof(struct \1));/p' {} +
+	echo '}'
+} >"$work/sizes.c"
+# shellcheck disable=SC2046
+${CC:-gcc} -std=gnu11 -D_GNU_SOURCE -w -Ishared -Ihost -o "$work/sizes" "$work/sizes.c" \
+	$(pkg-config --cflags liburing libtraceevent jansson 2>/dev/null)
+"$work/sizes" | sort -rn | head -n 8 | sed 's/^/  /'
+
+# A line each: FOLDER FILE SYMBOL of what is defined, and of what is used.
+find "$build/host" -mindepth 2 -name '*.o' -exec nm -A {} + 2>/dev/null |
+	sed -E 's|^[^:]*/host/([a-z]+)/([a-z0-9_]+)\.o:|\1 \2 |' >"$work/nm"
+awk '$NF != "" && $(NF - 1) ~ /^[TDBRVWC]$/ { print $NF, $1, $2 }' "$work/nm" | sort >"$work/defined"
+awk '$(NF - 1) == "U" { print $NF, $1, $2 }' "$work/nm" | sort >"$work/used"
+join "$work/used" "$work/defined" >"$work/edges" # SYMBOL FOLDER FILE FOLDER FILE
+
+# loops: the edges on stdin that lie in a loop, as the names of its nodes
+loops() { tsort 2>&1 >/dev/null | sed -n 's/^tsort: //p' | grep -v 'contains a loop' | sort -u || true; }
+
+echo "folders that need each other to link"
+awk '$2 != $4 { print $2, $4 }' "$work/edges" | sort -u | loops | sed 's/^/  /' | grep . || echo "  none"
+echo "files of one folder that need each other to link"
+awk '$2 == $4 && $3 != $5 { print $2 "/" $3, $2 "/" $5 }' "$work/edges" | sort -u | loops | sed 's/^/  /' | grep . || echo "  none"
