@@ -42,7 +42,7 @@ struct salvage {
 	struct xvt_trace_writer *trace;
 	struct xvt_ring **rings;
 	uint32_t nr_rings;
-	bool orphaned; /* its recorder did not end in order, either */
+	bool unaccounted_before; /* its recorder did not end in order, either */
 	uint64_t events;
 	uint64_t recovered;
 };
@@ -60,7 +60,7 @@ static int put_lost(void *arg, const struct xvt_window *w, uint32_t i)
 	const struct xvt_lost *lost;
 	const struct xvt_event_hdr h = xvt_window_event(w, i, &lost);
 
-	xvt_ring_told(xvt_window_run(w, i)->ring, lost);
+	xvt_ring_reported(xvt_window_run(w, i)->ring, lost);
 	return xvt_trace_event(s->trace, &h, lost);
 }
 
@@ -125,7 +125,7 @@ static int add_ring(struct salvage *s, uint32_t index)
 	r->pool = &s->pool;
 	r->host_clock = &s->clock;
 	r->salvage = true;
-	r->orphaned = s->orphaned;
+	r->unaccounted_before = s->unaccounted_before;
 	r->mode = xvt_load(&r->host->enable) == XVT_ENABLE_OVERWRITE ? XVT_ENABLE_OVERWRITE
 								     : XVT_ENABLE_STOP;
 	xvt_ring_attach(r);
@@ -287,8 +287,8 @@ static void look_for_recorder(struct salvage *s, bool quiet)
 	if (at_work && !quiet)
 		xvt_warn("salvage", "another xvtrace is at work on this region; what it has taken "
 				    "is in its file");
-	s->orphaned = id && id != XVT_ATTACH_LOOKS && !at_work;
-	if (s->orphaned && !quiet)
+	s->unaccounted_before = id && id != XVT_ATTACH_LOOKS && !at_work;
+	if (s->unaccounted_before && !quiet)
 		xvt_warn("salvage",
 			 "its recorder did not end in order, either (trace %016" PRIx64
 			 "); events that it had taken and not written are counted as overwritten",

@@ -487,7 +487,7 @@ static int begin_lines(struct xvt_host_clock *hc, const struct xvt_clock_pair *p
 	return steer ? 2 : 1;
 }
 
-int xvt_host_clock_tend(struct xvt_host_clock *hc, uint64_t now)
+int xvt_host_clock_follow(struct xvt_host_clock *hc, uint64_t now)
 {
 	struct xvt_clock_pair p;
 	int64_t error_lo, error_hi;
@@ -528,5 +528,5 @@ int xvt_host_clock_tend(struct xvt_host_clock *hc, uint64_t now)
 int xvt_host_clock_end(struct xvt_host_clock *hc)
 {
 	hc->next_look_clock = hc->next_line_clock = 0;
-	return xvt_host_clock_tend(hc, read_clock(hc));
+	return xvt_host_clock_follow(hc, read_clock(hc));
 }

@@ -106,7 +106,7 @@ struct xvt_host_clock {
 int xvt_host_clock_init(struct xvt_host_clock *hc);
 /* The same with other clocks; a NULL member is the real clock. */
 int xvt_host_clock_init_parts(struct xvt_host_clock *hc, const struct xvt_host_clock_parts *parts);
-/* Needed only after xvt_host_clock_tend(). */
+/* Needed only after xvt_host_clock_follow(). */
 void xvt_host_clock_fini(struct xvt_host_clock *hc);
 
 /*
@@ -117,10 +117,10 @@ void xvt_host_clock_fini(struct xvt_host_clock *hc);
  *            earlier ones. Returned by every later call
  *   -ENOMEM  the map goes on unchanged, nothing is lost
  */
-int xvt_host_clock_tend(struct xvt_host_clock *hc, uint64_t now);
+int xvt_host_clock_follow(struct xvt_host_clock *hc, uint64_t now);
 
 /* Ends a recording with a last line, so that the time before it is known as well as earlier times.
- * Returns as xvt_host_clock_tend(); also 0 if a line has just been begun. */
+ * Returns as xvt_host_clock_follow(); also 0 if a line has just been begun. */
 int xvt_host_clock_end(struct xvt_host_clock *hc);
 
 /*

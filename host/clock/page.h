@@ -89,9 +89,9 @@ void xvt_clock_pages_pause(struct xvt_clock_pages *c, uint64_t host_ns);
 void xvt_clock_pages_resume(struct xvt_clock_pages *c, uint64_t host_ns);
 
 /*
- * The host clock has new lines (xvt_host_clock_tend()). Must be called before they begin, so within
- * XVT_TIMEBASE_LEAD_NS. After a later call the host's page was off meanwhile, by more than its
- * bound.
+ * The host clock has new lines (xvt_host_clock_follow()). Must be called before they begin, so
+ * within XVT_TIMEBASE_LEAD_NS. After a later call the host's page was off meanwhile, by more than
+ * its bound.
  */
 void xvt_clock_pages_host_clock(struct xvt_clock_pages *c);
 

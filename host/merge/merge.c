@@ -123,8 +123,8 @@ static struct xvt_run *refill(struct xvt_merge *m, struct xvt_ring *r)
 {
 	struct xvt_run *run = xvt_ring_refill(r);
 
-	if (xvt_unlikely(r->witness_new) && m->ops->witness)
-		m->ops->witness(m->arg, r);
+	if (xvt_unlikely(r->inferred_new) && m->ops->inferred)
+		m->ops->inferred(m->arg, r);
 	if (!run && r->have && r->placed)
 		m->err = -ENOMEM;
 	return run && locate(m, run) ? run : NULL;

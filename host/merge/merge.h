@@ -49,7 +49,7 @@ struct xvt_merge_ops {
 	bool (*hold)(void *arg);
 	/* The ring has inferred a clock node from its waiting records: r->witness. Called before
 	 * the first record placed by it is emitted. May be NULL. */
-	void (*witness)(void *arg, struct xvt_ring *r);
+	void (*inferred)(void *arg, struct xvt_ring *r);
 };
 
 struct xvt_merge {

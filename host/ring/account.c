@@ -10,7 +10,7 @@
 /* What only the counters of the end know to be overwritten. */
 static uint64_t tail_overwritten(struct xvt_ring *r, struct xvt_lost *lost)
 {
-	uint64_t *told = r->cut.on ? &r->cut.told.overwritten : &r->overwritten_told;
+	uint64_t *told = r->cut.on ? &r->cut.told.overwritten : &r->overwritten_reported;
 
 	xvt_ring_account(r, true);
 	if (r->stats.overwritten > *told) {
@@ -27,19 +27,19 @@ bool xvt_ring_tail_loss(struct xvt_ring *r, struct xvt_lost *lost)
 
 	if (r->cut.on) {
 		xvt_ring_cut_tail(r, lost);
-		xvt_ring_cut_told(r, lost);
+		xvt_ring_cut_reported(r, lost);
 		for (i = 0; i < XVT_LOST_CAUSES; i++)
 			sum += lost->lost[i];
 		return tail_overwritten(r, lost) + sum != 0;
 	}
 	memset(lost, 0, sizeof(*lost));
 	for (i = 0; i < XVT_LOST_CAUSES; i++) {
-		uint64_t delta = r->last.lost[i] - r->told_lost[i];
+		uint64_t delta = r->last.lost[i] - r->reported_lost[i];
 
 		if (delta >> 63)
 			delta = 0;
 		lost->lost[i] = delta;
-		r->told_lost[i] += delta;
+		r->reported_lost[i] += delta;
 		sum += delta;
 	}
 	lost->bad_bytes = r->gap_bad_bytes;
@@ -47,21 +47,21 @@ bool xvt_ring_tail_loss(struct xvt_ring *r, struct xvt_lost *lost)
 	return tail_overwritten(r, lost) + sum + lost->bad_bytes != 0;
 }
 
-void xvt_ring_told(struct xvt_ring *r, const struct xvt_lost *lost)
+void xvt_ring_reported(struct xvt_ring *r, const struct xvt_lost *lost)
 {
 	unsigned int i;
 
 	for (i = 0; i < XVT_LOST_CAUSES; i++)
-		r->lost_told[i] += lost->lost[i];
+		r->lost_reported[i] += lost->lost[i];
 	if (r->cut.on) {
-		xvt_ring_cut_told(r, lost);
+		xvt_ring_cut_reported(r, lost);
 		return;
 	}
-	r->overwritten_told += lost->overwritten;
-	if (r->heir && !r->orphans_told && lost->overwritten == r->orphans)
-		r->orphans_told = r->orphans;
+	r->overwritten_reported += lost->overwritten;
+	if (r->took_over && !r->unaccounted_reported && lost->overwritten == r->unaccounted)
+		r->unaccounted_reported = r->unaccounted;
 	else if (r->mode == XVT_ENABLE_OVERWRITE)
-		r->laps_told += lost->overwritten;
+		r->laps_reported += lost->overwritten;
 }
 
 /*
@@ -71,8 +71,8 @@ void xvt_ring_told(struct xvt_ring *r, const struct xvt_lost *lost)
 static uint64_t overwritten_doubt(const struct xvt_ring *r)
 {
 	const struct xvt_ring_stats *s = &r->stats;
-	const uint64_t most = r->orphans_most;
-	const uint64_t told = r->cut.on ? r->cut.told.overwritten : r->overwritten_told;
+	const uint64_t most = r->unaccounted_most;
+	const uint64_t told = r->cut.on ? r->cut.told.overwritten : r->overwritten_reported;
 
 	return (most < s->overwritten ? most : s->overwritten) +
 	       (told > s->overwritten ? told - s->overwritten : 0);
@@ -109,12 +109,12 @@ void xvt_ring_account(struct xvt_ring *r, bool final)
 	 * nothing is undrained, and no more can be inside than nest says.
 	 */
 	s->in_flight = s->attempted > known ? s->attempted - known : 0;
-	gone = r->orphans_told + r->laps_told;
+	gone = r->unaccounted_reported + r->laps_reported;
 	s->overwritten = gone < s->in_flight ? gone : s->in_flight;
 	s->in_flight -= s->overwritten;
 	if (final &&
 	    (r->mode == XVT_ENABLE_OVERWRITE || r->roll_backs ||
-	     (r->heir && !r->first && !xvt_pos_before(r->read_pos, r->last.commit))) &&
+	     (r->took_over && !r->first && !xvt_pos_before(r->read_pos, r->last.commit))) &&
 	    s->in_flight > s->nest) {
 		s->overwritten += s->in_flight - s->nest;
 		s->in_flight = s->nest;
@@ -122,7 +122,7 @@ void xvt_ring_account(struct xvt_ring *r, bool final)
 	s->overwritten_doubt = overwritten_doubt(r);
 }
 
-void xvt_ring_owe(struct xvt_ring *r, bool counters)
+void xvt_ring_stage_account(struct xvt_ring *r, bool counters)
 {
 	struct xvt_ring_account *a = &r->due;
 	unsigned int i;
@@ -139,7 +139,7 @@ void xvt_ring_owe(struct xvt_ring *r, bool counters)
 		return;
 	}
 	for (i = 0; i < XVT_LOST_CAUSES; i++) {
-		uint64_t told = r->base_lost[i] + r->lost_told[i];
+		uint64_t told = r->base_lost[i] + r->lost_reported[i];
 
 		/* A header may say more than the counters did; STATS may have said more than it. */
 		if (told <= r->last.lost[i] && (int64_t)(told - a->lost[i]) > 0)
@@ -147,7 +147,7 @@ void xvt_ring_owe(struct xvt_ring *r, bool counters)
 	}
 }
 
-void xvt_ring_remember(const struct xvt_ring *r)
+void xvt_ring_commit_account(const struct xvt_ring *r)
 {
 	const struct xvt_ring_account *a = &r->due;
 	struct xvt_ring_host *h = r->host;

@@ -23,7 +23,8 @@ void xvt_ring_drop_piece(struct xvt_ring *r)
  */
 static void see_base(struct xvt_ring *r)
 {
-	if (r->seen_valid || r->in_past || r->heir || r->cut.on || r->mode != XVT_ENABLE_OVERWRITE)
+	if (r->seen_valid || r->in_past || r->took_over || r->cut.on ||
+	    r->mode != XVT_ENABLE_OVERWRITE)
 		return;
 	r->seen = (struct xvt_subbuf_hdr){ .attempted = r->base_attempted + 1,
 					   .discarded = (uint32_t)r->base_discarded };
@@ -39,20 +40,21 @@ static bool loss_before(struct xvt_ring *r)
 
 	memset(&r->lost, 0, sizeof(r->lost));
 	for (i = 0; i < XVT_LOST_CAUSES; i++) {
-		uint32_t delta = h->lost[i] - (uint32_t)r->told_lost[i];
+		uint32_t delta = h->lost[i] - (uint32_t)r->reported_lost[i];
 
 		/* Counters only grow; "backwards" is a header from before the base. */
 		if (delta >> 31)
 			delta = 0;
 		r->lost.lost[i] = delta;
-		r->told_lost[i] += delta;
+		r->reported_lost[i] += delta;
 		sum += delta;
 	}
 	if (r->gap_skipped)
 		see_base(r);
 	/* A snapshot knows what its first sub-buffer's header said, whatever it could read since.
 	 */
-	if ((r->gap_skipped || (r->cut.on && r->gap_bad_bytes)) && r->seen_valid && !r->orphaned) {
+	if ((r->gap_skipped || (r->cut.on && r->gap_bad_bytes)) && r->seen_valid &&
+	    !r->unaccounted_before) {
 		/* (Orphans have a reckoning of their own, which this gap is part of.) */
 		int64_t passed = (int64_t)(h->attempted - r->seen.attempted);
 		int64_t known = (int64_t)(r->since_subbuf + sum +
@@ -111,7 +113,7 @@ static bool feed(struct xvt_ring *r)
 		r->past = p->past;
 		r->past.newest = r->newest;
 		r->in_past = true;
-		memcpy(r->told_lost, r->past.told_lost, sizeof(r->told_lost));
+		memcpy(r->reported_lost, r->past.reported_lost, sizeof(r->reported_lost));
 		r->skip_until = r->past.skip_until;
 		r->seen_valid = false;
 		r->since_subbuf = 0;
@@ -210,44 +212,45 @@ bool xvt_ring_only_new(const struct xvt_ring *r)
  * that died had taken. How much, the counters in a sub-buffer's header tell: they stood so when it
  * was opened, by the writer of its first record, who had counted itself.
  */
-static void orphans_at_header(struct xvt_ring *r)
+static void unaccounted_at_header(struct xvt_ring *r)
 {
 	const struct xvt_subbuf_hdr *h = &r->reader.subbuf;
 	unsigned int i;
 
-	r->orphans = h->attempted - r->base_attempted;
-	r->orphans -= (uint64_t)(int32_t)(h->discarded - (uint32_t)r->base_discarded);
+	r->unaccounted = h->attempted - r->base_attempted;
+	r->unaccounted -= (uint64_t)(int32_t)(h->discarded - (uint32_t)r->base_discarded);
 	for (i = 0; i < XVT_LOST_CAUSES; i++)
-		r->orphans -= (uint64_t)(int32_t)(h->lost[i] - (uint32_t)r->base_lost[i]);
-	r->orphan_known = r->orphan_opened = true;
+		r->unaccounted -= (uint64_t)(int32_t)(h->lost[i] - (uint32_t)r->base_lost[i]);
+	r->unaccounted_known = r->unaccounted_opened = true;
 }
 
-static void orphans_at_record(struct xvt_ring *r, bool old)
+static void unaccounted_at_record(struct xvt_ring *r, bool old)
 {
 	const bool event = r->rec.kind == XVT_REC_RECORD && r->rec.id >= XVT_ID_FIRST_EVENT;
 
-	if (r->orphan_opened && (event || r->rec.kind == XVT_REC_DISCARDED))
-		r->orphans--;
-	r->orphan_opened = false;
-	r->orphans += old && event;
+	if (r->unaccounted_opened && (event || r->rec.kind == XVT_REC_DISCARDED))
+		r->unaccounted--;
+	r->unaccounted_opened = false;
+	r->unaccounted += old && event;
 }
 
 /* The record in hand is the first of ours: were there orphans? Then that is told before it. */
-static void orphans_end(struct xvt_ring *r)
+static void end_unaccounted(struct xvt_ring *r)
 {
 	uint64_t sum;
 	unsigned int i;
 
-	r->orphaned = false;
+	r->unaccounted_before = false;
 	sum = r->last.attempted - r->base_attempted - (r->last.discarded - r->base_discarded);
 	for (i = 0; i < XVT_LOST_CAUSES; i++)
 		sum -= r->last.lost[i] - r->base_lost[i];
-	if (!r->orphan_known || !r->orphans || r->orphans >> 63 || r->orphans > sum)
+	if (!r->unaccounted_known || !r->unaccounted || r->unaccounted >> 63 ||
+	    r->unaccounted > sum)
 		return; /* none; or the guest's own idea */
 	r->stash = r->rec;
 	r->stashed = true;
 	memset(&r->lost, 0, sizeof(r->lost));
-	r->lost.overwritten = r->orphans;
+	r->lost.overwritten = r->unaccounted;
 	r->is_lost = true;
 	r->rec.id = XVT_ID_LOST;
 	r->rec.payload = (const uint8_t *)&r->lost;
@@ -279,8 +282,8 @@ bool xvt_ring_decode(struct xvt_ring *r)
 		r->epoch_known |= r->rec.full;
 		switch (r->rec.kind) {
 		case XVT_REC_SUBBUF:
-			if (r->orphaned)
-				orphans_at_header(r);
+			if (r->unaccounted_before)
+				unaccounted_at_header(r);
 			if (maybe_old(r)) {
 				r->seen = r->reader.subbuf;
 				r->seen_valid = true;
@@ -298,16 +301,16 @@ bool xvt_ring_decode(struct xvt_ring *r)
 			r->unfinished++;
 			continue;
 		case XVT_REC_DISCARDED:
-			if (r->orphaned)
-				orphans_at_record(r, false);
+			if (r->unaccounted_before)
+				unaccounted_at_record(r, false);
 			continue;
 		case XVT_REC_RECORD: {
 			bool old;
 
 			mend_context(r);
 			old = is_old(r);
-			if (r->orphaned)
-				orphans_at_record(r, old);
+			if (r->unaccounted_before)
+				unaccounted_at_record(r, old);
 			/* Also those that an earlier trace has: the header before them had not. */
 			r->since_subbuf += r->rec.id >= XVT_ID_FIRST_EVENT;
 			if (old)
@@ -320,8 +323,8 @@ bool xvt_ring_decode(struct xvt_ring *r)
 				continue;
 			}
 			r->is_lost = false;
-			if (r->orphaned)
-				orphans_end(r);
+			if (r->unaccounted_before)
+				end_unaccounted(r);
 			return true;
 		}
 		}

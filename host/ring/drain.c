@@ -496,7 +496,7 @@ static bool restored_from(const struct xvt_ring *r, const struct xvt_ring_snapsh
 	       (int64_t)(now->attempted - s->attempted) >= 0;
 }
 
-void xvt_drain_tell_cons(struct xvt_ring *r)
+void xvt_drain_advance_cons(struct xvt_ring *r)
 {
 	/* The recorder starts at the begin of a sub-buffer. Until it has read on, cons stays at the
 	 * position that an earlier recorder had reached in that sub-buffer. */
@@ -557,7 +557,7 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 		clear_taken(r);
 	/* In stop mode the release pairs with xvt_writer_may_open(). In overwrite mode the writer
 	 * does not read cons: it is where salvage, or the next recorder, goes on. */
-	xvt_drain_tell_cons(r);
+	xvt_drain_advance_cons(r);
 }
 
 /*

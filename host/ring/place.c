@@ -145,14 +145,14 @@ static bool beyond_stop(const struct xvt_ring *r, const struct xvt_clock_evidenc
  * sample as well: not tight, but proven. It becomes a node on the last one's line, unless it
  * contradicts that.
  */
-static bool bear_witness(struct xvt_ring *r)
+static bool infer_node(struct xvt_ring *r)
 {
 	const struct xvt_clock_node *last = xvt_clock_map_last(&r->map);
 	struct xvt_clock_evidence e;
 	struct xvt_clock_node n;
 	uint64_t newest, ns;
 
-	if (!(r->quiet || r->wide) || r->witness_new || !last)
+	if (!(r->quiet || r->wide) || r->inferred_new || !last)
 		return false;
 	find_newest(r);
 	newest = r->scan.newest.ts;
@@ -168,8 +168,8 @@ static bool bear_witness(struct xvt_ring *r)
 		return false;
 	if (xvt_clock_map_add(&r->map, &n))
 		return false;
-	r->witness = n;
-	r->witness_new = true;
+	r->inferred = n;
+	r->inferred_new = true;
 	return true;
 }
 
@@ -205,7 +205,7 @@ static void place(struct xvt_ring *r)
 		r->next_epoch = true;
 	}
 	result = xvt_clock_map_place(&r->map, r->rec.ts, &e, &ns);
-	if (result == XVT_MAP_WAIT && bear_witness(r))
+	if (result == XVT_MAP_WAIT && infer_node(r))
 		result = xvt_clock_map_place(&r->map, r->rec.ts, &e, &ns);
 	if (result == XVT_MAP_WAIT || (result == XVT_MAP_DOUBT && !lies(r)))
 		return;

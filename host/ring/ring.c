@@ -61,7 +61,7 @@ void xvt_ring_attach(struct xvt_ring *r)
 			       : 0;
 		r->skipped = cons && r->mode == XVT_ENABLE_OVERWRITE && !r->salvage;
 	}
-	if (r->orphaned && r->mode == XVT_ENABLE_STOP)
+	if (r->unaccounted_before && r->mode == XVT_ENABLE_STOP)
 		cons = after_cleared(r, cons);
 	r->generation = xvt_ring_generation_at(r, cons);
 	r->entered = r->generation;
@@ -76,18 +76,18 @@ void xvt_ring_attach(struct xvt_ring *r)
 	for (i = 0; i < XVT_LOST_CAUSES; i++) {
 		r->base_lost[i] = xvt_load(&h->acc_lost[i]);
 		r->base_attempted += r->base_lost[i];
-		r->told_lost[i] = r->base_lost[i];
+		r->reported_lost[i] = r->base_lost[i];
 	}
 	if ((int64_t)(r->last.attempted - r->base_attempted) < 0) {
 		/* Nonsense, or of another past: then this trace accounts from here on. */
 		r->base_attempted = r->last.attempted;
 		r->base_discarded = r->last.discarded;
 		memcpy(r->base_lost, r->last.lost, sizeof(r->base_lost));
-		memcpy(r->told_lost, r->last.lost, sizeof(r->told_lost));
-		r->orphaned = false;
+		memcpy(r->reported_lost, r->last.lost, sizeof(r->reported_lost));
+		r->unaccounted_before = false;
 	}
-	r->heir = r->orphaned;
-	r->orphans_most = r->heir ? r->last.attempted - r->base_attempted : 0;
+	r->took_over = r->unaccounted_before;
+	r->unaccounted_most = r->took_over ? r->last.attempted - r->base_attempted : 0;
 	r->due = (struct xvt_ring_account){ .delivered = r->base_delivered,
 					    .discarded = r->base_discarded,
 					    .overwritten = r->base_overwritten };
@@ -183,12 +183,12 @@ void xvt_ring_rebase(struct xvt_ring *r, const struct xvt_ring_settled *from,
 	unsigned int i;
 
 	r->restored = *past;
-	r->orphaned = false; /* at the end it is counted all the same */
+	r->unaccounted_before = false; /* at the end it is counted all the same */
 	r->base_attempted += from->attempted - r->last.attempted;
 	r->base_discarded += from->discarded - r->last.discarded;
 	for (i = 0; i < XVT_LOST_CAUSES; i++) {
 		r->base_lost[i] += from->lost[i] - r->last.lost[i];
-		r->restored.told_lost[i] = from->lost[i];
+		r->restored.reported_lost[i] = from->lost[i];
 		r->due.lost[i] += from->lost[i] - r->last.lost[i];
 	}
 	r->due.discarded += from->discarded - r->last.discarded;

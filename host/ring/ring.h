@@ -30,7 +30,7 @@ struct xvt_past {
 	uint64_t seen_until;   /* and none beyond this one, committed when we noticed */
 	uint64_t newest;       /* guest clock: no record delivered before is younger */
 	uint32_t epoch;	       /* asked for when we noticed: records of it are new */
-	uint64_t told_lost[XVT_LOST_CAUSES];
+	uint64_t reported_lost[XVT_LOST_CAUSES];
 };
 
 /* A private copy of part of one sub-buffer. */
@@ -195,18 +195,20 @@ struct xvt_ring {
 	uint64_t gap_bad_bytes; /* to be told with the next LOST */
 	bool gap_skipped;	/* told with it too: how much was overwritten, the counters know */
 	bool gap_rolled_back;
-	uint64_t since_subbuf; /* records decoded since `seen` */
-	bool orphaned;	       /* an earlier recorder died, and nothing of ours was decoded yet: */
-	bool orphan_opened;    /* a sub-buffer header was, and no record behind it; */
-	bool orphan_known;     /* how many events there were before the next record: */
-	uint64_t orphans;      /* those that no trace file accounts for */
-	bool heir;	       /* it was so once */
-	uint64_t orphans_told; /* of them: once the LOST record that says so is in the trace */
-	uint64_t orphans_most; /* of them: that were written when we came; 0: not an heir */
-	uint64_t overwritten_told;	     /* by all LOST records in the trace */
-	uint64_t laps_told;		     /* likewise: overwritten while we were there; */
-	uint64_t lost_told[XVT_LOST_CAUSES]; /* and dropped by the guest, since the base */
-	struct xvt_past past;		     /* that the piece in hand belongs to, when in_past */
+	uint64_t since_subbuf;	 /* records decoded since `seen` */
+	bool unaccounted_before; /* an earlier recorder died, and nothing of ours was decoded yet:
+				  */
+	bool unaccounted_opened; /* a sub-buffer header was, and no record behind it; */
+	bool unaccounted_known;	 /* how many events there were before the next record: */
+	uint64_t unaccounted;	 /* those that no trace file accounts for */
+	bool took_over;		 /* it was so once */
+	uint64_t unaccounted_reported; /* of them: once the LOST record that says so is in the trace
+					*/
+	uint64_t unaccounted_most;     /* of them: that were written when we came; 0: not an heir */
+	uint64_t overwritten_reported; /* by all LOST records in the trace */
+	uint64_t laps_reported;	       /* likewise: overwritten while we were there; */
+	uint64_t lost_reported[XVT_LOST_CAUSES]; /* and dropped by the guest, since the base */
+	struct xvt_past past; /* that the piece in hand belongs to, when in_past */
 	bool in_past;
 	uint64_t newest;  /* guest clock: the largest stamp of all records so far */
 	bool epoch_known; /* no full stamp is missing before the record in hand */
@@ -240,12 +242,12 @@ struct xvt_ring {
 	bool quiet;		    /* stopped or silent: no answer will confirm what waits */
 	bool wide;		    /* it answers, but for long no answer did */
 	bool patience_over;	    /* it has waited long: any witness is better than none */
-	bool quiet_told;
+	bool quiet_reported;
 	struct xvt_ring_scan scan;
-	struct xvt_clock_node witness; /* made of what waits, when quiet; not yet in the trace */
-	bool witness_new;
-	bool witness_put;	/* now it is */
-	uint64_t witness_clock; /* when the last one was written */
+	struct xvt_clock_node inferred; /* made of what waits, when quiet; not yet in the trace */
+	bool inferred_new;
+	bool inferred_put;	 /* now it is */
+	uint64_t inferred_clock; /* when the last one was written */
 	struct xvt_epoch_bump bumps[XVT_BUMPS];
 	uint32_t nr_bumps;
 
@@ -264,7 +266,8 @@ struct xvt_ring {
 	uint64_t base_lost[XVT_LOST_CAUSES];
 	uint64_t base_overwritten;
 	struct xvt_ring_account due; /* to be left in the region once the file has so much */
-	uint64_t told_lost[XVT_LOST_CAUSES]; /* what LOST pseudo-events have said, base included */
+	uint64_t reported_lost[XVT_LOST_CAUSES]; /* what LOST pseudo-events have said, base included
+						  */
 	struct xvt_ring_cut cut;
 	uint64_t unfinished;   /* records that salvage found without DONE */
 	uint64_t left_behind;  /* writers that died inside an event, by generation's end */
@@ -272,11 +275,11 @@ struct xvt_ring {
 	bool drops_wait;
 	uint64_t drops_clock; /* guest clock of the newest of them */
 	struct xvt_ring_stats stats;
-	struct xvt_ring_stats told_stats; /* as they stand in the file */
-	bool announced;			  /* its RING chunk is there, too: */
-	struct xvt_ring_info told_info;	  /* this, */
-	uint64_t told_info_clock;	  /* written then; */
-	struct xvt_ring_info next_info;	  /* and this is to follow, when info_waits */
+	struct xvt_ring_stats reported_stats; /* as they stand in the file */
+	bool announced;			      /* its RING chunk is there, too: */
+	struct xvt_ring_info reported_info;   /* this, */
+	uint64_t reported_info_clock;	      /* written then; */
+	struct xvt_ring_info next_info;	      /* and this is to follow, when info_waits */
 	bool info_waits;
 
 	/* For who asks, see session/status.c. */
@@ -402,7 +405,7 @@ bool xvt_ring_tail_loss(struct xvt_ring *r, struct xvt_lost *lost);
 
 /* A LOST pseudo-event goes into the trace. Not before: the region must never say that a gap is told
  * which is in no file. */
-void xvt_ring_told(struct xvt_ring *r, const struct xvt_lost *lost);
+void xvt_ring_reported(struct xvt_ring *r, const struct xvt_lost *lost);
 
 /* Bring r->stats up to date with the newest look at the guest's counters. */
 void xvt_ring_account(struct xvt_ring *r, bool final);
@@ -412,8 +415,8 @@ void xvt_ring_account(struct xvt_ring *r, bool final);
  * of a later daemon. Without `counters`, which the file has in STATS only, it is the events, and
  * the losses that LOST records tell.
  */
-void xvt_ring_owe(struct xvt_ring *r, bool counters);
-void xvt_ring_remember(const struct xvt_ring *r);
+void xvt_ring_stage_account(struct xvt_ring *r, bool counters);
+void xvt_ring_commit_account(const struct xvt_ring *r);
 
 /* --- snapshot.c --- */
 
@@ -423,7 +426,7 @@ void xvt_ring_remember(const struct xvt_ring *r);
  */
 bool xvt_ring_cut(struct xvt_ring *r);
 /* A LOST pseudo-event goes into the trace. */
-void xvt_ring_cut_told(struct xvt_ring *r, const struct xvt_lost *lost);
+void xvt_ring_cut_reported(struct xvt_ring *r, const struct xvt_lost *lost);
 /* Losses up to the cut that none has told. */
 void xvt_ring_cut_tail(const struct xvt_ring *r, struct xvt_lost *lost);
 /* Counters of the window into r->stats. */
@@ -440,7 +443,7 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 void xvt_drain_take(struct xvt_ring *r, bool rolled_back);
 
 /* Everything before read_pos is ours; release. */
-void xvt_drain_tell_cons(struct xvt_ring *r);
+void xvt_drain_advance_cons(struct xvt_ring *r);
 
 /*
  * The region's contents are not those that we read from: a snapshot was restored, a migration's

@@ -33,7 +33,7 @@ static struct window window_of(const struct xvt_ring *r)
 
 static bool head_is_plain(const struct xvt_ring *r, uint32_t flags)
 {
-	return !flags && !r->salvage && !r->stashed && !r->orphaned && r->first &&
+	return !flags && !r->salvage && !r->stashed && !r->unaccounted_before && r->first &&
 	       r->first->bytes == r->reader.copy && !r->first->salvage && xvt_ring_only_new(r);
 }
 

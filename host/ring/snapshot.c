@@ -93,13 +93,13 @@ bool xvt_ring_cut(struct xvt_ring *r)
 	c->base_attempted = h.attempted - 1;
 	c->base_discarded = whole_counter(c->look.discarded, h.discarded);
 	for (i = 0; i < XVT_LOST_CAUSES; i++)
-		c->base_lost[i] = r->base_lost[i] = r->told_lost[i] =
+		c->base_lost[i] = r->base_lost[i] = r->reported_lost[i] =
 			whole_counter(c->look.lost[i], h.lost[i]);
 	c->on = true;
 	return held;
 }
 
-void xvt_ring_cut_told(struct xvt_ring *r, const struct xvt_lost *lost)
+void xvt_ring_cut_reported(struct xvt_ring *r, const struct xvt_lost *lost)
 {
 	unsigned int i;
 

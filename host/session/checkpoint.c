@@ -7,22 +7,22 @@
 
 #include <string.h>
 
-#define OWE_NS	    20000000ull /* between two checkpoints */
-#define OWE_RING_NS 10000ull	/* and that much longer for each ring */
+#define CHECKPOINT_NS	   20000000ull /* between two checkpoints */
+#define CHECKPOINT_RING_NS 10000ull    /* and that much longer for each ring */
 
 void xvt_session_commit_checkpoint(struct xvt_session *s)
 {
 	size_t i;
 
-	if (!s->owing || xvt_trace_written(s->trace) < s->owed_bytes)
+	if (!s->checkpoint_in_flight || xvt_trace_written(s->trace) < s->checkpoint_bytes)
 		return;
-	s->owing = false;
+	s->checkpoint_in_flight = false;
 	for (i = 0; i < s->nr_rings; i++) {
-		if (!(s->stirred[i] & XVT_STIRRED_DUE))
+		if (!(s->dirty[i] & XVT_DIRTY_STAGED))
 			continue;
-		s->stirred[i] &= (uint8_t)~XVT_STIRRED_DUE;
+		s->dirty[i] &= (uint8_t)~XVT_DIRTY_STAGED;
 		if (s->vms[s->rings[i]->vm]->phase == XVT_VM_ATTACHED)
-			xvt_ring_remember(s->rings[i]);
+			xvt_ring_commit_account(s->rings[i]);
 	}
 }
 
@@ -37,26 +37,26 @@ void xvt_session_stage_checkpoint(struct xvt_session *s, bool counters)
 		struct xvt_ring *r = s->rings[i];
 
 		/* A ring whose RING chunk is not written has no counters in the file yet. */
-		if (!(s->stirred[i] & XVT_STIRRED_OWES) || !r->announced || r->drops_wait)
+		if (!(s->dirty[i] & XVT_DIRTY_ACCOUNT) || !r->announced || r->drops_wait)
 			continue;
 		if (!counters)
 			xvt_ring_account(r, false);
 		else
-			s->stirred[i] &= (uint8_t)~XVT_STIRRED_OWES;
-		xvt_ring_owe(r, counters);
-		s->stirred[i] |= XVT_STIRRED_DUE;
+			s->dirty[i] &= (uint8_t)~XVT_DIRTY_ACCOUNT;
+		xvt_ring_stage_account(r, counters);
+		s->dirty[i] |= XVT_DIRTY_STAGED;
 	}
-	s->owing = true;
-	s->owed_bytes = xvt_trace_bytes(s->trace);
-	s->owed_events = s->merge.emitted;
-	s->owe_clock = xvt_clock_read();
+	s->checkpoint_in_flight = true;
+	s->checkpoint_bytes = xvt_trace_bytes(s->trace);
+	s->checkpoint_events = s->merge.emitted;
+	s->checkpoint_clock = xvt_clock_read();
 }
 
 void xvt_session_checkpoint(struct xvt_session *s, bool counters)
 {
 	xvt_session_commit_checkpoint(s);
-	s->counters_late = s->owing && counters;
-	if (!s->owing && !s->disk_full)
+	s->counters_late = s->checkpoint_in_flight && counters;
+	if (!s->checkpoint_in_flight && !s->disk_full)
 		xvt_session_stage_checkpoint(s, counters);
 }
 
@@ -71,33 +71,34 @@ void xvt_session_put_stats(struct xvt_session *s, bool second_over, bool final)
 	for (i = 0; i < s->nr_rings; i++) {
 		struct xvt_ring *r = s->rings[i];
 
-		if (!final && !(s->stirred[i] & XVT_STIRRED_STATS))
+		if (!final && !(s->dirty[i] & XVT_DIRTY_STATS))
 			continue;
 		if (!r->announced || !xvt_session_takes_part(s, r))
 			continue;
 		if (write)
-			s->stirred[i] &= (uint8_t)~XVT_STIRRED_STATS;
+			s->dirty[i] &= (uint8_t)~XVT_DIRTY_STATS;
 		xvt_ring_account(r, final);
 		r->stats.paused_ns = xvt_vm_paused_ns(s, s->vms[r->vm]);
-		if (!all && !memcmp(&r->stats, &r->told_stats, sizeof(r->stats)))
+		if (!all && !memcmp(&r->stats, &r->reported_stats, sizeof(r->stats)))
 			continue;
 		if (write)
 			xvt_trace_put(s->trace, XVT_CHUNK_STATS, &r->stats, sizeof(r->stats), NULL,
 				      0);
 		xvt_session_status_count(s, r, second_over);
-		r->told_stats = r->stats;
+		r->reported_stats = r->stats;
 	}
 }
 
 void xvt_session_checkpoint_when_due(struct xvt_session *s, uint64_t now)
 {
-	if (s->opt.cut || s->owing || s->disk_full ||
-	    since(now, s->owe_clock) < ticks(s, OWE_NS + s->nr_rings * OWE_RING_NS))
+	if (s->opt.cut || s->checkpoint_in_flight || s->disk_full ||
+	    since(now, s->checkpoint_clock) <
+		    ticks(s, CHECKPOINT_NS + s->nr_rings * CHECKPOINT_RING_NS))
 		return;
 	if (s->counters_late) {
 		xvt_session_put_stats(s, false, false);
 		xvt_session_checkpoint(s, true);
-	} else if (s->merge.emitted != s->owed_events) {
+	} else if (s->merge.emitted != s->checkpoint_events) {
 		xvt_session_checkpoint(s, false);
 	}
 }

@@ -127,22 +127,22 @@ static void keep_measured(struct xvt_session *s, const struct xvt_clock_measure 
 	m->nodes[m->nr_nodes++] = from->node;
 }
 
-void xvt_session_ring_witness_first(struct xvt_session *s, struct xvt_ring *r)
+void xvt_session_put_inferred_node(struct xvt_session *s, struct xvt_ring *r)
 {
-	if (!r->witness_new || r->witness_put)
+	if (!r->inferred_new || r->inferred_put)
 		return;
 	put_measured(s);
-	xvt_trace_put(s->trace, XVT_CHUNK_NODE, &r->witness, sizeof(r->witness), NULL, 0);
-	r->witness_put = true;
+	xvt_trace_put(s->trace, XVT_CHUNK_NODE, &r->inferred, sizeof(r->inferred), NULL, 0);
+	r->inferred_put = true;
 }
 
-void xvt_session_ring_witness(struct xvt_session *s, struct xvt_ring *r)
+void xvt_session_put_inferred(struct xvt_session *s, struct xvt_ring *r)
 {
-	if (!r->witness_new)
+	if (!r->inferred_new)
 		return;
-	xvt_session_ring_witness_first(s, r);
-	r->witness_new = r->witness_put = false;
-	r->witness_clock = xvt_clock_read();
+	xvt_session_put_inferred_node(s, r);
+	r->inferred_new = r->inferred_put = false;
+	r->inferred_clock = xvt_clock_read();
 }
 
 /*
@@ -206,7 +206,7 @@ static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_cloc
 	r->wide = wide && since(xvt_clock_read(), r->wide_clock) > ticks(s, XVT_QUIET_NS);
 	if (wide)
 		return;
-	xvt_session_ring_witness(s, r); /* in the trace before its successor */
+	xvt_session_put_inferred(s, r); /* in the trace before its successor */
 	forget_nodes(s, r);
 	if (add_node(r, &m->node))
 		return;
@@ -531,12 +531,12 @@ static void answered(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock
 		r->live_ns = xvt_host_clock_ns(&s->clock, now);
 		r->map.closed = false;
 	}
-	if (r->quiet_told) {
+	if (r->quiet_reported) {
 		r->live_ns = xvt_host_clock_ns(&s->clock, now);
 		xvt_session_note(s, 0, s->vms[r->vm], r->id, "cpu %u: answers again",
 				 xvt_load(&r->ctl->cpu));
 	}
-	r->quiet_told = false;
+	r->quiet_reported = false;
 }
 
 /* Service one ring's clock: start a measurement if may_ask and one is due, and poll the
@@ -721,7 +721,7 @@ static bool start_due(struct xvt_session *s, uint64_t now, uint64_t until)
 		r = s->rings[id++];
 		if (r->asked)
 			continue;
-		xvt_session_meet(s);
+		xvt_session_service_clocks(s);
 		silent = r->burst_clock && !r->answered;
 		service_clock(s, r, may_measure(s, r, silent), now);
 		take_time(s, r, turn);
@@ -740,7 +740,7 @@ static bool start_due(struct xvt_session *s, uint64_t now, uint64_t until)
 	return out_of_time;
 }
 
-void xvt_session_meet(struct xvt_session *s)
+void xvt_session_service_clocks(struct xvt_session *s)
 {
 	uint64_t now = xvt_clock_read(), least = ticks(s, MEET_NS), took, turn;
 	size_t i;

@@ -11,9 +11,9 @@
 #define HOLD_BYTES (64u << 10) /* of records between two checks of the disk */
 
 /* Called by the merge before it emits records that an inferred node placed. */
-static void witness(void *arg, struct xvt_ring *r)
+static void inferred(void *arg, struct xvt_ring *r)
 {
-	xvt_session_ring_witness_first(arg, r);
+	xvt_session_put_inferred_node(arg, r);
 }
 
 /*
@@ -31,7 +31,7 @@ static int locate(void *arg, struct xvt_run *run)
 			return 1;
 		s->put_bytes = 0;
 		s->limited = xvt_session_space_limited(s);
-		xvt_session_meet(s);
+		xvt_session_service_clocks(s);
 	}
 	if (s->limited && !xvt_session_may_write(s, s->vms[run->ring->vm], xvt_run_cost(run))) {
 		xvt_run_drop(run);
@@ -66,7 +66,7 @@ static int put_other(void *arg, const struct xvt_window *w, uint32_t i)
 		return 0;
 	}
 	put_drops(s, w, i);
-	xvt_ring_told(run->ring, lost);
+	xvt_ring_reported(run->ring, lost);
 	return xvt_trace_event(s->trace, &h, lost);
 }
 
@@ -78,7 +78,7 @@ static int emit(void *arg, const struct xvt_window *w)
 	uint32_t i;
 	int err;
 
-	xvt_session_meet(s);
+	xvt_session_service_clocks(s);
 	s->limited = xvt_session_space_limited(s);
 	err = xvt_window_put(w, s->trace, &ops, s);
 	for (i = 0; i < w->nr_runs; i++) {
@@ -91,7 +91,7 @@ static int emit(void *arg, const struct xvt_window *w)
 		else
 			xvt_run_count(run, run->taken, run->ring_flags | w->flags);
 		/* Its last STATS may be in the file already: it needs another one. */
-		s->stirred[run->ring->id] |= XVT_STIRRED;
+		s->dirty[run->ring->id] |= XVT_DIRTY;
 	}
 	if (!(w->flags & XVT_EVENT_F_LATE))
 		s->emitted_ns = xvt_window_ns(w, w->count - 1);
@@ -106,9 +106,9 @@ int64_t xvt_session_merge(struct xvt_session *s, struct xvt_ring *const *rings, 
 
 void xvt_session_init_merge(struct xvt_session *s)
 {
-	static const struct xvt_merge_ops ops = { emit, locate, xvt_session_hold, witness };
+	static const struct xvt_merge_ops ops = { emit, locate, xvt_session_hold, inferred };
 	/* A snapshot waits for the disk. */
-	static const struct xvt_merge_ops cut_ops = { emit, locate, NULL, witness };
+	static const struct xvt_merge_ops cut_ops = { emit, locate, NULL, inferred };
 
 	xvt_merge_init(&s->merge, s->opt.cut ? &cut_ops : &ops, s);
 }

@@ -43,7 +43,7 @@ static bool all_finished(const struct xvt_session *s, size_t *first)
 
 /* Writes LOST records for losses that no sub-buffer header has reported: at the end of the trace.
  */
-static void tell_tail_losses(struct xvt_session *s)
+static void report_tail_losses(struct xvt_session *s)
 {
 	size_t i;
 
@@ -77,7 +77,7 @@ void xvt_session_free(struct xvt_session *s)
 	free(s->rings);
 	free(s->clock_due);
 	free(s->awake);
-	free(s->stirred);
+	free(s->dirty);
 	free(s->vms);
 	xvt_merge_fini(&s->merge);
 	xvt_host_clock_fini(&s->clock);
@@ -100,7 +100,7 @@ static void leave(struct xvt_session *s)
 
 	for (i = 0; i < s->nr_rings && !s->opt.cut; i++) {
 		if (s->vms[s->rings[i]->vm]->phase == XVT_VM_ATTACHED)
-			xvt_ring_remember(s->rings[i]);
+			xvt_ring_commit_account(s->rings[i]);
 	}
 	for (i = 0; i < s->nr_vms; i++) {
 		if (s->vms[i]->phase == XVT_VM_ATTACHED)
@@ -127,7 +127,7 @@ static uint64_t most_waiting(const struct xvt_session *s)
 }
 
 /* Notes records that were left in the rings. The next recording takes them. */
-static void tell_undrained(struct xvt_session *s)
+static void report_undrained(struct xvt_session *s)
 {
 	size_t i;
 	uint32_t k;
@@ -213,7 +213,7 @@ static int wind_down(struct xvt_session *s)
 	for (i = 0; i < s->nr_rings; i++)
 		xvt_session_clock_soon(s, s->rings[i], off);
 	err = drain_rest(s, most);
-	tell_undrained(s);
+	report_undrained(s);
 	return err;
 }
 
@@ -244,7 +244,7 @@ int xvt_session_end(struct xvt_session *s)
 	for (i = 0; i < s->nr_vms; i++)
 		xvt_session_notes_left_out(s, s->vms[i], xvt_clock_read(), true);
 	xvt_session_put_all_drops(s);
-	tell_tail_losses(s);
+	report_tail_losses(s);
 	xvt_session_put_lines(s, xvt_host_clock_end(&s->clock));
 	xvt_session_put_marks(s);
 	xvt_session_announce_late(s, true);

@@ -13,7 +13,7 @@ void xvt_session_put_lines(struct xvt_session *s, int n)
 }
 
 /* Notes that the difference between host times and CLOCK_MONOTONIC changed. */
-static void say_apart(struct xvt_session *s, int64_t before_ns)
+static void note_apart(struct xvt_session *s, int64_t before_ns)
 {
 	const struct xvt_host_clock *c = &s->clock;
 
@@ -39,12 +39,12 @@ static void say_apart(struct xvt_session *s, int64_t before_ns)
 void xvt_session_follow_clock(struct xvt_session *s, uint64_t now)
 {
 	int64_t apart_ns = s->clock.apart_ns;
-	int n = xvt_host_clock_tend(&s->clock, now);
+	int n = xvt_host_clock_follow(&s->clock, now);
 
 	xvt_session_put_lines(s, n);
 	for (size_t i = 0; n > 0 && i < s->nr_rings; i++)
 		xvt_clock_pages_host_clock(&s->rings[i]->pages);
-	say_apart(s, apart_ns);
+	note_apart(s, apart_ns);
 	if (n == -ESTALE && !s->clock_went_back)
 		xvt_session_note(s, 2, NULL, UINT32_MAX,
 				 "the host's counter went back (it slept?): times from here on "

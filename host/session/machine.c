@@ -63,8 +63,8 @@ void xvt_vm_announce(struct xvt_session *s, const struct xvt_vm *vm)
 
 static void put_ring(struct xvt_session *s, struct xvt_ring *r, const struct xvt_ring_info *info)
 {
-	r->told_info = *info;
-	r->told_info_clock = xvt_clock_read();
+	r->reported_info = *info;
+	r->reported_info_clock = xvt_clock_read();
 	r->info_waits = false;
 	xvt_trace_put(s->trace, XVT_CHUNK_RING, info, sizeof(*info), NULL, 0);
 	r->announced = true;
@@ -74,7 +74,7 @@ static void put_ring(struct xvt_session *s, struct xvt_ring *r, const struct xvt
  * later chunks may need them. The guest may change its fields as often as it likes. */
 static bool is_urgent(const struct xvt_ring *r, const struct xvt_ring_info *info)
 {
-	const struct xvt_ring_info *told = &r->told_info;
+	const struct xvt_ring_info *told = &r->reported_info;
 
 	return !r->announced || info->start_ns != told->start_ns ||
 	       info->clock_hz != told->clock_hz;
@@ -101,10 +101,10 @@ void xvt_ring_announce(struct xvt_session *s, struct xvt_ring *r)
 	};
 
 	r->info_waits = false;
-	if (r->announced && !memcmp(&info, &r->told_info, sizeof(info)))
+	if (r->announced && !memcmp(&info, &r->reported_info, sizeof(info)))
 		return;
 	if (is_urgent(r, &info) ||
-	    since(xvt_clock_read(), r->told_info_clock) >= ticks(s, SECOND_NS)) {
+	    since(xvt_clock_read(), r->reported_info_clock) >= ticks(s, SECOND_NS)) {
 		put_ring(s, r, &info);
 		return;
 	}
@@ -124,7 +124,7 @@ void xvt_session_announce_late(struct xvt_session *s, bool final)
 		struct xvt_ring *r = s->rings[i];
 
 		if (r->info_waits &&
-		    (final || since(now, r->told_info_clock) >= ticks(s, SECOND_NS)))
+		    (final || since(now, r->reported_info_clock) >= ticks(s, SECOND_NS)))
 			put_ring(s, r, &r->next_info);
 		s->infos_wait |= r->info_waits;
 	}
@@ -288,7 +288,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 		r->pool = &vm->pool;
 		r->host_clock = &s->clock;
 		r->mode = s->opt.mode;
-		r->orphaned = died;
+		r->unaccounted_before = died;
 		r->margin_most_ns = xvt_session_free_wait_ns(s);
 		xvt_clock_map_init(&r->map, vm->guest_hz);
 		r->map.host_clock = &s->clock;
@@ -299,7 +299,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 		s->rings[s->nr_rings++] = r;
 		/* A ring taken over after a recorder's death may have no writer any more; its
 		 * records are emitted all the same. */
-		if (r->heir && r->last.attempted)
+		if (r->took_over && r->last.attempted)
 			xvt_ring_announce(s, r);
 	}
 	vm->phase = XVT_VM_ATTACHED;

@@ -112,7 +112,7 @@ void xvt_session_space_second(struct xvt_session *s);
 void xvt_session_status_second(struct xvt_session *s, uint64_t now);
 /* Returns the time waited for the disk since the start, in ns. */
 uint64_t xvt_session_waited_ns(const struct xvt_session *s);
-/* Add r->stats minus r->told_stats to the ring's rates, before the caller sets told_stats.
+/* Add r->stats minus r->reported_stats to the ring's rates, before the caller sets reported_stats.
  * second_over: the counters are those at the end of a second. */
 void xvt_session_status_count(const struct xvt_session *s, struct xvt_ring *r, bool second_over);
 
@@ -306,7 +306,7 @@ static inline uint64_t xvt_session_clocks_due(const struct xvt_session *s)
  * which are sent here. Their answers are evaluated in the next pass, so no clock map changes. To be
  * called every few microseconds.
  */
-void xvt_session_meet(struct xvt_session *s);
+void xvt_session_service_clocks(struct xvt_session *s);
 /* Drop all pointers to words of the machine's region, which is about to be unmapped. */
 void xvt_session_clock_forget(struct xvt_session *s, const struct xvt_vm *vm);
 /* Largest number of rings whose clocks are measured at the same time. */
@@ -331,8 +331,8 @@ void xvt_session_pace(struct xvt_session *s, uint64_t elapsed);
  * runs before the first event that the node places, because the trace may end at any byte.
  * witness() runs at the latest at the end of a pass.
  */
-void xvt_session_ring_witness_first(struct xvt_session *s, struct xvt_ring *r);
-void xvt_session_ring_witness(struct xvt_session *s, struct xvt_ring *r);
+void xvt_session_put_inferred_node(struct xvt_session *s, struct xvt_ring *r);
+void xvt_session_put_inferred(struct xvt_session *s, struct xvt_ring *r);
 
 /* --- phase.c --- */
 

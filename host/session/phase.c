@@ -41,7 +41,7 @@ void xvt_session_ring_live(struct xvt_session *s, struct xvt_ring *r)
 	xvt_ring_announce(s, r);
 	if (s->opt.cut)
 		return; /* a snapshot changes nothing in the region */
-	xvt_drain_tell_cons(r);
+	xvt_drain_advance_cons(r);
 	if (s->off_clock)
 		return; /* too late to begin: recording would go on without a recorder */
 	r->enable = r->mode;
@@ -93,18 +93,18 @@ static void ring_silent(struct xvt_session *s, struct xvt_ring *r, uint64_t now,
 	if (waits(r)) {
 		/* The guest may just have resumed, and its clock is measured next. Or the waiting
 		 * records are placed by inferred nodes, one in each pass. */
-		if (since(now, latest(r->first->ceiling_clock, r->witness_clock)) <= stall)
+		if (since(now, latest(r->first->ceiling_clock, r->inferred_clock)) <= stall)
 			return;
 		ring_aside(s, r, true, SILENT_TEXT);
 	} else if (!r->idle) {
 		if (since(now, r->changed_clock) <= stall)
 			return;
 		ring_aside(s, r, false, SILENT_TEXT);
-	} else if (!r->quiet_told) {
+	} else if (!r->quiet_reported) {
 		xvt_session_note(s, 1, s->vms[r->vm], r->id, "cpu %u: %s", xvt_load(&r->ctl->cpu),
 				 SILENT_TEXT);
 	}
-	r->quiet_told = true;
+	r->quiet_reported = true;
 }
 
 /*
@@ -149,7 +149,7 @@ static void while_live(struct xvt_session *s, struct xvt_ring *r, uint64_t now, 
 		ring_aside(s, r, false, "stopped inside an event");
 	} else if (stopped && waits(r) &&
 		   since(now, latest(latest(r->first->ceiling_clock, r->still_clock),
-				     r->witness_clock)) > ticks(s, XVT_QUIET_NS)) {
+				     r->inferred_clock)) > ticks(s, XVT_QUIET_NS)) {
 		ring_aside(s, r, false, "stands still with a record that has no time yet");
 	} else if (silence > stall && !stopped) {
 		ring_silent(s, r, now, stall);

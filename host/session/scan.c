@@ -27,14 +27,14 @@ int xvt_session_rest_room(struct xvt_session *s, struct xvt_vm *vm)
 {
 	size_t n = vm->region.g.ring_count, all = s->nr_rings + n;
 	struct xvt_ring **awake = realloc(s->awake, all * sizeof(*awake));
-	uint8_t *stirred = realloc(s->stirred, all);
+	uint8_t *dirty = realloc(s->dirty, all);
 
 	s->awake = awake ? awake : s->awake;
-	s->stirred = stirred ? stirred : s->stirred;
+	s->dirty = dirty ? dirty : s->dirty;
 	vm->rest = calloc(n, sizeof(*vm->rest));
-	if (!awake || !stirred || !vm->rest)
+	if (!awake || !dirty || !vm->rest)
 		return -ENOMEM;
-	memset(stirred + s->nr_rings, XVT_STIRRED, n);
+	memset(dirty + s->nr_rings, XVT_DIRTY, n);
 	return 0;
 }
 
@@ -72,8 +72,8 @@ void xvt_session_wake_vm(struct xvt_session *s, struct xvt_vm *vm)
  * of it changes with time alone. */
 static bool can_rest(const struct xvt_ring *r)
 {
-	if (r->have || r->first || xvt_ring_ready(r) || r->asked || r->orphaned || r->still ||
-	    r->went_back || r->witness_new || r->stashed || r->fault_new || !r->idle ||
+	if (r->have || r->first || xvt_ring_ready(r) || r->asked || r->unaccounted_before ||
+	    r->still || r->went_back || r->inferred_new || r->stashed || r->fault_new || !r->idle ||
 	    !r->next_burst_clock || r->read_pos != r->last.commit ||
 	    r->generation != r->last.generation ||
 	    (int64_t)(r->last_node_clock - r->idle_clock) > 0)
@@ -303,7 +303,7 @@ static void list_awake(struct xvt_session *s, struct xvt_vm *vm)
 	for (i = 0; i < n; i++) {
 		if (!vm->rest[i].ctl && vm->rings[i]) {
 			s->awake[s->nr_awake++] = vm->rings[i];
-			s->stirred[vm->rings[i]->id] |= XVT_STIRRED;
+			s->dirty[vm->rings[i]->id] |= XVT_DIRTY;
 		}
 	}
 	vm->nr_awake = s->nr_awake - vm->first_awake;
@@ -354,7 +354,7 @@ static void drain_all(struct xvt_session *s)
 			vm_look(s, vm);
 			vm_take(s, vm);
 		}
-		xvt_session_meet(s);
+		xvt_session_service_clocks(s);
 	}
 }
 
@@ -370,7 +370,7 @@ void xvt_session_drain(struct xvt_session *s, uint64_t now)
 	for (i = 0; i < s->nr_vms; i++) {
 		if (s->vms[i]->phase == XVT_VM_ATTACHED)
 			vm_begin(s, s->vms[i]);
-		xvt_session_meet(s);
+		xvt_session_service_clocks(s);
 	}
 	drain_all(s);
 	if (s->drain_proof)
@@ -381,6 +381,6 @@ void xvt_session_drain(struct xvt_session *s, uint64_t now)
 	for (i = 0; i < s->nr_vms; i++) {
 		if (can_be_read(s->vms[i]))
 			vm_end(s, s->vms[i]);
-		xvt_session_meet(s);
+		xvt_session_service_clocks(s);
 	}
 }

@@ -30,7 +30,7 @@
 #define AWAY_NS		  500000000ull /* between two passes: clock requests were not sent either */
 
 /* Notes that the host's counter is not reliable: all times are computed from it. */
-static void say_unsound(struct xvt_session *s)
+static void note_unsound(struct xvt_session *s)
 {
 	struct xvt_clock_soundness sound;
 
@@ -84,7 +84,7 @@ int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_
 	s->start_clock = xvt_clock_read();
 	s->next_second_clock = s->start_clock;
 	s->pass_gap_ns = PASS_MIN_NS;
-	say_unsound(s);
+	note_unsound(s);
 	*out = s;
 	return 0;
 
@@ -145,7 +145,7 @@ static void every_second(struct xvt_session *s, uint64_t now)
 	s->seconds++;
 	xvt_session_follow_clock(s, now);
 	if (s->seconds % SOUND_SECONDS == 0)
-		say_unsound(s);
+		note_unsound(s);
 	xvt_session_pace(s, since(now, s->pace_clock));
 	s->pace_clock = now;
 	for (i = 0; i < s->nr_vms; i++) {
@@ -227,7 +227,7 @@ static uint64_t sleep_ns_of(const struct xvt_session *s)
 }
 
 /* A snapshot may be away for long while it copies, and nobody waits for it. */
-static void tell_away(struct xvt_session *s, uint64_t now)
+static void note_away(struct xvt_session *s, uint64_t now)
 {
 	if (!s->opt.cut)
 		xvt_session_note(
@@ -267,7 +267,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 	xvt_session_commit_checkpoint(s);
 	if (s->last_pass_clock && since(now, s->last_pass_clock) > ticks(s, AWAY_NS)) {
 		s->grace_clock = now;
-		tell_away(s, now);
+		note_away(s, now);
 	}
 	s->last_pass_clock = now;
 	busy = xvt_session_clocks(s, now);
@@ -307,13 +307,13 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 			s->grace_clock = now;
 		xvt_session_stall(s, now, held);
 		for (i = 0; i < s->nr_awake; i++)
-			xvt_session_ring_witness(s, s->awake[i]);
+			xvt_session_put_inferred(s, s->awake[i]);
 		xvt_session_rest(s);
-		if (s->merge.watermark > s->told_watermark && moved) {
+		if (s->merge.watermark > s->reported_watermark && moved) {
 			struct xvt_round round = { ++s->rounds, s->merge.watermark,
 						   xvt_host_clock_ns(&s->clock, xvt_clock_read()) };
 
-			s->told_watermark = s->merge.watermark;
+			s->reported_watermark = s->merge.watermark;
 			xvt_trace_put(s->trace, XVT_CHUNK_ROUND, &round, sizeof(round), NULL, 0);
 		}
 		s->pass_gap_ns =

@@ -69,10 +69,10 @@ struct xvt_measured {
 };
 
 /* Dirty flags of a ring: work left since its last active pass. */
-#define XVT_STIRRED_OWES  1u /* the region's account of what the trace holds is out of date */
-#define XVT_STIRRED_STATS 2u /* its STATS chunk is out of date */
-#define XVT_STIRRED_DUE	  4u /* a checkpoint of it is in flight, see s->owing */
-#define XVT_STIRRED	  (XVT_STIRRED_OWES | XVT_STIRRED_STATS)
+#define XVT_DIRTY_ACCOUNT 1u /* the region's account of what the trace holds is out of date */
+#define XVT_DIRTY_STATS	  2u /* its STATS chunk is out of date */
+#define XVT_DIRTY_STAGED  4u /* a checkpoint of it is in flight, see s->owing */
+#define XVT_DIRTY	  (XVT_DIRTY_ACCOUNT | XVT_DIRTY_STATS)
 
 /* Doorbell by which a machine's guest can wake the recorder, see sleep.c. */
 struct xvt_vm_bell {
@@ -335,11 +335,11 @@ struct xvt_session {
 	uint64_t next_scan_clock; /* earliest next scan of clock_due[] */
 	size_t next_clock;	  /* ring at which that scan begins */
 	uint64_t looked_clock;	  /* when all open measurements were last polled */
-	uint64_t next_meet_clock; /* earliest next xvt_session_meet() */
+	uint64_t next_meet_clock; /* earliest next xvt_session_service_clocks() */
 	struct xvt_measured measured;
 	struct xvt_ring **awake; /* active rings of the current pass, by machine and ring */
 	size_t nr_awake;
-	uint8_t *stirred;	/* XVT_STIRRED_ flags of each ring */
+	uint8_t *dirty;		/* XVT_DIRTY_ flags of each ring */
 	bool infos_wait;	/* some RING chunks are delayed, see xvt_session_announce_late() */
 	uint64_t rest_clock;	/* everything older in parked rings is copied */
 	uint64_t rest_proof_ns; /* the same for the current scan, in host ns */
@@ -348,15 +348,15 @@ struct xvt_session {
 	uint64_t drain_proof;	/* proof clock that the current scan may give; 0: none */
 	uint64_t turn_clock;	/* up to here, parked rings have had their periodic wake-ups */
 	size_t next_turn;	/* ring that is woken next */
-	bool owing; /* a checkpoint is in flight: trace data on its way into the file, after which
-		       the regions are updated */
-	uint64_t owed_bytes;  /* size of the trace that the checkpoint needs in the file */
-	uint64_t owe_clock;   /* start of the newest checkpoint */
-	uint64_t owed_events; /* value of merge.emitted at the newest checkpoint */
-	bool counters_late;   /* a second ended while a checkpoint was in flight: its counters wait
-				 for the next one */
+	bool checkpoint_in_flight;  /* a checkpoint is in flight: trace data on its way into the
+			file, after which  the regions are updated */
+	uint64_t checkpoint_bytes;  /* size of the trace that the checkpoint needs in the file */
+	uint64_t checkpoint_clock;  /* start of the newest checkpoint */
+	uint64_t checkpoint_events; /* value of merge.emitted at the newest checkpoint */
+	bool counters_late; /* a second ended while a checkpoint was in flight: its counters wait
+			       for the next one */
 	uint64_t rounds;
-	uint64_t told_watermark;
+	uint64_t reported_watermark;
 	struct xvt_session_wake wake;
 	struct xvt_note_limit notes; /* of all machines */
 	uint64_t stall_clock;	     /* when the machines' budgets were last charged */

@@ -360,7 +360,7 @@ uint64_t xvt_session_sleep(struct xvt_session *s, uint64_t gap_ns, bool asking)
 	s->wake.second = s->seconds;
 	ns = left_ns(s, now);
 	if (!may_sleep(s, now) || s->wake.early > EARLY_MAX || ns < SHORTEST_NS || ns < gap_ns ||
-	    s->merge.emitted != s->owed_events || !all_idle(s, now))
+	    s->merge.emitted != s->checkpoint_events || !all_idle(s, now))
 		return gap_ns;
 	ns = begin_sleep(s, now, ns, gap_ns);
 	s->wake.sleeps += s->wake.asleep;

@@ -206,7 +206,7 @@ void xvt_session_drop_lost(struct xvt_session *s, struct xvt_ring *r, const stru
 	d->overwritten += lost->overwritten;
 	d->bad_bytes += lost->bad_bytes;
 	d->rolled_back |= lost->rolled_back;
-	xvt_ring_told(r, lost);
+	xvt_ring_reported(r, lost);
 	note_drops(s, r, guest_clock);
 }
 
@@ -237,7 +237,7 @@ int xvt_session_put_drops(struct xvt_session *s, struct xvt_ring *r)
 	r->stats.dropped += r->drops.dropped;
 	memset(&r->drops, 0, sizeof(r->drops));
 	r->drops_wait = false;
-	s->stirred[r->id] |= XVT_STIRRED;
+	s->dirty[r->id] |= XVT_DIRTY;
 	return err;
 }
 

@@ -37,8 +37,8 @@ void xvt_session_status_count(const struct xvt_session *s, struct xvt_ring *r, b
 		r->rate_before = r->rate;
 		r->rate = (struct xvt_ring_rate){ .second = second };
 	}
-	r->rate.events += since(r->stats.events, r->told_stats.events);
-	r->rate.lost += since(lost_of(&r->stats), lost_of(&r->told_stats));
+	r->rate.events += since(r->stats.events, r->reported_stats.events);
+	r->rate.lost += since(lost_of(&r->stats), lost_of(&r->reported_stats));
 }
 
 /* Note by how much each active ring's bound holds the others back, as the newest pass left it. */
@@ -180,16 +180,16 @@ static void add_counts(struct xvt_json *j, const struct xvt_ring_stats *st)
 static void add_ring(struct xvt_json *j, const struct xvt_session *s, const struct xvt_ring *r)
 {
 	xvt_json_add_u64(j, "ring", r->index);
-	xvt_json_add_u64(j, "cpu", r->told_info.cpu);
-	xvt_json_add_text(j, "kind", xvt_ring_kind(r->told_info.type));
+	xvt_json_add_u64(j, "cpu", r->reported_info.cpu);
+	xvt_json_add_text(j, "kind", xvt_ring_kind(r->reported_info.type));
 	xvt_json_add_text(j, "phase", ring_phase(s, r));
-	add_counts(j, &r->told_stats);
+	add_counts(j, &r->reported_stats);
 	add_rates(j, s, r);
 	xvt_json_add_u64(j, "lag_ns", r->lag_second == s->second.number ? r->lag_ns : 0);
 	xvt_json_add_u64(j, "size_bytes", r->region->g.ring_size);
 	xvt_json_add_u64(j, "undrained_bytes", undrained_bytes(s, r));
-	xvt_clock_to_json(j, r->told_stats.source, r->told_stats.bound_ns_max,
-			  r->told_stats.rejected);
+	xvt_clock_to_json(j, r->reported_stats.source, r->reported_stats.bound_ns_max,
+			  r->reported_stats.rejected);
 }
 
 /* Returns false for a ring that never had a clock or a RING chunk: it does not write either. */

@@ -126,9 +126,9 @@ static int load(struct xvt_trace_raws *r, uint64_t offset, struct xvt_chunk_buf 
 	int err;
 
 	if (chunk == r->t->chunk_count || r->t->chunks[chunk].type != XVT_CHUNK_RAW) {
-		if (!r->told_missing)
+		if (!r->reported_missing)
 			xvt_trace_note_damage(r->t, offset, 0, "events without their RAW chunk");
-		r->told_missing = true;
+		r->reported_missing = true;
 		return -EBADMSG;
 	}
 	if (!spend(&r->base, r->t->chunks[chunk].len))
@@ -192,9 +192,9 @@ static int get(struct xvt_raws *raws, uint64_t offset, uint32_t count, const str
 	if (err)
 		return err;
 	if (r->named + count * sizeof(uint64_t) > r->nameable) {
-		if (!r->told_named)
+		if (!r->reported_named)
 			xvt_trace_note_damage(r->t, offset, 0, "more events than records");
-		r->told_named = true;
+		r->reported_named = true;
 		return -EBADMSG;
 	}
 	r->named += count * sizeof(uint64_t);

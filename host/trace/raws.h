@@ -20,8 +20,8 @@ struct xvt_trace_raws {
 	uint8_t *seen;	    /* a bit for each chunk of the trace */
 	size_t seen_chunks; /* of them */
 	bool told;
-	bool told_missing;
-	bool told_named;
+	bool reported_missing;
+	bool reported_named;
 	struct xvt_raws_slot {
 		struct xvt_raw raw;
 		struct xvt_chunk_buf buf;

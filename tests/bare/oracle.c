@@ -220,7 +220,7 @@ static uint64_t oldest(const struct oracle *o, uint64_t consumed)
 /* Every attempt is delivered, discarded, refused, or (older than all that is there) gone. */
 static bool account(struct oracle *o)
 {
-	uint64_t attempted = 0, discarded = 0, lost = 0, lost_told = 0, i;
+	uint64_t attempted = 0, discarded = 0, lost = 0, lost_reported = 0, i;
 
 	for (i = 0; i < o->page->log_count; i++) {
 		const struct xvt_bare_log *log = &o->page->log[i];
@@ -246,7 +246,7 @@ static bool account(struct oracle *o)
 	}
 	for (i = 0; i < XVT_LOST_CAUSES; i++) {
 		o->counts->lost[i] = o->ring.lost[i];
-		lost_told += o->ring.lost[i];
+		lost_reported += o->ring.lost[i];
 	}
 	if (o->ring.attempted != attempted)
 		return wrong(o, "attempted says %" PRIu64 ", were %" PRIu64, o->ring.attempted,
@@ -254,8 +254,8 @@ static bool account(struct oracle *o)
 	if (o->ring.discarded != discarded)
 		return wrong(o, "discarded says %" PRIu64 ", were %" PRIu64, o->ring.discarded,
 			     discarded);
-	if (lost_told != lost)
-		return wrong(o, "lost says %" PRIu64 ", were %" PRIu64, lost_told, lost);
+	if (lost_reported != lost)
+		return wrong(o, "lost says %" PRIu64 ", were %" PRIu64, lost_reported, lost);
 	return true;
 }
 

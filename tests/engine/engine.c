@@ -212,7 +212,7 @@ static void keep(struct engine *e, const struct xvt_window *w, uint32_t i, uint3
 		ev->len = sizeof(run->lost);
 		ev->lost = run->lost;
 		if (r->cut.on)
-			xvt_ring_cut_told(r, &run->lost);
+			xvt_ring_cut_reported(r, &run->lost);
 		return;
 	}
 	h = record(e, run, n, &ev->guest);

@@ -243,9 +243,9 @@ static void merge(struct world *w, uint64_t now)
 {
 	w->e.merge.limit_ns = now;
 	engine_merge(&w->e);
-	if (w->r->witness_new)
-		w->nodes[w->nr_nodes++] = w->r->witness;
-	w->r->witness_new = false;
+	if (w->r->inferred_new)
+		w->nodes[w->nr_nodes++] = w->r->inferred;
+	w->r->inferred_new = false;
 }
 
 static void look(struct world *w, uint64_t now, bool proof)
@@ -289,7 +289,7 @@ static void measure(struct world *w, uint64_t moment, uint64_t width)
 				    .bound_ns = width / 2 + 1 };
 
 	hear(w, s.host_clock_hi);
-	if (w->r->witness_new)
+	if (w->r->inferred_new)
 		merge(w, s.host_clock_hi);
 	if (xvt_clock_map_add(&w->r->map, &n))
 		return;

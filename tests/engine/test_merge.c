@@ -654,7 +654,7 @@ START_TEST(what_waits_when_a_guest_falls_silent_is_its_own_witness)
 	ck_assert_uint_eq(e.out[1].ns, 115 * MS);
 	ck_assert_uint_eq(e.out[2].ns, 120 * MS);
 	ck_assert_uint_eq(e.out[0].flags | e.out[2].flags, 0);
-	ck_assert(e.rings[0]->witness_new);
+	ck_assert(e.rings[0]->inferred_new);
 	n = xvt_clock_map_last(&e.rings[0]->map);
 	ck_assert_uint_eq(n->source, XVT_SOURCE_DRAIN);
 	ck_assert_uint_eq(n->guest, 120 * MS);
@@ -679,7 +679,7 @@ START_TEST(a_witness_that_contradicts_the_line_is_not_heard)
 	e.rings[0]->first->ceiling_ns = 3010 * MS;
 	engine_merge(&e);
 	ck_assert_uint_eq(e.nr_out, 0);
-	ck_assert(!e.rings[0]->witness_new);
+	ck_assert(!e.rings[0]->inferred_new);
 	engine_at(&e, 0, 120 * MS, 3015 * MS); /* it had stood still, and answers now */
 	engine_merge(&e);
 	ck_assert_uint_eq(e.nr_out, 1);
@@ -749,7 +749,7 @@ START_TEST(a_witness_of_a_disturbed_machine_is_granted_no_creep)
 	e.rings[0]->first->ceiling_ns = 128 * MS;
 	engine_merge(&e);
 	ck_assert_uint_eq(e.nr_out, 0);
-	ck_assert(!e.rings[0]->witness_new);
+	ck_assert(!e.rings[0]->inferred_new);
 	engine_at(&e, 0, 120 * MS, 135 * MS);
 	engine_merge(&e);
 	ck_assert_uint_eq(e.nr_out, 1);
@@ -785,13 +785,13 @@ START_TEST(what_may_come_after_a_stop_waits_for_a_measurement)
 	engine_merge(&e);
 	ck_assert_uint_eq(e.nr_out, 1);
 	ck_assert_uint_eq(e.out[0].ns, 104 * MS);
-	e.rings[0]->witness_new = false;
+	e.rings[0]->inferred_new = false;
 	engine_write(&e, 0, 110 * MS);
 	engine_drain(&e, 0);
 	e.rings[0]->first->ceiling_ns = 320 * MS;
 	engine_merge(&e);
 	ck_assert_uint_eq(e.nr_out, 1);
-	ck_assert(!e.rings[0]->witness_new);
+	ck_assert(!e.rings[0]->inferred_new);
 	engine_at(&e, 0, 130 * MS, 330 * MS);
 	engine_merge(&e);
 	ck_assert_uint_eq(e.nr_out, 2);
@@ -824,7 +824,7 @@ START_TEST(a_wide_witness_is_heard_only_before_its_ring_is_set_aside)
 		e.rings[0]->patience_over = late;
 		engine_merge(&e);
 		ck_assert_uint_eq(e.nr_out, late);
-		ck_assert_int_eq(e.rings[0]->witness_new, late);
+		ck_assert_int_eq(e.rings[0]->inferred_new, late);
 		if (!late) {
 			engine_at(&e, 0, 130 * MS, 330 * MS); /* it had stood still for 200 ms */
 			engine_merge(&e);
@@ -966,8 +966,8 @@ START_TEST(a_snapshot_taken_at_rest_goes_on_without_loss_or_duplicate)
 	ck_assert(engine_in_order(&e));
 	check_sums(&e, 22, 22, 0);
 	/* What the next recorder finds makes sense to it. */
-	xvt_ring_owe(e.rings[0], true);
-	xvt_ring_remember(e.rings[0]);
+	xvt_ring_stage_account(e.rings[0], true);
+	xvt_ring_commit_account(e.rings[0]);
 	ck_assert_uint_eq(xvt_load(&e.rings[0]->host->acc_delivered), 17);
 	engine_fini(&e);
 }
@@ -985,7 +985,7 @@ static void next_recorder(struct engine *e)
 	r->pool = old->pool;
 	r->host_clock = old->host_clock;
 	r->mode = old->mode;
-	r->orphaned = true;
+	r->unaccounted_before = true;
 	xvt_clock_map_init(&r->map, 1000000000);
 	xvt_ring_attach(r);
 	xvt_ring_fini(old);
@@ -1055,9 +1055,9 @@ START_TEST(what_a_dead_recorder_had_written_is_no_gap)
 	engine_merge(&e);
 	ck_assert_uint_eq(e.nr_out, 20);
 	xvt_ring_account(e.rings[0], false);
-	xvt_ring_owe(e.rings[0], false);
+	xvt_ring_stage_account(e.rings[0], false);
 	if (_i) {
-		xvt_ring_remember(e.rings[0]);
+		xvt_ring_commit_account(e.rings[0]);
 		write_numbers(&e, 21, 23);
 		engine_drain(&e, 0);
 	}

@@ -213,7 +213,7 @@ static int tend(void)
 	int n;
 
 	w.error_count = 0;
-	n = xvt_host_clock_tend(&hc, w.clock);
+	n = xvt_host_clock_follow(&hc, w.clock);
 	if (n > 0)
 		check_new_lines(n);
 	return n;
@@ -675,7 +675,7 @@ START_TEST(too_early_costs_nothing)
 		int n;
 
 		w.error_count = 0;
-		n = xvt_host_clock_tend(&hc, UINT64_MAX);
+		n = xvt_host_clock_follow(&hc, UINT64_MAX);
 		ck_assert_int_ge(n, 0);
 		check_new_lines(n);
 	}
@@ -774,7 +774,7 @@ START_TEST(the_real_one)
 		ck_assert_uint_ge(ns, last);
 		last = ns;
 		/* Looks at once, as if a second had passed. */
-		ck_assert_int_ge(xvt_host_clock_tend(&real, real.next_look_clock), 0);
+		ck_assert_int_ge(xvt_host_clock_follow(&real, real.next_look_clock), 0);
 		ts = (struct timespec){ .tv_nsec = 2000000 };
 		nanosleep(&ts, NULL);
 	}

@@ -188,11 +188,11 @@ START_TEST(a_debt_is_paid_whoever_is_awake_meanwhile)
 	in_the_file = 0;
 	rec.sink.sink.written = written;
 	write_one(1);
-	for (n = 0; n < PASSES && !s->owing; n++) {
+	for (n = 0; n < PASSES && !s->checkpoint_in_flight; n++) {
 		xvt_session_wake(s, s->rings[1]);
 		pass();
 	}
-	ck_assert(s->owing);
+	ck_assert(s->checkpoint_in_flight);
 	for (n = 0; n < 20; n++) {
 		xvt_session_wake(s, s->rings[1]);
 		pass();
@@ -1080,11 +1080,11 @@ START_TEST(a_guest_that_answers_meanwhile_is_met_and_the_map_is_not_touched)
 	xvt_session_clocks(s, xvt_clock_read());
 	seq = xvt_load(&r->host->request_seq);
 	s->next_meet_clock = 0;
-	xvt_session_meet(s);
+	xvt_session_service_clocks(s);
 	ck_assert_uint_eq(xvt_load(&r->host->request_seq), seq); /* no answer, no question */
 	ck_assert_int_gt(xvt_writer_answer(&writers[0]), 0);
 	s->next_meet_clock = 0;
-	xvt_session_meet(s);
+	xvt_session_service_clocks(s);
 	ck_assert_uint_eq(xvt_load(&r->host->request_seq), seq + 1);
 	ck_assert_uint_eq(r->map.count, nodes);
 	/* All that belongs to it: as many questions as were wanted, however it is answered. */
@@ -1092,7 +1092,7 @@ START_TEST(a_guest_that_answers_meanwhile_is_met_and_the_map_is_not_touched)
 		xvt_writer_answer(&writers[0]);
 		s->next_meet_clock = 0;
 		if (n % 2)
-			xvt_session_meet(s);
+			xvt_session_service_clocks(s);
 		else
 			xvt_session_clocks(s, xvt_clock_read());
 	}

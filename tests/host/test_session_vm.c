@@ -409,21 +409,21 @@ START_TEST(what_a_guest_changes_is_announced_once_a_second)
 	/* The test may be held up between any two lines: this ring was announced just now. */
 	for (i = 1; i <= 1000; i++) {
 		xvt_store(&r->ctl->cpu, i);
-		r->told_info_clock = xvt_clock_read();
+		r->reported_info_clock = xvt_clock_read();
 		xvt_ring_announce(s, r);
 		xvt_session_announce_late(s, false);
 	}
 	ck_assert_uint_eq(ring_chunks(&last), 1);
 	ck_assert_uint_eq(last.cpu, 0);
 	/* A second later the newest one is there, once. */
-	r->told_info_clock = xvt_clock_read() - ticks(s, 2 * SECOND_NS);
+	r->reported_info_clock = xvt_clock_read() - ticks(s, 2 * SECOND_NS);
 	xvt_session_announce_late(s, false);
 	xvt_session_announce_late(s, false);
 	xvt_session_announce_late(s, true);
 	ck_assert_uint_eq(ring_chunks(&last), 2);
 	ck_assert_uint_eq(last.cpu, 1000);
 	/* One that comes after a long time is not kept waiting. */
-	r->told_info_clock = xvt_clock_read() - ticks(s, 2 * SECOND_NS);
+	r->reported_info_clock = xvt_clock_read() - ticks(s, 2 * SECOND_NS);
 	xvt_store(&r->ctl->cpu, 7);
 	xvt_ring_announce(s, r);
 	ck_assert_uint_eq(ring_chunks(&last), 3);
@@ -437,7 +437,7 @@ START_TEST(what_was_announced_too_soon_is_there_at_the_end)
 	struct xvt_ring_info last;
 
 	xvt_ring_announce(s, r);
-	r->told_info_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
+	r->reported_info_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
 	xvt_store(&r->ctl->cpu, 5);
 	xvt_ring_announce(s, r);
 	/* Back again, and the same once more: nothing is left to say; then something is. */
@@ -462,12 +462,12 @@ START_TEST(what_its_events_need_is_announced_at_once)
 	struct xvt_ring_info last;
 
 	xvt_ring_announce(s, r);
-	r->told_info_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
+	r->reported_info_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
 	r->map.hz++;
 	xvt_ring_announce(s, r);
 	ck_assert_uint_eq(ring_chunks(&last), 2);
 	ck_assert_uint_eq(last.clock_hz, r->map.hz);
-	r->told_info_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
+	r->reported_info_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
 	r->start_ns++;
 	xvt_ring_announce(s, r);
 	ck_assert_uint_eq(ring_chunks(&last), 3);

@@ -372,7 +372,7 @@ START_TEST(a_guest_that_answers_is_not_silent_although_no_node_comes_of_it)
 	r->answer_clock = now;
 	xvt_session_ring_phase(s, r, now);
 	ck_assert(!r->quiet);
-	ck_assert(!r->quiet_told);
+	ck_assert(!r->quiet_reported);
 	ck_assert_int_eq(r->phase, XVT_PHASE_LIVE);
 	r->answer_clock = now - ticks(s, SECOND_NS);
 	xvt_session_ring_phase(s, r, now);
@@ -429,11 +429,11 @@ START_TEST(a_silent_ring_that_still_bears_witness_is_not_set_aside)
 	struct xvt_piece piece = { .ceiling_clock = old };
 
 	let_wait(r, &piece, old);
-	r->witness_new = true;
-	xvt_session_ring_witness(s, r);
+	r->inferred_new = true;
+	xvt_session_put_inferred(s, r);
 	xvt_session_ring_phase(s, r, now);
 	ck_assert_int_eq(r->phase, XVT_PHASE_LIVE);
-	r->witness_clock = old;
+	r->inferred_clock = old;
 	xvt_session_ring_phase(s, r, now);
 	ck_assert_int_eq(r->phase, XVT_PHASE_ASIDE);
 	wait_no_more(r);

@@ -39,7 +39,7 @@ struct ring {
 	uint64_t end;	     /* delivered or given up at its end, as it lies in the file */
 	uint64_t events_end; /* the same of the last that has events */
 	size_t begin;	     /* its first in seen */
-	uint64_t before, orphans;
+	uint64_t before, unaccounted;
 	bool here;
 };
 
@@ -70,7 +70,7 @@ static void take_event(const struct xvt_trace *t, const struct xvt_event *ev)
 	uint64_t words[2];
 
 	if (ev->hdr->id == XVT_ID_LOST && xvt_lost_get(ev->hdr, ev->payload, &lost)) {
-		r->orphans += lost.overwritten;
+		r->unaccounted += lost.overwritten;
 		return;
 	}
 	if (ev->hdr->id != XVT_ID_U64 || ev->hdr->len < sizeof(words))
@@ -103,7 +103,7 @@ static void begin_file(const struct xvt_trace *t)
 			continue;
 		r = ring_of(t, i);
 		r->begin = r->count;
-		r->orphans = 0;
+		r->unaccounted = 0;
 		r->before = t->rings[i].info.before;
 		r->here = true;
 	}
@@ -120,8 +120,8 @@ static void end_ring(struct ring *r)
 	r->here = false;
 	r->files++;
 	in_file = (int64_t)(r->end - r->before);
-	r->end = r->before + r->orphans + n;
-	r->told += r->orphans;
+	r->end = r->before + r->unaccounted + n;
+	r->told += r->unaccounted;
 	r->in_files += r->files > 1 ? (uint64_t)in_file : 0;
 	r->claimed += r->files > 1 && in_file < 0;
 	if (!n)
@@ -132,7 +132,7 @@ static void end_ring(struct ring *r)
 	r->missing += missing;
 	r->gaps += missing != 0;
 	/* From the last file that has events: one without leaves its part to the next. */
-	r->wrong += r->files > 1 && r->before + r->orphans - r->events_end != missing;
+	r->wrong += r->files > 1 && r->before + r->unaccounted - r->events_end != missing;
 	r->events_end = r->end;
 	r->last = r->seen[r->count - 1];
 	r->any = true;
