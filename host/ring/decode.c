@@ -122,7 +122,7 @@ static bool feed(struct xvt_ring *r)
 		r->reader.pos = p->pos; /* a gap; pieces start at records or at sub-buffers */
 		r->epoch_known = false;
 	}
-	/* In stop mode drain clears what it has read; in overwrite mode nobody does. */
+	/* In stop mode the drain clears what it has read; in overwrite mode it does not. */
 	r->reader.salvage = !p->salvage			 ? XVT_SALVAGE_NO
 			    : r->mode == XVT_ENABLE_STOP ? XVT_SALVAGE_CLEARED
 							 : XVT_SALVAGE_STOP;
@@ -210,7 +210,7 @@ bool xvt_ring_only_new(const struct xvt_ring *r)
 /*
  * Between what the trace files account for and the first record that is ours lies what a recorder
  * that died had taken. How much, the counters in a sub-buffer's header tell: they stood so when it
- * was opened, by the writer of its first record, who had counted itself.
+ * was opened, by the writer of its first record, which had counted itself.
  */
 static void unaccounted_at_header(struct xvt_ring *r)
 {

@@ -106,8 +106,9 @@ static bool exact_node(const struct xvt_ring *r, uint64_t guest, const struct xv
 }
 
 /*
- * As the drain saw it, if the last node's line, which leads to `ns`, can be true as well. Not what
- * was seen in a look so wide that a stop of which nobody told fits into it: it waits for a
+ * Makes a node from what the drain proves of a record, if the last node's line, which gives `ns`,
+ * agrees with that. Returns false if it does not, or if the two looks around the record are so far
+ * apart that the machine may have been stopped between them unreported: the record waits for a
  * measurement as long as one may come.
  */
 static bool seen_node(const struct xvt_ring *r, uint64_t guest, uint64_t ns,
@@ -130,9 +131,9 @@ static bool seen_node(const struct xvt_ring *r, uint64_t guest, uint64_t ns,
 }
 
 /*
- * May it have been written after a stop since which nothing was measured? Then its clock stood
- * still for nobody knows how long, and what the drain saw, wide as it is, may not exclude the old
- * line.
+ * Returns true if the record may have been written after a stop since which no clock was measured.
+ * Its clock stood still for an unknown time then, and the drain's interval may be too wide to
+ * exclude the old line.
  */
 static bool beyond_stop(const struct xvt_ring *r, const struct xvt_clock_evidence *e)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * ring.h - one ring as the host sees it: what has been copied out of the region and waits,
- * decoded one record at a time, placed on the host's time line. drain.c fills it, merge/merge.c
- * empties it. All of this is private memory; positions and geometry are the host's own.
+ * ring.h - one ring on the host's side: copied pieces that wait, the next record, its place on the
+ * host's time line, the ring's clock and its sums. drain.c fills a ring, merge/merge.c empties it.
+ * All of this is private memory; positions and geometry are the host's own.
  */
 #ifndef XVT_RING_HOST_SIDE_H
 #define XVT_RING_HOST_SIDE_H
@@ -19,17 +19,17 @@
 struct xvt_ring;
 
 /*
- * An older past of the ring, from the moment when we noticed that its memory had become one. What
- * had been delivered by then can be found again, also later: a copy that is written over the
- * region may still be followed by a newer one. So a record of it has to prove that it is new.
+ * A rollback: the region's memory was replaced by an older copy of itself (loadvm, migration). The
+ * copy holds records that were delivered before the rollback was noticed, and a newer copy may
+ * follow. So a record after a rollback is delivered only if something proves that it is new.
  */
 struct xvt_past {
-	uint64_t skip_until;   /* records below it are not wanted */
-	uint64_t proven_until; /* those below it are new: the copy was made of a ring at rest */
-	uint64_t counted_from; /* the counters that we go on from hold all records below it, */
-	uint64_t seen_until;   /* and none beyond this one, committed when we noticed */
-	uint64_t newest;       /* guest clock: no record delivered before is younger */
-	uint32_t epoch;	       /* asked for when we noticed: records of it are new */
+	uint64_t skip_until;   /* records below it were delivered already */
+	uint64_t proven_until; /* records below it are new: the ring was idle when copied */
+	uint64_t counted_from; /* the restored counters include all records below it */
+	uint64_t seen_until;   /* and none above this, the commit when it was noticed */
+	uint64_t newest;       /* guest clock: largest stamp delivered before */
+	uint32_t epoch;	       /* requested when it was noticed: its records are new */
 	uint64_t reported_lost[XVT_LOST_CAUSES];
 };
 
@@ -40,34 +40,34 @@ struct xvt_piece {
 	struct xvt_ring *ring;
 	uint64_t pos;
 	uint32_t len;
-	int res;		/* of the read */
-	uint64_t ceiling_clock; /* host clock after commit was loaded: no record is younger */
+	int res;		/* result of the read */
+	uint64_t ceiling_clock; /* host clock after commit was loaded: upper bound of its records */
 	uint64_t ceiling_ns;
-	uint64_t floor_ns;    /* the ring was proven idle then: no record is older; or 0 */
-	bool salvage;	      /* past commit of a writer that is gone */
+	uint64_t floor_ns;    /* proven idle then: lower bound of its records; or 0 */
+	bool salvage;	      /* beyond commit, of a writer that is gone */
 	bool after_skip;      /* positions were skipped before it */
-	bool after_roll_back; /* the region's contents were replaced before it: */
-	struct xvt_past past; /* by these */
+	bool after_roll_back; /* the region was rolled back before it, */
+	struct xvt_past past; /* as this says */
 	uint8_t *bytes;
 };
 
-/* How far the search for the newest record that waits has come; it is never done twice. */
+/* Progress of the search for the newest record that waits: no record is looked at twice. */
 struct xvt_ring_scan {
-	bool begun; /* since the head came */
-	bool ended; /* what follows is of another epoch */
+	bool begun; /* for the present head */
+	bool ended; /* the next record is of another epoch */
 	struct xvt_reader reader;
-	const struct xvt_piece *piece; /* that the reader is in */
+	const struct xvt_piece *piece; /* the reader's */
 	struct xvt_record newest;
-	const struct xvt_piece *found; /* that it lies in */
-	uint64_t looked_at;	       /* records, ever */
+	const struct xvt_piece *found; /* the piece that holds `newest` */
+	uint64_t looked_at;	       /* records in all */
 };
 
 enum xvt_ring_phase {
-	XVT_PHASE_NEW,	  /* no clock yet; not recording unless it did so by itself */
+	XVT_PHASE_NEW,	  /* no clock yet; `enable` is not set by this recorder */
 	XVT_PHASE_LIVE,	  /* mapped and recording */
-	XVT_PHASE_ASIDE,  /* silent too long: holds nobody back, may return */
-	XVT_PHASE_DONE,	  /* its owner left in order, or the trace ends: nothing follows */
-	XVT_PHASE_BROKEN, /* its control words are nonsense: never read again */
+	XVT_PHASE_ASIDE,  /* silent too long: the merge does not wait for it; it may return */
+	XVT_PHASE_DONE,	  /* its writer ended in order, or the trace ends: no record follows */
+	XVT_PHASE_BROKEN, /* its control words are invalid: it is not read again */
 };
 
 /* The epoch word was set to `epoch` after before_ns, and every CPU had it by after_ns. */
@@ -77,7 +77,7 @@ struct xvt_epoch_bump {
 	uint64_t after_ns;
 };
 
-/* What trace files account for, up to some moment: struct xvt_ring_host has the same words. */
+/* Sums that trace files account for, up to a moment. struct xvt_ring_host holds the same words. */
 struct xvt_ring_account {
 	uint64_t delivered;
 	uint64_t discarded;
@@ -88,35 +88,36 @@ struct xvt_ring_account {
 #define XVT_EXACT_SOURCES 2
 #define XVT_TAIL_WORDS	  8
 
-/* What an exact source said of the ring's vCPU when it was last asked. */
+/* The last answer of an exact source for the ring's vCPU. */
 struct xvt_exact_reading {
 	struct xvt_clock_formula formula;
-	uint64_t clock; /* the host's, by which it had said so; and nothing else since then */
-	bool read;	/* else it did not know */
+	uint64_t clock; /* the host's, before which it answered so; no other answer came since */
+	bool read;	/* false: the source did not know */
 	bool contradicted;
-	struct xvt_clock_formula contradicting; /* what it said then */
+	struct xvt_clock_formula contradicting; /* the answer that was contradicted */
 };
 
-/* What a snapshot takes of a ring: from one sub-buffer to one moment. See snapshot.c. */
+/* The part of a ring that a snapshot takes: from a sub-buffer to the moment of the cut. See
+ * snapshot.c. */
 struct xvt_ring_cut {
 	bool on;
-	bool frozen;	/* no clock of its own: what follows `look` may be later than the cut */
-	bool begun;	/* a look at or after the cut was taken: */
-	uint64_t until; /* what was there then. It is copied first. */
-	uint64_t tried; /* read_pos at the last turn of that */
-	bool hole;	/* the writer came round before a part of it was copied */
-	bool whole;	/* all that belongs to it is there */
-	uint64_t look_clock; /* just before the cut: */
-	struct xvt_ring_snapshot look;
-	uint64_t base_attempted; /* counters as the first sub-buffer's header has them */
+	bool frozen;	     /* without a clock: records after `look` may be later than the cut */
+	bool begun;	     /* a look at or after the cut was taken */
+	uint64_t until;	     /* the commit at that look: copied first */
+	uint64_t tried;	     /* read_pos at the last attempt to copy up to `until` */
+	bool hole;	     /* the writer overwrote a part before it was copied */
+	bool whole;	     /* the whole part is copied */
+	uint64_t look_clock; /* host clock just before the cut, */
+	struct xvt_ring_snapshot look; /* and the words then */
+	uint64_t base_attempted;       /* counters as the first sub-buffer's header has them */
 	uint64_t base_discarded;
 	uint64_t base_lost[XVT_LOST_CAUSES];
-	struct xvt_lost told; /* sums of the LOST pseudo-events that are in the trace */
+	struct xvt_lost told; /* sums of the LOST records in the trace */
 };
 
-#define XVT_BUMPS 4 /* the newest are remembered: records wait for seconds at most */
+#define XVT_BUMPS 4 /* kept: records wait for seconds at most */
 
-/* What came of it within one second, of those that the session counts. */
+/* Events and losses of one second of the session. */
 struct xvt_ring_rate {
 	uint64_t second;
 	uint64_t events;
@@ -133,90 +134,89 @@ struct xvt_ring {
 	struct xvt_ring_host *host;
 	struct xvt_pool *pool;
 	const struct xvt_host_clock *host_clock;
-	uint32_t mode;	     /* enum xvt_enable that we ask for */
-	bool salvage;	     /* nobody writes any more: read past commit, change nothing */
-	uint32_t epoch;	     /* last one asked of the writer; the region's word is only a copy */
-	uint64_t hint_seq;   /* of the clock hint; the region has a copy, likewise */
-	uint32_t generation; /* that read_pos belongs to */
-	uint32_t entered;    /* last one whose positions were seen to be set up */
+	uint32_t mode;	     /* enum xvt_enable to ask for */
+	bool salvage;	     /* there is no writer: read beyond commit, change nothing */
+	uint32_t epoch;	     /* the last one requested of the writer; the region holds a copy */
+	uint64_t hint_seq;   /* of the clock hint; the region holds a copy */
+	uint32_t generation; /* of read_pos */
+	uint32_t entered;    /* the last one whose positions were seen initialised */
 
 	/* Draining. */
-	uint64_t read_pos;	       /* copied up to here */
-	uint64_t taken;		       /* bytes, by the newest look, */
-	uint64_t looked_at;	       /* which was the session's look of this number */
-	uint64_t clear_pos;	       /* stop mode: cleared up to here, a sub-buffer's start */
-	uint64_t skip_until;	       /* records below it were delivered by an earlier daemon */
-	struct xvt_past restored;      /* goes with the next piece, when rolled_back */
-	struct xvt_ring_snapshot last; /* newest look */
+	uint64_t read_pos; /* copied up to here */
+	uint64_t taken;	   /* bytes, in the session's look number `looked_at` */
+	uint64_t looked_at;
+	uint64_t clear_pos;	  /* stop mode: cleared up to here, the start of a sub-buffer */
+	uint64_t skip_until;	  /* records below it were delivered by an earlier recorder */
+	struct xvt_past restored; /* for the next piece, if rolled_back */
+	struct xvt_ring_snapshot last; /* words of the newest look */
 	struct xvt_ring_snapshot
-		last_before; /* the one before: if the newest was at another past */
+		last_before; /* of the look before, in case the newest one found a rollback */
 	enum xvt_ring_phase phase_before;
-	uint64_t changed_clock;	 /* when resv or nest last changed: a stuck writer shows */
-	uint64_t aside_clock;	 /* when it was last set aside */
-	uint64_t idle_clock;	 /* everything stamped before this host clock is copied */
-	bool idle;		 /* proven at idle_clock */
-	uint64_t passed_clock;	 /* only what is in flight now can be older than that */
-	uint64_t look_clock;	 /* proof that the newest look was given */
-	bool unseen;		 /* nobody looks at present: its memory is being restored */
-	bool unread;		 /* the newest look ended before it had seen what is new */
-	bool barred;		 /* no other machine waits for its machine */
-	uint64_t margin_most_ns; /* at rest it holds no other ring back by more */
+	uint64_t changed_clock;	 /* when resv or nest last changed: shows a stuck writer */
+	uint64_t aside_clock;	 /* when its phase last became ASIDE */
+	uint64_t idle_clock;	 /* all records stamped before this host clock are copied */
+	bool idle;		 /* proven, at idle_clock */
+	uint64_t passed_clock;	 /* only records in flight now can be older than that */
+	uint64_t look_clock;	 /* proof_clock of the newest look */
+	bool unseen;		 /* not looked at, because its memory is being restored */
+	bool unread;		 /* the newest look ended before it saw what is new */
+	bool barred;		 /* its machine is barred: the merge does not wait for it */
+	uint64_t margin_most_ns; /* while idle it holds other rings back by at most that */
 	struct xvt_piece *first, *tail;
-	struct xvt_piece *kept; /* the last one before the newest look; only until its take */
-	unsigned int reads;	/* under way */
-	uint32_t enable;	/* what the region's word shall say */
-	bool still;		/* the VMM says that the machine stands still */
-	uint64_t still_clock;	/* since when we know that */
-	bool back_while_still;	/* and its memory has gone back since */
-	struct xvt_ring_settled settled; /* as written last */
-	uint64_t before[XVT_TAIL_WORDS]; /* what lay before read_pos when it was copied */
+	struct xvt_piece *kept; /* the last one before the newest look, until xvt_drain_take() */
+	unsigned int reads;	/* in flight */
+	uint32_t enable;	/* what the region's word is to hold */
+	bool still;		/* the VMM reports that the machine is stopped */
+	uint64_t still_clock;	/* when that was reported */
+	bool back_while_still;	/* a rollback was found since then */
+	struct xvt_ring_settled settled; /* as written to the region last */
+	uint64_t before[XVT_TAIL_WORDS]; /* the words before read_pos when it was copied */
 	uint32_t nr_before;
 	uint32_t roll_backs;
-	bool went_back;	  /* its words did, as the newest look found: xvt_drain_resync() is due */
-	bool skipped;	  /* not yet told: goes with the next piece */
-	bool rolled_back; /* likewise */
+	bool went_back;	  /* the newest look found a rollback: xvt_drain_resync() is due */
+	bool skipped;	  /* positions were skipped: the next piece says so */
+	bool rolled_back; /* likewise, a rollback */
 
 	/* Decoding. */
 	struct xvt_reader reader;
-	struct xvt_record rec;	 /* next to go out, when have */
-	struct xvt_record stash; /* comes after it, when stashed */
+	struct xvt_record rec;	 /* the head: next to go out, if `have` */
+	struct xvt_record stash; /* follows the head, if `stashed` */
 	bool stashed;
 	bool have;
 	bool placed;
-	bool is_lost; /* the head is a LOST pseudo-event */
+	bool is_lost; /* the head is a LOST record, with this: */
 	struct xvt_lost lost;
 	uint64_t head_ns;
 	uint32_t head_flags;
-	uint64_t last_guest; /* of the record placed before */
+	uint64_t last_guest; /* of the last record placed */
 	uint64_t last_ns;
 	bool next_epoch;	    /* the head belongs to the next clock epoch */
-	struct xvt_subbuf_hdr seen; /* header of the sub-buffer before, for losses */
+	struct xvt_subbuf_hdr seen; /* header of the sub-buffer before: losses are the difference */
 	bool seen_valid;
-	uint64_t gap_bad_bytes; /* to be told with the next LOST */
-	bool gap_skipped;	/* told with it too: how much was overwritten, the counters know */
+	uint64_t gap_bad_bytes; /* for the next LOST record */
+	bool gap_skipped;	/* likewise; the counters say how many records were overwritten */
 	bool gap_rolled_back;
-	uint64_t since_subbuf;	 /* records decoded since `seen` */
-	bool unaccounted_before; /* an earlier recorder died, and nothing of ours was decoded yet:
-				  */
-	bool unaccounted_opened; /* a sub-buffer header was, and no record behind it; */
-	bool unaccounted_known;	 /* how many events there were before the next record: */
-	uint64_t unaccounted;	 /* those that no trace file accounts for */
-	bool took_over;		 /* it was so once */
-	uint64_t unaccounted_reported; /* of them: once the LOST record that says so is in the trace
-					*/
-	uint64_t unaccounted_most;     /* of them: that were written when we came; 0: not an heir */
+	uint64_t since_subbuf; /* records decoded since `seen` */
+	/* Events that an earlier recorder took and that are in no file: it died. */
+	bool unaccounted_before; /* such a recorder had the ring, and no record was decoded yet */
+	bool unaccounted_opened; /* a sub-buffer header was decoded, and no record after it */
+	bool unaccounted_known;	 /* `unaccounted` holds */
+	uint64_t unaccounted;	 /* their number before the next record */
+	bool took_over;		 /* unaccounted_before was true once */
+	uint64_t unaccounted_reported; /* by the LOST record, once it is in the trace */
+	uint64_t unaccounted_most;     /* written before the attach; 0 if not took_over */
 	uint64_t overwritten_reported; /* by all LOST records in the trace */
-	uint64_t laps_reported;	       /* likewise: overwritten while we were there; */
-	uint64_t lost_reported[XVT_LOST_CAUSES]; /* and dropped by the guest, since the base */
-	struct xvt_past past; /* that the piece in hand belongs to, when in_past */
+	uint64_t laps_reported;	       /* of them, overwritten while this recorder was attached */
+	uint64_t lost_reported[XVT_LOST_CAUSES]; /* dropped by the guest, reported likewise */
+	struct xvt_past past;			 /* of the present piece, if in_past */
 	bool in_past;
 	uint64_t newest;  /* guest clock: the largest stamp of all records so far */
-	bool epoch_known; /* no full stamp is missing before the record in hand */
+	bool epoch_known; /* no full stamp is missing before the head */
 
 	/* Placed ahead of time, see run.c. */
 	struct xvt_run *runs; /* in the ring's order; the last one may lie in the first piece */
 	struct xvt_run *last_run;
-	struct xvt_run *gathered; /* the first one that is not all in the window */
+	struct xvt_run *gathered; /* the first one that is not wholly in the window */
 	struct xvt_clock_segment segment;
 
 	/* Clock. */
@@ -225,68 +225,67 @@ struct xvt_ring {
 	struct xvt_clock_source *source;
 	struct xvt_exact_reading formula[XVT_EXACT_SOURCES];
 	struct xvt_clock_formula exact; /* of the last exact node that a burst gave */
-	uint32_t exact_used;		/* its source, 0 = none yet */
-	uint32_t exact_epoch;		/* and the epoch that it lies in */
+	uint32_t exact_used;		/* its source; 0: none yet */
+	uint32_t exact_epoch;		/* its epoch */
 	bool exact_doubt;		/* a burst contradicted it, and none agreed since */
-	bool exact_holds;		/* quiet, and the source says that nothing has changed */
-	struct xvt_clock_pages pages;	/* begun with the source */
+	bool exact_holds;		/* the ring is quiet, and the source reports no change */
+	struct xvt_clock_pages pages;	/* opened with the source */
 	uint64_t next_burst_clock;
-	uint64_t burst_clock;	    /* when the last burst was begun */
-	uint64_t answer_clock;	    /* when the guest last answered, or was asked since: */
-	bool answered;		    /* nothing is asked that it has not answered */
-	bool asked;		    /* it is one of those whose clock is being measured */
-	uint64_t wide_clock;	    /* since when measurements give wide nodes only, or 0 */
-	uint64_t last_node_clock;   /* host clock that the last node's moment lies before */
+	uint64_t burst_clock;	  /* begin of the last burst */
+	uint64_t answer_clock;	  /* when the guest last answered, or was first asked since then */
+	bool answered;		  /* no request is without an answer */
+	bool asked;		  /* its clock is being measured */
+	uint64_t wide_clock;	  /* since then measurements gave wide nodes only; or 0 */
+	uint64_t last_node_clock; /* host clock after the last node's moment */
 	uint64_t node_before_clock; /* last_node_clock of the node before it */
-	uint64_t proven_node_ns;    /* last node older than the last idle proof */
-	bool quiet;		    /* stopped or silent: no answer will confirm what waits */
-	bool wide;		    /* it answers, but for long no answer did */
-	bool patience_over;	    /* it has waited long: any witness is better than none */
+	uint64_t proven_node_ns;    /* of the last node before the last proof of idleness */
+	bool quiet;	    /* stopped or silent: no answer will confirm records that wait */
+	bool wide;	    /* it answers, but no answer has confirmed them for long */
+	bool patience_over; /* records waited long: any inferred node may place them */
 	bool quiet_reported;
 	struct xvt_ring_scan scan;
-	struct xvt_clock_node inferred; /* made of what waits, when quiet; not yet in the trace */
-	bool inferred_new;
-	bool inferred_put;	 /* now it is */
-	uint64_t inferred_clock; /* when the last one was written */
+	struct xvt_clock_node inferred; /* from records that wait, while quiet */
+	bool inferred_new;		/* not used yet */
+	bool inferred_put;		/* it is in the trace */
+	uint64_t inferred_clock;	/* when the last inferred node was written */
 	struct xvt_epoch_bump bumps[XVT_BUMPS];
 	uint32_t nr_bumps;
 
 	/* The mark that the writer was last asked for; see session/marks.c. */
 	struct xvt_mark_seen mark;
 	bool mark_open; /* not acknowledged yet */
-	bool mark_seen; /* acknowledged, and not in the trace yet */
+	bool mark_seen; /* acknowledged, but not in the trace yet */
 	uint64_t next_mark_clock;
-	uint64_t mark_pace; /* ticks between two of them, if that is more than usual */
+	uint64_t mark_pace; /* ticks between two marks; 0: the usual */
 
 	uint64_t start_ns;	 /* attach */
-	uint64_t live_ns;	 /* when it last came to take part */
+	uint64_t live_ns;	 /* when its phase last became LIVE */
 	uint64_t base_attempted; /* counters that earlier traces account for */
 	uint64_t base_delivered;
 	uint64_t base_discarded;
 	uint64_t base_lost[XVT_LOST_CAUSES];
 	uint64_t base_overwritten;
-	struct xvt_ring_account due; /* to be left in the region once the file has so much */
-	uint64_t reported_lost[XVT_LOST_CAUSES]; /* what LOST pseudo-events have said, base included
-						  */
+	struct xvt_ring_account due; /* for the region, when the staged checkpoint is in the file */
+	uint64_t reported_lost[XVT_LOST_CAUSES]; /* by LOST records, with the base */
 	struct xvt_ring_cut cut;
-	uint64_t unfinished;   /* records that salvage found without DONE */
-	uint64_t left_behind;  /* writers that died inside an event, by generation's end */
-	struct xvt_lost drops; /* not in the trace yet, when drops_wait; nor in `stats` */
+	uint64_t unfinished;  /* records that salvage found without DONE */
+	uint64_t left_behind; /* writers that died inside an event, counted at a generation's end */
+	struct xvt_lost drops; /* neither in the trace nor in `stats` yet, if drops_wait */
 	bool drops_wait;
-	uint64_t drops_clock; /* guest clock of the newest of them */
+	uint64_t drops_clock; /* guest clock of the newest dropped record */
 	struct xvt_ring_stats stats;
-	struct xvt_ring_stats reported_stats; /* as they stand in the file */
-	bool announced;			      /* its RING chunk is there, too: */
-	struct xvt_ring_info reported_info;   /* this, */
-	uint64_t reported_info_clock;	      /* written then; */
-	struct xvt_ring_info next_info;	      /* and this is to follow, when info_waits */
+	struct xvt_ring_stats reported_stats; /* as in the file */
+	bool announced;			      /* its RING chunk is in the file, */
+	struct xvt_ring_info reported_info;   /* with this, */
+	uint64_t reported_info_clock;	      /* written then */
+	struct xvt_ring_info next_info;	      /* to be written, if info_waits */
 	bool info_waits;
 
-	/* For who asks, see session/status.c. */
+	/* For `xvtrace status`, see session/status.c. */
 	struct xvt_ring_rate rate;
 	struct xvt_ring_rate rate_before;
-	uint64_t lag_second; /* when it was awake: */
-	uint64_t lag_ns;     /* by so much did it hold the others back */
+	uint64_t lag_second; /* second of the session for which lag_ns holds */
+	uint64_t lag_ns;     /* it held other rings back by that */
 	char fault[160];     /* why BROKEN, or the last unreadable sub-buffer */
 	bool fault_new;
 };
@@ -294,28 +293,28 @@ struct xvt_ring {
 /* --- ring.c --- */
 
 /*
- * First time, before anything is drained. Decides where to start reading. r->orphaned: a recorder
- * had this ring and did not end in order, so what it had taken may be in no file.
+ * Decides where to start reading. Called once, before anything is drained. r->unaccounted_before:
+ * an earlier recorder had this ring and died, so records that it took may be in no file.
  */
 void xvt_ring_attach(struct xvt_ring *r);
 void xvt_ring_fini(struct xvt_ring *r);
-/* Nothing comes from it any more: if nothing waits either, only its counters and its last node are
- * kept. */
+/* No record will come any more. If none waits either, frees all but the counters and the last node.
+ */
 void xvt_ring_retire(struct xvt_ring *r);
 
 /*
- * Host time below which nothing can still come from this ring, UINT64_MAX when it holds
- * nobody back. Only meaningful while no placed head exists.
+ * Lower bound of the host time of any further record of this ring; UINT64_MAX: the merge does not
+ * wait for it. Holds only while the head is not placed.
  */
 uint64_t xvt_ring_bound(const struct xvt_ring *r);
 
-/* The same without regard to its phase: would it hold the others back? */
+/* The same, whatever the ring's phase. */
 uint64_t xvt_ring_proven(const struct xvt_ring *r);
 /*
- * By so much the map may be wrong about a record that comes now: by its segments' bound, and by
- * what the clock may have crept since its last node. But a ring that is silent for a day, or whose
- * measurements are as wide as a guest likes, must not hold the others back by seconds: beyond
- * most_ns its record is late.
+ * Greatest error of the map for a record that comes now: the bound of its segments, and the creep
+ * of the clock since its last node. At most most_ns: a ring that was silent for a day, or whose
+ * guest makes measurements wide, must not hold other rings back by seconds. Its record is late
+ * then.
  */
 static inline uint64_t xvt_ring_margin_ns(uint64_t now_ns, uint64_t node_ns, uint64_t slack_ns,
 					  uint64_t most_ns)
@@ -324,7 +323,8 @@ static inline uint64_t xvt_ring_margin_ns(uint64_t now_ns, uint64_t node_ns, uin
 
 	return creep < most_ns && slack_ns < most_ns - creep ? creep + slack_ns : most_ns;
 }
-/* What is stamped later is placed later, but for what the map may be wrong by. */
+/* Lower bound of records stamped after passed_ns: they are placed later, but for the map's error.
+ */
 static inline uint64_t xvt_ring_past(uint64_t bound_ns, uint64_t passed_ns, uint64_t margin_ns)
 {
 	return passed_ns > bound_ns && passed_ns - bound_ns > margin_ns ? passed_ns - margin_ns
@@ -332,88 +332,88 @@ static inline uint64_t xvt_ring_past(uint64_t bound_ns, uint64_t passed_ns, uint
 }
 
 /*
- * Guest and host time may have come apart: the next record shall carry a full stamp, and its
- * epoch number says that it was stamped after this call. Every record of an older number was
- * stamped before it. So the side of a border is proven even for what is in flight.
+ * To be called when guest and host time may have come apart. The writer's next record carries a
+ * full stamp and a new epoch number, which proves that it was stamped after this call. Records with
+ * an older number were stamped before it. So the side of a border is known for records in flight,
+ * too.
  */
 void xvt_ring_bump_epoch(struct xvt_ring *r);
-/* The same because the machine stands still now, as its VMM says. */
+/* The same, because the VMM reports that the machine is stopped. */
 void xvt_ring_stopped(struct xvt_ring *r);
-/* The machine had stood still from before the last bump until `ns`: so has the ring. */
+/* The machine was stopped from before the last bump until `ns`. */
 void xvt_ring_stood_still(struct xvt_ring *r, uint64_t ns);
-/* Once a pass: are the host's words still what we wrote? */
+/* Called once a pass: restores host words that the guest or a rollback has changed. */
 void xvt_ring_keep_words(struct xvt_ring *r);
 /*
- * The region has become an older one. Its counters begin again at `from`; what was attempted
- * until now stays attempted. `past` goes with the next piece.
+ * The region was rolled back. Its counters continue from `from`; the attempts counted so far remain
+ * counted. The next piece carries `past`.
  */
 void xvt_ring_rebase(struct xvt_ring *r, const struct xvt_ring_settled *from,
 		     const struct xvt_past *past);
 
-/* The last clock node that a recorder left in the region, if it makes sense, and its rate. */
+/* The last clock node that a recorder left in the region, and its rate. Returns false if they are
+ * not plausible. */
 bool xvt_ring_hint(const struct xvt_ring *r, struct xvt_clock_node *node, uint64_t *hz);
 
-/* The generation that wrote what lies at `pos`; the current one if the table cannot tell. */
+/* The generation that wrote at `pos`; the current one if the table does not say. */
 uint32_t xvt_ring_generation_at(const struct xvt_ring *r, uint64_t pos);
 
 /* --- decode.c --- */
 
-/* Do all that follow in this piece belong to the present, whatever came back from another past? */
+/* Returns true if no record from here on in this piece was delivered before a rollback. */
 bool xvt_ring_only_new(const struct xvt_ring *r);
 
 /* --- place.c --- */
 
-/*
- * The next record to go out, decoded and if possible placed. Returns true when there is one;
- * r->placed tells whether its host time is known yet.
- */
+/* Decodes the head, the next record to go out, and places it if possible. Returns false if there is
+ * none. r->placed: its host time is known. */
 bool xvt_ring_peek(struct xvt_ring *r);
-/* Guest clock of the newest record that waits, of the head's epoch, and when it had been copied.
- * Returns false if none waits. */
+/* Guest clock of the newest record that waits in the head's epoch, and the host time before which
+ * it was copied. Returns false if none waits. */
 bool xvt_ring_newest(struct xvt_ring *r, uint64_t *guest, uint64_t *ceiling_ns);
-/* Drop it. */
+/* Drops the head. */
 void xvt_ring_pop(struct xvt_ring *r);
 
-/* What the drain knows of a record in piece p, apart from the ring's own order. */
+/* What the drain proves of the time of a record in piece p, apart from the ring's order. */
 struct xvt_clock_evidence xvt_ring_evidence(const struct xvt_ring *r, uint32_t epoch,
 					    const struct xvt_piece *p);
 
 /* --- run.c --- */
 
-/* Are there records that are placed and have not gone out? */
+/* Returns true if placed records have not gone out yet. */
 static inline bool xvt_ring_ready(const struct xvt_ring *r)
 {
 	return r->runs != NULL;
 }
 
 /*
- * The next run, behind those that there are. Its place is filled in by xvt_run_put() (merge/put.h).
- * Returns NULL when nothing can be placed now.
+ * Places the next run and appends it to r->runs. xvt_run_put() (merge/put.h) fills in where it is
+ * in the trace. Returns NULL if no record can be placed now.
  */
 struct xvt_run *xvt_ring_refill(struct xvt_ring *r);
-/* So many records of its first run have gone out. */
+/* n records of the first run have gone out. */
 void xvt_ring_emitted(struct xvt_ring *r, uint32_t n);
 void xvt_ring_run_fini(struct xvt_ring *r);
 
-/* Records [at, end) of a run go into the trace, with these flags. */
+/* Counts records [at, end) of a run, which go into the trace with these flags. */
 void xvt_run_count(const struct xvt_run *run, uint32_t end, uint32_t ring_flags);
 
 /* --- account.c --- */
 
-/* What the last sub-buffer header does not tell: losses up to now, as a LOST pseudo-event. */
+/* Losses since the last sub-buffer header, for a LOST record. Returns false if there are none. */
 bool xvt_ring_tail_loss(struct xvt_ring *r, struct xvt_lost *lost);
 
-/* A LOST pseudo-event goes into the trace. Not before: the region must never say that a gap is told
- * which is in no file. */
+/* Counts a LOST record that goes into the trace. To be called only then: the region must never say
+ * that a file reports a loss that no file has. */
 void xvt_ring_reported(struct xvt_ring *r, const struct xvt_lost *lost);
 
-/* Bring r->stats up to date with the newest look at the guest's counters. */
+/* Updates r->stats with the guest's counters of the newest look. */
 void xvt_ring_account(struct xvt_ring *r, bool final);
 /*
- * In two steps, so that whatever becomes of us the region never claims what is in no file: what
- * the trace now holds; and, once all of that is in the file for good, into the region, as the base
- * of a later daemon. Without `counters`, which the file has in STATS only, it is the events, and
- * the losses that LOST records tell.
+ * Sums for the next recorder, in two steps, so that the region never claims what is in no file even
+ * if this recorder is killed: `stage` notes what the trace holds now, `commit` writes it into the
+ * region once all of that is in the file for good. counters: STATS of the same moment are in the
+ * trace; without them only events and the losses in LOST records are staged.
  */
 void xvt_ring_stage_account(struct xvt_ring *r, bool counters);
 void xvt_ring_commit_account(const struct xvt_ring *r);
@@ -421,36 +421,37 @@ void xvt_ring_commit_account(const struct xvt_ring *r);
 /* --- snapshot.c --- */
 
 /*
- * A snapshot's cut is about to be made: find where the ring's contents begin, note its counters.
- * From here on the drain only copies, and changes nothing. Returns false if it holds nothing.
+ * Prepares the cut of a snapshot: finds where the ring's contents begin and notes its counters.
+ * From here on the drain only copies, and changes nothing. Returns false if the ring is empty.
  */
 bool xvt_ring_cut(struct xvt_ring *r);
-/* A LOST pseudo-event goes into the trace. */
+/* Counts a LOST record that goes into the trace. */
 void xvt_ring_cut_reported(struct xvt_ring *r, const struct xvt_lost *lost);
-/* Losses up to the cut that none has told. */
+/* Losses up to the cut that no LOST record has reported. */
 void xvt_ring_cut_tail(const struct xvt_ring *r, struct xvt_lost *lost);
-/* Counters of the window into r->stats. */
+/* Updates r->stats with the counters of the part that the snapshot took. */
 void xvt_ring_cut_account(struct xvt_ring *r);
 
 /* --- drain.c --- */
 
 /*
- * Look at the control words and queue copies of what is new. proof_clock: a host clock value
- * at least XVT_PROOF_DELTA_NS ago, or 0 for no proof in this pass.
+ * Loads the control words and copies, or queues copies of, new data. proof_clock: a host clock
+ * value at least XVT_PROOF_DELTA_NS ago, or 0 for no proof of idleness in this pass.
  */
 void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_clock);
-/* All copies of this pass are there (r->reads == 0): keep them, clear, advance cons. */
+/* When all copies of the pass are complete (r->reads == 0): keeps them, clears the ring's data and
+ * advances cons. */
 void xvt_drain_take(struct xvt_ring *r, bool rolled_back);
 
-/* Everything before read_pos is ours; release. */
+/* Stores read_pos in cons, with release: the writer may overwrite what lies before it. */
 void xvt_drain_advance_cons(struct xvt_ring *r);
 
 /*
- * The region's contents are not those that we read from: a snapshot was restored, a migration's
- * copy of it was written over it, the file was replaced. Goes on with what is provably new; what
- * lies before that is counted as overwritten. Called before the look of a pass: when the nonce is
- * not ours, or after a look that found r->went_back.
- * Returns false when the ring's own words went on, and only the host's had been taken back.
+ * Continues after a rollback: a snapshot was restored, a migration's copy was written over the
+ * region, or the file was replaced. Records that are provably new are read; what lies before them
+ * is counted as overwritten. Called before the look of a pass, if the nonce in the region is not
+ * this recorder's or the look before found r->went_back. Returns false if only the host's words
+ * were rolled back, and the ring's own words went on.
  */
 bool xvt_drain_resync(struct xvt_ring *r);
 

@@ -226,7 +226,8 @@ static uint64_t sleep_ns_of(const struct xvt_session *s)
 					    : s->pass_gap_ns;
 }
 
-/* A snapshot may be away for long while it copies, and nobody waits for it. */
+/* Notes a long gap between passes. A snapshot may copy for long, and no ring runs full meanwhile.
+ */
 static void note_away(struct xvt_session *s, uint64_t now)
 {
 	if (!s->opt.cut)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* parts.h - what read.c and index.c know of each other; see read.h. */
+/* parts.h - interfaces between read.c and index.c; see read.h. */
 #ifndef XVT_TRACE_PARTS_H
 #define XVT_TRACE_PARTS_H
 
 #include "trace/read.h"
 
-/* What opening needs of a chunk's start. */
+/* The start of a chunk, as far as opening needs it. */
 struct xvt_chunk_head {
 	struct xvt_chunk_hdr h;
 	struct xvt_order_hdr events;
@@ -14,7 +14,7 @@ struct xvt_chunk_head {
 /* 1: a header of this trace that fits the file. 0: not. Else -errno. */
 int xvt_trace_read_head(struct xvt_trace *t, uint64_t offset, struct xvt_chunk_head *head);
 
-/* Types whose contents are wanted by everybody who opens the trace, and must be right. */
+/* Returns true for chunk types that opening a trace loads and that must be right. */
 bool xvt_trace_wants(uint16_t type);
 /* Take one. Returns 0, -EBADMSG (*why says why) or -ENOMEM. */
 int xvt_trace_take(struct xvt_trace *t, uint16_t type, const struct xvt_chunk_buf *b,

@@ -238,7 +238,7 @@ int xvt_trace_load(struct xvt_trace *t, size_t chunk, struct xvt_chunk_buf *b)
 		uint32_t rings = t->ring_count, vms = t->vm_count;
 
 		err = walk_again(t, ref->offset);
-		/* Whoever has an array of them goes on; machines that the index hid stay unknown.
+		/* Callers keep arrays of this size; machines that the index hid stay unknown.
 		 */
 		if (t->ring_count > rings)
 			t->ring_count = rings;
@@ -544,13 +544,13 @@ static int take_chunk(struct xvt_trace *t, struct walk *w)
 
 	w->why = BAD_SUM;
 	/* A wrong length shows in what follows. Where the next header is the expected one,
-	 * the payload's own check can wait until somebody reads it. */
+	 * the payload's own check is made when it is read. */
 	follows = look_after(t, w);
 	if (follows < 0)
 		return follows;
 	if (!follows || xvt_trace_wants(h->type) || h->seq != w->next_seq)
 		err = xvt_trace_load_at(t, w->offset, h->len, w->b);
-	/* One that is whole, but cannot be unpacked here: whoever reads it will know. */
+	/* Whole, but this build cannot unpack it: reading it reports that. */
 	if (err == -ENOTSUP && !xvt_trace_wants(h->type))
 		err = 0;
 	if (err == -ENOTSUP)
@@ -777,7 +777,7 @@ static int open_file(struct xvt_trace *t, const char *path, char *why, size_t wh
 {
 	struct stat st;
 
-	/* Without O_NONBLOCK, a FIFO would keep us here until somebody writes to it. */
+	/* Without O_NONBLOCK, opening a FIFO would block until it has a writer. */
 	t->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (t->fd < 0 || fstat(t->fd, &st)) {
 		int err = -errno;

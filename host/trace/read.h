@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * read.h - a .xvt file for those who read it. The file is untrusted: any bytes are
- * legal input, nothing is used before its chunk's CRC and every length in it was checked,
- * and what is damaged is skipped, remembered and left to the caller to tell.
+ * read.h - reads a .xvt file. The file is untrusted: any bytes are legal input. Nothing is used
+ * before the CRC of its chunk and every length in it were checked. Damaged parts are skipped and
+ * listed in the trace; the caller reports them.
  *
  * Opening goes through the chunks' headers, or the file's own INDEX, and loads FILE, VM, RING,
  * TIMEBASE and END. Everything else is read when it is asked for. Memory: 48 bytes a chunk;
@@ -101,9 +101,9 @@ struct xvt_trace {
  */
 int xvt_trace_open(struct xvt_trace **out, const char *path, char *why, size_t why_size);
 /*
- * The same for those who will not read all of it: by the INDEX chunks of the file where it has
- * them, a few reads for any size. Where they turn out to be wrong, that is noted as damage, and
- * every chunk's header is read after all; see xvt_trace_load().
+ * The same for a caller that reads only a part: uses the INDEX chunks of the file, if it has them,
+ * and takes a few reads for a file of any size. If an INDEX turns out to be wrong, that is noted as
+ * damage, and the header of every chunk is read after all; see xvt_trace_load().
  */
 int xvt_trace_open_indexed(struct xvt_trace **out, const char *path, char *why, size_t why_size);
 void xvt_trace_close(struct xvt_trace *t);
@@ -115,8 +115,9 @@ bool xvt_lost_get(const struct xvt_event_hdr *h, const uint8_t *payload, struct 
 
 /*
  * Returns 0, -EBADMSG (the damage is noted, once), -ENOMEM or the read's error. -ESTALE: this chunk
- * is not what the index says, or damaged; now t->chunks is what is really there, and who walks
- * over it must begin again. At most once, and only after xvt_trace_open_indexed().
+ * is not what the index says, or damaged. t->chunks is a new list then, read from the file, and a
+ * loop over it must begin again. That happens at most once, and only after
+ * xvt_trace_open_indexed().
  */
 int xvt_trace_load(struct xvt_trace *t, size_t chunk, struct xvt_chunk_buf *b);
 /* Returns bytes read (short only at the end of the file) or -errno. */
@@ -138,8 +139,8 @@ size_t xvt_trace_chunk_at(const struct xvt_trace *t, uint64_t offset);
 void xvt_trace_note_damage(struct xvt_trace *t, uint64_t offset, uint64_t len, const char *why);
 
 /*
- * One line on stderr about what was damaged or is missing, or nothing. Returns 1 when data
- * was damaged, else 0. A file without an end is legal, and said.
+ * Prints one line to stderr if data is damaged or missing. Returns 1 if data is damaged, else 0. A
+ * file without an END is legal, but it is reported.
  */
 int xvt_trace_complain(const struct xvt_trace *t, bool quiet);
 
@@ -161,7 +162,7 @@ static inline uint32_t xvt_ring_vm(const struct xvt_trace *t, uint32_t ring)
 /* Never NULL, printable. */
 const char *xvt_vm_name(const struct xvt_trace *t, uint32_t vm);
 
-/* Did the ring's own guest ask for it (else the ring, or the host, speaks about itself)? */
+/* Returns true for an event of the guest, false for a record about the ring or by the host. */
 static inline bool xvt_is_event(const struct xvt_event_hdr *h)
 {
 	return h->id >= XVT_ID_FIRST_EVENT;
