@@ -188,9 +188,9 @@ static void look_for_formats(struct xvt_session *s, uint64_t now)
 }
 
 /*
- * Data flows: look soon again. Quiet: ever more seldom. With very many rings a pass takes as long
- * as they are many: then it may take a tenth of our time, a two-hundredth while nothing happens;
- * but not when a ring might fill up meanwhile.
+ * Time until the next pass: PASS_MIN_NS while data flows, then twice as long each time. With many
+ * rings a pass itself takes long: passes take at most a tenth of the time, or a five-hundredth
+ * while no data flows. That does not hold in a hurry, when a ring may run full.
  */
 static uint64_t gap_ns(const struct xvt_session *s, bool moved, bool hurry, uint64_t took)
 {

@@ -83,4 +83,9 @@ readme() {
 		awk '{ for (i = 3; i <= NF; i++) print $1, $i }' | sort
 }
 check "host/README has the arrows of tests/layers.txt" [ "$(arrows)" = "$(readme)" ]
+page() {
+	sed -nE 's/^\| `([a-z]+)\/` \| ((`[a-z]+\/` ?)+) \|$/\1 \2/p' docs/architecture.md | tr -d '`/' |
+		awk '{ for (i = 2; i <= NF; i++) print $1, $i }' | sort
+}
+check "so has docs/architecture.md" [ "$(arrows)" = "$(page)" ]
 [ $failures -eq 0 ]
