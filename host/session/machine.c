@@ -160,11 +160,10 @@ static void send_line(struct xvt_session *s, struct xvt_vm *vm, size_t at)
 	xvt_store_release(&page->request_seq, vm->request_seq); /* pairs with the guest's poll */
 }
 
-static void send_request(struct xvt_session *s, struct xvt_vm *vm)
+/* Send the first line. `generation` is the guest's, as the caller loaded it. */
+static void send_request(struct xvt_session *s, struct xvt_vm *vm, uint32_t generation)
 {
-	const struct xvt_region_hdr *h = (const struct xvt_region_hdr *)vm->region.map;
-
-	vm->request_generation = xvt_load(&h->generation);
+	vm->request_generation = generation;
 	vm->request_again = false;
 	send_line(s, vm, 0);
 }
@@ -313,7 +312,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 				 "); events that it had taken and not written are counted as "
 				 "overwritten here",
 				 __builtin_bswap64(vm->found_attach_id));
-	send_request(s, vm);
+	send_request(s, vm, xvt_load(&((const struct xvt_region_hdr *)vm->region.map)->generation));
 	return 0;
 }
 
@@ -321,10 +320,14 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 static void ask_again(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 {
 	const struct xvt_region_hdr *h = (const struct xvt_region_hdr *)vm->region.map;
+	uint32_t generation;
 
-	vm->request_again = s->opt.request && xvt_load(&h->generation) != vm->request_generation;
+	if (!s->opt.request)
+		return;
+	generation = xvt_load(&h->generation);
+	vm->request_again = generation != vm->request_generation;
 	if (vm->request_again && since(now, vm->request_clock) >= ticks(s, SECOND_NS))
-		send_request(s, vm);
+		send_request(s, vm, generation);
 }
 
 /* Write a note about a guest's answer to one request; `what` precedes the event. The number of
