@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "session/session.h"
+#include "session/parts.h"
 
 struct guests;
 

@@ -13,6 +13,7 @@
 #include "trace/file_sink.h"
 #include "vmm/libvirt.h"
 #include "vmm/qmp.h"
+#include "xvt_abi.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -276,23 +277,27 @@ static int listen_to_qmp(struct recorder *rec, struct xvt_vm *vm)
 {
 	const struct xvt_opt_list *list = &rec->opt.qmp;
 	const char *paths[XVT_OPT_LIST_MAX];
-	const size_t len = strlen(vm->name);
+	const char *name = xvt_session_vm_name(vm);
+	const size_t len = strlen(name);
+	struct xvt_vmm *listener = NULL;
 	char why[512];
 	size_t i, n = 0;
 	int err = 0;
 
 	for (i = 0; i < list->n; i++) {
-		if (!strncmp(list->v[i], vm->name, len) && list->v[i][len] == '=')
+		if (!strncmp(list->v[i], name, len) && list->v[i][len] == '=')
 			paths[n++] = list->v[i] + len + 1;
 	}
 	if (n == 1)
-		err = xvt_qmp_listen(&vm->vmm, rec->loop, paths[0], xvt_session_vmm_report, vm, why,
-				     sizeof(why));
+		err = xvt_qmp_listen(&listener, rec->loop, paths[0], xvt_session_vmm_report, vm,
+				     why, sizeof(why));
 	else if (n > 1)
-		err = xvt_qmp_listen_all(&vm->vmm, rec->loop, paths, n, xvt_session_vmm_report, vm,
+		err = xvt_qmp_listen_all(&listener, rec->loop, paths, n, xvt_session_vmm_report, vm,
 					 why, sizeof(why));
 	if (err)
 		xvt_error(paths[0], "%s", why);
+	else
+		xvt_session_vm_listens(vm, listener);
 	return err;
 }
 
@@ -303,8 +308,9 @@ static int listen_to_doorbells(struct recorder *rec)
 	size_t i;
 
 	for (i = 0; i < rec->opt.regions.n; i++) {
-		struct xvt_vm *vm = rec->session->vms[i];
-		const char *arg = named(list, list->n, vm->name, strlen(vm->name));
+		struct xvt_vm *vm = xvt_session_vm(rec->session, i);
+		const char *name = xvt_session_vm_name(vm),
+			   *arg = named(list, list->n, name, strlen(name));
 		const char *path = arg ? strchr(arg, '=') + 1 : NULL;
 
 		if (path && xvt_session_wake_add(vm, path, why, sizeof(why))) {
@@ -321,16 +327,20 @@ static int listen_to_machines(struct recorder *rec)
 	size_t i;
 
 	for (i = 0; i < rec->opt.regions.n; i++) {
-		if (listen_to_qmp(rec, rec->session->vms[i]))
+		if (listen_to_qmp(rec, xvt_session_vm(rec->session, i)))
 			return XVT_EXIT_FAIL;
 	}
 	for (i = 0; i < rec->opt.domains.n; i++) {
 		/* xvt_machines_add() adds the domains after the regions, in this order. */
-		struct xvt_vm *vm = rec->session->vms[rec->opt.regions.n + i];
+		struct xvt_vm *vm = xvt_session_vm(rec->session, rec->opt.regions.n + i);
+		struct xvt_vmm *listener;
 
-		if (xvt_libvirt_listen(&vm->vmm, rec->loop, rec->opt.connect, vm->uuid,
-				       xvt_session_vmm_report, vm, why, sizeof(why)))
-			xvt_warn(vm->name, "%s; its pauses will not be known", why);
+		if (xvt_libvirt_listen(&listener, rec->loop, rec->opt.connect,
+				       xvt_session_vm_uuid(vm), xvt_session_vmm_report, vm, why,
+				       sizeof(why)))
+			xvt_warn(xvt_session_vm_name(vm), "%s; its pauses will not be known", why);
+		else
+			xvt_session_vm_listens(vm, listener);
 	}
 	return listen_to_doorbells(rec);
 }
@@ -430,8 +440,7 @@ static int listen_to_clients(struct recorder *rec)
 
 static int run(struct recorder *rec)
 {
-	const struct xvt_host_clock *clock = &rec->session->clock;
-	uint64_t start = xvt_host_clock_ns(clock, xvt_clock_read()), reported = start, events = 0;
+	uint64_t start = xvt_session_now_ns(rec->session), reported = start, events = 0;
 	uint64_t pushed = start;
 
 	/* From here on FILE is this recording, also for a reader that opens it at once. */
@@ -442,7 +451,7 @@ static int run(struct recorder *rec)
 
 		if (err)
 			return err;
-		now = xvt_host_clock_ns(clock, xvt_clock_read());
+		now = xvt_session_now_ns(rec->session);
 		if (rec->opt.duration_ns && now - start >= rec->opt.duration_ns)
 			break;
 		if ((now - pushed >= PUSH_NS || sleep_ns > PUSH_NS) &&
@@ -462,7 +471,7 @@ static int run(struct recorder *rec)
 		}
 		if (!xvt_session_alive(rec->session))
 			break; /* the end of each machine was reported */
-		if (rec->session->size_reached) {
+		if (xvt_session_size_reached(rec->session)) {
 			end_line(rec);
 			if (!rec->opt.quiet)
 				fprintf(stderr,
@@ -524,7 +533,7 @@ static int event_request(const struct xvt_opt_list *events, char *text, size_t s
 static void call_off(struct recorder *rec)
 {
 	xvt_file_sink_discard(rec->sink);
-	rec->session->opt.cut = true;
+	xvt_session_call_off(rec->session);
 }
 
 static int record(struct recorder *rec, char **child_argv)

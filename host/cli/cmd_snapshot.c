@@ -7,6 +7,7 @@
 #include "cli/cmd.h"
 #include "cli/machines.h"
 #include "trace/file_sink.h"
+#include "xvt_abi.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -91,12 +92,12 @@ static void watch_signals(void)
 static int take(struct snapshot *snap)
 {
 	struct xvt_session *s = snap->session;
-	uint64_t sleep_ns;
+	uint64_t sleep_ns, moment_ns;
 	int err = 0;
 
-	while (!err && !stop && !s->cut_done && xvt_session_alive(s)) {
+	while (!err && !stop && xvt_session_alive(s)) {
 		err = xvt_session_pass(s, &sleep_ns);
-		if (err || s->cut_done)
+		if (err || xvt_session_snapshot_done(s, &moment_ns))
 			break;
 		err = xvt_loop_run(snap->loop, sleep_ns);
 		err = err < 0 && err != -EINTR ? err : 0;
@@ -104,13 +105,13 @@ static int take(struct snapshot *snap)
 	return err;
 }
 
-static void say_what(const struct snapshot *snap, uint64_t cut_ns)
+static void say_what(const struct snapshot *snap, uint64_t moment_ns)
 {
 	if (!snap->opt->quiet)
 		fprintf(stderr,
 			"xvtrace: %s: what %zu machines held at %" PRIu64 ".%09" PRIu64 "\n",
 			snap->opt->output, snap->opt->regions.n + snap->opt->domains.n,
-			cut_ns / 1000000000u, cut_ns % 1000000000u);
+			moment_ns / 1000000000u, moment_ns % 1000000000u);
 }
 
 static int start(struct snapshot *snap)
@@ -148,7 +149,7 @@ static int start(struct snapshot *snap)
 
 static int snapshot(struct snapshot *snap)
 {
-	uint64_t cut_ns;
+	uint64_t moment_ns;
 	int err = 0, end_err, status;
 	bool whole;
 
@@ -164,8 +165,7 @@ static int snapshot(struct snapshot *snap)
 	} else {
 		xvt_file_sink_discard(snap->sink);
 	}
-	cut_ns = snap->session->cut_ns;
-	whole = snap->session->cut_done;
+	whole = xvt_session_snapshot_done(snap->session, &moment_ns);
 	end_err = xvt_session_finish(snap->session);
 	err = err ? err : end_err;
 	end_err = xvt_file_sink_close(snap->sink);
@@ -182,7 +182,7 @@ static int snapshot(struct snapshot *snap)
 		xvt_error("snapshot", "ended before it was whole");
 		return XVT_EXIT_FAIL;
 	}
-	say_what(snap, cut_ns);
+	say_what(snap, moment_ns);
 	return snap->failed ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 }
 

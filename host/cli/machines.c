@@ -3,6 +3,7 @@
 #include "cli/machines.h"
 
 #include "vmm/libvirt.h"
+#include "xvt_abi.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -124,7 +125,7 @@ int xvt_machines_trust(struct xvt_session *s, const struct xvt_opt_list *names)
 				  "has that name");
 			return XVT_EXIT_USAGE;
 		}
-		vm->trust_guest_clock = true;
+		xvt_session_vm_trust_clock(vm);
 	}
 	return XVT_EXIT_OK;
 }

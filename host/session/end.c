@@ -217,6 +217,11 @@ static int wind_down(struct xvt_session *s)
 	return err;
 }
 
+void xvt_session_call_off(struct xvt_session *s)
+{
+	s->opt.cut = true; /* a snapshot that took nothing */
+}
+
 int xvt_session_end(struct xvt_session *s)
 {
 	int err = s->opt.cut ? 0 : wind_down(s);

@@ -523,3 +523,34 @@ int xvt_session_add_rings(struct xvt_session *s, const char *name, const char *p
 	}
 	return err;
 }
+
+struct xvt_vm *xvt_session_find(const struct xvt_session *s, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr_vms; i++) {
+		if (!strcmp(s->vms[i]->name, name))
+			return s->vms[i];
+	}
+	return NULL;
+}
+
+struct xvt_vm *xvt_session_vm(const struct xvt_session *s, size_t i)
+{
+	return i < s->nr_vms ? s->vms[i] : NULL;
+}
+
+const char *xvt_session_vm_name(const struct xvt_vm *vm)
+{
+	return vm->name;
+}
+
+const uint8_t *xvt_session_vm_uuid(const struct xvt_vm *vm)
+{
+	return vm->uuid;
+}
+
+void xvt_session_vm_trust_clock(struct xvt_vm *vm)
+{
+	vm->trust_guest_clock = true;
+}

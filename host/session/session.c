@@ -334,6 +334,16 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 	return xvt_trace_error(s->trace);
 }
 
+uint64_t xvt_session_now_ns(const struct xvt_session *s)
+{
+	return xvt_host_clock_ns(&s->clock, xvt_clock_read());
+}
+
+bool xvt_session_size_reached(const struct xvt_session *s)
+{
+	return s->size_reached;
+}
+
 int xvt_session_flush(struct xvt_session *s)
 {
 	return xvt_trace_flush(s->trace);

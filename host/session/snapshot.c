@@ -246,3 +246,9 @@ bool xvt_session_cut_over(struct xvt_session *s, uint64_t now)
 	}
 	return all || over;
 }
+
+bool xvt_session_snapshot_done(const struct xvt_session *s, uint64_t *moment_ns)
+{
+	*moment_ns = s->cut_ns;
+	return s->cut_done;
+}

@@ -258,6 +258,11 @@ void xvt_session_vmm_report(void *arg, const struct xvt_vmm_report *r)
 	xvt_session_vm_event(vm->session, vm, r);
 }
 
+void xvt_session_vm_listens(struct xvt_vm *vm, struct xvt_vmm *listener)
+{
+	vm->vmm = listener;
+}
+
 void xvt_session_stop_listening(struct xvt_session *s)
 {
 	size_t i;
@@ -268,15 +273,4 @@ void xvt_session_stop_listening(struct xvt_session *s)
 			s->vms[i]->vmm->ops->close(s->vms[i]->vmm);
 		s->vms[i]->vmm = NULL;
 	}
-}
-
-struct xvt_vm *xvt_session_find(const struct xvt_session *s, const char *name)
-{
-	size_t i;
-
-	for (i = 0; i < s->nr_vms; i++) {
-		if (!strcmp(s->vms[i]->name, name))
-			return s->vms[i];
-	}
-	return NULL;
 }

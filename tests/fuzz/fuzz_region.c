@@ -25,7 +25,7 @@
 #include <stdlib.h>
 
 #include "loop_memory.h"
-#include "session/session.h"
+#include "session/parts.h"
 #include "xvt_region.h"
 
 #define WHAT_MODE   0x03u
