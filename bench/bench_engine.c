@@ -241,7 +241,7 @@ static uint64_t samples(const struct engine *e)
 	size_t i;
 
 	for (i = 0; i < e->session->nr_rings; i++)
-		sum += e->session->rings[i]->stats.samples;
+		sum += e->session->rings[i]->account.stats.samples;
 	return sum;
 }
 

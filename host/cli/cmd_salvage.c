@@ -72,7 +72,7 @@ static int emit(void *arg, const struct xvt_window *w)
 
 	for (i = 0; i < w->nr_runs; i++) {
 		const struct xvt_run *run = w->runs[i];
-		const struct xvt_ring_stats *st = &run->ring->stats;
+		const struct xvt_ring_stats *st = &run->ring->account.stats;
 		const uint64_t events = st->events, recovered = st->recovered;
 
 		xvt_run_count(run, run->taken, run->ring_flags | w->flags);
@@ -96,15 +96,15 @@ static void read_hint(struct salvage *s, struct xvt_ring *r, struct xvt_clock_no
 		if (hz < 1000 || hz > 20000000000ull)
 			hz = s->clock.hz;
 	}
-	r->map.hz = hz;
+	r->clock.map.hz = hz;
 }
 
 /* Use this node as the ring's only one: all events are placed from it, unconfirmed. */
 static void use_node(struct salvage *s, struct xvt_ring *r, struct xvt_clock_node *node)
 {
-	xvt_clock_map_add(&r->map, node);
-	r->map.closed = true;
-	r->stats.source = node->source;
+	xvt_clock_map_add(&r->clock.map, node);
+	r->clock.map.closed = true;
+	r->account.stats.source = node->source;
 	xvt_trace_put(s->trace, XVT_CHUNK_NODE, node, sizeof(*node), NULL, 0);
 }
 
@@ -125,18 +125,18 @@ static int add_ring(struct salvage *s, uint32_t index)
 	r->pool = &s->pool;
 	r->host_clock = &s->clock;
 	r->salvage = true;
-	r->unaccounted_before = s->unaccounted_before;
+	r->decode.unaccounted_before = s->unaccounted_before;
 	r->mode = xvt_load(&r->host->enable) == XVT_ENABLE_OVERWRITE ? XVT_ENABLE_OVERWRITE
 								     : XVT_ENABLE_STOP;
 	xvt_ring_attach(r);
-	if (r->last.resv == 0) {
+	if (r->drain.last.resv == 0) {
 		free(r);
 		return 0;
 	}
-	xvt_clock_map_init(&r->map, s->clock.hz);
+	xvt_clock_map_init(&r->clock.map, s->clock.hz);
 	read_hint(s, r, &node);
 	info = (struct xvt_ring_info){
-		.clock_hz = r->map.hz,
+		.clock_hz = r->clock.map.hz,
 		.ring = r->id,
 		.index = index,
 		.type = xvt_load(&r->ctl->type),
@@ -148,7 +148,7 @@ static int add_ring(struct salvage *s, uint32_t index)
 		.mode = r->mode,
 		.subbuf_size = s->region.g.subbuf_size,
 		.subbuf_count = s->region.g.subbuf_count,
-		.before = r->base_delivered + r->base_overwritten,
+		.before = r->account.base_delivered + r->account.base_overwritten,
 	};
 	xvt_trace_put(s->trace, XVT_CHUNK_RING, &info, sizeof(info), NULL, 0);
 	use_node(s, r, &node);
@@ -203,7 +203,7 @@ static int read_rings(struct salvage *s)
 	for (i = 0; i < s->nr_rings; i++)
 		xvt_drain_look(s->rings[i], s->loop, 0);
 	for (i = 0; i < s->nr_rings; i++) {
-		while (s->rings[i]->reads) {
+		while (s->rings[i]->drain.reads) {
 			int err = xvt_loop_run(s->loop, 1000000000u);
 
 			if (err < 0)
@@ -224,11 +224,11 @@ static void finish_rings(struct salvage *s, bool quiet)
 		struct xvt_ring *r = s->rings[i];
 		struct xvt_lost lost;
 
-		if (r->fault_new)
-			xvt_warn("salvage", "ring %u: %s", r->index, r->fault);
+		if (r->fault.is_new)
+			xvt_warn("salvage", "ring %u: %s", r->index, r->fault.text);
 		if (xvt_ring_tail_loss(r, &lost)) {
 			struct xvt_event_hdr h = { .host_ns = s->merge.last_ns,
-						   .guest_clock = r->last_guest,
+						   .guest_clock = r->head.last_guest,
 						   .ring_flags = r->id,
 						   .id = XVT_ID_LOST,
 						   .len = sizeof(lost) };
@@ -237,9 +237,10 @@ static void finish_rings(struct salvage *s, bool quiet)
 		}
 		xvt_ring_account(r, true);
 		/* Without a second node, the drift of the clock from its line is unknown. */
-		r->stats.bound_ns_max = XVT_NO_BOUND;
-		unfinished += r->unfinished;
-		xvt_trace_put(s->trace, XVT_CHUNK_STATS, &r->stats, sizeof(r->stats), NULL, 0);
+		r->account.stats.bound_ns_max = XVT_NO_BOUND;
+		unfinished += r->decode.unfinished;
+		xvt_trace_put(s->trace, XVT_CHUNK_STATS, &r->account.stats,
+			      sizeof(r->account.stats), NULL, 0);
 	}
 	if (!quiet)
 		fprintf(stderr,

@@ -123,9 +123,9 @@ static struct xvt_run *refill(struct xvt_merge *m, struct xvt_ring *r)
 {
 	struct xvt_run *run = xvt_ring_refill(r);
 
-	if (xvt_unlikely(r->inferred_new) && m->ops->inferred)
+	if (xvt_unlikely(r->clock.inferred_new) && m->ops->inferred)
 		m->ops->inferred(m->arg, r);
-	if (!run && r->have && r->placed)
+	if (!run && r->head.have && r->head.placed)
 		m->err = -ENOMEM;
 	return run && locate(m, run) ? run : NULL;
 }
@@ -139,12 +139,12 @@ static void look_at_rings(struct xvt_merge *m)
 		struct xvt_ring *r = m->order[i];
 
 		/* The last pass may have ended before this run was located. */
-		if (r->runs && !locate(m, r->last_run))
+		if (r->runs.first && !locate(m, r->runs.last))
 			return;
-		r->gathered = r->runs ? r->runs : refill(m, r);
+		r->runs.gathered = r->runs.first ? r->runs.first : refill(m, r);
 		m->next[i] = UINT64_MAX;
-		if (r->gathered)
-			m->next[i] = xvt_run_next_ns(r->gathered);
+		if (r->runs.gathered)
+			m->next[i] = xvt_run_next_ns(r->runs.gathered);
 		else
 			hold_back(m, xvt_ring_bound(r));
 	}
@@ -243,7 +243,7 @@ static bool is_full(const struct xvt_merge *m)
 static void gather(struct xvt_merge *m, size_t order)
 {
 	struct xvt_ring *r = m->order[order];
-	struct xvt_run *run = r->gathered;
+	struct xvt_run *run = r->runs.gathered;
 	uint64_t last_ns = 0;
 
 	while (run) {
@@ -262,7 +262,7 @@ static void gather(struct xvt_merge *m, size_t order)
 			continue;
 		last_ns = run->ns[run->count - 1];
 		run = run->next ? run->next : refill(m, r);
-		r->gathered = run;
+		r->runs.gathered = run;
 		if (m->err || m->held || is_full(m))
 			return;
 	}
@@ -289,7 +289,7 @@ static void give_back(struct xvt_merge *m, uint32_t number, uint32_t taken)
 	if (taken == run->taken)
 		return;
 	run->taken = taken;
-	r->gathered = run;
+	r->runs.gathered = run;
 	m->next[m->run_order[number]] = run->ns[taken];
 }
 
@@ -457,7 +457,7 @@ static void put_late(struct xvt_merge *m, size_t order)
 	struct xvt_ring *r = m->order[order];
 
 	while (!m->err && !m->held && m->next[order] < passed && m->next[order] < end) {
-		struct xvt_run *run = r->runs;
+		struct xvt_run *run = r->runs.first;
 		struct xvt_window w = { m->keys, 0, &run, 1, m->next[order], XVT_EVENT_F_LATE };
 
 		if (m->keys_room < XVT_RUN_MAX && grow_keys(m, XVT_RUN_MAX)) {
@@ -475,10 +475,10 @@ static void put_late(struct xvt_merge *m, size_t order)
 		if (!(run->ring_flags & XVT_EVENT_F_BACKLOG))
 			m->late += w.count;
 		xvt_ring_emitted(r, w.count);
-		r->gathered = r->runs ? r->runs : refill(m, r);
+		r->runs.gathered = r->runs.first ? r->runs.first : refill(m, r);
 		m->next[order] = UINT64_MAX;
-		if (r->gathered)
-			m->next[order] = xvt_run_next_ns(r->gathered);
+		if (r->runs.gathered)
+			m->next[order] = xvt_run_next_ns(r->runs.gathered);
 		else
 			hold_back(m, xvt_ring_bound(r));
 	}

@@ -10,12 +10,12 @@
 /* What only the counters of the end know to be overwritten. */
 static uint64_t tail_overwritten(struct xvt_ring *r, struct xvt_lost *lost)
 {
-	uint64_t *told = r->cut.on ? &r->cut.told.overwritten : &r->overwritten_reported;
+	uint64_t *told = r->cut.on ? &r->cut.told.overwritten : &r->account.overwritten_reported;
 
 	xvt_ring_account(r, true);
-	if (r->stats.overwritten > *told) {
-		lost->overwritten = r->stats.overwritten - *told;
-		*told = r->stats.overwritten;
+	if (r->account.stats.overwritten > *told) {
+		lost->overwritten = r->account.stats.overwritten - *told;
+		*told = r->account.stats.overwritten;
 	}
 	return lost->overwritten;
 }
@@ -34,16 +34,16 @@ bool xvt_ring_tail_loss(struct xvt_ring *r, struct xvt_lost *lost)
 	}
 	memset(lost, 0, sizeof(*lost));
 	for (i = 0; i < XVT_LOST_CAUSES; i++) {
-		uint64_t delta = r->last.lost[i] - r->reported_lost[i];
+		uint64_t delta = r->drain.last.lost[i] - r->account.reported_lost[i];
 
 		if (delta >> 63)
 			delta = 0;
 		lost->lost[i] = delta;
-		r->reported_lost[i] += delta;
+		r->account.reported_lost[i] += delta;
 		sum += delta;
 	}
-	lost->bad_bytes = r->gap_bad_bytes;
-	r->gap_bad_bytes = 0;
+	lost->bad_bytes = r->decode.gap_bad_bytes;
+	r->decode.gap_bad_bytes = 0;
 	return tail_overwritten(r, lost) + sum + lost->bad_bytes != 0;
 }
 
@@ -52,16 +52,17 @@ void xvt_ring_reported(struct xvt_ring *r, const struct xvt_lost *lost)
 	unsigned int i;
 
 	for (i = 0; i < XVT_LOST_CAUSES; i++)
-		r->lost_reported[i] += lost->lost[i];
+		r->account.lost_reported[i] += lost->lost[i];
 	if (r->cut.on) {
 		xvt_ring_cut_reported(r, lost);
 		return;
 	}
-	r->overwritten_reported += lost->overwritten;
-	if (r->took_over && !r->unaccounted_reported && lost->overwritten == r->unaccounted)
-		r->unaccounted_reported = r->unaccounted;
+	r->account.overwritten_reported += lost->overwritten;
+	if (r->account.took_over && !r->account.unaccounted_reported &&
+	    lost->overwritten == r->decode.unaccounted)
+		r->account.unaccounted_reported = r->decode.unaccounted;
 	else if (r->mode == XVT_ENABLE_OVERWRITE)
-		r->laps_reported += lost->overwritten;
+		r->account.laps_reported += lost->overwritten;
 }
 
 /*
@@ -70,9 +71,9 @@ void xvt_ring_reported(struct xvt_ring *r, const struct xvt_lost *lost)
  */
 static uint64_t overwritten_doubt(const struct xvt_ring *r)
 {
-	const struct xvt_ring_stats *s = &r->stats;
-	const uint64_t most = r->unaccounted_most;
-	const uint64_t told = r->cut.on ? r->cut.told.overwritten : r->overwritten_reported;
+	const struct xvt_ring_stats *s = &r->account.stats;
+	const uint64_t most = r->account.unaccounted_most;
+	const uint64_t told = r->cut.on ? r->cut.told.overwritten : r->account.overwritten_reported;
 
 	return (most < s->overwritten ? most : s->overwritten) +
 	       (told > s->overwritten ? told - s->overwritten : 0);
@@ -80,41 +81,43 @@ static uint64_t overwritten_doubt(const struct xvt_ring *r)
 
 void xvt_ring_account(struct xvt_ring *r, bool final)
 {
-	struct xvt_ring_stats *s = &r->stats;
+	struct xvt_ring_stats *s = &r->account.stats;
 	uint64_t known, gone;
 	unsigned int i;
 
 	s->ring = r->id;
-	s->epochs = r->map.count ? xvt_clock_map_last(&r->map)->epoch + 1 : 0;
-	s->bound_ns_max = xvt_clock_map_bound_ns(&r->map);
+	s->epochs = r->clock.map.count ? xvt_clock_map_last(&r->clock.map)->epoch + 1 : 0;
+	s->bound_ns_max = xvt_clock_map_bound_ns(&r->clock.map);
 	if (r->cut.on) {
 		xvt_ring_cut_account(r);
 		s->overwritten_doubt = overwritten_doubt(r);
 		return;
 	}
-	s->attempted = r->last.attempted - r->base_attempted;
-	s->discarded = r->last.discarded - r->base_discarded;
+	s->attempted = r->drain.last.attempted - r->account.base_attempted;
+	s->discarded = r->drain.last.discarded - r->account.base_discarded;
 	known = s->events + s->discarded + s->dropped;
 	for (i = 0; i < XVT_LOST_CAUSES; i++) {
-		s->lost[i] = r->last.lost[i] - r->base_lost[i];
+		s->lost[i] = r->drain.last.lost[i] - r->account.base_lost[i];
 		known += s->lost[i];
 	}
 	/* A copy of the counters that is older than the records beside it knows too few. */
-	if (r->roll_backs && s->attempted < known)
+	if (r->account.roll_backs && s->attempted < known)
 		s->attempted = known;
-	s->nest = (r->last.nest <= XVT_MAXNEST + 1 ? r->last.nest : 0) + r->left_behind;
+	s->nest = (r->drain.last.nest <= XVT_MAXNEST + 1 ? r->drain.last.nest : 0) +
+		  r->drain.left_behind;
 	/*
 	 * What is left of `attempted` is inside a writer, undrained yet, or was overwritten (by the
 	 * writer, or by a restored snapshot), or an earlier recorder died with it. At the end
 	 * nothing is undrained, and no more can be inside than nest says.
 	 */
 	s->in_flight = s->attempted > known ? s->attempted - known : 0;
-	gone = r->unaccounted_reported + r->laps_reported;
+	gone = r->account.unaccounted_reported + r->account.laps_reported;
 	s->overwritten = gone < s->in_flight ? gone : s->in_flight;
 	s->in_flight -= s->overwritten;
 	if (final &&
-	    (r->mode == XVT_ENABLE_OVERWRITE || r->roll_backs ||
-	     (r->took_over && !r->first && !xvt_pos_before(r->read_pos, r->last.commit))) &&
+	    (r->mode == XVT_ENABLE_OVERWRITE || r->account.roll_backs ||
+	     (r->account.took_over && !r->drain.first &&
+	      !xvt_pos_before(r->drain.read_pos, r->drain.last.commit))) &&
 	    s->in_flight > s->nest) {
 		s->overwritten += s->in_flight - s->nest;
 		s->in_flight = s->nest;
@@ -124,32 +127,33 @@ void xvt_ring_account(struct xvt_ring *r, bool final)
 
 void xvt_ring_stage_account(struct xvt_ring *r, bool counters)
 {
-	struct xvt_ring_account *a = &r->due;
+	struct xvt_ring_sums *a = &r->account.due;
 	unsigned int i;
 
 	/* `delivered` is what the guest's own counters leave, because ours also have what was
 	 * delivered before a snapshot was restored. */
-	a->overwritten = r->base_overwritten + r->stats.overwritten;
-	a->delivered = r->last.attempted - r->stats.in_flight - r->last.discarded - a->overwritten;
+	a->overwritten = r->account.base_overwritten + r->account.stats.overwritten;
+	a->delivered = r->drain.last.attempted - r->account.stats.in_flight -
+		       r->drain.last.discarded - a->overwritten;
 	for (i = 0; i < XVT_LOST_CAUSES; i++)
-		a->delivered -= r->last.lost[i];
+		a->delivered -= r->drain.last.lost[i];
 	if (counters) {
-		a->discarded = r->last.discarded;
-		memcpy(a->lost, r->last.lost, sizeof(a->lost));
+		a->discarded = r->drain.last.discarded;
+		memcpy(a->lost, r->drain.last.lost, sizeof(a->lost));
 		return;
 	}
 	for (i = 0; i < XVT_LOST_CAUSES; i++) {
-		uint64_t told = r->base_lost[i] + r->lost_reported[i];
+		uint64_t told = r->account.base_lost[i] + r->account.lost_reported[i];
 
 		/* A header may say more than the counters did; STATS may have said more than it. */
-		if (told <= r->last.lost[i] && (int64_t)(told - a->lost[i]) > 0)
+		if (told <= r->drain.last.lost[i] && (int64_t)(told - a->lost[i]) > 0)
 			a->lost[i] = told;
 	}
 }
 
 void xvt_ring_commit_account(const struct xvt_ring *r)
 {
-	const struct xvt_ring_account *a = &r->due;
+	const struct xvt_ring_sums *a = &r->account.due;
 	struct xvt_ring_host *h = r->host;
 	unsigned int i;
 

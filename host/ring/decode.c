@@ -9,11 +9,11 @@
 
 void xvt_ring_drop_piece(struct xvt_ring *r)
 {
-	struct xvt_piece *p = r->first;
+	struct xvt_piece *p = r->drain.first;
 
-	r->first = p->next;
-	if (!r->first)
-		r->tail = NULL;
+	r->drain.first = p->next;
+	if (!r->drain.first)
+		r->drain.tail = NULL;
 	xvt_pool_put(r->pool, p, sizeof(*p) + p->len);
 }
 
@@ -23,72 +23,74 @@ void xvt_ring_drop_piece(struct xvt_ring *r)
  */
 static void see_base(struct xvt_ring *r)
 {
-	if (r->seen_valid || r->in_past || r->took_over || r->cut.on ||
+	if (r->decode.seen_valid || r->decode.in_past || r->account.took_over || r->cut.on ||
 	    r->mode != XVT_ENABLE_OVERWRITE)
 		return;
-	r->seen = (struct xvt_subbuf_hdr){ .attempted = r->base_attempted + 1,
-					   .discarded = (uint32_t)r->base_discarded };
-	r->seen_valid = true;
+	r->decode.seen =
+		(struct xvt_subbuf_hdr){ .attempted = r->account.base_attempted + 1,
+					 .discarded = (uint32_t)r->account.base_discarded };
+	r->decode.seen_valid = true;
 }
 
 /* Take the sub-buffer header just read; true when something was lost before it. */
 static bool loss_before(struct xvt_ring *r)
 {
-	const struct xvt_subbuf_hdr *h = &r->reader.subbuf;
+	const struct xvt_subbuf_hdr *h = &r->decode.reader.subbuf;
 	uint64_t sum = 0;
 	unsigned int i;
 
-	memset(&r->lost, 0, sizeof(r->lost));
+	memset(&r->decode.lost, 0, sizeof(r->decode.lost));
 	for (i = 0; i < XVT_LOST_CAUSES; i++) {
-		uint32_t delta = h->lost[i] - (uint32_t)r->reported_lost[i];
+		uint32_t delta = h->lost[i] - (uint32_t)r->account.reported_lost[i];
 
 		/* Counters only grow; "backwards" is a header from before the base. */
 		if (delta >> 31)
 			delta = 0;
-		r->lost.lost[i] = delta;
-		r->reported_lost[i] += delta;
+		r->decode.lost.lost[i] = delta;
+		r->account.reported_lost[i] += delta;
 		sum += delta;
 	}
-	if (r->gap_skipped)
+	if (r->decode.gap_skipped)
 		see_base(r);
 	/* A snapshot knows what its first sub-buffer's header said, whatever it could read since.
 	 */
-	if ((r->gap_skipped || (r->cut.on && r->gap_bad_bytes)) && r->seen_valid &&
-	    !r->unaccounted_before) {
+	if ((r->decode.gap_skipped || (r->cut.on && r->decode.gap_bad_bytes)) &&
+	    r->decode.seen_valid && !r->decode.unaccounted_before) {
 		/* (Orphans have a reckoning of their own, which this gap is part of.) */
-		int64_t passed = (int64_t)(h->attempted - r->seen.attempted);
-		int64_t known = (int64_t)(r->since_subbuf + sum +
-					  (uint32_t)(h->discarded - r->seen.discarded));
+		int64_t passed = (int64_t)(h->attempted - r->decode.seen.attempted);
+		int64_t known = (int64_t)(r->decode.since_subbuf + sum +
+					  (uint32_t)(h->discarded - r->decode.seen.discarded));
 
-		r->lost.overwritten = passed > known ? (uint64_t)(passed - known) : 0;
+		r->decode.lost.overwritten = passed > known ? (uint64_t)(passed - known) : 0;
 	}
-	r->lost.bad_bytes = r->gap_bad_bytes;
-	r->lost.rolled_back = r->gap_rolled_back;
-	sum += r->lost.overwritten + r->lost.bad_bytes + r->lost.rolled_back + r->gap_skipped;
-	r->gap_skipped = false;
-	r->gap_rolled_back = false;
-	r->gap_bad_bytes = 0;
-	r->seen = *h;
-	r->seen_valid = true;
-	r->since_subbuf = 0;
+	r->decode.lost.bad_bytes = r->decode.gap_bad_bytes;
+	r->decode.lost.rolled_back = r->decode.gap_rolled_back;
+	sum += r->decode.lost.overwritten + r->decode.lost.bad_bytes + r->decode.lost.rolled_back +
+	       r->decode.gap_skipped;
+	r->decode.gap_skipped = false;
+	r->decode.gap_rolled_back = false;
+	r->decode.gap_bad_bytes = 0;
+	r->decode.seen = *h;
+	r->decode.seen_valid = true;
+	r->decode.since_subbuf = 0;
 	return sum != 0;
 }
 
 /* The rest of this sub-buffer cannot be read: count it, go on at the next. */
 static void unreadable(struct xvt_ring *r)
 {
-	uint64_t from = r->reader.pos, next;
+	uint64_t from = r->decode.reader.pos, next;
 
-	xvt_fault_text(&r->reader.fault, r->fault, sizeof(r->fault));
-	r->fault_new = true;
-	next = xvt_reader_skip(&r->reader);
-	r->epoch_known = false;
-	while (r->first && xvt_pos_before(r->first->pos, next)) {
-		uint64_t end = r->first->pos + r->first->len;
+	xvt_fault_text(&r->decode.reader.fault, r->fault.text, sizeof(r->fault.text));
+	r->fault.is_new = true;
+	next = xvt_reader_skip(&r->decode.reader);
+	r->decode.epoch_known = false;
+	while (r->drain.first && xvt_pos_before(r->drain.first->pos, next)) {
+		uint64_t end = r->drain.first->pos + r->drain.first->len;
 
 		if (xvt_pos_before(from, end)) {
-			r->gap_bad_bytes += end - from;
-			r->stats.bad_bytes += end - from;
+			r->decode.gap_bad_bytes += end - from;
+			r->account.stats.bad_bytes += end - from;
 			from = end;
 		}
 		xvt_ring_drop_piece(r);
@@ -98,49 +100,51 @@ static void unreadable(struct xvt_ring *r)
 /* The next piece, or the same one with its reader at the end. */
 static bool feed(struct xvt_ring *r)
 {
-	struct xvt_piece *p = r->first;
+	struct xvt_piece *p = r->drain.first;
 
-	if (p && r->reader.copy == p->bytes) {
+	if (p && r->decode.reader.copy == p->bytes) {
 		xvt_ring_drop_piece(r);
 		/* Salvage stops where no record is, which may be before the piece's end: the rest
 		 * of it goes too, or the next look would read where nothing is any more. */
-		xvt_reader_feed(&r->reader, NULL, 0);
-		p = r->first;
+		xvt_reader_feed(&r->decode.reader, NULL, 0);
+		p = r->drain.first;
 	}
 	if (!p)
 		return false;
 	if (p->after_roll_back) {
-		r->past = p->past;
-		r->past.newest = r->newest;
-		r->in_past = true;
-		memcpy(r->reported_lost, r->past.reported_lost, sizeof(r->reported_lost));
-		r->skip_until = r->past.skip_until;
-		r->seen_valid = false;
-		r->since_subbuf = 0;
+		r->decode.past = p->past;
+		r->decode.past.newest = r->decode.newest;
+		r->decode.in_past = true;
+		memcpy(r->account.reported_lost, r->decode.past.reported_lost,
+		       sizeof(r->account.reported_lost));
+		r->decode.skip_until = r->decode.past.skip_until;
+		r->decode.seen_valid = false;
+		r->decode.since_subbuf = 0;
 	}
-	if (p->pos != r->reader.pos) {
-		r->reader.pos = p->pos; /* a gap; pieces start at records or at sub-buffers */
-		r->epoch_known = false;
+	if (p->pos != r->decode.reader.pos) {
+		r->decode.reader.pos =
+			p->pos; /* a gap; pieces start at records or at sub-buffers */
+		r->decode.epoch_known = false;
 	}
 	/* In stop mode the drain clears what it has read; in overwrite mode it does not. */
-	r->reader.salvage = !p->salvage			 ? XVT_SALVAGE_NO
-			    : r->mode == XVT_ENABLE_STOP ? XVT_SALVAGE_CLEARED
-							 : XVT_SALVAGE_STOP;
-	r->gap_skipped |= p->after_skip;
-	r->gap_rolled_back |= p->after_roll_back;
-	xvt_reader_feed(&r->reader, p->bytes, p->len);
+	r->decode.reader.salvage = !p->salvage			? XVT_SALVAGE_NO
+				   : r->mode == XVT_ENABLE_STOP ? XVT_SALVAGE_CLEARED
+								: XVT_SALVAGE_STOP;
+	r->decode.gap_skipped |= p->after_skip;
+	r->decode.gap_rolled_back |= p->after_roll_back;
+	xvt_reader_feed(&r->decode.reader, p->bytes, p->len);
 	return true;
 }
 
 /* Host time of a stamp on the last node's line; 0 without one. */
 static uint64_t roughly_ns(const struct xvt_ring *r, uint64_t guest)
 {
-	const struct xvt_clock_node *last = xvt_clock_map_last(&r->map);
+	const struct xvt_clock_node *last = xvt_clock_map_last(&r->clock.map);
 	const uint64_t ticks = last ? guest - last->guest : 0;
 
 	if (!last || ticks >> 63)
 		return 0;
-	return last->host_ns + (uint64_t)((unsigned __int128)ticks * 1000000000u / r->map.hz);
+	return last->host_ns + (uint64_t)((unsigned __int128)ticks * 1000000000u / r->clock.map.hz);
 }
 
 /*
@@ -150,14 +154,14 @@ static uint64_t roughly_ns(const struct xvt_ring *r, uint64_t guest)
  */
 static void mend_context(struct xvt_ring *r)
 {
-	const uint64_t turn = 1ull << r->region->g.ts_bits, late = r->first->ceiling_ns;
+	const uint64_t turn = 1ull << r->region->g.ts_bits, late = r->drain.first->ceiling_ns;
 
-	if (!r->in_past || r->rec.full ||
-	    roughly_ns(r, r->rec.ts) <= late + r->map.slack_ns + xvt_clock_creep_ns(0))
+	if (!r->decode.in_past || r->decode.rec.full ||
+	    roughly_ns(r, r->decode.rec.ts) <= late + r->clock.map.slack_ns + xvt_clock_creep_ns(0))
 		return;
-	r->reader.ts -= turn;
-	r->rec.ts = r->reader.ts;
-	r->epoch_known = false;
+	r->decode.reader.ts -= turn;
+	r->decode.rec.ts = r->decode.reader.ts;
+	r->decode.epoch_known = false;
 }
 
 /*
@@ -167,44 +171,44 @@ static void mend_context(struct xvt_ring *r)
  */
 static bool maybe_old(const struct xvt_ring *r)
 {
-	const struct xvt_past *past = &r->past;
+	const struct xvt_past *past = &r->decode.past;
 
-	if (xvt_pos_before(r->rec.pos, r->skip_until))
+	if (xvt_pos_before(r->decode.rec.pos, r->decode.skip_until))
 		return true;
-	if (!r->in_past || xvt_pos_before(r->rec.pos, past->proven_until) ||
-	    (r->epoch_known && (int32_t)(r->rec.epoch - past->epoch) >= 0))
+	if (!r->decode.in_past || xvt_pos_before(r->decode.rec.pos, past->proven_until) ||
+	    (r->decode.epoch_known && (int32_t)(r->decode.rec.epoch - past->epoch) >= 0))
 		return false;
 	/* What lies between them was never delivered, but its turn is over. */
-	return r->rec.ts <= past->newest || r->rec.ts < r->newest;
+	return r->decode.rec.ts <= past->newest || r->decode.rec.ts < r->decode.newest;
 }
 
 /* The same of a record. And the ring's counters are another past's, too: each event that is
  * delivered was attempted once, whichever of the two had it. */
 static bool is_old(struct xvt_ring *r)
 {
-	const struct xvt_past *past = &r->past;
-	const uint32_t n = r->rec.id >= XVT_ID_FIRST_EVENT;
+	const struct xvt_past *past = &r->decode.past;
+	const uint32_t n = r->decode.rec.id >= XVT_ID_FIRST_EVENT;
 	const bool old = maybe_old(r);
 
-	if (r->in_past && !old && xvt_pos_before(r->rec.pos, past->counted_from))
-		r->base_attempted -= n;
+	if (r->decode.in_past && !old && xvt_pos_before(r->decode.rec.pos, past->counted_from))
+		r->account.base_attempted -= n;
 	/* A newer copy has brought it back, with the counters of its time. */
-	if (r->in_past && old && !xvt_pos_before(r->rec.pos, past->seen_until))
-		r->base_attempted += n;
-	if (!old && r->rec.ts > r->newest)
-		r->newest = r->rec.ts;
+	if (r->decode.in_past && old && !xvt_pos_before(r->decode.rec.pos, past->seen_until))
+		r->account.base_attempted += n;
+	if (!old && r->decode.rec.ts > r->decode.newest)
+		r->decode.newest = r->decode.rec.ts;
 	return old;
 }
 
 bool xvt_ring_only_new(const struct xvt_ring *r)
 {
-	const struct xvt_past *past = &r->past;
+	const struct xvt_past *past = &r->decode.past;
 
-	if (xvt_pos_before(r->reader.pos, r->skip_until))
+	if (xvt_pos_before(r->decode.reader.pos, r->decode.skip_until))
 		return false;
-	return !r->in_past ||
-	       (r->reader.ts > past->newest && !xvt_pos_before(r->reader.pos, past->counted_from) &&
-		!xvt_pos_before(r->reader.pos, past->seen_until));
+	return !r->decode.in_past || (r->decode.reader.ts > past->newest &&
+				      !xvt_pos_before(r->decode.reader.pos, past->counted_from) &&
+				      !xvt_pos_before(r->decode.reader.pos, past->seen_until));
 }
 
 /*
@@ -214,24 +218,27 @@ bool xvt_ring_only_new(const struct xvt_ring *r)
  */
 static void unaccounted_at_header(struct xvt_ring *r)
 {
-	const struct xvt_subbuf_hdr *h = &r->reader.subbuf;
+	const struct xvt_subbuf_hdr *h = &r->decode.reader.subbuf;
 	unsigned int i;
 
-	r->unaccounted = h->attempted - r->base_attempted;
-	r->unaccounted -= (uint64_t)(int32_t)(h->discarded - (uint32_t)r->base_discarded);
+	r->decode.unaccounted = h->attempted - r->account.base_attempted;
+	r->decode.unaccounted -=
+		(uint64_t)(int32_t)(h->discarded - (uint32_t)r->account.base_discarded);
 	for (i = 0; i < XVT_LOST_CAUSES; i++)
-		r->unaccounted -= (uint64_t)(int32_t)(h->lost[i] - (uint32_t)r->base_lost[i]);
-	r->unaccounted_known = r->unaccounted_opened = true;
+		r->decode.unaccounted -=
+			(uint64_t)(int32_t)(h->lost[i] - (uint32_t)r->account.base_lost[i]);
+	r->decode.unaccounted_known = r->decode.unaccounted_opened = true;
 }
 
 static void unaccounted_at_record(struct xvt_ring *r, bool old)
 {
-	const bool event = r->rec.kind == XVT_REC_RECORD && r->rec.id >= XVT_ID_FIRST_EVENT;
+	const bool event =
+		r->decode.rec.kind == XVT_REC_RECORD && r->decode.rec.id >= XVT_ID_FIRST_EVENT;
 
-	if (r->unaccounted_opened && (event || r->rec.kind == XVT_REC_DISCARDED))
-		r->unaccounted--;
-	r->unaccounted_opened = false;
-	r->unaccounted += old && event;
+	if (r->decode.unaccounted_opened && (event || r->decode.rec.kind == XVT_REC_DISCARDED))
+		r->decode.unaccounted--;
+	r->decode.unaccounted_opened = false;
+	r->decode.unaccounted += old && event;
 }
 
 /* The record in hand is the first of ours: were there orphans? Then that is told before it. */
@@ -240,32 +247,33 @@ static void end_unaccounted(struct xvt_ring *r)
 	uint64_t sum;
 	unsigned int i;
 
-	r->unaccounted_before = false;
-	sum = r->last.attempted - r->base_attempted - (r->last.discarded - r->base_discarded);
+	r->decode.unaccounted_before = false;
+	sum = r->drain.last.attempted - r->account.base_attempted -
+	      (r->drain.last.discarded - r->account.base_discarded);
 	for (i = 0; i < XVT_LOST_CAUSES; i++)
-		sum -= r->last.lost[i] - r->base_lost[i];
-	if (!r->unaccounted_known || !r->unaccounted || r->unaccounted >> 63 ||
-	    r->unaccounted > sum)
+		sum -= r->drain.last.lost[i] - r->account.base_lost[i];
+	if (!r->decode.unaccounted_known || !r->decode.unaccounted || r->decode.unaccounted >> 63 ||
+	    r->decode.unaccounted > sum)
 		return; /* none; or the guest's own idea */
-	r->stash = r->rec;
-	r->stashed = true;
-	memset(&r->lost, 0, sizeof(r->lost));
-	r->lost.overwritten = r->unaccounted;
-	r->is_lost = true;
-	r->rec.id = XVT_ID_LOST;
-	r->rec.payload = (const uint8_t *)&r->lost;
-	r->rec.len = sizeof(r->lost);
+	r->decode.stash = r->decode.rec;
+	r->decode.stashed = true;
+	memset(&r->decode.lost, 0, sizeof(r->decode.lost));
+	r->decode.lost.overwritten = r->decode.unaccounted;
+	r->decode.is_lost = true;
+	r->decode.rec.id = XVT_ID_LOST;
+	r->decode.rec.payload = (const uint8_t *)&r->decode.lost;
+	r->decode.rec.len = sizeof(r->decode.lost);
 }
 
 bool xvt_ring_decode(struct xvt_ring *r)
 {
-	if (r->stashed) {
-		r->rec = r->stash;
-		r->stashed = r->is_lost = false;
+	if (r->decode.stashed) {
+		r->decode.rec = r->decode.stash;
+		r->decode.stashed = r->decode.is_lost = false;
 		return true;
 	}
 	for (;;) {
-		int err = xvt_reader_next(&r->reader, &r->rec);
+		int err = xvt_reader_next(&r->decode.reader, &r->decode.rec);
 
 		if (err == 0) {
 			if (!feed(r))
@@ -274,34 +282,34 @@ bool xvt_ring_decode(struct xvt_ring *r)
 		}
 		if (err < 0) {
 			unreadable(r);
-			r->reader.copy = NULL;
+			r->decode.reader.copy = NULL;
 			if (!feed(r))
 				return false;
 			continue;
 		}
-		r->epoch_known |= r->rec.full;
-		switch (r->rec.kind) {
+		r->decode.epoch_known |= r->decode.rec.full;
+		switch (r->decode.rec.kind) {
 		case XVT_REC_SUBBUF:
-			if (r->unaccounted_before)
+			if (r->decode.unaccounted_before)
 				unaccounted_at_header(r);
 			if (maybe_old(r)) {
-				r->seen = r->reader.subbuf;
-				r->seen_valid = true;
-				r->since_subbuf = 0;
+				r->decode.seen = r->decode.reader.subbuf;
+				r->decode.seen_valid = true;
+				r->decode.since_subbuf = 0;
 				continue;
 			}
-			r->is_lost = loss_before(r);
-			if (!r->is_lost)
+			r->decode.is_lost = loss_before(r);
+			if (!r->decode.is_lost)
 				continue;
-			r->rec.id = XVT_ID_LOST;
-			r->rec.payload = (const uint8_t *)&r->lost;
-			r->rec.len = sizeof(r->lost);
+			r->decode.rec.id = XVT_ID_LOST;
+			r->decode.rec.payload = (const uint8_t *)&r->decode.lost;
+			r->decode.rec.len = sizeof(r->decode.lost);
 			return true;
 		case XVT_REC_INFLIGHT:
-			r->unfinished++;
+			r->decode.unfinished++;
 			continue;
 		case XVT_REC_DISCARDED:
-			if (r->unaccounted_before)
+			if (r->decode.unaccounted_before)
 				unaccounted_at_record(r, false);
 			continue;
 		case XVT_REC_RECORD: {
@@ -309,21 +317,22 @@ bool xvt_ring_decode(struct xvt_ring *r)
 
 			mend_context(r);
 			old = is_old(r);
-			if (r->unaccounted_before)
+			if (r->decode.unaccounted_before)
 				unaccounted_at_record(r, old);
 			/* Also those that an earlier trace has: the header before them had not. */
-			r->since_subbuf += r->rec.id >= XVT_ID_FIRST_EVENT;
+			r->decode.since_subbuf += r->decode.rec.id >= XVT_ID_FIRST_EVENT;
 			if (old)
 				continue;
-			if (r->rec.id < XVT_ID_FIRST_EVENT && r->rec.id != XVT_ID_CLOCK_SYNC &&
-			    r->rec.id != XVT_ID_MARK) {
+			if (r->decode.rec.id < XVT_ID_FIRST_EVENT &&
+			    r->decode.rec.id != XVT_ID_CLOCK_SYNC &&
+			    r->decode.rec.id != XVT_ID_MARK) {
 				/* A guest may not speak in the host's name (LOST). */
-				r->gap_bad_bytes += r->rec.len;
-				r->stats.bad_bytes += r->rec.len;
+				r->decode.gap_bad_bytes += r->decode.rec.len;
+				r->account.stats.bad_bytes += r->decode.rec.len;
 				continue;
 			}
-			r->is_lost = false;
-			if (r->unaccounted_before)
+			r->decode.is_lost = false;
+			if (r->decode.unaccounted_before)
 				end_unaccounted(r);
 			return true;
 		}

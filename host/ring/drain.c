@@ -26,15 +26,15 @@ static void read_done(struct xvt_op *op, int res)
 	struct xvt_piece *p = (struct xvt_piece *)op;
 
 	p->res = res;
-	p->ring->reads--;
+	p->ring->drain.reads--;
 }
 
 static void broken(struct xvt_ring *r, const struct xvt_fault *fault)
 {
-	xvt_fault_text(fault, r->fault, sizeof(r->fault));
-	r->fault_new = true;
+	xvt_fault_text(fault, r->fault.text, sizeof(r->fault.text));
+	r->fault.is_new = true;
 	r->phase = XVT_PHASE_BROKEN;
-	r->idle = false;
+	r->drain.idle = false;
 }
 
 /*
@@ -58,7 +58,7 @@ static int fetch(struct xvt_ring *r, struct xvt_piece *p, struct xvt_loop *loop)
 	}
 	err = xvt_loop_read(loop, &p->op, r->region->fd, p->bytes, p->len, off);
 	if (!err)
-		r->reads++;
+		r->drain.reads++;
 	return err;
 }
 
@@ -71,16 +71,16 @@ static bool queue(struct xvt_ring *r, struct xvt_loop *loop, uint64_t to, bool s
 
 	/* `to` lies before read_pos, or further on than a ring holds. In overwrite mode and at the
 	 * border of a generation `to` is unchecked input from the guest. */
-	if (to - xvt_pos_trunc(g, r->read_pos) > g->ring_size)
+	if (to - xvt_pos_trunc(g, r->drain.read_pos) > g->ring_size)
 		return false;
-	while (r->read_pos != to) {
-		uint64_t end = xvt_pos_next_subbuf(g, r->read_pos);
+	while (r->drain.read_pos != to) {
+		uint64_t end = xvt_pos_next_subbuf(g, r->drain.read_pos);
 		struct xvt_piece *p;
 		uint32_t len;
 
 		if (xvt_pos_before(to, end))
 			end = to;
-		len = (uint32_t)(end - r->read_pos);
+		len = (uint32_t)(end - r->drain.read_pos);
 		if (len > *room)
 			return false;
 		/* A ring without a clock may never get one, and would keep borrowed memory for
@@ -91,7 +91,7 @@ static bool queue(struct xvt_ring *r, struct xvt_loop *loop, uint64_t to, bool s
 		 * for good: records of other rings use the budget up while they wait for this
 		 * ring's bound. The merge does not wait for a ring that never had a clock.
 		 */
-		if (!p && !r->first && (r->phase != XVT_PHASE_NEW || r->salvage))
+		if (!p && !r->drain.first && (r->phase != XVT_PHASE_NEW || r->salvage))
 			p = xvt_pool_get_over(r->pool, sizeof(*p) + len);
 		if (!p)
 			return false;
@@ -99,27 +99,28 @@ static bool queue(struct xvt_ring *r, struct xvt_loop *loop, uint64_t to, bool s
 		memset(p, 0, sizeof(*p));
 		p->op.done = read_done;
 		p->ring = r;
-		p->pos = r->read_pos;
+		p->pos = r->drain.read_pos;
 		p->len = len;
 		p->ceiling_clock = ceiling;
 		p->ceiling_ns = xvt_host_clock_ns(r->host_clock, ceiling);
-		p->floor_ns = r->idle ? xvt_host_clock_ns(r->host_clock, r->idle_clock) : 0;
+		p->floor_ns =
+			r->drain.idle ? xvt_host_clock_ns(r->host_clock, r->drain.idle_clock) : 0;
 		p->salvage = salvage;
-		p->after_skip = r->skipped;
-		p->after_roll_back = r->rolled_back;
-		p->past = r->restored;
-		r->skipped = r->rolled_back = false;
+		p->after_skip = r->drain.skipped;
+		p->after_roll_back = r->drain.rolled_back;
+		p->past = r->drain.restored;
+		r->drain.skipped = r->drain.rolled_back = false;
 		p->bytes = (uint8_t *)(p + 1);
 		if (fetch(r, p, loop)) {
 			xvt_pool_put(r->pool, p, sizeof(*p) + len);
 			return false;
 		}
-		if (r->tail)
-			r->tail->next = p;
+		if (r->drain.tail)
+			r->drain.tail->next = p;
 		else
-			r->first = p;
-		r->tail = p;
-		r->read_pos = end;
+			r->drain.first = p;
+		r->drain.tail = p;
+		r->drain.read_pos = end;
 	}
 	return true;
 }
@@ -158,15 +159,15 @@ static bool follow_generations(struct xvt_ring *r, struct xvt_loop *loop, uint32
 {
 	const struct xvt_geometry *g = &r->region->g;
 
-	while (r->generation != now) {
-		uint32_t next = r->generation + 1;
+	while (r->drain.generation != now) {
+		uint32_t next = r->drain.generation + 1;
 		const struct xvt_ring_gen *shared;
 		struct xvt_ring_gen gen;
 
-		if (now - r->generation > XVT_GEN_SLOTS) {
+		if (now - r->drain.generation > XVT_GEN_SLOTS) {
 			/* More restarts than the table holds: the generations between are lost. */
 			next = now;
-			r->skipped = true;
+			r->drain.skipped = true;
 		}
 		shared = &r->ctl->gen[next % XVT_GEN_SLOTS];
 		gen.generation = xvt_load_acquire(&shared->generation);
@@ -178,20 +179,20 @@ static bool follow_generations(struct xvt_ring *r, struct xvt_loop *loop, uint32
 			return false;
 		/* The distance from the sub-buffer's begin, which an overrun overwrites first;
 		 * queue() measures the same. */
-		if (gen.prev_resv - xvt_pos_trunc(g, r->read_pos) <= g->ring_size &&
+		if (gen.prev_resv - xvt_pos_trunc(g, r->drain.read_pos) <= g->ring_size &&
 		    gen.prev_resv - gen.prev_commit <= g->ring_size) {
 			/* An earlier pass may have ended anywhere in between, by its budget. */
-			if (xvt_pos_before(r->read_pos, gen.prev_commit) &&
+			if (xvt_pos_before(r->drain.read_pos, gen.prev_commit) &&
 			    !queue(r, loop, gen.prev_commit, false, ceiling, room))
 				return false;
 			if (!queue(r, loop, gen.prev_resv, true, ceiling, room))
 				return false;
 		} else {
-			r->skipped = true;
+			r->drain.skipped = true;
 		}
-		r->left_behind += gen.prev_nest <= XVT_MAXNEST + 1 ? gen.prev_nest : 0;
-		r->read_pos = gen.start;
-		r->generation = next;
+		r->drain.left_behind += gen.prev_nest <= XVT_MAXNEST + 1 ? gen.prev_nest : 0;
+		r->drain.read_pos = gen.start;
+		r->drain.generation = next;
 	}
 	return true;
 }
@@ -204,12 +205,13 @@ static bool tail_is_there(const struct xvt_ring *r)
 
 	/* In stop mode a sub-buffer that was taken to its end is cleared, so its bytes prove
 	 * nothing. */
-	if (!(r->read_pos & (g->subbuf_size - 1)))
+	if (!(r->drain.read_pos & (g->subbuf_size - 1)))
 		return true;
 	at = (const uint64_t *)(r->region->map + xvt_data_off(g, r->index) +
-				xvt_pos_off(g, r->read_pos - r->nr_before * sizeof(uint64_t)));
-	for (i = 0; i < r->nr_before; i++) {
-		if (xvt_load(&at[i]) != r->before[i])
+				xvt_pos_off(g, r->drain.read_pos -
+						       r->drain.nr_before * sizeof(uint64_t)));
+	for (i = 0; i < r->drain.nr_before; i++) {
+		if (xvt_load(&at[i]) != r->drain.before[i])
 			return false;
 	}
 	return true;
@@ -237,16 +239,16 @@ static bool smaller(const struct xvt_ring_snapshot *now, const struct xvt_ring_s
  */
 static bool went_back(const struct xvt_ring *r, const struct xvt_ring_snapshot *now)
 {
-	const struct xvt_ring_snapshot *last = &r->last;
+	const struct xvt_ring_snapshot *last = &r->drain.last;
 
-	if ((int32_t)(now->generation - r->generation) < 0)
+	if ((int32_t)(now->generation - r->drain.generation) < 0)
 		return true;
 	if (now->generation != last->generation || now->backend != last->backend)
 		return false;
 	/* The data is compared in stop mode only: in overwrite mode the writer may overwrite it at
 	 * any time. */
 	return smaller(now, last) || (r->mode == XVT_ENABLE_STOP && now->commit != last->commit &&
-				      now->generation == r->generation && !tail_is_there(r));
+				      now->generation == r->drain.generation && !tail_is_there(r));
 }
 
 static uint32_t room_of(const struct xvt_ring *r)
@@ -266,40 +268,41 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 	uint32_t room = room_of(r);
 	bool all, frozen;
 
-	r->kept = r->tail;
+	r->drain.kept = r->drain.tail;
 	if (r->phase == XVT_PHASE_BROKEN)
 		return;
-	r->phase_before = r->phase;
-	r->last_before = r->last;
-	r->taken = 0;
-	r->unread = true; /* cleared at the end of a complete look */
+	r->drain.phase_before = r->phase;
+	r->drain.last_before = r->drain.last;
+	r->drain.taken = 0;
+	r->drain.unread = true; /* cleared at the end of a complete look */
 	xvt_ring_snapshot(r->ctl, &r->region->g, &s);
 	ceiling = r->cut.frozen ? r->cut.look_clock : xvt_clock_read_ordered();
 	/*
 	 * After a roll-back nothing of this look is used; xvt_drain_resync() decides before the
 	 * next look where to go on. Salvage skips the check: its writer is gone and adds no data.
 	 */
-	r->went_back = !r->salvage && went_back(r, &s);
-	if (r->went_back) {
-		r->idle = false;
+	r->drain.went_back = !r->salvage && went_back(r, &s);
+	if (r->drain.went_back) {
+		r->drain.idle = false;
 		return;
 	}
 	if (r->cut.frozen)
 		s.commit = r->cut.look.commit;
 	/* A parked ring whose words have not changed: its writer stays inside one event. A later
 	 * writer would have moved one of these words. */
-	frozen = r->phase == XVT_PHASE_ASIDE && s.nest == r->last.nest && s.resv == r->last.resv &&
-		 s.commit == r->last.commit && s.generation == r->last.generation;
-	if (s.resv != r->last.resv || s.nest != r->last.nest)
-		r->changed_clock = ceiling;
-	r->last = s;
-	if (s.generation != r->generation &&
+	frozen = r->phase == XVT_PHASE_ASIDE && s.nest == r->drain.last.nest &&
+		 s.resv == r->drain.last.resv && s.commit == r->drain.last.commit &&
+		 s.generation == r->drain.last.generation;
+	if (s.resv != r->drain.last.resv || s.nest != r->drain.last.nest)
+		r->drain.changed_clock = ceiling;
+	r->drain.last = s;
+	if (s.generation != r->drain.generation &&
 	    !follow_generations(r, loop, s.generation, ceiling, &room))
 		return;
-	if (s.generation != r->entered && xvt_pos_before(s.commit, r->read_pos))
+	if (s.generation != r->drain.entered && xvt_pos_before(s.commit, r->drain.read_pos))
 		return; /* the writer is setting up the new generation */
-	r->entered = s.generation;
-	if (xvt_check_snapshot(g, &s, r->read_pos, overwrite, &fault)) {
+	r->drain.entered = s.generation;
+	if (xvt_check_snapshot(g, &s, r->drain.read_pos, overwrite, &fault)) {
 		broken(r, &fault);
 		return;
 	}
@@ -308,39 +311,39 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 		is_broken(r, "resv", s.resv_word, "not a multiple of 8");
 		return;
 	}
-	if (overwrite && s.resv - xvt_pos_trunc(g, r->read_pos) > g->ring_size) {
-		r->cut.hole |= !r->cut.begun || xvt_pos_before(r->read_pos, r->cut.until);
+	if (overwrite && s.resv - xvt_pos_trunc(g, r->drain.read_pos) > g->ring_size) {
+		r->cut.hole |= !r->cut.begun || xvt_pos_before(r->drain.read_pos, r->cut.until);
 		/*
 		 * Overrun. Go on in the middle of the ring, because its oldest end is about to be
 		 * overwritten as well. Salvage goes on at the oldest end, which is stable when the
 		 * writer is gone; a snapshot does so too, because it wants as much as possible.
 		 */
-		r->read_pos = r->salvage || r->cut.on
-				      ? xvt_pos_roundup(g, s.resv) - g->ring_size
-				      : xvt_pos_trunc(g, s.commit) - g->ring_size / 2;
-		if (r->cut.frozen && xvt_pos_before(s.commit, r->read_pos))
-			r->read_pos = s.commit;
-		r->skipped = true;
+		r->drain.read_pos = r->salvage || r->cut.on
+					    ? xvt_pos_roundup(g, s.resv) - g->ring_size
+					    : xvt_pos_trunc(g, s.commit) - g->ring_size / 2;
+		if (r->cut.frozen && xvt_pos_before(s.commit, r->drain.read_pos))
+			r->drain.read_pos = s.commit;
+		r->drain.skipped = true;
 	}
-	r->taken = r->read_pos;
+	r->drain.taken = r->drain.read_pos;
 	all = queue(r, loop, s.commit, false, ceiling, &room);
-	r->taken = r->read_pos - r->taken;
+	r->drain.taken = r->drain.read_pos - r->drain.taken;
 	if (r->salvage && all && s.resv - s.commit <= g->ring_size)
 		queue(r, loop, s.resv & ~7ull, true, ceiling, &room);
-	r->idle = r->unread = false;
+	r->drain.idle = r->drain.unread = false;
 	if (proof_clock)
-		r->look_clock = proof_clock;
+		r->drain.look_clock = proof_clock;
 	if (proof_clock && all && frozen)
-		r->passed_clock = proof_clock;
+		r->drain.passed_clock = proof_clock;
 	/* Older pages can look idle, and newer ones may follow until the machine runs again. */
-	if (!r->still)
-		r->back_while_still = false;
-	if (proof_clock && all && s.nest == 0 && s.commit == s.resv && !r->back_while_still) {
-		r->idle = true;
-		r->idle_clock = proof_clock;
-		r->passed_clock = proof_clock;
-		if (r->last_node_clock && r->last_node_clock <= proof_clock)
-			r->proven_node_ns = xvt_clock_map_last(&r->map)->host_ns;
+	if (!r->guest.still)
+		r->drain.back_while_still = false;
+	if (proof_clock && all && s.nest == 0 && s.commit == s.resv && !r->drain.back_while_still) {
+		r->drain.idle = true;
+		r->drain.idle_clock = proof_clock;
+		r->drain.passed_clock = proof_clock;
+		if (r->clock.last_node_clock && r->clock.last_node_clock <= proof_clock)
+			r->drain.proven_node_ns = xvt_clock_map_last(&r->clock.map)->host_ns;
 	}
 }
 
@@ -351,10 +354,10 @@ static void drop_from(struct xvt_ring *r, struct xvt_piece *bad, struct xvt_piec
 	while (p) {
 		struct xvt_piece *next = p->next;
 
-		r->skipped |= p->after_skip;
+		r->drain.skipped |= p->after_skip;
 		if (p->after_roll_back) {
-			r->rolled_back = true;
-			r->restored = p->past;
+			r->drain.rolled_back = true;
+			r->drain.restored = p->past;
 		}
 		xvt_pool_put(r->pool, p, sizeof(*p) + p->len);
 		p = next;
@@ -362,9 +365,9 @@ static void drop_from(struct xvt_ring *r, struct xvt_piece *bad, struct xvt_piec
 	if (before)
 		before->next = NULL;
 	else
-		r->first = NULL;
-	r->tail = before;
-	r->idle = false;
+		r->drain.first = NULL;
+	r->drain.tail = before;
+	r->drain.idle = false;
 }
 
 /* True if the writer may have overwritten the piece's sub-buffer before its copy ended (overwrite
@@ -380,21 +383,21 @@ static bool overtaken(const struct xvt_ring *r, const struct xvt_piece *p, uint6
  * keeps the newer ones: the ring holds nothing else to read in their place. */
 static void drop_overtaken(struct xvt_ring *r, uint64_t resv)
 {
-	struct xvt_piece **at = &r->first, *before = NULL, *p;
+	struct xvt_piece **at = &r->drain.first, *before = NULL, *p;
 
 	for (; *at && (*at)->res == INT32_MAX; at = &(*at)->next)
 		before = *at;
 	while ((p = *at) && p->res == (int)p->len && overtaken(r, p, resv, false)) {
 		*at = p->next;
-		if (r->tail == p)
-			r->tail = before;
+		if (r->drain.tail == p)
+			r->drain.tail = before;
 		if (*at)
 			(*at)->after_skip = true;
 		else
-			r->skipped = true;
+			r->drain.skipped = true;
 		r->cut.hole |= !r->cut.begun || xvt_pos_before(p->pos, r->cut.until);
 		xvt_pool_put(r->pool, p, sizeof(*p) + p->len);
-		r->idle = false;
+		r->drain.idle = false;
 	}
 }
 
@@ -403,22 +406,22 @@ static void drop_overtaken(struct xvt_ring *r, uint64_t resv)
 static void clear_taken(struct xvt_ring *r)
 {
 	const struct xvt_geometry *g = &r->region->g;
-	uint64_t end = xvt_pos_trunc(g, r->read_pos);
+	uint64_t end = xvt_pos_trunc(g, r->drain.read_pos);
 
 	/* A hostile guest's generation may begin 2^63 bytes from here. An honest writer in this
 	 * mode is never more than a ring ahead of cons. */
-	if (end - r->clear_pos > g->ring_size)
-		r->clear_pos = end;
-	while (r->clear_pos != end) {
-		uint8_t *subbuf =
-			r->region->map + xvt_data_off(g, r->index) + xvt_pos_off(g, r->clear_pos);
+	if (end - r->drain.clear_pos > g->ring_size)
+		r->drain.clear_pos = end;
+	while (r->drain.clear_pos != end) {
+		uint8_t *subbuf = r->region->map + xvt_data_off(g, r->index) +
+				  xvt_pos_off(g, r->drain.clear_pos);
 
 		/* The first word is cleared first: if the recorder dies before cons is moved, it
 		 * marks the sub-buffer as taken. */
 		xvt_store_release((uint64_t *)subbuf, (uint64_t)0);
 		xvt_barrier();
 		memset(subbuf, 0, g->subbuf_size);
-		r->clear_pos += g->subbuf_size;
+		r->drain.clear_pos += g->subbuf_size;
 	}
 }
 
@@ -427,9 +430,9 @@ static void keep_tail(struct xvt_ring *r, const struct xvt_piece *p)
 {
 	uint32_t words = p->len / sizeof(uint64_t);
 
-	r->nr_before = words < XVT_TAIL_WORDS ? words : XVT_TAIL_WORDS;
-	memcpy(r->before, p->bytes + p->len - r->nr_before * sizeof(uint64_t),
-	       r->nr_before * sizeof(uint64_t));
+	r->drain.nr_before = words < XVT_TAIL_WORDS ? words : XVT_TAIL_WORDS;
+	memcpy(r->drain.before, p->bytes + p->len - r->drain.nr_before * sizeof(uint64_t),
+	       r->drain.nr_before * sizeof(uint64_t));
 }
 
 static uint64_t settled_sum(const struct xvt_ring_settled *s)
@@ -446,21 +449,22 @@ static uint64_t settled_sum(const struct xvt_ring_settled *s)
  * machine includes them. `sum` is 0 while the words are written. */
 static void settle(struct xvt_ring *r)
 {
-	struct xvt_ring_settled *to = &r->host->settled, s = r->settled;
+	struct xvt_ring_settled *to = &r->host->settled, s = r->drain.settled;
 	unsigned int i;
 
 	s.still = 0;
-	if (r->idle && r->read_pos == r->last.commit) {
-		s.cons = r->read_pos;
-		s.attempted = r->last.attempted;
-		s.discarded = r->last.discarded;
-		memcpy(s.lost, r->last.lost, sizeof(s.lost));
-		s.still = r->still;
+	if (r->drain.idle && r->drain.read_pos == r->drain.last.commit) {
+		s.cons = r->drain.read_pos;
+		s.attempted = r->drain.last.attempted;
+		s.discarded = r->drain.last.discarded;
+		memcpy(s.lost, r->drain.last.lost, sizeof(s.lost));
+		s.still = r->guest.still;
 	}
 	s.sum = settled_sum(&s);
-	if (s.sum == r->settled.sum && s.cons == r->settled.cons && xvt_load(&to->sum) == s.sum)
+	if (s.sum == r->drain.settled.sum && s.cons == r->drain.settled.cons &&
+	    xvt_load(&to->sum) == s.sum)
 		return;
-	r->settled = s;
+	r->drain.settled = s;
 	xvt_store(&to->sum, (uint64_t)0); /* invalid while it is written */
 	xvt_wmb();
 	xvt_store(&to->cons, s.cons);
@@ -488,7 +492,7 @@ static bool restored_from(const struct xvt_ring *r, const struct xvt_ring_snapsh
 	for (i = 0; i < XVT_LOST_CAUSES; i++)
 		s->lost[i] = xvt_load(&from->lost[i]);
 	s->still = xvt_load(&from->still);
-	if (s->sum == r->settled.sum && s->cons == r->settled.cons)
+	if (s->sum == r->drain.settled.sum && s->cons == r->drain.settled.cons)
 		return false;
 	return s->sum == settled_sum(s) && !(s->cons & 7) &&
 	       now->commit - xvt_pos_trunc(&r->region->g, s->cons) <= r->region->g.ring_size &&
@@ -500,8 +504,9 @@ void xvt_drain_advance_cons(struct xvt_ring *r)
 {
 	/* The recorder starts at the begin of a sub-buffer. Until it has read on, cons stays at the
 	 * position that an earlier recorder had reached in that sub-buffer. */
-	uint64_t cons = r->read_pos == xvt_pos_trunc(&r->region->g, r->skip_until) ? r->skip_until
-										   : r->read_pos;
+	uint64_t cons = r->drain.read_pos == xvt_pos_trunc(&r->region->g, r->decode.skip_until)
+				? r->decode.skip_until
+				: r->drain.read_pos;
 
 	xvt_store_release(&r->host->cons, cons);
 }
@@ -518,36 +523,36 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 	resv = xvt_load_acquire(&r->ctl->resv);
 	/* A resv of another generation may have another back-end's encoding, and cannot be used
 	 * here. */
-	moved = xvt_load(&r->ctl->generation) != r->last.generation;
-	resv = xvt_resv_pos(r->last.backend, g->subbuf_shift, resv);
+	moved = xvt_load(&r->ctl->generation) != r->drain.last.generation;
+	resv = xvt_resv_pos(r->drain.last.backend, g->subbuf_shift, resv);
 	if (rolled_back) {
 		/* The words of this pass are another past's; so are faults in them. */
-		r->last = r->last_before;
-		r->phase = r->phase_before;
-		r->fault_new = false;
+		r->drain.last = r->drain.last_before;
+		r->phase = r->drain.phase_before;
+		r->fault.is_new = false;
 	}
 	if (r->cut.on)
-		r->kept = NULL; /* a snapshot drops pieces anywhere in the list */
+		r->drain.kept = NULL; /* a snapshot drops pieces anywhere in the list */
 	if (r->cut.on && !rolled_back && !moved)
 		drop_overtaken(r, resv);
 	/* Only the pieces of this look: very many older ones may wait for the guest's clock. */
-	before = r->kept;
-	for (p = before ? before->next : r->first; p; before = p, p = p->next) {
+	before = r->drain.kept;
+	for (p = before ? before->next : r->drain.first; p; before = p, p = p->next) {
 		if (p->res == (int)p->len && !rolled_back && !overtaken(r, p, resv, moved))
 			continue;
 		if (p->res == INT32_MAX)
 			continue; /* complete since an earlier pass */
 		/* A short piece: the file shrank. Rolled back: the bytes belong to another past. */
-		r->read_pos = p->pos;
+		r->drain.read_pos = p->pos;
 		drop_from(r, p, before);
 		break;
 	}
-	for (p = r->kept ? r->kept->next : r->first; p; p = p->next) {
+	for (p = r->drain.kept ? r->drain.kept->next : r->drain.first; p; p = p->next) {
 		if (p->res != INT32_MAX && !p->next)
 			keep_tail(r, p);
 		p->res = INT32_MAX;
 	}
-	if (r->salvage || r->cut.on || rolled_back || r->went_back ||
+	if (r->salvage || r->cut.on || rolled_back || r->drain.went_back ||
 	    /* found broken in this pass */
 	    r->phase == XVT_PHASE_BROKEN)
 		return;
@@ -566,9 +571,11 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
  */
 static bool goes_on(const struct xvt_ring *r, const struct xvt_ring_snapshot *s)
 {
-	return s->generation == r->last.generation && s->backend == r->last.backend &&
-	       s->commit - xvt_pos_trunc(&r->region->g, r->read_pos) <= r->region->g.ring_size &&
-	       (int64_t)(s->commit - r->read_pos) >= 0 && !smaller(s, &r->last) && tail_is_there(r);
+	return s->generation == r->drain.last.generation && s->backend == r->drain.last.backend &&
+	       s->commit - xvt_pos_trunc(&r->region->g, r->drain.read_pos) <=
+		       r->region->g.ring_size &&
+	       (int64_t)(s->commit - r->drain.read_pos) >= 0 && !smaller(s, &r->drain.last) &&
+	       tail_is_there(r);
 }
 
 /* Chooses where to begin if nothing says how far the older past had been delivered. Counters that
@@ -576,7 +583,7 @@ static bool goes_on(const struct xvt_ring *r, const struct xvt_ring_snapshot *s)
 static void start_anew(const struct xvt_ring *r, const struct xvt_ring_snapshot *now,
 		       struct xvt_ring_settled *from, struct xvt_past *past)
 {
-	const struct xvt_ring_snapshot *at = smaller(now, &r->last) ? now : &r->last;
+	const struct xvt_ring_snapshot *at = smaller(now, &r->drain.last) ? now : &r->drain.last;
 
 	from->attempted = at->attempted;
 	from->discarded = at->discarded;
@@ -608,25 +615,25 @@ bool xvt_drain_resync(struct xvt_ring *r)
 		return false;
 	/* Before the look: records reserved after it carry the new number. Numbers of earlier
 	 * records prove nothing, because the word may have gone back. */
-	r->nr_bumps = 0;
+	r->words.nr_bumps = 0;
 	xvt_ring_bump_epoch(r);
 	xvt_ring_snapshot(r->ctl, &r->region->g, &s);
-	r->idle = r->went_back = false;
-	r->back_while_still = r->still;
+	r->drain.idle = r->drain.went_back = false;
+	r->drain.back_while_still = r->guest.still;
 	if (goes_on(r, &s))
 		return false;
 	past.seen_until = s.commit;
-	past.epoch = r->epoch;
+	past.epoch = r->words.epoch;
 	if (restored_from(r, &s, &from))
 		start_settled(&s, &from, &past);
 	else
 		start_anew(r, &s, &from, &past);
 	xvt_ring_rebase(r, &from, &past);
-	r->last = s;
-	r->generation = r->entered = s.generation;
-	r->read_pos = xvt_pos_trunc(g, past.skip_until);
-	r->clear_pos = r->read_pos;
-	r->rolled_back = true;
-	r->changed_clock = xvt_clock_read();
+	r->drain.last = s;
+	r->drain.generation = r->drain.entered = s.generation;
+	r->drain.read_pos = xvt_pos_trunc(g, past.skip_until);
+	r->drain.clear_pos = r->drain.read_pos;
+	r->drain.rolled_back = true;
+	r->drain.changed_clock = xvt_clock_read();
 	return true;
 }

@@ -9,16 +9,16 @@ struct xvt_clock_evidence xvt_ring_evidence(const struct xvt_ring *r, uint32_t e
 					    const struct xvt_piece *p)
 {
 	struct xvt_clock_evidence e = { 0, UINT64_MAX, 0 };
-	uint32_t i, known = r->nr_bumps < XVT_BUMPS ? r->nr_bumps : XVT_BUMPS;
+	uint32_t i, known = r->words.nr_bumps < XVT_BUMPS ? r->words.nr_bumps : XVT_BUMPS;
 
 	if (r->salvage)
 		return e;
-	if (!r->epoch_known)
+	if (!r->decode.epoch_known)
 		known = 0;
 	e.ceiling_ns = p->ceiling_ns;
 	e.floor_ns = p->floor_ns;
 	for (i = 0; i < known; i++) {
-		const struct xvt_epoch_bump *b = &r->bumps[i];
+		const struct xvt_epoch_bump *b = &r->words.bumps[i];
 
 		if ((int32_t)(epoch - b->epoch) >= 0) {
 			e.floor_ns = b->before_ns > e.floor_ns ? b->before_ns : e.floor_ns;
@@ -36,8 +36,8 @@ static struct xvt_clock_evidence evidence(const struct xvt_ring *r, const struct
 	struct xvt_clock_evidence e = xvt_ring_evidence(r, rec->epoch, p);
 
 	e.proven_ns = e.floor_ns;
-	if (e.floor_ns < r->last_ns)
-		e.floor_ns = r->last_ns;
+	if (e.floor_ns < r->head.last_ns)
+		e.floor_ns = r->head.last_ns;
 	return e;
 }
 
@@ -65,9 +65,9 @@ static void find_newest(struct xvt_ring *r)
 	if (!s->begun) {
 		s->begun = true;
 		s->ended = false;
-		s->reader = r->reader;
-		s->piece = s->found = r->first;
-		s->newest = r->rec;
+		s->reader = r->decode.reader;
+		s->piece = s->found = r->drain.first;
+		s->newest = r->decode.rec;
 	}
 	while (!s->ended) {
 		const struct xvt_piece *next = s->piece->next;
@@ -94,10 +94,10 @@ static bool exact_node(const struct xvt_ring *r, uint64_t guest, const struct xv
 {
 	uint64_t host;
 
-	if (!r->exact_holds || xvt_formula_host(&r->exact, guest, &host))
+	if (!r->clock.exact_holds || xvt_formula_host(&r->clock.exact, guest, &host))
 		return false;
 	*n = (struct xvt_clock_node){ .ring = r->id,
-				      .source = r->exact_used,
+				      .source = r->clock.exact_used,
 				      .guest = guest,
 				      .host_ns = xvt_host_clock_ns(r->host_clock, host),
 				      .bound_ns = xvt_exact_bound_ns(r->host_clock) };
@@ -114,8 +114,8 @@ static bool exact_node(const struct xvt_ring *r, uint64_t guest, const struct xv
 static bool seen_node(const struct xvt_ring *r, uint64_t guest, uint64_t ns,
 		      const struct xvt_clock_evidence *e, struct xvt_clock_node *n)
 {
-	uint64_t since_ns = ns - xvt_clock_map_last(&r->map)->host_ns;
-	uint64_t slack = r->map.slack_ns + xvt_clock_creep_ns(since_ns);
+	uint64_t since_ns = ns - xvt_clock_map_last(&r->clock.map)->host_ns;
+	uint64_t slack = r->clock.map.slack_ns + xvt_clock_creep_ns(since_ns);
 
 	if (e->ceiling_ns < e->floor_ns || ns + slack < e->floor_ns || ns > e->ceiling_ns + slack)
 		return false;
@@ -127,7 +127,7 @@ static bool seen_node(const struct xvt_ring *r, uint64_t guest, uint64_t ns,
 				      .bound_ns = ns - e->floor_ns > e->ceiling_ns - ns
 							  ? ns - e->floor_ns
 							  : e->ceiling_ns - ns };
-	return r->patience_over || n->bound_ns <= xvt_clock_creep_ns(0);
+	return r->guest.patience_over || n->bound_ns <= xvt_clock_creep_ns(0);
 }
 
 /*
@@ -137,7 +137,8 @@ static bool seen_node(const struct xvt_ring *r, uint64_t guest, uint64_t ns,
  */
 static bool beyond_stop(const struct xvt_ring *r, const struct xvt_clock_evidence *e)
 {
-	return r->map.measured.host_ns <= r->map.stop_ns && e->ceiling_ns > r->map.stop_ns;
+	return r->clock.map.measured.host_ns <= r->clock.map.stop_ns &&
+	       e->ceiling_ns > r->clock.map.stop_ns;
 }
 
 /*
@@ -148,29 +149,29 @@ static bool beyond_stop(const struct xvt_ring *r, const struct xvt_clock_evidenc
  */
 static bool infer_node(struct xvt_ring *r)
 {
-	const struct xvt_clock_node *last = xvt_clock_map_last(&r->map);
+	const struct xvt_clock_node *last = xvt_clock_map_last(&r->clock.map);
 	struct xvt_clock_evidence e;
 	struct xvt_clock_node n;
 	uint64_t newest, ns;
 
-	if (!(r->quiet || r->wide) || r->inferred_new || !last)
+	if (!(r->guest.quiet || r->guest.wide) || r->clock.inferred_new || !last)
 		return false;
 	find_newest(r);
 	newest = r->scan.newest.ts;
 	e = evidence(r, &r->scan.newest, r->scan.found);
 	if (e.floor_ns < last->host_ns)
 		e.floor_ns = last->host_ns; /* it was stamped after the node's moment */
-	if (xvt_clock_map_place(&r->map, newest, &e, &ns) != XVT_MAP_WAIT)
+	if (xvt_clock_map_place(&r->clock.map, newest, &e, &ns) != XVT_MAP_WAIT)
 		return false;
 	if (!exact_node(r, newest, &e, &n) &&
 	    (beyond_stop(r, &e) || !seen_node(r, newest, ns, &e, &n)))
 		return false;
 	if (n.host_ns <= last->host_ns)
 		return false;
-	if (xvt_clock_map_add(&r->map, &n))
+	if (xvt_clock_map_add(&r->clock.map, &n))
 		return false;
-	r->inferred = n;
-	r->inferred_new = true;
+	r->clock.inferred = n;
+	r->clock.inferred_new = true;
 	return true;
 }
 
@@ -181,33 +182,34 @@ static bool infer_node(struct xvt_ring *r)
 static bool lies(struct xvt_ring *r)
 {
 	/* Asked for after another one had come, after this record had. */
-	if (r->map.closed ||
-	    (r->node_before_clock && (int64_t)(r->node_before_clock - r->first->ceiling_clock) > 0))
+	if (r->clock.map.closed ||
+	    (r->clock.node_before_clock &&
+	     (int64_t)(r->clock.node_before_clock - r->drain.first->ceiling_clock) > 0))
 		return true;
-	r->next_burst_clock = 0;
+	r->clock.next_burst_clock = 0;
 	return false;
 }
 
 /* Host time of the head, if the map can tell. */
 static void place(struct xvt_ring *r)
 {
-	struct xvt_clock_evidence e = evidence(r, &r->rec, r->first);
+	struct xvt_clock_evidence e = evidence(r, &r->decode.rec, r->drain.first);
 	enum xvt_map_result result;
 	uint32_t flags = 0;
 	uint64_t ns;
 
-	if (r->rec.ts < r->last_guest && !r->next_epoch) {
+	if (r->decode.rec.ts < r->head.last_guest && !r->head.next_epoch) {
 		/* The guest's clock went back: what was measured before says nothing here. */
-		if (!xvt_clock_map_next_epoch(&r->map)) {
+		if (!xvt_clock_map_next_epoch(&r->clock.map)) {
 			if (!lies(r))
 				return;
 			flags |= XVT_EVENT_F_CLOCK;
 		}
-		r->next_epoch = true;
+		r->head.next_epoch = true;
 	}
-	result = xvt_clock_map_place(&r->map, r->rec.ts, &e, &ns);
+	result = xvt_clock_map_place(&r->clock.map, r->decode.rec.ts, &e, &ns);
 	if (result == XVT_MAP_WAIT && infer_node(r))
-		result = xvt_clock_map_place(&r->map, r->rec.ts, &e, &ns);
+		result = xvt_clock_map_place(&r->clock.map, r->decode.rec.ts, &e, &ns);
 	if (result == XVT_MAP_WAIT || (result == XVT_MAP_DOUBT && !lies(r)))
 		return;
 	if (result == XVT_MAP_GUESS)
@@ -215,38 +217,38 @@ static void place(struct xvt_ring *r)
 	if (result == XVT_MAP_DOUBT)
 		flags |= XVT_EVENT_F_CLOCK;
 	/* A guess may be anywhere; what was seen is stronger. */
-	if (ns > e.ceiling_ns && (ns - e.ceiling_ns > r->map.slack_ns || r->cut.frozen)) {
+	if (ns > e.ceiling_ns && (ns - e.ceiling_ns > r->clock.map.slack_ns || r->cut.frozen)) {
 		ns = e.ceiling_ns;
 		flags |= XVT_EVENT_F_CLOCK;
 	}
-	if (ns + r->map.slack_ns < e.floor_ns || ns < r->last_ns) {
+	if (ns + r->clock.map.slack_ns < e.floor_ns || ns < r->head.last_ns) {
 		ns = e.floor_ns;
 		flags |= XVT_EVENT_F_CLOCK;
 	}
 	if (flags & XVT_EVENT_F_CLOCK) {
-		r->stats.clock_violations++;
-		r->next_burst_clock = 0; /* the map is wrong: measure at once */
+		r->account.stats.clock_violations++;
+		r->clock.next_burst_clock = 0; /* the map is wrong: measure at once */
 	}
 	if (ns < r->start_ns)
 		flags |= XVT_EVENT_F_BACKLOG;
-	if (r->first->salvage)
+	if (r->drain.first->salvage)
 		flags |= XVT_EVENT_F_RECOVERED;
-	r->head_ns = ns;
-	r->head_flags = flags;
-	r->placed = true;
+	r->head.ns = ns;
+	r->head.flags = flags;
+	r->head.placed = true;
 }
 
 bool xvt_ring_peek(struct xvt_ring *r)
 {
-	if (!r->have) {
-		r->have = xvt_ring_decode(r);
-		r->placed = false;
+	if (!r->head.have) {
+		r->head.have = xvt_ring_decode(r);
+		r->head.placed = false;
 		r->scan.begun = false;
-		r->next_epoch = false;
+		r->head.next_epoch = false;
 	}
-	if (r->have && !r->placed)
+	if (r->head.have && !r->head.placed)
 		place(r);
-	return r->have;
+	return r->head.have;
 }
 
 bool xvt_ring_newest(struct xvt_ring *r, uint64_t *guest, uint64_t *ceiling_ns)
@@ -261,7 +263,7 @@ bool xvt_ring_newest(struct xvt_ring *r, uint64_t *guest, uint64_t *ceiling_ns)
 
 void xvt_ring_pop(struct xvt_ring *r)
 {
-	r->last_guest = r->rec.ts;
-	r->last_ns = r->head_ns;
-	r->have = false;
+	r->head.last_guest = r->decode.rec.ts;
+	r->head.last_ns = r->head.ns;
+	r->head.have = false;
 }

@@ -12,7 +12,7 @@ uint32_t xvt_ring_generation_at(const struct xvt_ring *r, uint64_t pos)
 	uint32_t back;
 
 	for (back = 0; back < XVT_GEN_SLOTS; back++) {
-		uint32_t number = r->last.generation - back;
+		uint32_t number = r->drain.last.generation - back;
 		const struct xvt_ring_gen *gen = &r->ctl->gen[number % XVT_GEN_SLOTS];
 
 		if (xvt_load_acquire(&gen->generation) != number)
@@ -20,7 +20,7 @@ uint32_t xvt_ring_generation_at(const struct xvt_ring *r, uint64_t pos)
 		if (!xvt_pos_before(pos, xvt_load(&gen->start)))
 			return number;
 	}
-	return back == XVT_GEN_SLOTS ? r->last.generation - back : r->last.generation;
+	return back == XVT_GEN_SLOTS ? r->drain.last.generation - back : r->drain.last.generation;
 }
 
 /*
@@ -38,7 +38,8 @@ static uint64_t after_cleared(const struct xvt_ring *r, uint64_t cons)
 		uint64_t begin = xvt_pos_trunc(g, cons), next = begin + g->subbuf_size;
 		uint8_t *subbuf = data + xvt_pos_off(g, begin);
 
-		if (xvt_pos_before(r->last.commit, next) || xvt_load((const uint64_t *)subbuf))
+		if (xvt_pos_before(r->drain.last.commit, next) ||
+		    xvt_load((const uint64_t *)subbuf))
 			return cons;
 		if (!r->salvage)
 			memset(subbuf, 0, g->subbuf_size);
@@ -53,54 +54,59 @@ void xvt_ring_attach(struct xvt_ring *r)
 	uint64_t cons = xvt_load(&h->cons);
 	unsigned int i;
 
-	xvt_ring_snapshot(r->ctl, &r->region->g, &r->last);
+	xvt_ring_snapshot(r->ctl, &r->region->g, &r->drain.last);
 	/* cons is what an earlier daemon left, or what the guest made of it: only a hint. */
-	if (cons & 7 || r->last.commit - xvt_pos_trunc(g, cons) > g->ring_size) {
-		cons = r->last.commit > g->ring_size
-			       ? xvt_pos_trunc(g, r->last.commit) - g->ring_size + g->subbuf_size
+	if (cons & 7 || r->drain.last.commit - xvt_pos_trunc(g, cons) > g->ring_size) {
+		cons = r->drain.last.commit > g->ring_size
+			       ? xvt_pos_trunc(g, r->drain.last.commit) - g->ring_size +
+					 g->subbuf_size
 			       : 0;
-		r->skipped = cons && r->mode == XVT_ENABLE_OVERWRITE && !r->salvage;
+		r->drain.skipped = cons && r->mode == XVT_ENABLE_OVERWRITE && !r->salvage;
 	}
-	if (r->unaccounted_before && r->mode == XVT_ENABLE_STOP)
+	if (r->decode.unaccounted_before && r->mode == XVT_ENABLE_STOP)
 		cons = after_cleared(r, cons);
-	r->generation = xvt_ring_generation_at(r, cons);
-	r->entered = r->generation;
-	r->read_pos = xvt_pos_trunc(g, cons);
-	r->clear_pos = r->read_pos;
-	r->skip_until = cons;
-	xvt_reader_init(&r->reader, g, r->read_pos);
-	r->base_discarded = xvt_load(&h->acc_discarded);
-	r->base_overwritten = xvt_load(&h->acc_overwritten);
-	r->base_delivered = xvt_load(&h->acc_delivered);
-	r->base_attempted = r->base_delivered + r->base_discarded + r->base_overwritten;
+	r->drain.generation = xvt_ring_generation_at(r, cons);
+	r->drain.entered = r->drain.generation;
+	r->drain.read_pos = xvt_pos_trunc(g, cons);
+	r->drain.clear_pos = r->drain.read_pos;
+	r->decode.skip_until = cons;
+	xvt_reader_init(&r->decode.reader, g, r->drain.read_pos);
+	r->account.base_discarded = xvt_load(&h->acc_discarded);
+	r->account.base_overwritten = xvt_load(&h->acc_overwritten);
+	r->account.base_delivered = xvt_load(&h->acc_delivered);
+	r->account.base_attempted =
+		r->account.base_delivered + r->account.base_discarded + r->account.base_overwritten;
 	for (i = 0; i < XVT_LOST_CAUSES; i++) {
-		r->base_lost[i] = xvt_load(&h->acc_lost[i]);
-		r->base_attempted += r->base_lost[i];
-		r->reported_lost[i] = r->base_lost[i];
+		r->account.base_lost[i] = xvt_load(&h->acc_lost[i]);
+		r->account.base_attempted += r->account.base_lost[i];
+		r->account.reported_lost[i] = r->account.base_lost[i];
 	}
-	if ((int64_t)(r->last.attempted - r->base_attempted) < 0) {
+	if ((int64_t)(r->drain.last.attempted - r->account.base_attempted) < 0) {
 		/* Nonsense, or of another past: then this trace accounts from here on. */
-		r->base_attempted = r->last.attempted;
-		r->base_discarded = r->last.discarded;
-		memcpy(r->base_lost, r->last.lost, sizeof(r->base_lost));
-		memcpy(r->reported_lost, r->last.lost, sizeof(r->reported_lost));
-		r->unaccounted_before = false;
+		r->account.base_attempted = r->drain.last.attempted;
+		r->account.base_discarded = r->drain.last.discarded;
+		memcpy(r->account.base_lost, r->drain.last.lost, sizeof(r->account.base_lost));
+		memcpy(r->account.reported_lost, r->drain.last.lost,
+		       sizeof(r->account.reported_lost));
+		r->decode.unaccounted_before = false;
 	}
-	r->took_over = r->unaccounted_before;
-	r->unaccounted_most = r->took_over ? r->last.attempted - r->base_attempted : 0;
-	r->due = (struct xvt_ring_account){ .delivered = r->base_delivered,
-					    .discarded = r->base_discarded,
-					    .overwritten = r->base_overwritten };
-	memcpy(r->due.lost, r->base_lost, sizeof(r->due.lost));
-	r->changed_clock = xvt_clock_read();
-	r->hint_seq = xvt_load(&h->hint_seq);
-	r->epoch = xvt_load(&h->epoch); /* an earlier daemon's; what counts is that it differs */
+	r->account.took_over = r->decode.unaccounted_before;
+	r->account.unaccounted_most =
+		r->account.took_over ? r->drain.last.attempted - r->account.base_attempted : 0;
+	r->account.due = (struct xvt_ring_sums){ .delivered = r->account.base_delivered,
+						 .discarded = r->account.base_discarded,
+						 .overwritten = r->account.base_overwritten };
+	memcpy(r->account.due.lost, r->account.base_lost, sizeof(r->account.due.lost));
+	r->drain.changed_clock = xvt_clock_read();
+	r->words.hint_seq = xvt_load(&h->hint_seq);
+	r->words.epoch =
+		xvt_load(&h->epoch); /* an earlier daemon's; what counts is that it differs */
 }
 
 bool xvt_ring_hint(const struct xvt_ring *r, struct xvt_clock_node *node, uint64_t *hz)
 {
 	const struct xvt_ring_host *h = r->host;
-	uint64_t seq = r->hint_seq;
+	uint64_t seq = r->words.hint_seq;
 
 	*hz = xvt_load(&h->hint_hz);
 	*node = (struct xvt_clock_node){ .ring = r->id, .source = XVT_SOURCE_HANDSHAKE };
@@ -112,53 +118,54 @@ bool xvt_ring_hint(const struct xvt_ring *r, struct xvt_clock_node *node, uint64
 
 void xvt_ring_fini(struct xvt_ring *r)
 {
-	while (r->first)
+	while (r->drain.first)
 		xvt_ring_drop_piece(r);
-	if (r->source)
-		r->source_ops->close(r->source);
-	r->source = NULL;
-	xvt_clock_pages_fini(&r->pages);
-	xvt_clock_map_fini(&r->map);
+	if (r->measure.source)
+		r->measure.source_ops->close(r->measure.source);
+	r->measure.source = NULL;
+	xvt_clock_pages_fini(&r->measure.pages);
+	xvt_clock_map_fini(&r->clock.map);
 	xvt_ring_run_fini(r);
 }
 
 void xvt_ring_retire(struct xvt_ring *r)
 {
-	if (r->first || r->have || xvt_ring_ready(r))
+	if (r->drain.first || r->head.have || xvt_ring_ready(r))
 		return;
-	xvt_clock_map_trim(&r->map);
+	xvt_clock_map_trim(&r->clock.map);
 	xvt_ring_run_fini(r);
 }
 
 void xvt_ring_bump_epoch(struct xvt_ring *r)
 {
-	struct xvt_epoch_bump *b = &r->bumps[r->nr_bumps++ % XVT_BUMPS];
+	struct xvt_epoch_bump *b = &r->words.bumps[r->words.nr_bumps++ % XVT_BUMPS];
 
 	b->before_ns = xvt_host_clock_ns(r->host_clock, xvt_clock_read_ordered());
-	b->epoch = ++r->epoch;
+	b->epoch = ++r->words.epoch;
 	/* The writer loads it before and after its clock, so no record carries another moment's. */
 	xvt_store_release(&r->host->epoch, b->epoch);
 	xvt_mb();
 	/* The store has reached every CPU after as long as a proof waits. */
 	b->after_ns =
 		xvt_host_clock_ns(r->host_clock, xvt_clock_read_ordered()) + XVT_PROOF_DELTA_NS;
-	r->map.suspect = true;
-	r->map.suspect_ns = b->before_ns;
+	r->clock.map.suspect = true;
+	r->clock.map.suspect_ns = b->before_ns;
 }
 
 void xvt_ring_stopped(struct xvt_ring *r)
 {
 	xvt_ring_bump_epoch(r);
-	xvt_clock_map_stopped(&r->map, r->bumps[(r->nr_bumps - 1) % XVT_BUMPS].after_ns);
+	xvt_clock_map_stopped(&r->clock.map,
+			      r->words.bumps[(r->words.nr_bumps - 1) % XVT_BUMPS].after_ns);
 }
 
 void xvt_ring_stood_still(struct xvt_ring *r, uint64_t ns)
 {
 	struct xvt_epoch_bump *b;
 
-	if (!r->nr_bumps)
+	if (!r->words.nr_bumps)
 		return;
-	b = &r->bumps[(r->nr_bumps - 1) % XVT_BUMPS];
+	b = &r->words.bumps[(r->words.nr_bumps - 1) % XVT_BUMPS];
 	if (ns > b->before_ns)
 		b->before_ns = ns;
 }
@@ -168,12 +175,12 @@ void xvt_ring_keep_words(struct xvt_ring *r)
 	struct xvt_ring_host *h = r->host;
 
 	/* Written by the guest, or back from a snapshot. Off, the ring would be silent for good. */
-	if (r->enable != XVT_ENABLE_OFF && xvt_load(&h->enable) != r->enable)
-		xvt_store_release(&h->enable, r->enable);
+	if (r->words.enable != XVT_ENABLE_OFF && xvt_load(&h->enable) != r->words.enable)
+		xvt_store_release(&h->enable, r->words.enable);
 	/* And what records carried since then proves nothing. */
-	if (xvt_load(&h->epoch) == r->epoch)
+	if (xvt_load(&h->epoch) == r->words.epoch)
 		return;
-	r->nr_bumps = 0;
+	r->words.nr_bumps = 0;
 	xvt_ring_bump_epoch(r);
 }
 
@@ -182,49 +189,50 @@ void xvt_ring_rebase(struct xvt_ring *r, const struct xvt_ring_settled *from,
 {
 	unsigned int i;
 
-	r->restored = *past;
-	r->unaccounted_before = false; /* at the end it is counted all the same */
-	r->base_attempted += from->attempted - r->last.attempted;
-	r->base_discarded += from->discarded - r->last.discarded;
+	r->drain.restored = *past;
+	r->decode.unaccounted_before = false; /* at the end it is counted all the same */
+	r->account.base_attempted += from->attempted - r->drain.last.attempted;
+	r->account.base_discarded += from->discarded - r->drain.last.discarded;
 	for (i = 0; i < XVT_LOST_CAUSES; i++) {
-		r->base_lost[i] += from->lost[i] - r->last.lost[i];
-		r->restored.reported_lost[i] = from->lost[i];
-		r->due.lost[i] += from->lost[i] - r->last.lost[i];
+		r->account.base_lost[i] += from->lost[i] - r->drain.last.lost[i];
+		r->drain.restored.reported_lost[i] = from->lost[i];
+		r->account.due.lost[i] += from->lost[i] - r->drain.last.lost[i];
 	}
-	r->due.discarded += from->discarded - r->last.discarded;
-	r->roll_backs++;
+	r->account.due.discarded += from->discarded - r->drain.last.discarded;
+	r->account.roll_backs++;
 }
 
 uint64_t xvt_ring_bound(const struct xvt_ring *r)
 {
-	if (r->map.closed || r->barred)
+	if (r->clock.map.closed || r->guest.barred)
 		return UINT64_MAX;
 	if (r->phase == XVT_PHASE_LIVE)
 		return xvt_ring_proven(r);
 	/* Set aside for what is in flight; what comes after that shall find its place. A look that
 	 * had to end early (its words went back, a generation is not there yet) proves nothing. */
-	if (r->phase == XVT_PHASE_ASIDE && r->passed_clock == r->look_clock && !r->have &&
-	    !r->unseen && !r->unread)
+	if (r->phase == XVT_PHASE_ASIDE && r->drain.passed_clock == r->drain.look_clock &&
+	    !r->head.have && !r->guest.unseen && !r->drain.unread)
 		return xvt_ring_proven(r);
 	return UINT64_MAX;
 }
 
 uint64_t xvt_ring_proven(const struct xvt_ring *r)
 {
-	const struct xvt_clock_node *last = xvt_clock_map_last(&r->map);
+	const struct xvt_clock_node *last = xvt_clock_map_last(&r->clock.map);
 	uint64_t proven, passed;
 
-	if (r->have) {
+	if (r->head.have) {
 		/* Not placed: it lies after the last node, or in an epoch without one. */
-		if (!last || r->rec.ts < last->guest || last->host_ns < r->last_ns)
-			return r->last_ns;
+		if (!last || r->decode.rec.ts < last->guest || last->host_ns < r->head.last_ns)
+			return r->head.last_ns;
 		return last->host_ns;
 	}
-	proven = r->proven_node_ns > r->last_ns ? r->proven_node_ns : r->last_ns;
-	if (!last || !r->passed_clock)
+	proven = r->drain.proven_node_ns > r->head.last_ns ? r->drain.proven_node_ns
+							   : r->head.last_ns;
+	if (!last || !r->drain.passed_clock)
 		return proven;
-	passed = xvt_host_clock_ns(r->host_clock, r->passed_clock);
-	return xvt_ring_past(
-		proven, passed,
-		xvt_ring_margin_ns(passed, last->host_ns, r->map.slack_ns, r->margin_most_ns));
+	passed = xvt_host_clock_ns(r->host_clock, r->drain.passed_clock);
+	return xvt_ring_past(proven, passed,
+			     xvt_ring_margin_ns(passed, last->host_ns, r->clock.map.slack_ns,
+						r->margin_most_ns));
 }

@@ -51,17 +51,6 @@ struct xvt_piece {
 	uint8_t *bytes;
 };
 
-/* Progress of the search for the newest record that waits: no record is looked at twice. */
-struct xvt_ring_scan {
-	bool begun; /* for the present head */
-	bool ended; /* the next record is of another epoch */
-	struct xvt_reader reader;
-	const struct xvt_piece *piece; /* the reader's */
-	struct xvt_record newest;
-	const struct xvt_piece *found; /* the piece that holds `newest` */
-	uint64_t looked_at;	       /* records in all */
-};
-
 enum xvt_ring_phase {
 	XVT_PHASE_NEW,	  /* no clock yet; `enable` is not set by this recorder */
 	XVT_PHASE_LIVE,	  /* mapped and recording */
@@ -77,14 +66,6 @@ struct xvt_epoch_bump {
 	uint64_t after_ns;
 };
 
-/* Sums that trace files account for, up to a moment. struct xvt_ring_host holds the same words. */
-struct xvt_ring_account {
-	uint64_t delivered;
-	uint64_t discarded;
-	uint64_t lost[XVT_LOST_CAUSES];
-	uint64_t overwritten;
-};
-
 #define XVT_EXACT_SOURCES 2
 #define XVT_TAIL_WORDS	  8
 
@@ -97,8 +78,175 @@ struct xvt_exact_reading {
 	struct xvt_clock_formula contradicting; /* the answer that was contradicted */
 };
 
-/* The part of a ring that a snapshot takes: from a sub-buffer to the moment of the cut. See
- * snapshot.c. */
+#define XVT_BUMPS 4 /* kept: records wait for seconds at most */
+
+/*
+ * The parts of a ring. Each part belongs to one module, and the comment above it names the files
+ * that write it. Fields under "private" are used by no other file. The part's hot fields come
+ * first.
+ */
+
+/* Placed runs that wait for the merge, in the ring's order. Written by run.c; `gathered` by
+ * merge/merge.c. */
+struct xvt_ring_runs {
+	struct xvt_run *first; /* the last run may lie in the first piece */
+	struct xvt_run *last;
+	struct xvt_run *gathered;	  /* the first one that is not wholly in the window */
+	struct xvt_clock_segment segment; /* private: of the newest run */
+};
+
+/* The head: the next record to go out. Written by place.c, `last_*` by run.c as well. */
+struct xvt_ring_head {
+	bool have;	 /* decode.rec is valid */
+	bool placed;	 /* `ns` and `flags` are valid */
+	bool next_epoch; /* private: the head belongs to the next clock epoch */
+	uint32_t flags;
+	uint64_t ns;
+	uint64_t last_guest; /* of the last record placed */
+	uint64_t last_ns;
+};
+
+/* From pieces to records. Written by decode.c; run.c moves the reader over plain records; ring.c
+ * and snapshot.c set the begin. */
+struct xvt_ring_decode {
+	struct xvt_record rec; /* the head */
+	bool stashed;	       /* `stash` follows the head */
+	bool is_lost;	       /* the head is a LOST record, with `lost` */
+	bool in_past;	       /* `past` holds */
+	bool epoch_known;      /* no full stamp is missing before the head */
+	/* An earlier recorder had the ring and died, and no record was decoded yet: events that it
+	 * took are in no file. */
+	bool unaccounted_before;
+	uint64_t since_subbuf; /* records decoded since `seen` */
+	uint64_t newest;       /* guest clock: the largest stamp of all records so far */
+	uint64_t skip_until;   /* records below it were delivered by an earlier recorder */
+	struct xvt_reader reader;
+	struct xvt_lost lost;
+	struct xvt_subbuf_hdr seen; /* header of the sub-buffer before: losses are the difference */
+	bool seen_valid;
+	uint64_t gap_bad_bytes; /* for the next LOST record */
+	uint64_t unaccounted;	/* number of such events before the next record */
+	uint64_t unfinished;	/* records that salvage found without DONE */
+	/* private */
+	bool gap_skipped; /* for the next LOST record: the counters say how many are overwritten */
+	bool gap_rolled_back;
+	bool unaccounted_opened; /* a sub-buffer header was decoded, and no record after it */
+	bool unaccounted_known;	 /* `unaccounted` holds */
+	struct xvt_record stash;
+	struct xvt_past past; /* of the present piece */
+};
+
+/* Words that the host writes in the region. Written by ring.c; `enable` and `hint_seq` by
+ * session/. */
+struct xvt_ring_words {
+	uint32_t nr_bumps;
+	uint32_t epoch;	   /* the last one requested of the writer; the region holds a copy */
+	uint32_t enable;   /* what the region's word is to hold */
+	uint64_t hint_seq; /* of the clock hint; the region holds a copy */
+	struct xvt_epoch_bump bumps[XVT_BUMPS];
+};
+
+/* From the region to pieces. Written by drain.c; ring.c and snapshot.c set the begin; decode.c
+ * takes pieces from `first`. */
+struct xvt_ring_drain {
+	struct xvt_piece *first, *tail;
+	uint64_t read_pos;	 /* copied up to here */
+	uint32_t generation;	 /* of read_pos */
+	uint32_t entered;	 /* the last one whose positions were seen initialised */
+	unsigned int reads;	 /* in flight */
+	bool idle;		 /* proven, at idle_clock */
+	bool unread;		 /* the newest look ended before it saw what is new */
+	bool went_back;		 /* the newest look found a rollback: xvt_drain_resync() is due */
+	bool skipped;		 /* positions were skipped: the next piece says so */
+	uint64_t idle_clock;	 /* all records stamped before this host clock are copied */
+	uint64_t passed_clock;	 /* only records in flight now can be older than that */
+	uint64_t look_clock;	 /* proof_clock of the newest look */
+	uint64_t proven_node_ns; /* of the last node before the last proof of idleness */
+	uint64_t changed_clock;	 /* when resv or nest last changed: shows a stuck writer */
+	uint64_t taken;		 /* bytes, in the newest look */
+	struct xvt_ring_snapshot last; /* words of the newest look */
+	uint64_t clear_pos;	  /* stop mode: cleared up to here, the start of a sub-buffer */
+	uint64_t left_behind;	  /* writers that died inside an event, counted at a generation's
+				   * end */
+	struct xvt_past restored; /* for the next piece, if rolled_back */
+	/* private */
+	bool rolled_back;      /* the region was rolled back: the next piece says so */
+	bool back_while_still; /* a rollback was found since the machine stopped */
+	enum xvt_ring_phase phase_before;
+	uint32_t nr_before;
+	struct xvt_piece *kept; /* the last one before the newest look, until xvt_drain_take() */
+	uint64_t before[XVT_TAIL_WORDS];      /* the words before read_pos when it was copied */
+	struct xvt_ring_snapshot last_before; /* of the look before the newest one */
+	struct xvt_ring_settled settled;      /* as written to the region last */
+};
+
+/* What session/ has found out about the guest. Written by session/; ring/ only reads it. */
+struct xvt_ring_guest {
+	bool still;	    /* the VMM reports that the machine is stopped */
+	bool unseen;	    /* not looked at, because its memory is being restored */
+	bool barred;	    /* its machine is barred: the merge does not wait for it */
+	bool quiet;	    /* stopped or silent: no answer will confirm records that wait */
+	bool wide;	    /* it answers, but no answer has confirmed them for long */
+	bool patience_over; /* records waited long: any inferred node may place them */
+};
+
+/* Progress of the search for the newest record that waits: no record is looked at twice. Written
+ * by place.c. */
+struct xvt_ring_scan {
+	bool begun; /* for the present head */
+	bool ended; /* the next record is of another epoch */
+	struct xvt_reader reader;
+	const struct xvt_piece *piece; /* the reader's */
+	struct xvt_record newest;
+	const struct xvt_piece *found; /* the piece that holds `newest` */
+	uint64_t looked_at;	       /* records in all */
+};
+
+/* What places records. Written by session/clocks.c and session/exact.c, which measure; place.c
+ * adds an inferred node and asks for a measurement (next_burst_clock = 0). */
+struct xvt_ring_clock {
+	struct xvt_clock_map map;
+	uint64_t next_burst_clock;
+	uint64_t last_node_clock;	/* host clock after the last node's moment */
+	uint64_t node_before_clock;	/* last_node_clock of the node before it */
+	bool inferred_new;		/* `inferred` is not used yet */
+	bool exact_holds;		/* the ring is quiet, and the source reports no change */
+	uint32_t exact_used;		/* source of `exact`; 0: none yet */
+	struct xvt_clock_formula exact; /* of the last exact node that a burst gave */
+	struct xvt_clock_node inferred; /* from records that wait, while quiet */
+};
+
+/* Sums that trace files account for, up to a moment. struct xvt_ring_host holds the same words. */
+struct xvt_ring_sums {
+	uint64_t delivered;
+	uint64_t discarded;
+	uint64_t lost[XVT_LOST_CAUSES];
+	uint64_t overwritten;
+};
+
+/* Sums. Written by account.c; ring.c sets the base; run.c counts events, decode.c bad bytes and
+ * reported losses. */
+struct xvt_ring_account {
+	struct xvt_ring_stats stats;
+	uint64_t base_attempted; /* counters that earlier traces account for */
+	uint64_t base_delivered;
+	uint64_t base_discarded;
+	uint64_t base_lost[XVT_LOST_CAUSES];
+	uint64_t base_overwritten;
+	uint64_t reported_lost[XVT_LOST_CAUSES]; /* by LOST records, with the base */
+	uint32_t roll_backs;
+	bool took_over;		   /* unaccounted_before was true once */
+	uint64_t unaccounted_most; /* written before the attach; 0 if not took_over */
+	struct xvt_ring_sums due;  /* for the region, when the staged checkpoint is in the file */
+	/* private */
+	uint64_t unaccounted_reported; /* by the LOST record, once it is in the trace */
+	uint64_t overwritten_reported; /* by all LOST records in the trace */
+	uint64_t laps_reported;	       /* of them, overwritten while this recorder was attached */
+	uint64_t lost_reported[XVT_LOST_CAUSES]; /* dropped by the guest, reported likewise */
+};
+
+/* The part of a ring that a snapshot takes: from a sub-buffer to the moment of the cut. Written by
+ * snapshot.c and session/snapshot.c; drain.c notes a hole. */
 struct xvt_ring_cut {
 	bool on;
 	bool frozen;	     /* without a clock: records after `look` may be later than the cut */
@@ -115,7 +263,40 @@ struct xvt_ring_cut {
 	struct xvt_lost told; /* sums of the LOST records in the trace */
 };
 
-#define XVT_BUMPS 4 /* kept: records wait for seconds at most */
+/* Why a ring is BROKEN, or its last unreadable sub-buffer. Written by drain.c and decode.c;
+ * session/phase.c reports it. */
+struct xvt_ring_fault {
+	char text[160];
+	bool is_new;
+};
+
+/* How the guest's clock is measured. Written by session/clocks.c, exact.c and page.c; ring/ only
+ * closes the source and the pages. */
+struct xvt_ring_measure {
+	const struct xvt_clock_source_ops *source_ops;
+	struct xvt_clock_source *source;
+	uint64_t burst_clock;	 /* begin of the last burst */
+	uint64_t answer_clock;	 /* when the guest last answered, or was first asked since then */
+	bool answered;		 /* no request is without an answer */
+	bool asked;		 /* its clock is being measured */
+	bool quiet_reported;	 /* guest.quiet, to the user */
+	bool inferred_put;	 /* clock.inferred is in the trace */
+	uint64_t wide_clock;	 /* since then measurements gave wide nodes only; or 0 */
+	uint64_t inferred_clock; /* when the last inferred node was written */
+	uint32_t exact_epoch;	 /* of clock.exact */
+	bool exact_doubt;	 /* a burst contradicted it, and none agreed since */
+	struct xvt_exact_reading formula[XVT_EXACT_SOURCES];
+	struct xvt_clock_pages pages; /* opened with the source */
+};
+
+/* The mark that the writer was last asked for. Written by session/marks.c. */
+struct xvt_ring_mark {
+	struct xvt_mark_seen last;
+	bool open; /* not acknowledged yet */
+	bool seen; /* acknowledged, but not in the trace yet */
+	uint64_t next_clock;
+	uint64_t pace; /* ticks between two marks; 0: the usual */
+};
 
 /* Events and losses of one second of the session. */
 struct xvt_ring_rate {
@@ -124,177 +305,73 @@ struct xvt_ring_rate {
 	uint64_t lost;
 };
 
+/* For `xvtrace status`. Written by session/status.c. */
+struct xvt_ring_status {
+	struct xvt_ring_rate rate;
+	struct xvt_ring_rate rate_before;
+	uint64_t lag_second; /* second of the session for which lag_ns holds */
+	uint64_t lag_ns;     /* it held other rings back by that */
+};
+
+/* What a session notes of a ring. Written by session/; ring/ does not use it. */
+struct xvt_ring_session {
+	uint64_t looked_at;   /* number of the session's look that drain.taken is of */
+	uint64_t live_ns;     /* when its phase last became LIVE */
+	uint64_t aside_clock; /* when its phase last became ASIDE */
+	uint64_t still_clock; /* when guest.still was reported */
+	bool announced;	      /* its RING chunk is in the file, with reported_info */
+	bool info_waits;      /* next_info is to be written */
+	bool drops_wait;
+	uint64_t drops_clock;	      /* guest clock of the newest dropped record */
+	struct xvt_lost drops;	      /* neither in the trace nor in `stats` yet, if drops_wait */
+	uint64_t reported_info_clock; /* when reported_info was written */
+	struct xvt_ring_info reported_info;
+	struct xvt_ring_info next_info;
+	struct xvt_ring_stats reported_stats; /* as in the file */
+};
+
+/*
+ * A ring. What decoding and placing a run of records touches comes first, then what a look at an
+ * idle ring touches, then the rest.
+ */
 struct xvt_ring {
+	/* Identity: set when the ring is made, and `phase` by the files that end or begin it. */
 	uint32_t id; /* in the trace */
 	uint32_t vm;
 	uint32_t index; /* in the region */
 	enum xvt_ring_phase phase;
+	uint32_t mode; /* enum xvt_enable to ask for */
+	bool salvage;  /* there is no writer: read beyond commit, change nothing */
 	struct xvt_host_region *region;
 	struct xvt_ring_ctl *ctl;
 	struct xvt_ring_host *host;
 	struct xvt_pool *pool;
 	const struct xvt_host_clock *host_clock;
-	uint32_t mode;	     /* enum xvt_enable to ask for */
-	bool salvage;	     /* there is no writer: read beyond commit, change nothing */
-	uint32_t epoch;	     /* the last one requested of the writer; the region holds a copy */
-	uint64_t hint_seq;   /* of the clock hint; the region holds a copy */
-	uint32_t generation; /* of read_pos */
-	uint32_t entered;    /* the last one whose positions were seen initialised */
-
-	/* Draining. */
-	uint64_t read_pos; /* copied up to here */
-	uint64_t taken;	   /* bytes, in the session's look number `looked_at` */
-	uint64_t looked_at;
-	uint64_t clear_pos;	  /* stop mode: cleared up to here, the start of a sub-buffer */
-	uint64_t skip_until;	  /* records below it were delivered by an earlier recorder */
-	struct xvt_past restored; /* for the next piece, if rolled_back */
-	struct xvt_ring_snapshot last; /* words of the newest look */
-	struct xvt_ring_snapshot
-		last_before; /* of the look before, in case the newest one found a rollback */
-	enum xvt_ring_phase phase_before;
-	uint64_t changed_clock;	 /* when resv or nest last changed: shows a stuck writer */
-	uint64_t aside_clock;	 /* when its phase last became ASIDE */
-	uint64_t idle_clock;	 /* all records stamped before this host clock are copied */
-	bool idle;		 /* proven, at idle_clock */
-	uint64_t passed_clock;	 /* only records in flight now can be older than that */
-	uint64_t look_clock;	 /* proof_clock of the newest look */
-	bool unseen;		 /* not looked at, because its memory is being restored */
-	bool unread;		 /* the newest look ended before it saw what is new */
-	bool barred;		 /* its machine is barred: the merge does not wait for it */
+	struct xvt_ring_runs runs;
+	struct xvt_ring_head head;
+	uint64_t start_ns; /* attach */
+	struct xvt_ring_decode decode;
+	struct xvt_ring_words words;
+	struct xvt_ring_guest guest;
+	struct xvt_ring_drain drain;
+	struct xvt_ring_clock clock;
 	uint64_t margin_most_ns; /* while idle it holds other rings back by at most that */
-	struct xvt_piece *first, *tail;
-	struct xvt_piece *kept; /* the last one before the newest look, until xvt_drain_take() */
-	unsigned int reads;	/* in flight */
-	uint32_t enable;	/* what the region's word is to hold */
-	bool still;		/* the VMM reports that the machine is stopped */
-	uint64_t still_clock;	/* when that was reported */
-	bool back_while_still;	/* a rollback was found since then */
-	struct xvt_ring_settled settled; /* as written to the region last */
-	uint64_t before[XVT_TAIL_WORDS]; /* the words before read_pos when it was copied */
-	uint32_t nr_before;
-	uint32_t roll_backs;
-	bool went_back;	  /* the newest look found a rollback: xvt_drain_resync() is due */
-	bool skipped;	  /* positions were skipped: the next piece says so */
-	bool rolled_back; /* likewise, a rollback */
-
-	/* Decoding. */
-	struct xvt_reader reader;
-	struct xvt_record rec;	 /* the head: next to go out, if `have` */
-	struct xvt_record stash; /* follows the head, if `stashed` */
-	bool stashed;
-	bool have;
-	bool placed;
-	bool is_lost; /* the head is a LOST record, with this: */
-	struct xvt_lost lost;
-	uint64_t head_ns;
-	uint32_t head_flags;
-	uint64_t last_guest; /* of the last record placed */
-	uint64_t last_ns;
-	bool next_epoch;	    /* the head belongs to the next clock epoch */
-	struct xvt_subbuf_hdr seen; /* header of the sub-buffer before: losses are the difference */
-	bool seen_valid;
-	uint64_t gap_bad_bytes; /* for the next LOST record */
-	bool gap_skipped;	/* likewise; the counters say how many records were overwritten */
-	bool gap_rolled_back;
-	uint64_t since_subbuf; /* records decoded since `seen` */
-	/* Events that an earlier recorder took and that are in no file: it died. */
-	bool unaccounted_before; /* such a recorder had the ring, and no record was decoded yet */
-	bool unaccounted_opened; /* a sub-buffer header was decoded, and no record after it */
-	bool unaccounted_known;	 /* `unaccounted` holds */
-	uint64_t unaccounted;	 /* their number before the next record */
-	bool took_over;		 /* unaccounted_before was true once */
-	uint64_t unaccounted_reported; /* by the LOST record, once it is in the trace */
-	uint64_t unaccounted_most;     /* written before the attach; 0 if not took_over */
-	uint64_t overwritten_reported; /* by all LOST records in the trace */
-	uint64_t laps_reported;	       /* of them, overwritten while this recorder was attached */
-	uint64_t lost_reported[XVT_LOST_CAUSES]; /* dropped by the guest, reported likewise */
-	struct xvt_past past;			 /* of the present piece, if in_past */
-	bool in_past;
-	uint64_t newest;  /* guest clock: the largest stamp of all records so far */
-	bool epoch_known; /* no full stamp is missing before the head */
-
-	/* Placed ahead of time, see run.c. */
-	struct xvt_run *runs; /* in the ring's order; the last one may lie in the first piece */
-	struct xvt_run *last_run;
-	struct xvt_run *gathered; /* the first one that is not wholly in the window */
-	struct xvt_clock_segment segment;
-
-	/* Clock. */
-	struct xvt_clock_map map;
-	const struct xvt_clock_source_ops *source_ops;
-	struct xvt_clock_source *source;
-	struct xvt_exact_reading formula[XVT_EXACT_SOURCES];
-	struct xvt_clock_formula exact; /* of the last exact node that a burst gave */
-	uint32_t exact_used;		/* its source; 0: none yet */
-	uint32_t exact_epoch;		/* its epoch */
-	bool exact_doubt;		/* a burst contradicted it, and none agreed since */
-	bool exact_holds;		/* the ring is quiet, and the source reports no change */
-	struct xvt_clock_pages pages;	/* opened with the source */
-	uint64_t next_burst_clock;
-	uint64_t burst_clock;	  /* begin of the last burst */
-	uint64_t answer_clock;	  /* when the guest last answered, or was first asked since then */
-	bool answered;		  /* no request is without an answer */
-	bool asked;		  /* its clock is being measured */
-	uint64_t wide_clock;	  /* since then measurements gave wide nodes only; or 0 */
-	uint64_t last_node_clock; /* host clock after the last node's moment */
-	uint64_t node_before_clock; /* last_node_clock of the node before it */
-	uint64_t proven_node_ns;    /* of the last node before the last proof of idleness */
-	bool quiet;	    /* stopped or silent: no answer will confirm records that wait */
-	bool wide;	    /* it answers, but no answer has confirmed them for long */
-	bool patience_over; /* records waited long: any inferred node may place them */
-	bool quiet_reported;
+	struct xvt_ring_account account;
 	struct xvt_ring_scan scan;
-	struct xvt_clock_node inferred; /* from records that wait, while quiet */
-	bool inferred_new;		/* not used yet */
-	bool inferred_put;		/* it is in the trace */
-	uint64_t inferred_clock;	/* when the last inferred node was written */
-	struct xvt_epoch_bump bumps[XVT_BUMPS];
-	uint32_t nr_bumps;
-
-	/* The mark that the writer was last asked for; see session/marks.c. */
-	struct xvt_mark_seen mark;
-	bool mark_open; /* not acknowledged yet */
-	bool mark_seen; /* acknowledged, but not in the trace yet */
-	uint64_t next_mark_clock;
-	uint64_t mark_pace; /* ticks between two marks; 0: the usual */
-
-	uint64_t start_ns;	 /* attach */
-	uint64_t live_ns;	 /* when its phase last became LIVE */
-	uint64_t base_attempted; /* counters that earlier traces account for */
-	uint64_t base_delivered;
-	uint64_t base_discarded;
-	uint64_t base_lost[XVT_LOST_CAUSES];
-	uint64_t base_overwritten;
-	struct xvt_ring_account due; /* for the region, when the staged checkpoint is in the file */
-	uint64_t reported_lost[XVT_LOST_CAUSES]; /* by LOST records, with the base */
 	struct xvt_ring_cut cut;
-	uint64_t unfinished;  /* records that salvage found without DONE */
-	uint64_t left_behind; /* writers that died inside an event, counted at a generation's end */
-	struct xvt_lost drops; /* neither in the trace nor in `stats` yet, if drops_wait */
-	bool drops_wait;
-	uint64_t drops_clock; /* guest clock of the newest dropped record */
-	struct xvt_ring_stats stats;
-	struct xvt_ring_stats reported_stats; /* as in the file */
-	bool announced;			      /* its RING chunk is in the file, */
-	struct xvt_ring_info reported_info;   /* with this, */
-	uint64_t reported_info_clock;	      /* written then */
-	struct xvt_ring_info next_info;	      /* to be written, if info_waits */
-	bool info_waits;
-
-	/* For `xvtrace status`, see session/status.c. */
-	struct xvt_ring_rate rate;
-	struct xvt_ring_rate rate_before;
-	uint64_t lag_second; /* second of the session for which lag_ns holds */
-	uint64_t lag_ns;     /* it held other rings back by that */
-	char fault[160];     /* why BROKEN, or the last unreadable sub-buffer */
-	bool fault_new;
+	struct xvt_ring_measure measure;
+	struct xvt_ring_mark mark;
+	struct xvt_ring_session session;
+	struct xvt_ring_status status;
+	struct xvt_ring_fault fault;
 };
 
 /* --- ring.c --- */
 
 /*
- * Decides where to start reading. Called once, before anything is drained. r->unaccounted_before:
- * an earlier recorder had this ring and died, so records that it took may be in no file.
+ * Decides where to start reading. Called once, before anything is drained.
+ * r->decode.unaccounted_before: an earlier recorder had this ring and died, so records that it took
+ * may be in no file.
  */
 void xvt_ring_attach(struct xvt_ring *r);
 void xvt_ring_fini(struct xvt_ring *r);
@@ -366,7 +443,7 @@ bool xvt_ring_only_new(const struct xvt_ring *r);
 /* --- place.c --- */
 
 /* Decodes the head, the next record to go out, and places it if possible. Returns false if there is
- * none. r->placed: its host time is known. */
+ * none. r->head.placed: its host time is known. */
 bool xvt_ring_peek(struct xvt_ring *r);
 /* Guest clock of the newest record that waits in the head's epoch, and the host time before which
  * it was copied. Returns false if none waits. */
@@ -383,7 +460,7 @@ struct xvt_clock_evidence xvt_ring_evidence(const struct xvt_ring *r, uint32_t e
 /* Returns true if placed records have not gone out yet. */
 static inline bool xvt_ring_ready(const struct xvt_ring *r)
 {
-	return r->runs != NULL;
+	return r->runs.first != NULL;
 }
 
 /*
@@ -407,7 +484,7 @@ bool xvt_ring_tail_loss(struct xvt_ring *r, struct xvt_lost *lost);
  * that a file reports a loss that no file has. */
 void xvt_ring_reported(struct xvt_ring *r, const struct xvt_lost *lost);
 
-/* Updates r->stats with the guest's counters of the newest look. */
+/* Updates r->account.stats with the guest's counters of the newest look. */
 void xvt_ring_account(struct xvt_ring *r, bool final);
 /*
  * Sums for the next recorder, in two steps, so that the region never claims what is in no file even
@@ -429,7 +506,7 @@ bool xvt_ring_cut(struct xvt_ring *r);
 void xvt_ring_cut_reported(struct xvt_ring *r, const struct xvt_lost *lost);
 /* Losses up to the cut that no LOST record has reported. */
 void xvt_ring_cut_tail(const struct xvt_ring *r, struct xvt_lost *lost);
-/* Updates r->stats with the counters of the part that the snapshot took. */
+/* Updates r->account.stats with the counters of the part that the snapshot took. */
 void xvt_ring_cut_account(struct xvt_ring *r);
 
 /* --- drain.c --- */
@@ -439,8 +516,8 @@ void xvt_ring_cut_account(struct xvt_ring *r);
  * value at least XVT_PROOF_DELTA_NS ago, or 0 for no proof of idleness in this pass.
  */
 void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_clock);
-/* When all copies of the pass are complete (r->reads == 0): keeps them, clears the ring's data and
- * advances cons. */
+/* When all copies of the pass are complete (r->drain.reads == 0): keeps them, clears the ring's
+ * data and advances cons. */
 void xvt_drain_take(struct xvt_ring *r, bool rolled_back);
 
 /* Stores read_pos in cons, with release: the writer may overwrite what lies before it. */
@@ -450,8 +527,8 @@ void xvt_drain_advance_cons(struct xvt_ring *r);
  * Continues after a rollback: a snapshot was restored, a migration's copy was written over the
  * region, or the file was replaced. Records that are provably new are read; what lies before them
  * is counted as overwritten. Called before the look of a pass, if the nonce in the region is not
- * this recorder's or the look before found r->went_back. Returns false if only the host's words
- * were rolled back, and the ring's own words went on.
+ * this recorder's or the look before found r->drain.went_back. Returns false if only the host's
+ * words were rolled back, and the ring's own words went on.
  */
 bool xvt_drain_resync(struct xvt_ring *r);
 

@@ -22,19 +22,21 @@ struct window {
 /* The bounds that place() in place.c would check, for records of the last record's epoch. */
 static struct window window_of(const struct xvt_ring *r)
 {
-	struct xvt_clock_evidence e = xvt_ring_evidence(r, r->reader.epoch, r->first);
-	uint64_t floor = e.floor_ns > r->map.slack_ns ? e.floor_ns - r->map.slack_ns : 0;
+	struct xvt_clock_evidence e = xvt_ring_evidence(r, r->decode.reader.epoch, r->drain.first);
+	uint64_t floor =
+		e.floor_ns > r->clock.map.slack_ns ? e.floor_ns - r->clock.map.slack_ns : 0;
 
 	/* A record older than the attach carries a flag of its own. In an honest ring such records
 	 * end soon. */
 	return (struct window){ floor > r->start_ns ? floor : r->start_ns,
-				xvt_u64_sum(e.ceiling_ns, r->map.slack_ns) };
+				xvt_u64_sum(e.ceiling_ns, r->clock.map.slack_ns) };
 }
 
 static bool head_is_plain(const struct xvt_ring *r, uint32_t flags)
 {
-	return !flags && !r->salvage && !r->stashed && !r->unaccounted_before && r->first &&
-	       r->first->bytes == r->reader.copy && !r->first->salvage && xvt_ring_only_new(r);
+	return !flags && !r->salvage && !r->decode.stashed && !r->decode.unaccounted_before &&
+	       r->drain.first && r->drain.first->bytes == r->decode.reader.copy &&
+	       !r->drain.first->salvage && xvt_ring_only_new(r);
 }
 
 /* ------------------------------------------------------------------ memory */
@@ -107,26 +109,26 @@ static struct xvt_run *fit(struct xvt_pool *p, struct xvt_run *run)
 
 static void drop_run(struct xvt_ring *r)
 {
-	struct xvt_run *run = r->runs;
+	struct xvt_run *run = r->runs.first;
 
-	r->runs = run->next;
-	if (!r->runs)
-		r->last_run = NULL;
-	if (r->gathered == run)
-		r->gathered = run->next;
+	r->runs.first = run->next;
+	if (!r->runs.first)
+		r->runs.last = NULL;
+	if (r->runs.gathered == run)
+		r->runs.gathered = run->next;
 	put_run(r->pool, run);
 }
 
 void xvt_ring_run_fini(struct xvt_ring *r)
 {
-	while (r->runs)
+	while (r->runs.first)
 		drop_run(r);
 }
 
 void xvt_ring_emitted(struct xvt_ring *r, uint32_t n)
 {
-	r->runs->at += n;
-	if (r->runs->at == r->runs->count)
+	r->runs.first->at += n;
+	if (r->runs.first->at == r->runs.first->count)
 		drop_run(r);
 }
 
@@ -135,17 +137,17 @@ void xvt_ring_emitted(struct xvt_ring *r, uint32_t n)
 /* Finds the segment of the clock map that gives the head's host time. False if none does. */
 static bool find_line(struct xvt_ring *r)
 {
-	if (xvt_clock_map_segment(&r->map, r->rec.ts, &r->segment))
-		return xvt_clock_segment_ns(&r->segment, r->rec.ts) == r->head_ns;
-	return xvt_clock_map_beyond(&r->map, r->rec.ts, r->head_ns, &r->segment);
+	if (xvt_clock_map_segment(&r->clock.map, r->decode.rec.ts, &r->runs.segment))
+		return xvt_clock_segment_ns(&r->runs.segment, r->decode.rec.ts) == r->head.ns;
+	return xvt_clock_map_beyond(&r->clock.map, r->decode.rec.ts, r->head.ns, &r->runs.segment);
 }
 
 /* Adds the plain records behind the first one. */
 static void extend(struct xvt_ring *r, struct xvt_run *run)
 {
 	const struct window w = window_of(r);
-	struct xvt_reader reader = r->reader; /* not aliased, so it can stay in registers */
-	const struct xvt_clock_segment line = r->segment;
+	struct xvt_reader reader = r->decode.reader; /* not aliased, so it can stay in registers */
+	const struct xvt_clock_segment line = r->runs.segment;
 	uint32_t n = run->count;
 	uint64_t header, ts = 0, last_ts = 0, end = 0, ns;
 
@@ -164,24 +166,24 @@ static void extend(struct xvt_ring *r, struct xvt_run *run)
 		}
 		xvt_reader_plain_take(&reader, header, ts);
 	}
-	r->reader.pos = reader.pos;
-	r->reader.ts = reader.ts;
+	r->decode.reader.pos = reader.pos;
+	r->decode.reader.ts = reader.ts;
 	if (n == run->count)
 		return;
 	run->len = (uint32_t)(end - run->pos);
-	r->since_subbuf += n - run->count;
+	r->decode.since_subbuf += n - run->count;
 	run->count = n;
-	r->last_guest = last_ts;
-	r->last_ns = run->ns[n - 1];
-	if (r->last_guest > r->newest)
-		r->newest = r->last_guest;
+	r->head.last_guest = last_ts;
+	r->head.last_ns = run->ns[n - 1];
+	if (r->head.last_guest > r->decode.newest)
+		r->decode.newest = r->head.last_guest;
 }
 
 struct xvt_run *xvt_ring_refill(struct xvt_ring *r)
 {
 	struct xvt_run *run;
 
-	if (!xvt_ring_peek(r) || !r->placed)
+	if (!xvt_ring_peek(r) || !r->head.placed)
 		return NULL;
 	run = get_run(r->pool, false);
 	if (!run)
@@ -190,42 +192,42 @@ struct xvt_run *xvt_ring_refill(struct xvt_ring *r)
 	run->ring = r;
 	run->at = run->taken = 0;
 	run->count = 1;
-	run->ring_flags = r->id | r->head_flags;
-	run->id = (uint16_t)r->rec.id;
+	run->ring_flags = r->id | r->head.flags;
+	run->id = (uint16_t)r->decode.rec.id;
 	run->dropped = run->located = false;
-	run->guest = r->rec.ts;
+	run->guest = r->decode.rec.ts;
 	run->chunk = run->window = 0;
-	run->ns[0] = r->head_ns;
-	if (r->is_lost) {
-		run->lost = r->lost;
+	run->ns[0] = r->head.ns;
+	if (r->decode.is_lost) {
+		run->lost = r->decode.lost;
 		run->located = true; /* a LOST record has no piece */
 		xvt_ring_pop(r);
 	} else {
 		run->place = (struct xvt_raw_place){
 			.ts_bits = (uint16_t)r->region->g.ts_bits,
-			.ts = r->rec.ts, /* the full stamp is its own base */
+			.ts = r->decode.rec.ts, /* the full stamp is its own base */
 		};
-		run->pos = r->rec.pos;
-		run->bytes = r->first->bytes + (r->rec.pos - r->first->pos);
-		run->len = (uint32_t)(r->rec.payload - run->bytes) + r->rec.len;
+		run->pos = r->decode.rec.pos;
+		run->bytes = r->drain.first->bytes + (r->decode.rec.pos - r->drain.first->pos);
+		run->len = (uint32_t)(r->decode.rec.payload - run->bytes) + r->decode.rec.len;
 		run->on_line = find_line(r);
 		xvt_ring_pop(r);
-		if (run->on_line && head_is_plain(r, r->head_flags))
+		if (run->on_line && head_is_plain(r, r->head.flags))
 			extend(r, run);
-		run->line = r->segment;
+		run->line = r->runs.segment;
 	}
 	run = fit(r->pool, run);
-	if (r->last_run)
-		r->last_run->next = run;
+	if (r->runs.last)
+		r->runs.last->next = run;
 	else
-		r->runs = run;
-	r->last_run = run;
+		r->runs.first = run;
+	r->runs.last = run;
 	return run;
 }
 
 void xvt_run_count(const struct xvt_run *run, uint32_t end, uint32_t ring_flags)
 {
-	struct xvt_ring_stats *st = &run->ring->stats;
+	struct xvt_ring_stats *st = &run->ring->account.stats;
 	uint32_t at = run->at, n;
 
 	/* Only the first record can be one that the ring writes about itself, which is not an

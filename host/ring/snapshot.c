@@ -74,26 +74,26 @@ bool xvt_ring_cut(struct xvt_ring *r)
 	memset(c, 0, sizeof(*c));
 	xvt_ring_snapshot(r->ctl, &r->region->g, &c->look);
 	c->look_clock = xvt_clock_read_ordered();
-	held = find_oldest(r, &r->read_pos, &h);
+	held = find_oldest(r, &r->drain.read_pos, &h);
 	if (!held) {
-		r->read_pos = xvt_pos_trunc(&r->region->g, c->look.commit);
+		r->drain.read_pos = xvt_pos_trunc(&r->region->g, c->look.commit);
 		h.attempted = c->look.attempted + 1;
 		h.discarded = (uint32_t)c->look.discarded;
 		for (i = 0; i < XVT_LOST_CAUSES; i++)
 			h.lost[i] = (uint32_t)c->look.lost[i];
 	}
-	r->last = c->look;
-	r->skipped = false; /* a flight recorder's older data is not a loss */
-	r->skip_until = r->clear_pos = r->read_pos;
-	r->generation = r->entered = xvt_ring_generation_at(r, r->read_pos);
-	xvt_reader_init(&r->reader, &r->region->g, r->read_pos);
-	r->seen = h;
-	r->seen_valid = held;
+	r->drain.last = c->look;
+	r->drain.skipped = false; /* a flight recorder's older data is not a loss */
+	r->decode.skip_until = r->drain.clear_pos = r->drain.read_pos;
+	r->drain.generation = r->drain.entered = xvt_ring_generation_at(r, r->drain.read_pos);
+	xvt_reader_init(&r->decode.reader, &r->region->g, r->drain.read_pos);
+	r->decode.seen = h;
+	r->decode.seen_valid = held;
 	/* the event that opened the sub-buffer is counted in its header */
 	c->base_attempted = h.attempted - 1;
 	c->base_discarded = whole_counter(c->look.discarded, h.discarded);
 	for (i = 0; i < XVT_LOST_CAUSES; i++)
-		c->base_lost[i] = r->base_lost[i] = r->reported_lost[i] =
+		c->base_lost[i] = r->account.base_lost[i] = r->account.reported_lost[i] =
 			whole_counter(c->look.lost[i], h.lost[i]);
 	c->on = true;
 	return held;
@@ -124,8 +124,8 @@ void xvt_ring_cut_tail(const struct xvt_ring *r, struct xvt_lost *lost)
 void xvt_ring_cut_account(struct xvt_ring *r)
 {
 	const struct xvt_ring_cut *c = &r->cut;
-	const uint32_t nest = c->frozen ? c->look.nest : r->last.nest;
-	struct xvt_ring_stats *s = &r->stats;
+	const uint32_t nest = c->frozen ? c->look.nest : r->drain.last.nest;
+	struct xvt_ring_stats *s = &r->account.stats;
 	uint64_t known, passed = c->look.attempted - c->base_attempted;
 	unsigned int i;
 

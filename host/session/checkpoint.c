@@ -37,7 +37,8 @@ void xvt_session_stage_checkpoint(struct xvt_session *s, bool counters)
 		struct xvt_ring *r = s->rings[i];
 
 		/* A ring whose RING chunk is not written has no counters in the file yet. */
-		if (!(s->dirty[i] & XVT_DIRTY_ACCOUNT) || !r->announced || r->drops_wait)
+		if (!(s->dirty[i] & XVT_DIRTY_ACCOUNT) || !r->session.announced ||
+		    r->session.drops_wait)
 			continue;
 		if (!counters)
 			xvt_ring_account(r, false);
@@ -73,19 +74,20 @@ void xvt_session_put_stats(struct xvt_session *s, bool second_over, bool final)
 
 		if (!final && !(s->dirty[i] & XVT_DIRTY_STATS))
 			continue;
-		if (!r->announced || !xvt_session_takes_part(s, r))
+		if (!r->session.announced || !xvt_session_takes_part(s, r))
 			continue;
 		if (write)
 			s->dirty[i] &= (uint8_t)~XVT_DIRTY_STATS;
 		xvt_ring_account(r, final);
-		r->stats.paused_ns = xvt_vm_paused_ns(s, s->vms[r->vm]);
-		if (!all && !memcmp(&r->stats, &r->reported_stats, sizeof(r->stats)))
+		r->account.stats.paused_ns = xvt_vm_paused_ns(s, s->vms[r->vm]);
+		if (!all && !memcmp(&r->account.stats, &r->session.reported_stats,
+				    sizeof(r->account.stats)))
 			continue;
 		if (write)
-			xvt_trace_put(s->trace, XVT_CHUNK_STATS, &r->stats, sizeof(r->stats), NULL,
-				      0);
+			xvt_trace_put(s->trace, XVT_CHUNK_STATS, &r->account.stats,
+				      sizeof(r->account.stats), NULL, 0);
 		xvt_session_status_count(s, r, second_over);
-		r->reported_stats = r->stats;
+		r->session.reported_stats = r->account.stats;
 	}
 }
 

@@ -53,8 +53,9 @@
  */
 static bool unconfirmed(const struct xvt_ring *r)
 {
-	return (r->have && !r->placed) ||
-	       (r->tail && (int64_t)(r->tail->ceiling_clock - r->last_node_clock) > 0);
+	return (r->head.have && !r->head.placed) ||
+	       (r->drain.tail &&
+		(int64_t)(r->drain.tail->ceiling_clock - r->clock.last_node_clock) > 0);
 }
 
 static bool near(uint64_t a, uint64_t b)
@@ -91,14 +92,14 @@ static void leave_hint(struct xvt_session *s, struct xvt_ring *r, const struct x
 {
 	struct xvt_ring_host *h = r->host;
 
-	r->hint_seq |= 1; /* odd: being written */
-	xvt_store(&h->hint_seq, r->hint_seq);
+	r->words.hint_seq |= 1; /* odd: being written */
+	xvt_store(&h->hint_seq, r->words.hint_seq);
 	xvt_wmb();
 	xvt_store(&h->hint_guest, n->guest);
 	xvt_store(&h->hint_host_ns, n->host_ns);
 	xvt_store(&h->hint_bound_ns, n->bound_ns);
 	xvt_store(&h->hint_hz, s->vms[r->vm]->guest_hz);
-	xvt_store_release(&h->hint_seq, ++r->hint_seq);
+	xvt_store_release(&h->hint_seq, ++r->words.hint_seq);
 }
 
 /* Write the gathered samples and nodes into the trace. A node follows its samples and precedes the
@@ -129,20 +130,21 @@ static void keep_measured(struct xvt_session *s, const struct xvt_clock_measure 
 
 void xvt_session_put_inferred_node(struct xvt_session *s, struct xvt_ring *r)
 {
-	if (!r->inferred_new || r->inferred_put)
+	if (!r->clock.inferred_new || r->measure.inferred_put)
 		return;
 	put_measured(s);
-	xvt_trace_put(s->trace, XVT_CHUNK_NODE, &r->inferred, sizeof(r->inferred), NULL, 0);
-	r->inferred_put = true;
+	xvt_trace_put(s->trace, XVT_CHUNK_NODE, &r->clock.inferred, sizeof(r->clock.inferred), NULL,
+		      0);
+	r->measure.inferred_put = true;
 }
 
 void xvt_session_put_inferred(struct xvt_session *s, struct xvt_ring *r)
 {
-	if (!r->inferred_new)
+	if (!r->clock.inferred_new)
 		return;
 	xvt_session_put_inferred_node(s, r);
-	r->inferred_new = r->inferred_put = false;
-	r->inferred_clock = xvt_clock_read();
+	r->clock.inferred_new = r->measure.inferred_put = false;
+	r->measure.inferred_clock = xvt_clock_read();
 }
 
 /*
@@ -157,15 +159,15 @@ static bool too_wide(const struct xvt_session *s, struct xvt_ring *r,
 {
 	uint64_t now = xvt_clock_read();
 
-	if (n->bound_ns <= WIDE_NS || !r->map.count) {
-		r->wide_clock = 0;
+	if (n->bound_ns <= WIDE_NS || !r->clock.map.count) {
+		r->measure.wide_clock = 0;
 		return false;
 	}
-	if (!r->wide_clock)
-		r->wide_clock = now;
-	if (since(now, r->wide_clock) > ticks(s, WIDE_PATIENCE_NS))
+	if (!r->measure.wide_clock)
+		r->measure.wide_clock = now;
+	if (since(now, r->measure.wide_clock) > ticks(s, WIDE_PATIENCE_NS))
 		return false;
-	r->next_burst_clock = 0;
+	r->clock.next_burst_clock = 0;
 	return true;
 }
 
@@ -178,24 +180,24 @@ static void forget_nodes(const struct xvt_session *s, struct xvt_ring *r)
 {
 	uint64_t idle_ns;
 
-	if (s->opt.cut || r->phase == XVT_PHASE_NEW || !r->idle || r->have || r->first ||
-	    xvt_ring_ready(r))
+	if (s->opt.cut || r->phase == XVT_PHASE_NEW || !r->drain.idle || r->head.have ||
+	    r->drain.first || xvt_ring_ready(r))
 		return;
-	idle_ns = xvt_host_clock_ns(&s->clock, r->idle_clock);
-	if (idle_ns > r->map.slack_ns)
-		xvt_clock_map_forget(&r->map, idle_ns - r->map.slack_ns);
+	idle_ns = xvt_host_clock_ns(&s->clock, r->drain.idle_clock);
+	if (idle_ns > r->clock.map.slack_ns)
+		xvt_clock_map_forget(&r->clock.map, idle_ns - r->clock.map.slack_ns);
 }
 
 /* While the machine's memory is used up, a ring without waiting records keeps only its
  * newest node. */
 static int add_node(struct xvt_ring *r, struct xvt_clock_node *node)
 {
-	int err = xvt_clock_map_add(&r->map, node);
+	int err = xvt_clock_map_add(&r->clock.map, node);
 
-	if (err != -ENOMEM || r->have || r->first || xvt_ring_ready(r))
+	if (err != -ENOMEM || r->head.have || r->drain.first || xvt_ring_ready(r))
 		return err;
-	xvt_clock_map_forget(&r->map, UINT64_MAX);
-	return xvt_clock_map_add(&r->map, node);
+	xvt_clock_map_forget(&r->clock.map, UINT64_MAX);
+	return xvt_clock_map_add(&r->clock.map, node);
 }
 
 static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_measure *m)
@@ -203,7 +205,8 @@ static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_cloc
 	bool wide = too_wide(s, r, &m->node);
 	unsigned int i;
 
-	r->wide = wide && since(xvt_clock_read(), r->wide_clock) > ticks(s, XVT_QUIET_NS);
+	r->guest.wide =
+		wide && since(xvt_clock_read(), r->measure.wide_clock) > ticks(s, XVT_QUIET_NS);
 	if (wide)
 		return;
 	xvt_session_put_inferred(s, r); /* in the trace before its successor */
@@ -217,11 +220,11 @@ static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_cloc
 	leave_hint(s, r, &m->node);
 	/* A node that comes too soon, or that no page can be made of, is left out: the previous
 	 * page still holds. */
-	xvt_clock_pages_node(&r->pages, &m->node, s->vms[r->vm]->guest_hz);
-	r->stats.samples += m->nr_samples;
-	r->stats.source = m->node.source;
-	r->node_before_clock = r->last_node_clock;
-	r->last_node_clock = m->host_clock_hi;
+	xvt_clock_pages_node(&r->measure.pages, &m->node, s->vms[r->vm]->guest_hz);
+	r->account.stats.samples += m->nr_samples;
+	r->account.stats.source = m->node.source;
+	r->clock.node_before_clock = r->clock.last_node_clock;
+	r->clock.last_node_clock = m->host_clock_hi;
 	if (m->node.flags & XVT_NODE_F_FIRST && m->node.epoch)
 		xvt_session_note(s, 1, s->vms[r->vm], r->id,
 				 "cpu %u: guest and host time came apart; clock epoch %u begins",
@@ -243,7 +246,7 @@ static uint64_t next_idle_burst(const struct xvt_session *s, const struct xvt_ri
 /* The ring has a clock. Its next measurement follows the idle pace. */
 static void begin_ring(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
-	r->next_burst_clock = next_idle_burst(s, r, now);
+	r->clock.next_burst_clock = next_idle_burst(s, r, now);
 	xvt_session_wake(s, r);
 	xvt_session_ring_live(s, r);
 }
@@ -261,10 +264,10 @@ static bool rate_known(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 
 	if (vm->rate_measured)
 		return true;
-	if (r->map.count < 2)
+	if (r->clock.map.count < 2)
 		return false;
-	first = &r->map.nodes[0];
-	last = &r->map.nodes[r->map.count - 1];
+	first = &r->clock.map.nodes[0];
+	last = &r->clock.map.nodes[r->clock.map.count - 1];
 	/* Wide nodes (a busy machine, a booting guest) do not determine the rate: wait until it is
 	 * known to 1 %. */
 	if ((first->bound_ns + last->bound_ns) * 100 > last->host_ns - first->host_ns)
@@ -272,14 +275,14 @@ static bool rate_known(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 	vm->rate_measured = true;
 	vm->guest_hz = measured_hz(s, vm, first, last);
 	for (i = 0; i < vm->region.g.ring_count; i++) {
-		vm->rings[i]->map.hz = vm->guest_hz;
-		vm->rings[i]->map.slack_ns = 0; /* of segments that no event lies in */
-		vm->rings[i]->map.bound_ns_max = 0;
+		vm->rings[i]->clock.map.hz = vm->guest_hz;
+		vm->rings[i]->clock.map.slack_ns = 0; /* of segments that no event lies in */
+		vm->rings[i]->clock.map.bound_ns_max = 0;
 	}
 	xvt_vm_announce(s, vm);
 	for (i = 0; i < vm->region.g.ring_count; i++) {
 		if (vm->rings[i] != r && vm->rings[i]->phase == XVT_PHASE_NEW &&
-		    vm->rings[i]->map.count)
+		    vm->rings[i]->clock.map.count)
 			begin_ring(s, vm->rings[i], now);
 	}
 	return true;
@@ -290,18 +293,19 @@ static bool rate_known(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 static uint64_t burst_due(const struct xvt_session *s, const struct xvt_ring *r)
 {
 	const uint64_t pace = s->vms[r->vm]->clocks.pace;
-	uint64_t soon = r->burst_clock + pace;
+	uint64_t soon = r->measure.burst_clock + pace;
 
-	return pace && unconfirmed(r) && (int64_t)(soon - r->next_burst_clock) < 0
+	return pace && unconfirmed(r) && (int64_t)(soon - r->clock.next_burst_clock) < 0
 		       ? soon
-		       : r->next_burst_clock;
+		       : r->clock.next_burst_clock;
 }
 
 /* Returns true if a mark was requested within XVT_BURST_EVERY_NS. An older request is checked once
  * a second. */
 static bool mark_is_new(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
 {
-	return r->mark_open && since(now, r->mark.host_clock_before) < ticks(s, XVT_BURST_EVERY_NS);
+	return r->mark.open &&
+	       since(now, r->mark.last.host_clock_before) < ticks(s, XVT_BURST_EVERY_NS);
 }
 
 static uint64_t within(uint64_t v, uint64_t least, uint64_t most)
@@ -323,13 +327,13 @@ static uint64_t peers(const struct xvt_session *s, const struct xvt_vm *vm)
 /* Returns when the ring's clock needs service again. */
 static uint64_t ring_due(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
 {
-	uint64_t due, soonest = r->burst_clock + ticks(s, BURST_GAP_NS);
+	uint64_t due, soonest = r->measure.burst_clock + ticks(s, BURST_GAP_NS);
 
 	if (r->phase == XVT_PHASE_BROKEN)
 		return now + ticks(s, SECOND_NS);
 	if (mark_is_new(s, r, now))
 		return now + ticks(s, MARK_LOOK_NS);
-	if (!r->source || !r->answered)
+	if (!r->measure.source || !r->measure.answered)
 		return now + within(ticks(s, LOOK_RING_NS) * peers(s, s->vms[r->vm]),
 				    ticks(s, LOOK_LEAST_NS), ticks(s, SECOND_NS));
 	due = burst_due(s, r);
@@ -474,12 +478,12 @@ static bool open_source(struct xvt_session *s, struct xvt_ring *r)
 				      .met = s->opt.cut ? NULL : mark_while_serviced,
 				      .met_arg = r };
 
-	if (r->source)
+	if (r->measure.source)
 		return true;
 	if (xvt_load(&r->ctl->state) != XVT_RING_ONLINE)
 		return false;
-	r->source_ops = &xvt_clock_handshake;
-	if (r->source_ops->open(&r->source, &t))
+	r->measure.source_ops = &xvt_clock_handshake;
+	if (r->measure.source_ops->open(&r->measure.source, &t))
 		return false;
 	/* Announce the ring first: the trace may end at any byte, and a reader must know the ring
 	 * of each sample and node. */
@@ -495,48 +499,49 @@ static bool open_source(struct xvt_session *s, struct xvt_ring *r)
  */
 static bool is_due(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
 {
-	return !r->source_ops->busy(r->source) && (int64_t)(now - burst_due(s, r)) >= 0 &&
-	       since(now, r->burst_clock) >= ticks(s, BURST_GAP_NS);
+	return !r->measure.source_ops->busy(r->measure.source) &&
+	       (int64_t)(now - burst_due(s, r)) >= 0 &&
+	       since(now, r->measure.burst_clock) >= ticks(s, BURST_GAP_NS);
 }
 
 static void ask(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
 	xvt_session_wake(s, r); /* a ring with an open request is active */
 	xvt_session_exact_begin(s, r);
-	r->source_ops->start(r->source);
-	r->burst_clock = now;
+	r->measure.source_ops->start(r->measure.source);
+	r->measure.burst_clock = now;
 	/* Recording begins when the ring has a clock, which takes two measurements. */
-	r->next_burst_clock = r->phase == XVT_PHASE_NEW ? now + ticks(s, XVT_BURST_EVERY_NS)
-							: next_idle_burst(s, r, now);
-	r->mark_pace = s->vms[r->vm]->clocks.mark_pace;
-	if (r->answered)
-		r->answer_clock = now; /* silence begins with this request */
-	r->answered = false;
+	r->clock.next_burst_clock = r->phase == XVT_PHASE_NEW ? now + ticks(s, XVT_BURST_EVERY_NS)
+							      : next_idle_burst(s, r, now);
+	r->mark.pace = s->vms[r->vm]->clocks.mark_pace;
+	if (r->measure.answered)
+		r->measure.answer_clock = now; /* silence begins with this request */
+	r->measure.answered = false;
 }
 
 static void answered(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_measure *m,
 		     uint64_t now)
 {
 	xvt_session_wake(s, r);
-	r->answer_clock = now;
-	r->answered = true;
+	r->measure.answer_clock = now;
+	r->measure.answered = true;
 	s->vms[r->vm]->clocks.bursts++;
 	xvt_session_kvm_hear(s, r);
 	xvt_session_exact_refine(s, r, m);
 	take_node(s, r, m);
 	if (r->phase == XVT_PHASE_NEW && rate_known(s, r, now)) {
 		begin_ring(s, r, now);
-	} else if (r->phase == XVT_PHASE_ASIDE && r->map.closed) {
+	} else if (r->phase == XVT_PHASE_ASIDE && r->clock.map.closed) {
 		r->phase = XVT_PHASE_LIVE;
-		r->live_ns = xvt_host_clock_ns(&s->clock, now);
-		r->map.closed = false;
+		r->session.live_ns = xvt_host_clock_ns(&s->clock, now);
+		r->clock.map.closed = false;
 	}
-	if (r->quiet_reported) {
-		r->live_ns = xvt_host_clock_ns(&s->clock, now);
+	if (r->measure.quiet_reported) {
+		r->session.live_ns = xvt_host_clock_ns(&s->clock, now);
 		xvt_session_note(s, 0, s->vms[r->vm], r->id, "cpu %u: answers again",
 				 xvt_load(&r->ctl->cpu));
 	}
-	r->quiet_reported = false;
+	r->measure.quiet_reported = false;
 }
 
 /* Service one ring's clock: start a measurement if may_ask and one is due, and poll the
@@ -545,14 +550,14 @@ static void service_clock(struct xvt_session *s, struct xvt_ring *r, bool may_as
 {
 	struct xvt_clock_measure m;
 
-	if (r->phase == XVT_PHASE_BROKEN || (s->opt.cut && r->map.closed))
+	if (r->phase == XVT_PHASE_BROKEN || (s->opt.cut && r->clock.map.closed))
 		return;
 	xvt_session_mark_look(r);
 	if (!open_source(s, r))
 		return;
 	if (may_ask && is_due(s, r, now))
 		ask(s, r, now);
-	if (r->source_ops->poll(r->source, &m) == 1)
+	if (r->measure.source_ops->poll(r->measure.source, &m) == 1)
 		answered(s, r, &m, now);
 }
 
@@ -580,7 +585,7 @@ void xvt_session_clock_soon(struct xvt_session *s, const struct xvt_ring *r, uin
 {
 	uint64_t due = ring_due(s, r, now);
 
-	if (r->asked)
+	if (r->measure.asked)
 		return;
 	s->clock_due[r->id] = sooner(s->clock_due[r->id], due);
 	s->clocks_due = sooner(s->clocks_due, due);
@@ -588,7 +593,8 @@ void xvt_session_clock_soon(struct xvt_session *s, const struct xvt_ring *r, uin
 
 static bool is_open(const struct xvt_ring *r)
 {
-	return r->phase != XVT_PHASE_BROKEN && r->source && r->source_ops->busy(r->source);
+	return r->phase != XVT_PHASE_BROKEN && r->measure.source &&
+	       r->measure.source_ops->busy(r->measure.source);
 }
 
 static size_t at_least(size_t n, size_t least)
@@ -616,9 +622,9 @@ static bool may_measure(const struct xvt_session *s, const struct xvt_ring *r, b
 
 static void wait_for_answer(struct xvt_asked *a)
 {
-	const struct xvt_clock_source_ops *ops = a->ring->source_ops;
+	const struct xvt_clock_source_ops *ops = a->ring->measure.source_ops;
 
-	if (!ops->waits || !ops->waits(a->ring->source, &a->wait))
+	if (!ops->waits || !ops->waits(a->ring->measure.source, &a->wait))
 		a->wait.word = NULL;
 }
 
@@ -636,7 +642,7 @@ static void enter(struct xvt_session *s, struct xvt_ring *r, bool silent, uint64
 	s->nr_silent += silent;
 	s->vms[r->vm]->clocks.nr_silent += silent;
 	s->vms[r->vm]->clocks.nr_asked++;
-	r->asked = true;
+	r->measure.asked = true;
 	s->clock_due[r->id] = now + ticks(s, SECOND_NS); /* until the measurement ends */
 }
 
@@ -645,7 +651,7 @@ static void leave(struct xvt_session *s, const struct xvt_asked *a, uint64_t now
 	s->nr_silent -= a->silent;
 	s->vms[a->ring->vm]->clocks.nr_silent -= a->silent;
 	s->vms[a->ring->vm]->clocks.nr_asked--;
-	a->ring->asked = false;
+	a->ring->measure.asked = false;
 	s->clock_due[a->ring->id] = ring_due(s, a->ring, now);
 	s->clocks_due = sooner(s->clocks_due, s->clock_due[a->ring->id]);
 }
@@ -719,10 +725,10 @@ static bool start_due(struct xvt_session *s, uint64_t now, uint64_t until)
 		if (out_of_time)
 			break;
 		r = s->rings[id++];
-		if (r->asked)
+		if (r->measure.asked)
 			continue;
 		xvt_session_service_clocks(s);
-		silent = r->burst_clock && !r->answered;
+		silent = r->measure.burst_clock && !r->measure.answered;
 		service_clock(s, r, may_measure(s, r, silent), now);
 		take_time(s, r, turn);
 		if (is_open(r)) {
@@ -758,7 +764,7 @@ void xvt_session_service_clocks(struct xvt_session *s)
 		if (since(xvt_clock_read(), now) > ticks(s, CLOCKS_NS) / 8)
 			break;
 		if (xvt_load(a->wait.word) == a->wait.value)
-			a->ring->source_ops->meet(a->ring->source);
+			a->ring->measure.source_ops->meet(a->ring->measure.source);
 		wait_for_answer(a); /* the next pass evaluates the answer */
 		take_time(s, a->ring, turn);
 	}

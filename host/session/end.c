@@ -16,13 +16,13 @@
 static bool ring_finished(const struct xvt_session *s, struct xvt_ring *r)
 {
 	if (r->phase == XVT_PHASE_ASIDE && s->vms[r->vm]->phase == XVT_VM_ATTACHED)
-		return (int64_t)(r->look_clock - s->off_clock) >= 0 &&
-		       !xvt_pos_before(r->read_pos, r->last.commit);
+		return (int64_t)(r->drain.look_clock - s->off_clock) >= 0 &&
+		       !xvt_pos_before(r->drain.read_pos, r->drain.last.commit);
 	if (r->phase != XVT_PHASE_LIVE)
 		return true;
-	if (!r->idle || (int64_t)(r->idle_clock - s->off_clock) < 0 || r->first)
+	if (!r->drain.idle || (int64_t)(r->drain.idle_clock - s->off_clock) < 0 || r->drain.first)
 		return false;
-	return r->proven_node_ns && !xvt_ring_ready(r) && !xvt_ring_peek(r);
+	return r->drain.proven_node_ns && !xvt_ring_ready(r) && !xvt_ring_peek(r);
 }
 
 /* *first is the ring to begin with, and becomes the first one that is not finished: the next call
@@ -55,7 +55,7 @@ static void report_tail_losses(struct xvt_session *s)
 		if (!xvt_session_takes_part(s, r) || !xvt_ring_tail_loss(r, &lost))
 			continue;
 		h.host_ns = s->merge.last_ns;
-		h.guest_clock = r->last_guest;
+		h.guest_clock = r->head.last_guest;
 		h.ring_flags = r->id;
 		xvt_trace_event(s->trace, &h, &lost);
 	}
@@ -120,7 +120,7 @@ static uint64_t most_waiting(const struct xvt_session *s)
 	for (i = 0; i < s->nr_rings; i++) {
 		const struct xvt_ring *r = s->rings[i];
 
-		left = since(r->last.resv, r->read_pos);
+		left = since(r->drain.last.resv, r->drain.read_pos);
 		bytes += left < r->region->g.ring_size ? left : r->region->g.ring_size;
 	}
 	return bytes / sizeof(uint64_t);
@@ -140,8 +140,8 @@ static void report_undrained(struct xvt_session *s)
 			const struct xvt_ring *r = vm->rings[k];
 
 			if (r->phase != XVT_PHASE_BROKEN &&
-			    xvt_pos_before(r->read_pos, r->last.commit))
-				bytes += r->last.commit - r->read_pos;
+			    xvt_pos_before(r->drain.read_pos, r->drain.last.commit))
+				bytes += r->drain.last.commit - r->drain.read_pos;
 		}
 		if (bytes)
 			xvt_session_note(s, 1, vm, UINT32_MAX,
@@ -197,16 +197,16 @@ static int wind_down(struct xvt_session *s)
 	for (i = 0; i < s->nr_rings; i++) {
 		struct xvt_ring *r = s->rings[i];
 
-		r->enable = XVT_ENABLE_OFF;
+		r->words.enable = XVT_ENABLE_OFF;
 		/* A ring that never got a clock is drained like all others. */
 		if (r->phase != XVT_PHASE_BROKEN)
-			xvt_store_release(&r->host->enable, r->enable);
+			xvt_store_release(&r->host->enable, r->words.enable);
 	}
 	xvt_mb();
 	off = xvt_clock_read_ordered();
 	s->off_clock = off;
 	for (i = 0; i < s->nr_rings; i++)
-		s->rings[i]->next_burst_clock =
+		s->rings[i]->clock.next_burst_clock =
 			off; /* to get one more node, after the last record */
 	for (i = 0; i < s->nr_vms; i++)
 		xvt_session_wake_vm(s, s->vms[i]);
@@ -231,7 +231,7 @@ int xvt_session_end(struct xvt_session *s)
 	for (i = 0; i < s->nr_rings; i++) {
 		if (!s->opt.cut)
 			xvt_session_ring_clockless(s, s->rings[i]);
-		s->rings[i]->map.closed = true;
+		s->rings[i]->clock.map.closed = true;
 	}
 	s->merge.limit_ns = s->opt.cut ? s->cut_ns : UINT64_MAX;
 	s->merge.rest_ns = UINT64_MAX;

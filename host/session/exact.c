@@ -107,7 +107,7 @@ bool xvt_session_exact_thread(const struct xvt_vm *vm, int32_t tid)
 
 static bool refused(const struct xvt_ring *r, unsigned int i)
 {
-	return r->stats.rejected & 1u << sources[i]->id;
+	return r->account.stats.rejected & 1u << sources[i]->id;
 }
 
 /*
@@ -141,7 +141,7 @@ static bool formula_of(struct xvt_vm *vm, const struct xvt_ring *r, unsigned int
 
 static void read_formula(struct xvt_vm *vm, struct xvt_ring *r, unsigned int i)
 {
-	struct xvt_exact_reading *reading = &r->formula[i];
+	struct xvt_exact_reading *reading = &r->measure.formula[i];
 	struct xvt_clock_formula f = { 0 };
 	const bool read = formula_of(vm, r, i, &f);
 
@@ -162,13 +162,13 @@ static void read_formula(struct xvt_vm *vm, struct xvt_ring *r, unsigned int i)
 void xvt_session_exact_begin(struct xvt_session *s, struct xvt_ring *r)
 {
 	struct xvt_vm *vm = s->vms[r->vm];
-	const bool at_once = !r->next_burst_clock;
+	const bool at_once = !r->clock.next_burst_clock;
 	unsigned int i;
 
 	for (i = 0; i < XVT_EXACT_SOURCES; i++) {
 		if (!vm->exact[i].source)
 			look_for(s, vm, i);
-		if (at_once || !r->formula[i].read)
+		if (at_once || !r->measure.formula[i].read)
 			read_formula(vm, r, i);
 	}
 }
@@ -193,12 +193,12 @@ static bool agrees(const struct xvt_clock_measure *m, const struct xvt_clock_for
 static void refuse(struct xvt_session *s, struct xvt_ring *r, const struct xvt_clock_measure *m,
 		   unsigned int i)
 {
-	const struct xvt_clock_formula *f = &r->formula[i].formula;
+	const struct xvt_clock_formula *f = &r->measure.formula[i].formula;
 	const struct xvt_clock_sample *sample = &m->samples[0];
 	uint64_t host = 0;
 
 	(void)xvt_formula_host(f, sample->guest, &host);
-	r->stats.rejected |= 1u << sources[i]->id;
+	r->account.stats.rejected |= 1u << sources[i]->id;
 	xvt_session_note(s, 1, s->vms[r->vm], r->id,
 			 "cpu %u: %s is refused: by its offset %" PRId64
 			 " the guest's clock read %" PRIu64 " at host tick %" PRIu64
@@ -214,28 +214,29 @@ static void refuse(struct xvt_session *s, struct xvt_ring *r, const struct xvt_c
 /* KVM contradicts the guest's word. */
 static void refuse_by_kvm(struct xvt_session *s, struct xvt_ring *r)
 {
-	r->stats.rejected |= 1u << sources[GUEST]->id;
-	if (r->exact_used == sources[GUEST]->id)
-		r->exact_doubt = true;
-	xvt_session_note(
-		s, 1, s->vms[r->vm], r->id,
-		"cpu %u: %s is refused: its offset %" PRId64 " contradicts what KVM says, %" PRId64,
-		xvt_load(&r->ctl->cpu), sources[GUEST]->name, r->formula[GUEST].formula.offset,
-		refused(r, KVM) ? r->formula[KVM].contradicting.offset
-				: r->formula[KVM].formula.offset);
+	r->account.stats.rejected |= 1u << sources[GUEST]->id;
+	if (r->clock.exact_used == sources[GUEST]->id)
+		r->measure.exact_doubt = true;
+	xvt_session_note(s, 1, s->vms[r->vm], r->id,
+			 "cpu %u: %s is refused: its offset %" PRId64
+			 " contradicts what KVM says, %" PRId64,
+			 xvt_load(&r->ctl->cpu), sources[GUEST]->name,
+			 r->measure.formula[GUEST].formula.offset,
+			 refused(r, KVM) ? r->measure.formula[KVM].contradicting.offset
+					 : r->measure.formula[KVM].formula.offset);
 }
 
 /* Returns true if this formula has been contradicted before. */
 static bool second_time(struct xvt_ring *r, unsigned int i)
 {
-	struct xvt_exact_reading *reading = &r->formula[i];
+	struct xvt_exact_reading *reading = &r->measure.formula[i];
 
 	if (reading->contradicted && xvt_formula_equal(&reading->contradicting, &reading->formula))
 		return true;
 	/* Measure again at once, but not for every new number that a guest writes into a VMM's
 	 * words. */
 	if (!reading->contradicted)
-		r->next_burst_clock = 0;
+		r->clock.next_burst_clock = 0;
 	reading->contradicted = true;
 	reading->contradicting = reading->formula;
 	return false;
@@ -251,8 +252,8 @@ static bool second_time(struct xvt_ring *r, unsigned int i)
 static void contradicted(struct xvt_session *s, struct xvt_ring *r,
 			 const struct xvt_clock_measure *m, unsigned int i)
 {
-	if (r->exact_used == sources[i]->id)
-		r->exact_doubt = true;
+	if (r->clock.exact_used == sources[i]->id)
+		r->measure.exact_doubt = true;
 	if (!second_time(r, i))
 		return;
 	refuse(s, r, m, i);
@@ -262,20 +263,21 @@ static void contradicted(struct xvt_session *s, struct xvt_ring *r,
 static bool held(struct xvt_vm *vm, struct xvt_ring *r, const struct xvt_clock_measure *m,
 		 unsigned int i)
 {
-	const struct xvt_exact_reading before = r->formula[i];
+	const struct xvt_exact_reading before = r->measure.formula[i];
 
 	read_formula(vm, r, i);
 	/* The measurement may have begun before the reading: a request that was unanswered for long
 	 * is not sent again if its answer is there. */
-	return before.read && r->formula[i].read && r->formula[i].clock == before.clock &&
+	return before.read && r->measure.formula[i].read &&
+	       r->measure.formula[i].clock == before.clock &&
 	       (int64_t)(m->host_clock_lo - before.clock) >= 0;
 }
 
 static bool in_epoch_of_exact(const struct xvt_ring *r)
 {
-	const struct xvt_clock_node *last = xvt_clock_map_last(&r->map);
+	const struct xvt_clock_node *last = xvt_clock_map_last(&r->clock.map);
 
-	return last && last->epoch == r->exact_epoch;
+	return last && last->epoch == r->measure.exact_epoch;
 }
 
 /* Make the measurement's node exact, by the formula: off by a tick and rounding. */
@@ -287,8 +289,8 @@ static void make_exact(struct xvt_session *s, struct xvt_ring *r, struct xvt_clo
 	m->node.bound_ns = xvt_exact_bound_ns(&s->clock);
 	/* A changed formula begins an epoch, however small the change; unless a measured node has
 	 * begun one meanwhile, which is the same jump. */
-	r->map.moved = r->exact_used == sources[i]->id && in_epoch_of_exact(r) &&
-		       !xvt_formula_equal(&r->exact, &r->formula[i].formula);
+	r->clock.map.moved = r->clock.exact_used == sources[i]->id && in_epoch_of_exact(r) &&
+			     !xvt_formula_equal(&r->clock.exact, &r->measure.formula[i].formula);
 }
 
 /* Returns true if the region's formula differs from KVM's. Both held for this measurement. */
@@ -297,8 +299,8 @@ static bool differs(const struct xvt_session *s, const struct xvt_ring *r,
 {
 	uint64_t by_kvm, by_guest;
 
-	if (xvt_formula_host(&r->formula[KVM].formula, m->node.guest, &by_kvm) ||
-	    xvt_formula_host(&r->formula[GUEST].formula, m->node.guest, &by_guest))
+	if (xvt_formula_host(&r->measure.formula[KVM].formula, m->node.guest, &by_kvm) ||
+	    xvt_formula_host(&r->measure.formula[GUEST].formula, m->node.guest, &by_guest))
 		return false;
 	return (by_kvm > by_guest ? by_kvm - by_guest : by_guest - by_kvm) > ticks(s, APART_NS);
 }
@@ -323,10 +325,10 @@ void xvt_session_exact_refine(struct xvt_session *s, struct xvt_ring *r,
 	bool kvm_held = false, done = false;
 	unsigned int i;
 
-	r->map.moved = false; /* a jump reported by a dropped node is found again */
+	r->clock.map.moved = false; /* a jump reported by a dropped node is found again */
 	/* A source that is not used is checked as well, so that a wrong one is reported. */
 	for (i = 0; i < XVT_EXACT_SOURCES; i++) {
-		const struct xvt_clock_formula *f = &r->formula[i].formula;
+		const struct xvt_clock_formula *f = &r->measure.formula[i].formula;
 		uint64_t host;
 
 		if (!held(vm, r, m, i))
@@ -352,10 +354,10 @@ void xvt_session_exact_added(struct xvt_ring *r, const struct xvt_clock_node *no
 	for (i = 0; i < XVT_EXACT_SOURCES; i++) {
 		if (node->source != sources[i]->id)
 			continue;
-		r->exact_used = node->source;
-		r->exact = r->formula[i].formula;
-		r->exact_epoch = node->epoch;
-		r->exact_doubt = false;
+		r->clock.exact_used = node->source;
+		r->clock.exact = r->measure.formula[i].formula;
+		r->measure.exact_epoch = node->epoch;
+		r->measure.exact_doubt = false;
 	}
 }
 
@@ -364,10 +366,10 @@ bool xvt_session_exact_holds(struct xvt_session *s, struct xvt_ring *r)
 	struct xvt_clock_formula now;
 	unsigned int i;
 
-	for (i = 0; i < XVT_EXACT_SOURCES && in_epoch_of_exact(r) && !r->exact_doubt; i++) {
-		if (r->exact_used == sources[i]->id)
+	for (i = 0; i < XVT_EXACT_SOURCES && in_epoch_of_exact(r) && !r->measure.exact_doubt; i++) {
+		if (r->clock.exact_used == sources[i]->id)
 			return formula_of(s->vms[r->vm], r, i, &now) &&
-			       xvt_formula_equal(&now, &r->exact);
+			       xvt_formula_equal(&now, &r->clock.exact);
 	}
 	return false;
 }

@@ -43,7 +43,7 @@ void xvt_session_follow_clock(struct xvt_session *s, uint64_t now)
 
 	xvt_session_put_lines(s, n);
 	for (size_t i = 0; n > 0 && i < s->nr_rings; i++)
-		xvt_clock_pages_host_clock(&s->rings[i]->pages);
+		xvt_clock_pages_host_clock(&s->rings[i]->measure.pages);
 	note_apart(s, apart_ns);
 	if (n == -ESTALE && !s->clock_went_back)
 		xvt_session_note(s, 2, NULL, UINT32_MAX,

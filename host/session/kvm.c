@@ -178,9 +178,9 @@ static void offset_changed(struct xvt_session *s, uint32_t vm_id, const struct x
 			continue;
 		xvt_session_wake(s, r);
 		xvt_ring_bump_epoch(r);
-		xvt_clock_map_reported(&r->map, xvt_host_clock_ns(&s->clock, e->host_clock),
+		xvt_clock_map_reported(&r->clock.map, xvt_host_clock_ns(&s->clock, e->host_clock),
 				       distance(e->previous, e->next));
-		r->next_burst_clock = 0;
+		r->clock.next_burst_clock = 0;
 		xvt_session_clock_soon(s, r, xvt_clock_read());
 		xvt_session_note(s, 0, vm, r->id,
 				 "cpu %u: its TSC offset was changed from %" PRId64 " to %" PRId64,

@@ -27,8 +27,8 @@ void xvt_vm_gone(struct xvt_session *s, struct xvt_vm *vm, const char *why)
 	for (i = 0; vm->rings && i < vm->region.g.ring_count; i++) {
 		if (vm->rings[i]) {
 			vm->rings[i]->phase = XVT_PHASE_BROKEN;
-			vm->rings[i]->map.closed = true;
-			xvt_clock_pages_fini(&vm->rings[i]->pages);
+			vm->rings[i]->clock.map.closed = true;
+			xvt_clock_pages_fini(&vm->rings[i]->measure.pages);
 		}
 	}
 	vm->phase = XVT_VM_GONE;
@@ -63,20 +63,20 @@ void xvt_vm_announce(struct xvt_session *s, const struct xvt_vm *vm)
 
 static void put_ring(struct xvt_session *s, struct xvt_ring *r, const struct xvt_ring_info *info)
 {
-	r->reported_info = *info;
-	r->reported_info_clock = xvt_clock_read();
-	r->info_waits = false;
+	r->session.reported_info = *info;
+	r->session.reported_info_clock = xvt_clock_read();
+	r->session.info_waits = false;
 	xvt_trace_put(s->trace, XVT_CHUNK_RING, info, sizeof(*info), NULL, 0);
-	r->announced = true;
+	r->session.announced = true;
 }
 
 /* Returns true if the chunk must be written at once. The recorder's own fields change seldom, and
  * later chunks may need them. The guest may change its fields as often as it likes. */
 static bool is_urgent(const struct xvt_ring *r, const struct xvt_ring_info *info)
 {
-	const struct xvt_ring_info *told = &r->reported_info;
+	const struct xvt_ring_info *told = &r->session.reported_info;
 
-	return !r->announced || info->start_ns != told->start_ns ||
+	return !r->session.announced || info->start_ns != told->start_ns ||
 	       info->clock_hz != told->clock_hz;
 }
 
@@ -96,20 +96,20 @@ void xvt_ring_announce(struct xvt_session *s, struct xvt_ring *r)
 		.subbuf_size = r->region->g.subbuf_size,
 		.subbuf_count = r->region->g.subbuf_count,
 		.start_ns = r->start_ns,
-		.before = s->opt.cut ? 0 : r->base_delivered + r->base_overwritten,
-		.clock_hz = r->map.hz,
+		.before = s->opt.cut ? 0 : r->account.base_delivered + r->account.base_overwritten,
+		.clock_hz = r->clock.map.hz,
 	};
 
-	r->info_waits = false;
-	if (r->announced && !memcmp(&info, &r->reported_info, sizeof(info)))
+	r->session.info_waits = false;
+	if (r->session.announced && !memcmp(&info, &r->session.reported_info, sizeof(info)))
 		return;
 	if (is_urgent(r, &info) ||
-	    since(xvt_clock_read(), r->reported_info_clock) >= ticks(s, SECOND_NS)) {
+	    since(xvt_clock_read(), r->session.reported_info_clock) >= ticks(s, SECOND_NS)) {
 		put_ring(s, r, &info);
 		return;
 	}
-	r->next_info = info;
-	r->info_waits = s->infos_wait = true;
+	r->session.next_info = info;
+	r->session.info_waits = s->infos_wait = true;
 }
 
 void xvt_session_announce_late(struct xvt_session *s, bool final)
@@ -123,10 +123,10 @@ void xvt_session_announce_late(struct xvt_session *s, bool final)
 	for (i = 0; i < s->nr_rings; i++) {
 		struct xvt_ring *r = s->rings[i];
 
-		if (r->info_waits &&
-		    (final || since(now, r->reported_info_clock) >= ticks(s, SECOND_NS)))
-			put_ring(s, r, &r->next_info);
-		s->infos_wait |= r->info_waits;
+		if (r->session.info_waits &&
+		    (final || since(now, r->session.reported_info_clock) >= ticks(s, SECOND_NS)))
+			put_ring(s, r, &r->session.next_info);
+		s->infos_wait |= r->session.info_waits;
 	}
 }
 
@@ -287,18 +287,18 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 		r->pool = &vm->pool;
 		r->host_clock = &s->clock;
 		r->mode = s->opt.mode;
-		r->unaccounted_before = died;
+		r->decode.unaccounted_before = died;
 		r->margin_most_ns = xvt_session_free_wait_ns(s);
-		xvt_clock_map_init(&r->map, vm->guest_hz);
-		r->map.host_clock = &s->clock;
-		r->map.pool = r->pool;
+		xvt_clock_map_init(&r->clock.map, vm->guest_hz);
+		r->clock.map.host_clock = &s->clock;
+		r->clock.map.pool = r->pool;
 		if (s->clock.clock_id == XVT_CLOCK_TSC && vm->region.hdr.clock_id == XVT_CLOCK_TSC)
-			r->map.host_hz = s->clock.hz;
+			r->clock.map.host_hz = s->clock.hz;
 		xvt_ring_attach(r);
 		s->rings[s->nr_rings++] = r;
 		/* A ring taken over after a recorder's death may have no writer any more; its
 		 * records are emitted all the same. */
-		if (r->took_over && r->last.attempted)
+		if (r->account.took_over && r->drain.last.attempted)
 			xvt_ring_announce(s, r);
 	}
 	vm->phase = XVT_VM_ATTACHED;

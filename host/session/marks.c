@@ -15,23 +15,24 @@
 static void ask(struct xvt_ring *r)
 {
 	/* Never a number that an earlier recorder left in the mailbox or in the ring. */
-	r->mark.number = r->mark.number ? r->mark.number + 1 : xvt_clock_read() | 1;
-	r->mark.ring = r->id;
-	r->mark.host_clock_before = xvt_clock_read_ordered();
-	xvt_store_release(&r->host->mark_seq, r->mark.number); /* pairs with xvt_writer_mark() */
-	r->mark_open = true;
+	r->mark.last.number = r->mark.last.number ? r->mark.last.number + 1 : xvt_clock_read() | 1;
+	r->mark.last.ring = r->id;
+	r->mark.last.host_clock_before = xvt_clock_read_ordered();
+	xvt_store_release(&r->host->mark_seq,
+			  r->mark.last.number); /* pairs with xvt_writer_mark() */
+	r->mark.open = true;
 }
 
 void xvt_session_mark_look(struct xvt_ring *r)
 {
-	if (!r->mark_open)
+	if (!r->mark.open)
 		return;
 	/* Pairs with xvt_writer_mark(): the record is stamped before mark_ack is stored. */
-	if (xvt_load_acquire(&r->ctl->mark_ack) != r->mark.number)
+	if (xvt_load_acquire(&r->ctl->mark_ack) != r->mark.last.number)
 		return;
-	r->mark.host_clock_after = xvt_clock_read_ordered();
-	r->mark_open = false;
-	r->mark_seen = true;
+	r->mark.last.host_clock_after = xvt_clock_read_ordered();
+	r->mark.open = false;
+	r->mark.seen = true;
 }
 
 /*
@@ -44,17 +45,17 @@ void xvt_session_mark(struct xvt_ring *r)
 {
 	uint64_t begin = xvt_clock_read();
 	uint64_t spin = xvt_host_clock_ticks(r->host_clock, SPIN_NS);
-	bool waits = !r->mark_open;
+	bool waits = !r->mark.open;
 
-	if (r->phase != XVT_PHASE_LIVE || r->mark_seen || (int64_t)(begin - r->next_mark_clock) < 0)
+	if (r->phase != XVT_PHASE_LIVE || r->mark.seen || (int64_t)(begin - r->mark.next_clock) < 0)
 		return;
-	r->next_mark_clock = begin + xvt_host_clock_ticks(r->host_clock, EVERY_NS);
-	if (r->mark_pace > r->next_mark_clock - begin)
-		r->next_mark_clock = begin + r->mark_pace;
+	r->mark.next_clock = begin + xvt_host_clock_ticks(r->host_clock, EVERY_NS);
+	if (r->mark.pace > r->mark.next_clock - begin)
+		r->mark.next_clock = begin + r->mark.pace;
 	ask(r);
 	for (;;) {
 		xvt_session_mark_look(r);
-		if (!waits || !r->mark_open || since(xvt_clock_read(), begin) > spin)
+		if (!waits || !r->mark.open || since(xvt_clock_read(), begin) > spin)
 			return;
 		xvt_relax();
 	}
@@ -69,10 +70,10 @@ void xvt_session_put_marks(struct xvt_session *s)
 		struct xvt_ring *r = s->rings[i];
 
 		xvt_session_mark_look(r);
-		if (!r->mark_seen)
+		if (!r->mark.seen)
 			continue;
-		all[n++] = r->mark;
-		r->mark_seen = false;
+		all[n++] = r->mark.last;
+		r->mark.seen = false;
 	}
 	if (n)
 		xvt_trace_put(s->trace, XVT_CHUNK_MARKS, all, n * sizeof(*all), NULL, 0);

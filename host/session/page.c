@@ -19,12 +19,14 @@ void xvt_session_page_open(struct xvt_session *s, struct xvt_ring *r)
 	struct xvt_vm *vm = s->vms[r->vm];
 	int err;
 
-	xvt_clock_pages_init(&r->pages, page_in_region(r), &s->clock, s->attach_id, NULL, NULL);
+	xvt_clock_pages_init(&r->measure.pages, page_in_region(r), &s->clock, s->attach_id, NULL,
+			     NULL);
 	if (vm->stopped)
-		xvt_clock_pages_pause(&r->pages, vm->stopped_ns);
+		xvt_clock_pages_pause(&r->measure.pages, vm->stopped_ns);
 	if (!dir)
 		return;
-	err = xvt_clock_pages_share(&r->pages, dir, vm->name, r->index, xvt_load(&r->ctl->hw_id));
+	err = xvt_clock_pages_share(&r->measure.pages, dir, vm->name, r->index,
+				    xvt_load(&r->ctl->hw_id));
 	if (err)
 		xvt_session_note(s, 2, vm, r->id, "no clock page %s/%s.%u: %s", dir, vm->name,
 				 r->index,
@@ -60,5 +62,5 @@ void xvt_session_page_event(struct xvt_vm *vm, enum xvt_vmm_event event, uint64_
 	uint32_t i;
 
 	for (i = 0; vm->phase == XVT_VM_ATTACHED && i < vm->region.g.ring_count; i++)
-		apply_event(&vm->rings[i]->pages, event, at_ns);
+		apply_event(&vm->rings[i]->measure.pages, event, at_ns);
 }

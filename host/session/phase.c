@@ -18,7 +18,7 @@ static uint64_t latest(uint64_t a, uint64_t b)
 
 static bool waits(const struct xvt_ring *r)
 {
-	return r->have && !r->placed;
+	return r->head.have && !r->head.placed;
 }
 
 /*
@@ -33,9 +33,9 @@ void xvt_session_ring_live(struct xvt_session *s, struct xvt_ring *r)
 	if (r->phase == XVT_PHASE_NEW && !s->opt.cut)
 		r->start_ns = xvt_host_clock_ns(&s->clock, now);
 	r->phase = XVT_PHASE_LIVE;
-	r->live_ns = xvt_host_clock_ns(&s->clock, now);
-	r->map.closed = s->ending;
-	r->changed_clock = now;
+	r->session.live_ns = xvt_host_clock_ns(&s->clock, now);
+	r->clock.map.closed = s->ending;
+	r->drain.changed_clock = now;
 	if (s->ending)
 		return;
 	xvt_ring_announce(s, r);
@@ -44,8 +44,8 @@ void xvt_session_ring_live(struct xvt_session *s, struct xvt_ring *r)
 	xvt_drain_advance_cons(r);
 	if (s->off_clock)
 		return; /* too late to begin: recording would go on without a recorder */
-	r->enable = r->mode;
-	xvt_store_release(&r->host->enable, r->enable);
+	r->words.enable = r->mode;
+	xvt_store_release(&r->host->enable, r->words.enable);
 }
 
 void xvt_session_ring_clockless(struct xvt_session *s, struct xvt_ring *r)
@@ -53,16 +53,17 @@ void xvt_session_ring_clockless(struct xvt_session *s, struct xvt_ring *r)
 	struct xvt_vm *vm = s->vms[r->vm];
 	struct xvt_clock_node node = { .ring = r->id, .source = XVT_SOURCE_NONE };
 
-	if (r->phase != XVT_PHASE_NEW || r->map.count || vm->phase != XVT_VM_ATTACHED ||
+	if (r->phase != XVT_PHASE_NEW || r->clock.map.count || vm->phase != XVT_VM_ATTACHED ||
 	    !xvt_ring_newest(r, &node.guest, &node.host_ns))
 		return;
 	node.guest++; /* so that all records lie before the node, where nothing was measured */
 	node.bound_ns = node.host_ns;
-	r->map.hz = vm->guest_hz;
+	r->clock.map.hz = vm->guest_hz;
 	xvt_ring_announce(s, r);
-	if (xvt_clock_map_add(&r->map, &node))
+	if (xvt_clock_map_add(&r->clock.map, &node))
 		return;
-	r->map.slack_ns = 0; /* the node's bound is no slack: the drain's limits alone are known */
+	r->clock.map.slack_ns =
+		0; /* the node's bound is no slack: the drain's limits alone are known */
 	xvt_trace_put(s->trace, XVT_CHUNK_NODE, &node, sizeof(node), NULL, 0);
 	xvt_session_note(s, 1, vm, r->id,
 			 "cpu %u: its clock was never measured: its guest did not answer. Its "
@@ -76,9 +77,9 @@ void xvt_session_ring_clockless(struct xvt_session *s, struct xvt_ring *r)
 static void ring_aside(struct xvt_session *s, struct xvt_ring *r, bool silent, const char *why)
 {
 	r->phase = XVT_PHASE_ASIDE;
-	r->aside_clock = xvt_clock_read();
+	r->session.aside_clock = xvt_clock_read();
 	/* A silent ring gets no node: emit its records as well as they can be placed. */
-	r->map.closed = silent;
+	r->clock.map.closed = silent;
 	xvt_session_note(s, 1, s->vms[r->vm], r->id, "cpu %u: %s; the other rings go on without it",
 			 xvt_load(&r->ctl->cpu), why);
 }
@@ -93,18 +94,19 @@ static void ring_silent(struct xvt_session *s, struct xvt_ring *r, uint64_t now,
 	if (waits(r)) {
 		/* The guest may just have resumed, and its clock is measured next. Or the waiting
 		 * records are placed by inferred nodes, one in each pass. */
-		if (since(now, latest(r->first->ceiling_clock, r->inferred_clock)) <= stall)
+		if (since(now, latest(r->drain.first->ceiling_clock, r->measure.inferred_clock)) <=
+		    stall)
 			return;
 		ring_aside(s, r, true, SILENT_TEXT);
-	} else if (!r->idle) {
-		if (since(now, r->changed_clock) <= stall)
+	} else if (!r->drain.idle) {
+		if (since(now, r->drain.changed_clock) <= stall)
 			return;
 		ring_aside(s, r, false, SILENT_TEXT);
-	} else if (!r->quiet_reported) {
+	} else if (!r->measure.quiet_reported) {
 		xvt_session_note(s, 1, s->vms[r->vm], r->id, "cpu %u: %s", xvt_load(&r->ctl->cpu),
 				 SILENT_TEXT);
 	}
-	r->quiet_reported = true;
+	r->measure.quiet_reported = true;
 }
 
 /*
@@ -119,20 +121,21 @@ static bool holds_back(const struct xvt_session *s, const struct xvt_ring *r, ui
 	uint64_t proven = xvt_ring_proven(r), now_ns = xvt_host_clock_ns(&s->clock, now);
 
 	/* Before all machines have joined nothing is decoded, so the bound says nothing. */
-	if (!s->joined || xvt_ring_ready(r) || (r->have && r->placed) ||
+	if (!s->joined || xvt_ring_ready(r) || (r->head.have && r->head.placed) ||
 	    since(now, s->grace_clock) < ticks(s, lag_ns))
 		return false;
-	if (proven < r->live_ns)
-		proven = r->live_ns;
+	if (proven < r->session.live_ns)
+		proven = r->session.live_ns;
 	/* A record waits for its clock since it was copied, not since its own time. */
-	if (r->have)
-		proven = latest(proven, r->first->ceiling_ns);
+	if (r->head.have)
+		proven = latest(proven, r->drain.first->ceiling_ns);
 	return now_ns > proven && now_ns - proven > lag_ns;
 }
 
 uint64_t xvt_session_silence(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
 {
-	return r->answered ? 0 : since(now, latest(r->answer_clock, s->grace_clock));
+	return r->measure.answered ? 0
+				   : since(now, latest(r->measure.answer_clock, s->grace_clock));
 }
 
 /* Check a live ring: it may be done, or have to be set aside so that the others go on. */
@@ -141,24 +144,26 @@ static void while_live(struct xvt_session *s, struct xvt_ring *r, uint64_t now, 
 	uint64_t silence = xvt_session_silence(s, r, now);
 	uint64_t stall = ticks(s, s->opt.stall_timeout_ns);
 
-	if (r->last.state == XVT_RING_OFFLINE && r->idle && !r->have && !r->first &&
-	    !xvt_ring_ready(r)) {
+	if (r->drain.last.state == XVT_RING_OFFLINE && r->drain.idle && !r->head.have &&
+	    !r->drain.first && !xvt_ring_ready(r)) {
 		r->phase = XVT_PHASE_DONE;
-		r->map.closed = true;
-	} else if (stopped && r->last.nest && since(now, r->changed_clock) > ticks(s, FROZEN_NS)) {
+		r->clock.map.closed = true;
+	} else if (stopped && r->drain.last.nest &&
+		   since(now, r->drain.changed_clock) > ticks(s, FROZEN_NS)) {
 		ring_aside(s, r, false, "stopped inside an event");
 	} else if (stopped && waits(r) &&
-		   since(now, latest(latest(r->first->ceiling_clock, r->still_clock),
-				     r->inferred_clock)) > ticks(s, XVT_QUIET_NS)) {
+		   since(now, latest(latest(r->drain.first->ceiling_clock, r->session.still_clock),
+				     r->measure.inferred_clock)) > ticks(s, XVT_QUIET_NS)) {
 		ring_aside(s, r, false, "stands still with a record that has no time yet");
 	} else if (silence > stall && !stopped) {
 		ring_silent(s, r, now, stall);
 		/* A moving word, or an inferred node, must not spare the ring for ever. */
-		if (r->phase == XVT_PHASE_LIVE && !r->idle &&
+		if (r->phase == XVT_PHASE_LIVE && !r->drain.idle &&
 		    holds_back(s, r, now,
 			       s->opt.stall_timeout_ns * (waits(r) ? WITNESS_STALLS : 1)))
 			ring_aside(s, r, true, SILENT_TEXT);
-	} else if (r->last.nest && since(now, latest(r->changed_clock, s->grace_clock)) > stall) {
+	} else if (r->drain.last.nest &&
+		   since(now, latest(r->drain.changed_clock, s->grace_clock)) > stall) {
 		ring_aside(s, r, false, "a writer stays inside an event");
 	} else if (holds_back(s, r, now, s->opt.stall_timeout_ns)) {
 		ring_aside(s, r, false, "its control words never settle");
@@ -169,12 +174,13 @@ static void while_live(struct xvt_session *s, struct xvt_ring *r, uint64_t now, 
  * has entered it since. */
 static void while_aside(struct xvt_session *s, struct xvt_ring *r, uint64_t now, bool stopped)
 {
-	if (r->map.closed || (stopped && waits(r)) ||
-	    (r->last.nest && (int64_t)(r->changed_clock - r->aside_clock) <= 0) ||
+	if (r->clock.map.closed || (stopped && waits(r)) ||
+	    (r->drain.last.nest &&
+	     (int64_t)(r->drain.changed_clock - r->session.aside_clock) <= 0) ||
 	    holds_back(s, r, now, s->opt.stall_timeout_ns / 2))
 		return;
 	r->phase = XVT_PHASE_LIVE;
-	r->live_ns = xvt_host_clock_ns(&s->clock, now);
+	r->session.live_ns = xvt_host_clock_ns(&s->clock, now);
 }
 
 /*
@@ -183,16 +189,16 @@ static void while_aside(struct xvt_session *s, struct xvt_ring *r, uint64_t now,
  */
 static bool shows_activity(const struct xvt_ring *r)
 {
-	return r->last.state == XVT_RING_ONLINE || r->last.nest || r->last.resv != r->last.commit ||
-	       r->first || r->have;
+	return r->drain.last.state == XVT_RING_ONLINE || r->drain.last.nest ||
+	       r->drain.last.resv != r->drain.last.commit || r->drain.first || r->head.have;
 }
 
 static void ring_returns(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
-	r->map.closed = false;
+	r->clock.map.closed = false;
 	r->phase = XVT_PHASE_LIVE;
-	r->live_ns = xvt_host_clock_ns(&s->clock, now);
-	r->answer_clock = now;
+	r->session.live_ns = xvt_host_clock_ns(&s->clock, now);
+	r->measure.answer_clock = now;
 	xvt_ring_announce(s, r);
 }
 
@@ -200,41 +206,42 @@ static void tell_fault(struct xvt_session *s, struct xvt_ring *r)
 {
 	bool broken = r->phase == XVT_PHASE_BROKEN;
 
-	if (!r->fault_new)
+	if (!r->fault.is_new)
 		return;
-	r->fault_new = false;
-	r->map.closed |= broken;
+	r->fault.is_new = false;
+	r->clock.map.closed |= broken;
 	/* Older bytes beside newer words are left by a migration, which is reported already. */
-	xvt_session_note(s, broken || !r->roll_backs ? 2 : 1, s->vms[r->vm], r->id,
+	xvt_session_note(s, broken || !r->account.roll_backs ? 2 : 1, s->vms[r->vm], r->id,
 			 "ring %u %s: %s", r->index,
-			 broken ? "stopped for good" : "sub-buffer dropped", r->fault);
+			 broken ? "stopped for good" : "sub-buffer dropped", r->fault.text);
 }
 
 void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
 	uint64_t silence = xvt_session_silence(s, r, now);
 	const bool stopped = xvt_vm_stopped(s->vms[r->vm]);
-	const bool quiet =
-		stopped || silence > ticks(s, XVT_QUIET_NS) || r->last.state == XVT_RING_OFFLINE;
+	const bool quiet = stopped || silence > ticks(s, XVT_QUIET_NS) ||
+			   r->drain.last.state == XVT_RING_OFFLINE;
 
 	/* The epoch of a record that is being written now shows that it was begun before this. */
-	if (quiet && !stopped && !r->quiet && r->phase == XVT_PHASE_LIVE && !s->opt.cut)
+	if (quiet && !stopped && !r->guest.quiet && r->phase == XVT_PHASE_LIVE && !s->opt.cut)
 		xvt_ring_bump_epoch(r);
-	r->quiet = quiet;
+	r->guest.quiet = quiet;
 	/* A stopped machine does not answer; any other may, until the ring is set aside. */
-	r->patience_over = stopped || (waits(r) && since(now, r->first->ceiling_clock) >
-							   ticks(s, s->opt.stall_timeout_ns / 2));
+	r->guest.patience_over =
+		stopped || (waits(r) && since(now, r->drain.first->ceiling_clock) >
+						ticks(s, s->opt.stall_timeout_ns / 2));
 	/* Freshly drained records are decoded only after this. */
-	r->exact_holds = false;
-	if ((quiet || r->wide) && r->first) {
+	r->clock.exact_holds = false;
+	if ((quiet || r->guest.wide) && r->drain.first) {
 		xvt_session_kvm_hear(s, r);
-		r->exact_holds = xvt_session_exact_holds(s, r);
+		r->clock.exact_holds = xvt_session_exact_holds(s, r);
 	}
 	/* Records that waited for a measurement before the stop may yield inferred nodes from now
 	 * on. */
-	if (stopped && !r->still)
-		r->still_clock = now;
-	r->still = stopped;
+	if (stopped && !r->guest.still)
+		r->session.still_clock = now;
+	r->guest.still = stopped;
 	if (r->phase == XVT_PHASE_LIVE)
 		while_live(s, r, now, stopped);
 	else if (r->phase == XVT_PHASE_ASIDE)

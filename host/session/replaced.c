@@ -106,7 +106,7 @@ static bool in_use(const struct xvt_session *s, const struct xvt_ring *r, uint64
 {
 	if (r->phase == XVT_PHASE_BROKEN || r->phase == XVT_PHASE_NEW)
 		return false;
-	if (r->first || r->have || xvt_ring_ready(r))
+	if (r->drain.first || r->head.have || xvt_ring_ready(r))
 		return true;
 	return r->phase != XVT_PHASE_DONE &&
 	       xvt_session_silence(s, r, now) <= ticks(s, s->opt.stall_timeout_ns);
@@ -125,12 +125,12 @@ static void retire(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 		struct xvt_ring *r = vm->rings[i];
 
 		r->phase = XVT_PHASE_BROKEN;
-		r->map.closed = true;
-		r->mark_open = false; /* no word of the region is read from here on */
-		xvt_clock_pages_fini(&r->pages);
-		if (r->source)
-			r->source_ops->close(r->source);
-		r->source = NULL;
+		r->clock.map.closed = true;
+		r->mark.open = false; /* no word of the region is read from here on */
+		xvt_clock_pages_fini(&r->measure.pages);
+		if (r->measure.source)
+			r->measure.source_ops->close(r->measure.source);
+		r->measure.source = NULL;
 		xvt_ring_retire(r);
 	}
 	snprintf(vm->why, sizeof(vm->why), "its old file has no writer any more");

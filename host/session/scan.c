@@ -41,9 +41,9 @@ int xvt_session_rest_room(struct xvt_session *s, struct xvt_vm *vm)
 /* Copy the idleness proven while the ring was parked into the ring. */
 static void copy_idle_proof(const struct xvt_session *s, struct xvt_ring *r)
 {
-	if (!s->rest_clock || (int64_t)(s->rest_clock - r->look_clock) <= 0)
+	if (!s->rest_clock || (int64_t)(s->rest_clock - r->drain.look_clock) <= 0)
 		return;
-	r->look_clock = r->idle_clock = r->passed_clock = s->rest_clock;
+	r->drain.look_clock = r->drain.idle_clock = r->drain.passed_clock = s->rest_clock;
 }
 
 void xvt_session_wake(struct xvt_session *s, struct xvt_ring *r)
@@ -72,19 +72,21 @@ void xvt_session_wake_vm(struct xvt_session *s, struct xvt_vm *vm)
  * of it changes with time alone. */
 static bool can_rest(const struct xvt_ring *r)
 {
-	if (r->have || r->first || xvt_ring_ready(r) || r->asked || r->unaccounted_before ||
-	    r->still || r->went_back || r->inferred_new || r->stashed || r->fault_new || !r->idle ||
-	    !r->next_burst_clock || r->read_pos != r->last.commit ||
-	    r->generation != r->last.generation ||
-	    (int64_t)(r->last_node_clock - r->idle_clock) > 0)
+	if (r->head.have || r->drain.first || xvt_ring_ready(r) || r->measure.asked ||
+	    r->decode.unaccounted_before || r->guest.still || r->drain.went_back ||
+	    r->clock.inferred_new || r->decode.stashed || r->fault.is_new || !r->drain.idle ||
+	    !r->clock.next_burst_clock || r->drain.read_pos != r->drain.last.commit ||
+	    r->drain.generation != r->drain.last.generation ||
+	    (int64_t)(r->clock.last_node_clock - r->drain.idle_clock) > 0)
 		return false;
 	switch (r->phase) {
 	case XVT_PHASE_LIVE:
-		return r->answered && r->map.count && !r->quiet && !r->wide && !r->map.closed &&
-		       r->last.state == XVT_RING_ONLINE;
+		return r->measure.answered && r->clock.map.count && !r->guest.quiet &&
+		       !r->guest.wide && !r->clock.map.closed &&
+		       r->drain.last.state == XVT_RING_ONLINE;
 	case XVT_PHASE_NEW:
 	case XVT_PHASE_DONE: /* these phases hold no ring back */
-		return r->last.state != XVT_RING_ONLINE;
+		return r->drain.last.state != XVT_RING_ONLINE;
 	default:
 		return false;
 	}
@@ -92,21 +94,22 @@ static bool can_rest(const struct xvt_ring *r)
 
 static void park(struct xvt_rest *rest, const struct xvt_ring *r)
 {
-	const struct xvt_clock_node *node = xvt_clock_map_last(&r->map);
+	const struct xvt_clock_node *node = xvt_clock_map_last(&r->clock.map);
 
 	*rest = (struct xvt_rest){
 		.ctl = r->ctl,
-		.resv = r->last.resv_word,
-		.commit = r->last.commit,
-		.generation = r->last.generation,
-		.state = r->last.state,
+		.resv = r->drain.last.resv_word,
+		.commit = r->drain.last.commit,
+		.generation = r->drain.last.generation,
+		.state = r->drain.last.state,
 		.floor_ns = UINT64_MAX,
 	};
 	if (r->phase != XVT_PHASE_LIVE)
 		return;
-	rest->floor_ns = r->proven_node_ns > r->last_ns ? r->proven_node_ns : r->last_ns;
+	rest->floor_ns = r->drain.proven_node_ns > r->head.last_ns ? r->drain.proven_node_ns
+								   : r->head.last_ns;
 	rest->node_ns = node->host_ns;
-	rest->slack_ns = r->map.slack_ns;
+	rest->slack_ns = r->clock.map.slack_ns;
 }
 
 void xvt_session_rest(struct xvt_session *s)
@@ -161,8 +164,8 @@ static void resync_vm(struct xvt_session *s, struct xvt_vm *vm, bool all)
 	for (i = 0; i < vm->region.g.ring_count; i++) {
 		struct xvt_ring *r = vm->rings[i];
 
-		any |= r->went_back;
-		if (all || r->went_back)
+		any |= r->drain.went_back;
+		if (all || r->drain.went_back)
 			back |= xvt_drain_resync(r);
 	}
 	if (!any)
@@ -201,7 +204,7 @@ static void scan_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t i)
 	if (!xvt_session_takes_part(s, r))
 		return;
 	xvt_drain_look(r, s->loop, s->drain_proof);
-	r->looked_at = s->drains;
+	r->session.looked_at = s->drains;
 }
 
 /* Prefetch the control words of a ring that is scanned soon. */
@@ -231,7 +234,7 @@ static void vm_begin(struct xvt_session *s, struct xvt_vm *vm)
 	if (vm->unseen == vm->looked) {
 		vm->unseen = !vm->looked;
 		for (i = 0; i < vm->region.g.ring_count; i++)
-			vm->rings[i]->unseen = vm->unseen;
+			vm->rings[i]->guest.unseen = vm->unseen;
 	}
 	if (back)
 		xvt_session_wake_vm(s, vm);
@@ -269,7 +272,7 @@ static void vm_take(const struct xvt_session *s, struct xvt_vm *vm)
 
 	for (i = 0; i < vm->region.g.ring_count; i++) {
 		/* Skip rings that are parked, not processed, or woken only after the scan. */
-		if (!vm->rest[i].ctl && vm->rings[i]->looked_at == s->drains)
+		if (!vm->rest[i].ctl && vm->rings[i]->session.looked_at == s->drains)
 			xvt_drain_take(vm->rings[i], rolled_back);
 	}
 }
@@ -282,12 +285,12 @@ static void vm_end(struct xvt_session *s, struct xvt_vm *vm)
 	for (i = vm->first_awake; i < vm->first_awake + vm->nr_awake; i++) {
 		struct xvt_ring *r = s->awake[i];
 
-		if (!xvt_session_takes_part(s, r) || r->looked_at != s->drains)
+		if (!xvt_session_takes_part(s, r) || r->session.looked_at != s->drains)
 			continue;
 		/* Announce rings whose writer ended before the recording, or between two scans,
 		 * without a clock. Events that older traces account for do not count. */
-		if (!r->announced &&
-		    (r->last.commit != r->skip_until || r->last.attempted != r->base_attempted))
+		if (!r->session.announced && (r->drain.last.commit != r->decode.skip_until ||
+					      r->drain.last.attempted != r->account.base_attempted))
 			xvt_ring_announce(s, r);
 	}
 	if (xvt_host_region_gone(&vm->region))

@@ -104,7 +104,7 @@ void xvt_session_join(struct xvt_session *s, uint64_t now)
 		return;
 	s->joined = true;
 	for (i = 0; i < s->nr_rings; i++) /* no record was decoded before, so no ring was late */
-		s->rings[i]->live_ns = xvt_host_clock_ns(&s->clock, now);
+		s->rings[i]->session.live_ns = xvt_host_clock_ns(&s->clock, now);
 }
 
 /* Events are emitted once each machine named at start has a clock, or join_timeout_ns is over. */
@@ -124,7 +124,8 @@ static void try_join(struct xvt_session *s, uint64_t now)
 			const struct xvt_ring *r = vm->rings[k];
 
 			live |= r->phase != XVT_PHASE_NEW;
-			waits |= r->phase == XVT_PHASE_NEW && r->last.state == XVT_RING_ONLINE;
+			waits |=
+				r->phase == XVT_PHASE_NEW && r->drain.last.state == XVT_RING_ONLINE;
 		}
 		if (!vm->named || vm->phase == XVT_VM_GONE || xvt_vm_stopped(vm) ||
 		    (live && !waits))
@@ -292,8 +293,8 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 				continue;
 			xvt_session_ring_phase(s, r, now);
 			xvt_session_clock_soon(s, r, now);
-			hurry |= r->taken > r->region->g.ring_size / HURRY_PART;
-			waits |= r->first != NULL;
+			hurry |= r->drain.taken > r->region->g.ring_size / HURRY_PART;
+			waits |= r->drain.first != NULL;
 		}
 		try_join(s, now);
 		s->merge.limit_ns = s->opt.cut ? s->cut_ns : xvt_host_clock_ns(&s->clock, now);
@@ -366,10 +367,10 @@ void xvt_session_sums(const struct xvt_session *s, uint64_t *events, uint64_t *l
 	for (i = 0; i < s->nr_rings; i++) {
 		const struct xvt_ring *r = s->rings[i];
 
-		*events += r->stats.events;
-		*late += r->stats.late;
+		*events += r->account.stats.events;
+		*late += r->account.stats.late;
 		for (k = 0; k < XVT_LOST_CAUSES; k++)
-			*lost += r->last.lost[k] - r->base_lost[k];
-		*lost += r->stats.overwritten + r->stats.dropped;
+			*lost += r->drain.last.lost[k] - r->account.base_lost[k];
+		*lost += r->account.stats.overwritten + r->account.stats.dropped;
 	}
 }

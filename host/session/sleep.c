@@ -82,7 +82,7 @@ static void ask_to_ring(struct xvt_vm *vm, uint32_t target, uint64_t now)
 		b->first_clock = now;
 	b->asked = true;
 	b->asked_clock = now;
-	b->generation = vm->rings[0]->generation;
+	b->generation = vm->rings[0]->drain.generation;
 	xvt_store(&xvt_host_region_page(&vm->region)->doorbell, b->word);
 }
 
@@ -136,7 +136,7 @@ static void update_proof(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 	uint32_t target;
 
 	heard(vm, xvt_doorbell_take(b->doorbell));
-	if (b->word && b->generation != vm->rings[0]->generation)
+	if (b->word && b->generation != vm->rings[0]->drain.generation)
 		new_generation(b);
 	if (!xvt_doorbell_ready(b->doorbell, &target)) {
 		b->proven = b->asked = false; /* the doorbell reports the reason */
@@ -165,10 +165,12 @@ static bool ring_is_idle(const struct xvt_session *s, const struct xvt_ring *r, 
 	case XVT_PHASE_DONE:
 		return true;
 	case XVT_PHASE_NEW:
-		return r->last.state != XVT_RING_ONLINE;
+		return r->drain.last.state != XVT_RING_ONLINE;
 	case XVT_PHASE_LIVE:
-		return r->idle && r->answered && !r->first && !r->have && !xvt_ring_ready(r) &&
-		       (!r->mark_open || since(now, r->mark.host_clock_before) > ticks(s, MARK_NS));
+		return r->drain.idle && r->measure.answered && !r->drain.first && !r->head.have &&
+		       !xvt_ring_ready(r) &&
+		       (!r->mark.open ||
+			since(now, r->mark.last.host_clock_before) > ticks(s, MARK_NS));
 	default: /* set aside: may return */
 		return false;
 	}
@@ -199,7 +201,7 @@ static bool quiet(struct xvt_session *s, uint64_t now)
 	for (i = 0; i < s->nr_rings; i++) {
 		const struct xvt_ring *r = s->rings[i];
 
-		filled += r->last.commit >> r->region->g.subbuf_shift;
+		filled += r->drain.last.commit >> r->region->g.subbuf_shift;
 	}
 	if (filled != s->wake.filled)
 		s->wake.quiet_clock = now;
@@ -241,7 +243,7 @@ static size_t unanswered(const struct xvt_session *s)
 	size_t i, n = 0;
 
 	for (i = 0; i < s->nr_rings; i++)
-		n += s->rings[i]->phase == XVT_PHASE_LIVE && !s->rings[i]->answered;
+		n += s->rings[i]->phase == XVT_PHASE_LIVE && !s->rings[i]->measure.answered;
 	return n;
 }
 
@@ -255,8 +257,8 @@ static bool attached(const struct xvt_vm *vm)
 /* Returns true if the ring was written, or answered, since the newest look. */
 static bool ring_changed(const struct xvt_session *s, const struct xvt_ring *r)
 {
-	return xvt_load_acquire(&r->ctl->commit) != r->last.commit ||
-	       (s->wake.dozing && !r->answered &&
+	return xvt_load_acquire(&r->ctl->commit) != r->drain.last.commit ||
+	       (s->wake.dozing && !r->measure.answered &&
 		xvt_load_acquire(&r->ctl->answer_seq) == xvt_load(&r->host->request_seq));
 }
 
@@ -377,7 +379,7 @@ static bool has_crossed(const struct xvt_vm *vm)
 		uint64_t commit = xvt_load(&r->ctl->commit);
 
 		if (r->phase != XVT_PHASE_BROKEN &&
-		    (commit ^ r->last.commit) >> vm->region.g.subbuf_shift)
+		    (commit ^ r->drain.last.commit) >> vm->region.g.subbuf_shift)
 			return true;
 	}
 	return false;

@@ -58,12 +58,12 @@ static void place_unmeasured(struct xvt_session *s, struct xvt_ring *r)
 	struct xvt_clock_node node;
 	uint64_t hz;
 
-	r->map.hz = vm->guest_hz;
+	r->clock.map.hz = vm->guest_hz;
 	if (other) {
-		node = *xvt_clock_map_last(&other->map);
+		node = *xvt_clock_map_last(&other->clock.map);
 		node.ring = r->id;
 	} else if (xvt_ring_hint(r, &node, &hz)) {
-		r->map.hz = hz;
+		r->clock.map.hz = hz;
 	} else {
 		node = (struct xvt_clock_node){ .ring = r->id, .source = XVT_SOURCE_NONE };
 	}
@@ -71,9 +71,9 @@ static void place_unmeasured(struct xvt_session *s, struct xvt_ring *r)
 	r->cut.whole = !r->cut.look.nest;
 	r->phase = XVT_PHASE_ASIDE;
 	xvt_ring_announce(s, r);
-	xvt_clock_map_add(&r->map, &node);
-	r->map.closed = true;
-	r->stats.source = node.source;
+	xvt_clock_map_add(&r->clock.map, &node);
+	r->clock.map.closed = true;
+	r->account.stats.source = node.source;
 	xvt_trace_put(s->trace, XVT_CHUNK_NODE, &node, sizeof(node), NULL, 0);
 	xvt_session_note(s, xvt_load(&r->ctl->state) == XVT_RING_ONLINE, vm, r->id,
 			 "ring %u: its clock cannot be measured; what it holds is placed by %s",
@@ -126,14 +126,15 @@ static void use_own_rate(struct xvt_session *s, struct xvt_vm *vm)
 	for (i = 0; i < vm->region.g.ring_count; i++) {
 		struct xvt_ring *r = vm->rings[i];
 
-		if (r->map.count > 1)
-			vm->guest_hz = xvt_clock_map_own_hz(&r->map);
+		if (r->clock.map.count > 1)
+			vm->guest_hz = xvt_clock_map_own_hz(&r->clock.map);
 	}
 	for (i = 0; i < vm->region.g.ring_count; i++) {
 		struct xvt_ring *r = vm->rings[i];
 
-		r->map.hz = r->map.count > 1 ? xvt_clock_map_own_hz(&r->map) : vm->guest_hz;
-		if (r->announced)
+		r->clock.map.hz =
+			r->clock.map.count > 1 ? xvt_clock_map_own_hz(&r->clock.map) : vm->guest_hz;
+		if (r->session.announced)
 			xvt_ring_announce(s, r);
 	}
 }
@@ -187,13 +188,14 @@ bool xvt_session_cut_copying(struct xvt_session *s)
 		if (!c->on || r->phase == XVT_PHASE_BROKEN)
 			continue;
 		if (!c->begun) {
-			c->until = r->last.commit;
+			c->until = r->drain.last.commit;
 			c->begun = true;
 		}
 		/* A ring without progress has no memory left: first some records must
 		 * be emitted. */
-		more |= xvt_pos_before(r->read_pos, c->until) && r->read_pos != c->tried;
-		c->tried = r->read_pos;
+		more |= xvt_pos_before(r->drain.read_pos, c->until) &&
+			r->drain.read_pos != c->tried;
+		c->tried = r->drain.read_pos;
 	}
 	return more;
 }
@@ -204,22 +206,23 @@ bool xvt_session_cut_copying(struct xvt_session *s)
  */
 static bool is_whole(const struct xvt_session *s, struct xvt_ring *r)
 {
-	if (xvt_pos_before(r->read_pos, r->cut.until))
+	if (xvt_pos_before(r->drain.read_pos, r->cut.until))
 		return false;
 	if (xvt_ring_ready(r))
-		return xvt_run_next_ns(r->runs) > s->cut_ns;
+		return xvt_run_next_ns(r->runs.first) > s->cut_ns;
 	if (xvt_ring_peek(r))
-		return r->placed && r->head_ns > s->cut_ns;
-	return r->idle && (int64_t)(r->idle_clock - s->cut_clock) > 0 && !r->first;
+		return r->head.placed && r->head.ns > s->cut_ns;
+	return r->drain.idle && (int64_t)(r->drain.idle_clock - s->cut_clock) > 0 &&
+	       !r->drain.first;
 }
 
 /* Measure the ring as soon as possible, if its records wait for a node later than T. */
 static void measure_soon(const struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
-	const struct xvt_clock_node *last = xvt_clock_map_last(&r->map);
+	const struct xvt_clock_node *last = xvt_clock_map_last(&r->clock.map);
 
 	if (last && last->host_ns <= s->cut_ns)
-		r->next_burst_clock = now;
+		r->clock.next_burst_clock = now;
 }
 
 bool xvt_session_cut_over(struct xvt_session *s, uint64_t now)

@@ -190,15 +190,15 @@ bool xvt_session_space_limited(struct xvt_session *s)
 
 static void note_drops(struct xvt_session *s, struct xvt_ring *r, uint64_t guest_clock)
 {
-	r->drops_clock = guest_clock;
-	r->drops_wait = true;
+	r->session.drops_clock = guest_clock;
+	r->session.drops_wait = true;
 	s->drops_wait = true;
 }
 
 void xvt_session_drop_lost(struct xvt_session *s, struct xvt_ring *r, const struct xvt_lost *lost,
 			   uint64_t guest_clock)
 {
-	struct xvt_lost *d = &r->drops;
+	struct xvt_lost *d = &r->session.drops;
 	unsigned int i;
 
 	for (i = 0; i < XVT_LOST_CAUSES; i++)
@@ -218,25 +218,25 @@ void xvt_session_drop_run(struct xvt_session *s, const struct xvt_run *run)
 
 	if (!n)
 		return;
-	run->ring->drops.dropped += n;
+	run->ring->session.drops.dropped += n;
 	note_drops(s, run->ring, run->guest);
 }
 
 int xvt_session_put_drops(struct xvt_session *s, struct xvt_ring *r)
 {
 	const struct xvt_event_hdr h = { .host_ns = s->emitted_ns,
-					 .guest_clock = r->drops_clock,
+					 .guest_clock = r->session.drops_clock,
 					 .ring_flags = r->id,
 					 .id = XVT_ID_LOST,
-					 .len = sizeof(r->drops) };
+					 .len = sizeof(r->session.drops) };
 	int err;
 
-	if (!r->drops_wait)
+	if (!r->session.drops_wait)
 		return 0;
-	err = xvt_trace_event(s->trace, &h, &r->drops);
-	r->stats.dropped += r->drops.dropped;
-	memset(&r->drops, 0, sizeof(r->drops));
-	r->drops_wait = false;
+	err = xvt_trace_event(s->trace, &h, &r->session.drops);
+	r->account.stats.dropped += r->session.drops.dropped;
+	memset(&r->session.drops, 0, sizeof(r->session.drops));
+	r->session.drops_wait = false;
 	s->dirty[r->id] |= XVT_DIRTY;
 	return err;
 }
@@ -275,7 +275,7 @@ static void measure_clocks(struct xvt_session *s)
 	for (i = 0; i < s->nr_vms; i++) /* as at the beginning */
 		s->vms[i]->clocks.pace = s->vms[i]->clocks.idle_pace = 0;
 	for (i = 0; i < s->nr_rings; i++) {
-		s->rings[i]->next_burst_clock = now;
+		s->rings[i]->clock.next_burst_clock = now;
 		xvt_session_clock_soon(s, s->rings[i], now);
 	}
 }

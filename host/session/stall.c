@@ -62,13 +62,13 @@ static uint64_t hold_ns(const struct xvt_session *s, const struct xvt_ring *r, u
 	uint64_t passed;
 
 	/* Before all machines have joined nothing is decoded, so the bound says nothing. */
-	if (!s->joined || xvt_ring_ready(r) || (r->have && r->placed) ||
+	if (!s->joined || xvt_ring_ready(r) || (r->head.have && r->head.placed) ||
 	    xvt_ring_bound(r) == UINT64_MAX)
 		return 0;
 	passed = xvt_u64_larger(xvt_ring_proven(r), s->merge.watermark);
 	/* A record waits for its clock since it was copied, not since its own time. */
-	if (r->have)
-		passed = xvt_u64_larger(passed, r->first->ceiling_ns);
+	if (r->head.have)
+		passed = xvt_u64_larger(passed, r->drain.first->ceiling_ns);
 	return now_ns > passed ? now_ns - passed : 0;
 }
 
@@ -84,7 +84,7 @@ static void set_barred(struct xvt_vm *vm, bool barred)
 
 	vm->stall.barred = barred;
 	for (i = 0; i < vm->region.g.ring_count; i++)
-		vm->rings[i]->barred = barred;
+		vm->rings[i]->guest.barred = barred;
 }
 
 static void bar(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
@@ -109,8 +109,8 @@ static void lift(const struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 
 	set_barred(vm, false);
 	for (i = 0; i < vm->region.g.ring_count; i++)
-		vm->rings[i]->live_ns =
-			xvt_u64_larger(vm->rings[i]->live_ns, xvt_host_clock_ns(&s->clock, now));
+		vm->rings[i]->session.live_ns = xvt_u64_larger(vm->rings[i]->session.live_ns,
+							       xvt_host_clock_ns(&s->clock, now));
 	vm->stall.good_clock = now;
 }
 

@@ -33,12 +33,13 @@ void xvt_session_status_count(const struct xvt_session *s, struct xvt_ring *r, b
 {
 	const uint64_t second = s->seconds + !second_over;
 
-	if (r->rate.second != second) {
-		r->rate_before = r->rate;
-		r->rate = (struct xvt_ring_rate){ .second = second };
+	if (r->status.rate.second != second) {
+		r->status.rate_before = r->status.rate;
+		r->status.rate = (struct xvt_ring_rate){ .second = second };
 	}
-	r->rate.events += since(r->stats.events, r->reported_stats.events);
-	r->rate.lost += since(lost_of(&r->stats), lost_of(&r->reported_stats));
+	r->status.rate.events += since(r->account.stats.events, r->session.reported_stats.events);
+	r->status.rate.lost +=
+		since(lost_of(&r->account.stats), lost_of(&r->session.reported_stats));
 }
 
 /* Note by how much each active ring's bound holds the others back, as the newest pass left it. */
@@ -52,11 +53,11 @@ static void note_lags(struct xvt_session *s, uint64_t now)
 		struct xvt_ring *r = s->awake[i];
 		uint64_t bound_ns;
 
-		r->lag_second = s->seconds;
+		r->status.lag_second = s->seconds;
 		bound_ns = xvt_ring_ready(r) ? UINT64_MAX : xvt_ring_bound(r);
-		if (bound_ns < r->live_ns)
-			bound_ns = r->live_ns;
-		r->lag_ns = bound_ns < now_ns ? now_ns - bound_ns : 0;
+		if (bound_ns < r->session.live_ns)
+			bound_ns = r->session.live_ns;
+		r->status.lag_ns = bound_ns < now_ns ? now_ns - bound_ns : 0;
 	}
 }
 
@@ -137,7 +138,7 @@ static uint64_t undrained_bytes(const struct xvt_session *s, const struct xvt_ri
 	if (s->vms[r->vm]->phase != XVT_VM_ATTACHED || r->phase == XVT_PHASE_BROKEN)
 		return 0;
 	xvt_ring_snapshot(r->ctl, &r->region->g, &now);
-	bytes = since(now.resv, r->read_pos);
+	bytes = since(now.resv, r->drain.read_pos);
 	return bytes < r->region->g.ring_size ? bytes : r->region->g.ring_size;
 }
 
@@ -151,9 +152,9 @@ static uint64_t rate(const struct xvt_session *s, uint64_t n)
 
 static void add_rates(struct xvt_json *j, const struct xvt_session *s, const struct xvt_ring *r)
 {
-	const struct xvt_ring_rate *of = r->rate.second == s->second.number ? &r->rate
-					 : r->rate_before.second == s->second.number
-						 ? &r->rate_before
+	const struct xvt_ring_rate *of = r->status.rate.second == s->second.number ? &r->status.rate
+					 : r->status.rate_before.second == s->second.number
+						 ? &r->status.rate_before
 						 : NULL;
 
 	xvt_json_add_u64(j, "events_s", of ? rate(s, of->events) : 0);
@@ -180,22 +181,24 @@ static void add_counts(struct xvt_json *j, const struct xvt_ring_stats *st)
 static void add_ring(struct xvt_json *j, const struct xvt_session *s, const struct xvt_ring *r)
 {
 	xvt_json_add_u64(j, "ring", r->index);
-	xvt_json_add_u64(j, "cpu", r->reported_info.cpu);
-	xvt_json_add_text(j, "kind", xvt_ring_kind(r->reported_info.type));
+	xvt_json_add_u64(j, "cpu", r->session.reported_info.cpu);
+	xvt_json_add_text(j, "kind", xvt_ring_kind(r->session.reported_info.type));
 	xvt_json_add_text(j, "phase", ring_phase(s, r));
-	add_counts(j, &r->reported_stats);
+	add_counts(j, &r->session.reported_stats);
 	add_rates(j, s, r);
-	xvt_json_add_u64(j, "lag_ns", r->lag_second == s->second.number ? r->lag_ns : 0);
+	xvt_json_add_u64(j, "lag_ns",
+			 r->status.lag_second == s->second.number ? r->status.lag_ns : 0);
 	xvt_json_add_u64(j, "size_bytes", r->region->g.ring_size);
 	xvt_json_add_u64(j, "undrained_bytes", undrained_bytes(s, r));
-	xvt_clock_to_json(j, r->reported_stats.source, r->reported_stats.bound_ns_max,
-			  r->reported_stats.rejected);
+	xvt_clock_to_json(j, r->session.reported_stats.source,
+			  r->session.reported_stats.bound_ns_max,
+			  r->session.reported_stats.rejected);
 }
 
 /* Returns false for a ring that never had a clock or a RING chunk: it does not write either. */
 static bool worth_a_line(const struct xvt_ring *r)
 {
-	return r->announced || r->phase != XVT_PHASE_NEW;
+	return r->session.announced || r->phase != XVT_PHASE_NEW;
 }
 
 static void add_vm(struct xvt_json *j, const struct xvt_session *s, struct xvt_vm *v)

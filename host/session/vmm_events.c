@@ -138,10 +138,10 @@ static void stood_still(struct xvt_vm *vm, uint64_t until_ns)
 
 	for (i = 0; i < nr_rings(vm); i++) {
 		if (vm->stop_ns && until_ns)
-			xvt_clock_map_paused(&vm->rings[i]->map, vm->stop_ns, until_ns);
+			xvt_clock_map_paused(&vm->rings[i]->clock.map, vm->stop_ns, until_ns);
 		xvt_ring_stood_still(vm->rings[i], until_ns > RESUME_NS ? until_ns - RESUME_NS : 0);
-		vm->rings[i]->answer_clock = now; /* silence begins anew */
-		vm->rings[i]->still = false;
+		vm->rings[i]->measure.answer_clock = now; /* silence begins anew */
+		vm->rings[i]->guest.still = false;
 	}
 }
 
@@ -152,7 +152,7 @@ static void measure_at_once(struct xvt_vm *vm)
 	uint32_t i;
 
 	for (i = 0; i < nr_rings(vm); i++) {
-		vm->rings[i]->next_burst_clock = 0;
+		vm->rings[i]->clock.next_burst_clock = 0;
 		xvt_session_clock_soon(vm->session, vm->rings[i], now);
 	}
 }

@@ -74,7 +74,7 @@ void engine_init_shape(struct engine *e, const struct engine_shape *shape)
 		r->pool = &e->pool;
 		r->host_clock = &e->clock;
 		r->mode = shape->mode;
-		xvt_clock_map_init(&r->map, 1000000000);
+		xvt_clock_map_init(&r->clock.map, 1000000000);
 		r->margin_most_ns = UINT64_MAX;
 		xvt_ring_attach(r);
 		e->rings[i] = r;
@@ -122,8 +122,8 @@ void engine_at(struct engine *e, uint32_t ring, uint64_t guest, uint64_t host_ns
 {
 	struct xvt_clock_node node = { .ring = ring, .guest = guest, .host_ns = host_ns };
 
-	ck_assert_int_eq(xvt_clock_map_add(&e->rings[ring]->map, &node), 0);
-	e->rings[ring]->last_node_clock = host_ns;
+	ck_assert_int_eq(xvt_clock_map_add(&e->rings[ring]->clock.map, &node), 0);
+	e->rings[ring]->clock.last_node_clock = host_ns;
 }
 
 void engine_node(struct engine *e, uint32_t ring, uint64_t time)
@@ -136,12 +136,12 @@ void engine_drain(struct engine *e, uint64_t proof)
 	uint32_t i;
 
 	for (i = 0; i < e->nr_rings; i++) {
-		if (e->rings[i]->went_back)
+		if (e->rings[i]->drain.went_back)
 			xvt_drain_resync(e->rings[i]);
 		xvt_drain_look(e->rings[i], e->loop, proof);
 	}
 	for (i = 0; i < e->nr_rings; i++) {
-		while (e->rings[i]->reads)
+		while (e->rings[i]->drain.reads)
 			ck_assert_int_ge(xvt_loop_run(e->loop, 1000000000u), 0);
 		xvt_drain_take(e->rings[i], false);
 	}
@@ -226,7 +226,7 @@ static void keep(struct engine *e, const struct xvt_window *w, uint32_t i, uint3
 	if (ev->len >= 2 * sizeof(uint64_t))
 		memcpy(&ev->second, h + head + 1, sizeof(ev->second));
 	if (ev->id >= XVT_ID_FIRST_EVENT)
-		r->stats.events++;
+		r->account.stats.events++;
 }
 
 static int keep_all(void *arg, const struct xvt_window *w)
@@ -259,7 +259,7 @@ void engine_end(struct engine *e)
 
 	engine_drain(e, 0);
 	for (i = 0; i < e->nr_rings; i++)
-		e->rings[i]->map.closed = true;
+		e->rings[i]->clock.map.closed = true;
 	engine_merge(e);
 }
 

@@ -91,14 +91,14 @@ static void learn(struct play *p, struct guest *g)
 {
 	struct xvt_ring *r = p->e.rings[g->ring];
 	struct xvt_clock_node *n = &g->node[g->first++ % NODES_LATE];
-	int err = xvt_clock_map_add(&r->map, n);
+	int err = xvt_clock_map_add(&r->clock.map, n);
 
 	if (err) { /* of the same moment as the one before */
 		DEMAND(err == -EALREADY);
 		return;
 	}
-	r->node_before_clock = r->last_node_clock;
-	r->last_node_clock = n->host_ns + n->bound_ns;
+	r->clock.node_before_clock = r->clock.last_node_clock;
+	r->clock.last_node_clock = n->host_ns + n->bound_ns;
 }
 
 static void learn_some(struct play *p)
@@ -128,7 +128,7 @@ static bool may_hide(const struct guest *g, const struct xvt_ring_ctl *c, uint64
 static void look(struct play *p, uint32_t ring, uint64_t proof)
 {
 	struct xvt_ring *r = p->e.rings[ring];
-	struct xvt_piece *piece, *tail = r->tail;
+	struct xvt_piece *piece, *tail = r->drain.tail;
 	const uint32_t nest = xvt_load(&r->ctl->nest);
 	const bool hide = may_hide(&p->guest[ring], r->ctl, proof) && chance(p, p->s->hide);
 
@@ -137,7 +137,7 @@ static void look(struct play *p, uint32_t ring, uint64_t proof)
 	xvt_drain_look(r, p->e.loop, proof);
 	if (hide)
 		xvt_store(&r->ctl->nest, nest);
-	for (piece = tail ? tail->next : r->first; piece; piece = piece->next) {
+	for (piece = tail ? tail->next : r->drain.first; piece; piece = piece->next) {
 		piece->ceiling_clock = p->now;
 		piece->ceiling_ns = p->now;
 	}
@@ -180,7 +180,7 @@ static void end_pass(struct play *p)
 	for (i = 0; i < p->e.nr_rings; i++) {
 		struct xvt_ring *r = p->e.rings[i];
 
-		while (r->reads)
+		while (r->drain.reads)
 			DEMAND(xvt_loop_run(p->e.loop, 1000000000u) >= 0);
 		if (p->guest[i].looked)
 			xvt_drain_take(r, false);
@@ -238,7 +238,7 @@ static void drain_fully(struct play *p, uint32_t ring, uint64_t proof)
 	do {
 		look(p, ring, proof);
 		end_pass(p);
-	} while (r->read_pos != xvt_load(&r->ctl->commit));
+	} while (r->drain.read_pos != xvt_load(&r->ctl->commit));
 }
 
 /* ------------------------------------------------------------------ the guests */
@@ -386,9 +386,9 @@ static void stop(struct play *p, const struct op *op)
 		if (p->h->vm[i] != op->ring)
 			continue;
 		xvt_ring_stopped(r);
-		b = &r->bumps[(r->nr_bumps - 1) % XVT_BUMPS];
+		b = &r->words.bumps[(r->words.nr_bumps - 1) % XVT_BUMPS];
 		b->before_ns = b->after_ns = p->now;
-		r->map.suspect_ns = r->map.stop_ns = p->now;
+		r->clock.map.suspect_ns = r->clock.map.stop_ns = p->now;
 	}
 }
 
@@ -409,7 +409,7 @@ static void join(struct play *p, const struct op *op)
 
 	p->guest[op->ring].joined = true;
 	r->phase = XVT_PHASE_LIVE;
-	r->start_ns = r->live_ns = p->now;
+	r->start_ns = r->session.live_ns = p->now;
 }
 
 /* Nodes and drains are the host's; all else is a guest's. */
@@ -448,7 +448,7 @@ static void end(struct play *p, struct played *out)
 	merge(p);
 	out->before_end = p->e.nr_out;
 	for (i = 0; i < p->e.nr_rings; i++)
-		p->e.rings[i]->map.closed = true;
+		p->e.rings[i]->clock.map.closed = true;
 	p->e.merge.limit_ns = UINT64_MAX;
 	small_windows(p);
 	engine_merge(&p->e);
@@ -492,7 +492,7 @@ void history_play(const struct history *h, const struct schedule *s, struct play
 	out->late = p->e.merge.late;
 	out->bound_ns = 0;
 	for (i = 0; i < p->e.nr_rings; i++) {
-		uint64_t bound = xvt_clock_map_bound_ns(&p->e.rings[i]->map);
+		uint64_t bound = xvt_clock_map_bound_ns(&p->e.rings[i]->clock.map);
 
 		out->bound_ns = bound > out->bound_ns ? bound : out->bound_ns;
 	}

@@ -64,7 +64,7 @@ void rounds_copy(struct rounds *o, struct engine *e)
 		struct xvt_reader *reader = &o->reader[i];
 		const struct xvt_piece *p;
 
-		for (p = e->rings[i]->first; p; p = p->next) {
+		for (p = e->rings[i]->drain.first; p; p = p->next) {
 			struct xvt_record rec;
 
 			if (xvt_pos_before(p->pos, reader->pos))

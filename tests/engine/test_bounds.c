@@ -243,20 +243,20 @@ static void merge(struct world *w, uint64_t now)
 {
 	w->e.merge.limit_ns = now;
 	engine_merge(&w->e);
-	if (w->r->inferred_new)
-		w->nodes[w->nr_nodes++] = w->r->inferred;
-	w->r->inferred_new = false;
+	if (w->r->clock.inferred_new)
+		w->nodes[w->nr_nodes++] = w->r->clock.inferred;
+	w->r->clock.inferred_new = false;
 }
 
 static void look(struct world *w, uint64_t now, bool proof)
 {
 	struct xvt_ring *r = w->r;
-	struct xvt_piece *p, *tail = r->tail;
+	struct xvt_piece *p, *tail = r->drain.tail;
 
 	xvt_drain_look(r, w->e.loop, proof ? w->proof : 0);
-	for (p = tail ? tail->next : r->first; p; p = p->next)
+	for (p = tail ? tail->next : r->drain.first; p; p = p->next)
 		p->ceiling_clock = p->ceiling_ns = now;
-	while (r->reads)
+	while (r->drain.reads)
 		if (xvt_loop_run(w->e.loop, 1000000000u) < 0)
 			ck_abort_msg("the loop failed");
 	xvt_drain_take(r, false);
@@ -269,9 +269,9 @@ static void hear(struct world *w, uint64_t now)
 	for (; w->reported < w->nr_reports && w->reports[w->reported].ns <= now; w->reported++) {
 		const struct report *report = &w->reports[w->reported];
 
-		w->r->map.suspect = true;
-		w->r->map.suspect_ns = now;
-		xvt_clock_map_reported(&w->r->map, report->ns, report->ticks);
+		w->r->clock.map.suspect = true;
+		w->r->clock.map.suspect_ns = now;
+		xvt_clock_map_reported(&w->r->clock.map, report->ns, report->ticks);
 	}
 }
 
@@ -289,13 +289,13 @@ static void measure(struct world *w, uint64_t moment, uint64_t width)
 				    .bound_ns = width / 2 + 1 };
 
 	hear(w, s.host_clock_hi);
-	if (w->r->inferred_new)
+	if (w->r->clock.inferred_new)
 		merge(w, s.host_clock_hi);
-	if (xvt_clock_map_add(&w->r->map, &n))
+	if (xvt_clock_map_add(&w->r->clock.map, &n))
 		return;
 	s.epoch = n.epoch;
-	w->r->node_before_clock = w->r->last_node_clock;
-	w->r->last_node_clock = s.host_clock_hi;
+	w->r->clock.node_before_clock = w->r->clock.last_node_clock;
+	w->r->clock.last_node_clock = s.host_clock_hi;
 	w->nodes[w->nr_nodes++] = n;
 	w->samples[w->nr_samples++] = s;
 }
@@ -332,8 +332,8 @@ static void play(struct world *w)
 	w->r = w->e.rings[0];
 	w->e.writers[0].clock = stamp;
 	w->e.writers[0].clock_arg = w;
-	xvt_clock_map_init(&w->r->map, hz);
-	w->r->map.host_hz = 1000000000;
+	xvt_clock_map_init(&w->r->clock.map, hz);
+	w->r->clock.map.host_hz = 1000000000;
 	next_event = w->node_ns[0] + 1 + below(w, busy);
 	next_look = next_event;
 	while (w->measured < w->nr_moments) {
@@ -348,7 +348,7 @@ static void play(struct world *w)
 			next_event += magnitude(w, 50e3, (double)busy);
 		} else {
 			/* Between two measurements a guest that is silent bears witness. */
-			w->r->quiet =
+			w->r->guest.quiet =
 				w->measured && next_look - w->node_ns[w->measured - 1] > 250 * MS;
 			if (!below(w, 4))
 				hear(w, next_look);
@@ -357,7 +357,7 @@ static void play(struct world *w)
 		}
 	}
 	look(w, next_look, true);
-	w->r->map.closed = true;
+	w->r->clock.map.closed = true;
 	merge(w, next_look);
 }
 
@@ -430,7 +430,8 @@ static void judge_recorded(struct judged *j, struct world *w)
 		judge(j, w, apart(ev->ns, ev->second), bound);
 		/* What status shows while it is recorded is one bound for all of them. */
 		if (!(ev->flags & XVT_EVENT_F_LATE))
-			judge(j, w, apart(ev->ns, ev->second), xvt_clock_map_bound_ns(&w->r->map));
+			judge(j, w, apart(ev->ns, ev->second),
+			      xvt_clock_map_bound_ns(&w->r->clock.map));
 	}
 }
 
@@ -456,7 +457,8 @@ static struct xvt_trace *make_trace(const struct world *w, const struct xvt_cloc
 {
 	const struct xvt_file_info info = { .host_clock_id = XVT_CLOCK_TSC, .mult = 1 };
 	const struct xvt_vm_info vm = { .name = "g1" };
-	const struct xvt_ring_info ring = { .clock_id = XVT_CLOCK_TSC, .clock_hz = w->r->map.hz };
+	const struct xvt_ring_info ring = { .clock_id = XVT_CLOCK_TSC,
+					    .clock_hz = w->r->clock.map.hz };
 	struct file file = { .sink.write = to_file, .fd = memfd_create("bounds", 0) };
 	struct xvt_trace_writer *t;
 	struct xvt_trace *trace;

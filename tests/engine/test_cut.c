@@ -37,7 +37,7 @@ static void copy_all(struct engine *e)
 	uint32_t i;
 
 	for (i = 0; i < e->nr_rings; i++) {
-		while (e->rings[i]->reads)
+		while (e->rings[i]->drain.reads)
 			ck_assert_int_ge(xvt_loop_run(e->loop, 1000000000u), 0);
 	}
 }
@@ -69,14 +69,14 @@ static void finish(struct engine *e)
 	uint32_t i;
 
 	for (i = 0; i < e->nr_rings; i++)
-		e->rings[i]->map.closed = true;
+		e->rings[i]->clock.map.closed = true;
 	engine_merge(e);
 }
 
 static void account(struct engine *e, uint32_t ring)
 {
 	struct xvt_ring *r = e->rings[ring];
-	const struct xvt_ring_stats *s = &r->stats;
+	const struct xvt_ring_stats *s = &r->account.stats;
 	struct xvt_lost lost;
 	uint64_t sum;
 	int i;
@@ -116,7 +116,7 @@ START_TEST(the_cut_is_exact_on_all_rings)
 	ck_assert(engine_in_order(&e));
 	for (i = 0; i < 3; i++) {
 		account(&e, i);
-		ck_assert_uint_eq(e.rings[i]->stats.attempted, 2);
+		ck_assert_uint_eq(e.rings[i]->account.stats.attempted, 2);
 	}
 	engine_fini(&e);
 }
@@ -188,10 +188,10 @@ START_TEST(a_ring_that_stays_inside_an_event_gives_what_it_has_published)
 	ck_assert_uint_eq(e.nr_out, 2);
 	ck_assert(e.out[0].flags & XVT_EVENT_F_UNCONFIRMED);
 	account(&e, 0);
-	ck_assert_uint_eq(e.rings[0]->stats.in_flight, 1);
-	ck_assert_uint_eq(e.rings[0]->stats.attempted, 2);
+	ck_assert_uint_eq(e.rings[0]->account.stats.in_flight, 1);
+	ck_assert_uint_eq(e.rings[0]->account.stats.attempted, 2);
 	account(&e, 1);
-	ck_assert_uint_eq(e.rings[1]->stats.in_flight, 0);
+	ck_assert_uint_eq(e.rings[1]->account.stats.in_flight, 0);
 	engine_fini(&e);
 }
 END_TEST
@@ -244,7 +244,7 @@ static void overtake(uint32_t early, uint32_t lead, uint32_t lag)
 		write_subbufs(&e, 0, lag, &end);
 	take_all(&e);
 	/* At once: a writer that goes on would not let it be read again. */
-	ck_assert(early + lead + lag > 2 || e.rings[0]->first);
+	ck_assert(early + lead + lag > 2 || e.rings[0]->drain.first);
 	whole(&e);
 	engine_drain(&e, 0);
 	engine_node(&e, 0, end + 10);
@@ -253,9 +253,9 @@ static void overtake(uint32_t early, uint32_t lead, uint32_t lag)
 	ck_assert(whole(&e));
 	finish(&e);
 	account(&e, 0);
-	ck_assert_uint_eq(e.rings[0]->stats.attempted, held);
-	ck_assert_uint_eq(e.rings[0]->stats.events, counted(&e));
-	ck_assert_uint_eq(e.rings[0]->stats.overwritten, held - counted(&e));
+	ck_assert_uint_eq(e.rings[0]->account.stats.attempted, held);
+	ck_assert_uint_eq(e.rings[0]->account.stats.events, counted(&e));
+	ck_assert_uint_eq(e.rings[0]->account.stats.overwritten, held - counted(&e));
 	if (counted(&e)) /* and the trace says where */
 		ck_assert_uint_eq(e.rings[0]->cut.told.overwritten, held - counted(&e));
 	/* The newest ones are there, in a row. */
@@ -327,8 +327,8 @@ START_TEST(without_a_clock_nothing_after_the_look_before_the_cut_is_taken)
 	r->cut.look_clock = T - 1;
 	r->cut.frozen = true;
 	e.merge.limit_ns = T;
-	ck_assert_int_eq(xvt_clock_map_add(&r->map, &node), 0);
-	r->map.closed = true;
+	ck_assert_int_eq(xvt_clock_map_add(&r->clock.map, &node), 0);
+	r->clock.map.closed = true;
 	xvt_commit(&e.writers[0], &slot);
 	engine_write(&e, 0, T + 3);
 	engine_drain(&e, 0);
@@ -337,8 +337,8 @@ START_TEST(without_a_clock_nothing_after_the_look_before_the_cut_is_taken)
 	ck_assert_uint_eq(e.nr_out, 2);
 	ck_assert_uint_le(e.out[1].ns, T);
 	account(&e, 0);
-	ck_assert_uint_eq(r->stats.in_flight, 1); /* when it was looked at */
-	ck_assert_uint_eq(r->stats.attempted, 3);
+	ck_assert_uint_eq(r->account.stats.in_flight, 1); /* when it was looked at */
+	ck_assert_uint_eq(r->account.stats.attempted, 3);
 	engine_fini(&e);
 }
 END_TEST
@@ -365,10 +365,10 @@ START_TEST(losses_and_discards_are_those_of_the_window)
 	engine_merge(&e);
 	finish(&e);
 	account(&e, 0);
-	ck_assert_uint_eq(e.rings[0]->stats.lost[XVT_LOST_BIG], 2);
-	ck_assert_uint_eq(e.rings[0]->stats.discarded, 1);
-	ck_assert_uint_eq(e.rings[0]->stats.overwritten, 0);
-	ck_assert_uint_eq(e.rings[0]->stats.attempted, counted(&e) + 3);
+	ck_assert_uint_eq(e.rings[0]->account.stats.lost[XVT_LOST_BIG], 2);
+	ck_assert_uint_eq(e.rings[0]->account.stats.discarded, 1);
+	ck_assert_uint_eq(e.rings[0]->account.stats.overwritten, 0);
+	ck_assert_uint_eq(e.rings[0]->account.stats.attempted, counted(&e) + 3);
 	engine_fini(&e);
 }
 END_TEST

@@ -168,7 +168,7 @@ START_TEST(a_lap_before_a_new_generation_is_skipped)
 	while ((e.writers[0].ctl->commit & 1023) < 700)
 		engine_write(&e, 0, t++);
 	engine_drain(&e, 0);
-	from = e.rings[0]->read_pos;
+	from = e.rings[0]->drain.read_pos;
 	while (e.writers[0].ctl->commit - (from & ~1023ull) <= e.region.g.ring_size + 200)
 		engine_write(&e, 0, t++);
 	xvt_ring_new_generation(e.writers[0].ctl, &e.region.g, e.writers[0].ctl->generation + 1,
@@ -178,8 +178,8 @@ START_TEST(a_lap_before_a_new_generation_is_skipped)
 		engine_write(&e, 0, t++);
 		engine_drain(&e, 0);
 	}
-	ck_assert_uint_eq(e.rings[0]->generation, e.writers[0].ctl->generation);
-	ck_assert_uint_eq(e.rings[0]->read_pos, e.writers[0].ctl->commit);
+	ck_assert_uint_eq(e.rings[0]->drain.generation, e.writers[0].ctl->generation);
+	ck_assert_uint_eq(e.rings[0]->drain.read_pos, e.writers[0].ctl->commit);
 	engine_fini(&e);
 }
 END_TEST
@@ -228,11 +228,11 @@ START_TEST(a_mark_takes_its_place_and_is_not_counted)
 	ck_assert_uint_eq(e.out[1].ns, 20);
 	ck_assert_uint_eq(e.out[1].number, 4711);
 	xvt_ring_account(e.rings[0], true);
-	ck_assert_uint_eq(e.rings[0]->stats.events, 2 + i);
-	ck_assert_uint_eq(e.rings[0]->stats.attempted, 3 + i);
-	ck_assert_uint_eq(e.rings[0]->stats.lost[XVT_LOST_FULL], 1);
-	ck_assert_uint_eq(e.rings[0]->stats.in_flight, 0);
-	ck_assert_uint_eq(e.rings[0]->stats.bad_bytes, 0);
+	ck_assert_uint_eq(e.rings[0]->account.stats.events, 2 + i);
+	ck_assert_uint_eq(e.rings[0]->account.stats.attempted, 3 + i);
+	ck_assert_uint_eq(e.rings[0]->account.stats.lost[XVT_LOST_FULL], 1);
+	ck_assert_uint_eq(e.rings[0]->account.stats.in_flight, 0);
+	ck_assert_uint_eq(e.rings[0]->account.stats.bad_bytes, 0);
 	engine_fini(&e);
 }
 END_TEST
@@ -266,9 +266,9 @@ START_TEST(a_full_ring_tells_its_gap_between_the_right_two_numbers)
 	ck_assert_uint_eq(told, lost);
 	ck_assert_uint_eq(after - before - 1, lost);
 	xvt_ring_account(e.rings[0], true);
-	ck_assert_uint_eq(e.rings[0]->stats.attempted, attempted);
-	ck_assert_uint_eq(e.rings[0]->stats.events + lost, attempted);
-	ck_assert_uint_eq(e.rings[0]->stats.in_flight, 0);
+	ck_assert_uint_eq(e.rings[0]->account.stats.attempted, attempted);
+	ck_assert_uint_eq(e.rings[0]->account.stats.events + lost, attempted);
+	ck_assert_uint_eq(e.rings[0]->account.stats.in_flight, 0);
 	engine_fini(&e);
 }
 END_TEST
@@ -301,9 +301,10 @@ START_TEST(an_overtaken_reader_goes_on_without_duplicates_and_the_counts_add_up)
 	ck_assert(gap);
 	ck_assert_uint_eq(last, 2000);
 	xvt_ring_account(e.rings[0], true);
-	ck_assert_uint_eq(e.rings[0]->stats.attempted, 2000);
-	ck_assert_uint_eq(e.rings[0]->stats.events + e.rings[0]->stats.overwritten, 2000);
-	ck_assert_uint_gt(e.rings[0]->stats.overwritten, 0);
+	ck_assert_uint_eq(e.rings[0]->account.stats.attempted, 2000);
+	ck_assert_uint_eq(e.rings[0]->account.stats.events + e.rings[0]->account.stats.overwritten,
+			  2000);
+	ck_assert_uint_gt(e.rings[0]->account.stats.overwritten, 0);
 	engine_fini(&e);
 }
 END_TEST
@@ -336,9 +337,9 @@ START_TEST(undrained_records_of_an_older_generation_are_delivered_first)
 	ck_assert_uint_eq(e.out[10].number, 12); /* finished, never published */
 	ck_assert(e.out[10].flags & XVT_EVENT_F_RECOVERED);
 	ck_assert_uint_eq(e.out[11].number, 13);
-	ck_assert_uint_eq(e.rings[0]->unfinished, 1);
+	ck_assert_uint_eq(e.rings[0]->decode.unfinished, 1);
 	xvt_ring_account(e.rings[0], true);
-	ck_assert_uint_eq(e.rings[0]->stats.in_flight, 1);
+	ck_assert_uint_eq(e.rings[0]->account.stats.in_flight, 1);
 	engine_fini(&e);
 }
 END_TEST
@@ -363,7 +364,7 @@ START_TEST(an_unreadable_sub_buffer_costs_itself_only)
 	ck_assert_uint_eq(told, 1024);
 	ck_assert_uint_eq(e.out[0].number, 1);
 	ck_assert_uint_eq(e.out[e.nr_out - 1].number, 130);
-	ck_assert_uint_eq(e.rings[0]->stats.bad_bytes, 1024);
+	ck_assert_uint_eq(e.rings[0]->account.stats.bad_bytes, 1024);
 	engine_fini(&e);
 }
 END_TEST
@@ -381,7 +382,7 @@ START_TEST(nonsense_control_words_stop_one_ring_and_say_which_word)
 	xvt_store(&e.writers[0].ctl->commit, 1ull << 40);
 	engine_end(&e);
 	ck_assert_int_eq(e.rings[0]->phase, XVT_PHASE_BROKEN);
-	ck_assert_ptr_nonnull(strstr(e.rings[0]->fault, "commit"));
+	ck_assert_ptr_nonnull(strstr(e.rings[0]->fault.text, "commit"));
 	ck_assert_uint_eq(e.nr_out, 1);
 	ck_assert_uint_eq(e.out[0].ring, 1);
 	engine_fini(&e);
@@ -429,7 +430,7 @@ START_TEST(each_position_that_is_not_aligned_stops_its_ring_by_name)
 	engine_end(&e);
 	ck_assert_int_eq(e.rings[0]->phase, XVT_PHASE_BROKEN);
 	snprintf(want, sizeof(want), "%s = %" PRIu64 " ", unaligned[_i].field, xvt_load(at));
-	ck_assert_msg(strstr(e.rings[0]->fault, want) != NULL, "%s", e.rings[0]->fault);
+	ck_assert_msg(strstr(e.rings[0]->fault.text, want) != NULL, "%s", e.rings[0]->fault.text);
 	ck_assert_uint_eq(e.out[e.nr_out - 1].ring, 1);
 	engine_fini(&e);
 }
@@ -531,7 +532,7 @@ START_TEST(a_record_in_a_run_is_judged_as_if_it_came_alone)
 		engine_write(&e, 0, i * 3 * MS);
 	engine_node(&e, 0, 100 * MS);
 	engine_drain(&e, 0);
-	e.rings[0]->first->ceiling_ns = 23 * MS; /* and yet 24 and 27 are in it */
+	e.rings[0]->drain.first->ceiling_ns = 23 * MS; /* and yet 24 and 27 are in it */
 	engine_merge(&e);
 	engine_end(&e);
 	ck_assert_uint_eq(e.nr_out, 9);
@@ -559,7 +560,8 @@ START_TEST(a_stamp_that_goes_back_waits_for_the_clock_and_no_longer)
 	engine_merge(&e);
 	ck_assert_uint_eq(e.nr_out, 1);
 	engine_node(&e, 0, 50);
-	e.rings[0]->node_before_clock = xvt_clock_read(); /* node 40 came after the records did */
+	e.rings[0]->clock.node_before_clock =
+		xvt_clock_read(); /* node 40 came after the records did */
 	engine_merge(&e);
 	ck_assert_uint_eq(e.nr_out, 3);
 	ck_assert(e.out[1].flags & XVT_EVENT_F_CLOCK);
@@ -608,12 +610,12 @@ START_TEST(a_record_in_flight_over_a_pause_is_placed_by_the_epoch_that_it_read)
 	ck_assert_int_eq(xvt_reserve(&e.writers[0], XVT_ID_U64, 8, &slot), 0);
 	*(uint64_t *)slot.payload = 1;
 	xvt_ring_bump_epoch(e.rings[0]);
-	e.rings[0]->bumps[0].before_ns = 1000 * MS;
-	e.rings[0]->bumps[0].after_ns = 1001 * MS;
+	e.rings[0]->words.bumps[0].before_ns = 1000 * MS;
+	e.rings[0]->words.bumps[0].after_ns = 1001 * MS;
 	xvt_commit(&e.writers[0], &slot);
 	engine_write(&e, 0, 106 * MS);
 	engine_drain(&e, 0);
-	e.rings[0]->first->ceiling_ns = 3120 * MS;
+	e.rings[0]->drain.first->ceiling_ns = 3120 * MS;
 	engine_at(&e, 0, 110 * MS, 3110 * MS);
 	engine_at(&e, 0, 120 * MS, 3120 * MS);
 	engine_merge(&e);
@@ -643,19 +645,19 @@ START_TEST(what_waits_when_a_guest_falls_silent_is_its_own_witness)
 	engine_write(&e, 1, 115 * MS);
 	engine_node(&e, 1, 200 * MS);
 	engine_drain(&e, 200 * MS);
-	e.rings[0]->first->ceiling_ns = 125 * MS;
+	e.rings[0]->drain.first->ceiling_ns = 125 * MS;
 	engine_merge(&e);
 	ck_assert_uint_eq(e.nr_out, 0);
-	e.rings[0]->quiet = !_i;
-	e.rings[0]->wide = _i;
+	e.rings[0]->guest.quiet = !_i;
+	e.rings[0]->guest.wide = _i;
 	engine_merge(&e);
 	ck_assert_uint_eq(e.nr_out, 3); /* and ring 1 went on as well, in order */
 	ck_assert(engine_in_order(&e));
 	ck_assert_uint_eq(e.out[1].ns, 115 * MS);
 	ck_assert_uint_eq(e.out[2].ns, 120 * MS);
 	ck_assert_uint_eq(e.out[0].flags | e.out[2].flags, 0);
-	ck_assert(e.rings[0]->inferred_new);
-	n = xvt_clock_map_last(&e.rings[0]->map);
+	ck_assert(e.rings[0]->clock.inferred_new);
+	n = xvt_clock_map_last(&e.rings[0]->clock.map);
 	ck_assert_uint_eq(n->source, XVT_SOURCE_DRAIN);
 	ck_assert_uint_eq(n->guest, 120 * MS);
 	ck_assert_uint_eq(n->bound_ns, 20 * MS); /* between the node before and the look */
@@ -674,12 +676,12 @@ START_TEST(a_witness_that_contradicts_the_line_is_not_heard)
 	engine_node(&e, 0, 100 * MS);
 	engine_write(&e, 0, 110 * MS);
 	engine_drain(&e, 0);
-	e.rings[0]->quiet = true;
-	e.rings[0]->first->floor_ns = 3000 * MS;
-	e.rings[0]->first->ceiling_ns = 3010 * MS;
+	e.rings[0]->guest.quiet = true;
+	e.rings[0]->drain.first->floor_ns = 3000 * MS;
+	e.rings[0]->drain.first->ceiling_ns = 3010 * MS;
 	engine_merge(&e);
 	ck_assert_uint_eq(e.nr_out, 0);
-	ck_assert(!e.rings[0]->inferred_new);
+	ck_assert(!e.rings[0]->clock.inferred_new);
 	engine_at(&e, 0, 120 * MS, 3015 * MS); /* it had stood still, and answers now */
 	engine_merge(&e);
 	ck_assert_uint_eq(e.nr_out, 1);
@@ -701,18 +703,18 @@ START_TEST(the_search_for_a_witness_goes_on_where_it_ended)
 	r = e.rings[0];
 	engine_node(&e, 0, 1);
 	engine_node(&e, 0, 100 * MS);
-	r->quiet = true;
+	r->guest.quiet = true;
 	for (int pass = 0; pass < 100; pass++) {
 		/* A sub-buffer holds less than fifty of them, and has a header. */
 		for (int i = 0; i < 10; i++)
 			ck_assert_int_eq(engine_write(&e, 0, 110 * MS + ++n), 0);
 		engine_drain(&e, 0);
-		r->tail->floor_ns = 3000 * MS;
-		r->tail->ceiling_ns = 3010 * MS;
+		r->drain.tail->floor_ns = 3000 * MS;
+		r->drain.tail->ceiling_ns = 3010 * MS;
 		engine_merge(&e);
 		ck_assert_uint_eq(e.nr_out, 0);
 		ck_assert_uint_eq(r->scan.newest.ts, 110 * MS + n);
-		ck_assert_ptr_eq(r->scan.found, r->tail);
+		ck_assert_ptr_eq(r->scan.found, r->drain.tail);
 		ck_assert_uint_lt(r->scan.looked_at, n + n / 10 + 10);
 	}
 	/* Of another epoch: no further, and that stays so. */
@@ -743,19 +745,19 @@ START_TEST(a_witness_of_a_disturbed_machine_is_granted_no_creep)
 	engine_node(&e, 0, 100 * MS);
 	engine_write(&e, 0, 110 * MS);
 	engine_drain(&e, 0);
-	e.rings[0]->map.suspect = true;
-	e.rings[0]->quiet = true;
-	e.rings[0]->first->floor_ns = 124 * MS;
-	e.rings[0]->first->ceiling_ns = 128 * MS;
+	e.rings[0]->clock.map.suspect = true;
+	e.rings[0]->guest.quiet = true;
+	e.rings[0]->drain.first->floor_ns = 124 * MS;
+	e.rings[0]->drain.first->ceiling_ns = 128 * MS;
 	engine_merge(&e);
 	ck_assert_uint_eq(e.nr_out, 0);
-	ck_assert(!e.rings[0]->inferred_new);
+	ck_assert(!e.rings[0]->clock.inferred_new);
 	engine_at(&e, 0, 120 * MS, 135 * MS);
 	engine_merge(&e);
 	ck_assert_uint_eq(e.nr_out, 1);
 	ck_assert_uint_eq(e.out[0].ns, 125 * MS);
 	ck_assert_uint_eq(e.out[0].flags, 0);
-	ck_assert_uint_eq(xvt_clock_map_last(&e.rings[0]->map)->epoch, 1);
+	ck_assert_uint_eq(xvt_clock_map_last(&e.rings[0]->clock.map)->epoch, 1);
 	engine_end(&e);
 	engine_fini(&e);
 }
@@ -776,22 +778,22 @@ START_TEST(what_may_come_after_a_stop_waits_for_a_measurement)
 	engine_write(&e, 0, 104 * MS);
 	engine_drain(&e, 0);
 	xvt_ring_stopped(e.rings[0]);
-	ck_assert(e.rings[0]->map.suspect);
-	e.rings[0]->bumps[0].before_ns = 105 * MS;
-	e.rings[0]->bumps[0].after_ns = 105 * MS;
-	e.rings[0]->map.stop_ns = 106 * MS;
-	e.rings[0]->first->ceiling_ns = 106 * MS;
-	e.rings[0]->quiet = true;
+	ck_assert(e.rings[0]->clock.map.suspect);
+	e.rings[0]->words.bumps[0].before_ns = 105 * MS;
+	e.rings[0]->words.bumps[0].after_ns = 105 * MS;
+	e.rings[0]->clock.map.stop_ns = 106 * MS;
+	e.rings[0]->drain.first->ceiling_ns = 106 * MS;
+	e.rings[0]->guest.quiet = true;
 	engine_merge(&e);
 	ck_assert_uint_eq(e.nr_out, 1);
 	ck_assert_uint_eq(e.out[0].ns, 104 * MS);
-	e.rings[0]->inferred_new = false;
+	e.rings[0]->clock.inferred_new = false;
 	engine_write(&e, 0, 110 * MS);
 	engine_drain(&e, 0);
-	e.rings[0]->first->ceiling_ns = 320 * MS;
+	e.rings[0]->drain.first->ceiling_ns = 320 * MS;
 	engine_merge(&e);
 	ck_assert_uint_eq(e.nr_out, 1);
-	ck_assert(!e.rings[0]->inferred_new);
+	ck_assert(!e.rings[0]->clock.inferred_new);
 	engine_at(&e, 0, 130 * MS, 330 * MS);
 	engine_merge(&e);
 	ck_assert_uint_eq(e.nr_out, 2);
@@ -818,19 +820,19 @@ START_TEST(a_wide_witness_is_heard_only_before_its_ring_is_set_aside)
 		engine_node(&e, 0, 100 * MS);
 		engine_write(&e, 0, 110 * MS);
 		engine_drain(&e, 0);
-		e.rings[0]->first->floor_ns = 100 * MS;
-		e.rings[0]->first->ceiling_ns = 320 * MS;
-		e.rings[0]->quiet = true;
-		e.rings[0]->patience_over = late;
+		e.rings[0]->drain.first->floor_ns = 100 * MS;
+		e.rings[0]->drain.first->ceiling_ns = 320 * MS;
+		e.rings[0]->guest.quiet = true;
+		e.rings[0]->guest.patience_over = late;
 		engine_merge(&e);
 		ck_assert_uint_eq(e.nr_out, late);
-		ck_assert_int_eq(e.rings[0]->inferred_new, late);
+		ck_assert_int_eq(e.rings[0]->clock.inferred_new, late);
 		if (!late) {
 			engine_at(&e, 0, 130 * MS, 330 * MS); /* it had stood still for 200 ms */
 			engine_merge(&e);
 			ck_assert_uint_eq(e.nr_out, 1);
 			ck_assert_uint_eq(e.out[0].flags, XVT_EVENT_F_UNCONFIRMED);
-			ck_assert_uint_ge(e.rings[0]->map.bound_ns_max, 200 * MS);
+			ck_assert_uint_ge(e.rings[0]->clock.map.bound_ns_max, 200 * MS);
 		}
 		engine_end(&e);
 		engine_fini(&e);
@@ -907,11 +909,11 @@ static uint8_t *snapshot(struct engine *e, bool still)
 	engine_node(e, 0, 1);
 	for (i = 0; i < 10; i++)
 		ck_assert_int_eq(engine_write(e, 0, (uint64_t)(10 + i) * MS), 0);
-	e->rings[0]->still = still;
+	e->rings[0]->guest.still = still;
 	engine_drain(e, 100 * MS);
-	ck_assert(e->rings[0]->idle);
+	ck_assert(e->rings[0]->drain.idle);
 	copy = copy_of(e);
-	e->rings[0]->still = false;
+	e->rings[0]->guest.still = false;
 	/* And then five more, which the snapshot knows nothing of. */
 	for (i = 0; i < 5; i++)
 		ck_assert_int_eq(engine_write(e, 0, (uint64_t)(110 + i) * MS), 0);
@@ -933,7 +935,7 @@ static void restore(struct engine *e, uint8_t *copy, uint64_t time)
 
 static void check_sums(struct engine *e, uint64_t attempted, uint64_t events, uint64_t overwritten)
 {
-	struct xvt_ring_stats *st = &e->rings[0]->stats;
+	struct xvt_ring_stats *st = &e->rings[0]->account.stats;
 
 	xvt_ring_account(e->rings[0], true);
 	ck_assert_uint_eq(st->attempted, attempted);
@@ -985,8 +987,8 @@ static void next_recorder(struct engine *e)
 	r->pool = old->pool;
 	r->host_clock = old->host_clock;
 	r->mode = old->mode;
-	r->unaccounted_before = true;
-	xvt_clock_map_init(&r->map, 1000000000);
+	r->decode.unaccounted_before = true;
+	xvt_clock_map_init(&r->clock.map, 1000000000);
 	xvt_ring_attach(r);
 	xvt_ring_fini(old);
 	free(old);
@@ -1023,7 +1025,7 @@ static void expect_rest(struct engine *e, uint64_t first, uint64_t last, uint64_
 	ck_assert_uint_eq(e->nr_out - i, last - first + 1);
 	for (; i < e->nr_out; i++)
 		ck_assert_uint_eq(e->out[i].number, first++);
-	ck_assert_uint_eq(e->rings[0]->stats.bad_bytes, 0);
+	ck_assert_uint_eq(e->rings[0]->account.stats.bad_bytes, 0);
 	check_sums(e, e->nr_out - !!told + told, e->nr_out - !!told, told);
 }
 
@@ -1189,12 +1191,12 @@ START_TEST(a_ring_whose_words_went_back_alone_goes_on_without_a_duplicate)
 	for (i = 0; i < 3; i++)
 		ck_assert_int_eq(engine_write(&e, 0, (uint64_t)(210 + i) * MS), 0);
 	engine_drain(&e, 220 * MS);
-	ck_assert(r->went_back);
+	ck_assert(r->drain.went_back);
 	ck_assert_int_eq(r->phase, XVT_PHASE_LIVE);
-	ck_assert(!r->idle);
+	ck_assert(!r->drain.idle);
 	engine_drain(&e, 230 * MS);
-	ck_assert(!r->went_back);
-	ck_assert_uint_eq(r->roll_backs, 1);
+	ck_assert(!r->drain.went_back);
+	ck_assert_uint_eq(r->account.roll_backs, 1);
 	end_with_one_more(&e, 19);
 }
 END_TEST
@@ -1208,18 +1210,18 @@ START_TEST(a_ring_that_went_back_while_it_stood_still_is_idle_when_it_runs)
 
 	ck_assert_int_eq(engine_write(&e, 0, 205 * MS), 0);
 	newer = copy_of(&e);
-	r->still = true;
+	r->guest.still = true;
 	write_back(&e, copy, r->ctl, sizeof(*r->ctl));
 	engine_drain(&e, 210 * MS);
 	engine_drain(&e, 220 * MS);
-	ck_assert(!r->went_back);
-	ck_assert(!r->idle);
+	ck_assert(!r->drain.went_back);
+	ck_assert(!r->drain.idle);
 	write_back(&e, newer, r->ctl, sizeof(*r->ctl));
 	engine_drain(&e, 230 * MS);
-	ck_assert(!r->idle);
-	r->still = false;
+	ck_assert(!r->drain.idle);
+	r->guest.still = false;
 	engine_drain(&e, 240 * MS);
-	ck_assert(r->idle);
+	ck_assert(r->drain.idle);
 	engine_end(&e);
 	free(copy);
 	free(newer);
@@ -1240,7 +1242,7 @@ START_TEST(a_ring_that_went_back_and_overtook_us_is_noticed)
 	for (i = 0; i < 8; i++)
 		ck_assert_int_eq(engine_write(&e, 0, (uint64_t)(210 + i) * MS), 0);
 	engine_drain(&e, 220 * MS);
-	ck_assert(r->went_back);
+	ck_assert(r->drain.went_back);
 	engine_drain(&e, 230 * MS);
 	engine_node(&e, 0, 300 * MS);
 	engine_end(&e);
@@ -1262,7 +1264,7 @@ START_TEST(a_ring_that_goes_back_and_forth_gives_nothing_twice)
 	free(copy);
 	engine_drain(&e, 220 * MS);
 	engine_drain(&e, 230 * MS);
-	ck_assert_uint_eq(r->roll_backs, 1);
+	ck_assert_uint_eq(r->account.roll_backs, 1);
 	write_back(&e, newer, r->ctl, sizeof(*r->ctl));
 	free(newer);
 	engine_drain(&e, 240 * MS);
@@ -1285,11 +1287,11 @@ START_TEST(old_bytes_behind_new_ones_are_not_of_the_future)
 	engine_write(&e, 0, 211 * MS);
 	engine_drain(&e, 220 * MS);
 	engine_drain(&e, 230 * MS);
-	ck_assert_uint_eq(r->roll_backs, 1);
+	ck_assert_uint_eq(r->account.roll_backs, 1);
 	write_back(&e, newer, r->ctl, sizeof(*r->ctl));
 	free(newer);
 	engine_drain(&e, 240 * MS);
-	r->tail->ceiling_ns = 240 * MS;
+	r->drain.tail->ceiling_ns = 240 * MS;
 	end_with_one_more(&e, 18);
 }
 END_TEST
@@ -1312,7 +1314,7 @@ START_TEST(a_ring_that_goes_back_twice_while_all_of_it_waits_gives_nothing_twice
 	free(copy);
 	engine_node(&e, 0, 300 * MS);
 	engine_end(&e);
-	ck_assert_uint_eq(r->roll_backs, 2);
+	ck_assert_uint_eq(r->account.roll_backs, 2);
 	check_numbers(&e, 21);
 	check_sums(&e, 21, 21, 0);
 	engine_fini(&e);
@@ -1332,7 +1334,7 @@ START_TEST(data_that_went_back_alone_is_counted)
 	write_back(&e, copy, e.region.map + xvt_data_off(&e.region.g, 0), 4096);
 	free(copy);
 	engine_drain(&e, 220 * MS);
-	ck_assert(r->went_back);
+	ck_assert(r->drain.went_back);
 	engine_drain(&e, 230 * MS);
 	engine_node(&e, 0, 240 * MS);
 	engine_merge(&e);
@@ -1371,7 +1373,7 @@ START_TEST(a_ring_that_goes_back_for_ever_costs_a_turn_each_and_no_memory)
 	free(copy);
 	free(newer);
 	ck_assert_int_eq(r->phase, XVT_PHASE_LIVE);
-	ck_assert_uint_eq(r->roll_backs, 500);
+	ck_assert_uint_eq(r->account.roll_backs, 500);
 	engine_end(&e);
 	check_numbers(&e, 15);
 	engine_fini(&e);
@@ -1387,7 +1389,7 @@ START_TEST(words_of_the_host_that_go_back_cost_no_event)
 	size_t at;
 
 	h = e.rings[0]->host;
-	e.rings[0]->enable = XVT_ENABLE_STOP;
+	e.rings[0]->words.enable = XVT_ENABLE_STOP;
 	at = (size_t)((uint8_t *)h - e.region.map);
 	memcpy(h, copy + at, sizeof(*h));
 	free(copy);
@@ -1418,12 +1420,13 @@ START_TEST(a_past_that_comes_back_during_a_pass_is_no_fault_of_the_ring)
 	xvt_store(&r->ctl->attempted, (uint64_t)100);
 	xvt_store(&r->ctl->commit, (uint64_t)64 << 20);
 	xvt_store(&r->ctl->resv, (uint64_t)64 << 20);
-	r->read_pos = xvt_pos_trunc(&e.region.g, r->read_pos); /* nothing before it to compare */
+	r->drain.read_pos =
+		xvt_pos_trunc(&e.region.g, r->drain.read_pos); /* nothing before it to compare */
 	xvt_drain_look(r, e.loop, 0);
 	ck_assert_int_eq(r->phase, XVT_PHASE_BROKEN);
 	xvt_drain_take(r, true);
 	ck_assert_int_eq(r->phase, XVT_PHASE_LIVE);
-	ck_assert_uint_eq(r->last.attempted, 15);
+	ck_assert_uint_eq(r->drain.last.attempted, 15);
 	engine_fini(&e);
 }
 END_TEST
@@ -1444,11 +1447,11 @@ START_TEST(what_a_file_that_shrinks_takes_along_is_not_taken_for_records)
 			 0);
 	xvt_drain_look(r, e.loop, 200 * MS);
 	ck_assert(xvt_host_region_gone(&e.region));
-	ck_assert_ptr_nonnull(r->first);
+	ck_assert_ptr_nonnull(r->drain.first);
 	xvt_drain_take(r, false);
-	ck_assert_ptr_null(r->first);
-	ck_assert_uint_eq(r->read_pos, 0);
-	ck_assert_uint_eq(r->stats.bad_bytes, 0);
+	ck_assert_ptr_null(r->drain.first);
+	ck_assert_uint_eq(r->drain.read_pos, 0);
+	ck_assert_uint_eq(r->account.stats.bad_bytes, 0);
 	engine_fini(&e);
 }
 END_TEST

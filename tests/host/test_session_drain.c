@@ -34,7 +34,7 @@ static int at_once_poll(struct xvt_clock_source *source, struct xvt_clock_measur
 	struct xvt_ring *r = (struct xvt_ring *)source;
 	uint64_t host = xvt_clock_read_ordered(), half = ticks(s, 20);
 
-	if (r->answered)
+	if (r->measure.answered)
 		return 0;
 	memset(m, 0, sizeof(*m));
 	m->samples[0].ring = m->node.ring = r->id;
@@ -104,7 +104,7 @@ static void until_all_rest(void)
 /* Nobody asks for its clock, and it is nobody's turn. */
 static void leave_in_peace(uint32_t i)
 {
-	s->rings[i]->next_burst_clock = s->clock_due[i] =
+	s->rings[i]->clock.next_burst_clock = s->clock_due[i] =
 		xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
 	s->turn_clock = s->clock_due[i];
 }
@@ -125,8 +125,8 @@ static void setup_mode(uint32_t mode)
 		xvt_writer_init(&writers[i], rec.map, &rec.g, i);
 		xvt_store(&writers[i].ctl->type, XVT_RING_VCPU);
 		xvt_store_release(&writers[i].ctl->state, XVT_RING_ONLINE);
-		r->source = (struct xvt_clock_source *)r;
-		r->source_ops = &at_once;
+		r->measure.source = (struct xvt_clock_source *)r;
+		r->measure.source_ops = &at_once;
 	}
 	until_all_rest();
 	for (i = 0; i < RINGS; i++)
@@ -167,7 +167,7 @@ START_TEST(an_event_does_not_wait_for_rings_at_rest)
 	}
 	ck_assert_uint_gt(s->merge.emitted, before);
 	ck_assert_uint_eq(s->merge.late, 0);
-	ck_assert_uint_eq(s->rings[1]->stats.events, 1);
+	ck_assert_uint_eq(s->rings[1]->account.stats.events, 1);
 }
 END_TEST
 
@@ -221,10 +221,10 @@ START_TEST(laps_are_paid_for_as_well)
 	     n++)
 		pass();
 	ck_assert_uint_eq(xvt_load(&h->acc_delivered) + xvt_load(&h->acc_overwritten), events);
-	ck_assert_uint_eq(xvt_load(&h->acc_delivered), s->rings[1]->stats.events);
+	ck_assert_uint_eq(xvt_load(&h->acc_delivered), s->rings[1]->account.stats.events);
 	ck_assert_uint_gt(xvt_load(&h->acc_overwritten), events / 2);
-	ck_assert_uint_eq(s->rings[1]->stats.overwritten, xvt_load(&h->acc_overwritten));
-	ck_assert_uint_eq(s->rings[1]->stats.in_flight, 0);
+	ck_assert_uint_eq(s->rings[1]->account.stats.overwritten, xvt_load(&h->acc_overwritten));
+	ck_assert_uint_eq(s->rings[1]->account.stats.in_flight, 0);
 }
 END_TEST
 
@@ -245,7 +245,7 @@ START_TEST(losses_are_paid_for_before_the_second_is_over)
 			write_one(1); /* the next sub-buffer says it */
 	}
 	ck_assert_uint_eq(xvt_load(&h->acc_lost[XVT_LOST_FULL]), lost);
-	ck_assert_uint_eq(xvt_load(&h->acc_delivered), s->rings[1]->stats.events);
+	ck_assert_uint_eq(xvt_load(&h->acc_delivered), s->rings[1]->account.stats.events);
 }
 END_TEST
 
@@ -295,13 +295,13 @@ START_TEST(nothing_is_claimed_of_a_ring_that_is_in_no_file)
 
 	recording_begin(&rec, RINGS, &opt);
 	s = rec.s;
-	s->rings[1]->last.attempted = 50; /* as its guest had counted when we attached */
+	s->rings[1]->drain.last.attempted = 50; /* as its guest had counted when we attached */
 	for (n = 0; n < 3; n++) {
 		s->next_pass_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
 		s->next_second_clock = xvt_clock_read();
 		pass();
 	}
-	ck_assert(!s->rings[1]->announced);
+	ck_assert(!s->rings[1]->session.announced);
 	ck_assert_uint_eq(xvt_load(&s->rings[1]->host->acc_delivered), 0);
 	recording_end(&rec);
 }
@@ -314,13 +314,13 @@ START_TEST(what_is_due_goes_back_with_the_counters)
 	struct xvt_ring_settled from = { .attempted = 60, .discarded = 3 };
 	struct xvt_past past = { 0 };
 
-	r->last.attempted = 200;
-	r->last.discarded = r->due.discarded = 10;
-	r->last.lost[XVT_LOST_FULL] = r->due.lost[XVT_LOST_FULL] = 100;
+	r->drain.last.attempted = 200;
+	r->drain.last.discarded = r->account.due.discarded = 10;
+	r->drain.last.lost[XVT_LOST_FULL] = r->account.due.lost[XVT_LOST_FULL] = 100;
 	from.lost[XVT_LOST_FULL] = 40;
 	xvt_ring_rebase(r, &from, &past);
-	ck_assert_uint_eq(r->due.lost[XVT_LOST_FULL], 40);
-	ck_assert_uint_eq(r->due.discarded, 3);
+	ck_assert_uint_eq(r->account.due.lost[XVT_LOST_FULL], 40);
+	ck_assert_uint_eq(r->account.due.discarded, 3);
 }
 END_TEST
 
@@ -414,13 +414,13 @@ START_TEST(who_is_silent_for_long_holds_back_no_longer)
 
 	ck_assert_uint_eq(r->margin_most_ns, xvt_session_free_wait_ns(s));
 	/* Its last node was long ago, and it has just been seen idle. */
-	last = (struct xvt_clock_node *)(uintptr_t)xvt_clock_map_last(&r->map);
-	last->host_ns = r->last_ns = r->proven_node_ns = 0;
-	r->passed_clock = xvt_clock_read();
-	passed_ns = xvt_host_clock_ns(&s->clock, r->passed_clock);
+	last = (struct xvt_clock_node *)(uintptr_t)xvt_clock_map_last(&r->clock.map);
+	last->host_ns = r->head.last_ns = r->drain.proven_node_ns = 0;
+	r->drain.passed_clock = xvt_clock_read();
+	passed_ns = xvt_host_clock_ns(&s->clock, r->drain.passed_clock);
 	ck_assert_uint_lt(xvt_ring_proven(r) + SECOND_NS / 100, passed_ns);
 	r->margin_most_ns = 1000;
-	ck_assert_uint_ge(xvt_ring_proven(r) + r->map.slack_ns + 1000, passed_ns);
+	ck_assert_uint_ge(xvt_ring_proven(r) + r->clock.map.slack_ns + 1000, passed_ns);
 	/* At rest it is the same. */
 	ck_assert_ptr_nonnull(rest.ctl);
 	rec.vm->rest[1].floor_ns = rec.vm->rest[1].node_ns = 0;
@@ -428,7 +428,7 @@ START_TEST(who_is_silent_for_long_holds_back_no_longer)
 	s->proof_candidate = xvt_clock_read() - 2 * ticks(s, XVT_PROOF_DELTA_NS);
 	xvt_session_drain(s, xvt_clock_read());
 	ck_assert(rests(1));
-	ck_assert_uint_ge(s->rest_ns + r->map.slack_ns + 1000, s->rest_proof_ns);
+	ck_assert_uint_ge(s->rest_ns + r->clock.map.slack_ns + 1000, s->rest_proof_ns);
 }
 END_TEST
 
@@ -436,23 +436,23 @@ END_TEST
 START_TEST(an_idle_ring_needs_few_nodes)
 {
 	struct xvt_ring *r = s->rings[1];
-	size_t most = 0, n, added = r->map.changes;
+	size_t most = 0, n, added = r->clock.map.changes;
 
 	for (n = 0; n < 1000; n++) {
 		xvt_session_wake(s, r);
-		r->next_burst_clock = 0;
-		r->burst_clock = xvt_clock_read() - ticks(s, SECOND_NS);
+		r->clock.next_burst_clock = 0;
+		r->measure.burst_clock = xvt_clock_read() - ticks(s, SECOND_NS);
 		xvt_session_ring_clock(s, r, xvt_clock_read());
 		if (n % 4 == 0)
 			pass();
-		most = r->map.count > most ? r->map.count : most;
+		most = r->clock.map.count > most ? r->clock.map.count : most;
 	}
-	ck_assert_uint_ge(r->map.changes - added, 900);
+	ck_assert_uint_ge(r->clock.map.changes - added, 900);
 	ck_assert_uint_lt(most, 200);
 	write_one(1);
 	until_all_rest();
-	ck_assert_uint_eq(r->stats.events, 1);
-	ck_assert_uint_eq(r->stats.unconfirmed, 0);
+	ck_assert_uint_eq(r->account.stats.events, 1);
+	ck_assert_uint_eq(r->account.stats.unconfirmed, 0);
 	leave_in_peace(1);
 }
 END_TEST
@@ -462,21 +462,22 @@ END_TEST
 START_TEST(nodes_of_a_ring_that_is_never_idle_are_counted)
 {
 	struct xvt_ring *r = s->rings[1];
-	uint64_t used = xvt_pool_used(r->pool), changes = r->map.changes;
+	uint64_t used = xvt_pool_used(r->pool), changes = r->clock.map.changes;
 	size_t n;
 
 	ck_assert_uint_ge(used, RINGS * sizeof(*r));
-	used -= r->map.room * sizeof(*r->map.nodes);
+	used -= r->clock.map.room * sizeof(*r->clock.map.nodes);
 	xvt_pool_resize(r->pool, 0); /* the machine's memory is used up */
 	for (n = 0; n < 1000; n++) {
-		r->idle = false;
-		r->next_burst_clock = 0;
-		r->burst_clock = xvt_clock_read() - ticks(s, SECOND_NS);
+		r->drain.idle = false;
+		r->clock.next_burst_clock = 0;
+		r->measure.burst_clock = xvt_clock_read() - ticks(s, SECOND_NS);
 		xvt_session_ring_clock(s, r, xvt_clock_read());
-		ck_assert_uint_le(r->map.count, 128);
+		ck_assert_uint_le(r->clock.map.count, 128);
 	}
-	ck_assert_uint_ge(r->map.changes - changes, 900);
-	ck_assert_uint_eq(xvt_pool_used(r->pool), used + r->map.room * sizeof(*r->map.nodes));
+	ck_assert_uint_ge(r->clock.map.changes - changes, 900);
+	ck_assert_uint_eq(xvt_pool_used(r->pool),
+			  used + r->clock.map.room * sizeof(*r->clock.map.nodes));
 	leave_in_peace(1);
 }
 END_TEST
@@ -489,7 +490,7 @@ START_TEST(nobody_waits_for_memory_that_is_being_restored)
 	pass();
 	pass();
 	r->phase = XVT_PHASE_ASIDE;
-	r->passed_clock = r->look_clock;
+	r->drain.passed_clock = r->drain.look_clock;
 	ck_assert_uint_lt(xvt_ring_bound(r), UINT64_MAX);
 	/* Older pages, and its VMM says that it stands still. */
 	rec.vm->stopped = true;
@@ -498,7 +499,7 @@ START_TEST(nobody_waits_for_memory_that_is_being_restored)
 	ck_assert_uint_eq(xvt_ring_bound(r), UINT64_MAX);
 	rec.vm->stopped = false;
 	xvt_session_drain(s, xvt_clock_read());
-	ck_assert(!r->unseen);
+	ck_assert(!r->guest.unseen);
 	r->phase = XVT_PHASE_LIVE;
 }
 END_TEST
@@ -507,9 +508,9 @@ static void until_events(uint32_t i, uint64_t n)
 {
 	unsigned int k;
 
-	for (k = 0; k < PASSES && s->rings[i]->stats.events < n; k++)
+	for (k = 0; k < PASSES && s->rings[i]->account.stats.events < n; k++)
 		pass();
-	ck_assert_uint_eq(s->rings[i]->stats.events, n);
+	ck_assert_uint_eq(s->rings[i]->account.stats.events, n);
 }
 
 /* Only these go back, and its records go on: it is read on, from the next sub-buffer at the latest.
@@ -524,12 +525,12 @@ START_TEST(counters_that_go_back_do_not_end_a_ring)
 	write_one(1);
 	until_events(1, 1);
 	xvt_store(word, 3u);
-	for (k = 0; k < PASSES && !s->rings[1]->roll_backs; k++)
+	for (k = 0; k < PASSES && !s->rings[1]->account.roll_backs; k++)
 		pass();
-	ck_assert_uint_eq(s->rings[1]->roll_backs, 1);
+	ck_assert_uint_eq(s->rings[1]->account.roll_backs, 1);
 	write_one(1);
 	until_events(1, 2);
-	ck_assert_uint_eq(s->rings[1]->roll_backs, 1);
+	ck_assert_uint_eq(s->rings[1]->account.roll_backs, 1);
 }
 END_TEST
 
@@ -542,15 +543,15 @@ START_TEST(who_goes_back_all_the_time_holds_nobody_back)
 	pass();
 	pass();
 	r->phase = XVT_PHASE_ASIDE;
-	r->passed_clock = r->look_clock;
+	r->drain.passed_clock = r->drain.look_clock;
 	ck_assert_uint_lt(xvt_ring_bound(r), UINT64_MAX);
-	r->last.discarded = 100;
+	r->drain.last.discarded = 100;
 	for (k = 100; k > 90; k--) {
 		xvt_store(&writers[1].ctl->discarded, k - 1u);
 		xvt_session_wake(s, r);
 		xvt_session_drain(s, xvt_clock_read());
-		back += r->went_back;
-		ck_assert(!r->went_back || xvt_ring_bound(r) == UINT64_MAX);
+		back += r->drain.went_back;
+		ck_assert(!r->drain.went_back || xvt_ring_bound(r) == UINT64_MAX);
 	}
 	ck_assert_uint_gt(back, 0);
 	r->phase = XVT_PHASE_LIVE;
@@ -587,26 +588,26 @@ START_TEST(a_ring_that_is_gone_keeps_one_node)
 	size_t before, n;
 
 	for (n = 0; n < 300; n++) {
-		r->next_burst_clock = 0;
-		r->burst_clock = xvt_clock_read() - ticks(s, SECOND_NS);
+		r->clock.next_burst_clock = 0;
+		r->measure.burst_clock = xvt_clock_read() - ticks(s, SECOND_NS);
 		r->phase = XVT_PHASE_NEW; /* no node is dropped meanwhile */
 		rec.vm->rate_measured = false;
-		r->map.moved = true;
+		r->clock.map.moved = true;
 		xvt_session_ring_clock(s, r, xvt_clock_read());
 	}
 	r->phase = XVT_PHASE_DONE;
-	ck_assert_uint_gt(r->map.count, 10);
-	last = *xvt_clock_map_last(&r->map);
+	ck_assert_uint_gt(r->clock.map.count, 10);
+	last = *xvt_clock_map_last(&r->clock.map);
 	xvt_ring_account(r, false);
-	n = r->stats.epochs;
+	n = r->account.stats.epochs;
 	before = memory_in_use();
 	xvt_ring_retire(r);
-	ck_assert_uint_eq(r->map.count, 1);
+	ck_assert_uint_eq(r->clock.map.count, 1);
 	/* A sanitizer has memory of its own. */
 	ck_assert(!before || memory_in_use() + 9 * sizeof(last) < before);
-	ck_assert_mem_eq(xvt_clock_map_last(&r->map), &last, sizeof(last));
+	ck_assert_mem_eq(xvt_clock_map_last(&r->clock.map), &last, sizeof(last));
 	xvt_ring_account(r, true);
-	ck_assert_uint_eq(r->stats.epochs, n);
+	ck_assert_uint_eq(r->account.stats.epochs, n);
 }
 END_TEST
 
@@ -647,7 +648,7 @@ START_TEST(whatever_its_words_say_anew_wakes_it)
 	ck_assert_ptr_eq(s->awake[0], s->rings[2]);
 	/* Those that are no guest's would do. */
 	s->rings[2]->phase = XVT_PHASE_BROKEN;
-	s->rings[2]->map.closed = true;
+	s->rings[2]->clock.map.closed = true;
 }
 END_TEST
 
@@ -684,7 +685,7 @@ START_TEST(nobody_lies_down_who_was_woken_meanwhile)
 		ck_assert(!rests(i));
 	s->proof_candidate = xvt_clock_read() - 2 * ticks(s, XVT_PROOF_DELTA_NS);
 	xvt_session_drain(s, xvt_clock_read());
-	s->rings[3]->next_burst_clock = 0; /* its map is wrong: it is asked first */
+	s->rings[3]->clock.next_burst_clock = 0; /* its map is wrong: it is asked first */
 	xvt_session_rest(s);
 	ck_assert(rests(0) && rests(1) && rests(2) && !rests(3));
 }
@@ -700,7 +701,7 @@ END_TEST
 
 START_TEST(everybody_has_a_turn)
 {
-	uint32_t epoch = s->rings[3]->epoch;
+	uint32_t epoch = s->rings[3]->words.epoch;
 
 	/* A guest that scribbles on what is the host's: it is put right, if not at once. */
 	xvt_store(&s->rings[3]->host->enable, XVT_ENABLE_OFF);
@@ -710,7 +711,7 @@ START_TEST(everybody_has_a_turn)
 	xvt_session_drain(s, xvt_clock_read());
 	ck_assert_uint_eq(s->nr_awake, RINGS);
 	ck_assert_uint_eq(xvt_load(&s->rings[3]->host->enable), XVT_ENABLE_STOP);
-	ck_assert_uint_eq(s->rings[3]->epoch, epoch);
+	ck_assert_uint_eq(s->rings[3]->words.epoch, epoch);
 }
 END_TEST
 
@@ -745,7 +746,7 @@ static int look(struct xvt_clock_source *source, struct xvt_clock_measure *m)
 		return 0;
 	a->open = false;
 	a->answers++;
-	r->answered = false;
+	r->measure.answered = false;
 	return at_once_poll((struct xvt_clock_source *)r, m);
 }
 
@@ -785,13 +786,13 @@ static void many_begin(void)
 		*many[i] = *s->rings[0];
 		many[i]->id = i;
 		many[i]->index = 0;
-		many[i]->source = (struct xvt_clock_source *)&askings[i];
-		many[i]->source_ops = &scripted;
-		many[i]->answered = true;
-		many[i]->burst_clock = many[i]->next_burst_clock = 0;
-		memset(&many[i]->pages, 0, sizeof(many[i]->pages));
-		xvt_clock_map_init(&many[i]->map, s->clock.hz);
-		many[i]->map.host_clock = &s->clock;
+		many[i]->measure.source = (struct xvt_clock_source *)&askings[i];
+		many[i]->measure.source_ops = &scripted;
+		many[i]->measure.answered = true;
+		many[i]->measure.burst_clock = many[i]->clock.next_burst_clock = 0;
+		memset(&many[i]->measure.pages, 0, sizeof(many[i]->measure.pages));
+		xvt_clock_map_init(&many[i]->clock.map, s->clock.hz);
+		many[i]->clock.map.host_clock = &s->clock;
 		s->clock_due[i] = 0;
 	}
 	s->rings = many;
@@ -804,7 +805,7 @@ static void many_end(struct xvt_ring **rings)
 	uint32_t i;
 
 	for (i = 0; i < MANY; i++) {
-		xvt_clock_map_fini(&many[i]->map);
+		xvt_clock_map_fini(&many[i]->clock.map);
 		free(many[i]);
 	}
 	s->rings = rings;
@@ -850,7 +851,7 @@ START_TEST(those_who_do_not_answer_leave_room_for_the_others)
 	rec.vm->clocks.pace = 1;
 	for (i = 0; i < MANY; i++) {
 		askings[i].silent = i % 10 != 0;
-		many[i]->have = askings[i].silent;
+		many[i]->head.have = askings[i].silent;
 	}
 	for (n = 0; n < PASSES && least < 20; n++) {
 		now = next_turn(now);
@@ -878,7 +879,7 @@ START_TEST(each_ring_of_a_machine_has_its_turn)
 	rec.vm->clocks.left = INT64_MAX / 2; /* not its time is scarce here */
 	rec.vm->clocks.pace = 1;
 	for (i = 0; i < MANY; i++)
-		many[i]->have = true;
+		many[i]->head.have = true;
 	for (n = 0; n < PASSES && least < 3; n++) {
 		now = next_turn(now);
 		ck_assert_uint_le(s->nr_asked, xvt_session_asked_most(s) / 16);
@@ -930,7 +931,7 @@ START_TEST(silent_rings_of_one_machine_do_not_keep_another_from_being_asked)
 	rec.vm->clocks.left = other.clocks.left = INT64_MAX / 2;
 	rec.vm->clocks.pace = other.clocks.pace = 1;
 	for (i = 0; i < MANY; i++)
-		askings[i].silent = many[i]->have = true;
+		askings[i].silent = many[i]->head.have = true;
 	for (n = 0; n < 1000; n++)
 		now = next_turn(now);
 	for (i = 0; i < FEW; i++)
@@ -972,7 +973,7 @@ START_TEST(a_machine_that_answers_slowly_uses_up_its_own_time)
 	other_machine(&other, two);
 	s->clocks_clock = now;
 	for (i = FEW; i < MANY; i++)
-		many[i]->source_ops = &slow;
+		many[i]->measure.source_ops = &slow;
 	long_looks = 0;
 	for (n = 0; n < 1000; n++)
 		now = next_turn(now);
@@ -1000,11 +1001,12 @@ static void begin_anew(void)
 		struct xvt_ring *r = s->rings[i];
 
 		xvt_session_wake(s, r);
-		xvt_clock_map_fini(&r->map);
-		xvt_clock_map_init(&r->map, s->clock.hz);
-		r->map.host_clock = &s->clock;
+		xvt_clock_map_fini(&r->clock.map);
+		xvt_clock_map_init(&r->clock.map, s->clock.hz);
+		r->clock.map.host_clock = &s->clock;
 		r->phase = XVT_PHASE_NEW;
-		r->last_node_clock = r->burst_clock = r->next_burst_clock = s->clock_due[i] = 0;
+		r->clock.last_node_clock = r->measure.burst_clock = r->clock.next_burst_clock =
+			s->clock_due[i] = 0;
 	}
 }
 
@@ -1028,7 +1030,8 @@ START_TEST(who_begins_does_not_wait_for_the_moments_of_the_idle)
 		now = next_turn(now);
 	ck_assert_uint_eq(nr_live(), RINGS);
 	for (n = 0; n < RINGS; n++)
-		ck_assert_uint_eq(s->rings[n]->next_burst_clock % rec.vm->clocks.idle_pace, 0);
+		ck_assert_uint_eq(s->rings[n]->clock.next_burst_clock % rec.vm->clocks.idle_pace,
+				  0);
 }
 END_TEST
 
@@ -1039,18 +1042,19 @@ START_TEST(all_rings_begin_with_the_rate_of_the_first)
 	uint32_t i, n;
 
 	begin_anew();
-	s->rings[RINGS - 1]->next_burst_clock = s->clock_due[RINGS - 1] =
+	s->rings[RINGS - 1]->clock.next_burst_clock = s->clock_due[RINGS - 1] =
 		now + ticks(s, 60 * SECOND_NS);
 	now = next_turn(now);
 	for (i = 1; i < RINGS - 1; i++) {
-		ck_assert_uint_eq(s->rings[i]->map.count, 1);
-		s->rings[i]->next_burst_clock = s->clock_due[i] = now + ticks(s, 60 * SECOND_NS);
+		ck_assert_uint_eq(s->rings[i]->clock.map.count, 1);
+		s->rings[i]->clock.next_burst_clock = s->clock_due[i] =
+			now + ticks(s, 60 * SECOND_NS);
 	}
 	ck_assert_uint_eq(nr_live(), 0);
 	for (n = 0; n < 1000 && !nr_live(); n++)
 		now = next_turn(now);
 	ck_assert_uint_eq(nr_live(), RINGS - 1);
-	ck_assert_uint_eq(s->rings[1]->map.count, 1);
+	ck_assert_uint_eq(s->rings[1]->clock.map.count, 1);
 	ck_assert_int_eq(s->rings[RINGS - 1]->phase, XVT_PHASE_NEW); /* nobody has asked it */
 }
 END_TEST
@@ -1065,12 +1069,12 @@ START_TEST(a_guest_that_answers_meanwhile_is_met_and_the_map_is_not_touched)
 				      .host_clock = &s->clock,
 				      .guest_hz = &rec.vm->guest_hz,
 				      .exchanges = &rec.vm->clocks.exchanges };
-	uint32_t nodes = r->map.count, n;
+	uint32_t nodes = r->clock.map.count, n;
 	uint64_t seq;
 
-	r->source_ops = &xvt_clock_handshake;
-	ck_assert_int_eq(r->source_ops->open(&r->source, &t), 0);
-	r->next_burst_clock = s->clock_due[0] = s->clocks_due = s->next_scan_clock = 0;
+	r->measure.source_ops = &xvt_clock_handshake;
+	ck_assert_int_eq(r->measure.source_ops->open(&r->measure.source, &t), 0);
+	r->clock.next_burst_clock = s->clock_due[0] = s->clocks_due = s->next_scan_clock = 0;
 	ck_assert(xvt_session_clocks(s, xvt_clock_read()));
 	ck_assert_uint_eq(s->nr_asked, 1);
 	/* Where its region is about to go, nobody looks at its words. */
@@ -1086,9 +1090,9 @@ START_TEST(a_guest_that_answers_meanwhile_is_met_and_the_map_is_not_touched)
 	s->next_meet_clock = 0;
 	xvt_session_service_clocks(s);
 	ck_assert_uint_eq(xvt_load(&r->host->request_seq), seq + 1);
-	ck_assert_uint_eq(r->map.count, nodes);
+	ck_assert_uint_eq(r->clock.map.count, nodes);
 	/* All that belongs to it: as many questions as were wanted, however it is answered. */
-	for (n = 1; r->map.count == nodes && n < PASSES; n++) {
+	for (n = 1; r->clock.map.count == nodes && n < PASSES; n++) {
 		xvt_writer_answer(&writers[0]);
 		s->next_meet_clock = 0;
 		if (n % 2)
@@ -1096,11 +1100,11 @@ START_TEST(a_guest_that_answers_meanwhile_is_met_and_the_map_is_not_touched)
 		else
 			xvt_session_clocks(s, xvt_clock_read());
 	}
-	ck_assert_uint_eq(r->map.count, nodes + 1);
+	ck_assert_uint_eq(r->clock.map.count, nodes + 1);
 	ck_assert_uint_eq(s->nr_asked, 0);
-	r->source_ops->close(r->source);
-	r->source = (struct xvt_clock_source *)r;
-	r->source_ops = &at_once;
+	r->measure.source_ops->close(r->measure.source);
+	r->measure.source = (struct xvt_clock_source *)r;
+	r->measure.source_ops = &at_once;
 }
 END_TEST
 
@@ -1141,7 +1145,7 @@ static void stall_for(uint64_t ns, const bool held[2])
 		for (i = 0; i < 2; i++) {
 			s->awake[i] = s->rings[i];
 			if (!held[i])
-				s->rings[i]->passed_clock = fake_now;
+				s->rings[i]->drain.passed_clock = fake_now;
 		}
 		raise_watermark();
 		xvt_session_stall(s, fake_now, pass++ % 4 < disk_holds);
@@ -1225,10 +1229,10 @@ START_TEST(rings_that_hold_in_turns_wait_for_nothing_once)
 
 		ck_assert(!rec.vm->stall.barred);
 		goes->phase = XVT_PHASE_ASIDE;
-		goes->map.closed = true;
+		goes->clock.map.closed = true;
 		comes->phase = XVT_PHASE_LIVE;
-		comes->map.closed = false;
-		comes->live_ns = xvt_host_clock_ns(&s->clock, fake_now);
+		comes->clock.map.closed = false;
+		comes->session.live_ns = xvt_host_clock_ns(&s->clock, fake_now);
 		stall_for(least - SECOND_NS, both_held);
 	}
 	ck_assert(rec.vm->stall.barred);

@@ -113,9 +113,9 @@ static void setup(void)
 	s = rec.s;
 	r = s->rings[0];
 	r->phase = XVT_PHASE_LIVE;
-	r->source = (struct xvt_clock_source *)&rec; /* nobody looks into it */
-	r->source_ops = &script;
-	r->map.hz = rec.vm->guest_hz = s->clock.hz;
+	r->measure.source = (struct xvt_clock_source *)&rec; /* nobody looks into it */
+	r->measure.source_ops = &script;
+	r->clock.map.hz = rec.vm->guest_hz = s->clock.hz;
 	rec.vm->trust_guest_clock = true;
 	rec.vm->exact[0].next_look_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
 	truth = -123456789;
@@ -139,11 +139,11 @@ static const struct xvt_clock_node *burst(bool at_once)
 {
 	uint64_t before = answers;
 
-	r->burst_clock = 0;
-	r->next_burst_clock = !at_once;
+	r->measure.burst_clock = 0;
+	r->clock.next_burst_clock = !at_once;
 	xvt_session_ring_clock(s, r, xvt_clock_read());
 	ck_assert_uint_eq(answers, before + 1);
-	return xvt_clock_map_last(&r->map);
+	return xvt_clock_map_last(&r->clock.map);
 }
 
 static int64_t ms(int64_t n)
@@ -165,7 +165,7 @@ START_TEST(what_agrees_makes_the_node_exact)
 	ck_assert_uint_le(n->bound_ns, 3);
 	ck_node(burst(false), XVT_SOURCE_GUEST, 0);
 	ck_node(burst(true), XVT_SOURCE_GUEST, 0);
-	ck_assert_uint_eq(r->stats.rejected, 0);
+	ck_assert_uint_eq(r->account.stats.rejected, 0);
 }
 END_TEST
 
@@ -177,7 +177,7 @@ START_TEST(the_guests_word_needs_an_option)
 	rec.vm->exact[1].next_look_clock = xvt_clock_read();
 	ck_node(burst(true), XVT_SOURCE_HANDSHAKE, 0);
 	ck_assert_uint_eq(hints, 1);
-	ck_assert_uint_eq(r->stats.rejected, 0);
+	ck_assert_uint_eq(r->account.stats.rejected, 0);
 }
 END_TEST
 
@@ -214,14 +214,14 @@ START_TEST(what_kvm_says_outranks_the_guests_word)
 	kvm_says(truth);
 	ck_node(burst(true), XVT_SOURCE_KVM, 0);
 	ck_node(burst(true), XVT_SOURCE_KVM, 0);
-	ck_assert_uint_eq(r->stats.rejected, 0);
+	ck_assert_uint_eq(r->account.stats.rejected, 0);
 	/* Still within what the handshake can see, so only KVM can tell. */
 	wide_ns = 40000;
 	say(truth + (int64_t)ticks(s, 20000));
 	ck_node(burst(true), XVT_SOURCE_KVM, 0);
 	ck_node(burst(true), XVT_SOURCE_KVM, 0);
 	ck_assert_uint_eq(refusals, 1);
-	ck_assert_uint_eq(r->stats.rejected, 1u << XVT_SOURCE_GUEST);
+	ck_assert_uint_eq(r->account.stats.rejected, 1u << XVT_SOURCE_GUEST);
 }
 END_TEST
 
@@ -235,7 +235,7 @@ START_TEST(a_lie_that_is_told_twice_is_not_exact)
 	for (int i = 0; i < 4; i++)
 		ck_node(burst(true), XVT_SOURCE_HANDSHAKE, 0);
 	ck_assert_uint_eq(refusals, 2);
-	ck_assert_uint_eq(r->stats.rejected, 1u << XVT_SOURCE_KVM | 1u << XVT_SOURCE_GUEST);
+	ck_assert_uint_eq(r->account.stats.rejected, 1u << XVT_SOURCE_KVM | 1u << XVT_SOURCE_GUEST);
 }
 END_TEST
 
@@ -328,12 +328,12 @@ START_TEST(a_formula_of_a_node_that_was_dropped_is_still_new)
 	ck_node(burst(true), XVT_SOURCE_GUEST, 0);
 	truth += ms(5);
 	say(truth);
-	r->map.nodes[r->map.count - 1].guest += 2 * (uint64_t)ms(60000);
-	r->map.nodes[r->map.count - 1].host_ns += 60000 * MS;
+	r->clock.map.nodes[r->clock.map.count - 1].guest += 2 * (uint64_t)ms(60000);
+	r->clock.map.nodes[r->clock.map.count - 1].host_ns += 60000 * MS;
 	ck_node(burst(true), XVT_SOURCE_GUEST, 0);
-	ck_assert_uint_eq(r->map.count, 1);
-	r->map.nodes[0].guest -= 2 * (uint64_t)ms(60000);
-	r->map.nodes[0].host_ns -= 60000 * MS;
+	ck_assert_uint_eq(r->clock.map.count, 1);
+	r->clock.map.nodes[0].guest -= 2 * (uint64_t)ms(60000);
+	r->clock.map.nodes[0].host_ns -= 60000 * MS;
 	if (_i) {
 		/* Or the old one is back. */
 		truth -= ms(5);
@@ -388,10 +388,10 @@ START_TEST(an_answer_to_an_older_question_is_not_held_against_a_formula)
 		burst(true);
 	}
 	ck_assert_uint_eq(refusals, 0);
-	ck_assert_uint_eq(r->stats.rejected, 0);
+	ck_assert_uint_eq(r->account.stats.rejected, 0);
 	asked_at = 0;
 	burst(true);
-	ck_assert_uint_eq(xvt_clock_map_last(&r->map)->source, XVT_SOURCE_GUEST);
+	ck_assert_uint_eq(xvt_clock_map_last(&r->clock.map)->source, XVT_SOURCE_GUEST);
 }
 END_TEST
 
@@ -401,7 +401,7 @@ START_TEST(two_contradictions_of_one_formula_refuse_its_source)
 	/* There and back within a burst: the formula was never wrong. */
 	truth += ms(1);
 	ck_node(burst(true), XVT_SOURCE_HANDSHAKE, 0);
-	ck_assert_uint_eq(r->next_burst_clock, 0);
+	ck_assert_uint_eq(r->clock.next_burst_clock, 0);
 	ck_assert(!xvt_session_exact_holds(s, r));
 	truth -= ms(1);
 	ck_node(burst(true), XVT_SOURCE_GUEST,
@@ -411,10 +411,10 @@ START_TEST(two_contradictions_of_one_formula_refuse_its_source)
 	say(truth + ms(1));
 	ck_assert_uint_eq(burst(true)->source, XVT_SOURCE_HANDSHAKE);
 	ck_assert_uint_eq(refusals, 0);
-	ck_assert_uint_ne(r->next_burst_clock, 0);
+	ck_assert_uint_ne(r->clock.next_burst_clock, 0);
 	ck_assert_uint_eq(burst(true)->source, XVT_SOURCE_HANDSHAKE);
 	ck_assert_uint_eq(refusals, 1);
-	ck_assert_uint_eq(r->stats.rejected, 1u << XVT_SOURCE_GUEST);
+	ck_assert_uint_eq(r->account.stats.rejected, 1u << XVT_SOURCE_GUEST);
 	/* For good. */
 	say(truth);
 	ck_assert_uint_eq(burst(true)->source, XVT_SOURCE_HANDSHAKE);
@@ -433,14 +433,14 @@ START_TEST(a_burst_that_began_before_a_stop_does_not_settle_it)
 	asked_at = xvt_clock_read_ordered();
 	xvt_session_vmm_report(rec.vm, &stop);
 	burst(true);
-	ck_assert_uint_eq(r->map.count, 2);
-	ck_assert(r->map.suspect);
+	ck_assert_uint_eq(r->clock.map.count, 2);
+	ck_assert(r->clock.map.suspect);
 	asked_at = 0;
 	stop.event = XVT_VMM_RUNNING;
 	xvt_session_vmm_report(rec.vm, &stop);
 	burst(true);
-	ck_assert_uint_eq(r->map.count, 3);
-	ck_assert(!r->map.suspect);
+	ck_assert_uint_eq(r->clock.map.count, 3);
+	ck_assert(!r->clock.map.suspect);
 }
 END_TEST
 
@@ -448,34 +448,34 @@ START_TEST(an_answer_too_wide_for_a_node_is_an_answer_that_confirms_nothing)
 {
 	uint64_t now;
 
-	r->stats.rejected = 1u << XVT_SOURCE_GUEST;
+	r->account.stats.rejected = 1u << XVT_SOURCE_GUEST;
 	ck_node(burst(true), XVT_SOURCE_HANDSHAKE, 0);
 	bound_ns = 3 * MS;
 	burst(true);
-	ck_assert_uint_eq(r->map.count, 1);
-	ck_assert(!r->wide); /* a better one may come at once */
-	r->wide_clock -= ticks(s, SECOND_NS);
-	r->answer_clock = 0;
+	ck_assert_uint_eq(r->clock.map.count, 1);
+	ck_assert(!r->guest.wide); /* a better one may come at once */
+	r->measure.wide_clock -= ticks(s, SECOND_NS);
+	r->measure.answer_clock = 0;
 	burst(true);
-	ck_assert_uint_eq(r->map.count, 1);
-	ck_assert(r->wide);
+	ck_assert_uint_eq(r->clock.map.count, 1);
+	ck_assert(r->guest.wide);
 	now = xvt_clock_read();
 	s->opt.stall_timeout_ns = SECOND_NS;
-	r->last.state = XVT_RING_ONLINE;
+	r->drain.last.state = XVT_RING_ONLINE;
 	xvt_session_ring_phase(s, r, now);
-	ck_assert(!r->quiet);
+	ck_assert(!r->guest.quiet);
 	ck_assert_int_eq(r->phase, XVT_PHASE_LIVE);
 	bound_ns = 20;
 	burst(true);
-	ck_assert_uint_eq(r->map.count, 2);
-	ck_assert(!r->wide);
+	ck_assert_uint_eq(r->clock.map.count, 2);
+	ck_assert(!r->guest.wide);
 	/* Never a better one: then it is taken. */
 	bound_ns = 3 * MS;
 	burst(true);
-	r->wide_clock -= ticks(s, 6 * SECOND_NS);
+	r->measure.wide_clock -= ticks(s, 6 * SECOND_NS);
 	burst(true);
-	ck_assert_uint_eq(r->map.count, 3);
-	ck_assert(!r->wide);
+	ck_assert_uint_eq(r->clock.map.count, 3);
+	ck_assert(!r->guest.wide);
 }
 END_TEST
 
@@ -488,16 +488,16 @@ START_TEST(a_formula_holds_for_what_a_silent_ring_has_just_delivered)
 	s->opt.stall_timeout_ns = 60 * SECOND_NS;
 	ck_node(burst(true), XVT_SOURCE_GUEST, 0);
 	now = xvt_clock_read();
-	r->last.state = XVT_RING_ONLINE;
-	r->answer_clock = now - ticks(s, SECOND_NS);
-	r->answered = false;
-	r->idle = true;
+	r->drain.last.state = XVT_RING_ONLINE;
+	r->measure.answer_clock = now - ticks(s, SECOND_NS);
+	r->measure.answered = false;
+	r->drain.idle = true;
 	xvt_session_ring_phase(s, r, now);
-	ck_assert(r->quiet && !r->exact_holds);
-	r->first = &piece;
+	ck_assert(r->guest.quiet && !r->clock.exact_holds);
+	r->drain.first = &piece;
 	xvt_session_ring_phase(s, r, now);
-	r->first = NULL;
-	ck_assert(r->exact_holds);
+	r->drain.first = NULL;
+	ck_assert(r->clock.exact_holds);
 }
 END_TEST
 
@@ -515,7 +515,7 @@ static void passes_until_done(void)
 	do {
 		s->next_pass_clock = 0;
 		ck_assert_int_eq(xvt_session_pass(s, &sleep_ns), 0);
-	} while (r->phase != XVT_PHASE_DONE || r->first || r->have);
+	} while (r->phase != XVT_PHASE_DONE || r->drain.first || r->head.have);
 }
 
 /* A CPU that comes writes before its ring says that it is there, and one that goes after. */
@@ -529,7 +529,7 @@ START_TEST(what_a_cpu_writes_at_its_ends_has_a_time)
 	xvt_writer_init(&w, rec.map, &rec.g, 0);
 	w.clock = guest_clock;
 	xvt_store(&r->host->enable, (uint32_t)XVT_ENABLE_STOP);
-	r->enable = XVT_ENABLE_STOP;
+	r->words.enable = XVT_ENABLE_STOP;
 	ck_node(burst(true), XVT_SOURCE_GUEST, 0);
 	quiet = true;
 	xvt_store(&r->ctl->state, (uint32_t)XVT_RING_OFFLINE);
@@ -537,11 +537,11 @@ START_TEST(what_a_cpu_writes_at_its_ends_has_a_time)
 	for (n = 1; n <= 3; n++) {
 		ck_assert_int_eq(xvt_write(&w, XVT_ID_U64, &n, sizeof(n)), 0);
 		passes_until_done();
-		ck_assert_uint_eq(r->stats.events, n);
+		ck_assert_uint_eq(r->account.stats.events, n);
 	}
-	ck_assert_uint_eq(r->stats.unconfirmed, 0);
-	ck_assert_uint_eq(r->stats.late, 0);
-	ck_node(xvt_clock_map_last(&r->map), XVT_SOURCE_GUEST, 0);
+	ck_assert_uint_eq(r->account.stats.unconfirmed, 0);
+	ck_assert_uint_eq(r->account.stats.late, 0);
+	ck_node(xvt_clock_map_last(&r->clock.map), XVT_SOURCE_GUEST, 0);
 }
 END_TEST
 

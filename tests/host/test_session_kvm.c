@@ -49,7 +49,7 @@ static void setup(void)
 		xvt_store(&vm->rings[i]->ctl->type, XVT_RING_VCPU);
 		xvt_store(&vm->rings[i]->ctl->cpu, i);
 		xvt_store(&vm->rings[i]->ctl->hw_id, 4 * i); /* sparse */
-		vm->rings[i]->next_burst_clock = UINT64_MAX;
+		vm->rings[i]->clock.next_burst_clock = UINT64_MAX;
 	}
 }
 
@@ -219,19 +219,19 @@ static void change(int32_t pid, uint32_t vcpu, int64_t previous, int64_t next)
 START_TEST(a_changed_offset_begins_an_epoch_and_is_measured)
 {
 	struct xvt_ring *r = vm->rings[1];
-	uint32_t epoch = r->epoch, other = vm->rings[0]->epoch;
+	uint32_t epoch = r->words.epoch, other = vm->rings[0]->words.epoch;
 
 	change(OTHER, 4, -5, -6);
 	change(OURS, 3, -5, -6); /* no ring is that vCPU's */
 	change(OURS, 4, -5, -5);
-	ck_assert_uint_eq(r->epoch, epoch);
+	ck_assert_uint_eq(r->words.epoch, epoch);
 	ck_assert_str_eq(told, "");
 	change(OURS, 4, -5, 6000);
-	ck_assert_uint_eq(r->epoch, epoch + 1);
+	ck_assert_uint_eq(r->words.epoch, epoch + 1);
 	ck_assert_uint_eq(xvt_load(&r->host->epoch), epoch + 1);
-	ck_assert_uint_eq(r->next_burst_clock, 0);
-	ck_assert_uint_eq(vm->rings[0]->epoch, other);
-	ck_assert_uint_eq(vm->rings[0]->next_burst_clock, UINT64_MAX);
+	ck_assert_uint_eq(r->clock.next_burst_clock, 0);
+	ck_assert_uint_eq(vm->rings[0]->words.epoch, other);
+	ck_assert_uint_eq(vm->rings[0]->clock.next_burst_clock, UINT64_MAX);
 	ck_assert_str_eq(told, "cpu 1: its TSC offset was changed from -5 to 6000");
 }
 END_TEST
@@ -240,19 +240,19 @@ END_TEST
 START_TEST(a_clock_that_was_moved_and_moved_back_has_no_tight_bound)
 {
 	struct xvt_ring *r = vm->rings[1];
-	const uint64_t hz = r->map.hz, from = xvt_host_clock_ns(&s->clock, xvt_clock_read());
+	const uint64_t hz = r->clock.map.hz, from = xvt_host_clock_ns(&s->clock, xvt_clock_read());
 	struct xvt_clock_node a = { .guest = hz, .host_ns = from, .bound_ns = 100 };
 	struct xvt_clock_node b = { .guest = 3 * hz, .bound_ns = 100 };
 	struct xvt_clock_node c = { .guest = 4 * hz, .bound_ns = 100 };
 
-	r->map.host_clock = NULL; /* whose knees would be in the bound as well */
-	ck_assert_int_eq(xvt_clock_map_add(&r->map, &a), 0);
+	r->clock.map.host_clock = NULL; /* whose knees would be in the bound as well */
+	ck_assert_int_eq(xvt_clock_map_add(&r->clock.map, &a), 0);
 	change(OURS, 4, -5, -5 + (int64_t)(hz / 1000));
 	change(OURS, 4, -5 + (int64_t)(hz / 1000), -5);
 	b.host_ns = from + 2000000000;
 	c.host_ns = from + 3000000000;
-	ck_assert_int_eq(xvt_clock_map_add(&r->map, &b), 0);
-	ck_assert_int_eq(xvt_clock_map_add(&r->map, &c), 0);
+	ck_assert_int_eq(xvt_clock_map_add(&r->clock.map, &b), 0);
+	ck_assert_int_eq(xvt_clock_map_add(&r->clock.map, &c), 0);
 	ck_assert_uint_eq(b.flags, XVT_NODE_F_CHANGED);
 	ck_assert_uint_ge(b.segment_bound_ns, 1999990 + XVT_STAMP_SLACK_NS);
 	ck_assert_uint_le(b.segment_bound_ns, 2000102 + XVT_STAMP_SLACK_NS);
@@ -302,13 +302,13 @@ START_TEST(a_snapshot_places_the_history_by_the_rate_that_was_measured)
 					    .host_ns = from + i * 100000000,
 					    .bound_ns = 1000 };
 
-		ck_assert_int_eq(xvt_clock_map_add(&vm->rings[0]->map, &n), 0);
+		ck_assert_int_eq(xvt_clock_map_add(&vm->rings[0]->clock.map, &n), 0);
 	}
-	ck_assert_uint_eq(vm->rings[0]->map.hz, hz);
+	ck_assert_uint_eq(vm->rings[0]->clock.map.hz, hz);
 	ck_assert(xvt_session_cut(s, xvt_clock_read()));
 	for (uint32_t i = 0; i < RINGS; i++) {
-		ck_assert_uint_ge(vm->rings[i]->map.hz, hz + hz / 50 - 20);
-		ck_assert_uint_le(vm->rings[i]->map.hz, hz + hz / 50 + 20);
+		ck_assert_uint_ge(vm->rings[i]->clock.map.hz, hz + hz / 50 - 20);
+		ck_assert_uint_le(vm->rings[i]->clock.map.hz, hz + hz / 50 + 20);
 	}
 	recording_end(&rec);
 }

@@ -61,7 +61,7 @@ START_TEST(one_that_is_written_later_is_seen_then)
 
 	xvt_session_mark(r);
 	asked = xvt_clock_read_ordered();
-	ck_assert_uint_eq(xvt_load(&r->host->mark_seq), r->mark.number);
+	ck_assert_uint_eq(xvt_load(&r->host->mark_seq), r->mark.last.number);
 	xvt_session_mark_look(r);
 	xvt_session_put_marks(s);
 	ck_assert_uint_eq(marks(m, 4), 0);
@@ -86,17 +86,17 @@ START_TEST(one_a_second)
 	uint64_t first;
 
 	xvt_session_mark(r);
-	first = r->mark.number;
+	first = r->mark.last.number;
 	xvt_writer_mark(&w);
 	xvt_session_put_marks(s); /* looks, too */
 	ck_assert_uint_eq(marks(m, 4), 1);
-	r->next_mark_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
+	r->mark.next_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
 	xvt_session_mark(r);
-	ck_assert_uint_eq(r->mark.number, first);
-	r->next_mark_clock = 0;
+	ck_assert_uint_eq(r->mark.last.number, first);
+	r->mark.next_clock = 0;
 	xvt_session_mark(r);
-	ck_assert_uint_ne(r->mark.number, first);
-	ck_assert_uint_gt(r->next_mark_clock, xvt_clock_read());
+	ck_assert_uint_ne(r->mark.last.number, first);
+	ck_assert_uint_gt(r->mark.next_clock, xvt_clock_read());
 }
 END_TEST
 
@@ -105,17 +105,17 @@ START_TEST(another_number_is_no_acknowledgement)
 	struct xvt_mark_seen m[4];
 
 	xvt_session_mark(r);
-	xvt_store(&r->ctl->mark_ack, r->mark.number - 1);
+	xvt_store(&r->ctl->mark_ack, r->mark.last.number - 1);
 	xvt_session_put_marks(s);
-	xvt_store(&r->ctl->mark_ack, r->mark.number + 1);
+	xvt_store(&r->ctl->mark_ack, r->mark.last.number + 1);
 	xvt_session_put_marks(s);
 	ck_assert_uint_eq(marks(m, 4), 0);
 	/* The one that comes next is not taken for that which nobody wrote. */
-	r->next_mark_clock = 0;
+	r->mark.next_clock = 0;
 	xvt_session_mark(r);
 	xvt_session_put_marks(s);
 	ck_assert_uint_eq(marks(m, 4), 1);
-	ck_assert_uint_eq(m[0].number, r->mark.number);
+	ck_assert_uint_eq(m[0].number, r->mark.last.number);
 }
 END_TEST
 
@@ -188,8 +188,8 @@ START_TEST(the_whole_way_of_a_running_guest)
 		ck_assert_int_ge(xvt_loop_run(rec.loop, sleep_ns), 0);
 	}
 	/* And a clock node after it, so that its record is confirmed. */
-	node = r->last_node_clock;
-	while (r->last_node_clock == node || r->first) {
+	node = r->clock.last_node_clock;
+	while (r->clock.last_node_clock == node || r->drain.first) {
 		ck_assert_int_eq(xvt_session_pass(s, &sleep_ns), 0);
 		ck_assert_int_ge(xvt_loop_run(rec.loop, sleep_ns), 0);
 	}

@@ -390,9 +390,9 @@ START_TEST(a_ring_that_comes_and_goes_is_announced_once)
 	ck_assert_uint_eq(ring_chunks(&last), 1);
 	r->phase = XVT_PHASE_DONE;
 	for (i = 0; i < 1000; i++) {
-		r->last.state = i & 1 ? XVT_RING_OFFLINE : XVT_RING_ONLINE;
-		r->last.nest = 0;
-		r->idle = true;
+		r->drain.last.state = i & 1 ? XVT_RING_OFFLINE : XVT_RING_ONLINE;
+		r->drain.last.nest = 0;
+		r->drain.idle = true;
 		xvt_session_ring_phase(s, r, xvt_clock_read());
 	}
 	ck_assert_uint_eq(ring_chunks(&last), 1);
@@ -409,21 +409,21 @@ START_TEST(what_a_guest_changes_is_announced_once_a_second)
 	/* The test may be held up between any two lines: this ring was announced just now. */
 	for (i = 1; i <= 1000; i++) {
 		xvt_store(&r->ctl->cpu, i);
-		r->reported_info_clock = xvt_clock_read();
+		r->session.reported_info_clock = xvt_clock_read();
 		xvt_ring_announce(s, r);
 		xvt_session_announce_late(s, false);
 	}
 	ck_assert_uint_eq(ring_chunks(&last), 1);
 	ck_assert_uint_eq(last.cpu, 0);
 	/* A second later the newest one is there, once. */
-	r->reported_info_clock = xvt_clock_read() - ticks(s, 2 * SECOND_NS);
+	r->session.reported_info_clock = xvt_clock_read() - ticks(s, 2 * SECOND_NS);
 	xvt_session_announce_late(s, false);
 	xvt_session_announce_late(s, false);
 	xvt_session_announce_late(s, true);
 	ck_assert_uint_eq(ring_chunks(&last), 2);
 	ck_assert_uint_eq(last.cpu, 1000);
 	/* One that comes after a long time is not kept waiting. */
-	r->reported_info_clock = xvt_clock_read() - ticks(s, 2 * SECOND_NS);
+	r->session.reported_info_clock = xvt_clock_read() - ticks(s, 2 * SECOND_NS);
 	xvt_store(&r->ctl->cpu, 7);
 	xvt_ring_announce(s, r);
 	ck_assert_uint_eq(ring_chunks(&last), 3);
@@ -437,7 +437,7 @@ START_TEST(what_was_announced_too_soon_is_there_at_the_end)
 	struct xvt_ring_info last;
 
 	xvt_ring_announce(s, r);
-	r->reported_info_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
+	r->session.reported_info_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
 	xvt_store(&r->ctl->cpu, 5);
 	xvt_ring_announce(s, r);
 	/* Back again, and the same once more: nothing is left to say; then something is. */
@@ -462,12 +462,12 @@ START_TEST(what_its_events_need_is_announced_at_once)
 	struct xvt_ring_info last;
 
 	xvt_ring_announce(s, r);
-	r->reported_info_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
-	r->map.hz++;
+	r->session.reported_info_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
+	r->clock.map.hz++;
 	xvt_ring_announce(s, r);
 	ck_assert_uint_eq(ring_chunks(&last), 2);
-	ck_assert_uint_eq(last.clock_hz, r->map.hz);
-	r->reported_info_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
+	ck_assert_uint_eq(last.clock_hz, r->clock.map.hz);
+	r->session.reported_info_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
 	r->start_ns++;
 	xvt_ring_announce(s, r);
 	ck_assert_uint_eq(ring_chunks(&last), 3);
@@ -562,8 +562,8 @@ START_TEST(a_ring_that_never_got_a_clock_is_off_and_unconfirmed)
 	ck_assert_uint_eq(unconfirmed, 10);
 	ck_assert_uint_ge(first_ns + 10 * 1000000, begin_ns);
 	ck_assert_uint_le(last_ns, end_ns);
-	ck_assert_uint_ge(rec.vm->rings[0]->stats.bound_ns_max, last_ns);
-	ck_assert_uint_eq(rec.vm->rings[0]->stats.source, XVT_SOURCE_NONE);
+	ck_assert_uint_ge(rec.vm->rings[0]->account.stats.bound_ns_max, last_ns);
+	ck_assert_uint_eq(rec.vm->rings[0]->account.stats.source, XVT_SOURCE_NONE);
 	ck_assert_uint_eq(never_measured, 1);
 	ck_assert_uint_eq(xvt_load(&host->enable), XVT_ENABLE_OFF);
 	xvt_session_free(s);

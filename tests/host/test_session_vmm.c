@@ -249,7 +249,8 @@ START_TEST(only_a_stamp_proves_when_it_ran_again)
 
 	for (turn = 0; turn < 4; turn++) {
 		report(XVT_VMM_STOPPED, 0);
-		b = &vm->rings[RINGS - 1]->bumps[(vm->rings[RINGS - 1]->nr_bumps - 1) % XVT_BUMPS];
+		b = &vm->rings[RINGS - 1]
+			     ->words.bumps[(vm->rings[RINGS - 1]->words.nr_bumps - 1) % XVT_BUMPS];
 		b->before_ns -= SECOND_NS; /* that long ago */
 		before = b->before_ns;
 		report(XVT_VMM_RUNNING, turn < 3 ? no_proof[turn] : realtime());
@@ -280,7 +281,7 @@ START_TEST(stamps_of_both_ends_make_a_pause_exact)
 	report(XVT_VMM_RUNNING, realtime());
 	run_ns = xvt_host_clock_ns(&s->clock, xvt_clock_read_ordered());
 	for (i = 0; i < RINGS; i++) {
-		const struct xvt_clock_map *m = &vm->rings[i]->map;
+		const struct xvt_clock_map *m = &vm->rings[i]->clock.map;
 
 		ck_assert_int_eq(m->run_ns != 0, !_i);
 		if (_i)
@@ -308,10 +309,11 @@ START_TEST(clocks_are_measured_after)
 
 	for (k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
 		for (i = 0; i < RINGS; i++)
-			vm->rings[i]->next_burst_clock = UINT64_MAX;
+			vm->rings[i]->clock.next_burst_clock = UINT64_MAX;
 		report(rows[k].event, 0);
 		for (i = 0; i < RINGS; i++)
-			ck_assert_int_eq(vm->rings[i]->next_burst_clock == 0, rows[k].measures);
+			ck_assert_int_eq(vm->rings[i]->clock.next_burst_clock == 0,
+					 rows[k].measures);
 	}
 }
 END_TEST
@@ -366,17 +368,17 @@ START_TEST(a_guest_that_answers_is_not_silent_although_no_node_comes_of_it)
 
 	s->opt.stall_timeout_ns = 2 * SECOND_NS;
 	r->phase = XVT_PHASE_LIVE;
-	r->last.state = XVT_RING_ONLINE;
-	r->idle = true;
-	r->last_node_clock = now - ticks(s, 20 * SECOND_NS);
-	r->answer_clock = now;
+	r->drain.last.state = XVT_RING_ONLINE;
+	r->drain.idle = true;
+	r->clock.last_node_clock = now - ticks(s, 20 * SECOND_NS);
+	r->measure.answer_clock = now;
 	xvt_session_ring_phase(s, r, now);
-	ck_assert(!r->quiet);
-	ck_assert(!r->quiet_reported);
+	ck_assert(!r->guest.quiet);
+	ck_assert(!r->measure.quiet_reported);
 	ck_assert_int_eq(r->phase, XVT_PHASE_LIVE);
-	r->answer_clock = now - ticks(s, SECOND_NS);
+	r->measure.answer_clock = now - ticks(s, SECOND_NS);
 	xvt_session_ring_phase(s, r, now);
-	ck_assert(r->quiet);
+	ck_assert(r->guest.quiet);
 	ck_assert_int_eq(r->phase, XVT_PHASE_LIVE);
 	r->phase = XVT_PHASE_NEW;
 }
@@ -388,16 +390,16 @@ static void let_wait(struct xvt_ring *r, struct xvt_piece *piece, uint64_t answe
 	s->opt.note = NULL;
 	s->opt.stall_timeout_ns = 2 * SECOND_NS;
 	r->phase = XVT_PHASE_LIVE;
-	r->last.state = XVT_RING_ONLINE;
-	r->answer_clock = answer_clock;
-	r->first = piece;
-	r->have = true;
+	r->drain.last.state = XVT_RING_ONLINE;
+	r->measure.answer_clock = answer_clock;
+	r->drain.first = piece;
+	r->head.have = true;
 }
 
 static void wait_no_more(struct xvt_ring *r)
 {
-	r->first = NULL;
-	r->have = false;
+	r->drain.first = NULL;
+	r->head.have = false;
 	r->phase = XVT_PHASE_NEW;
 }
 
@@ -412,7 +414,7 @@ START_TEST(what_waited_before_a_stop_is_given_time_to_bear_witness)
 	vm->stopped = true;
 	xvt_session_ring_phase(s, r, now);
 	ck_assert_int_eq(r->phase, XVT_PHASE_LIVE);
-	r->still_clock = old;
+	r->session.still_clock = old;
 	xvt_session_ring_phase(s, r, now);
 	ck_assert_int_eq(r->phase, XVT_PHASE_ASIDE);
 	vm->stopped = false;
@@ -429,11 +431,11 @@ START_TEST(a_silent_ring_that_still_bears_witness_is_not_set_aside)
 	struct xvt_piece piece = { .ceiling_clock = old };
 
 	let_wait(r, &piece, old);
-	r->inferred_new = true;
+	r->clock.inferred_new = true;
 	xvt_session_put_inferred(s, r);
 	xvt_session_ring_phase(s, r, now);
 	ck_assert_int_eq(r->phase, XVT_PHASE_LIVE);
-	r->inferred_clock = old;
+	r->measure.inferred_clock = old;
 	xvt_session_ring_phase(s, r, now);
 	ck_assert_int_eq(r->phase, XVT_PHASE_ASIDE);
 	wait_no_more(r);

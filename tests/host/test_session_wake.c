@@ -74,9 +74,9 @@ static void connect_both(void)
 static void drained(void)
 {
 	r->phase = XVT_PHASE_LIVE;
-	xvt_ring_snapshot(r->ctl, &r->region->g, &r->last);
-	r->idle = r->answered = true;
-	s->wake.filled = r->last.commit >> rec.g.subbuf_shift;
+	xvt_ring_snapshot(r->ctl, &r->region->g, &r->drain.last);
+	r->drain.idle = r->measure.answered = true;
+	s->wake.filled = r->drain.last.commit >> rec.g.subbuf_shift;
 	s->wake.quiet_clock = xvt_clock_read() - ticks(s, 10 * SECOND_NS);
 }
 
@@ -172,10 +172,10 @@ START_TEST(who_never_rings_is_told_once)
 	ck_assert_uint_eq(nr_told, 0);
 	/* Not of one that is not there. */
 	vm->bell.first_clock -= ticks(s, 60 * SECOND_NS);
-	r->answered = false;
+	r->measure.answered = false;
 	ck_assert(!asleep());
 	ck_assert_uint_eq(nr_told, 0);
-	r->answered = true;
+	r->measure.answered = true;
 	ck_assert(!asleep());
 	ck_assert_uint_eq(nr_told, 0);
 	vm->bell.first_clock -= ticks(s, 60 * SECOND_NS);
@@ -191,8 +191,8 @@ END_TEST
 
 static void open_mark(void)
 {
-	r->mark_open = true;
-	r->mark.host_clock_before = xvt_clock_read();
+	r->mark.open = true;
+	r->mark.last.host_clock_before = xvt_clock_read();
 }
 
 /* What keeps it awake. Each is undone by drained() or by hand. */
@@ -219,14 +219,14 @@ START_TEST(what_keeps_it_awake)
 		vm->phase = XVT_VM_ATTACHED;       \
 		vm->request_seq = 0;               \
 	} while (0)
-	KEEPS(r->idle = false);
-	KEEPS(r->answered = false);
-	KEEPS(r->have = true);
-	KEEPS(r->first = &piece);
-	KEEPS(r->runs = &run);
+	KEEPS(r->drain.idle = false);
+	KEEPS(r->measure.answered = false);
+	KEEPS(r->head.have = true);
+	KEEPS(r->drain.first = &piece);
+	KEEPS(r->runs.first = &run);
 	KEEPS(open_mark());
 	KEEPS(r->phase = XVT_PHASE_ASIDE);
-	KEEPS((r->phase = XVT_PHASE_NEW, r->last.state = XVT_RING_ONLINE));
+	KEEPS((r->phase = XVT_PHASE_NEW, r->drain.last.state = XVT_RING_ONLINE));
 	KEEPS(s->joined = false);
 	KEEPS(s->ending = true);
 	KEEPS(s->off_clock = 1);
@@ -245,12 +245,12 @@ START_TEST(what_keeps_it_awake)
 	ck_assert(asleep());
 	xvt_session_got_up(s, xvt_clock_read());
 	r->phase = XVT_PHASE_NEW;
-	r->last.state = XVT_RING_IDLE;
+	r->drain.last.state = XVT_RING_IDLE;
 	ck_assert(asleep());
 	xvt_session_got_up(s, xvt_clock_read());
 	drained();
 	open_mark();
-	r->mark.host_clock_before -= ticks(s, SECOND_NS); /* nobody writes it */
+	r->mark.last.host_clock_before -= ticks(s, SECOND_NS); /* nobody writes it */
 	ck_assert(asleep());
 }
 END_TEST
@@ -368,7 +368,7 @@ START_TEST(full_without_a_ring)
 	ck_assert_ptr_nonnull(strstr(told, "when sub-buffers are full"));
 	ring();
 	ck_assert(!asleep()); /* it has had its chances, */
-	r->generation++;
+	r->drain.generation++;
 	ck_assert(!asleep());
 	ring();
 	ck_assert(asleep()); /* and another life has its own */
@@ -403,7 +403,7 @@ START_TEST(it_dozes_until_an_answer)
 	prove();
 	sleeps();
 	xvt_session_got_up(s, xvt_clock_read());
-	r->answered = false;
+	r->measure.answered = false;
 	xvt_store(&r->host->request_seq, (uint64_t)77);
 	ck_assert_uint_gt(xvt_session_sleep(s, look, true), look);
 	ck_assert_uint_eq(xvt_load(&r->host->need_wake), 1);
@@ -417,10 +417,10 @@ START_TEST(it_dozes_until_an_answer)
 	ck_assert_uint_eq(xvt_load(&r->host->need_wake), 0);
 	ck_assert_uint_eq(xvt_session_sleep(s, look, true), look);
 	/* The next question is a new one, but its answer is there already. */
-	r->answered = true;
+	r->measure.answered = true;
 	ck_assert(asleep());
 	xvt_session_got_up(s, xvt_clock_read());
-	r->answered = false;
+	r->measure.answered = false;
 	xvt_store(&r->ctl->answer_seq, (uint64_t)77);
 	ck_assert_uint_eq(xvt_session_sleep(s, look, true), look);
 	ck_assert_uint_eq(xvt_load(&r->host->need_wake), 0);
@@ -433,7 +433,7 @@ START_TEST(another_generation_is_asked_again)
 
 	prove();
 	before = word();
-	r->generation++;
+	r->drain.generation++;
 	ck_assert(!asleep());
 	ck_assert_uint_ne(word(), before);
 	ring();

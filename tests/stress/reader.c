@@ -121,7 +121,7 @@ static void start_host(struct run *r)
 	ring->pool = &r->pool;
 	ring->host_clock = &r->clock;
 	ring->mode = opt.mode;
-	xvt_clock_map_init(&ring->map, r->clock.hz);
+	xvt_clock_map_init(&ring->clock.map, r->clock.hz);
 	xvt_ring_attach(ring);
 }
 
@@ -154,7 +154,7 @@ static void let_it_overtake(struct run *r)
 
 	do {
 		xvt_ring_snapshot(r->ring.ctl, g, &s);
-	} while (s.resv - r->ring.last.resv < g->ring_size * 3 / 4 &&
+	} while (s.resv - r->ring.drain.last.resv < g->ring_size * 3 / 4 &&
 		 xvt_load(&r->truth->begun[STRESS_TASK]) < opt.events);
 	r->held_back++;
 }
@@ -166,28 +166,28 @@ static void pass(struct run *r)
 	xvt_drain_look(ring, r->loop, 0);
 	if (opt.mode == XVT_ENABLE_OVERWRITE && r->pid && r->passes % HOLD_BACK_EVERY == 0)
 		let_it_overtake(r);
-	while (ring->reads)
+	while (ring->drain.reads)
 		if (xvt_loop_run(r->loop, 1000000000u) < 0)
 			fail(r, "the event loop", 0);
 	xvt_drain_take(ring, false);
 	while (xvt_ring_peek(ring)) {
-		const bool salvaged = ring->first && ring->first->salvage;
+		const bool salvaged = ring->drain.first && ring->drain.first->salvage;
 		const char *why;
 
-		if (ring->is_lost) {
+		if (ring->decode.is_lost) {
 			r->gaps++;
 		} else {
-			why = tally_take(&r->tally, &ring->rec,
+			why = tally_take(&r->tally, &ring->decode.rec,
 					 salvaged && opt.mode == XVT_ENABLE_OVERWRITE);
 			if (why)
-				fail(r, why, ring->rec.pos);
-			ring->stats.events++;
+				fail(r, why, ring->decode.rec.pos);
+			ring->account.stats.events++;
 			r->tally.recovered += salvaged;
 		}
 		xvt_ring_pop(ring);
 	}
-	if (ring->fault_new || ring->phase == XVT_PHASE_BROKEN)
-		fail(r, ring->fault, ring->read_pos);
+	if (ring->fault.is_new || ring->phase == XVT_PHASE_BROKEN)
+		fail(r, ring->fault.text, ring->drain.read_pos);
 	r->passes++;
 }
 
@@ -215,7 +215,7 @@ static void kill_writer(struct run *r)
 
 static void check(struct run *r)
 {
-	struct xvt_ring_stats *s = &r->ring.stats;
+	struct xvt_ring_stats *s = &r->ring.account.stats;
 	uint64_t missing = tally_missing(&r->tally, r->truth), lost = 0, known, slack;
 	uint64_t refused = tally_refused(r->truth);
 	uint32_t i;
@@ -240,7 +240,7 @@ static void check(struct run *r)
 		fail(r, "nothing was delivered, so nothing was shown", 0);
 	if (s->attempted != s->events + s->discarded + lost + s->overwritten + s->in_flight)
 		fail(r, "the counters do not add up", 0);
-	if (s->in_flight > r->ring.left_behind)
+	if (s->in_flight > r->ring.drain.left_behind)
 		fail(r, "more in flight than writers that died inside an event", 0);
 	/*
 	 * Independent of the ring's counters: what never came was refused, overwritten, or in the
@@ -306,15 +306,16 @@ int main(int argc, char **argv)
 		/* Only after the new generation was seen: the region remembers four. */
 		if (r.killed < opt.kills && xvt_load(&r.truth->begun[STRESS_TASK]) >= kill_at &&
 		    xvt_load_acquire(&r.truth->generation) == r.killed + 1 &&
-		    r.ring.entered == r.killed + 1) {
+		    r.ring.drain.entered == r.killed + 1) {
 			kill_writer(&r);
 			kill_at += opt.events / (opt.kills + 1);
 		}
 	}
 	pass(&r);
 	pass(&r);
-	if (r.ring.read_pos != r.ring.last.commit || r.ring.last.commit != r.ring.last.resv)
-		fail(&r, "the writer has ended and something is left", r.ring.read_pos);
+	if (r.ring.drain.read_pos != r.ring.drain.last.commit ||
+	    r.ring.drain.last.commit != r.ring.drain.last.resv)
+		fail(&r, "the writer has ended and something is left", r.ring.drain.read_pos);
 	check(&r);
 	return 0;
 }
