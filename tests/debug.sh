@@ -4,7 +4,7 @@
 # CASE may be a case (a group of tests) or one test; then gdb stops where that test begins.
 #   make debug SUITE=reader
 #   make debug SUITE=order CASE=raw_chunks_in_use_are_loaded_once
-#   make debug SUITE=order PROGRAM=engine-check      where two programs have a suite of that name
+#   make debug SUITE=writer PROGRAM=shared-xadd-check    with the other way to reserve
 #   make debug SUITE=reader GDB='gdb -batch -ex run -ex bt'
 set -eu
 cd "$(dirname "$0")/.."
@@ -24,8 +24,8 @@ if [ -e "tests/$suite.sh" ]; then
 fi
 lines=$(tests/find-check.sh "$suite" ${case:+"$case"}) ||
 	fail "no Check program has a suite '$suite'${case:+ with a case or test '$case'}"
-# The writer's suites are linked twice; the second program has the other way to reserve.
-[ -n "${PROGRAM:-}" ] || lines=$(grep -v '^unit-xadd-check ' <<<"$lines")
+# The suites of shared/ are linked twice; the second program has the other way to reserve.
+[ -n "${PROGRAM:-}" ] || lines=$(grep -v '^shared-xadd-check ' <<<"$lines")
 [ -z "${PROGRAM:-}" ] || lines=$(grep "^$PROGRAM " <<<"$lines") ||
 	fail "$PROGRAM has no suite '$suite'${case:+ with a case or test '$case'}"
 [ "$(wc -l <<<"$lines")" = 1 ] ||

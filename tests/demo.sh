@@ -16,7 +16,7 @@ xvtrace=$BUILD/xvtrace
 trace=$out/trace.xvt
 rm -rf "$out"
 mkdir -p "$out"
-tests/guest/overlay.sh demo.sh "$out/overlay"
+tests/vm/guest/overlay.sh demo.sh "$out/overlay"
 
 step() {
 	printf '\n\033[1m== %s\033[0m\n' "$*"

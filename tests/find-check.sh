@@ -4,8 +4,9 @@
 #   PROGRAM SUITE CASE TEST
 # PROGRAM is a file below $BUILD/tests. CASE may be a case (a group of tests) or one test; TEST is
 # "-" unless it is one test, CASE is "-" where none was given. A suite is found by its
-# suite_create() in tests/FOLDER/, which is linked to FOLDER-check. "-" and "_" in its name are the
-# same. Prints nothing and exits with 1 where no program has the suite and case.
+# suite_create() in tests/unit/: shared/ and guest/ are in shared-check and shared-xadd-check, the
+# other folders in host-check. "-" and "_" in its name are the same. Prints nothing and exits with 1
+# where no program has the suite and case.
 set -eu
 cd "$(dirname "$0")/.."
 wanted=${1:?usage: find-check.sh SUITE [CASE]}
@@ -29,9 +30,12 @@ while IFS=: read -r file suite; do
 		}' "$file")
 	[ -n "$line" ] || continue
 	found=0
-	folder=${file#tests/}
-	folder=${folder%%/*}
-	echo "$folder-check $suite $line"
-	[ "$folder" != unit ] || echo "unit-xadd-check $suite $line"
-done < <(grep -rF 'suite_create("' tests --include='*.c')
+	case $file in
+	tests/unit/shared/* | tests/unit/guest/*) programs="shared-check shared-xadd-check" ;;
+	*) programs=host-check ;;
+	esac
+	for program in $programs; do
+		echo "$program $suite $line"
+	done
+done < <(grep -rF 'suite_create("' tests/unit --include='*.c')
 exit $found

@@ -1,26 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-# Kinds of suites: Check programs (unit, host, engine), shell tests of the command line
-# (cli), proofs of the ring (one folder each), system tests with real guests (vm) and under real KVM (lab).
+# Kinds of suites: Check programs (unit), shell tests of the command line (cli), proofs of the ring
+# (proof, one folder each), system tests with real guests (vm) and under real KVM (vm/lab).
 # tests/run.sh runs them, times them, counts them. A folder's rules.mk adds what it builds to
 # TEST_TOOLS, and its long run, a phony target, to PROOFS.
 
-include $(wildcard tests/*/rules.mk)
+include $(wildcard tests/*/rules.mk tests/*/*/rules.mk)
 
 CHECK_CFLAGS = $(HOST_CFLAGS) $(shell pkg-config --cflags check 2>/dev/null)
 CHECK_LIBS = $(shell pkg-config --libs check 2>/dev/null) -lm -lrt -lpthread
-
-ENGINE_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/engine/*.c))
-
-$(BUILD)/tests/engine/%.o: tests/engine/%.c
-	$(call say,CC,$<)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CHECK_CFLAGS) -Itests/engine -c -o $@ $<
-
-$(BUILD)/tests/engine-check: $(ENGINE_OBJ) $(HOST_LIB_OBJ)
-	$(call say,LD,$@)
-	$(Q)$(CC) $(XVT_LDFLAGS) -o $@ $^ $(HOST_LIBS) $(CHECK_LIBS)
-
--include $(ENGINE_OBJ:.o=.d)
 
 # Programs that tests call: they read or make traces, so they are built from the host's parts.
 TEST_TOOLS += $(patsubst tests/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard tests/tools/*.c))
@@ -29,6 +16,18 @@ $(BUILD)/tests/tools/%: tests/tools/%.c $(HOST_LIB_OBJ)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) $(XVT_LDFLAGS) -MF $@.d -o $@ $< $(HOST_LIB_OBJ) $(HOST_LIBS)
+
+# Two make the traces of the unit tests.
+SYNTH_TOOLS = $(BUILD)/tests/tools/xvt-mktrace $(BUILD)/tests/tools/xvt-shift
+
+$(SYNTH_TOOLS:=.o): $(BUILD)/tests/tools/%.o: tests/tools/%.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(HOST_CFLAGS) -Itests/unit -c -o $@ $<
+
+$(SYNTH_TOOLS): %: %.o $(BUILD)/tests/unit/synth.o $(HOST_LIB_OBJ)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(XVT_LDFLAGS) -o $@ $^ $(HOST_LIBS)
 
 # A writer, so of the guest's parts alone.
 $(BUILD)/tests/tools/xvt-relay: tests/tools/xvt-relay.c $(BUILD)/libxvt.a
@@ -46,11 +45,18 @@ $(BUILD)/tests/tools/xvt-example-writer: docs/examples/writer.c
 
 -include $(wildcard $(BUILD)/tests/tools/*.d)
 
-FAST_SUITES = $(BUILD)/tests/unit-check $(BUILD)/tests/host-check $(BUILD)/tests/engine-check
+FAST_SUITES = $(addprefix $(BUILD)/tests/,host-check shared-check shared-xadd-check)
 TEST_TOOLS += $(USER_TARGETS)
 
 .PHONY: test-programs
 test-programs: all $(FAST_SUITES) $(TEST_TOOLS)
+
+# Traces of 100 MiB that are meant to hurt: tests/cli has them small. Not compressed: what a compressed
+# one unpacks to, and so its time, is not bounded by its size.
+.PHONY: proof-bad-traces
+proof-bad-traces: test-programs
+	$(Q)MIB=100 ZSTD_PLANS= tests/cli/t_bad_trace_cost.sh
+PROOFS += proof-bad-traces
 
 # No root, no guests, no network, under a minute.
 check: test-programs check-freestanding

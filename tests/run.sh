@@ -7,10 +7,11 @@
 #   tests/run.sh vm          with guests
 #   tests/run.sh lab         with guests under real KVM, in the lab
 #   tests/run.sh vm/t03      one script of a suite
-#   tests/run.sh cli         all scripts of a folder
+#   tests/run.sh cli         all scripts of a folder of tests/ or tests/proof/
 #   tests/run.sh layers      the check of the arrows between the folders
 #   tests/run.sh commands    the check of compile_commands.json
 #   tests/run.sh docs        the check of the documents
+#   tests/run.sh unit        the Check programs
 #   tests/run.sh host        one Check program
 #   tests/run.sh order       one suite of the Check programs, in each that has it
 #   tests/run.sh order:NAME  one case of that suite, or the case that holds the test NAME
@@ -82,14 +83,19 @@ commands() {
 	one commands tests/as-test.sh "compile_commands.json has each C file" tests/check-commands.sh "$BUILD"
 }
 
+unit() {
+	local t
+	for t in shared shared-xadd host; do
+		one "$t" "$BUILD/tests/$t-check"
+	done
+}
+
 fast() {
 	local t
 	layers
 	commands
 	docs
-	for t in unit unit-xadd host engine page; do
-		one "$t" "$BUILD/tests/$t-check"
-	done
+	unit
 	for t in tests/cli/t*.sh; do
 		[ -e "$t" ] && one "cli/$(basename "$t" .sh)" bash "$t"
 	done
@@ -97,7 +103,7 @@ fast() {
 
 proofs() {
 	local t dir
-	for t in tests/{nest,step,bare,stress,page,model,fuzz,hostile}/t*.sh; do
+	for t in tests/{proof/*,stress,fuzz,hostile}/t*.sh; do
 		dir=$(basename "$(dirname "$t")")
 		[ -e "$t" ] && one "$dir/$(basename "$t" .sh)" bash "$t"
 	done
@@ -113,7 +119,7 @@ vm() {
 # What the scripts leave in the lab is in $BUILD/lab/out.
 lab() {
 	local t
-	for t in tests/lab/${1:-t}*.sh; do
+	for t in tests/vm/lab/${1:-t}*.sh; do
 		[ -e "$t" ] && one "lab/$(basename "$t" .sh)" qemu/lab-run.sh --timeout 3600 "$t"
 	done
 }
@@ -124,9 +130,18 @@ scripts() {
 	for t in tests/"$1"*.sh; do
 		[ -e "$t" ] || continue
 		none=no
-		one "${1%%/*}/$(basename "$t" .sh)" bash "$t"
+		one "$(basename "$(dirname "$t")")/$(basename "$t" .sh)" bash "$t"
 	done
 	[ $none = no ] || unknown "$1"
+}
+
+# folder NAME: its path below tests/, if it has scripts
+folder() {
+	local dir
+	for dir in "$1" "proof/$1"; do
+		[ -z "$(compgen -G "tests/$dir/t*.sh")" ] || { echo "$dir" && return; }
+	done
+	return 1
 }
 
 # check NAME[:CASE]: one suite of the Check programs
@@ -156,12 +171,13 @@ for what in "${@:-fast}"; do
 	layers) layers ;;
 	commands) commands ;;
 	docs) docs ;;
-	*/*) scripts "$what" ;;
+	unit) unit ;;
+	*/*) scripts "$(folder "${what%/*}" || echo "${what%/*}")/${what##*/}" ;;
 	*)
 		if [ -x "$BUILD/tests/$what-check" ]; then
 			one "$what" "$BUILD/tests/$what-check"
-		elif [ -n "$(compgen -G "tests/$what/t*.sh")" ]; then
-			scripts "$what/t"
+		elif dir=$(folder "$what"); then
+			scripts "$dir/t"
 		else
 			check "$what"
 		fi

@@ -21,7 +21,7 @@
  * there as well, so the recorder dozes until then. After one doze in vain it polls again.
  *
  * Setting need_wake and then loading commit is Dekker's pattern with the writer's store of commit
- * and its load of need_wake: tests/model/wake.pml. Doorbells that have rung are taken before
+ * and its load of need_wake: tests/proof/model/wake.pml. Doorbells that have rung are taken before
  * need_wake is set, and the wait for a doorbell begins only after the last load of commit.
  */
 #include "session/parts.h"

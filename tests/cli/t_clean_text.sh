@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck disable=SC2059
 # What a guest or a file calls itself reaches a terminal as text that only stands there: no control
-# characters, none that end lines or turn text around. The texts of events: tests/host.
+# characters, none that end lines or turn text around. The texts of events: tests/unit/view.
 set -u
 . "$(dirname "$0")/lib.sh"
 [ -x "$BUILD/asan/xvtrace" ] && xvtrace=$BUILD/asan/xvtrace

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck disable=SC2317
 # After the fact: all samples together give smaller bounds than each burst alone, in report and in
-# the exports, and nothing else changes. The property itself is shown in tests/host/test_reclock.c.
+# the exports, and nothing else changes. The property itself is shown in tests/unit/view/test_reclock.c.
 set -u
 . "$(dirname "$0")/lib.sh"
 trap 'rm -rf "$work"' EXIT

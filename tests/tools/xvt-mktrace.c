@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * xvt-mktrace.c - writes a made-up trace (tests/host/synth.h) for tests of the command line.
+ * xvt-mktrace.c - writes a made-up trace (tests/unit/synth.h) for tests of the command line.
  *   xvt-mktrace EVENTS FLAGS FILE.xvt
  */
 #include <stdio.h>

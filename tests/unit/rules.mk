@@ -1,35 +1,66 @@
-# SPDX-License-Identifier: GPL-2.0 OR MIT
-# One Check program for shared/ and guest/user, built with each of the two back-ends whatever
-# RING says: unit-check (cas) and unit-xadd-check. See README here for running one case.
+# SPDX-License-Identifier: GPL-2.0
+# Check programs. host-check has the suites of host/, in a folder for each of its folders.
+# shared-check has those of shared/ and guest/user, with the writer that reserves by cas;
+# shared-xadd-check has them with the other one, whatever RING says.
 
-UNIT_SRC = $(wildcard tests/unit/*.c) guest/user/xvt_user.c \
-	   shared/xvt_region.c shared/xvt_check.c shared/xvt_reader.c
-UNIT_CAS_OBJ = $(UNIT_SRC:%.c=$(BUILD)/tests/unit-cas/%.o)
-UNIT_XADD_OBJ = $(UNIT_SRC:%.c=$(BUILD)/tests/unit-xadd/%.o)
+# --- host/
 
-$(UNIT_CAS_OBJ): XVT_RING =
-$(UNIT_XADD_OBJ): XVT_RING = -DXVT_RING_XADD
+HOSTT_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/unit/shared_main.c tests/unit/shared/% tests/unit/guest/%,\
+	    $(wildcard tests/unit/*.c tests/unit/*/*.c)))
+# Between the host's code and these stands tests/unit/faults.c.
+HOSTT_WRAP = -Wl,--wrap=xvt_loop_write,--wrap=xvt_loop_run,--wrap=xvt_loop_run_only,--wrap=malloc,--wrap=realloc,--wrap=xvt_packer_new,--wrap=fallocate
 
-define UNIT_CC
+$(BUILD)/tests/unit/%.o: tests/unit/%.c
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(XVT_CFLAGS) -Ishared -Iguest/user $(shell pkg-config --cflags check) -c -o $@ $<
+	$(Q)$(CC) $(CHECK_CFLAGS) -Itests/unit -c -o $@ $<
+
+$(BUILD)/tests/host-check: $(HOSTT_OBJ) $(HOST_LIB_OBJ)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(XVT_LDFLAGS) $(HOSTT_WRAP) -o $@ $^ $(HOST_LIBS) $(CHECK_LIBS)
+
+-include $(HOSTT_OBJ:.o=.d)
+
+# The long runs of two properties: the order of events, and the bounds of their times.
+PROOFS += proof-order proof-bounds
+.PHONY: proof-order
+proof-order: $(BUILD)/tests/host-check
+	$(Q)CK_RUN_SUITE=schedules CK_TIMEOUT_MULTIPLIER=100 XVT_SCHEDULES=1000000 \
+		XVT_SEED_BASE=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')00 $<
+
+.PHONY: proof-bounds
+proof-bounds: $(BUILD)/tests/host-check
+	$(Q)CK_RUN_SUITE=bounds CK_TIMEOUT_MULTIPLIER=100 XVT_BOUNDS=1000000 \
+		XVT_SEED_BASE=$$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')00 $<
+
+# --- shared/ and guest/user
+
+SHAREDT_SRC = tests/unit/shared_main.c $(wildcard tests/unit/shared/*.c tests/unit/guest/*.c) guest/user/xvt_user.c \
+	   shared/xvt_region.c shared/xvt_check.c shared/xvt_reader.c
+SHAREDT_CAS_OBJ = $(SHAREDT_SRC:%.c=$(BUILD)/tests/shared-cas/%.o)
+SHAREDT_XADD_OBJ = $(SHAREDT_SRC:%.c=$(BUILD)/tests/shared-xadd/%.o)
+
+$(SHAREDT_CAS_OBJ): XVT_RING =
+$(SHAREDT_XADD_OBJ): XVT_RING = -DXVT_RING_XADD
+
+define SHAREDT_CC
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(XVT_CFLAGS) -Ishared -Iguest/user -Itests/unit/shared $(shell pkg-config --cflags check) -c -o $@ $<
 endef
 
-$(BUILD)/tests/unit-cas/%.o: %.c
-	$(UNIT_CC)
+$(BUILD)/tests/shared-cas/%.o: %.c
+	$(SHAREDT_CC)
 
-$(BUILD)/tests/unit-xadd/%.o: %.c
-	$(UNIT_CC)
+$(BUILD)/tests/shared-xadd/%.o: %.c
+	$(SHAREDT_CC)
 
-$(BUILD)/tests/unit-check: $(UNIT_CAS_OBJ)
+$(BUILD)/tests/shared-check: $(SHAREDT_CAS_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(XVT_LDFLAGS) -o $@ $^ $(CHECK_LIBS)
 
-$(BUILD)/tests/unit-xadd-check: $(UNIT_XADD_OBJ)
+$(BUILD)/tests/shared-xadd-check: $(SHAREDT_XADD_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(XVT_LDFLAGS) -o $@ $^ $(CHECK_LIBS)
 
-TEST_TOOLS += $(BUILD)/tests/unit-xadd-check
-
--include $(UNIT_CAS_OBJ:.o=.d) $(UNIT_XADD_OBJ:.o=.d)
+-include $(SHAREDT_CAS_OBJ:.o=.d) $(SHAREDT_XADD_OBJ:.o=.d)

@@ -29,7 +29,7 @@ make_overlays() {
 	# What kexec boots must be able to do the same, but for another kexec.
 	cat "$BUILD/guest/initramfs.gz" "$work/flow.gz" "$work/module.gz" >"$work/more/boot/initrd"
 	cp "$vmlinuz" "$work/more/boot/vmlinuz"
-	"${CC:-gcc}" -O2 -static -o "$work/more/xvt-kexec" tests/guest/xvt-kexec.c || exit 1
+	"${CC:-gcc}" -O2 -static -o "$work/more/xvt-kexec" tests/vm/guest/xvt-kexec.c || exit 1
 }
 
 # start_d NAME ARG...: the disturbed guest, or one that waits for its migration. It boots as a PC

@@ -41,9 +41,9 @@ finish() {
 	exit
 }
 
-# overlay SCRIPT: a directory in which tests/guest/SCRIPT is the guest's work
+# overlay SCRIPT: a directory in which tests/vm/guest/SCRIPT is the guest's work
 overlay() {
-	tests/guest/overlay.sh "$1" "$work/overlay-$1"
+	tests/vm/guest/overlay.sh "$1" "$work/overlay-$1"
 	echo "$work/overlay-$1"
 }
 

@@ -17,7 +17,7 @@ trace=$out/trace.xvt
 failed=0
 rm -rf "$out"
 mkdir -p "$out"
-tests/guest/overlay.sh judge.sh "$out/overlay"
+tests/vm/guest/overlay.sh judge.sh "$out/overlay"
 if [ "$backend" != cas ]; then
 	eval "$(qemu/guest-packages.sh --print)"
 	install -D -m 644 "$BUILD/guest/linux-$backend$(qemu_suffix)/xvtrace.ko" "$out/overlay/lib/modules/$KRELEASE/xvtrace.ko"

@@ -17,7 +17,7 @@ trace=$out/trace.xvt
 failed=0
 rm -rf "$out"
 mkdir -p "$out"
-tests/guest/overlay.sh reload.sh "$out/overlay"
+tests/vm/guest/overlay.sh reload.sh "$out/overlay"
 
 # check TEXT COMMAND...
 check() {

@@ -39,7 +39,7 @@ kept_back() {
 
 some=''
 for suite in bullseye trixie-backports; do
-	if ! kdir=$(tests/guest/other-headers.sh $suite 2>"$work/why"); then
+	if ! kdir=$(tests/vm/guest/other-headers.sh $suite 2>"$work/why"); then
 		echo "skip - the module for the kernel of $suite: $(tail -n 1 "$work/why")"
 		continue
 	fi

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0
+/* host_main.c - runs the suites of host/. CK_FORK=no CK_RUN_SUITE=decode gdb host-check */
+#define _GNU_SOURCE
+#include "suites.h"
+
+#include <dirent.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static char scratch_dir[] = "/tmp/xvt-host-check-XXXXXX";
+
+const char *scratch(void)
+{
+	return scratch_dir;
+}
+
+const char *scratch_path(const char *name)
+{
+	static char paths[4][256];
+	static unsigned int next;
+	char *path = paths[next++ % 4];
+
+	snprintf(path, sizeof(paths[0]), "%s/%s", scratch_dir, name);
+	return path;
+}
+
+int open_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	int n = 0;
+
+	ck_assert_ptr_nonnull(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+int main(void)
+{
+	SRunner *runner;
+	int failed;
+
+	if (!mkdtemp(scratch_dir)) {
+		perror(scratch_dir);
+		return EXIT_FAILURE;
+	}
+	/* For a hang, not for a slow machine. Before the first suite is made. */
+	setenv("CK_DEFAULT_TIMEOUT", "120", 0);
+	runner = srunner_create(loop_why_suite());
+	srunner_add_suite(runner, opt_suite());
+	srunner_add_suite(runner, out_suite());
+	srunner_add_suite(runner, pool_suite());
+	srunner_add_suite(runner, crc32c_suite());
+	srunner_add_suite(runner, order_suite());
+	srunner_add_suite(runner, sink_suite());
+	srunner_add_suite(runner, trace_file_suite());
+	srunner_add_suite(runner, bounds_suite());
+	srunner_add_suite(runner, clock_suite());
+	srunner_add_suite(runner, clock_formula_suite());
+	srunner_add_suite(runner, clock_host_suite());
+	srunner_add_suite(runner, clock_kvm_suite());
+	srunner_add_suite(runner, clock_sound_suite());
+	srunner_add_suite(runner, page_suite());
+	srunner_add_suite(runner, doorbell_suite());
+	srunner_add_suite(runner, vm_libvirt_suite());
+	srunner_add_suite(runner, vmm_qmp_suite());
+	srunner_add_suite(runner, abi_suite());
+	srunner_add_suite(runner, merge_suite());
+	srunner_add_suite(runner, rounds_suite());
+	srunner_add_suite(runner, schedules_suite());
+	srunner_add_suite(runner, control_suite());
+	srunner_add_suite(runner, cut_suite());
+	srunner_add_suite(runner, session_drain_suite());
+	srunner_add_suite(runner, session_exact_suite());
+	srunner_add_suite(runner, session_kvm_suite());
+	srunner_add_suite(runner, session_mark_suite());
+	srunner_add_suite(runner, session_vm_suite());
+	srunner_add_suite(runner, session_vmm_suite());
+	srunner_add_suite(runner, session_wake_suite());
+	srunner_add_suite(runner, decode_suite());
+	srunner_add_suite(runner, printk_suite());
+	srunner_add_suite(runner, read_limits_suite());
+	srunner_add_suite(runner, clean_text_suite());
+	srunner_add_suite(runner, clock_fit_suite());
+	srunner_add_suite(runner, exchange_suite());
+	srunner_add_suite(runner, export_suite());
+	srunner_add_suite(runner, reclock_suite());
+	srunner_add_suite(runner, verify_suite());
+	srunner_add_suite(runner, stat_suite());
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	nftw(scratch_dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

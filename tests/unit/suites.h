@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* suites.h - what host-check runs, and what its suites share. */
+#ifndef XVT_TEST_SUITES_H
+#define XVT_TEST_SUITES_H
+
+#include <check.h>
+
+#include "must_hold.h"
+
+/* base */
+Suite *loop_why_suite(void);
+Suite *opt_suite(void);
+Suite *out_suite(void);
+Suite *pool_suite(void);
+/* trace */
+Suite *crc32c_suite(void);
+Suite *order_suite(void);
+Suite *sink_suite(void);
+Suite *trace_file_suite(void);
+/* clock */
+Suite *bounds_suite(void);
+Suite *clock_suite(void);
+Suite *clock_formula_suite(void);
+Suite *clock_host_suite(void);
+Suite *clock_kvm_suite(void);
+Suite *clock_sound_suite(void);
+Suite *page_suite(void);
+/* vmm */
+Suite *doorbell_suite(void);
+Suite *vm_libvirt_suite(void);
+Suite *vmm_qmp_suite(void);
+/* ring */
+Suite *abi_suite(void);
+/* merge */
+Suite *merge_suite(void);
+Suite *rounds_suite(void);
+Suite *schedules_suite(void);
+/* session */
+Suite *control_suite(void);
+Suite *cut_suite(void);
+Suite *session_drain_suite(void);
+Suite *session_exact_suite(void);
+Suite *session_kvm_suite(void);
+Suite *session_mark_suite(void);
+Suite *session_vm_suite(void);
+Suite *session_vmm_suite(void);
+Suite *session_wake_suite(void);
+/* decode */
+Suite *decode_suite(void);
+Suite *printk_suite(void);
+Suite *read_limits_suite(void);
+/* view */
+Suite *clean_text_suite(void);
+Suite *clock_fit_suite(void);
+Suite *exchange_suite(void);
+Suite *export_suite(void);
+Suite *reclock_suite(void);
+Suite *verify_suite(void);
+/* cli */
+Suite *stat_suite(void);
+
+/* A directory of this run's own, removed at its end. */
+const char *scratch(void);
+/* "<scratch>/NAME" in a buffer that the next call but three uses again. */
+const char *scratch_path(const char *name);
+/* How many this process has. */
+int open_descriptors(void);
+
+#endif /* XVT_TEST_SUITES_H */
