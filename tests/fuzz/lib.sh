@@ -2,7 +2,7 @@
 # What run.sh and t_fuzz.sh share: building the targets and running them with each fuzzer.
 out=$BUILD/fuzz/logs
 findings=$BUILD/fuzz/findings
-corpus=tests/fuzz/corpus
+corpus=$BUILD/fuzz/known # the files of corpus.tar.xz, unpacked by make
 regress=tests/fuzz/regress
 learned=$BUILD/fuzz/corpus # by the long runs
 rss_mb=1024

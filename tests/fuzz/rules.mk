@@ -34,6 +34,21 @@ FUZZ_FLAGS_coverage = -fprofile-instr-generate -fcoverage-mapping
 FUZZ_LINK_coverage = $(FUZZ_FLAGS_coverage)
 FUZZ_MAIN_coverage = tests/fuzz/fuzz_main.c
 
+# The known inputs. A folder of them that has changed becomes the archive by `make fuzz-pack`; the
+# earlier findings lie in regress/ as files.
+FUZZ_KNOWN = $(BUILD)/fuzz/known
+CORPUS ?= $(FUZZ_KNOWN)
+
+$(FUZZ_KNOWN): tests/fuzz/corpus.tar.xz
+	$(call say,TAR,$@)
+	$(Q)rm -rf $@ && mkdir -p $@
+	$(Q)tar -C $@ -xf $< && touch $@
+
+.PHONY: fuzz-pack
+fuzz-pack:
+	$(Q)tests/fuzz/pack.sh '$(CORPUS)' | xz -9e -T1 >tests/fuzz/corpus.tar.xz.new
+	$(Q)mv tests/fuzz/corpus.tar.xz.new tests/fuzz/corpus.tar.xz
+
 # fuzz_driver DRIVER
 define fuzz_driver
 FUZZ_OBJ_$(1) = $$(patsubst %.c,$$(BUILD)/fuzz/$(1)/%.o,$$(FUZZ_HOST) $$(FUZZ_OWN) $$(FUZZ_MAIN_$(1)))
@@ -56,7 +71,7 @@ $$(addprefix $$(BUILD)/fuzz/$(1)/,$$(FUZZ_TARGETS)):
 	$$(Q)$$(FUZZ_CC_$(1)) $$(FUZZ_SAN) $$(FUZZ_LINK_$(1)) $$(if $$(filter region,$$(@F)),$$(FUZZ_WRAP)) -o $$@ $$^ $$(HOST_LIBS)
 
 .PHONY: fuzz-$(1)
-fuzz-$(1): $$(addprefix $$(BUILD)/fuzz/$(1)/,$$(FUZZ_TARGETS))
+fuzz-$(1): $$(addprefix $$(BUILD)/fuzz/$(1)/,$$(FUZZ_TARGETS)) $$(FUZZ_KNOWN)
 -include $$(FUZZ_OBJ_$(1):.o=.d) $$(wildcard $$(BUILD)/fuzz/$(1)/tests/fuzz/*.d)
 endef
 $(foreach driver,libfuzzer afl plain coverage,$(eval $(call fuzz_driver,$(driver))))

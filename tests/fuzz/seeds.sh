@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# How the first inputs in corpus/ were made, by the real tools. Not run by any test: what the
+# How the first inputs in corpus.tar.xz were made, by the real tools. Not run by any test: what the
 # fuzzers found worth keeping lies beside them. Needs `make test-programs` before.
 #   tests/fuzz/seeds.sh DIR
 set -eu

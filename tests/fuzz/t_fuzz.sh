@@ -51,6 +51,13 @@ else
 	build plain || { echo "skip - fuzzing: $why"; exit 77; }
 fi
 
+if cmp -s <(tests/fuzz/pack.sh "$corpus") <(xz -dc tests/fuzz/corpus.tar.xz); then
+	echo "ok - the archive of known inputs is what their files give"
+else
+	echo "not ok - the archive of known inputs is not what their files give: make fuzz-pack"
+	failures=$((failures + 1))
+fi
+
 for t in $FUZZ_TARGETS; do
 	n=$(known "$t" | wc -l)
 	log=$out/$t.replay
