@@ -6,11 +6,8 @@
 #define _GNU_SOURCE
 #include "cli/cmd.h"
 #include "trace/compress.h"
-#include "session/control.h"
-#include "cli/machines.h"
+#include "cli/recording.h"
 #include "base/json.h"
-#include "session/session.h"
-#include "trace/file_sink.h"
 #include "vmm/libvirt.h"
 #include "vmm/qmp.h"
 #include "xvt_abi.h"
@@ -23,7 +20,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -34,14 +30,11 @@
 
 struct record_options {
 	const char *output;
-	struct xvt_opt_list regions;
-	struct xvt_opt_list domains;
-	struct xvt_opt_list trusted;
+	struct xvt_machine_options machines;
 	struct xvt_opt_list qmp;
 	struct xvt_opt_list doorbells;
 	struct xvt_opt_list events;
 	const char *mode;
-	const char *connect;
 	const char *clock_page;
 	uint64_t join_timeout_ns;
 	uint64_t stall_timeout_ns;
@@ -59,9 +52,9 @@ struct record_options {
 
 static const struct xvt_opt options[] = {
 	O(output, "output", 'o', XVT_OPT_STRING, "FILE.xvt", "the trace to write"),
-	O(regions, "region", 'r', XVT_OPT_LIST, "NAME=REGION[,rings=N]",
+	O(machines.regions, "region", 'r', XVT_OPT_LIST, "NAME=REGION[,rings=N]",
 	  "a machine by the path of its region; again for each; its first N rings (default 256)"),
-	O(domains, "domain", 'd', XVT_OPT_LIST, "DOMAIN",
+	O(machines.domains, "domain", 'd', XVT_OPT_LIST, "DOMAIN",
 	  "a running libvirt domain with a shmem device named xvtrace-*"),
 	O(qmp, "qmp", 0, XVT_OPT_LIST, "NAME=SOCKET",
 	  "learn of pauses and resets of the machine of -r NAME= from this QMP socket; again for "
@@ -71,8 +64,9 @@ static const struct xvt_opt options[] = {
 	  "have, an idle recorder sleeps"),
 	O(events, "event", 'e', XVT_OPT_LIST, "SYS:EVENT",
 	  "ask the guests to switch this event on (their owner must allow it: host_control=1)"),
-	O(trusted, "trust-guest-clock", 0, XVT_OPT_LIST, "NAME", XVT_TRUST_HELP),
-	O(connect, "connect", 'c', XVT_OPT_STRING, "URI", "libvirt to ask (default: its own)"),
+	O(machines.trusted, "trust-guest-clock", 0, XVT_OPT_LIST, "NAME", XVT_TRUST_HELP),
+	O(machines.libvirt_uri, "connect", 'c', XVT_OPT_STRING, "URI",
+	  "libvirt to ask (default: its own)"),
 	O(join_timeout_ns, "join-timeout", 0, XVT_OPT_SECONDS, "SEC",
 	  "wait this long for all machines before the first event is written (default 60)"),
 	O(stall_timeout_ns, "stall-timeout", 0, XVT_OPT_SECONDS, "SEC",
@@ -98,91 +92,11 @@ static const struct xvt_opt options[] = {
 
 struct recorder {
 	struct record_options opt;
-	struct xvt_loop *loop;
-	struct xvt_file_sink *sink;
-	struct xvt_session *session;
-	struct xvt_control *control;
-	struct xvt_op on_signal;
-	int signal_fd;
-	bool stop;
+	struct xvt_recording rec;
 	bool terminal;
-	bool line_open; /* the terminal shows a progress line without a newline */
-	pid_t child;
-	int child_status;
-	bool failed; /* an error was noted, as of a machine that dropped out */
 };
 
-static struct recorder *recorder_of(struct xvt_op *op)
-{
-	return (struct recorder *)((char *)op - offsetof(struct recorder, on_signal));
-}
-
-static void end_line(struct recorder *rec)
-{
-	if (rec->line_open)
-		fputc('\n', stderr);
-	rec->line_open = false;
-}
-
-static void on_note(void *arg, uint32_t level, const char *vm, const char *text)
-{
-	struct recorder *rec = arg;
-
-	if (level == 0)
-		return;
-	end_line(rec);
-	if (level == 2) {
-		rec->failed = true;
-		xvt_error(vm ? vm : "record", "%s", text);
-	} else if (!rec->opt.quiet) {
-		xvt_warn(vm ? vm : "record", "%s", text);
-	}
-}
-
-static void on_signal(struct xvt_op *op, int res)
-{
-	struct recorder *rec = recorder_of(op);
-	struct signalfd_siginfo si;
-	int status;
-
-	(void)res;
-	while (read(rec->signal_fd, &si, sizeof(si)) == sizeof(si)) {
-		if (si.ssi_signo != SIGCHLD) {
-			rec->stop = true;
-			continue;
-		}
-		if (rec->child > 0 && waitpid(rec->child, &status, WNOHANG) == rec->child) {
-			rec->child_status =
-				WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-			rec->child = 0;
-			rec->stop = true;
-		}
-	}
-	xvt_loop_poll(rec->loop, &rec->on_signal, rec->signal_fd, POLLIN);
-}
-
-/* Read signals from a descriptor, so that the loop waits for them, too. */
-static int watch_signals(struct recorder *rec)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGCHLD);
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return -errno;
-	signal(SIGPIPE, SIG_IGN); /* write() reports these two as errors */
-	signal(SIGXFSZ, SIG_IGN);
-	rec->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (rec->signal_fd < 0)
-		return -errno;
-	rec->on_signal.done = on_signal;
-	return xvt_loop_poll(rec->loop, &rec->on_signal, rec->signal_fd, POLLIN);
-}
-
-static int start_child(struct recorder *rec, char **argv)
+static int start_child(struct xvt_recording *rec, char **argv)
 {
 	rec->child = fork();
 	if (rec->child < 0)
@@ -202,7 +116,7 @@ static int start_child(struct recorder *rec, char **argv)
 }
 
 /* End the command after the recording: SIGTERM, and SIGKILL after CHILD_END_MS. */
-static void end_child(struct recorder *rec)
+static void end_child(struct xvt_recording *rec)
 {
 	struct pollfd ended = { .events = POLLIN };
 
@@ -258,7 +172,7 @@ static bool sockets_ok(const struct record_options *opt, const struct xvt_opt_li
 		if (!len || !eq[1])
 			xvt_error(arg, "%s is given as NAME=SOCKET, like g1=/run/g1.%s", what,
 				  option + 2);
-		else if (!named(&opt->regions, opt->regions.n, arg, len))
+		else if (!named(&opt->machines.regions, opt->machines.regions.n, arg, len))
 			xvt_error(arg, "%s belongs to a machine of -r, and none has that name",
 				  option);
 		else if (given(list, i, arg))
@@ -273,9 +187,9 @@ static bool sockets_ok(const struct record_options *opt, const struct xvt_opt_li
 }
 
 /* Listen to all QMP sockets of the machine. */
-static int listen_to_qmp(struct recorder *rec, struct xvt_vm *vm)
+static int listen_to_qmp(struct recorder *r, struct xvt_vm *vm)
 {
-	const struct xvt_opt_list *list = &rec->opt.qmp;
+	const struct xvt_opt_list *list = &r->opt.qmp;
 	const char *paths[XVT_OPT_LIST_MAX];
 	const char *name = xvt_session_vm_name(vm);
 	const size_t len = strlen(name);
@@ -289,11 +203,11 @@ static int listen_to_qmp(struct recorder *rec, struct xvt_vm *vm)
 			paths[n++] = list->v[i] + len + 1;
 	}
 	if (n == 1)
-		err = xvt_qmp_listen(&listener, rec->loop, paths[0], xvt_session_vmm_report, vm,
+		err = xvt_qmp_listen(&listener, r->rec.loop, paths[0], xvt_session_vmm_report, vm,
 				     why, sizeof(why));
 	else if (n > 1)
-		err = xvt_qmp_listen_all(&listener, rec->loop, paths, n, xvt_session_vmm_report, vm,
-					 why, sizeof(why));
+		err = xvt_qmp_listen_all(&listener, r->rec.loop, paths, n, xvt_session_vmm_report,
+					 vm, why, sizeof(why));
 	if (err)
 		xvt_error(paths[0], "%s", why);
 	else
@@ -301,14 +215,14 @@ static int listen_to_qmp(struct recorder *rec, struct xvt_vm *vm)
 	return err;
 }
 
-static int listen_to_doorbells(struct recorder *rec)
+static int listen_to_doorbells(struct recorder *r)
 {
-	const struct xvt_opt_list *list = &rec->opt.doorbells;
+	const struct xvt_opt_list *list = &r->opt.doorbells;
 	char why[512];
 	size_t i;
 
-	for (i = 0; i < rec->opt.regions.n; i++) {
-		struct xvt_vm *vm = xvt_session_vm(rec->session, i);
+	for (i = 0; i < r->opt.machines.regions.n; i++) {
+		struct xvt_vm *vm = xvt_session_vm(r->rec.session, i);
 		const char *name = xvt_session_vm_name(vm),
 			   *arg = named(list, list->n, name, strlen(name));
 		const char *path = arg ? strchr(arg, '=') + 1 : NULL;
@@ -321,48 +235,49 @@ static int listen_to_doorbells(struct recorder *rec)
 	return XVT_EXIT_OK;
 }
 
-static int listen_to_machines(struct recorder *rec)
+static int listen_to_machines(struct recorder *r)
 {
 	char why[512];
 	size_t i;
 
-	for (i = 0; i < rec->opt.regions.n; i++) {
-		if (listen_to_qmp(rec, xvt_session_vm(rec->session, i)))
+	for (i = 0; i < r->opt.machines.regions.n; i++) {
+		if (listen_to_qmp(r, xvt_session_vm(r->rec.session, i)))
 			return XVT_EXIT_FAIL;
 	}
-	for (i = 0; i < rec->opt.domains.n; i++) {
+	for (i = 0; i < r->opt.machines.domains.n; i++) {
 		/* xvt_machines_add() adds the domains after the regions, in this order. */
-		struct xvt_vm *vm = xvt_session_vm(rec->session, rec->opt.regions.n + i);
+		struct xvt_vm *vm = xvt_session_vm(r->rec.session, r->opt.machines.regions.n + i);
 		struct xvt_vmm *listener;
 
-		if (xvt_libvirt_listen(&listener, rec->loop, rec->opt.connect,
+		if (xvt_libvirt_listen(&listener, r->rec.loop, r->opt.machines.libvirt_uri,
 				       xvt_session_vm_uuid(vm), xvt_session_vmm_report, vm, why,
 				       sizeof(why)))
 			xvt_warn(xvt_session_vm_name(vm), "%s; its pauses will not be known", why);
 		else
 			xvt_session_vm_listens(vm, listener);
 	}
-	return listen_to_doorbells(rec);
+	return listen_to_doorbells(r);
 }
 
-static void progress(struct recorder *rec, uint64_t elapsed_ns, uint64_t *last_events)
+static void progress(struct recorder *r, uint64_t elapsed_ns, uint64_t *last_events)
 {
 	uint64_t events, lost, late;
 
-	xvt_session_sums(rec->session, &events, &lost, &late);
+	xvt_session_sums(r->rec.session, &events, &lost, &late);
 	fprintf(stderr,
 		"%s%5" PRIu64 ".%" PRIu64 " s  %zu/%zu machines  %" PRIu64 " events  %" PRIu64
 		"/s  lost %" PRIu64 "  late %" PRIu64 "%s",
-		rec->terminal ? "\r" : "", elapsed_ns / 1000000000u, elapsed_ns / 100000000u % 10,
-		xvt_session_alive(rec->session), rec->opt.regions.n + rec->opt.domains.n, events,
-		events - *last_events, lost, late, rec->terminal ? "\033[K" : "\n");
-	rec->line_open = rec->terminal;
+		r->terminal ? "\r" : "", elapsed_ns / 1000000000u, elapsed_ns / 100000000u % 10,
+		xvt_session_alive(r->rec.session),
+		r->opt.machines.regions.n + r->opt.machines.domains.n, events,
+		events - *last_events, lost, late, r->terminal ? "\033[K" : "\n");
+	r->rec.line_open = r->terminal;
 	*last_events = events;
 }
 
 /* --- answers to xvtrace status --- */
 
-static struct xvt_json *whole_status(const struct recorder *rec)
+static struct xvt_json *whole_status(const struct recorder *r)
 {
 	struct xvt_json *doc = xvt_json_new();
 	char cwd[PATH_MAX];
@@ -370,8 +285,8 @@ static struct xvt_json *whole_status(const struct recorder *rec)
 	xvt_json_add_text(doc, "format", "xvtrace-status/1");
 	xvt_json_add_u64(doc, "pid", (uint64_t)getpid());
 	xvt_json_add_text(doc, "cwd", getcwd(cwd, sizeof(cwd)) ? cwd : "");
-	xvt_json_add_text(doc, "output", rec->opt.output);
-	xvt_session_status(rec->session, doc);
+	xvt_json_add_text(doc, "output", r->opt.output);
+	xvt_session_status(r->rec.session, doc);
 	return doc;
 }
 
@@ -385,12 +300,12 @@ static struct xvt_json *refusal(const char *why)
 
 /* The part of an answer at *cursor, which has the next machine + 1 in its high half and that
  * machine's next ring in its low half. UINT64_MAX: the answer is complete. */
-static struct xvt_json *next_part(const struct recorder *rec, uint64_t *cursor)
+static struct xvt_json *next_part(const struct recorder *r, uint64_t *cursor)
 {
 	uint32_t vm = (uint32_t)(*cursor >> 32) - 1, ring = (uint32_t)*cursor;
 	struct xvt_json *doc = xvt_json_new();
 
-	if (xvt_session_status_vm(rec->session, &vm, &ring, doc)) {
+	if (xvt_session_status_vm(r->rec.session, &vm, &ring, doc)) {
 		*cursor = (uint64_t)(vm + 1) << 32 | ring;
 	} else {
 		xvt_json_add_bool(doc, "end", true);
@@ -401,7 +316,7 @@ static struct xvt_json *next_part(const struct recorder *rec, uint64_t *cursor)
 
 static char *answer(void *arg, const char *line, uint64_t *cursor, size_t *len)
 {
-	const struct recorder *rec = arg;
+	const struct recorder *r = arg;
 	char why[128] = "this recorder knows {\"do\":\"status\"} only";
 	struct xvt_json_value *request;
 	struct xvt_json *doc;
@@ -410,11 +325,11 @@ static char *answer(void *arg, const char *line, uint64_t *cursor, size_t *len)
 	if (*cursor == UINT64_MAX)
 		return NULL;
 	if (*cursor)
-		return xvt_json_line(next_part(rec, cursor), len);
+		return xvt_json_line(next_part(r, cursor), len);
 	request = xvt_json_parse(line, strlen(line), why, sizeof(why));
 	what = xvt_json_text(xvt_json_get(request, "do"));
 	if (what && !strcmp(what, "status")) {
-		doc = whole_status(rec);
+		doc = whole_status(r);
 		*cursor = 1ull << 32;
 	} else {
 		doc = refusal(why);
@@ -425,11 +340,11 @@ static char *answer(void *arg, const char *line, uint64_t *cursor, size_t *len)
 }
 
 /* Open the control socket. Without --control, a failure does not prevent the recording. */
-static int listen_to_clients(struct recorder *rec)
+static int listen_to_clients(struct recorder *r)
 {
-	const char *path = rec->opt.control;
+	const char *path = r->opt.control;
 	char why[256];
-	int err = xvt_control_open(&rec->control, rec->loop, path, answer, rec, why, sizeof(why));
+	int err = xvt_control_open(&r->rec.control, r->rec.loop, path, answer, r, why, sizeof(why));
 
 	if (err && path)
 		xvt_error(path, "%s", why);
@@ -438,56 +353,65 @@ static int listen_to_clients(struct recorder *rec)
 	return err && path ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 }
 
-static int run(struct recorder *rec)
+/*
+ * Hand the trace to the file every PUSH_NS and before a long sleep, so that after a crash the file
+ * has all but the last moment. Not while the disk is slow, so that no ring waits for it. The next
+ * write reports an error.
+ */
+static void push(struct xvt_recording *rec, uint64_t now, uint64_t sleep_ns, uint64_t *pushed)
 {
-	uint64_t start = xvt_session_now_ns(rec->session), reported = start, events = 0;
-	uint64_t pushed = start;
+	if ((now - *pushed < PUSH_NS && sleep_ns <= PUSH_NS) || xvt_file_sink_would_wait(rec->sink))
+		return;
+	*pushed = now;
+	xvt_session_flush(rec->session);
+	xvt_file_sink_push(rec->sink);
+}
+
+/* Returns true if no machine is left, each of which was reported, or the trace has its size. */
+static bool is_over(struct xvt_recording *rec)
+{
+	if (!xvt_session_alive(rec->session))
+		return true;
+	if (!xvt_session_size_reached(rec->session))
+		return false;
+	xvt_recording_end_line(rec);
+	if (!rec->quiet)
+		fprintf(stderr, "xvtrace: %s: --max-size is reached, recording ends\n",
+			rec->output);
+	return true;
+}
+
+static int run(struct recorder *r)
+{
+	struct xvt_recording *rec = &r->rec;
+	const uint64_t start = xvt_session_now_ns(rec->session), duration = r->opt.duration_ns;
+	uint64_t reported = start, pushed = start, events = 0, now, sleep_ns;
+	int err = 0;
 
 	/* From here on FILE is this recording, also for a reader that opens it at once. */
 	xvt_file_sink_push(rec->sink);
-	while (!rec->stop) {
-		uint64_t sleep_ns, now;
-		int err = xvt_session_pass(rec->session, &sleep_ns);
-
+	while (err >= 0 && !rec->stop) {
+		err = xvt_session_pass(rec->session, &sleep_ns);
 		if (err)
 			return err;
 		now = xvt_session_now_ns(rec->session);
-		if (rec->opt.duration_ns && now - start >= rec->opt.duration_ns)
+		if (duration && now - start >= duration)
 			break;
-		if ((now - pushed >= PUSH_NS || sleep_ns > PUSH_NS) &&
-		    !xvt_file_sink_would_wait(rec->sink)) {
-			/* Every PUSH_NS and before a long sleep, so that after a crash the file has
-			 * all but the last moment. Not while the disk is slow, so that no ring
-			 * waits for it. The next write reports an error. */
-			pushed = now;
-			xvt_session_flush(rec->session);
-			xvt_file_sink_push(rec->sink);
-		}
+		push(rec, now, sleep_ns, &pushed);
 		if (now - reported >= 1000000000u) {
 			reported = now;
 			xvt_control_tend(rec->control);
-			if (!rec->opt.quiet)
-				progress(rec, now - start, &events);
+			if (!rec->quiet)
+				progress(r, now - start, &events);
 		}
-		if (!xvt_session_alive(rec->session))
-			break; /* the end of each machine was reported */
-		if (xvt_session_size_reached(rec->session)) {
-			end_line(rec);
-			if (!rec->opt.quiet)
-				fprintf(stderr,
-					"xvtrace: %s: --max-size is reached, recording "
-					"ends\n",
-					rec->opt.output);
+		if (is_over(rec))
 			break;
-		}
-		if (rec->opt.duration_ns && sleep_ns > start + rec->opt.duration_ns - now)
-			sleep_ns = start + rec->opt.duration_ns - now;
+		if (duration && sleep_ns > start + duration - now)
+			sleep_ns = start + duration - now;
 		err = xvt_loop_run(rec->loop, sleep_ns);
-		if (err < 0)
-			return err;
 	}
-	end_line(rec);
-	return 0;
+	xvt_recording_end_line(rec);
+	return err < 0 ? err : 0;
 }
 
 static int emit_mode(const char *text, uint32_t *mode)
@@ -525,118 +449,76 @@ static int event_request(const struct xvt_opt_list *events, char *text, size_t s
 	return 0;
 }
 
-/*
- * End before any record was taken: keep the old file, and leave the regions unchanged, as a
- * snapshot does. The usual end of a session would consume the records that earlier recordings left
- * in the regions, although there is no file for them.
- */
-static void call_off(struct recorder *rec)
+/* Check what the table of options cannot. Returns an exit status, after an error message. */
+static int check_options(const struct record_options *opt, struct xvt_session_options *so)
 {
-	xvt_file_sink_discard(rec->sink);
-	xvt_session_call_off(rec->session);
-}
+	int status = xvt_recording_options("record", opt->output, &opt->machines);
 
-static int record(struct recorder *rec, char **child_argv)
-{
-	char request[XVT_REQUEST_LEN];
-	struct xvt_session_options so = {
-		.join_timeout_ns = rec->opt.join_timeout_ns,
-		.stall_timeout_ns = rec->opt.stall_timeout_ns,
-		.memory_bytes = rec->opt.memory_bytes,
-		.max_bytes = rec->opt.max_bytes,
-		.clock_page_dir = rec->opt.clock_page,
-		.run_spans = rec->opt.run_spans,
-		.compress = (unsigned int)rec->opt.compress,
-		.note = on_note,
-		.note_arg = rec,
-	};
-	struct xvt_file_sink *sink = NULL;
-	int err, status, end_err;
-
-	if (emit_mode(rec->opt.mode, &so.mode)) {
-		xvt_error(rec->opt.mode, "--mode is stop or overwrite");
-		return XVT_EXIT_USAGE;
-	}
-	if (rec->opt.compress > XVT_COMPRESS_LEVEL_MAX) {
-		xvt_error("--compress", "a level is 1 (quick) to %u (small)",
-			  XVT_COMPRESS_LEVEL_MAX);
-		return XVT_EXIT_USAGE;
-	}
-	if (rec->opt.max_bytes && rec->opt.max_bytes < XVT_MAX_BYTES_LEAST) {
-		xvt_error("--max-size", "it is at least %uM", XVT_MAX_BYTES_LEAST >> 20);
-		return XVT_EXIT_USAGE;
-	}
-	if (event_request(&rec->opt.events, request, sizeof(request)))
-		return XVT_EXIT_USAGE;
-	so.request = request;
-	if (rec->opt.clock_page && mkdir(rec->opt.clock_page, 0755) && errno != EEXIST) {
-		xvt_error(rec->opt.clock_page, "cannot make this folder for clock pages: %s",
-			  strerror(errno));
-		return XVT_EXIT_FAIL;
-	}
-	err = xvt_loop_new(&rec->loop);
-	if (err) {
-		xvt_error_io_uring(err);
-		return XVT_EXIT_FAIL;
-	}
-	err = xvt_file_sink_new(&sink, rec->loop, rec->opt.output);
-	if (err) {
-		xvt_error(rec->opt.output, "cannot write it: %s", xvt_file_sink_why(err));
-		xvt_loop_free(rec->loop);
-		return XVT_EXIT_FAIL;
-	}
-	rec->sink = sink;
-	xvt_file_sink_patient(sink);
-	err = xvt_session_new(&rec->session, rec->loop, xvt_file_sink_base(sink), &so);
-	if (err == -ENOTSUP && so.compress)
-		xvt_error("--compress", "this xvtrace was built without zstd; install libzstd-dev "
-					"and build it again");
-	else if (err)
-		xvt_error("record", "cannot start: %s", strerror(-err));
-	if (err) {
-		xvt_file_sink_discard(sink);
-		xvt_file_sink_close(sink);
-		xvt_loop_free(rec->loop);
-		return XVT_EXIT_FAIL;
-	}
-	status = xvt_machines_add(rec->session, &rec->opt.regions, &rec->opt.domains,
-				  rec->opt.connect);
-	if (status == XVT_EXIT_OK)
-		status = xvt_machines_trust(rec->session, &rec->opt.trusted);
-	if (status == XVT_EXIT_OK)
-		status = listen_to_machines(rec);
-	if (status == XVT_EXIT_OK)
-		status = listen_to_clients(rec);
-	if (status == XVT_EXIT_OK) {
-		err = watch_signals(rec);
-		if (!err && child_argv)
-			err = start_child(rec, child_argv);
-		if (!err)
-			err = run(rec);
-	} else {
-		call_off(rec);
-	}
-	end_err = xvt_session_end(rec->session);
-	err = err ? err : end_err;
-	xvt_control_close(rec->control);
-	xvt_session_free(rec->session);
-	end_err = xvt_file_sink_close(sink);
-	err = err ? err : end_err;
-	end_child(rec);
-	xvt_loop_free(rec->loop);
 	if (status != XVT_EXIT_OK)
 		return status;
-	if (err) {
-		xvt_error(rec->opt.output, "writing the trace failed: %s; it is good up to there",
-			  strerror(-err));
-		return XVT_EXIT_FAIL;
-	}
-	return rec->failed ? XVT_EXIT_FAIL : rec->child_status ? XVT_EXIT_FAIL : XVT_EXIT_OK;
+	if (emit_mode(opt->mode, &so->mode))
+		xvt_error(opt->mode, "--mode is stop or overwrite");
+	else if (opt->compress > XVT_COMPRESS_LEVEL_MAX)
+		xvt_error("--compress", "a level is 1 (quick) to %u (small)",
+			  XVT_COMPRESS_LEVEL_MAX);
+	else if (opt->max_bytes && opt->max_bytes < XVT_MAX_BYTES_LEAST)
+		xvt_error("--max-size", "it is at least %uM", XVT_MAX_BYTES_LEAST >> 20);
+	else if (sockets_ok(opt, &opt->qmp, "--qmp", "a QMP socket", false) &&
+		 sockets_ok(opt, &opt->doorbells, "--doorbell", "a doorbell", true))
+		return XVT_EXIT_OK;
+	return XVT_EXIT_USAGE;
+}
+
+static int make_page_folder(const char *path)
+{
+	if (!path || !mkdir(path, 0755) || errno == EEXIST)
+		return XVT_EXIT_OK;
+	xvt_error(path, "cannot make this folder for clock pages: %s", strerror(errno));
+	return XVT_EXIT_FAIL;
+}
+
+static int record(struct recorder *r, char **child_argv)
+{
+	const struct record_options *opt = &r->opt;
+	struct xvt_recording *rec = &r->rec;
+	char request[XVT_REQUEST_LEN];
+	struct xvt_session_options so = {
+		.join_timeout_ns = opt->join_timeout_ns,
+		.stall_timeout_ns = opt->stall_timeout_ns,
+		.memory_bytes = opt->memory_bytes,
+		.max_bytes = opt->max_bytes,
+		.clock_page_dir = opt->clock_page,
+		.run_spans = opt->run_spans,
+		.compress = (unsigned int)opt->compress,
+		.request = request,
+	};
+	int err = 0, status = check_options(opt, &so);
+
+	if (status == XVT_EXIT_OK && event_request(&opt->events, request, sizeof(request)))
+		status = XVT_EXIT_USAGE;
+	if (status == XVT_EXIT_OK)
+		status = make_page_folder(opt->clock_page);
+	if (status == XVT_EXIT_OK)
+		status = xvt_recording_begin(rec, &so, &opt->machines);
+	if (status != XVT_EXIT_OK)
+		return status;
+	status = listen_to_machines(r);
+	if (status == XVT_EXIT_OK)
+		status = listen_to_clients(r);
+	if (status == XVT_EXIT_OK)
+		err = xvt_recording_watch_signals(rec);
+	if (status == XVT_EXIT_OK && !err && child_argv)
+		err = start_child(rec, child_argv);
+	if (status == XVT_EXIT_OK && !err)
+		err = run(r);
+	status = xvt_recording_end(rec, status, err);
+	end_child(rec);
+	return status == XVT_EXIT_OK && rec->child_status ? XVT_EXIT_FAIL : status;
 }
 
 static int cmd_record(const struct xvt_command *cmd, int argc, char **argv)
 {
-	struct recorder rec = {
+	struct recorder r = {
 		.opt = {
 			.join_timeout_ns = 60000000000ull,
 			.stall_timeout_ns = 2000000000ull,
@@ -644,7 +526,7 @@ static int cmd_record(const struct xvt_command *cmd, int argc, char **argv)
 		},
 		.terminal = isatty(STDERR_FILENO),
 	};
-	int rest, first = xvt_opt_parse(cmd, argc, argv, &rec.opt, &rest);
+	int rest, first = xvt_opt_parse(cmd, argc, argv, &r.opt, &rest);
 
 	if (first < 0)
 		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
@@ -652,18 +534,10 @@ static int cmd_record(const struct xvt_command *cmd, int argc, char **argv)
 		xvt_error(argv[first], "not an option; a command to run comes after --");
 		return XVT_EXIT_USAGE;
 	}
-	if (!rec.opt.output) {
-		xvt_error("record", "no output given; use -o FILE.xvt");
-		return XVT_EXIT_USAGE;
-	}
-	if (!rec.opt.regions.n && !rec.opt.domains.n) {
-		xvt_error("record", "no machine given; use -r NAME=REGION or -d DOMAIN");
-		return XVT_EXIT_USAGE;
-	}
-	if (!sockets_ok(&rec.opt, &rec.opt.qmp, "--qmp", "a QMP socket", false) ||
-	    !sockets_ok(&rec.opt, &rec.opt.doorbells, "--doorbell", "a doorbell", true))
-		return XVT_EXIT_USAGE;
-	return record(&rec, rest < argc ? argv + rest : NULL);
+	r.rec = (struct xvt_recording){
+		.command = "record", .output = r.opt.output, .quiet = r.opt.quiet, .patient = true
+	};
+	return record(&r, rest < argc ? argv + rest : NULL);
 }
 
 const struct xvt_command xvt_cmd_record = {

@@ -112,7 +112,8 @@ static int add_domain(struct xvt_session *s, const char *libvirt_uri, const char
 	return XVT_EXIT_FAIL;
 }
 
-int xvt_machines_trust(struct xvt_session *s, const struct xvt_opt_list *names)
+/* --trust-guest-clock */
+static int trust(struct xvt_session *s, const struct xvt_opt_list *names)
 {
 	size_t i;
 
@@ -135,15 +136,14 @@ const char *xvt_region_hint(int err)
 	return err == -EAGAIN ? "; is the module loaded in the guest?" : "";
 }
 
-int xvt_machines_add(struct xvt_session *s, const struct xvt_opt_list *regions,
-		     const struct xvt_opt_list *domains, const char *libvirt_uri)
+int xvt_machines_add(struct xvt_session *s, const struct xvt_machine_options *opt)
 {
 	int status = XVT_EXIT_OK;
 	size_t i;
 
-	for (i = 0; status == XVT_EXIT_OK && i < regions->n; i++)
-		status = add_region(s, regions->v[i]);
-	for (i = 0; status == XVT_EXIT_OK && i < domains->n; i++)
-		status = add_domain(s, libvirt_uri, domains->v[i]);
-	return status;
+	for (i = 0; status == XVT_EXIT_OK && i < opt->regions.n; i++)
+		status = add_region(s, opt->regions.v[i]);
+	for (i = 0; status == XVT_EXIT_OK && i < opt->domains.n; i++)
+		status = add_domain(s, opt->libvirt_uri, opt->domains.v[i]);
+	return status == XVT_EXIT_OK ? trust(s, &opt->trusted) : status;
 }

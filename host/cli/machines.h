@@ -6,18 +6,18 @@
 #include "base/opt.h"
 #include "session/session.h"
 
-/*
- * Add the machines to a session: first the regions, then the domains, each in the order given.
- * libvirt_uri: NULL for libvirt's default. Returns an exit status, after an error message.
- */
-int xvt_machines_add(struct xvt_session *s, const struct xvt_opt_list *regions,
-		     const struct xvt_opt_list *domains, const char *libvirt_uri);
+struct xvt_machine_options {
+	struct xvt_opt_list regions;
+	struct xvt_opt_list domains;
+	struct xvt_opt_list trusted; /* machines whose guests' clock data are used */
+	const char *libvirt_uri;     /* NULL: libvirt's default */
+};
 
 /*
- * --trust-guest-clock: use the clock data that the guests wrote to the regions of these machines.
- * Returns an exit status, after an error message for a name that is not in the session.
+ * Add the machines to a session: first the regions, then the domains, each in the order given.
+ * Returns an exit status, after an error message.
  */
-int xvt_machines_trust(struct xvt_session *s, const struct xvt_opt_list *names);
+int xvt_machines_add(struct xvt_session *s, const struct xvt_machine_options *opt);
 
 #define XVT_TRUST_HELP                                                                             \
 	"believe what this machine's region says of its clocks, which the guest can write; again " \

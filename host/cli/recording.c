@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+/* recording.c - see recording.h. */
+#define _GNU_SOURCE
+#include "cli/recording.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+int xvt_recording_options(const char *command, const char *output,
+			  const struct xvt_machine_options *machines)
+{
+	if (!output)
+		xvt_error(command, "no output given; use -o FILE.xvt");
+	else if (!machines->regions.n && !machines->domains.n)
+		xvt_error(command, "no machine given; use -r NAME=REGION or -d DOMAIN");
+	else
+		return XVT_EXIT_OK;
+	return XVT_EXIT_USAGE;
+}
+
+void xvt_recording_end_line(struct xvt_recording *rec)
+{
+	if (rec->line_open)
+		fputc('\n', stderr);
+	rec->line_open = false;
+}
+
+static void on_note(void *arg, uint32_t level, const char *vm, const char *text)
+{
+	struct xvt_recording *rec = arg;
+
+	if (level == 0)
+		return;
+	xvt_recording_end_line(rec);
+	if (level == 2) {
+		rec->failed = true;
+		xvt_error(vm ? vm : rec->command, "%s", text);
+	} else if (!rec->quiet) {
+		xvt_warn(vm ? vm : rec->command, "%s", text);
+	}
+}
+
+static void on_signal(struct xvt_op *op, int res)
+{
+	struct xvt_recording *rec =
+		(struct xvt_recording *)((char *)op - offsetof(struct xvt_recording, on_signal));
+	struct signalfd_siginfo si;
+	int status;
+
+	(void)res;
+	while (read(rec->signal_fd, &si, sizeof(si)) == sizeof(si)) {
+		if (si.ssi_signo != SIGCHLD) {
+			rec->stop = true;
+			continue;
+		}
+		if (rec->child > 0 && waitpid(rec->child, &status, WNOHANG) == rec->child) {
+			rec->child_status =
+				WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+			rec->child = 0;
+			rec->stop = true;
+		}
+	}
+	xvt_loop_poll(rec->loop, &rec->on_signal, rec->signal_fd, POLLIN);
+}
+
+int xvt_recording_watch_signals(struct xvt_recording *rec)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGCHLD);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	rec->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (rec->signal_fd < 0)
+		return -errno;
+	rec->on_signal.done = on_signal;
+	return xvt_loop_poll(rec->loop, &rec->on_signal, rec->signal_fd, POLLIN);
+}
+
+/* Make loop and file. Returns 0 or -errno, after an error message. */
+static int open_output(struct xvt_recording *rec)
+{
+	int err = xvt_loop_new(&rec->loop);
+
+	if (err) {
+		xvt_error_io_uring(err);
+		return err;
+	}
+	err = xvt_file_sink_new(&rec->sink, rec->loop, rec->output);
+	if (err) {
+		xvt_error(rec->output, "cannot write it: %s", xvt_file_sink_why(err));
+		xvt_loop_free(rec->loop);
+		return err;
+	}
+	if (rec->patient)
+		xvt_file_sink_patient(rec->sink);
+	return 0;
+}
+
+int xvt_recording_begin(struct xvt_recording *rec, struct xvt_session_options *so,
+			const struct xvt_machine_options *machines)
+{
+	int err, status;
+
+	if (open_output(rec))
+		return XVT_EXIT_FAIL;
+	so->note = on_note;
+	so->note_arg = rec;
+	err = xvt_session_new(&rec->session, rec->loop, xvt_file_sink_base(rec->sink), so);
+	if (err == -ENOTSUP && so->compress)
+		xvt_error("--compress", "this xvtrace was built without zstd; install libzstd-dev "
+					"and build it again");
+	else if (err)
+		xvt_error(rec->command, "cannot start: %s", strerror(-err));
+	if (err) {
+		xvt_file_sink_discard(rec->sink);
+		xvt_file_sink_close(rec->sink);
+		xvt_loop_free(rec->loop);
+		return XVT_EXIT_FAIL;
+	}
+	status = machines ? xvt_machines_add(rec->session, machines) : XVT_EXIT_OK;
+	return status == XVT_EXIT_OK ? status : xvt_recording_end(rec, status, 0);
+}
+
+int xvt_recording_end(struct xvt_recording *rec, int status, int err)
+{
+	int end_err;
+
+	if (status != XVT_EXIT_OK) {
+		xvt_file_sink_discard(rec->sink);
+		xvt_session_call_off(rec->session);
+	}
+	end_err = xvt_session_end(rec->session);
+	err = err ? err : end_err;
+	xvt_control_close(rec->control);
+	xvt_session_free(rec->session);
+	end_err = xvt_file_sink_close(rec->sink);
+	err = err ? err : end_err;
+	xvt_loop_free(rec->loop);
+	if (status != XVT_EXIT_OK)
+		return status;
+	if (err)
+		xvt_error(rec->output, "writing the trace failed: %s; it is good up to there",
+			  strerror(-err));
+	return err || rec->failed ? XVT_EXIT_FAIL : XVT_EXIT_OK;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* recording.h - what the commands that make a trace share: begin, signals, notes and end. */
+#ifndef XVT_RECORDING_H
+#define XVT_RECORDING_H
+
+#include <sys/types.h>
+
+#include "base/loop.h"
+#include "cli/machines.h"
+#include "session/control.h"
+#include "trace/file_sink.h"
+
+struct xvt_recording {
+	/* Set by the command. */
+	const char *command;
+	const char *output;
+	bool quiet;
+	bool patient; /* wait while the disk is full, see xvt_file_sink_patient() */
+
+	struct xvt_loop *loop;
+	struct xvt_file_sink *sink;
+	struct xvt_session *session;
+	struct xvt_control *control; /* set by the command; NULL: none; closed by the end */
+	bool failed;		     /* an error was noted, as of a machine that dropped out */
+	bool line_open;		     /* the terminal shows a progress line without a newline */
+
+	struct xvt_op on_signal;
+	int signal_fd;
+	bool stop;   /* a signal came, or the child ended */
+	pid_t child; /* set by the command; 0: none, or it has ended */
+	int child_status;
+};
+
+/* Check that an output and a machine are given. Returns an exit status, after an error message. */
+int xvt_recording_options(const char *command, const char *output,
+			  const struct xvt_machine_options *machines);
+
+/*
+ * Make loop, file and session, and add the machines (NULL: none). `note` of `so` is set here.
+ * Returns an exit status; other than XVT_EXIT_OK: after an error message, and nothing is left to
+ * end.
+ */
+int xvt_recording_begin(struct xvt_recording *rec, struct xvt_session_options *so,
+			const struct xvt_machine_options *machines);
+
+/* Read SIGINT, SIGTERM, SIGHUP and SIGCHLD through the loop, and ignore SIGPIPE and SIGXFSZ, which
+ * write() reports as errors. Returns 0 or -errno. */
+int xvt_recording_watch_signals(struct xvt_recording *rec);
+
+/* End the progress line. */
+void xvt_recording_end_line(struct xvt_recording *rec);
+
+/*
+ * End the session, and close everything. `status`: other than XVT_EXIT_OK, nothing was taken: the
+ * regions and an older file stay as they are. `err`: -errno of the passes, or 0. Returns the exit
+ * status, after an error message.
+ */
+int xvt_recording_end(struct xvt_recording *rec, int status, int err);
+
+#endif /* XVT_RECORDING_H */
