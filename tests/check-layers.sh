@@ -9,7 +9,8 @@
 #    folder gives to others. What the compiler really read (.d) lies in folders that can be reached.
 # 3. Calls: an undefined symbol of a folder's objects (nm) is defined in an allowed folder. That
 #    catches a function that is declared by hand.
-# 4. Each outside library has one file.
+# 4. Only cli/ prints messages and ends the process.
+# 5. Each outside library has one file.
 set -eu
 build=${1:-build}
 table=tests/layers.txt
@@ -104,23 +105,32 @@ while IFS= read -r line; do
 	complain "$line: an include of host/ names its folder"
 done < <(grep -rnE '^#include "[a-z0-9_]+\.h"' host --include='*.[ch]' | grep -v '"xvt_[a-z_]*\.h"' || true)
 
+# built SUFFIX: what the compiler made of the files that are there. A build folder may hold more.
+built() {
+	local c
+	for c in host/*/*.c; do
+		c=$build/${c%.c}.$1
+		[ ! -e "$c" ] || echo "$c"
+	done
+}
+
 # What the compiler read: OBJECT'S-FOLDER FOLDER FILE.
 while read -r from to file; do
 	case ${reach[$from]-} in
 	*" $to "*) ;;
 	*) complain "an object of $from/ was built with $file: $from does not reach $to" ;;
 	esac
-done < <(find "$build/host" -mindepth 2 -name '*.d' -exec awk '
+done < <(built d | xargs -r awk '
 	FNR == 1 { n = split(FILENAME, part, "/"); from = part[n - 1] }
 	{
 		for (i = 1; i <= NF; i++)
 			if (sub(/:$/, "", $i) >= 0 && $i ~ /^host\/[a-z_]+\// && split($i, p, "/") > 2)
 				print from, p[2], $i
-	}' {} + 2>/dev/null | sort -u)
+	}' | sort -u)
 
 # Calls: FOLDER FOLDER SYMBOL OBJECT.
 calls() {
-	find "$build/host" -mindepth 2 -name '*.o' -exec nm -A {} + 2>/dev/null | awk '
+	built o | xargs -r nm -A | awk '
 	{
 		sub(/^[^:]*\/host\//, "", $1)
 		split($1, at, /[\/:]/)
@@ -142,6 +152,15 @@ while read -r from to symbol object; do
 	*) complain "host/$from/$object uses $symbol() of $to/: $from may not use $to" ;;
 	esac
 done < <(calls)
+
+# Errors go up as numbers and texts, to the one folder that prints.
+while read -r object symbol; do
+	complain "$object uses $symbol: only cli/ prints messages and ends the process"
+done < <(built o | grep -v "^$build/host/cli/" | xargs -r nm -Au | awk '
+	$2 == "U" && $3 ~ /^(stderr|stdout|v?printf|__v?printf_chk|puts|putchar|perror|exit|abort)(@|$)/ {
+		sub(/:$/, "", $1)
+		print $1, $3
+	}')
 
 # ------------------------------------------------------------------ outside libraries
 

@@ -3,7 +3,7 @@
 #ifndef XVT_CMD_H
 #define XVT_CMD_H
 
-#include "base/opt.h"
+#include "cli/opt.h"
 
 extern const struct xvt_command xvt_cmd_record;
 extern const struct xvt_command xvt_cmd_report;

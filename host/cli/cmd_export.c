@@ -3,37 +3,23 @@
 #include <string.h>
 
 #include "cli/cmd.h"
-#include "view/export.h"
+#include "cli/select.h"
 
 struct export_opts {
 	const char *to;
-	struct xvt_view_opts view;
+	struct xvt_select select;
 };
 
-/* --to is the format here, so the range of a view is --begin and --end. */
+/* --to is the format here, so the range is --begin and --end. */
 static const struct xvt_opt export_opts[] = {
 	XVT_OPT(struct export_opts, to, "to", 0, XVT_OPT_STRING, "FORMAT", "text, jsonl or ctf"),
-	XVT_OPT(struct export_opts, view.vm, "vm", 0, XVT_OPT_LIST, "VM",
-		"only this machine's events; again for each"),
-	XVT_OPT(struct export_opts, view.event, "event", 'e', XVT_OPT_LIST, "GLOB",
-		"only events like this, as EVENT or SYSTEM:EVENT; again for each"),
-	XVT_OPT(struct export_opts, view.from, "begin", 0, XVT_OPT_STRING, "T",
-		"begin at T: seconds, or +seconds from the start of the trace"),
-	XVT_OPT(struct export_opts, view.to, "end", 0, XVT_OPT_STRING, "T", "end at T"),
-	XVT_OPT(struct export_opts, view.limit, "limit", 'n', XVT_OPT_COUNT, "N",
-		"no more than N events"),
-	XVT_OPT(struct export_opts, view.all, "all", 0, XVT_OPT_BOOL, NULL,
-		"also what the rings say about themselves"),
-	XVT_OPT(struct export_opts, view.reclock, "reclock", 0, XVT_OPT_BOOL, NULL,
-		"place all events again, by all clock samples of the trace together"),
-	XVT_OPT(struct export_opts, view.quiet, "quiet", 'q', XVT_OPT_BOOL, NULL,
-		"no warnings about an incomplete trace"),
+	XVT_SELECT_OPTS(struct export_opts, select, "begin", "end"),
 	XVT_OPT_END,
 };
 
 /* Write an export to one file, or to standard output. Returns 0 or -errno, after a message. */
-static int to_file(struct xvt_view *v, const char *path,
-		   int (*export_to)(struct xvt_view *v, struct xvt_out *o))
+static int to_file(struct xvt_export *x, const char *path,
+		   int (*export_to)(struct xvt_export *x, struct xvt_out *o))
 {
 	static struct xvt_out out;
 	int err = xvt_out_open(&out, path);
@@ -42,9 +28,9 @@ static int to_file(struct xvt_view *v, const char *path,
 		xvt_error(path, "cannot write: %s", strerror(-err));
 		return err;
 	}
-	err = export_to(v, &out);
+	err = export_to(x, &out);
 	if (err)
-		xvt_error(v->t->path, "%s", strerror(-err));
+		xvt_error(xvtrace_info(x->trace)->path, "%s", strerror(-err));
 	if (xvt_out_close(&out) && !err) {
 		err = out.err;
 		xvt_error(strcmp(path, "-") == 0 ? "standard output" : path,
@@ -53,10 +39,24 @@ static int to_file(struct xvt_view *v, const char *path,
 	return err;
 }
 
+static int to_dir(struct xvt_export *x, const char *dir, bool quiet)
+{
+	const char *path = xvtrace_info(x->trace)->path;
+	int err = xvt_export_ctf(x, dir);
+
+	if (err)
+		xvt_error(x->failed[0] ? x->failed : path, "%s",
+			  x->error.text[0] ? x->error.text : strerror(-err));
+	else if (x->moved && !quiet && !xvtrace_damage_count(x->trace))
+		xvt_warn(path, "%llu events were out of order and got the time before them",
+			 (unsigned long long)x->moved);
+	return err;
+}
+
 static int run(const struct xvt_command *cmd, int argc, char **argv)
 {
-	struct export_opts o = { 0 };
-	struct xvt_view v;
+	static struct export_opts o;
+	struct xvt_export x = { 0 };
 	int at = xvt_opt_parse(cmd, argc, argv, &o, NULL);
 	int status, err;
 
@@ -76,19 +76,16 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 				    "name one");
 		return XVT_EXIT_USAGE;
 	}
-	status = xvt_view_open(&v, argv[at], &o.view);
+	status = xvt_select_open(&o.select, argv[at], &x);
 	if (status)
 		return status;
 	if (strcmp(o.to, "text") == 0)
-		err = to_file(&v, argv[at + 1], xvt_export_text);
+		err = to_file(&x, argv[at + 1], xvt_export_text);
 	else if (strcmp(o.to, "jsonl") == 0)
-		err = to_file(&v, argv[at + 1], xvt_export_jsonl);
+		err = to_file(&x, argv[at + 1], xvt_export_jsonl);
 	else
-		err = xvt_export_ctf(&v, argv[at + 1]);
-	if (err)
-		v.opts.quiet = true;
-	status = xvt_view_close(&v);
-	return err ? XVT_EXIT_FAIL : status;
+		err = to_dir(&x, argv[at + 1], o.select.quiet);
+	return xvt_select_close(&o.select, &x, err);
 }
 
 const struct xvt_command xvt_cmd_export = {

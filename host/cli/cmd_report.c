@@ -3,17 +3,25 @@
 #include <string.h>
 
 #include "cli/cmd.h"
-#include "view/export.h"
+#include "cli/select.h"
+
+struct report_opts {
+	struct xvt_select select;
+	bool system;
+	bool task;
+	bool raw;
+	bool wall;
+};
 
 static const struct xvt_opt report_opts[] = {
-	XVT_VIEW_OPTS(struct xvt_view, opts),
-	XVT_OPT(struct xvt_view, opts.system, "system", 's', XVT_OPT_BOOL, NULL,
+	XVT_SELECT_OPTS(struct report_opts, select, "from", "to"),
+	XVT_OPT(struct report_opts, system, "system", 's', XVT_OPT_BOOL, NULL,
 		"events as SYSTEM:EVENT"),
-	XVT_OPT(struct xvt_view, opts.task, "task", 't', XVT_OPT_BOOL, NULL,
+	XVT_OPT(struct report_opts, task, "task", 't', XVT_OPT_BOOL, NULL,
 		"COMM-PID before the event"),
-	XVT_OPT(struct xvt_view, opts.raw, "raw", 'R', XVT_OPT_BOOL, NULL,
+	XVT_OPT(struct report_opts, raw, "raw", 'R', XVT_OPT_BOOL, NULL,
 		"fields as NAME=VALUE, not by the guest's print format"),
-	XVT_OPT(struct xvt_view, opts.wall, "wall", 'w', XVT_OPT_BOOL, NULL,
+	XVT_OPT(struct report_opts, wall, "wall", 'w', XVT_OPT_BOOL, NULL,
 		"times of the wall clock (CLOCK_REALTIME), not CLOCK_MONOTONIC"),
 	XVT_OPT_END,
 };
@@ -21,9 +29,9 @@ static const struct xvt_opt report_opts[] = {
 static int run(const struct xvt_command *cmd, int argc, char **argv)
 {
 	static struct xvt_out out;
-	struct xvt_view v = { 0 };
-	struct xvt_view_opts opts;
-	int at = xvt_opt_parse(cmd, argc, argv, &v, NULL);
+	static struct report_opts opts;
+	struct xvt_export x = { 0 };
+	int at = xvt_opt_parse(cmd, argc, argv, &opts, NULL);
 	int status, err;
 
 	if (at < 0)
@@ -32,22 +40,23 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		xvt_error("report", "give one trace; 'xvtrace report --help' shows how");
 		return XVT_EXIT_USAGE;
 	}
-	opts = v.opts;
-	status = xvt_view_open(&v, argv[at], &opts);
+	x.system = opts.system;
+	x.task = opts.task;
+	x.raw = opts.raw;
+	x.wall = opts.wall;
+	status = xvt_select_open(&opts.select, argv[at], &x);
 	if (status)
 		return status;
 	err = xvt_out_open(&out, "-");
 	if (!err)
-		err = xvt_export_text(&v, &out);
+		err = xvt_export_text(&x, &out);
 	if (err)
 		xvt_error(argv[at], "%s", strerror(-err));
 	if (xvt_out_close(&out)) {
 		xvt_error("standard output", "%s", strerror(-out.err));
 		err = out.err;
-		v.opts.quiet = true;
 	}
-	status = xvt_view_close(&v);
-	return err ? XVT_EXIT_FAIL : status;
+	return xvt_select_close(&opts.select, &x, err);
 }
 
 const struct xvt_command xvt_cmd_report = {

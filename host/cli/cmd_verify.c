@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/cmd.h"
+#include "cli/select.h"
 #include "view/verify.h"
 
 static void say_result(const struct xvt_trace *t, const struct xvt_verify_result *r,
@@ -89,8 +90,8 @@ static int verify(struct xvt_trace *t, const char *path, const struct verify_opt
 		xvt_error(path, "%s", strerror(-err));
 	} else {
 		say_result(t, &result, path);
-		if (!t->damage_count && !opts->complete)
-			xvt_trace_complain(t, opts->quiet);
+		if (!t->ended && !t->damage_count && !opts->complete && !opts->quiet)
+			xvt_say_not_ended(path, t->size - t->tail_offset);
 	}
 	if (fflush(stdout) || ferror(stdout)) {
 		xvt_error("standard output", "cannot write");

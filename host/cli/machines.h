@@ -3,7 +3,7 @@
 #ifndef XVT_MACHINES_H
 #define XVT_MACHINES_H
 
-#include "base/opt.h"
+#include "cli/opt.h"
 #include "session/session.h"
 
 struct xvt_machine_options {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* main.c - the command table: names only; each command parses its own options. */
+#include "base/letters.h"
 #include "cli/cmd.h"
 
 #include <stdio.h>

@@ -9,15 +9,12 @@
 
 typedef unsigned __int128 u128;
 
-/* Guest and host may creep apart this much between two nodes before it counts as a jump. */
-#define CREEP_NS_MAX   20000000ull
-#define CREEP_PER_1024 8 /* plus 1/128 of the interval: a rate is accurate to 1 % or better */
 /* A VMM stops the clock before the vCPUs, and stamps after both; it starts them after its stamp. */
-#define PAUSE_NS       5000000ull
+#define PAUSE_NS    5000000ull
 /* Nodes kept of one ring: a quarter of an hour at ten a second. */
-#define NODES_MAX      8192
+#define NODES_MAX   8192
 /* Room for this many is always counted, even beyond the pool's budget. */
-#define NODES_LEAST    16
+#define NODES_LEAST 16
 
 void xvt_clock_map_init(struct xvt_clock_map *m, uint64_t hz)
 {
@@ -132,11 +129,6 @@ static uint64_t ticks_ns(const struct xvt_clock_map *m, uint64_t ticks)
 static uint64_t sum(uint64_t a, uint64_t b)
 {
 	return a > INT64_MAX - b ? INT64_MAX : a + b;
-}
-
-uint64_t xvt_clock_creep_ns(uint64_t interval_ns)
-{
-	return CREEP_NS_MAX + interval_ns / 1024 * CREEP_PER_1024;
 }
 
 /* Host time of the node's guest clock on the line through `last` at the nominal rate. A time before
@@ -275,7 +267,7 @@ static bool came_apart(const struct xvt_clock_map *m, const struct xvt_clock_nod
 
 	/* After a disturbance only the clock's own rate error is allowed. */
 	if (m->suspect)
-		limit -= CREEP_NS_MAX;
+		limit -= XVT_CREEP_NS_MAX;
 	return gained(m, from, to) > limit;
 }
 
@@ -441,7 +433,7 @@ uint64_t xvt_clock_map_own_hz(const struct xvt_clock_map *m)
 	host_ns = b->host_ns - a->host_ns;
 	doubt = sum(a->bound_ns, b->bound_ns);
 	if (!one_formula(a, b))
-		doubt = sum(doubt, host_ns / 1024 * CREEP_PER_1024);
+		doubt = sum(doubt, host_ns / 1024 * XVT_CREEP_PER_1024);
 	if (gained(m, a, b) <= doubt)
 		return m->hz;
 	hz = (u128)(b->guest - a->guest) * 1000000000u / host_ns;
@@ -466,7 +458,7 @@ int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 	node->epoch = last ? last->epoch + 1 : 0;
 	jumped = last && (node->guest <= last->guest || node->host_ns <= last->host_ns ||
 			  m->moved || came_apart(m, from, node));
-	if (last && !jumped && changes.size_ns <= CREEP_NS_MAX) {
+	if (last && !jumped && changes.size_ns <= XVT_CREEP_NS_MAX) {
 		node->flags = 0;
 		node->epoch = last->epoch;
 		bound = xvt_u64_larger(last->bound_ns, bound) + crept(m, last, node) +
@@ -486,7 +478,8 @@ int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 	/* A record may have been placed before the change was known. It is off by at most what goes
 	 * unnoticed: a creep, and the time between the two looks that bracket the record. */
 	if (node->flags & XVT_NODE_F_FIRST && node->flags & (XVT_NODE_F_CHANGED | XVT_NODE_F_BACK))
-		bound += changes.size_ns < 2 * CREEP_NS_MAX ? changes.size_ns : 2 * CREEP_NS_MAX;
+		bound += changes.size_ns < 2 * XVT_CREEP_NS_MAX ? changes.size_ns
+								: 2 * XVT_CREEP_NS_MAX;
 	bound += XVT_STAMP_SLACK_NS;
 	if (!(node->flags & XVT_NODE_F_FIRST) && node->source != XVT_SOURCE_DRAIN &&
 	    m->seen.bound_ns)
@@ -504,14 +497,6 @@ int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 	m->nodes[m->count++] = *node;
 	m->changes++;
 	return 0;
-}
-
-uint64_t xvt_clock_line(const struct xvt_clock_node *a, const struct xvt_clock_node *b,
-			uint64_t guest)
-{
-	/* Unsigned: both differences are positive, and their product always fits. */
-	return a->host_ns + (uint64_t)((u128)(guest - a->guest) * (b->host_ns - a->host_ns) /
-				       (b->guest - a->guest));
 }
 
 /* Where a value lies among the nodes of one epoch. */
@@ -595,7 +580,7 @@ static bool allowed(const struct xvt_clock_map *m, const struct candidate *c,
 	uint64_t slack = m->slack_ns;
 
 	if (c->side != SIDE_WITHIN)
-		slack += xvt_u64_apart(c->ns, m->nodes[c->at].host_ns) / 1024 * CREEP_PER_1024;
+		slack += xvt_u64_apart(c->ns, m->nodes[c->at].host_ns) / 1024 * XVT_CREEP_PER_1024;
 	return c->ns + slack >= e->floor_ns && (c->ns < slack || c->ns - slack <= e->ceiling_ns);
 }
 

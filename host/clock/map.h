@@ -140,10 +140,6 @@ bool xvt_clock_map_segment(struct xvt_clock_map *m, uint64_t guest, struct xvt_c
 bool xvt_clock_map_beyond(const struct xvt_clock_map *m, uint64_t guest, uint64_t host_ns,
 			  struct xvt_clock_segment *s);
 
-/* The most, in ns, that a guest's clock may creep away from its nominal rate within an interval
- * before the map calls it a jump. */
-uint64_t xvt_clock_creep_ns(uint64_t interval_ns);
-
 /* The ring's clock went back: the values that follow belong to the next epoch. Returns false while
  * that epoch has no node. */
 bool xvt_clock_map_next_epoch(struct xvt_clock_map *m);
@@ -170,9 +166,5 @@ uint64_t xvt_clock_map_own_hz(const struct xvt_clock_map *m);
 
 /* Returns the last node, or NULL. */
 const struct xvt_clock_node *xvt_clock_map_last(const struct xvt_clock_map *m);
-
-/* Host time of `guest` on the straight line through a and b; verify uses it, too. */
-uint64_t xvt_clock_line(const struct xvt_clock_node *a, const struct xvt_clock_node *b,
-			uint64_t guest);
 
 #endif /* XVT_CLOCK_H */

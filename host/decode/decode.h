@@ -74,8 +74,7 @@ struct xvt_event_class {
 	int pid_field[2];
 	void *arena; /* memory of all that the class points to */
 	size_t arena_bytes;
-	void *user;	   /* free for an export's own description */
-	uint32_t user_u32; /* free for the view */
+	void *user; /* free for the caller */
 };
 
 /* The decoder of one VM. */

@@ -42,11 +42,4 @@
 #define XVT_LIMIT_MACHINE_BYTES (48u << 20)
 #define XVT_LIMIT_MACHINE_LEAST (1u << 20)
 
-/* CTF: combinations of empty texts that get a class of their own (in other events, an empty text
- * becomes one blank); bytes of all open packets. */
-#define XVT_LIMIT_VARIANTS	32u
-#define XVT_LIMIT_PACKET_BYTES	(64u << 20)
-/* CTF: rings with events, each of which is a file: more files take the kernel minutes. */
-#define XVT_LIMIT_STREAMS	65536u
-
 #endif /* XVT_READ_LIMITS_H */

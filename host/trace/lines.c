@@ -2,6 +2,14 @@
 /* lines.c - see lines.h. */
 #include "trace/lines.h"
 
+uint64_t xvt_clock_line(const struct xvt_clock_node *a, const struct xvt_clock_node *b,
+			uint64_t guest)
+{
+	/* Unsigned: both differences are positive, and their product always fits. */
+	return a->host_ns + (uint64_t)((unsigned __int128)(guest - a->guest) *
+				       (b->host_ns - a->host_ns) / (b->guest - a->guest));
+}
+
 void xvt_clock_segment_make(struct xvt_clock_segment *s)
 {
 	s->whole = s->rise / s->run;

@@ -17,6 +17,22 @@
  */
 #define XVT_STAMP_SLACK_NS 2000u
 
+/* Guest and host may creep apart this much between two nodes before it counts as a jump, and 1/128
+ * of the interval more: a rate is accurate to 1 % or better. */
+#define XVT_CREEP_NS_MAX   20000000ull
+#define XVT_CREEP_PER_1024 8
+
+/* The most, in ns, that a guest's clock may creep away from its nominal rate within an interval
+ * before the map calls it a jump. */
+static inline uint64_t xvt_clock_creep_ns(uint64_t interval_ns)
+{
+	return XVT_CREEP_NS_MAX + interval_ns / 1024 * XVT_CREEP_PER_1024;
+}
+
+/* Host time of `guest` on the straight line through a and b. */
+uint64_t xvt_clock_line(const struct xvt_clock_node *a, const struct xvt_clock_node *b,
+			uint64_t guest);
+
 /*
  * The line between two nodes of a ring's clock map, prepared for many values: those with guest <=
  * value <= guest_end lie on it for certain. It gives the same results as the map's own division.

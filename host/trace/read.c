@@ -15,7 +15,6 @@
 
 #include "trace/compress.h"
 #include "trace/crc32c.h"
-#include "base/opt.h"
 #include "trace/parts.h"
 #include "base/u64.h"
 
@@ -855,36 +854,6 @@ void xvt_trace_close(struct xvt_trace *t)
 	free(t->rings);
 	free(t->timebase);
 	free(t);
-}
-
-int xvt_trace_complain(const struct xvt_trace *t, bool quiet)
-{
-	const char *end = t->ended ? "" : "; not cleanly ended either";
-
-	if (t->damage_count) {
-		if (!quiet)
-			xvt_error(
-				t->path,
-				"damaged in %zu place%s, the first at byte %llu (%s); the rest was "
-				"read%s; 'xvtrace verify' lists them",
-				t->damage_count, t->damage_count == 1 ? "" : "s",
-				(unsigned long long)t->damage[0].offset, t->damage[0].why, end);
-		return 1;
-	}
-	if (!t->ended && !quiet) {
-		unsigned long long tail = t->size - t->tail_offset;
-
-		if (tail)
-			xvt_warn(t->path,
-				 "not cleanly ended: the last %llu bytes are no whole chunk and "
-				 "were "
-				 "left out (recorder killed, or file cut)",
-				 tail);
-		else
-			xvt_warn(t->path,
-				 "not cleanly ended: the recorder was killed, or still runs");
-	}
-	return 0;
 }
 
 const char *xvt_vm_name(const struct xvt_trace *t, uint32_t vm)

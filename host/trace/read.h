@@ -138,12 +138,6 @@ size_t xvt_trace_chunk_at(const struct xvt_trace *t, uint64_t offset);
 
 void xvt_trace_note_damage(struct xvt_trace *t, uint64_t offset, uint64_t len, const char *why);
 
-/*
- * Prints one line to stderr if data is damaged or missing. Returns 1 if data is damaged, else 0. A
- * file without an END is legal, but it is reported.
- */
-int xvt_trace_complain(const struct xvt_trace *t, bool quiet);
-
 /* CLOCK_REALTIME of the host at a host_ns, as the host had it then: the clock may have been set
  * between two events. */
 uint64_t xvt_trace_wall_ns(const struct xvt_trace *t, uint64_t host_ns);

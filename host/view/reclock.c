@@ -3,12 +3,9 @@
 #include "view/reclock.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/names.h"
-#include "base/opt.h"
 #include "trace/cursor.h"
 
 #define EPOCHS_NEAR 3  /* epochs tried on each side of an event's likely epoch */
@@ -43,7 +40,6 @@ struct xvt_reclock {
 	bool in_done;
 	uint64_t in_ns; /* recorded time of the last event that was read */
 	uint64_t read;
-	uint64_t kept;
 	struct waiting **heap;
 	size_t count;
 	size_t room;
@@ -160,7 +156,6 @@ static uint64_t place(struct xvt_reclock *rc, const struct xvt_event_hdr *h)
 		return ns;
 	lane = &rc->lanes[ring][!!(h->ring_flags & XVT_EVENT_F_LATE)];
 	if (!by_map(&rc->rings[ring], lane, h, &ns) || too_far(rc, h->host_ns, ns)) {
-		rc->kept += xvt_is_event(h);
 		ns = h->host_ns + (lane->now_ns - lane->rec_ns);
 	}
 	if (h->host_ns >= lane->rec_ns && ns < lane->now_ns)
@@ -351,52 +346,4 @@ int xvt_reclock_begin(struct xvt_reclock *rc, uint64_t from_ns, uint64_t to_ns)
 const struct xvt_reclock_ring *xvt_reclock_ring(const struct xvt_reclock *rc, uint32_t ring)
 {
 	return &rc->rings[ring];
-}
-
-uint64_t xvt_reclock_kept(const struct xvt_reclock *rc)
-{
-	return rc->kept;
-}
-
-/* "constant rate in 3 epochs, as recorded in 1" */
-static void explain(const struct xvt_reclock_ring *r, char *text, size_t size)
-{
-	static const char *const hows[] = { "as recorded", "gains on the host's clock",
-					    "constant rate" };
-	size_t counts[3] = { 0 }, used = 0, kinds = 0;
-
-	for (size_t e = 0; e < r->epoch_count; e++)
-		counts[r->epochs[e].line ? 2 : r->epochs[e].gain]++;
-	for (int i = 2; i >= 0; i--)
-		kinds += counts[i] != 0;
-	text[0] = '\0';
-	for (int i = 2; i >= 0 && used < size; i--) {
-		if (!counts[i])
-			continue;
-		used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
-					 hows[i]);
-		if (kinds > 1 && used < size)
-			used += (size_t)snprintf(text + used, size - used, " in %zu", counts[i]);
-	}
-}
-
-void xvt_reclock_say(const struct xvt_reclock *rc)
-{
-	for (uint32_t i = 0; i < rc->t->ring_count; i++) {
-		const struct xvt_reclock_ring *r = &rc->rings[i];
-		struct xvt_reclock_change c;
-		char how[128];
-
-		if (xvt_reclock_change(r, &c))
-			continue;
-		explain(r, how, sizeof(how));
-		fprintf(stderr,
-			"%s:%u %s: within %.1f us -> %.1f us, half of the time %.1f -> %.1f us "
-			"(%s, %llu samples, %zu epoch%s)\n",
-			xvt_vm_name(rc->t, xvt_ring_vm(rc->t, i)), rc->t->rings[i].info.cpu,
-			xvt_clock_source_name(r->nodes[0].source), (double)c.max_before / 1e3,
-			(double)c.max_after / 1e3, (double)c.half_before / 1e3,
-			(double)c.half_after / 1e3, how, (unsigned long long)r->samples,
-			r->epoch_count, r->epoch_count == 1 ? "" : "s");
-	}
 }

@@ -27,12 +27,6 @@ int xvt_reclock_begin(struct xvt_reclock *rc, uint64_t from_ns, uint64_t to_ns);
 /* As xvt_cursor_next(), in order of (new time, VM, ring, position). */
 int xvt_reclock_next(struct xvt_reclock *rc, struct xvt_event *ev);
 
-/* Print a line on stderr for each ring with two nodes in one epoch: the bounds before and after,
- * and the explanations that hold. */
-void xvt_reclock_say(const struct xvt_reclock *rc);
-
 const struct xvt_reclock_ring *xvt_reclock_ring(const struct xvt_reclock *rc, uint32_t ring);
-/* Number of events so far that no map explains: each was moved with the event before it. */
-uint64_t xvt_reclock_kept(const struct xvt_reclock *rc);
 
 #endif /* XVT_RECLOCK_H */

@@ -53,6 +53,12 @@ check "a call of a function declared by hand is seen" caught \
 	"host/trace/names.o uses xvt_ring_pop() of ring/: trace may not use ring"
 
 fresh
+echo '#include <stdio.h>
+void say(void); void say(void) { fputs("no", stderr); }' | ${CC:-gcc} -x c -c -o "$tree/build/host/trace/names.o" -
+check "a message that cli/ does not print is seen" caught \
+	"build/host/trace/names.o uses stderr: only cli/ prints messages and ends the process"
+
+fresh
 sed -i 's/^base:  /base: trace/' "$tree/tests/layers.txt"
 check "a cycle in the table is seen" caught \
 	"tests/layers.txt: base uses trace, which does not stand above it"

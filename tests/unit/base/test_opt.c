@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/opt.h"
+#include "cli/opt.h"
 
 struct options {
 	bool verbose;

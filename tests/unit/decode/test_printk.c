@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "view/export.h"
+#include "cli/select.h"
 #include "synth.h"
 
 #define COMMON                                                                         \
@@ -136,17 +136,17 @@ static void begin(bool with_texts)
 	used = 0;
 }
 
-static int (*export_to)(struct xvt_view *v, struct xvt_out *o) = xvt_export_text;
+static int (*export_to)(struct xvt_export *x, struct xvt_out *o) = xvt_export_text;
 
 /* The event's text in a report of the only record. */
 static const char *shown(uint16_t len)
 {
 	struct xvt_event_hdr h = { .host_ns = 1, .id = XVT_ID_FTRACE, .len = len };
-	struct xvt_view_opts opts = { .quiet = true };
+	const struct xvt_select select = { .quiet = true };
 	static struct xvt_out out;
 	static char said[4096];
 	const char *path = scratch_path("printk.xvt");
-	struct xvt_view view;
+	struct xvt_export x = { 0 };
 	size_t n;
 	FILE *f;
 
@@ -154,11 +154,11 @@ static const char *shown(uint16_t len)
 	ck_assert_int_eq(xvt_trace_writer_finish(w), 0);
 	synth_sink_save(&sink, path);
 	synth_sink_fini(&sink);
-	ck_assert_int_eq(xvt_view_open(&view, path, &opts), 0);
+	ck_assert_int_eq(xvt_select_open(&select, path, &x), 0);
 	ck_assert_int_eq(xvt_out_open(&out, scratch_path("printk.txt")), 0);
-	ck_assert_int_eq(export_to(&view, &out), 0);
+	ck_assert_int_eq(export_to(&x, &out), 0);
 	ck_assert_int_eq(xvt_out_close(&out), 0);
-	ck_assert_int_eq(xvt_view_close(&view), 0);
+	ck_assert_int_eq(xvt_select_close(&select, &x, false), 0);
 	f = fopen(scratch_path("printk.txt"), "r");
 	ck_assert_ptr_nonnull(f);
 	n = fread(said, 1, sizeof(said) - 1, f);

@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-#include "view/export.h"
+#include "cli/select.h"
 #include "decode/limits.h"
 #include "synth.h"
 
@@ -94,25 +94,25 @@ static void end(void)
 	synth_sink_fini(&sink);
 }
 
-/* What an export says of a machine (NULL: of all). The view's left_out is returned. */
-static uint64_t export(int (*to)(struct xvt_view *v, struct xvt_out *o), const char *vm, char *said,
-		       size_t room)
+/* What an export says of a machine (NULL: of all). Returns what was left out. */
+static uint64_t export(int (*to)(struct xvt_export *x, struct xvt_out *o), const char *vm,
+		       char *said, size_t room)
 {
-	struct xvt_view_opts opts = { .quiet = true };
+	struct xvt_select select = { .quiet = true };
 	static struct xvt_out out;
-	struct xvt_view view;
+	struct xvt_export x = { 0 };
 	uint64_t left_out;
 	size_t n;
 	FILE *f;
 
 	if (vm)
-		opts.vm.v[opts.vm.n++] = vm;
-	ck_assert_int_eq(xvt_view_open(&view, path, &opts), 0);
+		select.vm.v[select.vm.n++] = vm;
+	ck_assert_int_eq(xvt_select_open(&select, path, &x), 0);
 	ck_assert_int_eq(xvt_out_open(&out, scratch_path("limits.txt")), 0);
-	ck_assert_int_eq(to(&view, &out), 0);
+	ck_assert_int_eq(to(&x, &out), 0);
 	ck_assert_int_eq(xvt_out_close(&out), 0);
-	left_out = view.ds.left_out;
-	ck_assert_int_eq(xvt_view_close(&view), 0);
+	left_out = xvtrace_reader_left_out(x.reader);
+	ck_assert_int_eq(xvt_select_close(&select, &x, false), 0);
 	f = fopen(scratch_path("limits.txt"), "r");
 	ck_assert_ptr_nonnull(f);
 	n = fread(said, 1, room - 1, f);
@@ -368,9 +368,9 @@ END_TEST
 START_TEST(ctf_classes_are_bounded)
 {
 	char fields[2048], command[512], line[512];
-	struct xvt_view_opts opts = { .quiet = true };
+	const struct xvt_select select = { .quiet = true };
+	struct xvt_export x = { 0 };
 	size_t n = 0, classes = 0;
-	struct xvt_view view;
 	FILE *f;
 
 	begin();
@@ -387,16 +387,16 @@ START_TEST(ctf_classes_are_bounded)
 		put_record(0, a);
 	}
 	end();
-	ck_assert_int_eq(xvt_view_open(&view, path, &opts), 0);
-	ck_assert_int_eq(xvt_export_ctf(&view, scratch_path("limits-ctf")), 0);
-	ck_assert_int_eq(xvt_view_close(&view), 0);
+	ck_assert_int_eq(xvt_select_open(&select, path, &x), 0);
+	ck_assert_int_eq(xvt_export_ctf(&x, scratch_path("limits-ctf")), 0);
+	ck_assert_int_eq(xvt_select_close(&select, &x, false), 0);
 	snprintf(command, sizeof(command), "%s/g0/metadata", scratch_path("limits-ctf"));
 	f = fopen(command, "r");
 	ck_assert_ptr_nonnull(f);
 	while (fgets(line, sizeof(line), f))
 		classes += !strncmp(line, "event {", 7);
 	fclose(f);
-	ck_assert_uint_eq(classes, XVT_LIMIT_VARIANTS);
+	ck_assert_uint_eq(classes, XVT_CTF_VARIANTS_MAX);
 	if (system("babeltrace2 --version >/dev/null 2>&1"))
 		return;
 	snprintf(command, sizeof(command), "babeltrace2 %s", scratch_path("limits-ctf"));

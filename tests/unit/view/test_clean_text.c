@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "view/export.h"
+#include "cli/select.h"
 #include "synth.h"
 
 #define COMMON                                                                         \
@@ -208,20 +208,20 @@ static size_t clean_lines(FILE *f, const char *what, const char *with, const cha
 	return lines;
 }
 
-static size_t lines_of(int (*export_to)(struct xvt_view *v, struct xvt_out *o), const char *path,
+static size_t lines_of(int (*export_to)(struct xvt_export *x, struct xvt_out *o), const char *path,
 		       const char *with, bool raw)
 {
-	struct xvt_view_opts opts = { .system = true, .task = true, .raw = raw };
+	struct xvt_export x = { .system = true, .task = true, .raw = raw };
+	static const struct xvt_select select;
 	static struct xvt_out out;
-	struct xvt_view view;
 	size_t lines;
 	FILE *f;
 
-	ck_assert_int_eq(xvt_view_open(&view, path, &opts), 0);
+	ck_assert_int_eq(xvt_select_open(&select, path, &x), 0);
 	ck_assert_int_eq(xvt_out_open(&out, scratch_path("clean.txt")), 0);
-	ck_assert_int_eq(export_to(&view, &out), 0);
+	ck_assert_int_eq(export_to(&x, &out), 0);
 	ck_assert_int_eq(xvt_out_close(&out), 0);
-	ck_assert_int_eq(xvt_view_close(&view), 0);
+	ck_assert_int_eq(xvt_select_close(&select, &x, false), 0);
 	f = fopen(scratch_path("clean.txt"), "r");
 	ck_assert_ptr_nonnull(f);
 	lines = clean_lines(f, export_to == xvt_export_text ? "report" : "jsonl", with, "");
@@ -245,18 +245,19 @@ END_TEST
 START_TEST(ctf_is_clean)
 {
 	const char *path = scratch_path("clean.xvt"), *dir;
-	struct xvt_view_opts opts = { 0 };
+	static const struct xvt_select select;
 	char name[32], command[1024];
-	struct xvt_view view;
+	struct xvt_export x = { 0 };
 	FILE *f;
 
 	snprintf(name, sizeof(name), "clean-ctf-%d", _i);
 	dir = scratch_path(name);
 	make_trace(path, nasty[_i]);
-	ck_assert_int_eq(xvt_view_open(&view, path, &opts), 0);
-	ck_assert_int_eq(xvt_export_ctf(&view, dir), 0);
-	snprintf(command, sizeof(command), "%s/%s/metadata", dir, xvt_vm_name(view.t, 0));
-	ck_assert_int_eq(xvt_view_close(&view), 0);
+	ck_assert_int_eq(xvt_select_open(&select, path, &x), 0);
+	ck_assert_int_eq(xvt_export_ctf(&x, dir), 0);
+	snprintf(command, sizeof(command), "%s/%s/metadata", dir,
+		 xvtrace_machine(x.trace, 0)->name);
+	ck_assert_int_eq(xvt_select_close(&select, &x, false), 0);
 	f = fopen(command, "r");
 	ck_assert_msg(f, "%s", command);
 	clean_lines(f, "CTF's metadata", nasty[_i], "\t");

@@ -12,30 +12,33 @@
 
 #include <jansson.h>
 
-#include "view/export.h"
+#include "cli/select.h"
+#include "decode/decode.h"
+#include "trace/cursor.h"
 #include "synth.h"
 
 #define EVENTS 1500
 
 static struct synth_sink sink;
 static struct synth made;
-static struct xvt_view view;
+static const struct xvt_select plain = { .quiet = true };
+static struct xvt_export x;
 static struct xvt_out out;
 
 static void setup(void)
 {
-	struct xvt_view_opts opts = { .quiet = true, .system = true, .raw = true };
 	const char *path = scratch_path("export.xvt");
 
 	synth_sink_init(&sink);
 	synth_make(&made, &sink.sink, EVENTS, 0);
 	synth_sink_save(&sink, path);
-	ck_assert_int_eq(xvt_view_open(&view, path, &opts), 0);
+	x = (struct xvt_export){ .system = true, .raw = true };
+	ck_assert_int_eq(xvt_select_open(&plain, path, &x), 0);
 }
 
 static void teardown(void)
 {
-	ck_assert_int_eq(xvt_view_close(&view), 0);
+	ck_assert_int_eq(xvt_select_close(&plain, &x, false), 0);
 	synth_fini(&made);
 	synth_sink_fini(&sink);
 }
@@ -158,10 +161,10 @@ static void letters(const struct synth_event *e, char *to)
 	to[5] = '\0';
 }
 
-static void export_to(const char *name, int (*export_fn)(struct xvt_view *v, struct xvt_out *o))
+static void export_to(const char *name, int (*export_fn)(struct xvt_export *x, struct xvt_out *o))
 {
 	ck_assert_int_eq(xvt_out_open(&out, scratch_path(name)), 0);
-	ck_assert_int_eq(export_fn(&view, &out), 0);
+	ck_assert_int_eq(export_fn(&x, &out), 0);
 	ck_assert_int_eq(xvt_out_close(&out), 0);
 }
 
@@ -192,7 +195,7 @@ START_TEST(report_shows_every_field)
 	struct text want;
 	FILE *f;
 
-	view.opts.wall = _i;
+	x.wall = _i;
 	export_to("report.txt", xvt_export_text);
 	f = fopen(scratch_path("report.txt"), "r");
 	ck_assert_ptr_nonnull(f);
@@ -231,7 +234,6 @@ START_TEST(report_shows_what_the_recorder_dropped)
 {
 	static const unsigned int flags[] = { SYNTH_DROPS, SYNTH_OLD_LOSSES };
 	static const char *const want[] = { "overwritten=3 dropped=4", "overwritten=3" };
-	struct xvt_view_opts opts = { .quiet = true };
 	char *line = NULL, *lost = NULL;
 	size_t room = 0;
 	FILE *f;
@@ -240,7 +242,8 @@ START_TEST(report_shows_what_the_recorder_dropped)
 	synth_sink_init(&sink);
 	synth_make(&made, &sink.sink, EVENTS, flags[_i]);
 	synth_sink_save(&sink, scratch_path("drops.xvt"));
-	ck_assert_int_eq(xvt_view_open(&view, scratch_path("drops.xvt"), &opts), 0);
+	x = (struct xvt_export){ 0 };
+	ck_assert_int_eq(xvt_select_open(&plain, scratch_path("drops.xvt"), &x), 0);
 	export_to("drops.txt", xvt_export_text);
 	f = fopen(scratch_path("drops.txt"), "r");
 	ck_assert_ptr_nonnull(f);
@@ -345,7 +348,7 @@ START_TEST(ctf_shows_every_field_to_babeltrace2)
 		printf("skip - CTF: babeltrace2 is not installed\n");
 		return;
 	}
-	ck_assert_int_eq(xvt_export_ctf(&view, scratch_path("ctf")), 0);
+	ck_assert_int_eq(xvt_export_ctf(&x, scratch_path("ctf")), 0);
 	snprintf(command, sizeof(command), "babeltrace2 --clock-cycles --no-delta %s 2>%s",
 		 scratch_path("ctf"), errors);
 	f = popen(command, "r");
@@ -409,19 +412,18 @@ static void make_gaps(const char *path, uint64_t *ns, size_t count)
 START_TEST(ctf_times_survive_gaps_and_many_classes)
 {
 	static uint64_t ns[1000];
-	struct xvt_view_opts opts = { .quiet = true };
 	const char *path = scratch_path("gaps.xvt");
 	char *line = NULL, command[1024], want[128];
+	struct xvt_export gaps = { 0 };
 	size_t room = 0, n = 0;
-	struct xvt_view v;
 	FILE *f;
 
 	if (!have_babeltrace())
 		return;
 	make_gaps(path, ns, 1000);
-	ck_assert_int_eq(xvt_view_open(&v, path, &opts), 0);
-	ck_assert_int_eq(xvt_export_ctf(&v, scratch_path("ctf2")), 0);
-	xvt_view_close(&v);
+	ck_assert_int_eq(xvt_select_open(&plain, path, &gaps), 0);
+	ck_assert_int_eq(xvt_export_ctf(&gaps, scratch_path("ctf2")), 0);
+	xvt_select_close(&plain, &gaps, false);
 	snprintf(command, sizeof(command), "babeltrace2 --clock-cycles --no-delta %s 2>&1",
 		 scratch_path("ctf2"));
 	f = popen(command, "r");
@@ -443,76 +445,91 @@ END_TEST
 /* What the module probes itself is also found as the kernel's own event. */
 START_TEST(a_probe_is_found_by_both_its_names)
 {
-	ck_assert(xvt_event_is_like("sched_switch", "xvt", "sched_switch"));
-	ck_assert(xvt_event_is_like("xvt:sched_switch", "xvt", "sched_switch"));
-	ck_assert(xvt_event_is_like("sched:sched_switch", "xvt", "sched_switch"));
-	ck_assert(xvt_event_is_like("sched:sched_switch", "sched", "sched_switch"));
-	ck_assert(xvt_event_is_like("sched:*", "xvt", "sched_switch"));
-	ck_assert(xvt_event_is_like("irq:irq_handler_entry", "xvt", "irq_handler_entry"));
-	ck_assert(xvt_event_is_like("irq:*", "xvt", "irq_handler_exit"));
-	ck_assert(!xvt_event_is_like("irq:*", "xvt", "sched_switch"));
-	ck_assert(!xvt_event_is_like("sched:*", "xvt", "probe"));
-	ck_assert(!xvt_event_is_like("sched:sched_switch", "other", "sched_switch"));
-	ck_assert(!xvt_event_is_like("xvt:sched_switch", "sched", "sched_switch"));
+	ck_assert(xvtrace_matches("sched_switch", "xvt", "sched_switch"));
+	ck_assert(xvtrace_matches("xvt:sched_switch", "xvt", "sched_switch"));
+	ck_assert(xvtrace_matches("sched:sched_switch", "xvt", "sched_switch"));
+	ck_assert(xvtrace_matches("sched:sched_switch", "sched", "sched_switch"));
+	ck_assert(xvtrace_matches("sched:*", "xvt", "sched_switch"));
+	ck_assert(xvtrace_matches("irq:irq_handler_entry", "xvt", "irq_handler_entry"));
+	ck_assert(xvtrace_matches("irq:*", "xvt", "irq_handler_exit"));
+	ck_assert(!xvtrace_matches("irq:*", "xvt", "sched_switch"));
+	ck_assert(!xvtrace_matches("sched:*", "xvt", "probe"));
+	ck_assert(!xvtrace_matches("sched:sched_switch", "other", "sched_switch"));
+	ck_assert(!xvtrace_matches("xvt:sched_switch", "sched", "sched_switch"));
 }
 END_TEST
 
-START_TEST(a_view_filters_by_vm_event_and_limit)
+/* Number of events and losses of a choice. */
+static size_t chosen(const struct xvt_select *select)
 {
-	struct xvt_view_opts opts = { .quiet = true,
-				      .vm = { { "g2" }, 1 },
-				      .event = { { "test:n*" }, 1 } };
-	struct xvt_event_class *c;
-	struct xvt_decoder *d;
-	struct xvt_event ev;
-	struct xvt_view v;
-	size_t want = 0, n = 0;
+	const struct xvtrace_event *ev;
+	struct xvt_export some = { 0 };
+	size_t n = 0;
+
+	ck_assert_int_eq(xvt_select_open(select, scratch_path("export.xvt"), &some), 0);
+	while (xvt_export_next(&some, &ev) > 0)
+		n++;
+	ck_assert_int_eq(xvt_select_close(select, &some, false), 0);
+	return n;
+}
+
+START_TEST(events_are_chosen_by_vm_event_and_limit)
+{
+	struct xvt_select select = { .quiet = true,
+				     .vm = { { "g2" }, 1 },
+				     .event = { { "test:n*" }, 1 } };
+	size_t want = 0;
 
 	for (size_t i = 0; i < made.count; i++)
 		want += !strcmp(made.events[i].vm, "g2") &&
 			!strcmp(made.events[i].system, "test") && made.events[i].name[0] == 'n';
 	ck_assert_uint_gt(want, 10);
-	ck_assert_int_eq(xvt_view_open(&v, scratch_path("export.xvt"), &opts), 0);
-	while (xvt_view_next(&v, &ev, &c, &d) > 0)
-		n++;
-	ck_assert_uint_eq(n, want);
-	xvt_view_close(&v);
-	opts.limit = 7;
-	n = 0;
-	ck_assert_int_eq(xvt_view_open(&v, scratch_path("export.xvt"), &opts), 0);
-	while (xvt_view_next(&v, &ev, &c, &d) > 0)
-		n++;
-	ck_assert_uint_eq(n, 7);
-	xvt_view_close(&v);
+	ck_assert_uint_eq(chosen(&select), want);
+	select.limit = 7;
+	ck_assert_uint_eq(chosen(&select), 7);
 }
 END_TEST
 
 START_TEST(names_of_tasks_are_learned_from_switches)
 {
-	struct xvt_event_class *c;
-	struct xvt_decoder *d = NULL;
+	struct xvt_decoders ds;
+	struct xvt_cursor c;
+	struct xvt_trace *t;
 	struct xvt_event ev;
+	char why[256];
 
-	while (xvt_view_next(&view, &ev, &c, &d) > 0)
-		;
-	ck_assert_ptr_nonnull(d);
-	ck_assert_str_eq(xvt_comm(d, 0), "<idle>");
-	ck_assert_str_eq(xvt_comm(d, 100), "bash");
-	ck_assert_str_eq(xvt_comm(d, 200), "kworker/0:1");
-	ck_assert_str_eq(xvt_comm(d, 400), "from-meta");
-	ck_assert_ptr_null(xvt_comm(d, 12345));
+	ck_assert_int_eq(xvt_trace_open(&t, scratch_path("export.xvt"), why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_decoders_new(&ds, t), 0);
+	ck_assert_int_eq(xvt_cursor_init(&c, t, 0, UINT64_MAX), 0);
+	while (xvt_cursor_next(&c, &ev) > 0)
+		ck_assert_ptr_nonnull(xvt_classify(xvt_decoder_of(&ds, &ev), &ev));
+	ck_assert_str_eq(xvt_comm(ds.vm[0], 0), "<idle>");
+	ck_assert_str_eq(xvt_comm(ds.vm[0], 100), "bash");
+	ck_assert_str_eq(xvt_comm(ds.vm[0], 200), "kworker/0:1");
+	ck_assert_str_eq(xvt_comm(ds.vm[0], 400), "from-meta");
+	ck_assert_ptr_null(xvt_comm(ds.vm[0], 12345));
+	xvt_cursor_fini(&c);
+	xvt_decoders_fini(&ds);
+	xvt_trace_close(t);
 }
 END_TEST
 
 START_TEST(symbols_are_found)
 {
+	struct xvt_decoders ds;
+	struct xvt_trace *t;
 	uint64_t base = 0;
+	char why[256];
 
-	ck_assert_str_eq(xvt_ksym(view.ds.vm[0], 0, 0xffffffff81000803, &base), "helper");
+	ck_assert_int_eq(xvt_trace_open(&t, scratch_path("export.xvt"), why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_decoders_new(&ds, t), 0);
+	ck_assert_str_eq(xvt_ksym(ds.vm[0], 0, 0xffffffff81000803, &base), "helper");
 	ck_assert_uint_eq(base, 0xffffffff81000800);
-	ck_assert_str_eq(xvt_ksym(view.ds.vm[0], 0, 0xffffffff810007ff, &base), "_text");
-	ck_assert_ptr_null(xvt_ksym(view.ds.vm[0], 0, 0xffffffff80ffffff, &base));
-	ck_assert_ptr_null(xvt_ksym(view.ds.vm[0], 0, 5, &base));
+	ck_assert_str_eq(xvt_ksym(ds.vm[0], 0, 0xffffffff810007ff, &base), "_text");
+	ck_assert_ptr_null(xvt_ksym(ds.vm[0], 0, 0xffffffff80ffffff, &base));
+	ck_assert_ptr_null(xvt_ksym(ds.vm[0], 0, 5, &base));
+	xvt_decoders_fini(&ds);
+	xvt_trace_close(t);
 }
 END_TEST
 
@@ -529,7 +546,7 @@ Suite *export_suite(void)
 	tcase_add_test(t, ctf_times_survive_gaps_and_many_classes);
 	tcase_add_loop_test(t, report_shows_what_the_recorder_dropped, 0, 2);
 	tcase_add_test(t, a_probe_is_found_by_both_its_names);
-	tcase_add_test(t, a_view_filters_by_vm_event_and_limit);
+	tcase_add_test(t, events_are_chosen_by_vm_event_and_limit);
 	tcase_add_test(t, names_of_tasks_are_learned_from_switches);
 	tcase_add_test(t, symbols_are_found);
 	suite_add_tcase(s, t);

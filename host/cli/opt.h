@@ -72,10 +72,6 @@ int xvt_opt_parse(const struct xvt_command *cmd, int argc, char **argv, void *ou
 
 void xvt_opt_help(const struct xvt_command *cmd);
 
-/* Edit distance of two names: letters to change, insert or drop. 32 where a name has more than 32
- * letters. */
-unsigned int xvt_letters_apart(const char *a, const char *b);
-
 /* "12", "1.5", "0.000000001" to nanoseconds, exactly. Returns 0, -EINVAL or -ERANGE. */
 int xvt_parse_seconds(const char *text, uint64_t *ns);
 

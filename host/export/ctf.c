@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * export_ctf.c - Common Trace Format 1.8, laid out as LTTng does: compact event headers of 5
+ * ctf.c - Common Trace Format 1.8, laid out as LTTng does: compact event headers of 5
  * bits of id and 27 bits of time, or the extended form with 64. DIR/VM/ is a trace of its
  * own for each machine, with one stream file for each ring; all clocks carry one UUID, so a
  * reader merges them. Everything is aligned to bytes, little-endian.
  *
  * Streams are opened only while a packet is written: rings may outnumber file descriptors.
  */
-#include "view/export.h"
-#include "trace/names.h"
-#include "decode/limits.h"
+#include "export/export.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,11 +18,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CTF_MAGIC	0xc1fc1fc1u
-#define PACKET_BYTES	(64u << 10) /* a packet of this length is closed */
-#define PACKET_FIRST	1024u
-#define COMPACT_ID_MAX	30u
-#define COMPACT_TS_BITS 27
+#define CTF_MAGIC	 0xc1fc1fc1u
+#define PACKET_BYTES	 (64u << 10) /* a packet of this length is closed */
+#define PACKET_FIRST	 1024u
+#define COMPACT_ID_MAX	 30u
+#define COMPACT_TS_BITS	 27
+
+#define PACKETS_MAX	 (64u << 20) /* bytes of all open packets */
+/* Rings with events, each of which is a file: more files take the kernel minutes. */
+#define STREAMS_MAX	 65536u
+#define MACHINE_NAME_LEN 64u
 
 /* The start of each packet; see packet_layout. */
 struct __attribute__((packed)) packet_hdr {
@@ -54,6 +57,8 @@ struct stream {
 	uint64_t discarded;	    /* lost events so far */
 	uint64_t discarded_written; /* `discarded` in the last packet written */
 	uint32_t ring;
+	uint32_t cpu;
+	uint32_t vm; /* number of its machine */
 	bool created;
 	bool begun;
 };
@@ -66,7 +71,7 @@ struct stream {
  */
 struct variant {
 	struct variant *next; /* next variant of the same class */
-	const struct xvt_event_class *c;
+	const struct xvtrace_type *type;
 	uint64_t empty; /* bit i: the text of field i is empty */
 	uint32_t id;
 	uint32_t number; /* in its class, from 1 */
@@ -74,7 +79,7 @@ struct variant {
 };
 
 struct machine {
-	char dir[2 * XVT_NAME_LEN]; /* below the output directory; empty: not created yet */
+	char dir[2 * MACHINE_NAME_LEN]; /* below the output directory; empty: not created yet */
 	uint8_t uuid[16];
 	struct variant **variants; /* by id */
 	uint32_t variant_count;
@@ -82,7 +87,8 @@ struct machine {
 };
 
 struct ctf {
-	struct xvt_view *v;
+	struct xvt_export *x;
+	const struct xvtrace_info *info;
 	const char *dir;
 	int dir_fd;
 	struct stream *streams;	  /* by ring; the last is for unknown rings */
@@ -90,9 +96,9 @@ struct ctf {
 	uint32_t ring_count;
 	uint32_t files; /* created so far, one for each ring with events */
 	uint32_t vm_count;
-	uint64_t clamped;  /* events whose time went back */
-	size_t open_bytes; /* memory of all open packets */
-	char failed[512];  /* path that could not be written */
+	size_t open_bytes;	   /* memory of all open packets */
+	struct variant **variants; /* by number of the type: its newest one */
+	uint32_t type_room;
 };
 
 /* -- bytes -------------------------------------------------------------------------- */
@@ -149,8 +155,8 @@ static void put_string(struct bytes *b, const uint8_t *p, size_t len)
 
 static int fail(struct ctf *x, int err, const char *sub, const char *name)
 {
-	snprintf(x->failed, sizeof(x->failed), "%s%s%s%s%s", x->dir, sub ? "/" : "", sub ? sub : "",
-		 name ? "/" : "", name ? name : "");
+	snprintf(x->x->failed, sizeof(x->x->failed), "%s%s%s%s%s", x->dir, sub ? "/" : "",
+		 sub ? sub : "", name ? "/" : "", name ? name : "");
 	return err;
 }
 
@@ -175,18 +181,21 @@ static int write_all(int fd, const void *p, size_t len)
 /* Create a machine's directory. A guest's name must not lead out of the output directory. */
 static int make_machine(struct ctf *x, uint32_t at)
 {
+	const struct xvtrace_machine *machine = xvtrace_machine(x->x->trace, at);
 	struct machine *m = &x->machines[at];
 	char *p;
 
-	snprintf(m->dir, sizeof(m->dir), "%s",
-		 at == x->vm_count ? "unknown" : xvt_vm_name(x->v->t, at));
+	if (at == x->vm_count)
+		snprintf(m->dir, sizeof(m->dir), "unknown");
+	else
+		snprintf(m->dir, sizeof(m->dir), "%s", machine ? machine->name : "?");
 	for (p = m->dir; *p; p++)
 		if (*p == '/' || (*p == '.' && p == m->dir))
 			*p = '_';
 	for (uint32_t i = 0; i <= x->vm_count; i++)
 		if (i != at && strcmp(x->machines[i].dir, m->dir) == 0)
 			snprintf(m->dir + strlen(m->dir), 16, "-%u", at);
-	memcpy(m->uuid, x->v->t->info.uuid, sizeof(m->uuid));
+	memcpy(m->uuid, x->info->uuid, sizeof(m->uuid));
 	for (int i = 0; i < 4; i++)
 		m->uuid[12 + i] ^= (uint8_t)((at + 1) >> (8 * i));
 	if (mkdirat(x->dir_fd, m->dir, 0755))
@@ -194,9 +203,9 @@ static int make_machine(struct ctf *x, uint32_t at)
 	return 0;
 }
 
-static int write_packet(struct ctf *x, struct stream *s, uint32_t vm)
+static int write_packet(struct ctf *x, struct stream *s)
 {
-	struct machine *m = &x->machines[vm];
+	struct machine *m = &x->machines[s->vm];
 	bool known = s->ring < x->ring_count;
 	char name[64], path[sizeof(m->dir) + sizeof(name)];
 	struct packet_hdr h = {
@@ -207,7 +216,7 @@ static int write_packet(struct ctf *x, struct stream *s, uint32_t vm)
 		.packet_size = s->packet.used * 8,
 		.packet_seq_num = s->packet_seq,
 		.events_discarded = s->discarded,
-		.cpu_id = known ? x->v->t->rings[s->ring].info.cpu : 0,
+		.cpu_id = s->cpu,
 	};
 	int fd, err;
 
@@ -218,7 +227,7 @@ static int write_packet(struct ctf *x, struct stream *s, uint32_t vm)
 	else
 		snprintf(name, sizeof(name), "ring_unknown");
 	snprintf(path, sizeof(path), "%s/%s", m->dir, name);
-	if (!s->created && x->files++ == XVT_LIMIT_STREAMS)
+	if (!s->created && x->files++ == STREAMS_MAX)
 		return -EMLINK;
 	fd = openat(x->dir_fd, path,
 		    O_WRONLY | O_CLOEXEC | O_APPEND | (s->created ? 0 : O_CREAT | O_EXCL), 0644);
@@ -252,12 +261,11 @@ static int write_open_packets(struct ctf *x)
 {
 	for (uint32_t i = 0; i <= x->ring_count; i++) {
 		struct stream *s = &x->streams[i];
-		uint32_t vm = xvt_ring_vm(x->v->t, i);
 		int err;
 
 		if (!s->packet.p)
 			continue;
-		err = s->begun ? write_packet(x, s, vm < x->vm_count ? vm : x->vm_count) : 0;
+		err = s->begun ? write_packet(x, s) : 0;
 		if (err)
 			return err;
 		free(s->packet.p);
@@ -269,35 +277,40 @@ static int write_open_packets(struct ctf *x)
 
 /* -- events ------------------------------------------------------------------------- */
 
+static bool is_list(const struct xvtrace_field *f)
+{
+	return f->kind == XVTRACE_UINTS || f->kind == XVTRACE_INTS;
+}
+
 /* Upper limit of the event's length in bytes. */
-static size_t bound(const struct xvt_event_class *c, const struct xvt_event *ev)
+static size_t bound(const struct xvtrace_event *ev)
 {
 	size_t len = 64;
 
-	for (uint32_t i = 0; i < c->field_count; i++) {
-		struct xvt_value v;
+	for (unsigned int i = 0; i < ev->type->fields; i++) {
+		const struct xvtrace_field *f = xvtrace_field(ev->type, i);
+		struct xvtrace_value v;
 
-		xvt_field_get(&c->fields[i], ev, &v);
-		len += 8 + (size_t)v.count *
-				   (xvt_field_is_list(&c->fields[i]) ? c->fields[i].elem_size : 3);
+		xvtrace_value(ev, f, &v);
+		len += 8 + v.count * (is_list(f) ? f->size : 3);
 	}
 	return len;
 }
 
-static void put_field(struct bytes *b, const struct xvt_field *f, const struct xvt_event *ev,
-		      bool blank)
+static void put_field(struct bytes *b, const struct xvtrace_event *ev,
+		      const struct xvtrace_field *f, bool blank)
 {
-	struct xvt_value v;
+	struct xvtrace_value v;
 
-	xvt_field_get(f, ev, &v);
-	if (f->kind == XVT_FIELD_STRING && blank && !v.count) {
+	xvtrace_value(ev, f, &v);
+	if (f->kind == XVTRACE_STRING && blank && !v.count) {
 		put(b, " ", 2);
-	} else if (f->kind == XVT_FIELD_STRING) {
+	} else if (f->kind == XVTRACE_STRING) {
 		put_string(b, v.data, v.count);
-	} else if (xvt_field_is_list(f)) {
-		if (f->place != XVT_PLACE_FIXED)
-			put(b, &v.count, sizeof(v.count));
-		put(b, v.data, (size_t)v.count * f->elem_size);
+	} else if (is_list(f)) {
+		if (f->dynamic)
+			put(b, &(uint32_t){ (uint32_t)v.count }, 4);
+		put(b, v.data, v.count * f->size);
 	} else {
 		put(b, &v.u, f->size);
 	}
@@ -318,37 +331,50 @@ static void put_header(struct stream *s, uint32_t id, uint64_t ns)
 	put(b, &ns, sizeof(ns));
 }
 
-static uint64_t empty_texts(const struct xvt_event_class *c, const struct xvt_event *ev)
+static uint64_t empty_texts(const struct xvtrace_event *ev)
 {
 	uint64_t empty = 0;
 
-	for (uint32_t i = 0; i < c->field_count && i < 64; i++) {
-		const struct xvt_field *f = &c->fields[i];
-		struct xvt_value v;
+	for (unsigned int i = 0; i < ev->type->fields && i < 64; i++) {
+		const struct xvtrace_field *f = xvtrace_field(ev->type, i);
+		struct xvtrace_value v;
 
-		if (f->kind != XVT_FIELD_STRING)
+		if (f->kind != XVTRACE_STRING)
 			continue;
-		xvt_field_get(f, ev, &v);
+		xvtrace_value(ev, f, &v);
 		empty |= v.count ? 0 : 1ull << i;
 	}
 	return empty;
 }
 
-static struct variant *variant_of(struct machine *m, struct xvt_event_class *c,
-				  const struct xvt_event *ev)
+/* The newest variant of a type; NULL: no memory. */
+static struct variant **newest_of(struct ctf *x, const struct xvtrace_type *type)
 {
-	struct variant *v, *newest = c->user;
-	uint64_t empty = empty_texts(c, ev);
+	if (type->number >= x->type_room) {
+		uint32_t room = type->number < 64 ? 128 : type->number * 2;
+		struct variant **grown = realloc(x->variants, room * sizeof(struct variant *));
 
-	if (newest && newest->number == XVT_LIMIT_VARIANTS && newest->empty != empty) {
-		for (v = newest->next; v; v = v->next)
-			if (v->empty == empty)
-				return v;
-		return newest;
+		if (!grown)
+			return NULL;
+		memset(grown + x->type_room, 0, (room - x->type_room) * sizeof(struct variant *));
+		x->variants = grown;
+		x->type_room = room;
 	}
-	for (v = newest; v; v = v->next)
+	return &x->variants[type->number];
+}
+
+static struct variant *variant_of(struct ctf *x, struct machine *m, const struct xvtrace_event *ev)
+{
+	struct variant *v, **newest = newest_of(x, ev->type);
+	uint64_t empty = empty_texts(ev);
+
+	if (!newest)
+		return NULL;
+	for (v = *newest; v; v = v->next)
 		if (v->empty == empty)
 			return v;
+	if (*newest && (*newest)->number == XVT_CTF_VARIANTS_MAX)
+		return *newest;
 	if (m->variant_count == m->variant_room) {
 		uint32_t room = m->variant_room ? m->variant_room * 2 : 64;
 		void *grown = realloc(m->variants, room * sizeof(*m->variants));
@@ -361,13 +387,13 @@ static struct variant *variant_of(struct machine *m, struct xvt_event_class *c,
 	v = malloc(sizeof(*v));
 	if (!v)
 		return NULL;
-	*v = (struct variant){ .next = newest,
-			       .c = c,
+	*v = (struct variant){ .next = *newest,
+			       .type = ev->type,
 			       .empty = empty,
 			       .id = m->variant_count,
-			       .number = newest ? newest->number + 1 : 1 };
-	v->blank = v->number == XVT_LIMIT_VARIANTS;
-	c->user = v;
+			       .number = *newest ? (*newest)->number + 1 : 1 };
+	v->blank = v->number == XVT_CTF_VARIANTS_MAX;
+	*newest = v;
 	m->variants[m->variant_count++] = v;
 	return v;
 }
@@ -376,79 +402,75 @@ static struct variant *variant_of(struct machine *m, struct xvt_event_class *c,
  * A packet's counter is the number of events lost before its end, and readers take differences. So
  * the packet before a loss is closed first: then readers show the number at the right place.
  */
-static int put_loss(struct ctf *x, struct stream *s, uint32_t vm, const struct xvt_event *ev)
+static int put_loss(struct ctf *x, struct stream *s, const struct xvtrace_event *ev)
 {
-	struct xvt_lost lost;
-	uint64_t sum;
 	int err = 0;
 
-	if (!xvt_lost_get(ev->hdr, ev->payload, &lost))
-		return 0;
-	sum = lost.overwritten + lost.dropped;
-	for (int i = 0; i < XVT_LOST_CAUSES; i++)
-		sum += lost.lost[i];
-	if (!sum)
+	if (!ev->lost)
 		return 0;
 	if (!s->begun && !s->created)
-		err = begin_packet(s, ev->hdr->host_ns);
+		err = begin_packet(s, ev->ns);
 	if (!err && s->begun)
-		err = write_packet(x, s, vm);
-	s->discarded += sum;
+		err = write_packet(x, s);
+	s->discarded += ev->lost;
 	return err;
 }
 
-static int put_event(struct ctf *x, const struct xvt_event *ev, struct xvt_event_class *c)
+static struct stream *stream_of(struct ctf *x, const struct xvtrace_event *ev)
 {
-	uint32_t ring = xvt_event_ring(ev), vm = xvt_ring_vm(x->v->t, ring);
-	uint8_t flags = (uint8_t)(ev->hdr->ring_flags >> 20 & 0x1f);
-	uint64_t ns = ev->hdr->host_ns;
-	struct xvt_common common;
+	bool known = ev->ring && ev->ring->machine->number < x->vm_count;
+	struct stream *s = &x->streams[known ? ev->ring->number : x->ring_count];
+
+	s->ring = known ? ev->ring->number : x->ring_count;
+	s->vm = known ? ev->ring->machine->number : x->vm_count;
+	s->cpu = known ? ev->ring->cpu : 0;
+	return s;
+}
+
+static int put_event(struct ctf *x, const struct xvtrace_event *ev)
+{
+	struct stream *s = stream_of(x, ev);
+	uint8_t flags = (uint8_t)ev->flags;
+	uint64_t ns = ev->ns;
 	struct variant *v;
-	struct stream *s;
+	int32_t pid = ev->pid;
 	size_t had;
 	int err = 0;
 
-	if (vm >= x->vm_count) {
-		vm = x->vm_count;
-		ring = x->ring_count;
-	}
-	s = &x->streams[ring];
-	s->ring = ring;
-	if (!x->machines[vm].dir[0])
-		err = make_machine(x, vm);
-	if (!err && ev->hdr->id == XVT_ID_LOST)
-		err = put_loss(x, s, vm, ev);
-	if (err || (!xvt_is_event(ev->hdr) && !x->v->opts.all))
+	if (!x->machines[s->vm].dir[0])
+		err = make_machine(x, s->vm);
+	if (!err && ev->kind == XVTRACE_LOST)
+		err = put_loss(x, s, ev);
+	if (err || (ev->kind != XVTRACE_EVENT && !x->x->all))
 		return err;
 	/* Time goes back only in a damaged file, but would make the stream unreadable. */
 	if ((s->created || s->begun) && ns < s->last_ns) {
 		ns = s->last_ns;
-		x->clamped++;
+		x->x->moved++;
 	}
 	if (s->begun && s->packet.used >= PACKET_BYTES)
-		err = write_packet(x, s, vm);
-	if (!err && x->open_bytes > XVT_LIMIT_PACKET_BYTES)
+		err = write_packet(x, s);
+	if (!err && x->open_bytes > PACKETS_MAX)
 		err = write_open_packets(x);
 	had = s->packet.room;
 	if (!err && !s->begun)
 		err = begin_packet(s, ns);
 	if (!err)
-		err = room_for(&s->packet, bound(c, ev));
+		err = room_for(&s->packet, bound(ev));
 	if (err)
 		return err;
 	x->open_bytes += s->packet.room - had;
-	v = variant_of(&x->machines[vm], c, ev);
+	v = variant_of(x, &x->machines[s->vm], ev);
 	if (!v)
 		return -ENOMEM;
 	put_header(s, v->id, ns);
 	s->last_ns = ns;
-	xvt_common_get(c, ev, &common);
-	put(&s->packet, &common.pid, sizeof(common.pid));
-	put(&s->packet, &common.flags, 1);
-	put(&s->packet, &common.preempt_count, 1);
+	put(&s->packet, &pid, sizeof(pid));
+	put(&s->packet, &ev->irq_flags, 1);
+	put(&s->packet, &ev->preempt_count, 1);
 	put(&s->packet, &flags, 1);
-	for (uint32_t i = 0; i < c->field_count; i++)
-		put_field(&s->packet, &c->fields[i], ev, v->blank);
+	for (unsigned int i = 0; i < ev->type->fields; i++)
+		put_field(&s->packet, ev, xvtrace_field(ev->type, i), v->blank);
 	return 0;
 }
 
@@ -456,10 +478,11 @@ static int put_event(struct ctf *x, const struct xvt_event *ev, struct xvt_event
 
 static void put_uuid(struct xvt_out *o, const uint8_t *uuid)
 {
-	char text[XVT_UUID_TEXT];
-
-	xvt_uuid_text(uuid, text);
-	xvt_out_str(o, text);
+	for (int i = 0; i < 16; i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			xvt_out_char(o, '-');
+		xvt_out_hex(o, uuid[i], 2);
+	}
 }
 
 /* Write a quoted TSDL string of plain ASCII. */
@@ -501,35 +524,44 @@ static bool same_name(const char *a, const char *b)
 	return *a == *b;
 }
 
-/* A class whose declaration is being written. */
+/* A type whose declaration is being written. */
 struct declared {
-	const struct xvt_event_class *c;
-	uint32_t hashes[XVT_LIMIT_FORMAT_FIELDS];
-	bool again[XVT_LIMIT_FORMAT_FIELDS]; /* a field before it has the same name */
+	const struct xvtrace_type *type;
+	struct declared_name {
+		uint32_t hash;
+		bool again; /* a field before it has the same name */
+	} names[];
 };
 
-static void declare(struct declared *d, const struct xvt_event_class *c)
+static struct declared *declare(const struct xvtrace_type *type)
 {
-	d->c = c;
-	for (uint32_t i = 0; i < c->field_count; i++) {
-		d->hashes[i] = hash_name(c->fields[i].name);
-		d->again[i] = false;
-		for (uint32_t j = 0; j < i && !d->again[i]; j++)
-			d->again[i] = d->hashes[j] == d->hashes[i] &&
-				      same_name(c->fields[j].name, c->fields[i].name);
+	struct declared *d = malloc(sizeof(*d) + type->fields * sizeof(d->names[0]));
+
+	if (!d)
+		return NULL;
+	d->type = type;
+	for (unsigned int i = 0; i < type->fields; i++) {
+		const char *name = xvtrace_field(type, i)->name;
+
+		d->names[i].hash = hash_name(name);
+		d->names[i].again = false;
+		for (unsigned int j = 0; j < i && !d->names[i].again; j++)
+			d->names[i].again = d->names[j].hash == d->names[i].hash &&
+					    same_name(xvtrace_field(type, j)->name, name);
 	}
+	return d;
 }
 
 /*
  * Write field i's name after an underscore, which readers remove, so that no name is a keyword. A
  * name that equals that of an earlier field, as readers see it, gets its number appended.
  */
-static void put_name(struct xvt_out *o, const struct declared *d, uint32_t i)
+static void put_name(struct xvt_out *o, const struct declared *d, unsigned int i)
 {
 	xvt_out_char(o, '_');
-	for (const char *p = d->c->fields[i].name; *p; p++)
+	for (const char *p = xvtrace_field(d->type, i)->name; *p; p++)
 		xvt_out_char(o, plain(*p));
-	if (d->again[i])
+	if (d->names[i].again)
 		xvt_out_printf(o, "_%u", i);
 }
 
@@ -539,29 +571,30 @@ static void put_integer(struct xvt_out *o, uint32_t size, bool is_signed)
 		       is_signed ? "true" : "false");
 }
 
-static void put_field_type(struct xvt_out *o, const struct declared *d, uint32_t i)
+static void put_field_type(struct xvt_out *o, const struct declared *d, unsigned int i)
 {
-	const struct xvt_field *f = &d->c->fields[i];
+	const struct xvtrace_field *f = xvtrace_field(d->type, i);
+	bool is_signed = f->kind == XVTRACE_INT || f->kind == XVTRACE_INTS;
 
 	xvt_out_str(o, "\t\t");
-	if (f->kind == XVT_FIELD_STRING) {
+	if (f->kind == XVTRACE_STRING) {
 		xvt_out_str(o, "string { encoding = UTF8; } ");
 		put_name(o, d, i);
-	} else if (!xvt_field_is_list(f)) {
-		put_integer(o, f->size, f->kind == XVT_FIELD_INT);
+	} else if (!is_list(f)) {
+		put_integer(o, f->size, is_signed);
 		xvt_out_char(o, ' ');
 		put_name(o, d, i);
-	} else if (f->place == XVT_PLACE_FIXED) {
-		put_integer(o, f->elem_size, f->kind == XVT_FIELD_INTS);
+	} else if (!f->dynamic) {
+		put_integer(o, f->size, is_signed);
 		xvt_out_char(o, ' ');
 		put_name(o, d, i);
-		xvt_out_printf(o, "[%u]", f->size / f->elem_size);
+		xvt_out_printf(o, "[%u]", f->elements);
 	} else {
 		put_integer(o, 4, false);
 		xvt_out_str(o, " _");
 		put_name(o, d, i);
 		xvt_out_str(o, "_length;\n\t\t");
-		put_integer(o, f->elem_size, f->kind == XVT_FIELD_INTS);
+		put_integer(o, f->size, is_signed);
 		xvt_out_char(o, ' ');
 		put_name(o, d, i);
 		xvt_out_str(o, "[ _");
@@ -573,25 +606,29 @@ static void put_field_type(struct xvt_out *o, const struct declared *d, uint32_t
 
 static void put_variant(struct xvt_out *o, const struct variant *v)
 {
-	const struct xvt_event_class *c = v->c;
-	struct declared d;
+	const struct xvtrace_type *type = v->type;
+	struct declared *d = declare(type);
 	char name[512];
 
-	declare(&d, c);
-
-	snprintf(name, sizeof(name), "%s:%s", c->system, c->name);
+	if (!d) {
+		o->err = -ENOMEM;
+		return;
+	}
+	snprintf(name, sizeof(name), "%s:%s", type->system, type->name);
 	xvt_out_str(o, "event {\n\tname = ");
 	put_quoted(o, name);
 	xvt_out_printf(o, ";\n\tid = %u;\n\tstream_id = 0;\n\tfields := struct {\n", v->id);
-	for (uint32_t i = 0; i < c->field_count; i++)
-		put_field_type(o, &d, i);
+	for (unsigned int i = 0; i < type->fields; i++)
+		put_field_type(o, d, i);
 	xvt_out_str(o, "\t};\n};\n\n");
+	free(d);
 }
 
 /* The clock counts CLOCK_MONOTONIC; its offset makes it the time of day, as LTTng does. */
-static void put_clock(struct xvt_out *o, const struct xvt_file_info *info)
+static void put_clock(struct xvt_out *o, const struct xvtrace_info *info)
 {
-	uint64_t offset = info->realtime_ns > info->base_ns ? info->realtime_ns - info->base_ns : 0;
+	uint64_t offset =
+		info->begin_wall_ns > info->begin_ns ? info->begin_wall_ns - info->begin_ns : 0;
 
 	xvt_out_str(o, "clock {\n\tname = \"monotonic\";\n\tuuid = \"");
 	put_uuid(o, info->uuid);
@@ -656,11 +693,9 @@ static void put_clock_types(struct xvt_out *o)
 
 static void put_metadata(struct xvt_out *o, const struct ctf *x, uint32_t vm)
 {
+	const struct xvtrace_machine *machine = xvtrace_machine(x->x->trace, vm);
 	const struct machine *m = &x->machines[vm];
-	const struct xvt_trace *t = x->v->t;
-	char host[XVT_NAME_LEN + 1] = "";
 
-	memcpy(host, t->info.host_name, sizeof(t->info.host_name));
 	xvt_out_str(o, "/* CTF 1.8 */\n\n");
 	put_types(o);
 	xvt_out_str(o, "trace {\n\tmajor = 1;\n\tminor = 8;\n\tuuid = \"");
@@ -668,12 +703,12 @@ static void put_metadata(struct xvt_out *o, const struct ctf *x, uint32_t vm)
 	xvt_out_str(o, "\";\n\tbyte_order = le;\n\tpacket.header := struct {\n"
 		       "\t\tuint32_t magic;\n\t\tuint8_t uuid[16];\n\t\tuint32_t stream_id;\n"
 		       "\t};\n};\n\nenv {\n\thostname = ");
-	put_quoted(o, xvt_vm_name(t, vm));
+	put_quoted(o, machine ? machine->name : "?");
 	xvt_out_str(o, ";\n\tdomain = \"kernel\";\n\ttracer_name = \"xvtrace\";\n"
 		       "\ttracer_major = 0;\n\ttracer_minor = 1;\n\trecorded_on = ");
-	put_quoted(o, host);
+	put_quoted(o, x->info->host_name);
 	xvt_out_str(o, ";\n};\n\n");
-	put_clock(o, &t->info);
+	put_clock(o, x->info);
 	put_clock_types(o);
 	xvt_out_str(o, packet_layout);
 	for (uint32_t i = 0; i < m->variant_count; i++)
@@ -723,13 +758,11 @@ static int open_dir(struct ctf *x)
 
 static int write_events(struct ctf *x)
 {
-	struct xvt_event ev;
-	struct xvt_event_class *c;
-	struct xvt_decoder *d;
+	const struct xvtrace_event *ev;
 	int got, err;
 
-	while ((got = xvt_view_next(x->v, &ev, &c, &d)) > 0) {
-		err = put_event(x, &ev, c);
+	while ((got = xvt_export_next(x->x, &ev)) > 0) {
+		err = put_event(x, ev);
 		if (err)
 			return err;
 	}
@@ -740,16 +773,13 @@ static int finish(struct ctf *x)
 {
 	for (uint32_t i = 0; i <= x->ring_count; i++) {
 		struct stream *s = &x->streams[i];
-		uint32_t vm = xvt_ring_vm(x->v->t, i);
 		int err;
 
-		if (vm > x->vm_count)
-			vm = x->vm_count;
 		/* A loss after the last event is written as a packet without events. */
 		if (!s->begun && s->discarded != s->discarded_written &&
 		    begin_packet(s, s->last_ns))
 			return -ENOMEM;
-		err = s->begun ? write_packet(x, s, vm) : 0;
+		err = s->begun ? write_packet(x, s) : 0;
 		if (err)
 			return err;
 	}
@@ -762,17 +792,35 @@ static int finish(struct ctf *x)
 	return 0;
 }
 
-int xvt_export_ctf(struct xvt_view *v, const char *dir)
+static int explain(struct xvt_export *x, int err, const char *dir)
+{
+	char *text = x->error.text;
+
+	if (err == -ENOTEMPTY && strcmp(x->failed, dir) == 0)
+		snprintf(text, sizeof(x->error.text),
+			 "is not empty; name a directory that does not exist yet");
+	else if (err == -EMLINK && !x->failed[0])
+		snprintf(text, sizeof(x->error.text),
+			 "more than %u rings have events, and CTF has a file for each; "
+			 "choose machines with --vm",
+			 STREAMS_MAX);
+	else if (err && x->failed[0])
+		snprintf(text, sizeof(x->error.text), "cannot write: %s", strerror(-err));
+	return err;
+}
+
+int xvt_export_ctf(struct xvt_export *export, const char *dir)
 {
 	struct ctf x = {
-		.v = v,
+		.x = export,
+		.info = xvtrace_info(export->trace),
 		.dir = dir,
 		.dir_fd = -1,
-		.ring_count = v->t->ring_count,
-		.vm_count = v->t->vm_count,
 	};
 	int err = -ENOMEM;
 
+	x.ring_count = x.info->rings;
+	x.vm_count = x.info->machines;
 	x.streams = calloc((size_t)x.ring_count + 1, sizeof(*x.streams));
 	x.machines = calloc((size_t)x.vm_count + 1, sizeof(*x.machines));
 	if (x.streams && x.machines) {
@@ -782,20 +830,6 @@ int xvt_export_ctf(struct xvt_view *v, const char *dir)
 		if (!err)
 			err = finish(&x);
 	}
-	if (err == -ENOTEMPTY)
-		xvt_error(dir, "is not empty; name a directory that does not exist yet");
-	else if (err == -EMLINK && !x.failed[0])
-		xvt_error(v->t->path,
-			  "more than %u rings have events, and CTF has a file for each; "
-			  "choose machines with --vm",
-			  XVT_LIMIT_STREAMS);
-	else if (err && x.failed[0])
-		xvt_error(x.failed, "cannot write: %s", strerror(-err));
-	else if (err)
-		xvt_error(v->t->path, "%s", strerror(-err));
-	else if (x.clamped && !v->opts.quiet && !v->t->damage_count)
-		xvt_warn(v->t->path, "%llu events were out of order and got the time before them",
-			 (unsigned long long)x.clamped);
 	for (uint32_t i = 0; x.streams && i <= x.ring_count; i++)
 		free(x.streams[i].packet.p);
 	for (uint32_t i = 0; x.machines && i <= x.vm_count; i++) {
@@ -803,9 +837,10 @@ int xvt_export_ctf(struct xvt_view *v, const char *dir)
 			free(x.machines[i].variants[k]);
 		free(x.machines[i].variants);
 	}
+	free(x.variants);
 	free(x.streams);
 	free(x.machines);
 	if (x.dir_fd >= 0)
 		close(x.dir_fd);
-	return err;
+	return explain(export, err, dir);
 }

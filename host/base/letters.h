@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* letters.h - how similar two names are, to suggest one. */
+#ifndef XVT_LETTERS_H
+#define XVT_LETTERS_H
+
+/* Edit distance of two names: letters to change, insert or drop. 32 where a name has more than 32
+ * letters. */
+unsigned int xvt_letters_apart(const char *a, const char *b);
+
+#endif /* XVT_LETTERS_H */

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0
+/* select.c - see select.h. */
+#include "cli/select.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define UNMATCHED_SHOWN 8 /* lines about globs without a match */
+
+/* One end of the time range. */
+struct when {
+	bool given;
+	enum xvtrace_clock clock;
+	uint64_t ns;
+};
+
+static int parse_time(struct xvt_export *x, const char *text, struct when *when)
+{
+	bool relative = text && text[0] == '+';
+	int err;
+
+	if (!text)
+		return 0;
+	when->given = true;
+	when->clock = x->wall && !relative ? XVTRACE_WALL : XVTRACE_MONOTONIC;
+	err = xvt_parse_seconds(text + relative, &when->ns);
+	if (!err && relative &&
+	    __builtin_add_overflow(when->ns, xvtrace_info(x->trace)->first_ns, &when->ns))
+		err = -ERANGE;
+	if (!err)
+		return 0;
+	xvt_error(text,
+		  "not a time; give seconds such as 12.5, or +0.5 from the start of the trace");
+	return -EINVAL;
+}
+
+static int set_range(const struct xvt_select *s, struct xvt_export *x)
+{
+	struct when from = { 0 }, to = { 0 };
+
+	if (parse_time(x, s->from, &from) || parse_time(x, s->to, &to))
+		return -EINVAL;
+	if (from.given && to.given && from.clock == to.clock && from.ns > to.ns) {
+		xvt_error(s->from, "the range of time ends at %s, before it begins", s->to);
+		return -EINVAL;
+	}
+	if (from.given)
+		xvtrace_reader_from(x->reader, from.ns, from.clock);
+	if (to.given)
+		xvtrace_reader_to(x->reader, to.ns, to.clock);
+	return 0;
+}
+
+static void say_machines(const struct xvt_export *x, const char *wanted)
+{
+	const struct xvtrace_info *info = xvtrace_info(x->trace);
+	struct xvtrace_damage damage;
+	bool damaged = !xvtrace_damage(x->trace, 0, &damage);
+	char names[256] = "none";
+	size_t used = 0;
+
+	for (unsigned int i = 0; i < info->machines && used < sizeof(names); i++) {
+		const struct xvtrace_machine *m = xvtrace_machine(x->trace, i);
+
+		if (m)
+			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
+						 used ? ", " : "", m->name);
+	}
+	xvt_error(info->path, "no machine '%s' in this trace; it has: %s%s%s", wanted, names,
+		  damaged ? "; it is damaged, too: " : "", damaged ? damage.why : "");
+}
+
+/* Returns 0 or -errno; -ENOENT after the message that there is no such machine. */
+static int choose(const struct xvt_select *s, struct xvt_export *x)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->vm.n && !err; i++) {
+		err = xvtrace_reader_machine(x->reader, s->vm.v[i]);
+		if (err == -ENOENT)
+			say_machines(x, s->vm.v[i]);
+	}
+	for (size_t i = 0; i < s->event.n && !err; i++)
+		err = xvtrace_reader_event(x->reader, s->event.v[i]);
+	if (err)
+		return err;
+	xvtrace_reader_limit(x->reader, s->limit);
+	return xvtrace_reader_flags(x->reader, (s->all ? XVTRACE_ALL : 0) |
+						       (s->reclock ? XVTRACE_RECLOCK : 0));
+}
+
+static void append(char *text, size_t size, size_t *used, const char *what, size_t count, bool many)
+{
+	if (!count || *used >= size)
+		return;
+	*used += (size_t)snprintf(text + *used, size - *used, "%s%s", *used ? ", " : "", what);
+	if (many && *used < size)
+		*used += (size_t)snprintf(text + *used, size - *used, " in %zu", count);
+}
+
+/* "constant rate in 3, as recorded in 1" */
+static void explain(const struct xvtrace_reclocked *r, char *text, size_t size)
+{
+	bool many = !!r->epochs_constant + !!r->epochs_gaining + !!r->epochs_as_recorded > 1;
+	size_t used = 0;
+
+	text[0] = '\0';
+	append(text, size, &used, "constant rate", r->epochs_constant, many);
+	append(text, size, &used, "gains on the host's clock", r->epochs_gaining, many);
+	append(text, size, &used, "as recorded", r->epochs_as_recorded, many);
+}
+
+/* Print a line for each ring with a new clock: the bounds before and after, and what explains the
+ * samples. Returns 0 or -errno. */
+static int say_reclocked(const struct xvt_export *x)
+{
+	for (unsigned int i = 0; i < xvtrace_info(x->trace)->rings; i++) {
+		const struct xvtrace_ring *ring = xvtrace_ring(x->trace, i);
+		struct xvtrace_reclocked r;
+		char how[128];
+		int err = xvtrace_reader_reclocked(x->reader, i, &r);
+
+		if (err == -ENOENT)
+			continue;
+		if (err)
+			return err;
+		explain(&r, how, sizeof(how));
+		fprintf(stderr,
+			"%s:%u %s: within %.1f us -> %.1f us, half of the time %.1f -> %.1f us "
+			"(%s, %" PRIu64 " samples, %zu epoch%s)\n",
+			ring ? ring->machine->name : "?", ring ? ring->cpu : 0, r.source,
+			(double)r.max_before_ns / 1e3, (double)r.max_after_ns / 1e3,
+			(double)r.half_before_ns / 1e3, (double)r.half_after_ns / 1e3, how,
+			r.samples, r.epochs, r.epochs == 1 ? "" : "s");
+	}
+	return 0;
+}
+
+/* Returns whether the index is enough. --reclock needs the clock chunks of the whole file. */
+static bool is_part(const struct xvt_select *s)
+{
+	return (s->from || s->to || s->limit) && !s->reclock;
+}
+
+static void close_all(struct xvt_export *x)
+{
+	xvtrace_reader_free(x->reader);
+	xvtrace_close(x->trace);
+	x->reader = NULL;
+	x->trace = NULL;
+}
+
+static int start(const struct xvt_select *s, const char *path, struct xvt_export *x)
+{
+	int err = xvtrace_reader_new(&x->reader, x->trace);
+
+	if (!err && set_range(s, x))
+		return XVT_EXIT_USAGE;
+	if (!err)
+		err = choose(s, x);
+	if (err == -ENOENT)
+		return XVT_EXIT_FAIL;
+	if (!err && s->reclock && !s->quiet)
+		err = say_reclocked(x);
+	if (!err)
+		return XVT_EXIT_OK;
+	xvt_error(path, "%s", strerror(-err));
+	return XVT_EXIT_FAIL;
+}
+
+int xvt_select_open(const struct xvt_select *s, const char *path, struct xvt_export *x)
+{
+	struct xvtrace_error error;
+	int status;
+
+	x->all = s->all;
+	if (xvtrace_open(&x->trace, path, is_part(s) ? XVTRACE_PART : 0, &error)) {
+		xvt_error(path, "%s", error.text);
+		return XVT_EXIT_FAIL;
+	}
+	status = start(s, path, x);
+	if (status)
+		close_all(x);
+	return status;
+}
+
+static void say_unmatched(const char *path, const struct xvtrace_unmatched *u)
+{
+	char near[512] = "";
+	size_t used = 0;
+
+	for (unsigned int i = 0; i < 3 && u->near[i] && used < sizeof(near); i++)
+		used += (size_t)snprintf(near + used, sizeof(near) - used, "%s%s",
+					 i ? ", " : "; the nearest that there are: ", u->near[i]);
+	xvt_error(path, "no event is like '%s'%s", u->glob, near);
+}
+
+/* Print the trace's range: no event matches. */
+static void say_outside(const struct xvt_select *s, const struct xvt_export *x)
+{
+	const struct xvtrace_info *info = xvtrace_info(x->trace);
+	uint64_t first = info->first_ns, last = info->last_ns, ns;
+	const char *hint = "";
+
+	if (!x->wall && s->from && !xvt_parse_seconds(s->from, &ns) && ns > last &&
+	    ns <= xvtrace_wall_ns(x->trace, last))
+		hint = "; times of the wall clock are for report --wall";
+	if (x->wall) {
+		first = xvtrace_wall_ns(x->trace, first);
+		last = xvtrace_wall_ns(x->trace, last);
+	}
+	xvt_error(info->path,
+		  "no event matches; the trace is from %" PRIu64 ".%09" PRIu64 " to %" PRIu64
+		  ".%09" PRIu64 "%s",
+		  first / 1000000000, first % 1000000000, last / 1000000000, last % 1000000000,
+		  hint);
+}
+
+/* Print the globs without a match. Returns false if the choice left nothing to show. */
+static bool say_misses(const struct xvt_select *s, const struct xvt_export *x)
+{
+	const char *path = xvtrace_info(x->trace)->path;
+	struct xvtrace_unmatched u;
+	size_t missing = 0;
+
+	for (; !xvtrace_reader_unmatched(x->reader, missing, &u); missing++)
+		if (missing < UNMATCHED_SHOWN)
+			say_unmatched(path, &u);
+	if (missing > UNMATCHED_SHOWN)
+		xvt_error(path, "and none is like %zu more", missing - UNMATCHED_SHOWN);
+	if (x->given || !(s->vm.n || s->event.n || s->from || s->to))
+		return true;
+	if (!missing)
+		say_outside(s, x);
+	return false;
+}
+
+void xvt_say_not_ended(const char *path, uint64_t tail)
+{
+	if (tail)
+		xvt_warn(path,
+			 "not cleanly ended: the last %" PRIu64
+			 " bytes are no whole chunk and were "
+			 "left out (recorder killed, or file cut)",
+			 tail);
+	else
+		xvt_warn(path, "not cleanly ended: the recorder was killed, or still runs");
+}
+
+bool xvt_say_damage(struct xvtrace *trace, bool quiet)
+{
+	const struct xvtrace_info *info = xvtrace_info(trace);
+	size_t places = xvtrace_damage_count(trace);
+	struct xvtrace_damage first;
+
+	if (!xvtrace_damage(trace, 0, &first)) {
+		if (!quiet)
+			xvt_error(info->path,
+				  "damaged in %zu place%s, the first at byte %" PRIu64
+				  " (%s); the rest was read%s; 'xvtrace verify' lists them",
+				  places, places == 1 ? "" : "s", first.offset, first.why,
+				  info->ended ? "" : "; not cleanly ended either");
+		return true;
+	}
+	if (!info->ended && !quiet)
+		xvt_say_not_ended(info->path, info->tail);
+	return false;
+}
+
+int xvt_select_close(const struct xvt_select *s, struct xvt_export *x, bool failed)
+{
+	const char *path = xvtrace_info(x->trace)->path;
+	uint64_t left_out = xvtrace_reader_left_out(x->reader);
+	/* For a part of a trace, the rest is not checked. */
+	int err = failed || is_part(s) ? 0 : xvtrace_check(x->trace);
+	bool quiet = s->quiet || failed;
+	bool found = failed || say_misses(s, x);
+	bool damaged = xvt_say_damage(x->trace, quiet);
+
+	if (err)
+		xvt_error(path, "%s", strerror(-err));
+	if (left_out && !quiet)
+		xvt_warn(path,
+			 "%" PRIu64
+			 " formats, symbols or names are more than is decoded of a machine and "
+			 "were left out; their events are shown as bytes, see xvtrace-report(1)",
+			 left_out);
+	close_all(x);
+	return err || failed || damaged || !found ? XVT_EXIT_FAIL : XVT_EXIT_OK;
+}

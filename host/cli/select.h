@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* select.h - the options that choose events of a trace, for all commands that show events. */
+#ifndef XVT_SELECT_H
+#define XVT_SELECT_H
+
+#include "cli/opt.h"
+#include "export/export.h"
+
+/* Lists and texts as given on the command line. */
+struct xvt_select {
+	struct xvt_opt_list vm;	   /* names; none: all machines */
+	struct xvt_opt_list event; /* globs on EVENT or SYSTEM:EVENT; none: all events */
+	const char *from; /* SEC[.NS], by the wall clock if `wall`; +SEC: from the trace's start */
+	const char *to;	  /* the same */
+	uint64_t limit;
+	bool all;
+	bool reclock;
+	bool quiet;
+};
+
+/* Rows of an option table. The range is --from and --to, where --to is not a format. */
+#define XVT_SELECT_OPTS(struct_, field_, from_, to_)                                           \
+	XVT_OPT(struct_, field_.vm, "vm", 0, XVT_OPT_LIST, "VM",                               \
+		"only this machine's events; again for each"),                                 \
+		XVT_OPT(struct_, field_.event, "event", 'e', XVT_OPT_LIST, "GLOB",             \
+			"only events like this, as EVENT or SYSTEM:EVENT; again for each"),    \
+		XVT_OPT(struct_, field_.from, from_, 0, XVT_OPT_STRING, "T",                   \
+			"begin at T: seconds as printed, or +seconds from the trace's start"), \
+		XVT_OPT(struct_, field_.to, to_, 0, XVT_OPT_STRING, "T", "end at T"),          \
+		XVT_OPT(struct_, field_.limit, "limit", 'n', XVT_OPT_COUNT, "N",               \
+			"no more than N events"),                                              \
+		XVT_OPT(struct_, field_.all, "all", 0, XVT_OPT_BOOL, NULL,                     \
+			"also what the rings say about themselves"),                           \
+		XVT_OPT(struct_, field_.reclock, "reclock", 0, XVT_OPT_BOOL, NULL,             \
+			"place all events again, by all clock samples of the trace together"), \
+		XVT_OPT(struct_, field_.quiet, "quiet", 'q', XVT_OPT_BOOL, NULL,               \
+			"no warnings about an incomplete trace")
+
+/* Open the trace and make a reader of the chosen events in x->trace and x->reader; x->wall says
+ * which clock the times are of. Returns XVT_EXIT_OK, or another exit status after a message. */
+int xvt_select_open(const struct xvt_select *s, const char *path, struct xvt_export *x);
+
+/*
+ * Close both. Prints warnings about damage, missing parts and choices without a match. failed:
+ * reading or writing failed, which was reported. Returns the exit status: XVT_EXIT_FAIL after
+ * damage, or when nothing was chosen.
+ */
+int xvt_select_close(const struct xvt_select *s, struct xvt_export *x, bool failed);
+
+/* Print one line if data of the trace is damaged or missing. Returns true if data is damaged. A
+ * file without an END is legal, but it is reported. */
+bool xvt_say_damage(struct xvtrace *trace, bool quiet);
+
+/* Print that a trace was not cleanly ended; tail: bytes at its end that are no whole chunk. */
+void xvt_say_not_ended(const char *path, uint64_t tail);
+
+#endif /* XVT_SELECT_H */

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * export.h - write the events of a reader in another format. Exports see a trace through
+ * lib/xvtrace.h alone, so another program can do all that they can.
+ */
+#ifndef XVT_EXPORT_H
+#define XVT_EXPORT_H
+
+#include "base/out.h"
+#include "lib/xvtrace.h"
+
+/* What to export, and how. */
+struct xvt_export {
+	struct xvtrace *trace;
+	struct xvtrace_reader *reader;
+	bool all;	/* the reader gives records with XVTRACE_ALL */
+	bool wall;	/* text: times of the wall clock */
+	bool system;	/* text: events as SYSTEM:EVENT */
+	bool task;	/* text: COMM-PID before the event */
+	bool raw;	/* text: fields as NAME=VALUE */
+	uint64_t given; /* events and losses so far */
+	uint64_t moved; /* CTF: events that were out of order and got the time before them */
+	struct xvtrace_error error; /* after a failure: what and why; empty: by the number */
+	char failed[512];	    /* the file that could not be written; empty: none */
+};
+
+/* As xvtrace_next(), and counts what it gives. */
+int xvt_export_next(struct xvt_export *x, const struct xvtrace_event **event);
+
+/* Each export returns 0 or -errno. */
+
+/* One line for each event: TIME VM:CPU FLAGS EVENT: fields. Closing `o` reports its errors. */
+int xvt_export_text(struct xvt_export *x, struct xvt_out *o);
+
+/* One JSON object on a line for each event. */
+int xvt_export_jsonl(struct xvt_export *x, struct xvt_out *o);
+
+/* CTF: combinations of empty texts that get a class of their own; in other events an empty text
+ * becomes one blank. */
+#define XVT_CTF_VARIANTS_MAX 32u
+
+/* A CTF 1.8 trace dir/VM/ for each machine. */
+int xvt_export_ctf(struct xvt_export *x, const char *dir);
+
+#endif /* XVT_EXPORT_H */

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0
+/* text.c - events as lines of text: `report`, and `export --to text`. */
+#include "export/export.h"
+
+int xvt_export_next(struct xvt_export *x, const struct xvtrace_event **event)
+{
+	int got = xvtrace_next(x->reader, event);
+
+	x->given += got == 1;
+	return got;
+}
+
+static void put_place(struct xvt_out *o, const struct xvt_export *x, const struct xvtrace_event *ev)
+{
+	xvt_out_time(o, x->wall ? xvtrace_wall_ns(x->trace, ev->ns) : ev->ns);
+	xvt_out_char(o, ' ');
+	if (ev->ring) {
+		xvt_out_str(o, ev->ring->machine->name);
+		xvt_out_char(o, ':');
+		xvt_out_u64(o, ev->ring->cpu);
+	} else {
+		xvt_out_str(o, "?:?");
+	}
+	xvt_out_char(o, ' ');
+}
+
+static void put_task(struct xvt_out *o, const struct xvtrace_event *ev)
+{
+	const char *comm = xvtrace_event_comm(ev);
+
+	if (ev->pid < 0) {
+		xvt_out_str(o, "- ");
+		return;
+	}
+	if (!comm)
+		comm = "<...>";
+	xvt_out_text(o, comm, strlen(comm));
+	xvt_out_char(o, '-');
+	xvt_out_i64(o, ev->pid);
+	xvt_out_char(o, ' ');
+}
+
+static void put_event(struct xvt_out *o, const struct xvt_export *x, const struct xvtrace_event *ev)
+{
+	char flags[XVTRACE_FLAG_LETTERS + 1], context[XVTRACE_CONTEXT_LETTERS + 1];
+	const char *text;
+	size_t len;
+
+	put_place(o, x, ev);
+	if (ev->kind == XVTRACE_LOST) {
+		xvt_out_str(o, "LOST ");
+	} else {
+		xvtrace_flag_letters(ev->flags, flags);
+		xvtrace_context_letters(ev, context);
+		xvt_out_bytes(o, flags, XVTRACE_FLAG_LETTERS);
+		xvt_out_bytes(o, context, XVTRACE_CONTEXT_LETTERS);
+		xvt_out_char(o, ' ');
+		if (x->task)
+			put_task(o, ev);
+		if (x->system) {
+			xvt_out_text(o, ev->type->system, strlen(ev->type->system));
+			xvt_out_char(o, ':');
+		}
+		xvt_out_text(o, ev->type->name, strlen(ev->type->name));
+		xvt_out_bytes(o, ": ", 2);
+	}
+	text = xvtrace_event_text(ev, x->raw ? XVTRACE_RAW : 0, &len);
+	xvt_out_bytes(o, text, len);
+	xvt_out_char(o, '\n');
+}
+
+int xvt_export_text(struct xvt_export *x, struct xvt_out *o)
+{
+	const struct xvtrace_event *ev;
+	int got;
+
+	while ((got = xvt_export_next(x, &ev)) > 0 && !o->err)
+		put_event(o, x, ev);
+	return got < 0 ? got : 0;
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+/* event.c - what an event says: fields, values, text; see xvtrace.h. */
+#include <string.h>
+
+#include "decode/limits.h"
+#include "lib/parts.h"
+
+XVT_ASSERT(XVT_LIMIT_TEXT == XVTRACE_TEXT_MAX, "the text of an event");
+
+static const struct xvt_lib_type *type_of(const struct xvtrace_type *type)
+{
+	return (const struct xvt_lib_type *)type;
+}
+
+const struct xvtrace_field *xvtrace_field(const struct xvtrace_type *type, unsigned int number)
+{
+	return number < type->fields ? &type_of(type)->fields[number] : NULL;
+}
+
+const struct xvtrace_field *xvtrace_field_named(const struct xvtrace_type *type, const char *name)
+{
+	for (unsigned int i = 0; i < type->fields; i++)
+		if (strcmp(type_of(type)->fields[i].name, name) == 0)
+			return &type_of(type)->fields[i];
+	return NULL;
+}
+
+/* The decoder's field of one of the event's type. */
+static const struct xvt_field *field_of(const struct xvt_lib_type *type,
+					const struct xvtrace_field *field)
+{
+	return &type->c->fields[field - type->fields];
+}
+
+void xvtrace_value(const struct xvtrace_event *event, const struct xvtrace_field *field,
+		   struct xvtrace_value *value)
+{
+	const struct xvt_lib_event *e = xvt_lib_event(event);
+	struct xvt_value v;
+
+	xvt_field_get(field_of(e->type, field), &e->ev, &v);
+	value->field = field;
+	value->u = v.u;
+	value->data = v.data;
+	value->count = v.count;
+}
+
+uint64_t xvtrace_element(const struct xvtrace_value *value, size_t number)
+{
+	return xvt_number(value->data + number * value->field->size, value->field->size,
+			  value->field->kind == XVTRACE_INTS);
+}
+
+/* Counts of a LOST record: the causes always, the others if they are not zero. */
+static void put_lost(struct xvt_out *o, const struct xvt_lib_event *e)
+{
+	const struct xvt_event_class *c = e->type->c;
+	struct xvt_value v;
+
+	for (uint32_t i = 0; i < c->field_count; i++) {
+		xvt_field_get(&c->fields[i], &e->ev, &v);
+		if (i > XVT_LOST_CAUSES && !v.u)
+			continue;
+		if (i)
+			xvt_out_char(o, ' ');
+		xvt_out_str(o, c->fields[i].name);
+		xvt_out_char(o, '=');
+		xvt_out_u64(o, v.u);
+	}
+}
+
+const char *xvtrace_event_text(const struct xvtrace_event *event, unsigned int flags, size_t *len)
+{
+	const struct xvt_lib_event *e = xvt_lib_event(event);
+	struct xvt_out *o = e->reader->text;
+
+	o->used = 0;
+	xvt_out_begin(o, XVT_LIMIT_TEXT);
+	if (event->kind == XVTRACE_LOST)
+		put_lost(o, e);
+	else
+		xvt_print_fields(o, e->decoder, e->type->c, &e->ev, flags & XVTRACE_RAW);
+	if (xvt_out_end(o))
+		xvt_out_str(o, "...[cut]");
+	o->buf[o->used] = '\0';
+	*len = o->used;
+	return o->buf;
+}
+
+const char *xvtrace_event_comm(const struct xvtrace_event *event)
+{
+	return xvt_comm(xvt_lib_event(event)->decoder, event->pid);
+}
+
+void xvtrace_flag_letters(unsigned int flags, char letters[XVTRACE_FLAG_LETTERS + 1])
+{
+	static const char all[] = "LBURC";
+
+	memcpy(letters, ".....", XVTRACE_FLAG_LETTERS + 1);
+	for (unsigned int i = 0; flags && i < XVTRACE_FLAG_LETTERS; i++)
+		if (flags & 1u << i)
+			letters[i] = all[i];
+}
+
+/* Bits of common_flags in Linux. */
+#define TRACE_IRQS_OFF	      0x01
+#define TRACE_NEED_RESCHED    0x04
+#define TRACE_HARDIRQ	      0x08
+#define TRACE_SOFTIRQ	      0x10
+#define TRACE_PREEMPT_RESCHED 0x20
+#define TRACE_NMI	      0x40
+#define TRACE_BH_OFF	      0x80
+
+/* The latency format of the kernel's own "trace" file. */
+void xvtrace_context_letters(const struct xvtrace_event *event,
+			     char letters[XVTRACE_CONTEXT_LETTERS + 1])
+{
+	static const char resched[4] = { '.', 'n', 'p', 'N' };
+	uint8_t f = event->irq_flags, depth = event->preempt_count & 0xf;
+	bool hard = f & TRACE_HARDIRQ, soft = f & TRACE_SOFTIRQ, off = f & TRACE_IRQS_OFF;
+
+	letters[0] = off ? (f & TRACE_BH_OFF ? 'D' : 'd') : f & TRACE_BH_OFF ? 'b' : '.';
+	letters[1] =
+		resched[(f & TRACE_NEED_RESCHED ? 1 : 0) | (f & TRACE_PREEMPT_RESCHED ? 2 : 0)];
+	if (f & TRACE_NMI)
+		letters[2] = hard ? 'Z' : 'z';
+	else
+		letters[2] = hard ? (soft ? 'H' : 'h') : soft ? 's' : '.';
+	letters[3] = depth ? "0123456789abcdef"[depth] : '.';
+	letters[4] = '\0';
+}

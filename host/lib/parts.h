@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* parts.h - private to lib/: what a trace and a reader consist of. */
+#ifndef XVT_LIB_PARTS_H
+#define XVT_LIB_PARTS_H
+
+#include "decode/decode.h"
+#include "lib/xvtrace.h"
+#include "trace/cursor.h"
+#include "view/bound.h"
+#include "view/reclock.h"
+
+struct xvt_lib_machine {
+	struct xvtrace_machine pub;
+	char name[XVT_NAME_LEN];
+	bool known;
+};
+
+struct xvt_lib_ring {
+	struct xvtrace_ring pub;
+	bool known;
+};
+
+/* Machines and rings are copies, made once: a damaged index makes the trace read its own again. */
+struct xvtrace {
+	struct xvt_trace *t;
+	bool part;
+	struct xvtrace_info info;
+	char host_name[XVT_NAME_LEN + 1];
+	struct xvt_lib_machine *machines;
+	struct xvt_lib_ring *rings;
+	uint32_t machine_count;
+	uint32_t ring_count;
+};
+
+/* -- selection by name, match.c ------------------------------------------------------ */
+
+#define XVT_NEAR_MAX 3	/* nearest names that are kept for a glob without a match */
+#define XVT_NEAR_LEN 96 /* bytes of such a name */
+
+struct xvt_glob {
+	struct xvt_glob *next;
+	bool matched;
+	unsigned int near_count;
+	struct {
+		unsigned int apart;
+		char name[XVT_NEAR_LEN];
+	} near[XVT_NEAR_MAX];
+	char text[];
+};
+
+/* Returns whether one of the globs matches. near: keep the name for those that do not. */
+bool xvt_globs_match(struct xvt_glob *globs, const char *system, const char *name, bool near);
+
+/* -- a reader ------------------------------------------------------------------------ */
+
+struct xvt_lib_type {
+	struct xvtrace_type pub;
+	struct xvt_event_class *c;
+	struct xvt_lib_type *next; /* of the reader */
+	bool wanted;		   /* by the globs */
+	struct xvtrace_field fields[];
+};
+
+struct xvt_lib_event {
+	struct xvtrace_event pub;
+	struct xvtrace_reader *reader;
+	struct xvt_lib_type *type;
+	struct xvt_decoder *decoder;
+	struct xvt_event ev;
+};
+
+struct xvtrace_reader {
+	struct xvtrace *trace;
+	struct xvt_lib_event event; /* the last one */
+	struct xvt_cursor cursor;
+	struct xvt_reclock *reclock; /* with XVTRACE_RECLOCK, used instead of the cursor */
+	struct xvt_bounds *bounds;   /* with XVTRACE_BOUND */
+	struct xvt_decoders ds;
+	unsigned int flags;
+	bool begun;
+	bool read_all;	/* read to the end of the range */
+	bool *machines; /* by number: wanted; NULL: all */
+	uint32_t machine_count;
+	uint32_t *cpus;
+	size_t cpu_count;
+	size_t cpu_room;
+	struct xvt_glob *globs;
+	/* Ranges by both clocks; an event is in both. */
+	uint64_t from_ns, to_ns;
+	uint64_t wall_from_ns, wall_to_ns;
+	uint64_t limit;
+	uint64_t given; /* events so far */
+	struct xvt_lib_type *types;
+	unsigned int type_count;
+	struct xvt_out *text; /* of the last xvtrace_event_text() */
+};
+
+static inline const struct xvt_lib_event *xvt_lib_event(const struct xvtrace_event *event)
+{
+	return (const struct xvt_lib_event *)event;
+}
+
+#endif /* XVT_LIB_PARTS_H */

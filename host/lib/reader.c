@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: GPL-2.0
+/* reader.c - the chosen events of a trace in order of time; see xvtrace.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/parts.h"
+
+/* -- what to read ------------------------------------------------------------------- */
+
+int xvtrace_reader_new(struct xvtrace_reader **out, struct xvtrace *trace)
+{
+	struct xvtrace_reader *r = calloc(1, sizeof(*r));
+
+	*out = r;
+	if (!r)
+		return -ENOMEM;
+	r->text = calloc(1, sizeof(*r->text));
+	if (!r->text) {
+		free(r);
+		*out = NULL;
+		return -ENOMEM;
+	}
+	r->text->fd = -1;
+	r->trace = trace;
+	r->to_ns = r->wall_to_ns = UINT64_MAX;
+	return 0;
+}
+
+void xvtrace_reader_free(struct xvtrace_reader *r)
+{
+	if (!r)
+		return;
+	xvt_reclock_free(r->reclock);
+	xvt_bounds_free(r->bounds);
+	xvt_cursor_fini(&r->cursor);
+	xvt_decoders_fini(&r->ds);
+	while (r->types) {
+		struct xvt_lib_type *type = r->types;
+
+		r->types = type->next;
+		free(type);
+	}
+	while (r->globs) {
+		struct xvt_glob *g = r->globs;
+
+		r->globs = g->next;
+		free(g);
+	}
+	free(r->text);
+	free(r->machines);
+	free(r->cpus);
+	free(r);
+}
+
+int xvtrace_reader_machine(struct xvtrace_reader *r, const char *name)
+{
+	const struct xvtrace *trace = r->trace;
+	bool found = false;
+
+	if (r->begun)
+		return -EBUSY;
+	if (!r->machines)
+		r->machines = calloc((size_t)trace->machine_count + 1, sizeof(*r->machines));
+	if (!r->machines)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < trace->machine_count; i++) {
+		const struct xvt_lib_machine *m = &trace->machines[i];
+
+		if (m->known && strcmp(m->name, name) == 0)
+			found = r->machines[i] = true;
+	}
+	return found ? 0 : -ENOENT;
+}
+
+int xvtrace_reader_cpu(struct xvtrace_reader *r, unsigned int cpu)
+{
+	uint32_t *grown;
+
+	if (r->begun)
+		return -EBUSY;
+	grown = realloc(r->cpus, (r->cpu_count + 1) * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	r->cpus = grown;
+	r->cpus[r->cpu_count++] = cpu;
+	return 0;
+}
+
+int xvtrace_reader_event(struct xvtrace_reader *r, const char *glob)
+{
+	struct xvt_glob **end = &r->globs, *g;
+	size_t len = strlen(glob) + 1;
+
+	if (r->begun)
+		return -EBUSY;
+	g = calloc(1, sizeof(*g) + len);
+	if (!g)
+		return -ENOMEM;
+	memcpy(g->text, glob, len);
+	while (*end)
+		end = &(*end)->next;
+	*end = g;
+	return 0;
+}
+
+int xvtrace_reader_from(struct xvtrace_reader *r, uint64_t ns, enum xvtrace_clock clock)
+{
+	if (r->begun)
+		return -EBUSY;
+	*(clock == XVTRACE_WALL ? &r->wall_from_ns : &r->from_ns) = ns;
+	return 0;
+}
+
+int xvtrace_reader_to(struct xvtrace_reader *r, uint64_t ns, enum xvtrace_clock clock)
+{
+	if (r->begun)
+		return -EBUSY;
+	*(clock == XVTRACE_WALL ? &r->wall_to_ns : &r->to_ns) = ns;
+	return 0;
+}
+
+int xvtrace_reader_limit(struct xvtrace_reader *r, uint64_t events)
+{
+	if (r->begun)
+		return -EBUSY;
+	r->limit = events;
+	return 0;
+}
+
+int xvtrace_reader_flags(struct xvtrace_reader *r, unsigned int flags)
+{
+	if (r->begun)
+		return -EBUSY;
+	if (flags & ~(XVTRACE_ALL | XVTRACE_RECLOCK | XVTRACE_BOUND))
+		return -EINVAL;
+	/* New times have bounds of their own, see xvtrace_reader_reclocked(); and they need the
+	 * clock chunks of the whole file. */
+	if (flags & XVTRACE_RECLOCK && (flags & XVTRACE_BOUND || r->trace->part))
+		return -EINVAL;
+	r->flags = flags;
+	return 0;
+}
+
+/* -- the begin ---------------------------------------------------------------------- */
+
+static bool wall_given(const struct xvtrace_reader *r)
+{
+	return r->wall_from_ns || r->wall_to_ns != UINT64_MAX;
+}
+
+/*
+ * Narrow the range of host times to one that holds all events of a range of wall-clock times. The
+ * wall clock may have been set while recording, so the range may hold other events, too.
+ */
+static void host_range(const struct xvtrace_reader *r, uint64_t *from_ns, uint64_t *to_ns)
+{
+	const struct xvt_trace *t = r->trace->t;
+	uint64_t lo = UINT64_MAX, hi = 0;
+
+	for (size_t i = 0; i < t->timebase_count; i++) {
+		const struct xvt_timebase *l = &t->timebase[i];
+		uint64_t begin = i ? l->base_ns : 0;
+		uint64_t end = i + 1 < t->timebase_count ? l[1].base_ns : UINT64_MAX;
+		/* 128 bits: a hostile line may have any times. */
+		__int128 ahead = (__int128)l->realtime_ns - l->base_ns;
+		__int128 from = r->wall_from_ns - ahead, to = r->wall_to_ns - ahead;
+
+		if (to < begin || from > end)
+			continue;
+		if (from < begin)
+			from = begin;
+		if (to > end)
+			to = end;
+		lo = from < lo ? (uint64_t)from : lo;
+		hi = to > hi ? (uint64_t)to : hi;
+	}
+	*from_ns = lo > *from_ns ? lo : *from_ns;
+	*to_ns = hi < *to_ns ? hi : *to_ns;
+}
+
+static bool machine_wanted(void *arg, uint32_t vm)
+{
+	const struct xvtrace_reader *r = arg;
+
+	return !r->machines || (vm < r->trace->machine_count && r->machines[vm]);
+}
+
+static int begin(struct xvtrace_reader *r)
+{
+	uint64_t from_ns = r->from_ns, to_ns = r->to_ns;
+	struct xvt_trace *t = r->trace->t;
+	int err;
+
+	r->begun = true;
+	if (wall_given(r))
+		host_range(r, &from_ns, &to_ns);
+	err = xvt_decoders_new_for(&r->ds, t, machine_wanted, r);
+	if (!err && r->flags & XVTRACE_BOUND)
+		err = xvt_bounds_new(&r->bounds, t);
+	if (err)
+		return err;
+	if (!(r->flags & XVTRACE_RECLOCK))
+		return xvt_cursor_init(&r->cursor, t, from_ns, to_ns);
+	if (!r->reclock)
+		err = xvt_reclock_new(&r->reclock, t);
+	return err ? err : xvt_reclock_begin(r->reclock, from_ns, to_ns);
+}
+
+/* -- events ------------------------------------------------------------------------- */
+
+static enum xvtrace_field_kind field_kind(const struct xvt_field *f)
+{
+	static const uint8_t kinds[] = {
+		[XVT_FIELD_UINT] = XVTRACE_UINT,     [XVT_FIELD_INT] = XVTRACE_INT,
+		[XVT_FIELD_STRING] = XVTRACE_STRING, [XVT_FIELD_UINTS] = XVTRACE_UINTS,
+		[XVT_FIELD_INTS] = XVTRACE_INTS,
+	};
+
+	return kinds[f->kind];
+}
+
+static struct xvt_lib_type *new_type(struct xvtrace_reader *r, struct xvt_event_class *c,
+				     bool is_event)
+{
+	struct xvt_lib_type *type =
+		calloc(1, sizeof(*type) + c->field_count * sizeof(type->fields[0]));
+
+	if (!type)
+		return NULL;
+	type->pub.number = r->type_count++;
+	type->pub.system = c->system;
+	type->pub.name = c->name;
+	type->pub.fields = c->field_count;
+	type->pub.addresses = c->special != XVT_SPECIAL_NONE;
+	for (uint32_t i = 0; i < c->field_count; i++) {
+		const struct xvt_field *f = &c->fields[i];
+		bool list = xvt_field_is_list(f);
+
+		type->fields[i] = (struct xvtrace_field){
+			.name = f->name,
+			.kind = field_kind(f),
+			.dynamic = f->kind == XVT_FIELD_STRING || f->place != XVT_PLACE_FIXED,
+			.size = list ? f->elem_size : f->size,
+		};
+		if (list && f->place == XVT_PLACE_FIXED)
+			type->fields[i].elements = f->size / f->elem_size;
+	}
+	type->c = c;
+	type->wanted = !r->globs || xvt_globs_match(r->globs, c->system, c->name, is_event);
+	type->next = r->types;
+	r->types = type;
+	c->user = type;
+	return type;
+}
+
+static bool cpu_wanted(const struct xvtrace_reader *r, uint32_t cpu)
+{
+	for (size_t i = 0; i < r->cpu_count; i++)
+		if (r->cpus[i] == cpu)
+			return true;
+	return false;
+}
+
+/* Whether the record is wanted, as far as its type does not decide. */
+static bool wanted(const struct xvtrace_reader *r, const struct xvt_event_hdr *h,
+		   const struct xvtrace_ring *ring)
+{
+	uint64_t ns;
+
+	if (!(r->flags & XVTRACE_ALL) && !xvt_is_event(h) && h->id != XVT_ID_LOST)
+		return false;
+	if (r->machines && !(ring && r->machines[ring->machine->number]))
+		return false;
+	if (r->cpus && !(ring && cpu_wanted(r, ring->cpu)))
+		return false;
+	if (xvt_likely(!wall_given(r)))
+		return true;
+	ns = xvt_trace_wall_ns(r->trace->t, h->host_ns);
+	return ns >= r->wall_from_ns && ns <= r->wall_to_ns;
+}
+
+static uint64_t lost_count(const struct xvt_event *ev)
+{
+	struct xvt_lost lost;
+	uint64_t sum;
+
+	if (!xvt_lost_get(ev->hdr, ev->payload, &lost))
+		return 0;
+	sum = lost.overwritten + lost.dropped;
+	for (int i = 0; i < XVT_LOST_CAUSES; i++)
+		sum += lost.lost[i];
+	return sum;
+}
+
+XVT_ASSERT(XVT_NO_BOUND == XVTRACE_NO_BOUND, "a bound that is none");
+XVT_ASSERT(XVT_EVENT_F_LATE >> 20 == XVTRACE_LATE && XVT_EVENT_F_CLOCK >> 20 == XVTRACE_CLOCK,
+	   "an event's flags are the file's, shifted");
+
+static void fill(struct xvtrace_reader *r, const struct xvtrace_ring *ring)
+{
+	struct xvt_lib_event *e = &r->event;
+	const struct xvt_event_hdr *h = e->ev.hdr;
+	struct xvt_common common;
+
+	xvt_common_get(e->type->c, &e->ev, &common);
+	e->pub.ns = h->host_ns;
+	e->pub.guest_clock = h->guest_clock;
+	e->pub.kind = XVTRACE_EVENT;
+	e->pub.flags = h->ring_flags >> 20 & 0x1f;
+	e->pub.ring = ring;
+	e->pub.type = &e->type->pub;
+	e->pub.pid = common.pid;
+	e->pub.irq_flags = common.flags;
+	e->pub.preempt_count = common.preempt_count;
+	e->pub.lost = 0;
+	e->pub.data = e->ev.payload;
+	e->pub.data_len = h->len;
+	e->pub.bound_ns = XVTRACE_NO_BOUND;
+	if (xvt_unlikely(!xvt_is_event(h))) {
+		bool lost = h->id == XVT_ID_LOST && e->type->c->min_len >= XVT_LOST_LEN_LEAST;
+
+		e->pub.kind = lost ? XVTRACE_LOST : XVTRACE_RECORD;
+		e->pub.lost = lost ? lost_count(&e->ev) : 0;
+	}
+	if (r->bounds)
+		e->pub.bound_ns = xvt_bound_ns(r->bounds, h);
+}
+
+int xvtrace_next(struct xvtrace_reader *r, const struct xvtrace_event **event)
+{
+	struct xvt_lib_event *e = &r->event;
+	int got = r->begun ? 0 : begin(r);
+
+	*event = NULL;
+	while (!got) {
+		const struct xvtrace_ring *ring;
+		struct xvt_event_class *c;
+
+		got = r->reclock ? xvt_reclock_next(r->reclock, &e->ev)
+				 : xvt_cursor_next(&r->cursor, &e->ev);
+		r->read_all = got == 0;
+		if (got <= 0 || (r->limit && r->given == r->limit))
+			return got < 0 ? got : 0;
+		got = 0;
+		e->decoder = xvt_decoder_of(&r->ds, &e->ev);
+		c = xvt_classify(e->decoder, &e->ev);
+		if (!c)
+			return -ENOMEM;
+		ring = xvtrace_ring(r->trace, xvt_event_ring(&e->ev));
+		if (!wanted(r, e->ev.hdr, ring))
+			continue;
+		e->type = c->user ? c->user : new_type(r, c, xvt_is_event(e->ev.hdr));
+		if (!e->type)
+			return -ENOMEM;
+		if (!e->type->wanted)
+			continue;
+		e->reader = r;
+		fill(r, ring);
+		r->given += e->pub.kind == XVTRACE_EVENT;
+		*event = &e->pub;
+		return 1;
+	}
+	return got;
+}
+
+/* -- what was found ----------------------------------------------------------------- */
+
+int xvtrace_reader_unmatched(const struct xvtrace_reader *r, size_t number,
+			     struct xvtrace_unmatched *unmatched)
+{
+	for (const struct xvt_glob *g = r->globs; g && r->read_all; g = g->next) {
+		if (g->matched || number--)
+			continue;
+		memset(unmatched, 0, sizeof(*unmatched));
+		unmatched->glob = g->text;
+		for (unsigned int i = 0; i < g->near_count; i++)
+			unmatched->near[i] = g->near[i].name;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+uint64_t xvtrace_reader_left_out(const struct xvtrace_reader *r)
+{
+	return r->ds.left_out;
+}
+
+int xvtrace_reader_reclocked(struct xvtrace_reader *r, unsigned int ring,
+			     struct xvtrace_reclocked *to)
+{
+	const struct xvt_reclock_ring *of;
+	struct xvt_reclock_change c;
+	int err = 0;
+
+	if (!(r->flags & XVTRACE_RECLOCK))
+		return -EINVAL;
+	if (ring >= r->trace->ring_count)
+		return -ENOENT;
+	if (!r->reclock)
+		err = xvt_reclock_new(&r->reclock, r->trace->t);
+	if (err)
+		return err;
+	of = xvt_reclock_ring(r->reclock, ring);
+	err = xvt_reclock_change(of, &c);
+	if (err)
+		return err;
+	*to = (struct xvtrace_reclocked){
+		.source = xvtrace_source_name(of->nodes[0].source),
+		.max_before_ns = c.max_before,
+		.max_after_ns = c.max_after,
+		.half_before_ns = c.half_before,
+		.half_after_ns = c.half_after,
+		.samples = of->samples,
+		.epochs = of->epoch_count,
+	};
+	for (size_t e = 0; e < of->epoch_count; e++) {
+		to->epochs_constant += of->epochs[e].line;
+		to->epochs_gaining += !of->epochs[e].line && of->epochs[e].gain;
+		to->epochs_as_recorded += !of->epochs[e].line && !of->epochs[e].gain;
+	}
+	return 0;
+}

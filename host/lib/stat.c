@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * stat.c - counts of a trace; see xvtrace.h. Events and flags are counted in the events. Attempted,
+ * lost and clocks come from the last STATS of the recorder. A trace without an end has old STATS,
+ * so newer values are derived from the events.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/u64.h"
+#include "lib/parts.h"
+#include "trace/names.h"
+
+struct ring {
+	struct xvtrace_ring_stat pub;
+	struct xvt_lost recorded; /* sums of the LOST records */
+	uint64_t beside_ns_max;	  /* to add to the bound, for events outside of all segments */
+	uint64_t guess_ns_max;	  /* error bound of unconfirmed events */
+};
+
+struct stat {
+	struct xvtrace_stat pub;
+	struct xvt_trace *t;
+	struct xvt_bounds *bounds;
+	struct ring *rings; /* by ring; the last is for events of unknown rings */
+	struct xvtrace_machine_stat *machines;
+	uint32_t ring_count;
+	uint32_t machine_count;
+	const struct xvtrace *trace;
+	uint64_t last_main_ns;
+	struct xvt_events_iter it;
+	struct xvt_trace_raws raws;
+};
+
+XVT_ASSERT((int)XVTRACE_LOST_RETRY == (int)XVT_LOST_RETRY &&
+		   (int)XVTRACE_LOST_OVERWRITTEN == (int)XVT_LOST_CAUSES,
+	   "causes of the ring come first");
+
+const char *xvtrace_cause_name(unsigned int cause)
+{
+	if (cause < XVT_LOST_CAUSES)
+		return xvt_lost_name(cause);
+	if (cause == XVTRACE_LOST_OVERWRITTEN)
+		return "overwritten";
+	return cause == XVTRACE_LOST_DROPPED ? "dropped" : NULL;
+}
+
+const char *xvtrace_source_name(unsigned int source)
+{
+	return source < XVT_CLOCK_SOURCES ? xvt_clock_source_name(source) : NULL;
+}
+
+/* -- counting ----------------------------------------------------------------------- */
+
+static void add_time(struct stat *s, uint32_t ring, const struct xvt_event_hdr *h)
+{
+	struct ring *r = &s->rings[ring];
+	struct xvt_bound_ring *b;
+	uint64_t ns;
+
+	if (ring >= s->ring_count)
+		return;
+	b = &s->bounds->rings[ring];
+	/* A time that contradicts its clock has no bound. */
+	if (!b->node_count || h->ring_flags & XVT_EVENT_F_CLOCK)
+		return;
+	if (h->ring_flags & XVT_EVENT_F_UNCONFIRMED) {
+		r->guess_ns_max = xvt_u64_larger(r->guess_ns_max, xvt_bound_guess_ns(b, h));
+		return;
+	}
+	ns = xvt_bound_beyond_ns(b, h->host_ns);
+	r->beside_ns_max = xvt_u64_larger(r->beside_ns_max, ns);
+}
+
+static void add_event(struct stat *s, const struct xvt_event_hdr *h, const uint8_t *payload)
+{
+	uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
+	uint32_t f = h->ring_flags;
+	struct xvtrace_counts *c;
+	struct ring *r;
+
+	ring = ring < s->ring_count ? ring : s->ring_count;
+	r = &s->rings[ring];
+	c = &r->pub.counts;
+	if (!(f & XVT_EVENT_F_LATE)) {
+		s->pub.order_violations += h->host_ns < s->last_main_ns;
+		s->last_main_ns = h->host_ns;
+	}
+	if (!xvt_is_event(h)) {
+		struct xvt_lost lost;
+
+		if (h->id != XVT_ID_LOST || !xvt_lost_get(h, payload, &lost))
+			return;
+		for (int i = 0; i < XVT_LOST_CAUSES; i++)
+			r->recorded.lost[i] += lost.lost[i];
+		r->recorded.overwritten += lost.overwritten;
+		r->recorded.dropped += lost.dropped;
+		return;
+	}
+	if (!c->events || h->host_ns < c->first_ns)
+		c->first_ns = h->host_ns;
+	if (h->host_ns > c->last_ns)
+		c->last_ns = h->host_ns;
+	c->events++;
+	add_time(s, ring, h);
+	if (xvt_likely(!(f & ~XVT_EVENT_RING_MASK)))
+		return;
+	/* Events from before the attach may be out of order: do not count them as late. */
+	if (f & XVT_EVENT_F_BACKLOG)
+		c->backlog++;
+	else if (f & XVT_EVENT_F_LATE)
+		c->late++;
+	c->unconfirmed += !!(f & XVT_EVENT_F_UNCONFIRMED);
+	c->recovered += !!(f & XVT_EVENT_F_RECOVERED);
+}
+
+static int add_events(struct stat *s, const struct xvt_chunk_buf *b, uint64_t seq)
+{
+	struct xvt_event ev;
+	int got = xvt_events_begin(&s->it, &s->raws.base, b, seq);
+
+	if (got)
+		return got;
+	while ((got = xvt_events_next(&s->it, &ev)) > 0)
+		add_event(s, ev.hdr, ev.payload);
+	return got;
+}
+
+static void add_note(struct stat *s, const struct xvt_chunk_buf *b)
+{
+	struct xvt_note n;
+
+	if (b->len < sizeof(n))
+		return;
+	memcpy(&n, b->payload, sizeof(n));
+	s->pub.notes[n.level < 3 ? n.level : 2]++;
+}
+
+static int walk(struct stat *s)
+{
+	struct xvt_chunk_buf b = { 0 };
+	int err = 0;
+
+	xvt_trace_raws_init(&s->raws, s->t);
+	for (size_t i = 0; i < s->t->chunk_count && !err; i++) {
+		struct xvt_chunk_ref *ref = &s->t->chunks[i];
+		bool events = ref->type == XVT_CHUNK_ORDER || ref->type == XVT_CHUNK_LATE;
+
+		if (!events && ref->type != XVT_CHUNK_NOTE)
+			continue;
+		err = xvt_trace_load(s->t, i, &b);
+		if (!err && !events) {
+			add_note(s, &b);
+		} else if (!err) {
+			err = add_events(s, &b, ref->seq);
+			if (err == -EBADMSG)
+				xvt_trace_note_damage(s->t, ref->offset, ref->len,
+						      "an event reaches past its chunk");
+		}
+		if (err == -EBADMSG)
+			err = 0;
+	}
+	xvt_events_end(&s->it);
+	xvt_trace_raws_fini(&s->raws);
+	xvt_chunk_buf_free(&b);
+	return err;
+}
+
+/* -- conclusions -------------------------------------------------------------------- */
+
+/* A count of STATS; of a LOST record where that is newer and higher. */
+static uint64_t newer(const struct stat *s, uint64_t last, uint64_t recorded)
+{
+	return s->t->ended ? last : xvt_u64_larger(last, recorded);
+}
+
+static void conclude_counts(const struct stat *s, struct ring *r, const struct xvt_bound_ring *b)
+{
+	const struct xvt_ring_stats *last = &b->last;
+	struct xvtrace_counts *c = &r->pub.counts;
+	uint64_t known;
+
+	c->discarded = last->discarded;
+	c->overwritten_doubt = last->overwritten_doubt;
+	for (int i = 0; i < XVT_LOST_CAUSES; i++)
+		c->lost_by[i] = newer(s, last->lost[i], r->recorded.lost[i]);
+	c->lost_by[XVTRACE_LOST_OVERWRITTEN] = newer(s, last->overwritten, r->recorded.overwritten);
+	c->lost_by[XVTRACE_LOST_DROPPED] = newer(s, last->dropped, r->recorded.dropped);
+	for (int i = 0; i < XVTRACE_CAUSES_MAX; i++)
+		c->lost += c->lost_by[i];
+	known = c->events + c->discarded + c->lost;
+	if (s->t->ended && b->has_stats) {
+		c->attempted = last->attempted;
+		c->in_flight = last->in_flight;
+	} else {
+		c->attempted = xvt_u64_larger(last->attempted, known);
+		c->in_flight = c->attempted - known;
+	}
+}
+
+static void conclude_clock(struct ring *r, const struct xvt_bound_ring *b)
+{
+	struct xvtrace_ring_stat *p = &r->pub;
+	uint32_t source = b->last.source ? b->last.source : b->source;
+
+	p->epochs = b->has_stats && b->last.epochs > b->epochs ? b->last.epochs : b->epochs;
+	p->source = xvt_clock_source_name(source);
+	p->rejected = b->last.rejected;
+	/* The bound by the nodes; the recorder may have measured a larger one. */
+	p->unconfirmed_bound_ns_max =
+		r->guess_ns_max ? xvt_u64_sum(b->segment_ns_max, r->guess_ns_max) : 0;
+	p->bound_ns_max = xvt_u64_larger(xvt_u64_sum(b->segment_ns_max, r->beside_ns_max),
+					 b->last.bound_ns_max);
+	if (p->counts.unconfirmed && p->unconfirmed_bound_ns_max < p->bound_ns_max)
+		p->unconfirmed_bound_ns_max = p->bound_ns_max;
+	p->clocked = source != XVT_SOURCE_NONE;
+	/* Without a clock the times are the guest's own, with no bound to the host's clock. */
+	if (!p->clocked)
+		p->bound_ns_max = XVTRACE_NO_BOUND;
+}
+
+/* Extend a range of time. */
+static void add_times(struct xvtrace_counts *to, const struct xvtrace_counts *c)
+{
+	if (!c->events)
+		return;
+	if (!to->last_ns || c->first_ns < to->first_ns)
+		to->first_ns = c->first_ns;
+	if (c->last_ns > to->last_ns)
+		to->last_ns = c->last_ns;
+}
+
+static void add_counts(struct xvtrace_counts *to, const struct xvtrace_counts *c)
+{
+	to->attempted += c->attempted;
+	to->events += c->events;
+	to->lost += c->lost;
+	for (int i = 0; i < XVTRACE_CAUSES_MAX; i++)
+		to->lost_by[i] += c->lost_by[i];
+	to->overwritten_doubt += c->overwritten_doubt;
+	to->discarded += c->discarded;
+	to->late += c->late;
+	to->backlog += c->backlog;
+	to->unconfirmed += c->unconfirmed;
+	to->recovered += c->recovered;
+	to->in_flight += c->in_flight;
+}
+
+static void conclude(struct stat *s)
+{
+	static const struct xvt_bound_ring unknown;
+	bool clocked = false;
+
+	for (uint32_t i = 0; i <= s->ring_count; i++) {
+		const struct xvt_bound_ring *b =
+			i < s->ring_count ? &s->bounds->rings[i] : &unknown;
+		struct ring *r = &s->rings[i];
+
+		r->pub.paused_ns = b->last.paused_ns;
+		r->pub.clock_violations = b->last.clock_violations;
+		r->pub.bad_bytes = b->last.bad_bytes;
+		conclude_counts(s, r, b);
+		conclude_clock(r, b);
+		add_counts(&s->pub.counts, &r->pub.counts);
+		clocked |= r->pub.clocked && r->pub.counts.events;
+	}
+	/* Rings without a clock have no host time. If there are no others, as after salvage, use
+	 * the guest's own times. */
+	for (uint32_t i = 0; i <= s->ring_count; i++)
+		if (s->rings[i].pub.clocked || !clocked)
+			add_times(&s->pub.counts, &s->rings[i].pub.counts);
+	for (uint32_t i = 0; i < s->ring_count; i++) {
+		const struct xvtrace_ring *ring = xvtrace_ring(s->trace, i);
+		struct xvtrace_machine_stat *m;
+
+		if (!ring)
+			continue;
+		m = &s->machines[ring->machine->number];
+		add_counts(&m->counts, &s->rings[i].pub.counts);
+		add_times(&m->counts, &s->rings[i].pub.counts);
+		m->paused_ns = xvt_u64_larger(m->paused_ns, s->rings[i].pub.paused_ns);
+	}
+}
+
+/* -- the face ----------------------------------------------------------------------- */
+
+int xvtrace_stat_new(struct xvtrace_stat **out, struct xvtrace *trace)
+{
+	struct stat *s = calloc(1, sizeof(*s));
+	int err = -ENOMEM;
+
+	*out = NULL;
+	if (!s)
+		return -ENOMEM;
+	s->t = trace->t;
+	s->trace = trace;
+	s->ring_count = trace->ring_count;
+	s->machine_count = trace->machine_count;
+	s->rings = calloc((size_t)s->ring_count + 1, sizeof(*s->rings));
+	s->machines = calloc((size_t)s->machine_count + 1, sizeof(*s->machines));
+	if (s->rings && s->machines)
+		err = trace->part ? -EINVAL : xvt_bounds_new(&s->bounds, s->t);
+	if (!err)
+		err = walk(s);
+	if (!err)
+		err = xvt_trace_check_rest(s->t);
+	if (!err)
+		conclude(s);
+	xvt_bounds_free(s->bounds);
+	s->bounds = NULL;
+	if (err) {
+		xvtrace_stat_free(&s->pub);
+		return err;
+	}
+	*out = &s->pub;
+	return 0;
+}
+
+static struct stat *stat_of(const struct xvtrace_stat *stat)
+{
+	return (struct stat *)stat;
+}
+
+void xvtrace_stat_free(struct xvtrace_stat *stat)
+{
+	if (!stat)
+		return;
+	free(stat_of(stat)->rings);
+	free(stat_of(stat)->machines);
+	free(stat);
+}
+
+const struct xvtrace_ring_stat *xvtrace_stat_ring(const struct xvtrace_stat *stat,
+						  unsigned int ring)
+{
+	const struct stat *s = stat_of(stat);
+
+	return xvtrace_ring(s->trace, ring) ? &s->rings[ring].pub : NULL;
+}
+
+const struct xvtrace_machine_stat *xvtrace_stat_machine(const struct xvtrace_stat *stat,
+							unsigned int machine)
+{
+	const struct stat *s = stat_of(stat);
+
+	return xvtrace_machine(s->trace, machine) ? &s->machines[machine] : NULL;
+}

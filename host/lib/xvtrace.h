@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * xvtrace.h - libxvtrace, the reader of xvtrace's trace files (.xvt).
+ *
+ *	xvtrace_open(&trace, path, 0, &error);
+ *	xvtrace_reader_new(&reader, trace);
+ *	while (xvtrace_next(reader, &event) > 0)
+ *		use(event);
+ *	xvtrace_reader_free(reader);
+ *	xvtrace_close(trace);
+ *
+ * A trace file is untrusted input: any bytes are legal. Damaged parts are skipped and listed, see
+ * xvtrace_damage(). Names and texts that a guest wrote may hold any bytes but zero;
+ * xvtrace_event_text() and the machines' names are escaped and safe to print.
+ *
+ * Functions return 0 or -errno, unless they say otherwise. The library prints nothing. A trace and
+ * all that was made from it belong to one thread at a time. Times are nanoseconds of the host's
+ * CLOCK_MONOTONIC, unless a name says wall.
+ *
+ * Structs to which a function returns a pointer grow at their end in later versions, so a program
+ * must not depend on their sizes. Structs that a program provides do not change.
+ */
+#ifndef XVTRACE_H
+#define XVTRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* -- a trace ------------------------------------------------------------------------ */
+
+struct xvtrace;
+
+/* What went wrong and what to do, in one line without a newline. */
+struct xvtrace_error {
+	char text[512];
+};
+
+/* Only a part will be read: take the file's own index, which needs a few reads for a file of any
+ * size. Then xvtrace_check() and xvtrace_stat_new() return -EINVAL. */
+#define XVTRACE_PART 1u
+
+/*
+ * Open a trace. error may be NULL. Errors:
+ *   -ENOENT, -EACCES, ...  from the system
+ *   -EBADMSG               not a trace, or its first chunk cannot be read
+ *   -EPROTO                written in a newer format
+ */
+int xvtrace_open(struct xvtrace **trace, const char *path, unsigned int flags,
+		 struct xvtrace_error *error);
+/* After all readers and statistics of the trace were freed. NULL is allowed. */
+void xvtrace_close(struct xvtrace *trace);
+
+struct xvtrace_info {
+	const char *path;
+	const char *host_name; /* of the host that recorded; may be empty */
+	uint8_t uuid[16];
+	uint64_t first_ns; /* of all events; both 0 if there are none */
+	uint64_t last_ns;
+	uint64_t begin_ns;	     /* begin of the recording, and the wall clock then */
+	uint64_t begin_wall_ns;	     /* CLOCK_REALTIME */
+	uint64_t size;		     /* of the file, bytes */
+	uint64_t tail;		     /* bytes at the end of the file that are no whole chunk */
+	bool ended;		     /* false: the recorder was killed, or still runs */
+	unsigned int machines;	     /* numbers of machines are below this */
+	unsigned int rings;	     /* numbers of rings are below this */
+	size_t clock_lines;	     /* lines of the host's clock, 1 or more */
+	uint64_t clock_error_ns_max; /* largest measured error against CLOCK_MONOTONIC */
+};
+
+/* Never NULL. It holds until xvtrace_close(); damage that is found later may change what it says.
+ */
+const struct xvtrace_info *xvtrace_info(struct xvtrace *trace);
+
+struct xvtrace_machine {
+	unsigned int number;
+	const char *name; /* printable, never empty */
+	bool host;	  /* the host itself, not a guest */
+	uint8_t uuid[16]; /* of the libvirt domain; zeros if unknown */
+};
+
+/* A ring: the events of one vCPU, one CPU of the host, or one thread. */
+struct xvtrace_ring {
+	unsigned int number;
+	const struct xvtrace_machine *machine; /* never NULL; named "?" where it is not known */
+	unsigned int cpu;
+	bool thread; /* `cpu` is the number of a thread */
+};
+
+/* Return NULL for a number that the trace does not have; damaged traces have gaps. */
+const struct xvtrace_machine *xvtrace_machine(const struct xvtrace *trace, unsigned int number);
+const struct xvtrace_ring *xvtrace_ring(const struct xvtrace *trace, unsigned int number);
+
+/* CLOCK_REALTIME of the host at a time of the trace, as the host had it then: the clock may have
+ * been set between two events. */
+uint64_t xvtrace_wall_ns(const struct xvtrace *trace, uint64_t ns);
+
+struct xvtrace_damage {
+	uint64_t offset; /* in the file, bytes */
+	uint64_t len;
+	const char *why;
+};
+
+/* Number of places that were found damaged so far: more may follow while events are read. */
+size_t xvtrace_damage_count(const struct xvtrace *trace);
+/* Returns -ENOENT for a place that does not exist or is not kept: the first 64 are. */
+int xvtrace_damage(const struct xvtrace *trace, size_t number, struct xvtrace_damage *damage);
+
+/* Read all parts that nothing has read yet, for their checksums. Not after XVTRACE_PART. */
+int xvtrace_check(struct xvtrace *trace);
+
+/* -- events ------------------------------------------------------------------------- */
+
+enum xvtrace_kind {
+	XVTRACE_EVENT,	/* of a guest or the host */
+	XVTRACE_LOST,	/* events of this ring were lost before this time */
+	XVTRACE_RECORD, /* of the recorder or about the ring; see XVTRACE_ALL */
+};
+
+/* Flags of an event. */
+#define XVTRACE_LATE	    1u	/* came after events of later times had been written */
+#define XVTRACE_BACKLOG	    2u	/* older than the begin of the recording */
+#define XVTRACE_UNCONFIRMED 4u	/* no later clock sample confirmed its time */
+#define XVTRACE_RECOVERED   8u	/* its writer died before it finished */
+#define XVTRACE_CLOCK	    16u /* its clock contradicts the map; the time is clamped */
+
+enum xvtrace_field_kind {
+	XVTRACE_UINT,
+	XVTRACE_INT,
+	XVTRACE_STRING,
+	XVTRACE_UINTS, /* arrays */
+	XVTRACE_INTS,
+};
+
+struct xvtrace_field {
+	const char *name;
+	enum xvtrace_field_kind kind;
+	bool dynamic;	       /* STRING, UINTS, INTS: each event has a length of its own */
+	unsigned int size;     /* bytes; of one element in UINTS and INTS */
+	unsigned int elements; /* UINTS and INTS that are not dynamic */
+};
+
+/* What events of one kind of one boot of one machine have in common. */
+struct xvtrace_type {
+	unsigned int number; /* counts from 0 in each reader */
+	const char *system;
+	const char *name;
+	unsigned int fields;
+	bool addresses; /* fields are addresses (trace_printk, stacks): xvtrace_event_text() has
+			 * the text that they stand for */
+};
+
+struct xvtrace_event {
+	uint64_t ns;
+	uint64_t guest_clock; /* raw, as the guest wrote it */
+	enum xvtrace_kind kind;
+	unsigned int flags;
+	const struct xvtrace_ring *ring; /* NULL: the trace has lost what ring it is */
+	const struct xvtrace_type *type;
+	int pid;	   /* -1: not known */
+	uint8_t irq_flags; /* common_flags of ftrace; see xvtrace_context_letters() */
+	uint8_t preempt_count;
+	uint64_t lost;	     /* LOST: number of events */
+	uint64_t bound_ns;   /* with XVTRACE_BOUND: the time is right within this; see below */
+	const uint8_t *data; /* the record as the guest wrote it */
+	size_t data_len;
+};
+
+/* In bound_ns: not known, or the ring has no clock. */
+#define XVTRACE_NO_BOUND ((uint64_t)INT64_MAX)
+
+struct xvtrace_reader;
+
+/* A reader gives the events of a trace in order of time. A trace may have several readers. */
+int xvtrace_reader_new(struct xvtrace_reader **reader, struct xvtrace *trace);
+/* Events, types and texts of the reader end with it. NULL is allowed. */
+void xvtrace_reader_free(struct xvtrace_reader *reader);
+
+/*
+ * What to read. To be called before the first xvtrace_next(), else they return -EBUSY. Machines,
+ * CPUs and globs each widen their own choice; none of one sort chooses all of it.
+ */
+
+/* All machines of that name: earlier boots may be machines of their own. -ENOENT: there is none. */
+int xvtrace_reader_machine(struct xvtrace_reader *reader, const char *name);
+int xvtrace_reader_cpu(struct xvtrace_reader *reader, unsigned int cpu);
+/* Events like the glob(7), as EVENT or SYSTEM:EVENT; see xvtrace_matches(). */
+int xvtrace_reader_event(struct xvtrace_reader *reader, const char *glob);
+
+enum xvtrace_clock {
+	XVTRACE_MONOTONIC, /* times of the trace */
+	XVTRACE_WALL,	   /* CLOCK_REALTIME of the host */
+};
+
+/* The first and the last time to read. */
+int xvtrace_reader_from(struct xvtrace_reader *reader, uint64_t ns, enum xvtrace_clock clock);
+int xvtrace_reader_to(struct xvtrace_reader *reader, uint64_t ns, enum xvtrace_clock clock);
+/* No more than this many events; 0: all. */
+int xvtrace_reader_limit(struct xvtrace_reader *reader, uint64_t events);
+
+#define XVTRACE_ALL	1u /* records of the recorder and about rings, too */
+#define XVTRACE_RECLOCK 2u /* new times, from all clock samples of the trace together */
+#define XVTRACE_BOUND	4u /* set bound_ns of each event; not with XVTRACE_RECLOCK */
+
+int xvtrace_reader_flags(struct xvtrace_reader *reader, unsigned int flags);
+
+/*
+ * Get the next event. It holds until the next call. Returns 1; 0: there are no more; or -errno.
+ * Losses are XVTRACE_LOST records among the events and do not count as events for the limit.
+ */
+int xvtrace_next(struct xvtrace_reader *reader, const struct xvtrace_event **event);
+
+/* A glob that no event matched, and names of events that are similar. */
+struct xvtrace_unmatched {
+	const char *glob;
+	const char *near[3]; /* the most similar first; NULL: no more */
+};
+
+/* After xvtrace_next() returned 0. Returns -ENOENT for a number beyond the last. */
+int xvtrace_reader_unmatched(const struct xvtrace_reader *reader, size_t number,
+			     struct xvtrace_unmatched *unmatched);
+
+/* Number of formats, symbols and names that were left out, because a machine has more than the
+ * library decodes; see xvtrace-report(1). Their events have their bytes as only field. */
+uint64_t xvtrace_reader_left_out(const struct xvtrace_reader *reader);
+
+/* What XVTRACE_RECLOCK changed for a ring: error bounds before and after. */
+struct xvtrace_reclocked {
+	const char *source; /* of its clock */
+	uint64_t max_before_ns;
+	uint64_t max_after_ns;
+	uint64_t half_before_ns; /* held for half of the time */
+	uint64_t half_after_ns;
+	uint64_t samples;
+	size_t epochs;
+	size_t epochs_as_recorded; /* the parts of `epochs`, by what explains the samples */
+	size_t epochs_gaining;	   /* the guest's clock gains on the host's */
+	size_t epochs_constant;	   /* a constant rate */
+};
+
+/* Before or after xvtrace_next(). Returns -ENOENT for a ring with less than two clock nodes. */
+int xvtrace_reader_reclocked(struct xvtrace_reader *reader, unsigned int ring,
+			     struct xvtrace_reclocked *reclocked);
+
+/* -- what an event says ------------------------------------------------------------- */
+
+/* A field of a type by number, from 0. NULL: there is none. */
+const struct xvtrace_field *xvtrace_field(const struct xvtrace_type *type, unsigned int number);
+/* A field by name. NULL: there is none. */
+const struct xvtrace_field *xvtrace_field_named(const struct xvtrace_type *type, const char *name);
+
+struct xvtrace_value {
+	const struct xvtrace_field *field;
+	uint64_t u;	     /* UINT; INT: sign-extended */
+	const uint8_t *data; /* STRING: no zero byte at its end; UINTS, INTS: not aligned */
+	size_t count;	     /* STRING: bytes; UINTS, INTS: elements */
+};
+
+/* The value that the event has in a field of its type. */
+void xvtrace_value(const struct xvtrace_event *event, const struct xvtrace_field *field,
+		   struct xvtrace_value *value);
+/* An element of UINTS or INTS, sign-extended in INTS. number: less than value->count. */
+uint64_t xvtrace_element(const struct xvtrace_value *value, size_t number);
+
+/* Fields as NAME=VALUE, not by the guest's print format. */
+#define XVTRACE_RAW	 1u
+/* A text is at most this long, and 9 bytes more if it was cut: "...[cut]". */
+#define XVTRACE_TEXT_MAX 4096u
+
+/*
+ * The fields as one line of printable text, *len bytes and a zero byte. It holds until the next
+ * call with an event of this reader. Never NULL.
+ */
+const char *xvtrace_event_text(const struct xvtrace_event *event, unsigned int flags, size_t *len);
+/* Name of the task `event->pid`, as last seen. NULL: not known. */
+const char *xvtrace_event_comm(const struct xvtrace_event *event);
+
+/* "LBURC", a dot for each flag that is not set, and a zero byte. */
+#define XVTRACE_FLAG_LETTERS 5
+void xvtrace_flag_letters(unsigned int flags, char letters[XVTRACE_FLAG_LETTERS + 1]);
+/* The context of an event of ftrace, as in the kernel's latency format ("d.h1"), and a zero. */
+#define XVTRACE_CONTEXT_LETTERS 4
+void xvtrace_context_letters(const struct xvtrace_event *event,
+			     char letters[XVTRACE_CONTEXT_LETTERS + 1]);
+
+/* Whether an event of that system and name matches a glob: EVENT or SYSTEM:EVENT. Events that the
+ * guest's module probes itself (xvt:sched_switch) match as the kernel's, too. */
+bool xvtrace_matches(const char *glob, const char *system, const char *name);
+
+/* -- statistics --------------------------------------------------------------------- */
+
+/* Causes of a loss. */
+enum xvtrace_cause {
+	XVTRACE_LOST_FULL,	  /* the ring was full */
+	XVTRACE_LOST_WRAP,	  /* the ring would wrap onto an unfinished event */
+	XVTRACE_LOST_BIG,	  /* an event does not fit a sub-buffer */
+	XVTRACE_LOST_NEST,	  /* interrupts nest too deeply */
+	XVTRACE_LOST_RETRY,	  /* interrupted too often in one reservation */
+	XVTRACE_LOST_OVERWRITTEN, /* overwritten by newer events before they were read */
+	XVTRACE_LOST_DROPPED,	  /* by the recorder: the disk or a budget was full */
+	XVTRACE_CAUSES_MAX = 12,  /* room for more */
+};
+
+/* Name of a cause, as in JSON; NULL: there is no such cause. */
+const char *xvtrace_cause_name(unsigned int cause);
+
+/* attempted == events + lost + discarded + in_flight */
+struct xvtrace_counts {
+	uint64_t attempted;
+	uint64_t events;
+	uint64_t lost;
+	uint64_t lost_by[XVTRACE_CAUSES_MAX];
+	uint64_t overwritten_doubt; /* the most by which `lost` may be too high */
+	uint64_t discarded;	    /* by the writer itself */
+	uint64_t late;
+	uint64_t backlog;
+	uint64_t unconfirmed;
+	uint64_t recovered;
+	uint64_t in_flight;
+	uint64_t first_ns; /* both 0 without events */
+	uint64_t last_ns;
+};
+
+struct xvtrace_ring_stat {
+	struct xvtrace_counts counts;
+	uint64_t paused_ns;
+	uint64_t clock_violations;
+	uint64_t bad_bytes; /* that the guest wrote and that are no valid records */
+	unsigned int epochs;
+	const char *source;    /* of its clock */
+	bool clocked;	       /* false: the times are the guest's own */
+	unsigned int rejected; /* bit per source that contradicted others */
+	uint64_t bound_ns_max; /* XVTRACE_NO_BOUND: there is none */
+	uint64_t unconfirmed_bound_ns_max;
+};
+
+struct xvtrace_machine_stat {
+	struct xvtrace_counts counts;
+	uint64_t paused_ns; /* how long the machine was paused while its rings were read */
+};
+
+struct xvtrace_stat {
+	struct xvtrace_counts counts; /* of the trace */
+	uint64_t order_violations;
+	uint64_t notes[3]; /* of the recorder: informations, warnings, errors */
+};
+
+/* Read the whole trace and count. Not after XVTRACE_PART. */
+int xvtrace_stat_new(struct xvtrace_stat **stat, struct xvtrace *trace);
+void xvtrace_stat_free(struct xvtrace_stat *stat);
+/* NULL: the trace has no such ring. */
+const struct xvtrace_ring_stat *xvtrace_stat_ring(const struct xvtrace_stat *stat,
+						  unsigned int ring);
+/* Sum of a machine's rings. NULL: the trace has no such machine. */
+const struct xvtrace_machine_stat *xvtrace_stat_machine(const struct xvtrace_stat *stat,
+							unsigned int machine);
+/* Name of a bit of xvtrace_ring_stat.rejected; NULL: there is no such source. */
+const char *xvtrace_source_name(unsigned int source);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* XVTRACE_H */

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0
+/* bound.c - see bound.h. */
+#include "view/bound.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/u64.h"
+#include "trace/lines.h"
+#include "trace/nodes.h"
+
+/* -- reading ------------------------------------------------------------------------ */
+
+static int add_node(struct xvt_bound_ring *r, const struct xvt_clock_node *n)
+{
+	if (r->node_count == r->node_room) {
+		size_t room = r->node_room ? r->node_room * 2 : 64;
+		void *grown = realloc(r->nodes, room * sizeof(*r->nodes));
+
+		if (!grown)
+			return -ENOMEM;
+		r->nodes = grown;
+		r->node_room = room;
+	}
+	r->nodes[r->node_count++] = *n;
+	if (n->epoch >= r->epochs)
+		r->epochs = n->epoch < UINT32_MAX ? n->epoch + 1 : n->epoch;
+	if (n->source != XVT_SOURCE_DRAIN)
+		r->source = n->source;
+	return 0;
+}
+
+static int add_nodes(struct xvt_bounds *b, const struct xvt_chunk_buf *buf)
+{
+	struct xvt_clock_node n;
+	int err = 0;
+
+	for (uint32_t at = 0; !err && buf->len - at >= sizeof(n); at += sizeof(n)) {
+		memcpy(&n, buf->payload + at, sizeof(n));
+		if (n.ring < b->ring_count)
+			err = add_node(&b->rings[n.ring], &n);
+	}
+	return err;
+}
+
+static void add_stats(struct xvt_bounds *b, const struct xvt_chunk_buf *buf)
+{
+	struct xvt_ring_stats st;
+
+	if (!xvt_stats_get(buf, &st) || st.ring >= b->ring_count)
+		return;
+	b->rings[st.ring].last = st;
+	b->rings[st.ring].has_stats = true;
+}
+
+static int load(struct xvt_bounds *b, struct xvt_trace *t)
+{
+	struct xvt_chunk_buf buf = { 0 };
+	int err = 0;
+
+	for (size_t i = 0; i < t->chunk_count && !err; i++) {
+		uint16_t type = t->chunks[i].type;
+
+		if (type != XVT_CHUNK_NODE && type != XVT_CHUNK_STATS)
+			continue;
+		err = xvt_trace_load(t, i, &buf);
+		if (!err && type == XVT_CHUNK_NODE)
+			err = add_nodes(b, &buf);
+		else if (!err)
+			add_stats(b, &buf);
+		else if (err == -EBADMSG)
+			err = 0;
+	}
+	xvt_chunk_buf_free(&buf);
+	return err;
+}
+
+static void forget(struct xvt_bounds *b)
+{
+	for (uint32_t i = 0; i < b->ring_count; i++)
+		free(b->rings[i].nodes);
+	memset(b->rings, 0, b->ring_count * sizeof(b->rings[0]));
+}
+
+static int settle(struct xvt_bound_ring *r)
+{
+	int err = xvt_nodes_settle(r->nodes, r->node_count);
+
+	for (size_t i = 0; i < r->node_count; i++)
+		r->segment_ns_max = xvt_u64_larger(r->segment_ns_max, r->nodes[i].segment_bound_ns);
+	return err;
+}
+
+int xvt_bounds_new(struct xvt_bounds **out, struct xvt_trace *t)
+{
+	struct xvt_bounds *b = calloc(1, sizeof(*b) + t->ring_count * sizeof(b->rings[0]));
+	int err;
+
+	*out = NULL;
+	if (!b)
+		return -ENOMEM;
+	b->ring_count = t->ring_count;
+	err = load(b, t);
+	if (err == -ESTALE) { /* at most once: the list of chunks is new */
+		forget(b);
+		err = load(b, t);
+	}
+	for (uint32_t i = 0; i < b->ring_count && !err; i++)
+		err = settle(&b->rings[i]);
+	if (err) {
+		xvt_bounds_free(b);
+		return err;
+	}
+	*out = b;
+	return 0;
+}
+
+void xvt_bounds_free(struct xvt_bounds *b)
+{
+	if (!b)
+		return;
+	forget(b);
+	free(b);
+}
+
+/* -- one time ----------------------------------------------------------------------- */
+
+/* Number of the ring's nodes at or before ns. */
+static size_t nodes_until(const struct xvt_bound_ring *r, uint64_t ns)
+{
+	size_t lo = 0, hi = r->node_count;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (r->nodes[mid].host_ns <= ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* Time in ns from ns to the nearest of the two nodes around it; nodes[n] is the first behind it. */
+static uint64_t to_nearest(const struct xvt_bound_ring *r, size_t n, uint64_t ns)
+{
+	const struct xvt_clock_node *b = &r->nodes[n];
+	uint64_t nearest = UINT64_MAX;
+
+	if (n)
+		nearest = ns - b[-1].host_ns;
+	if (n < r->node_count && b->host_ns - ns < nearest)
+		nearest = b->host_ns - ns;
+	return nearest;
+}
+
+uint64_t xvt_bound_beyond_ns(struct xvt_bound_ring *r, uint64_t ns)
+{
+	const struct xvt_clock_node *b;
+	uint64_t nearest;
+	size_t n;
+
+	if ((ns >= r->from_ns && ns <= r->until_ns) || !r->node_count)
+		return 0;
+	n = nodes_until(r, ns);
+	b = &r->nodes[n];
+	if (n && n < r->node_count && b->epoch == b[-1].epoch) {
+		r->from_ns = b[-1].host_ns;
+		r->until_ns = b->host_ns;
+		r->segment = n;
+		return 0;
+	}
+	nearest = to_nearest(r, n, ns);
+	return nearest ? xvt_clock_creep_ns(nearest) : 0;
+}
+
+uint64_t xvt_bound_guess_ns(const struct xvt_bound_ring *r, const struct xvt_event_hdr *h)
+{
+	const size_t n = nodes_until(r, h->host_ns);
+	const struct xvt_clock_node *b = &r->nodes[n];
+
+	if (n && n < r->node_count && b->epoch == b[-1].epoch && h->guest_clock >= b[-1].guest &&
+	    h->guest_clock <= b->guest && b[-1].guest < b->guest)
+		return xvt_u64_apart(xvt_clock_line(b - 1, b, h->guest_clock), h->host_ns);
+	return xvt_clock_creep_ns(to_nearest(r, n, h->host_ns));
+}
+
+uint64_t xvt_bound_ns(struct xvt_bounds *b, const struct xvt_event_hdr *h)
+{
+	uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
+	struct xvt_bound_ring *r;
+	uint64_t ns;
+
+	/* A time that contradicts its clock has no bound. */
+	if (ring >= b->ring_count || h->ring_flags & XVT_EVENT_F_CLOCK)
+		return XVT_NO_BOUND;
+	r = &b->rings[ring];
+	/* A ring whose clock is the host's has no nodes. */
+	if (!r->node_count)
+		return r->last.source == XVT_SOURCE_NONE ? XVT_NO_BOUND : r->last.bound_ns_max;
+	if (h->ring_flags & XVT_EVENT_F_UNCONFIRMED)
+		ns = xvt_u64_sum(r->segment_ns_max, xvt_bound_guess_ns(r, h));
+	else
+		ns = xvt_u64_sum(r->segment_ns_max, xvt_bound_beyond_ns(r, h->host_ns));
+	if (h->host_ns >= r->from_ns && h->host_ns <= r->until_ns &&
+	    !(h->ring_flags & XVT_EVENT_F_UNCONFIRMED))
+		ns = r->nodes[r->segment].segment_bound_ns;
+	return ns < XVT_NO_BOUND ? ns : XVT_NO_BOUND;
+}
