@@ -59,6 +59,12 @@ ratio() {
 	rows+=("{ \"what\": \"$1\", \"rings\": $2, \"ratio\": $times }")
 }
 
+# start PROGRAM: the CPU seconds that it takes to say its version; trace-cmd exits with 1 after that
+start() {
+	starts() { for ((n = 0; n < 100; n++)); do "$@"; done || :; }
+	cpu 3 starts "$1" --version && seconds=$(echo "$seconds" | awk '{ print $1 / 100 }')
+}
+
 have() { command -v "$1" >/dev/null; }
 have babeltrace2 || skip "babeltrace2" "it is not installed"
 
@@ -152,9 +158,17 @@ name=$(awk -F '[ \t]*: ' '
 	END { print v["model name"] ? v["model name"] ", family " v["cpu family"] ", model " v["model"] : "unknown" }
 ' /proc/cpuinfo | tr -d '"\\')
 echo "readers on $name"
-cpu 3 "$xvtrace" --version || exit 1
+"$xvtrace" --version >/dev/null && start "$xvtrace" || exit 1
 echo "xvtrace's start alone: $seconds s; it is part of all that follows"
 rows+=("{ \"what\": \"xvtrace's start\", \"cpu_seconds\": $seconds }")
+if have trace-cmd; then
+	ours=$seconds
+	start trace-cmd || exit 1
+	rows+=("{ \"what\": \"trace-cmd's start\", \"cpu_seconds\": $seconds }")
+	times=$(echo "$ours $seconds" | awk '{ printf "%.2f", $1 / $2 }')
+	echo "trace-cmd's start alone: $seconds s; xvtrace's is $times times that"
+	rows+=("{ \"what\": \"start to trace-cmd's start\", \"ratio\": $times }")
+fi
 numbers 8 "$events"
 numbers 64 "$events"
 numbers 512 $((events / 2))

@@ -3,14 +3,20 @@
 
 # Where it is installed: compressed traces.
 ZSTD_PKG := $(shell pkg-config --exists libzstd 2>/dev/null && echo libzstd)
-HOST_PKGS = liburing libtraceevent libtracefs jansson libvirt libxml-2.0 $(ZSTD_PKG)
-HOST_DEFS = $(if $(ZSTD_PKG),-DXVT_ZSTD)
+HOST_PKGS = liburing libtraceevent libtracefs jansson $(ZSTD_PKG)
+# host/vmm/libvirt.c loads these two when a domain is asked for, by the names that the development
+# packages' libraries have.
+HOST_LOADED_PKGS = libvirt libxml-2.0
+soname = $(shell readelf -d "$$($(CC) $(shell pkg-config --libs-only-L $(1) 2>/dev/null) -print-file-name=$(2))" 2>/dev/null | \
+	   sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')
+HOST_SONAMES := -DXVT_LIBVIRT_SONAME=$(call soname,libvirt,libvirt.so) -DXVT_LIBXML_SONAME=$(call soname,libxml-2.0,libxml2.so)
+HOST_DEFS = $(if $(ZSTD_PKG),-DXVT_ZSTD) $(HOST_SONAMES)
 HOST_SRC  = $(wildcard host/*/*.c)
 HOST_OBJ  = $(HOST_SRC:%.c=$(BUILD)/%.o)
 # Everything but main(), for the tests and benchmarks.
 HOST_LIB_OBJ = $(filter-out $(BUILD)/host/cli/main.o,$(HOST_OBJ)) $(SHARED_OBJ) $(BARE_IMAGE_OBJ)
-HOST_CFLAGS = $(XVT_CFLAGS) $(HOST_DEFS) -Ishared -Ihost $(shell pkg-config --cflags $(HOST_PKGS) 2>/dev/null)
-HOST_LIBS = $(shell pkg-config --libs $(HOST_PKGS) 2>/dev/null) -lpthread
+HOST_CFLAGS = $(XVT_CFLAGS) $(HOST_DEFS) -Ishared -Ihost $(shell pkg-config --cflags $(HOST_PKGS) $(HOST_LOADED_PKGS) 2>/dev/null)
+HOST_LIBS = $(shell pkg-config --libs $(HOST_PKGS) 2>/dev/null) -lpthread -ldl
 
 $(BUILD)/host/%.o: host/%.c
 	$(call say,CC,$<)

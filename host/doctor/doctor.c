@@ -155,13 +155,18 @@ static void look_at_qemu(struct xvt_doctor *d)
 static void look_at_libvirt(struct xvt_doctor *d)
 {
 	char why[160];
+	int err;
 
 	if (xvt_libvirt_version(d->libvirt, sizeof(d->libvirt)))
 		d->libvirt[0] = '\0';
-	if (!xvt_libvirt_reach(SYSTEM, why, sizeof(why)))
+	err = xvt_libvirt_reach(SYSTEM, why, sizeof(why));
+	if (!err)
 		return;
-	if (access("/run/libvirt/libvirt-sock", F_OK) &&
-	    access("/run/libvirt/virtqemud-sock", F_OK))
+	if (err == -ENOPKG)
+		problem(d, false, "apt-get install libvirt0",
+			"libvirt's library is not here: record -d does not work, record -r does");
+	else if (access("/run/libvirt/libvirt-sock", F_OK) &&
+		 access("/run/libvirt/virtqemud-sock", F_OK))
 		problem(d, false,
 			"apt-get install libvirt-daemon-system; systemctl start libvirtd # or: "
 			"libvirtd -d",

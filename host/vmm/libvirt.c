@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "vmm/libvirt.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <libvirt/libvirt.h>
 #include <libvirt/virterror.h>
@@ -25,6 +26,109 @@
 /* QEMU makes the file of a <shmem> device here, under the device's name. */
 #define SHM_DIR	      "/dev/shm/"
 
+/* ------------------------------------------------------------------ loading the libraries */
+
+/*
+ * libvirt maps some fifty libraries into a process. Most commands and recordings do not need them,
+ * so the program is not linked with it: the first use loads it. The compiler checks each call by
+ * the library's own header.
+ */
+#define VIR_FUNCTIONS(F)                   \
+	F(ConnectClose)                    \
+	F(ConnectDomainEventDeregisterAny) \
+	F(ConnectDomainEventRegisterAny)   \
+	F(ConnectOpen)                     \
+	F(ConnectOpenReadOnly)             \
+	F(ConnectRegisterCloseCallback)    \
+	F(ConnectUnregisterCloseCallback)  \
+	F(DomainFree)                      \
+	F(DomainGetState)                  \
+	F(DomainGetUUID)                   \
+	F(DomainGetVcpusFlags)             \
+	F(DomainGetXMLDesc)                \
+	F(DomainIsActive)                  \
+	F(DomainLookupByName)              \
+	F(DomainLookupByUUID)              \
+	F(EventRegisterImpl)               \
+	F(GetLastError)                    \
+	F(GetVersion)                      \
+	F(SetErrorFunc)
+#define XML_FUNCTIONS(F)       \
+	F(FreeDoc)             \
+	F(ReadMemory)          \
+	F(XPathEvalExpression) \
+	F(XPathFreeContext)    \
+	F(XPathFreeObject)     \
+	F(XPathNewContext)
+
+#define VIR_POINTER(name) __typeof__(&vir##name) name;
+#define XML_POINTER(name) __typeof__(&xml##name) name;
+static struct {
+	VIR_FUNCTIONS(VIR_POINTER)
+} vir;
+static struct {
+	XML_FUNCTIONS(XML_POINTER)
+} xml;
+
+struct symbol {
+	const char *name;
+	void *at; /* of the pointer to it */
+};
+
+#define VIR_SYMBOL(name) { "vir" #name, &vir.name },
+#define XML_SYMBOL(name) { "xml" #name, &xml.name },
+static const struct symbol vir_symbols[] = { VIR_FUNCTIONS(VIR_SYMBOL){ NULL, NULL } };
+static const struct symbol xml_symbols[] = { XML_FUNCTIONS(XML_SYMBOL){ NULL, NULL } };
+
+/* The Makefile takes the names from the libraries that the headers belong to. */
+#define TEXT_OF(name)	#name
+#define SONAME_OF(name) TEXT_OF(name)
+#define VIR_SONAME	SONAME_OF(XVT_LIBVIRT_SONAME)
+#define XML_SONAME	SONAME_OF(XVT_LIBXML_SONAME)
+_Static_assert(sizeof(VIR_SONAME) > 1 && sizeof(XML_SONAME) > 1, "sonames were not found");
+
+#define TO_INSTALL "install it (Debian: libvirt0), or name its region by -r"
+
+static int load_library(const char *soname, const struct symbol *symbols, char *why,
+			size_t why_size)
+{
+	void *library = dlopen(soname, RTLD_NOW | RTLD_LOCAL);
+	void *address;
+
+	if (!library) {
+		snprintf(why, why_size, "libvirt cannot be loaded: %s; " TO_INSTALL, dlerror());
+		return -ENOPKG;
+	}
+	for (; symbols->name; symbols++) {
+		address = dlsym(library, symbols->name);
+		if (!address) {
+			snprintf(why, why_size, "%s has no %s() and is too old; " TO_INSTALL,
+				 soname, symbols->name);
+			dlclose(library);
+			return -ENOPKG;
+		}
+		memcpy(symbols->at, &address, sizeof(address));
+	}
+	return 0;
+}
+
+/* Loads both libraries, once. Returns 0, or -ENOPKG with the reason in `why`. */
+static int load(char *why, size_t why_size)
+{
+	static bool loaded;
+	int err;
+
+	if (loaded)
+		return 0;
+	err = load_library(VIR_SONAME, vir_symbols, why, why_size);
+	if (!err)
+		err = load_library(XML_SONAME, xml_symbols, why, why_size);
+	loaded = !err;
+	return err;
+}
+
+/* ------------------------------------------------------------------ domains and their regions */
+
 static void quiet(void *data, virErrorPtr err)
 {
 	(void)data;
@@ -33,22 +137,22 @@ static void quiet(void *data, virErrorPtr err)
 
 static const char *last_message(void)
 {
-	virErrorPtr err = virGetLastError();
+	virErrorPtr err = vir.GetLastError();
 
 	return err && err->message ? err->message : "no reason given";
 }
 
 /* Copy the name of the first <shmem> device with our prefix. Returns 0 or -ENODEV. */
-static int shmem_name(const char *xml, char *name, size_t size)
+static int shmem_name(const char *text, char *name, size_t size)
 {
-	xmlDocPtr doc = xmlReadMemory(xml, (int)strlen(xml), "domain.xml", NULL,
-				      XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
-	xmlXPathContextPtr context = doc ? xmlXPathNewContext(doc) : NULL;
+	xmlDocPtr doc = xml.ReadMemory(text, (int)strlen(text), "domain.xml", NULL,
+				       XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
+	xmlXPathContextPtr context = doc ? xml.XPathNewContext(doc) : NULL;
 	xmlXPathObjectPtr found = NULL;
 	int err = -ENODEV;
 
 	if (context)
-		found = xmlXPathEvalExpression(
+		found = xml.XPathEvalExpression(
 			BAD_CAST "string(/domain/devices/shmem[starts-with(@name,'" DEVICE_PREFIX
 				 "')][1]/@name)",
 			context);
@@ -57,9 +161,9 @@ static int shmem_name(const char *xml, char *name, size_t size)
 		snprintf(name, size, "%s", (const char *)found->stringval);
 		err = 0;
 	}
-	xmlXPathFreeObject(found);
-	xmlXPathFreeContext(context);
-	xmlFreeDoc(doc);
+	xml.XPathFreeObject(found);
+	xml.XPathFreeContext(context);
+	xml.FreeDoc(doc);
 	return err;
 }
 
@@ -69,12 +173,15 @@ int xvt_libvirt_find(const char *uri, const char *name, struct xvt_domain *domai
 	virConnectPtr conn;
 	virDomainPtr dom;
 	char shm[256];
-	char *xml;
+	char *text;
 	int err, vcpus;
 
 	memset(domain, 0, sizeof(*domain));
-	virSetErrorFunc(NULL, quiet);
-	conn = virConnectOpen(uri);
+	err = load(why, why_size);
+	if (err)
+		return err;
+	vir.SetErrorFunc(NULL, quiet);
+	conn = vir.ConnectOpen(uri);
 	if (!conn) {
 		snprintf(why, why_size,
 			 "cannot connect to libvirt: %s; `xvtrace doctor` says how, or name its "
@@ -82,25 +189,25 @@ int xvt_libvirt_find(const char *uri, const char *name, struct xvt_domain *domai
 			 last_message());
 		return -ECONNREFUSED;
 	}
-	dom = virDomainLookupByName(conn, name);
+	dom = vir.DomainLookupByName(conn, name);
 	if (!dom) {
 		snprintf(why, why_size, "libvirt knows no domain of this name (see virsh list)");
 		err = -ENOENT;
 		goto out_conn;
 	}
-	if (virDomainIsActive(dom) != 1) {
+	if (vir.DomainIsActive(dom) != 1) {
 		snprintf(why, why_size, "the domain does not run (virsh start %s)", name);
 		err = -ESRCH;
 		goto out_dom;
 	}
-	xml = virDomainGetXMLDesc(dom, 0);
-	if (!xml) {
+	text = vir.DomainGetXMLDesc(dom, 0);
+	if (!text) {
 		snprintf(why, why_size, "cannot read its XML: %s", last_message());
 		err = -EIO;
 		goto out_dom;
 	}
-	err = shmem_name(xml, shm, sizeof(shm));
-	free(xml);
+	err = shmem_name(text, shm, sizeof(shm));
+	free(text);
 	if (err) {
 		snprintf(why, why_size,
 			 "it has no <shmem name='" DEVICE_PREFIX
@@ -108,23 +215,24 @@ int xvt_libvirt_find(const char *uri, const char *name, struct xvt_domain *domai
 		goto out_dom;
 	}
 	snprintf(domain->name, sizeof(domain->name), "%s", name);
-	virDomainGetUUID(dom, domain->uuid);
-	vcpus = virDomainGetVcpusFlags(dom, VIR_DOMAIN_VCPU_MAXIMUM);
+	vir.DomainGetUUID(dom, domain->uuid);
+	vcpus = vir.DomainGetVcpusFlags(dom, VIR_DOMAIN_VCPU_MAXIMUM);
 	domain->vcpus = vcpus > 0 ? (uint32_t)vcpus : 0;
 	snprintf(domain->region, sizeof(domain->region), SHM_DIR "%s", shm);
 out_dom:
-	virDomainFree(dom);
+	vir.DomainFree(dom);
 out_conn:
-	virConnectClose(conn);
+	vir.ConnectClose(conn);
 	return err;
 }
 
 int xvt_libvirt_version(char *text, size_t size)
 {
 	unsigned long version;
+	char why[256];
 
-	if (virGetVersion(&version, NULL, NULL))
-		return -ENOENT;
+	if (load(why, sizeof(why)) || vir.GetVersion(&version, NULL, NULL))
+		return -ENOPKG;
 	snprintf(text, size, "%lu.%lu.%lu", version / 1000000, version / 1000 % 1000,
 		 version % 1000);
 	return 0;
@@ -133,14 +241,17 @@ int xvt_libvirt_version(char *text, size_t size)
 int xvt_libvirt_reach(const char *uri, char *why, size_t why_size)
 {
 	virConnectPtr conn;
+	int err = load(why, why_size);
 
-	virSetErrorFunc(NULL, quiet);
-	conn = virConnectOpen(uri);
+	if (err)
+		return err;
+	vir.SetErrorFunc(NULL, quiet);
+	conn = vir.ConnectOpen(uri);
 	if (!conn) {
 		snprintf(why, why_size, "%s", last_message());
 		return -ECONNREFUSED;
 	}
-	virConnectClose(conn);
+	vir.ConnectClose(conn);
 	return 0;
 }
 
@@ -359,8 +470,8 @@ static int use_loop(struct xvt_loop *loop)
 	if (events.loop && events.loop != loop)
 		return -EBUSY;
 	if (!events.registered)
-		virEventRegisterImpl(add_handle, update_handle, remove_source, add_timeout,
-				     update_timeout, remove_source);
+		vir.EventRegisterImpl(add_handle, update_handle, remove_source, add_timeout,
+				      update_timeout, remove_source);
 	events.registered = true;
 	events.loop = loop;
 	events.listeners++;
@@ -513,7 +624,7 @@ static int report_state(struct listener *l)
 {
 	int state, reason;
 
-	if (virDomainGetState(l->dom, &state, &reason, 0))
+	if (vir.DomainGetState(l->dom, &state, &reason, 0))
 		return -EIO;
 	switch (state) {
 	case VIR_DOMAIN_PAUSED:
@@ -541,14 +652,14 @@ static void free_listener(struct listener *l)
 {
 	l->fn = NULL;
 	if (l->lifecycle_id >= 0)
-		virConnectDomainEventDeregisterAny(l->conn, l->lifecycle_id);
+		vir.ConnectDomainEventDeregisterAny(l->conn, l->lifecycle_id);
 	if (l->reboot_id >= 0)
-		virConnectDomainEventDeregisterAny(l->conn, l->reboot_id);
+		vir.ConnectDomainEventDeregisterAny(l->conn, l->reboot_id);
 	if (l->dom)
-		virDomainFree(l->dom);
+		vir.DomainFree(l->dom);
 	if (l->conn) {
-		virConnectUnregisterCloseCallback(l->conn, on_lost);
-		virConnectClose(l->conn);
+		vir.ConnectUnregisterCloseCallback(l->conn, on_lost);
+		vir.ConnectClose(l->conn);
 	}
 	leave_loop();
 	free(l);
@@ -568,22 +679,22 @@ static const struct xvt_vmm_ops libvirt_ops = {
 static int subscribe(struct listener *l, const char *uri, const uint8_t uuid[16])
 {
 	/* A read-only connection cannot change the machine. */
-	l->conn = virConnectOpenReadOnly(uri);
+	l->conn = vir.ConnectOpenReadOnly(uri);
 	if (!l->conn)
 		return -ECONNREFUSED;
-	l->dom = virDomainLookupByUUID(l->conn, uuid);
+	l->dom = vir.DomainLookupByUUID(l->conn, uuid);
 	if (!l->dom)
 		return -ENOENT;
 	l->lifecycle_id =
-		virConnectDomainEventRegisterAny(l->conn, l->dom, VIR_DOMAIN_EVENT_ID_LIFECYCLE,
-						 VIR_DOMAIN_EVENT_CALLBACK(on_lifecycle), l, NULL);
+		vir.ConnectDomainEventRegisterAny(l->conn, l->dom, VIR_DOMAIN_EVENT_ID_LIFECYCLE,
+						  VIR_DOMAIN_EVENT_CALLBACK(on_lifecycle), l, NULL);
 	if (l->lifecycle_id < 0)
 		return -ENOTSUP;
 	/* Some hypervisors lack these two: a failure is ignored. */
 	l->reboot_id =
-		virConnectDomainEventRegisterAny(l->conn, l->dom, VIR_DOMAIN_EVENT_ID_REBOOT,
-						 VIR_DOMAIN_EVENT_CALLBACK(on_reboot), l, NULL);
-	virConnectRegisterCloseCallback(l->conn, on_lost, l, NULL);
+		vir.ConnectDomainEventRegisterAny(l->conn, l->dom, VIR_DOMAIN_EVENT_ID_REBOOT,
+						  VIR_DOMAIN_EVENT_CALLBACK(on_reboot), l, NULL);
+	vir.ConnectRegisterCloseCallback(l->conn, on_lost, l, NULL);
 	/* After the registration: a change in between is reported twice, not missed. */
 	return report_state(l);
 }
@@ -591,12 +702,15 @@ static int subscribe(struct listener *l, const char *uri, const uint8_t uuid[16]
 int xvt_libvirt_listen(struct xvt_vmm **out, struct xvt_loop *loop, const char *uri,
 		       const uint8_t uuid[16], xvt_vmm_fn fn, void *arg, char *why, size_t why_size)
 {
-	struct listener *l = calloc(1, sizeof(*l));
-	int err;
+	struct listener *l;
+	int err = load(why, why_size);
 
+	if (err)
+		return err;
+	l = calloc(1, sizeof(*l));
 	if (!l)
 		return -ENOMEM;
-	virSetErrorFunc(NULL, quiet);
+	vir.SetErrorFunc(NULL, quiet);
 	l->base.ops = &libvirt_ops;
 	l->lifecycle_id = l->reboot_id = -1;
 	l->fn = fn;

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* libvirt.h - find libvirt's domains and listen to their events. Only libvirt.c includes
- * libvirt. */
+/*
+ * libvirt.h - find libvirt's domains and listen to their events. Only libvirt.c includes libvirt.
+ *
+ * The first call of any function loads libvirt. Where it is not installed, or is too old, each of
+ * them returns -ENOPKG, and `why` says what to install.
+ */
 #ifndef XVT_VM_LIBVIRT_H
 #define XVT_VM_LIBVIRT_H
 
@@ -20,15 +24,16 @@ struct xvt_domain {
  * Look a running domain up by name and find its region: the <shmem> device of its XML whose
  * name begins with "xvtrace-". Returns 0; or, with the reason in `why`, -ENOENT: no such domain,
  * -ESRCH: the domain does not run, -ENODEV: no such device, -ECONNREFUSED: no connection to
- * libvirt, -EIO: its XML cannot be read.
+ * libvirt, -EIO: its XML cannot be read, -ENOPKG.
  */
 int xvt_libvirt_find(const char *uri, const char *name, struct xvt_domain *domain, char *why,
 		     size_t why_size);
 
-/* Write the version of the library, such as "9.0.0". Returns 0 or -ENOENT. */
+/* Write the version of the library, such as "9.0.0". Returns 0 or -ENOPKG. */
 int xvt_libvirt_version(char *text, size_t size);
 
-/* Try to connect to the daemon. Returns 0, or -ECONNREFUSED with libvirt's message in `why`. */
+/* Try to connect to the daemon. Returns 0; -ECONNREFUSED with libvirt's message in `why`;
+ * or -ENOPKG. */
 int xvt_libvirt_reach(const char *uri, char *why, size_t why_size);
 
 /*
@@ -37,7 +42,7 @@ int xvt_libvirt_reach(const char *uri, char *why, size_t why_size);
  * libvirt's events have none. All listeners of a process must use the same loop, because libvirt
  * has one set of event handlers for a process. Returns 0 or -errno with the reason in `why`
  * (-ECONNREFUSED; -ENOENT; -EBUSY: another loop is in use; -ENOTSUP: this hypervisor reports no
- * events).
+ * events; -ENOPKG).
  */
 int xvt_libvirt_listen(struct xvt_vmm **out, struct xvt_loop *loop, const char *uri,
 		       const uint8_t uuid[16], xvt_vmm_fn fn, void *arg, char *why,

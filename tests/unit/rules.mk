@@ -9,6 +9,8 @@ HOSTT_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(filter-out tests/unit/shared_main.c te
 	    $(wildcard tests/unit/*.c tests/unit/*/*.c)))
 # Between the host's code and these stands tests/unit/faults.c.
 HOSTT_WRAP = -Wl,--wrap=xvt_loop_write,--wrap=xvt_loop_run,--wrap=xvt_loop_run_only,--wrap=malloc,--wrap=realloc,--wrap=xvt_packer_new,--wrap=fallocate
+# test_vm_libvirt.c does things to libvirt's "test" domain.
+HOSTT_LIBS = $(shell pkg-config --libs libvirt 2>/dev/null)
 
 $(BUILD)/tests/unit/%.o: tests/unit/%.c
 	$(call say,CC,$<)
@@ -17,7 +19,7 @@ $(BUILD)/tests/unit/%.o: tests/unit/%.c
 
 $(BUILD)/tests/host-check: $(HOSTT_OBJ) $(HOST_LIB_OBJ)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(XVT_LDFLAGS) $(HOSTT_WRAP) -o $@ $^ $(HOST_LIBS) $(CHECK_LIBS)
+	$(Q)$(CC) $(XVT_LDFLAGS) $(HOSTT_WRAP) -o $@ $^ $(HOST_LIBS) $(HOSTT_LIBS) $(CHECK_LIBS)
 
 -include $(HOSTT_OBJ:.o=.d)
 
