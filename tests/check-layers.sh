@@ -174,9 +174,8 @@ one 'liburing' host/base/loop_uring.c
 one 'libvirt/' host/vmm/libvirt.c
 one 'zstd' host/trace/compress.c
 one 'jansson' host/base/json.c
-one '(traceevent/)?event-parse' host/decode/format.c
 one 'linux/kvm' host/doctor/microvm.c
-one '(tracefs|kbuffer)' host/vmm/kvm_events.c
+one '((traceevent/)?event-parse|tracefs|kbuffer)' host/vmm/kvm_events.c
 
 if [ -n "$(find qemu -name '*.[ch]' 2>/dev/null)" ]; then
 	complain "qemu/ holds scripts and XML, no C"

@@ -12,7 +12,6 @@
 
 #include "decode/parts.h"
 #include "decode/print.h"
-#include "decode/format.h"
 
 /* -- classes ------------------------------------------------------------------------ */
 
@@ -416,15 +415,13 @@ static void free_decoder(struct xvt_decoder *d)
 
 		if (c->fields == raw_fields)
 			free((char *)c->name);
-		if (c->arena)
-			xvt_tep_class_fini(c);
+		xvt_class_free(c);
 		free(c);
 	}
 	xvt_decoder_free_meta(d);
 	xvt_table_fini(&d->raw_types);
 	xvt_table_fini(&d->raw_ids);
 	free(d->classes);
-	xvt_tep_free(d->tep);
 	free(d);
 }
 

@@ -4,7 +4,7 @@
  * comes from text that a guest wrote, so each class is checked once when it is made, and each
  * record once when it is classified. After that no value can lie outside the record.
  *
- * format.c makes classes from formats. Only format.c uses libtraceevent.
+ * format.c makes classes from formats.
  */
 #ifndef XVT_DECODE_H
 #define XVT_DECODE_H

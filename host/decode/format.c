@@ -1,46 +1,47 @@
 // SPDX-License-Identifier: GPL-2.0
-/* format.c - see format.h. */
+/*
+ * format.c - see format.h. A format is text of this shape, with the fields that all events of the
+ * kernel have before those of this one:
+ *
+ *	name: EVENT
+ *	ID: N
+ *	format:
+ *	[TAB]field:DECLARATION;	offset:N;	size:N;	signed:N;
+ *
+ *	[TAB]field:DECLARATION;	offset:N;	size:N;	signed:N;
+ *
+ *	print fmt: "TEXT", ARGUMENTS
+ *
+ * The lines of fields are copied and cut into texts in place. Then the class is made of them.
+ */
 #include "decode/format.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <traceevent/event-parse.h>
-
-#include "decode/print.h"
 #include "decode/limits.h"
+#include "decode/print.h"
 
-struct xvt_tep {
-	struct tep_handle *handle; /* for the class being made */
+/* -- the text ----------------------------------------------------------------------- */
+
+/* One line of a field. The declaration is "TYPE NAME", "TYPE NAME[N]" or "TYPE[] NAME". */
+struct line {
+	const char *type; /* without brackets */
+	const char *name;
+	bool is_array;
+	bool is_signed;
+	uint32_t elements; /* of an array; 0: N is empty or an expression */
+	uint32_t offset;
+	uint32_t size;
 };
 
-static char *arena_text(struct xvt_event_class *c, const char *text)
-{
-	size_t len = text ? strlen(text) : 0;
-	char *copy = xvt_class_alloc(c, len + 1);
-
-	if (copy && len)
-		memcpy(copy, text, len);
-	return copy;
-}
-
-struct xvt_tep *xvt_tep_new(void)
-{
-	tep_set_loglevel(TEP_LOG_NONE); /* no messages about a guest's bad format */
-	return calloc(1, sizeof(struct xvt_tep));
-}
-
-void xvt_tep_free(struct xvt_tep *tep)
-{
-	free(tep);
-}
-
-void xvt_tep_class_fini(struct xvt_event_class *c)
-{
-	xvt_class_free(c);
-	memset(c, 0, sizeof(*c));
-}
+struct format {
+	const char *name;
+	struct line lines[XVT_LIMIT_FORMAT_FIELDS];
+	uint32_t common; /* number of lines before the first empty one */
+	uint32_t count;
+};
 
 static bool is_word_char(char c)
 {
@@ -48,151 +49,210 @@ static bool is_word_char(char c)
 	       c == '_';
 }
 
-/*
- * Check the declaration in p[0..len): "TYPE NAME", "TYPE NAME[N]" or "__data_loc TYPE[] NAME".
- * libtraceevent 1.7.1 accepts other shapes, too, but leaks memory with some.
- */
-static bool declaration_is_tame(const char *p, size_t len)
+/* Returns whether a text has only letters, digits, '_' and `others`. */
+static bool consists_of(const char *text, const char *others)
 {
-	unsigned int open = 0, closed = 0, words = 0, words_inside = 0, words_behind = 0;
-	bool in_word = false;
-
-	if (len < 1 || len > 193)
-		return false;
-	for (size_t i = 0; i < len; i++) {
-		bool word = is_word_char(p[i]);
-
-		if (p[i] == '[' && (open++ || !words))
-			return false;
-		if (p[i] == ']' && closed++ >= open)
-			return false;
-		if (open == closed && p[i] != ']' && !word && p[i] != ' ' && p[i] != '*')
-			return false;
-		if (open > closed && p[i] != '[' && !word && !strchr(" +-*/()", p[i]))
-			return false;
-		if (word && !in_word) {
-			words += !open;
-			words_inside += open > closed;
-			words_behind += closed != 0;
-		}
-		in_word = word;
-	}
-	if (open != closed)
-		return false;
-	if (!words_behind)
-		return words >= 2 && p[len - 1] != '*' && p[len - 1] != ' ';
-	return words >= 2 && words_behind == 1 && !words_inside && is_word_char(p[len - 1]) &&
-	       (strncmp(p, "__data_loc ", 11) == 0 || strncmp(p, "__rel_loc ", 10) == 0);
+	while (*text && (is_word_char(*text) || strchr(others, *text)))
+		text++;
+	return !*text;
 }
 
-/* Check that a line is "\tfield:TYPE NAME[N];\toffset:N;\tsize:N;\tsigned:N;". */
-static bool field_is_tame(const char *line, size_t len)
+static bool is_name(const char *text)
 {
-	static const char *const keys[] = { "offset:", "size:", "signed:" };
-	const char *end = line + len, *p = memchr(line, ';', len);
+	return *text && strlen(text) <= XVT_LIMIT_NAME_BYTES && consists_of(text, "");
+}
 
-	if (!p || !declaration_is_tame(line + 7, (size_t)(p - line) - 7))
+static bool is_dynamic(const char *type)
+{
+	return strncmp(type, "__data_loc ", 11) == 0 || strncmp(type, "__rel_loc ", 10) == 0;
+}
+
+/* Consume `text` if it comes next. */
+static bool take(char **p, const char *text)
+{
+	if (strncmp(*p, text, strlen(text)) != 0)
 		return false;
-	for (size_t i = 0; i < 3; i++) {
-		size_t digits = 0, key_len = strlen(keys[i]);
-
-		while (p < end && (*p == ';' || *p == '\t' || *p == ' '))
-			p++;
-		if ((size_t)(end - p) <= key_len || memcmp(p, keys[i], key_len) != 0)
-			return false;
-		for (p += key_len; p < end && *p >= '0' && *p <= '9'; p++)
-			digits++;
-		if (!digits || digits > 6 || p == end || *p != ';')
-			return false;
-	}
+	*p += strlen(text);
 	return true;
 }
 
-/*
- * Check the part of a format that goes to libtraceevent: name, ID, and lines of fields in the
- * shape that Linux writes. The library's parser of print fmt crashes on invalid text (1.7.1 with
- * "R[C->bytes[>9]"), so print_compile.c parses that line. Returns the begin of print fmt, or NULL
- * for text that is no format.
- */
-static const char *tame_part(const char *text, size_t len)
+/* Consume a number of at most six digits. */
+static bool take_number(char **p, uint32_t *value)
 {
-	const char *end = text + len, *line = text;
-	unsigned int fields = 0;
+	size_t digits = strspn(*p, "0123456789");
 
-	if (len > XVT_LIMIT_FORMAT_BYTES || strlen(text) != len || strncmp(text, "name: ", 6) != 0)
+	if (!digits || digits > 6)
+		return false;
+	*value = (uint32_t)strtoul(*p, p, 10);
+	return true;
+}
+
+/* Consume "KEY:N;" after any blanks. */
+static bool take_value(char **p, const char *key, uint32_t *value)
+{
+	*p += strspn(*p, " \t");
+	return take(p, key) && take_number(p, value) && take(p, ";");
+}
+
+/* Consume a text and the character that ends it. Returns the text, or NULL: there is no `end` in
+ * this line. */
+static char *cut(char **p, char end)
+{
+	char *text = *p, *at = text + strcspn(text, end == '\n' ? "\n" : (char[]){ end, '\n', 0 });
+
+	if (*at != end)
 		return NULL;
-	while (line < end) {
-		const char *stop = memchr(line, '\n', (size_t)(end - line));
-		size_t n = (size_t)((stop ? stop : end) - line);
+	*at = '\0';
+	*p = at + 1;
+	return text;
+}
 
-		if (n >= 11 && memcmp(line, "print fmt: ", 11) == 0)
-			return line;
-		if (n >= 7 && memcmp(line, "\tfield:", 7) == 0) {
-			if (!field_is_tame(line, n) || ++fields > XVT_LIMIT_FORMAT_FIELDS)
-				return NULL;
-		} else if (n && memcmp(line, "name: ", n < 6 ? n : 6) != 0 &&
-			   memcmp(line, "ID: ", n < 4 ? n : 4) != 0 &&
-			   (n != 7 || memcmp(line, "format:", 7) != 0)) {
-			return NULL;
-		}
-		if (!stop)
-			return NULL;
-		line = stop + 1;
+/* Parse what stands between brackets: nothing, a number, or an expression of the kernel's source,
+ * which is not evaluated. */
+static bool parse_count(char *text, uint32_t *elements)
+{
+	char *p = text;
+
+	if (!take_number(&p, elements) || *p)
+		*elements = 0;
+	return consists_of(text, " +-*/()");
+}
+
+static bool parse_declaration(char *text, struct line *l)
+{
+	char *open = strchr(text, '['), *close = strchr(text, ']');
+	char *name = text + strlen(text);
+
+	l->type = text;
+	l->is_array = open != NULL;
+	if (open) {
+		if (!close || close < open)
+			return false;
+		name = open;
+		*open = *close = '\0';
+		if (!parse_count(open + 1, &l->elements))
+			return false;
 	}
-	return NULL;
+	if (open && close[1]) { /* TYPE[] NAME */
+		if (open[1] || !is_dynamic(text))
+			return false;
+		name = close + 1 + strspn(close + 1, " ");
+	} else {
+		while (name > text && is_word_char(name[-1]))
+			name--;
+		if (name == text || (name[-1] != ' ' && name[-1] != '*'))
+			return false;
+		name[-1] = '\0'; /* a pointer is a number as others */
+	}
+	l->name = name;
+	return is_word_char(*text) && consists_of(text, " *") && is_name(name);
+}
+
+static bool parse_line(char **p, struct line *l)
+{
+	char *declaration = cut(p, ';');
+	uint32_t is_signed = 0;
+
+	if (!declaration || !parse_declaration(declaration, l) ||
+	    !take_value(p, "offset:", &l->offset) || !take_value(p, "size:", &l->size) ||
+	    !take_value(p, "signed:", &is_signed) || !take(p, "\n"))
+		return false;
+	l->is_signed = is_signed != 0;
+	return l->offset <= UINT16_MAX && l->size <= UINT16_MAX;
+}
+
+/* Parse lines of fields. */
+static bool parse_lines(char **p, struct format *f)
+{
+	while (take(p, "\tfield:"))
+		if (f->count == XVT_LIMIT_FORMAT_FIELDS || !parse_line(p, &f->lines[f->count++]))
+			return false;
+	return true;
+}
+
+/* Parse the text before print fmt. */
+static bool parse(char *p, struct format *f)
+{
+	uint32_t id;
+
+	if (!take(&p, "name: "))
+		return false;
+	f->name = cut(&p, '\n');
+	if (!f->name || !is_name(f->name) || !take(&p, "ID: ") || !take_number(&p, &id) ||
+	    !take(&p, "\nformat:\n") || !parse_lines(&p, f) || !take(&p, "\n"))
+		return false;
+	f->common = f->count;
+	if (!parse_lines(&p, f))
+		return false;
+	take(&p, "\n");
+	return !*p;
 }
 
 /* -- fields ------------------------------------------------------------------------- */
 
-static bool elem_size_ok(unsigned int size)
+static bool elem_size_ok(uint32_t size)
 {
 	return size == 1 || size == 2 || size == 4 || size == 8;
 }
 
-/* Returns whether the type is text. libtraceevent also takes u8 arrays for text. */
-static bool is_text(const struct tep_format_field *f)
+/* Returns whether an array of this type is text. Arrays of u8 are numbers. */
+static bool is_text(const char *type)
 {
-	return strstr(f->type, "char") && !strstr(f->type, "unsigned") && !strstr(f->type, "u8");
+	return strstr(type, "char") && !strstr(type, "unsigned") && !strstr(type, "u8");
 }
 
-static int make_field(struct xvt_event_class *c, const struct tep_format_field *f,
-		      struct xvt_field *out)
+/* Bytes of an element of an array; 0: unknown. */
+static uint32_t element_size(const struct line *l)
 {
-	bool is_signed = f->flags & TEP_FIELD_IS_SIGNED;
-	unsigned int elem = f->elementsize;
+	static const struct {
+		const char *type;
+		uint32_t size;
+	} sizes[] = { { " u8", 1 },  { " u16", 2 }, { " u32", 4 }, { " u64", 8 }, { " s8", 1 },
+		      { " s16", 2 }, { " s32", 4 }, { " s64", 8 }, { " char", 1 } };
+	const char *word = strrchr(l->type, ' ');
 
-	memset(out, 0, sizeof(*out));
-	if (f->offset < 0 || f->offset > UINT16_MAX || f->size < 0 || f->size > UINT16_MAX)
-		return -EBADMSG;
-	out->name = arena_text(c, f->alias ? f->alias : f->name);
-	if (!out->name)
-		return -ENOMEM;
-	out->offset = (uint32_t)f->offset;
-	out->size = (uint32_t)f->size;
-	if (f->flags & TEP_FIELD_IS_DYNAMIC) {
-		if (f->size != 4)
+	if (l->elements)
+		return l->size / l->elements;
+	if (!is_dynamic(l->type))
+		return strstr(l->type, "char") || strstr(l->type, "u8") || strstr(l->type, "s8") ? 1
+		       : strstr(l->type, "long")						 ? 8
+						 : 0;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		if (strcmp(word, sizes[i].type) == 0)
+			return sizes[i].size;
+	return 0;
+}
+
+static int make_field(const struct line *l, struct xvt_field *f)
+{
+	bool is_signed = l->is_signed;
+	uint32_t elem = l->is_array ? element_size(l) : 0;
+
+	f->name = l->name;
+	f->offset = l->offset;
+	f->size = l->size;
+	if (is_dynamic(l->type)) {
+		if (l->size != 4)
 			return -EBADMSG;
-		out->place =
-			f->flags & TEP_FIELD_IS_RELATIVE ? XVT_PLACE_REL_LOC : XVT_PLACE_DATA_LOC;
-	} else if (f->size == 0) {
-		out->place = XVT_PLACE_TAIL;
-	} else if (!(f->flags & TEP_FIELD_IS_ARRAY) && elem_size_ok(out->size)) {
-		out->kind = is_signed ? XVT_FIELD_INT : XVT_FIELD_UINT;
+		f->place = l->type[2] == 'r' ? XVT_PLACE_REL_LOC : XVT_PLACE_DATA_LOC;
+	} else if (!l->size) {
+		f->place = XVT_PLACE_TAIL;
+	} else if (!l->is_array && elem_size_ok(l->size)) {
+		f->kind = is_signed ? XVT_FIELD_INT : XVT_FIELD_UINT;
 		return 0;
 	}
-	if (is_text(f) && (f->flags & (TEP_FIELD_IS_ARRAY | TEP_FIELD_IS_STRING))) {
-		out->kind = XVT_FIELD_STRING;
-		out->elem_size = 1;
+	if (l->is_array && is_text(l->type)) {
+		f->kind = XVT_FIELD_STRING;
+		f->elem_size = 1;
 		return 0;
 	}
 	/* Show a structure, or an array whose sizes do not match, as bytes. */
-	if (!(f->flags & TEP_FIELD_IS_ARRAY) || !elem_size_ok(elem) ||
-	    (out->place == XVT_PLACE_FIXED && out->size % elem)) {
+	if (!elem_size_ok(elem) || (f->place == XVT_PLACE_FIXED && l->size % elem)) {
 		elem = 1;
 		is_signed = false;
 	}
-	out->elem_size = (uint8_t)elem;
-	out->kind = is_signed ? XVT_FIELD_INTS : XVT_FIELD_UINTS;
+	f->elem_size = (uint8_t)elem;
+	f->kind = is_signed ? XVT_FIELD_INTS : XVT_FIELD_UINTS;
 	return 0;
 }
 
@@ -204,37 +264,35 @@ static void account_field(struct xvt_event_class *c, const struct xvt_field *f)
 		c->has_dynamic = true;
 }
 
-static bool common_at(const struct tep_event *e, const char *name, int offset, int size)
+static bool common_at(const struct format *f, const char *name, uint32_t offset, uint32_t size)
 {
-	for (const struct tep_format_field *f = e->format.common_fields; f; f = f->next)
-		if (strcmp(f->name, name) == 0)
-			return f->offset == offset && f->size == size;
+	for (uint32_t i = 0; i < f->common; i++)
+		if (strcmp(f->lines[i].name, name) == 0)
+			return f->lines[i].offset == offset && f->lines[i].size == size;
 	return false;
 }
 
-static int make_fields(struct xvt_event_class *c, const struct tep_event *e)
+static int make_fields(struct xvt_event_class *c, const struct format *f)
 {
-	const struct tep_format_field *f;
-	uint32_t n = 0, tails = 0, sum = 0;
-	int err;
+	uint32_t tails = 0, sum = 0;
 
-	if (!common_at(e, "common_type", 0, 2))
+	if (!common_at(f, "common_type", 0, 2))
 		return -EBADMSG;
-	c->ftrace = common_at(e, "common_flags", 2, 1) &&
-		    common_at(e, "common_preempt_count", 3, 1) && common_at(e, "common_pid", 4, 4);
+	c->ftrace = common_at(f, "common_flags", 2, 1) &&
+		    common_at(f, "common_preempt_count", 3, 1) && common_at(f, "common_pid", 4, 4);
 	c->min_len = c->ftrace ? 8 : 2;
-	for (f = e->format.fields; f; f = f->next)
-		n++;
-	c->fields = xvt_class_alloc(c, (n + 1) * sizeof(*c->fields));
+	c->fields = xvt_class_alloc(c, (f->count - f->common + 1) * sizeof(*c->fields));
 	if (!c->fields)
 		return -ENOMEM;
-	for (f = e->format.fields; f; f = f->next) {
-		err = make_field(c, f, &c->fields[c->field_count]);
+	for (uint32_t i = f->common; i < f->count; i++) {
+		struct xvt_field *field = &c->fields[c->field_count++];
+		int err = make_field(&f->lines[i], field);
+
 		if (err)
 			return err;
-		sum += c->fields[c->field_count].size;
-		tails += c->fields[c->field_count].place == XVT_PLACE_TAIL;
-		account_field(c, &c->fields[c->field_count++]);
+		sum += field->size;
+		tails += field->place == XVT_PLACE_TAIL;
+		account_field(c, field);
 	}
 	/* Refuse overlapping fields: a record could be shown many times over. Linux has none. */
 	return tails > 1 || sum > c->min_len ? -EBADMSG : 0;
@@ -250,19 +308,15 @@ static int field_index(const struct xvt_event_class *c, const char *name, uint8_
 	return -1;
 }
 
-static int build(struct xvt_event_class *c, struct tep_event *e, const char *system,
+static int build(struct xvt_event_class *c, const char *system, const struct format *f,
 		 const char *print_fmt)
 {
 	int err, buf;
 
+	c->system = system;
+	c->name = f->name;
 	c->comm_field[0] = c->comm_field[1] = c->pid_field[0] = c->pid_field[1] = -1;
-	if (strlen(system) > XVT_LIMIT_NAME_BYTES || strlen(e->name) > XVT_LIMIT_NAME_BYTES)
-		return -EBADMSG;
-	c->system = arena_text(c, system);
-	c->name = arena_text(c, e->name);
-	if (!c->system || !c->name)
-		return -ENOMEM;
-	err = make_fields(c, e);
+	err = make_fields(c, f);
 	if (!err)
 		err = xvt_print_compile(c, print_fmt);
 	if (err == -ENOMEM || err == -EBADMSG)
@@ -283,47 +337,32 @@ static int build(struct xvt_event_class *c, struct tep_event *e, const char *sys
 	return 0;
 }
 
-/* Parse the fields by libtraceevent, with an empty print fmt after them. */
-static int parse_fields(struct xvt_tep *tep, const char *system, const char *text, size_t len,
-			struct tep_event **e)
+static char *arena_text(struct xvt_event_class *c, const char *text, size_t len)
 {
-	static const char no_print[] = "print fmt: \"\"\n";
-	char *copy = malloc(len + sizeof(no_print));
+	char *copy = xvt_class_alloc(c, len + 1);
 
-	if (!copy)
-		return -ENOMEM;
-	memcpy(copy, text, len);
-	memcpy(copy + len, no_print, sizeof(no_print));
-	tep_parse_event(tep->handle, copy, len + sizeof(no_print) - 1, system);
-	free(copy);
-	*e = tep_get_first_event(tep->handle);
-	return *e && (*e)->name ? 0 : -EBADMSG;
+	if (copy)
+		memcpy(copy, text, len);
+	return copy;
 }
 
-int xvt_tep_class(struct xvt_tep *tep, const char *system, const char *text, size_t len,
-		  struct xvt_event_class *c)
+int xvt_format_class(const char *system, const char *text, struct xvt_event_class *c)
 {
-	const char *print_fmt = tame_part(text, len);
-	struct tep_event *e = NULL;
-	int err;
+	static const char border[] = "\nprint fmt: ";
+	const char *print_fmt = strstr(text, border);
+	struct format f = { .count = 0 };
+	char *name, *head;
+	int err = -ENOMEM;
 
 	memset(c, 0, sizeof(*c));
-	if (!print_fmt)
+	if (!print_fmt || strlen(text) > XVT_LIMIT_FORMAT_BYTES ||
+	    strlen(system) > XVT_LIMIT_NAME_BYTES)
 		return -EBADMSG;
-	/* A new handle for each format: one guest's text cannot affect another, and all memory is
-	 * freed at once. */
-	tep->handle = tep_alloc();
-	if (!tep->handle)
-		return -ENOMEM;
-	tep_set_long_size(tep->handle, 8);
-	tep_set_file_bigendian(tep->handle, TEP_LITTLE_ENDIAN);
-	tep_set_local_bigendian(tep->handle, TEP_LITTLE_ENDIAN);
-	err = parse_fields(tep, system, text, (size_t)(print_fmt - text), &e);
-	if (!err)
-		err = build(c, e, system, print_fmt + strlen("print fmt: "));
-	tep_free(tep->handle);
-	tep->handle = NULL;
+	name = arena_text(c, system, strlen(system));
+	head = arena_text(c, text, (size_t)(print_fmt - text) + 1);
+	if (name && head)
+		err = parse(head, &f) ? build(c, name, &f, print_fmt + strlen(border)) : -EBADMSG;
 	if (err)
-		xvt_tep_class_fini(c);
+		xvt_class_free(c);
 	return err;
 }

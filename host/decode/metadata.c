@@ -328,11 +328,11 @@ struct xvt_event_class *xvt_decoder_format(struct xvt_decoder *d, struct xvt_for
 	f->failed = true;
 	bytes = load_format(d, f, &text);
 	c = bytes ? calloc(1, sizeof(*c)) : NULL;
-	err = c ? xvt_tep_class(d->tep, text.system, text.text, strlen(text.text), c) : -ENOMEM;
+	err = c ? xvt_format_class(text.system, text.text, c) : -ENOMEM;
 	free(bytes);
 	if (!err &&
 	    (!xvt_decoder_charge(d, sizeof(*c) + c->arena_bytes) || xvt_decoder_add_class(d, c))) {
-		xvt_tep_class_fini(c);
+		xvt_class_free(c);
 		err = -ENOMEM;
 	}
 	if (err) {
@@ -647,9 +647,6 @@ static int new_decoders(struct xvt_decoders *ds)
 		if (!d)
 			return -ENOMEM;
 		d->all = ds;
-		d->tep = xvt_tep_new();
-		if (!d->tep)
-			return -ENOMEM;
 	}
 	return 0;
 }

@@ -81,7 +81,6 @@ struct xvt_comm {
 
 struct xvt_decoder {
 	struct xvt_decoders *all;
-	struct xvt_tep *tep;
 	size_t bytes; /* memory charged, of the machine's part */
 	struct xvt_generation *generations;
 	uint32_t generation_count;

@@ -109,6 +109,7 @@ int xvt_print_compile(struct xvt_event_class *c, const char *text);
 
 /* Allocate zeroed memory that lives as long as the class. NULL: out of memory. */
 void *xvt_class_alloc(struct xvt_event_class *c, size_t size);
+/* Free this memory and clear the class. */
 void xvt_class_free(struct xvt_event_class *c);
 
 /* Get the value of a constant tree. Returns false if the tree has fields or unknown names. */

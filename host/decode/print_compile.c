@@ -55,7 +55,7 @@ void xvt_class_free(struct xvt_event_class *c)
 		free(a);
 		a = next;
 	}
-	c->arena = NULL;
+	memset(c, 0, sizeof(*c));
 }
 
 struct parser {

@@ -6,8 +6,6 @@
 set -u
 . "$(dirname "$0")/lib.sh"
 [ -x "$BUILD/asan/xvtrace" ] && xvtrace=$BUILD/asan/xvtrace
-# libtraceevent loses some bytes of what it cannot parse; all else would show as a crash.
-export ASAN_OPTIONS=detect_leaks=0
 mktrace=$BUILD/tests/tools/xvt-mktrace
 cleanup() {
 	chmod -R u+w "$work" 2>/dev/null

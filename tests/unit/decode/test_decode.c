@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "decode/decode.h"
+#include "decode/print.h"
 #include "decode/format.h"
 #include "trace/cursor.h"
 #include "synth.h"
@@ -46,14 +47,12 @@ static const char fields[] = "\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n"
 			     "\tfield:u8 q;\toffset:47;\tsize:1;\tsigned:0;\n\n";
 
 static struct xvt_out out;
-static struct xvt_tep *tep;
 static struct xvt_decoders ds;
 static struct xvt_trace empty_trace;
 static struct record record;
 
 static void setup(void)
 {
-	tep = xvt_tep_new();
 	ck_assert_int_eq(xvt_decoders_new(&ds, &empty_trace), 0);
 	record = (struct record){
 		.type = 77,
@@ -72,7 +71,6 @@ static void setup(void)
 static void teardown(void)
 {
 	xvt_decoders_fini(&ds);
-	xvt_tep_free(tep);
 }
 
 static int make(struct xvt_event_class *c, const char *print_fmt)
@@ -81,7 +79,7 @@ static int make(struct xvt_event_class *c, const char *print_fmt)
 
 	snprintf(text, sizeof(text), "name: ev\nID: 77\nformat:\n" COMMON "%sprint fmt: %s\n",
 		 fields, print_fmt);
-	return xvt_tep_class(tep, "sys", text, strlen(text), c);
+	return xvt_format_class("sys", text, c);
 }
 
 static const char *print(struct xvt_event_class *c, bool raw)
@@ -153,7 +151,7 @@ START_TEST(print_formats_are_followed)
 	ck_assert_int_eq(make(&c, prints[_i].print_fmt), 0);
 	ck_assert_ptr_nonnull(c.print);
 	ck_assert_str_eq(print(&c, false), prints[_i].text);
-	xvt_tep_class_fini(&c);
+	xvt_class_free(&c);
 }
 END_TEST
 
@@ -204,7 +202,7 @@ START_TEST(numbers_are_shown_as_printf_does)
 			ck_assert_msg(!strcmp(print(&c, false), want), "%s: '%s' not '%s'", spec,
 				      out.buf, want);
 		}
-		xvt_tep_class_fini(&c);
+		xvt_class_free(&c);
 	}
 }
 END_TEST
@@ -237,7 +235,7 @@ START_TEST(other_print_formats_show_the_fields)
 			 "a=-5 b=3735928559 c=-123456789012345 "
 			 "bytes=[0,27,255,10,0,0,1,2,3,4,5,6,7,8,9,10] dyn=\"hello\" half=65534 "
 			 "tiny=-1 q=0");
-	xvt_tep_class_fini(&c);
+	xvt_class_free(&c);
 }
 END_TEST
 
@@ -248,6 +246,22 @@ static const char *const lies[] = {
 	"\tfield:int a;\toffset:8;\tsize:-1;\tsigned:1;\n",
 	"\tfield:char a[9999999];\toffset:8;\tsize:9999999;\tsigned:1;\n",
 	"\tfield:__data_loc char[] a;\toffset:8;\tsize:1;\tsigned:1;\n",
+	/* not the shape of a line that Linux writes */
+	"\tfield:int a;\toffset:8;\tsize:4;\tsigned:1\n",
+	"\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;int b\n",
+	"\tfield:int a;\tsize:4;\toffset:8;\tsigned:1;\n",
+	"\tfield:int a;\toffset:8;\tsize:4;\n",
+	"\tfield:int a;\toffset:1234567;\tsize:4;\tsigned:1;\n",
+	"\tfield:int;\toffset:8;\tsize:4;\tsigned:1;\n",
+	"\tfield:int (a;\toffset:8;\tsize:4;\tsigned:1;\n",
+	"\tfield:*a;\toffset:8;\tsize:4;\tsigned:1;\n",
+	"\tfield:char a[4;\toffset:8;\tsize:4;\tsigned:1;\n",
+	"\tfield:char a]4[;\toffset:8;\tsize:4;\tsigned:1;\n",
+	"\tfield:char a[\"4\"];\toffset:8;\tsize:4;\tsigned:1;\n",
+	"\tfield:char[4] a;\toffset:8;\tsize:4;\tsigned:1;\n",
+	"\tfield:char a[2][2];\toffset:8;\tsize:4;\tsigned:1;\n",
+	"\tfield:__data_loc char[4] a;\toffset:8;\tsize:4;\tsigned:1;\n",
+	"\n\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n",
 };
 
 START_TEST(impossible_fields_are_refused)
@@ -257,7 +271,57 @@ START_TEST(impossible_fields_are_refused)
 
 	snprintf(text, sizeof(text), "name: ev\nID: 77\nformat:\n" COMMON "%s\nprint fmt: \"x\"\n",
 		 lies[_i]);
-	ck_assert_int_eq(xvt_tep_class(tep, "sys", text, strlen(text), &c), -EBADMSG);
+	ck_assert_int_eq(xvt_format_class("sys", text, &c), -EBADMSG);
+}
+END_TEST
+
+static const struct {
+	const char *line;
+	enum xvt_field_kind kind;
+	enum xvt_field_place place;
+	uint32_t elem_size;
+} declared[] = {
+	{ "int a;\toffset:8;\tsize:4;\tsigned:1;", XVT_FIELD_INT, XVT_PLACE_FIXED, 0 },
+	{ "const char * a;\toffset:8;\tsize:8;\tsigned:0;", XVT_FIELD_UINT, XVT_PLACE_FIXED, 0 },
+	{ "void *a;\toffset:8;\tsize:8;\tsigned:0;", XVT_FIELD_UINT, XVT_PLACE_FIXED, 0 },
+	{ "struct b a;\toffset:8;\tsize:12;\tsigned:1;", XVT_FIELD_UINTS, XVT_PLACE_FIXED, 1 },
+	{ "char a[16];\toffset:8;\tsize:16;\tsigned:0;", XVT_FIELD_STRING, XVT_PLACE_FIXED, 1 },
+	{ "char a[LEN + 1];\toffset:8;\tsize:9;\tsigned:0;", XVT_FIELD_STRING, XVT_PLACE_FIXED, 1 },
+	{ "unsigned char a[6];\toffset:8;\tsize:6;\tsigned:0;", XVT_FIELD_UINTS, XVT_PLACE_FIXED,
+	  1 },
+	{ "s32 a[3];\toffset:8;\tsize:12;\tsigned:1;", XVT_FIELD_INTS, XVT_PLACE_FIXED, 4 },
+	{ "s32 a[3];\toffset:8;\tsize:10;\tsigned:1;", XVT_FIELD_UINTS, XVT_PLACE_FIXED, 1 },
+	{ "unsigned long a[N];\toffset:8;\tsize:16;\tsigned:0;", XVT_FIELD_UINTS, XVT_PLACE_FIXED,
+	  8 },
+	{ "unsigned long a[];\toffset:8;\tsize:0;\tsigned:0;", XVT_FIELD_UINTS, XVT_PLACE_TAIL, 8 },
+	{ "char a[];\toffset:8;\tsize:0;\tsigned:0;", XVT_FIELD_STRING, XVT_PLACE_TAIL, 1 },
+	{ "__data_loc char[] a;\toffset:8;\tsize:4;\tsigned:0;", XVT_FIELD_STRING,
+	  XVT_PLACE_DATA_LOC, 1 },
+	{ "__rel_loc char[] a;\toffset:8;\tsize:4;\tsigned:0;", XVT_FIELD_STRING, XVT_PLACE_REL_LOC,
+	  1 },
+	{ "__data_loc u16[] a;\toffset:8;\tsize:4;\tsigned:0;", XVT_FIELD_UINTS, XVT_PLACE_DATA_LOC,
+	  2 },
+	{ "__data_loc s64[] a;\toffset:8;\tsize:4;\tsigned:1;", XVT_FIELD_INTS, XVT_PLACE_DATA_LOC,
+	  8 },
+	{ "__data_loc struct b[] a;\toffset:8;\tsize:4;\tsigned:1;", XVT_FIELD_UINTS,
+	  XVT_PLACE_DATA_LOC, 1 },
+};
+
+START_TEST(a_declaration_decides_the_kind_of_a_field)
+{
+	struct xvt_event_class c;
+	char text[2048];
+
+	snprintf(text, sizeof(text),
+		 "name: ev\nID: 77\nformat:\n" COMMON "\tfield:%s\n\nprint fmt: \"x\"\n",
+		 declared[_i].line);
+	ck_assert_int_eq(xvt_format_class("sys", text, &c), 0);
+	ck_assert_uint_eq(c.field_count, 1);
+	ck_assert_str_eq(c.fields[0].name, "a");
+	ck_assert_uint_eq(c.fields[0].kind, declared[_i].kind);
+	ck_assert_uint_eq(c.fields[0].place, declared[_i].place);
+	ck_assert_uint_eq(c.fields[0].elem_size, declared[_i].elem_size);
+	xvt_class_free(&c);
 }
 END_TEST
 
@@ -269,7 +333,7 @@ START_TEST(a_type_that_is_not_first_is_refused)
 		"\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"x\"\n";
 	struct xvt_event_class c;
 
-	ck_assert_int_eq(xvt_tep_class(tep, "sys", text, strlen(text), &c), -EBADMSG);
+	ck_assert_int_eq(xvt_format_class("sys", text, &c), -EBADMSG);
 }
 END_TEST
 
@@ -421,7 +485,7 @@ START_TEST(hostile_formats_do_no_harm)
 		if (make(&c, fmt))
 			continue;
 		print(&c, false);
-		xvt_tep_class_fini(&c);
+		xvt_class_free(&c);
 	}
 }
 END_TEST
@@ -446,9 +510,9 @@ START_TEST(deep_formats_do_not_use_up_the_stack)
 		n += len;
 	}
 	n += (size_t)sprintf(text + n, "1\n");
-	if (!xvt_tep_class(tep, "sys", text, n, &c)) {
+	if (!xvt_format_class("sys", text, &c)) {
 		print(&c, false);
-		xvt_tep_class_fini(&c);
+		xvt_class_free(&c);
 	}
 	free(text);
 }
@@ -466,6 +530,8 @@ Suite *decode_suite(void)
 	tcase_add_loop_test(t, other_print_formats_show_the_fields, 0,
 			    sizeof(not_followed) / sizeof(not_followed[0]));
 	tcase_add_loop_test(t, impossible_fields_are_refused, 0, sizeof(lies) / sizeof(lies[0]));
+	tcase_add_loop_test(t, a_declaration_decides_the_kind_of_a_field, 0,
+			    sizeof(declared) / sizeof(declared[0]));
 	tcase_add_test(t, a_type_that_is_not_first_is_refused);
 	tcase_add_test(t, records_that_do_not_fit_their_format_are_shown_as_bytes);
 	tcase_add_test(t, a_rebooted_guests_formats_are_its_own);
