@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * decode.c - see decode.h. The class of a record, its fields and their text. metadata.c reads the
- * guest's descriptions of them.
+ * decode.c - see decode.h. The class of a record, and its text. metadata.c reads the guest's
+ * descriptions, field.c the values of fields.
  */
 #include "decode/decode.h"
 
@@ -71,9 +71,10 @@ static const struct builtin {
 	{ XVT_ID_MARK, "mark", mark_fields, 2, sizeof(struct xvt_mark), 0 },
 };
 
-static struct xvt_event_class *new_class(struct xvt_decoder *d)
+/* Make a class with `extra` bytes behind it. */
+static struct xvt_event_class *new_class(struct xvt_decoder *d, size_t extra)
 {
-	struct xvt_event_class *c = calloc(1, sizeof(*c));
+	struct xvt_event_class *c = calloc(1, sizeof(*c) + extra);
 
 	if (!c || xvt_decoder_add_class(d, c)) {
 		free(c);
@@ -91,7 +92,7 @@ static struct xvt_event_class *builtin_class(struct xvt_decoder *d, const struct
 
 	if (c)
 		return c;
-	c = new_class(d);
+	c = new_class(d, 0);
 	if (!c)
 		return NULL;
 	c->name = b->name;
@@ -107,14 +108,11 @@ static struct xvt_event_class *builtin_class(struct xvt_decoder *d, const struct
 
 static struct xvt_event_class *new_raw(struct xvt_decoder *d, const char *name, bool ftrace)
 {
-	char *copy = strdup(name);
-	struct xvt_event_class *c = copy ? new_class(d) : NULL;
+	struct xvt_event_class *c = new_class(d, RAW_NAME);
 
-	if (!c) {
-		free(copy);
+	if (!c)
 		return NULL;
-	}
-	c->name = copy;
+	c->name = strcpy((char *)(c + 1), name);
 	c->fields = raw_fields;
 	c->field_count = 1;
 	c->ftrace = ftrace;
@@ -244,69 +242,6 @@ struct xvt_event_class *xvt_classify(struct xvt_decoder *d, const struct xvt_eve
 	return raw_class(d, &d->raw_ids, id, id >= XVT_ID_USER ? "user" : "id", false);
 }
 
-/* -- values ------------------------------------------------------------------------- */
-
-uint32_t xvt_field_extent(const struct xvt_field *f, const struct xvt_event *ev,
-			  const uint8_t **data)
-{
-	uint32_t from = f->offset, bytes = f->size, loc;
-
-	if (f->place == XVT_PLACE_TAIL) {
-		bytes = ev->hdr->len - from;
-	} else if (f->place != XVT_PLACE_FIXED) {
-		memcpy(&loc, ev->payload + from, sizeof(loc));
-		bytes = loc >> 16;
-		from = (loc & 0xffff) + (f->place == XVT_PLACE_REL_LOC ? f->offset + 4 : 0);
-	}
-	*data = ev->payload + from;
-	return bytes;
-}
-
-void xvt_field_get(const struct xvt_field *f, const struct xvt_event *ev, struct xvt_value *v)
-{
-	uint32_t bytes = xvt_field_extent(f, ev, &v->data);
-
-	v->u = 0;
-	switch (f->kind) {
-	case XVT_FIELD_UINT:
-	case XVT_FIELD_INT:
-		v->u = xvt_number(v->data, bytes, f->kind == XVT_FIELD_INT);
-		v->count = 0;
-		return;
-	case XVT_FIELD_UINTS:
-	case XVT_FIELD_INTS:
-		v->count = bytes / f->elem_size;
-		return;
-	}
-	if (f->flags & XVT_FIELD_F_NUL)
-		while (bytes && !v->data[bytes - 1])
-			bytes--;
-	else
-		bytes = (uint32_t)strnlen((const char *)v->data, bytes);
-	if (f->flags & XVT_FIELD_F_CHOMP && bytes && v->data[bytes - 1] == '\n')
-		bytes--;
-	v->count = bytes;
-}
-
-uint64_t xvt_field_element(const struct xvt_field *f, const struct xvt_value *v, uint32_t i)
-{
-	return xvt_number(v->data + (size_t)i * f->elem_size, f->elem_size,
-			  f->kind == XVT_FIELD_INTS);
-}
-
-void xvt_common_get(const struct xvt_event_class *c, const struct xvt_event *ev,
-		    struct xvt_common *common)
-{
-	common->flags = 0;
-	common->preempt_count = 0;
-	common->pid = -1;
-	if (!c->ftrace || ev->hdr->len < 8)
-		return;
-	common->flags = ev->payload[2];
-	common->preempt_count = ev->payload[3];
-	memcpy(&common->pid, ev->payload + 4, sizeof(common->pid));
-}
-
 /* -- printing ----------------------------------------------------------------------- */
 
 static void print_hex(struct xvt_out *o, const uint8_t *p, size_t len)
@@ -318,42 +253,6 @@ static void print_hex(struct xvt_out *o, const uint8_t *p, size_t len)
 			xvt_out_char(o, ' ');
 		xvt_out_char(o, digits[p[i] >> 4]);
 		xvt_out_char(o, digits[p[i] & 15]);
-	}
-}
-
-static void print_array(struct xvt_out *o, const struct xvt_field *f, const struct xvt_value *v)
-{
-	xvt_out_char(o, '[');
-	for (uint32_t i = 0; i < v->count && !o->cut; i++) {
-		uint64_t e = xvt_field_element(f, v, i);
-
-		if (i)
-			xvt_out_char(o, ',');
-		if (f->kind == XVT_FIELD_INTS)
-			xvt_out_i64(o, (int64_t)e);
-		else
-			xvt_out_u64(o, e);
-	}
-	xvt_out_char(o, ']');
-}
-
-void xvt_field_put(struct xvt_out *o, const struct xvt_field *f, const struct xvt_event *ev)
-{
-	struct xvt_value v;
-
-	xvt_field_get(f, ev, &v);
-	switch (f->kind) {
-	case XVT_FIELD_UINT:
-		xvt_out_u64(o, v.u);
-		break;
-	case XVT_FIELD_INT:
-		xvt_out_i64(o, (int64_t)v.u);
-		break;
-	case XVT_FIELD_STRING:
-		xvt_out_quoted(o, v.data, v.count);
-		break;
-	default:
-		print_array(o, f, &v);
 	}
 }
 
@@ -402,41 +301,4 @@ void xvt_print_fields(struct xvt_out *o, struct xvt_decoder *d, const struct xvt
 		xvt_out_char(o, '=');
 		xvt_field_put(o, &c->fields[i], ev);
 	}
-}
-
-/* -- decoders ----------------------------------------------------------------------- */
-
-static void free_decoder(struct xvt_decoder *d)
-{
-	if (!d)
-		return;
-	for (uint32_t i = 0; i < d->class_count; i++) {
-		struct xvt_event_class *c = d->classes[i];
-
-		if (c->fields == raw_fields)
-			free((char *)c->name);
-		xvt_class_free(c);
-		free(c);
-	}
-	xvt_decoder_free_meta(d);
-	xvt_table_fini(&d->raw_types);
-	xvt_table_fini(&d->raw_ids);
-	free(d->classes);
-	free(d);
-}
-
-void xvt_decoders_fini(struct xvt_decoders *ds)
-{
-	for (uint32_t i = 0; ds->vm && i < ds->count; i++)
-		free_decoder(ds->vm[i]);
-	free(ds->vm);
-	xvt_chunk_buf_free(&ds->buf);
-	memset(ds, 0, sizeof(*ds));
-}
-
-struct xvt_decoder *xvt_decoder_of(struct xvt_decoders *ds, const struct xvt_event *ev)
-{
-	uint32_t vm = xvt_ring_vm(ds->t, xvt_event_ring(ev));
-
-	return ds->vm[vm < ds->count - 1 ? vm : ds->count - 1];
 }

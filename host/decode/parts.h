@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * parts.h - one machine's decoder, shared by decode.c and metadata.c.
+ * parts.h - one machine's decoder, shared by decode.c, metadata.c, symbols.c and tables.c.
  *
  * Metadata is read once, when a trace is opened. Of a format, only its type, its place in the file
  * and a hash are kept; its text is read again for the first record that needs it. So a trace may
@@ -115,6 +115,17 @@ void xvt_table_fini(struct xvt_table *t);
 /* Charge the machine for `bytes` more bytes. Returns false beyond the limit, and counts one item as
  * left out. */
 bool xvt_decoder_charge(struct xvt_decoder *d, size_t bytes);
+void xvt_decoder_give_back(struct xvt_decoder *d, size_t bytes);
+
+/*
+ * Make room for one more element in an array that doubles, and charge it. Returns 0, -ENOSPC (the
+ * element is left out) or -ENOMEM.
+ */
+int xvt_decoder_grow(struct xvt_decoder *d, void **array, uint32_t count, uint32_t *room,
+		     size_t size, uint32_t first);
+
+/* Returns a copy of the bytes with a zero byte behind them; NULL: out of memory. */
+char *xvt_decoder_text(const uint8_t *p, size_t len);
 
 /* Learn a task's name. */
 void xvt_decoder_comm(struct xvt_decoder *d, int32_t pid, const uint8_t *name, size_t len);
@@ -122,12 +133,18 @@ void xvt_decoder_comm(struct xvt_decoder *d, int32_t pid, const uint8_t *name, s
 /* Index of the generation to which a record of this chunk belongs; before the first: 0. */
 uint32_t xvt_decoder_generation(const struct xvt_decoder *d, uint64_t chunk_seq);
 
+/* Get the index of the generation of a META chunk. Returns 0, -ENOSPC or -ENOMEM. */
+int xvt_decoder_take_generation(struct xvt_decoder *d, uint32_t number, uint64_t seq, uint32_t *at);
+
+/* Note the place of a META chunk with symbols of this type. Returns 0 or -ENOMEM. */
+int xvt_symbols_take(struct xvt_decoder *d, struct xvt_symbols *s, uint32_t type,
+		     const struct xvt_meta_place *at);
+void xvt_symbols_unload(struct xvt_decoder *d, struct xvt_symbols *s);
+
 /* The class of a format, made at the first call; NULL: the format is invalid, or out of memory. */
 struct xvt_event_class *xvt_decoder_format(struct xvt_decoder *d, struct xvt_format *f);
 
 /* Hand the class over to the decoder, which frees it. Returns 0 or -ENOMEM. */
 int xvt_decoder_add_class(struct xvt_decoder *d, struct xvt_event_class *c);
-
-void xvt_decoder_free_meta(struct xvt_decoder *d);
 
 #endif /* XVT_DECODE_PARTS_H */

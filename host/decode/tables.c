@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * tables.c - see parts.h. What a decoder keeps: memory charged to its machine, tables by key, names
+ * of tasks, and the generations of its guest.
+ */
+#include "decode/parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void **xvt_table_slot(struct xvt_table *t, uint16_t key, bool make)
+{
+	void **page = t->page[key >> 8];
+
+	if (!page && make)
+		page = t->page[key >> 8] = calloc(256, sizeof(*page));
+	return page ? &page[key & 255] : NULL;
+}
+
+void xvt_table_fini(struct xvt_table *t)
+{
+	for (size_t i = 0; i < 256; i++)
+		free(t->page[i]);
+}
+
+/* -- memory ------------------------------------------------------------------------- */
+
+bool xvt_decoder_charge(struct xvt_decoder *d, size_t bytes)
+{
+	struct xvt_decoders *all = d->all;
+
+	if (bytes > all->machine_bytes - d->bytes || bytes > XVT_LIMIT_DECODE_BYTES - all->bytes) {
+		all->left_out++;
+		return false;
+	}
+	d->bytes += bytes;
+	all->bytes += bytes;
+	return true;
+}
+
+void xvt_decoder_give_back(struct xvt_decoder *d, size_t bytes)
+{
+	d->bytes -= bytes;
+	d->all->bytes -= bytes;
+}
+
+int xvt_decoder_grow(struct xvt_decoder *d, void **array, uint32_t count, uint32_t *room,
+		     size_t size, uint32_t first)
+{
+	uint32_t more = *room ? *room : first;
+	void *grown;
+
+	if (count < *room)
+		return 0;
+	if (!xvt_decoder_charge(d, more * size))
+		return -ENOSPC;
+	grown = realloc(*array, ((size_t)*room + more) * size);
+	if (!grown)
+		return -ENOMEM;
+	*array = grown;
+	*room += more;
+	return 0;
+}
+
+/* -- names of tasks ----------------------------------------------------------------- */
+
+/* A seeded hash, because a guest that chooses its pids could otherwise make them collide. */
+static uint32_t comm_slot(const struct xvt_decoder *d, int32_t pid)
+{
+	uint64_t h = ((uint32_t)pid ^ d->all->seed) * 0x9e3779b97f4a7c15ull;
+
+	h = (h ^ h >> 30 ^ d->all->seed >> 7) * 0xbf58476d1ce4e5b9ull;
+	return (uint32_t)(h >> 32);
+}
+
+static struct xvt_comm *find_comm(const struct xvt_decoder *d, int32_t pid)
+{
+	uint32_t at;
+
+	if (!d->comm_room)
+		return NULL;
+	for (at = comm_slot(d, pid);; at++) {
+		struct xvt_comm *c = &d->comms[at & (d->comm_room - 1)];
+
+		if (!c->used || c->pid == pid)
+			return c;
+	}
+}
+
+static int grow_comms(struct xvt_decoder *d)
+{
+	struct xvt_comm *old = d->comms;
+	uint32_t old_room = d->comm_room;
+	uint32_t room = old_room ? old_room * 2 : 256;
+	struct xvt_comm *grown;
+
+	if (!xvt_decoder_charge(d, (room - old_room) * sizeof(*grown)))
+		return -ENOSPC;
+	grown = calloc(room, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	d->comms = grown;
+	d->comm_room = room;
+	for (uint32_t i = 0; i < old_room; i++)
+		if (old[i].used)
+			*find_comm(d, old[i].pid) = old[i];
+	free(old);
+	return 0;
+}
+
+void xvt_decoder_comm(struct xvt_decoder *d, int32_t pid, const uint8_t *name, size_t len)
+{
+	struct xvt_comm *c = find_comm(d, pid);
+
+	if (!c || !c->used) {
+		if (d->comm_count == XVT_LIMIT_COMMS ||
+		    (d->comm_count * 2 >= d->comm_room && grow_comms(d)))
+			return; /* leave this name out */
+		c = find_comm(d, pid);
+		c->used = true;
+		c->pid = pid;
+		d->comm_count++;
+	}
+	if (len > XVT_COMM_LEN - 1)
+		len = XVT_COMM_LEN - 1;
+	memset(c->name, 0, XVT_COMM_LEN);
+	memcpy(c->name, name, len);
+}
+
+const char *xvt_comm(const struct xvt_decoder *d, int32_t pid)
+{
+	struct xvt_comm *c;
+
+	if (pid == 0)
+		return "<idle>";
+	c = find_comm(d, pid);
+	return c && c->used ? c->name : NULL;
+}
+
+/* -- generations -------------------------------------------------------------------- */
+
+uint32_t xvt_decoder_generation(const struct xvt_decoder *d, uint64_t chunk_seq)
+{
+	uint32_t lo = 0, hi = d->generation_count;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+
+		if (d->generations[mid].first_seq <= chunk_seq)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo ? lo - 1 : 0;
+}
+
+int xvt_decoder_take_generation(struct xvt_decoder *d, uint32_t number, uint64_t seq, uint32_t *at)
+{
+	uint32_t n = d->generation_count;
+	int err;
+
+	if (!n || d->generations[n - 1].number != number) {
+		err = xvt_decoder_grow(d, (void **)&d->generations, n, &d->generation_room,
+				       sizeof(*d->generations), 4);
+		if (err)
+			return err;
+		d->generations[d->generation_count++] = (struct xvt_generation){ number, seq };
+	}
+	*at = d->generation_count - 1;
+	return 0;
+}
+
+char *xvt_decoder_text(const uint8_t *p, size_t len)
+{
+	char *text = malloc(len + 1);
+
+	if (!text)
+		return NULL;
+	memcpy(text, p, len);
+	text[len] = '\0';
+	return text;
+}
