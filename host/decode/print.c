@@ -309,12 +309,7 @@ static void put_number(const struct run *r, const struct xvt_print_piece *p, str
 {
 	bool is_signed = p->conv == 'd' || p->conv == 'i';
 
-	n = truncate_to(n.v,
-			p->length <= -2	  ? 1
-			: p->length == -1 ? 2
-			: p->length == 0  ? 4
-					  : 8,
-			is_signed);
+	n = truncate_to(n.v, xvt_piece_size(p), is_signed);
 	if (xvt_likely(is_signed && !p->flags && width <= 0 && precision < 0))
 		xvt_out_i64(r->o, (int64_t)n.v);
 	else if (p->conv == 'u' && !p->flags && width <= 0 && precision < 0)
@@ -598,6 +593,44 @@ void xvt_print_run(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_pr
 			put_number(&r, p, eval(&r, p->node), width, precision);
 		}
 	}
+}
+
+/* A width or precision: digits or "*". */
+static const char *parse_count(const char *p, int16_t *count)
+{
+	int v = 0;
+
+	if (*p == '*') {
+		*count = XVT_PIECE_STAR;
+		return p + 1;
+	}
+	for (; *p >= '0' && *p <= '9'; p++)
+		if (v <= XVT_PIECE_WIDTH_MAX)
+			v = v * 10 + (*p - '0');
+	*count = (int16_t)(v > XVT_PIECE_WIDTH_MAX ? XVT_PIECE_WIDTH_MAX : v);
+	return p;
+}
+
+const char *xvt_piece_parse(const char *p, struct xvt_print_piece *piece)
+{
+	static const char flag_chars[] = "-0#+ ";
+	const char *at;
+
+	piece->width = piece->precision = -1;
+	for (; *p && (at = strchr(flag_chars, *p)); p++)
+		piece->flags |= (uint8_t)(1u << (at - flag_chars));
+	if (*p == '*' || (*p >= '0' && *p <= '9'))
+		p = parse_count(p, &piece->width);
+	if (*p == '.')
+		p = parse_count(p + 1, &piece->precision);
+	for (; *p && strchr("hlLzZqjt", *p); p++)
+		piece->length = (int8_t)(*p != 'h'	      ? 2
+					 : piece->length > -2 ? piece->length - 1
+							      : -2);
+	if (!*p || !strchr("diuxXocsp", *p))
+		return NULL;
+	piece->conv = *p++;
+	return p;
 }
 
 void xvt_piece_number(struct xvt_out *o, const struct xvt_print_piece *p, uint64_t v)

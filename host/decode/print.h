@@ -74,20 +74,23 @@ struct xvt_node {
 	uint32_t symbol_count;
 };
 
-#define XVT_PIECE_F_LEFT  1u
-#define XVT_PIECE_F_ZERO  2u
-#define XVT_PIECE_F_ALT	  4u
-#define XVT_PIECE_F_PLUS  8u
-#define XVT_PIECE_F_SPACE 16u
+#define XVT_PIECE_F_LEFT    1u
+#define XVT_PIECE_F_ZERO    2u
+#define XVT_PIECE_F_ALT	    4u
+#define XVT_PIECE_F_PLUS    8u
+#define XVT_PIECE_F_SPACE   16u
+
+#define XVT_PIECE_WIDTH_MAX 255	 /* greater widths and precisions are cut to it */
+#define XVT_PIECE_STAR	    (-2) /* a width or precision of "*" */
 
 struct xvt_print_piece {
 	char conv;	 /* 0: text */
 	char pointer[4]; /* the letters after %p */
 	uint8_t flags;
 	int8_t length; /* -2 char, -1 short, 0 int, 1 and more: 64 bits */
-	int16_t width; /* -1: none */
+	int16_t width; /* -1: none; or XVT_PIECE_STAR */
 	int16_t precision;
-	struct xvt_node *width_node; /* for * */
+	struct xvt_node *width_node; /* for XVT_PIECE_STAR */
 	struct xvt_node *precision_node;
 	struct xvt_node *node;
 	const char *text;
@@ -120,6 +123,16 @@ void xvt_node_fold(struct xvt_node *n);
 
 void xvt_print_run(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_print *p,
 		   const struct xvt_event *ev);
+
+/* Parse one conversion of printf up to its letter; p is after the '%'. Returns the end, or NULL:
+ * not supported. */
+const char *xvt_piece_parse(const char *p, struct xvt_print_piece *piece);
+
+/* Bytes of a number of this length. */
+static inline uint32_t xvt_piece_size(const struct xvt_print_piece *p)
+{
+	return p->length <= -2 ? 1 : p->length == -1 ? 2 : p->length == 0 ? 4 : 8;
+}
 
 /* Parts of xvt_print_run() for printk.c: write a number or a text by the conversion `p`, and the
  * symbol at an address. */

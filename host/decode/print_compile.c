@@ -14,7 +14,6 @@
 #include "decode/limits.h"
 
 #define DEPTH_MAX   100u
-#define WIDTH_MAX   255
 
 #define ARENA_BLOCK 4096u
 
@@ -753,23 +752,6 @@ static struct xvt_node *next_arg(struct parser *k, struct args *args)
 	return args->at < args->count ? args->v[args->at++] : refuse(k);
 }
 
-/* A width or precision: digits or "*". */
-static const char *parse_count(struct parser *k, const char *p, int16_t *count,
-			       struct xvt_node **node, struct args *args)
-{
-	int v = 0;
-
-	if (*p == '*') {
-		*node = next_arg(k, args);
-		return p + 1;
-	}
-	for (; is_digit(*p); p++)
-		if (v <= WIDTH_MAX)
-			v = v * 10 + (*p - '0');
-	*count = (int16_t)(v > WIDTH_MAX ? WIDTH_MAX : v);
-	return p;
-}
-
 /* Parse the letters after %p. */
 static const char *parse_pointer(const char *p, struct xvt_print_piece *piece)
 {
@@ -788,37 +770,17 @@ static const char *parse_pointer(const char *p, struct xvt_print_piece *piece)
 	return p;
 }
 
-static const char *parse_length(const char *p, struct xvt_print_piece *piece)
-{
-	for (; *p && strchr("hlLzZqjt", *p); p++) {
-		if (*p == 'h')
-			piece->length = (int8_t)(piece->length > -2 ? piece->length - 1 : -2);
-		else
-			piece->length = 2;
-	}
-	return p;
-}
-
 /* Parse one conversion; p is after the '%'. Returns its end, or NULL. */
 static const char *parse_conversion(struct parser *k, const char *p, struct xvt_print_piece *piece,
 				    struct args *args)
 {
-	static const char flag_chars[] = "-0#+ ";
-	const char *at;
-
-	piece->width = piece->precision = -1;
-	while (*p && (at = strchr(flag_chars, *p))) {
-		piece->flags |= (uint8_t)(1u << (at - flag_chars));
-		p++;
-	}
-	if (*p == '*' || is_digit(*p))
-		p = parse_count(k, p, &piece->width, &piece->width_node, args);
-	if (*p == '.')
-		p = parse_count(k, p + 1, &piece->precision, &piece->precision_node, args);
-	p = parse_length(p, piece);
-	if (!*p || !strchr("diuxXocsp", *p))
+	p = xvt_piece_parse(p, piece);
+	if (!p)
 		return refuse(k);
-	piece->conv = *p++;
+	if (piece->width == XVT_PIECE_STAR)
+		piece->width_node = next_arg(k, args);
+	if (piece->precision == XVT_PIECE_STAR)
+		piece->precision_node = next_arg(k, args);
 	if (piece->conv == 'p')
 		p = parse_pointer(p, piece);
 	piece->node = next_arg(k, args);

@@ -54,21 +54,12 @@ static bool is_alnum(char c)
 	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* A width or precision: digits, or * for an argument. */
-static const char *take_count(const char *p, int16_t *count, struct args *a)
+/* The argument of a width or precision of "*". */
+static int16_t next_count(struct args *a)
 {
-	int v = 0;
+	const int v = (int)next_number(a, 4, true);
 
-	if (*p == '*') {
-		v = (int)next_number(a, 4, true);
-		p++;
-	} else {
-		for (; is_digit(*p); p++)
-			if (v < 1000)
-				v = v * 10 + (*p - '0');
-	}
-	*count = (int16_t)(v < 0 ? -1 : v > 255 ? 255 : v);
-	return p;
+	return (int16_t)(v < 0 ? -1 : v > XVT_PIECE_WIDTH_MAX ? XVT_PIECE_WIDTH_MAX : v);
 }
 
 /* p is after "%p". Where %p prints memory, the kernel recorded the printed text. */
@@ -98,35 +89,23 @@ static const char *put_pointer(struct xvt_out *o, struct xvt_decoder *d, const s
 	return p;
 }
 
-static uint32_t size_of(const struct xvt_print_piece *piece)
-{
-	return piece->length <= -2 ? 1 : piece->length == -1 ? 2 : piece->length == 0 ? 4 : 8;
-}
-
 /* Write one conversion; p is after the '%'. Returns its end, or NULL: not supported. */
 static const char *put_conversion(struct xvt_out *o, struct xvt_decoder *d,
 				  const struct xvt_event *ev, const char *p, struct args *a)
 {
-	static const char flag_chars[] = "-0#+ ";
-	struct xvt_print_piece piece = { .width = -1, .precision = -1 };
-	const char *at, *text;
+	struct xvt_print_piece piece = { .conv = 0 };
+	const char *text;
 	uint32_t len;
 	uint64_t v;
 	uint8_t c;
 
-	while (*p && (at = strchr(flag_chars, *p))) {
-		piece.flags |= (uint8_t)(1u << (at - flag_chars));
-		p++;
-	}
-	if (*p == '*' || is_digit(*p))
-		p = take_count(p, &piece.width, a);
-	if (*p == '.')
-		p = take_count(p + 1, &piece.precision, a);
-	for (; *p && strchr("hlLzZqjt", *p); p++)
-		piece.length = (int8_t)(*p != 'h' ? 2 : piece.length > -2 ? piece.length - 1 : -2);
-	if (!*p || !strchr("diuxXocsp", *p))
+	p = xvt_piece_parse(p, &piece);
+	if (!p)
 		return NULL;
-	piece.conv = *p++;
+	if (piece.width == XVT_PIECE_STAR)
+		piece.width = next_count(a);
+	if (piece.precision == XVT_PIECE_STAR)
+		piece.precision = next_count(a);
 	if (piece.conv == 'p')
 		return put_pointer(o, d, ev, p, &piece, a);
 	if (piece.conv == 's') {
@@ -135,7 +114,7 @@ static const char *put_conversion(struct xvt_out *o, struct xvt_decoder *d,
 			xvt_piece_text(o, &piece, text, len);
 		return p;
 	}
-	v = next_number(a, piece.conv == 'c' ? 1 : size_of(&piece),
+	v = next_number(a, piece.conv == 'c' ? 1 : xvt_piece_size(&piece),
 			piece.conv == 'd' || piece.conv == 'i');
 	c = (uint8_t)v;
 	if (!a->missing && piece.conv == 'c')
