@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * microvm.h - a virtual machine of one vCPU, some memory and a region, on the KVM API. The caller
- * controls each instruction of the guest: run, single-step, interrupt between two instructions,
- * return to an earlier state. Only microvm.c includes <linux/kvm.h>.
+ * microvm.h - a virtual machine of one vCPU, some memory and a region, on the KVM API. Only
+ * microvm.c includes <linux/kvm.h>. The tests interrupt such a guest at each of its instructions
+ * (tests/proof/bare/control.h).
  *
  * The guest is an image for the memory map of shared/xvt_bare.h, entered at its first byte in
- * 64-bit mode at ring 0. Its only device is the doorbell. Interrupts come from the caller;
- * there is no interrupt controller.
+ * 64-bit mode at ring 0. Its only device is the doorbell. There is no interrupt controller.
  */
 #ifndef XVT_MICROVM_H
 #define XVT_MICROVM_H
@@ -18,7 +17,6 @@
 #include "xvt_bare.h"
 
 struct xvt_microvm;
-struct xvt_microvm_state;
 
 struct xvt_microvm_config {
 	const void *image; /* NULL: the image that is linked into this program */
@@ -29,7 +27,7 @@ struct xvt_microvm_config {
 
 /* Why the guest stopped. */
 struct xvt_microvm_exit {
-	bool stepped;	 /* after one instruction of xvt_microvm_step(); else by a signal */
+	bool stepped;	 /* by the debugger, after one instruction; else by a signal */
 	uint32_t signal; /* enum xvt_bare_signal */
 	uint64_t value;	 /* of the signal */
 };
@@ -56,44 +54,8 @@ struct xvt_bare_page *xvt_microvm_page(struct xvt_microvm *vm);
  */
 int xvt_microvm_run(struct xvt_microvm *vm, struct xvt_microvm_exit *why);
 
-/*
- * Run one instruction. Returns as xvt_microvm_run(). At the return of an interrupt's handler KVM
- * may run the next instruction too, because iret clears the trap flag.
- */
-int xvt_microvm_step(struct xvt_microvm *vm, struct xvt_microvm_exit *why);
-
 /* Reason of the last -EIO. */
 const char *xvt_microvm_why(const struct xvt_microvm *vm);
-
-/*
- * Deliver an interrupt or NMI before the next instruction. Returns 0, or -EBUSY when the CPU
- * accepts none there: interrupts are off, they have just been switched on (shadow), or another is
- * being delivered. After -EBUSY nothing is left pending.
- */
-int xvt_microvm_irq(struct xvt_microvm *vm, uint32_t vector);
-int xvt_microvm_nmi(struct xvt_microvm *vm);
-
-/* Returns the address of the next instruction, or 0 on error. *interrupts_on: interrupts are
- * enabled there. */
-uint64_t xvt_microvm_rip(struct xvt_microvm *vm, bool *interrupts_on);
-
-/*
- * Continue at ring 3; interrupt handlers that are running return to ring 3 as well. The guest's
- * code is the same, but a KVM that emulates ring 0 by software runs ring 3 on the CPU. Such a KVM
- * cannot single-step at ring 3. Returns 0 or -EIO.
- */
-int xvt_microvm_to_user(struct xvt_microvm *vm);
-
-/* The guest's memory, XVT_BARE_RAM_SIZE bytes. */
-const uint8_t *xvt_microvm_memory(const struct xvt_microvm *vm);
-
-/*
- * Save, and restore, the CPU, the memory and the region, but not the time. The first save with
- * *state NULL allocates the state; later saves reuse it. Returns 0 or -errno.
- */
-int xvt_microvm_save(struct xvt_microvm *vm, struct xvt_microvm_state **state);
-int xvt_microvm_restore(struct xvt_microvm *vm, const struct xvt_microvm_state *state);
-void xvt_microvm_state_free(struct xvt_microvm_state *state);
 
 /* Get guest TSC - host TSC in ticks, as KVM reports it. Returns 0, or -errno: not supported. */
 int xvt_microvm_tsc_offset(struct xvt_microvm *vm, int64_t *offset);

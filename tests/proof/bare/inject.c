@@ -115,7 +115,7 @@ static bool finish(struct inject *in)
 	if (xvt_microvm_to_user(in->vm))
 		return died(in);
 	do {
-		if (xvt_microvm_run(in->vm, &why))
+		if (xvt_microvm_go(in->vm, &why))
 			return died(in);
 	} while (why.signal == XVT_BARE_KICK);
 	if (why.signal != XVT_BARE_DONE)
@@ -128,7 +128,7 @@ static bool deliver(struct inject *in, uint32_t signal, uint64_t rip)
 {
 	struct xvt_microvm_exit why;
 
-	if (xvt_microvm_run(in->vm, &why))
+	if (xvt_microvm_go(in->vm, &why))
 		return died(in);
 	if (why.signal != signal || why.value != rip)
 		return wrong(in, "the interrupt was taken somewhere else");
@@ -242,7 +242,7 @@ static bool leave_handler(struct inject *in)
 	bool done, left, interrupts_on;
 
 	do {
-		if (xvt_microvm_run(in->vm, &why))
+		if (xvt_microvm_go(in->vm, &why))
 			return died(in);
 	} while (why.signal == XVT_BARE_KICK);
 	if (why.signal != XVT_BARE_LEAVE)
@@ -476,7 +476,7 @@ static bool begin(struct inject *in)
 		.region_size = SCENE_REGION_SIZE,
 	};
 
-	if (xvt_microvm_new(&in->vm, &config))
+	if (xvt_microvm_new(&in->vm, &config) || xvt_microvm_take_control(in->vm))
 		return wrong(in, "cannot make the machine");
 	return !xvt_microvm_save(in->vm, &in->blank) ? set(in) : wrong(in, "cannot save");
 }

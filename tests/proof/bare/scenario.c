@@ -156,7 +156,7 @@ int64_t scene_command(struct xvt_microvm *vm, uint32_t command, uint32_t count)
 	xvt_microvm_page(vm)->command = command;
 	xvt_microvm_page(vm)->count = count;
 	do {
-		if (xvt_microvm_run(vm, &why))
+		if (xvt_microvm_go(vm, &why))
 			return INT32_MIN;
 	} while (why.signal == XVT_BARE_KICK);
 	return why.signal == XVT_BARE_DONE ? (int64_t)why.value : INT32_MIN;
@@ -203,7 +203,7 @@ static bool start(struct xvt_microvm *vm, const struct scenario *s, void *region
 	page->clock_step = s->real_clock ? 0 : 3;
 	page->clock_now = 1ull << 40;
 	/* The guest's first signal says that it is there. */
-	return !xvt_microvm_run(vm, &why) && why.signal == XVT_BARE_DONE &&
+	return !xvt_microvm_go(vm, &why) && why.signal == XVT_BARE_DONE &&
 	       scene_command(vm, XVT_BARE_START, 0) == 0;
 }
 

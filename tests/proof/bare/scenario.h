@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "doctor/microvm.h"
+#include "control.h"
 
 /* Smallest region of one ring: 4 sub-buffers of 1 KiB, so that borders and laps are near. */
 #define SCENE_REGION_SIZE 24576u

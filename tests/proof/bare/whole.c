@@ -108,13 +108,15 @@ static int start(struct whole *w)
 	struct xvt_fault fault;
 	int err = xvt_microvm_new(&w->vm, &config);
 
+	if (!err)
+		err = xvt_microvm_take_control(w->vm);
 	if (err)
 		return fail("micro-VM", strerror(-err));
 	page = xvt_microvm_page(w->vm);
 	page->region_size = w->size;
 	page->subbuf_size = SCENE_SUBBUF_SIZE;
 	page->enable = XVT_ENABLE_STOP;
-	if (xvt_microvm_run(w->vm, &why) || scene_command(w->vm, XVT_BARE_START, 0))
+	if (xvt_microvm_go(w->vm, &why) || scene_command(w->vm, XVT_BARE_START, 0))
 		return fail("guest", "cannot start");
 	memcpy(&header, w->region, sizeof(header));
 	if (xvt_check_header(&header, w->size, &w->g, &fault))
@@ -143,7 +145,7 @@ static bool interrupt(struct whole *w, bool nmi)
 
 	if (err)
 		return err == -EBUSY;
-	return !xvt_microvm_run(w->vm, &why) &&
+	return !xvt_microvm_go(w->vm, &why) &&
 	       why.signal == (nmi ? (uint32_t)XVT_BARE_NMI : (uint32_t)XVT_BARE_IRQ);
 }
 
@@ -168,7 +170,7 @@ static bool one_event(struct whole *w, uint64_t k)
 	if (!done && !interrupt(w, true))
 		return false;
 	while (!done) {
-		if (xvt_microvm_run(w->vm, &why))
+		if (xvt_microvm_go(w->vm, &why))
 			return false;
 		done = why.signal == XVT_BARE_DONE;
 	}
