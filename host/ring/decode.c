@@ -23,73 +23,75 @@ void xvt_ring_drop_piece(struct xvt_ring *r)
  */
 static void see_base(struct xvt_ring *r)
 {
-	if (r->decode.seen_valid || r->decode.in_past || r->account.took_over || r->cut.on ||
+	struct xvt_ring_decode *d = &r->decode;
+
+	if (d->seen_valid || d->in_past || r->account.took_over || r->cut.on ||
 	    r->mode != XVT_ENABLE_OVERWRITE)
 		return;
-	r->decode.seen =
-		(struct xvt_subbuf_hdr){ .attempted = r->account.base_attempted + 1,
-					 .discarded = (uint32_t)r->account.base_discarded };
-	r->decode.seen_valid = true;
+	d->seen = (struct xvt_subbuf_hdr){ .attempted = r->account.base_attempted + 1,
+					   .discarded = (uint32_t)r->account.base_discarded };
+	d->seen_valid = true;
 }
 
 /* Take the sub-buffer header just read; true when something was lost before it. */
 static bool loss_before(struct xvt_ring *r)
 {
-	const struct xvt_subbuf_hdr *h = &r->decode.reader.subbuf;
+	struct xvt_ring_decode *d = &r->decode;
+	const struct xvt_subbuf_hdr *h = &d->reader.subbuf;
 	uint64_t sum = 0;
 	unsigned int i;
 
-	memset(&r->decode.lost, 0, sizeof(r->decode.lost));
+	memset(&d->lost, 0, sizeof(d->lost));
 	for (i = 0; i < XVT_LOST_CAUSES; i++) {
 		uint32_t delta = h->lost[i] - (uint32_t)r->account.reported_lost[i];
 
 		/* Counters only grow; "backwards" is a header from before the base. */
 		if (delta >> 31)
 			delta = 0;
-		r->decode.lost.lost[i] = delta;
+		d->lost.lost[i] = delta;
 		r->account.reported_lost[i] += delta;
 		sum += delta;
 	}
-	if (r->decode.gap_skipped)
+	if (d->gap_skipped)
 		see_base(r);
 	/* A snapshot knows what its first sub-buffer's header said, whatever it could read since.
 	 */
-	if ((r->decode.gap_skipped || (r->cut.on && r->decode.gap_bad_bytes)) &&
-	    r->decode.seen_valid && !r->decode.unaccounted_before) {
+	if ((d->gap_skipped || (r->cut.on && d->gap_bad_bytes)) && d->seen_valid &&
+	    !d->unaccounted_before) {
 		/* (Orphans have a reckoning of their own, which this gap is part of.) */
-		int64_t passed = (int64_t)(h->attempted - r->decode.seen.attempted);
-		int64_t known = (int64_t)(r->decode.since_subbuf + sum +
-					  (uint32_t)(h->discarded - r->decode.seen.discarded));
+		int64_t passed = (int64_t)(h->attempted - d->seen.attempted);
+		int64_t known = (int64_t)(d->since_subbuf + sum +
+					  (uint32_t)(h->discarded - d->seen.discarded));
 
-		r->decode.lost.overwritten = passed > known ? (uint64_t)(passed - known) : 0;
+		d->lost.overwritten = passed > known ? (uint64_t)(passed - known) : 0;
 	}
-	r->decode.lost.bad_bytes = r->decode.gap_bad_bytes;
-	r->decode.lost.rolled_back = r->decode.gap_rolled_back;
-	sum += r->decode.lost.overwritten + r->decode.lost.bad_bytes + r->decode.lost.rolled_back +
-	       r->decode.gap_skipped;
-	r->decode.gap_skipped = false;
-	r->decode.gap_rolled_back = false;
-	r->decode.gap_bad_bytes = 0;
-	r->decode.seen = *h;
-	r->decode.seen_valid = true;
-	r->decode.since_subbuf = 0;
+	d->lost.bad_bytes = d->gap_bad_bytes;
+	d->lost.rolled_back = d->gap_rolled_back;
+	sum += d->lost.overwritten + d->lost.bad_bytes + d->lost.rolled_back + d->gap_skipped;
+	d->gap_skipped = false;
+	d->gap_rolled_back = false;
+	d->gap_bad_bytes = 0;
+	d->seen = *h;
+	d->seen_valid = true;
+	d->since_subbuf = 0;
 	return sum != 0;
 }
 
 /* The rest of this sub-buffer cannot be read: count it, go on at the next. */
 static void unreadable(struct xvt_ring *r)
 {
-	uint64_t from = r->decode.reader.pos, next;
+	struct xvt_ring_decode *d = &r->decode;
+	uint64_t from = d->reader.pos, next;
 
-	xvt_fault_text(&r->decode.reader.fault, r->fault.text, sizeof(r->fault.text));
+	xvt_fault_text(&d->reader.fault, r->fault.text, sizeof(r->fault.text));
 	r->fault.is_new = true;
-	next = xvt_reader_skip(&r->decode.reader);
-	r->decode.epoch_known = false;
+	next = xvt_reader_skip(&d->reader);
+	d->epoch_known = false;
 	while (r->drain.first && xvt_pos_before(r->drain.first->pos, next)) {
 		uint64_t end = r->drain.first->pos + r->drain.first->len;
 
 		if (xvt_pos_before(from, end)) {
-			r->decode.gap_bad_bytes += end - from;
+			d->gap_bad_bytes += end - from;
 			r->account.stats.bad_bytes += end - from;
 			from = end;
 		}
@@ -100,39 +102,39 @@ static void unreadable(struct xvt_ring *r)
 /* The next piece, or the same one with its reader at the end. */
 static bool feed(struct xvt_ring *r)
 {
+	struct xvt_ring_decode *d = &r->decode;
 	struct xvt_piece *p = r->drain.first;
 
-	if (p && r->decode.reader.copy == p->bytes) {
+	if (p && d->reader.copy == p->bytes) {
 		xvt_ring_drop_piece(r);
 		/* Salvage stops where no record is, which may be before the piece's end: the rest
 		 * of it goes too, or the next look would read where nothing is any more. */
-		xvt_reader_feed(&r->decode.reader, NULL, 0);
+		xvt_reader_feed(&d->reader, NULL, 0);
 		p = r->drain.first;
 	}
 	if (!p)
 		return false;
 	if (p->after_roll_back) {
-		r->decode.past = p->past;
-		r->decode.past.newest = r->decode.newest;
-		r->decode.in_past = true;
-		memcpy(r->account.reported_lost, r->decode.past.reported_lost,
+		d->past = p->past;
+		d->past.newest = d->newest;
+		d->in_past = true;
+		memcpy(r->account.reported_lost, d->past.reported_lost,
 		       sizeof(r->account.reported_lost));
-		r->decode.skip_until = r->decode.past.skip_until;
-		r->decode.seen_valid = false;
-		r->decode.since_subbuf = 0;
+		d->skip_until = d->past.skip_until;
+		d->seen_valid = false;
+		d->since_subbuf = 0;
 	}
-	if (p->pos != r->decode.reader.pos) {
-		r->decode.reader.pos =
-			p->pos; /* a gap; pieces start at records or at sub-buffers */
-		r->decode.epoch_known = false;
+	if (p->pos != d->reader.pos) {
+		d->reader.pos = p->pos; /* a gap; pieces start at records or at sub-buffers */
+		d->epoch_known = false;
 	}
 	/* In stop mode the drain clears what it has read; in overwrite mode it does not. */
-	r->decode.reader.salvage = !p->salvage			? XVT_SALVAGE_NO
-				   : r->mode == XVT_ENABLE_STOP ? XVT_SALVAGE_CLEARED
-								: XVT_SALVAGE_STOP;
-	r->decode.gap_skipped |= p->after_skip;
-	r->decode.gap_rolled_back |= p->after_roll_back;
-	xvt_reader_feed(&r->decode.reader, p->bytes, p->len);
+	d->reader.salvage = !p->salvage			 ? XVT_SALVAGE_NO
+			    : r->mode == XVT_ENABLE_STOP ? XVT_SALVAGE_CLEARED
+							 : XVT_SALVAGE_STOP;
+	d->gap_skipped |= p->after_skip;
+	d->gap_rolled_back |= p->after_roll_back;
+	xvt_reader_feed(&d->reader, p->bytes, p->len);
 	return true;
 }
 
@@ -154,14 +156,15 @@ static uint64_t roughly_ns(const struct xvt_ring *r, uint64_t guest)
  */
 static void mend_context(struct xvt_ring *r)
 {
+	struct xvt_ring_decode *d = &r->decode;
 	const uint64_t turn = 1ull << r->region->g.ts_bits, late = r->drain.first->ceiling_ns;
 
-	if (!r->decode.in_past || r->decode.rec.full ||
-	    roughly_ns(r, r->decode.rec.ts) <= late + r->clock.map.slack_ns + xvt_clock_creep_ns(0))
+	if (!d->in_past || d->rec.full ||
+	    roughly_ns(r, d->rec.ts) <= late + r->clock.map.slack_ns + xvt_clock_creep_ns(0))
 		return;
-	r->decode.reader.ts -= turn;
-	r->decode.rec.ts = r->decode.reader.ts;
-	r->decode.epoch_known = false;
+	d->reader.ts -= turn;
+	d->rec.ts = d->reader.ts;
+	d->epoch_known = false;
 }
 
 /*
@@ -171,44 +174,47 @@ static void mend_context(struct xvt_ring *r)
  */
 static bool maybe_old(const struct xvt_ring *r)
 {
-	const struct xvt_past *past = &r->decode.past;
+	const struct xvt_ring_decode *d = &r->decode;
+	const struct xvt_past *past = &d->past;
 
-	if (xvt_pos_before(r->decode.rec.pos, r->decode.skip_until))
+	if (xvt_pos_before(d->rec.pos, d->skip_until))
 		return true;
-	if (!r->decode.in_past || xvt_pos_before(r->decode.rec.pos, past->proven_until) ||
-	    (r->decode.epoch_known && (int32_t)(r->decode.rec.epoch - past->epoch) >= 0))
+	if (!d->in_past || xvt_pos_before(d->rec.pos, past->proven_until) ||
+	    (d->epoch_known && (int32_t)(d->rec.epoch - past->epoch) >= 0))
 		return false;
 	/* What lies between them was never delivered, but its turn is over. */
-	return r->decode.rec.ts <= past->newest || r->decode.rec.ts < r->decode.newest;
+	return d->rec.ts <= past->newest || d->rec.ts < d->newest;
 }
 
 /* The same of a record. And the ring's counters are another past's, too: each event that is
  * delivered was attempted once, whichever of the two had it. */
 static bool is_old(struct xvt_ring *r)
 {
-	const struct xvt_past *past = &r->decode.past;
-	const uint32_t n = r->decode.rec.id >= XVT_ID_FIRST_EVENT;
+	struct xvt_ring_decode *d = &r->decode;
+	const struct xvt_past *past = &d->past;
+	const uint32_t n = d->rec.id >= XVT_ID_FIRST_EVENT;
 	const bool old = maybe_old(r);
 
-	if (r->decode.in_past && !old && xvt_pos_before(r->decode.rec.pos, past->counted_from))
+	if (d->in_past && !old && xvt_pos_before(d->rec.pos, past->counted_from))
 		r->account.base_attempted -= n;
 	/* A newer copy has brought it back, with the counters of its time. */
-	if (r->decode.in_past && old && !xvt_pos_before(r->decode.rec.pos, past->seen_until))
+	if (d->in_past && old && !xvt_pos_before(d->rec.pos, past->seen_until))
 		r->account.base_attempted += n;
-	if (!old && r->decode.rec.ts > r->decode.newest)
-		r->decode.newest = r->decode.rec.ts;
+	if (!old && d->rec.ts > d->newest)
+		d->newest = d->rec.ts;
 	return old;
 }
 
 bool xvt_ring_only_new(const struct xvt_ring *r)
 {
-	const struct xvt_past *past = &r->decode.past;
+	const struct xvt_ring_decode *d = &r->decode;
+	const struct xvt_past *past = &d->past;
 
-	if (xvt_pos_before(r->decode.reader.pos, r->decode.skip_until))
+	if (xvt_pos_before(d->reader.pos, d->skip_until))
 		return false;
-	return !r->decode.in_past || (r->decode.reader.ts > past->newest &&
-				      !xvt_pos_before(r->decode.reader.pos, past->counted_from) &&
-				      !xvt_pos_before(r->decode.reader.pos, past->seen_until));
+	return !d->in_past ||
+	       (d->reader.ts > past->newest && !xvt_pos_before(d->reader.pos, past->counted_from) &&
+		!xvt_pos_before(d->reader.pos, past->seen_until));
 }
 
 /*
@@ -218,62 +224,65 @@ bool xvt_ring_only_new(const struct xvt_ring *r)
  */
 static void unaccounted_at_header(struct xvt_ring *r)
 {
-	const struct xvt_subbuf_hdr *h = &r->decode.reader.subbuf;
+	struct xvt_ring_decode *d = &r->decode;
+	const struct xvt_subbuf_hdr *h = &d->reader.subbuf;
 	unsigned int i;
 
-	r->decode.unaccounted = h->attempted - r->account.base_attempted;
-	r->decode.unaccounted -=
-		(uint64_t)(int32_t)(h->discarded - (uint32_t)r->account.base_discarded);
+	d->unaccounted = h->attempted - r->account.base_attempted;
+	d->unaccounted -= (uint64_t)(int32_t)(h->discarded - (uint32_t)r->account.base_discarded);
 	for (i = 0; i < XVT_LOST_CAUSES; i++)
-		r->decode.unaccounted -=
+		d->unaccounted -=
 			(uint64_t)(int32_t)(h->lost[i] - (uint32_t)r->account.base_lost[i]);
-	r->decode.unaccounted_known = r->decode.unaccounted_opened = true;
+	d->unaccounted_known = d->unaccounted_opened = true;
 }
 
 static void unaccounted_at_record(struct xvt_ring *r, bool old)
 {
-	const bool event =
-		r->decode.rec.kind == XVT_REC_RECORD && r->decode.rec.id >= XVT_ID_FIRST_EVENT;
+	struct xvt_ring_decode *d = &r->decode;
+	const bool event = d->rec.kind == XVT_REC_RECORD && d->rec.id >= XVT_ID_FIRST_EVENT;
 
-	if (r->decode.unaccounted_opened && (event || r->decode.rec.kind == XVT_REC_DISCARDED))
-		r->decode.unaccounted--;
-	r->decode.unaccounted_opened = false;
-	r->decode.unaccounted += old && event;
+	if (d->unaccounted_opened && (event || d->rec.kind == XVT_REC_DISCARDED))
+		d->unaccounted--;
+	d->unaccounted_opened = false;
+	d->unaccounted += old && event;
 }
 
 /* The record in hand is the first of ours: were there orphans? Then that is told before it. */
 static void end_unaccounted(struct xvt_ring *r)
 {
+	struct xvt_ring_decode *d = &r->decode;
 	uint64_t sum;
 	unsigned int i;
 
-	r->decode.unaccounted_before = false;
+	d->unaccounted_before = false;
 	sum = r->drain.last.attempted - r->account.base_attempted -
 	      (r->drain.last.discarded - r->account.base_discarded);
 	for (i = 0; i < XVT_LOST_CAUSES; i++)
 		sum -= r->drain.last.lost[i] - r->account.base_lost[i];
-	if (!r->decode.unaccounted_known || !r->decode.unaccounted || r->decode.unaccounted >> 63 ||
-	    r->decode.unaccounted > sum)
+	if (!d->unaccounted_known || !d->unaccounted || d->unaccounted >> 63 ||
+	    d->unaccounted > sum)
 		return; /* none; or the guest's own idea */
-	r->decode.stash = r->decode.rec;
-	r->decode.stashed = true;
-	memset(&r->decode.lost, 0, sizeof(r->decode.lost));
-	r->decode.lost.overwritten = r->decode.unaccounted;
-	r->decode.is_lost = true;
-	r->decode.rec.id = XVT_ID_LOST;
-	r->decode.rec.payload = (const uint8_t *)&r->decode.lost;
-	r->decode.rec.len = sizeof(r->decode.lost);
+	d->stash = d->rec;
+	d->stashed = true;
+	memset(&d->lost, 0, sizeof(d->lost));
+	d->lost.overwritten = d->unaccounted;
+	d->is_lost = true;
+	d->rec.id = XVT_ID_LOST;
+	d->rec.payload = (const uint8_t *)&d->lost;
+	d->rec.len = sizeof(d->lost);
 }
 
 bool xvt_ring_decode(struct xvt_ring *r)
 {
-	if (r->decode.stashed) {
-		r->decode.rec = r->decode.stash;
-		r->decode.stashed = r->decode.is_lost = false;
+	struct xvt_ring_decode *d = &r->decode;
+
+	if (d->stashed) {
+		d->rec = d->stash;
+		d->stashed = d->is_lost = false;
 		return true;
 	}
 	for (;;) {
-		int err = xvt_reader_next(&r->decode.reader, &r->decode.rec);
+		int err = xvt_reader_next(&d->reader, &d->rec);
 
 		if (err == 0) {
 			if (!feed(r))
@@ -282,34 +291,34 @@ bool xvt_ring_decode(struct xvt_ring *r)
 		}
 		if (err < 0) {
 			unreadable(r);
-			r->decode.reader.copy = NULL;
+			d->reader.copy = NULL;
 			if (!feed(r))
 				return false;
 			continue;
 		}
-		r->decode.epoch_known |= r->decode.rec.full;
-		switch (r->decode.rec.kind) {
+		d->epoch_known |= d->rec.full;
+		switch (d->rec.kind) {
 		case XVT_REC_SUBBUF:
-			if (r->decode.unaccounted_before)
+			if (d->unaccounted_before)
 				unaccounted_at_header(r);
 			if (maybe_old(r)) {
-				r->decode.seen = r->decode.reader.subbuf;
-				r->decode.seen_valid = true;
-				r->decode.since_subbuf = 0;
+				d->seen = d->reader.subbuf;
+				d->seen_valid = true;
+				d->since_subbuf = 0;
 				continue;
 			}
-			r->decode.is_lost = loss_before(r);
-			if (!r->decode.is_lost)
+			d->is_lost = loss_before(r);
+			if (!d->is_lost)
 				continue;
-			r->decode.rec.id = XVT_ID_LOST;
-			r->decode.rec.payload = (const uint8_t *)&r->decode.lost;
-			r->decode.rec.len = sizeof(r->decode.lost);
+			d->rec.id = XVT_ID_LOST;
+			d->rec.payload = (const uint8_t *)&d->lost;
+			d->rec.len = sizeof(d->lost);
 			return true;
 		case XVT_REC_INFLIGHT:
-			r->decode.unfinished++;
+			d->unfinished++;
 			continue;
 		case XVT_REC_DISCARDED:
-			if (r->decode.unaccounted_before)
+			if (d->unaccounted_before)
 				unaccounted_at_record(r, false);
 			continue;
 		case XVT_REC_RECORD: {
@@ -317,22 +326,21 @@ bool xvt_ring_decode(struct xvt_ring *r)
 
 			mend_context(r);
 			old = is_old(r);
-			if (r->decode.unaccounted_before)
+			if (d->unaccounted_before)
 				unaccounted_at_record(r, old);
 			/* Also those that an earlier trace has: the header before them had not. */
-			r->decode.since_subbuf += r->decode.rec.id >= XVT_ID_FIRST_EVENT;
+			d->since_subbuf += d->rec.id >= XVT_ID_FIRST_EVENT;
 			if (old)
 				continue;
-			if (r->decode.rec.id < XVT_ID_FIRST_EVENT &&
-			    r->decode.rec.id != XVT_ID_CLOCK_SYNC &&
-			    r->decode.rec.id != XVT_ID_MARK) {
+			if (d->rec.id < XVT_ID_FIRST_EVENT && d->rec.id != XVT_ID_CLOCK_SYNC &&
+			    d->rec.id != XVT_ID_MARK) {
 				/* A guest may not speak in the host's name (LOST). */
-				r->decode.gap_bad_bytes += r->decode.rec.len;
-				r->account.stats.bad_bytes += r->decode.rec.len;
+				d->gap_bad_bytes += d->rec.len;
+				r->account.stats.bad_bytes += d->rec.len;
 				continue;
 			}
-			r->decode.is_lost = false;
-			if (r->decode.unaccounted_before)
+			d->is_lost = false;
+			if (d->unaccounted_before)
 				end_unaccounted(r);
 			return true;
 		}

@@ -67,20 +67,21 @@ static int fetch(struct xvt_ring *r, struct xvt_piece *p, struct xvt_loop *loop)
 static bool queue(struct xvt_ring *r, struct xvt_loop *loop, uint64_t to, bool salvage,
 		  uint64_t ceiling, uint32_t *room)
 {
+	struct xvt_ring_drain *d = &r->drain;
 	const struct xvt_geometry *g = &r->region->g;
 
 	/* `to` lies before read_pos, or further on than a ring holds. In overwrite mode and at the
 	 * border of a generation `to` is unchecked input from the guest. */
-	if (to - xvt_pos_trunc(g, r->drain.read_pos) > g->ring_size)
+	if (to - xvt_pos_trunc(g, d->read_pos) > g->ring_size)
 		return false;
-	while (r->drain.read_pos != to) {
-		uint64_t end = xvt_pos_next_subbuf(g, r->drain.read_pos);
+	while (d->read_pos != to) {
+		uint64_t end = xvt_pos_next_subbuf(g, d->read_pos);
 		struct xvt_piece *p;
 		uint32_t len;
 
 		if (xvt_pos_before(to, end))
 			end = to;
-		len = (uint32_t)(end - r->drain.read_pos);
+		len = (uint32_t)(end - d->read_pos);
 		if (len > *room)
 			return false;
 		/* A ring without a clock may never get one, and would keep borrowed memory for
@@ -91,7 +92,7 @@ static bool queue(struct xvt_ring *r, struct xvt_loop *loop, uint64_t to, bool s
 		 * for good: records of other rings use the budget up while they wait for this
 		 * ring's bound. The merge does not wait for a ring that never had a clock.
 		 */
-		if (!p && !r->drain.first && (r->phase != XVT_PHASE_NEW || r->salvage))
+		if (!p && !d->first && (r->phase != XVT_PHASE_NEW || r->salvage))
 			p = xvt_pool_get_over(r->pool, sizeof(*p) + len);
 		if (!p)
 			return false;
@@ -99,28 +100,27 @@ static bool queue(struct xvt_ring *r, struct xvt_loop *loop, uint64_t to, bool s
 		memset(p, 0, sizeof(*p));
 		p->op.done = read_done;
 		p->ring = r;
-		p->pos = r->drain.read_pos;
+		p->pos = d->read_pos;
 		p->len = len;
 		p->ceiling_clock = ceiling;
 		p->ceiling_ns = xvt_host_clock_ns(r->host_clock, ceiling);
-		p->floor_ns =
-			r->drain.idle ? xvt_host_clock_ns(r->host_clock, r->drain.idle_clock) : 0;
+		p->floor_ns = d->idle ? xvt_host_clock_ns(r->host_clock, d->idle_clock) : 0;
 		p->salvage = salvage;
-		p->after_skip = r->drain.skipped;
-		p->after_roll_back = r->drain.rolled_back;
-		p->past = r->drain.restored;
-		r->drain.skipped = r->drain.rolled_back = false;
+		p->after_skip = d->skipped;
+		p->after_roll_back = d->rolled_back;
+		p->past = d->restored;
+		d->skipped = d->rolled_back = false;
 		p->bytes = (uint8_t *)(p + 1);
 		if (fetch(r, p, loop)) {
 			xvt_pool_put(r->pool, p, sizeof(*p) + len);
 			return false;
 		}
-		if (r->drain.tail)
-			r->drain.tail->next = p;
+		if (d->tail)
+			d->tail->next = p;
 		else
-			r->drain.first = p;
-		r->drain.tail = p;
-		r->drain.read_pos = end;
+			d->first = p;
+		d->tail = p;
+		d->read_pos = end;
 	}
 	return true;
 }
@@ -157,17 +157,18 @@ static bool is_bad_entry(struct xvt_ring *r, const struct xvt_ring_gen *gen, uin
 static bool follow_generations(struct xvt_ring *r, struct xvt_loop *loop, uint32_t now,
 			       uint64_t ceiling, uint32_t *room)
 {
+	struct xvt_ring_drain *d = &r->drain;
 	const struct xvt_geometry *g = &r->region->g;
 
-	while (r->drain.generation != now) {
-		uint32_t next = r->drain.generation + 1;
+	while (d->generation != now) {
+		uint32_t next = d->generation + 1;
 		const struct xvt_ring_gen *shared;
 		struct xvt_ring_gen gen;
 
-		if (now - r->drain.generation > XVT_GEN_SLOTS) {
+		if (now - d->generation > XVT_GEN_SLOTS) {
 			/* More restarts than the table holds: the generations between are lost. */
 			next = now;
-			r->drain.skipped = true;
+			d->skipped = true;
 		}
 		shared = &r->ctl->gen[next % XVT_GEN_SLOTS];
 		gen.generation = xvt_load_acquire(&shared->generation);
@@ -179,39 +180,39 @@ static bool follow_generations(struct xvt_ring *r, struct xvt_loop *loop, uint32
 			return false;
 		/* The distance from the sub-buffer's begin, which an overrun overwrites first;
 		 * queue() measures the same. */
-		if (gen.prev_resv - xvt_pos_trunc(g, r->drain.read_pos) <= g->ring_size &&
+		if (gen.prev_resv - xvt_pos_trunc(g, d->read_pos) <= g->ring_size &&
 		    gen.prev_resv - gen.prev_commit <= g->ring_size) {
 			/* An earlier pass may have ended anywhere in between, by its budget. */
-			if (xvt_pos_before(r->drain.read_pos, gen.prev_commit) &&
+			if (xvt_pos_before(d->read_pos, gen.prev_commit) &&
 			    !queue(r, loop, gen.prev_commit, false, ceiling, room))
 				return false;
 			if (!queue(r, loop, gen.prev_resv, true, ceiling, room))
 				return false;
 		} else {
-			r->drain.skipped = true;
+			d->skipped = true;
 		}
-		r->drain.left_behind += gen.prev_nest <= XVT_MAXNEST + 1 ? gen.prev_nest : 0;
-		r->drain.read_pos = gen.start;
-		r->drain.generation = next;
+		d->left_behind += gen.prev_nest <= XVT_MAXNEST + 1 ? gen.prev_nest : 0;
+		d->read_pos = gen.start;
+		d->generation = next;
 	}
 	return true;
 }
 
 static bool tail_is_there(const struct xvt_ring *r)
 {
+	const struct xvt_ring_drain *d = &r->drain;
 	const struct xvt_geometry *g = &r->region->g;
 	const uint64_t *at;
 	uint32_t i;
 
 	/* In stop mode a sub-buffer that was taken to its end is cleared, so its bytes prove
 	 * nothing. */
-	if (!(r->drain.read_pos & (g->subbuf_size - 1)))
+	if (!(d->read_pos & (g->subbuf_size - 1)))
 		return true;
 	at = (const uint64_t *)(r->region->map + xvt_data_off(g, r->index) +
-				xvt_pos_off(g, r->drain.read_pos -
-						       r->drain.nr_before * sizeof(uint64_t)));
-	for (i = 0; i < r->drain.nr_before; i++) {
-		if (xvt_load(&at[i]) != r->drain.before[i])
+				xvt_pos_off(g, d->read_pos - d->nr_before * sizeof(uint64_t)));
+	for (i = 0; i < d->nr_before; i++) {
+		if (xvt_load(&at[i]) != d->before[i])
 			return false;
 	}
 	return true;
@@ -239,16 +240,17 @@ static bool smaller(const struct xvt_ring_snapshot *now, const struct xvt_ring_s
  */
 static bool went_back(const struct xvt_ring *r, const struct xvt_ring_snapshot *now)
 {
-	const struct xvt_ring_snapshot *last = &r->drain.last;
+	const struct xvt_ring_drain *d = &r->drain;
+	const struct xvt_ring_snapshot *last = &d->last;
 
-	if ((int32_t)(now->generation - r->drain.generation) < 0)
+	if ((int32_t)(now->generation - d->generation) < 0)
 		return true;
 	if (now->generation != last->generation || now->backend != last->backend)
 		return false;
 	/* The data is compared in stop mode only: in overwrite mode the writer may overwrite it at
 	 * any time. */
 	return smaller(now, last) || (r->mode == XVT_ENABLE_STOP && now->commit != last->commit &&
-				      now->generation == r->drain.generation && !tail_is_there(r));
+				      now->generation == d->generation && !tail_is_there(r));
 }
 
 static uint32_t room_of(const struct xvt_ring *r)
@@ -260,6 +262,7 @@ static uint32_t room_of(const struct xvt_ring *r)
 
 void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_clock)
 {
+	struct xvt_ring_drain *d = &r->drain;
 	const struct xvt_geometry *g = &r->region->g;
 	const bool overwrite = r->mode == XVT_ENABLE_OVERWRITE;
 	struct xvt_ring_snapshot s;
@@ -268,41 +271,40 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 	uint32_t room = room_of(r);
 	bool all, frozen;
 
-	r->drain.kept = r->drain.tail;
+	d->kept = d->tail;
 	if (r->phase == XVT_PHASE_BROKEN)
 		return;
-	r->drain.phase_before = r->phase;
-	r->drain.last_before = r->drain.last;
-	r->drain.taken = 0;
-	r->drain.unread = true; /* cleared at the end of a complete look */
+	d->phase_before = r->phase;
+	d->last_before = d->last;
+	d->taken = 0;
+	d->unread = true; /* cleared at the end of a complete look */
 	xvt_ring_snapshot(r->ctl, &r->region->g, &s);
 	ceiling = r->cut.frozen ? r->cut.look_clock : xvt_clock_read_ordered();
 	/*
 	 * After a roll-back nothing of this look is used; xvt_drain_resync() decides before the
 	 * next look where to go on. Salvage skips the check: its writer is gone and adds no data.
 	 */
-	r->drain.went_back = !r->salvage && went_back(r, &s);
-	if (r->drain.went_back) {
-		r->drain.idle = false;
+	d->went_back = !r->salvage && went_back(r, &s);
+	if (d->went_back) {
+		d->idle = false;
 		return;
 	}
 	if (r->cut.frozen)
 		s.commit = r->cut.look.commit;
 	/* A parked ring whose words have not changed: its writer stays inside one event. A later
 	 * writer would have moved one of these words. */
-	frozen = r->phase == XVT_PHASE_ASIDE && s.nest == r->drain.last.nest &&
-		 s.resv == r->drain.last.resv && s.commit == r->drain.last.commit &&
-		 s.generation == r->drain.last.generation;
-	if (s.resv != r->drain.last.resv || s.nest != r->drain.last.nest)
-		r->drain.changed_clock = ceiling;
-	r->drain.last = s;
-	if (s.generation != r->drain.generation &&
+	frozen = r->phase == XVT_PHASE_ASIDE && s.nest == d->last.nest && s.resv == d->last.resv &&
+		 s.commit == d->last.commit && s.generation == d->last.generation;
+	if (s.resv != d->last.resv || s.nest != d->last.nest)
+		d->changed_clock = ceiling;
+	d->last = s;
+	if (s.generation != d->generation &&
 	    !follow_generations(r, loop, s.generation, ceiling, &room))
 		return;
-	if (s.generation != r->drain.entered && xvt_pos_before(s.commit, r->drain.read_pos))
+	if (s.generation != d->entered && xvt_pos_before(s.commit, d->read_pos))
 		return; /* the writer is setting up the new generation */
-	r->drain.entered = s.generation;
-	if (xvt_check_snapshot(g, &s, r->drain.read_pos, overwrite, &fault)) {
+	d->entered = s.generation;
+	if (xvt_check_snapshot(g, &s, d->read_pos, overwrite, &fault)) {
 		broken(r, &fault);
 		return;
 	}
@@ -311,53 +313,54 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 		is_broken(r, "resv", s.resv_word, "not a multiple of 8");
 		return;
 	}
-	if (overwrite && s.resv - xvt_pos_trunc(g, r->drain.read_pos) > g->ring_size) {
-		r->cut.hole |= !r->cut.begun || xvt_pos_before(r->drain.read_pos, r->cut.until);
+	if (overwrite && s.resv - xvt_pos_trunc(g, d->read_pos) > g->ring_size) {
+		r->cut.hole |= !r->cut.begun || xvt_pos_before(d->read_pos, r->cut.until);
 		/*
 		 * Overrun. Go on in the middle of the ring, because its oldest end is about to be
 		 * overwritten as well. Salvage goes on at the oldest end, which is stable when the
 		 * writer is gone; a snapshot does so too, because it wants as much as possible.
 		 */
-		r->drain.read_pos = r->salvage || r->cut.on
-					    ? xvt_pos_roundup(g, s.resv) - g->ring_size
-					    : xvt_pos_trunc(g, s.commit) - g->ring_size / 2;
-		if (r->cut.frozen && xvt_pos_before(s.commit, r->drain.read_pos))
-			r->drain.read_pos = s.commit;
-		r->drain.skipped = true;
+		d->read_pos = r->salvage || r->cut.on
+				      ? xvt_pos_roundup(g, s.resv) - g->ring_size
+				      : xvt_pos_trunc(g, s.commit) - g->ring_size / 2;
+		if (r->cut.frozen && xvt_pos_before(s.commit, d->read_pos))
+			d->read_pos = s.commit;
+		d->skipped = true;
 	}
-	r->drain.taken = r->drain.read_pos;
+	d->taken = d->read_pos;
 	all = queue(r, loop, s.commit, false, ceiling, &room);
-	r->drain.taken = r->drain.read_pos - r->drain.taken;
+	d->taken = d->read_pos - d->taken;
 	if (r->salvage && all && s.resv - s.commit <= g->ring_size)
 		queue(r, loop, s.resv & ~7ull, true, ceiling, &room);
-	r->drain.idle = r->drain.unread = false;
+	d->idle = d->unread = false;
 	if (proof_clock)
-		r->drain.look_clock = proof_clock;
+		d->look_clock = proof_clock;
 	if (proof_clock && all && frozen)
-		r->drain.passed_clock = proof_clock;
+		d->passed_clock = proof_clock;
 	/* Older pages can look idle, and newer ones may follow until the machine runs again. */
 	if (!r->guest.still)
-		r->drain.back_while_still = false;
-	if (proof_clock && all && s.nest == 0 && s.commit == s.resv && !r->drain.back_while_still) {
-		r->drain.idle = true;
-		r->drain.idle_clock = proof_clock;
-		r->drain.passed_clock = proof_clock;
+		d->back_while_still = false;
+	if (proof_clock && all && s.nest == 0 && s.commit == s.resv && !d->back_while_still) {
+		d->idle = true;
+		d->idle_clock = proof_clock;
+		d->passed_clock = proof_clock;
 		if (r->clock.last_node_clock && r->clock.last_node_clock <= proof_clock)
-			r->drain.proven_node_ns = xvt_clock_map_last(&r->clock.map)->host_ns;
+			d->proven_node_ns = xvt_clock_map_last(&r->clock.map)->host_ns;
 	}
 }
 
 static void drop_from(struct xvt_ring *r, struct xvt_piece *bad, struct xvt_piece *before)
 {
+	struct xvt_ring_drain *d = &r->drain;
 	struct xvt_piece *p = bad;
 
 	while (p) {
 		struct xvt_piece *next = p->next;
 
-		r->drain.skipped |= p->after_skip;
+		d->skipped |= p->after_skip;
 		if (p->after_roll_back) {
-			r->drain.rolled_back = true;
-			r->drain.restored = p->past;
+			d->rolled_back = true;
+			d->restored = p->past;
 		}
 		xvt_pool_put(r->pool, p, sizeof(*p) + p->len);
 		p = next;
@@ -365,9 +368,9 @@ static void drop_from(struct xvt_ring *r, struct xvt_piece *bad, struct xvt_piec
 	if (before)
 		before->next = NULL;
 	else
-		r->drain.first = NULL;
-	r->drain.tail = before;
-	r->drain.idle = false;
+		d->first = NULL;
+	d->tail = before;
+	d->idle = false;
 }
 
 /* True if the writer may have overwritten the piece's sub-buffer before its copy ended (overwrite
@@ -383,21 +386,22 @@ static bool overtaken(const struct xvt_ring *r, const struct xvt_piece *p, uint6
  * keeps the newer ones: the ring holds nothing else to read in their place. */
 static void drop_overtaken(struct xvt_ring *r, uint64_t resv)
 {
-	struct xvt_piece **at = &r->drain.first, *before = NULL, *p;
+	struct xvt_ring_drain *d = &r->drain;
+	struct xvt_piece **at = &d->first, *before = NULL, *p;
 
 	for (; *at && (*at)->res == INT32_MAX; at = &(*at)->next)
 		before = *at;
 	while ((p = *at) && p->res == (int)p->len && overtaken(r, p, resv, false)) {
 		*at = p->next;
-		if (r->drain.tail == p)
-			r->drain.tail = before;
+		if (d->tail == p)
+			d->tail = before;
 		if (*at)
 			(*at)->after_skip = true;
 		else
-			r->drain.skipped = true;
+			d->skipped = true;
 		r->cut.hole |= !r->cut.begun || xvt_pos_before(p->pos, r->cut.until);
 		xvt_pool_put(r->pool, p, sizeof(*p) + p->len);
-		r->drain.idle = false;
+		d->idle = false;
 	}
 }
 
@@ -405,34 +409,36 @@ static void drop_overtaken(struct xvt_ring *r, uint64_t resv)
  * last lap in them. */
 static void clear_taken(struct xvt_ring *r)
 {
+	struct xvt_ring_drain *d = &r->drain;
 	const struct xvt_geometry *g = &r->region->g;
-	uint64_t end = xvt_pos_trunc(g, r->drain.read_pos);
+	uint64_t end = xvt_pos_trunc(g, d->read_pos);
 
 	/* A hostile guest's generation may begin 2^63 bytes from here. An honest writer in this
 	 * mode is never more than a ring ahead of cons. */
-	if (end - r->drain.clear_pos > g->ring_size)
-		r->drain.clear_pos = end;
-	while (r->drain.clear_pos != end) {
-		uint8_t *subbuf = r->region->map + xvt_data_off(g, r->index) +
-				  xvt_pos_off(g, r->drain.clear_pos);
+	if (end - d->clear_pos > g->ring_size)
+		d->clear_pos = end;
+	while (d->clear_pos != end) {
+		uint8_t *subbuf =
+			r->region->map + xvt_data_off(g, r->index) + xvt_pos_off(g, d->clear_pos);
 
 		/* The first word is cleared first: if the recorder dies before cons is moved, it
 		 * marks the sub-buffer as taken. */
 		xvt_store_release((uint64_t *)subbuf, (uint64_t)0);
 		xvt_barrier();
 		memset(subbuf, 0, g->subbuf_size);
-		r->drain.clear_pos += g->subbuf_size;
+		d->clear_pos += g->subbuf_size;
 	}
 }
 
 /* Keeps the words before read_pos, which tail_is_there() compares. */
 static void keep_tail(struct xvt_ring *r, const struct xvt_piece *p)
 {
+	struct xvt_ring_drain *d = &r->drain;
 	uint32_t words = p->len / sizeof(uint64_t);
 
-	r->drain.nr_before = words < XVT_TAIL_WORDS ? words : XVT_TAIL_WORDS;
-	memcpy(r->drain.before, p->bytes + p->len - r->drain.nr_before * sizeof(uint64_t),
-	       r->drain.nr_before * sizeof(uint64_t));
+	d->nr_before = words < XVT_TAIL_WORDS ? words : XVT_TAIL_WORDS;
+	memcpy(d->before, p->bytes + p->len - d->nr_before * sizeof(uint64_t),
+	       d->nr_before * sizeof(uint64_t));
 }
 
 static uint64_t settled_sum(const struct xvt_ring_settled *s)
@@ -449,22 +455,22 @@ static uint64_t settled_sum(const struct xvt_ring_settled *s)
  * machine includes them. `sum` is 0 while the words are written. */
 static void settle(struct xvt_ring *r)
 {
-	struct xvt_ring_settled *to = &r->host->settled, s = r->drain.settled;
+	struct xvt_ring_drain *d = &r->drain;
+	struct xvt_ring_settled *to = &r->host->settled, s = d->settled;
 	unsigned int i;
 
 	s.still = 0;
-	if (r->drain.idle && r->drain.read_pos == r->drain.last.commit) {
-		s.cons = r->drain.read_pos;
-		s.attempted = r->drain.last.attempted;
-		s.discarded = r->drain.last.discarded;
-		memcpy(s.lost, r->drain.last.lost, sizeof(s.lost));
+	if (d->idle && d->read_pos == d->last.commit) {
+		s.cons = d->read_pos;
+		s.attempted = d->last.attempted;
+		s.discarded = d->last.discarded;
+		memcpy(s.lost, d->last.lost, sizeof(s.lost));
 		s.still = r->guest.still;
 	}
 	s.sum = settled_sum(&s);
-	if (s.sum == r->drain.settled.sum && s.cons == r->drain.settled.cons &&
-	    xvt_load(&to->sum) == s.sum)
+	if (s.sum == d->settled.sum && s.cons == d->settled.cons && xvt_load(&to->sum) == s.sum)
 		return;
-	r->drain.settled = s;
+	d->settled = s;
 	xvt_store(&to->sum, (uint64_t)0); /* invalid while it is written */
 	xvt_wmb();
 	xvt_store(&to->cons, s.cons);
@@ -513,6 +519,7 @@ void xvt_drain_advance_cons(struct xvt_ring *r)
 
 void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 {
+	struct xvt_ring_drain *d = &r->drain;
 	const struct xvt_geometry *g = &r->region->g;
 	struct xvt_piece *p, *before;
 	uint64_t resv;
@@ -523,36 +530,36 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 	resv = xvt_load_acquire(&r->ctl->resv);
 	/* A resv of another generation may have another back-end's encoding, and cannot be used
 	 * here. */
-	moved = xvt_load(&r->ctl->generation) != r->drain.last.generation;
-	resv = xvt_resv_pos(r->drain.last.backend, g->subbuf_shift, resv);
+	moved = xvt_load(&r->ctl->generation) != d->last.generation;
+	resv = xvt_resv_pos(d->last.backend, g->subbuf_shift, resv);
 	if (rolled_back) {
 		/* The words of this pass are another past's; so are faults in them. */
-		r->drain.last = r->drain.last_before;
-		r->phase = r->drain.phase_before;
+		d->last = d->last_before;
+		r->phase = d->phase_before;
 		r->fault.is_new = false;
 	}
 	if (r->cut.on)
-		r->drain.kept = NULL; /* a snapshot drops pieces anywhere in the list */
+		d->kept = NULL; /* a snapshot drops pieces anywhere in the list */
 	if (r->cut.on && !rolled_back && !moved)
 		drop_overtaken(r, resv);
 	/* Only the pieces of this look: very many older ones may wait for the guest's clock. */
-	before = r->drain.kept;
-	for (p = before ? before->next : r->drain.first; p; before = p, p = p->next) {
+	before = d->kept;
+	for (p = before ? before->next : d->first; p; before = p, p = p->next) {
 		if (p->res == (int)p->len && !rolled_back && !overtaken(r, p, resv, moved))
 			continue;
 		if (p->res == INT32_MAX)
 			continue; /* complete since an earlier pass */
 		/* A short piece: the file shrank. Rolled back: the bytes belong to another past. */
-		r->drain.read_pos = p->pos;
+		d->read_pos = p->pos;
 		drop_from(r, p, before);
 		break;
 	}
-	for (p = r->drain.kept ? r->drain.kept->next : r->drain.first; p; p = p->next) {
+	for (p = d->kept ? d->kept->next : d->first; p; p = p->next) {
 		if (p->res != INT32_MAX && !p->next)
 			keep_tail(r, p);
 		p->res = INT32_MAX;
 	}
-	if (r->salvage || r->cut.on || rolled_back || r->drain.went_back ||
+	if (r->salvage || r->cut.on || rolled_back || d->went_back ||
 	    /* found broken in this pass */
 	    r->phase == XVT_PHASE_BROKEN)
 		return;
@@ -571,11 +578,11 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
  */
 static bool goes_on(const struct xvt_ring *r, const struct xvt_ring_snapshot *s)
 {
-	return s->generation == r->drain.last.generation && s->backend == r->drain.last.backend &&
-	       s->commit - xvt_pos_trunc(&r->region->g, r->drain.read_pos) <=
-		       r->region->g.ring_size &&
-	       (int64_t)(s->commit - r->drain.read_pos) >= 0 && !smaller(s, &r->drain.last) &&
-	       tail_is_there(r);
+	const struct xvt_ring_drain *d = &r->drain;
+
+	return s->generation == d->last.generation && s->backend == d->last.backend &&
+	       s->commit - xvt_pos_trunc(&r->region->g, d->read_pos) <= r->region->g.ring_size &&
+	       (int64_t)(s->commit - d->read_pos) >= 0 && !smaller(s, &d->last) && tail_is_there(r);
 }
 
 /* Chooses where to begin if nothing says how far the older past had been delivered. Counters that
@@ -606,6 +613,7 @@ static void start_settled(const struct xvt_ring_snapshot *now, const struct xvt_
 
 bool xvt_drain_resync(struct xvt_ring *r)
 {
+	struct xvt_ring_drain *d = &r->drain;
 	const struct xvt_geometry *g = &r->region->g;
 	struct xvt_ring_settled from;
 	struct xvt_ring_snapshot s;
@@ -618,8 +626,8 @@ bool xvt_drain_resync(struct xvt_ring *r)
 	r->words.nr_bumps = 0;
 	xvt_ring_bump_epoch(r);
 	xvt_ring_snapshot(r->ctl, &r->region->g, &s);
-	r->drain.idle = r->drain.went_back = false;
-	r->drain.back_while_still = r->guest.still;
+	d->idle = d->went_back = false;
+	d->back_while_still = r->guest.still;
 	if (goes_on(r, &s))
 		return false;
 	past.seen_until = s.commit;
@@ -629,11 +637,11 @@ bool xvt_drain_resync(struct xvt_ring *r)
 	else
 		start_anew(r, &s, &from, &past);
 	xvt_ring_rebase(r, &from, &past);
-	r->drain.last = s;
-	r->drain.generation = r->drain.entered = s.generation;
-	r->drain.read_pos = xvt_pos_trunc(g, past.skip_until);
-	r->drain.clear_pos = r->drain.read_pos;
-	r->drain.rolled_back = true;
-	r->drain.changed_clock = xvt_clock_read();
+	d->last = s;
+	d->generation = d->entered = s.generation;
+	d->read_pos = xvt_pos_trunc(g, past.skip_until);
+	d->clear_pos = d->read_pos;
+	d->rolled_back = true;
+	d->changed_clock = xvt_clock_read();
 	return true;
 }

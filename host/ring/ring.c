@@ -9,10 +9,11 @@
 
 uint32_t xvt_ring_generation_at(const struct xvt_ring *r, uint64_t pos)
 {
+	const struct xvt_ring_drain *d = &r->drain;
 	uint32_t back;
 
 	for (back = 0; back < XVT_GEN_SLOTS; back++) {
-		uint32_t number = r->drain.last.generation - back;
+		uint32_t number = d->last.generation - back;
 		const struct xvt_ring_gen *gen = &r->ctl->gen[number % XVT_GEN_SLOTS];
 
 		if (xvt_load_acquire(&gen->generation) != number)
@@ -20,7 +21,7 @@ uint32_t xvt_ring_generation_at(const struct xvt_ring *r, uint64_t pos)
 		if (!xvt_pos_before(pos, xvt_load(&gen->start)))
 			return number;
 	}
-	return back == XVT_GEN_SLOTS ? r->drain.last.generation - back : r->drain.last.generation;
+	return back == XVT_GEN_SLOTS ? d->last.generation - back : d->last.generation;
 }
 
 /*
@@ -49,55 +50,53 @@ static uint64_t after_cleared(const struct xvt_ring *r, uint64_t cons)
 
 void xvt_ring_attach(struct xvt_ring *r)
 {
+	struct xvt_ring_drain *d = &r->drain;
+	struct xvt_ring_account *a = &r->account;
 	const struct xvt_geometry *g = &r->region->g;
 	struct xvt_ring_host *h = r->host;
 	uint64_t cons = xvt_load(&h->cons);
 	unsigned int i;
 
-	xvt_ring_snapshot(r->ctl, &r->region->g, &r->drain.last);
+	xvt_ring_snapshot(r->ctl, &r->region->g, &d->last);
 	/* cons is what an earlier daemon left, or what the guest made of it: only a hint. */
-	if (cons & 7 || r->drain.last.commit - xvt_pos_trunc(g, cons) > g->ring_size) {
-		cons = r->drain.last.commit > g->ring_size
-			       ? xvt_pos_trunc(g, r->drain.last.commit) - g->ring_size +
-					 g->subbuf_size
+	if (cons & 7 || d->last.commit - xvt_pos_trunc(g, cons) > g->ring_size) {
+		cons = d->last.commit > g->ring_size
+			       ? xvt_pos_trunc(g, d->last.commit) - g->ring_size + g->subbuf_size
 			       : 0;
-		r->drain.skipped = cons && r->mode == XVT_ENABLE_OVERWRITE && !r->salvage;
+		d->skipped = cons && r->mode == XVT_ENABLE_OVERWRITE && !r->salvage;
 	}
 	if (r->decode.unaccounted_before && r->mode == XVT_ENABLE_STOP)
 		cons = after_cleared(r, cons);
-	r->drain.generation = xvt_ring_generation_at(r, cons);
-	r->drain.entered = r->drain.generation;
-	r->drain.read_pos = xvt_pos_trunc(g, cons);
-	r->drain.clear_pos = r->drain.read_pos;
+	d->generation = xvt_ring_generation_at(r, cons);
+	d->entered = d->generation;
+	d->read_pos = xvt_pos_trunc(g, cons);
+	d->clear_pos = d->read_pos;
 	r->decode.skip_until = cons;
-	xvt_reader_init(&r->decode.reader, g, r->drain.read_pos);
-	r->account.base_discarded = xvt_load(&h->acc_discarded);
-	r->account.base_overwritten = xvt_load(&h->acc_overwritten);
-	r->account.base_delivered = xvt_load(&h->acc_delivered);
-	r->account.base_attempted =
-		r->account.base_delivered + r->account.base_discarded + r->account.base_overwritten;
+	xvt_reader_init(&r->decode.reader, g, d->read_pos);
+	a->base_discarded = xvt_load(&h->acc_discarded);
+	a->base_overwritten = xvt_load(&h->acc_overwritten);
+	a->base_delivered = xvt_load(&h->acc_delivered);
+	a->base_attempted = a->base_delivered + a->base_discarded + a->base_overwritten;
 	for (i = 0; i < XVT_LOST_CAUSES; i++) {
-		r->account.base_lost[i] = xvt_load(&h->acc_lost[i]);
-		r->account.base_attempted += r->account.base_lost[i];
-		r->account.reported_lost[i] = r->account.base_lost[i];
+		a->base_lost[i] = xvt_load(&h->acc_lost[i]);
+		a->base_attempted += a->base_lost[i];
+		a->reported_lost[i] = a->base_lost[i];
 	}
-	if ((int64_t)(r->drain.last.attempted - r->account.base_attempted) < 0) {
+	if ((int64_t)(d->last.attempted - a->base_attempted) < 0) {
 		/* Nonsense, or of another past: then this trace accounts from here on. */
-		r->account.base_attempted = r->drain.last.attempted;
-		r->account.base_discarded = r->drain.last.discarded;
-		memcpy(r->account.base_lost, r->drain.last.lost, sizeof(r->account.base_lost));
-		memcpy(r->account.reported_lost, r->drain.last.lost,
-		       sizeof(r->account.reported_lost));
+		a->base_attempted = d->last.attempted;
+		a->base_discarded = d->last.discarded;
+		memcpy(a->base_lost, d->last.lost, sizeof(a->base_lost));
+		memcpy(a->reported_lost, d->last.lost, sizeof(a->reported_lost));
 		r->decode.unaccounted_before = false;
 	}
-	r->account.took_over = r->decode.unaccounted_before;
-	r->account.unaccounted_most =
-		r->account.took_over ? r->drain.last.attempted - r->account.base_attempted : 0;
-	r->account.due = (struct xvt_ring_sums){ .delivered = r->account.base_delivered,
-						 .discarded = r->account.base_discarded,
-						 .overwritten = r->account.base_overwritten };
-	memcpy(r->account.due.lost, r->account.base_lost, sizeof(r->account.due.lost));
-	r->drain.changed_clock = xvt_clock_read();
+	a->took_over = r->decode.unaccounted_before;
+	a->unaccounted_most = a->took_over ? d->last.attempted - a->base_attempted : 0;
+	a->due = (struct xvt_ring_sums){ .delivered = a->base_delivered,
+					 .discarded = a->base_discarded,
+					 .overwritten = a->base_overwritten };
+	memcpy(a->due.lost, a->base_lost, sizeof(a->due.lost));
+	d->changed_clock = xvt_clock_read();
 	r->words.hint_seq = xvt_load(&h->hint_seq);
 	r->words.epoch =
 		xvt_load(&h->epoch); /* an earlier daemon's; what counts is that it differs */
@@ -187,37 +186,42 @@ void xvt_ring_keep_words(struct xvt_ring *r)
 void xvt_ring_rebase(struct xvt_ring *r, const struct xvt_ring_settled *from,
 		     const struct xvt_past *past)
 {
+	struct xvt_ring_drain *d = &r->drain;
+	struct xvt_ring_account *a = &r->account;
 	unsigned int i;
 
-	r->drain.restored = *past;
+	d->restored = *past;
 	r->decode.unaccounted_before = false; /* at the end it is counted all the same */
-	r->account.base_attempted += from->attempted - r->drain.last.attempted;
-	r->account.base_discarded += from->discarded - r->drain.last.discarded;
+	a->base_attempted += from->attempted - d->last.attempted;
+	a->base_discarded += from->discarded - d->last.discarded;
 	for (i = 0; i < XVT_LOST_CAUSES; i++) {
-		r->account.base_lost[i] += from->lost[i] - r->drain.last.lost[i];
-		r->drain.restored.reported_lost[i] = from->lost[i];
-		r->account.due.lost[i] += from->lost[i] - r->drain.last.lost[i];
+		a->base_lost[i] += from->lost[i] - d->last.lost[i];
+		d->restored.reported_lost[i] = from->lost[i];
+		a->due.lost[i] += from->lost[i] - d->last.lost[i];
 	}
-	r->account.due.discarded += from->discarded - r->drain.last.discarded;
-	r->account.roll_backs++;
+	a->due.discarded += from->discarded - d->last.discarded;
+	a->roll_backs++;
 }
 
 uint64_t xvt_ring_bound(const struct xvt_ring *r)
 {
+	const struct xvt_ring_drain *d = &r->drain;
+
 	if (r->clock.map.closed || r->guest.barred)
 		return UINT64_MAX;
 	if (r->phase == XVT_PHASE_LIVE)
 		return xvt_ring_proven(r);
 	/* Set aside for what is in flight; what comes after that shall find its place. A look that
 	 * had to end early (its words went back, a generation is not there yet) proves nothing. */
-	if (r->phase == XVT_PHASE_ASIDE && r->drain.passed_clock == r->drain.look_clock &&
-	    !r->head.have && !r->guest.unseen && !r->drain.unread)
+	if (r->phase == XVT_PHASE_ASIDE && d->passed_clock == d->look_clock && !r->head.have &&
+	    !r->guest.unseen && !d->unread)
 		return xvt_ring_proven(r);
 	return UINT64_MAX;
 }
 
 uint64_t xvt_ring_proven(const struct xvt_ring *r)
 {
+	const struct xvt_ring_drain *d = &r->drain;
 	const struct xvt_clock_node *last = xvt_clock_map_last(&r->clock.map);
 	uint64_t proven, passed;
 
@@ -227,11 +231,10 @@ uint64_t xvt_ring_proven(const struct xvt_ring *r)
 			return r->head.last_ns;
 		return last->host_ns;
 	}
-	proven = r->drain.proven_node_ns > r->head.last_ns ? r->drain.proven_node_ns
-							   : r->head.last_ns;
-	if (!last || !r->drain.passed_clock)
+	proven = d->proven_node_ns > r->head.last_ns ? d->proven_node_ns : r->head.last_ns;
+	if (!last || !d->passed_clock)
 		return proven;
-	passed = xvt_host_clock_ns(r->host_clock, r->drain.passed_clock);
+	passed = xvt_host_clock_ns(r->host_clock, d->passed_clock);
 	return xvt_ring_past(proven, passed,
 			     xvt_ring_margin_ns(passed, last->host_ns, r->clock.map.slack_ns,
 						r->margin_most_ns));

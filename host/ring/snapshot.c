@@ -66,6 +66,7 @@ static uint64_t whole_counter(uint64_t now, uint32_t then)
 
 bool xvt_ring_cut(struct xvt_ring *r)
 {
+	struct xvt_ring_drain *d = &r->drain;
 	struct xvt_ring_cut *c = &r->cut;
 	struct xvt_subbuf_hdr h;
 	unsigned int i;
@@ -74,19 +75,19 @@ bool xvt_ring_cut(struct xvt_ring *r)
 	memset(c, 0, sizeof(*c));
 	xvt_ring_snapshot(r->ctl, &r->region->g, &c->look);
 	c->look_clock = xvt_clock_read_ordered();
-	held = find_oldest(r, &r->drain.read_pos, &h);
+	held = find_oldest(r, &d->read_pos, &h);
 	if (!held) {
-		r->drain.read_pos = xvt_pos_trunc(&r->region->g, c->look.commit);
+		d->read_pos = xvt_pos_trunc(&r->region->g, c->look.commit);
 		h.attempted = c->look.attempted + 1;
 		h.discarded = (uint32_t)c->look.discarded;
 		for (i = 0; i < XVT_LOST_CAUSES; i++)
 			h.lost[i] = (uint32_t)c->look.lost[i];
 	}
-	r->drain.last = c->look;
-	r->drain.skipped = false; /* a flight recorder's older data is not a loss */
-	r->decode.skip_until = r->drain.clear_pos = r->drain.read_pos;
-	r->drain.generation = r->drain.entered = xvt_ring_generation_at(r, r->drain.read_pos);
-	xvt_reader_init(&r->decode.reader, &r->region->g, r->drain.read_pos);
+	d->last = c->look;
+	d->skipped = false; /* a flight recorder's older data is not a loss */
+	r->decode.skip_until = d->clear_pos = d->read_pos;
+	d->generation = d->entered = xvt_ring_generation_at(r, d->read_pos);
+	xvt_reader_init(&r->decode.reader, &r->region->g, d->read_pos);
 	r->decode.seen = h;
 	r->decode.seen_valid = held;
 	/* the event that opened the sub-buffer is counted in its header */
