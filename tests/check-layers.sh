@@ -11,6 +11,8 @@
 #    catches a function that is declared by hand.
 # 4. Only cli/ prints messages and ends the process.
 # 5. Each outside library has one file.
+# 6. The ring: only ring/phase.c sets a phase, and a field that ring/ring.h calls private to a file
+#    is used there alone.
 set -eu
 build=${1:-build}
 table=tests/layers.txt
@@ -176,6 +178,34 @@ one 'zstd' host/trace/compress.c
 one 'jansson' host/base/json.c
 one 'linux/kvm' host/doctor/microvm.c
 one '((traceevent/)?event-parse|tracefs|kbuffer)' host/vmm/kvm_events.c
+
+# ------------------------------------------------------------------ the ring
+
+while IFS= read -r line; do
+	complain "$line: xvt_ring_set_phase() alone changes the phase of a ring"
+done < <(grep -rnE '(->|\.)phase = XVT_PHASE_' host tests bench --include='*.[ch]' |
+	grep -v '^tests/.*phase\.h:')
+
+# PART FILE FIELD of each private field
+private_fields() {
+	awk '/^struct xvt_ring_/ { part = substr($2, 10) }
+		/^}/ { file = "" }
+		/^\t\/\* private to / { file = $4; next }
+		file != "" {
+			sub(/\/\*.*/, "")
+			sub(/(\[[^]]*\])?;.*/, "")
+			sub(/^\*/, "", $NF)
+			if ($NF ~ /^[a-z]/)
+				print part, file, $NF
+		}' host/ring/ring.h
+}
+[ "$(private_fields | wc -l)" -gt 10 ] || complain "host/ring/ring.h: no private fields found"
+while read -r part file field; do
+	while IFS= read -r line; do
+		complain "$line: $part.$field is private to ring/$file"
+	done < <(grep -rnE "[.>]$part\.$field\b" host --include='*.[ch]' | grep -v "^host/ring/$file:"
+		grep -nE "\b[ad]->$field\b" host/ring/*.c | grep -v "^host/ring/$file:")
+done < <(private_fields)
 
 if [ -n "$(find qemu -name '*.[ch]' 2>/dev/null)" ]; then
 	complain "qemu/ holds scripts and XML, no C"

@@ -118,7 +118,7 @@ static int add_ring(struct salvage *s, uint32_t index)
 		return -ENOMEM;
 	r->id = s->nr_rings;
 	r->index = index;
-	r->phase = XVT_PHASE_LIVE;
+	xvt_ring_set_phase(r, XVT_PHASE_LIVE);
 	r->region = &s->region;
 	r->ctl = xvt_host_ring_ctl(&s->region, index);
 	r->host = xvt_host_ring_host(&s->region, index);

@@ -29,11 +29,13 @@ static void read_done(struct xvt_op *op, int res)
 	p->ring->drain.reads--;
 }
 
+/* The control words are invalid. The ring is BROKEN by xvt_drain_take(), unless the machine was
+ * rolled back during the look. */
 static void broken(struct xvt_ring *r, const struct xvt_fault *fault)
 {
 	xvt_fault_text(fault, r->fault.text, sizeof(r->fault.text));
 	r->fault.is_new = true;
-	r->phase = XVT_PHASE_BROKEN;
+	r->drain.bad_words = true;
 	r->drain.idle = false;
 }
 
@@ -133,7 +135,7 @@ static bool is_broken(struct xvt_ring *r, const char *field, uint64_t value, con
 	return true;
 }
 
-/* True, with the ring marked broken, if this copy of the table's entry for generation `next` holds
+/* Returns true, with the fault noted, if this copy of the table's entry for generation `next` holds
  * values that no writer stores. */
 static bool is_bad_entry(struct xvt_ring *r, const struct xvt_ring_gen *gen, uint32_t next)
 {
@@ -274,9 +276,9 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 	d->kept = d->tail;
 	if (r->phase == XVT_PHASE_BROKEN)
 		return;
-	d->phase_before = r->phase;
 	d->last_before = d->last;
 	d->taken = 0;
+	d->bad_words = false;
 	d->unread = true; /* cleared at the end of a complete look */
 	xvt_ring_snapshot(r->ctl, &r->region->g, &s);
 	ceiling = r->cut.frozen ? r->cut.look_clock : xvt_clock_read_ordered();
@@ -535,7 +537,7 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 	if (rolled_back) {
 		/* The words of this pass are another past's; so are faults in them. */
 		d->last = d->last_before;
-		r->phase = d->phase_before;
+		d->bad_words = false;
 		r->fault.is_new = false;
 	}
 	if (r->cut.on)
@@ -559,9 +561,9 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 			keep_tail(r, p);
 		p->res = INT32_MAX;
 	}
-	if (r->salvage || r->cut.on || rolled_back || d->went_back ||
-	    /* found broken in this pass */
-	    r->phase == XVT_PHASE_BROKEN)
+	if (d->bad_words)
+		xvt_ring_set_phase(r, XVT_PHASE_BROKEN);
+	if (r->salvage || r->cut.on || rolled_back || d->went_back || r->phase == XVT_PHASE_BROKEN)
 		return;
 	xvt_ring_keep_words(r);
 	settle(r);

@@ -51,12 +51,24 @@ struct xvt_piece {
 	uint8_t *bytes;
 };
 
+/*
+ * The phase of a ring. xvt_ring_set_phase() alone changes it, and allows these transitions:
+ *
+ *        its first node              its writer ended
+ *   NEW ---------------> LIVE <--------------------------> DONE
+ *    |                   |  ^       its writer is back
+ *    |   silent or stuck |  | answers, or leaves its event
+ *    |                   v  |
+ *    '------------------> ASIDE
+ *     a snapshot cannot
+ *     measure its clock              each of them ----> BROKEN
+ */
 enum xvt_ring_phase {
 	XVT_PHASE_NEW,	  /* no clock yet; `enable` is not set by this recorder */
 	XVT_PHASE_LIVE,	  /* mapped and recording */
 	XVT_PHASE_ASIDE,  /* silent too long: the merge does not wait for it; it may return */
 	XVT_PHASE_DONE,	  /* its writer ended in order, or the trace ends: no record follows */
-	XVT_PHASE_BROKEN, /* its control words are invalid: it is not read again */
+	XVT_PHASE_BROKEN, /* invalid control words, or its machine is gone: it is not read again */
 };
 
 /* The epoch word was set to `epoch` after before_ns, and every CPU had it by after_ns. */
@@ -82,8 +94,8 @@ struct xvt_exact_reading {
 
 /*
  * The parts of a ring. Each part belongs to one module, and the comment above it names the files
- * that write it. Fields under "private" are used by no other file. The part's hot fields come
- * first.
+ * that write it. Fields below "private to" are used by that file alone (tests/check-layers.sh). The
+ * part's hot fields come first.
  */
 
 /* Placed runs that wait for the merge, in the ring's order. Written by run.c; `gathered` by
@@ -91,19 +103,21 @@ struct xvt_exact_reading {
 struct xvt_ring_runs {
 	struct xvt_run *first; /* the last run may lie in the first piece */
 	struct xvt_run *last;
-	struct xvt_run *gathered;	  /* the first one that is not wholly in the window */
-	struct xvt_clock_segment segment; /* private: of the newest run */
+	struct xvt_run *gathered; /* the first one that is not wholly in the window */
+	/* private to run.c */
+	struct xvt_clock_segment segment; /* of the newest run */
 };
 
 /* The head: the next record to go out. Written by place.c, `last_*` by run.c as well. */
 struct xvt_ring_head {
-	bool have;	 /* decode.rec is valid */
-	bool placed;	 /* `ns` and `flags` are valid */
-	bool next_epoch; /* private: the head belongs to the next clock epoch */
+	bool have;   /* decode.rec is valid */
+	bool placed; /* `ns` and `flags` are valid */
 	uint32_t flags;
 	uint64_t ns;
 	uint64_t last_guest; /* of the last record placed */
 	uint64_t last_ns;
+	/* private to place.c */
+	bool next_epoch; /* the head belongs to the next clock epoch */
 };
 
 /* From pieces to records. Written by decode.c; run.c moves the reader over plain records; ring.c
@@ -127,7 +141,7 @@ struct xvt_ring_decode {
 	uint64_t gap_bad_bytes; /* for the next LOST record */
 	uint64_t unaccounted;	/* number of such events before the next record */
 	uint64_t unfinished;	/* records that salvage found without DONE */
-	/* private */
+	/* private to decode.c */
 	bool gap_skipped; /* for the next LOST record: the counters say how many are overwritten */
 	bool gap_rolled_back;
 	bool unaccounted_opened; /* a sub-buffer header was decoded, and no record after it */
@@ -169,10 +183,10 @@ struct xvt_ring_drain {
 	uint64_t left_behind;	  /* writers that died inside an event, counted at a generation's
 				   * end */
 	struct xvt_past restored; /* for the next piece, if rolled_back */
-	/* private */
+	/* private to drain.c */
 	bool rolled_back;      /* the region was rolled back: the next piece says so */
+	bool bad_words;	       /* the newest look found invalid words */
 	bool back_while_still; /* a rollback was found since the machine stopped */
-	enum xvt_ring_phase phase_before;
 	uint32_t nr_before;
 	struct xvt_piece *kept; /* the last one before the newest look, until xvt_drain_take() */
 	uint64_t before[XVT_TAIL_WORDS];      /* the words before read_pos when it was copied */
@@ -238,7 +252,7 @@ struct xvt_ring_account {
 	bool took_over;		   /* unaccounted_before was true once */
 	uint64_t unaccounted_most; /* written before the attach; 0 if not took_over */
 	struct xvt_ring_sums due;  /* for the region, when the staged checkpoint is in the file */
-	/* private */
+	/* private to account.c */
 	uint64_t unaccounted_reported; /* by the LOST record, once it is in the trace */
 	uint64_t overwritten_reported; /* by all LOST records in the trace */
 	uint64_t laps_reported;	       /* of them, overwritten while this recorder was attached */
@@ -263,11 +277,12 @@ struct xvt_ring_cut {
 	struct xvt_lost told; /* sums of the LOST records in the trace */
 };
 
-/* Why a ring is BROKEN, or its last unreadable sub-buffer. Written by drain.c and decode.c;
- * session/phase.c reports it. */
+/* Why a ring is BROKEN, or its last unreadable sub-buffer. Written by drain.c, decode.c and
+ * phase.c; session/phase.c reports it. */
 struct xvt_ring_fault {
 	char text[160];
 	bool is_new;
+	bool of_phase; /* the fault is one of xvtrace: a transition that is not allowed */
 };
 
 /* How the guest's clock is measured. Written by session/clocks.c, exact.c and page.c; ring/ only
@@ -335,7 +350,7 @@ struct xvt_ring_session {
  * idle ring touches, then the rest.
  */
 struct xvt_ring {
-	/* Identity: set when the ring is made, and `phase` by the files that end or begin it. */
+	/* Identity: set when the ring is made. `phase` is changed by xvt_ring_set_phase() alone. */
 	uint32_t id; /* in the trace */
 	uint32_t vm;
 	uint32_t index; /* in the region */
@@ -434,6 +449,17 @@ bool xvt_ring_hint(const struct xvt_ring *r, struct xvt_clock_node *node, uint64
 
 /* The generation that wrote at `pos`; the current one if the table does not say. */
 uint32_t xvt_ring_generation_at(const struct xvt_ring *r, uint64_t pos);
+
+/* --- phase.c --- */
+
+/*
+ * Changes the phase. Returns 0, or -EINVAL if ring.h does not draw this transition: the phase
+ * stays, and r->fault says so. Such a call is an error in xvtrace, whatever the guest does; the
+ * tests abort on it. BROKEN may follow BROKEN.
+ */
+int xvt_ring_set_phase(struct xvt_ring *r, enum xvt_ring_phase to);
+/* Returns the name in `xvtrace status`. */
+const char *xvt_ring_phase_name(enum xvt_ring_phase phase);
 
 /* --- decode.c --- */
 

@@ -532,7 +532,7 @@ static void answered(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock
 	if (r->phase == XVT_PHASE_NEW && rate_known(s, r, now)) {
 		begin_ring(s, r, now);
 	} else if (r->phase == XVT_PHASE_ASIDE && r->clock.map.closed) {
-		r->phase = XVT_PHASE_LIVE;
+		xvt_ring_set_phase(r, XVT_PHASE_LIVE);
 		r->session.live_ns = xvt_host_clock_ns(&s->clock, now);
 		r->clock.map.closed = false;
 	}

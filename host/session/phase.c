@@ -32,7 +32,8 @@ void xvt_session_ring_live(struct xvt_session *s, struct xvt_ring *r)
 	/* The contents of a snapshot are older than the request for it. */
 	if (r->phase == XVT_PHASE_NEW && !s->opt.cut)
 		r->start_ns = xvt_host_clock_ns(&s->clock, now);
-	r->phase = XVT_PHASE_LIVE;
+	if (xvt_ring_set_phase(r, XVT_PHASE_LIVE))
+		return;
 	r->session.live_ns = xvt_host_clock_ns(&s->clock, now);
 	r->clock.map.closed = s->ending;
 	r->drain.changed_clock = now;
@@ -76,7 +77,8 @@ void xvt_session_ring_clockless(struct xvt_session *s, struct xvt_ring *r)
 
 static void ring_aside(struct xvt_session *s, struct xvt_ring *r, bool silent, const char *why)
 {
-	r->phase = XVT_PHASE_ASIDE;
+	if (xvt_ring_set_phase(r, XVT_PHASE_ASIDE))
+		return;
 	r->session.aside_clock = xvt_clock_read();
 	/* A silent ring gets no node: emit its records as well as they can be placed. */
 	r->clock.map.closed = silent;
@@ -146,7 +148,7 @@ static void while_live(struct xvt_session *s, struct xvt_ring *r, uint64_t now, 
 
 	if (r->drain.last.state == XVT_RING_OFFLINE && r->drain.idle && !r->head.have &&
 	    !r->drain.first && !xvt_ring_ready(r)) {
-		r->phase = XVT_PHASE_DONE;
+		xvt_ring_set_phase(r, XVT_PHASE_DONE);
 		r->clock.map.closed = true;
 	} else if (stopped && r->drain.last.nest &&
 		   since(now, r->drain.changed_clock) > ticks(s, FROZEN_NS)) {
@@ -179,7 +181,7 @@ static void while_aside(struct xvt_session *s, struct xvt_ring *r, uint64_t now,
 	     (int64_t)(r->drain.changed_clock - r->session.aside_clock) <= 0) ||
 	    holds_back(s, r, now, s->opt.stall_timeout_ns / 2))
 		return;
-	r->phase = XVT_PHASE_LIVE;
+	xvt_ring_set_phase(r, XVT_PHASE_LIVE);
 	r->session.live_ns = xvt_host_clock_ns(&s->clock, now);
 }
 
@@ -196,7 +198,7 @@ static bool shows_activity(const struct xvt_ring *r)
 static void ring_returns(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
 	r->clock.map.closed = false;
-	r->phase = XVT_PHASE_LIVE;
+	xvt_ring_set_phase(r, XVT_PHASE_LIVE);
 	r->session.live_ns = xvt_host_clock_ns(&s->clock, now);
 	r->measure.answer_clock = now;
 	xvt_ring_announce(s, r);
@@ -213,7 +215,11 @@ static void tell_fault(struct xvt_session *s, struct xvt_ring *r)
 	/* Older bytes beside newer words are left by a migration, which is reported already. */
 	xvt_session_note(s, broken || !r->account.roll_backs ? 2 : 1, s->vms[r->vm], r->id,
 			 "ring %u %s: %s", r->index,
-			 broken ? "stopped for good" : "sub-buffer dropped", r->fault.text);
+			 r->fault.of_phase ? "error in xvtrace"
+			 : broken	   ? "stopped for good"
+					   : "sub-buffer dropped",
+			 r->fault.text);
+	r->fault.of_phase = false;
 }
 
 void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t now)

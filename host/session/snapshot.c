@@ -69,7 +69,7 @@ static void place_unmeasured(struct xvt_session *s, struct xvt_ring *r)
 	}
 	r->cut.frozen = true;
 	r->cut.whole = !r->cut.look.nest;
-	r->phase = XVT_PHASE_ASIDE;
+	xvt_ring_set_phase(r, XVT_PHASE_ASIDE);
 	xvt_ring_announce(s, r);
 	xvt_clock_map_add(&r->clock.map, &node);
 	r->clock.map.closed = true;

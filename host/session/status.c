@@ -119,13 +119,7 @@ void xvt_session_status_second(struct xvt_session *s, uint64_t now)
 /* A ring whose machine is gone is "gone", whatever its phase. */
 static const char *ring_phase(const struct xvt_session *s, const struct xvt_ring *r)
 {
-	static const char *const names[] = {
-		[XVT_PHASE_NEW] = "new",       [XVT_PHASE_LIVE] = "live",
-		[XVT_PHASE_ASIDE] = "aside",   [XVT_PHASE_DONE] = "done",
-		[XVT_PHASE_BROKEN] = "broken",
-	};
-
-	return s->vms[r->vm]->phase == XVT_VM_GONE ? "gone" : names[r->phase];
+	return s->vms[r->vm]->phase == XVT_VM_GONE ? "gone" : xvt_ring_phase_name(r->phase);
 }
 
 /* Bytes written and not drained. The words are the guest's, so the value is limited to the ring's

@@ -509,6 +509,18 @@ bool __wrap_xvt_drain_resync(struct xvt_ring *r)
 	return back;
 }
 
+/* No guest brings about a transition of a ring's phase that is not allowed. */
+int __real_xvt_ring_set_phase(struct xvt_ring *r, enum xvt_ring_phase to);
+int __wrap_xvt_ring_set_phase(struct xvt_ring *r, enum xvt_ring_phase to);
+int __wrap_xvt_ring_set_phase(struct xvt_ring *r, enum xvt_ring_phase to)
+{
+	int err = __real_xvt_ring_set_phase(r, to);
+
+	if (err)
+		fuzz_finding("ring %u: %s", r->index, r->fault.text);
+	return err;
+}
+
 /* ------------------------------------------------------------------ the host */
 
 static void record(uint8_t what, uint8_t shape, uint8_t passes)

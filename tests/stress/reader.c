@@ -114,7 +114,7 @@ static void start_host(struct run *r)
 		exit(1);
 	}
 	xvt_pool_init(&r->pool, 64u << 20);
-	ring->phase = XVT_PHASE_LIVE;
+	xvt_ring_set_phase(ring, XVT_PHASE_LIVE);
 	ring->region = &r->region;
 	ring->ctl = xvt_host_ring_ctl(&r->region, 0);
 	ring->host = xvt_host_ring_host(&r->region, 0);

@@ -67,7 +67,7 @@ void engine_init_shape(struct engine *e, const struct engine_shape *shape)
 		r->id = i;
 		r->vm = i;
 		r->index = i;
-		r->phase = XVT_PHASE_LIVE;
+		xvt_ring_set_phase(r, XVT_PHASE_LIVE);
 		r->region = &e->region;
 		r->ctl = xvt_host_ring_ctl(&e->region, i);
 		r->host = xvt_host_ring_host(&e->region, i);

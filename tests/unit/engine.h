@@ -7,6 +7,7 @@
 #ifndef XVT_TEST_ENGINE_H
 #define XVT_TEST_ENGINE_H
 
+#include "phase.h"
 #include "merge/merge.h"
 #include "xvt_region.h"
 

@@ -408,7 +408,7 @@ static void join(struct play *p, const struct op *op)
 	struct xvt_ring *r = p->e.rings[op->ring];
 
 	p->guest[op->ring].joined = true;
-	r->phase = XVT_PHASE_LIVE;
+	xvt_ring_set_phase(r, XVT_PHASE_LIVE);
 	r->start_ns = r->session.live_ns = p->now;
 }
 
@@ -467,7 +467,7 @@ static void begin(struct play *p)
 		p->guest[i].ring = i;
 		p->offset[p->h->vm[i]] = p->h->offset[p->h->vm[i]];
 		r->vm = p->h->vm[i];
-		r->phase = XVT_PHASE_NEW;
+		phase_anew(r, XVT_PHASE_NEW);
 		bind(p, i);
 	}
 }

@@ -76,6 +76,7 @@ int main(void)
 	srunner_add_suite(runner, vm_libvirt_suite());
 	srunner_add_suite(runner, vmm_qmp_suite());
 	srunner_add_suite(runner, abi_suite());
+	srunner_add_suite(runner, ring_phase_suite());
 	srunner_add_suite(runner, merge_suite());
 	srunner_add_suite(runner, rounds_suite());
 	srunner_add_suite(runner, schedules_suite());

@@ -6,6 +6,7 @@
 #ifndef XVT_TEST_RECORDING_H
 #define XVT_TEST_RECORDING_H
 
+#include "phase.h"
 #include "session/parts.h"
 #include "synth.h"
 #include "trace/read.h"

@@ -31,6 +31,7 @@ Suite *vm_libvirt_suite(void);
 Suite *vmm_qmp_suite(void);
 /* ring */
 Suite *abi_suite(void);
+Suite *ring_phase_suite(void);
 /* merge */
 Suite *merge_suite(void);
 Suite *rounds_suite(void);

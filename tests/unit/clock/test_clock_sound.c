@@ -123,7 +123,7 @@ START_TEST(a_recording_says_it)
 	put(SOURCES "/available_clocksource", "hpet acpi_pm \n");
 	seconds(rec.s, 20);
 	ck_assert_uint_eq(warnings, 1);
-	rec.vm->rings[0]->phase = XVT_PHASE_DONE;
+	phase_anew(rec.vm->rings[0], XVT_PHASE_DONE);
 	recording_end(&rec);
 #endif
 }

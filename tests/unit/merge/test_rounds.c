@@ -165,11 +165,11 @@ START_TEST(a_paused_machine_breaks_rounds_silently)
 		if (now == 500 * MS)
 			ck_assert_uint_eq(e.nr_out, 0);
 		if (now == 1000 * MS && _i)
-			e.rings[1]->phase = XVT_PHASE_ASIDE;
+			xvt_ring_set_phase(e.rings[1], XVT_PHASE_ASIDE);
 	}
 	*(uint64_t *)slot.payload = 1;
 	xvt_commit(&e.writers[1], &slot);
-	e.rings[1]->phase = XVT_PHASE_LIVE;
+	phase_anew(e.rings[1], XVT_PHASE_LIVE);
 	pass(&e, &o, now + MS);
 	pass(&e, &o, now + 11 * MS);
 	end(&e, &o);

@@ -489,7 +489,7 @@ START_TEST(nobody_waits_for_memory_that_is_being_restored)
 
 	pass();
 	pass();
-	r->phase = XVT_PHASE_ASIDE;
+	xvt_ring_set_phase(r, XVT_PHASE_ASIDE);
 	r->drain.passed_clock = r->drain.look_clock;
 	ck_assert_uint_lt(xvt_ring_bound(r), UINT64_MAX);
 	/* Older pages, and its VMM says that it stands still. */
@@ -500,7 +500,7 @@ START_TEST(nobody_waits_for_memory_that_is_being_restored)
 	rec.vm->stopped = false;
 	xvt_session_drain(s, xvt_clock_read());
 	ck_assert(!r->guest.unseen);
-	r->phase = XVT_PHASE_LIVE;
+	xvt_ring_set_phase(r, XVT_PHASE_LIVE);
 }
 END_TEST
 
@@ -542,7 +542,7 @@ START_TEST(who_goes_back_all_the_time_holds_nobody_back)
 
 	pass();
 	pass();
-	r->phase = XVT_PHASE_ASIDE;
+	xvt_ring_set_phase(r, XVT_PHASE_ASIDE);
 	r->drain.passed_clock = r->drain.look_clock;
 	ck_assert_uint_lt(xvt_ring_bound(r), UINT64_MAX);
 	r->drain.last.discarded = 100;
@@ -554,7 +554,7 @@ START_TEST(who_goes_back_all_the_time_holds_nobody_back)
 		ck_assert(!r->drain.went_back || xvt_ring_bound(r) == UINT64_MAX);
 	}
 	ck_assert_uint_gt(back, 0);
-	r->phase = XVT_PHASE_LIVE;
+	xvt_ring_set_phase(r, XVT_PHASE_LIVE);
 }
 END_TEST
 
@@ -590,12 +590,12 @@ START_TEST(a_ring_that_is_gone_keeps_one_node)
 	for (n = 0; n < 300; n++) {
 		r->clock.next_burst_clock = 0;
 		r->measure.burst_clock = xvt_clock_read() - ticks(s, SECOND_NS);
-		r->phase = XVT_PHASE_NEW; /* no node is dropped meanwhile */
+		phase_anew(r, XVT_PHASE_NEW); /* no node is dropped meanwhile */
 		rec.vm->rate_measured = false;
 		r->clock.map.moved = true;
 		xvt_session_ring_clock(s, r, xvt_clock_read());
 	}
-	r->phase = XVT_PHASE_DONE;
+	phase_anew(r, XVT_PHASE_DONE);
 	ck_assert_uint_gt(r->clock.map.count, 10);
 	last = *xvt_clock_map_last(&r->clock.map);
 	xvt_ring_account(r, false);
@@ -647,7 +647,7 @@ START_TEST(whatever_its_words_say_anew_wakes_it)
 	ck_assert_uint_eq(s->nr_awake, 1);
 	ck_assert_ptr_eq(s->awake[0], s->rings[2]);
 	/* Those that are no guest's would do. */
-	s->rings[2]->phase = XVT_PHASE_BROKEN;
+	xvt_ring_set_phase(s->rings[2], XVT_PHASE_BROKEN);
 	s->rings[2]->clock.map.closed = true;
 }
 END_TEST
@@ -1004,7 +1004,7 @@ static void begin_anew(void)
 		xvt_clock_map_fini(&r->clock.map);
 		xvt_clock_map_init(&r->clock.map, s->clock.hz);
 		r->clock.map.host_clock = &s->clock;
-		r->phase = XVT_PHASE_NEW;
+		phase_anew(r, XVT_PHASE_NEW);
 		r->clock.last_node_clock = r->measure.burst_clock = r->clock.next_burst_clock =
 			s->clock_due[i] = 0;
 	}
@@ -1228,9 +1228,9 @@ START_TEST(rings_that_hold_in_turns_wait_for_nothing_once)
 		struct xvt_ring *comes = s->rings[turn++ % 2], *goes = s->rings[turn % 2];
 
 		ck_assert(!rec.vm->stall.barred);
-		goes->phase = XVT_PHASE_ASIDE;
+		xvt_ring_set_phase(goes, XVT_PHASE_ASIDE);
 		goes->clock.map.closed = true;
-		comes->phase = XVT_PHASE_LIVE;
+		phase_anew(comes, XVT_PHASE_LIVE);
 		comes->clock.map.closed = false;
 		comes->session.live_ns = xvt_host_clock_ns(&s->clock, fake_now);
 		stall_for(least - SECOND_NS, both_held);

@@ -112,7 +112,7 @@ static void setup(void)
 	recording_begin(&rec, 1, &opt);
 	s = rec.s;
 	r = s->rings[0];
-	r->phase = XVT_PHASE_LIVE;
+	xvt_ring_set_phase(r, XVT_PHASE_LIVE);
 	r->measure.source = (struct xvt_clock_source *)&rec; /* nobody looks into it */
 	r->measure.source_ops = &script;
 	r->clock.map.hz = rec.vm->guest_hz = s->clock.hz;
@@ -129,7 +129,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-	r->phase = XVT_PHASE_DONE;
+	phase_anew(r, XVT_PHASE_DONE);
 	quiet = true;
 	recording_end(&rec);
 }

@@ -28,12 +28,12 @@ static void setup(void)
 	xvt_writer_init(&w, rec.map, &rec.g, 0);
 	s = rec.s;
 	r = s->rings[0];
-	r->phase = XVT_PHASE_LIVE;
+	xvt_ring_set_phase(r, XVT_PHASE_LIVE);
 }
 
 static void teardown(void)
 {
-	r->phase = XVT_PHASE_DONE; /* nobody answers */
+	phase_anew(r, XVT_PHASE_DONE); /* nobody answers */
 	recording_end(&rec);
 }
 
@@ -125,7 +125,7 @@ START_TEST(a_ring_that_takes_no_part_is_not_asked)
 						      XVT_PHASE_DONE, XVT_PHASE_BROKEN };
 
 	for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
-		r->phase = phases[i];
+		phase_anew(r, phases[i]);
 		xvt_session_mark(r);
 	}
 	ck_assert_uint_eq(xvt_load(&r->host->mark_seq), 0);
@@ -177,7 +177,7 @@ START_TEST(the_whole_way_of_a_running_guest)
 	pthread_t thread;
 	size_t n;
 
-	r->phase = XVT_PHASE_NEW;
+	phase_anew(r, XVT_PHASE_NEW);
 	w.clock = guest_clock;
 	stop = 0;
 	xvt_store(&w.ctl->state, XVT_RING_ONLINE);

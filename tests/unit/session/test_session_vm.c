@@ -36,7 +36,7 @@ static void setup(void)
 static void teardown(void)
 {
 	if (rec.s)
-		rec.vm->rings[0]->phase = XVT_PHASE_DONE; /* nobody answers */
+		phase_anew(rec.vm->rings[0], XVT_PHASE_DONE); /* nobody answers */
 	recording_end(&rec);
 }
 
@@ -388,7 +388,7 @@ START_TEST(a_ring_that_comes_and_goes_is_announced_once)
 
 	xvt_ring_announce(s, r);
 	ck_assert_uint_eq(ring_chunks(&last), 1);
-	r->phase = XVT_PHASE_DONE;
+	phase_anew(r, XVT_PHASE_DONE);
 	for (i = 0; i < 1000; i++) {
 		r->drain.last.state = i & 1 ? XVT_RING_OFFLINE : XVT_RING_ONLINE;
 		r->drain.last.nest = 0;
@@ -447,7 +447,7 @@ START_TEST(what_was_announced_too_soon_is_there_at_the_end)
 	ck_assert_uint_eq(ring_chunks(&last), 1);
 	xvt_store(&r->ctl->cpu, 5);
 	xvt_ring_announce(s, r);
-	r->phase = XVT_PHASE_DONE;
+	phase_anew(r, XVT_PHASE_DONE);
 	ck_assert_int_eq(xvt_session_end(s), 0);
 	ck_assert_uint_eq(ring_chunks(&last), 2);
 	ck_assert_uint_eq(last.cpu, 5);

@@ -367,7 +367,7 @@ START_TEST(a_guest_that_answers_is_not_silent_although_no_node_comes_of_it)
 	uint64_t now = xvt_clock_read();
 
 	s->opt.stall_timeout_ns = 2 * SECOND_NS;
-	r->phase = XVT_PHASE_LIVE;
+	xvt_ring_set_phase(r, XVT_PHASE_LIVE);
 	r->drain.last.state = XVT_RING_ONLINE;
 	r->drain.idle = true;
 	r->clock.last_node_clock = now - ticks(s, 20 * SECOND_NS);
@@ -380,7 +380,7 @@ START_TEST(a_guest_that_answers_is_not_silent_although_no_node_comes_of_it)
 	xvt_session_ring_phase(s, r, now);
 	ck_assert(r->guest.quiet);
 	ck_assert_int_eq(r->phase, XVT_PHASE_LIVE);
-	r->phase = XVT_PHASE_NEW;
+	phase_anew(r, XVT_PHASE_NEW);
 }
 END_TEST
 
@@ -389,7 +389,7 @@ static void let_wait(struct xvt_ring *r, struct xvt_piece *piece, uint64_t answe
 {
 	s->opt.note = NULL;
 	s->opt.stall_timeout_ns = 2 * SECOND_NS;
-	r->phase = XVT_PHASE_LIVE;
+	xvt_ring_set_phase(r, XVT_PHASE_LIVE);
 	r->drain.last.state = XVT_RING_ONLINE;
 	r->measure.answer_clock = answer_clock;
 	r->drain.first = piece;
@@ -400,7 +400,7 @@ static void wait_no_more(struct xvt_ring *r)
 {
 	r->drain.first = NULL;
 	r->head.have = false;
-	r->phase = XVT_PHASE_NEW;
+	phase_anew(r, XVT_PHASE_NEW);
 }
 
 /* It waited for a measurement when the machine was stopped: from then on it may bear witness. */

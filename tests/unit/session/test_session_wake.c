@@ -73,7 +73,7 @@ static void connect_both(void)
 /* As the drain left it long ago: all is there, and nobody is inside. */
 static void drained(void)
 {
-	r->phase = XVT_PHASE_LIVE;
+	phase_anew(r, XVT_PHASE_LIVE);
 	xvt_ring_snapshot(r->ctl, &r->region->g, &r->drain.last);
 	r->drain.idle = r->measure.answered = true;
 	s->wake.filled = r->drain.last.commit >> rec.g.subbuf_shift;
@@ -101,7 +101,8 @@ static void setup(void)
 
 static void teardown(void)
 {
-	r->phase = XVT_PHASE_BROKEN; /* nobody answers, and what was never written is not read */
+	xvt_ring_set_phase(
+		r, XVT_PHASE_BROKEN); /* nobody answers, and what was never written is not read */
 	xvt_doorbell_server_close(server);
 	recording_end(&rec);
 	close(guest);
@@ -225,8 +226,8 @@ START_TEST(what_keeps_it_awake)
 	KEEPS(r->drain.first = &piece);
 	KEEPS(r->runs.first = &run);
 	KEEPS(open_mark());
-	KEEPS(r->phase = XVT_PHASE_ASIDE);
-	KEEPS((r->phase = XVT_PHASE_NEW, r->drain.last.state = XVT_RING_ONLINE));
+	KEEPS(xvt_ring_set_phase(r, XVT_PHASE_ASIDE));
+	KEEPS((phase_anew(r, XVT_PHASE_NEW), r->drain.last.state = XVT_RING_ONLINE));
 	KEEPS(s->joined = false);
 	KEEPS(s->ending = true);
 	KEEPS(s->off_clock = 1);
@@ -241,10 +242,10 @@ START_TEST(what_keeps_it_awake)
 	ck_assert(asleep());
 	xvt_session_got_up(s, xvt_clock_read());
 	/* And these do not. */
-	r->phase = XVT_PHASE_DONE;
+	xvt_ring_set_phase(r, XVT_PHASE_DONE);
 	ck_assert(asleep());
 	xvt_session_got_up(s, xvt_clock_read());
-	r->phase = XVT_PHASE_NEW;
+	phase_anew(r, XVT_PHASE_NEW);
 	r->drain.last.state = XVT_RING_IDLE;
 	ck_assert(asleep());
 	xvt_session_got_up(s, xvt_clock_read());
