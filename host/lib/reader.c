@@ -60,15 +60,16 @@ int xvtrace_reader_machine(struct xvtrace_reader *r, const char *name)
 
 	if (r->begun)
 		return -EBUSY;
-	if (!r->machines)
-		r->machines = calloc((size_t)trace->machine_count + 1, sizeof(*r->machines));
-	if (!r->machines)
-		return -ENOMEM;
 	for (uint32_t i = 0; i < trace->machine_count; i++) {
 		const struct xvt_lib_machine *m = &trace->machines[i];
 
-		if (m->known && strcmp(m->name, name) == 0)
-			found = r->machines[i] = true;
+		if (!m->known || strcmp(m->name, name) != 0)
+			continue;
+		if (!r->machines)
+			r->machines = calloc((size_t)trace->machine_count + 1, sizeof(bool));
+		if (!r->machines)
+			return -ENOMEM;
+		found = r->machines[i] = true;
 	}
 	return found ? 0 : -ENOENT;
 }

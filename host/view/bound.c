@@ -168,7 +168,6 @@ uint64_t xvt_bound_beyond_ns(struct xvt_bound_ring *r, uint64_t ns)
 	if (n && n < r->node_count && b->epoch == b[-1].epoch) {
 		r->from_ns = b[-1].host_ns;
 		r->until_ns = b->host_ns;
-		r->segment = n;
 		return 0;
 	}
 	nearest = to_nearest(r, n, ns);
@@ -186,10 +185,34 @@ uint64_t xvt_bound_guess_ns(const struct xvt_bound_ring *r, const struct xvt_eve
 	return xvt_clock_creep_ns(to_nearest(r, n, h->host_ns));
 }
 
-uint64_t xvt_bound_ns(struct xvt_bounds *b, const struct xvt_event_hdr *h)
+/* Whether the line that ends at nodes[n] gives the event its time. */
+static bool on_line(const struct xvt_bound_ring *r, size_t n, const struct xvt_event_hdr *h)
+{
+	const struct xvt_clock_node *b = &r->nodes[n];
+
+	return n && n < r->node_count && b->epoch == b[-1].epoch && h->guest_clock >= b[-1].guest &&
+	       h->guest_clock <= b->guest && b[-1].guest < b->guest &&
+	       xvt_clock_line(b - 1, b, h->guest_clock) == h->host_ns;
+}
+
+/* The bound of a confirmed time: that of the segment whose line gives it. A time beside all of
+ * them, at a border of epochs, has the largest one and the creep since the nearest node. */
+static uint64_t confirmed_ns(const struct xvt_bound_ring *r, const struct xvt_event_hdr *h)
+{
+	size_t n = nodes_until(r, h->host_ns);
+
+	if (on_line(r, n, h))
+		return r->nodes[n].segment_bound_ns;
+	/* Exactly at a node, also the segment before it. */
+	if (n && on_line(r, n - 1, h))
+		return r->nodes[n - 1].segment_bound_ns;
+	return xvt_u64_sum(r->segment_ns_max, xvt_clock_creep_ns(to_nearest(r, n, h->host_ns)));
+}
+
+uint64_t xvt_bound_ns(const struct xvt_bounds *b, const struct xvt_event_hdr *h)
 {
 	uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
-	struct xvt_bound_ring *r;
+	const struct xvt_bound_ring *r;
 	uint64_t ns;
 
 	/* A time that contradicts its clock has no bound. */
@@ -202,9 +225,6 @@ uint64_t xvt_bound_ns(struct xvt_bounds *b, const struct xvt_event_hdr *h)
 	if (h->ring_flags & XVT_EVENT_F_UNCONFIRMED)
 		ns = xvt_u64_sum(r->segment_ns_max, xvt_bound_guess_ns(r, h));
 	else
-		ns = xvt_u64_sum(r->segment_ns_max, xvt_bound_beyond_ns(r, h->host_ns));
-	if (h->host_ns >= r->from_ns && h->host_ns <= r->until_ns &&
-	    !(h->ring_flags & XVT_EVENT_F_UNCONFIRMED))
-		ns = r->nodes[r->segment].segment_bound_ns;
+		ns = confirmed_ns(r, h);
 	return ns < XVT_NO_BOUND ? ns : XVT_NO_BOUND;
 }

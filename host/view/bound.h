@@ -17,7 +17,6 @@ struct xvt_bound_ring {
 	uint32_t source;	    /* of the newest node that a clock source made; 0: none */
 	uint64_t segment_ns_max;    /* largest bound of a segment between two nodes */
 	uint64_t from_ns, until_ns; /* the segment that was used last, within one epoch */
-	size_t segment;		    /* number of the node at its end */
 	struct xvt_ring_stats last; /* newest STATS; zeros if there are none */
 	bool has_stats;
 };
@@ -42,6 +41,6 @@ uint64_t xvt_bound_beyond_ns(struct xvt_bound_ring *r, uint64_t ns);
 uint64_t xvt_bound_guess_ns(const struct xvt_bound_ring *r, const struct xvt_event_hdr *h);
 
 /* The error bound of one event's time in ns; XVT_NO_BOUND: there is none. */
-uint64_t xvt_bound_ns(struct xvt_bounds *b, const struct xvt_event_hdr *h);
+uint64_t xvt_bound_ns(const struct xvt_bounds *b, const struct xvt_event_hdr *h);
 
 #endif /* XVT_BOUND_H */

@@ -12,6 +12,7 @@
 #define _GNU_SOURCE
 #include "engine.h"
 #include "history.h"
+#include "view/bound.h"
 #include "view/reclock.h"
 #include "suites.h"
 #include "trace/write.h"
@@ -538,8 +539,35 @@ static void judge_reclocked(struct judged *j, struct world *w, const struct xvt_
 	xvt_trace_close(t);
 }
 
+/* As libxvtrace shows it with XVTRACE_BOUND, a bound for each event. */
+static void judge_shown(struct judged *j, struct world *w, const struct xvt_clock_node *nodes)
+{
+	struct xvt_trace *t = make_trace(w, nodes);
+	struct xvt_bounds *b;
+	struct xvt_cursor c;
+	struct xvt_event ev;
+
+	must(!xvt_bounds_new(&b, t) && !xvt_cursor_init(&c, t, 0, UINT64_MAX));
+	while (xvt_cursor_next(&c, &ev) == 1) {
+		uint64_t truth, bound = xvt_bound_ns(b, ev.hdr);
+
+		memcpy(&truth, ev.payload, sizeof(truth));
+		j->events++;
+		j->flagged += !!(ev.hdr->ring_flags & flags_of_guesses);
+		if (ev.hdr->ring_flags & XVT_EVENT_F_CLOCK)
+			ck_assert_uint_eq(bound, XVT_NO_BOUND);
+		if (ev.hdr->ring_flags & flags_of_guesses)
+			continue;
+		ck_assert_uint_lt(bound, XVT_NO_BOUND);
+		judge(j, w, apart(ev.hdr->host_ns, truth), bound);
+	}
+	xvt_cursor_fini(&c);
+	xvt_bounds_free(b);
+	xvt_trace_close(t);
+}
+
 static void one_history(enum kind kind, uint64_t seed, struct judged *recorded,
-			struct judged *reclocked)
+			struct judged *shown, struct judged *reclocked)
 {
 	static struct bend bends[BENDS_MAX];
 	static struct report reports[BENDS_MAX];
@@ -555,6 +583,7 @@ static void one_history(enum kind kind, uint64_t seed, struct judged *recorded,
 	play(&w);
 	memcpy(nodes, w.nodes, w.nr_nodes * sizeof(nodes[0]));
 	judge_recorded(recorded, &w);
+	judge_shown(shown, &w, nodes);
 	judge_reclocked(reclocked, &w, nodes);
 	engine_fini(&w.e);
 }
@@ -586,12 +615,14 @@ static void conclude(const char *how, enum kind kind, const struct judged *j)
 START_TEST(no_event_without_a_flag_lies_beyond_its_bound)
 {
 	const uint64_t count = number_of("XVT_BOUNDS", HISTORIES) / KINDS;
-	struct judged recorded = { 0 }, reclocked = { 0 };
+	struct judged recorded = { 0 }, shown = { 0 }, reclocked = { 0 };
 	uint64_t seed = number_of("XVT_SEED_BASE", 0), i;
 
 	for (i = 0; i < count; i++)
-		one_history((enum kind)_i, seed + i * KINDS + (uint64_t)_i, &recorded, &reclocked);
+		one_history((enum kind)_i, seed + i * KINDS + (uint64_t)_i, &recorded, &shown,
+			    &reclocked);
 	conclude("as recorded", (enum kind)_i, &recorded);
+	conclude("as shown of each event", (enum kind)_i, &shown);
 	conclude("re-clocked", (enum kind)_i, &reclocked);
 }
 END_TEST

@@ -442,23 +442,6 @@ START_TEST(ctf_times_survive_gaps_and_many_classes)
 }
 END_TEST
 
-/* What the module probes itself is also found as the kernel's own event. */
-START_TEST(a_probe_is_found_by_both_its_names)
-{
-	ck_assert(xvtrace_matches("sched_switch", "xvt", "sched_switch"));
-	ck_assert(xvtrace_matches("xvt:sched_switch", "xvt", "sched_switch"));
-	ck_assert(xvtrace_matches("sched:sched_switch", "xvt", "sched_switch"));
-	ck_assert(xvtrace_matches("sched:sched_switch", "sched", "sched_switch"));
-	ck_assert(xvtrace_matches("sched:*", "xvt", "sched_switch"));
-	ck_assert(xvtrace_matches("irq:irq_handler_entry", "xvt", "irq_handler_entry"));
-	ck_assert(xvtrace_matches("irq:*", "xvt", "irq_handler_exit"));
-	ck_assert(!xvtrace_matches("irq:*", "xvt", "sched_switch"));
-	ck_assert(!xvtrace_matches("sched:*", "xvt", "probe"));
-	ck_assert(!xvtrace_matches("sched:sched_switch", "other", "sched_switch"));
-	ck_assert(!xvtrace_matches("xvt:sched_switch", "sched", "sched_switch"));
-}
-END_TEST
-
 /* Number of events and losses of a choice. */
 static size_t chosen(const struct xvt_select *select)
 {
@@ -545,7 +528,6 @@ Suite *export_suite(void)
 	tcase_add_test(t, ctf_shows_every_field_to_babeltrace2);
 	tcase_add_test(t, ctf_times_survive_gaps_and_many_classes);
 	tcase_add_loop_test(t, report_shows_what_the_recorder_dropped, 0, 2);
-	tcase_add_test(t, a_probe_is_found_by_both_its_names);
 	tcase_add_test(t, events_are_chosen_by_vm_event_and_limit);
 	tcase_add_test(t, names_of_tasks_are_learned_from_switches);
 	tcase_add_test(t, symbols_are_found);

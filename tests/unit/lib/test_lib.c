@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * test_lib.c - libxvtrace by its header alone: choices, their errors, counts and bounds of a
+ * synthetic trace. That texts and values are right is in test_export.c, which goes through it.
+ */
+#include "suites.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/xvtrace.h"
+#include "synth.h"
+
+#define EVENTS 1500
+
+static struct synth_sink sink;
+static struct synth made;
+static struct xvtrace *trace;
+
+static void open_trace(unsigned int flags)
+{
+	struct xvtrace_error error;
+
+	xvtrace_close(trace);
+	ck_assert_msg(!xvtrace_open(&trace, scratch_path("lib.xvt"), flags, &error), "%s",
+		      error.text);
+}
+
+static void setup(void)
+{
+	synth_sink_init(&sink);
+	synth_make(&made, &sink.sink, EVENTS, 0);
+	synth_sink_save(&sink, scratch_path("lib.xvt"));
+	open_trace(0);
+}
+
+static void teardown(void)
+{
+	xvtrace_close(trace);
+	trace = NULL;
+	synth_fini(&made);
+	synth_sink_fini(&sink);
+}
+
+static struct xvtrace_reader *reader_of(unsigned int flags)
+{
+	struct xvtrace_reader *r;
+
+	ck_assert_int_eq(xvtrace_reader_new(&r, trace), 0);
+	ck_assert_int_eq(xvtrace_reader_flags(r, flags), 0);
+	return r;
+}
+
+START_TEST(what_is_not_a_trace_is_an_error_with_a_text)
+{
+	struct xvtrace_error error = { "" };
+	struct xvtrace *none = trace;
+
+	ck_assert_int_eq(xvtrace_open(&none, scratch_path("nothing"), 0, &error), -ENOENT);
+	ck_assert_ptr_null(none);
+	ck_assert_str_ne(error.text, "");
+	error.text[0] = '\0';
+	sink.bytes[0] ^= 1;
+	synth_sink_save(&sink, scratch_path("lib.xvt"));
+	ck_assert_int_eq(xvtrace_open(&none, scratch_path("lib.xvt"), 0, &error), -EBADMSG);
+	ck_assert_str_ne(error.text, "");
+	ck_assert_int_eq(xvtrace_open(&none, scratch_path("lib.xvt"), 0, NULL), -EBADMSG);
+	xvtrace_close(NULL);
+	xvtrace_reader_free(NULL);
+	xvtrace_stat_free(NULL);
+}
+END_TEST
+
+START_TEST(machines_and_rings_are_those_of_the_trace)
+{
+	const struct xvtrace_info *info = xvtrace_info(trace);
+
+	ck_assert_uint_eq(info->machines, 2);
+	ck_assert_uint_eq(info->rings, 3);
+	ck_assert(info->ended);
+	ck_assert_uint_eq(info->tail, 0);
+	ck_assert_uint_eq(info->first_ns, made.events[0].host_ns);
+	ck_assert_uint_eq(info->last_ns, made.events[made.count - 1].host_ns);
+	ck_assert_uint_eq(info->clock_error_ns_max, SYNTH_CLOCK_ERROR_NS);
+	ck_assert_str_eq(xvtrace_machine(trace, 0)->name, "g1");
+	ck_assert_str_eq(xvtrace_ring(trace, 2)->machine->name, "g2");
+	ck_assert(!xvtrace_machine(trace, 1)->host);
+	ck_assert_ptr_null(xvtrace_machine(trace, 2));
+	ck_assert_ptr_null(xvtrace_ring(trace, 3));
+	ck_assert_uint_eq(xvtrace_damage_count(trace), 0);
+	ck_assert_uint_eq(xvtrace_wall_ns(trace, SYNTH_WALL_BASE_NS), SYNTH_WALL_NS);
+}
+END_TEST
+
+START_TEST(choices_are_made_before_the_first_event)
+{
+	struct xvtrace_reader *r = reader_of(0);
+	const struct xvtrace_event *ev;
+
+	ck_assert_int_eq(xvtrace_reader_machine(r, "g3"), -ENOENT);
+	ck_assert_int_eq(xvtrace_reader_flags(r, 1u << 31), -EINVAL);
+	ck_assert_int_eq(xvtrace_reader_flags(r, XVTRACE_RECLOCK | XVTRACE_BOUND), -EINVAL);
+	ck_assert_int_eq(xvtrace_next(r, &ev), 1);
+	ck_assert_int_eq(xvtrace_reader_machine(r, "g1"), -EBUSY);
+	ck_assert_int_eq(xvtrace_reader_cpu(r, 0), -EBUSY);
+	ck_assert_int_eq(xvtrace_reader_event(r, "*"), -EBUSY);
+	ck_assert_int_eq(xvtrace_reader_from(r, 0, XVTRACE_MONOTONIC), -EBUSY);
+	ck_assert_int_eq(xvtrace_reader_to(r, 0, XVTRACE_WALL), -EBUSY);
+	ck_assert_int_eq(xvtrace_reader_limit(r, 1), -EBUSY);
+	ck_assert_int_eq(xvtrace_reader_flags(r, 0), -EBUSY);
+	xvtrace_reader_free(r);
+}
+END_TEST
+
+/* Number of events, and a check of each. */
+static size_t count(struct xvtrace_reader *r, const char *machine, int cpu, uint64_t from_ns,
+		    uint64_t to_ns)
+{
+	const struct xvtrace_event *ev;
+	size_t n = 0;
+	int got;
+
+	while ((got = xvtrace_next(r, &ev)) > 0) {
+		n += ev->kind == XVTRACE_EVENT;
+		ck_assert(!machine || !strcmp(ev->ring->machine->name, machine));
+		ck_assert(cpu < 0 || ev->ring->cpu == (unsigned int)cpu);
+		ck_assert(ev->ns >= from_ns && ev->ns <= to_ns);
+	}
+	ck_assert_int_eq(got, 0);
+	xvtrace_reader_free(r);
+	return n;
+}
+
+START_TEST(a_reader_gives_what_was_chosen)
+{
+	const uint64_t from = made.events[made.count / 3].host_ns;
+	const uint64_t to = made.events[made.count / 2].host_ns;
+	size_t want_cpu = 0, want_range = 0;
+	struct xvtrace_reader *r;
+
+	for (size_t i = 0; i < made.count; i++) {
+		want_cpu += made.events[i].cpu == 1;
+		want_range += made.events[i].host_ns >= from && made.events[i].host_ns <= to;
+	}
+	ck_assert_uint_gt(want_cpu, 0);
+	ck_assert_uint_lt(want_cpu, made.count);
+	r = reader_of(0);
+	ck_assert_int_eq(xvtrace_reader_cpu(r, 1), 0);
+	ck_assert_uint_eq(count(r, NULL, 1, 0, UINT64_MAX), want_cpu);
+	r = reader_of(0);
+	ck_assert_int_eq(xvtrace_reader_from(r, from, XVTRACE_MONOTONIC), 0);
+	ck_assert_int_eq(xvtrace_reader_to(r, to, XVTRACE_MONOTONIC), 0);
+	ck_assert_uint_eq(count(r, NULL, -1, from, to), want_range);
+	/* The wall clock was set at the knee: what is before it is an hour away. */
+	r = reader_of(0);
+	ck_assert_int_eq(xvtrace_reader_from(r, SYNTH_KNEE_WALL_NS, XVTRACE_WALL), 0);
+	ck_assert_uint_gt(count(r, NULL, -1, SYNTH_KNEE_NS, UINT64_MAX), 0);
+	r = reader_of(0);
+	ck_assert_int_eq(xvtrace_reader_limit(r, 5), 0);
+	ck_assert_uint_eq(count(r, NULL, -1, 0, UINT64_MAX), 5);
+}
+END_TEST
+
+START_TEST(two_readers_of_a_trace_do_not_disturb_each_other)
+{
+	struct xvtrace_reader *a = reader_of(0), *b = reader_of(0);
+	const struct xvtrace_event *ea, *eb;
+
+	ck_assert_int_eq(xvtrace_next(b, &eb), 1);
+	for (size_t i = 0; i < made.count / 2; i++) {
+		size_t la, lb;
+		const char *ta, *tb;
+
+		ck_assert_int_eq(xvtrace_next(a, &ea), 1);
+		ck_assert_uint_eq(ea->ns, eb->ns);
+		ck_assert_uint_eq(ea->type->number, eb->type->number);
+		ta = xvtrace_event_text(ea, 0, &la);
+		tb = xvtrace_event_text(eb, 0, &lb);
+		ck_assert_str_eq(ta, tb);
+		ck_assert_uint_eq(la, strlen(ta));
+		ck_assert_int_eq(xvtrace_next(b, &eb), 1);
+	}
+	xvtrace_reader_free(a);
+	xvtrace_reader_free(b);
+}
+END_TEST
+
+START_TEST(types_are_numbered_and_fields_are_found)
+{
+	struct xvtrace_reader *r = reader_of(XVTRACE_ALL);
+	const struct xvtrace_event *ev;
+	unsigned int types = 0;
+
+	while (xvtrace_next(r, &ev) > 0) {
+		ck_assert_uint_le(ev->type->number, types);
+		types += ev->type->number == types;
+		for (unsigned int i = 0; i < ev->type->fields; i++) {
+			const struct xvtrace_field *f = xvtrace_field(ev->type, i);
+
+			ck_assert_ptr_nonnull(f);
+			ck_assert_str_eq(xvtrace_field_named(ev->type, f->name)->name, f->name);
+		}
+		ck_assert_ptr_null(xvtrace_field(ev->type, ev->type->fields));
+		ck_assert_ptr_null(xvtrace_field_named(ev->type, "no such field"));
+	}
+	ck_assert_uint_gt(types, 3);
+	xvtrace_reader_free(r);
+}
+END_TEST
+
+START_TEST(losses_among_the_events_are_those_that_are_counted)
+{
+	const struct xvtrace_event *ev;
+	struct xvtrace_counts sum = { 0 };
+	struct xvtrace_reader *r;
+	struct xvtrace_stat *s;
+	uint64_t lost = 0, by_cause = 0, events = 0;
+
+	r = reader_of(0);
+	while (xvtrace_next(r, &ev) > 0) {
+		ck_assert(ev->kind != XVTRACE_RECORD);
+		ck_assert_uint_eq(ev->lost != 0, ev->kind == XVTRACE_LOST);
+		lost += ev->lost;
+		events += ev->kind == XVTRACE_EVENT;
+	}
+	xvtrace_reader_free(r);
+	ck_assert_int_eq(xvtrace_stat_new(&s, trace), 0);
+	ck_assert_uint_eq(s->counts.events, made.count);
+	ck_assert_uint_eq(s->counts.events, events);
+	ck_assert_uint_gt(lost, 0);
+	ck_assert_uint_eq(s->counts.lost, lost);
+	for (unsigned int i = 0; xvtrace_cause_name(i); i++)
+		by_cause += s->counts.lost_by[i];
+	ck_assert_uint_eq(by_cause, lost);
+	for (unsigned int i = 0; i < 3; i++) {
+		const struct xvtrace_counts *c = &xvtrace_stat_ring(s, i)->counts;
+
+		ck_assert_uint_eq(c->attempted, c->events + c->lost + c->discarded + c->in_flight);
+		sum.events += c->events;
+	}
+	ck_assert_uint_eq(sum.events, made.count);
+	ck_assert_uint_eq(xvtrace_stat_machine(s, 0)->counts.events +
+				  xvtrace_stat_machine(s, 1)->counts.events,
+			  made.count);
+	ck_assert_ptr_null(xvtrace_stat_ring(s, 3));
+	ck_assert_ptr_null(xvtrace_stat_machine(s, 2));
+	xvtrace_stat_free(s);
+}
+END_TEST
+
+START_TEST(bounds_are_given_on_request)
+{
+	struct xvtrace_reader *r = reader_of(0);
+	const struct xvtrace_event *ev;
+	struct xvtrace_stat *s;
+	size_t bounded = 0;
+
+	ck_assert_int_eq(xvtrace_next(r, &ev), 1);
+	ck_assert_uint_eq(ev->bound_ns, XVTRACE_NO_BOUND);
+	xvtrace_reader_free(r);
+	ck_assert_int_eq(xvtrace_stat_new(&s, trace), 0);
+	r = reader_of(XVTRACE_BOUND);
+	while (xvtrace_next(r, &ev) > 0) {
+		bool none = ev->flags & XVTRACE_CLOCK;
+
+		ck_assert_int_eq(ev->bound_ns == XVTRACE_NO_BOUND, none);
+		bounded += !none;
+	}
+	ck_assert_uint_gt(bounded, made.count / 2);
+	xvtrace_reader_free(r);
+	xvtrace_stat_free(s);
+}
+END_TEST
+
+START_TEST(a_part_is_read_by_the_index_and_not_counted)
+{
+	struct xvtrace_reader *r;
+	struct xvtrace_stat *s;
+
+	open_trace(XVTRACE_PART);
+	ck_assert_int_eq(xvtrace_check(trace), -EINVAL);
+	ck_assert_int_eq(xvtrace_stat_new(&s, trace), -EINVAL);
+	ck_assert_ptr_null(s);
+	ck_assert_int_eq(xvtrace_reader_new(&r, trace), 0);
+	ck_assert_int_eq(xvtrace_reader_flags(r, XVTRACE_RECLOCK), -EINVAL);
+	ck_assert_uint_eq(count(r, NULL, -1, 0, UINT64_MAX), made.count);
+}
+END_TEST
+
+START_TEST(damage_is_listed_and_the_rest_is_read)
+{
+	struct xvtrace_damage d;
+	size_t n;
+
+	sink.bytes[sink.len / 2] ^= 0x55;
+	synth_sink_save(&sink, scratch_path("lib.xvt"));
+	open_trace(0);
+	n = count(reader_of(0), NULL, -1, 0, UINT64_MAX);
+	ck_assert_int_eq(xvtrace_check(trace), 0);
+	ck_assert_uint_ge(xvtrace_damage_count(trace), 1);
+	ck_assert_uint_lt(n, made.count);
+	ck_assert_int_eq(xvtrace_damage(trace, 0, &d), 0);
+	ck_assert(sink.len / 2 >= d.offset && sink.len / 2 < d.offset + d.len);
+	ck_assert_str_ne(d.why, "");
+	ck_assert_int_eq(xvtrace_damage(trace, xvtrace_damage_count(trace), &d), -ENOENT);
+}
+END_TEST
+
+START_TEST(a_glob_without_a_match_has_similar_names)
+{
+	struct xvtrace_reader *r = reader_of(0);
+	struct xvtrace_unmatched u;
+
+	ck_assert_int_eq(xvtrace_reader_event(r, "sched_swich"), 0);
+	ck_assert_int_eq(xvtrace_reader_event(r, "*"), 0);
+	ck_assert_int_eq(xvtrace_reader_unmatched(r, 0, &u), -ENOENT);
+	for (const struct xvtrace_event *ev; xvtrace_next(r, &ev) > 0;)
+		;
+	ck_assert_int_eq(xvtrace_reader_unmatched(r, 0, &u), 0);
+	ck_assert_str_eq(u.glob, "sched_swich");
+	ck_assert_str_eq(u.near[0], "sched:sched_switch");
+	ck_assert_int_eq(xvtrace_reader_unmatched(r, 1, &u), -ENOENT);
+	xvtrace_reader_free(r);
+}
+END_TEST
+
+/* What the module probes itself is also found as the kernel's own event. */
+START_TEST(a_probe_is_found_by_both_its_names)
+{
+	ck_assert(xvtrace_matches("sched_switch", "xvt", "sched_switch"));
+	ck_assert(xvtrace_matches("xvt:sched_switch", "xvt", "sched_switch"));
+	ck_assert(xvtrace_matches("sched:sched_switch", "xvt", "sched_switch"));
+	ck_assert(xvtrace_matches("sched:sched_switch", "sched", "sched_switch"));
+	ck_assert(xvtrace_matches("sched:*", "xvt", "sched_switch"));
+	ck_assert(xvtrace_matches("irq:irq_handler_entry", "xvt", "irq_handler_entry"));
+	ck_assert(xvtrace_matches("irq:*", "xvt", "irq_handler_exit"));
+	ck_assert(!xvtrace_matches("irq:*", "xvt", "sched_switch"));
+	ck_assert(!xvtrace_matches("sched:*", "xvt", "probe"));
+	ck_assert(!xvtrace_matches("sched:sched_switch", "other", "sched_switch"));
+	ck_assert(!xvtrace_matches("xvt:sched_switch", "sched", "sched_switch"));
+}
+END_TEST
+
+Suite *lib_suite(void)
+{
+	Suite *s = suite_create("lib");
+	TCase *t = tcase_create("lib");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 60);
+	tcase_add_test(t, what_is_not_a_trace_is_an_error_with_a_text);
+	tcase_add_test(t, machines_and_rings_are_those_of_the_trace);
+	tcase_add_test(t, choices_are_made_before_the_first_event);
+	tcase_add_test(t, a_reader_gives_what_was_chosen);
+	tcase_add_test(t, two_readers_of_a_trace_do_not_disturb_each_other);
+	tcase_add_test(t, types_are_numbered_and_fields_are_found);
+	tcase_add_test(t, losses_among_the_events_are_those_that_are_counted);
+	tcase_add_test(t, bounds_are_given_on_request);
+	tcase_add_test(t, a_part_is_read_by_the_index_and_not_counted);
+	tcase_add_test(t, damage_is_listed_and_the_rest_is_read);
+	tcase_add_test(t, a_glob_without_a_match_has_similar_names);
+	tcase_add_test(t, a_probe_is_found_by_both_its_names);
+	suite_add_tcase(s, t);
+	return s;
+}
