@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
 # xvtrace: one Makefile, one fragment (rules.mk) in each folder, objects only below $(BUILD).
 #
-#   make             the host tools and the user-space library, in build/
+#   make             the host tools, the reader library and the user-space writer, in build/
 #   make help        everything else
 
 BUILD    ?= build
 CC       ?= gcc
 PREFIX   ?= /usr/local
 DESTDIR  ?=
+LIBDIR   ?= $(PREFIX)/lib
 V        ?= 0
 # How a writer takes its place in a ring: cas or xadd. One format; see docs/architecture.md.
 RING     ?= cas
@@ -46,6 +47,7 @@ setup:
 include shared/rules.mk
 include guest/bare/rules.mk
 include host/rules.mk
+include host/lib/rules.mk
 include guest/user/rules.mk
 include guest/linux/rules.mk
 include tests/rules.mk
@@ -74,7 +76,7 @@ $(COMMANDS): $(filter Makefile %.mk,$(MAKEFILE_LIST)) tests/compile-commands.awk
 	$(Q)$(if $(filter build,$(BUILD)),ln -sfn $@ compile_commands.json)
 	$(Q)printf '%s' '$(COMMANDS_OF)' >$(BUILD)/commands-of
 
-all: $(BUILD)/xvtrace $(USER_TARGETS) $(COMMANDS)
+all: $(BUILD)/xvtrace $(LIBXVTRACE_TARGETS) $(USER_TARGETS) $(COMMANDS)
 
 help:
 	@echo 'make            build xvtrace and the user-space library into build/'
@@ -89,19 +91,20 @@ help:
 	@echo 'make proof      what takes long (hours): every proof of the ring in full, long fuzzing, long stress'
 	@echo 'make fuzz       fuzz every parser, FUZZ_SECONDS=600 each (make fuzz-report: the lines that they reach)'
 	@echo 'make guest      kernel module, guest tools and guest image, from Debian packages'
-	@echo 'make install    DESTDIR= PREFIX=/usr/local'
+	@echo 'make install    DESTDIR= PREFIX=/usr/local LIBDIR=PREFIX/lib'
 	@echo 'make setup      install the packages that are missing (root; make demo and test do it)'
 	@echo 'make clean      remove build/'
 	@echo
 	@echo 'Variables: V=1 show commands, BUILD=dir, CC=clang, ASAN=1, RING=cas|xadd, FLAVOUR=amd64|cloud-amd64|rt-amd64|6.12-amd64|...'
 
-install: all
+install: all install-libxvtrace
 	install -D -m 755 $(BUILD)/xvtrace $(DESTDIR)$(PREFIX)/bin/xvtrace
-	install -D -m 644 $(BUILD)/libxvt.a $(DESTDIR)$(PREFIX)/lib/libxvt.a
+	install -D -m 644 $(BUILD)/libxvt.a $(DESTDIR)$(LIBDIR)/libxvt.a
 	install -D -m 644 guest/user/xvt.h $(DESTDIR)$(PREFIX)/include/xvt.h
 	install -d $(DESTDIR)$(PREFIX)/share/doc/xvtrace
 	install -m 644 $(filter-out docs/README.md,$(wildcard docs/*.md)) $(DESTDIR)$(PREFIX)/share/doc/xvtrace
-	install -D -m 644 docs/examples/writer.c $(DESTDIR)$(PREFIX)/share/doc/xvtrace/examples/writer.c
+	install -d $(DESTDIR)$(PREFIX)/share/doc/xvtrace/examples
+	install -m 644 $(wildcard docs/examples/*.c) $(DESTDIR)$(PREFIX)/share/doc/xvtrace/examples
 
 clean:
 	rm -rf $(BUILD)
