@@ -13,6 +13,8 @@
 # 5. Each outside library has one file.
 # 6. The ring: only ring/phase.c sets a phase, and a field that ring/ring.h calls private to a file
 #    is used there alone.
+# 7. The guest's module, where `make guest` has built it: a file calls those further down in the list
+#    of guest/linux/xvtrace.h only.
 set -eu
 build=${1:-build}
 table=tests/layers.txt
@@ -35,7 +37,7 @@ rule() {
 			if tr -s ' \\' '\n\n' <"$d" | grep -q "^\(\./\)\?$to/"; then
 				complain "$d: something of $from/ includes $to/"
 			fi
-		done < <(find "$build/$from" "$build/bare" -name '*.d' 2>/dev/null | grep "/$from/\|/bare/" | { [ "$from" = shared ] && cat || grep -v /bare/ || true; })
+		done < <(find "$build/$from" "$build/bare" -name '*.d' -type f 2>/dev/null | grep "/$from/\|/bare/" | { [ "$from" = shared ] && cat || grep -v /bare/ || true; })
 		while IFS= read -r line; do
 			complain "$line"
 		done < <(grep -rnE "#include \"(\.\./)*$to/" "$from" --include='*.[ch]' 2>/dev/null || true)
@@ -206,6 +208,36 @@ while read -r part file field; do
 	done < <(grep -rnE "[.>]$part\.$field\b" host --include='*.[ch]' | grep -v "^host/ring/$file:"
 		grep -nE "\b[ad]->$field\b" host/ring/*.c | grep -v "^host/ring/$file:")
 done < <(private_fields)
+
+# ------------------------------------------------------------------ the guest's module
+
+module_files=$(sed -nE 's/^ \*   (xvt_[a-z]+)\.c .*/\1/p' guest/linux/xvtrace.h)
+for file in guest/linux/*.c; do
+	grep -qxF "$(basename "$file" .c)" <<<"$module_files" || complain "guest/linux/xvtrace.h does not list $file"
+done
+# An object that is older than its source says nothing of it.
+objects=()
+for file in $module_files; do
+	object=$build/guest/linux/$file.o
+	[ ! "$object" -nt "guest/linux/$file.c" ] || objects+=("$object")
+done
+while read -r from symbol to; do
+	complain "guest/linux/$from.c uses $symbol of $to.c, which does not stand below it in xvtrace.h"
+done < <([ ${#objects[@]} -eq 0 ] || nm -A "${objects[@]}" | awk -v files="$(echo $module_files)" '
+	BEGIN { n = split(files, name, " "); for (i = 1; i <= n; i++) level[name[i]] = i }
+	{
+		sub(/\.o:.*/, "", $1)
+		sub(/.*\//, "", $1)
+		if ($(NF - 1) == "U") uses[$1 " " $NF]
+		else if ($(NF - 1) ~ /^[TDBRVWC]$/) defined[$NF] = $1
+	}
+	END {
+		for (u in uses) {
+			split(u, p, " ")
+			if (p[2] in defined && level[defined[p[2]]] <= level[p[1]])
+				print p[1], p[2], defined[p[2]]
+		}
+	}' | sort)
 
 if [ -n "$(find qemu -name '*.[ch]' 2>/dev/null)" ]; then
 	complain "qemu/ holds scripts and XML, no C"

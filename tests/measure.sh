@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Figures of the code in host/: lines of each folder, longest functions, largest structs, and files
-# and folders that need each other to link.
+# and folders that need each other to link; the last also of the guest's module, if it is built.
 #
 #   tests/measure.sh [BUILD]     BUILD holds the objects of `make`
 set -eu
@@ -39,17 +39,27 @@ ${CC:-gcc} -std=gnu11 -D_GNU_SOURCE -w -Ishared -Ihost -o "$work/sizes" "$work/s
 	$(pkg-config --cflags liburing libtraceevent jansson 2>/dev/null)
 "$work/sizes" | sort -rn | head -n 8 | sed 's/^/  /'
 
-# A line each: FOLDER FILE SYMBOL of what is defined, and of what is used.
-find "$build/host" -mindepth 2 -name '*.o' -exec nm -A {} + 2>/dev/null |
-	sed -E 's|^[^:]*/host/([a-z]+)/([a-z0-9_]+)\.o:|\1 \2 |' >"$work/nm"
-awk '$NF != "" && $(NF - 1) ~ /^[TDBRVWC]$/ { print $NF, $1, $2 }' "$work/nm" | sort >"$work/defined"
-awk '$(NF - 1) == "U" { print $NF, $1, $2 }' "$work/nm" | sort >"$work/used"
-join "$work/used" "$work/defined" >"$work/edges" # SYMBOL FOLDER FILE FOLDER FILE
+# edges PATTERN: "SYMBOL FOLDER FILE FOLDER FILE" for each use, of the objects whose names are on stdin.
+# PATTERN has groups for the folder and the file in a line of nm.
+edges() {
+	xargs -r nm -A 2>/dev/null | sed -E "s|^[^:]*$1|\1 \2 |" >"$work/nm"
+	awk '$NF != "" && $(NF - 1) ~ /^[TDBRVWC]$/ { print $NF, $1, $2 }' "$work/nm" | sort >"$work/defined"
+	awk '$(NF - 1) == "U" { print $NF, $1, $2 }' "$work/nm" | sort >"$work/used"
+	join "$work/used" "$work/defined"
+}
 
 # loops: the edges on stdin that lie in a loop, as the names of its nodes
 loops() { tsort 2>&1 >/dev/null | sed -n 's/^tsort: //p' | grep -v 'contains a loop' | sort -u || true; }
 
+# in_loop TEXT: the files of one folder that are in a loop of the edges on stdin
+in_loop() {
+	echo "$1"
+	awk '$2 == $4 && $3 != $5 { print $2 "/" $3, $2 "/" $5 }' | sort -u | loops | sed 's/^/  /' | grep . || echo "  none"
+}
+
+find "$build/host" -mindepth 2 -name '*.o' | edges '/host/([a-z]+)/([a-z0-9_]+)\.o:' >"$work/edges"
 echo "folders that need each other to link"
 awk '$2 != $4 { print $2, $4 }' "$work/edges" | sort -u | loops | sed 's/^/  /' | grep . || echo "  none"
-echo "files of one folder that need each other to link"
-awk '$2 == $4 && $3 != $5 { print $2 "/" $3, $2 "/" $5 }' "$work/edges" | sort -u | loops | sed 's/^/  /' | grep . || echo "  none"
+in_loop "files of one folder that need each other to link" <"$work/edges"
+find "$build/guest/linux" -name 'xvt_*.o' 2>/dev/null | edges '/guest/(linux)/([a-z0-9_]+)\.o:' |
+	in_loop "files of guest/linux that need each other to link"

@@ -57,29 +57,9 @@ MODULE_PARM_DESC(clock_pairs, "1: ask KVM once a second for its clocks while a h
 #define ANSWER_STAY_US	200u
 #define ANSWER_TOTAL_US 2000u
 
-struct xvt_guest xvt_guest;
-DEFINE_PER_CPU_ALIGNED(struct xvt_cpu, xvt_cpus);
-bool xvt_open __read_mostly;
-
 static int hotplug_state;
 /* Where KVM writes, one for each possible CPU; NULL: it gives none. */
 static struct xvt_kvm_pair *pairs;
-
-/* Read together, so that the clock can be set against the guest's own times. */
-void xvt_clock_sample(struct xvt_clock_sync *s, u32 reason)
-{
-	unsigned long flags;
-
-	memset(s, 0, sizeof(*s));
-	local_irq_save(flags);
-	s->clock = xvt_clock_read_ordered();
-	s->monotonic_ns = ktime_get_ns();
-	s->boottime_ns = ktime_get_boottime_ns();
-	s->realtime_ns = ktime_get_real_ns();
-	local_irq_restore(flags);
-	s->hz = xvt_clock_hz();
-	s->reason = reason;
-}
 
 /* On the writer's own CPU. */
 static int put_sync(struct xvt_writer *w, u32 reason)

@@ -151,10 +151,10 @@ static struct miscdevice meta_dev = {
 	.name = "xvtrace",
 	.fops = &meta_fops,
 	.mode = 0600,
-	.groups = xvt_sysfs_groups,
 };
 
-int xvt_meta_start(struct xvt_guest *g)
+/* `groups`: attributes of the device /dev/xvtrace. Returns 0 or misc_register()'s error. */
+int xvt_meta_start(struct xvt_guest *g, const struct attribute_group **groups)
 {
 	const struct new_utsname *u = utsname();
 	struct xvt_clock_sync clock;
@@ -176,6 +176,7 @@ int xvt_meta_start(struct xvt_guest *g)
 		dev_warn(&g->pdev->dev, "metadata area is full; formats of this boot will be "
 					"missing; give the region a larger meta_size\n");
 
+	meta_dev.groups = groups;
 	meta_dev.parent = &g->pdev->dev;
 	err = misc_register(&meta_dev);
 	if (err)

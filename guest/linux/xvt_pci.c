@@ -159,7 +159,7 @@ static int start_all(struct xvt_guest *g)
 	err = xvt_core_start(g);
 	if (err)
 		goto err_unmap;
-	err = xvt_meta_start(g);
+	err = xvt_meta_start(g, xvt_sysfs_groups);
 	if (err)
 		goto err_core;
 	/* A probe that this kernel does not have is no reason to go without the rest. */

@@ -4,15 +4,18 @@
  * there is one struct xvt_guest and one writer per CPU.
  *
  *   xvt_pci.c      finds the device, maps the region, order of start and stop
- *   xvt_doorbell.c wakes the host
  *   xvt_core.c     rings: generation, CPU hot-plug, timers, clock answers, suspend
+ *   xvt_request.c  what the host asks for
+ *   xvt_format.c   a tracepoint's format as text
+ *   xvt_sysfs.c    /sys/class/misc/xvtrace/
  *   xvt_export.c   ftrace -> ring
  *   xvt_hooks.c    what ftrace does not export: trace_printk, kernel stacks -> ring
  *   xvt_probes.c   hottest tracepoints -> ring, without ftrace's own ring
  *   xvt_meta.c     metadata area and /dev/xvtrace
- *   xvt_format.c   a tracepoint's format as text
- *   xvt_request.c  what the host asks for
- *   xvt_sysfs.c    /sys/class/misc/xvtrace/
+ *   xvt_doorbell.c wakes the host
+ *   xvt_guest.c    the region, the writers and the guest's clocks
+ *
+ * A file calls files further down in this list only; tests/check-layers.sh finds loops.
  *
  * The event path is xvt_event() and what it calls: any context, no locks, not traced, not
  * probed, no exit to the hypervisor, except to wake a host that sleeps.
@@ -81,12 +84,14 @@ static __always_inline void xvt_event(const void *payload, u32 len)
 	xvt_commit(w, &slot);
 }
 
+/* xvt_guest.c */
+void xvt_clock_sample(struct xvt_clock_sync *s, u32 reason);
+
 /* xvt_core.c */
 int xvt_core_start(struct xvt_guest *g);
 void xvt_core_stop(struct xvt_guest *g);
 void xvt_core_suspend(struct xvt_guest *g);
 void xvt_core_resume(struct xvt_guest *g);
-void xvt_clock_sample(struct xvt_clock_sync *s, u32 reason);
 
 /* xvt_doorbell.c */
 void xvt_doorbell_map(struct xvt_guest *g);
@@ -109,7 +114,7 @@ int xvt_probes_start(void);
 void xvt_probes_stop(void);
 
 /* xvt_meta.c */
-int xvt_meta_start(struct xvt_guest *g);
+int xvt_meta_start(struct xvt_guest *g, const struct attribute_group **groups);
 void xvt_meta_stop(void);
 int xvt_meta_put(u32 type, u32 id, const void *head, u32 head_len, const void *body, u32 body_len);
 void xvt_meta_usage(u64 *used, u64 *size, u64 *refused);

@@ -12,7 +12,7 @@ tree=$work/tree
 # fresh: a copy of what the check reads
 fresh() {
 	rm -rf "$tree"
-	mkdir -p "$tree/tests" "$tree/build"
+	mkdir -p "$tree/tests" "$tree/build/guest/linux"
 	cp -r host shared guest qemu "$tree"
 	cp tests/layers.txt tests/check-layers.sh "$tree/tests"
 	cp -r "$build/host" "$tree/build"
@@ -70,6 +70,18 @@ check "a folder that is not in the table is seen" caught "host/more/ is not in t
 fresh
 echo '#include <liburing.h>' >>"$tree/host/base/socket.c"
 check "a second file of an outside library is seen" caught "<liburing> belongs to host/base/loop_uring.c only"
+
+fresh
+echo 'void xvt_core_resume(void); void call(void); void call(void) { xvt_core_resume(); }' |
+	${CC:-gcc} -x c -c -o "$tree/build/guest/linux/xvt_meta.o" -
+echo 'void xvt_core_resume(void) { }' | ${CC:-gcc} -x c -c -o "$tree/build/guest/linux/xvt_core.o" -
+check "a call upwards in the guest's module is seen" caught \
+	"guest/linux/xvt_meta.c uses xvt_core_resume of xvt_core.c, which does not stand below it in xvtrace.h"
+
+fresh
+touch "$tree/guest/linux/xvt_more.c"
+check "a file of the guest's module that is not in its list is seen" caught \
+	"guest/linux/xvtrace.h does not list guest/linux/xvt_more.c"
 
 # named FILE: it names each folder of host/
 named() {
