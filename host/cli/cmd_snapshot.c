@@ -40,9 +40,6 @@ static const struct xvt_opt options[] = {
 	XVT_OPT_END,
 };
 
-/* No limit but the size of the regions, which are files of this host. */
-#define MEMORY_ALL (UINT64_MAX / 4)
-
 static int take(struct xvt_recording *rec)
 {
 	uint64_t sleep_ns, moment_ns;
@@ -62,10 +59,10 @@ static int snapshot(const struct snapshot_options *opt)
 {
 	struct xvt_session_options so = {
 		.mode = XVT_ENABLE_OVERWRITE,
-		.cut = true,
+		.kind = XVT_SESSION_SNAPSHOT,
 		.join_timeout_ns = opt->stall_timeout_ns,
 		.stall_timeout_ns = opt->stall_timeout_ns,
-		.memory_bytes = opt->memory_bytes ? opt->memory_bytes : MEMORY_ALL,
+		.memory_bytes = opt->memory_bytes ? opt->memory_bytes : XVT_MEMORY_ALL,
 	};
 	struct xvt_recording rec = { .command = "snapshot",
 				     .output = opt->output,

@@ -30,8 +30,8 @@ void xvt_session_stage_checkpoint(struct xvt_session *s, bool counters)
 {
 	size_t i;
 
-	/* A snapshot does not change what regions say of the files of recorders. */
-	if (xvt_trace_flush(s->trace) || s->opt.cut)
+	/* Only a recording changes what regions say of the files of recorders. */
+	if (xvt_trace_flush(s->trace) || !is_recording(s))
 		return;
 	for (i = 0; i < s->nr_rings; i++) {
 		struct xvt_ring *r = s->rings[i];
@@ -79,6 +79,9 @@ void xvt_session_put_stats(struct xvt_session *s, bool second_over, bool final)
 		if (write)
 			s->dirty[i] &= (uint8_t)~XVT_DIRTY_STATS;
 		xvt_ring_account(r, final);
+		/* Without a second node, the drift of a salvaged ring's clock is unknown. */
+		if (r->salvage)
+			r->account.stats.bound_ns_max = XVT_NO_BOUND;
 		r->account.stats.paused_ns = xvt_vm_paused_ns(s, s->vms[r->vm]);
 		if (!all && !memcmp(&r->account.stats, &r->session.reported_stats,
 				    sizeof(r->account.stats)))
@@ -93,7 +96,7 @@ void xvt_session_put_stats(struct xvt_session *s, bool second_over, bool final)
 
 void xvt_session_checkpoint_when_due(struct xvt_session *s, uint64_t now)
 {
-	if (s->opt.cut || s->checkpoint_in_flight || s->disk_full ||
+	if (is_snapshot(s) || s->checkpoint_in_flight || s->disk_full ||
 	    since(now, s->checkpoint_clock) <
 		    ticks(s, CHECKPOINT_NS + s->nr_rings * CHECKPOINT_RING_NS))
 		return;

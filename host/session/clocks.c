@@ -180,7 +180,7 @@ static void forget_nodes(const struct xvt_session *s, struct xvt_ring *r)
 {
 	uint64_t idle_ns;
 
-	if (s->opt.cut || r->phase == XVT_PHASE_NEW || !r->drain.idle || r->head.have ||
+	if (is_snapshot(s) || r->phase == XVT_PHASE_NEW || !r->drain.idle || r->head.have ||
 	    r->drain.first || xvt_ring_ready(r))
 		return;
 	idle_ns = xvt_host_clock_ns(&s->clock, r->drain.idle_clock);
@@ -475,7 +475,7 @@ static bool open_source(struct xvt_session *s, struct xvt_ring *r)
 				      .exchanges = &s->vms[r->vm]->clocks.exchanges,
 				      .looked = &s->looked_clock,
 				      /* In a snapshot, a mark would add a record to a full ring. */
-				      .met = s->opt.cut ? NULL : mark_while_serviced,
+				      .met = is_snapshot(s) ? NULL : mark_while_serviced,
 				      .met_arg = r };
 
 	if (r->measure.source)
@@ -488,7 +488,7 @@ static bool open_source(struct xvt_session *s, struct xvt_ring *r)
 	/* Announce the ring first: the trace may end at any byte, and a reader must know the ring
 	 * of each sample and node. */
 	xvt_ring_announce(s, r);
-	if (!s->opt.cut)
+	if (!is_snapshot(s))
 		xvt_session_page_open(s, r);
 	return true;
 }
@@ -550,7 +550,7 @@ static void service_clock(struct xvt_session *s, struct xvt_ring *r, bool may_as
 {
 	struct xvt_clock_measure m;
 
-	if (r->phase == XVT_PHASE_BROKEN || (s->opt.cut && r->clock.map.closed))
+	if (r->phase == XVT_PHASE_BROKEN || (is_snapshot(s) && r->clock.map.closed))
 		return;
 	xvt_session_mark_look(r);
 	if (!open_source(s, r))
@@ -752,7 +752,7 @@ void xvt_session_service_clocks(struct xvt_session *s)
 	size_t i;
 
 	/* A snapshot must not be delayed: writers overwrite what it copies. */
-	if (!s->nr_asked || s->opt.cut || (int64_t)(now - s->next_meet_clock) < 0)
+	if (!s->nr_asked || is_snapshot(s) || (int64_t)(now - s->next_meet_clock) < 0)
 		return;
 	for (i = 0; i < s->nr_asked; i++) {
 		struct xvt_asked *a = &s->asked[i];

@@ -27,7 +27,7 @@ static int locate(void *arg, struct xvt_run *run)
 
 	s->put_bytes += run->len;
 	if (s->put_bytes >= HOLD_BYTES) {
-		if (!s->opt.cut && xvt_session_hold(s))
+		if (is_recording(s) && xvt_session_hold(s))
 			return 1;
 		s->put_bytes = 0;
 		s->limited = xvt_session_space_limited(s);
@@ -107,8 +107,8 @@ int64_t xvt_session_merge(struct xvt_session *s, struct xvt_ring *const *rings, 
 void xvt_session_init_merge(struct xvt_session *s)
 {
 	static const struct xvt_merge_ops ops = { emit, locate, xvt_session_hold, inferred };
-	/* A snapshot waits for the disk. */
-	static const struct xvt_merge_ops cut_ops = { emit, locate, NULL, inferred };
+	/* A snapshot, or salvage, waits for the disk. */
+	static const struct xvt_merge_ops waiting_ops = { emit, locate, NULL, inferred };
 
-	xvt_merge_init(&s->merge, s->opt.cut ? &cut_ops : &ops, s);
+	xvt_merge_init(&s->merge, is_recording(s) ? &ops : &waiting_ops, s);
 }

@@ -86,7 +86,7 @@ void xvt_session_free(struct xvt_session *s)
 
 static uint64_t attach_id_after(const struct xvt_session *s, const struct xvt_vm *vm)
 {
-	return s->opt.cut && vm->found_attach_id != XVT_ATTACH_LOOKS ? vm->found_attach_id : 0;
+	return is_snapshot(s) && vm->found_attach_id != XVT_ATTACH_LOOKS ? vm->found_attach_id : 0;
 }
 
 /*
@@ -98,7 +98,7 @@ static void leave(struct xvt_session *s)
 {
 	size_t i;
 
-	for (i = 0; i < s->nr_rings && !s->opt.cut; i++) {
+	for (i = 0; i < s->nr_rings && is_recording(s); i++) {
 		if (s->vms[s->rings[i]->vm]->phase == XVT_VM_ATTACHED)
 			xvt_ring_commit_account(s->rings[i]);
 	}
@@ -219,21 +219,21 @@ static int wind_down(struct xvt_session *s)
 
 void xvt_session_call_off(struct xvt_session *s)
 {
-	s->opt.cut = true; /* a snapshot that took nothing */
+	s->opt.kind = XVT_SESSION_SNAPSHOT; /* a snapshot that took nothing */
 }
 
 int xvt_session_end(struct xvt_session *s)
 {
-	int err = s->opt.cut ? 0 : wind_down(s);
+	int err = is_recording(s) ? wind_down(s) : 0;
 	size_t i;
 
 	s->ending = true;
 	for (i = 0; i < s->nr_rings; i++) {
-		if (!s->opt.cut)
+		if (!is_snapshot(s))
 			xvt_session_ring_clockless(s, s->rings[i]);
 		s->rings[i]->clock.map.closed = true;
 	}
-	s->merge.limit_ns = s->opt.cut ? s->cut_ns : UINT64_MAX;
+	s->merge.limit_ns = is_snapshot(s) ? s->cut_ns : UINT64_MAX;
 	s->merge.rest_ns = UINT64_MAX;
 	if (!err) {
 		int64_t moved = xvt_session_merge(s, s->rings, s->nr_rings);
@@ -250,7 +250,8 @@ int xvt_session_end(struct xvt_session *s)
 		xvt_session_notes_left_out(s, s->vms[i], xvt_clock_read(), true);
 	xvt_session_put_all_drops(s);
 	report_tail_losses(s);
-	xvt_session_put_lines(s, xvt_host_clock_end(&s->clock));
+	if (!is_salvage(s)) /* its times are older than this clock */
+		xvt_session_put_lines(s, xvt_host_clock_end(&s->clock));
 	xvt_session_put_marks(s);
 	xvt_session_announce_late(s, true);
 	xvt_session_kvm_end(s);
@@ -261,7 +262,7 @@ int xvt_session_end(struct xvt_session *s)
 		err = (int)i;
 	if (!err && s->sink->settle)
 		err = s->sink->settle(s->sink);
-	if (!err || s->opt.cut)
+	if (!err || is_snapshot(s))
 		leave(s);
 	return err;
 }

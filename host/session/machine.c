@@ -34,12 +34,14 @@ void xvt_vm_gone(struct xvt_session *s, struct xvt_vm *vm, const char *why)
 	vm->phase = XVT_VM_GONE;
 }
 
-/* The rate before any measurement: the host's, if both use the same counter. */
+/* The rate before any measurement: the host's, if both use the same counter. The host of a salvaged
+ * region may have been another one. */
 static uint64_t presumed_hz(const struct xvt_session *s, const struct xvt_host_region *region)
 {
 	uint64_t hz = region->hdr.clock_hz;
 
-	if (region->hdr.clock_id == s->clock.clock_id || hz < 1000 || hz > 20000000000ull)
+	if ((!is_salvage(s) && region->hdr.clock_id == s->clock.clock_id) || hz < 1000 ||
+	    hz > 20000000000ull)
 		return s->clock.hz;
 	return hz;
 }
@@ -96,7 +98,8 @@ void xvt_ring_announce(struct xvt_session *s, struct xvt_ring *r)
 		.subbuf_size = r->region->g.subbuf_size,
 		.subbuf_count = r->region->g.subbuf_count,
 		.start_ns = r->start_ns,
-		.before = s->opt.cut ? 0 : r->account.base_delivered + r->account.base_overwritten,
+		.before = is_snapshot(s) ? 0
+					 : r->account.base_delivered + r->account.base_overwritten,
 		.clock_hz = r->clock.map.hz,
 	};
 
@@ -110,6 +113,15 @@ void xvt_ring_announce(struct xvt_session *s, struct xvt_ring *r)
 	}
 	r->session.next_info = info;
 	r->session.info_waits = s->infos_wait = true;
+}
+
+void xvt_ring_place_by(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_node *node)
+{
+	xvt_ring_announce(s, r);
+	xvt_clock_map_add(&r->clock.map, node);
+	r->clock.map.closed = true;
+	r->account.stats.source = node->source;
+	xvt_trace_put(s->trace, XVT_CHUNK_NODE, node, sizeof(*node), NULL, 0);
 }
 
 void xvt_session_announce_late(struct xvt_session *s, bool final)
@@ -174,7 +186,7 @@ void xvt_vm_tell_attached(const struct xvt_session *s, struct xvt_vm *vm)
 
 	/* A snapshot only needs the guest to answer soon. It takes nothing, so the mark of a dead
 	 * recorder stays; and if the snapshot dies, nothing is missing. */
-	if (s->opt.cut)
+	if (is_snapshot(s))
 		id = vm->found_attach_id ? vm->found_attach_id : XVT_ATTACH_LOOKS;
 	xvt_store(&xvt_host_region_page(&vm->region)->attach_id, id);
 }
@@ -191,11 +203,10 @@ static void free_rings(struct xvt_vm *vm, uint32_t n)
 	vm->rest = NULL;
 }
 
-/* Allocate all memory for the machine's rings, or none. */
-static int make_room(struct xvt_session *s, struct xvt_vm *vm, uint32_t n)
+int xvt_vm_make_rings(struct xvt_session *s, struct xvt_vm *vm)
 {
+	uint32_t i, n = vm->region.g.ring_count;
 	struct xvt_ring **all = realloc(s->rings, (s->nr_rings + n) * sizeof(*all));
-	uint32_t i;
 
 	if (!all)
 		return -ENOMEM;
@@ -211,6 +222,7 @@ static int make_room(struct xvt_session *s, struct xvt_vm *vm, uint32_t n)
 		return -ENOMEM;
 	}
 	xvt_pool_count(&vm->pool, n * sizeof(**vm->rings), true); /* never returned to the pool */
+	vm->guest_hz = presumed_hz(s, &vm->region);
 	return 0;
 }
 
@@ -261,39 +273,45 @@ void xvt_vm_tell_unrecorded(struct xvt_session *s, struct xvt_vm *vm)
 				 events, vm->rings_more);
 }
 
+void xvt_vm_init_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t index)
+{
+	struct xvt_ring *r = vm->rings[index];
+
+	r->id = (uint32_t)s->nr_rings;
+	r->vm = vm->id;
+	r->index = index;
+	r->region = &vm->region;
+	r->ctl = xvt_host_ring_ctl(&vm->region, index);
+	r->host = xvt_host_ring_host(&vm->region, index);
+	r->pool = &vm->pool;
+	r->host_clock = &s->clock;
+	r->mode = s->opt.mode;
+	r->margin_most_ns = xvt_session_free_wait_ns(s);
+	xvt_clock_map_init(&r->clock.map, vm->guest_hz);
+	r->clock.map.host_clock = &s->clock;
+	r->clock.map.pool = r->pool;
+	if (s->clock.clock_id == XVT_CLOCK_TSC && vm->region.hdr.clock_id == XVT_CLOCK_TSC)
+		r->clock.map.host_hz = s->clock.hz;
+}
+
 /* Attach to a formatted region. Its geometry, copied by the check, is fixed from here on. */
 static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 {
 	uint32_t i, n = vm->region.g.ring_count;
 	bool died; /* the previous recorder */
-	int err = make_room(s, vm, n);
+	int err = xvt_vm_make_rings(s, vm);
 
 	if (err)
 		return err;
-	vm->guest_hz = presumed_hz(s, &vm->region);
 	xvt_vm_announce(s, vm);
 	tell_more(s, vm);
 	vm->found_attach_id = xvt_load(&xvt_host_region_page(&vm->region)->attach_id);
-	died = !s->opt.cut && vm->found_attach_id && vm->found_attach_id != XVT_ATTACH_LOOKS;
+	died = !is_snapshot(s) && vm->found_attach_id && vm->found_attach_id != XVT_ATTACH_LOOKS;
 	for (i = 0; i < n; i++) {
 		struct xvt_ring *r = vm->rings[i];
 
-		r->id = (uint32_t)s->nr_rings;
-		r->vm = vm->id;
-		r->index = i;
-		r->region = &vm->region;
-		r->ctl = xvt_host_ring_ctl(&vm->region, i);
-		r->host = xvt_host_ring_host(&vm->region, i);
-		r->pool = &vm->pool;
-		r->host_clock = &s->clock;
-		r->mode = s->opt.mode;
+		xvt_vm_init_ring(s, vm, i);
 		r->decode.unaccounted_before = died;
-		r->margin_most_ns = xvt_session_free_wait_ns(s);
-		xvt_clock_map_init(&r->clock.map, vm->guest_hz);
-		r->clock.map.host_clock = &s->clock;
-		r->clock.map.pool = r->pool;
-		if (s->clock.clock_id == XVT_CLOCK_TSC && vm->region.hdr.clock_id == XVT_CLOCK_TSC)
-			r->clock.map.host_hz = s->clock.hz;
 		xvt_ring_attach(r);
 		s->rings[s->nr_rings++] = r;
 		/* A ring taken over after a recorder's death may have no writer any more; its
@@ -303,7 +321,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 	}
 	vm->phase = XVT_VM_ATTACHED;
 	xvt_session_stall_attach(s, vm);
-	if (!s->opt.cut)
+	if (!is_snapshot(s))
 		xvt_session_wake_attach(vm);
 	xvt_vm_tell_attached(s, vm);
 	if (died)
@@ -386,7 +404,7 @@ void xvt_vm_look_for_answer(struct xvt_session *s, struct xvt_vm *vm, uint64_t n
  * region, which is not read again. */
 void xvt_vm_end_request(struct xvt_session *s, struct xvt_vm *vm)
 {
-	if (!s->opt.request || !s->opt.request[0] || s->opt.cut || vm->phase == XVT_VM_GONE)
+	if (!s->opt.request || !s->opt.request[0] || is_snapshot(s) || vm->phase == XVT_VM_GONE)
 		return;
 	if (vm->phase != XVT_VM_ATTACHED) {
 		note_answer(s, vm, "it never came, so it was not asked for events, from", " on");
@@ -482,39 +500,54 @@ int xvt_session_add(struct xvt_session *s, const char *name, const char *path,
 	return xvt_session_add_rings(s, name, path, uuid, named, XVT_RINGS_USUAL, why, why_size);
 }
 
-int xvt_session_add_rings(struct xvt_session *s, const char *name, const char *path,
-			  const uint8_t uuid[16], bool named, uint32_t rings_max, char *why,
-			  size_t why_size)
+struct xvt_vm *xvt_vm_new(struct xvt_session *s, const char *name, const char *path)
 {
 	struct xvt_vm **grown = realloc(s->vms, (s->nr_vms + 1) * sizeof(*grown));
 	struct xvt_vm *vm = calloc(1, sizeof(*vm));
-	int err;
 
 	s->vms = grown ? grown : s->vms;
 	if (!grown || !vm) {
-		snprintf(why, why_size, "%s", strerror(ENOMEM));
 		free(vm);
-		return -ENOMEM;
+		return NULL;
 	}
 	snprintf(vm->name, sizeof(vm->name), "%s", name);
 	snprintf(vm->base_name, sizeof(vm->base_name), "%s", name);
 	snprintf(vm->path, sizeof(vm->path), "%s", path);
-	if (uuid)
-		memcpy(vm->uuid, uuid, sizeof(vm->uuid));
 	vm->session = s;
-	vm->rings_max = rings_max;
 	vm->id = vm->space_of = (uint32_t)s->nr_vms;
 	vm->space.disk_most = s->disk_part;
-	vm->named = named;
 	xvt_pool_init(&vm->pool, 0);
 	vm->pool.common = &s->pool;
+	return vm;
+}
+
+void xvt_vm_add(struct xvt_session *s, struct xvt_vm *vm)
+{
+	s->vms[s->nr_vms++] = vm;
+	xvt_session_share_memory(s);
+}
+
+int xvt_session_add_rings(struct xvt_session *s, const char *name, const char *path,
+			  const uint8_t uuid[16], bool named, uint32_t rings_max, char *why,
+			  size_t why_size)
+{
+	struct xvt_vm *vm = xvt_vm_new(s, name, path);
+	int err;
+
+	if (!vm) {
+		snprintf(why, why_size, "%s", strerror(ENOMEM));
+		return -ENOMEM;
+	}
+	if (uuid)
+		memcpy(vm->uuid, uuid, sizeof(vm->uuid));
+	vm->rings_max = rings_max;
+	vm->named = named;
 	err = open_region(vm, why, why_size);
 	if (err) {
 		xvt_vm_free(vm);
 		return err;
 	}
-	s->vms[s->nr_vms++] = vm;
-	xvt_session_share_memory(s);
+	xvt_vm_add(s, vm);
 	err = xvt_vm_try_attach(s, vm, why, why_size);
 	if (err) { /* the trace has nothing of the machine yet */
 		s->nr_vms--;

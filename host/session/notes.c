@@ -57,9 +57,10 @@ static void put_note(struct xvt_session *s, uint32_t level, struct xvt_vm *vm, u
 	struct xvt_note n = { .vm = vm ? vm->id : UINT32_MAX, .ring = ring, .level = level };
 
 	n.host_ns = xvt_host_clock_ns(&s->clock, xvt_clock_read());
-	xvt_trace_put(s->trace, XVT_CHUNK_NOTE, &n, sizeof(n), text, strlen(text));
+	if (!is_salvage(s)) /* its trace has what the region holds, and nothing of today */
+		xvt_trace_put(s->trace, XVT_CHUNK_NOTE, &n, sizeof(n), text, strlen(text));
 	if (s->opt.note)
-		s->opt.note(s->opt.note_arg, level, vm ? vm->name : NULL, text);
+		s->opt.note(s->opt.note_arg, level, vm && !is_salvage(s) ? vm->name : NULL, text);
 }
 
 void xvt_session_note(struct xvt_session *s, uint32_t level, struct xvt_vm *vm, uint32_t ring,

@@ -398,6 +398,21 @@ static inline uint64_t ticks(const struct xvt_session *s, uint64_t ns)
 	return xvt_host_clock_ticks(&s->clock, ns);
 }
 
+static inline bool is_recording(const struct xvt_session *s)
+{
+	return s->opt.kind == XVT_SESSION_RECORD;
+}
+
+static inline bool is_snapshot(const struct xvt_session *s)
+{
+	return s->opt.kind == XVT_SESSION_SNAPSHOT;
+}
+
+static inline bool is_salvage(const struct xvt_session *s)
+{
+	return s->opt.kind == XVT_SESSION_SALVAGE;
+}
+
 /* --- session.c --- */
 
 /* Start to emit events, if they are not emitted yet: the session waits no longer for clocks. */
@@ -487,6 +502,14 @@ void xvt_session_status_count(const struct xvt_session *s, struct xvt_ring *r, b
 
 /* Stop reading this machine. Its rings no longer hold the others back. */
 void xvt_vm_gone(struct xvt_session *s, struct xvt_vm *vm, const char *why);
+/* Make a machine, with room for it in s->vms. NULL: no memory. */
+struct xvt_vm *xvt_vm_new(struct xvt_session *s, const char *name, const char *path);
+/* Add it to the session, which owns it from here on. */
+void xvt_vm_add(struct xvt_session *s, struct xvt_vm *vm);
+/* Allocate all memory for the machine's rings, or none. Returns 0 or -ENOMEM. */
+int xvt_vm_make_rings(struct xvt_session *s, struct xvt_vm *vm);
+/* Set what a ring is made of, with the next number in the trace. */
+void xvt_vm_init_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t index);
 /* Attach if the guest has formatted its region. Returns 0 (attached or still waiting) or -errno
  * with the reason in `why`. */
 int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t why_size);
@@ -502,6 +525,8 @@ void xvt_vm_tell_attached(const struct xvt_session *s, struct xvt_vm *vm);
  * is written at most once a second. */
 void xvt_vm_announce(struct xvt_session *s, const struct xvt_vm *vm);
 void xvt_ring_announce(struct xvt_session *s, struct xvt_ring *r);
+/* Place all records of the ring by this node, its only one. */
+void xvt_ring_place_by(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_node *node);
 /* Write the RING chunks that were delayed to one a second and are due; with final, all of them.
  * Reads no word of a region. */
 void xvt_session_announce_late(struct xvt_session *s, bool final);
@@ -621,6 +646,8 @@ void xvt_session_put_marks(struct xvt_session *s);
 
 /* --- snapshot.c --- */
 
+/* Copy all metadata. */
+void xvt_vm_read_all_metadata(struct xvt_session *s, struct xvt_vm *vm);
 /* Snapshot, before the cut: make the cut. Returns false while machines' clocks are still
  * awaited. */
 bool xvt_session_cut(struct xvt_session *s, uint64_t now);

@@ -30,7 +30,7 @@ void xvt_session_ring_live(struct xvt_session *s, struct xvt_ring *r)
 	uint64_t now = xvt_clock_read();
 
 	/* The contents of a snapshot are older than the request for it. */
-	if (r->phase == XVT_PHASE_NEW && !s->opt.cut)
+	if (r->phase == XVT_PHASE_NEW && !is_snapshot(s))
 		r->start_ns = xvt_host_clock_ns(&s->clock, now);
 	if (xvt_ring_set_phase(r, XVT_PHASE_LIVE))
 		return;
@@ -40,7 +40,7 @@ void xvt_session_ring_live(struct xvt_session *s, struct xvt_ring *r)
 	if (s->ending)
 		return;
 	xvt_ring_announce(s, r);
-	if (s->opt.cut)
+	if (is_snapshot(s))
 		return; /* a snapshot changes nothing in the region */
 	xvt_drain_advance_cons(r);
 	if (s->off_clock)
@@ -230,7 +230,7 @@ void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 			   r->drain.last.state == XVT_RING_OFFLINE;
 
 	/* The epoch of a record that is being written now shows that it was begun before this. */
-	if (quiet && !stopped && !r->guest.quiet && r->phase == XVT_PHASE_LIVE && !s->opt.cut)
+	if (quiet && !stopped && !r->guest.quiet && r->phase == XVT_PHASE_LIVE && !is_snapshot(s))
 		xvt_ring_bump_epoch(r);
 	r->guest.quiet = quiet;
 	/* A stopped machine does not answer; any other may, until the ring is set aside. */

@@ -116,7 +116,7 @@ void xvt_session_rest(struct xvt_session *s)
 {
 	size_t i;
 
-	if (!s->joined || s->opt.cut || s->off_clock || s->ending)
+	if (!s->joined || is_snapshot(s) || s->off_clock || s->ending)
 		return;
 	for (i = 0; i < s->nr_awake; i++) {
 		struct xvt_ring *r = s->awake[i];
@@ -178,7 +178,7 @@ static void resync_vm(struct xvt_session *s, struct xvt_vm *vm, bool all)
 
 bool xvt_session_takes_part(const struct xvt_session *s, const struct xvt_ring *r)
 {
-	return !s->opt.cut || r->cut.on;
+	return !is_snapshot(s) || r->cut.on;
 }
 
 /* Copy small amounts, see ring/drain.c; but one sub-buffer must fit. */
@@ -245,7 +245,7 @@ static void vm_begin(struct xvt_session *s, struct xvt_vm *vm)
 	xvt_store(&page->nonce, vm->nonce);
 	/* The budget of a pass belongs to the machine. With another ring first in each pass, each
 	 * ring gets its share. */
-	xvt_pool_turn(&vm->pool, s->opt.cut ? cut_turn(vm) : VM_PASS_BYTES);
+	xvt_pool_turn(&vm->pool, is_snapshot(s) ? cut_turn(vm) : VM_PASS_BYTES);
 	vm->first_ring = (vm->first_ring + 1) % vm->region.g.ring_count;
 }
 

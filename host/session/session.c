@@ -72,7 +72,8 @@ int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_
 	info.realtime_ns = s->clock.realtime_ns;
 	info.boottime_ns = s->clock.boottime_ns;
 	info.wall_error_ns = s->clock.wall_error_ns;
-	gethostname(info.host_name, sizeof(info.host_name) - 1);
+	if (!is_salvage(s)) /* the region may be of another host */
+		gethostname(info.host_name, sizeof(info.host_name) - 1);
 	err = xvt_trace_writer_new(&s->trace, sink, &info);
 	if (err)
 		goto err_free;
@@ -84,7 +85,8 @@ int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_
 	s->start_clock = xvt_clock_read();
 	s->next_second_clock = s->start_clock;
 	s->pass_gap_ns = PASS_MIN_NS;
-	note_unsound(s);
+	if (!is_salvage(s))
+		note_unsound(s);
 	*out = s;
 	return 0;
 
@@ -158,7 +160,8 @@ static void every_second(struct xvt_session *s, uint64_t now)
 		    !fstat(vm->region.fd, &st) && (uint64_t)st.st_size < vm->region.size)
 			xvt_vm_gone(s, vm, "the region's file was truncated");
 	}
-	if (!s->opt.cut) { /* its machines are those of the cut, its counters those of the end */
+	if (!is_snapshot(
+		    s)) { /* its machines are those of the cut, its counters those of the end */
 		xvt_session_look_for_files(s, now);
 		xvt_session_announce_late(s, false);
 		xvt_session_space_second(s);
@@ -231,7 +234,7 @@ static uint64_t sleep_ns_of(const struct xvt_session *s)
  */
 static void note_away(struct xvt_session *s, uint64_t now)
 {
-	if (!s->opt.cut)
+	if (!is_snapshot(s))
 		xvt_session_note(
 			s, 1, NULL, UINT32_MAX,
 			"the recorder was held up for %" PRIu64
@@ -274,14 +277,14 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 	s->last_pass_clock = now;
 	busy = xvt_session_clocks(s, now);
 	xvt_session_kvm_look(s, now);
-	if (s->opt.cut && !s->cut_ns && !xvt_session_cut(s, now)) {
+	if (is_snapshot(s) && !s->cut_ns && !xvt_session_cut(s, now)) {
 		*sleep_ns = busy ? busy_ns(s) : PASS_MIN_NS;
 		return xvt_trace_error(s->trace);
 	}
 	if ((int64_t)(now - s->next_pass_clock) >= 0) {
 		do {
 			xvt_session_drain(s, now);
-		} while (s->opt.cut && xvt_session_cut_copying(s));
+		} while (is_snapshot(s) && xvt_session_cut_copying(s));
 		for (i = 0; i < s->nr_vms; i++) {
 			tend_machine(s, s->vms[i], now);
 		}
@@ -297,7 +300,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 			waits |= r->drain.first != NULL;
 		}
 		try_join(s, now);
-		s->merge.limit_ns = s->opt.cut ? s->cut_ns : xvt_host_clock_ns(&s->clock, now);
+		s->merge.limit_ns = is_snapshot(s) ? s->cut_ns : xvt_host_clock_ns(&s->clock, now);
 		s->merge.rest_ns = s->rest_ns;
 		held = xvt_session_hold(s);
 		if (s->joined && !held)
@@ -318,9 +321,9 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 			s->reported_watermark = s->merge.watermark;
 			xvt_trace_put(s->trace, XVT_CHUNK_ROUND, &round, sizeof(round), NULL, 0);
 		}
-		s->pass_gap_ns =
-			s->opt.cut ? PASS_MIN_NS
-				   : gap_ns(s, moved || waits, hurry, since(xvt_clock_read(), now));
+		s->pass_gap_ns = is_snapshot(s) ? PASS_MIN_NS
+						: gap_ns(s, moved || waits, hurry,
+							 since(xvt_clock_read(), now));
 		s->next_pass_clock = now + ticks(s, s->pass_gap_ns);
 		xvt_session_checkpoint_when_due(s, now);
 		xvt_session_look_at_space(s);
@@ -329,7 +332,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 		s->next_second_clock = now + ticks(s, SECOND_NS);
 		every_second(s, now);
 	}
-	if (s->opt.cut)
+	if (is_snapshot(s))
 		s->cut_done = xvt_session_cut_over(s, now);
 	*sleep_ns = xvt_session_sleep(s, busy ? busy_ns(s) : sleep_ns_of(s), busy);
 	return xvt_trace_error(s->trace);

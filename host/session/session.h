@@ -25,7 +25,22 @@ struct xvt_vm; /* a machine of a session, which owns it */
 
 #define XVT_MAX_BYTES_LEAST (1u << 20)
 
+enum xvt_session_kind {
+	XVT_SESSION_RECORD,
+	/*
+	 * Take a snapshot of a flight recorder: the contents of the rings at one moment, chosen
+	 * when every machine has a clock. The rings are not changed, and no events are requested.
+	 * Passes follow until xvt_session_snapshot_done(). No machine delays the snapshot by more
+	 * than stall_timeout_ns.
+	 */
+	XVT_SESSION_SNAPSHOT,
+	XVT_SESSION_SALVAGE, /* xvt_session_salvage() once; no passes */
+};
+
+#define XVT_MEMORY_ALL (UINT64_MAX / 4) /* memory_bytes: no limit but the size of the regions */
+
 struct xvt_session_options {
+	enum xvt_session_kind kind;
 	uint32_t mode;	       /* enum xvt_enable */
 	unsigned int compress; /* compression level; 0: none */
 	uint64_t join_timeout_ns;
@@ -35,13 +50,6 @@ struct xvt_session_options {
 	/* Events to request from every guest: lines "+SYSTEM:EVENT\n", or NULL. A refusal is an
 	 * error note; the guest keeps recording the events that it has switched on itself. */
 	const char *request;
-	/*
-	 * Take a snapshot of a flight recorder: the contents of the rings at one moment, chosen
-	 * when every machine has a clock. The rings are not changed, and no events are requested.
-	 * Passes follow until xvt_session_snapshot_done(). No machine delays the snapshot by more
-	 * than stall_timeout_ns.
-	 */
-	bool cut;
 	bool run_spans; /* also record when each vCPU of a KVM machine ran: RUNS chunks */
 	/* Returns true if thread tid runs vCPUs of the machine. NULL: use /proc and
 	 * KVM's debugfs. */
@@ -111,6 +119,23 @@ bool xvt_session_size_reached(const struct xvt_session *s);
 /* Returns true if the snapshot is complete, or its time is up. *moment_ns: the last moment that it
  * holds, host ns; 0: not chosen yet. */
 bool xvt_session_snapshot_done(const struct xvt_session *s, uint64_t *moment_ns);
+
+struct xvt_salvaged {
+	uint64_t events;
+	uint64_t recovered;  /* of them, past commit */
+	uint64_t unfinished; /* records without DONE, which are left out */
+	size_t rings;
+	bool at_work;  /* a recorder has the region now */
+	uint64_t died; /* attach id of the recorder that did not end in order; 0: none */
+};
+
+/*
+ * Read everything in the region at `path`, whose guest is gone. The region does not change. `name`
+ * of the machine: NULL for its own. Returns 0, or -errno with the reason in `why`; -EAGAIN: the
+ * region is not formatted.
+ */
+int xvt_session_salvage(struct xvt_session *s, const char *path, const char *name,
+			struct xvt_salvaged *sum, char *why, size_t why_size);
 
 /* Number of machines that can still deliver events. */
 size_t xvt_session_alive(const struct xvt_session *s);

@@ -233,7 +233,7 @@ static bool all_proven(const struct xvt_session *s)
 
 static bool may_sleep(struct xvt_session *s, uint64_t now)
 {
-	return quiet(s, now) && s->joined && !s->ending && !s->off_clock && !s->opt.cut &&
+	return quiet(s, now) && s->joined && !s->ending && !s->off_clock && !is_snapshot(s) &&
 	       !s->opt.run_spans && all_proven(s);
 }
 

@@ -70,11 +70,7 @@ static void place_unmeasured(struct xvt_session *s, struct xvt_ring *r)
 	r->cut.frozen = true;
 	r->cut.whole = !r->cut.look.nest;
 	xvt_ring_set_phase(r, XVT_PHASE_ASIDE);
-	xvt_ring_announce(s, r);
-	xvt_clock_map_add(&r->clock.map, &node);
-	r->clock.map.closed = true;
-	r->account.stats.source = node.source;
-	xvt_trace_put(s->trace, XVT_CHUNK_NODE, &node, sizeof(node), NULL, 0);
+	xvt_ring_place_by(s, r, &node);
 	xvt_session_note(s, xvt_load(&r->ctl->state) == XVT_RING_ONLINE, vm, r->id,
 			 "ring %u: its clock cannot be measured; what it holds is placed by %s",
 			 r->index,
@@ -104,7 +100,7 @@ static void cut_vm(struct xvt_session *s, struct xvt_vm *vm)
 				 "recorder (guests: module parameter mode=overwrite)");
 }
 
-static void read_all_metadata(struct xvt_session *s, struct xvt_vm *vm)
+void xvt_vm_read_all_metadata(struct xvt_session *s, struct xvt_vm *vm)
 {
 	uint64_t before;
 
@@ -145,7 +141,7 @@ static void make_cut(struct xvt_session *s)
 
 	for (i = 0; i < s->nr_vms; i++) {
 		if (s->vms[i]->phase == XVT_VM_ATTACHED)
-			read_all_metadata(s, s->vms[i]);
+			xvt_vm_read_all_metadata(s, s->vms[i]);
 	}
 	for (i = 0; i < s->nr_vms; i++) {
 		if (s->vms[i]->phase == XVT_VM_ATTACHED)

@@ -171,7 +171,7 @@ void xvt_session_stall(struct xvt_session *s, uint64_t now, bool held)
 	size_t i;
 
 	s->stall_clock = now;
-	if (s->opt.cut || !s->joined)
+	if (is_snapshot(s) || !s->joined)
 		return;
 	if (held || gap > ticks(s, AWAY_NS)) {
 		excuse(s, now, gap);

@@ -107,7 +107,7 @@ void xvt_session_status_second(struct xvt_session *s, uint64_t now)
 	s->second.ns = xvt_host_clock_ns(&s->clock, now) - xvt_host_clock_ns(&s->clock, begin);
 	s->second.clock = now;
 	note_lags(s, now);
-	if (s->opt.cut)
+	if (is_snapshot(s))
 		return;
 	tell_disk(s);
 	for (i = 0; i < s->nr_vms; i++)

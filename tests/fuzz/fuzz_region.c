@@ -468,13 +468,14 @@ bool __wrap_xvt_ring_cut(struct xvt_ring *r)
 	return held;
 }
 
-/* A snapshot reads all metadata before it is made, and copies in looks one after the other. */
+/* A snapshot, or salvage, reads all metadata before anything else, and copies in looks one after
+ * the other. */
 void __real_xvt_vm_read_metadata(struct xvt_session *s, struct xvt_vm *vm);
 void __wrap_xvt_vm_read_metadata(struct xvt_session *s, struct xvt_vm *vm);
 void __wrap_xvt_vm_read_metadata(struct xvt_session *s, struct xvt_vm *vm)
 {
 	__real_xvt_vm_read_metadata(s, vm);
-	if (s->opt.cut)
+	if (s->opt.kind != XVT_SESSION_RECORD)
 		fuzz_pass();
 }
 
@@ -529,7 +530,9 @@ static void record(uint8_t what, uint8_t shape, uint8_t passes)
 	const struct xvt_session_options opt = {
 		.mode = (what & WHAT_MODE) == MODE_OVERWRITE ? XVT_ENABLE_OVERWRITE
 							     : XVT_ENABLE_STOP,
-		.cut = (what & WHAT_MODE) == MODE_OVERWRITE && shape & SHAPE_CUT,
+		.kind = (what & WHAT_MODE) == MODE_OVERWRITE && shape & SHAPE_CUT
+				? XVT_SESSION_SNAPSHOT
+				: XVT_SESSION_RECORD,
 		.join_timeout_ns = what & WHAT_OTHER ? 0 : 20000000,
 		.stall_timeout_ns = 200000000,
 		.memory_bytes = what & WHAT_OTHER ? 64u << 10 : 1u << 20,

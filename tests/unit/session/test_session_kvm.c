@@ -287,7 +287,7 @@ END_TEST
 START_TEST(a_snapshot_places_the_history_by_the_rate_that_was_measured)
 {
 	struct xvt_session_options opt = { .mode = XVT_ENABLE_OVERWRITE,
-					   .cut = true,
+					   .kind = XVT_SESSION_SNAPSHOT,
 					   .memory_bytes = 1 << 20 };
 	uint64_t hz, from;
 

@@ -231,7 +231,7 @@ START_TEST(what_keeps_it_awake)
 	KEEPS(s->joined = false);
 	KEEPS(s->ending = true);
 	KEEPS(s->off_clock = 1);
-	KEEPS(s->opt.cut = true);
+	KEEPS(s->opt.kind = XVT_SESSION_SNAPSHOT);
 	KEEPS(s->opt.run_spans = true);
 	KEEPS(s->merge.emitted++);
 	KEEPS(vm->request_seq = 1);
