@@ -8,7 +8,7 @@
  * is not named.
  *
  *   0          +--------------------------+
- *              | region header     [once] |  geometry, clock, who wrote it; magic last
+ *              | region header     [once] |  geometry, clock, its writer; magic last
  *   host_off   +--------------------------+
  *              | host page         [host] |  nonce, attach state, requests to the guest
  *   meta_off   +--------------------------+
@@ -22,7 +22,7 @@
  *              | ring 1 ...               |
  *              +--------------------------+
  *
- * Who may believe what. All of it is writable by the guest, the host's words included. So
+ * Trust. All of it is writable by the guest, the host's words included. So
  * the host copies the header once, checks the copy, and from then on uses its own geometry
  * and its own positions; what it reads back from "[host]" words is a hint. The guest trusts
  * its host. [once] marks words written at format time and constant for a generation.
@@ -194,7 +194,7 @@ enum xvt_backend {
 };
 
 enum xvt_ring_state {
-	XVT_RING_IDLE = 0,    /* initialised, nobody owns it (CPU never came up) */
+	XVT_RING_IDLE = 0,    /* initialised, without an owner (CPU never came up) */
 	XVT_RING_ONLINE = 1,  /* its owner runs and answers the mailbox */
 	XVT_RING_OFFLINE = 2, /* its owner is gone in an orderly way */
 };
@@ -298,10 +298,10 @@ XVT_ASSERT(sizeof(struct xvt_clock_line) == 24, "clock line layout");
 #define XVT_CLOCK_F_VALID	1u /* there is a map */
 #define XVT_CLOCK_F_ACTIVE	2u /* the VM is not paused: its active time goes on */
 #define XVT_CLOCK_F_UNCONFIRMED 4u /* the clocks may have come apart since the last sample */
-#define XVT_CLOCK_F_CLOSED	8u /* nobody brings this page up to date any more */
+#define XVT_CLOCK_F_CLOSED	8u /* this page is no longer kept up to date */
 
 /*
- * struct xvt_clock_page: host time and guest-active time for who reads the ring's clock. Since
+ * struct xvt_clock_page: host time and guest-active time for readers of the ring's clock. Since
  * version 1.1; all zeros where the region or the host is older. Read and written by
  * xvt_clock_page.h, which has the rules. 64-bit words only.
  */
@@ -324,7 +324,7 @@ XVT_ASSERT(sizeof(struct xvt_clock_page) == 256, "clock page layout");
 XVT_ASSERT(offsetof(struct xvt_clock_page, line) == 88, "clock page layout");
 
 /*
- * The ring as the host last proved it to be at rest: nobody inside, everything below cons
+ * The ring as the host last proved it to be at rest: no event open, everything below cons
  * drained, and the counters as they stood then. A snapshot of the machine takes it along, so
  * when that is restored it says how far the snapshot's past had been delivered. All [host], and
  * only a hint: `sum` tells it from memory that never held it.
@@ -410,7 +410,7 @@ xvt_inline bool xvt_has_clock_pages(const struct xvt_region_hdr *h)
 	return h->major > 1 || h->minor >= 1;
 }
 
-#define XVT_SUBBUF_F_OVERWRITE 1u /* opened in overwrite mode: nobody cleared it before */
+#define XVT_SUBBUF_F_OVERWRITE 1u /* opened in overwrite mode: not cleared before */
 
 /*
  * First bytes of every sub-buffer. The counters are the ring's, as they stood when the

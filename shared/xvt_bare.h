@@ -39,10 +39,10 @@ enum xvt_bare_signal {
 	XVT_BARE_NMI = 2,   /* likewise */
 	XVT_BARE_KICK = 3,  /* the writer's doorbell: 0 */
 	XVT_BARE_LEAVE = 4, /* a handler is about to return: 0. Not when page->quiet */
-	XVT_BARE_PANIC = 5, /* an exception that nobody expected: vector << 56 | address */
+	XVT_BARE_PANIC = 5, /* an unexpected exception: vector << 56 | address */
 };
 
-/* Who writes an event. */
+/* The context that writes an event. */
 enum xvt_bare_context {
 	XVT_BARE_TASK = 0,
 	XVT_BARE_IN_IRQ = 1,
@@ -51,7 +51,7 @@ enum xvt_bare_context {
 };
 
 enum xvt_bare_command {
-	XVT_BARE_START = 1,  /* format the region if nobody did, begin a generation, bind ring 0 */
+	XVT_BARE_START = 1,  /* format the region if it is not, begin a generation, bind ring 0 */
 	XVT_BARE_EVENT = 2,  /* the task writes `count` events */
 	XVT_BARE_OPEN = 3,   /* the task reserves `count` records and leaves them open */
 	XVT_BARE_CLOSE = 4,  /* the task finishes the `count` it opened last */

@@ -151,8 +151,8 @@ int xvt_check_header(const struct xvt_region_hdr *h, uint64_t object_size, struc
 	return 0;
 }
 
-void xvt_ring_snapshot(const struct xvt_ring_ctl *c, const struct xvt_geometry *g,
-		       struct xvt_ring_snapshot *s)
+void xvt_ring_words(const struct xvt_ring_ctl *c, const struct xvt_geometry *g,
+		    struct xvt_ring_words *s)
 {
 	uint32_t i, tries = 0;
 
@@ -180,8 +180,8 @@ void xvt_ring_snapshot(const struct xvt_ring_ctl *c, const struct xvt_geometry *
 		s->lost[i] = xvt_load(&c->lost[i]);
 }
 
-int xvt_check_snapshot(const struct xvt_geometry *g, const struct xvt_ring_snapshot *s,
-		       uint64_t read_pos, bool overwrite, struct xvt_fault *fault)
+int xvt_check_words(const struct xvt_geometry *g, const struct xvt_ring_words *s, uint64_t read_pos,
+		    bool overwrite, struct xvt_fault *fault)
 {
 	memset(fault, 0, sizeof(*fault));
 	if (s->commit & 7)

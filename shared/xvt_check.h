@@ -21,7 +21,7 @@ struct xvt_fault {
 /*
  * Check a private copy of the region header against the size of the object that it came
  * from. Returns 0 and fills g; or
- *   -EAGAIN   magic is 0: nobody has formatted it (yet)
+ *   -EAGAIN   magic is 0: the region is not formatted (yet)
  *   -EBADMSG  not an xvtrace region, or a field that no writer may write
  *   -EPROTO   a newer format than this program knows
  *   -ENOSPC   the geometry does not fit the object
@@ -30,7 +30,7 @@ int xvt_check_header(const struct xvt_region_hdr *copy, uint64_t object_size,
 		     struct xvt_geometry *g, struct xvt_fault *fault);
 
 /* The words of a ring's control block that the host needs in a pass, each loaded once. */
-struct xvt_ring_snapshot {
+struct xvt_ring_words {
 	uint32_t nest;
 	uint32_t generation;
 	uint32_t backend;
@@ -49,17 +49,17 @@ struct xvt_ring_snapshot {
  * commit == resv: nest == 0 alone proves nothing, because an interrupt's event can finish
  * between the outer's publication and its last check.
  */
-void xvt_ring_snapshot(const struct xvt_ring_ctl *c, const struct xvt_geometry *g,
-		       struct xvt_ring_snapshot *s);
+void xvt_ring_words(const struct xvt_ring_ctl *c, const struct xvt_geometry *g,
+		    struct xvt_ring_words *s);
 
 /*
- * Check a snapshot against `read_pos`, the host's own position: commit aligned to 8, not
+ * Check the words against `read_pos`, the host's own position: commit aligned to 8, not
  * behind read_pos, and no further ahead than the ring is long (`overwrite`: any distance ahead
  * is legal, the reader then skips). resv is not checked: it was loaded before commit and may
  * honestly be behind it. Returns 0 or -EBADMSG.
  */
-int xvt_check_snapshot(const struct xvt_geometry *g, const struct xvt_ring_snapshot *s,
-		       uint64_t read_pos, bool overwrite, struct xvt_fault *fault);
+int xvt_check_words(const struct xvt_geometry *g, const struct xvt_ring_words *s, uint64_t read_pos,
+		    bool overwrite, struct xvt_fault *fault);
 
 /*
  * Check the private copy of a metadata TLV header with `room` bytes from its start to the

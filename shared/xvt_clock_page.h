@@ -72,7 +72,7 @@
 /*
  * What the recorder shares with the host's own programs, a file for each ring: map it read-only.
  * `host` is read with the host's counter (its host time is the trace's, to the nanosecond);
- * `guest` maps the guest's clock values, for who has some: xvt_clock_page_at().
+ * `guest` maps values of the guest's clock: xvt_clock_page_at().
  */
 struct xvt_clock_file {
 	uint64_t magic; /* last, with release */
@@ -265,7 +265,7 @@ xvt_inline void xvt_clock_page_end(struct xvt_clock_page *p, uint64_t *seq,
 	xvt_store_release(&p->seq, *seq); /* pairs with xvt_clock_page_copy_() */
 }
 
-/* All at once, for who has nothing to decide in between. */
+/* Begin, write and end in one call, where nothing is decided in between. */
 xvt_inline void xvt_clock_page_write(struct xvt_clock_page *p, uint64_t *seq,
 				     const struct xvt_clock_page *image)
 {

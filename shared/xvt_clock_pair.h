@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * xvt_clock_pair.h - a witness for the clock map: one moment's guest clock and wall clock of the
- * host, both from the hypervisor, written into the ring. It never makes a map; `xvtrace verify`
- * holds it against the one that there is.
+ * xvt_clock_pair.h - an independent check of the clock map: one moment's guest clock and wall clock
+ *of the host, both from the hypervisor, written into the ring. It never makes a map; `xvtrace
+ *verify` holds it against the one that there is.
  *
  * KVM gives it by hypercall 9, KVM_HC_CLOCK_PAIRING (Documentation/virt/kvm/x86/hypercalls.rst):
  * first argument the guest-physical address of a struct xvt_kvm_pair that crosses no page, second

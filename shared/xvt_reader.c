@@ -46,7 +46,7 @@ static uint64_t word_at(const struct xvt_reader *r, uint64_t pos)
 
 /*
  * A writer died before it had stored this sub-buffer's header, whose magic comes last: step over
- * its place. Who nested in him wrote a full stamp, so no time is missing.
+ * its place. An event nested in it wrote a full stamp, so no time is missing.
  */
 static bool headless(const struct xvt_reader *r, const struct xvt_subbuf_hdr *h)
 {

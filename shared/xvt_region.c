@@ -184,7 +184,7 @@ void xvt_ring_new_generation(struct xvt_ring_ctl *c, const struct xvt_geometry *
 	xvt_store(&c->answer_seq, 0);
 	/* The generation before the positions, so that no host takes the new commit for one of
 	 * the old generation; it waits while commit lies before start. resv before commit:
-	 * commit <= resv holds at every moment. Pairs with xvt_ring_snapshot(). */
+	 * commit <= resv holds at every moment. Pairs with xvt_ring_words(). */
 	xvt_store_release(&c->generation, generation);
 	if (backend != XVT_RING_BACKEND)
 		xvt_store_release(&c->backend, XVT_BACKEND_NONE);

@@ -24,7 +24,7 @@
  * host_khz, rounded down.
  *
  * KVM_SET_CLOCK is no change: it moves kvm-clock, and rings are stamped by the TSC. What
- * KVM_GET_CLOCK says makes a witness, see xvt_clock_pair.h.
+ * KVM_GET_CLOCK says makes a clock pair, see xvt_clock_pair.h.
  *
  * The words lie in memory that the guest can write, so they are the guest's word: used only with
  * that option, only where KVM's debugfs does not tell the machine's clocks, and only as long as the

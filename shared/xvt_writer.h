@@ -11,28 +11,28 @@
  *     two are equal. No path ever makes them equal again except a completed reservation;
  *     every doubtful path leaves them different and the next event pays for one full stamp.
  *   M. Desnoyers, LTTng: read the position, read the clock, then move the position, and see
- *     whether anybody moved it in between. Low bits of the absolute time instead of deltas, so
+ *     whether it moved in between. Low bits of the absolute time instead of deltas, so
  *     a bad record cannot shift the ones after it.
  *   L. Torvalds (unified tracing buffer, 2008): raw counter, 32 bits for most events, the
  *     full value when the upper half may have changed, scaling when presenting.
  *
  * How a record takes its place is one of two back-ends, chosen when this is compiled:
  *
- *   xvt_writer_cas.h   moves the position by compare-and-swap; who was interrupted begins again
- *   xvt_writer_xadd.h  (-DXVT_RING_XADD) by an addition, which never fails; who was interrupted
- *                      keeps his place and finds a time for it
+ *   xvt_writer_cas.h   moves the position by compare-and-swap; an interrupted event begins again
+ *   xvt_writer_xadd.h  (-DXVT_RING_XADD) by an addition, which never fails; an interrupted
+ *                      event keeps its place and finds a time for it
  *
  * Both write the same format. Labels [A] to [F] follow Rostedt's text, in both:
  *   [A] read position and stamps   [B] before_stamp = ts   [C] move the position
  *   [D] write_stamp = ts           [E] header and time     [F] payload complete
  * with [E] before [D]; and so do the names of the paths:
- *   1a  nobody came between [A] and [C]
+ *   1a  no event came between [A] and [C]
  *   1b  the same, and the stamps (or a long gap, or a new epoch) ask for a full time
- *   2a  somebody came between, and the event still gets a time of its own
- *   2b  somebody came between, and it gets the time of the record before it
+ *   2a  an event came between, and this one still gets a time of its own
+ *   2b  an event came between, and this one gets the time of the record before it
  * docs/xvt-writer.md has the map and what each costs.
  *
- * Who else touches the words: interrupts of the same CPU run this same code to completion
+ * Other accesses to the words: interrupts of the same CPU run this same code to completion
  * at any instruction here. The host only reads them, except for the words of
  * struct xvt_ring_host, which only the host writes. What breaks if reordered is said where
  * it would.
@@ -80,7 +80,7 @@ struct xvt_slot {
 	uint64_t header; /* what that word holds, without DONE */
 	uint64_t pos;
 	uint64_t end;
-	uint64_t resv; /* ctl->resv, as long as nobody reserved after this: xvt_slot_resv() */
+	uint64_t resv; /* ctl->resv, as long as none is reserved after this: xvt_slot_resv() */
 	struct xvt_ring_ctl *ctl; /* the writer's; a barrier makes the compiler load it again */
 	uint32_t nest; /* how deep: 1 is the outermost; 0 too, if it leaves by publishing */
 	uint32_t mode; /* enum xvt_enable, as found at the entry; not set on path 1a */
@@ -131,7 +131,7 @@ xvt_inline uint64_t xvt_writer_pos(const struct xvt_writer *w, uint64_t resv)
 	return xvt_resv_pos(XVT_RING_BACKEND, w->subbuf_shift, resv);
 }
 
-/* What ctl->resv holds as long as nobody reserved after this record. */
+/* What ctl->resv holds as long as no record was reserved after this one. */
 xvt_inline uint64_t xvt_slot_resv(const struct xvt_slot *slot)
 {
 	return XVT_RING_BACKEND == XVT_BACKEND_CAS ? slot->end : slot->resv;
@@ -150,7 +150,7 @@ xvt_seldom void xvt_writer_publish(struct xvt_writer *w)
 	uint32_t turns;
 
 	/* The last turn leaves nest = 0 and what came since to the next event: with nest stuck
-	 * at 1 nobody would ever publish again. The host sees commit < resv. */
+	 * at 1 no event would ever publish again. The host sees commit < resv. */
 	for (turns = 0; turns < XVT_MAXRETRY; turns++) {
 		uint64_t resv;
 
@@ -158,16 +158,16 @@ xvt_seldom void xvt_writer_publish(struct xvt_writer *w)
 		xvt_barrier();
 		resv = xvt_load(&c->resv);
 		xvt_barrier();
-		/* pairs with xvt_ring_snapshot() */
+		/* pairs with xvt_ring_words() */
 		xvt_store_release(&c->commit, xvt_writer_pos(w, resv));
 		xvt_barrier();
-		/* after resv and commit, for the host too; pairs with xvt_ring_snapshot() */
+		/* after resv and commit, for the host too; pairs with xvt_ring_words() */
 		xvt_store_release(&c->nest, 0);
 		xvt_barrier();
 		if (xvt_load(&c->resv) == resv)
 			break;
 	}
-	/* Whoever crossed, at whatever depth: only the outermost gets here. Cleared before
+	/* A crossing at any depth counts: only the outermost event gets here. Cleared before
 	 * need_wake is read, so that a crossing after it has its own turn. */
 	if (!w->crossed)
 		return;
@@ -189,9 +189,9 @@ xvt_seldom void xvt_writer_leave_empty(struct xvt_writer *w, uint32_t nest)
 }
 
 /*
- * Leave one level of nesting after a record: nobody reserved after it while ctl->resv is
+ * Leave one level of nesting after a record: none was reserved after it while ctl->resv is
  * `resv`, which is position `end`. Order as in xvt_writer_publish(), and the same in effect:
- * everything below `end` is finished, because whoever nested in us is, so `end` may be
+ * everything below `end` is finished, because all events nested in this one are, so `end` may be
  * published whatever came after it; that is published once it was seen. A crossing is seen by
  * the same look: path 1a is not taken after a crossing before [A], [C] fails after one between [A]
  * and [C], and one after [C] moves resv.
@@ -203,7 +203,7 @@ xvt_inline void xvt_writer_leave(struct xvt_writer *w, struct xvt_ring_ctl *c, u
 		xvt_writer_leave_empty(w, nest);
 		return;
 	}
-	xvt_store_release(&c->commit, end); /* pairs with xvt_ring_snapshot() */
+	xvt_store_release(&c->commit, end); /* pairs with xvt_ring_words() */
 	xvt_barrier();
 	xvt_store_release(&c->nest, 0); /* as there */
 	xvt_barrier();
@@ -310,7 +310,7 @@ xvt_inline bool xvt_writer_is_big(const struct xvt_writer *w, uint32_t len)
 
 /*
  * [D] After [C]: equal stamps promise that write_stamp belongs to the last record. And after [E]:
- * whoever comes in between finds the stamps unequal and writes a full one, so it can be read
+ * an event that comes in between finds the stamps unequal and writes a full one, which can be read
  * even if this writer dies and its header is never stored.
  */
 xvt_inline void xvt_writer_stamp(struct xvt_ring_ctl *c, uint64_t ts, uint32_t epoch)
@@ -419,7 +419,7 @@ xvt_inline uint64_t xvt_writer_closed(const struct xvt_writer *w, uint64_t next)
 
 /*
  * [B] to [D] of a record that opens a sub-buffer: the open one has no room, is full, is closed,
- * or there is none yet. Returns 0; -ENOSPC when it was lost; -EAGAIN when somebody came
+ * or there is none yet. Returns 0; -ENOSPC when it was lost; -EAGAIN when an event came
  * between [A] and [C].
  */
 xvt_inline int xvt_writer_cross(struct xvt_writer *w, uint32_t id, uint32_t len,
@@ -451,14 +451,14 @@ xvt_inline int xvt_writer_cross(struct xvt_writer *w, uint32_t id, uint32_t len,
 	/* Sampled before [C]: if [C] succeeds no other sub-buffer was opened since, so what these
 	 * counters miss is counted in the next header, never twice. */
 	xvt_writer_sample(w, &opened, next, at->ts, at->epoch, slot->mode);
-	/* [B] Before [C]: whoever interrupts from here on finds the stamps unequal. Under a coarse
+	/* [B] Before [C]: any interrupt from here on finds the stamps unequal. Under a coarse
 	 * clock too, where the last record may have this very time: it lies in another sub-buffer,
-	 * and nobody may count on it before this one has a header. */
+	 * and no event may count on it before this one has a header. */
 	xvt_store(&c->before_stamp, at->ts);
 	xvt_barrier();
 	xvt_store(&c->write_stamp, ~0ull);
 	xvt_barrier();
-	/* [C] Success: nobody reserved since [A], so the time is in order. */
+	/* [C] Success: no record was reserved since [A], so the time is in order. */
 	if (!xvt_local_cas(&c->resv, at->resv, resv))
 		return -EAGAIN;
 	xvt_barrier();
@@ -681,7 +681,7 @@ xvt_inline void xvt_commit(struct xvt_writer *w, struct xvt_slot *slot)
 }
 
 /*
- * Give a reserved record back. The space returns when nobody reserved since; otherwise a
+ * Give a reserved record back. The space returns when no record was reserved since; otherwise a
  * DISCARDED record stays, and its time still counts.
  */
 xvt_inline void xvt_discard(struct xvt_writer *w, struct xvt_slot *slot)
@@ -703,7 +703,7 @@ xvt_inline void xvt_discard(struct xvt_writer *w, struct xvt_slot *slot)
 	xvt_store(&c->write_stamp, ~0ull);
 	xvt_barrier();
 	/* With a record behind this one the header must stay all the time: that record may count
-	 * on its time. Whoever comes from here on writes a full stamp. */
+	 * on its time. Any event from here on writes a full stamp. */
 	back = xvt_load(&c->resv) == xvt_slot_resv(slot);
 	if (back) {
 		/* Before the space goes back: another context may reserve it and be stopped before

@@ -2,7 +2,7 @@
 /*
  * xvt_writer_cas.h - reservation by compare-and-swap ("R", the default). Part of xvt_writer.h.
  *
- * ctl->resv is a position. Read it, read the clock, move it: if that succeeds nobody came
+ * ctl->resv is a position. Read it, read the clock, move it: if that succeeds no event came
  * between, so the stamp is exact and in buffer order; if it fails, begin again with a new clock.
  * So every stamp is exact on every path:
  *
@@ -23,17 +23,17 @@ xvt_inline uint64_t xvt_writer_closed(const struct xvt_writer *w, uint64_t next)
 	return next;
 }
 
-/* [B] to [D] in the open sub-buffer. Returns 0, or -EAGAIN: somebody came between. */
+/* [B] to [D] in the open sub-buffer. Returns 0, or -EAGAIN: an event came between. */
 xvt_inline int xvt_writer_claim(const struct xvt_writer *w, struct xvt_ring_ctl *c, uint32_t id,
 				uint32_t len, const struct xvt_look *at, uint64_t flags,
 				struct xvt_slot *slot)
 {
 	const uint64_t end = at->resv + xvt_record_size(len) + (flags & XVT_H_FULL ? 8 : 0);
 
-	/* [B] Before [C]: whoever interrupts from here on finds the stamps unequal. */
+	/* [B] Before [C]: any interrupt from here on finds the stamps unequal. */
 	xvt_store(&c->before_stamp, at->ts);
 	xvt_barrier();
-	/* [C] Success: nobody reserved since [A], so the time is in order. */
+	/* [C] Success: no record was reserved since [A], so the time is in order. */
 	if (xvt_unlikely(!xvt_local_cas(&c->resv, at->resv, end)))
 		return -EAGAIN;
 	xvt_barrier();

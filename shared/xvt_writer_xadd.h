@@ -2,14 +2,14 @@
 /*
  * xvt_writer_xadd.h - reservation by addition ("R0", RING=xadd). Part of xvt_writer.h.
  *
- * Rostedt's own algorithm in its corrected form (Linux 6.8). The addition cannot fail: whoever
- * was interrupted between [A] and [C] has a place, after those who interrupted him, but the
- * time that he read is too old for it.
+ * Rostedt's own algorithm in its corrected form (Linux 6.8). The addition cannot fail: an event
+ * that is interrupted between [A] and [C] has a place, behind the events that interrupted it, but
+ * the time that it read is too old for that place.
  *
- *   1a  the addition returns what was read at [A]: nobody came between, the time is exact
+ *   1a  the addition returns what was read at [A]: no event came between, the time is exact
  *   1b  the same, with a full stamp
- *   2a  somebody came between, but read the clock again and nobody came since: exact
- *   2b  somebody came again, or the stamps do not prove anything: SAME, the time of the record
+ *   2a  an event came between; the clock is read again and none came since: exact
+ *   2b  another event came, or the stamps do not prove anything: SAME, the time of the record
  *       before. That record was reserved, and its time was read, while this event was in
  *       xvt_reserve(); so the time lies between entry and exit, and never before another's.
  *
@@ -65,8 +65,8 @@ xvt_seldom int xvt_writer_landed(struct xvt_writer *w, uint32_t id, uint32_t len
 		slot->rec[(size >> 3) - 1] = 0;
 
 	/* As [A], but that before_stamp is set before write_stamp is read. If then the two agree,
-	 * write_stamp is the time of the record before this one; and whoever comes from here on,
-	 * the next event too, finds them unequal. */
+	 * write_stamp is the time of the record before this one; and any event from here on,
+	 * the next one too, finds them unequal. */
 	at.seen = xvt_load(&c->epoch_seen);
 	xvt_barrier();
 	at.before = xvt_load(&c->before_stamp);
@@ -79,7 +79,7 @@ xvt_seldom int xvt_writer_landed(struct xvt_writer *w, uint32_t id, uint32_t len
 	xvt_barrier();
 	at.after = xvt_load(&c->write_stamp);
 	xvt_barrier();
-	/* Last of all: who comes after this test reads a later time. Who came before it, before
+	/* Last of all: an event after this test reads a later time. One that came before it, before
 	 * before_stamp was set, may have counted on the time of the record before this one. */
 	if (xvt_load(&c->resv) != slot->resv || at.epoch_after != at.epoch ||
 	    (!full && !xvt_look_proven(w, &at)))
@@ -106,7 +106,7 @@ xvt_inline bool xvt_writer_claim(const struct xvt_writer *w, struct xvt_ring_ctl
 	const uint64_t size = xvt_record_size(len) + (flags & XVT_H_FULL ? 8 : 0);
 	uint64_t pos;
 
-	/* [B] Before [C]: whoever interrupts from here on finds the stamps unequal. */
+	/* [B] Before [C]: any interrupt from here on finds the stamps unequal. */
 	xvt_store(&c->before_stamp, at->ts);
 	xvt_barrier();
 	/* [C] */

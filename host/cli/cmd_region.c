@@ -195,11 +195,11 @@ static void show_text(const struct xvt_host_region *r)
 	for (i = 0; i < g->ring_count; i++) {
 		const struct xvt_ring_ctl *c = xvt_host_ring_ctl(r, i);
 		const struct xvt_ring_host *h = xvt_host_ring_host(r, i);
-		struct xvt_ring_snapshot s;
+		struct xvt_ring_words s;
 		uint64_t lost = 0;
 		unsigned int k;
 
-		xvt_ring_snapshot(c, g, &s);
+		xvt_ring_words(c, g, &s);
 		for (k = 0; k < XVT_LOST_CAUSES; k++)
 			lost += s.lost[k];
 		printf("%4u %-7s %4u %-8s %3u %12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %10" PRIu64
@@ -233,9 +233,9 @@ static int show_json(const struct xvt_host_region *r)
 		const struct xvt_ring_ctl *c = xvt_host_ring_ctl(r, i);
 		const struct xvt_ring_host *h = xvt_host_ring_host(r, i);
 		struct xvt_json *ring = xvt_json_add_object(rings, NULL);
-		struct xvt_ring_snapshot s;
+		struct xvt_ring_words s;
 
-		xvt_ring_snapshot(c, g, &s);
+		xvt_ring_words(c, g, &s);
 		xvt_json_add_text(ring, "type", NAME_OF(types, xvt_load(&c->type)));
 		xvt_json_add_u64(ring, "cpu", xvt_load(&c->cpu));
 		xvt_json_add_text(ring, "backend", NAME_OF(backends, s.backend));

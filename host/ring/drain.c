@@ -222,7 +222,7 @@ static bool tail_is_there(const struct xvt_ring *r)
 
 /* True if a word that only grows has become smaller. resv is not compared: a discarded record takes
  * its space back. */
-static bool smaller(const struct xvt_ring_snapshot *now, const struct xvt_ring_snapshot *last)
+static bool smaller(const struct xvt_ring_words *now, const struct xvt_ring_words *last)
 {
 	bool back = xvt_pos_before(now->commit, last->commit) ||
 		    xvt_pos_before(now->attempted, last->attempted) ||
@@ -240,10 +240,10 @@ static bool smaller(const struct xvt_ring_snapshot *now, const struct xvt_ring_s
  * its data, can go back while the host's nonce stays. Words that went back may have grown again by
  * now, past the positions that were read.
  */
-static bool went_back(const struct xvt_ring *r, const struct xvt_ring_snapshot *now)
+static bool went_back(const struct xvt_ring *r, const struct xvt_ring_words *now)
 {
 	const struct xvt_ring_drain *d = &r->drain;
-	const struct xvt_ring_snapshot *last = &d->last;
+	const struct xvt_ring_words *last = &d->last;
 
 	if ((int32_t)(now->generation - d->generation) < 0)
 		return true;
@@ -267,7 +267,7 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 	struct xvt_ring_drain *d = &r->drain;
 	const struct xvt_geometry *g = &r->region->g;
 	const bool overwrite = r->mode == XVT_ENABLE_OVERWRITE;
-	struct xvt_ring_snapshot s;
+	struct xvt_ring_words s;
 	struct xvt_fault fault;
 	uint64_t ceiling;
 	uint32_t room = room_of(r);
@@ -280,7 +280,7 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 	d->taken = 0;
 	d->bad_words = false;
 	d->unread = true; /* cleared at the end of a complete look */
-	xvt_ring_snapshot(r->ctl, &r->region->g, &s);
+	xvt_ring_words(r->ctl, &r->region->g, &s);
 	ceiling = r->cut.frozen ? r->cut.look_clock : xvt_clock_read_ordered();
 	/*
 	 * After a roll-back nothing of this look is used; xvt_drain_resync() decides before the
@@ -306,7 +306,7 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 	if (s.generation != d->entered && xvt_pos_before(s.commit, d->read_pos))
 		return; /* the writer is setting up the new generation */
 	d->entered = s.generation;
-	if (xvt_check_snapshot(g, &s, d->read_pos, overwrite, &fault)) {
+	if (xvt_check_words(g, &s, d->read_pos, overwrite, &fault)) {
 		broken(r, &fault);
 		return;
 	}
@@ -487,7 +487,7 @@ static void settle(struct xvt_ring *r)
 
 /* Loads the words that settle() wrote, each once. Returns false if they were never written, are
  * those written last (so they did not go back), or contradict the ring's own words. */
-static bool restored_from(const struct xvt_ring *r, const struct xvt_ring_snapshot *now,
+static bool restored_from(const struct xvt_ring *r, const struct xvt_ring_words *now,
 			  struct xvt_ring_settled *s)
 {
 	const struct xvt_ring_settled *from = &r->host->settled;
@@ -578,7 +578,7 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
  * True if the ring itself goes on from read_pos, so that only the host's words had gone back. If
  * one of its counters were smaller, the next look and all later ones would find a roll-back again.
  */
-static bool goes_on(const struct xvt_ring *r, const struct xvt_ring_snapshot *s)
+static bool goes_on(const struct xvt_ring *r, const struct xvt_ring_words *s)
 {
 	const struct xvt_ring_drain *d = &r->drain;
 
@@ -589,10 +589,10 @@ static bool goes_on(const struct xvt_ring *r, const struct xvt_ring_snapshot *s)
 
 /* Chooses where to begin if nothing says how far the older past had been delivered. Counters that
  * did not go back go on. */
-static void start_anew(const struct xvt_ring *r, const struct xvt_ring_snapshot *now,
+static void start_anew(const struct xvt_ring *r, const struct xvt_ring_words *now,
 		       struct xvt_ring_settled *from, struct xvt_past *past)
 {
-	const struct xvt_ring_snapshot *at = smaller(now, &r->drain.last) ? now : &r->drain.last;
+	const struct xvt_ring_words *at = smaller(now, &r->drain.last) ? now : &r->drain.last;
 
 	from->attempted = at->attempted;
 	from->discarded = at->discarded;
@@ -603,7 +603,7 @@ static void start_anew(const struct xvt_ring *r, const struct xvt_ring_snapshot 
 }
 
 /* Chooses where to begin from the host's own words, which went back with the ring. */
-static void start_settled(const struct xvt_ring_snapshot *now, const struct xvt_ring_settled *from,
+static void start_settled(const struct xvt_ring_words *now, const struct xvt_ring_settled *from,
 			  struct xvt_past *past)
 {
 	past->counted_from = from->cons;
@@ -618,7 +618,7 @@ bool xvt_drain_resync(struct xvt_ring *r)
 	struct xvt_ring_drain *d = &r->drain;
 	const struct xvt_geometry *g = &r->region->g;
 	struct xvt_ring_settled from;
-	struct xvt_ring_snapshot s;
+	struct xvt_ring_words s;
 	struct xvt_past past;
 
 	if (r->phase == XVT_PHASE_BROKEN)
@@ -627,7 +627,7 @@ bool xvt_drain_resync(struct xvt_ring *r)
 	 * records prove nothing, because the word may have gone back. */
 	r->words.nr_bumps = 0;
 	xvt_ring_bump_epoch(r);
-	xvt_ring_snapshot(r->ctl, &r->region->g, &s);
+	xvt_ring_words(r->ctl, &r->region->g, &s);
 	d->idle = d->went_back = false;
 	d->back_while_still = r->guest.still;
 	if (goes_on(r, &s))

@@ -152,7 +152,7 @@ struct xvt_ring_decode {
 
 /* Words that the host writes in the region. Written by ring.c; `enable` and `hint_seq` by
  * session/. */
-struct xvt_ring_words {
+struct xvt_ring_host_words {
 	uint32_t nr_bumps;
 	uint32_t epoch;	   /* the last one requested of the writer; the region holds a copy */
 	uint32_t enable;   /* what the region's word is to hold */
@@ -178,20 +178,20 @@ struct xvt_ring_drain {
 	uint64_t proven_node_ns; /* of the last node before the last proof of idleness */
 	uint64_t changed_clock;	 /* when resv or nest last changed: shows a stuck writer */
 	uint64_t taken;		 /* bytes, in the newest look */
-	struct xvt_ring_snapshot last; /* words of the newest look */
-	uint64_t clear_pos;	  /* stop mode: cleared up to here, the start of a sub-buffer */
-	uint64_t left_behind;	  /* writers that died inside an event, counted at a generation's
-				   * end */
-	struct xvt_past restored; /* for the next piece, if rolled_back */
+	struct xvt_ring_words last; /* words of the newest look */
+	uint64_t clear_pos;	    /* stop mode: cleared up to here, the start of a sub-buffer */
+	uint64_t left_behind;	    /* writers that died inside an event, counted at a generation's
+				     * end */
+	struct xvt_past restored;   /* for the next piece, if rolled_back */
 	/* private to drain.c */
 	bool rolled_back;      /* the region was rolled back: the next piece says so */
 	bool bad_words;	       /* the newest look found invalid words */
 	bool back_while_still; /* a rollback was found since the machine stopped */
 	uint32_t nr_before;
 	struct xvt_piece *kept; /* the last one before the newest look, until xvt_drain_take() */
-	uint64_t before[XVT_TAIL_WORDS];      /* the words before read_pos when it was copied */
-	struct xvt_ring_snapshot last_before; /* of the look before the newest one */
-	struct xvt_ring_settled settled;      /* as written to the region last */
+	uint64_t before[XVT_TAIL_WORDS];   /* the words before read_pos when it was copied */
+	struct xvt_ring_words last_before; /* of the look before the newest one */
+	struct xvt_ring_settled settled;   /* as written to the region last */
 };
 
 /* What session/ has found out about the guest. Written by session/; ring/ only reads it. */
@@ -270,8 +270,8 @@ struct xvt_ring_cut {
 	bool hole;	     /* the writer overwrote a part before it was copied */
 	bool whole;	     /* the whole part is copied */
 	uint64_t look_clock; /* host clock just before the cut, */
-	struct xvt_ring_snapshot look; /* and the words then */
-	uint64_t base_attempted;       /* counters as the first sub-buffer's header has them */
+	struct xvt_ring_words look; /* and the words then */
+	uint64_t base_attempted;    /* counters as the first sub-buffer's header has them */
 	uint64_t base_discarded;
 	uint64_t base_lost[XVT_LOST_CAUSES];
 	struct xvt_lost told; /* sums of the LOST records in the trace */
@@ -366,7 +366,7 @@ struct xvt_ring {
 	struct xvt_ring_head head;
 	uint64_t start_ns; /* attach */
 	struct xvt_ring_decode decode;
-	struct xvt_ring_words words;
+	struct xvt_ring_host_words words;
 	struct xvt_ring_guest guest;
 	struct xvt_ring_drain drain;
 	struct xvt_ring_clock clock;

@@ -47,7 +47,7 @@ static bool gone(const struct xvt_ring *r, uint64_t pos)
 static bool find_oldest(const struct xvt_ring *r, uint64_t *pos, struct xvt_subbuf_hdr *h)
 {
 	const struct xvt_geometry *g = &r->region->g;
-	const struct xvt_ring_snapshot *look = &r->cut.look;
+	const struct xvt_ring_words *look = &r->cut.look;
 	uint64_t newest = look->resv - look->commit <= g->ring_size ? look->resv : look->commit;
 
 	for (*pos = xvt_pos_roundup(g, newest) - g->ring_size; xvt_pos_before(*pos, look->commit);
@@ -73,7 +73,7 @@ bool xvt_ring_cut(struct xvt_ring *r)
 	bool held;
 
 	memset(c, 0, sizeof(*c));
-	xvt_ring_snapshot(r->ctl, &r->region->g, &c->look);
+	xvt_ring_words(r->ctl, &r->region->g, &c->look);
 	c->look_clock = xvt_clock_read_ordered();
 	held = find_oldest(r, &d->read_pos, &h);
 	if (!held) {

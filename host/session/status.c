@@ -126,12 +126,12 @@ static const char *ring_phase(const struct xvt_session *s, const struct xvt_ring
  * size; in overwrite mode the writer may also be laps ahead. */
 static uint64_t undrained_bytes(const struct xvt_session *s, const struct xvt_ring *r)
 {
-	struct xvt_ring_snapshot now;
+	struct xvt_ring_words now;
 	uint64_t bytes;
 
 	if (s->vms[r->vm]->phase != XVT_VM_ATTACHED || r->phase == XVT_PHASE_BROKEN)
 		return 0;
-	xvt_ring_snapshot(r->ctl, &r->region->g, &now);
+	xvt_ring_words(r->ctl, &r->region->g, &now);
 	bytes = since(now.resv, r->drain.read_pos);
 	return bytes < r->region->g.ring_size ? bytes : r->region->g.ring_size;
 }

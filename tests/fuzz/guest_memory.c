@@ -57,7 +57,8 @@ static const struct {
 	    "were overtaken"),
 	CTL(nest, 2, "compared with what it was at rest"),
 	CTL(commit, 2, "likewise"),
-	CTL(state, 3, "likewise; is there somebody to ask for the time; what the pass then found"),
+	CTL(state, 3,
+	    "likewise; whether an owner can be asked for the time; what the pass then found"),
 	CTL(answer_seq, UNLIMITED, "a poll; compared, never used"),
 	CTL(mark_ack, UNLIMITED, "likewise"),
 	CTL(type, UNLIMITED, "shown to people only, and to the trace's description of a ring"),
@@ -102,7 +103,7 @@ void fuzz_memory_geometry(const struct xvt_geometry *g)
 {
 	m.geometry = *g;
 	m.g = &m.geometry;
-	m.pass++; /* whoever reads the header does so once; a region is opened once a run */
+	m.pass++; /* the header is read once; a region is opened once a run */
 }
 
 void fuzz_memory_cut(uint64_t size)
@@ -187,8 +188,8 @@ static void count(uint64_t off, size_t len)
 		count_word(word);
 }
 
-/* The words that belong together begin again: see xvt_ring_snapshot(). */
-static void snapshot_again(uint32_t ring)
+/* The words that belong together begin again: see xvt_ring_words(). */
+static void words_again(uint32_t ring)
 {
 	const uint64_t ctl = xvt_ctl_off(m.g, ring);
 
@@ -221,7 +222,7 @@ static void note_value(uint64_t off, const void *at)
 		(word != *last || (word == XVT_BACKEND_NONE && last == &m.last_backend[ring]));
 	*last = word;
 	if (again)
-		snapshot_again(ring);
+		words_again(ring);
 }
 
 static bool guarded(const volatile void *p, size_t size)

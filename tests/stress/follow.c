@@ -255,7 +255,8 @@ static void check_index(void)
 		wrong("an INDEX of %zu chunks, there were %zu", i, f.index_count);
 }
 
-/* -- who is who ----------------------------------------------------------------------- */
+/* -- which writer is which -----------------------------------------------------------------------
+ */
 
 static void take_file(void)
 {
@@ -472,7 +473,7 @@ static void take_number(struct ring *r, const struct xvt_event *ev)
 	uint64_t words[2];
 
 	if (ev->hdr->id != XVT_ID_U64 || ev->hdr->len != sizeof(words))
-		wrong("an event that nobody wrote: id %u, %u bytes", ev->hdr->id, ev->hdr->len);
+		wrong("an event that no writer wrote: id %u, %u bytes", ev->hdr->id, ev->hdr->len);
 	memcpy(words, ev->payload, sizeof(words));
 	if (!r->begun) {
 		r->begun = true;
@@ -597,7 +598,7 @@ static void check_counts(uint32_t ring)
 		      r->backlog);
 	if (s->discarded || s->overwritten || s->in_flight || r->next != s->attempted)
 		wrong("ring %u: %" PRIu64 " numbers are accounted for, %" PRIu64
-		      " were attempted, and nobody discards or dies",
+		      " were attempted, and no writer discards or dies",
 		      ring, r->next, s->attempted);
 }
 

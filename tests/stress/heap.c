@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * heap.c - what malloc has given to a recorder, for who looks at it from outside. The pages of the
- * process tell less: holes that fit nothing are in them as well.
+ * heap.c - what malloc has given to a recorder, for a test that looks at it from outside. The pages
+ * of the process tell less: holes that fit nothing are in them as well.
  *
  *   HEAP_TALLY=FILE LD_PRELOAD=.../heap.so PROGRAM
  *
@@ -20,7 +20,7 @@
 
 #include "base/pool.h"
 
-/* The C library's own, by the names under which it has them for those who replace malloc. */
+/* The C library's own, by the names under which it has them for programs that replace malloc. */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *mem, size_t size);

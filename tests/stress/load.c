@@ -12,7 +12,7 @@
 
 static uint64_t next_number(struct load *l, uint32_t stream)
 {
-	/* One writer a stream, and whoever interrupts has a stream of its own. */
+	/* One writer a stream, and each interrupt has a stream of its own. */
 	uint64_t number = xvt_load(&l->truth->begun[stream]) + 1;
 
 	xvt_store(&l->truth->begun[stream], number);

@@ -150,10 +150,10 @@ static void start_writer(struct run *r)
 static void let_it_overtake(struct run *r)
 {
 	const struct xvt_geometry *g = &r->region.g;
-	struct xvt_ring_snapshot s;
+	struct xvt_ring_words s;
 
 	do {
-		xvt_ring_snapshot(r->ring.ctl, g, &s);
+		xvt_ring_words(r->ring.ctl, g, &s);
 	} while (s.resv - r->ring.drain.last.resv < g->ring_size * 3 / 4 &&
 		 xvt_load(&r->truth->begun[STRESS_TASK]) < opt.events);
 	r->held_back++;
@@ -250,7 +250,7 @@ static void check(struct run *r)
 	known = refused + s->overwritten;
 	slack = STRESS_STREAMS * r->killed;
 	if (missing + slack + r->tally.stale < known || missing > known + slack + s->in_flight)
-		fail(r, "events are missing and nobody counted them", 0);
+		fail(r, "events are missing and are not counted", 0);
 }
 
 static int parse(int argc, char **argv)

@@ -113,7 +113,7 @@ guests() {
 		jq -s '[.[].rings[] | .attempted - .discarded - ([.lost_by[]] | add)] | add'
 }
 
-# left: what the last one, who has so and so long to end, left in the rings or could not place; its file counts it
+# left: what the last one, which has that long to end, left in the rings or could not place; its file counts it
 left() {
 	"$xvtrace" stat --json "$file" | jq '.in_flight'
 }

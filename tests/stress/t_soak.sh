@@ -80,7 +80,7 @@ wrapped() { positions "$@" | awk '$1 >= 2 ^ 63 { n++ } END { exit n || !NR }'; }
 begins() { positions a b c | awk '$1 < 2 ^ 64 - 2 ^ 26 { n++ } END { exit n || !NR }'; }
 # settled: the third machine has filled its ring several times since it wrapped
 settled() { ! alive || positions c | awk '$1 < 2 ^ 20 || $1 >= 2 ^ 63 { n++ } END { exit n || !NR }'; }
-# until_wrapped REGION...: or somebody is gone
+# until_wrapped REGION...: or a program is gone
 until_wrapped() { ! alive || wrapped "$@"; }
 
 # full: the recorder has taken nothing more from a and b for a second, and they have lost events
@@ -138,7 +138,7 @@ wrote() {
 # The pieces for events that wait are what --memory allows. All else that malloc gave to a recorder with which all three machines are
 # is to stay what it was, but for what it has for a moment only, and nodes of clocks, of which it keeps a few more or less.
 others_kib=64
-# In pages the heap has also what nobody has. When all pieces are used up, free ones of one size are given back for one of another
+# In pages the heap also has what is not given out. When all pieces are used up, free ones of one size are given back for one of another
 # (host/base/pool.c). If no hole is large enough for that, the heap grows, by a piece and what malloc asks for in advance, 192 KiB; ever
 # more seldom. And the third machine's pieces, whose ring holds 128 KiB, come to be as many of each size as were ever needed at a
 # time. Both depend on how long the recorder was kept from the CPU: an eighth of what the other two have.

@@ -9,7 +9,7 @@ static const char *check(const struct tally *t, const struct xvt_record *rec, ui
 	uint32_t len;
 
 	if (rec->id != XVT_ID_U64 || rec->len < 16 || rec->len > STRESS_LEN_MAX)
-		return "a record that nobody wrote";
+		return "a record that no writer wrote";
 	memcpy(&id, rec->payload, sizeof(id));
 	*stream = (uint32_t)(id >> STRESS_STREAM_SHIFT);
 	*number = id & ((1ull << STRESS_STREAM_SHIFT) - 1);

@@ -84,11 +84,11 @@ static bool pass(struct xvt_reader *r)
 	struct xvt_ring_ctl *c = (void *)(region + xvt_ctl_off(&g, 0));
 	struct xvt_ring_host *h = (void *)(region + xvt_ring_host_off(&g, 0));
 	uint8_t copy[SUBBUF_SIZE];
-	struct xvt_ring_snapshot s;
+	struct xvt_ring_words s;
 	struct xvt_fault fault;
 
-	xvt_ring_snapshot(c, &g, &s);
-	if (xvt_check_snapshot(&g, &s, r->pos, overwrite, &fault))
+	xvt_ring_words(c, &g, &s);
+	if (xvt_check_words(&g, &s, r->pos, overwrite, &fault))
 		fail(fault.why, r->pos);
 	if (r->pos == s.commit)
 		return s.nest != 0 || s.commit != s.resv;
@@ -98,10 +98,10 @@ static bool pass(struct xvt_reader *r)
 		len = (xvt_pos_before(border, s.commit) ? border : s.commit) - r->pos;
 		copy_piece(copy, r->pos, len);
 		if (overwrite) {
-			struct xvt_ring_snapshot now;
+			struct xvt_ring_words now;
 
 			xvt_rmb(); /* pairs with the writer's xvt_wmb() before it reuses bytes */
-			xvt_ring_snapshot(c, &g, &now);
+			xvt_ring_words(c, &g, &now);
 			if (now.resv - xvt_pos_trunc(&g, r->pos) > g.ring_size) {
 				overtaken++;
 				r->pos = xvt_pos_trunc(&g, now.commit) - g.ring_size / 2;
@@ -122,11 +122,11 @@ static void check(void)
 {
 	struct xvt_ring_ctl *c = (void *)(region + xvt_ctl_off(&g, 0));
 	uint64_t lost = 0, missing = tally_missing(&tally, &truth), refused = tally_refused(&truth);
-	struct xvt_ring_snapshot s;
+	struct xvt_ring_words s;
 	uint64_t overwritten;
 	uint32_t i;
 
-	xvt_ring_snapshot(c, &g, &s);
+	xvt_ring_words(c, &g, &s);
 	for (i = 0; i < XVT_LOST_CAUSES; i++)
 		lost += s.lost[i];
 	overwritten = s.attempted - s.discarded - lost - tally_seen(&tally);
@@ -137,7 +137,7 @@ static void check(void)
 	       (unsigned long long)overwritten, (unsigned long long)overtaken,
 	       (unsigned long long)missing, (unsigned long long)refused);
 	if ((!overwrite && overwritten) || missing != refused + overwritten)
-		fail("events are missing and nobody counted them", 0);
+		fail("events are missing and are not counted", 0);
 }
 
 int main(int argc, char **argv)

@@ -119,7 +119,7 @@ static bool finish(struct inject *in)
 			return died(in);
 	} while (why.signal == XVT_BARE_KICK);
 	if (why.signal != XVT_BARE_DONE)
-		return wrong(in, "an interrupt that nobody asked for");
+		return wrong(in, "an interrupt that was not asked for");
 	return judge(in);
 }
 

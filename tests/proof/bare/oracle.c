@@ -18,7 +18,7 @@ struct oracle {
 	const uint8_t *region;
 	const struct xvt_bare_page *page;
 	struct xvt_geometry g;
-	struct xvt_ring_snapshot ring;
+	struct xvt_ring_words ring;
 	struct oracle_counts *counts;
 	uint32_t backend;
 	bool overwrite;
@@ -56,7 +56,7 @@ static bool look(struct oracle *o, uint64_t region_size)
 		return wrong(o, "region header: %s = %" PRIu64 " (%s)",
 			     fault.field ? fault.field : "magic", fault.value,
 			     fault.why ? fault.why : "not formatted");
-	xvt_ring_snapshot(ctl_of(o), &o->g, &o->ring);
+	xvt_ring_words(ctl_of(o), &o->g, &o->ring);
 	host = (const void *)(o->region + xvt_ring_host_off(&o->g, 0));
 	o->overwrite = xvt_load(&host->enable) == XVT_ENABLE_OVERWRITE;
 	o->backend = xvt_load(&ctl_of(o)->backend);
@@ -129,7 +129,7 @@ static bool check_event(struct oracle *o, const struct xvt_record *rec)
 	uint64_t number, index;
 
 	if (rec->id != XVT_ID_U64 || rec->len < 8)
-		return wrong(o, "record at %" PRIu64 ": id %u, %u bytes: nobody wrote that",
+		return wrong(o, "record at %" PRIu64 ": id %u, %u bytes: no event wrote that",
 			     rec->pos, rec->id, rec->len);
 	memcpy(&number, rec->payload, sizeof(number));
 	index = number - o->page->first;
@@ -281,7 +281,7 @@ bool oracle_check(const void *region, uint64_t region_size, const struct xvt_bar
 		return wrong(&o, "nest %u, commit %" PRIu64 ", resv %" PRIu64 ": not idle",
 			     o.ring.nest, o.ring.commit, o.ring.resv);
 	from = oldest(&o, consumed);
-	if (xvt_check_snapshot(&o.g, &o.ring, from, o.overwrite, &fault))
+	if (xvt_check_words(&o.g, &o.ring, from, o.overwrite, &fault))
 		return wrong(&o, "%s = %" PRIu64 " (%s)", fault.field, fault.value, fault.why);
 	return read_ring(&o, from) && account(&o);
 }

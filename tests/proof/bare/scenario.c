@@ -59,7 +59,7 @@ const struct scenario scenarios[] = {
 	  .op = { EVENT, EVENT, EVENT }, .lost = NONE },
 	{ "cross-fits-two", "room for two", STOP, 1, 48, .op = { EVENT, EVENT, EVENT },
 	  .lost = NONE },
-	{ "cross-straddle", "room for one and a rest: who comes second stands across the border",
+	{ "cross-straddle", "room for one and a rest: the second event lies across the border",
 	  STOP, 1, 40, .thorough = true, .op = { EVENT, EVENT, EVENT }, .lost = NONE },
 	{ "real-clock-straddle", "the same by rdtsc", STOP, 1, 40, .real_clock = true,
 	  .thorough = true, .op = { EVENT, EVENT, EVENT }, .lost = NONE },

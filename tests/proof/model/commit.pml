@@ -5,7 +5,7 @@
  *
  *   guest()  xvt_reserve() with xvt_writer_may_open(), the payload, xvt_writer_leave() in
  *            shared/xvt_writer.h
- *   host()   xvt_ring_snapshot() in shared/xvt_check.c; the copies and xvt_drain_take() in
+ *   host()   xvt_ring_words() in shared/xvt_check.c; the copies and xvt_drain_take() in
  *            host/ring/drain.c
  *
  * The ring has SLOTS sub-buffers of one word. The word of the event at position n is n + 1.
@@ -66,7 +66,7 @@ active proctype guest()
 		LOAD_CONS(cons);
 		if
 		:: resv - cons < SLOTS ->
-			/* Whoever salvages this sub-buffer from now on must not find the lap before. */
+			/* A salvage of this sub-buffer from now on must not find the lap before. */
 			LOAD(GUEST, DATA + resv % SLOTS, old);
 			assert(old == 0);
 #ifdef NO_PAYLOAD_BEFORE_COMMIT

@@ -6,7 +6,7 @@
  *   event()          xvt_reserve() and xvt_commit(), xvt_discard() in shared/xvt_writer.h: the
  *                    words that other contexts and the host see, in their order
  *   leave()          xvt_writer_leave()
- *   host()           xvt_ring_snapshot() in shared/xvt_check.c, xvt_drain_look() in
+ *   host()           xvt_ring_words() in shared/xvt_check.c, xvt_drain_look() in
  *                    host/ring/drain.c; a round is a pass of xvt_session_pass()
  *   OFF              instead: xvt_session_finish() switches recording off and concludes that
  *                    no record follows
@@ -120,7 +120,7 @@ again:
 		};
 		if
 		:: skip /* commit */
-		:: atomic { /* discard: the space returns when nobody reserved since */
+		:: atomic { /* discard: the space returns when no record was reserved since */
 			ROOM(GUEST) ->
 			if
 			:: OWN(GUEST, RESV) == pos + 1 ->
@@ -218,8 +218,8 @@ inline conclude()
 	}
 }
 
-/* XVT_PROOF_DELTA_NS: many times as long as a store can stay in a CPU. Whoever looked at enable
- * before half of it did so after a store to nest that is known after all of it. */
+/* XVT_PROOF_DELTA_NS: many times as long as a store can stay in a CPU. A look at enable
+ * before half of it comes after a store to nest that is known after all of it. */
 inline delta()
 {
 #ifndef NO_DELTA

@@ -18,7 +18,7 @@
  * Modelled as the clock handshake, which is two of them back to back: the host asks (asker), the
  * guest answers (answerer), ROUNDS times. Each asserts that the words are those of the number.
  *
- * With -DGENERATION: ring_new_generation() in shared/xvt_region.c against xvt_ring_snapshot(): the
+ * With -DGENERATION: ring_new_generation() in shared/xvt_region.c against xvt_ring_words(): the
  * generation is stored before the positions, so that no host takes the new commit for one of
  * the old generation. (Seen the other way round, old positions under the new number, it
  * waits: xvt_drain_look() finds commit before the start of the generation.)

@@ -36,7 +36,7 @@
 #define HOST  1
 #include "memory.pml"
 
-byte doorbell; /* rings that nobody heard yet, as an eventfd counts them */
+byte doorbell; /* rings that are not taken yet, as an eventfd counts them */
 byte taken;
 
 #ifdef NO_WRITER_MB

@@ -114,7 +114,7 @@ const struct nest_config nest_configs[] = {
 	  .subbuf_count = 2,
 	  .ts_bits = 8, .least = 26000 },
 	/* Overwriting rings. */
-	{ .name = "overwrite", .what = "overwriting, nobody reads", .lists = "short",
+	{ .name = "overwrite", .what = "overwriting, without a reader", .lists = "short",
 	  .first = 6, .outer = 10, .nested = 2, .depth = 2, .overwrite = true, SLOTS_4,
 	  .subbuf_count = 2, .ts_bits = 8, .least = 6000 },
 	{ .name = "overwrite-mixed", .what = "overwriting, discards, the deeper the longer",

@@ -21,7 +21,7 @@ enum action {
 	ACT_NEST,    /* an interrupt writes an event */
 	ACT_DISCARD, /* the event is given back instead of finished */
 	ACT_EPOCH,   /* the host opens a new epoch and the clock jumps back */
-	ACT_BACK,    /* the clock jumps back and nobody says so */
+	ACT_BACK,    /* the clock jumps back unannounced */
 	ACT_DELAY,   /* a long time passes */
 	ACT_CONSUME, /* the host takes what is committed, or moves cons: next step of the two */
 	ACT_COPY,    /* the overwrite reader makes its next step */

@@ -52,7 +52,7 @@ struct hist_info {
 struct hist_version {
 	const char *name; /* as in the table */
 	const char *what;
-	/* Path 2: somebody reserved between [A] and [C]. Sets delta and ts. */
+	/* Path 2: another event reserved between [A] and [C]. Sets delta and ts. */
 	void (*interrupted)(struct hist_info *i);
 	/* Path 1, after [D]. May be NULL. */
 	void (*after_write_stamp)(struct hist_info *i);

@@ -219,7 +219,7 @@ static void advance(struct attempt a)
 {
 	const struct world *w = &world;
 
-	switch (snapshot_order[a.stage]) {
+	switch (words_order[a.stage]) {
 	case LOAD_NEST:
 		if (w->ctl.nest)
 			return; /* proves nothing, whatever follows */
@@ -242,7 +242,7 @@ static void advance(struct attempt a)
  * N13. A host may read its clock and then load nest, resv and commit at any four moments in
  * this order. Instead of a schedule for each, every look that could be under way is kept, and
  * all make all the steps that they can make now. (One that is behind another in everything is
- * not kept.) The order is that of the real xvt_ring_snapshot(), see snapshot.c.
+ * not kept.) The order is that of the real xvt_ring_words(), see words.c.
  */
 void host_watch(void)
 {

@@ -188,7 +188,7 @@ int main(int argc, char **argv)
 		fputs(usage, stderr);
 		return 2;
 	}
-	snapshot_find_order();
+	words_find_order();
 	for (; optind < argc; optind++)
 		if (run_one(argv[optind], &o, &right))
 			return 2;

@@ -68,17 +68,17 @@ mutant_apply() {
 # mutant_build NUMBER RING DIR: DIR/xvt-nest is the explorer over the mutant.
 mutant_build() {
 	local number=$1 ring=$2 dir=$3 nest=$BUILD/tests/proof/nest flags
-	local reader=$BUILD/shared/xvt_reader.o snapshot=$nest/$ring/snapshot.o
+	local reader=$BUILD/shared/xvt_reader.o words=$nest/$ring/words.o
 	mutant_apply "$number" "$ring" "$dir" || return 1
 	flags="-std=gnu11 -O1 -I$dir -Itests/nest"
 	[ "$ring" = xadd ] && flags="$flags -DXVT_RING_XADD"
 	# shellcheck disable=SC2086
 	case ${m_file[number]} in
 	xvt_reader.c) ${CC:-gcc} $flags -c -o "$dir/reader.o" "$dir/xvt_reader.c" && reader=$dir/reader.o ;;
-	xvt_check.c) ${CC:-gcc} $flags -c -o "$dir/snapshot.o" tests/proof/nest/snapshot.c && snapshot=$dir/snapshot.o ;;
+	xvt_check.c) ${CC:-gcc} $flags -c -o "$dir/words.o" tests/proof/nest/words.c && words=$dir/words.o ;;
 	esac || return 1
 	# shellcheck disable=SC2086
 	${CC:-gcc} $flags -c -o "$dir/writer.o" tests/proof/nest/writer.c || return 1
-	${CC:-gcc} -o "$dir/xvt-nest" "$dir/writer.o" "$snapshot" "$nest/$ring/xvt_region.o" "$reader" \
+	${CC:-gcc} -o "$dir/xvt-nest" "$dir/writer.o" "$words" "$nest/$ring/xvt_region.o" "$reader" \
 		"$nest"/{explore,world,oracle,host,story,configs,table,main}.o
 }

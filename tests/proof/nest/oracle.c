@@ -307,7 +307,7 @@ void oracle_look(void)
 			read_committed();
 	}
 	if (reserved || commit != w->seen.commit || c->nest != w->seen.nest ||
-	    (w->clock != w->seen.clock && (!c->nest || snapshot_order[0] != LOAD_NEST))) {
+	    (w->clock != w->seen.clock && (!c->nest || words_order[0] != LOAD_NEST))) {
 		w->seen.resv = resv;
 		w->seen.commit = commit;
 		w->seen.nest = c->nest;
@@ -345,7 +345,7 @@ void oracle_reserved(struct event *ev)
 				ev->number, (unsigned long long)ev->pos,
 				(unsigned long long)ev->end, i);
 	}
-	/* The xadd back-end reads the clock again when somebody came between. */
+	/* The xadd back-end reads the clock again when an event came between. */
 	if (ev->clock_reads > 1u + writer_xadd + ev->disturbed)
 		ex_fail(RULE_RETRIES, "event %u read its clock %u times, disturbed %u times",
 			ev->number, ev->clock_reads, ev->disturbed);
@@ -375,7 +375,7 @@ void oracle_lost(struct event *ev, int err)
 void oracle_idle(void)
 {
 	if (world.ctl.nest || world.ctl.commit != writer_position())
-		ex_fail(RULE_IDLE, "nobody is inside, but nest = %u, commit = %#llx, resv = %#llx",
+		ex_fail(RULE_IDLE, "no event is open, but nest = %u, commit = %#llx, resv = %#llx",
 			world.ctl.nest, (unsigned long long)world.ctl.commit,
 			(unsigned long long)writer_position());
 	if (writer_crossed())

@@ -8,7 +8,7 @@
 
 enum nest_rule {
 	RULE_COMMIT_ORDER, /* N1: commit never goes back and is never ahead of resv */
-	RULE_IDLE,	   /* N1: with nobody inside, nest == 0 and commit == resv */
+	RULE_IDLE,	   /* N1: with no event open, nest == 0 and commit == resv */
 	RULE_DECODE,	   /* N2: what is committed decodes, to its last byte */
 	RULE_UNFINISHED,   /* N2: nothing unfinished below commit, nothing discarded */
 	RULE_STAMP,	   /* N3: equal stamps are the time of the last record */

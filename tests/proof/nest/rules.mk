@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 # The nesting explorer over the real writer, once for each back-end. What knows the back-end is
-# compiled twice: writer.c, snapshot.c, and the region's set-up.
+# compiled twice: writer.c, words.c, and the region's set-up.
 
 NEST_SRC = $(addprefix tests/proof/nest/,explore.c world.c oracle.c host.c story.c configs.c table.c main.c)
 NEST_OBJ = $(NEST_SRC:%.c=$(BUILD)/%.o) $(BUILD)/shared/xvt_reader.o
 NEST_CFLAGS = -std=gnu11 -O2 -g $(XVT_WARN) -MMD -MP $(XVT_SAN) -Ishared
-NEST_BOUND = writer.o snapshot.o xvt_region.o
+NEST_BOUND = writer.o words.o xvt_region.o
 
 $(BUILD)/tests/proof/nest/%.o: tests/proof/nest/%.c
 	$(call say,CC,$<)

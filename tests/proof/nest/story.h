@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * story.h - a schedule in words: who did what, where in the source, and what came of it.
+ * story.h - a schedule in words: what each event did, where in the source, and what came of it.
  */
 #ifndef NEST_STORY_H
 #define NEST_STORY_H
@@ -19,7 +19,7 @@ void story_tell_point(const struct nest_site *site);
 /* After the run: the ring's words and its records. */
 void story_tell_ring(void);
 
-/* The story costs nothing while nobody listens. */
+/* The story costs nothing while it is not printed. */
 #define STORY(call)                                  \
 	do {                                         \
 		if (__builtin_expect(ex.telling, 0)) \

@@ -60,7 +60,7 @@ for rule in $(grep -oE '"(N[0-9]+-[a-z]+|endless)"' tests/proof/nest/table.c | t
 	case $rules in
 	*" $rule "*) ;;
 	*)
-		echo "not ok - no mutant breaks rule $rule first: nobody has seen it catch anything"
+		echo "not ok - no mutant breaks rule $rule first: it has caught nothing yet"
 		failed=1
 		;;
 	esac

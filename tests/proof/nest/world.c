@@ -362,7 +362,7 @@ static void run_undisturbed(void)
 }
 
 /*
- * Between two events of the task nobody is inside the writer, so the whole state is the world
+ * Between two events of the task no event is inside the writer, so the whole state is the world
  * itself. Go on from the last such border that this schedule shares with the one before.
  */
 static uint32_t begin(void)

@@ -183,10 +183,10 @@ bool world_payload_point(struct event *ev);
  * of this lap or of the next. */
 void world_payload(const struct event *ev, uint64_t words[WORLD_PAYLOAD_MAX / 8]);
 
-/* snapshot.c: the order in which xvt_ring_snapshot() loads the words of the idle rule. */
-enum snapshot_load { LOAD_NEST, LOAD_RESV, LOAD_COMMIT, LOADS };
-extern enum snapshot_load snapshot_order[LOADS];
-void snapshot_find_order(void);
+/* words.c: the order in which xvt_ring_words() loads the words of the idle rule. */
+enum words_load { LOAD_NEST, LOAD_RESV, LOAD_COMMIT, LOADS };
+extern enum words_load words_order[LOADS];
+void words_find_order(void);
 
 /* Mutants of the host. */
 enum host_mutant {

@@ -8,7 +8,7 @@
  *
  *	stress map READS
  *	    the recorder's own code writes samples that are as wrong as they may be, pauses and
- *	    resumes; nobody goes back behind what anybody has seen
+ *	    resumes; no reader goes back behind what any reader has seen
  *
  *	stress kill READS
  *	    as torn; the writer is killed, and begun again, 200 times, once in mid-write for sure
@@ -44,7 +44,7 @@ static struct shared {
 	uint64_t deferred;
 	uint64_t pauses;
 	uint64_t ready;
-	/* The most that anybody has read: who begins a read after seeing it reads no less. */
+	/* The most that any reader has read: a read that begins later reads no less. */
 	uint64_t most_host __attribute__((aligned(64)));
 	uint64_t most_active;
 	struct count {
@@ -260,7 +260,7 @@ static bool read_map(struct seen *s, struct count *c)
 	return true;
 }
 
-/* ------------------------------------------------------------------ who runs where */
+/* ------------------------------------------------------------------ processes and CPUs */
 
 static void *write_all(void *arg)
 {
@@ -280,7 +280,7 @@ static void *read_all(void *arg)
 	uint64_t last = 0;
 
 	pin(1 - (int)(c - sh->count)); /* the second one shares the writer's CPU */
-	/* On a busy machine nobody may write for a while: then it shows nothing, and goes on. */
+	/* On a busy machine the writer may stand still for a while: then nothing is shown yet. */
 	while ((mine.good < reads / READERS || mine.versions < VERSIONS) && !stopped())
 		if (!(torn ? read_version(&last, &mine) : read_map(&seen, &mine))) {
 			mine.wrong++;

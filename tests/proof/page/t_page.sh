@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The clock page under load: nothing torn, nobody goes back, nobody hangs; and each mutant of it is
+# The clock page under load: no torn read, no reader goes back or hangs; and each mutant of it is
 # caught by its tests.
 #
 #   PAGE_READS=4000000     of each run of processes

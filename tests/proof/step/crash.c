@@ -59,7 +59,7 @@ static void take(struct remains *m, const struct xvt_record *rec, uint64_t heade
 	if (rec->len >= 8)
 		memcpy(&number, rec->payload, sizeof(number));
 	if (!number || number > m->dead->events || rec->id != XVT_ID_U64) {
-		why = "nobody wrote that";
+		why = "no event wrote that";
 		number = 0;
 	}
 	t = &m->dead->ev[number];
@@ -168,7 +168,7 @@ void crash_check(const struct world *dead, const struct world *later, struct cra
 	const struct xvt_geometry *g = &world_geometry;
 	struct remains m = { .dead = dead, .later = later, .n = n };
 	struct xvt_reader r = dead->reader;
-	struct xvt_ring_snapshot s;
+	struct xvt_ring_words s;
 	uint32_t i;
 
 	world_look(dead, &s);
@@ -206,7 +206,7 @@ void crash_file_add(struct crash_file *f, const struct world *dead, const struct
 		    const uint64_t found[WORLD_EVENTS])
 {
 	const uint64_t ctl = xvt_ctl_off(&world_geometry, 0);
-	struct xvt_ring_snapshot s;
+	struct xvt_ring_words s;
 	uint32_t i;
 
 	if (f->rings == f->room) {

@@ -17,7 +17,7 @@ struct crash_counts {
 	uint64_t inflight;     /* seen unfinished, and left out */
 	uint64_t holes;	       /* images with finished records behind bytes without a header */
 	uint64_t behind_holes; /* these records */
-	uint64_t stale;	       /* overwrite mode: records of nobody (best effort) */
+	uint64_t stale;	       /* overwrite mode: records of no event (best effort) */
 };
 
 /*

@@ -131,7 +131,7 @@ int main(int argc, char **argv)
 		missing += !list[i].must && !list[i].seen;
 	}
 	printf("%u rings, %llu events below commit, %llu past it, %llu behind holes, %llu of "
-	       "nobody\n",
+	       "no event\n",
 	       t->ring_count, below, past, missing, unknown);
 	return wrong != 0;
 }

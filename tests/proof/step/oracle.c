@@ -23,11 +23,11 @@ static void take(const struct xvt_record *rec, uint64_t header, uint64_t previou
 	uint64_t number;
 
 	if (rec->id != XVT_ID_U64 || rec->len < 8)
-		world_fail("record %u of %u bytes at %llu: nobody wrote that", rec->id, rec->len,
+		world_fail("record %u of %u bytes at %llu: no event wrote that", rec->id, rec->len,
 			   (unsigned long long)rec->pos);
 	memcpy(&number, rec->payload, sizeof(number));
 	if (!number || number > world.events)
-		world_fail("number %llu at %llu: nobody wrote that", (unsigned long long)number,
+		world_fail("number %llu at %llu: no event wrote that", (unsigned long long)number,
 			   (unsigned long long)rec->pos);
 	t = &world.ev[number];
 	if (!t->ended || t->err || t->discard)
@@ -86,11 +86,11 @@ void world_drain(void)
 {
 	const struct xvt_geometry *g = &world_geometry;
 	const bool overwrite = world.mode == XVT_ENABLE_OVERWRITE;
-	struct xvt_ring_snapshot s;
+	struct xvt_ring_words s;
 	struct xvt_fault fault;
 
 	world_look(&world, &s);
-	if (xvt_check_snapshot(g, &s, world.reader.pos, overwrite, &fault))
+	if (xvt_check_words(g, &s, world.reader.pos, overwrite, &fault))
 		world_fail("%s = %llu: %s", fault.field, (unsigned long long)fault.value,
 			   fault.why);
 	/* The oldest sub-buffer that the writer has not come back to. */
@@ -125,8 +125,8 @@ static bool may_be_overwritten(const struct truth *t)
 	return true;
 }
 
-static void check_counters(const struct xvt_ring_snapshot *s, uint32_t attempted,
-			   uint32_t discarded, uint32_t refused)
+static void check_counters(const struct xvt_ring_words *s, uint32_t attempted, uint32_t discarded,
+			   uint32_t refused)
 {
 	uint64_t lost = 0;
 	uint32_t i;
@@ -143,7 +143,7 @@ static void check_counters(const struct xvt_ring_snapshot *s, uint32_t attempted
 void world_check(void)
 {
 	uint32_t i, off = 0, discarded = 0, refused = 0;
-	struct xvt_ring_snapshot s;
+	struct xvt_ring_words s;
 	uint64_t opened;
 
 	if (!world_idle())
@@ -167,5 +167,5 @@ void world_check(void)
 	opened = xvt_pos_roundup(&world_geometry, s.resv) -
 		 xvt_pos_roundup(&world_geometry, world.opened_at);
 	if (opened && !world.kicks)
-		world_fail("a sub-buffer was opened, and nobody woke the host");
+		world_fail("a sub-buffer was opened, and the host was not woken");
 }

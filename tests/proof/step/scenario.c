@@ -147,7 +147,7 @@ const uint32_t scenario_count = sizeof(scenarios) / sizeof(scenarios[0]);
 
 void scenario_begin(const struct scenario *s, bool real_clock)
 {
-	struct xvt_ring_snapshot now;
+	struct xvt_ring_words now;
 
 	world_init(s->mode, real_clock);
 	s->prelude(s->arg);
@@ -158,7 +158,7 @@ void scenario_begin(const struct scenario *s, bool real_clock)
 
 void scenario_end(const struct scenario *s)
 {
-	/* Who publishes gives up after XVT_MAXRETRY turns and leaves the rest to the next event. */
+	/* A publication gives up after XVT_MAXRETRY turns and leaves the rest to the next event. */
 	if (!world.opens && !world_idle() && world.events - world.cpu_event[0] < XVT_MAXRETRY)
 		world_fail("the outer event has ended and the ring is not idle");
 	xvt_store(&world.w.host->enable, s->mode);

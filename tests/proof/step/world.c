@@ -79,7 +79,7 @@ void world_init(uint32_t mode, bool real_clock)
 
 /*
  * Each word but the first is what the header of a finished record of the first or the second lap
- * looks like: who takes a hole for a place where records begin delivers one.
+ * looks like: a reader that takes a hole for a place where records begin delivers one.
  */
 void world_payload(uint64_t *payload, uint32_t number, uint32_t len)
 {
@@ -171,7 +171,7 @@ int world_event(const struct shape *s)
 
 void world_watch(void)
 {
-	struct xvt_ring_snapshot s;
+	struct xvt_ring_words s;
 
 	world_look(&world, &s);
 	if (xvt_pos_before(s.commit, world.commit) || xvt_pos_before(s.resv, s.commit))
@@ -227,15 +227,15 @@ void world_close(void)
 	}
 }
 
-void world_look(const struct world *w, struct xvt_ring_snapshot *s)
+void world_look(const struct world *w, struct xvt_ring_words *s)
 {
-	xvt_ring_snapshot((const void *)(w->region + xvt_ctl_off(&world_geometry, 0)),
-			  &world_geometry, s);
+	xvt_ring_words((const void *)(w->region + xvt_ctl_off(&world_geometry, 0)), &world_geometry,
+		       s);
 }
 
 uint32_t world_room(void)
 {
-	struct xvt_ring_snapshot s;
+	struct xvt_ring_words s;
 
 	world_look(&world, &s);
 	return (uint32_t)(xvt_pos_roundup(&world_geometry, s.resv) - s.resv);
@@ -243,7 +243,7 @@ uint32_t world_room(void)
 
 bool world_idle(void)
 {
-	struct xvt_ring_snapshot s;
+	struct xvt_ring_words s;
 
 	world_look(&world, &s);
 	return s.nest == 0 && s.commit == s.resv;

@@ -118,7 +118,7 @@ bool world_idle(void);
 /* Bytes that are left in the sub-buffer that is being written. */
 uint32_t world_room(void);
 /* The ring's control words as the host sees them. */
-void world_look(const struct world *w, struct xvt_ring_snapshot *s);
+void world_look(const struct world *w, struct xvt_ring_words *s);
 
 /* The host's pass: everything up to commit, each record checked; stop mode: clear, move cons. */
 void world_drain(void);

@@ -107,7 +107,7 @@ START_TEST(frozen_image_reads_as_it_was_written)
 	uint64_t time = 0x123456780000, want = 0, seen = 0, discarded = 0;
 	const struct xvt_ring_ctl *c;
 	struct xvt_host_region r;
-	struct xvt_ring_snapshot s;
+	struct xvt_ring_words s;
 	struct xvt_reader reader;
 	struct xvt_record rec;
 	int err;
@@ -120,11 +120,11 @@ START_TEST(frozen_image_reads_as_it_was_written)
 	ck_assert_int_eq(xvt_has_clock_pages(&r.hdr), _i >= 1);
 	if (xvt_has_clock_pages(&r.hdr))
 		check_page(&r);
-	/* Words of a host that is older: who reads them rings nobody. */
+	/* Words of an older host: a writer that reads them rings no doorbell. */
 	ck_assert_uint_eq(xvt_host_region_page(&r)->doorbell, 0);
 	ck_assert_uint_eq(xvt_host_ring_host(&r, 0)->need_wake, 0);
 	c = xvt_host_ring_ctl(&r, 0);
-	xvt_ring_snapshot(c, &r.g, &s);
+	xvt_ring_words(c, &r.g, &s);
 	ck_assert_uint_eq(s.attempted, EVENTS + 1);
 	ck_assert_uint_eq(s.discarded, 2);
 	xvt_reader_init(&reader, &r.g, 0);

@@ -74,7 +74,7 @@ static void connect_both(void)
 static void drained(void)
 {
 	phase_anew(r, XVT_PHASE_LIVE);
-	xvt_ring_snapshot(r->ctl, &r->region->g, &r->drain.last);
+	xvt_ring_words(r->ctl, &r->region->g, &r->drain.last);
 	r->drain.idle = r->measure.answered = true;
 	s->wake.filled = r->drain.last.commit >> rec.g.subbuf_shift;
 	s->wake.quiet_clock = xvt_clock_read() - ticks(s, 10 * SECOND_NS);

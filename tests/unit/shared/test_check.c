@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * test_check.c - the region header, snapshots and TLVs of a guest that lies.
+ * test_check.c - the region header, the words of a ring and TLVs of a guest that lies.
  */
 #include "ut.h"
 
@@ -218,7 +218,7 @@ START_TEST(accepted_header_never_reaches_outside_the_object)
 }
 END_TEST
 
-START_TEST(snapshot_of_impossible_positions_is_refused)
+START_TEST(words_of_impossible_positions_are_refused)
 {
 	/* Relative to the host's position, which is one word into sub-buffer -1. */
 	static const struct {
@@ -236,19 +236,19 @@ START_TEST(snapshot_of_impossible_positions_is_refused)
 		{ 1, -EBADMSG, -EBADMSG },
 	};
 	uint64_t read_pos = 0ull - 1024 + 72;
-	struct xvt_ring_snapshot s = { .commit = read_pos + (uint64_t)row[_i].commit };
+	struct xvt_ring_words s = { .commit = read_pos + (uint64_t)row[_i].commit };
 	struct xvt_fault f;
 
 	s.resv = s.commit;
-	ck_assert_int_eq(xvt_check_snapshot(&ring.g, &s, read_pos, false, &f), row[_i].stop);
+	ck_assert_int_eq(xvt_check_words(&ring.g, &s, read_pos, false, &f), row[_i].stop);
 	ck_assert(!row[_i].stop || !strcmp(f.field, "commit"));
-	ck_assert_int_eq(xvt_check_snapshot(&ring.g, &s, read_pos, true, &f), row[_i].overwrite);
+	ck_assert_int_eq(xvt_check_words(&ring.g, &s, read_pos, true, &f), row[_i].overwrite);
 }
 END_TEST
 
-START_TEST(snapshot_takes_every_word_of_the_ring)
+START_TEST(every_word_of_the_ring_is_loaded)
 {
-	struct xvt_ring_snapshot s;
+	struct xvt_ring_words s;
 	struct xvt_ring_ctl *c = ring.w.ctl;
 
 	c->nest = 1;
@@ -260,7 +260,7 @@ START_TEST(snapshot_takes_every_word_of_the_ring)
 	c->attempted = 6;
 	c->discarded = 7;
 	c->lost[XVT_LOST_RETRY] = 8;
-	xvt_ring_snapshot(c, &ring.g, &s);
+	xvt_ring_words(c, &ring.g, &s);
 	ck_assert(s.nest == 1 && s.resv == 2000 && s.commit == 3 && s.generation == 4);
 	ck_assert(s.state == 5 && s.attempted == 6 && s.discarded == 7);
 	ck_assert(s.lost[XVT_LOST_RETRY] == 8);
@@ -303,8 +303,8 @@ Suite *suite_check(void)
 	tcase_add_loop_test(tc, header_with_one_wrong_field_is_refused_by_name, 0, (int)WRONGS);
 	tcase_add_test(tc, every_field_of_the_header_was_wrong_once);
 	tcase_add_test(tc, accepted_header_never_reaches_outside_the_object);
-	tcase_add_loop_test(tc, snapshot_of_impossible_positions_is_refused, 0, 9);
-	tcase_add_loop_test(tc, snapshot_takes_every_word_of_the_ring, 0, 2);
+	tcase_add_loop_test(tc, words_of_impossible_positions_are_refused, 0, 9);
+	tcase_add_loop_test(tc, every_word_of_the_ring_is_loaded, 0, 2);
 	tcase_add_loop_test(tc, tlv_longer_than_its_room_is_refused, 0, 10);
 	suite_add_tcase(s, tc);
 	return s;

@@ -375,7 +375,7 @@ static void observe(struct ut_nest *n)
 	}
 }
 
-/* Into a new epoch, either way; or back and later forth again, and nobody tells. */
+/* Into a new epoch, either way; or back and later forth again, unannounced. */
 static void jump(struct ut_nest *n, struct explorer *x)
 {
 	bool forward = x->new_epoch ? pick(x) : x->jumps == 1;

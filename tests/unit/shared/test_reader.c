@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR MIT
 /*
- * test_reader.c - decoding bytes that anybody may have written. Every copy is exactly as
+ * test_reader.c - decoding bytes of any origin. Every copy is exactly as
  * long as the reader is told, so that ASan sees a byte too far.
  */
 #include "ut.h"
@@ -87,7 +87,8 @@ START_TEST(pieces_carry_time_over)
 }
 END_TEST
 
-/* Spelt out, not by xvt_header(): this is what the bytes are, whoever wrote them. Lap 0. */
+/* Spelt out, not by xvt_header(): this is what the bytes are, whichever writer wrote them. Lap 0.
+ */
 #define H(id, len8, flags) \
 	((uint64_t)(id) << XVT_H_ID_SHIFT | (uint64_t)(len8) << XVT_H_LEN8_SHIFT | (flags) | 5000)
 #define OTHER_LAP (1ull << XVT_H_LAP_SHIFT)
@@ -196,7 +197,7 @@ START_TEST(salvage_steps_over_a_missing_subbuf_header)
 		ck_assert_int_eq(read_all(&n), 0);
 		ck_assert_uint_eq(n, 0);
 	}
-	/* A header of an earlier lap: nobody cleared this. */
+	/* A header of an earlier lap: this was not cleared. */
 	h->magic = XVT_SUBBUF_MAGIC;
 	h->seq = 1;
 	feed(bytes, sizeof(bytes), lap2, XVT_SALVAGE_CLEARED);

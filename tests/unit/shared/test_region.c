@@ -213,7 +213,7 @@ START_TEST(new_generation_reads_what_the_other_backend_left)
 	struct xvt_ring_ctl *c = ring.w.ctl;
 	uint64_t base = 0ull - 1024, resv = base + (offsets[_i] < 1024 ? offsets[_i] : 1024);
 	struct ut_recs *recs = calloc(1, sizeof(*recs));
-	struct xvt_ring_snapshot s;
+	struct xvt_ring_words s;
 
 	ut_ring_reset(&ring, base, XVT_ENABLE_STOP);
 	c->backend = other;
@@ -221,13 +221,13 @@ START_TEST(new_generation_reads_what_the_other_backend_left)
 	c->resv = xvt_resv_word(other, 10, base) +
 		  (other == XVT_BACKEND_CAS ? resv - base : offsets[_i]);
 	c->commit = resv;
-	xvt_ring_snapshot(c, &ring.g, &s);
+	xvt_ring_words(c, &ring.g, &s);
 	ck_assert_uint_eq(s.resv, resv);
 	xvt_region_new_generation(ring.base, &ring.g, &l, uuid);
 	ck_assert_uint_eq(c->backend, XVT_RING_BACKEND);
 	ck_assert_uint_eq(c->gen[1].prev_resv, resv);
 	ck_assert_uint_eq(c->gen[1].start, xvt_pos_roundup(&ring.g, resv));
-	xvt_ring_snapshot(c, &ring.g, &s);
+	xvt_ring_words(c, &ring.g, &s);
 	ck_assert_uint_eq(s.resv, c->gen[1].start);
 	ck_assert_uint_eq(s.commit, s.resv);
 	ck_assert_uint_eq(s.nest, 0);
@@ -242,18 +242,18 @@ END_TEST
 START_TEST(ring_whose_writer_died_changing_the_backend_is_never_idle)
 {
 	struct xvt_ring_ctl *c = ring.w.ctl;
-	struct xvt_ring_snapshot s;
+	struct xvt_ring_words s;
 
 	ut_write_at(&ring, 5000, 7, 8);
 	c->backend = XVT_BACKEND_NONE;
 	c->resv = 0x123456789abcdef0;
-	xvt_ring_snapshot(c, &ring.g, &s);
+	xvt_ring_words(c, &ring.g, &s);
 	ck_assert_uint_eq(s.resv, c->commit);
 	ck_assert_uint_ne(s.nest, 0);
 	xvt_ring_new_generation(c, &ring.g, 9, XVT_CLOCK_CALLER);
 	ck_assert_uint_eq(c->gen[9 % XVT_GEN_SLOTS].prev_resv, 64 + 16);
 	ck_assert_uint_eq(c->commit, 1024);
-	xvt_ring_snapshot(c, &ring.g, &s);
+	xvt_ring_words(c, &ring.g, &s);
 	ck_assert_uint_eq(s.resv, 1024);
 	ck_assert_uint_eq(s.nest, 0);
 }

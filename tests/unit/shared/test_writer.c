@@ -201,7 +201,7 @@ START_TEST(overwrite_mode_keeps_the_newest_across_the_wrap)
 		ck_assert_int_eq(ut_write_at(&ring, 5000 + i, i, 200), 0);
 	ck_assert_uint_eq(ut_lost(&ring), 0);
 	ck_assert(ut_resv(&ring) < 1ull << 20);
-	/* Nobody cleared, so the oldest whole sub-buffer is N - 1 before the open one. */
+	/* It was not cleared, so the oldest whole sub-buffer is N - 1 before the open one. */
 	oldest = xvt_pos_trunc(&ring.g, ring.w.ctl->commit - 8) - 3 * 1024;
 	xvt_reader_init(&ring.reader, &ring.g, oldest);
 	recs.count = 0;
@@ -390,7 +390,7 @@ START_TEST(rest_of_the_last_word_reads_as_zero)
 {
 	uint32_t len;
 
-	/* In overwrite mode nobody clears, so what a lap before left would show. */
+	/* In overwrite mode nothing is cleared, so what a lap before left would show. */
 	start(&(struct ut_conf){ .enable = XVT_ENABLE_OVERWRITE });
 	memset(ring.w.data, 0xff, ring.g.ring_size);
 	for (len = 1; len <= 8; len++)
@@ -675,7 +675,7 @@ START_TEST(ring_still_publishes_after_endless_interruption_of_the_last_check)
 	nest.hook = interrupt_each_recheck;
 	ck_assert_int_eq(ut_event(&nest, 8, false), 0);
 	nest.hook = NULL;
-	/* However the loop ended: nobody is inside, so the next event publishes everything. */
+	/* However the loop ended: no event is open, so the next event publishes everything. */
 	ck_assert_uint_eq(ring.w.ctl->nest, 0);
 	ck_assert_int_eq(ut_event(&nest, 8, false), 0);
 	ck_assert_uint_eq(ring.w.ctl->commit, ut_resv(&ring));

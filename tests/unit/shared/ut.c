@@ -141,12 +141,12 @@ static uint64_t piece_len(const struct ut_ring *u, uint64_t pos, uint64_t to)
 
 void ut_drain(struct ut_ring *u, struct ut_recs *out)
 {
-	struct xvt_ring_snapshot s;
+	struct xvt_ring_words s;
 	struct xvt_fault fault;
 	uint64_t cleared = xvt_load(&u->w.host->cons);
 
-	xvt_ring_snapshot(u->w.ctl, &u->g, &s);
-	ut_assert(xvt_check_snapshot(&u->g, &s, u->reader.pos, false, &fault) == 0);
+	xvt_ring_words(u->w.ctl, &u->g, &s);
+	ut_assert(xvt_check_words(&u->g, &s, u->reader.pos, false, &fault) == 0);
 	while (u->reader.pos != s.commit) {
 		uint64_t len = piece_len(u, u->reader.pos, s.commit);
 

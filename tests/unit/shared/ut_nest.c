@@ -166,7 +166,7 @@ static void point(const char *tag)
 	if (!now || !now->depth)
 		return;
 	f = &now->frame[now->depth - 1];
-	/* The first access after [C]: nobody can have moved the position since. */
+	/* The first access after [C]: no event can have moved the position since. */
 	if (f->phase == AFTER_C && !f->end)
 		f->end = xvt_writer_pos(&now->ring->w, now->ring->w.ctl->resv);
 	/* The access after DONE: DONE is stored, whatever happens next. */
