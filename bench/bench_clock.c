@@ -122,7 +122,7 @@ static uint64_t median_from(struct side *s, unsigned int first)
 
 /*
  * One round: a turn of each, which have the same machine to themselves. (Where the CPUs' caches
- * lie apart, what two of them need to talk depends on who else is there, and changes by the
+ * lie apart, what two of them need to talk depends on the other load, and changes by the
  * second.) Returns 0 or -errno; *ratio: 0 if one of them had no answers.
  */
 static int one_round(struct side *vm, struct side *threads, const struct xvt_host_clock *clock,

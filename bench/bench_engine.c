@@ -226,7 +226,7 @@ static int measure(const char *path, struct result *r, uint64_t events)
 	return err;
 }
 
-static void tell(const struct result *r)
+static void print_row(const struct result *r)
 {
 	printf("%6u rings %-11s %6.1f ns of CPU an event, %6.1f M events/s, %4.1f bytes; "
 	       "%6.1f ns wall; %" PRIu64 " lost; began in %.2f s, %.1f us of CPU a ring\n",
@@ -346,7 +346,7 @@ static int bench_line(FILE *json, const char *trace, const struct line *line, co
 	after = merge_limit(sources, r.order == GUESTS_BURSTS, MERGE_RECORDS);
 	if (after > before)
 		before = after;
-	tell(&r);
+	print_row(&r);
 	printf("%33.2f of the merge alone, of %u sources (%.1f M/s)\n", 1e9 / r.cpu_ns / before,
 	       sources, before / 1e6);
 	fflush(stdout);
@@ -412,7 +412,7 @@ int main(int argc, char **argv)
 		err = measure(argv[1], &r,
 			      argc > 4 ? strtoull(argv[4], NULL, 0) : events_of(r.rings));
 		if (!err)
-			tell(&r);
+			print_row(&r);
 	} else {
 		fprintf(stderr, "usage: bench_engine TRACE JSON | TRACE RINGS "
 				"interleaved|bursts|skewed|few|idle [EVENTS]\n");

@@ -173,8 +173,8 @@ static int measure_writes(struct bench *b, const char *path, enum way way, bool 
 	return err;
 }
 
-static void tell(struct bench *b, const char *what, const char *way, uint32_t len,
-		 const struct cost *c)
+static void print_row(struct bench *b, const char *what, const char *way, uint32_t len,
+		      const struct cost *c)
 {
 	printf("%-22s %-21s %7u bytes: %7.1f ns of CPU a KiB, %7.1f ns wall, %5.2f GB/s\n", what,
 	       way, len, c->cpu_ns, c->wall_ns, 1024 / c->cpu_ns);
@@ -196,7 +196,7 @@ static int bench(struct bench *b, const char *path)
 		for (int way = THROUGH_LOOP; !err && way <= MAPPED; way++) {
 			err = measure_reads(b, way, len, &cost);
 			if (!err)
-				tell(b, "region to memory", way_names[way], len, &cost);
+				print_row(b, "region to memory", way_names[way], len, &cost);
 		}
 	}
 	for (int direct = 0; !err && direct < 2; direct++) {
@@ -205,8 +205,9 @@ static int bench(struct bench *b, const char *path)
 			if (err == -EINVAL && direct)
 				return 0; /* this file system has no such thing */
 			if (!err)
-				tell(b, direct ? "memory to file, direct" : "memory to file",
-				     way == MAPPED ? "write(2)" : way_names[way], 1u << 20, &cost);
+				print_row(b, direct ? "memory to file, direct" : "memory to file",
+					  way == MAPPED ? "write(2)" : way_names[way], 1u << 20,
+					  &cost);
 		}
 	}
 	return err;

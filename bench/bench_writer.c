@@ -9,7 +9,7 @@
  * Every case has its turn in every round, so that a change of the machine's mood meets all of
  * them. Times are thread CPU time: what other jobs take of a core does not count.
  *
- *   stop       the ring is read between two timed stretches: nobody waits for a host
+ *   stop       the ring is read between two timed stretches: no event waits for a host
  *   hot        one ring of 512 KiB, which the second-level cache holds
  *   cold       every line that an event touches is flushed before it, and each event is timed
  *              by itself between ordered clock reads; an empty stretch is subtracted

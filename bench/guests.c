@@ -59,7 +59,7 @@ struct guests {
 	uint32_t asked; /* orders given, and carried out: each pairs with the other's acquire */
 	uint32_t done;
 	uint64_t random;
-	uint64_t us; /* these are in the clock's ticks; 0: nobody asks yet */
+	uint64_t us; /* these are in the clock's ticks; 0: no host asks yet */
 	uint64_t tick_begin;
 	uint32_t next; /* whose look comes next in this tick */
 	uint32_t nr_staying;
@@ -74,7 +74,7 @@ static uint64_t draw(struct guests *g)
 	return g->random;
 }
 
-/* ------------------------------------------------------------------ who writes how much */
+/* ------------------------------------------------------------------ how much each ring writes */
 
 static uint32_t nr_active(const struct guests_layout *l)
 {
@@ -213,7 +213,7 @@ static void look_at_mailbox(struct guests *g, uint32_t i)
 
 /*
  * Each vCPU has a timer of its own: they look one after the other, all of them once a tick. Those
- * whose time has come look; returns for how many microseconds nobody else's does.
+ * whose time has come look; returns the microseconds until the next one's does.
  */
 static uint64_t look(struct guests *g)
 {
@@ -234,7 +234,7 @@ static uint64_t look(struct guests *g)
 	return (whole * (g->next + 1) / g->nr_rings - passed) / us;
 }
 
-/* Until somebody's timer comes, or an order. */
+/* Until a timer fires, or an order comes. */
 static void rest(struct guests *g, uint64_t us)
 {
 	struct timespec t = { .tv_nsec = (long)(us > LATE_US ? us : LATE_US) * 1000 };

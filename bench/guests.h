@@ -3,7 +3,7 @@
  * guests.h - machines that are not there: regions of any number with the project's own writer in
  * them, for measuring what the recorder costs. One thread is all of their vCPUs: each looks into
  * its mailbox every 10 ms and stays there for 200 us when it has answered; and the thread writes
- * when it is told to, and sleeps when nobody has anything to do. The recorder sees no difference.
+ * when it gets an order, and sleeps when there is nothing to do. The recorder sees no difference.
  */
 #ifndef XVT_BENCH_GUESTS_H
 #define XVT_BENCH_GUESTS_H
@@ -26,7 +26,7 @@ enum guests_order {
 struct guests_layout {
 	uint32_t vms;
 	uint32_t rings; /* of each */
-	/* What is written at once: each ring holds its part of it, whoever looks when. */
+	/* What is written at once: each ring holds its part of it, whenever the host looks. */
 	enum guests_order order;
 	uint64_t events;
 	uint32_t payload;

@@ -2,7 +2,7 @@
 /*
  * merge_limit.h - what merging costs if it is nothing but merging: sorted arrays of 24-byte records
  * in memory, a tree of packed keys, the records copied into a small ring. No clocks, no checks, no
- * file. What the engine reaches is told as a part of this, measured in the same run.
+ * file. What the engine reaches is given as a part of this, measured in the same run.
  */
 #ifndef XVT_BENCH_MERGE_LIMIT_H
 #define XVT_BENCH_MERGE_LIMIT_H

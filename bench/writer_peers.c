@@ -4,7 +4,7 @@
  *
  * The sketch is the least that takes nested events' places and times: Rostedt's stamps around an
  * addition, a header, 16 bytes, a commit by the outermost. It has no sub-buffers, no full
- * stamps, no losses, no discard, no salvage, no second look at whether somebody came after,
+ * stamps, no losses, no discard, no salvage, no second look at whether an event came after,
  * and no host that may switch it off. It is a floor, not a design.
  */
 #include "writer_loops.h"

@@ -55,8 +55,8 @@ qemu_region_size() {
 }
 
 # qemu_tsc_words: for the command line of a kernel under TCG, whose TSC is this machine's. A kernel that measures its
-# rate while somebody else has the CPU can take it for a fraction of that: its clock then runs several times too fast,
-# its time-outs come early and its watchdogs bark. Prints nothing where nobody knows the rate.
+# rate while another process has the CPU can take it for a fraction of that: its clock then runs several times too fast,
+# its time-outs come early and its watchdogs bark. Prints nothing where the rate is not known.
 qemu_tsc_words() {
 	khz=$("$BUILD/xvtrace" doctor --json 2>/dev/null | jq '(.tsc.hz // 0) / 1000 | round' 2>/dev/null) || khz=0
 	[ "${khz:-0}" = 0 ] || echo "tsc_early_khz=$khz"

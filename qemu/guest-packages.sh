@@ -97,7 +97,7 @@ release_of() {
 }
 
 # unpack_kernel VMLINUZ VMLINUX: under TCG half of a boot (3.5 of 7 s) is the kernel unpacking itself. QEMU also boots the
-# ELF file inside, by the kernel's PVH entry. Then its addresses are not randomised; who wants that boots VMLINUZ.
+# ELF file inside, by the kernel's PVH entry. Then its addresses are not randomised; for that, boot VMLINUZ.
 # A kernel that is compressed by something other than xz and zstd, or where the tool is missing, boots from VMLINUZ.
 unpack_kernel() {
 	# See the kernel's Documentation/x86/boot.rst: setup_sects, payload_offset, payload_length. The payload ends in

@@ -53,7 +53,7 @@ debian_sources() {
 	apt-get indextargets --format 'deb $(SITE) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' 'Origin: Debian' | sort -u
 }
 
-# make_ext4 DIR IMAGE MB-TO-SPARE. No journal: nobody mounts it for longer than a run.
+# make_ext4 DIR IMAGE MB-TO-SPARE. No journal: it is mounted for a run only.
 make_ext4() {
 	local mb
 	mb=$(du -sm --apparent-size "$1" | cut -f 1)

@@ -13,7 +13,7 @@ dmesg -n 1
 for module in crc32c_generic ext4; do
 	modprobe $module || fail "modprobe $module: failed"
 done
-# One that can nest would only be slower, and nobody nests in here.
+# One that can nest would only be slower, and nothing nests in here.
 if grep -qw svm /proc/cpuinfo; then
 	modprobe kvm_amd nested=0 || fail "modprobe kvm_amd: failed"
 elif grep -qw vmx /proc/cpuinfo; then
@@ -22,7 +22,7 @@ else
 	fail "this machine's CPUs have neither svm nor vmx: the one beneath it does not nest"
 fi
 
-# Whoever switches an event on also has the names of tasks recorded, by patching the scheduler. With a thread for each vCPU,
+# Switching an event on also has the names of tasks recorded, by patching the scheduler. With a thread for each vCPU,
 # QEMU 7.2 can hang over a patch in so hot a place (qemu/guest-lib.sh); instances take this over when they are made.
 echo norecord-cmd >/sys/kernel/tracing/trace_options || fail "trace_options: cannot be written"
 

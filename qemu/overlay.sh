@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# Pack a folder as a compressed cpio archive for the kernel. The same files give the same bytes, whoever packs them
+# Pack a folder as a compressed cpio archive for the kernel. The same files give the same bytes, whichever user packs them
 # where and when: names are sorted, times fixed, the owner is root, modes are 755 or 644.
 #
 # usage: overlay.sh DIR OUT.cpio.gz
@@ -29,6 +29,6 @@ find "$tmp/root" -exec touch -h -d @0 {} +
 (cd "$tmp/root" && find . -mindepth 1 | LC_ALL=C sort | cpio --quiet -o -H newc -R 0:0 --reproducible) >"$tmp/cpio"
 # Level 1: three times faster than the default, and a guest's boot does not notice the size.
 gzip -n -1 "$tmp/cpio"
-# Beside the target and renamed, so that nobody reads half a file.
+# Beside the target and renamed, so that half a file is never read.
 cp "$tmp/cpio.gz" "$2.$$"
 mv "$2.$$" "$2"

@@ -58,7 +58,7 @@ guest_options() {
 			own+=(--overlay "$overlay")
 		fi
 	done
-	# The last one of an odd number has nobody to talk to.
+	# The last one of an odd number has no peer.
 	if [ -n "$net" ] && ((side == 1 || $2 < n)); then
 		local roles=(server client)
 		own+=(--net "$VM_RUN_DIR/net$pair.sock:${roles[side]}" --ip "10.77.$pair.$((side + 1))/24")

@@ -33,8 +33,8 @@ static void kick(void *arg)
 }
 
 /*
- * A clock in memory for runs that shall be the same each time. One instruction, so that whoever
- * interrupts reads a later time; the value is noted for the event that asked.
+ * A clock in memory for runs that shall be the same each time. One instruction, so that an
+ * interrupt reads a later time; the value is noted for the event that asked.
  */
 static uint64_t counted_clock(void *arg)
 {

@@ -8,7 +8,7 @@
 
 #define BARE_PAGE ((struct xvt_bare_page *)XVT_BARE_PAGE)
 
-/* Bind the writer to ring 0; format the region if nobody did. Returns 0 or -errno. */
+/* Bind the writer to ring 0; format the region if it is not formatted. Returns 0 or -errno. */
 int event_start(void);
 
 /* The ring's writer, for measuring loops and the mailbox. */

@@ -7,8 +7,8 @@ BARE_IMAGES = $(BUILD)/guest/bare/cas.bin $(BUILD)/guest/bare/xadd.bin
 BARE_IMAGE_OBJ = $(BUILD)/guest/bare/image.o
 endif
 
-# No red zone, because interrupts use the stack below; no vector registers, because nobody
-# saves them. Addresses are small and fixed.
+# No red zone, because interrupts use the stack below; no vector registers, because
+# interrupts do not save them. Addresses are small and fixed.
 BARE_CFLAGS = -std=gnu11 -O2 -g $(XVT_WARN) -MMD -MP -ffreestanding -fno-pic -fno-stack-protector \
 	      -mno-red-zone -mgeneral-regs-only -Ishared -Iguest/bare
 BARE_OBJ = start.o cpu.o mem.o event.o main.o xvt_region.o xvt_check.o

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR MIT */
 /*
- * start.S - first instructions, and the way into and out of interrupts. Whoever starts us
+ * start.S - first instructions, and the way into and out of interrupts. What starts it
  * (the VMM, or a boot loader's trampoline) has switched to 64-bit mode with memory mapped one
  * to one.
  */
@@ -51,7 +51,7 @@ _start:
 	HANDLER	irq_entry, bare_irq
 	HANDLER	nmi_entry, bare_nmi
 
-/* Exceptions that nobody expects: vector and stack go to C and never come back. */
+/* Unexpected exceptions: vector and stack go to C and never come back. */
 	.balign	16
 	.globl	exception_entries
 exception_entries:

@@ -277,7 +277,7 @@ static int refuse_size(struct xvt_guest *g, const struct xvt_layout *l, int err)
 	return err;
 }
 
-/* Take over a region that someone formatted: the host, or this module before. */
+/* Take over a region that is formatted: by the host, or by an earlier load of this module. */
 static int accept_region(struct xvt_guest *g, const struct xvt_layout *l)
 {
 	struct device *dev = &g->pdev->dev;
@@ -377,7 +377,7 @@ static void stop_pairs(void)
 	pairs = NULL;
 }
 
-/* Pairs are a witness only: without them nothing is missing. */
+/* Pairs only check the clock map: without them nothing is missing. */
 static void start_pairs(struct xvt_guest *g)
 {
 	/* Blocks of kmalloc()'s that are a power of two are aligned to it: no pair crosses a page.
@@ -427,8 +427,8 @@ void xvt_core_stop(struct xvt_guest *g)
 
 /*
  * From here to xvt_core_resume() events are not recorded and not counted: the device answers
- * no access after the machine's wake-up until the PCI core restored it. Who is inside an
- * event now finishes it before its CPU, or the machine, stops.
+ * no access after the machine's wake-up until the PCI core restored it. An event that is
+ * open now is finished before its CPU, or the machine, stops.
  */
 void xvt_core_suspend(struct xvt_guest *g)
 {

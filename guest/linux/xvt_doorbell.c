@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * xvt_doorbell.c - wake the host: a write to our own device's Doorbell register, where the device
- * is an ivshmem-doorbell. Whom it wakes is the host's word; a senseless one wakes nobody, and
- * nothing but that register is ever written.
+ * is an ivshmem-doorbell. The host's word says which peer it wakes. A senseless word wakes none,
+ * and nothing but that register is ever written.
  */
 #include <linux/io.h>
 
@@ -58,7 +58,7 @@ void xvt_doorbell_map(struct xvt_guest *g)
 	pci_release_region(g->pdev, BAR_REGISTERS);
 }
 
-/* Nobody is inside an event, and no timer runs. */
+/* No event is open, and no timer runs. */
 void xvt_doorbell_unmap(struct xvt_guest *g)
 {
 	if (!g->registers)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * xvt_request.c - events that the host asks for, through its page of the region. Only if
- * whoever loaded the module allowed it (host_control=1); otherwise the answer is -EPERM.
+ * the module was loaded with host_control=1; otherwise the answer is -EPERM.
  */
 #include <linux/ctype.h>
 #include <linux/module.h>

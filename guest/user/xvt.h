@@ -29,7 +29,7 @@
  * threads would write the parent's rings. exec() needs nothing.
  *
  * What the region is. A file made by `xvtrace region create`, or in a guest the resource2
- * file of the ivshmem device (needs root; once somebody has made a region in it). The PCI file is
+ * file of the ivshmem device (needs root; once a region was made in it). The PCI file is
  * mapped as the kernel maps device memory: on Intel with KVM that is ordinary memory, but on
  * AMD it really is uncached, and an event then costs some microseconds instead of some tens
  * of nanoseconds. `xvt-emit --cost` measures it. With the kernel module loaded, use
@@ -77,7 +77,7 @@ extern "C" {
  *   -EALREADY   this process has a region open
  *   -ENOENT     no such file, or no device found
  *   -EACCES     and other errors of open(2), mmap(2), pthread_create(3)
- *   -EAGAIN     nobody has formatted it: run `xvtrace region create`
+ *   -EAGAIN     it is not formatted: run `xvtrace region create`
  *   -EBADMSG    not a region
  *   -EPROTO     a region of a newer version
  *   -ENOSPC     the file is shorter than its region

@@ -3,10 +3,10 @@
  * xvt_user.c - the user-space writer: maps a region, gives each thread a ring, answers clock
  * requests. Knows nothing of the host's side but the words in shared memory.
  *
- * Who owns a ring is decided by two things that agree or nobody touches it:
+ * Two things decide which thread owns a ring. Where they differ, no thread uses it:
  *   - an OFD lock on the ring's first byte in the file, held by the owning process from
  *     claim to release, dropped by the kernel when its last thread is gone;
- *   - ctl->state and ctl->pid, for everybody who only reads the memory.
+ *   - ctl->state and ctl->pid, for programs that only read the memory.
  * Inside the process `mutex` guards claims, releases and the helper's answers. It is held
  * with all signals blocked, so a handler never finds it held by its own thread.
  */
@@ -38,7 +38,7 @@ XVT_ASSERT(XVT_TIME_ACTIVE == XVT_CLOCK_F_ACTIVE, "xvt.h repeats the clock page'
 XVT_ASSERT(XVT_TIME_UNCONFIRMED == XVT_CLOCK_F_UNCONFIRMED, "xvt.h repeats the clock page's flags");
 XVT_ASSERT(XVT_TIME_CLOSED == XVT_CLOCK_F_CLOSED, "xvt.h repeats the clock page's flags");
 
-#define ANSWER_IDLE_NS	1000000l /* how often the helper looks when nobody asks */
+#define ANSWER_IDLE_NS	1000000l /* how often the helper looks when no host asks */
 #define ANSWER_SPIN_MAX 200000u	 /* looks while the host says that more follow */
 #define SEARCH_EVERY	256u	 /* events without a ring, before a thread looks for one again */
 #define TEXT_MAX	1000
@@ -262,8 +262,8 @@ static bool try_ring(uint32_t i, bool dead_owners)
 		return false;
 	if (lock_byte(xvt_ctl_off(&u.g, i), F_WRLCK, 1))
 		return false;
-	/* Between our look and the lock somebody may have come and gone, or come and died:
-	 * then leave it. */
+	/* Another thread may have claimed it between the look and the lock, and have released
+	 * it or died: then leave it. */
 	if (__atomic_compare_exchange_n(&c->claims, &claims, claims + 1, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE))
 		return true;
@@ -319,7 +319,7 @@ static struct user_ring *claim(void)
 {
 	uint32_t pass, i;
 
-	/* First rings that nobody has, then those of the dead. */
+	/* First rings without an owner, then those of the dead. */
 	for (pass = 0; pass < 2; pass++)
 		for (i = 0; i < u.g.ring_count; i++) {
 			if (!try_ring(i, pass))

@@ -133,7 +133,7 @@ flips() {
 		done
 		"$xvtrace" verify "$work/flip" >"$work/out" 2>"$work/err"
 		status=$?
-		# Bytes of padding belong to nobody.
+		# Bytes of padding belong to no chunk.
 		if [ $status -eq 0 ] && [ ! -s "$work/err" ]; then
 			padding=$((padding + 1))
 		elif [ $status -gt 1 ] || [ "$(wc -l <"$work/err")" -gt 1 ]; then

@@ -42,7 +42,7 @@ check "that is no failure of its own" test $? -eq 0
 record bash -c 'exit 3'
 wait "$recorder"
 check "one that fails is" test $? -eq 1
-check "nobody had to be killed" eval '! grep -q killing "$work/err"'
+check "no process had to be killed" eval '! grep -q killing "$work/err"'
 
 rm "$work/pid"
 record bash -c 'trap "" TERM; echo $$ >"$1"; exec sleep 1000' - "$work/pid"

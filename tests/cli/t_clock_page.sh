@@ -35,7 +35,7 @@ printf '\0\0' | dd of="$work/old" bs=1 seek=10 conv=notrunc status=none # minor
 	sh -c "'$BUILD/xvt-emit' '$work/old' --count 500 --rate 1000 --clock 10 --linger 1 >'$work/emit'; '$clock' '$work/pages/old.0' >'$work/host'"
 check "a region of version 1.0 is recorded" test $? -eq 0
 check "without a page in it" grep -q "recorded=500 .*clock_reads=0 " "$work/emit"
-check "which nobody has touched" test "$(od -An -v -tx8 -j $((0x$(od -An -tx8 -j 56 -N 8 "$work/old" | tr -d ' ') + 4096 + 256)) -N 256 "$work/old" | tr -d ' 0\n')" = ""
+check "which is untouched" test "$(od -An -v -tx8 -j $((0x$(od -An -tx8 -j 56 -N 8 "$work/old" | tr -d ' ') + 4096 + 256)) -N 256 "$work/old" | tr -d ' 0\n')" = ""
 check "the host's programs have theirs" grep -q "active=1" "$work/host"
 "$xvtrace" record -q -o "$work/x.xvt" -r g="$work/g" --clock-page "$work/no/such" --duration 1 2>"$work/err"
 check "a folder that cannot be made: exit 1 and a reason" eval "test $? -eq 1"' && grep -q "^xvtrace: .*/no/such: cannot make" "$work/err"'

@@ -8,7 +8,7 @@ set -u
 trap 'rm -rf "$work"' EXIT
 spoil=$BUILD/tests/tools/xvt-spoil
 
-# With marks and run spans, compressed by nobody: a chunk of every type.
+# With marks and run spans, not compressed: a chunk of every type.
 "$BUILD/tests/tools/xvt-mktrace" 300 48 "$work/good.xvt" >/dev/null || exit 1
 
 # said STATUS WORDS COMMAND...: that exit status, and WORDS; on stderr one line, and one of a filter without a match

@@ -23,7 +23,7 @@ guest() {
 	"$BUILD/xvt-emit" "$work/$1" --linger 600 "${@:2}" >"$work/$1.out" 2>&1 &
 	pids+=($!)
 }
-# ends NAME...: nobody writes any more
+# ends NAME...: all writers have ended
 ends() {
 	kill -TERM "${pids[@]}" 2>/dev/null
 	wait "${pids[@]}" 2>/dev/null

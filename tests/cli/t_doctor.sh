@@ -79,7 +79,7 @@ else
 	echo "skip - without /dev/kvm: mounting in a user namespace is not allowed here"
 fi
 
-# As somebody who may do nothing. The program must be reachable for him: a copy.
+# As a user without rights. The program must be reachable for that user: a copy.
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
 	install -m 755 "$xvtrace" "$work/xvtrace"
 	setpriv --reuid 65534 --regid 65534 --clear-groups "$work/xvtrace" doctor --json >"$work/nobody"

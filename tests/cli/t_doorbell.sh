@@ -98,7 +98,7 @@ kill -KILL $recorder
 wait $recorder 2>/dev/null
 record next good --doorbell g="$work/good.sock"
 check "after a recorder that was killed, the guest wakes the next one" more good 2
-# A server that ends: who knows the bell can still ring it.
+# A server that ends: a peer that knows the bell can still ring it.
 kill -TERM $server
 poll told next 'doorbell.s server has ended' || exit 1
 check "the server's end is told, and the bell goes on" more good 3
@@ -119,13 +119,13 @@ guest other cannot
 check "a guest that cannot ring is polled" more other 2
 check "... which is told" poll told other 'its doorbell does not ring \(.*it is polled'
 check "... all ends in order" ended other
-check "... and it was never asked to wake anybody" grep -q ' asked=0 ' "$work/other.guest"
+check "... and it was never asked to wake a host" grep -q ' asked=0 ' "$work/other.guest"
 check "... and all events are there" whole other
 
 record other other --doorbell g="$work/other.sock"
 guest other lies
 check "a guest that rings only when it is asked to is found out" poll told other 'does not ring when sub-buffers are full; it is polled'
-# From here on nobody asks it, so it writes nothing more.
+# From here on it is not asked, so it writes nothing more.
 check "... all ends in order" ended other
 check "... and all events are there" whole other
 check "... and nothing is left behind" clean other

@@ -33,7 +33,7 @@ check "the other one's ring is not in the trace" says '[.vms[].rings[]] | length
 check "the trace verifies" "$xvtrace" verify --complete "$work/t.xvt"
 wait "${pids[@]}"
 record --duration 1
-check "nobody comes: the trace verifies" "$xvtrace" verify --complete "$work/t.xvt"
+check "no writer comes: the trace verifies" "$xvtrace" verify --complete "$work/t.xvt"
 
 rm "$work/g"
 "$xvtrace" region create "$work/g" --size 1M --rings 2 --overwrite
@@ -43,7 +43,7 @@ record --mode overwrite --duration 1
 check "a flight recorder's writer is gone: its ring is in the trace, with what it attempted" \
 	says '[.vms[].rings[]] | length == 1 and .[0].attempted == 1000'
 check "the trace verifies" "$xvtrace" verify --complete "$work/t.xvt"
-check "nobody measured its clock, and that does not read like an exact one" eval '"$xvtrace" stat -q "$work/t.xvt" | grep -q "^g .*  no clock  unconfirmed 1000$"'
+check "its clock was not measured, and that does not read like an exact one" eval '"$xvtrace" stat -q "$work/t.xvt" | grep -q "^g .*  no clock  unconfirmed 1000$"'
 check "in the JSON the source is none, and the bound reaches back to the host's boot" \
 	says '.vms[0].rings[0] | .clock.source == "none" and .clock.bound_ns_max >= .last_ns and .first_ns > 0'
 [ $failures -eq 0 ]

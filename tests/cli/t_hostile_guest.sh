@@ -77,7 +77,7 @@ grep -A 12 "Sanitizer\|runtime error" "$work/record.err" | head -30
 # Three times the stall time-out and a second each is what guests that go on may take (docs/security.md).
 check "it ends soon when told to ($took_ms ms)" [ $took_ms -lt 20000 ]
 check "its memory stays below $rss_limit_mib MiB (${peak_kib:-none} KiB)" [ "${peak_kib:-99999999}" -lt $((rss_limit_mib * 1024)) ]
-check "it does not flood whoever reads its errors ($(wc -l <"$work/record.err") lines)" [ "$(wc -l <"$work/record.err")" -lt 1000 ]
+check "it does not flood the recorder's errors ($(wc -l <"$work/record.err") lines)" [ "$(wc -l <"$work/record.err")" -lt 1000 ]
 
 "$xvtrace" report "$work/t.xvt" --vm honest >"$work/honest.txt" 2>/dev/null
 # "... u64: THREAD NUMBER": each thread 0, 1, 2, ... and nothing else.

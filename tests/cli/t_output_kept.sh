@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck disable=SC2317
 # A command that fails before it records anything leaves FILE as it was, and makes none; and it leaves
-# the regions that it had opened by then to whoever comes next.
+# the regions that it had opened by then to the next command.
 set -u
 . "$(dirname "$0")/lib.sh"
 trap cleanup EXIT
@@ -52,7 +52,7 @@ keeps 1 "record, no doorbell" "$xvtrace" record -q -r left="$work/left" --doorbe
 keeps 1 "record, no place to be asked at" "$xvtrace" record -q -r left="$work/left" --control "$work/no/socket"
 keeps 1 "salvage, no region" "$xvtrace" salvage -q "$work/no-region"
 
-# --- What a region held is still there, and nobody is said to have died.
+# --- What a region held is still there, and no writer is said to have died.
 "$xvtrace" record -o "$work/t.xvt" -r left="$work/left" --mode overwrite --duration 1 --join-timeout 0 2>"$work/err"
 check "the next recording ends well" test $? -eq 0
 check "it does not take those before for dead" eval '! grep -q "did not end in order" "$work/err"'

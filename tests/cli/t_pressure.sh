@@ -36,7 +36,7 @@ high() {
 
 adds_up='.attempted == .events + .discarded + .lost + .in_flight'
 
-# -- a pipe that nobody reads for a while
+# -- a pipe that is not read for a while
 
 region=$work/pipe-region
 mkfifo "$work/pipe"
@@ -44,7 +44,7 @@ write "$region"
 exec 3<>"$work/pipe"
 "$xvtrace" record -q -o "$work/pipe" -r g="$region" --memory 8M --stall-timeout 0.1 2>"$work/err" 3>&- &
 recorder=$!
-check "nobody reads: the guests drop and count" poll lost 1000000
+check "no reader: the guests drop and count" poll lost 1000000
 now=$("$xvtrace" region show --json "$region" | jq '[.rings[].lost_by.full] | add')
 check "and go on" poll lost $((now + 1000000))
 cons() { "$xvtrace" region show --json "$region" | jq '[.rings[].cons] | add'; }
@@ -58,7 +58,7 @@ empty() {
 	"$xvtrace" region show --json "$region" | jq -e 'all(.rings[]; .cons == .commit)' >/dev/null
 }
 last= since=0
-check "and nobody empties their rings" poll stuck
+check "and their rings are not emptied" poll stuck
 echo "most memory: $(high) KiB"
 check "the recorder keeps to its memory (8 MiB, and 40 for itself)" test "$(high)" -lt $((48 * 1024))
 exec 4<"$work/pipe" 3>&-
@@ -67,13 +67,13 @@ reader=$!
 exec 4<&-
 more() { [ "$(cons)" -gt $((begin + 10000000)) ]; }
 begin=$(cons)
-check "once somebody reads, events flow" poll more
+check "once it is read, events flow" poll more
 check "still within its memory" test "$(high)" -lt $((48 * 1024))
-# It is to end while nobody reads, for longer than it waits for rings.
+# It is to end while the pipe is not read, for longer than it waits for rings.
 kill -STOP $reader
 kill -TERM "$recorder"
 last=
-check "nobody reads while it ends" poll stuck
+check "the pipe is not read while it ends" poll stuck
 kill -CONT $reader
 wait "$recorder"
 check "the recorder ends in order" test $? -eq 0

@@ -129,7 +129,7 @@ recorder=$!
 check "of two QEMUs one is there: that it runs is told" poll told "$work/m.xvt" '^runs, at|[^a-z]runs, at'
 say migrate "{\"uri\": \"exec:cat >$work/state\"}"
 check "it stands still" poll told "$work/m.xvt" 'stopped, at'
-check "nobody else is there yet: it has moved" poll grep -q "^xvtrace: .*moved to another VMM" "$work/err"
+check "no other VMM is there yet: it has moved" poll grep -q "^xvtrace: .*moved to another VMM" "$work/err"
 kill -KILL "$from"
 start_qemu to -incoming "exec:cat $work/state"
 say cont
@@ -158,7 +158,7 @@ refuses() {
 refuses "a name that no -r has" 2 "none has that name" --qmp "g2=$work/qmp"
 refuses "no name at all" 2 "NAME=SOCKET" --qmp "$work/qmp"
 refuses "the same socket twice" 2 "given twice" --qmp "g1=$work/qmp" --qmp "g1=$work/qmp"
-refuses "two sockets, and nobody listens at either" 1 "refused" --qmp "g1=$work/qmp" --qmp "g1=$work/none"
-refuses "a socket where nobody listens" 1 "refused" --qmp "g1=$work/qmp"
+refuses "two sockets, and none listens" 1 "refused" --qmp "g1=$work/qmp" --qmp "g1=$work/none"
+refuses "a socket that does not listen" 1 "refused" --qmp "g1=$work/qmp"
 refuses "no socket" 1 "No such file or directory; start QEMU with -qmp unix:$work/none,server=on,wait=off" --qmp "g1=$work/none"
 [ $failures -eq 0 ]

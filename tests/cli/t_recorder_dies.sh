@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck disable=SC2317
 # A recorder was killed and left its rings switched on. The next one finds no clock, because their writer stands still:
-# when it ends they are off all the same, for nobody is there any more. Or their writer has ended meanwhile: what it left comes
+# when it ends they are off all the same, for no recorder is left. Or their writer has ended meanwhile: what it left comes
 # out, of a ring that the trace knows.
 set -u
 . "$(dirname "$0")/lib.sh"
@@ -26,7 +26,7 @@ wait $recorder 2>/dev/null
 check "killed, it leaves the ring switched on" test "$(show enable)" = 1
 kill -STOP $writer
 "$xvtrace" record -q -o "$work/b.xvt" -r g="$work/g" --duration 1 --join-timeout 1 --stall-timeout 1
-check "the next one, which nobody answers, ends" test $? -eq 0
+check "the next one, which no guest answers, ends" test $? -eq 0
 check "and leaves it switched off" test "$(show enable)" = 0
 check "its trace verifies" "$xvtrace" verify "$work/b.xvt"
 kill -CONT $writer

@@ -37,7 +37,7 @@ recorder=$!
 check "the first file is recorded" poll taken 20000
 rm "$work/g"
 check "that it is deleted is said" poll grep -q "g: warning: .*deleted" "$work/err"
-: >"$work/g" # who makes a new one does so in steps
+: >"$work/g" # a new one is made in steps
 truncate -s 1M "$work/g"
 rm "$work/g"
 "$xvtrace" region create "$work/new" --size 2M --rings 2 && mv "$work/new" "$work/g"
@@ -49,7 +49,7 @@ check "that is said" grep -q "g: warning: another file came" "$work/err"
 exec 9<"$work/new"
 flock 9
 mv "$work/new" "$work/g"
-check "one that somebody else has is told of" poll grep -q "g.2: warning: .*cannot be recorded yet" "$work/err"
+check "one that another recorder has is reported" poll grep -q "g.2: warning: .*cannot be recorded yet" "$work/err"
 seconds=$(grep -c machines "$work/err")
 later() { [ "$(grep -c machines "$work/err")" -gt $((seconds + 2)) ]; }
 poll later

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck disable=SC2317
 # Snapshots of flight recorders that real programs write, each region as a guest's: one moment for
-# all, nobody is stopped or waited for too long, nothing of the host's is changed.
+# all, no guest is stopped or waited for too long, nothing of the host's is changed.
 set -u
 . "$(dirname "$0")/lib.sh"
 pids=()
@@ -141,7 +141,7 @@ for i in 1 2 3; do
 	check "speed $i: the writers go on" test $? -eq 0
 done
 check "speed: the host's words are what they were" test "$before" = "$(host_words c; host_words d)"
-check "speed: nobody is told to be at work on it" test "$(attach_id c)" = 0
+check "speed: no recorder is said to be at work on it" test "$(attach_id c)" = 0
 
 # The next reader accounts for all of the ring's life: no snapshot has taken anything from it.
 kill -KILL "$writer"
@@ -178,7 +178,7 @@ check "ended: all that it held is there" stat_says "$work/p.xvt" '[.vms[] | sele
 check "still: the others are there" stat_says "$work/p.xvt" '.vms[] | select(.name == "d").rings[0].attempted > 1000'
 kill -CONT "$e"
 
-# --- A recorder was killed: what it left is the next recorder's, whoever takes snapshots meanwhile. A snapshot that was
+# --- A recorder was killed: what it left is the next recorder's, whichever snapshots are taken meanwhile. A snapshot that was
 # killed is no recorder.
 region k --size 1M --rings 1
 start k "$BUILD/xvt-emit" "$work/k" --count 1000000000000 --rate 5000
@@ -190,7 +190,7 @@ check "killed: the region says how far its file got" test $? -eq 0
 kill -KILL "$pid"
 wait "$pid" 2>/dev/null
 before=$(host_words k)
-check "killed: and who it was" test "$(attach_id k)" != 0 -a "$(attach_id k)" != 1
+check "killed: and which one it was" test "$(attach_id k)" != 0 -a "$(attach_id k)" != 1
 "$xvtrace" snapshot -o "$work/k1.xvt" -r k="$work/k" 2>"$work/err"
 check "killed: snapshot" test $? -eq 0
 check "killed: verifies" "$xvtrace" verify --notes "$work/k1.xvt"

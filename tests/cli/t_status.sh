@@ -49,7 +49,7 @@ done
 
 mkdir "$XVTRACE_RUN_DIR"
 "$xvtrace" status 2>"$work/err"
-check "nobody at work: exit 1" test $? -eq 1
+check "no recorder: exit 1" test $? -eq 1
 check "and it says so" grep -q "no recorder" "$work/err"
 
 : >"$work/err"
@@ -60,7 +60,7 @@ write "$work/a" --rate 2000
 truncate -s 1M "$work/blank"
 record "$work/t.xvt" -r g1="$work/a" -r g2="$work/blank" --join-timeout 600
 check "before all have joined it says so" poll says '.recorders[0].joined == false and (.recorders[0].vms | length) == 2'
-check "who is waited for" says '.recorders[0].vms[1] | .name == "g2" and .phase == "waiting" and .rings == []'
+check "the machine that is waited for" says '.recorders[0].vms[1] | .name == "g2" and .phase == "waiting" and .rings == []'
 end
 record "$work/t.xvt" -r g1="$work/a"
 check "events, and how many in a second" poll says '.recorders[0] | .joined and .events > 4000 and .events_s > 500 and .events_s < 50000'
@@ -124,7 +124,7 @@ check "then to ask there is an error" test $? -eq 1
 record "$work/u.xvt" -r g3="$work/b"
 check "both of them" poll says '.recorders | length == 2 and ([.[].vms[].name] | sort) == ["g1", "g3"]'
 
-# -- a folder that somebody else has locked for good
+# -- a folder that another process has locked for good
 
 mkdir "$work/locked"
 (flock 9 && exec sleep 1000) 9<"$work/locked" >/dev/null 2>&1 &
@@ -135,31 +135,31 @@ XVTRACE_RUN_DIR=$work/locked timeout 60 "$xvtrace" record -q -o "$work/v.xvt" -r
 check "a recorder begins and ends all the same" test $? -eq 0
 check "and leaves nothing there" rmdir "$work/locked"
 
-# -- who was killed
+# -- one that was killed
 
 kill -KILL "$first"
 wait "$first" 2>/dev/null
-check "who was killed is not told of" says '.recorders | length == 1 and .[0].vms[0].name == "g3"'
+check "one that was killed is not reported" says '.recorders | length == 1 and .[0].vms[0].name == "g3"'
 check "what it left is still there" test -S "$XVTRACE_RUN_DIR/record-$first"
 "$xvtrace" status --control "$XVTRACE_RUN_DIR/record-$first" 2>"$work/err2"
 check "and asked by name, that it died" grep -q "has died" "$work/err2"
 end
 end_writer
 
-# -- nobody reads the trace
+# -- the trace is not read
 
 write "$work/c"
 mkfifo "$work/pipe"
 exec 3<>"$work/pipe"
 record "$work/pipe" -r g5="$work/c" 3>&-
 check "the next one tidies up" poll test ! -e "$XVTRACE_RUN_DIR/record-$first"
-check "while nobody reads the trace it answers, and says why it waits" poll says '.recorders[0].disk_slow'
+check "while the trace is not read it answers, and says why it waits" poll says '.recorders[0].disk_slow'
 check "the rings run full" poll says 'all(.recorders[0].vms[0].rings[]; .undrained_bytes > .size_bytes / 2)'
 check "that is in the table" eval '"$xvtrace" status | grep -q "pressure: the disk"'
 exec 4<"$work/pipe" 3>&-
 cat <&4 >"$work/c.xvt" &
 exec 4<&-
-check "once somebody does, what was lost shows" poll says '.recorders[0] | .lost > 0 and .lost == ([.vms[].rings[].lost_by.full] | add)'
+check "once it is read, what was lost shows" poll says '.recorders[0] | .lost > 0 and .lost == ([.vms[].rings[].lost_by.full] | add)'
 end
 end_writer
 
@@ -185,7 +185,7 @@ check "going on without a machine: nothing is in order up to then" poll says '.r
 check "that is in the table" eval '"$xvtrace" status >"$work/out" && grep -q "nothing has come yet" "$work/out" && grep -q "^g9 .*waiting" "$work/out"'
 end
 
-# -- rings whose writer and recorder are dead: nobody measures their clocks
+# -- rings whose writer and recorder are dead: their clocks are not measured
 
 write "$work/f" --rate 1000
 record "$work/t.xvt" -r g10="$work/f"

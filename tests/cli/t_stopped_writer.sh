@@ -47,7 +47,7 @@ recorder=$!
 pids+=($recorder)
 
 check "both writers are stopped inside an event" eval 'poll stopped ${writer[0]} && poll stopped ${writer[1]}'
-# The past is told to be whole up to a moment well after the stop: nobody waits for the two any more.
+# The past is said to be whole up to a moment well after the stop: the two are no longer waited for.
 flows() {
 	[ "$(watermark)" -gt $(($(get after_ns "$work/$1.says") + 100000000)) ]
 }

@@ -55,10 +55,10 @@ for seed in $SEEDS; do
 	check "$seed: no event twice, and all of the other machine's" awk '
 		!/ u64: / { next }
 		$2 ~ /^moved/ && ($NF > 1e8 || $(NF - 1) > 1) { torn++; next }
-		{ split($2, at, ":"); who = at[1] " " $(NF - 1); n = $NF }
-		who in last && n <= last[who] { print who ": after " last[who] " comes " n; bad++ }
-		who in last && n > last[who] + 1 { missing[at[1]] += n - last[who] - 1 }
-		{ last[who] = n; seen[at[1]]++ }
+		{ split($2, at, ":"); ring = at[1] " " $(NF - 1); n = $NF }
+		ring in last && n <= last[ring] { print ring ": after " last[ring] " comes " n; bad++ }
+		ring in last && n > last[ring] + 1 { missing[at[1]] += n - last[ring] - 1 }
+		{ last[ring] = n; seen[at[1]]++ }
 		END {
 			print torn + 0 " torn, " seen["moved"] " events, " missing["moved"] + 0 " missing; of the other " seen["other"] ", " missing["other"] + 0
 			exit bad > 0 || missing["other"] > 0 || !seen["moved"] || torn > 150

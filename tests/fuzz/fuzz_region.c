@@ -585,7 +585,7 @@ static void once(void)
 	fuzz_quiet();
 	fuzz_file_new(&guest.region, "region");
 	fuzz_file_new(&guest.trace, "trace");
-	/* In brackets: not the macro, this mapping is the guest's and nobody guards it. */
+	/* In brackets: not the macro, this mapping is the guest's and is not guarded. */
 	guest.base = (mmap)(NULL, PAGES_MAX * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED,
 			    guest.region.fd, 0);
 	if (guest.base == MAP_FAILED)

@@ -23,8 +23,8 @@ runs() {
 	esac
 }
 
-# told WHAT LOG: what was found, and the input itself; whoever reads this may be far from the machine
-# that made it. What is said before "not ok" is what tests/run.sh shows.
+# told WHAT LOG: what was found, and the input itself: the log may be read far from the machine that
+# made it. What is said before "not ok" is what tests/run.sh shows.
 told() {
 	local f
 	grep -E '^SUMMARY|finding|ERROR|runtime error|    #[0-9]+ .* (in )?[a-z_]+ .*(host|shared)/' "$2" | head -n 10 | sed 's/^/# /'

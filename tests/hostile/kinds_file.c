@@ -17,7 +17,7 @@ static void write_one(struct hostile *h, struct ring *r, uint64_t *s)
 	honest(r, s);
 }
 
-/* Away at once and back at once, so that some of who maps it never notice. */
+/* Away at once and back at once, so that some programs that map it never notice. */
 static void shrink(struct hostile *h, uint64_t *s)
 {
 	uint64_t to = next(s) % 4 ? next(s) % h->size : 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * xvt-bad-trace.c - writes traces that are whole, with right checksums, and meant to hurt who reads
- * them: to see that reading stays within bounds.
+ * xvt-bad-trace.c - writes traces that are whole, with right checksums, and meant to hurt readers:
+ * to see that reading stays within bounds.
  *   xvt-bad-trace PLAN MIB FILE.xvt [zstd]
  */
 #include <stdio.h>

@@ -53,7 +53,7 @@ static void end(int signal)
 	ended = 1;
 }
 
-/* As QEMU's device does: a peer that is not there is nobody. */
+/* As QEMU's device does: a word for a peer that is not there does nothing. */
 static void ring(uint64_t word)
 {
 	uint32_t peer = (uint32_t)word >> 16;

@@ -477,8 +477,8 @@ static void blame(unsigned int cpu, const struct list *ftrace, const struct list
 }
 
 /*
- * Who overtook whom. Whoever overtook f has our stamp below that of f, so ftrace's stamp below
- * it too: looking at what began before our stamp of f misses nobody.
+ * Which event overtook which. An event that overtook f has our stamp below that of f, so ftrace's
+ * stamp below it too: looking at what began before our stamp of f misses none.
  */
 static unsigned long count_inversions(unsigned int cpu, const struct list *ftrace,
 				      const struct list *ours)

@@ -206,7 +206,7 @@ static void test_instances(void)
 	rmdir(path);
 }
 
-/* --- the truth, and who tells it --- */
+/* --- the truth, and its sources --- */
 
 /* The guest's own clock, read between two readings of ours, as the guest's log has it. */
 static bool offset_is(struct xvt_place *p, int64_t offset)
@@ -340,7 +340,7 @@ static void test_sources(struct xvt_place *p, const struct xvt_host_clock *clock
 	check(xvt_clock_kvm.read(s, 1, &liar) == -ENODEV, "a vCPU that is not there is not known");
 	xvt_clock_kvm.close(s);
 
-	/* Whoever is right, the guest's own instruction says. */
+	/* The guest's own instruction says which source is right. */
 	truth = offset_is(p, 0) ? 0 : OFFSET;
 	if (!check(offset_is(p, truth), "asked for %lld, the guest reads the host's TSC + %" PRId64,
 		   OFFSET, truth))

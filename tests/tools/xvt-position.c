@@ -7,7 +7,7 @@
  *   xvt-position REGION BYTES LOST BITS
  *
  * BYTES before 2^64, a multiple of the sub-buffer size; LOST events before 2^32. Of each stamp BITS
- * bits count, 3 to 32. Nobody may have used the region yet, nor may anybody use it meanwhile.
+ * bits count, 3 to 32. The region must be unused, also while this runs.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  *
  *   xvt-write-back REGION SEED TURNS
  *
- * A writer's page is copied while nobody is inside: a copy that says "somebody is" would keep the
+ * A writer's page is copied while no event is open: a copy with an open event would keep the
  * ring from ever publishing again, which is the guest's affair, not the reader's.
  */
 #define _GNU_SOURCE

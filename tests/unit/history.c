@@ -161,7 +161,7 @@ static void stop(struct maker *m, uint32_t depth)
 		return;
 	m->stops[vm]++;
 	/* Clocks are measured ten times a second; a jump by less than the time between two nodes
-	 * can be on either side for all that anybody knows. */
+	 * can be on either side: no node tells them apart. */
 	measure_machine(m, vm);
 	some_operations(m, below(m, 4), depth + 1);
 	m->stopped |= 1u << vm;
@@ -201,7 +201,7 @@ static void join(struct maker *m)
 		;
 	if (ring >= m->h->shape.rings || m->stopped >> m->h->vm[ring] & 1)
 		return;
-	/* A clock goes on between what was and who joins. */
+	/* A clock goes on between the past and a ring that joins. */
 	m->now += m->unit_ns;
 	m->joined |= 1u << ring;
 	add(m, OP_JOIN, ring, 0);
@@ -277,7 +277,7 @@ bool history_is_exact(const struct history *h)
 	return !h->creep && !h->bound_ns;
 }
 
-static void make(struct history *h, uint64_t seed, bool told)
+static void make(struct history *h, uint64_t seed, bool reported)
 {
 	static const uint64_t units[] = { 1, 1000, 100000, 2 * MS };
 	struct maker m = { .h = h, .random = seed };
@@ -285,16 +285,16 @@ static void make(struct history *h, uint64_t seed, bool told)
 
 	memset(h, 0, sizeof(*h));
 	h->seed = seed;
-	h->told = told;
+	h->reported = reported;
 	h->shape.rings = 2 + below(&m, 4);
 	h->shape.mode = below(&m, 2) ? XVT_ENABLE_STOP : XVT_ENABLE_OVERWRITE;
 	h->shape.subbuf_size = 1024u << below(&m, 2);
 	h->shape.subbuf_count = 4u << below(&m, 2);
 	h->shape.ts_bits = below(&m, 2) ? 0 : 8 + below(&m, 24);
 	m.unit_ns = units[below(&m, 4)];
-	if (told && m.unit_ns >= 1000 && chance(&m, 64))
+	if (reported && m.unit_ns >= 1000 && chance(&m, 64))
 		h->creep = 1 + below(&m, 3);
-	if (told && chance(&m, 64))
+	if (reported && chance(&m, 64))
 		h->bound_ns = 1 + below(&m, 300);
 	m.now = 2000 * MS;
 	m.quiet = below(&m, h->shape.rings + 1);

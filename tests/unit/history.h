@@ -2,7 +2,7 @@
 /*
  * history.h - what some guests did, moment by moment, made from a seed; and a host that looks at
  * it as another seed says. One history gives the same bytes in the rings and the same measured
- * nodes whoever looks, so it must give the same trace.
+ * nodes in each schedule, so it must give the same trace.
  *
  * A history is a list of operations in order of host time. Some happen while a writer is between
  * its clock read and what follows: those are the next `hold` operations of the list.
@@ -19,7 +19,7 @@ enum op_kind {
 	OP_DISCARD,
 	OP_MARK,
 	OP_BIG,	    /* does not fit: lost */
-	OP_FILL,    /* nobody drains, and the ring is written until `size` events are lost */
+	OP_FILL,    /* no drain, and the ring is written until `size` events are lost */
 	OP_RESTART, /* the writer dies, wherever it is, and a new generation begins */
 	OP_NODE,    /* the host measures the ring's clock */
 	OP_STOP,    /* the VMM stops machine `ring`, and says so */
@@ -45,14 +45,14 @@ struct history {
 	uint64_t offset[ENGINE_RINGS_MAX]; /* guest clock - host time, of each machine */
 	uint32_t creep;			   /* ticks that a guest's clock gains in 1024 ns */
 	uint32_t bound_ns;		   /* largest of a measurement */
-	bool told; /* stops are told by a VMM; else nobody tells, and sides may be unprovable */
+	bool reported;			   /* a VMM reports stops; else sides may be unprovable */
 	struct op *ops;
 	size_t nr_ops;
 	size_t room;
 };
 
 void history_make(struct history *h, uint64_t seed);
-/* Machines stand still, their clocks too, and nobody says so: sides of borders may be unprovable.
+/* Machines stand still, their clocks too, without a report: sides of borders may be unprovable.
  */
 void history_make_untold(struct history *h, uint64_t seed);
 void history_add(struct history *h, const struct op *op);
@@ -71,7 +71,7 @@ struct schedule {
 	uint32_t hide;	       /* that nest reads 0 in a moment in which it may */
 };
 
-/* Nobody looks but where the history says so, and at the end. */
+/* The host looks only where the history says so, and at the end. */
 extern const struct schedule schedule_none;
 struct schedule schedule_make(uint64_t seed);
 

@@ -114,7 +114,7 @@ static void learn_some(struct play *p)
 }
 
 /*
- * May nest read 0 although somebody is inside? Two moments in which it must be no proof: when an
+ * Two moments in which nest reads 0 although an event is open, and must be no proof: when an
  * inner record is finished and the outer's end is interrupted, it is not published yet; and what a
  * writer stored since it read its clock may take until the proof's delta to be seen.
  */
@@ -379,7 +379,7 @@ static void stop(struct play *p, const struct op *op)
 {
 	uint32_t i;
 
-	for (i = 0; p->h->told && i < p->e.nr_rings; i++) {
+	for (i = 0; p->h->reported && i < p->e.nr_rings; i++) {
 		struct xvt_ring *r = p->e.rings[i];
 		struct xvt_epoch_bump *b;
 
@@ -397,7 +397,7 @@ static void resume(struct play *p, const struct op *op)
 	uint32_t i;
 
 	p->offset[op->ring] += (uint64_t)op->jump;
-	for (i = 0; p->h->told && i < p->e.nr_rings; i++) {
+	for (i = 0; p->h->reported && i < p->e.nr_rings; i++) {
 		if (p->h->vm[i] == op->ring)
 			xvt_ring_stood_still(p->e.rings[i], p->now);
 	}

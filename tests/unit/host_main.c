@@ -81,7 +81,7 @@ int main(void)
 	srunner_add_suite(runner, rounds_suite());
 	srunner_add_suite(runner, schedules_suite());
 	srunner_add_suite(runner, control_suite());
-	srunner_add_suite(runner, cut_suite());
+	srunner_add_suite(runner, snapshot_suite());
 	srunner_add_suite(runner, session_drain_suite());
 	srunner_add_suite(runner, session_exact_suite());
 	srunner_add_suite(runner, session_kvm_suite());

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * recording.h - a recording of one machine, "g1", over real shared memory and into memory: what
- * the tests of the session begin with. The machine's vCPUs are the test's own code, or nobody.
+ * the tests of the session begin with. The machine's vCPUs are the test's own code, or there are
+ * none.
  */
 #ifndef XVT_TEST_RECORDING_H
 #define XVT_TEST_RECORDING_H

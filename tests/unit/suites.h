@@ -38,7 +38,7 @@ Suite *rounds_suite(void);
 Suite *schedules_suite(void);
 /* session */
 Suite *control_suite(void);
-Suite *cut_suite(void);
+Suite *snapshot_suite(void);
 Suite *session_drain_suite(void);
 Suite *session_exact_suite(void);
 Suite *session_kvm_suite(void);

@@ -877,7 +877,7 @@ static void put_things(struct xvt_trace_writer *w, unsigned int flags)
 		put_meta(w, vm, XVT_META_COMM, 400, "from-meta", 9);
 		put_meta(w, vm, XVT_META_KSYMS, 0, ksyms, sizeof(ksyms) - 1);
 	}
-	/* A chunk of a type that nobody knows yet. */
+	/* A chunk of an unknown type. */
 	must(!xvt_trace_put(w, 999, "future", 6, NULL, 0), "999");
 }
 

@@ -47,7 +47,7 @@ start_d() {
 }
 
 # listen NAME: a connection to its console for orders, open as long as we live. What the guest says
-# there is read and dropped: QEMU would drop it from the log, too, once nobody took 278 characters.
+# there is read and dropped: QEMU would drop it from the log, too, once 278 characters were not taken.
 declare -A orders
 listen() {
 	local fd
@@ -82,7 +82,7 @@ monitor() {
 	[ -z "$said" ] || { echo "$1: $said"; return 1; }
 }
 
-# played DISTURBANCE: d went through it. Where it did not, what follows has no meaning, and whoever reads this
+# played DISTURBANCE: d went through it. Where it did not, what follows has no meaning, and a reader of this
 # cannot ask the guest any more.
 played() {
 	"$1" && return
@@ -120,8 +120,8 @@ record_both() {
 
 # ------------------------------------------------------------------ the disturbances
 
-# What may be late or unconfirmed: who is inside an event while d stands still. A disturbance that
-# stops d where nobody can look may have one event of a task and one of an interrupt on each CPU.
+# What may be late or unconfirmed: an event that is open while d stands still. A disturbance that
+# stops d at an unknown place may have one event of a task and one of an interrupt on each CPU.
 inside=0
 look_inside() {
 	inside=$((inside + $("$xvtrace" region show --json "$(vm_region d)" | jq '[.rings[].nest] | add')))
@@ -244,7 +244,7 @@ whole() {
 }
 
 # rises FILE VM CPU: after a live migration onto the same file. What QEMU's copy took away before
-# anybody saw it is missing; no number comes twice, and without such a copy none is missing.
+# the other one saw it is missing; no number comes twice, and without such a copy none is missing.
 rises() {
 	local copied
 	copied=$("$xvtrace" verify --notes "$1" | grep -c "memory went back")

@@ -9,7 +9,7 @@ set -u
 # one KIND: kill or panic
 one() {
 	local kind=$1 victim=v-$1 other=o-$1 trace=$work/$1.xvt after=$work/$1-salvaged.xvt cpu region
-	# Large rings: on a busy machine nobody may drain for a while, and this test is about death.
+	# Large rings: on a busy machine they may not be drained for a while, and this test is about death.
 	vm_start "$victim" --vcpus 2 --region-size 64M --mod probes=none --overlay "$(overlay mark.sh)" \
 		--append "xvt.marks=100000000 xvt.end=$kind" || exit 1
 	vm_start "$other" --vcpus 1 --region-size 64M --mod probes=none --overlay "$(overlay mark.sh)" \

@@ -92,7 +92,7 @@ static int ask(int sock, uint64_t kind, uint64_t number)
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		/* Refused: nobody listens there (yet). The caller counts it as a time-out. */
+		/* Refused: no socket listens there (yet). The caller counts it as a time-out. */
 		if (n < 0)
 			return errno == EAGAIN || errno == ECONNREFUSED ? 0 : -errno;
 		if (n == sizeof(p) && p.magic == MAGIC && p.kind == kind && p.number == number)

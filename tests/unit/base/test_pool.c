@@ -11,7 +11,7 @@
 #define WHOLE  (PIECE + XVT_POOL_HEAD) /* what one takes of a budget */
 #define OWN    8u		       /* pieces */
 #define COMMON 6u
-#define LENT   3u /* of them to the first who comes: as many as are left then, */
+#define LENT   3u /* of them to the first that comes: as many as are left then, */
 #define NEXT   1u /* and to the second */
 
 static struct xvt_pool common, a, b;

@@ -5,8 +5,8 @@
  * from it than the trace says, as recorded and re-clocked.
  *
  * The clocks: set forward now and then because they tick too slowly (KVM's catch-up); fast or slow,
- * and set back to the host's; moved by a step of any size; moved, and moved back before anyone
- * could measure it. What KVM reports of them (the tracepoint kvm_write_tsc_offset) is reported
+ * and set back to the host's; moved by a step of any size; moved, and moved back before it
+ * could be measured. What KVM reports of them (the tracepoint kvm_write_tsc_offset) is reported
  * here before the next measurement, as session/kvm.c does.
  */
 #define _GNU_SOURCE
@@ -348,7 +348,7 @@ static void play(struct world *w)
 			write_event(w, next_event);
 			next_event += magnitude(w, 50e3, (double)busy);
 		} else {
-			/* Between two measurements a guest that is silent bears witness. */
+			/* Between two measurements a guest that is silent is evidence. */
 			w->r->guest.quiet =
 				w->measured && next_look - w->node_ns[w->measured - 1] > 250 * MS;
 			if (!below(w, 4))
@@ -607,7 +607,7 @@ static void conclude(const char *how, enum kind kind, const struct judged *j)
 		      " ns of %" PRIu64 ": XVT_BOUNDS=4 XVT_SEED_BASE=%" PRIu64,
 		      names[kind], how, j->beyond, j->worst_ns, j->worst_bound_ns,
 		      j->worst_seed - kind);
-	/* Whoever flags everything, or says "a second" of everything, is always right. */
+	/* A trace that flags everything, or says "a second" of everything, is always right. */
 	if (j->events > 10000)
 		ck_assert_uint_lt(j->flagged, j->events / 2);
 }

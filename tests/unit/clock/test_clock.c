@@ -129,7 +129,7 @@ START_TEST(a_clock_that_is_set_forward_is_off_its_line_by_what_it_gains)
 	ck_assert_uint_eq(xvt_clock_map_last(&m)->segment_bound_ns,
 			  10 * MS + 300 + XVT_STAMP_SLACK_NS);
 	xvt_clock_map_fini(&m);
-	/* A slower one has a rate of its own: nobody sets a clock back all the time. */
+	/* A slower one has a rate of its own: no hypervisor sets a clock back all the time. */
 	xvt_clock_map_init(&m, 900000000);
 	m.host_hz = 1000000000;
 	add(&m, 0, 1000 * MS, 300);
@@ -168,7 +168,7 @@ START_TEST(reported_changes_are_in_the_bound_or_end_the_epoch)
 }
 END_TEST
 
-/* At what moment of a node's own interval a change was, nobody knows: it is in both segments. */
+/* The moment of a change within a node's own interval is unknown: it is in both segments. */
 START_TEST(a_change_beside_a_node_is_in_the_bounds_on_both_sides)
 {
 	struct xvt_clock_map m;
@@ -346,7 +346,7 @@ START_TEST(the_evidence_decides_on_which_side_of_a_border_a_value_lies)
 		uint64_t at, floor_ns, ceiling_ns, want_ns;
 		enum xvt_map_result want;
 	} cases[] = {
-		/* Stood still: copied before the pause, written after it, and nobody knows. */
+		/* Stood still: copied before the pause, written after it, unknown to the host. */
 		{ 120 * MS, 3120 * MS, 110 * MS, 0, 115 * MS, 110 * MS, XVT_MAP_OK },
 		{ 120 * MS, 3120 * MS, 110 * MS, 3000 * MS, 3200 * MS, 3110 * MS, XVT_MAP_OK },
 		{ 120 * MS, 3120 * MS, 110 * MS, 0, 3200 * MS, 110 * MS, XVT_MAP_GUESS },
@@ -356,7 +356,8 @@ START_TEST(the_evidence_decides_on_which_side_of_a_border_a_value_lies)
 		/* Jumped ahead by 1 s between the two nodes. */
 		{ 1200 * MS, 200 * MS, 110 * MS, 100 * MS, 120 * MS, 110 * MS, XVT_MAP_OK },
 		{ 1200 * MS, 200 * MS, 1190 * MS, 180 * MS, 195 * MS, 190 * MS, XVT_MAP_OK },
-		/* Rolled back by 60 ms, and the ring had been silent, so nobody saw it go back. */
+		/* Rolled back by 60 ms, and the ring had been silent, so it was not seen to go
+		   back. */
 		{ 50 * MS, 210 * MS, 95 * MS, 240 * MS, 260 * MS, 255 * MS, XVT_MAP_WAIT },
 		{ 50 * MS, 210 * MS, 95 * MS, 90 * MS, 96 * MS, 95 * MS, XVT_MAP_OK },
 		/* Reset to 0: an old value, copied long ago. */
@@ -411,7 +412,7 @@ START_TEST(a_time_given_to_a_record_is_no_proof_for_the_next)
 }
 END_TEST
 
-/* A pause of 10 ms looks like creep, unless somebody knows that there was a pause. */
+/* A pause of 10 ms looks like creep, unless the pause is reported. */
 START_TEST(a_disturbed_machine_is_granted_no_creep)
 {
 	struct xvt_clock_map m;
@@ -813,7 +814,7 @@ START_TEST(the_handshake_finds_the_true_offset_within_its_bound)
 }
 END_TEST
 
-/* Its rate is not what it is taken for, by as much as nobody notices before it is measured. */
+/* Its rate is not what it is taken for, by as much as is not noticed before it is measured. */
 static uint64_t scaled_clock(void *arg)
 {
 	uint64_t guest = 0;

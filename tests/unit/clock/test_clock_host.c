@@ -23,7 +23,7 @@ typedef unsigned __int128 u128;
 struct world {
 	uint64_t clock;
 	u128 monotonic; /* ns times 2^64 */
-	u128 raw;	/* likewise, which nobody slews */
+	u128 raw;	/* likewise, which is not slewed */
 	u128 rate;	/* ns a tick times 2^64 */
 	uint64_t hz;
 	uint64_t read_ticks; /* what half a reading takes */
@@ -365,7 +365,7 @@ START_TEST(a_recording_may_begin_within_a_fast_slew)
 }
 END_TEST
 
-/* Nobody looked meanwhile, so it was slewed by little on average. */
+/* It was not read meanwhile, so it was slewed by little on average. */
 START_TEST(a_large_error_is_kept_apart)
 {
 	start();
@@ -385,7 +385,7 @@ START_TEST(a_small_error_is_steered_back_at_500_ppm)
 
 	start();
 	run(30);
-	for (i = 0; i < 5; i++) { /* 2.5 ms in ten seconds that nobody saw */
+	for (i = 0; i < 5; i++) { /* 2.5 ms in ten seconds without a reading */
 		w.monotonic -= (u128)500000 << 64;
 		pass_s(2);
 	}

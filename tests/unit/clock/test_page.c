@@ -329,7 +329,7 @@ START_TEST(good_samples_give_a_good_clock)
 	ck_assert_int_eq(xvt_clock_page_read(&w.region, guest_now, NULL, &now), 0);
 	ck_assert_uint_lt(now.bound_ns, 1000);
 	ck_assert_uint_eq((now.age_ns + MS / 2) / MS, 100);
-	/* Nobody brings it up to date any more: the bound grows. */
+	/* It is no longer kept up to date: the bound grows. */
 	w.t += 100000 * MS;
 	ck_assert_int_eq(xvt_clock_page_read(&w.region, guest_now, NULL, &now), 0);
 	ck_assert_uint_gt(now.bound_ns, 50000);
@@ -509,7 +509,7 @@ START_TEST(a_guest_that_lies_gets_a_wrong_clock_and_nothing_else)
 		n.epoch = w.epoch += rnd(4) == 0;
 		if (rnd(4) == 0)
 			n.bound_ns = words[rnd(8)] >> 1;
-		/* What a lying guest writes into its page, nobody reads. */
+		/* What a lying guest writes into its page is not read. */
 		((uint64_t *)&w.region)[rnd(sizeof(w.region) / 8)] = words[rnd(8)];
 		err = xvt_clock_pages_node(&w.pages, &n, rnd(3) ? HZ : words[rnd(8)]);
 		must(err == 0 || err == -EAGAIN || err == -EINVAL);

@@ -299,7 +299,7 @@ START_TEST(ring_of_an_ended_thread_is_used_again_without_a_gap)
 	for (i = 0; i < 3 * RINGS; i++)
 		ck_assert_int_eq(in_new_thread(take_part), 0);
 	ck_assert_uint_eq(ctl(0)->claims, 3 * RINGS);
-	ck_assert_uint_eq(ctl(0)->generation, 1); /* nobody died in it */
+	ck_assert_uint_eq(ctl(0)->generation, 1); /* no thread died in it */
 	attach_reader(&r, 0);
 	ck_assert_uint_eq(drain(0, &r), 3 * RINGS);
 	ck_assert_uint_eq(xvt_ringless(), 0);
@@ -443,7 +443,7 @@ START_TEST(ring_of_a_process_that_died_inside_an_event_is_taken_over)
 	ck_assert_uint_ne(resv, commit);
 	claims = ctl(0)->claims;
 
-	/* Rings that nobody ever had go first. */
+	/* Rings that never had an owner go first. */
 	open_region(0);
 	pthread_barrier_init(&all_in, NULL, RINGS);
 	{

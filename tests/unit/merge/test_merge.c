@@ -216,7 +216,7 @@ START_TEST(a_mark_takes_its_place_and_is_not_counted)
 	xvt_writer_mark(&e.writers[0]);
 	engine_write(&e, 0, 30);
 	engine_drain(&e, 0);
-	/* The next one finds the ring full: it is not there, and nobody misses it. */
+	/* The next one finds the ring full: it is not there, and is not missed. */
 	for (i = 0; engine_write(&e, 0, 40 + i) == 0; i++)
 		;
 	e.rings[0]->host->mark_seq = 4712;
@@ -488,7 +488,7 @@ START_TEST(a_generation_that_begins_far_away_costs_no_time)
 }
 END_TEST
 
-/* Nobody's claim about the future makes the others' present late. */
+/* No ring's claim about the future makes the others' present late. */
 START_TEST(what_claims_to_be_later_than_now_waits)
 {
 	struct engine e;
@@ -498,7 +498,7 @@ START_TEST(what_claims_to_be_later_than_now_waits)
 	engine_node(&e, 1, 1);
 	engine_write(&e, 0, 1000);
 	engine_node(&e, 0, 2000);
-	xvt_ring_set_phase(e.rings[1], XVT_PHASE_DONE); /* holds nobody back */
+	xvt_ring_set_phase(e.rings[1], XVT_PHASE_DONE); /* holds no other ring back */
 	e.merge.limit_ns = 50;
 	engine_drain(&e, 0);
 	engine_merge(&e);
@@ -628,7 +628,7 @@ START_TEST(a_record_in_flight_over_a_pause_is_placed_by_the_epoch_that_it_read)
 }
 END_TEST
 
-/* Nobody answers any more, or only so widely that nothing comes of it: what waits was seen by the
+/* No guest answers any more, or only so widely that nothing comes of it: what waits was seen by the
  * drain, and that is a sample as well. */
 START_TEST(what_waits_when_a_guest_falls_silent_is_its_own_witness)
 {
@@ -666,7 +666,7 @@ START_TEST(what_waits_when_a_guest_falls_silent_is_its_own_witness)
 }
 END_TEST
 
-/* A record that the drain saw at another time than its clock says is no witness. */
+/* A record that the drain saw at another time than its clock says is no evidence. */
 START_TEST(a_witness_that_contradicts_the_line_is_not_heard)
 {
 	struct engine e;
@@ -764,9 +764,9 @@ START_TEST(a_witness_of_a_disturbed_machine_is_granted_no_creep)
 END_TEST
 
 /*
- * Stopped for a migration at 105 ms, for 200 ms, and nobody looked for as long: the record that
+ * Stopped for a migration at 105 ms, for 200 ms, without a look for as long: the record that
  * came after it could lie on the old line, for all that was seen. Another that was copied before
- * could not have come later, and is its own witness.
+ * could not have come later, and is evidence of itself.
  */
 START_TEST(what_may_come_after_a_stop_waits_for_a_measurement)
 {
@@ -805,9 +805,9 @@ START_TEST(what_may_come_after_a_stop_waits_for_a_measurement)
 END_TEST
 
 /*
- * The same without a word of the stop, and nobody looked between 100 and 320 ms: that is room for a
- * pause. It is no witness until nothing better can come; when it is measured that there was a
- * pause, nobody knows on which side of it this one was written, and so it is told.
+ * The same without a report of the stop, and without a look between 100 and 320 ms: that is room
+ * for a pause. It is no evidence until nothing better can come; when it is measured that there was
+ * a pause, the side of it on which this one was written is unknown, and the trace says so.
  */
 START_TEST(a_wide_witness_is_heard_only_before_its_ring_is_set_aside)
 {
@@ -1104,7 +1104,7 @@ START_TEST(a_recorder_that_died_while_it_cleared_leaves_no_nonsense)
 }
 END_TEST
 
-/* Somebody may have written between our last look and the snapshot: what lies there may be old
+/* A writer may have written between the last look and the snapshot: what lies there may be old
  * or new, and where the clock went back, too, its stamps do not tell. So none of it is delivered,
  * and all of it is counted. */
 START_TEST(a_snapshot_taken_in_flight_gives_nothing_twice_and_counts_what_it_leaves_out)
@@ -1177,7 +1177,7 @@ static void end_with_one_more(struct engine *e, uint64_t all)
 	engine_fini(e);
 }
 
-/* The host's nonce is not among the pages, so only the ring's own words tell. Nobody broke them:
+/* The host's nonce is not among the pages, so only the ring's own words tell. They are not broken:
  * the guest goes on where they are now, over what was delivered. */
 START_TEST(a_ring_whose_words_went_back_alone_goes_on_without_a_duplicate)
 {

@@ -21,7 +21,7 @@ static uint64_t number_of(const char *name, uint64_t otherwise)
 	return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
-static void print_event(const char *who, const struct played *p, size_t i)
+static void print_event(const char *which, const struct played *p, size_t i)
 {
 	const struct engine_event *ev = &p->out[i];
 
@@ -29,7 +29,7 @@ static void print_event(const char *who, const struct played *p, size_t i)
 		return;
 	printf("%s %zu: %" PRIu64 " ns ring %u guest %" PRIu64 " id %u number %" PRIu64
 	       " true %" PRIu64 " flags 0x%x\n",
-	       who, i, ev->ns, ev->ring, ev->guest, ev->id, ev->number, ev->second, ev->flags);
+	       which, i, ev->ns, ev->ring, ev->guest, ev->id, ev->number, ev->second, ev->flags);
 }
 
 static void print_difference(const struct played *a, const struct played *b)
@@ -40,7 +40,7 @@ static void print_difference(const struct played *a, const struct played *b)
 		i++;
 	from = i < 3 ? 0 : i - 3;
 	for (end = i + 4, i = from; i < end; i++) {
-		print_event("nobody looked", a, i);
+		print_event("without a look", a, i);
 		print_event("   this order", b, i);
 	}
 }
@@ -96,10 +96,10 @@ static size_t flagged(const struct played *p)
 }
 
 /*
- * In some of 100,000 histories a clock value fits both sides of a border for who has looked too
+ * In some of 100,000 histories a clock value fits both sides of a border for a host that looked too
  * seldom to know: it was set back by 100 ms at a stop, and the record is from less than that before
- * it. That is told as a guess, and who looked more often knows; so what comes of it does depend on
- * who looks, which what_depends_on_looking_is_flagged is about. Nothing else may be
+ * it. The trace calls that a guess, and a host that looked more often knows; so what comes of it
+ * does depend on the looks, which what_depends_on_looking_is_flagged is about. Nothing else may be
  * flagged, and the earlier of the two is told, with a bound that has both.
  */
 static bool in_doubt(const struct history *h, const struct played *p)
@@ -119,7 +119,7 @@ static bool in_doubt(const struct history *h, const struct played *p)
 	return n != 0;
 }
 
-/* What nobody's looking can excuse. */
+/* What no order of looks can excuse. */
 static void check_reference(const struct history *h, const struct played *p)
 {
 	ck_assert_uint_gt(p->nr_out, 0);
@@ -237,7 +237,7 @@ START_TEST(the_trace_is_the_same_whoever_looks_at_the_rings_and_when)
 	printf("schedules %" PRIu64 " to %" PRIu64 ": %" PRIu64 " of %" PRIu64
 	       " events were out while the guests still wrote\n",
 	       base, base + count - 1, while_on, all);
-	/* Who emits nothing before the end is always right. */
+	/* A recorder that emits nothing before the end is always right. */
 	if (count >= SCHEDULES)
 		ck_assert_uint_gt(while_on, all / 8);
 }
@@ -268,7 +268,7 @@ static void tally(struct tally *t, const struct played *p)
 		t->guessed_wrong += off && ev->flags & guess;
 		t->wrong += off && !(ev->flags & guess);
 		t->late += ev->flags & XVT_EVENT_F_LATE && !(ev->flags & guess);
-		/* Before the attach nothing was measured, so nobody tells a bound. */
+		/* Before the attach nothing was measured, so there is no bound. */
 		t->beyond += off > p->bound_ns && !(ev->flags & XVT_EVENT_F_BACKLOG);
 	}
 }
@@ -297,8 +297,8 @@ static uint64_t count_different(const struct played *a, const struct played *b)
 /*
  * Machines stand still, and some clocks jump, and no VMM says when. On which side of such a border
  * an event lies is known only from what the drain saw of it: when its ring was proven idle before,
- * when it had been copied. Then, and nowhere else, the trace depends on who looked when. What
- * cannot be known is flagged and within the bound; what is not flagged is right.
+ * when it had been copied. Then, and nowhere else, the trace depends on the times of the looks.
+ * What cannot be known is flagged and within the bound; what is not flagged is right.
  */
 START_TEST(what_depends_on_looking_is_flagged)
 {
@@ -325,7 +325,7 @@ START_TEST(what_depends_on_looking_is_flagged)
 		played_free(&p);
 	}
 	printf("%" PRIu64 " times known and right; guessed: %" PRIu64 " right, %" PRIu64
-	       " not; %" PRIu64 " depend on who looked\n",
+	       " not; %" PRIu64 " depend on the looks\n",
 	       t.right, t.guessed_right, t.guessed_wrong, t.different);
 	ck_assert_uint_eq(t.wrong, 0);
 	ck_assert_uint_eq(t.late, 0);

@@ -47,7 +47,7 @@ static void expect_file(const char *path, size_t len)
 	free(got);
 }
 
-/* As a caller who copies, or as one who builds in place, and may use less than he asked for. */
+/* As a caller that copies, or as one that builds in place and may use less than it asked for. */
 static void give(struct xvt_file_sink *fs, const uint8_t *from, size_t n)
 {
 	struct xvt_sink *base = xvt_file_sink_base(fs);
@@ -145,7 +145,7 @@ START_TEST(a_refusal_of_direct_writes_leaves_no_zeros_behind)
 }
 END_TEST
 
-/* Whoever follows a padded one may begin within its zeros, and must not be overtaken by them. */
+/* A chunk behind a padded one may begin within its zeros, and must not be overtaken by them. */
 START_TEST(zeros_of_a_refused_write_overtake_nobody)
 {
 	const char *path = scratch_path("refused");
@@ -181,7 +181,7 @@ struct other {
 	unsigned int calls;
 };
 
-/* As somebody who learns something of a machine: it is worth a line in the file. */
+/* As a caller that learns something of a machine: it is worth a line in the file. */
 static void somebody_else(struct xvt_op *op, int res)
 {
 	struct other *o = (struct other *)op;
@@ -191,7 +191,7 @@ static void somebody_else(struct xvt_op *op, int res)
 	o->sink->write(o->sink, "a note", 6);
 }
 
-/* Whoever waits for the disk is in the middle of something, and its buffer on its way. */
+/* A caller that waits for the disk is in the middle of something, and its buffer on its way. */
 START_TEST(while_the_sink_waits_nobody_else_is_called)
 {
 	const char *path = scratch_path("waits");
@@ -362,7 +362,7 @@ START_TEST(a_close_does_not_wait_for_space)
 }
 END_TEST
 
-/* Then nobody knows what became of the writes that are under way: they may go on, too. */
+/* Then the result of the writes that are under way is unknown: they may go on, too. */
 START_TEST(a_loop_that_fails_is_an_error_and_its_writes_keep_their_memory)
 {
 	const size_t bytes = (3u << 20) + 40960;
@@ -379,7 +379,7 @@ START_TEST(a_loop_that_fails_is_an_error_and_its_writes_keep_their_memory)
 	ck_assert_int_eq(base->write(base, content, bytes), 0);
 	faults.loop_err = -EIO;
 	ck_assert_int_eq(base->settle(base), -EIO);
-	ck_assert_ptr_null(base->room(base, 1)); /* somebody may be reading there */
+	ck_assert_ptr_null(base->room(base, 1)); /* a reader may be there */
 	ck_assert_int_eq(xvt_file_sink_close(fs), -EIO);
 	faults.loop_err = 0;
 	while (faults_waiting())

@@ -49,7 +49,7 @@ static struct xvt_trace *open_by(bool indexed, const void *bytes, size_t len, in
 		       : xvt_trace_open(&t, path, why, sizeof(why));
 	ck_assert_int_le(*err, 0);
 	ck_assert(!*err == (t != NULL));
-	/* Whoever is refused is told why, in one line. */
+	/* A refusal says why, in one line. */
 	ck_assert(!*err || (why[0] && !strchr(why, '\n')));
 	return t;
 }
@@ -666,7 +666,7 @@ static void sign_chunk(uint8_t *chunk)
 	memcpy(chunk, &h, sizeof(h));
 }
 
-/* Whatever an index says: no event is missing, and somebody is told. */
+/* Whatever an index says: no event is missing, and the damage is reported. */
 START_TEST(a_lying_index_hides_nothing)
 {
 	struct synth_sink s;
@@ -714,7 +714,7 @@ START_TEST(a_lying_index_hides_nothing)
 		t = open_by(true, copy, s.len, &err);
 		ck_assert_int_eq(err, 0);
 		ck_assert_uint_eq(read_all(t), 8000);
-		/* Nobody looks at what it says of a NOTE. */
+		/* What it says of a NOTE is not used. */
 		ck_assert(t->damage_count == 1 || e.type == XVT_CHUNK_NOTE ||
 			  e.type == XVT_CHUNK_INDEX || (e.type == XVT_CHUNK_VM && round % 7 >= 2) ||
 			  e.type == XVT_CHUNK_FILE || e.type == XVT_CHUNK_RING);

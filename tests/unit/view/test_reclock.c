@@ -349,7 +349,7 @@ static void make_ring(struct xvt_trace_writer *w, uint32_t ring, const struct se
 	struct guest *g = &guests[ring];
 	uint64_t length = (1 + below(60)) * 100 * TICKS_MS, clocks[EVENTS];
 	uint64_t last_guest = 0, last_ns = 0;
-	/* Nobody sets this one forward, so a faster rate than the host's is its own. */
+	/* This one is not set forward, so a faster rate than the host's is its own. */
 	struct xvt_ring_info r = { .ring = ring,
 				   .clock_id =
 					   s->how == SCALED ? XVT_CLOCK_CNTVCT : XVT_CLOCK_TSC };

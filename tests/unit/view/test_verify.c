@@ -739,7 +739,7 @@ static void few_spans_of(uint32_t ring)
 	sign(h);
 }
 
-/* Nothing is said before the first and after the last, whoever comes before and after. */
+/* Nothing is said before the first and after the last, whatever comes before and after. */
 static void few_spans(void)
 {
 	few_spans_of(0);
@@ -801,7 +801,7 @@ static void another_that_just_fits(void)
 	move_pair(-PAIR_NS);
 }
 
-/* The wall clock is set a second forward on this line, nobody knows when. */
+/* The wall clock is set a second forward on this line, at an unknown time. */
 static void a_pair_after_it_was_set(void)
 {
 	move_pair(1000000000);

@@ -126,7 +126,7 @@ START_TEST(a_ring_wakes_who_waits)
 	uint32_t target;
 
 	greet();
-	say(3, eventfd(0, EFD_CLOEXEC)); /* somebody else's */
+	say(3, eventfd(0, EFD_CLOEXEC)); /* of another peer */
 	settle();
 	ck_assert(!ready());
 	say(OURS, dup(ours));
@@ -142,7 +142,7 @@ START_TEST(a_ring_wakes_who_waits)
 	ck_assert_int_ge(xvt_loop_run(loop, 3600000000000u), 1);
 	ck_assert_uint_eq(xvt_doorbell_take(bell), 2);
 	ck_assert_uint_eq(xvt_doorbell_take(bell), 0);
-	/* Nobody waits for it now, and then somebody does. */
+	/* It is not waited for now, and then it is. */
 	eventfd_write(ours, 1);
 	ck_assert_int_eq(xvt_loop_run(loop, 0), 0);
 	xvt_doorbell_arm(bell);

@@ -242,7 +242,7 @@ START_TEST(handles_can_change_while_they_are_waited_for)
 	vmm->ops->close(vmm);
 	ck_assert_int_eq(calls, 3);
 	ck_assert_int_eq(frees, 2);
-	/* Nobody listens, there is no loop: libvirt hears so. */
+	/* There is no listener and no loop: libvirt is refused. */
 	ck_assert_int_eq(virEventAddHandle(pair[1], 1, on_handle, &calls, freed), -1);
 	ck_assert_int_eq(virEventAddTimeout(1, on_timeout, &calls, freed), -1);
 	close(pair[0]);

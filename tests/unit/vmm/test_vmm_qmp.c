@@ -229,7 +229,7 @@ START_TEST(migration_out_shows_in_the_status)
 	run_until(3);
 	ck_report(1, XVT_VMM_STOPPED, STAMP_NS, "");
 	ck_report(2, XVT_VMM_MIGRATED_AWAY, 0, "");
-	/* Nobody asks any more; what is said twice is told once. */
+	/* No query any more; what is said twice is reported once. */
 	say(STAMP "\"event\": \"MIGRATION\", \"data\": {\"status\": \"completed\"}}\r\n");
 	answer("postmigrate", "false");
 	say(STAMP "\"event\": \"RESUME\"}\r\n");
@@ -423,7 +423,7 @@ END_TEST
 
 static int listeners[2], servers[2];
 
-/* Who is spoken for from here on. */
+/* The machine that is spoken for from here on. */
 static void as(int which)
 {
 	server = servers[which];

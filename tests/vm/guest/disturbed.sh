@@ -4,9 +4,9 @@
 # recorder ends. xvt.do=KIND says what this guest does to its own clock or CPUs in the middle of it:
 #   msr      sets the TSC of CPU 0 forward
 #   back     sets the TSC of CPU 0 backward
-#   suspend  suspends to RAM; somebody outside must wake it
+#   suspend  suspends to RAM; the host must wake it
 #   offline  takes CPU 1 away and brings it back
-#   nothing  somebody outside does something, or nobody
+#   nothing  the host does something, or nothing
 . /lib.sh
 what=$(sed -n 's/.*xvt.do=\([a-z0-9]*\).*/\1/p' /proc/cmdline)
 role=$(sed -n 's/.*xvt.role=\([a-z]*\).*/\1/p' /proc/cmdline)
@@ -25,7 +25,7 @@ marks() {
 
 # exchange ROLE: without end
 exchange() {
-	# Who stands still is not forgotten for it: the client would begin anew, with numbers that were there before.
+	# A server that stands still is not given up: the client would begin anew, with numbers that were there before.
 	echo 3600000 >/proc/sys/net/ipv4/neigh/eth0/base_reachable_time_ms
 	while :; do
 		case $1 in

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
-# Records by itself from the start (mode=overwrite): numbered markers until somebody kills it.
+# Records by itself from the start (mode=overwrite): numbered markers until it is killed.
 . /lib.sh
 xvt-guest formats ftrace:print
 until_rings overwrite

@@ -33,7 +33,7 @@ said_twice() {
 	[ "$(grep -c "^XVT-SAY $2" "$(vm_log "$1")")" -ge 2 ]
 }
 
-# stop: and count who is inside an event then. Only those may be late or unconfirmed.
+# stop: and count the open events then. Only those may be late or unconfirmed.
 stop() {
 	vm_qmp g1 '{"execute": "stop"}' &&
 		inside=$((inside + $("$xvtrace" region show --json "$(vm_region g1)" | jq '[.rings[].nest] | add')))
@@ -48,14 +48,14 @@ disturb_pause() {
 	stop && flows g2 1000 && cont
 }
 
-# The snapshot has the region in it, and who is inside an event is so once more after it.
+# The snapshot has the region in it, and an event that is open in it is open once more after it.
 disturb_loadvm() {
 	local again
 	stop && again=$inside && monitor "savevm a" && cont && flows g1 500 &&
 		stop && monitor "loadvm a" && cont && inside=$((inside + again))
 }
 
-# Who is inside an event then never comes out of it.
+# An event that is open then never ends.
 disturb_reset() {
 	stop && vm_qmp g1 '{"execute": "system_reset"}' && cont && vm_poll 300 said_twice g1 flowing
 }
@@ -75,10 +75,10 @@ start_guests() {
 	local reboot=()
 	# Only a guest that has booted as a PC does finds its way back from S3.
 	[ "$kind" != suspend ] || local VM_KERNEL=$BUILD/guest/vmlinuz
-	# Else a reset that nobody asked for is this guest's end.
+	# Else a reset that was not asked for is this guest's end.
 	[ "$kind" != reset ] || reboot=(--reboot)
 	qemu-img create -q -f qcow2 "$dir/snapshots.qcow2" 1G || return
-	# Without TSC_ADJUST: by that the guest's kernel notices that somebody has set its TSC, and sets it back. Without
+	# Without TSC_ADJUST: by that the guest's kernel notices that its TSC was set, and sets it back. Without
 	# deadlines: those that it has set would lie far ahead of a TSC that went back.
 	vm_start g1 --vcpus 2 --master "${reboot[@]}" --region-size 4M --overlay "$dir/overlay" \
 		--net "$dir/net:server" --ip 10.77.0.1/24 --append "no_console_suspend xvt.do=$kind xvt.role=server" \
@@ -131,7 +131,7 @@ one() {
 	"$xvtrace" verify --notes "$trace" >"$dir/verify.txt" 2>&1
 	check "$kind: verify passes" test $? = 0
 	head -n 30 "$dir/verify.txt"
-	check "$kind: and it saw messages that nobody received before they were sent" grep -qE '; [1-9][0-9]* exchanges' "$dir/verify.txt"
+	check "$kind: and it saw no message received before it was sent" grep -qE '; [1-9][0-9]* exchanges' "$dir/verify.txt"
 	raw "$trace"
 	check "$kind: no event twice" repeats "$dir/trace.raw"
 	[ "$kind" != reset ] || dead=$inside

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * test_cut.c - a snapshot's cut, on real rings in real memory: what is in it, to the nanosecond;
- * what the writers did to it while it was copied; that it changes nothing.
+ * test_snapshot.c - snapshots of real rings in real memory: what is in them, to the nanosecond;
+ * what writers do to one while it is copied; that it changes nothing.
  */
 #include "engine.h"
 #include "session/parts.h"
@@ -373,9 +373,9 @@ START_TEST(losses_and_discards_are_those_of_the_window)
 }
 END_TEST
 
-Suite *cut_suite(void)
+Suite *snapshot_suite(void)
 {
-	Suite *s = suite_create("cut");
+	Suite *s = suite_create("snapshot");
 	TCase *t = tcase_create("cut");
 
 	tcase_add_test(t, the_cut_is_exact_on_all_rings);
