@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/vec.h"
+
 typedef unsigned __int128 u128;
 typedef __int128 s128;
 
@@ -139,23 +141,16 @@ static void set_slope(uint32_t *mult, uint32_t *shift, uint64_t rate)
 /* The line in hc->lines on which a clock value lies; NULL: it lies on the first line. */
 static const struct xvt_timebase *later_line(const struct xvt_host_clock *hc, uint64_t clock)
 {
-	size_t lo = 0, hi = hc->count;
+	size_t n;
 
 	if (!hc->count)
 		return NULL;
 	/* Nearly always the value is recent. */
 	if (clock >= hc->lines[hc->count - 1].base_clock)
 		return &hc->lines[hc->count - 1];
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (hc->lines[mid].base_clock <= clock)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo)
-		return &hc->lines[lo - 1];
+	n = XVT_COUNT_TO(hc->lines, hc->count, base_clock, clock);
+	if (n)
+		return &hc->lines[n - 1];
 	return hc->dropped ? &hc->lines[0] : NULL;
 }
 
@@ -414,7 +409,6 @@ static uint64_t give_up(struct xvt_host_clock *hc, int64_t *error_lo, int64_t *e
 /* Makes room for two more lines; drops the older half when there are too many. */
 static int make_room(struct xvt_host_clock *hc)
 {
-	struct xvt_timebase *grown;
 	size_t half = hc->count / 2;
 
 	if (hc->count + 2 > XVT_TIMEBASE_LINES_MAX) {
@@ -422,14 +416,7 @@ static int make_room(struct xvt_host_clock *hc)
 		hc->count -= half;
 		hc->dropped = true;
 	}
-	if (hc->count + 2 <= hc->room)
-		return 0;
-	grown = realloc(hc->lines, (hc->room + 64) * 2 * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	hc->lines = grown;
-	hc->room = (hc->room + 64) * 2;
-	return 0;
+	return xvt_grow(&hc->lines, &hc->room, hc->count + 2, sizeof(*hc->lines));
 }
 
 /* Adds a line from `knee` on; it begins at the map's present value there. */

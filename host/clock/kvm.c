@@ -18,6 +18,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/vec.h"
+
 /* A nested guest may run between two reads of files; this many reads must agree. */
 #define LOOKS 3
 
@@ -260,15 +262,8 @@ static struct vm *find_vm(struct xvt_clock_exact *s, int pid, int fd, ino_t ino)
 
 static struct vm *add_vm(struct xvt_clock_exact *s, int pid, int fd, ino_t ino)
 {
-	if (s->count == s->room) {
-		size_t room = s->room ? s->room * 2 : 8;
-		struct vm *grown = realloc(s->vms, room * sizeof(*grown));
-
-		if (!grown)
-			return NULL;
-		s->vms = grown;
-		s->room = room;
-	}
+	if (xvt_grow(&s->vms, &s->room, s->count + 1, sizeof(*s->vms)))
+		return NULL;
 	s->vms[s->count] = (struct vm){ .pid = pid, .fd = fd, .ino = ino };
 	return &s->vms[s->count++];
 }

@@ -76,7 +76,7 @@ static int add_format(struct xvt_decoder *d, uint16_t type, const struct xvt_for
 	/* Repeated in the same boot, or by another boot of the same kernel. */
 	if (last && (last->at.generation == f->at.generation || last->hash == f->hash))
 		return 0;
-	err = xvt_decoder_grow(d, (void **)&all->v, all->count, &all->room, sizeof(*all->v), 1);
+	err = xvt_decoder_grow(d, &all->v, all->count, &all->room, sizeof(*all->v));
 	if (!err)
 		all->v[all->count++] = *f;
 	return err == -ENOSPC ? 0 : err;
@@ -105,15 +105,8 @@ static int take_format(struct xvt_decoder *d, const uint8_t *p, size_t len,
 
 int xvt_decoder_add_class(struct xvt_decoder *d, struct xvt_event_class *c)
 {
-	if (d->class_count == d->class_room) {
-		uint32_t room = d->class_room ? d->class_room * 2 : 64;
-		void *grown = realloc(d->classes, room * sizeof(*d->classes));
-
-		if (!grown)
-			return -ENOMEM;
-		d->classes = grown;
-		d->class_room = room;
-	}
+	if (xvt_grow(&d->classes, &d->class_room, d->class_count + 1, sizeof(c)))
+		return -ENOMEM;
 	d->classes[d->class_count++] = c;
 	return 0;
 }

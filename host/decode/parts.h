@@ -9,6 +9,7 @@
 #ifndef XVT_DECODE_PARTS_H
 #define XVT_DECODE_PARTS_H
 
+#include "base/vec.h"
 #include "decode/decode.h"
 #include "decode/limits.h"
 
@@ -35,7 +36,7 @@ struct xvt_format {
 /* All versions of a type's format, in order of generations; neighbours differ. */
 struct xvt_formats {
 	uint32_t count;
-	uint32_t room;
+	size_t room;
 	struct xvt_format *v;
 };
 
@@ -55,7 +56,7 @@ struct xvt_symbols {
 	uint32_t type; /* XVT_META_KSYMS or XVT_META_PRINTK_FORMATS */
 	struct xvt_meta_place *places;
 	uint32_t place_count;
-	uint32_t place_room;
+	size_t place_room;
 	uint32_t loads;
 	uint32_t generation; /* the loaded generation, if `loads` */
 	size_t bytes;	     /* memory charged for the loaded symbols */
@@ -84,7 +85,7 @@ struct xvt_decoder {
 	size_t bytes; /* memory charged, of the machine's part */
 	struct xvt_generation *generations;
 	uint32_t generation_count;
-	uint32_t generation_room;
+	size_t generation_room;
 	struct xvt_table formats;      /* struct xvt_formats by type */
 	struct xvt_table raw_types;    /* ftrace records without a format */
 	struct xvt_table raw_ids;      /* records of the programs' own ids */
@@ -92,7 +93,7 @@ struct xvt_decoder {
 	struct xvt_event_class *builtin[XVT_BUILTINS];
 	struct xvt_event_class **classes;
 	uint32_t class_count;
-	uint32_t class_room;
+	size_t class_room;
 	struct xvt_symbols ksyms;
 	struct xvt_symbols printks;
 	struct xvt_comm *comms; /* hash table, open addressing; its size is a power of two */
@@ -118,11 +119,10 @@ bool xvt_decoder_charge(struct xvt_decoder *d, size_t bytes);
 void xvt_decoder_give_back(struct xvt_decoder *d, size_t bytes);
 
 /*
- * Make room for one more element in an array that doubles, and charge it. Returns 0, -ENOSPC (the
- * element is left out) or -ENOMEM.
+ * Make room for one more element behind `count`, and charge it; else as xvt_grow(). Returns 0,
+ * -ENOSPC (the element is left out) or -ENOMEM.
  */
-int xvt_decoder_grow(struct xvt_decoder *d, void **array, uint32_t count, uint32_t *room,
-		     size_t size, uint32_t first);
+int xvt_decoder_grow(struct xvt_decoder *d, void *array, size_t count, size_t *room, size_t size);
 
 /* Returns a copy of the bytes with a zero byte behind them; NULL: out of memory. */
 char *xvt_decoder_text(const uint8_t *p, size_t len);

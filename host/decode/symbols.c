@@ -11,19 +11,11 @@
 static bool add_symbol(struct xvt_decoder *d, struct xvt_symbols *s, uint64_t addr,
 		       const char *name)
 {
-	if (s->count == s->room) {
-		size_t more = s->room ? s->room : 256;
-		void *grown;
+	const size_t charged = d->bytes;
 
-		if (!xvt_decoder_charge(d, more * sizeof(*s->v)))
-			return false;
-		s->bytes += more * sizeof(*s->v);
-		grown = realloc(s->v, (s->room + more) * sizeof(*s->v));
-		if (!grown)
-			return false;
-		s->v = grown;
-		s->room += more;
-	}
+	if (xvt_decoder_grow(d, &s->v, s->count, &s->room, sizeof(*s->v)))
+		return false;
+	s->bytes += d->bytes - charged;
 	s->v[s->count++] = (struct xvt_ksymbol){ addr, name };
 	return true;
 }
@@ -162,21 +154,13 @@ static void load_symbols(struct xvt_decoder *d, struct xvt_symbols *s, uint32_t 
 static const struct xvt_ksymbol *find_symbol(struct xvt_decoder *d, struct xvt_symbols *s,
 					     uint64_t seq, uint64_t addr)
 {
-	size_t lo = 0, hi;
+	size_t n;
 
 	if (!s->place_count)
 		return NULL;
 	load_symbols(d, s, xvt_decoder_generation(d, seq));
-	hi = s->count;
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (s->v[mid].addr <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo ? &s->v[lo - 1] : NULL;
+	n = XVT_COUNT_TO(s->v, s->count, addr, addr);
+	return n ? &s->v[n - 1] : NULL;
 }
 
 const char *xvt_ksym(struct xvt_decoder *d, uint64_t seq, uint64_t addr, uint64_t *base)
@@ -200,8 +184,8 @@ const char *xvt_printk_text(struct xvt_decoder *d, uint64_t seq, uint64_t addr)
 int xvt_symbols_take(struct xvt_decoder *d, struct xvt_symbols *s, uint32_t type,
 		     const struct xvt_meta_place *at)
 {
-	int err = xvt_decoder_grow(d, (void **)&s->places, s->place_count, &s->place_room,
-				   sizeof(*s->places), 1);
+	int err =
+		xvt_decoder_grow(d, &s->places, s->place_count, &s->place_room, sizeof(*s->places));
 
 	s->type = type;
 	if (!err)

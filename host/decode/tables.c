@@ -45,22 +45,15 @@ void xvt_decoder_give_back(struct xvt_decoder *d, size_t bytes)
 	d->all->bytes -= bytes;
 }
 
-int xvt_decoder_grow(struct xvt_decoder *d, void **array, uint32_t count, uint32_t *room,
-		     size_t size, uint32_t first)
+int xvt_decoder_grow(struct xvt_decoder *d, void *array, size_t count, size_t *room, size_t size)
 {
-	uint32_t more = *room ? *room : first;
-	void *grown;
+	const size_t more = *room ? 2 * *room : 1;
 
 	if (count < *room)
 		return 0;
-	if (!xvt_decoder_charge(d, more * size))
+	if (!xvt_decoder_charge(d, (more - *room) * size))
 		return -ENOSPC;
-	grown = realloc(*array, ((size_t)*room + more) * size);
-	if (!grown)
-		return -ENOMEM;
-	*array = grown;
-	*room += more;
-	return 0;
+	return xvt_grow(array, room, more, size);
 }
 
 /* -- names of tasks ----------------------------------------------------------------- */
@@ -142,17 +135,9 @@ const char *xvt_comm(const struct xvt_decoder *d, int32_t pid)
 
 uint32_t xvt_decoder_generation(const struct xvt_decoder *d, uint64_t chunk_seq)
 {
-	uint32_t lo = 0, hi = d->generation_count;
+	const size_t n = XVT_COUNT_TO(d->generations, d->generation_count, first_seq, chunk_seq);
 
-	while (lo < hi) {
-		uint32_t mid = lo + (hi - lo) / 2;
-
-		if (d->generations[mid].first_seq <= chunk_seq)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo ? lo - 1 : 0;
+	return n ? (uint32_t)n - 1 : 0;
 }
 
 int xvt_decoder_take_generation(struct xvt_decoder *d, uint32_t number, uint64_t seq, uint32_t *at)
@@ -161,8 +146,8 @@ int xvt_decoder_take_generation(struct xvt_decoder *d, uint32_t number, uint64_t
 	int err;
 
 	if (!n || d->generations[n - 1].number != number) {
-		err = xvt_decoder_grow(d, (void **)&d->generations, n, &d->generation_room,
-				       sizeof(*d->generations), 4);
+		err = xvt_decoder_grow(d, &d->generations, n, &d->generation_room,
+				       sizeof(*d->generations));
 		if (err)
 			return err;
 		d->generations[d->generation_count++] = (struct xvt_generation){ number, seq };

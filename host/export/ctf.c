@@ -18,9 +18,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/vec.h"
+
 #define CTF_MAGIC	 0xc1fc1fc1u
 #define PACKET_BYTES	 (64u << 10) /* a packet of this length is closed */
-#define PACKET_FIRST	 1024u
 #define COMPACT_ID_MAX	 30u
 #define COMPACT_TS_BITS	 27
 
@@ -83,7 +84,7 @@ struct machine {
 	uint8_t uuid[16];
 	struct variant **variants; /* by id */
 	uint32_t variant_count;
-	uint32_t variant_room;
+	size_t variant_room;
 };
 
 struct ctf {
@@ -98,26 +99,14 @@ struct ctf {
 	uint32_t vm_count;
 	size_t open_bytes;	   /* memory of all open packets */
 	struct variant **variants; /* by number of the type: its newest one */
-	uint32_t type_room;
+	size_t type_room;
 };
 
 /* -- bytes -------------------------------------------------------------------------- */
 
 static int room_for(struct bytes *b, size_t more)
 {
-	size_t room = b->room ? b->room : PACKET_FIRST;
-	void *grown;
-
-	if (more <= b->room - b->used)
-		return 0;
-	while (room - b->used < more)
-		room *= 2;
-	grown = realloc(b->p, room);
-	if (!grown)
-		return -ENOMEM;
-	b->p = grown;
-	b->room = room;
-	return 0;
+	return xvt_grow(&b->p, &b->room, b->used + more, 1);
 }
 
 static void put(struct bytes *b, const void *p, size_t len)
@@ -351,14 +340,11 @@ static uint64_t empty_texts(const struct xvtrace_event *ev)
 static struct variant **newest_of(struct ctf *x, const struct xvtrace_type *type)
 {
 	if (type->number >= x->type_room) {
-		uint32_t room = type->number < 64 ? 128 : type->number * 2;
-		struct variant **grown = realloc(x->variants, room * sizeof(struct variant *));
+		const size_t room = x->type_room;
 
-		if (!grown)
+		if (xvt_grow(&x->variants, &x->type_room, type->number + 1u, sizeof(*x->variants)))
 			return NULL;
-		memset(grown + x->type_room, 0, (room - x->type_room) * sizeof(struct variant *));
-		x->variants = grown;
-		x->type_room = room;
+		memset(x->variants + room, 0, (x->type_room - room) * sizeof(*x->variants));
 	}
 	return &x->variants[type->number];
 }
@@ -375,15 +361,8 @@ static struct variant *variant_of(struct ctf *x, struct machine *m, const struct
 			return v;
 	if (*newest && (*newest)->number == XVT_CTF_VARIANTS_MAX)
 		return *newest;
-	if (m->variant_count == m->variant_room) {
-		uint32_t room = m->variant_room ? m->variant_room * 2 : 64;
-		void *grown = realloc(m->variants, room * sizeof(*m->variants));
-
-		if (!grown)
-			return NULL;
-		m->variants = grown;
-		m->variant_room = room;
-	}
+	if (xvt_grow(&m->variants, &m->variant_room, m->variant_count + 1, sizeof(*m->variants)))
+		return NULL;
 	v = malloc(sizeof(*v));
 	if (!v)
 		return NULL;

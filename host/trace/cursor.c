@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
+
 static void note_bad_events(struct xvt_trace *t, size_t chunk)
 {
 	struct xvt_chunk_ref *ref = &t->chunks[chunk];
@@ -111,25 +113,9 @@ static int make_late_room(struct xvt_cursor *c, size_t size)
 
 	if (c->late_count > 1 && cost + size > 2 * c->t->late_budget)
 		shrink_late(c);
-	if (c->late_count == c->late_room) {
-		size_t more = c->late_room ? c->late_room * 2 : 256;
-		void *grown = realloc(c->late, more * sizeof(*c->late));
-
-		if (!grown)
-			return -ENOMEM;
-		c->late = grown;
-		c->late_room = more;
-	}
-	if (c->late_used + size > c->late_bytes_room) {
-		size_t more = c->late_bytes_room ? c->late_bytes_room * 2 : 1u << 17;
-		void *grown = realloc(c->late_bytes, more);
-
-		if (!grown)
-			return -ENOMEM;
-		c->late_bytes = grown;
-		c->late_bytes_room = more;
-	}
-	return 0;
+	if (xvt_grow(&c->late, &c->late_room, c->late_count + 1, sizeof(*c->late)))
+		return -ENOMEM;
+	return xvt_grow(&c->late_bytes, &c->late_bytes_room, c->late_used + size, 1);
 }
 
 static int keep_late(struct xvt_cursor *c, const struct xvt_event *ev, uint32_t number)

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
+
 #define SCAN_BYTES (256u << 10)
 
 /* An INDEX chunk's header and its first entry. */
@@ -128,15 +130,8 @@ struct list {
 
 static int list_add(struct list *l, uint64_t offset)
 {
-	if (l->count == l->room) {
-		size_t more = l->room ? l->room * 2 : 64;
-		void *grown = realloc(l->v, more * sizeof(*l->v));
-
-		if (!grown)
-			return -ENOMEM;
-		l->v = grown;
-		l->room = more;
-	}
+	if (xvt_grow(&l->v, &l->room, l->count + 1, sizeof(*l->v)))
+		return -ENOMEM;
 	l->v[l->count++] = offset;
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "trace/payload.h"
 
 /* With few events for many sources the tables would be longer than the sequence. */
@@ -22,22 +23,6 @@
 #define RAWS_LOOK     8u /* number of newest chunks searched for an offset */
 
 #define RUN_MOST      256u
-
-/* Makes room for one more element. */
-static int grow(void **array, uint32_t *room, uint32_t count, size_t size)
-{
-	uint32_t more = *room ? *room * 2 : 64;
-	void *grown;
-
-	if (count < *room)
-		return 0;
-	grown = realloc(*array, more * size);
-	if (!grown)
-		return -ENOMEM;
-	*array = grown;
-	*room = more;
-	return 0;
-}
 
 void xvt_order_init(struct xvt_order *o, bool late)
 {
@@ -78,15 +63,8 @@ int xvt_order_own(struct xvt_order *o, const struct xvt_event_hdr *hdr, const vo
 
 	if (xvt_order_reserve(o, 1))
 		return -ENOMEM;
-	if (o->own_len + whole > o->own_room) {
-		size_t more = 2 * (o->own_len + whole);
-		uint8_t *grown = realloc(o->own, more);
-
-		if (!grown)
-			return -ENOMEM;
-		o->own = grown;
-		o->own_room = more;
-	}
+	if (xvt_grow(&o->own, &o->own_room, o->own_len + whole, 1))
+		return -ENOMEM;
 	xvt_order_time(o, hdr->host_ns);
 	memcpy(o->own + o->own_len, hdr, sizeof(*hdr));
 	xvt_payload_put(o->own + o->own_len + sizeof(*hdr), payload, hdr->len);
@@ -133,7 +111,7 @@ static bool goes_on(const struct xvt_order *o, const struct xvt_order_open *open
 
 static int new_line(struct xvt_order *o, const struct xvt_clock_segment *line, uint64_t host_ns)
 {
-	if (grow((void **)&o->lines, &o->lines_room, o->nr_lines, sizeof(*o->lines)))
+	if (xvt_grow(&o->lines, &o->lines_room, o->nr_lines + 1, sizeof(*o->lines)))
 		return -ENOMEM;
 	o->lines[o->nr_lines++] =
 		line ? (struct xvt_order_line){ line->guest, line->run, line->host_ns, line->rise }
@@ -153,7 +131,7 @@ static int find_raw(struct xvt_order *o, uint64_t offset, uint32_t *number)
 			return 0;
 		}
 	}
-	if (grow((void **)&o->raws, &o->raws_room, o->nr_raws, sizeof(*o->raws)))
+	if (xvt_grow(&o->raws, &o->raws_room, o->nr_raws + 1, sizeof(*o->raws)))
 		return -ENOMEM;
 	*number = o->nr_raws;
 	o->raws[o->nr_raws++] = offset;
@@ -167,7 +145,7 @@ static int new_source(struct xvt_order *o, struct xvt_order_open *open, uint32_t
 	const bool known = open->gathering == o->gathering;
 	uint32_t raw = known ? open->raw : 0;
 
-	if (grow((void **)&o->sources, &o->sources_room, o->nr_sources, sizeof(*o->sources)) ||
+	if (xvt_grow(&o->sources, &o->sources_room, o->nr_sources + 1, sizeof(*o->sources)) ||
 	    (!(known && o->raws[raw] == place->chunk) && find_raw(o, place->chunk, &raw)))
 		return -ENOMEM;
 	if (!known || !goes_on(o, open, line, host_ns)) {
@@ -203,32 +181,15 @@ int xvt_order_source(struct xvt_order *o, uint32_t ring_flags, const struct xvt_
 	return 0;
 }
 
-/* Makes room for `need` elements of four bytes. */
-static int make_room(uint32_t **array, uint32_t *room, uint32_t need)
-{
-	uint32_t more = *room ? *room : 4096;
-	uint32_t *grown;
-
-	if (need <= *room)
-		return 0;
-	while (more < need)
-		more *= 2;
-	grown = realloc(*array, more * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	*array = grown;
-	*room = more;
-	return 0;
-}
-
 int xvt_order_reserve(struct xvt_order *o, uint32_t n)
 {
-	return make_room(&o->sequence, &o->sequence_room, o->count + n);
+	return xvt_grow(&o->sequence, &o->sequence_room, (size_t)o->count + n,
+			sizeof(*o->sequence));
 }
 
 int xvt_order_reserve_runs(struct xvt_order *o, uint32_t n)
 {
-	return make_room(&o->of_runs, &o->of_runs_room, n);
+	return xvt_grow(&o->of_runs, &o->of_runs_room, n, sizeof(*o->of_runs));
 }
 
 int xvt_order_record(struct xvt_order *o, const struct xvt_event_hdr *hdr,

@@ -40,7 +40,7 @@ struct xvt_order {
 	/* number of the chunk that is gathered: unique over both lanes, never 0 */
 	uint64_t gathering;
 	uint32_t *sequence; /* source of each event; XVT_ORDER_OWN: the host's own */
-	uint32_t sequence_room;
+	size_t sequence_room;
 	uint32_t nr_own;
 	uint32_t nr_changes; /* events with another source than the event before */
 	uint8_t *own;
@@ -48,17 +48,17 @@ struct xvt_order {
 	size_t own_room;
 	uint64_t *raws;
 	uint32_t nr_raws;
-	uint32_t raws_room;
+	size_t raws_room;
 	struct xvt_order_line *lines;
 	uint32_t nr_lines;
-	uint32_t lines_room;
+	size_t lines_room;
 	struct xvt_order_source *sources;
 	uint32_t nr_sources;
-	uint32_t sources_room;
+	size_t sources_room;
 	struct xvt_order_open *rings; /* by ring number */
 	uint32_t nr_rings;
 	uint32_t *of_runs; /* for the caller: the source of each run of a window */
-	uint32_t of_runs_room;
+	size_t of_runs_room;
 };
 
 void xvt_order_init(struct xvt_order *o, bool late);

@@ -13,10 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/u64.h"
+#include "base/vec.h"
 #include "trace/compress.h"
 #include "trace/crc32c.h"
 #include "trace/parts.h"
-#include "base/u64.h"
 
 /* Numbers may have holes (a damaged chunk), but a file cannot make us allocate at will. */
 #define VM_MAX	   4096u
@@ -349,15 +350,8 @@ static int take_ring(struct xvt_trace *t, const struct xvt_chunk_buf *b, const c
 
 static int add_line(struct xvt_trace *t, const struct xvt_timebase *line)
 {
-	if (t->timebase_count == t->timebase_room) {
-		size_t more = t->timebase_room ? t->timebase_room * 2 : 16;
-		void *grown = realloc(t->timebase, more * sizeof(*t->timebase));
-
-		if (!grown)
-			return -ENOMEM;
-		t->timebase = grown;
-		t->timebase_room = more;
-	}
+	if (xvt_grow(&t->timebase, &t->timebase_room, t->timebase_count + 1, sizeof(*t->timebase)))
+		return -ENOMEM;
 	t->timebase[t->timebase_count++] = *line;
 	return 0;
 }
@@ -416,32 +410,18 @@ int xvt_trace_take(struct xvt_trace *t, uint16_t type, const struct xvt_chunk_bu
 
 uint64_t xvt_trace_wall_ns(const struct xvt_trace *t, uint64_t host_ns)
 {
-	size_t lo = 1, hi = t->timebase_count;
+	const size_t n = XVT_COUNT_TO(t->timebase, t->timebase_count, base_ns, host_ns);
+	const struct xvt_timebase *line = &t->timebase[n ? n - 1 : 0];
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (t->timebase[mid].base_ns <= host_ns)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return t->timebase[lo - 1].realtime_ns + (host_ns - t->timebase[lo - 1].base_ns);
+	return line->realtime_ns + (host_ns - line->base_ns);
 }
 
 int xvt_trace_add_chunk(struct xvt_trace *t, uint64_t offset, const struct xvt_chunk_head *head)
 {
 	struct xvt_chunk_ref *ref;
 
-	if (t->chunk_count == t->chunk_room) {
-		size_t more = t->chunk_room ? t->chunk_room * 2 : 256;
-		void *grown = realloc(t->chunks, more * sizeof(*t->chunks));
-
-		if (!grown)
-			return -ENOMEM;
-		t->chunks = grown;
-		t->chunk_room = more;
-	}
+	if (xvt_grow(&t->chunks, &t->chunk_room, t->chunk_count + 1, sizeof(*t->chunks)))
+		return -ENOMEM;
 	ref = &t->chunks[t->chunk_count++];
 	*ref = (struct xvt_chunk_ref){
 		.offset = offset,
@@ -863,15 +843,7 @@ const char *xvt_vm_name(const struct xvt_trace *t, uint32_t vm)
 
 size_t xvt_trace_chunk_at(const struct xvt_trace *t, uint64_t offset)
 {
-	size_t lo = 0, hi = t->chunk_count;
+	const size_t n = XVT_COUNT_TO(t->chunks, t->chunk_count, offset, offset);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (t->chunks[mid].offset < offset)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < t->chunk_count && t->chunks[lo].offset == offset ? lo : t->chunk_count;
+	return n && t->chunks[n - 1].offset == offset ? n - 1 : t->chunk_count;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/u64.h"
+#include "base/vec.h"
 #include "trace/lines.h"
 #include "trace/nodes.h"
 
@@ -14,15 +15,8 @@
 
 static int add_node(struct xvt_bound_ring *r, const struct xvt_clock_node *n)
 {
-	if (r->node_count == r->node_room) {
-		size_t room = r->node_room ? r->node_room * 2 : 64;
-		void *grown = realloc(r->nodes, room * sizeof(*r->nodes));
-
-		if (!grown)
-			return -ENOMEM;
-		r->nodes = grown;
-		r->node_room = room;
-	}
+	if (xvt_grow(&r->nodes, &r->node_room, r->node_count + 1, sizeof(*r->nodes)))
+		return -ENOMEM;
 	r->nodes[r->node_count++] = *n;
 	if (n->epoch >= r->epochs)
 		r->epochs = n->epoch < UINT32_MAX ? n->epoch + 1 : n->epoch;
@@ -129,17 +123,7 @@ void xvt_bounds_free(struct xvt_bounds *b)
 /* Number of the ring's nodes at or before ns. */
 static size_t nodes_until(const struct xvt_bound_ring *r, uint64_t ns)
 {
-	size_t lo = 0, hi = r->node_count;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (r->nodes[mid].host_ns <= ns)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return XVT_COUNT_TO(r->nodes, r->node_count, host_ns, ns);
 }
 
 /* Time in ns from ns to the nearest of the two nodes around it; nodes[n] is the first behind it. */

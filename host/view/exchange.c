@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
+
 /* Receipts of one number that are tried for a send, at most. */
 #define LOOK_MAX 64
 
@@ -38,15 +40,8 @@ int xvt_exchange_add(struct xvt_exchanges *e, const char *text, size_t len, uint
 
 	if (!parse(text, len, &x))
 		return 0;
-	if (e->count == e->room) {
-		size_t room = e->room ? e->room * 2 : 256;
-		void *grown = realloc(e->v, room * sizeof(*e->v));
-
-		if (!grown)
-			return -ENOMEM;
-		e->v = grown;
-		e->room = room;
-	}
+	if (xvt_grow(&e->v, &e->room, e->count + 1, sizeof(*e->v)))
+		return -ENOMEM;
 	x.send_vm = x.recv_vm = vm;
 	x.send_ns = x.recv_ns = ns;
 	x.bound_ns = bound_ns;
@@ -94,15 +89,8 @@ static void add_way(struct xvt_exchanges *e, const struct xvt_exchange *x)
 		w->send_vm = x->send_vm;
 		w->recv_vm = x->recv_vm;
 	}
-	if (w->count == w->room) {
-		size_t room = w->room ? w->room * 2 : 256;
-		uint64_t *grown = realloc(w->ns, room * sizeof(*grown));
-
-		if (!grown)
-			return; /* only the median suffers */
-		w->ns = grown;
-		w->room = room;
-	}
+	if (xvt_grow(&w->ns, &w->room, w->count + 1, sizeof(*w->ns)))
+		return; /* only the median suffers */
 	w->ns[w->count++] = x->recv_ns > x->send_ns ? x->recv_ns - x->send_ns : 0;
 }
 

@@ -6,21 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
+
 #define TAKEN 1u /* a bit of `reserved`, in the copy in memory only */
 
 int xvt_marks_add(struct xvt_marks *m, const uint8_t *payload, uint32_t len)
 {
 	size_t n = len / sizeof(*m->v), i;
 
-	if (m->room - m->count < n) {
-		size_t room = (m->count + n) * 2;
-		void *grown = realloc(m->v, room * sizeof(*m->v));
-
-		if (!grown)
-			return -ENOMEM;
-		m->v = grown;
-		m->room = room;
-	}
+	if (xvt_grow(&m->v, &m->room, m->count + n, sizeof(*m->v)))
+		return -ENOMEM;
 	if (n)
 		memcpy(m->v + m->count, payload, n * sizeof(*m->v));
 	for (i = 0; i < n; i++)

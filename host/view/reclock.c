@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "trace/cursor.h"
 
 #define EPOCHS_NEAR 3  /* epochs tried on each side of an event's likely epoch */
@@ -185,15 +186,8 @@ static int push(struct xvt_reclock *rc, struct waiting *w)
 {
 	size_t i = rc->count;
 
-	if (rc->count == rc->room) {
-		size_t more = rc->room ? rc->room * 2 : 1024;
-		void *grown = realloc(rc->heap, more * sizeof(struct waiting *));
-
-		if (!grown)
-			return -ENOMEM;
-		rc->heap = grown;
-		rc->room = more;
-	}
+	if (xvt_grow(&rc->heap, &rc->room, rc->count + 1, sizeof(*rc->heap)))
+		return -ENOMEM;
 	rc->count++;
 	while (i && before(w, rc->heap[(i - 1) / 2])) {
 		rc->heap[i] = rc->heap[(i - 1) / 2];

@@ -7,9 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "trace/lines.h"
-#include "view/fit.h"
 #include "trace/nodes.h"
+#include "view/fit.h"
 
 typedef __int128 s128;
 
@@ -39,21 +40,6 @@ struct loading {
 	size_t *node_room;
 };
 
-static int make_room(void **array, size_t count, size_t *room, size_t size)
-{
-	size_t more = *room ? *room * 2 : 64;
-	void *grown;
-
-	if (count < *room)
-		return 0;
-	grown = realloc(*array, more * size);
-	if (!grown)
-		return -ENOMEM;
-	*array = grown;
-	*room = more;
-	return 0;
-}
-
 static int take_node(struct loading *l, const struct xvt_clock_node *n)
 {
 	struct xvt_reclock_ring *r;
@@ -62,7 +48,7 @@ static int take_node(struct loading *l, const struct xvt_clock_node *n)
 	if (n->ring >= l->t->ring_count)
 		return 0;
 	r = &l->rings[n->ring];
-	err = make_room((void **)&r->nodes, r->node_count, &l->node_room[n->ring], sizeof(*n));
+	err = xvt_grow(&r->nodes, &l->node_room[n->ring], r->node_count + 1, sizeof(*n));
 	if (!err)
 		r->nodes[r->node_count++] = *n;
 	return err;
@@ -76,8 +62,8 @@ static int take_sample(struct loading *l, const struct xvt_clock_sample *s)
 	if (s->ring >= l->t->ring_count)
 		return 0;
 	r = &l->rings[s->ring];
-	err = make_room((void **)&l->samples[s->ring], r->samples, &l->sample_room[s->ring],
-			sizeof(struct sample));
+	err = xvt_grow(&l->samples[s->ring], &l->sample_room[s->ring], r->samples + 1,
+		       sizeof(struct sample));
 	if (!err)
 		l->samples[s->ring][r->samples++] =
 			(struct sample){ s->guest, s->host_clock_lo, s->host_clock_hi, s->epoch };
@@ -159,19 +145,11 @@ static uint64_t on_line(uint64_t guest, uint64_t guest_a, uint64_t ns_a, uint64_
 uint64_t xvt_reclock_recorded_at(const struct xvt_reclock_ring *r,
 				 const struct xvt_reclock_epoch *e, uint64_t guest)
 {
-	size_t lo = e->first, hi = e->end;
-	const struct xvt_clock_node *a;
+	const struct xvt_clock_node *first = &r->nodes[e->first], *a;
+	const size_t n = XVT_COUNT_TO(first, e->end - e->first, guest, guest);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (r->nodes[mid].guest <= guest)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	a = &r->nodes[lo > e->first ? lo - 1 : lo];
-	if (guest <= a->guest || lo == e->end)
+	a = &first[n ? n - 1 : 0];
+	if (guest <= a->guest || n == e->end - e->first)
 		return xvt_reclock_extrapolate(r, a, guest);
 	return on_line(guest, a->guest, a->host_ns, a[1].guest, a[1].host_ns);
 }
@@ -179,19 +157,11 @@ uint64_t xvt_reclock_recorded_at(const struct xvt_reclock_ring *r,
 uint64_t xvt_reclock_new_at(const struct xvt_reclock_ring *r, const struct xvt_reclock_epoch *e,
 			    uint64_t guest)
 {
-	size_t lo = e->knot_first, hi = e->knot_end;
-	const struct xvt_reclock_knot *a;
+	const struct xvt_reclock_knot *first = &r->knots[e->knot_first], *a;
+	const size_t n = XVT_COUNT_TO(first, e->knot_end - e->knot_first, guest, guest);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (r->knots[mid].guest <= guest)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	a = &r->knots[lo > e->knot_first ? lo - 1 : lo];
-	if (guest <= a->guest || lo == e->knot_end)
+	a = &first[n ? n - 1 : 0];
+	if (guest <= a->guest || n == e->knot_end - e->knot_first)
 		return nominal(r, a->guest, a->host_ns, guest);
 	return on_line(guest, a->guest, a->host_ns, a[1].guest, a[1].host_ns);
 }
@@ -231,17 +201,9 @@ static int64_t limited(s128 ns)
 /* The line of the host's clock to which a value belongs. */
 static const struct xvt_timebase *line_of(const struct xvt_trace *t, uint64_t clock)
 {
-	size_t lo = 1, hi = t->timebase_count;
+	const size_t n = XVT_COUNT_TO(t->timebase, t->timebase_count, base_clock, clock);
 
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (t->timebase[mid].base_clock <= clock)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return &t->timebase[lo - 1];
+	return &t->timebase[n ? n - 1 : 0];
 }
 
 /* The host's clock in ns, rounded down. */

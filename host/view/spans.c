@@ -6,17 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
+
 int xvt_spans_add(struct xvt_spans *s, const struct xvt_run_span *span)
 {
-	if (s->count == s->room) {
-		size_t room = s->room ? s->room * 2 : 1024;
-		void *grown = realloc(s->v, room * sizeof(*s->v));
-
-		if (!grown)
-			return -ENOMEM;
-		s->v = grown;
-		s->room = room;
-	}
+	if (xvt_grow(&s->v, &s->room, s->count + 1, sizeof(*s->v)))
+		return -ENOMEM;
 	s->v[s->count] = *span;
 	/* A gap belongs to no vCPU: ignore what the file says. */
 	if (span->flags & XVT_RUN_F_LOST) {

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/u64.h"
+#include "base/vec.h"
 #include "trace/nodes.h"
 
 /* Creep of a clock outside of all segments: below that, the recorder sees no jump. */
@@ -57,15 +58,8 @@ static int add_node(struct xvt_verify_state *v, const struct xvt_clock_node *n)
 				     " ns: epoch %u begins without saying so, "
 				     "or says so inside",
 				     xvt_verify_ring_text(v, n->ring, text), n->host_ns, n->epoch);
-	if (r->node_count == r->node_room) {
-		size_t room = r->node_room ? r->node_room * 2 : 64;
-		void *grown = realloc(r->nodes, room * sizeof(*r->nodes));
-
-		if (!grown)
-			return -ENOMEM;
-		r->nodes = grown;
-		r->node_room = room;
-	}
+	if (xvt_grow(&r->nodes, &r->node_room, r->node_count + 1, sizeof(*r->nodes)))
+		return -ENOMEM;
 	r->nodes[r->node_count++] = *n;
 	return 0;
 }
@@ -270,15 +264,8 @@ static int add_line(struct xvt_verify_state *v, const struct xvt_timebase *l)
 				     "the host's clock steps at counter %" PRIu64 ": from %" PRIu64
 				     " to %" PRIu64 " ns",
 				     l->base_clock, end, l->base_ns);
-	if (v->line_count == v->line_room) {
-		size_t room = v->line_room ? v->line_room * 2 : 64;
-		void *grown = realloc(v->lines, room * sizeof(*v->lines));
-
-		if (!grown)
-			return -ENOMEM;
-		v->lines = grown;
-		v->line_room = room;
-	}
+	if (xvt_grow(&v->lines, &v->line_room, v->line_count + 1, sizeof(*v->lines)))
+		return -ENOMEM;
 	v->lines[v->line_count++] = *l;
 	return 0;
 }
@@ -430,17 +417,7 @@ static bool place_before(const struct xvt_verify_ring *r, const struct xvt_verif
 /* Index of the last line that begins at or before a host time; SIZE_MAX: none. */
 static size_t line_at_ns(const struct xvt_verify_state *v, uint64_t ns)
 {
-	size_t lo = 0, hi = v->line_count;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (v->lines[mid].base_ns <= ns)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo - 1;
+	return XVT_COUNT_TO(v->lines, v->line_count, base_ns, ns) - 1;
 }
 
 /*
