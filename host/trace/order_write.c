@@ -155,8 +155,6 @@ static int new_source(struct xvt_order *o, struct xvt_order_open *open, uint32_t
 	}
 	open->gathering = o->gathering;
 	open->source = o->nr_sources;
-	open->stretch = place->stretch;
-	open->ring_flags = ring_flags;
 	open->raw = raw;
 	o->sources[o->nr_sources++] = (struct xvt_order_source){
 		.ring_flags = ring_flags,
@@ -190,32 +188,6 @@ int xvt_order_reserve(struct xvt_order *o, uint32_t n)
 int xvt_order_reserve_runs(struct xvt_order *o, uint32_t n)
 {
 	return xvt_grow(&o->of_runs, &o->of_runs_room, n, sizeof(*o->of_runs));
-}
-
-int xvt_order_record(struct xvt_order *o, const struct xvt_event_hdr *hdr,
-		     const struct xvt_raw_place *place, const struct xvt_clock_segment *line)
-{
-	struct xvt_order_open *open = open_of(o, hdr->ring_flags & XVT_EVENT_RING_MASK);
-
-	if (!open || xvt_order_reserve(o, 1))
-		return -ENOMEM;
-	if ((open->gathering != o->gathering || open->stretch != place->stretch ||
-	     open->ring_flags != hdr->ring_flags || !goes_on(o, open, line, hdr->host_ns)) &&
-	    new_source(o, open, hdr->ring_flags, place, line, hdr->host_ns))
-		return -ENOMEM;
-	xvt_order_time(o, hdr->host_ns);
-	xvt_order_next(o, open->source);
-	o->sources[open->source].count++;
-	return 0;
-}
-
-bool xvt_order_break(struct xvt_order *o, uint32_t ring)
-{
-	const bool had = ring < o->nr_rings && o->rings[ring].gathering;
-
-	if (had)
-		o->rings[ring].gathering = 0;
-	return had;
 }
 
 /* ------------------------------------------------------------------ the payload */

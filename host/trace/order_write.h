@@ -11,11 +11,8 @@
 
 /* The place of a record. */
 struct xvt_raw_place {
-	uint64_t chunk; /* offset of its RAW chunk in the file */
-	uint32_t at;	/* offset in that chunk's payload */
-	/* equal to that of the ring's previous record if that lies right before this one in the
-	 * same piece */
-	uint32_t stretch;
+	uint64_t chunk;	  /* offset of its RAW chunk in the file */
+	uint32_t at;	  /* offset in that chunk's payload */
 	uint16_t skip;	  /* number of records from there to this one */
 	uint16_t ts_bits; /* of the ring's short stamps */
 	uint64_t ts;	  /* clock value of the record at `at` */
@@ -25,8 +22,6 @@ struct xvt_raw_place {
 struct xvt_order_open {
 	uint64_t gathering; /* number of the chunk in which the other fields are valid */
 	uint32_t source;
-	uint32_t stretch;
-	uint32_t ring_flags;
 	uint32_t line;
 	uint32_t raw;
 };
@@ -74,8 +69,9 @@ int xvt_order_own(struct xvt_order *o, const struct xvt_event_hdr *hdr, const vo
 int xvt_order_reserve(struct xvt_order *o, uint32_t n);
 int xvt_order_reserve_runs(struct xvt_order *o, uint32_t n);
 
-/* Adds a source for a record of the ring. `line` leads from the record's clock value to its time;
- * NULL: no line does, or it is unknown. Returns 0 or -ENOMEM. */
+/* Adds a source for the ring's records from this one on that lie one behind the other in a piece
+ * and on one line. `line` leads from the record's clock value to its time; NULL: no line does, or
+ * it is unknown. Returns 0 or -ENOMEM. */
 int xvt_order_source(struct xvt_order *o, uint32_t ring_flags, const struct xvt_raw_place *place,
 		     const struct xvt_clock_segment *line, uint64_t host_ns, uint32_t *source);
 
@@ -89,14 +85,6 @@ static inline void xvt_order_next(struct xvt_order *o, uint32_t source)
 
 /* Notes that the chunk has an event at that time: before its first event is added, or after one. */
 void xvt_order_time(struct xvt_order *o, uint64_t host_ns);
-
-/* Adds one record, with a new source if needed. Returns 0 or -ENOMEM. */
-int xvt_order_record(struct xvt_order *o, const struct xvt_event_hdr *hdr,
-		     const struct xvt_raw_place *place, const struct xvt_clock_segment *line);
-
-/* Makes the ring's next record begin a new source, whatever its stretch is. Returns true if the
- * ring had one since the last such call. */
-bool xvt_order_break(struct xvt_order *o, uint32_t ring);
 
 /* The most bytes that the payload takes. */
 size_t xvt_order_room(const struct xvt_order *o);

@@ -364,25 +364,6 @@ int xvt_trace_event(struct xvt_trace_writer *w, const struct xvt_event_hdr *hdr,
 	return w->err;
 }
 
-/* Ends the ring's sources: records adjacent in a piece may go into different lanes. */
-static void change_lane(struct xvt_trace_writer *w, uint32_t ring)
-{
-	if (xvt_order_break(&w->main, ring))
-		xvt_order_break(&w->late, ring);
-}
-
-int xvt_trace_record(struct xvt_trace_writer *w, const struct xvt_event_hdr *hdr,
-		     const struct xvt_raw_place *place, const struct xvt_clock_segment *line)
-{
-	struct xvt_order *o = xvt_trace_order(w, hdr->ring_flags);
-
-	if (xvt_unlikely(hdr->ring_flags & XVT_EVENT_F_LATE))
-		change_lane(w, hdr->ring_flags & XVT_EVENT_RING_MASK);
-	if (xvt_likely(o))
-		w->err = xvt_order_record(o, hdr, place, line);
-	return w->err;
-}
-
 int xvt_trace_flush(struct xvt_trace_writer *w)
 {
 	flush_raw(w);

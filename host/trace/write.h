@@ -69,11 +69,6 @@ struct xvt_order *xvt_trace_order(struct xvt_trace_writer *w, uint32_t ring_flag
 /* While on, adding an event does not write a lane's chunk. */
 void xvt_trace_together(struct xvt_trace_writer *w, bool on);
 
-/* Adds a record of a piece to the current ORDER chunk, or LATE chunk by its flag; `line` as for
- * xvt_order_record(). hdr's id and len are not used. */
-int xvt_trace_record(struct xvt_trace_writer *w, const struct xvt_event_hdr *hdr,
-		     const struct xvt_raw_place *place, const struct xvt_clock_segment *line);
-
 /* Adds an event of the host's own, which is in no piece. */
 int xvt_trace_event(struct xvt_trace_writer *w, const struct xvt_event_hdr *hdr,
 		    const void *payload);
