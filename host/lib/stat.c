@@ -139,20 +139,19 @@ static void add_note(struct stat *s, const struct xvt_chunk_buf *b)
 
 static int walk(struct stat *s)
 {
+	const uint32_t types = 1u << XVT_CHUNK_ORDER | 1u << XVT_CHUNK_LATE | 1u << XVT_CHUNK_NOTE;
 	struct xvt_chunk_buf b = { 0 };
-	int err = 0;
+	int err = 0, more;
 
 	xvt_trace_raws_init(&s->raws, s->t);
-	for (size_t i = 0; i < s->t->chunk_count && !err; i++) {
+	for (size_t i = 0; !err && (more = xvt_trace_next(s->t, types, &i, &b)); i++) {
 		struct xvt_chunk_ref *ref = &s->t->chunks[i];
-		bool events = ref->type == XVT_CHUNK_ORDER || ref->type == XVT_CHUNK_LATE;
 
-		if (!events && ref->type != XVT_CHUNK_NOTE)
-			continue;
-		err = xvt_trace_load(s->t, i, &b);
-		if (!err && !events) {
+		if (more < 0) {
+			err = more;
+		} else if (ref->type == XVT_CHUNK_NOTE) {
 			add_note(s, &b);
-		} else if (!err) {
+		} else {
 			err = add_events(s, &b, ref->seq);
 			if (err == -EBADMSG)
 				xvt_trace_note_damage(s->t, ref->offset, ref->len,

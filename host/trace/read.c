@@ -257,6 +257,21 @@ int xvt_trace_load(struct xvt_trace *t, size_t chunk, struct xvt_chunk_buf *b)
 	return err == -ENOTSUP ? -EBADMSG : err;
 }
 
+int xvt_trace_next(struct xvt_trace *t, uint32_t types, size_t *i, struct xvt_chunk_buf *b)
+{
+	for (; *i < t->chunk_count; ++*i) {
+		const uint16_t type = t->chunks[*i].type;
+		int err;
+
+		if (types != XVT_CHUNKS_ALL && (type > 31 || !(types >> type & 1)))
+			continue;
+		err = xvt_trace_load(t, *i, b);
+		if (err != -EBADMSG)
+			return err ? err : 1;
+	}
+	return 0;
+}
+
 int xvt_trace_check_rest(struct xvt_trace *t)
 {
 	struct xvt_chunk_buf b = { 0 };
@@ -377,12 +392,11 @@ static int take_timebase(struct xvt_trace *t, const struct xvt_chunk_buf *b, con
 	struct xvt_timebase line;
 
 	*why = "TIMEBASE chunk makes no sense";
-	for (uint32_t at = 0; b->len - at >= sizeof(line); at += sizeof(line)) {
+	for (uint32_t at = 0; xvt_chunk_take(b, &at, &line, sizeof(line));) {
 		const struct xvt_timebase *last = &t->timebase[t->timebase_count - 1];
 		int err;
 
-		memcpy(&line, b->payload + at, sizeof(line));
-		/* In order, so that everybody can search in them. */
+		/* In order, because they are searched by halves. */
 		if (line.base_clock <= last->base_clock || line.base_ns < last->base_ns ||
 		    !line.mult || line.shift > 63)
 			return -EBADMSG;

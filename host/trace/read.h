@@ -120,6 +120,27 @@ bool xvt_lost_get(const struct xvt_event_hdr *h, const uint8_t *payload, struct 
  * xvt_trace_open_indexed().
  */
 int xvt_trace_load(struct xvt_trace *t, size_t chunk, struct xvt_chunk_buf *b);
+
+#define XVT_CHUNKS_ALL UINT32_MAX
+
+/*
+ * Load the next chunk from *i on whose type is one of `types` (bits 1u << XVT_CHUNK_*), and skip
+ * damaged ones. Returns 1, and chunk *i is in b; 0: there are no more; or as xvt_trace_load().
+ */
+int xvt_trace_next(struct xvt_trace *t, uint32_t types, size_t *i, struct xvt_chunk_buf *b);
+
+/* Copy the element of `size` bytes at *at in the chunk's payload, and move *at behind it. Returns
+ * false at the end. */
+static inline bool xvt_chunk_take(const struct xvt_chunk_buf *b, uint32_t *at, void *element,
+				  size_t size)
+{
+	if (b->len - *at < size)
+		return false;
+	memcpy(element, b->payload + *at, size);
+	*at += (uint32_t)size;
+	return true;
+}
+
 /* Returns bytes read (short only at the end of the file) or -errno. */
 ssize_t xvt_trace_read_at(struct xvt_trace *t, void *bytes, size_t len, uint64_t offset);
 /* Read and check the chunk at `offset`, which lies inside the file, of `len` payload bytes (or up

@@ -30,11 +30,9 @@ static int add_nodes(struct xvt_bounds *b, const struct xvt_chunk_buf *buf)
 	struct xvt_clock_node n;
 	int err = 0;
 
-	for (uint32_t at = 0; !err && buf->len - at >= sizeof(n); at += sizeof(n)) {
-		memcpy(&n, buf->payload + at, sizeof(n));
+	for (uint32_t at = 0; !err && xvt_chunk_take(buf, &at, &n, sizeof(n));)
 		if (n.ring < b->ring_count)
 			err = add_node(&b->rings[n.ring], &n);
-	}
 	return err;
 }
 
@@ -50,21 +48,17 @@ static void add_stats(struct xvt_bounds *b, const struct xvt_chunk_buf *buf)
 
 static int load(struct xvt_bounds *b, struct xvt_trace *t)
 {
+	const uint32_t types = 1u << XVT_CHUNK_NODE | 1u << XVT_CHUNK_STATS;
 	struct xvt_chunk_buf buf = { 0 };
-	int err = 0;
+	int err = 0, more;
 
-	for (size_t i = 0; i < t->chunk_count && !err; i++) {
-		uint16_t type = t->chunks[i].type;
-
-		if (type != XVT_CHUNK_NODE && type != XVT_CHUNK_STATS)
-			continue;
-		err = xvt_trace_load(t, i, &buf);
-		if (!err && type == XVT_CHUNK_NODE)
+	for (size_t i = 0; !err && (more = xvt_trace_next(t, types, &i, &buf)); i++) {
+		if (more < 0)
+			err = more;
+		else if (t->chunks[i].type == XVT_CHUNK_NODE)
 			err = add_nodes(b, &buf);
-		else if (!err)
+		else
 			add_stats(b, &buf);
-		else if (err == -EBADMSG)
-			err = 0;
 	}
 	xvt_chunk_buf_free(&buf);
 	return err;

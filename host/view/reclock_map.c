@@ -70,30 +70,19 @@ static int take_sample(struct loading *l, const struct xvt_clock_sample *s)
 	return err;
 }
 
-static int take_chunk(struct loading *l, size_t chunk, struct xvt_chunk_buf *b)
+static int take_chunk(struct loading *l, size_t chunk, const struct xvt_chunk_buf *b)
 {
-	bool nodes = l->t->chunks[chunk].type == XVT_CHUNK_NODE;
-	int err;
+	struct xvt_clock_sample s;
+	struct xvt_clock_node n;
+	uint32_t at = 0;
+	int err = 0;
 
-	if (!nodes && l->t->chunks[chunk].type != XVT_CHUNK_SAMPLES)
-		return 0;
-	err = xvt_trace_load(l->t, chunk, b);
-	if (err)
-		return err == -EBADMSG ? 0 : err;
-	for (uint32_t at = 0; nodes && !err && b->len - at >= sizeof(struct xvt_clock_node);
-	     at += sizeof(struct xvt_clock_node)) {
-		struct xvt_clock_node n;
-
-		memcpy(&n, b->payload + at, sizeof(n));
-		err = take_node(l, &n);
-	}
-	for (uint32_t at = 0; !nodes && !err && b->len - at >= sizeof(struct xvt_clock_sample);
-	     at += sizeof(struct xvt_clock_sample)) {
-		struct xvt_clock_sample s;
-
-		memcpy(&s, b->payload + at, sizeof(s));
-		err = take_sample(l, &s);
-	}
+	if (l->t->chunks[chunk].type == XVT_CHUNK_NODE)
+		while (!err && xvt_chunk_take(b, &at, &n, sizeof(n)))
+			err = take_node(l, &n);
+	else
+		while (!err && xvt_chunk_take(b, &at, &s, sizeof(s)))
+			err = take_sample(l, &s);
 	return err;
 }
 
@@ -640,11 +629,12 @@ static void ring_hz(struct loading *l, uint32_t ring)
 
 static int load(struct loading *l)
 {
+	const uint32_t types = 1u << XVT_CHUNK_NODE | 1u << XVT_CHUNK_SAMPLES;
 	struct xvt_chunk_buf b = { 0 };
-	int err = 0;
+	int err = 0, more;
 
-	for (size_t i = 0; i < l->t->chunk_count && !err; i++)
-		err = take_chunk(l, i, &b);
+	for (size_t i = 0; !err && (more = xvt_trace_next(l->t, types, &i, &b)); i++)
+		err = more < 0 ? more : take_chunk(l, i, &b);
 	xvt_chunk_buf_free(&b);
 	for (uint32_t i = 0; i < l->t->ring_count && !err; i++) {
 		ring_hz(l, i);

@@ -246,19 +246,17 @@ static void unanswered(void *arg, const struct xvt_exchange *x)
 
 static int check_chunks(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
 {
-	int err = 0;
+	struct xvt_clock_sample s;
+	int err = 0, more;
 
 	xvt_trace_raws_init(&v->raws, v->t);
-	for (size_t i = 0; i < v->t->chunk_count && !err; i++) {
+	for (size_t i = 0; !err && (more = xvt_trace_next(v->t, XVT_CHUNKS_ALL, &i, b)); i++) {
 		const struct xvt_chunk_ref *ref = &v->t->chunks[i];
 
-		err = xvt_trace_load(v->t, i, b);
-		if (err == -EBADMSG) {
-			err = 0;
-			continue;
-		}
-		if (err)
+		if (more < 0) {
+			err = more;
 			break;
+		}
 		switch (ref->type) {
 		case XVT_CHUNK_ORDER:
 		case XVT_CHUNK_LATE:
@@ -268,13 +266,8 @@ static int check_chunks(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
 			check_raw(v, ref, b);
 			break;
 		case XVT_CHUNK_SAMPLES:
-			for (uint32_t at = 0; b->len - at >= sizeof(struct xvt_clock_sample);
-			     at += sizeof(struct xvt_clock_sample)) {
-				struct xvt_clock_sample s;
-
-				memcpy(&s, b->payload + at, sizeof(s));
+			for (uint32_t at = 0; xvt_chunk_take(b, &at, &s, sizeof(s));)
 				xvt_verify_sample(v, &s);
-			}
 			break;
 		case XVT_CHUNK_ROUND:
 			check_round(v, b);

@@ -541,31 +541,24 @@ static int load_host_clock(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
 		.realtime_ns = f->realtime_ns,
 		.wall_error_ns = f->wall_error_ns,
 	};
-	int err = add_line(v, &l);
+	const uint32_t types = 1u << XVT_CHUNK_TIMEBASE;
+	int err = add_line(v, &l), more;
 
-	for (size_t i = 0; i < v->t->chunk_count && !err; i++) {
-		if (v->t->chunks[i].type != XVT_CHUNK_TIMEBASE)
-			continue;
-		err = xvt_trace_load(v->t, i, b);
-		for (uint32_t at = 0; !err && b->len - at >= sizeof(l); at += sizeof(l)) {
-			memcpy(&l, b->payload + at, sizeof(l));
+	for (size_t i = 0; !err && (more = xvt_trace_next(v->t, types, &i, b)); i++) {
+		err = more < 0 ? more : 0;
+		for (uint32_t at = 0; !err && xvt_chunk_take(b, &at, &l, sizeof(l));)
 			err = add_line(v, &l);
-		}
-		if (err == -EBADMSG)
-			err = 0;
 	}
 	return err;
 }
 
 static int add_marks(struct xvt_verify_state *v, const struct xvt_chunk_buf *b)
 {
-	uint32_t n = b->len / sizeof(struct xvt_mark_seen);
+	struct xvt_mark_seen m;
 
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t at = 0; xvt_chunk_take(b, &at, &m, sizeof(m));) {
 		char text[XVT_VERIFY_RING_TEXT];
-		struct xvt_mark_seen m;
 
-		memcpy(&m, b->payload + i * sizeof(m), sizeof(m));
 		if (m.ring >= v->t->ring_count)
 			xvt_verify_violation(v, XVT_VERIFY_MARK, xvt_ring_vm(v->t, m.ring),
 					     "a mark of ring %u, which the trace does not have",
@@ -581,13 +574,10 @@ static int add_marks(struct xvt_verify_state *v, const struct xvt_chunk_buf *b)
 
 static int add_spans(struct xvt_verify_state *v, const struct xvt_chunk_buf *b)
 {
-	uint32_t n = b->len / sizeof(struct xvt_run_span);
+	struct xvt_run_span span;
 	int err = 0;
 
-	for (uint32_t i = 0; i < n && !err; i++) {
-		struct xvt_run_span span;
-
-		memcpy(&span, b->payload + i * sizeof(span), sizeof(span));
+	for (uint32_t at = 0; !err && xvt_chunk_take(b, &at, &span, sizeof(span));) {
 		span.enter_clock = host_clock_ns(v, span.enter_clock);
 		span.exit_clock = host_clock_ns(v, span.exit_clock);
 		err = xvt_spans_add(&v->spans, &span);
@@ -613,29 +603,21 @@ int xvt_verify_load_clocks(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
 		t->info.mult ? (uint64_t)(((unsigned __int128)1000000000u << (t->info.shift & 63)) /
 					  t->info.mult)
 			     : 0;
-	int err = load_host_clock(v, b);
+	const uint32_t types = 1u << XVT_CHUNK_NODE | 1u << XVT_CHUNK_MARKS | 1u << XVT_CHUNK_RUNS;
+	int err = load_host_clock(v, b), more;
 
-	for (size_t i = 0; i < t->chunk_count && !err; i++) {
+	for (size_t i = 0; !err && (more = xvt_trace_next(v->t, types, &i, b)); i++) {
 		struct xvt_clock_node n;
 
-		if (t->chunks[i].type != XVT_CHUNK_NODE && t->chunks[i].type != XVT_CHUNK_MARKS &&
-		    t->chunks[i].type != XVT_CHUNK_RUNS)
-			continue;
-		err = xvt_trace_load(v->t, i, b);
-		if (!err && t->chunks[i].type == XVT_CHUNK_MARKS) {
+		if (more < 0)
+			err = more;
+		else if (t->chunks[i].type == XVT_CHUNK_MARKS)
 			err = add_marks(v, b);
-			continue;
-		}
-		if (!err && t->chunks[i].type == XVT_CHUNK_RUNS) {
+		else if (t->chunks[i].type == XVT_CHUNK_RUNS)
 			err = add_spans(v, b);
-			continue;
-		}
-		for (uint32_t at = 0; !err && b->len - at >= sizeof(n); at += sizeof(n)) {
-			memcpy(&n, b->payload + at, sizeof(n));
-			err = add_node(v, &n);
-		}
-		if (err == -EBADMSG)
-			err = 0;
+		else
+			for (uint32_t at = 0; !err && xvt_chunk_take(b, &at, &n, sizeof(n));)
+				err = add_node(v, &n);
 	}
 	xvt_marks_sort(&v->marks);
 	sort_spans(v);
