@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * clocks.c - schedules clock measurements of the rings and applies their results.
+ * clocks.c - measures the rings' clocks when they are due (pace.c), and applies the results.
  *
  * A guest polls its mailbox every few milliseconds and then stays a little for follow-up requests
  * (clock/handshake.c). To service it there, the host has to poll every open measurement many times
@@ -11,52 +11,15 @@
 
 #include <stdlib.h>
 
-/* Least time between two measurements of a ring, also if one is due at once. */
-#define BURST_GAP_NS	 5000000ull
-/*
- * Measuring may take this part of the recorder's time. A ring with waiting records is measured as
- * often as that allows, within bounds: slow or many rings are measured more seldom. Each machine
- * has an equal share, and uses what other machines leave of theirs. A machine whose guest answers
- * slowly, or that has many rings, delays its own measurements only.
- */
-#define PACE_PART	 20
-#define PACE_BEGIN_PART	 2	    /* before all machines have joined */
+#define BEGIN_PART	 2	    /* XVT_CLOCKS_PART before all machines have joined */
 #define LEFT_MOST_NS	 8000000ull /* most unused share that is kept */
 #define LOOK_MOST_NS	 2000000ull /* most charged for one service: a turn of exchanges */
-#define PACE_IDLE_PART	 1000	    /* while nothing happens: measuring also wakes the guest */
-/* The longest pace grows with the number of rings, from XVT_BURST_EVERY_NS to PACE_MOST_NS. */
-#define PACE_LEAST_NS	 10000000ull
-#define PACE_RING_NS	 2000000ull
-#define PACE_MOST_NS	 2000000000ull
-/* The same for rings without waiting records. */
-#define PACE_IDLE_NS	 25000000ull
-#define PACE_IDLEST_NS	 30000000000ull
-#define MARKS_MANY	 64 /* a second, of all rings together */
 #define WIDE_NS		 2000000ull
 #define WIDE_PATIENCE_NS 5000000000ull
 #define CLOCKS_NS	 8000000ull /* longest time that clocks may take of a pass */
 #define MEET_NS		 50000ull   /* between two polls for answers during a pass */
 #define MEET_PART	 2	    /* and at least this many times as long as a poll */
 #define SCAN_RING_NS	 50ull	    /* for each ring: between two scans for due rings */
-/* For each ring: between two services of one that does not answer or has no source. */
-#define LOOK_RING_NS	 10000ull
-#define LOOK_LEAST_NS	 10000000ull
-#define MARK_LOOK_NS	 1000000ull /* between two services of a ring with a new mark request */
-/* With many rings a measurement has fewer exchanges: a little wider, and much cheaper. */
-#define MANY_RINGS	 256u
-#define MANY_EXCHANGES	 8u
-
-/*
- * Returns true if the ring has records that no measurement confirms yet, including those behind the
- * records that go out now: otherwise each of many rings would be measured only when all others had
- * waited for it.
- */
-static bool unconfirmed(const struct xvt_ring *r)
-{
-	return (r->head.have && !r->head.placed) ||
-	       (r->drain.tail &&
-		(int64_t)(r->drain.tail->ceiling_clock - r->clock.last_node_clock) > 0);
-}
 
 static bool near(uint64_t a, uint64_t b)
 {
@@ -231,22 +194,10 @@ static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_cloc
 				 xvt_load(&r->ctl->cpu), m->node.epoch);
 }
 
-/*
- * Returns when a ring without waiting records is measured next. Where the pace is slow because
- * rings are many, all rings of the machine are measured at the same moments, so that none has to be
- * polled between them.
- */
-static uint64_t next_idle_burst(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
-{
-	uint64_t every = ticks(s, XVT_BURST_EVERY_NS), pace = s->vms[r->vm]->clocks.idle_pace;
-
-	return pace <= every ? now + every : (now / pace + 1) * pace;
-}
-
 /* The ring has a clock. Its next measurement follows the idle pace. */
 static void begin_ring(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
-	r->clock.next_burst_clock = next_idle_burst(s, r, now);
+	r->clock.next_burst_clock = xvt_session_next_idle_burst(s, r, now);
 	xvt_session_wake(s, r);
 	xvt_session_ring_live(s, r);
 }
@@ -288,129 +239,6 @@ static bool rate_known(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 	return true;
 }
 
-/* Returns when the ring's next measurement is due. Unconfirmed records wait for it in memory, so it
- * comes at the machine's pace. */
-static uint64_t burst_due(const struct xvt_session *s, const struct xvt_ring *r)
-{
-	const uint64_t pace = s->vms[r->vm]->clocks.pace;
-	uint64_t soon = r->measure.burst_clock + pace;
-
-	return pace && unconfirmed(r) && (int64_t)(soon - r->clock.next_burst_clock) < 0
-		       ? soon
-		       : r->clock.next_burst_clock;
-}
-
-/* Returns true if a mark was requested within XVT_BURST_EVERY_NS. An older request is checked once
- * a second. */
-static bool mark_is_new(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
-{
-	return r->mark.open &&
-	       since(now, r->mark.last.host_clock_before) < ticks(s, XVT_BURST_EVERY_NS);
-}
-
-static uint64_t within(uint64_t v, uint64_t least, uint64_t most)
-{
-	return v < least ? least : v > most ? most : v;
-}
-
-static size_t sharing(const struct xvt_session *s)
-{
-	return s->nr_sharing ? s->nr_sharing : 1;
-}
-
-/* Number of rings if every machine had as many as this one. */
-static uint64_t peers(const struct xvt_session *s, const struct xvt_vm *vm)
-{
-	return (uint64_t)vm->region.g.ring_count * sharing(s);
-}
-
-/* Returns when the ring's clock needs service again. */
-static uint64_t ring_due(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
-{
-	uint64_t due, soonest = r->measure.burst_clock + ticks(s, BURST_GAP_NS);
-
-	if (r->phase == XVT_PHASE_BROKEN)
-		return now + ticks(s, SECOND_NS);
-	if (mark_is_new(s, r, now))
-		return now + ticks(s, MARK_LOOK_NS);
-	if (!r->measure.source || !r->measure.answered)
-		return now + within(ticks(s, LOOK_RING_NS) * peers(s, s->vms[r->vm]),
-				    ticks(s, LOOK_LEAST_NS), ticks(s, SECOND_NS));
-	due = burst_due(s, r);
-	return (int64_t)(due - soonest) > 0 ? due : soonest;
-}
-
-/* The pace is XVT_BURST_EVERY_NS times a power of two, and changes seldom: the rings of the machine
- * have to be measured at the same moments. */
-static uint64_t idle_pace(const struct xvt_session *s, const struct xvt_vm_clocks *c,
-			  uint64_t wanted)
-{
-	uint64_t pace = ticks(s, XVT_BURST_EVERY_NS);
-
-	if (wanted <= c->idle_pace && wanted > c->idle_pace / 4)
-		return c->idle_pace;
-	while (pace < wanted)
-		pace *= 2;
-	return pace;
-}
-
-/* `part`: ticks that the machine's measurements may take, its share. `all`: ticks that all
- * machines' measurements took. */
-static void pace_of_vm(const struct xvt_session *s, struct xvt_vm *vm, uint64_t part, uint64_t all)
-{
-	struct xvt_vm_clocks *c = &vm->clocks;
-	const uint64_t every = ticks(s, XVT_BURST_EVERY_NS), rings = peers(s, vm);
-	uint64_t most = within(ticks(s, PACE_RING_NS) * rings, every, ticks(s, PACE_MOST_NS));
-	uint64_t idlest = within(ticks(s, PACE_IDLE_NS) * rings, every, ticks(s, PACE_IDLEST_NS));
-
-	if (!c->pace)
-		c->pace = every;
-	if (all > part * sharing(s) && c->took > part)
-		c->pace += c->pace / 2;
-	else if (all < part * sharing(s) / 2 || c->took < part / 2)
-		c->pace -= c->pace / 3;
-	c->pace = within(c->pace, ticks(s, PACE_LEAST_NS), most);
-	if (c->bursts && !c->burst_cost)
-		c->burst_cost = c->took / c->bursts;
-	else if (c->bursts)
-		c->burst_cost += (int64_t)(c->took / c->bursts - c->burst_cost) / 4;
-	c->idle_pace =
-		idle_pace(s, c, within(c->burst_cost * rings * PACE_IDLE_PART, every, idlest));
-	if (s->disk_full) /* nodes use up the last of the space, which has to last for hours */
-		c->pace = c->idle_pace = ticks(s, SECOND_NS) * (2 + s->nr_rings / 8);
-	c->took = c->bursts = 0;
-	/* A mark is a record, which has to be drained, placed and written. */
-	c->mark_pace = ticks(s, SECOND_NS / MARKS_MANY) * rings;
-	c->exchanges = rings > MANY_RINGS ? MANY_EXCHANGES : 0;
-}
-
-void xvt_session_pace(struct xvt_session *s, uint64_t elapsed)
-{
-	size_t i;
-
-	s->nr_sharing = xvt_session_alive(s);
-	for (i = 0; i < s->nr_vms; i++) {
-		if (s->vms[i]->phase == XVT_VM_ATTACHED)
-			pace_of_vm(s, s->vms[i], elapsed / PACE_PART / sharing(s), s->clocks_took);
-	}
-	s->clocks_took = 0;
-}
-
-uint64_t xvt_session_least_pace_ns(const struct xvt_session *s)
-{
-	uint64_t least = UINT64_MAX;
-	size_t i;
-
-	for (i = 0; i < s->nr_vms; i++) {
-		const struct xvt_vm *vm = s->vms[i];
-
-		if (vm->phase == XVT_VM_ATTACHED && vm->clocks.pace < least)
-			least = vm->clocks.pace;
-	}
-	return least == UINT64_MAX ? 0
-				   : (uint64_t)((unsigned __int128)least * SECOND_NS / s->clock.hz);
-}
-
 /* ------------------------------------------------------------------ time for a machine */
 
 static void add_time(int64_t *left, uint64_t more, uint64_t most)
@@ -425,7 +253,7 @@ static void add_time(int64_t *left, uint64_t more, uint64_t most)
 static void refill_time(struct xvt_session *s, uint64_t now)
 {
 	const uint64_t elapsed = since(now, s->clocks_clock), most = ticks(s, LEFT_MOST_NS);
-	const uint64_t half = elapsed / (s->joined ? PACE_PART : PACE_BEGIN_PART) / 2;
+	const uint64_t half = elapsed / (s->joined ? XVT_CLOCKS_PART : BEGIN_PART) / 2;
 	size_t i;
 
 	if (elapsed < ticks(s, LEFT_MOST_NS) / 8)
@@ -433,14 +261,14 @@ static void refill_time(struct xvt_session *s, uint64_t now)
 	s->clocks_clock = now;
 	add_time(&s->clocks_left, half, most);
 	for (i = 0; i < s->nr_vms; i++)
-		add_time(&s->vms[i]->clocks.left, half / sharing(s) + 1, most);
+		add_time(&s->vms[i]->clocks.left, half / xvt_session_sharing(s) + 1, most);
 }
 
 /* Returns true if the ring's machine has time left. A single machine has no limit: it delays no
  * other one. */
 static bool has_time(const struct xvt_session *s, const struct xvt_ring *r)
 {
-	return sharing(s) < 2 || s->vms[r->vm]->clocks.left > 0 || s->clocks_left > 0;
+	return xvt_session_sharing(s) < 2 || s->vms[r->vm]->clocks.left > 0 || s->clocks_left > 0;
 }
 
 static void take_time(struct xvt_session *s, const struct xvt_ring *r, uint64_t begin)
@@ -494,14 +322,15 @@ static bool open_source(struct xvt_session *s, struct xvt_ring *r)
 }
 
 /*
- * Returns true if a measurement is due. Even with "at once" (next_burst_clock 0), BURST_GAP_NS lie
- * between two: a guest whose every record contradicts its clock must not keep the host measuring.
+ * Returns true if a measurement is due. Even with "at once" (next_burst_clock 0), XVT_BURST_GAP_NS
+ * lie between two: a guest whose every record contradicts its clock must not keep the host
+ * measuring.
  */
 static bool is_due(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
 {
 	return !r->measure.source_ops->busy(r->measure.source) &&
-	       (int64_t)(now - burst_due(s, r)) >= 0 &&
-	       since(now, r->measure.burst_clock) >= ticks(s, BURST_GAP_NS);
+	       (int64_t)(now - xvt_session_burst_due(s, r)) >= 0 &&
+	       since(now, r->measure.burst_clock) >= ticks(s, XVT_BURST_GAP_NS);
 }
 
 static void ask(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
@@ -511,8 +340,9 @@ static void ask(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 	r->measure.source_ops->start(r->measure.source);
 	r->measure.burst_clock = now;
 	/* Recording begins when the ring has a clock, which takes two measurements. */
-	r->clock.next_burst_clock = r->phase == XVT_PHASE_NEW ? now + ticks(s, XVT_BURST_EVERY_NS)
-							      : next_idle_burst(s, r, now);
+	r->clock.next_burst_clock = r->phase == XVT_PHASE_NEW
+					    ? now + ticks(s, XVT_BURST_EVERY_NS)
+					    : xvt_session_next_idle_burst(s, r, now);
 	r->mark.pace = s->vms[r->vm]->clocks.mark_pace;
 	if (r->measure.answered)
 		r->measure.answer_clock = now; /* silence begins with this request */
@@ -569,28 +399,6 @@ void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 
 /* ------------------------------------------------------------------ scheduling */
 
-int xvt_session_clock_room(struct xvt_session *s, size_t rings)
-{
-	uint64_t *grown = realloc(s->clock_due, rings * sizeof(*grown));
-
-	if (!grown)
-		return -ENOMEM;
-	s->clock_due = grown;
-	memset(grown + s->nr_rings, 0, (rings - s->nr_rings) * sizeof(*grown));
-	s->clocks_due = 0;
-	return 0;
-}
-
-void xvt_session_clock_soon(struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
-{
-	uint64_t due = ring_due(s, r, now);
-
-	if (r->measure.asked)
-		return;
-	s->clock_due[r->id] = sooner(s->clock_due[r->id], due);
-	s->clocks_due = sooner(s->clocks_due, due);
-}
-
 static bool is_open(const struct xvt_ring *r)
 {
 	return r->phase != XVT_PHASE_BROKEN && r->measure.source &&
@@ -611,7 +419,7 @@ static size_t at_least(size_t n, size_t least)
 static bool may_measure(const struct xvt_session *s, const struct xvt_ring *r, bool silent)
 {
 	const struct xvt_vm_clocks *c = &s->vms[r->vm]->clocks;
-	const size_t most = xvt_session_asked_most(s), vms = sharing(s);
+	const size_t most = xvt_session_asked_most(s), vms = xvt_session_sharing(s);
 
 	if (r->phase == XVT_PHASE_DONE) /* it has no writer */
 		return false;
@@ -652,7 +460,7 @@ static void leave(struct xvt_session *s, const struct xvt_asked *a, uint64_t now
 	s->vms[a->ring->vm]->clocks.nr_silent -= a->silent;
 	s->vms[a->ring->vm]->clocks.nr_asked--;
 	a->ring->measure.asked = false;
-	s->clock_due[a->ring->id] = ring_due(s, a->ring, now);
+	s->clock_due[a->ring->id] = xvt_session_ring_due(s, a->ring, now);
 	s->clocks_due = sooner(s->clocks_due, s->clock_due[a->ring->id]);
 }
 
@@ -736,7 +544,7 @@ static bool start_due(struct xvt_session *s, uint64_t now, uint64_t until)
 			next = id;
 			continue;
 		}
-		s->clock_due[r->id] = ring_due(s, r, now);
+		s->clock_due[r->id] = xvt_session_ring_due(s, r, now);
 		earliest = sooner(earliest, s->clock_due[r->id]);
 	}
 	/* The next scan begins behind the last ring that started a measurement: some rings may

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * machine.c - a machine of a recording: its region, its rings, its metadata, and the requests to
- * its guest. Everything read from the region is copied and checked first.
+ * machine.c - a machine of a recording: its region, its rings and its memory. Everything read from
+ * the region is copied and checked first.
  */
 #define _GNU_SOURCE
 #include "session/parts.h"
@@ -11,10 +11,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#define META_PASS_BYTES	  (1u << 20)
-#define RINGS_MAX	  (XVT_EVENT_RING_MASK + 1)
-
-#define REQUEST_NOTES_MAX 64u /* notes about answers to requests, for each machine */
+#define RINGS_MAX (XVT_EVENT_RING_MASK + 1)
 
 void xvt_vm_gone(struct xvt_session *s, struct xvt_vm *vm, const char *why)
 {
@@ -44,140 +41,6 @@ static uint64_t presumed_hz(const struct xvt_session *s, const struct xvt_host_r
 	    hz > 20000000000ull)
 		return s->clock.hz;
 	return hz;
-}
-
-void xvt_vm_announce(struct xvt_session *s, const struct xvt_vm *vm)
-{
-	struct xvt_vm_info info = {
-		.vm = vm->id,
-		.kind = XVT_VM_GUEST,
-		.region_kind = vm->region.hdr.kind,
-		.generation = vm->region.hdr.generation,
-		.clock_hz = vm->guest_hz,
-	};
-
-	memcpy(info.uuid, vm->uuid, sizeof(info.uuid));
-	memcpy(info.boot_uuid, vm->region.hdr.boot_uuid, sizeof(info.boot_uuid));
-	memcpy(info.name, vm->name, sizeof(info.name));
-	info.name[sizeof(info.name) - 1] = 0;
-	xvt_trace_put(s->trace, XVT_CHUNK_VM, &info, sizeof(info), NULL, 0);
-}
-
-static void put_ring(struct xvt_session *s, struct xvt_ring *r, const struct xvt_ring_info *info)
-{
-	r->session.reported_info = *info;
-	r->session.reported_info_clock = xvt_clock_read();
-	r->session.info_waits = false;
-	xvt_trace_put(s->trace, XVT_CHUNK_RING, info, sizeof(*info), NULL, 0);
-	r->session.announced = true;
-}
-
-/* Returns true if the chunk must be written at once. The recorder's own fields change seldom, and
- * later chunks may need them. The guest may change its fields as often as it likes. */
-static bool is_urgent(const struct xvt_ring *r, const struct xvt_ring_info *info)
-{
-	const struct xvt_ring_info *told = &r->session.reported_info;
-
-	return !r->session.announced || info->start_ns != told->start_ns ||
-	       info->clock_hz != told->clock_hz;
-}
-
-void xvt_ring_announce(struct xvt_session *s, struct xvt_ring *r)
-{
-	struct xvt_ring_info info = {
-		.ring = r->id,
-		.vm = r->vm,
-		.index = r->index,
-		.type = xvt_load(&r->ctl->type),
-		.cpu = xvt_load(&r->ctl->cpu),
-		.hw_id = xvt_load(&r->ctl->hw_id),
-		.pid = xvt_load(&r->ctl->pid),
-		.tid = xvt_load(&r->ctl->tid),
-		.clock_id = xvt_load(&r->ctl->clock_id),
-		.mode = r->mode,
-		.subbuf_size = r->region->g.subbuf_size,
-		.subbuf_count = r->region->g.subbuf_count,
-		.start_ns = r->start_ns,
-		.before = is_snapshot(s) ? 0
-					 : r->account.base_delivered + r->account.base_overwritten,
-		.clock_hz = r->clock.map.hz,
-	};
-
-	r->session.info_waits = false;
-	if (r->session.announced && !memcmp(&info, &r->session.reported_info, sizeof(info)))
-		return;
-	if (is_urgent(r, &info) ||
-	    since(xvt_clock_read(), r->session.reported_info_clock) >= ticks(s, SECOND_NS)) {
-		put_ring(s, r, &info);
-		return;
-	}
-	r->session.next_info = info;
-	r->session.info_waits = s->infos_wait = true;
-}
-
-void xvt_ring_place_by(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_node *node)
-{
-	xvt_ring_announce(s, r);
-	xvt_clock_map_add(&r->clock.map, node);
-	r->clock.map.closed = true;
-	r->account.stats.source = node->source;
-	xvt_trace_put(s->trace, XVT_CHUNK_NODE, node, sizeof(*node), NULL, 0);
-}
-
-void xvt_session_announce_late(struct xvt_session *s, bool final)
-{
-	const uint64_t now = xvt_clock_read();
-	size_t i;
-
-	if (!s->infos_wait)
-		return;
-	s->infos_wait = false;
-	for (i = 0; i < s->nr_rings; i++) {
-		struct xvt_ring *r = s->rings[i];
-
-		if (r->session.info_waits &&
-		    (final || since(now, r->session.reported_info_clock) >= ticks(s, SECOND_NS)))
-			put_ring(s, r, &r->session.next_info);
-		s->infos_wait |= r->session.info_waits;
-	}
-}
-
-/* Length of the request line that begins at `at`, with its line feed; 0: none. */
-static size_t request_line(const struct xvt_session *s, size_t at)
-{
-	const char *line = s->opt.request ? s->opt.request + at : "";
-	const char *end = strchr(line, '\n');
-
-	return end ? (size_t)(end + 1 - line) : strlen(line);
-}
-
-/*
- * Send one line as one request: the guest has one word for its answer, so a line for each event
- * shows which event the answer is about.
- */
-static void send_line(struct xvt_session *s, struct xvt_vm *vm, size_t at)
-{
-	struct xvt_host_page *page = xvt_host_region_page(&vm->region);
-	size_t len = request_line(s, at);
-
-	if (!len || len > sizeof(page->request))
-		return;
-	memcpy(page->request, s->opt.request + at, len);
-	xvt_store(&page->request_len, (uint32_t)len);
-	vm->request_seq = xvt_load(&page->request_seq) + 1;
-	if (!vm->request_seq)
-		vm->request_seq = 1;
-	vm->request_at = at;
-	vm->request_clock = xvt_clock_read();
-	xvt_store_release(&page->request_seq, vm->request_seq); /* pairs with the guest's poll */
-}
-
-/* Send the first line. `generation` is the guest's, as the caller loaded it. */
-static void send_request(struct xvt_session *s, struct xvt_vm *vm, uint32_t generation)
-{
-	vm->request_generation = generation;
-	vm->request_again = false;
-	send_line(s, vm, 0);
 }
 
 void xvt_vm_tell_attached(const struct xvt_session *s, struct xvt_vm *vm)
@@ -330,93 +193,9 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 				 "); events that it had taken and not written are counted as "
 				 "overwritten here",
 				 __builtin_bswap64(vm->found_attach_id));
-	send_request(s, vm, xvt_load(&((const struct xvt_region_hdr *)vm->region.map)->generation));
+	xvt_vm_send_request(s, vm,
+			    xvt_load(&((const struct xvt_region_hdr *)vm->region.map)->generation));
 	return 0;
-}
-
-/* Send the requests again to a new guest generation (boot, kexec, module load). */
-static void ask_again(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
-{
-	const struct xvt_region_hdr *h = (const struct xvt_region_hdr *)vm->region.map;
-	uint32_t generation;
-
-	if (!s->opt.request)
-		return;
-	generation = xvt_load(&h->generation);
-	vm->request_again = generation != vm->request_generation;
-	if (vm->request_again && since(now, vm->request_clock) >= ticks(s, SECOND_NS))
-		send_request(s, vm, generation);
-}
-
-/* Write a note about a guest's answer to one request; `what` precedes the event. The number of
- * notes is limited, because a guest can begin anew without end. */
-static void note_answer(struct xvt_session *s, struct xvt_vm *vm, const char *what, const char *why)
-{
-	const char *line = s->opt.request + vm->request_at + 1; /* without "+" */
-
-	if (vm->request_notes++ < REQUEST_NOTES_MAX)
-		xvt_session_note(s, 2, vm, UINT32_MAX, "%s %.*s%s", what, (int)strcspn(line, "\n"),
-				 line, why);
-}
-
-static void note_refusal(struct xvt_session *s, struct xvt_vm *vm, int32_t result)
-{
-	char why[160];
-
-	if (result == -EPERM)
-		snprintf(why, sizeof(why),
-			 ": its owner does not let the host choose events; load the module with "
-			 "host_control=1 or switch them on in the guest");
-	else if (result == -ENOENT || result == -EINVAL)
-		snprintf(why, sizeof(why), ": its kernel has no such event");
-	else
-		snprintf(why, sizeof(why), ": %s",
-			 result < 0 && result > -4096 ? strerror(-result) : "unknown error");
-	note_answer(s, vm, "cannot switch on", why);
-}
-
-void xvt_vm_look_for_answer(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
-{
-	struct xvt_region_hdr *h = (struct xvt_region_hdr *)vm->region.map;
-	int32_t result;
-
-	if (!vm->request_seq) {
-		ask_again(s, vm, now);
-		return;
-	}
-	if (xvt_load_acquire(&h->request_ack) != vm->request_seq) {
-		if (since(now, vm->request_clock) < ticks(s, s->opt.join_timeout_ns))
-			return;
-		note_answer(s, vm, "no answer to the request for events, from", " on");
-		vm->request_seq = 0;
-		return;
-	}
-	result = xvt_load(&h->request_result);
-	vm->request_seq = 0;
-	if (result)
-		note_refusal(s, vm, result);
-	/* A guest that does not allow one event allows none. */
-	if (result != -EPERM)
-		send_line(s, vm, vm->request_at + request_line(s, vm->request_at));
-}
-
-/* Report requested events that are not known to be switched on, by the last pass's view of the
- * region, which is not read again. */
-void xvt_vm_end_request(struct xvt_session *s, struct xvt_vm *vm)
-{
-	if (!s->opt.request || !s->opt.request[0] || is_snapshot(s) || vm->phase == XVT_VM_GONE)
-		return;
-	if (vm->phase != XVT_VM_ATTACHED) {
-		note_answer(s, vm, "it never came, so it was not asked for events, from", " on");
-		return;
-	}
-	if (!vm->request_seq && !vm->request_again)
-		return;
-	if (!vm->request_seq)
-		vm->request_at = 0; /* the guest has begun anew */
-	note_answer(s, vm,
-		    "the recording ended before the guest answered the request for events, from",
-		    " on");
 }
 
 int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t why_size)
@@ -586,4 +365,13 @@ const uint8_t *xvt_session_vm_uuid(const struct xvt_vm *vm)
 void xvt_session_vm_trust_clock(struct xvt_vm *vm)
 {
 	vm->trust_guest_clock = true;
+}
+
+size_t xvt_session_alive(const struct xvt_session *s)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < s->nr_vms; i++)
+		n += s->vms[i]->phase != XVT_VM_GONE;
+	return n;
 }

@@ -115,7 +115,7 @@ struct xvt_note_limit {
 	uint64_t clock; /* last refill */
 };
 
-/* Clock measurements of one machine's rings, see clocks.c. */
+/* Clock measurements of one machine's rings, see pace.c. */
 struct xvt_vm_clocks {
 	uint64_t pace;	     /* ticks between two measurements of a ring with unconfirmed records */
 	uint64_t idle_pace;  /* ticks between two measurements of any other ring */
@@ -187,7 +187,7 @@ struct xvt_vm {
 	struct xvt_pool pool;
 	uint64_t guest_hz; /* nominal; clocks.c and snapshot.c: measured */
 
-	/* machine.c: the request for events. */
+	/* request.c */
 	uint32_t request_seq; /* sequence number of the open request; 0: none */
 	uint64_t request_clock;
 	size_t request_at;	     /* offset of its line in opt.request */
@@ -221,7 +221,7 @@ struct xvt_vm {
 	bool unseen;	       /* `unseen` is set in its rings */
 	bool woken;	       /* an event woke its rings since the newest look at them */
 	bool looked;	       /* its rings were looked at in this pass */
-	struct xvt_rest *rest; /* parked state, one entry for each ring */
+	struct xvt_rest *rest; /* park.c: parked state, one entry for each ring */
 	size_t first_awake;    /* first of its rings in s->awake, by the last pass */
 	size_t nr_awake;
 
@@ -235,7 +235,7 @@ struct xvt_vm {
 	uint64_t paused_ns;  /* sum of finished pauses */
 
 	bool rate_measured;	     /* clocks.c */
-	struct xvt_vm_clocks clocks; /* clocks.c; space.c resets the paces */
+	struct xvt_vm_clocks clocks; /* pace.c and clocks.c; space.c resets the paces */
 	struct xvt_exact_use exact[XVT_EXACT_SOURCES];
 	struct xvt_vm_bell bell; /* sleep.c */
 	struct xvt_vm_stall stall;
@@ -278,7 +278,8 @@ struct xvt_session {
 	struct xvt_ring **rings; /* all machines' rings, by number in the trace */
 	size_t nr_rings;
 	size_t nr_sharing; /* machines between which measuring time and memory are divided */
-	bool infos_wait;   /* some RING chunks are delayed, see xvt_session_announce_late() */
+	bool infos_wait;   /* announce.c: some RING chunks are delayed, see
+			      xvt_session_announce_late() */
 
 	/* session.c: passes. */
 	bool joined;		  /* events are emitted; also snapshot.c */
@@ -309,7 +310,7 @@ struct xvt_session {
 	bool clock_went_back; /* the error note is written */
 	bool clock_slewing;   /* CLOCK_MONOTONIC is slewing, by the newest note about it */
 
-	/* clocks.c */
+	/* clocks.c; clocks_took, clock_due and clocks_due also pace.c */
 	uint64_t clocks_took;  /* ticks spent on measurements since the paces were set */
 	int64_t clocks_left;   /* ticks that measurements of any machine may still take */
 	uint64_t clocks_clock; /* last refill */
@@ -413,6 +414,20 @@ static inline bool is_salvage(const struct xvt_session *s)
 	return s->opt.kind == XVT_SESSION_SALVAGE;
 }
 
+/* Returns true if the ring is processed. In a snapshot, rings without records and without a clock
+ * are not. */
+static inline bool xvt_session_takes_part(const struct xvt_session *s, const struct xvt_ring *r)
+{
+	return !is_snapshot(s) || r->cut.on;
+}
+
+/* Returns true if the machine's vCPUs are stopped, by its VMM's reports. Silence of a stopped
+ * machine is no fault. */
+static inline bool xvt_vm_stopped(const struct xvt_vm *vm)
+{
+	return vm->stopped;
+}
+
 /* --- session.c --- */
 
 /* Start to emit events, if they are not emitted yet: the session waits no longer for clocks. */
@@ -498,6 +513,33 @@ uint64_t xvt_session_waited_ns(const struct xvt_session *s);
  * second_over: the counters are those at the end of a second. */
 void xvt_session_status_count(const struct xvt_session *s, struct xvt_ring *r, bool second_over);
 
+/* --- announce.c --- */
+
+/* Write VM and RING chunks, again when a field changes. A change by the guest of its ring's fields
+ * is written at most once a second. */
+void xvt_vm_announce(struct xvt_session *s, const struct xvt_vm *vm);
+void xvt_ring_announce(struct xvt_session *s, struct xvt_ring *r);
+/* Place all records of the ring by this node, its only one. */
+void xvt_ring_place_by(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_node *node);
+/* Write the RING chunks that were delayed to one a second and are due; with final, all of them.
+ * Reads no word of a region. */
+void xvt_session_announce_late(struct xvt_session *s, bool final);
+
+/* --- metadata.c --- */
+
+/* Copy new metadata into the trace, at most about a MiB at a time. */
+void xvt_vm_read_metadata(struct xvt_session *s, struct xvt_vm *vm);
+
+/* --- request.c --- */
+
+/* Send the first line. `generation` is the guest's, as the caller loaded it. */
+void xvt_vm_send_request(struct xvt_session *s, struct xvt_vm *vm, uint32_t generation);
+/* Check for the guest's answer to the open request for events; send the next one. */
+void xvt_vm_look_for_answer(struct xvt_session *s, struct xvt_vm *vm, uint64_t now);
+
+/* At the end: report each requested event that is not known to be switched on, as an error. */
+void xvt_vm_end_request(struct xvt_session *s, struct xvt_vm *vm);
+
 /* --- machine.c --- */
 
 /* Stop reading this machine. Its rings no longer hold the others back. */
@@ -521,23 +563,6 @@ const char *xvt_vm_absent_hint(const struct xvt_vm *vm);
 void xvt_vm_free(struct xvt_vm *vm);
 /* Set the region's attach_id, by which the guest knows that a host is attached. */
 void xvt_vm_tell_attached(const struct xvt_session *s, struct xvt_vm *vm);
-/* Write VM and RING chunks, again when a field changes. A change by the guest of its ring's fields
- * is written at most once a second. */
-void xvt_vm_announce(struct xvt_session *s, const struct xvt_vm *vm);
-void xvt_ring_announce(struct xvt_session *s, struct xvt_ring *r);
-/* Place all records of the ring by this node, its only one. */
-void xvt_ring_place_by(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_node *node);
-/* Write the RING chunks that were delayed to one a second and are due; with final, all of them.
- * Reads no word of a region. */
-void xvt_session_announce_late(struct xvt_session *s, bool final);
-/* Copy new metadata into the trace, at most about a MiB at a time. */
-void xvt_vm_read_metadata(struct xvt_session *s, struct xvt_vm *vm);
-/* Check for the guest's answer to the open request for events; send the next one. */
-void xvt_vm_look_for_answer(struct xvt_session *s, struct xvt_vm *vm, uint64_t now);
-
-/* At the end: report each requested event that is not known to be switched on, as an error. */
-void xvt_vm_end_request(struct xvt_session *s, struct xvt_vm *vm);
-
 /* Divide the memory equally between the machines that are not gone. */
 void xvt_session_share_memory(struct xvt_session *s);
 
@@ -570,9 +595,6 @@ void xvt_session_stall(struct xvt_session *s, uint64_t now, bool held);
 
 /* Process a report of the machine's VMM. */
 void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_vmm_report *r);
-/* Returns true if the machine's vCPUs are stopped, by its VMM's reports. Silence of a stopped
- * machine is no fault. */
-bool xvt_vm_stopped(const struct xvt_vm *vm);
 /* Time that the machine was stopped within the recording, a current pause included, in ns. */
 uint64_t xvt_vm_paused_ns(const struct xvt_session *s, const struct xvt_vm *vm);
 /* Close all VMM listeners and doorbells. This runs the loop, so the session must still be whole. */
@@ -656,6 +678,18 @@ bool xvt_session_cut_copying(struct xvt_session *s);
 /* Snapshot: returns true if it is complete, or the time is up. */
 bool xvt_session_cut_over(struct xvt_session *s, uint64_t now);
 
+/* --- park.c --- */
+
+/* Allocate the scan's state for a machine's rings, before they are attached. Returns 0
+ * or -ENOMEM. */
+int xvt_session_rest_room(struct xvt_session *s, struct xvt_vm *vm);
+/* Make a ring, or all rings of a machine, active in the next pass, whatever the control
+ * words say. */
+void xvt_session_wake(struct xvt_session *s, struct xvt_ring *r);
+void xvt_session_wake_vm(struct xvt_session *s, struct xvt_vm *vm);
+/* The end of a pass: park the active rings that have no work left. */
+void xvt_session_rest(struct xvt_session *s);
+
 /* --- scan.c --- */
 
 /*
@@ -664,31 +698,49 @@ bool xvt_session_cut_over(struct xvt_session *s, uint64_t now);
  * parked rings. An unchanged parked ring costs three loads.
  */
 void xvt_session_drain(struct xvt_session *s, uint64_t now);
-/* Allocate the scan's state for a machine's rings, before they are attached. Returns 0
- * or -ENOMEM. */
-int xvt_session_rest_room(struct xvt_session *s, struct xvt_vm *vm);
-/* Returns true if the ring is processed. In a snapshot, rings without records and without a clock
- * are not. */
-bool xvt_session_takes_part(const struct xvt_session *s, const struct xvt_ring *r);
-/* Make a ring, or all rings of a machine, active in the next pass, whatever the control
- * words say. */
-void xvt_session_wake(struct xvt_session *s, struct xvt_ring *r);
-void xvt_session_wake_vm(struct xvt_session *s, struct xvt_vm *vm);
-/* The end of a pass: park the active rings that have no work left. */
-void xvt_session_rest(struct xvt_session *s);
 
-/* --- clocks.c --- */
+/* --- pace.c --- */
 
 #define XVT_BURST_EVERY_NS 100000000ull /* default period of a ring's clock measurements */
 /* A guest silent for longer is quiet: its waiting records are placed by what the drain knows of
  * them. */
 #define XVT_QUIET_NS	   (4 * XVT_BURST_EVERY_NS)
+/* Least time between two measurements of a ring, also if one is due at once. */
+#define XVT_BURST_GAP_NS   5000000ull
+/*
+ * Measuring may take this part of the recorder's time. A ring with waiting records is measured as
+ * often as that allows, within bounds: slow or many rings are measured more seldom. Each machine
+ * has an equal share, and uses what other machines leave of theirs. A machine whose guest answers
+ * slowly, or that has many rings, delays its own measurements only.
+ */
+#define XVT_CLOCKS_PART	   20
 
-/* Service all clocks that are due. Returns true if the caller should call again within 100 us. */
-bool xvt_session_clocks(struct xvt_session *s, uint64_t now);
+/* Number of machines between which time and memory are divided. */
+static inline size_t xvt_session_sharing(const struct xvt_session *s)
+{
+	return s->nr_sharing ? s->nr_sharing : 1;
+}
 /* Shortest period of measurements of a ring with unconfirmed records, over all machines, in ns; 0:
  * none. */
 uint64_t xvt_session_least_pace_ns(const struct xvt_session *s);
+/* Recompute when the ring's clock is due, after a change of the ring. */
+void xvt_session_clock_soon(struct xvt_session *s, const struct xvt_ring *r, uint64_t now);
+/* Make room for `rings` rings. Returns 0 or -ENOMEM. */
+int xvt_session_clock_room(struct xvt_session *s, size_t rings);
+/* About once a second: adapt the periods of clock measurements to the time that they take. */
+void xvt_session_pace(struct xvt_session *s, uint64_t elapsed);
+/* Returns when the ring's clock needs service again. */
+uint64_t xvt_session_ring_due(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now);
+/* Returns when the ring's next measurement is due. */
+uint64_t xvt_session_burst_due(const struct xvt_session *s, const struct xvt_ring *r);
+/* Returns when a ring without waiting records is measured next. */
+uint64_t xvt_session_next_idle_burst(const struct xvt_session *s, const struct xvt_ring *r,
+				     uint64_t now);
+
+/* --- clocks.c --- */
+
+/* Service all clocks that are due. Returns true if the caller should call again within 100 us. */
+bool xvt_session_clocks(struct xvt_session *s, uint64_t now);
 /* Host clock at which xvt_session_clocks() is next due, if nothing happens before. */
 static inline uint64_t xvt_session_clocks_due(const struct xvt_session *s)
 {
@@ -714,12 +766,6 @@ static inline size_t xvt_session_asked_most(const struct xvt_session *s)
 }
 /* Service one ring's clock: measure it if due. A ring whose clock becomes known goes live. */
 void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t now);
-/* Recompute when the ring's clock is due, after a change of the ring. */
-void xvt_session_clock_soon(struct xvt_session *s, const struct xvt_ring *r, uint64_t now);
-/* Make room for `rings` rings. Returns 0 or -ENOMEM. */
-int xvt_session_clock_room(struct xvt_session *s, size_t rings);
-/* About once a second: adapt the periods of clock measurements to the time that they take. */
-void xvt_session_pace(struct xvt_session *s, uint64_t elapsed);
 /*
  * Write the inferred node, which the ring made of its own records, into the trace. witness_first()
  * runs before the first event that the node places, because the trace may end at any byte.

@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * scan.c - scans all machines once per pass: finds the rings with work and copies their records.
- *
- * Of many rings most are idle: nothing was written since the last scan, everything before is
- * emitted, no clock request is open. Such a ring is parked: its control words are kept in a compact
- * array of its machine (struct xvt_rest), and a scan that finds them unchanged costs three loads.
- * These loads also suffice for a proof of idleness, so the ring's bound advances. All other rings
- * are active: drained, decoded and serviced. Every event that changes the state of a parked ring
- * unparks it.
+ * The scan of a parked ring (park.c) whose words are unchanged costs three loads. These loads also
+ * suffice for a proof of idleness, so the ring's bound advances.
  */
 #include "session/parts.h"
-
-#include <stdlib.h>
 
 /* Most bytes from one machine in a pass, so that it cannot starve the others */
 #define VM_PASS_BYTES (16u << 20)
@@ -22,110 +15,6 @@
 #define AHEAD	      8u /* rings that are prefetched ahead of the scan */
 
 /* ------------------------------------------------------------------ parked rings */
-
-int xvt_session_rest_room(struct xvt_session *s, struct xvt_vm *vm)
-{
-	size_t n = vm->region.g.ring_count, all = s->nr_rings + n;
-	struct xvt_ring **awake = realloc(s->awake, all * sizeof(*awake));
-	uint8_t *dirty = realloc(s->dirty, all);
-
-	s->awake = awake ? awake : s->awake;
-	s->dirty = dirty ? dirty : s->dirty;
-	vm->rest = calloc(n, sizeof(*vm->rest));
-	if (!awake || !dirty || !vm->rest)
-		return -ENOMEM;
-	memset(dirty + s->nr_rings, XVT_DIRTY, n);
-	return 0;
-}
-
-/* Copy the idleness proven while the ring was parked into the ring. */
-static void copy_idle_proof(const struct xvt_session *s, struct xvt_ring *r)
-{
-	if (!s->rest_clock || (int64_t)(s->rest_clock - r->drain.look_clock) <= 0)
-		return;
-	r->drain.look_clock = r->drain.idle_clock = r->drain.passed_clock = s->rest_clock;
-}
-
-void xvt_session_wake(struct xvt_session *s, struct xvt_ring *r)
-{
-	struct xvt_vm *vm = s->vms[r->vm];
-
-	if (!vm->rest || !vm->rest[r->index].ctl)
-		return;
-	vm->rest[r->index].ctl = NULL;
-	copy_idle_proof(s, r);
-}
-
-void xvt_session_wake_vm(struct xvt_session *s, struct xvt_vm *vm)
-{
-	uint32_t i;
-
-	/* Active rings stay active in this pass. */
-	vm->woken = true;
-	for (i = 0; vm->rest && i < vm->region.g.ring_count; i++) {
-		if (vm->rings[i]) /* NULL if memory for the rings ran out */
-			xvt_session_wake(s, vm->rings[i]);
-	}
-}
-
-/* Returns true if everything of the ring is emitted, no other ring waits for it, and no known state
- * of it changes with time alone. */
-static bool can_rest(const struct xvt_ring *r)
-{
-	if (r->head.have || r->drain.first || xvt_ring_ready(r) || r->measure.asked ||
-	    r->decode.unaccounted_before || r->guest.still || r->drain.went_back ||
-	    r->clock.inferred_new || r->decode.stashed || r->fault.is_new || !r->drain.idle ||
-	    !r->clock.next_burst_clock || r->drain.read_pos != r->drain.last.commit ||
-	    r->drain.generation != r->drain.last.generation ||
-	    (int64_t)(r->clock.last_node_clock - r->drain.idle_clock) > 0)
-		return false;
-	switch (r->phase) {
-	case XVT_PHASE_LIVE:
-		return r->measure.answered && r->clock.map.count && !r->guest.quiet &&
-		       !r->guest.wide && !r->clock.map.closed &&
-		       r->drain.last.state == XVT_RING_ONLINE;
-	case XVT_PHASE_NEW:
-	case XVT_PHASE_DONE: /* these phases hold no ring back */
-		return r->drain.last.state != XVT_RING_ONLINE;
-	default:
-		return false;
-	}
-}
-
-static void park(struct xvt_rest *rest, const struct xvt_ring *r)
-{
-	const struct xvt_clock_node *node = xvt_clock_map_last(&r->clock.map);
-
-	*rest = (struct xvt_rest){
-		.ctl = r->ctl,
-		.resv = r->drain.last.resv_word,
-		.commit = r->drain.last.commit,
-		.generation = r->drain.last.generation,
-		.state = r->drain.last.state,
-		.floor_ns = UINT64_MAX,
-	};
-	if (r->phase != XVT_PHASE_LIVE)
-		return;
-	rest->floor_ns = r->drain.proven_node_ns > r->head.last_ns ? r->drain.proven_node_ns
-								   : r->head.last_ns;
-	rest->node_ns = node->host_ns;
-	rest->slack_ns = r->clock.map.slack_ns;
-}
-
-void xvt_session_rest(struct xvt_session *s)
-{
-	size_t i;
-
-	if (!s->joined || is_snapshot(s) || s->off_clock || s->ending)
-		return;
-	for (i = 0; i < s->nr_awake; i++) {
-		struct xvt_ring *r = s->awake[i];
-		struct xvt_vm *vm = s->vms[r->vm];
-
-		if (vm->looked && !vm->woken && can_rest(r))
-			park(&vm->rest[r->index], r);
-	}
-}
 
 /* Loads in the order that a proof of idleness needs: nest, resv, commit (ring/drain.c). */
 static bool unchanged(const struct xvt_rest *rest)
@@ -174,11 +63,6 @@ static void resync_vm(struct xvt_session *s, struct xvt_vm *vm, bool all)
 			 back ? "its memory went back to an earlier state"
 			      : "the host's words in its memory went back");
 	xvt_vm_tell_attached(s, vm);
-}
-
-bool xvt_session_takes_part(const struct xvt_session *s, const struct xvt_ring *r)
-{
-	return !is_snapshot(s) || r->cut.on;
 }
 
 /* Copy small amounts, see ring/drain.c; but one sub-buffer must fit. */

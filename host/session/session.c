@@ -149,6 +149,7 @@ static void every_second(struct xvt_session *s, uint64_t now)
 	xvt_session_follow_clock(s, now);
 	if (s->seconds % SOUND_SECONDS == 0)
 		note_unsound(s);
+	s->nr_sharing = xvt_session_alive(s);
 	xvt_session_pace(s, since(now, s->pace_clock));
 	s->pace_clock = now;
 	for (i = 0; i < s->nr_vms; i++) {
@@ -351,15 +352,6 @@ bool xvt_session_size_reached(const struct xvt_session *s)
 int xvt_session_flush(struct xvt_session *s)
 {
 	return xvt_trace_flush(s->trace);
-}
-
-size_t xvt_session_alive(const struct xvt_session *s)
-{
-	size_t i, n = 0;
-
-	for (i = 0; i < s->nr_vms; i++)
-		n += s->vms[i]->phase != XVT_VM_GONE;
-	return n;
 }
 
 void xvt_session_sums(const struct xvt_session *s, uint64_t *events, uint64_t *lost, uint64_t *late)

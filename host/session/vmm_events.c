@@ -77,11 +77,6 @@ static uint64_t moment(const struct xvt_session *s, struct xvt_vm *vm, uint64_t 
 	return vm->stamp_ns;
 }
 
-bool xvt_vm_stopped(const struct xvt_vm *vm)
-{
-	return vm->stopped;
-}
-
 static uint64_t pause_until(const struct xvt_session *s, const struct xvt_vm *vm, uint64_t ns)
 {
 	uint64_t off_ns = host_ns(s, s->off_clock);

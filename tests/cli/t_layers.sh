@@ -13,7 +13,7 @@ tree=$work/tree
 fresh() {
 	rm -rf "$tree"
 	mkdir -p "$tree/tests" "$tree/build/guest/linux"
-	cp -r host shared guest qemu "$tree"
+	cp -r host shared guest qemu bench "$tree"
 	cp tests/layers.txt tests/check-layers.sh "$tree/tests"
 	cp -r "$build/host" "$tree/build"
 }
@@ -57,6 +57,11 @@ echo '#include <stdio.h>
 void say(void); void say(void) { fputs("no", stderr); }' | ${CC:-gcc} -x c -c -o "$tree/build/host/trace/names.o" -
 check "a message that cli/ does not print is seen" caught \
 	"build/host/trace/names.o uses stderr: only cli/ prints messages and ends the process"
+
+fresh
+echo 'void xvt_session_drain(void *s); void xvt_session_note(void); void xvt_session_note(void) { xvt_session_drain(0); }' |
+	${CC:-gcc} -x c -c -o "$tree/build/host/session/notes.o" -
+check "two files that need each other are seen" caught "files of host/session/ need each other to link: "
 
 fresh
 sed -i 's/^base:  /base: trace/' "$tree/tests/layers.txt"

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0
+/* pace.c - when the clock of each ring is due for service, and how often it is measured. */
+#include "session/parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PACE_IDLE_PART 1000 /* while nothing happens: measuring also wakes the guest */
+/* The longest pace grows with the number of rings, from XVT_BURST_EVERY_NS to PACE_MOST_NS. */
+#define PACE_LEAST_NS  10000000ull
+#define PACE_RING_NS   2000000ull
+#define PACE_MOST_NS   2000000000ull
+/* The same for rings without waiting records. */
+#define PACE_IDLE_NS   25000000ull
+#define PACE_IDLEST_NS 30000000000ull
+#define MARKS_MANY     64 /* a second, of all rings together */
+/* For each ring: between two services of one that does not answer or has no source. */
+#define LOOK_RING_NS   10000ull
+#define LOOK_LEAST_NS  10000000ull
+#define MARK_LOOK_NS   1000000ull /* between two services of a ring with a new mark request */
+/* With many rings a measurement has fewer exchanges: a little wider, and much cheaper. */
+#define MANY_RINGS     256u
+#define MANY_EXCHANGES 8u
+
+/*
+ * Returns true if the ring has records that no measurement confirms yet, including those behind the
+ * records that go out now: otherwise each of many rings would be measured only when all others had
+ * waited for it.
+ */
+static bool unconfirmed(const struct xvt_ring *r)
+{
+	return (r->head.have && !r->head.placed) ||
+	       (r->drain.tail &&
+		(int64_t)(r->drain.tail->ceiling_clock - r->clock.last_node_clock) > 0);
+}
+
+/*
+ * Returns when a ring without waiting records is measured next. Where the pace is slow because
+ * rings are many, all rings of the machine are measured at the same moments, so that none has to be
+ * polled between them.
+ */
+uint64_t xvt_session_next_idle_burst(const struct xvt_session *s, const struct xvt_ring *r,
+				     uint64_t now)
+{
+	uint64_t every = ticks(s, XVT_BURST_EVERY_NS), pace = s->vms[r->vm]->clocks.idle_pace;
+
+	return pace <= every ? now + every : (now / pace + 1) * pace;
+}
+
+/* Returns when the ring's next measurement is due. Unconfirmed records wait for it in memory, so it
+ * comes at the machine's pace. */
+uint64_t xvt_session_burst_due(const struct xvt_session *s, const struct xvt_ring *r)
+{
+	const uint64_t pace = s->vms[r->vm]->clocks.pace;
+	uint64_t soon = r->measure.burst_clock + pace;
+
+	return pace && unconfirmed(r) && (int64_t)(soon - r->clock.next_burst_clock) < 0
+		       ? soon
+		       : r->clock.next_burst_clock;
+}
+
+/* Returns true if a mark was requested within XVT_BURST_EVERY_NS. An older request is checked once
+ * a second. */
+static bool mark_is_new(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
+{
+	return r->mark.open &&
+	       since(now, r->mark.last.host_clock_before) < ticks(s, XVT_BURST_EVERY_NS);
+}
+
+static uint64_t within(uint64_t v, uint64_t least, uint64_t most)
+{
+	return v < least ? least : v > most ? most : v;
+}
+
+/* Number of rings if every machine had as many as this one. */
+static uint64_t peers(const struct xvt_session *s, const struct xvt_vm *vm)
+{
+	return (uint64_t)vm->region.g.ring_count * xvt_session_sharing(s);
+}
+
+/* Returns when the ring's clock needs service again. */
+uint64_t xvt_session_ring_due(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
+{
+	uint64_t due, soonest = r->measure.burst_clock + ticks(s, XVT_BURST_GAP_NS);
+
+	if (r->phase == XVT_PHASE_BROKEN)
+		return now + ticks(s, SECOND_NS);
+	if (mark_is_new(s, r, now))
+		return now + ticks(s, MARK_LOOK_NS);
+	if (!r->measure.source || !r->measure.answered)
+		return now + within(ticks(s, LOOK_RING_NS) * peers(s, s->vms[r->vm]),
+				    ticks(s, LOOK_LEAST_NS), ticks(s, SECOND_NS));
+	due = xvt_session_burst_due(s, r);
+	return (int64_t)(due - soonest) > 0 ? due : soonest;
+}
+
+/* The pace is XVT_BURST_EVERY_NS times a power of two, and changes seldom: the rings of the machine
+ * have to be measured at the same moments. */
+static uint64_t idle_pace(const struct xvt_session *s, const struct xvt_vm_clocks *c,
+			  uint64_t wanted)
+{
+	uint64_t pace = ticks(s, XVT_BURST_EVERY_NS);
+
+	if (wanted <= c->idle_pace && wanted > c->idle_pace / 4)
+		return c->idle_pace;
+	while (pace < wanted)
+		pace *= 2;
+	return pace;
+}
+
+/* `part`: ticks that the machine's measurements may take, its share. `all`: ticks that all
+ * machines' measurements took. */
+static void pace_of_vm(const struct xvt_session *s, struct xvt_vm *vm, uint64_t part, uint64_t all)
+{
+	struct xvt_vm_clocks *c = &vm->clocks;
+	const uint64_t every = ticks(s, XVT_BURST_EVERY_NS), rings = peers(s, vm);
+	uint64_t most = within(ticks(s, PACE_RING_NS) * rings, every, ticks(s, PACE_MOST_NS));
+	uint64_t idlest = within(ticks(s, PACE_IDLE_NS) * rings, every, ticks(s, PACE_IDLEST_NS));
+
+	if (!c->pace)
+		c->pace = every;
+	if (all > part * xvt_session_sharing(s) && c->took > part)
+		c->pace += c->pace / 2;
+	else if (all < part * xvt_session_sharing(s) / 2 || c->took < part / 2)
+		c->pace -= c->pace / 3;
+	c->pace = within(c->pace, ticks(s, PACE_LEAST_NS), most);
+	if (c->bursts && !c->burst_cost)
+		c->burst_cost = c->took / c->bursts;
+	else if (c->bursts)
+		c->burst_cost += (int64_t)(c->took / c->bursts - c->burst_cost) / 4;
+	c->idle_pace =
+		idle_pace(s, c, within(c->burst_cost * rings * PACE_IDLE_PART, every, idlest));
+	if (s->disk_full) /* nodes use up the last of the space, which has to last for hours */
+		c->pace = c->idle_pace = ticks(s, SECOND_NS) * (2 + s->nr_rings / 8);
+	c->took = c->bursts = 0;
+	/* A mark is a record, which has to be drained, placed and written. */
+	c->mark_pace = ticks(s, SECOND_NS / MARKS_MANY) * rings;
+	c->exchanges = rings > MANY_RINGS ? MANY_EXCHANGES : 0;
+}
+
+void xvt_session_pace(struct xvt_session *s, uint64_t elapsed)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr_vms; i++) {
+		if (s->vms[i]->phase == XVT_VM_ATTACHED)
+			pace_of_vm(s, s->vms[i], elapsed / XVT_CLOCKS_PART / xvt_session_sharing(s),
+				   s->clocks_took);
+	}
+	s->clocks_took = 0;
+}
+
+uint64_t xvt_session_least_pace_ns(const struct xvt_session *s)
+{
+	uint64_t least = UINT64_MAX;
+	size_t i;
+
+	for (i = 0; i < s->nr_vms; i++) {
+		const struct xvt_vm *vm = s->vms[i];
+
+		if (vm->phase == XVT_VM_ATTACHED && vm->clocks.pace < least)
+			least = vm->clocks.pace;
+	}
+	return least == UINT64_MAX ? 0
+				   : (uint64_t)((unsigned __int128)least * SECOND_NS / s->clock.hz);
+}
+
+int xvt_session_clock_room(struct xvt_session *s, size_t rings)
+{
+	uint64_t *grown = realloc(s->clock_due, rings * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	s->clock_due = grown;
+	memset(grown + s->nr_rings, 0, (rings - s->nr_rings) * sizeof(*grown));
+	s->clocks_due = 0;
+	return 0;
+}
+
+void xvt_session_clock_soon(struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
+{
+	uint64_t due = xvt_session_ring_due(s, r, now);
+
+	if (r->measure.asked)
+		return;
+	s->clock_due[r->id] = sooner(s->clock_due[r->id], due);
+	s->clocks_due = sooner(s->clocks_due, due);
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0
+/* request.c - asks a machine's guest to switch events on, and reports its answers. */
+#include "session/parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NOTES_MAX 64u /* about answers, for each machine */
+
+/* Length of the request line that begins at `at`, with its line feed; 0: none. */
+static size_t request_line(const struct xvt_session *s, size_t at)
+{
+	const char *line = s->opt.request ? s->opt.request + at : "";
+	const char *end = strchr(line, '\n');
+
+	return end ? (size_t)(end + 1 - line) : strlen(line);
+}
+
+/*
+ * Send one line as one request: the guest has one word for its answer, so a line for each event
+ * shows which event the answer is about.
+ */
+static void send_line(struct xvt_session *s, struct xvt_vm *vm, size_t at)
+{
+	struct xvt_host_page *page = xvt_host_region_page(&vm->region);
+	size_t len = request_line(s, at);
+
+	if (!len || len > sizeof(page->request))
+		return;
+	memcpy(page->request, s->opt.request + at, len);
+	xvt_store(&page->request_len, (uint32_t)len);
+	vm->request_seq = xvt_load(&page->request_seq) + 1;
+	if (!vm->request_seq)
+		vm->request_seq = 1;
+	vm->request_at = at;
+	vm->request_clock = xvt_clock_read();
+	xvt_store_release(&page->request_seq, vm->request_seq); /* pairs with the guest's poll */
+}
+
+void xvt_vm_send_request(struct xvt_session *s, struct xvt_vm *vm, uint32_t generation)
+{
+	vm->request_generation = generation;
+	vm->request_again = false;
+	send_line(s, vm, 0);
+}
+
+/* Send the requests again to a new guest generation (boot, kexec, module load). */
+static void ask_again(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
+{
+	const struct xvt_region_hdr *h = (const struct xvt_region_hdr *)vm->region.map;
+	uint32_t generation;
+
+	if (!s->opt.request)
+		return;
+	generation = xvt_load(&h->generation);
+	vm->request_again = generation != vm->request_generation;
+	if (vm->request_again && since(now, vm->request_clock) >= ticks(s, SECOND_NS))
+		xvt_vm_send_request(s, vm, generation);
+}
+
+/* Write a note about a guest's answer to one request; `what` precedes the event. The number of
+ * notes is limited, because a guest can begin anew without end. */
+static void note_answer(struct xvt_session *s, struct xvt_vm *vm, const char *what, const char *why)
+{
+	const char *line = s->opt.request + vm->request_at + 1; /* without "+" */
+
+	if (vm->request_notes++ < NOTES_MAX)
+		xvt_session_note(s, 2, vm, UINT32_MAX, "%s %.*s%s", what, (int)strcspn(line, "\n"),
+				 line, why);
+}
+
+static void note_refusal(struct xvt_session *s, struct xvt_vm *vm, int32_t result)
+{
+	char why[160];
+
+	if (result == -EPERM)
+		snprintf(why, sizeof(why),
+			 ": its owner does not let the host choose events; load the module with "
+			 "host_control=1 or switch them on in the guest");
+	else if (result == -ENOENT || result == -EINVAL)
+		snprintf(why, sizeof(why), ": its kernel has no such event");
+	else
+		snprintf(why, sizeof(why), ": %s",
+			 result < 0 && result > -4096 ? strerror(-result) : "unknown error");
+	note_answer(s, vm, "cannot switch on", why);
+}
+
+void xvt_vm_look_for_answer(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
+{
+	struct xvt_region_hdr *h = (struct xvt_region_hdr *)vm->region.map;
+	int32_t result;
+
+	if (!vm->request_seq) {
+		ask_again(s, vm, now);
+		return;
+	}
+	if (xvt_load_acquire(&h->request_ack) != vm->request_seq) {
+		if (since(now, vm->request_clock) < ticks(s, s->opt.join_timeout_ns))
+			return;
+		note_answer(s, vm, "no answer to the request for events, from", " on");
+		vm->request_seq = 0;
+		return;
+	}
+	result = xvt_load(&h->request_result);
+	vm->request_seq = 0;
+	if (result)
+		note_refusal(s, vm, result);
+	/* A guest that does not allow one event allows none. */
+	if (result != -EPERM)
+		send_line(s, vm, vm->request_at + request_line(s, vm->request_at));
+}
+
+/* Report requested events that are not known to be switched on, by the last pass's view of the
+ * region, which is not read again. */
+void xvt_vm_end_request(struct xvt_session *s, struct xvt_vm *vm)
+{
+	if (!s->opt.request || !s->opt.request[0] || is_snapshot(s) || vm->phase == XVT_VM_GONE)
+		return;
+	if (vm->phase != XVT_VM_ATTACHED) {
+		note_answer(s, vm, "it never came, so it was not asked for events, from", " on");
+		return;
+	}
+	if (!vm->request_seq && !vm->request_again)
+		return;
+	if (!vm->request_seq)
+		vm->request_at = 0; /* the guest has begun anew */
+	note_answer(s, vm,
+		    "the recording ended before the guest answered the request for events, from",
+		    " on");
+}
