@@ -61,30 +61,19 @@ void xvt_out_full(struct xvt_out *o)
 	}
 }
 
-void xvt_out_begin(struct xvt_out *o, size_t most)
-{
-	if (XVT_OUT_ROOM - o->used <= most && o->fd >= 0)
-		xvt_out_flush(o);
-	o->cut = false;
-	o->less = XVT_OUT_ROOM - o->used > most ? XVT_OUT_ROOM - o->used - most : 1;
-}
-
-bool xvt_out_end(struct xvt_out *o)
+void xvt_out_cut(struct xvt_out *o)
 {
 	const uint8_t *p = (const uint8_t *)o->buf;
-	bool cut = o->cut;
 	size_t back = 0;
 	uint32_t code;
 
-	o->less = 0;
 	o->cut = false;
-	while (cut && back < 4 && back < o->used && p[o->used - 1 - back] >> 6 == 2)
+	while (back < 4 && back < o->used && p[o->used - 1 - back] >> 6 == 2)
 		back++;
 	/* The first byte of the last character, if that has more than one. */
-	if (cut && back < o->used && p[o->used - 1 - back] >= 0xc0 &&
+	if (back < o->used && p[o->used - 1 - back] >= 0xc0 &&
 	    xvt_utf8_next(p + o->used - 1 - back, back + 1, &code) != back + 1)
 		o->used -= back + 1;
-	return cut;
 }
 
 void xvt_out_long(struct xvt_out *o, const void *bytes, size_t len)

@@ -75,10 +75,27 @@ static inline void xvt_out_char(struct xvt_out *o, char c)
 
 /* Limits the text that follows to `most` bytes (less than half of XVT_OUT_ROOM); excess bytes are
  * dropped and set o->cut. The text stays in buf, so setting `used` back withdraws it. */
-void xvt_out_begin(struct xvt_out *o, size_t most);
+static inline void xvt_out_begin(struct xvt_out *o, size_t most)
+{
+	if (XVT_OUT_ROOM - o->used <= most && o->fd >= 0)
+		xvt_out_flush(o);
+	o->cut = false;
+	o->less = XVT_OUT_ROOM - o->used > most ? XVT_OUT_ROOM - o->used - most : 1;
+}
+
+/* The slow path of xvt_out_end(): ends the text behind a whole character. */
+void xvt_out_cut(struct xvt_out *o);
 /* Ends the limit of xvt_out_begin(). Returns true if bytes were dropped; then the text is cut
  * behind a whole character. */
-bool xvt_out_end(struct xvt_out *o);
+static inline bool xvt_out_end(struct xvt_out *o)
+{
+	bool cut = o->cut;
+
+	o->less = 0;
+	if (cut)
+		xvt_out_cut(o);
+	return cut;
+}
 
 /* seconds.nanoseconds */
 void xvt_out_time(struct xvt_out *o, uint64_t ns);

@@ -163,8 +163,18 @@ struct xvt_common {
 	int32_t pid; /* -1: not an ftrace record */
 };
 
-void xvt_common_get(const struct xvt_event_class *c, const struct xvt_event *ev,
-		    struct xvt_common *common);
+static inline void xvt_common_get(const struct xvt_event_class *c, const struct xvt_event *ev,
+				  struct xvt_common *common)
+{
+	common->flags = 0;
+	common->preempt_count = 0;
+	common->pid = -1;
+	if (!c->ftrace || ev->hdr->len < 8)
+		return;
+	common->flags = ev->payload[2];
+	common->preempt_count = ev->payload[3];
+	memcpy(&common->pid, ev->payload + 4, sizeof(common->pid));
+}
 
 /* Returns the name of a task, or NULL: unknown. */
 const char *xvt_comm(const struct xvt_decoder *d, int32_t pid);

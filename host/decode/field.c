@@ -52,19 +52,6 @@ uint64_t xvt_field_element(const struct xvt_field *f, const struct xvt_value *v,
 			  f->kind == XVT_FIELD_INTS);
 }
 
-void xvt_common_get(const struct xvt_event_class *c, const struct xvt_event *ev,
-		    struct xvt_common *common)
-{
-	common->flags = 0;
-	common->preempt_count = 0;
-	common->pid = -1;
-	if (!c->ftrace || ev->hdr->len < 8)
-		return;
-	common->flags = ev->payload[2];
-	common->preempt_count = ev->payload[3];
-	memcpy(&common->pid, ev->payload + 4, sizeof(common->pid));
-}
-
 static void print_array(struct xvt_out *o, const struct xvt_field *f, const struct xvt_value *v)
 {
 	xvt_out_char(o, '[');

@@ -3,7 +3,7 @@
  * jsonl.c - one JSON object a line. It uses no JSON library, so that an event needs no
  * allocation and integers are exact up to 64 bits.
  */
-#include "export/export.h"
+#include "export/labels.h"
 
 static void put_key(struct xvt_out *o, const char *key)
 {
@@ -128,7 +128,18 @@ static bool put_fields(struct xvt_out *o, const struct xvtrace_event *ev)
 	return !cut;
 }
 
-static void put_event(struct xvt_out *o, const struct xvtrace_event *ev)
+static void put_names(struct xvt_out *o, const struct xvt_export *x,
+		      const struct xvtrace_type *type)
+{
+	(void)x;
+	xvt_out_str(o, "\",\"event\":");
+	xvt_out_quoted(o, type->name, strlen(type->name));
+	xvt_out_str(o, ",\"system\":");
+	xvt_out_quoted(o, type->system, strlen(type->system));
+}
+
+static int put_event(struct xvt_out *o, struct xvt_labels *names, const struct xvt_export *x,
+		     const struct xvtrace_event *ev)
 {
 	const char *name = ev->ring ? ev->ring->machine->name : "?";
 	char letters[XVTRACE_FLAG_LETTERS + 1];
@@ -148,10 +159,8 @@ static void put_event(struct xvt_out *o, const struct xvtrace_event *ev)
 	for (int i = 0; i < XVTRACE_FLAG_LETTERS; i++)
 		if (letters[i] != '.')
 			xvt_out_char(o, letters[i]);
-	xvt_out_str(o, "\",\"event\":");
-	xvt_out_quoted(o, ev->type->name, strlen(ev->type->name));
-	xvt_out_str(o, ",\"system\":");
-	xvt_out_quoted(o, ev->type->system, strlen(ev->type->system));
+	if (xvt_labels_put(names, o, x, ev->type))
+		return -ENOMEM;
 	put_task(o, ev);
 	xvt_out_str(o, ",\"fields\":{");
 	cut = !put_fields(o, ev);
@@ -164,15 +173,20 @@ static void put_event(struct xvt_out *o, const struct xvtrace_event *ev)
 		xvt_out_quoted(o, text, len);
 	}
 	xvt_out_str(o, cut ? ",\"cut\":true}\n" : "}\n");
+	return 0;
 }
 
 int xvt_export_jsonl(struct xvt_export *x, struct xvt_out *o)
 {
+	struct xvt_labels names = { .make = put_names };
 	const struct xvtrace_event *ev;
-	int got;
+	int got, err = 0;
 
-	while ((got = xvt_export_next(x, &ev)) > 0 && !o->err)
-		if (x->all || ev->kind == XVTRACE_EVENT)
-			put_event(o, ev);
-	return got < 0 ? got : 0;
+	while (!err && (got = xvt_export_next(x, &ev)) != 0 && !o->err)
+		if (got < 0)
+			err = got;
+		else if (x->all || ev->kind == XVTRACE_EVENT)
+			err = put_event(o, &names, x, ev);
+	xvt_labels_fini(&names);
+	return err;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* text.c - events as lines of text: `report`, and `export --to text`. */
-#include "export/export.h"
+#include "export/labels.h"
 
 int xvt_export_next(struct xvt_export *x, const struct xvtrace_event **event)
 {
@@ -40,7 +40,18 @@ static void put_task(struct xvt_out *o, const struct xvtrace_event *ev)
 	xvt_out_char(o, ' ');
 }
 
-static void put_event(struct xvt_out *o, const struct xvt_export *x, const struct xvtrace_event *ev)
+static void put_name(struct xvt_out *o, const struct xvt_export *x, const struct xvtrace_type *type)
+{
+	if (x->system) {
+		xvt_out_text(o, type->system, strlen(type->system));
+		xvt_out_char(o, ':');
+	}
+	xvt_out_text(o, type->name, strlen(type->name));
+	xvt_out_bytes(o, ": ", 2);
+}
+
+static int put_event(struct xvt_out *o, struct xvt_labels *names, const struct xvt_export *x,
+		     const struct xvtrace_event *ev)
 {
 	char flags[XVTRACE_FLAG_LETTERS + 1], context[XVTRACE_CONTEXT_LETTERS + 1];
 	const char *text;
@@ -57,24 +68,23 @@ static void put_event(struct xvt_out *o, const struct xvt_export *x, const struc
 		xvt_out_char(o, ' ');
 		if (x->task)
 			put_task(o, ev);
-		if (x->system) {
-			xvt_out_text(o, ev->type->system, strlen(ev->type->system));
-			xvt_out_char(o, ':');
-		}
-		xvt_out_text(o, ev->type->name, strlen(ev->type->name));
-		xvt_out_bytes(o, ": ", 2);
+		if (xvt_labels_put(names, o, x, ev->type))
+			return -ENOMEM;
 	}
 	text = xvtrace_event_text(ev, x->raw ? XVTRACE_RAW : 0, &len);
 	xvt_out_bytes(o, text, len);
 	xvt_out_char(o, '\n');
+	return 0;
 }
 
 int xvt_export_text(struct xvt_export *x, struct xvt_out *o)
 {
+	struct xvt_labels names = { .make = put_name };
 	const struct xvtrace_event *ev;
-	int got;
+	int got, err = 0;
 
-	while ((got = xvt_export_next(x, &ev)) > 0 && !o->err)
-		put_event(o, x, ev);
-	return got < 0 ? got : 0;
+	while (!err && (got = xvt_export_next(x, &ev)) != 0 && !o->err)
+		err = got < 0 ? got : put_event(o, &names, x, ev);
+	xvt_labels_fini(&names);
+	return err;
 }

@@ -32,6 +32,14 @@ struct xvtrace {
 	uint32_t ring_count;
 };
 
+/* As xvtrace_ring(). */
+static inline const struct xvtrace_ring *xvt_lib_ring(const struct xvtrace *trace, uint32_t number)
+{
+	if (xvt_unlikely(number >= trace->ring_count) || !trace->rings[number].known)
+		return NULL;
+	return &trace->rings[number].pub;
+}
+
 /* -- selection by name, match.c ------------------------------------------------------ */
 
 #define XVT_NEAR_MAX 3	/* nearest names that are kept for a glob without a match */
@@ -78,6 +86,7 @@ struct xvtrace_reader {
 	struct xvt_decoders ds;
 	unsigned int flags;
 	bool begun;
+	bool picky;	/* not all events of all rings are wanted */
 	bool read_all;	/* read to the end of the range */
 	bool *machines; /* by number: wanted; NULL: all */
 	uint32_t machine_count;

@@ -22,6 +22,8 @@ int xvtrace_reader_new(struct xvtrace_reader **out, struct xvtrace *trace)
 		return -ENOMEM;
 	}
 	r->text->fd = -1;
+	r->event.reader = r;
+	r->event.pub.bound_ns = XVTRACE_NO_BOUND;
 	r->trace = trace;
 	r->to_ns = r->wall_to_ns = UINT64_MAX;
 	return 0;
@@ -194,6 +196,7 @@ static int begin(struct xvtrace_reader *r)
 	int err;
 
 	r->begun = true;
+	r->picky = r->machines || r->cpus || wall_given(r);
 	if (wall_given(r))
 		host_range(r, &from_ns, &to_ns);
 	err = xvt_decoders_new_for(&r->ds, t, machine_wanted, r);
@@ -271,11 +274,13 @@ static bool wanted(const struct xvtrace_reader *r, const struct xvt_event_hdr *h
 
 	if (!(r->flags & XVTRACE_ALL) && !xvt_is_event(h) && h->id != XVT_ID_LOST)
 		return false;
+	if (xvt_likely(!r->picky))
+		return true;
 	if (r->machines && !(ring && r->machines[ring->machine->number]))
 		return false;
 	if (r->cpus && !(ring && cpu_wanted(r, ring->cpu)))
 		return false;
-	if (xvt_likely(!wall_given(r)))
+	if (!wall_given(r))
 		return true;
 	ns = xvt_trace_wall_ns(r->trace->t, h->host_ns);
 	return ns >= r->wall_from_ns && ns <= r->wall_to_ns;
@@ -317,7 +322,6 @@ static void fill(struct xvtrace_reader *r, const struct xvtrace_ring *ring)
 	e->pub.lost = 0;
 	e->pub.data = e->ev.payload;
 	e->pub.data_len = h->len;
-	e->pub.bound_ns = XVTRACE_NO_BOUND;
 	if (xvt_unlikely(!xvt_is_event(h))) {
 		bool lost = h->id == XVT_ID_LOST && e->type->c->min_len >= XVT_LOST_LEN_LEAST;
 
@@ -348,7 +352,7 @@ int xvtrace_next(struct xvtrace_reader *r, const struct xvtrace_event **event)
 		c = xvt_classify(e->decoder, &e->ev);
 		if (!c)
 			return -ENOMEM;
-		ring = xvtrace_ring(r->trace, xvt_event_ring(&e->ev));
+		ring = xvt_lib_ring(r->trace, xvt_event_ring(&e->ev));
 		if (!wanted(r, e->ev.hdr, ring))
 			continue;
 		e->type = c->user ? c->user : new_type(r, c, xvt_is_event(e->ev.hdr));
@@ -356,7 +360,6 @@ int xvtrace_next(struct xvtrace_reader *r, const struct xvtrace_event **event)
 			return -ENOMEM;
 		if (!e->type->wanted)
 			continue;
-		e->reader = r;
 		fill(r, ring);
 		r->given += e->pub.kind == XVTRACE_EVENT;
 		*event = &e->pub;

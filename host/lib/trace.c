@@ -125,9 +125,7 @@ const struct xvtrace_machine *xvtrace_machine(const struct xvtrace *trace, unsig
 
 const struct xvtrace_ring *xvtrace_ring(const struct xvtrace *trace, unsigned int number)
 {
-	if (number >= trace->ring_count || !trace->rings[number].known)
-		return NULL;
-	return &trace->rings[number].pub;
+	return xvt_lib_ring(trace, number);
 }
 
 uint64_t xvtrace_wall_ns(const struct xvtrace *trace, uint64_t ns)
