@@ -5,7 +5,7 @@
  * merge costs that is nothing else, because absolute times say little of a machine that others use.
  *
  *   bench_engine TRACE JSON                                  all of it
- *   bench_engine TRACE RINGS ORDER [EVENTS]                  one line of it
+ *   bench_engine TRACE RINGS ORDER [EVENTS [io_uring]]       one line of it
  *   bench_engine TRACE RINGS idle
  *
  * ORDER is interleaved, bursts, skewed or few, see guests.h.
@@ -117,12 +117,13 @@ static struct guests_layout layout_of(uint32_t rings, enum guests_order order, u
 				       .payload = PAYLOAD };
 }
 
-static int start(struct engine *e, const char *path, const struct guests_layout *layout)
+static int start(struct engine *e, const char *path, const struct guests_layout *layout, bool reads)
 {
 	struct xvt_session_options opt = { .mode = XVT_ENABLE_STOP,
 					   .join_timeout_ns = JOIN_S * SECOND,
 					   .stall_timeout_ns = 60 * SECOND,
 					   .memory_bytes = MEMORY_BYTES,
+					   .drain_reads = reads,
 					   .note = note };
 	uint64_t memory = (uint64_t)layout->vms * layout->rings * MEMORY_RING;
 	uint64_t wall, cpu;
@@ -165,6 +166,7 @@ static void stop(struct engine *e)
 struct result {
 	uint32_t rings;
 	enum guests_order order;
+	bool reads; /* as record --drain io_uring */
 	uint64_t events;
 	uint64_t lost;
 	double cpu_ns; /* an event */
@@ -194,7 +196,7 @@ static int measure(const char *path, struct result *r, uint64_t events)
 	const struct guests_layout layout = layout_of(r->rings, r->order, events);
 	struct engine e = { 0 };
 	int rounds = r->rings > MANY_RINGS ? ROUNDS_MANY : ROUNDS;
-	int round, err = start(&e, path, &layout);
+	int round, err = start(&e, path, &layout, r->reads);
 	const uint64_t begun = err ? 0 : xvt_trace_bytes(e.session->trace);
 	uint64_t bytes;
 
@@ -228,10 +230,10 @@ static int measure(const char *path, struct result *r, uint64_t events)
 
 static void print_row(const struct result *r)
 {
-	printf("%6u rings %-11s %6.1f ns of CPU an event, %6.1f M events/s, %4.1f bytes; "
+	printf("%6u rings %-11s %s%6.1f ns of CPU an event, %6.1f M events/s, %4.1f bytes; "
 	       "%6.1f ns wall; %" PRIu64 " lost; began in %.2f s, %.1f us of CPU a ring\n",
-	       r->rings, order_names[r->order], r->cpu_ns, 1e3 / r->cpu_ns, r->bytes, r->wall_ns,
-	       r->lost, r->join_s, r->join_us);
+	       r->rings, order_names[r->order], r->reads ? "by io_uring " : "", r->cpu_ns,
+	       1e3 / r->cpu_ns, r->bytes, r->wall_ns, r->lost, r->join_s, r->join_us);
 	fflush(stdout);
 }
 
@@ -266,7 +268,7 @@ static int measure_idle(const char *path, struct idle *r)
 	const struct guests_layout layout = layout_of(r->rings, GUESTS_FEW, 0);
 	struct engine e = { 0 };
 	uint64_t cpu, wall, before;
-	int err = start(&e, path, &layout);
+	int err = start(&e, path, &layout, false);
 
 	r->vms = layout.vms;
 	if (!err)
@@ -298,12 +300,16 @@ static const uint32_t idle_rings[] = { 1024, 4096 };
 static const struct line {
 	uint32_t rings;
 	enum guests_order order;
+	bool reads;
 } lines[] = {
-	{ 4, GUESTS_INTERLEAVED },     { 4, GUESTS_BURSTS },	      { 64, GUESTS_INTERLEAVED },
-	{ 64, GUESTS_BURSTS },	       { 512, GUESTS_INTERLEAVED },   { 512, GUESTS_BURSTS },
-	{ 1024, GUESTS_INTERLEAVED },  { 1024, GUESTS_BURSTS },	      { 1024, GUESTS_SKEWED },
-	{ 1024, GUESTS_FEW },	       { 4096, GUESTS_INTERLEAVED },  { 4096, GUESTS_BURSTS },
-	{ 16384, GUESTS_INTERLEAVED }, { 65536, GUESTS_INTERLEAVED },
+	{ 4, GUESTS_INTERLEAVED, false },     { 4, GUESTS_BURSTS, false },
+	{ 64, GUESTS_INTERLEAVED, false },    { 64, GUESTS_INTERLEAVED, true },
+	{ 64, GUESTS_BURSTS, false },	      { 64, GUESTS_BURSTS, true },
+	{ 512, GUESTS_INTERLEAVED, false },   { 512, GUESTS_BURSTS, false },
+	{ 1024, GUESTS_INTERLEAVED, false },  { 1024, GUESTS_BURSTS, false },
+	{ 1024, GUESTS_SKEWED, false },	      { 1024, GUESTS_FEW, false },
+	{ 4096, GUESTS_INTERLEAVED, false },  { 4096, GUESTS_BURSTS, false },
+	{ 16384, GUESTS_INTERLEAVED, false }, { 65536, GUESTS_INTERLEAVED, false },
 };
 
 static void bench_merges(FILE *json)
@@ -336,7 +342,7 @@ static void bench_merges(FILE *json)
  */
 static int bench_line(FILE *json, const char *trace, const struct line *line, const char *comma)
 {
-	struct result r = { .rings = line->rings, .order = line->order };
+	struct result r = { .rings = line->rings, .order = line->order, .reads = line->reads };
 	const uint32_t sources = r.rings < 64 ? 8 : 512;
 	double before = merge_limit(sources, r.order == GUESTS_BURSTS, MERGE_RECORDS), after;
 	int err = measure(trace, &r, events_of(r.rings));
@@ -351,11 +357,12 @@ static int bench_line(FILE *json, const char *trace, const struct line *line, co
 	       sources, before / 1e6);
 	fflush(stdout);
 	fprintf(json,
-		"%s{\"rings\":%u,\"order\":\"%s\",\"events_per_s\":%.0f,"
+		"%s{\"rings\":%u,\"order\":\"%s\",\"drain\":\"%s\",\"events_per_s\":%.0f,"
 		"\"cpu_ns\":%.2f,\"wall_ns\":%.2f,\"bytes_per_s\":%.0f,\"part_of_merge\":%.3f,"
 		"\"lost\":%" PRIu64 ",\"join_s\":%.3f,\"join_ring_us\":%.1f}",
-		comma, r.rings, order_names[r.order], 1e9 / r.cpu_ns, r.cpu_ns, r.wall_ns,
-		r.bytes * 1e9 / r.cpu_ns, 1e9 / r.cpu_ns / before, r.lost, r.join_s, r.join_us);
+		comma, r.rings, order_names[r.order], r.reads ? "io_uring" : "mapped",
+		1e9 / r.cpu_ns, r.cpu_ns, r.wall_ns, r.bytes * 1e9 / r.cpu_ns,
+		1e9 / r.cpu_ns / before, r.lost, r.join_s, r.join_us);
 	return 0;
 }
 
@@ -409,13 +416,16 @@ int main(int argc, char **argv)
 	} else if (argc > 3 && order_of(argv[3]) < GUESTS_ORDERS) {
 		struct result r = { .rings = (uint32_t)atoi(argv[2]), .order = order_of(argv[3]) };
 
+		r.reads = argc > 5 && !strcmp(argv[5], "io_uring");
+
 		err = measure(argv[1], &r,
 			      argc > 4 ? strtoull(argv[4], NULL, 0) : events_of(r.rings));
 		if (!err)
 			print_row(&r);
 	} else {
 		fprintf(stderr, "usage: bench_engine TRACE JSON | TRACE RINGS "
-				"interleaved|bursts|skewed|few|idle [EVENTS]\n");
+				"interleaved|bursts|skewed|few|idle "
+				"[EVENTS [io_uring]]\n");
 		return 2;
 	}
 	if (err)

@@ -234,7 +234,7 @@ static int start(struct bench *b)
 		err = xvt_loop_new(&b->loops[1]);
 	area.iov_base = b->area;
 	if (!err)
-		xvt_loop_register(b->loops[1], &area, 1);
+		xvt_loop_register(b->loops[1], &area);
 	return err;
 }
 

@@ -44,9 +44,14 @@ struct xvt_loop_why {
 /* Explains `err`, the -errno of xvt_loop_new(), for that value of the sysctl. */
 struct xvt_loop_why xvt_loop_why(int err, int sysctl);
 
-/* Registers buffers that reads and writes use often, so that the kernel keeps them pinned. Only the
- * first call counts. A refusal (locked-memory limit) costs only speed. */
-void xvt_loop_register(struct xvt_loop *loop, const struct iovec *areas, unsigned int count);
+/*
+ * Registers an area of memory, beside those registered before, that reads and writes use often, so
+ * that the kernel keeps it pinned. Returns 0, or -errno (-ENOMEM: the limit of locked memory,
+ * -EMFILE: too many areas). Without it operations on the area only take longer.
+ */
+int xvt_loop_register(struct xvt_loop *loop, const struct iovec *area);
+/* Takes back a registration, before the memory is freed. No operation on it may be under way. */
+void xvt_loop_unregister(struct xvt_loop *loop, const struct iovec *area);
 
 /* Queue an operation; the next run submits it. Return 0 or -errno. */
 int xvt_loop_read(struct xvt_loop *loop, struct xvt_op *op, int fd, void *buf, uint32_t len,

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <liburing.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define ENTRIES	  256
 #define AREAS_MAX 16
@@ -51,17 +52,50 @@ void xvt_loop_free(struct xvt_loop *loop)
 	free(loop);
 }
 
-void xvt_loop_register(struct xvt_loop *loop, const struct iovec *areas, unsigned int count)
+/* Replaces the registered areas. The kernel has one list of them, so it is registered anew. */
+static int set_areas(struct xvt_loop *loop, const struct iovec *areas, unsigned int count)
 {
-	unsigned int i;
+	int err = 0;
 
-	if (loop->nr_areas || count > AREAS_MAX)
-		return;
-	if (io_uring_register_buffers(&loop->ring, areas, count))
-		return;
-	for (i = 0; i < count; i++)
-		loop->areas[i] = areas[i];
+	if (loop->nr_areas)
+		io_uring_unregister_buffers(&loop->ring);
+	loop->nr_areas = 0;
+	if (count)
+		err = io_uring_register_buffers(&loop->ring, areas, count);
+	if (err)
+		return err;
+	memmove(loop->areas, areas, count * sizeof(areas[0]));
 	loop->nr_areas = count;
+	return 0;
+}
+
+int xvt_loop_register(struct xvt_loop *loop, const struct iovec *area)
+{
+	struct iovec areas[AREAS_MAX];
+	const unsigned int before = loop->nr_areas;
+	int err;
+
+	if (before == AREAS_MAX)
+		return -EMFILE;
+	memcpy(areas, loop->areas, before * sizeof(areas[0]));
+	areas[before] = *area;
+	err = set_areas(loop, areas, before + 1);
+	if (err)
+		set_areas(loop, areas, before);
+	return err;
+}
+
+void xvt_loop_unregister(struct xvt_loop *loop, const struct iovec *area)
+{
+	struct iovec areas[AREAS_MAX];
+	unsigned int i, n = 0;
+
+	for (i = 0; i < loop->nr_areas; i++) {
+		if (loop->areas[i].iov_base != area->iov_base)
+			areas[n++] = loop->areas[i];
+	}
+	if (n < loop->nr_areas)
+		set_areas(loop, areas, n);
 }
 
 static int area_of(const struct xvt_loop *loop, const void *buf, uint32_t len)

@@ -9,8 +9,10 @@
  */
 #include "base/pool.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define OVER_LEAST (1u << 20)
 #define OVER_MOST  (16u << 20)
@@ -27,6 +29,56 @@ static unsigned int class_of(size_t size)
 	while (size_of(c) < size)
 		c++;
 	return c;
+}
+
+int xvt_arena_init(struct xvt_arena *a, size_t size)
+{
+	void *base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memset(a, 0, sizeof(*a));
+	if (base == MAP_FAILED)
+		return -ENOMEM;
+	a->base = base;
+	a->size = size;
+	return 0;
+}
+
+void xvt_arena_fini(struct xvt_arena *a)
+{
+	if (a->base)
+		munmap(a->base, a->size);
+	a->base = NULL;
+	a->size = 0;
+}
+
+static void *new_piece(const struct xvt_pool *p, unsigned int c)
+{
+	struct xvt_arena *a = p->arena;
+	void *mem;
+
+	if (a && a->free[c]) {
+		mem = a->free[c];
+		a->free[c] = *(void **)mem;
+		return mem;
+	}
+	if (a && a->size - a->used >= size_of(c)) {
+		mem = a->base + a->used;
+		a->used += size_of(c);
+		return mem;
+	}
+	return malloc(size_of(c));
+}
+
+static void free_piece(const struct xvt_pool *p, unsigned int c, void *mem)
+{
+	struct xvt_arena *a = p->arena;
+
+	if (a && (uintptr_t)mem - (uintptr_t)a->base < a->size) {
+		*(void **)mem = a->free[c];
+		a->free[c] = mem;
+		return;
+	}
+	free(mem);
 }
 
 void xvt_pool_init(struct xvt_pool *p, uint64_t budget)
@@ -49,7 +101,7 @@ void xvt_pool_trim(struct xvt_pool *p)
 		while (p->free[c]) {
 			void *next = *(void **)p->free[c];
 
-			free(p->free[c]);
+			free_piece(p, c, p->free[c]);
 			p->free[c] = next;
 		}
 	}
@@ -86,7 +138,7 @@ static void give_back(struct xvt_pool *p, uint64_t need)
 
 			p->free[c] = *(void **)mem;
 			p->kept -= size_of(c);
-			free(mem);
+			free_piece(p, c, mem);
 		}
 	}
 }
@@ -115,7 +167,7 @@ static void *take_own(struct xvt_pool *p, unsigned int c)
 		p->kept -= whole;
 	} else {
 		give_back(p, whole);
-		mem = malloc(whole);
+		mem = new_piece(p, c);
 		if (!mem)
 			return NULL;
 	}

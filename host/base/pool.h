@@ -18,6 +18,20 @@
 
 struct xvt_run;
 
+/* One area of memory from which pools take pieces before they ask malloc(), so that it can be
+ * registered for I/O as a whole. A piece that was used once keeps its size. */
+struct xvt_arena {
+	uint8_t *base;
+	size_t size;
+	size_t used;
+	void *free[XVT_POOL_CLASSES];
+};
+
+/* Maps `size` bytes, a multiple of the page size. Returns 0 or -ENOMEM. */
+int xvt_arena_init(struct xvt_arena *a, size_t size);
+/* Frees all of it; no pool may hold a piece of it. */
+void xvt_arena_fini(struct xvt_arena *a);
+
 #define XVT_POOL_SPARES 2u
 
 struct xvt_pool {
@@ -28,6 +42,7 @@ struct xvt_pool {
 	uint64_t counted;	 /* bytes of the rings' other memory, see xvt_pool_count() */
 	uint64_t most;		 /* the highest value of `used` */
 	bool full;		 /* a request was refused; xvt_pool_was_full() resets it */
+	struct xvt_arena *arena; /* where pieces are taken from first; NULL: malloc() alone */
 	struct xvt_pool *common; /* pool to borrow from when the budget is used up; NULL: none */
 	uint32_t borrowed[XVT_POOL_CLASSES]; /* borrowed pieces of each class */
 	uint64_t debt;			     /* borrowed bytes */

@@ -167,6 +167,23 @@ int xvt_host_region_claim(struct xvt_host_region *r)
 	return flock(r->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK ? -EBUSY : 0;
 }
 
+int xvt_host_region_readable(const struct xvt_host_region *r)
+{
+	uint64_t word;
+	const ssize_t n = pread(r->fd, &word, sizeof(word), 0);
+
+	return n == sizeof(word) ? 0 : n < 0 ? -errno : -ENODATA;
+}
+
+bool xvt_host_region_shrank(struct xvt_host_region *r)
+{
+	struct stat st;
+
+	if (!fstat(r->fd, &st) && (uint64_t)st.st_size < r->size)
+		__atomic_store_n(&r->gone, 1, __ATOMIC_RELEASE);
+	return xvt_host_region_gone(r);
+}
+
 void xvt_host_region_close(struct xvt_host_region *r)
 {
 	if (!r->map)

@@ -44,6 +44,13 @@ int xvt_host_region_claim(struct xvt_host_region *r);
 
 void xvt_host_region_close(struct xvt_host_region *r);
 
+/* Reads a word of the file, as --drain io_uring reads its data. Returns 0 or -errno: some files can
+ * only be mapped. */
+int xvt_host_region_readable(const struct xvt_host_region *r);
+
+/* To be called when a read of the file came short. Sets `gone` and returns true if it shrank. */
+bool xvt_host_region_shrank(struct xvt_host_region *r);
+
 /* True after the file shrank under the mapping. */
 static inline bool xvt_host_region_gone(const struct xvt_host_region *r)
 {

@@ -35,6 +35,7 @@ struct record_options {
 	struct xvt_opt_list doorbells;
 	struct xvt_opt_list events;
 	const char *mode;
+	const char *drain;
 	const char *clock_page;
 	uint64_t join_timeout_ns;
 	uint64_t stall_timeout_ns;
@@ -73,6 +74,8 @@ static const struct xvt_opt options[] = {
 	  "go on without a machine that is silent for this long (default 2)"),
 	O(mode, "mode", 0, XVT_OPT_STRING, "stop|overwrite",
 	  "what a full ring drops: what is new (default) or what is old"),
+	O(drain, "drain", 0, XVT_OPT_STRING, "mapped|io_uring",
+	  "how data leaves a ring: copied from the mapping (default), or read by io_uring"),
 	O(clock_page, "clock-page", 0, XVT_OPT_STRING, "DIR",
 	  "make DIR/NAME.RING, from which this host's programs read each vCPU's time"),
 	O(duration_ns, "duration", 0, XVT_OPT_SECONDS, "SEC", "stop after this long"),
@@ -425,6 +428,12 @@ static int emit_mode(const char *text, uint32_t *mode)
 	return 0;
 }
 
+static int drain_by(const char *text, bool *reads)
+{
+	*reads = text && !strcmp(text, "io_uring");
+	return text && !*reads && strcmp(text, "mapped") ? -EINVAL : 0;
+}
+
 /* Make the request that the guests read: a line "+SYS:EVENT" for each -e. */
 static int event_request(const struct xvt_opt_list *events, char *text, size_t size)
 {
@@ -458,6 +467,8 @@ static int check_options(const struct record_options *opt, struct xvt_session_op
 		return status;
 	if (emit_mode(opt->mode, &so->mode))
 		xvt_error(opt->mode, "--mode is stop or overwrite");
+	else if (drain_by(opt->drain, &so->drain_reads))
+		xvt_error(opt->drain, "--drain is mapped or io_uring");
 	else if (opt->compress > XVT_COMPRESS_LEVEL_MAX)
 		xvt_error("--compress", "a level is 1 (quick) to %u (small)",
 			  XVT_COMPRESS_LEVEL_MAX);

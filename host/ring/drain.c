@@ -14,19 +14,23 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 /* The most bytes of one ring in a pass, so that one guest cannot starve the others. */
-#define PASS_BYTES (8u << 20)
+#define PASS_BYTES   (8u << 20)
 /* The same for a snapshot, whose writers go on and overwrite the oldest data. It is smaller because
  * a copy counts as safe only after the check for an overrun that ends the pass. */
-#define CUT_BYTES  (256u << 10)
+#define CUT_BYTES    (256u << 10)
+
+#define READ_WAIT_NS 1000000000u /* of one wait; they go on until all reads are complete */
 
 static void read_done(struct xvt_op *op, int res)
 {
 	struct xvt_piece *p = (struct xvt_piece *)op;
 
 	p->res = res;
-	p->ring->drain.reads--;
+	if (p->ring)
+		p->ring->drain.reads--;
 }
 
 /* The control words are invalid. The ring is BROKEN by xvt_drain_take(), unless the machine was
@@ -41,11 +45,12 @@ static void broken(struct xvt_ring *r, const struct xvt_fault *fault)
 
 /*
  * Gets the piece's bytes: copied at once from the mapping, or by a read of the file that the caller
- * waits for. A copy costs less: a third of the CPU time for 64 KiB, a twentieth for 1 KiB
- * (docs/engine.md; bench/bench_move.c measures it). In both cases the guest may write the bytes
- * meanwhile; they are used only after they are private. A file that shrinks under the copy gives
- * zeros and sets `gone` (base/region.c), and the piece counts as a short read. Salvage reads the
- * file, because a load through the mapping would allocate memory for a hole of a sparse file.
+ * waits for (`record --drain io_uring`, salvage). A copy costs less: a third of the CPU time for
+ * 64 KiB, a twentieth for 1 KiB (docs/engine.md; bench/bench_move.c measures it). In both cases the
+ * guest may write the bytes meanwhile; they are used only after they are private. A file that
+ * shrinks under the copy gives zeros and sets `gone` (base/region.c), and the piece counts as a
+ * short read. Salvage reads the file, because a load through the mapping would allocate memory for
+ * a hole of a sparse file.
  */
 static int fetch(struct xvt_ring *r, struct xvt_piece *p, struct xvt_loop *loop)
 {
@@ -53,7 +58,7 @@ static int fetch(struct xvt_ring *r, struct xvt_piece *p, struct xvt_loop *loop)
 	uint64_t off = xvt_data_off(g, r->index) + xvt_pos_off(g, p->pos);
 	int err;
 
-	if (!r->salvage) {
+	if (!r->by_read) {
 		memcpy(p->bytes, r->region->map + off, p->len);
 		p->res = xvt_host_region_gone(r->region) ? -EIO : (int)p->len;
 		return 0;
@@ -277,6 +282,8 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 	if (r->phase == XVT_PHASE_BROKEN)
 		return;
 	d->last_before = d->last;
+	d->passed_before = d->passed_clock;
+	d->proven_node_before = d->proven_node_ns;
 	d->taken = 0;
 	d->bad_words = false;
 	d->unread = true; /* cleared at the end of a complete look */
@@ -349,6 +356,61 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 		if (r->clock.last_node_clock && r->clock.last_node_clock <= proof_clock)
 			d->proven_node_ns = xvt_clock_map_last(&r->clock.map)->host_ns;
 	}
+}
+
+/* The kernel may still write into pieces whose reads are under way: their memory is not used again.
+ */
+static void give_up_reads(struct xvt_ring *r)
+{
+	struct xvt_ring_drain *d = &r->drain;
+	struct xvt_piece *p = d->kept ? d->kept->next : d->first;
+
+	if (p)
+		d->read_pos = p->pos;
+	for (; p; p = p->next)
+		p->ring = NULL;
+	if (d->kept)
+		d->kept->next = NULL;
+	else
+		d->first = NULL;
+	d->tail = d->kept;
+	d->reads = 0;
+	d->idle = false;
+}
+
+int xvt_drain_wait(struct xvt_ring *r, struct xvt_loop *loop)
+{
+	while (r->drain.reads) {
+		int err = xvt_loop_run_only(loop, READ_WAIT_NS, read_done);
+
+		if (err < 0) {
+			give_up_reads(r);
+			return err;
+		}
+	}
+	return 0;
+}
+
+/*
+ * A read that came short or failed. If the file shrank, nothing more is read from the region. Any
+ * other failure is tried again in the next pass: until then the guest's ring keeps the data, and
+ * counts what it has no room for.
+ */
+static void read_failed(struct xvt_ring *r, int res)
+{
+	struct xvt_ring_drain *d = &r->drain;
+
+	/* What lies there is not copied after all. */
+	d->passed_clock = d->passed_before;
+	d->proven_node_ns = d->proven_node_before;
+	d->unread = true;
+	if (xvt_host_region_shrank(r->region) || d->read_failed)
+		return;
+	d->read_failed = true;
+	snprintf(r->fault.text, sizeof(r->fault.text), "%s; it is tried again in each pass",
+		 res < 0 ? strerror(-res) : "a read of its file came short");
+	r->fault.what = "cannot be read";
+	r->fault.is_new = true;
 }
 
 static void drop_from(struct xvt_ring *r, struct xvt_piece *bad, struct xvt_piece *before)
@@ -547,10 +609,13 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 	/* Only the pieces of this look: very many older ones may wait for the guest's clock. */
 	before = d->kept;
 	for (p = before ? before->next : d->first; p; before = p, p = p->next) {
+		d->read_failed &= p->res != (int)p->len;
 		if (p->res == (int)p->len && !rolled_back && !overtaken(r, p, resv, moved))
 			continue;
 		if (p->res == INT32_MAX)
 			continue; /* complete since an earlier pass */
+		if (r->by_read && !r->salvage && p->res != (int)p->len)
+			read_failed(r, p->res);
 		/* A short piece: the file shrank. Rolled back: the bytes belong to another past. */
 		d->read_pos = p->pos;
 		drop_from(r, p, before);

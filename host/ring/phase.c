@@ -36,6 +36,7 @@ int xvt_ring_set_phase(struct xvt_ring *r, enum xvt_ring_phase to)
 	snprintf(r->fault.text, sizeof(r->fault.text), "phase %s cannot follow %s; it stays %s",
 		 xvt_ring_phase_name(to), xvt_ring_phase_name(r->phase),
 		 xvt_ring_phase_name(r->phase));
-	r->fault.is_new = r->fault.of_phase = true;
+	r->fault.what = "error in xvtrace";
+	r->fault.is_new = true;
 	return -EINVAL;
 }

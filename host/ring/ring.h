@@ -185,10 +185,13 @@ struct xvt_ring_drain {
 	struct xvt_past restored;   /* for the next piece, if rolled_back */
 	/* private to drain.c */
 	bool rolled_back;      /* the region was rolled back: the next piece says so */
+	bool read_failed;      /* the newest read of its file failed */
 	bool bad_words;	       /* the newest look found invalid words */
 	bool back_while_still; /* a rollback was found since the machine stopped */
 	uint32_t nr_before;
 	struct xvt_piece *kept; /* the last one before the newest look, until xvt_drain_take() */
+	uint64_t passed_before; /* passed_clock before the newest look */
+	uint64_t proven_node_before;
 	uint64_t before[XVT_TAIL_WORDS];   /* the words before read_pos when it was copied */
 	struct xvt_ring_words last_before; /* of the look before the newest one */
 	struct xvt_ring_settled settled;   /* as written to the region last */
@@ -282,7 +285,7 @@ struct xvt_ring_cut {
 struct xvt_ring_fault {
 	char text[160];
 	bool is_new;
-	bool of_phase; /* the fault is one of xvtrace: a transition that is not allowed */
+	const char *what; /* NULL: a sub-buffer is dropped, or the ring is BROKEN */
 };
 
 /* How the guest's clock is measured. Written by session/clocks.c, exact.c and page.c; ring/ only
@@ -357,6 +360,7 @@ struct xvt_ring {
 	enum xvt_ring_phase phase;
 	uint32_t mode; /* enum xvt_enable to ask for */
 	bool salvage;  /* there is no writer: read beyond commit, change nothing */
+	bool by_read;  /* data is read from the file by the loop, not copied from the mapping */
 	struct xvt_host_region *region;
 	struct xvt_ring_ctl *ctl;
 	struct xvt_ring_host *host;
@@ -542,6 +546,9 @@ void xvt_ring_cut_account(struct xvt_ring *r);
  * value at least XVT_PROOF_DELTA_NS ago, or 0 for no proof of idleness in this pass.
  */
 void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_clock);
+/* Waits until all reads of the newest look are complete (r->drain.reads == 0). Returns 0, or -errno
+ * of a loop that failed: the reads are given up, and the ring is not to be looked at again. */
+int xvt_drain_wait(struct xvt_ring *r, struct xvt_loop *loop);
 /* When all copies of the pass are complete (r->drain.reads == 0): keeps them, clears the ring's
  * data and advances cons. */
 void xvt_drain_take(struct xvt_ring *r, bool rolled_back);

@@ -73,6 +73,9 @@ void xvt_session_free(struct xvt_session *s)
 		xvt_vm_free(s->vms[i]);
 	}
 	xvt_pool_fini(&s->pool);
+	if (s->arena.base)
+		xvt_loop_unregister(s->loop, &(struct iovec){ s->arena.base, s->arena.size });
+	xvt_arena_fini(&s->arena);
 	xvt_trace_writer_free(s->trace);
 	free(s->rings);
 	free(s->clock_due);

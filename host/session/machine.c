@@ -149,6 +149,7 @@ void xvt_vm_init_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t index)
 	r->pool = &vm->pool;
 	r->host_clock = &s->clock;
 	r->mode = s->opt.mode;
+	r->by_read = s->opt.drain_reads;
 	r->margin_most_ns = xvt_session_free_wait_ns(s);
 	xvt_clock_map_init(&r->clock.map, vm->guest_hz);
 	r->clock.map.host_clock = &s->clock;
@@ -206,6 +207,13 @@ int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_
 		return 0; /* still waiting */
 	if (err) {
 		xvt_fault_text(&vm->region.fault, why, why_size);
+		return err;
+	}
+	err = s->opt.drain_reads ? xvt_host_region_readable(&vm->region) : 0;
+	if (err) {
+		snprintf(why, why_size,
+			 "its file can be mapped, but not read (%s); record it with --drain mapped",
+			 strerror(-err));
 		return err;
 	}
 	limit_rings(vm);
@@ -297,6 +305,7 @@ struct xvt_vm *xvt_vm_new(struct xvt_session *s, const char *name, const char *p
 	vm->space.disk_most = s->disk_part;
 	xvt_pool_init(&vm->pool, 0);
 	vm->pool.common = &s->pool;
+	vm->pool.arena = s->pool.arena;
 	return vm;
 }
 

@@ -268,7 +268,9 @@ struct xvt_session {
 	struct xvt_sink *sink;
 	struct xvt_trace_writer *trace;
 	struct xvt_merge merge;
-	struct xvt_pool pool; /* memory shared by all machines */
+	struct xvt_pool pool;	/* memory shared by all machines */
+	struct xvt_arena arena; /* registered with the loop, if opt.drain_reads */
+	int drain_err;		/* the loop failed while data was read; the recording ends */
 	uint64_t attach_id;
 	uint64_t start_clock;
 

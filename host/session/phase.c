@@ -215,11 +215,11 @@ static void tell_fault(struct xvt_session *s, struct xvt_ring *r)
 	/* Older bytes beside newer words are left by a migration, which is reported already. */
 	xvt_session_note(s, broken || !r->account.roll_backs ? 2 : 1, s->vms[r->vm], r->id,
 			 "ring %u %s: %s", r->index,
-			 r->fault.of_phase ? "error in xvtrace"
-			 : broken	   ? "stopped for good"
-					   : "sub-buffer dropped",
+			 r->fault.what ? r->fault.what
+			 : broken      ? "stopped for good"
+				       : "sub-buffer dropped",
 			 r->fault.text);
-	r->fault.of_phase = false;
+	r->fault.what = NULL;
 }
 
 void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t now)

@@ -58,7 +58,7 @@ static void attach(struct xvt_session *s, struct xvt_vm *vm, bool died)
 
 		xvt_vm_init_ring(s, vm, i);
 		xvt_ring_set_phase(r, XVT_PHASE_LIVE);
-		r->salvage = true;
+		r->salvage = r->by_read = true;
 		r->decode.unaccounted_before = died;
 		r->mode = xvt_load(&r->host->enable) == XVT_ENABLE_OVERWRITE ? XVT_ENABLE_OVERWRITE
 									     : XVT_ENABLE_STOP;

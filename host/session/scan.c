@@ -12,7 +12,8 @@
 /* Each parked ring is made active once in this time, to find what the compared words do not show:
  * host words changed by the guest, counters of events without a record, a truncated file. */
 #define TURN_NS	      5000000000ull
-#define AHEAD	      8u /* rings that are prefetched ahead of the scan */
+#define READS_AT_ONCE 128u /* submitted together by a drain by reads, if rings have so many */
+#define AHEAD	      8u   /* rings that are prefetched ahead of the scan */
 
 /* ------------------------------------------------------------------ parked rings */
 
@@ -229,11 +230,71 @@ static bool can_be_read(const struct xvt_vm *vm)
 	return vm->phase == XVT_VM_ATTACHED && vm->looked;
 }
 
+/* Waits for the reads of machines [from, to), and processes what they brought. */
+static int take_read(struct xvt_session *s, size_t from, size_t to)
+{
+	int err = 0;
+	size_t i;
+	uint32_t k;
+
+	for (i = from; i < to; i++) {
+		struct xvt_vm *vm = s->vms[i];
+
+		for (k = 0; can_be_read(vm) && k < vm->region.g.ring_count; k++) {
+			int failed = xvt_drain_wait(vm->rings[k], s->loop);
+
+			err = failed ? failed : err;
+		}
+	}
+	for (i = from; !err && i < to; i++) {
+		if (can_be_read(s->vms[i]))
+			vm_take(s, s->vms[i]);
+	}
+	return err;
+}
+
+static unsigned int reads_of(const struct xvt_vm *vm)
+{
+	unsigned int reads = 0;
+	uint32_t k;
+
+	for (k = 0; k < vm->region.g.ring_count; k++)
+		reads += vm->rings[k]->drain.reads;
+	return reads;
+}
+
+/*
+ * With --drain io_uring: the reads of many rings, of as many machines, are submitted together. No
+ * clock is serviced between a look and its end, because that may advance cons.
+ */
+static void drain_by_reads(struct xvt_session *s)
+{
+	unsigned int reads = 0;
+	size_t from = 0, i;
+
+	for (i = 0; i < s->nr_vms && !s->drain_err; i++) {
+		if (can_be_read(s->vms[i])) {
+			vm_look(s, s->vms[i]);
+			reads += reads_of(s->vms[i]);
+		}
+		if (reads < READS_AT_ONCE && i + 1 < s->nr_vms)
+			continue;
+		s->drain_err = take_read(s, from, i + 1);
+		from = i + 1;
+		reads = 0;
+		xvt_session_service_clocks(s);
+	}
+}
+
 static void drain_all(struct xvt_session *s)
 {
 	size_t i;
 
 	s->rest_ns = UINT64_MAX;
+	if (s->opt.drain_reads) {
+		drain_by_reads(s);
+		return;
+	}
 	for (i = 0; i < s->nr_vms; i++) {
 		struct xvt_vm *vm = s->vms[i];
 
@@ -249,6 +310,8 @@ void xvt_session_drain(struct xvt_session *s, uint64_t now)
 {
 	size_t i;
 
+	if (s->drain_err)
+		return;
 	s->drains++;
 	s->drain_proof = proof_of(s, now);
 	wake_some(s, now);

@@ -23,10 +23,13 @@
 #define PASS_IDLE_PART	  500
 #define PASS_RING_NS	  10000ull /* nor longer than this for each ring */
 #define PASS_IDLE_RING_NS 100000ull
-#define HURRY_PART	  8	       /* of a ring in one pass: it may soon be full */
-#define BUSY_NS		  100000ull    /* while a clock measurement waits for its guest */
-#define SOUND_SECONDS	  16	       /* between two checks of the kernel's clocksource */
-#define COMMON_PART	  2	       /* of the memory is common to all machines */
+#define HURRY_PART	  8	      /* of a ring in one pass: it may soon be full */
+#define BUSY_NS		  100000ull   /* while a clock measurement waits for its guest */
+#define SOUND_SECONDS	  16	      /* between two checks of the kernel's clocksource */
+#define COMMON_PART	  2	      /* of the memory is common to all machines */
+#define ARENA_BYTES	  (16u << 20) /* registered memory of a drain by reads; at most: */
+#define ARENA_PART	  8	      /* of the memory */
+#define ARENA_LEAST	  (1u << 20)
 #define AWAY_NS		  500000000ull /* between two passes: clock requests were not sent either */
 
 /* Notes that the host's counter is not reliable: all times are computed from it. */
@@ -41,6 +44,27 @@ static void note_unsound(struct xvt_session *s)
 	if (sound.fault)
 		xvt_session_note(s, 1, NULL, UINT32_MAX, "%s (xvtrace doctor says more)",
 				 sound.what);
+}
+
+/* Memory into which the loop reads. Where less may be locked, or none, reads take longer. */
+static void make_arena(struct xvt_session *s)
+{
+	size_t size = ARENA_BYTES;
+
+	while (size > ARENA_LEAST && size > s->opt.memory_bytes / ARENA_PART)
+		size /= 2;
+	for (; size >= ARENA_LEAST; size /= 2) {
+		struct iovec area;
+
+		if (xvt_arena_init(&s->arena, size))
+			return;
+		area = (struct iovec){ s->arena.base, size };
+		if (!xvt_loop_register(s->loop, &area)) {
+			s->pool.arena = &s->arena;
+			return;
+		}
+		xvt_arena_fini(&s->arena);
+	}
 }
 
 int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_sink *sink,
@@ -81,6 +105,8 @@ int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_
 	if (err)
 		goto err_trace;
 	xvt_pool_init(&s->pool, s->opt.memory_bytes / COMMON_PART);
+	if (s->opt.drain_reads)
+		make_arena(s);
 	xvt_session_init_merge(s);
 	s->start_clock = xvt_clock_read();
 	s->next_second_clock = s->start_clock;
@@ -285,6 +311,8 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 	if ((int64_t)(now - s->next_pass_clock) >= 0) {
 		do {
 			xvt_session_drain(s, now);
+			if (s->drain_err)
+				return s->drain_err;
 		} while (is_snapshot(s) && xvt_session_cut_copying(s));
 		for (i = 0; i < s->nr_vms; i++) {
 			tend_machine(s, s->vms[i], now);

@@ -50,6 +50,9 @@ struct xvt_session_options {
 	/* Events to request from every guest: lines "+SYSTEM:EVENT\n", or NULL. A refusal is an
 	 * error note; the guest keeps recording the events that it has switched on itself. */
 	const char *request;
+	/* Read the rings' data from their files through the loop, into registered memory, instead
+	 * of copying it from the mapping. A region whose file cannot be read is refused. */
+	bool drain_reads;
 	bool run_spans; /* also record when each vCPU of a KVM machine ran: RUNS chunks */
 	/* Returns true if thread tid runs vCPUs of the machine. NULL: use /proc and
 	 * KVM's debugfs. */

@@ -573,7 +573,7 @@ int xvt_file_sink_new(struct xvt_file_sink **out, struct xvt_loop *loop, const c
 	fs->one_by_one = !has_offsets(fs->fd);
 	area.iov_base = fs->area;
 	area.iov_len = (size_t)BUFFERS * BUFFER_SIZE;
-	xvt_loop_register(loop, &area, 1);
+	xvt_loop_register(loop, &area);
 	fs->base.write = sink_write;
 	fs->base.room = sink_room;
 	fs->base.written = sink_written;

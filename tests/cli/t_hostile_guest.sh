@@ -24,7 +24,7 @@ cleanup() {
 	rm -rf "$work"
 }
 trap cleanup EXIT
-echo "with $xvtrace, seeds $SEEDS"
+echo "with $xvtrace, seeds $SEEDS, --drain ${DRAIN:-mapped}"
 
 # survives TEXT COMMAND...: exit 0 or 1 in good time, no sanitizer's report
 survives() {
@@ -52,7 +52,7 @@ for seed in $SEEDS; do
 done
 "$BUILD/xvt-emit" "$work/honest" --rings $threads --count $events --rate 1000 --linger 2 >"$work/emit" &
 emit=$!
-"$xvtrace" record -q -o "$work/t.xvt" --memory 64M --join-timeout 3 "${regions[@]}" 2>"$work/record.err" &
+"$xvtrace" record -q -o "$work/t.xvt" --drain "${DRAIN:-mapped}" --memory 64M --join-timeout 3 "${regions[@]}" 2>"$work/record.err" &
 recorder=$!
 # Ends by itself if the guests stall it; the kernel then counts for us.
 ( trap 'kill $pid 2>/dev/null' TERM; sleep 30 & pid=$!; wait $pid && kill -KILL $recorder 2>/dev/null ) &

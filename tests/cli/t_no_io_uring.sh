@@ -38,6 +38,7 @@ doctor_says() {
 # all TEXT ERROR PATTERN: every command that needs io_uring
 all() {
 	check "$1: record" fails "$2" "$3" record -q -o "$work/t.xvt" -r g="$work/g" --duration 1
+	check "$1: record --drain io_uring" fails "$2" "$3" record -q -o "$work/t.xvt" -r g="$work/g" --drain io_uring --duration 1
 	check "$1: snapshot" fails "$2" "$3" snapshot -o "$work/t.xvt" -r g="$work/g"
 	check "$1: salvage" fails "$2" "$3" salvage "$work/g" -o "$work/t.xvt"
 	check "$1: region serve" fails "$2" "$3" region serve "$work/g" --socket "$work/s" --vectors 1

@@ -56,11 +56,17 @@ void xvt_loop_free(struct xvt_loop *loop)
 	free(loop);
 }
 
-void xvt_loop_register(struct xvt_loop *loop, const struct iovec *areas, unsigned int count)
+int xvt_loop_register(struct xvt_loop *loop, const struct iovec *area)
 {
 	(void)loop;
-	(void)areas;
-	(void)count;
+	(void)area;
+	return 0;
+}
+
+void xvt_loop_unregister(struct xvt_loop *loop, const struct iovec *area)
+{
+	(void)loop;
+	(void)area;
 }
 
 static int queue(struct xvt_loop *loop, struct pending p)

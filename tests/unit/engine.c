@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "engine.h"
 
+bool engine_by_read;
+
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,6 +76,7 @@ void engine_init_shape(struct engine *e, const struct engine_shape *shape)
 		r->pool = &e->pool;
 		r->host_clock = &e->clock;
 		r->mode = shape->mode;
+		r->by_read = engine_by_read;
 		xvt_clock_map_init(&r->clock.map, 1000000000);
 		r->margin_most_ns = UINT64_MAX;
 		xvt_ring_attach(r);

@@ -13,6 +13,9 @@
 
 #define ENGINE_RINGS_MAX 8
 
+/* Rings that are made from here on read their data by the loop, instead of copying it. */
+extern bool engine_by_read;
+
 struct engine_event {
 	uint64_t ns;
 	uint64_t guest;

@@ -21,6 +21,10 @@ int __real_xvt_loop_write(struct xvt_loop *loop, struct xvt_op *op, int fd, cons
 			  uint32_t len, uint64_t off);
 int __wrap_xvt_loop_write(struct xvt_loop *loop, struct xvt_op *op, int fd, const void *buf,
 			  uint32_t len, uint64_t off);
+int __real_xvt_loop_read(struct xvt_loop *loop, struct xvt_op *op, int fd, void *buf, uint32_t len,
+			 uint64_t off);
+int __wrap_xvt_loop_read(struct xvt_loop *loop, struct xvt_op *op, int fd, void *buf, uint32_t len,
+			 uint64_t off);
 int __real_xvt_loop_run(struct xvt_loop *loop, uint64_t timeout_ns);
 int __wrap_xvt_loop_run(struct xvt_loop *loop, uint64_t timeout_ns);
 int __real_xvt_loop_run_only(struct xvt_loop *loop, uint64_t timeout_ns,
@@ -124,6 +128,16 @@ int __wrap_xvt_loop_run_only(struct xvt_loop *loop, uint64_t timeout_ns,
 		return __real_xvt_loop_run_only(loop, timeout_ns, done);
 	end_one();
 	return 1;
+}
+
+/* --- a file that cannot be read --- */
+
+int __wrap_xvt_loop_read(struct xvt_loop *loop, struct xvt_op *op, int fd, void *buf, uint32_t len,
+			 uint64_t off)
+{
+	faults.reads++;
+	return __real_xvt_loop_read(loop, op, faults.read_fails ? -1 : fd, buf,
+				    faults.read_short ? len / 2 : len, off);
 }
 
 /* --- memory that is short --- */

@@ -15,8 +15,11 @@ struct faults {
 	bool any_order;
 	/* And those that were begun with O_DIRECT end with -EINVAL. */
 	bool refuse_direct;
-	int loop_err;	   /* of all runs of the loop; 0: none */
-	size_t memory_max; /* that malloc() and realloc() give at a time; 0: what they are asked */
+	bool read_fails;    /* reads by the loop end with -EBADF, */
+	bool read_short;    /* or with half of what they are to read */
+	unsigned int reads; /* begun so far */
+	int loop_err;	    /* of all runs of the loop; 0: none */
+	size_t memory_max;  /* that malloc() and realloc() give at a time; 0: what they are asked */
 	off_t space; /* writes beyond it end with -ENOSPC, any_order or not; 0: there is enough */
 	bool no_fallocate; /* the file system cannot allocate ahead */
 	int packer_err;	   /* of xvt_packer_new(); 0: its own */

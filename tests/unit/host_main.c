@@ -83,6 +83,7 @@ int main(void)
 	srunner_add_suite(runner, schedules_suite());
 	srunner_add_suite(runner, control_suite());
 	srunner_add_suite(runner, snapshot_suite());
+	srunner_add_suite(runner, drain_reads_suite());
 	srunner_add_suite(runner, session_drain_suite());
 	srunner_add_suite(runner, session_exact_suite());
 	srunner_add_suite(runner, session_kvm_suite());

@@ -40,6 +40,7 @@ Suite *schedules_suite(void);
 /* session */
 Suite *control_suite(void);
 Suite *snapshot_suite(void);
+Suite *drain_reads_suite(void);
 Suite *session_drain_suite(void);
 Suite *session_exact_suite(void);
 Suite *session_kvm_suite(void);
