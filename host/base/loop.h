@@ -20,6 +20,8 @@ struct xvt_op {
 	void (*done)(struct xvt_op *op, int res);
 	/* `done` may run inside xvt_loop_run_only(): it changes nothing of other modules */
 	bool any_time;
+	/* set by the loop from queueing until `done` runs: the memory must not be freed */
+	bool held;
 	struct xvt_op *later; /* private to the loop */
 	int res;
 };
@@ -60,6 +62,7 @@ int xvt_loop_write(struct xvt_loop *loop, struct xvt_op *op, int fd, const void 
 		   uint64_t off);
 /* One-shot: op->done runs when fd becomes ready for `events` (POLLIN and the like). */
 int xvt_loop_poll(struct xvt_loop *loop, struct xvt_op *op, int fd, uint32_t events);
+/* `done` runs soon, with -ECANCELED or as if there was no cancel. Nothing, if op is not held. */
 int xvt_loop_cancel(struct xvt_loop *loop, struct xvt_op *op);
 
 /*
@@ -67,6 +70,17 @@ int xvt_loop_cancel(struct xvt_loop *loop, struct xvt_op *op);
  * and runs the `done` calls of all that completed. Returns the number of completions, or -errno.
  */
 int xvt_loop_run(struct xvt_loop *loop, uint64_t timeout_ns);
+
+/* Cancels an operation and runs the loop until it is not held. Returns false if the loop fails: the
+ * memory must not be freed then, because the kernel may still use it. */
+static inline bool xvt_loop_release(struct xvt_loop *loop, struct xvt_op *op)
+{
+	xvt_loop_cancel(loop, op);
+	while (op->held)
+		if (xvt_loop_run(loop, 1000000000u) < 0)
+			return false;
+	return true;
+}
 
 /*
  * Like xvt_loop_run(), but runs only the `done` calls equal to `done`, and those of operations with

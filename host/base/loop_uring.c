@@ -143,6 +143,7 @@ static int queue_io(struct xvt_loop *loop, struct xvt_op *op, bool writes, int f
 	else
 		io_uring_prep_read(sqe, fd, buf, len, off);
 	io_uring_sqe_set_data(sqe, op);
+	op->held = true;
 	return 0;
 }
 
@@ -166,18 +167,27 @@ int xvt_loop_poll(struct xvt_loop *loop, struct xvt_op *op, int fd, uint32_t eve
 		return -EAGAIN;
 	io_uring_prep_poll_add(sqe, fd, events);
 	io_uring_sqe_set_data(sqe, op);
+	op->held = true;
 	return 0;
 }
 
 int xvt_loop_cancel(struct xvt_loop *loop, struct xvt_op *op)
 {
-	struct io_uring_sqe *sqe = next_sqe(loop);
+	struct io_uring_sqe *sqe = op->held ? next_sqe(loop) : NULL;
 
+	if (!op->held)
+		return 0;
 	if (!sqe)
 		return -EAGAIN;
 	io_uring_prep_cancel(sqe, op, 0);
 	io_uring_sqe_set_data(sqe, NULL);
 	return 0;
+}
+
+static void finish(struct xvt_op *op, int res)
+{
+	op->held = false;
+	op->done(op, res);
 }
 
 static void defer(struct xvt_loop *loop, struct xvt_op *op, int res)
@@ -200,7 +210,7 @@ static int run_deferred(struct xvt_loop *loop)
 
 		loop->first_later = op->later;
 		ran++;
-		op->done(op, op->res);
+		finish(op, op->res);
 	}
 	return ran;
 }
@@ -228,7 +238,7 @@ int xvt_loop_run_only(struct xvt_loop *loop, uint64_t timeout_ns,
 		if (op && done && op->done != done && !op->any_time)
 			defer(loop, op, res);
 		else if (op)
-			op->done(op, res);
+			finish(op, res);
 	}
 	return ran;
 }

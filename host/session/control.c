@@ -15,14 +15,12 @@
 #include "base/loop.h"
 #include "base/socket.h"
 
-#define CLIENTS	    16u
-#define CLOSE_TURNS 64u /* turns of the loop while closing; one or two suffice */
+#define CLIENTS 16u
 
 struct client {
 	struct xvt_op op; /* first */
 	struct xvt_control *control;
-	bool armed; /* the loop holds it */
-	int sock;   /* -1: free */
+	int sock; /* -1: free */
 	uint64_t came;
 	size_t got; /* bytes of its line */
 	bool asked; /* the line is whole */
@@ -38,7 +36,6 @@ struct xvt_control {
 	struct xvt_loop *loop;
 	xvt_control_fn answer;
 	void *arg;
-	bool armed;
 	struct xvt_listener listener;
 	uint64_t came; /* clients so far */
 	struct client client[CLIENTS];
@@ -57,8 +54,7 @@ bool xvt_control_dir(char *dir, size_t size)
 
 static void let_go(struct client *c)
 {
-	if (c->armed)
-		xvt_loop_cancel(c->control->loop, &c->op);
+	xvt_loop_cancel(c->control->loop, &c->op);
 	if (c->sock >= 0)
 		close(c->sock);
 	c->sock = -1;
@@ -68,8 +64,7 @@ static void let_go(struct client *c)
 
 static void wait_for(struct client *c, uint32_t events)
 {
-	c->armed = !xvt_loop_poll(c->control->loop, &c->op, c->sock, events);
-	if (!c->armed)
+	if (xvt_loop_poll(c->control->loop, &c->op, c->sock, events))
 		let_go(c);
 }
 
@@ -124,7 +119,6 @@ static void on_client(struct xvt_op *op, int res)
 {
 	struct client *c = (struct client *)op;
 
-	c->armed = false;
 	if (c->sock < 0 || res == -ECANCELED)
 		return;
 	if (c->asked)
@@ -144,7 +138,7 @@ static struct client *place(struct xvt_control *control)
 	for (i = 0; i < CLIENTS; i++) {
 		struct client *c = &control->client[i];
 
-		if (c->sock < 0 && !c->armed)
+		if (c->sock < 0 && !c->op.held)
 			return c;
 		soon |= c->sock < 0;
 		if (c->sock >= 0 && (!oldest || c->came < oldest->came))
@@ -174,7 +168,7 @@ static void add_client(struct xvt_control *control, struct client *c, int sock)
 
 static void arm(struct xvt_control *control)
 {
-	control->armed = !xvt_loop_poll(control->loop, &control->op, control->listener.fd, POLLIN);
+	xvt_loop_poll(control->loop, &control->op, control->listener.fd, POLLIN);
 }
 
 static void on_connect(struct xvt_op *op, int res)
@@ -183,7 +177,6 @@ static void on_connect(struct xvt_op *op, int res)
 	struct client *c;
 	int sock = -EAGAIN;
 
-	control->armed = false;
 	if (control->listener.fd < 0 || res == -ECANCELED)
 		return;
 	c = place(control);
@@ -263,7 +256,7 @@ int xvt_control_open(struct xvt_control **out, struct xvt_loop *loop, const char
 
 void xvt_control_tend(struct xvt_control *control)
 {
-	if (control && !control->armed)
+	if (control && !control->op.held)
 		arm(control);
 }
 
@@ -272,31 +265,19 @@ const char *xvt_control_path(const struct xvt_control *control)
 	return control->listener.path;
 }
 
-static bool held(const struct xvt_control *control)
-{
-	bool any = control->armed;
-	unsigned int i;
-
-	for (i = 0; i < CLIENTS; i++)
-		any |= control->client[i].armed;
-	return any;
-}
-
 void xvt_control_close(struct xvt_control *control)
 {
+	bool released;
 	unsigned int i;
 
 	if (!control)
 		return;
-	if (control->armed)
-		xvt_loop_cancel(control->loop, &control->op);
 	xvt_socket_unlisten(&control->listener);
 	for (i = 0; i < CLIENTS; i++)
 		let_go(&control->client[i]);
-	for (i = 0; held(control) && i < CLOSE_TURNS; i++) {
-		if (xvt_loop_run(control->loop, 1000000000u) < 0)
-			break;
-	}
-	if (!held(control)) /* the loop may still use it: leaking is better than reuse */
+	released = xvt_loop_release(control->loop, &control->op);
+	for (i = 0; i < CLIENTS; i++)
+		released = released && xvt_loop_release(control->loop, &control->client[i].op);
+	if (released)
 		free(control);
 }

@@ -31,7 +31,6 @@ enum bell_state {
 struct xvt_doorbell {
 	struct xvt_loop *loop;
 	struct xvt_op on_data, on_ring;
-	bool data_armed, ring_armed; /* the loop holds the operation: d must not be freed */
 	int sock;
 	int bell; /* eventfd of our first vector, or -1 */
 	enum bell_state state;
@@ -45,8 +44,7 @@ struct xvt_doorbell {
 
 static void drop_socket(struct xvt_doorbell *d)
 {
-	if (d->data_armed)
-		xvt_loop_cancel(d->loop, &d->on_data);
+	xvt_loop_cancel(d->loop, &d->on_data);
 	if (d->sock >= 0)
 		close(d->sock);
 	if (d->wire.fd >= 0)
@@ -57,8 +55,7 @@ static void drop_socket(struct xvt_doorbell *d)
 
 static void drop_bell(struct xvt_doorbell *d)
 {
-	if (d->ring_armed)
-		xvt_loop_cancel(d->loop, &d->on_ring);
+	xvt_loop_cancel(d->loop, &d->on_ring);
 	if (d->bell >= 0)
 		close(d->bell);
 	d->bell = -1;
@@ -147,8 +144,7 @@ static void take_message(struct xvt_doorbell *d, int64_t number, int *fd)
 
 static void arm_data(struct xvt_doorbell *d)
 {
-	d->data_armed = !xvt_loop_poll(d->loop, &d->on_data, d->sock, POLLIN);
-	if (!d->data_armed)
+	if (xvt_loop_poll(d->loop, &d->on_data, d->sock, POLLIN))
 		nonsense(d, "cannot listen to the doorbell's server");
 }
 
@@ -175,7 +171,6 @@ static void on_data(struct xvt_op *op, int res)
 	unsigned int i;
 
 	(void)res;
-	d->data_armed = false;
 	for (i = 0; i < TURN && d->state != BELL_ALONE; i++) {
 		int64_t number;
 		int fd = -1, got = xvt_wire_receive(d->sock, &d->wire, &number, &fd);
@@ -193,13 +188,11 @@ static void on_data(struct xvt_op *op, int res)
 		arm_data(d);
 }
 
+/* The caller reads the bell after xvt_loop_run(). */
 static void on_ring(struct xvt_op *op, int res)
 {
-	struct xvt_doorbell *d =
-		(struct xvt_doorbell *)((char *)op - offsetof(struct xvt_doorbell, on_ring));
-
-	(void)res; /* the caller reads the bell after xvt_loop_run() */
-	d->ring_armed = false;
+	(void)op;
+	(void)res;
 }
 
 static int connect_to(const char *path, char *why, size_t why_size)
@@ -247,7 +240,6 @@ int xvt_doorbell_open(struct xvt_doorbell **out, struct xvt_loop *loop, const ch
 		snprintf(why, why_size, "cannot listen to it: %s", strerror(-err));
 		goto err_close;
 	}
-	d->data_armed = true;
 	d->note = note;
 	d->arg = arg;
 	*out = d;
@@ -265,11 +257,8 @@ void xvt_doorbell_close(struct xvt_doorbell *d)
 	d->note = NULL;
 	drop_socket(d);
 	drop_bell(d);
-	while (d->data_armed || d->ring_armed) {
-		if (xvt_loop_run(d->loop, 1000000000u) < 0)
-			return; /* the loop may still write to d: leak it */
-	}
-	free(d);
+	if (xvt_loop_release(d->loop, &d->on_data) && xvt_loop_release(d->loop, &d->on_ring))
+		free(d);
 }
 
 bool xvt_doorbell_ready(const struct xvt_doorbell *d, uint32_t *target)
@@ -289,6 +278,6 @@ uint64_t xvt_doorbell_take(struct xvt_doorbell *d)
 
 void xvt_doorbell_arm(struct xvt_doorbell *d)
 {
-	if (d->bell >= 0 && !d->ring_armed)
-		d->ring_armed = !xvt_loop_poll(d->loop, &d->on_ring, d->bell, POLLIN);
+	if (d->bell >= 0 && !d->on_ring.held)
+		xvt_loop_poll(d->loop, &d->on_ring, d->bell, POLLIN);
 }

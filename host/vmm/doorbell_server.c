@@ -42,11 +42,9 @@ struct peer {
 	struct xvt_doorbell_server *server;
 	struct xvt_op on_data;
 	struct xvt_op on_room;
-	bool armed;	 /* the loop holds on_data */
-	bool room_armed; /* the loop holds on_room */
-	bool no_room;	 /* the last message did not fit */
-	bool dropped;	 /* the connection has ended; serve_peers() frees the place */
-	int sock;	 /* -1: a free place */
+	bool no_room; /* the last message did not fit */
+	bool dropped; /* the connection has ended; serve_peers() frees the place */
+	int sock;     /* -1: a free place */
 	int64_t number;
 	unsigned int greeted; /* number of messages of the greeting that were sent */
 	struct known known[XVT_SERVER_PEERS];
@@ -56,7 +54,6 @@ struct peer {
 struct xvt_doorbell_server {
 	struct xvt_loop *loop;
 	struct xvt_op on_peer;
-	bool armed;
 	struct xvt_listener listener;
 	int region_fd;
 	unsigned int vectors;
@@ -145,10 +142,8 @@ static void free_place(struct peer *p)
 {
 	unsigned int i;
 
-	if (p->armed)
-		xvt_loop_cancel(p->server->loop, &p->on_data);
-	if (p->room_armed)
-		xvt_loop_cancel(p->server->loop, &p->on_room);
+	xvt_loop_cancel(p->server->loop, &p->on_data);
+	xvt_loop_cancel(p->server->loop, &p->on_room);
 	if (p->sock >= 0)
 		close(p->sock);
 	for (i = 0; i < XVT_SERVER_VECTORS; i++) {
@@ -162,8 +157,8 @@ static void free_place(struct peer *p)
 
 static void wait_for_room(struct peer *p)
 {
-	if (p->no_room && !p->room_armed)
-		p->room_armed = !xvt_loop_poll(p->server->loop, &p->on_room, p->sock, POLLOUT);
+	if (p->no_room && !p->on_room.held)
+		xvt_loop_poll(p->server->loop, &p->on_room, p->sock, POLLOUT);
 }
 
 /* Send all peers their missing messages. Sending may find ended connections, about which the other
@@ -196,7 +191,6 @@ static void on_room(struct xvt_op *op, int res)
 {
 	struct peer *p = (struct peer *)((char *)op - offsetof(struct peer, on_room));
 
-	p->room_armed = false;
 	if (p->sock >= 0 && res != -ECANCELED)
 		serve_peers(p->server);
 }
@@ -206,7 +200,6 @@ static void on_data(struct xvt_op *op, int res)
 {
 	struct peer *p = (struct peer *)((char *)op - offsetof(struct peer, on_data));
 
-	p->armed = false;
 	if (p->sock < 0 || res == -ECANCELED)
 		return;
 	p->dropped = true;
@@ -249,7 +242,7 @@ static struct peer *free_peer(struct xvt_doorbell_server *s)
 	unsigned int i;
 
 	for (i = 0; i < XVT_SERVER_PEERS; i++) {
-		if (s->peer[i].sock < 0 && !s->peer[i].armed && !s->peer[i].room_armed)
+		if (s->peer[i].sock < 0 && !s->peer[i].on_data.held && !s->peer[i].on_room.held)
 			return &s->peer[i];
 	}
 	return NULL;
@@ -288,13 +281,12 @@ static void add_peer(struct xvt_doorbell_server *s, int sock)
 		free_place(p);
 		return;
 	}
-	p->armed = true;
 	serve_peers(s);
 }
 
-static void arm(struct xvt_doorbell_server *s)
+static int arm(struct xvt_doorbell_server *s)
 {
-	s->armed = !xvt_loop_poll(s->loop, &s->on_peer, s->listener.fd, POLLIN);
+	return xvt_loop_poll(s->loop, &s->on_peer, s->listener.fd, POLLIN);
 }
 
 static void on_peer(struct xvt_op *op, int res)
@@ -304,7 +296,6 @@ static void on_peer(struct xvt_op *op, int res)
 					       offsetof(struct xvt_doorbell_server, on_peer));
 	int sock;
 
-	s->armed = false;
 	if (s->listener.fd < 0 || res == -ECANCELED)
 		return;
 	sock = xvt_socket_accept(&s->listener);
@@ -342,9 +333,8 @@ int xvt_doorbell_server_open(struct xvt_doorbell_server **out, struct xvt_loop *
 	err = xvt_socket_listen(&s->listener, path, 0, why, why_size);
 	if (err)
 		goto err_free;
-	arm(s);
-	if (!s->armed) {
-		err = -EAGAIN;
+	err = arm(s);
+	if (err) {
 		snprintf(why, why_size, "cannot wait for peers");
 		xvt_socket_unlisten(&s->listener);
 		goto err_free;
@@ -357,28 +347,19 @@ err_free:
 	return err;
 }
 
-static bool held(const struct xvt_doorbell_server *s)
-{
-	bool any = s->armed;
-	unsigned int i;
-
-	for (i = 0; i < XVT_SERVER_PEERS; i++)
-		any |= s->peer[i].armed || s->peer[i].room_armed;
-	return any;
-}
-
 void xvt_doorbell_server_close(struct xvt_doorbell_server *s)
 {
 	unsigned int i;
 
-	if (s->armed)
-		xvt_loop_cancel(s->loop, &s->on_peer);
+	bool released;
+
 	xvt_socket_unlisten(&s->listener);
 	for (i = 0; i < XVT_SERVER_PEERS; i++)
 		free_place(&s->peer[i]);
-	while (held(s)) {
-		if (xvt_loop_run(s->loop, 1000000000u) < 0)
-			return; /* the loop may still write to s: leak it */
-	}
-	free(s);
+	released = xvt_loop_release(s->loop, &s->on_peer);
+	for (i = 0; i < XVT_SERVER_PEERS; i++)
+		released = released && xvt_loop_release(s->loop, &s->peer[i].on_data) &&
+			   xvt_loop_release(s->loop, &s->peer[i].on_room);
+	if (released)
+		free(s);
 }

@@ -270,7 +270,6 @@ struct source {
 	int fd;	   /* libvirt's descriptor; of a timeout, a timerfd of this file */
 	int wants; /* VIR_EVENT_HANDLE_*; of a timeout, milliseconds, < 0: off */
 	bool timer;
-	bool armed; /* the loop holds op */
 	bool removed;
 	virEventHandleCallback on_handle;
 	virEventTimeoutCallback on_timeout;
@@ -320,9 +319,9 @@ static void arm(struct source *src)
 {
 	short mask = src->timer ? POLLIN : poll_mask(src->wants);
 
-	if (src->removed || src->armed || !mask || !events.loop)
+	if (src->removed || src->op.held || !mask || !events.loop)
 		return;
-	src->armed = !xvt_loop_poll(events.loop, &src->op, src->fd, (uint32_t)mask);
+	xvt_loop_poll(events.loop, &src->op, src->fd, (uint32_t)mask);
 }
 
 static void reap(void)
@@ -330,7 +329,7 @@ static void reap(void)
 	struct source **at = &events.sources, *src;
 
 	while ((src = *at)) {
-		if (!src->removed || src->armed) {
+		if (!src->removed || src->op.held) {
 			at = &src->next;
 			continue;
 		}
@@ -367,7 +366,6 @@ static void on_source(struct xvt_op *op, int res)
 {
 	struct source *src = (struct source *)((char *)op - offsetof(struct source, op));
 
-	src->armed = false;
 	if (!src->removed && res != -ECANCELED)
 		dispatch(src, res);
 	arm(src);
@@ -420,7 +418,7 @@ static void update_handle(int id, int wants)
 	if (!src || src->wants == wants)
 		return;
 	src->wants = wants;
-	if (src->armed)
+	if (src->op.held)
 		xvt_loop_cancel(events.loop, &src->op); /* on_source() arms it again */
 	else
 		arm(src);
@@ -433,8 +431,7 @@ static int remove_source(int id)
 	if (!src)
 		return -1;
 	src->removed = true;
-	if (src->armed)
-		xvt_loop_cancel(events.loop, &src->op);
+	xvt_loop_cancel(events.loop, &src->op);
 	return 0;
 }
 
@@ -482,17 +479,17 @@ static int use_loop(struct xvt_loop *loop)
 static void leave_loop(void)
 {
 	struct source *src;
-	bool armed = true;
+	bool held = true;
 
 	if (--events.listeners)
 		return;
 	for (src = events.sources; src; src = src->next)
 		remove_source(src->id);
-	while (armed) {
-		armed = false;
+	while (held) {
+		held = false;
 		for (src = events.sources; src; src = src->next)
-			armed |= src->armed;
-		if (armed && xvt_loop_run(events.loop, 1000000000u) < 0)
+			held |= src->op.held;
+		if (held && xvt_loop_run(events.loop, 1000000000u) < 0)
 			break;
 	}
 	reap();

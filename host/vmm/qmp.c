@@ -59,7 +59,6 @@ struct qmp {
 	unsigned int look_ms;
 	int fd, timer_fd;
 	struct xvt_op on_data, on_time;
-	bool data_armed, time_armed; /* the loop holds the operation: q must not be freed */
 	enum qmp_state state;
 	enum reported reported;
 	bool asked;	   /* query-status is in flight */
@@ -98,8 +97,7 @@ static void set_timer(struct qmp *q, unsigned int ms)
 
 static void drop_socket(struct qmp *q)
 {
-	if (q->data_armed)
-		xvt_loop_cancel(q->loop, &q->on_data);
+	xvt_loop_cancel(q->loop, &q->on_data);
 	if (q->fd >= 0) {
 		/* The loop may keep the socket open for a while: end the connection for QEMU now.
 		 */
@@ -114,8 +112,7 @@ static void hang_up(struct qmp *q)
 {
 	q->state = QMP_DEAD;
 	drop_socket(q);
-	if (q->time_armed)
-		xvt_loop_cancel(q->loop, &q->on_time);
+	xvt_loop_cancel(q->loop, &q->on_time);
 	if (q->timer_fd >= 0)
 		close(q->timer_fd);
 	q->timer_fd = -1;
@@ -427,7 +424,6 @@ static void wait_data(struct qmp *q)
 	if (!connected(q))
 		return;
 	err = xvt_loop_poll(q->loop, &q->on_data, q->fd, POLLIN);
-	q->data_armed = !err;
 	if (err)
 		gone(q, err, "the event loop takes no more");
 }
@@ -435,7 +431,7 @@ static void wait_data(struct qmp *q)
 static void wait_time(struct qmp *q)
 {
 	if (q->state != QMP_DEAD)
-		q->time_armed = !xvt_loop_poll(q->loop, &q->on_time, q->timer_fd, POLLIN);
+		xvt_loop_poll(q->loop, &q->on_time, q->timer_fd, POLLIN);
 }
 
 static void on_data(struct xvt_op *op, int res)
@@ -443,7 +439,6 @@ static void on_data(struct xvt_op *op, int res)
 	struct qmp *q = (struct qmp *)((char *)op - offsetof(struct qmp, on_data));
 
 	(void)res; /* recv() reports an error, too */
-	q->data_armed = false;
 	read_socket(q);
 	wait_data(q);
 }
@@ -485,7 +480,7 @@ static void look_again(struct qmp *q)
 {
 	char why[160];
 	/* The loop may still hold the last connection's operation. */
-	int fd = q->data_armed ? -1 : connect_to(q->path, why, sizeof(why));
+	int fd = q->on_data.held ? -1 : connect_to(q->path, why, sizeof(why));
 
 	if (fd < 0)
 		look_later(q);
@@ -499,7 +494,6 @@ static void on_time(struct xvt_op *op, int res)
 	uint64_t expired;
 
 	(void)res;
-	q->time_armed = false;
 	if (q->state == QMP_DEAD || read(q->timer_fd, &expired, sizeof(expired)) < 0)
 		expired = 0;
 	if (expired && q->state == QMP_CONNECTED)
@@ -519,12 +513,10 @@ static void qmp_close(struct xvt_vmm *v)
 
 	q->fn = NULL;
 	hang_up(q);
-	while (q->data_armed || q->time_armed) {
-		if (xvt_loop_run(q->loop, 1000000000u) < 0)
-			return; /* the loop may still write to q: leak it */
+	if (xvt_loop_release(q->loop, &q->on_data) && xvt_loop_release(q->loop, &q->on_time)) {
+		free(q->path);
+		free(q);
 	}
-	free(q->path);
-	free(q);
 }
 
 static const struct xvt_vmm_ops qmp_ops = {
