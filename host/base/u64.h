@@ -11,6 +11,20 @@ static inline uint64_t xvt_u64_sum(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+/* a * b / c, or UINT64_MAX where that does not fit; c is not 0. */
+static inline uint64_t xvt_u64_scale(uint64_t a, uint64_t b, uint64_t c)
+{
+	unsigned __int128 v = (unsigned __int128)a * b / c;
+
+	return v > UINT64_MAX ? UINT64_MAX : (uint64_t)v;
+}
+
+/* Ticks of a clock of `hz` in ns, rounded down. */
+static inline uint64_t xvt_ticks_ns(uint64_t ticks, uint64_t hz)
+{
+	return xvt_u64_scale(ticks, 1000000000u, hz);
+}
+
 static inline uint64_t xvt_u64_apart(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : b - a;

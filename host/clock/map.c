@@ -7,8 +7,6 @@
 
 #include <stdlib.h>
 
-typedef unsigned __int128 u128;
-
 /* A VMM stops the clock before the vCPUs, and stamps after both; it starts them after its stamp. */
 #define PAUSE_NS    5000000ull
 /* Nodes kept of one ring: a quarter of an hour at ten a second. */
@@ -114,10 +112,10 @@ static int make_room(struct xvt_clock_map *m)
 
 static uint64_t at_rate(uint64_t ticks, uint64_t hz)
 {
-	u128 ns = (u128)ticks * 1000000000u / hz;
+	uint64_t ns = xvt_ticks_ns(ticks, hz);
 
 	/* 292 years; so sums do not overflow 64 bits */
-	return ns > INT64_MAX ? INT64_MAX : (uint64_t)ns;
+	return ns > INT64_MAX ? INT64_MAX : ns;
 }
 
 static uint64_t ticks_ns(const struct xvt_clock_map *m, uint64_t ticks)
@@ -423,8 +421,7 @@ uint64_t xvt_clock_map_bound_ns(const struct xvt_clock_map *m)
 uint64_t xvt_clock_map_own_hz(const struct xvt_clock_map *m)
 {
 	const struct xvt_clock_node *b = xvt_clock_map_last(m), *a = b;
-	uint64_t host_ns, doubt;
-	u128 hz;
+	uint64_t host_ns, doubt, hz;
 
 	if (b)
 		a = &m->nodes[m->last_first];
@@ -436,8 +433,8 @@ uint64_t xvt_clock_map_own_hz(const struct xvt_clock_map *m)
 		doubt = sum(doubt, host_ns / 1024 * XVT_CREEP_PER_1024);
 	if (gained(m, a, b) <= doubt)
 		return m->hz;
-	hz = (u128)(b->guest - a->guest) * 1000000000u / host_ns;
-	return hz >= 1000 && hz <= 20000000000ull ? (uint64_t)hz : m->hz;
+	hz = xvt_u64_scale(b->guest - a->guest, 1000000000u, host_ns);
+	return hz >= 1000 && hz <= 20000000000ull ? hz : m->hz;
 }
 
 int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#include "base/u64.h"
+
 void xvt_ring_drop_piece(struct xvt_ring *r)
 {
 	struct xvt_piece *p = r->drain.first;
@@ -146,7 +148,7 @@ static uint64_t roughly_ns(const struct xvt_ring *r, uint64_t guest)
 
 	if (!last || ticks >> 63)
 		return 0;
-	return last->host_ns + (uint64_t)((unsigned __int128)ticks * 1000000000u / r->clock.map.hz);
+	return last->host_ns + xvt_ticks_ns(ticks, r->clock.map.hz);
 }
 
 /*

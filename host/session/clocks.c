@@ -11,6 +11,8 @@
 
 #include <stdlib.h>
 
+#include "base/u64.h"
+
 #define BEGIN_PART	 2	    /* XVT_CLOCKS_PART before all machines have joined */
 #define LEFT_MOST_NS	 8000000ull /* most unused share that is kept */
 #define LOOK_MOST_NS	 2000000ull /* most charged for one service: a turn of exchanges */
@@ -41,8 +43,7 @@ static uint64_t measured_hz(const struct xvt_session *s, const struct xvt_vm *vm
 
 	if (b->guest <= a->guest || b->host_ns <= a->host_ns)
 		return vm->guest_hz;
-	hz = (uint64_t)((unsigned __int128)(b->guest - a->guest) * 1000000000u /
-			(b->host_ns - a->host_ns));
+	hz = xvt_u64_scale(b->guest - a->guest, 1000000000u, b->host_ns - a->host_ns);
 	if (near(hz, s->clock.hz))
 		return s->clock.hz;
 	if (near(hz, claim))

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/u64.h"
+
 #define PACE_IDLE_PART 1000 /* while nothing happens: measuring also wakes the guest */
 /* The longest pace grows with the number of rings, from XVT_BURST_EVERY_NS to PACE_MOST_NS. */
 #define PACE_LEAST_NS  10000000ull
@@ -162,8 +164,7 @@ uint64_t xvt_session_least_pace_ns(const struct xvt_session *s)
 		if (vm->phase == XVT_VM_ATTACHED && vm->clocks.pace < least)
 			least = vm->clocks.pace;
 	}
-	return least == UINT64_MAX ? 0
-				   : (uint64_t)((unsigned __int128)least * SECOND_NS / s->clock.hz);
+	return least == UINT64_MAX ? 0 : xvt_ticks_ns(least, s->clock.hz);
 }
 
 int xvt_session_clock_room(struct xvt_session *s, size_t rings)

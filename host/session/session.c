@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/u64.h"
 #include "clock/sound.h"
 
 #define PASS_MIN_NS	  1000000ull /* between two drains: XVT_PROOF_DELTA_NS or more */
@@ -225,7 +226,7 @@ static void look_for_formats(struct xvt_session *s, uint64_t now)
  */
 static uint64_t gap_ns(const struct xvt_session *s, bool moved, bool hurry, uint64_t took)
 {
-	uint64_t took_ns = (uint64_t)((unsigned __int128)took * SECOND_NS / s->clock.hz);
+	uint64_t took_ns = xvt_ticks_ns(took, s->clock.hz);
 	uint64_t gap = moved ? PASS_MIN_NS : s->pass_gap_ns * 2;
 	uint64_t many = took_ns * (moved ? PASS_PART : PASS_IDLE_PART);
 	uint64_t most = s->nr_rings * (moved ? PASS_RING_NS : PASS_IDLE_RING_NS);
@@ -251,7 +252,7 @@ static uint64_t sleep_ns_of(const struct xvt_session *s)
 
 	if ((int64_t)(due - now) <= 0)
 		return BUSY_NS;
-	clocks_ns = (uint64_t)((unsigned __int128)(due - now) * SECOND_NS / s->clock.hz);
+	clocks_ns = xvt_ticks_ns(due - now, s->clock.hz);
 	return clocks_ns < BUSY_NS	    ? BUSY_NS
 	       : clocks_ns < s->pass_gap_ns ? clocks_ns
 					    : s->pass_gap_ns;

@@ -28,6 +28,8 @@
 
 #include <inttypes.h>
 
+#include "base/u64.h"
+
 #define QUIET_NS    200000000ull  /* no sub-buffer filled for this long: the guests are idle */
 #define SHORTEST_NS 20000000ull	  /* a shorter sleep is not worth scanning every ring twice */
 #define DOZE_NS	    12000000ull	  /* a guest's period is 10 ms */
@@ -305,9 +307,7 @@ static void clear_need_wake(struct xvt_session *s)
 
 static uint64_t left_ns(const struct xvt_session *s, uint64_t now)
 {
-	uint64_t left = since(s->next_second_clock, now);
-
-	return (uint64_t)((unsigned __int128)left * SECOND_NS / s->clock.hz);
+	return xvt_ticks_ns(since(s->next_second_clock, now), s->clock.hz);
 }
 
 /* Begin a sleep of ns. Returns ns, or gap_ns if a ring has just changed. */

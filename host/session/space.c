@@ -16,6 +16,8 @@
 
 #include <inttypes.h>
 
+#include "base/u64.h"
+
 /* Space for the end of a trace: counters, losses and last clock nodes of each ring, the index. */
 #define END_BYTES      (128u << 10)
 #define END_RING_BYTES 1024u
@@ -63,7 +65,7 @@ static uint64_t before_compression(const struct xvt_session *s, uint64_t bytes)
 	uint64_t raw, stored;
 
 	xvt_trace_event_bytes(s->trace, &raw, &stored);
-	return stored ? (uint64_t)((unsigned __int128)bytes * raw / stored) : bytes;
+	return stored ? xvt_u64_scale(bytes, raw, stored) : bytes;
 }
 
 /* Size of the file, bytes still gathered included. */
@@ -79,7 +81,7 @@ static uint64_t part_of_file(const struct xvt_session *s)
 
 	xvt_trace_event_bytes(s->trace, &raw, &stored);
 	if (raw)
-		used = (uint64_t)((unsigned __int128)used * stored / raw);
+		used = xvt_u64_scale(used, stored, raw);
 	other = since(file_bytes(s), used);
 	return other < most ? before_compression(s, (most - other) / count_parts(s)) : 0;
 }

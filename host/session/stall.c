@@ -180,7 +180,7 @@ void xvt_session_stall(struct xvt_session *s, uint64_t now, bool held)
 	s->stall_away = 0;
 	if ((int64_t)(now - s->stall_grace) < 0)
 		return;
-	ns = (uint64_t)((unsigned __int128)gap * SECOND_NS / s->clock.hz);
+	ns = xvt_ticks_ns(gap, s->clock.hz);
 	ns = ns < STEP_NS ? ns : STEP_NS;
 	for (i = 0; i < s->nr_vms; i++) {
 		struct xvt_vm *vm = s->vms[i];

@@ -8,8 +8,9 @@
 
 #include <inttypes.h>
 
-#include "trace/names.h"
 #include "base/json.h"
+#include "base/u64.h"
+#include "trace/names.h"
 
 /* Limits of one piece of an answer: a ring takes ten microseconds */
 #define PIECE_RINGS   64u
@@ -141,7 +142,7 @@ static uint64_t rate(const struct xvt_session *s, uint64_t n)
 {
 	const uint64_t ns = s->second.ns > SECOND_NS ? s->second.ns : SECOND_NS;
 
-	return (uint64_t)((unsigned __int128)n * SECOND_NS / ns);
+	return xvt_u64_scale(n, SECOND_NS, ns);
 }
 
 static void add_rates(struct xvt_json *j, const struct xvt_session *s, const struct xvt_ring *r)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/u64.h"
 #include "base/vec.h"
 #include "trace/lines.h"
 #include "trace/nodes.h"
@@ -107,14 +108,13 @@ static uint64_t nominal(const struct xvt_reclock_ring *r, uint64_t guest0, uint6
 			uint64_t guest)
 {
 	bool after = guest >= guest0;
-	unsigned __int128 ns =
-		(unsigned __int128)(after ? guest - guest0 : guest0 - guest) * 1000000000u / r->hz;
+	uint64_t ns = xvt_ticks_ns(after ? guest - guest0 : guest0 - guest, r->hz);
 
 	if (ns > INT64_MAX)
 		ns = INT64_MAX; /* 292 years, the recorder's limit too */
 	if (after)
-		return ns0 + (uint64_t)ns;
-	return ns < ns0 ? ns0 - (uint64_t)ns : 0;
+		return ns0 + ns;
+	return ns < ns0 ? ns0 - ns : 0;
 }
 
 uint64_t xvt_reclock_extrapolate(const struct xvt_reclock_ring *r, const struct xvt_clock_node *n,
@@ -127,8 +127,7 @@ uint64_t xvt_reclock_extrapolate(const struct xvt_reclock_ring *r, const struct 
 static uint64_t on_line(uint64_t guest, uint64_t guest_a, uint64_t ns_a, uint64_t guest_b,
 			uint64_t ns_b)
 {
-	return ns_a + (uint64_t)((unsigned __int128)(guest - guest_a) * (ns_b - ns_a) /
-				 (guest_b - guest_a));
+	return ns_a + xvt_u64_scale(guest - guest_a, ns_b - ns_a, guest_b - guest_a);
 }
 
 uint64_t xvt_reclock_recorded_at(const struct xvt_reclock_ring *r,

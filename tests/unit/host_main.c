@@ -61,6 +61,7 @@ int main(void)
 	srunner_add_suite(runner, opt_suite());
 	srunner_add_suite(runner, out_suite());
 	srunner_add_suite(runner, pool_suite());
+	srunner_add_suite(runner, u64_suite());
 	srunner_add_suite(runner, vec_suite());
 	srunner_add_suite(runner, crc32c_suite());
 	srunner_add_suite(runner, order_suite());
