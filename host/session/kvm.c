@@ -16,6 +16,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/vec.h"
+
 #define LOOK_NS	  20000000u /* the kernel's rings hold some 26,000 events of each CPU */
 #define OPEN_NS	  SECOND_NS /* between two checks for a KVM machine */
 #define KNOWN_NS  SECOND_NS /* a thread id may be reused */
@@ -309,18 +311,10 @@ void xvt_session_kvm_settle(struct xvt_session *s, uint64_t until_clock)
 
 static void keep(struct xvt_session_kvm *k, const struct xvt_ftrace_event *e)
 {
-	if (k->nr_told == k->told_room) {
-		size_t room = k->told_room ? k->told_room * 2 : 1024;
-		void *grown = realloc(k->told, room * sizeof(*k->told));
-
-		if (!grown) {
-			k->short_of_memory = true;
-			return;
-		}
-		k->told = grown;
-		k->told_room = room;
-	}
-	k->told[k->nr_told++] = *e;
+	if (xvt_grow(&k->told, &k->told_room, k->nr_told + 1, sizeof(*k->told)))
+		k->short_of_memory = true;
+	else
+		k->told[k->nr_told++] = *e;
 }
 
 void xvt_session_kvm_take(struct xvt_session *s, const struct xvt_ftrace_event *e)
