@@ -83,7 +83,9 @@ record() {
 rest() { printf '\n%%%%\nffffffff81000000 T start_kernel\nffffffff81000100 t other\t[mod]\n%%%%\n0xffffffff82000000 : "a text\\n"\n%%%%\n'; record; }
 strings -n 3 "$work/bare.xvt" "$work/all.xvt" | awk -v out="$out/formats/" '
 	/^name: / { file = (seen[$2]++ ? "" : out "real-" $2) }
+	file && /^print fmt: / { print "" > file } # strings drops empty lines
 	file { print > file }
+	file && /common_pid;/ { print "" > file }
 	/^print fmt: / { file = "" }'
 for f in "$out"/formats/real-*; do rest >>"$f"; done
 n=0
