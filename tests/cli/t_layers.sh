@@ -77,6 +77,19 @@ echo '#include <liburing.h>' >>"$tree/host/base/socket.c"
 check "a second file of an outside library is seen" caught "<liburing> belongs to host/base/loop_uring.c only"
 
 fresh
+echo 'void set(struct xvt_ring *r); void set(struct xvt_ring *r) { r->phase = XVT_PHASE_DONE; }' >>"$tree/host/session/scan.c"
+check "a phase that is not set by its function is seen" caught \
+	"xvt_ring_set_phase() alone changes the phase of a ring"
+
+fresh
+read -r file field < <(awk '/^\t\/\* private to / { file = $4; getline; sub(/(\[.*)?;.*/, ""); sub(/^\*/, "", $NF); print file, $NF; exit }' \
+	host/ring/ring.h)
+part=$(awk -v f="$field" '/^struct xvt_ring_/ { part = substr($2, 10) } $0 ~ "[ *]" f "[;[]" { print part; exit }' host/ring/ring.h)
+other=$([ "$file" = drain.c ] && echo place.c || echo drain.c)
+echo "int use(struct xvt_ring *r) { return !!r->$part.$field; }" >>"$tree/host/ring/$other"
+check "a use of another file's private field ($part.$field of $file) is seen" caught "$part.$field is private to ring/$file"
+
+fresh
 echo 'void xvt_core_resume(void); void call(void); void call(void) { xvt_core_resume(); }' |
 	${CC:-gcc} -x c -c -o "$tree/build/guest/linux/xvt_meta.o" -
 echo 'void xvt_core_resume(void) { }' | ${CC:-gcc} -x c -c -o "$tree/build/guest/linux/xvt_core.o" -
