@@ -75,7 +75,7 @@ ifeq ($(origin SUITE),command line)
 test:
 	$(Q)$(MAKE) --no-print-directory test-programs
 	$(if $(filter vm vm/% lab lab/%,$(SUITE)),$(Q)$(MAKE) --no-print-directory guest)
-	$(if $(filter lab lab/%,$(SUITE)),$(Q)qemu/lab-image.sh)
+	$(if $(filter lab lab/% vm/lab vm/lab/%,$(SUITE)),$(Q)qemu/lab-image.sh)
 	$(Q)tests/run.sh $(SUITE:%=%$(CASE:%=:%))
 else
 test: setup

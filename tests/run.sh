@@ -166,13 +166,19 @@ for what in "${@:-fast}"; do
 	fast) fast ;;
 	proofs) proofs ;;
 	vm) vm ;;
-	lab) lab ;;
-	lab/*) lab "${what#lab/}" ;;
+	lab | vm/lab) lab ;;
+	lab/* | vm/lab/*) lab "${what##*lab/}" ;;
 	layers) layers ;;
 	commands) commands ;;
 	docs) docs ;;
 	unit) unit ;;
-	*/*) scripts "$(folder "${what%/*}" || echo "${what%/*}")/${what##*/}" ;;
+	*/*)
+		if dir=$(folder "$what"); then
+			scripts "$dir/t"
+		else
+			scripts "$(folder "${what%/*}" || echo "${what%/*}")/${what##*/}"
+		fi
+		;;
 	*)
 		if [ -x "$BUILD/tests/$what-check" ]; then
 			one "$what" "$BUILD/tests/$what-check"
