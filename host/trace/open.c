@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: GPL-2.0
+/* open.c - find all chunks of a file: by its index, or by their headers one after the other. */
+#include "trace/parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/u64.h"
+#include "base/vec.h"
+
+#define SCAN_BYTES (64u << 10)
+
+/* Find the next whole chunk at or after `from`. Returns its offset, or the file's size. */
+static int64_t resync(struct xvt_trace *t, uint64_t from, struct xvt_chunk_buf *b)
+{
+	uint8_t *scan = malloc(SCAN_BYTES);
+	int64_t found = (int64_t)t->size;
+	uint64_t at = xvt_pad8(from);
+
+	if (!scan)
+		return -ENOMEM;
+	while (at < t->size) {
+		ssize_t n = xvt_trace_read_at(t, scan, SCAN_BYTES, at);
+
+		if (n < (ssize_t)sizeof(struct xvt_chunk_hdr)) {
+			if (n < 0)
+				found = n;
+			goto out;
+		}
+		for (ssize_t i = 0; i + 8 <= n; i += 8) {
+			struct xvt_chunk_head head;
+			uint32_t magic;
+			int is;
+
+			memcpy(&magic, scan + i, sizeof(magic));
+			if (magic != XVT_CHUNK_MAGIC)
+				continue;
+			is = xvt_trace_read_head(t, at + (uint64_t)i, &head);
+			if (is <= 0 || t->scan_budget < head.h.len)
+				continue;
+			t->scan_budget -= head.h.len;
+			if (!xvt_trace_load_at(t, at + (uint64_t)i, head.h.len, b)) {
+				found = (int64_t)(at + (uint64_t)i);
+				goto out;
+			}
+		}
+		at += (uint64_t)n & ~7ull;
+	}
+out:
+	free(scan);
+	return found;
+}
+
+/* Where the walk over the chunks stands. */
+struct walk {
+	struct xvt_chunk_buf *b;
+	uint64_t offset;
+	uint64_t next_seq;
+	struct xvt_chunk_head head; /* at offset, if have_head */
+	struct xvt_chunk_head after;
+	bool have_head;
+	bool have_after; /* the header that follows was looked at, and is one */
+	const char *why; /* what is wrong at offset */
+};
+
+/* How does it go on behind this chunk: 1 as it should, 0 not so, or -errno. */
+static int look_after(struct xvt_trace *t, struct walk *w)
+{
+	uint64_t next = w->offset + sizeof(w->head.h) + xvt_pad8(w->head.h.len);
+	int is;
+
+	if (next == t->size)
+		return 1;
+	is = xvt_trace_read_head(t, next, &w->after);
+	w->have_after = is > 0;
+	return is > 0 ? w->after.h.seq == w->head.h.seq + 1 : is;
+}
+
+/*
+ * Take the chunk whose header is w->head. Returns 0, -EBADMSG if it turned out to be
+ * damaged (w->why says how), or another error.
+ */
+static int take_chunk(struct xvt_trace *t, struct walk *w)
+{
+	const struct xvt_chunk_hdr *h = &w->head.h;
+	int follows, err = 0;
+
+	w->why = XVT_BAD_SUM;
+	/* A wrong length shows in what follows. Where the next header is the expected one,
+	 * the payload's own check is made when it is read. */
+	follows = look_after(t, w);
+	if (follows < 0)
+		return follows;
+	if (!follows || xvt_trace_wants(h->type) || h->seq != w->next_seq)
+		err = xvt_trace_load_at(t, w->offset, h->len, w->b);
+	/* Whole, but this build cannot unpack it: reading it reports that. */
+	if (err == -ENOTSUP && !xvt_trace_wants(h->type))
+		err = 0;
+	if (err == -ENOTSUP)
+		w->why = XVT_NO_ZSTD;
+	if (err)
+		return err == -ENOTSUP ? -EBADMSG : err;
+	if (h->seq < w->next_seq) {
+		w->why = "a chunk that was there before";
+		return -EBADMSG;
+	}
+	if (h->seq > w->next_seq)
+		xvt_trace_note_damage(t, w->offset, 0, "chunks are missing before this place");
+	/* An unknown encoding: skipped as the format says, and noted where it leaves a gap. */
+	if (h->flags & ~XVT_CHUNK_F_ZSTD) {
+		err = xvt_trace_add_chunk(t, w->offset, &w->head);
+		if (!err && xvt_trace_wants(h->type)) {
+			t->chunks[t->chunk_count - 1].bad = true;
+			xvt_trace_note_damage(t, w->offset, sizeof(*h) + h->len, XVT_NEW_FLAGS);
+		}
+		return err;
+	}
+	err = xvt_trace_take(t, h->type, w->b, &w->why);
+	if (h->type == XVT_CHUNK_END && w->b->len >= sizeof(t->end)) {
+		memcpy(&t->end, w->b->payload, sizeof(t->end));
+		t->ended = true;
+	}
+	if (err == -EBADMSG)
+		xvt_trace_note_damage(t, w->offset, sizeof(*h) + h->len, w->why);
+	else if (err)
+		return err;
+	return xvt_trace_add_chunk(t, w->offset, &w->head);
+}
+
+/* The chunk at w->offset, if there is one; w->offset is behind it then. As take_chunk(). */
+static int step(struct xvt_trace *t, struct walk *w)
+{
+	int err = w->have_head ? 1 : xvt_trace_read_head(t, w->offset, &w->head);
+
+	w->have_after = false;
+	w->why = "no chunk begins here";
+	if (err <= 0)
+		return err < 0 ? err : -EBADMSG;
+	err = take_chunk(t, w);
+	if (err)
+		return err;
+	w->next_seq = w->head.h.seq + 1;
+	w->offset += sizeof(w->head.h) + xvt_pad8(w->head.h.len);
+	t->tail_offset = w->offset;
+	w->head = w->after;
+	w->have_head = w->have_after;
+	return 0;
+}
+
+/* From `offset` on; what is before it was taken. */
+static int walk(struct xvt_trace *t, struct xvt_chunk_buf *b, uint64_t offset)
+{
+	struct walk w = { .b = b, .offset = offset, .next_seq = t->chunk_count };
+
+	while (w.offset < t->size) {
+		int64_t found;
+		int err = step(t, &w);
+
+		if (!err)
+			continue;
+		if (err != -EBADMSG)
+			return err;
+		found = resync(t, w.offset + 8, b);
+		if (found < 0)
+			return (int)found;
+		/* Nothing readable follows: that is how a killed recorder leaves a file. */
+		if ((uint64_t)found >= t->size && !t->ended)
+			break;
+		xvt_trace_note_damage(t, w.offset, (uint64_t)found - w.offset, w.why);
+		w.offset = (uint64_t)found;
+		w.have_head = false;
+	}
+	return 0;
+}
+
+/* Nothing is known of the chunks any more. */
+static void forget_chunks(struct xvt_trace *t)
+{
+	t->chunk_count = 0;
+	t->walks++;
+	t->timebase_count = 1; /* FILE's */
+	t->damage_count = 0;
+	t->ended = false;
+	t->indexed = false;
+	t->first_ns = UINT64_MAX;
+	t->last_ns = 0;
+	t->tail_offset = 0;
+	t->scan_budget = 4 * t->size + (1u << 20);
+}
+
+/* An index that hides events does not fit the end. */
+static bool has_all_events(const struct xvt_trace *t)
+{
+	uint64_t events = 0, late = 0;
+
+	for (size_t i = 0; i < t->chunk_count; i++) {
+		events += t->chunks[i].type == XVT_CHUNK_ORDER ? t->chunks[i].count : 0;
+		late += t->chunks[i].type == XVT_CHUNK_LATE ? t->chunks[i].count : 0;
+	}
+	return !t->ended || (events == t->end.events && late == t->end.late);
+}
+
+/* Each chunk's header, one after the other; or what the INDEX chunks say, where wanted. */
+static int find_chunks(struct xvt_trace *t, struct xvt_chunk_buf *b, bool by_index)
+{
+	uint64_t offset = 0;
+	int err;
+
+	forget_chunks(t);
+	err = by_index ? xvt_trace_take_index(t, b, &offset) : 0;
+	if (err == -EBADMSG)
+		return xvt_trace_walk_again(t, offset);
+	if (err < 0)
+		return err;
+	t->indexed = err;
+	offset = err ? offset : 0;
+	/* A page here and a page there: what lies between is not wanted. */
+	posix_fadvise(t->fd, 0, 0, POSIX_FADV_RANDOM);
+	err = walk(t, b, offset);
+	posix_fadvise(t->fd, 0, 0, POSIX_FADV_NORMAL);
+	if (!err && t->indexed && !has_all_events(t))
+		return xvt_trace_walk_again(t, offset);
+	if (t->first_ns == UINT64_MAX)
+		t->first_ns = 0;
+	return err;
+}
+
+int xvt_trace_walk_again(struct xvt_trace *t, uint64_t index_offset)
+{
+	struct xvt_chunk_buf b = { 0 };
+	int err = find_chunks(t, &b, false);
+
+	xvt_chunk_buf_free(&b);
+	/* Where the walk found other damage, that is why. */
+	if (!err && !t->damage_count)
+		xvt_trace_note_damage(t, index_offset, 0, "the index says something else");
+	return err;
+}
+
+static int refuse(char *why, size_t why_size, int err, const char *text)
+{
+	snprintf(why, why_size, "%s", text);
+	return err;
+}
+
+/* The first chunk must be whole: it says what all of this is. */
+static int check_first(struct xvt_trace *t, struct xvt_chunk_buf *b, char *why, size_t why_size)
+{
+	struct {
+		struct xvt_chunk_hdr h;
+		struct xvt_file_info info;
+	} first;
+	ssize_t n;
+	int err;
+
+	memset(&first, 0, sizeof(first));
+	n = xvt_trace_read_at(t, &first, sizeof(first), 0);
+	if (n < 0)
+		return refuse(why, why_size, (int)n, strerror((int)-n));
+	if (n == 0)
+		return refuse(why, why_size, -EBADMSG, "is empty; was it ever recorded?");
+	if (n >= 8 && memcmp(&first, &(uint64_t){ XVT_MAGIC }, 8) == 0)
+		return refuse(why, why_size, -EBADMSG,
+			      "is a region, not a trace; look at it with 'xvtrace region show', "
+			      "or make a trace of it with 'xvtrace salvage'");
+	if (n < 4 || first.h.magic != XVT_CHUNK_MAGIC)
+		return refuse(why, why_size, -EBADMSG,
+			      "is not an xvtrace trace (wrong magic); give a .xvt file");
+	if ((size_t)n < sizeof(first) || first.h.len > XVT_CHUNK_LEN_MAX ||
+	    first.h.len > t->size - sizeof(first.h))
+		return refuse(why, why_size, -EBADMSG,
+			      "is cut off inside its first chunk; nothing can be read from it");
+	if (first.h.type != XVT_CHUNK_FILE || first.h.len < sizeof(first.info) ||
+	    first.info.magic != XVT_FILE_MAGIC)
+		return refuse(why, why_size, -EBADMSG,
+			      "does not begin as an xvtrace trace does; its start is damaged");
+	err = xvt_trace_load_at(t, 0, first.h.len, b);
+	if (err == -EBADMSG)
+		return refuse(
+			why, why_size, err,
+			"first chunk is damaged (checksum does not match); nothing can be read");
+	if (err)
+		return refuse(why, why_size, err, strerror(-err));
+	if (first.info.oldest > XVT_FILE_MAJOR) {
+		snprintf(why, why_size,
+			 "written in format %u.%u, this xvtrace reads %u.x; use a newer xvtrace",
+			 first.info.major, first.info.minor, XVT_FILE_MAJOR);
+		return -EPROTO;
+	}
+	if (first.info.major < XVT_FILE_OLDEST) {
+		snprintf(why, why_size,
+			 "written in format %u.%u by a development version; record it anew",
+			 first.info.major, first.info.minor);
+		return -EPROTO;
+	}
+	if (first.info.incompat) {
+		snprintf(why, why_size,
+			 "uses features (bits 0x%x) that this xvtrace does not know; use a newer "
+			 "one",
+			 first.info.incompat);
+		return -EPROTO;
+	}
+	if (first.h.flags) {
+		snprintf(
+			why, why_size,
+			"first chunk has flags (0x%x) that this xvtrace does not know; use a newer "
+			"one",
+			first.h.flags);
+		return -EPROTO;
+	}
+	/* No other chunk could be told to be of this trace. */
+	if (memcmp(first.info.uuid, &first.h.trace_id, sizeof(first.h.trace_id)) != 0)
+		return refuse(why, why_size, -EBADMSG,
+			      "first chunk says two identities of this trace (uuid and trace_id "
+			      "differ); nothing can be read");
+	t->info = first.info;
+	memcpy(&t->trace_id, t->info.uuid, sizeof(t->trace_id));
+	return 0;
+}
+
+static int open_file(struct xvt_trace *t, const char *path, char *why, size_t why_size)
+{
+	struct stat st;
+
+	/* Without O_NONBLOCK, opening a FIFO would block until it has a writer. */
+	t->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (t->fd < 0 || fstat(t->fd, &st)) {
+		int err = -errno;
+
+		return refuse(why, why_size, err,
+			      err == -ENXIO ? "is not a regular file; give a .xvt file"
+					    : strerror(-err));
+	}
+	if (S_ISDIR(st.st_mode))
+		return refuse(why, why_size, -EISDIR, "is a directory; give a .xvt file");
+	if (!S_ISREG(st.st_mode))
+		return refuse(why, why_size, -EINVAL, "is not a regular file; give a .xvt file");
+	t->size = (uint64_t)st.st_size;
+	return 0;
+}
+
+static int open_trace(struct xvt_trace **out, const char *path, bool by_index, char *why,
+		      size_t why_size)
+{
+	struct xvt_trace *t = calloc(1, sizeof(*t));
+	struct xvt_chunk_buf b = { 0 };
+	int err = -ENOMEM;
+
+	*out = NULL;
+	snprintf(why, why_size, "out of memory");
+	if (!t)
+		return err;
+	t->fd = -1;
+	t->late_budget = XVT_LATE_BUDGET;
+	t->raw_budget = XVT_RAW_BUDGET;
+	t->path = strdup(path);
+	if (!t->path)
+		goto err_close;
+	err = open_file(t, path, why, why_size);
+	if (!err)
+		err = check_first(t, &b, why, why_size);
+	if (err)
+		goto err_close;
+	err = xvt_trace_take_file_line(t);
+	if (!err)
+		err = find_chunks(t, &b, by_index);
+	if (err) {
+		snprintf(why, why_size, "%s", strerror(-err));
+		goto err_close;
+	}
+	xvt_chunk_buf_free(&b);
+	*out = t;
+	return 0;
+
+err_close:
+	xvt_chunk_buf_free(&b);
+	xvt_trace_close(t);
+	return err;
+}
+
+int xvt_trace_open(struct xvt_trace **out, const char *path, char *why, size_t why_size)
+{
+	return open_trace(out, path, false, why, why_size);
+}
+
+int xvt_trace_open_indexed(struct xvt_trace **out, const char *path, char *why, size_t why_size)
+{
+	return open_trace(out, path, true, why, why_size);
+}
+
+void xvt_trace_close(struct xvt_trace *t)
+{
+	if (!t)
+		return;
+	if (t->fd >= 0)
+		close(t->fd);
+	free(t->path);
+	free(t->chunks);
+	free(t->vms);
+	free(t->rings);
+	free(t->timebase);
+	free(t);
+}
