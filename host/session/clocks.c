@@ -440,7 +440,7 @@ static void wait_for_answer(struct xvt_asked *a)
 /* Most open measurements only need this test of one word. */
 static bool still_waits(const struct xvt_asked *a, uint64_t now)
 {
-	return a->wait.word && (int64_t)(a->wait.until - now) > 0 &&
+	return a->wait.word && earlier(now, a->wait.until) &&
 	       xvt_load(a->wait.word) != a->wait.value;
 }
 
@@ -493,7 +493,7 @@ static size_t poll_asked(struct xvt_session *s, uint64_t now, uint64_t until)
 			continue;
 		}
 		turn = xvt_clock_read();
-		if (any && (int64_t)(turn - until) >= 0)
+		if (any && !earlier(turn, until))
 			break;
 		any = true;
 		/* A new measurement needs a new turn. */
@@ -525,12 +525,12 @@ static bool start_due(struct xvt_session *s, uint64_t now, uint64_t until)
 		struct xvt_ring *r;
 
 		id = id < s->nr_rings ? id : 0;
-		if ((int64_t)(now - s->clock_due[id]) < 0) {
+		if (earlier(now, s->clock_due[id])) {
 			earliest = sooner(earliest, s->clock_due[id++]);
 			continue;
 		}
 		turn = xvt_clock_read();
-		out_of_time = (int64_t)(turn - until) >= 0;
+		out_of_time = !earlier(turn, until);
 		if (out_of_time)
 			break;
 		r = s->rings[id++];
@@ -561,7 +561,7 @@ void xvt_session_service_clocks(struct xvt_session *s)
 	size_t i;
 
 	/* A snapshot must not be delayed: writers overwrite what it copies. */
-	if (!s->nr_asked || is_snapshot(s) || (int64_t)(now - s->next_meet_clock) < 0)
+	if (!s->nr_asked || is_snapshot(s) || earlier(now, s->next_meet_clock))
 		return;
 	for (i = 0; i < s->nr_asked; i++) {
 		struct xvt_asked *a = &s->asked[i];
@@ -593,7 +593,7 @@ bool xvt_session_clocks(struct xvt_session *s, uint64_t now)
 	/* A guest that was sent a further request and still polls has answered by now. */
 	if (poll_asked(s, now, until))
 		poll_asked(s, now, until);
-	if ((int64_t)(now - s->clocks_due) >= 0 && (int64_t)(now - s->next_scan_clock) >= 0) {
+	if (!earlier(now, s->clocks_due) && !earlier(now, s->next_scan_clock)) {
 		more = start_due(s, now, until);
 		s->next_scan_clock = now + ticks(s, SCAN_RING_NS * s->nr_rings);
 	}

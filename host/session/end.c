@@ -16,11 +16,11 @@
 static bool ring_finished(const struct xvt_session *s, struct xvt_ring *r)
 {
 	if (r->phase == XVT_PHASE_ASIDE && s->vms[r->vm]->phase == XVT_VM_ATTACHED)
-		return (int64_t)(r->drain.look_clock - s->off_clock) >= 0 &&
+		return !earlier(r->drain.look_clock, s->off_clock) &&
 		       !xvt_pos_before(r->drain.read_pos, r->drain.last.commit);
 	if (r->phase != XVT_PHASE_LIVE)
 		return true;
-	if (!r->drain.idle || (int64_t)(r->drain.idle_clock - s->off_clock) < 0 || r->drain.first)
+	if (!r->drain.idle || earlier(r->drain.idle_clock, s->off_clock) || r->drain.first)
 		return false;
 	return r->drain.proven_node_ns && !xvt_ring_ready(r) && !xvt_ring_peek(r);
 }

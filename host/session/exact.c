@@ -59,7 +59,7 @@ static void look_for(struct xvt_session *s, struct xvt_vm *vm, unsigned int i)
 	uint64_t now = xvt_clock_read();
 	int err;
 
-	if ((int64_t)(now - use->next_look_clock) < 0)
+	if (earlier(now, use->next_look_clock))
 		return;
 	use->gap_ns = use->gap_ns ? use->gap_ns * 2 : LOOK_FIRST_NS;
 	if (use->gap_ns > LOOK_LAST_NS)
@@ -183,8 +183,7 @@ static bool agrees(const struct xvt_clock_measure *m, const struct xvt_clock_for
 		uint64_t host;
 
 		if (xvt_formula_host(f, sample->guest, &host) ||
-		    (int64_t)(host - sample->host_clock_lo) < 0 ||
-		    (int64_t)(sample->host_clock_hi - host) < 0)
+		    earlier(host, sample->host_clock_lo) || earlier(sample->host_clock_hi, host))
 			return false;
 	}
 	return true;
@@ -270,7 +269,7 @@ static bool held(struct xvt_vm *vm, struct xvt_ring *r, const struct xvt_clock_m
 	 * is not sent again if its answer is there. */
 	return before.read && r->measure.formula[i].read &&
 	       r->measure.formula[i].clock == before.clock &&
-	       (int64_t)(m->host_clock_lo - before.clock) >= 0;
+	       !earlier(m->host_clock_lo, before.clock);
 }
 
 static bool in_epoch_of_exact(const struct xvt_ring *r)

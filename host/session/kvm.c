@@ -422,7 +422,7 @@ void xvt_session_kvm_look(struct xvt_session *s, uint64_t now)
 {
 	struct xvt_session_kvm *k = s->kvm;
 
-	if (k && (k->failed || (int64_t)(now - k->next_clock) < 0))
+	if (k && (k->failed || earlier(now, k->next_clock)))
 		return;
 	if (!k || !k->ftrace)
 		begin(s);

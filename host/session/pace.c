@@ -33,8 +33,7 @@
 static bool unconfirmed(const struct xvt_ring *r)
 {
 	return (r->head.have && !r->head.placed) ||
-	       (r->drain.tail &&
-		(int64_t)(r->drain.tail->ceiling_clock - r->clock.last_node_clock) > 0);
+	       (r->drain.tail && earlier(r->clock.last_node_clock, r->drain.tail->ceiling_clock));
 }
 
 /*
@@ -57,7 +56,7 @@ uint64_t xvt_session_burst_due(const struct xvt_session *s, const struct xvt_rin
 	const uint64_t pace = s->vms[r->vm]->clocks.pace;
 	uint64_t soon = r->measure.burst_clock + pace;
 
-	return pace && unconfirmed(r) && (int64_t)(soon - r->clock.next_burst_clock) < 0
+	return pace && unconfirmed(r) && earlier(soon, r->clock.next_burst_clock)
 		       ? soon
 		       : r->clock.next_burst_clock;
 }
@@ -94,7 +93,7 @@ uint64_t xvt_session_ring_due(const struct xvt_session *s, const struct xvt_ring
 		return now + within(ticks(s, LOOK_RING_NS) * peers(s, s->vms[r->vm]),
 				    ticks(s, LOOK_LEAST_NS), ticks(s, SECOND_NS));
 	due = xvt_session_burst_due(s, r);
-	return (int64_t)(due - soonest) > 0 ? due : soonest;
+	return earlier(soonest, due) ? due : soonest;
 }
 
 /* The pace is XVT_BURST_EVERY_NS times a power of two, and changes seldom: the rings of the machine

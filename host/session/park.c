@@ -30,7 +30,7 @@ int xvt_session_rest_room(struct xvt_session *s, struct xvt_vm *vm)
 /* Copy the idleness proven while the ring was parked into the ring. */
 static void copy_idle_proof(const struct xvt_session *s, struct xvt_ring *r)
 {
-	if (!s->rest_clock || (int64_t)(s->rest_clock - r->drain.look_clock) <= 0)
+	if (!s->rest_clock || !earlier(r->drain.look_clock, s->rest_clock))
 		return;
 	r->drain.look_clock = r->drain.idle_clock = r->drain.passed_clock = s->rest_clock;
 }
@@ -66,7 +66,7 @@ static bool can_rest(const struct xvt_ring *r)
 	    r->clock.inferred_new || r->decode.stashed || r->fault.is_new || !r->drain.idle ||
 	    !r->clock.next_burst_clock || r->drain.read_pos != r->drain.last.commit ||
 	    r->drain.generation != r->drain.last.generation ||
-	    (int64_t)(r->clock.last_node_clock - r->drain.idle_clock) > 0)
+	    earlier(r->drain.idle_clock, r->clock.last_node_clock))
 		return false;
 	switch (r->phase) {
 	case XVT_PHASE_LIVE:

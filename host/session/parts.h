@@ -384,16 +384,22 @@ struct xvt_session {
 #define SECOND_NS	   1000000000ull
 #define XVT_WAIT_FORMAT_NS 50000000ull /* between two checks of an unformatted region */
 
+/* Returns whether a is before b. Clock values may wrap. */
+static inline bool earlier(uint64_t a, uint64_t b)
+{
+	return (int64_t)(a - b) < 0;
+}
+
 /* Returns now - then, or 0 if `then` is later: a pass compares clock values read at different
  * moments. */
 static inline uint64_t since(uint64_t now, uint64_t then)
 {
-	return (int64_t)(now - then) > 0 ? now - then : 0;
+	return earlier(then, now) ? now - then : 0;
 }
 
 static inline uint64_t sooner(uint64_t a, uint64_t b)
 {
-	return (int64_t)(a - b) < 0 ? a : b;
+	return earlier(a, b) ? a : b;
 }
 
 static inline uint64_t ticks(const struct xvt_session *s, uint64_t ns)
@@ -746,8 +752,7 @@ bool xvt_session_clocks(struct xvt_session *s, uint64_t now);
 /* Host clock at which xvt_session_clocks() is next due, if nothing happens before. */
 static inline uint64_t xvt_session_clocks_due(const struct xvt_session *s)
 {
-	return (int64_t)(s->next_scan_clock - s->clocks_due) > 0 ? s->next_scan_clock
-								 : s->clocks_due;
+	return earlier(s->clocks_due, s->next_scan_clock) ? s->next_scan_clock : s->clocks_due;
 }
 /*
  * Service answered clock requests during long work. A guest stays 200 us for follow-up requests,

@@ -13,7 +13,7 @@
 
 static uint64_t latest(uint64_t a, uint64_t b)
 {
-	return (int64_t)(a - b) > 0 ? a : b;
+	return earlier(b, a) ? a : b;
 }
 
 static bool waits(const struct xvt_ring *r)
@@ -177,8 +177,7 @@ static void while_live(struct xvt_session *s, struct xvt_ring *r, uint64_t now, 
 static void while_aside(struct xvt_session *s, struct xvt_ring *r, uint64_t now, bool stopped)
 {
 	if (r->clock.map.closed || (stopped && waits(r)) ||
-	    (r->drain.last.nest &&
-	     (int64_t)(r->drain.changed_clock - r->session.aside_clock) <= 0) ||
+	    (r->drain.last.nest && !earlier(r->session.aside_clock, r->drain.changed_clock)) ||
 	    holds_back(s, r, now, s->opt.stall_timeout_ns / 2))
 		return;
 	xvt_ring_set_phase(r, XVT_PHASE_LIVE);

@@ -204,14 +204,14 @@ static void look_for_formats(struct xvt_session *s, uint64_t now)
 {
 	size_t i;
 
-	if ((int64_t)(now - s->next_format_clock) < 0)
+	if (earlier(now, s->next_format_clock))
 		return;
 	s->next_format_clock = now + ticks(s, XVT_WAIT_FORMAT_NS) / 8;
 	for (i = 0; i < s->nr_vms; i++) {
 		struct xvt_vm *vm = s->vms[i];
 		char why[256];
 
-		if (vm->phase != XVT_VM_WAITING || (int64_t)(now - vm->next_look_clock) < 0)
+		if (vm->phase != XVT_VM_WAITING || earlier(now, vm->next_look_clock))
 			continue;
 		vm->next_look_clock = now + ticks(s, XVT_WAIT_FORMAT_NS);
 		if (xvt_vm_try_attach(s, vm, why, sizeof(why)))
@@ -250,7 +250,7 @@ static uint64_t sleep_ns_of(const struct xvt_session *s)
 {
 	uint64_t now = xvt_clock_read(), due = xvt_session_clocks_due(s), clocks_ns;
 
-	if ((int64_t)(due - now) <= 0)
+	if (!earlier(now, due))
 		return BUSY_NS;
 	clocks_ns = xvt_ticks_ns(due - now, s->clock.hz);
 	return clocks_ns < BUSY_NS	    ? BUSY_NS
@@ -309,7 +309,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 		*sleep_ns = busy ? busy_ns(s) : PASS_MIN_NS;
 		return xvt_trace_error(s->trace);
 	}
-	if ((int64_t)(now - s->next_pass_clock) >= 0) {
+	if (!earlier(now, s->next_pass_clock)) {
 		do {
 			xvt_session_drain(s, now);
 			if (s->drain_err)
@@ -358,7 +358,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 		xvt_session_checkpoint_when_due(s, now);
 		xvt_session_look_at_space(s);
 	}
-	if ((int64_t)(now - s->next_second_clock) >= 0) {
+	if (!earlier(now, s->next_second_clock)) {
 		s->next_second_clock = now + ticks(s, SECOND_NS);
 		every_second(s, now);
 	}

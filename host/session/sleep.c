@@ -387,7 +387,7 @@ static bool has_crossed(const struct xvt_vm *vm)
 
 void xvt_session_got_up(struct xvt_session *s, uint64_t now)
 {
-	const bool early = (int64_t)(now - s->wake.until_clock) < 0;
+	const bool early = earlier(now, s->wake.until_clock);
 	size_t i;
 
 	if (!s->wake.asleep)

@@ -208,8 +208,7 @@ static bool is_whole(const struct xvt_session *s, struct xvt_ring *r)
 		return xvt_run_next_ns(r->runs.first) > s->cut_ns;
 	if (xvt_ring_peek(r))
 		return r->head.placed && r->head.ns > s->cut_ns;
-	return r->drain.idle && (int64_t)(r->drain.idle_clock - s->cut_clock) > 0 &&
-	       !r->drain.first;
+	return r->drain.idle && earlier(s->cut_clock, r->drain.idle_clock) && !r->drain.first;
 }
 
 /* Measure the ring as soon as possible, if its records wait for a node later than T. */

@@ -178,7 +178,7 @@ void xvt_session_stall(struct xvt_session *s, uint64_t now, bool held)
 		return;
 	}
 	s->stall_away = 0;
-	if ((int64_t)(now - s->stall_grace) < 0)
+	if (earlier(now, s->stall_grace))
 		return;
 	ns = xvt_ticks_ns(gap, s->clock.hz);
 	ns = ns < STEP_NS ? ns : STEP_NS;
@@ -189,7 +189,7 @@ void xvt_session_stall(struct xvt_session *s, uint64_t now, bool held)
 			continue;
 		if (!vm->stall.barred)
 			charge(s, vm, now, ns);
-		else if ((int64_t)(now - vm->stall.until_clock) >= 0)
+		else if (!earlier(now, vm->stall.until_clock))
 			lift(s, vm, now);
 	}
 }
