@@ -274,6 +274,57 @@ static void end_unaccounted(struct xvt_ring *r)
 	d->rec.len = sizeof(d->lost);
 }
 
+/* Takes the sub-buffer header just read. Returns true if a LOST record stands before its records.
+ */
+static bool take_header(struct xvt_ring *r)
+{
+	struct xvt_ring_decode *d = &r->decode;
+
+	if (d->unaccounted_before)
+		unaccounted_at_header(r);
+	if (maybe_old(r)) {
+		d->seen = d->reader.subbuf;
+		d->seen_valid = true;
+		d->since_subbuf = 0;
+		return false;
+	}
+	d->is_lost = loss_before(r);
+	if (!d->is_lost)
+		return false;
+	d->rec.id = XVT_ID_LOST;
+	d->rec.payload = (const uint8_t *)&d->lost;
+	d->rec.len = sizeof(d->lost);
+	return true;
+}
+
+/* Takes the record just read. Returns true if it is the next one to go out, or is preceded by one
+ * that is: it was not delivered before, and a guest may write it. */
+static bool take_record(struct xvt_ring *r)
+{
+	struct xvt_ring_decode *d = &r->decode;
+	bool old;
+
+	mend_context(r);
+	old = is_old(r);
+	if (d->unaccounted_before)
+		unaccounted_at_record(r, old);
+	/* Also those that an earlier trace has: the header before them had not. */
+	d->since_subbuf += d->rec.id >= XVT_ID_FIRST_EVENT;
+	if (old)
+		return false;
+	if (d->rec.id < XVT_ID_FIRST_EVENT && d->rec.id != XVT_ID_CLOCK_SYNC &&
+	    d->rec.id != XVT_ID_MARK) {
+		/* A guest may not speak in the host's name (LOST). */
+		d->gap_bad_bytes += d->rec.len;
+		r->account.stats.bad_bytes += d->rec.len;
+		return false;
+	}
+	d->is_lost = false;
+	if (d->unaccounted_before)
+		end_unaccounted(r);
+	return true;
+}
+
 bool xvt_ring_decode(struct xvt_ring *r)
 {
 	struct xvt_ring_decode *d = &r->decode;
@@ -301,21 +352,9 @@ bool xvt_ring_decode(struct xvt_ring *r)
 		d->epoch_known |= d->rec.full;
 		switch (d->rec.kind) {
 		case XVT_REC_SUBBUF:
-			if (d->unaccounted_before)
-				unaccounted_at_header(r);
-			if (maybe_old(r)) {
-				d->seen = d->reader.subbuf;
-				d->seen_valid = true;
-				d->since_subbuf = 0;
-				continue;
-			}
-			d->is_lost = loss_before(r);
-			if (!d->is_lost)
-				continue;
-			d->rec.id = XVT_ID_LOST;
-			d->rec.payload = (const uint8_t *)&d->lost;
-			d->rec.len = sizeof(d->lost);
-			return true;
+			if (take_header(r))
+				return true;
+			continue;
 		case XVT_REC_INFLIGHT:
 			d->unfinished++;
 			continue;
@@ -323,29 +362,10 @@ bool xvt_ring_decode(struct xvt_ring *r)
 			if (d->unaccounted_before)
 				unaccounted_at_record(r, false);
 			continue;
-		case XVT_REC_RECORD: {
-			bool old;
-
-			mend_context(r);
-			old = is_old(r);
-			if (d->unaccounted_before)
-				unaccounted_at_record(r, old);
-			/* Also those that an earlier trace has: the header before them had not. */
-			d->since_subbuf += d->rec.id >= XVT_ID_FIRST_EVENT;
-			if (old)
-				continue;
-			if (d->rec.id < XVT_ID_FIRST_EVENT && d->rec.id != XVT_ID_CLOCK_SYNC &&
-			    d->rec.id != XVT_ID_MARK) {
-				/* A guest may not speak in the host's name (LOST). */
-				d->gap_bad_bytes += d->rec.len;
-				r->account.stats.bad_bytes += d->rec.len;
-				continue;
-			}
-			d->is_lost = false;
-			if (d->unaccounted_before)
-				end_unaccounted(r);
-			return true;
-		}
+		case XVT_REC_RECORD:
+			if (take_record(r))
+				return true;
+			continue;
 		}
 	}
 }

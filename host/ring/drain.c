@@ -267,13 +267,70 @@ static uint32_t room_of(const struct xvt_ring *r)
 	return r->salvage ? UINT32_MAX : bytes > least ? bytes : least;
 }
 
+/* True, with the fault noted, if the words hold values that no writer stores. */
+static bool is_bad_look(struct xvt_ring *r, const struct xvt_ring_words *s)
+{
+	struct xvt_fault fault;
+
+	if (xvt_check_words(&r->region->g, s, r->drain.read_pos, r->mode == XVT_ENABLE_OVERWRITE,
+			    &fault)) {
+		broken(r, &fault);
+		return true;
+	}
+	/* Salvage ignores a bad resv: records committed below it can still be saved. */
+	return !r->salvage && s->backend != XVT_BACKEND_NONE && s->resv_word & 7 &&
+	       is_broken(r, "resv", s->resv_word, "not a multiple of 8");
+}
+
+/*
+ * Overrun. Goes on in the middle of the ring, because its oldest end is about to be overwritten as
+ * well. Salvage goes on at the oldest end, which is stable when the writer is gone; a snapshot does
+ * so too, because it wants as much as possible.
+ */
+static void skip_overrun(struct xvt_ring *r, const struct xvt_ring_words *s)
+{
+	const struct xvt_geometry *g = &r->region->g;
+	struct xvt_ring_drain *d = &r->drain;
+
+	r->cut.hole |= !r->cut.begun || xvt_pos_before(d->read_pos, r->cut.until);
+	d->read_pos = r->salvage || r->cut.on ? xvt_pos_roundup(g, s->resv) - g->ring_size
+					      : xvt_pos_trunc(g, s->commit) - g->ring_size / 2;
+	if (r->cut.frozen && xvt_pos_before(s->commit, d->read_pos))
+		d->read_pos = s->commit;
+	d->skipped = true;
+}
+
+/* What a complete look proves. all: all data up to commit was fetched; frozen: the words of a ring
+ * set aside have not changed. */
+static void prove(struct xvt_ring *r, uint64_t proof_clock, bool all, bool frozen)
+{
+	struct xvt_ring_drain *d = &r->drain;
+	const struct xvt_ring_words *s = &d->last;
+
+	d->idle = d->unread = false;
+	/* Older pages can look idle, and newer ones may follow until the machine runs again. */
+	if (!r->guest.still)
+		d->back_while_still = false;
+	if (!proof_clock)
+		return;
+	d->look_clock = proof_clock;
+	if (all && frozen)
+		d->passed_clock = proof_clock;
+	if (all && s->nest == 0 && s->commit == s->resv && !d->back_while_still) {
+		d->idle = true;
+		d->idle_clock = proof_clock;
+		d->passed_clock = proof_clock;
+		if (r->clock.last_node_clock && r->clock.last_node_clock <= proof_clock)
+			d->proven_node_ns = xvt_clock_map_last(&r->clock.map)->host_ns;
+	}
+}
+
 void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_clock)
 {
 	struct xvt_ring_drain *d = &r->drain;
 	const struct xvt_geometry *g = &r->region->g;
 	const bool overwrite = r->mode == XVT_ENABLE_OVERWRITE;
 	struct xvt_ring_words s;
-	struct xvt_fault fault;
 	uint64_t ceiling;
 	uint32_t room = room_of(r);
 	bool all, frozen;
@@ -313,49 +370,16 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 	if (s.generation != d->entered && xvt_pos_before(s.commit, d->read_pos))
 		return; /* the writer is setting up the new generation */
 	d->entered = s.generation;
-	if (xvt_check_words(g, &s, d->read_pos, overwrite, &fault)) {
-		broken(r, &fault);
+	if (is_bad_look(r, &s))
 		return;
-	}
-	/* Salvage ignores a bad resv: records committed below it can still be saved. */
-	if (!r->salvage && s.backend != XVT_BACKEND_NONE && s.resv_word & 7) {
-		is_broken(r, "resv", s.resv_word, "not a multiple of 8");
-		return;
-	}
-	if (overwrite && s.resv - xvt_pos_trunc(g, d->read_pos) > g->ring_size) {
-		r->cut.hole |= !r->cut.begun || xvt_pos_before(d->read_pos, r->cut.until);
-		/*
-		 * Overrun. Go on in the middle of the ring, because its oldest end is about to be
-		 * overwritten as well. Salvage goes on at the oldest end, which is stable when the
-		 * writer is gone; a snapshot does so too, because it wants as much as possible.
-		 */
-		d->read_pos = r->salvage || r->cut.on
-				      ? xvt_pos_roundup(g, s.resv) - g->ring_size
-				      : xvt_pos_trunc(g, s.commit) - g->ring_size / 2;
-		if (r->cut.frozen && xvt_pos_before(s.commit, d->read_pos))
-			d->read_pos = s.commit;
-		d->skipped = true;
-	}
+	if (overwrite && s.resv - xvt_pos_trunc(g, d->read_pos) > g->ring_size)
+		skip_overrun(r, &s);
 	d->taken = d->read_pos;
 	all = queue(r, loop, s.commit, false, ceiling, &room);
 	d->taken = d->read_pos - d->taken;
 	if (r->salvage && all && s.resv - s.commit <= g->ring_size)
 		queue(r, loop, s.resv & ~7ull, true, ceiling, &room);
-	d->idle = d->unread = false;
-	if (proof_clock)
-		d->look_clock = proof_clock;
-	if (proof_clock && all && frozen)
-		d->passed_clock = proof_clock;
-	/* Older pages can look idle, and newer ones may follow until the machine runs again. */
-	if (!r->guest.still)
-		d->back_while_still = false;
-	if (proof_clock && all && s.nest == 0 && s.commit == s.resv && !d->back_while_still) {
-		d->idle = true;
-		d->idle_clock = proof_clock;
-		d->passed_clock = proof_clock;
-		if (r->clock.last_node_clock && r->clock.last_node_clock <= proof_clock)
-			d->proven_node_ns = xvt_clock_map_last(&r->clock.map)->host_ns;
-	}
+	prove(r, proof_clock, all, frozen);
 }
 
 /* The kernel may still write into pieces whose reads are under way: their memory is not used again.
