@@ -288,13 +288,8 @@ static void tend_machine(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 	xvt_vm_look_for_answer(s, vm, now);
 }
 
-int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
+static void begin_pass(struct xvt_session *s, uint64_t now)
 {
-	uint64_t now = xvt_clock_read();
-	int64_t moved = 0;
-	bool busy, hurry, waits, held;
-	size_t i;
-
 	xvt_session_got_up(s, now);
 	look_for_formats(s, now);
 	xvt_session_commit_checkpoint(s);
@@ -303,61 +298,106 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 		note_away(s, now);
 	}
 	s->last_pass_clock = now;
+}
+
+/* Copy what is new from all machines. Sets *hurry if a ring may soon be full, *waits if copies
+ * wait. Returns 0 or -errno of the reads. */
+static int drain(struct xvt_session *s, uint64_t now, bool *hurry, bool *waits)
+{
+	size_t i;
+
+	do {
+		xvt_session_drain(s, now);
+		if (s->drain_err)
+			return s->drain_err;
+	} while (is_snapshot(s) && xvt_session_cut_copying(s));
+	for (i = 0; i < s->nr_vms; i++)
+		tend_machine(s, s->vms[i], now);
+	for (i = 0; i < s->nr_awake; i++) {
+		struct xvt_ring *r = s->awake[i];
+
+		if (!xvt_session_takes_part(s, r))
+			continue;
+		xvt_session_ring_phase(s, r, now);
+		xvt_session_clock_soon(s, r, now);
+		*hurry |= r->drain.taken > r->region->g.ring_size / HURRY_PART;
+		*waits |= r->drain.first != NULL;
+	}
+	return 0;
+}
+
+/* Write what can be put in order now. Returns the number of records, or -errno. */
+static int64_t merge(struct xvt_session *s, uint64_t now)
+{
+	bool held;
+	int64_t moved = 0;
+
+	try_join(s, now);
+	s->merge.limit_ns = is_snapshot(s) ? s->cut_ns : xvt_host_clock_ns(&s->clock, now);
+	s->merge.rest_ns = s->rest_ns;
+	held = xvt_session_hold(s);
+	if (s->joined && !held)
+		moved = xvt_session_merge(s, s->awake, s->nr_awake);
+	if (moved < 0)
+		return moved;
+	held |= s->merge.held;
+	if (held)
+		s->grace_clock = now;
+	xvt_session_stall(s, now, held);
+	return moved;
+}
+
+static void put_round(struct xvt_session *s)
+{
+	struct xvt_round round = { ++s->rounds, s->merge.watermark,
+				   xvt_host_clock_ns(&s->clock, xvt_clock_read()) };
+
+	s->reported_watermark = s->merge.watermark;
+	xvt_trace_put(s->trace, XVT_CHUNK_ROUND, &round, sizeof(round), NULL, 0);
+}
+
+/* Take records from the rings to the trace. Returns 0 or -errno. */
+static int move_records(struct xvt_session *s, uint64_t now)
+{
+	bool hurry = false, waits = false;
+	int64_t moved = drain(s, now, &hurry, &waits);
+	size_t i;
+
+	if (!moved)
+		moved = merge(s, now);
+	if (moved < 0)
+		return (int)moved;
+	for (i = 0; i < s->nr_awake; i++)
+		xvt_session_put_inferred(s, s->awake[i]);
+	xvt_session_rest(s);
+	if (s->merge.watermark > s->reported_watermark && moved)
+		put_round(s);
+	s->pass_gap_ns = is_snapshot(s)
+				 ? PASS_MIN_NS
+				 : gap_ns(s, moved || waits, hurry, since(xvt_clock_read(), now));
+	s->next_pass_clock = now + ticks(s, s->pass_gap_ns);
+	xvt_session_checkpoint_when_due(s, now);
+	xvt_session_look_at_space(s);
+	return 0;
+}
+
+int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
+{
+	uint64_t now = xvt_clock_read();
+	bool busy;
+	int err = 0;
+
+	begin_pass(s, now);
 	busy = xvt_session_clocks(s, now);
 	xvt_session_kvm_look(s, now);
 	if (is_snapshot(s) && !s->cut_ns && !xvt_session_cut(s, now)) {
 		*sleep_ns = busy ? busy_ns(s) : PASS_MIN_NS;
 		return xvt_trace_error(s->trace);
 	}
-	if (!earlier(now, s->next_pass_clock)) {
-		do {
-			xvt_session_drain(s, now);
-			if (s->drain_err)
-				return s->drain_err;
-		} while (is_snapshot(s) && xvt_session_cut_copying(s));
-		for (i = 0; i < s->nr_vms; i++) {
-			tend_machine(s, s->vms[i], now);
-		}
-		hurry = waits = false;
-		for (i = 0; i < s->nr_awake; i++) {
-			struct xvt_ring *r = s->awake[i];
-
-			if (!xvt_session_takes_part(s, r))
-				continue;
-			xvt_session_ring_phase(s, r, now);
-			xvt_session_clock_soon(s, r, now);
-			hurry |= r->drain.taken > r->region->g.ring_size / HURRY_PART;
-			waits |= r->drain.first != NULL;
-		}
-		try_join(s, now);
-		s->merge.limit_ns = is_snapshot(s) ? s->cut_ns : xvt_host_clock_ns(&s->clock, now);
-		s->merge.rest_ns = s->rest_ns;
-		held = xvt_session_hold(s);
-		if (s->joined && !held)
-			moved = xvt_session_merge(s, s->awake, s->nr_awake);
-		if (moved < 0)
-			return (int)moved;
-		held |= s->merge.held;
-		if (held)
-			s->grace_clock = now;
-		xvt_session_stall(s, now, held);
-		for (i = 0; i < s->nr_awake; i++)
-			xvt_session_put_inferred(s, s->awake[i]);
-		xvt_session_rest(s);
-		if (s->merge.watermark > s->reported_watermark && moved) {
-			struct xvt_round round = { ++s->rounds, s->merge.watermark,
-						   xvt_host_clock_ns(&s->clock, xvt_clock_read()) };
-
-			s->reported_watermark = s->merge.watermark;
-			xvt_trace_put(s->trace, XVT_CHUNK_ROUND, &round, sizeof(round), NULL, 0);
-		}
-		s->pass_gap_ns = is_snapshot(s) ? PASS_MIN_NS
-						: gap_ns(s, moved || waits, hurry,
-							 since(xvt_clock_read(), now));
-		s->next_pass_clock = now + ticks(s, s->pass_gap_ns);
-		xvt_session_checkpoint_when_due(s, now);
-		xvt_session_look_at_space(s);
-	}
+	if (!earlier(now, s->next_pass_clock))
+		err = move_records(s, now);
+	if (err)
+		return err;
 	if (!earlier(now, s->next_second_clock)) {
 		s->next_second_clock = now + ticks(s, SECOND_NS);
 		every_second(s, now);
