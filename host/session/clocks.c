@@ -199,7 +199,7 @@ static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_cloc
 static void begin_ring(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
 	r->clock.next_burst_clock = xvt_session_next_idle_burst(s, r, now);
-	xvt_session_wake(s, r);
+	xvt_session_unpark(s, r);
 	xvt_session_ring_live(s, r);
 }
 
@@ -336,7 +336,7 @@ static bool is_due(const struct xvt_session *s, const struct xvt_ring *r, uint64
 
 static void ask(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
-	xvt_session_wake(s, r); /* a ring with an open request is active */
+	xvt_session_unpark(s, r); /* a ring with an open request is active */
 	xvt_session_exact_begin(s, r);
 	r->measure.source_ops->start(r->measure.source);
 	r->measure.burst_clock = now;
@@ -353,7 +353,7 @@ static void ask(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 static void answered(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_measure *m,
 		     uint64_t now)
 {
-	xvt_session_wake(s, r);
+	xvt_session_unpark(s, r);
 	r->measure.answer_clock = now;
 	r->measure.answered = true;
 	s->vms[r->vm]->clocks.bursts++;

@@ -79,7 +79,7 @@ void xvt_session_free(struct xvt_session *s)
 	xvt_trace_writer_free(s->trace);
 	free(s->rings);
 	free(s->clock_due);
-	free(s->awake);
+	free(s->active);
 	free(s->dirty);
 	free(s->vms);
 	xvt_merge_fini(&s->merge);
@@ -212,7 +212,7 @@ static int wind_down(struct xvt_session *s)
 		s->rings[i]->clock.next_burst_clock =
 			off; /* to get one more node, after the last record */
 	for (i = 0; i < s->nr_vms; i++)
-		xvt_session_wake_vm(s, s->vms[i]);
+		xvt_session_unpark_vm(s, s->vms[i]);
 	for (i = 0; i < s->nr_rings; i++)
 		xvt_session_clock_soon(s, s->rings[i], off);
 	err = drain_rest(s, most);
@@ -236,7 +236,7 @@ int xvt_session_end(struct xvt_session *s)
 			xvt_session_ring_clockless(s, s->rings[i]);
 		s->rings[i]->clock.map.closed = true;
 	}
-	s->merge.limit_ns = is_snapshot(s) ? s->cut_ns : UINT64_MAX;
+	s->merge.limit_ns = is_snapshot(s) ? s->snapshot_ns : UINT64_MAX;
 	s->merge.rest_ns = UINT64_MAX;
 	if (!err) {
 		int64_t moved = xvt_session_merge(s, s->rings, s->nr_rings);

@@ -178,7 +178,7 @@ static void offset_changed(struct xvt_session *s, uint32_t vm_id, const struct x
 		if (xvt_load(&r->ctl->hw_id) != e->vcpu_id ||
 		    xvt_load(&r->ctl->type) != XVT_RING_VCPU)
 			continue;
-		xvt_session_wake(s, r);
+		xvt_session_unpark(s, r);
 		xvt_ring_bump_epoch(r);
 		xvt_clock_map_reported(&r->clock.map, xvt_host_clock_ns(&s->clock, e->host_clock),
 				       distance(e->previous, e->next));

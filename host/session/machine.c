@@ -61,9 +61,9 @@ static void free_rings(struct xvt_vm *vm, uint32_t n)
 	for (i = 0; vm->rings && i < n; i++)
 		free(vm->rings[i]);
 	free(vm->rings);
-	free(vm->rest);
+	free(vm->parked);
 	vm->rings = NULL;
-	vm->rest = NULL;
+	vm->parked = NULL;
 }
 
 int xvt_vm_make_rings(struct xvt_session *s, struct xvt_vm *vm)
@@ -80,7 +80,7 @@ int xvt_vm_make_rings(struct xvt_session *s, struct xvt_vm *vm)
 		if (!vm->rings[i])
 			break;
 	}
-	if (i < n || xvt_session_rest_room(s, vm) || xvt_session_clock_room(s, s->nr_rings + n)) {
+	if (i < n || xvt_session_park_room(s, vm) || xvt_session_clock_room(s, s->nr_rings + n)) {
 		free_rings(vm, n);
 		return -ENOMEM;
 	}
@@ -257,7 +257,7 @@ void xvt_vm_free(struct xvt_vm *vm)
 	free(vm->meta_seen);
 	xvt_session_exact_close(vm);
 	free(vm->rings);
-	free(vm->rest);
+	free(vm->parked);
 	xvt_host_region_close(&vm->region);
 	free(vm);
 }

@@ -2,7 +2,7 @@
 /*
  * park.c - parks rings without work. Of many rings most are idle: nothing was written since the
  * last scan, everything before is emitted, no clock request is open. Such a ring is parked: its
- * control words are kept in a compact array of its machine (struct xvt_rest), for scan.c to
+ * control words are kept in a compact array of its machine (struct xvt_parked), for scan.c to
  * compare. All other rings are active: drained, decoded and serviced. Every event that changes the
  * state of a parked ring unparks it.
  */
@@ -12,16 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-int xvt_session_rest_room(struct xvt_session *s, struct xvt_vm *vm)
+int xvt_session_park_room(struct xvt_session *s, struct xvt_vm *vm)
 {
 	size_t n = vm->region.g.ring_count, all = s->nr_rings + n;
-	struct xvt_ring **awake = realloc(s->awake, all * sizeof(*awake));
+	struct xvt_ring **active = realloc(s->active, all * sizeof(*active));
 	uint8_t *dirty = realloc(s->dirty, all);
 
-	s->awake = awake ? awake : s->awake;
+	s->active = active ? active : s->active;
 	s->dirty = dirty ? dirty : s->dirty;
-	vm->rest = calloc(n, sizeof(*vm->rest));
-	if (!awake || !dirty || !vm->rest)
+	vm->parked = calloc(n, sizeof(*vm->parked));
+	if (!active || !dirty || !vm->parked)
 		return -ENOMEM;
 	memset(dirty + s->nr_rings, XVT_DIRTY, n);
 	return 0;
@@ -30,36 +30,36 @@ int xvt_session_rest_room(struct xvt_session *s, struct xvt_vm *vm)
 /* Copy the idleness proven while the ring was parked into the ring. */
 static void copy_idle_proof(const struct xvt_session *s, struct xvt_ring *r)
 {
-	if (!s->rest_clock || !earlier(r->drain.look_clock, s->rest_clock))
+	if (!s->parked_clock || !earlier(r->drain.look_clock, s->parked_clock))
 		return;
-	r->drain.look_clock = r->drain.idle_clock = r->drain.passed_clock = s->rest_clock;
+	r->drain.look_clock = r->drain.idle_clock = r->drain.passed_clock = s->parked_clock;
 }
 
-void xvt_session_wake(struct xvt_session *s, struct xvt_ring *r)
+void xvt_session_unpark(struct xvt_session *s, struct xvt_ring *r)
 {
 	struct xvt_vm *vm = s->vms[r->vm];
 
-	if (!vm->rest || !vm->rest[r->index].ctl)
+	if (!vm->parked || !vm->parked[r->index].ctl)
 		return;
-	vm->rest[r->index].ctl = NULL;
+	vm->parked[r->index].ctl = NULL;
 	copy_idle_proof(s, r);
 }
 
-void xvt_session_wake_vm(struct xvt_session *s, struct xvt_vm *vm)
+void xvt_session_unpark_vm(struct xvt_session *s, struct xvt_vm *vm)
 {
 	uint32_t i;
 
 	/* Active rings stay active in this pass. */
-	vm->woken = true;
-	for (i = 0; vm->rest && i < vm->region.g.ring_count; i++) {
+	vm->unparked = true;
+	for (i = 0; vm->parked && i < vm->region.g.ring_count; i++) {
 		if (vm->rings[i]) /* NULL if memory for the rings ran out */
-			xvt_session_wake(s, vm->rings[i]);
+			xvt_session_unpark(s, vm->rings[i]);
 	}
 }
 
 /* Returns true if everything of the ring is emitted, no other ring waits for it, and no known state
  * of it changes with time alone. */
-static bool can_rest(const struct xvt_ring *r)
+static bool can_park(const struct xvt_ring *r)
 {
 	if (r->head.have || r->drain.first || xvt_ring_ready(r) || r->measure.asked ||
 	    r->decode.unaccounted_before || r->guest.still || r->drain.went_back ||
@@ -81,11 +81,11 @@ static bool can_rest(const struct xvt_ring *r)
 	}
 }
 
-static void park(struct xvt_rest *rest, const struct xvt_ring *r)
+static void park(struct xvt_parked *parked, const struct xvt_ring *r)
 {
 	const struct xvt_clock_node *node = xvt_clock_map_last(&r->clock.map);
 
-	*rest = (struct xvt_rest){
+	*parked = (struct xvt_parked){
 		.ctl = r->ctl,
 		.resv = r->drain.last.resv_word,
 		.commit = r->drain.last.commit,
@@ -95,23 +95,23 @@ static void park(struct xvt_rest *rest, const struct xvt_ring *r)
 	};
 	if (r->phase != XVT_PHASE_LIVE)
 		return;
-	rest->floor_ns = r->drain.proven_node_ns > r->head.last_ns ? r->drain.proven_node_ns
-								   : r->head.last_ns;
-	rest->node_ns = node->host_ns;
-	rest->slack_ns = r->clock.map.slack_ns;
+	parked->floor_ns = r->drain.proven_node_ns > r->head.last_ns ? r->drain.proven_node_ns
+								     : r->head.last_ns;
+	parked->node_ns = node->host_ns;
+	parked->slack_ns = r->clock.map.slack_ns;
 }
 
-void xvt_session_rest(struct xvt_session *s)
+void xvt_session_park(struct xvt_session *s)
 {
 	size_t i;
 
 	if (!s->joined || is_snapshot(s) || s->off_clock || s->ending)
 		return;
-	for (i = 0; i < s->nr_awake; i++) {
-		struct xvt_ring *r = s->awake[i];
+	for (i = 0; i < s->nr_active; i++) {
+		struct xvt_ring *r = s->active[i];
 		struct xvt_vm *vm = s->vms[r->vm];
 
-		if (vm->looked && !vm->woken && can_rest(r))
-			park(&vm->rest[r->index], r);
+		if (vm->looked && !vm->unparked && can_park(r))
+			park(&vm->parked[r->index], r);
 	}
 }

@@ -26,7 +26,7 @@ struct xvt_exact_use {
 
 /* Control words of a parked ring. While the region holds the same values, the ring has no work. See
  * scan.c. */
-struct xvt_rest {
+struct xvt_parked {
 	const struct xvt_ring_ctl *ctl; /* NULL: the ring is active, not parked */
 	uint64_t resv;			/* the raw word */
 	uint64_t commit;
@@ -217,13 +217,13 @@ struct xvt_vm {
 
 	/* scan.c */
 	uint64_t nonce;
-	uint32_t first_ring;   /* ring that is drained first; it rotates with each pass */
-	bool unseen;	       /* `unseen` is set in its rings */
-	bool woken;	       /* an event woke its rings since the newest look at them */
-	bool looked;	       /* its rings were looked at in this pass */
-	struct xvt_rest *rest; /* park.c: parked state, one entry for each ring */
-	size_t first_awake;    /* first of its rings in s->awake, by the last pass */
-	size_t nr_awake;
+	uint32_t first_ring;	   /* ring that is drained first; it rotates with each pass */
+	bool unseen;		   /* `unseen` is set in its rings */
+	bool unparked;		   /* an event woke its rings since the newest look at them */
+	bool looked;		   /* its rings were looked at in this pass */
+	struct xvt_parked *parked; /* park.c: parked state, one entry for each ring */
+	size_t first_active;	   /* first of its rings in s->active, by the last pass */
+	size_t nr_active;
 
 	/* vmm_events.c: state reported by its VMM. */
 	struct xvt_vmm *vmm; /* listener; NULL: none; closed with the session */
@@ -303,9 +303,9 @@ struct xvt_session {
 	bool ending;
 
 	/* snapshot.c */
-	uint64_t cut_ns; /* the last moment that it holds, host ns; 0: not chosen yet */
-	uint64_t cut_clock;
-	bool cut_done;
+	uint64_t snapshot_ns; /* the last moment that it holds, host ns; 0: not chosen yet */
+	uint64_t snapshot_clock;
+	bool snapshot_done;
 
 	/* host_clock.c */
 	struct xvt_host_clock clock;
@@ -329,17 +329,17 @@ struct xvt_session {
 	struct xvt_measured measured;
 
 	/* scan.c */
-	struct xvt_ring **awake; /* active rings of the current pass, by machine and ring */
-	size_t nr_awake;
-	uint64_t rest_clock;	  /* everything older in parked rings is copied */
-	uint64_t rest_proof_ns;	  /* the same for the current scan, in host ns */
-	uint64_t rest_ns;	  /* bound that parked rings put on the merge, host ns */
+	struct xvt_ring **active; /* active rings of the current pass, by machine and ring */
+	size_t nr_active;
+	uint64_t parked_clock;	  /* everything older in parked rings is copied */
+	uint64_t parked_proof_ns; /* the same for the current scan, in host ns */
+	uint64_t parked_ns;	  /* bound that parked rings put on the merge, host ns */
 	uint64_t drains;	  /* scans of all machines so far */
 	uint64_t drain_proof;	  /* proof clock that the current scan may give; 0: none */
 	uint64_t proof_candidate; /* host clock of a pass, not yet old enough for a proof of
 				     idleness */
-	uint64_t turn_clock;	  /* up to here, parked rings have had their periodic wake-ups */
-	size_t next_turn;	  /* ring that is woken next */
+	uint64_t unpark_clock;	  /* up to here, parked rings have had their periodic wake-ups */
+	size_t next_unpark;	  /* ring that is unparked next */
 
 	/* checkpoint.c */
 	uint8_t *dirty;		   /* XVT_DIRTY_ flags of each ring; also emit.c, scan.c, space.c */
@@ -678,31 +678,31 @@ void xvt_session_put_marks(struct xvt_session *s);
 
 /* Copy all metadata. */
 void xvt_vm_read_all_metadata(struct xvt_session *s, struct xvt_vm *vm);
-/* Snapshot, before the cut: make the cut. Returns false while machines' clocks are still
+/* Make the snapshot: choose its moment. Returns false while machines' clocks are still
  * awaited. */
-bool xvt_session_cut(struct xvt_session *s, uint64_t now);
+bool xvt_session_snapshot_make(struct xvt_session *s, uint64_t now);
 /* Snapshot: returns true if another copy pass is due before any other work. */
-bool xvt_session_cut_copying(struct xvt_session *s);
+bool xvt_session_snapshot_copying(struct xvt_session *s);
 /* Snapshot: returns true if it is complete, or the time is up. */
-bool xvt_session_cut_over(struct xvt_session *s, uint64_t now);
+bool xvt_session_snapshot_over(struct xvt_session *s, uint64_t now);
 
 /* --- park.c --- */
 
 /* Allocate the scan's state for a machine's rings, before they are attached. Returns 0
  * or -ENOMEM. */
-int xvt_session_rest_room(struct xvt_session *s, struct xvt_vm *vm);
+int xvt_session_park_room(struct xvt_session *s, struct xvt_vm *vm);
 /* Make a ring, or all rings of a machine, active in the next pass, whatever the control
  * words say. */
-void xvt_session_wake(struct xvt_session *s, struct xvt_ring *r);
-void xvt_session_wake_vm(struct xvt_session *s, struct xvt_vm *vm);
+void xvt_session_unpark(struct xvt_session *s, struct xvt_ring *r);
+void xvt_session_unpark_vm(struct xvt_session *s, struct xvt_vm *vm);
 /* The end of a pass: park the active rings that have no work left. */
-void xvt_session_rest(struct xvt_session *s);
+void xvt_session_park(struct xvt_session *s);
 
 /* --- scan.c --- */
 
 /*
- * Scan and drain all machines. Fills s->awake with the active rings, in order of (VM, ring): those
- * with a change since the last pass, or a possible one. Fills s->rest_ns with the bound of the
+ * Scan and drain all machines. Fills s->active with the active rings, in order of (VM, ring): those
+ * with a change since the last pass, or a possible one. Fills s->parked_ns with the bound of the
  * parked rings. An unchanged parked ring costs three loads.
  */
 void xvt_session_drain(struct xvt_session *s, uint64_t now);

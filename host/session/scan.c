@@ -8,39 +8,39 @@
 
 /* Most bytes from one machine in a pass, so that it cannot starve the others */
 #define VM_PASS_BYTES (16u << 20)
-#define VM_CUT_BYTES  (4u << 20) /* the same for one copy pass of a snapshot */
+#define VM_COPY_BYTES (4u << 20) /* the same for one copy pass of a snapshot */
 /* Each parked ring is made active once in this time, to find what the compared words do not show:
  * host words changed by the guest, counters of events without a record, a truncated file. */
-#define TURN_NS	      5000000000ull
+#define UNPARK_NS     5000000000ull
 #define READS_AT_ONCE 128u /* submitted together by a drain by reads, if rings have so many */
 #define AHEAD	      8u   /* rings that are prefetched ahead of the scan */
 
 /* ------------------------------------------------------------------ parked rings */
 
 /* Loads in the order that a proof of idleness needs: nest, resv, commit (ring/drain.c). */
-static bool unchanged(const struct xvt_rest *rest)
+static bool unchanged(const struct xvt_parked *parked)
 {
-	const struct xvt_ring_ctl *ctl = rest->ctl;
+	const struct xvt_ring_ctl *ctl = parked->ctl;
 
-	return xvt_load_acquire(&ctl->nest) == 0 && xvt_load_acquire(&ctl->resv) == rest->resv &&
-	       xvt_load_acquire(&ctl->commit) == rest->commit &&
-	       xvt_load(&ctl->generation) == rest->generation &&
-	       xvt_load(&ctl->state) == rest->state;
+	return xvt_load_acquire(&ctl->nest) == 0 && xvt_load_acquire(&ctl->resv) == parked->resv &&
+	       xvt_load_acquire(&ctl->commit) == parked->commit &&
+	       xvt_load(&ctl->generation) == parked->generation &&
+	       xvt_load(&ctl->state) == parked->state;
 }
 
 /* Apply a parked ring's bound, as xvt_ring_proven() computes it for a ring without
  * waiting records. */
-static void apply_parked_bound(struct xvt_session *s, const struct xvt_rest *rest)
+static void apply_parked_bound(struct xvt_session *s, const struct xvt_parked *parked)
 {
-	uint64_t passed = s->rest_proof_ns, bound;
+	uint64_t passed = s->parked_proof_ns, bound;
 
-	if (rest->floor_ns == UINT64_MAX)
+	if (parked->floor_ns == UINT64_MAX)
 		return;
-	bound = xvt_ring_past(rest->floor_ns, passed,
-			      xvt_ring_margin_ns(passed, rest->node_ns, rest->slack_ns,
+	bound = xvt_ring_past(parked->floor_ns, passed,
+			      xvt_ring_margin_ns(passed, parked->node_ns, parked->slack_ns,
 						 xvt_session_free_wait_ns(s)));
-	if (bound < s->rest_ns)
-		s->rest_ns = bound;
+	if (bound < s->parked_ns)
+		s->parked_ns = bound;
 }
 
 /* ------------------------------------------------------------------ one machine */
@@ -67,25 +67,25 @@ static void resync_vm(struct xvt_session *s, struct xvt_vm *vm, bool all)
 }
 
 /* Copy small amounts, see ring/drain.c; but one sub-buffer must fit. */
-static uint64_t cut_turn(const struct xvt_vm *vm)
+static uint64_t snapshot_bytes(const struct xvt_vm *vm)
 {
 	uint64_t least = 4ull * vm->region.g.subbuf_size;
 
-	return least > VM_CUT_BYTES ? least : VM_CUT_BYTES;
+	return least > VM_COPY_BYTES ? least : VM_COPY_BYTES;
 }
 
 /* Scan one ring: copy what is new, unless it is parked and unchanged. */
 static void scan_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t i)
 {
 	struct xvt_ring *r = vm->rings[i];
-	struct xvt_rest *rest = &vm->rest[i];
+	struct xvt_parked *parked = &vm->parked[i];
 
-	if (rest->ctl && unchanged(rest)) {
+	if (parked->ctl && unchanged(parked)) {
 		if (!vm->stall.barred)
-			apply_parked_bound(s, rest);
+			apply_parked_bound(s, parked);
 		return;
 	}
-	xvt_session_wake(s, r);
+	xvt_session_unpark(s, r);
 	if (!xvt_session_takes_part(s, r))
 		return;
 	xvt_drain_look(r, s->loop, s->drain_proof);
@@ -95,7 +95,7 @@ static void scan_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t i)
 /* Prefetch the control words of a ring that is scanned soon. */
 static void fetch_ahead(const struct xvt_vm *vm, uint32_t i)
 {
-	const struct xvt_ring_ctl *ctl = i < vm->region.g.ring_count ? vm->rest[i].ctl : NULL;
+	const struct xvt_ring_ctl *ctl = i < vm->region.g.ring_count ? vm->parked[i].ctl : NULL;
 
 	if (!ctl)
 		return;
@@ -115,14 +115,14 @@ static void vm_begin(struct xvt_session *s, struct xvt_vm *vm)
 	/* A VMM restores page by page, and the nonce may come before the pages of the rings. The
 	 * restore is complete when the VMM reports that the machine runs again. */
 	vm->looked = !(back && xvt_vm_stopped(vm));
-	vm->woken = false;
+	vm->unparked = false;
 	if (vm->unseen == vm->looked) {
 		vm->unseen = !vm->looked;
 		for (i = 0; i < vm->region.g.ring_count; i++)
 			vm->rings[i]->guest.unseen = vm->unseen;
 	}
 	if (back)
-		xvt_session_wake_vm(s, vm);
+		xvt_session_unpark_vm(s, vm);
 	if (!vm->looked)
 		return;
 	resync_vm(s, vm, back);
@@ -130,7 +130,7 @@ static void vm_begin(struct xvt_session *s, struct xvt_vm *vm)
 	xvt_store(&page->nonce, vm->nonce);
 	/* The budget of a pass belongs to the machine. With another ring first in each pass, each
 	 * ring gets its share. */
-	xvt_pool_turn(&vm->pool, is_snapshot(s) ? cut_turn(vm) : VM_PASS_BYTES);
+	xvt_pool_turn(&vm->pool, is_snapshot(s) ? snapshot_bytes(vm) : VM_PASS_BYTES);
 	vm->first_ring = (vm->first_ring + 1) % vm->region.g.ring_count;
 }
 
@@ -156,8 +156,8 @@ static void vm_take(const struct xvt_session *s, struct xvt_vm *vm)
 	uint32_t i;
 
 	for (i = 0; i < vm->region.g.ring_count; i++) {
-		/* Skip rings that are parked, not processed, or woken only after the scan. */
-		if (!vm->rest[i].ctl && vm->rings[i]->session.looked_at == s->drains)
+		/* Skip rings that are parked, not processed, or unparked only after the scan. */
+		if (!vm->parked[i].ctl && vm->rings[i]->session.looked_at == s->drains)
 			xvt_drain_take(vm->rings[i], rolled_back);
 	}
 }
@@ -167,8 +167,8 @@ static void vm_end(struct xvt_session *s, struct xvt_vm *vm)
 {
 	size_t i;
 
-	for (i = vm->first_awake; i < vm->first_awake + vm->nr_awake; i++) {
-		struct xvt_ring *r = s->awake[i];
+	for (i = vm->first_active; i < vm->first_active + vm->nr_active; i++) {
+		struct xvt_ring *r = s->active[i];
 
 		if (!xvt_session_takes_part(s, r) || r->session.looked_at != s->drains)
 			continue;
@@ -182,19 +182,19 @@ static void vm_end(struct xvt_session *s, struct xvt_vm *vm)
 		xvt_vm_gone(s, vm, "the region's file was truncated");
 }
 
-/* Append the machine's active rings to s->awake. */
-static void list_awake(struct xvt_session *s, struct xvt_vm *vm)
+/* Append the machine's active rings to s->active. */
+static void list_active(struct xvt_session *s, struct xvt_vm *vm)
 {
-	uint32_t i, n = vm->rings && vm->rest ? vm->region.g.ring_count : 0;
+	uint32_t i, n = vm->rings && vm->parked ? vm->region.g.ring_count : 0;
 
-	vm->first_awake = s->nr_awake;
+	vm->first_active = s->nr_active;
 	for (i = 0; i < n; i++) {
-		if (!vm->rest[i].ctl && vm->rings[i]) {
-			s->awake[s->nr_awake++] = vm->rings[i];
+		if (!vm->parked[i].ctl && vm->rings[i]) {
+			s->active[s->nr_active++] = vm->rings[i];
 			s->dirty[vm->rings[i]->id] |= XVT_DIRTY;
 		}
 	}
-	vm->nr_awake = s->nr_awake - vm->first_awake;
+	vm->nr_active = s->nr_active - vm->first_active;
 }
 
 /* Returns the clock value by which this pass may prove idleness, or 0: it must be old enough. */
@@ -209,17 +209,17 @@ static uint64_t proof_of(struct xvt_session *s, uint64_t now)
 }
 
 /* Unpark the parked rings whose periodic turn has come. */
-static void wake_some(struct xvt_session *s, uint64_t now)
+static void unpark_some(struct xvt_session *s, uint64_t now)
 {
-	uint64_t each = ticks(s, TURN_NS) / (s->nr_rings ? s->nr_rings : 1) + 1;
-	size_t n = since(now, s->turn_clock) / each;
+	uint64_t each = ticks(s, UNPARK_NS) / (s->nr_rings ? s->nr_rings : 1) + 1;
+	size_t n = since(now, s->unpark_clock) / each;
 
 	if (n > s->nr_rings) /* after an absence, or at the start */
-		s->turn_clock = now - each * s->nr_rings;
+		s->unpark_clock = now - each * s->nr_rings;
 	for (n = n < s->nr_rings ? n : s->nr_rings; n; n--) {
-		s->next_turn = s->next_turn < s->nr_rings ? s->next_turn : 0;
-		xvt_session_wake(s, s->rings[s->next_turn++]);
-		s->turn_clock += each;
+		s->next_unpark = s->next_unpark < s->nr_rings ? s->next_unpark : 0;
+		xvt_session_unpark(s, s->rings[s->next_unpark++]);
+		s->unpark_clock += each;
 	}
 }
 
@@ -290,7 +290,7 @@ static void drain_all(struct xvt_session *s)
 {
 	size_t i;
 
-	s->rest_ns = UINT64_MAX;
+	s->parked_ns = UINT64_MAX;
 	if (s->opt.drain_reads) {
 		drain_by_reads(s);
 		return;
@@ -314,9 +314,9 @@ void xvt_session_drain(struct xvt_session *s, uint64_t now)
 		return;
 	s->drains++;
 	s->drain_proof = proof_of(s, now);
-	wake_some(s, now);
-	s->rest_proof_ns =
-		xvt_host_clock_ns(&s->clock, s->drain_proof ? s->drain_proof : s->rest_clock);
+	unpark_some(s, now);
+	s->parked_proof_ns =
+		xvt_host_clock_ns(&s->clock, s->drain_proof ? s->drain_proof : s->parked_clock);
 	for (i = 0; i < s->nr_vms; i++) {
 		if (s->vms[i]->phase == XVT_VM_ATTACHED)
 			vm_begin(s, s->vms[i]);
@@ -324,10 +324,10 @@ void xvt_session_drain(struct xvt_session *s, uint64_t now)
 	}
 	drain_all(s);
 	if (s->drain_proof)
-		s->rest_clock = s->drain_proof;
-	s->nr_awake = 0;
+		s->parked_clock = s->drain_proof;
+	s->nr_active = 0;
 	for (i = 0; i < s->nr_vms; i++)
-		list_awake(s, s->vms[i]);
+		list_active(s, s->vms[i]);
 	for (i = 0; i < s->nr_vms; i++) {
 		if (can_be_read(s->vms[i]))
 			vm_end(s, s->vms[i]);

@@ -188,8 +188,8 @@ static void every_second(struct xvt_session *s, uint64_t now)
 		    !fstat(vm->region.fd, &st) && (uint64_t)st.st_size < vm->region.size)
 			xvt_vm_gone(s, vm, "the region's file was truncated");
 	}
-	if (!is_snapshot(
-		    s)) { /* its machines are those of the cut, its counters those of the end */
+	/* A snapshot has the machines of its moment, and its counters are written at the end. */
+	if (!is_snapshot(s)) {
 		xvt_session_look_for_files(s, now);
 		xvt_session_announce_late(s, false);
 		xvt_session_space_second(s);
@@ -272,12 +272,12 @@ static void note_away(struct xvt_session *s, uint64_t now)
 				xvt_host_clock_ns(&s->clock, s->last_pass_clock) / 1000000);
 }
 
-/* What a machine tells apart from its rings; of one that is at rest nothing new. */
-static void tend_machine(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
+/* Read what a machine has besides its rings. One without active rings has nothing new. */
+static void service_machine(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 {
 	uint64_t before = vm->meta_pos;
 
-	if (vm->phase != XVT_VM_ATTACHED || (!vm->nr_awake && !vm->request_seq && !vm->meta_more))
+	if (vm->phase != XVT_VM_ATTACHED || (!vm->nr_active && !vm->request_seq && !vm->meta_more))
 		return;
 	if (s->disk_full) {
 		vm->meta_more = true; /* it stays where it is */
@@ -310,11 +310,11 @@ static int drain(struct xvt_session *s, uint64_t now, bool *hurry, bool *waits)
 		xvt_session_drain(s, now);
 		if (s->drain_err)
 			return s->drain_err;
-	} while (is_snapshot(s) && xvt_session_cut_copying(s));
+	} while (is_snapshot(s) && xvt_session_snapshot_copying(s));
 	for (i = 0; i < s->nr_vms; i++)
-		tend_machine(s, s->vms[i], now);
-	for (i = 0; i < s->nr_awake; i++) {
-		struct xvt_ring *r = s->awake[i];
+		service_machine(s, s->vms[i], now);
+	for (i = 0; i < s->nr_active; i++) {
+		struct xvt_ring *r = s->active[i];
 
 		if (!xvt_session_takes_part(s, r))
 			continue;
@@ -333,11 +333,11 @@ static int64_t merge(struct xvt_session *s, uint64_t now)
 	int64_t moved = 0;
 
 	try_join(s, now);
-	s->merge.limit_ns = is_snapshot(s) ? s->cut_ns : xvt_host_clock_ns(&s->clock, now);
-	s->merge.rest_ns = s->rest_ns;
+	s->merge.limit_ns = is_snapshot(s) ? s->snapshot_ns : xvt_host_clock_ns(&s->clock, now);
+	s->merge.rest_ns = s->parked_ns;
 	held = xvt_session_hold(s);
 	if (s->joined && !held)
-		moved = xvt_session_merge(s, s->awake, s->nr_awake);
+		moved = xvt_session_merge(s, s->active, s->nr_active);
 	if (moved < 0)
 		return moved;
 	held |= s->merge.held;
@@ -367,9 +367,9 @@ static int move_records(struct xvt_session *s, uint64_t now)
 		moved = merge(s, now);
 	if (moved < 0)
 		return (int)moved;
-	for (i = 0; i < s->nr_awake; i++)
-		xvt_session_put_inferred(s, s->awake[i]);
-	xvt_session_rest(s);
+	for (i = 0; i < s->nr_active; i++)
+		xvt_session_put_inferred(s, s->active[i]);
+	xvt_session_park(s);
 	if (s->merge.watermark > s->reported_watermark && moved)
 		put_round(s);
 	s->pass_gap_ns = is_snapshot(s)
@@ -390,7 +390,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 	begin_pass(s, now);
 	busy = xvt_session_clocks(s, now);
 	xvt_session_kvm_look(s, now);
-	if (is_snapshot(s) && !s->cut_ns && !xvt_session_cut(s, now)) {
+	if (is_snapshot(s) && !s->snapshot_ns && !xvt_session_snapshot_make(s, now)) {
 		*sleep_ns = busy ? busy_ns(s) : PASS_MIN_NS;
 		return xvt_trace_error(s->trace);
 	}
@@ -403,7 +403,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 		every_second(s, now);
 	}
 	if (is_snapshot(s))
-		s->cut_done = xvt_session_cut_over(s, now);
+		s->snapshot_done = xvt_session_snapshot_over(s, now);
 	*sleep_ns = xvt_session_sleep(s, busy ? busy_ns(s) : sleep_ns_of(s), busy);
 	return xvt_trace_error(s->trace);
 }

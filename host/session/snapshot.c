@@ -79,7 +79,7 @@ static void place_unmeasured(struct xvt_session *s, struct xvt_ring *r)
 					: "its own ticks");
 }
 
-static void cut_vm(struct xvt_session *s, struct xvt_vm *vm)
+static void snapshot_vm(struct xvt_session *s, struct xvt_vm *vm)
 {
 	bool records = false;
 	uint32_t i;
@@ -135,7 +135,7 @@ static void use_own_rate(struct xvt_session *s, struct xvt_vm *vm)
 	}
 }
 
-static void make_cut(struct xvt_session *s)
+static void make_snapshot(struct xvt_session *s)
 {
 	size_t i;
 
@@ -148,31 +148,31 @@ static void make_cut(struct xvt_session *s)
 			use_own_rate(s, s->vms[i]);
 	}
 	for (i = 0; i < s->nr_vms; i++)
-		cut_vm(s, s->vms[i]);
-	s->cut_clock = xvt_clock_read_ordered();
-	s->cut_ns = xvt_host_clock_ns(&s->clock, s->cut_clock);
+		snapshot_vm(s, s->vms[i]);
+	s->snapshot_clock = xvt_clock_read_ordered();
+	s->snapshot_ns = xvt_host_clock_ns(&s->clock, s->snapshot_clock);
 	s->joined = true;
-	s->grace_clock = s->cut_clock;
-	s->next_pass_clock = s->cut_clock;
+	s->grace_clock = s->snapshot_clock;
+	s->next_pass_clock = s->snapshot_clock;
 	for (i = 0; i < s->nr_rings; i++) {
 		if (s->rings[i]->cut.on && s->rings[i]->phase == XVT_PHASE_NEW)
 			place_unmeasured(s, s->rings[i]);
 	}
-	xvt_session_note(s, 0, NULL, UINT32_MAX,
-			 "snapshot: what the rings held at %" PRIu64 ".%09" PRIu64
-			 ", nothing later",
-			 (uint64_t)(s->cut_ns / SECOND_NS), (uint64_t)(s->cut_ns % SECOND_NS));
+	xvt_session_note(
+		s, 0, NULL, UINT32_MAX,
+		"snapshot: what the rings held at %" PRIu64 ".%09" PRIu64 ", nothing later",
+		(uint64_t)(s->snapshot_ns / SECOND_NS), (uint64_t)(s->snapshot_ns % SECOND_NS));
 }
 
-bool xvt_session_cut(struct xvt_session *s, uint64_t now)
+bool xvt_session_snapshot_make(struct xvt_session *s, uint64_t now)
 {
 	if (!clocks_are_there(s) && since(now, s->start_clock) < ticks(s, s->opt.stall_timeout_ns))
 		return false;
-	make_cut(s);
+	make_snapshot(s);
 	return true;
 }
 
-bool xvt_session_cut_copying(struct xvt_session *s)
+bool xvt_session_snapshot_copying(struct xvt_session *s)
 {
 	bool more = false;
 	size_t i;
@@ -205,10 +205,10 @@ static bool is_whole(const struct xvt_session *s, struct xvt_ring *r)
 	if (xvt_pos_before(r->drain.read_pos, r->cut.until))
 		return false;
 	if (xvt_ring_ready(r))
-		return xvt_run_next_ns(r->runs.first) > s->cut_ns;
+		return xvt_run_next_ns(r->runs.first) > s->snapshot_ns;
 	if (xvt_ring_peek(r))
-		return r->head.placed && r->head.ns > s->cut_ns;
-	return r->drain.idle && earlier(s->cut_clock, r->drain.idle_clock) && !r->drain.first;
+		return r->head.placed && r->head.ns > s->snapshot_ns;
+	return r->drain.idle && earlier(s->snapshot_clock, r->drain.idle_clock) && !r->drain.first;
 }
 
 /* Measure the ring as soon as possible, if its records wait for a node later than T. */
@@ -216,13 +216,13 @@ static void measure_soon(const struct xvt_session *s, struct xvt_ring *r, uint64
 {
 	const struct xvt_clock_node *last = xvt_clock_map_last(&r->clock.map);
 
-	if (last && last->host_ns <= s->cut_ns)
+	if (last && last->host_ns <= s->snapshot_ns)
 		r->clock.next_burst_clock = now;
 }
 
-bool xvt_session_cut_over(struct xvt_session *s, uint64_t now)
+bool xvt_session_snapshot_over(struct xvt_session *s, uint64_t now)
 {
-	bool over = since(now, s->cut_clock) >= ticks(s, s->opt.stall_timeout_ns), all = true;
+	bool over = since(now, s->snapshot_clock) >= ticks(s, s->opt.stall_timeout_ns), all = true;
 	size_t i;
 
 	for (i = 0; i < s->nr_rings; i++) {
@@ -247,6 +247,6 @@ bool xvt_session_cut_over(struct xvt_session *s, uint64_t now)
 
 bool xvt_session_snapshot_done(const struct xvt_session *s, uint64_t *moment_ns)
 {
-	*moment_ns = s->cut_ns;
-	return s->cut_done;
+	*moment_ns = s->snapshot_ns;
+	return s->snapshot_done;
 }

@@ -123,9 +123,9 @@ static void look_at_rings(const struct xvt_session *s, const struct xvt_vm *vm, 
 	size_t i;
 
 	*holds = *aside = false;
-	for (i = vm->first_awake; i < vm->first_awake + vm->nr_awake; i++) {
-		*aside |= s->awake[i]->phase == XVT_PHASE_ASIDE;
-		*holds |= hold_ns(s, s->awake[i], now_ns) > free_ns;
+	for (i = vm->first_active; i < vm->first_active + vm->nr_active; i++) {
+		*aside |= s->active[i]->phase == XVT_PHASE_ASIDE;
+		*holds |= hold_ns(s, s->active[i], now_ns) > free_ns;
 	}
 }
 

@@ -50,8 +50,8 @@ static void note_lags(struct xvt_session *s, uint64_t now)
 	size_t i;
 
 	/* Before all machines have joined, all wait for those that have not. */
-	for (i = 0; s->joined && i < s->nr_awake; i++) {
-		struct xvt_ring *r = s->awake[i];
+	for (i = 0; s->joined && i < s->nr_active; i++) {
+		struct xvt_ring *r = s->active[i];
 		uint64_t bound_ns;
 
 		r->status.lag_second = s->seconds;

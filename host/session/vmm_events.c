@@ -211,7 +211,7 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 	uint64_t at_ns = moment(s, vm, r->realtime_ns, &exact);
 
 	tell_event(s, vm, r, at_ns);
-	xvt_session_wake_vm(s, vm);
+	xvt_session_unpark_vm(s, vm);
 	switch (r->event) {
 	case XVT_VMM_STOPPED:
 		if (!vm->stopped) {

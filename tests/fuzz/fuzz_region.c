@@ -479,11 +479,11 @@ void __wrap_xvt_vm_read_metadata(struct xvt_session *s, struct xvt_vm *vm)
 		fuzz_pass();
 }
 
-bool __real_xvt_session_cut_copying(struct xvt_session *s);
-bool __wrap_xvt_session_cut_copying(struct xvt_session *s);
-bool __wrap_xvt_session_cut_copying(struct xvt_session *s)
+bool __real_xvt_session_snapshot_copying(struct xvt_session *s);
+bool __wrap_xvt_session_snapshot_copying(struct xvt_session *s);
+bool __wrap_xvt_session_snapshot_copying(struct xvt_session *s)
 {
-	bool more = __real_xvt_session_cut_copying(s);
+	bool more = __real_xvt_session_snapshot_copying(s);
 
 	if (more)
 		fuzz_pass();
@@ -548,7 +548,7 @@ static void record(uint8_t what, uint8_t shape, uint8_t passes)
 	if (xvt_loop_new(&loop) || xvt_session_new(&s, loop, &sink.sink, &opt))
 		fuzz_finding("no session");
 	xvt_session_add(s, "g1", guest.region.path, NULL, true, why, sizeof(why));
-	for (i = 0; i < 2u + (passes & 63) && !s->cut_done; i++) {
+	for (i = 0; i < 2u + (passes & 63) && !s->snapshot_done; i++) {
 		if (xvt_session_pass(s, &sleep_ns) || xvt_loop_run(loop, sleep_ns) < 0)
 			break;
 	}

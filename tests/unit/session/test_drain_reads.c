@@ -82,7 +82,7 @@ static void drain(void)
 	uint32_t i;
 
 	for (i = 0; i < RINGS; i++)
-		xvt_session_wake(s, s->rings[i]);
+		xvt_session_unpark(s, s->rings[i]);
 	xvt_session_drain(s, xvt_clock_read());
 	for (i = 0; i < RINGS; i++)
 		xvt_session_ring_phase(s, s->rings[i], xvt_clock_read());

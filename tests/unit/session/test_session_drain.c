@@ -80,7 +80,7 @@ static void pass(void)
 
 static bool rests(uint32_t i)
 {
-	return rec.vm->rest[i].ctl != NULL;
+	return rec.vm->parked[i].ctl != NULL;
 }
 
 static bool all_rest(void)
@@ -106,7 +106,7 @@ static void leave_in_peace(uint32_t i)
 {
 	s->rings[i]->clock.next_burst_clock = s->clock_due[i] =
 		xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
-	s->turn_clock = s->clock_due[i];
+	s->unpark_clock = s->clock_due[i];
 }
 
 static void setup_mode(uint32_t mode)
@@ -189,12 +189,12 @@ START_TEST(a_debt_is_paid_whoever_is_awake_meanwhile)
 	rec.sink.sink.written = written;
 	write_one(1);
 	for (n = 0; n < PASSES && !s->checkpoint_in_flight; n++) {
-		xvt_session_wake(s, s->rings[1]);
+		xvt_session_unpark(s, s->rings[1]);
 		pass();
 	}
 	ck_assert(s->checkpoint_in_flight);
 	for (n = 0; n < 20; n++) {
-		xvt_session_wake(s, s->rings[1]);
+		xvt_session_unpark(s, s->rings[1]);
 		pass();
 		ck_assert_uint_eq(xvt_load(&h->acc_delivered), 0);
 	}
@@ -408,7 +408,7 @@ END_TEST
 START_TEST(who_is_silent_for_long_holds_back_no_longer)
 {
 	struct xvt_ring *r = s->rings[1];
-	struct xvt_rest rest = rec.vm->rest[1];
+	struct xvt_parked rest = rec.vm->parked[1];
 	struct xvt_clock_node *last;
 	uint64_t passed_ns;
 
@@ -423,12 +423,12 @@ START_TEST(who_is_silent_for_long_holds_back_no_longer)
 	ck_assert_uint_ge(xvt_ring_proven(r) + r->clock.map.slack_ns + 1000, passed_ns);
 	/* At rest it is the same. */
 	ck_assert_ptr_nonnull(rest.ctl);
-	rec.vm->rest[1].floor_ns = rec.vm->rest[1].node_ns = 0;
+	rec.vm->parked[1].floor_ns = rec.vm->parked[1].node_ns = 0;
 	s->opt.stall_timeout_ns = 1000;
 	s->proof_candidate = xvt_clock_read() - 2 * ticks(s, XVT_PROOF_DELTA_NS);
 	xvt_session_drain(s, xvt_clock_read());
 	ck_assert(rests(1));
-	ck_assert_uint_ge(s->rest_ns + r->clock.map.slack_ns + 1000, s->rest_proof_ns);
+	ck_assert_uint_ge(s->parked_ns + r->clock.map.slack_ns + 1000, s->parked_proof_ns);
 }
 END_TEST
 
@@ -439,7 +439,7 @@ START_TEST(an_idle_ring_needs_few_nodes)
 	size_t most = 0, n, added = r->clock.map.changes;
 
 	for (n = 0; n < 1000; n++) {
-		xvt_session_wake(s, r);
+		xvt_session_unpark(s, r);
 		r->clock.next_burst_clock = 0;
 		r->measure.burst_clock = xvt_clock_read() - ticks(s, SECOND_NS);
 		xvt_session_ring_clock(s, r, xvt_clock_read());
@@ -548,7 +548,7 @@ START_TEST(who_goes_back_all_the_time_holds_nobody_back)
 	r->drain.last.discarded = 100;
 	for (k = 100; k > 90; k--) {
 		xvt_store(&writers[1].ctl->discarded, k - 1u);
-		xvt_session_wake(s, r);
+		xvt_session_unpark(s, r);
 		xvt_session_drain(s, xvt_clock_read());
 		back += r->drain.went_back;
 		ck_assert(!r->drain.went_back || xvt_ring_bound(r) == UINT64_MAX);
@@ -566,9 +566,9 @@ START_TEST(the_bound_of_rings_at_rest_is_theirs)
 
 	s->proof_candidate = xvt_clock_read() - 2 * ticks(s, XVT_PROOF_DELTA_NS);
 	xvt_session_drain(s, xvt_clock_read());
-	rest_ns = s->rest_ns;
-	ck_assert_uint_eq(s->nr_awake, 0);
-	xvt_session_wake_vm(s, rec.vm);
+	rest_ns = s->parked_ns;
+	ck_assert_uint_eq(s->nr_active, 0);
+	xvt_session_unpark_vm(s, rec.vm);
 	for (i = 0; i < RINGS; i++) {
 		uint64_t bound = xvt_ring_bound(s->rings[i]);
 
@@ -644,8 +644,8 @@ START_TEST(whatever_its_words_say_anew_wakes_it)
 	xvt_session_drain(s, xvt_clock_read());
 	ck_assert(!rests(2));
 	ck_assert(rests(0) && rests(1) && rests(3));
-	ck_assert_uint_eq(s->nr_awake, 1);
-	ck_assert_ptr_eq(s->awake[0], s->rings[2]);
+	ck_assert_uint_eq(s->nr_active, 1);
+	ck_assert_ptr_eq(s->active[0], s->rings[2]);
 	/* Those that are no guest's would do. */
 	xvt_ring_set_phase(s->rings[2], XVT_PHASE_BROKEN);
 	s->rings[2]->clock.map.closed = true;
@@ -676,17 +676,17 @@ START_TEST(nobody_lies_down_who_was_woken_meanwhile)
 {
 	uint32_t i;
 
-	xvt_session_wake_vm(s, rec.vm);
+	xvt_session_unpark_vm(s, rec.vm);
 	s->proof_candidate = xvt_clock_read() - 2 * ticks(s, XVT_PROOF_DELTA_NS);
 	xvt_session_drain(s, xvt_clock_read());
-	xvt_session_wake_vm(s, rec.vm);
-	xvt_session_rest(s);
+	xvt_session_unpark_vm(s, rec.vm);
+	xvt_session_park(s);
 	for (i = 0; i < RINGS; i++)
 		ck_assert(!rests(i));
 	s->proof_candidate = xvt_clock_read() - 2 * ticks(s, XVT_PROOF_DELTA_NS);
 	xvt_session_drain(s, xvt_clock_read());
 	s->rings[3]->clock.next_burst_clock = 0; /* its map is wrong: it is asked first */
-	xvt_session_rest(s);
+	xvt_session_park(s);
 	ck_assert(rests(0) && rests(1) && rests(2) && !rests(3));
 }
 END_TEST
@@ -695,7 +695,7 @@ START_TEST(memory_that_went_back_wakes_a_machine)
 {
 	xvt_store(&xvt_host_region_page(&rec.vm->region)->nonce, 4711u);
 	xvt_session_drain(s, xvt_clock_read());
-	ck_assert_uint_eq(s->nr_awake, RINGS);
+	ck_assert_uint_eq(s->nr_active, RINGS);
 }
 END_TEST
 
@@ -707,9 +707,9 @@ START_TEST(everybody_has_a_turn)
 	xvt_store(&s->rings[3]->host->enable, XVT_ENABLE_OFF);
 	xvt_session_drain(s, xvt_clock_read());
 	ck_assert_uint_eq(xvt_load(&s->rings[3]->host->enable), XVT_ENABLE_OFF);
-	s->turn_clock = 0;
+	s->unpark_clock = 0;
 	xvt_session_drain(s, xvt_clock_read());
-	ck_assert_uint_eq(s->nr_awake, RINGS);
+	ck_assert_uint_eq(s->nr_active, RINGS);
 	ck_assert_uint_eq(xvt_load(&s->rings[3]->host->enable), XVT_ENABLE_STOP);
 	ck_assert_uint_eq(s->rings[3]->words.epoch, epoch);
 }
@@ -1000,7 +1000,7 @@ static void begin_anew(void)
 	for (i = 0; i < RINGS; i++) {
 		struct xvt_ring *r = s->rings[i];
 
-		xvt_session_wake(s, r);
+		xvt_session_unpark(s, r);
 		xvt_clock_map_fini(&r->clock.map);
 		xvt_clock_map_init(&r->clock.map, s->clock.hz);
 		r->clock.map.host_clock = &s->clock;
@@ -1139,11 +1139,11 @@ static void stall_for(uint64_t ns, const bool held[2])
 	uint32_t i, pass = 0;
 
 	for (; (int64_t)(fake_now - end) < 0; fake_now += ticks(s, STEP)) {
-		vm->first_awake = 0;
-		vm->nr_awake = s->nr_awake = 2;
+		vm->first_active = 0;
+		vm->nr_active = s->nr_active = 2;
 		vm->looked = true;
 		for (i = 0; i < 2; i++) {
-			s->awake[i] = s->rings[i];
+			s->active[i] = s->rings[i];
 			if (!held[i])
 				s->rings[i]->drain.passed_clock = fake_now;
 		}

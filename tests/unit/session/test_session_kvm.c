@@ -305,7 +305,7 @@ START_TEST(a_snapshot_places_the_history_by_the_rate_that_was_measured)
 		ck_assert_int_eq(xvt_clock_map_add(&vm->rings[0]->clock.map, &n), 0);
 	}
 	ck_assert_uint_eq(vm->rings[0]->clock.map.hz, hz);
-	ck_assert(xvt_session_cut(s, xvt_clock_read()));
+	ck_assert(xvt_session_snapshot_make(s, xvt_clock_read()));
 	for (uint32_t i = 0; i < RINGS; i++) {
 		ck_assert_uint_ge(vm->rings[i]->clock.map.hz, hz + hz / 50 - 20);
 		ck_assert_uint_le(vm->rings[i]->clock.map.hz, hz + hz / 50 + 20);

@@ -56,12 +56,12 @@ static bool whole(struct engine *e)
 	struct xvt_session s = { .rings = e->rings,
 				 .nr_rings = e->nr_rings,
 				 .clock = e->clock,
-				 .cut_ns = T,
-				 .cut_clock = T,
+				 .snapshot_ns = T,
+				 .snapshot_clock = T,
 				 .opt = { .stall_timeout_ns = 1000 } };
 
-	xvt_session_cut_copying(&s);
-	return xvt_session_cut_over(&s, T);
+	xvt_session_snapshot_copying(&s);
+	return xvt_session_snapshot_over(&s, T);
 }
 
 static void finish(struct engine *e)
