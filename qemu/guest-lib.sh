@@ -18,7 +18,7 @@
 #   --out-disk FILE SIZE	/dev/vda: tar cf /dev/vda ... in the guest, vm_out here
 #   --region PATH		use this file, which vm_cleanup will not remove
 #   --master			the region takes part in snapshots and migration (master=on)
-#   --doorbell			the guest can wake who listens at vm_bell (a server of its own runs as long as it)
+#   --doorbell			the guest can wake what listens at vm_bell (a server of its own runs as long as it)
 #   --reboot			a reboot reboots (default: it ends QEMU)
 #   --console			a socket to talk to the guest, see vm_console; the log stays
 #   --qemu-arg ARG		one more argument; may be repeated. Paths in it must be absolute.
@@ -86,7 +86,7 @@ vm_accel() {
 		fi
 		# With a thread for each vCPU, QEMU 7.2 can keep the translation of a breakpoint that the guest's kernel
 		# has patched away again: the vCPU that meets it traps for ever, while memory holds the right bytes
-		# (seen by dump-guest-memory; in one of ten runs of a guest that patches much). In one thread nobody
+		# (seen by dump-guest-memory; in one of ten runs of a guest that patches much). In one thread none
 		# patches while another vCPU's code is translated.
 		[ "$VM_ACCEL" != tcg ] || VM_ACCEL=tcg,thread=single
 		qemu_say "accelerator: $VM_ACCEL ($why)"
@@ -226,7 +226,7 @@ vm_prepare_kernel() {
 		"$qemu_dir/overlay.sh" "$overlay" "$dir/overlay.gz" || return
 		cat "$dir/overlay.gz" >>"$dir/initrd" && rm "$dir/overlay.gz"
 	done
-	# panic=-1 reboots at once and with -no-reboot that ends QEMU. tsc=reliable: nobody steers the TSC here, and the
+	# panic=-1 reboots at once and with -no-reboot that ends QEMU. tsc=reliable: nothing steers the TSC here, and the
 	# kernel would call it unstable after a pause. no_timer_check: on a busy machine an emulated timer may not tick while
 	# the booting kernel tests it, and then it panics.
 	cmdline="console=ttyS0 panic=-1 quiet tsc=reliable no_timer_check $(vm_tsc_words) xvt.name=$name${ip:+ xvt.ip=$ip}${mod:+ xvt.mod=$mod}$append"

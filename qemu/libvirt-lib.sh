@@ -48,9 +48,9 @@ lv_start() {
 	# virtlogd first: libvirtd needs it for the console's log.
 	for daemon in virtlogd libvirtd; do
 		command -v $daemon >/dev/null || { lv_skip "$daemon not found; install the package libvirt-daemon-system" || return; }
-		# One that runs is somebody else's; a pid file of ours must not hide theirs.
+		# One that runs is another user's; a pid file of ours must not hide theirs.
 		! pgrep -x $daemon >/dev/null || continue
-		# -d returns when it answers. -t: where nobody is left to stop it, it ends by itself when it has no clients
+		# -d returns when it answers. -t: where nothing is left to stop it, it ends by itself when it has no clients
 		# and no domains.
 		lv_without_kvm $daemon -d -t 600 -p "$VM_RUN_DIR/$daemon.pid" || { lv_skip "$daemon did not start" || return; }
 	done

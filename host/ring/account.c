@@ -10,12 +10,13 @@
 /* What only the counters of the end know to be overwritten. */
 static uint64_t tail_overwritten(struct xvt_ring *r, struct xvt_lost *lost)
 {
-	uint64_t *told = r->cut.on ? &r->cut.told.overwritten : &r->account.overwritten_reported;
+	uint64_t *reported = r->snapshot.on ? &r->snapshot.reported.overwritten
+					    : &r->account.overwritten_reported;
 
 	xvt_ring_account(r, true);
-	if (r->account.stats.overwritten > *told) {
-		lost->overwritten = r->account.stats.overwritten - *told;
-		*told = r->account.stats.overwritten;
+	if (r->account.stats.overwritten > *reported) {
+		lost->overwritten = r->account.stats.overwritten - *reported;
+		*reported = r->account.stats.overwritten;
 	}
 	return lost->overwritten;
 }
@@ -25,9 +26,9 @@ bool xvt_ring_tail_loss(struct xvt_ring *r, struct xvt_lost *lost)
 	uint64_t sum = 0;
 	unsigned int i;
 
-	if (r->cut.on) {
-		xvt_ring_cut_tail(r, lost);
-		xvt_ring_cut_reported(r, lost);
+	if (r->snapshot.on) {
+		xvt_ring_snapshot_tail(r, lost);
+		xvt_ring_snapshot_reported(r, lost);
 		for (i = 0; i < XVT_LOST_CAUSES; i++)
 			sum += lost->lost[i];
 		return tail_overwritten(r, lost) + sum != 0;
@@ -53,8 +54,8 @@ void xvt_ring_reported(struct xvt_ring *r, const struct xvt_lost *lost)
 
 	for (i = 0; i < XVT_LOST_CAUSES; i++)
 		r->account.lost_reported[i] += lost->lost[i];
-	if (r->cut.on) {
-		xvt_ring_cut_reported(r, lost);
+	if (r->snapshot.on) {
+		xvt_ring_snapshot_reported(r, lost);
 		return;
 	}
 	r->account.overwritten_reported += lost->overwritten;
@@ -73,10 +74,11 @@ static uint64_t overwritten_doubt(const struct xvt_ring *r)
 {
 	const struct xvt_ring_stats *s = &r->account.stats;
 	const uint64_t most = r->account.unaccounted_most;
-	const uint64_t told = r->cut.on ? r->cut.told.overwritten : r->account.overwritten_reported;
+	const uint64_t reported =
+		r->snapshot.on ? r->snapshot.reported.overwritten : r->account.overwritten_reported;
 
 	return (most < s->overwritten ? most : s->overwritten) +
-	       (told > s->overwritten ? told - s->overwritten : 0);
+	       (reported > s->overwritten ? reported - s->overwritten : 0);
 }
 
 void xvt_ring_account(struct xvt_ring *r, bool final)
@@ -88,8 +90,8 @@ void xvt_ring_account(struct xvt_ring *r, bool final)
 	s->ring = r->id;
 	s->epochs = r->clock.map.count ? xvt_clock_map_last(&r->clock.map)->epoch + 1 : 0;
 	s->bound_ns_max = xvt_clock_map_bound_ns(&r->clock.map);
-	if (r->cut.on) {
-		xvt_ring_cut_account(r);
+	if (r->snapshot.on) {
+		xvt_ring_snapshot_account(r);
 		s->overwritten_doubt = overwritten_doubt(r);
 		return;
 	}
@@ -143,11 +145,11 @@ void xvt_ring_stage_account(struct xvt_ring *r, bool counters)
 		return;
 	}
 	for (i = 0; i < XVT_LOST_CAUSES; i++) {
-		uint64_t told = r->account.base_lost[i] + r->account.lost_reported[i];
+		uint64_t reported = r->account.base_lost[i] + r->account.lost_reported[i];
 
 		/* A header may say more than the counters did; STATS may have said more than it. */
-		if (told <= r->drain.last.lost[i] && (int64_t)(told - a->lost[i]) > 0)
-			a->lost[i] = told;
+		if (reported <= r->drain.last.lost[i] && (int64_t)(reported - a->lost[i]) > 0)
+			a->lost[i] = reported;
 	}
 }
 

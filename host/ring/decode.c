@@ -27,7 +27,7 @@ static void see_base(struct xvt_ring *r)
 {
 	struct xvt_ring_decode *d = &r->decode;
 
-	if (d->seen_valid || d->in_past || r->account.took_over || r->cut.on ||
+	if (d->seen_valid || d->in_past || r->account.took_over || r->snapshot.on ||
 	    r->mode != XVT_ENABLE_OVERWRITE)
 		return;
 	d->seen = (struct xvt_subbuf_hdr){ .attempted = r->account.base_attempted + 1,
@@ -58,7 +58,7 @@ static bool loss_before(struct xvt_ring *r)
 		see_base(r);
 	/* A snapshot knows what its first sub-buffer's header said, whatever it could read since.
 	 */
-	if ((d->gap_skipped || (r->cut.on && d->gap_bad_bytes)) && d->seen_valid &&
+	if ((d->gap_skipped || (r->snapshot.on && d->gap_bad_bytes)) && d->seen_valid &&
 	    !d->unaccounted_before) {
 		/* (Orphans have a reckoning of their own, which this gap is part of.) */
 		int64_t passed = (int64_t)(h->attempted - d->seen.attempted);
@@ -249,7 +249,7 @@ static void unaccounted_at_record(struct xvt_ring *r, bool old)
 	d->unaccounted += old && event;
 }
 
-/* The record in hand is the first of ours: were there orphans? Then that is told before it. */
+/* The record in hand is the first of ours: unaccounted ones are reported before it. */
 static void end_unaccounted(struct xvt_ring *r)
 {
 	struct xvt_ring_decode *d = &r->decode;

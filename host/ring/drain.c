@@ -17,12 +17,12 @@
 #include <string.h>
 
 /* The most bytes of one ring in a pass, so that one guest cannot starve the others. */
-#define PASS_BYTES   (8u << 20)
+#define PASS_BYTES     (8u << 20)
 /* The same for a snapshot, whose writers go on and overwrite the oldest data. It is smaller because
  * a copy counts as safe only after the check for an overrun that ends the pass. */
-#define CUT_BYTES    (256u << 10)
+#define SNAPSHOT_BYTES (256u << 10)
 
-#define READ_WAIT_NS 1000000000u /* of one wait; they go on until all reads are complete */
+#define READ_WAIT_NS   1000000000u /* of one wait; they go on until all reads are complete */
 
 static void read_done(struct xvt_op *op, int res)
 {
@@ -262,7 +262,8 @@ static bool went_back(const struct xvt_ring *r, const struct xvt_ring_words *now
 
 static uint32_t room_of(const struct xvt_ring *r)
 {
-	const uint32_t bytes = r->cut.on ? CUT_BYTES : PASS_BYTES, least = r->region->g.subbuf_size;
+	const uint32_t bytes = r->snapshot.on ? SNAPSHOT_BYTES : PASS_BYTES,
+		       least = r->region->g.subbuf_size;
 
 	return r->salvage ? UINT32_MAX : bytes > least ? bytes : least;
 }
@@ -292,10 +293,10 @@ static void skip_overrun(struct xvt_ring *r, const struct xvt_ring_words *s)
 	const struct xvt_geometry *g = &r->region->g;
 	struct xvt_ring_drain *d = &r->drain;
 
-	r->cut.hole |= !r->cut.begun || xvt_pos_before(d->read_pos, r->cut.until);
-	d->read_pos = r->salvage || r->cut.on ? xvt_pos_roundup(g, s->resv) - g->ring_size
-					      : xvt_pos_trunc(g, s->commit) - g->ring_size / 2;
-	if (r->cut.frozen && xvt_pos_before(s->commit, d->read_pos))
+	r->snapshot.hole |= !r->snapshot.begun || xvt_pos_before(d->read_pos, r->snapshot.until);
+	d->read_pos = r->salvage || r->snapshot.on ? xvt_pos_roundup(g, s->resv) - g->ring_size
+						   : xvt_pos_trunc(g, s->commit) - g->ring_size / 2;
+	if (r->snapshot.frozen && xvt_pos_before(s->commit, d->read_pos))
 		d->read_pos = s->commit;
 	d->skipped = true;
 }
@@ -345,7 +346,7 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 	d->bad_words = false;
 	d->unread = true; /* cleared at the end of a complete look */
 	xvt_ring_words(r->ctl, &r->region->g, &s);
-	ceiling = r->cut.frozen ? r->cut.look_clock : xvt_clock_read_ordered();
+	ceiling = r->snapshot.frozen ? r->snapshot.look_clock : xvt_clock_read_ordered();
 	/*
 	 * After a roll-back nothing of this look is used; xvt_drain_resync() decides before the
 	 * next look where to go on. Salvage skips the check: its writer is gone and adds no data.
@@ -355,8 +356,8 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 		d->idle = false;
 		return;
 	}
-	if (r->cut.frozen)
-		s.commit = r->cut.look.commit;
+	if (r->snapshot.frozen)
+		s.commit = r->snapshot.look.commit;
 	/* A parked ring whose words have not changed: its writer stays inside one event. A later
 	 * writer would have moved one of these words. */
 	frozen = r->phase == XVT_PHASE_ASIDE && s.nest == d->last.nest && s.resv == d->last.resv &&
@@ -487,7 +488,7 @@ static void drop_overtaken(struct xvt_ring *r, uint64_t resv)
 			(*at)->after_skip = true;
 		else
 			d->skipped = true;
-		r->cut.hole |= !r->cut.begun || xvt_pos_before(p->pos, r->cut.until);
+		r->snapshot.hole |= !r->snapshot.begun || xvt_pos_before(p->pos, r->snapshot.until);
 		xvt_pool_put(r->pool, p, sizeof(*p) + p->len);
 		d->idle = false;
 	}
@@ -626,9 +627,9 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 		d->bad_words = false;
 		r->fault.is_new = false;
 	}
-	if (r->cut.on)
+	if (r->snapshot.on)
 		d->kept = NULL; /* a snapshot drops pieces anywhere in the list */
-	if (r->cut.on && !rolled_back && !moved)
+	if (r->snapshot.on && !rolled_back && !moved)
 		drop_overtaken(r, resv);
 	/* Only the pieces of this look: very many older ones may wait for the guest's clock. */
 	before = d->kept;
@@ -652,7 +653,8 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 	}
 	if (d->bad_words)
 		xvt_ring_set_phase(r, XVT_PHASE_BROKEN);
-	if (r->salvage || r->cut.on || rolled_back || d->went_back || r->phase == XVT_PHASE_BROKEN)
+	if (r->salvage || r->snapshot.on || rolled_back || d->went_back ||
+	    r->phase == XVT_PHASE_BROKEN)
 		return;
 	xvt_ring_keep_words(r);
 	settle(r);

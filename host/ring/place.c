@@ -217,7 +217,8 @@ static void place(struct xvt_ring *r)
 	if (result == XVT_MAP_DOUBT)
 		flags |= XVT_EVENT_F_CLOCK;
 	/* A guess may be anywhere; what was seen is stronger. */
-	if (ns > e.ceiling_ns && (ns - e.ceiling_ns > r->clock.map.slack_ns || r->cut.frozen)) {
+	if (ns > e.ceiling_ns &&
+	    (ns - e.ceiling_ns > r->clock.map.slack_ns || r->snapshot.frozen)) {
 		ns = e.ceiling_ns;
 		flags |= XVT_EVENT_F_CLOCK;
 	}

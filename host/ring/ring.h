@@ -262,9 +262,9 @@ struct xvt_ring_account {
 	uint64_t lost_reported[XVT_LOST_CAUSES]; /* dropped by the guest, reported likewise */
 };
 
-/* The part of a ring that a snapshot takes: from a sub-buffer to the moment of the cut. Written by
+/* The part of a ring that a snapshot takes: from a sub-buffer to the moment of the snapshot. Written by
  * snapshot.c and session/snapshot.c; drain.c notes a hole. */
-struct xvt_ring_cut {
+struct xvt_ring_snapshot {
 	bool on;
 	bool frozen;	     /* without a clock: records after `look` may be later than the cut */
 	bool begun;	     /* a look at or after the cut was taken */
@@ -277,7 +277,7 @@ struct xvt_ring_cut {
 	uint64_t base_attempted;    /* counters as the first sub-buffer's header has them */
 	uint64_t base_discarded;
 	uint64_t base_lost[XVT_LOST_CAUSES];
-	struct xvt_lost told; /* sums of the LOST records in the trace */
+	struct xvt_lost reported; /* sums of the LOST records in the trace */
 };
 
 /* Why a ring is BROKEN, or its last unreadable sub-buffer. Written by drain.c, decode.c and
@@ -377,7 +377,7 @@ struct xvt_ring {
 	uint64_t margin_most_ns; /* while idle it holds other rings back by at most that */
 	struct xvt_ring_account account;
 	struct xvt_ring_scan scan;
-	struct xvt_ring_cut cut;
+	struct xvt_ring_snapshot snapshot;
 	struct xvt_ring_measure measure;
 	struct xvt_ring_mark mark;
 	struct xvt_ring_session session;
@@ -531,13 +531,13 @@ void xvt_ring_commit_account(const struct xvt_ring *r);
  * Prepares the cut of a snapshot: finds where the ring's contents begin and notes its counters.
  * From here on the drain only copies, and changes nothing. Returns false if the ring is empty.
  */
-bool xvt_ring_cut(struct xvt_ring *r);
+bool xvt_ring_snapshot_begin(struct xvt_ring *r);
 /* Counts a LOST record that goes into the trace. */
-void xvt_ring_cut_reported(struct xvt_ring *r, const struct xvt_lost *lost);
+void xvt_ring_snapshot_reported(struct xvt_ring *r, const struct xvt_lost *lost);
 /* Losses up to the cut that no LOST record has reported. */
-void xvt_ring_cut_tail(const struct xvt_ring *r, struct xvt_lost *lost);
+void xvt_ring_snapshot_tail(const struct xvt_ring *r, struct xvt_lost *lost);
 /* Updates r->account.stats with the counters of the part that the snapshot took. */
-void xvt_ring_cut_account(struct xvt_ring *r);
+void xvt_ring_snapshot_account(struct xvt_ring *r);
 
 /* --- drain.c --- */
 

@@ -37,7 +37,8 @@ static bool gone(const struct xvt_ring *r, uint64_t pos)
 	/* orders the loads of the header before this load of resv; pairs with the writer's
 	 * xvt_wmb() */
 	xvt_rmb();
-	return xvt_resv_pos(r->cut.look.backend, g->subbuf_shift, xvt_load_acquire(&r->ctl->resv)) -
+	return xvt_resv_pos(r->snapshot.look.backend, g->subbuf_shift,
+			    xvt_load_acquire(&r->ctl->resv)) -
 		       pos >
 	       g->ring_size;
 }
@@ -47,7 +48,7 @@ static bool gone(const struct xvt_ring *r, uint64_t pos)
 static bool find_oldest(const struct xvt_ring *r, uint64_t *pos, struct xvt_subbuf_hdr *h)
 {
 	const struct xvt_geometry *g = &r->region->g;
-	const struct xvt_ring_words *look = &r->cut.look;
+	const struct xvt_ring_words *look = &r->snapshot.look;
 	uint64_t newest = look->resv - look->commit <= g->ring_size ? look->resv : look->commit;
 
 	for (*pos = xvt_pos_roundup(g, newest) - g->ring_size; xvt_pos_before(*pos, look->commit);
@@ -64,10 +65,10 @@ static uint64_t whole_counter(uint64_t now, uint32_t then)
 	return now - (uint32_t)((uint32_t)now - then);
 }
 
-bool xvt_ring_cut(struct xvt_ring *r)
+bool xvt_ring_snapshot_begin(struct xvt_ring *r)
 {
 	struct xvt_ring_drain *d = &r->drain;
-	struct xvt_ring_cut *c = &r->cut;
+	struct xvt_ring_snapshot *c = &r->snapshot;
 	struct xvt_subbuf_hdr h;
 	unsigned int i;
 	bool held;
@@ -100,31 +101,31 @@ bool xvt_ring_cut(struct xvt_ring *r)
 	return held;
 }
 
-void xvt_ring_cut_reported(struct xvt_ring *r, const struct xvt_lost *lost)
+void xvt_ring_snapshot_reported(struct xvt_ring *r, const struct xvt_lost *lost)
 {
 	unsigned int i;
 
 	for (i = 0; i < XVT_LOST_CAUSES; i++)
-		r->cut.told.lost[i] += lost->lost[i];
-	r->cut.told.overwritten += lost->overwritten;
+		r->snapshot.reported.lost[i] += lost->lost[i];
+	r->snapshot.reported.overwritten += lost->overwritten;
 }
 
-void xvt_ring_cut_tail(const struct xvt_ring *r, struct xvt_lost *lost)
+void xvt_ring_snapshot_tail(const struct xvt_ring *r, struct xvt_lost *lost)
 {
-	const struct xvt_ring_cut *c = &r->cut;
+	const struct xvt_ring_snapshot *c = &r->snapshot;
 	unsigned int i;
 
 	memset(lost, 0, sizeof(*lost));
 	for (i = 0; i < XVT_LOST_CAUSES; i++) {
-		lost->lost[i] = c->look.lost[i] - c->base_lost[i] - c->told.lost[i];
+		lost->lost[i] = c->look.lost[i] - c->base_lost[i] - c->reported.lost[i];
 		if (lost->lost[i] >> 63) /* a header of the same moment held a later value */
 			lost->lost[i] = 0;
 	}
 }
 
-void xvt_ring_cut_account(struct xvt_ring *r)
+void xvt_ring_snapshot_account(struct xvt_ring *r)
 {
-	const struct xvt_ring_cut *c = &r->cut;
+	const struct xvt_ring_snapshot *c = &r->snapshot;
 	const uint32_t nest = c->frozen ? c->look.nest : r->drain.last.nest;
 	struct xvt_ring_stats *s = &r->account.stats;
 	uint64_t known, passed = c->look.attempted - c->base_attempted;
@@ -134,10 +135,10 @@ void xvt_ring_cut_account(struct xvt_ring *r)
 	s->nest = s->in_flight = c->whole || nest > XVT_MAXNEST + 1 ? 0 : nest;
 	known = s->events + s->discarded + s->in_flight;
 	for (i = 0; i < XVT_LOST_CAUSES; i++) {
-		s->lost[i] = c->told.lost[i];
+		s->lost[i] = c->reported.lost[i];
 		known += s->lost[i];
 	}
-	s->overwritten = c->told.overwritten;
+	s->overwritten = c->reported.overwritten;
 	/* Overrun up to the cut: no header gives the number of events overwritten, so it is taken
 	 * from the counters at the cut. */
 	if (c->hole && (int64_t)(passed - known - s->overwritten) > 0)

@@ -34,10 +34,10 @@ static void put_ring(struct xvt_session *s, struct xvt_ring *r, const struct xvt
  * later chunks may need them. The guest may change its fields as often as it likes. */
 static bool is_urgent(const struct xvt_ring *r, const struct xvt_ring_info *info)
 {
-	const struct xvt_ring_info *told = &r->session.reported_info;
+	const struct xvt_ring_info *reported = &r->session.reported_info;
 
-	return !r->session.announced || info->start_ns != told->start_ns ||
-	       info->clock_hz != told->clock_hz;
+	return !r->session.announced || info->start_ns != reported->start_ns ||
+	       info->clock_hz != reported->clock_hz;
 }
 
 void xvt_ring_announce(struct xvt_session *s, struct xvt_ring *r)

@@ -40,9 +40,9 @@ static bool may_use(struct xvt_session *s, struct xvt_vm *vm, unsigned int i)
 
 	if (i != GUEST || vm->trust_guest_clock)
 		return true;
-	if (!use->told && !sources[i]->open(&source, vm->region.fd, &vm->region)) {
+	if (!use->reported && !sources[i]->open(&source, vm->region.fd, &vm->region)) {
 		sources[i]->close(source);
-		use->told = true;
+		use->reported = true;
 		xvt_session_note(s, 0, vm, UINT32_MAX,
 				 "its region says what its clocks are made of; the guest can write "
 				 "that, so it is used only with --trust-guest-clock %s",
@@ -69,11 +69,11 @@ static void look_for(struct xvt_session *s, struct xvt_vm *vm, unsigned int i)
 		return;
 	err = sources[i]->open(&use->source, vm->region.fd,
 			       i == GUEST ? (const void *)&vm->region : &paths);
-	if (err && err != -ENODEV && !use->told)
+	if (err && err != -ENODEV && !use->reported)
 		xvt_session_note(s, 0, vm, UINT32_MAX,
 				 "what %s knows of its clocks cannot be read: %s", sources[i]->name,
 				 why);
-	use->told |= err && err != -ENODEV;
+	use->reported |= err && err != -ENODEV;
 }
 
 void xvt_session_exact_close(struct xvt_vm *vm)

@@ -57,9 +57,9 @@ struct xvt_session_kvm {
 	size_t nr_vcpus;
 	struct cpu *cpus;
 	size_t nr_cpus;
-	struct xvt_ftrace_event *told; /* events not sorted yet */
-	size_t nr_told;
-	size_t told_room;
+	struct xvt_ftrace_event *queue; /* events not sorted yet */
+	size_t nr_queued;
+	size_t queue_room;
 	struct xvt_run_span *spans;
 	size_t nr_spans;
 	bool short_of_memory;
@@ -298,23 +298,23 @@ void xvt_session_kvm_settle(struct xvt_session *s, uint64_t until_clock)
 	struct xvt_session_kvm *k = s->kvm;
 	size_t i;
 
-	if (!k || !k->nr_told)
+	if (!k || !k->nr_queued)
 		return;
-	qsort(k->told, k->nr_told, sizeof(*k->told), by_clock);
-	for (i = 0; i < k->nr_told && k->told[i].host_clock < until_clock; i++)
-		place(s, &k->told[i]);
-	k->nr_told -= i;
-	memmove(k->told, k->told + i, k->nr_told * sizeof(*k->told));
+	qsort(k->queue, k->nr_queued, sizeof(*k->queue), by_clock);
+	for (i = 0; i < k->nr_queued && k->queue[i].host_clock < until_clock; i++)
+		place(s, &k->queue[i]);
+	k->nr_queued -= i;
+	memmove(k->queue, k->queue + i, k->nr_queued * sizeof(*k->queue));
 }
 
 /* --- events --- */
 
 static void keep(struct xvt_session_kvm *k, const struct xvt_ftrace_event *e)
 {
-	if (xvt_grow(&k->told, &k->told_room, k->nr_told + 1, sizeof(*k->told)))
+	if (xvt_grow(&k->queue, &k->queue_room, k->nr_queued + 1, sizeof(*k->queue)))
 		k->short_of_memory = true;
 	else
-		k->told[k->nr_told++] = *e;
+		k->queue[k->nr_queued++] = *e;
 }
 
 void xvt_session_kvm_take(struct xvt_session *s, const struct xvt_ftrace_event *e)
@@ -456,7 +456,7 @@ void xvt_session_kvm_end(struct xvt_session *s)
 	free(k->threads);
 	free(k->vcpus);
 	free(k->cpus);
-	free(k->told);
+	free(k->queue);
 	free(k->spans);
 	free(k);
 	s->kvm = NULL;

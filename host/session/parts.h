@@ -20,7 +20,7 @@ struct xvt_exact_use {
 	struct xvt_clock_exact *source; /* NULL: not found yet */
 	uint64_t next_look_clock;
 	uint64_t gap_ns;
-	bool told;	      /* the note that it cannot be read, or needs trust, is written */
+	bool reported;	      /* the note that it cannot be read, or needs trust, is written */
 	unsigned int missing; /* consecutive reads of vCPUs that the source does not know */
 };
 
@@ -77,7 +77,7 @@ struct xvt_vm_bell {
 	uint64_t word;		       /* value last written to the host page's doorbell word */
 	bool asked;		       /* test ring requested */
 	bool proven;		       /* test ring received */
-	bool told;		       /* failure reported */
+	bool reported;		       /* failure reported */
 	uint32_t generation;	       /* guest generation that was asked */
 	/* First unanswered request. The clock stands while no ring of the guest answers. */
 	uint64_t first_clock;
@@ -227,7 +227,7 @@ struct xvt_vm {
 
 	/* vmm_events.c: state reported by its VMM. */
 	struct xvt_vmm *vmm; /* listener; NULL: none; closed with the session */
-	bool told;	     /* a report has been received */
+	bool any_report;     /* a report has been received */
 	uint64_t stamp_ns;   /* host time of the newest VMM timestamp */
 	bool stopped;	     /* its vCPUs are stopped */
 	uint64_t stopped_ns; /* host time of the stop, not before the start of the recording */
@@ -426,7 +426,7 @@ static inline bool is_salvage(const struct xvt_session *s)
  * are not. */
 static inline bool xvt_session_takes_part(const struct xvt_session *s, const struct xvt_ring *r)
 {
-	return !is_snapshot(s) || r->cut.on;
+	return !is_snapshot(s) || r->snapshot.on;
 }
 
 /* Returns true if the machine's vCPUs are stopped, by its VMM's reports. Silence of a stopped

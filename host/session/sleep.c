@@ -90,15 +90,15 @@ static void ask_to_ring(struct xvt_vm *vm, uint32_t target, uint64_t now)
 
 static void report_once(struct xvt_vm *vm, const char *text)
 {
-	if (!vm->bell.told)
+	if (!vm->bell.reported)
 		xvt_session_note(vm->session, 1, vm, UINT32_MAX, "%s; it is polled", text);
-	vm->bell.told = true;
+	vm->bell.reported = true;
 }
 
 /* A new guest generation has to prove its doorbell anew. */
 static void new_generation(struct xvt_vm_bell *b)
 {
-	b->proven = b->asked = b->told = b->crossed = false;
+	b->proven = b->asked = b->reported = b->crossed = false;
 	b->missed = 0;
 }
 

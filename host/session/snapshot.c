@@ -67,8 +67,8 @@ static void place_unmeasured(struct xvt_session *s, struct xvt_ring *r)
 	} else {
 		node = (struct xvt_clock_node){ .ring = r->id, .source = XVT_SOURCE_NONE };
 	}
-	r->cut.frozen = true;
-	r->cut.whole = !r->cut.look.nest;
+	r->snapshot.frozen = true;
+	r->snapshot.whole = !r->snapshot.look.nest;
 	xvt_ring_set_phase(r, XVT_PHASE_ASIDE);
 	xvt_ring_place_by(s, r, &node);
 	xvt_session_note(s, xvt_load(&r->ctl->state) == XVT_RING_ONLINE, vm, r->id,
@@ -91,8 +91,8 @@ static void snapshot_vm(struct xvt_session *s, struct xvt_vm *vm)
 		struct xvt_ring *r = vm->rings[i];
 
 		records |= xvt_load(&r->host->enable) == XVT_ENABLE_OVERWRITE;
-		if (!xvt_ring_cut(r) && r->phase == XVT_PHASE_NEW)
-			r->cut.on = false;
+		if (!xvt_ring_snapshot_begin(r) && r->phase == XVT_PHASE_NEW)
+			r->snapshot.on = false;
 	}
 	if (vm->phase == XVT_VM_ATTACHED && !records)
 		xvt_session_note(s, 2, vm, UINT32_MAX,
@@ -155,7 +155,7 @@ static void make_snapshot(struct xvt_session *s)
 	s->grace_clock = s->snapshot_clock;
 	s->next_pass_clock = s->snapshot_clock;
 	for (i = 0; i < s->nr_rings; i++) {
-		if (s->rings[i]->cut.on && s->rings[i]->phase == XVT_PHASE_NEW)
+		if (s->rings[i]->snapshot.on && s->rings[i]->phase == XVT_PHASE_NEW)
 			place_unmeasured(s, s->rings[i]);
 	}
 	xvt_session_note(
@@ -179,7 +179,7 @@ bool xvt_session_snapshot_copying(struct xvt_session *s)
 
 	for (i = 0; i < s->nr_rings; i++) {
 		struct xvt_ring *r = s->rings[i];
-		struct xvt_ring_cut *c = &r->cut;
+		struct xvt_ring_snapshot *c = &r->snapshot;
 
 		if (!c->on || r->phase == XVT_PHASE_BROKEN)
 			continue;
@@ -202,7 +202,7 @@ bool xvt_session_snapshot_copying(struct xvt_session *s)
  */
 static bool is_whole(const struct xvt_session *s, struct xvt_ring *r)
 {
-	if (xvt_pos_before(r->drain.read_pos, r->cut.until))
+	if (xvt_pos_before(r->drain.read_pos, r->snapshot.until))
 		return false;
 	if (xvt_ring_ready(r))
 		return xvt_run_next_ns(r->runs.first) > s->snapshot_ns;
@@ -227,7 +227,7 @@ bool xvt_session_snapshot_over(struct xvt_session *s, uint64_t now)
 
 	for (i = 0; i < s->nr_rings; i++) {
 		struct xvt_ring *r = s->rings[i];
-		struct xvt_ring_cut *c = &r->cut;
+		struct xvt_ring_snapshot *c = &r->snapshot;
 
 		if (!c->on || c->frozen || c->whole || r->phase == XVT_PHASE_BROKEN)
 			continue;

@@ -215,7 +215,7 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 	switch (r->event) {
 	case XVT_VMM_STOPPED:
 		if (!vm->stopped) {
-			pause_begins(s, vm, at_ns, !vm->told && !r->realtime_ns);
+			pause_begins(s, vm, at_ns, !vm->any_report && !r->realtime_ns);
 			vm->stop_ns = exact ? at_ns + WALL_NS : 0;
 			ask_epoch(vm);
 		}
@@ -241,7 +241,7 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 		break;
 	}
 	xvt_session_page_event(vm, r->event, at_ns);
-	vm->told = true;
+	vm->any_report = true;
 }
 
 void xvt_session_vmm_report(void *arg, const struct xvt_vmm_report *r)

@@ -12,10 +12,10 @@ static void note_bad_events(struct xvt_trace *t, size_t chunk)
 {
 	struct xvt_chunk_ref *ref = &t->chunks[chunk];
 
-	if (!ref->told)
+	if (!ref->noted)
 		xvt_trace_note_damage(t, ref->offset, sizeof(struct xvt_chunk_hdr) + ref->len,
 				      "an event reaches past its chunk");
-	ref->told = true;
+	ref->noted = true;
 }
 
 static void note_bad_events_at(struct xvt_trace *t, uint64_t offset)

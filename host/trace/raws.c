@@ -95,11 +95,11 @@ static bool spend(struct xvt_raws *raws, uint64_t bytes)
 	struct xvt_trace_raws *r = (struct xvt_trace_raws *)raws;
 
 	r->spent += bytes;
-	if (!r->told && r->spent <= r->budget + raws->events * LOADS_EVENT)
+	if (!r->noted && r->spent <= r->budget + raws->events * LOADS_EVENT)
 		return true;
-	if (!r->told)
+	if (!r->noted)
 		xvt_trace_note_damage(r->t, 0, 0, "it takes too much reading for its events");
-	r->told = true;
+	r->noted = true;
 	return false;
 }
 

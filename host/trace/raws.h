@@ -19,7 +19,7 @@ struct xvt_trace_raws {
 	uint64_t nameable;  /* bytes of the RAW chunks of `seen` */
 	uint8_t *seen;	    /* a bit for each chunk of the trace */
 	size_t seen_chunks; /* of them */
-	bool told;
+	bool noted;
 	bool reported_missing;
 	bool reported_named;
 	struct xvt_raws_slot {

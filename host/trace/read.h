@@ -28,7 +28,7 @@ struct xvt_chunk_ref {
 	uint16_t type;
 	bool bad;     /* was loaded and did not pass */
 	bool checked; /* was loaded and passed */
-	bool told;    /* its events do not fit it, and that was noted */
+	bool noted;   /* its events do not fit it, and that was noted */
 };
 
 /* A stretch of the file that is not readable. `why` is a constant. */

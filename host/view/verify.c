@@ -161,9 +161,9 @@ static bool overwritten_fits(const struct xvt_verify_state *v, uint32_t ring)
 	const uint64_t inside = laps ? XVT_MAXNEST : 0;
 
 	if (r->tells_all)
-		return r->told.overwritten >= s->overwritten &&
-		       r->told.overwritten <= xvt_u64_sum(s->overwritten, s->overwritten_doubt);
-	return r->told.overwritten <=
+		return r->recorded.overwritten >= s->overwritten &&
+		       r->recorded.overwritten <= xvt_u64_sum(s->overwritten, s->overwritten_doubt);
+	return r->recorded.overwritten <=
 	       xvt_u64_sum(s->overwritten, xvt_u64_sum(s->in_flight, inside));
 }
 
@@ -175,24 +175,24 @@ static void check_losses(struct xvt_verify_state *v, uint32_t ring)
 	char text[XVT_VERIFY_RING_TEXT];
 
 	for (unsigned int i = 0; i < XVT_LOST_CAUSES; i++) {
-		if (r->told.lost[i] != s->lost[i])
+		if (r->recorded.lost[i] != s->lost[i])
 			xvt_verify_violation(v, XVT_VERIFY_LOSS, xvt_ring_vm(v->t, ring),
 					     "%s: its records tell of %" PRIu64
 					     " lost (%s), the counters say %" PRIu64,
-					     xvt_verify_ring_text(v, ring, text), r->told.lost[i],
-					     xvt_lost_name(i), s->lost[i]);
+					     xvt_verify_ring_text(v, ring, text),
+					     r->recorded.lost[i], xvt_lost_name(i), s->lost[i]);
 	}
 	if (!overwritten_fits(v, ring))
 		xvt_verify_violation(v, XVT_VERIFY_LOSS, xvt_ring_vm(v->t, ring),
 				     "%s: its records tell of %" PRIu64
 				     " overwritten, the counters say %" PRIu64,
-				     xvt_verify_ring_text(v, ring, text), r->told.overwritten,
+				     xvt_verify_ring_text(v, ring, text), r->recorded.overwritten,
 				     s->overwritten);
-	if (r->told.dropped != s->dropped)
+	if (r->recorded.dropped != s->dropped)
 		xvt_verify_violation(
 			v, XVT_VERIFY_LOSS, xvt_ring_vm(v->t, ring),
 			"%s: its records tell of %" PRIu64 " dropped, the counters say %" PRIu64,
-			xvt_verify_ring_text(v, ring, text), r->told.dropped, s->dropped);
+			xvt_verify_ring_text(v, ring, text), r->recorded.dropped, s->dropped);
 }
 
 static void check_counts(struct xvt_verify_state *v, uint32_t ring)

@@ -50,9 +50,9 @@ static void add_lost(struct xvt_verify_ring *r, const struct xvt_event *ev)
 	if (!xvt_lost_get(ev->hdr, ev->payload, &lost))
 		return;
 	for (int i = 0; i < XVT_LOST_CAUSES; i++)
-		r->told.lost[i] += lost.lost[i];
-	r->told.overwritten += lost.overwritten;
-	r->told.dropped += lost.dropped;
+		r->recorded.lost[i] += lost.lost[i];
+	r->recorded.overwritten += lost.overwritten;
+	r->recorded.dropped += lost.dropped;
 }
 
 static void count(struct xvt_verify_state *v, struct xvt_verify_ring *r,

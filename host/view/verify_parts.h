@@ -60,10 +60,10 @@ struct xvt_verify_ring {
 	struct xvt_verify_place lane[2];
 	struct xvt_ring_stats stats;
 	bool has_stats;
-	bool tells_all;	       /* the LOST records have all overwritten records of `stats` */
-	struct xvt_lost told;  /* sums of the LOST records */
-	uint64_t hz;	       /* nominal rate, beyond the nodes */
-	uint64_t bound_ns_max; /* largest bound of a segment */
+	bool tells_all;		  /* the LOST records have all overwritten records of `stats` */
+	struct xvt_lost recorded; /* sums of the LOST records */
+	uint64_t hz;		  /* nominal rate, beyond the nodes */
+	uint64_t bound_ns_max;	  /* largest bound of a segment */
 	uint64_t events;
 	uint64_t late;
 	uint64_t backlog;

@@ -455,14 +455,14 @@ int __wrap_xvt_host_region_check(struct xvt_host_region *r)
 }
 
 /* So is finding out what a snapshot takes of a ring. */
-bool __real_xvt_ring_cut(struct xvt_ring *r);
-bool __wrap_xvt_ring_cut(struct xvt_ring *r);
-bool __wrap_xvt_ring_cut(struct xvt_ring *r)
+bool __real_xvt_ring_snapshot_begin(struct xvt_ring *r);
+bool __wrap_xvt_ring_snapshot_begin(struct xvt_ring *r);
+bool __wrap_xvt_ring_snapshot_begin(struct xvt_ring *r)
 {
 	bool held;
 
 	fuzz_memory_cutting(true);
-	held = __real_xvt_ring_cut(r);
+	held = __real_xvt_ring_snapshot_begin(r);
 	fuzz_memory_cutting(false);
 	fuzz_look_again(r->index);
 	return held;

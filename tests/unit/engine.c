@@ -214,8 +214,8 @@ static void keep(struct engine *e, const struct xvt_window *w, uint32_t i, uint3
 		ev->id = XVT_ID_LOST;
 		ev->len = sizeof(run->lost);
 		ev->lost = run->lost;
-		if (r->cut.on)
-			xvt_ring_cut_reported(r, &run->lost);
+		if (r->snapshot.on)
+			xvt_ring_snapshot_reported(r, &run->lost);
 		return;
 	}
 	h = record(e, run, n, &ev->guest);

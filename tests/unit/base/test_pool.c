@@ -55,7 +55,7 @@ static uint64_t held(void)
 	return a.used + a.kept + b.used + b.kept + common.used + common.kept;
 }
 
-START_TEST(who_has_much_to_do_gets_what_is_left)
+START_TEST(a_busy_ring_gets_what_is_left)
 {
 	void *of_a[64], *of_b[64];
 	unsigned int n = take_all(&a, of_a, 64), m;
@@ -87,7 +87,7 @@ START_TEST(what_was_borrowed_goes_back_first)
 }
 END_TEST
 
-START_TEST(only_who_gets_nothing_anywhere_is_full)
+START_TEST(a_pool_is_full_only_without_memory_anywhere)
 {
 	void *of_a[64];
 	unsigned int n = take_all(&a, of_a, OWN + LENT);
@@ -182,7 +182,7 @@ START_TEST(a_budget_that_shrinks_lets_go)
 END_TEST
 
 /* A ring without a clock. */
-START_TEST(who_may_keep_it_for_ever_is_lent_nothing)
+START_TEST(a_pool_that_may_keep_it_for_ever_is_lent_nothing)
 {
 	void *of_a[64];
 	unsigned int n = take_all(&a, of_a, OWN);
@@ -258,14 +258,14 @@ Suite *pool_suite(void)
 	TCase *tc = tcase_create("common");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, who_has_much_to_do_gets_what_is_left);
+	tcase_add_test(tc, a_busy_ring_gets_what_is_left);
 	tcase_add_test(tc, what_was_borrowed_goes_back_first);
-	tcase_add_test(tc, only_who_gets_nothing_anywhere_is_full);
+	tcase_add_test(tc, a_pool_is_full_only_without_memory_anywhere);
 	tcase_add_test(tc, a_turn_is_of_both);
 	tcase_add_test(tc, what_is_beyond_the_budget_has_a_limit);
 	tcase_add_test(tc, no_more_is_held_than_there_is);
 	tcase_add_test(tc, a_budget_that_shrinks_lets_go);
-	tcase_add_test(tc, who_may_keep_it_for_ever_is_lent_nothing);
+	tcase_add_test(tc, a_pool_that_may_keep_it_for_ever_is_lent_nothing);
 	tcase_add_test(tc, what_is_counted_takes_budget);
 	tcase_add_test(tc, maps_of_many_rings_stay_within_the_pool);
 	suite_add_tcase(s, tc);

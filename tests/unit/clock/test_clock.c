@@ -869,7 +869,7 @@ END_TEST
 
 /* A busy host is kept from looking for longer than its patience. If it asked anew each time, the
  * guest would answer every question, and no answer would be taken. */
-START_TEST(an_answer_that_came_while_nobody_looked_is_taken)
+START_TEST(an_answer_between_two_looks_is_taken)
 {
 	struct xvt_ring_ctl ctl = { 0 };
 	struct xvt_ring_host host = { 0 };
@@ -973,7 +973,7 @@ static void *answer_all(void *arg)
 
 /* An answer that is older than a guest stays is no reason to wait for the next one, even if that
  * would come: one question, and one word says when there is something to do. */
-START_TEST(who_answered_long_ago_is_asked_again_and_not_waited_for)
+START_TEST(a_ring_that_answered_long_ago_is_asked_but_not_awaited)
 {
 	struct present p = { 0 };
 	struct xvt_host_clock hc;
@@ -1108,9 +1108,9 @@ Suite *clock_suite(void)
 	tcase_add_loop_test(tc, the_handshake_finds_the_true_offset_within_its_bound, 0, 4);
 	tcase_add_loop_test(tc, the_handshake_bounds_hold_for_a_guest_of_another_rate, 0, 4);
 	tcase_add_test(tc, an_answer_with_an_old_number_is_no_answer);
-	tcase_add_test(tc, an_answer_that_came_while_nobody_looked_is_taken);
+	tcase_add_test(tc, an_answer_between_two_looks_is_taken);
 	tcase_add_test(tc, answers_that_come_seldom_are_not_forgotten);
-	tcase_add_test(tc, who_answered_long_ago_is_asked_again_and_not_waited_for);
+	tcase_add_test(tc, a_ring_that_answered_long_ago_is_asked_but_not_awaited);
 	suite_add_tcase(s, tc);
 	return s;
 }

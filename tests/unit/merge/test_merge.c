@@ -123,7 +123,7 @@ START_TEST(nest_0_with_commit_behind_resv_is_no_proof)
 }
 END_TEST
 
-START_TEST(a_ring_set_aside_holds_nobody_back_and_returns_in_the_late_lane)
+START_TEST(a_ring_set_aside_holds_none_back_and_returns_in_the_late_lane)
 {
 	struct xvt_slot slot;
 	struct engine e;
@@ -841,7 +841,7 @@ START_TEST(a_wide_witness_is_heard_only_before_its_ring_is_set_aside)
 END_TEST
 
 /* Silent but idle: the others go on, and what it writes afterwards is not late. */
-START_TEST(a_silent_ring_that_is_idle_holds_nobody_back_and_is_not_late)
+START_TEST(a_silent_idle_ring_holds_none_back_and_is_not_late)
 {
 	struct engine e;
 
@@ -1508,7 +1508,7 @@ static TCase *all_tests(const char *name)
 	tcase_add_test(tc, a_lap_before_a_new_generation_is_skipped);
 	tcase_add_test(tc, an_idle_ring_lets_the_others_pass_only_up_to_its_proof);
 	tcase_add_test(tc, nest_0_with_commit_behind_resv_is_no_proof);
-	tcase_add_test(tc, a_ring_set_aside_holds_nobody_back_and_returns_in_the_late_lane);
+	tcase_add_test(tc, a_ring_set_aside_holds_none_back_and_returns_in_the_late_lane);
 	tcase_add_test(tc, equal_times_are_ordered_by_machine_and_ring);
 	tcase_add_test(tc, a_mark_takes_its_place_and_is_not_counted);
 	tcase_add_test(tc, a_full_ring_tells_its_gap_between_the_right_two_numbers);
@@ -1532,7 +1532,7 @@ static TCase *all_tests(const char *name)
 	tcase_add_test(tc, a_witness_of_a_disturbed_machine_is_granted_no_creep);
 	tcase_add_test(tc, what_may_come_after_a_stop_waits_for_a_measurement);
 	tcase_add_test(tc, a_wide_witness_is_heard_only_before_its_ring_is_set_aside);
-	tcase_add_test(tc, a_silent_ring_that_is_idle_holds_nobody_back_and_is_not_late);
+	tcase_add_test(tc, a_silent_idle_ring_holds_none_back_and_is_not_late);
 	tcase_add_test(tc,
 		       what_lies_below_a_watermark_is_late_although_nothing_was_emitted_after_it);
 	tcase_add_test(tc, a_snapshot_taken_at_rest_goes_on_without_loss_or_duplicate);

@@ -221,7 +221,7 @@ static void check_schedules(uint64_t first, uint64_t end, uint64_t *while_on, ui
 	played_free(&reference);
 }
 
-START_TEST(the_trace_is_the_same_whoever_looks_at_the_rings_and_when)
+START_TEST(the_trace_does_not_depend_on_when_rings_are_looked_at)
 {
 	uint64_t base = number_of("XVT_SEED_BASE", 0),
 		 count = number_of("XVT_SCHEDULES", SCHEDULES);
@@ -345,7 +345,7 @@ Suite *schedules_suite(void)
 	TCase *tc = tcase_create("order");
 
 	tcase_set_timeout(tc, 600); /* for a hang, not for a slow machine */
-	tcase_add_test(tc, the_trace_is_the_same_whoever_looks_at_the_rings_and_when);
+	tcase_add_test(tc, the_trace_does_not_depend_on_when_rings_are_looked_at);
 	tcase_add_test(tc, what_depends_on_looking_is_flagged);
 	suite_add_tcase(s, tc);
 	return s;

@@ -168,7 +168,7 @@ static void until_closed(int sock)
 	close(sock);
 }
 
-START_TEST(who_reads_nothing_makes_room)
+START_TEST(a_client_that_reads_nothing_makes_room)
 {
 	int sock[CLIENTS], i;
 
@@ -180,7 +180,7 @@ START_TEST(who_reads_nothing_makes_room)
 	}
 	ask_and_serve("many", PIECES);
 	ask_and_serve("hello", 1);
-	/* The eldest made room; the others still wait for whoever reads. */
+	/* The eldest made room; the others still wait for a reader. */
 	until_closed(sock[0]);
 	for (i = 1; i < CLIENTS; i++) {
 		struct pollfd p = { .fd = sock[i], .events = POLLIN | POLLRDHUP };
@@ -193,7 +193,7 @@ START_TEST(who_reads_nothing_makes_room)
 }
 END_TEST
 
-START_TEST(who_says_too_much_is_dropped)
+START_TEST(a_client_that_sends_too_much_is_dropped)
 {
 	char text[2 * XVT_CONTROL_REQUEST_MAX];
 	int sock = connect_raw();
@@ -205,8 +205,8 @@ START_TEST(who_says_too_much_is_dropped)
 }
 END_TEST
 
-/* Somebody comes for whom there is no descriptor: that must not wake the recorder for ever. */
-START_TEST(who_finds_no_descriptor_is_sent_away)
+/* A client comes for which there is no descriptor: that must not wake the recorder for ever. */
+START_TEST(a_client_without_a_descriptor_is_refused)
 {
 	struct rlimit limit, few;
 	int sock = connect_raw(), taken[FEW], i, n = 0;
@@ -229,7 +229,7 @@ START_TEST(who_finds_no_descriptor_is_sent_away)
 }
 END_TEST
 
-START_TEST(who_goes_in_the_middle_leaves_nothing)
+START_TEST(a_client_gone_in_the_middle_leaves_nothing)
 {
 	int sock = connect_raw(), i;
 
@@ -270,7 +270,7 @@ START_TEST(a_line_comes_in_parts)
 }
 END_TEST
 
-/* The path's mode keeps others out; and if it does not, who they are does. */
+/* The path's mode keeps others out; and if it does not, their user id does. */
 START_TEST(others_are_not_answered)
 {
 	struct stat st;
@@ -280,7 +280,7 @@ START_TEST(others_are_not_answered)
 	ck_assert_int_eq(stat(path, &st), 0);
 	ck_assert_int_eq(st.st_mode & 0777, 0600);
 	if (geteuid()) {
-		printf("skip: not root, so nobody else can be\n");
+		printf("skip: not root, so no other user can be\n");
 		return;
 	}
 	ck_assert_int_eq(chmod(path, 0666), 0);
@@ -370,7 +370,7 @@ static bool is_there(const char *name)
 	return !lstat(name, &st);
 }
 
-/* As somebody leaves it who is killed. */
+/* As a killed program leaves it. */
 static void leave_stale(const char *name)
 {
 	struct xvt_listener l;
@@ -424,7 +424,7 @@ START_TEST(what_killed_recorders_left_is_removed)
 }
 END_TEST
 
-/* Somebody has put his own there meanwhile. */
+/* Another program has put its own there meanwhile. */
 START_TEST(only_what_is_ours_is_removed)
 {
 	const char *name = scratch_path("mine");
@@ -471,10 +471,10 @@ Suite *control_suite(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, an_answer_has_any_length);
-	tcase_add_test(tc, who_reads_nothing_makes_room);
-	tcase_add_test(tc, who_says_too_much_is_dropped);
-	tcase_add_test(tc, who_finds_no_descriptor_is_sent_away);
-	tcase_add_test(tc, who_goes_in_the_middle_leaves_nothing);
+	tcase_add_test(tc, a_client_that_reads_nothing_makes_room);
+	tcase_add_test(tc, a_client_that_sends_too_much_is_dropped);
+	tcase_add_test(tc, a_client_without_a_descriptor_is_refused);
+	tcase_add_test(tc, a_client_gone_in_the_middle_leaves_nothing);
 	tcase_add_test(tc, a_line_comes_in_parts);
 	tcase_add_test(tc, others_are_not_answered);
 	tcase_add_test(tc, it_answers_while_the_sink_waits);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * test_session_drain.c - rings at rest: who may rest, what wakes, and that nobody waits for them;
- * and whose clock is asked for when there are more rings than questions. The clock source is a
- * script: it answers when the test wants it to.
+ * test_session_drain.c - parked rings: which may be parked, what wakes them, and that none waits
+ * for them; and whose clock is asked for when there are more rings than questions. The clock source
+ * is a script: it answers when the test wants it to.
  */
 #define _GNU_SOURCE
 #include "suites.h"
@@ -101,7 +101,7 @@ static void until_all_rest(void)
 	ck_assert(all_rest());
 }
 
-/* Nobody asks for its clock, and it is nobody's turn. */
+/* No request of its clock is open, and none is due. */
 static void leave_in_peace(uint32_t i)
 {
 	s->rings[i]->clock.next_burst_clock = s->clock_due[i] =
@@ -180,7 +180,7 @@ static uint64_t written(const struct xvt_sink *sink)
 }
 
 /* The write takes a while, and the ring is awake all the time. */
-START_TEST(a_debt_is_paid_whoever_is_awake_meanwhile)
+START_TEST(a_checkpoint_ends_whatever_is_active_meanwhile)
 {
 	const struct xvt_ring_host *h = s->rings[1]->host;
 	unsigned int n;
@@ -249,7 +249,7 @@ START_TEST(losses_are_paid_for_before_the_second_is_over)
 }
 END_TEST
 
-/* Who cannot wait for the rings any more has not taken all: the next recorder must learn that. */
+/* A recorder that cannot wait for the rings has not taken all: the next one must learn that. */
 START_TEST(a_loop_that_fails_at_the_end_is_no_end_in_order)
 {
 	const struct xvt_host_page *page = xvt_host_region_page(&rec.vm->region);
@@ -327,7 +327,7 @@ END_TEST
 static uint64_t told_bytes;
 static bool told_ending;
 
-/* Somebody asks while the last of it is being written. */
+/* A client asks while the last of it is being written. */
 static int ask_at_the_end(struct xvt_sink *sink)
 {
 	struct xvt_json *j = xvt_json_new();
@@ -404,8 +404,8 @@ START_TEST(a_ring_that_is_overrun_is_full)
 }
 END_TEST
 
-/* A clock may creep, but nobody waits for one that says nothing longer than for anybody. */
-START_TEST(who_is_silent_for_long_holds_back_no_longer)
+/* A clock may creep, but a silent one is waited for no longer than any other. */
+START_TEST(a_ring_silent_for_long_holds_back_no_longer)
 {
 	struct xvt_ring *r = s->rings[1];
 	struct xvt_parked rest = rec.vm->parked[1];
@@ -432,7 +432,7 @@ START_TEST(who_is_silent_for_long_holds_back_no_longer)
 }
 END_TEST
 
-/* Its clock is measured as long as it is there, and nobody looks anything up. */
+/* Its clock is measured as long as it is there, and nothing is looked up. */
 START_TEST(an_idle_ring_needs_few_nodes)
 {
 	struct xvt_ring *r = s->rings[1];
@@ -482,8 +482,8 @@ START_TEST(nodes_of_a_ring_that_is_never_idle_are_counted)
 }
 END_TEST
 
-/* Set aside, it still says what cannot come from it; but not when nobody has looked since. */
-START_TEST(nobody_waits_for_memory_that_is_being_restored)
+/* Set aside, it still says what cannot come from it; but not without a look since. */
+START_TEST(restored_memory_is_not_waited_for)
 {
 	struct xvt_ring *r = s->rings[1];
 
@@ -535,7 +535,7 @@ START_TEST(counters_that_go_back_do_not_end_a_ring)
 END_TEST
 
 /* Nor does a ring that was set aside hold others back when it cannot be looked at any more. */
-START_TEST(who_goes_back_all_the_time_holds_nobody_back)
+START_TEST(a_ring_that_goes_back_all_the_time_holds_none_back)
 {
 	struct xvt_ring *r = s->rings[1];
 	unsigned int k, back = 0;
@@ -672,7 +672,7 @@ END_TEST
 
 /* What is told between the look at a machine and the end of the pass (a push that waits for the
  * disk runs the loop) counts as well. */
-START_TEST(nobody_lies_down_who_was_woken_meanwhile)
+START_TEST(a_ring_woken_meanwhile_is_not_parked)
 {
 	uint32_t i;
 
@@ -840,7 +840,7 @@ START_TEST(so_many_questions_are_open_and_everybody_is_asked)
 }
 END_TEST
 
-START_TEST(those_who_do_not_answer_leave_room_for_the_others)
+START_TEST(silent_rings_leave_room_for_the_others)
 {
 	struct xvt_ring **rings = s->rings;
 	uint64_t now = xvt_clock_read();
@@ -1020,7 +1020,7 @@ static uint32_t nr_live(void)
 }
 
 /* Its second measurement is due soon, however seldom others are. */
-START_TEST(who_begins_does_not_wait_for_the_moments_of_the_idle)
+START_TEST(a_beginning_ring_does_not_wait_for_idle_ones)
 {
 	uint64_t now = xvt_clock_read();
 	uint32_t n;
@@ -1055,7 +1055,7 @@ START_TEST(all_rings_begin_with_the_rate_of_the_first)
 		now = next_turn(now);
 	ck_assert_uint_eq(nr_live(), RINGS - 1);
 	ck_assert_uint_eq(s->rings[1]->clock.map.count, 1);
-	ck_assert_int_eq(s->rings[RINGS - 1]->phase, XVT_PHASE_NEW); /* nobody has asked it */
+	ck_assert_int_eq(s->rings[RINGS - 1]->phase, XVT_PHASE_NEW); /* not requested yet */
 }
 END_TEST
 
@@ -1077,7 +1077,7 @@ START_TEST(a_guest_that_answers_meanwhile_is_met_and_the_map_is_not_touched)
 	r->clock.next_burst_clock = s->clock_due[0] = s->clocks_due = s->next_scan_clock = 0;
 	ck_assert(xvt_session_clocks(s, xvt_clock_read()));
 	ck_assert_uint_eq(s->nr_asked, 1);
-	/* Where its region is about to go, nobody looks at its words. */
+	/* Where its region is about to go, its words are not loaded. */
 	ck_assert_ptr_nonnull(s->asked[0].wait.word);
 	xvt_session_clock_forget(s, rec.vm);
 	ck_assert_ptr_null(s->asked[0].wait.word);
@@ -1255,8 +1255,8 @@ START_TEST(a_short_wait_costs_nothing)
 }
 END_TEST
 
-/* Nobody else may be blamed for it. */
-START_TEST(a_recorder_that_was_away_charges_nobody)
+/* No other ring may be blamed for it. */
+START_TEST(a_recorder_that_was_away_charges_no_ring)
 {
 	const uint64_t budget = rec.vm->stall.left_ns;
 	unsigned int i;
@@ -1294,14 +1294,14 @@ Suite *session_drain_suite(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, an_event_does_not_wait_for_rings_at_rest);
-	tcase_add_test(tc, a_debt_is_paid_whoever_is_awake_meanwhile);
-	tcase_add_test(tc, who_is_silent_for_long_holds_back_no_longer);
+	tcase_add_test(tc, a_checkpoint_ends_whatever_is_active_meanwhile);
+	tcase_add_test(tc, a_ring_silent_for_long_holds_back_no_longer);
 	tcase_add_test(tc, an_idle_ring_needs_few_nodes);
 	tcase_add_test(tc, nodes_of_a_ring_that_is_never_idle_are_counted);
 	tcase_add_test(tc, a_ring_that_is_gone_keeps_one_node);
-	tcase_add_test(tc, nobody_waits_for_memory_that_is_being_restored);
+	tcase_add_test(tc, restored_memory_is_not_waited_for);
 	tcase_add_loop_test(tc, counters_that_go_back_do_not_end_a_ring, 0, 2);
-	tcase_add_test(tc, who_goes_back_all_the_time_holds_nobody_back);
+	tcase_add_test(tc, a_ring_that_goes_back_all_the_time_holds_none_back);
 	tcase_add_test(tc, what_is_due_goes_back_with_the_counters);
 	tcase_add_test(tc, a_recording_can_be_asked_until_it_is_freed);
 	tcase_add_test(tc, a_loop_that_fails_at_the_end_is_no_end_in_order);
@@ -1311,21 +1311,21 @@ Suite *session_drain_suite(void)
 	tcase_add_loop_test(tc, whatever_its_words_say_anew_wakes_it, 0,
 			    sizeof(changes) / sizeof(changes[0]));
 	tcase_add_test(tc, what_its_vmm_tells_wakes_a_machine);
-	tcase_add_test(tc, nobody_lies_down_who_was_woken_meanwhile);
+	tcase_add_test(tc, a_ring_woken_meanwhile_is_not_parked);
 	tcase_add_test(tc, memory_that_went_back_wakes_a_machine);
 	tcase_add_test(tc, everybody_has_a_turn);
 	tcase_add_test(tc, so_many_questions_are_open_and_everybody_is_asked);
-	tcase_add_test(tc, those_who_do_not_answer_leave_room_for_the_others);
+	tcase_add_test(tc, silent_rings_leave_room_for_the_others);
 	tcase_add_test(tc, each_ring_of_a_machine_has_its_turn);
 	tcase_add_test(tc, silent_rings_of_one_machine_do_not_keep_another_from_being_asked);
 	tcase_add_test(tc, a_machine_that_answers_slowly_uses_up_its_own_time);
-	tcase_add_test(tc, who_begins_does_not_wait_for_the_moments_of_the_idle);
+	tcase_add_test(tc, a_beginning_ring_does_not_wait_for_idle_ones);
 	tcase_add_test(tc, all_rings_begin_with_the_rate_of_the_first);
 	tcase_add_test(tc, a_machine_that_holds_back_again_and_again_is_barred_for_longer);
 	tcase_add_test(tc, all_rings_of_a_machine_have_one_budget);
 	tcase_add_test(tc, rings_that_hold_in_turns_wait_for_nothing_once);
 	tcase_add_test(tc, a_short_wait_costs_nothing);
-	tcase_add_test(tc, a_recorder_that_was_away_charges_nobody);
+	tcase_add_test(tc, a_recorder_that_was_away_charges_no_ring);
 	tcase_add_test(tc, a_disk_that_holds_all_machines_excuses_but_not_for_ever);
 	tcase_add_test(tc, a_guest_that_answers_meanwhile_is_met_and_the_map_is_not_touched);
 	suite_add_tcase(suite, tc);

@@ -113,7 +113,7 @@ static void setup(void)
 	s = rec.s;
 	r = s->rings[0];
 	xvt_ring_set_phase(r, XVT_PHASE_LIVE);
-	r->measure.source = (struct xvt_clock_source *)&rec; /* nobody looks into it */
+	r->measure.source = (struct xvt_clock_source *)&rec; /* not used */
 	r->measure.source_ops = &script;
 	r->clock.map.hz = rec.vm->guest_hz = s->clock.hz;
 	rec.vm->trust_guest_clock = true;
@@ -259,14 +259,14 @@ START_TEST(vcpus_that_are_not_there_do_not_make_the_recorder_look_at_once)
 
 	kvm_says(truth);
 	use->gap_ns = 32 * SECOND_NS;
-	use->told = true;
+	use->reported = true;
 	xvt_store(&r->ctl->hw_id, 4242u);
 	before = xvt_clock_read();
 	for (i = 0; i < 100 && use->source; i++)
 		burst(true);
 	ck_assert_ptr_null(use->source);
 	ck_assert_uint_eq(use->gap_ns, 32 * SECOND_NS);
-	ck_assert(use->told);
+	ck_assert(use->reported);
 	ck_assert_int_gt((int64_t)(use->next_look_clock - before),
 			 (int64_t)ticks(s, 31 * SECOND_NS));
 	burst(true);

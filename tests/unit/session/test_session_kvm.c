@@ -236,7 +236,7 @@ START_TEST(a_changed_offset_begins_an_epoch_and_is_measured)
 }
 END_TEST
 
-/* The nodes before and after it are those of a clock that nobody touched. */
+/* The nodes before and after it are those of a clock that was not changed. */
 START_TEST(a_clock_that_was_moved_and_moved_back_has_no_tight_bound)
 {
 	struct xvt_ring *r = vm->rings[1];

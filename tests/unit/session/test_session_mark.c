@@ -33,7 +33,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-	phase_anew(r, XVT_PHASE_DONE); /* nobody answers */
+	phase_anew(r, XVT_PHASE_DONE); /* no guest answers */
 	recording_end(&rec);
 }
 
@@ -110,7 +110,7 @@ START_TEST(another_number_is_no_acknowledgement)
 	xvt_store(&r->ctl->mark_ack, r->mark.last.number + 1);
 	xvt_session_put_marks(s);
 	ck_assert_uint_eq(marks(m, 4), 0);
-	/* The one that comes next is not taken for that which nobody wrote. */
+	/* The one that comes next is not taken for the one that was never written. */
 	r->mark.next_clock = 0;
 	xvt_session_mark(r);
 	xvt_session_put_marks(s);

@@ -36,7 +36,7 @@ static void setup(void)
 static void teardown(void)
 {
 	if (rec.s)
-		phase_anew(rec.vm->rings[0], XVT_PHASE_DONE); /* nobody answers */
+		phase_anew(rec.vm->rings[0], XVT_PHASE_DONE); /* no guest answers */
 	recording_end(&rec);
 }
 
@@ -527,7 +527,7 @@ static void all_events(uint64_t *n, uint64_t *first_ns, uint64_t *last_ns, uint6
 	xvt_trace_close(t);
 }
 
-/* The clock of a guest that nobody has seen: it began at 0 a second ago, or long before us. */
+/* The clock of a guest that was not seen yet: it began at 0 a second ago, or long before us. */
 static uint64_t clock_from;
 
 static uint64_t own_clock(void *arg)

@@ -335,7 +335,7 @@ START_TEST(what_went_wrong_is_told_as_such)
 }
 END_TEST
 
-START_TEST(a_region_that_nobody_formatted)
+START_TEST(a_region_that_is_not_formatted)
 {
 	const char *path = scratch_path("empty");
 	struct xvt_vm *g2;
@@ -359,7 +359,7 @@ START_TEST(a_region_that_nobody_formatted)
 }
 END_TEST
 
-/* An answer that is too wide to become a node is an answer: who gives it is neither paused nor
+/* An answer that is too wide to become a node is an answer: its guest is neither paused nor
  * dead, and only slow because the host is. */
 START_TEST(a_guest_that_answers_is_not_silent_although_no_node_comes_of_it)
 {
@@ -465,7 +465,7 @@ Suite *session_vmm_suite(void)
 	tcase_add_test(t, a_silent_ring_that_still_bears_witness_is_not_set_aside);
 	tcase_add_test(t, a_guest_that_answers_is_not_silent_although_no_node_comes_of_it);
 	tcase_add_test(t, what_went_wrong_is_told_as_such);
-	tcase_add_test(t, a_region_that_nobody_formatted);
+	tcase_add_test(t, a_region_that_is_not_formatted);
 	suite_add_tcase(suite, t);
 	return suite;
 }

@@ -70,7 +70,7 @@ static void connect_both(void)
 	ck_assert_uint_eq(target, 1u << 16);
 }
 
-/* As the drain left it long ago: all is there, and nobody is inside. */
+/* As the drain left it long ago: all is there, and no event is open. */
 static void drained(void)
 {
 	phase_anew(r, XVT_PHASE_LIVE);
@@ -102,7 +102,7 @@ static void setup(void)
 static void teardown(void)
 {
 	xvt_ring_set_phase(
-		r, XVT_PHASE_BROKEN); /* nobody answers, and what was never written is not read */
+		r, XVT_PHASE_BROKEN); /* no guest answers, and what was never written is not read */
 	xvt_doorbell_server_close(server);
 	recording_end(&rec);
 	close(guest);
@@ -165,7 +165,7 @@ START_TEST(no_sleep_before_the_guest_has_rung)
 }
 END_TEST
 
-START_TEST(who_never_rings_is_told_once)
+START_TEST(a_guest_that_never_rings_is_reported_once)
 {
 	unsigned int i;
 
@@ -251,7 +251,7 @@ START_TEST(what_keeps_it_awake)
 	xvt_session_got_up(s, xvt_clock_read());
 	drained();
 	open_mark();
-	r->mark.last.host_clock_before -= ticks(s, SECOND_NS); /* nobody writes it */
+	r->mark.last.host_clock_before -= ticks(s, SECOND_NS); /* it is not written */
 	ck_assert(asleep());
 }
 END_TEST
@@ -271,7 +271,7 @@ START_TEST(the_next_second_ends_it)
 }
 END_TEST
 
-/* Somebody has written since the drain has looked: need_wake may have come too late for it. */
+/* An event was written since the drain has looked: need_wake may have come too late for it. */
 START_TEST(a_last_look_keeps_it_awake)
 {
 	const uint64_t payload[2] = { 0, 1 };
@@ -311,7 +311,7 @@ START_TEST(a_ring_wakes_it)
 	ck_assert_uint_eq(vm->bell.wakes, 1);
 	ck_assert_uint_eq(s->next_pass_clock, now);
 	ck_assert_uint_eq(s->last_pass_clock, now); /* it was not held up */
-	/* Nobody listens to it while awake. */
+	/* It has no listener while active. */
 	ring();
 	ck_assert_int_eq(xvt_loop_run(rec.loop, 0), 0);
 	/* And one for something else, or one that was late, is no wake. */
@@ -462,7 +462,7 @@ Suite *session_wake_suite(void)
 
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, no_sleep_before_the_guest_has_rung);
-	tcase_add_test(tc, who_never_rings_is_told_once);
+	tcase_add_test(tc, a_guest_that_never_rings_is_reported_once);
 	tcase_add_test(tc, what_keeps_it_awake);
 	tcase_add_test(tc, the_next_second_ends_it);
 	tcase_add_test(tc, a_last_look_keeps_it_awake);

@@ -19,7 +19,7 @@ static void cut_all(struct engine *e)
 
 	for (i = 0; i < e->nr_rings; i++) {
 		engine_node(e, i, EARLIER);
-		xvt_ring_cut(e->rings[i]);
+		xvt_ring_snapshot_begin(e->rings[i]);
 	}
 	e->merge.limit_ns = T;
 }
@@ -232,7 +232,7 @@ static void overtake(uint32_t early, uint32_t lead, uint32_t lag)
 	write_subbufs(&e, 0, 9, &time);
 	cut_all(&e);
 	last = e.numbers[0];
-	held = e.rings[0]->cut.look.attempted - e.rings[0]->cut.base_attempted;
+	held = e.rings[0]->snapshot.look.attempted - e.rings[0]->snapshot.base_attempted;
 	first = last - held + 1;
 	if (early)
 		write_subbufs(&e, 0, early, &end);
@@ -257,7 +257,7 @@ static void overtake(uint32_t early, uint32_t lead, uint32_t lag)
 	ck_assert_uint_eq(e.rings[0]->account.stats.events, counted(&e));
 	ck_assert_uint_eq(e.rings[0]->account.stats.overwritten, held - counted(&e));
 	if (counted(&e)) /* and the trace says where */
-		ck_assert_uint_eq(e.rings[0]->cut.told.overwritten, held - counted(&e));
+		ck_assert_uint_eq(e.rings[0]->snapshot.reported.overwritten, held - counted(&e));
 	/* The newest ones are there, in a row. */
 	expect = last + 1 - counted(&e);
 	ck_assert_uint_ge(expect, first);
@@ -323,9 +323,9 @@ START_TEST(without_a_clock_nothing_after_the_look_before_the_cut_is_taken)
 	engine_write(&e, 0, T + 1); /* as its ticks say; but it was there before */
 	e.now = T + 2;
 	ck_assert_int_eq(xvt_reserve(&e.writers[0], XVT_ID_U64, 8, &slot), 0);
-	ck_assert(xvt_ring_cut(r));
-	r->cut.look_clock = T - 1;
-	r->cut.frozen = true;
+	ck_assert(xvt_ring_snapshot_begin(r));
+	r->snapshot.look_clock = T - 1;
+	r->snapshot.frozen = true;
 	e.merge.limit_ns = T;
 	ck_assert_int_eq(xvt_clock_map_add(&r->clock.map, &node), 0);
 	r->clock.map.closed = true;
@@ -358,7 +358,7 @@ START_TEST(losses_and_discards_are_those_of_the_window)
 	ck_assert_int_eq(xvt_write(&e.writers[0], XVT_ID_U64, much, sizeof(much)), -ENOSPC);
 	ck_assert_int_eq(xvt_reserve(&e.writers[0], XVT_ID_U64, 8, &slot), 0);
 	xvt_discard(&e.writers[0], &slot);
-	cut_all(&e); /* told by nobody but the counters */
+	cut_all(&e); /* reported by the counters alone */
 	engine_drain(&e, T + 1);
 	engine_node(&e, 0, T + 10);
 	engine_drain(&e, T + 20);

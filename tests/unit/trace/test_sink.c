@@ -146,7 +146,7 @@ START_TEST(a_refusal_of_direct_writes_leaves_no_zeros_behind)
 END_TEST
 
 /* A chunk behind a padded one may begin within its zeros, and must not be overtaken by them. */
-START_TEST(zeros_of_a_refused_write_overtake_nobody)
+START_TEST(zeros_of_a_refused_write_come_after_all_others)
 {
 	const char *path = scratch_path("refused");
 	const size_t full = 5u << 20;
@@ -192,7 +192,7 @@ static void somebody_else(struct xvt_op *op, int res)
 }
 
 /* A caller that waits for the disk is in the middle of something, and its buffer on its way. */
-START_TEST(while_the_sink_waits_nobody_else_is_called)
+START_TEST(while_the_sink_waits_nothing_else_is_called)
 {
 	const char *path = scratch_path("waits");
 	int fd = eventfd(1, EFD_CLOEXEC);
@@ -453,8 +453,8 @@ Suite *sink_suite(void)
 	tcase_add_loop_test(t, file_is_what_was_written, 0, 2);
 	tcase_add_test(t, a_refusal_of_direct_writes_is_no_error);
 	tcase_add_test(t, a_refusal_of_direct_writes_leaves_no_zeros_behind);
-	tcase_add_test(t, zeros_of_a_refused_write_overtake_nobody);
-	tcase_add_test(t, while_the_sink_waits_nobody_else_is_called);
+	tcase_add_test(t, zeros_of_a_refused_write_come_after_all_others);
+	tcase_add_test(t, while_the_sink_waits_nothing_else_is_called);
 	tcase_add_loop_test(t, full_disk_leaves_a_true_beginning, 0, 2);
 	tcase_add_loop_test(t, a_patient_sink_outlives_a_full_disk, 0, 4);
 	tcase_add_test(t, a_patient_sink_has_space_for_what_it_took);

@@ -120,7 +120,7 @@ static bool ready(void)
 	return xvt_doorbell_ready(bell, &target);
 }
 
-START_TEST(a_ring_wakes_who_waits)
+START_TEST(a_ring_wakes_its_waiter)
 {
 	int ours = eventfd(0, EFD_CLOEXEC);
 	uint32_t target;
@@ -306,7 +306,7 @@ START_TEST(nonsense_is_told_and_leaves_no_bell)
 }
 END_TEST
 
-START_TEST(who_is_not_there_is_an_error)
+START_TEST(a_socket_that_is_missing_is_an_error)
 {
 	struct xvt_doorbell *none = NULL;
 	char why[256], longer[200];
@@ -635,14 +635,14 @@ Suite *doorbell_suite(void)
 	TCase *tc = tcase_create("client");
 
 	tcase_add_checked_fixture(tc, setup, teardown);
-	tcase_add_test(tc, a_ring_wakes_who_waits);
+	tcase_add_test(tc, a_ring_wakes_its_waiter);
 	tcase_add_test(tc, a_bell_outlives_its_server);
 	tcase_add_test(tc, peers_that_come_and_go_leave_nothing);
 	tcase_add_loop_test(tc, nonsense_is_told_and_leaves_no_bell, 0,
 			    sizeof(bad) / sizeof(bad[0]));
 	suite_add_tcase(s, tc);
 	tc = tcase_create("nobody");
-	tcase_add_test(tc, who_is_not_there_is_an_error);
+	tcase_add_test(tc, a_socket_that_is_missing_is_an_error);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("server");
 	tcase_add_checked_fixture(tc, serve, unserve);

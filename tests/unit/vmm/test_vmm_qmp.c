@@ -561,7 +561,7 @@ START_TEST(a_migration_that_failed_runs_on_at_its_source)
 }
 END_TEST
 
-START_TEST(moved_to_where_nobody_listens_yet)
+START_TEST(moved_to_a_socket_without_a_listener)
 {
 	say(STAMP "\"event\": \"STOP\"}\r\n");
 	answer("postmigrate", "false");
@@ -614,7 +614,7 @@ Suite *vmm_qmp_suite(void)
 	tcase_add_test(t, what_is_said_where_it_runs_counts);
 	tcase_add_test(t, the_end_of_a_pause_that_is_read_before_its_beginning);
 	tcase_add_test(t, a_migration_that_failed_runs_on_at_its_source);
-	tcase_add_test(t, moved_to_where_nobody_listens_yet);
+	tcase_add_test(t, moved_to_a_socket_without_a_listener);
 	tcase_add_test(t, killed_while_it_ran_although_another_one_waits);
 	suite_add_tcase(s, t);
 	return s;
