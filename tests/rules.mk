@@ -58,9 +58,13 @@ proof-bad-traces: test-programs
 	$(Q)MIB=100 ZSTD_PLANS= tests/cli/t_bad_trace_cost.sh
 PROOFS += proof-bad-traces
 
-# No root, no guests, no network, under a minute.
+# No root, no guests, no network, under a minute: two halves at the same time.
+.PHONY: check-programs check-quick
 check: test-programs check-freestanding
-	$(Q)tests/run.sh fast
+	$(Q)$(MAKE) --no-print-directory -j2 -Otarget check-programs check-quick
+
+check-programs check-quick:
+	$(Q)env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL tests/run.sh $(@:check-%=%)
 
 # Kernel module (with either back-end), guest tools and guest image.
 .PHONY: guest
@@ -82,7 +86,7 @@ test: setup
 	$(Q)$(MAKE) --no-print-directory compile-both test-programs check-freestanding
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/asan ASAN=1 all
 	$(Q)$(MAKE) --no-print-directory guest
-	$(Q)tests/run.sh fast proofs vm
+	$(Q)tests/run.sh whole proofs vm
 endif
 
 # One suite or case of a Check program under gdb: see tests/debug.sh.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# slow: not in make check
 # Bad regions and outputs: one clear error line, exit 1 or 2, no crash (AddressSanitizer where
 # that build is there), and good data around it is kept.
 set -u

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# slow: not in make check
 # shellcheck disable=SC2317,SC2059,SC2094
 # Bad traces and bad outputs: exactly one clear line on stderr, exit 0, 1 or 2 as it deserves, no
 # crash (AddressSanitizer where that build is there).

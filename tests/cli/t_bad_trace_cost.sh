@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# slow: not in make check
 # Traces that are meant to hurt their reader, by plan: report, stat, verify and export end within
 # 512 MiB and 20 s of CPU time for each million events, whatever the file is. What a compressed one
 # unpacks to is not bounded by its size: there only the time for each event is.

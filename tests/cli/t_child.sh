@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# slow: not in make check
 # shellcheck disable=SC2317
 # xvtrace record -- CMD: the recording ends with the command, and the command with the recording, whether it wants to
 # or not.

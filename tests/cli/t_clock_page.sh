@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# slow: not in make check
 # shellcheck disable=SC2317
 # The clock page from end to end: a program that records reads it in its region, another program of
 # the host in the recorder's file; both are right, neither goes back, and active time stands while

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# slow: not in make check
 # shellcheck disable=SC2317
 # Damage is told by every command that reads a trace, whatever chunk it is in and whether or not the
 # command needs that chunk: on stderr, by the exit status, and in stat's JSON.

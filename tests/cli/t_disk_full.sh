@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# slow: not in make check
 # shellcheck disable=SC2317
 # A disk that runs full under a recording of two guests: it goes on when there is space again, every event is in the
 # file or counted, and the file verifies. One guest that writes too much takes nothing of the other's part of the space.

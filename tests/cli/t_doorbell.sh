@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# slow: not in make check
 # shellcheck disable=SC2317
 # An idle recorder sleeps until its guest rings, and a guest that does not ring loses nothing by it: it is polled. The
 # guest is a program that is a peer of `region serve`, as QEMU is.

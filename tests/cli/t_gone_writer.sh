@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# slow: not in make check
 # shellcheck disable=SC2317
 # Rings whose writers were gone before the recording began: one that older traces account for is not in the trace, one
 # that still holds something is, with its counters.

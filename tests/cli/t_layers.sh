@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# slow: not in make check
 # tests/check-layers.sh sees what tests/layers.txt forbids. Each kind of fault is put into a copy of
 # the tree once.
 set -u

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# slow: not in make check
 # shellcheck disable=SC2317
 # A trace that cannot be written as fast as guests write, or no further: the recorder stays within its memory, the
 # guests are not held up, they drop and count, and the file adds up.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# slow: not in make check
 # shellcheck disable=SC2317
 # A recording learns from a real QEMU when its machine stands still. The machine has no guest: what
 # is asked is what QEMU says and what the recorder makes of it; a program writes into the region.

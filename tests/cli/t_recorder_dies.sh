@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# slow: not in make check
 # shellcheck disable=SC2317
 # A recorder was killed and left its rings switched on. The next one finds no clock, because their writer stands still:
 # when it ends they are off all the same, for no recorder is left. Or their writer has ended meanwhile: what it left comes

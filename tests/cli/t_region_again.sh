@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# slow: not in make check
 # shellcheck disable=SC2317
 # The file of a region is deleted and made anew while it is recorded, as when a machine is started again: said, and
 # the new one is recorded, too, under a name of its own; also when it cannot be had at once, when one that is no region

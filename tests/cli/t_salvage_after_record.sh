@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# slow: not in make check
 # shellcheck disable=SC2317
 # What a recorder has taken, salvage does not give again, in either mode; what came after, it does.
 set -u

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# slow: not in make check
 # shellcheck disable=SC2317
 # xvtrace status: what recorders at work do, also while they wait for a disk or for memory, what holds the others back,
 # and nothing of those that died.
