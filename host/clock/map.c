@@ -434,7 +434,7 @@ uint64_t xvt_clock_map_own_hz(const struct xvt_clock_map *m)
 	if (gained(m, a, b) <= doubt)
 		return m->hz;
 	hz = xvt_u64_scale(b->guest - a->guest, 1000000000u, host_ns);
-	return hz >= 1000 && hz <= 20000000000ull ? hz : m->hz;
+	return xvt_clock_plausible_hz(hz) ? hz : m->hz;
 }
 
 int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)

@@ -103,6 +103,14 @@ struct xvt_clock_map {
 	bool closed; /* no node will follow: extrapolate instead of waiting */
 };
 
+/* Whether a rate that a guest claims, or that its answers give, can be that of a counter. Lines of
+ * a map at any other rate would not fit the file, which takes a run of ticks below 2^63. */
+static inline bool xvt_clock_plausible_hz(uint64_t hz)
+{
+	return hz >= 1000 && hz <= 20000000000ull;
+}
+
+/* hz: plausible. */
 void xvt_clock_map_init(struct xvt_clock_map *m, uint64_t hz);
 /* No value from before host_ns will be looked up any more: older nodes may be dropped. */
 void xvt_clock_map_forget(struct xvt_clock_map *m, uint64_t host_ns);

@@ -112,7 +112,7 @@ bool xvt_ring_hint(const struct xvt_ring *r, struct xvt_clock_node *node, uint64
 	node->guest = xvt_load(&h->hint_guest);
 	node->host_ns = xvt_load(&h->hint_host_ns);
 	node->bound_ns = xvt_load(&h->hint_bound_ns);
-	return seq && !(seq & 1) && *hz >= 1000 && *hz <= 20000000000ull;
+	return seq && !(seq & 1) && xvt_clock_plausible_hz(*hz);
 }
 
 void xvt_ring_fini(struct xvt_ring *r)

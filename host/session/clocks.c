@@ -46,9 +46,9 @@ static uint64_t measured_hz(const struct xvt_session *s, const struct xvt_vm *vm
 	hz = xvt_u64_scale(b->guest - a->guest, 1000000000u, b->host_ns - a->host_ns);
 	if (near(hz, s->clock.hz))
 		return s->clock.hz;
-	if (near(hz, claim))
+	if (near(hz, claim) && xvt_clock_plausible_hz(claim))
 		return claim;
-	return hz < 1000 ? vm->guest_hz : hz;
+	return xvt_clock_plausible_hz(hz) ? hz : vm->guest_hz;
 }
 
 /* Leave the newest node in the region, for salvage when recorder and guest are both gone. */

@@ -37,8 +37,8 @@ static uint64_t presumed_hz(const struct xvt_session *s, const struct xvt_host_r
 {
 	uint64_t hz = region->hdr.clock_hz;
 
-	if ((!is_salvage(s) && region->hdr.clock_id == s->clock.clock_id) || hz < 1000 ||
-	    hz > 20000000000ull)
+	if ((!is_salvage(s) && region->hdr.clock_id == s->clock.clock_id) ||
+	    !xvt_clock_plausible_hz(hz))
 		return s->clock.hz;
 	return hz;
 }

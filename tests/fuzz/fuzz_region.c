@@ -10,7 +10,7 @@
  *
  *   what      mode, and kind of region: enum and bits below
  *   shape     rings, sub-buffers, size
- *   passes    how long the host records, and how slow it is
+ *   passes    how long the host records, how slow it is, and whether it reads by the loop
  *   clock     rate of the guest's clock
  *   deeds     kind, distance (16 bits), then by kind: see act()
  *
@@ -537,6 +537,7 @@ static void record(uint8_t what, uint8_t shape, uint8_t passes)
 		.stall_timeout_ns = 200000000,
 		.memory_bytes = what & WHAT_OTHER ? 64u << 10 : 1u << 20,
 		.request = what & WHAT_OTHER ? "+sched:sched_switch\n" : NULL,
+		.drain_reads = passes & 128,
 	};
 	struct xvt_session *s;
 	struct xvt_loop *loop;
