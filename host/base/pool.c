@@ -85,12 +85,12 @@ void xvt_pool_init(struct xvt_pool *p, uint64_t budget)
 {
 	memset(p, 0, sizeof(*p));
 	p->budget = budget;
-	p->turn = UINT64_MAX;
+	p->pass_left = UINT64_MAX;
 }
 
 void xvt_pool_turn(struct xvt_pool *p, uint64_t bytes)
 {
-	p->turn = bytes;
+	p->pass_left = bytes;
 }
 
 void xvt_pool_trim(struct xvt_pool *p)
@@ -184,12 +184,12 @@ static void *borrow(struct xvt_pool *p, unsigned int c)
 	struct xvt_pool *from = p->common;
 	void *mem = NULL;
 
-	if (p->debt + from->used + 2 * size_of(c) <= from->budget)
+	if (p->borrowed_bytes + from->used + 2 * size_of(c) <= from->budget)
 		mem = take_own(from, c);
 	if (!mem)
 		return NULL;
 	p->borrowed[c]++;
-	p->debt += size_of(c);
+	p->borrowed_bytes += size_of(c);
 	return mem;
 }
 
@@ -198,13 +198,13 @@ void *xvt_pool_get(struct xvt_pool *p, size_t size, bool lend)
 	const unsigned int c = class_of(size);
 	void *mem;
 
-	if (c >= XVT_POOL_CLASSES || size_of(c) > p->turn)
+	if (c >= XVT_POOL_CLASSES || size_of(c) > p->pass_left)
 		return NULL;
 	mem = take_own(p, c);
 	if (!mem && lend && p->common)
 		mem = borrow(p, c);
 	if (mem)
-		p->turn -= size_of(c);
+		p->pass_left -= size_of(c);
 	else
 		p->full = true;
 	return mem;
@@ -223,7 +223,7 @@ static bool over_allowed(const struct xvt_pool *p, size_t size)
 
 void *xvt_pool_get_over(struct xvt_pool *p, size_t size)
 {
-	uint64_t budget, turn;
+	uint64_t budget, pass_left;
 	void *mem;
 
 	if (!over_allowed(p, size)) {
@@ -231,12 +231,12 @@ void *xvt_pool_get_over(struct xvt_pool *p, size_t size)
 		return NULL;
 	}
 	budget = p->budget;
-	turn = p->turn;
+	pass_left = p->pass_left;
 	p->budget = UINT64_MAX / 2; /* sums do not wrap */
-	p->turn = UINT64_MAX;
+	p->pass_left = UINT64_MAX;
 	mem = xvt_pool_get(p, size, false);
 	p->budget = budget;
-	p->turn = turn;
+	p->pass_left = pass_left;
 	return mem;
 }
 
@@ -247,7 +247,7 @@ void xvt_pool_put(struct xvt_pool *p, void *mem, size_t size)
 
 	if (p->borrowed[c]) { /* borrowed pieces go back first: other pools may need them */
 		p->borrowed[c]--;
-		p->debt -= whole;
+		p->borrowed_bytes -= whole;
 		xvt_pool_put(p->common, mem, size_of(c));
 	} else {
 		*(void **)mem = p->free[c];
@@ -284,5 +284,5 @@ void xvt_pool_uncount(struct xvt_pool *p, uint64_t bytes)
 
 uint64_t xvt_pool_used(const struct xvt_pool *p)
 {
-	return p->used + p->debt + p->counted;
+	return p->used + p->borrowed_bytes + p->counted;
 }

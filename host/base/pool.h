@@ -36,7 +36,7 @@ void xvt_arena_fini(struct xvt_arena *a);
 
 struct xvt_pool {
 	uint64_t budget;
-	uint64_t turn;		 /* bytes that may still be handed out in this pass */
+	uint64_t pass_left;	 /* bytes that may still be handed out in this pass */
 	uint64_t used;		 /* bytes handed out */
 	uint64_t kept;		 /* bytes in the free lists */
 	uint64_t counted;	 /* bytes of the rings' other memory, see xvt_pool_count() */
@@ -45,7 +45,7 @@ struct xvt_pool {
 	struct xvt_arena *arena; /* where pieces are taken from first; NULL: malloc() alone */
 	struct xvt_pool *common; /* pool to borrow from when the budget is used up; NULL: none */
 	uint32_t borrowed[XVT_POOL_CLASSES]; /* borrowed pieces of each class */
-	uint64_t debt;			     /* borrowed bytes */
+	uint64_t borrowed_bytes;
 	void *free[XVT_POOL_CLASSES];
 	/* Free lists of counted memory that its users keep for reuse, by size. */
 	void *spare[XVT_POOL_SPARES];

@@ -17,7 +17,7 @@
 #define BURST	    32	     /* exchanges in one burst */
 #define SPIN_NS	    100000   /* wait for the next answer of a running burst */
 #define STAY_NS	    150000   /* a guest that has answered stays at least this long */
-#define TURN_NS	    1000000  /* longest stay in one poll() */
+#define POLL_NS	    1000000  /* longest stay in one poll() */
 #define PATIENCE_NS 60000000 /* a burst with a narrow exchange may end after this */
 #define WIDE_NS	    400000   /* wider is not narrow: continue up to ten times as long */
 #define ENOUGH	    16	     /* exchanges that end a burst early */
@@ -223,10 +223,10 @@ static bool enough(const struct xvt_clock_source *s)
  * left: the next question is asked without waiting for the answer, because waiting would make other
  * guests' answers late, too. The next look takes it.
  */
-static void handshake_meet(struct xvt_clock_source *s)
+static void handshake_exchange(struct xvt_clock_source *s)
 {
 	uint64_t begin = xvt_clock_read(), looked = s->t.looked ? *s->t.looked : s->looked;
-	uint64_t stay = xvt_host_clock_ticks(s->t.host_clock, STAY_NS), spin, turn;
+	uint64_t stay = xvt_host_clock_ticks(s->t.host_clock, STAY_NS), spin, most;
 	bool met = false, late;
 
 	late = begin - looked > stay && begin - s->asked > stay;
@@ -239,8 +239,8 @@ static void handshake_meet(struct xvt_clock_source *s)
 		return;
 	}
 	spin = xvt_host_clock_ticks(s->t.host_clock, SPIN_NS);
-	turn = xvt_host_clock_ticks(s->t.host_clock, TURN_NS);
-	while (s->count < s->most && xvt_clock_read() - begin < turn) {
+	most = xvt_host_clock_ticks(s->t.host_clock, POLL_NS);
+	while (s->count < s->most && xvt_clock_read() - begin < most) {
 		ask(s);
 		while (!answered(s)) {
 			if (xvt_clock_read() - s->asked > spin)
@@ -262,7 +262,7 @@ static int handshake_poll(struct xvt_clock_source *s, struct xvt_clock_measure *
 		begin_burst(s); /* a new burst at once: the guest may be about to look */
 		return 1;
 	}
-	handshake_meet(s);
+	handshake_exchange(s);
 	if (!s->fresh)
 		return 0;
 	s->fresh = false;
@@ -301,6 +301,6 @@ const struct xvt_clock_source_ops xvt_clock_handshake = {
 	.poll = handshake_poll,
 	.busy = handshake_busy,
 	.waits = handshake_waits,
-	.meet = handshake_meet,
+	.exchange = handshake_exchange,
 	.close = handshake_close,
 };

@@ -66,7 +66,7 @@ struct xvt_clock_source_ops {
 	 * mailbox, and takes at most as long as poll(). The next poll() does the rest. Only with
 	 * waits().
 	 */
-	void (*meet)(struct xvt_clock_source *s);
+	void (*exchange)(struct xvt_clock_source *s);
 	void (*close)(struct xvt_clock_source *s);
 };
 

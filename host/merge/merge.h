@@ -47,7 +47,7 @@ struct xvt_merge_ops {
 	int (*locate)(void *arg, struct xvt_run *run);
 	/* Returns true to end the pass. Called after each window. May be NULL. */
 	bool (*hold)(void *arg);
-	/* The ring has inferred a clock node from its waiting records: r->witness. Called before
+	/* The ring has inferred a clock node from its waiting records. Called before
 	 * the first record placed by it is emitted. May be NULL. */
 	void (*inferred)(void *arg, struct xvt_ring *r);
 };

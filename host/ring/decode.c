@@ -171,8 +171,8 @@ static void mend_context(struct xvt_ring *r)
 
 /*
  * May it have been delivered before the memory went back? It has not if it carries an epoch that
- * was asked for since, or is younger than all that was, or if the ring was at rest when the copy
- * was made, so that the guest wrote it since.
+ * was asked for since, or is younger than all that was, or if the ring was idle when the copy was
+ * made, so that the guest wrote it since.
  */
 static bool maybe_old(const struct xvt_ring *r)
 {
@@ -184,7 +184,7 @@ static bool maybe_old(const struct xvt_ring *r)
 	if (!d->in_past || xvt_pos_before(d->rec.pos, past->proven_until) ||
 	    (d->epoch_known && (int32_t)(d->rec.epoch - past->epoch) >= 0))
 		return false;
-	/* What lies between them was never delivered, but its turn is over. */
+	/* What lies between them was never delivered, and is not delivered late. */
 	return d->rec.ts <= past->newest || d->rec.ts < d->newest;
 }
 

@@ -540,7 +540,7 @@ static uint64_t settled_sum(const struct xvt_ring_settled *s)
 	return sum;
 }
 
-/* Writes the position and counters of a ring at rest into the region, where a snapshot of the
+/* Writes the position and counters of an idle ring into the region, where a snapshot of the
  * machine includes them. `sum` is 0 while the words are written. */
 static void settle(struct xvt_ring *r)
 {

@@ -55,8 +55,9 @@ static void scan_record(struct xvt_ring_scan *s, const struct xvt_record *rec)
 
 /*
  * The newest record that waits in the same epoch as the head, and the piece that it lies in. As
- * long as its witness is refused this is asked in each pass, and pieces are only added behind those
- * that were looked through: it goes on where it ended. With another head it begins anew.
+ * long as the node inferred from it is refused this is asked in each pass, and pieces are only
+ * added behind those that were looked through: it goes on where it ended. With another head it
+ * begins anew.
  */
 static void find_newest(struct xvt_ring *r)
 {

@@ -262,8 +262,8 @@ struct xvt_ring_account {
 	uint64_t lost_reported[XVT_LOST_CAUSES]; /* dropped by the guest, reported likewise */
 };
 
-/* The part of a ring that a snapshot takes: from a sub-buffer to the moment of the snapshot. Written by
- * snapshot.c and session/snapshot.c; drain.c notes a hole. */
+/* The part of a ring that a snapshot takes: from a sub-buffer to the moment of the snapshot.
+ * Written by snapshot.c and session/snapshot.c; drain.c notes a hole. */
 struct xvt_ring_snapshot {
 	bool on;
 	bool frozen;	     /* without a clock: records after `look` may be later than the cut */

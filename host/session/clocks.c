@@ -15,7 +15,7 @@
 
 #define BEGIN_PART	 2	    /* XVT_CLOCKS_PART before all machines have joined */
 #define LEFT_MOST_NS	 8000000ull /* most unused share that is kept */
-#define LOOK_MOST_NS	 2000000ull /* most charged for one service: a turn of exchanges */
+#define LOOK_MOST_NS	 2000000ull /* most charged for one service: the exchanges of one */
 #define WIDE_NS		 2000000ull
 #define WIDE_PATIENCE_NS 5000000000ull
 #define CLOCKS_NS	 8000000ull /* longest time that clocks may take of a pass */
@@ -482,7 +482,7 @@ void xvt_session_clock_forget(struct xvt_session *s, const struct xvt_vm *vm)
 static size_t poll_asked(struct xvt_session *s, uint64_t now, uint64_t until)
 {
 	size_t i = s->first_asked, left = s->nr_asked, again = 0;
-	uint64_t begin = xvt_clock_read(), turn;
+	uint64_t begin = xvt_clock_read(), at;
 	bool any = false;
 
 	for (; left; left--) {
@@ -492,13 +492,13 @@ static size_t poll_asked(struct xvt_session *s, uint64_t now, uint64_t until)
 			i++;
 			continue;
 		}
-		turn = xvt_clock_read();
-		if (any && !earlier(turn, until))
+		at = xvt_clock_read();
+		if (any && !earlier(at, until))
 			break;
 		any = true;
-		/* A new measurement needs a new turn. */
+		/* A new measurement is begun in another service. */
 		service_clock(s, a->ring, false, now);
-		take_time(s, a->ring, turn);
+		take_time(s, a->ring, at);
 		if (is_open(a->ring)) {
 			wait_for_answer(a);
 			again++;
@@ -517,7 +517,7 @@ static size_t poll_asked(struct xvt_session *s, uint64_t now, uint64_t until)
 /* Start the measurements that are due. Returns true if the time was too short for all of them. */
 static bool start_due(struct xvt_session *s, uint64_t now, uint64_t until)
 {
-	uint64_t earliest = now + ticks(s, SECOND_NS), turn;
+	uint64_t earliest = now + ticks(s, SECOND_NS), at;
 	size_t left, id = s->next_clock, next = id;
 	bool silent, out_of_time = false;
 
@@ -529,8 +529,8 @@ static bool start_due(struct xvt_session *s, uint64_t now, uint64_t until)
 			earliest = sooner(earliest, s->clock_due[id++]);
 			continue;
 		}
-		turn = xvt_clock_read();
-		out_of_time = !earlier(turn, until);
+		at = xvt_clock_read();
+		out_of_time = !earlier(at, until);
 		if (out_of_time)
 			break;
 		r = s->rings[id++];
@@ -539,7 +539,7 @@ static bool start_due(struct xvt_session *s, uint64_t now, uint64_t until)
 		xvt_session_service_clocks(s);
 		silent = r->measure.burst_clock && !r->measure.answered;
 		service_clock(s, r, may_measure(s, r, silent), now);
-		take_time(s, r, turn);
+		take_time(s, r, at);
 		if (is_open(r)) {
 			enter(s, r, silent, now);
 			next = id;
@@ -557,7 +557,7 @@ static bool start_due(struct xvt_session *s, uint64_t now, uint64_t until)
 
 void xvt_session_service_clocks(struct xvt_session *s)
 {
-	uint64_t now = xvt_clock_read(), least = ticks(s, MEET_NS), took, turn;
+	uint64_t now = xvt_clock_read(), least = ticks(s, MEET_NS), took, at;
 	size_t i;
 
 	/* A snapshot must not be delayed: writers overwrite what it copies. */
@@ -569,13 +569,13 @@ void xvt_session_service_clocks(struct xvt_session *s)
 		/* The pass may be working on this ring: only its mailbox is serviced. */
 		if (!a->wait.word || still_waits(a, now) || !has_time(s, a->ring))
 			continue;
-		turn = xvt_clock_read();
+		at = xvt_clock_read();
 		if (since(xvt_clock_read(), now) > ticks(s, CLOCKS_NS) / 8)
 			break;
 		if (xvt_load(a->wait.word) == a->wait.value)
-			a->ring->measure.source_ops->meet(a->ring->measure.source);
+			a->ring->measure.source_ops->exchange(a->ring->measure.source);
 		wait_for_answer(a); /* the next pass evaluates the answer */
-		take_time(s, a->ring, turn);
+		take_time(s, a->ring, at);
 	}
 	if (i == s->nr_asked)
 		s->looked_clock = now;
