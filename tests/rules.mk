@@ -58,12 +58,12 @@ proof-bad-traces: test-programs
 	$(Q)MIB=100 ZSTD_PLANS= tests/cli/t_bad_trace_cost.sh
 PROOFS += proof-bad-traces
 
-# No root, no guests, no network, under a minute: two halves at the same time.
-.PHONY: check-programs check-quick
+# No root, no guests, no network, under a minute: three parts at the same time.
+.PHONY: check-programs check-others check-quick
 check: test-programs check-freestanding
-	$(Q)$(MAKE) --no-print-directory -j2 -Otarget check-programs check-quick
+	$(Q)$(MAKE) --no-print-directory -j3 -Otarget check-programs check-others check-quick
 
-check-programs check-quick:
+check-programs check-others check-quick:
 	$(Q)env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL tests/run.sh $(@:check-%=%)
 
 # Kernel module (with either back-end), guest tools and guest image.

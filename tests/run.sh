@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Runs suites, says how long each took, counts, and says what was skipped and why.
 #
-#   tests/run.sh fast        what make check runs: under a minute on two CPUs, as `programs` and `quick`
+#   tests/run.sh fast        what make check runs: under a minute on two CPUs, as `programs`, `others` and `quick`
 #   tests/run.sh whole       without guests
 #   tests/run.sh proofs      of the ring, as far as they are short
 #   tests/run.sh vm          with guests
@@ -92,11 +92,17 @@ unit() {
 	done
 }
 
-# The two halves of make check: what needs no guest and no root, in under a minute. Long series are
+# The three parts of make check: what needs no guest and no root, in under a minute. Long series are
 # shorter, and scripts that say "slow" are left to make test, as is the other way to reserve.
 programs() {
+	XVT_WITHOUT_LONG=1 XVT_SCHEDULES=${XVT_SCHEDULES:-1000} XVT_BOUNDS=${XVT_BOUNDS:-400} \
+		one host "$BUILD/tests/host-check"
+}
+
+others() {
 	one shared "$BUILD/tests/shared-check"
-	XVT_SCHEDULES=${XVT_SCHEDULES:-2000} XVT_BOUNDS=${XVT_BOUNDS:-1000} one host "$BUILD/tests/host-check"
+	check trace_file
+	check reclock
 }
 
 quick() {
@@ -116,6 +122,7 @@ quick() {
 
 fast() {
 	programs
+	others
 	quick
 }
 
@@ -193,7 +200,7 @@ unknown() {
 begin=$(date +%s)
 for what in "${@:-fast}"; do
 	case $what in
-	fast | programs | quick | whole) "$what" ;;
+	fast | programs | others | quick | whole) "$what" ;;
 	proofs) proofs ;;
 	vm) vm ;;
 	lab | vm/lab) lab ;;
