@@ -87,6 +87,7 @@ struct xvtrace_reader {
 	unsigned int flags;
 	bool begun;
 	bool picky;	/* not all events of all rings are wanted */
+	int last;	/* what xvtrace_next() returned: an end and an error are final */
 	bool read_all;	/* read to the end of the range */
 	bool *machines; /* by number: wanted; NULL: all */
 	uint32_t machine_count;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "lib/parts.h"
 
 /* -- what to read ------------------------------------------------------------------- */
@@ -23,6 +24,7 @@ int xvtrace_reader_new(struct xvtrace_reader **out, struct xvtrace *trace)
 	}
 	r->text->fd = -1;
 	r->event.reader = r;
+	r->last = 1;
 	r->event.pub.bound_ns = XVTRACE_NO_BOUND;
 	r->trace = trace;
 	r->to_ns = r->wall_to_ns = UINT64_MAX;
@@ -78,14 +80,10 @@ int xvtrace_reader_machine(struct xvtrace_reader *r, const char *name)
 
 int xvtrace_reader_cpu(struct xvtrace_reader *r, unsigned int cpu)
 {
-	uint32_t *grown;
-
 	if (r->begun)
 		return -EBUSY;
-	grown = realloc(r->cpus, (r->cpu_count + 1) * sizeof(*grown));
-	if (!grown)
+	if (xvt_grow(&r->cpus, &r->cpu_room, r->cpu_count + 1, sizeof(*r->cpus)))
 		return -ENOMEM;
-	r->cpus = grown;
 	r->cpus[r->cpu_count++] = cpu;
 	return 0;
 }
@@ -332,12 +330,11 @@ static void fill(struct xvtrace_reader *r, const struct xvtrace_ring *ring)
 		e->pub.bound_ns = xvt_bound_ns(r->bounds, h);
 }
 
-int xvtrace_next(struct xvtrace_reader *r, const struct xvtrace_event **event)
+static int next(struct xvtrace_reader *r)
 {
 	struct xvt_lib_event *e = &r->event;
 	int got = r->begun ? 0 : begin(r);
 
-	*event = NULL;
 	while (!got) {
 		const struct xvtrace_ring *ring;
 		struct xvt_event_class *c;
@@ -362,10 +359,17 @@ int xvtrace_next(struct xvtrace_reader *r, const struct xvtrace_event **event)
 			continue;
 		fill(r, ring);
 		r->given += e->pub.kind == XVTRACE_EVENT;
-		*event = &e->pub;
 		return 1;
 	}
 	return got;
+}
+
+int xvtrace_next(struct xvtrace_reader *r, const struct xvtrace_event **event)
+{
+	if (r->last == 1)
+		r->last = next(r);
+	*event = r->last == 1 ? &r->event.pub : NULL;
+	return r->last;
 }
 
 /* -- what was found ----------------------------------------------------------------- */

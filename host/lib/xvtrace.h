@@ -210,7 +210,8 @@ int xvtrace_reader_flags(struct xvtrace_reader *reader, unsigned int flags);
 
 /*
  * Get the next event. It holds until the next call. Returns 1; 0: there are no more; or -errno.
- * Losses are XVTRACE_LOST records among the events and do not count as events for the limit.
+ * An end and an error are final: further calls return the same. Losses are XVTRACE_LOST records
+ * among the events and do not count as events for the limit.
  */
 int xvtrace_next(struct xvtrace_reader *reader, const struct xvtrace_event **event);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "faults.h"
 #include "lib/xvtrace.h"
 #include "synth.h"
 
@@ -110,6 +111,26 @@ START_TEST(choices_are_made_before_the_first_event)
 	ck_assert_int_eq(xvtrace_reader_to(r, 0, XVTRACE_WALL), -EBUSY);
 	ck_assert_int_eq(xvtrace_reader_limit(r, 1), -EBUSY);
 	ck_assert_int_eq(xvtrace_reader_flags(r, 0), -EBUSY);
+	xvtrace_reader_free(r);
+}
+END_TEST
+
+START_TEST(an_end_and_an_error_are_final)
+{
+	struct xvtrace_reader *r = reader_of(0);
+	const struct xvtrace_event *ev;
+
+	while (xvtrace_next(r, &ev) > 0)
+		;
+	ck_assert_int_eq(xvtrace_next(r, &ev), 0);
+	ck_assert_ptr_null(ev);
+	xvtrace_reader_free(r);
+	r = reader_of(0);
+	faults.memory_max = 4096; /* less than a cursor needs */
+	ck_assert_int_eq(xvtrace_next(r, &ev), -ENOMEM);
+	faults.memory_max = 0;
+	ck_assert_int_eq(xvtrace_next(r, &ev), -ENOMEM);
+	ck_assert_ptr_null(ev);
 	xvtrace_reader_free(r);
 }
 END_TEST
@@ -353,6 +374,7 @@ Suite *lib_suite(void)
 	tcase_add_test(t, what_is_not_a_trace_is_an_error_with_a_text);
 	tcase_add_test(t, machines_and_rings_are_those_of_the_trace);
 	tcase_add_test(t, choices_are_made_before_the_first_event);
+	tcase_add_test(t, an_end_and_an_error_are_final);
 	tcase_add_test(t, a_reader_gives_what_was_chosen);
 	tcase_add_test(t, two_readers_of_a_trace_do_not_disturb_each_other);
 	tcase_add_test(t, types_are_numbered_and_fields_are_found);
