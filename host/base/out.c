@@ -430,3 +430,12 @@ size_t xvt_text_clean(char *to, size_t room, const void *text, size_t len)
 	to[used] = '\0';
 	return i;
 }
+
+void xvt_uuid_text(const uint8_t uuid[16], char text[XVT_UUID_TEXT])
+{
+	int at = 0, i;
+
+	for (i = 0; i < 16; i++)
+		at += snprintf(text + at, XVT_UUID_TEXT - (unsigned int)at,
+			       i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", uuid[i]);
+}

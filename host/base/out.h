@@ -129,4 +129,8 @@ void xvt_out_json(struct xvt_out *o, const void *json, size_t len);
  * characters. Returns the number of bytes of `text` that were copied. */
 size_t xvt_text_clean(char *to, size_t room, const void *text, size_t len);
 
+/* A UUID with its dashes, and a zero byte. */
+#define XVT_UUID_TEXT 37u
+void xvt_uuid_text(const uint8_t uuid[16], char text[XVT_UUID_TEXT]);
+
 #endif /* XVT_OUT_H */

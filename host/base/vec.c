@@ -26,6 +26,19 @@ int xvt_grow(void *array, size_t *room, size_t need, size_t size)
 	return 0;
 }
 
+int xvt_grow_zeroed(void *array, size_t *room, size_t need, size_t size)
+{
+	const size_t had = *room;
+	char *bytes;
+	int err = xvt_grow(array, room, need, size);
+
+	if (!err && *room > had) {
+		memcpy(&bytes, array, sizeof(bytes));
+		memset(bytes + had * size, 0, (*room - had) * size);
+	}
+	return err;
+}
+
 size_t xvt_count_to(const void *array, size_t count, size_t size, size_t offset, uint64_t limit)
 {
 	size_t lo = 0, hi = count;

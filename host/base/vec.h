@@ -12,6 +12,8 @@
  * element after the other takes linear time. Returns 0, or -ENOMEM and has changed nothing.
  */
 int xvt_grow(void *array, size_t *room, size_t need, size_t size);
+/* The same; elements that have room now and had none are zeros. */
+int xvt_grow_zeroed(void *array, size_t *room, size_t need, size_t size);
 
 /*
  * Count the elements whose key is at most `limit`, in an array sorted by that key: a uint64_t,

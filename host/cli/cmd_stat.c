@@ -77,27 +77,16 @@ static void json_ring(struct xvt_json *j, const struct stat *s, unsigned int rin
 	xvt_json_add_u64(j, "bad_bytes", r->bad_bytes);
 }
 
-#define UUID_TEXT 37u
-
-static void uuid_text(const uint8_t uuid[16], char text[UUID_TEXT])
-{
-	int at = 0;
-
-	for (int i = 0; i < 16; i++)
-		at += snprintf(text + at, UUID_TEXT - (size_t)at,
-			       i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", uuid[i]);
-}
-
 /* Write one ring at a time, since a trace may have a million rings. */
 static void put_machine_json(struct xvt_out *o, const struct stat *s,
 			     const struct xvtrace_machine *m)
 {
 	const struct xvtrace_machine_stat *sum = xvtrace_stat_machine(s->stat, m->number);
 	struct xvt_json *j = xvt_json_new();
-	char uuid[UUID_TEXT];
+	char uuid[XVT_UUID_TEXT];
 	bool any = false;
 
-	uuid_text(m->uuid, uuid);
+	xvt_uuid_text(m->uuid, uuid);
 	xvt_json_add_text(j, "name", m->name);
 	xvt_json_add_text(j, "kind", m->host ? "host" : "guest");
 	xvt_json_add_text(j, "uuid", uuid);
@@ -233,9 +222,9 @@ static int print_text(const struct stat *s, struct xvt_out *o)
 {
 	const struct xvtrace_counts *all = &s->stat->counts;
 	const uint64_t *notes = s->stat->notes;
-	char uuid[UUID_TEXT];
+	char uuid[XVT_UUID_TEXT];
 
-	uuid_text(s->info->uuid, uuid);
+	xvt_uuid_text(s->info->uuid, uuid);
 	xvt_out_printf(o, "trace %s", uuid);
 	if (all->events) {
 		xvt_out_str(o, ", ");

@@ -116,7 +116,9 @@ static void explain(const struct xvtrace_reclocked *r, char *text, size_t size)
  * samples. Returns 0 or -errno. */
 static int say_reclocked(const struct xvt_export *x)
 {
-	for (unsigned int i = 0; i < xvtrace_info(x->trace)->rings; i++) {
+	const unsigned int rings = xvtrace_info(x->trace)->rings;
+
+	for (unsigned int i = 0; i < rings; i++) {
 		const struct xvtrace_ring *ring = xvtrace_ring(x->trace, i);
 		struct xvtrace_reclocked r;
 		char how[128];

@@ -339,13 +339,8 @@ static uint64_t empty_texts(const struct xvtrace_event *ev)
 /* The newest variant of a type; NULL: no memory. */
 static struct variant **newest_of(struct ctf *x, const struct xvtrace_type *type)
 {
-	if (type->number >= x->type_room) {
-		const size_t room = x->type_room;
-
-		if (xvt_grow(&x->variants, &x->type_room, type->number + 1u, sizeof(*x->variants)))
-			return NULL;
-		memset(x->variants + room, 0, (x->type_room - room) * sizeof(*x->variants));
-	}
+	if (xvt_grow_zeroed(&x->variants, &x->type_room, type->number + 1u, sizeof(*x->variants)))
+		return NULL;
 	return &x->variants[type->number];
 }
 
@@ -457,11 +452,10 @@ static int put_event(struct ctf *x, const struct xvtrace_event *ev)
 
 static void put_uuid(struct xvt_out *o, const uint8_t *uuid)
 {
-	for (int i = 0; i < 16; i++) {
-		if (i == 4 || i == 6 || i == 8 || i == 10)
-			xvt_out_char(o, '-');
-		xvt_out_hex(o, uuid[i], 2);
-	}
+	char text[XVT_UUID_TEXT];
+
+	xvt_uuid_text(uuid, text);
+	xvt_out_str(o, text);
 }
 
 /* Write a quoted TSDL string of plain ASCII. */

@@ -4,22 +4,16 @@
 
 #include <stdlib.h>
 
+#include "base/vec.h"
+
 int xvt_labels_add(struct xvt_labels *l, const struct xvt_export *x,
 		   const struct xvtrace_type *type)
 {
 	static struct xvt_out o = { .fd = -1 };
 	struct xvt_label *label;
 
-	if (type->number >= l->room) {
-		unsigned int room = type->number < 64 ? 128 : type->number * 2;
-		void *grown = realloc(l->v, room * sizeof(*l->v));
-
-		if (!grown)
-			return -ENOMEM;
-		l->v = grown;
-		memset(l->v + l->room, 0, (room - l->room) * sizeof(*l->v));
-		l->room = room;
-	}
+	if (xvt_grow_zeroed(&l->v, &l->room, type->number + 1u, sizeof(*l->v)))
+		return -ENOMEM;
 	o.used = 0;
 	l->make(&o, x, type);
 	label = &l->v[type->number];
@@ -33,7 +27,7 @@ int xvt_labels_add(struct xvt_labels *l, const struct xvt_export *x,
 
 void xvt_labels_fini(struct xvt_labels *l)
 {
-	for (unsigned int i = 0; i < l->room; i++)
+	for (size_t i = 0; i < l->room; i++)
 		free(l->v[i].text);
 	free(l->v);
 }

@@ -18,7 +18,7 @@ struct xvt_labels {
 	void (*make)(struct xvt_out *o, const struct xvt_export *x,
 		     const struct xvtrace_type *type);
 	struct xvt_label *v; /* by number of the type */
-	unsigned int room;
+	size_t room;
 };
 
 /* Make the text of a type that has none. Returns 0 or -ENOMEM. */

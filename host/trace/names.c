@@ -2,8 +2,6 @@
 /* names.c - see names.h. */
 #include "trace/names.h"
 
-#include <stdio.h>
-
 #include "trace/format.h"
 
 const char *xvt_lost_name(unsigned int cause)
@@ -31,13 +29,4 @@ const char *xvt_clock_source_name(uint32_t source)
 const char *xvt_ring_kind(uint32_t type)
 {
 	return type == XVT_RING_THREAD ? "thread" : "vcpu";
-}
-
-void xvt_uuid_text(const uint8_t uuid[16], char text[XVT_UUID_TEXT])
-{
-	int at = 0, i;
-
-	for (i = 0; i < 16; i++)
-		at += snprintf(text + at, XVT_UUID_TEXT - (unsigned int)at,
-			       i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", uuid[i]);
 }

@@ -24,7 +24,4 @@ struct xvt_json *xvt_lost_to_json(struct xvt_json *to, const uint64_t lost[XVT_L
 struct xvt_json *xvt_clock_to_json(struct xvt_json *to, uint32_t source, uint64_t bound_ns_max,
 				   uint32_t rejected);
 
-#define XVT_UUID_TEXT 37u
-void xvt_uuid_text(const uint8_t uuid[16], char text[XVT_UUID_TEXT]);
-
 #endif /* XVT_NAMES_H */

@@ -45,6 +45,24 @@ START_TEST(a_need_beyond_twice_the_room_is_met)
 }
 END_TEST
 
+START_TEST(new_room_can_be_zeros)
+{
+	uint16_t *v = NULL;
+	size_t room = 0;
+
+	for (size_t need = 1; need < 200; need += 7) {
+		const size_t before = room;
+
+		ck_assert_int_eq(xvt_grow_zeroed(&v, &room, need, sizeof(*v)), 0);
+		for (size_t i = 0; i < room; i++)
+			ck_assert_uint_eq(v[i], i < before ? i + 1 : 0);
+		for (size_t i = before; i < room; i++)
+			v[i] = (uint16_t)(i + 1);
+	}
+	free(v);
+}
+END_TEST
+
 START_TEST(sizes_that_wrap_are_refused)
 {
 	struct element *v = NULL, *before;
@@ -87,6 +105,7 @@ Suite *vec_suite(void)
 
 	tcase_add_test(t, an_array_keeps_its_elements_as_it_grows);
 	tcase_add_test(t, a_need_beyond_twice_the_room_is_met);
+	tcase_add_test(t, new_room_can_be_zeros);
 	tcase_add_test(t, sizes_that_wrap_are_refused);
 	tcase_add_test(t, elements_up_to_a_limit_are_counted);
 	suite_add_tcase(s, t);
