@@ -79,7 +79,7 @@ numbers() { # RINGS EVENTS
 	row "xvtrace report" "$rings" "$n" 3 "$xvtrace" report "$dir/t.xvt"
 	report=$rate
 	if have babeltrace2; then
-		"$xvtrace" export --to ctf "$dir/t.xvt" "$dir/ctf" || return
+		"$xvtrace" export --format ctf "$dir/t.xvt" "$dir/ctf" || return
 		row "babeltrace2 -o dummy" "$rings" "$n" 1 babeltrace2 -o dummy "$dir/ctf"
 		bt=$rate
 		ratio "stat to babeltrace2's muxer" "$rings" "$stat" "$bt"
@@ -117,7 +117,7 @@ formats() { # RINGS EVENTS
 	row "xvtrace report, ftrace" "$rings" "$n" 3 "$xvtrace" report "$dir/t.xvt"
 	report=$rate
 	if have babeltrace2; then
-		"$xvtrace" export --to ctf "$dir/t.xvt" "$dir/ctf" || return
+		"$xvtrace" export --format ctf "$dir/t.xvt" "$dir/ctf" || return
 		row "babeltrace2 as text, ftrace" "$rings" "$n" 1 babeltrace2 "$dir/ctf"
 		ratio "report to babeltrace2, ftrace" "$rings" "$report" "$rate"
 		rm -rf "$dir/ctf"

@@ -70,7 +70,7 @@ awk '
 echo "median one-way times: $(grep -oE '[^ ]+ to [^ ]+ median [0-9.]+ [a-z]+' "$out/verify.txt" | paste -sd, | sed 's/,/, /'); widest clock bound: $("$xvtrace" stat --json "$trace" | jq '[.vms[].rings[].clock.bound_ns_max] | max / 1000') us"
 
 step "a foreign reader"
-"$xvtrace" export --to ctf "$trace" "$out/ctf"
+"$xvtrace" export --format ctf "$trace" "$out/ctf"
 babeltrace2 "$out/ctf" >"$out/babeltrace.txt" 2>"$out/babeltrace.err"
 if [ -s "$out/babeltrace.err" ]; then
 	cat "$out/babeltrace.err" >&2

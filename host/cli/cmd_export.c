@@ -1,21 +1,105 @@
 // SPDX-License-Identifier: GPL-2.0
 /* cmd_export.c - `xvtrace export`: a trace in a format of other programs. */
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/cmd.h"
 #include "cli/select.h"
 
 struct export_opts {
-	const char *to;
+	const char *format;
+	const char *begin; /* older names of --from and --to */
+	const char *end;
 	struct xvt_select select;
 };
 
-/* --to is the format here, so the range is --begin and --end. */
 static const struct xvt_opt export_opts[] = {
-	XVT_OPT(struct export_opts, to, "to", 0, XVT_OPT_STRING, "FORMAT", "text, jsonl or ctf"),
-	XVT_SELECT_OPTS(struct export_opts, select, "begin", "end"),
+	XVT_OPT(struct export_opts, format, "format", 0, XVT_OPT_STRING, "FORMAT",
+		"what to write; see below"),
+	XVT_SELECT_OPTS(struct export_opts, select, "from", "to"),
+	XVT_OPT(struct export_opts, begin, "begin", 0, XVT_OPT_STRING, "T", "the same as --from"),
+	XVT_OPT(struct export_opts, end, "end", 0, XVT_OPT_STRING, "T", "the same as --to"),
 	XVT_OPT_END,
 };
+
+/* One of to_file and to_dir is set: what OUT is. */
+struct format {
+	const char *name;
+	const char *brief;
+	int (*to_file)(struct xvt_export *x, struct xvt_out *o);
+	int (*to_dir)(struct xvt_export *x, const char *dir);
+};
+
+static const struct format formats[] = {
+	{ .name = "text", .brief = "the lines of report", .to_file = xvt_export_text },
+	{ .name = "jsonl", .brief = "JSON, one object a line", .to_file = xvt_export_jsonl },
+	{ .name = "ctf",
+	  .brief = "Common Trace Format 1.8, for babeltrace2 and Trace Compass",
+	  .to_dir = xvt_export_ctf },
+};
+
+#define FORMATS (sizeof(formats) / sizeof(formats[0]))
+
+static const struct format *find_format(const char *name)
+{
+	for (size_t i = 0; i < FORMATS; i++)
+		if (strcmp(formats[i].name, name) == 0)
+			return &formats[i];
+	return NULL;
+}
+
+static void list_formats(void)
+{
+	printf("\nFORMAT:\n");
+	for (size_t i = 0; i < FORMATS; i++)
+		printf("  %-10s%s (OUT: %s)\n", formats[i].name, formats[i].brief,
+		       formats[i].to_dir ? "a directory" : "a file, or -");
+}
+
+static void say_no_format(const char *option, const char *name)
+{
+	char names[256] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < FORMATS && used < sizeof(names); i++)
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
+					 formats[i].name);
+	xvt_error("export", "%s %s: no such format; there are: %s", option, name, names);
+}
+
+/* --to is the range's end, and was the format before: a format's name is no time. */
+static const struct format *choose_format(struct export_opts *o)
+{
+	const char *name = o->format, *option = "--format";
+	const struct format *format;
+
+	if (!name && o->select.to && !(o->select.to[0] >= '0' && o->select.to[0] <= '9') &&
+	    o->select.to[0] != '+') {
+		option = "--to";
+		name = o->select.to;
+		o->select.to = NULL;
+	}
+	if (!name) {
+		xvt_error("export", "give --format FORMAT; 'xvtrace export --help' lists them");
+		return NULL;
+	}
+	format = find_format(name);
+	if (!format)
+		say_no_format(option, name);
+	return format;
+}
+
+/* Returns false after the message that an end of the range was given twice. */
+static bool take_old_name(const char **now, const char *old, const char *names)
+{
+	if (*now && old) {
+		xvt_error("export", "%s are the same; give one", names);
+		return false;
+	}
+	if (old)
+		*now = old;
+	return true;
+}
 
 /* Write an export to one file, or to standard output. Returns 0 or -errno, after a message. */
 static int to_file(struct xvt_export *x, const char *path,
@@ -39,10 +123,11 @@ static int to_file(struct xvt_export *x, const char *path,
 	return err;
 }
 
-static int to_dir(struct xvt_export *x, const char *dir, bool quiet)
+static int to_dir(struct xvt_export *x, const char *dir, bool quiet,
+		  int (*export_to)(struct xvt_export *x, const char *dir))
 {
 	const char *path = xvtrace_info(x->trace)->path;
-	int err = xvt_export_ctf(x, dir);
+	int err = export_to(x, dir);
 
 	if (err)
 		xvt_error(x->failed[0] ? x->failed : path, "%s",
@@ -58,41 +143,42 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	static struct export_opts o;
 	struct xvt_export x = { 0 };
 	int at = xvt_opt_parse(cmd, argc, argv, &o, NULL);
+	const struct format *format;
 	int status, err;
 
 	if (at < 0)
 		return at == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
-	if (!o.to || argc - at != 2) {
-		xvt_error("export", "give --to FORMAT, a trace, and where to write; "
+	format = choose_format(&o);
+	if (!format)
+		return XVT_EXIT_USAGE;
+	if (argc - at != 2) {
+		xvt_error("export", "give a trace, and where to write; "
 				    "'xvtrace export --help' shows how");
 		return XVT_EXIT_USAGE;
 	}
-	if (strcmp(o.to, "text") != 0 && strcmp(o.to, "jsonl") != 0 && strcmp(o.to, "ctf") != 0) {
-		xvt_error("export", "--to %s: no such format; there are text, jsonl and ctf", o.to);
+	if (format->to_dir && strcmp(argv[at + 1], "-") == 0) {
+		xvt_error("export", "%s is a directory and cannot go to standard output; name one",
+			  format->name);
 		return XVT_EXIT_USAGE;
 	}
-	if (strcmp(o.to, "ctf") == 0 && strcmp(argv[at + 1], "-") == 0) {
-		xvt_error("export", "a CTF trace is a directory and cannot go to standard output; "
-				    "name one");
+	if (!take_old_name(&o.select.from, o.begin, "--from and --begin") ||
+	    !take_old_name(&o.select.to, o.end, "--to and --end"))
 		return XVT_EXIT_USAGE;
-	}
 	status = xvt_select_open(&o.select, argv[at], &x);
 	if (status)
 		return status;
-	if (strcmp(o.to, "text") == 0)
-		err = to_file(&x, argv[at + 1], xvt_export_text);
-	else if (strcmp(o.to, "jsonl") == 0)
-		err = to_file(&x, argv[at + 1], xvt_export_jsonl);
+	if (format->to_file)
+		err = to_file(&x, argv[at + 1], format->to_file);
 	else
-		err = to_dir(&x, argv[at + 1], o.select.quiet);
+		err = to_dir(&x, argv[at + 1], o.select.quiet, format->to_dir);
 	return xvt_select_close(&o.select, &x, err);
 }
 
 const struct xvt_command xvt_cmd_export = {
 	.name = "export",
-	.args = "--to FORMAT FILE.xvt OUT",
-	.brief = "write a trace as text, JSON lines or CTF (OUT: a file, - , or a directory for "
-		 "ctf)",
+	.args = "--format FORMAT FILE.xvt OUT",
+	.brief = "write a trace in a format that other programs read",
 	.opts = export_opts,
+	.more_help = list_formats,
 	.run = run,
 };

@@ -50,6 +50,7 @@ struct xvt_command {
 	const char *args;  /* "FILE", "-o FILE.xvt [-- CMD ARG...]" */
 	const char *brief; /* one line */
 	const struct xvt_opt *opts;
+	void (*more_help)(void); /* prints what --help shows after the options; NULL: nothing */
 	/* Runs with argv[0] = the command's name. Returns the exit status: 0, 1 or 2. */
 	int (*run)(const struct xvt_command *cmd, int argc, char **argv);
 };

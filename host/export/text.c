@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* text.c - events as lines of text: `report`, and `export --to text`. */
+/* text.c - events as lines of text: `report`, and `export --format text`. */
 #include "export/labels.h"
 
 int xvt_export_next(struct xvt_export *x, const struct xvtrace_event **event)

@@ -39,10 +39,10 @@ every() {
 		one_line "$1" "$2" "$xvtrace" $c "$3" || return 1
 	done
 	for c in text jsonl; do
-		one_line "$1" "$2" "$xvtrace" export --to $c "$3" - || return 1
+		one_line "$1" "$2" "$xvtrace" export --format $c "$3" - || return 1
 	done
 	rm -rf "$work/ctf"
-	one_line "$1" "$2" "$xvtrace" export --to ctf "$3" "$work/ctf"
+	one_line "$1" "$2" "$xvtrace" export --format ctf "$3" "$work/ctf"
 }
 
 "$mktrace" 30 4 "$work/good.xvt" >/dev/null || exit 1
@@ -51,7 +51,7 @@ first=216 # bytes of the first chunk
 
 quiet_and_fine() {
 	local c
-	for c in "report $1" "stat $1" "verify $1" "export --to jsonl $1 -"; do
+	for c in "report $1" "stat $1" "verify $1" "export --format jsonl $1 -"; do
 		# shellcheck disable=SC2086
 		"$xvtrace" $c >/dev/null 2>"$work/err" || return 1
 		[ ! -s "$work/err" ] || return 1
@@ -81,8 +81,10 @@ check "unknown option" one_line 2 "no such option" "$xvtrace" stat --jsno "$work
 check "unknown command" one_line 2 "did you mean 'xvtrace stat'" "$xvtrace" stats "$work/good.xvt"
 check "unknown machine" one_line 1 "it has: g1, g2" "$xvtrace" report --vm g9 "$work/good.xvt"
 check "bad time" one_line 2 "not a time" "$xvtrace" report --from yesterday "$work/good.xvt"
-check "unknown format" one_line 2 "no such format" "$xvtrace" export --to pdf "$work/good.xvt" -
-check "ctf to standard output" one_line 2 "is a directory" "$xvtrace" export --to ctf "$work/good.xvt" -
+check "unknown format" one_line 2 "no such format" "$xvtrace" export --format pdf "$work/good.xvt" -
+check "unknown format, by the old option" one_line 2 "no such format" "$xvtrace" export --to pdf "$work/good.xvt" -
+check "no format" one_line 2 "give --format" "$xvtrace" export "$work/good.xvt" -
+check "ctf to standard output" one_line 2 "is a directory" "$xvtrace" export --format ctf "$work/good.xvt" -
 
 # Newer major version, with a right checksum: made by the program that knows how to sum.
 "$mktrace" 3 8 "$work/newer.xvt" >/dev/null
@@ -106,7 +108,7 @@ cuts() {
 			# shellcheck disable=SC2086
 			one_line 0 "not cleanly ended" "$xvtrace" $c "$work/cut" || return 1
 		done
-		one_line 0 "not cleanly ended" "$xvtrace" export --to jsonl "$work/cut" - || return 1
+		one_line 0 "not cleanly ended" "$xvtrace" export --format jsonl "$work/cut" - || return 1
 		grep -vE '^\{"ts_ns":[0-9]+,.*\}$' "$work/out" && return 1
 		"$xvtrace" verify -q --complete "$work/cut" >/dev/null && return 1
 	done
@@ -154,28 +156,28 @@ check "full disk: report" one_line 1 "No space left" sh -c "'$xvtrace' report '$
 check "full disk: stat" one_line 1 "No space left" sh -c "'$xvtrace' stat '$work/good.xvt' >/dev/full"
 check "full disk: stat --json" one_line 1 "No space left" sh -c "'$xvtrace' stat --json '$work/good.xvt' >/dev/full"
 check "full disk: verify" one_line 1 "cannot write" sh -c "'$xvtrace' verify '$work/good.xvt' >/dev/full"
-check "full disk: jsonl" one_line 1 "No space left" "$xvtrace" export --to jsonl "$work/good.xvt" /dev/full
-check "no such directory: jsonl" one_line 1 "No such file" "$xvtrace" export --to jsonl "$work/good.xvt" "$work/no/such"
-check "no such directory: ctf" one_line 1 "No such file" "$xvtrace" export --to ctf "$work/good.xvt" "$work/no/such"
+check "full disk: jsonl" one_line 1 "No space left" "$xvtrace" export --format jsonl "$work/good.xvt" /dev/full
+check "no such directory: jsonl" one_line 1 "No such file" "$xvtrace" export --format jsonl "$work/good.xvt" "$work/no/such"
+check "no such directory: ctf" one_line 1 "No such file" "$xvtrace" export --format ctf "$work/good.xvt" "$work/no/such"
 mkdir "$work/taken"
 touch "$work/taken/file"
-check "a directory that is not empty" one_line 1 "not empty" "$xvtrace" export --to ctf "$work/good.xvt" "$work/taken"
-check "a file where a directory should be" one_line 1 "Not a directory" "$xvtrace" export --to ctf "$work/good.xvt" "$work/taken/file"
+check "a directory that is not empty" one_line 1 "not empty" "$xvtrace" export --format ctf "$work/good.xvt" "$work/taken"
+check "a file where a directory should be" one_line 1 "Not a directory" "$xvtrace" export --format ctf "$work/good.xvt" "$work/taken/file"
 if [ "$(id -u)" -ne 0 ]; then
 	chmod a-w "$work/taken"
 	rm -rf "$work/taken/file"
 	check "a directory without permission" one_line 1 "Permission denied" \
-		"$xvtrace" export --to ctf "$work/good.xvt" "$work/taken/new"
+		"$xvtrace" export --format ctf "$work/good.xvt" "$work/taken/new"
 elif [ -e /proc/self/root ]; then
 	check "a place that root cannot write either" one_line 1 "cannot write" \
-		"$xvtrace" export --to ctf "$work/good.xvt" /proc/xvt-no-such-place
+		"$xvtrace" export --format ctf "$work/good.xvt" /proc/xvt-no-such-place
 fi
 mkdir "$work/full"
 if mount -t tmpfs -o size=16k t "$work/full" 2>/dev/null; then
 	"$mktrace" 3000 0 "$work/large.xvt" >/dev/null
-	check "file system full: ctf" one_line 1 "No space left" "$xvtrace" export --to ctf "$work/large.xvt" "$work/full/ctf"
+	check "file system full: ctf" one_line 1 "No space left" "$xvtrace" export --format ctf "$work/large.xvt" "$work/full/ctf"
 	rm -rf "$work/full/ctf"
-	check "file system full: jsonl" one_line 1 "No space left" "$xvtrace" export --to jsonl "$work/large.xvt" "$work/full/x.jsonl"
+	check "file system full: jsonl" one_line 1 "No space left" "$xvtrace" export --format jsonl "$work/large.xvt" "$work/full/x.jsonl"
 else
 	echo "skip - file system full: cannot mount a tmpfs here"
 fi

@@ -21,7 +21,7 @@ check_pairs g1 "$trace"
 # Marks are seen to some ms on a busy machine; nothing but they can tell, with one guest alone.
 "$BUILD/tests/tools/xvt-shift" g1 3000000000 "$trace" "$work/shifted.xvt" || exit 1
 check "the same trace with all its times moved is found out by them" eval '! "$xvtrace" verify "$work/shifted.xvt" >"$work/shifted.out" && grep -q "but its stamp says" "$work/shifted.out"'
-"$xvtrace" export --to jsonl "$trace" - >"$work/events.jsonl"
+"$xvtrace" export --format jsonl "$trace" - >"$work/events.jsonl"
 for event in sched_switch irq_handler_entry irq_handler_exit hrtimer_expire_entry softirq_entry print; do
 	check "$event is there, with fields" eval "jq -e -n '[limit(1; inputs | select(.event == \"$event\" and (.fields | length) > 0))] | length == 1' '$work/events.jsonl' >'$work/jq.out'"
 done

@@ -52,7 +52,7 @@ for by in $((median * 3 / 2)) $((-median * 3 / 2)); do
 	tail -n 2 "$work/shifted.txt"
 done
 
-"$xvtrace" export --to ctf "$trace" "$work/ctf" || failures=1
+"$xvtrace" export --format ctf "$trace" "$work/ctf" || failures=1
 babeltrace2 "$work/ctf" >"$work/bt.txt" 2>"$work/bt.err"
 check "babeltrace2 reads the CTF export without a warning" test ! -s "$work/bt.err"
 check "and finds every event" test "$(wc -l <"$work/bt.txt")" = "$("$xvtrace" stat --json "$trace" | jq .events)"
