@@ -28,11 +28,15 @@ struct format {
 	const char *brief;
 	int (*to_file)(struct xvt_export *x, struct xvt_out *o);
 	int (*to_dir)(struct xvt_export *x, const char *dir);
+	bool bounds; /* it has the bounds of times */
 };
 
 static const struct format formats[] = {
 	{ .name = "text", .brief = "the lines of report", .to_file = xvt_export_text },
-	{ .name = "jsonl", .brief = "JSON, one object a line", .to_file = xvt_export_jsonl },
+	{ .name = "jsonl",
+	  .brief = "JSON, one object a line",
+	  .to_file = xvt_export_jsonl,
+	  .bounds = true },
 	{ .name = "ctf",
 	  .brief = "Common Trace Format 1.8, for babeltrace2 and Trace Compass",
 	  .to_dir = xvt_export_ctf },
@@ -164,6 +168,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	if (!take_old_name(&o.select.from, o.begin, "--from and --begin") ||
 	    !take_old_name(&o.select.to, o.end, "--to and --end"))
 		return XVT_EXIT_USAGE;
+	x.bound = format->bounds;
 	status = xvt_select_open(&o.select, argv[at], &x);
 	if (status)
 		return status;

@@ -11,6 +11,7 @@ struct report_opts {
 	bool task;
 	bool raw;
 	bool wall;
+	bool bound;
 };
 
 static const struct xvt_opt report_opts[] = {
@@ -23,6 +24,8 @@ static const struct xvt_opt report_opts[] = {
 		"fields as NAME=VALUE, not by the guest's print format"),
 	XVT_OPT(struct report_opts, wall, "wall", 'w', XVT_OPT_BOOL, NULL,
 		"times of the wall clock (CLOCK_REALTIME), not CLOCK_MONOTONIC"),
+	XVT_OPT(struct report_opts, bound, "bound", 0, XVT_OPT_BOOL, NULL,
+		"how far each time may be off, behind it"),
 	XVT_OPT_END,
 };
 
@@ -44,6 +47,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	x.task = opts.task;
 	x.raw = opts.raw;
 	x.wall = opts.wall;
+	x.bound = opts.bound;
 	status = xvt_select_open(&opts.select, argv[at], &x);
 	if (status)
 		return status;

@@ -91,6 +91,9 @@ static void put_machine_json(struct xvt_out *o, const struct stat *s,
 	xvt_json_add_text(j, "kind", m->host ? "host" : "guest");
 	xvt_json_add_text(j, "uuid", uuid);
 	xvt_json_add_u64(j, "paused_ns", sum->paused_ns);
+	xvt_json_add_u64(j, "bound_ns_median", sum->bound_ns_median);
+	xvt_json_add_u64(j, "bound_ns_max", sum->bound_ns_max);
+	xvt_json_add_u64(j, "unbounded", sum->unbounded);
 	json_counts(j, &sum->counts);
 	json_flags(j, &sum->counts);
 	xvt_json_begin(j, o, "rings", true);
@@ -218,6 +221,27 @@ static void put_ring(struct xvt_out *o, const struct stat *s, unsigned int ring)
 	xvt_out_char(o, '\n');
 }
 
+/* How well the times of a machine's events are known. */
+static void put_bound(struct xvt_out *o, const struct stat *s, const struct xvtrace_machine *m)
+{
+	const struct xvtrace_machine_stat *sum = xvtrace_stat_machine(s->stat, m->number);
+	uint64_t bounded = sum->counts.events - sum->unbounded;
+
+	if (!sum->counts.events)
+		return;
+	xvt_out_printf(o, "times of %s: ", m->name);
+	if (bounded) {
+		xvt_out_str(o, "half of them within ");
+		xvt_out_duration(o, sum->bound_ns_median);
+		xvt_out_str(o, ", all within ");
+		xvt_out_duration(o, sum->bound_ns_max);
+	}
+	if (sum->unbounded)
+		xvt_out_printf(o, "%s%llu without a bound", bounded ? "; " : "",
+			       (unsigned long long)sum->unbounded);
+	xvt_out_char(o, '\n');
+}
+
 static int print_text(const struct stat *s, struct xvt_out *o)
 {
 	const struct xvtrace_counts *all = &s->stat->counts;
@@ -242,6 +266,9 @@ static int print_text(const struct stat *s, struct xvt_out *o)
 	put_lost_by(o, all);
 	put_flags(o, all);
 	xvt_out_str(o, "\n\n");
+	for (unsigned int vm = 0; vm < s->info->machines; vm++)
+		if (xvtrace_machine(s->trace, vm))
+			put_bound(o, s, xvtrace_machine(s->trace, vm));
 	xvt_out_printf(o, "order violations: %llu\n",
 		       (unsigned long long)s->stat->order_violations);
 	if (s->info->clock_lines > 1) {

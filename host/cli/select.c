@@ -88,7 +88,8 @@ static int choose(const struct xvt_select *s, struct xvt_export *x)
 		return err;
 	xvtrace_reader_limit(x->reader, s->limit);
 	return xvtrace_reader_flags(x->reader, (s->all ? XVTRACE_ALL : 0) |
-						       (s->reclock ? XVTRACE_RECLOCK : 0));
+						       (s->reclock ? XVTRACE_RECLOCK : 0) |
+						       (x->bound ? XVTRACE_BOUND : 0));
 }
 
 static void append(char *text, size_t size, size_t *used, const char *what, size_t count, bool many)

@@ -14,6 +14,7 @@ struct xvt_export {
 	struct xvtrace *trace;
 	struct xvtrace_reader *reader;
 	bool all;	/* the reader gives records with XVTRACE_ALL */
+	bool bound;	/* the reader gives bounds: XVTRACE_BOUND; text: a column with them */
 	bool wall;	/* text: times of the wall clock */
 	bool system;	/* text: events as SYSTEM:EVENT */
 	bool task;	/* text: COMM-PID before the event */

@@ -147,7 +147,13 @@ static int put_event(struct xvt_out *o, struct xvt_labels *names, const struct x
 
 	xvt_out_str(o, "{\"ts_ns\":");
 	xvt_out_u64(o, ev->ns);
-	xvt_out_str(o, ",\"vm\":");
+	if (ev->bound_ns == XVTRACE_NO_BOUND) {
+		xvt_out_str(o, ",\"bound_ns\":null,\"vm\":");
+	} else {
+		xvt_out_str(o, ",\"bound_ns\":");
+		xvt_out_u64(o, ev->bound_ns);
+		xvt_out_str(o, ",\"vm\":");
+	}
 	xvt_out_quoted(o, name, strlen(name));
 	xvt_out_str(o, ",\"cpu\":");
 	if (ev->ring)

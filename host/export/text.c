@@ -10,10 +10,42 @@ int xvt_export_next(struct xvt_export *x, const struct xvtrace_event **event)
 	return got;
 }
 
+/* "  +-0.31us", rounded up, in ten places. */
+static void put_bound(struct xvt_out *o, uint64_t ns)
+{
+	static const char prefixes[] = "um"; /* of seconds */
+	uint64_t hundredths = ns / 10 + (ns % 10 != 0);
+	char text[32];
+	size_t at = sizeof(text), unit = 0;
+
+	if (ns == XVTRACE_NO_BOUND) {
+		xvt_out_str(o, "       +-? ");
+		return;
+	}
+	for (; hundredths > 99999 && unit < 2; unit++)
+		hundredths = hundredths / 1000 + (hundredths % 1000 != 0);
+	text[--at] = ' ';
+	text[--at] = 's';
+	if (unit < 2)
+		text[--at] = prefixes[unit];
+	for (int digit = 0; digit < 3 || hundredths; digit++, hundredths /= 10) {
+		if (digit == 2)
+			text[--at] = '.';
+		text[--at] = (char)('0' + hundredths % 10);
+	}
+	text[--at] = '-';
+	text[--at] = '+';
+	while (sizeof(text) - at < 11)
+		text[--at] = ' ';
+	xvt_out_bytes(o, text + at, sizeof(text) - at);
+}
+
 static void put_place(struct xvt_out *o, const struct xvt_export *x, const struct xvtrace_event *ev)
 {
 	xvt_out_time(o, x->wall ? xvtrace_wall_ns(x->trace, ev->ns) : ev->ns);
 	xvt_out_char(o, ' ');
+	if (x->bound)
+		put_bound(o, ev->bound_ns);
 	if (ev->ring) {
 		xvt_out_str(o, ev->ring->machine->name);
 		xvt_out_char(o, ':');

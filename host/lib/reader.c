@@ -135,9 +135,8 @@ int xvtrace_reader_flags(struct xvtrace_reader *r, unsigned int flags)
 		return -EBUSY;
 	if (flags & ~(XVTRACE_ALL | XVTRACE_RECLOCK | XVTRACE_BOUND))
 		return -EINVAL;
-	/* New times have bounds of their own, see xvtrace_reader_reclocked(); and they need the
-	 * clock chunks of the whole file. */
-	if (flags & XVTRACE_RECLOCK && (flags & XVTRACE_BOUND || r->trace->part))
+	/* New times need the clock chunks of the whole file. */
+	if (flags & XVTRACE_RECLOCK && r->trace->part)
 		return -EINVAL;
 	r->flags = flags;
 	return 0;
@@ -198,14 +197,15 @@ static int begin(struct xvtrace_reader *r)
 	if (wall_given(r))
 		host_range(r, &from_ns, &to_ns);
 	err = xvt_decoders_new_for(&r->ds, t, machine_wanted, r);
-	if (!err && r->flags & XVTRACE_BOUND)
-		err = xvt_bounds_new(&r->bounds, t);
-	if (err)
-		return err;
-	if (!(r->flags & XVTRACE_RECLOCK))
-		return xvt_cursor_init(&r->cursor, t, from_ns, to_ns);
-	if (!r->reclock)
+	if (!err && !(r->flags & XVTRACE_RECLOCK)) {
+		if (r->flags & XVTRACE_BOUND)
+			err = xvt_bounds_new(&r->bounds, t);
+		return err ? err : xvt_cursor_init(&r->cursor, t, from_ns, to_ns);
+	}
+	if (!err && !r->reclock)
 		err = xvt_reclock_new(&r->reclock, t);
+	if (!err && r->flags & XVTRACE_BOUND)
+		err = xvt_reclock_want_bounds(r->reclock);
 	return err ? err : xvt_reclock_begin(r->reclock, from_ns, to_ns);
 }
 
@@ -328,6 +328,8 @@ static void fill(struct xvtrace_reader *r, const struct xvtrace_ring *ring)
 	}
 	if (r->bounds)
 		e->pub.bound_ns = xvt_bound_ns(r->bounds, h);
+	else if (xvt_unlikely(r->flags & XVTRACE_BOUND))
+		e->pub.bound_ns = xvt_reclock_bound_ns(r->reclock);
 }
 
 static int next(struct xvtrace_reader *r)

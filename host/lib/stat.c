@@ -17,6 +17,8 @@ struct ring {
 	struct xvt_lost recorded; /* sums of the LOST records */
 	uint64_t beside_ns_max;	  /* to add to the bound, for events outside of all segments */
 	uint64_t guess_ns_max;	  /* error bound of unconfirmed events */
+	uint64_t run;		  /* number of the last events whose bound is run_ns */
+	uint64_t run_ns;
 };
 
 struct stat {
@@ -25,6 +27,7 @@ struct stat {
 	struct xvt_bounds *bounds;
 	struct ring *rings; /* by ring; the last is for events of unknown rings */
 	struct xvtrace_machine_stat *machines;
+	struct xvt_spread *spreads; /* of the events' bounds, by machine */
 	uint32_t ring_count;
 	uint32_t machine_count;
 	const struct xvtrace *trace;
@@ -53,32 +56,76 @@ const char *xvtrace_source_name(unsigned int source)
 
 /* -- counting ----------------------------------------------------------------------- */
 
-static void add_time(struct stat *s, uint32_t ring, const struct xvt_event_hdr *h)
+/* Returns the bound of an event of a ring with nodes. It is that of xvt_bound_ns(), without the
+ * check that the ring's clock value leads to the time. */
+static uint64_t bound_of(struct ring *r, struct xvt_bound_ring *b, const struct xvt_event_hdr *h)
+{
+	uint64_t ns;
+
+	if (h->ring_flags & XVT_EVENT_F_UNCONFIRMED) {
+		ns = xvt_bound_guess_ns(b, h);
+		r->guess_ns_max = xvt_u64_larger(r->guess_ns_max, ns);
+		return xvt_u64_sum(b->segment_ns_max, ns);
+	}
+	ns = xvt_bound_beyond_ns(b, h->host_ns);
+	if (!ns && h->host_ns >= b->from_ns && h->host_ns <= b->until_ns)
+		return b->until_bound_ns;
+	r->beside_ns_max = xvt_u64_larger(r->beside_ns_max, ns);
+	return xvt_u64_sum(b->segment_ns_max, ns);
+}
+
+/* Count the run of events of a ring that have the same bound. Returns 0 or -ENOMEM. */
+static int end_run(struct stat *s, uint32_t ring)
+{
+	const struct xvtrace_ring *of = xvtrace_ring(s->trace, ring);
+	struct ring *r = &s->rings[ring];
+	uint64_t count = r->run;
+
+	r->run = 0;
+	if (!of || !count)
+		return 0;
+	if (r->run_ns < XVTRACE_NO_BOUND)
+		return xvt_spread_add(&s->spreads[of->machine->number], r->run_ns, count);
+	s->machines[of->machine->number].unbounded += count;
+	return 0;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int add_time(struct stat *s, uint32_t ring, const struct xvt_event_hdr *h)
 {
 	struct ring *r = &s->rings[ring];
 	struct xvt_bound_ring *b;
 	uint64_t ns;
+	int err;
 
 	if (ring >= s->ring_count)
-		return;
+		return 0;
 	b = &s->bounds->rings[ring];
 	/* A time that contradicts its clock has no bound. */
-	if (!b->node_count || h->ring_flags & XVT_EVENT_F_CLOCK)
-		return;
-	if (h->ring_flags & XVT_EVENT_F_UNCONFIRMED) {
-		r->guess_ns_max = xvt_u64_larger(r->guess_ns_max, xvt_bound_guess_ns(b, h));
-		return;
+	if (h->ring_flags & XVT_EVENT_F_CLOCK)
+		ns = XVTRACE_NO_BOUND;
+	else if (b->node_count)
+		ns = bound_of(r, b, h);
+	else
+		ns = b->last.source == XVT_SOURCE_NONE ? XVTRACE_NO_BOUND : b->last.bound_ns_max;
+	if (xvt_likely(ns == r->run_ns)) {
+		r->run++;
+		return 0;
 	}
-	ns = xvt_bound_beyond_ns(b, h->host_ns);
-	r->beside_ns_max = xvt_u64_larger(r->beside_ns_max, ns);
+	err = end_run(s, ring);
+	r->run_ns = ns;
+	r->run = 1;
+	return err;
 }
 
-static void add_event(struct stat *s, const struct xvt_event_hdr *h, const uint8_t *payload)
+/* Returns 0 or -ENOMEM. */
+static int add_event(struct stat *s, const struct xvt_event_hdr *h, const uint8_t *payload)
 {
 	uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
 	uint32_t f = h->ring_flags;
 	struct xvtrace_counts *c;
 	struct ring *r;
+	int err;
 
 	ring = ring < s->ring_count ? ring : s->ring_count;
 	r = &s->rings[ring];
@@ -91,21 +138,21 @@ static void add_event(struct stat *s, const struct xvt_event_hdr *h, const uint8
 		struct xvt_lost lost;
 
 		if (h->id != XVT_ID_LOST || !xvt_lost_get(h, payload, &lost))
-			return;
+			return 0;
 		for (int i = 0; i < XVT_LOST_CAUSES; i++)
 			r->recorded.lost[i] += lost.lost[i];
 		r->recorded.overwritten += lost.overwritten;
 		r->recorded.dropped += lost.dropped;
-		return;
+		return 0;
 	}
 	if (!c->events || h->host_ns < c->first_ns)
 		c->first_ns = h->host_ns;
 	if (h->host_ns > c->last_ns)
 		c->last_ns = h->host_ns;
 	c->events++;
-	add_time(s, ring, h);
+	err = add_time(s, ring, h);
 	if (xvt_likely(!(f & ~XVT_EVENT_RING_MASK)))
-		return;
+		return err;
 	/* Events from before the attach may be out of order: do not count them as late. */
 	if (f & XVT_EVENT_F_BACKLOG)
 		c->backlog++;
@@ -113,18 +160,19 @@ static void add_event(struct stat *s, const struct xvt_event_hdr *h, const uint8
 		c->late++;
 	c->unconfirmed += !!(f & XVT_EVENT_F_UNCONFIRMED);
 	c->recovered += !!(f & XVT_EVENT_F_RECOVERED);
+	return err;
 }
 
 static int add_events(struct stat *s, const struct xvt_chunk_buf *b, uint64_t seq)
 {
 	struct xvt_event ev;
-	int got = xvt_events_begin(&s->it, &s->raws.base, b, seq);
+	int got = xvt_events_begin(&s->it, &s->raws.base, b, seq), err = 0;
 
 	if (got)
 		return got;
-	while ((got = xvt_events_next(&s->it, &ev)) > 0)
-		add_event(s, ev.hdr, ev.payload);
-	return got;
+	while (!err && (got = xvt_events_next(&s->it, &ev)) > 0)
+		err = add_event(s, ev.hdr, ev.payload);
+	return err ? err : got;
 }
 
 static void add_note(struct stat *s, const struct xvt_chunk_buf *b)
@@ -160,6 +208,8 @@ static int walk(struct stat *s)
 		if (err == -EBADMSG)
 			err = 0;
 	}
+	for (uint32_t i = 0; i < s->ring_count && !err; i++)
+		err = end_run(s, i);
 	xvt_events_end(&s->it);
 	xvt_trace_raws_fini(&s->raws);
 	xvt_chunk_buf_free(&b);
@@ -246,6 +296,19 @@ static void add_counts(struct xvtrace_counts *to, const struct xvtrace_counts *c
 	to->in_flight += c->in_flight;
 }
 
+/* A machine's events are within what its rings say, if they have a bound. */
+static void conclude_bound(struct xvtrace_machine_stat *m, const struct xvtrace_ring_stat *r)
+{
+	uint64_t ns = r->bound_ns_max;
+
+	if (!r->counts.events)
+		return;
+	if (r->counts.unconfirmed)
+		ns = xvt_u64_larger(ns, r->unconfirmed_bound_ns_max);
+	if (ns < XVTRACE_NO_BOUND)
+		m->bound_ns_max = xvt_u64_larger(m->bound_ns_max, ns);
+}
+
 static void conclude(struct stat *s)
 {
 	static const struct xvt_bound_ring unknown;
@@ -279,6 +342,15 @@ static void conclude(struct stat *s)
 		add_counts(&m->counts, &s->rings[i].pub.counts);
 		add_times(&m->counts, &s->rings[i].pub.counts);
 		m->paused_ns = xvt_u64_larger(m->paused_ns, s->rings[i].pub.paused_ns);
+		conclude_bound(m, &s->rings[i].pub);
+	}
+	for (uint32_t i = 0; i < s->machine_count; i++) {
+		struct xvtrace_machine_stat *m = &s->machines[i];
+		const struct xvt_spread *spread = &s->spreads[i];
+
+		m->bound_ns_median = spread->count ? xvt_spread_median(spread) : XVTRACE_NO_BOUND;
+		m->bound_ns_max = spread->count ? xvt_u64_larger(m->bound_ns_max, spread->largest)
+						: XVTRACE_NO_BOUND;
 	}
 }
 
@@ -298,7 +370,8 @@ int xvtrace_stat_new(struct xvtrace_stat **out, struct xvtrace *trace)
 	s->machine_count = trace->machine_count;
 	s->rings = calloc((size_t)s->ring_count + 1, sizeof(*s->rings));
 	s->machines = calloc((size_t)s->machine_count + 1, sizeof(*s->machines));
-	if (s->rings && s->machines)
+	s->spreads = calloc((size_t)s->machine_count + 1, sizeof(*s->spreads));
+	if (s->rings && s->machines && s->spreads)
 		err = trace->part ? -EINVAL : xvt_bounds_new(&s->bounds, s->t);
 	if (!err)
 		err = walk(s);
@@ -323,10 +396,16 @@ static struct stat *stat_of(const struct xvtrace_stat *stat)
 
 void xvtrace_stat_free(struct xvtrace_stat *stat)
 {
+	struct stat *s;
+
 	if (!stat)
 		return;
-	free(stat_of(stat)->rings);
-	free(stat_of(stat)->machines);
+	s = stat_of(stat);
+	for (uint32_t i = 0; s->spreads && i <= s->machine_count; i++)
+		xvt_spread_free(&s->spreads[i]);
+	free(s->spreads);
+	free(s->rings);
+	free(s->machines);
 	free(stat);
 }
 

@@ -165,7 +165,7 @@ struct xvtrace_event {
 	uint8_t irq_flags; /* common_flags of ftrace; see xvtrace_context_letters() */
 	uint8_t preempt_count;
 	uint64_t lost;	     /* LOST: number of events */
-	uint64_t bound_ns;   /* with XVTRACE_BOUND: the time is right within this; see below */
+	uint64_t bound_ns;   /* with XVTRACE_BOUND: the time is right within this, in ns */
 	const uint8_t *data; /* the record as the guest wrote it */
 	size_t data_len;
 };
@@ -204,7 +204,7 @@ int xvtrace_reader_limit(struct xvtrace_reader *reader, uint64_t events);
 
 #define XVTRACE_ALL	1u /* records of the recorder and about rings, too */
 #define XVTRACE_RECLOCK 2u /* new times, from all clock samples of the trace together */
-#define XVTRACE_BOUND	4u /* set bound_ns of each event; not with XVTRACE_RECLOCK */
+#define XVTRACE_BOUND	4u /* set bound_ns of each event */
 
 int xvtrace_reader_flags(struct xvtrace_reader *reader, unsigned int flags);
 
@@ -342,6 +342,12 @@ struct xvtrace_ring_stat {
 struct xvtrace_machine_stat {
 	struct xvtrace_counts counts;
 	uint64_t paused_ns; /* how long the machine was paused while its rings were read */
+	/* Half of the events, and all of them, are right within this; XVTRACE_NO_BOUND: none has a
+	 * bound. Events without one are not among them, but counted. The median is rounded up by
+	 * 1/64 at most. */
+	uint64_t bound_ns_median;
+	uint64_t bound_ns_max;
+	uint64_t unbounded;
 };
 
 struct xvtrace_stat {

@@ -75,6 +75,7 @@ static int settle(struct xvt_bound_ring *r)
 {
 	int err = xvt_nodes_settle(r->nodes, r->node_count);
 
+	r->from_ns = 1; /* no segment yet */
 	for (size_t i = 0; i < r->node_count; i++)
 		r->segment_ns_max = xvt_u64_larger(r->segment_ns_max, r->nodes[i].segment_bound_ns);
 	return err;
@@ -114,10 +115,23 @@ void xvt_bounds_free(struct xvt_bounds *b)
 
 /* -- one time ----------------------------------------------------------------------- */
 
-/* Number of the ring's nodes at or before ns. */
-static size_t nodes_until(const struct xvt_bound_ring *r, uint64_t ns)
+/* Whether n is the number of the ring's nodes at or before ns. */
+static bool is_until(const struct xvt_bound_ring *r, size_t n, uint64_t ns)
 {
-	return XVT_COUNT_TO(r->nodes, r->node_count, host_ns, ns);
+	return (!n || r->nodes[n - 1].host_ns <= ns) &&
+	       (n == r->node_count || r->nodes[n].host_ns > ns);
+}
+
+/* Number of the ring's nodes at or before ns. Mostly that is the number of the last call, or one
+ * more. */
+static size_t nodes_until(struct xvt_bound_ring *r, uint64_t ns)
+{
+	if (xvt_likely(is_until(r, r->at, ns)))
+		return r->at;
+	if (r->at < r->node_count && is_until(r, r->at + 1, ns))
+		return ++r->at;
+	r->at = XVT_COUNT_TO(r->nodes, r->node_count, host_ns, ns);
+	return r->at;
 }
 
 /* Time in ns from ns to the nearest of the two nodes around it; nodes[n] is the first behind it. */
@@ -146,13 +160,14 @@ uint64_t xvt_bound_beyond_ns(struct xvt_bound_ring *r, uint64_t ns)
 	if (n && n < r->node_count && b->epoch == b[-1].epoch) {
 		r->from_ns = b[-1].host_ns;
 		r->until_ns = b->host_ns;
+		r->until_bound_ns = b->segment_bound_ns;
 		return 0;
 	}
 	nearest = to_nearest(r, n, ns);
 	return nearest ? xvt_clock_creep_ns(nearest) : 0;
 }
 
-uint64_t xvt_bound_guess_ns(const struct xvt_bound_ring *r, const struct xvt_event_hdr *h)
+uint64_t xvt_bound_guess_ns(struct xvt_bound_ring *r, const struct xvt_event_hdr *h)
 {
 	const size_t n = nodes_until(r, h->host_ns);
 	const struct xvt_clock_node *b = &r->nodes[n];
@@ -175,7 +190,7 @@ static bool on_line(const struct xvt_bound_ring *r, size_t n, const struct xvt_e
 
 /* The bound of a confirmed time: that of the segment whose line gives it. A time beside all of
  * them, at a border of epochs, has the largest one and the creep since the nearest node. */
-static uint64_t confirmed_ns(const struct xvt_bound_ring *r, const struct xvt_event_hdr *h)
+static uint64_t confirmed_ns(struct xvt_bound_ring *r, const struct xvt_event_hdr *h)
 {
 	size_t n = nodes_until(r, h->host_ns);
 
@@ -187,10 +202,10 @@ static uint64_t confirmed_ns(const struct xvt_bound_ring *r, const struct xvt_ev
 	return xvt_u64_sum(r->segment_ns_max, xvt_clock_creep_ns(to_nearest(r, n, h->host_ns)));
 }
 
-uint64_t xvt_bound_ns(const struct xvt_bounds *b, const struct xvt_event_hdr *h)
+uint64_t xvt_bound_ns(struct xvt_bounds *b, const struct xvt_event_hdr *h)
 {
 	uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
-	const struct xvt_bound_ring *r;
+	struct xvt_bound_ring *r;
 	uint64_t ns;
 
 	/* A time that contradicts its clock has no bound. */

@@ -14,9 +14,11 @@ struct xvt_bound_ring {
 	size_t node_count;
 	size_t node_room;
 	uint32_t epochs;
-	uint32_t source;	    /* of the newest node that a clock source made; 0: none */
-	uint64_t segment_ns_max;    /* largest bound of a segment between two nodes */
-	uint64_t from_ns, until_ns; /* the segment that was used last, within one epoch */
+	uint32_t source;	 /* of the newest node that a clock source made; 0: none */
+	uint64_t segment_ns_max; /* largest bound of a segment between two nodes */
+	/* The segment that xvt_bound_beyond_ns() used last, within one epoch, and its bound. */
+	uint64_t from_ns, until_ns, until_bound_ns;
+	size_t at; /* number of nodes at or before the last time that was looked up */
 	struct xvt_ring_stats last; /* newest STATS; zeros if there are none */
 	bool has_stats;
 };
@@ -38,9 +40,10 @@ uint64_t xvt_bound_beyond_ns(struct xvt_bound_ring *r, uint64_t ns);
  * The same for an unconfirmed time, which was extrapolated from an older node. If later nodes
  * enclose its clock value, the error is known; else it is the creep from the nearest node.
  */
-uint64_t xvt_bound_guess_ns(const struct xvt_bound_ring *r, const struct xvt_event_hdr *h);
+uint64_t xvt_bound_guess_ns(struct xvt_bound_ring *r, const struct xvt_event_hdr *h);
 
-/* The error bound of one event's time in ns; XVT_NO_BOUND: there is none. */
-uint64_t xvt_bound_ns(const struct xvt_bounds *b, const struct xvt_event_hdr *h);
+/* The error bound of one event's time in ns; XVT_NO_BOUND: there is none. Fast if the events of a
+ * ring come about in order of time. */
+uint64_t xvt_bound_ns(struct xvt_bounds *b, const struct xvt_event_hdr *h);
 
 #endif /* XVT_BOUND_H */

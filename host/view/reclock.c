@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/u64.h"
 #include "base/vec.h"
 #include "trace/cursor.h"
+#include "view/bound.h"
 
 #define EPOCHS_NEAR 3  /* epochs tried on each side of an event's likely epoch */
 #define NODES_BACK  64 /* nodes tried as the last node when an unconfirmed event was placed */
@@ -25,6 +27,7 @@ struct waiting {
 	uint32_t vm;
 	uint32_t ring;
 	uint64_t chunk_seq;
+	uint64_t bound_ns;	  /* with bounds */
 	struct xvt_event_hdr hdr; /* with the new time; the payload follows */
 };
 XVT_ASSERT(sizeof(struct waiting) % 8 == 0, "payloads are aligned");
@@ -33,7 +36,8 @@ struct xvt_reclock {
 	struct xvt_trace *t;
 	struct xvt_reclock_ring *rings;
 	struct lane (*lanes)[2];
-	uint64_t reach_ns; /* the most that any event is moved */
+	struct xvt_bounds *bounds; /* of the recorded times; NULL: no bounds are wanted */
+	uint64_t reach_ns;	   /* the most that any event is moved */
 	uint64_t from_ns;
 	uint64_t to_ns;
 	struct xvt_cursor in;
@@ -146,6 +150,27 @@ static bool too_far(const struct xvt_reclock *rc, uint64_t rec_ns, uint64_t ns)
 	return (ns > rec_ns ? ns - rec_ns : rec_ns - ns) > rc->reach_ns;
 }
 
+/* The bound of a new time `ns`. It cannot be further off than the recorded one and the way between
+ * the two; where the new map gives it, that map may know better. */
+static uint64_t bound_of(const struct xvt_reclock *rc, const struct xvt_event_hdr *h, uint64_t ns)
+{
+	uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
+	const struct xvt_reclock_ring *r;
+	uint64_t bound = xvt_bound_ns(rc->bounds, h), by_new;
+	const struct lane *lane;
+
+	if (bound == XVT_NO_BOUND || ring >= rc->t->ring_count)
+		return XVT_NO_BOUND;
+	bound = xvt_u64_sum(bound, xvt_u64_apart(ns, h->host_ns));
+	r = &rc->rings[ring];
+	lane = &rc->lanes[ring][!!(h->ring_flags & XVT_EVENT_F_LATE)];
+	if (r->epoch_count && !(h->ring_flags & XVT_EVENT_F_UNCONFIRMED)) {
+		by_new = xvt_reclock_bound_at(r, &r->epochs[lane->epoch], h->guest_clock, ns);
+		bound = by_new < bound ? by_new : bound;
+	}
+	return bound < XVT_NO_BOUND ? bound : XVT_NO_BOUND;
+}
+
 /* Returns the event's new time; h->host_ns is the recorded one. */
 static uint64_t place(struct xvt_reclock *rc, const struct xvt_event_hdr *h)
 {
@@ -231,6 +256,7 @@ static int take(struct xvt_reclock *rc, const struct xvt_event *ev)
 	w->chunk_seq = ev->chunk_seq;
 	w->hdr = *ev->hdr;
 	w->hdr.host_ns = place(rc, ev->hdr);
+	w->bound_ns = rc->bounds ? bound_of(rc, ev->hdr, w->hdr.host_ns) : XVT_NO_BOUND;
 	memcpy(w + 1, ev->payload, ev->hdr->len);
 	rc->in_ns = ev->hdr->host_ns;
 	err = push(rc, w);
@@ -309,6 +335,16 @@ int xvt_reclock_new(struct xvt_reclock **out, struct xvt_trace *t)
 	return 0;
 }
 
+int xvt_reclock_want_bounds(struct xvt_reclock *rc)
+{
+	return rc->bounds ? 0 : xvt_bounds_new(&rc->bounds, rc->t);
+}
+
+uint64_t xvt_reclock_bound_ns(const struct xvt_reclock *rc)
+{
+	return rc->out ? rc->out->bound_ns : XVT_NO_BOUND;
+}
+
 void xvt_reclock_free(struct xvt_reclock *rc)
 {
 	if (!rc)
@@ -321,6 +357,7 @@ void xvt_reclock_free(struct xvt_reclock *rc)
 	if (rc->begun)
 		xvt_cursor_fini(&rc->in);
 	xvt_reclock_maps_free(rc->rings, rc->t->ring_count);
+	xvt_bounds_free(rc->bounds);
 	free(rc);
 }
 

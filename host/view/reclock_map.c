@@ -154,6 +154,20 @@ uint64_t xvt_reclock_new_at(const struct xvt_reclock_ring *r, const struct xvt_r
 	return on_line(guest, a->guest, a->host_ns, a[1].guest, a[1].host_ns);
 }
 
+uint64_t xvt_reclock_bound_at(const struct xvt_reclock_ring *r, const struct xvt_reclock_epoch *e,
+			      uint64_t guest, uint64_t ns)
+{
+	const struct xvt_reclock_knot *first = &r->knots[e->knot_first], *a;
+	const size_t n = XVT_COUNT_TO(first, e->knot_end - e->knot_first, guest, guest);
+
+	if (!n || n == e->knot_end - e->knot_first)
+		return UINT64_MAX;
+	a = &first[n - 1];
+	if (on_line(guest, a->guest, a->host_ns, a[1].guest, a[1].host_ns) != ns)
+		return UINT64_MAX;
+	return a[1].bound_ns;
+}
+
 /* -- a better map of one epoch ------------------------------------------------------ */
 
 /* The piece between two knots: the limits that the samples prove at its ends, and its bound. */

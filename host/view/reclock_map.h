@@ -54,6 +54,9 @@ uint64_t xvt_reclock_recorded_at(const struct xvt_reclock_ring *r,
 				 const struct xvt_reclock_epoch *e, uint64_t guest);
 uint64_t xvt_reclock_new_at(const struct xvt_reclock_ring *r, const struct xvt_reclock_epoch *e,
 			    uint64_t guest);
+/* The bound of the new map there, if it gives the host time `ns` of this value; else UINT64_MAX. */
+uint64_t xvt_reclock_bound_at(const struct xvt_reclock_ring *r, const struct xvt_reclock_epoch *e,
+			      uint64_t guest, uint64_t ns);
 /* Host time in ns, extrapolated from one node at the nominal rate. */
 uint64_t xvt_reclock_extrapolate(const struct xvt_reclock_ring *r, const struct xvt_clock_node *n,
 				 uint64_t guest);

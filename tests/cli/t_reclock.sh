@@ -35,9 +35,24 @@ check "the file is as it was" [ "$sum" = "$(sha256sum <"$work/t.xvt")" ]
 "$xvtrace" report -q --reclock "$work/t.xvt" 2>"$work/quiet" >/dev/null
 check "-q: nothing is said" [ ! -s "$work/quiet" ]
 
+# us FILE: the largest bound in the second column, in us; "none" if a line has none
+us() {
+	awk '{ v = $2; if (!sub(/^\+-/, "", v) || v == "?") { print "none"; exit }
+		n = v + 0; if (v ~ /ms$/) n *= 1000; else if (v !~ /us$/) n *= 1000000; if (n > most) most = n }
+		END { print most }' "$1"
+}
+"$xvtrace" report --bound "$work/t.xvt" >"$work/b.before"
+"$xvtrace" report -q --bound --reclock "$work/t.xvt" >"$work/b.after"
+before=$(us "$work/b.before") after=$(us "$work/b.after")
+echo "    greatest bound: $before us, with --reclock $after us"
+check "--bound: each time has a bound, and a smaller one with --reclock" awk "BEGIN { exit !($after > 0 && $after < $before) }"
+check "and nothing else is different" cmp -s "$work/before" <(sed -E 's/^([^ ]+) +[^ ]+/\1/' "$work/b.before")
+"$xvtrace" export --format jsonl "$work/t.xvt" "$work/b.jsonl"
+check "jsonl has the same bounds" awk "BEGIN { exit !($(jq -s 'map(.bound_ns) | max' "$work/b.jsonl") <= $before * 1000 && $before * 1000 - 10 < $(jq -s 'map(.bound_ns) | max' "$work/b.jsonl") * 1.01) }"
+
 # Two machines that exchange messages, with late events and flags of all kinds.
 "$BUILD/tests/tools/xvt-mktrace" 2000 0 "$work/m.xvt" >/dev/null || exit 1
-"$xvtrace" export --to jsonl "$work/m.xvt" "$work/m1" 2>/dev/null
+"$xvtrace" export --format jsonl "$work/m.xvt" "$work/m1" 2>/dev/null
 "$xvtrace" export --reclock --to jsonl "$work/m.xvt" "$work/m2" 2>/dev/null
 check "an export has all events too" [ "$(wc -l <"$work/m1")" -eq "$(wc -l <"$work/m2")" ]
 check "in order of time" sort -c -s -n -t: -k2,2 "$work/m2"

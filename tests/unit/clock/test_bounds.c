@@ -487,52 +487,23 @@ static struct xvt_trace *make_trace(const struct world *w, const struct xvt_cloc
 	return trace;
 }
 
-static uint64_t on_knots(const struct xvt_reclock_knot *a, const struct xvt_reclock_knot *b,
-			 uint64_t guest)
-{
-	return a->host_ns + (uint64_t)((unsigned __int128)(guest - a->guest) *
-				       (b->host_ns - a->host_ns) / (b->guest - a->guest));
-}
-
-/* The bound of the new map there; false: it does not say. */
-static bool knot_bound(const struct xvt_reclock_ring *r, uint64_t guest, uint64_t ns,
-		       uint64_t *bound)
-{
-	size_t e, k;
-
-	*bound = UINT64_MAX;
-	for (e = 0; e < r->epoch_count; e++) {
-		for (k = r->epochs[e].knot_first + 1; k < r->epochs[e].knot_end; k++) {
-			const struct xvt_reclock_knot *b = &r->knots[k];
-
-			if (guest >= b[-1].guest && guest <= b->guest &&
-			    ns == on_knots(&b[-1], b, guest) && b->bound_ns < *bound)
-				*bound = b->bound_ns;
-		}
-	}
-	return *bound != UINT64_MAX;
-}
-
 static void judge_reclocked(struct judged *j, struct world *w, const struct xvt_clock_node *nodes)
 {
 	struct xvt_trace *t = make_trace(w, nodes);
 	struct xvt_reclock *rc;
 	struct xvt_event ev;
 
-	must(!xvt_reclock_new(&rc, t) && !xvt_reclock_begin(rc, 0, UINT64_MAX));
+	must(!xvt_reclock_new(&rc, t) && !xvt_reclock_want_bounds(rc) &&
+	     !xvt_reclock_begin(rc, 0, UINT64_MAX));
 	while (xvt_reclock_next(rc, &ev) == 1) {
-		uint64_t truth, bound;
-		bool beside = false;
+		uint64_t truth, bound = xvt_reclock_bound_ns(rc);
 
 		memcpy(&truth, ev.payload, sizeof(truth));
 		j->events++;
 		j->flagged += !!(ev.hdr->ring_flags & flags_of_guesses);
 		if (ev.hdr->ring_flags & flags_of_guesses)
 			continue;
-		if (!knot_bound(xvt_reclock_ring(rc, 0), ev.hdr->guest_clock, ev.hdr->host_ns,
-				&bound))
-			bound = bound_of(w, ev.hdr->guest_clock, 0, &beside);
-		j->beside += beside;
+		ck_assert_uint_lt(bound, XVT_NO_BOUND);
 		judge(j, w, apart(ev.hdr->host_ns, truth), bound);
 	}
 	xvt_reclock_free(rc);

@@ -102,7 +102,6 @@ START_TEST(choices_are_made_before_the_first_event)
 
 	ck_assert_int_eq(xvtrace_reader_machine(r, "g3"), -ENOENT);
 	ck_assert_int_eq(xvtrace_reader_flags(r, 1u << 31), -EINVAL);
-	ck_assert_int_eq(xvtrace_reader_flags(r, XVTRACE_RECLOCK | XVTRACE_BOUND), -EINVAL);
 	ck_assert_int_eq(xvtrace_next(r, &ev), 1);
 	ck_assert_int_eq(xvtrace_reader_machine(r, "g1"), -EBUSY);
 	ck_assert_int_eq(xvtrace_reader_cpu(r, 0), -EBUSY);
@@ -295,6 +294,62 @@ START_TEST(bounds_are_given_on_request)
 }
 END_TEST
 
+static int smaller_first(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* The counts are those of the events, one by one. */
+START_TEST(half_of_a_machines_events_are_within_the_median)
+{
+	const struct xvtrace_machine_stat *m;
+	struct xvtrace_reader *r = reader_of(XVTRACE_BOUND);
+	uint64_t *bounds = calloc(made.count, sizeof(*bounds)), unbounded = 0, median;
+	const struct xvtrace_event *ev;
+	struct xvtrace_stat *s;
+	size_t n = 0;
+
+	ck_assert_ptr_nonnull(bounds);
+	while (xvtrace_next(r, &ev) > 0) {
+		if (ev->kind != XVTRACE_EVENT || ev->ring->machine->number != (unsigned int)_i)
+			continue;
+		if (ev->bound_ns == XVTRACE_NO_BOUND)
+			unbounded++;
+		else
+			bounds[n++] = ev->bound_ns;
+	}
+	xvtrace_reader_free(r);
+	qsort(bounds, n, sizeof(*bounds), smaller_first);
+	median = bounds[(n - 1) / 2];
+	ck_assert_int_eq(xvtrace_stat_new(&s, trace), 0);
+	m = xvtrace_stat_machine(s, (unsigned int)_i);
+	ck_assert_uint_ge(m->bound_ns_median, median);
+	ck_assert_uint_le(m->bound_ns_median, median + median / 64);
+	ck_assert_uint_ge(m->bound_ns_max, bounds[n - 1]);
+	ck_assert_uint_eq(m->unbounded, unbounded);
+	xvtrace_stat_free(s);
+	free(bounds);
+}
+END_TEST
+
+/* Only a time that contradicts its clock has none. */
+START_TEST(new_times_have_new_bounds)
+{
+	struct xvtrace_reader *r = reader_of(XVTRACE_RECLOCK | XVTRACE_BOUND);
+	const struct xvtrace_event *ev;
+	size_t n = 0;
+
+	while (xvtrace_next(r, &ev) > 0) {
+		n += ev->bound_ns < XVTRACE_NO_BOUND;
+		ck_assert_int_eq(ev->bound_ns == XVTRACE_NO_BOUND, !!(ev->flags & XVTRACE_CLOCK));
+	}
+	ck_assert_uint_gt(n, made.count / 2);
+	xvtrace_reader_free(r);
+}
+END_TEST
+
 START_TEST(a_part_is_read_by_the_index_and_not_counted)
 {
 	struct xvtrace_reader *r;
@@ -380,6 +435,8 @@ Suite *lib_suite(void)
 	tcase_add_test(t, types_are_numbered_and_fields_are_found);
 	tcase_add_test(t, losses_among_the_events_are_those_that_are_counted);
 	tcase_add_test(t, bounds_are_given_on_request);
+	tcase_add_loop_test(t, half_of_a_machines_events_are_within_the_median, 0, 2);
+	tcase_add_test(t, new_times_have_new_bounds);
 	tcase_add_test(t, a_part_is_read_by_the_index_and_not_counted);
 	tcase_add_test(t, damage_is_listed_and_the_rest_is_read);
 	tcase_add_test(t, a_glob_without_a_match_has_similar_names);
