@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /* cmd_export.c - `xvtrace export`: a trace in a format of other programs. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cmd.h"
 #include "cli/select.h"
+#include "cli/watch.h"
 
 struct export_opts {
 	const char *format;
@@ -106,33 +111,32 @@ static bool take_old_name(const char **now, const char *old, const char *names)
 }
 
 /* Write an export to one file, or to standard output. Returns 0 or -errno, after a message. */
-static int to_file(struct xvt_export *x, const char *path,
-		   int (*export_to)(struct xvt_export *x, struct xvt_out *o))
+static int to_file(struct xvt_export *x, const char *path, const char *shown_path,
+		   const struct format *format, struct xvt_watch *watch)
 {
 	static struct xvt_out out;
-	int err = xvt_out_open(&out, path);
+	int err = xvt_out_open(&out, path), write_err = err;
 
-	if (err) {
-		xvt_error(path, "cannot write: %s", strerror(-err));
-		return err;
+	if (!err) {
+		err = format->to_file(x, &out);
+		write_err = xvt_out_close(&out);
 	}
-	err = export_to(x, &out);
-	if (err)
+	xvt_watch_end(watch);
+	if (err && !write_err)
 		xvt_error(xvtrace_info(x->trace)->path, "%s", strerror(-err));
-	if (xvt_out_close(&out) && !err) {
-		err = out.err;
-		xvt_error(strcmp(path, "-") == 0 ? "standard output" : path,
-			  "cannot write: %s; what is there is incomplete", strerror(-err));
-	}
-	return err;
+	if (write_err)
+		xvt_error(shown_path, "cannot write: %s%s", strerror(-write_err),
+			  err ? "" : "; what is there is incomplete");
+	return write_err ? write_err : err;
 }
 
-static int to_dir(struct xvt_export *x, const char *dir, bool quiet,
-		  int (*export_to)(struct xvt_export *x, const char *dir))
+static int to_dir(struct xvt_export *x, const char *dir, bool quiet, const struct format *format,
+		  struct xvt_watch *watch)
 {
 	const char *path = xvtrace_info(x->trace)->path;
-	int err = export_to(x, dir);
+	int err = format->to_dir(x, dir);
 
+	xvt_watch_end(watch);
 	if (err)
 		xvt_error(x->failed[0] ? x->failed : path, "%s",
 			  x->error.text[0] ? x->error.text : strerror(-err));
@@ -140,6 +144,30 @@ static int to_dir(struct xvt_export *x, const char *dir, bool quiet,
 		xvt_warn(path, "%llu events were out of order and got the time before them",
 			 (unsigned long long)x->moved);
 	return err;
+}
+
+/* Write all of it, with progress. Returns 0 or -errno, after a message. */
+static int write_out(struct xvt_export *x, const struct format *format, const char *to, bool quiet)
+{
+	bool to_stdout = strcmp(to, "-") == 0;
+	const char *shown_to = to_stdout ? "standard output" : to;
+	struct xvt_watch w;
+	int err;
+
+	xvt_watch_begin(&w, x,
+			!quiet && isatty(STDERR_FILENO) && !(to_stdout && isatty(STDOUT_FILENO)));
+	if (format->to_file)
+		err = to_file(x, to, shown_to, format, &w);
+	else
+		err = to_dir(x, to, quiet, format, &w);
+	if (err || !w.ended_by)
+		return err;
+	xvt_error(shown_to,
+		  "stopped by %s after %" PRIu64 " events; it is complete up to %" PRIu64
+		  ".%09" PRIu64 ", and readable",
+		  w.ended_by == SIGINT ? "^C" : "SIGTERM", x->given, w.ns / 1000000000,
+		  w.ns % 1000000000);
+	return -EINTR;
 }
 
 static int run(const struct xvt_command *cmd, int argc, char **argv)
@@ -172,10 +200,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	status = xvt_select_open(&o.select, argv[at], &x);
 	if (status)
 		return status;
-	if (format->to_file)
-		err = to_file(&x, argv[at + 1], format->to_file);
-	else
-		err = to_dir(&x, argv[at + 1], o.select.quiet, format->to_dir);
+	err = write_out(&x, format, argv[at + 1], o.select.quiet);
 	return xvt_select_close(&o.select, &x, err);
 }
 

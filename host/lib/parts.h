@@ -122,7 +122,10 @@ struct xvtrace_reader {
 	uint64_t from_ns, to_ns;
 	uint64_t wall_from_ns, wall_to_ns;
 	uint64_t limit;
-	uint64_t given; /* events so far */
+	uint64_t given;			/* events so far */
+	const volatile int *watch_flag; /* watch() is called while it is not 0 */
+	bool (*watch)(void *arg, uint64_t ns);
+	void *watch_arg;
 	struct xvt_lib_type *types;
 	unsigned int type_count;
 	struct xvt_out *text; /* of the last xvtrace_event_text() */

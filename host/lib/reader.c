@@ -9,6 +9,8 @@
 
 /* -- what to read ------------------------------------------------------------------- */
 
+static const volatile int not_watched;
+
 int xvtrace_reader_new(struct xvtrace_reader **out, struct xvtrace *trace)
 {
 	struct xvtrace_reader *r = calloc(1, sizeof(*r));
@@ -28,6 +30,7 @@ int xvtrace_reader_new(struct xvtrace_reader **out, struct xvtrace *trace)
 	r->event.pub.bound_ns = XVTRACE_NO_BOUND;
 	r->trace = trace;
 	r->to_ns = r->wall_to_ns = UINT64_MAX;
+	r->watch_flag = &not_watched;
 	return 0;
 }
 
@@ -139,6 +142,17 @@ int xvtrace_reader_flags(struct xvtrace_reader *r, unsigned int flags)
 	if (flags & XVTRACE_RECLOCK && r->trace->part)
 		return -EINVAL;
 	r->flags = flags;
+	return 0;
+}
+
+int xvtrace_reader_watch(struct xvtrace_reader *r, const volatile int *flag,
+			 bool (*watch)(void *arg, uint64_t ns), void *arg)
+{
+	if (r->begun)
+		return -EBUSY;
+	r->watch_flag = flag;
+	r->watch = watch;
+	r->watch_arg = arg;
 	return 0;
 }
 
@@ -347,6 +361,8 @@ static int next(struct xvtrace_reader *r)
 		if (got <= 0 || (r->limit && r->given == r->limit))
 			return got < 0 ? got : 0;
 		got = 0;
+		if (xvt_unlikely(*r->watch_flag) && !r->watch(r->watch_arg, e->ev.hdr->host_ns))
+			return 0;
 		e->decoder = xvt_decoder_of(&r->ds, &e->ev);
 		c = xvt_classify(e->decoder, &e->ev);
 		if (!c)

@@ -209,6 +209,14 @@ int xvtrace_reader_limit(struct xvtrace_reader *reader, uint64_t events);
 int xvtrace_reader_flags(struct xvtrace_reader *reader, unsigned int flags);
 
 /*
+ * Call watch(arg, ns) inside xvtrace_next(), between two records, while *flag is not 0; ns is the
+ * time that the reader has reached. A signal handler may set the flag, and watch() clears it. When
+ * watch() returns false, the reading ends: xvtrace_next() returns 0.
+ */
+int xvtrace_reader_watch(struct xvtrace_reader *reader, const volatile int *flag,
+			 bool (*watch)(void *arg, uint64_t ns), void *arg);
+
+/*
  * Get the next event. It holds until the next call. Returns 1; 0: there are no more; or -errno.
  * An end and an error are final: further calls return the same. Losses are XVTRACE_LOST records
  * among the events and do not count as events for the limit.

@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck disable=SC2317
-# The command line of export: formats, the range, and the older names of these options.
+# The command line of export: formats, the range, and the older names of these options; progress, ^C,
+# and the memory that an export takes.
 set -u
 . "$(dirname "$0")/lib.sh"
-trap 'rm -rf "$work"' EXIT
+trap cleanup EXIT
 trace=$work/t.xvt
 
 "$BUILD/tests/tools/xvt-mktrace" 300 0 "$trace" >/dev/null || exit 1
@@ -53,4 +54,94 @@ listed() {
 	[ "$(grep -c 'OUT: ' "$work/help")" -ge 3 ]
 }
 check "--help lists the formats" listed
+
+# A trace that does not fit in a pipe: while the test reads no more, its export waits.
+"$BUILD/tests/tools/xvt-bigtrace" u64 4 400000 "$work/big.xvt" || exit 1
+mkfifo "$work/pipe" "$work/loud" "$work/quiet"
+
+# stopped SIGNAL NAME: ends an export in the middle; whole lines, which the message counts, and exit 1
+stopped() {
+	local status n
+	# A job in the background of a script ignores SIGINT, if nothing sets it back.
+	env --default-signal=INT "$xvtrace" export --format jsonl "$work/big.xvt" "$work/pipe" 2>"$work/err" &
+	pids=($!)
+	exec 9<"$work/pipe"
+	head -c 300000 <&9 >"$work/out"
+	kill -"$1" "${pids[0]}"
+	cat <&9 >>"$work/out"
+	exec 9<&-
+	wait "${pids[0]}"
+	status=$?
+	pids=()
+	n=$(wc -l <"$work/out")
+	[ $status -eq 1 ] && [ "$n" -gt 1000 ] && [ "$n" -lt 400000 ] && [ "$(wc -l <"$work/err")" -eq 1 ] &&
+		grep -q "stopped by $2 after $n events; it is complete up to [0-9.]*, and readable" "$work/err" &&
+		[ "$(jq -c .ts_ns "$work/out" | wc -l)" -eq "$n" ] && return
+	echo "# exit $status, $n lines"
+	head -n 3 "$work/err"
+	return 1
+}
+check "^C: what was written is whole, and it is said" stopped INT '^C'
+check "SIGTERM: the same" stopped TERM SIGTERM
+ignored() {
+	(trap '' INT && exec "$xvtrace" export --format jsonl "$work/big.xvt" "$work/pipe") 2>"$work/err" &
+	pids=($!)
+	exec 9<"$work/pipe"
+	head -c 300000 <&9 >"$work/out"
+	kill -INT "${pids[0]}"
+	cat <&9 >>"$work/out"
+	exec 9<&-
+	wait "${pids[0]}" && [ "$(wc -l <"$work/out")" -eq 400000 ] && [ ! -s "$work/err" ]
+}
+check "a SIGINT that was ignored from the start is ignored" ignored
+
+# Progress is for a terminal, and not with -q: both exports are read as slowly until one has shown it.
+quoted="'$xvtrace' export --format jsonl '$work/big.xvt'"
+on_terminal() { # NAME OPTION: an export of this name, with its messages on a terminal of its own
+	script -qefc "$quoted $2 '$work/$1' >/dev/null" "$work/$1.tty" >/dev/null 2>&1 </dev/null &
+	pids+=($!)
+}
+shown() {
+	head -c 30000 <&8 >/dev/null
+	head -c 30000 <&9 >/dev/null
+	grep -qE ' s  [0-9]+ events  [0-9.]+ M/s  at [0-9]+% of the trace' "$work/loud.tty"
+}
+progress() {
+	on_terminal loud ""
+	on_terminal quiet -q
+	exec 8<"$work/loud" 9<"$work/quiet"
+	poll shown || return 1
+	exec 8<&- 9<&-
+	! grep -q 'events' "$work/quiet.tty"
+}
+if script -qec true /dev/null >/dev/null 2>&1; then
+	check "progress on a terminal, none with -q" progress
+	wait "${pids[@]}"
+	pids=()
+else
+	echo "skip - progress on a terminal: script(1) gives none here"
+fi
+
+# The address space that is enough for a small trace is enough for one of twenty times its size.
+"$BUILD/tests/tools/xvt-bigtrace" u64 4 20000 "$work/small.xvt" || exit 1
+bounded() { # KIB TRACE FORMAT
+	(ulimit -v "$1" && rm -rf "$work/out" && exec "$xvtrace" export --format "$3" "$2" "$work/out") 2>"$work/err"
+}
+same_memory() {
+	local kib
+	for ((kib = 8192; kib < 4000000; kib = kib * 9 / 8)); do
+		bounded $kib "$work/small.xvt" "$1" && break
+	done
+	bounded $((kib * 9 / 8)) "$work/big.xvt" "$1" && return
+	echo "# $kib KiB for the small trace"
+	cat "$work/err"
+	return 1
+}
+if nm "$xvtrace" | grep -q __asan_init; then
+	echo "skip - the memory of an export: sanitizers take their own"
+else
+	for format in $("$xvtrace" export --help | sed -n 's/^  \([a-z0-9]*\) .*OUT: .*/\1/p'); do
+		check "memory does not grow with the trace: $format" same_memory "$format"
+	done
+fi
 [ $failures -eq 0 ]

@@ -372,6 +372,84 @@ START_TEST(ctf_shows_every_field_to_babeltrace2)
 }
 END_TEST
 
+/* Ends the reading at its `most`th record. */
+static unsigned int watched, most;
+static const volatile int always = 1;
+
+static bool watch(void *arg, uint64_t ns)
+{
+	(void)arg;
+	(void)ns;
+	return ++watched <= most;
+}
+
+/* The events that babeltrace2 finds in a CTF trace; each is compared. */
+static size_t ctf_events(const char *dir)
+{
+	char *line = NULL, command[1024];
+	struct text want;
+	size_t room = 0, n = 0;
+	FILE *f;
+
+	snprintf(command, sizeof(command), "babeltrace2 --clock-cycles --no-delta %s 2>%s", dir,
+		 scratch_path("bt.err"));
+	f = popen(command, "r");
+	ck_assert_ptr_nonnull(f);
+	for (; next_line(f, &line, &room); n++) {
+		ck_assert_uint_lt(n, made.count);
+		expect_babeltrace(&want, &made.events[n]);
+		ck_assert_str_eq(line, want.buf);
+	}
+	ck_assert_int_eq(pclose(f), 0);
+	free(line);
+	return n;
+}
+
+static void open_again(void)
+{
+	xvt_select_close(&plain, &x, true);
+	x = (struct xvt_export){ .raw = true };
+	ck_assert_int_eq(xvt_select_open(&plain, scratch_path("export.xvt"), &x), 0);
+	watched = 0;
+	ck_assert_int_eq(xvtrace_reader_watch(x.reader, &always, watch, NULL), 0);
+}
+
+START_TEST(an_export_that_is_ended_early_is_whole_up_to_there)
+{
+	const struct xvtrace_event *ev;
+	char *line = NULL, dir[32];
+	size_t room = 0, n = 0, want = 0;
+	json_t *json;
+	FILE *f;
+
+	most = (unsigned int)_i;
+	open_again();
+	while (xvt_export_next(&x, &ev))
+		want += ev->kind == XVTRACE_EVENT;
+	ck_assert_uint_le(want, most);
+	open_again();
+	if (have_babeltrace()) {
+		snprintf(dir, sizeof(dir), "ctf-cut-%d", _i);
+		ck_assert_int_eq(xvt_export_ctf(&x, scratch_path(dir)), 0);
+		ck_assert_uint_eq(want ? ctf_events(scratch_path(dir)) : 0, want);
+	}
+	open_again();
+	ck_assert_int_eq(xvt_out_open(&out, scratch_path("cut.jsonl")), 0);
+	ck_assert_int_eq(xvt_export_jsonl(&x, &out), 0);
+	ck_assert_int_eq(xvt_out_close(&out), 0);
+	f = fopen(scratch_path("cut.jsonl"), "r");
+	ck_assert_ptr_nonnull(f);
+	for (; next_line(f, &line, &room); n++) {
+		json = json_loads(line, JSON_DECODE_INT_AS_REAL, NULL);
+		ck_assert_ptr_nonnull(json);
+		json_decref(json);
+	}
+	ck_assert_uint_eq(n, want);
+	fclose(f);
+	free(line);
+}
+END_TEST
+
 /* A trace of plain numbers: time gaps around what 27 and 32 bits hold, and 80 classes. */
 static void make_gaps(const char *path, uint64_t *ns, size_t count)
 {
@@ -527,6 +605,9 @@ Suite *export_suite(void)
 	tcase_add_test(t, jsonl_shows_every_field);
 	tcase_add_test(t, ctf_shows_every_field_to_babeltrace2);
 	tcase_add_test(t, ctf_times_survive_gaps_and_many_classes);
+	for (int at = 0; at < EVENTS; at = at * 3 + 1)
+		tcase_add_loop_test(t, an_export_that_is_ended_early_is_whole_up_to_there, at,
+				    at + 1);
 	tcase_add_loop_test(t, report_shows_what_the_recorder_dropped, 0, 2);
 	tcase_add_test(t, events_are_chosen_by_vm_event_and_limit);
 	tcase_add_test(t, names_of_tasks_are_learned_from_switches);

@@ -134,6 +134,52 @@ START_TEST(an_end_and_an_error_are_final)
 }
 END_TEST
 
+/* How often the watch was called, and when it ends the reading. */
+struct watched {
+	volatile int flag;
+	unsigned int calls, most;
+	uint64_t ns;
+};
+
+static bool watch(void *arg, uint64_t ns)
+{
+	struct watched *w = arg;
+
+	ck_assert(w->flag);
+	ck_assert_uint_ge(ns, w->ns);
+	w->ns = ns;
+	return ++w->calls < w->most;
+}
+
+START_TEST(a_watch_is_called_while_its_flag_is_set_and_ends_the_reading)
+{
+	struct xvtrace_reader *r = reader_of(0);
+	const struct xvtrace_event *ev;
+	struct xvtrace_unmatched unmatched;
+	struct watched w = { .most = 10 };
+	uint64_t last_ns = 0;
+
+	ck_assert_int_eq(xvtrace_reader_watch(r, &w.flag, watch, &w), 0);
+	ck_assert_int_eq(xvtrace_reader_event(r, "no such event"), 0);
+	ck_assert_int_eq(xvtrace_reader_event(r, "*"), 0);
+	ck_assert_int_eq(xvtrace_next(r, &ev), 1);
+	ck_assert_int_eq(xvtrace_reader_watch(r, &w.flag, watch, &w), -EBUSY);
+	ck_assert_uint_eq(w.calls, 0);
+	w.flag = 1;
+	for (int got = 1; got; got = xvtrace_next(r, &ev)) {
+		ck_assert_int_eq(got, 1);
+		last_ns = ev->ns;
+	}
+	ck_assert_uint_eq(w.calls, w.most);
+	ck_assert_uint_le(last_ns, w.ns);
+	ck_assert_int_eq(xvtrace_next(r, &ev), 0);
+	ck_assert_uint_eq(w.calls, w.most);
+	/* The rest is not known, so nothing is said of it. */
+	ck_assert_int_eq(xvtrace_reader_unmatched(r, 0, &unmatched), -ENOENT);
+	xvtrace_reader_free(r);
+}
+END_TEST
+
 /* Number of events, and a check of each. */
 static size_t count(struct xvtrace_reader *r, const char *machine, int cpu, uint64_t from_ns,
 		    uint64_t to_ns)
@@ -430,6 +476,8 @@ Suite *lib_suite(void)
 	tcase_add_test(t, machines_and_rings_are_those_of_the_trace);
 	tcase_add_test(t, choices_are_made_before_the_first_event);
 	tcase_add_test(t, an_end_and_an_error_are_final);
+	tcase_add_test(t, a_watch_is_called_while_its_flag_is_set_and_ends_the_reading);
+	tcase_add_test(t, a_watch_is_called_while_its_flag_is_set_and_ends_the_reading);
 	tcase_add_test(t, a_reader_gives_what_was_chosen);
 	tcase_add_test(t, two_readers_of_a_trace_do_not_disturb_each_other);
 	tcase_add_test(t, types_are_numbered_and_fields_are_found);
