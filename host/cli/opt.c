@@ -96,8 +96,7 @@ __attribute__((format(printf, 2, 3))) static int usage_error(const struct xvt_co
 	return -1;
 }
 
-/* Digits only; no sign, no space. */
-static int parse_u64(const char *text, const char **end, uint64_t *value)
+int xvt_parse_u64(const char *text, const char **end, uint64_t *value)
 {
 	char *stop;
 
@@ -115,7 +114,7 @@ static int parse_size(const char *text, uint64_t *value)
 {
 	const char *end;
 	unsigned int shift = 0;
-	int err = parse_u64(text, &end, value);
+	int err = xvt_parse_u64(text, &end, value);
 
 	if (err)
 		return err;
@@ -149,7 +148,7 @@ int xvt_parse_seconds(const char *text, uint64_t *ns)
 {
 	const char *end;
 	uint64_t unit = 100000000, fraction = 0;
-	int err = parse_u64(text, &end, ns);
+	int err = xvt_parse_u64(text, &end, ns);
 
 	if (err)
 		return err;
@@ -216,7 +215,7 @@ static int set_value(struct parse *p, const struct xvt_opt *o, const char *value
 	case XVT_OPT_U64:
 	case XVT_OPT_COUNT:
 		want = o->type == XVT_OPT_U64 ? "a number" : "a number from 1 on";
-		err = parse_u64(value, &end, field);
+		err = xvt_parse_u64(value, &end, field);
 		if (!err && (*end || (o->type == XVT_OPT_COUNT && !*(uint64_t *)field)))
 			err = -EINVAL;
 		break;

@@ -73,6 +73,10 @@ int xvt_opt_parse(const struct xvt_command *cmd, int argc, char **argv, void *ou
 
 void xvt_opt_help(const struct xvt_command *cmd);
 
+/* "12" or "0xc": digits only, no sign, no space; *end is behind them. Returns 0, -EINVAL or
+ * -ERANGE. */
+int xvt_parse_u64(const char *text, const char **end, uint64_t *value);
+
 /* "12", "1.5", "0.000000001" to nanoseconds, exactly. Returns 0, -EINVAL or -ERANGE. */
 int xvt_parse_seconds(const char *text, uint64_t *ns);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define UNMATCHED_SHOWN 8 /* lines about globs without a match */
+#define CPUS_MAX	65536u
 
 /* One end of the time range. */
 struct when {
@@ -72,7 +73,89 @@ static void say_machines(const struct xvt_export *x, const char *wanted)
 		  damaged ? "; it is damaged, too: " : "", damaged ? damage.why : "");
 }
 
-/* Returns 0 or -errno; -ENOENT after the message that there is no such machine. */
+/* -- CPUs and tasks ----------------------------------------------------------------- */
+
+static bool has_cpus(const struct xvt_export *x, uint64_t from, uint64_t to)
+{
+	const unsigned int rings = xvtrace_info(x->trace)->rings;
+
+	for (unsigned int i = 0; i < rings; i++) {
+		const struct xvtrace_ring *ring = xvtrace_ring(x->trace, i);
+
+		if (ring && ring->cpu >= from && ring->cpu <= to)
+			return true;
+	}
+	return false;
+}
+
+/* Choose "0-3,7". Returns 0, -EINVAL after a message, -ENOENT (none of them is in the trace) after
+ * a message, or -ENOMEM. */
+static int choose_cpus(struct xvt_export *x, const char *list)
+{
+	const char *at = list;
+	bool any = false;
+	int err = 0;
+
+	do {
+		uint64_t from, to;
+
+		at += at != list;
+		if (xvt_parse_u64(at, &at, &from))
+			break;
+		to = from;
+		if (*at == '-' && xvt_parse_u64(at + 1, &at, &to))
+			break;
+		if (to < from || to >= CPUS_MAX || (*at && *at != ','))
+			break;
+		any = any || has_cpus(x, from, to);
+		for (; from <= to && !err; from++)
+			err = xvtrace_reader_cpu(x->reader, (unsigned int)from);
+		if (err || !*at) {
+			if (err || any)
+				return err;
+			xvt_error(xvtrace_info(x->trace)->path, "no CPU %s in this trace", list);
+			return -ENOENT;
+		}
+	} while (*at == ',');
+	xvt_error(list, "not CPUs; give numbers such as 0-3,7");
+	return -EINVAL;
+}
+
+static int choose_pid(struct xvt_export *x, const char *text)
+{
+	uint64_t pid;
+	const char *end;
+
+	if (!xvt_parse_u64(text, &end, &pid) && !*end && pid <= INT32_MAX)
+		return xvtrace_reader_pid(x->reader, (int)pid);
+	xvt_error(text, "not the number of a task; --comm takes names");
+	return -EINVAL;
+}
+
+static int choose_tasks(const struct xvt_select *s, struct xvt_export *x)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->cpu.n && !err; i++)
+		err = choose_cpus(x, s->cpu.v[i]);
+	for (size_t i = 0; i < s->pid.n && !err; i++)
+		err = choose_pid(x, s->pid.v[i]);
+	for (size_t i = 0; i < s->comm.n && !err; i++)
+		err = xvtrace_reader_comm(x->reader, s->comm.v[i]);
+	return err;
+}
+
+static int choose_filter(const struct xvt_select *s, struct xvt_export *x)
+{
+	struct xvtrace_error error;
+	int err = s->filter ? xvtrace_reader_filter(x->reader, s->filter, &error) : 0;
+
+	if (err == -EINVAL)
+		xvt_error("--filter", "'%s': %s", s->filter, error.text);
+	return err;
+}
+
+/* Returns 0 or -errno; after a message -ENOENT (the trace does not have that) or -EINVAL. */
 static int choose(const struct xvt_select *s, struct xvt_export *x)
 {
 	int err = 0;
@@ -84,6 +167,10 @@ static int choose(const struct xvt_select *s, struct xvt_export *x)
 	}
 	for (size_t i = 0; i < s->event.n && !err; i++)
 		err = xvtrace_reader_event(x->reader, s->event.v[i]);
+	if (!err)
+		err = choose_tasks(s, x);
+	if (!err)
+		err = choose_filter(s, x);
 	if (err)
 		return err;
 	xvtrace_reader_limit(x->reader, s->limit);
@@ -165,6 +252,8 @@ static int start(const struct xvt_select *s, const char *path, struct xvt_export
 		err = choose(s, x);
 	if (err == -ENOENT)
 		return XVT_EXIT_FAIL;
+	if (err == -EINVAL)
+		return XVT_EXIT_USAGE;
 	if (!err && s->reclock && !s->quiet)
 		err = say_reclocked(x);
 	if (!err)
@@ -189,7 +278,7 @@ int xvt_select_open(const struct xvt_select *s, const char *path, struct xvt_exp
 	return status;
 }
 
-static void say_unmatched(const char *path, const struct xvtrace_unmatched *u)
+static void say_unmatched(const char *path, const char *what, const struct xvtrace_unmatched *u)
 {
 	char near[512] = "";
 	size_t used = 0;
@@ -197,7 +286,7 @@ static void say_unmatched(const char *path, const struct xvtrace_unmatched *u)
 	for (unsigned int i = 0; i < 3 && u->near[i] && used < sizeof(near); i++)
 		used += (size_t)snprintf(near + used, sizeof(near) - used, "%s%s",
 					 i ? ", " : "; the nearest that there are: ", u->near[i]);
-	xvt_error(path, "no event is like '%s'%s", u->glob, near);
+	xvt_error(path, "no %s like '%s'%s", what, u->glob, near);
 }
 
 /* Print the trace's range: no event matches. */
@@ -221,19 +310,33 @@ static void say_outside(const struct xvt_select *s, const struct xvt_export *x)
 		  hint);
 }
 
-/* Print the globs without a match. Returns false if the choice left nothing to show. */
+static bool is_choice(const struct xvt_select *s)
+{
+	return s->vm.n || s->event.n || s->cpu.n || s->pid.n || s->comm.n || s->filter || s->from ||
+	       s->to;
+}
+
+/* Print the globs and comparisons without a match. Returns false if the choice left nothing to
+ * show. */
 static bool say_misses(const struct xvt_select *s, const struct xvt_export *x)
 {
 	const char *path = xvtrace_info(x->trace)->path;
 	struct xvtrace_unmatched u;
+	struct xvtrace_error error;
 	size_t missing = 0;
 
 	for (; !xvtrace_reader_unmatched(x->reader, missing, &u); missing++)
 		if (missing < UNMATCHED_SHOWN)
-			say_unmatched(path, &u);
+			say_unmatched(path, "event is", &u);
 	if (missing > UNMATCHED_SHOWN)
 		xvt_error(path, "and none is like %zu more", missing - UNMATCHED_SHOWN);
-	if (x->given || !(s->vm.n || s->event.n || s->from || s->to))
+	for (size_t i = 0; !xvtrace_reader_unmatched_comm(x->reader, i, &u); i++, missing++)
+		if (i < UNMATCHED_SHOWN)
+			say_unmatched(path, "event is of a task", &u);
+	for (size_t i = 0; !xvtrace_reader_unmatched_filter(x->reader, i, &error); i++, missing++)
+		if (i < UNMATCHED_SHOWN)
+			xvt_error(path, "--filter: %s", error.text);
+	if (x->given || !is_choice(s))
 		return true;
 	if (!missing)
 		say_outside(s, x);

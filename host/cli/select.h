@@ -10,6 +10,10 @@
 struct xvt_select {
 	struct xvt_opt_list vm;	   /* names; none: all machines */
 	struct xvt_opt_list event; /* globs on EVENT or SYSTEM:EVENT; none: all events */
+	struct xvt_opt_list cpu;   /* "0-3,7" */
+	struct xvt_opt_list pid;   /* numbers */
+	struct xvt_opt_list comm;  /* globs */
+	const char *filter;
 	const char *from; /* SEC[.NS], by the wall clock if `wall`; +SEC: from the trace's start */
 	const char *to;	  /* the same */
 	uint64_t limit;
@@ -19,21 +23,29 @@ struct xvt_select {
 };
 
 /* Rows of an option table. The range is --from and --to, where --to is not a format. */
-#define XVT_SELECT_OPTS(struct_, field_, from_, to_)                                           \
-	XVT_OPT(struct_, field_.vm, "vm", 0, XVT_OPT_LIST, "VM",                               \
-		"only this machine's events; again for each"),                                 \
-		XVT_OPT(struct_, field_.event, "event", 'e', XVT_OPT_LIST, "GLOB",             \
-			"only events like this, as EVENT or SYSTEM:EVENT; again for each"),    \
-		XVT_OPT(struct_, field_.from, from_, 0, XVT_OPT_STRING, "T",                   \
-			"begin at T: seconds as printed, or +seconds from the trace's start"), \
-		XVT_OPT(struct_, field_.to, to_, 0, XVT_OPT_STRING, "T", "end at T"),          \
-		XVT_OPT(struct_, field_.limit, "limit", 'n', XVT_OPT_COUNT, "N",               \
-			"no more than N events"),                                              \
-		XVT_OPT(struct_, field_.all, "all", 0, XVT_OPT_BOOL, NULL,                     \
-			"also what the rings say about themselves"),                           \
-		XVT_OPT(struct_, field_.reclock, "reclock", 0, XVT_OPT_BOOL, NULL,             \
-			"place all events again, by all clock samples of the trace together"), \
-		XVT_OPT(struct_, field_.quiet, "quiet", 'q', XVT_OPT_BOOL, NULL,               \
+#define XVT_SELECT_OPTS(struct_, field_, from_, to_)                                            \
+	XVT_OPT(struct_, field_.vm, "vm", 0, XVT_OPT_LIST, "VM",                                \
+		"only this machine's events; again for each"),                                  \
+		XVT_OPT(struct_, field_.event, "event", 'e', XVT_OPT_LIST, "GLOB",              \
+			"only events like this, as EVENT or SYSTEM:EVENT; again for each"),     \
+		XVT_OPT(struct_, field_.cpu, "cpu", 0, XVT_OPT_LIST, "N",                       \
+			"only events of these CPUs, such as 0-3,7; again for more"),            \
+		XVT_OPT(struct_, field_.pid, "pid", 0, XVT_OPT_LIST, "P",                       \
+			"only events of this task; again for each"),                            \
+		XVT_OPT(struct_, field_.comm, "comm", 0, XVT_OPT_LIST, "GLOB",                  \
+			"only events of tasks with a name like this; again for each"),          \
+		XVT_OPT(struct_, field_.filter, "filter", 0, XVT_OPT_STRING, "FILTER",          \
+			"only events with such fields: 'prev_pid == 7 && next_comm ~ \"k*\"'"), \
+		XVT_OPT(struct_, field_.from, from_, 0, XVT_OPT_STRING, "T",                    \
+			"begin at T: seconds as printed, or +seconds from the trace's start"),  \
+		XVT_OPT(struct_, field_.to, to_, 0, XVT_OPT_STRING, "T", "end at T"),           \
+		XVT_OPT(struct_, field_.limit, "limit", 'n', XVT_OPT_COUNT, "N",                \
+			"no more than N events"),                                               \
+		XVT_OPT(struct_, field_.all, "all", 0, XVT_OPT_BOOL, NULL,                      \
+			"also what the rings say about themselves"),                            \
+		XVT_OPT(struct_, field_.reclock, "reclock", 0, XVT_OPT_BOOL, NULL,              \
+			"place all events again, by all clock samples of the trace together"),  \
+		XVT_OPT(struct_, field_.quiet, "quiet", 'q', XVT_OPT_BOOL, NULL,                \
 			"no warnings about an incomplete trace")
 
 /* Open the trace and make a reader of the chosen events in x->trace and x->reader; x->wall says

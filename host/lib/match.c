@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* match.c - events by name: globs, and the nearest names of a glob that nothing matches. */
+/* match.c - events and tasks by name: globs, and the nearest names of one that nothing matches. */
+#include <errno.h>
 #include <fnmatch.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/letters.h"
@@ -44,26 +46,32 @@ bool xvtrace_matches(const char *glob, const char *system, const char *name)
 	return is_like(glob, system, name) || (probed && is_like(glob, probed, name));
 }
 
-/* Keep the name if it is nearer to the glob than one that is kept. */
-static void keep_near(struct xvt_glob *g, const char *system, const char *name)
+void xvt_near_add(struct xvt_near *near, const char *wanted, const char *name, const char *shown)
 {
-	char both[XVT_NEAR_LEN];
-	unsigned int at = g->near_count, apart;
+	unsigned int at = near->count, apart;
 
-	snprintf(both, sizeof(both), "%s:%s", system, name);
-	apart = xvt_letters_apart(g->text, strchr(g->text, ':') ? both : name);
-	for (unsigned int i = 0; i < g->near_count; i++)
-		if (strcmp(g->near[i].name, both) == 0)
+	for (unsigned int i = 0; i < near->count; i++)
+		if (strcmp(near->name[i].shown, shown) == 0)
 			return;
-	while (at && g->near[at - 1].apart > apart)
+	apart = xvt_letters_apart(wanted, name);
+	while (at && near->name[at - 1].apart > apart)
 		at--;
 	if (at == XVT_NEAR_MAX)
 		return;
-	if (g->near_count < XVT_NEAR_MAX)
-		g->near_count++;
-	memmove(&g->near[at + 1], &g->near[at], (g->near_count - 1 - at) * sizeof(g->near[0]));
-	g->near[at].apart = apart;
-	memcpy(g->near[at].name, both, sizeof(both));
+	if (near->count < XVT_NEAR_MAX)
+		near->count++;
+	memmove(&near->name[at + 1], &near->name[at],
+		(near->count - 1 - at) * sizeof(near->name[0]));
+	near->name[at].apart = apart;
+	snprintf(near->name[at].shown, sizeof(near->name[at].shown), "%s", shown);
+}
+
+static void add_near_event(struct xvt_glob *g, const char *system, const char *name)
+{
+	char both[XVT_NEAR_LEN];
+
+	snprintf(both, sizeof(both), "%s:%s", system, name);
+	xvt_near_add(&g->near, g->text, strchr(g->text, ':') ? both : name, both);
 }
 
 bool xvt_globs_match(struct xvt_glob *globs, const char *system, const char *name, bool near)
@@ -74,7 +82,138 @@ bool xvt_globs_match(struct xvt_glob *globs, const char *system, const char *nam
 		if (xvtrace_matches(g->text, system, name))
 			any = g->matched = true;
 		else if (!g->matched && near)
-			keep_near(g, system, name);
+			add_near_event(g, system, name);
 	}
 	return any;
+}
+
+int xvt_glob_add(struct xvt_glob **end, const char *text)
+{
+	const size_t len = strlen(text) + 1;
+	struct xvt_glob *g = calloc(1, sizeof(*g) + len);
+
+	if (!g)
+		return -ENOMEM;
+	memcpy(g->text, text, len);
+	while (*end)
+		end = &(*end)->next;
+	*end = g;
+	return 0;
+}
+
+void xvt_globs_free(struct xvt_glob *globs)
+{
+	while (globs) {
+		struct xvt_glob *g = globs;
+
+		globs = g->next;
+		free(g);
+	}
+}
+
+bool xvt_globs_unmatched(const struct xvt_glob *globs, size_t number,
+			 struct xvtrace_unmatched *unmatched)
+{
+	for (const struct xvt_glob *g = globs; g; g = g->next) {
+		if (g->matched || number--)
+			continue;
+		memset(unmatched, 0, sizeof(*unmatched));
+		unmatched->glob = g->text;
+		for (unsigned int i = 0; i < g->near.count; i++)
+			unmatched->near[i] = g->near.name[i].shown;
+		return true;
+	}
+	return false;
+}
+
+/* -- names of tasks ----------------------------------------------------------------- */
+
+/* Names that are no match are compared once, as far as the table of the last ones shows. */
+static void add_near_tasks(struct xvt_comms *comms, const char *name)
+{
+	uint32_t hash = 2166136261u;
+
+	for (const char *c = name; *c; c++)
+		hash = (hash ^ (uint8_t)*c) * 16777619u;
+	if (comms->seen[hash % XVT_COMMS_SEEN] == hash)
+		return;
+	comms->seen[hash % XVT_COMMS_SEEN] = hash;
+	for (struct xvt_glob *g = comms->globs; g; g = g->next)
+		if (!g->matched)
+			xvt_near_add(&g->near, g->text, name, name);
+}
+
+bool xvt_comms_match(struct xvt_comms *comms, const char *name)
+{
+	const size_t len = strlen(name);
+	bool any = false, all = true;
+
+	for (struct xvt_glob *g = comms->globs; g; g = g->next) {
+		if (xvt_like(g->text, (const uint8_t *)name, len))
+			any = g->matched = true;
+		all = all && g->matched;
+	}
+	if (!any && !all)
+		add_near_tasks(comms, name);
+	return any;
+}
+
+/* -- globs on bytes ----------------------------------------------------------------- */
+
+/* Whether c is in the set that begins at *set, behind its "["; moves *set behind the set. A "["
+ * without a "]" is that letter. */
+static bool in_set(const char **set, uint8_t c)
+{
+	const char *p = *set, *end;
+	bool not = *p == '!' || *p == '^', in = false;
+
+	p += not ;
+	end = *p ? strchr(p + 1, ']') : NULL;
+	if (!end)
+		return c == '[';
+	*set = end + 1;
+	while (p < end) {
+		uint8_t from = (uint8_t)*p++, to = from;
+
+		if (*p == '-' && p + 1 < end) {
+			to = (uint8_t)p[1];
+			p += 2;
+		}
+		in = in || (c >= from && c <= to);
+	}
+	return in != not ;
+}
+
+bool xvt_like(const char *glob, const uint8_t *text, size_t len)
+{
+	const uint8_t *end = text + len, *star_text = NULL;
+	const char *star = NULL;
+
+	for (;;) {
+		const char *rest = glob + 1;
+		bool same = false;
+
+		if (*glob == '*') {
+			star = ++glob;
+			star_text = text;
+			continue;
+		}
+		if (text == end)
+			return !*glob;
+		if (*glob == '\\' && glob[1])
+			same = (uint8_t)*rest++ == *text;
+		else if (*glob == '[')
+			same = in_set(&rest, *text);
+		else if (*glob)
+			same = *glob == '?' || (uint8_t)*glob == *text;
+		if (same) {
+			glob = rest;
+			text++;
+		} else if (star) { /* let the last * take one letter more */
+			glob = star;
+			text = ++star_text;
+		} else {
+			return false;
+		}
+	}
 }

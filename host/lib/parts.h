@@ -42,22 +42,75 @@ static inline const struct xvtrace_ring *xvt_lib_ring(const struct xvtrace *trac
 
 /* -- selection by name, match.c ------------------------------------------------------ */
 
-#define XVT_NEAR_MAX 3	/* nearest names that are kept for a glob without a match */
+#define XVT_NEAR_MAX 3	/* nearest names that are kept for one without a match */
 #define XVT_NEAR_LEN 96 /* bytes of such a name */
+
+struct xvt_near {
+	unsigned int count;
+	struct {
+		unsigned int apart;
+		char shown[XVT_NEAR_LEN];
+	} name[XVT_NEAR_MAX];
+};
+
+/* Keep the name if it is nearer to the wanted one than one that is kept; shown: as it is shown. */
+void xvt_near_add(struct xvt_near *near, const char *wanted, const char *name, const char *shown);
 
 struct xvt_glob {
 	struct xvt_glob *next;
 	bool matched;
-	unsigned int near_count;
-	struct {
-		unsigned int apart;
-		char name[XVT_NEAR_LEN];
-	} near[XVT_NEAR_MAX];
+	struct xvt_near near;
 	char text[];
 };
 
+/* Returns 0 or -ENOMEM. */
+int xvt_glob_add(struct xvt_glob **globs, const char *text);
+void xvt_globs_free(struct xvt_glob *globs);
 /* Returns whether one of the globs matches. near: keep the name for those that do not. */
 bool xvt_globs_match(struct xvt_glob *globs, const char *system, const char *name, bool near);
+/* Get a glob that nothing matched, by number. Returns false beyond the last. */
+bool xvt_globs_unmatched(const struct xvt_glob *globs, size_t number,
+			 struct xvtrace_unmatched *unmatched);
+
+#define XVT_COMM_UNKNOWN "<...>" /* for a task whose name the trace has not told */
+#define XVT_COMMS_SEEN	 256u
+
+struct xvt_comms {
+	struct xvt_glob *globs;
+	uint32_t seen[XVT_COMMS_SEEN]; /* hashes of names that were compared */
+};
+
+/* Returns whether one of the globs matches the task's name. */
+bool xvt_comms_match(struct xvt_comms *comms, const char *name);
+
+/* Whether the text is like the glob: * ? [a-z] [!a-z] and \ before a letter. Takes at most the
+ * product of both lengths. */
+bool xvt_like(const char *glob, const uint8_t *text, size_t len);
+
+/* -- selection by values, filter.c --------------------------------------------------- */
+
+struct xvt_filter;
+struct xvt_lib_event;
+
+/* Where a comparison finds its value in the events of a type. */
+struct xvt_filter_place {
+	uint64_t number;
+	uint16_t field;
+	uint8_t what;
+	bool is_signed;
+};
+
+/* Parse a filter. Returns 0, -ENOMEM, or -EINVAL; the error has a text then. */
+int xvt_filter_new(struct xvt_filter **f, const char *text, struct xvtrace_error *error);
+void xvt_filter_free(struct xvt_filter *f);
+/* Look up the filter's fields in a class: an array for free(); NULL: out of memory. near: keep the
+ * names of fields for those that no class has. */
+struct xvt_filter_place *xvt_filter_places(struct xvt_filter *f,
+					   const struct xvt_event_class *class, bool near);
+/* e->type has the places of this filter. */
+bool xvt_filter_holds(const struct xvt_filter *f, const struct xvt_lib_event *e);
+/* Get the text about a comparison that no type of event allowed. Returns false beyond the last. */
+bool xvt_filter_unmatched(const struct xvt_filter *f, size_t number, struct xvtrace_error *error);
 
 /* -- how numbers are spread, spread.c ------------------------------------------------ */
 
@@ -87,8 +140,9 @@ void xvt_spread_free(struct xvt_spread *s);
 struct xvt_lib_type {
 	struct xvtrace_type pub;
 	struct xvt_event_class *c;
-	struct xvt_lib_type *next; /* of the reader */
-	bool wanted;		   /* by the globs */
+	struct xvt_lib_type *next;	 /* of the reader */
+	bool wanted;			 /* by the globs */
+	struct xvt_filter_place *places; /* of the reader's filter; NULL: there is none */
 	struct xvtrace_field fields[];
 };
 
@@ -98,6 +152,10 @@ struct xvt_lib_event {
 	struct xvt_lib_type *type;
 	struct xvt_decoder *decoder;
 	struct xvt_event ev;
+};
+
+struct xvt_cpus {
+	unsigned int from, to;
 };
 
 struct xvtrace_reader {
@@ -114,10 +172,16 @@ struct xvtrace_reader {
 	bool read_all;	/* read to the end of the range */
 	bool *machines; /* by number: wanted; NULL: all */
 	uint32_t machine_count;
-	uint32_t *cpus;
+	struct xvt_cpus *cpus;
 	size_t cpu_count;
 	size_t cpu_room;
+	int *pids;
+	size_t pid_count;
+	size_t pid_room;
 	struct xvt_glob *globs;
+	struct xvt_comms *comms;
+	struct xvt_filter *filter;
+	bool by_event; /* pids, comms or a filter decide about each event */
 	/* Ranges by both clocks; an event is in both. */
 	uint64_t from_ns, to_ns;
 	uint64_t wall_from_ns, wall_to_ns;

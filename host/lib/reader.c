@@ -46,17 +46,18 @@ void xvtrace_reader_free(struct xvtrace_reader *r)
 		struct xvt_lib_type *type = r->types;
 
 		r->types = type->next;
+		free(type->places);
 		free(type);
 	}
-	while (r->globs) {
-		struct xvt_glob *g = r->globs;
-
-		r->globs = g->next;
-		free(g);
-	}
+	xvt_globs_free(r->globs);
+	if (r->comms)
+		xvt_globs_free(r->comms->globs);
+	free(r->comms);
+	xvt_filter_free(r->filter);
 	free(r->text);
 	free(r->machines);
 	free(r->cpus);
+	free(r->pids);
 	free(r);
 }
 
@@ -85,26 +86,58 @@ int xvtrace_reader_cpu(struct xvtrace_reader *r, unsigned int cpu)
 {
 	if (r->begun)
 		return -EBUSY;
+	if (r->cpu_count && cpu && r->cpus[r->cpu_count - 1].to == cpu - 1) {
+		r->cpus[r->cpu_count - 1].to = cpu;
+		return 0;
+	}
 	if (xvt_grow(&r->cpus, &r->cpu_room, r->cpu_count + 1, sizeof(*r->cpus)))
 		return -ENOMEM;
-	r->cpus[r->cpu_count++] = cpu;
+	r->cpus[r->cpu_count++] = (struct xvt_cpus){ cpu, cpu };
 	return 0;
+}
+
+int xvtrace_reader_pid(struct xvtrace_reader *r, int pid)
+{
+	if (r->begun)
+		return -EBUSY;
+	if (xvt_grow(&r->pids, &r->pid_room, r->pid_count + 1, sizeof(*r->pids)))
+		return -ENOMEM;
+	r->pids[r->pid_count++] = pid;
+	r->by_event = true;
+	return 0;
+}
+
+int xvtrace_reader_comm(struct xvtrace_reader *r, const char *glob)
+{
+	if (r->begun)
+		return -EBUSY;
+	if (!r->comms)
+		r->comms = calloc(1, sizeof(*r->comms));
+	r->by_event = true;
+	return r->comms ? xvt_glob_add(&r->comms->globs, glob) : -ENOMEM;
 }
 
 int xvtrace_reader_event(struct xvtrace_reader *r, const char *glob)
 {
-	struct xvt_glob **end = &r->globs, *g;
-	size_t len = strlen(glob) + 1;
+	return r->begun ? -EBUSY : xvt_glob_add(&r->globs, glob);
+}
 
+int xvtrace_reader_filter(struct xvtrace_reader *r, const char *filter, struct xvtrace_error *error)
+{
+	struct xvtrace_error unused;
+	struct xvt_filter *f;
+	int err;
+
+	error = error ? error : &unused;
+	error->text[0] = '\0';
 	if (r->begun)
 		return -EBUSY;
-	g = calloc(1, sizeof(*g) + len);
-	if (!g)
-		return -ENOMEM;
-	memcpy(g->text, glob, len);
-	while (*end)
-		end = &(*end)->next;
-	*end = g;
+	err = xvt_filter_new(&f, filter, error);
+	if (err)
+		return err;
+	xvt_filter_free(r->filter);
+	r->filter = f;
+	r->by_event = true;
 	return 0;
 }
 
@@ -244,6 +277,14 @@ static struct xvt_lib_type *new_type(struct xvtrace_reader *r, struct xvt_event_
 
 	if (!type)
 		return NULL;
+	type->wanted = !r->globs || xvt_globs_match(r->globs, c->system, c->name, is_event);
+	if (r->filter && type->wanted) {
+		type->places = xvt_filter_places(r->filter, c, is_event);
+		if (!type->places) {
+			free(type);
+			return NULL;
+		}
+	}
 	type->pub.number = r->type_count++;
 	type->pub.system = c->system;
 	type->pub.name = c->name;
@@ -263,7 +304,6 @@ static struct xvt_lib_type *new_type(struct xvtrace_reader *r, struct xvt_event_
 			type->fields[i].elements = f->size / f->elem_size;
 	}
 	type->c = c;
-	type->wanted = !r->globs || xvt_globs_match(r->globs, c->system, c->name, is_event);
 	type->next = r->types;
 	r->types = type;
 	c->user = type;
@@ -273,7 +313,7 @@ static struct xvt_lib_type *new_type(struct xvtrace_reader *r, struct xvt_event_
 static bool cpu_wanted(const struct xvtrace_reader *r, uint32_t cpu)
 {
 	for (size_t i = 0; i < r->cpu_count; i++)
-		if (r->cpus[i] == cpu)
+		if (cpu >= r->cpus[i].from && cpu <= r->cpus[i].to)
 			return true;
 	return false;
 }
@@ -296,6 +336,31 @@ static bool wanted(const struct xvtrace_reader *r, const struct xvt_event_hdr *h
 		return true;
 	ns = xvt_trace_wall_ns(r->trace->t, h->host_ns);
 	return ns >= r->wall_from_ns && ns <= r->wall_to_ns;
+}
+
+static bool pid_wanted(const struct xvtrace_reader *r, int pid)
+{
+	for (size_t i = 0; i < r->pid_count; i++)
+		if (r->pids[i] == pid)
+			return true;
+	return false;
+}
+
+/* Whether what the event itself says is wanted. */
+static bool content_wanted(const struct xvtrace_reader *r, const struct xvt_lib_event *e)
+{
+	const char *comm;
+
+	if (r->pids && !pid_wanted(r, e->pub.pid))
+		return false;
+	if (r->comms) {
+		if (e->pub.pid < 0)
+			return false;
+		comm = xvtrace_event_comm(&e->pub);
+		if (!xvt_comms_match(r->comms, comm ? comm : XVT_COMM_UNKNOWN))
+			return false;
+	}
+	return !r->filter || xvt_filter_holds(r->filter, e);
 }
 
 static uint64_t lost_count(const struct xvt_event *ev)
@@ -376,6 +441,8 @@ static int next(struct xvtrace_reader *r)
 		if (!e->type->wanted)
 			continue;
 		fill(r, ring);
+		if (xvt_unlikely(r->by_event) && !content_wanted(r, e))
+			continue;
 		r->given += e->pub.kind == XVTRACE_EVENT;
 		return 1;
 	}
@@ -395,16 +462,22 @@ int xvtrace_next(struct xvtrace_reader *r, const struct xvtrace_event **event)
 int xvtrace_reader_unmatched(const struct xvtrace_reader *r, size_t number,
 			     struct xvtrace_unmatched *unmatched)
 {
-	for (const struct xvt_glob *g = r->globs; g && r->read_all; g = g->next) {
-		if (g->matched || number--)
-			continue;
-		memset(unmatched, 0, sizeof(*unmatched));
-		unmatched->glob = g->text;
-		for (unsigned int i = 0; i < g->near_count; i++)
-			unmatched->near[i] = g->near[i].name;
-		return 0;
-	}
-	return -ENOENT;
+	return r->read_all && xvt_globs_unmatched(r->globs, number, unmatched) ? 0 : -ENOENT;
+}
+
+int xvtrace_reader_unmatched_comm(const struct xvtrace_reader *r, size_t number,
+				  struct xvtrace_unmatched *unmatched)
+{
+	return r->read_all && r->comms && xvt_globs_unmatched(r->comms->globs, number, unmatched)
+		       ? 0
+		       : -ENOENT;
+}
+
+int xvtrace_reader_unmatched_filter(const struct xvtrace_reader *r, size_t number,
+				    struct xvtrace_error *error)
+{
+	return r->read_all && r->filter && xvt_filter_unmatched(r->filter, number, error) ? 0
+											  : -ENOENT;
 }
 
 uint64_t xvtrace_reader_left_out(const struct xvtrace_reader *r)

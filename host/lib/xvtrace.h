@@ -181,8 +181,10 @@ int xvtrace_reader_new(struct xvtrace_reader **reader, struct xvtrace *trace);
 void xvtrace_reader_free(struct xvtrace_reader *reader);
 
 /*
- * What to read. To be called before the first xvtrace_next(), else they return -EBUSY. Machines,
- * CPUs and globs each widen their own choice; none of one sort chooses all of it.
+ * What to read. To be called before the first xvtrace_next(), else they return -EBUSY. Each sort
+ * widens its own choice (two machines: the events of both), and the sorts narrow each other (a
+ * machine and a CPU: the events of that CPU of it); none of one sort chooses all of it. Events
+ * without a task, as of programs with libxvt, are left out where tasks are chosen.
  */
 
 /* All machines of that name: earlier boots may be machines of their own. -ENOENT: there is none. */
@@ -190,6 +192,19 @@ int xvtrace_reader_machine(struct xvtrace_reader *reader, const char *name);
 int xvtrace_reader_cpu(struct xvtrace_reader *reader, unsigned int cpu);
 /* Events like the glob(7), as EVENT or SYSTEM:EVENT; see xvtrace_matches(). */
 int xvtrace_reader_event(struct xvtrace_reader *reader, const char *glob);
+/* Events of the task with that number, in any machine. */
+int xvtrace_reader_pid(struct xvtrace_reader *reader, int pid);
+/* Events of tasks with a name like the glob: * ? [a-z] [!a-z], and \\ before a letter. The name is
+ * that of xvtrace_event_comm(); "<...>" where there is none. */
+int xvtrace_reader_comm(struct xvtrace_reader *reader, const char *glob);
+/*
+ * Events for which the filter holds, in the syntax of tracefs's filter files: FIELD OPERATOR VALUE,
+ * combined by && || ! and parentheses; see xvtrace-report(1). A second filter replaces the first. A
+ * comparison with a field that the event does not have does not hold. -EINVAL: wrong syntax; error,
+ * which may be NULL, says what and where.
+ */
+int xvtrace_reader_filter(struct xvtrace_reader *reader, const char *filter,
+			  struct xvtrace_error *error);
 
 enum xvtrace_clock {
 	XVTRACE_MONOTONIC, /* times of the trace */
@@ -232,6 +247,14 @@ struct xvtrace_unmatched {
 /* After xvtrace_next() returned 0. Returns -ENOENT for a number beyond the last. */
 int xvtrace_reader_unmatched(const struct xvtrace_reader *reader, size_t number,
 			     struct xvtrace_unmatched *unmatched);
+
+/* The same for xvtrace_reader_comm(). */
+int xvtrace_reader_unmatched_comm(const struct xvtrace_reader *reader, size_t number,
+				  struct xvtrace_unmatched *unmatched);
+/* The same for comparisons of the filter that no event allowed, because none has such a field, or
+ * it is of another kind. *error has the text. */
+int xvtrace_reader_unmatched_filter(const struct xvtrace_reader *reader, size_t number,
+				    struct xvtrace_error *error);
 
 /* Number of formats, symbols and names that were left out, because a machine has more than the
  * library decodes; see xvtrace-report(1). Their events have their bytes as only field. */

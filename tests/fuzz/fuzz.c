@@ -184,6 +184,11 @@ static void export_ctf(const struct fuzz_file *f)
 	remove_tree(dir);
 }
 
+/* Names of fields that the inputs have, of all kinds. */
+static const char fuzz_filter[] =
+	"!(a == 1 && b < 7) || comm ~ \"*[a-k]?*\" || c & 0x10 || one != x || prev_pid >= -1 || "
+	"values == 3 || str ~ a* || common_pid > 1 && CPU != 9";
+
 void fuzz_read_trace(const struct fuzz_file *f, unsigned int which)
 {
 	const char *p = f->path;
@@ -211,6 +216,10 @@ void fuzz_read_trace(const struct fuzz_file *f, unsigned int which)
 			     (const char *const[]){ "report", "--vm", "g1", "--event", "*s*",
 						    "--from", "+0.000001", "--to", "+100",
 						    "--limit", "7", p, NULL });
+	if (which & FUZZ_VIEW)
+		fuzz_command(&xvt_cmd_report,
+			     (const char *const[]){ "report", "--bound", "--cpu", "0-2", "--filter",
+						    fuzz_filter, p, NULL });
 	if (which & FUZZ_CTF)
 		export_ctf(f);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * fuzz_text.c - the small parsers of text: command lines, times, marks of messages, and the XML
- * of a libvirt domain. The first byte says which.
+ * fuzz_text.c - the small parsers of text: command lines, times, marks of messages, filters, and
+ * the XML of a libvirt domain. The first byte says which.
  */
 #include "fuzz.h"
 
@@ -9,6 +9,7 @@
 
 #include "view/exchange.h"
 #include "base/out.h"
+#include "lib/parts.h"
 
 /* Its XML parser is private, so it is not in a header. */
 #include "../../host/vmm/libvirt.c"
@@ -90,6 +91,26 @@ static void domain(const char *text)
 		fuzz_finding("a region's name that leads elsewhere: %s", name);
 }
 
+/* A filter; its first line is the text that each glob is compared with. */
+static void filter(char *text)
+{
+	struct xvtrace_error error = { "" };
+	char *rest = strchr(text, '\n');
+	struct xvt_filter *f;
+	int err;
+
+	rest = rest ? rest + 1 : text;
+	err = xvt_filter_new(&f, rest, &error);
+	if (err && (f || !error.text[0]))
+		fuzz_finding("a filter that is none, without a word");
+	if (!err && xvt_filter_unmatched(f, 0, &error))
+		fuzz_finding("a filter that has seen no event has no misses");
+	xvt_filter_free(f);
+	if (xvt_like(rest, (const uint8_t *)text, strcspn(text, "\n")) && strlen(rest) > 0 &&
+	    strspn(rest, "abc") == strlen(rest) && strncmp(rest, text, strcspn(text, "\n")) != 0)
+		fuzz_finding("letters are like others");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text;
@@ -112,6 +133,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		marks(text);
 	else if (data[0] % 16 < 13)
 		untrusted_text(text, size - 1);
+	else if (data[0] % 16 < 14)
+		filter(text);
 	else
 		domain(text);
 	free(text);

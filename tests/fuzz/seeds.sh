@@ -124,5 +124,6 @@ printf '\006create\nr\n--size\n4M\n--rings=0x10' >"$out/text/region"
 printf '\00718446744073.709551615' >"$out/text/seconds"
 printf '\011xvt-ping send 1\nxvt-ping recv 1\nxvt-pong send 1\nxvt-pong recv 1\nxvt-ping send 2\n' >"$out/text/marks"
 printf '\013a\tb\033[31m\302\205\xff\xed\xa0\x80' >"$out/text/untrusted"
+printf '\015aXbc\n!(a == 0x1f && (b < -7 || c & 3)) || comm ~ "a*[b-c]?" && CPU != 1' >"$out/text/filter"
 printf "\017<domain><devices><shmem name='xvtrace-g1'><model type='ivshmem-plain'/></shmem></devices></domain>" >"$out/text/domain"
 find "$out" -type f | wc -l

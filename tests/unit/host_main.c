@@ -97,6 +97,7 @@ int main(void)
 	srunner_add_suite(runner, clean_text_suite());
 	srunner_add_suite(runner, clock_fit_suite());
 	srunner_add_suite(runner, exchange_suite());
+	srunner_add_suite(runner, filter_suite());
 	srunner_add_suite(runner, lib_suite());
 	srunner_add_suite(runner, export_suite());
 	srunner_add_suite(runner, verify_suite());

@@ -58,6 +58,7 @@ Suite *clean_text_suite(void);
 Suite *clock_fit_suite(void);
 Suite *exchange_suite(void);
 Suite *export_suite(void);
+Suite *filter_suite(void);
 Suite *lib_suite(void);
 Suite *reclock_suite(void);
 Suite *verify_suite(void);
