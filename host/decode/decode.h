@@ -55,7 +55,8 @@ enum xvt_special {
 	XVT_SPECIAL_USER_STACK,
 };
 
-struct xvt_print; /* a compiled print fmt; see print.h */
+struct xvt_print;  /* a compiled print fmt; see print.h */
+struct xvt_format; /* a format's place in the trace */
 
 struct xvt_event_class {
 	const char *system;
@@ -67,8 +68,9 @@ struct xvt_event_class {
 	bool marker;	  /* show only the text in fields[text] */
 	uint32_t text;	  /* index of a marker's text, or of a stack's callers */
 	bool has_dynamic;
-	uint8_t special;	 /* enum xvt_special */
-	struct xvt_print *print; /* NULL: show fields as NAME=VALUE */
+	uint8_t special;		 /* enum xvt_special */
+	struct xvt_print *print;	 /* NULL: show fields as NAME=VALUE */
+	const struct xvt_format *format; /* NULL: not made from a format */
 	/* of sched_switch: indices of the fields with names of tasks; -1: none */
 	int comm_field[2];
 	int pid_field[2];
@@ -176,8 +178,15 @@ static inline void xvt_common_get(const struct xvt_event_class *c, const struct 
 	memcpy(&common->pid, ev->payload + 4, sizeof(common->pid));
 }
 
+/* Returns a copy of the text of the format that the class was made from, as tracefs has it; the
+ * caller frees it. NULL: it has none, the file has changed, or out of memory. */
+char *xvt_class_format(struct xvt_decoders *ds, const struct xvt_event_class *c);
+
 /* Returns the name of a task, or NULL: unknown. */
 const char *xvt_comm(const struct xvt_decoder *d, int32_t pid);
+
+/* Go through the names of tasks, from *at == 0 on. Returns false at the end. */
+bool xvt_comm_next(const struct xvt_decoder *d, size_t *at, int32_t *pid, const char **name);
 
 /* Write the fields of an event by the guest's print fmt; `raw`: as NAME=VALUE. */
 void xvt_print_fields(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_event_class *c,
@@ -186,6 +195,14 @@ void xvt_print_fields(struct xvt_out *o, struct xvt_decoder *d, const struct xvt
 /* Returns the name of the kernel function at addr and its start in *base, or NULL; from the symbols
  * that hold for an event of chunk `seq`. */
 const char *xvt_ksym(struct xvt_decoder *d, uint64_t seq, uint64_t addr, uint64_t *base);
+
+/*
+ * Get a piece of the machine's symbols (XVT_META_KSYMS) or printk formats
+ * (XVT_META_PRINTK_FORMATS), as the last boot that gave any has them: whole lines. It holds until
+ * something else is read. Returns 0, -ENOENT for a number beyond the last, or a read error.
+ */
+int xvt_symbols_piece(struct xvt_decoder *d, uint32_t type, size_t number, const char **text,
+		      size_t *len);
 
 /* Returns the text at a kernel address, from printk_formats, or NULL. */
 const char *xvt_printk_text(struct xvt_decoder *d, uint64_t seq, uint64_t addr);

@@ -112,14 +112,14 @@ int xvt_decoder_add_class(struct xvt_decoder *d, struct xvt_event_class *c)
 }
 
 /* Read a format's text. Returns NULL if it has changed since the trace was opened. */
-static char *load_format(struct xvt_decoder *d, const struct xvt_format *f,
+static char *load_format(struct xvt_decoders *ds, const struct xvt_format *f,
 			 struct format_text *text)
 {
 	const size_t head = sizeof(struct xvt_meta_info);
-	struct xvt_chunk_buf *b = &d->all->buf;
+	struct xvt_chunk_buf *b = &ds->buf;
 	char *bytes;
 
-	if (xvt_trace_load_at(d->all->t, f->at.offset, f->at.len, b) || b->len < head ||
+	if (xvt_trace_load_at(ds->t, f->at.offset, f->at.len, b) || b->len < head ||
 	    hash_of(b->payload + head, b->len - head) != f->hash)
 		return NULL;
 	bytes = xvt_decoder_text(b->payload + head, b->len - head);
@@ -139,7 +139,7 @@ struct xvt_event_class *xvt_decoder_format(struct xvt_decoder *d, struct xvt_for
 	if (xvt_likely(f->cls || f->failed))
 		return f->cls;
 	f->failed = true;
-	bytes = load_format(d, f, &text);
+	bytes = load_format(d->all, f, &text);
 	c = bytes ? calloc(1, sizeof(*c)) : NULL;
 	err = c ? xvt_format_class(text.system, text.text, c) : -ENOMEM;
 	free(bytes);
@@ -154,7 +154,21 @@ struct xvt_event_class *xvt_decoder_format(struct xvt_decoder *d, struct xvt_for
 	}
 	f->failed = false;
 	f->cls = c;
+	c->format = f;
 	return c;
+}
+
+char *xvt_class_format(struct xvt_decoders *ds, const struct xvt_event_class *c)
+{
+	char *bytes = c->format ? load_format(ds, c->format, &(struct format_text){ 0 }) : NULL;
+	size_t head;
+
+	if (!bytes)
+		return NULL;
+	head = strlen(bytes) + 1;
+	head += strlen(bytes + head) + 1;
+	memmove(bytes, bytes + head, strlen(bytes + head) + 1);
+	return bytes;
 }
 
 /* -- the trace's metadata ----------------------------------------------------------- */

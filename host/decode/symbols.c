@@ -163,6 +163,29 @@ static const struct xvt_ksymbol *find_symbol(struct xvt_decoder *d, struct xvt_s
 	return n ? &s->v[n - 1] : NULL;
 }
 
+int xvt_symbols_piece(struct xvt_decoder *d, uint32_t type, size_t number, const char **text,
+		      size_t *len)
+{
+	const struct xvt_symbols *s = type == XVT_META_KSYMS ? &d->ksyms : &d->printks;
+	const size_t head = sizeof(struct xvt_meta_info);
+	struct xvt_chunk_buf *b = &d->all->buf;
+	const struct xvt_meta_place *at;
+	uint32_t from = s->place_count;
+	int err;
+
+	while (from && s->places[from - 1].generation == s->places[s->place_count - 1].generation)
+		from--;
+	if (number >= s->place_count - from)
+		return -ENOENT;
+	at = &s->places[from + number];
+	err = xvt_trace_load_at(d->all->t, at->offset, at->len, b);
+	if (err)
+		return err;
+	*text = (const char *)b->payload + (b->len < head ? b->len : head);
+	*len = b->len < head ? 0 : b->len - head;
+	return 0;
+}
+
 const char *xvt_ksym(struct xvt_decoder *d, uint64_t seq, uint64_t addr, uint64_t *base)
 {
 	const struct xvt_ksymbol *s = find_symbol(d, &d->ksyms, seq, addr);

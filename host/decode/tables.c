@@ -131,6 +131,21 @@ const char *xvt_comm(const struct xvt_decoder *d, int32_t pid)
 	return c && c->used ? c->name : NULL;
 }
 
+bool xvt_comm_next(const struct xvt_decoder *d, size_t *at, int32_t *pid, const char **name)
+{
+	for (; *at < d->comm_room; ++*at) {
+		const struct xvt_comm *c = &d->comms[*at];
+
+		if (!c->used)
+			continue;
+		*pid = c->pid;
+		*name = c->name;
+		++*at;
+		return true;
+	}
+	return false;
+}
+
 /* -- generations -------------------------------------------------------------------- */
 
 uint32_t xvt_decoder_generation(const struct xvt_decoder *d, uint64_t chunk_seq)

@@ -9,8 +9,7 @@
 #include "base/letters.h"
 #include "lib/parts.h"
 
-/* For an event that the module probes itself: the system of the kernel's event of that name. */
-static const char *probed_system(const char *system, const char *name)
+const char *xvt_probed_system(const char *system, const char *name)
 {
 	static const struct {
 		const char *name;
@@ -39,7 +38,7 @@ static bool is_like(const char *glob, const char *system, const char *name)
 
 bool xvtrace_matches(const char *glob, const char *system, const char *name)
 {
-	const char *probed = probed_system(system, name);
+	const char *probed = xvt_probed_system(system, name);
 
 	if (!strchr(glob, ':'))
 		return fnmatch(glob, name, 0) == 0;

@@ -66,6 +66,10 @@ struct xvt_glob {
 /* Returns 0 or -ENOMEM. */
 int xvt_glob_add(struct xvt_glob **globs, const char *text);
 void xvt_globs_free(struct xvt_glob *globs);
+/* For an event that the guest's module probes itself: the system of the kernel's event of that
+ * name. NULL: it is no such event. */
+const char *xvt_probed_system(const char *system, const char *name);
+
 /* Returns whether one of the globs matches. near: keep the name for those that do not. */
 bool xvt_globs_match(struct xvt_glob *globs, const char *system, const char *name, bool near);
 /* Get a glob that nothing matched, by number. Returns false beyond the last. */
@@ -193,6 +197,7 @@ struct xvtrace_reader {
 	struct xvt_lib_type *types;
 	unsigned int type_count;
 	struct xvt_out *text; /* of the last xvtrace_event_text() */
+	char *format;	      /* of the last xvtrace_type_format() */
 };
 
 static inline const struct xvt_lib_event *xvt_lib_event(const struct xvtrace_event *event)

@@ -55,6 +55,7 @@ void xvtrace_reader_free(struct xvtrace_reader *r)
 	free(r->comms);
 	xvt_filter_free(r->filter);
 	free(r->text);
+	free(r->format);
 	free(r->machines);
 	free(r->cpus);
 	free(r->pids);
@@ -288,6 +289,9 @@ static struct xvt_lib_type *new_type(struct xvtrace_reader *r, struct xvt_event_
 	type->pub.number = r->type_count++;
 	type->pub.system = c->system;
 	type->pub.name = c->name;
+	type->pub.kernel_system = xvt_probed_system(c->system, c->name);
+	if (!type->pub.kernel_system)
+		type->pub.kernel_system = c->system;
 	type->pub.fields = c->field_count;
 	type->pub.addresses = c->special != XVT_SPECIAL_NONE;
 	for (uint32_t i = 0; i < c->field_count; i++) {

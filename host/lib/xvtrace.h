@@ -152,6 +152,9 @@ struct xvtrace_type {
 	unsigned int fields;
 	bool addresses; /* fields are addresses (trace_printk, stacks): xvtrace_event_text() has
 			 * the text that they stand for */
+	/* `system`; for an event that the guest's module probes itself (xvt:sched_switch), the
+	 * system of the kernel's event of that name (sched) */
+	const char *kernel_system;
 };
 
 struct xvtrace_event {
@@ -322,6 +325,37 @@ void xvtrace_context_letters(const struct xvtrace_event *event,
 /* Whether an event of that system and name matches a glob: EVENT or SYSTEM:EVENT. Events that the
  * guest's module probes itself (xvt:sched_switch) match as the kernel's, too. */
 bool xvtrace_matches(const char *glob, const char *system, const char *name);
+
+/* -- what a machine says of itself -------------------------------------------------- */
+
+/* These know what the reader has read: call them after xvtrace_next(). What they return holds until
+ * the next call with this reader. */
+
+/*
+ * The text from which a type was made, as tracefs has it in "format", with a zero byte behind it.
+ * NULL: the type has none, as a writer's own events, or the file cannot be read any more. The
+ * library has checked the names of the event and its fields, but the print format is any text.
+ */
+const char *xvtrace_type_format(struct xvtrace_reader *reader, const struct xvtrace_type *type);
+
+enum xvtrace_symbols {
+	XVTRACE_KSYMS,	 /* as /proc/kallsyms */
+	XVTRACE_PRINTKS, /* as printk_formats of tracefs */
+};
+
+/*
+ * A piece of the machine's symbols, `*len` bytes of whole lines, by number from 0. They are those
+ * of the machine's last boot that gave any. Text of the guest's, unchecked. Returns 0; -ENOENT:
+ * there is no such piece; or the error of the file.
+ */
+int xvtrace_reader_symbols(struct xvtrace_reader *reader, unsigned int machine,
+			   enum xvtrace_symbols what, size_t number, const char **text,
+			   size_t *len);
+
+/* Go through the names of a machine's tasks: *at is 0 before the first call. Each pid is there
+ * once, with the last name that the reader has seen. Returns 1; 0: there are no more. */
+int xvtrace_reader_task(const struct xvtrace_reader *reader, unsigned int machine, size_t *at,
+			int *pid, const char **comm);
 
 /* -- statistics --------------------------------------------------------------------- */
 

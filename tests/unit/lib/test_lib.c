@@ -6,6 +6,7 @@
 #include "suites.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -465,6 +466,45 @@ START_TEST(a_probe_is_found_by_both_its_names)
 }
 END_TEST
 
+/* The formats, symbols and names of g1 are those that synth.c put in. */
+START_TEST(a_machine_describes_itself)
+{
+	struct xvtrace_reader *r = reader_of(0);
+	const struct xvtrace_event *ev;
+	size_t at = 0, len, with = 0, without = 0, pids = 0;
+	const char *text, *comm;
+	bool from_meta = false;
+	int pid;
+
+	ck_assert_int_eq(xvtrace_reader_symbols(r, 0, XVTRACE_KSYMS, 0, &text, &len), -ENOENT);
+	ck_assert_int_eq(xvtrace_reader_task(r, 0, &at, &pid, &comm), 0);
+	while (xvtrace_next(r, &ev) > 0) {
+		const char *format = xvtrace_type_format(r, ev->type);
+		char name[64];
+
+		snprintf(name, sizeof(name), "name: %s\nID: ", ev->type->name);
+		with += format && strncmp(format, name, strlen(name)) == 0 &&
+			strstr(format, "\nprint fmt: ");
+		without += !format && strcmp(ev->type->system, "xvt") == 0;
+		ck_assert_str_eq(ev->type->kernel_system, ev->type->system);
+	}
+	ck_assert_uint_gt(with, EVENTS / 2);
+	ck_assert_uint_gt(without, 0);
+	ck_assert_uint_ge(with + without, made.count);
+	ck_assert_int_eq(xvtrace_reader_symbols(r, 0, XVTRACE_KSYMS, 0, &text, &len), 0);
+	ck_assert_uint_gt(len, 10);
+	ck_assert_mem_eq(text, "ffffffff81000000 T _text\n", 25);
+	ck_assert_int_eq(xvtrace_reader_symbols(r, 0, XVTRACE_KSYMS, 1, &text, &len), -ENOENT);
+	ck_assert_int_eq(xvtrace_reader_symbols(r, 0, XVTRACE_PRINTKS, 0, &text, &len), -ENOENT);
+	ck_assert_int_eq(xvtrace_reader_symbols(r, 99, XVTRACE_KSYMS, 0, &text, &len), -ENOENT);
+	for (at = 0; xvtrace_reader_task(r, 0, &at, &pid, &comm) > 0; pids++)
+		from_meta |= pid == 400 && strcmp(comm, "from-meta") == 0;
+	ck_assert(from_meta);
+	ck_assert_uint_gt(pids, 1);
+	xvtrace_reader_free(r);
+}
+END_TEST
+
 Suite *lib_suite(void)
 {
 	Suite *s = suite_create("lib");
@@ -489,6 +529,7 @@ Suite *lib_suite(void)
 	tcase_add_test(t, damage_is_listed_and_the_rest_is_read);
 	tcase_add_test(t, a_glob_without_a_match_has_similar_names);
 	tcase_add_test(t, a_probe_is_found_by_both_its_names);
+	tcase_add_test(t, a_machine_describes_itself);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0
+/* describe.c - what a machine says of itself: formats, symbols, names of tasks; see xvtrace.h. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "lib/parts.h"
+
+const char *xvtrace_type_format(struct xvtrace_reader *r, const struct xvtrace_type *type)
+{
+	free(r->format);
+	r->format = xvt_class_format(&r->ds, ((const struct xvt_lib_type *)type)->c);
+	return r->format;
+}
+
+/* NULL: the trace has no such machine, or the reader has not begun. */
+static struct xvt_decoder *decoder_of(const struct xvtrace_reader *r, unsigned int machine)
+{
+	return r->ds.vm && machine < r->ds.count - 1 ? r->ds.vm[machine] : NULL;
+}
+
+int xvtrace_reader_symbols(struct xvtrace_reader *r, unsigned int machine,
+			   enum xvtrace_symbols what, size_t number, const char **text, size_t *len)
+{
+	const uint32_t type = what == XVTRACE_KSYMS ? XVT_META_KSYMS : XVT_META_PRINTK_FORMATS;
+	struct xvt_decoder *d = decoder_of(r, machine);
+
+	return d ? xvt_symbols_piece(d, type, number, text, len) : -ENOENT;
+}
+
+int xvtrace_reader_task(const struct xvtrace_reader *r, unsigned int machine, size_t *at, int *pid,
+			const char **comm)
+{
+	const struct xvt_decoder *d = decoder_of(r, machine);
+	int32_t number;
+
+	if (!d || !xvt_comm_next(d, at, &number, comm))
+		return 0;
+	*pid = number;
+	return 1;
+}
