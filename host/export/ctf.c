@@ -7,9 +7,8 @@
  *
  * Streams are opened only while a packet is written: rings may outnumber file descriptors.
  */
-#include "export/export.h"
+#include "export/folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,15 +19,14 @@
 
 #include "base/vec.h"
 
-#define CTF_MAGIC	 0xc1fc1fc1u
-#define PACKET_BYTES	 (64u << 10) /* a packet of this length is closed */
-#define COMPACT_ID_MAX	 30u
-#define COMPACT_TS_BITS	 27
+#define CTF_MAGIC	0xc1fc1fc1u
+#define PACKET_BYTES	(64u << 10) /* a packet of this length is closed */
+#define COMPACT_ID_MAX	30u
+#define COMPACT_TS_BITS 27
 
-#define PACKETS_MAX	 (64u << 20) /* bytes of all open packets */
+#define PACKETS_MAX	(64u << 20) /* bytes of all open packets */
 /* Rings with events, each of which is a file: more files take the kernel minutes. */
-#define STREAMS_MAX	 65536u
-#define MACHINE_NAME_LEN 64u
+#define STREAMS_MAX	65536u
 
 /* The start of each packet; see packet_layout. */
 struct __attribute__((packed)) packet_hdr {
@@ -80,7 +78,7 @@ struct variant {
 };
 
 struct machine {
-	char dir[2 * MACHINE_NAME_LEN]; /* below the output directory; empty: not created yet */
+	const char *dir; /* below the output directory; NULL: not created yet */
 	uint8_t uuid[16];
 	struct variant **variants; /* by id */
 	uint32_t variant_count;
@@ -90,8 +88,7 @@ struct machine {
 struct ctf {
 	struct xvt_export *x;
 	const struct xvtrace_info *info;
-	const char *dir;
-	int dir_fd;
+	struct xvt_folder folder;
 	struct stream *streams;	  /* by ring; the last is for unknown rings */
 	struct machine *machines; /* by VM; the last is for unknown rings */
 	uint32_t ring_count;
@@ -142,53 +139,18 @@ static void put_string(struct bytes *b, const uint8_t *p, size_t len)
 	put(b, "", 1);
 }
 
-static int fail(struct ctf *x, int err, const char *sub, const char *name)
-{
-	snprintf(x->x->failed, sizeof(x->x->failed), "%s%s%s%s%s", x->dir, sub ? "/" : "",
-		 sub ? sub : "", name ? "/" : "", name ? name : "");
-	return err;
-}
-
-static int write_all(int fd, const void *p, size_t len)
-{
-	size_t done = 0;
-
-	while (done < len) {
-		ssize_t n = write(fd, (const char *)p + done, len - done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		done += (size_t)n;
-	}
-	return 0;
-}
-
 /* -- machines and streams ----------------------------------------------------------- */
 
-/* Create a machine's directory. A guest's name must not lead out of the output directory. */
 static int make_machine(struct ctf *x, uint32_t at)
 {
-	const struct xvtrace_machine *machine = xvtrace_machine(x->x->trace, at);
 	struct machine *m = &x->machines[at];
-	char *p;
 
-	if (at == x->vm_count)
-		snprintf(m->dir, sizeof(m->dir), "unknown");
-	else
-		snprintf(m->dir, sizeof(m->dir), "%s", machine ? machine->name : "?");
-	for (p = m->dir; *p; p++)
-		if (*p == '/' || (*p == '.' && p == m->dir))
-			*p = '_';
-	for (uint32_t i = 0; i <= x->vm_count; i++)
-		if (i != at && strcmp(x->machines[i].dir, m->dir) == 0)
-			snprintf(m->dir + strlen(m->dir), 16, "-%u", at);
+	m->dir = xvt_folder_name(&x->folder, at);
 	memcpy(m->uuid, x->info->uuid, sizeof(m->uuid));
 	for (int i = 0; i < 4; i++)
 		m->uuid[12 + i] ^= (uint8_t)((at + 1) >> (8 * i));
-	if (mkdirat(x->dir_fd, m->dir, 0755))
-		return fail(x, -errno, m->dir, NULL);
+	if (mkdirat(x->folder.fd, m->dir, 0755))
+		return xvt_folder_fail(&x->folder, -errno, m->dir, NULL);
 	return 0;
 }
 
@@ -196,7 +158,7 @@ static int write_packet(struct ctf *x, struct stream *s)
 {
 	struct machine *m = &x->machines[s->vm];
 	bool known = s->ring < x->ring_count;
-	char name[64], path[sizeof(m->dir) + sizeof(name)];
+	char name[64], path[XVT_FOLDER_NAME_LEN + sizeof(name)];
 	struct packet_hdr h = {
 		.magic = CTF_MAGIC,
 		.timestamp_begin = s->first_ns,
@@ -218,15 +180,15 @@ static int write_packet(struct ctf *x, struct stream *s)
 	snprintf(path, sizeof(path), "%s/%s", m->dir, name);
 	if (!s->created && x->files++ == STREAMS_MAX)
 		return -EMLINK;
-	fd = openat(x->dir_fd, path,
+	fd = openat(x->folder.fd, path,
 		    O_WRONLY | O_CLOEXEC | O_APPEND | (s->created ? 0 : O_CREAT | O_EXCL), 0644);
 	if (fd < 0)
-		return fail(x, -errno, m->dir, name);
-	err = write_all(fd, s->packet.p, s->packet.used);
+		return xvt_folder_fail(&x->folder, -errno, m->dir, name);
+	err = xvt_write_all(fd, s->packet.p, s->packet.used);
 	if (close(fd) && !err)
 		err = -errno;
 	if (err)
-		return fail(x, err, m->dir, name);
+		return xvt_folder_fail(&x->folder, err, m->dir, name);
 	s->created = true;
 	s->begun = false;
 	s->packet_seq++;
@@ -411,7 +373,7 @@ static int put_event(struct ctf *x, const struct xvtrace_event *ev)
 	size_t had;
 	int err = 0;
 
-	if (!x->machines[s->vm].dir[0])
+	if (!x->machines[s->vm].dir)
 		err = make_machine(x, s->vm);
 	if (!err && ev->kind == XVTRACE_LOST)
 		err = put_loss(x, s, ev);
@@ -692,42 +654,21 @@ static int write_metadata(struct ctf *x, uint32_t vm)
 {
 	static struct xvt_out out;
 	const char *dir = x->machines[vm].dir;
-	char path[sizeof(x->machines[vm].dir) + 16];
+	char path[XVT_FOLDER_NAME_LEN + 16];
 
 	snprintf(path, sizeof(path), "%s/metadata", dir);
 	out.used = 0;
 	out.err = 0;
-	out.fd = openat(x->dir_fd, path, O_WRONLY | O_CLOEXEC | O_CREAT | O_EXCL, 0644);
+	out.fd = openat(x->folder.fd, path, O_WRONLY | O_CLOEXEC | O_CREAT | O_EXCL, 0644);
 	if (out.fd < 0)
-		return fail(x, -errno, dir, "metadata");
+		return xvt_folder_fail(&x->folder, -errno, dir, "metadata");
 	put_metadata(&out, x, vm);
 	if (xvt_out_close(&out))
-		return fail(x, out.err, dir, "metadata");
+		return xvt_folder_fail(&x->folder, out.err, dir, "metadata");
 	return 0;
 }
 
 /* -- all of it ---------------------------------------------------------------------- */
-
-static int open_dir(struct ctf *x)
-{
-	struct dirent *e;
-	bool empty = true;
-	DIR *d;
-
-	if (mkdir(x->dir, 0755) && errno != EEXIST)
-		return fail(x, -errno, NULL, NULL);
-	x->dir_fd = open(x->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (x->dir_fd < 0)
-		return fail(x, -errno, NULL, NULL);
-	d = fdopendir(dup(x->dir_fd));
-	if (!d)
-		return fail(x, -errno, NULL, NULL);
-	while ((e = readdir(d)))
-		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-			empty = false;
-	closedir(d);
-	return empty ? 0 : fail(x, -ENOTEMPTY, NULL, NULL);
-}
 
 static int write_events(struct ctf *x)
 {
@@ -757,7 +698,7 @@ static int finish(struct ctf *x)
 			return err;
 	}
 	for (uint32_t vm = 0; vm <= x->vm_count; vm++) {
-		int err = x->machines[vm].dir[0] ? write_metadata(x, vm) : 0;
+		int err = x->machines[vm].dir ? write_metadata(x, vm) : 0;
 
 		if (err)
 			return err;
@@ -765,44 +706,25 @@ static int finish(struct ctf *x)
 	return 0;
 }
 
-static int explain(struct xvt_export *x, int err, const char *dir)
-{
-	char *text = x->error.text;
-
-	if (err == -ENOTEMPTY && strcmp(x->failed, dir) == 0)
-		snprintf(text, sizeof(x->error.text),
-			 "is not empty; name a directory that does not exist yet");
-	else if (err == -EMLINK && !x->failed[0])
-		snprintf(text, sizeof(x->error.text),
-			 "more than %u rings have events, and CTF has a file for each; "
-			 "choose machines with --vm",
-			 STREAMS_MAX);
-	else if (err && x->failed[0])
-		snprintf(text, sizeof(x->error.text), "cannot write: %s", strerror(-err));
-	return err;
-}
-
 int xvt_export_ctf(struct xvt_export *export, const char *dir)
 {
 	struct ctf x = {
 		.x = export,
 		.info = xvtrace_info(export->trace),
-		.dir = dir,
-		.dir_fd = -1,
 	};
-	int err = -ENOMEM;
+	char many[128];
+	int err = xvt_folder_open(&x.folder, export, dir);
 
 	x.ring_count = x.info->rings;
 	x.vm_count = x.info->machines;
 	x.streams = calloc((size_t)x.ring_count + 1, sizeof(*x.streams));
 	x.machines = calloc((size_t)x.vm_count + 1, sizeof(*x.machines));
-	if (x.streams && x.machines) {
-		err = open_dir(&x);
-		if (!err)
-			err = write_events(&x);
-		if (!err)
-			err = finish(&x);
-	}
+	if (!err && !(x.streams && x.machines))
+		err = -ENOMEM;
+	if (!err)
+		err = write_events(&x);
+	if (!err)
+		err = finish(&x);
 	for (uint32_t i = 0; x.streams && i <= x.ring_count; i++)
 		free(x.streams[i].packet.p);
 	for (uint32_t i = 0; x.machines && i <= x.vm_count; i++) {
@@ -813,7 +735,11 @@ int xvt_export_ctf(struct xvt_export *export, const char *dir)
 	free(x.variants);
 	free(x.streams);
 	free(x.machines);
-	if (x.dir_fd >= 0)
-		close(x.dir_fd);
-	return explain(export, err, dir);
+	snprintf(many, sizeof(many),
+		 "more than %u rings have events, and CTF has a file for each; "
+		 "choose machines with --vm",
+		 STREAMS_MAX);
+	xvt_folder_explain(&x.folder, err, many);
+	xvt_folder_close(&x.folder);
+	return err;
 }
