@@ -89,6 +89,13 @@ numbers() { # RINGS EVENTS
 	rm -rf "$dir/ctf" "$dir/t.xvt"
 }
 
+# export_row FORMAT RINGS EVENTS: an export into a folder that each run makes again
+export_row() {
+	again() { rm -rf "$dir/out" && "$xvtrace" export -q --format "$1" "$dir/t.xvt" "$dir/out"; }
+	row "xvtrace export --format $1" "$2" "$3" 3 again "$1"
+	rm -rf "$dir/out"
+}
+
 # trace-cmd reads what the kernel of this machine would have written, so it needs its formats.
 tracecmd_file() { # TRACE RINGS
 	local t=/sys/kernel/tracing ids="" e i files=()
@@ -114,6 +121,7 @@ formats() { # RINGS EVENTS
 	cat "$dir/t.xvt" >/dev/null
 	row "xvtrace stat, ftrace" "$rings" "$n" 3 "$xvtrace" stat "$dir/t.xvt"
 	stat=$rate
+	export_row dat "$rings" "$n"
 	row "xvtrace report, ftrace" "$rings" "$n" 3 "$xvtrace" report "$dir/t.xvt"
 	report=$rate
 	if have babeltrace2; then

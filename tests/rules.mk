@@ -29,6 +29,20 @@ $(SYNTH_TOOLS): %: %.o $(BUILD)/tests/unit/synth.o $(HOST_LIB_OBJ)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(XVT_LDFLAGS) -o $@ $^ $(HOST_LIBS)
 
+# Two read a trace.dat as others do, where the libraries are installed. libkshark needs json-c, which
+# has functions of the same names as jansson.
+packages = $(if $(shell pkg-config --exists $(1) 2>/dev/null && echo yes),-D$(2) \
+	   $(patsubst -I%,-isystem%,$(shell pkg-config --cflags --libs $(1) 2>/dev/null)))
+DAT_TOOLS = $(BUILD)/tests/tools/xvt-dat-judge $(BUILD)/tests/tools/xvt-kshark
+
+$(DAT_TOOLS): $(BUILD)/tests/tools/%: tests/tools/%.c
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(HOST_CFLAGS) $(XVT_LDFLAGS) -MF $@.d -o $@ $< $(DAT_LIBS)
+
+$(BUILD)/tests/tools/xvt-dat-judge: DAT_LIBS = $(call packages,libtracecmd jansson,XVT_TRACECMD)
+$(BUILD)/tests/tools/xvt-kshark: DAT_LIBS = $(call packages,libkshark json-c,XVT_KSHARK)
+
 # A writer, so of the guest's parts alone.
 $(BUILD)/tests/tools/xvt-relay: tests/tools/xvt-relay.c $(BUILD)/libxvt.a
 	$(call say,LD,$@)

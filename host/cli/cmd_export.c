@@ -45,6 +45,9 @@ static const struct format formats[] = {
 	{ .name = "ctf",
 	  .brief = "Common Trace Format 1.8, for babeltrace2 and Trace Compass",
 	  .to_dir = xvt_export_ctf },
+	{ .name = "dat",
+	  .brief = "trace.dat, for trace-cmd report and KernelShark",
+	  .to_dir = xvt_export_dat },
 };
 
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
@@ -143,6 +146,9 @@ static int to_dir(struct xvt_export *x, const char *dir, bool quiet, const struc
 	else if (x->moved && !quiet && !xvtrace_damage_count(x->trace))
 		xvt_warn(path, "%llu events were out of order and got the time before them",
 			 (unsigned long long)x->moved);
+	if (!err && x->cut && !quiet)
+		xvt_warn(path, "%llu events were longer than a page of %s and were cut",
+			 (unsigned long long)x->cut, format->name);
 	return err;
 }
 

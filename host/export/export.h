@@ -20,7 +20,8 @@ struct xvt_export {
 	bool task;	/* text: COMM-PID before the event */
 	bool raw;	/* text: fields as NAME=VALUE */
 	uint64_t given; /* events and losses so far */
-	uint64_t moved; /* CTF: events that were out of order and got the time before them */
+	uint64_t moved; /* CTF, dat: events that were out of order and got the time before them */
+	uint64_t cut;	/* dat: events that were longer than a page, and were cut */
 	struct xvtrace_error error; /* after a failure: what and why; empty: by the number */
 	char failed[512];	    /* the file that could not be written; empty: none */
 };
@@ -42,5 +43,8 @@ int xvt_export_jsonl(struct xvt_export *x, struct xvt_out *o);
 
 /* A CTF 1.8 trace dir/VM/ for each machine. */
 int xvt_export_ctf(struct xvt_export *x, const char *dir);
+
+/* A trace.dat of trace-cmd, dir/VM.dat, for each machine. */
+int xvt_export_dat(struct xvt_export *x, const char *dir);
 
 #endif /* XVT_EXPORT_H */

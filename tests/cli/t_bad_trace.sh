@@ -42,7 +42,9 @@ every() {
 		one_line "$1" "$2" "$xvtrace" export --format $c "$3" - || return 1
 	done
 	rm -rf "$work/ctf"
-	one_line "$1" "$2" "$xvtrace" export --format ctf "$3" "$work/ctf"
+	one_line "$1" "$2" "$xvtrace" export --format ctf "$3" "$work/ctf" || return 1
+	rm -rf "$work/dat"
+	one_line "$1" "$2" "$xvtrace" export --format dat "$3" "$work/dat"
 }
 
 "$mktrace" 30 4 "$work/good.xvt" >/dev/null || exit 1
@@ -158,6 +160,7 @@ check "full disk: stat --json" one_line 1 "No space left" sh -c "'$xvtrace' stat
 check "full disk: verify" one_line 1 "cannot write" sh -c "'$xvtrace' verify '$work/good.xvt' >/dev/full"
 check "full disk: jsonl" one_line 1 "No space left" "$xvtrace" export --format jsonl "$work/good.xvt" /dev/full
 check "no such directory: jsonl" one_line 1 "No such file" "$xvtrace" export --format jsonl "$work/good.xvt" "$work/no/such"
+check "no such directory: dat" one_line 1 "No such file" "$xvtrace" export --format dat "$work/good.xvt" "$work/no/such"
 check "no such directory: ctf" one_line 1 "No such file" "$xvtrace" export --format ctf "$work/good.xvt" "$work/no/such"
 mkdir "$work/taken"
 touch "$work/taken/file"
@@ -177,6 +180,8 @@ if mount -t tmpfs -o size=16k t "$work/full" 2>/dev/null; then
 	"$mktrace" 3000 0 "$work/large.xvt" >/dev/null
 	check "file system full: ctf" one_line 1 "No space left" "$xvtrace" export --format ctf "$work/large.xvt" "$work/full/ctf"
 	rm -rf "$work/full/ctf"
+	check "file system full: dat" one_line 1 "No space left" "$xvtrace" export --format dat "$work/large.xvt" "$work/full/dat"
+	rm -rf "$work/full/dat"
 	check "file system full: jsonl" one_line 1 "No space left" "$xvtrace" export --format jsonl "$work/large.xvt" "$work/full/x.jsonl"
 else
 	echo "skip - file system full: cannot mount a tmpfs here"

@@ -35,6 +35,8 @@ every() {
 	said "$1" "$2" export --to jsonl "$3" - || return 1
 	rm -rf "$work/ctf"
 	said "$1" "$2" export --to ctf "$3" "$work/ctf" || return 1
+	rm -rf "$work/dat"
+	said "$1" "$2" export --format dat "$3" "$work/dat" || return 1
 }
 
 # The JSON counts what the text says.

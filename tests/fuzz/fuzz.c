@@ -172,15 +172,20 @@ static void remove_tree(const char *path)
 	rmdir(path);
 }
 
-static void export_ctf(const struct fuzz_file *f)
+/* As CTF and as trace.dat. */
+static void export_folders(const struct fuzz_file *f)
 {
+	static const char *const formats[] = { "ctf", "dat" };
 	char dir[4000], out[4096];
 
 	if (make_dir(dir, sizeof(dir)))
 		return;
-	snprintf(out, sizeof(out), "%s/ctf", dir);
-	fuzz_command(&xvt_cmd_export,
-		     (const char *const[]){ "export", "--to", "ctf", "--all", f->path, out, NULL });
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(out, sizeof(out), "%s/%s", dir, formats[i]);
+		fuzz_command(&xvt_cmd_export,
+			     (const char *const[]){ "export", "--format", formats[i], "--all",
+						    f->path, out, NULL });
+	}
 	remove_tree(dir);
 }
 
@@ -221,7 +226,7 @@ void fuzz_read_trace(const struct fuzz_file *f, unsigned int which)
 			     (const char *const[]){ "report", "--bound", "--cpu", "0-2", "--filter",
 						    fuzz_filter, p, NULL });
 	if (which & FUZZ_CTF)
-		export_ctf(f);
+		export_folders(f);
 }
 
 /* For people: XVT_FUZZ_TRACE=FILE keeps the trace of the last run. */

@@ -100,6 +100,7 @@ int main(void)
 	srunner_add_suite(runner, filter_suite());
 	srunner_add_suite(runner, lib_suite());
 	srunner_add_suite(runner, export_suite());
+	srunner_add_suite(runner, dat_suite());
 	srunner_add_suite(runner, verify_suite());
 	srunner_add_suite(runner, stat_suite());
 	/* make check runs these two beside the others. */

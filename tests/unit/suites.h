@@ -59,6 +59,7 @@ Suite *clock_fit_suite(void);
 Suite *exchange_suite(void);
 Suite *export_suite(void);
 Suite *filter_suite(void);
+Suite *dat_suite(void);
 Suite *lib_suite(void);
 Suite *reclock_suite(void);
 Suite *verify_suite(void);

@@ -58,4 +58,24 @@ check "babeltrace2 reads the CTF export without a warning" test ! -s "$work/bt.e
 check "and finds every event" test "$(wc -l <"$work/bt.txt")" = "$("$xvtrace" stat --json "$trace" | jq .events)"
 babeltrace2 --clock-cycles --no-delta "$work/ctf" 2>/dev/null | awk '{ t = substr($1, 2) + 0; if (t < last) exit 1; last = t }'
 check "with times that never decrease" test $? -eq 0
+
+"$xvtrace" export --format dat "$trace" "$work/dat" || failures=1
+for vm in g1 g2; do
+	"$xvtrace" export --all --format jsonl --vm $vm "$trace" - | "$BUILD/tests/tools/xvt-dat-judge" "$work/dat/$vm.dat" >"$work/judge.txt"
+	status=$?
+	cat "$work/judge.txt"
+	if [ $status -eq 77 ]; then
+		echo "skip - trace.dat has the events of jsonl: $vm: built without libtracecmd"
+	else
+		check "trace.dat has the events of jsonl: $vm" test $status -eq 0
+	fi
+done
+trace-cmd report -t -i "$work/dat/g1.dat" -i "$work/dat/g2.dat" >"$work/tc.txt" 2>"$work/tc.err"
+check "trace-cmd merges both files without a warning" test $? -eq 0 -a ! -s "$work/tc.err"
+# Both begin each line of an event with the machine and the CPU; the time is the third column from there.
+sed -En 's/^(g[12])\.dat: .*[^-]-(-?[0-9]+) +\[0*([0-9]+)\] +([0-9]+)\.([0-9]{9}): ([a-z_0-9]+):.*/\4\5 \1 \3 \2 \6/p' "$work/tc.txt" >"$work/tc.events"
+"$xvtrace" export --format jsonl "$trace" - | jq -r '"\(.ts_ns) \(.vm) \(.cpu) \(.pid // -1) \(.event)"' >"$work/jsonl.events"
+check "and shows the same events in the same order: time, machine, CPU, pid, name" cmp "$work/tc.events" "$work/jsonl.events"
+trace-cmd report --profile -i "$work/dat/g1.dat" >"$work/profile.txt" 2>&1
+check "its profile knows tasks of the guest" grep -q '^task: ' "$work/profile.txt"
 finish

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * dat.h - private to the export of trace.dat. An event's way: dat.c finds the machine, CPU and
+ * type, dat_types.c gives it a number and a format, dat_pages.c puts it into a page of its CPU, as
+ * ftrace's ring buffer has it. The pages of all CPUs lie in one nameless file until the end,
+ * because a trace.dat has those of each CPU in one piece; then dat_file.c writes the file of each
+ * machine.
+ */
+#ifndef XVT_EXPORT_DAT_H
+#define XVT_EXPORT_DAT_H
+
+#include "export/folder.h"
+
+/* -- bytes, dat_bytes.c ------------------------------------------------------------- */
+
+struct dat_bytes {
+	uint8_t *p;
+	size_t used;
+	size_t room;
+	bool failed; /* out of memory: some are missing */
+};
+
+void dat_put(struct dat_bytes *b, const void *p, size_t len);
+void dat_put_str(struct dat_bytes *b, const char *text); /* without its zero byte */
+void dat_printf(struct dat_bytes *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* -- pages, dat_pages.c -------------------------------------------------------------- */
+
+#define DAT_PAGE	4096u
+#define DAT_PAGE_HEAD	16u /* u64 time, u64 length and flags */
+#define DAT_PAGE_DATA	(DAT_PAGE - DAT_PAGE_HEAD)
+#define DAT_BLOCK_PAGES 16u
+/* The longest record: what a page holds after the record's header and a number of lost events. */
+#define DAT_RECORD_MAX	(DAT_PAGE_DATA - 16u)
+#define DAT_CLOCK	"mono"
+
+struct dat_extent {
+	uint64_t offset; /* in the spool, bytes */
+	uint64_t len;
+};
+
+/* A CPU of a machine. */
+struct dat_cpu {
+	uint8_t *block; /* DAT_BLOCK_PAGES pages; NULL: none is open */
+	uint32_t page;	/* the open page, or the next one */
+	uint32_t used;	/* bytes of its data */
+	uint32_t room;	/* bytes that records may use of it */
+	bool open;
+	uint64_t last_ns; /* of the last record */
+	uint64_t missed;  /* events lost before the next page, or before the open one */
+	uint64_t lost;
+	struct dat_extent *extents;
+	size_t extent_count;
+	size_t extent_room;
+	struct dat_cpu *next; /* of those with a block */
+};
+
+/* Pages of all CPUs, in the order in which they were full. */
+struct dat_spool {
+	int fd;
+	uint64_t len;
+	struct dat_cpu *open; /* CPUs with a block */
+	size_t open_bytes;
+};
+
+/* Get the place of a record of `len` bytes, at most DAT_RECORD_MAX. Times of a CPU must not
+ * decrease. Returns 0 or -errno. */
+int dat_record(struct dat_spool *s, struct dat_cpu *c, uint64_t ns, size_t len, uint8_t **to);
+
+/* So many events were lost before the next record. */
+void dat_lost(struct dat_cpu *c, uint64_t lost);
+
+/* Write all open pages, and free their memory. Returns 0 or -errno. */
+int dat_spool_flush(struct dat_spool *s);
+
+/* Append the CPU's pages to a file. Returns 0 or -errno. */
+int dat_spool_copy(struct dat_spool *s, const struct dat_cpu *c, int fd);
+uint64_t dat_cpu_len(const struct dat_cpu *c);
+
+/* -- types, dat_types.c -------------------------------------------------------------- */
+
+enum dat_how {
+	DAT_COPY,  /* the record as the guest wrote it; its format is the guest's */
+	DAT_BUILD, /* from the values of its fields; its format is ours */
+	DAT_REST,  /* the same format for all: name and bytes of the event */
+};
+
+struct dat_type {
+	bool known;
+	uint8_t how;
+	uint16_t id;
+};
+
+/* A format of a machine's file. */
+struct dat_used {
+	const struct xvtrace_type *type; /* NULL: that of DAT_REST */
+	uint16_t id;
+	bool copy;
+};
+
+struct dat_types {
+	uint64_t *ids; /* bitmap of the numbers in use; NULL: none */
+	uint32_t next; /* numbers from here down may be free */
+	uint16_t rest; /* number of the type for all others; 0: not used yet */
+	struct dat_used *used;
+	size_t used_count;
+	size_t used_room;
+};
+
+/* Choose the type's number in a machine's file. Returns 0 or -ENOMEM. */
+int dat_type_new(struct dat_types *types, struct xvtrace_reader *reader,
+		 const struct xvtrace_event *ev, struct dat_type *type);
+
+/* Make the record of an event that is not copied. Returns its length; sets *cut if not all of it
+ * fits. */
+size_t dat_build(const struct xvtrace_event *ev, const struct dat_type *type, int pid,
+		 uint8_t to[DAT_RECORD_MAX], bool *cut);
+/* The same for an event of any type, as DAT_REST. */
+size_t dat_build_rest(const struct xvtrace_event *ev, uint16_t id, int pid,
+		      uint8_t to[DAT_RECORD_MAX], bool *cut);
+/* The number of DAT_REST. Returns 0 or -ENOMEM. */
+int dat_rest(struct dat_types *types, uint16_t *id);
+
+/* Write the formats as trace.dat has them: those of ftrace itself, and those of all systems. */
+void dat_ftrace_formats(struct dat_bytes *b, struct dat_types *types,
+			struct xvtrace_reader *reader);
+void dat_formats(struct dat_bytes *b, struct dat_types *types, struct xvtrace_reader *reader);
+
+/* -- files, dat_file.c --------------------------------------------------------------- */
+
+struct dat_machine {
+	struct dat_types types;
+	struct dat_cpu **cpus; /* by number in the file; NULL: without events */
+	size_t cpu_count;
+	size_t cpu_room;
+	uint32_t cpus_of_vm; /* numbers of its own CPUs are below this */
+	bool used;
+};
+
+struct dat {
+	struct xvt_export *x;
+	struct xvt_folder folder;
+	struct dat_spool spool;
+	struct dat_machine *machines; /* the last one is for unknown rings */
+	uint32_t machine_count;	      /* without that */
+	struct dat_cpu **rings;	      /* by ring; the last one is for unknown rings */
+	uint32_t ring_count;
+	struct dat_type *types; /* by number of the type */
+	size_t type_room;
+};
+
+/* Write the file of machine `at`. Returns 0 or -errno. */
+int dat_write_file(struct dat *d, uint32_t at);
+
+#endif /* XVT_EXPORT_DAT_H */

@@ -1,0 +1,58 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck disable=SC2317
+# trace.dat by other programs: every event and field of a made-up trace by libtracecmd, the order by
+# trace-cmd, the streams of KernelShark. Odd traces are in tests/unit/export/test_dat.c, real guests in
+# tests/vm/t02_two_guests.sh.
+set -u
+. "$(dirname "$0")/lib.sh"
+trap 'rm -rf "$work"' EXIT
+
+"$BUILD/tests/tools/xvt-mktrace" 5000 0 "$work/t.xvt" >/dev/null || exit 1
+check "export --format dat" "$xvtrace" export --format dat "$work/t.xvt" "$work/dat"
+check "a file for each machine" [ "$(ls "$work/dat")" = $'g1.dat\ng2.dat' ]
+number() { "$xvtrace" export --format jsonl --vm "$1" "$work/t.xvt" - | wc -l; }
+
+# judge VM TRACE FOLDER
+judge() { "$xvtrace" export --all --format jsonl --vm "$1" "$2" - | "$BUILD/tests/tools/xvt-dat-judge" "$3/$1.dat"; }
+said=$(judge g1 "$work/t.xvt" "$work/dat")
+if [ $? -eq 77 ]; then
+	echo "skip - libtracecmd reads every event and field: it is not installed"
+else
+	check "libtracecmd reads every event and field of g1" [ "$said" = "$(number g1) events, 15 lost" ]
+	check "and of g2" [ "$(judge g2 "$work/t.xvt" "$work/dat")" = "$(number g2) events, 0 lost" ]
+	"$xvtrace" export -q --format dat --reclock "$work/t.xvt" "$work/again"
+	judged() { "$xvtrace" export -q --all --reclock --format jsonl --vm g1 "$work/t.xvt" - | "$BUILD/tests/tools/xvt-dat-judge" "$work/again/g1.dat"; }
+	check "with the times of --reclock" judged
+fi
+
+streams=$("$BUILD/tests/tools/xvt-kshark" "$work/dat/g1.dat" "$work/dat/g2.dat" 2>/dev/null)
+status=$?
+if [ $status -eq 77 ]; then
+	echo "skip - KernelShark's library opens both as streams: it is not installed"
+else
+	check "KernelShark's library opens both as streams, in order of time" [ $status -eq 0 ]
+	check "with all events, and one place with lost ones" [ "$streams" = "$(number g1) 1"$'\n'"$(number g2) 0" ]
+fi
+
+if ! command -v trace-cmd >/dev/null; then
+	echo "skip - trace-cmd report: it is not installed"
+else
+	# The raw form: this trace has print formats that divide by 0.
+	trace-cmd report -R -t -i "$work/dat/g1.dat" -i "$work/dat/g2.dat" >"$work/tc" 2>"$work/tc.err"
+	check "trace-cmd report merges both files" [ $? -eq 0 ]
+	check "and prints no warning" [ ! -s "$work/tc.err" ]
+	check "and the number of lost events" [ "$(grep -ac 'EVENTS DROPPED' "$work/tc") $(grep -ac 'CPU:0 \[15 EVENTS DROPPED\]' "$work/tc")" = "1 1" ]
+	# It leaves the file's name out after a loss.
+	LC_ALL=C awk '/EVENTS DROPPED\]$/ { file = $1; next } file { $0 = file " " $0; file = "" } { print }' "$work/tc" |
+		LC_ALL=C sed -En 's/^(g[12])\.dat: .*[^-]-(-?[0-9]+) +\[0*([0-9]+)\] +([0-9]+)\.([0-9]{9}): ([a-z_0-9]+):.*/\4\5 \1 \3 \2 \6/p' >"$work/tc.events"
+	"$xvtrace" export --format jsonl "$work/t.xvt" - | jq -r '"\(.ts_ns) \(.vm) \(.cpu) \(.pid // -1) \(.event)"' >"$work/events"
+	check "and shows the same events in the same order" cmp "$work/tc.events" "$work/events"
+	check "and as text" sh -c "trace-cmd report -i '$work/dat/g1.dat' >/dev/null"
+	check "names the clock" sh -c "trace-cmd dump --all -i '$work/dat/g1.dat' | grep -q '\[mono\]'"
+fi
+
+# What the module probes itself is the kernel's for viewers; nothing is left beside the files.
+check "nothing else in the folder" [ "$(find "$work/dat" -mindepth 1 | wc -l)" -eq 2 ]
+check "a part: one machine, no other file" sh -c "'$xvtrace' export -q --format dat --vm g2 '$work/t.xvt' '$work/part' && [ \"\$(ls '$work/part')\" = g2.dat ]"
+[ $failures -eq 0 ]
