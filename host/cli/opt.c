@@ -52,6 +52,15 @@ void xvt_warn(const char *what, const char *why_format, ...)
 	va_end(args);
 }
 
+void xvt_note(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say("note", "", format, args);
+	va_end(args);
+}
+
 void xvt_opt_help(const struct xvt_command *cmd)
 {
 	const struct xvt_opt *o;
@@ -169,6 +178,30 @@ int xvt_parse_seconds(const char *text, uint64_t *ns)
 	return 0;
 }
 
+int xvt_parse_span(const char *text, uint64_t *ns)
+{
+	static const struct {
+		const char *name;
+		uint64_t less; /* than a second */
+	} units[] = { { "ns", 1000000000 }, { "us", 1000000 }, { "ms", 1000 }, { "s", 1 } };
+	const size_t digits = strspn(text, "0123456789.");
+	char number[32];
+	int err;
+
+	if (digits >= sizeof(number))
+		return -ERANGE;
+	memcpy(number, text, digits);
+	number[digits] = '\0';
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(text + digits, units[i].name) != 0)
+			continue;
+		err = xvt_parse_seconds(number, ns);
+		*ns /= units[i].less;
+		return err;
+	}
+	return -EINVAL;
+}
+
 /* One command line being parsed. */
 struct parse {
 	const struct xvt_command *cmd;
@@ -226,6 +259,10 @@ static int set_value(struct parse *p, const struct xvt_opt *o, const char *value
 	case XVT_OPT_SECONDS:
 		want = "seconds such as 2 or 0.5";
 		err = xvt_parse_seconds(value, field);
+		break;
+	case XVT_OPT_SPAN:
+		want = "a span such as 5ms, 250us or 1.5s";
+		err = xvt_parse_span(value, field);
 		break;
 	}
 	if (err == -ERANGE)

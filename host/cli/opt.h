@@ -16,6 +16,7 @@ enum xvt_opt_type {
 	XVT_OPT_COUNT,	 /* uint64_t, not 0 */
 	XVT_OPT_SIZE,	 /* uint64_t, takes K, M, G */
 	XVT_OPT_SECONDS, /* uint64_t of nanoseconds from "1.5" */
+	XVT_OPT_SPAN,	 /* the same from "5ms", "1.5s"; units: ns us ms s */
 };
 
 #define XVT_OPT_LIST_MAX 1024
@@ -80,10 +81,15 @@ int xvt_parse_u64(const char *text, const char **end, uint64_t *value);
 /* "12", "1.5", "0.000000001" to nanoseconds, exactly. Returns 0, -EINVAL or -ERANGE. */
 int xvt_parse_seconds(const char *text, uint64_t *ns);
 
+/* "10ns", "250us", "1.5ms", "2s" to nanoseconds, rounded down. Returns 0, -EINVAL or -ERANGE. */
+int xvt_parse_span(const char *text, uint64_t *ns);
+
 /* Prints "xvtrace: WHAT: WHY" on stderr. */
 void xvt_error(const char *what, const char *why_format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints why the event loop cannot be created; `err` is the -errno of xvt_loop_new(). */
 void xvt_error_io_uring(int err);
+/* Prints "xvtrace: TEXT" on stderr: neither an error nor a warning. */
+void xvt_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void xvt_warn(const char *what, const char *why_format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif /* XVT_OPT_H */

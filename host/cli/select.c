@@ -2,56 +2,121 @@
 /* select.c - see select.h. */
 #include "cli/select.h"
 
+#include "cli/when.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#define AROUND_SPAN_NS	5000000u
 #define UNMATCHED_SHOWN 8 /* lines about globs without a match */
 #define CPUS_MAX	65536u
 
-/* One end of the time range. */
-struct when {
-	bool given;
-	enum xvtrace_clock clock;
-	uint64_t ns;
-};
+/* -- the range of time -------------------------------------------------------------- */
 
-static int parse_time(struct xvt_export *x, const char *text, struct when *when)
+static int parse_time(struct xvt_export *x, const char *text, struct xvt_when *when)
 {
-	bool relative = text && text[0] == '+';
+	int err = xvt_parse_when(text, x->trace, when);
+
+	if (err)
+		xvt_error(text, "not a time; give seconds such as 12.5, +0.5 from the start of the "
+				"trace, or a time of day such as 17:51:46.5");
+	return err ? -EINVAL : 0;
+}
+
+static int set_from_to(const struct xvt_select *s, struct xvt_export *x)
+{
+	struct xvt_when from = { 0 }, to = { 0 };
+
+	if ((s->from && parse_time(x, s->from, &from)) || (s->to && parse_time(x, s->to, &to)))
+		return -EINVAL;
+	if (s->from && s->to && from.clock == to.clock && from.ns > to.ns) {
+		xvt_error(s->from, "the range of time ends at %s, before it begins", s->to);
+		return -EINVAL;
+	}
+	if (s->from)
+		xvtrace_reader_from(x->reader, from.ns, from.clock);
+	if (s->to)
+		xvtrace_reader_to(x->reader, to.ns, to.clock);
+	return 0;
+}
+
+static unsigned int reader_flags(const struct xvt_select *s, const struct xvt_export *x)
+{
+	return (s->all ? XVTRACE_ALL : 0) | (s->reclock ? XVTRACE_RECLOCK : 0) |
+	       (x->bound || (s->around && x->marks) ? XVTRACE_BOUND : 0);
+}
+
+/* Find line N of the report without choices. Returns 0, -EINVAL or -ENOENT after a message, or
+ * another -errno. */
+static int find_event(const struct xvt_select *s, struct xvt_export *x)
+{
+	struct xvt_around *around = &x->around;
+	const struct xvtrace_event *ev;
+	struct xvtrace_reader *r;
+	uint64_t number, n = 0;
+	const char *end;
+	int got;
+
+	if (xvt_parse_u64(s->around + 1, &end, &number) || *end || !number) {
+		xvt_error(s->around, "not an event; give @N for line N of the report of all "
+				     "events");
+		return -EINVAL;
+	}
+	got = xvtrace_reader_new(&r, x->trace);
+	if (got)
+		return got;
+	xvtrace_reader_flags(r, reader_flags(s, x));
+	while (n < number && (got = xvtrace_next(r, &ev)) > 0)
+		n++;
+	if (got > 0)
+		*around = (struct xvt_around){ .ns = ev->ns,
+					       .bound_ns = ev->bound_ns,
+					       .ring = ev->ring,
+					       .guest_clock = ev->guest_clock };
+	xvtrace_reader_free(r);
+	if (!got)
+		xvt_error(s->around, "the report of this trace has %" PRIu64 " lines", n);
+	return got > 0 ? 0 : got ? got : -ENOENT;
+}
+
+static int set_around(const struct xvt_select *s, struct xvt_export *x)
+{
+	const uint64_t span = s->span_ns ? s->span_ns : AROUND_SPAN_NS;
+	struct xvt_around *around = &x->around;
+	struct xvt_when when = { 0 };
 	int err;
 
-	if (!text)
-		return 0;
-	when->given = true;
-	when->clock = x->wall && !relative ? XVTRACE_WALL : XVTRACE_MONOTONIC;
-	err = xvt_parse_seconds(text + relative, &when->ns);
-	if (!err && relative &&
-	    __builtin_add_overflow(when->ns, xvtrace_info(x->trace)->first_ns, &when->ns))
-		err = -ERANGE;
-	if (!err)
-		return 0;
-	xvt_error(text,
-		  "not a time; give seconds such as 12.5, or +0.5 from the start of the trace");
-	return -EINVAL;
+	if (s->from || s->to) {
+		xvt_error("--around", "it is a range of time, as --from and --to are; give one");
+		return -EINVAL;
+	}
+	if (s->around[0] == '@')
+		err = find_event(s, x);
+	else
+		err = parse_time(x, s->around, &when);
+	if (err)
+		return err;
+	if (s->around[0] != '@')
+		*around = (struct xvt_around){ .ns = when.ns, .clock = when.clock };
+	xvtrace_reader_from(x->reader, around->ns > span ? around->ns - span : 0, around->clock);
+	xvtrace_reader_to(x->reader,
+			  around->ns < UINT64_MAX - span ? around->ns + span : UINT64_MAX,
+			  around->clock);
+	return 0;
 }
 
 static int set_range(const struct xvt_select *s, struct xvt_export *x)
 {
-	struct when from = { 0 }, to = { 0 };
-
-	if (parse_time(x, s->from, &from) || parse_time(x, s->to, &to))
-		return -EINVAL;
-	if (from.given && to.given && from.clock == to.clock && from.ns > to.ns) {
-		xvt_error(s->from, "the range of time ends at %s, before it begins", s->to);
+	if (s->span_ns && !s->around) {
+		xvt_error("--span", "it is for --around");
 		return -EINVAL;
 	}
-	if (from.given)
-		xvtrace_reader_from(x->reader, from.ns, from.clock);
-	if (to.given)
-		xvtrace_reader_to(x->reader, to.ns, to.clock);
-	return 0;
+	if (s->around)
+		return set_around(s, x);
+	x->marks = false;
+	return set_from_to(s, x);
 }
 
 static void say_machines(const struct xvt_export *x, const char *wanted)
@@ -174,9 +239,7 @@ static int choose(const struct xvt_select *s, struct xvt_export *x)
 	if (err)
 		return err;
 	xvtrace_reader_limit(x->reader, s->limit);
-	return xvtrace_reader_flags(x->reader, (s->all ? XVTRACE_ALL : 0) |
-						       (s->reclock ? XVTRACE_RECLOCK : 0) |
-						       (x->bound ? XVTRACE_BOUND : 0));
+	return xvtrace_reader_flags(x->reader, reader_flags(s, x));
 }
 
 static void append(char *text, size_t size, size_t *used, const char *what, size_t count, bool many)
@@ -231,7 +294,7 @@ static int say_reclocked(const struct xvt_export *x)
 /* Returns whether the index is enough. --reclock needs the clock chunks of the whole file. */
 static bool is_part(const struct xvt_select *s)
 {
-	return (s->from || s->to || s->limit) && !s->reclock;
+	return (s->from || s->to || s->around || s->limit) && !s->reclock;
 }
 
 static void close_all(struct xvt_export *x)
@@ -246,8 +309,8 @@ static int start(const struct xvt_select *s, const char *path, struct xvt_export
 {
 	int err = xvtrace_reader_new(&x->reader, x->trace);
 
-	if (!err && set_range(s, x))
-		return XVT_EXIT_USAGE;
+	if (!err)
+		err = set_range(s, x);
 	if (!err)
 		err = choose(s, x);
 	if (err == -ENOENT)
@@ -290,30 +353,25 @@ static void say_unmatched(const char *path, const char *what, const struct xvtra
 }
 
 /* Print the trace's range: no event matches. */
-static void say_outside(const struct xvt_select *s, const struct xvt_export *x)
+static void say_outside(const struct xvt_export *x)
 {
 	const struct xvtrace_info *info = xvtrace_info(x->trace);
-	uint64_t first = info->first_ns, last = info->last_ns, ns;
-	const char *hint = "";
+	uint64_t first = info->first_ns, last = info->last_ns;
 
-	if (!x->wall && s->from && !xvt_parse_seconds(s->from, &ns) && ns > last &&
-	    ns <= xvtrace_wall_ns(x->trace, last))
-		hint = "; times of the wall clock are for report --wall";
 	if (x->wall) {
 		first = xvtrace_wall_ns(x->trace, first);
 		last = xvtrace_wall_ns(x->trace, last);
 	}
 	xvt_error(info->path,
 		  "no event matches; the trace is from %" PRIu64 ".%09" PRIu64 " to %" PRIu64
-		  ".%09" PRIu64 "%s",
-		  first / 1000000000, first % 1000000000, last / 1000000000, last % 1000000000,
-		  hint);
+		  ".%09" PRIu64,
+		  first / 1000000000, first % 1000000000, last / 1000000000, last % 1000000000);
 }
 
 static bool is_choice(const struct xvt_select *s)
 {
 	return s->vm.n || s->event.n || s->cpu.n || s->pid.n || s->comm.n || s->filter || s->from ||
-	       s->to;
+	       s->to || s->around;
 }
 
 /* Print the globs and comparisons without a match. Returns false if the choice left nothing to
@@ -339,7 +397,7 @@ static bool say_misses(const struct xvt_select *s, const struct xvt_export *x)
 	if (x->given || !is_choice(s))
 		return true;
 	if (!missing)
-		say_outside(s, x);
+		say_outside(x);
 	return false;
 }
 

@@ -14,8 +14,10 @@ struct xvt_select {
 	struct xvt_opt_list pid;   /* numbers */
 	struct xvt_opt_list comm;  /* globs */
 	const char *filter;
-	const char *from; /* SEC[.NS], by the wall clock if `wall`; +SEC: from the trace's start */
-	const char *to;	  /* the same */
+	const char *from;   /* see when.h */
+	const char *to;	    /* the same */
+	const char *around; /* the same, or @N: line N of the report without choices */
+	uint64_t span_ns;   /* before and after it; 0: the default */
 	uint64_t limit;
 	bool all;
 	bool reclock;
@@ -37,8 +39,12 @@ struct xvt_select {
 		XVT_OPT(struct_, field_.filter, "filter", 0, XVT_OPT_STRING, "FILTER",          \
 			"only events with such fields: 'prev_pid == 7 && next_comm ~ \"k*\"'"), \
 		XVT_OPT(struct_, field_.from, from_, 0, XVT_OPT_STRING, "T",                    \
-			"begin at T: seconds as printed, or +seconds from the trace's start"),  \
+			"begin at T: seconds as printed, +seconds, or a time of day"),          \
 		XVT_OPT(struct_, field_.to, to_, 0, XVT_OPT_STRING, "T", "end at T"),           \
+		XVT_OPT(struct_, field_.around, "around", 0, XVT_OPT_STRING, "T",               \
+			"only events around T, or around the event @N of the trace"),           \
+		XVT_OPT(struct_, field_.span_ns, "span", 0, XVT_OPT_SPAN, "D",                  \
+			"with --around: this long before and after it (5ms)"),                  \
 		XVT_OPT(struct_, field_.limit, "limit", 'n', XVT_OPT_COUNT, "N",                \
 			"no more than N events"),                                               \
 		XVT_OPT(struct_, field_.all, "all", 0, XVT_OPT_BOOL, NULL,                      \

@@ -9,17 +9,33 @@
 #include "base/out.h"
 #include "lib/xvtrace.h"
 
+/* An event, or a time, whose neighbours are exported. */
+struct xvt_around {
+	enum xvtrace_clock clock;
+	uint64_t ns;
+	uint64_t bound_ns;		 /* 0 of a time */
+	const struct xvtrace_ring *ring; /* NULL: a time, or an event of an unknown ring */
+	uint64_t guest_clock;
+};
+
 /* What to export, and how. */
 struct xvt_export {
 	struct xvtrace *trace;
 	struct xvtrace_reader *reader;
-	bool all;	/* the reader gives records with XVTRACE_ALL */
-	bool bound;	/* the reader gives bounds: XVTRACE_BOUND; text: a column with them */
-	bool wall;	/* text: times of the wall clock */
-	bool system;	/* text: events as SYSTEM:EVENT */
-	bool task;	/* text: COMM-PID before the event */
-	bool raw;	/* text: fields as NAME=VALUE */
-	uint64_t given; /* events and losses so far */
+	bool all;      /* the reader gives records with XVTRACE_ALL */
+	bool bound;    /* the reader gives bounds: XVTRACE_BOUND; text: a column with them */
+	bool wall;     /* text: times of the wall clock */
+	bool system;   /* text: events as SYSTEM:EVENT */
+	bool task;     /* text: COMM-PID before the event */
+	bool raw;      /* text: fields as NAME=VALUE */
+	bool relative; /* text: times since first_ns */
+	bool delta;    /* text: and since the line before */
+	bool marks;    /* text: mark `around`, and events whose order to it is not known */
+	struct xvt_around around;
+	uint64_t first_ns;
+	uint64_t before_ns; /* with delta: of the line before */
+	uint64_t unordered; /* events that were marked so far */
+	uint64_t given;	    /* events and losses so far */
 	uint64_t moved; /* CTF, dat: events that were out of order and got the time before them */
 	uint64_t cut;	/* dat: events that were longer than a page, and were cut */
 	struct xvtrace_error error; /* after a failure: what and why; empty: by the number */

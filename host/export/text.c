@@ -40,12 +40,58 @@ static void put_bound(struct xvt_out *o, uint64_t ns)
 	xvt_out_bytes(o, text + at, sizeof(text) - at);
 }
 
-static void put_place(struct xvt_out *o, const struct xvt_export *x, const struct xvtrace_event *ev)
+/* "+0.000012345": from one time to another. */
+static void put_since(struct xvt_out *o, uint64_t from_ns, uint64_t ns)
 {
-	xvt_out_time(o, x->wall ? xvtrace_wall_ns(x->trace, ev->ns) : ev->ns);
-	xvt_out_char(o, ' ');
+	xvt_out_char(o, ns < from_ns ? '-' : '+');
+	xvt_out_time(o, ns < from_ns ? from_ns - ns : ns - from_ns);
+}
+
+/* ">" the event of --around; "~" an event that may have been before or after it. In one ring the
+ * order is known. */
+static char mark_of(struct xvt_export *x, const struct xvtrace_event *ev)
+{
+	const struct xvt_around *a = &x->around;
+	uint64_t ns = a->clock == XVTRACE_WALL ? xvtrace_wall_ns(x->trace, ev->ns) : ev->ns;
+	uint64_t apart = ns > a->ns ? ns - a->ns : a->ns - ns;
+
+	if (a->ring && ev->ring == a->ring)
+		return ns == a->ns && ev->guest_clock == a->guest_clock ? '>' : ' ';
+	if (ev->kind != XVTRACE_EVENT ||
+	    (apart > a->bound_ns && apart - a->bound_ns > ev->bound_ns))
+		return ' ';
+	x->unordered++;
+	return '~';
+}
+
+/* What only some options ask for. */
+static void put_more(struct xvt_out *o, struct xvt_export *x, const struct xvtrace_event *ev,
+		     uint64_t ns)
+{
+	if (x->delta) {
+		xvt_out_char(o, '(');
+		put_since(o, x->before_ns ? x->before_ns : ns, ns);
+		xvt_out_bytes(o, ") ", 2);
+		x->before_ns = ns;
+	}
 	if (x->bound)
 		put_bound(o, ev->bound_ns);
+	if (x->marks) {
+		xvt_out_char(o, mark_of(x, ev));
+		xvt_out_char(o, ' ');
+	}
+}
+
+static void put_place(struct xvt_out *o, struct xvt_export *x, const struct xvtrace_event *ev)
+{
+	const uint64_t ns = x->wall ? xvtrace_wall_ns(x->trace, ev->ns) : ev->ns;
+
+	if (x->relative)
+		put_since(o, x->first_ns, ns);
+	else
+		xvt_out_time(o, ns);
+	xvt_out_char(o, ' ');
+	put_more(o, x, ev, ns);
 	if (ev->ring) {
 		xvt_out_str(o, ev->ring->machine->name);
 		xvt_out_char(o, ':');
@@ -82,7 +128,7 @@ static void put_name(struct xvt_out *o, const struct xvt_export *x, const struct
 	xvt_out_bytes(o, ": ", 2);
 }
 
-static int put_event(struct xvt_out *o, struct xvt_labels *names, const struct xvt_export *x,
+static int put_event(struct xvt_out *o, struct xvt_labels *names, struct xvt_export *x,
 		     const struct xvtrace_event *ev)
 {
 	char flags[XVTRACE_FLAG_LETTERS + 1], context[XVTRACE_CONTEXT_LETTERS + 1];

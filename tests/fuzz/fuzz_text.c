@@ -9,6 +9,7 @@
 
 #include "view/exchange.h"
 #include "base/out.h"
+#include "cli/when.h"
 #include "lib/parts.h"
 
 /* Its XML parser is private, so it is not in a header. */
@@ -37,6 +38,18 @@ static void options(const struct xvt_command *cmd, char *text)
 	for (; first > 0 && first < argc; first++)
 		if (strlen(argv[first]) > 1u << 20)
 			fuzz_finding("an argument without end");
+}
+
+static void times(const char *text)
+{
+	uint64_t ns;
+	bool dated;
+
+	xvt_parse_seconds(text, &ns);
+	if (!xvt_parse_span(text, &ns) && strspn(text, "0123456789.") == strlen(text))
+		fuzz_finding("a span without a unit");
+	if (!xvt_parse_date(text, 1700000000000000000u, &ns, &dated) && !strchr(text, ':'))
+		fuzz_finding("a time of day without a colon");
 }
 
 static void on_bad(void *arg, const struct xvt_exchange *x)
@@ -114,7 +127,6 @@ static void filter(char *text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text;
-	uint64_t ns;
 
 	if (!size)
 		return 0;
@@ -128,7 +140,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (data[0] % 16 < 7)
 		options(commands[data[0] % 16], text);
 	else if (data[0] % 16 < 9)
-		xvt_parse_seconds(text, &ns);
+		times(text);
 	else if (data[0] % 16 < 11)
 		marks(text);
 	else if (data[0] % 16 < 13)

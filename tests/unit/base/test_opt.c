@@ -2,6 +2,7 @@
 /* test_opt.c - option tables: what is accepted, what is refused, and where arguments end up. */
 #include "suites.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -212,11 +213,46 @@ static void quiet(void)
 	ck_assert_ptr_nonnull(freopen("/dev/null", "w", stderr));
 }
 
+static const struct {
+	const char *text;
+	int err;
+	uint64_t ns;
+} spans[] = {
+	{ "5ms", 0, 5000000 },
+	{ "1.5s", 0, 1500000000 },
+	{ "250us", 0, 250000 },
+	{ "7ns", 0, 7 },
+	{ "0.0005ms", 0, 500 },
+	{ "1.9ns", 0, 1 },
+	{ "5", -EINVAL, 0 },
+	{ "ms", -EINVAL, 0 },
+	{ "5 ms", -EINVAL, 0 },
+	{ "-5ms", -EINVAL, 0 },
+	{ "5m", -EINVAL, 0 },
+	{ "1.ms", -EINVAL, 0 },
+	{ "1..2ms", -EINVAL, 0 },
+	{ "5msx", -EINVAL, 0 },
+	{ "", -EINVAL, 0 },
+	{ "18446744074s", -ERANGE, 0 },
+	{ "00000000000000000000000000000000001ms", -ERANGE, 0 },
+};
+
+START_TEST(spans_have_units)
+{
+	uint64_t ns = 0;
+
+	ck_assert_int_eq(xvt_parse_span(spans[_i].text, &ns), spans[_i].err);
+	if (!spans[_i].err)
+		ck_assert_uint_eq(ns, spans[_i].ns);
+}
+END_TEST
+
 Suite *opt_suite(void)
 {
 	Suite *s = suite_create("opt");
 	TCase *t = tcase_create("opt");
 
+	tcase_add_loop_test(t, spans_have_units, 0, sizeof(spans) / sizeof(spans[0]));
 	tcase_add_checked_fixture(t, quiet, NULL);
 	tcase_add_test(t, options_and_arguments_may_mix);
 	tcase_add_test(t, dashes_end_options);
