@@ -48,6 +48,10 @@ static const struct format formats[] = {
 	{ .name = "dat",
 	  .brief = "trace.dat, for trace-cmd report and KernelShark",
 	  .to_dir = xvt_export_dat },
+	{ .name = "perfetto",
+	  .brief = "a protobuf trace for ui.perfetto.dev",
+	  .to_file = xvt_export_perfetto,
+	  .bounds = true },
 };
 
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))

@@ -53,6 +53,9 @@ int xvt_export_text(struct xvt_export *x, struct xvt_out *o);
 /* One JSON object on a line for each event. */
 int xvt_export_jsonl(struct xvt_export *x, struct xvt_out *o);
 
+/* Packets of Perfetto's protobuf, by perfetto.proto. */
+int xvt_export_perfetto(struct xvt_export *x, struct xvt_out *o);
+
 /* CTF: combinations of empty texts that get a class of their own; in other events an empty text
  * becomes one blank. */
 #define XVT_CTF_VARIANTS_MAX 32u

@@ -38,7 +38,7 @@ every() {
 		# shellcheck disable=SC2086
 		one_line "$1" "$2" "$xvtrace" $c "$3" || return 1
 	done
-	for c in text jsonl; do
+	for c in text jsonl perfetto; do
 		one_line "$1" "$2" "$xvtrace" export --format $c "$3" - || return 1
 	done
 	rm -rf "$work/ctf"
@@ -159,6 +159,7 @@ check "full disk: stat" one_line 1 "No space left" sh -c "'$xvtrace' stat '$work
 check "full disk: stat --json" one_line 1 "No space left" sh -c "'$xvtrace' stat --json '$work/good.xvt' >/dev/full"
 check "full disk: verify" one_line 1 "cannot write" sh -c "'$xvtrace' verify '$work/good.xvt' >/dev/full"
 check "full disk: jsonl" one_line 1 "No space left" "$xvtrace" export --format jsonl "$work/good.xvt" /dev/full
+check "full disk: perfetto" one_line 1 "No space left" "$xvtrace" export --format perfetto "$work/good.xvt" /dev/full
 check "no such directory: jsonl" one_line 1 "No such file" "$xvtrace" export --format jsonl "$work/good.xvt" "$work/no/such"
 check "no such directory: dat" one_line 1 "No such file" "$xvtrace" export --format dat "$work/good.xvt" "$work/no/such"
 check "no such directory: ctf" one_line 1 "No such file" "$xvtrace" export --format ctf "$work/good.xvt" "$work/no/such"
@@ -183,6 +184,8 @@ if mount -t tmpfs -o size=16k t "$work/full" 2>/dev/null; then
 	check "file system full: dat" one_line 1 "No space left" "$xvtrace" export --format dat "$work/large.xvt" "$work/full/dat"
 	rm -rf "$work/full/dat"
 	check "file system full: jsonl" one_line 1 "No space left" "$xvtrace" export --format jsonl "$work/large.xvt" "$work/full/x.jsonl"
+	rm -f "$work/full/x.jsonl"
+	check "file system full: perfetto" one_line 1 "No space left" "$xvtrace" export --format perfetto "$work/large.xvt" "$work/full/x.pftrace"
 else
 	echo "skip - file system full: cannot mount a tmpfs here"
 fi

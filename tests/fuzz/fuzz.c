@@ -216,6 +216,10 @@ void fuzz_read_trace(const struct fuzz_file *f, unsigned int which)
 		fuzz_command(&xvt_cmd_export,
 			     (const char *const[]){ "export", "--to", "jsonl", "--limit", "100000",
 						    "--all", p, "-", NULL });
+	if (which & FUZZ_JSONL)
+		fuzz_command(&xvt_cmd_export,
+			     (const char *const[]){ "export", "--format", "perfetto", "--limit",
+						    "100000", "--all", p, "-", NULL });
 	if (which & FUZZ_VIEW)
 		fuzz_command(&xvt_cmd_report,
 			     (const char *const[]){ "report", "--vm", "g1", "--event", "*s*",

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * perfetto_events.c - events of the kernel that Perfetto has messages for. Only where a message has
+ * every field of the guest's event: others are generic, so that no field is left out.
+ */
+#include "export/perfetto.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* clang-format off */
+static const struct xvt_perfetto_event events[] = {
+	{ "ftrace", "print", 3, {
+		{ "ip", 1, U64 },
+		{ "buf", 2, STR },
+	} },
+	{ "sched", "sched_switch", 4, {
+		{ "prev_comm", 1, STR },
+		{ "prev_pid", 2, I32 },
+		{ "prev_prio", 3, I32 },
+		{ "prev_state", 4, I64 },
+		{ "next_comm", 5, STR },
+		{ "next_pid", 6, I32 },
+		{ "next_prio", 7, I32 },
+	} },
+	{ "power", "cpu_frequency", 11, {
+		{ "state", 1, U32 },
+		{ "cpu_id", 2, U32 },
+	} },
+	{ "power", "cpu_idle", 13, {
+		{ "state", 1, U32 },
+		{ "cpu_id", 2, U32 },
+	} },
+	{ "sched", "sched_wakeup", 17, {
+		{ "comm", 1, STR },
+		{ "pid", 2, I32 },
+		{ "prio", 3, I32 },
+		{ "success", 4, I32 },
+		{ "target_cpu", 5, I32 },
+	} },
+	{ "sched", "sched_waking", 20, {
+		{ "comm", 1, STR },
+		{ "pid", 2, I32 },
+		{ "prio", 3, I32 },
+		{ "success", 4, I32 },
+		{ "target_cpu", 5, I32 },
+	} },
+	{ "irq", "softirq_entry", 24, {
+		{ "vec", 1, U32 },
+	} },
+	{ "irq", "softirq_exit", 25, {
+		{ "vec", 1, U32 },
+	} },
+	{ "irq", "softirq_raise", 26, {
+		{ "vec", 1, U32 },
+	} },
+	{ "irq", "irq_handler_entry", 36, {
+		{ "irq", 1, I32 },
+		{ "name", 2, STR },
+	} },
+	{ "irq", "irq_handler_exit", 37, {
+		{ "irq", 1, I32 },
+		{ "ret", 2, I32 },
+	} },
+	{ "sched", "sched_wakeup_new", 114, {
+		{ "comm", 1, STR },
+		{ "pid", 2, I32 },
+		{ "prio", 3, I32 },
+		{ "success", 4, I32 },
+		{ "target_cpu", 5, I32 },
+	} },
+	{ "task", "task_newtask", 235, {
+		{ "pid", 1, I32 },
+		{ "comm", 2, STR },
+		{ "clone_flags", 3, U64 },
+		{ "oom_score_adj", 4, I32 },
+	} },
+	{ "task", "task_rename", 236, {
+		{ "pid", 1, I32 },
+		{ "oldcomm", 2, STR },
+		{ "newcomm", 3, STR },
+		{ "oom_score_adj", 4, I32 },
+	} },
+	{ "sched", "sched_process_exec", 237, {
+		{ "filename", 1, STR },
+		{ "pid", 2, I32 },
+		{ "old_pid", 3, I32 },
+	} },
+	{ "sched", "sched_process_exit", 238, {
+		{ "comm", 1, STR },
+		{ "pid", 2, I32 },
+		{ "prio", 4, I32 },
+	} },
+	{ "sched", "sched_process_fork", 239, {
+		{ "parent_comm", 1, STR },
+		{ "parent_pid", 2, I32 },
+		{ "child_comm", 3, STR },
+		{ "child_pid", 4, I32 },
+	} },
+	{ "sched", "sched_process_free", 240, {
+		{ "comm", 1, STR },
+		{ "pid", 2, I32 },
+		{ "prio", 3, I32 },
+	} },
+	{ "sched", "sched_process_hang", 241, {
+		{ "comm", 1, STR },
+		{ "pid", 2, I32 },
+	} },
+	{ "sched", "sched_process_wait", 242, {
+		{ "comm", 1, STR },
+		{ "pid", 2, I32 },
+		{ "prio", 3, I32 },
+	} },
+	{ "signal", "signal_deliver", 324, {
+		{ "code", 1, I32 },
+		{ "sa_flags", 2, U64 },
+		{ "sig", 3, I32 },
+	} },
+	{ "signal", "signal_generate", 325, {
+		{ "code", 1, I32 },
+		{ "comm", 2, STR },
+		{ "group", 3, I32 },
+		{ "pid", 4, I32 },
+		{ "result", 5, I32 },
+		{ "sig", 6, I32 },
+	} },
+	{ "raw_syscalls", "sys_enter", 329, {
+		{ "id", 1, I64 },
+		{ "args", 2, U64S },
+	} },
+	{ "raw_syscalls", "sys_exit", 330, {
+		{ "id", 1, I64 },
+		{ "ret", 2, I64 },
+	} },
+	{ "sched", "sched_pi_setprio", 353, {
+		{ "comm", 1, STR },
+		{ "newprio", 2, I32 },
+		{ "oldprio", 3, I32 },
+		{ "pid", 4, I32 },
+	} },
+	{ "net", "netif_receive_skb", 360, {
+		{ "len", 1, U32 },
+		{ "name", 2, STR },
+		{ "skbaddr", 3, U64 },
+	} },
+	{ "net", "net_dev_xmit", 361, {
+		{ "len", 1, U32 },
+		{ "name", 2, STR },
+		{ "rc", 3, I32 },
+		{ "skbaddr", 4, U64 },
+	} },
+	{ "kvm", "kvm_fpu", 378, {
+		{ "load", 1, U32 },
+	} },
+	{ "kvm", "kvm_set_irq", 387, {
+		{ "gsi", 1, U32 },
+		{ "irq_source_id", 2, I32 },
+		{ "level", 3, I32 },
+	} },
+	{ "kvm", "kvm_vcpu_wakeup", 400, {
+		{ "ns", 1, U64 },
+		{ "valid", 2, U32 },
+		{ "waited", 3, U32 },
+	} },
+	{ "sched", "sched_migrate_task", 491, {
+		{ "comm", 1, STR },
+		{ "pid", 2, I32 },
+		{ "prio", 3, I32 },
+		{ "orig_cpu", 4, I32 },
+		{ "dest_cpu", 5, I32 },
+		{ "running", 6, I32 },
+		{ "load", 7, U32 },
+	} },
+	{ "timer", "hrtimer_start", 551, {
+		{ "hrtimer", 1, U64 },
+		{ "function", 2, U64 },
+		{ "expires", 3, I64 },
+		{ "softexpires", 4, I64 },
+		{ "mode", 5, U32 },
+	} },
+	{ "timer", "hrtimer_cancel", 552, {
+		{ "hrtimer", 1, U64 },
+	} },
+	{ "timer", "hrtimer_expire_entry", 553, {
+		{ "hrtimer", 1, U64 },
+		{ "now", 2, I64 },
+		{ "function", 3, U64 },
+	} },
+	{ "timer", "hrtimer_expire_exit", 554, {
+		{ "hrtimer", 1, U64 },
+	} },
+	{ "timer", "timer_start", 555, {
+		{ "timer", 1, U64 },
+		{ "function", 2, U64 },
+		{ "expires", 3, U64 },
+		{ "now", 4, U64 },
+		{ "deferrable", 5, U32 },
+		{ "flags", 6, U32 },
+		{ "bucket_expiry", 7, U64 },
+	} },
+	{ "timer", "timer_cancel", 556, {
+		{ "timer", 1, U64 },
+	} },
+	{ "timer", "timer_expire_entry", 557, {
+		{ "timer", 1, U64 },
+		{ "now", 2, U64 },
+		{ "function", 3, U64 },
+		{ "baseclk", 4, U64 },
+	} },
+	{ "timer", "timer_expire_exit", 558, {
+		{ "timer", 1, U64 },
+	} },
+};
+/* clang-format on */
+
+/* Whether each value of the field is one of the message's. */
+static bool fits(const struct xvtrace_field *f, enum xvt_perfetto_kind kind)
+{
+	bool is_int = f->kind == XVTRACE_INT, is_uint = f->kind == XVTRACE_UINT;
+
+	switch (kind) {
+	case STR:
+		return f->kind == XVTRACE_STRING;
+	case I32:
+		return (is_int && f->size <= 4) || (is_uint && f->size < 4);
+	case I64:
+		return is_int || (is_uint && f->size < 8);
+	case U32:
+		return is_uint && f->size <= 4;
+	case U64:
+		return is_uint;
+	case U64S:
+		return f->kind == XVTRACE_UINTS;
+	case NO_KIND:
+		break;
+	}
+	return false;
+}
+
+const struct xvt_perfetto_field *xvt_perfetto_field(const struct xvt_perfetto_event *event,
+						    const struct xvtrace_field *f)
+{
+	for (size_t i = 0; i < XVT_PERFETTO_FIELDS && event->fields[i].name; i++)
+		if (strcmp(event->fields[i].name, f->name) == 0)
+			return fits(f, event->fields[i].kind) ? &event->fields[i] : NULL;
+	return NULL;
+}
+
+/* Whether all fields have numbers, and no two of them the same one. */
+static bool has_all(const struct xvt_perfetto_event *event, const struct xvtrace_type *type)
+{
+	uint64_t seen = 0;
+
+	for (unsigned int i = 0; i < type->fields; i++) {
+		const struct xvt_perfetto_field *f =
+			xvt_perfetto_field(event, xvtrace_field(type, i));
+
+		if (!f || seen & 1ull << f->number)
+			return false;
+		seen |= 1ull << f->number;
+	}
+	return true;
+}
+
+const struct xvt_perfetto_event *xvt_perfetto_event(const struct xvtrace_type *type)
+{
+	char name[128];
+
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+		const struct xvt_perfetto_event *e = &events[i];
+
+		if (strcmp(e->name, type->name) != 0)
+			continue;
+		/* The guest's module has probes of its own for some events of the kernel. */
+		snprintf(name, sizeof(name), "%s:%s", e->system, e->name);
+		return xvtrace_matches(name, type->system, type->name) && has_all(e, type) ? e
+											   : NULL;
+	}
+	return NULL;
+}

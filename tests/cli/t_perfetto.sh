@@ -1,0 +1,175 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck disable=SC2317
+# The Perfetto export, as protoc decodes it by perfetto.proto: nothing unknown, and event by event what
+# jsonl has.
+set -u
+. "$(dirname "$0")/lib.sh"
+trap cleanup EXIT
+proto=host/export/perfetto.proto
+command -v protoc >/dev/null || {
+	echo "skip - the Perfetto export: protoc is not installed"
+	exit 77
+}
+export LC_ALL=C
+
+decode() { protoc --proto_path=host/export --decode=perfetto.protos.Trace "$proto"; }
+
+# -- the numbers of the C code are those of the .proto
+
+# MESSAGE_FIELD NUMBER, ENUM_VALUE NUMBER; then MESSAGE field number kind of the kernel's events
+numbers() {
+	awk '
+		function snake(s) { gsub(/[A-Z]/, "_&", s); sub(/^_/, "", s); return toupper(s) }
+		/^ *(message|enum) / { depth++; name[depth] = $2; is_enum[depth] = $1 == "enum" }
+		/oneof / { depth++; name[depth] = name[depth - 1]; is_enum[depth] = 0 }
+		/= [0-9]+;/ {
+			number = $NF
+			sub(/;/, "", number)
+			if (is_enum[depth])
+				print $1, number
+			else
+				print snake(name[depth]) "_" toupper($(NF - 2)), number
+		}
+		/}/ { depth -= gsub(/}/, "}") }' "$proto" | sort -u
+}
+in_c() { sed -nE 's/^	([A-Z0-9_]+) = ([0-9]+),.*/\1 \2/p' host/export/perfetto.h | grep -v ^XVT_ | sort -u; }
+same_numbers() {
+	[ "$(in_c | wc -l)" -gt 50 ] && ! comm -13 <(numbers) <(in_c) | grep .
+}
+check "the numbers of perfetto.h are those of perfetto.proto" same_numbers
+events_in_c() {
+	sed -nE 's/^	\{ "[a-z_]+", "([a-z_]+)", ([0-9]+), \{$/E \1 \2/p; s/^		\{ "([a-z_]+)", ([0-9]+), ([A-Z0-9]+) \},$/F \1 \2 \3/p' host/export/perfetto_events.c |
+		awk '$1 == "E" { event = $2; print event, $3 } $1 == "F" { print event, $2, $3, $4 }' | sort
+}
+events_in_proto() {
+	awk '
+		BEGIN { split("string STR int32 I32 int64 I64 uint32 U32 uint64 U64", k); for (i = 1; i < 11; i += 2) kind[k[i]] = k[i + 1] }
+		/^message .*FtraceEvent \{/ && $2 != "FtraceEvent" && $2 != "GenericFtraceEvent" {
+			event = $2
+			sub(/FtraceEvent$/, "", event)
+			gsub(/[A-Z]/, "_&", event)
+			event = substr(tolower(event), 2)
+			next
+		}
+		/^}/ { event = "" }
+		event && /;/ { sub(/;/, "", $5); print event, $3, $5, kind[$2] ($1 == "repeated" ? "S" : "") }
+		/^    [A-Z][A-Za-z]*FtraceEvent [a-z_]+ = / && $2 != "generic" { sub(/;/, "", $4); print $2, $4 }' "$proto" | sort
+}
+same_events() {
+	[ "$(events_in_c | wc -l)" -gt 100 ] && diff <(events_in_c) <(events_in_proto)
+}
+check "so are the kernel's events, with all their fields" same_events
+
+# -- event by event what jsonl has
+
+# What jsonl has, as perfetto.awk writes it. jq 1.6 has numbers of 53 bits, so long ones become strings.
+# shellcheck disable=SC2016
+lines='def text: tostring | gsub("\n"; "\\n");
+	def value: if type == "array" then "[" + (map(tostring) | join(",")) + "]" else text end;
+	"\(.ts_ns) \(.vm) \(.cpu) \(.pid // -1) \(.event)" +
+		([.fields | to_entries | sort_by(.key)[] | " \(.key | text)=\(.value | value)"] | add // "")'
+jsonl_of() { sed -E 's/([:,[])(-?[0-9]{15,})/\1"\2"/g' "$1"; }
+
+# export_both TRACE OPTION...: $work/want, $work/got, $work/beside, $work/jsonl, $work/txt
+export_both() {
+	local trace=$1
+	shift
+	"$xvtrace" export -q --format jsonl "$@" "$trace" "$work/jsonl" &&
+		"$xvtrace" export -q --format perfetto "$@" "$trace" "$work/pftrace" &&
+		decode <"$work/pftrace" >"$work/txt" || return 1
+	: >"$work/beside"
+	awk -v beside="$work/beside" -f tests/cli/perfetto.awk "$work/txt" >"$work/got"
+	jsonl_of "$work/jsonl" | command jq -r "$lines" >"$work/want"
+}
+same() {
+	export_both "$@" || return 1
+	! grep -E '^(unknown|wrong|packet)' "$work/beside" || return 1
+	[ -s "$work/want" ] && iconv -f utf-8 -t utf-8 "$work/got" >/dev/null &&
+		diff <(sort "$work/want") <(sort "$work/got") >"$work/diff" && return
+	head -n 6 "$work/diff" | cut -c 1-300
+	return 1
+}
+# The events of one CPU, and those beside the CPUs, are in order of time.
+ordered() {
+	awk '{ ring = $2 " " $3 " " ($4 < 0) } ring in last && last[ring] + 0 > $1 + 0 { bad = 1 } { last[ring] = $1 }
+		END { exit bad }' "$work/got"
+}
+"$BUILD/tests/tools/xvt-mktrace" 3000 0 "$work/synth.xvt" >/dev/null || exit 1
+check "a trace of all kinds of fields" same "$work/synth.xvt"
+check "in order" ordered
+check "typed, generic and track events are among them" awk '
+	$1 == "event" { generic += / bound_ns=/ && !/-1/; typed += !/ bound_ns=/ } END { exit !(generic && typed) }' "$work/beside"
+check "with the records of rings" same "$work/synth.xvt" --all
+"$BUILD/tests/tools/xvt-bigtrace" ftrace 4 20000 "$work/ftrace.xvt" || exit 1
+check "the kernel's events" same "$work/ftrace.xvt"
+check "each has a message of its own" awk '$1 == "event" && / bound_ns=/ { exit 1 }' "$work/beside"
+check "a part of the trace" same "$work/synth.xvt" --vm g2 -n 100
+
+# Bounds: of each event with named fields, and the ring's counter for all of them.
+bounds() {
+	export_both "$work/synth.xvt" || return 1
+	jsonl_of "$work/jsonl" | command jq -r '"\(.ts_ns) \(.vm) \(.cpu) bound_ns=\(.bound_ns)"' | sort >"$work/bounds"
+	sed -nE 's/^event ([0-9]+ [^ ]+ [0-9]+).*( bound_ns=[0-9]+).*/\1\2/p' "$work/beside" | sort >"$work/told"
+	[ "$(wc -l <"$work/told")" -gt 500 ] && ! comm -13 "$work/bounds" "$work/told" | grep . || return 1
+	# The counter at the time of an event, where its bound is confirmed.
+	{
+		sed -nE 's/^TYPE_COUNTER ([0-9]+ [^ ]+ [0-9]+) ([0-9]+)$/\1 0 \2/p' "$work/beside"
+		jsonl_of "$work/jsonl" | command jq -r 'select(.flags | contains("U") | not) | "\(.ts_ns) \(.vm) \(.cpu) 1 \(.bound_ns)"'
+	} | sort -k 1,1n -k 4,4n | awk '$4 == 0 { at[$2 $3] = $5 } $4 == 1 && $5 != "null" && at[$2 $3] != $5 { bad = 1 } { n++ }
+		END { exit bad || n < 500 }'
+}
+check "the bound of each event's time" bounds
+flags() {
+	jsonl_of "$work/jsonl" | command jq -r 'select(.flags != "") | "\(.ts_ns) \(.vm) \(.cpu) \(.flags)"' | sort >"$work/flags"
+	awk '$1 == "event" && match($0, / xvt_flags=[0-9]+/) {
+		f = substr($0, RSTART + 11, RLENGTH - 11) + 0
+		letters = ""
+		for (i = 1; i <= 5; i++) { if (f % 2) letters = letters substr("LBURC", i, 1); f = int(f / 2) }
+		print $2, $3, $4, letters
+	}' "$work/beside" | sort >"$work/told"
+	[ -s "$work/told" ] && ! comm -13 "$work/flags" "$work/told" | grep .
+}
+check "flags of events" flags
+
+# Losses are slices between the events around them.
+losses() {
+	local ns before
+	ns=$("$xvtrace" report "$work/synth.xvt" | awk '/ g1:0 LOST full=12 / { sub(/\./, "", $1); print $1 }')
+	before=$(awk -v ns="$ns" '$2 == "g1" && $3 == 0 && $1 + 0 < ns + 0 && $1 + 0 > last + 0 { last = $1 } END { print last }' "$work/got")
+	grep -qx "TYPE_SLICE_BEGIN $before g1 0 -1 lost causes=full=12 wrap=0 .*overwritten=3 events=15 " "$work/beside" &&
+		grep -qx "TYPE_SLICE_END $ns g1 0 " "$work/beside" && [ "$(grep -c '^TYPE_SLICE' "$work/beside")" -eq 2 ] &&
+		grep -qx 'bundle-after-loss g1 0' "$work/beside"
+}
+check "losses" losses
+tasks() { grep -qx 'task from-meta' "$work/beside" && grep -qx 'track [0-9]* g1' "$work/beside"; }
+check "names of tasks and machines" tasks
+# The wall clock of this trace is set forward in the middle, so the snapshots at its ends differ.
+clocks() {
+	local first last
+	first=$(jsonl_of "$work/jsonl" | head -n 1 | command jq -r .ts_ns)
+	last=$(jsonl_of "$work/jsonl" | tail -n 1 | command jq -r .ts_ns)
+	"$xvtrace" report -w "$work/synth.xvt" | awk '!/ LOST / { sub(/\./, "", $1); print "clock 1 " $1 }' | sed -n '1p;$p' >"$work/wall"
+	diff <(grep '^clock 1 ' "$work/beside") "$work/wall" && grep -qx "clock 3 $first" "$work/beside" && grep -qx "clock 6 $last" "$work/beside"
+}
+check "clock snapshots" clocks
+
+# ^C leaves whole packets.
+mkfifo "$work/pipe"
+"$BUILD/tests/tools/xvt-bigtrace" ftrace 4 200000 "$work/big.xvt" || exit 1
+stopped() {
+	"$xvtrace" export --format perfetto "$work/big.xvt" "$work/pipe" 2>"$work/err" &
+	pids=($!)
+	exec 9<"$work/pipe"
+	head -c 300000 <&9 >"$work/cut"
+	kill -TERM "${pids[0]}"
+	cat <&9 >>"$work/cut"
+	exec 9<&-
+	wait "${pids[0]}"
+	[ $? -eq 1 ] && grep -q 'stopped by SIGTERM after [0-9]* events' "$work/err" || return 1
+	pids=()
+	n=$(decode <"$work/cut" | grep -c '^    event {')
+	[ "$n" -gt 1000 ] && [ "$n" -lt 200000 ] && grep -q "after $n events" "$work/err"
+}
+check "SIGTERM: packets are whole, and all events that are said are there" stopped
+[ $failures -eq 0 ]
