@@ -209,7 +209,8 @@ one 'libvirt/' host/vmm/libvirt.c
 one 'zstd' host/trace/compress.c
 one 'jansson' host/base/json.c
 one 'linux/kvm' host/doctor/microvm.c
-one '((traceevent/)?event-parse|tracefs|kbuffer)' host/vmm/kvm_events.c
+one '((traceevent/)?event-parse|kbuffer)' host/vmm/kvm_events.c
+one 'tracefs' host/vmm/tracing.c
 
 # ------------------------------------------------------------------ the ring
 

@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kvm_events.c - the only file that includes <tracefs.h>. The formats and pages come from the
- * host's kernel, which is trusted, so libtraceevent may parse them.
+ * kvm_events.c - the only file that includes libtraceevent. The formats and pages come from the
+ * host's kernel, which is trusted, so the library may parse them.
  */
 #define _GNU_SOURCE
 #include "vmm/kvm_events.h"
+#include "vmm/tracing.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <event-parse.h>
 #include <kbuffer.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tracefs.h>
-#include <unistd.h>
 
-#define PREFIX	   "xvtrace-"
-#define CLOCK	   "x86-tsc"
 #define SYSTEM	   "kvm"
 #define OFFSET_KIB 64	/* an offset changes a few times in a VM's life */
 #define SPANS_KIB  1024 /* 10,000 entries and exits */
@@ -42,19 +37,12 @@ static const struct kind kinds[] = {
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-struct cpu {
-	uint32_t id;
-	int fd;
-};
-
 struct xvt_ftrace {
-	struct tracefs_instance *instance;
+	struct xvt_tracing *tracing;
 	struct tep_handle *tep;
 	struct kbuffer *kbuffer;
 	struct kind kinds[KINDS];
 	unsigned int nr_kinds; /* 1, or KINDS with run_spans */
-	struct cpu *cpus;
-	size_t nr_cpus;
 	void *page;
 	size_t page_size;
 };
@@ -76,86 +64,48 @@ static int reason(const struct xvt_ftrace_options *o, int err, const char *forma
 
 /* --- the instance --- */
 
-static int remove_instance(const char *name)
-{
-	struct tracefs_instance *i = tracefs_instance_alloc(NULL, name);
-	int err = 0;
-
-	if (!i)
-		return -ENOMEM;
-	/* Fails while a process has the instance's files open. */
-	if (tracefs_instance_destroy(i))
-		err = errno ? -errno : -EBUSY;
-	tracefs_instance_free(i);
-	return err;
-}
-
-/* Remove the instance of an earlier xvtrace that was killed: its events are still on. */
-static int remove_if_stale(const char *name, void *arg)
-{
-	char rest;
-	int pid;
-
-	(void)arg;
-	if (sscanf(name, PREFIX "%d%c", &pid, &rest) != 1 || pid <= 0)
-		return 0;
-	if (pid == getpid() || (kill(pid, 0) && errno == ESRCH))
-		remove_instance(name);
-	return 0;
-}
-
 static int make_instance(struct xvt_ftrace *t, const struct xvt_ftrace_options *o)
 {
-	char name[32];
+	const struct xvt_tracing_options options = {
+		.use = XVT_TRACING_KVM,
+		.buffer_kib = o->buffer_kib  ? o->buffer_kib
+			      : o->run_spans ? SPANS_KIB
+					     : OFFSET_KIB,
+		.why = o->why,
+		.why_size = o->why_size,
+	};
 
-	tracefs_instances_walk(remove_if_stale, NULL);
-	snprintf(name, sizeof(name), PREFIX "%d", (int)getpid());
-	if (tracefs_instance_exists(name))
-		return reason(o, -EBUSY, "this process traces the kernel already");
-	t->instance = tracefs_instance_create(name);
-	if (!t->instance) {
-		int err = errno ? -errno : -EIO;
-
-		return reason(o, err, "cannot make a tracing instance: %s", strerror(-err));
-	}
-	return 0;
+	return xvt_tracing_open(&t->tracing, &options);
 }
 
-static int set_up_instance(struct xvt_ftrace *t, const struct xvt_ftrace_options *o)
+static int enable_events(struct xvt_ftrace *t, const struct xvt_ftrace_options *o)
 {
-	uint32_t kib = o->buffer_kib;
 	unsigned int i;
+	int err = 0;
 
-	if (!kib)
-		kib = o->run_spans ? SPANS_KIB : OFFSET_KIB;
-	if (tracefs_instance_file_write(t->instance, "trace_clock", CLOCK) < 0)
-		return reason(o, -EOPNOTSUPP, "this kernel cannot trace by the clock " CLOCK);
-	if (tracefs_instance_set_buffer_size(t->instance, kib, -1) < 0)
-		return reason(o, -ENOMEM, "no %u KiB for each CPU's trace", kib);
-	for (i = 0; i < t->nr_kinds; i++) {
-		if (tracefs_event_enable(t->instance, SYSTEM, t->kinds[i].name))
-			return reason(o, errno ? -errno : -EIO, "cannot switch on " SYSTEM ":%s",
-				      t->kinds[i].name);
+	for (i = 0; !err && i < t->nr_kinds; i++) {
+		err = xvt_tracing_enable(t->tracing, SYSTEM, t->kinds[i].name);
+		if (err)
+			reason(o, err, "cannot switch on " SYSTEM ":%s", t->kinds[i].name);
 	}
-	return 0;
+	return err;
 }
 
 /* --- what records look like --- */
 
 static int learn_event(struct xvt_ftrace *t, struct kind *k, const struct xvt_ftrace_options *o)
 {
+	size_t i, size;
 	char *text;
-	int size;
-	size_t i;
 
-	text = tracefs_event_file_read(NULL, SYSTEM, k->name, "format", &size);
+	text = xvt_tracing_format(SYSTEM, k->name, &size);
 	if (!text)
 		return reason(o, -ENOENT,
 			      "this kernel has no event " SYSTEM ":%s: KVM is not loaded, or "
 			      "without tracing",
 			      k->name);
 	/* Fields are read, nothing is printed: an error in the print format does not matter. */
-	tep_parse_event(t->tep, text, (unsigned long)size, SYSTEM);
+	tep_parse_event(t->tep, text, size, SYSTEM);
 	free(text);
 	k->event = tep_find_event_by_name(t->tep, SYSTEM, k->name);
 	for (i = 0; k->event && i < 3 && k->fields[i]; i++) {
@@ -169,13 +119,14 @@ static int learn_event(struct xvt_ftrace *t, struct kind *k, const struct xvt_ft
 
 static int learn_page(struct xvt_ftrace *t, const struct xvt_ftrace_options *o)
 {
+	size_t size;
 	char *text;
-	int size, err;
+	int err;
 
-	text = tracefs_instance_file_read(NULL, "events/header_page", &size);
+	text = xvt_tracing_read(NULL, "events/header_page", &size);
 	if (!text)
 		return reason(o, -EOPNOTSUPP, "cannot read events/header_page");
-	err = tep_parse_header_page(t->tep, text, (unsigned long)size, sizeof(long));
+	err = tep_parse_header_page(t->tep, text, size, sizeof(long));
 	free(text);
 	t->page_size = (size_t)tep_get_sub_buffer_size(t->tep);
 	if (err || t->page_size < 4096 || t->page_size > 1u << 30)
@@ -206,41 +157,6 @@ static int learn(struct xvt_ftrace *t, const struct xvt_ftrace_options *o)
 }
 
 /* --- reading --- */
-
-static int add_cpu(struct xvt_ftrace *t, uint32_t id)
-{
-	struct cpu *grown = realloc(t->cpus, (t->nr_cpus + 1) * sizeof(*grown));
-	char name[64];
-	int fd;
-
-	if (!grown)
-		return -ENOMEM;
-	t->cpus = grown;
-	snprintf(name, sizeof(name), "per_cpu/cpu%u/trace_pipe_raw", id);
-	fd = tracefs_instance_file_open(t->instance, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0)
-		return errno ? -errno : -EIO;
-	t->cpus[t->nr_cpus++] = (struct cpu){ id, fd };
-	return 0;
-}
-
-static int open_cpus(struct xvt_ftrace *t, const struct xvt_ftrace_options *o)
-{
-	char *path = tracefs_instance_get_file(t->instance, "per_cpu"), rest;
-	DIR *dir = path ? opendir(path) : NULL;
-	struct dirent *e;
-	unsigned int id;
-	int err = dir ? 0 : -EIO;
-
-	tracefs_put_tracing_file(path);
-	while (!err && (e = readdir(dir))) {
-		if (sscanf(e->d_name, "cpu%u%c", &id, &rest) == 1)
-			err = add_cpu(t, id);
-	}
-	if (dir)
-		closedir(dir);
-	return err ? reason(o, err, "cannot open the CPUs' traces: %s", strerror(-err)) : 0;
-}
 
 static uint64_t number(struct tep_format_field *field, const void *record)
 {
@@ -318,17 +234,15 @@ int64_t xvt_ftrace_read(struct xvt_ftrace *t,
 	size_t i;
 	int page;
 
-	for (i = 0; i < t->nr_cpus; i++) {
+	for (i = 0; i < xvt_tracing_cpus(t->tracing); i++) {
 		for (page = 0; page < PAGES_MAX; page++) {
-			ssize_t n = read(t->cpus[i].fd, t->page, t->page_size);
+			ssize_t n = xvt_tracing_page(t->tracing, i, t->page, t->page_size);
 
-			if (n < 0 && errno != EAGAIN && errno != EINTR)
-				return -errno;
-			if (n <= 0)
+			if (n < 0)
+				return n;
+			if (!n)
 				break;
-			/* A read returns one page, perhaps without its unused rest: clear that. */
-			memset((char *)t->page + n, 0, t->page_size - (size_t)n);
-			events += take_page(t, t->cpus[i].id, take, arg);
+			events += take_page(t, xvt_tracing_cpu(t->tracing, i), take, arg);
 		}
 	}
 	return events;
@@ -336,39 +250,18 @@ int64_t xvt_ftrace_read(struct xvt_ftrace *t,
 
 /* --- beginning and end --- */
 
-static int reach(const struct xvt_ftrace_options *o)
-{
-	const char *path = NULL;
-
-	/* Do not mount tracefs: that is the administrator's decision. */
-	if (tracefs_tracing_dir_is_mounted(false, &path) <= 0)
-		return reason(o, -ENODEV,
-			      "tracefs is not mounted; mount -t tracefs tracefs "
-			      "/sys/kernel/tracing");
-	if (!euidaccess(path, R_OK | W_OK | X_OK))
-		return 0;
-	if (errno == EACCES || errno == EPERM || errno == EROFS)
-		return reason(o, -EACCES, "only root may trace the kernel (%s); run as root", path);
-	return reason(o, -errno, "%s: %s", path, strerror(errno));
-}
-
 int xvt_ftrace_open(struct xvt_ftrace **out, const struct xvt_ftrace_options *options)
 {
-	struct xvt_ftrace *t;
-	int err = reach(options);
+	struct xvt_ftrace *t = calloc(1, sizeof(*t));
+	int err;
 
-	if (err)
-		return err;
-	t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;
-	err = learn(t, options);
+	err = make_instance(t, options);
 	if (!err)
-		err = make_instance(t, options);
+		err = learn(t, options);
 	if (!err)
-		err = open_cpus(t, options);
-	if (!err)
-		err = set_up_instance(t, options);
+		err = enable_events(t, options);
 	if (err) {
 		xvt_ftrace_close(t);
 		return err;
@@ -379,21 +272,13 @@ int xvt_ftrace_open(struct xvt_ftrace **out, const struct xvt_ftrace_options *op
 
 void xvt_ftrace_close(struct xvt_ftrace *t)
 {
-	size_t i;
-
 	if (!t)
 		return;
-	for (i = 0; i < t->nr_cpus; i++)
-		close(t->cpus[i].fd);
-	if (t->instance) {
-		tracefs_instance_destroy(t->instance);
-		tracefs_instance_free(t->instance);
-	}
+	xvt_tracing_close(t->tracing);
 	if (t->kbuffer)
 		kbuffer_free(t->kbuffer);
 	if (t->tep)
 		tep_free(t->tep);
-	free(t->cpus);
 	free(t->page);
 	free(t);
 }

@@ -3,7 +3,7 @@
  * kvm_events.h - KVM's trace events of the host's kernel: each change of a vCPU's TSC offset, and
  * each entry of a vCPU's thread into its guest and exit from it. They come from an ftrace instance
  * of xvtrace's own with the raw TSC as its clock, which is also the handshake's clock. Only
- * kvm_events.c includes libtracefs.
+ * kvm_events.c includes libtraceevent.
  *
  * An offset event is a hint, not a proof: KVM traces the offset that was requested, and not every
  * KVM applies it (clock/kvm.h). The events name a thread and a vCPU; the VM follows from

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0
+/* tracing.c - see tracing.h. The only file that includes <tracefs.h>. */
+#define _GNU_SOURCE
+#include "vmm/tracing.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tracefs.h>
+#include <unistd.h>
+
+#define PREFIX	    "xvtrace-"
+#define HOST_PREFIX PREFIX "host-"
+#define CLOCK	    "x86-tsc"
+
+struct cpu {
+	uint32_t id;
+	int fd;
+};
+
+struct xvt_tracing {
+	struct tracefs_instance *instance;
+	struct cpu *cpus;
+	size_t nr_cpus;
+};
+
+static int reason(const struct xvt_tracing_options *o, int err, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static int reason(const struct xvt_tracing_options *o, int err, const char *format, ...)
+{
+	va_list args;
+
+	if (!o->why)
+		return err;
+	va_start(args, format);
+	vsnprintf(o->why, o->why_size, format, args);
+	va_end(args);
+	return err;
+}
+
+/* --- the instance --- */
+
+/* Start time of a process, in clock ticks since the host's boot; 0: no such process. */
+static unsigned long long start_of(int pid)
+{
+	unsigned long long start = 0;
+	char path[64], text[1024];
+	const char *at;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	/* The name, in parentheses, may hold anything. */
+	at = fgets(text, sizeof(text), f) ? strrchr(text, ')') : NULL;
+	if (at && sscanf(at + 1,
+			 " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+			 "%*d %llu",
+			 &start) != 1)
+		start = 0;
+	fclose(f);
+	return start;
+}
+
+static int remove_instance(const char *name)
+{
+	struct tracefs_instance *i = tracefs_instance_alloc(NULL, name);
+	int err = 0;
+
+	if (!i)
+		return -ENOMEM;
+	/* Fails while a process has the instance's files open. */
+	if (tracefs_instance_destroy(i))
+		err = errno ? -errno : -EBUSY;
+	tracefs_instance_free(i);
+	return err;
+}
+
+/* Remove the instance of an earlier xvtrace that was killed: its events are still on. */
+static int remove_if_stale(const char *name, void *arg)
+{
+	const char *self = arg;
+	unsigned long long start = 0;
+	char rest;
+	int pid;
+
+	if (sscanf(name, HOST_PREFIX "%d-%llu%c", &pid, &start, &rest) == 2) {
+		if (pid > 0 && start_of(pid) != start)
+			remove_instance(name);
+	} else if (sscanf(name, PREFIX "%d%c", &pid, &rest) == 1 && pid > 0) {
+		/* One of this process's own number, which it did not make, is an earlier one's. */
+		if (!strcmp(name, self) || (kill(pid, 0) && errno == ESRCH))
+			remove_instance(name);
+	}
+	return 0;
+}
+
+static int make_instance(struct xvt_tracing *t, const struct xvt_tracing_options *o)
+{
+	const int pid = (int)getpid();
+	char name[64];
+
+	if (o->use == XVT_TRACING_HOST)
+		snprintf(name, sizeof(name), HOST_PREFIX "%d-%llu", pid, start_of(pid));
+	else
+		snprintf(name, sizeof(name), PREFIX "%d", pid);
+	tracefs_instances_walk(remove_if_stale, o->use == XVT_TRACING_KVM ? name : "");
+	if (tracefs_instance_exists(name))
+		return reason(o, -EBUSY, "this process traces the kernel already");
+	t->instance = tracefs_instance_create(name);
+	if (!t->instance) {
+		int err = errno ? -errno : -EIO;
+
+		return reason(o, err, "cannot make a tracing instance: %s", strerror(-err));
+	}
+	return 0;
+}
+
+static int set_up_instance(struct xvt_tracing *t, const struct xvt_tracing_options *o)
+{
+	if (xvt_tracing_write(t, "trace_clock", CLOCK, false))
+		return reason(o, -EOPNOTSUPP, "this kernel cannot trace by the clock " CLOCK);
+	if (tracefs_instance_set_buffer_size(t->instance, o->buffer_kib, -1) < 0)
+		return reason(o, -ENOMEM, "no %u KiB for each CPU's trace", o->buffer_kib);
+	return 0;
+}
+
+/* --- CPUs --- */
+
+static int by_id(const void *pa, const void *pb)
+{
+	const struct cpu *a = pa, *b = pb;
+
+	return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static int add_cpu(struct xvt_tracing *t, uint32_t id)
+{
+	struct cpu *grown = realloc(t->cpus, (t->nr_cpus + 1) * sizeof(*grown));
+	char name[64];
+	int fd;
+
+	if (!grown)
+		return -ENOMEM;
+	t->cpus = grown;
+	snprintf(name, sizeof(name), "per_cpu/cpu%u/trace_pipe_raw", id);
+	fd = tracefs_instance_file_open(t->instance, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return errno ? -errno : -EIO;
+	t->cpus[t->nr_cpus++] = (struct cpu){ id, fd };
+	return 0;
+}
+
+static int open_cpus(struct xvt_tracing *t, const struct xvt_tracing_options *o)
+{
+	char *path = tracefs_instance_get_file(t->instance, "per_cpu"), rest;
+	DIR *dir = path ? opendir(path) : NULL;
+	struct dirent *e;
+	unsigned int id;
+	int err = dir ? 0 : -EIO;
+
+	tracefs_put_tracing_file(path);
+	while (!err && (e = readdir(dir))) {
+		if (sscanf(e->d_name, "cpu%u%c", &id, &rest) == 1)
+			err = add_cpu(t, id);
+	}
+	if (dir)
+		closedir(dir);
+	if (err)
+		return reason(o, err, "cannot open the CPUs' traces: %s", strerror(-err));
+	qsort(t->cpus, t->nr_cpus, sizeof(*t->cpus), by_id);
+	return 0;
+}
+
+size_t xvt_tracing_cpus(const struct xvt_tracing *t)
+{
+	return t->nr_cpus;
+}
+
+uint32_t xvt_tracing_cpu(const struct xvt_tracing *t, size_t at)
+{
+	return t->cpus[at].id;
+}
+
+ssize_t xvt_tracing_page(struct xvt_tracing *t, size_t at, void *page, size_t size)
+{
+	ssize_t n = read(t->cpus[at].fd, page, size);
+
+	if (n < 0)
+		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	/* A read returns one page, perhaps without its unused rest. */
+	memset((char *)page + n, 0, size - (size_t)n);
+	return n;
+}
+
+/* The number behind "\nNAME: " in text; 0 without it. */
+static uint64_t number_of(const char *text, const char *name)
+{
+	const char *at = strstr(text, name);
+
+	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
+}
+
+int xvt_tracing_lost(struct xvt_tracing *t, size_t at, uint64_t *lost)
+{
+	char name[64], *text;
+	size_t size;
+
+	snprintf(name, sizeof(name), "per_cpu/cpu%u/stats", t->cpus[at].id);
+	text = xvt_tracing_read(t, name, &size);
+	if (!text)
+		return -EIO;
+	*lost = number_of(text, "\noverrun: ") + number_of(text, "\ncommit overrun: ") +
+		number_of(text, "\ndropped events: ");
+	free(text);
+	return 0;
+}
+
+/* --- files and events --- */
+
+int xvt_tracing_write(struct xvt_tracing *t, const char *file, const char *text, bool append)
+{
+	int n = append ? tracefs_instance_file_append(t->instance, file, text)
+		       : tracefs_instance_file_write(t->instance, file, text);
+
+	return n >= 0 ? 0 : errno ? -errno : -EIO;
+}
+
+char *xvt_tracing_read(struct xvt_tracing *t, const char *file, size_t *size)
+{
+	int n = 0;
+	char *text = tracefs_instance_file_read(t ? t->instance : NULL, file, &n);
+
+	*size = text && n > 0 ? (size_t)n : 0;
+	return text;
+}
+
+char *xvt_tracing_format(const char *system, const char *event, size_t *size)
+{
+	int n = 0;
+	char *text = tracefs_event_file_read(NULL, system, event, "format", &n);
+
+	*size = text && n > 0 ? (size_t)n : 0;
+	return text;
+}
+
+int xvt_tracing_enable(struct xvt_tracing *t, const char *system, const char *event)
+{
+	errno = 0;
+	if (tracefs_event_enable(t->instance, system, event))
+		return errno ? -errno : -EIO;
+	return 0;
+}
+
+static int match_in(const char *system, const char *pattern,
+		    int (*fn)(void *arg, const char *system, const char *event), void *arg)
+{
+	char **events = tracefs_system_events(NULL, system);
+	int found = 0, err = 0;
+	size_t i;
+
+	for (i = 0; !err && events && events[i]; i++) {
+		if (fnmatch(pattern, events[i], 0))
+			continue;
+		err = fn(arg, system, events[i]);
+		found++;
+	}
+	tracefs_list_free(events);
+	return err ? err : found;
+}
+
+int xvt_tracing_match(const char *pattern,
+		      int (*fn)(void *arg, const char *system, const char *event), void *arg)
+{
+	const char *colon = strchr(pattern, ':');
+	char *system = colon ? strndup(pattern, (size_t)(colon - pattern)) : NULL;
+	char **systems = system ? tracefs_event_systems(NULL) : NULL;
+	int found = 0;
+	size_t i;
+
+	for (i = 0; found >= 0 && systems && systems[i]; i++) {
+		int n = fnmatch(system, systems[i], 0) ? 0
+						       : match_in(systems[i], colon + 1, fn, arg);
+
+		found = n < 0 ? n : found + n;
+	}
+	tracefs_list_free(systems);
+	free(system);
+	return found;
+}
+
+/* --- beginning and end --- */
+
+static int reach(const struct xvt_tracing_options *o)
+{
+	const char *path = NULL;
+
+	/* Do not mount tracefs: that is the administrator's decision. */
+	if (tracefs_tracing_dir_is_mounted(false, &path) <= 0)
+		return reason(o, -ENODEV,
+			      "tracefs is not mounted; mount -t tracefs tracefs "
+			      "/sys/kernel/tracing");
+	if (!euidaccess(path, R_OK | W_OK | X_OK))
+		return 0;
+	if (errno == EACCES || errno == EPERM || errno == EROFS)
+		return reason(o, -EACCES, "only root may trace the kernel (%s); run as root", path);
+	return reason(o, -errno, "%s: %s", path, strerror(errno));
+}
+
+int xvt_tracing_open(struct xvt_tracing **out, const struct xvt_tracing_options *options)
+{
+	struct xvt_tracing *t;
+	int err = reach(options);
+
+	if (err)
+		return err;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return -ENOMEM;
+	err = make_instance(t, options);
+	if (!err)
+		err = open_cpus(t, options);
+	if (!err)
+		err = set_up_instance(t, options);
+	if (err) {
+		xvt_tracing_close(t);
+		return err;
+	}
+	*out = t;
+	return 0;
+}
+
+void xvt_tracing_close(struct xvt_tracing *t)
+{
+	size_t i;
+
+	if (!t)
+		return;
+	for (i = 0; i < t->nr_cpus; i++)
+		close(t->cpus[i].fd);
+	if (t->instance) {
+		tracefs_instance_destroy(t->instance);
+		tracefs_instance_free(t->instance);
+	}
+	free(t->cpus);
+	free(t);
+}
