@@ -169,6 +169,7 @@ enum xvt_meta_type {
 	XVT_META_CLOCK = 5,	     /* struct xvt_clock_sync */
 	XVT_META_HEADER_PAGE = 6,    /* text of tracefs events/header_page */
 	XVT_META_TEXT = 7,	     /* free text: kernel version and so on */
+	XVT_META_THREAD = 8,	     /* as COMM, but what a thread is: events do not change it */
 };
 
 struct xvt_meta_tlv {

@@ -27,8 +27,8 @@ step "two guests with Linux $kernel, two vCPUs each, a ring per vCPU in shared m
 vm_start g1 --vcpus 2 --overlay "$out/overlay" --net "$VM_RUN_DIR/net.sock:server" --ip 10.77.0.1/24
 vm_start g2 --vcpus 2 --overlay "$out/overlay" --net "$VM_RUN_DIR/net.sock:client" --ip 10.77.0.2/24
 
-step "xvtrace record -o $trace -r g1=$(vm_region g1) -r g2=$(vm_region g2)"
-setpriv --pdeathsig KILL -- "$xvtrace" record -o "$trace" -r g1="$(vm_region g1)" -r g2="$(vm_region g2)" &
+step "xvtrace record -o $trace -r g1=$(vm_region g1) -r g2=$(vm_region g2) --host sched"
+setpriv --pdeathsig KILL -- "$xvtrace" record -o "$trace" -r g1="$(vm_region g1)" -r g2="$(vm_region g2)" --host sched &
 recorder=$!
 for g in g1 g2; do
 	vm_wait_log $g '^XVT-SAY done' 120

@@ -130,6 +130,27 @@ err_close:
 	return err;
 }
 
+int xvt_host_region_own(struct xvt_host_region *r, uint64_t size)
+{
+	int err = 0;
+
+	memset(r, 0, sizeof(*r));
+	r->fd = memfd_create("xvtrace-own", MFD_CLOEXEC);
+	if (r->fd < 0)
+		return -errno;
+	r->size = size;
+	if (ftruncate(r->fd, (off_t)size))
+		err = -errno;
+	r->map = err ? MAP_FAILED : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, r->fd, 0);
+	if (r->map != MAP_FAILED)
+		return 0;
+	err = err ? err : -errno;
+	close(r->fd);
+	r->fd = -1;
+	r->map = NULL;
+	return err;
+}
+
 const char *xvt_host_region_open_why(int err)
 {
 	if (err == -ENODATA)

@@ -31,6 +31,9 @@ struct xvt_host_region {
  */
 int xvt_host_region_open(struct xvt_host_region *r, const char *path, bool writable);
 
+/* Makes a region of `size` zeros that only this process has. Returns 0 or -errno. */
+int xvt_host_region_own(struct xvt_host_region *r, uint64_t size);
+
 /* Explains the error of xvt_host_region_open(). The text may be that of strerror(). */
 const char *xvt_host_region_open_why(int err);
 

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "cli/cmd.h"
 #include "trace/compress.h"
+#include "cli/host_events.h"
 #include "cli/recording.h"
 #include "base/json.h"
 #include "vmm/libvirt.h"
@@ -34,6 +35,7 @@ struct record_options {
 	struct xvt_opt_list qmp;
 	struct xvt_opt_list doorbells;
 	struct xvt_opt_list events;
+	struct xvt_host_event_options host;
 	const char *mode;
 	const char *drain;
 	const char *clock_page;
@@ -65,6 +67,14 @@ static const struct xvt_opt options[] = {
 	  "have, an idle recorder sleeps"),
 	O(events, "event", 'e', XVT_OPT_LIST, "SYS:EVENT",
 	  "ask the guests to switch this event on (their owner must allow it: host_control=1)"),
+	O(host.events, "host-event", 'H', XVT_OPT_LIST, "SYS:EVENT",
+	  "record this event of the host's kernel, too (wildcards; root only); again for each"),
+	O(host.presets, "host", 0, XVT_OPT_LIST, XVT_HOST_PRESETS,
+	  "the same for a group of events; again for each"),
+	O(host.all_threads, "host-all", 0, XVT_OPT_BOOL, NULL,
+	  "events of all threads of the host, not only of the machines' VMMs"),
+	O(host.buffer_bytes, "host-buffer", 0, XVT_OPT_SIZE, "SIZE",
+	  "the kernel's memory for the host's events, for each CPU (default 1M)"),
 	O(machines.trusted, "trust-guest-clock", 0, XVT_OPT_LIST, "NAME", XVT_TRUST_HELP),
 	O(machines.libvirt_uri, "connect", 'c', XVT_OPT_STRING, "URI",
 	  "libvirt to ask (default: its own)"),
@@ -474,7 +484,8 @@ static int check_options(const struct record_options *opt, struct xvt_session_op
 			  XVT_COMPRESS_LEVEL_MAX);
 	else if (opt->max_bytes && opt->max_bytes < XVT_MAX_BYTES_LEAST)
 		xvt_error("--max-size", "it is at least %uM", XVT_MAX_BYTES_LEAST >> 20);
-	else if (sockets_ok(opt, &opt->qmp, "--qmp", "a QMP socket", false) &&
+	else if (xvt_host_events_ok(&opt->host) &&
+		 sockets_ok(opt, &opt->qmp, "--qmp", "a QMP socket", false) &&
 		 sockets_ok(opt, &opt->doorbells, "--doorbell", "a doorbell", true))
 		return XVT_EXIT_OK;
 	return XVT_EXIT_USAGE;
@@ -514,6 +525,8 @@ static int record(struct recorder *r, char **child_argv)
 	if (status != XVT_EXIT_OK)
 		return status;
 	status = listen_to_machines(r);
+	if (status == XVT_EXIT_OK)
+		status = xvt_host_events_add(rec->session, &opt->host);
 	if (status == XVT_EXIT_OK)
 		status = listen_to_clients(r);
 	if (status == XVT_EXIT_OK)

@@ -170,7 +170,7 @@ static bool is_older(const struct xvt_clock_map *m, const struct xvt_clock_node 
 static bool exact(const struct xvt_clock_node *n)
 {
 	return n->source == XVT_SOURCE_KVM || n->source == XVT_SOURCE_VMM ||
-	       n->source == XVT_SOURCE_GUEST;
+	       n->source == XVT_SOURCE_GUEST || n->source == XVT_SOURCE_HOST;
 }
 
 /* True for two nodes of an epoch by one formula (another formula of the same source would begin
@@ -477,13 +477,13 @@ int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 	if (node->flags & XVT_NODE_F_FIRST && node->flags & (XVT_NODE_F_CHANGED | XVT_NODE_F_BACK))
 		bound += changes.size_ns < 2 * XVT_CREEP_NS_MAX ? changes.size_ns
 								: 2 * XVT_CREEP_NS_MAX;
-	bound += XVT_STAMP_SLACK_NS;
+	bound += xvt_stamp_slack_ns(node->source);
 	if (!(node->flags & XVT_NODE_F_FIRST) && node->source != XVT_SOURCE_DRAIN &&
 	    m->seen.bound_ns)
 		confirm_seen(m, node, &bound);
 	node->segment_bound_ns = bound;
 	/* A node of the drain has a wide bound, but lies on the line of the node before it. */
-	m->slack_ns = xvt_u64_larger(m->slack_ns, slack + XVT_STAMP_SLACK_NS);
+	m->slack_ns = xvt_u64_larger(m->slack_ns, slack + xvt_stamp_slack_ns(node->source));
 	note_reach(m, node);
 	if (node->source == XVT_SOURCE_DRAIN)
 		note_seen(m, node, bound);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * source.h - the interface of a source that measures a ring's clock nodes; the handshake through
- * the region (handshake.c) implements it. Sources that know a formula have their own interface
- * (exact.h). A source never changes a map: it measures, and the ring's owner adds the node and may
- * refuse it.
+ * source.h - the interface of a source that measures a ring's clock nodes: the handshake through
+ * the region (handshake.c), or the host's own counter (own.c). Sources that know a formula have
+ * their own interface (exact.h). A source never changes a map: it measures, and the ring's owner
+ * adds the node and may refuse it.
  */
 #ifndef XVT_CLOCK_SOURCE_H
 #define XVT_CLOCK_SOURCE_H
@@ -71,5 +71,7 @@ struct xvt_clock_source_ops {
 };
 
 extern const struct xvt_clock_source_ops xvt_clock_handshake;
+/* Of a ring that is stamped with the host's own counter. */
+extern const struct xvt_clock_source_ops xvt_clock_own;
 
 #endif /* XVT_CLOCK_SOURCE_H */

@@ -183,6 +183,10 @@ static int take_meta(struct xvt_decoder *d, const struct xvt_meta_info *info,
 		xvt_decoder_comm(d, (int32_t)info->id, p, strnlen((const char *)p, len));
 		return 0;
 	}
+	if (info->type == XVT_META_THREAD) {
+		xvt_decoder_thread(d, (int32_t)info->id, p, strnlen((const char *)p, len));
+		return 0;
+	}
 	if (info->type != XVT_META_FORMAT && info->type != XVT_META_KSYMS &&
 	    info->type != XVT_META_PRINTK_FORMATS)
 		return 0;

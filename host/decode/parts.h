@@ -67,11 +67,12 @@ struct xvt_symbols {
 	size_t text_count;
 };
 
-#define XVT_COMM_LEN 16
+#define XVT_COMM_LEN 32 /* a machine's name may stand before that of a thread */
 
 struct xvt_comm {
 	int32_t pid;
 	bool used;
+	bool fixed; /* by META_THREAD: another name of that number is ignored */
 	char name[XVT_COMM_LEN];
 };
 
@@ -129,6 +130,8 @@ char *xvt_decoder_text(const uint8_t *p, size_t len);
 
 /* Learn a task's name. */
 void xvt_decoder_comm(struct xvt_decoder *d, int32_t pid, const uint8_t *name, size_t len);
+/* The same for good: only another call of this one changes it. */
+void xvt_decoder_thread(struct xvt_decoder *d, int32_t pid, const uint8_t *name, size_t len);
 
 /* Index of the generation to which a record of this chunk belongs; before the first: 0. */
 uint32_t xvt_decoder_generation(const struct xvt_decoder *d, uint64_t chunk_seq);

@@ -106,6 +106,8 @@ void xvt_decoder_comm(struct xvt_decoder *d, int32_t pid, const uint8_t *name, s
 {
 	struct xvt_comm *c = find_comm(d, pid);
 
+	if (c && c->used && c->fixed)
+		return;
 	if (!c || !c->used) {
 		if (d->comm_count == XVT_LIMIT_COMMS ||
 		    (d->comm_count * 2 >= d->comm_room && grow_comms(d)))
@@ -119,6 +121,18 @@ void xvt_decoder_comm(struct xvt_decoder *d, int32_t pid, const uint8_t *name, s
 		len = XVT_COMM_LEN - 1;
 	memset(c->name, 0, XVT_COMM_LEN);
 	memcpy(c->name, name, len);
+}
+
+void xvt_decoder_thread(struct xvt_decoder *d, int32_t pid, const uint8_t *name, size_t len)
+{
+	struct xvt_comm *c = find_comm(d, pid);
+
+	if (c && c->used)
+		c->fixed = false; /* the last one counts */
+	xvt_decoder_comm(d, pid, name, len);
+	c = find_comm(d, pid);
+	if (c && c->used)
+		c->fixed = true;
 }
 
 const char *xvt_comm(const struct xvt_decoder *d, int32_t pid)

@@ -62,7 +62,7 @@ void xvt_ring_reported(struct xvt_ring *r, const struct xvt_lost *lost)
 	if (r->account.took_over && !r->account.unaccounted_reported &&
 	    lost->overwritten == r->decode.unaccounted)
 		r->account.unaccounted_reported = r->decode.unaccounted;
-	else if (r->mode == XVT_ENABLE_OVERWRITE)
+	else if (r->mode == XVT_ENABLE_OVERWRITE || r->own)
 		r->account.laps_reported += lost->overwritten;
 }
 

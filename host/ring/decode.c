@@ -312,6 +312,12 @@ static bool take_record(struct xvt_ring *r)
 	d->since_subbuf += d->rec.id >= XVT_ID_FIRST_EVENT;
 	if (old)
 		return false;
+	if (r->own && d->rec.id == XVT_ID_LOST && d->rec.len == sizeof(d->lost)) {
+		memcpy(&d->lost, d->rec.payload, sizeof(d->lost));
+		d->rec.payload = (const uint8_t *)&d->lost;
+		d->is_lost = true;
+		return true;
+	}
 	if (d->rec.id < XVT_ID_FIRST_EVENT && d->rec.id != XVT_ID_CLOCK_SYNC &&
 	    d->rec.id != XVT_ID_MARK) {
 		/* A guest may not speak in the host's name (LOST). */

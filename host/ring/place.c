@@ -16,7 +16,9 @@ struct xvt_clock_evidence xvt_ring_evidence(const struct xvt_ring *r, uint32_t e
 	if (!r->decode.epoch_known)
 		known = 0;
 	e.ceiling_ns = p->ceiling_ns;
-	e.floor_ns = p->floor_ns;
+	/* The kernel may hand an event over late, but with its true stamp: the record is late then,
+	 * and not clamped. */
+	e.floor_ns = r->own ? 0 : p->floor_ns;
 	for (i = 0; i < known; i++) {
 		const struct xvt_epoch_bump *b = &r->words.bumps[i];
 

@@ -205,6 +205,7 @@ struct xvt_ring_guest {
 	bool quiet;	    /* stopped or silent: no answer will confirm records that wait */
 	bool wide;	    /* it answers, but no answer has confirmed them for long */
 	bool patience_over; /* records waited long: any inferred node may place them */
+	bool behind;	    /* own ring: the kernel may have older events than its newest */
 };
 
 /* Progress of the search for the newest record that waits: no record is looked at twice. Written
@@ -361,6 +362,9 @@ struct xvt_ring {
 	uint32_t mode; /* enum xvt_enable to ask for */
 	bool salvage;  /* there is no writer: read beyond commit, change nothing */
 	bool by_read;  /* data is read from the file by the loop, not copied from the mapping */
+	/* The recorder itself writes it, from what the host's kernel traces: stamps are the host's
+	 * clock, and the writer may put LOST records. */
+	bool own;
 	struct xvt_host_region *region;
 	struct xvt_ring_ctl *ctl;
 	struct xvt_ring_host *host;

@@ -8,7 +8,7 @@ void xvt_vm_announce(struct xvt_session *s, const struct xvt_vm *vm)
 {
 	struct xvt_vm_info info = {
 		.vm = vm->id,
-		.kind = XVT_VM_GUEST,
+		.kind = vm->own ? XVT_VM_HOST : XVT_VM_GUEST,
 		.region_kind = vm->region.hdr.kind,
 		.generation = vm->region.hdr.generation,
 		.clock_hz = vm->guest_hz,

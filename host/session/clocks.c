@@ -311,13 +311,13 @@ static bool open_source(struct xvt_session *s, struct xvt_ring *r)
 		return true;
 	if (xvt_load(&r->ctl->state) != XVT_RING_ONLINE)
 		return false;
-	r->measure.source_ops = &xvt_clock_handshake;
+	r->measure.source_ops = r->own ? &xvt_clock_own : &xvt_clock_handshake;
 	if (r->measure.source_ops->open(&r->measure.source, &t))
 		return false;
 	/* Announce the ring first: the trace may end at any byte, and a reader must know the ring
 	 * of each sample and node. */
 	xvt_ring_announce(s, r);
-	if (!is_snapshot(s))
+	if (!is_snapshot(s) && !r->own)
 		xvt_session_page_open(s, r);
 	return true;
 }

@@ -76,6 +76,8 @@ void xvt_session_free(struct xvt_session *s)
 	if (s->arena.base)
 		xvt_loop_unregister(s->loop, &(struct iovec){ s->arena.base, s->arena.size });
 	xvt_arena_fini(&s->arena);
+	xvt_session_kernel_free(s);
+	xvt_session_host_free(s);
 	xvt_trace_writer_free(s->trace);
 	free(s->rings);
 	free(s->clock_due);
@@ -197,9 +199,12 @@ static int wind_down(struct xvt_session *s)
 	int err;
 
 	xvt_session_join(s, xvt_clock_read());
+	xvt_session_host_stop(s);
 	for (i = 0; i < s->nr_rings; i++) {
 		struct xvt_ring *r = s->rings[i];
 
+		if (r->own) /* its writer still has to write what the kernel has */
+			continue;
 		r->words.enable = XVT_ENABLE_OFF;
 		/* A ring that never got a clock is drained like all others. */
 		if (r->phase != XVT_PHASE_BROKEN)
@@ -258,6 +263,7 @@ int xvt_session_end(struct xvt_session *s)
 	xvt_session_put_marks(s);
 	xvt_session_announce_late(s, true);
 	xvt_session_kvm_end(s);
+	xvt_session_kernel_end(s);
 	xvt_session_put_stats(s, false, true);
 	xvt_session_stage_checkpoint(s, true);
 	i = (size_t)xvt_trace_writer_end(s->trace);

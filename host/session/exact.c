@@ -165,6 +165,8 @@ void xvt_session_exact_begin(struct xvt_session *s, struct xvt_ring *r)
 	const bool at_once = !r->clock.next_burst_clock;
 	unsigned int i;
 
+	if (vm->own)
+		return;
 	for (i = 0; i < XVT_EXACT_SOURCES; i++) {
 		if (!vm->exact[i].source)
 			look_for(s, vm, i);

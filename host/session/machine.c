@@ -233,7 +233,7 @@ int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_
 
 void xvt_session_share_memory(struct xvt_session *s)
 {
-	size_t i, n = xvt_session_alive(s);
+	size_t i, n = xvt_session_present(s);
 
 	s->nr_sharing = n;
 	for (i = 0; i < s->nr_vms; i++)
@@ -376,11 +376,20 @@ void xvt_session_vm_trust_clock(struct xvt_vm *vm)
 	vm->trust_guest_clock = true;
 }
 
-size_t xvt_session_alive(const struct xvt_session *s)
+size_t xvt_session_present(const struct xvt_session *s)
 {
 	size_t i, n = 0;
 
 	for (i = 0; i < s->nr_vms; i++)
 		n += s->vms[i]->phase != XVT_VM_GONE;
+	return n;
+}
+
+size_t xvt_session_alive(const struct xvt_session *s)
+{
+	size_t i, n = xvt_session_present(s);
+
+	for (i = 0; i < s->nr_vms; i++)
+		n -= s->vms[i]->own && s->vms[i]->phase != XVT_VM_GONE;
 	return n;
 }

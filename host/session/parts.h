@@ -169,6 +169,7 @@ struct xvt_vm {
 	uint8_t uuid[16];
 	uint32_t id;
 	bool named;		 /* given at start: no event is written before it has a clock map */
+	bool own;		 /* the host: this recorder writes its rings, see host.c */
 	uint32_t rings_max;	 /* limit: further rings of the region are not recorded */
 	bool trust_guest_clock;	 /* the guest-writable clock formulas of its region are used, see
 				    clock/vmm.h */
@@ -375,10 +376,12 @@ struct xvt_session {
 	uint64_t part_bytes; /* each machine's share of max_bytes */
 	uint64_t space_used; /* of all machines */
 
-	struct xvt_session_second second; /* status.c */
-	struct xvt_session_wake wake;	  /* sleep.c */
-	struct xvt_note_limit notes;	  /* notes.c, of all machines */
-	struct xvt_session_kvm *kvm;	  /* private to kvm.c; NULL: no KVM events read */
+	struct xvt_session_second second;  /* status.c */
+	struct xvt_session_wake wake;	   /* sleep.c */
+	struct xvt_note_limit notes;	   /* notes.c, of all machines */
+	struct xvt_session_kvm *kvm;	   /* private to kvm.c; NULL: no KVM events read */
+	struct xvt_session_host *host;	   /* private to host.c; NULL: the host is not recorded */
+	struct xvt_session_kernel *kernel; /* private to host_kernel.c, likewise */
 };
 
 #define SECOND_NS	   1000000000ull
@@ -573,6 +576,50 @@ void xvt_vm_free(struct xvt_vm *vm);
 void xvt_vm_tell_attached(const struct xvt_session *s, struct xvt_vm *vm);
 /* Divide the memory equally between the machines that are not gone. */
 void xvt_session_share_memory(struct xvt_session *s);
+
+/* Number of machines that are not gone, the host included. */
+size_t xvt_session_present(const struct xvt_session *s);
+
+/* --- host.c --- */
+
+/* What the host's kernel gives, CPU by CPU. */
+struct xvt_host_source {
+	size_t nr_cpus;
+	const uint32_t *cpus; /* their numbers */
+	size_t page_size;
+	/* Copy the next page of ftrace's ring buffer. Returns the number of bytes, 0 if there is no
+	 * event now, or -errno. */
+	ssize_t (*page)(void *arg, size_t cpu, void *to, size_t size);
+	/* The number of the CPU's events that the kernel lost so far. Returns 0 or -errno. */
+	int (*lost)(void *arg, size_t cpu, uint64_t *lost);
+	/* Begin or stop to trace. Returns 0, -EAGAIN: there is nothing to trace yet, or -errno. */
+	int (*record)(void *arg, bool on);
+	void *arg;
+};
+
+/* Add machine "host". Returns as xvt_session_host_add(). */
+int xvt_session_host_attach(struct xvt_session *s, const struct xvt_host_source *source, char *why,
+			    size_t why_size);
+/* Once a pass, before the rings are looked at: write what the kernel has into the host's rings. A
+ * ring of a CPU that was not read to its end is `behind`. */
+void xvt_session_host_feed(struct xvt_session *s);
+/* Stop to trace; what the kernel has is still to be fed. */
+void xvt_session_host_stop(struct xvt_session *s);
+void xvt_session_host_free(struct xvt_session *s);
+/* Returns whether an event of that thread, or of one whose number has the same low 16 bits, was
+ * fed. */
+bool xvt_session_host_saw(const struct xvt_session *s, int32_t tid);
+/* The machine, or NULL. */
+struct xvt_vm *xvt_session_host_vm(const struct xvt_session *s);
+
+/* --- host_kernel.c --- */
+
+/* Once a second: threads of the machines' VMMs that are new, and names. */
+void xvt_session_kernel_second(struct xvt_session *s);
+/* The last names go into the trace. */
+void xvt_session_kernel_end(struct xvt_session *s);
+/* Remove the kernel's instance. */
+void xvt_session_kernel_free(struct xvt_session *s);
 
 /* --- replaced.c --- */
 

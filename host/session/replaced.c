@@ -166,7 +166,7 @@ void xvt_session_look_for_files(struct xvt_session *s, uint64_t now)
 	for (i = 0; i < n; i++) {
 		struct xvt_vm *vm = s->vms[i];
 
-		if (!xvt_session_files_turn(s, i))
+		if (vm->own || !xvt_session_files_turn(s, i))
 			continue;
 		if (!vm->next)
 			look_for_next(s, vm);

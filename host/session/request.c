@@ -115,7 +115,8 @@ void xvt_vm_look_for_answer(struct xvt_session *s, struct xvt_vm *vm, uint64_t n
  * region, which is not read again. */
 void xvt_vm_end_request(struct xvt_session *s, struct xvt_vm *vm)
 {
-	if (!s->opt.request || !s->opt.request[0] || is_snapshot(s) || vm->phase == XVT_VM_GONE)
+	if (!s->opt.request || !s->opt.request[0] || is_snapshot(s) || vm->own ||
+	    vm->phase == XVT_VM_GONE)
 		return;
 	if (vm->phase != XVT_VM_ATTACHED) {
 		note_answer(s, vm, "it never came, so it was not asked for events, from", " on");

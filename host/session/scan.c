@@ -88,7 +88,7 @@ static void scan_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t i)
 	xvt_session_unpark(s, r);
 	if (!xvt_session_takes_part(s, r))
 		return;
-	xvt_drain_look(r, s->loop, s->drain_proof);
+	xvt_drain_look(r, s->loop, r->guest.behind ? 0 : s->drain_proof);
 	r->session.looked_at = s->drains;
 }
 
@@ -322,6 +322,8 @@ void xvt_session_drain(struct xvt_session *s, uint64_t now)
 			vm_begin(s, s->vms[i]);
 		xvt_session_service_clocks(s);
 	}
+	/* After the begin of the pass, of which a later pass makes a proof. */
+	xvt_session_host_feed(s);
 	drain_all(s);
 	if (s->drain_proof)
 		s->parked_clock = s->drain_proof;

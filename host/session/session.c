@@ -176,7 +176,7 @@ static void every_second(struct xvt_session *s, uint64_t now)
 	xvt_session_follow_clock(s, now);
 	if (s->seconds % SOUND_SECONDS == 0)
 		note_unsound(s);
-	s->nr_sharing = xvt_session_alive(s);
+	s->nr_sharing = xvt_session_present(s);
 	xvt_session_pace(s, since(now, s->pace_clock));
 	s->pace_clock = now;
 	for (i = 0; i < s->nr_vms; i++) {
@@ -193,6 +193,7 @@ static void every_second(struct xvt_session *s, uint64_t now)
 		xvt_session_look_for_files(s, now);
 		xvt_session_announce_late(s, false);
 		xvt_session_space_second(s);
+		xvt_session_kernel_second(s);
 		xvt_session_put_stats(s, true, false);
 	}
 	xvt_session_status_second(s, now);
@@ -277,7 +278,8 @@ static void service_machine(struct xvt_session *s, struct xvt_vm *vm, uint64_t n
 {
 	uint64_t before = vm->meta_pos;
 
-	if (vm->phase != XVT_VM_ATTACHED || (!vm->nr_active && !vm->request_seq && !vm->meta_more))
+	if (vm->own || vm->phase != XVT_VM_ATTACHED ||
+	    (!vm->nr_active && !vm->request_seq && !vm->meta_more))
 		return;
 	if (s->disk_full) {
 		vm->meta_more = true; /* it stays where it is */

@@ -140,7 +140,27 @@ struct xvt_salvaged {
 int xvt_session_salvage(struct xvt_session *s, const char *path, const char *name,
 			struct xvt_salvaged *sum, char *why, size_t why_size);
 
-/* Number of machines that can still deliver events. */
+struct xvt_host_options {
+	/* Events of the host's kernel, "SYSTEM:EVENT" with wildcards. A pattern that the kernel has
+	 * no event for is an error. */
+	const char *const *events;
+	size_t nr_events;
+	const char *const *wanted; /* the same, without that error */
+	size_t nr_wanted;
+	bool all_threads;    /* not only the threads of the machines' VMMs */
+	uint32_t buffer_kib; /* of the kernel, for each CPU; 0: the usual */
+};
+
+/*
+ * Record the host's kernel as one more machine, "host", with a ring for each CPU. To be called
+ * after the other machines are added, before the first pass. Returns 0, or -errno with the reason
+ * in `why`, and the session is as before. -ENOENT, -EINVAL: no such event; -EEXIST: a machine has
+ * that name; others: this host's kernel cannot be traced.
+ */
+int xvt_session_host_add(struct xvt_session *s, const struct xvt_host_options *o, char *why,
+			 size_t why_size);
+
+/* Number of machines, without the host, that can still deliver events. */
 size_t xvt_session_alive(const struct xvt_session *s);
 
 /*

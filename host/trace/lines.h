@@ -17,6 +17,12 @@
  */
 #define XVT_STAMP_SLACK_NS 2000u
 
+/* The slack of a ring whose clock has that source: the host's kernel reads its clock ordered. */
+static inline uint64_t xvt_stamp_slack_ns(uint32_t source)
+{
+	return source == XVT_SOURCE_HOST ? 0 : XVT_STAMP_SLACK_NS;
+}
+
 /* Guest and host may creep apart this much between two nodes before it counts as a jump, and 1/128
  * of the interval more: a rate is accurate to 1 % or better. */
 #define XVT_CREEP_NS_MAX   20000000ull

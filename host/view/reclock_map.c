@@ -281,7 +281,7 @@ static bool is_exact(const struct work *w)
 		const uint32_t source = w->r->nodes[i].source;
 
 		if (source != XVT_SOURCE_KVM && source != XVT_SOURCE_VMM &&
-		    source != XVT_SOURCE_GUEST)
+		    source != XVT_SOURCE_GUEST && source != XVT_SOURCE_HOST)
 			return false;
 	}
 	return true;
@@ -327,12 +327,13 @@ static void prove_pieces(struct work *w)
 	for (size_t k = 0; k + 1 < w->count; k++) {
 		struct piece *p = &w->pieces[k];
 		struct xvt_fit_span at0, at1;
-		uint64_t bound;
+		uint64_t bound, slack;
 
 		while (w->r->nodes[node].guest <= w->guest[k])
 			node++;
 		bound = w->r->nodes[node].segment_bound_ns;
-		bound -= bound < XVT_STAMP_SLACK_NS ? bound : XVT_STAMP_SLACK_NS;
+		slack = xvt_stamp_slack_ns(w->r->nodes[node].source);
+		bound -= bound < slack ? bound : slack;
 		p->bound = bound < NS_MAX ? (int64_t)bound : NS_MAX;
 		xvt_clock_fit_between(&w->fit, (int64_t)(w->guest[k] - w->guest0),
 				      (int64_t)(w->guest[k + 1] - w->guest0), &at0, &at1);
@@ -501,6 +502,8 @@ static void keep_epoch(struct xvt_reclock_ring *r, struct xvt_reclock_epoch *e)
 
 static void put_knots(struct xvt_reclock_ring *r, const struct work *w)
 {
+	const uint64_t slack = xvt_stamp_slack_ns(r->nodes[w->e->first].source);
+
 	for (size_t k = 0; k < w->count; k++) {
 		struct xvt_reclock_knot *n = &r->knots[r->knot_count++];
 		uint64_t moved = (uint64_t)llabs(w->now[k] - w->rec[k]);
@@ -509,9 +512,8 @@ static void put_knots(struct xvt_reclock_ring *r, const struct work *w)
 		n->host_ns = (uint64_t)w->now[k];
 		n->bound_ns = n->rec_bound_ns = r->nodes[w->e->first].segment_bound_ns;
 		if (k) {
-			n->bound_ns = (uint64_t)with_knees(w, k - 1, w->bound[k - 1]) +
-				      XVT_STAMP_SLACK_NS;
-			n->rec_bound_ns = (uint64_t)w->pieces[k - 1].bound + XVT_STAMP_SLACK_NS;
+			n->bound_ns = (uint64_t)with_knees(w, k - 1, w->bound[k - 1]) + slack;
+			n->rec_bound_ns = (uint64_t)w->pieces[k - 1].bound + slack;
 		}
 		if (moved > r->moved_ns)
 			r->moved_ns = moved;

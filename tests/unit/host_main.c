@@ -74,6 +74,7 @@ int main(void)
 	srunner_add_suite(runner, clock_sound_suite());
 	srunner_add_suite(runner, page_suite());
 	srunner_add_suite(runner, doorbell_suite());
+	srunner_add_suite(runner, ftrace_page_suite());
 	srunner_add_suite(runner, vm_libvirt_suite());
 	srunner_add_suite(runner, vmm_qmp_suite());
 	srunner_add_suite(runner, abi_suite());
@@ -86,6 +87,7 @@ int main(void)
 	srunner_add_suite(runner, drain_reads_suite());
 	srunner_add_suite(runner, session_drain_suite());
 	srunner_add_suite(runner, session_exact_suite());
+	srunner_add_suite(runner, session_host_suite());
 	srunner_add_suite(runner, session_kvm_suite());
 	srunner_add_suite(runner, session_mark_suite());
 	srunner_add_suite(runner, session_vm_suite());

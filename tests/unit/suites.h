@@ -29,6 +29,7 @@ Suite *clock_sound_suite(void);
 Suite *page_suite(void);
 /* vmm */
 Suite *doorbell_suite(void);
+Suite *ftrace_page_suite(void);
 Suite *vm_libvirt_suite(void);
 Suite *vmm_qmp_suite(void);
 /* ring */
@@ -44,6 +45,7 @@ Suite *snapshot_suite(void);
 Suite *drain_reads_suite(void);
 Suite *session_drain_suite(void);
 Suite *session_exact_suite(void);
+Suite *session_host_suite(void);
 Suite *session_kvm_suite(void);
 Suite *session_mark_suite(void);
 Suite *session_vm_suite(void);

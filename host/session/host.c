@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * host.c - the host as one more machine of a recording. Its rings lie in a region that only this
+ * process has. The recorder is their writer: before the rings are looked at, it copies what the
+ * host's kernel has traced, CPU by CPU, out of ftrace's pages into records. So everything behind it
+ * (drain, clock, order, file, readers) is as for a guest.
+ *
+ * What proves that a ring has everything up to a moment: the pages of its CPU were read to their
+ * end at least XVT_PROOF_DELTA_NS after that moment. An event of the kernel is visible a little
+ * after its stamp; one that takes longer is late. A ring has room for a whole page before a page is
+ * read, so nothing is lost on this side: what is not read stays with the kernel, which counts what
+ * it overwrites.
+ */
+#define _GNU_SOURCE
+#include "session/parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/u64.h"
+#include "vmm/ftrace_page.h"
+#include "xvt_region.h"
+
+#define HOST_NAME     "host"
+#define SUBBUF_LEAST  16384u
+#define SUBBUFS	      16u
+#define SUBBUF_PAGES  4u /* a page takes at most twice its size as records */
+#define META_BYTES    XVT_ALIGN_MIN
+#define PAGES_AT_ONCE 512u /* of one CPU in a pass */
+#define TID_BITS      16u
+/* Common fields of all events: u16 type, u8 flags, u8 preempt_count, s32 pid. */
+#define TID_AT	      4u
+
+struct cpu {
+	struct xvt_writer writer;
+	uint64_t clock; /* of the record that is written */
+	uint64_t lost;	/* reported, of all that the kernel counted */
+	bool settled;	/* nothing follows: it was read to its end after the stop */
+};
+
+struct xvt_session_host {
+	struct xvt_host_source source;
+	struct xvt_vm *vm;
+	struct cpu *cpus;
+	uint64_t *page; /* aligned */
+	bool on;
+	bool stopped;
+	bool bad_reported;
+	int err; /* a read failed: nothing more is read */
+	uint8_t seen[1u << (TID_BITS -
+			    3)]; /* threads of events, by the low bits of their numbers */
+};
+
+/* --- the machine --- */
+
+static void read_boot_id(uint8_t id[16])
+{
+	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+	unsigned int i = 0, byte;
+
+	memset(id, 0, 16);
+	/* As text: groups of bytes between dashes. */
+	while (f && i < 16) {
+		if (fscanf(f, "%2x", &byte) == 1)
+			id[i++] = (uint8_t)byte;
+		else if (fgetc(f) != '-')
+			break;
+	}
+	if (f)
+		fclose(f);
+}
+
+static uint32_t subbuf_size(const struct xvt_host_source *source)
+{
+	uint32_t size = SUBBUF_LEAST;
+
+	while (size < SUBBUF_PAGES * source->page_size && size < XVT_SUBBUF_SIZE_MAX)
+		size *= 2;
+	return size;
+}
+
+static int make_region(struct xvt_session *s, struct xvt_vm *vm,
+		       const struct xvt_host_source *source)
+{
+	const uint32_t rings = (uint32_t)source->nr_cpus;
+	struct xvt_layout layout = {
+		.ring_count = rings,
+		.subbuf_size = subbuf_size(source),
+		.meta_size = META_BYTES,
+		.kind = XVT_KIND_LINUX,
+		.clock_id = s->clock.clock_id,
+		.clock_hz = s->clock.hz,
+		.vm_name = HOST_NAME,
+	};
+	struct xvt_geometry g;
+	uint8_t boot[16];
+	int err;
+
+	layout.region_size = 3ull * XVT_ALIGN_MIN + rings * 2ull * XVT_ALIGN_MIN +
+			     (uint64_t)rings * SUBBUFS * layout.subbuf_size;
+	err = xvt_host_region_own(&vm->region, layout.region_size);
+	if (!err)
+		err = xvt_region_format(vm->region.map, &layout, &g);
+	if (err)
+		return err;
+	read_boot_id(boot);
+	xvt_region_new_generation(vm->region.map, &g, &layout, boot);
+	return xvt_host_region_check(&vm->region);
+}
+
+static uint64_t clock_of(void *arg)
+{
+	const struct cpu *c = arg;
+
+	return c->clock;
+}
+
+static void attach_cpu(struct xvt_session *s, struct xvt_session_host *h, uint32_t i)
+{
+	struct xvt_ring *r = h->vm->rings[i];
+	struct cpu *c = &h->cpus[i];
+
+	xvt_vm_init_ring(s, h->vm, i);
+	r->own = true;
+	r->mode = XVT_ENABLE_STOP;
+	r->by_read = false;
+	r->clock.map.host_hz = 0; /* it is the host's clock: nothing sets it forward */
+	xvt_writer_init(&c->writer, h->vm->region.map, &h->vm->region.g, i);
+	c->writer.clock = clock_of;
+	c->writer.clock_arg = c;
+	r->ctl->type = XVT_RING_VCPU;
+	r->ctl->cpu = r->ctl->hw_id = h->source.cpus[i];
+	r->ctl->state = XVT_RING_ONLINE;
+	xvt_ring_attach(r);
+	s->rings[s->nr_rings++] = r;
+}
+
+static struct xvt_session_host *new_host(const struct xvt_host_source *source)
+{
+	struct xvt_session_host *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return NULL;
+	h->source = *source;
+	h->cpus = calloc(source->nr_cpus, sizeof(*h->cpus));
+	h->page = calloc(1, source->page_size);
+	if (h->cpus && h->page)
+		return h;
+	free(h->cpus);
+	free(h->page);
+	free(h);
+	return NULL;
+}
+
+/* Make the machine and its rings. On an error the session is unchanged. */
+static int attach(struct xvt_session *s, struct xvt_session_host *h)
+{
+	struct xvt_vm *vm = xvt_vm_new(s, HOST_NAME, "");
+	int err;
+	uint32_t i;
+
+	if (!vm)
+		return -ENOMEM;
+	vm->named = vm->own = true;
+	err = make_region(s, vm, &h->source);
+	if (!err) {
+		xvt_vm_add(s, vm);
+		err = xvt_vm_make_rings(s, vm);
+		s->nr_vms -= err != 0;
+	}
+	if (err) {
+		xvt_session_share_memory(s);
+		xvt_vm_free(vm);
+		return err;
+	}
+	h->vm = vm;
+	xvt_vm_announce(s, vm);
+	for (i = 0; i < vm->region.g.ring_count; i++)
+		attach_cpu(s, h, i);
+	vm->phase = XVT_VM_ATTACHED;
+	xvt_session_stall_attach(s, vm);
+	return 0;
+}
+
+int xvt_session_host_attach(struct xvt_session *s, const struct xvt_host_source *source, char *why,
+			    size_t why_size)
+{
+	struct xvt_session_host *h;
+	int err = -ENOMEM;
+
+	if (xvt_session_find(s, HOST_NAME)) {
+		snprintf(why, why_size,
+			 "the host is recorded as machine \"" HOST_NAME
+			 "\"; give the other machine of that name another one");
+		return -EEXIST;
+	}
+	h = new_host(source);
+	if (h)
+		err = attach(s, h);
+	if (!err) {
+		s->host = h;
+		return 0;
+	}
+	snprintf(why, why_size, "%s", strerror(-err));
+	if (h) {
+		free(h->cpus);
+		free(h->page);
+		free(h);
+	}
+	return err;
+}
+
+struct xvt_vm *xvt_session_host_vm(const struct xvt_session *s)
+{
+	return s->host ? s->host->vm : NULL;
+}
+
+void xvt_session_host_free(struct xvt_session *s)
+{
+	if (!s->host)
+		return;
+	free(s->host->cpus);
+	free(s->host->page);
+	free(s->host);
+	s->host = NULL;
+}
+
+/* --- records --- */
+
+static void put(struct cpu *c, uint32_t id, const void *data, uint32_t len)
+{
+	struct xvt_slot slot;
+
+	if (xvt_reserve(&c->writer, id, len, &slot))
+		return; /* too long for a record: counted */
+	memcpy(slot.payload, data, len);
+	xvt_commit(&c->writer, &slot);
+}
+
+/* Report what the kernel has overwritten or dropped since the report before. */
+static void put_lost(struct xvt_session_host *h, size_t i)
+{
+	struct cpu *c = &h->cpus[i];
+	struct xvt_ring_ctl *ctl = c->writer.ctl;
+	struct xvt_lost lost = { 0 };
+	uint64_t all;
+
+	if (h->source.lost(h->source.arg, i, &all) || all <= c->lost)
+		return;
+	lost.overwritten = all - c->lost;
+	c->lost = all;
+	xvt_store(&ctl->attempted, xvt_load(&ctl->attempted) + lost.overwritten);
+	put(c, XVT_ID_LOST, &lost, sizeof(lost));
+}
+
+static void note_thread(struct xvt_session_host *h, const struct xvt_ftrace_entry *e)
+{
+	uint16_t tid;
+
+	if (e->len < TID_AT + sizeof(uint32_t))
+		return;
+	memcpy(&tid, e->data + TID_AT, sizeof(tid)); /* the low bits of a little-endian number */
+	h->seen[tid >> 3] |= (uint8_t)(1u << (tid & 7));
+}
+
+bool xvt_session_host_saw(const struct xvt_session *s, int32_t tid)
+{
+	return s->host->seen[(uint16_t)tid >> 3] >> (tid & 7) & 1;
+}
+
+static void put_page(struct xvt_session *s, struct xvt_session_host *h, size_t i, size_t len)
+{
+	struct cpu *c = &h->cpus[i];
+	struct xvt_ftrace_page page;
+	struct xvt_ftrace_entry e;
+	bool missed;
+
+	xvt_ftrace_page_init(&page, h->page, len);
+	missed = page.missed;
+	while (xvt_ftrace_page_next(&page, &e)) {
+		c->clock = e.clock ? e.clock : 1;
+		if (missed)
+			put_lost(h, i);
+		missed = false;
+		note_thread(h, &e);
+		put(c, XVT_ID_FTRACE, e.data, e.len);
+	}
+	if (!page.bad || h->bad_reported)
+		return;
+	h->bad_reported = true;
+	xvt_session_note(s, 2, h->vm, h->vm->rings[i]->id,
+			 "cpu %u: a page of the kernel's trace is not valid; its rest is left out",
+			 h->source.cpus[i]);
+}
+
+/* Returns true if the ring has room for the records of any page. */
+static bool has_room(const struct xvt_session_host *h, const struct xvt_ring *r)
+{
+	const struct xvt_geometry *g = &h->vm->region.g;
+	const uint64_t end = xvt_pos_roundup(g, xvt_load(&r->ctl->commit)) + 2ull * g->subbuf_size;
+
+	return end - xvt_pos_trunc(g, xvt_load(&r->host->cons)) <= g->ring_size;
+}
+
+static void read_failed(struct xvt_session *s, struct xvt_session_host *h, int err)
+{
+	h->err = err;
+	h->source.record(h->source.arg, false);
+	xvt_session_note(s, 2, h->vm, UINT32_MAX,
+			 "the kernel's trace cannot be read any more: %s; nothing more of the host "
+			 "is recorded",
+			 strerror(-err));
+}
+
+/* Read a CPU to its end, or as far as its ring has room. Returns whether the end was reached. */
+static bool feed_cpu(struct xvt_session *s, struct xvt_session_host *h, size_t i)
+{
+	struct cpu *c = &h->cpus[i];
+	const struct xvt_ring *r = h->vm->rings[i];
+	unsigned int pages;
+
+	for (pages = 0; pages < PAGES_AT_ONCE && !h->err; pages++) {
+		ssize_t n;
+
+		if (!has_room(h, r))
+			return false;
+		n = h->source.page(h->source.arg, i, h->page, h->source.page_size);
+		if (n < 0)
+			read_failed(s, h, (int)n);
+		if (n <= 0)
+			break;
+		put_page(s, h, i, (size_t)n);
+	}
+	if (pages == PAGES_AT_ONCE)
+		return false;
+	if (h->stopped && !c->settled) {
+		c->settled = true;
+		c->clock = xvt_u64_larger(c->clock, xvt_clock_read());
+		put_lost(h, i);
+	}
+	return true;
+}
+
+/* --- a recording --- */
+
+/* The kernel traces from when all rings have a clock, so that none refuses a record. */
+static void begin(struct xvt_session *s, struct xvt_session_host *h)
+{
+	uint32_t i;
+	int err;
+
+	for (i = 0; i < h->vm->region.g.ring_count; i++) {
+		if (h->vm->rings[i]->phase != XVT_PHASE_LIVE)
+			return;
+	}
+	err = h->source.record(h->source.arg, true);
+	h->on = !err;
+	if (err && err != -EAGAIN)
+		read_failed(s, h, err);
+}
+
+void xvt_session_host_feed(struct xvt_session *s)
+{
+	struct xvt_session_host *h = s->host;
+	size_t i;
+
+	if (!h || h->vm->phase != XVT_VM_ATTACHED)
+		return;
+	if (!h->on && !h->stopped && !h->err)
+		begin(s, h);
+	if (!h->on)
+		return;
+	for (i = 0; i < h->source.nr_cpus; i++) {
+		struct xvt_ring *r = h->vm->rings[i];
+
+		r->guest.behind = !feed_cpu(s, h, i);
+		if (r->guest.behind)
+			xvt_session_unpark(s, r);
+	}
+}
+
+void xvt_session_host_stop(struct xvt_session *s)
+{
+	struct xvt_session_host *h = s->host;
+
+	if (!h || h->stopped)
+		return;
+	h->stopped = true;
+	h->source.record(h->source.arg, false);
+}

@@ -1,0 +1,501 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * host_kernel.c - what of the host's kernel a recording traces: an ftrace instance with the events
+ * asked for, and the threads of the machines' VMMs, which are found by the regions that they map.
+ * Formats and names go into the trace as a guest's metadata do. host.c makes records of the pages.
+ *
+ * A thread of a VMM is called after its machine (META_THREAD): "g1:vcpu0", or "g1:" and its own
+ * name.
+ */
+#define _GNU_SOURCE
+#include "session/parts.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+#include "vmm/processes.h"
+#include "vmm/tracing.h"
+
+#define BUFFER_KIB     1024u /* of each CPU: 10,000 to 20,000 events */
+#define NAMES_MAX      65536u
+#define SCAN_MOST_SECS 64u /* between two searches for VMMs */
+#define NAME_LEN       (XVT_NAME_LEN + XVT_TASK_NAME_LEN + 16)
+#define HASH_BEGIN     0xcbf29ce484222325ull
+
+/* A thread whose name is in the trace. */
+struct task {
+	int32_t tid;
+	bool of_vmm;	 /* its name is that of its machine */
+	uint32_t second; /* of_vmm: when it was seen last; UINT32_MAX: it has ended */
+	uint64_t hash;	 /* of the name in the trace */
+};
+
+struct process {
+	int32_t pid;
+	uint32_t vm;
+};
+
+struct xvt_session_kernel {
+	struct xvt_session *session;
+	struct xvt_tracing *tracing;
+	uint32_t *cpus;
+	bool all_threads;
+	bool any_thread;    /* the instance has the number of a thread */
+	struct task *tasks; /* by tid */
+	size_t nr_tasks, task_room;
+	struct process *processes;
+	size_t nr_processes, process_room;
+	uint32_t second;
+	uint32_t next_scan, scan_gap; /* seconds */
+	char *pids;		      /* to be added to the instance's threads */
+	size_t pids_len, pids_room;
+	bool pids_refused;
+};
+
+/* --- metadata --- */
+
+static void put_meta(struct xvt_session *s, uint32_t type, uint32_t id, const void *text,
+		     size_t len)
+{
+	const struct xvt_vm *vm = xvt_session_host_vm(s);
+	const struct xvt_meta_info info = { vm->id, type, id, vm->region.hdr.generation };
+
+	xvt_trace_put(s->trace, XVT_CHUNK_META, &info, sizeof(info), text, len);
+}
+
+/* META_FORMAT of an event: system, event and the kernel's text. */
+static int put_format(struct xvt_session *s, const char *system, const char *event)
+{
+	size_t size, head = strlen(system) + strlen(event) + 2;
+	char *text = xvt_tracing_format(system, event, &size), *all;
+	const char *id = text ? strstr(text, "\nID:") : NULL;
+
+	if (!id) {
+		free(text);
+		return -EIO;
+	}
+	all = malloc(head + size);
+	if (all) {
+		memcpy(all, system, strlen(system) + 1);
+		memcpy(all + strlen(system) + 1, event, strlen(event) + 1);
+		memcpy(all + head, text, size);
+		put_meta(s, XVT_META_FORMAT, (uint32_t)strtoul(id + 4, NULL, 10), all, head + size);
+	}
+	free(all);
+	free(text);
+	return all ? 0 : -ENOMEM;
+}
+
+static void put_printk_formats(struct xvt_session *s)
+{
+	size_t size;
+	char *text = xvt_tracing_read(NULL, "printk_formats", &size);
+
+	if (size)
+		put_meta(s, XVT_META_PRINTK_FORMATS, 0, text, size);
+	free(text);
+}
+
+/* --- events --- */
+
+struct switching {
+	struct xvt_session *s;
+	struct xvt_tracing *tracing;
+	bool put; /* put the formats into the trace; else switch the events on */
+};
+
+static int switch_on(void *arg, const char *system, const char *event)
+{
+	struct switching *w = arg;
+
+	return w->put ? put_format(w->s, system, event)
+		      : xvt_tracing_enable(w->tracing, system, event);
+}
+
+/* Do that for all events of the options. Returns 0 or -errno with `why`. */
+static int each_event(struct switching *w, const struct xvt_host_options *o, char *why, size_t size)
+{
+	size_t i;
+
+	for (i = 0; i < o->nr_events + o->nr_wanted; i++) {
+		const bool must = i < o->nr_events;
+		const char *pattern = must ? o->events[i] : o->wanted[i - o->nr_events];
+		int n = xvt_tracing_match(pattern, switch_on, w);
+
+		if (n > 0 || (!n && !must))
+			continue;
+		snprintf(why, size,
+			 n ? "%s: cannot switch it on: %s"
+			   : "%s: this host's kernel has no such event; its events are the folders "
+			     "in /sys/kernel/tracing/events",
+			 pattern, strerror(-n));
+		return n ? n : -ENOENT;
+	}
+	return 0;
+}
+
+/* --- threads and names --- */
+
+static uint64_t hash_of(const char *text)
+{
+	uint64_t h = HASH_BEGIN;
+
+	for (; *text; text++)
+		h = (h ^ (uint8_t)*text) * 0x100000001b3ull;
+	return h;
+}
+
+/* The task of a thread, made if it is new. NULL: no memory, or too many. */
+static struct task *task_of(struct xvt_session_kernel *k, int32_t tid)
+{
+	size_t at = 0, end = k->nr_tasks;
+
+	while (at < end) {
+		const size_t mid = at + (end - at) / 2;
+
+		if (k->tasks[mid].tid < tid)
+			at = mid + 1;
+		else
+			end = mid;
+	}
+	if (at < k->nr_tasks && k->tasks[at].tid == tid)
+		return &k->tasks[at];
+	if (k->nr_tasks == NAMES_MAX ||
+	    xvt_grow(&k->tasks, &k->task_room, k->nr_tasks + 1, sizeof(*k->tasks)))
+		return NULL;
+	memmove(k->tasks + at + 1, k->tasks + at, (k->nr_tasks - at) * sizeof(*k->tasks));
+	k->tasks[at] = (struct task){ .tid = tid, .second = UINT32_MAX };
+	k->nr_tasks++;
+	return &k->tasks[at];
+}
+
+static void name_task(struct xvt_session_kernel *k, struct task *t, const char *name)
+{
+	const uint32_t type = t->of_vmm ? XVT_META_THREAD : XVT_META_COMM;
+	const uint64_t hash = hash_of(name);
+
+	if (t->hash == hash)
+		return;
+	t->hash = hash;
+	put_meta(k->session, type, (uint32_t)t->tid, name, strlen(name));
+}
+
+static void add_pid(struct xvt_session_kernel *k, int32_t tid)
+{
+	char text[16];
+	const size_t len = (size_t)snprintf(text, sizeof(text), "%d\n", tid);
+
+	if (k->all_threads || xvt_grow(&k->pids, &k->pids_room, k->pids_len + len + 1, 1))
+		return;
+	memcpy(k->pids + k->pids_len, text, len + 1);
+	k->pids_len += len;
+}
+
+/* "g1:vcpu0" of "CPU 0/KVM", as QEMU calls its threads with debug-threads=on, "g1:vcpus" of the one
+ * thread that emulates all of them; else "g1:NAME". */
+static void name_of(char *to, size_t size, const char *machine, const char *name)
+{
+	unsigned int cpu;
+	char kind;
+
+	if (sscanf(name, "CPU %u/%c", &cpu, &kind) == 2)
+		snprintf(to, size, "%s:vcpu%u", machine, cpu);
+	else if (!strncmp(name, "ALL CPUs/", 9))
+		snprintf(to, size, "%s:vcpus", machine);
+	else
+		snprintf(to, size, "%s:%s", machine, name);
+}
+
+struct of_process {
+	struct xvt_session_kernel *k;
+	const struct process *p;
+};
+
+static void take_thread(void *arg, int32_t tid, const char *name)
+{
+	const struct of_process *of = arg;
+	struct xvt_session_kernel *k = of->k;
+	struct task *t = task_of(k, tid);
+	char text[NAME_LEN];
+
+	if (!t)
+		return;
+	if (!t->of_vmm || t->second == UINT32_MAX)
+		add_pid(k, tid);
+	t->of_vmm = true;
+	t->second = k->second;
+	name_of(text, sizeof(text), k->session->vms[of->p->vm]->name, name);
+	name_task(k, t, text);
+}
+
+static void take_vhost(void *arg, int32_t tid, const char *name, int32_t pid)
+{
+	struct xvt_session_kernel *k = arg;
+	size_t i;
+
+	for (i = 0; i < k->nr_processes; i++) {
+		if (k->processes[i].pid == pid)
+			take_thread(&(struct of_process){ k, &k->processes[i] }, tid, name);
+	}
+}
+
+static void take_process(void *arg, int32_t pid, size_t vm)
+{
+	struct xvt_session_kernel *k = arg;
+	size_t i;
+
+	for (i = 0; i < k->nr_processes; i++) {
+		if (k->processes[i].pid == pid)
+			return; /* one that maps the regions of two machines */
+	}
+	if (!xvt_grow(&k->processes, &k->process_room, k->nr_processes + 1, sizeof(*k->processes)))
+		k->processes[k->nr_processes++] = (struct process){ pid, (uint32_t)vm };
+}
+
+static bool has_process(const struct xvt_session_kernel *k, const struct xvt_vm *vm)
+{
+	size_t i;
+
+	for (i = 0; i < k->nr_processes; i++) {
+		if (k->processes[i].vm == vm->id)
+			return true;
+	}
+	return vm->own || vm->phase == XVT_VM_GONE;
+}
+
+/* Search the VMMs of machines that have none: reads /proc of all processes. The searches come less
+ * often, the longer they are in vain. */
+static void find_processes(struct xvt_session_kernel *k)
+{
+	const struct xvt_session *s = k->session;
+	struct xvt_mapped_file *files;
+	bool all = true;
+	size_t i;
+
+	for (i = 0; i < s->nr_vms; i++)
+		all &= has_process(k, s->vms[i]);
+	if (all || k->second < k->next_scan)
+		return;
+	k->scan_gap = k->scan_gap ? k->scan_gap * 2 : 1;
+	k->scan_gap = k->scan_gap < SCAN_MOST_SECS ? k->scan_gap : SCAN_MOST_SECS;
+	k->next_scan = k->second + k->scan_gap;
+	files = calloc(s->nr_vms, sizeof(*files));
+	for (i = 0; files && i < s->nr_vms; i++) {
+		if (!s->vms[i]->own)
+			files[i] = (struct xvt_mapped_file){ s->vms[i]->file.dev,
+							     s->vms[i]->file.ino };
+	}
+	if (files)
+		xvt_processes_mapping(files, s->nr_vms, take_process, k);
+	free(files);
+	xvt_process_vhosts(take_vhost, k);
+}
+
+/* Drop processes that have ended, and remember of which tasks the numbers are free again. */
+static void take_threads(struct xvt_session_kernel *k)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < k->nr_processes; i++) {
+		const struct process p = k->processes[i];
+
+		if (!xvt_process_threads(p.pid, take_thread, &(struct of_process){ k, &p }))
+			k->processes[kept++] = p;
+		else
+			k->scan_gap = k->next_scan = 0;
+	}
+	k->nr_processes = kept;
+	for (i = 0; i < k->nr_tasks; i++) {
+		if (k->tasks[i].of_vmm && k->tasks[i].second != k->second)
+			k->tasks[i].second = UINT32_MAX;
+	}
+}
+
+static void tell_pids(struct xvt_session_kernel *k)
+{
+	int err;
+
+	if (!k->pids_len)
+		return;
+	err = xvt_tracing_write(k->tracing, "set_event_pid", k->pids, true);
+	k->pids_len = 0;
+	k->any_thread |= !err;
+	if (err && !k->pids_refused)
+		xvt_session_note(k->session, 1, xvt_session_host_vm(k->session), UINT32_MAX,
+				 "the kernel does not take all threads of the machines: %s",
+				 strerror(-err));
+	k->pids_refused |= err != 0;
+}
+
+/* Names of other tasks with events, of the latest ones that the kernel keeps: lines "PID NAME". */
+static void take_names(struct xvt_session_kernel *k)
+{
+	size_t size;
+	char *text = xvt_tracing_read(NULL, "saved_cmdlines", &size), *line, *rest = text;
+
+	while (text && (line = strsep(&rest, "\n"))) {
+		char *name = strchr(line, ' ');
+		const long tid = name ? strtol(line, NULL, 10) : 0;
+		struct task *t = NULL;
+
+		if (tid > 0 && tid <= INT32_MAX && xvt_session_host_saw(k->session, (int32_t)tid))
+			t = task_of(k, (int32_t)tid);
+		if (t && !t->of_vmm)
+			name_task(k, t, name + 1);
+	}
+	free(text);
+}
+
+void xvt_session_kernel_second(struct xvt_session *s)
+{
+	struct xvt_session_kernel *k = s->kernel;
+
+	if (!k)
+		return;
+	k->second++;
+	find_processes(k);
+	take_threads(k);
+	tell_pids(k);
+	take_names(k);
+}
+
+void xvt_session_kernel_end(struct xvt_session *s)
+{
+	struct xvt_session_kernel *k = s->kernel;
+
+	if (!k)
+		return;
+	take_names(k);
+	if (!k->all_threads && !k->any_thread)
+		xvt_session_note(
+			s, 1, xvt_session_host_vm(s), UINT32_MAX,
+			"no process of this host maps the region of a machine, so the host "
+			"has no events; --host-all records all threads");
+}
+
+/* --- beginning and end --- */
+
+static ssize_t page(void *arg, size_t cpu, void *to, size_t size)
+{
+	const struct xvt_session_kernel *k = arg;
+
+	return xvt_tracing_page(k->tracing, cpu, to, size);
+}
+
+static int lost(void *arg, size_t cpu, uint64_t *n)
+{
+	const struct xvt_session_kernel *k = arg;
+
+	return xvt_tracing_lost(k->tracing, cpu, n);
+}
+
+/* Without the number of a thread the kernel would trace all of them. */
+static int record(void *arg, bool on)
+{
+	struct xvt_session_kernel *k = arg;
+
+	if (on && !k->all_threads && !k->any_thread)
+		return -EAGAIN;
+	return xvt_tracing_write(k->tracing, "tracing_on", on ? "1" : "0", false);
+}
+
+static int set_up(struct xvt_session_kernel *k, const struct xvt_host_options *o, char *why,
+		  size_t size)
+{
+	struct switching w = { k->session, k->tracing, false };
+	int err = xvt_tracing_write(k->tracing, "tracing_on", "0", false);
+
+	/* The threads that a thread makes are traced as well, and its number is free at its end. */
+	if (!err)
+		err = xvt_tracing_write(k->tracing, "options/event-fork", "1", false);
+	if (err)
+		snprintf(why, size, "cannot set up a tracing instance: %s", strerror(-err));
+	return err ? err : each_event(&w, o, why, size);
+}
+
+static int attach(struct xvt_session_kernel *k, const struct xvt_host_options *o, char *why,
+		  size_t size)
+{
+	struct xvt_session *s = k->session;
+	struct switching w = { s, k->tracing, true };
+	struct xvt_host_source source = {
+		.nr_cpus = xvt_tracing_cpus(k->tracing),
+		.page_size = (size_t)sysconf(_SC_PAGESIZE),
+		.page = page,
+		.lost = lost,
+		.record = record,
+		.arg = k,
+	};
+	size_t i;
+	int err;
+
+	k->cpus = calloc(source.nr_cpus, sizeof(*k->cpus));
+	if (!k->cpus)
+		return -ENOMEM;
+	for (i = 0; i < source.nr_cpus; i++)
+		k->cpus[i] = xvt_tracing_cpu(k->tracing, i);
+	source.cpus = k->cpus;
+	err = xvt_session_host_attach(s, &source, why, size);
+	if (err)
+		return err;
+	put_printk_formats(s);
+	/* A format that cannot be read leaves its events without names. */
+	each_event(&w, o, why, size);
+	return 0;
+}
+
+int xvt_session_host_add(struct xvt_session *s, const struct xvt_host_options *o, char *why,
+			 size_t why_size)
+{
+	const struct xvt_tracing_options options = {
+		.use = XVT_TRACING_HOST,
+		.buffer_kib = o->buffer_kib ? o->buffer_kib : BUFFER_KIB,
+		.why = why,
+		.why_size = why_size,
+	};
+	struct xvt_session_kernel *k = calloc(1, sizeof(*k));
+	int err = -ENOMEM;
+
+	snprintf(why, why_size, "%s", strerror(ENOMEM));
+	if (!k)
+		return err;
+	k->session = s;
+	k->all_threads = o->all_threads;
+	if (s->clock.clock_id == XVT_CLOCK_TSC) {
+		err = xvt_tracing_open(&k->tracing, &options);
+	} else {
+		err = -EOPNOTSUPP;
+		snprintf(why, why_size,
+			 "this host's kernel cannot trace by the recorder's clock, "
+			 "which is not a TSC");
+	}
+	if (!err)
+		err = set_up(k, o, why, why_size);
+	if (!err)
+		err = attach(k, o, why, why_size);
+	s->kernel = k;
+	if (err)
+		xvt_session_kernel_free(s);
+	else
+		xvt_session_kernel_second(s);
+	return err;
+}
+
+void xvt_session_kernel_free(struct xvt_session *s)
+{
+	struct xvt_session_kernel *k = s->kernel;
+
+	if (!k)
+		return;
+	xvt_tracing_close(k->tracing);
+	free(k->cpus);
+	free(k->tasks);
+	free(k->processes);
+	free(k->pids);
+	free(k);
+	s->kernel = NULL;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * processes.h - processes of this host that map a file, and their threads: by /proc. The VMM of a
+ * machine is found by the region that it maps, whatever starts it.
+ */
+#ifndef XVT_PROCESSES_H
+#define XVT_PROCESSES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define XVT_TASK_NAME_LEN 16 /* of the kernel, with the final zero */
+
+struct xvt_mapped_file {
+	dev_t dev;
+	ino_t ino;
+};
+
+/*
+ * Call fn for each process, but this one, that maps one of the files, with the file's index. Reads
+ * /proc/PID/maps of all processes, which may take 100 us each. Processes of other users are found
+ * by root only. Returns 0, or -errno of /proc.
+ */
+int xvt_processes_mapping(const struct xvt_mapped_file *files, size_t count,
+			  void (*fn)(void *arg, int32_t pid, size_t file), void *arg);
+
+/* Call fn for each thread of a process. Returns 0; -ESRCH: no such process; or -errno. */
+int xvt_process_threads(int32_t pid, void (*fn)(void *arg, int32_t tid, const char *name),
+			void *arg);
+
+/* Call fn for each thread of the kernel whose name is "vhost-PID" with one of the processes: QEMU's
+ * network back-end, on kernels before 6.4. Returns 0 or -errno. */
+int xvt_process_vhosts(void (*fn)(void *arg, int32_t tid, const char *name, int32_t pid),
+		       void *arg);
+
+#endif /* XVT_PROCESSES_H */

@@ -1,0 +1,129 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck disable=SC2317
+# The host as one more machine: its events beside a machine's, only those of the machine's threads
+# unless asked otherwise, what the kernel lost, and an instance that is removed whatever happens.
+set -u
+tracing=/sys/kernel/tracing
+# Mount tracefs for this test alone, where it is not mounted.
+if [ ! -d $tracing/instances ] && [ -z "${XVT_HOST_MOUNTED-}" ] &&
+	unshare -m sh -c "mount -t tracefs t $tracing" 2>/dev/null; then
+	XVT_HOST_MOUNTED=1 exec unshare -m sh -c "mount -t tracefs t $tracing && exec \"\$0\"" "$0"
+fi
+. "$(dirname "$0")/lib.sh"
+trap cleanup EXIT
+
+# holds FILTER: what jq finds in the host's part of the statistics
+holds() {
+	jq -e '[.vms[] | select(.kind == "host") | .rings[]] | '"$1" "$work/stat" >/dev/null
+}
+
+"$xvtrace" region create "$work/g" --size 256K --rings 2 || exit 1
+usage() {
+	"$xvtrace" record -q -o "$work/u.xvt" -r g="$work/g" --duration 0.1 "$@" 2>"$work/err"
+	[ $? -eq 2 ] && [ "$(wc -l <"$work/err")" -eq 1 ]
+}
+check "an event without its system is wrong usage" usage -H sched_switch
+check "an unknown preset is wrong usage" usage --host schedule
+check "--host-all without an event is wrong usage" usage --host-all
+check "--host-buffer without an event is wrong usage" usage --host-buffer 1M
+
+# Without the right to trace, the machines are recorded all the same.
+chmod 777 "$work"
+chmod 666 "$work/g"
+if [ "$(id -u)" = 0 ] && [ -d $tracing/instances ]; then
+	setpriv --reuid 65534 --regid 65534 --clear-groups -- \
+		"$xvtrace" record -o "$work/n.xvt" -r g="$work/g" --host sched --duration 0.2 2>"$work/err"
+	check "a user who may not trace the kernel: exit 0" [ $? -eq 0 ]
+	check "and one line that says what to do" [ "$(grep -c 'host: warning: .*run as root' "$work/err")$(wc -l <"$work/err")" = 11 ]
+	check "the trace has no machine host" eval '! "$xvtrace" stat "$work/n.xvt" | grep -q "^host  "'
+fi
+if ! [ -w $tracing/instances ] || ! grep -q x86-tsc $tracing/trace_clock 2>/dev/null; then
+	echo "skip - the host's events: the kernel cannot be traced here"
+	[ $failures -eq 0 ]
+	exit
+fi
+
+check "an event that the kernel does not have is an error" usage -H sched:no_such_event
+check "it is named, and where its events are" grep -q 'sched:no_such_event: .*no such event.*/sys/kernel/tracing/events' "$work/err"
+"$xvtrace" region create "$work/host" --size 256K --rings 2 || exit 1
+"$xvtrace" record -q -o "$work/u.xvt" -r host="$work/host" -H sched:sched_switch --duration 0.1 2>"$work/err"
+check "another machine of the name host is refused" [ $? -eq 2 ]
+
+named() {
+	jq -se "$@" >/dev/null
+}
+
+# instances PID: the instances of a recorder
+instances() {
+	find $tracing/instances -maxdepth 1 -name "xvtrace-host-$1-*"
+}
+
+# A machine: a program with a ring, which sleeps a thousand times a second.
+"$BUILD/xvt-emit" "$work/g" --count 100000000 --rate 1000 >/dev/null &
+emit=$!
+pids+=($emit)
+"$xvtrace" record -q -o "$work/t.xvt" -r g="$work/g" -H sched:sched_switch --duration 2 2>"$work/err" &
+recorder=$!
+pids+=($recorder)
+poll eval '[ -n "$(instances $recorder)" ]'
+wait $recorder
+check "a program and its threads: exit 0" [ $? -eq 0 ]
+check "nothing is left in the kernel" [ -z "$(instances $recorder)" ]
+"$xvtrace" verify "$work/t.xvt" >/dev/null
+check "the trace is right" [ $? -eq 0 ]
+"$xvtrace" stat --json "$work/t.xvt" >"$work/stat"
+check "the host has a ring for each CPU" \
+	holds "length == $(find $tracing/per_cpu -maxdepth 1 -name 'cpu*' | wc -l)"
+check "its clock is the host's, within 100 ns" \
+	holds 'all(.clock.source == "host" and .clock.bound_ns_max < 100)'
+"$xvtrace" report "$work/t.xvt" --vm host --event sched_switch >"$work/switches"
+threads=$(cd /proc/$emit/task && echo * | tr ' ' '|')
+check "it has events" [ -s "$work/switches" ]
+check "only those of the machine's threads" \
+	eval '! grep -qvE "(prev|next)_pid=($threads) " "$work/switches"'
+check "the machine's own events are there, too" [ -n "$("$xvtrace" report "$work/t.xvt" --vm g | head -1)" ]
+"$xvtrace" export --to jsonl "$work/t.xvt" "$work/t.jsonl"
+check "a thread is called after its machine" \
+	named --arg tids "$threads" '($tids | split("|") | map(tonumber)) as $tids |
+		[.[] | select(.vm == "host" and ([.pid] | inside($tids))) | .comm] |
+		length > 0 and all(startswith("g:xvt-"))' "$work/t.jsonl"
+
+# Events that the kernel overwrites while the recorder stands still.
+"$xvtrace" record -q -o "$work/l.xvt" -r g="$work/g" -H 'raw_syscalls:*' --host-all --host-buffer 64K 2>"$work/err" &
+recorder=$!
+pids+=($recorder)
+stats() {
+	cat "$(instances $recorder)"/per_cpu/cpu*/stats 2>/dev/null
+}
+poll eval 'stats | grep -q "^read events: [1-9]"'
+kill -STOP $recorder
+dd if=/dev/zero of=/dev/null bs=1 count=20000 2>/dev/null
+overrun() {
+	stats | awk '/^(commit )?overrun:|^dropped/ { n += $NF } END { print n + 0 }'
+}
+check "the kernel's buffer is overrun" [ "$(overrun)" -gt 0 ]
+kill -CONT $recorder
+kill -TERM $recorder
+wait $recorder
+check "an end after losses: exit 0" [ $? -eq 0 ]
+"$xvtrace" verify "$work/l.xvt" >/dev/null
+check "the trace is right" [ $? -eq 0 ]
+"$xvtrace" stat --json "$work/l.xvt" >"$work/stat"
+check "what was attempted is in the trace, or counted as overwritten" \
+	holds '(map(.lost_by.overwritten) | add) > 0 and all(.attempted == .events + .discarded + .lost + .in_flight)'
+check "the report has losses among the host's events" \
+	eval '"$xvtrace" report "$work/l.xvt" --vm host | grep " LOST .*overwritten=[1-9]" >/dev/null'
+
+# A recorder that is killed leaves its instance; the next one removes it, and no one else's.
+"$xvtrace" record -q -o "$work/k.xvt" -r g="$work/g" --host sched 2>"$work/err" &
+recorder=$!
+poll eval '[ -n "$(instances $recorder)" ]'
+kill -KILL $recorder
+wait $recorder 2>/dev/null
+check "a recorder that is killed leaves its instance" [ -n "$(instances $recorder)" ]
+mkdir $tracing/instances/xvtrace-host-$$-1
+"$xvtrace" record -q -o "$work/k.xvt" -r g="$work/g" --host sched --duration 0.2 2>"$work/err"
+check "the next one removes it" [ -z "$(instances $recorder)" ]
+check "and that of another process with a number that is used again" [ -z "$(instances $$)" ]
+[ $failures -eq 0 ]
