@@ -45,10 +45,10 @@ step "what the trace holds"
 "$xvtrace" stat "$trace"
 
 step "both machines around one exchange (pinned by host time, not by hand)"
-"$xvtrace" report "$trace" --event print >"$out/markers.txt"
+"$xvtrace" report --no-task "$trace" --event print >"$out/markers.txt"
 at=$(awk '/xvt-ping send 600$/ { print $1; exit }' "$out/markers.txt")
 to=$(awk '/xvt-pong recv 600$/ { print $1; exit }' "$out/markers.txt")
-"$xvtrace" report "$trace" --from "$at" --to "$to" >"$out/exchange.txt"
+"$xvtrace" report --no-task "$trace" --from "$at" --to "$to" >"$out/exchange.txt"
 # The markers, and what lies right around them.
 awk '{ line[NR] = $0 } /xvt-p[io]ng/ { for (i = NR - 2; i <= NR + 2; i++) show[i] = 1 }
 	END { for (i = 1; i <= NR; i++) if (show[i]) { if (i > 1 && !show[i - 1]) print "          ..."; print line[i] } }' \

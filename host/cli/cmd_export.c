@@ -207,6 +207,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	    !take_old_name(&o.select.to, o.end, "--to and --end"))
 		return XVT_EXIT_USAGE;
 	x.bound = format->bounds;
+	x.task = x.align = true; /* text: as report has it */
 	status = xvt_select_open(&o.select, argv[at], &x);
 	if (status)
 		return status;

@@ -4,17 +4,21 @@
 #include <string.h>
 
 #include "cli/cmd.h"
+#include "cli/pager.h"
 #include "cli/select.h"
 
 struct report_opts {
 	struct xvt_select select;
 	bool system;
-	bool task;
+	bool task; /* the default; older command lines have it */
+	bool no_task;
 	bool raw;
 	bool wall;
 	bool bound;
 	bool relative;
 	bool delta;
+	const char *color;
+	bool no_pager;
 };
 
 static const struct xvt_opt report_opts[] = {
@@ -22,7 +26,8 @@ static const struct xvt_opt report_opts[] = {
 	XVT_OPT(struct report_opts, system, "system", 's', XVT_OPT_BOOL, NULL,
 		"events as SYSTEM:EVENT"),
 	XVT_OPT(struct report_opts, task, "task", 't', XVT_OPT_BOOL, NULL,
-		"COMM-PID before the event"),
+		"COMM-PID before the event, which is the default"),
+	XVT_OPT(struct report_opts, no_task, "no-task", 0, XVT_OPT_BOOL, NULL, "without COMM-PID"),
 	XVT_OPT(struct report_opts, raw, "raw", 'R', XVT_OPT_BOOL, NULL,
 		"fields as NAME=VALUE, not by the guest's print format"),
 	XVT_OPT(struct report_opts, wall, "wall", 'w', XVT_OPT_BOOL, NULL,
@@ -33,8 +38,24 @@ static const struct xvt_opt report_opts[] = {
 		"times since the first event of the trace"),
 	XVT_OPT(struct report_opts, delta, "delta", 0, XVT_OPT_BOOL, NULL,
 		"also the time since the line before"),
+	XVT_OPT(struct report_opts, color, "color", 0, XVT_OPT_STRING, "WHEN",
+		"a colour for each machine: auto (on a terminal), always, never"),
+	XVT_OPT(struct report_opts, no_pager, "no-pager", 0, XVT_OPT_BOOL, NULL,
+		"on a terminal, too, no pager"),
 	XVT_OPT_END,
 };
+
+static bool choose_colour(const char *when, bool *colour)
+{
+	*colour = when ? strcmp(when, "always") == 0 : false;
+	if (!when || strcmp(when, "auto") == 0)
+		*colour = xvt_pager_colour();
+	else if (!*colour && strcmp(when, "never") != 0) {
+		xvt_error("report", "--color %s: there are auto, always and never", when);
+		return false;
+	}
+	return true;
+}
 
 static void say_unordered(const struct xvt_export *x)
 {
@@ -63,16 +84,21 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		return XVT_EXIT_USAGE;
 	}
 	x.system = opts.system;
-	x.task = opts.task;
+	x.task = !opts.no_task;
+	x.align = true;
 	x.raw = opts.raw;
 	x.wall = opts.wall;
 	x.bound = opts.bound;
 	x.relative = opts.relative;
 	x.delta = opts.delta;
 	x.marks = true;
+	if (!choose_colour(opts.color, &x.colour))
+		return XVT_EXIT_USAGE;
 	status = xvt_select_open(&opts.select, argv[at], &x);
 	if (status)
 		return status;
+	if (!opts.no_pager)
+		xvt_pager_begin();
 	x.first_ns = xvtrace_info(x.trace)->first_ns;
 	err = xvt_out_open(&out, "-");
 	if (!err)
@@ -85,13 +111,15 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	}
 	if (x.unordered && !err && !opts.select.quiet)
 		say_unordered(&x);
-	return xvt_select_close(&opts.select, &x, err);
+	status = xvt_select_close(&opts.select, &x, err);
+	xvt_pager_end();
+	return status;
 }
 
 const struct xvt_command xvt_cmd_report = {
 	.name = "report",
 	.args = "FILE.xvt",
-	.brief = "show the events of a trace, one a line: TIME VM:CPU FLAGS EVENT: fields",
+	.brief = "show the events of a trace, one a line: TIME VM:CPU FLAGS TASK EVENT: fields",
 	.opts = report_opts,
 	.run = run,
 };

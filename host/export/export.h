@@ -28,6 +28,8 @@ struct xvt_export {
 	bool system;   /* text: events as SYSTEM:EVENT */
 	bool task;     /* text: COMM-PID before the event */
 	bool raw;      /* text: fields as NAME=VALUE */
+	bool align;    /* text: columns of the same width in all lines */
+	bool colour;   /* text: escape sequences for a terminal, a colour for each machine */
 	bool relative; /* text: times since first_ns */
 	bool delta;    /* text: and since the line before */
 	bool marks;    /* text: mark `around`, and events whose order to it is not known */

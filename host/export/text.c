@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /* text.c - events as lines of text: `report`, and `export --format text`. */
+#include <stdlib.h>
+
+#include "base/vec.h"
 #include "export/labels.h"
 
 int xvt_export_next(struct xvt_export *x, const struct xvtrace_event **event)
@@ -82,7 +85,7 @@ static void put_more(struct xvt_out *o, struct xvt_export *x, const struct xvtra
 	}
 }
 
-static void put_place(struct xvt_out *o, struct xvt_export *x, const struct xvtrace_event *ev)
+static void put_time(struct xvt_out *o, struct xvt_export *x, const struct xvtrace_event *ev)
 {
 	const uint64_t ns = x->wall ? xvtrace_wall_ns(x->trace, ev->ns) : ev->ns;
 
@@ -92,30 +95,126 @@ static void put_place(struct xvt_out *o, struct xvt_export *x, const struct xvtr
 		xvt_out_time(o, ns);
 	xvt_out_char(o, ' ');
 	put_more(o, x, ev, ns);
-	if (ev->ring) {
-		xvt_out_str(o, ev->ring->machine->name);
-		xvt_out_char(o, ':');
-		xvt_out_u64(o, ev->ring->cpu);
-	} else {
-		xvt_out_str(o, "?:?");
-	}
-	xvt_out_char(o, ' ');
 }
 
-static void put_task(struct xvt_out *o, const struct xvtrace_event *ev)
-{
-	const char *comm = xvtrace_event_comm(ev);
+/* -- columns ------------------------------------------------------------------------ */
 
-	if (ev->pid < 0) {
-		xvt_out_str(o, "- ");
-		return;
-	}
-	if (!comm)
-		comm = "<...>";
-	xvt_out_text(o, comm, strlen(comm));
-	xvt_out_char(o, '-');
-	xvt_out_i64(o, ev->pid);
+#define PLACE_MOST 24 /* a longer machine's name pushes its line to the right */
+#define TASK_WIDTH 20
+/* Columns that do not change from line to line are made once. */
+struct text {
+	struct xvt_export *x;
+	struct xvt_out *o;
+	struct xvt_labels names;
+	struct xvt_label *places; /* by number of the ring */
+	size_t place_room;
+	size_t place_width;
+	struct xvt_out made; /* where they are made */
+};
+
+static size_t letters_of(const char *text, size_t len)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < len; i++)
+		n += ((uint8_t)text[i] & 0xc0) != 0x80;
+	return n;
+}
+
+static void pad(struct xvt_out *o, size_t letters, size_t width)
+{
+	static const char blanks[] = "                        ";
+
+	if (letters < width)
+		xvt_out_bytes(o, blanks, width - letters);
+}
+_Static_assert(PLACE_MOST <= 24 && TASK_WIDTH <= 24, "blanks for the widest column");
+
+/* "g1:0 ", in the machine's colour. Returns its letters without the blank. */
+static size_t make_place(struct xvt_out *o, const struct xvtrace_ring *ring, bool colour)
+{
+	static const char *const colours[] = { "36", "33", "32", "35", "34", "96", "93", "92" };
+	const size_t count = sizeof(colours) / sizeof(colours[0]);
+	size_t letters = o->used;
+
+	if (colour)
+		xvt_out_printf(o, "\x1b[%sm", colours[ring->machine->number % count]);
+	letters = o->used;
+	xvt_out_str(o, ring->machine->name);
+	xvt_out_char(o, ':');
+	xvt_out_u64(o, ring->cpu);
+	letters = letters_of(o->buf + letters, o->used - letters);
+	if (colour)
+		xvt_out_str(o, "\x1b[0m");
+	return letters;
+}
+
+static int add_place(struct text *t, const struct xvtrace_ring *ring)
+{
+	struct xvt_out *o = &t->made;
+	struct xvt_label *label;
+
+	if (xvt_grow_zeroed(&t->places, &t->place_room, ring->number + 1u, sizeof(*t->places)))
+		return -ENOMEM;
+	o->used = 0;
+	pad(o, make_place(o, ring, t->x->colour), t->place_width);
 	xvt_out_char(o, ' ');
+	label = &t->places[ring->number];
+	label->text = malloc(o->used);
+	if (!label->text)
+		return -ENOMEM;
+	memcpy(label->text, o->buf, o->used);
+	label->len = o->used;
+	return 0;
+}
+
+static int put_place(struct text *t, const struct xvtrace_ring *ring)
+{
+	if (!ring) {
+		xvt_out_str(t->o, "?:? ");
+		return 0;
+	}
+	if ((ring->number >= t->place_room || !t->places[ring->number].text) && add_place(t, ring))
+		return -ENOMEM;
+	xvt_out_bytes(t->o, t->places[ring->number].text, t->places[ring->number].len);
+	return 0;
+}
+
+/* Whether a name needs no escapes and has a letter in each byte. */
+static bool is_plain(const char *text, size_t len)
+{
+	bool plain = true;
+
+	for (size_t i = 0; i < len; i++)
+		plain = plain && text[i] >= ' ' && text[i] < 127;
+	return plain;
+}
+
+static void put_task(struct text *t, const struct xvtrace_event *ev)
+{
+	struct xvt_out *o = &t->made;
+	const char *comm = "";
+	size_t len;
+	bool plain;
+
+	o->used = 0;
+	if (ev->pid >= 0) {
+		comm = xvtrace_event_comm(ev);
+		comm = comm ? comm : "<...>";
+	}
+	len = strlen(comm);
+	plain = is_plain(comm, len);
+	if (plain)
+		xvt_out_bytes(o, comm, len);
+	else
+		xvt_out_text(o, comm, len);
+	xvt_out_char(o, '-');
+	if (ev->pid >= 0)
+		xvt_out_i64(o, ev->pid);
+	if (t->x->align)
+		pad(o, plain ? o->used : letters_of(o->buf, o->used), TASK_WIDTH);
+	xvt_out_char(o, ' ');
+	xvt_out_bytes(t->o, o->buf, o->used);
 }
 
 static void put_name(struct xvt_out *o, const struct xvt_export *x, const struct xvtrace_type *type)
@@ -128,16 +227,21 @@ static void put_name(struct xvt_out *o, const struct xvt_export *x, const struct
 	xvt_out_bytes(o, ": ", 2);
 }
 
-static int put_event(struct xvt_out *o, struct xvt_labels *names, struct xvt_export *x,
-		     const struct xvtrace_event *ev)
+/* -- lines -------------------------------------------------------------------------- */
+
+static int put_event(struct text *t, const struct xvtrace_event *ev)
 {
 	char flags[XVTRACE_FLAG_LETTERS + 1], context[XVTRACE_CONTEXT_LETTERS + 1];
+	struct xvt_export *x = t->x;
+	struct xvt_out *o = t->o;
 	const char *text;
 	size_t len;
 
-	put_place(o, x, ev);
+	put_time(o, x, ev);
+	if (put_place(t, ev->ring))
+		return -ENOMEM;
 	if (ev->kind == XVTRACE_LOST) {
-		xvt_out_str(o, "LOST ");
+		xvt_out_str(o, x->colour ? "\x1b[1;31mLOST\x1b[0m " : "LOST ");
 	} else {
 		xvtrace_flag_letters(ev->flags, flags);
 		xvtrace_context_letters(ev, context);
@@ -145,8 +249,8 @@ static int put_event(struct xvt_out *o, struct xvt_labels *names, struct xvt_exp
 		xvt_out_bytes(o, context, XVTRACE_CONTEXT_LETTERS);
 		xvt_out_char(o, ' ');
 		if (x->task)
-			put_task(o, ev);
-		if (xvt_labels_put(names, o, x, ev->type))
+			put_task(t, ev);
+		if (xvt_labels_put(&t->names, o, x, ev->type))
 			return -ENOMEM;
 	}
 	text = xvtrace_event_text(ev, x->raw ? XVTRACE_RAW : 0, &len);
@@ -155,14 +259,44 @@ static int put_event(struct xvt_out *o, struct xvt_labels *names, struct xvt_exp
 	return 0;
 }
 
+/* The width of the longest place, up to a limit. */
+static void measure(struct text *t)
+{
+	const unsigned int rings = xvtrace_info(t->x->trace)->rings;
+
+	for (unsigned int i = 0; i < rings && t->place_width < PLACE_MOST; i++) {
+		const struct xvtrace_ring *ring = xvtrace_ring(t->x->trace, i);
+		size_t letters;
+
+		if (!ring)
+			continue;
+		t->made.used = 0;
+		letters = make_place(&t->made, ring, false);
+		if (letters > t->place_width)
+			t->place_width = letters < PLACE_MOST ? letters : PLACE_MOST;
+	}
+}
+
 int xvt_export_text(struct xvt_export *x, struct xvt_out *o)
 {
-	struct xvt_labels names = { .make = put_name };
+	struct text *t = calloc(1, sizeof(*t));
 	const struct xvtrace_event *ev;
 	int got, err = 0;
 
+	if (!t)
+		return -ENOMEM;
+	t->x = x;
+	t->o = o;
+	t->names.make = put_name;
+	t->made.fd = -1;
+	if (x->align)
+		measure(t);
 	while (!err && (got = xvt_export_next(x, &ev)) != 0 && !o->err)
-		err = got < 0 ? got : put_event(o, &names, x, ev);
-	xvt_labels_fini(&names);
+		err = got < 0 ? got : put_event(t, ev);
+	xvt_labels_fini(&t->names);
+	for (size_t i = 0; i < t->place_room; i++)
+		free(t->places[i].text);
+	free(t->places);
+	free(t);
 	return err;
 }

@@ -12,7 +12,7 @@ trace=$work/t.xvt
 "$xvtrace" report "$trace" >"$work/all" || exit 1
 from=$(awk 'NR == 40 { print $1 }' "$work/all")
 to=$(awk 'NR == 200 { print $1 }' "$work/all")
-awk "\$1 >= \"$from\" && \$1 <= \"$to\"" "$work/all" >"$work/part"
+"$xvtrace" report --from "$from" --to "$to" "$trace" >"$work/part" || exit 1
 awk "\$1 <= \"$to\"" "$work/all" >"$work/begin"
 
 # same WANTED OPTION...: export with these options writes that file, and no word on stderr

@@ -9,14 +9,14 @@ trap 'rm -rf "$work"' EXIT
 trace=$work/t.xvt
 
 "$BUILD/tests/tools/xvt-mktrace" 300 0 "$trace" >/dev/null || exit 1
-"$xvtrace" report -s "$trace" >"$work/all" || exit 1
-"$xvtrace" report -s -w "$trace" >"$work/wall" || exit 1
+"$xvtrace" report --no-task -s "$trace" >"$work/all" || exit 1
+"$xvtrace" report --no-task -s -w "$trace" >"$work/wall" || exit 1
 
 # same AWK OPTION...: report with these options gives the lines for which AWK is true, and no word on stderr
 same() {
 	local want=$1
 	shift
-	"$xvtrace" report -s "$@" "$trace" >"$work/out" 2>"$work/err" || return 1
+	"$xvtrace" report --no-task -s "$@" "$trace" >"$work/out" 2>"$work/err" || return 1
 	awk "$want" "$work/all" >"$work/want"
 	[ -s "$work/want" ] && [ ! -s "$work/err" ] && cmp -s "$work/want" "$work/out"
 }
@@ -91,7 +91,7 @@ to=$(awk 'NR == 200 { print $1 }' "$work/all")
 check "a range of printed times, with its ends" same "\$1 >= \"$from\" && \$1 <= \"$to\"" --from "$from" --to "$to"
 # The wall clock of this trace is set forward by a second in the middle.
 same_wall() {
-	"$xvtrace" report -s -w "$@" "$trace" >"$work/out" 2>"$work/err" || return 1
+	"$xvtrace" report --no-task -s -w "$@" "$trace" >"$work/out" 2>"$work/err" || return 1
 	awk "\$1 >= \"$wall_from\" && \$1 <= \"$wall_to\"" "$work/wall" >"$work/want"
 	[ -s "$work/want" ] && [ ! -s "$work/err" ] && cmp -s "$work/want" "$work/out"
 }

@@ -12,8 +12,8 @@ trap 'rm -rf "$work"' EXIT
 	"$BUILD/xvt-emit" "$work/region" --rings 2 --count 1500 --rate 1000 --linger 1 >/dev/null
 check "a recording to begin with" "$xvtrace" verify "$work/t.xvt"
 sum=$(sha256sum <"$work/t.xvt")
-"$xvtrace" report "$work/t.xvt" >"$work/before" 2>"$work/before.err"
-"$xvtrace" report --reclock "$work/t.xvt" >"$work/after" 2>"$work/after.err"
+"$xvtrace" report --no-task "$work/t.xvt" >"$work/before" 2>"$work/before.err"
+"$xvtrace" report --no-task --reclock "$work/t.xvt" >"$work/after" 2>"$work/after.err"
 check "report --reclock" [ $? -eq 0 ]
 sed 's/^/    /' "$work/after.err"
 
@@ -41,7 +41,7 @@ us() {
 		n = v + 0; if (v ~ /ms$/) n *= 1000; else if (v !~ /us$/) n *= 1000000; if (n > most) most = n }
 		END { print most }' "$1"
 }
-"$xvtrace" report --bound "$work/t.xvt" >"$work/b.before"
+"$xvtrace" report --no-task --bound "$work/t.xvt" >"$work/b.before"
 "$xvtrace" report -q --bound --reclock "$work/t.xvt" >"$work/b.after"
 before=$(us "$work/b.before") after=$(us "$work/b.after")
 echo "    greatest bound: $before us, with --reclock $after us"

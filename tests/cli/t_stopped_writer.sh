@@ -89,8 +89,8 @@ check "nothing was lost" is '.lost == 0 and ([.vms[] | select(.name != "free") |
 check "report and export to text are one" cmp "$work/report" "$work/text"
 check "report is in order of time" eval 'cut -d" " -f1 "$work/report" | tr -d " " | sort -c -n'
 check "so is jsonl" eval 'jq .ts_ns "$work/jsonl" | sort -c -n'
-check "report flags the one that is late" test "$(grep -cE '^ *[0-9.]+ [a-z]+:[0-9]+ L' "$work/report")" -eq 1
-check "and it is that writer's" grep -qE '^ *[0-9.]+ commit:[0-9]+ L' "$work/report"
+check "report flags the one that is late" test "$(grep -cE '^ *[0-9.]+ [a-z]+:[0-9]+ +L' "$work/report")" -eq 1
+check "and it is that writer's" grep -qE '^ *[0-9.]+ commit:[0-9]+ +L' "$work/report"
 
 # event WHERE: what the file has of that writer's stopped event; bound WHERE: and of its clock
 event() {
