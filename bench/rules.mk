@@ -35,6 +35,7 @@ bench: $(BUILD)/bench/writer $(BUILD)/bench/microvm $(BUILD)/bench/clock $(BUILD
 	$(Q)$(BUILD)/bench/stamp $(BUILD)/bench/stamp.json
 	$(Q)$(BUILD)/bench/move $(BUILD)/bench/move.bytes $(BUILD)/bench/move.json
 	$(Q)$(BUILD)/bench/engine $(BUILD)/bench/engine.xvt $(BUILD)/bench/engine.json
+	$(Q)bench/host.sh $(BUILD)
 
 # The same event at CPL 3 of a micro-VM; and how well its clock can be known.
 $(BUILD)/bench/microvm $(BUILD)/bench/clock $(BUILD)/bench/stamp $(BUILD)/bench/move: $(BUILD)/bench/%: bench/bench_%.c $(HOST_LIB_OBJ)
