@@ -524,9 +524,11 @@ static int record(struct recorder *r, char **child_argv)
 		status = xvt_recording_begin(rec, &so, &opt->machines);
 	if (status != XVT_EXIT_OK)
 		return status;
-	status = listen_to_machines(r);
+	/* Before the listeners: they tell which threads run the vCPUs. */
+	status = xvt_host_events_add(rec->session, &opt->host);
+	xvt_qmp_asks_vcpus = opt->host.events.n || opt->host.presets.n;
 	if (status == XVT_EXIT_OK)
-		status = xvt_host_events_add(rec->session, &opt->host);
+		status = listen_to_machines(r);
 	if (status == XVT_EXIT_OK)
 		status = listen_to_clients(r);
 	if (status == XVT_EXIT_OK)

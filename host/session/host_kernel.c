@@ -31,7 +31,11 @@ struct task {
 	int32_t tid;
 	bool of_vmm;	 /* its name is that of its machine */
 	uint32_t second; /* of_vmm: when it was seen last; UINT32_MAX: it has ended */
-	uint64_t hash;	 /* of the name in the trace */
+	uint32_t vcpu;	 /* what it runs, by the VMM of machine vcpu_vm; or: */
+#define NO_VCPU	   UINT32_MAX
+#define MANY_VCPUS (UINT32_MAX - 1)
+	uint32_t vcpu_vm;
+	uint64_t hash; /* of the name in the trace */
 };
 
 struct process {
@@ -168,7 +172,7 @@ static struct task *task_of(struct xvt_session_kernel *k, int32_t tid)
 	    xvt_grow(&k->tasks, &k->task_room, k->nr_tasks + 1, sizeof(*k->tasks)))
 		return NULL;
 	memmove(k->tasks + at + 1, k->tasks + at, (k->nr_tasks - at) * sizeof(*k->tasks));
-	k->tasks[at] = (struct task){ .tid = tid, .second = UINT32_MAX };
+	k->tasks[at] = (struct task){ .tid = tid, .second = UINT32_MAX, .vcpu = NO_VCPU };
 	k->nr_tasks++;
 	return &k->tasks[at];
 }
@@ -195,6 +199,14 @@ static void add_pid(struct xvt_session_kernel *k, int32_t tid)
 	k->pids_len += len;
 }
 
+static void name_of_vcpu(char *to, size_t size, const char *machine, uint32_t vcpu)
+{
+	if (vcpu == MANY_VCPUS)
+		snprintf(to, size, "%s:vcpus", machine);
+	else
+		snprintf(to, size, "%s:vcpu%u", machine, vcpu);
+}
+
 /* "g1:vcpu0" of "CPU 0/KVM", as QEMU calls its threads with debug-threads=on, "g1:vcpus" of the one
  * thread that emulates all of them; else "g1:NAME". */
 static void name_of(char *to, size_t size, const char *machine, const char *name)
@@ -203,9 +215,9 @@ static void name_of(char *to, size_t size, const char *machine, const char *name
 	char kind;
 
 	if (sscanf(name, "CPU %u/%c", &cpu, &kind) == 2)
-		snprintf(to, size, "%s:vcpu%u", machine, cpu);
+		name_of_vcpu(to, size, machine, cpu);
 	else if (!strncmp(name, "ALL CPUs/", 9))
-		snprintf(to, size, "%s:vcpus", machine);
+		name_of_vcpu(to, size, machine, MANY_VCPUS);
 	else
 		snprintf(to, size, "%s:%s", machine, name);
 }
@@ -229,7 +241,24 @@ static void take_thread(void *arg, int32_t tid, const char *name)
 	t->of_vmm = true;
 	t->second = k->second;
 	name_of(text, sizeof(text), k->session->vms[of->p->vm]->name, name);
+	if (t->vcpu != NO_VCPU && t->vcpu_vm == of->p->vm)
+		name_of_vcpu(text, sizeof(text), k->session->vms[of->p->vm]->name, t->vcpu);
 	name_task(k, t, text);
+}
+
+void xvt_session_kernel_vcpu(struct xvt_session *s, const struct xvt_vm *vm, uint32_t vcpu,
+			     int32_t tid)
+{
+	struct xvt_session_kernel *k = s->kernel;
+	struct task *t = k ? task_of(k, tid) : NULL;
+
+	if (!t)
+		return;
+	/* A VMM may emulate all vCPUs in one thread. */
+	if (t->vcpu != NO_VCPU && t->vcpu_vm == vm->id && t->vcpu != vcpu)
+		vcpu = MANY_VCPUS;
+	t->vcpu = vcpu;
+	t->vcpu_vm = vm->id; /* it counts only if the thread is one of that machine's VMM */
 }
 
 static void take_vhost(void *arg, int32_t tid, const char *name, int32_t pid)

@@ -51,6 +51,7 @@ static void apply_event(struct xvt_clock_pages *c, enum xvt_vmm_event event, uin
 	case XVT_VMM_ARRIVED:
 		xvt_clock_pages_doubt(c);
 		break;
+	case XVT_VMM_VCPU:
 	case XVT_VMM_SUSPENDED:
 	case XVT_VMM_PANICKED:
 		break;

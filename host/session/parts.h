@@ -616,6 +616,9 @@ struct xvt_vm *xvt_session_host_vm(const struct xvt_session *s);
 
 /* Once a second: threads of the machines' VMMs that are new, and names. */
 void xvt_session_kernel_second(struct xvt_session *s);
+/* The VMM of a machine says which thread runs a vCPU. */
+void xvt_session_kernel_vcpu(struct xvt_session *s, const struct xvt_vm *vm, uint32_t vcpu,
+			     int32_t tid);
 /* The last names go into the trace. */
 void xvt_session_kernel_end(struct xvt_session *s);
 /* Remove the kernel's instance. */

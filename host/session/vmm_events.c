@@ -207,9 +207,14 @@ static void tell_event(struct xvt_session *s, struct xvt_vm *vm, const struct xv
 
 void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_vmm_report *r)
 {
+	uint64_t at_ns;
 	bool exact;
-	uint64_t at_ns = moment(s, vm, r->realtime_ns, &exact);
 
+	if (r->event == XVT_VMM_VCPU) {
+		xvt_session_kernel_vcpu(s, vm, r->vcpu, r->tid);
+		return;
+	}
+	at_ns = moment(s, vm, r->realtime_ns, &exact);
 	tell_event(s, vm, r, at_ns);
 	xvt_session_unpark_vm(s, vm);
 	switch (r->event) {
@@ -236,6 +241,7 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 		/* the machine's later state is not visible to this recorder */
 		pause_ends(s, vm, at_ns);
 		break;
+	case XVT_VMM_VCPU:
 	case XVT_VMM_SUSPENDED: /* the guest's own doing, no pause */
 	case XVT_VMM_PANICKED:
 		break;

@@ -21,17 +21,19 @@
 #include "base/json.h"
 #include "base/socket.h"
 
-#define LINE_BYTES  (64u << 10)	     /* longest message; QEMU's greeting and answers take 200 */
-#define TURN_BYTES  (4 * LINE_BYTES) /* read at most this much in one callback of the loop */
-#define MIGRATE_MS  100u	     /* query-status interval while a migration finishes */
-#define LOOK_MS	    50u		     /* first interval between attempts to connect */
-#define LOOK_MAX_MS 2000u	     /* longest interval between attempts to connect */
+/* Longest message. Most take 200 bytes; query-cpus-fast gives 250 for each vCPU. */
+#define LINE_BYTES  (1u << 20)
+#define TURN_BYTES  (256u << 10) /* read at most this much in one callback of the loop */
+#define MIGRATE_MS  100u	 /* query-status interval while a migration finishes */
+#define LOOK_MS	    50u		 /* first interval between attempts to connect */
+#define LOOK_MAX_MS 2000u	 /* longest interval between attempts to connect */
 
 #define GREETING                                                                           \
 	"no greeting from QEMU within %u ms; it serves one QMP client at a time, so this " \
 	"socket is in use: give xvtrace one of its own"
 
 unsigned int xvt_qmp_greeting_ms = 5000;
+bool xvt_qmp_asks_vcpus;
 
 enum qmp_state {
 	QMP_CONNECTED, /* waits for the greeting */
@@ -61,6 +63,8 @@ struct qmp {
 	struct xvt_op on_data, on_time;
 	enum qmp_state state;
 	enum reported reported;
+	bool wants_vcpus;  /* query-cpus-fast follows the first status of this connection */
+	bool asked_vcpus;  /* query-cpus-fast is in flight */
 	bool asked;	   /* query-status is in flight */
 	bool ask_again;	   /* send another query-status after its answer */
 	bool incoming;	   /* an incoming migration is running */
@@ -313,21 +317,56 @@ static void take_event(struct qmp *q, const char *event, const struct xvt_json_v
 	ask_status(q);
 }
 
+static void ask_vcpus(struct qmp *q)
+{
+	if (!q->wants_vcpus || !connected(q))
+		return;
+	q->wants_vcpus = false;
+	q->asked_vcpus = true;
+	send_line(q, "{\"execute\": \"query-cpus-fast\", \"id\": \"xvtrace-vcpus\"}\n");
+}
+
+static void take_vcpus(struct qmp *q, const struct xvt_json_value *list)
+{
+	size_t i;
+
+	q->asked_vcpus = false;
+	for (i = 0; i < xvt_json_count(list) && connected(q); i++) {
+		const struct xvt_json_value *v = xvt_json_at(list, i);
+		struct xvt_vmm_report r = { .event = XVT_VMM_VCPU };
+		uint64_t vcpu, tid;
+
+		if (!q->fn || !xvt_json_u64(xvt_json_get(v, "cpu-index"), &vcpu) ||
+		    !xvt_json_u64(xvt_json_get(v, "thread-id"), &tid) || vcpu > UINT32_MAX ||
+		    !tid || tid > INT32_MAX)
+			continue;
+		r.vcpu = (uint32_t)vcpu;
+		r.tid = (int32_t)tid;
+		q->fn(q->arg, &r);
+	}
+}
+
 static void take_answer(struct qmp *q, const struct xvt_json_value *message)
 {
 	const char *id = xvt_json_text(xvt_json_get(message, "id"));
 	const struct xvt_json_value *error = xvt_json_get(message, "error");
 	const char *text = xvt_json_text(xvt_json_get(error, "desc"));
 
-	if (error) {
+	if (q->asked_vcpus && id && !strcmp(id, "xvtrace-vcpus")) {
+		/* An error is an empty list: threads keep their own names. */
+		take_vcpus(q, xvt_json_get(message, "return"));
+	} else if (error) {
 		gone(q, -EPROTO, "QEMU refuses %s: %s", id ? id : "a command", text ? text : "?");
 	} else if (q->state == QMP_GREETED && id && !strcmp(id, "xvtrace-hello")) {
 		q->state = QMP_TALKS;
 		q->look_ms = LOOK_MS;
 		set_timer(q, 0);
+		q->wants_vcpus = xvt_qmp_asks_vcpus;
+		q->asked_vcpus = false;
 		ask_status(q);
 	} else if (q->asked && id && !strcmp(id, "xvtrace-status")) {
 		take_status(q, xvt_json_get(message, "return"));
+		ask_vcpus(q);
 	} else {
 		gone(q, -EPROTO, "QEMU answers what was not asked");
 	}
@@ -703,6 +742,9 @@ static void on_place(void *arg, const struct xvt_vmm_report *r)
 		break;
 	case XVT_VMM_GONE:
 		place_gone(p, r);
+		break;
+	case XVT_VMM_VCPU:
+		pass(a, r);
 		break;
 	default: /* a reset, sleep, panic */
 		if (!a->in)

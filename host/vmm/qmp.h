@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * qmp.h - listen to a QEMU by its QMP socket (-qmp unix:PATH,server=on,wait=off). The only
- * commands sent are qmp_capabilities and query-status.
+ * commands sent are qmp_capabilities, query-status and, on request, query-cpus-fast.
  *
  * QEMU serves one client at a time on a socket, so xvtrace needs a socket of its own.
  *
@@ -19,6 +19,8 @@
  */
 #ifndef XVT_VMM_QMP_H
 #define XVT_VMM_QMP_H
+
+#include <stdbool.h>
 
 #include "vmm/vmm.h"
 
@@ -41,6 +43,10 @@ int xvt_qmp_listen(struct xvt_vmm **out, struct xvt_loop *loop, const char *path
  */
 int xvt_qmp_listen_all(struct xvt_vmm **out, struct xvt_loop *loop, const char *const paths[],
 		       size_t n, xvt_vmm_fn fn, void *arg, char *why, size_t why_size);
+
+/* Whether listeners that connect from now on ask QEMU, once a connection, for the threads of its
+ * vCPUs (XVT_VMM_VCPU, one report each). */
+extern bool xvt_qmp_asks_vcpus;
 
 /* Time limit in ms from connect to the answer to qmp_capabilities. Tests shorten it. */
 extern unsigned int xvt_qmp_greeting_ms;

@@ -24,14 +24,18 @@ enum xvt_vmm_event {
 	XVT_VMM_PANICKED,  /* the guest's kernel reported a panic (pvpanic) */
 	XVT_VMM_MIGRATED_AWAY,
 	XVT_VMM_ARRIVED, /* an incoming migration, or a saved state, has been loaded */
-	XVT_VMM_GONE,	 /* the VMM has ended, or the connection to it is lost. The last report,
-			    unless the listener sees the machine start again (RUNNING) */
+	XVT_VMM_VCPU, /* a thread runs a vCPU: `vcpu` and `tid`; only if the listener asks for them
+		       */
+	XVT_VMM_GONE, /* the VMM has ended, or the connection to it is lost. The last report,
+			 unless the listener sees the machine start again (RUNNING) */
 };
 
 struct xvt_vmm_report {
 	enum xvt_vmm_event event;
 	uint64_t realtime_ns; /* CLOCK_REALTIME of the event by the VMM; 0: unknown */
 	int err;	      /* GONE: 0, or -errno if the VMM did not end in order */
+	uint32_t vcpu;	      /* VCPU: its number */
+	int32_t tid;	      /* VCPU: its thread, as the VMM knows it */
 	char why[160];	      /* reason as text, may be empty; printable ASCII */
 };
 

@@ -89,6 +89,25 @@ check "a thread is called after its machine" \
 		[.[] | select(.vm == "host" and ([.pid] | inside($tids))) | .comm] |
 		length > 0 and all(startswith("g:xvt-"))' "$work/t.jsonl"
 
+# A QEMU that does not name its threads: QMP says which run the vCPUs.
+if command -v qemu-system-x86_64 >/dev/null; then
+	"$xvtrace" region create "$work/q" --size 256K --rings 2 || exit 1
+	qemu-system-x86_64 -display none -nodefaults -accel tcg,thread=multi -smp 2 -m 32 \
+		-object "memory-backend-file,id=m,size=256K,mem-path=$work/q,share=on" \
+		-qmp "unix:$work/qmp,server=on,wait=off" >"$work/qemu.err" 2>&1 &
+	pids+=($!)
+	poll test -S "$work/qmp" || cat "$work/qemu.err"
+	"$xvtrace" record -q -o "$work/q.xvt" -r q="$work/q" --qmp q="$work/qmp" --host all-vcpus \
+		--join-timeout 0 --duration 2 2>"$work/err"
+	check "a QEMU without names for its threads: exit 0" [ $? -eq 0 ]
+	"$xvtrace" export --to jsonl "$work/q.xvt" "$work/q.jsonl"
+	check "a thread that runs a vCPU is called after it" named 'any(.[]; .comm == "q:vcpu0")' "$work/q.jsonl"
+	check "other threads of QEMU are called after the machine" \
+		named 'any(.[]; .comm | tostring | test("^q:qemu"))' "$work/q.jsonl"
+else
+	echo "skip - names of vCPUs by QMP: qemu-system-x86_64 not found"
+fi
+
 # Events that the kernel overwrites while the recorder stands still.
 "$xvtrace" record -q -o "$work/l.xvt" -r g="$work/g" -H 'raw_syscalls:*' --host-all --host-buffer 64K 2>"$work/err" &
 recorder=$!

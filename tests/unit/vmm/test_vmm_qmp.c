@@ -285,6 +285,34 @@ static const struct {
 	  "no status" },
 };
 
+/* The threads of vCPUs are asked for only where they are wanted. */
+START_TEST(threads_of_vcpus_are_told_on_request)
+{
+	xvt_qmp_asks_vcpus = true;
+	say(GREETING);
+	expect("\"qmp_capabilities\"");
+	say(HELLO);
+	answer("running", "true");
+	run_until(1);
+	xvt_qmp_asks_vcpus = false;
+	expect("\"query-cpus-fast\"");
+	say("{\"return\": [{\"cpu-index\": 0, \"thread-id\": 77}, {\"cpu-index\": 1, "
+	    "\"thread-id\": 0}, {\"cpu-index\": -1, \"thread-id\": 5}, {\"thread-id\": 6}, 8, "
+	    "{\"cpu-index\": 2, \"thread-id\": 4294967296}, "
+	    "{\"cpu-index\": 3, \"thread-id\": 79}], \"id\": \"xvtrace-vcpus\"}\r\n");
+	run_until(3);
+	ck_report(0, XVT_VMM_RUNNING, 0, "");
+	ck_report(1, XVT_VMM_VCPU, 0, "");
+	ck_assert_uint_eq(reports[1].vcpu, 0);
+	ck_assert_int_eq(reports[1].tid, 77);
+	ck_assert_uint_eq(reports[2].vcpu, 3);
+	ck_assert_int_eq(reports[2].tid, 79);
+	/* A second answer was not asked for. */
+	say("{\"return\": [], \"id\": \"xvtrace-vcpus\"}\r\n");
+	ck_gone(3, -EPROTO, "not asked");
+}
+END_TEST
+
 START_TEST(nonsense_ends_this_listener)
 {
 	if (nonsense[_i].greeted) {
@@ -329,13 +357,13 @@ START_TEST(a_line_has_a_longest_length)
 {
 	begin("running", "true");
 	run_until(1);
-	/* 64 KiB with its end is read, one byte more is not. */
-	say_long((64 << 10) - 1, ' ');
+	/* 1 MiB with its end is read, one byte more is not. */
+	say_long((1 << 20) - 1, ' ');
 	say("\n" STAMP "\"event\": \"STOP\"}\r\n");
 	run_until(2);
 	ck_report(1, XVT_VMM_STOPPED, STAMP_NS, "");
-	say_long((64 << 10) + 1, 'x');
-	ck_gone(2, -EMSGSIZE, "longer than 64 KiB");
+	say_long((1 << 20) + 1, 'x');
+	ck_gone(2, -EMSGSIZE, "longer than 1024 KiB");
 }
 END_TEST
 
@@ -594,6 +622,7 @@ Suite *vmm_qmp_suite(void)
 	TCase *t = tcase_create("all");
 
 	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, threads_of_vcpus_are_told_on_request);
 	tcase_add_test(t, a_paused_machine_is_told_at_once);
 	tcase_add_test(t, stop_and_resume_have_qemus_stamps);
 	tcase_add_test(t, every_event_that_counts);
