@@ -121,6 +121,7 @@ formats() { # RINGS EVENTS
 	cat "$dir/t.xvt" >/dev/null
 	row "xvtrace stat, ftrace" "$rings" "$n" 3 "$xvtrace" stat "$dir/t.xvt"
 	stat=$rate
+	export_row ctf "$rings" "$n"
 	export_row dat "$rings" "$n"
 	row "xvtrace report, ftrace" "$rings" "$n" 3 "$xvtrace" report "$dir/t.xvt"
 	report=$rate

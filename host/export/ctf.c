@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * ctf.c - Common Trace Format 1.8, laid out as LTTng does: compact event headers of 5
- * bits of id and 27 bits of time, or the extended form with 64. DIR/VM/ is a trace of its
+ * bits of id and 27 bits of time, or the extended form with 64. DIR/VM/kernel/ is a trace of its
  * own for each machine, with one stream file for each ring; all clocks carry one UUID, so a
  * reader merges them. Everything is aligned to bytes, little-endian.
  *
  * Streams are opened only while a packet is written: rings may outnumber file descriptors.
  */
 #include "export/folder.h"
+#include "export/lttng.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +28,8 @@
 #define PACKETS_MAX	(64u << 20) /* bytes of all open packets */
 /* Rings with events, each of which is a file: more files take the kernel minutes. */
 #define STREAMS_MAX	65536u
+/* LTTng has the kernel's trace of a machine in a folder of this name. */
+#define KERNEL		"kernel"
 
 /* The start of each packet; see packet_layout. */
 struct __attribute__((packed)) packet_hdr {
@@ -75,6 +78,11 @@ struct variant {
 	uint32_t id;
 	uint32_t number; /* in its class, from 1 */
 	bool blank;	 /* last variant allowed: it writes an empty text as one blank */
+	/* With LTTng's names: what they are, and bits of the fields that are written twice or less
+	 * XVT_LTTNG_REALTIME. */
+	const struct xvt_lttng_event *lttng;
+	uint64_t twice;
+	uint64_t from_realtime;
 };
 
 struct machine {
@@ -97,6 +105,8 @@ struct ctf {
 	size_t open_bytes;	   /* memory of all open packets */
 	struct variant **variants; /* by number of the type: its newest one */
 	size_t type_room;
+	struct xvtrace_value *values; /* of the event, by number of the field */
+	size_t value_room;
 };
 
 /* -- bytes -------------------------------------------------------------------------- */
@@ -113,16 +123,26 @@ static void put(struct bytes *b, const void *p, size_t len)
 	b->used += len;
 }
 
+/* Number of bytes of ASCII other than zero at the begin of a text. */
+static size_t ascii(const uint8_t *p, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && p[n] && p[n] < 0x80)
+		n++;
+	return n;
+}
+
 /*
  * Write text as valid UTF-8 without zero bytes, then one zero byte: at most 3 * len + 1 bytes.
- * Readers escape control
- * characters of ASCII; babeltrace2 2.0.4 shows other unsafe characters as they are, so those are
- * escaped here.
+ * Readers escape control characters of ASCII; babeltrace2 2.0.4 shows other unsafe characters as
+ * they are, so those are escaped here.
  */
 static void put_string(struct bytes *b, const uint8_t *p, size_t len)
 {
-	size_t i = 0;
+	size_t i = ascii(p, len);
 
+	put(b, p, i);
 	while (i < len) {
 		char other[XVT_ESCAPE_MOST];
 		uint32_t code;
@@ -144,12 +164,14 @@ static void put_string(struct bytes *b, const uint8_t *p, size_t len)
 static int make_machine(struct ctf *x, uint32_t at)
 {
 	struct machine *m = &x->machines[at];
+	char path[XVT_FOLDER_NAME_LEN + 16];
 
 	m->dir = xvt_folder_name(&x->folder, at);
 	memcpy(m->uuid, x->info->uuid, sizeof(m->uuid));
 	for (int i = 0; i < 4; i++)
 		m->uuid[12 + i] ^= (uint8_t)((at + 1) >> (8 * i));
-	if (mkdirat(x->folder.fd, m->dir, 0755))
+	snprintf(path, sizeof(path), "%s/" KERNEL, m->dir);
+	if (mkdirat(x->folder.fd, m->dir, 0755) || mkdirat(x->folder.fd, path, 0755))
 		return xvt_folder_fail(&x->folder, -errno, m->dir, NULL);
 	return 0;
 }
@@ -158,7 +180,7 @@ static int write_packet(struct ctf *x, struct stream *s)
 {
 	struct machine *m = &x->machines[s->vm];
 	bool known = s->ring < x->ring_count;
-	char name[64], path[XVT_FOLDER_NAME_LEN + sizeof(name)];
+	char name[64], path[XVT_FOLDER_NAME_LEN + sizeof(name) + 16];
 	struct packet_hdr h = {
 		.magic = CTF_MAGIC,
 		.timestamp_begin = s->first_ns,
@@ -177,7 +199,7 @@ static int write_packet(struct ctf *x, struct stream *s)
 		snprintf(name, sizeof(name), "ring_%u", s->ring);
 	else
 		snprintf(name, sizeof(name), "ring_unknown");
-	snprintf(path, sizeof(path), "%s/%s", m->dir, name);
+	snprintf(path, sizeof(path), "%s/" KERNEL "/%s", m->dir, name);
 	if (!s->created && x->files++ == STREAMS_MAX)
 		return -EMLINK;
 	fd = openat(x->folder.fd, path,
@@ -233,37 +255,50 @@ static bool is_list(const struct xvtrace_field *f)
 	return f->kind == XVTRACE_UINTS || f->kind == XVTRACE_INTS;
 }
 
-/* Upper limit of the event's length in bytes. */
-static size_t bound(const struct xvtrace_event *ev)
+/* Get the values of an event, an upper limit of its length in bytes, and the bits of its empty
+ * texts. Returns 0 or -ENOMEM. */
+static int get_values(struct ctf *x, const struct xvtrace_event *ev, size_t *bound, uint64_t *empty)
 {
-	size_t len = 64;
+	const unsigned int count = ev->type->fields;
 
-	for (unsigned int i = 0; i < ev->type->fields; i++) {
+	*bound = 64;
+	*empty = 0;
+	if (xvt_grow(&x->values, &x->value_room, count, sizeof(*x->values)))
+		return -ENOMEM;
+	for (unsigned int i = 0; i < count; i++) {
 		const struct xvtrace_field *f = xvtrace_field(ev->type, i);
-		struct xvtrace_value v;
+		struct xvtrace_value *v = &x->values[i];
 
-		xvtrace_value(ev, f, &v);
-		len += 8 + v.count * (is_list(f) ? f->size : 3);
+		xvtrace_value(ev, f, v);
+		*bound += 16 + v->count * (is_list(f) ? f->size : 3);
+		if (i < 64 && f->kind == XVTRACE_STRING && !v->count)
+			*empty |= 1ull << i;
 	}
-	return len;
+	return 0;
 }
 
-static void put_field(struct bytes *b, const struct xvtrace_event *ev,
-		      const struct xvtrace_field *f, bool blank)
+/* i: the field's number, below 64 where the bits of the variant matter. */
+static void put_field(struct bytes *b, const struct xvtrace_value *v, const struct variant *as,
+		      unsigned int i)
 {
-	struct xvtrace_value v;
+	const struct xvtrace_field *f = v->field;
+	const uint64_t bit = i < 64 ? 1ull << i : 0;
+	uint64_t number = v->u;
 
-	xvtrace_value(ev, f, &v);
-	if (f->kind == XVTRACE_STRING && blank && !v.count) {
+	if (f->kind == XVTRACE_STRING && as->blank && !v->count) {
 		put(b, " ", 2);
 	} else if (f->kind == XVTRACE_STRING) {
-		put_string(b, v.data, v.count);
+		put_string(b, v->data, v->count);
 	} else if (is_list(f)) {
 		if (f->dynamic)
-			put(b, &(uint32_t){ (uint32_t)v.count }, 4);
-		put(b, v.data, v.count * f->size);
+			put(b, &(uint32_t){ (uint32_t)v->count }, 4);
+		put(b, v->data, v->count * f->size);
 	} else {
-		put(b, &v.u, f->size);
+		if (as->from_realtime & bit)
+			number -= XVT_LTTNG_REALTIME;
+		if (as->twice & bit)
+			put(b, &number, f->size);
+		put(b, &number, f->size);
 	}
 }
 
@@ -282,22 +317,6 @@ static void put_header(struct stream *s, uint32_t id, uint64_t ns)
 	put(b, &ns, sizeof(ns));
 }
 
-static uint64_t empty_texts(const struct xvtrace_event *ev)
-{
-	uint64_t empty = 0;
-
-	for (unsigned int i = 0; i < ev->type->fields && i < 64; i++) {
-		const struct xvtrace_field *f = xvtrace_field(ev->type, i);
-		struct xvtrace_value v;
-
-		if (f->kind != XVTRACE_STRING)
-			continue;
-		xvtrace_value(ev, f, &v);
-		empty |= v.count ? 0 : 1ull << i;
-	}
-	return empty;
-}
-
 /* The newest variant of a type; NULL: no memory. */
 static struct variant **newest_of(struct ctf *x, const struct xvtrace_type *type)
 {
@@ -306,10 +325,25 @@ static struct variant **newest_of(struct ctf *x, const struct xvtrace_type *type
 	return &x->variants[type->number];
 }
 
-static struct variant *variant_of(struct ctf *x, struct machine *m, const struct xvtrace_event *ev)
+/* Choose the names of the variant's type. */
+static void name_variant(struct variant *v)
+{
+	char name[XVT_LTTNG_NAME_LEN];
+
+	xvt_lttng_name(v->type, name, &v->lttng);
+	for (unsigned int i = 0; v->lttng && i < v->type->fields; i++) {
+		const struct xvt_lttng_field *f =
+			xvt_lttng_field(v->lttng, xvtrace_field(v->type, i));
+
+		v->twice |= (uint64_t)(f && f->also) << i;
+		v->from_realtime |= (uint64_t)(f && f->from_realtime) << i;
+	}
+}
+
+static struct variant *variant_of(struct ctf *x, struct machine *m, const struct xvtrace_event *ev,
+				  uint64_t empty)
 {
 	struct variant *v, **newest = newest_of(x, ev->type);
-	uint64_t empty = empty_texts(ev);
 
 	if (!newest)
 		return NULL;
@@ -329,6 +363,7 @@ static struct variant *variant_of(struct ctf *x, struct machine *m, const struct
 			       .id = m->variant_count,
 			       .number = *newest ? (*newest)->number + 1 : 1 };
 	v->blank = v->number == XVT_CTF_VARIANTS_MAX;
+	name_variant(v);
 	*newest = v;
 	m->variants[m->variant_count++] = v;
 	return v;
@@ -370,7 +405,8 @@ static int put_event(struct ctf *x, const struct xvtrace_event *ev)
 	uint64_t ns = ev->ns;
 	struct variant *v;
 	int32_t pid = ev->pid;
-	size_t had;
+	size_t had, bound;
+	uint64_t empty;
 	int err = 0;
 
 	if (!x->machines[s->vm].dir)
@@ -392,11 +428,13 @@ static int put_event(struct ctf *x, const struct xvtrace_event *ev)
 	if (!err && !s->begun)
 		err = begin_packet(s, ns);
 	if (!err)
-		err = room_for(&s->packet, bound(ev));
+		err = get_values(x, ev, &bound, &empty);
+	if (!err)
+		err = room_for(&s->packet, bound);
 	if (err)
 		return err;
 	x->open_bytes += s->packet.room - had;
-	v = variant_of(x, &x->machines[s->vm], ev);
+	v = variant_of(x, &x->machines[s->vm], ev, empty);
 	if (!v)
 		return -ENOMEM;
 	put_header(s, v->id, ns);
@@ -405,8 +443,10 @@ static int put_event(struct ctf *x, const struct xvtrace_event *ev)
 	put(&s->packet, &ev->irq_flags, 1);
 	put(&s->packet, &ev->preempt_count, 1);
 	put(&s->packet, &flags, 1);
+	if (x->x->bound)
+		put(&s->packet, &ev->bound_ns, sizeof(ev->bound_ns));
 	for (unsigned int i = 0; i < ev->type->fields; i++)
-		put_field(&s->packet, ev, xvtrace_field(ev->type, i), v->blank);
+		put_field(&s->packet, &x->values[i], v, i);
 	return 0;
 }
 
@@ -461,28 +501,37 @@ static bool same_name(const char *a, const char *b)
 
 /* A type whose declaration is being written. */
 struct declared {
-	const struct xvtrace_type *type;
+	const struct variant *as;
 	struct declared_name {
 		uint32_t hash;
 		bool again; /* a field before it has the same name */
 	} names[];
 };
 
-static struct declared *declare(const struct xvtrace_type *type)
+/* Name of field i, as LTTng calls it. */
+static const char *name_of(const struct variant *v, unsigned int i)
 {
-	struct declared *d = malloc(sizeof(*d) + type->fields * sizeof(d->names[0]));
+	const struct xvtrace_field *f = xvtrace_field(v->type, i);
+	const struct xvt_lttng_field *lttng = xvt_lttng_field(v->lttng, f);
+
+	return lttng ? lttng->name : f->name;
+}
+
+static struct declared *declare(const struct variant *v)
+{
+	struct declared *d = malloc(sizeof(*d) + v->type->fields * sizeof(d->names[0]));
 
 	if (!d)
 		return NULL;
-	d->type = type;
-	for (unsigned int i = 0; i < type->fields; i++) {
-		const char *name = xvtrace_field(type, i)->name;
+	d->as = v;
+	for (unsigned int i = 0; i < v->type->fields; i++) {
+		const char *name = name_of(v, i);
 
 		d->names[i].hash = hash_name(name);
 		d->names[i].again = false;
 		for (unsigned int j = 0; j < i && !d->names[i].again; j++)
 			d->names[i].again = d->names[j].hash == d->names[i].hash &&
-					    same_name(xvtrace_field(type, j)->name, name);
+					    same_name(name_of(v, j), name);
 	}
 	return d;
 }
@@ -494,7 +543,7 @@ static struct declared *declare(const struct xvtrace_type *type)
 static void put_name(struct xvt_out *o, const struct declared *d, unsigned int i)
 {
 	xvt_out_char(o, '_');
-	for (const char *p = xvtrace_field(d->type, i)->name; *p; p++)
+	for (const char *p = name_of(d->as, i); *p; p++)
 		xvt_out_char(o, plain(*p));
 	if (d->names[i].again)
 		xvt_out_printf(o, "_%u", i);
@@ -508,10 +557,15 @@ static void put_integer(struct xvt_out *o, uint32_t size, bool is_signed)
 
 static void put_field_type(struct xvt_out *o, const struct declared *d, unsigned int i)
 {
-	const struct xvtrace_field *f = xvtrace_field(d->type, i);
+	const struct xvtrace_field *f = xvtrace_field(d->as->type, i);
+	const struct xvt_lttng_field *lttng = xvt_lttng_field(d->as->lttng, f);
 	bool is_signed = f->kind == XVTRACE_INT || f->kind == XVTRACE_INTS;
 
 	xvt_out_str(o, "\t\t");
+	if (lttng && lttng->also) {
+		put_integer(o, f->size, is_signed);
+		xvt_out_printf(o, " _%s;\n\t\t", lttng->also);
+	}
 	if (f->kind == XVTRACE_STRING) {
 		xvt_out_str(o, "string { encoding = UTF8; } ");
 		put_name(o, d, i);
@@ -542,14 +596,16 @@ static void put_field_type(struct xvt_out *o, const struct declared *d, unsigned
 static void put_variant(struct xvt_out *o, const struct variant *v)
 {
 	const struct xvtrace_type *type = v->type;
-	struct declared *d = declare(type);
+	struct declared *d = declare(v);
+	const struct xvt_lttng_event *lttng;
 	char name[512];
 
 	if (!d) {
 		o->err = -ENOMEM;
 		return;
 	}
-	snprintf(name, sizeof(name), "%s:%s", type->system, type->name);
+	if (!xvt_lttng_name(type, name, &lttng))
+		snprintf(name, sizeof(name), "%s:%s", type->system, type->name);
 	xvt_out_str(o, "event {\n\tname = ");
 	put_quoted(o, name);
 	xvt_out_printf(o, ";\n\tid = %u;\n\tstream_id = 0;\n\tfields := struct {\n", v->id);
@@ -596,12 +652,12 @@ static const char packet_layout[] =
 	"\tevent.header := struct event_header;\n"
 	"\tpacket.context := struct packet_context;\n"
 	"\tevent.context := struct {\n"
-	"\t\tint32_t _pid;\n"
+	"\t\tint32_t _tid;\n"
 	"\t\tuint8_t _common_flags;\n"
 	"\t\tuint8_t _common_preempt_count;\n"
-	"\t\tuint8_t _xvt_flags;\n"
-	"\t};\n"
-	"};\n\n";
+	"\t\tuint8_t _xvt_flags;\n";
+static const char bound_layout[] = "\t\tuint64_t _bound_ns;\n";
+static const char layout_end[] = "\t};\n};\n\n";
 
 static void put_types(struct xvt_out *o)
 {
@@ -626,6 +682,12 @@ static void put_clock_types(struct xvt_out *o)
 		       "map = clock.monotonic.value; } := uint64_clock_t;\n\n");
 }
 
+/* Viewers choose the meaning of names by the tracer and its version: these are LTTng 2.13's. */
+#define LTTNG_ENV                                                                         \
+	"\tdomain = \"kernel\";\n\tsysname = \"Linux\";\n"                                \
+	"\ttracer_name = \"lttng-modules\";\n\ttracer_major = 2;\n\ttracer_minor = 13;\n" \
+	"\ttracer_patchlevel = 0;\n"
+
 static void put_metadata(struct xvt_out *o, const struct ctf *x, uint32_t vm)
 {
 	const struct xvtrace_machine *machine = xvtrace_machine(x->x->trace, vm);
@@ -639,13 +701,15 @@ static void put_metadata(struct xvt_out *o, const struct ctf *x, uint32_t vm)
 		       "\t\tuint32_t magic;\n\t\tuint8_t uuid[16];\n\t\tuint32_t stream_id;\n"
 		       "\t};\n};\n\nenv {\n\thostname = ");
 	put_quoted(o, machine ? machine->name : "?");
-	xvt_out_str(o, ";\n\tdomain = \"kernel\";\n\ttracer_name = \"xvtrace\";\n"
-		       "\ttracer_major = 0;\n\ttracer_minor = 1;\n\trecorded_on = ");
+	xvt_out_str(o, ";\n" LTTNG_ENV "\trecorded_by = \"xvtrace\";\n\trecorded_on = ");
 	put_quoted(o, x->info->host_name);
 	xvt_out_str(o, ";\n};\n\n");
 	put_clock(o, x->info);
 	put_clock_types(o);
 	xvt_out_str(o, packet_layout);
+	if (x->x->bound)
+		xvt_out_str(o, bound_layout);
+	xvt_out_str(o, layout_end);
 	for (uint32_t i = 0; i < m->variant_count; i++)
 		put_variant(o, m->variants[i]);
 }
@@ -654,9 +718,9 @@ static int write_metadata(struct ctf *x, uint32_t vm)
 {
 	static struct xvt_out out;
 	const char *dir = x->machines[vm].dir;
-	char path[XVT_FOLDER_NAME_LEN + 16];
+	char path[XVT_FOLDER_NAME_LEN + 32];
 
-	snprintf(path, sizeof(path), "%s/metadata", dir);
+	snprintf(path, sizeof(path), "%s/" KERNEL "/metadata", dir);
 	out.used = 0;
 	out.err = 0;
 	out.fd = openat(x->folder.fd, path, O_WRONLY | O_CLOEXEC | O_CREAT | O_EXCL, 0644);
@@ -733,6 +797,7 @@ int xvt_export_ctf(struct xvt_export *export, const char *dir)
 		free(x.machines[i].variants);
 	}
 	free(x.variants);
+	free(x.values);
 	free(x.streams);
 	free(x.machines);
 	snprintf(many, sizeof(many),

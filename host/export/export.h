@@ -23,7 +23,8 @@ struct xvt_export {
 	struct xvtrace *trace;
 	struct xvtrace_reader *reader;
 	bool all;      /* the reader gives records with XVTRACE_ALL */
-	bool bound;    /* the reader gives bounds: XVTRACE_BOUND; text: a column with them */
+	bool bound;    /* the reader gives bounds: XVTRACE_BOUND; text: a column with them; CTF:
+			* a context field */
 	bool wall;     /* text: times of the wall clock */
 	bool system;   /* text: events as SYSTEM:EVENT */
 	bool task;     /* text: COMM-PID before the event */
@@ -62,7 +63,7 @@ int xvt_export_perfetto(struct xvt_export *x, struct xvt_out *o);
  * becomes one blank. */
 #define XVT_CTF_VARIANTS_MAX 32u
 
-/* A CTF 1.8 trace dir/VM/ for each machine. */
+/* A CTF 1.8 trace dir/VM/kernel/ for each machine, as LTTng's kernel tracer writes it. */
 int xvt_export_ctf(struct xvt_export *x, const char *dir);
 
 /* A trace.dat of trace-cmd, dir/VM.dat, for each machine. */

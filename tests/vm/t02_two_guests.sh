@@ -4,6 +4,7 @@
 # nothing late; and a clock map that is wrong by more than the one-way time is noticed.
 set -u
 . "$(dirname "$0")/lib.sh"
+. tests/lttng.sh
 
 trace=$work/trace.xvt
 vm_start g1 --vcpus 2 --overlay "$(overlay demo.sh)" --net "$work/net.sock:server" --ip 10.77.0.1/24 || exit 1
@@ -58,6 +59,13 @@ check "babeltrace2 reads the CTF export without a warning" test ! -s "$work/bt.e
 check "and finds every event" test "$(wc -l <"$work/bt.txt")" = "$("$xvtrace" stat --json "$trace" | jq .events)"
 babeltrace2 --clock-cycles --no-delta "$work/ctf" 2>/dev/null | awk '{ t = substr($1, 2) + 0; if (t < last) exit 1; last = t }'
 check "with times that never decrease" test $? -eq 0
+for vm in g1 g2; do
+	if command -v lttng-irqstats >/dev/null; then
+		check "lttng-irqstats has the counts and durations of jsonl: $vm" irqs_agree "$xvtrace" "$trace" $vm "$work/ctf/$vm"
+	else
+		echo "skip - lttng-irqstats has the counts and durations of jsonl: $vm: it is not installed"
+	fi
+done
 
 "$xvtrace" export --format dat "$trace" "$work/dat" || failures=1
 for vm in g1 g2; do

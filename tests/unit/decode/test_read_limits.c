@@ -390,7 +390,7 @@ START_TEST(ctf_classes_are_bounded)
 	ck_assert_int_eq(xvt_select_open(&select, path, &x), 0);
 	ck_assert_int_eq(xvt_export_ctf(&x, scratch_path("limits-ctf")), 0);
 	ck_assert_int_eq(xvt_select_close(&select, &x, false), 0);
-	snprintf(command, sizeof(command), "%s/g0/metadata", scratch_path("limits-ctf"));
+	snprintf(command, sizeof(command), "%s/g0/kernel/metadata", scratch_path("limits-ctf"));
 	f = fopen(command, "r");
 	ck_assert_ptr_nonnull(f);
 	while (fgets(line, sizeof(line), f))

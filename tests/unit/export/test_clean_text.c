@@ -255,7 +255,7 @@ START_TEST(ctf_is_clean)
 	make_trace(path, nasty[_i]);
 	ck_assert_int_eq(xvt_select_open(&select, path, &x), 0);
 	ck_assert_int_eq(xvt_export_ctf(&x, dir), 0);
-	snprintf(command, sizeof(command), "%s/%s/metadata", dir,
+	snprintf(command, sizeof(command), "%s/%s/kernel/metadata", dir,
 		 xvtrace_machine(x.trace, 0)->name);
 	ck_assert_int_eq(xvt_select_close(&select, &x, false), 0);
 	f = fopen(command, "r");

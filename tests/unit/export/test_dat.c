@@ -2,8 +2,9 @@
 /*
  * test_dat.c - trace.dat where a trace is unusual: long gaps of time, long events, two formats of
  * one number, losses, odd names. `trace-cmd report` reads the files. That all events and fields are
- * right is in tests/cli/t_dat.sh.
+ * right is in tests/cli/t_dat.sh. At the end, with the same parts: LTTng's names in CTF.
  */
+#define _GNU_SOURCE /* strsep() */
 #include "suites.h"
 
 #include <dirent.h>
@@ -79,6 +80,27 @@ static void put_format(uint32_t vm, uint32_t boot, const char *system, const cha
 	put_meta(vm, XVT_META_FORMAT, boot, text, (size_t)n);
 }
 
+/* A format with fields of 8 bytes, and a record of it with the values 1, 2, ... */
+static void put_numbers(const char *system, const char *name, unsigned int id, const char *fields)
+{
+	uint64_t record[9] = { id | 77ull << 32, 101, 102, 103, 104, 105, 106, 107, 108 };
+	const struct xvt_event_hdr h = {
+		.host_ns = id, .guest_clock = id, .id = XVT_ID_FTRACE, .len = sizeof(record)
+	};
+	char text[2048], names[256], *next = names, *field;
+	int n = snprintf(text, sizeof(text), "%s%c%s%cname: %s\nID: %u\nformat:\n" COMMON, system,
+			 0, name, 0, name, id);
+	unsigned int offset = 8;
+
+	snprintf(names, sizeof(names), "%s", fields);
+	for (; (field = strsep(&next, " ")); offset += 8)
+		n += snprintf(text + n, sizeof(text) - (size_t)n,
+			      "\tfield:s64 %s;\toffset:%u;\tsize:8;\tsigned:1;\n", field, offset);
+	n += snprintf(text + n, sizeof(text) - (size_t)n, "\nprint fmt: \"\"\n");
+	put_meta(0, XVT_META_FORMAT, 1, text, (size_t)n);
+	ck_assert_int_eq(xvt_trace_event(w, &h, record), 0);
+}
+
 static void put_event(uint32_t ring, uint16_t id, uint64_t ns, const void *payload, size_t len)
 {
 	const struct xvt_event_hdr h = {
@@ -107,8 +129,8 @@ static void put_lost(uint32_t ring, uint64_t ns, uint64_t lost)
 	put_event(ring, XVT_ID_LOST, ns, &record, sizeof(record));
 }
 
-/* Write what was put as trace.dat files. Returns what the export returns. */
-static int export(void)
+/* Write what was put into a folder. Returns what the export returns. */
+static int export_by(int (*export_to)(struct xvt_export *x, const char *dir))
 {
 	const char *path = scratch_path("dat.xvt");
 	char command[1024];
@@ -120,9 +142,14 @@ static int export(void)
 	synth_sink_save(&sink, path);
 	x = (struct xvt_export){ 0 };
 	ck_assert_int_eq(xvt_select_open(&plain, path, &x), 0);
-	err = xvt_export_dat(&x, scratch_path("dat"));
+	err = export_to(&x, scratch_path("dat"));
 	xvt_select_close(&plain, &x, err);
 	return err;
+}
+
+static int export(void)
+{
+	return export_by(xvt_export_dat);
 }
 
 /* What trace-cmd says of a file, without what it says of files and CPUs. */
@@ -392,6 +419,55 @@ START_TEST(rings_become_cpus)
 }
 END_TEST
 
+/* A type has LTTng's name if it has the fields, and no other field that would be called the same.
+ */
+START_TEST(ctf_has_lttngs_names)
+{
+	static char text[16384];
+	char command[1024];
+	FILE *f;
+
+	if (system("command -v babeltrace2 >/dev/null 2>&1") != 0) {
+		printf("skip - LTTng's names: babeltrace2 is not installed\n");
+		return;
+	}
+	put_vm(0, "g");
+	put_ring(0, 0, 0, XVT_RING_VCPU);
+	put_numbers("sched", "sched_wakeup", 1, "pid prio target_cpu");
+	put_numbers("sched", "sched_wakeup", 2, "pid target_cpu");
+	put_numbers("sched", "sched_wakeup", 3, "pid prio tid");
+	put_numbers("sched", "sched_process_fork", 4, "parent_pid child_pid");
+	put_numbers("sched", "sched_process_fork", 5, "parent_pid child_pid child_tid");
+	put_numbers("xvt", "irq_handler_exit", 6, "irq ret");
+	put_numbers("other", "irq_handler_exit", 7, "irq ret");
+	put_numbers("timer", "hrtimer_cancel", 8, "hrtimer");
+	put_numbers("syscalls", "sys_enter_openat", 9, "dfd");
+	put_numbers("syscalls", "sys_exit_openat", 10, "ret");
+	put_numbers("syscalls", "sys_exit_openat", 11, "other");
+	ck_assert_int_eq(export_by(xvt_export_ctf), 0);
+	snprintf(command, sizeof(command),
+		 "babeltrace2 --no-delta %s 2>&1 | sed -E 's/.* g //; s/: .* \\}, / /'",
+		 scratch_path("dat"));
+	f = popen(command, "r");
+	ck_assert_ptr_nonnull(f);
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	pclose(f);
+	ck_assert_str_eq(text, "sched_wakeup { tid = 101, prio = 2, target_cpu = 103 }\n"
+			       "sched:sched_wakeup { pid = 101, target_cpu = 102 }\n"
+			       "sched:sched_wakeup { pid = 101, prio = 102, tid = 103 }\n"
+			       "sched_process_fork { parent_pid = 101, parent_tid = 101, "
+			       "child_pid = 102, child_tid = 102 }\n"
+			       "sched:sched_process_fork { parent_pid = 101, child_pid = 102, "
+			       "child_tid = 103 }\n"
+			       "irq_handler_exit { irq = 101, ret = 102 }\n"
+			       "other:irq_handler_exit { irq = 101, ret = 102 }\n"
+			       "timer_hrtimer_cancel { hrtimer = 101 }\n"
+			       "syscall_entry_openat { dfd = 101 }\n"
+			       "syscall_exit_openat { ret = 101 }\n"
+			       "syscalls:sys_exit_openat { other = 101 }\n");
+}
+END_TEST
+
 Suite *dat_suite(void)
 {
 	Suite *s = suite_create("dat");
@@ -407,6 +483,7 @@ Suite *dat_suite(void)
 	tcase_add_test(t, no_format_divides_by_a_field);
 	tcase_add_test(t, files_stay_in_the_folder);
 	tcase_add_test(t, rings_become_cpus);
+	tcase_add_test(t, ctf_has_lttngs_names);
 	suite_add_tcase(s, t);
 	return s;
 }

@@ -111,24 +111,42 @@ static void expect_report(struct text *t, const struct synth_event *e)
 	}
 }
 
+/* LTTng's names in sched_switch; others keep theirs. A priority counts from 100 there. */
+static const char *lttng_name(const struct synth_event *e, const struct synth_field *f,
+			      int64_t *value)
+{
+	*value = f->i;
+	if (strcmp(e->name, "sched_switch") != 0)
+		return f->name;
+	if (strstr(f->name, "_prio"))
+		*value -= 100;
+	return strcmp(f->name, "prev_pid") == 0	  ? "prev_tid"
+	       : strcmp(f->name, "next_pid") == 0 ? "next_tid"
+						  : f->name;
+}
+
 /* babeltrace2 --clock-cycles --no-delta */
 static void expect_babeltrace(struct text *t, const struct synth_event *e)
 {
+	const bool lttng = strcmp(e->name, "sched_switch") == 0;
+
 	t->len = 0;
 	say(t,
-	    "[%020" PRIu64 "] %s %s:%s: { cpu_id = %u }, { pid = %d, common_flags = %u, "
+	    "[%020" PRIu64 "] %s %s%s%s: { cpu_id = %u }, { tid = %d, common_flags = %u, "
 	    "common_preempt_count = %u, xvt_flags = %u }, { ",
-	    e->host_ns, e->vm, e->system, e->name, e->cpu, e->ftrace ? e->pid : -1, e->common_flags,
-	    e->preempt_count, e->flags >> 20);
+	    e->host_ns, e->vm, lttng ? "" : e->system, lttng ? "" : ":", e->name, e->cpu,
+	    e->ftrace ? e->pid : -1, e->common_flags, e->preempt_count, e->flags >> 20);
 	for (uint32_t i = 0; i < e->field_count; i++) {
 		const struct synth_field *f = &e->fields[i];
+		int64_t value;
+		const char *name = lttng_name(e, f, &value);
 
 		say(t, "%s", i ? ", " : "");
 		if (f->has_length)
 			say(t, "_%s_length = %u, ", f->name, f->count);
-		say(t, "%s = ", f->name);
+		say(t, "%s = ", name);
 		if (f->kind == SYNTH_INT) {
-			say(t, "%" PRId64, f->i);
+			say(t, "%" PRId64, value);
 		} else if (f->kind == SYNTH_UINT) {
 			say(t, "%" PRIu64, f->u);
 		} else if (f->kind == SYNTH_TEXT) {

@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# CTF as LTTng's kernel trace: LTTng's own analyses find events and fields by its names, and give the
+# figures that the JSON lines give. Real guests: tests/vm/t02_two_guests.sh.
+set -u
+. "$(dirname "$0")/lib.sh"
+. tests/lttng.sh
+trap 'rm -rf "$work"' EXIT
+
+"$BUILD/tests/tools/xvt-bigtrace" ftrace 2 20000 "$work/t.xvt" || exit 1
+check "export --format ctf" "$xvtrace" export --format ctf "$work/t.xvt" "$work/ctf"
+check "a folder for each machine, with one for its kernel" [ -s "$work/ctf/g0/kernel/metadata" ]
+metadata() { tr -d '\0' <"$work/ctf/g0/kernel/metadata"; }
+for line in 'domain = "kernel"' 'tracer_name = "lttng-modules"' 'tracer_major = 2' 'hostname = "g0"' 'recorded_by = "xvtrace"'; do
+	check "the environment has $line" sh -c "grep -q '$line' '$work/ctf/g0/kernel/metadata'"
+done
+
+if ! command -v babeltrace2 >/dev/null; then
+	echo "skip - names of events and fields: babeltrace2 is not installed"
+else
+	babeltrace2 --clock-cycles --no-delta "$work/ctf" >"$work/bt" 2>"$work/bt.err"
+	check "babeltrace2 reads it without a warning" [ ! -s "$work/bt.err" ]
+	# A priority of 120 in the kernel is 20 for LTTng.
+	sed -En 's/^\[0*([0-9]+)\] g0 sched_switch: \{ cpu_id = ([0-9]+) \}, \{ tid = (-?[0-9]+), .* bound_ns = ([0-9]+) \}, \{ prev_comm = "([^"]*)", prev_tid = ([0-9]+), prev_prio = (-?[0-9]+), .*next_tid = ([0-9]+), next_prio = (-?[0-9]+) \}$/\1 \2 \3 \4 \5 \6 \7 \8 \9/p' "$work/bt" >"$work/switches"
+	"$xvtrace" export --format jsonl -e sched_switch "$work/t.xvt" - |
+		jq -r '"\(.ts_ns) \(.cpu) \(.pid) \(.bound_ns // 9223372036854775807) \(.fields | "\(.prev_comm) \(.prev_pid) \(.prev_prio - 100) \(.next_pid) \(.next_prio - 100)")"' >"$work/want"
+	# jq has numbers as reals.
+	sed -i 's/ 9223372036854775[0-9]* / 9223372036854775807 /' "$work/want"
+	check "sched_switch has LTTng's names, and the values of jsonl" cmp "$work/switches" "$work/want"
+	check "there are some" [ -s "$work/want" ]
+fi
+
+if ! command -v lttng-irqstats >/dev/null; then
+	echo "skip - LTTng's analyses: lttng-irqstats is not installed"
+else
+	check "lttng-irqstats has the counts and durations that jsonl gives" irqs_agree "$xvtrace" "$work/t.xvt" g0 "$work/ctf/g0"
+	# figures ANALYSIS PATTERN
+	figures() { LANG=C.UTF-8 "lttng-$1" --no-progress "$work/ctf/g0" 2>&1 | grep -Eq "$2"; }
+	check "lttng-schedstats has latencies of tasks" figures schedstats '^bash \(1034\) +[0-9]+ +[0-9.]+ '
+	check "lttng-cputop has the load of tasks and CPUs" figures cputop '[0-9.]+ % +bash \(1034\)'
+	check "lttng-schedfreq has a distribution" figures schedfreq ' [1-9][0-9]*$'
+fi
+[ $failures -eq 0 ]
