@@ -21,6 +21,7 @@
 #define NAME_MAX_BYTES	256u
 #define CPUS_MAX	1024u	   /* trace_processor refuses a trace with more */
 #define NAMED_TASKS_MAX (1u << 16) /* of a machine */
+#define MESSAGES	1024u	   /* without their other end, in each direction */
 #define COMMON_SEQUENCE 1u
 #define FIRST_SEQUENCE	2u /* of ring 0 */
 
@@ -34,6 +35,7 @@ struct field {
 
 struct type {
 	const struct xvt_perfetto_event *to; /* NULL: a generic event */
+	bool marks;			     /* may be marks of messages */
 	struct xvt_proto names;		     /* that of the event first */
 	size_t name_len;
 	struct field fields[];
@@ -45,6 +47,9 @@ enum track {
 	TRACK_EVENTS,
 	TRACK_LOST,
 	TRACK_BOUND,
+	TRACK_MESSAGES,
+	TRACK_EPOCHS,
+	TRACK_PAUSES, /* of a machine */
 };
 
 struct ring {
@@ -71,7 +76,15 @@ struct machine {
 	struct named *tasks;
 	uint32_t room; /* a power of 2 */
 	uint32_t count;
-	bool begun; /* its first packet is written */
+	bool begun;  /* its first packet is written */
+	bool paused; /* its track of pauses is described */
+};
+
+/* A message of which one end was seen. */
+struct message {
+	uint64_t number;
+	uint64_t flow; /* 0: free */
+	uint32_t machine;
 };
 
 struct perfetto {
@@ -89,7 +102,11 @@ struct perfetto {
 	struct xvt_out list; /* text of a list */
 	uint64_t uuid;	     /* from which those of tracks are made */
 	bool common_begun;
+	uint64_t first_ns;
 	uint64_t last_ns;
+	uint64_t flows;
+	struct message sent[MESSAGES]; /* and not received yet, by number */
+	struct message received[MESSAGES];
 };
 
 /* -- packets -------------------------------------------------------------------------- */
@@ -311,9 +328,11 @@ static int begin_machine(struct perfetto *p, uint32_t machine, uint64_t ns)
 /* Describe a track of the ring, if it is not yet. */
 static int need_track(struct perfetto *p, struct ring *r, enum track track)
 {
-	static const char *const what[] = {
-		[TRACK_EVENTS] = "events", [TRACK_LOST] = "lost", [TRACK_BOUND] = "bound of times"
-	};
+	static const char *const what[] = { [TRACK_EVENTS] = "events",
+					    [TRACK_LOST] = "lost",
+					    [TRACK_BOUND] = "bound of times",
+					    [TRACK_MESSAGES] = "messages",
+					    [TRACK_EPOCHS] = "clock" };
 	uint32_t number = (uint32_t)(r - p->rings);
 	char name[NAME_MAX_BYTES];
 
@@ -477,6 +496,8 @@ static struct type *new_type(const struct xvtrace_type *type)
 
 	if (t)
 		t->to = xvt_perfetto_event(type);
+	if (t)
+		t->marks = strcmp(type->name, "print") == 0 || strcmp(type->name, "text") == 0;
 	for (unsigned int i = 0; i < type->fields && at != SIZE_MAX; i++) {
 		struct field *f = &t->fields[i];
 
@@ -735,6 +756,110 @@ static int put_loss(struct perfetto *p, struct ring *r, const struct xvtrace_eve
 	return 0;
 }
 
+/* -- messages, pauses and epochs ------------------------------------------------------- */
+
+/*
+ * The flow of a message: that of its other end, if another machine has left its mark, else a new
+ * one. Times may be off by their bounds, so a receipt may come before its sending.
+ */
+static uint64_t flow_of(struct perfetto *p, uint32_t machine, const struct xvtrace_message *m)
+{
+	struct message *own = m->sent ? p->sent : p->received;
+	struct message *other = m->sent ? p->received : p->sent;
+	uint64_t flow;
+
+	own += m->number % MESSAGES;
+	other += m->number % MESSAGES;
+	if (other->flow && other->number == m->number && other->machine != machine) {
+		flow = other->flow;
+		other->flow = 0;
+		return flow;
+	}
+	flow = p->uuid + ++p->flows;
+	*own = (struct message){ .number = m->number, .flow = flow, .machine = machine };
+	return flow;
+}
+
+static int put_message(struct perfetto *p, struct ring *r, const struct xvtrace_event *ev,
+		       const struct xvtrace_message *m)
+{
+	struct xvt_proto *b = &p->packet;
+	uint64_t flow = flow_of(p, r->machine, m);
+	char name[32];
+	size_t at;
+	int err, len = snprintf(name, sizeof(name), "%s %llu", m->sent ? "send" : "receive",
+				(unsigned long long)m->number);
+
+	err = begin_track_event(p, r, TRACK_MESSAGES, TYPE_INSTANT, ev->ns,
+				xvt_proto_text_room(sizeof(name)) + XVT_PROTO_NUMBER, &at);
+	if (err)
+		return err;
+	xvt_proto_string(b, TRACK_EVENT_NAME, name, (size_t)len);
+	xvt_proto_fixed64(b, TRACK_EVENT_FLOW_IDS, flow);
+	xvt_proto_close(b, at);
+	end_packet(p, 0);
+	return 0;
+}
+
+/* One end of a slice on a track of a machine or of its ring. */
+static int put_slice_end(struct perfetto *p, uint32_t machine, uint64_t uuid, uint64_t ns,
+			 uint32_t type, const char *name)
+{
+	struct xvt_proto *b = &p->packet;
+	size_t at;
+
+	if (begin_machine_packet(p, machine, xvt_proto_text_room(strlen(name))))
+		return -ENOMEM;
+	xvt_proto_u64(b, TRACE_PACKET_TIMESTAMP, ns);
+	at = xvt_proto_open(b, TRACE_PACKET_TRACK_EVENT);
+	xvt_proto_u64(b, TRACK_EVENT_TYPE, type);
+	xvt_proto_u64(b, TRACK_EVENT_TRACK_UUID, uuid);
+	if (type == TYPE_SLICE_BEGIN)
+		xvt_proto_string(b, TRACK_EVENT_NAME, name, strlen(name));
+	xvt_proto_close(b, at);
+	end_packet(p, 0);
+	return 0;
+}
+
+static int need_pauses(struct perfetto *p, uint32_t machine, uint64_t uuid)
+{
+	char name[NAME_MAX_BYTES];
+
+	if (p->machines[machine].paused)
+		return 0;
+	p->machines[machine].paused = true;
+	snprintf(name, sizeof(name), "%s paused", machine_name(p, machine));
+	return put_track(p, machine, uuid, track_uuid(p, TRACK_MACHINE, machine), name, false);
+}
+
+/* A pause or an epoch, as far as events were written of its machine or ring, and of its time. */
+static int put_span(void *arg, const struct xvtrace_span *span)
+{
+	struct perfetto *p = arg;
+	uint64_t begin_ns = span->begin_ns > p->first_ns ? span->begin_ns : p->first_ns;
+	uint64_t end_ns = span->end_ns < p->last_ns ? span->end_ns : p->last_ns;
+	uint32_t machine = span->machine->number;
+	char name[NAME_MAX_BYTES] = "paused";
+	uint64_t uuid;
+	int err;
+
+	if (machine >= p->machine_count || !p->machines[machine].begun || begin_ns > end_ns)
+		return 0;
+	if (span->kind == XVTRACE_EPOCH) {
+		if (!p->rings[span->ring->number].known)
+			return 0;
+		uuid = track_uuid(p, TRACK_EPOCHS, span->ring->number);
+		err = need_track(p, &p->rings[span->ring->number], TRACK_EPOCHS);
+		snprintf(name, sizeof(name), "epoch %u: %s", span->epoch, span->source);
+	} else {
+		uuid = track_uuid(p, TRACK_PAUSES, machine);
+		err = need_pauses(p, machine, uuid);
+	}
+	if (!err)
+		err = put_slice_end(p, machine, uuid, begin_ns, TYPE_SLICE_BEGIN, name);
+	return err ? err : put_slice_end(p, machine, uuid, end_ns, TYPE_SLICE_END, name);
+}
+
 /* -- all of it ------------------------------------------------------------------------ */
 
 static struct ring *ring_of(struct perfetto *p, const struct xvtrace_event *ev)
@@ -755,11 +880,14 @@ static struct ring *ring_of(struct perfetto *p, const struct xvtrace_event *ev)
 static int put_event(struct perfetto *p, const struct xvtrace_event *ev)
 {
 	struct ring *r = ring_of(p, ev);
+	struct xvtrace_message message;
 	struct type *t;
 	int err = 0;
 
-	if (!p->common_begun)
+	if (!p->common_begun) {
+		p->first_ns = ev->ns;
 		err = put_snapshot(p, ev->ns);
+	}
 	if (!err && !p->machines[r->machine].begun)
 		err = begin_machine(p, r->machine, ev->ns);
 	p->last_ns = ev->ns;
@@ -777,6 +905,10 @@ static int put_event(struct perfetto *p, const struct xvtrace_event *ev)
 	if (err)
 		return err;
 	r->last_ns = ev->ns;
+	if (t->marks && xvtrace_event_message(ev, &message))
+		err = put_message(p, r, ev, &message);
+	if (err)
+		return err;
 	return r->ftrace && ev->pid >= 0 ? put_ftrace(p, r, t, ev) : put_instant(p, r, t, ev);
 }
 
@@ -792,6 +924,8 @@ static int write_all(struct perfetto *p)
 	/* The wall clock may have been set meanwhile. */
 	if (!err && p->common_begun)
 		err = put_snapshot(p, p->last_ns);
+	if (!err && p->common_begun)
+		err = xvtrace_spans(p->x->trace, put_span, p);
 	return err;
 }
 

@@ -59,6 +59,7 @@ enum {
 	TRACK_EVENT_TRACK_UUID = 11,
 	TRACK_EVENT_NAME = 23,
 	TRACK_EVENT_COUNTER_VALUE = 30,
+	TRACK_EVENT_FLOW_IDS = 47,
 	DEBUG_ANNOTATION_UINT_VALUE = 3,
 	DEBUG_ANNOTATION_INT_VALUE = 4,
 	DEBUG_ANNOTATION_STRING_VALUE = 6,
@@ -135,6 +136,7 @@ const struct xvt_perfetto_field *xvt_perfetto_field(const struct xvt_perfetto_ev
 
 enum {
 	XVT_PROTO_WIRE_VARINT = 0,
+	XVT_PROTO_WIRE_FIXED64 = 1,
 	XVT_PROTO_WIRE_BYTES = 2,
 };
 
@@ -175,6 +177,13 @@ static inline void xvt_proto_u64(struct xvt_proto *b, uint32_t number, uint64_t 
 {
 	xvt_proto_tag(b, number, XVT_PROTO_WIRE_VARINT);
 	xvt_proto_varint(b, v);
+}
+
+static inline void xvt_proto_fixed64(struct xvt_proto *b, uint32_t number, uint64_t v)
+{
+	xvt_proto_tag(b, number, XVT_PROTO_WIRE_FIXED64);
+	for (int i = 0; i < 8; i++)
+		b->p[b->used++] = (uint8_t)(v >> 8 * i);
 }
 
 static inline void xvt_proto_bytes(struct xvt_proto *b, const void *p, size_t len)

@@ -4,6 +4,7 @@
 
 #include "decode/limits.h"
 #include "lib/parts.h"
+#include "view/exchange.h"
 
 XVT_ASSERT(XVT_LIMIT_TEXT == XVTRACE_TEXT_MAX, "the text of an event");
 
@@ -90,6 +91,23 @@ const char *xvtrace_event_text(const struct xvtrace_event *event, unsigned int f
 const char *xvtrace_event_comm(const struct xvtrace_event *event)
 {
 	return xvt_comm(xvt_lib_event(event)->decoder, event->pid);
+}
+
+bool xvtrace_event_message(const struct xvtrace_event *event, struct xvtrace_message *message)
+{
+	const struct xvt_lib_event *e = xvt_lib_event(event);
+	const struct xvt_event_class *c = e->type->c;
+	struct xvt_exchange x;
+	struct xvt_value v;
+
+	if (!c->marker)
+		return false;
+	xvt_field_get(&c->fields[c->text], &e->ev, &v);
+	if (!xvt_exchange_parse((const char *)v.data, v.count, &x))
+		return false;
+	message->number = x.number;
+	message->sent = x.sent;
+	return true;
 }
 
 void xvtrace_flag_letters(unsigned int flags, char letters[XVTRACE_FLAG_LETTERS + 1])

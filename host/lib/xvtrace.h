@@ -113,6 +113,28 @@ int xvtrace_damage(const struct xvtrace *trace, size_t number, struct xvtrace_da
 /* Read all parts that nothing has read yet, for their checksums. Not after XVTRACE_PART. */
 int xvtrace_check(struct xvtrace *trace);
 
+enum xvtrace_span_kind {
+	XVTRACE_PAUSE, /* the VMM reported that the machine stood still */
+	XVTRACE_EPOCH, /* of a ring's clock: one map, from its first measurement to its last */
+};
+
+struct xvtrace_span {
+	enum xvtrace_span_kind kind;
+	const struct xvtrace_machine *machine;
+	const struct xvtrace_ring *ring; /* EPOCH; NULL in PAUSE */
+	uint64_t begin_ns;
+	uint64_t end_ns;    /* not before begin_ns */
+	unsigned int epoch; /* EPOCH: its number */
+	const char *source; /* EPOCH: of its clock */
+};
+
+/*
+ * Call span() for each pause and each epoch, which are not in order of time. A pause without an end
+ * lasts to the last event. Returns 0, what span() returned if that is not 0, or a read error.
+ */
+int xvtrace_spans(struct xvtrace *trace, int (*span)(void *arg, const struct xvtrace_span *span),
+		  void *arg);
+
 /* -- events ------------------------------------------------------------------------- */
 
 enum xvtrace_kind {
@@ -313,6 +335,16 @@ uint64_t xvtrace_element(const struct xvtrace_value *value, size_t number);
 const char *xvtrace_event_text(const struct xvtrace_event *event, unsigned int flags, size_t *len);
 /* Name of the task `event->pid`, as last seen. NULL: not known. */
 const char *xvtrace_event_comm(const struct xvtrace_event *event);
+
+/* A message between machines, of which programs of both leave marks: "xvt-ping send 12" and
+ * "xvt-ping recv 12" in trace_marker or as text. */
+struct xvtrace_message {
+	uint64_t number;
+	bool sent; /* false: received */
+};
+
+/* Returns whether the event is such a mark. */
+bool xvtrace_event_message(const struct xvtrace_event *event, struct xvtrace_message *message);
 
 /* "LBURC", a dot for each flag that is not set, and a zero byte. */
 #define XVTRACE_FLAG_LETTERS 5

@@ -12,7 +12,7 @@
 #define LOOK_MAX 64
 
 /* "xvt-ping send 12", perhaps followed by more text. */
-static bool parse(const char *text, size_t len, struct xvt_exchange *x)
+bool xvt_exchange_parse(const char *text, size_t len, struct xvt_exchange *x)
 {
 	static const char *const heads[] = { "xvt-ping send ", "xvt-ping recv ", "xvt-pong send ",
 					     "xvt-pong recv " };
@@ -38,7 +38,7 @@ int xvt_exchange_add(struct xvt_exchanges *e, const char *text, size_t len, uint
 {
 	struct xvt_exchange x;
 
-	if (!parse(text, len, &x))
+	if (!xvt_exchange_parse(text, len, &x))
 		return 0;
 	if (xvt_grow(&e->v, &e->room, e->count + 1, sizeof(*e->v)))
 		return -ENOMEM;

@@ -50,6 +50,9 @@ struct xvt_exchanges {
 	uint64_t undecided_ns_most; /* the most by which an undecided receipt is too early */
 };
 
+/* Read a mark: its number, and sent or received. Returns false for another text. */
+bool xvt_exchange_parse(const char *text, size_t len, struct xvt_exchange *x);
+
 /*
  * Add a text; other texts than marks are ignored. bound_ns: error bound of `ns` by the clock's map;
  * XVT_EXCHANGE_GUESS: the recorder flagged the time as unproven, so it proves nothing about the

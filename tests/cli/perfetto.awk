@@ -77,7 +77,9 @@ $1 == "}" {
 			printf "event " extras[i] "\n", vm[machine] > beside
 		}
 		count = 0
-		if (track_event == "TYPE_INSTANT") {
+		if (track_event == "TYPE_INSTANT" && sort[track] == "messages") {
+			print "message " packet_ts " " on[track] instant " " flow > beside
+		} else if (track_event == "TYPE_INSTANT") {
 			print packet_ts " " on[track] instant
 			print "event " packet_ts " " on[track] extra > beside
 		} else if (track_event) {
@@ -87,6 +89,7 @@ $1 == "}" {
 			split(track_name, part, ":")
 			split(part[2], rest, " ")
 			on[uuid] = part[1] " " rest[1]
+			sort[uuid] = rest[2]
 			print "track " uuid " " track_name > beside
 		}
 		if (system_name)
@@ -128,6 +131,7 @@ path[2] == "ftrace_events" && depth == 5 && key ~ /_value$/ { held = value }
 path[2] == "track_event" && depth == 2 && key == "type" { track_event = value }
 path[2] == "track_event" && depth == 2 && key == "track_uuid" { track = value }
 path[2] == "track_event" && depth == 2 && key == "name" { put_event("", -1, value, "instant") }
+path[2] == "track_event" && depth == 2 && key == "flow_ids" { flow = value }
 path[2] == "track_event" && depth == 2 && key == "counter_value" { counter = value }
 path[2] == "track_event" && depth == 3 && key == "name" { name = value }
 path[2] == "track_event" && depth == 3 && key ~ /_value$/ { held = value }

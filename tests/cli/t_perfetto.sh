@@ -138,10 +138,40 @@ losses() {
 	ns=$("$xvtrace" report "$work/synth.xvt" | awk '/ g1:0 LOST full=12 / { sub(/\./, "", $1); print $1 }')
 	before=$(awk -v ns="$ns" '$2 == "g1" && $3 == 0 && $1 + 0 < ns + 0 && $1 + 0 > last + 0 { last = $1 } END { print last }' "$work/got")
 	grep -qx "TYPE_SLICE_BEGIN $before g1 0 -1 lost causes=full=12 wrap=0 .*overwritten=3 events=15 " "$work/beside" &&
-		grep -qx "TYPE_SLICE_END $ns g1 0 " "$work/beside" && [ "$(grep -c '^TYPE_SLICE' "$work/beside")" -eq 2 ] &&
+		grep -qx "TYPE_SLICE_END $ns g1 0 " "$work/beside" && [ "$(grep -c '^TYPE_SLICE_BEGIN .* lost ' "$work/beside")" -eq 1 ] &&
 		grep -qx 'bundle-after-loss g1 0' "$work/beside"
 }
 check "losses" losses
+# Messages: the mark of each end has an event, and both ends one flow; verify counts the pairs.
+# flows FEWER: so many pairs fewer
+flows() {
+	local pairs
+	# Those whose time is a guess are counted apart.
+	pairs=$("$xvtrace" verify "$work/synth.xvt" 2>/dev/null | grep -oE '[0-9]+ (more )?exchanges' | awk '{ n += $1 } END { print n }')
+	[ "$(grep -c '^message ' "$work/beside")" -eq "$(grep -cE '=xvt-p[io]ng (send|recv) [0-9]' "$work/got")" ] &&
+		[ "${pairs:-0}" -gt 10 ] && awk -v pairs=$((pairs - $1)) '
+		$1 == "message" { ends[$8]++; machines[$8] = machines[$8] " " $3; kinds[$8] = kinds[$8] " " $6; numbers[$8] = numbers[$8] " " $7 }
+		END {
+			for (f in ends) {
+				split(machines[f], m, " ")
+				split(kinds[f], k, " ")
+				split(numbers[f], u, " ")
+				if (ends[f] > 2 || (ends[f] == 2 && (m[1] == m[2] || k[1] == k[2] || u[1] != u[2])))
+					exit 1
+				found += ends[f] == 2
+			}
+			exit found != pairs
+		}' "$work/beside"
+}
+check "messages between machines are flows" flows 0
+# A ring has as many epochs as stat counts, one after the other.
+epochs() {
+	"$xvtrace" stat --json "$work/synth.xvt" | jq -r '.vms[] | .name as $vm | .rings[] | "\($vm) \(.cpu) \(.epochs)"' |
+		awk '$3 > 0' | sort >"$work/epochs"
+	awk '$1 == "TYPE_SLICE_BEGIN" && $6 == "epoch" { n[$3 " " $4]++ } END { for (r in n) print r, n[r] }' "$work/beside" | sort |
+		diff - "$work/epochs"
+}
+check "epochs of clocks" epochs
 tasks() { grep -qx 'task from-meta' "$work/beside" && grep -qx 'track [0-9]* g1' "$work/beside"; }
 check "names of tasks and machines" tasks
 # The wall clock of this trace is set forward in the middle, so the snapshots at its ends differ.
@@ -153,6 +183,14 @@ clocks() {
 	diff <(grep '^clock 1 ' "$work/beside") "$work/wall" && grep -qx "clock 3 $first" "$work/beside" && grep -qx "clock 6 $last" "$work/beside"
 }
 check "clock snapshots" clocks
+
+# Without the first sending, its receiver's answer of the same number is no flow within a machine.
+answered() {
+	local ns
+	ns=$(awk '$1 == "message" && $6 == "receive" { print $2; exit }' "$work/beside")
+	same "$work/synth.xvt" --from "$((ns / 1000000000)).$(printf %09d $((ns % 1000000000)))" && flows 1
+}
+check "a receipt without its sending, and the answer" answered
 
 # ^C leaves whole packets.
 mkfifo "$work/pipe"

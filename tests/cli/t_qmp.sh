@@ -79,6 +79,23 @@ got=$("$xvtrace" stat --json "$work/t.xvt" | jq '.vms[0].paused_ns / 1000 | floo
 echo "paused by QEMU's stamps $want us, by the trace $got us"
 check "QEMU says that it paused for two seconds and more" test "$want" -ge 2000000
 check "paused_ns is within 1 % of it" test $(((got - want) * (got - want) * 10000)) -le $((want * want))
+# Each pause is a slice of the Perfetto export, as long as QEMU's stamps have it, to a millisecond.
+slices() {
+	"$xvtrace" export -q --format perfetto "$work/t.xvt" "$work/pf" || return 1
+	protoc --proto_path=host/export --decode=perfetto.protos.Trace host/export/perfetto.proto <"$work/pf" >"$work/pf.txt" || return 1
+	: >"$work/beside"
+	awk -v beside="$work/beside" -f tests/cli/perfetto.awk "$work/pf.txt" >/dev/null
+	awk '$1 ~ /^TYPE_SLICE/ && $3 == "g1" && $4 == "paused" { if ($1 == "TYPE_SLICE_BEGIN") begin = $2; else printf "%d\n", ($2 - begin) / 1000 }' "$work/beside" >"$work/slices"
+	paste <(stamps STOP) <(stamps RESUME) "$work/slices" |
+		awk '{ n++; off = $2 - $1 - $3 } NF != 3 || off > 1000 || off < -1000 { bad = 1 } END { exit bad || n != 2 }' && return
+	cat "$work/slices"
+	return 1
+}
+if command -v protoc >/dev/null; then
+	check "the pauses are slices of the Perfetto export" slices
+else
+	echo "skip - pauses in the Perfetto export: protoc is not installed"
+fi
 check "the trace is good" "$xvtrace" verify "$work/t.xvt" >/dev/null
 
 # --- A pause that is longer than the recording, on both ends.

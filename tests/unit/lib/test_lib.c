@@ -181,6 +181,142 @@ START_TEST(a_watch_is_called_while_its_flag_is_set_and_ends_the_reading)
 }
 END_TEST
 
+/* -- pauses and epochs --------------------------------------------------------------- */
+
+struct told {
+	unsigned int pauses, epochs, most;
+	struct xvtrace_span last[2]; /* of each kind */
+};
+
+static int tell(void *arg, const struct xvtrace_span *span)
+{
+	struct told *t = arg;
+
+	t->last[span->kind] = *span;
+	t->pauses += span->kind == XVTRACE_PAUSE;
+	t->epochs += span->kind == XVTRACE_EPOCH;
+	return t->pauses + t->epochs == t->most ? -ECANCELED : 0;
+}
+
+static void put_note(struct xvt_trace_writer *w, uint32_t vm, const char *text)
+{
+	const struct xvt_note n = { .vm = vm, .ring = UINT32_MAX };
+
+	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_NOTE, &n, sizeof(n), text, strlen(text)), 0);
+}
+
+/* A trace of these notes, with two machines of one ring, and an event at 100 s. */
+static void make_notes(const char *const *notes, uint32_t vm)
+{
+	const struct xvt_file_info info = { .mult = 1u << 30, .shift = 30 };
+	const struct xvt_event_hdr h = { .id = XVT_ID_USER, .host_ns = 100000000000 };
+	struct xvt_trace_writer *w;
+	struct synth_sink s;
+
+	synth_sink_init(&s);
+	ck_assert_int_eq(xvt_trace_writer_new(&w, &s.sink, &info), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct xvt_vm_info machine = { .vm = i, .name = "m", .clock_hz = 1 };
+		const struct xvt_ring_info ring = { .ring = i, .vm = i, .cpu = i };
+
+		xvt_trace_put(w, XVT_CHUNK_VM, &machine, sizeof(machine), NULL, 0);
+		xvt_trace_put(w, XVT_CHUNK_RING, &ring, sizeof(ring), NULL, 0);
+	}
+	for (; *notes; notes++)
+		put_note(w, vm, *notes);
+	ck_assert_int_eq(xvt_trace_event(w, &h, NULL), 0);
+	ck_assert_int_eq(xvt_trace_writer_finish(w), 0);
+	synth_sink_save(&s, scratch_path("lib.xvt"));
+	synth_sink_fini(&s);
+	open_trace(0);
+}
+
+START_TEST(pauses_are_what_the_notes_say)
+{
+	static const char *const one[] = { "runs, at 1.000000000", "stopped, at 2.500000000",
+					   "runs again after 3.250000000 s, at 5.750000001", NULL };
+	static const char *const open_end[] = { "stopped: paused, at 99.000000000", NULL };
+	static const char *const gone[] = { "stopped, at 2.000000000",
+					    "its VMM has ended, at 4.000000000", NULL };
+	static const char *const odd[] = { "stopped, at 2.5",
+					   "stopped",
+					   "stopped, at 99999999999999999999999.000000000",
+					   "runs again after 9 s, at 3.000000000",
+					   "runs again after 9.000000000, at 3.000000000",
+					   "its VMM has ended, at 4.000000000",
+					   "moved to another VMM, at ",
+					   NULL };
+	struct told t = { 0 };
+
+	make_notes(one, 1);
+	ck_assert_int_eq(xvtrace_spans(trace, tell, &t), 0);
+	ck_assert_uint_eq(t.pauses, 1);
+	ck_assert_uint_eq(t.last[XVTRACE_PAUSE].machine->number, 1);
+	ck_assert_ptr_null(t.last[XVTRACE_PAUSE].ring);
+	ck_assert_uint_eq(t.last[XVTRACE_PAUSE].begin_ns, 2500000001);
+	ck_assert_uint_eq(t.last[XVTRACE_PAUSE].end_ns, 5750000001);
+	make_notes(open_end, 0);
+	ck_assert_int_eq(xvtrace_spans(trace, tell, &t), 0);
+	ck_assert_uint_eq(t.pauses, 2);
+	ck_assert_uint_eq(t.last[XVTRACE_PAUSE].begin_ns, 99000000000);
+	ck_assert_uint_eq(t.last[XVTRACE_PAUSE].end_ns, 100000000000);
+	make_notes(gone, 0);
+	ck_assert_int_eq(xvtrace_spans(trace, tell, &t), 0);
+	ck_assert_uint_eq(t.pauses, 3);
+	ck_assert_uint_eq(t.last[XVTRACE_PAUSE].end_ns, 4000000000);
+	make_notes(one, 7); /* no such machine */
+	ck_assert_int_eq(xvtrace_spans(trace, tell, &t), 0);
+	make_notes(odd, 0);
+	ck_assert_int_eq(xvtrace_spans(trace, tell, &t), 0);
+	ck_assert_uint_eq(t.pauses, 3);
+}
+END_TEST
+
+START_TEST(epochs_are_those_of_the_clocks)
+{
+	struct told t = { 0 };
+
+	ck_assert_int_eq(xvtrace_spans(trace, tell, &t), 0);
+	ck_assert_uint_eq(t.epochs, 4); /* ring 1 has two */
+	ck_assert_uint_eq(t.pauses, 0);
+	ck_assert_uint_eq(t.last[XVTRACE_EPOCH].ring->number, 2);
+	ck_assert_uint_lt(t.last[XVTRACE_EPOCH].begin_ns, t.last[XVTRACE_EPOCH].end_ns);
+	t = (struct told){ .most = 2 };
+	ck_assert_int_eq(xvtrace_spans(trace, tell, &t), -ECANCELED);
+	ck_assert_uint_eq(t.epochs, 2);
+	open_trace(XVTRACE_PART);
+	t = (struct told){ 0 };
+	ck_assert_int_eq(xvtrace_spans(trace, tell, &t), 0);
+	ck_assert_uint_eq(t.epochs, 4);
+}
+END_TEST
+
+START_TEST(marks_of_messages_are_found)
+{
+	struct xvtrace_reader *r = reader_of(0);
+	const struct xvtrace_event *ev;
+	struct xvtrace_message m;
+	size_t found = 0, len;
+
+	while (xvtrace_next(r, &ev) > 0) {
+		const char *text = xvtrace_event_text(ev, 0, &len);
+		char want[64];
+
+		if (!xvtrace_event_message(ev, &m)) {
+			ck_assert_msg(!strstr(text, "xvt-ping send ") || ev->type->fields > 2, "%s",
+				      text);
+			continue;
+		}
+		snprintf(want, sizeof(want), " %s %llu", m.sent ? "send" : "recv",
+			 (unsigned long long)m.number);
+		ck_assert_msg(strstr(text, want), "%s: %s", text, want);
+		found++;
+	}
+	ck_assert_uint_gt(found, 20);
+	xvtrace_reader_free(r);
+}
+END_TEST
+
 /* Number of events, and a check of each. */
 static size_t count(struct xvtrace_reader *r, const char *machine, int cpu, uint64_t from_ns,
 		    uint64_t to_ns)
@@ -516,7 +652,13 @@ Suite *lib_suite(void)
 	tcase_add_test(t, machines_and_rings_are_those_of_the_trace);
 	tcase_add_test(t, choices_are_made_before_the_first_event);
 	tcase_add_test(t, an_end_and_an_error_are_final);
+	tcase_add_test(t, pauses_are_what_the_notes_say);
+	tcase_add_test(t, epochs_are_those_of_the_clocks);
+	tcase_add_test(t, marks_of_messages_are_found);
 	tcase_add_test(t, a_watch_is_called_while_its_flag_is_set_and_ends_the_reading);
+	tcase_add_test(t, pauses_are_what_the_notes_say);
+	tcase_add_test(t, epochs_are_those_of_the_clocks);
+	tcase_add_test(t, marks_of_messages_are_found);
 	tcase_add_test(t, a_watch_is_called_while_its_flag_is_set_and_ends_the_reading);
 	tcase_add_test(t, a_reader_gives_what_was_chosen);
 	tcase_add_test(t, two_readers_of_a_trace_do_not_disturb_each_other);
