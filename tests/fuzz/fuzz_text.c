@@ -25,12 +25,15 @@ static const struct xvt_command *const commands[] = {
 /* Words are lines. Parsed only: what a command then does is up to the other targets. */
 static void options(const struct xvt_command *cmd, char *text)
 {
-	static char parsed[64u << 10] __attribute__((aligned(16))); /* more than any command has */
+	static char parsed[256u << 10] __attribute__((aligned(16)));
 	char *argv[ARGS_MAX + 2] = { (char *)cmd->name };
 	int argc = 1, first, rest;
 
 	for (char *word = strtok(text, "\n"); word && argc <= ARGS_MAX; word = strtok(NULL, "\n"))
 		argv[argc++] = word;
+	for (const struct xvt_opt *o = cmd->opts; o->name; o++)
+		if (o->offset + sizeof(struct xvt_opt_list) > sizeof(parsed))
+			fuzz_finding("%s has more options than this target has room", cmd->name);
 	memset(parsed, 0, sizeof(parsed));
 	first = xvt_opt_parse(cmd, argc, argv, parsed, &rest);
 	if (first > argc || (first >= 0 && (rest < first || rest > argc)))
