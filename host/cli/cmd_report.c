@@ -99,6 +99,10 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		return status;
 	if (!opts.no_pager)
 		xvt_pager_begin();
+	if (opts.bound && !opts.select.reclock && !opts.select.quiet &&
+	    xvtrace_info(x.trace)->ended)
+		xvt_note("bounds are those of the recording; --reclock makes them smaller, and "
+			 "takes a third more time");
 	x.first_ns = xvtrace_info(x.trace)->first_ns;
 	err = xvt_out_open(&out, "-");
 	if (!err)

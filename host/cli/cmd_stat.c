@@ -221,6 +221,23 @@ static void put_ring(struct xvt_out *o, const struct stat *s, unsigned int ring)
 	xvt_out_char(o, '\n');
 }
 
+#define WIDE_NS 10000u /* bounds of a guest whose clock is known by its formula are smaller */
+
+/* Print the offer of smaller bounds, if a machine has wide ones and the recording is whole. */
+static void put_offer(struct xvt_out *o, const struct stat *s)
+{
+	uint64_t most = 0;
+
+	for (unsigned int vm = 0; vm < s->info->machines; vm++) {
+		const struct xvtrace_machine_stat *sum = xvtrace_stat_machine(s->stat, vm);
+
+		if (sum && sum->bound_ns_max < XVTRACE_NO_BOUND && sum->bound_ns_max > most)
+			most = sum->bound_ns_max;
+	}
+	if (s->info->ended && most > WIDE_NS)
+		xvt_out_str(o, "report --reclock makes these bounds smaller\n");
+}
+
 /* How well the times of a machine's events are known. */
 static void put_bound(struct xvt_out *o, const struct stat *s, const struct xvtrace_machine *m)
 {
@@ -269,6 +286,7 @@ static int print_text(const struct stat *s, struct xvt_out *o)
 	for (unsigned int vm = 0; vm < s->info->machines; vm++)
 		if (xvtrace_machine(s->trace, vm))
 			put_bound(o, s, xvtrace_machine(s->trace, vm));
+	put_offer(o, s);
 	xvt_out_printf(o, "order violations: %llu\n",
 		       (unsigned long long)s->stat->order_violations);
 	if (s->info->clock_lines > 1) {

@@ -21,16 +21,28 @@ struct lane {
 	uint64_t now_ns; /* its new time */
 };
 
-/* An event in the heap. */
+/* An event that waits. */
 struct waiting {
-	uint64_t number; /* position in the order of reading */
-	uint32_t vm;
-	uint32_t ring;
+	struct waiting *next_free;
+	uint32_t size; /* of the block, bytes */
 	uint64_t chunk_seq;
 	uint64_t bound_ns;	  /* with bounds */
 	struct xvt_event_hdr hdr; /* with the new time; the payload follows */
 };
 XVT_ASSERT(sizeof(struct waiting) % 8 == 0, "payloads are aligned");
+
+/* Blocks of waiting events are used again; those of a size have a list. */
+#define BLOCK_STEP 128u
+#define BLOCKS	   8u
+
+/* What the order of events is decided by lies in the heap itself, one beside the other. */
+struct entry {
+	uint64_t ns;
+	uint32_t vm;
+	uint32_t ring;
+	uint64_t number; /* position in the order of reading */
+	struct waiting *event;
+};
 
 struct xvt_reclock {
 	struct xvt_trace *t;
@@ -45,10 +57,11 @@ struct xvt_reclock {
 	bool in_done;
 	uint64_t in_ns; /* recorded time of the last event that was read */
 	uint64_t read;
-	struct waiting **heap;
+	struct entry *heap;
 	size_t count;
 	size_t room;
-	struct waiting *out; /* the event that the last call returned */
+	struct waiting *blocks[BLOCKS]; /* free ones of up to (i + 1) * BLOCK_STEP bytes */
+	struct waiting *out;		/* the event that the last call returned */
 };
 
 /* -- one event's time --------------------------------------------------------------- */
@@ -73,7 +86,7 @@ static uint64_t till_border(const struct xvt_reclock_ring *r, size_t e, uint64_t
 static bool unconfirmed(const struct xvt_reclock_ring *r, size_t e, const struct xvt_event_hdr *h,
 			uint64_t *ns)
 {
-	const struct xvt_reclock_epoch *epoch = &r->epochs[e];
+	struct xvt_reclock_epoch *epoch = &r->epochs[e];
 	size_t n = epoch->end;
 
 	while (n > epoch->first + 1 && r->nodes[n - 1].guest > h->guest_clock)
@@ -196,10 +209,10 @@ static uint64_t place(struct xvt_reclock *rc, const struct xvt_event_hdr *h)
 
 /* -- in order again ----------------------------------------------------------------- */
 
-static bool before(const struct waiting *a, const struct waiting *b)
+static bool before(const struct entry *a, const struct entry *b)
 {
-	if (a->hdr.host_ns != b->hdr.host_ns)
-		return a->hdr.host_ns < b->hdr.host_ns;
+	if (a->ns != b->ns)
+		return a->ns < b->ns;
 	if (a->vm != b->vm)
 		return a->vm < b->vm;
 	if (a->ring != b->ring)
@@ -207,24 +220,25 @@ static bool before(const struct waiting *a, const struct waiting *b)
 	return a->number < b->number;
 }
 
-static int push(struct xvt_reclock *rc, struct waiting *w)
+static int push(struct xvt_reclock *rc, const struct entry *e)
 {
 	size_t i = rc->count;
 
 	if (xvt_grow(&rc->heap, &rc->room, rc->count + 1, sizeof(*rc->heap)))
 		return -ENOMEM;
 	rc->count++;
-	while (i && before(w, rc->heap[(i - 1) / 2])) {
+	while (i && before(e, &rc->heap[(i - 1) / 2])) {
 		rc->heap[i] = rc->heap[(i - 1) / 2];
 		i = (i - 1) / 2;
 	}
-	rc->heap[i] = w;
+	rc->heap[i] = *e;
 	return 0;
 }
 
 static struct waiting *pop(struct xvt_reclock *rc)
 {
-	struct waiting *top = rc->heap[0], *moving = rc->heap[--rc->count];
+	struct waiting *top = rc->heap[0].event;
+	const struct entry moving = rc->heap[--rc->count];
 	size_t i = 0;
 
 	for (;;) {
@@ -232,9 +246,9 @@ static struct waiting *pop(struct xvt_reclock *rc)
 
 		if (child >= rc->count)
 			break;
-		if (child + 1 < rc->count && before(rc->heap[child + 1], rc->heap[child]))
+		if (child + 1 < rc->count && before(&rc->heap[child + 1], &rc->heap[child]))
 			child++;
-		if (!before(rc->heap[child], moving))
+		if (!before(&rc->heap[child], &moving))
 			break;
 		rc->heap[i] = rc->heap[child];
 		i = child;
@@ -243,23 +257,58 @@ static struct waiting *pop(struct xvt_reclock *rc)
 	return top;
 }
 
+/* Room for an event of that length. NULL: out of memory. */
+static struct waiting *get_block(struct xvt_reclock *rc, uint32_t len)
+{
+	uint32_t size = (uint32_t)sizeof(struct waiting) + len, list = (size - 1) / BLOCK_STEP;
+	struct waiting *w;
+
+	if (list < BLOCKS) {
+		w = rc->blocks[list];
+		size = (list + 1) * BLOCK_STEP;
+		if (w) {
+			rc->blocks[list] = w->next_free;
+			return w;
+		}
+	}
+	w = malloc(size);
+	if (w)
+		w->size = size;
+	return w;
+}
+
+static void put_block(struct xvt_reclock *rc, struct waiting *w)
+{
+	uint32_t list;
+
+	if (!w)
+		return;
+	list = (w->size - 1) / BLOCK_STEP;
+	if (list >= BLOCKS) {
+		free(w);
+		return;
+	}
+	w->next_free = rc->blocks[list];
+	rc->blocks[list] = w;
+}
+
 static int take(struct xvt_reclock *rc, const struct xvt_event *ev)
 {
-	struct waiting *w = malloc(sizeof(*w) + ev->hdr->len);
+	struct waiting *w = get_block(rc, ev->hdr->len);
+	struct entry e = { .ring = xvt_event_ring(ev), .number = rc->read++, .event = w };
 	int err;
 
 	if (!w)
 		return -ENOMEM;
-	w->number = rc->read++;
-	w->ring = xvt_event_ring(ev);
-	w->vm = xvt_ring_vm(rc->t, w->ring);
 	w->chunk_seq = ev->chunk_seq;
 	w->hdr = *ev->hdr;
 	w->hdr.host_ns = place(rc, ev->hdr);
 	w->bound_ns = rc->bounds ? bound_of(rc, ev->hdr, w->hdr.host_ns) : XVT_NO_BOUND;
 	memcpy(w + 1, ev->payload, ev->hdr->len);
 	rc->in_ns = ev->hdr->host_ns;
-	err = push(rc, w);
+	e.ns = w->hdr.host_ns;
+	e.vm = xvt_ring_vm(rc->t, e.ring);
+	err = push(rc, &e);
 	if (err)
 		free(w);
 	return err;
@@ -274,13 +323,13 @@ static bool top_is_next(const struct xvt_reclock *rc)
 		return true;
 	if (!rc->count)
 		return false;
-	ns = rc->heap[0]->hdr.host_ns;
+	ns = rc->heap[0].ns;
 	return rc->in_ns > ns && rc->in_ns - ns > rc->reach_ns;
 }
 
 int xvt_reclock_next(struct xvt_reclock *rc, struct xvt_event *ev)
 {
-	free(rc->out);
+	put_block(rc, rc->out);
 	rc->out = NULL;
 	for (;;) {
 		int got;
@@ -292,7 +341,7 @@ int xvt_reclock_next(struct xvt_reclock *rc, struct xvt_event *ev)
 			if (rc->out->hdr.host_ns >= rc->from_ns &&
 			    rc->out->hdr.host_ns <= rc->to_ns)
 				break;
-			free(rc->out);
+			put_block(rc, rc->out);
 			rc->out = NULL;
 			continue;
 		}
@@ -350,7 +399,15 @@ void xvt_reclock_free(struct xvt_reclock *rc)
 	if (!rc)
 		return;
 	while (rc->count)
-		free(rc->heap[--rc->count]);
+		free(rc->heap[--rc->count].event);
+	for (size_t i = 0; i < BLOCKS; i++) {
+		while (rc->blocks[i]) {
+			struct waiting *w = rc->blocks[i];
+
+			rc->blocks[i] = w->next_free;
+			free(w);
+		}
+	}
 	free(rc->heap);
 	free(rc->out);
 	free(rc->lanes);

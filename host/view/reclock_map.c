@@ -130,11 +130,25 @@ static uint64_t on_line(uint64_t guest, uint64_t guest_a, uint64_t ns_a, uint64_
 	return ns_a + xvt_u64_scale(guest - guest_a, ns_b - ns_a, guest_b - guest_a);
 }
 
-uint64_t xvt_reclock_recorded_at(const struct xvt_reclock_ring *r,
-				 const struct xvt_reclock_epoch *e, uint64_t guest)
+/* Number of elements, of `size` bytes and sorted, whose key is at most `limit`; keys: that of the
+ * first one. *last is the result of the last call, which is mostly the one of this call, too. */
+static size_t count_near(const uint64_t *keys, size_t count, size_t size, uint64_t limit,
+			 size_t *last)
+{
+	const uint8_t *at = (const uint8_t *)keys + *last * size;
+
+	if ((*last && *(const uint64_t *)(at - size) > limit) ||
+	    (*last < count && *(const uint64_t *)at <= limit))
+		*last = xvt_count_to(keys, count, size, 0, limit);
+	return *last;
+}
+
+uint64_t xvt_reclock_recorded_at(const struct xvt_reclock_ring *r, struct xvt_reclock_epoch *e,
+				 uint64_t guest)
 {
 	const struct xvt_clock_node *first = &r->nodes[e->first], *a;
-	const size_t n = XVT_COUNT_TO(first, e->end - e->first, guest, guest);
+	const size_t n =
+		count_near(&first->guest, e->end - e->first, sizeof(*first), guest, &e->nodes_to);
 
 	a = &first[n ? n - 1 : 0];
 	if (guest <= a->guest || n == e->end - e->first)
@@ -142,11 +156,12 @@ uint64_t xvt_reclock_recorded_at(const struct xvt_reclock_ring *r,
 	return on_line(guest, a->guest, a->host_ns, a[1].guest, a[1].host_ns);
 }
 
-uint64_t xvt_reclock_new_at(const struct xvt_reclock_ring *r, const struct xvt_reclock_epoch *e,
+uint64_t xvt_reclock_new_at(const struct xvt_reclock_ring *r, struct xvt_reclock_epoch *e,
 			    uint64_t guest)
 {
 	const struct xvt_reclock_knot *first = &r->knots[e->knot_first], *a;
-	const size_t n = XVT_COUNT_TO(first, e->knot_end - e->knot_first, guest, guest);
+	const size_t n = count_near(&first->guest, e->knot_end - e->knot_first, sizeof(*first),
+				    guest, &e->knots_to);
 
 	a = &first[n ? n - 1 : 0];
 	if (guest <= a->guest || n == e->knot_end - e->knot_first)
@@ -154,11 +169,12 @@ uint64_t xvt_reclock_new_at(const struct xvt_reclock_ring *r, const struct xvt_r
 	return on_line(guest, a->guest, a->host_ns, a[1].guest, a[1].host_ns);
 }
 
-uint64_t xvt_reclock_bound_at(const struct xvt_reclock_ring *r, const struct xvt_reclock_epoch *e,
+uint64_t xvt_reclock_bound_at(const struct xvt_reclock_ring *r, struct xvt_reclock_epoch *e,
 			      uint64_t guest, uint64_t ns)
 {
 	const struct xvt_reclock_knot *first = &r->knots[e->knot_first], *a;
-	const size_t n = XVT_COUNT_TO(first, e->knot_end - e->knot_first, guest, guest);
+	const size_t n = count_near(&first->guest, e->knot_end - e->knot_first, sizeof(*first),
+				    guest, &e->knots_to);
 
 	if (!n || n == e->knot_end - e->knot_first)
 		return UINT64_MAX;
@@ -181,7 +197,7 @@ struct piece {
 struct work {
 	const struct xvt_trace *t;
 	const struct xvt_reclock_ring *r;
-	const struct xvt_reclock_epoch *e;
+	struct xvt_reclock_epoch *e;
 	struct xvt_clock_fit fit;
 	uint64_t guest0;   /* origin of the fit: guest's clock */
 	uint64_t clock0;   /* origin of the fit: host's clock */

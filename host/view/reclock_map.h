@@ -28,6 +28,10 @@ struct xvt_reclock_epoch {
 	size_t knot_end;
 	bool line; /* a constant rate fits all samples; see fit.h */
 	bool gain; /* the host's rate with gains fits all samples */
+	/* Of the last value that was looked up: the number of nodes and of knots at or before it.
+	 */
+	size_t nodes_to;
+	size_t knots_to;
 };
 
 struct xvt_reclock_ring {
@@ -50,12 +54,12 @@ void xvt_reclock_maps_free(struct xvt_reclock_ring *rings, uint32_t count);
 
 /* Host time in ns by the recorded or the new map of one epoch; beyond the epoch's ends at the
  * nominal rate. */
-uint64_t xvt_reclock_recorded_at(const struct xvt_reclock_ring *r,
-				 const struct xvt_reclock_epoch *e, uint64_t guest);
-uint64_t xvt_reclock_new_at(const struct xvt_reclock_ring *r, const struct xvt_reclock_epoch *e,
+uint64_t xvt_reclock_recorded_at(const struct xvt_reclock_ring *r, struct xvt_reclock_epoch *e,
+				 uint64_t guest);
+uint64_t xvt_reclock_new_at(const struct xvt_reclock_ring *r, struct xvt_reclock_epoch *e,
 			    uint64_t guest);
 /* The bound of the new map there, if it gives the host time `ns` of this value; else UINT64_MAX. */
-uint64_t xvt_reclock_bound_at(const struct xvt_reclock_ring *r, const struct xvt_reclock_epoch *e,
+uint64_t xvt_reclock_bound_at(const struct xvt_reclock_ring *r, struct xvt_reclock_epoch *e,
 			      uint64_t guest, uint64_t ns);
 /* Host time in ns, extrapolated from one node at the nominal rate. */
 uint64_t xvt_reclock_extrapolate(const struct xvt_reclock_ring *r, const struct xvt_clock_node *n,

@@ -41,7 +41,9 @@ us() {
 		n = v + 0; if (v ~ /ms$/) n *= 1000; else if (v !~ /us$/) n *= 1000000; if (n > most) most = n }
 		END { print most }' "$1"
 }
-"$xvtrace" report --no-task --bound "$work/t.xvt" >"$work/b.before"
+"$xvtrace" report --no-task --bound "$work/t.xvt" >"$work/b.before" 2>"$work/err"
+check "--bound offers --reclock, in one line" eval '[ "$(wc -l <"$work/err")" -eq 1 ] && grep -q "^xvtrace: note: .*--reclock makes them smaller" "$work/err"'
+check "so does stat, where bounds are wide" eval '"$xvtrace" stat "$work/t.xvt" | grep -q "^report --reclock makes"'
 "$xvtrace" report -q --bound --reclock "$work/t.xvt" >"$work/b.after"
 before=$(us "$work/b.before") after=$(us "$work/b.after")
 echo "    greatest bound: $before us, with --reclock $after us"
