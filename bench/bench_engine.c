@@ -117,13 +117,26 @@ static struct guests_layout layout_of(uint32_t rings, enum guests_order order, u
 				       .payload = PAYLOAD };
 }
 
-static int start(struct engine *e, const char *path, const struct guests_layout *layout, bool reads)
+/* The options of xvtrace-record(1) that the engine runs with. */
+enum way {
+	WAY_USUAL,
+	WAY_IO_URING, /* --drain io_uring */
+	WAY_LATER,    /* --order later */
+	WAYS,
+};
+
+static const char *const way_names[] = { "usual", "io_uring", "later" };
+
+static int start(struct engine *e, const char *path, const struct guests_layout *layout,
+		 enum way way)
 {
 	struct xvt_session_options opt = { .mode = XVT_ENABLE_STOP,
 					   .join_timeout_ns = JOIN_S * SECOND,
 					   .stall_timeout_ns = 60 * SECOND,
 					   .memory_bytes = MEMORY_BYTES,
-					   .drain_reads = reads,
+					   .drain_reads = way == WAY_IO_URING,
+					   .order = way == WAY_LATER ? XVT_ORDER_LATER
+								     : XVT_ORDER_NOW,
 					   .note = note };
 	uint64_t memory = (uint64_t)layout->vms * layout->rings * MEMORY_RING;
 	uint64_t wall, cpu;
@@ -166,7 +179,7 @@ static void stop(struct engine *e)
 struct result {
 	uint32_t rings;
 	enum guests_order order;
-	bool reads; /* as record --drain io_uring */
+	enum way way;
 	uint64_t events;
 	uint64_t lost;
 	double cpu_ns; /* an event */
@@ -196,7 +209,7 @@ static int measure(const char *path, struct result *r, uint64_t events)
 	const struct guests_layout layout = layout_of(r->rings, r->order, events);
 	struct engine e = { 0 };
 	int rounds = r->rings > MANY_RINGS ? ROUNDS_MANY : ROUNDS;
-	int round, err = start(&e, path, &layout, r->reads);
+	int round, err = start(&e, path, &layout, r->way);
 	const uint64_t begun = err ? 0 : xvt_trace_bytes(e.session->trace);
 	uint64_t bytes;
 
@@ -230,10 +243,10 @@ static int measure(const char *path, struct result *r, uint64_t events)
 
 static void print_row(const struct result *r)
 {
-	printf("%6u rings %-11s %s%6.1f ns of CPU an event, %6.1f M events/s, %4.1f bytes; "
+	printf("%6u rings %-11s %-8s %6.1f ns of CPU an event, %6.1f M events/s, %4.1f bytes; "
 	       "%6.1f ns wall; %" PRIu64 " lost; began in %.2f s, %.1f us of CPU a ring\n",
-	       r->rings, order_names[r->order], r->reads ? "by io_uring " : "", r->cpu_ns,
-	       1e3 / r->cpu_ns, r->bytes, r->wall_ns, r->lost, r->join_s, r->join_us);
+	       r->rings, order_names[r->order], way_names[r->way], r->cpu_ns, 1e3 / r->cpu_ns,
+	       r->bytes, r->wall_ns, r->lost, r->join_s, r->join_us);
 	fflush(stdout);
 }
 
@@ -300,16 +313,17 @@ static const uint32_t idle_rings[] = { 1024, 4096 };
 static const struct line {
 	uint32_t rings;
 	enum guests_order order;
-	bool reads;
+	enum way way;
 } lines[] = {
-	{ 4, GUESTS_INTERLEAVED, false },     { 4, GUESTS_BURSTS, false },
-	{ 64, GUESTS_INTERLEAVED, false },    { 64, GUESTS_INTERLEAVED, true },
-	{ 64, GUESTS_BURSTS, false },	      { 64, GUESTS_BURSTS, true },
-	{ 512, GUESTS_INTERLEAVED, false },   { 512, GUESTS_BURSTS, false },
-	{ 1024, GUESTS_INTERLEAVED, false },  { 1024, GUESTS_BURSTS, false },
-	{ 1024, GUESTS_SKEWED, false },	      { 1024, GUESTS_FEW, false },
-	{ 4096, GUESTS_INTERLEAVED, false },  { 4096, GUESTS_BURSTS, false },
-	{ 16384, GUESTS_INTERLEAVED, false }, { 65536, GUESTS_INTERLEAVED, false },
+	{ 4, GUESTS_INTERLEAVED, WAY_USUAL },	  { 4, GUESTS_BURSTS, WAY_USUAL },
+	{ 4, GUESTS_INTERLEAVED, WAY_LATER },	  { 64, GUESTS_INTERLEAVED, WAY_USUAL },
+	{ 64, GUESTS_INTERLEAVED, WAY_IO_URING }, { 64, GUESTS_BURSTS, WAY_USUAL },
+	{ 64, GUESTS_BURSTS, WAY_IO_URING },	  { 512, GUESTS_INTERLEAVED, WAY_USUAL },
+	{ 512, GUESTS_BURSTS, WAY_USUAL },	  { 512, GUESTS_INTERLEAVED, WAY_LATER },
+	{ 1024, GUESTS_INTERLEAVED, WAY_USUAL },  { 1024, GUESTS_BURSTS, WAY_USUAL },
+	{ 1024, GUESTS_SKEWED, WAY_USUAL },	  { 1024, GUESTS_FEW, WAY_USUAL },
+	{ 4096, GUESTS_INTERLEAVED, WAY_USUAL },  { 4096, GUESTS_BURSTS, WAY_USUAL },
+	{ 16384, GUESTS_INTERLEAVED, WAY_USUAL }, { 65536, GUESTS_INTERLEAVED, WAY_USUAL },
 };
 
 static void bench_merges(FILE *json)
@@ -342,7 +356,7 @@ static void bench_merges(FILE *json)
  */
 static int bench_line(FILE *json, const char *trace, const struct line *line, const char *comma)
 {
-	struct result r = { .rings = line->rings, .order = line->order, .reads = line->reads };
+	struct result r = { .rings = line->rings, .order = line->order, .way = line->way };
 	const uint32_t sources = r.rings < 64 ? 8 : 512;
 	double before = merge_limit(sources, r.order == GUESTS_BURSTS, MERGE_RECORDS), after;
 	int err = measure(trace, &r, events_of(r.rings));
@@ -357,12 +371,12 @@ static int bench_line(FILE *json, const char *trace, const struct line *line, co
 	       sources, before / 1e6);
 	fflush(stdout);
 	fprintf(json,
-		"%s{\"rings\":%u,\"order\":\"%s\",\"drain\":\"%s\",\"events_per_s\":%.0f,"
+		"%s{\"rings\":%u,\"order\":\"%s\",\"way\":\"%s\",\"events_per_s\":%.0f,"
 		"\"cpu_ns\":%.2f,\"wall_ns\":%.2f,\"bytes_per_s\":%.0f,\"part_of_merge\":%.3f,"
 		"\"lost\":%" PRIu64 ",\"join_s\":%.3f,\"join_ring_us\":%.1f}",
-		comma, r.rings, order_names[r.order], r.reads ? "io_uring" : "mapped",
-		1e9 / r.cpu_ns, r.cpu_ns, r.wall_ns, r.bytes * 1e9 / r.cpu_ns,
-		1e9 / r.cpu_ns / before, r.lost, r.join_s, r.join_us);
+		comma, r.rings, order_names[r.order], way_names[r.way], 1e9 / r.cpu_ns, r.cpu_ns,
+		r.wall_ns, r.bytes * 1e9 / r.cpu_ns, 1e9 / r.cpu_ns / before, r.lost, r.join_s,
+		r.join_us);
 	return 0;
 }
 
@@ -416,8 +430,10 @@ int main(int argc, char **argv)
 	} else if (argc > 3 && order_of(argv[3]) < GUESTS_ORDERS) {
 		struct result r = { .rings = (uint32_t)atoi(argv[2]), .order = order_of(argv[3]) };
 
-		r.reads = argc > 5 && !strcmp(argv[5], "io_uring");
-
+		while (argc > 5 && r.way < WAYS && strcmp(argv[5], way_names[r.way]))
+			r.way++;
+		if (r.way == WAYS)
+			r.way = WAY_USUAL;
 		err = measure(argv[1], &r,
 			      argc > 4 ? strtoull(argv[4], NULL, 0) : events_of(r.rings));
 		if (!err)
@@ -425,7 +441,7 @@ int main(int argc, char **argv)
 	} else {
 		fprintf(stderr, "usage: bench_engine TRACE JSON | TRACE RINGS "
 				"interleaved|bursts|skewed|few|idle "
-				"[EVENTS [io_uring]]\n");
+				"[EVENTS [usual|io_uring|later]]\n");
 		return 2;
 	}
 	if (err)

@@ -38,6 +38,7 @@ struct record_options {
 	struct xvt_host_event_options host;
 	const char *mode;
 	const char *drain;
+	const char *order;
 	const char *clock_page;
 	uint64_t join_timeout_ns;
 	uint64_t stall_timeout_ns;
@@ -86,6 +87,9 @@ static const struct xvt_opt options[] = {
 	  "what a full ring drops: what is new (default) or what is old"),
 	O(drain, "drain", 0, XVT_OPT_STRING, "mapped|io_uring",
 	  "how data leaves a ring: copied from the mapping (default), or read by io_uring"),
+	O(order, "order", 0, XVT_OPT_STRING, "auto|now|later",
+	  "when rings are merged: while recording, but by the readers of the trace for what comes "
+	  "too fast (default); always while recording; always by the readers"),
 	O(clock_page, "clock-page", 0, XVT_OPT_STRING, "DIR",
 	  "make DIR/NAME.RING, from which this host's programs read each vCPU's time"),
 	O(duration_ns, "duration", 0, XVT_OPT_SECONDS, "SEC", "stop after this long"),
@@ -444,6 +448,21 @@ static int drain_by(const char *text, bool *reads)
 	return text && !*reads && strcmp(text, "mapped") ? -EINVAL : 0;
 }
 
+static int order_when(const char *text, enum xvt_order_when *when)
+{
+	static const char *const names[] = {
+		[XVT_ORDER_AUTO] = "auto", [XVT_ORDER_NOW] = "now", [XVT_ORDER_LATER] = "later"
+	};
+
+	for (int i = XVT_ORDER_AUTO; text && i <= XVT_ORDER_LATER; i++) {
+		if (strcmp(text, names[i]) == 0) {
+			*when = (enum xvt_order_when)i;
+			return 0;
+		}
+	}
+	return text ? -EINVAL : 0;
+}
+
 /* Make the request that the guests read: a line "+SYS:EVENT" for each -e. */
 static int event_request(const struct xvt_opt_list *events, char *text, size_t size)
 {
@@ -479,6 +498,8 @@ static int check_options(const struct record_options *opt, struct xvt_session_op
 		xvt_error(opt->mode, "--mode is stop or overwrite");
 	else if (drain_by(opt->drain, &so->drain_reads))
 		xvt_error(opt->drain, "--drain is mapped or io_uring");
+	else if (order_when(opt->order, &so->order))
+		xvt_error(opt->order, "--order is auto, now or later");
 	else if (opt->compress > XVT_COMPRESS_LEVEL_MAX)
 		xvt_error("--compress", "a level is 1 (quick) to %u (small)",
 			  XVT_COMPRESS_LEVEL_MAX);

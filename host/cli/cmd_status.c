@@ -340,6 +340,15 @@ static void put_pressure(struct xvt_out *o, const struct answer *a)
 			       number(a->lines[i], "memory_limit_bytes") >> 10);
 		before = "; ";
 	}
+	for (i = 1; i < a->n; i++) {
+		if (!is_true(a->lines[i], "loose"))
+			continue;
+		xvt_out_str(o, before);
+		xvt_out_str(o, "events of ");
+		put_text(o, text(a->lines[i], "name"));
+		xvt_out_str(o, " are put in order by what reads the trace");
+		before = "; ";
+	}
 	if (before[0] == ';')
 		xvt_out_char(o, '\n');
 }

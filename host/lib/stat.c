@@ -19,6 +19,7 @@ struct ring {
 	uint64_t guess_ns_max;	  /* error bound of unconfirmed events */
 	uint64_t run;		  /* number of the last events whose bound is run_ns */
 	uint64_t run_ns;
+	uint64_t last_loose_ns; /* time of the newest event in a LOOSE chunk */
 };
 
 struct stat {
@@ -118,8 +119,21 @@ static int add_time(struct stat *s, uint32_t ring, const struct xvt_event_hdr *h
 	return err;
 }
 
+/* Counts an event that is earlier than the one before it in its lane; LATE has no order, and LOOSE
+ * one for each ring. */
+static void check_order(struct stat *s, struct ring *r, const struct xvt_event_hdr *h, bool loose)
+{
+	uint64_t *last_ns = loose ? &r->last_loose_ns : &s->last_main_ns;
+
+	if (h->ring_flags & XVT_EVENT_F_LATE)
+		return;
+	s->pub.order_violations += h->host_ns < *last_ns;
+	*last_ns = h->host_ns;
+}
+
 /* Returns 0 or -ENOMEM. */
-static int add_event(struct stat *s, const struct xvt_event_hdr *h, const uint8_t *payload)
+static int add_event(struct stat *s, const struct xvt_event_hdr *h, const uint8_t *payload,
+		     bool loose)
 {
 	uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
 	uint32_t f = h->ring_flags;
@@ -130,10 +144,7 @@ static int add_event(struct stat *s, const struct xvt_event_hdr *h, const uint8_
 	ring = ring < s->ring_count ? ring : s->ring_count;
 	r = &s->rings[ring];
 	c = &r->pub.counts;
-	if (!(f & XVT_EVENT_F_LATE)) {
-		s->pub.order_violations += h->host_ns < s->last_main_ns;
-		s->last_main_ns = h->host_ns;
-	}
+	check_order(s, r, h, loose);
 	if (!xvt_is_event(h)) {
 		struct xvt_lost lost;
 
@@ -163,15 +174,16 @@ static int add_event(struct stat *s, const struct xvt_event_hdr *h, const uint8_
 	return err;
 }
 
-static int add_events(struct stat *s, const struct xvt_chunk_buf *b, uint64_t seq)
+static int add_events(struct stat *s, const struct xvt_chunk_buf *b,
+		      const struct xvt_chunk_ref *ref)
 {
 	struct xvt_event ev;
-	int got = xvt_events_begin(&s->it, &s->raws.base, b, seq), err = 0;
+	int got = xvt_events_begin(&s->it, &s->raws.base, b, ref->seq), err = 0;
 
 	if (got)
 		return got;
 	while (!err && (got = xvt_events_next(&s->it, &ev)) > 0)
-		err = add_event(s, ev.hdr, ev.payload);
+		err = add_event(s, ev.hdr, ev.payload, ref->type == XVT_CHUNK_LOOSE);
 	return err ? err : got;
 }
 
@@ -187,7 +199,8 @@ static void add_note(struct stat *s, const struct xvt_chunk_buf *b)
 
 static int walk(struct stat *s)
 {
-	const uint32_t types = 1u << XVT_CHUNK_ORDER | 1u << XVT_CHUNK_LATE | 1u << XVT_CHUNK_NOTE;
+	const uint32_t types = 1u << XVT_CHUNK_ORDER | 1u << XVT_CHUNK_LATE |
+			       1u << XVT_CHUNK_LOOSE | 1u << XVT_CHUNK_NOTE;
 	struct xvt_chunk_buf b = { 0 };
 	int err = 0, more;
 
@@ -200,7 +213,7 @@ static int walk(struct stat *s)
 		} else if (ref->type == XVT_CHUNK_NOTE) {
 			add_note(s, &b);
 		} else {
-			err = add_events(s, &b, ref->seq);
+			err = add_events(s, &b, ref);
 			if (err == -EBADMSG)
 				xvt_trace_note_damage(s->t, ref->offset, ref->len,
 						      "an event reaches past its chunk");

@@ -22,11 +22,23 @@
 #define WINDOW_NS     (1u << 17)
 #define WINDOW_NS_MAX (1u << 22)
 #define WINDOW_NS_MIN 64u
+/* A slice of the loose lane: what a reader holds at a time. */
+#define SLICE_BYTES   (4u << 20)
+#define SLICE_NS      (1u << 20)
+#define SLICE_NS_MAX  (1u << 30)
 #define RADIX_BITS    11u
+/* Time from the first to the last record of a window: a key holds no more. */
+#define SPAN_NS	      (1ull << (63 - XVT_WINDOW_BITS))
 #define FEW	      48u /* with at most so many keys an insertion sort is quicker */
 #define RUNS_MAX      (1u << XVT_WINDOW_BITS)
 /* most runs of a window, plus two for each ring: a guest can make each record a run */
 #define RUNS	      16384u
+
+/* A time `ns` later; UINT64_MAX is the end of time. */
+static uint64_t later(uint64_t time_ns, uint64_t ns)
+{
+	return time_ns > UINT64_MAX - ns ? UINT64_MAX : time_ns + ns;
+}
 
 void xvt_merge_init(struct xvt_merge *m, const struct xvt_merge_ops *ops, void *arg)
 {
@@ -35,6 +47,7 @@ void xvt_merge_init(struct xvt_merge *m, const struct xvt_merge_ops *ops, void *
 	m->arg = arg;
 	m->limit_ns = m->rest_ns = UINT64_MAX;
 	m->window_ns = WINDOW_NS;
+	m->slice_ns = SLICE_NS;
 	m->target = TARGET;
 	m->most = MOST;
 }
@@ -431,7 +444,9 @@ static void settle(struct xvt_merge *m)
 /* Emits the window. None of its records is older than one already emitted. */
 static void put_window(struct xvt_merge *m)
 {
-	struct xvt_window w = { m->keys, m->nr_keys, m->runs, m->nr_runs, m->base_ns, 0 };
+	struct xvt_window w = {
+		m->keys, m->nr_keys, m->runs, m->nr_runs, m->base_ns, XVT_LANE_MAIN
+	};
 
 	if (!m->nr_keys)
 		return;
@@ -445,34 +460,39 @@ static void put_window(struct xvt_merge *m)
 	settle(m);
 }
 
-/*
- * Emits a ring's records that are older than one already emitted: the late lane, flagged and
- * counted. Records older than the attach (BACKLOG) are not counted as late; their order is not
- * promised.
- */
-static void put_late(struct xvt_merge *m, size_t order)
+/* Fills a window with the run's records before end_ns. */
+static void take_part(struct xvt_merge *m, struct xvt_run *run, uint64_t end_ns,
+		      struct xvt_window *w)
 {
-	const uint64_t passed = m->last_ns > m->watermark ? m->last_ns : m->watermark;
-	const uint64_t end = end_of(m);
+	const uint64_t span_end = later(w->base_ns, SPAN_NS);
+
+	if (span_end < end_ns)
+		end_ns = span_end;
+	while (run->taken < run->count && run->ns[run->taken] < end_ns)
+		m->keys[w->count++] = (run->ns[run->taken++] - w->base_ns) << XVT_WINDOW_BITS;
+	w->keys = m->keys;
+}
+
+/* Emits a ring's records before end_ns in a lane beside the main one. */
+static void put_beside(struct xvt_merge *m, size_t order, uint64_t end_ns, enum xvt_lane lane)
+{
 	struct xvt_ring *r = m->order[order];
 
-	while (!m->err && !m->held && m->next[order] < passed && m->next[order] < end) {
+	if (m->keys_room < XVT_RUN_MAX && grow_keys(m, XVT_RUN_MAX))
+		m->err = -ENOMEM;
+	while (!m->err && !m->held && m->next[order] < end_ns) {
 		struct xvt_run *run = r->runs.first;
-		struct xvt_window w = { m->keys, 0, &run, 1, m->next[order], XVT_EVENT_F_LATE };
+		struct xvt_window w = { m->keys, 0, &run, 1, m->next[order], lane };
 
-		if (m->keys_room < XVT_RUN_MAX && grow_keys(m, XVT_RUN_MAX)) {
-			m->err = -ENOMEM;
-			return;
-		}
-		w.keys = m->keys;
-		while (run->taken < run->count && run->ns[run->taken] < passed &&
-		       run->ns[run->taken] < end)
-			m->keys[w.count++] = (run->ns[run->taken++] - w.base_ns) << XVT_WINDOW_BITS;
+		take_part(m, run, end_ns, &w);
 		m->err = m->ops->emit(m->arg, &w);
 		if (m->err)
 			return;
 		m->emitted += w.count;
-		if (!(run->ring_flags & XVT_EVENT_F_BACKLOG))
+		m->slice_bytes += w.count * (uint64_t)(run->len / run->count);
+		if (lane == XVT_LANE_LOOSE)
+			m->loose += w.count;
+		else if (!(run->ring_flags & XVT_EVENT_F_BACKLOG))
 			m->late += w.count;
 		xvt_ring_emitted(r, w.count);
 		r->runs.gathered = r->runs.first ? r->runs.first : refill(m, r);
@@ -484,12 +504,65 @@ static void put_late(struct xvt_merge *m, size_t order)
 	}
 }
 
-static void put_all_late(struct xvt_merge *m)
+/*
+ * Emits the records that are older than one already emitted: the late lane, flagged and counted.
+ * Records older than the attach (BACKLOG) are not counted as late; their order is not promised.
+ */
+static void put_late(struct xvt_merge *m)
 {
+	const uint64_t passed = m->last_ns > m->watermark ? m->last_ns : m->watermark;
 	size_t i;
 
-	for (i = 0; i < m->nr_order; i++)
-		put_late(m, i);
+	for (i = 0; i < m->nr_order; i++) {
+		const uint64_t end = end_of(m);
+
+		put_beside(m, i, passed < end ? passed : end, XVT_LANE_LATE);
+	}
+}
+
+/* Time of the earliest record of a loose ring; UINT64_MAX: none has one. */
+static uint64_t earliest_loose(const struct xvt_merge *m)
+{
+	uint64_t ns = UINT64_MAX;
+	size_t i;
+
+	for (i = 0; i < m->nr_order; i++) {
+		if (m->order[i]->guest.loose && m->next[i] < ns)
+			ns = m->next[i];
+	}
+	return ns;
+}
+
+/* Adapts the length of the next slice to SLICE_BYTES. `whole`: it was not cut short. */
+static void adapt_slice(struct xvt_merge *m, bool whole)
+{
+	if (m->slice_bytes > SLICE_BYTES + SLICE_BYTES / 2 && m->slice_ns > WINDOW_NS_MIN)
+		m->slice_ns /= 2;
+	else if (whole && m->slice_bytes < SLICE_BYTES / 2 && m->slice_ns < SLICE_NS_MAX)
+		m->slice_ns *= 2;
+}
+
+/*
+ * Emits the placed records of loose rings up to limit_ns, in slices of time. A reader merges the
+ * rings of a slice, and has the records of one slice at a time in memory.
+ */
+static void put_loose(struct xvt_merge *m)
+{
+	const uint64_t end_ns = later(m->limit_ns, 1);
+	uint64_t begin_ns;
+	size_t i;
+
+	while (!m->err && !m->held && (begin_ns = earliest_loose(m)) < end_ns) {
+		const uint64_t until_ns = later(begin_ns, m->slice_ns);
+
+		m->slice_bytes = 0;
+		for (i = 0; i < m->nr_order; i++) {
+			if (m->order[i]->guest.loose)
+				put_beside(m, i, until_ns < end_ns ? until_ns : end_ns,
+					   XVT_LANE_LOOSE);
+		}
+		adapt_slice(m, until_ns < end_ns);
+	}
 }
 
 static uint64_t earliest(const struct xvt_merge *m)
@@ -601,7 +674,8 @@ int64_t xvt_merge_pass(struct xvt_merge *m, struct xvt_ring *const *rings, size_
 	m->bound_ns = m->rest_ns;
 	look_at_rings(m);
 	if (!m->held)
-		put_all_late(m);
+		put_late(m);
+	put_loose(m);
 	windows(m);
 	if (m->err)
 		return m->err;

@@ -2,7 +2,9 @@
 /*
  * merge.h - merges many rings into one order: (host time, VM, ring, position). A pass emits exactly
  * the records below the smallest bound of all rings. So the output is a function of the ring data
- * and of the recorded clock nodes, and does not depend on when the passes ran.
+ * and of the recorded clock nodes, and does not depend on when the passes ran. The placed
+ * records of a ring with guest.loose do not wait for the bounds: they are emitted in the loose
+ * lane, and a reader of the trace puts them in the same order among the others.
  */
 #ifndef XVT_MERGE_H
 #define XVT_MERGE_H
@@ -10,9 +12,9 @@
 #include "ring/ring.h"
 
 /*
- * A window: all events of an interval of time, in order. A key holds the event's time less base_ns
- * above XVT_WINDOW_BITS bits, and in those bits the index of its run. Each key of a run stands for
- * the run's next record.
+ * A window: all events of an interval of time, in order; in the late and the loose lane it is a
+ * part of one run. A key holds the event's time less base_ns above XVT_WINDOW_BITS bits, and in
+ * those bits the index of its run. Each key of a run stands for the run's next record.
  */
 #define XVT_WINDOW_BITS 20u
 
@@ -22,7 +24,7 @@ struct xvt_window {
 	struct xvt_run *const *runs;
 	uint32_t nr_runs;
 	uint64_t base_ns;
-	uint32_t flags; /* XVT_EVENT_F_LATE, or 0 */
+	enum xvt_lane lane;
 };
 
 static inline struct xvt_run *xvt_window_run(const struct xvt_window *w, uint32_t i)
@@ -33,6 +35,12 @@ static inline struct xvt_run *xvt_window_run(const struct xvt_window *w, uint32_
 static inline uint64_t xvt_window_ns(const struct xvt_window *w, uint32_t i)
 {
 	return w->base_ns + (w->keys[i] >> XVT_WINDOW_BITS);
+}
+
+/* Flags of the window's events besides those of their runs. */
+static inline uint32_t xvt_window_flags(const struct xvt_window *w)
+{
+	return w->lane == XVT_LANE_LATE ? XVT_EVENT_F_LATE : 0;
 }
 
 struct xvt_merge_ops {
@@ -68,7 +76,8 @@ struct xvt_merge {
 	uint64_t watermark; /* all records below this time have been emitted */
 	uint64_t emitted;
 	uint64_t late;
-	bool held; /* ops->hold() or locate() ended the last pass */
+	uint64_t loose; /* of `emitted`: in the loose lane */
+	bool held;	/* ops->hold() or locate() ended the last pass */
 	int err;
 
 	/* The window that is being filled. */
@@ -91,7 +100,9 @@ struct xvt_merge {
 	uint64_t nr_windows;
 	uint64_t window_ns; /* length of a window, adapted to the rate of events */
 	uint32_t target;    /* approximate number of events in a window */
-	uint32_t most;	    /* largest number of events in a window; tests set a smaller one */
+	uint64_t slice_ns;  /* length of a slice of the loose lane, adapted to the rate of bytes */
+	uint64_t slice_bytes; /* approximate bytes of the records in this slice */
+	uint32_t most;	      /* largest number of events in a window; tests set a smaller one */
 };
 
 void xvt_merge_init(struct xvt_merge *m, const struct xvt_merge_ops *ops, void *arg);

@@ -26,7 +26,7 @@ struct xvt_event_hdr xvt_window_event(const struct xvt_window *w, uint32_t i,
 	*lost = is_lost ? &run->lost : NULL;
 	return (struct xvt_event_hdr){ .host_ns = xvt_window_ns(w, i),
 				       .guest_clock = run->guest,
-				       .ring_flags = run->ring_flags | w->flags,
+				       .ring_flags = run->ring_flags | xvt_window_flags(w),
 				       .id = run->id,
 				       .len = is_lost ? sizeof(run->lost) : 0 };
 }
@@ -43,7 +43,7 @@ static int begin_run(const struct xvt_window *w, uint32_t i, struct xvt_order *o
 	xvt_order_time(o, ns);
 	run->chunk = o->gathering;
 	run->place.skip = (uint16_t)run->at;
-	return xvt_order_source(o, run->ring_flags | w->flags, &run->place,
+	return xvt_order_source(o, run->ring_flags | xvt_window_flags(w), &run->place,
 				run->on_line ? &run->line : NULL, ns, &run->source);
 }
 
@@ -118,7 +118,7 @@ static int put_all(const struct xvt_window *w, struct xvt_order *o,
 int xvt_window_put(const struct xvt_window *w, struct xvt_trace_writer *trace,
 		   const struct xvt_window_ops *ops, void *arg)
 {
-	struct xvt_order *o = xvt_trace_order(trace, w->flags);
+	struct xvt_order *o = xvt_trace_lane(trace, w->lane);
 	int err;
 
 	if (!o)

@@ -199,11 +199,12 @@ struct xvt_ring_drain {
 
 /* What session/ has found out about the guest. Written by session/; ring/ only reads it. */
 struct xvt_ring_guest {
-	bool still;	    /* the VMM reports that the machine is stopped */
-	bool unseen;	    /* not looked at, because its memory is being restored */
-	bool barred;	    /* its machine is barred: the merge does not wait for it */
-	bool quiet;	    /* stopped or silent: no answer will confirm records that wait */
-	bool wide;	    /* it answers, but no answer has confirmed them for long */
+	bool still;  /* the VMM reports that the machine is stopped */
+	bool unseen; /* not looked at, because its memory is being restored */
+	bool barred; /* its machine is barred: the merge does not wait for it */
+	bool loose;  /* its placed records are emitted in the loose lane, see merge/merge.h */
+	bool quiet;  /* stopped or silent: no answer will confirm records that wait */
+	bool wide;   /* it answers, but no answer has confirmed them for long */
 	bool patience_over; /* records waited long: any inferred node may place them */
 	bool behind;	    /* own ring: the kernel may have older events than its newest */
 };

@@ -45,7 +45,10 @@ static int put_drops(void *arg, const struct xvt_window *w, uint32_t i)
 {
 	struct xvt_session *s = arg;
 
-	if (!(w->flags & XVT_EVENT_F_LATE))
+	/* A LOST record of dropped events has its place in the main lane. */
+	if (w->lane == XVT_LANE_LOOSE)
+		return 0;
+	if (w->lane == XVT_LANE_MAIN)
 		s->emitted_ns = xvt_window_ns(w, i);
 	return xvt_session_put_drops(s, xvt_window_run(w, i)->ring);
 }
@@ -67,7 +70,7 @@ static int put_other(void *arg, const struct xvt_window *w, uint32_t i)
 	}
 	put_drops(s, w, i);
 	xvt_ring_reported(run->ring, lost);
-	return xvt_trace_event(s->trace, &h, lost);
+	return xvt_trace_lane_event(s->trace, w->lane, &h, lost);
 }
 
 /* Writes a sorted window: the order of its events, and the counters of their rings. */
@@ -89,11 +92,11 @@ static int emit(void *arg, const struct xvt_window *w)
 		if (run->dropped)
 			xvt_session_drop_run(s, run);
 		else
-			xvt_run_count(run, run->taken, run->ring_flags | w->flags);
+			xvt_run_count(run, run->taken, run->ring_flags | xvt_window_flags(w));
 		/* Its last STATS may be in the file already: it needs another one. */
 		s->dirty[run->ring->id] |= XVT_DIRTY;
 	}
-	if (!(w->flags & XVT_EVENT_F_LATE))
+	if (w->lane == XVT_LANE_MAIN)
 		s->emitted_ns = xvt_window_ns(w, w->count - 1);
 	return err;
 }

@@ -243,8 +243,11 @@ struct xvt_vm {
 	struct xvt_vm_space space;
 
 	/* status.c */
-	uint64_t full_second; /* s->seconds when memory_full was last set */
-	bool memory_full;     /* its memory was used up within the last second */
+	uint64_t full_second;  /* s->seconds when memory_full was last set */
+	bool memory_full;      /* its memory was used up within the last second */
+	bool ring_full;	       /* the newest look at one of its rings took most of a ring */
+	bool loose;	       /* the order of its events is left to the readers */
+	uint64_t loose_second; /* s->seconds when it was last under pressure */
 
 	/* notes.c */
 	struct xvt_note_limit notes[3]; /* for each level */
@@ -450,6 +453,11 @@ void xvt_session_init_merge(struct xvt_session *s);
 /* Emit what the merge can put in order now, of these rings. Returns the number of records, or
  * -errno. */
 int64_t xvt_session_merge(struct xvt_session *s, struct xvt_ring *const *rings, size_t count);
+
+/* --- loose.c --- */
+
+/* Decides for each machine whether the next merge leaves the order of its events to the readers. */
+void xvt_session_loosen(struct xvt_session *s);
 
 /* --- checkpoint.c --- */
 

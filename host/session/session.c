@@ -25,6 +25,7 @@
 #define PASS_RING_NS	  10000ull /* nor longer than this for each ring */
 #define PASS_IDLE_RING_NS 100000ull
 #define HURRY_PART	  8	      /* of a ring in one pass: it may soon be full */
+#define FULL_PART	  2	      /* of a ring in one pass: the recorder is too slow */
 #define BUSY_NS		  100000ull   /* while a clock measurement waits for its guest */
 #define SOUND_SECONDS	  16	      /* between two checks of the kernel's clocksource */
 #define COMMON_PART	  2	      /* of the memory is common to all machines */
@@ -324,6 +325,7 @@ static int drain(struct xvt_session *s, uint64_t now, bool *hurry, bool *waits)
 		xvt_session_clock_soon(s, r, now);
 		*hurry |= r->drain.taken > r->region->g.ring_size / HURRY_PART;
 		*waits |= r->drain.first != NULL;
+		s->vms[r->vm]->ring_full |= r->drain.taken > r->region->g.ring_size / FULL_PART;
 	}
 	return 0;
 }
@@ -338,6 +340,7 @@ static int64_t merge(struct xvt_session *s, uint64_t now)
 	s->merge.limit_ns = is_snapshot(s) ? s->snapshot_ns : xvt_host_clock_ns(&s->clock, now);
 	s->merge.rest_ns = s->parked_ns;
 	held = xvt_session_hold(s);
+	xvt_session_loosen(s);
 	if (s->joined && !held)
 		moved = xvt_session_merge(s, s->active, s->nr_active);
 	if (moved < 0)

@@ -39,6 +39,13 @@ enum xvt_session_kind {
 
 #define XVT_MEMORY_ALL (UINT64_MAX / 4) /* memory_bytes: no limit but the size of the regions */
 
+/* When the events of different rings are merged. */
+enum xvt_order_when {
+	XVT_ORDER_AUTO,	 /* as they are recorded; a machine under pressure as XVT_ORDER_LATER */
+	XVT_ORDER_NOW,	 /* as they are recorded, even if rings run full meanwhile */
+	XVT_ORDER_LATER, /* by the readers of the trace */
+};
+
 struct xvt_session_options {
 	enum xvt_session_kind kind;
 	uint32_t mode;	       /* enum xvt_enable */
@@ -53,6 +60,7 @@ struct xvt_session_options {
 	/* Read the rings' data from their files through the loop, into registered memory, instead
 	 * of copying it from the mapping. A region whose file cannot be read is refused. */
 	bool drain_reads;
+	enum xvt_order_when order;
 	bool run_spans; /* also record when each vCPU of a KVM machine ran: RUNS chunks */
 	/* Returns true if thread tid runs vCPUs of the machine. NULL: use /proc and
 	 * KVM's debugfs. */

@@ -216,6 +216,7 @@ static void add_vm(struct xvt_json *j, const struct xvt_session *s, struct xvt_v
 	xvt_json_add_u64(j, "memory_limit_bytes", xvt_pool_most(&v->pool));
 	xvt_json_add_u64(j, "memory_bytes", xvt_pool_used(&v->pool));
 	xvt_json_add_bool(j, "memory_full", v->memory_full);
+	xvt_json_add_bool(j, "loose", v->loose);
 	xvt_json_add_u64(j, "rings_not_recorded", v->rings_more);
 	xvt_json_add_u64(j, "notes_left_out", v->notes_left_out);
 	xvt_json_add_bool(j, "barred", v->stall.barred);
@@ -264,6 +265,7 @@ void xvt_session_status(const struct xvt_session *s, struct xvt_json *j)
 	xvt_json_add_u64(j, "watermark_ns", s->merge.watermark);
 	xvt_json_add_u64(j, "watermark_lag_ns",
 			 s->merge.watermark ? since(now_ns, s->merge.watermark) : 0);
+	xvt_json_add_u64(j, "loose_events", s->merge.loose);
 	xvt_json_add_u64(j, "bytes", xvt_trace_bytes(s->trace));
 	xvt_json_add_u64(j, "unwritten_bytes",
 			 since(xvt_trace_bytes(s->trace), xvt_trace_written(s->trace)));

@@ -64,7 +64,7 @@ bool xvt_lost_get(const struct xvt_event_hdr *h, const uint8_t *payload, struct 
 static int unpack(struct xvt_chunk_buf *b)
 {
 	const struct xvt_chunk_hdr *h = (const struct xvt_chunk_hdr *)b->bytes;
-	bool events = h->type == XVT_CHUNK_ORDER || h->type == XVT_CHUNK_LATE;
+	bool events = xvt_chunk_of_events(h->type);
 	size_t clear = events ? sizeof(struct xvt_order_hdr) : 0;
 	uint64_t rest;
 	int err;

@@ -26,39 +26,11 @@ static void note_bad_events_at(struct xvt_trace *t, uint64_t offset)
 		note_bad_events(t, chunk);
 }
 
-/* By time, then VM, then ring, then the ring's own clock, then the file. */
-static struct xvt_event_key key_of(const struct xvt_trace *t, const struct xvt_event *ev,
-				   uint32_t number)
-{
-	uint32_t ring = xvt_event_ring(ev);
-
-	return (struct xvt_event_key){
-		.host_ns = ev->hdr->host_ns,
-		.place = (uint64_t)xvt_ring_vm(t, ring) << 32 | ring,
-		.guest_clock = ev->hdr->guest_clock,
-		.chunk_seq = ev->chunk_seq,
-		.number = number,
-	};
-}
-
-static int compare_keys(const struct xvt_event_key *a, const struct xvt_event_key *b)
-{
-	if (a->host_ns != b->host_ns)
-		return a->host_ns < b->host_ns ? -1 : 1;
-	if (a->place != b->place)
-		return a->place < b->place ? -1 : 1;
-	if (a->guest_clock != b->guest_clock)
-		return a->guest_clock < b->guest_clock ? -1 : 1;
-	if (a->chunk_seq != b->chunk_seq)
-		return a->chunk_seq < b->chunk_seq ? -1 : 1;
-	return a->number < b->number ? -1 : a->number > b->number;
-}
-
 static int compare_late(const void *pa, const void *pb)
 {
 	const struct xvt_late *a = pa, *b = pb;
 
-	return compare_keys(&a->key, &b->key);
+	return xvt_event_key_compare(&a->key, &b->key);
 }
 
 static int compare_places(const void *pa, const void *pb)
@@ -120,18 +92,18 @@ static int make_late_room(struct xvt_cursor *c, size_t size)
 
 static int keep_late(struct xvt_cursor *c, const struct xvt_event *ev, uint32_t number)
 {
-	const struct xvt_event_key key = key_of(c->t, ev, number);
+	const struct xvt_event_key key = xvt_event_key_of(c->t, ev, number);
 	size_t size = event_size(ev->hdr);
 	int err;
 
 	if (!in_range(c, key.host_ns) ||
-	    (c->late_begun && compare_keys(&key, &c->late_done) <= 0) ||
-	    (c->late_more && compare_keys(&key, &c->late_cut) > 0))
+	    (c->late_begun && xvt_event_key_compare(&key, &c->late_done) <= 0) ||
+	    (c->late_more && xvt_event_key_compare(&key, &c->late_cut) > 0))
 		return 0;
 	err = make_late_room(c, size);
 	if (err)
 		return err;
-	if (c->late_more && compare_keys(&key, &c->late_cut) > 0)
+	if (c->late_more && xvt_event_key_compare(&key, &c->late_cut) > 0)
 		return 0;
 	c->late[c->late_count++] = (struct xvt_late){ key, c->late_used };
 	memcpy(c->late_bytes + c->late_used, ev->hdr, sizeof(*ev->hdr));
@@ -217,6 +189,9 @@ int xvt_cursor_init(struct xvt_cursor *c, struct xvt_trace *t, uint64_t from_ns,
 	xvt_trace_raws_init(&c->raws[0], t);
 	xvt_trace_raws_init(&c->raws[1], t);
 	err = load_late(c);
+	if (!err)
+		err = xvt_loose_init(&c->loose, t, from_ns, to_ns);
+	c->loose_done = !c->loose.nr_places;
 	c->walks = t->walks;
 	if (err)
 		xvt_cursor_fini(c);
@@ -231,6 +206,7 @@ void xvt_cursor_fini(struct xvt_cursor *c)
 	xvt_chunk_buf_free(&c->buf);
 	xvt_events_end(&c->late_it);
 	xvt_events_end(&c->it);
+	xvt_loose_fini(&c->loose);
 	for (int i = 0; c->raws && i < 2; i++)
 		xvt_trace_raws_fini(&c->raws[i]);
 	free(c->raws);
@@ -314,34 +290,66 @@ static int fetch_ahead(struct xvt_cursor *c)
 		c->ahead.hdr = NULL;
 		c->main_done = true;
 	} else {
-		c->ahead_key = key_of(c->t, &c->ahead, 0);
+		c->ahead_key = xvt_event_key_of(c->t, &c->ahead, 0);
 	}
 	return 0;
+}
+
+static int fetch_loose(struct xvt_cursor *c)
+{
+	int got = xvt_loose_next(&c->loose, &c->loose_ahead, &c->loose_key);
+
+	c->loose_done = !got;
+	if (got <= 0)
+		c->loose_ahead.hdr = NULL;
+	return got < 0 ? got : 0;
+}
+
+/* Fetches the next event of each lane that has none at hand. */
+static int fetch_all(struct xvt_cursor *c)
+{
+	int err = c->late_at == c->late_count && c->late_more ? load_late(c) : 0;
+
+	if (!err && !c->ahead.hdr && !c->main_done)
+		err = fetch_ahead(c);
+	if (!err && !c->loose_ahead.hdr && !c->loose_done)
+		err = fetch_loose(c);
+	return err;
+}
+
+/* Gives the event that was fetched from a lane. Returns 0 if there is none. */
+static int give(struct xvt_event *from, struct xvt_event *ev)
+{
+	if (!from->hdr)
+		return 0;
+	*ev = *from;
+	from->hdr = NULL;
+	return 1;
 }
 
 int xvt_cursor_next(struct xvt_cursor *c, struct xvt_event *ev)
 {
 	const struct xvt_late *late;
+	struct xvt_event *first = &c->ahead;
+	const struct xvt_event_key *key = &c->ahead_key;
 	int err;
 
-	if (xvt_likely(c->late_at == c->late_count && !c->late_more && !c->ahead.hdr))
+	if (xvt_likely(c->late_at == c->late_count && !c->late_more && !c->ahead.hdr &&
+		       c->loose_done))
 		return c->main_done ? 0 : next_main(c, ev);
-	err = c->late_at == c->late_count && c->late_more ? load_late(c) : 0;
-	if (!err && !c->ahead.hdr && !c->main_done)
-		err = fetch_ahead(c);
+	err = fetch_all(c);
 	if (err)
 		return err;
-	late = c->late_at < c->late_count ? &c->late[c->late_at] : NULL;
-	if (late && (!c->ahead.hdr || compare_keys(&late->key, &c->ahead_key) < 0)) {
-		c->late_at++;
-		ev->hdr = (const void *)(c->late_bytes + late->at);
-		ev->payload = c->late_bytes + late->at + sizeof(*ev->hdr);
-		ev->chunk_seq = late->key.chunk_seq;
-		return 1;
+	if (c->loose_ahead.hdr && (!first->hdr || xvt_event_key_compare(&c->loose_key, key) < 0)) {
+		first = &c->loose_ahead;
+		key = &c->loose_key;
 	}
-	if (!c->ahead.hdr)
-		return 0;
-	*ev = c->ahead;
-	c->ahead.hdr = NULL;
+	late = c->late_at < c->late_count ? &c->late[c->late_at] : NULL;
+	if (!late || (first->hdr && xvt_event_key_compare(&late->key, key) >= 0))
+		return give(first, ev);
+	c->late_at++;
+	ev->hdr = (const void *)(c->late_bytes + late->at);
+	ev->payload = c->late_bytes + late->at + sizeof(*ev->hdr);
+	ev->chunk_seq = late->key.chunk_seq;
 	return 1;
 }

@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* cursor.h - the events of a trace, main and late lane together, in order of time. */
+/* cursor.h - the events of a trace, all lanes together, in order of time. */
 #ifndef XVT_CURSOR_H
 #define XVT_CURSOR_H
 
-#include "trace/raws.h"
-
-/* The order of events; all of it, so that no two are equal. */
-struct xvt_event_key {
-	uint64_t host_ns;
-	uint64_t place; /* VM and ring */
-	uint64_t guest_clock;
-	uint64_t chunk_seq;
-	uint32_t number; /* in its chunk */
-};
+#include "trace/loose.h"
 
 struct xvt_late {
 	struct xvt_event_key key;
@@ -20,7 +11,7 @@ struct xvt_late {
 };
 
 /*
- * All events with from_ns <= host_ns <= to_ns, main and late lane together, in order of
+ * All events with from_ns <= host_ns <= to_ns, all lanes together, in order of
  * (host_ns, VM, ring, guest clock). Damaged chunks are skipped and noted in the trace.
  */
 struct xvt_cursor {
@@ -29,13 +20,18 @@ struct xvt_cursor {
 	uint64_t to_ns;
 	struct xvt_chunk_buf buf;
 	struct xvt_events_iter it;
-	struct xvt_trace_raws *raws; /* of either lane: an event of one stays beside the other's */
-	uint64_t walks;		     /* of the trace: the list of chunks that `chunk` is for */
-	size_t chunk;		     /* next to load */
-	uint64_t read_to;	     /* behind the offset of the last one that was */
-	struct xvt_event ahead;	     /* of the main lane; hdr == NULL: fetch the next */
+	struct xvt_trace_raws
+		*raws;		/* of main and late: an event of one stays beside the other's */
+	uint64_t walks;		/* of the trace: the list of chunks that `chunk` is for */
+	size_t chunk;		/* next to load */
+	uint64_t read_to;	/* behind the offset of the last one that was */
+	struct xvt_event ahead; /* of the main lane; hdr == NULL: fetch the next */
 	struct xvt_event_key ahead_key;
 	bool main_done;
+	struct xvt_loose loose;
+	struct xvt_event loose_ahead; /* of the loose lane; hdr == NULL: fetch the next */
+	struct xvt_event_key loose_key;
+	bool loose_done;
 	/* The late lane: events behind late_done in order, up to late_cut if there are more. */
 	struct xvt_late *late;
 	size_t late_count;

@@ -63,9 +63,16 @@ enum xvt_chunk_type {
 	XVT_CHUNK_MARKS = 15,
 	XVT_CHUNK_RUNS = 16,
 	XVT_CHUNK_RAW = 17,
+	XVT_CHUNK_LOOSE = 18,
 };
 
-/* XVT_CHUNK_F_ZSTD: the payload is, for ORDER and LATE, first their uncompressed struct
+/* True for the chunks that begin with struct xvt_order_hdr. */
+static inline bool xvt_chunk_of_events(uint16_t type)
+{
+	return type == XVT_CHUNK_ORDER || type == XVT_CHUNK_LATE || type == XVT_CHUNK_LOOSE;
+}
+
+/* XVT_CHUNK_F_ZSTD: the payload is, for ORDER, LATE and LOOSE, first their uncompressed struct
  * xvt_order_hdr; then u64, the uncompressed length of the rest; then the rest as a zstd frame. */
 #define XVT_CHUNK_F_ZSTD 1u
 
@@ -278,7 +285,7 @@ struct xvt_raw_piece {
 XVT_ASSERT(sizeof(struct xvt_raw_piece) == 16, "raw piece layout");
 
 /*
- * ORDER and LATE: `count` events. The payload is, in this order:
+ * ORDER, LATE and LOOSE: `count` events. The payload is, in this order:
  *   this header
  *   own_len bytes: the host's own events, each a struct xvt_event_hdr and its payload padded to 8
  *   u64 raws[nr_raws]: offsets in the file of the RAW chunks that are named below
@@ -290,6 +297,10 @@ XVT_ASSERT(sizeof(struct xvt_raw_piece) == 16, "raw piece layout");
  *   whole words, and then as many bytes: so many events, less one, have that number in a row.
  *   Zeros up to a whole word, and one word of zeros behind it.
  * Without sources all events are the host's own.
+ *
+ * The events of ORDER chunks, one after the other, are in order of time: the main lane. Those of
+ * LATE chunks are in no order. Those of LOOSE chunks are in order of time for each ring, and a
+ * reader merges the rings. A recorder writes LOOSE while it has no time to merge them itself.
  */
 struct xvt_order_hdr {
 	uint64_t first_ns;

@@ -199,8 +199,12 @@ static bool has_all_events(const struct xvt_trace *t)
 	uint64_t events = 0, late = 0;
 
 	for (size_t i = 0; i < t->chunk_count; i++) {
-		events += t->chunks[i].type == XVT_CHUNK_ORDER ? t->chunks[i].count : 0;
-		late += t->chunks[i].type == XVT_CHUNK_LATE ? t->chunks[i].count : 0;
+		const struct xvt_chunk_ref *ref = &t->chunks[i];
+
+		if (ref->type == XVT_CHUNK_LATE)
+			late += ref->count;
+		else if (xvt_chunk_of_events(ref->type))
+			events += ref->count;
 	}
 	return !t->ended || (events == t->end.events && late == t->end.late);
 }

@@ -298,6 +298,15 @@ static uint32_t next_number(struct xvt_events_iter *it)
 	return (uint32_t)(word >> bit % 8 & ((1ull << it->width) - 1));
 }
 
+/* The next number, which the next call gives again. There is a word behind the last one. */
+static uint32_t peek_number(struct xvt_events_iter *it)
+{
+	const uint32_t number = next_number(it);
+
+	it->number--;
+	return number;
+}
+
 /* Number of the next event's source. */
 static uint32_t next_source(struct xvt_events_iter *it)
 {
@@ -354,18 +363,24 @@ static int skip_records(struct xvt_events_source *s)
 	return 0;
 }
 
-static int next_record(struct xvt_events_iter *it, struct xvt_events_source *s,
-		       struct xvt_event *ev)
+/* Goes to the source's next record, in its RAW chunk. */
+static int go_to_record(struct xvt_events_iter *it, struct xvt_events_source *s, uint64_t *header,
+			uint32_t *head)
 {
 	const uint32_t from = s->at;
-	uint64_t header;
-	uint32_t head;
 
-	if ((xvt_unlikely(s->skip) && skip_records(s)) || find_record(s, &header, &head))
+	if ((xvt_unlikely(s->skip) && skip_records(s)) || find_record(s, header, head))
 		return -EBADMSG;
 	if (xvt_unlikely(s->at != from) && !it->raws->spend(it->raws, s->at - from))
 		return -EBADMSG;
-	it->hdr = (struct xvt_event_hdr){ .host_ns = line_ns(it, s->line, s->ts),
+	return 0;
+}
+
+/* Gives the record that go_to_record() found, and steps behind it. */
+static void give_record(struct xvt_events_iter *it, struct xvt_events_source *s, uint64_t header,
+			uint32_t head, uint64_t host_ns, struct xvt_event *ev)
+{
+	it->hdr = (struct xvt_event_hdr){ .host_ns = host_ns,
 					  .guest_clock = s->ts,
 					  .ring_flags = s->ring_flags,
 					  .id = (uint16_t)xvt_header_id(header),
@@ -374,7 +389,88 @@ static int next_record(struct xvt_events_iter *it, struct xvt_events_source *s,
 	ev->payload = s->raw->payload + s->at + head;
 	ev->chunk_seq = it->chunk_seq;
 	s->at += xvt_header_len(header);
+}
+
+static int next_record(struct xvt_events_iter *it, struct xvt_events_source *s,
+		       struct xvt_event *ev)
+{
+	uint64_t header;
+	uint32_t head;
+
+	if (go_to_record(it, s, &header, &head))
+		return -EBADMSG;
+	give_record(it, s, header, head, line_ns(it, s->line, s->ts), ev);
 	return 1;
+}
+
+/* Takes one of the source's records from its number, and makes its RAW chunk available. Returns 1;
+ * 0: the chunk is unreadable; or -errno. */
+static int begin_record(struct xvt_events_iter *it, struct xvt_events_source *s)
+{
+	int err;
+
+	if (xvt_unlikely(!s->left))
+		return -EBADMSG;
+	s->left--;
+	/* Its chunk may have been dropped to load another one. */
+	if (xvt_unlikely(!s->unreadable && (!s->raw || s->raw->offset != s->offset))) {
+		err = get_raw(it, s, s->raw ? 0 : s->left + 1);
+		if (err)
+			return err;
+	}
+	if (xvt_likely(!s->unreadable))
+		return 1;
+	it->missing++;
+	/* Events without a record take no space in the file, so their number is limited by
+	 * spend(). */
+	return it->raws && !it->raws->spend(it->raws, sizeof(uint64_t)) ? -EBADMSG : 0;
+}
+
+int xvt_events_item(struct xvt_events_iter *it, struct xvt_events_item *item)
+{
+	uint32_t number;
+	int err;
+
+	if (!it->left)
+		return 0;
+	number = it->nr_sources ? next_source(it) : 0;
+	it->left--;
+	*item = (struct xvt_events_item){ .source = number, .count = 1 };
+	if (number > it->nr_sources)
+		return -EBADMSG;
+	if (number == it->nr_sources) {
+		err = next_own(it, &item->own);
+		item->ring = err > 0 ? item->own.hdr->ring_flags & XVT_EVENT_RING_MASK : 0;
+		return err;
+	}
+	item->ring = it->sources[number].ring_flags & XVT_EVENT_RING_MASK;
+	while (it->left &&
+	       (it->runs ? it->run_left && it->current == number : peek_number(it) == number)) {
+		next_source(it);
+		it->left--;
+		item->count++;
+	}
+	return 1;
+}
+
+int xvt_events_peek(struct xvt_events_iter *it, uint32_t source, struct xvt_events_record *rec)
+{
+	struct xvt_events_source *s = &it->sources[source];
+	int got = begin_record(it, s);
+
+	if (got <= 0)
+		return got;
+	if (go_to_record(it, s, &rec->header, &rec->head))
+		return -EBADMSG;
+	rec->host_ns = line_ns(it, s->line, s->ts);
+	rec->guest_clock = s->ts;
+	return 1;
+}
+
+void xvt_events_take(struct xvt_events_iter *it, uint32_t source,
+		     const struct xvt_events_record *rec, struct xvt_event *ev)
+{
+	give_record(it, &it->sources[source], rec->header, rec->head, rec->host_ns, ev);
 }
 
 int xvt_events_next(struct xvt_events_iter *it, struct xvt_event *ev)
@@ -382,29 +478,17 @@ int xvt_events_next(struct xvt_events_iter *it, struct xvt_event *ev)
 	while (it->left) {
 		const uint32_t number = it->nr_sources ? next_source(it) : 0;
 		struct xvt_events_source *s;
-		int err;
+		int got;
 
 		it->left--;
 		if (number >= it->nr_sources)
 			return number == it->nr_sources ? next_own(it, ev) : -EBADMSG;
 		s = &it->sources[number];
-		if (xvt_unlikely(!s->left))
-			return -EBADMSG;
-		s->left--;
-		/* Its chunk may have been dropped to load another one. */
-		if (xvt_unlikely(!s->unreadable && (!s->raw || s->raw->offset != s->offset))) {
-			err = get_raw(it, s, s->raw ? 0 : s->left + 1);
-			if (err)
-				return err;
-		}
-		if (xvt_unlikely(s->unreadable)) {
-			it->missing++;
-			/* Events without a record take no space in the file, so their number is
-			 * limited by spend(). */
-			if (it->raws && !it->raws->spend(it->raws, sizeof(uint64_t)))
-				return -EBADMSG;
+		got = begin_record(it, s);
+		if (xvt_unlikely(got < 0))
+			return got;
+		if (xvt_unlikely(!got))
 			continue;
-		}
 		it->given++;
 		return next_record(it, s, ev);
 	}

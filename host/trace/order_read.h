@@ -94,6 +94,22 @@ struct xvt_events_iter {
 	uint64_t missing;	  /* all events so far whose RAW chunk cannot be read */
 };
 
+/* Adjacent events of a chunk: `count` records of a source, or one event of the host's own. */
+struct xvt_events_item {
+	struct xvt_event own; /* hdr == NULL: records of `source` */
+	uint32_t source;
+	uint32_t count;
+	uint32_t ring;
+};
+
+/* The next record of a source, before it is taken. */
+struct xvt_events_record {
+	uint64_t host_ns;
+	uint64_t guest_clock;
+	uint64_t header;
+	uint32_t head; /* bytes of its header */
+};
+
 /*
  * Begins to read a chunk whose payload is in b; b must stay unchanged meanwhile. `raws` may be NULL
  * for a chunk without sources. Before the first call `it` is all zero. Returns 0, -ENOMEM, or
@@ -106,5 +122,17 @@ void xvt_events_end(struct xvt_events_iter *it);
 /* Returns 1 and fills ev; 0: no more events; -EBADMSG: a table or record reaches past its chunk,
  * and the rest cannot be read; or another -errno. Events of unreadable RAW chunks are left out. */
 int xvt_events_next(struct xvt_events_iter *it, struct xvt_event *ev);
+
+/*
+ * The same for a caller that takes the sources' records in an order of its own. First it gets all
+ * items of the chunk: 1, 0 or -errno as above. Then it gets an item's records by a peek and a take
+ * for each. It may set a source's `raw` to a copy of its piece before that.
+ */
+int xvt_events_item(struct xvt_events_iter *it, struct xvt_events_item *item);
+/* Returns 1; 0: the record's RAW chunk is unreadable, and the record is passed; or -errno. */
+int xvt_events_peek(struct xvt_events_iter *it, uint32_t source, struct xvt_events_record *rec);
+/* Takes the record of the source's last peek, whose RAW chunk is still there. */
+void xvt_events_take(struct xvt_events_iter *it, uint32_t source,
+		     const struct xvt_events_record *rec, struct xvt_event *ev);
 
 #endif /* XVT_ORDER_READ_H */

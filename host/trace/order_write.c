@@ -24,10 +24,10 @@
 
 #define RUN_MOST      256u
 
-void xvt_order_init(struct xvt_order *o, bool late)
+void xvt_order_init(struct xvt_order *o, enum xvt_lane lane)
 {
 	memset(o, 0, sizeof(*o));
-	o->gathering = 2 + late;
+	o->gathering = XVT_LANES + (uint64_t)lane;
 }
 
 void xvt_order_fini(struct xvt_order *o)
@@ -332,6 +332,6 @@ size_t xvt_order_encode(struct xvt_order *o, uint8_t *to)
 	memcpy(to, &h, sizeof(h));
 	o->count = o->nr_own = o->nr_changes = o->nr_raws = o->nr_lines = o->nr_sources = 0;
 	o->own_len = 0;
-	o->gathering += 2;
+	o->gathering += XVT_LANES;
 	return (size_t)(at - to);
 }

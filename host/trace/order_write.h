@@ -26,13 +26,21 @@ struct xvt_order_open {
 	uint32_t raw;
 };
 
+/* Where events go; each lane is gathered in chunks of its own type, see trace/format.h. */
+enum xvt_lane {
+	XVT_LANE_MAIN,	/* ORDER: in order of time */
+	XVT_LANE_LATE,	/* LATE */
+	XVT_LANE_LOOSE, /* LOOSE: in order of each ring */
+	XVT_LANES,
+};
+
 #define XVT_ORDER_OWN UINT32_MAX
 
 struct xvt_order {
 	uint64_t first_ns;
 	uint64_t last_ns;
 	uint32_t count;
-	/* number of the chunk that is gathered: unique over both lanes, never 0 */
+	/* number of the chunk that is gathered: unique over all lanes, never 0 */
 	uint64_t gathering;
 	uint32_t *sequence; /* source of each event; XVT_ORDER_OWN: the host's own */
 	size_t sequence_room;
@@ -56,7 +64,7 @@ struct xvt_order {
 	size_t of_runs_room;
 };
 
-void xvt_order_init(struct xvt_order *o, bool late);
+void xvt_order_init(struct xvt_order *o, enum xvt_lane lane);
 void xvt_order_fini(struct xvt_order *o);
 
 /* True if it should be written as a chunk before the next event is added. */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/u64.h"
-#include "trace/raws.h"
+#include "base/vec.h"
 
 /* ORDER needs each RAW chunk once, or a few times; LATE needs it as often. A chunk with events of
  * many rings needs many RAW chunks. */
@@ -159,24 +159,46 @@ static int find_or_load(struct xvt_trace_raws *r, uint64_t offset, struct xvt_ra
 	return 0;
 }
 
+static int make_seen(struct xvt_trace_raws *r)
+{
+	if (r->seen && r->seen_chunks == r->t->chunk_count)
+		return 0;
+	free(r->seen);
+	r->seen = calloc(r->t->chunk_count + 1, 1);
+	r->seen_chunks = r->t->chunk_count;
+	return r->seen ? 0 : -ENOMEM;
+}
+
 /* Counts the records of a chunk seen for the first time as nameable. */
-static int see(struct xvt_trace_raws *r, const struct xvt_raw *raw)
+static int see(struct xvt_trace_raws *r, const struct xvt_raws_slot *s)
 {
 	const struct xvt_trace *t = r->t;
-	const size_t chunk = xvt_trace_chunk_at(t, raw->offset);
+	const size_t chunk = xvt_trace_chunk_at(t, s->raw.offset);
+	const struct xvt_chunk_hdr *h = (const struct xvt_chunk_hdr *)s->buf.bytes;
 
-	if (!r->seen || r->seen_chunks != t->chunk_count) {
-		free(r->seen);
-		r->seen = calloc(t->chunk_count / 8 + 1, 1);
-		r->seen_chunks = t->chunk_count;
-		if (!r->seen)
-			return -ENOMEM;
-	}
-	if (chunk < t->chunk_count && !(r->seen[chunk / 8] & 1u << chunk % 8)) {
-		r->seen[chunk / 8] |= (uint8_t)(1u << chunk % 8);
-		r->nameable += NAMED * (uint64_t)raw->len;
+	if (make_seen(r))
+		return -ENOMEM;
+	if (chunk < t->chunk_count && !r->seen[chunk]) {
+		r->seen[chunk] = XVT_RAWS_SEEN;
+		if (h->flags & XVT_CHUNK_F_ZSTD)
+			r->seen[chunk] |= XVT_RAWS_PACKED;
+		r->nameable += NAMED * (uint64_t)s->raw.len;
 	}
 	return 0;
+}
+
+/* Counts records that events are said to have. Returns 0, or -EBADMSG beyond those that there are.
+ */
+static int name(struct xvt_trace_raws *r, uint64_t offset, uint32_t count)
+{
+	if (r->named + count * sizeof(uint64_t) <= r->nameable) {
+		r->named += count * sizeof(uint64_t);
+		return 0;
+	}
+	if (!r->reported_named)
+		xvt_trace_note_damage(r->t, offset, 0, "more events than records");
+	r->reported_named = true;
+	return -EBADMSG;
 }
 
 static int get(struct xvt_raws *raws, uint64_t offset, uint32_t count, const struct xvt_raw **raw)
@@ -188,19 +210,72 @@ static int get(struct xvt_raws *raws, uint64_t offset, uint32_t count, const str
 	*raw = NULL;
 	err = find_or_load(r, offset, &s);
 	if (!err && count)
-		err = see(r, &s->raw);
+		err = see(r, s);
+	if (!err)
+		err = name(r, offset, count);
 	if (err)
 		return err;
-	if (r->named + count * sizeof(uint64_t) > r->nameable) {
-		if (!r->reported_named)
-			xvt_trace_note_damage(r->t, offset, 0, "more events than records");
-		r->reported_named = true;
-		return -EBADMSG;
-	}
-	r->named += count * sizeof(uint64_t);
 	s->used = ++r->uses;
 	*raw = &s->raw;
 	return 0;
+}
+
+/* A chunk that was loaded before, and is not any more: its pieces can be read alone. */
+static bool is_read_alone(struct xvt_trace_raws *r, size_t chunk, uint64_t offset)
+{
+	return r->seen && r->seen_chunks == r->t->chunk_count && chunk < r->seen_chunks &&
+	       r->seen[chunk] == XVT_RAWS_SEEN && !find(r, offset);
+}
+
+/* Returns the length of the piece whose bytes begin at `at`, by its header; 0: it does not fit. */
+static uint32_t piece_len(const uint8_t *header, uint32_t at, uint32_t chunk_len)
+{
+	struct xvt_raw_piece p;
+
+	memcpy(&p, header, sizeof(p));
+	return p.len % 8 || p.len > chunk_len - at ? 0 : p.len;
+}
+
+static int64_t read_piece(struct xvt_trace_raws *r, const struct xvt_chunk_ref *ref, uint32_t at,
+			  uint8_t **bytes, size_t *room)
+{
+	const uint64_t from = ref->offset + sizeof(struct xvt_chunk_hdr) + at;
+	uint8_t header[sizeof(struct xvt_raw_piece)];
+	ssize_t got = xvt_trace_read_at(r->t, header, sizeof(header), from - sizeof(header));
+	uint32_t len = got == sizeof(header) ? piece_len(header, at, ref->len) : 0;
+
+	if (got < 0)
+		return got;
+	if (!spend(&r->base, len))
+		return -EBADMSG;
+	if (xvt_grow(bytes, room, (size_t)len + 1, 1))
+		return -ENOMEM;
+	got = xvt_trace_read_at(r->t, *bytes, len, from);
+	return got;
+}
+
+int64_t xvt_trace_raws_piece(struct xvt_trace_raws *r, uint64_t offset, uint32_t at, uint32_t count,
+			     uint8_t **bytes, size_t *room)
+{
+	const size_t chunk = xvt_trace_chunk_at(r->t, offset);
+	const struct xvt_raw *raw;
+	uint32_t len;
+	int err;
+
+	if (at < sizeof(struct xvt_raw_piece))
+		return -EBADMSG;
+	if (is_read_alone(r, chunk, offset) && at <= r->t->chunks[chunk].len) {
+		err = name(r, offset, count);
+		return err ? err : read_piece(r, &r->t->chunks[chunk], at, bytes, room);
+	}
+	err = get(&r->base, offset, count, &raw);
+	if (err || at > raw->len)
+		return err ? err : -EBADMSG;
+	len = piece_len(raw->payload + at - sizeof(struct xvt_raw_piece), at, raw->len);
+	if (xvt_grow(bytes, room, (size_t)len + 1, 1))
+		return -ENOMEM;
+	memcpy(*bytes, raw->payload + at, len);
+	return len;
 }
 
 void xvt_trace_raws_again(struct xvt_trace_raws *r)

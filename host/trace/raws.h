@@ -6,7 +6,9 @@
 #include "trace/read.h"
 
 /* RAW chunks of a trace: `base` is for xvt_events_begin(). Memory: 32 MiB, and one chunk. */
-#define XVT_RAWS_SLOTS 256u
+#define XVT_RAWS_SLOTS	256u
+#define XVT_RAWS_SEEN	1u /* it was loaded, and passed its checks */
+#define XVT_RAWS_PACKED 2u /* it is compressed */
 struct xvt_trace_raws {
 	struct xvt_raws base; /* first */
 	struct xvt_trace *t;
@@ -17,7 +19,7 @@ struct xvt_trace_raws {
 	uint64_t spent;
 	uint64_t named;	    /* bytes of records that events were said to have */
 	uint64_t nameable;  /* bytes of the RAW chunks of `seen` */
-	uint8_t *seen;	    /* a bit for each chunk of the trace */
+	uint8_t *seen;	    /* XVT_RAWS_SEEN and XVT_RAWS_PACKED of each chunk of the trace */
 	size_t seen_chunks; /* of them */
 	bool noted;
 	bool reported_missing;
@@ -31,6 +33,14 @@ struct xvt_trace_raws {
 
 void xvt_trace_raws_init(struct xvt_trace_raws *r, struct xvt_trace *t);
 void xvt_trace_raws_fini(struct xvt_trace_raws *r);
+/*
+ * Copies the piece whose bytes begin at `at` in the payload of a RAW chunk, of which `count`
+ * records will be taken, to *bytes, which has *room and grows. A caller that needs pieces of many
+ * chunks in turn has each of them loaded once, and later reads of the piece alone. Returns its
+ * length; -EBADMSG: it cannot be read, which was noted; or another -errno.
+ */
+int64_t xvt_trace_raws_piece(struct xvt_trace_raws *r, uint64_t offset, uint32_t at, uint32_t count,
+			     uint8_t **bytes, size_t *room);
 /* All of it may be read again. */
 void xvt_trace_raws_again(struct xvt_trace_raws *r);
 

@@ -16,7 +16,7 @@
 
 static bool is_known_type(uint16_t type)
 {
-	return type >= XVT_CHUNK_FILE && type <= XVT_CHUNK_RAW;
+	return type >= XVT_CHUNK_FILE && type <= XVT_CHUNK_LOOSE;
 }
 
 /* Can a chunk of that type have a payload of that length? */
@@ -34,6 +34,7 @@ static bool length_fits(uint16_t type, uint32_t len)
 		[XVT_CHUNK_NODE] = { 0, sizeof(struct xvt_clock_node) },
 		[XVT_CHUNK_ORDER] = { sizeof(struct xvt_order_hdr), 0 },
 		[XVT_CHUNK_LATE] = { sizeof(struct xvt_order_hdr), 0 },
+		[XVT_CHUNK_LOOSE] = { sizeof(struct xvt_order_hdr), 0 },
 		[XVT_CHUNK_ROUND] = { offsetof(struct xvt_round, written_ns), 0 },
 		[XVT_CHUNK_STATS] = { XVT_RING_STATS_LEN_LEAST, 0 },
 		[XVT_CHUNK_NOTE] = { sizeof(struct xvt_note), 0 },
@@ -59,8 +60,7 @@ static bool as_indexed(const struct xvt_trace *t, const struct xvt_chunk_ref *re
 
 	if (h->type != ref->type || h->seq != ref->seq || h->trace_id != t->trace_id)
 		return false;
-	if ((ref->type != XVT_CHUNK_ORDER && ref->type != XVT_CHUNK_LATE) ||
-	    b->len < sizeof(events))
+	if (!xvt_chunk_of_events(ref->type) || b->len < sizeof(events))
 		return true;
 	memcpy(&events, b->payload, sizeof(events));
 	return events.first_ns == ref->first_ns && events.last_ns == ref->last_ns &&

@@ -164,7 +164,7 @@ int xvt_trace_add_chunk(struct xvt_trace *t, uint64_t offset, const struct xvt_c
 		.len = head->h.len,
 		.type = head->h.type,
 	};
-	if (ref->type != XVT_CHUNK_ORDER && ref->type != XVT_CHUNK_LATE)
+	if (!xvt_chunk_of_events(ref->type))
 		return 0;
 	/* Where a newer program keeps its times is not known: any part of the trace may have it. */
 	if (head->h.flags & ~XVT_CHUNK_F_ZSTD) {

@@ -17,6 +17,8 @@
 #include "trace/payload.h"
 
 #define RAW_BYTES  (256u << 10)
+/* A reader holds the RAW chunks of several LOOSE chunks at a time: most of one. */
+#define LOOSE_RAWS 32u
 #define PACK_LEAST 1024u /* a smaller META is not compressed */
 
 /* The pieces gathered for the next RAW chunk. */
@@ -36,8 +38,7 @@ struct scratch {
 struct xvt_trace_writer {
 	struct xvt_sink *sink;
 	struct raw_lane raw;
-	struct xvt_order main;
-	struct xvt_order late;
+	struct xvt_order lanes[XVT_LANES];
 	bool together; /* added events stay in the chunk that is gathered */
 	struct scratch scratch;
 	struct xvt_packer *packer; /* NULL: nothing is compressed */
@@ -52,9 +53,8 @@ struct xvt_trace_writer {
 	uint64_t seq;
 	uint64_t trace_id;
 	uint64_t bytes;
-	uint64_t events;
-	uint64_t late_events;
-	uint64_t raw_event_bytes; /* of RAW, ORDER and LATE, before and after compression */
+	uint64_t events[XVT_LANES];
+	uint64_t raw_event_bytes; /* of RAW and the lanes, before and after compression */
 	uint64_t stored_event_bytes;
 	int err; /* the first error; nothing is written after it */
 };
@@ -65,7 +65,7 @@ struct chunk {
 	size_t len;	/* of the payload */
 	uint16_t type;
 	uint16_t flags;
-	const struct xvt_order_hdr *order; /* header of an ORDER or LATE chunk, else NULL */
+	const struct xvt_order_hdr *order; /* header of a lane's chunk, else NULL */
 };
 
 static int make_room(struct scratch *s, size_t need)
@@ -195,16 +195,19 @@ static int flush_raw(struct xvt_trace_writer *w)
 	return emit(w, &c);
 }
 
-static int flush_order(struct xvt_trace_writer *w, struct xvt_order *o, uint16_t type)
+static int flush_lane(struct xvt_trace_writer *w, enum xvt_lane lane)
 {
-	struct chunk c = { .type = type };
+	static const uint16_t types[XVT_LANES] = {
+		[XVT_LANE_MAIN] = XVT_CHUNK_ORDER,
+		[XVT_LANE_LATE] = XVT_CHUNK_LATE,
+		[XVT_LANE_LOOSE] = XVT_CHUNK_LOOSE,
+	};
+	struct xvt_order *o = &w->lanes[lane];
+	struct chunk c = { .type = types[lane] };
 
 	if (!o->count || flush_raw(w))
 		return w->err;
-	if (type == XVT_CHUNK_LATE)
-		w->late_events += o->count;
-	else
-		w->events += o->count;
+	w->events[lane] += o->count;
 	if (make_room(&w->scratch, sizeof(struct xvt_chunk_hdr) + xvt_order_room(o))) {
 		w->err = -ENOMEM;
 		return w->err;
@@ -218,8 +221,8 @@ static int flush_order(struct xvt_trace_writer *w, struct xvt_order *o, uint16_t
 void xvt_trace_writer_free(struct xvt_trace_writer *w)
 {
 	free(w->raw.own);
-	xvt_order_fini(&w->main);
-	xvt_order_fini(&w->late);
+	for (int i = 0; i < XVT_LANES; i++)
+		xvt_order_fini(&w->lanes[i]);
 	free(w->scratch.bytes);
 	xvt_packer_free(w->packer);
 	free(w->packed.bytes);
@@ -238,8 +241,8 @@ int xvt_trace_writer_new(struct xvt_trace_writer **out, struct xvt_sink *sink,
 	if (!w)
 		return -ENOMEM;
 	w->sink = sink;
-	xvt_order_init(&w->main, false);
-	xvt_order_init(&w->late, true);
+	for (int i = 0; i < XVT_LANES; i++)
+		xvt_order_init(&w->lanes[i], (enum xvt_lane)i);
 	w->raw.own = malloc(RAW_BYTES);
 	if (!w->raw.own)
 		goto err_free;
@@ -339,14 +342,31 @@ int xvt_trace_piece(struct xvt_trace_writer *w, const struct xvt_raw_piece *p, c
 	return 0;
 }
 
-struct xvt_order *xvt_trace_order(struct xvt_trace_writer *w, uint32_t ring_flags)
+/* True if the lane's chunk should be written before more events are added. */
+static bool is_full(const struct xvt_trace_writer *w, enum xvt_lane lane)
 {
-	const bool late = ring_flags & XVT_EVENT_F_LATE;
-	struct xvt_order *o = late ? &w->late : &w->main;
+	const struct xvt_order *o = &w->lanes[lane];
 
-	if (xvt_unlikely(xvt_order_full(o)) && !w->together)
-		flush_order(w, o, late ? XVT_CHUNK_LATE : XVT_CHUNK_ORDER);
-	return w->err ? NULL : o;
+	return xvt_order_full(o) || (lane == XVT_LANE_LOOSE && o->nr_raws >= LOOSE_RAWS);
+}
+
+/* A ring's events go from the main to the loose lane and back: the file has them in its order. */
+static void keep_ring_order(struct xvt_trace_writer *w, enum xvt_lane lane)
+{
+	if (lane == XVT_LANE_MAIN)
+		flush_lane(w, XVT_LANE_LOOSE);
+	else if (lane == XVT_LANE_LOOSE)
+		flush_lane(w, XVT_LANE_MAIN);
+}
+
+struct xvt_order *xvt_trace_lane(struct xvt_trace_writer *w, enum xvt_lane lane)
+{
+	if (w->together)
+		return w->err ? NULL : &w->lanes[lane];
+	keep_ring_order(w, lane);
+	if (xvt_unlikely(is_full(w, lane)))
+		flush_lane(w, lane);
+	return w->err ? NULL : &w->lanes[lane];
 }
 
 void xvt_trace_together(struct xvt_trace_writer *w, bool on)
@@ -354,21 +374,28 @@ void xvt_trace_together(struct xvt_trace_writer *w, bool on)
 	w->together = on;
 }
 
-int xvt_trace_event(struct xvt_trace_writer *w, const struct xvt_event_hdr *hdr,
-		    const void *payload)
+int xvt_trace_lane_event(struct xvt_trace_writer *w, enum xvt_lane lane,
+			 const struct xvt_event_hdr *hdr, const void *payload)
 {
-	struct xvt_order *o = xvt_trace_order(w, hdr->ring_flags);
+	struct xvt_order *o = xvt_trace_lane(w, lane);
 
 	if (o)
 		w->err = xvt_order_own(o, hdr, payload);
 	return w->err;
 }
 
+int xvt_trace_event(struct xvt_trace_writer *w, const struct xvt_event_hdr *hdr,
+		    const void *payload)
+{
+	return xvt_trace_lane_event(w, xvt_trace_lane_of(hdr->ring_flags), hdr, payload);
+}
+
 int xvt_trace_flush(struct xvt_trace_writer *w)
 {
 	flush_raw(w);
-	flush_order(w, &w->main, XVT_CHUNK_ORDER);
-	return flush_order(w, &w->late, XVT_CHUNK_LATE);
+	for (int i = 0; i < XVT_LANES; i++)
+		flush_lane(w, (enum xvt_lane)i);
+	return w->err;
 }
 
 uint64_t xvt_trace_bytes(const struct xvt_trace_writer *w)
@@ -378,8 +405,11 @@ uint64_t xvt_trace_bytes(const struct xvt_trace_writer *w)
 
 uint64_t xvt_trace_gathered(const struct xvt_trace_writer *w)
 {
-	return w->raw.used + (w->main.count ? xvt_order_room(&w->main) : 0) +
-	       (w->late.count ? xvt_order_room(&w->late) : 0);
+	uint64_t bytes = w->raw.used;
+
+	for (int i = 0; i < XVT_LANES; i++)
+		bytes += w->lanes[i].count ? xvt_order_room(&w->lanes[i]) : 0;
+	return bytes;
 }
 
 void xvt_trace_event_bytes(const struct xvt_trace_writer *w, uint64_t *raw, uint64_t *stored)
@@ -395,7 +425,8 @@ uint64_t xvt_trace_written(const struct xvt_trace_writer *w)
 
 static void put_index_and_end(struct xvt_trace_writer *w)
 {
-	struct xvt_end end = { .events = w->events, .late = w->late_events };
+	struct xvt_end end = { .events = w->events[XVT_LANE_MAIN] + w->events[XVT_LANE_LOOSE],
+			       .late = w->events[XVT_LANE_LATE] };
 
 	w->err = put_index(w);
 	end.index_offset = w->index_offset;

@@ -45,8 +45,8 @@ struct xvt_trace_writer;
 int xvt_trace_writer_new(struct xvt_trace_writer **out, struct xvt_sink *sink,
 			 const struct xvt_file_info *info);
 
-/* Compresses RAW, ORDER, LATE and large META chunks from here on, where that makes them smaller.
- * `level` as for xvt_packer_new(). Returns 0, -ENOTSUP (built without zstd) or -ENOMEM. */
+/* Compresses RAW, ORDER, LATE, LOOSE and large META chunks from here on, where that makes them
+ * smaller. `level` as for xvt_packer_new(). Returns 0, -ENOTSUP (built without zstd) or -ENOMEM. */
 int xvt_trace_compress(struct xvt_trace_writer *w, unsigned int level);
 
 /*
@@ -62,14 +62,22 @@ int xvt_trace_put(struct xvt_trace_writer *w, uint16_t type, const void *head, s
 int xvt_trace_piece(struct xvt_trace_writer *w, const struct xvt_raw_piece *p, const void *bytes,
 		    uint64_t *chunk, uint32_t *at);
 
-/* Returns the lane for events with these flags, for callers that add many, see order_write.h; NULL
- * after an error. */
-struct xvt_order *xvt_trace_order(struct xvt_trace_writer *w, uint32_t ring_flags);
+/* Returns a lane, for callers that add many events, see order_write.h; NULL after an error. */
+struct xvt_order *xvt_trace_lane(struct xvt_trace_writer *w, enum xvt_lane lane);
+
+/* The lane of events with these flags that the caller has in order of time. */
+static inline enum xvt_lane xvt_trace_lane_of(uint32_t ring_flags)
+{
+	return ring_flags & XVT_EVENT_F_LATE ? XVT_LANE_LATE : XVT_LANE_MAIN;
+}
 
 /* While on, adding an event does not write a lane's chunk. */
 void xvt_trace_together(struct xvt_trace_writer *w, bool on);
 
-/* Adds an event of the host's own, which is in no piece. */
+/* Adds an event of the host's own, which is in no piece, to a lane. */
+int xvt_trace_lane_event(struct xvt_trace_writer *w, enum xvt_lane lane,
+			 const struct xvt_event_hdr *hdr, const void *payload);
+/* The same to the lane that its flags say. */
 int xvt_trace_event(struct xvt_trace_writer *w, const struct xvt_event_hdr *hdr,
 		    const void *payload);
 
@@ -85,7 +93,7 @@ uint64_t xvt_trace_bytes(const struct xvt_trace_writer *w);
 /* Bytes of gathered events that were not handed to the sink yet. */
 uint64_t xvt_trace_gathered(const struct xvt_trace_writer *w);
 
-/* Bytes of all RAW, ORDER and LATE chunks handed over, before and after compression. */
+/* Bytes of all chunks of events handed over, before and after compression. */
 void xvt_trace_event_bytes(const struct xvt_trace_writer *w, uint64_t *raw, uint64_t *stored);
 
 /* Bytes that are in the file for good. */

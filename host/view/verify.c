@@ -260,6 +260,7 @@ static int check_chunks(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
 		switch (ref->type) {
 		case XVT_CHUNK_ORDER:
 		case XVT_CHUNK_LATE:
+		case XVT_CHUNK_LOOSE:
 			err = xvt_verify_events(v, ref, b);
 			break;
 		case XVT_CHUNK_RAW:

@@ -28,11 +28,6 @@ static void check_order(struct xvt_verify_state *v, const struct xvt_event_hdr *
 				"%s: at %" PRIu64 " ns after ring %u: equal times are not in "
 				"order of machine and ring",
 				xvt_verify_ring_text(v, ring, text), h->host_ns, v->last_ring);
-		if (h->host_ns < v->watermark_ns)
-			xvt_verify_violation(
-				v, XVT_VERIFY_ORDER, xvt_ring_vm(v->t, ring),
-				"%s: %" PRIu64 " ns is below the watermark %" PRIu64 " ns",
-				xvt_verify_ring_text(v, ring, text), h->host_ns, v->watermark_ns);
 	}
 	/* A LOST record of dropped records may come between two records of the same time. */
 	if (h->id != XVT_ID_LOST || h->host_ns > v->last_ns) {
@@ -41,6 +36,34 @@ static void check_order(struct xvt_verify_state *v, const struct xvt_event_hdr *
 	}
 	if (h->host_ns > v->last_ns)
 		v->last_ns = h->host_ns;
+}
+
+static void check_watermark(struct xvt_verify_state *v, const struct xvt_event_hdr *h)
+{
+	const uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
+	char text[XVT_VERIFY_RING_TEXT];
+
+	if (h->id != XVT_ID_LOST && h->host_ns < v->watermark_ns)
+		xvt_verify_violation(v, XVT_VERIFY_ORDER, xvt_ring_vm(v->t, ring),
+				     "%s: %" PRIu64 " ns is below the watermark %" PRIu64 " ns",
+				     xvt_verify_ring_text(v, ring, text), h->host_ns,
+				     v->watermark_ns);
+}
+
+/* The events of LOOSE chunks are in order for each ring. */
+static void check_ring_order(struct xvt_verify_state *v, const struct xvt_event_hdr *h)
+{
+	const uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
+	struct xvt_verify_ring *r = &v->rings[ring];
+	char text[XVT_VERIFY_RING_TEXT];
+
+	if (h->host_ns < r->last_loose_ns)
+		xvt_verify_violation(v, XVT_VERIFY_ORDER, xvt_ring_vm(v->t, ring),
+				     "%s: %" PRIu64 " ns after %" PRIu64
+				     " ns: the loose lane is out of the ring's order",
+				     xvt_verify_ring_text(v, ring, text), h->host_ns,
+				     r->last_loose_ns);
+	r->last_loose_ns = h->host_ns;
 }
 
 static void add_lost(struct xvt_verify_ring *r, const struct xvt_event *ev)
@@ -107,8 +130,9 @@ static int look_for_exchange(struct xvt_verify_state *v, const struct xvt_event 
 				exchange_bound(v, ev));
 }
 
-static int check_event(struct xvt_verify_state *v, const struct xvt_event *ev, bool late_chunk)
+static int check_event(struct xvt_verify_state *v, const struct xvt_event *ev, uint16_t type)
 {
+	const bool late_chunk = type == XVT_CHUNK_LATE;
 	const struct xvt_event_hdr *h = ev->hdr;
 	uint32_t ring = xvt_event_ring(ev);
 	bool late = h->ring_flags & XVT_EVENT_F_LATE;
@@ -126,8 +150,12 @@ static int check_event(struct xvt_verify_state *v, const struct xvt_event *ev, b
 					  : "an event in the late lane is not "
 					    "flagged late",
 				     h->host_ns);
-	if (!late_chunk)
+	if (type == XVT_CHUNK_ORDER)
 		check_order(v, h);
+	if (type == XVT_CHUNK_LOOSE)
+		check_ring_order(v, h);
+	if (!late_chunk)
+		check_watermark(v, h);
 	count(v, &v->rings[ring], h);
 	if (h->id == XVT_ID_LOST)
 		add_lost(&v->rings[ring], ev);
@@ -158,7 +186,7 @@ int xvt_verify_events(struct xvt_verify_state *v, const struct xvt_chunk_ref *re
 		if (ev.hdr->host_ns > last)
 			last = ev.hdr->host_ns;
 		n++;
-		err = check_event(v, &ev, ref->type == XVT_CHUNK_LATE);
+		err = check_event(v, &ev, ref->type);
 		if (err)
 			return err;
 		got = 0;

@@ -58,6 +58,7 @@ struct xvt_verify_ring {
 	struct xvt_verify_epoch *epochs;
 	size_t epoch_count;
 	struct xvt_verify_place lane[2];
+	uint64_t last_loose_ns; /* of the newest event in a LOOSE chunk */
 	struct xvt_ring_stats stats;
 	bool has_stats;
 	bool tells_all;		  /* the LOST records have all overwritten records of `stats` */

@@ -14,6 +14,7 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 
+#include "trace/cursor.h"
 #include "trace/read.h"
 #include "trace/raws.h"
 
@@ -247,6 +248,25 @@ static void keep(const struct fuzz_file *f)
 	close(to);
 }
 
+/* All lanes together are in order. */
+static void check_cursor(struct xvt_trace *t)
+{
+	struct xvt_cursor c;
+	struct xvt_event ev;
+	uint64_t last_ns = 0;
+	int got = xvt_cursor_init(&c, t, 0, UINT64_MAX);
+
+	while (!got && (got = xvt_cursor_next(&c, &ev)) > 0) {
+		if (ev.hdr->host_ns < last_ns)
+			fuzz_finding("a reader gives our own trace out of order");
+		last_ns = ev.hdr->host_ns;
+		got = 0;
+	}
+	if (got < 0)
+		fuzz_finding("a reader cannot read our own trace");
+	xvt_cursor_fini(&c);
+}
+
 void fuzz_check_trace(const struct fuzz_file *f, bool must_end)
 {
 	static struct xvt_trace_raws raws;
@@ -268,11 +288,13 @@ void fuzz_check_trace(const struct fuzz_file *f, bool must_end)
 
 		if (xvt_trace_load(t, i, &b))
 			fuzz_finding("chunk %zu of our own trace does not pass its checks", i);
-		if (t->chunks[i].type != XVT_CHUNK_ORDER)
+		if (!xvt_chunk_of_events(t->chunks[i].type))
 			continue;
 		if (xvt_events_begin(&it, &raws.base, &b, t->chunks[i].seq))
 			fuzz_finding("chunk %zu of our own trace is too short", i);
 		while ((got = xvt_events_next(&it, &ev)) > 0) {
+			if (t->chunks[i].type != XVT_CHUNK_ORDER)
+				continue;
 			if (ev.hdr->host_ns < last_ns)
 				fuzz_finding("main lane out of order in our own trace");
 			last_ns = ev.hdr->host_ns;
@@ -284,6 +306,7 @@ void fuzz_check_trace(const struct fuzz_file *f, bool must_end)
 		fuzz_finding("events of our own trace cannot be read");
 	xvt_events_end(&it);
 	xvt_trace_raws_fini(&raws);
+	check_cursor(t);
 	if (t->damage_count)
 		fuzz_finding("our own trace is damaged: %s", t->damage[0].why);
 	xvt_chunk_buf_free(&b);

@@ -538,6 +538,7 @@ static void record(uint8_t what, uint8_t shape, uint8_t passes)
 		.memory_bytes = what & WHAT_OTHER ? 64u << 10 : 1u << 20,
 		.request = what & WHAT_OTHER ? "+sched:sched_switch\n" : NULL,
 		.drain_reads = passes & 128,
+		.order = passes & 64 ? XVT_ORDER_LATER : XVT_ORDER_AUTO,
 	};
 	struct xvt_session *s;
 	struct xvt_loop *loop;

@@ -113,7 +113,7 @@ static int look_at_chunk(size_t i, struct xvt_chunk_buf *b)
 		return 0;
 	if (xvt_trace_load(j.t, i, b))
 		return -1;
-	if (ref->type == XVT_CHUNK_ORDER || ref->type == XVT_CHUNK_LATE)
+	if (xvt_chunk_of_events(ref->type))
 		look_at_events(b, ref->seq, ref->type == XVT_CHUNK_LATE);
 	else if (ref->type == XVT_CHUNK_ROUND)
 		look_at_round(b);

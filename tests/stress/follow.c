@@ -230,7 +230,7 @@ static void note_chunk(void)
 		f.index_count = 0;
 		f.index_offset = f.offset;
 	}
-	if (f.hdr.type == XVT_CHUNK_ORDER || f.hdr.type == XVT_CHUNK_LATE) {
+	if (xvt_chunk_of_events(f.hdr.type)) {
 		payload(&h, sizeof(h));
 		e.first_ns = h.first_ns;
 		e.last_ns = h.last_ns;
@@ -507,8 +507,9 @@ static void take_events(void)
 		struct ring *r = ring_of(xvt_event_ring(&ev));
 
 		if (ev.hdr->ring_flags & XVT_EVENT_F_LATE)
-			wrong("a late event in the main lane");
-		check_order(ev.hdr);
+			wrong("a late event that is not in the late lane");
+		if (f.hdr.type == XVT_CHUNK_ORDER)
+			check_order(ev.hdr);
 		if (ev.hdr->id == XVT_ID_LOST)
 			take_lost(r, &ev);
 		else
@@ -517,7 +518,8 @@ static void take_events(void)
 			take_number(r, &ev);
 		if (ev.hdr->host_ns < first)
 			first = ev.hdr->host_ns;
-		last = ev.hdr->host_ns; /* in order */
+		if (ev.hdr->host_ns > last)
+			last = ev.hdr->host_ns;
 		f.records[0]++;
 	}
 	if (got || it->at != it->end)
@@ -635,6 +637,7 @@ static void take_chunk(void)
 		keep_raw();
 		break;
 	case XVT_CHUNK_ORDER:
+	case XVT_CHUNK_LOOSE:
 		take_events();
 		break;
 	case XVT_CHUNK_LATE:

@@ -156,7 +156,7 @@ static void add_file(const char *path)
 	for (i = 0; i < t->chunk_count; i++) {
 		struct xvt_event ev;
 
-		if (t->chunks[i].type != XVT_CHUNK_ORDER && t->chunks[i].type != XVT_CHUNK_LATE)
+		if (!xvt_chunk_of_events(t->chunks[i].type))
 			continue;
 		if (xvt_trace_load(t, i, &b) ||
 		    xvt_events_begin(&it, &raws.base, &b, t->chunks[i].seq))

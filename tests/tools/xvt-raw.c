@@ -120,6 +120,9 @@ int main(int argc, char **argv)
 		case XVT_CHUNK_LATE:
 			put_events(&b, ref->seq, "late");
 			break;
+		case XVT_CHUNK_LOOSE:
+			put_events(&b, ref->seq, "loose");
+			break;
 		case XVT_CHUNK_NODE:
 			put_nodes(&b);
 			break;

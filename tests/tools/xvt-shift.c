@@ -94,8 +94,8 @@ static void *copy(const void *bytes, size_t len)
 	return memcpy(to, bytes, len);
 }
 
-/* All events of one lane, kept in memory for ever: this is a test's tool. */
-static struct moved *read_lane(uint16_t type, size_t *count)
+/* All late events, or all others, kept in memory for ever: this is a test's tool. */
+static struct moved *read_lane(bool late, size_t *count)
 {
 	static struct xvt_trace_raws raws;
 	struct moved *v = NULL;
@@ -107,7 +107,8 @@ static struct moved *read_lane(uint16_t type, size_t *count)
 		struct xvt_events_iter it = { 0 };
 		struct xvt_event ev;
 
-		if (trace->chunks[i].type != type)
+		if (!xvt_chunk_of_events(trace->chunks[i].type) ||
+		    (trace->chunks[i].type == XVT_CHUNK_LATE) != late)
 			continue;
 		must(!xvt_trace_load(trace, i, &b) && !xvt_events_begin(&it, &raws.base, &b, 0),
 		     "bad chunk");
@@ -166,9 +167,9 @@ static void copy_others(struct xvt_trace_writer *w, bool stats)
 		uint16_t type = trace->chunks[i].type;
 		struct xvt_chunk_buf b = { 0 };
 
-		if (type == XVT_CHUNK_FILE || type == XVT_CHUNK_RAW || type == XVT_CHUNK_ORDER ||
-		    type == XVT_CHUNK_LATE || type == XVT_CHUNK_ROUND || type == XVT_CHUNK_INDEX ||
-		    type == XVT_CHUNK_END || (type == XVT_CHUNK_STATS) != stats)
+		if (type == XVT_CHUNK_FILE || type == XVT_CHUNK_RAW || xvt_chunk_of_events(type) ||
+		    type == XVT_CHUNK_ROUND || type == XVT_CHUNK_INDEX || type == XVT_CHUNK_END ||
+		    (type == XVT_CHUNK_STATS) != stats)
 			continue;
 		must(!xvt_trace_load(trace, i, &b), "bad chunk");
 		move_records(type, &b);
@@ -177,10 +178,10 @@ static void copy_others(struct xvt_trace_writer *w, bool stats)
 	}
 }
 
-static void write_lane(struct xvt_trace_writer *w, uint16_t type)
+static void write_lane(struct xvt_trace_writer *w, bool late)
 {
 	size_t n;
-	struct moved *v = read_lane(type, &n);
+	struct moved *v = read_lane(late, &n);
 
 	for (size_t i = 0; i < n; i++)
 		must(!xvt_trace_event(w, &v[i].hdr, v[i].payload), "write");
@@ -212,8 +213,8 @@ int main(int argc, char **argv)
 	memset(info.uuid, 0, sizeof(info.uuid));
 	must(!xvt_trace_writer_new(&w, &sink.sink, &info), "write");
 	copy_others(w, false);
-	write_lane(w, XVT_CHUNK_ORDER);
-	write_lane(w, XVT_CHUNK_LATE);
+	write_lane(w, false);
+	write_lane(w, true);
 	copy_others(w, true);
 	must(!xvt_trace_writer_finish(w) && !fclose(sink.f), argv[4]);
 	xvt_trace_close(trace);

@@ -208,8 +208,9 @@ static void keep(struct engine *e, const struct xvt_window *w, uint32_t i, uint3
 	ev->ns = xvt_window_ns(w, i);
 	ck_assert_uint_eq(ev->ns, run->ns[n]);
 	ev->ring = r->id;
-	ev->flags = (run->ring_flags | w->flags) & ~XVT_EVENT_RING_MASK;
+	ev->flags = (run->ring_flags | xvt_window_flags(w)) & ~XVT_EVENT_RING_MASK;
 	ev->guest = run->guest;
+	ev->loose = w->lane == XVT_LANE_LOOSE;
 	if (run->id == XVT_ID_LOST) {
 		ev->id = XVT_ID_LOST;
 		ev->len = sizeof(run->lost);

@@ -25,6 +25,7 @@ struct engine_event {
 	uint32_t flags;
 	uint16_t id;
 	uint16_t len;
+	uint32_t loose; /* emitted in the loose lane */
 	struct xvt_lost lost;
 };
 

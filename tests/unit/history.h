@@ -81,6 +81,7 @@ struct played {
 	size_t before_end; /* of them were out when everything was known, but nothing closed */
 	size_t while_on;   /* and these before the guests had ended */
 	uint64_t late;
+	size_t loose;	   /* of nr_out: emitted in the loose lane, and put in order here */
 	uint64_t bound_ns; /* largest that a map tells */
 };
 

@@ -205,8 +205,20 @@ static void small_windows(struct play *p)
 	m->window_ns = chance(p, 128) ? 1 + up_to(p, 100) : 1u << 17;
 }
 
+/* In a quarter of the schedules any ring may be loose in any pass. */
+static void loosen(struct play *p)
+{
+	uint32_t i;
+
+	if ((p->s->seed & 6) != 6)
+		return;
+	for (i = 0; i < p->e.nr_rings; i++)
+		p->e.rings[i]->guest.loose = chance(p, 64);
+}
+
 static void merge(struct play *p)
 {
+	loosen(p);
 	p->e.merge.limit_ns = p->now;
 	small_windows(p);
 	engine_merge(&p->e);
@@ -472,6 +484,58 @@ static void begin(struct play *p)
 	}
 }
 
+static const struct history *sorted_history;
+
+/* By time, VM and ring; a ring's own as they were emitted. */
+static int compare(const void *pa, const void *pb)
+{
+	const struct engine_event *a = *(const struct engine_event *const *)pa,
+				  *b = *(const struct engine_event *const *)pb;
+	const uint32_t *vm = sorted_history->vm;
+
+	if (a->ns != b->ns)
+		return a->ns < b->ns ? -1 : 1;
+	if (vm[a->ring] != vm[b->ring])
+		return vm[a->ring] < vm[b->ring] ? -1 : 1;
+	if (a->ring != b->ring)
+		return a->ring < b->ring ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+/* What a reader does with the loose lane. The main lane is in order before. */
+static void put_in_order(const struct history *h, struct played *p)
+{
+	const struct engine_event **sorted;
+	struct engine_event *out;
+	size_t i, loose = 0;
+	uint64_t last = 0;
+
+	for (i = 0; i < p->nr_out; i++) {
+		loose += p->out[i].loose;
+		if (p->out[i].loose || p->out[i].flags & XVT_EVENT_F_LATE)
+			continue;
+		DEMAND(p->out[i].ns >= last);
+		last = p->out[i].ns;
+	}
+	p->loose = loose;
+	if (!loose)
+		return;
+	sorted = malloc(p->nr_out * sizeof(*sorted));
+	out = malloc(p->nr_out * sizeof(*out));
+	DEMAND(sorted && out);
+	for (i = 0; i < p->nr_out; i++)
+		sorted[i] = &p->out[i];
+	sorted_history = h;
+	qsort(sorted, p->nr_out, sizeof(*sorted), compare);
+	for (i = 0; i < p->nr_out; i++) {
+		out[i] = *sorted[i];
+		out[i].loose = 0;
+	}
+	free(sorted);
+	free(p->out);
+	p->out = out;
+}
+
 void history_play(const struct history *h, const struct schedule *s, struct played *out,
 		  history_pass_fn pass, void *arg)
 {
@@ -497,6 +561,7 @@ void history_play(const struct history *h, const struct schedule *s, struct play
 		out->bound_ns = bound > out->bound_ns ? bound : out->bound_ns;
 	}
 	p->e.out = NULL;
+	put_in_order(h, out);
 	engine_fini(&p->e);
 	free(p);
 }

@@ -64,6 +64,7 @@ int main(void)
 	srunner_add_suite(runner, u64_suite());
 	srunner_add_suite(runner, vec_suite());
 	srunner_add_suite(runner, crc32c_suite());
+	srunner_add_suite(runner, loose_suite());
 	srunner_add_suite(runner, order_suite());
 	srunner_add_suite(runner, sink_suite());
 	srunner_add_suite(runner, bounds_suite());
@@ -89,6 +90,7 @@ int main(void)
 	srunner_add_suite(runner, session_exact_suite());
 	srunner_add_suite(runner, session_host_suite());
 	srunner_add_suite(runner, session_kvm_suite());
+	srunner_add_suite(runner, session_loose_suite());
 	srunner_add_suite(runner, session_mark_suite());
 	srunner_add_suite(runner, session_vm_suite());
 	srunner_add_suite(runner, session_vmm_suite());

@@ -16,6 +16,7 @@ Suite *u64_suite(void);
 Suite *vec_suite(void);
 /* trace */
 Suite *crc32c_suite(void);
+Suite *loose_suite(void);
 Suite *order_suite(void);
 Suite *sink_suite(void);
 Suite *trace_file_suite(void);
@@ -47,6 +48,7 @@ Suite *session_drain_suite(void);
 Suite *session_exact_suite(void);
 Suite *session_host_suite(void);
 Suite *session_kvm_suite(void);
+Suite *session_loose_suite(void);
 Suite *session_mark_suite(void);
 Suite *session_vm_suite(void);
 Suite *session_vmm_suite(void);

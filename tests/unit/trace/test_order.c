@@ -344,7 +344,7 @@ static void write_record(struct ring *r, const struct xvt_event_hdr *h,
 			 const struct xvt_raw_place *place, uint32_t stretch,
 			 const struct xvt_clock_segment *line)
 {
-	struct xvt_order *o = xvt_trace_order(m.w, h->ring_flags);
+	struct xvt_order *o = xvt_trace_lane(m.w, xvt_trace_lane_of(h->ring_flags));
 
 	must(o && !xvt_order_reserve(o, 1));
 	if (!of_newest(r, o, stretch, h, line)) {

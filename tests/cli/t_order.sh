@@ -1,0 +1,79 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck disable=SC2046,SC2317
+# `record --order`: whoever merges the rings, the recorder or the reader, the trace has the same events in order of
+# time, and every event is delivered, discarded or counted as lost.
+set -u
+. "$(dirname "$0")/lib.sh"
+trap cleanup EXIT
+export XVTRACE_RUN_DIR=$work/run
+
+# stat_sum FILE FIELD: over all rings
+stat_sum() { "$xvtrace" stat --json "$1" | jq "[.vms[].rings[].$2] | add"; }
+
+# adds_up FILE ATTEMPTED: of that many attempted, each is delivered, discarded or lost
+adds_up() {
+	"$xvtrace" stat --json "$1" | jq -e --argjson n "$2" '[.vms[].rings[]] |
+		(map(.attempted) | add) == $n and
+		(map(.events + .discarded + .lost) | add) == $n and all(.[]; .in_flight == 0)' >/dev/null && return
+	"$xvtrace" stat "$1"
+	return 1
+}
+
+# record WAY NAME SIZE RECORD-OPTIONS... -- CMD...: into $work/NAME.WAY.xvt
+record() {
+	local way=$1 name=$2 size=$3
+	shift 3
+	"$xvtrace" region create "$work/$name.$way" --size "$size" --rings 3 >/dev/null
+	"$xvtrace" record -o "$work/$name.$way.xvt" --order "$way" -r "g=$work/$name.$way" "$@" >"$work/out" 2>"$work/err" && return
+	cat "$work/err"
+	return 1
+}
+
+emit() { echo "$BUILD/xvt-emit" "$work/$1" --rings 3 --linger 1 "${@:2}"; }
+
+# loose FILE: number of its LOOSE chunks
+loose() { "$BUILD/tests/tools/xvt-raw" "$1" chunks | grep -c "^chunk 18 "; }
+
+for way in auto now later; do
+	check "$way: a load that fits" record $way slow 4M -q -- $(emit slow.$way --count 4000 --rate 4000)
+	check "$way: it verifies" "$xvtrace" verify "$work/slow.$way.xvt"
+	check "$way: each event is there" test "$(stat_sum "$work/slow.$way.xvt" events)" -eq 12000
+	check "$way: each ring's events once, in order" eval '"$xvtrace" report "$work/slow.$way.xvt" |
+		awk "/ u64: / { if (\$NF != next_of[\$(NF - 1)]++) wrong++ }
+		END { exit wrong != 0 || next_of[0] + next_of[1] + next_of[2] != 12000 }"'
+	check "$way: in order of time" eval '"$xvtrace" report "$work/slow.$way.xvt" |
+		awk "\$1 < last { wrong++ } { last = \$1 } END { exit wrong != 0 || NR < 12000 }"'
+	check "$way: the sums" adds_up "$work/slow.$way.xvt" 12000
+	check "$way: a load that does not fit" record $way fast 192K -q -- $(emit fast.$way --count 200000)
+	check "$way: it verifies" "$xvtrace" verify "$work/fast.$way.xvt"
+	check "$way: no order is violated" eval '"$xvtrace" stat --json "$work/fast.$way.xvt" | jq -e ".order_violations == 0" >/dev/null'
+	check "$way: the sums" adds_up "$work/fast.$way.xvt" 600000
+	check "$way: a load in overwrite mode" record $way over 192K -q --mode overwrite -- $(emit over.$way --count 200000)
+	check "$way: it verifies" "$xvtrace" verify "$work/over.$way.xvt"
+	check "$way: the sums" adds_up "$work/over.$way.xvt" 600000
+done
+
+check "now: the recorder merges all" test "$(loose "$work/slow.now.xvt") $(loose "$work/fast.now.xvt")" = "0 0"
+check "later: the reader merges all" eval 'test "$(loose "$work/slow.later.xvt")" -gt 0 &&
+	! "$BUILD/tests/tools/xvt-raw" "$work/slow.later.xvt" | grep -q "^event main"'
+events() { "$xvtrace" report "$1" | sed -n 's/.* u64: //p' | sort; }
+check "now and later give the same events" cmp <(events "$work/slow.now.xvt") <(events "$work/slow.later.xvt")
+
+# What a killed recorder has written is read in order.
+"$xvtrace" region create "$work/killed" --size 4M --rings 3 >/dev/null
+"$BUILD/xvt-emit" "$work/killed" --rings 3 --count 1000000000 --rate 20000 >/dev/null 2>&1 &
+pids+=($!)
+"$xvtrace" record -q -o "$work/killed.xvt" --order later --control "$work/ctl" -r g="$work/killed" 2>"$work/err" &
+recorder=$!
+asked() { "$xvtrace" status --json --control "$work/ctl" 2>/dev/null | jq -e "$1" >/dev/null; }
+check "later: a recorder writes" poll asked '.recorders[0] | .loose_events > 50000 and .vms[0].loose'
+kill -9 $recorder
+wait $recorder 2>/dev/null
+check "later: a killed recorder's trace verifies" "$xvtrace" verify "$work/killed.xvt"
+check "later: and is in order of time" eval '"$xvtrace" report -q "$work/killed.xvt" |
+	awk "\$1 < last { wrong++ } { last = \$1 } END { exit wrong != 0 || NR < 1000 }"'
+
+"$xvtrace" record --order never -r g="$work/killed" -o "$work/x.xvt" 2>"$work/err"
+check "an order that does not exist is wrong usage" test $? -eq 2
+check "the message says which there are" grep -q "auto, now or later" "$work/err"
