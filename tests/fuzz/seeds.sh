@@ -68,6 +68,10 @@ done
 { printf '\077\000'; cat "$work/killed.xvt"; } >"$out/trace/killed"
 { printf '\033\000'; head -c 9000 "$work/all.xvt"; } >"$out/trace/cut"
 { printf '\377\001'; cat "$work/t.xvt" | head -c 12000; } >"$out/trace/recorded"
+"$xvtrace" region create "$work/loose" --size 48K --rings 2 --subbuf-size 1K
+"$xvtrace" record -q -o "$work/loose.xvt" --order later --join-timeout 2 -r "g=$work/loose" -- \
+	"$BUILD/xvt-emit" "$work/loose" --rings 2 --count 60 --linger 1 >/dev/null
+{ printf '\377\001'; cat "$work/loose.xvt"; } >"$out/trace/loose"
 
 # --- formats: those of the made-up trace, and one for every kind of print fmt. All over one record:
 # numbers small enough to be names, dynamic fields (offset, length) that point into it.
