@@ -5,7 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#define PATTERNS_MAX 8 /* of a preset */
+#define PATTERNS_MAX 8		/* of a preset */
+#define BUFFER_MOST  (1u << 30) /* of each CPU: the kernel allocates it at once */
 
 static const struct preset {
 	const char *name;
@@ -53,6 +54,10 @@ bool xvt_host_events_ok(const struct xvt_host_event_options *o)
 			xvt_error(o->presets.v[i], "--host is one of " XVT_HOST_PRESETS);
 			return false;
 		}
+	}
+	if (o->buffer_bytes > BUFFER_MOST) {
+		xvt_error("--host-buffer", "it is at most %u MiB for each CPU", BUFFER_MOST >> 20);
+		return false;
 	}
 	if ((o->all_threads || o->buffer_bytes) && !o->events.n && !o->presets.n) {
 		xvt_error(o->all_threads ? "--host-all" : "--host-buffer",

@@ -23,6 +23,7 @@
 #define BUFFER_KIB     1024u /* of each CPU: 10,000 to 20,000 events */
 #define NAMES_MAX      65536u
 #define SCAN_MOST_SECS 64u /* between two searches for VMMs */
+#define NAME_SECS      4u  /* between two looks at the name of a thread */
 #define NAME_LEN       (XVT_NAME_LEN + XVT_TASK_NAME_LEN + 16)
 #define HASH_BEGIN     0xcbf29ce484222325ull
 
@@ -30,6 +31,7 @@
 struct task {
 	int32_t tid;
 	bool of_vmm;	 /* its name is that of its machine */
+	bool named;	 /* of_vmm: its name was read */
 	uint32_t second; /* of_vmm: when it was seen last; UINT32_MAX: it has ended */
 	uint32_t vcpu;	 /* what it runs, by the VMM of machine vcpu_vm; or: */
 #define NO_VCPU	   UINT32_MAX
@@ -227,23 +229,37 @@ struct of_process {
 	const struct process *p;
 };
 
-static void take_thread(void *arg, int32_t tid, const char *name)
+/* A thread is there. name: NULL if it is to be read, which is done for a new one at once, and for
+ * others seldom. */
+static void take_named(const struct of_process *of, int32_t tid, const char *name)
 {
-	const struct of_process *of = arg;
 	struct xvt_session_kernel *k = of->k;
 	struct task *t = task_of(k, tid);
-	char text[NAME_LEN];
+	char text[NAME_LEN], read[XVT_TASK_NAME_LEN];
 
 	if (!t)
 		return;
-	if (!t->of_vmm || t->second == UINT32_MAX)
+	if (!t->of_vmm || t->second == UINT32_MAX) {
 		add_pid(k, tid);
+		t->named = false;
+	}
 	t->of_vmm = true;
 	t->second = k->second;
+	if (!name && t->named && ((uint32_t)tid ^ k->second) % NAME_SECS)
+		return;
+	if (!name && !xvt_thread_name(of->p->pid, tid, read))
+		return;
+	t->named = true;
+	name = name ? name : read;
 	name_of(text, sizeof(text), k->session->vms[of->p->vm]->name, name);
 	if (t->vcpu != NO_VCPU && t->vcpu_vm == of->p->vm)
 		name_of_vcpu(text, sizeof(text), k->session->vms[of->p->vm]->name, t->vcpu);
 	name_task(k, t, text);
+}
+
+static void take_thread(void *arg, int32_t tid)
+{
+	take_named(arg, tid, NULL);
 }
 
 void xvt_session_kernel_vcpu(struct xvt_session *s, const struct xvt_vm *vm, uint32_t vcpu,
@@ -257,6 +273,7 @@ void xvt_session_kernel_vcpu(struct xvt_session *s, const struct xvt_vm *vm, uin
 	/* A VMM may emulate all vCPUs in one thread. */
 	if (t->vcpu != NO_VCPU && t->vcpu_vm == vm->id && t->vcpu != vcpu)
 		vcpu = MANY_VCPUS;
+	t->named &= t->vcpu == vcpu;
 	t->vcpu = vcpu;
 	t->vcpu_vm = vm->id; /* it counts only if the thread is one of that machine's VMM */
 }
@@ -268,7 +285,7 @@ static void take_vhost(void *arg, int32_t tid, const char *name, int32_t pid)
 
 	for (i = 0; i < k->nr_processes; i++) {
 		if (k->processes[i].pid == pid)
-			take_thread(&(struct of_process){ k, &k->processes[i] }, tid, name);
+			take_named(&(struct of_process){ k, &k->processes[i] }, tid, name);
 	}
 }
 
@@ -398,6 +415,7 @@ void xvt_session_kernel_end(struct xvt_session *s)
 
 	if (!k)
 		return;
+	take_threads(k);
 	take_names(k);
 	if (!k->all_threads && !k->any_thread)
 		xvt_session_note(

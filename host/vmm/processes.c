@@ -91,10 +91,17 @@ static bool read_name(const char *path, char name[XVT_TASK_NAME_LEN])
 	return n;
 }
 
-int xvt_process_threads(int32_t pid, void (*fn)(void *arg, int32_t tid, const char *name),
-			void *arg)
+bool xvt_thread_name(int32_t pid, int32_t tid, char name[XVT_TASK_NAME_LEN])
 {
-	char path[96], name[XVT_TASK_NAME_LEN];
+	char path[96];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
+	return read_name(path, name);
+}
+
+int xvt_process_threads(int32_t pid, void (*fn)(void *arg, int32_t tid), void *arg)
+{
+	char path[64];
 	int32_t tid;
 	DIR *dir;
 
@@ -102,11 +109,8 @@ int xvt_process_threads(int32_t pid, void (*fn)(void *arg, int32_t tid, const ch
 	dir = opendir(path);
 	if (!dir)
 		return errno == ENOENT ? -ESRCH : -errno;
-	while ((tid = next_number(dir))) {
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
-		if (read_name(path, name))
-			fn(arg, tid, name);
-	}
+	while ((tid = next_number(dir)))
+		fn(arg, tid);
 	closedir(dir);
 	return 0;
 }

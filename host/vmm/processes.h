@@ -27,8 +27,10 @@ int xvt_processes_mapping(const struct xvt_mapped_file *files, size_t count,
 			  void (*fn)(void *arg, int32_t pid, size_t file), void *arg);
 
 /* Call fn for each thread of a process. Returns 0; -ESRCH: no such process; or -errno. */
-int xvt_process_threads(int32_t pid, void (*fn)(void *arg, int32_t tid, const char *name),
-			void *arg);
+int xvt_process_threads(int32_t pid, void (*fn)(void *arg, int32_t tid), void *arg);
+
+/* Read the name of a process's thread. Returns false if there is no such thread. */
+bool xvt_thread_name(int32_t pid, int32_t tid, char name[XVT_TASK_NAME_LEN]);
 
 /* Call fn for each thread of the kernel whose name is "vhost-PID" with one of the processes: QEMU's
  * network back-end, on kernels before 6.4. Returns 0 or -errno. */
