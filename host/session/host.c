@@ -285,6 +285,7 @@ static void put_page(struct xvt_session *s, struct xvt_session_host *h, size_t i
 			put_lost(h, i);
 		missed = false;
 		note_thread(h, &e);
+		xvt_session_symbols_event(s, e.data, e.len);
 		put(c, XVT_ID_FTRACE, e.data, e.len);
 	}
 	if (!page.bad || h->bad_reported)

@@ -73,12 +73,20 @@ static void put_meta(struct xvt_session *s, uint32_t type, uint32_t id, const vo
 	xvt_trace_put(s->trace, XVT_CHUNK_META, &info, sizeof(info), text, len);
 }
 
+/* Whether the print fmt of a format shows addresses as the names of functions. */
+static bool prints_functions(const char *text)
+{
+	return strstr(text, "%ps") || strstr(text, "%pS") || strstr(text, "%pf") ||
+	       strstr(text, "%pF");
+}
+
 /* META_FORMAT of an event: system, event and the kernel's text. */
 static int put_format(struct xvt_session *s, const char *system, const char *event)
 {
 	size_t size, head = strlen(system) + strlen(event) + 2;
 	char *text = xvt_tracing_format(system, event, &size), *all;
 	const char *id = text ? strstr(text, "\nID:") : NULL;
+	const unsigned long type = id ? strtoul(id + 4, NULL, 10) : 0;
 
 	if (!id) {
 		free(text);
@@ -89,7 +97,9 @@ static int put_format(struct xvt_session *s, const char *system, const char *eve
 		memcpy(all, system, strlen(system) + 1);
 		memcpy(all + strlen(system) + 1, event, strlen(event) + 1);
 		memcpy(all + head, text, size);
-		put_meta(s, XVT_META_FORMAT, (uint32_t)strtoul(id + 4, NULL, 10), all, head + size);
+		put_meta(s, XVT_META_FORMAT, (uint32_t)type, all, head + size);
+		if (prints_functions(text))
+			xvt_session_symbols_want(s, (uint16_t)type);
 	}
 	free(all);
 	free(text);
@@ -412,11 +422,17 @@ void xvt_session_kernel_second(struct xvt_session *s)
 void xvt_session_kernel_end(struct xvt_session *s)
 {
 	struct xvt_session_kernel *k = s->kernel;
+	size_t size;
+	char *text;
 
-	if (!k)
+	if (!k || !is_recording(s))
 		return;
 	take_threads(k);
 	take_names(k);
+	text = xvt_session_symbols_text(s, &size);
+	if (text)
+		put_meta(s, XVT_META_KSYMS, 0, text, size);
+	free(text);
 	if (!k->all_threads && !k->any_thread)
 		xvt_session_note(
 			s, 1, xvt_session_host_vm(s), UINT32_MAX,
@@ -536,6 +552,7 @@ void xvt_session_kernel_free(struct xvt_session *s)
 {
 	struct xvt_session_kernel *k = s->kernel;
 
+	xvt_session_symbols_free(s);
 	if (!k)
 		return;
 	xvt_tracing_close(k->tracing);

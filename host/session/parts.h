@@ -379,12 +379,13 @@ struct xvt_session {
 	uint64_t part_bytes; /* each machine's share of max_bytes */
 	uint64_t space_used; /* of all machines */
 
-	struct xvt_session_second second;  /* status.c */
-	struct xvt_session_wake wake;	   /* sleep.c */
-	struct xvt_note_limit notes;	   /* notes.c, of all machines */
-	struct xvt_session_kvm *kvm;	   /* private to kvm.c; NULL: no KVM events read */
-	struct xvt_session_host *host;	   /* private to host.c; NULL: the host is not recorded */
-	struct xvt_session_kernel *kernel; /* private to host_kernel.c, likewise */
+	struct xvt_session_second second;    /* status.c */
+	struct xvt_session_wake wake;	     /* sleep.c */
+	struct xvt_note_limit notes;	     /* notes.c, of all machines */
+	struct xvt_session_kvm *kvm;	     /* private to kvm.c; NULL: no KVM events read */
+	struct xvt_session_host *host;	     /* private to host.c; NULL: the host is not recorded */
+	struct xvt_session_kernel *kernel;   /* private to host_kernel.c, likewise */
+	struct xvt_session_symbols *symbols; /* private to host_symbols.c; NULL: none is wanted */
 };
 
 #define SECOND_NS	   1000000000ull
@@ -587,6 +588,17 @@ void xvt_session_share_memory(struct xvt_session *s);
 
 /* Number of machines that are not gone, the host included. */
 size_t xvt_session_present(const struct xvt_session *s);
+
+/* --- host_symbols.c --- */
+
+/* Events of that type print functions: collect their addresses. */
+void xvt_session_symbols_want(struct xvt_session *s, uint16_t type);
+/* An event of the host, u16 type first. */
+void xvt_session_symbols_event(struct xvt_session *s, const uint8_t *data, uint32_t len);
+/* Returns lines as of /proc/kallsyms, sorted, with the functions that hold the addresses, for
+ * free(); NULL: none. */
+char *xvt_session_symbols_text(struct xvt_session *s, size_t *size);
+void xvt_session_symbols_free(struct xvt_session *s);
 
 /* --- host.c --- */
 

@@ -90,6 +90,17 @@ check "a thread is called after its machine" \
 		[.[] | select(.vm == "host" and ([.pid] | inside($tids))) | .comm] |
 		length > 0 and all(startswith("g:xvt-"))' "$work/t.jsonl"
 
+# Functions in the host's events have names: a thread that sleeps starts a timer.
+"$xvtrace" record -q -o "$work/f.xvt" -r g="$work/g" -H timer:hrtimer_start --duration 1 2>"$work/err"
+if grep -q '^0*[1-9a-f].* hrtimer_wakeup$' /proc/kallsyms; then
+	check "a function of the host's kernel has its name" \
+		eval '"$xvtrace" report "$work/f.xvt" --vm host | grep "function=hrtimer_wakeup " >/dev/null'
+	check "only the symbols that are needed are in the trace" \
+		test "$(strings -n 20 "$work/f.xvt" | grep -cE '^[0-9a-f]{16} t ')" -lt 100
+else
+	echo "skip - names of functions: the kernel hides its addresses"
+fi
+
 # A QEMU that does not name its threads: QMP says which run the vCPUs.
 if command -v qemu-system-x86_64 >/dev/null; then
 	"$xvtrace" region create "$work/q" --size 256K --rings 2 || exit 1
