@@ -116,20 +116,32 @@ tracecmd_file() { # TRACE RINGS
 
 # What the kernel's events cost with their print formats.
 formats() { # RINGS EVENTS
-	local rings=$1 n=$2 report stat shown
+	local rings=$1 n=$2 report stat shown ctf dat
 	"$bigtrace" ftrace "$rings" "$n" "$dir/t.xvt" || return
 	cat "$dir/t.xvt" >/dev/null
 	row "xvtrace stat, ftrace" "$rings" "$n" 3 "$xvtrace" stat "$dir/t.xvt"
 	stat=$rate
 	export_row ctf "$rings" "$n"
+	ctf=$rate
 	export_row dat "$rings" "$n"
+	dat=$rate
+	# Up to 64 rings are one machine, so one file. trace-cmd 3.1 refuses to convert what it restored.
+	if have trace-cmd && [ "$rings" -le 64 ] && "$xvtrace" export -q --format dat "$dir/t.xvt" "$dir/dat"; then
+		row "trace-cmd convert" "$rings" "$n" 1 trace-cmd convert --compression none -i "$dir"/dat/*.dat -o "$dir/out.dat" &&
+			ratio "export dat to trace-cmd convert" "$rings" "$dat" "$rate"
+		rm -rf "$dir/dat" "$dir/out.dat"
+	fi
+	export_row perfetto "$rings" "$n"
+	export_row jsonl "$rings" "$n"
 	row "xvtrace report, ftrace" "$rings" "$n" 3 "$xvtrace" report "$dir/t.xvt"
 	report=$rate
 	if have babeltrace2; then
 		"$xvtrace" export --format ctf "$dir/t.xvt" "$dir/ctf" || return
 		row "babeltrace2 as text, ftrace" "$rings" "$n" 1 babeltrace2 "$dir/ctf"
 		ratio "report to babeltrace2, ftrace" "$rings" "$report" "$rate"
-		rm -rf "$dir/ctf"
+		row "babeltrace2 from ctf to ctf" "$rings" "$n" 1 babeltrace2 -o ctf -w "$dir/ctf2" "$dir/ctf" &&
+			ratio "export ctf to babeltrace2's" "$rings" "$ctf" "$rate"
+		rm -rf "$dir/ctf" "$dir/ctf2"
 	fi
 	if tracecmd_file "$dir/t.xvt" "$rings"; then
 		shown=$(trace-cmd report -i "$dir/trace.dat" 2>/dev/null | grep -cE 'sched_|irq')
