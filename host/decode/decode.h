@@ -187,6 +187,8 @@ const char *xvt_comm(const struct xvt_decoder *d, int32_t pid);
 
 /* Go through the names of tasks, from *at == 0 on. Returns false at the end. */
 bool xvt_comm_next(const struct xvt_decoder *d, size_t *at, int32_t *pid, const char **name);
+/* The same for threads that the recorder named (XVT_META_THREAD). */
+bool xvt_thread_next(const struct xvt_decoder *d, size_t *at, int32_t *pid, const char **name);
 
 /* Write the fields of an event by the guest's print fmt; `raw`: as NAME=VALUE. */
 void xvt_print_fields(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_event_class *c,

@@ -160,6 +160,20 @@ bool xvt_comm_next(const struct xvt_decoder *d, size_t *at, int32_t *pid, const 
 	return false;
 }
 
+bool xvt_thread_next(const struct xvt_decoder *d, size_t *at, int32_t *pid, const char **name)
+{
+	while (*at < d->comm_room) {
+		const struct xvt_comm *c = &d->comms[(*at)++];
+
+		if (!c->used || !c->fixed)
+			continue;
+		*pid = c->pid;
+		*name = c->name;
+		return true;
+	}
+	return false;
+}
+
 /* -- generations -------------------------------------------------------------------- */
 
 uint32_t xvt_decoder_generation(const struct xvt_decoder *d, uint64_t chunk_seq)

@@ -93,7 +93,6 @@ static struct dat_type *type_of(struct dat *d, const struct xvtrace_event *ev)
 static int put_built(struct dat *d, struct dat_cpu *c, const struct xvtrace_event *ev,
 		     const struct dat_type *type, uint64_t ns)
 {
-	const int pid = ev->pid < 0 && ev->ring && ev->ring->thread ? (int)ev->ring->cpu : ev->pid;
 	uint8_t record[DAT_RECORD_MAX], *to;
 	bool cut = false;
 	uint16_t id;
@@ -101,10 +100,10 @@ static int put_built(struct dat *d, struct dat_cpu *c, const struct xvtrace_even
 	int err = 0;
 
 	if (type->how == DAT_BUILD) {
-		len = dat_build(ev, type, pid, record, &cut);
+		len = dat_build(ev, type, record, &cut);
 	} else {
 		err = dat_rest(&machine_of(d, ev->ring)->types, &id);
-		len = dat_build_rest(ev, id, pid, record, &cut);
+		len = dat_build_rest(ev, id, record, &cut);
 	}
 	if (!err)
 		err = dat_record(&d->spool, c, ns, len, &to);

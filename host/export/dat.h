@@ -113,11 +113,11 @@ int dat_type_new(struct dat_types *types, struct xvtrace_reader *reader,
 
 /* Make the record of an event that is not copied. Returns its length; sets *cut if not all of it
  * fits. */
-size_t dat_build(const struct xvtrace_event *ev, const struct dat_type *type, int pid,
+size_t dat_build(const struct xvtrace_event *ev, const struct dat_type *type,
 		 uint8_t to[DAT_RECORD_MAX], bool *cut);
 /* The same for an event of any type, as DAT_REST. */
-size_t dat_build_rest(const struct xvtrace_event *ev, uint16_t id, int pid,
-		      uint8_t to[DAT_RECORD_MAX], bool *cut);
+size_t dat_build_rest(const struct xvtrace_event *ev, uint16_t id, uint8_t to[DAT_RECORD_MAX],
+		      bool *cut);
 /* The number of DAT_REST. Returns 0 or -ENOMEM. */
 int dat_rest(struct dat_types *types, uint16_t *id);
 

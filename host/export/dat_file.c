@@ -16,6 +16,7 @@ enum {
 	OPTION_TRACECLOCK = 4,
 	OPTION_VERSION = 9,
 	OPTION_TRACEID = 11,
+	OPTION_GUEST = 13,
 };
 
 static const char header_page[] = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"
@@ -178,6 +179,49 @@ static void put_cpu_stat(struct dat_bytes *b, const struct dat_cpu *c, size_t nu
 	put_option(b, OPTION_CPUSTAT, text, (size_t)n + 1);
 }
 
+/*
+ * In the file of the host: a guest's name, the number of its file, and the thread of each vCPU. By
+ * that KernelShark shows when the host ran them.
+ */
+static void put_guest(struct dat_bytes *b, const struct dat *d, uint32_t host, uint32_t guest)
+{
+	const struct xvtrace_machine *machine = xvtrace_machine(d->x->trace, guest);
+	struct dat_bytes data = { 0 };
+	const uint64_t id = trace_id(d, guest);
+	struct xvtrace_vcpu vcpu;
+	uint32_t count = 0;
+	size_t count_at, at = 0;
+
+	if (!machine)
+		return;
+	dat_put(&data, machine->name, strlen(machine->name) + 1);
+	put_u64(&data, id);
+	count_at = data.used;
+	put_u32(&data, 0);
+	while (xvtrace_reader_vcpu(d->x->reader, host, &at, &vcpu) > 0) {
+		if (vcpu.machine->number != guest)
+			continue;
+		put_u32(&data, vcpu.vcpu);
+		put_u32(&data, (uint32_t)vcpu.tid);
+		count++;
+	}
+	if (!data.failed)
+		memcpy(data.p + count_at, &count, sizeof(count));
+	if (count)
+		put_option(b, OPTION_GUEST, data.p, data.used);
+	b->failed |= data.failed;
+	free(data.p);
+}
+
+static void put_guests(struct dat_bytes *b, const struct dat *d, uint32_t host)
+{
+	const struct xvtrace_machine *machine = xvtrace_machine(d->x->trace, host);
+
+	for (uint32_t i = 0; machine && machine->host && i < d->machine_count; i++)
+		if (i != host && d->machines[i].used)
+			put_guest(b, d, host, i);
+}
+
 static void put_options(struct dat_bytes *b, const struct dat *d, uint32_t at)
 {
 	const struct dat_machine *m = &d->machines[at];
@@ -189,6 +233,7 @@ static void put_options(struct dat_bytes *b, const struct dat *d, uint32_t at)
 	put_option(b, OPTION_TRACECLOCK, clocks, sizeof(clocks));
 	put_option(b, OPTION_VERSION, "xvtrace", sizeof("xvtrace"));
 	put_option(b, OPTION_TRACEID, &id, sizeof(id));
+	put_guests(b, d, at);
 	put_u16(b, OPTION_DONE);
 }
 

@@ -104,9 +104,9 @@ struct record {
 	bool cut;
 };
 
-static void begin_record(struct record *r, const struct xvtrace_event *ev, uint16_t id, int pid)
+static void begin_record(struct record *r, const struct xvtrace_event *ev, uint16_t id)
 {
-	const int32_t pid32 = pid;
+	const int32_t pid32 = ev->pid;
 
 	memcpy(r->to, &id, sizeof(id));
 	r->to[2] = ev->irq_flags;
@@ -141,7 +141,7 @@ static bool is_number(const struct xvtrace_field *f)
 	return f->kind == XVTRACE_UINT || f->kind == XVTRACE_INT;
 }
 
-size_t dat_build(const struct xvtrace_event *ev, const struct dat_type *type, int pid,
+size_t dat_build(const struct xvtrace_event *ev, const struct dat_type *type,
 		 uint8_t to[DAT_RECORD_MAX], bool *cut)
 {
 	struct record r = { .to = to, .used = COMMON_LEN };
@@ -151,7 +151,7 @@ size_t dat_build(const struct xvtrace_event *ev, const struct dat_type *type, in
 
 		r.used += is_number(f) ? f->size : 4;
 	}
-	begin_record(&r, ev, type->id, pid);
+	begin_record(&r, ev, type->id);
 	for (unsigned int i = 0; i < ev->type->fields; i++) {
 		const struct xvtrace_field *f = xvtrace_field(ev->type, i);
 		struct xvtrace_value v;
@@ -170,12 +170,12 @@ size_t dat_build(const struct xvtrace_event *ev, const struct dat_type *type, in
 	return r.used;
 }
 
-size_t dat_build_rest(const struct xvtrace_event *ev, uint16_t id, int pid,
-		      uint8_t to[DAT_RECORD_MAX], bool *cut)
+size_t dat_build_rest(const struct xvtrace_event *ev, uint16_t id, uint8_t to[DAT_RECORD_MAX],
+		      bool *cut)
 {
 	struct record r = { .to = to, .used = COMMON_LEN + 12 };
 
-	begin_record(&r, ev, id, pid);
+	begin_record(&r, ev, id);
 	put_bytes(&r, ev->type->system, strlen(ev->type->system), 1, true);
 	put_bytes(&r, ev->type->name, strlen(ev->type->name), 1, true);
 	put_bytes(&r, ev->data, ev->data_len, 1, false);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* describe.c - what a machine says of itself: formats, symbols, names of tasks; see xvtrace.h. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lib/parts.h"
 
@@ -37,4 +39,40 @@ int xvtrace_reader_task(const struct xvtrace_reader *r, unsigned int machine, si
 		return 0;
 	*pid = number;
 	return 1;
+}
+
+/* Take a name of the recorder's apart: MACHINE:vcpuN. */
+static bool read_vcpu(const struct xvtrace *trace, const char *name, struct xvtrace_vcpu *vcpu)
+{
+	const char *colon = strrchr(name, ':');
+	char end;
+
+	if (!colon || sscanf(colon, ":vcpu%u%c", &vcpu->vcpu, &end) != 1)
+		return false;
+	for (uint32_t i = 0; i < trace->machine_count; i++) {
+		const struct xvt_lib_machine *m = &trace->machines[i];
+
+		if (!m->known || m->pub.host || strlen(m->name) != (size_t)(colon - name) ||
+		    memcmp(m->name, name, (size_t)(colon - name)) != 0)
+			continue;
+		vcpu->machine = &m->pub;
+		return true;
+	}
+	return false;
+}
+
+int xvtrace_reader_vcpu(const struct xvtrace_reader *r, unsigned int machine, size_t *at,
+			struct xvtrace_vcpu *vcpu)
+{
+	const struct xvt_decoder *d = decoder_of(r, machine);
+	const char *name;
+	int32_t tid;
+
+	while (d && xvt_thread_next(d, at, &tid, &name)) {
+		if (!read_vcpu(r->trace, name, vcpu))
+			continue;
+		vcpu->tid = tid;
+		return 1;
+	}
+	return 0;
 }

@@ -389,6 +389,18 @@ int xvtrace_reader_symbols(struct xvtrace_reader *reader, unsigned int machine,
 int xvtrace_reader_task(const struct xvtrace_reader *reader, unsigned int machine, size_t *at,
 			int *pid, const char **comm);
 
+/* A thread of the host that runs a vCPU. */
+struct xvtrace_vcpu {
+	int tid;
+	unsigned int vcpu; /* the VMM's number */
+	const struct xvtrace_machine *machine;
+};
+
+/* Go through the threads that run vCPUs, as the recorder named them ("g1:vcpu0"): *at is 0 before
+ * the first call. machine: the host. Returns 1; 0: there are no more. */
+int xvtrace_reader_vcpu(const struct xvtrace_reader *reader, unsigned int machine, size_t *at,
+			struct xvtrace_vcpu *vcpu);
+
 /* -- statistics --------------------------------------------------------------------- */
 
 /* Causes of a loss. */

@@ -39,12 +39,17 @@ static void put(uint16_t type, const void *head, size_t len, const void *body, s
 	ck_assert_int_eq(xvt_trace_put(w, type, head, len, body, body_len), 0);
 }
 
-static void put_vm(uint32_t vm, const char *name)
+static void put_machine(uint32_t vm, const char *name, uint32_t kind)
 {
-	struct xvt_vm_info info = { .vm = vm, .clock_hz = 1000000000 };
+	struct xvt_vm_info info = { .vm = vm, .kind = kind, .clock_hz = 1000000000 };
 
 	snprintf(info.name, sizeof(info.name), "%s", name);
 	put(XVT_CHUNK_VM, &info, sizeof(info), NULL, 0);
+}
+
+static void put_vm(uint32_t vm, const char *name)
+{
+	put_machine(vm, name, XVT_VM_GUEST);
 }
 
 static void put_ring(uint32_t ring, uint32_t vm, uint32_t cpu, uint32_t type)
@@ -152,23 +157,38 @@ static int export(void)
 	return export_by(xvt_export_dat);
 }
 
-/* What trace-cmd says of a file, without what it says of files and CPUs. */
-static const char *report(const char *options, const char *name)
+static const char *output_of(const char *command)
 {
 	static char text[65536];
-	char command[1024];
+	FILE *f = popen(command, "r");
 	size_t len;
-	FILE *f;
 
-	snprintf(command, sizeof(command),
-		 "trace-cmd report -t %s -i '%s/%s' 2>&1 | grep -av '^cpus=\\|is empty$'", options,
-		 scratch_path("dat"), name);
-	f = popen(command, "r");
 	ck_assert_ptr_nonnull(f);
 	len = fread(text, 1, sizeof(text) - 1, f);
 	text[len] = '\0';
 	pclose(f);
 	return text;
+}
+
+/* The file's options by trace-cmd. */
+static const char *dump(const char *name)
+{
+	char command[1024];
+
+	snprintf(command, sizeof(command), "trace-cmd dump --options -i '%s/%s' 2>&1",
+		 scratch_path("dat"), name);
+	return output_of(command);
+}
+
+/* What trace-cmd says of a file, without what it says of files and CPUs. */
+static const char *report(const char *options, const char *name)
+{
+	char command[1024];
+
+	snprintf(command, sizeof(command),
+		 "trace-cmd report -t %s -i '%s/%s' 2>&1 | grep -av '^cpus=\\|is empty$'", options,
+		 scratch_path("dat"), name);
+	return output_of(command);
 }
 
 static bool no_trace_cmd(void)
@@ -409,13 +429,53 @@ START_TEST(rings_become_cpus)
 	ck_assert_int_eq(export(), 0);
 	expect(report("", "g.dat"), "<...>--1 [002] 0.000001000: u64: values=0\n"
 				    "<...>--1 [002] 0.000001001: u64: values=1\n"
-				    "<...>-123456 [003] 0.000001002: u64: values=2\n"
+				    "<...>--1 [003] 0.000001002: u64: values=2\n"
 				    "<...>--1 [004] 0.000001003: u64: values=3\n"
 				    "<...>--1 [002] 0.000001004: u64: values=4\n"
 				    "<...>--1 [002] 0.000001005: u64: values=5\n"
-				    "<...>-123456 [003] 0.000001006: u64: values=6\n"
+				    "<...>--1 [003] 0.000001006: u64: values=6\n"
 				    "<...>--1 [004] 0.000001007: u64: values=7\n");
 	expect(report("", "unknown.dat"), "<...>--1 [000] 0.000002000: u64: values=9\n");
+}
+END_TEST
+
+static void put_thread(uint32_t type, uint32_t tid, const char *name)
+{
+	const struct xvt_meta_info info = { .vm = 0, .type = type, .id = tid, .generation = 1 };
+
+	put(XVT_CHUNK_META, &info, sizeof(info), name, strlen(name));
+}
+
+/* trace-cmd's "Guest" lines: name, CPUs, and the thread of each. A name that is a guest's only by a
+ * comm is not the recorder's. */
+START_TEST(the_host_names_the_threads_of_its_guests)
+{
+	const char *got;
+
+	if (no_trace_cmd())
+		return;
+	put_machine(0, "host", XVT_VM_HOST);
+	put_vm(1, "g1");
+	put_vm(2, "g2");
+	put_vm(3, "no-events");
+	for (uint32_t i = 0; i < 3; i++) {
+		put_ring(i, i, 0, XVT_RING_VCPU);
+		put_event(i, XVT_ID_U64, 1000 + i, &(uint64_t){ i }, 8);
+	}
+	put_thread(XVT_META_THREAD, 501, "g1:vcpu0");
+	put_thread(XVT_META_THREAD, 502, "g1:vcpu1");
+	put_thread(XVT_META_THREAD, 503, "g1:worker");
+	put_thread(XVT_META_THREAD, 504, "g2:vcpu0x");
+	put_thread(XVT_META_THREAD, 505, "no-events:vcpu0");
+	put_thread(XVT_META_COMM, 506, "g2:vcpu0");
+	ck_assert_int_eq(export(), 0);
+	got = dump("host.dat");
+	ck_assert_msg(strstr(got, "[Option GUEST, 31 bytes]\n"), "%s", got);
+	ck_assert_msg(!strstr(strstr(got, "GUEST") + 1, "GUEST"), "%s", got);
+	ck_assert_msg(strstr(got, "g1 [Guest name]"), "%s", got);
+	ck_assert_msg(strstr(got, "501"), "%s", got);
+	ck_assert_msg(strstr(got, "502"), "%s", got);
+	ck_assert_ptr_null(strstr(dump("g1.dat"), "GUEST"));
 }
 END_TEST
 
@@ -483,6 +543,7 @@ Suite *dat_suite(void)
 	tcase_add_test(t, no_format_divides_by_a_field);
 	tcase_add_test(t, files_stay_in_the_folder);
 	tcase_add_test(t, rings_become_cpus);
+	tcase_add_test(t, the_host_names_the_threads_of_its_guests);
 	tcase_add_test(t, ctf_has_lttngs_names);
 	suite_add_tcase(s, t);
 	return s;
