@@ -433,6 +433,18 @@ bool xvt_say_damage(struct xvtrace *trace, bool quiet)
 	return false;
 }
 
+/* An event that is not found may be one of those that were lost there. */
+static void say_lost(const struct xvt_export *x)
+{
+	uint64_t lost = xvtrace_reader_lost_hidden(x->reader);
+
+	if (lost)
+		xvt_note("%" PRIu64
+			 " events were lost in the chosen machines, CPUs and times; their "
+			 "LOST lines are not among the chosen events (-e lost chooses them)",
+			 lost);
+}
+
 int xvt_select_close(const struct xvt_select *s, struct xvt_export *x, bool failed)
 {
 	const char *path = xvtrace_info(x->trace)->path;
@@ -443,6 +455,8 @@ int xvt_select_close(const struct xvt_select *s, struct xvt_export *x, bool fail
 	bool found = failed || say_misses(s, x);
 	bool damaged = xvt_say_damage(x->trace, quiet);
 
+	if (!quiet)
+		say_lost(x);
 	if (err)
 		xvt_error(path, "%s", strerror(-err));
 	if (left_out && !quiet)

@@ -186,6 +186,7 @@ struct xvtrace_reader {
 	struct xvt_comms *comms;
 	struct xvt_filter *filter;
 	bool by_event; /* pids, comms or a filter decide about each event */
+	uint64_t lost_hidden;
 	/* Ranges by both clocks; an event is in both. */
 	uint64_t from_ns, to_ns;
 	uint64_t wall_from_ns, wall_to_ns;

@@ -415,6 +415,13 @@ static void fill(struct xvtrace_reader *r, const struct xvtrace_ring *ring)
 		e->pub.bound_ns = xvt_reclock_bound_ns(r->reclock);
 }
 
+/* A record that the choice leaves out: count the events whose loss it tells. */
+static void note_hidden(struct xvtrace_reader *r, const struct xvt_lib_event *e)
+{
+	if (xvt_unlikely(e->ev.hdr->id == XVT_ID_LOST) && e->type->c->min_len >= XVT_LOST_LEN_LEAST)
+		r->lost_hidden += lost_count(&e->ev);
+}
+
 static int next(struct xvtrace_reader *r)
 {
 	struct xvt_lib_event *e = &r->event;
@@ -442,11 +449,15 @@ static int next(struct xvtrace_reader *r)
 		e->type = c->user ? c->user : new_type(r, c, xvt_is_event(e->ev.hdr));
 		if (!e->type)
 			return -ENOMEM;
-		if (!e->type->wanted)
+		if (!e->type->wanted) {
+			note_hidden(r, e);
 			continue;
+		}
 		fill(r, ring);
-		if (xvt_unlikely(r->by_event) && !content_wanted(r, e))
+		if (xvt_unlikely(r->by_event) && !content_wanted(r, e)) {
+			note_hidden(r, e);
 			continue;
+		}
 		r->given += e->pub.kind == XVTRACE_EVENT;
 		return 1;
 	}
@@ -482,6 +493,11 @@ int xvtrace_reader_unmatched_filter(const struct xvtrace_reader *r, size_t numbe
 {
 	return r->read_all && r->filter && xvt_filter_unmatched(r->filter, number, error) ? 0
 											  : -ENOENT;
+}
+
+uint64_t xvtrace_reader_lost_hidden(const struct xvtrace_reader *r)
+{
+	return r->lost_hidden;
 }
 
 uint64_t xvtrace_reader_left_out(const struct xvtrace_reader *r)

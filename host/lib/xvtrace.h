@@ -281,6 +281,10 @@ int xvtrace_reader_unmatched_comm(const struct xvtrace_reader *reader, size_t nu
 int xvtrace_reader_unmatched_filter(const struct xvtrace_reader *reader, size_t number,
 				    struct xvtrace_error *error);
 
+/* Number of events that were lost in the chosen machines, CPUs and times so far, and whose LOST
+ * records were left out by the choice of events, tasks or a filter. */
+uint64_t xvtrace_reader_lost_hidden(const struct xvtrace_reader *reader);
+
 /* Number of formats, symbols and names that were left out, because a machine has more than the
  * library decodes; see xvtrace-report(1). Their events have their bytes as only field. */
 uint64_t xvtrace_reader_left_out(const struct xvtrace_reader *reader);

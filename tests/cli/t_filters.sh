@@ -16,7 +16,7 @@ trace=$work/t.xvt
 same() {
 	local want=$1
 	shift
-	"$xvtrace" report --no-task -s "$@" "$trace" >"$work/out" 2>"$work/err" || return 1
+	"$xvtrace" report -q --no-task -s "$@" "$trace" >"$work/out" 2>"$work/err" || return 1
 	awk "$want" "$work/all" >"$work/want"
 	[ -s "$work/want" ] && [ ! -s "$work/err" ] && cmp -s "$work/want" "$work/out"
 }
@@ -37,7 +37,7 @@ check "a CPU of a machine" same '$2 == "g1:0"' --cpu 0 --vm g1
 chosen() {
 	local want=$1
 	shift
-	"$xvtrace" export --format jsonl "$@" "$trace" "$work/out" 2>"$work/err" || { cat "$work/err" && return 1; }
+	"$xvtrace" export -q --format jsonl "$@" "$trace" "$work/out" 2>"$work/err" || { cat "$work/err" && return 1; }
 	jq -c "select($want)" "$work/all.jsonl" >"$work/want"
 	[ -s "$work/want" ] && [ "$(wc -l <"$work/want")" -lt "$(wc -l <"$work/all.jsonl")" ] &&
 		[ ! -s "$work/err" ] && cmp -s "$work/want" <(jq -c . "$work/out")
@@ -143,6 +143,16 @@ check "a time behind the trace" misses 1 "no event matches; the trace is from 6\
 check "a time before the trace, to" misses 1 "no event matches" --to 1
 check "a range that ends before it begins" misses 2 "before it begins" --from 6.1 --to 6.0
 check "no more than 0 events" misses 2 "not a number from 1 on" -n 0
+# 15 events were lost in g1:0.
+lost() { misses 0 "note: 15 events were lost in the chosen machines" "$@"; }
+check "losses that the choice does not show are said" lost -e numbers
+check "with a filter, too" lost --filter 'prev_pid == 200' --vm g1 --cpu 0
+check "and with a task" lost --comm bash
+silent() { "$xvtrace" report "$@" "$trace" >"$work/out" 2>"$work/err" && [ ! -s "$work/err" ]; }
+check "not those of another machine" silent -e numbers --vm g2
+check "nor with -q" silent -q -e numbers
+check "nor where they are shown" silent -e numbers -e lost
+check "which they are" grep -q ' LOST full=12 ' "$work/out"
 limited() {
 	[ "$("$xvtrace" report -n 1 -e numbers -e sched_swich "$trace" 2>&1 | wc -l)" -eq 1 ]
 }
