@@ -38,6 +38,7 @@ each_command() {
 	bounded 20 "$xvtrace" report --vm honest -n 5 "$file" || bad=1
 	bounded $seconds "$xvtrace" verify "$file" || bad=1
 	bounded $seconds "$xvtrace" export --to jsonl "$file" /dev/null || bad=1
+	bounded $seconds "$xvtrace" export --format perfetto "$file" /dev/null || bad=1
 	rm -rf "$work/ctf"
 	bounded $seconds "$xvtrace" export --to ctf "$file" "$work/ctf" || bad=1
 	rm -rf "$work/ctf"
