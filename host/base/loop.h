@@ -85,7 +85,7 @@ static inline bool xvt_loop_release(struct xvt_loop *loop, struct xvt_op *op)
 /*
  * Like xvt_loop_run(), but runs only the `done` calls equal to `done`, and those of operations with
  * any_time. It is for a caller that waits in the middle of its work, where other calls must not
- * run. The next xvt_loop_run() makes the deferred calls.
+ * run. A later call makes the deferred ones: xvt_loop_run(), or this function with their `done`.
  */
 int xvt_loop_run_only(struct xvt_loop *loop, uint64_t timeout_ns,
 		      void (*done)(struct xvt_op *op, int res));

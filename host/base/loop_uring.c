@@ -190,6 +190,12 @@ static void finish(struct xvt_op *op, int res)
 	op->done(op, res);
 }
 
+/* True if a caller that waits for `done` may have this operation's call made. */
+static bool is_wanted(const struct xvt_op *op, void (*done)(struct xvt_op *op, int res))
+{
+	return !done || op->done == done || op->any_time;
+}
+
 static void defer(struct xvt_loop *loop, struct xvt_op *op, int res)
 {
 	op->res = res;
@@ -201,17 +207,28 @@ static void defer(struct xvt_loop *loop, struct xvt_op *op, int res)
 	loop->last_later = op;
 }
 
-static int run_deferred(struct xvt_loop *loop)
+/* Makes the deferred calls that are wanted. Another wait may have deferred just what this one waits
+ * for. Returns their number. */
+static int run_deferred(struct xvt_loop *loop, void (*done)(struct xvt_op *op, int res))
 {
+	struct xvt_op *first = NULL, **end = &first, *last = NULL;
 	int ran = 0;
 
 	while (loop->first_later) {
 		struct xvt_op *op = loop->first_later;
 
 		loop->first_later = op->later;
-		ran++;
-		finish(op, op->res);
+		if (is_wanted(op, done)) {
+			ran++;
+			finish(op, op->res);
+			continue;
+		}
+		op->later = NULL;
+		*end = last = op;
+		end = &op->later;
 	}
+	loop->first_later = first;
+	loop->last_later = last;
 	return ran;
 }
 
@@ -221,9 +238,9 @@ int xvt_loop_run_only(struct xvt_loop *loop, uint64_t timeout_ns,
 	struct __kernel_timespec ts = { .tv_sec = (long long)(timeout_ns / 1000000000u),
 					.tv_nsec = (long long)(timeout_ns % 1000000000u) };
 	struct io_uring_cqe *cqe;
-	int ran = 0, err;
+	int ran = run_deferred(loop, done), err;
 
-	if (timeout_ns)
+	if (timeout_ns && !ran)
 		err = io_uring_submit_and_wait_timeout(&loop->ring, &cqe, 1, &ts, NULL);
 	else
 		err = io_uring_submit_and_get_events(&loop->ring);
@@ -235,7 +252,7 @@ int xvt_loop_run_only(struct xvt_loop *loop, uint64_t timeout_ns,
 
 		io_uring_cqe_seen(&loop->ring, cqe);
 		ran++;
-		if (op && done && op->done != done && !op->any_time)
+		if (op && !is_wanted(op, done))
 			defer(loop, op, res);
 		else if (op)
 			finish(op, res);
@@ -245,7 +262,5 @@ int xvt_loop_run_only(struct xvt_loop *loop, uint64_t timeout_ns,
 
 int xvt_loop_run(struct xvt_loop *loop, uint64_t timeout_ns)
 {
-	int ran = run_deferred(loop), more = xvt_loop_run_only(loop, ran ? 0 : timeout_ns, NULL);
-
-	return more < 0 ? more : ran + more;
+	return xvt_loop_run_only(loop, timeout_ns, NULL);
 }

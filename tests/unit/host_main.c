@@ -58,6 +58,7 @@ int main(void)
 	/* For a hang, not for a slow machine. Before the first suite is made. */
 	setenv("CK_DEFAULT_TIMEOUT", "120", 0);
 	runner = srunner_create(loop_why_suite());
+	srunner_add_suite(runner, loop_suite());
 	srunner_add_suite(runner, opt_suite());
 	srunner_add_suite(runner, out_suite());
 	srunner_add_suite(runner, pool_suite());

@@ -8,6 +8,7 @@
 #include "must_hold.h"
 
 /* base */
+Suite *loop_suite(void);
 Suite *loop_why_suite(void);
 Suite *opt_suite(void);
 Suite *out_suite(void);
