@@ -12,9 +12,9 @@
 	{                                                              \
 		.kernel = name_, .name = name_, .from_realtime = true, \
 	}
-#define END          \
-	{            \
-		NULL \
+#define END                    \
+	{                      \
+		.kernel = NULL \
 	}
 
 static const struct xvt_lttng_field of_switch[] = {
