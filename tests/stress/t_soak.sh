@@ -45,9 +45,12 @@ stop_writers() {
 	writers=()
 } 2>/dev/null
 
+# --order now: the recorder merges whatever the pressure is, and the memory of that is measured here. The follower reads
+# from a pipe and keeps 1,024 RAW chunks. With --order auto one machine's data may be written for long while another's,
+# already in RAW, waits for its turn in ORDER.
 record() {
 	HEAP_TALLY=$work/heap LD_PRELOAD=$BUILD/tests/stress/heap.so "$xvtrace" record -q -o "$1" -r a="$work/a" \
-		-r b="$work/b" -r c="$work/c" --memory ${memory_kib}K --join-timeout 3600 --stall-timeout 3600 2>"$work/err" &
+		-r b="$work/b" -r c="$work/c" --memory ${memory_kib}K --order now --join-timeout 3600 --stall-timeout 3600 2>"$work/err" &
 	recorder=$!
 }
 
