@@ -35,3 +35,25 @@ poll() {
 		sleep 0.05
 	done
 }
+
+# stat_sum FILE FIELD: over all rings
+stat_sum() { "$xvtrace" stat --json "$1" | jq "[.vms[].rings[].$2] | add"; }
+
+# adds_up FILE ATTEMPTED: of that many attempted, each is delivered, discarded or lost
+adds_up() {
+	"$xvtrace" stat --json "$1" | jq -e --argjson n "$2" '[.vms[].rings[]] |
+		(map(.attempted) | add) == $n and
+		(map(.events + .discarded + .lost) | add) == $n and all(.[]; .in_flight == 0)' >/dev/null && return
+	"$xvtrace" stat "$1"
+	return 1
+}
+
+# misses STATUS WORDS OPTION...: report of $trace with these options has that exit status, and WORDS on stderr
+misses() {
+	local want=$1 words=$2
+	shift 2
+	"$xvtrace" report "$@" "$trace" >"$work/out" 2>"$work/err"
+	[ $? -eq "$want" ] && grep -qE -- "$words" "$work/err" && return
+	head -n 3 "$work/err" | sed 's/^/# /'
+	return 1
+}

@@ -8,18 +8,6 @@ set -u
 trap cleanup EXIT
 export XVTRACE_RUN_DIR=$work/run
 
-# stat_sum FILE FIELD: over all rings
-stat_sum() { "$xvtrace" stat --json "$1" | jq "[.vms[].rings[].$2] | add"; }
-
-# adds_up FILE ATTEMPTED: of that many attempted, each is delivered, discarded or lost
-adds_up() {
-	"$xvtrace" stat --json "$1" | jq -e --argjson n "$2" '[.vms[].rings[]] |
-		(map(.attempted) | add) == $n and
-		(map(.events + .discarded + .lost) | add) == $n and all(.[]; .in_flight == 0)' >/dev/null && return
-	"$xvtrace" stat "$1"
-	return 1
-}
-
 # record WAY NAME REGION-OPTIONS -- EMIT-OPTIONS...: into $work/NAME.WAY.xvt
 record() {
 	local way=$1 name=$2 size=$3

@@ -108,15 +108,6 @@ relative() {
 }
 check "with --wall +SEC is from the start of the trace, too" relative
 
-# misses STATUS WORDS OPTION...: that exit status, WORDS on stderr
-misses() {
-	local want=$1 words=$2
-	shift 2
-	"$xvtrace" report "$@" "$trace" >"$work/out" 2>"$work/err"
-	[ $? -eq "$want" ] && grep -qE -- "$words" "$work/err" && return
-	head -n 3 "$work/err" | sed 's/^/# /'
-	return 1
-}
 check "an event that is not there: said, with those near it" misses 1 "no event is like 'sched_swich'.*: sched:sched_switch" -e sched_swich
 check "one of two events: said, and the other is shown" misses 0 "no event is like 'nmbers'.*: test:numbers" -e nmbers -e lists
 check "and shown it is" grep -q ' lists: ' "$work/out"

@@ -1,24 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck disable=SC2046,SC2317
-# `record --order`: whoever merges the rings, the recorder or the reader, the trace has the same events in order of
-# time, and every event is delivered, discarded or counted as lost.
+# `record --order`: whether the recorder or the reader merges the rings, the trace has the same events in order of time,
+# and every event is delivered, discarded or counted as lost.
 set -u
 . "$(dirname "$0")/lib.sh"
 trap cleanup EXIT
 export XVTRACE_RUN_DIR=$work/run
-
-# stat_sum FILE FIELD: over all rings
-stat_sum() { "$xvtrace" stat --json "$1" | jq "[.vms[].rings[].$2] | add"; }
-
-# adds_up FILE ATTEMPTED: of that many attempted, each is delivered, discarded or lost
-adds_up() {
-	"$xvtrace" stat --json "$1" | jq -e --argjson n "$2" '[.vms[].rings[]] |
-		(map(.attempted) | add) == $n and
-		(map(.events + .discarded + .lost) | add) == $n and all(.[]; .in_flight == 0)' >/dev/null && return
-	"$xvtrace" stat "$1"
-	return 1
-}
 
 # record WAY NAME SIZE RECORD-OPTIONS... -- CMD...: into $work/NAME.WAY.xvt
 record() {

@@ -87,15 +87,6 @@ quiet() { [ ! -s "$work/err" ] && report --around @"$line" --span 2ms 2>"$work/e
 : >"$work/err"
 check "not with -q" quiet
 
-# misses STATUS WORDS OPTION...: that exit status, WORDS on stderr
-misses() {
-	local want=$1 words=$2
-	shift 2
-	"$xvtrace" report "$@" "$trace" >"$work/out" 2>"$work/err"
-	[ $? -eq "$want" ] && grep -qE -- "$words" "$work/err" && return
-	head -n 3 "$work/err" | sed 's/^/# /'
-	return 1
-}
 check "no such line" misses 1 "@99999: the report of this trace has $(wc -l <"$work/all") lines" --around @99999
 check "no number" misses 2 "@x: not an event" --around @x
 check "line 0" misses 2 "@0: not an event" --around @0
