@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/u64.h"
+
 #define TARGET	      8192u /* keys of a window: two arrays of 64 KiB */
 #define MOST	      (4u * TARGET)
 #define MANY_RINGS    64u
@@ -33,12 +35,6 @@
 #define RUNS_MAX      (1u << XVT_WINDOW_BITS)
 /* most runs of a window, plus two for each ring: a guest can make each record a run */
 #define RUNS	      16384u
-
-/* A time `ns` later; UINT64_MAX is the end of time. */
-static uint64_t later(uint64_t time_ns, uint64_t ns)
-{
-	return time_ns > UINT64_MAX - ns ? UINT64_MAX : time_ns + ns;
-}
 
 void xvt_merge_init(struct xvt_merge *m, const struct xvt_merge_ops *ops, void *arg)
 {
@@ -464,7 +460,7 @@ static void put_window(struct xvt_merge *m)
 static void take_part(struct xvt_merge *m, struct xvt_run *run, uint64_t end_ns,
 		      struct xvt_window *w)
 {
-	const uint64_t span_end = later(w->base_ns, SPAN_NS);
+	const uint64_t span_end = xvt_u64_sum(w->base_ns, SPAN_NS);
 
 	if (span_end < end_ns)
 		end_ns = span_end;
@@ -548,12 +544,12 @@ static void adapt_slice(struct xvt_merge *m, bool whole)
  */
 static void put_loose(struct xvt_merge *m)
 {
-	const uint64_t end_ns = later(m->limit_ns, 1);
+	const uint64_t end_ns = xvt_u64_sum(m->limit_ns, 1);
 	uint64_t begin_ns;
 	size_t i;
 
 	while (!m->err && !m->held && (begin_ns = earliest_loose(m)) < end_ns) {
-		const uint64_t until_ns = later(begin_ns, m->slice_ns);
+		const uint64_t until_ns = xvt_u64_sum(begin_ns, m->slice_ns);
 
 		m->slice_bytes = 0;
 		for (i = 0; i < m->nr_order; i++) {
