@@ -8,22 +8,9 @@
 
 #include "base/vec.h"
 
-static void note_bad_events(struct xvt_trace *t, size_t chunk)
+static void note_bad_events(struct xvt_trace *t, uint64_t offset)
 {
-	struct xvt_chunk_ref *ref = &t->chunks[chunk];
-
-	if (!ref->noted)
-		xvt_trace_note_damage(t, ref->offset, sizeof(struct xvt_chunk_hdr) + ref->len,
-				      "an event reaches past its chunk");
-	ref->noted = true;
-}
-
-static void note_bad_events_at(struct xvt_trace *t, uint64_t offset)
-{
-	size_t chunk = xvt_trace_chunk_at(t, offset);
-
-	if (chunk < t->chunk_count)
-		note_bad_events(t, chunk);
+	xvt_trace_note_chunk(t, offset, "an event reaches past its chunk");
 }
 
 static int compare_late(const void *pa, const void *pb)
@@ -135,7 +122,7 @@ static int load_late_chunk(struct xvt_cursor *c, size_t chunk)
 	}
 	if (err != -EBADMSG)
 		return err;
-	note_bad_events(c->t, chunk);
+	note_bad_events(c->t, c->t->chunks[chunk].offset);
 	return 0;
 }
 
@@ -250,7 +237,7 @@ static int next_chunk(struct xvt_cursor *c)
 		if (err == -ENOMEM)
 			return err;
 		if (err) {
-			note_bad_events(t, c->chunk);
+			note_bad_events(t, t->chunks[c->chunk].offset);
 			continue;
 		}
 		c->read_to = ref->offset + 1;
@@ -273,7 +260,7 @@ static int next_main(struct xvt_cursor *c, struct xvt_event *ev)
 		if (got < 0 && got != -EBADMSG)
 			return got;
 		if (got < 0)
-			note_bad_events_at(c->t, c->read_to - 1);
+			note_bad_events(c->t, c->read_to - 1);
 		got = next_chunk(c);
 		if (got <= 0)
 			return got;

@@ -137,17 +137,6 @@ void xvt_loose_fini(struct xvt_loose *l)
 	memset(l, 0, sizeof(*l));
 }
 
-static void note(struct xvt_loose *l, uint64_t offset, const char *why)
-{
-	const size_t chunk = xvt_trace_chunk_at(l->t, offset);
-
-	if (chunk < l->t->chunk_count && !l->t->chunks[chunk].noted) {
-		l->t->chunks[chunk].noted = true;
-		xvt_trace_note_damage(l->t, offset,
-				      sizeof(struct xvt_chunk_hdr) + l->t->chunks[chunk].len, why);
-	}
-}
-
 /* Adds an item behind the ring's items before it; a ring's first item begins the ring. */
 static int add_item(struct xvt_loose *l, struct xvt_loose_chunk *c, const struct xvt_events_item *e)
 {
@@ -258,7 +247,7 @@ static int step(struct xvt_loose *l, struct xvt_loose_ring *r)
 		got = item->e.own.hdr ? 1 : peek(l, r, &h);
 		item->e.count--;
 		if (got == -EBADMSG)
-			note(l, c->offset, "an event reaches past its chunk");
+			xvt_trace_note_chunk(l->t, c->offset, "an event reaches past its chunk");
 		if (got < 0)
 			return got == -EBADMSG ? 0 : got;
 		if (!got)
@@ -364,12 +353,12 @@ static int fill_chunk(struct xvt_loose *l, struct xvt_loose_chunk *c, uint64_t s
 	if (err && err != -EBADMSG)
 		return err;
 	if (err)
-		note(l, c->offset, "an event reaches past its chunk");
+		xvt_trace_note_chunk(l->t, c->offset, "an event reaches past its chunk");
 	c->held = size_of(c);
 	l->held += c->held;
 	/* No recorder has so much open at a time. */
 	if (l->held > XVT_LOOSE_BUDGET && l->held != c->held) {
-		note(l, c->offset, "too many LOOSE chunks are of one time");
+		xvt_trace_note_chunk(l->t, c->offset, "too many LOOSE chunks are of one time");
 		return -EBADMSG;
 	}
 	return begin_rings(l, c);

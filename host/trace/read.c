@@ -160,3 +160,14 @@ size_t xvt_trace_chunk_at(const struct xvt_trace *t, uint64_t offset)
 
 	return n && t->chunks[n - 1].offset == offset ? n - 1 : t->chunk_count;
 }
+
+void xvt_trace_note_chunk(struct xvt_trace *t, uint64_t offset, const char *why)
+{
+	const size_t chunk = xvt_trace_chunk_at(t, offset);
+	struct xvt_chunk_ref *ref = &t->chunks[chunk];
+
+	if (chunk == t->chunk_count || ref->noted)
+		return;
+	ref->noted = true;
+	xvt_trace_note_damage(t, offset, sizeof(struct xvt_chunk_hdr) + ref->len, why);
+}

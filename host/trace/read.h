@@ -158,6 +158,8 @@ int xvt_trace_check_rest(struct xvt_trace *t);
 size_t xvt_trace_chunk_at(const struct xvt_trace *t, uint64_t offset);
 
 void xvt_trace_note_damage(struct xvt_trace *t, uint64_t offset, uint64_t len, const char *why);
+/* The same of the events of the chunk that begins at `offset`, once for each chunk. */
+void xvt_trace_note_chunk(struct xvt_trace *t, uint64_t offset, const char *why);
 
 /* CLOCK_REALTIME of the host at a host_ns, as the host had it then: the clock may have been set
  * between two events. */
