@@ -9,6 +9,7 @@ CC       ?= gcc
 PREFIX   ?= /usr/local
 DESTDIR  ?=
 LIBDIR   ?= $(PREFIX)/lib
+XVT_VERSION = 0.1
 V        ?= 0
 # How a writer takes its place in a ring: cas or xadd. One format; see docs/architecture.md.
 RING     ?= cas
@@ -38,7 +39,7 @@ say = @:
 endif
 
 .DEFAULT_GOAL = all
-.PHONY: all help check test debug demo bench proof lab fuzz install clean setup compile-both
+.PHONY: all help check test debug demo bench proof lab fuzz install uninstall clean setup compile-both
 
 # One file with all packages; also what a fresh machine installs.
 setup:
@@ -52,6 +53,8 @@ include guest/user/rules.mk
 include guest/linux/rules.mk
 include tests/rules.mk
 include bench/rules.mk
+include docs/rules.mk
+include packaging/rules.mk
 
 # How each C file is compiled, for clangd and its like: what make itself would run, by a dry run of
 # a second, made again when a Makefile, a variable or the list of sources has changed.
@@ -91,20 +94,12 @@ help:
 	@echo 'make proof      what takes long (hours): every proof of the ring in full, long fuzzing, long stress'
 	@echo 'make fuzz       fuzz every parser, FUZZ_SECONDS=600 each (make fuzz-report: the lines that they reach)'
 	@echo 'make guest      kernel module, guest tools and guest image, from Debian packages'
-	@echo 'make install    DESTDIR= PREFIX=/usr/local LIBDIR=PREFIX/lib'
+	@echo 'make man        manual pages, in build/man (needs lowdown)'
+	@echo 'make install    DESTDIR= PREFIX=/usr/local LIBDIR=PREFIX/lib; make uninstall takes the same'
 	@echo 'make setup      install the packages that are missing (root; make demo and test do it)'
 	@echo 'make clean      remove build/'
 	@echo
 	@echo 'Variables: V=1 show commands, BUILD=dir, CC=clang, ASAN=1, RING=cas|xadd, FLAVOUR=amd64|cloud-amd64|rt-amd64|6.12-amd64|...'
-
-install: all install-libxvtrace
-	install -D -m 755 $(BUILD)/xvtrace $(DESTDIR)$(PREFIX)/bin/xvtrace
-	install -D -m 644 $(BUILD)/libxvt.a $(DESTDIR)$(LIBDIR)/libxvt.a
-	install -D -m 644 guest/user/xvt.h $(DESTDIR)$(PREFIX)/include/xvt.h
-	install -d $(DESTDIR)$(PREFIX)/share/doc/xvtrace
-	install -m 644 $(filter-out docs/README.md,$(wildcard docs/*.md)) $(DESTDIR)$(PREFIX)/share/doc/xvtrace
-	install -d $(DESTDIR)$(PREFIX)/share/doc/xvtrace/examples
-	install -m 644 $(wildcard docs/examples/*.c) $(DESTDIR)$(PREFIX)/share/doc/xvtrace/examples
 
 clean:
 	rm -rf $(BUILD)

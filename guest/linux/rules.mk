@@ -32,7 +32,8 @@ GUEST_TOOLS := $(patsubst guest/linux/tools/%.c,$(BUILD)/guest/bin/%,$(wildcard 
 .PHONY: guest-tools
 guest-tools: $(GUEST_TOOLS)
 
-# Static: the guest's file system may be a bare busybox.
+# Static by default: the guest's file system may be a bare busybox.
+GUEST_TOOLS_LINK ?= -static
 $(BUILD)/guest/bin/%: guest/linux/tools/%.c guest/linux/tools/marker.h shared/xvt_abi.h shared/xvt_port.h
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -Ishared $(CPPFLAGS) $(CFLAGS) -static $< -o $@
+	$(CC) -std=gnu11 -O2 -g -Wall -Wextra -Werror -Ishared $(CPPFLAGS) $(CFLAGS) $< $(LDFLAGS) $(GUEST_TOOLS_LINK) -o $@

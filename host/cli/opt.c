@@ -86,9 +86,10 @@ void xvt_opt_help(const struct xvt_command *cmd)
 	printf("%-30s%s\n", "      --help", "show this");
 	if (cmd->more_help)
 		cmd->more_help();
-	printf("\nSee also: xvtrace-%s.1.md, in docs/ of the sources and in share/doc/xvtrace/ "
-	       "where this is installed\n",
-	       cmd->name);
+	printf("\nSee also: man xvtrace-%s; the same page is xvtrace-%s.*.md, in docs/ of the "
+	       "sources "
+	       "and in share/doc/xvtrace/ where this is installed\n",
+	       cmd->name, cmd->name);
 }
 
 __attribute__((format(printf, 2, 3))) static int usage_error(const struct xvt_command *cmd,

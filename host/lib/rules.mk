@@ -43,9 +43,11 @@ $(LIBXVTRACE_A): $(LIBXVTRACE_OBJ) $(PIC)/more.a $(LIBXVTRACE_MAP)
 	$(Q)$(OBJCOPY) --keep-global-symbols=$(PIC)/names $(PIC)/libxvtrace.o
 	$(Q)rm -f $@ && $(AR) rcs $@ $(PIC)/libxvtrace.o
 
+libxvtrace_pc = sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@PKGS@|$(LIBXVTRACE_PKGS)|' \
+		    -e 's|@VERSION@|$(LIBXVTRACE_MAJOR).$(LIBXVTRACE_MINOR)|' host/lib/libxvtrace.pc.in
+
 $(LIBXVTRACE_PC): host/lib/libxvtrace.pc.in host/lib/rules.mk Makefile
-	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@PKGS@|$(LIBXVTRACE_PKGS)|' \
-		-e 's|@VERSION@|$(LIBXVTRACE_MAJOR).$(LIBXVTRACE_MINOR)|' $< >$@
+	$(Q)$(libxvtrace_pc) >$@
 
 .PHONY: install-libxvtrace
 install-libxvtrace: $(LIBXVTRACE_TARGETS)
@@ -54,6 +56,7 @@ install-libxvtrace: $(LIBXVTRACE_TARGETS)
 	ln -sfn $(LIBXVTRACE_SONAME) $(DESTDIR)$(LIBDIR)/libxvtrace.so
 	install -D -m 644 $(LIBXVTRACE_A) $(DESTDIR)$(LIBDIR)/libxvtrace.a
 	install -D -m 644 host/lib/xvtrace.h $(DESTDIR)$(PREFIX)/include/xvtrace.h
-	install -D -m 644 $(LIBXVTRACE_PC) $(DESTDIR)$(LIBDIR)/pkgconfig/libxvtrace.pc
+	install -d $(DESTDIR)$(LIBDIR)/pkgconfig
+	$(libxvtrace_pc) >$(DESTDIR)$(LIBDIR)/pkgconfig/libxvtrace.pc
 
 -include $(LIBXVTRACE_OBJ:.o=.d) $(LIBXVTRACE_MORE:.o=.d)
