@@ -41,7 +41,7 @@ $(DAT_TOOLS): $(BUILD)/tests/tools/%: tests/tools/%.c
 	$(Q)$(CC) $(HOST_CFLAGS) $(XVT_LDFLAGS) -MF $@.d -o $@ $< $(DAT_LIBS)
 
 $(BUILD)/tests/tools/xvt-dat-judge: DAT_LIBS = $(call packages,libtracecmd jansson,XVT_TRACECMD)
-$(BUILD)/tests/tools/xvt-kshark: DAT_LIBS = $(call packages,libkshark json-c,XVT_KSHARK)
+$(BUILD)/tests/tools/xvt-kshark: DAT_LIBS = $(call packages,libkshark libtraceevent json-c,XVT_KSHARK)
 
 # A writer, so of the guest's parts alone.
 $(BUILD)/tests/tools/xvt-relay: tests/tools/xvt-relay.c $(BUILD)/libxvt.a

@@ -6,6 +6,7 @@
 # tests/vm/t02_two_guests.sh.
 set -u
 . "$(dirname "$0")/lib.sh"
+. tests/formats.sh
 trap 'rm -rf "$work"' EXIT
 
 "$BUILD/tests/tools/xvt-mktrace" 5000 0 "$work/t.xvt" >/dev/null || exit 1
@@ -43,9 +44,7 @@ else
 	check "trace-cmd report merges both files" [ $? -eq 0 ]
 	check "and prints no warning" [ ! -s "$work/tc.err" ]
 	check "and the number of lost events" [ "$(grep -ac 'EVENTS DROPPED' "$work/tc") $(grep -ac 'CPU:0 \[15 EVENTS DROPPED\]' "$work/tc")" = "1 1" ]
-	# It leaves the file's name out after a loss.
-	LC_ALL=C awk '/EVENTS DROPPED\]$/ { file = $1; next } file { $0 = file " " $0; file = "" } { print }' "$work/tc" |
-		LC_ALL=C sed -En 's/^(g[12])\.dat: .*[^-]-(-?[0-9]+) +\[0*([0-9]+)\] +([0-9]+)\.([0-9]{9}): ([a-z_0-9]+):.*/\4\5 \1 \3 \2 \6/p' >"$work/tc.events"
+	LC_ALL=C tracecmd_texts "$work/tc" | cut -d ' ' -f 1-5 >"$work/tc.events"
 	"$xvtrace" export --format jsonl "$work/t.xvt" - | jq -r '"\(.ts_ns) \(.vm) \(.cpu) \(.pid // -1) \(.event)"' >"$work/events"
 	check "and shows the same events in the same order" cmp "$work/tc.events" "$work/events"
 	check "and as text" sh -c "trace-cmd report -i '$work/dat/g1.dat' >/dev/null"

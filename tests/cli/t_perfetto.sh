@@ -5,6 +5,7 @@
 # jsonl has.
 set -u
 . "$(dirname "$0")/lib.sh"
+. tests/formats.sh
 trap cleanup EXIT
 proto=host/export/perfetto.proto
 command -v protoc >/dev/null || {
@@ -12,8 +13,6 @@ command -v protoc >/dev/null || {
 	exit 77
 }
 export LC_ALL=C
-
-decode() { protoc --proto_path=host/export --decode=perfetto.protos.Trace "$proto"; }
 
 # -- the numbers of the C code are those of the .proto
 
@@ -63,24 +62,15 @@ check "so are the kernel's events, with all their fields" same_events
 
 # -- event by event what jsonl has
 
-# What jsonl has, as perfetto.awk writes it. jq 1.6 has numbers of 53 bits, so long ones become strings.
-# shellcheck disable=SC2016
-lines='def text: tostring | gsub("\n"; "\\n");
-	def value: if type == "array" then "[" + (map(tostring) | join(",")) + "]" else text end;
-	"\(.ts_ns) \(.vm) \(.cpu) \(.pid // -1) \(.event)" +
-		([.fields | to_entries | sort_by(.key)[] | " \(.key | text)=\(.value | value)"] | add // "")'
-jsonl_of() { sed -E 's/([:,[])(-?[0-9]{15,})/\1"\2"/g' "$1"; }
-
 # export_both TRACE OPTION...: $work/want, $work/got, $work/beside, $work/jsonl, $work/txt
 export_both() {
 	local trace=$1
 	shift
 	"$xvtrace" export -q --format jsonl "$@" "$trace" "$work/jsonl" &&
 		"$xvtrace" export -q --format perfetto "$@" "$trace" "$work/pftrace" &&
-		decode <"$work/pftrace" >"$work/txt" || return 1
-	: >"$work/beside"
-	awk -v beside="$work/beside" -f tests/cli/perfetto.awk "$work/txt" >"$work/got"
-	jsonl_of "$work/jsonl" | command jq -r "$lines" >"$work/want"
+		perfetto_decode <"$work/pftrace" >"$work/txt" || return 1
+	perfetto_events "$work/txt" "$work/beside" >"$work/got"
+	jsonl_events "$work/jsonl" >"$work/want"
 }
 same() {
 	export_both "$@" || return 1
@@ -206,7 +196,7 @@ stopped() {
 	wait "${pids[0]}"
 	[ $? -eq 1 ] && grep -q 'stopped by SIGTERM after [0-9]* events' "$work/err" || return 1
 	pids=()
-	n=$(decode <"$work/cut" | grep -c '^    event {')
+	n=$(perfetto_decode <"$work/cut" | grep -c '^    event {')
 	[ "$n" -gt 1000 ] && [ "$n" -lt 200000 ] && grep -q "after $n events" "$work/err"
 }
 check "SIGTERM: packets are whole, and all events that are said are there" stopped

@@ -6,6 +6,7 @@
 # is asked is what QEMU says and what the recorder makes of it; a program writes into the region.
 set -u
 . "$(dirname "$0")/lib.sh"
+. tests/formats.sh
 if ! command -v qemu-system-x86_64 >/dev/null || ! command -v socat >/dev/null; then
 	echo "skip - pauses by QMP: qemu-system-x86_64 or socat not found"
 	exit 77
@@ -82,9 +83,8 @@ check "paused_ns is within 1 % of it" test $(((got - want) * (got - want) * 1000
 # Each pause is a slice of the Perfetto export, as long as QEMU's stamps have it, to a millisecond.
 slices() {
 	"$xvtrace" export -q --format perfetto "$work/t.xvt" "$work/pf" || return 1
-	protoc --proto_path=host/export --decode=perfetto.protos.Trace host/export/perfetto.proto <"$work/pf" >"$work/pf.txt" || return 1
-	: >"$work/beside"
-	awk -v beside="$work/beside" -f tests/cli/perfetto.awk "$work/pf.txt" >/dev/null
+	perfetto_decode <"$work/pf" >"$work/pf.txt" || return 1
+	perfetto_events "$work/pf.txt" "$work/beside" >/dev/null
 	awk '$1 ~ /^TYPE_SLICE/ && $3 == "g1" && $4 == "paused" { if ($1 == "TYPE_SLICE_BEGIN") begin = $2; else printf "%d\n", ($2 - begin) / 1000 }' "$work/beside" >"$work/slices"
 	paste <(stamps STOP) <(stamps RESUME) "$work/slices" |
 		awk '{ n++; off = $2 - $1 - $3 } NF != 3 || off > 1000 || off < -1000 { bad = 1 } END { exit bad || n != 2 }' && return
