@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -179,6 +180,13 @@ int xvt_host_region_check(struct xvt_host_region *r)
 		return -ENODATA;
 	}
 	return xvt_check_header(&copy, r->size, &r->g, &r->fault);
+}
+
+const char *xvt_host_region_dir(void)
+{
+	const char *dir = getenv("XVTRACE_SHM_DIR");
+
+	return dir && *dir ? dir : "/dev/shm";
 }
 
 int xvt_host_region_claim(struct xvt_host_region *r)

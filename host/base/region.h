@@ -24,6 +24,9 @@ struct xvt_host_region {
  * left out. A format takes some KiB, and guests send their symbols in pieces. */
 #define XVT_META_LEN_MAX (16u << 20)
 
+/* The folder in which QEMU makes the regions of its machines: /dev/shm, or $XVTRACE_SHM_DIR. */
+const char *xvt_host_region_dir(void);
+
 /*
  * Opens and maps a file. Returns 0, -errno of open() or mmap(), -ENODATA for a file that is empty
  * or too small, -EISDIR for a directory, -EMEDIUMTYPE for anything else that is not a regular file.

@@ -55,11 +55,11 @@ struct record_options {
 	XVT_OPT(struct record_options, field, name, letter, type, metavar, help)
 
 static const struct xvt_opt options[] = {
-	O(output, "output", 'o', XVT_OPT_STRING, "FILE.xvt", "the trace to write"),
-	O(machines.regions, "region", 'r', XVT_OPT_LIST, "NAME=REGION[,rings=N]",
-	  "a machine by the path of its region; again for each; its first N rings (default 256)"),
-	O(machines.domains, "domain", 'd', XVT_OPT_LIST, "DOMAIN",
-	  "a running libvirt domain with a shmem device named xvtrace-*"),
+	O(output, "output", 'o', XVT_OPT_STRING, "FILE.xvt",
+	  "the trace to write (default xvtrace.xvt; an older one moves to xvtrace.xvt.old)"),
+	O(machines.regions, "region", 'r', XVT_OPT_LIST, "[NAME=]REGION[,rings=N]",
+	  XVT_REGION_HELP " (default: all of this host)"),
+	O(machines.domains, "domain", 'd', XVT_OPT_LIST, "DOMAIN", XVT_DOMAIN_HELP),
 	O(qmp, "qmp", 0, XVT_OPT_LIST, "NAME=SOCKET",
 	  "learn of pauses and resets of the machine of -r NAME= from this QMP socket; again for "
 	  "each QEMU that it may migrate to"),
@@ -232,48 +232,53 @@ static int listen_to_qmp(struct recorder *r, struct xvt_vm *vm)
 	return err;
 }
 
-static int listen_to_doorbells(struct recorder *r)
+static int listen_to_doorbell(struct recorder *r, struct xvt_vm *vm)
 {
 	const struct xvt_opt_list *list = &r->opt.doorbells;
+	const char *name = xvt_session_vm_name(vm), *arg = named(list, list->n, name, strlen(name));
+	const char *path = arg ? strchr(arg, '=') + 1 : NULL;
 	char why[512];
-	size_t i;
+	int err = path ? xvt_session_wake_add(vm, path, why, sizeof(why)) : 0;
 
-	for (i = 0; i < r->opt.machines.regions.n; i++) {
-		struct xvt_vm *vm = xvt_session_vm(r->rec.session, i);
-		const char *name = xvt_session_vm_name(vm),
-			   *arg = named(list, list->n, name, strlen(name));
-		const char *path = arg ? strchr(arg, '=') + 1 : NULL;
+	if (err)
+		xvt_error(path, "%s", why);
+	return err;
+}
 
-		if (path && xvt_session_wake_add(vm, path, why, sizeof(why))) {
-			xvt_error(path, "%s", why);
-			return XVT_EXIT_FAIL;
-		}
-	}
-	return XVT_EXIT_OK;
+static bool is_domain(const struct xvt_vm *vm)
+{
+	static const uint8_t none[16];
+
+	return memcmp(xvt_session_vm_uuid(vm), none, sizeof(none)) != 0;
+}
+
+static void listen_to_domain(struct recorder *r, struct xvt_vm *vm)
+{
+	struct xvt_vmm *listener;
+	char why[512];
+
+	if (xvt_libvirt_listen(&listener, r->rec.loop, r->opt.machines.libvirt_uri,
+			       xvt_session_vm_uuid(vm), xvt_session_vmm_report, vm, why,
+			       sizeof(why)))
+		xvt_warn(xvt_session_vm_name(vm), "%s; its pauses will not be known", why);
+	else
+		xvt_session_vm_listens(vm, listener);
 }
 
 static int listen_to_machines(struct recorder *r)
 {
-	char why[512];
+	struct xvt_vm *vm;
 	size_t i;
 
-	for (i = 0; i < r->opt.machines.regions.n; i++) {
-		if (listen_to_qmp(r, xvt_session_vm(r->rec.session, i)))
+	for (i = 0; (vm = xvt_session_vm(r->rec.session, i)); i++) {
+		if (xvt_session_vm_is_host(vm))
+			continue;
+		if (is_domain(vm))
+			listen_to_domain(r, vm);
+		else if (listen_to_qmp(r, vm) || listen_to_doorbell(r, vm))
 			return XVT_EXIT_FAIL;
 	}
-	for (i = 0; i < r->opt.machines.domains.n; i++) {
-		/* xvt_machines_add() adds the domains after the regions, in this order. */
-		struct xvt_vm *vm = xvt_session_vm(r->rec.session, r->opt.machines.regions.n + i);
-		struct xvt_vmm *listener;
-
-		if (xvt_libvirt_listen(&listener, r->rec.loop, r->opt.machines.libvirt_uri,
-				       xvt_session_vm_uuid(vm), xvt_session_vmm_report, vm, why,
-				       sizeof(why)))
-			xvt_warn(xvt_session_vm_name(vm), "%s; its pauses will not be known", why);
-		else
-			xvt_session_vm_listens(vm, listener);
-	}
-	return listen_to_doorbells(r);
+	return XVT_EXIT_OK;
 }
 
 static void progress(struct recorder *r, uint64_t elapsed_ns, uint64_t *last_events)
@@ -285,8 +290,7 @@ static void progress(struct recorder *r, uint64_t elapsed_ns, uint64_t *last_eve
 		"%s%5" PRIu64 ".%" PRIu64 " s  %zu/%zu machines  %" PRIu64 " events  %" PRIu64
 		"/s  lost %" PRIu64 "  late %" PRIu64 "%s",
 		r->terminal ? "\r" : "", elapsed_ns / 1000000000u, elapsed_ns / 100000000u % 10,
-		xvt_session_alive(r->rec.session),
-		r->opt.machines.regions.n + r->opt.machines.domains.n, events,
+		xvt_session_alive(r->rec.session), xvt_session_machines(r->rec.session), events,
 		events - *last_events, lost, late, r->terminal ? "\033[K" : "\n");
 	r->rec.line_open = r->terminal;
 	*last_events = events;
@@ -581,15 +585,19 @@ static int cmd_record(const struct xvt_command *cmd, int argc, char **argv)
 		xvt_error(argv[first], "not an option; a command to run comes after --");
 		return XVT_EXIT_USAGE;
 	}
-	r.rec = (struct xvt_recording){
-		.command = "record", .output = r.opt.output, .quiet = r.opt.quiet, .patient = true
-	};
+	r.opt.machines.all = !r.opt.machines.regions.n && !r.opt.machines.domains.n;
+	r.rec = (struct xvt_recording){ .command = "record",
+					.output = r.opt.output ? r.opt.output : "xvtrace.xvt",
+					.keep_old = !r.opt.output,
+					.quiet = r.opt.quiet,
+					.patient = true };
+	r.opt.output = r.rec.output;
 	return record(&r, rest < argc ? argv + rest : NULL);
 }
 
 const struct xvt_command xvt_cmd_record = {
 	.name = "record",
-	.args = "-o FILE.xvt [-r NAME=REGION]... [-d DOMAIN]... [-- CMD ARG...]",
+	.args = "[-o FILE.xvt] [-r [NAME=]REGION]... [-d DOMAIN]... [-- CMD ARG...]",
 	.brief = "drain, merge and write what guests record, while they run",
 	.opts = options,
 	.run = cmd_record,

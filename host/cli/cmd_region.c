@@ -2,6 +2,7 @@
 /* cmd_region.c - `xvtrace region create|show|serve`: make, show or serve a region. */
 #define _GNU_SOURCE
 #include "cli/cmd.h"
+#include "cli/find.h"
 #include "cli/machines.h"
 #include "trace/names.h"
 #include "base/json.h"
@@ -166,7 +167,6 @@ static int create(const char *path, const struct region_options *opt)
 	return XVT_EXIT_OK;
 }
 
-static const char *const kinds[] = { "blank", "linux", "user", "bare" };
 static const char *const types[] = { "unused", "vcpu", "thread", "bare" };
 static const char *const states[] = { "idle", "online", "offline" };
 static const char *const backends[] = { "cas", "xadd" };
@@ -185,7 +185,8 @@ static void show_text(const struct xvt_host_region *r)
 
 	xvt_text_clean(name, sizeof(name), r->hdr.vm_name, strnlen(r->hdr.vm_name, XVT_NAME_LEN));
 	printf("name        %s\n", name);
-	printf("kind        %s, generation %u\n", NAME_OF(kinds, r->hdr.kind), r->hdr.generation);
+	printf("kind        %s, generation %u\n", xvt_region_kind_text(r->hdr.kind),
+	       r->hdr.generation);
 	printf("size        %" PRIu64 " bytes, metadata %" PRIu64 "\n", g->region_size,
 	       g->meta_size);
 	printf("rings       %u of %u x %u bytes\n", g->ring_count, g->subbuf_count, g->subbuf_size);
@@ -222,7 +223,7 @@ static int show_json(const struct xvt_host_region *r)
 	snprintf(name, sizeof(name), "%.*s", XVT_NAME_LEN, r->hdr.vm_name);
 	xvt_json_add_text(doc, "format", "xvtrace-region/1");
 	xvt_json_add_text(doc, "name", name);
-	xvt_json_add_text(doc, "kind", NAME_OF(kinds, r->hdr.kind));
+	xvt_json_add_text(doc, "kind", xvt_region_kind_text(r->hdr.kind));
 	xvt_json_add_u64(doc, "generation", r->hdr.generation);
 	xvt_json_add_u64(doc, "size", g->region_size);
 	xvt_json_add_u64(doc, "subbuf_size", g->subbuf_size);

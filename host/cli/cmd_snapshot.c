@@ -24,10 +24,9 @@ struct snapshot_options {
 
 static const struct xvt_opt options[] = {
 	O(output, "output", 'o', XVT_OPT_STRING, "FILE.xvt", "the trace to write"),
-	O(machines.regions, "region", 'r', XVT_OPT_LIST, "NAME=REGION",
-	  "a machine by the path of its region; again for each"),
-	O(machines.domains, "domain", 'd', XVT_OPT_LIST, "DOMAIN",
-	  "a running libvirt domain with a shmem device named xvtrace-*"),
+	O(machines.regions, "region", 'r', XVT_OPT_LIST, "[NAME=]REGION[,rings=N]",
+	  XVT_REGION_HELP),
+	O(machines.domains, "domain", 'd', XVT_OPT_LIST, "DOMAIN", XVT_DOMAIN_HELP),
 	O(machines.trusted, "trust-guest-clock", 0, XVT_OPT_LIST, "NAME", XVT_TRUST_HELP),
 	O(machines.libvirt_uri, "connect", 'c', XVT_OPT_STRING, "URI",
 	  "libvirt to ask (default: its own)"),
@@ -69,11 +68,13 @@ static int snapshot(const struct snapshot_options *opt)
 				     .quiet = opt->quiet };
 	int status = xvt_recording_begin(&rec, &so, &opt->machines), err;
 	uint64_t moment_ns;
+	size_t machines;
 	bool whole;
 
 	if (status != XVT_EXIT_OK)
 		return status;
 	err = take(&rec);
+	machines = xvt_session_machines(rec.session);
 	whole = xvt_session_snapshot_done(rec.session, &moment_ns);
 	status = xvt_recording_end(&rec, XVT_EXIT_OK, err);
 	if (status == XVT_EXIT_OK && !whole) {
@@ -82,8 +83,7 @@ static int snapshot(const struct snapshot_options *opt)
 	} else if (status == XVT_EXIT_OK && !opt->quiet) {
 		fprintf(stderr,
 			"xvtrace: %s: what %zu machines held at %" PRIu64 ".%09" PRIu64 "\n",
-			opt->output, opt->machines.regions.n + opt->machines.domains.n,
-			moment_ns / 1000000000u, moment_ns % 1000000000u);
+			opt->output, machines, moment_ns / 1000000000u, moment_ns % 1000000000u);
 	}
 	return status;
 }
@@ -105,7 +105,7 @@ static int cmd_snapshot(const struct xvt_command *cmd, int argc, char **argv)
 
 const struct xvt_command xvt_cmd_snapshot = {
 	.name = "snapshot",
-	.args = "-o FILE.xvt [-r NAME=REGION]... [-d DOMAIN]...",
+	.args = "-o FILE.xvt [-r [NAME=]REGION]... [-d DOMAIN]...",
 	.brief = "write what flight recorders hold now; they go on recording",
 	.opts = options,
 	.run = cmd_snapshot,

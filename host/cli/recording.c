@@ -17,7 +17,7 @@ int xvt_recording_options(const char *command, const char *output,
 {
 	if (!output)
 		xvt_error(command, "no output given; use -o FILE.xvt");
-	else if (!machines->regions.n && !machines->domains.n)
+	else if (!machines->regions.n && !machines->domains.n && !machines->all)
 		xvt_error(command, "no machine given; use -r NAME=REGION or -d DOMAIN");
 	else
 		return XVT_EXIT_OK;
@@ -98,9 +98,11 @@ static int open_output(struct xvt_recording *rec)
 		xvt_error_io_uring(err);
 		return err;
 	}
-	err = xvt_file_sink_new(&rec->sink, rec->loop, rec->output);
+	rec->kept = rec->keep_old ? xvt_keep_old(rec->output) : 0;
+	err = rec->kept < 0 ? rec->kept : xvt_file_sink_new(&rec->sink, rec->loop, rec->output);
 	if (err) {
 		xvt_error(rec->output, "cannot write it: %s", xvt_file_sink_why(err));
+		xvt_keep_old_undo(rec->output, rec->kept);
 		xvt_loop_free(rec->loop);
 		return err;
 	}
@@ -127,6 +129,7 @@ int xvt_recording_begin(struct xvt_recording *rec, struct xvt_session_options *s
 	if (err) {
 		xvt_file_sink_discard(rec->sink);
 		xvt_file_sink_close(rec->sink);
+		xvt_keep_old_undo(rec->output, rec->kept);
 		xvt_loop_free(rec->loop);
 		return XVT_EXIT_FAIL;
 	}
@@ -149,8 +152,10 @@ int xvt_recording_end(struct xvt_recording *rec, int status, int err)
 	end_err = xvt_file_sink_close(rec->sink);
 	err = err ? err : end_err;
 	xvt_loop_free(rec->loop);
-	if (status != XVT_EXIT_OK)
+	if (status != XVT_EXIT_OK) {
+		xvt_keep_old_undo(rec->output, rec->kept);
 		return status;
+	}
 	if (err)
 		xvt_error(rec->output, "writing the trace failed: %s; it is good up to there",
 			  strerror(-err));

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "base/loop.h"
+#include "cli/keep_old.h"
 #include "cli/machines.h"
 #include "session/control.h"
 #include "trace/file_sink.h"
@@ -15,10 +16,12 @@ struct xvt_recording {
 	const char *command;
 	const char *output;
 	bool quiet;
-	bool patient; /* wait while the disk is full, see xvt_file_sink_patient() */
+	bool patient;  /* wait while the disk is full, see xvt_file_sink_patient() */
+	bool keep_old; /* move an older file at `output` to OUTPUT.old */
 
 	struct xvt_loop *loop;
 	struct xvt_file_sink *sink;
+	int kept; /* of xvt_keep_old() */
 	struct xvt_session *session;
 	struct xvt_control *control; /* set by the command; NULL: none; closed by the end */
 	bool failed;		     /* an error was noted, as of a machine that dropped out */

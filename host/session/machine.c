@@ -361,9 +361,31 @@ struct xvt_vm *xvt_session_vm(const struct xvt_session *s, size_t i)
 	return i < s->nr_vms ? s->vms[i] : NULL;
 }
 
+bool xvt_session_has_region(const struct xvt_session *s, const char *path)
+{
+	struct stat st;
+	const bool there = !stat(path, &st);
+	size_t i;
+
+	for (i = 0; i < s->nr_vms; i++) {
+		const struct xvt_vm *vm = s->vms[i];
+
+		if (!strcmp(vm->path, path) ||
+		    (there && vm->phase != XVT_VM_GONE && vm->file.ino == st.st_ino &&
+		     vm->file.dev == st.st_dev))
+			return true;
+	}
+	return false;
+}
+
 const char *xvt_session_vm_name(const struct xvt_vm *vm)
 {
 	return vm->name;
+}
+
+bool xvt_session_vm_is_host(const struct xvt_vm *vm)
+{
+	return vm->own;
 }
 
 const uint8_t *xvt_session_vm_uuid(const struct xvt_vm *vm)
@@ -382,6 +404,15 @@ size_t xvt_session_present(const struct xvt_session *s)
 
 	for (i = 0; i < s->nr_vms; i++)
 		n += s->vms[i]->phase != XVT_VM_GONE;
+	return n;
+}
+
+size_t xvt_session_machines(const struct xvt_session *s)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < s->nr_vms; i++)
+		n += !s->vms[i]->own && !s->vms[i]->turn;
 	return n;
 }
 

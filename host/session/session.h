@@ -97,6 +97,9 @@ struct xvt_vm *xvt_session_find(const struct xvt_session *s, const char *name);
 /* Returns machine `i`, counted from 0 in the order of the calls that added them, or NULL. */
 struct xvt_vm *xvt_session_vm(const struct xvt_session *s, size_t i);
 const char *xvt_session_vm_name(const struct xvt_vm *vm);
+/* Returns whether a machine has this path, or reads the file that the path leads to. */
+bool xvt_session_has_region(const struct xvt_session *s, const char *path);
+bool xvt_session_vm_is_host(const struct xvt_vm *vm);
 const uint8_t *xvt_session_vm_uuid(const struct xvt_vm *vm); /* 16 bytes; zeros: unknown */
 
 /* Use the guest-writable clock formulas of the machine's region, see clock/vmm.h. */
@@ -168,6 +171,8 @@ struct xvt_host_options {
 int xvt_session_host_add(struct xvt_session *s, const struct xvt_host_options *o, char *why,
 			 size_t why_size);
 
+/* Number of machines that were added, without the host and without those that replaced one. */
+size_t xvt_session_machines(const struct xvt_session *s);
 /* Number of machines, without the host, that can still deliver events. */
 size_t xvt_session_alive(const struct xvt_session *s);
 

@@ -21,10 +21,9 @@
 #include <unistd.h>
 
 #include "base/loop.h"
+#include "base/region.h"
 
 #define DEVICE_PREFIX "xvtrace-"
-/* QEMU makes the file of a <shmem> device here, under the device's name. */
-#define SHM_DIR	      "/dev/shm/"
 
 /* ------------------------------------------------------------------ loading the libraries */
 
@@ -37,11 +36,13 @@
 	F(ConnectClose)                    \
 	F(ConnectDomainEventDeregisterAny) \
 	F(ConnectDomainEventRegisterAny)   \
+	F(ConnectListAllDomains)           \
 	F(ConnectOpen)                     \
 	F(ConnectOpenReadOnly)             \
 	F(ConnectRegisterCloseCallback)    \
 	F(ConnectUnregisterCloseCallback)  \
 	F(DomainFree)                      \
+	F(DomainGetName)                   \
 	F(DomainGetState)                  \
 	F(DomainGetUUID)                   \
 	F(DomainGetVcpusFlags)             \
@@ -49,6 +50,7 @@
 	F(DomainIsActive)                  \
 	F(DomainLookupByName)              \
 	F(DomainLookupByUUID)              \
+	F(DomainLookupByUUIDString)        \
 	F(EventRegisterImpl)               \
 	F(GetLastError)                    \
 	F(GetVersion)                      \
@@ -167,61 +169,114 @@ static int shmem_name(const char *text, char *name, size_t size)
 	return err;
 }
 
-int xvt_libvirt_find(const char *uri, const char *name, struct xvt_domain *domain, char *why,
-		     size_t why_size)
+/* Describe a running domain. Returns 0; -ENODEV: no device, and `region` is empty; -EIO. */
+static int describe(virDomainPtr dom, struct xvt_domain *domain, char *why, size_t why_size)
 {
-	virConnectPtr conn;
-	virDomainPtr dom;
+	const char *name = vir.DomainGetName(dom);
+	char *text = vir.DomainGetXMLDesc(dom, 0);
 	char shm[256];
-	char *text;
 	int err, vcpus;
 
 	memset(domain, 0, sizeof(*domain));
-	err = load(why, why_size);
-	if (err)
-		return err;
-	vir.SetErrorFunc(NULL, quiet);
-	conn = vir.ConnectOpen(uri);
-	if (!conn) {
-		snprintf(why, why_size,
-			 "cannot connect to libvirt: %s; `xvtrace doctor` says how, or name its "
-			 "region by -r",
-			 last_message());
-		return -ECONNREFUSED;
-	}
-	dom = vir.DomainLookupByName(conn, name);
-	if (!dom) {
-		snprintf(why, why_size, "libvirt knows no domain of this name (see virsh list)");
-		err = -ENOENT;
-		goto out_conn;
-	}
-	if (vir.DomainIsActive(dom) != 1) {
-		snprintf(why, why_size, "the domain does not run (virsh start %s)", name);
-		err = -ESRCH;
-		goto out_dom;
-	}
-	text = vir.DomainGetXMLDesc(dom, 0);
-	if (!text) {
+	if (!name || !text) {
 		snprintf(why, why_size, "cannot read its XML: %s", last_message());
-		err = -EIO;
-		goto out_dom;
-	}
-	err = shmem_name(text, shm, sizeof(shm));
-	free(text);
-	if (err) {
-		snprintf(why, why_size,
-			 "it has no <shmem name='" DEVICE_PREFIX
-			 "...'> device; add one of model ivshmem-plain");
-		goto out_dom;
+		free(text);
+		return -EIO;
 	}
 	snprintf(domain->name, sizeof(domain->name), "%s", name);
 	vir.DomainGetUUID(dom, domain->uuid);
 	vcpus = vir.DomainGetVcpusFlags(dom, VIR_DOMAIN_VCPU_MAXIMUM);
 	domain->vcpus = vcpus > 0 ? (uint32_t)vcpus : 0;
-	snprintf(domain->region, sizeof(domain->region), SHM_DIR "%s", shm);
-out_dom:
-	vir.DomainFree(dom);
-out_conn:
+	err = shmem_name(text, shm, sizeof(shm));
+	free(text);
+	if (err)
+		snprintf(why, why_size,
+			 "it has no <shmem name='" DEVICE_PREFIX
+			 "...'> device; add one of model ivshmem-plain");
+	else /* QEMU makes the file of a <shmem> device under the device's name */
+		snprintf(domain->region, sizeof(domain->region), "%s/%s", xvt_host_region_dir(),
+			 shm);
+	return err;
+}
+
+/* Connect to libvirt. Returns NULL with the reason in `why`. */
+static virConnectPtr open_connection(const char *uri, bool read_only, char *why, size_t why_size)
+{
+	virConnectPtr conn;
+
+	vir.SetErrorFunc(NULL, quiet);
+	conn = read_only ? vir.ConnectOpenReadOnly(uri) : vir.ConnectOpen(uri);
+	if (!conn)
+		snprintf(why, why_size,
+			 "cannot connect to libvirt: %s; `xvtrace doctor` says how, or name its "
+			 "region by -r",
+			 last_message());
+	return conn;
+}
+
+static virDomainPtr look_up(virConnectPtr conn, const char *name)
+{
+	virDomainPtr dom = vir.DomainLookupByName(conn, name);
+
+	return dom ? dom : vir.DomainLookupByUUIDString(conn, name);
+}
+
+int xvt_libvirt_find(const char *uri, const char *name, struct xvt_domain *domain, char *why,
+		     size_t why_size)
+{
+	virConnectPtr conn;
+	virDomainPtr dom;
+	int err;
+
+	memset(domain, 0, sizeof(*domain));
+	err = load(why, why_size);
+	if (err)
+		return err;
+	conn = open_connection(uri, false, why, why_size);
+	if (!conn)
+		return -ECONNREFUSED;
+	dom = look_up(conn, name);
+	if (!dom) {
+		snprintf(why, why_size, "libvirt knows no domain of this name (see virsh list)");
+		err = -ENOENT;
+	} else if (vir.DomainIsActive(dom) != 1) {
+		snprintf(why, why_size, "the domain does not run (virsh start %s)", name);
+		err = -ESRCH;
+	} else {
+		err = describe(dom, domain, why, why_size);
+	}
+	if (dom)
+		vir.DomainFree(dom);
+	vir.ConnectClose(conn);
+	return err;
+}
+
+int xvt_libvirt_domains(const char *uri, void (*fn)(void *arg, const struct xvt_domain *domain),
+			void *arg, char *why, size_t why_size)
+{
+	struct xvt_domain domain;
+	virDomainPtr *all = NULL;
+	virConnectPtr conn;
+	char unread[256];
+	int err = load(why, why_size), i, n;
+
+	if (err)
+		return err;
+	conn = open_connection(uri, true, why, why_size);
+	if (!conn)
+		return -ECONNREFUSED;
+	n = vir.ConnectListAllDomains(conn, &all, VIR_CONNECT_LIST_DOMAINS_ACTIVE);
+	if (n < 0) {
+		snprintf(why, why_size, "libvirt does not list its domains: %s", last_message());
+		err = -EIO;
+	}
+	for (i = 0; i < n; i++) {
+		/* A domain that ends meanwhile has no XML. */
+		if (describe(all[i], &domain, unread, sizeof(unread)) != -EIO)
+			fn(arg, &domain);
+		vir.DomainFree(all[i]);
+	}
+	free(all);
 	vir.ConnectClose(conn);
 	return err;
 }

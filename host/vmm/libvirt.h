@@ -21,13 +21,21 @@ struct xvt_domain {
 };
 
 /*
- * Look a running domain up by name and find its region: the <shmem> device of its XML whose
+ * Look a running domain up by name or UUID and find its region: the <shmem> device of its XML whose
  * name begins with "xvtrace-". Returns 0; or, with the reason in `why`, -ENOENT: no such domain,
  * -ESRCH: the domain does not run, -ENODEV: no such device, -ECONNREFUSED: no connection to
  * libvirt, -EIO: its XML cannot be read, -ENOPKG.
  */
 int xvt_libvirt_find(const char *uri, const char *name, struct xvt_domain *domain, char *why,
 		     size_t why_size);
+
+/*
+ * Call fn for each running domain, by a connection that cannot change it. `region` of a domain
+ * without such a device is empty. Returns 0; or, with the reason in `why`, -ECONNREFUSED, -EIO:
+ * libvirt cannot list them, or -ENOPKG.
+ */
+int xvt_libvirt_domains(const char *uri, void (*fn)(void *arg, const struct xvt_domain *domain),
+			void *arg, char *why, size_t why_size);
 
 /* Write the version of the library, such as "9.0.0". Returns 0 or -ENOPKG. */
 int xvt_libvirt_version(char *text, size_t size);

@@ -6,8 +6,10 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
@@ -130,4 +132,40 @@ int xvt_process_vhosts(void (*fn)(void *arg, int32_t tid, const char *name, int3
 	}
 	closedir(dir);
 	return 0;
+}
+
+int xvt_file_has_writer(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	/* A process that opens the file while the lease is held waits until it is given back, and
+	 * this one gets a signal: one that is ignored by default. */
+	if (fcntl(fd, F_SETSIG, SIGURG) || fcntl(fd, F_SETLEASE, F_RDLCK))
+		err = -errno;
+	close(fd); /* gives the lease back */
+	return err == -EAGAIN ? 1 : err;
+}
+
+pid_t xvt_file_locker(const struct xvt_mapped_file *file)
+{
+	FILE *f = fopen("/proc/locks", "re");
+	unsigned int major, minor;
+	char *line = NULL;
+	pid_t found = 0;
+	size_t room = 0;
+	uint64_t ino;
+	int pid;
+
+	while (f && !found && getline(&line, &room, f) > 0) {
+		if (sscanf(line, "%*s FLOCK %*s %*s %d %x:%x:%" SCNu64, &pid, &major, &minor,
+			   &ino) == 4 &&
+		    ino == file->ino && makedev(major, minor) == file->dev && pid > 0)
+			found = pid;
+	}
+	free(line);
+	if (f)
+		fclose(f);
+	return found;
 }

@@ -37,4 +37,15 @@ bool xvt_thread_name(int32_t pid, int32_t tid, char name[XVT_TASK_NAME_LEN]);
 int xvt_process_vhosts(void (*fn)(void *arg, int32_t tid, const char *name, int32_t pid),
 		       void *arg);
 
+/*
+ * Whether a process has a file open for writing, or maps it so. Takes microseconds: the kernel
+ * refuses a read lease on such a file. Returns 1; 0: none has; -errno: unknown (-EACCES: only the
+ * file's owner and a user with CAP_LEASE may ask). Counts this process, too.
+ */
+int xvt_file_has_writer(const char *path);
+
+/* Returns the process that holds flock() on a file, which is what a recorder does with a region;
+ * 0: none, or unknown. */
+pid_t xvt_file_locker(const struct xvt_mapped_file *file);
+
 #endif /* XVT_PROCESSES_H */

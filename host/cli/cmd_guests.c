@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * cmd_guests.c - `xvtrace guests`: the machines of this host, and what can be recorded of each: the
+ * running domains of libvirt, and the regions of other machines.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/vec.h"
+#include "cli/cmd.h"
+#include "cli/find.h"
+#include "vmm/libvirt.h"
+
+#define NAME_WIDTH   20
+#define MODULE_WIDTH 8
+
+struct guests_options {
+	const char *libvirt_uri;
+	bool json;
+};
+
+static const struct xvt_opt options[] = {
+	XVT_OPT(struct guests_options, libvirt_uri, "connect", 'c', XVT_OPT_STRING, "URI",
+		"libvirt to ask (default: its own)"),
+	XVT_OPT(struct guests_options, json, "json", 0, XVT_OPT_BOOL, NULL,
+		"as JSON, format xvtrace-guests/1"),
+	XVT_OPT_END,
+};
+
+struct guest {
+	struct xvt_domain domain; /* of a machine that is none: name and region only */
+	bool is_domain;
+	struct xvt_region_look look; /* of a machine with a region */
+};
+
+struct guests {
+	struct guest *v;
+	size_t n, room;
+	int err; /* -ENOMEM */
+};
+
+static struct guest *new_guest(struct guests *all)
+{
+	all->err = all->err ? all->err : xvt_grow(&all->v, &all->room, all->n + 1, sizeof(*all->v));
+	if (all->err)
+		return NULL;
+	memset(&all->v[all->n], 0, sizeof(*all->v));
+	return &all->v[all->n++];
+}
+
+static void on_domain(void *arg, const struct xvt_domain *domain)
+{
+	struct guest *g = new_guest(arg);
+
+	if (!g)
+		return;
+	g->domain = *domain;
+	g->is_domain = true;
+	if (domain->region[0])
+		xvt_region_look(domain->region, &g->look);
+}
+
+static void on_region(void *arg, const char *path)
+{
+	struct guests *all = arg;
+	struct guest *g;
+	size_t i;
+
+	for (i = 0; i < all->n; i++) {
+		if (all->v[i].domain.region[0] && xvt_same_file(all->v[i].domain.region, path))
+			return; /* a domain's */
+	}
+	g = new_guest(all);
+	if (!g)
+		return;
+	xvt_region_machine(path, g->domain.name);
+	snprintf(g->domain.region, sizeof(g->domain.region), "%s", path);
+	xvt_region_look(path, &g->look);
+}
+
+/* ------------------------------------------------------------------ what is shown */
+
+/* What has formatted the region: "linux" is the kernel module; "none": nothing. */
+static const char *module_of(const struct guest *g)
+{
+	if (!g->domain.region[0])
+		return "-";
+	if (g->look.err)
+		return g->look.err == -EAGAIN ? "none" : "?";
+	return xvt_region_kind_text(g->look.kind);
+}
+
+/* Why the machine cannot be recorded now, and what to do; NULL: it can. */
+static const char *problem_of(const struct guest *g)
+{
+	if (!g->domain.region[0])
+		return "no region: it needs a <shmem name='xvtrace-...'> device (docs/guest.md)";
+	if (g->look.err && g->look.err != -EAGAIN)
+		return g->look.why;
+	if (!g->look.has_writer)
+		return "no machine has it open; `xvtrace salvage` reads what was left in it";
+	if (g->look.err == -EAGAIN)
+		return "no guest has formatted the region: load the module in the guest";
+	return NULL;
+}
+
+static void put_padded(struct xvt_out *o, const char *text, size_t width)
+{
+	char clean[6 * XVT_NAME_LEN + 1];
+	const size_t len = strlen(text) < XVT_NAME_LEN ? strlen(text) : XVT_NAME_LEN;
+
+	xvt_text_clean(clean, sizeof(clean), text, len);
+	xvt_out_printf(o, "%-*s ", (int)width, clean);
+}
+
+static void put_guest(struct xvt_out *o, const struct guest *g)
+{
+	const char *problem = problem_of(g);
+
+	put_padded(o, g->domain.name, NAME_WIDTH);
+	put_padded(o, g->is_domain ? "domain" : "-", 6);
+	put_padded(o, module_of(g), MODULE_WIDTH);
+	if (g->domain.region[0] && !g->look.err)
+		xvt_out_printf(o, "%5u %-7s ", g->look.rings, xvt_clock_id_text(g->look.clock_id));
+	else
+		xvt_out_printf(o, "%5s %-7s ", "-", "-");
+	if (g->look.recorder)
+		xvt_out_printf(o, "%8d  ", (int)g->look.recorder);
+	else
+		xvt_out_printf(o, "%8s  ", "-");
+	if (g->domain.region[0])
+		xvt_out_text(o, g->domain.region, strlen(g->domain.region));
+	else
+		xvt_out_char(o, '-');
+	if (problem) {
+		xvt_out_str(o, "\n  ");
+		xvt_out_text(o, problem, strlen(problem));
+	}
+	xvt_out_char(o, '\n');
+}
+
+static void put_table(struct xvt_out *o, const struct guests *all, const char *no_libvirt)
+{
+	size_t i;
+
+	if (all->n)
+		xvt_out_printf(o, "%-*s %-6s %-*s %5s %-7s %8s  %s\n", NAME_WIDTH, "MACHINE",
+			       "KIND", MODULE_WIDTH, "MODULE", "RINGS", "CLOCK", "RECORDER",
+			       "REGION");
+	else
+		xvt_out_str(o, "no running domain, and no region\n");
+	for (i = 0; i < all->n; i++)
+		put_guest(o, &all->v[i]);
+	if (no_libvirt) {
+		xvt_out_str(o, "libvirt's domains are not listed: ");
+		xvt_out_text(o, no_libvirt, strlen(no_libvirt));
+		xvt_out_char(o, '\n');
+	}
+}
+
+static void add_guest(struct xvt_json *to, const struct guest *g)
+{
+	const struct xvt_region_look *look = &g->look;
+	const char *problem = problem_of(g);
+	char uuid[XVT_UUID_TEXT];
+
+	xvt_json_add_text(to, "name", g->domain.name);
+	xvt_json_add_bool(to, "domain", g->is_domain);
+	if (g->is_domain) {
+		xvt_uuid_text(g->domain.uuid, uuid);
+		xvt_json_add_text(to, "uuid", uuid);
+	}
+	if (g->domain.region[0]) {
+		xvt_json_add_text(to, "region", g->domain.region);
+		xvt_json_add_u64(to, "size", look->size);
+		xvt_json_add_text(to, "module", module_of(g));
+		if (look->has_writer < 0)
+			xvt_json_add_null(to, "in_use");
+		else
+			xvt_json_add_bool(to, "in_use", look->has_writer);
+	} else {
+		xvt_json_add_null(to, "region");
+	}
+	if (g->domain.region[0] && !look->err) {
+		xvt_json_add_u64(to, "rings", look->rings);
+		xvt_json_add_text(to, "clock", xvt_clock_id_text(look->clock_id));
+		xvt_json_add_u64(to, "clock_hz", look->clock_hz);
+	}
+	if (look->recorder)
+		xvt_json_add_u64(to, "recorder", (uint64_t)look->recorder);
+	else
+		xvt_json_add_null(to, "recorder");
+	if (problem)
+		xvt_json_add_text(to, "problem", problem);
+	else
+		xvt_json_add_null(to, "problem");
+}
+
+static void put_json(struct xvt_out *o, const struct guests *all, const char *no_libvirt)
+{
+	struct xvt_json *doc = xvt_json_new(), *machines;
+	size_t i;
+
+	xvt_json_add_text(doc, "format", "xvtrace-guests/1");
+	if (no_libvirt)
+		xvt_json_add_text(doc, "libvirt_problem", no_libvirt);
+	else
+		xvt_json_add_null(doc, "libvirt_problem");
+	machines = xvt_json_add_array(doc, "machines");
+	for (i = 0; i < all->n; i++)
+		add_guest(xvt_json_add_object(machines, NULL), &all->v[i]);
+	xvt_json_write(doc, o);
+}
+
+static int show(const struct guests *all, bool json, const char *no_libvirt)
+{
+	struct xvt_out out;
+	int err = all->err ? all->err : xvt_out_open(&out, "-");
+
+	if (!err) {
+		if (json)
+			put_json(&out, all, no_libvirt);
+		else
+			put_table(&out, all, no_libvirt);
+		err = xvt_out_close(&out);
+	}
+	if (!err)
+		return XVT_EXIT_OK;
+	xvt_error("guests", "%s", strerror(-err));
+	return XVT_EXIT_FAIL;
+}
+
+static int cmd_guests(const struct xvt_command *cmd, int argc, char **argv)
+{
+	struct guests_options opt = { 0 };
+	int first = xvt_opt_parse(cmd, argc, argv, &opt, NULL), status, no_libvirt;
+	struct guests all = { 0 };
+	char why[512];
+
+	if (first < 0)
+		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+	if (first < argc) {
+		xvt_error(argv[first], "not an option; guests takes no argument");
+		return XVT_EXIT_USAGE;
+	}
+	no_libvirt = xvt_libvirt_domains(opt.libvirt_uri, on_domain, &all, why, sizeof(why));
+	if (no_libvirt && opt.libvirt_uri) {
+		xvt_error(opt.libvirt_uri, "%s", why);
+		free(all.v);
+		return XVT_EXIT_FAIL;
+	}
+	xvt_find_regions(on_region, &all);
+	status = show(&all, opt.json, no_libvirt ? why : NULL);
+	free(all.v);
+	return status;
+}
+
+const struct xvt_command xvt_cmd_guests = {
+	.name = "guests",
+	.args = "",
+	.brief = "list the machines of this host, and what can be recorded of each",
+	.opts = options,
+	.run = cmd_guests,
+};
