@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0
 # What is installed, by hand or by a package: the same set. DESTDIR, PREFIX and LIBDIR as usual.
 #
-#   install        the tools, libraries, headers, manual pages and documents; xvt-guest, if
-#                  `make guest-tools` has built it
-#   install-dkms   the sources of the kernel module, as dkms wants them: SRCDIR/xvtrace-VERSION
+#   install        the tools, their completion, libraries, headers, manual pages and documents;
+#                  xvt-guest, if `make guest-tools` has built it
 #   uninstall      removes what `install` with the same variables puts there
 
 BINDIR ?= $(PREFIX)/bin
 SBINDIR ?= $(PREFIX)/sbin
 MANDIR ?= $(PREFIX)/share/man
 DOCDIR ?= $(PREFIX)/share/doc/xvtrace
-SRCDIR ?= $(PREFIX)/src
+COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 
 # $(1): sources, $(2): folder
 install_data = install -d $(DESTDIR)$(2) && install -m 644 $(1) $(DESTDIR)$(2)
 
-.PHONY: install-tools install-libxvt install-man install-docs install-guest install-dkms
+.PHONY: install-tools install-libxvt install-man install-docs install-guest
 
 install: install-tools install-libxvtrace install-libxvt install-man install-docs install-guest
 
 install-tools: all
 	install -D -m 755 $(BUILD)/xvtrace $(DESTDIR)$(BINDIR)/xvtrace
+	install -D -m 644 packaging/completion.bash $(DESTDIR)$(COMPLETIONDIR)/xvtrace
 
 install-libxvt: all
 	$(call install_data,$(BUILD)/libxvt.a,$(LIBDIR))

@@ -38,7 +38,7 @@ static const struct xvt_opt report_opts[] = {
 		"times since the first event of the trace"),
 	XVT_OPT(struct report_opts, delta, "delta", 0, XVT_OPT_BOOL, NULL,
 		"also the time since the line before"),
-	XVT_OPT(struct report_opts, color, "color", 0, XVT_OPT_STRING, "WHEN",
+	XVT_OPT(struct report_opts, color, "color", 0, XVT_OPT_STRING, "auto|always|never",
 		"a colour for each machine: auto (on a terminal), always, never"),
 	XVT_OPT(struct report_opts, no_pager, "no-pager", 0, XVT_OPT_BOOL, NULL,
 		"on a terminal, too, no pager"),

@@ -2,6 +2,7 @@
 /* main.c - the command table: names only; each command parses its own options. */
 #include "base/letters.h"
 #include "cli/cmd.h"
+#include "cli/complete.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -54,6 +55,18 @@ static const struct xvt_command *find(const char *name)
 	return NULL;
 }
 
+/* Not in --help: what the shell's completion asks. An unknown command has no options. */
+static int complete(const char *name)
+{
+	const struct xvt_command *cmd = name ? find(name) : NULL;
+
+	if (!name)
+		xvt_complete_commands(commands, COMMANDS);
+	else if (cmd)
+		xvt_complete_options(cmd);
+	return fflush(stdout) || (name && !cmd) ? XVT_EXIT_FAIL : XVT_EXIT_OK;
+}
+
 int main(int argc, char **argv)
 {
 	const struct xvt_command *cmd;
@@ -66,6 +79,8 @@ int main(int argc, char **argv)
 		printf("xvtrace %s\n", XVT_VERSION);
 		return fflush(stdout) ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 	}
+	if (strcmp(argv[1], "--complete") == 0)
+		return complete(argv[2]);
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
 	    (strcmp(argv[1], "help") == 0 && argc == 2)) {
 		help(stdout);

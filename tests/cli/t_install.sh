@@ -45,6 +45,9 @@ else
 	check "man finds xvt-region(5), a document" lists_man xvt-region 5 'XVTRACE1'
 fi
 
+check "bash finds the completion by the program's name" \
+	cmp packaging/completion.bash "$root/opt/x/share/bash-completion/completions/xvtrace"
+
 # A program that writes events is built with what pkg-config says.
 echo '#include <xvt.h>
 int main(void) { return !xvt_open("/nonexistent", 0); }' >"$work/writer.c"
