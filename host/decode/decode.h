@@ -70,6 +70,7 @@ struct xvt_event_class {
 	bool has_dynamic;
 	uint8_t special;		 /* enum xvt_special */
 	struct xvt_print *print;	 /* NULL: show fields as NAME=VALUE */
+	bool names;			 /* `print` shows functions by their names */
 	const struct xvt_format *format; /* NULL: not made from a format */
 	/* of sched_switch: indices of the fields with names of tasks; -1: none */
 	int comm_field[2];

@@ -48,6 +48,7 @@ struct xvt_generation {
 
 struct xvt_ksymbol {
 	uint64_t addr;
+	uint64_t size; /* bytes; 0: unknown, up to the next symbol */
 	const char *name;
 };
 

@@ -543,7 +543,7 @@ static void put_pointer(const struct run *r, const struct xvt_print_piece *p)
 			return;
 		}
 	}
-	if (p->pointer[0] && strchr("SsFfB", p->pointer[0]))
+	if (xvt_piece_is_function(p))
 		put_ksym(r, eval(r, p->node).v, p->pointer[0] == 'S' || p->pointer[0] == 'F');
 	else
 		put_address(r->o, eval(r, p->node).v);

@@ -128,6 +128,12 @@ void xvt_print_run(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_pr
  * not supported. */
 const char *xvt_piece_parse(const char *p, struct xvt_print_piece *piece);
 
+/* Returns true for a conversion that shows a function by its name. */
+static inline bool xvt_piece_is_function(const struct xvt_print_piece *p)
+{
+	return p->pointer[0] && strchr("SsFfB", p->pointer[0]);
+}
+
 /* Bytes of a number of this length. */
 static inline uint32_t xvt_piece_size(const struct xvt_print_piece *p)
 {

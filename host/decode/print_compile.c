@@ -783,6 +783,7 @@ static const char *parse_conversion(struct parser *k, const char *p, struct xvt_
 		piece->precision_node = next_arg(k, args);
 	if (piece->conv == 'p')
 		p = parse_pointer(p, piece);
+	k->c->names |= xvt_piece_is_function(piece);
 	piece->node = next_arg(k, args);
 	return k->err ? NULL : p;
 }

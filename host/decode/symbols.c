@@ -8,7 +8,7 @@
 
 #define SYMBOL_LOADS_MAX 64u /* loads for one machine while switching generations */
 
-static bool add_symbol(struct xvt_decoder *d, struct xvt_symbols *s, uint64_t addr,
+static bool add_symbol(struct xvt_decoder *d, struct xvt_symbols *s, uint64_t addr, uint64_t size,
 		       const char *name)
 {
 	const size_t charged = d->bytes;
@@ -16,7 +16,7 @@ static bool add_symbol(struct xvt_decoder *d, struct xvt_symbols *s, uint64_t ad
 	if (xvt_decoder_grow(d, &s->v, s->count, &s->room, sizeof(*s->v)))
 		return false;
 	s->bytes += d->bytes - charged;
-	s->v[s->count++] = (struct xvt_ksymbol){ addr, name };
+	s->v[s->count++] = (struct xvt_ksymbol){ addr, size, name };
 	return true;
 }
 
@@ -34,17 +34,21 @@ static void limit_text(char *text, size_t most)
 		memcpy(text + most - 3, "...", 4);
 }
 
-/* Add a line "ADDR TYPE NAME [MODULE]", which is cut after the name in place. */
+/* Add a line "ADDR TYPE NAME", with " SIZE" or "\t[MODULE]" behind it perhaps; it is cut after the
+ * name in place. */
 static bool take_ksym(struct xvt_decoder *d, struct xvt_symbols *s, char *line)
 {
-	char *end;
-	uint64_t addr = strtoull(line, &end, 16);
+	char *end, *behind;
+	uint64_t addr = strtoull(line, &end, 16), size = 0;
 
 	if (end == line || end[0] != ' ' || !end[1] || end[2] != ' ' || !end[3])
 		return true;
-	end[3 + strcspn(end + 3, " \t")] = '\0';
+	behind = end + 3 + strcspn(end + 3, " \t");
+	if (*behind == ' ')
+		size = strtoull(behind + 1, NULL, 16);
+	*behind = '\0';
 	limit_text(end + 3, XVT_LIMIT_SYMBOL_BYTES);
-	return add_symbol(d, s, addr, end + 3);
+	return add_symbol(d, s, addr, size, end + 3);
 }
 
 /* Add a line '0xADDR : "TEXT"'; the text is unescaped in place. */
@@ -67,7 +71,7 @@ static bool take_printk(struct xvt_decoder *d, struct xvt_symbols *s, char *line
 	}
 	*to = '\0';
 	limit_text(open, XVT_LIMIT_PRINTK_BYTES);
-	return add_symbol(d, s, addr, open);
+	return add_symbol(d, s, addr, 0, open);
 }
 
 static bool take_lines(struct xvt_decoder *d, struct xvt_symbols *s, char *text)
@@ -190,8 +194,8 @@ const char *xvt_ksym(struct xvt_decoder *d, uint64_t seq, uint64_t addr, uint64_
 {
 	const struct xvt_ksymbol *s = find_symbol(d, &d->ksyms, seq, addr);
 
-	/* An address far behind a symbol is not in its function. */
-	if (!s || addr - s->addr > 1u << 20)
+	/* An address far behind a symbol, or behind its end, is not in its function. */
+	if (!s || addr - s->addr > 1u << 20 || (s->size && addr - s->addr >= s->size))
 		return NULL;
 	*base = s->addr;
 	return s->name;

@@ -293,7 +293,7 @@ static struct xvt_lib_type *new_type(struct xvtrace_reader *r, struct xvt_event_
 	if (!type->pub.kernel_system)
 		type->pub.kernel_system = c->system;
 	type->pub.fields = c->field_count;
-	type->pub.addresses = c->special != XVT_SPECIAL_NONE;
+	type->pub.addresses = c->special != XVT_SPECIAL_NONE || (c->print && c->names);
 	for (uint32_t i = 0; i < c->field_count; i++) {
 		const struct xvt_field *f = &c->fields[i];
 		bool list = xvt_field_is_list(f);

@@ -172,8 +172,8 @@ struct xvtrace_type {
 	const char *system;
 	const char *name;
 	unsigned int fields;
-	bool addresses; /* fields are addresses (trace_printk, stacks): xvtrace_event_text() has
-			 * the text that they stand for */
+	bool addresses; /* fields are addresses (functions, trace_printk, stacks):
+			 * xvtrace_event_text() has the text that they stand for */
 	/* `system`; for an event that the guest's module probes itself (xvt:sched_switch), the
 	 * system of the kernel's event of that name (sched) */
 	const char *kernel_system;

@@ -364,6 +364,30 @@ START_TEST(symbols_are_those_of_the_boot)
 }
 END_TEST
 
+/* A symbol that has a size ends there: what lies behind it may have a symbol that is not known. */
+START_TEST(symbols_end_where_they_say)
+{
+	static char said[4096];
+
+	begin();
+	put_format(0, 1, "ev", FIELD_A, "\"%pS\", REC->a");
+	put_meta(0, XVT_META_KSYMS, 0, 1, "1000 t one 20\n3000 t two x\n", 27);
+	put_meta(0, XVT_META_KSYMS, 0, 1, "5000 t [20] ffffffffffffffff\n", 29);
+	put_record(0, 0x101f);
+	put_record(0, 0x1020);
+	put_record(0, 0x3100);
+	put_record(0, 0x5100);
+	end();
+	export(xvt_export_text, NULL, said, sizeof(said));
+	ck_assert_ptr_nonnull(strstr(said, "ev: one+0x1f\n"));
+	ck_assert_ptr_nonnull(strstr(said, "ev: 0x1020\n"));
+	ck_assert_ptr_nonnull(strstr(said, "ev: two+0x100\n"));
+	ck_assert_ptr_nonnull(strstr(said, "ev: [20]+0x100\n"));
+	export(xvt_export_jsonl, NULL, said, sizeof(said));
+	ck_assert_ptr_nonnull(strstr(said, "\"fields\":{\"a\":4127},\"text\":\"one+0x1f\"}\n"));
+}
+END_TEST
+
 /* Beyond so many combinations of empty texts, they share a class; all events are there. */
 START_TEST(ctf_classes_are_bounded)
 {
@@ -430,6 +454,7 @@ Suite *read_limits_suite(void)
 	tcase_add_test(t, generations_are_found_in_any_number);
 	tcase_add_test(t, one_machine_takes_nothing_from_the_others);
 	tcase_add_test(t, symbols_are_those_of_the_boot);
+	tcase_add_test(t, symbols_end_where_they_say);
 	tcase_add_test(t, ctf_classes_are_bounded);
 	suite_add_tcase(s, t);
 	return s;
