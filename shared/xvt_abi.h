@@ -120,7 +120,11 @@ struct xvt_region_hdr {
 	uint32_t generation;	/* [guest] counts inits: boot, kexec, module load */
 	uint32_t request_ack;	/* [guest] last xvt_host_page.request_seq carried out */
 	int32_t request_result; /* [guest] 0 or -errno of that request */
-	uint32_t reserved[7];
+	/* [guest] addresses of functions in records, and how many of them the metadata names, or
+	 * never will; release. Both 0 where the guest names none. */
+	uint32_t symbols_wanted;
+	uint32_t symbols_done;
+	uint32_t reserved[5];
 	char vm_name[XVT_NAME_LEN]; /* as the guest calls itself; the host's name wins */
 };
 XVT_ASSERT(sizeof(struct xvt_region_hdr) == 232, "region header layout");
@@ -162,9 +166,9 @@ struct xvt_meta_hdr {
 XVT_ASSERT(sizeof(struct xvt_meta_hdr) == 64, "metadata header layout");
 
 enum xvt_meta_type {
-	XVT_META_FORMAT = 1,	     /* system '\0' event '\0' text of tracefs "format" */
-	XVT_META_COMM = 2,	     /* id = pid, payload = name, no final zero needed */
-	XVT_META_KSYMS = 3,	     /* lines of /proc/kallsyms */
+	XVT_META_FORMAT = 1, /* system '\0' event '\0' text of tracefs "format" */
+	XVT_META_COMM = 2,   /* id = pid, payload = name, no final zero needed */
+	XVT_META_KSYMS = 3,  /* lines of /proc/kallsyms, and perhaps sizes; empty: refused */
 	XVT_META_PRINTK_FORMATS = 4, /* text of tracefs printk_formats */
 	XVT_META_CLOCK = 5,	     /* struct xvt_clock_sync */
 	XVT_META_HEADER_PAGE = 6,    /* text of tracefs events/header_page */

@@ -10,10 +10,12 @@
 #include <linux/cpu.h>
 #include <linux/hrtimer.h>
 #include <linux/io.h>
+#include <linux/kallsyms.h>
 #include <linux/preempt.h>
 #include <linux/ptrace.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
+#include <linux/sizes.h>
 #include <linux/smp.h>
 #include <linux/sysfs.h>
 #include <linux/trace_events.h>
@@ -37,6 +39,10 @@
 #endif
 #include <asm/tsc.h>
 #include <asm/pgtable.h>
+
+/* Where the text of the kernel and of its modules lies. */
+#define XVT_TEXT_BEGIN __START_KERNEL_map
+#define XVT_TEXT_SPAN  (MODULES_END - __START_KERNEL_map)
 
 static inline u64 xvt_clock_hz(void)
 {
@@ -97,6 +103,10 @@ static inline unsigned long xvt_return_address(struct pt_regs *regs)
 }
 #elif defined(CONFIG_ARM64)
 #include <asm/arch_timer.h>
+
+/* The kernel lies in the range of vmalloc(), and its modules within 2 GiB of it. */
+#define XVT_TEXT_BEGIN ((unsigned long)sprint_symbol - SZ_2G)
+#define XVT_TEXT_SPAN  ((unsigned long)SZ_4G)
 
 static inline u64 xvt_clock_hz(void)
 {

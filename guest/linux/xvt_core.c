@@ -174,6 +174,7 @@ static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 		keep_synced(c);
 		if (smp_processor_id() == cpumask_first(cpu_online_mask)) {
 			xvt_request_poll();
+			xvt_symbols_poll();
 			xvt_hooks_poll(&c->writer);
 			xvt_doorbell_poll();
 		}
@@ -421,6 +422,7 @@ void xvt_core_stop(struct xvt_guest *g)
 {
 	cpuhp_remove_state(hotplug_state);
 	xvt_request_stop();
+	xvt_symbols_stop();
 	WRITE_ONCE(xvt_open, false);
 	stop_pairs();
 }

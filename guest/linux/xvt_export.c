@@ -38,7 +38,7 @@ static void notrace xvt_export_write(struct trace_export *export, const void *en
 {
 	/* ftrace has preemption off already; this is for the day when it has not. */
 	preempt_disable_notrace();
-	xvt_event(entry, true_size(entry, size));
+	xvt_event(entry, true_size(entry, size), true);
 	preempt_enable_notrace();
 }
 NOKPROBE_SYMBOL(xvt_export_write);

@@ -94,7 +94,8 @@ static void fill_entry(struct trace_entry *e, u16 type, struct pt_regs *regs)
 #endif
 }
 
-/* Interrupts are off in a kprobe's handler. */
+/* Interrupts are off in a kprobe's handler. A binary record's arguments are multiples of 4 bytes.
+ */
 static void put(const void *head, u32 head_len, const void *body, u32 body_len)
 {
 	struct xvt_writer *w = &raw_cpu_ptr(&xvt_cpus)->writer;
@@ -104,6 +105,7 @@ static void put(const void *head, u32 head_len, const void *body, u32 body_len)
 		return;
 	memcpy(slot.payload, head, head_len);
 	memcpy(slot.payload + head_len, body, body_len);
+	xvt_keep_addresses(slot.payload, head_len + body_len, sizeof(u32));
 	xvt_commit(w, &slot);
 }
 

@@ -162,6 +162,7 @@ static int start_all(struct xvt_guest *g)
 	err = xvt_meta_start(g, xvt_sysfs_groups);
 	if (err)
 		goto err_core;
+	xvt_symbols_start();
 	/* A probe that this kernel does not have is no reason to go without the rest. */
 	xvt_probes_start();
 	err = xvt_export_start();
@@ -235,6 +236,7 @@ static void xvt_remove(struct pci_dev *pdev)
 	xvt_hooks_stop();
 	xvt_export_stop();
 	xvt_probes_stop();
+	xvt_symbols_flush();
 	xvt_meta_stop();
 	xvt_core_stop(g);
 	xvt_doorbell_unmap(g);

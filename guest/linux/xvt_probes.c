@@ -86,7 +86,7 @@ static void notrace probe_sched_switch(void *data, bool preempt, struct task_str
 	e.next_pid = next->pid;
 	e.next_prio = next->prio;
 	preempt_disable_notrace();
-	xvt_event(&e, sizeof(e));
+	xvt_event(&e, sizeof(e), false);
 	preempt_enable_notrace();
 }
 NOKPROBE_SYMBOL(probe_sched_switch);
@@ -100,7 +100,7 @@ static void notrace probe_irq_entry(void *data, int irq, struct irqaction *actio
 	for (i = 0; action->name && i < IRQ_NAME_LEN - 1 && action->name[i]; i++)
 		e.name[i] = action->name[i];
 	preempt_disable_notrace();
-	xvt_event(&e, sizeof(e));
+	xvt_event(&e, sizeof(e), false);
 	preempt_enable_notrace();
 }
 NOKPROBE_SYMBOL(probe_irq_entry);
@@ -111,7 +111,7 @@ static void notrace probe_irq_exit(void *data, int irq, struct irqaction *action
 
 	fill_common(&e.common, PROBE_IRQ_EXIT);
 	preempt_disable_notrace();
-	xvt_event(&e, sizeof(e));
+	xvt_event(&e, sizeof(e), false);
 	preempt_enable_notrace();
 }
 NOKPROBE_SYMBOL(probe_irq_exit);

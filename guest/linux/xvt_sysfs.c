@@ -81,10 +81,18 @@ static ssize_t hooks_show(struct device *dev, struct device_attribute *attr, cha
 }
 static DEVICE_ATTR_RO(hooks);
 
+static ssize_t symbols_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return xvt_symbols_show(buf);
+}
+static DEVICE_ATTR_RO(symbols);
+
 static struct attribute *xvt_attrs[] = {
-	&dev_attr_region.attr,	&dev_attr_generation.attr, &dev_attr_boot_uuid.attr,
-	&dev_attr_mapping.attr, &dev_attr_clock.attr,	   &dev_attr_meta.attr,
-	&dev_attr_host.attr,	&dev_attr_hooks.attr,	   NULL,
+	&dev_attr_region.attr,	  &dev_attr_generation.attr,
+	&dev_attr_boot_uuid.attr, &dev_attr_mapping.attr,
+	&dev_attr_clock.attr,	  &dev_attr_meta.attr,
+	&dev_attr_host.attr,	  &dev_attr_hooks.attr,
+	&dev_attr_symbols.attr,	  NULL,
 };
 
 #define ROW_MAX 400

@@ -11,6 +11,7 @@
  *   xvt_export.c   ftrace -> ring
  *   xvt_hooks.c    what ftrace does not export: trace_printk, kernel stacks -> ring
  *   xvt_probes.c   hottest tracepoints -> ring, without ftrace's own ring
+ *   xvt_symbols.c  names of the functions whose addresses events hold
  *   xvt_meta.c     metadata area and /dev/xvtrace
  *   xvt_doorbell.c wakes the host
  *   xvt_guest.c    the region, the writers and the guest's clocks
@@ -66,12 +67,44 @@ static inline struct xvt_host_page *xvt_host_page(void)
 	return xvt_guest.base + xvt_guest.geo.host_off;
 }
 
+/* A hash table of the functions' addresses that events held, 0: free; NULL: they are not kept. */
+extern unsigned long *xvt_addresses;
+#define XVT_ADDRESS_BITS  14
+#define XVT_ADDRESS_SLOTS (1u << XVT_ADDRESS_BITS)
+
+void xvt_symbols_add(unsigned long *table, unsigned long address);
+
+static __always_inline u32 xvt_address_slot(unsigned long address)
+{
+	return address * 0x9e3779b97f4a7c15ull >> (64 - XVT_ADDRESS_BITS);
+}
+
+/* Keep the words, `step` bytes apart, that may be addresses of functions. Context: any. */
+static __always_inline void xvt_keep_addresses(const void *words, u32 len, u32 step)
+{
+	unsigned long *table = READ_ONCE(xvt_addresses);
+	u32 at;
+
+	if (!table)
+		return;
+	for (at = 0; at + sizeof(long) <= len; at += step) {
+		unsigned long word;
+
+		memcpy(&word, words + at, sizeof(word));
+		if (likely(word - XVT_TEXT_BEGIN >= XVT_TEXT_SPAN))
+			continue;
+		if (unlikely(READ_ONCE(table[xvt_address_slot(word)]) != word))
+			xvt_symbols_add(table, word);
+	}
+}
+
 /*
- * One event into this CPU's ring. Context: any, with preemption off (a writer that is
- * preempted or migrates between reserve and commit would break the nesting).
- * len <= XVT_LEN8_MAX * 8. What does not fit is counted in the ring.
+ * One event into this CPU's ring; `addresses`: its fields may hold addresses of functions.
+ * Context: any, with preemption off (a writer that is preempted or migrates between reserve and
+ * commit would break the nesting). len <= XVT_LEN8_MAX * 8. What does not fit is counted in the
+ * ring.
  */
-static __always_inline void xvt_event(const void *payload, u32 len)
+static __always_inline void xvt_event(const void *payload, u32 len, bool addresses)
 {
 	struct xvt_writer *w = &raw_cpu_ptr(&xvt_cpus)->writer;
 	struct xvt_slot slot;
@@ -81,6 +114,8 @@ static __always_inline void xvt_event(const void *payload, u32 len)
 	if (xvt_reserve(w, XVT_ID_FTRACE, len, &slot))
 		return;
 	memcpy(slot.payload, payload, len);
+	if (addresses)
+		xvt_keep_addresses(payload, len, sizeof(long));
 	xvt_commit(w, &slot);
 }
 
@@ -112,6 +147,13 @@ int xvt_hooks_show(char *buf);
 /* xvt_probes.c */
 int xvt_probes_start(void);
 void xvt_probes_stop(void);
+
+/* xvt_symbols.c */
+void xvt_symbols_start(void);
+void xvt_symbols_flush(void);
+void xvt_symbols_stop(void);
+void xvt_symbols_poll(void);
+int xvt_symbols_show(char *buf);
 
 /* xvt_meta.c */
 int xvt_meta_start(struct xvt_guest *g, const struct attribute_group **groups);

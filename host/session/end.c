@@ -5,8 +5,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define END_PATIENCE 3u	     /* waits in a row, even if records still come out */
-#define MUCH_RECORDS 100000u /* inferred nodes place fewer: one in a pass */
+#define END_PATIENCE 3u		  /* waits in a row, even if records still come out */
+#define NAMES_NS     500000000ull /* for a guest that names functions after its last event */
+#define MUCH_RECORDS 100000u	  /* inferred nodes place fewer: one in a pass */
 
 /*
  * Returns true if no record of the ring can still come: it was proven idle after recording was
@@ -23,6 +24,21 @@ static bool ring_finished(const struct xvt_session *s, struct xvt_ring *r)
 	if (!r->drain.idle || earlier(r->drain.idle_clock, s->off_clock) || r->drain.first)
 		return false;
 	return r->drain.proven_node_ns && !xvt_ring_ready(r) && !xvt_ring_peek(r);
+}
+
+/* Returns true if a guest is still to name functions, of the machines that answer. */
+static bool names_due(const struct xvt_session *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr_vms; i++) {
+		const struct xvt_vm *vm = s->vms[i];
+
+		if (!vm->own && vm->phase == XVT_VM_ATTACHED && !vm->stopped &&
+		    xvt_vm_names_due(vm))
+			return true;
+	}
+	return false;
 }
 
 /* *first is the ring to begin with, and becomes the first one that is not finished: the next call
@@ -156,6 +172,19 @@ static void report_undrained(struct xvt_session *s)
 	}
 }
 
+/* Returns true if all rings are finished, and for NAMES_NS at most only if no name was due before
+ * the pass that has just ended: this pass took the names. *clock is when the rings were. */
+static bool all_taken(const struct xvt_session *s, size_t *first, bool due, uint64_t *clock)
+{
+	const uint64_t now = xvt_clock_read();
+
+	if (!all_finished(s, first))
+		return false;
+	if (!*clock)
+		*clock = now;
+	return !due || since(now, *clock) >= ticks(s, NAMES_NS);
+}
+
 /*
  * Runs passes until all rings are finished, or until few records came out for stall_timeout_ns and
  * a second. Waiting for the disk does not count. A guest that goes on writing cannot prolong the
@@ -166,14 +195,16 @@ static int drain_rest(struct xvt_session *s, uint64_t most_records)
 	uint64_t moved = s->merge.emitted, moved_clock = s->off_clock, sleep_ns;
 	uint64_t waited_ns = xvt_session_waited_ns(s);
 	const uint64_t patience_ns = s->opt.stall_timeout_ns + SECOND_NS, begin_ns = waited_ns;
+	uint64_t finished_clock = 0;
 	size_t i = 0;
 
 	for (;;) {
+		const bool due = names_due(s);
 		int err = xvt_session_pass(s, &sleep_ns);
 		uint64_t now = xvt_clock_read(), disk_ns = xvt_session_waited_ns(s) - waited_ns;
 		uint64_t most_ns = END_PATIENCE * patience_ns + xvt_session_waited_ns(s) - begin_ns;
 
-		if (err || all_finished(s, &i))
+		if (err || all_taken(s, &i, due, &finished_clock))
 			return err;
 		if (s->merge.emitted - moved >= MUCH_RECORDS && s->merge.emitted <= most_records &&
 		    since(now, s->off_clock) < ticks(s, most_ns)) {

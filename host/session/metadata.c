@@ -90,6 +90,16 @@ static uint64_t most_written(const struct xvt_vm *vm)
 	return areas > WRITTEN_LEAST ? areas : WRITTEN_LEAST;
 }
 
+/* Note that a guest refuses to name functions: its entry has no text. */
+static void note_unnamed(struct xvt_session *s, struct xvt_vm *vm)
+{
+	if (!vm->unnamed)
+		xvt_session_note(s, 0, vm, UINT32_MAX,
+				 "the guest's module names no functions (symbols=0): their "
+				 "addresses are shown, unless xvt-guest ksyms sends names");
+	vm->unnamed = true;
+}
+
 /* Write an entry. Returns false without memory, or without space in the file: retry later. */
 static bool take(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_meta_tlv *tlv,
 		 const uint8_t *payload)
@@ -155,9 +165,22 @@ static uint64_t read_one(struct xvt_session *s, struct xvt_vm *vm, const uint8_t
 	}
 	if (tlv.len > XVT_META_LEN_MAX)
 		skip_long(s, vm, &tlv);
+	else if (tlv.type == XVT_META_KSYMS && !tlv.len)
+		note_unnamed(s, vm);
 	else if (!take(s, vm, &tlv, area + vm->meta_pos + sizeof(tlv)))
 		return 0;
 	return (uint64_t)whole;
+}
+
+bool xvt_vm_names_due(const struct xvt_vm *vm)
+{
+	const struct xvt_region_hdr *h = (const struct xvt_region_hdr *)vm->region.map;
+
+	/* done before wanted: a name that comes in between is due. The acquire pairs with the
+	 * guest's release behind the metadata. */
+	const uint32_t done = xvt_load_acquire(&h->symbols_done);
+
+	return done != xvt_load(&h->symbols_wanted);
 }
 
 void xvt_vm_read_metadata(struct xvt_session *s, struct xvt_vm *vm)

@@ -214,6 +214,7 @@ struct xvt_vm {
 	uint64_t meta_bytes;   /* copied so far */
 	uint64_t meta_written; /* bytes of them in the trace, chunk overhead included */
 	bool meta_long;	       /* an entry was too long; the note is written */
+	bool unnamed;	       /* its guest refuses names of functions; the note is written */
 	struct xvt_meta_seen *meta_seen;
 
 	/* scan.c */
@@ -549,6 +550,8 @@ void xvt_session_announce_late(struct xvt_session *s, bool final);
 
 /* Copy new metadata into the trace, at most about a MiB at a time. */
 void xvt_vm_read_metadata(struct xvt_session *s, struct xvt_vm *vm);
+/* Returns true if the guest is still to name functions whose addresses its records hold. */
+bool xvt_vm_names_due(const struct xvt_vm *vm);
 
 /* --- request.c --- */
 

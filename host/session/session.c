@@ -274,13 +274,14 @@ static void note_away(struct xvt_session *s, uint64_t now)
 				xvt_host_clock_ns(&s->clock, s->last_pass_clock) / 1000000);
 }
 
-/* Read what a machine has besides its rings. One without active rings has nothing new. */
+/* Read what a machine has besides its rings. One without active rings has nothing new, except names
+ * at the end: a guest sends these after the events. */
 static void service_machine(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 {
 	uint64_t before = vm->meta_pos;
 
 	if (vm->own || vm->phase != XVT_VM_ATTACHED ||
-	    (!vm->nr_active && !vm->request_seq && !vm->meta_more))
+	    (!vm->nr_active && !vm->request_seq && !vm->meta_more && !s->off_clock))
 		return;
 	if (s->disk_full) {
 		vm->meta_more = true; /* it stays where it is */

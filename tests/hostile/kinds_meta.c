@@ -163,6 +163,7 @@ static void requests(struct hostile *h, uint64_t *s)
 
 	xvt_store(&hdr->request_result, (int32_t)next(s));
 	xvt_store(&hdr->request_ack, (uint32_t)wild(s, 1));
+	xvt_store(&hdr->symbols_wanted, (uint32_t)next(s));
 }
 
 const struct kind meta_kinds[] = {

@@ -7,6 +7,8 @@
 #include "suites.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -156,21 +158,26 @@ START_TEST(rings_have_the_numbers_that_an_event_can_name)
 }
 END_TEST
 
-/* Does a note in the trace contain that? */
-static bool is_noted(const char *text)
+/* How many notes in the trace contain that? */
+static unsigned int times_noted(const char *text)
 {
 	const struct xvt_chunk_hdr *h;
+	unsigned int n = 0;
 	size_t at = 0;
 
 	xvt_session_flush(s);
 	while ((h = recording_chunk(&rec, &at))) {
 		const char *from = (const char *)(h + 1) + sizeof(struct xvt_note);
 
-		if (h->type == XVT_CHUNK_NOTE &&
-		    memmem(from, h->len - sizeof(struct xvt_note), text, strlen(text)))
-			return true;
+		n += h->type == XVT_CHUNK_NOTE &&
+		     memmem(from, h->len - sizeof(struct xvt_note), text, strlen(text));
 	}
-	return false;
+	return n;
+}
+
+static bool is_noted(const char *text)
+{
+	return times_noted(text) > 0;
 }
 
 /* What the machine is asked now, as its guest reads it; NULL: nothing that it has not answered. */
@@ -700,6 +707,72 @@ START_TEST(formats_that_are_said_again_are_written_once)
 }
 END_TEST
 
+START_TEST(a_guest_that_names_no_functions_is_noted_once)
+{
+	size_t bytes;
+
+	for (unsigned int i = 0; i < 3; i++)
+		ck_assert_int_eq(
+			xvt_meta_append(rec.map, &rec.g, XVT_META_KSYMS, 0, NULL, 0, NULL, 0), 0);
+	xvt_vm_read_metadata(s, rec.vm);
+	ck_assert_uint_eq(metas(&bytes), 0);
+	ck_assert_uint_eq(times_noted("names no functions (symbols=0)"), 1);
+}
+END_TEST
+
+static const char late_name[] = "ffffffff81000000 t late 10\n";
+
+/* A guest that names a function only after the recorder has switched its rings off. */
+static void *name_late(void *arg)
+{
+	struct xvt_region_hdr *h = (struct xvt_region_hdr *)rec.map;
+	const struct xvt_ring_host *host = rec.vm->rings[0]->host;
+
+	(void)arg;
+	while (xvt_load(&host->enable) != XVT_ENABLE_OFF)
+		sched_yield();
+	xvt_meta_append(rec.map, &rec.g, XVT_META_KSYMS, 0, NULL, 0, late_name,
+			sizeof(late_name) - 1);
+	xvt_store_release(&h->symbols_done, 1);
+	return NULL;
+}
+
+static void end_with_names_due(uint32_t wanted)
+{
+	struct xvt_region_hdr *h = (struct xvt_region_hdr *)rec.map;
+
+	xvt_store(&rec.vm->rings[0]->host->enable, (uint32_t)XVT_ENABLE_STOP);
+	xvt_store(&h->symbols_wanted, wanted);
+	phase_anew(rec.vm->rings[0], XVT_PHASE_DONE);
+	ck_assert(xvt_vm_names_due(rec.vm));
+}
+
+START_TEST(the_end_waits_for_names)
+{
+	pthread_t guest;
+	size_t bytes;
+
+	end_with_names_due(1);
+	ck_assert_int_eq(pthread_create(&guest, NULL, name_late, NULL), 0);
+	ck_assert_int_eq(xvt_session_end(s), 0);
+	ck_assert_int_eq(pthread_join(guest, NULL), 0);
+	ck_assert_uint_eq(metas(&bytes), 1);
+	xvt_session_free(s);
+	rec.s = NULL;
+}
+END_TEST
+
+/* The other limits of the end are 60 s here. */
+START_TEST(the_end_does_not_wait_long_for_names)
+{
+	end_with_names_due(7);
+	ck_assert_int_eq(xvt_session_end(s), 0);
+	ck_assert(xvt_vm_names_due(rec.vm));
+	xvt_session_free(s);
+	rec.s = NULL;
+}
+END_TEST
+
 START_TEST(metadata_without_end_does_not_fill_the_trace)
 {
 	size_t bytes, n;
@@ -737,6 +810,9 @@ Suite *session_vm_suite(void)
 	tcase_add_test(t, a_guest_that_begins_again_is_asked_again);
 	tcase_add_test(t, answers_without_end_do_not_fill_the_trace);
 	tcase_add_test(t, formats_that_are_said_again_are_written_once);
+	tcase_add_test(t, a_guest_that_names_no_functions_is_noted_once);
+	tcase_add_test(t, the_end_waits_for_names);
+	tcase_add_test(t, the_end_does_not_wait_long_for_names);
 	tcase_add_test(t, metadata_without_end_does_not_fill_the_trace);
 	tcase_add_test(t, rings_have_the_numbers_that_an_event_can_name);
 	tcase_add_test(t, a_ring_that_comes_and_goes_is_announced_once);

@@ -124,6 +124,8 @@ static const struct {
 	{ FIELD(generation), UINT32_MAX, 0, NULL },
 	{ FIELD(request_ack), UINT32_MAX, 0, NULL },
 	{ FIELD(request_result), UINT32_MAX, 0, NULL },
+	{ FIELD(symbols_wanted), UINT32_MAX, 0, NULL },
+	{ FIELD(symbols_done), UINT32_MAX, 0, NULL },
 	{ FIELD(reserved), UINT64_MAX, 0, NULL },
 	{ FIELD(vm_name), UINT64_MAX, 0, NULL },
 };
