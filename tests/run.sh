@@ -14,6 +14,7 @@
 #   tests/run.sh docs        the check of the documents
 #   tests/run.sh unit        the Check programs
 #   tests/run.sh host        one Check program
+#   tests/run.sh epoll       its suites of the event loop, without io_uring
 #   tests/run.sh order       one suite of the Check programs, in each that has it
 #   tests/run.sh order:NAME  one case of that suite, or the case that holds the test NAME
 #
@@ -90,6 +91,12 @@ unit() {
 	for t in shared shared-xadd host; do
 		one "$t" "$BUILD/tests/$t-check"
 	done
+	epoll
+}
+
+# The suites that use the event loop, as where io_uring is refused.
+epoll() {
+	one epoll env XVT_ONLY_LOOP=1 XVTRACE_LOOP=epoll "$BUILD/tests/host-check"
 }
 
 # The three parts of make check: what needs no guest and no root, in under a minute. Long series are
@@ -209,6 +216,7 @@ for what in "${@:-fast}"; do
 	commands) commands ;;
 	docs) docs ;;
 	unit) unit ;;
+	epoll) epoll ;;
 	*/*)
 		if dir=$(folder "$what"); then
 			scripts "$dir/t"

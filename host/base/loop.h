@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * loop.h - the event loop: region reads, file writes, descriptors that become ready, and time-outs.
- * Only loop_uring.c uses io_uring; its callers queue an operation and get a call of its `done` when
- * it has completed.
+ * A caller queues an operation and gets a call of its `done` when it has completed. io_uring does
+ * the work (loop_uring.c); where it is refused, epoll and a few threads do (loop_epoll.c).
  */
 #ifndef XVT_LOOP_H
 #define XVT_LOOP_H
@@ -22,13 +22,33 @@ struct xvt_op {
 	bool any_time;
 	/* set by the loop from queueing until `done` runs: the memory must not be freed */
 	bool held;
-	struct xvt_op *later; /* private to the loop */
+	/* private to the loop */
+	struct xvt_op *later;
 	int res;
+	int fd;
+	uint32_t len; /* of a poll: the events */
+	bool writes;
+	void *buf;
+	uint64_t off;
 };
 
-/* Returns 0 or -errno; xvt_loop_why() has the text for it. */
+/* An environment variable: "epoll" leaves io_uring out, "io_uring" forbids epoll. */
+#define XVT_LOOP_ENV	   "XVTRACE_LOOP"
+/* The error of an io_uring that was left out by that variable. */
+#define XVT_LOOP_NOT_ASKED (-EOPNOTSUPP)
+
+/*
+ * Uses io_uring, or epoll where io_uring is refused. Returns 0 or -errno; xvt_loop_why() has the
+ * text for it.
+ */
 int xvt_loop_new(struct xvt_loop **out);
+/* Drops what is queued, and waits for reads and writes that are under way. */
 void xvt_loop_free(struct xvt_loop *loop);
+/*
+ * Returns 0 if the loop uses io_uring; else the -errno with which it was refused, for
+ * xvt_loop_why().
+ */
+int xvt_loop_uring_err(const struct xvt_loop *loop);
 
 #define XVT_LOOP_NO_SYSCTL (-1)
 
@@ -43,7 +63,7 @@ struct xvt_loop_why {
 	const char *fix; /* what the user can do; printed after a semicolon */
 };
 
-/* Explains `err`, the -errno of xvt_loop_new(), for that value of the sysctl. */
+/* Explains `err`, the -errno of io_uring, for that value of the sysctl. */
 struct xvt_loop_why xvt_loop_why(int err, int sysctl);
 
 /*

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-/* loop_uring.c - the only file that includes liburing. */
+/* loop_uring.c - the loop on io_uring; the only file that includes liburing. */
 #define _GNU_SOURCE
-#include "base/loop.h"
+#include "base/loop_back.h"
 
 #include <errno.h>
 #include <liburing.h>
@@ -11,18 +11,24 @@
 #define ENTRIES	  256
 #define AREAS_MAX 16
 
-struct xvt_loop {
+struct uring_loop {
+	struct xvt_loop base;
 	struct io_uring ring;
 	struct iovec areas[AREAS_MAX];
 	unsigned int nr_areas;
-	struct xvt_op *first_later; /* list of completed operations whose `done` was deferred */
-	struct xvt_op *last_later;
 };
 
-int xvt_loop_new(struct xvt_loop **out)
+static struct uring_loop *of_loop(struct xvt_loop *loop)
+{
+	return (struct uring_loop *)loop;
+}
+
+static const struct xvt_loop_back back;
+
+int xvt_loop_new_uring(struct xvt_loop **out)
 {
 	struct io_uring_params p = { .flags = IORING_SETUP_CQSIZE, .cq_entries = 4 * ENTRIES };
-	struct xvt_loop *loop = calloc(1, sizeof(*loop));
+	struct uring_loop *loop = calloc(1, sizeof(*loop));
 	int err;
 
 	if (!loop)
@@ -40,20 +46,21 @@ int xvt_loop_new(struct xvt_loop **out)
 		free(loop);
 		return err;
 	}
-	*out = loop;
+	loop->base.back = &back;
+	*out = &loop->base;
 	return 0;
 }
 
-void xvt_loop_free(struct xvt_loop *loop)
+static void uring_free(struct xvt_loop *base)
 {
-	if (!loop)
-		return;
+	struct uring_loop *loop = of_loop(base);
+
 	io_uring_queue_exit(&loop->ring);
 	free(loop);
 }
 
 /* Replaces the registered areas. The kernel has one list of them, so it is registered anew. */
-static int set_areas(struct xvt_loop *loop, const struct iovec *areas, unsigned int count)
+static int set_areas(struct uring_loop *loop, const struct iovec *areas, unsigned int count)
 {
 	int err = 0;
 
@@ -69,8 +76,9 @@ static int set_areas(struct xvt_loop *loop, const struct iovec *areas, unsigned 
 	return 0;
 }
 
-int xvt_loop_register(struct xvt_loop *loop, const struct iovec *area)
+static int uring_add_area(struct xvt_loop *base, const struct iovec *area)
 {
+	struct uring_loop *loop = of_loop(base);
 	struct iovec areas[AREAS_MAX];
 	const unsigned int before = loop->nr_areas;
 	int err;
@@ -85,8 +93,9 @@ int xvt_loop_register(struct xvt_loop *loop, const struct iovec *area)
 	return err;
 }
 
-void xvt_loop_unregister(struct xvt_loop *loop, const struct iovec *area)
+static void uring_remove_area(struct xvt_loop *base, const struct iovec *area)
 {
+	struct uring_loop *loop = of_loop(base);
 	struct iovec areas[AREAS_MAX];
 	unsigned int i, n = 0;
 
@@ -98,7 +107,7 @@ void xvt_loop_unregister(struct xvt_loop *loop, const struct iovec *area)
 		set_areas(loop, areas, n);
 }
 
-static int area_of(const struct xvt_loop *loop, const void *buf, uint32_t len)
+static int area_of(const struct uring_loop *loop, const void *buf, uint32_t len)
 {
 	uintptr_t at = (uintptr_t)buf;
 	unsigned int i;
@@ -113,7 +122,7 @@ static int area_of(const struct xvt_loop *loop, const void *buf, uint32_t len)
 	return -1;
 }
 
-static struct io_uring_sqe *next_sqe(struct xvt_loop *loop)
+static struct io_uring_sqe *next_sqe(struct uring_loop *loop)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&loop->ring);
 
@@ -126,9 +135,10 @@ static struct io_uring_sqe *next_sqe(struct xvt_loop *loop)
 }
 
 /* Uses the registered buffer when `buf` lies in one. */
-static int queue_io(struct xvt_loop *loop, struct xvt_op *op, bool writes, int fd, void *buf,
-		    uint32_t len, uint64_t off)
+static int uring_queue_io(struct xvt_loop *base, struct xvt_op *op, bool writes, int fd, void *buf,
+			  uint32_t len, uint64_t off)
 {
+	struct uring_loop *loop = of_loop(base);
 	struct io_uring_sqe *sqe = next_sqe(loop);
 	int area = area_of(loop, buf, len);
 
@@ -143,40 +153,24 @@ static int queue_io(struct xvt_loop *loop, struct xvt_op *op, bool writes, int f
 	else
 		io_uring_prep_read(sqe, fd, buf, len, off);
 	io_uring_sqe_set_data(sqe, op);
-	op->held = true;
 	return 0;
 }
 
-int xvt_loop_read(struct xvt_loop *loop, struct xvt_op *op, int fd, void *buf, uint32_t len,
-		  uint64_t off)
+static int uring_queue_poll(struct xvt_loop *base, struct xvt_op *op, int fd, uint32_t events)
 {
-	return queue_io(loop, op, false, fd, buf, len, off);
-}
-
-int xvt_loop_write(struct xvt_loop *loop, struct xvt_op *op, int fd, const void *buf, uint32_t len,
-		   uint64_t off)
-{
-	return queue_io(loop, op, true, fd, (void *)buf, len, off);
-}
-
-int xvt_loop_poll(struct xvt_loop *loop, struct xvt_op *op, int fd, uint32_t events)
-{
-	struct io_uring_sqe *sqe = next_sqe(loop);
+	struct io_uring_sqe *sqe = next_sqe(of_loop(base));
 
 	if (!sqe)
 		return -EAGAIN;
 	io_uring_prep_poll_add(sqe, fd, events);
 	io_uring_sqe_set_data(sqe, op);
-	op->held = true;
 	return 0;
 }
 
-int xvt_loop_cancel(struct xvt_loop *loop, struct xvt_op *op)
+static int uring_cancel(struct xvt_loop *base, struct xvt_op *op)
 {
-	struct io_uring_sqe *sqe = op->held ? next_sqe(loop) : NULL;
+	struct io_uring_sqe *sqe = next_sqe(of_loop(base));
 
-	if (!op->held)
-		return 0;
 	if (!sqe)
 		return -EAGAIN;
 	io_uring_prep_cancel(sqe, op, 0);
@@ -184,83 +178,43 @@ int xvt_loop_cancel(struct xvt_loop *loop, struct xvt_op *op)
 	return 0;
 }
 
-static void finish(struct xvt_op *op, int res)
+static int uring_wait(struct xvt_loop *base, uint64_t timeout_ns)
 {
-	op->held = false;
-	op->done(op, res);
-}
-
-/* True if a caller that waits for `done` may have this operation's call made. */
-static bool is_wanted(const struct xvt_op *op, void (*done)(struct xvt_op *op, int res))
-{
-	return !done || op->done == done || op->any_time;
-}
-
-static void defer(struct xvt_loop *loop, struct xvt_op *op, int res)
-{
-	op->res = res;
-	op->later = NULL;
-	if (loop->first_later)
-		loop->last_later->later = op;
-	else
-		loop->first_later = op;
-	loop->last_later = op;
-}
-
-/* Makes the deferred calls that are wanted. Another wait may have deferred just what this one waits
- * for. Returns their number. */
-static int run_deferred(struct xvt_loop *loop, void (*done)(struct xvt_op *op, int res))
-{
-	struct xvt_op *first = NULL, **end = &first, *last = NULL;
-	int ran = 0;
-
-	while (loop->first_later) {
-		struct xvt_op *op = loop->first_later;
-
-		loop->first_later = op->later;
-		if (is_wanted(op, done)) {
-			ran++;
-			finish(op, op->res);
-			continue;
-		}
-		op->later = NULL;
-		*end = last = op;
-		end = &op->later;
-	}
-	loop->first_later = first;
-	loop->last_later = last;
-	return ran;
-}
-
-int xvt_loop_run_only(struct xvt_loop *loop, uint64_t timeout_ns,
-		      void (*done)(struct xvt_op *op, int res))
-{
+	struct uring_loop *loop = of_loop(base);
 	struct __kernel_timespec ts = { .tv_sec = (long long)(timeout_ns / 1000000000u),
 					.tv_nsec = (long long)(timeout_ns % 1000000000u) };
 	struct io_uring_cqe *cqe;
-	int ran = run_deferred(loop, done), err;
+	int err;
 
-	if (timeout_ns && !ran)
+	if (timeout_ns)
 		err = io_uring_submit_and_wait_timeout(&loop->ring, &cqe, 1, &ts, NULL);
 	else
 		err = io_uring_submit_and_get_events(&loop->ring);
 	if (err < 0 && err != -ETIME && err != -EINTR && err != -EAGAIN && err != -EBUSY)
 		return err;
-	while (io_uring_peek_cqe(&loop->ring, &cqe) == 0) {
-		struct xvt_op *op = io_uring_cqe_get_data(cqe);
-		int res = cqe->res;
-
-		io_uring_cqe_seen(&loop->ring, cqe);
-		ran++;
-		if (op && !is_wanted(op, done))
-			defer(loop, op, res);
-		else if (op)
-			finish(op, res);
-	}
-	return ran;
+	return 0;
 }
 
-int xvt_loop_run(struct xvt_loop *loop, uint64_t timeout_ns)
+static bool uring_take(struct xvt_loop *base, struct xvt_op **op, int *res)
 {
-	return xvt_loop_run_only(loop, timeout_ns, NULL);
+	struct uring_loop *loop = of_loop(base);
+	struct io_uring_cqe *cqe;
+
+	if (io_uring_peek_cqe(&loop->ring, &cqe))
+		return false;
+	*op = io_uring_cqe_get_data(cqe);
+	*res = cqe->res;
+	io_uring_cqe_seen(&loop->ring, cqe);
+	return true;
 }
+
+static const struct xvt_loop_back back = {
+	.free = uring_free,
+	.add_area = uring_add_area,
+	.remove_area = uring_remove_area,
+	.queue_io = uring_queue_io,
+	.queue_poll = uring_queue_poll,
+	.cancel = uring_cancel,
+	.wait = uring_wait,
+	.take = uring_take,
+};

@@ -75,6 +75,11 @@ struct xvt_loop_why xvt_loop_why(int err, int sysctl)
 			"RLIMIT_MEMLOCK",
 			"ulimit -l unlimited"
 		};
+	case XVT_LOOP_NOT_ASKED:
+		return (struct xvt_loop_why){
+			"io_uring is not used: the environment has " XVT_LOOP_ENV "=epoll",
+			"unset " XVT_LOOP_ENV
+		};
 	case -EMFILE:
 		return (struct xvt_loop_why){
 			"no io_uring: this process has too many open files (RLIMIT_NOFILE)",

@@ -119,7 +119,7 @@ static int print_text(const struct xvt_doctor *d)
 	printf("KVM         %s\n", !d->kvm_present   ? "no"
 				   : d->kvm_hardware ? "yes, by the hardware"
 						     : "yes, but emulated by software");
-	printf("io_uring    %s\n", d->io_uring ? "yes" : "no");
+	printf("io_uring    %s\n", d->io_uring ? "yes" : "no, epoll instead");
 	printf("TSC         %s, %.3f MHz\n", d->tsc_invariant ? "invariant" : "not invariant",
 	       (double)d->cost.tsc_hz / 1e6);
 	printf("QEMU        %s\n", d->qemu[0] ? d->qemu : "no");

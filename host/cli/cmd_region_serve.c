@@ -89,7 +89,7 @@ static int serve(struct xvt_loop *loop, const char *path, const char *socket_pat
 	close(signals);
 	if (err >= 0)
 		return XVT_EXIT_OK;
-	xvt_error_io_uring((int)err);
+	xvt_error_io_uring("event loop", err);
 	return XVT_EXIT_FAIL;
 }
 
@@ -108,10 +108,11 @@ int xvt_region_serve(const char *path, const char *socket_path, uint64_t vectors
 		return XVT_EXIT_FAIL;
 	err = xvt_loop_new(&loop);
 	if (err) {
-		xvt_error_io_uring(err);
+		xvt_error_io_uring("event loop", err);
 		close(region);
 		return XVT_EXIT_FAIL;
 	}
+	xvt_note_loop(loop);
 	status = serve(loop, path, socket_path, region, (unsigned int)vectors);
 	xvt_loop_free(loop);
 	close(region);

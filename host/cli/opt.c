@@ -36,11 +36,19 @@ void xvt_error(const char *what, const char *why_format, ...)
 	va_end(args);
 }
 
-void xvt_error_io_uring(int err)
+void xvt_error_io_uring(const char *what, int err)
 {
 	struct xvt_loop_why w = xvt_loop_why(err, xvt_loop_sysctl());
 
-	xvt_error("io_uring", "%s; %s", w.why, w.fix);
+	xvt_error(what, "%s; %s", w.why, w.fix);
+}
+
+void xvt_note_loop(const struct xvt_loop *loop)
+{
+	int err = xvt_loop_uring_err(loop);
+
+	if (err)
+		xvt_note("%s; epoll does its work", xvt_loop_why(err, xvt_loop_sysctl()).why);
 }
 
 void xvt_warn(const char *what, const char *why_format, ...)

@@ -86,8 +86,12 @@ int xvt_parse_span(const char *text, uint64_t *ns);
 
 /* Prints "xvtrace: WHAT: WHY" on stderr. */
 void xvt_error(const char *what, const char *why_format, ...) __attribute__((format(printf, 2, 3)));
-/* Prints why the event loop cannot be created; `err` is the -errno of xvt_loop_new(). */
-void xvt_error_io_uring(int err);
+/* Prints why io_uring does not do `what`; `err` is the -errno of xvt_loop_new() or
+ * xvt_loop_uring_err(). */
+void xvt_error_io_uring(const char *what, int err);
+struct xvt_loop;
+/* Says that the loop does without io_uring, and why; nothing where it uses it. */
+void xvt_note_loop(const struct xvt_loop *loop);
 /* Prints "xvtrace: TEXT" on stderr: neither an error nor a warning. */
 void xvt_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void xvt_warn(const char *what, const char *why_format, ...) __attribute__((format(printf, 2, 3)));

@@ -95,7 +95,7 @@ static int open_output(struct xvt_recording *rec)
 	int err = xvt_loop_new(&rec->loop);
 
 	if (err) {
-		xvt_error_io_uring(err);
+		xvt_error_io_uring("event loop", err);
 		return err;
 	}
 	rec->kept = rec->keep_old ? xvt_keep_old(rec->output) : 0;
@@ -114,10 +114,15 @@ static int open_output(struct xvt_recording *rec)
 int xvt_recording_begin(struct xvt_recording *rec, struct xvt_session_options *so,
 			const struct xvt_machine_options *machines)
 {
-	int err, status;
+	int err, refused, status;
 
 	if (open_output(rec))
 		return XVT_EXIT_FAIL;
+	refused = xvt_loop_uring_err(rec->loop);
+	if (so->drain_reads && refused) {
+		xvt_error_io_uring("--drain io_uring", refused);
+		goto close;
+	}
 	so->note = on_note;
 	so->note_arg = rec;
 	err = xvt_session_new(&rec->session, rec->loop, xvt_file_sink_base(rec->sink), so);
@@ -126,15 +131,18 @@ int xvt_recording_begin(struct xvt_recording *rec, struct xvt_session_options *s
 					"and build it again");
 	else if (err)
 		xvt_error(rec->command, "cannot start: %s", strerror(-err));
-	if (err) {
-		xvt_file_sink_discard(rec->sink);
-		xvt_file_sink_close(rec->sink);
-		xvt_keep_old_undo(rec->output, rec->kept);
-		xvt_loop_free(rec->loop);
-		return XVT_EXIT_FAIL;
-	}
+	if (err)
+		goto close;
+	if (machines && !rec->quiet)
+		xvt_note_loop(rec->loop);
 	status = machines ? xvt_machines_add(rec->session, machines) : XVT_EXIT_OK;
 	return status == XVT_EXIT_OK ? status : xvt_recording_end(rec, status, 0);
+close:
+	xvt_file_sink_discard(rec->sink);
+	xvt_file_sink_close(rec->sink);
+	xvt_keep_old_undo(rec->output, rec->kept);
+	xvt_loop_free(rec->loop);
+	return XVT_EXIT_FAIL;
 }
 
 int xvt_recording_end(struct xvt_recording *rec, int status, int err)

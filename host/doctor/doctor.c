@@ -89,8 +89,11 @@ static void read_done(struct xvt_op *op, int res)
 	r->done = true;
 }
 
-/* Read from a file in memory through io_uring, as the recorder does. Returns 0 or -errno. */
-static int try_io_uring(void)
+/*
+ * Read from a file in memory through the loop, as the recorder does. Returns 0 or -errno; *refused
+ * is the -errno with which io_uring was refused, or 0.
+ */
+static int try_loop(int *refused)
 {
 	struct read_op r = { .op.done = read_done };
 	struct xvt_loop *loop;
@@ -104,6 +107,7 @@ static int try_io_uring(void)
 		close(fd);
 		return err;
 	}
+	*refused = xvt_loop_uring_err(loop);
 	err = xvt_loop_read(loop, &r.op, fd, bytes, sizeof(bytes), 0);
 	while (err >= 0 && !r.done)
 		err = xvt_loop_run(loop, 1000000000);
@@ -116,14 +120,15 @@ static int try_io_uring(void)
 
 static void look_at_io_uring(struct xvt_doctor *d)
 {
-	int err = try_io_uring();
-	struct xvt_loop_why w;
+	int refused = 0, err = try_loop(&refused);
+	struct xvt_loop_why w = xvt_loop_why(err ? err : refused, xvt_loop_sysctl());
 
-	d->io_uring = !err;
-	if (!err)
-		return;
-	w = xvt_loop_why(err, xvt_loop_sysctl());
-	problem(d, true, w.fix, "%s", w.why);
+	d->io_uring = !err && !refused;
+	if (err)
+		problem(d, true, w.fix, "%s", w.why);
+	else if (refused)
+		problem(d, false, w.fix,
+			"%s: epoll does its work, `record --drain io_uring` does not work", w.why);
 }
 
 static void look_at_tsc(struct xvt_doctor *d)

@@ -56,6 +56,12 @@ void xvt_loop_free(struct xvt_loop *loop)
 	free(loop);
 }
 
+int xvt_loop_uring_err(const struct xvt_loop *loop)
+{
+	(void)loop;
+	return 0;
+}
+
 int xvt_loop_register(struct xvt_loop *loop, const struct iovec *area)
 {
 	(void)loop;

@@ -24,6 +24,7 @@ static const struct {
 	{ -ENOMEM, 0, "RLIMIT_MEMLOCK", "seccomp" },
 	{ -EMFILE, 0, "RLIMIT_NOFILE", "seccomp" },
 	{ -EINVAL, 0, "too old", "seccomp" },
+	{ XVT_LOOP_NOT_ASKED, 0, "unset XVTRACE_LOOP", "seccomp" },
 	{ -EIO, 0, "Input/output error", "seccomp" },
 };
 
