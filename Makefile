@@ -19,8 +19,8 @@ CC = gcc
 endif
 
 XVT_WARN   = -Wall -Wextra -Werror
-XVT_CFLAGS = -std=gnu11 -O2 -g $(XVT_WARN) -MMD -MP $(XVT_RING) $(XVT_SAN)
-XVT_LDFLAGS = $(XVT_SAN)
+XVT_CFLAGS = -std=gnu11 -O2 -g $(XVT_WARN) -MMD -MP $(XVT_RING) $(XVT_SAN) $(CPPFLAGS) $(CFLAGS)
+XVT_LDFLAGS = $(XVT_SAN) $(LDFLAGS)
 ifeq ($(ASAN),1)
 XVT_SAN = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 endif
@@ -96,6 +96,7 @@ help:
 	@echo 'make guest      kernel module, guest tools and guest image, from Debian packages'
 	@echo 'make man        manual pages, in build/man (needs lowdown)'
 	@echo 'make install    DESTDIR= PREFIX=/usr/local LIBDIR=PREFIX/lib; make uninstall takes the same'
+	@echo 'make deb        Debian packages, in build/deb'
 	@echo 'make setup      install the packages that are missing (root; make demo and test do it)'
 	@echo 'make clean      remove build/'
 	@echo

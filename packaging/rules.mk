@@ -3,18 +3,20 @@
 #
 #   install        the tools, their completion, libraries, headers, manual pages and documents;
 #                  xvt-guest, if `make guest-tools` has built it
+#   install-dkms   the sources of the kernel module as dkms wants them, in SRCDIR/xvtrace-VERSION
 #   uninstall      removes what `install` with the same variables puts there
 
 BINDIR ?= $(PREFIX)/bin
 SBINDIR ?= $(PREFIX)/sbin
 MANDIR ?= $(PREFIX)/share/man
 DOCDIR ?= $(PREFIX)/share/doc/xvtrace
+SRCDIR ?= $(PREFIX)/src
 COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 
 # $(1): sources, $(2): folder
 install_data = install -d $(DESTDIR)$(2) && install -m 644 $(1) $(DESTDIR)$(2)
 
-.PHONY: install-tools install-libxvt install-man install-docs install-guest
+.PHONY: install-tools install-libxvt install-man install-docs install-guest install-dkms
 
 install: install-tools install-libxvtrace install-libxvt install-man install-docs install-guest
 
@@ -53,3 +55,35 @@ uninstall:
 	cd $(UNINSTALL) && find . ! -type d -printf '$(DESTDIR)/%P\0' | xargs -0 rm -f
 	rm -rf $(UNINSTALL)
 	rmdir --ignore-fail-on-non-empty $(wildcard $(DESTDIR)$(DOCDIR)/examples $(DESTDIR)$(DOCDIR))
+
+DKMSDIR = $(SRCDIR)/xvtrace-$(XVT_VERSION)
+install-dkms:
+	$(call install_data,$(GUEST_MODULE_SRC),$(DKMSDIR))
+	sed 's|@VERSION@|$(XVT_VERSION)|' packaging/dkms.conf >$(DESTDIR)$(DKMSDIR)/dkms.conf
+
+# Debian packages, built from a copy of the sources, where packaging/debian is in the place that
+# dpkg-buildpackage wants. The copy has what git would commit; outside of git, all but build/.
+# A second run makes the same files: their times are that of packaging/debian/changelog.
+DEB = $(BUILD)/deb
+DEB_SOURCE = $(DEB)/xvtrace-$(XVT_VERSION)
+.PHONY: deb
+deb:
+	$(Q)command -v dpkg-buildpackage dh >/dev/null || { echo 'deb: dpkg-buildpackage or dh is missing: apt-get install debhelper' >&2; exit 1; }
+	$(Q)rm -rf $(DEB) && mkdir -p $(DEB_SOURCE)
+	$(Q){ git ls-files -co --exclude-standard 2>/dev/null || find . -path ./build -prune -o -type f -print; } | \
+		tar -cf - --ignore-failed-read -T - | tar -xf - -C $(DEB_SOURCE)
+	$(Q)cp -r packaging/debian $(DEB_SOURCE)/
+	$(Q)cd $(DEB_SOURCE) && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u BUILD -u CC -u RING -u CFLAGS -u LDFLAGS \
+		DEB_BUILD_OPTIONS='$(or $(DEB_BUILD_OPTIONS),nocheck parallel=2)' dpkg-buildpackage -b -us -uc >../log 2>&1 || \
+		{ tail -n 30 ../log >&2; exit 1; }
+	$(Q)ls $(DEB)/*.deb
+
+# The packages in a fresh system, with the module built by dkms for kernels of two series; and, built
+# again in another folder and at another time, the same to the last byte.
+.PHONY: proof-packages
+proof-packages: all deb
+	$(Q)tests/cli/packages_fresh.sh
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/again deb
+	$(Q)for deb in $(DEB)/*.deb; do cmp "$$deb" "$(BUILD)/again/deb/$${deb##*/}" || exit; done
+	$(Q)echo 'ok - packages that are built again are the same'
+PROOFS += proof-packages
