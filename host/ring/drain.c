@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * drain.c - copies new data from the region into private pieces. One pass: load the control words,
- * copy what is new, and, when all copies are complete, clear what was taken and advance cons.
+ * copy what is new, and keep the copies when all are complete. Later, clear what the trace has and
+ * advance cons.
  *
  * The order within a pass carries the proof that the merge rests on. The host clock value
  * `proof_clock` is at least XVT_PROOF_DELTA_NS old when the control words are loaded, nest first,
@@ -23,6 +24,8 @@
 #define SNAPSHOT_BYTES (256u << 10)
 
 #define READ_WAIT_NS   1000000000u /* of one wait; they go on until all reads are complete */
+/* Whole sub-buffers are held in this part of a ring at most: the rest is for the writer. */
+#define HELD_PART      8u
 
 static void read_done(struct xvt_op *op, int res)
 {
@@ -500,7 +503,7 @@ static void clear_taken(struct xvt_ring *r)
 {
 	struct xvt_ring_drain *d = &r->drain;
 	const struct xvt_geometry *g = &r->region->g;
-	uint64_t end = xvt_pos_trunc(g, d->read_pos);
+	uint64_t end = xvt_pos_trunc(g, d->held_pos);
 
 	/* A hostile guest's generation may begin 2^63 bytes from here. An honest writer in this
 	 * mode is never more than a ring ahead of cons. */
@@ -597,13 +600,68 @@ static bool restored_from(const struct xvt_ring *r, const struct xvt_ring_words 
 
 void xvt_drain_advance_cons(struct xvt_ring *r)
 {
-	/* The recorder starts at the begin of a sub-buffer. Until it has read on, cons stays at the
+	/* The recorder starts at the begin of a sub-buffer. Until it has gone on, cons stays at the
 	 * position that an earlier recorder had reached in that sub-buffer. */
-	uint64_t cons = r->drain.read_pos == xvt_pos_trunc(&r->region->g, r->decode.skip_until)
-				? r->decode.skip_until
-				: r->drain.read_pos;
+	const uint64_t held = r->drain.held_pos, skip = r->decode.skip_until;
+	const bool behind = skip - held < r->region->g.subbuf_size;
 
-	xvt_store_release(&r->host->cons, cons);
+	xvt_store_release(&r->host->cons, behind ? skip : held);
+}
+
+/* Frees the region up to held_pos for the writer. */
+static void publish(struct xvt_ring *r)
+{
+	if (r->mode == XVT_ENABLE_STOP)
+		clear_taken(r);
+	/* In stop mode the release pairs with xvt_writer_may_open(). In overwrite mode the writer
+	 * does not read cons: it is where salvage, or the next recorder, goes on. */
+	xvt_drain_advance_cons(r);
+}
+
+/* Position behind the records that were emitted, or are being emitted. It may be a little further,
+ * because a run is emitted in parts. */
+static uint64_t emitted_to(const struct xvt_ring *r)
+{
+	const struct xvt_run *run = r->runs.first;
+
+	while (run && run->taken == run->count)
+		run = run->next;
+	if (run)
+		return run->taken ? run->pos + run->len : run->pos;
+	if (r->head.have || r->decode.stashed) /* a LOST record has the position of the next one */
+		return r->decode.rec.pos;
+	return r->drain.first ? r->decode.reader.pos : r->drain.read_pos;
+}
+
+void xvt_drain_release(struct xvt_ring *r, bool all)
+{
+	const uint64_t pos = all ? r->drain.read_pos : emitted_to(r);
+	struct xvt_ring_words now;
+
+	/* After a rollback hold() holds nothing: positions of the copies may be another past's. */
+	if (r->salvage || r->snapshot.on || r->account.roll_backs ||
+	    !xvt_pos_before(r->drain.held_pos, pos))
+		return;
+	xvt_ring_words(r->ctl, &r->region->g, &now);
+	if (went_back(r, &now)) /* the next look finds out, too */
+		return;
+	r->drain.held_pos = pos;
+	publish(r);
+}
+
+/* Releases what is held beyond its part of the ring, so that the writer does not run out of
+ * room. */
+static void hold(struct xvt_ring *r)
+{
+	const struct xvt_geometry *g = &r->region->g;
+	const uint64_t least =
+		xvt_pos_trunc(g, r->drain.read_pos) - xvt_pos_trunc(g, g->ring_size / HELD_PART);
+
+	if (r->own || r->account.roll_backs)
+		r->drain.held_pos = r->drain.read_pos;
+	else if (xvt_pos_before(r->drain.held_pos, least))
+		r->drain.held_pos = least;
+	publish(r);
 }
 
 void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
@@ -658,11 +716,7 @@ void xvt_drain_take(struct xvt_ring *r, bool rolled_back)
 		return;
 	xvt_ring_keep_words(r);
 	settle(r);
-	if (r->mode == XVT_ENABLE_STOP)
-		clear_taken(r);
-	/* In stop mode the release pairs with xvt_writer_may_open(). In overwrite mode the writer
-	 * does not read cons: it is where salvage, or the next recorder, goes on. */
-	xvt_drain_advance_cons(r);
+	hold(r);
 }
 
 /*
@@ -733,7 +787,7 @@ bool xvt_drain_resync(struct xvt_ring *r)
 	d->last = s;
 	d->generation = d->entered = s.generation;
 	d->read_pos = xvt_pos_trunc(g, past.skip_until);
-	d->clear_pos = d->read_pos;
+	d->clear_pos = d->held_pos = d->read_pos;
 	d->rolled_back = true;
 	d->changed_clock = xvt_clock_read();
 	return true;

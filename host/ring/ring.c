@@ -70,7 +70,7 @@ void xvt_ring_attach(struct xvt_ring *r)
 	d->generation = xvt_ring_generation_at(r, cons);
 	d->entered = d->generation;
 	d->read_pos = xvt_pos_trunc(g, cons);
-	d->clear_pos = d->read_pos;
+	d->clear_pos = d->held_pos = d->read_pos;
 	r->decode.skip_until = cons;
 	xvt_reader_init(&r->decode.reader, g, d->read_pos);
 	a->base_discarded = xvt_load(&h->acc_discarded);

@@ -180,6 +180,7 @@ struct xvt_ring_drain {
 	uint64_t taken;		 /* bytes, in the newest look */
 	struct xvt_ring_words last; /* words of the newest look */
 	uint64_t clear_pos;	    /* stop mode: cleared up to here, the start of a sub-buffer */
+	uint64_t held_pos;	    /* what lies before it is not needed in the region */
 	uint64_t left_behind;	    /* writers that died inside an event, counted at a generation's
 				     * end */
 	struct xvt_past restored;   /* for the next piece, if rolled_back */
@@ -554,11 +555,19 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 /* Waits until all reads of the newest look are complete (r->drain.reads == 0). Returns 0, or -errno
  * of a loop that failed: the reads are given up, and the ring is not to be looked at again. */
 int xvt_drain_wait(struct xvt_ring *r, struct xvt_loop *loop);
-/* When all copies of the pass are complete (r->drain.reads == 0): keeps them, clears the ring's
- * data and advances cons. */
+/* When all copies of the pass are complete (r->drain.reads == 0): keeps them. Most of the ring is
+ * free for the writer then: cons is advanced if too much is held. */
 void xvt_drain_take(struct xvt_ring *r, bool rolled_back);
 
-/* Stores read_pos in cons, with release: the writer may overwrite what lies before it. */
+/*
+ * What was copied stays in the region, held, until its order is on its way to the trace's file. So
+ * a recorder that is killed loses little: the next one, or salvage, begins at cons. To be called
+ * before bytes with the order of the ring's records go to the file, so that no event is in two
+ * traces. all: the ring is not read any more, and what was copied is written without it.
+ */
+void xvt_drain_release(struct xvt_ring *r, bool all);
+
+/* Stores held_pos in cons, with release: the writer may overwrite what lies before it. */
 void xvt_drain_advance_cons(struct xvt_ring *r);
 
 /*

@@ -196,6 +196,8 @@ struct xvt_run *xvt_ring_refill(struct xvt_ring *r)
 	run->id = (uint16_t)r->decode.rec.id;
 	run->dropped = run->located = false;
 	run->guest = r->decode.rec.ts;
+	run->pos = r->decode.rec.pos;
+	run->len = 0;
 	run->chunk = run->window = 0;
 	run->ns[0] = r->head.ns;
 	if (r->decode.is_lost) {
@@ -207,7 +209,6 @@ struct xvt_run *xvt_ring_refill(struct xvt_ring *r)
 			.ts_bits = (uint16_t)r->region->g.ts_bits,
 			.ts = r->decode.rec.ts, /* the full stamp is its own base */
 		};
-		run->pos = r->decode.rec.pos;
 		run->bytes = r->drain.first->bytes + (r->decode.rec.pos - r->drain.first->pos);
 		run->len = (uint32_t)(r->decode.rec.payload - run->bytes) + r->decode.rec.len;
 		run->on_line = find_line(r);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * checkpoint.c - what a later recorder may rely on. A checkpoint is staged when the trace holds
- * events, and committed to the regions when these bytes are in the file for good.
+ * events, and committed to the regions when these bytes are in the file for good. The records
+ * themselves are released before these bytes go to the file. So a region never accounts for an
+ * event that is in no file, and never holds one that is in a file.
  */
 #include "session/parts.h"
 
@@ -9,6 +11,24 @@
 
 #define CHECKPOINT_NS	   20000000ull /* between two checkpoints */
 #define CHECKPOINT_RING_NS 10000ull    /* and that much longer for each ring */
+
+void xvt_session_release(void *arg)
+{
+	struct xvt_session *s = arg;
+	size_t i;
+
+	for (i = 0; i < s->nr_rings && is_recording(s); i++) {
+		const struct xvt_vm *vm = s->vms[s->rings[i]->vm];
+
+		if (!(s->dirty[i] & XVT_DIRTY_HELD) || vm->phase != XVT_VM_ATTACHED)
+			continue;
+		/* Else its memory was rolled back, which the next pass deals with. */
+		if (xvt_load(&xvt_host_region_page(&vm->region)->nonce) != vm->nonce)
+			continue;
+		s->dirty[i] &= (uint8_t)~XVT_DIRTY_HELD;
+		xvt_drain_release(s->rings[i], false);
+	}
+}
 
 void xvt_session_commit_checkpoint(struct xvt_session *s)
 {

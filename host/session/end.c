@@ -81,6 +81,7 @@ void xvt_session_free(struct xvt_session *s)
 {
 	size_t i;
 
+	s->sink->before = NULL;
 	for (i = 0; i < s->nr_rings; i++) {
 		xvt_ring_fini(s->rings[i]);
 		free(s->rings[i]);
@@ -120,8 +121,10 @@ static void leave(struct xvt_session *s)
 	size_t i;
 
 	for (i = 0; i < s->nr_rings && is_recording(s); i++) {
-		if (s->vms[s->rings[i]->vm]->phase == XVT_VM_ATTACHED)
-			xvt_ring_commit_account(s->rings[i]);
+		if (s->vms[s->rings[i]->vm]->phase != XVT_VM_ATTACHED)
+			continue;
+		xvt_ring_commit_account(s->rings[i]);
+		xvt_drain_release(s->rings[i], true);
 	}
 	for (i = 0; i < s->nr_vms; i++) {
 		if (s->vms[i]->phase == XVT_VM_ATTACHED)

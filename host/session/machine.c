@@ -23,6 +23,7 @@ void xvt_vm_gone(struct xvt_session *s, struct xvt_vm *vm, const char *why)
 	xvt_session_note(s, 2, vm, UINT32_MAX, "%s; nothing more is read from %s", why, vm->path);
 	for (i = 0; vm->rings && i < vm->region.g.ring_count; i++) {
 		if (vm->rings[i]) {
+			xvt_drain_release(vm->rings[i], true);
 			xvt_ring_set_phase(vm->rings[i], XVT_PHASE_BROKEN);
 			vm->rings[i]->clock.map.closed = true;
 			xvt_clock_pages_fini(&vm->rings[i]->measure.pages);

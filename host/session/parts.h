@@ -69,7 +69,8 @@ struct xvt_measured {
 #define XVT_DIRTY_ACCOUNT 1u /* the region's account of what the trace holds is out of date */
 #define XVT_DIRTY_STATS	  2u /* its STATS chunk is out of date */
 #define XVT_DIRTY_STAGED  4u /* a checkpoint of it is in flight, see s->owing */
-#define XVT_DIRTY	  (XVT_DIRTY_ACCOUNT | XVT_DIRTY_STATS)
+#define XVT_DIRTY_HELD	  8u /* the region may hold records that go to the file */
+#define XVT_DIRTY	  (XVT_DIRTY_ACCOUNT | XVT_DIRTY_STATS | XVT_DIRTY_HELD)
 
 /* Doorbell by which a machine's guest can wake the recorder, see sleep.c. */
 struct xvt_vm_bell {
@@ -462,6 +463,9 @@ int64_t xvt_session_merge(struct xvt_session *s, struct xvt_ring *const *rings, 
 void xvt_session_loosen(struct xvt_session *s);
 
 /* --- checkpoint.c --- */
+
+/* Releases the records in the regions whose order is written; the sink calls it (trace/write.h). */
+void xvt_session_release(void *arg);
 
 /* Write the STATS of rings whose counters changed; with `final` of all. While the disk is full they
  * are only shown. second_over: rates per second are due. */

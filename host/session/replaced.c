@@ -124,6 +124,7 @@ static void retire(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 	for (i = 0; i < n; i++) {
 		struct xvt_ring *r = vm->rings[i];
 
+		xvt_drain_release(r, true);
 		xvt_ring_set_phase(r, XVT_PHASE_BROKEN);
 		r->clock.map.closed = true;
 		r->mark.open = false; /* no word of the region is read from here on */

@@ -115,6 +115,8 @@ int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_
 	s->pass_gap_ns = PASS_MIN_NS;
 	if (!is_salvage(s))
 		note_unsound(s);
+	sink->before = xvt_session_release;
+	sink->before_arg = s;
 	*out = s;
 	return 0;
 

@@ -358,6 +358,8 @@ int xvt_file_sink_push(struct xvt_file_sink *fs)
 		memset(b->bytes + b->len, 0, b->whole - b->len);
 		fs->padded |= b->whole > b->len;
 	}
+	if (fs->base.before)
+		fs->base.before(fs->base.before_arg);
 	b->busy = true;
 	err = submit(b);
 	if (err) {

@@ -14,6 +14,10 @@
  * the writer writes nothing more, so that the file ends with a whole chunk.
  */
 struct xvt_sink {
+	/* Called, if set, before bytes that were written go to the file: a reader may see them from
+	 * then on. Set by the user of the sink. */
+	void (*before)(void *arg);
+	void *before_arg;
 	int (*write)(struct xvt_sink *sink, const void *bytes, size_t len);
 	/* Returns room for the next `len` bytes, so that they need not be copied, or NULL. It is
 	 * valid until the next write(), which may get that address. May be NULL. */

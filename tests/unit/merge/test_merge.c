@@ -1030,7 +1030,7 @@ static void expect_rest(struct engine *e, uint64_t first, uint64_t last, uint64_
 	check_sums(e, e->nr_out - !!told + told, e->nr_out - !!told, told);
 }
 
-START_TEST(what_a_dead_recorder_had_taken_is_counted_and_not_delivered_again)
+START_TEST(what_a_dead_recorder_had_copied_is_still_in_the_ring)
 {
 	struct engine e;
 
@@ -1040,7 +1040,61 @@ START_TEST(what_a_dead_recorder_had_taken_is_counted_and_not_delivered_again)
 	write_numbers(&e, 21, 25);
 	next_recorder(&e);
 	write_numbers(&e, 26, 30);
+	expect_rest(&e, 1, 30, 0);
+	engine_fini(&e);
+}
+END_TEST
+
+START_TEST(what_a_dead_recorder_had_taken_is_counted_and_not_delivered_again)
+{
+	struct engine e;
+
+	engine_init(&e, 1, XVT_ENABLE_STOP);
+	write_numbers(&e, 1, 20);
+	engine_drain(&e, 0);
+	xvt_drain_release(e.rings[0], true);
+	write_numbers(&e, 21, 25);
+	next_recorder(&e);
+	write_numbers(&e, 26, 30);
 	expect_rest(&e, 21, 30, 20);
+	engine_fini(&e);
+}
+END_TEST
+
+/* Ten of twenty are in order: the other ten wait for a node. */
+START_TEST(what_waits_in_a_dead_recorder_is_still_in_the_ring)
+{
+	struct engine e;
+
+	engine_init(&e, 1, XVT_ENABLE_STOP);
+	engine_at(&e, 0, 0, 0);
+	write_numbers(&e, 1, 20);
+	engine_at(&e, 0, 10 * MS + 1, 10 * MS + 1);
+	engine_drain(&e, 0);
+	engine_merge(&e);
+	ck_assert_uint_eq(e.nr_out, 10);
+	xvt_drain_release(e.rings[0], false);
+	next_recorder(&e);
+	expect_rest(&e, 11, 20, 10);
+	engine_fini(&e);
+}
+END_TEST
+
+/* With four sub-buffers of 1 KiB, none but the one that is being filled is held. */
+START_TEST(a_ring_is_free_but_for_what_may_be_held)
+{
+	struct engine e;
+	const struct xvt_ring *r;
+
+	engine_init(&e, 1, XVT_ENABLE_STOP);
+	r = e.rings[0];
+	while (r->ctl->commit < 2500)
+		ck_assert_int_eq(engine_write(&e, 0, (e.numbers[0] + 1) * MS), 0);
+	engine_drain(&e, 0);
+	ck_assert_uint_eq(xvt_load(&r->host->cons), 2048);
+	next_recorder(&e);
+	/* 60 of 16 bytes are in a sub-buffer */
+	expect_rest(&e, 121, e.numbers[0], 120);
 	engine_fini(&e);
 }
 END_TEST
@@ -1059,10 +1113,12 @@ START_TEST(what_a_dead_recorder_had_written_is_no_gap)
 	ck_assert_uint_eq(e.nr_out, 20);
 	xvt_ring_account(e.rings[0], false);
 	xvt_ring_stage_account(e.rings[0], false);
+	xvt_drain_release(e.rings[0], false);
 	if (_i) {
 		xvt_ring_commit_account(e.rings[0]);
 		write_numbers(&e, 21, 23);
 		engine_drain(&e, 0);
+		xvt_drain_release(e.rings[0], true);
 	}
 	next_recorder(&e);
 	write_numbers(&e, _i ? 24 : 21, 30);
@@ -1083,6 +1139,7 @@ START_TEST(a_recorder_that_died_while_it_cleared_leaves_no_nonsense)
 	data = e.region.map + xvt_data_off(&e.region.g, 0);
 	write_numbers(&e, 1, 10);
 	engine_drain(&e, 0);
+	xvt_drain_release(e.rings[0], true);
 	cons = xvt_load(&e.rings[0]->host->cons);
 	r = e.rings[0];
 	while (r->ctl->commit < 3000)
@@ -1538,7 +1595,10 @@ static TCase *all_tests(const char *name)
 	tcase_add_test(tc, a_snapshot_taken_at_rest_goes_on_without_loss_or_duplicate);
 	tcase_add_test(
 		tc, a_snapshot_taken_in_flight_gives_nothing_twice_and_counts_what_it_leaves_out);
+	tcase_add_test(tc, what_a_dead_recorder_had_copied_is_still_in_the_ring);
 	tcase_add_test(tc, what_a_dead_recorder_had_taken_is_counted_and_not_delivered_again);
+	tcase_add_test(tc, what_waits_in_a_dead_recorder_is_still_in_the_ring);
+	tcase_add_test(tc, a_ring_is_free_but_for_what_may_be_held);
 	tcase_add_loop_test(tc, what_a_dead_recorder_had_written_is_no_gap, 0, 2);
 	tcase_add_loop_test(tc, a_recorder_that_died_while_it_cleared_leaves_no_nonsense, 0, 3);
 	tcase_add_test(tc, after_a_snapshot_taken_in_flight_a_younger_stamp_is_proof);
