@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "cli/cmd.h"
 #include "trace/compress.h"
+#include "cli/follow.h"
 #include "cli/host_events.h"
 #include "cli/recording.h"
 #include "base/json.h"
@@ -26,6 +27,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define SECOND_NS    1000000000u
 #define PUSH_NS	     100000000u /* ns between flushes of the trace to the file */
 #define CHILD_END_MS 5000	/* time for the command to end after SIGTERM */
 
@@ -101,6 +103,8 @@ static const struct xvt_opt options[] = {
 	  "compress the trace by zstd: 1 (quick) to 19 (small)"),
 	O(run_spans, "run-spans", 0, XVT_OPT_BOOL, NULL,
 	  "also record when the host's kernel had each vCPU run (KVM only, root only, costs)"),
+	O(machines.follow, "follow", 0, XVT_OPT_BOOL, NULL,
+	  "also record machines that come later; wait where there are none yet"),
 	O(control, "control", 0, XVT_OPT_STRING, "SOCKET",
 	  "where `xvtrace status` asks (default: one of its own; see xvtrace-status(1))"),
 	O(quiet, "quiet", 'q', XVT_OPT_BOOL, NULL, "no progress"),
@@ -110,6 +114,7 @@ static const struct xvt_opt options[] = {
 struct recorder {
 	struct record_options opt;
 	struct xvt_recording rec;
+	struct xvt_follow *follow; /* NULL: without --follow */
 	bool terminal;
 };
 
@@ -265,6 +270,19 @@ static void listen_to_domain(struct recorder *r, struct xvt_vm *vm)
 		xvt_session_vm_listens(vm, listener);
 }
 
+/* A machine that came while others are recorded: what fails here does not end their recording. */
+static void on_joined(void *arg, struct xvt_vm *vm)
+{
+	struct recorder *r = arg;
+
+	if (is_domain(vm)) {
+		listen_to_domain(r, vm);
+	} else {
+		listen_to_qmp(r, vm);
+		listen_to_doorbell(r, vm);
+	}
+}
+
 static int listen_to_machines(struct recorder *r)
 {
 	struct xvt_vm *vm;
@@ -389,9 +407,11 @@ static void push(struct xvt_recording *rec, uint64_t now, uint64_t sleep_ns, uin
 }
 
 /* Returns true if no machine is left, each of which was reported, or the trace has its size. */
-static bool is_over(struct xvt_recording *rec)
+static bool is_over(struct recorder *r)
 {
-	if (!xvt_session_alive(rec->session))
+	struct xvt_recording *rec = &r->rec;
+
+	if (!r->follow && !xvt_session_alive(rec->session))
 		return true;
 	if (!xvt_session_size_reached(rec->session))
 		return false;
@@ -412,6 +432,8 @@ static int run(struct recorder *r)
 	/* From here on FILE is this recording, also for a reader that opens it at once. */
 	xvt_file_sink_push(rec->sink);
 	while (err >= 0 && !rec->stop) {
+		if (r->follow)
+			xvt_follow_pass(r->follow, xvt_session_now_ns(rec->session));
 		err = xvt_session_pass(rec->session, &sleep_ns);
 		if (err)
 			return err;
@@ -419,14 +441,16 @@ static int run(struct recorder *r)
 		if (duration && now - start >= duration)
 			break;
 		push(rec, now, sleep_ns, &pushed);
-		if (now - reported >= 1000000000u) {
+		if (now - reported >= SECOND_NS) {
 			reported = now;
 			xvt_control_tend(rec->control);
 			if (!rec->quiet)
 				progress(r, now - start, &events);
 		}
-		if (is_over(rec))
+		if (is_over(r))
 			break;
+		if (r->follow && !xvt_session_alive(rec->session))
+			sleep_ns = SECOND_NS / 4; /* a file or a domain that comes ends it */
 		if (duration && sleep_ns > start + duration - now)
 			sleep_ns = start + duration - now;
 		err = xvt_loop_run(rec->loop, sleep_ns);
@@ -536,6 +560,7 @@ static int record(struct recorder *r, char **child_argv)
 		.max_bytes = opt->max_bytes,
 		.clock_page_dir = opt->clock_page,
 		.run_spans = opt->run_spans,
+		.follow = opt->machines.follow,
 		.compress = (unsigned int)opt->compress,
 		.request = request,
 	};
@@ -560,8 +585,12 @@ static int record(struct recorder *r, char **child_argv)
 		err = xvt_recording_watch_signals(rec);
 	if (status == XVT_EXIT_OK && !err && child_argv)
 		err = start_child(rec, child_argv);
+	if (status == XVT_EXIT_OK && !err && opt->machines.follow)
+		err = xvt_follow_begin(&r->follow, rec->loop, rec->session, &opt->machines,
+				       on_joined, r);
 	if (status == XVT_EXIT_OK && !err)
 		err = run(r);
+	xvt_follow_end(r->follow);
 	status = xvt_recording_end(rec, status, err);
 	end_child(rec);
 	return status == XVT_EXIT_OK && rec->child_status ? XVT_EXIT_FAIL : status;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /* machines.c - see machines.h. */
+#define _GNU_SOURCE
 #include "cli/machines.h"
 
 #include "base/out.h"
 #include "base/region.h"
 #include "cli/find.h"
 #include "vmm/libvirt.h"
+#include "vmm/processes.h"
 #include "xvt_abi.h"
 
 #include <errno.h>
@@ -15,8 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RINGS	   ",rings="
-#define FOUND_MOST 1024u /* machines that patterns add: all users may make files in /dev/shm */
+#define RINGS ",rings="
+#define FOUND_MOST                                                                    \
+	1024u /* machines, if patterns add some: all users may make files in /dev/shm \
+	       */
 
 /* Refuse a second machine of a name: readers distinguish machines by their names. */
 static bool name_taken(const struct xvt_session *s, const char *name)
@@ -141,7 +145,6 @@ struct finding {
 	size_t matched;	     /* machines that the session has */
 	size_t unused;	     /* regions without a writer, which are left out */
 	char unused_path[PATH_MAX];
-	bool full;
 };
 
 /* A name becomes that of a file (--clock-page), and a word of a command line. */
@@ -154,66 +157,70 @@ static bool is_name(const char *name)
 	return true;
 }
 
-/* Add a machine that was found. What prevents that is a warning. */
-static void add_found(struct finding *f, const char *name, const char *path,
-		      const struct xvt_domain *domain, bool named)
+int xvt_machine_add_found(struct xvt_session *s, const struct xvt_candidate *c, char *why,
+			  size_t why_size)
 {
-	uint32_t rings = f->rings ? f->rings : domain ? rings_of(domain) : XVT_RINGS_USUAL;
+	const struct xvt_domain *domain = c->domain;
+	uint32_t rings = c->rings ? c->rings : domain ? rings_of(domain) : XVT_RINGS_USUAL;
+	struct xvt_region_look look;
+
+	if (xvt_session_has_region(s, c->path))
+		return 1; /* a domain's region is found in /dev/shm, too */
+	if (xvt_session_alive(s) >= FOUND_MOST) {
+		snprintf(why, why_size, "%u machines are recorded, which is the most", FOUND_MOST);
+		return -ENOSPC;
+	}
+	if (!is_name(c->name)) {
+		snprintf(why, why_size,
+			 "its name is no name of a machine; give it one by -r NAME=REGION");
+		return -EINVAL;
+	}
+	if (xvt_session_find(s, c->name)) {
+		snprintf(why, why_size,
+			 "another machine is called %s, too; name this one by -r NAME=REGION",
+			 c->name);
+		return -EEXIST;
+	}
+	/* A guest that has not formatted its region yet delays no other machine. */
+	xvt_region_look(c->path, &look);
+	return xvt_session_add_rings(s, c->name, c->path, domain ? domain->uuid : NULL,
+				     c->asked || !look.err, rings, why, why_size);
+}
+
+/* Add a machine that was found. What prevents that is a warning. */
+static void add_found(struct finding *f, const struct xvt_candidate *c)
+{
 	char why[512];
 
-	if (xvt_session_has_region(f->s, path)) {
-		f->matched++; /* a domain's region is found in /dev/shm, too */
-	} else if (f->matched >= FOUND_MOST) {
-		if (!f->full)
-			xvt_warn(path,
-				 "left out with all that follow: one pattern adds %u "
-				 "machines at most",
-				 FOUND_MOST);
-		f->full = true;
-	} else if (!is_name(name)) {
-		xvt_warn(path, "left out: its name is no name of a machine; give it one by -r "
-			       "NAME=REGION");
-	} else if (xvt_session_find(f->s, name)) {
-		xvt_warn(path,
-			 "left out: another machine is called %s, too; name this one by -r "
-			 "NAME=REGION",
-			 name);
-	} else if (xvt_session_add_rings(f->s, name, path, domain ? domain->uuid : NULL, named,
-					 rings, why, sizeof(why))) {
-		xvt_warn(path, "left out: %s", why);
-	} else {
+	if (xvt_machine_add_found(f->s, c, why, sizeof(why)) < 0)
+		xvt_warn(c->path, "left out: %s", why);
+	else
 		f->matched++;
-	}
 }
 
 static void on_matching_file(void *arg, const char *path)
 {
-	char name[XVT_NAME_LEN];
+	struct finding *f = arg;
+	struct xvt_candidate c = { .path = path, .rings = f->rings, .asked = true };
 
-	xvt_region_machine(path, name);
-	add_found(arg, name, path, NULL, true);
+	xvt_region_machine(path, c.name);
+	add_found(f, &c);
 }
 
 /* A region without a writer has nothing to record, and what it holds would be taken from salvage.
- * One that no guest has formatted yet delays no other machine. */
+ */
 static void on_any_file(void *arg, const char *path)
 {
+	struct xvt_candidate c = { .path = path };
 	struct finding *f = arg;
-	struct xvt_region_look look;
-	char name[XVT_NAME_LEN];
 
-	if (xvt_session_has_region(f->s, path)) {
-		f->matched++;
-		return;
-	}
-	xvt_region_look(path, &look);
-	if (!look.has_writer) {
+	if (!xvt_session_has_region(f->s, path) && !xvt_file_has_writer(path)) {
 		if (!f->unused++)
 			snprintf(f->unused_path, sizeof(f->unused_path), "%s", path);
 		return;
 	}
-	xvt_region_machine(path, name);
-	add_found(f, name, path, NULL, !look.err);
+	xvt_region_machine(path, c.name);
+	add_found(f, &c);
 }
 
 static bool domain_matches(const struct xvt_domain *domain, const char *pattern)
@@ -221,24 +228,23 @@ static bool domain_matches(const struct xvt_domain *domain, const char *pattern)
 	char uuid[XVT_UUID_TEXT];
 
 	xvt_uuid_text(domain->uuid, uuid);
-	return !fnmatch(pattern, domain->name, 0) || !fnmatch(pattern, uuid, 0);
+	return !fnmatch(pattern, domain->name, 0) || !fnmatch(pattern, uuid, FNM_CASEFOLD);
 }
 
 static void on_domain(void *arg, const struct xvt_domain *domain)
 {
 	struct finding *f = arg;
-	struct xvt_region_look look;
+	struct xvt_candidate c = {
+		.path = domain->region, .domain = domain, .rings = f->rings, .asked = f->pattern
+	};
 
 	if (f->pattern && !domain_matches(domain, f->pattern))
 		return;
-	if (!domain->region[0]) {
-		if (f->pattern)
-			xvt_warn(domain->name, "left out: it has no <shmem name='xvtrace-...'> "
-					       "device");
-		return;
-	}
-	xvt_region_look(domain->region, &look);
-	add_found(f, domain->name, domain->region, domain, f->pattern || !look.err);
+	snprintf(c.name, sizeof(c.name), "%s", domain->name);
+	if (domain->region[0])
+		add_found(f, &c);
+	else if (f->pattern)
+		xvt_warn(domain->name, "left out: it has no <shmem name='xvtrace-...'> device");
 }
 
 /* -r with a pattern */
@@ -326,30 +332,64 @@ const char *xvt_region_hint(int err)
 	return err == -EAGAIN ? "; is the module loaded in the guest?" : "";
 }
 
-static int add_region_arg(struct xvt_session *s, const char *arg)
-{
+/* An argument of -r. */
+struct region_arg {
 	char name[XVT_NAME_LEN], path[PATH_MAX];
-	uint32_t rings = XVT_RINGS_USUAL;
+	uint32_t rings;
+	bool pattern;
+};
+
+/* Returns false after an error message. */
+static bool parse_region(const char *arg, struct region_arg *r)
+{
 	size_t len;
 	bool named;
 
-	if (!split_rings(arg, &len, &rings) || !split_region(arg, len, name, path, &named))
-		return XVT_EXIT_USAGE;
-	return named || !xvt_is_glob(path) ? add_region(s, name, path, rings)
-					   : add_files(s, path, rings);
+	r->rings = XVT_RINGS_USUAL;
+	if (!split_rings(arg, &len, &r->rings) || !split_region(arg, len, r->name, r->path, &named))
+		return false;
+	r->pattern = !named && xvt_is_glob(r->path);
+	return true;
 }
 
-static int add_domain_arg(struct xvt_session *s, const char *libvirt_uri, const char *arg)
+/* An argument of -d. */
+struct domain_arg {
+	char name[256]; /* or pattern */
+	uint32_t rings; /* 0: the usual */
+};
+
+static bool parse_domain(const char *arg, struct domain_arg *d)
 {
-	char name[256];
-	uint32_t rings = 0;
 	size_t len;
 
-	if (!split_rings(arg, &len, &rings))
+	d->rings = 0;
+	if (!split_rings(arg, &len, &d->rings))
+		return false;
+	snprintf(d->name, sizeof(d->name), "%.*s", (int)len, arg);
+	return true;
+}
+
+static int add_region_arg(struct xvt_session *s, const char *arg, bool follow)
+{
+	struct region_arg r;
+
+	if (!parse_region(arg, &r))
 		return XVT_EXIT_USAGE;
-	snprintf(name, sizeof(name), "%.*s", (int)len, arg);
-	return xvt_is_glob(name) ? add_domains(s, libvirt_uri, name, rings)
-				 : add_domain(s, libvirt_uri, name, rings);
+	if (follow)
+		return XVT_EXIT_OK;
+	return r.pattern ? add_files(s, r.path, r.rings) : add_region(s, r.name, r.path, r.rings);
+}
+
+static int add_domain_arg(struct xvt_session *s, const char *uri, const char *arg, bool follow)
+{
+	struct domain_arg d;
+
+	if (!parse_domain(arg, &d))
+		return XVT_EXIT_USAGE;
+	if (follow)
+		return XVT_EXIT_OK;
+	return xvt_is_glob(d.name) ? add_domains(s, uri, d.name, d.rings)
+				   : add_domain(s, uri, d.name, d.rings);
 }
 
 int xvt_machines_add(struct xvt_session *s, const struct xvt_machine_options *opt)
@@ -358,10 +398,72 @@ int xvt_machines_add(struct xvt_session *s, const struct xvt_machine_options *op
 	size_t i;
 
 	for (i = 0; status == XVT_EXIT_OK && i < opt->regions.n; i++)
-		status = add_region_arg(s, opt->regions.v[i]);
+		status = add_region_arg(s, opt->regions.v[i], opt->follow);
 	for (i = 0; status == XVT_EXIT_OK && i < opt->domains.n; i++)
-		status = add_domain_arg(s, opt->libvirt_uri, opt->domains.v[i]);
-	if (status == XVT_EXIT_OK && opt->all)
+		status = add_domain_arg(s, opt->libvirt_uri, opt->domains.v[i], opt->follow);
+	if (status == XVT_EXIT_OK && opt->all && !opt->follow)
 		status = add_all(s, opt->libvirt_uri);
-	return status == XVT_EXIT_OK ? trust(s, &opt->trusted) : status;
+	return status == XVT_EXIT_OK && !opt->follow ? trust(s, &opt->trusted) : status;
+}
+
+/* ------------------------------------------------------------------ for follow.c */
+
+struct each_file {
+	void (*fn)(void *arg, const struct xvt_candidate *c);
+	void *arg;
+	uint32_t rings;
+	bool asked;
+};
+
+static void on_each_file(void *arg, const char *path)
+{
+	const struct each_file *each = arg;
+	struct xvt_candidate c = { .path = path, .rings = each->rings, .asked = each->asked };
+
+	xvt_region_machine(path, c.name);
+	each->fn(each->arg, &c);
+}
+
+void xvt_machines_each_file(const struct xvt_machine_options *opt,
+			    void (*fn)(void *arg, const struct xvt_candidate *c), void *arg)
+{
+	struct each_file each = { .fn = fn, .arg = arg, .asked = true };
+	struct xvt_candidate c = { .asked = true };
+	struct region_arg r;
+	size_t i;
+
+	for (i = 0; i < opt->regions.n; i++) {
+		if (!parse_region(opt->regions.v[i], &r))
+			continue;
+		each.rings = c.rings = r.rings;
+		if (r.pattern) {
+			xvt_find_files(r.path, on_each_file, &each);
+			continue;
+		}
+		memcpy(c.name, r.name, sizeof(c.name));
+		c.path = r.path;
+		fn(arg, &c);
+	}
+	each.rings = 0;
+	each.asked = false;
+	if (opt->all)
+		xvt_find_regions(on_each_file, &each);
+}
+
+bool xvt_machines_selects(const struct xvt_machine_options *opt, const struct xvt_domain *domain,
+			  struct xvt_candidate *c)
+{
+	bool selected = opt->all;
+	struct domain_arg d;
+	size_t i;
+
+	*c = (struct xvt_candidate){ .path = domain->region, .domain = domain };
+	snprintf(c->name, sizeof(c->name), "%s", domain->name);
+	for (i = 0; !c->asked && i < opt->domains.n; i++) {
+		if (!parse_domain(opt->domains.v[i], &d) || !domain_matches(domain, d.name))
+			continue;
+		c->rings = d.rings;
+		c->asked = selected = true;
+	}
+	return selected && domain->region[0];
 }

@@ -7,7 +7,9 @@
 #define XVT_MACHINES_H
 
 #include "cli/opt.h"
+#include "vmm/libvirt.h"
 #include "session/session.h"
+#include "xvt_abi.h"
 
 struct xvt_machine_options {
 	struct xvt_opt_list regions;
@@ -15,12 +17,38 @@ struct xvt_machine_options {
 	struct xvt_opt_list trusted; /* machines whose guests' clock data are used */
 	const char *libvirt_uri;     /* NULL: libvirt's default */
 	bool all;		     /* each machine of this host that has a region */
+	bool follow;		     /* also those that come later, see follow.h */
 };
+
+/* A machine that a pattern, `all` or `follow` found. */
+struct xvt_candidate {
+	char name[XVT_NAME_LEN];
+	const char *path;		 /* of its region */
+	const struct xvt_domain *domain; /* NULL: none of libvirt */
+	uint32_t rings;			 /* most to record; 0: the usual */
+	bool asked;			 /* by -r or -d; else `all` */
+};
+
+/* Add a machine that was found. Returns 0; 1: the session has its region; or -errno with the reason
+ * in `why`. */
+int xvt_machine_add_found(struct xvt_session *s, const struct xvt_candidate *c, char *why,
+			  size_t why_size);
+
+/* Call fn for each file that `opt` selects by -r or `all`, whether it is a region or not, and
+ * whether it is there or not. */
+void xvt_machines_each_file(const struct xvt_machine_options *opt,
+			    void (*fn)(void *arg, const struct xvt_candidate *c), void *arg);
+
+/* Returns whether `opt` selects a domain that has a region; fills *c, which then points to
+ * `domain`. */
+bool xvt_machines_selects(const struct xvt_machine_options *opt, const struct xvt_domain *domain,
+			  struct xvt_candidate *c);
 
 /*
  * Add the machines to a session. One that is named and cannot be recorded is an error; of those
  * that a pattern or `all` found, it is left out with a warning, and it is an error if none is left.
- * A machine that was found twice is added once. Returns an exit status, after an error message.
+ * A machine that was found twice is added once. With `follow` the options are only checked: the
+ * machines are added by xvt_follow_pass(). Returns an exit status, after an error message.
  */
 int xvt_machines_add(struct xvt_session *s, const struct xvt_machine_options *opt);
 

@@ -112,7 +112,7 @@ static bool in_use(const struct xvt_session *s, const struct xvt_ring *r, uint64
 	       xvt_session_silence(s, r, now) <= ticks(s, s->opt.stall_timeout_ns);
 }
 
-static void retire(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
+static void retire(struct xvt_session *s, struct xvt_vm *vm, uint64_t now, const char *why)
 {
 	uint32_t i, n = vm->phase == XVT_VM_ATTACHED ? vm->region.g.ring_count : 0;
 
@@ -134,7 +134,7 @@ static void retire(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 		r->measure.source = NULL;
 		xvt_ring_retire(r);
 	}
-	snprintf(vm->why, sizeof(vm->why), "its old file has no writer any more");
+	snprintf(vm->why, sizeof(vm->why), "%s", why);
 	xvt_session_note(s, 0, vm, UINT32_MAX, "%s", vm->why);
 	vm->phase = XVT_VM_GONE;
 	xvt_session_exact_close(vm); /* the source reads the region */
@@ -146,9 +146,13 @@ static void retire(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 /* Look for a replacement of the newest machine of a path, also when that machine is gone. */
 static void look_for_next(struct xvt_session *s, struct xvt_vm *vm)
 {
+	const bool was_deleted = vm->deleted;
 	struct stat named;
 	int err = same_file(vm, &named);
 
+	/* Nothing holds the old file of a machine that is gone, so another may have its number. */
+	if (!err && was_deleted && vm->phase == XVT_VM_GONE)
+		err = -ESTALE;
 	if (err == -ENOENT && !vm->deleted && vm->phase != XVT_VM_GONE)
 		xvt_session_note(
 			s, 1, vm, UINT32_MAX,
@@ -171,7 +175,11 @@ void xvt_session_look_for_files(struct xvt_session *s, uint64_t now)
 			continue;
 		if (!vm->next)
 			look_for_next(s, vm);
-		else if (vm->phase != XVT_VM_GONE)
-			retire(s, vm, now);
+		if (vm->phase == XVT_VM_GONE)
+			continue;
+		if (vm->next)
+			retire(s, vm, now, "its old file has no writer any more");
+		else if (vm->deleted && s->opt.follow && !xvt_vm_stopped(vm))
+			retire(s, vm, now, "it has left: its file was deleted, and it is silent");
 	}
 }

@@ -61,6 +61,9 @@ struct xvt_session_options {
 	 * of copying it from the mapping. A region whose file cannot be read is refused. */
 	bool drain_reads;
 	enum xvt_order_when order;
+	/* Machines come and go: one whose region's file was deleted is let go when it is silent,
+	 * and its memory is freed. Its counters stay. */
+	bool follow;
 	bool run_spans; /* also record when each vCPU of a KVM machine ran: RUNS chunks */
 	/* Returns true if thread tid runs vCPUs of the machine. NULL: use /proc and
 	 * KVM's debugfs. */

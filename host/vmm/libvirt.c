@@ -22,6 +22,7 @@
 
 #include "base/loop.h"
 #include "base/region.h"
+#include "base/vec.h"
 
 #define DEVICE_PREFIX "xvtrace-"
 
@@ -781,4 +782,149 @@ int xvt_libvirt_listen(struct xvt_vmm **out, struct xvt_loop *loop, const char *
 	}
 	*out = &l->base;
 	return 0;
+}
+
+/* ------------------------------------------------------------------ domains that come */
+
+struct xvt_libvirt_watch {
+	virConnectPtr conn;
+	int lifecycle_id, device_id; /* -1: not registered */
+	bool lost;
+	/* UUIDs of domains to describe, from `first` on */
+	uint8_t (*come)[VIR_UUID_BUFLEN];
+	size_t n, first, room;
+};
+
+static void domain_came(struct xvt_libvirt_watch *w, virDomainPtr dom)
+{
+	size_t i;
+
+	/* Without memory the domain is missed; it comes again with its next event. */
+	if (xvt_grow(&w->come, &w->room, w->n + 1, sizeof(*w->come)) ||
+	    vir.DomainGetUUID(dom, w->come[w->n]))
+		return;
+	for (i = w->first; i < w->n; i++) {
+		if (!memcmp(w->come[i], w->come[w->n], sizeof(*w->come)))
+			return;
+	}
+	w->n++;
+}
+
+static int on_any_lifecycle(virConnectPtr conn, virDomainPtr dom, int event, int detail,
+			    void *opaque)
+{
+	(void)conn;
+	(void)detail;
+	if (event == VIR_DOMAIN_EVENT_STARTED || event == VIR_DOMAIN_EVENT_RESUMED)
+		domain_came(opaque, dom);
+	return 0;
+}
+
+static void on_device(virConnectPtr conn, virDomainPtr dom, const char *alias, void *opaque)
+{
+	(void)conn;
+	(void)alias;
+	domain_came(opaque, dom);
+}
+
+static void on_watch_lost(virConnectPtr conn, int reason, void *opaque)
+{
+	struct xvt_libvirt_watch *w = opaque;
+
+	(void)conn;
+	(void)reason;
+	w->lost = true;
+}
+
+/* Returns 0 or -errno. */
+static int begin_watch(struct xvt_libvirt_watch *w)
+{
+	virDomainPtr *all = NULL;
+	int i, n;
+
+	w->lifecycle_id = vir.ConnectDomainEventRegisterAny(
+		w->conn, NULL, VIR_DOMAIN_EVENT_ID_LIFECYCLE,
+		VIR_DOMAIN_EVENT_CALLBACK(on_any_lifecycle), w, NULL);
+	if (w->lifecycle_id < 0)
+		return -ENOTSUP;
+	/* Some hypervisors lack these two: a failure is ignored. */
+	w->device_id =
+		vir.ConnectDomainEventRegisterAny(w->conn, NULL, VIR_DOMAIN_EVENT_ID_DEVICE_ADDED,
+						  VIR_DOMAIN_EVENT_CALLBACK(on_device), w, NULL);
+	vir.ConnectRegisterCloseCallback(w->conn, on_watch_lost, w, NULL);
+	/* After the registration: a domain that starts in between is described twice. */
+	n = vir.ConnectListAllDomains(w->conn, &all, VIR_CONNECT_LIST_DOMAINS_ACTIVE);
+	for (i = 0; i < n; i++) {
+		domain_came(w, all[i]);
+		vir.DomainFree(all[i]);
+	}
+	free(all);
+	return n < 0 ? -EIO : 0;
+}
+
+int xvt_libvirt_watch(struct xvt_libvirt_watch **out, struct xvt_loop *loop, const char *uri,
+		      char *why, size_t why_size)
+{
+	struct xvt_libvirt_watch *w;
+	int err = load(why, why_size);
+
+	if (err)
+		return err;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	w->lifecycle_id = w->device_id = -1;
+	err = use_loop(loop);
+	if (err) {
+		snprintf(why, why_size, "libvirt's events go to another loop already");
+		free(w);
+		return err;
+	}
+	w->conn = open_connection(uri, true, why, why_size);
+	err = w->conn ? begin_watch(w) : -ECONNREFUSED;
+	if (err) {
+		if (w->conn)
+			snprintf(why, why_size, "libvirt tells no events: %s", last_message());
+		xvt_libvirt_unwatch(w);
+		return err;
+	}
+	*out = w;
+	return 0;
+}
+
+int xvt_libvirt_watch_next(struct xvt_libvirt_watch *w, struct xvt_domain *domain)
+{
+	char why[256];
+	virDomainPtr dom;
+	int err;
+
+	while (!w->lost && w->first < w->n) {
+		dom = vir.DomainLookupByUUID(w->conn, w->come[w->first++]);
+		if (!dom)
+			continue; /* it has ended */
+		err = vir.DomainIsActive(dom) == 1 ? describe(dom, domain, why, sizeof(why)) : -EIO;
+		vir.DomainFree(dom);
+		if (err != -EIO)
+			return 1;
+	}
+	if (w->first == w->n)
+		w->first = w->n = 0;
+	return w->lost ? -EPIPE : 0;
+}
+
+void xvt_libvirt_unwatch(struct xvt_libvirt_watch *w)
+{
+	if (!w)
+		return;
+	if (w->lifecycle_id >= 0)
+		vir.ConnectDomainEventDeregisterAny(w->conn, w->lifecycle_id);
+	if (w->device_id >= 0)
+		vir.ConnectDomainEventDeregisterAny(w->conn, w->device_id);
+	if (w->conn) {
+		vir.ConnectUnregisterCloseCallback(w->conn, on_watch_lost);
+		vir.ConnectClose(w->conn);
+	}
+	leave_loop();
+	free(w->come);
+	free(w);
 }

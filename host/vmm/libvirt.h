@@ -56,4 +56,22 @@ int xvt_libvirt_listen(struct xvt_vmm **out, struct xvt_loop *loop, const char *
 		       const uint8_t uuid[16], xvt_vmm_fn fn, void *arg, char *why,
 		       size_t why_size);
 
+/*
+ * Watch libvirt for domains to record. Returns 0 or -errno with the reason in `why`, as
+ * xvt_libvirt_listen().
+ */
+struct xvt_libvirt_watch;
+int xvt_libvirt_watch(struct xvt_libvirt_watch **out, struct xvt_loop *loop, const char *uri,
+		      char *why, size_t why_size);
+/*
+ * Describe the next running domain: at first each one that runs, then each one that has started,
+ * has arrived from another host, or got a device. It may be the same domain again; `region` is
+ * empty if it has none. Asks libvirt, which takes about a millisecond. Returns 1; 0: there is none
+ * now, a completion of the loop tells when to ask again; -EPIPE: the connection is lost, and only
+ * xvt_libvirt_unwatch() may follow.
+ */
+int xvt_libvirt_watch_next(struct xvt_libvirt_watch *w, struct xvt_domain *domain);
+/* Runs the loop: must not be called from a callback of it. NULL: no effect. */
+void xvt_libvirt_unwatch(struct xvt_libvirt_watch *w);
+
 #endif /* XVT_VM_LIBVIRT_H */
