@@ -99,7 +99,7 @@ static const char *module_of(const struct guest *g)
 static const char *problem_of(const struct guest *g)
 {
 	if (!g->domain.region[0])
-		return "no region: it needs a <shmem name='xvtrace-...'> device (docs/guest.md)";
+		return "no region: `xvtrace attach` gives it one";
 	if (g->look.err && g->look.err != -EAGAIN)
 		return g->look.why;
 	if (!g->look.has_writer)

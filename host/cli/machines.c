@@ -302,8 +302,8 @@ static int add_all(struct xvt_session *s, const char *uri)
 		return XVT_EXIT_OK;
 	xvt_error("record",
 		  "no machine of this host can be recorded: no %s/" XVT_REGION_PREFIX
-		  "* is in use, and of libvirt: %s. Give a guest a region (docs/guest.md), or name "
-		  "one by -r NAME=REGION",
+		  "* is in use, and of libvirt: %s. Give a running domain one by `xvtrace attach` "
+		  "(docs/guest.md), or name one by -r NAME=REGION",
 		  xvt_host_region_dir(), why);
 	return XVT_EXIT_FAIL;
 }

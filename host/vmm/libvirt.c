@@ -42,6 +42,8 @@
 	F(ConnectOpenReadOnly)             \
 	F(ConnectRegisterCloseCallback)    \
 	F(ConnectUnregisterCloseCallback)  \
+	F(DomainAttachDeviceFlags)         \
+	F(DomainDetachDeviceFlags)         \
 	F(DomainFree)                      \
 	F(DomainGetName)                   \
 	F(DomainGetState)                  \
@@ -49,6 +51,7 @@
 	F(DomainGetVcpusFlags)             \
 	F(DomainGetXMLDesc)                \
 	F(DomainIsActive)                  \
+	F(DomainIsPersistent)              \
 	F(DomainLookupByName)              \
 	F(DomainLookupByUUID)              \
 	F(DomainLookupByUUIDString)        \
@@ -57,7 +60,11 @@
 	F(GetVersion)                      \
 	F(SetErrorFunc)
 #define XML_FUNCTIONS(F)       \
+	F(BufferContent)       \
+	F(BufferCreate)        \
+	F(BufferFree)          \
 	F(FreeDoc)             \
+	F(NodeDump)            \
 	F(ReadMemory)          \
 	F(XPathEvalExpression) \
 	F(XPathFreeContext)    \
@@ -145,20 +152,24 @@ static const char *last_message(void)
 	return err && err->message ? err->message : "no reason given";
 }
 
+#define OUR_SHMEM "/domain/devices/shmem[starts-with(@name,'" DEVICE_PREFIX "')][1]"
+
+static xmlDocPtr parse_domain(const char *text)
+{
+	return xml.ReadMemory(text, (int)strlen(text), "domain.xml", NULL,
+			      XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
+}
+
 /* Copy the name of the first <shmem> device with our prefix. Returns 0 or -ENODEV. */
 static int shmem_name(const char *text, char *name, size_t size)
 {
-	xmlDocPtr doc = xml.ReadMemory(text, (int)strlen(text), "domain.xml", NULL,
-				       XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
+	xmlDocPtr doc = parse_domain(text);
 	xmlXPathContextPtr context = doc ? xml.XPathNewContext(doc) : NULL;
 	xmlXPathObjectPtr found = NULL;
 	int err = -ENODEV;
 
 	if (context)
-		found = xml.XPathEvalExpression(
-			BAD_CAST "string(/domain/devices/shmem[starts-with(@name,'" DEVICE_PREFIX
-				 "')][1]/@name)",
-			context);
+		found = xml.XPathEvalExpression(BAD_CAST "string(" OUR_SHMEM "/@name)", context);
 	if (found && found->stringval && found->stringval[0] &&
 	    !strchr((const char *)found->stringval, '/')) {
 		snprintf(name, size, "%s", (const char *)found->stringval);
@@ -170,7 +181,34 @@ static int shmem_name(const char *text, char *name, size_t size)
 	return err;
 }
 
-/* Describe a running domain. Returns 0; -ENODEV: no device, and `region` is empty; -EIO. */
+/* Returns the XML of that device, malloc()ed, or NULL: there is none. */
+static char *shmem_xml(const char *text)
+{
+	xmlDocPtr doc = parse_domain(text);
+	xmlXPathContextPtr context = doc ? xml.XPathNewContext(doc) : NULL;
+	xmlXPathObjectPtr found = NULL;
+	xmlBufferPtr buffer = xml.BufferCreate();
+	char *device = NULL;
+
+	if (context)
+		found = xml.XPathEvalExpression(BAD_CAST OUR_SHMEM, context);
+	if (buffer && found && found->nodesetval && found->nodesetval->nodeNr == 1 &&
+	    xml.NodeDump(buffer, doc, found->nodesetval->nodeTab[0], 0, 0) > 0)
+		device = strdup((const char *)xml.BufferContent(buffer));
+	xml.BufferFree(buffer);
+	xml.XPathFreeObject(found);
+	xml.XPathFreeContext(context);
+	xml.FreeDoc(doc);
+	return device;
+}
+
+/* QEMU makes the file of a <shmem> device under the device's name. */
+static void set_region(struct xvt_domain *domain, const char *shmem)
+{
+	snprintf(domain->region, sizeof(domain->region), "%s/%s", xvt_host_region_dir(), shmem);
+}
+
+/* Describe a domain. Returns 0; -ENODEV: no device, and `region` is empty; -EIO. */
 static int describe(virDomainPtr dom, struct xvt_domain *domain, char *why, size_t why_size)
 {
 	const char *name = vir.DomainGetName(dom);
@@ -194,9 +232,8 @@ static int describe(virDomainPtr dom, struct xvt_domain *domain, char *why, size
 		snprintf(why, why_size,
 			 "it has no <shmem name='" DEVICE_PREFIX
 			 "...'> device; add one of model ivshmem-plain");
-	else /* QEMU makes the file of a <shmem> device under the device's name */
-		snprintf(domain->region, sizeof(domain->region), "%s/%s", xvt_host_region_dir(),
-			 shm);
+	else
+		set_region(domain, shm);
 	return err;
 }
 
@@ -222,6 +259,31 @@ static virDomainPtr look_up(virConnectPtr conn, const char *name)
 	return dom ? dom : vir.DomainLookupByUUIDString(conn, name);
 }
 
+/* Connect and look a domain up. Returns 0 and the two, which the caller frees, or -errno. */
+static int open_domain(const char *uri, const char *name, virConnectPtr *conn, virDomainPtr *dom,
+		       char *why, size_t why_size)
+{
+	int err = load(why, why_size);
+
+	if (err)
+		return err;
+	*conn = open_connection(uri, false, why, why_size);
+	if (!*conn)
+		return -ECONNREFUSED;
+	*dom = look_up(*conn, name);
+	if (*dom)
+		return 0;
+	snprintf(why, why_size, "libvirt knows no domain of this name (see virsh list)");
+	vir.ConnectClose(*conn);
+	return -ENOENT;
+}
+
+static void close_domain(virConnectPtr conn, virDomainPtr dom)
+{
+	vir.DomainFree(dom);
+	vir.ConnectClose(conn);
+}
+
 int xvt_libvirt_find(const char *uri, const char *name, struct xvt_domain *domain, char *why,
 		     size_t why_size)
 {
@@ -230,25 +292,16 @@ int xvt_libvirt_find(const char *uri, const char *name, struct xvt_domain *domai
 	int err;
 
 	memset(domain, 0, sizeof(*domain));
-	err = load(why, why_size);
+	err = open_domain(uri, name, &conn, &dom, why, why_size);
 	if (err)
 		return err;
-	conn = open_connection(uri, false, why, why_size);
-	if (!conn)
-		return -ECONNREFUSED;
-	dom = look_up(conn, name);
-	if (!dom) {
-		snprintf(why, why_size, "libvirt knows no domain of this name (see virsh list)");
-		err = -ENOENT;
-	} else if (vir.DomainIsActive(dom) != 1) {
+	if (vir.DomainIsActive(dom) == 1) {
+		err = describe(dom, domain, why, why_size);
+	} else {
 		snprintf(why, why_size, "the domain does not run (virsh start %s)", name);
 		err = -ESRCH;
-	} else {
-		err = describe(dom, domain, why, why_size);
 	}
-	if (dom)
-		vir.DomainFree(dom);
-	vir.ConnectClose(conn);
+	close_domain(conn, dom);
 	return err;
 }
 
@@ -927,4 +980,142 @@ void xvt_libvirt_unwatch(struct xvt_libvirt_watch *w)
 	leave_loop();
 	free(w->come);
 	free(w);
+}
+
+/* ------------------------------------------------------------------ plug and unplug */
+
+/* Write the XML of a new device, with the domain's name escaped. */
+static void new_shmem(const char *name, uint64_t mib, char *text, size_t size)
+{
+	char safe[6 * sizeof(((struct xvt_domain *)0)->name)] = "";
+	size_t used = 0;
+
+	for (; *name && used + 6 < sizeof(safe); name++) {
+		if (strchr("<>&'\"", *name))
+			used += (size_t)sprintf(safe + used, "&#%d;", *name);
+		else
+			safe[used++] = *name;
+	}
+	safe[used] = 0;
+	snprintf(text, size,
+		 "<shmem name='" DEVICE_PREFIX "%s'><model type='ivshmem-plain'/>"
+		 "<size unit='M'>%llu</size></shmem>",
+		 safe, (unsigned long long)mib);
+}
+
+/* Check that the domain can get a region, and fill *domain. Returns 0 or -errno. */
+static int may_attach(virDomainPtr dom, bool config, struct xvt_domain *domain, char *why,
+		      size_t why_size)
+{
+	char shm[sizeof(domain->name) + sizeof(DEVICE_PREFIX)];
+	int err = describe(dom, domain, why, why_size);
+
+	if (!err) {
+		snprintf(why, why_size, "it has a region already: %s", domain->region);
+		return -EEXIST;
+	}
+	if (err != -ENODEV)
+		return err;
+	snprintf(shm, sizeof(shm), DEVICE_PREFIX "%s", domain->name);
+	set_region(domain, shm);
+	if (vir.DomainIsActive(dom) != 1 && !config) {
+		snprintf(why, why_size,
+			 "the domain does not run; start it, or give it the region for its next "
+			 "start by --config");
+		return -ESRCH;
+	}
+	if (config && vir.DomainIsPersistent(dom) != 1) {
+		snprintf(why, why_size,
+			 "the domain is transient: it has no definition to change, "
+			 "so leave out --config");
+		return -EINVAL;
+	}
+	if (access(domain->region, F_OK))
+		return 0;
+	snprintf(why, why_size,
+		 "%s is there already: the region of another machine, or of one that has ended "
+		 "(xvtrace guests, xvtrace salvage); remove it first",
+		 domain->region);
+	return -EEXIST;
+}
+
+static unsigned int live_and(virDomainPtr dom, bool config)
+{
+	return (vir.DomainIsActive(dom) == 1 ? VIR_DOMAIN_AFFECT_LIVE : 0) |
+	       (config ? VIR_DOMAIN_AFFECT_CONFIG : 0);
+}
+
+int xvt_libvirt_attach(const char *uri, const char *name, uint64_t mib, bool config,
+		       struct xvt_domain *domain, char *why, size_t why_size)
+{
+	char device[1024];
+	virConnectPtr conn;
+	virDomainPtr dom;
+	int err;
+
+	memset(domain, 0, sizeof(*domain));
+	err = open_domain(uri, name, &conn, &dom, why, why_size);
+	if (err)
+		return err;
+	err = may_attach(dom, config, domain, why, why_size);
+	if (!err) {
+		new_shmem(domain->name, mib, device, sizeof(device));
+		if (vir.DomainAttachDeviceFlags(dom, device, live_and(dom, config))) {
+			snprintf(why, why_size, "libvirt does not plug it in: %s", last_message());
+			err = -EIO;
+		}
+	}
+	close_domain(conn, dom);
+	return err;
+}
+
+/* Take the device out of the running domain, or of its definition. Returns 1; 0: it has none; or
+ * -EIO. */
+static int unplug(virDomainPtr dom, unsigned int from, char *why, size_t why_size)
+{
+	char *text = vir.DomainGetXMLDesc(
+		dom, from == VIR_DOMAIN_AFFECT_CONFIG ? VIR_DOMAIN_XML_INACTIVE : 0);
+	char *device = text ? shmem_xml(text) : NULL;
+	int err = device != NULL;
+
+	if (device && vir.DomainDetachDeviceFlags(dom, device, from)) {
+		snprintf(why, why_size, "libvirt does not take it out: %s", last_message());
+		err = -EIO;
+	}
+	free(device);
+	free(text);
+	return err;
+}
+
+int xvt_libvirt_detach(const char *uri, const char *name, struct xvt_domain *domain, char *why,
+		       size_t why_size)
+{
+	int err, live = 0, config = 0;
+	virConnectPtr conn;
+	virDomainPtr dom;
+
+	memset(domain, 0, sizeof(*domain));
+	err = open_domain(uri, name, &conn, &dom, why, why_size);
+	if (err)
+		return err;
+	err = describe(dom, domain, why, why_size);
+	if (vir.DomainIsActive(dom) == 1)
+		live = unplug(dom, VIR_DOMAIN_AFFECT_LIVE, why, why_size);
+	if (live >= 0 && vir.DomainIsPersistent(dom) == 1)
+		config = unplug(dom, VIR_DOMAIN_AFFECT_CONFIG, why, why_size);
+	close_domain(conn, dom);
+	if (live < 0 || config < 0)
+		return -EIO;
+	if (live || config || err == -EIO)
+		return err == -EIO ? err : 0;
+	snprintf(why, why_size, "it has no region (no <shmem name='" DEVICE_PREFIX "...'> device)");
+	return -ENODEV;
+}
+
+int xvt_libvirt_has_region(const char *uri, const char *name, char *why, size_t why_size)
+{
+	struct xvt_domain domain;
+	int err = xvt_libvirt_find(uri, name, &domain, why, why_size);
+
+	return !err ? 1 : err == -ENODEV || err == -ESRCH || err == -ENOENT ? 0 : err;
 }

@@ -8,6 +8,7 @@
 #ifndef XVT_VM_LIBVIRT_H
 #define XVT_VM_LIBVIRT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -73,5 +74,27 @@ int xvt_libvirt_watch(struct xvt_libvirt_watch **out, struct xvt_loop *loop, con
 int xvt_libvirt_watch_next(struct xvt_libvirt_watch *w, struct xvt_domain *domain);
 /* Runs the loop: must not be called from a callback of it. NULL: no effect. */
 void xvt_libvirt_unwatch(struct xvt_libvirt_watch *w);
+
+/*
+ * Plug an ivshmem-plain device of `mib` MiB, "xvtrace-NAME", into a domain by name or UUID: into
+ * the running one, with `config` also into its definition, which a domain that does not run needs.
+ * *domain is filled as by xvt_libvirt_find(). The file of the region must not exist, since QEMU
+ * would take it. Returns 0; or, with the reason in `why`, -EEXIST: it has a region, or the file is
+ * there; -EIO: libvirt refuses; or an error of xvt_libvirt_find().
+ */
+int xvt_libvirt_attach(const char *uri, const char *name, uint64_t mib, bool config,
+		       struct xvt_domain *domain, char *why, size_t why_size);
+
+/*
+ * Take the device of the region out of a domain, running and defined. The guest of a running one
+ * has to agree: xvt_libvirt_has_region() tells when it has. Returns 0 or an error as
+ * xvt_libvirt_attach(), -ENODEV: it has none.
+ */
+int xvt_libvirt_detach(const char *uri, const char *name, struct xvt_domain *domain, char *why,
+		       size_t why_size);
+
+/* Returns 1 if the running domain has a device of a region, 0 if not or if it does not run, or an
+ * error as xvt_libvirt_find(). */
+int xvt_libvirt_has_region(const char *uri, const char *name, char *why, size_t why_size);
 
 #endif /* XVT_VM_LIBVIRT_H */

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0
+/* cmd_attach.c - `xvtrace attach`: plug a region into a running machine. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cmd.h"
+#include "cli/find.h"
+#include "cli/plug.h"
+#include "vmm/libvirt.h"
+
+#define MIB	   (1u << 20)
+#define SIZE_USUAL (16u * MIB)
+#define SIZE_MOST  (1ull << 40)
+
+struct attach_options {
+	uint64_t size_bytes;
+	uint64_t timeout_ns;
+	const char *libvirt_uri;
+	bool config;
+};
+
+#define O(field, name, letter, type, metavar, help) \
+	XVT_OPT(struct attach_options, field, name, letter, type, metavar, help)
+
+static const struct xvt_opt options[] = {
+	O(size_bytes, "size", 0, XVT_OPT_SIZE, "SIZE",
+	  "size of the region, a power of two from 1M on (default 16M)"),
+	O(config, "config", 0, XVT_OPT_BOOL, NULL, "also for the next starts of the domain"),
+	O(timeout_ns, "timeout", 0, XVT_OPT_SECONDS, "SEC",
+	  "wait this long for the guest's module (default 30; 0: do not wait)"),
+	O(libvirt_uri, "connect", 'c', XVT_OPT_STRING, "URI", "libvirt to ask (default: its own)"),
+	XVT_OPT_END,
+};
+
+static bool formatted(void *arg)
+{
+	struct xvt_region_look look;
+
+	xvt_region_look(arg, &look);
+	return !look.err;
+}
+
+/* Wait for the guest. Returns an exit status. */
+static int await_guest(const char *name, char *region, uint64_t timeout_ns)
+{
+	struct xvt_region_look look;
+
+	if (!timeout_ns)
+		return XVT_EXIT_OK;
+	if (!xvt_plug_wait(formatted, region, timeout_ns)) {
+		xvt_error(name,
+			  "the region %s is plugged in, but its guest has not formatted it: load "
+			  "the module there (modprobe xvtrace); `dmesg | grep -i -e xvtrace -e "
+			  "'BAR 2'` says what it finds. A q35 machine needs a pcie-root-port with "
+			  "room for it (docs/guest.md). `xvtrace detach %s` undoes this",
+			  region, name);
+		return XVT_EXIT_FAIL;
+	}
+	xvt_region_look(region, &look);
+	printf("%s: %s, %u rings of its %s writer\n", name, region, look.rings,
+	       xvt_region_kind_text(look.kind));
+	return fflush(stdout) ? XVT_EXIT_FAIL : XVT_EXIT_OK;
+}
+
+static int attach(const struct attach_options *opt, const char *name)
+{
+	const uint64_t size = opt->size_bytes;
+	struct xvt_domain domain;
+	char why[512];
+
+	if (size < MIB || size > SIZE_MOST || size & (size - 1)) {
+		xvt_error("--size", "it is a power of two from 1M on, as the PCI device needs it");
+		return XVT_EXIT_USAGE;
+	}
+	if (xvt_libvirt_attach(opt->libvirt_uri, name, size / MIB, opt->config, &domain, why,
+			       sizeof(why))) {
+		xvt_error(name, "%s", why);
+		return XVT_EXIT_FAIL;
+	}
+	if (xvt_libvirt_has_region(opt->libvirt_uri, name, why, sizeof(why)) != 1) {
+		printf("%s: defined; the domain has %s from its next start on\n", name,
+		       domain.region);
+		return fflush(stdout) ? XVT_EXIT_FAIL : XVT_EXIT_OK;
+	}
+	return await_guest(name, domain.region, opt->timeout_ns);
+}
+
+static int cmd_attach(const struct xvt_command *cmd, int argc, char **argv)
+{
+	struct attach_options opt = { .size_bytes = SIZE_USUAL, .timeout_ns = 30000000000ull };
+	int first = xvt_opt_parse(cmd, argc, argv, &opt, NULL);
+
+	if (first < 0)
+		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+	if (argc - first != 1) {
+		xvt_error("attach", "name one domain: xvtrace attach DOMAIN");
+		return XVT_EXIT_USAGE;
+	}
+	return attach(&opt, argv[first]);
+}
+
+const struct xvt_command xvt_cmd_attach = {
+	.name = "attach",
+	.args = "DOMAIN",
+	.brief = "plug a region into a running domain",
+	.opts = options,
+	.run = cmd_attach,
+};

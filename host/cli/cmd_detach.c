@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0
+/* cmd_detach.c - `xvtrace detach`: take a region out of a machine, and remove it. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cmd.h"
+#include "cli/find.h"
+#include "cli/plug.h"
+#include "vmm/libvirt.h"
+
+struct detach_options {
+	uint64_t timeout_ns;
+	const char *libvirt_uri;
+};
+
+static const struct xvt_opt options[] = {
+	XVT_OPT(struct detach_options, timeout_ns, "timeout", 0, XVT_OPT_SECONDS, "SEC",
+		"wait this long for the guest to give the device back (default 30)"),
+	XVT_OPT(struct detach_options, libvirt_uri, "connect", 'c', XVT_OPT_STRING, "URI",
+		"libvirt to ask (default: its own)"),
+	XVT_OPT_END,
+};
+
+struct waiting {
+	const char *libvirt_uri;
+	const char *name;
+	int has; /* of xvt_libvirt_has_region() */
+	char why[512];
+};
+
+static bool is_out(void *arg)
+{
+	struct waiting *w = arg;
+
+	w->has = xvt_libvirt_has_region(w->libvirt_uri, w->name, w->why, sizeof(w->why));
+	return w->has <= 0;
+}
+
+static int detach(const struct detach_options *opt, const char *name)
+{
+	struct waiting w = { .libvirt_uri = opt->libvirt_uri, .name = name };
+	struct xvt_domain domain;
+
+	if (xvt_libvirt_detach(opt->libvirt_uri, name, &domain, w.why, sizeof(w.why))) {
+		xvt_error(name, "%s", w.why);
+		return XVT_EXIT_FAIL;
+	}
+	if (!xvt_plug_wait(is_out, &w, opt->timeout_ns)) {
+		xvt_error(name, "its guest has not given the device back; unload the module there "
+				"(rmmod xvtrace) and try again, or shut the domain down");
+		return XVT_EXIT_FAIL;
+	}
+	if (w.has < 0) {
+		xvt_error(name, "%s", w.why);
+		return XVT_EXIT_FAIL;
+	}
+	/* QEMU leaves the file. A recorder that has it open reads what is left in it. */
+	if (domain.region[0] && unlink(domain.region) && errno != ENOENT) {
+		xvt_error(domain.region, "the device is out, but its file cannot be removed: %s",
+			  strerror(errno));
+		return XVT_EXIT_FAIL;
+	}
+	return XVT_EXIT_OK;
+}
+
+static int cmd_detach(const struct xvt_command *cmd, int argc, char **argv)
+{
+	struct detach_options opt = { .timeout_ns = 30000000000ull };
+	int first = xvt_opt_parse(cmd, argc, argv, &opt, NULL);
+
+	if (first < 0)
+		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+	if (argc - first != 1) {
+		xvt_error("detach", "name one domain: xvtrace detach DOMAIN");
+		return XVT_EXIT_USAGE;
+	}
+	return detach(&opt, argv[first]);
+}
+
+const struct xvt_command xvt_cmd_detach = {
+	.name = "detach",
+	.args = "DOMAIN",
+	.brief = "take the region out of a domain, and remove it",
+	.opts = options,
+	.run = cmd_detach,
+};

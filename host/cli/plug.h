@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* plug.h - what attach and detach share. */
+#ifndef XVT_PLUG_H
+#define XVT_PLUG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Wait until `done` returns true, for at most timeout_ns. Returns whether it did. */
+bool xvt_plug_wait(bool (*done)(void *arg), void *arg, uint64_t timeout_ns);
+
+#endif /* XVT_PLUG_H */

@@ -1,0 +1,89 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck disable=SC2317
+# Regions that are plugged into running domains of libvirt, and taken out: attach, detach, and a
+# recorder that follows the domains meanwhile.
+set -u
+. "$(dirname "$0")/lib.sh"
+lv_trap
+reason=$(lv_start 2>&1)
+if [ $? -eq 77 ]; then
+	echo "skip - attach and detach: ${reason#*skipped: }"
+	exit 77
+fi
+lv_start || exit 1
+
+# xvt ARG...: with one line of output or of error, which is shown
+xvt() {
+	"$xvtrace" "$@" >"$work/out" 2>"$work/err"
+	rc=$?
+	cat "$work/out" "$work/err"
+}
+says() { test $rc -eq "$1" && test "$(cat "$work/out" "$work/err" | wc -l)" -eq 1 && grep -qE -- "$2" "$work/out" "$work/err"; }
+device_of() { lv_virsh dumpxml "$@" | grep -o "<shmem name='xvtrace-[^']*'"; }
+
+need "a domain starts" eval 'lv_create g1 --vcpus 2 --overlay "$(overlay plugged.sh)"'
+d1=$(lv_domain g1) region=/dev/shm/xvtrace-$(lv_domain g1)
+need "its guest runs" vm_wait_log g1 "^XVT-SAY ready" 200
+
+# --- out and in
+xvt attach "$d1"
+check "attach: a domain that has a region" says 1 "it has a region already: $region"
+xvt detach "$d1"
+check "detach: the guest gives the device back" test $rc -eq 0 -a ! -s "$work/err"
+check "detach: the device is out of the XML" eval '! device_of "$d1"'
+check "detach: the file is removed" test ! -e "$region"
+xvt detach "$d1"
+check "detach: a domain without a region" says 1 "it has no region"
+
+trace=$work/trace.xvt
+record_start "$trace" --follow -d "$d1" --join-timeout 0
+check "attach: the guest's module takes it" eval 'xvt attach "$d1" --size 8M --timeout 100; says 0 "^$d1: $region, 2 rings of its linux writer"'
+check "attach: the file has the size, and the owner of QEMU" eval 'test "$(stat -c %s "$region")" -eq $((8 << 20)) && test "$(stat -c %u "$region")" -eq "$(stat -c %u "/proc/$(vm_pid g1)")"'
+check "guests: the domain, its region and its recorder" vm_poll 100 eval '"$xvtrace" guests --json | jq -e --arg d "$d1" --argjson r "$recorder" ".machines[] | select(.name == \$d) | .domain and .module == \"linux\" and .rings == 2 and .recorder == \$r" >/dev/null'
+# drained: events of the guest have arrived
+drained() {
+	[ "$("$xvtrace" region show --json "$region" 2>/dev/null | jq '[.rings[].cons] | max')" -gt 0 ] 2>/dev/null
+}
+check "record --follow: the machine that came is drained" vm_poll 100 drained
+check "record --follow: it is known as a domain" vm_poll 100 grep -qsaE "runs, at" "$trace"
+xvt detach "$d1" --timeout 100
+check "detach: also from under a recorder" test $rc -eq 0 -a ! -e "$region"
+left() { "$xvtrace" status --json 2>/dev/null | jq -e '[.. | objects | select(.region? and .phase == "gone")] | length == 1' >/dev/null; }
+check "record --follow: it has left" vm_poll 100 left
+check "the recorder ends cleanly" record_stop
+cat "$trace.err"
+check "the machine and its events are in the trace" stat_says "$trace" "[.vms[] | [.name, (.rings | map(.events) | add) > 0]] == [[\"$d1\", true]]"
+check "the sums add up" adds_up "$trace"
+check "verify passes" "$xvtrace" verify "$trace"
+
+# --- each misuse is one line
+xvt attach no-such-domain
+check "attach: an unknown domain" says 1 "no domain of this name"
+xvt attach "$d1" --size 3M
+check "attach: a size that no PCI device has" says 2 "power of two"
+xvt attach "$d1" --config
+check "attach --config: a transient domain" says 1 "transient.*leave out --config"
+xvt attach "$d1" -c "qemu+unix:///system?socket=$work/none"
+check "attach: no libvirt" says 1 "cannot connect to libvirt"
+xvt attach
+check "attach: no domain named" says 2 "name one domain"
+truncate -s 1M "$region"
+xvt attach "$d1"
+check "attach: a file of that name is there" says 1 "$region is there already"
+check "attach: the file stays, and no device is left" eval 'test -e "$region" && ! device_of "$d1"'
+rm -f "$region"
+lv_virsh dumpxml "$d1" | sed '/<uuid>/d' >"$work/off.xml"
+sed -i "s/<name>.*/<name>$d1-off<\/name>/" "$work/off.xml"
+lv_virsh define "$work/off.xml" >/dev/null
+xvt attach "$d1-off"
+check "attach: a domain that does not run" says 1 "does not run; start it, or .*--config"
+xvt attach "$d1-off" --config
+check "attach --config: for the next start" says 0 "defined; the domain has /dev/shm/xvtrace-$d1-off from its next start"
+check "attach --config: it is in the definition" device_of "$d1-off"
+xvt detach "$d1-off"
+check "detach: it is out of the definition" eval 'test $rc -eq 0 && ! device_of "$d1-off"'
+lv_virsh undefine "$d1-off" >/dev/null
+lv_destroy g1
+check "nothing is left in /dev/shm" eval '! ls "$region"*'
+finish
