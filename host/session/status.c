@@ -205,9 +205,12 @@ static void add_vm(struct xvt_json *j, const struct xvt_session *s, struct xvt_v
 
 	xvt_uuid_text(v->uuid, uuid);
 	xvt_json_add_text(j, "name", v->name);
-	xvt_json_add_text(j, "kind", "guest");
+	xvt_json_add_text(j, "kind", v->own ? "host" : "guest");
 	xvt_json_add_text(j, "uuid", uuid);
-	xvt_json_add_text(j, "region", v->path);
+	if (v->own)
+		xvt_json_add_null(j, "region");
+	else
+		xvt_json_add_text(j, "region", v->path);
 	xvt_json_add_text(j, "phase", phases[v->phase]);
 	if (v->phase == XVT_VM_GONE)
 		xvt_json_add_text(j, "why", v->why);

@@ -90,6 +90,25 @@ check "a thread is called after its machine" \
 		[.[] | select(.vm == "host" and ([.pid] | inside($tids))) | .comm] |
 		length > 0 and all(startswith("g:xvt-"))' "$work/t.jsonl"
 
+# A machine whose program comes later: a search that goes on in steps finds it.
+"$xvtrace" region create "$work/late" --size 256K --rings 2 || exit 1
+"$xvtrace" record -q -o "$work/a.xvt" -r late="$work/late" -H sched:sched_switch --join-timeout 0 \
+	--control "$work/control" 2>"$work/err" &
+recorder=$!
+pids+=($recorder)
+poll test -S "$work/control"
+"$xvtrace" status --json --control "$work/control" >"$work/status"
+check "status: the host is a machine of its own kind, without a region" \
+	jq -e '[.. | objects | select(.name? == "host")] | length == 1 and all(.kind == "host" and .region == null)' "$work/status"
+"$BUILD/xvt-emit" "$work/late" --count 100000000 --rate 1000 >/dev/null &
+late=$!
+pids+=($late)
+check "a program that comes later is found" poll grep -qa 'late:xvt-' "$work/a.xvt"
+kill -INT $recorder
+wait $recorder
+check "and the recorder ends cleanly" [ $? -eq 0 ]
+kill $late
+
 # Functions in the host's events have names: a thread that sleeps starts a timer.
 "$xvtrace" record -q -o "$work/f.xvt" -r g="$work/g" -H timer:hrtimer_start --duration 1 2>"$work/err"
 if grep -q '^0*[1-9a-f].* hrtimer_wakeup$' /proc/kallsyms; then
