@@ -22,8 +22,9 @@
 
 #define BUFFER_KIB     1024u /* of each CPU: 10,000 to 20,000 events */
 #define NAMES_MAX      65536u
-#define SCAN_MOST_SECS 64u /* between two searches for VMMs */
-#define NAME_SECS      4u  /* between two looks at the name of a thread */
+#define SCAN_MOST_SECS 64u	/* between two searches for VMMs */
+#define SEARCH_NS      1000000u /* in one pass */
+#define NAME_SECS      4u	/* between two looks at the name of a thread */
 #define NAME_LEN       (XVT_NAME_LEN + XVT_TASK_NAME_LEN + 16)
 #define HASH_BEGIN     0xcbf29ce484222325ull
 
@@ -56,8 +57,9 @@ struct xvt_session_kernel {
 	struct process *processes;
 	size_t nr_processes, process_room;
 	uint32_t second;
-	uint32_t next_scan, scan_gap; /* seconds */
-	char *pids;		      /* to be added to the instance's threads */
+	uint32_t next_scan, scan_gap;	   /* seconds */
+	struct xvt_process_search *search; /* NULL: none is under way */
+	char *pids;			   /* to be added to the instance's threads */
 	size_t pids_len, pids_room;
 	bool pids_refused;
 };
@@ -323,18 +325,19 @@ static bool has_process(const struct xvt_session_kernel *k, const struct xvt_vm 
 	return vm->own || vm->phase == XVT_VM_GONE;
 }
 
-/* Search the VMMs of machines that have none: reads /proc of all processes. The searches come less
- * often, the longer they are in vain. */
-static void find_processes(struct xvt_session_kernel *k)
+/* Begin a search for the VMMs of machines that have none, among all processes. The searches come
+ * less often, the longer they are in vain. */
+static void begin_search(struct xvt_session_kernel *k)
 {
 	const struct xvt_session *s = k->session;
+	const struct xvt_process_finder finder = { take_process, take_vhost, k };
 	struct xvt_mapped_file *files;
 	bool all = true;
 	size_t i;
 
 	for (i = 0; i < s->nr_vms; i++)
 		all &= has_process(k, s->vms[i]);
-	if (all || k->second < k->next_scan)
+	if (all || k->search || k->second < k->next_scan)
 		return;
 	k->scan_gap = k->scan_gap ? k->scan_gap * 2 : 1;
 	k->scan_gap = k->scan_gap < SCAN_MOST_SECS ? k->scan_gap : SCAN_MOST_SECS;
@@ -346,9 +349,22 @@ static void find_processes(struct xvt_session_kernel *k)
 							     s->vms[i]->file.ino };
 	}
 	if (files)
-		xvt_processes_mapping(files, s->nr_vms, take_process, k);
+		xvt_process_search_begin(&k->search, &finder, files, s->nr_vms);
+	k->session->kernel_searches = k->search != NULL;
 	free(files);
-	xvt_process_vhosts(take_vhost, k);
+}
+
+/* Returns true if the search has ended now. */
+static bool go_on_searching(struct xvt_session_kernel *k, uint64_t most_ns)
+{
+	const bool over = k->search && xvt_process_search_step(k->search, most_ns);
+
+	if (over) {
+		xvt_process_search_end(k->search);
+		k->search = NULL;
+	}
+	k->session->kernel_searches = k->search != NULL;
+	return over;
 }
 
 /* Drop processes that have ended, and remember of which tasks the numbers are free again. */
@@ -413,7 +429,28 @@ void xvt_session_kernel_second(struct xvt_session *s)
 	if (!k)
 		return;
 	k->second++;
-	find_processes(k);
+	begin_search(k);
+	take_threads(k);
+	tell_pids(k);
+	take_names(k);
+}
+
+void xvt_session_kernel_pass(struct xvt_session *s)
+{
+	struct xvt_session_kernel *k = s->kernel;
+
+	if (!k || !go_on_searching(k, SEARCH_NS))
+		return;
+	take_threads(k);
+	tell_pids(k);
+}
+
+/* Nothing is recorded yet that a long search could hold up. */
+static void begin(struct xvt_session_kernel *k)
+{
+	k->second++;
+	begin_search(k);
+	go_on_searching(k, UINT64_MAX);
 	take_threads(k);
 	tell_pids(k);
 	take_names(k);
@@ -544,7 +581,7 @@ int xvt_session_host_add(struct xvt_session *s, const struct xvt_host_options *o
 	if (err)
 		xvt_session_kernel_free(s);
 	else
-		xvt_session_kernel_second(s);
+		begin(k);
 	return err;
 }
 
@@ -556,6 +593,8 @@ void xvt_session_kernel_free(struct xvt_session *s)
 	if (!k)
 		return;
 	xvt_tracing_close(k->tracing);
+	xvt_process_search_end(k->search);
+	s->kernel_searches = false;
 	free(k->cpus);
 	free(k->tasks);
 	free(k->processes);

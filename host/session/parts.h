@@ -387,6 +387,7 @@ struct xvt_session {
 	struct xvt_session_kvm *kvm;	     /* private to kvm.c; NULL: no KVM events read */
 	struct xvt_session_host *host;	     /* private to host.c; NULL: the host is not recorded */
 	struct xvt_session_kernel *kernel;   /* private to host_kernel.c, likewise */
+	bool kernel_searches;		     /* host_kernel.c: a search for VMMs is under way */
 	struct xvt_session_symbols *symbols; /* private to host_symbols.c; NULL: none is wanted */
 };
 
@@ -643,6 +644,8 @@ struct xvt_vm *xvt_session_host_vm(const struct xvt_session *s);
 
 /* Once a second: threads of the machines' VMMs that are new, and names. */
 void xvt_session_kernel_second(struct xvt_session *s);
+/* In each pass: go on for a millisecond with a search for VMMs. */
+void xvt_session_kernel_pass(struct xvt_session *s);
 /* The VMM of a machine says which thread runs a vCPU. */
 void xvt_session_kernel_vcpu(struct xvt_session *s, const struct xvt_vm *vm, uint32_t vcpu,
 			     int32_t tid);

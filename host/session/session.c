@@ -398,6 +398,7 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 	begin_pass(s, now);
 	busy = xvt_session_clocks(s, now);
 	xvt_session_kvm_look(s, now);
+	xvt_session_kernel_pass(s);
 	if (is_snapshot(s) && !s->snapshot_ns && !xvt_session_snapshot_make(s, now)) {
 		*sleep_ns = busy ? busy_ns(s) : PASS_MIN_NS;
 		return xvt_trace_error(s->trace);

@@ -236,7 +236,7 @@ static bool all_proven(const struct xvt_session *s)
 static bool may_sleep(struct xvt_session *s, uint64_t now)
 {
 	return quiet(s, now) && s->joined && !s->ending && !s->off_clock && !is_snapshot(s) &&
-	       !s->opt.run_spans && all_proven(s);
+	       !s->opt.run_spans && !s->kernel_searches && all_proven(s);
 }
 
 /* Number of rings with an unanswered clock request. */

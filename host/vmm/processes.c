@@ -13,7 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 #include <unistd.h>
+
+#define LINES_AT_ONCE 64u /* of /proc/PID/maps: 20 us or so */
 
 /* The next entry of a folder that is a number; 0: none. */
 static int32_t next_number(DIR *dir)
@@ -30,53 +33,102 @@ static int32_t next_number(DIR *dir)
 	return 0;
 }
 
-/* Note in found[] which of the files the process maps. */
-static void look_at_maps(int32_t pid, const struct xvt_mapped_file *files, size_t count,
-			 bool *found)
-{
-	unsigned int major, minor;
-	char path[64], *line = NULL;
-	size_t room = 0, i;
-	uint64_t ino;
-	FILE *f;
+struct xvt_process_search {
+	struct xvt_process_finder finder;
+	DIR *dir;
+	bool vhosts; /* the second walk */
+	int32_t pid; /* of `maps` */
+	FILE *maps;  /* a file that is not read to its end; or NULL */
+	char *line;
+	size_t room;
+	size_t count;
+	struct xvt_mapped_file *files;
+	bool *found; /* the process maps the file */
+};
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return;
-	while (getline(&line, &room, f) > 0) {
-		if (sscanf(line, "%*s %*s %*s %x:%x %" SCNu64, &major, &minor, &ino) != 3 || !ino)
-			continue;
-		for (i = 0; i < count; i++)
-			found[i] |= files[i].ino == ino && files[i].dev == makedev(major, minor);
+int xvt_process_search_begin(struct xvt_process_search **search,
+			     const struct xvt_process_finder *finder,
+			     const struct xvt_mapped_file *files, size_t count)
+{
+	struct xvt_process_search *p = calloc(1, sizeof(*p));
+	int err = -ENOMEM;
+
+	if (!p)
+		return err;
+	p->finder = *finder;
+	p->count = count;
+	p->files = calloc(count + 1, sizeof(*files));
+	p->found = calloc(count + 1, sizeof(*p->found));
+	if (p->files && p->found) {
+		if (count)
+			memcpy(p->files, files, count * sizeof(*files));
+		p->dir = opendir("/proc");
+		err = p->dir ? 0 : -errno;
 	}
-	free(line);
-	fclose(f);
+	if (err)
+		xvt_process_search_end(p);
+	else
+		*search = p;
+	return err;
 }
 
-int xvt_processes_mapping(const struct xvt_mapped_file *files, size_t count,
-			  void (*fn)(void *arg, int32_t pid, size_t file), void *arg)
+void xvt_process_search_end(struct xvt_process_search *p)
 {
-	bool *found = calloc(count ? count : 1, sizeof(*found));
-	DIR *dir = found ? opendir("/proc") : NULL;
-	int err = dir ? 0 : -errno;
-	int32_t pid;
+	if (!p)
+		return;
+	if (p->dir)
+		closedir(p->dir);
+	if (p->maps)
+		fclose(p->maps);
+	free(p->line);
+	free(p->files);
+	free(p->found);
+	free(p);
+}
+
+static void open_maps(struct xvt_process_search *p, int32_t pid)
+{
+	char path[64];
+
+	if (pid == getpid())
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	p->maps = fopen(path, "re");
+	p->pid = pid;
+	memset(p->found, 0, p->count * sizeof(*p->found));
+}
+
+static void close_maps(struct xvt_process_search *p)
+{
 	size_t i;
 
-	while (dir && (pid = next_number(dir))) {
-		if (pid == getpid())
-			continue;
-		memset(found, 0, count * sizeof(*found));
-		look_at_maps(pid, files, count, found);
-		for (i = 0; i < count; i++) {
-			if (found[i])
-				fn(arg, pid, i);
-		}
+	fclose(p->maps);
+	p->maps = NULL;
+	for (i = 0; i < p->count; i++) {
+		if (p->found[i])
+			p->finder.mapping(p->finder.arg, p->pid, i);
 	}
-	if (dir)
-		closedir(dir);
-	free(found);
-	return err;
+}
+
+/* Read some lines of the open file, and close it at its end. */
+static void read_maps(struct xvt_process_search *p)
+{
+	unsigned int major, minor, lines;
+	uint64_t ino;
+	size_t i;
+
+	for (lines = 0; lines < LINES_AT_ONCE; lines++) {
+		if (getline(&p->line, &p->room, p->maps) <= 0) {
+			close_maps(p);
+			return;
+		}
+		if (sscanf(p->line, "%*s %*s %*s %x:%x %" SCNu64, &major, &minor, &ino) != 3 ||
+		    !ino)
+			continue;
+		for (i = 0; i < p->count; i++)
+			p->found[i] |=
+				p->files[i].ino == ino && p->files[i].dev == makedev(major, minor);
+	}
 }
 
 /* Read a name of at most XVT_TASK_NAME_LEN - 1 bytes, without its newline. */
@@ -117,21 +169,47 @@ int xvt_process_threads(int32_t pid, void (*fn)(void *arg, int32_t tid), void *a
 	return 0;
 }
 
-int xvt_process_vhosts(void (*fn)(void *arg, int32_t tid, const char *name, int32_t pid), void *arg)
+static void look_at_name(const struct xvt_process_search *p, int32_t tid)
 {
 	char path[64], name[XVT_TASK_NAME_LEN], rest;
-	DIR *dir = opendir("/proc");
-	int32_t tid, pid;
+	int32_t pid;
 
-	if (!dir)
-		return -errno;
-	while ((tid = next_number(dir))) {
-		snprintf(path, sizeof(path), "/proc/%d/comm", tid);
-		if (read_name(path, name) && sscanf(name, "vhost-%d%c", &pid, &rest) == 1)
-			fn(arg, tid, name, pid);
-	}
-	closedir(dir);
-	return 0;
+	snprintf(path, sizeof(path), "/proc/%d/comm", tid);
+	if (read_name(path, name) && sscanf(name, "vhost-%d%c", &pid, &rest) == 1)
+		p->finder.vhost(p->finder.arg, tid, name, pid);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+bool xvt_process_search_step(struct xvt_process_search *p, uint64_t most_ns)
+{
+	const uint64_t begin = now_ns();
+	int32_t pid;
+
+	do {
+		if (p->maps) {
+			read_maps(p);
+			continue;
+		}
+		pid = next_number(p->dir);
+		if (!pid && p->vhosts)
+			return true;
+		if (!pid) {
+			p->vhosts = true;
+			rewinddir(p->dir);
+		} else if (p->vhosts) {
+			look_at_name(p, pid);
+		} else {
+			open_maps(p, pid);
+		}
+	} while (now_ns() - begin < most_ns);
+	return false;
 }
 
 int xvt_file_has_writer(const char *path)

@@ -31,6 +31,7 @@ Suite *clock_sound_suite(void);
 Suite *page_suite(void);
 /* vmm */
 Suite *doorbell_suite(void);
+Suite *processes_suite(void);
 Suite *ftrace_page_suite(void);
 Suite *vm_libvirt_suite(void);
 Suite *vmm_qmp_suite(void);
