@@ -44,7 +44,14 @@ drained() {
 }
 need "a third domain starts" eval 'lv_create g3 --vcpus 2 --overlay "$(overlay load.sh)"'
 d3=$(lv_domain g3)
-record_start "$trace" -d "$d3"
+# The threads of the host that run its vCPUs have its name, too. There is no QMP socket of ours: /proc knows them.
+host=()
+if [ -w /sys/kernel/tracing/instances ] && grep -q x86-tsc /sys/kernel/tracing/trace_clock; then
+	host=(--host sched)
+else
+	echo "skip - threads of a domain's vCPUs: the kernel cannot be traced here"
+fi
+record_start "$trace" -d "$d3" "${host[@]}"
 need "it records" eval 'vm_poll 200 told "runs, at" && vm_poll 200 drained'
 before=$(now)
 check "it is suspended" lv_virsh suspend "$d3"
@@ -59,7 +66,12 @@ lv_destroy g3
 check "and of its end" vm_poll 60 told "its VMM has ended: destroyed"
 check "the recorder ends cleanly" record_stop
 cat "$trace.err"
-paused=$("$xvtrace" stat --json "$trace" | jq .vms[0].paused_ns)
+if [ ${#host[@]} -gt 0 ]; then
+	"$xvtrace" report "$trace" --vm host -e sched_switch >"$work/host.txt"
+	# One thread may emulate all vCPUs.
+	check "the threads of its vCPUs are called after it" grep -qE "$d3:vcpu(s|0)-" "$work/host.txt"
+fi
+paused=$("$xvtrace" stat --json "$trace" | jq --arg d "$d3" '.vms[] | select(.name == $d).paused_ns')
 echo "paused_ns $paused, from $((resume - told_ns)) to $((after - before))"
 check "paused_ns lies between the shortest and the longest that the pause can have been" \
 	test "$paused" -ge $((resume - told_ns)) -a "$paused" -le $((after - before))
