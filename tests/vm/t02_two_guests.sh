@@ -44,6 +44,8 @@ awk '
 		exit !(all >= 1000 && good == all)
 	}' "$work/markers.txt"
 check "at least 1000 exchanges, each in causal order both ways" test $? -eq 0
+"$xvtrace" report --no-task "$trace" -e 'hrtimer_*' | grep -o ' function=[^ ]*' | sort | uniq -c >"$work/functions.txt"
+check "functions in the guests' events have names, without a command for it" eval 'grep -q " function=tick_sched_timer$" "$work/functions.txt" && ! grep " function=0x" "$work/functions.txt"'
 
 # Shift one machine's clock by more than the median one-way time, everything else kept right.
 median=$(grep -oE 'median [0-9.]+ (ns|us|ms|s)' "$work/verify.txt" |
