@@ -218,7 +218,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 
 const struct xvt_command xvt_cmd_export = {
 	.name = "export",
-	.args = "--format FORMAT FILE.xvt OUT",
+	.args = "--format FORMAT FILE.xvt|DIR OUT",
 	.brief = "write a trace in a format that other programs read",
 	.opts = export_opts,
 	.more_help = list_formats,

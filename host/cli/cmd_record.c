@@ -10,6 +10,7 @@
 #include "cli/host_events.h"
 #include "cli/recording.h"
 #include "base/json.h"
+#include "trace/set_name.h"
 #include "vmm/libvirt.h"
 #include "vmm/qmp.h"
 #include "xvt_abi.h"
@@ -47,6 +48,9 @@ struct record_options {
 	uint64_t duration_ns;
 	uint64_t memory_bytes;
 	uint64_t max_bytes;
+	uint64_t rotate_bytes;
+	uint64_t rotate_ns;
+	struct xvt_file_keep keep;
 	uint64_t compress;
 	bool run_spans;
 	const char *control;
@@ -57,8 +61,9 @@ struct record_options {
 	XVT_OPT(struct record_options, field, name, letter, type, metavar, help)
 
 static const struct xvt_opt options[] = {
-	O(output, "output", 'o', XVT_OPT_STRING, "FILE.xvt",
-	  "the trace to write (default xvtrace.xvt; an older one moves to xvtrace.xvt.old)"),
+	O(output, "output", 'o', XVT_OPT_STRING, "FILE.xvt|DIR/",
+	  "the trace to write (default xvtrace.xvt; an older one moves to xvtrace.xvt.old); into a "
+	  "folder: numbered files, DIR/00000001.xvt and so on"),
 	O(machines.regions, "region", 'r', XVT_OPT_LIST, "[NAME=]REGION[,rings=N]",
 	  XVT_REGION_HELP " (default: all of this host)"),
 	O(machines.domains, "domain", 'd', XVT_OPT_LIST, "DOMAIN", XVT_DOMAIN_HELP),
@@ -99,6 +104,15 @@ static const struct xvt_opt options[] = {
 	  "most memory for events that wait, half of it split between the machines (default 256M)"),
 	O(max_bytes, "max-size", 0, XVT_OPT_SIZE, "SIZE",
 	  "end when the trace has this size; each machine may have an equal part of it"),
+	O(rotate_bytes, "rotate-size", 0, XVT_OPT_SIZE, "SIZE",
+	  "with -o DIR/: go on in a next file when this one has about this size"),
+	O(rotate_ns, "rotate-time", 0, XVT_OPT_SECONDS, "SEC", "the same after this long"),
+	O(keep.bytes, "keep-size", 0, XVT_OPT_SIZE, "SIZE",
+	  "remove the oldest files of DIR/ so that all have at most this size"),
+	O(keep.ns, "keep-time", 0, XVT_OPT_SECONDS, "SEC",
+	  "remove files of DIR/ that were written longer ago"),
+	O(keep.free_bytes, "keep-free", 0, XVT_OPT_SIZE, "SIZE",
+	  "remove the oldest files of DIR/ so that this much of the disk stays free"),
 	O(compress, "compress", 'z', XVT_OPT_U64, "LEVEL",
 	  "compress the trace by zstd: 1 (quick) to 19 (small)"),
 	O(run_spans, "run-spans", 0, XVT_OPT_BOOL, NULL,
@@ -325,6 +339,8 @@ static struct xvt_json *whole_status(const struct recorder *r)
 	xvt_json_add_u64(doc, "pid", (uint64_t)getpid());
 	xvt_json_add_text(doc, "cwd", getcwd(cwd, sizeof(cwd)) ? cwd : "");
 	xvt_json_add_text(doc, "output", r->opt.output);
+	xvt_json_add_text(doc, "file", xvt_file_set_path(r->rec.sink));
+	xvt_json_add_u64(doc, "files_removed", xvt_file_set_removed(r->rec.sink));
 	xvt_session_status(r->rec.session, doc);
 	return doc;
 }
@@ -399,11 +415,11 @@ static int listen_to_clients(struct recorder *r)
  */
 static void push(struct xvt_recording *rec, uint64_t now, uint64_t sleep_ns, uint64_t *pushed)
 {
-	if ((now - *pushed < PUSH_NS && sleep_ns <= PUSH_NS) || xvt_file_sink_would_wait(rec->sink))
+	if ((now - *pushed < PUSH_NS && sleep_ns <= PUSH_NS) || xvt_file_set_would_wait(rec->sink))
 		return;
 	*pushed = now;
 	xvt_session_flush(rec->session);
-	xvt_file_sink_push(rec->sink);
+	xvt_file_set_push(rec->sink);
 }
 
 /* Returns true if no machine is left, each of which was reported, or the trace has its size. */
@@ -430,7 +446,7 @@ static int run(struct recorder *r)
 	int err = 0;
 
 	/* From here on FILE is this recording, also for a reader that opens it at once. */
-	xvt_file_sink_push(rec->sink);
+	xvt_file_set_push(rec->sink);
 	while (err >= 0 && !rec->stop) {
 		if (r->follow)
 			xvt_follow_pass(r->follow, xvt_session_now_ns(rec->session));
@@ -515,6 +531,17 @@ static int event_request(const struct xvt_opt_list *events, char *text, size_t s
 	return 0;
 }
 
+static bool keeps(const struct xvt_file_keep *keep)
+{
+	return keep->bytes || keep->ns || keep->free_bytes;
+}
+
+/* The present file is never removed, so it must be a part of what is kept. */
+static bool is_unbounded(const struct record_options *opt)
+{
+	return opt->keep.bytes && (!opt->rotate_bytes || opt->rotate_bytes > opt->keep.bytes / 2);
+}
+
 /* Check what the table of options cannot. Returns an exit status, after an error message. */
 static int check_options(const struct record_options *opt, struct xvt_session_options *so)
 {
@@ -533,6 +560,14 @@ static int check_options(const struct record_options *opt, struct xvt_session_op
 			  XVT_COMPRESS_LEVEL_MAX);
 	else if (opt->max_bytes && opt->max_bytes < XVT_MAX_BYTES_LEAST)
 		xvt_error("--max-size", "it is at least %uM", XVT_MAX_BYTES_LEAST >> 20);
+	else if (opt->rotate_bytes && opt->rotate_bytes < XVT_MAX_BYTES_LEAST)
+		xvt_error("--rotate-size", "it is at least %uM", XVT_MAX_BYTES_LEAST >> 20);
+	else if (is_unbounded(opt))
+		xvt_error("--keep-size", "it needs --rotate-size, of at most half of it");
+	else if ((opt->rotate_bytes || opt->rotate_ns || keeps(&opt->keep)) &&
+		 !xvt_set_is_folder(opt->output))
+		xvt_error("record", "one file cannot be rotated; give a folder, like -o %s.d/",
+			  opt->output);
 	else if (xvt_host_events_ok(&opt->host) &&
 		 sockets_ok(opt, &opt->qmp, "--qmp", "a QMP socket", false) &&
 		 sockets_ok(opt, &opt->doorbells, "--doorbell", "a doorbell", true))
@@ -558,6 +593,8 @@ static int record(struct recorder *r, char **child_argv)
 		.stall_timeout_ns = opt->stall_timeout_ns,
 		.memory_bytes = opt->memory_bytes,
 		.max_bytes = opt->max_bytes,
+		.rotate_bytes = opt->rotate_bytes,
+		.rotate_ns = opt->rotate_ns,
 		.clock_page_dir = opt->clock_page,
 		.run_spans = opt->run_spans,
 		.follow = opt->machines.follow,
@@ -621,12 +658,14 @@ static int cmd_record(const struct xvt_command *cmd, int argc, char **argv)
 					.quiet = r.opt.quiet,
 					.patient = true };
 	r.opt.output = r.rec.output;
+	r.rec.keep = r.opt.keep;
+	r.rec.keep.next_bytes = r.opt.rotate_bytes;
 	return record(&r, rest < argc ? argv + rest : NULL);
 }
 
 const struct xvt_command xvt_cmd_record = {
 	.name = "record",
-	.args = "[-o FILE.xvt] [-r [NAME=]REGION]... [-d DOMAIN]... [-- CMD ARG...]",
+	.args = "[-o FILE.xvt|DIR/] [-r [NAME=]REGION]... [-d DOMAIN]... [-- CMD ARG...]",
 	.brief = "drain, merge and write what guests record, while they run",
 	.opts = options,
 	.run = cmd_record,

@@ -122,7 +122,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 
 const struct xvt_command xvt_cmd_report = {
 	.name = "report",
-	.args = "FILE.xvt",
+	.args = "FILE.xvt|DIR",
 	.brief = "show the events of a trace, one a line: TIME VM:CPU FLAGS TASK EVENT: fields",
 	.opts = report_opts,
 	.run = run,

@@ -361,7 +361,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 
 const struct xvt_command xvt_cmd_stat = {
 	.name = "stat",
-	.args = "FILE.xvt",
+	.args = "FILE.xvt|DIR",
 	.brief = "count what a trace holds, for each machine and ring",
 	.opts = stat_opts,
 	.run = run,

@@ -4,10 +4,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/cmd.h"
 #include "cli/select.h"
+#include "trace/set.h"
+#include "trace/set_name.h"
 #include "view/verify.h"
+#include "view/verify_set.h"
 
 static void say_result(const struct xvt_trace *t, const struct xvt_verify_result *r,
 		       const char *path)
@@ -102,13 +106,107 @@ static int verify(struct xvt_trace *t, const char *path, const struct verify_opt
 	return err ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 }
 
+/* The files of a set, as far as they were checked. */
+struct set {
+	struct xvt_set_end end; /* of the newest one */
+	uint32_t number;	/* and its number */
+	uint64_t files;
+	uint64_t borders;
+	uint64_t violations;
+};
+
+/* Checks one file; of a set, also its border to the file before. Returns an exit status. */
+static int verify_file(const char *path, const struct verify_opts *opts, struct set *set)
+{
+	struct xvt_trace *t;
+	uint64_t violations;
+	char why[256];
+	bool checked;
+	int status;
+
+	if (xvt_trace_open(&t, path, why, sizeof(why))) {
+		xvt_error(path, "%s", why);
+		return XVT_EXIT_FAIL;
+	}
+	status = verify(t, path, opts);
+	if (set) {
+		violations = xvt_verify_border(&set->end, t, &checked, print_line, NULL);
+		set->violations += violations;
+		set->borders += checked && !violations;
+		set->files++;
+		if (xvt_set_end_take(&set->end, t)) {
+			xvt_error(path, "cannot be compared with the next file");
+			status = XVT_EXIT_FAIL;
+		}
+		if (violations)
+			printf("%s: the border to the file before is wrong\n", path);
+	}
+	xvt_trace_close(t);
+	return status;
+}
+
+/* A recorder that is killed when it begins a file leaves it without a byte. */
+static bool is_empty(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode) && !st.st_size;
+}
+
+/* Checks file `number` of the folder. Returns an exit status. */
+static int verify_number(const char *folder, uint32_t number, const struct verify_opts *opts,
+			 struct set *set)
+{
+	char path[4096];
+
+	if (set->number && number - 1 != set->number) {
+		printf("violation: before " XVT_SET_NAME " %u files are missing\n", number,
+		       number - set->number - 1);
+		set->violations++;
+	}
+	set->number = number;
+	if (!xvt_set_path(folder, number, path, sizeof(path))) {
+		xvt_error(folder, "the path is too long");
+		return XVT_EXIT_FAIL;
+	}
+	if (is_empty(path)) {
+		printf("%s: empty; its recorder was killed when it began it, or begins it now\n",
+		       path);
+		return XVT_EXIT_OK;
+	}
+	return verify_file(path, opts, set);
+}
+
+static int verify_set(const char *folder, const struct verify_opts *opts)
+{
+	struct set set = { 0 };
+	struct xvt_set_list list;
+	int status = XVT_EXIT_OK, err = xvt_set_list(folder, &list);
+
+	if (err) {
+		xvt_error(folder, "%s",
+			  err == -ENOENT ? "has no files of a trace, like 00000001.xvt"
+					 : strerror(-err));
+		return XVT_EXIT_FAIL;
+	}
+	for (size_t i = 0; i < list.count; i++) {
+		if (verify_number(folder, list.numbers[i], opts, &set) != XVT_EXIT_OK)
+			status = XVT_EXIT_FAIL;
+	}
+	if (set.violations)
+		status = XVT_EXIT_FAIL;
+	printf("%s: %s: %" PRIu64 " files, %" PRIu64
+	       " borders between two of them with no event missing or twice\n",
+	       folder, status == XVT_EXIT_OK ? "ok" : "not ok", set.files, set.borders);
+	xvt_set_end_fini(&set.end);
+	xvt_set_list_free(&list);
+	return status;
+}
+
 static int run(const struct xvt_command *cmd, int argc, char **argv)
 {
 	struct verify_opts opts = { 0 };
 	int at = xvt_opt_parse(cmd, argc, argv, &opts, NULL);
-	struct xvt_trace *t;
-	char why[256];
-	int status;
 
 	if (at < 0)
 		return at == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
@@ -116,18 +214,13 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		xvt_error("verify", "give one trace; 'xvtrace verify --help' shows how");
 		return XVT_EXIT_USAGE;
 	}
-	if (xvt_trace_open(&t, argv[at], why, sizeof(why))) {
-		xvt_error(argv[at], "%s", why);
-		return XVT_EXIT_FAIL;
-	}
-	status = verify(t, argv[at], &opts);
-	xvt_trace_close(t);
-	return status;
+	return xvt_set_is_folder(argv[at]) ? verify_set(argv[at], &opts)
+					   : verify_file(argv[at], &opts, NULL);
 }
 
 const struct xvt_command xvt_cmd_verify = {
 	.name = "verify",
-	.args = "FILE.xvt",
+	.args = "FILE.xvt|DIR",
 	.brief = "check a trace: checksums, order, counts, clocks, cause before effect",
 	.opts = verify_opts,
 	.run = run,

@@ -55,6 +55,10 @@ static void on_signal(struct xvt_op *op, int res)
 
 	(void)res;
 	while (read(rec->signal_fd, &si, sizeof(si)) == sizeof(si)) {
+		if (si.ssi_signo == SIGUSR2) {
+			xvt_session_rotate(rec->session);
+			continue;
+		}
 		if (si.ssi_signo != SIGCHLD) {
 			rec->stop = true;
 			continue;
@@ -78,6 +82,8 @@ int xvt_recording_watch_signals(struct xvt_recording *rec)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGCHLD);
+	if (xvt_file_set_at(rec->sink)) /* else it ends the recorder, as any program */
+		sigaddset(&set, SIGUSR2);
 	if (sigprocmask(SIG_BLOCK, &set, NULL))
 		return -errno;
 	signal(SIGPIPE, SIG_IGN);
@@ -99,15 +105,16 @@ static int open_output(struct xvt_recording *rec)
 		return err;
 	}
 	rec->kept = rec->keep_old ? xvt_keep_old(rec->output) : 0;
-	err = rec->kept < 0 ? rec->kept : xvt_file_sink_new(&rec->sink, rec->loop, rec->output);
+	err = rec->kept < 0 ? rec->kept : xvt_file_set_new(&rec->sink, rec->loop, rec->output);
 	if (err) {
-		xvt_error(rec->output, "cannot write it: %s", xvt_file_sink_why(err));
+		xvt_error(rec->output, "cannot write it: %s", xvt_file_set_why(err));
 		xvt_keep_old_undo(rec->output, rec->kept);
 		xvt_loop_free(rec->loop);
 		return err;
 	}
 	if (rec->patient)
-		xvt_file_sink_patient(rec->sink);
+		xvt_file_set_patient(rec->sink);
+	xvt_file_set_keep(rec->sink, &rec->keep);
 	return 0;
 }
 
@@ -125,7 +132,9 @@ int xvt_recording_begin(struct xvt_recording *rec, struct xvt_session_options *s
 	}
 	so->note = on_note;
 	so->note_arg = rec;
-	err = xvt_session_new(&rec->session, rec->loop, xvt_file_sink_base(rec->sink), so);
+	so->set_number = xvt_file_set_at(rec->sink);
+	so->folder = so->set_number ? rec->output : NULL;
+	err = xvt_session_new(&rec->session, rec->loop, xvt_file_set_base(rec->sink), so);
 	if (err == -ENOTSUP && so->compress)
 		xvt_error("--compress", "this xvtrace was built without zstd; install libzstd-dev "
 					"and build it again");
@@ -138,8 +147,8 @@ int xvt_recording_begin(struct xvt_recording *rec, struct xvt_session_options *s
 	status = machines ? xvt_machines_add(rec->session, machines) : XVT_EXIT_OK;
 	return status == XVT_EXIT_OK ? status : xvt_recording_end(rec, status, 0);
 close:
-	xvt_file_sink_discard(rec->sink);
-	xvt_file_sink_close(rec->sink);
+	xvt_file_set_discard(rec->sink);
+	xvt_file_set_close(rec->sink);
 	xvt_keep_old_undo(rec->output, rec->kept);
 	xvt_loop_free(rec->loop);
 	return XVT_EXIT_FAIL;
@@ -150,14 +159,14 @@ int xvt_recording_end(struct xvt_recording *rec, int status, int err)
 	int end_err;
 
 	if (status != XVT_EXIT_OK) {
-		xvt_file_sink_discard(rec->sink);
+		xvt_file_set_discard(rec->sink);
 		xvt_session_call_off(rec->session);
 	}
 	end_err = xvt_session_end(rec->session);
 	err = err ? err : end_err;
 	xvt_control_close(rec->control);
 	xvt_session_free(rec->session);
-	end_err = xvt_file_sink_close(rec->sink);
+	end_err = xvt_file_set_close(rec->sink);
 	err = err ? err : end_err;
 	xvt_loop_free(rec->loop);
 	if (status != XVT_EXIT_OK) {

@@ -9,7 +9,7 @@
 #include "cli/keep_old.h"
 #include "cli/machines.h"
 #include "session/control.h"
-#include "trace/file_sink.h"
+#include "trace/file_set.h"
 
 struct xvt_recording {
 	/* Set by the command. */
@@ -19,8 +19,10 @@ struct xvt_recording {
 	bool patient;  /* wait while the disk is full, see xvt_file_sink_patient() */
 	bool keep_old; /* move an older file at `output` to OUTPUT.old */
 
+	struct xvt_file_keep keep; /* of the files of a folder */
+
 	struct xvt_loop *loop;
-	struct xvt_file_sink *sink;
+	struct xvt_file_set *sink;
 	int kept; /* of xvt_keep_old() */
 	struct xvt_session *session;
 	struct xvt_control *control; /* set by the command; NULL: none; closed by the end */
@@ -46,8 +48,8 @@ int xvt_recording_options(const char *command, const char *output,
 int xvt_recording_begin(struct xvt_recording *rec, struct xvt_session_options *so,
 			const struct xvt_machine_options *machines);
 
-/* Read SIGINT, SIGTERM, SIGHUP and SIGCHLD through the loop, and ignore SIGPIPE and SIGXFSZ, which
- * write() reports as errors. Returns 0 or -errno. */
+/* Read SIGINT, SIGTERM, SIGHUP, SIGCHLD and, with a folder, SIGUSR2 through the loop, and ignore
+ * SIGPIPE and SIGXFSZ, which write() reports as errors. Returns 0 or -errno. */
 int xvt_recording_watch_signals(struct xvt_recording *rec);
 
 /* End the progress line. */

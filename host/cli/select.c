@@ -423,8 +423,9 @@ bool xvt_say_damage(struct xvtrace *trace, bool quiet)
 		if (!quiet)
 			xvt_error(info->path,
 				  "damaged in %zu place%s, the first at byte %" PRIu64
-				  " (%s); the rest was read%s; 'xvtrace verify' lists them",
-				  places, places == 1 ? "" : "s", first.offset, first.why,
+				  "%s%s (%s); the rest was read%s; 'xvtrace verify' lists them",
+				  places, places == 1 ? "" : "s", first.offset,
+				  first.file ? " of " : "", first.file ? first.file : "", first.why,
 				  info->ended ? "" : "; not cleanly ended either");
 		return true;
 	}

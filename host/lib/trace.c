@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "lib/parts.h"
+#include "trace/set.h"
 
 static int copy_machines(struct xvtrace *trace)
 {
@@ -65,10 +66,7 @@ int xvtrace_open(struct xvtrace **out, const char *path, unsigned int flags,
 	if (!trace)
 		return -ENOMEM;
 	trace->part = flags & XVTRACE_PART;
-	if (trace->part)
-		err = xvt_trace_open_indexed(&trace->t, path, why, sizeof(unused.text));
-	else
-		err = xvt_trace_open(&trace->t, path, why, sizeof(unused.text));
+	err = xvt_set_open(&trace->t, path, trace->part, why, sizeof(unused.text));
 	if (!err)
 		err = copy_machines(trace);
 	if (!err)
@@ -147,6 +145,7 @@ int xvtrace_damage(const struct xvtrace *trace, size_t number, struct xvtrace_da
 	damage->offset = t->damage[number].offset;
 	damage->len = t->damage[number].len;
 	damage->why = t->damage[number].why;
+	damage->file = t->damage[number].file;
 	return 0;
 }
 

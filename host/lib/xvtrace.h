@@ -103,6 +103,7 @@ struct xvtrace_damage {
 	uint64_t offset; /* in the file, bytes */
 	uint64_t len;
 	const char *why;
+	const char *file; /* name of the file in the folder; NULL: the trace is one file */
 };
 
 /* Number of places that were found damaged so far: more may follow while events are read. */

@@ -3,6 +3,8 @@
 #include "merge/put.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 int xvt_run_put(struct xvt_run *run, struct xvt_trace_writer *w)
 {
@@ -10,6 +12,31 @@ int xvt_run_put(struct xvt_run *run, struct xvt_trace_writer *w)
 
 	run->located = true;
 	return xvt_trace_piece(w, &head, run->bytes, &run->place.chunk, &run->place.at);
+}
+
+bool xvt_run_keep(struct xvt_run *run)
+{
+	if (run->dropped || run->id == XVT_ID_LOST)
+		return true;
+	run->copy = malloc(run->len);
+	if (!run->copy)
+		return false;
+	xvt_pool_count(run->ring->pool, run->len, true);
+	memcpy(run->copy, run->bytes, run->len);
+	return true;
+}
+
+bool xvt_run_is_kept(const struct xvt_run *run)
+{
+	return !run->located || run->dropped || run->id == XVT_ID_LOST || run->copy;
+}
+
+int xvt_run_put_again(struct xvt_run *run, struct xvt_trace_writer *w)
+{
+	if (!run->located || run->dropped || run->id == XVT_ID_LOST)
+		return 0;
+	run->bytes = run->copy;
+	return xvt_run_put(run, w);
 }
 
 void xvt_run_drop(struct xvt_run *run)

@@ -17,6 +17,16 @@ static inline uint64_t xvt_run_cost(const struct xvt_run *run)
  * -errno. */
 int xvt_run_put(struct xvt_run *run, struct xvt_trace_writer *w);
 
+/*
+ * For a trace that goes on in a next file: copies the bytes of a run, before they are put. Counted
+ * against the machine's memory. Returns false without memory. xvt_run_is_kept(): whether
+ * the run can go on in a next file. xvt_run_put_again() writes the copy there, for the records that
+ * have not gone out.
+ */
+bool xvt_run_keep(struct xvt_run *run);
+bool xvt_run_is_kept(const struct xvt_run *run);
+int xvt_run_put_again(struct xvt_run *run, struct xvt_trace_writer *w);
+
 /* Marks the run as dropped: its records get no place in the trace. */
 void xvt_run_drop(struct xvt_run *run);
 

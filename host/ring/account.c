@@ -127,6 +127,115 @@ void xvt_ring_account(struct xvt_ring *r, bool final)
 	s->overwritten_doubt = overwritten_doubt(r);
 }
 
+/* ------------------------------------------------------------------ the files of a set */
+
+static uint64_t less(uint64_t sum, uint64_t before)
+{
+	return sum > before ? sum - before : 0;
+}
+
+static uint64_t known_of(const struct xvt_ring_stats *s)
+{
+	uint64_t known = s->events + s->discarded + s->dropped + s->overwritten;
+	unsigned int i;
+
+	for (i = 0; i < XVT_LOST_CAUSES; i++)
+		known += s->lost[i];
+	return known;
+}
+
+/* Takes the counters of the files before from those that are sums. */
+static void take_before(struct xvt_ring_stats *s, const struct xvt_ring_stats *before)
+{
+	unsigned int i;
+
+	s->attempted = less(s->attempted, before->attempted);
+	s->events = less(s->events, before->events);
+	s->discarded = less(s->discarded, before->discarded);
+	for (i = 0; i < XVT_LOST_CAUSES; i++)
+		s->lost[i] = less(s->lost[i], before->lost[i]);
+	s->overwritten = less(s->overwritten, before->overwritten);
+	s->late = less(s->late, before->late);
+	s->backlog = less(s->backlog, before->backlog);
+	s->unconfirmed = less(s->unconfirmed, before->unconfirmed);
+	s->recovered = less(s->recovered, before->recovered);
+	s->clock_violations = less(s->clock_violations, before->clock_violations);
+	s->bad_bytes = less(s->bad_bytes, before->bad_bytes);
+	s->paused_ns = less(s->paused_ns, before->paused_ns);
+	s->samples = less(s->samples, before->samples);
+	s->dropped = less(s->dropped, before->dropped);
+}
+
+/* LOST records of this file may hold so many more than `overwritten`. */
+static uint64_t file_doubt(const struct xvt_ring *r, const struct xvt_ring_stats *file)
+{
+	const uint64_t reported =
+		less(r->account.overwritten_reported, r->account.files_before.overwritten);
+	uint64_t most = r->account.unaccounted_before ? 0 : r->account.unaccounted_most;
+
+	most = most < file->overwritten ? most : file->overwritten;
+	return most + less(reported, file->overwritten);
+}
+
+void xvt_ring_file_stats(const struct xvt_ring *r, struct xvt_ring_stats *file)
+{
+	uint64_t known;
+
+	*file = r->account.stats;
+	take_before(file, &r->account.files_before);
+	file->overwritten_doubt = file_doubt(r, file);
+	/* A header had told of more losses than the counters do now. */
+	known = known_of(file);
+	if (file->attempted < known)
+		file->attempted = known;
+	file->in_flight = file->attempted - known;
+}
+
+/* What the region says is lowered first: a recorder that dies here has the losses counted by two
+ * files rather than by none. */
+static void lower_lost(struct xvt_ring *r, bool attached)
+{
+	struct xvt_ring_sums *a = &r->account.due;
+	unsigned int i;
+
+	for (i = 0; i < XVT_LOST_CAUSES; i++) {
+		const uint64_t reported = r->account.base_lost[i] + r->account.lost_reported[i];
+
+		if (reported >= a->lost[i])
+			continue;
+		a->lost[i] = reported;
+		if (attached)
+			xvt_store(&r->host->acc_lost[i], reported);
+	}
+}
+
+void xvt_ring_end_file(struct xvt_ring *r, bool attached, struct xvt_ring_stats *file)
+{
+	struct xvt_ring_stats sums;
+
+	xvt_ring_account(r, false);
+	lower_lost(r, attached);
+	sums = r->account.stats;
+	memcpy(sums.lost, r->account.lost_reported, sizeof(sums.lost));
+	sums.overwritten = r->account.overwritten_reported;
+	sums.attempted = known_of(&sums);
+	*file = sums;
+	take_before(file, &r->account.files_before);
+	file->in_flight = file->nest = 0;
+	file->overwritten_doubt = file_doubt(r, file);
+	r->account.files_before = sums;
+	r->account.unaccounted_before = r->account.unaccounted_reported;
+	r->account.stats.first_ns = r->account.stats.last_ns = 0;
+}
+
+uint64_t xvt_ring_events_before(const struct xvt_ring *r)
+{
+	const struct xvt_ring_stats *f = &r->account.files_before;
+
+	return r->account.base_delivered + r->account.base_overwritten + f->events + f->dropped +
+	       f->overwritten;
+}
+
 void xvt_ring_stage_account(struct xvt_ring *r, bool counters)
 {
 	struct xvt_ring_sums *a = &r->account.due;

@@ -263,6 +263,8 @@ struct xvt_ring_account {
 	uint64_t overwritten_reported; /* by all LOST records in the trace */
 	uint64_t laps_reported;	       /* of them, overwritten while this recorder was attached */
 	uint64_t lost_reported[XVT_LOST_CAUSES]; /* dropped by the guest, reported likewise */
+	struct xvt_ring_stats files_before;	 /* sums of the files of the set before this one */
+	uint64_t unaccounted_before;		 /* unaccounted_reported at their end */
 };
 
 /* The part of a ring that a snapshot takes: from a sub-buffer to the moment of the snapshot.
@@ -522,6 +524,17 @@ void xvt_ring_reported(struct xvt_ring *r, const struct xvt_lost *lost);
 
 /* Updates r->account.stats with the guest's counters of the newest look. */
 void xvt_ring_account(struct xvt_ring *r, bool final);
+/*
+ * Gives the counters of the present file of a set: r->account.stats less what the files before
+ * have. At the end of a file that is not the last one, xvt_ring_end_file() gives them: events that
+ * wait, and losses that no LOST record has reported, belong to the next file. The region says no
+ * more of the losses from there on than the files do; attached: it can be written.
+ */
+void xvt_ring_file_stats(const struct xvt_ring *r, struct xvt_ring_stats *file);
+void xvt_ring_end_file(struct xvt_ring *r, bool attached, struct xvt_ring_stats *file);
+/* Number of events that earlier recorders and earlier files of this one have, see struct
+ * xvt_ring_info. */
+uint64_t xvt_ring_events_before(const struct xvt_ring *r);
 /*
  * Sums for the next recorder, in two steps, so that the region never claims what is in no file even
  * if this recorder is killed: `stage` notes what the trace holds now, `commit` writes it into the

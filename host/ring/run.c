@@ -116,6 +116,10 @@ static void drop_run(struct xvt_ring *r)
 		r->runs.last = NULL;
 	if (r->runs.gathered == run)
 		r->runs.gathered = run->next;
+	if (run->copy) {
+		xvt_pool_uncount(r->pool, run->len);
+		free(run->copy);
+	}
 	put_run(r->pool, run);
 }
 
@@ -195,6 +199,7 @@ struct xvt_run *xvt_ring_refill(struct xvt_ring *r)
 	run->ring_flags = r->id | r->head.flags;
 	run->id = (uint16_t)r->decode.rec.id;
 	run->dropped = run->located = false;
+	run->copy = NULL;
 	run->guest = r->decode.rec.ts;
 	run->pos = r->decode.rec.pos;
 	run->len = 0;

@@ -31,6 +31,7 @@ struct xvt_run {
 	uint64_t pos;		    /* position of the first record in the ring */
 	struct xvt_raw_place place; /* position of the first record in the trace */
 	const uint8_t *bytes;	    /* the records' bytes, until the run is located */
+	uint8_t *copy;		    /* of `bytes`, for a next file, or NULL: see xvt_run_keep() */
 	uint32_t len;		    /* length of `bytes` */
 	struct xvt_clock_segment line;
 	struct xvt_lost lost; /* payload of a LOST record, which is a run of its own */

@@ -56,8 +56,7 @@ void xvt_ring_announce(struct xvt_session *s, struct xvt_ring *r)
 		.subbuf_size = r->region->g.subbuf_size,
 		.subbuf_count = r->region->g.subbuf_count,
 		.start_ns = r->start_ns,
-		.before = is_snapshot(s) ? 0
-					 : r->account.base_delivered + r->account.base_overwritten,
+		.before = is_snapshot(s) ? 0 : xvt_ring_events_before(r),
 		.clock_hz = r->clock.map.hz,
 	};
 
@@ -71,6 +70,14 @@ void xvt_ring_announce(struct xvt_session *s, struct xvt_ring *r)
 	}
 	r->session.next_info = info;
 	r->session.info_waits = s->infos_wait = true;
+}
+
+void xvt_ring_announce_again(struct xvt_session *s, struct xvt_ring *r)
+{
+	struct xvt_ring_info info = r->session.reported_info;
+
+	info.before = xvt_ring_events_before(r);
+	put_ring(s, r, &info);
 }
 
 void xvt_ring_place_by(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_node *node)

@@ -81,6 +81,15 @@ void xvt_session_checkpoint(struct xvt_session *s, bool counters)
 		xvt_session_stage_checkpoint(s, counters);
 }
 
+static void put_ring_stats(struct xvt_session *s, const struct xvt_ring *r)
+{
+	struct xvt_ring_stats file = r->account.stats;
+
+	if (s->rotate.number > s->opt.set_number)
+		xvt_ring_file_stats(r, &file);
+	xvt_trace_put(s->trace, XVT_CHUNK_STATS, &file, sizeof(file), NULL, 0);
+}
+
 void xvt_session_put_stats(struct xvt_session *s, bool second_over, bool final)
 {
 	const bool write = final || !xvt_session_disk_full(s);
@@ -107,8 +116,7 @@ void xvt_session_put_stats(struct xvt_session *s, bool second_over, bool final)
 				    sizeof(r->account.stats)))
 			continue;
 		if (write)
-			xvt_trace_put(s->trace, XVT_CHUNK_STATS, &r->account.stats,
-				      sizeof(r->account.stats), NULL, 0);
+			put_ring_stats(s, r);
 		xvt_session_status_count(s, r, second_over);
 		r->session.reported_stats = r->account.stats;
 	}

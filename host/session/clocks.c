@@ -68,7 +68,7 @@ static void leave_hint(struct xvt_session *s, struct xvt_ring *r, const struct x
 
 /* Write the gathered samples and nodes into the trace. A node follows its samples and precedes the
  * events that it places. */
-static void put_measured(struct xvt_session *s)
+void xvt_session_put_measured(struct xvt_session *s)
 {
 	struct xvt_measured *m = &s->measured;
 
@@ -86,7 +86,7 @@ static void keep_measured(struct xvt_session *s, const struct xvt_clock_measure 
 	struct xvt_measured *m = &s->measured;
 
 	if (m->nr_nodes == XVT_MEASURED_MAX)
-		put_measured(s);
+		xvt_session_put_measured(s);
 	memcpy(m->samples + m->nr_samples, from->samples, from->nr_samples * sizeof(m->samples[0]));
 	m->nr_samples += from->nr_samples;
 	m->nodes[m->nr_nodes++] = from->node;
@@ -96,7 +96,7 @@ void xvt_session_put_inferred_node(struct xvt_session *s, struct xvt_ring *r)
 {
 	if (!r->clock.inferred_new || r->measure.inferred_put)
 		return;
-	put_measured(s);
+	xvt_session_put_measured(s);
 	xvt_trace_put(s->trace, XVT_CHUNK_NODE, &r->clock.inferred, sizeof(r->clock.inferred), NULL,
 		      0);
 	r->measure.inferred_put = true;
@@ -395,7 +395,7 @@ static void service_clock(struct xvt_session *s, struct xvt_ring *r, bool may_as
 void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
 	service_clock(s, r, true, now);
-	put_measured(s);
+	xvt_session_put_measured(s);
 }
 
 /* ------------------------------------------------------------------ scheduling */
@@ -597,7 +597,7 @@ bool xvt_session_clocks(struct xvt_session *s, uint64_t now)
 		more = start_due(s, now, until);
 		s->next_scan_clock = now + ticks(s, SCAN_RING_NS * s->nr_rings);
 	}
-	put_measured(s);
+	xvt_session_put_measured(s);
 	s->clocks_took += since(xvt_clock_read(), begin);
 	return s->nr_asked || more;
 }

@@ -37,6 +37,8 @@ static int locate(void *arg, struct xvt_run *run)
 		xvt_run_drop(run);
 		return 0;
 	}
+	if (s->rotate.pending)
+		xvt_run_keep(run);
 	return xvt_run_put(run, s->trace);
 }
 

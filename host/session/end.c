@@ -95,6 +95,7 @@ void xvt_session_free(struct xvt_session *s)
 	xvt_arena_fini(&s->arena);
 	xvt_session_kernel_free(s);
 	xvt_session_host_free(s);
+	xvt_session_carry_free(s);
 	xvt_trace_writer_free(s->trace);
 	free(s->rings);
 	free(s->clock_due);

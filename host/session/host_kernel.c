@@ -72,7 +72,7 @@ static void put_meta(struct xvt_session *s, uint32_t type, uint32_t id, const vo
 	const struct xvt_vm *vm = xvt_session_host_vm(s);
 	const struct xvt_meta_info info = { vm->id, type, id, vm->region.hdr.generation };
 
-	xvt_trace_put(s->trace, XVT_CHUNK_META, &info, sizeof(info), text, len);
+	xvt_session_put_meta(s, &info, text, len);
 }
 
 /* Whether the print fmt of a format shows addresses as the names of functions. */
@@ -456,9 +456,10 @@ static void begin(struct xvt_session_kernel *k)
 	take_names(k);
 }
 
-void xvt_session_kernel_end(struct xvt_session *s)
+void xvt_session_kernel_names(struct xvt_session *s)
 {
 	struct xvt_session_kernel *k = s->kernel;
+	struct xvt_meta_info info = { .type = XVT_META_KSYMS };
 	size_t size;
 	char *text;
 
@@ -467,9 +468,20 @@ void xvt_session_kernel_end(struct xvt_session *s)
 	take_threads(k);
 	take_names(k);
 	text = xvt_session_symbols_text(s, &size);
-	if (text)
-		put_meta(s, XVT_META_KSYMS, 0, text, size);
+	info.vm = xvt_session_host_vm(s)->id;
+	info.generation = xvt_session_host_vm(s)->region.hdr.generation;
+	if (text) /* each file has its own */
+		xvt_trace_put(s->trace, XVT_CHUNK_META, &info, sizeof(info), text, size);
 	free(text);
+}
+
+void xvt_session_kernel_end(struct xvt_session *s)
+{
+	struct xvt_session_kernel *k = s->kernel;
+
+	if (!k || !is_recording(s))
+		return;
+	xvt_session_kernel_names(s);
 	if (!k->all_threads && !k->any_thread)
 		xvt_session_note(
 			s, 1, xvt_session_host_vm(s), UINT32_MAX,

@@ -119,7 +119,7 @@ static bool take(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_meta
 		if (limited)
 			xvt_session_not_written(s, vm, bytes);
 	} else {
-		xvt_trace_put(s->trace, XVT_CHUNK_META, &info, sizeof(info), copy, tlv->len);
+		xvt_session_put_meta(s, &info, copy, tlv->len);
 		vm->meta_written += tlv->len + CHUNK_BYTES;
 	}
 	free(copy);

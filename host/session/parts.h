@@ -237,6 +237,8 @@ struct xvt_vm {
 	uint64_t stop_ns;    /* the same by the VMM's timestamp; 0: no usable timestamp */
 	uint64_t paused_ns;  /* sum of finished pauses */
 
+	bool left_out; /* rotate.c: it is gone, and later files are without it */
+
 	bool rate_measured;	     /* clocks.c */
 	struct xvt_vm_clocks clocks; /* pace.c and clocks.c; space.c resets the paces */
 	struct xvt_exact_use exact[XVT_EXACT_SOURCES];
@@ -265,6 +267,24 @@ struct xvt_session_second {
 	uint64_t ns;	    /* its length */
 	uint64_t waited_ns; /* time waited for the disk since the start */
 	bool disk_told;	    /* the note about a slow disk is written */
+};
+
+/* Files of a set, see rotate.c. */
+struct xvt_session_rotate {
+	bool pending;		/* the border is due: runs that are put are kept (emit.c) */
+	bool wanted;		/* xvt_session_rotate() was called */
+	uint32_t number;	/* of the file in its set */
+	uint64_t begin_clock;	/* when the file began */
+	uint64_t begin_bytes;	/* size of the part before its events */
+	uint64_t failed_second; /* when a next file could not be made; 0: it could */
+};
+
+/* Metadata for the next files, see carry.c. */
+struct xvt_session_carry {
+	bool open;
+	int fd;
+	uint64_t used;
+	bool told; /* the note that some is missing is written */
 };
 
 struct xvt_session {
@@ -381,6 +401,10 @@ struct xvt_session {
 	uint64_t part_bytes; /* each machine's share of max_bytes */
 	uint64_t space_used; /* of all machines */
 
+	/* session.c: what FILE says */
+	struct xvt_file_info file_info;
+	struct xvt_session_rotate rotate;    /* rotate.c */
+	struct xvt_session_carry carry;	     /* carry.c */
 	struct xvt_session_second second;    /* status.c */
 	struct xvt_session_wake wake;	     /* sleep.c */
 	struct xvt_note_limit notes;	     /* notes.c, of all machines */
@@ -462,6 +486,23 @@ int64_t xvt_session_merge(struct xvt_session *s, struct xvt_ring *const *rings, 
 
 /* Decides for each machine whether the next merge leaves the order of its events to the readers. */
 void xvt_session_loosen(struct xvt_session *s);
+
+/* --- rotate.c --- */
+
+void xvt_session_init_rotation(struct xvt_session *s, const struct xvt_file_info *info);
+/* Write the watermark. */
+void xvt_session_put_round(struct xvt_session *s);
+/* At the end of a pass: go on in the next file if that is due. Returns 0 or -errno of the trace. */
+int xvt_session_look_at_rotation(struct xvt_session *s, uint64_t now);
+
+/* --- carry.c --- */
+
+/* Write a META chunk, and keep it for the next files. */
+void xvt_session_put_meta(struct xvt_session *s, const struct xvt_meta_info *info,
+			  const void *bytes, size_t len);
+/* Write all of it again. */
+void xvt_session_put_carried(struct xvt_session *s);
+void xvt_session_carry_free(struct xvt_session *s);
 
 /* --- checkpoint.c --- */
 
@@ -545,6 +586,8 @@ void xvt_session_status_count(const struct xvt_session *s, struct xvt_ring *r, b
  * is written at most once a second. */
 void xvt_vm_announce(struct xvt_session *s, const struct xvt_vm *vm);
 void xvt_ring_announce(struct xvt_session *s, struct xvt_ring *r);
+/* Write the RING chunk as it was, into a next file. Reads no word of a region. */
+void xvt_ring_announce_again(struct xvt_session *s, struct xvt_ring *r);
 /* Place all records of the ring by this node, its only one. */
 void xvt_ring_place_by(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_node *node);
 /* Write the RING chunks that were delayed to one a second and are due; with final, all of them.
@@ -649,8 +692,9 @@ void xvt_session_kernel_pass(struct xvt_session *s);
 /* The VMM of a machine says which thread runs a vCPU. */
 void xvt_session_kernel_vcpu(struct xvt_session *s, const struct xvt_vm *vm, uint32_t vcpu,
 			     int32_t tid);
-/* The last names go into the trace. */
+/* The last names go into the trace; at its end, or at that of a file of a set. */
 void xvt_session_kernel_end(struct xvt_session *s);
+void xvt_session_kernel_names(struct xvt_session *s);
 /* Remove the kernel's instance. */
 void xvt_session_kernel_free(struct xvt_session *s);
 
@@ -858,6 +902,7 @@ void xvt_session_ring_clock(struct xvt_session *s, struct xvt_ring *r, uint64_t 
  * runs before the first event that the node places, because the trace may end at any byte.
  * witness() runs at the latest at the end of a pass.
  */
+void xvt_session_put_measured(struct xvt_session *s);
 void xvt_session_put_inferred_node(struct xvt_session *s, struct xvt_ring *r);
 void xvt_session_put_inferred(struct xvt_session *s, struct xvt_ring *r);
 

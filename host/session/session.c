@@ -100,9 +100,14 @@ int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_
 	info.wall_error_ns = s->clock.wall_error_ns;
 	if (!is_salvage(s)) /* the region may be of another host */
 		gethostname(info.host_name, sizeof(info.host_name) - 1);
+	if (sink->prepare) {
+		info.set_number = s->opt.set_number;
+		memcpy(info.set, info.uuid, sizeof(info.set));
+	}
 	err = xvt_trace_writer_new(&s->trace, sink, &info);
 	if (err)
 		goto err_free;
+	xvt_session_init_rotation(s, &info);
 	err = s->opt.compress ? xvt_trace_compress(s->trace, s->opt.compress) : 0;
 	if (err)
 		goto err_trace;
@@ -355,15 +360,6 @@ static int64_t merge(struct xvt_session *s, uint64_t now)
 	return moved;
 }
 
-static void put_round(struct xvt_session *s)
-{
-	struct xvt_round round = { ++s->rounds, s->merge.watermark,
-				   xvt_host_clock_ns(&s->clock, xvt_clock_read()) };
-
-	s->reported_watermark = s->merge.watermark;
-	xvt_trace_put(s->trace, XVT_CHUNK_ROUND, &round, sizeof(round), NULL, 0);
-}
-
 /* Take records from the rings to the trace. Returns 0 or -errno. */
 static int move_records(struct xvt_session *s, uint64_t now)
 {
@@ -379,14 +375,14 @@ static int move_records(struct xvt_session *s, uint64_t now)
 		xvt_session_put_inferred(s, s->active[i]);
 	xvt_session_park(s);
 	if (s->merge.watermark > s->reported_watermark && moved)
-		put_round(s);
+		xvt_session_put_round(s);
 	s->pass_gap_ns = is_snapshot(s)
 				 ? PASS_MIN_NS
 				 : gap_ns(s, moved || waits, hurry, since(xvt_clock_read(), now));
 	s->next_pass_clock = now + ticks(s, s->pass_gap_ns);
 	xvt_session_checkpoint_when_due(s, now);
 	xvt_session_look_at_space(s);
-	return 0;
+	return xvt_session_look_at_rotation(s, now);
 }
 
 int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)

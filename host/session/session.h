@@ -54,6 +54,13 @@ struct xvt_session_options {
 	uint64_t stall_timeout_ns;
 	uint64_t memory_bytes; /* for drained, not yet written records */
 	uint64_t max_bytes;    /* of the trace, 0: no limit; at least XVT_MAX_BYTES_LEAST */
+	/* Of a sink with several files: the number of the first one in the set, and when the next
+	 * one begins, by its size and time; 0: never. `folder` holds metadata for the next files,
+	 * in a file without a name; NULL: in memory. */
+	uint32_t set_number;
+	uint64_t rotate_bytes;
+	uint64_t rotate_ns;
+	const char *folder;
 	/* Events to request from every guest: lines "+SYSTEM:EVENT\n", or NULL. A refusal is an
 	 * error note; the guest keeps recording the events that it has switched on itself. */
 	const char *request;
@@ -126,6 +133,10 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns);
 
 /* Write everything emitted to the sink. Returns 0 or -errno of the sink. */
 int xvt_session_flush(struct xvt_session *s);
+
+/* Go on in the next file as soon as possible: at the end of one of the next passes. No effect where
+ * the sink has one file. */
+void xvt_session_rotate(struct xvt_session *s);
 
 /* Returns the host's clock now, in ns: the time line of the session's events. */
 uint64_t xvt_session_now_ns(const struct xvt_session *s);

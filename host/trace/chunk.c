@@ -19,6 +19,8 @@ ssize_t xvt_trace_read_at(struct xvt_trace *t, void *bytes, size_t len, uint64_t
 {
 	size_t done = 0;
 
+	if (t->ops)
+		return t->ops->read_at(t, bytes, len, offset);
 	while (done < len) {
 		ssize_t n = pread(t->fd, (char *)bytes + done, len - done, (off_t)(offset + done));
 
@@ -37,8 +39,12 @@ ssize_t xvt_trace_read_at(struct xvt_trace *t, void *bytes, size_t len, uint64_t
 
 void xvt_trace_note_damage(struct xvt_trace *t, uint64_t offset, uint64_t len, const char *why)
 {
+	struct xvt_damage d = { offset, len, why, NULL };
+
+	if (t->ops)
+		t->ops->locate(t, &d);
 	if (t->damage_count < XVT_DAMAGE_MAX)
-		t->damage[t->damage_count] = (struct xvt_damage){ offset, len, why };
+		t->damage[t->damage_count] = d;
 	t->damage_count++;
 }
 
@@ -49,6 +55,29 @@ bool xvt_stats_get(const struct xvt_chunk_buf *b, struct xvt_ring_stats *st)
 		return false;
 	memcpy(st, b->payload, b->len < sizeof(*st) ? b->len : sizeof(*st));
 	return true;
+}
+
+void xvt_stats_add(struct xvt_ring_stats *to, const struct xvt_ring_stats *before)
+{
+	to->attempted += before->attempted;
+	to->events += before->events;
+	to->discarded += before->discarded;
+	for (int i = 0; i < XVT_LOST_CAUSES; i++)
+		to->lost[i] += before->lost[i];
+	to->overwritten += before->overwritten;
+	to->overwritten_doubt += before->overwritten_doubt;
+	to->late += before->late;
+	to->backlog += before->backlog;
+	to->unconfirmed += before->unconfirmed;
+	to->recovered += before->recovered;
+	to->clock_violations += before->clock_violations;
+	to->bad_bytes += before->bad_bytes;
+	to->paused_ns += before->paused_ns;
+	to->samples += before->samples;
+	to->dropped += before->dropped;
+	to->rejected |= before->rejected;
+	to->bound_ns_max =
+		before->bound_ns_max > to->bound_ns_max ? before->bound_ns_max : to->bound_ns_max;
 }
 
 bool xvt_lost_get(const struct xvt_event_hdr *h, const uint8_t *payload, struct xvt_lost *lost)
@@ -102,6 +131,8 @@ int xvt_trace_load_at(struct xvt_trace *t, uint64_t offset, uint32_t len, struct
 	uint32_t crc;
 	ssize_t n;
 
+	if (t->ops)
+		return t->ops->load_at(t, offset, len, b);
 	if (whole > b->room) {
 		uint8_t *grown = malloc(whole);
 

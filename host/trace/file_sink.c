@@ -459,6 +459,13 @@ static int sink_settle(struct xvt_sink *sink)
 	return fs->err;
 }
 
+bool xvt_file_sink_idle(const struct xvt_file_sink *fs)
+{
+	const struct buffer *b = &fs->buffers[fs->current];
+
+	return !any_busy(fs) && (fs->err || b->len == b->carried);
+}
+
 static uint64_t sink_waited_ns(const struct xvt_sink *sink)
 {
 	const struct xvt_file_sink *fs = (const struct xvt_file_sink *)sink;
@@ -642,6 +649,7 @@ int xvt_file_sink_close(struct xvt_file_sink *fs)
 		err = -errno;
 	if (close(fs->fd) && !err)
 		err = -errno;
+	xvt_loop_unregister(fs->loop, &(struct iovec){ fs->area, (size_t)BUFFERS * BUFFER_SIZE });
 	free(fs->made);
 	free(fs->area);
 	free(fs);

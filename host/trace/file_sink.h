@@ -32,6 +32,8 @@ int xvt_file_sink_push(struct xvt_file_sink *fs);
 /* True if a push would have to wait for a write; a caller that pushes only now and then does so
  * later. */
 bool xvt_file_sink_would_wait(const struct xvt_file_sink *fs);
+/* True if all bytes so far are written, so that a close does not wait. */
+bool xvt_file_sink_idle(const struct xvt_file_sink *fs);
 /*
  * Discards the trace: nothing is written from here on. A file that existed before stays as it was;
  * a file created by the sink is removed at the close. For a caller that fails before anything was

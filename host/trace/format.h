@@ -25,6 +25,12 @@
  *   INDEX                      at intervals, and before the end: the chunks before it
  *   END                        last: the file is complete
  *
+ * Sets. A recording may go on from one file to the next (set, set_number in FILE). Each file is
+ * whole and read alone: it begins with VM, RING, META, TIMEBASE and NODE chunks for all that goes
+ * on from the file before, up to its first ROUND. The counters of each file are of its own events,
+ * so they add up in each file, and over the files. The main lane of a file begins at or after the
+ * end of that of the file before it.
+ *
  * Time. host_ns is nanoseconds of the host's CLOCK_MONOTONIC. FILE has the first line from the
  * host's counter to it; each TIMEBASE continues it with another line. A NODE ties one guest clock
  * value to one host_ns with a bound. Between two nodes of one ring and epoch the map is the
@@ -99,13 +105,14 @@ struct xvt_file_info {
 	uint32_t host_clock_id; /* enum xvt_clock_id */
 	uint32_t mult; /* host_ns = base_ns + ((clock - base_clock) * mult >> shift), 128 bits */
 	uint32_t shift;
-	uint32_t reserved1;
+	uint32_t set_number; /* of the file in its set, from 1; 0: it is not of a set */
 	uint64_t base_clock;
-	uint64_t base_ns;     /* CLOCK_MONOTONIC at base_clock */
+	uint64_t base_ns;     /* CLOCK_MONOTONIC at base_clock, plus apart_ns */
 	uint64_t realtime_ns; /* CLOCK_REALTIME at base_clock */
 	uint64_t boottime_ns;
 	uint64_t wall_error_ns; /* as in struct xvt_timebase */
-	uint64_t reserved2[3];
+	int64_t apart_ns;	/* as there; 0 in the first file of a set */
+	uint8_t set[16]; /* UUID of the recording that the files of a set belong to, or zeros */
 	char host_name[64];
 };
 XVT_ASSERT(sizeof(struct xvt_file_info) == 184, "file info layout");
@@ -173,8 +180,9 @@ struct xvt_ring_info {
 	uint64_t clock_hz; /* rate that its clock map uses; 0: the machine's */
 	/*
 	 * Number of the ring's events that were delivered or given up before, as far as earlier
-	 * recorders had their traces in files. Events that an earlier recorder took beyond it count
-	 * as overwritten here. 0 in a snapshot, which does not continue another trace.
+	 * recorders, or the files before this one of its set, have them. Events that an earlier
+	 * recorder took beyond it count as overwritten here. 0 in a snapshot, which does not
+	 * continue another trace.
 	 */
 	uint64_t before;
 	uint64_t reserved;
@@ -389,7 +397,7 @@ struct xvt_round {
 };
 
 /*
- * STATS: cumulative since the attach; the last one of a ring counts.
+ * STATS: cumulative since the attach, or the begin of the file; the last one of a ring counts.
  * attempted == events + discarded + lost[] + overwritten + dropped + in_flight, where attempted,
  * discarded and lost[] are the guest's own counters, events and dropped the host's.
  */

@@ -13,7 +13,8 @@
 #include "base/u64.h"
 #include "base/vec.h"
 
-#define SCAN_BYTES (64u << 10)
+#define SCAN_BYTES   (64u << 10)
+#define PADDING_MOST 4096u /* a block, see file_sink.c */
 
 /* Find the next whole chunk at or after `from`. Returns its offset, or the file's size. */
 static int64_t resync(struct xvt_trace *t, uint64_t from, struct xvt_chunk_buf *b)
@@ -152,6 +153,23 @@ static int step(struct xvt_trace *t, struct walk *w)
 	return 0;
 }
 
+/* Is this the rest of the END chunk's block? A recorder that is killed before it cuts its file to
+ * its length leaves zeros there. */
+static bool is_padding(struct xvt_trace *t, uint64_t offset)
+{
+	uint8_t rest[PADDING_MOST];
+	const uint64_t len = t->size - offset;
+
+	if (!t->ended || len >= sizeof(rest) || offset != t->tail_offset ||
+	    xvt_trace_read_at(t, rest, len, offset) != (ssize_t)len)
+		return false;
+	for (uint64_t i = 0; i < len; i++) {
+		if (rest[i])
+			return false;
+	}
+	return true;
+}
+
 /* From `offset` on; what is before it was taken. */
 static int walk(struct xvt_trace *t, struct xvt_chunk_buf *b, uint64_t offset)
 {
@@ -169,7 +187,7 @@ static int walk(struct xvt_trace *t, struct xvt_chunk_buf *b, uint64_t offset)
 		if (found < 0)
 			return (int)found;
 		/* Nothing readable follows: that is how a killed recorder leaves a file. */
-		if ((uint64_t)found >= t->size && !t->ended)
+		if ((uint64_t)found >= t->size && (!t->ended || is_padding(t, w.offset)))
 			break;
 		xvt_trace_note_damage(t, w.offset, (uint64_t)found - w.offset, w.why);
 		w.offset = (uint64_t)found;
@@ -401,6 +419,8 @@ void xvt_trace_close(struct xvt_trace *t)
 {
 	if (!t)
 		return;
+	if (t->ops)
+		t->ops->close(t);
 	if (t->fd >= 0)
 		close(t->fd);
 	free(t->path);

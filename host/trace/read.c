@@ -81,7 +81,7 @@ static int take_loaded(const struct xvt_chunk_ref *ref, const struct xvt_chunk_b
 	return length_fits(ref->type, b->len) ? 0 : -EBADMSG;
 }
 
-int xvt_trace_load(struct xvt_trace *t, size_t chunk, struct xvt_chunk_buf *b)
+static int load_chunk(struct xvt_trace *t, size_t chunk, struct xvt_chunk_buf *b)
 {
 	struct xvt_chunk_ref *ref = &t->chunks[chunk];
 	int err = ref->bad ? -EBADMSG : xvt_trace_load_at(t, ref->offset, ref->len, b);
@@ -108,6 +108,11 @@ int xvt_trace_load(struct xvt_trace *t, size_t chunk, struct xvt_chunk_buf *b)
 	ref->bad = err == -EBADMSG || err == -ENOTSUP;
 	ref->checked = !err;
 	return err == -ENOTSUP ? -EBADMSG : err;
+}
+
+int xvt_trace_load(struct xvt_trace *t, size_t chunk, struct xvt_chunk_buf *b)
+{
+	return t->ops ? t->ops->load(t, chunk, b) : load_chunk(t, chunk, b);
 }
 
 int xvt_trace_next(struct xvt_trace *t, uint32_t types, size_t *i, struct xvt_chunk_buf *b)

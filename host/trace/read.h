@@ -36,6 +36,7 @@ struct xvt_damage {
 	uint64_t offset;
 	uint64_t len;
 	const char *why;
+	const char *file; /* name of the file in its folder; NULL: there is one file */
 };
 
 #define XVT_DAMAGE_MAX	64
@@ -57,7 +58,24 @@ struct xvt_trace_ring {
 	struct xvt_ring_info info;
 };
 
+struct xvt_set_part;
+struct xvt_trace;
+
+/* How a trace of several files is read, see set.h: as the functions of these names. */
+struct xvt_trace_ops {
+	ssize_t (*read_at)(struct xvt_trace *t, void *bytes, size_t len, uint64_t offset);
+	int (*load_at)(struct xvt_trace *t, uint64_t offset, uint32_t len, struct xvt_chunk_buf *b);
+	int (*load)(struct xvt_trace *t, size_t chunk, struct xvt_chunk_buf *b);
+	/* Makes offset and file of a damage those of a file. */
+	void (*locate)(const struct xvt_trace *t, struct xvt_damage *damage);
+	/* Frees the parts. */
+	void (*close)(struct xvt_trace *t);
+};
+
 struct xvt_trace {
+	const struct xvt_trace_ops *ops; /* NULL: it is one file */
+	struct xvt_set_part *parts;
+	size_t part_count;
 	int fd;
 	char *path;
 	uint64_t size;
@@ -111,6 +129,8 @@ void xvt_trace_close(struct xvt_trace *t);
 /* The contents of a STATS chunk, and of a LOST record, as this or an older recorder wrote them.
  * Return false if they are too short. */
 bool xvt_stats_get(const struct xvt_chunk_buf *b, struct xvt_ring_stats *st);
+/* Add the counters of earlier files of a set. */
+void xvt_stats_add(struct xvt_ring_stats *to, const struct xvt_ring_stats *before);
 bool xvt_lost_get(const struct xvt_event_hdr *h, const uint8_t *payload, struct xvt_lost *lost);
 
 /*

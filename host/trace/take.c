@@ -111,6 +111,7 @@ int xvt_trace_take_file_line(struct xvt_trace *t)
 		.shift = f->shift & 63,
 		.realtime_ns = f->realtime_ns,
 		.boottime_ns = f->boottime_ns,
+		.apart_ns = f->apart_ns,
 	};
 
 	return add_line(t, &line);

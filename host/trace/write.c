@@ -53,6 +53,7 @@ struct xvt_trace_writer {
 	uint64_t seq;
 	uint64_t trace_id;
 	uint64_t bytes;
+	uint64_t bytes_before; /* of the files before this one */
 	uint64_t events[XVT_LANES];
 	uint64_t raw_event_bytes; /* of RAW and the lanes, before and after compression */
 	uint64_t stored_event_bytes;
@@ -229,10 +230,34 @@ void xvt_trace_writer_free(struct xvt_trace_writer *w)
 	free(w);
 }
 
+/* Completes what a FILE chunk says. Returns 0 or -EIO. */
+static int complete_info(struct xvt_file_info *file)
+{
+	static const uint8_t no_uuid[16];
+
+	file->magic = XVT_FILE_MAGIC;
+	file->major = XVT_FILE_MAJOR;
+	file->minor = XVT_FILE_MINOR;
+	file->oldest = XVT_FILE_OLDEST;
+	/* A caller may set its own UUID; then the same events give the same bytes. */
+	if (memcmp(file->uuid, no_uuid, sizeof(no_uuid)) != 0)
+		return 0;
+	if (getrandom(file->uuid, sizeof(file->uuid), 0) != sizeof(file->uuid))
+		return -EIO;
+	file->uuid[6] = (file->uuid[6] & 0x0f) | 0x40;
+	file->uuid[8] = (file->uuid[8] & 0x3f) | 0x80;
+	return 0;
+}
+
+static int begin_file(struct xvt_trace_writer *w, const struct xvt_file_info *file)
+{
+	memcpy(&w->trace_id, file->uuid, sizeof(w->trace_id));
+	return xvt_trace_put(w, XVT_CHUNK_FILE, file, sizeof(*file), NULL, 0);
+}
+
 int xvt_trace_writer_new(struct xvt_trace_writer **out, struct xvt_sink *sink,
 			 const struct xvt_file_info *info)
 {
-	static const uint8_t no_uuid[16];
 	struct xvt_trace_writer *w = calloc(1, sizeof(*w));
 	struct xvt_file_info file = *info;
 	int err = -ENOMEM;
@@ -247,21 +272,9 @@ int xvt_trace_writer_new(struct xvt_trace_writer **out, struct xvt_sink *sink,
 	if (!w->raw.own)
 		goto err_free;
 
-	file.magic = XVT_FILE_MAGIC;
-	file.major = XVT_FILE_MAJOR;
-	file.minor = XVT_FILE_MINOR;
-	file.oldest = XVT_FILE_OLDEST;
-	/* A caller may set its own UUID; then the same events give the same bytes. */
-	if (memcmp(file.uuid, no_uuid, sizeof(no_uuid)) == 0) {
-		if (getrandom(file.uuid, sizeof(file.uuid), 0) != sizeof(file.uuid)) {
-			err = -EIO;
-			goto err_free;
-		}
-		file.uuid[6] = (file.uuid[6] & 0x0f) | 0x40;
-		file.uuid[8] = (file.uuid[8] & 0x3f) | 0x80;
-	}
-	memcpy(&w->trace_id, file.uuid, sizeof(w->trace_id));
-	err = xvt_trace_put(w, XVT_CHUNK_FILE, &file, sizeof(file), NULL, 0);
+	err = complete_info(&file);
+	if (!err)
+		err = begin_file(w, &file);
 	if (err)
 		goto err_free;
 	*out = w;
@@ -400,6 +413,11 @@ int xvt_trace_flush(struct xvt_trace_writer *w)
 
 uint64_t xvt_trace_bytes(const struct xvt_trace_writer *w)
 {
+	return w->bytes_before + w->bytes;
+}
+
+uint64_t xvt_trace_file_bytes(const struct xvt_trace_writer *w)
+{
 	return w->bytes;
 }
 
@@ -420,7 +438,7 @@ void xvt_trace_event_bytes(const struct xvt_trace_writer *w, uint64_t *raw, uint
 
 uint64_t xvt_trace_written(const struct xvt_trace_writer *w)
 {
-	return w->sink->written ? w->sink->written(w->sink) : w->bytes;
+	return w->sink->written ? w->sink->written(w->sink) : xvt_trace_bytes(w);
 }
 
 static void put_index_and_end(struct xvt_trace_writer *w)
@@ -440,6 +458,24 @@ int xvt_trace_writer_end(struct xvt_trace_writer *w)
 	if (!xvt_trace_flush(w))
 		put_index_and_end(w);
 	return w->err;
+}
+
+int xvt_trace_writer_next(struct xvt_trace_writer *w, const struct xvt_file_info *info)
+{
+	struct xvt_file_info file = *info;
+	int err = complete_info(&file);
+
+	if (!err)
+		err = xvt_trace_writer_end(w);
+	if (err) {
+		w->err = err;
+		return err;
+	}
+	w->sink->next(w->sink);
+	w->bytes_before += w->bytes;
+	w->bytes = w->seq = w->index_count = w->index_offset = 0;
+	memset(w->events, 0, sizeof(w->events));
+	return begin_file(w, &file);
 }
 
 int xvt_trace_writer_finish(struct xvt_trace_writer *w)

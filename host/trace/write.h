@@ -37,6 +37,13 @@ struct xvt_sink {
 	bool (*hold)(struct xvt_sink *sink);
 	/* Returns true if there is no space. May be NULL. */
 	bool (*full)(const struct xvt_sink *sink);
+	/*
+	 * Prepares a next file, to which next() then switches: bytes from there on go to it.
+	 * Returns 0, -EAGAIN if it would have to wait, or -errno. NULL, both: there is one file.
+	 * written() counts the bytes of all files; what room() gave last is not in use at next().
+	 */
+	int (*prepare)(struct xvt_sink *sink);
+	void (*next)(struct xvt_sink *sink);
 	/* Gives the bytes that the trace may still take of its file system, and the file system's
 	 * size. Returns 0, or -errno if they are unknown. May be NULL. */
 	int (*space)(const struct xvt_sink *sink, uint64_t *left, uint64_t *whole);
@@ -91,8 +98,16 @@ int xvt_trace_flush(struct xvt_trace_writer *w);
 /* The first error so far, or 0. */
 int xvt_trace_error(const struct xvt_trace_writer *w);
 
-/* Bytes handed to the sink so far. */
+/*
+ * Ends the file with INDEX and END, switches the sink to the file that its prepare() made, and
+ * begins that with `info`, as xvt_trace_writer_new() does. Places of pieces are not valid after it.
+ * Returns 0, or an error, which ends the trace.
+ */
+int xvt_trace_writer_next(struct xvt_trace_writer *w, const struct xvt_file_info *info);
+
+/* Bytes handed to the sink so far; and of them, those of the present file. */
 uint64_t xvt_trace_bytes(const struct xvt_trace_writer *w);
+uint64_t xvt_trace_file_bytes(const struct xvt_trace_writer *w);
 
 /* Bytes of gathered events that were not handed to the sink yet. */
 uint64_t xvt_trace_gathered(const struct xvt_trace_writer *w);

@@ -10,6 +10,7 @@
 #include "base/vec.h"
 #include "trace/lines.h"
 #include "trace/nodes.h"
+#include "trace/set.h"
 
 /* -- reading ------------------------------------------------------------------------ */
 
@@ -36,14 +37,21 @@ static int add_nodes(struct xvt_bounds *b, const struct xvt_chunk_buf *buf)
 	return err;
 }
 
-static void add_stats(struct xvt_bounds *b, const struct xvt_chunk_buf *buf)
+/* The counters of a file of a set go on from those of the files before it. */
+static void add_stats(struct xvt_bounds *b, const struct xvt_chunk_buf *buf, size_t part)
 {
+	struct xvt_bound_ring *r;
 	struct xvt_ring_stats st;
 
 	if (!xvt_stats_get(buf, &st) || st.ring >= b->ring_count)
 		return;
-	b->rings[st.ring].last = st;
-	b->rings[st.ring].has_stats = true;
+	r = &b->rings[st.ring];
+	if (r->part != part)
+		r->before = r->last;
+	r->part = part;
+	r->last = st;
+	xvt_stats_add(&r->last, &r->before);
+	r->has_stats = true;
 }
 
 static int load(struct xvt_bounds *b, struct xvt_trace *t)
@@ -58,7 +66,7 @@ static int load(struct xvt_bounds *b, struct xvt_trace *t)
 		else if (t->chunks[i].type == XVT_CHUNK_NODE)
 			err = add_nodes(b, &buf);
 		else
-			add_stats(b, &buf);
+			add_stats(b, &buf, xvt_set_part(t, i));
 	}
 	xvt_chunk_buf_free(&buf);
 	return err;

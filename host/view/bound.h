@@ -20,6 +20,9 @@ struct xvt_bound_ring {
 	uint64_t from_ns, until_ns, until_bound_ns;
 	size_t at; /* number of nodes at or before the last time that was looked up */
 	struct xvt_ring_stats last; /* newest STATS; zeros if there are none */
+	/* Of a set of files: the last STATS of the files before `part`. */
+	struct xvt_ring_stats before;
+	size_t part;
 	bool has_stats;
 };
 

@@ -51,6 +51,7 @@ Suite *session_exact_suite(void);
 Suite *session_host_suite(void);
 Suite *session_kvm_suite(void);
 Suite *session_loose_suite(void);
+Suite *session_rotate_suite(void);
 Suite *session_mark_suite(void);
 Suite *session_vm_suite(void);
 Suite *session_vmm_suite(void);

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0
+/* file_keep.c - see file_keep.h. */
+#include "trace/file_keep.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "trace/format.h"
+#include "trace/set.h"
+#include "trace/set_name.h"
+
+/* A file of the folder. */
+struct file {
+	char path[PATH_MAX];
+	struct stat st;
+};
+
+static bool find(struct file *f, const char *folder, uint32_t number)
+{
+	return xvt_set_path(folder, number, f->path, sizeof(f->path)) && !lstat(f->path, &f->st) &&
+	       S_ISREG(f->st.st_mode);
+}
+
+/* Returns true if a recorder of this user wrote it; one that is killed may leave it empty. */
+static bool is_own(const struct file *f)
+{
+	uint32_t magic = 0;
+	ssize_t n;
+	int fd;
+
+	if (f->st.st_uid != geteuid())
+		return false;
+	fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	n = pread(fd, &magic, sizeof(magic), 0);
+	close(fd);
+	return n == 0 || (n == sizeof(magic) && magic == XVT_CHUNK_MAGIC);
+}
+
+static uint64_t size_of_all(const char *folder, const struct xvt_set_list *list)
+{
+	uint64_t bytes = 0;
+	struct file f;
+	size_t i;
+
+	for (i = 0; i < list->count; i++)
+		bytes += find(&f, folder, list->numbers[i]) ? (uint64_t)f.st.st_size : 0;
+	return bytes;
+}
+
+static bool is_old(const struct file *f, uint64_t ns)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return now.tv_sec > f->st.st_mtim.tv_sec &&
+	       (uint64_t)(now.tv_sec - f->st.st_mtim.tv_sec) > ns / 1000000000u;
+}
+
+static bool lacks_space(const char *folder, const struct xvt_file_keep *keep)
+{
+	struct statvfs st;
+
+	return !statvfs(folder, &st) &&
+	       (uint64_t)st.f_bavail * st.f_frsize < keep->free_bytes + keep->next_bytes;
+}
+
+static bool is_too_much(const char *folder, const struct xvt_file_keep *keep, const struct file *f,
+			uint64_t bytes)
+{
+	return (keep->bytes && bytes + keep->next_bytes > keep->bytes) ||
+	       (keep->ns && is_old(f, keep->ns)) || (keep->free_bytes && lacks_space(folder, keep));
+}
+
+uint32_t xvt_file_keep(const char *folder, uint32_t from, const struct xvt_file_keep *keep)
+{
+	struct xvt_set_list list;
+	uint32_t removed = 0;
+	uint64_t bytes;
+	struct file f;
+	size_t i;
+
+	if ((!keep->bytes && !keep->ns && !keep->free_bytes) || xvt_set_list(folder, &list))
+		return 0;
+	bytes = size_of_all(folder, &list);
+	for (i = 0; i < list.count && list.numbers[i] < from; i++) {
+		if (!find(&f, folder, list.numbers[i]) || !is_own(&f))
+			continue;
+		if (!is_too_much(folder, keep, &f, bytes) || unlink(f.path))
+			break;
+		bytes -= (uint64_t)f.st.st_size;
+		removed++;
+	}
+	xvt_set_list_free(&list);
+	return removed;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* file_keep.h - the oldest files of a set are removed, so that a recording takes bounded space. */
+#ifndef XVT_FILE_KEEP_H
+#define XVT_FILE_KEEP_H
+
+#include <stdint.h>
+
+/* What is kept; 0: no limit. */
+struct xvt_file_keep {
+	uint64_t bytes;	     /* most of all files, with the next one */
+	uint64_t ns;	     /* since a file was written last */
+	uint64_t free_bytes; /* of the file system, for others, beside the next file */
+	uint64_t next_bytes; /* expected size of the next file */
+};
+
+/*
+ * Removes files of the folder, the oldest first, until the limits hold: files with a number below
+ * `from` that are of this user and begin as a trace. Returns how many were removed.
+ */
+uint32_t xvt_file_keep(const char *folder, uint32_t from, const struct xvt_file_keep *keep);
+
+#endif /* XVT_FILE_KEEP_H */

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * set.h - the files of a folder as one trace (trace/file_set.h writes them). The files lie one
+ * behind the other: offsets and numbers of chunks go on from file to file, and the numbers of
+ * machines and rings in what is loaded are those of the whole. A machine is the same in all files
+ * where it has the same name and UUID. A ring is the same in files that follow each other in one
+ * recording, and another one where a file is missing, damaged or not ended, or where the next
+ * recorder began.
+ */
+#ifndef XVT_TRACE_SET_H
+#define XVT_TRACE_SET_H
+
+#include "trace/read.h"
+
+/* The numbers of the files of a folder, sorted. */
+struct xvt_set_list {
+	uint32_t *numbers;
+	size_t count;
+};
+
+/* Returns 0, -ENOENT if the folder has no such file, or -errno. */
+int xvt_set_list(const char *folder, struct xvt_set_list *list);
+void xvt_set_list_free(struct xvt_set_list *list);
+
+/*
+ * Opens a file as xvt_trace_open() or, with by_index, xvt_trace_open_indexed(); or all files of a
+ * folder. A file that cannot be read, and numbers that are missing between two files, are damage of
+ * the whole. -EMFILE: the folder has more files than the process may open.
+ */
+int xvt_set_open(struct xvt_trace **out, const char *path, bool by_index, char *why,
+		 size_t why_size);
+
+/* Number of the file that has this chunk; 0 where there is one file only. */
+size_t xvt_set_part(const struct xvt_trace *t, size_t chunk);
+
+#endif /* XVT_TRACE_SET_H */

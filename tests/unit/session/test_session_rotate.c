@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0
+/* test_session_rotate.c - a recording that goes on in a next file, and what that begins with. */
+#include "suites.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "recording.h"
+
+static struct recording rec;
+static struct xvt_session *s;
+static unsigned int notes, prepared;
+static size_t border; /* where the newest file begins */
+static int answer;    /* of prepare() */
+
+static void on_note(void *arg, uint32_t level, const char *name, const char *text)
+{
+	(void)arg;
+	(void)level;
+	(void)name;
+	notes += strstr(text, "the next file cannot be made") != NULL;
+}
+
+static int prepare(struct xvt_sink *sink)
+{
+	(void)sink;
+	prepared++;
+	return answer;
+}
+
+static void next(struct xvt_sink *sink)
+{
+	border = ((struct synth_sink *)sink)->len;
+}
+
+static void begin(void)
+{
+	const struct xvt_session_options opt = { .note = on_note,
+						 .mode = XVT_ENABLE_STOP,
+						 .set_number = 7,
+						 .join_timeout_ns = 60 * SECOND_NS,
+						 .stall_timeout_ns = 60 * SECOND_NS,
+						 .memory_bytes = 8 << 20 };
+
+	border = notes = prepared = 0;
+	answer = 0;
+	recording_begin(&rec, 2, &opt);
+	s = rec.s;
+	rec.sink.sink.prepare = prepare;
+	rec.sink.sink.next = next;
+	s->rotate.number = opt.set_number;
+}
+
+/* Without an end in order: no guest answers. */
+static void end(void)
+{
+	xvt_session_free(s);
+	rec.s = NULL;
+	recording_end(&rec);
+}
+
+/* A pass reads the rings, whatever else it does. */
+static void pass(void)
+{
+	const uint64_t drains = s->drains;
+	uint64_t sleep_ns;
+
+	s->next_pass_clock = 0;
+	ck_assert_int_eq(xvt_session_pass(s, &sleep_ns), 0);
+	ck_assert_uint_eq(s->drains, drains + 1);
+}
+
+static void say_formats(unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		ck_assert_int_eq(xvt_meta_append(rec.map, &rec.g, XVT_META_FORMAT, 300 + i, NULL, 0,
+						 "a format", 8),
+				 0);
+	xvt_vm_read_metadata(s, rec.vm);
+}
+
+/* Number of chunks of that type in the newest file. */
+static unsigned int chunks(uint16_t type)
+{
+	const struct xvt_chunk_hdr *h;
+	size_t at = border;
+	unsigned int n = 0;
+
+	xvt_session_flush(s);
+	while ((h = recording_chunk(&rec, &at)))
+		n += h->type == type;
+	return n;
+}
+
+static struct xvt_file_info info_at(size_t at)
+{
+	struct xvt_file_info info;
+
+	memcpy(&info, rec.sink.bytes + at + sizeof(struct xvt_chunk_hdr), sizeof(info));
+	return info;
+}
+
+START_TEST(a_next_file_begins_with_all_that_was_said)
+{
+	struct xvt_file_info first, second;
+
+	begin();
+	say_formats(10);
+	xvt_session_rotate(s);
+	ck_assert_uint_eq(border, 0);
+	pass();
+	ck_assert_uint_gt(border, 0);
+	ck_assert_uint_eq(chunks(XVT_CHUNK_FILE), 1);
+	ck_assert_uint_eq(chunks(XVT_CHUNK_VM), 1);
+	ck_assert_uint_eq(chunks(XVT_CHUNK_META), 10);
+	ck_assert_uint_eq(chunks(XVT_CHUNK_ROUND), 1);
+	first = info_at(0);
+	second = info_at(border);
+	ck_assert_uint_eq(second.set_number, 8);
+	ck_assert_mem_ne(first.uuid, second.uuid, sizeof(first.uuid));
+	/* What comes later is in the file after that, too, and all once. */
+	say_formats(10);
+	say_formats(5);
+	xvt_session_rotate(s);
+	pass();
+	ck_assert_uint_eq(info_at(border).set_number, 9);
+	ck_assert_uint_eq(chunks(XVT_CHUNK_META), 10);
+	end();
+}
+END_TEST
+
+START_TEST(a_machine_that_is_gone_is_not_in_the_next_file)
+{
+	begin();
+	say_formats(3);
+	ck_assert_uint_gt(s->carry.used, 0);
+	xvt_vm_gone(s, rec.vm, "it is away");
+	xvt_session_rotate(s);
+	pass();
+	ck_assert_uint_eq(chunks(XVT_CHUNK_FILE), 1);
+	ck_assert_uint_eq(chunks(XVT_CHUNK_VM), 0);
+	ck_assert_uint_eq(chunks(XVT_CHUNK_META), 0);
+	ck_assert_uint_eq(s->carry.used, 0);
+	end();
+}
+END_TEST
+
+START_TEST(without_a_next_file_the_first_goes_on)
+{
+	begin();
+	xvt_session_rotate(s);
+	answer = -EAGAIN;
+	pass();
+	pass();
+	ck_assert_uint_eq(prepared, 2);
+	ck_assert_uint_eq(notes, 0);
+	answer = -ENOSPC;
+	pass();
+	ck_assert_uint_eq(notes, 1);
+	/* Not again in each pass, and said once. */
+	pass();
+	ck_assert_uint_eq(prepared, 3);
+	ck_assert_uint_eq(border, 0);
+	s->seconds += 60;
+	pass();
+	ck_assert_uint_eq(prepared, 4);
+	ck_assert_uint_eq(notes, 1);
+	answer = 0;
+	s->seconds += 60;
+	pass();
+	ck_assert_uint_gt(border, 0);
+	end();
+}
+END_TEST
+
+START_TEST(a_file_ends_at_its_size_and_at_its_time)
+{
+	begin();
+	s->opt.rotate_bytes = 1 << 20;
+	pass();
+	ck_assert_uint_eq(prepared, 0);
+	s->opt.rotate_bytes = 2000; /* half of it beyond the begin */
+	say_formats(100);
+	pass();
+	ck_assert_uint_eq(prepared, 1);
+	/* The begin of the next file has that size already: it needs events. */
+	pass();
+	ck_assert_uint_eq(prepared, 1);
+	s->opt.rotate_bytes = 0;
+	s->opt.rotate_ns = 1;
+	pass();
+	ck_assert_uint_eq(prepared, 1);
+	s->joined = true;
+	pass();
+	ck_assert_uint_eq(prepared, 2);
+	end();
+}
+END_TEST
+
+Suite *session_rotate_suite(void)
+{
+	Suite *suite = suite_create("session_rotate");
+	TCase *t = tcase_create("files");
+
+	tcase_add_test(t, a_next_file_begins_with_all_that_was_said);
+	tcase_add_test(t, a_machine_that_is_gone_is_not_in_the_next_file);
+	tcase_add_test(t, without_a_next_file_the_first_goes_on);
+	tcase_add_test(t, a_file_ends_at_its_size_and_at_its_time);
+	suite_add_tcase(suite, t);
+	return suite;
+}
