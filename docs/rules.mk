@@ -5,7 +5,8 @@
 MAN = $(BUILD)/man
 MAN_WRITTEN = $(patsubst docs/%.md,$(MAN)/%,$(wildcard docs/*.[1-8].md))
 # Documents that are pages of the manual, too.
-MAN_OTHERS = $(MAN)/xvtrace-guest.7 $(MAN)/xvtrace-tutorial.7 $(MAN)/xvt-region.5 $(MAN)/xvt-guest.8
+MAN_OTHERS = $(addprefix $(MAN)/,xvtrace-guest.7 xvtrace-tutorial.7 xvtrace-quickstart.7 xvtrace-operations.7) \
+	     $(MAN)/xvt-region.5 $(MAN)/xvt-guest.8
 MAN_PAGES = $(MAN_WRITTEN) $(MAN_OTHERS)
 MAN_MAKER = docs/man/page.sh docs/man/page.awk docs/README.md
 MAN_HERE := $(shell command -v lowdown 2>/dev/null)
@@ -25,6 +26,8 @@ $(MAN_WRITTEN): $(MAN)/%: docs/%.md $(MAN_MAKER)
 	$(call make_page,$<)
 
 $(MAN)/xvtrace-guest.7: docs/guest.md
+$(MAN)/xvtrace-quickstart.7: docs/quickstart.md
+$(MAN)/xvtrace-operations.7: docs/operations.md
 $(MAN)/xvtrace-tutorial.7: docs/tutorial.md
 $(MAN)/xvt-region.5: docs/writing-a-writer.md
 $(filter-out %/xvt-guest.8,$(MAN_OTHERS)): $(MAN_MAKER)

@@ -26,12 +26,16 @@ _xvtrace_events() {
 	cat /sys/kernel/tracing/available_events 2>/dev/null
 }
 
-# A machine's NAME=FILE: the conventional files as a whole, any other behind the NAME=.
+# A machine's NAME=FILE: the conventional files as a whole, any other behind the NAME=, or without it
+# where that may be missing: [NAME=]FILE.
 _xvtrace_named_file() {
-	local region lead
-	if [[ $cur != *=* ]]; then
-		[[ $1 != *REGION* ]] || for region in /dev/shm/xvtrace-*; do
-			[[ ! -f $region ]] || COMPREPLY+=("${region#/dev/shm/xvtrace-}=$region")
+	local region lead='' folder=${XVTRACE_SHM_DIR:-/dev/shm}
+	if [[ $cur != *=* && $1 == \[* && $cur == */* ]]; then
+		_filedir
+		return
+	elif [[ $cur != *=* ]]; then
+		[[ $1 != *REGION* ]] || for region in "$folder"/xvtrace-*; do
+			[[ ! -f $region ]] || COMPREPLY+=("${region#"$folder"/xvtrace-}=$region")
 		done
 		_xvtrace_words "${COMPREPLY[@]}"
 		return
@@ -48,7 +52,7 @@ _xvtrace_value() {
 	case $1 in
 	FILE.xvt) _filedir xvt ;;
 	DOMAIN*) _xvtrace_words "$(_xvtrace_domains)" ;;
-	NAME=*) _xvtrace_named_file "$1" ;;
+	NAME=* | \[NAME=\]*) _xvtrace_named_file "$1" ;;
 	FORMAT) _xvtrace_words "$("${words[0]}" "${words[1]}" --help 2>/dev/null | sed -n 's/^  \([a-z]*\) .*(OUT: .*/\1/p')" ;;
 	SYS:EVENT)
 		_xvtrace_words "$(_xvtrace_events)"

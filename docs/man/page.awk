@@ -163,9 +163,13 @@ in_table {
 /^\.S[HS]$/ { flush_pending(); heading = $0; after_table = 0; next }
 heading != "" { section = $0; print heading " " words($0); heading = ""; skip = 1; next }
 
-# The paragraph behind a table.
-after_table && !/^\.[LP]P$/ { print ".PP" }
-{ after_table = 0 }
+# The paragraph behind a table; the table's lower edge takes the space of .PP.
+after_table {
+	print ".sp"
+	if (!/^\.[LP]P$/)
+		print ".PP"
+	after_table = 0
+}
 
 # .LP TERM .if .sp .if .sp .IP becomes .TP TERM. What a .LP begins is not known before its third line.
 /^\.LP$/ || /^\.PP$/ {

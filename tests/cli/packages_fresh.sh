@@ -13,7 +13,7 @@ command -v mmdebstrap >/dev/null || { echo "skip - packages in a fresh system: m
 # What the packages need, and for their users a compiler, man, completion, and headers of two series.
 depends=$(for p in "$deb"/*.deb; do dpkg-deb -f "$p" Depends; echo; done | tr ',' '\n' | sed 's/ *(.*//; s/^ *//' |
 	grep -vE '^(lib)?xvt' | sort -u | grep .)
-include=$(printf '%s\n' $depends bash-completion man-db gcc libc6-dev pkg-config kmod linux-headers-amd64 linux-headers-6.12-amd64 |
+include=$(printf '%s\n' $depends bash-completion man-db openssl gcc libc6-dev pkg-config kmod linux-headers-amd64 linux-headers-6.12-amd64 |
 	sort -u | paste -sd,)
 # Proxies and the like hold for that system's apt too.
 apt-config dump --format '%f "%v";%n' Acquire::http Acquire::https Acquire::Check-Valid-Until Acquire::Check-Date |

@@ -24,7 +24,7 @@ check() {
 # What a system has that a package may leave: files, and dkms's own state.
 everything() {
 	find /etc /usr /lib /boot /var/lib/dkms /opt /srv -xdev ! -type d 2>/dev/null |
-		grep -vE '^/(etc/ld\.so\.cache|usr/share/info/dir|lib/modules/[^/]*/modules\.|usr/lib/modules/[^/]*/modules\.|usr/share/mime/)|__pycache__' | sort
+		grep -vE '^/(etc/ld\.so\.cache|usr/share/info/dir|lib/modules/[^/]*/modules\.|usr/lib/modules/[^/]*/modules\.|usr/share/mime/|var/lib/dkms/mok\.)|__pycache__' | sort
 }
 
 debs=("$dir"/*.deb)
@@ -43,7 +43,7 @@ recorded() {
 		xvtrace verify "$work/t.xvt" && xvtrace stat "$work/t.xvt"
 }
 check "xvtrace records, checks and counts" recorded
-check "man xvtrace-record" eval 'man xvtrace-record | grep -q -e "--region NAME=REGION"'
+check "man xvtrace-record" eval 'man xvtrace-record | grep -qE -e "^ *-r, --region "'
 check "man 7 xvtrace" eval 'man 7 xvtrace | grep -q "FIRST STEPS"'
 check "man xvt-guest" eval 'man xvt-guest | grep -q printk-formats'
 check "apropos knows the pages, after mandb has read them" eval 'mandb -q && apropos -e xvt-format xvt-region xvtrace'
@@ -81,6 +81,9 @@ modinfo_says() { modinfo -k "$1" xvtrace >"$work/modinfo" && grep -q "$2" "$work
 for kernel in ${kernels[@]+"${kernels[@]}"}; do
 	check "dkms builds and installs xvtrace for $kernel" built "$kernel"
 	check "modinfo finds it, for that kernel" modinfo_says "$kernel" "^vermagic: *$kernel "
+	! command -v openssl >/dev/null ||
+		check "it is signed by dkms's key, as docs/secure-boot.md says" \
+			[ "$(modinfo -k "$kernel" -F signer xvtrace)" = "DKMS module signing key" ]
 	check "udev loads it for an ivshmem device" modinfo_says "$kernel" '^alias: *pci:v00001AF4d00001110sv\*sd\*bc\*sc\*i\*$'
 	check "and so depmod says" \
 		grep -q 'pci:v00001AF4d00001110.* xvtrace$' "/lib/modules/$kernel/modules.alias"

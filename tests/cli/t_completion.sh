@@ -58,6 +58,7 @@ offers "an export's output is any file" "xvtrace export --format ctf t.xvt o" "o
 offers "commands of region" "xvtrace region " "create serve show"
 offers "folders" "xvtrace record --clock-page " "folder"
 offers "a machine's file behind its name" "xvtrace record -r g1=$work/here/o" "$work/here/other.txt"
+offers "or without one" "xvtrace record -r $work/here/o" "$work/here/other.txt"
 offers "a command to run" "xvtrace record -o t.xvt -- xvtr" "xvtrace"
 offers "nothing where a number stands" "xvtrace record --duration " ""
 if virsh -c test:///default list >/dev/null 2>&1; then
@@ -72,9 +73,11 @@ else
 	echo "skip - events of the host: tracefs is not mounted, or not readable"
 fi
 region=/dev/shm/xvtrace-completion-$$
-touch $region
+touch $region "$work/here/xvtrace-completion-$$"
 offers "regions by the name of their file" "xvtrace record -r completion-$$" "completion-$$=$region"
 rm $region
+XVTRACE_SHM_DIR=$work/here offers "and in the folder that XVTRACE_SHM_DIR names" "xvtrace record -r completion-$$" \
+	"completion-$$=$work/here/xvtrace-completion-$$"
 check "a program without --complete offers nothing, and says nothing" \
 	eval '[ -z "$(completes "xvtrace record -" /bin/false 2>&1)" ]'
 [ $failures -eq 0 ]
