@@ -61,27 +61,52 @@ install-dkms:
 	$(call install_data,$(GUEST_MODULE_SRC),$(DKMSDIR))
 	sed 's|@VERSION@|$(XVT_VERSION)|' packaging/dkms.conf >$(DESTDIR)$(DKMSDIR)/dkms.conf
 
+# $(1): a folder, which gets what git would commit; outside of git, all but build/
+copy_sources = rm -rf $(1) && mkdir -p $(1) && \
+	{ git ls-files -co --exclude-standard 2>/dev/null || find . -path ./build -prune -o -type f -print; } | \
+	tar -cf - --ignore-failed-read -T - | tar -xf - -C $(1)
+# Programs that build packages choose the flags themselves.
+CLEAN_ENV = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u BUILD -u CC -u RING -u CFLAGS -u LDFLAGS
+
 # Debian packages, built from a copy of the sources, where packaging/debian is in the place that
-# dpkg-buildpackage wants. The copy has what git would commit; outside of git, all but build/.
-# A second run makes the same files: their times are that of packaging/debian/changelog.
+# dpkg-buildpackage wants. A second run makes the same files: their times are that of
+# packaging/debian/changelog.
 DEB = $(BUILD)/deb
 DEB_SOURCE = $(DEB)/xvtrace-$(XVT_VERSION)
 .PHONY: deb
 deb:
 	$(Q)command -v dpkg-buildpackage dh >/dev/null || { echo 'deb: dpkg-buildpackage or dh is missing: apt-get install debhelper' >&2; exit 1; }
-	$(Q)rm -rf $(DEB) && mkdir -p $(DEB_SOURCE)
-	$(Q){ git ls-files -co --exclude-standard 2>/dev/null || find . -path ./build -prune -o -type f -print; } | \
-		tar -cf - --ignore-failed-read -T - | tar -xf - -C $(DEB_SOURCE)
+	$(Q)rm -rf $(DEB)
+	$(Q)$(call copy_sources,$(DEB_SOURCE))
 	$(Q)cp -r packaging/debian $(DEB_SOURCE)/
-	$(Q)cd $(DEB_SOURCE) && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u BUILD -u CC -u RING -u CFLAGS -u LDFLAGS \
+	$(Q)cd $(DEB_SOURCE) && $(CLEAN_ENV) \
 		DEB_BUILD_OPTIONS='$(or $(DEB_BUILD_OPTIONS),nocheck parallel=2)' dpkg-buildpackage -b -us -uc >../log 2>&1 || \
 		{ tail -n 30 ../log >&2; exit 1; }
 	$(Q)ls $(DEB)/*.deb
 
+# The same set as RPMs. On a system of another kind than those the packages are for, the names of
+# build dependencies mean nothing to rpmbuild, so RPMBUILD_FLAGS is --nodeps there.
+RPM = $(BUILD)/rpm
+RPM_SOURCE = $(RPM)/xvtrace-$(XVT_VERSION)
+RPMBUILD_FLAGS ?= $(if $(wildcard /etc/debian_version),--nodeps)
+RPM_MAKE = BUILD=build XVT_WARN='-Wall -Wextra' GUEST_TOOLS_LINK= PREFIX=%{_prefix} LIBDIR=%{_libdir} MANDIR=%{_mandir} \
+	   SBINDIR=%{_sbindir} SRCDIR=%{_usrsrc} DOCDIR=%{_docdir}/xvtrace
+.PHONY: rpm
+rpm:
+	$(Q)command -v rpmbuild >/dev/null || { echo 'rpm: rpmbuild is missing: install rpm-build, or Debian package rpm' >&2; exit 1; }
+	$(Q)rm -rf $(RPM)
+	$(Q)$(call copy_sources,$(RPM_SOURCE))
+	$(Q)cd $(RPM_SOURCE) && $(CLEAN_ENV) rpmbuild -bb --build-in-place $(RPMBUILD_FLAGS) --define '_topdir $(abspath $(RPM))/top' \
+		--define 'xvt_version $(XVT_VERSION)' --define "xvt_make $(RPM_MAKE)" packaging/xvtrace.spec >../log 2>&1 || \
+		{ tail -n 30 ../log >&2; exit 1; }
+	$(Q)find $(RPM)/top/RPMS -name '*.rpm' -exec mv {} $(RPM) \;
+	$(Q)ls $(RPM)/*.rpm
+
 # The packages in a fresh system, with the module built by dkms for kernels of two series; and, built
-# again in another folder and at another time, the same to the last byte.
+# again in another folder and at another time, the same to the last byte. RPMs, where rpmbuild is.
 .PHONY: proof-packages
-proof-packages: all deb
+proof-packages: all deb $(if $(shell command -v rpmbuild 2>/dev/null),rpm)
+	$(Q)if [ -d $(RPM) ]; then tests/cli/rpm_files.sh; else echo 'skip - RPMs: rpmbuild is missing'; fi
 	$(Q)tests/cli/packages_fresh.sh
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/again deb
 	$(Q)for deb in $(DEB)/*.deb; do cmp "$$deb" "$(BUILD)/again/deb/$${deb##*/}" || exit; done
