@@ -23,7 +23,7 @@ listed() {
 	sed -n "s/^| \[[^]]*\]($(basename "$file")) | \(.*\) |\$/\1/p" "$here/../README.md" | head -n 1
 }
 
-# Without the title, and a document under the headings that a manual page begins with.
+# Without the title; the name of a command's page in one word, for man's index; and a document under the headings that a manual page begins with.
 markdown() {
 	if [ $# -gt 1 ]; then
 		printf '## NAME\n\n%s - %s\n\n## DESCRIPTION\n\n' "$name" "${3:-$(listed)}"
@@ -31,7 +31,7 @@ markdown() {
 	if [ $# -gt 3 ]; then
 		awk -v heading="## $4" '/^## / { inside = $0 == heading; next } inside' "$1"
 	else
-		sed 1d "$1"
+		sed '1d; 5s/^xvtrace \([a-z]*\) - /xvtrace-\1 - /' "$1"
 	fi
 }
 

@@ -46,7 +46,7 @@ PAGES
 
 # An option is a term, from which viewers make an index; one minus is one that can be copied.
 check "each option of record(1) is a term" \
-	[ "$(grep -cE '^\*\*-' docs/xvtrace-record.1.md)" = "$(grep -A 1 '^\.TP' "$BUILD/man/xvtrace-record.1" | grep -c '^.fB.-')" ]
+	[ "$(grep -B 1 '^: ' docs/xvtrace-record.1.md | grep -cE '^\*\*-')" = "$(grep -A 1 '^\.TP' "$BUILD/man/xvtrace-record.1" | grep -c '^.fB.-')" ]
 check "its SYNOPSIS fits a terminal of 80 columns" \
 	eval '! MANWIDTH=80 man -P cat -l "$BUILD/man/xvtrace-record.1" | sed -n "/^SYN/,/^DESC/p" | grep -E "^.{81}"'
 [ $failures -eq 0 ]
