@@ -271,17 +271,43 @@ static bool is_domain(const struct xvt_vm *vm)
 	return memcmp(xvt_session_vm_uuid(vm), none, sizeof(none)) != 0;
 }
 
-static void listen_to_domain(struct recorder *r, struct xvt_vm *vm)
+/* Returns 0 or -errno with the reason in `why`. */
+static int listen_by_libvirt(struct recorder *r, struct xvt_vm *vm, char *why, size_t why_size)
 {
 	struct xvt_vmm *listener;
+	int err = xvt_libvirt_listen(&listener, r->rec.loop, r->opt.machines.libvirt_uri,
+				     xvt_session_vm_uuid(vm), xvt_session_vmm_report, vm, why,
+				     why_size);
+
+	if (!err)
+		xvt_session_vm_listens(vm, listener);
+	return err;
+}
+
+static void listen_to_domain(struct recorder *r, struct xvt_vm *vm)
+{
 	char why[512];
 
-	if (xvt_libvirt_listen(&listener, r->rec.loop, r->opt.machines.libvirt_uri,
-			       xvt_session_vm_uuid(vm), xvt_session_vmm_report, vm, why,
-			       sizeof(why)))
+	if (listen_by_libvirt(r, vm, why, sizeof(why)))
 		xvt_warn(xvt_session_vm_name(vm), "%s; its pauses will not be known", why);
-	else
-		xvt_session_vm_listens(vm, listener);
+}
+
+/* Listen again to the domains whose libvirt was restarted. To be called once a second. */
+static void listen_again(struct recorder *r)
+{
+	struct xvt_vm *vm;
+	char why[512];
+	int answers = 0;
+	size_t i;
+
+	for (i = 0; (vm = xvt_session_vm(r->rec.session, i)); i++) {
+		if (!is_domain(vm) || !xvt_session_vm_unheard(vm))
+			continue;
+		if (!answers)
+			answers = xvt_libvirt_answers(r->opt.machines.libvirt_uri);
+		if (answers <= 0 || listen_by_libvirt(r, vm, why, sizeof(why)))
+			return;
+	}
 }
 
 /* A machine that came while others are recorded: what fails here does not end their recording. */
@@ -460,6 +486,7 @@ static int run(struct recorder *r)
 		if (now - reported >= SECOND_NS) {
 			reported = now;
 			xvt_control_tend(rec->control);
+			listen_again(r);
 			if (!rec->quiet)
 				progress(r, now - start, &events);
 		}

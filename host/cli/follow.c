@@ -25,6 +25,7 @@
 /* Between two attempts to reach libvirt. A daemon that systemd starts on demand is not kept awake
  * by that: a connection that succeeds stays. */
 #define CONNECT_NS   (5 * SECOND_NS)
+#define ANSWER_NS    (SECOND_NS / 4)
 /* A file that appears while libvirt is watched may belong to a domain that starts: libvirt says so
  * a little later. */
 #define DOMAIN_NS    (2 * SECOND_NS)
@@ -205,7 +206,11 @@ static void connect_libvirt(struct xvt_follow *f)
 
 	if (f->no_libvirt || f->now_ns < f->next_connect_ns || !(opt->all || opt->domains.n))
 		return;
-	f->next_connect_ns = f->now_ns + CONNECT_NS;
+	/* The first attempt waits, as nothing is recorded yet. */
+	err = f->next_connect_ns ? xvt_libvirt_answers(opt->libvirt_uri) : 1;
+	f->next_connect_ns = f->now_ns + (err ? CONNECT_NS : ANSWER_NS);
+	if (err <= 0)
+		return;
 	err = xvt_libvirt_watch(&f->watch, f->loop, opt->libvirt_uri, why, sizeof(why));
 	f->no_libvirt = err == -ENOPKG;
 	/* A libvirt that is not asked for may be absent. */

@@ -54,6 +54,8 @@ static void apply_event(struct xvt_clock_pages *c, enum xvt_vmm_event event, uin
 	case XVT_VMM_VCPU:
 	case XVT_VMM_SUSPENDED:
 	case XVT_VMM_PANICKED:
+	case XVT_VMM_SHUTTING_DOWN:
+	case XVT_VMM_RENAMED:
 		break;
 	}
 }

@@ -230,6 +230,7 @@ struct xvt_vm {
 
 	/* vmm_events.c: state reported by its VMM. */
 	struct xvt_vmm *vmm; /* listener; NULL: none; closed with the session */
+	bool vmm_lost;	     /* the connection of `vmm` has ended */
 	bool any_report;     /* a report has been received */
 	uint64_t stamp_ns;   /* host time of the newest VMM timestamp */
 	bool stopped;	     /* its vCPUs are stopped */

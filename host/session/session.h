@@ -126,6 +126,10 @@ int xvt_session_wake_add(struct xvt_vm *vm, const char *path, char *why, size_t 
  * The session closes the listener that it is given by xvt_session_vm_listens(). */
 void xvt_session_vmm_report(void *arg, const struct xvt_vmm_report *r);
 void xvt_session_vm_listens(struct xvt_vm *vm, struct xvt_vmm *listener);
+/* Returns true if the machine's listener has lost its VMM: it reported XVT_VMM_GONE with an error.
+ * A new one may be given by xvt_session_vm_listens(), which closes the old one, and so must not be
+ * called from a callback of the loop. */
+bool xvt_session_vm_unheard(const struct xvt_vm *vm);
 
 /* One pass: measure clocks, drain, merge, write. Returns 0 or -errno of the trace's sink.
  * *sleep_ns: how long the caller may wait before the next call. */

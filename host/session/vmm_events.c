@@ -162,6 +162,8 @@ static const struct {
 	[XVT_VMM_SUSPENDED] = { 0, "went to sleep (S3)" },
 	[XVT_VMM_WOKEN] = { 0, "woke up" },
 	[XVT_VMM_PANICKED] = { 1, "its kernel panicked" },
+	[XVT_VMM_SHUTTING_DOWN] = { 0, "is shutting down" },
+	[XVT_VMM_RENAMED] = { 0, "was renamed" },
 	[XVT_VMM_MIGRATED_AWAY] = { 1, "moved to another VMM" },
 	[XVT_VMM_ARRIVED] = { 0, "arrived from elsewhere" },
 	[XVT_VMM_GONE] = { 0, "its VMM has ended" },
@@ -198,8 +200,8 @@ static void tell_event(struct xvt_session *s, struct xvt_vm *vm, const struct xv
 		xvt_session_note(s, level_of(r), vm, UINT32_MAX,
 				 "nothing is known of its pauses from here on: %s", r->why);
 	else if (r->event == XVT_VMM_RUNNING && vm->stopped)
-		xvt_session_note(s, level_of(r), vm, UINT32_MAX, "%s again after %s s, at %s", what,
-				 seconds(pause, pause_until(s, vm, at_ns)), at);
+		xvt_session_note(s, level_of(r), vm, UINT32_MAX, "%s again after %s s, at %s%s%s",
+				 what, seconds(pause, pause_until(s, vm, at_ns)), at, gap, r->why);
 	else
 		xvt_session_note(s, level_of(r), vm, UINT32_MAX, "%s%s%s, at %s", what, gap, r->why,
 				 at);
@@ -244,6 +246,8 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 	case XVT_VMM_VCPU:
 	case XVT_VMM_SUSPENDED: /* the guest's own doing, no pause */
 	case XVT_VMM_PANICKED:
+	case XVT_VMM_SHUTTING_DOWN:
+	case XVT_VMM_RENAMED:
 		break;
 	}
 	xvt_session_page_event(vm, r->event, at_ns);
@@ -254,6 +258,8 @@ void xvt_session_vmm_report(void *arg, const struct xvt_vmm_report *r)
 {
 	struct xvt_vm *vm = arg;
 
+	if (r->event == XVT_VMM_GONE)
+		vm->vmm_lost = r->err != 0;
 	while (vm->next) /* its file was replaced: the VMM reports about the newest machine */
 		vm = vm->next;
 	xvt_session_vm_event(vm->session, vm, r);
@@ -261,7 +267,15 @@ void xvt_session_vmm_report(void *arg, const struct xvt_vmm_report *r)
 
 void xvt_session_vm_listens(struct xvt_vm *vm, struct xvt_vmm *listener)
 {
+	if (vm->vmm)
+		vm->vmm->ops->close(vm->vmm);
 	vm->vmm = listener;
+	vm->vmm_lost = false;
+}
+
+bool xvt_session_vm_unheard(const struct xvt_vm *vm)
+{
+	return vm->vmm && vm->vmm_lost;
 }
 
 void xvt_session_stop_listening(struct xvt_session *s)

@@ -13,11 +13,13 @@
 #include <libxml/parser.h>
 #include <libxml/xpath.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/timerfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/loop.h"
@@ -605,6 +607,48 @@ static void leave_loop(void)
 	events.loop = NULL;
 }
 
+/* ------------------------------------------------------------------ a daemon that starts */
+
+#define ANSWER_SECONDS 10u
+
+/* In a child process: it must not touch the loop, which it shares with its parent. */
+static void ask_and_exit(const char *uri)
+{
+	virConnectPtr conn;
+
+	events.loop = NULL;
+	signal(SIGALRM, SIG_DFL);
+	alarm(ANSWER_SECONDS);
+	conn = vir.ConnectOpenReadOnly(uri);
+	_exit(!conn);
+}
+
+int xvt_libvirt_answers(const char *uri)
+{
+	static pid_t child; /* 0: none */
+	int status, err;
+	char why[256];
+	pid_t ended;
+
+	if (!child) {
+		err = load(why, sizeof(why));
+		if (err)
+			return err;
+		vir.SetErrorFunc(NULL, quiet);
+		child = fork();
+		if (!child)
+			ask_and_exit(uri);
+		err = child < 0 ? -errno : 0;
+		child = child < 0 ? 0 : child;
+		return err;
+	}
+	ended = waitpid(child, &status, WNOHANG);
+	if (!ended)
+		return 0;
+	child = 0;
+	return ended > 0 && WIFEXITED(status) && !WEXITSTATUS(status) ? 1 : -ECONNREFUSED;
+}
+
 /* ------------------------------------------------------------------ a domain's events */
 
 struct listener {
@@ -663,6 +707,27 @@ static const char *const stopped_why[] = {
 	[VIR_DOMAIN_EVENT_STOPPED_FROM_SNAPSHOT] = "replaced by a snapshot",
 };
 
+static const char *const started_why[] = {
+	[VIR_DOMAIN_EVENT_STARTED_BOOTED] = "booted",
+	[VIR_DOMAIN_EVENT_STARTED_MIGRATED] = "migrated here",
+	[VIR_DOMAIN_EVENT_STARTED_RESTORED] = "restored from a file",
+	[VIR_DOMAIN_EVENT_STARTED_FROM_SNAPSHOT] = "started from a snapshot",
+	[VIR_DOMAIN_EVENT_STARTED_WAKEUP] = "",
+};
+
+static const char *const resumed_why[] = {
+	[VIR_DOMAIN_EVENT_RESUMED_UNPAUSED] = "",
+	[VIR_DOMAIN_EVENT_RESUMED_MIGRATED] = "",
+	[VIR_DOMAIN_EVENT_RESUMED_FROM_SNAPSHOT] = "from a saved state",
+	[VIR_DOMAIN_EVENT_RESUMED_POSTCOPY] = "migration (postcopy)",
+};
+
+static const char *const shutdown_why[] = {
+	[VIR_DOMAIN_EVENT_SHUTDOWN_FINISHED] = "",
+	[VIR_DOMAIN_EVENT_SHUTDOWN_GUEST] = "by its guest",
+	[VIR_DOMAIN_EVENT_SHUTDOWN_HOST] = "by the host",
+};
+
 static void domain_stopped(struct listener *l, int detail)
 {
 	bool failed = detail == VIR_DOMAIN_EVENT_STOPPED_CRASHED ||
@@ -673,12 +738,22 @@ static void domain_stopped(struct listener *l, int detail)
 	report(l, XVT_VMM_GONE, failed ? -EPIPE : 0, TEXT(stopped_why, detail));
 }
 
+/* A domain is renamed while it does not run, so GONE was reported. */
+static void domain_renamed(struct listener *l, virDomainPtr dom)
+{
+	const char *name = vir.DomainGetName(dom);
+	const bool gone = l->gone;
+
+	l->gone = l->lost;
+	report(l, XVT_VMM_RENAMED, 0, name);
+	l->gone = gone;
+}
+
 static int on_lifecycle(virConnectPtr conn, virDomainPtr dom, int event, int detail, void *opaque)
 {
 	struct listener *l = opaque;
 
 	(void)conn;
-	(void)dom;
 	switch (event) {
 	case VIR_DOMAIN_EVENT_SUSPENDED:
 		report(l, XVT_VMM_STOPPED, 0, TEXT(suspended_why, detail));
@@ -686,13 +761,23 @@ static int on_lifecycle(virConnectPtr conn, virDomainPtr dom, int event, int det
 	case VIR_DOMAIN_EVENT_RESUMED:
 		if (detail == VIR_DOMAIN_EVENT_RESUMED_MIGRATED)
 			report(l, XVT_VMM_ARRIVED, 0, NULL);
-		report(l, XVT_VMM_RUNNING, 0, NULL);
+		report(l, XVT_VMM_RUNNING, 0, TEXT(resumed_why, detail));
 		break;
 	case VIR_DOMAIN_EVENT_STARTED:
 		l->gone = l->lost;
+		if (detail == VIR_DOMAIN_EVENT_STARTED_MIGRATED ||
+		    detail == VIR_DOMAIN_EVENT_STARTED_RESTORED)
+			report(l, XVT_VMM_ARRIVED, 0, TEXT(started_why, detail));
 		report(l,
 		       detail == VIR_DOMAIN_EVENT_STARTED_WAKEUP ? XVT_VMM_WOKEN : XVT_VMM_RUNNING,
-		       0, NULL);
+		       0, TEXT(started_why, detail));
+		break;
+	case VIR_DOMAIN_EVENT_SHUTDOWN:
+		report(l, XVT_VMM_SHUTTING_DOWN, 0, TEXT(shutdown_why, detail));
+		break;
+	case VIR_DOMAIN_EVENT_DEFINED:
+		if (detail == VIR_DOMAIN_EVENT_DEFINED_RENAMED)
+			domain_renamed(l, dom);
 		break;
 	case VIR_DOMAIN_EVENT_PMSUSPENDED:
 		report(l, XVT_VMM_SUSPENDED, 0, NULL);
@@ -703,7 +788,7 @@ static int on_lifecycle(virConnectPtr conn, virDomainPtr dom, int event, int det
 	case VIR_DOMAIN_EVENT_STOPPED:
 		domain_stopped(l, detail);
 		break;
-	default: /* defined, undefined, shut down from inside: STOPPED follows */
+	default: /* undefined */
 		break;
 	}
 	return 0;

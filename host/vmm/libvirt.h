@@ -38,6 +38,13 @@ int xvt_libvirt_find(const char *uri, const char *name, struct xvt_domain *domai
 int xvt_libvirt_domains(const char *uri, void (*fn)(void *arg, const struct xvt_domain *domain),
 			void *arg, char *why, size_t why_size);
 
+/*
+ * Ask whether libvirt answers, without waiting for it: a daemon that starts accepts connections
+ * seconds before it answers. A child process asks, for at most ten seconds. Returns 1: it answers;
+ * 0: ask again later; -ECONNREFUSED: it does not answer; -ENOPKG; or -errno of fork().
+ */
+int xvt_libvirt_answers(const char *uri);
+
 /* Write the version of the library, such as "9.0.0". Returns 0 or -ENOPKG. */
 int xvt_libvirt_version(char *text, size_t size);
 
