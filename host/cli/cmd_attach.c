@@ -6,11 +6,13 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cmd.h"
 #include "cli/find.h"
 #include "cli/plug.h"
 #include "vmm/libvirt.h"
+#include "vmm/qmp_plug.h"
 
 #define MIB	   (1u << 20)
 #define SIZE_USUAL (16u * MIB)
@@ -20,6 +22,8 @@ struct attach_options {
 	uint64_t size_bytes;
 	uint64_t timeout_ns;
 	const char *libvirt_uri;
+	const char *qmp;
+	const char *bus;
 	bool config;
 };
 
@@ -33,6 +37,9 @@ static const struct xvt_opt options[] = {
 	O(timeout_ns, "timeout", 0, XVT_OPT_SECONDS, "SEC",
 	  "wait this long for the guest's module (default 30; 0: do not wait)"),
 	O(libvirt_uri, "connect", 'c', XVT_OPT_STRING, "URI", "libvirt to ask (default: its own)"),
+	O(qmp, "qmp", 0, XVT_OPT_STRING, "SOCKET",
+	  "a QEMU without libvirt, by its QMP socket; DOMAIN is the name that it gets"),
+	O(bus, "bus", 0, XVT_OPT_STRING, "BUS", "with --qmp: the PCI bus, such as a root port"),
 	XVT_OPT_END,
 };
 
@@ -66,16 +73,49 @@ static int await_guest(const char *name, char *region, uint64_t timeout_ns)
 	return fflush(stdout) ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 }
 
+/* Returns an exit status, after an error message. */
+static int check(const struct attach_options *opt)
+{
+	const uint64_t size = opt->size_bytes;
+
+	if (size < MIB || size > SIZE_MOST || size & (size - 1))
+		xvt_error("--size", "it is a power of two from 1M on, as the PCI device needs it");
+	else if (opt->qmp && (opt->config || opt->libvirt_uri))
+		xvt_error("--qmp", "a QEMU without libvirt has no definition: leave out --config "
+				   "and --connect");
+	else if (opt->bus && !opt->qmp)
+		xvt_error("--bus", "libvirt chooses the bus; this option belongs to --qmp");
+	else
+		return XVT_EXIT_OK;
+	return XVT_EXIT_USAGE;
+}
+
+static int attach_by_qmp(const struct attach_options *opt, const char *name)
+{
+	char region[XVT_PLUG_PATH], why[512];
+
+	if (!xvt_plug_region(name, region))
+		return XVT_EXIT_USAGE;
+	if (!access(region, F_OK)) {
+		xvt_error(name,
+			  "%s is there already: the region of another machine, or of one "
+			  "that has ended (xvtrace guests, xvtrace salvage); remove it first",
+			  region);
+		return XVT_EXIT_FAIL;
+	}
+	if (xvt_qmp_plug(opt->qmp, region, opt->size_bytes, opt->bus, why, sizeof(why))) {
+		xvt_error(opt->qmp, "%s", why);
+		return XVT_EXIT_FAIL;
+	}
+	return await_guest(name, region, opt->timeout_ns);
+}
+
 static int attach(const struct attach_options *opt, const char *name)
 {
 	const uint64_t size = opt->size_bytes;
 	struct xvt_domain domain;
 	char why[512];
 
-	if (size < MIB || size > SIZE_MOST || size & (size - 1)) {
-		xvt_error("--size", "it is a power of two from 1M on, as the PCI device needs it");
-		return XVT_EXIT_USAGE;
-	}
 	if (xvt_libvirt_attach(opt->libvirt_uri, name, size / MIB, opt->config, &domain, why,
 			       sizeof(why))) {
 		xvt_error(name, "%s", why);
@@ -100,13 +140,15 @@ static int cmd_attach(const struct xvt_command *cmd, int argc, char **argv)
 		xvt_error("attach", "name one domain: xvtrace attach DOMAIN");
 		return XVT_EXIT_USAGE;
 	}
-	return attach(&opt, argv[first]);
+	if (check(&opt) != XVT_EXIT_OK)
+		return XVT_EXIT_USAGE;
+	return opt.qmp ? attach_by_qmp(&opt, argv[first]) : attach(&opt, argv[first]);
 }
 
 const struct xvt_command xvt_cmd_attach = {
 	.name = "attach",
 	.args = "DOMAIN",
-	.brief = "plug a region into a running domain",
+	.brief = "plug a region into a running machine",
 	.opts = options,
 	.run = cmd_attach,
 };

@@ -10,10 +10,12 @@
 #include "cli/find.h"
 #include "cli/plug.h"
 #include "vmm/libvirt.h"
+#include "vmm/qmp_plug.h"
 
 struct detach_options {
 	uint64_t timeout_ns;
 	const char *libvirt_uri;
+	const char *qmp;
 };
 
 static const struct xvt_opt options[] = {
@@ -21,13 +23,15 @@ static const struct xvt_opt options[] = {
 		"wait this long for the guest to give the device back (default 30)"),
 	XVT_OPT(struct detach_options, libvirt_uri, "connect", 'c', XVT_OPT_STRING, "URI",
 		"libvirt to ask (default: its own)"),
+	XVT_OPT(struct detach_options, qmp, "qmp", 0, XVT_OPT_STRING, "SOCKET",
+		"a QEMU without libvirt, by its QMP socket; DOMAIN is the name that it got"),
 	XVT_OPT_END,
 };
 
 struct waiting {
-	const char *libvirt_uri;
+	const struct detach_options *opt;
 	const char *name;
-	int has; /* of xvt_libvirt_has_region() */
+	int has; /* the machine has the device; or -errno */
 	char why[512];
 };
 
@@ -35,22 +39,43 @@ static bool is_out(void *arg)
 {
 	struct waiting *w = arg;
 
-	w->has = xvt_libvirt_has_region(w->libvirt_uri, w->name, w->why, sizeof(w->why));
+	if (w->opt->qmp) {
+		w->has = xvt_qmp_unplugged(w->opt->qmp, w->why, sizeof(w->why));
+		w->has = w->has < 0 ? w->has : !w->has;
+	} else {
+		w->has = xvt_libvirt_has_region(w->opt->libvirt_uri, w->name, w->why,
+						sizeof(w->why));
+	}
 	return w->has <= 0;
+}
+
+/* Ask for the device. Returns 0 or -errno with w->why; *region: the path, or "". */
+static int take_out(struct waiting *w, char region[XVT_PLUG_PATH])
+{
+	struct xvt_domain domain;
+	int err;
+
+	if (w->opt->qmp)
+		return xvt_qmp_unplug(w->opt->qmp, w->why, sizeof(w->why));
+	err = xvt_libvirt_detach(w->opt->libvirt_uri, w->name, &domain, w->why, sizeof(w->why));
+	snprintf(region, XVT_PLUG_PATH, "%s", domain.region);
+	return err;
 }
 
 static int detach(const struct detach_options *opt, const char *name)
 {
-	struct waiting w = { .libvirt_uri = opt->libvirt_uri, .name = name };
-	struct xvt_domain domain;
+	struct waiting w = { .opt = opt, .name = name };
+	char region[XVT_PLUG_PATH] = "";
 
-	if (xvt_libvirt_detach(opt->libvirt_uri, name, &domain, w.why, sizeof(w.why))) {
+	if (opt->qmp && !xvt_plug_region(name, region))
+		return XVT_EXIT_USAGE;
+	if (take_out(&w, region)) {
 		xvt_error(name, "%s", w.why);
 		return XVT_EXIT_FAIL;
 	}
 	if (!xvt_plug_wait(is_out, &w, opt->timeout_ns)) {
 		xvt_error(name, "its guest has not given the device back; unload the module there "
-				"(rmmod xvtrace) and try again, or shut the domain down");
+				"(rmmod xvtrace) and try again, or shut the machine down");
 		return XVT_EXIT_FAIL;
 	}
 	if (w.has < 0) {
@@ -58,8 +83,8 @@ static int detach(const struct detach_options *opt, const char *name)
 		return XVT_EXIT_FAIL;
 	}
 	/* QEMU leaves the file. A recorder that has it open reads what is left in it. */
-	if (domain.region[0] && unlink(domain.region) && errno != ENOENT) {
-		xvt_error(domain.region, "the device is out, but its file cannot be removed: %s",
+	if (region[0] && unlink(region) && errno != ENOENT) {
+		xvt_error(region, "the device is out, but its file cannot be removed: %s",
 			  strerror(errno));
 		return XVT_EXIT_FAIL;
 	}
@@ -83,7 +108,7 @@ static int cmd_detach(const struct xvt_command *cmd, int argc, char **argv)
 const struct xvt_command xvt_cmd_detach = {
 	.name = "detach",
 	.args = "DOMAIN",
-	.brief = "take the region out of a domain, and remove it",
+	.brief = "take the region out of a machine, and remove it",
 	.opts = options,
 	.run = cmd_detach,
 };

@@ -4,7 +4,13 @@
 
 #include <poll.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
+
+#include "base/region.h"
+#include "cli/find.h"
+#include "cli/opt.h"
 
 #define LOOK_MS 50 /* between two looks; nothing tells when a guest has formatted its region */
 
@@ -25,5 +31,16 @@ bool xvt_plug_wait(bool (*done)(void *arg), void *arg, uint64_t timeout_ns)
 			return false;
 		poll(NULL, 0, LOOK_MS);
 	}
+	return true;
+}
+
+bool xvt_plug_region(const char *name, char path[XVT_PLUG_PATH])
+{
+	if (!*name || strchr(name, '/') || strlen(name) >= XVT_NAME_LEN) {
+		xvt_error(name, "a machine's name has 1 to %u characters and no '/'",
+			  XVT_NAME_LEN - 1);
+		return false;
+	}
+	snprintf(path, XVT_PLUG_PATH, "%s/" XVT_REGION_PREFIX "%s", xvt_host_region_dir(), name);
 	return true;
 }

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0
+/* qmp_plug.c - see qmp_plug.h. A client that waits for each answer; qmp.c is the one that listens.
+ */
+#define _GNU_SOURCE
+#include "vmm/qmp_plug.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/socket.h"
+
+#define ANSWER_MS 10000
+#define LINE_MOST (256u << 10)
+#define MEMORY	  "xvtrace-memory"
+#define DEVICE	  "xvtrace-device"
+
+/* A connection. */
+struct qmp {
+	int fd;
+	int64_t until_ms;
+	size_t used, line; /* bytes in buf; of them, the line that was returned */
+	char buf[LINE_MOST];
+};
+
+static int64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Returns 0 or -ETIMEDOUT. */
+static int wait_for(const struct qmp *q, short events)
+{
+	struct pollfd p = { .fd = q->fd, .events = events };
+	const int64_t left = q->until_ms - now_ms();
+
+	return left > 0 && poll(&p, 1, (int)left) > 0 ? 0 : -ETIMEDOUT;
+}
+
+/* Read the next line, and end it by a zero byte. Returns 0 or -errno. */
+static int read_line(struct qmp *q)
+{
+	char *end;
+	ssize_t n;
+
+	memmove(q->buf, q->buf + q->line, q->used - q->line);
+	q->used -= q->line;
+	q->line = 0;
+	while (!(end = memchr(q->buf, '\n', q->used))) {
+		if (q->used == sizeof(q->buf))
+			return -EBADMSG;
+		if (wait_for(q, POLLIN))
+			return -ETIMEDOUT;
+		n = read(q->fd, q->buf + q->used, sizeof(q->buf) - q->used);
+		if (n <= 0 && errno != EAGAIN)
+			return n ? -errno : -EPIPE;
+		q->used += n > 0 ? (size_t)n : 0;
+	}
+	*end = 0;
+	q->line = (size_t)(end + 1 - q->buf);
+	return 0;
+}
+
+/* Send a whole line. Returns 0 or -errno. */
+static int send_all(const struct qmp *q, const char *line, size_t len)
+{
+	while (len) {
+		ssize_t n = wait_for(q, POLLOUT) ? -1 : write(q->fd, line, len);
+
+		if (n < 0)
+			return errno == EPIPE ? -EPIPE : -ETIMEDOUT;
+		line += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Read lines until one has `member`, or is an error. Returns 0; -EPROTO with QEMU's reason. */
+static int await(struct qmp *q, const char *member, char *why, size_t why_size)
+{
+	int err = 0;
+	bool done = false;
+
+	while (!err && !done) {
+		struct xvt_json_value *v;
+		const char *text;
+
+		err = read_line(q);
+		if (err)
+			break;
+		v = xvt_json_parse(q->buf, strlen(q->buf), why, why_size);
+		text = xvt_json_text(xvt_json_get(xvt_json_get(v, "error"), "desc"));
+		done = xvt_json_get(v, member) != NULL;
+		if (text) {
+			snprintf(why, why_size, "QEMU: %s", text);
+			err = -EPROTO;
+		} else if (!v) {
+			err = -EBADMSG;
+		}
+		xvt_json_forget(v);
+	}
+	if (err == -ETIMEDOUT)
+		snprintf(why, why_size, "no answer: does the socket serve another client?");
+	else if (err && err != -EPROTO)
+		snprintf(why, why_size, "it does not speak QMP: %s", strerror(-err));
+	return err;
+}
+
+/* Send a command with its arguments, which are freed, and wait for the answer. */
+static int command(struct qmp *q, const char *name, struct xvt_json *arguments, char *why,
+		   size_t why_size)
+{
+	size_t arguments_len = 0;
+	char *text = arguments ? xvt_json_line(arguments, &arguments_len) : NULL, *line;
+	int len, err;
+
+	if (arguments && !text)
+		return -ENOMEM;
+	if (text)
+		len = asprintf(&line, "{\"execute\": \"%s\", \"arguments\": %.*s}\n", name,
+			       (int)arguments_len - 1, text);
+	else
+		len = asprintf(&line, "{\"execute\": \"%s\"}\n", name);
+	free(text);
+	if (len < 0)
+		return -ENOMEM;
+	q->until_ms = now_ms() + ANSWER_MS;
+	err = send_all(q, line, (size_t)len);
+	free(line);
+	if (err)
+		snprintf(why, why_size, "%s", strerror(-err));
+	return err ? err : await(q, "return", why, why_size);
+}
+
+static void hang_up(struct qmp *q)
+{
+	close(q->fd);
+	free(q);
+}
+
+static int call(struct qmp **out, const char *path, char *why, size_t why_size)
+{
+	struct qmp *q = calloc(1, sizeof(*q));
+	int err;
+
+	if (!q)
+		return -ENOMEM;
+	q->fd = xvt_socket_connect(path, why, why_size);
+	if (q->fd < 0) {
+		err = q->fd;
+		free(q);
+		return err;
+	}
+	q->until_ms = now_ms() + ANSWER_MS;
+	err = await(q, "QMP", why, why_size);
+	if (!err)
+		err = command(q, "qmp_capabilities", NULL, why, why_size);
+	if (err)
+		hang_up(q);
+	else
+		*out = q;
+	return err;
+}
+
+/* An object of one member, or NULL. */
+static struct xvt_json *by_id(const char *id)
+{
+	struct xvt_json *doc = xvt_json_new();
+
+	if (doc)
+		xvt_json_add_text(doc, "id", id);
+	return doc;
+}
+
+static int add_memory(struct qmp *q, const char *region, uint64_t size, char *why, size_t why_size)
+{
+	struct xvt_json *doc = by_id(MEMORY);
+
+	if (!doc)
+		return -ENOMEM;
+	xvt_json_add_text(doc, "qom-type", "memory-backend-file");
+	xvt_json_add_u64(doc, "size", size);
+	xvt_json_add_text(doc, "mem-path", region);
+	xvt_json_add_bool(doc, "share", true);
+	return command(q, "object-add", doc, why, why_size);
+}
+
+static int add_device(struct qmp *q, const char *bus, char *why, size_t why_size)
+{
+	struct xvt_json *doc = by_id(DEVICE);
+
+	if (!doc)
+		return -ENOMEM;
+	xvt_json_add_text(doc, "driver", "ivshmem-plain");
+	xvt_json_add_text(doc, "memdev", MEMORY);
+	if (bus)
+		xvt_json_add_text(doc, "bus", bus);
+	return command(q, "device_add", doc, why, why_size);
+}
+
+int xvt_qmp_plug(const char *socket, const char *region, uint64_t size, const char *bus, char *why,
+		 size_t why_size)
+{
+	char unheard[256];
+	struct qmp *q;
+	int err = call(&q, socket, why, why_size);
+
+	if (err)
+		return err;
+	err = add_memory(q, region, size, why, why_size);
+	if (err == -EPROTO && strstr(why, "duplicate")) {
+		snprintf(why, why_size, "this QEMU has a region by xvtrace attach already");
+		err = -EEXIST;
+	} else if (!err) {
+		err = add_device(q, bus, why, why_size);
+		if (err) { /* QEMU made the file when it added the memory */
+			command(q, "object-del", by_id(MEMORY), unheard, sizeof(unheard));
+			unlink(region);
+		}
+	}
+	hang_up(q);
+	return err;
+}
+
+int xvt_qmp_unplug(const char *socket, char *why, size_t why_size)
+{
+	struct qmp *q;
+	int err = call(&q, socket, why, why_size);
+
+	if (err)
+		return err;
+	err = command(q, "device_del", by_id(DEVICE), why, why_size);
+	if (err == -EPROTO && strstr(why, "not found")) {
+		snprintf(why, why_size, "this QEMU has no region by xvtrace attach");
+		err = -ENODEV;
+	}
+	hang_up(q);
+	return err;
+}
+
+int xvt_qmp_unplugged(const char *socket, char *why, size_t why_size)
+{
+	struct qmp *q;
+	int err = call(&q, socket, why, why_size);
+
+	if (err)
+		return err;
+	/* QEMU refuses this while the device uses the memory. */
+	err = command(q, "object-del", by_id(MEMORY), why, why_size);
+	hang_up(q);
+	return !err ? 1 : err == -EPROTO ? 0 : err;
+}

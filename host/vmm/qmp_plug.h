@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* qmp_plug.h - plug an ivshmem-plain device into a QEMU by its QMP socket, and take it out. */
+#ifndef XVT_QMP_PLUG_H
+#define XVT_QMP_PLUG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Make the file `region` of `size` bytes and plug it in, at the PCI bus with that id; NULL: where
+ * QEMU chooses. A call waits at most ten seconds for QEMU. Returns 0; or, with the reason in `why`,
+ * -EEXIST: this QEMU has a region of these functions; -EPROTO: QEMU refuses, which changes nothing;
+ * -ETIMEDOUT: no answer, as from a socket that serves another client; -EBADMSG: it is no QMP; or
+ * -errno of the socket.
+ */
+int xvt_qmp_plug(const char *socket, const char *region, uint64_t size, const char *bus, char *why,
+		 size_t why_size);
+
+/* Ask the guest to give the device back. Returns 0 or -errno as xvt_qmp_plug(); -ENODEV: there is
+ * none. */
+int xvt_qmp_unplug(const char *socket, char *why, size_t why_size);
+
+/* Returns 1 once the guest has given the device back and QEMU has closed the region, 0 before that,
+ * or -errno. */
+int xvt_qmp_unplugged(const char *socket, char *why, size_t why_size);
+
+#endif /* XVT_QMP_PLUG_H */

@@ -1,0 +1,53 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck disable=SC2317
+# A region is plugged into a running QEMU without libvirt, by its QMP socket, and taken out.
+set -u
+. "$(dirname "$0")/lib.sh"
+
+name=$$-plug region=/dev/shm/xvtrace-$$-plug
+xvt() {
+	"$xvtrace" "$@" >"$work/out" 2>"$work/err"
+	rc=$?
+	cat "$work/out" "$work/err"
+}
+says() { test $rc -eq "$1" && test "$(cat "$work/out" "$work/err" | wc -l)" -eq 1 && grep -qE -- "$2" "$work/out" "$work/err"; }
+
+need "a guest starts" vm_start g1 --vcpus 2 --overlay "$(overlay plugged.sh)"
+need "it runs" vm_wait_log g1 "^XVT-SAY ready" 200
+qmp=$(vm_qmp_path g1)
+xvt detach "$name" --qmp "$qmp"
+check "detach: a QEMU without a region of attach" says 1 "no region by xvtrace attach"
+# The device that it was started with: a module takes one.
+devices() { vm_qmp g1 '{"execute": "qom-list", "arguments": {"path": "/machine/peripheral-anon"}}' | jq -r '.return[] | select(.type == "child<ivshmem-plain>").name'; }
+first=$(devices)
+vm_qmp g1 '{"execute": "device_del", "arguments": {"id": "/machine/peripheral-anon/'"$first"'"}}' >/dev/null
+need "its first device goes" vm_poll 60 eval 'test -z "$(devices)"'
+
+xvt attach "$name" --qmp "$qmp" --size 4M --timeout 100
+check "attach: the guest's module takes it" says 0 "^$name: $region, 2 rings of its linux writer"
+check "attach: the file has the size" test "$(stat -c %s "$region")" -eq $((4 << 20))
+xvt attach "$name-2" --qmp "$qmp"
+check "attach: a second one" says 1 "has a region by xvtrace attach already"
+check "attach: no file is left of it" test ! -e "$region-2"
+xvt attach "$name" --qmp "$qmp"
+check "attach: a file of that name" says 1 "is there already"
+record_start "$work/t.xvt" -r "$region"
+drained() {
+	[ "$("$xvtrace" region show --json "$region" 2>/dev/null | jq '[.rings[].cons] | max')" -gt 0 ] 2>/dev/null
+}
+check "it is recorded" vm_poll 60 drained
+check "the recorder ends cleanly" record_stop
+xvt detach "$name" --qmp "$qmp" --timeout 100
+check "detach: the guest gives it back, and the file is removed" test $rc -eq 0 -a ! -s "$work/err" -a ! -e "$region"
+xvt attach "$name" --qmp "$qmp" --bus no-such-bus
+check "attach: QEMU refuses: its reason, and no file is left" eval 'says 1 "QEMU: .*no-such-bus" && test ! -e "$region"'
+xvt attach "$name" --qmp "$work/none"
+check "attach: no socket" says 1 "none: "
+xvt attach a/b --qmp "$qmp"
+check "attach: a name that no file has" says 2 "no '/'"
+xvt attach "$name" --qmp "$qmp" --config
+check "attach: --config without libvirt" says 2 "leave out --config"
+vm_kill g1
+check "nothing is left in /dev/shm" test ! -e "$region"
+finish
