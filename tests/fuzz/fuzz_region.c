@@ -133,14 +133,15 @@ static const struct word words[] = {
 	WORD(IN_HEADER, xvt_region_hdr, generation),
 	WORD(IN_HEADER, xvt_region_hdr, request_ack),
 	WORD(IN_HEADER, xvt_region_hdr, request_result),
-	WORD(IN_HEADER, xvt_region_hdr, symbols_wanted),
-	WORD(IN_HEADER, xvt_region_hdr, symbols_done),
 	{ IN_DATA, 0, 4 },  /* sub-buffer header: magic */
 	{ IN_DATA, 8, 8 },  /* seq */
 	{ IN_DATA, 16, 8 }, /* ts_base */
 	{ IN_DATA, 32, 8 }, /* attempted */
 	{ IN_DATA, 64, 8 }, /* first record */
 	{ IN_DATA, 72, 8 },
+	/* At the end, so that inputs of the corpus keep their words. */
+	WORD(IN_HEADER, xvt_region_hdr, symbols_wanted),
+	WORD(IN_HEADER, xvt_region_hdr, symbols_done),
 };
 
 static struct {
