@@ -310,7 +310,9 @@ START_TEST(a_failed_read_ends_the_host_and_nothing_else)
 	make_page(0, xvt_clock_read(), 10, 0);
 	until_events(10);
 	read_err = -EIO;
-	pass();
+	/* A pass on a busy machine may end before it comes to this ring. */
+	for (int i = 0; on && i < PASSES_MAX; i++)
+		pass();
 	ck_assert(!on);
 	ck_assert_uint_eq(read_events(&lost), 10);
 }
