@@ -68,7 +68,8 @@ struct xvt_symbols {
 	size_t text_count;
 };
 
-#define XVT_COMM_LEN 32 /* a machine's name may stand before that of a thread */
+/* Before the name of a thread there may be that of a machine: MACHINE:NAME. */
+#define XVT_COMM_LEN (XVT_NAME_LEN + 32)
 
 struct xvt_comm {
 	int32_t pid;

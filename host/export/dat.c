@@ -15,11 +15,9 @@
 
 #include "base/vec.h"
 
-/* CPUs of Linux at most; a ring with a higher number gets one behind the machine's others. */
-#define CPUS_OF_LINUX 8192u
 /* Of a machine: a file has two words for each. */
-#define CPUS_MAX      65536u
-#define SPOOL_NAME    ".pages"
+#define CPUS_MAX   65536u
+#define SPOOL_NAME ".pages"
 
 /* -- machines and CPUs -------------------------------------------------------------- */
 
@@ -32,7 +30,7 @@ static struct dat_machine *machine_of(struct dat *d, const struct xvtrace_ring *
 
 static bool has_place(const struct xvtrace_ring *ring)
 {
-	return !ring->thread && ring->cpu < CPUS_OF_LINUX;
+	return !ring->thread && ring->cpu < DAT_CPUS_OF_LINUX;
 }
 
 /* Numbers of CPUs that the machine's own rings take. */

@@ -26,13 +26,15 @@ void dat_printf(struct dat_bytes *b, const char *format, ...) __attribute__((for
 
 /* -- pages, dat_pages.c -------------------------------------------------------------- */
 
-#define DAT_PAGE	4096u
-#define DAT_PAGE_HEAD	16u /* u64 time, u64 length and flags */
-#define DAT_PAGE_DATA	(DAT_PAGE - DAT_PAGE_HEAD)
-#define DAT_BLOCK_PAGES 16u
+#define DAT_PAGE	  4096u
+#define DAT_PAGE_HEAD	  16u /* u64 time, u64 length and flags */
+#define DAT_PAGE_DATA	  (DAT_PAGE - DAT_PAGE_HEAD)
+#define DAT_BLOCK_PAGES	  16u
 /* The longest record: what a page holds after the record's header and a number of lost events. */
-#define DAT_RECORD_MAX	(DAT_PAGE_DATA - 16u)
-#define DAT_CLOCK	"mono"
+#define DAT_RECORD_MAX	  (DAT_PAGE_DATA - 16u)
+#define DAT_CLOCK	  "mono"
+/* CPUs of Linux at most; a ring with a higher number gets one behind the machine's others. */
+#define DAT_CPUS_OF_LINUX 8192u
 
 struct dat_extent {
 	uint64_t offset; /* in the spool, bytes */

@@ -179,38 +179,70 @@ static void put_cpu_stat(struct dat_bytes *b, const struct dat_cpu *c, size_t nu
 	put_option(b, OPTION_CPUSTAT, text, (size_t)n + 1);
 }
 
+/* The thread of each vCPU of a guest, by its number; -1: not known. Returns how many are known. */
+static uint32_t threads_of_vcpus(const struct dat *d, uint32_t host, uint32_t guest, int32_t *tids,
+				 uint32_t count)
+{
+	uint32_t known = 0;
+	struct xvtrace_vcpu v;
+	size_t at = 0;
+
+	memset(tids, -1, count * sizeof(*tids));
+	while (xvtrace_reader_vcpu(d->x->reader, host, &at, &v) > 0)
+		for (uint32_t i = 0; v.machine->number == guest && i < count; i++)
+			if (v.vcpu == i || (v.vcpu == XVTRACE_ALL_VCPUS && tids[i] < 0)) {
+				tids[i] = v.tid;
+				known++;
+			}
+	return known;
+}
+
+/* The numbers of vCPUs are below this: those with rings, and those with threads. */
+static uint32_t count_vcpus(const struct dat *d, uint32_t host, uint32_t guest)
+{
+	uint32_t count = d->machines[guest].cpus_of_vm;
+	struct xvtrace_vcpu v;
+	size_t at = 0;
+
+	while (xvtrace_reader_vcpu(d->x->reader, host, &at, &v) > 0)
+		if (v.machine->number == guest && v.vcpu >= count && v.vcpu < DAT_CPUS_OF_LINUX)
+			count = v.vcpu + 1;
+	return count;
+}
+
 /*
  * In the file of the host: a guest's name, the number of its file, and the thread of each vCPU. By
- * that KernelShark shows when the host ran them.
+ * that KernelShark shows when the host ran them. Readers take no number above the count, so vCPUs
+ * without a known thread are in the list.
  */
 static void put_guest(struct dat_bytes *b, const struct dat *d, uint32_t host, uint32_t guest)
 {
 	const struct xvtrace_machine *machine = xvtrace_machine(d->x->trace, guest);
-	struct dat_bytes data = { 0 };
+	const uint32_t count = count_vcpus(d, host, guest);
 	const uint64_t id = trace_id(d, guest);
-	struct xvtrace_vcpu vcpu;
-	uint32_t count = 0;
-	size_t count_at, at = 0;
+	struct dat_bytes data = { 0 };
+	int32_t *tids;
 
-	if (!machine)
+	if (!machine || !count)
 		return;
+	tids = malloc(count * sizeof(*tids));
+	if (!tids) {
+		b->failed = true;
+		return;
+	}
 	dat_put(&data, machine->name, strlen(machine->name) + 1);
 	put_u64(&data, id);
-	count_at = data.used;
-	put_u32(&data, 0);
-	while (xvtrace_reader_vcpu(d->x->reader, host, &at, &vcpu) > 0) {
-		if (vcpu.machine->number != guest)
-			continue;
-		put_u32(&data, vcpu.vcpu);
-		put_u32(&data, (uint32_t)vcpu.tid);
-		count++;
-	}
-	if (!data.failed)
-		memcpy(data.p + count_at, &count, sizeof(count));
-	if (count)
+	put_u32(&data, count);
+	if (threads_of_vcpus(d, host, guest, tids, count)) {
+		for (uint32_t i = 0; i < count; i++) {
+			put_u32(&data, i);
+			put_u32(&data, (uint32_t)tids[i]);
+		}
 		put_option(b, OPTION_GUEST, data.p, data.used);
+	}
 	b->failed |= data.failed;
 	free(data.p);
+	free(tids);
 }
 
 static void put_guests(struct dat_bytes *b, const struct dat *d, uint32_t host)

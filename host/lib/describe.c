@@ -41,13 +41,19 @@ int xvtrace_reader_task(const struct xvtrace_reader *r, unsigned int machine, si
 	return 1;
 }
 
-/* Take a name of the recorder's apart: MACHINE:vcpuN. */
+/* Take a name of the recorder's apart: MACHINE:vcpuN, or MACHINE:vcpus of a thread that runs all.
+ */
 static bool read_vcpu(const struct xvtrace *trace, const char *name, struct xvtrace_vcpu *vcpu)
 {
 	const char *colon = strrchr(name, ':');
 	char end;
 
-	if (!colon || sscanf(colon, ":vcpu%u%c", &vcpu->vcpu, &end) != 1)
+	if (!colon)
+		return false;
+	if (strcmp(colon, ":vcpus") == 0)
+		vcpu->vcpu = XVTRACE_ALL_VCPUS;
+	else if (sscanf(colon, ":vcpu%u%c", &vcpu->vcpu, &end) != 1 ||
+		 vcpu->vcpu == XVTRACE_ALL_VCPUS)
 		return false;
 	for (uint32_t i = 0; i < trace->machine_count; i++) {
 		const struct xvt_lib_machine *m = &trace->machines[i];

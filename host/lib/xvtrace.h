@@ -394,15 +394,17 @@ int xvtrace_reader_symbols(struct xvtrace_reader *reader, unsigned int machine,
 int xvtrace_reader_task(const struct xvtrace_reader *reader, unsigned int machine, size_t *at,
 			int *pid, const char **comm);
 
+#define XVTRACE_ALL_VCPUS (~0u)
+
 /* A thread of the host that runs a vCPU. */
 struct xvtrace_vcpu {
 	int tid;
-	unsigned int vcpu; /* the VMM's number */
+	unsigned int vcpu; /* the VMM's number; XVTRACE_ALL_VCPUS: it runs all of the machine's */
 	const struct xvtrace_machine *machine;
 };
 
-/* Go through the threads that run vCPUs, as the recorder named them ("g1:vcpu0"): *at is 0 before
- * the first call. machine: the host. Returns 1; 0: there are no more. */
+/* Go through the threads that run vCPUs, as the recorder named them ("g1:vcpu0", "g1:vcpus"): *at
+ * is 0 before the first call. machine: the host. Returns 1; 0: there are no more. */
 int xvtrace_reader_vcpu(const struct xvtrace_reader *reader, unsigned int machine, size_t *at,
 			struct xvtrace_vcpu *vcpu);
 

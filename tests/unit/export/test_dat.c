@@ -463,19 +463,58 @@ START_TEST(the_host_names_the_threads_of_its_guests)
 		put_event(i, XVT_ID_U64, 1000 + i, &(uint64_t){ i }, 8);
 	}
 	put_thread(XVT_META_THREAD, 501, "g1:vcpu0");
-	put_thread(XVT_META_THREAD, 502, "g1:vcpu1");
+	put_thread(XVT_META_THREAD, 502, "g1:vcpu2");
 	put_thread(XVT_META_THREAD, 503, "g1:worker");
 	put_thread(XVT_META_THREAD, 504, "g2:vcpu0x");
 	put_thread(XVT_META_THREAD, 505, "no-events:vcpu0");
 	put_thread(XVT_META_COMM, 506, "g2:vcpu0");
 	ck_assert_int_eq(export(), 0);
 	got = dump("host.dat");
-	ck_assert_msg(strstr(got, "[Option GUEST, 31 bytes]\n"), "%s", got);
+	ck_assert_msg(strstr(got, "[Option GUEST, 39 bytes]\n"), "%s", got);
 	ck_assert_msg(!strstr(strstr(got, "GUEST") + 1, "GUEST"), "%s", got);
 	ck_assert_msg(strstr(got, "g1 [Guest name]"), "%s", got);
-	ck_assert_msg(strstr(got, "501"), "%s", got);
-	ck_assert_msg(strstr(got, "502"), "%s", got);
+	/* Readers refuse a list without vCPU 1. */
+	ck_assert_msg(strstr(got, "\n  0 501 [guest cpu, host pid]\n"
+				  "  1 -1 [guest cpu, host pid]\n"
+				  "  2 502 [guest cpu, host pid]\n"),
+		      "%s", got);
 	ck_assert_ptr_null(strstr(dump("g1.dat"), "GUEST"));
+}
+END_TEST
+
+/* One thread for all vCPUs, and numbers of vCPUs that no machine has. */
+START_TEST(one_thread_runs_all_vcpus)
+{
+	const char *got;
+
+	if (no_trace_cmd())
+		return;
+	put_machine(0, "host", XVT_VM_HOST);
+	put_vm(1, "a-machine-with-a-long-name-of-50-bytes-and-no-more");
+	put_ring(0, 0, 0, XVT_RING_VCPU);
+	put_ring(1, 1, 0, XVT_RING_VCPU);
+	put_ring(2, 1, 3, XVT_RING_VCPU);
+	for (uint32_t i = 0; i < 3; i++)
+		put_event(i, XVT_ID_U64, 1000 + i, &(uint64_t){ i }, 8);
+	put_thread(XVT_META_THREAD, 601,
+		   "a-machine-with-a-long-name-of-50-bytes-and-no-more:vcpus");
+	put_thread(XVT_META_THREAD, 602,
+		   "a-machine-with-a-long-name-of-50-bytes-and-no-more:vcpu1");
+	put_thread(XVT_META_THREAD, 603,
+		   "a-machine-with-a-long-name-of-50-bytes-and-no-more:vcpu4294967295");
+	put_thread(XVT_META_THREAD, 604,
+		   "a-machine-with-a-long-name-of-50-bytes-and-no-more:vcpu8192");
+	ck_assert_int_eq(export(), 0);
+	got = dump("host.dat");
+	ck_assert_msg(
+		strstr(got, "a-machine-with-a-long-name-of-50-bytes-and-no-more [Guest name]\n"),
+		"%s", got);
+	ck_assert_msg(strstr(got, "\n4 [Guest CPUs]\n"
+				  "  0 601 [guest cpu, host pid]\n"
+				  "  1 602 [guest cpu, host pid]\n"
+				  "  2 601 [guest cpu, host pid]\n"
+				  "  3 601 [guest cpu, host pid]\n"),
+		      "%s", got);
 }
 END_TEST
 
@@ -544,6 +583,7 @@ Suite *dat_suite(void)
 	tcase_add_test(t, files_stay_in_the_folder);
 	tcase_add_test(t, rings_become_cpus);
 	tcase_add_test(t, the_host_names_the_threads_of_its_guests);
+	tcase_add_test(t, one_thread_runs_all_vcpus);
 	tcase_add_test(t, ctf_has_lttngs_names);
 	suite_add_tcase(s, t);
 	return s;
