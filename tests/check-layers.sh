@@ -206,7 +206,7 @@ one() {
 }
 one 'liburing' host/base/loop_uring.c
 one 'libvirt/' host/vmm/libvirt.c
-one 'zstd' host/trace/compress.c
+one 'zstd' host/base/compress.c
 one 'jansson' host/base/json.c
 one 'linux/kvm' host/doctor/microvm.c
 one '((traceevent/)?event-parse|kbuffer)' host/vmm/kvm_events.c

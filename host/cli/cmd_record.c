@@ -5,7 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "cli/cmd.h"
-#include "trace/compress.h"
+#include "base/compress.h"
 #include "cli/follow.h"
 #include "cli/host_events.h"
 #include "cli/recording.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "trace/compress.h"
+#include "base/compress.h"
 #include "trace/crc32c.h"
 
 ssize_t xvt_trace_read_at(struct xvt_trace *t, void *bytes, size_t len, uint64_t offset)

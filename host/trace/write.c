@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "trace/compress.h"
+#include "base/compress.h"
 #include "trace/crc32c.h"
 #include "trace/payload.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "trace/compress.h"
+#include "base/compress.h"
 #include "base/loop.h"
 
 #define WAITING_MAX 64u

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/compress.h"
+#include "base/compress.h"
 #include "trace/crc32c.h"
 #include "synth.h"
 #include "trace/read.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* compress.c - see compress.h. The only file that uses zstd. */
-#include "trace/compress.h"
+#include "base/compress.h"
 
 #include <errno.h>
 #include <stdlib.h>
