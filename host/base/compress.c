@@ -45,6 +45,16 @@ ssize_t xvt_pack(struct xvt_packer *p, void *to, size_t room, const void *from, 
 	return ZSTD_isError(n) ? -ENOSPC : (ssize_t)n;
 }
 
+size_t xvt_pack_bound(size_t len)
+{
+	return ZSTD_compressBound(len);
+}
+
+const char *xvt_pack_version(void)
+{
+	return ZSTD_versionString();
+}
+
 int xvt_unpack(void *to, size_t len, const void *from, size_t packed_len)
 {
 	/* Created once a thread: its cost is too high for one chunk. The output goes straight into
@@ -74,6 +84,17 @@ ssize_t xvt_pack(struct xvt_packer *p, void *to, size_t room, const void *from, 
 {
 	(void)p, (void)to, (void)room, (void)from, (void)len;
 	return -ENOSPC;
+}
+
+size_t xvt_pack_bound(size_t len)
+{
+	(void)len;
+	return 0;
+}
+
+const char *xvt_pack_version(void)
+{
+	return "";
 }
 
 int xvt_unpack(void *to, size_t len, const void *from, size_t packed_len)

@@ -15,12 +15,15 @@ struct export_opts {
 	const char *format;
 	const char *begin; /* older names of --from and --to */
 	const char *end;
+	uint64_t dat_version;
 	struct xvt_select select;
 };
 
 static const struct xvt_opt export_opts[] = {
 	XVT_OPT(struct export_opts, format, "format", 0, XVT_OPT_STRING, "FORMAT",
 		"what to write; see below"),
+	XVT_OPT(struct export_opts, dat_version, "dat-version", 0, XVT_OPT_COUNT, "6|7",
+		"dat: 6 for trace-cmd before 3.1"),
 	XVT_SELECT_OPTS(struct export_opts, select, "from", "to"),
 	XVT_OPT(struct export_opts, begin, "begin", 0, XVT_OPT_STRING, "T", "the same as --from"),
 	XVT_OPT(struct export_opts, end, "end", 0, XVT_OPT_STRING, "T", "the same as --to"),
@@ -47,7 +50,7 @@ static const struct format formats[] = {
 	  .to_dir = xvt_export_ctf,
 	  .bounds = true },
 	{ .name = "dat",
-	  .brief = "trace.dat, for trace-cmd report and KernelShark",
+	  .brief = "trace.dat, for trace-cmd report (3.1 and later) and KernelShark",
 	  .to_dir = xvt_export_dat },
 	{ .name = "perfetto",
 	  .brief = "a protobuf trace for ui.perfetto.dev",
@@ -104,6 +107,20 @@ static const struct format *choose_format(struct export_opts *o)
 	if (!format)
 		say_no_format(option, name);
 	return format;
+}
+
+/* Returns false after a message. */
+static bool check_dat_version(const struct export_opts *o, const struct format *format)
+{
+	if (!o->dat_version)
+		return true;
+	if (strcmp(format->name, "dat") != 0)
+		xvt_error("export", "--dat-version is for --format dat");
+	else if (o->dat_version != 6 && o->dat_version != 7)
+		xvt_error("export", "--dat-version %" PRIu64 ": there are 6 and 7", o->dat_version);
+	else
+		return true;
+	return false;
 }
 
 /* Returns false after the message that an end of the range was given twice. */
@@ -205,8 +222,9 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		return XVT_EXIT_USAGE;
 	}
 	if (!take_old_name(&o.select.from, o.begin, "--from and --begin") ||
-	    !take_old_name(&o.select.to, o.end, "--to and --end"))
+	    !take_old_name(&o.select.to, o.end, "--to and --end") || !check_dat_version(&o, format))
 		return XVT_EXIT_USAGE;
+	x.dat_version = (unsigned int)o.dat_version;
 	x.bound = format->bounds;
 	x.task = x.align = true; /* text: as report has it */
 	status = xvt_select_open(&o.select, argv[at], &x);

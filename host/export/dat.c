@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dat.c - trace.dat of trace-cmd, version 6: DIR/VM.dat for each machine, with the host's times.
- * See dat.h. libtracecmd has no function that writes one: trace-cmd keeps those to itself, and they
- * take formats from a mounted tracefs and pages from files.
+ * dat.c - trace.dat of trace-cmd, versions 6 and 7: DIR/VM.dat for each machine, with the host's
+ * times. See dat.h. libtracecmd has no function that writes one: trace-cmd keeps those to itself,
+ * and they take formats from a mounted tracefs and pages from files.
  */
 #define _GNU_SOURCE /* O_TMPFILE */
 #include "export/dat.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/compress.h"
 #include "base/vec.h"
 
 /* Of a machine: a file has two words for each. */
 #define CPUS_MAX   65536u
 #define SPOOL_NAME ".pages"
+/* Of compression; higher levels take longer than the rest of the export. */
+#define LEVEL	   1u
 
 /* -- machines and CPUs -------------------------------------------------------------- */
 
@@ -176,6 +180,7 @@ static int write_events(struct dat *d)
 static int begin(struct dat *d)
 {
 	const struct xvtrace_info *info = xvtrace_info(d->x->trace);
+	int err = 0;
 
 	d->ring_count = info->rings;
 	d->machine_count = info->machines;
@@ -184,7 +189,11 @@ static int begin(struct dat *d)
 	if (!d->rings || !d->machines)
 		return -ENOMEM;
 	count_cpus(d);
-	return open_spool(d);
+	if (d->x->dat_version != 6)
+		err = xvt_packer_new(&d->packer, LEVEL);
+	if (err == -ENOTSUP && !d->x->dat_version)
+		err = 0;
+	return err ? err : open_spool(d);
 }
 
 static void end(struct dat *d)
@@ -206,6 +215,7 @@ static void end(struct dat *d)
 	free(d->machines);
 	free(d->rings);
 	free(d->types);
+	xvt_packer_free(d->packer);
 	if (d->spool.fd >= 0)
 		close(d->spool.fd);
 }
@@ -223,6 +233,10 @@ int xvt_export_dat(struct xvt_export *x, const char *dir)
 		if (d.machines[i].used)
 			err = dat_write_file(&d, i);
 	end(&d);
+	if (err == -ENOTSUP && !x->failed[0])
+		snprintf(x->error.text, sizeof(x->error.text),
+			 "version 7 of trace.dat takes zstd, without which this xvtrace was built; "
+			 "give --dat-version 6");
 	xvt_folder_explain(&d.folder, err, NULL);
 	xvt_folder_close(&d.folder);
 	return err;

@@ -4,7 +4,7 @@
  * type, dat_types.c gives it a number and a format, dat_pages.c puts it into a page of its CPU, as
  * ftrace's ring buffer has it. The pages of all CPUs lie in one nameless file until the end,
  * because a trace.dat has those of each CPU in one piece; then dat_file.c writes the file of each
- * machine.
+ * machine, in the layout of version 6 or by dat_v7.c, with what dat_describe.c says of the events.
  */
 #ifndef XVT_EXPORT_DAT_H
 #define XVT_EXPORT_DAT_H
@@ -23,6 +23,9 @@ struct dat_bytes {
 void dat_put(struct dat_bytes *b, const void *p, size_t len);
 void dat_put_str(struct dat_bytes *b, const char *text); /* without its zero byte */
 void dat_printf(struct dat_bytes *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void dat_u16(struct dat_bytes *b, uint16_t v);
+void dat_u32(struct dat_bytes *b, uint32_t v);
+void dat_u64(struct dat_bytes *b, uint64_t v);
 
 /* -- pages, dat_pages.c -------------------------------------------------------------- */
 
@@ -77,6 +80,12 @@ int dat_spool_flush(struct dat_spool *s);
 
 /* Append the CPU's pages to a file. Returns 0 or -errno. */
 int dat_spool_copy(struct dat_spool *s, const struct dat_cpu *c, int fd);
+
+/* Give the CPU's pages in pieces, and get the number of these. Returns 0 or -errno, and the first
+ * error of `give`. */
+int dat_spool_each(struct dat_spool *s, const struct dat_cpu *c,
+		   int (*give)(void *arg, const void *pages, size_t len), void *arg);
+uint32_t dat_spool_pieces(const struct dat_cpu *c);
 uint64_t dat_cpu_len(const struct dat_cpu *c);
 
 /* -- types, dat_types.c -------------------------------------------------------------- */
@@ -128,7 +137,8 @@ void dat_ftrace_formats(struct dat_bytes *b, struct dat_types *types,
 			struct xvtrace_reader *reader);
 void dat_formats(struct dat_bytes *b, struct dat_types *types, struct xvtrace_reader *reader);
 
-/* -- files, dat_file.c --------------------------------------------------------------- */
+/* -- files, dat_describe.c, dat_file.c, dat_v7.c
+ * --------------------------------------------------------------- */
 
 struct dat_machine {
 	struct dat_types types;
@@ -143,6 +153,7 @@ struct dat {
 	struct xvt_export *x;
 	struct xvt_folder folder;
 	struct dat_spool spool;
+	struct xvt_packer *packer;    /* of version 7; NULL: version 6 */
 	struct dat_machine *machines; /* the last one is for unknown rings */
 	uint32_t machine_count;	      /* without that */
 	struct dat_cpu **rings;	      /* by ring; the last one is for unknown rings */
@@ -151,7 +162,30 @@ struct dat {
 	size_t type_room;
 };
 
-/* Write the file of machine `at`. Returns 0 or -errno. */
+/* Numbers of options; some are those of sections, see dat_v7.c. */
+enum {
+	DAT_OPTION_DONE = 0,
+	DAT_OPTION_CPUSTAT = 2,
+	DAT_OPTION_TRACECLOCK = 4,
+	DAT_OPTION_CPUCOUNT = 8,
+	DAT_OPTION_VERSION = 9,
+	DAT_OPTION_TRACEID = 11,
+	DAT_OPTION_GUEST = 13,
+};
+
+/* The clock in use stands in brackets. */
+extern const char dat_clocks[];
+
+void dat_headers(struct dat_bytes *b);
+void dat_symbols(struct dat_bytes *b, struct dat *d, uint32_t at, enum xvtrace_symbols what);
+void dat_comms(struct dat_bytes *b, struct dat *d, uint32_t at);
+void dat_option(struct dat_bytes *b, uint16_t id, const void *data, size_t len);
+/* Put the options that both versions have, without DAT_OPTION_DONE. */
+void dat_options(struct dat_bytes *b, const struct dat *d, uint32_t at);
+
+/* Write the file of machine `at`; if that fails there is none. Returns 0 or -errno. */
 int dat_write_file(struct dat *d, uint32_t at);
+/* Write it into an empty file, by d->packer. Returns 0 or -errno. */
+int dat_write_v7(struct dat *d, uint32_t at, int fd);
 
 #endif /* XVT_EXPORT_DAT_H */

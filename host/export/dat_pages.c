@@ -172,27 +172,52 @@ uint64_t dat_cpu_len(const struct dat_cpu *c)
 	return len;
 }
 
-/* Where the system cannot copy from one file to the other. */
-static int copy_by_hand(int from, uint64_t offset, uint64_t len, int to)
+/* Bytes of the piece that begins there: whole pages. */
+static size_t piece_len(const struct dat_extent *e, uint64_t done)
+{
+	return e->len - done < BLOCK_LEN ? (size_t)(e->len - done) : BLOCK_LEN;
+}
+
+uint32_t dat_spool_pieces(const struct dat_cpu *c)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < c->extent_count; i++)
+		n += (c->extents[i].len + BLOCK_LEN - 1) / BLOCK_LEN;
+	return (uint32_t)n;
+}
+
+static int give_extent(int fd, const struct dat_extent *e,
+		       int (*give)(void *arg, const void *pages, size_t len), void *arg)
 {
 	static uint8_t bytes[BLOCK_LEN];
+	uint64_t done = 0;
+	int err = 0;
 
-	while (len) {
-		ssize_t n = pread(from, bytes, len < sizeof(bytes) ? len : sizeof(bytes),
-				  (off_t)offset);
-		int err;
+	while (done < e->len && !err) {
+		const size_t len = piece_len(e, done);
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EIO;
-		err = xvt_write_all(to, bytes, (size_t)n);
-		if (err)
-			return err;
-		offset += (uint64_t)n;
-		len -= (uint64_t)n;
+		err = xvt_read_all_at(fd, bytes, len, e->offset + done);
+		if (!err)
+			err = give(arg, bytes, len);
+		done += len;
 	}
-	return 0;
+	return err;
+}
+
+int dat_spool_each(struct dat_spool *s, const struct dat_cpu *c,
+		   int (*give)(void *arg, const void *pages, size_t len), void *arg)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < c->extent_count && !err; i++)
+		err = give_extent(s->fd, &c->extents[i], give, arg);
+	return err;
+}
+
+static int append(void *arg, const void *pages, size_t len)
+{
+	return xvt_write_all(*(const int *)arg, pages, len);
 }
 
 static int copy_extent(int from, const struct dat_extent *e, int to)
@@ -207,8 +232,10 @@ static int copy_extent(int from, const struct dat_extent *e, int to)
 			continue;
 		if (n < 0 && (errno == ENOSPC || errno == EIO || errno == EDQUOT || errno == EFBIG))
 			return -errno;
+		/* The system cannot copy from one file to the other. */
 		if (n <= 0)
-			return copy_by_hand(from, (uint64_t)offset, len, to);
+			return give_extent(from, &(struct dat_extent){ (uint64_t)offset, len },
+					   append, &to);
 		len -= (uint64_t)n;
 	}
 	return 0;

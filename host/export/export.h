@@ -33,7 +33,8 @@ struct xvt_export {
 	bool colour;   /* text: escape sequences for a terminal, a colour for each machine */
 	bool relative; /* text: times since first_ns */
 	bool delta;    /* text: and since the line before */
-	bool marks;    /* text: mark `around`, and events whose order to it is not known */
+	unsigned int dat_version; /* dat: 6, 7; 0: 7, or 6 if this program has no zstd */
+	bool marks; /* text: mark `around`, and events whose order to it is not known */
 	struct xvt_around around;
 	uint64_t first_ns;
 	uint64_t before_ns; /* with delta: of the line before */
@@ -66,7 +67,7 @@ int xvt_export_perfetto(struct xvt_export *x, struct xvt_out *o);
 /* A CTF 1.8 trace dir/VM/kernel/ for each machine, as LTTng's kernel tracer writes it. */
 int xvt_export_ctf(struct xvt_export *x, const char *dir);
 
-/* A trace.dat of trace-cmd, dir/VM.dat, for each machine. */
+/* A trace.dat of trace-cmd, dir/VM.dat, for each machine. -ENOTSUP: version 7 takes zstd. */
 int xvt_export_dat(struct xvt_export *x, const char *dir);
 
 #endif /* XVT_EXPORT_H */

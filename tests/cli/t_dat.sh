@@ -27,7 +27,8 @@ else
 	check "with the times of --reclock" judged
 fi
 
-streams=$("$BUILD/tests/tools/xvt-kshark" "$work/dat/g1.dat" "$work/dat/g2.dat" 2>/dev/null)
+kshark=$(realpath "$BUILD/tests/tools/xvt-kshark")
+streams=$("$kshark" "$work/dat/g1.dat" "$work/dat/g2.dat" 2>/dev/null)
 status=$?
 if [ $status -eq 77 ]; then
 	echo "skip - KernelShark's library opens both as streams: it is not installed"
@@ -49,6 +50,27 @@ else
 	check "and shows the same events in the same order" cmp "$work/tc.events" "$work/events"
 	check "and as text" sh -c "trace-cmd report -i '$work/dat/g1.dat' >/dev/null"
 	check "names the clock" sh -c "trace-cmd dump --all -i '$work/dat/g1.dat' | grep -q '\[mono\]'"
+fi
+
+# The other version: the same by each reader.
+"$xvtrace" export -q --format dat --dat-version 6 "$work/t.xvt" "$work/dat6"
+versions() { head -c 11 "$work/dat/g1.dat" | grep -q tracing7 && head -c 11 "$work/dat6/g1.dat" | grep -q tracing6; }
+if ! versions && ! "$xvtrace" export -q --format dat --dat-version 7 "$work/t.xvt" "$work/dat7" 2>/dev/null; then
+	echo "skip - version 7: xvtrace is built without zstd"
+else
+	check "version 7, and 6 by --dat-version 6" versions
+	smaller() { [ $(($(stat -c %s "$work/dat/g1.dat") * 3 / 2)) -lt "$(stat -c %s "$work/dat6/g1.dat")" ]; }
+	check "version 7 is smaller" smaller
+	# both COMMAND: it prints the same of the files of both versions
+	both() { diff <(cd "$work/dat" && eval "$1" 2>&1) <(cd "$work/dat6" && eval "$1" 2>&1) >"$work/diff" || ! head -n 4 "$work/diff"; }
+	judge g1 "$work/t.xvt" "$work/dat6" >/dev/null
+	[ $? -eq 77 ] || check "libtracecmd reads every event and field of version 6" judge g1 "$work/t.xvt" "$work/dat6"
+	check "KernelShark's library finds the same in both" both '"$kshark" --events g1.dat g2.dat'
+	if command -v trace-cmd >/dev/null; then
+		check "trace-cmd report prints the same of both" both 'trace-cmd report -t -R -i g1.dat -i g2.dat'
+		check "trace-cmd converts version 7" sh -c "trace-cmd convert --compression none -i '$work/dat/g1.dat' -o '$work/g1.dat' >/dev/null"
+		check "and finds the same in that" cmp <(cd "$work/dat" && trace-cmd report -t -R -i g1.dat 2>&1) <(cd "$work" && trace-cmd report -t -R -i g1.dat 2>&1)
+	fi
 fi
 
 # What the module probes itself is the kernel's for viewers; nothing is left beside the files.

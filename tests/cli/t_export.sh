@@ -42,6 +42,8 @@ check "a begin of the range twice" refused "are the same; give one" --format tex
 check "no format, but a range" refused "give --format" --to "$to"
 check "an unknown format" refused "no such format; there are: .*jsonl" --format xml
 check "an unknown format by its older name" refused "no such format; there are: .*jsonl" --to xml
+check "a version of trace.dat that is none" refused "there are 6 and 7" --format dat --dat-version 5
+check "a version of trace.dat for another format" refused "is for --format dat" --format jsonl --dat-version 6
 
 # --help names what an unknown format's message names.
 listed() {
