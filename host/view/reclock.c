@@ -11,8 +11,12 @@
 #include "trace/cursor.h"
 #include "view/bound.h"
 
-#define EPOCHS_NEAR 3  /* epochs tried on each side of an event's likely epoch */
-#define NODES_BACK  64 /* nodes tried as the last node when an unconfirmed event was placed */
+#define EPOCHS_NEAR  3	/* epochs tried on each side of an event's likely epoch */
+#define NODES_BACK   64 /* nodes tried as the last node when an unconfirmed event was placed */
+
+#define STEPS_EVENTS 256u /* of a trace's begin that may take all steps of as many */
+
+unsigned int xvt_reclock_steps = 8;
 
 /* State of one lane (main or late) of a ring. */
 struct lane {
@@ -35,7 +39,7 @@ XVT_ASSERT(sizeof(struct waiting) % 8 == 0, "payloads are aligned");
 #define BLOCK_STEP 128u
 #define BLOCKS	   8u
 
-/* What the order of events is decided by lies in the heap itself, one beside the other. */
+/* What the order of events is decided by lies in the queue itself, one beside the other. */
 struct entry {
 	uint64_t ns;
 	uint32_t vm;
@@ -57,9 +61,14 @@ struct xvt_reclock {
 	bool in_done;
 	uint64_t in_ns; /* recorded time of the last event that was read */
 	uint64_t read;
-	struct entry *heap;
+	/* The events that wait, in order: most events come to its end, or near it. Where that takes
+	 * too many steps, it is a heap from then on. */
+	struct entry *queue;
+	size_t first;
 	size_t count;
 	size_t room;
+	uint64_t steps;
+	bool is_heap;			/* first is 0 */
 	struct waiting *blocks[BLOCKS]; /* free ones of up to (i + 1) * BLOCK_STEP bytes */
 	struct waiting *out;		/* the event that the last call returned */
 };
@@ -184,6 +193,16 @@ static uint64_t bound_of(const struct xvt_reclock *rc, const struct xvt_event_hd
 	return bound < XVT_NO_BOUND ? bound : XVT_NO_BOUND;
 }
 
+/* The usual case: the ring's map moves no time, or the event lies between two nodes and two knots
+ * of the ring's only epoch. */
+static bool by_segment(const struct xvt_reclock_ring *r, const struct xvt_event_hdr *h,
+		       uint64_t *ns)
+{
+	if (h->ring_flags & (XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED) || r->epoch_count != 1)
+		return false;
+	return !r->moved_ns || xvt_reclock_move(r, r->epochs, h->guest_clock, h->host_ns, ns);
+}
+
 /* Returns the event's new time; h->host_ns is the recorded one. */
 static uint64_t place(struct xvt_reclock *rc, const struct xvt_event_hdr *h)
 {
@@ -194,9 +213,9 @@ static uint64_t place(struct xvt_reclock *rc, const struct xvt_event_hdr *h)
 	if (ring >= rc->t->ring_count)
 		return ns;
 	lane = &rc->lanes[ring][!!(h->ring_flags & XVT_EVENT_F_LATE)];
-	if (!by_map(&rc->rings[ring], lane, h, &ns) || too_far(rc, h->host_ns, ns)) {
+	if (!by_segment(&rc->rings[ring], h, &ns) &&
+	    (!by_map(&rc->rings[ring], lane, h, &ns) || too_far(rc, h->host_ns, ns)))
 		ns = h->host_ns + (lane->now_ns - lane->rec_ns);
-	}
 	if (h->host_ns >= lane->rec_ns && ns < lane->now_ns)
 		ns = lane->now_ns;
 	/* Recorded times go back only in a damaged lane, and then by any amount. */
@@ -220,25 +239,54 @@ static bool before(const struct entry *a, const struct entry *b)
 	return a->number < b->number;
 }
 
-static int push(struct xvt_reclock *rc, const struct entry *e)
+/* Make room for one more behind the last. */
+static int make_room(struct xvt_reclock *rc)
 {
-	size_t i = rc->count;
-
-	if (xvt_grow(&rc->heap, &rc->room, rc->count + 1, sizeof(*rc->heap)))
-		return -ENOMEM;
-	rc->count++;
-	while (i && before(e, &rc->heap[(i - 1) / 2])) {
-		rc->heap[i] = rc->heap[(i - 1) / 2];
-		i = (i - 1) / 2;
-	}
-	rc->heap[i] = *e;
+	if (rc->first + rc->count < rc->room)
+		return 0;
+	if (rc->first <= rc->count)
+		return xvt_grow(&rc->queue, &rc->room, rc->first + rc->count + 1,
+				sizeof(*rc->queue));
+	memmove(rc->queue, rc->queue + rc->first, rc->count * sizeof(*rc->queue));
+	rc->first = 0;
 	return 0;
 }
 
-static struct waiting *pop(struct xvt_reclock *rc)
+/* What is in order is a heap, too. */
+static void become_heap(struct xvt_reclock *rc)
 {
-	struct waiting *top = rc->heap[0].event;
-	const struct entry moving = rc->heap[--rc->count];
+	memmove(rc->queue, rc->queue + rc->first, rc->count * sizeof(*rc->queue));
+	rc->first = 0;
+	rc->is_heap = true;
+}
+
+static int push(struct xvt_reclock *rc, const struct entry *e)
+{
+	struct entry *q;
+	size_t i = rc->count, up;
+
+	if (make_room(rc))
+		return -ENOMEM;
+	if (!rc->is_heap && rc->steps > (rc->read + STEPS_EVENTS) * xvt_reclock_steps)
+		become_heap(rc);
+	q = rc->queue + rc->first;
+	rc->count++;
+	for (; i; i = up) {
+		up = rc->is_heap ? (i - 1) / 2 : i - 1;
+		if (!before(e, &q[up]))
+			break;
+		q[i] = q[up];
+		rc->steps++;
+	}
+	q[i] = *e;
+	return 0;
+}
+
+static struct waiting *pop_heap(struct xvt_reclock *rc)
+{
+	struct entry *heap = rc->queue;
+	struct waiting *top = heap[0].event;
+	const struct entry moving = heap[rc->count];
 	size_t i = 0;
 
 	for (;;) {
@@ -246,15 +294,21 @@ static struct waiting *pop(struct xvt_reclock *rc)
 
 		if (child >= rc->count)
 			break;
-		if (child + 1 < rc->count && before(&rc->heap[child + 1], &rc->heap[child]))
+		if (child + 1 < rc->count && before(&heap[child + 1], &heap[child]))
 			child++;
-		if (!before(&rc->heap[child], &moving))
+		if (!before(&heap[child], &moving))
 			break;
-		rc->heap[i] = rc->heap[child];
+		heap[i] = heap[child];
 		i = child;
 	}
-	rc->heap[i] = moving;
+	heap[i] = moving;
 	return top;
+}
+
+static struct waiting *pop(struct xvt_reclock *rc)
+{
+	rc->count--;
+	return rc->is_heap ? pop_heap(rc) : rc->queue[rc->first++].event;
 }
 
 /* Room for an event of that length. NULL: out of memory. */
@@ -314,7 +368,7 @@ static int take(struct xvt_reclock *rc, const struct xvt_event *ev)
 	return err;
 }
 
-/* Returns whether no unread event can come before the top of the heap. */
+/* Returns whether no unread event can come before the first of the queue. */
 static bool top_is_next(const struct xvt_reclock *rc)
 {
 	uint64_t ns;
@@ -323,7 +377,7 @@ static bool top_is_next(const struct xvt_reclock *rc)
 		return true;
 	if (!rc->count)
 		return false;
-	ns = rc->heap[0].ns;
+	ns = rc->queue[rc->first].ns;
 	return rc->in_ns > ns && rc->in_ns - ns > rc->reach_ns;
 }
 
@@ -399,7 +453,7 @@ void xvt_reclock_free(struct xvt_reclock *rc)
 	if (!rc)
 		return;
 	while (rc->count)
-		free(rc->heap[--rc->count].event);
+		free(rc->queue[rc->first + --rc->count].event);
 	for (size_t i = 0; i < BLOCKS; i++) {
 		while (rc->blocks[i]) {
 			struct waiting *w = rc->blocks[i];
@@ -408,7 +462,7 @@ void xvt_reclock_free(struct xvt_reclock *rc)
 			free(w);
 		}
 	}
-	free(rc->heap);
+	free(rc->queue);
 	free(rc->out);
 	free(rc->lanes);
 	if (rc->begun)

@@ -5,7 +5,7 @@
  *
  * An event's epoch is the one whose recorded map gives the event's recorded time; the new map of
  * that epoch gives the new time. Within a ring the order never changes. No event is moved further
- * than the maps differ, so a heap sorts the events again: it holds the events within twice that
+ * than the maps differ, so a queue sorts the events again: it holds the events within twice that
  * difference, at most twice XVT_RECLOCK_REACH_NS. Late events move to their place in time.
  */
 #ifndef XVT_RECLOCK_H
@@ -15,6 +15,10 @@
 #include "trace/cursor.h"
 
 struct xvt_reclock;
+
+/* Steps of a new event towards the queue's begin, on average, above which the queue becomes a heap.
+ * Tests set it to 0. */
+extern unsigned int xvt_reclock_steps;
 
 /* Reads all clock chunks. Returns 0, -ENOMEM or a read error. */
 int xvt_reclock_new(struct xvt_reclock **out, struct xvt_trace *t);

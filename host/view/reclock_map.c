@@ -127,7 +127,7 @@ uint64_t xvt_reclock_extrapolate(const struct xvt_reclock_ring *r, const struct 
 static uint64_t on_line(uint64_t guest, uint64_t guest_a, uint64_t ns_a, uint64_t guest_b,
 			uint64_t ns_b)
 {
-	return ns_a + xvt_u64_scale(guest - guest_a, ns_b - ns_a, guest_b - guest_a);
+	return ns_a + xvt_u64_share(guest - guest_a, ns_b - ns_a, guest_b - guest_a);
 }
 
 /* Number of elements, of `size` bytes and sorted, whose key is at most `limit`; keys: that of the
@@ -169,19 +169,51 @@ uint64_t xvt_reclock_new_at(const struct xvt_reclock_ring *r, struct xvt_reclock
 	return on_line(guest, a->guest, a->host_ns, a[1].guest, a[1].host_ns);
 }
 
+/* Whether on_line() gives `ns`, without a division. */
+static bool is_on_line(uint64_t guest, uint64_t ns, const struct xvt_clock_node *a)
+{
+	const uint64_t above = ns - a->host_ns, rise = a[1].host_ns - a->host_ns;
+	const uint64_t length = a[1].guest - a->guest;
+	unsigned __int128 product;
+
+	if (ns < a->host_ns || a[1].host_ns < a->host_ns)
+		return false;
+	product = (unsigned __int128)(guest - a->guest) * rise;
+	return (unsigned __int128)above * length <= product &&
+	       ((unsigned __int128)above + 1) * length > product;
+}
+
+bool xvt_reclock_move(const struct xvt_reclock_ring *r, struct xvt_reclock_epoch *e, uint64_t guest,
+		      uint64_t rec_ns, uint64_t *ns)
+{
+	const struct xvt_clock_node *node = &r->nodes[e->first];
+	const struct xvt_reclock_knot *knot = &r->knots[e->knot_first];
+	const size_t nodes = e->end - e->first, knots = e->knot_end - e->knot_first;
+	size_t n = count_near(&node->guest, nodes, sizeof(*node), guest, &e->nodes_to);
+
+	if (!n || n == nodes || !is_on_line(guest, rec_ns, &node[n - 1]))
+		return false;
+	n = count_near(&knot->guest, knots, sizeof(*knot), guest, &e->knots_to);
+	if (!n || n == knots)
+		return false;
+	knot += n - 1;
+	*ns = on_line(guest, knot->guest, knot->host_ns, knot[1].guest, knot[1].host_ns);
+	return true;
+}
+
 uint64_t xvt_reclock_bound_at(const struct xvt_reclock_ring *r, struct xvt_reclock_epoch *e,
 			      uint64_t guest, uint64_t ns)
 {
 	const struct xvt_reclock_knot *first = &r->knots[e->knot_first], *a;
 	const size_t n = count_near(&first->guest, e->knot_end - e->knot_first, sizeof(*first),
 				    guest, &e->knots_to);
+	uint64_t off;
 
 	if (!n || n == e->knot_end - e->knot_first)
 		return UINT64_MAX;
 	a = &first[n - 1];
-	if (on_line(guest, a->guest, a->host_ns, a[1].guest, a[1].host_ns) != ns)
-		return UINT64_MAX;
-	return a[1].bound_ns;
+	off = xvt_u64_apart(on_line(guest, a->guest, a->host_ns, a[1].guest, a[1].host_ns), ns);
+	return off > 1 ? UINT64_MAX : xvt_u64_sum(a[1].bound_ns, off);
 }
 
 /* -- a better map of one epoch ------------------------------------------------------ */

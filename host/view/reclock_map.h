@@ -58,7 +58,12 @@ uint64_t xvt_reclock_recorded_at(const struct xvt_reclock_ring *r, struct xvt_re
 				 uint64_t guest);
 uint64_t xvt_reclock_new_at(const struct xvt_reclock_ring *r, struct xvt_reclock_epoch *e,
 			    uint64_t guest);
-/* The bound of the new map there, if it gives the host time `ns` of this value; else UINT64_MAX. */
+/* The usual case of both: whether the recorded map gives rec_ns between two of its nodes, and then
+ * *ns is the new time, which is no more than r->moved_ns and 1 ns away. False says nothing. */
+bool xvt_reclock_move(const struct xvt_reclock_ring *r, struct xvt_reclock_epoch *e, uint64_t guest,
+		      uint64_t rec_ns, uint64_t *ns);
+/* The bound of the new map there, if it gives the host time `ns` of this value to 1 ns; else
+ * UINT64_MAX. */
 uint64_t xvt_reclock_bound_at(const struct xvt_reclock_ring *r, struct xvt_reclock_epoch *e,
 			      uint64_t guest, uint64_t ns);
 /* Host time in ns, extrapolated from one node at the nominal rate. */

@@ -514,8 +514,11 @@ START_TEST(the_truth_lies_within_every_bound)
 			     .jumps = _i / BEHAVIOURS / MEASURINGS };
 
 	seed = 88172645463325252ull + (uint64_t)_i * 7919;
-	for (int i = 0; i < TRACES; i++)
+	for (int i = 0; i < TRACES; i++) {
+		/* As a queue, and as a heap from the first step on. */
+		xvt_reclock_steps = i % 2 ? 0 : 8;
 		judge(&s, NULL);
+	}
 }
 END_TEST
 
