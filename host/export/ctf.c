@@ -176,11 +176,28 @@ static int make_machine(struct ctf *x, uint32_t at)
 	return 0;
 }
 
+/* Room for the path of any file in the folder. */
+#define PATH_ROOM (XVT_FOLDER_NAME_LEN + 64)
+
+static void stream_path(const struct ctf *x, const struct stream *s, char path[PATH_ROOM])
+{
+	const char *dir = x->machines[s->vm].dir;
+
+	if (s->ring < x->ring_count)
+		snprintf(path, PATH_ROOM, "%s/" KERNEL "/ring_%u", dir, s->ring);
+	else
+		snprintf(path, PATH_ROOM, "%s/" KERNEL "/ring_unknown", dir);
+}
+
+static void metadata_path(const struct ctf *x, uint32_t vm, char path[PATH_ROOM])
+{
+	snprintf(path, PATH_ROOM, "%s/" KERNEL "/metadata", x->machines[vm].dir);
+}
+
 static int write_packet(struct ctf *x, struct stream *s)
 {
 	struct machine *m = &x->machines[s->vm];
-	bool known = s->ring < x->ring_count;
-	char name[64], path[XVT_FOLDER_NAME_LEN + sizeof(name) + 16];
+	char path[PATH_ROOM];
 	struct packet_hdr h = {
 		.magic = CTF_MAGIC,
 		.timestamp_begin = s->first_ns,
@@ -195,22 +212,18 @@ static int write_packet(struct ctf *x, struct stream *s)
 
 	memcpy(h.uuid, m->uuid, sizeof(h.uuid));
 	memcpy(s->packet.p, &h, sizeof(h));
-	if (known)
-		snprintf(name, sizeof(name), "ring_%u", s->ring);
-	else
-		snprintf(name, sizeof(name), "ring_unknown");
-	snprintf(path, sizeof(path), "%s/" KERNEL "/%s", m->dir, name);
+	stream_path(x, s, path);
 	if (!s->created && x->files++ == STREAMS_MAX)
 		return -EMLINK;
 	fd = openat(x->folder.fd, path,
 		    O_WRONLY | O_CLOEXEC | O_APPEND | (s->created ? 0 : O_CREAT | O_EXCL), 0644);
 	if (fd < 0)
-		return xvt_folder_fail(&x->folder, -errno, m->dir, name);
+		return xvt_folder_fail(&x->folder, -errno, path, NULL);
 	err = xvt_write_all(fd, s->packet.p, s->packet.used);
 	if (close(fd) && !err)
 		err = -errno;
 	if (err)
-		return xvt_folder_fail(&x->folder, err, m->dir, name);
+		return xvt_folder_fail(&x->folder, err, path, NULL);
 	s->created = true;
 	s->begun = false;
 	s->packet_seq++;
@@ -717,18 +730,17 @@ static void put_metadata(struct xvt_out *o, const struct ctf *x, uint32_t vm)
 static int write_metadata(struct ctf *x, uint32_t vm)
 {
 	static struct xvt_out out;
-	const char *dir = x->machines[vm].dir;
-	char path[XVT_FOLDER_NAME_LEN + 32];
+	char path[PATH_ROOM];
 
-	snprintf(path, sizeof(path), "%s/" KERNEL "/metadata", dir);
+	metadata_path(x, vm, path);
 	out.used = 0;
 	out.err = 0;
 	out.fd = openat(x->folder.fd, path, O_WRONLY | O_CLOEXEC | O_CREAT | O_EXCL, 0644);
 	if (out.fd < 0)
-		return xvt_folder_fail(&x->folder, -errno, dir, "metadata");
+		return xvt_folder_fail(&x->folder, -errno, path, NULL);
 	put_metadata(&out, x, vm);
 	if (xvt_out_close(&out))
-		return xvt_folder_fail(&x->folder, out.err, dir, "metadata");
+		return xvt_folder_fail(&x->folder, out.err, path, NULL);
 	return 0;
 }
 
@@ -770,6 +782,26 @@ static int finish(struct ctf *x)
 	return 0;
 }
 
+static void remove_all(struct ctf *x)
+{
+	char path[PATH_ROOM];
+
+	for (uint32_t i = 0; i <= x->ring_count; i++)
+		if (x->machines[x->streams[i].vm].dir) {
+			stream_path(x, &x->streams[i], path);
+			xvt_folder_remove(&x->folder, path, false);
+		}
+	for (uint32_t vm = 0; vm <= x->vm_count; vm++) {
+		if (!x->machines[vm].dir)
+			continue;
+		metadata_path(x, vm, path);
+		xvt_folder_remove(&x->folder, path, false);
+		snprintf(path, sizeof(path), "%s/" KERNEL, x->machines[vm].dir);
+		xvt_folder_remove(&x->folder, path, true);
+		xvt_folder_remove(&x->folder, x->machines[vm].dir, true);
+	}
+}
+
 int xvt_export_ctf(struct xvt_export *export, const char *dir)
 {
 	struct ctf x = {
@@ -789,6 +821,8 @@ int xvt_export_ctf(struct xvt_export *export, const char *dir)
 		err = write_events(&x);
 	if (!err)
 		err = finish(&x);
+	if (err && x.streams && x.machines)
+		remove_all(&x);
 	for (uint32_t i = 0; x.streams && i <= x.ring_count; i++)
 		free(x.streams[i].packet.p);
 	for (uint32_t i = 0; x.machines && i <= x.vm_count; i++) {

@@ -232,6 +232,9 @@ int xvt_export_dat(struct xvt_export *x, const char *dir)
 	for (uint32_t i = 0; !err && i <= d.machine_count; i++)
 		if (d.machines[i].used)
 			err = dat_write_file(&d, i);
+	for (uint32_t i = 0; err && d.machines && i <= d.machine_count; i++)
+		if (d.machines[i].used)
+			dat_remove_file(&d, i);
 	end(&d);
 	if (err == -ENOTSUP && !x->failed[0])
 		snprintf(x->error.text, sizeof(x->error.text),

@@ -183,8 +183,9 @@ void dat_option(struct dat_bytes *b, uint16_t id, const void *data, size_t len);
 /* Put the options that both versions have, without DAT_OPTION_DONE. */
 void dat_options(struct dat_bytes *b, const struct dat *d, uint32_t at);
 
-/* Write the file of machine `at`; if that fails there is none. Returns 0 or -errno. */
+/* Write the file of machine `at`, and remove it. Returns 0 or -errno. */
 int dat_write_file(struct dat *d, uint32_t at);
+void dat_remove_file(struct dat *d, uint32_t at);
 /* Write it into an empty file, by d->packer. Returns 0 or -errno. */
 int dat_write_v7(struct dat *d, uint32_t at, int fd);
 

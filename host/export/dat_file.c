@@ -65,21 +65,32 @@ static int write_v6(struct dat *d, uint32_t at, int fd)
 	return err;
 }
 
+#define NAME_ROOM (XVT_FOLDER_NAME_LEN + 8)
+
+static void file_name(struct dat *d, uint32_t at, char name[NAME_ROOM])
+{
+	snprintf(name, NAME_ROOM, "%s.dat", xvt_folder_name(&d->folder, at));
+}
+
+void dat_remove_file(struct dat *d, uint32_t at)
+{
+	char name[NAME_ROOM];
+
+	file_name(d, at, name);
+	xvt_folder_remove(&d->folder, name, false);
+}
+
 int dat_write_file(struct dat *d, uint32_t at)
 {
-	char name[XVT_FOLDER_NAME_LEN + 8];
+	char name[NAME_ROOM];
 	int fd, err;
 
-	snprintf(name, sizeof(name), "%s.dat", xvt_folder_name(&d->folder, at));
+	file_name(d, at, name);
 	fd = openat(d->folder.fd, name, O_WRONLY | O_CLOEXEC | O_CREAT | O_EXCL, 0644);
 	if (fd < 0)
 		return xvt_folder_fail(&d->folder, -errno, name, NULL);
 	err = d->packer ? dat_write_v7(d, at, fd) : write_v6(d, at, fd);
 	if (close(fd) && !err)
 		err = -errno;
-	if (!err)
-		return 0;
-	/* Readers take no part of a file. */
-	unlinkat(d->folder.fd, name, 0);
-	return xvt_folder_fail(&d->folder, err, name, NULL);
+	return err ? xvt_folder_fail(&d->folder, err, name, NULL) : 0;
 }

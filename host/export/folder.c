@@ -71,6 +71,11 @@ const char *xvt_folder_name(struct xvt_folder *f, uint32_t at)
 	return name;
 }
 
+void xvt_folder_remove(struct xvt_folder *f, const char *path, bool is_dir)
+{
+	f->removed |= !unlinkat(f->fd, path, is_dir ? AT_REMOVEDIR : 0);
+}
+
 int xvt_folder_explain(struct xvt_folder *f, int err, const char *many)
 {
 	char *text = f->x->error.text;
@@ -81,7 +86,8 @@ int xvt_folder_explain(struct xvt_folder *f, int err, const char *many)
 	else if (err == -EMLINK && !f->x->failed[0])
 		snprintf(text, size, "%s", many);
 	else if (err && f->x->failed[0])
-		snprintf(text, size, "cannot write: %s", strerror(-err));
+		snprintf(text, size, "cannot write: %s%s", strerror(-err),
+			 f->removed ? "; all that was written is removed" : "");
 	return err;
 }
 

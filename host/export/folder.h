@@ -14,6 +14,7 @@ struct xvt_folder {
 	struct xvt_export *x;
 	const char *path;
 	int fd;
+	bool removed;			    /* something by xvt_folder_remove() */
 	uint32_t machines;		    /* of the trace; one more is for unknown rings */
 	char (*names)[XVT_FOLDER_NAME_LEN]; /* by machine; empty: not named yet */
 };
@@ -29,6 +30,10 @@ const char *xvt_folder_name(struct xvt_folder *f, uint32_t at);
 
 /* Note the file that could not be written; sub and name may be NULL. Returns err. */
 int xvt_folder_fail(struct xvt_folder *f, int err, const char *sub, const char *name);
+
+/* Remove a file of the export, or a directory of it if nothing else is in it. For an export that
+ * failed: readers take no part of one. */
+void xvt_folder_remove(struct xvt_folder *f, const char *path, bool is_dir);
 
 /* Write the text of an error; `many` is that for -EMLINK. Returns err. */
 int xvt_folder_explain(struct xvt_folder *f, int err, const char *many);
