@@ -162,6 +162,56 @@ static void put_record(struct plan *p, uint32_t ring, uint16_t type, uint64_t a)
 	put_event(p, ring, XVT_ID_FTRACE, &r, sizeof(r));
 }
 
+/* A format of these names, which may be any bytes. */
+static void put_named(struct plan *p, unsigned int type, const char *system, const char *event,
+		      const char *field)
+{
+	char whole[4096];
+	int n = snprintf(whole, sizeof(whole),
+			 "%s%c%s%cname: %s\nID: %u\nformat:\n" COMMON
+			 "\tfield:u64 %s;\toffset:8;\tsize:8;\tsigned:0;\n\n"
+			 "print fmt: \"%%pS\", REC->%s\n",
+			 system, 0, event, 0, event, type, field, field);
+
+	must(n > 0 && (size_t)n < sizeof(whole), "format");
+	put_meta(p, 0, XVT_META_FORMAT, type, 1, whole, (size_t)n);
+}
+
+/* Names of machines, tasks, systems, events, fields and symbols that lead out of a folder, end
+ * texts and lines, or are long. */
+static void plan_names(struct plan *p)
+{
+	static const char *const names[] = {
+		"../../out", "/tmp/xvt-out", "a\"b\\c", "a\nb\tc",
+		"a; } }; b", "\x1b[2J\x9b",  "",	".",
+	};
+	static const char ksyms[] = "1000 T ../../sym\"\\\n2000 T a\x1b[2Jb\n3000 T ";
+	const size_t count = sizeof(names) / sizeof(names[0]);
+	char symbols[1024];
+
+	for (uint32_t i = 0; i < count; i++) {
+		put_vm(p, i, names[i]);
+		put_ring(p, i, i);
+		put_meta(p, 0, XVT_META_COMM, 100 + i, 1, names[i], strlen(names[i]));
+		put_named(p, 200 + i, names[i], "event", "a");
+		put_named(p, 300 + i, "system", names[i], "a");
+		put_named(p, 400 + i, "system", "field", names[i]);
+	}
+	put_named(p, 500, repeat("", "s", 300, ""), "event", "a");
+	put_named(p, 501, "system", repeat("", "e", 300, ""), "a");
+	put_named(p, 502, "system", "long", repeat("", "f", 300, ""));
+	put_meta(p, 0, XVT_META_COMM, 5, 1, text, 300);
+	put_meta(p, 0, XVT_META_KSYMS, 0, 1, symbols,
+		 (size_t)snprintf(symbols, sizeof(symbols), "%s%.300s\n", ksyms, text));
+	for (uint32_t i = 0; i < count; i++) {
+		for (uint16_t type = 200; type < 500; type = (uint16_t)(type + 100))
+			put_record(p, 0, (uint16_t)(type + i), 0x1000 * (1 + i % 3));
+		put_event(p, i, XVT_ID_TEXT, names[i], strlen(names[i]));
+	}
+	for (uint16_t type = 500; type < 503; type++)
+		put_record(p, 0, type, 0x3000);
+}
+
 static void fill_records(struct plan *p)
 {
 	put_record(p, 1, 77, 5);
@@ -645,6 +695,7 @@ static const struct {
 	void (*make)(struct plan *p);
 } plans[] = {
 	{ "text", plan_text },
+	{ "names", plan_names },
 	{ "generations", plan_generations },
 	{ "misfits", plan_misfits },
 	{ "symbol", plan_symbol },
