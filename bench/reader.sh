@@ -89,11 +89,21 @@ numbers() { # RINGS EVENTS
 	rm -rf "$dir/ctf" "$dir/t.xvt"
 }
 
-# export_row FORMAT RINGS EVENTS: an export into a folder that each run makes again
+# export_row FORMAT RINGS EVENTS [OPTION...]: an export into a folder that each run makes again
 export_row() {
-	again() { rm -rf "$dir/out" && "$xvtrace" export -q --format "$1" "$dir/t.xvt" "$dir/out"; }
-	row "xvtrace export --format $1" "$2" "$3" 3 again "$1"
+	again() { rm -rf "$dir/out" && "$xvtrace" export -q --format "$@" "$dir/t.xvt" "$dir/out"; }
+	row "xvtrace export --format $1 ${*:4}" "$2" "$3" 3 again "$1" "${@:4}"
 	rm -rf "$dir/out"
+}
+
+# convert_row RINGS EVENTS OURS OPTION...: trace-cmd convert with these options, beside our rate. trace-cmd 3.1 refuses to
+# convert what it restored, so it gets our version 6.
+convert_row() {
+	local rings=$1 n=$2 ours=$3
+	shift 3
+	row "trace-cmd convert $*" "$rings" "$n" 1 trace-cmd convert "$@" -i "$dir"/dat/*.dat -o "$dir/out.dat" &&
+		ratio "export dat to trace-cmd convert $*" "$rings" "$ours" "$rate"
+	rm -f "$dir/out.dat"
 }
 
 # trace-cmd reads what the kernel of this machine would have written, so it needs its formats.
@@ -116,7 +126,7 @@ tracecmd_file() { # TRACE RINGS
 
 # What the kernel's events cost with their print formats.
 formats() { # RINGS EVENTS
-	local rings=$1 n=$2 report stat shown ctf dat
+	local rings=$1 n=$2 report stat shown ctf dat dat6
 	"$bigtrace" ftrace "$rings" "$n" "$dir/t.xvt" || return
 	cat "$dir/t.xvt" >/dev/null
 	row "xvtrace stat, ftrace" "$rings" "$n" 3 "$xvtrace" stat "$dir/t.xvt"
@@ -125,11 +135,13 @@ formats() { # RINGS EVENTS
 	ctf=$rate
 	export_row dat "$rings" "$n"
 	dat=$rate
-	# Up to 64 rings are one machine, so one file. trace-cmd 3.1 refuses to convert what it restored.
-	if have trace-cmd && [ "$rings" -le 64 ] && "$xvtrace" export -q --format dat "$dir/t.xvt" "$dir/dat"; then
-		row "trace-cmd convert" "$rings" "$n" 1 trace-cmd convert --compression none -i "$dir"/dat/*.dat -o "$dir/out.dat" &&
-			ratio "export dat to trace-cmd convert" "$rings" "$dat" "$rate"
-		rm -rf "$dir/dat" "$dir/out.dat"
+	export_row dat "$rings" "$n" --dat-version 6
+	dat6=$rate
+	# Up to 64 rings are one machine, so one file.
+	if have trace-cmd && [ "$rings" -le 64 ] && "$xvtrace" export -q --format dat --dat-version 6 "$dir/t.xvt" "$dir/dat"; then
+		convert_row "$rings" "$n" "$dat" --compression zstd
+		convert_row "$rings" "$n" "$dat6" --compression none
+		rm -rf "$dir/dat"
 	fi
 	export_row perfetto "$rings" "$n"
 	export_row jsonl "$rings" "$n"
