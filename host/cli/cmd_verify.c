@@ -185,8 +185,9 @@ static int verify_set(const char *folder, const struct verify_opts *opts)
 
 	if (err) {
 		xvt_error(folder, "%s",
-			  err == -ENOENT ? "has no files of a trace, like 00000001.xvt"
-					 : strerror(-err));
+			  err == -ENOENT
+				  ? "is a directory without files of a trace, like 00000001.xvt"
+				  : strerror(-err));
 		return XVT_EXIT_FAIL;
 	}
 	for (size_t i = 0; i < list.count; i++) {

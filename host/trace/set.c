@@ -595,8 +595,8 @@ static int open_folder(struct xvt_trace *t, bool by_index)
 static const char *why_not(int err)
 {
 	if (err == -ENOENT)
-		return "has no files of a trace, like 00000001.xvt; give a .xvt file, or the "
-		       "folder of record -o DIR/";
+		return "is a directory without files of a trace, like 00000001.xvt; give a .xvt "
+		       "file, or the folder of record -o DIR/";
 	if (err == -EBADMSG)
 		return "has no file that can be read; 'xvtrace verify' says why";
 	if (err == -EMFILE)

@@ -120,7 +120,7 @@ refuses "an unknown option" "frobnicate" record -r g="$work/good" --frobnicate
 refuses "output in a directory that is not there" "cannot write it: the folder does not exist" "$xvtrace" record -q -o "$work/no/t.xvt" --duration 1 -r g="$work/good"
 refuses "the same of a snapshot" "cannot write it: the folder does not exist" "$xvtrace" snapshot -q -o "$work/no/t.xvt" -r g="$work/good"
 refuses "and of salvage" "the folder does not exist" "$xvtrace" salvage "$work/good" -o "$work/no/t.xvt"
-refuses "output that is a directory" "cannot write" "$xvtrace" record -q -o "$work/a-directory" --duration 1 -r g="$work/good"
+refuses "output in a folder that is a file" "cannot write it: Not a directory" "$xvtrace" record -q -o "$work/good/" --duration 1 -r g="$work/good"
 refuses "output to a full device" "no space" "$xvtrace" record -q -o /dev/full --duration 1 -r g="$work/good"
 
 # Metadata of which one part is longer than any real one: said once, and what is behind it is kept. Two of 17 MiB.

@@ -87,9 +87,9 @@ cp "$bad/00000003.xvt" "$bad/00000004.xvt"
 check "a file is there twice: verify says so" verify_says "it is file 3 of its recording, the one before is file 3"
 new
 rm "$bad"/*
-check "a folder without files is refused" verify_says "has no files of a trace"
+check "a folder without files is refused" verify_says "without files of a trace"
 "$xvtrace" report "$bad" 2>"$work/err"
-check "by report, too" grep -q "has no files of a trace" "$work/err"
+check "by report, too" grep -q "without files of a trace" "$work/err"
 
 # -- two recorders, of which the first was killed
 
