@@ -322,18 +322,23 @@ int xvt_cursor_next(struct xvt_cursor *c, struct xvt_event *ev)
 	int err;
 
 	if (xvt_likely(c->late_at == c->late_count && !c->late_more && !c->ahead.hdr &&
-		       c->loose_done))
+		       c->loose_done)) {
+		c->given = &c->it;
 		return c->main_done ? 0 : next_main(c, ev);
+	}
 	err = fetch_all(c);
 	if (err)
 		return err;
+	c->given = &c->it;
 	if (c->loose_ahead.hdr && (!first->hdr || xvt_event_key_compare(&c->loose_key, key) < 0)) {
+		c->given = c->loose.given;
 		first = &c->loose_ahead;
 		key = &c->loose_key;
 	}
 	late = c->late_at < c->late_count ? &c->late[c->late_at] : NULL;
 	if (!late || (first->hdr && xvt_event_key_compare(&late->key, key) >= 0))
 		return give(first, ev);
+	c->given = NULL;
 	c->late_at++;
 	ev->hdr = (const void *)(c->late_bytes + late->at);
 	ev->payload = c->late_bytes + late->at + sizeof(*ev->hdr);

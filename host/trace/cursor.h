@@ -46,6 +46,8 @@ struct xvt_cursor {
 	struct xvt_event_key late_cut;
 	bool late_begun; /* late_done holds */
 	bool late_more;	 /* late_cut holds */
+	/* The iterator of the event given last; NULL: it is of the late lane. */
+	const struct xvt_events_iter *given;
 };
 
 /* Returns 0, -ENOMEM or a read error. */

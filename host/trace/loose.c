@@ -194,7 +194,8 @@ static int begin_item(struct xvt_loose *l, struct xvt_loose_ring *r)
 		return 0;
 	r->raw = (struct xvt_raw){ s->offset, r->bytes, (uint32_t)len };
 	s->raw = &r->raw;
-	s->at -= item->at;
+	s->base = item->at;
+	s->at -= s->base;
 	return 0;
 }
 
@@ -205,7 +206,8 @@ static void end_item(struct xvt_loose_ring *r)
 	if (r->begun) { /* records, not an event of the host's own */
 		struct xvt_events_source *s = &r->chunk->it.sources[item->e.source];
 
-		s->at += s->raw ? item->at : 0;
+		s->at += s->base;
+		s->base = 0;
 		s->raw = NULL;
 	}
 	r->begun = false;
@@ -397,7 +399,7 @@ static int advance(struct xvt_loose *l)
 
 	if (!l->given)
 		return 0;
-	l->given = false;
+	l->given = NULL;
 	got = step(l, l->heap[0]);
 	if (got < 0)
 		return got;
@@ -423,7 +425,7 @@ int xvt_loose_next(struct xvt_loose *l, struct xvt_event *ev, struct xvt_event_k
 	e = &r->chunk->items[r->item].e;
 	*key = r->key;
 	*ev = e->own;
-	l->given = true;
+	l->given = &r->chunk->it;
 	l->raws->base.events++;
 	if (!e->own.hdr)
 		xvt_events_take(&r->chunk->it, e->source, &r->rec, ev);

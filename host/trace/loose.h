@@ -35,7 +35,8 @@ struct xvt_loose {
 	size_t held;	/* bytes of the open chunks */
 	uint32_t *last; /* scratch: 1 + the last item of each ring in the chunk that is opened */
 	size_t last_room;
-	bool given; /* the first ring's event was given to the caller */
+	/* The iterator of the first ring's event, if that was given to the caller; else NULL. */
+	const struct xvt_events_iter *given;
 };
 
 /* Returns 0 or -ENOMEM. */

@@ -207,6 +207,7 @@ static bool keep_source(struct xvt_events_iter *it, struct xvt_events_source *s,
 	memcpy(it->kept_bytes + *used, s->raw->payload + s->at, len);
 	*kept = (struct xvt_raw){ s->offset, it->kept_bytes + *used, len };
 	*used += len;
+	s->base = s->at;
 	s->at = 0;
 	s->raw = kept;
 	return true;
@@ -386,6 +387,8 @@ static void give_record(struct xvt_events_iter *it, struct xvt_events_source *s,
 					  .id = (uint16_t)xvt_header_id(header),
 					  .len = (uint16_t)(xvt_header_len(header) - head) };
 	ev->hdr = &it->hdr;
+	it->from = (uint32_t)(s - it->sources);
+	it->from_at = s->base + s->at;
 	ev->payload = s->raw->payload + s->at + head;
 	ev->chunk_seq = it->chunk_seq;
 	s->at += xvt_header_len(header);
@@ -493,4 +496,23 @@ int xvt_events_next(struct xvt_events_iter *it, struct xvt_event *ev)
 		return next_record(it, s, ev);
 	}
 	return 0;
+}
+
+bool xvt_events_origin(const struct xvt_events_iter *it, const struct xvt_event *ev,
+		       struct xvt_events_origin *origin)
+{
+	const struct xvt_events_source *s;
+
+	if (ev->hdr != &it->hdr)
+		return false;
+	s = &it->sources[it->from];
+	*origin = (struct xvt_events_origin){
+		.place = { .chunk = s->offset,
+			   .at = it->from_at,
+			   .ts_bits = s->ts_bits,
+			   .ts = it->hdr.guest_clock },
+		.line = it->lines[s->line],
+		.source = it->from,
+	};
+	return true;
 }

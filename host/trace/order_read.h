@@ -6,8 +6,8 @@
 #ifndef XVT_ORDER_READ_H
 #define XVT_ORDER_READ_H
 
+#include "trace/order_write.h"
 #include "trace/payload.h"
-#include "trace/lines.h"
 
 /* Payload of one chunk, CRC checked; the buffer is reused for the next chunk. */
 struct xvt_chunk_buf {
@@ -55,7 +55,8 @@ struct xvt_raws {
 struct xvt_events_source {
 	const struct xvt_raw *raw; /* NULL: not begun */
 	uint64_t offset;	   /* offset of its RAW chunk in the file */
-	uint32_t at;		   /* offset of the next record in the payload */
+	uint32_t at;		   /* offset of the next record in `raw` */
+	uint32_t base;		   /* of `raw` in the payload: it may be a copy of a part */
 	uint32_t left;
 	uint32_t ring_flags;
 	uint32_t line;
@@ -91,7 +92,9 @@ struct xvt_events_iter {
 	uint32_t current;
 	uint32_t given;		  /* events of this chunk */
 	struct xvt_event_hdr hdr; /* header of the event given last */
-	uint64_t missing;	  /* all events so far whose RAW chunk cannot be read */
+	uint32_t from;		  /* its source, and where its record begins in the payload */
+	uint32_t from_at;
+	uint64_t missing; /* all events so far whose RAW chunk cannot be read */
 };
 
 /* Adjacent events of a chunk: `count` records of a source, or one event of the host's own. */
@@ -134,5 +137,17 @@ int xvt_events_peek(struct xvt_events_iter *it, uint32_t source, struct xvt_even
 /* Takes the record of the source's last peek, whose RAW chunk is still there. */
 void xvt_events_take(struct xvt_events_iter *it, uint32_t source,
 		     const struct xvt_events_record *rec, struct xvt_event *ev);
+
+/* Where a record is in the file, and what gives its time. */
+struct xvt_events_origin {
+	struct xvt_raw_place place;
+	struct xvt_clock_segment line; /* run is 0: no line gives it */
+	uint32_t source;	       /* number in the chunk */
+};
+
+/* Gives the origin of the event that the iterator gave last. Returns false for an event of the
+ * host's own. */
+bool xvt_events_origin(const struct xvt_events_iter *it, const struct xvt_event *ev,
+		       struct xvt_events_origin *origin);
 
 #endif /* XVT_ORDER_READ_H */

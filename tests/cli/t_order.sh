@@ -48,6 +48,43 @@ check "later: the reader merges all" eval 'test "$(loose "$work/slow.later.xvt")
 events() { "$xvtrace" report "$1" | sed -n 's/.* u64: //p' | sort; }
 check "now and later give the same events" cmp <(events "$work/slow.now.xvt") <(events "$work/slow.later.xvt")
 
+# `xvtrace order` merges the rings for good: all commands say the same of both traces.
+same() {
+	for what in report "report --reclock" stat "stat --json" "verify --notes" "export --format jsonl"; do
+		# shellcheck disable=SC2086
+		cmp <("$xvtrace" $what "$1" 2>/dev/null | sed "s|$1||g; s/ok: [0-9]* chunks//") \
+			<("$xvtrace" $what "$2" 2>/dev/null | sed "s|$2||g; s/ok: [0-9]* chunks//") || return 1
+	done
+}
+# ordered NAME RECORDED: writes $work/NAME in order
+ordered() {
+	check "order: $1: it is written" "$xvtrace" order -o "$work/$1.xvt" "$2"
+	check "order: $1: no LOOSE chunk is left" test "$(loose "$work/$1.xvt")" = 0
+	check "order: $1: it verifies" "$xvtrace" verify "$work/$1.xvt"
+	check "order: $1: all commands say the same" same "$2" "$work/$1.xvt"
+}
+check "a compressed trace" record later zip 4M -q --compress 3 -- $(emit zip.later --count 4000 --rate 4000)
+for name in slow fast over zip; do ordered $name "$work/$name.later.xvt"; done
+check "order: a compressed trace stays one" test "$(stat -c %s "$work/zip.xvt")" -lt $(($(stat -c %s "$work/slow.xvt") / 2))
+cp "$work/fast.later.xvt" "$work/place.xvt"
+chmod 640 "$work/place.xvt"
+check "order: in place" "$xvtrace" order "$work/place.xvt"
+check "order: the same bytes as with -o" cmp "$work/place.xvt" "$work/fast.xvt"
+check "order: the mode stays" test "$(stat -c %a "$work/place.xvt")" = 640
+inode=$(stat -c %i "$work/place.xvt")
+check "order: what is in order already" "$xvtrace" order "$work/place.xvt" 2>"$work/err"
+check "order: is not written again" test "$(stat -c %i "$work/place.xvt")" = "$inode"
+size=$(stat -c %s "$work/slow.later.xvt")
+head -c $((size / 2)) "$work/slow.later.xvt" >"$work/broken.xvt"
+printf 'x' | dd of="$work/broken.xvt" bs=1 seek=$((size / 4)) conv=notrunc 2>/dev/null
+cp "$work/broken.xvt" "$work/broken.copy"
+"$xvtrace" order "$work/broken.xvt" 2>"$work/err"
+check "order: a damaged trace is refused" test $? -eq 1
+check "order: and stays as it was" cmp "$work/broken.xvt" "$work/broken.copy"
+check "order: a full disk is an error" eval '(ulimit -f 16; trap "" XFSZ; ! "$xvtrace" order "$work/slow.later.xvt" 2>"$work/err")'
+check "order: which names it" grep -q "cannot write it: File too large" "$work/err"
+check "order: nothing is left behind" eval '! ls "$work"/*.xvt.?????? 2>/dev/null'
+
 # What a killed recorder has written is read in order.
 "$xvtrace" region create "$work/killed" --size 4M --rings 3 >/dev/null
 "$BUILD/xvt-emit" "$work/killed" --rings 3 --count 1000000000 --rate 20000 >/dev/null 2>&1 &
@@ -61,6 +98,7 @@ wait $recorder 2>/dev/null
 check "later: a killed recorder's trace verifies" "$xvtrace" verify "$work/killed.xvt"
 check "later: and is in order of time" eval '"$xvtrace" report -q "$work/killed.xvt" |
 	awk "\$1 < last { wrong++ } { last = \$1 } END { exit wrong != 0 || NR < 1000 }"'
+ordered killed-ordered "$work/killed.xvt"
 
 "$xvtrace" record --order never -r g="$work/killed" -o "$work/x.xvt" 2>"$work/err"
 check "an order that does not exist is wrong usage" test $? -eq 2

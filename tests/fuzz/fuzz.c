@@ -187,6 +187,8 @@ static void export_folders(const struct fuzz_file *f)
 			     (const char *const[]){ "export", "--format", formats[i], "--all",
 						    f->path, out, NULL });
 	}
+	snprintf(out, sizeof(out), "%s/order.xvt", dir);
+	fuzz_command(&xvt_cmd_order, (const char *const[]){ "order", "-o", out, f->path, NULL });
 	remove_tree(dir);
 }
 

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * cmd_order.c - `xvtrace order`: merge the rings of a trace whose recorder left that to the
+ * readers. See view/reorder.h. The new trace is written beside its name, and takes that name when
+ * it is whole.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/cmd.h"
+#include "view/reorder.h"
+
+struct order_opts {
+	const char *output;
+};
+
+static const struct xvt_opt order_opts[] = {
+	XVT_OPT(struct order_opts, output, "output", 'o', XVT_OPT_STRING, "FILE.xvt",
+		"the trace to write (default: the one that is read)"),
+	XVT_OPT_END,
+};
+
+struct file {
+	struct xvt_sink sink; /* first member */
+	int fd;
+	char *path; /* beside the name that it takes */
+};
+
+static int write_all(struct xvt_sink *sink, const void *bytes, size_t len)
+{
+	const struct file *f = (const struct file *)sink;
+	const char *at = bytes;
+
+	while (len) {
+		ssize_t n = write(f->fd, at, len);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0) {
+			at += n;
+			len -= (size_t)n;
+		}
+	}
+	return 0;
+}
+
+/* Makes the file, with the mode of the trace that is read. Returns 0 or -errno. */
+static int make_file(struct file *f, const char *name, const struct xvt_trace *t)
+{
+	struct stat st;
+	int err;
+
+	f->sink.write = write_all;
+	if (fstat(t->fd, &st))
+		return -errno;
+	if (asprintf(&f->path, "%s.XXXXXX", name) < 0) {
+		f->path = NULL;
+		return -ENOMEM;
+	}
+	f->fd = mkostemp(f->path, O_CLOEXEC);
+	if (f->fd < 0) {
+		err = -errno;
+		free(f->path);
+		f->path = NULL;
+		return err;
+	}
+	return fchmod(f->fd, st.st_mode & 0777) ? -errno : 0;
+}
+
+/* Gives the file its name if `err` is 0, and removes it otherwise. Returns the first error. */
+static int end_file(struct file *f, const char *name, int err)
+{
+	if (!f->path)
+		return err;
+	if (!err && fsync(f->fd))
+		err = -errno;
+	if (close(f->fd) && !err)
+		err = -errno;
+	if (!err && rename(f->path, name))
+		err = -errno;
+	if (err)
+		unlink(f->path);
+	free(f->path);
+	return err;
+}
+
+static int order(struct xvt_trace *t, const char *output)
+{
+	struct file f = { .fd = -1 };
+	int err = make_file(&f, output, t);
+
+	if (!err)
+		err = xvt_reorder(t, &f.sink);
+	err = end_file(&f, output, err);
+	if (t->damage_count) {
+		xvt_error(t->path,
+			  "a part of it is damaged, so it is not rewritten; 'xvtrace verify "
+			  "%s' says which, and the other commands read the rest",
+			  t->path);
+		return XVT_EXIT_FAIL;
+	}
+	if (err)
+		xvt_error(output, "cannot write it: %s; %s is as it was", strerror(-err), t->path);
+	return err ? XVT_EXIT_FAIL : XVT_EXIT_OK;
+}
+
+static int run(const struct xvt_command *cmd, int argc, char **argv)
+{
+	struct order_opts opts = { 0 };
+	int at = xvt_opt_parse(cmd, argc, argv, &opts, NULL), status = XVT_EXIT_OK;
+	struct xvt_trace *t;
+	char why[256];
+
+	if (at < 0)
+		return at == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+	if (argc - at != 1) {
+		xvt_error("order", "give one trace; 'xvtrace order --help' shows how");
+		return XVT_EXIT_USAGE;
+	}
+	if (xvt_trace_open(&t, argv[at], why, sizeof(why))) {
+		xvt_error(argv[at], "%s", why);
+		return XVT_EXIT_FAIL;
+	}
+	if (opts.output || xvt_is_loose(t) || t->damage_count)
+		status = order(t, opts.output ? opts.output : argv[at]);
+	else
+		fprintf(stderr, "xvtrace: %s: it is in order already\n", argv[at]);
+	xvt_trace_close(t);
+	return status;
+}
+
+const struct xvt_command xvt_cmd_order = {
+	.name = "order",
+	.args = "FILE.xvt",
+	.brief = "put a trace in order whose recorder had no time for it",
+	.opts = order_opts,
+	.run = run,
+};
