@@ -123,6 +123,7 @@ static int print_json(const struct stat *s, struct xvt_out *o)
 	xvt_json_add_u64(doc, "duration_ns", all->last_ns - all->first_ns);
 	xvt_json_add_u64(doc, "timebase_error_ns_max", s->info->clock_error_ns_max);
 	xvt_json_add_bool(doc, "cleanly_ended", s->info->ended);
+	xvt_json_add_u64(doc, "unordered_bytes", s->info->unordered);
 	xvt_json_add_u64(doc, "damaged", xvtrace_damage_count(s->trace));
 	xvt_json_begin(doc, o, "vms", false);
 	for (unsigned int i = 0; i < s->info->machines && !o->err; i++) {

@@ -95,7 +95,7 @@ static int verify(struct xvt_trace *t, const char *path, const struct verify_opt
 	} else {
 		say_result(t, &result, path);
 		if (!t->ended && !t->damage_count && !opts->complete && !opts->quiet)
-			xvt_say_not_ended(path, t->size - t->tail_offset);
+			xvt_say_not_ended(path, t->size - t->tail_offset, xvt_trace_unordered(t));
 	}
 	if (fflush(stdout) || ferror(stdout)) {
 		xvt_error("standard output", "cannot write");

@@ -401,7 +401,7 @@ static bool say_misses(const struct xvt_select *s, const struct xvt_export *x)
 	return false;
 }
 
-void xvt_say_not_ended(const char *path, uint64_t tail)
+void xvt_say_not_ended(const char *path, uint64_t tail, uint64_t unordered)
 {
 	if (tail)
 		xvt_warn(path,
@@ -411,6 +411,12 @@ void xvt_say_not_ended(const char *path, uint64_t tail)
 			 tail);
 	else
 		xvt_warn(path, "not cleanly ended: the recorder was killed, or still runs");
+	if (unordered)
+		xvt_warn(path,
+			 "the last %" PRIu64
+			 " bytes of records have no order and were left out; the next trace of "
+			 "these machines has them, or counts them as lost",
+			 unordered);
 }
 
 bool xvt_say_damage(struct xvtrace *trace, bool quiet)
@@ -430,7 +436,7 @@ bool xvt_say_damage(struct xvtrace *trace, bool quiet)
 		return true;
 	}
 	if (!info->ended && !quiet)
-		xvt_say_not_ended(info->path, info->tail);
+		xvt_say_not_ended(info->path, info->tail, info->unordered);
 	return false;
 }
 

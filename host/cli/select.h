@@ -69,7 +69,8 @@ int xvt_select_close(const struct xvt_select *s, struct xvt_export *x, bool fail
  * file without an END is legal, but it is reported. */
 bool xvt_say_damage(struct xvtrace *trace, bool quiet);
 
-/* Print that a trace was not cleanly ended; tail: bytes at its end that are no whole chunk. */
-void xvt_say_not_ended(const char *path, uint64_t tail);
+/* Print that a trace was not cleanly ended. tail: bytes at its end that are no whole chunk;
+ * unordered: bytes of records without an order. */
+void xvt_say_not_ended(const char *path, uint64_t tail, uint64_t unordered);
 
 #endif /* XVT_SELECT_H */

@@ -104,6 +104,7 @@ const struct xvtrace_info *xvtrace_info(struct xvtrace *trace)
 	i->begin_wall_ns = t->info.realtime_ns;
 	i->size = t->size;
 	i->tail = t->size - t->tail_offset;
+	i->unordered = xvt_trace_unordered(t);
 	i->ended = t->ended;
 	i->machines = trace->machine_count;
 	i->rings = trace->ring_count;

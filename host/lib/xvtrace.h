@@ -65,6 +65,7 @@ struct xvtrace_info {
 	uint64_t begin_wall_ns;	     /* CLOCK_REALTIME */
 	uint64_t size;		     /* of the file, bytes */
 	uint64_t tail;		     /* bytes at the end of the file that are no whole chunk */
+	uint64_t unordered;	     /* bytes of records at the end that have no order; not read */
 	bool ended;		     /* false: the recorder was killed, or still runs */
 	unsigned int machines;	     /* numbers of machines are below this */
 	unsigned int rings;	     /* numbers of rings are below this */

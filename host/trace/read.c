@@ -159,6 +159,18 @@ const char *xvt_vm_name(const struct xvt_trace *t, uint32_t vm)
 	return vm < t->vm_count && t->vms[vm].known ? t->vms[vm].name : "?";
 }
 
+uint64_t xvt_trace_unordered(const struct xvt_trace *t)
+{
+	uint64_t bytes = 0;
+	size_t i;
+
+	for (i = t->chunk_count; i-- > 0 && !t->ended && !xvt_chunk_of_events(t->chunks[i].type);) {
+		if (t->chunks[i].type == XVT_CHUNK_RAW)
+			bytes += t->chunks[i].len;
+	}
+	return bytes;
+}
+
 size_t xvt_trace_chunk_at(const struct xvt_trace *t, uint64_t offset)
 {
 	const size_t n = XVT_COUNT_TO(t->chunks, t->chunk_count, offset, offset);

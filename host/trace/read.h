@@ -174,6 +174,10 @@ int xvt_trace_load_at(struct xvt_trace *t, uint64_t offset, uint32_t len, struct
  */
 int xvt_trace_check_rest(struct xvt_trace *t);
 
+/* Bytes of the RAW chunks behind the last chunk of events. A recorder that was killed had not put
+ * their records in order: no command reads them. 0 in a trace that was cleanly ended. */
+uint64_t xvt_trace_unordered(const struct xvt_trace *t);
+
 /* Number of the chunk that begins at that offset of the file; chunk_count if none does. */
 size_t xvt_trace_chunk_at(const struct xvt_trace *t, uint64_t offset);
 

@@ -85,6 +85,15 @@ check "order: a full disk is an error" eval '(ulimit -f 16; trap "" XFSZ; ! "$xv
 check "order: which names it" grep -q "cannot write it: File too large" "$work/err"
 check "order: nothing is left behind" eval '! ls "$work"/*.xvt.?????? 2>/dev/null'
 
+# A recorder that was killed between the records and their order: how much that is, is said.
+raw=$("$BUILD/tests/tools/xvt-raw" "$work/slow.now.xvt" chunks | awk '$2 == 17 { raw = 1; next } $2 == 7 && raw { last = $3 } { raw = 0 } END { print last }')
+head -c "$raw" "$work/slow.now.xvt" >"$work/cut.xvt"
+check "records without an order are counted" eval '"$xvtrace" stat -q --json "$work/cut.xvt" | jq -e ".unordered_bytes > 0 and (.cleanly_ended | not)" >/dev/null'
+for what in report stat verify; do
+	check "$what says so" eval '"$xvtrace" $what "$work/cut.xvt" 2>&1 >/dev/null | grep -q "bytes of records have no order"'
+done
+check "a whole trace has none" eval '"$xvtrace" stat --json "$work/slow.now.xvt" | jq -e ".unordered_bytes == 0" >/dev/null'
+
 # What a killed recorder has written is read in order.
 "$xvtrace" region create "$work/killed" --size 4M --rings 3 >/dev/null
 "$BUILD/xvt-emit" "$work/killed" --rings 3 --count 1000000000 --rate 20000 >/dev/null 2>&1 &
