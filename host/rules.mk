@@ -10,6 +10,12 @@ HOST_LOADED_PKGS = libvirt libxml-2.0
 soname = $(shell readelf -d "$$($(CC) $(shell pkg-config --libs-only-L $(1) 2>/dev/null) -print-file-name=$(2))" 2>/dev/null | \
 	   sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')
 HOST_SONAMES := -DXVT_LIBVIRT_SONAME=$(call soname,libvirt,libvirt.so) -DXVT_LIBXML_SONAME=$(call soname,libxml-2.0,libxml2.so)
+# host/base/sandbox.c loads this one, where it is installed.
+SECCOMP_PKG := $(shell pkg-config --exists libseccomp 2>/dev/null && echo libseccomp)
+HOST_LOADED_PKGS += $(SECCOMP_PKG)
+ifneq ($(SECCOMP_PKG),)
+HOST_SONAMES += -DXVT_SECCOMP_SONAME=$(call soname,libseccomp,libseccomp.so)
+endif
 HOST_DEFS = $(if $(ZSTD_PKG),-DXVT_ZSTD) $(HOST_SONAMES)
 HOST_SRC  = $(wildcard host/*/*.c)
 HOST_OBJ  = $(HOST_SRC:%.c=$(BUILD)/%.o)

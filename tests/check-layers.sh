@@ -208,6 +208,7 @@ one 'liburing' host/base/loop_uring.c
 one 'libvirt/' host/vmm/libvirt.c
 one 'zstd' host/base/compress.c
 one 'jansson' host/base/json.c
+one 'seccomp' host/base/sandbox.c
 one 'linux/kvm' host/doctor/microvm.c
 one '((traceevent/)?event-parse|kbuffer)' host/vmm/kvm_events.c
 one 'tracefs' host/vmm/tracing.c

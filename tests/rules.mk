@@ -124,3 +124,9 @@ demo: setup
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)$(MAKE) --no-print-directory guest
 	$(Q)tests/demo.sh
+
+# The program itself, whose parser tries to leave the sandbox.
+$(BUILD)/tests/tools/xvt-escape: tests/tools/xvt-escape.c $(BUILD)/host/cli/main.o $(HOST_LIB_OBJ)
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(HOST_CFLAGS) $(XVT_LDFLAGS) -Wl,--wrap=xvt_crc32c,--wrap=xvt_sandbox_enter -MF $@.d -o $@ $< $(BUILD)/host/cli/main.o $(HOST_LIB_OBJ) $(HOST_LIBS)

@@ -53,6 +53,11 @@ static struct xvt_json *add(struct xvt_json *to, const char *key, json_t *value)
 	return h;
 }
 
+void xvt_json_prepare(void)
+{
+	json_object_seed(0);
+}
+
 struct xvt_json *xvt_json_new(void)
 {
 	struct xvt_json *doc = calloc(1, sizeof(*doc));

@@ -13,6 +13,10 @@
  * returned when it is written. */
 struct xvt_json; /* an object or an array inside a document; the document owns it */
 
+/* Opens /dev/urandom, as the first document does otherwise: for a process that opens no files
+ * later. */
+void xvt_json_prepare(void);
+
 /* A new document: an object. */
 struct xvt_json *xvt_json_new(void);
 

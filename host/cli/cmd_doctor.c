@@ -67,6 +67,7 @@ static int print_json(const struct xvt_doctor *d)
 	xvt_json_add_bool(o, "present", d->kvm_present);
 	xvt_json_add_bool(o, "hardware", d->kvm_hardware);
 	xvt_json_add_bool(doc, "io_uring", d->io_uring);
+	xvt_json_add_bool(doc, "sandbox", d->sandbox);
 	o = xvt_json_add_object(doc, "tsc");
 	xvt_json_add_bool(o, "invariant", d->tsc_invariant);
 	xvt_json_add_u64(o, "hz", c->tsc_hz);
@@ -120,6 +121,7 @@ static int print_text(const struct xvt_doctor *d)
 				   : d->kvm_hardware ? "yes, by the hardware"
 						     : "yes, but emulated by software");
 	printf("io_uring    %s\n", d->io_uring ? "yes" : "no, epoll instead");
+	printf("sandbox     %s\n", d->sandbox ? "yes, for traces of others" : "no");
 	printf("TSC         %s, %.3f MHz\n", d->tsc_invariant ? "invariant" : "not invariant",
 	       (double)d->cost.tsc_hz / 1e6);
 	printf("QEMU        %s\n", d->qemu[0] ? d->qemu : "no");

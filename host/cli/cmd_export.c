@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cli/cmd.h"
+#include "cli/confine.h"
 #include "cli/select.h"
 #include "cli/watch.h"
 
@@ -142,6 +143,7 @@ static int to_file(struct xvt_export *x, const char *path, const char *shown_pat
 	static struct xvt_out out;
 	int err = xvt_out_open(&out, path), write_err = err;
 
+	xvt_confine_opened();
 	if (!err) {
 		err = format->to_file(x, &out);
 		write_err = xvt_out_close(&out);
@@ -227,6 +229,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	x.dat_version = (unsigned int)o.dat_version;
 	x.bound = format->bounds;
 	x.task = x.align = true; /* text: as report has it */
+	xvt_confine(true);
 	status = xvt_select_open(&o.select, argv[at], &x);
 	if (status)
 		return status;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cmd.h"
+#include "cli/confine.h"
 #include "cli/pager.h"
 #include "cli/select.h"
 
@@ -94,11 +95,16 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	x.marks = true;
 	if (!choose_colour(opts.color, &x.colour))
 		return XVT_EXIT_USAGE;
-	status = xvt_select_open(&opts.select, argv[at], &x);
-	if (status)
-		return status;
 	if (!opts.no_pager)
-		xvt_pager_begin();
+		xvt_pager_prepare();
+	xvt_confine(false);
+	status = xvt_select_open(&opts.select, argv[at], &x);
+	if (status) {
+		xvt_pager_end();
+		return status;
+	}
+	xvt_confine_opened();
+	xvt_pager_begin();
 	if (opts.bound && !opts.select.reclock && !opts.select.quiet &&
 	    xvtrace_info(x.trace)->ended)
 		xvt_note("bounds are those of the recording; --reclock makes them smaller, and "

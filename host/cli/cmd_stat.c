@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "cli/cmd.h"
+#include "cli/confine.h"
 #include "cli/select.h"
 
 struct stat {
@@ -337,10 +338,12 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		xvt_error("stat", "give one trace; 'xvtrace stat --help' shows how");
 		return XVT_EXIT_USAGE;
 	}
+	xvt_confine(false);
 	if (xvtrace_open(&s.trace, argv[at], 0, &error)) {
 		xvt_error(argv[at], "%s", error.text);
 		return XVT_EXIT_FAIL;
 	}
+	xvt_confine_opened();
 	err = xvtrace_stat_new(&s.stat, s.trace);
 	s.info = xvtrace_info(s.trace);
 	if (!err) {

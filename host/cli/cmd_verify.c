@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "cli/cmd.h"
+#include "cli/confine.h"
 #include "cli/select.h"
 #include "trace/set.h"
 #include "trace/set_name.h"
@@ -128,6 +129,8 @@ static int verify_file(const char *path, const struct verify_opts *opts, struct 
 		xvt_error(path, "%s", why);
 		return XVT_EXIT_FAIL;
 	}
+	if (!set) /* else further files are opened */
+		xvt_confine_opened();
 	status = verify(t, path, opts);
 	if (set) {
 		violations = xvt_verify_border(&set->end, t, &checked, print_line, NULL);
@@ -215,6 +218,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		xvt_error("verify", "give one trace; 'xvtrace verify --help' shows how");
 		return XVT_EXIT_USAGE;
 	}
+	xvt_confine(false);
 	return xvt_set_is_folder(argv[at]) ? verify_set(argv[at], &opts)
 					   : verify_file(argv[at], &opts, NULL);
 }

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /* pager.c - see pager.h. */
-#define _GNU_SOURCE /* environ, pipe2() */
+#define _GNU_SOURCE /* pipe2() */
 #include "cli/pager.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static struct {
-	pid_t pid;
+	pid_t pid;     /* 0: none */
+	int go;	       /* a byte makes the child the pager; an end makes it end */
+	int text;      /* its standard input; -1: it is this process's standard output by now */
 	int stderr_fd; /* what standard error was; -1: it was left alone */
 } pager = { .stderr_fd = -1 };
 
@@ -32,56 +34,93 @@ static const char *chosen(void)
 	return own ? own : getenv("PAGER");
 }
 
-/* Start the pager with the pipe's end as its standard input. Returns 0 or an errno. */
-static int start(const char *command, int from)
+/* True if PATH has this program. */
+static bool in_path(const char *program)
 {
-	char *shell[] = { "sh", "-c", (char *)command, NULL }, *less[] = { "less", NULL };
-	posix_spawn_file_actions_t actions;
-	int err = posix_spawn_file_actions_init(&actions);
+	const char *at = getenv("PATH");
+	char path[4096];
 
-	if (err)
-		return err;
+	while (at && *at) {
+		int len = (int)strcspn(at, ":");
+
+		if (snprintf(path, sizeof(path), "%.*s/%s", len, at, program) < (int)sizeof(path) &&
+		    access(path, X_OK) == 0)
+			return true;
+		at += len + (at[len] == ':');
+	}
+	return false;
+}
+
+/* In the child: waits until the pager is wanted, and becomes it. */
+static void wait_and_run(const char *command, int go, int from)
+{
+	char wanted;
+
+	if (read(go, &wanted, 1) != 1)
+		_exit(0);
+	dup2(from, STDIN_FILENO);
+	if (command)
+		execl("/bin/sh", "sh", "-c", command, NULL);
+	else
+		execlp("less", "less", NULL);
+	_exit(127);
+}
+
+void xvt_pager_prepare(void)
+{
+	const char *command = chosen();
+	int text[2], go[2];
+
+	if (!isatty(STDOUT_FILENO) || (command && (!*command || strcmp(command, "cat") == 0)) ||
+	    (!command && !in_path("less")) || pipe2(text, O_CLOEXEC))
+		return;
+	if (pipe2(go, O_CLOEXEC)) {
+		close(text[0]);
+		close(text[1]);
+		return;
+	}
 	setenv("LESS", "FRX", 0);
 	setenv("LV", "-c", 0);
-	err = posix_spawn_file_actions_adddup2(&actions, from, STDIN_FILENO);
-	if (!err && command)
-		err = posix_spawn(&pager.pid, "/bin/sh", &actions, NULL, shell, environ);
-	else if (!err)
-		err = posix_spawnp(&pager.pid, "less", &actions, NULL, less, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	return err;
+	pager.pid = fork();
+	if (pager.pid == 0) {
+		/* Or it would never see the ends of these pipes. */
+		close(text[1]);
+		close(go[1]);
+		wait_and_run(command, go[0], text[0]);
+	}
+	close(text[0]);
+	close(go[0]);
+	pager.text = text[1];
+	pager.go = go[1];
+	if (pager.pid < 0) {
+		close(text[1]);
+		close(go[1]);
+		pager.pid = 0;
+	}
 }
 
 void xvt_pager_begin(void)
 {
-	const char *command = chosen();
-	int ends[2];
-
-	if (!isatty(STDOUT_FILENO) || (command && (!*command || strcmp(command, "cat") == 0)) ||
-	    pipe2(ends, O_CLOEXEC))
+	if (!pager.pid || write(pager.go, "", 1) != 1)
 		return;
-	if (start(command, ends[0])) {
-		pager.pid = 0;
-	} else {
-		dup2(ends[1], STDOUT_FILENO);
-		if (isatty(STDERR_FILENO)) {
-			pager.stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-			dup2(ends[1], STDERR_FILENO);
-		}
-		/* ^C is for the pager, which shares the terminal; it ends this process by SIGPIPE.
-		 */
-		signal(SIGINT, SIG_IGN);
-		signal(SIGQUIT, SIG_IGN);
+	dup2(pager.text, STDOUT_FILENO);
+	if (isatty(STDERR_FILENO)) {
+		pager.stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+		dup2(pager.text, STDERR_FILENO);
 	}
-	close(ends[0]);
-	close(ends[1]);
+	/* ^C is for the pager, which shares the terminal; it ends this process by SIGPIPE. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	close(pager.text);
+	pager.text = -1;
 }
 
 void xvt_pager_end(void)
 {
 	if (!pager.pid)
 		return;
-	close(STDOUT_FILENO);
+	close(pager.go);
+	close(pager.text >= 0 ? pager.text : STDOUT_FILENO);
 	if (pager.stderr_fd >= 0)
 		dup2(pager.stderr_fd, STDERR_FILENO);
 	while (waitpid(pager.pid, NULL, 0) < 0 && errno == EINTR)

@@ -6,14 +6,19 @@
 #include <stdbool.h>
 
 /*
- * If standard output is a terminal, start the pager and send standard output through it, and
- * standard error too if that is a terminal. The pager is $XVTRACE_PAGER, $PAGER or less, as the
- * shell runs it; none if that is "" or "cat", or if there is no less. less gets -FRX, if $LESS is
- * not set: it ends by itself where the text fits on the screen.
+ * If standard output is a terminal, make the child process that becomes the pager. The pager is
+ * $XVTRACE_PAGER, $PAGER or less, as the shell runs it; none if that is "" or "cat", or if there is
+ * no less. less gets -FRX, if $LESS is not set: it ends by itself where the text fits on the
+ * screen. It is before the sandbox of confine.h, which forbids to run programs.
  */
+void xvt_pager_prepare(void);
+
+/* Run the prepared pager, if there is one, and send standard output through it, and standard error
+ * too if that is a terminal. */
 void xvt_pager_begin(void);
 
-/* Wait until the user leaves the pager. Standard output is closed then. */
+/* Wait until the user leaves the pager. Standard output is closed then. Ends the child if
+ * xvt_pager_begin() was not called. */
 void xvt_pager_end(void);
 
 /* Whether standard output is a terminal that shows colours, and $NO_COLOR does not forbid them.

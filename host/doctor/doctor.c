@@ -18,6 +18,7 @@
 #include "clock/kvm.h"
 #include "clock/sound.h"
 #include "base/loop.h"
+#include "base/sandbox.h"
 #include "doctor/microvm.h"
 #include "vmm/libvirt.h"
 
@@ -129,6 +130,21 @@ static void look_at_io_uring(struct xvt_doctor *d)
 	else if (refused)
 		problem(d, false, w.fix,
 			"%s: epoll does its work, `record --drain io_uring` does not work", w.why);
+}
+
+static void look_at_sandbox(struct xvt_doctor *d)
+{
+	int err = xvt_sandbox_check();
+
+	d->sandbox = !err;
+	if (err == -ENOPKG)
+		problem(d, false, "apt-get install libseccomp2 # and build with libseccomp-dev",
+			"libseccomp is not here: report, stat, verify and export read traces of "
+			"others without a sandbox");
+	else if (err)
+		problem(d, false, "a kernel with CONFIG_SECCOMP_FILTER=y; unset " XVT_SANDBOX_ENV,
+			"report, stat, verify and export read traces of others without a sandbox: "
+			"the kernel, this build or " XVT_SANDBOX_ENV "=off does not allow it");
 }
 
 static void look_at_tsc(struct xvt_doctor *d)
@@ -257,6 +273,7 @@ void xvt_doctor_examine(struct xvt_doctor *d)
 {
 	memset(d, 0, sizeof(*d));
 	look_at_io_uring(d);
+	look_at_sandbox(d);
 	look_at_kvm(d);
 	look_at_tsc(d);
 	look_at_qemu(d);

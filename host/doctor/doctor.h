@@ -17,6 +17,7 @@ struct xvt_doctor {
 	bool kvm_present;  /* /dev/kvm exists, with or without permission to use it */
 	bool kvm_hardware; /* KVM uses the CPU's virtualization, not emulation by software */
 	bool io_uring;
+	bool sandbox; /* for the commands that read traces */
 	bool tsc_invariant;
 	char qemu[32];	  /* version; "": not installed */
 	char libvirt[32]; /* version; "": not installed */

@@ -20,7 +20,7 @@ few() {
 	local names unknown
 	names=$(mapped "$@")
 	[ -n "$names" ] && [ "$(wc -l <<<"$names")" -le 12 ] || { echo "$names" && return 1; }
-	unknown=$(grep -vE '^(ld-linux.*|lib(c|uring|tracefs|traceevent|jansson|zstd))\.so' <<<"$names")
+	unknown=$(grep -vE '^(ld-linux.*|lib(c|uring|tracefs|traceevent|jansson|zstd|seccomp))\.so' <<<"$names")
 	[ -z "$unknown" ] || { echo "$unknown" && return 1; }
 }
 

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-2.0
+/* sandbox.c - the only file that includes libseccomp, which the first use loads. */
+#define _GNU_SOURCE
+#include "base/sandbox.h"
+
+#include <errno.h>
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define XVT_SANITIZED 1
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#define XVT_SANITIZED 1
+#endif
+
+#if !defined(XVT_SECCOMP_SONAME)
+
+int xvt_sandbox_check(void)
+{
+	return -ENOPKG;
+}
+
+int xvt_sandbox_enter(unsigned int need)
+{
+	(void)need;
+	return -ENOPKG;
+}
+
+#else
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <seccomp.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#define SECCOMP_FUNCTIONS(F) F(init) F(release) F(load) F(attr_set) F(rule_add_array)
+#define POINTER(name)	     __typeof__(&seccomp_##name) name;
+static struct {
+	SECCOMP_FUNCTIONS(POINTER)
+} lib;
+
+static const struct {
+	const char *name;
+	void *at; /* of the pointer to it */
+} symbols[] = {
+#define SYMBOL(name)	     { "seccomp_" #name, &lib.name },
+	SECCOMP_FUNCTIONS(SYMBOL)
+};
+
+/* The Makefile takes the name from the library that the header belongs to. */
+#define TEXT_OF(name)	     #name
+#define SONAME_OF(name)	     TEXT_OF(name)
+
+static const int always[] = {
+	SCMP_SYS(brk),
+	SCMP_SYS(clock_getres),
+	SCMP_SYS(clock_gettime),
+	SCMP_SYS(clock_nanosleep),
+	SCMP_SYS(close),
+	SCMP_SYS(copy_file_range),
+	SCMP_SYS(dup),
+	SCMP_SYS(dup2),
+	SCMP_SYS(dup3),
+	SCMP_SYS(exit),
+	SCMP_SYS(exit_group),
+	SCMP_SYS(fadvise64),
+	SCMP_SYS(fallocate),
+	SCMP_SYS(fcntl),
+	SCMP_SYS(fstat),
+	SCMP_SYS(fstatfs),
+	SCMP_SYS(fsync),
+	SCMP_SYS(ftruncate),
+	SCMP_SYS(futex),
+	SCMP_SYS(getpid),
+	SCMP_SYS(getrandom),
+	SCMP_SYS(getrusage),
+	SCMP_SYS(gettid),
+	SCMP_SYS(gettimeofday),
+	SCMP_SYS(lseek),
+	SCMP_SYS(madvise),
+	SCMP_SYS(mremap),
+	SCMP_SYS(munmap),
+	SCMP_SYS(nanosleep),
+	SCMP_SYS(newfstatat),
+	SCMP_SYS(poll),
+	SCMP_SYS(ppoll),
+	SCMP_SYS(pread64),
+	SCMP_SYS(preadv),
+	SCMP_SYS(pwrite64),
+	SCMP_SYS(pwritev),
+	SCMP_SYS(read),
+	SCMP_SYS(readv),
+	SCMP_SYS(restart_syscall),
+	SCMP_SYS(rt_sigaction),
+	SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(rt_sigreturn),
+	SCMP_SYS(sched_yield),
+	SCMP_SYS(sendfile),
+	SCMP_SYS(setitimer),
+	SCMP_SYS(sigaltstack),
+	SCMP_SYS(splice),
+	SCMP_SYS(statx),
+	SCMP_SYS(sysinfo),
+	SCMP_SYS(time),
+	SCMP_SYS(uname),
+	SCMP_SYS(wait4),
+	SCMP_SYS(write),
+	SCMP_SYS(writev),
+};
+
+/* seccomp and prctl: for a later filter, which comes on top of this one. */
+static const int while_opening[] = { SCMP_SYS(seccomp), SCMP_SYS(prctl) };
+
+static const int to_make[] = {
+	SCMP_SYS(faccessat), SCMP_SYS(getdents64), SCMP_SYS(linkat), SCMP_SYS(mkdir),
+	SCMP_SYS(mkdirat),   SCMP_SYS(open),	   SCMP_SYS(openat), SCMP_SYS(rename),
+	SCMP_SYS(renameat),  SCMP_SYS(renameat2),  SCMP_SYS(unlink), SCMP_SYS(unlinkat),
+};
+
+/* What only an attacker does here. */
+static const int fatal[] = {
+	SCMP_SYS(accept),
+	SCMP_SYS(accept4),
+	SCMP_SYS(bind),
+	SCMP_SYS(bpf),
+	SCMP_SYS(clone),
+	SCMP_SYS(clone3),
+	SCMP_SYS(connect),
+	SCMP_SYS(execve),
+	SCMP_SYS(execveat),
+	SCMP_SYS(fork),
+	SCMP_SYS(io_uring_enter),
+	SCMP_SYS(io_uring_register),
+	SCMP_SYS(io_uring_setup),
+	SCMP_SYS(keyctl),
+	SCMP_SYS(kill),
+	SCMP_SYS(listen),
+	SCMP_SYS(memfd_create),
+	SCMP_SYS(mount),
+	SCMP_SYS(pidfd_getfd),
+	SCMP_SYS(pidfd_open),
+	SCMP_SYS(process_vm_readv),
+	SCMP_SYS(process_vm_writev),
+	SCMP_SYS(ptrace),
+	SCMP_SYS(sendmsg),
+	SCMP_SYS(sendto),
+	SCMP_SYS(setns),
+	SCMP_SYS(socket),
+	SCMP_SYS(socketpair),
+	SCMP_SYS(tkill),
+	SCMP_SYS(unshare),
+	SCMP_SYS(userfaultfd),
+	SCMP_SYS(vfork),
+};
+/* Only an attacker does this when all files are open. */
+static const int on_paths[] = {
+	SCMP_SYS(creat),    SCMP_SYS(link),	 SCMP_SYS(linkat),
+	SCMP_SYS(mkdir),    SCMP_SYS(mkdirat),	 SCMP_SYS(mknod),
+	SCMP_SYS(mknodat),  SCMP_SYS(open),	 SCMP_SYS(open_by_handle_at),
+	SCMP_SYS(openat),   SCMP_SYS(openat2),	 SCMP_SYS(rename),
+	SCMP_SYS(renameat), SCMP_SYS(renameat2), SCMP_SYS(rmdir),
+	SCMP_SYS(symlink),  SCMP_SYS(symlinkat), SCMP_SYS(truncate),
+	SCMP_SYS(unlink),   SCMP_SYS(unlinkat)
+};
+
+#define COUNT(array)	     (sizeof(array) / sizeof((array)[0]))
+
+/* Loads the library, once. Returns 0 or -ENOPKG. */
+static int load_library(void)
+{
+	static bool loaded;
+	void *library = loaded ? NULL : dlopen(SONAME_OF(XVT_SECCOMP_SONAME), RTLD_NOW);
+	size_t i;
+
+	if (loaded)
+		return 0;
+	if (!library)
+		return -ENOPKG;
+	for (i = 0; i < COUNT(symbols); i++) {
+		void *address = dlsym(library, symbols[i].name);
+
+		if (!address) {
+			dlclose(library);
+			return -ENOPKG;
+		}
+		memcpy(symbols[i].at, &address, sizeof(address));
+	}
+	loaded = true;
+	return 0;
+}
+
+int xvt_sandbox_check(void)
+{
+	const char *wish = getenv(XVT_SANDBOX_ENV);
+
+#ifdef XVT_SANITIZED
+	return -ENOTSUP; /* the sanitizer opens files of its own */
+#endif
+	if ((wish && strcmp(wish, "off") == 0) || prctl(PR_GET_SECCOMP) < 0)
+		return -ENOTSUP;
+	return load_library();
+}
+
+static int add_all(scmp_filter_ctx filter, uint32_t action, const int *calls, size_t count)
+{
+	int err = 0;
+	size_t i;
+
+	for (i = 0; !err && i < count; i++)
+		err = lib.rule_add_array(filter, action, calls[i], 0, NULL);
+	return err;
+}
+
+/* Allows `call` where none of these bits is set in that argument. */
+static int allow_without(scmp_filter_ctx filter, int call, unsigned int argument, uint64_t bits)
+{
+	struct scmp_arg_cmp none = SCMP_CMP(argument, SCMP_CMP_MASKED_EQ, bits, 0);
+
+	return lib.rule_add_array(filter, SCMP_ACT_ALLOW, call, 1, &none);
+}
+
+static int add_arguments(scmp_filter_ctx filter)
+{
+	struct scmp_arg_cmp get = SCMP_CMP(1, SCMP_CMP_EQ, TCGETS, 0);
+	struct scmp_arg_cmp size = SCMP_CMP(1, SCMP_CMP_EQ, TIOCGWINSZ, 0);
+	int err = allow_without(filter, SCMP_SYS(mmap), 2, PROT_EXEC);
+
+	if (!err)
+		err = allow_without(filter, SCMP_SYS(mprotect), 2, PROT_EXEC);
+	if (!err)
+		err = lib.rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, &get);
+	if (!err)
+		err = lib.rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, &size);
+	return err;
+}
+
+static int add_opens(scmp_filter_ctx filter, unsigned int need)
+{
+	const uint64_t changes = O_WRONLY | O_RDWR | O_CREAT | O_TRUNC | O_TMPFILE;
+	int err = 0;
+
+	if (!need)
+		return add_all(filter, SCMP_ACT_KILL_PROCESS, on_paths, COUNT(on_paths));
+	err = add_all(filter, SCMP_ACT_ALLOW, while_opening, COUNT(while_opening));
+	if (!err && need & XVT_SANDBOX_MAKES)
+		return add_all(filter, SCMP_ACT_ALLOW, to_make, COUNT(to_make));
+	/* O_TMPFILE holds O_DIRECTORY, which a folder to read may have. */
+	if (!err)
+		err = allow_without(filter, SCMP_SYS(openat), 2, changes & ~(uint64_t)O_DIRECTORY);
+	if (!err)
+		err = allow_without(filter, SCMP_SYS(open), 1, changes & ~(uint64_t)O_DIRECTORY);
+	if (!err)
+		err = lib.rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(getdents64), 0, NULL);
+	return err;
+}
+
+/* The rules of a first filter, which refuses what it does not name. */
+static int add_rules(scmp_filter_ctx filter, unsigned int need)
+{
+	int err = add_all(filter, SCMP_ACT_ALLOW, always, COUNT(always));
+
+	if (!err)
+		err = add_all(filter, SCMP_ACT_KILL_PROCESS, fatal, COUNT(fatal));
+	if (!err)
+		err = add_arguments(filter);
+	return err ? err : add_opens(filter, need);
+}
+
+int xvt_sandbox_enter(unsigned int need)
+{
+	static bool entered;
+	scmp_filter_ctx filter;
+	int err = xvt_sandbox_check();
+
+	if (err)
+		return err;
+	/* Of several filters the kernel takes the strictest answer. */
+	filter = lib.init(entered ? SCMP_ACT_ALLOW : SCMP_ACT_ERRNO(EPERM));
+	if (!filter)
+		return -ENOMEM;
+	if (!entered)
+		err = add_rules(filter, need);
+	else if (!need)
+		err = add_all(filter, SCMP_ACT_KILL_PROCESS, on_paths, COUNT(on_paths));
+	if (!err)
+		err = lib.load(filter);
+	lib.release(filter);
+	entered |= !err;
+	return err;
+}
+
+#endif /* XVT_SECCOMP_SONAME */

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* confine.h - commands that read traces of others run in a sandbox, where there is one. */
+#ifndef XVT_CONFINE_H
+#define XVT_CONFINE_H
+
+#include <stdbool.h>
+
+/*
+ * Before the trace is opened, and after the pager has started: the process can open files to read
+ * them, and with `makes` make files; it can run nothing and reach no network. Without libseccomp
+ * nothing changes; `xvtrace doctor` says so.
+ */
+void xvt_confine(bool makes);
+
+/* When all files are open: the process can open none any more. */
+void xvt_confine_opened(void);
+
+#endif /* XVT_CONFINE_H */

@@ -1,0 +1,89 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck disable=SC2317
+# A parser that a hostile trace has taken over (tests/tools/xvt-escape.c) opens nothing, runs nothing and reaches no
+# network: the process ends by SIGSYS, or the call fails. Output is the same with and without the sandbox.
+set -u
+. "$(dirname "$0")/lib.sh"
+trap cleanup EXIT
+trace=$work/t.xvt
+escape=$BUILD/tests/tools/xvt-escape
+KILLED=$((128 + 31)) # SIGSYS
+
+"$BUILD/tests/tools/xvt-mktrace" 300 0 "$trace" >/dev/null || exit 1
+if ! "$xvtrace" doctor --json | jq -e '.sandbox' >/dev/null; then
+	echo "skip - the sandbox: there is none here (libseccomp, the kernel, or a build with sanitizers)"
+	exit 77
+fi
+
+# tries HOW STAGE COMMAND...: the exit status of COMMAND, whose parser tries HOW; what became of it is in $work/err
+tries() {
+	rm -rf "$work/out" "$work/made"
+	XVT_ESCAPE=$1 XVT_ESCAPE_STAGE=$2 XVT_ESCAPE_PATH=$work/made "$escape" "${@:3}" >/dev/null 2>"$work/err"
+} 2>/dev/null # the shell's words on a process that was killed
+
+killed() {
+	tries "$@"
+	local status=$?
+	[ $status -eq $KILLED ] && [ ! -s "$work/err" ] && [ ! -e "$work/made" ] && return
+	echo "# exit status $status: $(cat "$work/err")"
+	return 1
+}
+
+held() {
+	tries "$@" && grep -qx held "$work/err" && [ ! -e "$work/made" ]
+}
+
+# all TEXT COMMAND...: what holds of each command whose output is no folder
+all() {
+	local how text=$1
+	shift
+	for how in socket run fork; do
+		check "$text: $how while the trace is opened: killed" killed $how 1 "$@"
+		check "$text: $how later: killed" killed $how 2 "$@"
+	done
+	check "$text: a file to read: killed" killed read 2 "$@"
+	check "$text: a file to write: killed" killed write 2 "$@"
+	check "$text: a folder: killed" killed make 2 "$@"
+	check "$text: executable memory: refused" held exec 2 "$@"
+}
+all report report -q "$trace"
+all stat stat "$trace"
+all verify verify "$trace"
+all export export -q --format jsonl "$trace" "$work/out"
+check "report: a file to write while the trace is opened: refused" held write 1 report -q "$trace"
+check "export to a folder: a socket: killed" killed socket 1 export -q --format ctf "$trace" "$work/out"
+check "export to a folder: executable memory: refused" held exec 1 export -q --format ctf "$trace" "$work/out"
+
+escapes() { XVTRACE_SANDBOX=off tries read 2 stat "$trace" && grep -qx escaped "$work/err"; }
+check "without a sandbox it escapes" escapes
+
+lines() { [ "$("${@:2}" 2>&1 | wc -l)" -eq "$1" ]; }
+same() { cmp <("$xvtrace" "$@" 2>&1) <(XVTRACE_SANDBOX=off "$xvtrace" "$@" 2>&1); }
+check "report is the same" same report --reclock --bound --wall "$trace"
+check "from a time of the day, too" same report --wall --from 00:00 "$trace"
+check "stat is the same" same stat --json "$trace"
+check "verify is the same" same verify "$trace"
+for format in text jsonl perfetto; do
+	check "export to $format is the same" same export -q --format $format "$trace" -
+done
+same_folder() {
+	"$xvtrace" export -q --format ctf "$trace" "$work/a" && XVTRACE_SANDBOX=off "$xvtrace" export -q --format ctf "$trace" "$work/b" &&
+		diff -r "$work/a" "$work/b"
+}
+check "export to ctf is the same" same_folder
+check "export to dat works" "$xvtrace" export -q --format dat "$trace" "$work/dat"
+check "a trace that is not there: one error line" lines 1 "$xvtrace" report "$work/none.xvt"
+
+# A library that is damaged: the commands work, and doctor says what is missing.
+soname=$(strings -a "$xvtrace" | grep -m 1 '^libseccomp\.so')
+mkdir "$work/stub"
+: >"$work/stub/$soname"
+without() { LD_LIBRARY_PATH=$work/stub "$xvtrace" "$@"; }
+check "without libseccomp: stat works" cmp <(without stat "$trace") <("$xvtrace" stat "$trace")
+told() {
+	without doctor --json >"$work/doctor"
+	jq -e '.sandbox == false and any(.problems[]; (.blocks | not) and (.fix | contains("libseccomp2")))' "$work/doctor" >/dev/null
+}
+check "without libseccomp: doctor says how to get it" told
+[ $failures -eq 0 ]

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * xvt-escape.c - xvtrace with an attacker inside the parser: a checksum of the trace, once it is
+ * taken in the sandbox of that stage, does what a hostile file would like to do.
+ *
+ *   XVT_ESCAPE=read|write|make|socket|run|fork|exec XVT_ESCAPE_STAGE=1|2 xvt-escape COMMAND...
+ *
+ * Stage 1: while the trace is opened; 2: when it is open. Says "escaped" if it could.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/sandbox.h"
+#include "trace/crc32c.h"
+
+uint32_t __real_xvt_crc32c(uint32_t crc, const void *bytes, size_t len);
+uint32_t __wrap_xvt_crc32c(uint32_t crc, const void *bytes, size_t len);
+int __real_xvt_sandbox_enter(unsigned int need);
+int __wrap_xvt_sandbox_enter(unsigned int need);
+
+static int stage;
+
+int __wrap_xvt_sandbox_enter(unsigned int need)
+{
+	stage++;
+	return __real_xvt_sandbox_enter(need);
+}
+
+static int escape(const char *how)
+{
+	if (strcmp(how, "read") == 0)
+		return open("/etc/hostname", O_RDONLY);
+	if (strcmp(how, "write") == 0)
+		return open("/dev/null", O_WRONLY);
+	if (strcmp(how, "make") == 0)
+		return mkdir(getenv("XVT_ESCAPE_PATH"), 0700);
+	if (strcmp(how, "socket") == 0)
+		return socket(AF_UNIX, SOCK_STREAM, 0);
+	if (strcmp(how, "run") == 0)
+		return execl("/bin/true", "true", NULL);
+	if (strcmp(how, "fork") == 0)
+		return fork();
+	if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+	    MAP_FAILED)
+		return -1;
+	return 0;
+}
+
+uint32_t __wrap_xvt_crc32c(uint32_t crc, const void *bytes, size_t len)
+{
+	const char *how = getenv("XVT_ESCAPE"), *at = getenv("XVT_ESCAPE_STAGE");
+	static const char escaped[] = "escaped\n", held[] = "held\n";
+	static int done;
+
+	if (how && at && stage == atoi(at) && !done++) {
+		if (escape(how) < 0)
+			(void)!write(STDERR_FILENO, held, strlen(held));
+		else
+			(void)!write(STDERR_FILENO, escaped, strlen(escaped));
+	}
+	return __real_xvt_crc32c(crc, bytes, len);
+}
