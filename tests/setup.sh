@@ -9,7 +9,7 @@ packages="gcc clang make pkg-config libc6-dev check git ca-certificates
 	qemu-system-x86 qemu-utils busybox-static cpio kmod xz-utils zstd socat jq dpkg-dev
 	libvirt-daemon libvirt-daemon-driver-qemu libvirt-clients libvirt-daemon-system
 	babeltrace2 trace-cmd libtracecmd-dev libkshark-dev libjson-c-dev liblttng-ust-dev lttng-tools python3-lttnganalyses protobuf-compiler valgrind afl++ libclang-rt-14-dev spin bc flex bison libelf-dev util-linux procps mmdebstrap e2fsprogs binutils
-	lowdown mandoc man-db bash-completion debhelper dh-dkms lintian"
+	prometheus lowdown mandoc man-db bash-completion debhelper dh-dkms lintian"
 
 missing=""
 for p in $packages; do

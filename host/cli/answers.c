@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0
+/* answers.c - see answers.h. */
+#define _GNU_SOURCE
+#include "cli/answers.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/opt.h"
+#include "session/control.h"
+
+#define TIMEOUT_MS 10000
+
+uint64_t xvt_answer_number(const struct xvt_json_value *of, const char *key)
+{
+	uint64_t v = 0;
+
+	xvt_json_u64(xvt_json_get(of, key), &v);
+	return v;
+}
+
+bool xvt_answer_true(const struct xvt_json_value *of, const char *key)
+{
+	bool v = false;
+
+	xvt_json_bool(xvt_json_get(of, key), &v);
+	return v;
+}
+
+const char *xvt_answer_text(const struct xvt_json_value *of, const char *key)
+{
+	const char *v = xvt_json_text(xvt_json_get(of, key));
+
+	return v ? v : "?";
+}
+
+size_t xvt_answer_vm_end(const struct xvt_answer *a, size_t i)
+{
+	for (i++; i < a->n && !xvt_json_get(a->lines[i], "name"); i++)
+		;
+	return i;
+}
+
+static int on_line(void *arg, const char *line, size_t len)
+{
+	struct xvt_answer *a = arg;
+	struct xvt_json_value **grown, *v = xvt_json_parse(line, len, a->why, sizeof(a->why));
+	const char *error = xvt_json_text(xvt_json_get(v, "error"));
+
+	if (!v)
+		return -EBADMSG;
+	if (error || xvt_answer_true(v, "end")) {
+		a->ended = !error;
+		if (error)
+			snprintf(a->why, sizeof(a->why), "%s", error);
+		xvt_json_forget(v);
+		return error ? -EPROTO : 0;
+	}
+	grown = realloc(a->lines, (a->n + 1) * sizeof(*grown));
+	if (!grown) {
+		xvt_json_forget(v);
+		return -ENOMEM;
+	}
+	a->lines = grown;
+	a->lines[a->n++] = v;
+	return 0;
+}
+
+static void forget(struct xvt_answer *a)
+{
+	while (a->n)
+		xvt_json_forget(a->lines[--a->n]);
+	free(a->lines);
+	a->lines = NULL;
+}
+
+/* Returns 0, or -errno with the reason in a->why. */
+static int ask(struct xvt_answer *a, const char *path)
+{
+	char why[256] = "";
+	int err;
+
+	*a = (struct xvt_answer){ .n = 0 };
+	err = xvt_control_ask(path, "{\"do\":\"status\"}", TIMEOUT_MS, on_line, a, why,
+			      sizeof(why));
+	if (!a->why[0])
+		snprintf(a->why, sizeof(a->why), "%s", why);
+	if (!err && (!a->ended || !a->n)) {
+		err = a->n ? -EBADMSG : -EPIPE; /* no line: the recorder is ending */
+		snprintf(a->why, sizeof(a->why), "it ended in the middle of its answer");
+	}
+	if (err)
+		forget(a);
+	return err;
+}
+
+static int add(struct xvt_answers *all, const struct xvt_answer *a)
+{
+	struct xvt_answer *grown = realloc(all->v, (all->n + 1) * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	all->v = grown;
+	all->v[all->n++] = *a;
+	return 0;
+}
+
+/* Errors that are not reported for a socket in the default folder: a dead recorder's socket
+ * refuses, an ending recorder's has gone, and another user's is not accessible. */
+static bool not_ours(int err)
+{
+	return err == -ECONNREFUSED || err == -ENOENT || err == -EPIPE || err == -ECONNRESET ||
+	       err == -EACCES || err == -EPERM;
+}
+
+/* Replace control characters of a recorder's text, for the terminal. */
+static void clean(char *said)
+{
+	for (; *said; said++) {
+		if ((unsigned char)*said < 0x20 || *said == 0x7f)
+			*said = '?';
+	}
+}
+
+static int ask_one(struct xvt_answers *all, const char *path, bool must)
+{
+	struct xvt_answer a;
+	int err = ask(&a, path);
+
+	if (!err)
+		return add(all, &a);
+	if (!must && not_ours(err))
+		return 0;
+	clean(a.why);
+	xvt_error(path, "%s%s", a.why,
+		  err == -ECONNREFUSED ? "; the recorder that listened there has died" : "");
+	return err;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strverscmp((*a)->d_name, (*b)->d_name);
+}
+
+static int is_recorder(const struct dirent *e)
+{
+	return xvt_control_is_name(e->d_name);
+}
+
+/* Returns 0, or the last -errno of a recorder that could not be asked. */
+static int ask_all(struct xvt_answers *all, const char *dir)
+{
+	struct dirent **found;
+	int n = scandir(dir, &found, is_recorder, by_name), err = 0, i;
+
+	if (n < 0 && errno != ENOENT) {
+		err = -errno;
+		xvt_error(dir, "%s", strerror(-err));
+	}
+	for (i = 0; i < n; i++) {
+		char path[4096];
+		int failed;
+
+		snprintf(path, sizeof(path), "%s/%s", dir, found[i]->d_name);
+		failed = ask_one(all, path, false);
+		err = failed ? failed : err;
+		free(found[i]);
+	}
+	if (n >= 0)
+		free(found);
+	return err;
+}
+
+int xvt_answers_gather(struct xvt_answers *all, const char *control)
+{
+	char dir[2048];
+	int err;
+
+	if (control)
+		return ask_one(all, control, true);
+	if (!xvt_control_dir(dir, sizeof(dir))) {
+		xvt_error("status", "no XDG_RUNTIME_DIR to look in; use --control SOCKET");
+		return -ENOENT;
+	}
+	err = ask_all(all, dir);
+	if (err || all->n)
+		return err;
+	xvt_error("status", "no recorder of yours is at work (looked in %s)", dir);
+	return -ENOENT;
+}
+
+void xvt_answers_forget(struct xvt_answers *all)
+{
+	while (all->n)
+		forget(&all->v[--all->n]);
+	free(all->v);
+	all->v = NULL;
+}
