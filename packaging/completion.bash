@@ -73,11 +73,11 @@ _xvtrace_argument() {
 		_xvtrace_words "$(tr '|' '\n' <<<"$usage" | awk '{ print $1 }')"
 		return
 	fi
-	case " $usage " in
+	case " ${usage//-o FILE.xvt/} " in
 	*' DOMAIN '*) _xvtrace_value DOMAIN ;;
-	*' FILE.xvt OUT '*) ((first > 1)) && _filedir || _xvtrace_value FILE.xvt ;;
+	*' FILE.xvt'*' OUT '*) ((first > 1)) && _filedir || _xvtrace_value FILE.xvt ;;
 	*' PATH '* | *' REGION '* | *' FILE '*) _filedir ;;
-	*' FILE.xvt '*) [[ " $usage " == *' -o FILE.xvt '* ]] || _xvtrace_value FILE.xvt ;;
+	*' FILE.xvt'*) _xvtrace_value FILE.xvt ;;
 	esac
 }
 

@@ -63,6 +63,7 @@ offers "a command to run" "xvtrace record -o t.xvt -- xvtr" "xvtrace"
 offers "nothing where a number stands" "xvtrace record --duration " ""
 if virsh -c test:///default list >/dev/null 2>&1; then
 	offers "running domains of the libvirt that -c names" "xvtrace record -c test:///default -d " "test"
+	offers "a domain where the command takes one" "xvtrace attach -c test:///default " "test"
 	offers "and of libvirt's own" "xvtrace snapshot -c test:///default --domain t" "test"
 else
 	echo "skip - running domains: virsh is missing"
