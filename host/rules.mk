@@ -29,7 +29,7 @@ $(BUILD)/host/%.o: host/%.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) -c -o $@ $<
 
-$(BUILD)/host/cli/main.o: HOST_DEFS += -DXVT_VERSION='"$(XVT_VERSION)"'
+$(BUILD)/host/cli/main.o: HOST_DEFS += -DXVT_VERSION=$(XVT_VERSION)
 $(BUILD)/host/cli/main.o: Makefile
 
 $(BUILD)/xvtrace: $(BUILD)/host/cli/main.o $(HOST_LIB_OBJ)

@@ -13,7 +13,12 @@ static const struct xvt_command *const commands[] = {
 	&xvt_cmd_salvage, &xvt_cmd_order,  &xvt_cmd_region, &xvt_cmd_doctor,
 };
 
-#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+/* The Makefile has the version, as a word without quotes. */
+#define TEXT_OF(name)	  #name
+#define TEXT_OF_ITS(name) TEXT_OF(name)
+#define VERSION_TEXT	  TEXT_OF_ITS(XVT_VERSION)
+
+#define COMMANDS	  (sizeof(commands) / sizeof(commands[0]))
 
 static void help(FILE *to)
 {
@@ -76,7 +81,7 @@ int main(int argc, char **argv)
 		return XVT_EXIT_USAGE;
 	}
 	if (strcmp(argv[1], "--version") == 0) {
-		printf("xvtrace %s\n", XVT_VERSION);
+		printf("xvtrace %s\n", VERSION_TEXT);
 		return fflush(stdout) ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 	}
 	if (strcmp(argv[1], "--complete") == 0)
