@@ -111,9 +111,9 @@ least --rings 3 --meta-size 100000
 least --rings 40 --subbuf-size 2K --meta-size 1M
 refuses "region create without options" "size" "$xvtrace" region create "$work/new"
 region good
-refuses "record without output" "-o" "$xvtrace" record -r g="$work/good"
-refuses "record without a machine" "-r" "$xvtrace" record -o "$work/t.xvt"
-refuses "a region without a name" "NAME=PATH" record -r "$work/good"
+refuses "snapshot without output" "-o" "$xvtrace" snapshot -r g="$work/good"
+refuses "snapshot without a machine" "-r" "$xvtrace" snapshot -o "$work/t.xvt"
+refuses "a region that is neither named nor a path" "NAME=PATH" record -r good
 refuses "an unknown mode" "overwrite" record -r g="$work/good" --mode sometimes
 refuses "an event without a system" "SYSTEM:EVENT" record -r g="$work/good" -e sched_switch
 refuses "an unknown option" "frobnicate" record -r g="$work/good" --frobnicate
