@@ -97,9 +97,10 @@ function guard(text) {
 	return text ~ /^[.']/ ? "\\&" text : text
 }
 
-# cell(TEXT, LAST): a cell of a table; text is the lines of it, and the last of a row may be long
+# cell(TEXT, LAST): a cell of a table; text is the lines of it, and the last of a row may be long. A
+# single word is no text block: a column that is narrower than the word could not break it.
 function cell(text, last) {
-	if (!last && text !~ /\n/ && length(text) <= 30 && text !~ /^[.'_=]/)
+	if (!last && text !~ /\n/ && (length(text) <= 30 || text !~ / /) && text !~ /^[.'_=]/)
 		return text
 	return "T{\n" text "\nT}"
 }

@@ -32,7 +32,7 @@ done <"$work/counts"
 "$xvtrace" stat --json "$work/t.xvt" | jq -r '.lost_by // .vms[0].lost_by // .vms[0].rings[0].lost_by | keys[]' >"$work/causes" 2>/dev/null
 [ -s "$work/causes" ] || sed -n 's/.*`lost_by` | a ring | \(.*\); their sum.*/\1/p' docs/xvtrace-stat.1.md | tr -d '`,' | tr ' ' '\n' >"$work/causes"
 check "each cause of a loss is in the table: $(tr '\n' ' ' <"$work/causes")" \
-	eval '[ -s "$work/causes" ] && [ -z "$(grep -vxFf "$work/counts" "$work/causes" | tee /dev/stderr)" ]'
+	eval '[ -s "$work/causes" ] && ! grep -vxFf "$work/counts" "$work/causes"'
 
 # The sizes of the first table follow from the formula beside it.
 awk -F' *[|] *' '/^\| one vCPU writes/ { on = 1; next } on && /^\| [0-9]/ {
