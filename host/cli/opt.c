@@ -2,10 +2,12 @@
 /* opt.c - see opt.h. One parser for all commands; knows no command. */
 #include "cli/opt.h"
 
+#include "base/letters.h"
 #include "base/loop.h"
 #include "base/out.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,7 +102,22 @@ void xvt_opt_help(const struct xvt_command *cmd)
 	       cmd->name, cmd->name);
 }
 
-__attribute__((format(printf, 2, 3))) static int usage_error(const struct xvt_command *cmd,
+/* One command line, or one file of options, being parsed. */
+struct parse {
+	const struct xvt_command *cmd; /* of a file: the table only */
+	const char *file;	       /* NULL: a command line */
+	unsigned int line;	       /* of the file */
+	void *out;
+	uint64_t given[(XVT_OPT_MAX + 63) / 64]; /* a bit for each row of the table */
+};
+
+/* What stands before an option's name in a message. */
+static const char *dashes(const struct parse *p)
+{
+	return p->file ? "" : "--";
+}
+
+__attribute__((format(printf, 2, 3))) static int usage_error(const struct parse *p,
 							     const char *format, ...)
 {
 	char what[64], why[512];
@@ -109,8 +126,12 @@ __attribute__((format(printf, 2, 3))) static int usage_error(const struct xvt_co
 	va_start(args, format);
 	vsnprintf(why, sizeof(why), format, args);
 	va_end(args);
-	snprintf(what, sizeof(what), "%s", cmd->name);
-	xvt_error(what, "%s; 'xvtrace %s --help' lists the options", why, cmd->name);
+	if (p->file) {
+		xvt_error(p->file, "line %u: %s", p->line, why);
+		return -1;
+	}
+	snprintf(what, sizeof(what), "%s", p->cmd->name);
+	xvt_error(what, "%s; 'xvtrace %s --help' lists the options", why, p->cmd->name);
 	return -1;
 }
 
@@ -211,13 +232,6 @@ int xvt_parse_span(const char *text, uint64_t *ns)
 	return -EINVAL;
 }
 
-/* One command line being parsed. */
-struct parse {
-	const struct xvt_command *cmd;
-	void *out;
-	uint64_t given[(XVT_OPT_MAX + 63) / 64]; /* a bit for each row of the table */
-};
-
 /* Returns false for a repeated option that can have only one value. */
 static bool first_time(struct parse *p, const struct xvt_opt *o)
 {
@@ -231,13 +245,12 @@ static bool first_time(struct parse *p, const struct xvt_opt *o)
 
 static int set_value(struct parse *p, const struct xvt_opt *o, const char *value)
 {
-	const struct xvt_command *cmd = p->cmd;
 	void *field = (char *)p->out + o->offset;
 	const char *end, *want = "";
 	int err = 0;
 
 	if (!first_time(p, o))
-		return usage_error(cmd, "--%s: given twice", o->name);
+		return usage_error(p, "%s%s: given twice", dashes(p), o->name);
 	switch (o->type) {
 	case XVT_OPT_BOOL:
 		*(bool *)field = true;
@@ -249,7 +262,7 @@ static int set_value(struct parse *p, const struct xvt_opt *o, const char *value
 		struct xvt_opt_list *list = field;
 
 		if (list->n == XVT_OPT_LIST_MAX)
-			return usage_error(cmd, "--%s: given more than %d times", o->name,
+			return usage_error(p, "%s%s: given more than %d times", dashes(p), o->name,
 					   XVT_OPT_LIST_MAX);
 		list->v[list->n++] = value;
 		break;
@@ -275,9 +288,9 @@ static int set_value(struct parse *p, const struct xvt_opt *o, const char *value
 		break;
 	}
 	if (err == -ERANGE)
-		return usage_error(cmd, "--%s %s: too large", o->name, value);
+		return usage_error(p, "%s%s %s: too large", dashes(p), o->name, value);
 	if (err)
-		return usage_error(cmd, "--%s %s: not %s", o->name, value, want);
+		return usage_error(p, "%s%s %s: not %s", dashes(p), o->name, value, want);
 	return 0;
 }
 
@@ -307,16 +320,16 @@ static int parse_long(struct parse *p, int argc, char **argv, int at)
 	const struct xvt_opt *o = find_long(cmd, name, len);
 
 	if (!o)
-		return usage_error(cmd, "--%.*s: no such option", (int)len, name);
+		return usage_error(p, "--%.*s: no such option", (int)len, name);
 	if (o->type == XVT_OPT_BOOL) {
 		if (equals)
-			return usage_error(cmd, "--%s: takes no value", o->name);
+			return usage_error(p, "--%s: takes no value", o->name);
 		return set_value(p, o, NULL);
 	}
 	if (equals)
 		return set_value(p, o, equals + 1);
 	if (at + 1 >= argc)
-		return usage_error(cmd, "--%s: needs %s", o->name,
+		return usage_error(p, "--%s: needs %s", o->name,
 				   o->metavar ? o->metavar : "a value");
 	return set_value(p, o, argv[at + 1]) ? -1 : 1;
 }
@@ -330,7 +343,7 @@ static int parse_letters(struct parse *p, int argc, char **argv, int at)
 		const struct xvt_opt *o = find_letter(cmd, *c);
 
 		if (!o)
-			return usage_error(cmd, "-%c: no such option", *c);
+			return usage_error(p, "-%c: no such option", *c);
 		if (o->type == XVT_OPT_BOOL) {
 			set_value(p, o, NULL);
 			continue;
@@ -338,7 +351,7 @@ static int parse_letters(struct parse *p, int argc, char **argv, int at)
 		if (c[1])
 			return set_value(p, o, c + 1);
 		if (at + 1 >= argc)
-			return usage_error(cmd, "-%c: needs %s", *c,
+			return usage_error(p, "-%c: needs %s", *c,
 					   o->metavar ? o->metavar : "a value");
 		return set_value(p, o, argv[at + 1]) ? -1 : 1;
 	}
@@ -385,4 +398,193 @@ int xvt_opt_parse(const struct xvt_command *cmd, int argc, char **argv, void *ou
 	if (rest)
 		*rest = dashes;
 	return dashes - nargs;
+}
+
+/* --- the same options in a file --- */
+
+#define FILE_BYTES_MAX (1u << 20)
+
+/* Read a text file. Returns it, for free(), or NULL after an error message. */
+static char *file_text(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	char *text = calloc(1, FILE_BYTES_MAX + 1);
+	size_t len = f && text ? fread(text, 1, FILE_BYTES_MAX + 1, f) : 0;
+	const char *why = NULL;
+
+	if (!f || !text || ferror(f))
+		why = strerror(errno);
+	else if (len > FILE_BYTES_MAX)
+		why = "it has more than 1 MiB";
+	else if (strlen(text) < len)
+		why = "it has a zero byte, so it is no text";
+	if (f)
+		fclose(f);
+	if (!why)
+		return text;
+	xvt_error(path, "cannot read it: %s", why);
+	free(text);
+	return NULL;
+}
+
+/* Cut off blanks at both ends, and return what is left. */
+static char *trim(char *text)
+{
+	size_t len;
+
+	text += strspn(text, " \t\r");
+	len = strlen(text);
+	while (len && strchr(" \t\r", text[len - 1]))
+		len--;
+	text[len] = '\0';
+	return text;
+}
+
+static int no_such_key(const struct parse *p, const char *name)
+{
+	const struct xvt_opt *near = NULL;
+	unsigned int best = 4;
+
+	for (const struct xvt_opt *o = p->cmd->opts; o->name; o++) {
+		const unsigned int apart = xvt_letters_apart(name, o->name);
+
+		if (apart < best) {
+			best = apart;
+			near = o;
+		}
+	}
+	return usage_error(p, "%s: no such key%s%s%s", name, near ? "; is it '" : "",
+			   near ? near->name : "", near ? "'?" : "");
+}
+
+/* A value that is a word of two. */
+static int set_bool(struct parse *p, const struct xvt_opt *o, const char *value)
+{
+	bool *field = (bool *)((char *)p->out + o->offset);
+
+	if (strcmp(value, "yes") && strcmp(value, "no"))
+		return usage_error(p, "%s %s: not yes or no", o->name, value);
+	if (set_value(p, o, NULL))
+		return -1;
+	*field = strcmp(value, "yes") == 0;
+	return 0;
+}
+
+/* "NAME = VALUE", or nothing; what begins with # is a comment. */
+static int parse_line(struct parse *p, char *line)
+{
+	char *name = trim(line), *equals = strchr(name, '='), *value;
+	const struct xvt_opt *o;
+
+	if (!*name || *name == '#')
+		return 0;
+	if (!equals)
+		return usage_error(p, "'%s' is not KEY = VALUE", name);
+	*equals = '\0';
+	name = trim(name);
+	value = trim(equals + 1);
+	o = find_long(p->cmd, name, strlen(name));
+	if (!o)
+		return no_such_key(p, name);
+	if (!*value)
+		return 0;
+	return o->type == XVT_OPT_BOOL ? set_bool(p, o, value) : set_value(p, o, value);
+}
+
+int xvt_opt_read(const struct xvt_opt *opts, const char *path, void *out, char **text)
+{
+	const struct xvt_command table = { .opts = opts };
+	struct parse p = { .cmd = &table, .file = path, .out = out };
+	char *line, *next;
+	int err = 0;
+
+	*text = file_text(path);
+	for (line = *text; line; line = next) {
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = '\0';
+		p.line++;
+		err |= parse_line(&p, line);
+	}
+	return *text && !err ? 0 : -1;
+}
+
+static void print_size(uint64_t bytes)
+{
+	static const char units[] = "\0KMG";
+	unsigned int unit = 0;
+
+	while (unit < 3 && bytes && bytes % 1024 == 0) {
+		bytes /= 1024;
+		unit++;
+	}
+	printf("%" PRIu64 "%.1s\n", bytes, units + unit);
+}
+
+static void print_seconds(uint64_t ns)
+{
+	char fraction[16];
+	int len = snprintf(fraction, sizeof(fraction), ".%09u", (unsigned int)(ns % 1000000000));
+
+	while (fraction[len - 1] == '0')
+		fraction[--len] = '\0';
+	printf("%" PRIu64 "%s\n", ns / 1000000000, len > 1 ? fraction : "");
+}
+
+static void print_value(const struct xvt_opt *o, const void *field)
+{
+
+	printf("%s = ", o->name);
+	if (o->type == XVT_OPT_BOOL)
+		printf("%s\n", *(const bool *)field ? "yes" : "no");
+	else if (o->type == XVT_OPT_STRING)
+		printf("%s\n", *(const char *const *)field ? *(const char *const *)field : "");
+	else if (o->type == XVT_OPT_SIZE)
+		print_size(*(const uint64_t *)field);
+	else if (o->type == XVT_OPT_SECONDS || o->type == XVT_OPT_SPAN)
+		print_seconds(*(const uint64_t *)field);
+	else
+		printf("%" PRIu64 "\n", *(const uint64_t *)field);
+}
+
+void xvt_opt_print(const struct xvt_opt *opts, const void *values)
+{
+	for (const struct xvt_opt *o = opts; o->name; o++) {
+		const void *field = (const char *)values + o->offset;
+		const struct xvt_opt_list *list = field;
+
+		printf("# %s: %s\n", o->metavar ? o->metavar : "yes|no", o->help);
+		if (o->type != XVT_OPT_LIST) {
+			print_value(o, field);
+			continue;
+		}
+		for (size_t i = 0; i < list->n; i++)
+			printf("%s = %s\n", o->name, list->v[i]);
+		if (!list->n)
+			printf("%s = \n", o->name);
+	}
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+bool xvt_opt_same(const struct xvt_opt *o, const void *a, const void *b)
+{
+	const void *x = (const char *)a + o->offset, *y = (const char *)b + o->offset;
+	const struct xvt_opt_list *list = x, *other = y;
+	size_t i;
+
+	if (o->type == XVT_OPT_BOOL)
+		return *(const bool *)x == *(const bool *)y;
+	if (o->type == XVT_OPT_STRING)
+		return same_text(*(const char *const *)x, *(const char *const *)y);
+	if (o->type != XVT_OPT_LIST)
+		return *(const uint64_t *)x == *(const uint64_t *)y;
+	for (i = 0; i < list->n && i < other->n; i++) {
+		if (!same_text(list->v[i], other->v[i]))
+			return false;
+	}
+	return list->n == other->n;
 }

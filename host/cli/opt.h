@@ -74,6 +74,21 @@ int xvt_opt_parse(const struct xvt_command *cmd, int argc, char **argv, void *ou
 
 void xvt_opt_help(const struct xvt_command *cmd);
 
+/*
+ * Reads the options of a table from a file of lines KEY = VALUE into `out`, which holds the
+ * defaults. KEY is the long name of an option; one that takes no value has yes or no; an empty
+ * value leaves the default; a list has a line for each element. Lines that begin with # are
+ * comments. `out` points into *text, which the caller frees after it. Returns 0, or -1 after an
+ * error message for each wrong line.
+ */
+int xvt_opt_read(const struct xvt_opt *opts, const char *path, void *out, char **text);
+
+/* Prints all options with their help and values, as xvt_opt_read() reads them. */
+void xvt_opt_print(const struct xvt_opt *opts, const void *values);
+
+/* Returns whether two structs of options have the same value of `o`. */
+bool xvt_opt_same(const struct xvt_opt *o, const void *a, const void *b);
+
 /* "12" or "0xc": digits only, no sign, no space; *end is behind them. Returns 0, -EINVAL or
  * -ERANGE. */
 int xvt_parse_u64(const char *text, const char **end, uint64_t *value);
