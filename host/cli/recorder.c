@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * cmd_record.c - `xvtrace record`: run the recorder in the foreground until the command ends, a
- * signal comes or the time is up.
- */
+/* recorder.c - see recorder.h. */
 #define _GNU_SOURCE
-#include "cli/cmd.h"
+#include "cli/recorder.h"
 #include "base/compress.h"
 #include "cli/follow.h"
-#include "cli/host_events.h"
 #include "cli/recording.h"
 #include "base/json.h"
+#include "base/notify.h"
 #include "trace/set_name.h"
 #include "vmm/libvirt.h"
 #include "vmm/qmp.h"
@@ -32,35 +29,10 @@
 #define PUSH_NS	     100000000u /* ns between flushes of the trace to the file */
 #define CHILD_END_MS 5000	/* time for the command to end after SIGTERM */
 
-struct record_options {
-	const char *output;
-	struct xvt_machine_options machines;
-	struct xvt_opt_list qmp;
-	struct xvt_opt_list doorbells;
-	struct xvt_opt_list events;
-	struct xvt_host_event_options host;
-	const char *mode;
-	const char *drain;
-	const char *order;
-	const char *clock_page;
-	uint64_t join_timeout_ns;
-	uint64_t stall_timeout_ns;
-	uint64_t duration_ns;
-	uint64_t memory_bytes;
-	uint64_t max_bytes;
-	uint64_t rotate_bytes;
-	uint64_t rotate_ns;
-	struct xvt_file_keep keep;
-	uint64_t compress;
-	bool run_spans;
-	const char *control;
-	bool quiet;
-};
-
 #define O(field, name, letter, type, metavar, help) \
-	XVT_OPT(struct record_options, field, name, letter, type, metavar, help)
+	XVT_OPT(struct xvt_recorder_options, field, name, letter, type, metavar, help)
 
-static const struct xvt_opt options[] = {
+const struct xvt_opt xvt_recorder_opts[] = {
 	O(output, "output", 'o', XVT_OPT_STRING, "FILE.xvt|DIR/",
 	  "the trace to write (default xvtrace.xvt; an older one moves to xvtrace.xvt.old); into a "
 	  "folder: numbered files, DIR/00000001.xvt and so on"),
@@ -126,7 +98,8 @@ static const struct xvt_opt options[] = {
 };
 
 struct recorder {
-	struct record_options opt;
+	const struct xvt_recorder *how;
+	struct xvt_recorder_options opt;
 	struct xvt_recording rec;
 	struct xvt_follow *follow; /* NULL: without --follow */
 	bool terminal;
@@ -196,7 +169,7 @@ static bool given(const struct xvt_opt_list *list, size_t n, const char *arg)
 
 /* Check that each element of `list` is NAME=SOCKET of a machine of -r, and none is given twice.
  * one_each: a machine has at most one. Returns false after an error message. */
-static bool sockets_ok(const struct record_options *opt, const struct xvt_opt_list *list,
+static bool sockets_ok(const struct xvt_recorder_options *opt, const struct xvt_opt_list *list,
 		       const char *option, const char *what, bool one_each)
 {
 	size_t i;
@@ -339,19 +312,26 @@ static int listen_to_machines(struct recorder *r)
 	return XVT_EXIT_OK;
 }
 
+/* Tell the terminal and the service manager how the recording goes, each second. */
 static void progress(struct recorder *r, uint64_t elapsed_ns, uint64_t *last_events)
 {
 	uint64_t events, lost, late;
+	char text[160];
 
 	xvt_session_sums(r->rec.session, &events, &lost, &late);
-	fprintf(stderr,
-		"%s%5" PRIu64 ".%" PRIu64 " s  %zu/%zu machines  %" PRIu64 " events  %" PRIu64
-		"/s  lost %" PRIu64 "  late %" PRIu64 "%s",
-		r->terminal ? "\r" : "", elapsed_ns / 1000000000u, elapsed_ns / 100000000u % 10,
-		xvt_session_alive(r->rec.session), xvt_session_machines(r->rec.session), events,
-		events - *last_events, lost, late, r->terminal ? "\033[K" : "\n");
-	r->rec.line_open = r->terminal;
+	snprintf(text, sizeof(text),
+		 "%zu/%zu machines  %" PRIu64 " events  %" PRIu64 "/s  lost %" PRIu64
+		 "  late %" PRIu64,
+		 xvt_session_alive(r->rec.session), xvt_session_machines(r->rec.session), events,
+		 events - *last_events, lost, late);
 	*last_events = events;
+	xvt_notify("WATCHDOG=1\nSTATUS=%s", text);
+	if (r->rec.quiet)
+		return;
+	fprintf(stderr, "%s%5" PRIu64 ".%" PRIu64 " s  %s%s", r->terminal ? "\r" : "",
+		elapsed_ns / 1000000000u, elapsed_ns / 100000000u % 10, text,
+		r->terminal ? "\033[K" : "\n");
+	r->rec.line_open = r->terminal;
 }
 
 /* --- answers to xvtrace status --- */
@@ -464,44 +444,6 @@ static bool is_over(struct recorder *r)
 	return true;
 }
 
-static int run(struct recorder *r)
-{
-	struct xvt_recording *rec = &r->rec;
-	const uint64_t start = xvt_session_now_ns(rec->session), duration = r->opt.duration_ns;
-	uint64_t reported = start, pushed = start, events = 0, now, sleep_ns;
-	int err = 0;
-
-	/* From here on FILE is this recording, also for a reader that opens it at once. */
-	xvt_file_set_push(rec->sink);
-	while (err >= 0 && !rec->stop) {
-		if (r->follow)
-			xvt_follow_pass(r->follow, xvt_session_now_ns(rec->session));
-		err = xvt_session_pass(rec->session, &sleep_ns);
-		if (err)
-			return err;
-		now = xvt_session_now_ns(rec->session);
-		if (duration && now - start >= duration)
-			break;
-		push(rec, now, sleep_ns, &pushed);
-		if (now - reported >= SECOND_NS) {
-			reported = now;
-			xvt_control_tend(rec->control);
-			listen_again(r);
-			if (!rec->quiet)
-				progress(r, now - start, &events);
-		}
-		if (is_over(r))
-			break;
-		if (r->follow && !xvt_session_alive(rec->session))
-			sleep_ns = SECOND_NS / 4; /* a file or a domain that comes ends it */
-		if (duration && sleep_ns > start + duration - now)
-			sleep_ns = start + duration - now;
-		err = xvt_loop_run(rec->loop, sleep_ns);
-	}
-	xvt_recording_end_line(rec);
-	return err < 0 ? err : 0;
-}
-
 static int emit_mode(const char *text, uint32_t *mode)
 {
 	if (!text || !strcmp(text, "stop"))
@@ -564,13 +506,13 @@ static bool keeps(const struct xvt_file_keep *keep)
 }
 
 /* The present file is never removed, so it must be a part of what is kept. */
-static bool is_unbounded(const struct record_options *opt)
+static bool is_unbounded(const struct xvt_recorder_options *opt)
 {
 	return opt->keep.bytes && (!opt->rotate_bytes || opt->rotate_bytes > opt->keep.bytes / 2);
 }
 
 /* Check what the table of options cannot. Returns an exit status, after an error message. */
-static int check_options(const struct record_options *opt, struct xvt_session_options *so)
+static int check_options(const struct xvt_recorder_options *opt, struct xvt_session_options *so)
 {
 	int status = xvt_recording_options("record", opt->output, &opt->machines);
 
@@ -602,6 +544,105 @@ static int check_options(const struct record_options *opt, struct xvt_session_op
 	return XVT_EXIT_USAGE;
 }
 
+/* Fill in what was not given. */
+static void complete(struct xvt_recorder_options *opt)
+{
+	opt->machines.all = !opt->machines.regions.n && !opt->machines.domains.n;
+	if (!opt->output)
+		opt->output = "xvtrace.xvt";
+}
+
+/* Returns whether a running recorder takes a new value of this option. */
+static bool is_live(const struct xvt_opt *o)
+{
+	return o->offset == offsetof(struct xvt_recorder_options, rotate_bytes) ||
+	       o->offset == offsetof(struct xvt_recorder_options, rotate_ns) ||
+	       o->offset == offsetof(struct xvt_recorder_options, keep.bytes) ||
+	       o->offset == offsetof(struct xvt_recorder_options, keep.ns) ||
+	       o->offset == offsetof(struct xvt_recorder_options, keep.free_bytes);
+}
+
+static void set_rotation(struct recorder *r)
+{
+	r->rec.keep = r->opt.keep;
+	r->rec.keep.next_bytes = r->opt.rotate_bytes;
+}
+
+/* Take what a running recorder can of new options, and warn of the rest. */
+static void take_options(struct recorder *r, const struct xvt_recorder_options *fresh)
+{
+	const struct xvt_opt *o;
+
+	for (o = xvt_recorder_opts; o->name; o++) {
+		if (!is_live(o) && !xvt_opt_same(o, &r->opt, fresh))
+			xvt_warn(o->name, "changed; it takes effect after a restart");
+	}
+	r->opt.rotate_bytes = fresh->rotate_bytes;
+	r->opt.rotate_ns = fresh->rotate_ns;
+	r->opt.keep = fresh->keep;
+	set_rotation(r);
+	xvt_session_rotate_at(r->rec.session, r->opt.rotate_bytes, r->opt.rotate_ns);
+	xvt_file_set_keep(r->rec.sink, &r->rec.keep);
+}
+
+/* SIGHUP came. */
+static void reload(struct recorder *r)
+{
+	struct xvt_recorder_options *fresh = calloc(1, sizeof(*fresh));
+	struct xvt_session_options so;
+	char *text = NULL;
+
+	r->rec.reload = false;
+	if (!fresh || r->how->reload(r->how->reload_arg, fresh, &text) ||
+	    (complete(fresh), check_options(fresh, &so)))
+		xvt_warn(r->how->command, "goes on with the options that it has");
+	else
+		take_options(r, fresh);
+	free(fresh);
+	free(text);
+}
+
+static int run(struct recorder *r)
+{
+	struct xvt_recording *rec = &r->rec;
+	const uint64_t start = xvt_session_now_ns(rec->session), duration = r->opt.duration_ns;
+	uint64_t reported = start, pushed = start, events = 0, now, sleep_ns;
+	int err = 0;
+
+	/* From here on FILE is this recording, also for a reader that opens it at once. */
+	xvt_file_set_push(rec->sink);
+	xvt_notify("READY=1");
+	while (err >= 0 && !rec->stop) {
+		if (rec->reload)
+			reload(r);
+		if (r->follow)
+			xvt_follow_pass(r->follow, xvt_session_now_ns(rec->session));
+		err = xvt_session_pass(rec->session, &sleep_ns);
+		if (err)
+			return err;
+		now = xvt_session_now_ns(rec->session);
+		if (duration && now - start >= duration)
+			break;
+		push(rec, now, sleep_ns, &pushed);
+		if (now - reported >= SECOND_NS) {
+			reported = now;
+			xvt_control_tend(rec->control);
+			listen_again(r);
+			progress(r, now - start, &events);
+		}
+		if (is_over(r))
+			break;
+		if (r->follow && !xvt_session_alive(rec->session))
+			sleep_ns = SECOND_NS / 4; /* a file or a domain that comes ends it */
+		if (duration && sleep_ns > start + duration - now)
+			sleep_ns = start + duration - now;
+		err = xvt_loop_run(rec->loop, sleep_ns);
+	}
+	xvt_recording_end_line(rec);
+	xvt_notify("STOPPING=1");
+	return err < 0 ? err : 0;
+}
+
 static int make_page_folder(const char *path)
 {
 	if (!path || !mkdir(path, 0755) || errno == EEXIST)
@@ -610,9 +651,9 @@ static int make_page_folder(const char *path)
 	return XVT_EXIT_FAIL;
 }
 
-static int record(struct recorder *r, char **child_argv)
+static int record(struct recorder *r)
 {
-	const struct record_options *opt = &r->opt;
+	const struct xvt_recorder_options *opt = &r->opt;
 	struct xvt_recording *rec = &r->rec;
 	char request[XVT_REQUEST_LEN];
 	struct xvt_session_options so = {
@@ -647,8 +688,8 @@ static int record(struct recorder *r, char **child_argv)
 		status = listen_to_clients(r);
 	if (status == XVT_EXIT_OK)
 		err = xvt_recording_watch_signals(rec);
-	if (status == XVT_EXIT_OK && !err && child_argv)
-		err = start_child(rec, child_argv);
+	if (status == XVT_EXIT_OK && !err && r->how->child)
+		err = start_child(rec, r->how->child);
 	if (status == XVT_EXIT_OK && !err && opt->machines.follow)
 		err = xvt_follow_begin(&r->follow, rec->loop, rec->session, &opt->machines,
 				       on_joined, r);
@@ -660,40 +701,21 @@ static int record(struct recorder *r, char **child_argv)
 	return status == XVT_EXIT_OK && rec->child_status ? XVT_EXIT_FAIL : status;
 }
 
-static int cmd_record(const struct xvt_command *cmd, int argc, char **argv)
+int xvt_recorder_run(const struct xvt_recorder *recorder)
 {
 	struct recorder r = {
-		.opt = {
-			.join_timeout_ns = 60000000000ull,
-			.stall_timeout_ns = 2000000000ull,
-			.memory_bytes = 256u << 20,
-		},
+		.how = recorder,
+		.opt = recorder->opt,
 		.terminal = isatty(STDERR_FILENO),
 	};
-	int rest, first = xvt_opt_parse(cmd, argc, argv, &r.opt, &rest);
 
-	if (first < 0)
-		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
-	if (first < rest) {
-		xvt_error(argv[first], "not an option; a command to run comes after --");
-		return XVT_EXIT_USAGE;
-	}
-	r.opt.machines.all = !r.opt.machines.regions.n && !r.opt.machines.domains.n;
-	r.rec = (struct xvt_recording){ .command = "record",
-					.output = r.opt.output ? r.opt.output : "xvtrace.xvt",
-					.keep_old = !r.opt.output,
+	complete(&r.opt);
+	r.rec = (struct xvt_recording){ .command = recorder->command,
+					.output = r.opt.output,
+					.keep_old = !recorder->opt.output,
 					.quiet = r.opt.quiet,
-					.patient = true };
-	r.opt.output = r.rec.output;
-	r.rec.keep = r.opt.keep;
-	r.rec.keep.next_bytes = r.opt.rotate_bytes;
-	return record(&r, rest < argc ? argv + rest : NULL);
+					.patient = true,
+					.reloads = recorder->reload };
+	set_rotation(&r);
+	return record(&r);
 }
-
-const struct xvt_command xvt_cmd_record = {
-	.name = "record",
-	.args = "[-o FILE.xvt|DIR/] [-r [NAME=]REGION]... [-d DOMAIN]... [-- CMD ARG...]",
-	.brief = "drain, merge and write what guests record, while they run",
-	.opts = options,
-	.run = cmd_record,
-};

@@ -59,6 +59,10 @@ static void on_signal(struct xvt_op *op, int res)
 			xvt_session_rotate(rec->session);
 			continue;
 		}
+		if (si.ssi_signo == SIGHUP && rec->reloads) {
+			rec->reload = true;
+			continue;
+		}
 		if (si.ssi_signo != SIGCHLD) {
 			rec->stop = true;
 			continue;

@@ -17,6 +17,7 @@ struct xvt_recording {
 	const char *output;
 	bool quiet;
 	bool patient;  /* wait while the disk is full, see xvt_file_sink_patient() */
+	bool reloads;  /* SIGHUP sets `reload`, instead of `stop` */
 	bool keep_old; /* move an older file at `output` to OUTPUT.old */
 
 	struct xvt_file_keep keep; /* of the files of a folder */
@@ -31,6 +32,7 @@ struct xvt_recording {
 
 	struct xvt_op on_signal;
 	int signal_fd;
+	bool reload; /* SIGHUP came; the command clears it */
 	bool stop;   /* a signal came, or the child ended */
 	pid_t child; /* set by the command; 0: none, or it has ended */
 	int child_status;

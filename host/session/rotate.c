@@ -248,6 +248,12 @@ void xvt_session_rotate(struct xvt_session *s)
 	s->rotate.wanted = s->sink->prepare != NULL;
 }
 
+void xvt_session_rotate_at(struct xvt_session *s, uint64_t bytes, uint64_t ns)
+{
+	s->opt.rotate_bytes = bytes;
+	s->opt.rotate_ns = ns;
+}
+
 void xvt_session_init_rotation(struct xvt_session *s, const struct xvt_file_info *info)
 {
 	s->file_info = *info;

@@ -141,6 +141,8 @@ int xvt_session_flush(struct xvt_session *s);
 /* Go on in the next file as soon as possible: at the end of one of the next passes. No effect where
  * the sink has one file. */
 void xvt_session_rotate(struct xvt_session *s);
+/* Sets rotate_bytes and rotate_ns of the options anew. */
+void xvt_session_rotate_at(struct xvt_session *s, uint64_t bytes, uint64_t ns);
 
 /* Returns the host's clock now, in ns: the time line of the session's events. */
 uint64_t xvt_session_now_ns(const struct xvt_session *s);

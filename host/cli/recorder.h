@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * recorder.h - the recorder of `xvtrace record` and `xvtrace daemon`: its options, and a run from
+ * the first machine to the end of the trace.
+ */
+#ifndef XVT_RECORDER_H
+#define XVT_RECORDER_H
+
+#include "cli/host_events.h"
+#include "cli/machines.h"
+#include "cli/opt.h"
+#include "trace/file_keep.h"
+
+struct xvt_recorder_options {
+	const char *output;
+	struct xvt_machine_options machines;
+	struct xvt_opt_list qmp;
+	struct xvt_opt_list doorbells;
+	struct xvt_opt_list events;
+	struct xvt_host_event_options host;
+	const char *mode;
+	const char *drain;
+	const char *order;
+	const char *clock_page;
+	uint64_t join_timeout_ns;
+	uint64_t stall_timeout_ns;
+	uint64_t duration_ns;
+	uint64_t memory_bytes;
+	uint64_t max_bytes;
+	uint64_t rotate_bytes;
+	uint64_t rotate_ns;
+	struct xvt_file_keep keep;
+	uint64_t compress;
+	bool run_spans;
+	const char *control;
+	bool quiet;
+};
+
+/* One row for each member of struct xvt_recorder_options. */
+extern const struct xvt_opt xvt_recorder_opts[];
+
+/* The values of options that are not given. */
+#define XVT_RECORDER_DEFAULTS                                                         \
+	{                                                                             \
+		.join_timeout_ns = 60000000000ull, .stall_timeout_ns = 2000000000ull, \
+		.memory_bytes = 256u << 20,                                           \
+	}
+
+struct xvt_recorder {
+	const char *command; /* "record": begins messages */
+	struct xvt_recorder_options opt;
+	char **child; /* a command to run; the recording ends with it; NULL: none */
+	/* Called at SIGHUP: fills *opt, whose texts may lie in *text, for free(). Returns an exit
+	 * status, after an error message. NULL: SIGHUP ends the recording. */
+	int (*reload)(void *arg, struct xvt_recorder_options *opt, char **text);
+	void *reload_arg;
+};
+
+/* Record until the command ends, a signal comes or the time is up. Returns an exit status, after an
+ * error message. */
+int xvt_recorder_run(const struct xvt_recorder *recorder);
+
+#endif /* XVT_RECORDER_H */
