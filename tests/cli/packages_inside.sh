@@ -46,7 +46,7 @@ check "xvtrace records, checks and counts" recorded
 check "man xvtrace-record" eval 'man xvtrace-record | grep -qE -e "^ *-r, --region "'
 check "man 7 xvtrace" eval 'man 7 xvtrace | grep -q "FIRST STEPS"'
 check "man xvt-guest" eval 'man xvt-guest | grep -q printk-formats'
-check "man 8 xvtrace-attach" eval 'man 8 xvtrace-attach | grep -q "running domain"'
+check "man 8 xvtrace-attach" eval 'man 8 xvtrace-attach | grep -q "running machine"'
 check "apropos knows the pages, after mandb has read them" eval 'mandb -q && apropos -e xvt-format xvt-region xvtrace'
 check "xvt-guest says what it needs" eval 'xvt-guest --help | grep -q formats'
 
