@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # What is installed, by hand or by a package: the same set. DESTDIR, PREFIX and LIBDIR as usual.
 #
-#   install        the tools, their completion, libraries, headers, manual pages and documents;
-#                  xvt-guest, if `make guest-tools` has built it
+#   install        the tools, their completion and unit, libraries, headers, manual pages and
+#                  documents; xvt-guest, if `make guest-tools` has built it
 #   install-dkms   the sources of the kernel module as dkms wants them, in SRCDIR/xvtrace-VERSION
 #   uninstall      removes what `install` with the same variables puts there
 
@@ -11,6 +11,7 @@ SBINDIR ?= $(PREFIX)/sbin
 MANDIR ?= $(PREFIX)/share/man
 DOCDIR ?= $(PREFIX)/share/doc/xvtrace
 SRCDIR ?= $(PREFIX)/src
+UNITDIR ?= $(PREFIX)/lib/systemd/system
 COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 
 # $(1): sources, $(2): folder
@@ -23,6 +24,8 @@ install: install-tools install-libxvtrace install-libxvt install-man install-doc
 install-tools: all
 	install -D -m 755 $(BUILD)/xvtrace $(DESTDIR)$(BINDIR)/xvtrace
 	install -D -m 644 packaging/completion.bash $(DESTDIR)$(COMPLETIONDIR)/xvtrace
+	install -d $(DESTDIR)$(UNITDIR)
+	sed 's|@BINDIR@|$(BINDIR)|' packaging/xvtrace.service >$(DESTDIR)$(UNITDIR)/xvtrace.service
 
 install-libxvt: all
 	$(call install_data,$(BUILD)/libxvt.a,$(LIBDIR))
@@ -40,9 +43,10 @@ $(if $(2),$(call install_data,$(2),$(MANDIR)/man$(1)))
 
 endef
 
-install-docs:
+install-docs: all
 	$(call install_data,$(filter-out docs/README.md,$(wildcard docs/*.md)),$(DOCDIR))
 	$(call install_data,$(wildcard docs/examples/*.c),$(DOCDIR)/examples)
+	$(BUILD)/xvtrace daemon -c /dev/null --show-config | sed 's/^[a-z]/#&/' >$(DESTDIR)$(DOCDIR)/examples/xvtrace.conf
 
 install-guest:
 	$(if $(wildcard $(BUILD)/guest/bin/xvt-guest),install -D -m 755 $(BUILD)/guest/bin/xvt-guest $(DESTDIR)$(SBINDIR)/xvt-guest)

@@ -6,6 +6,7 @@
 #include "cli/opt.h"
 
 extern const struct xvt_command xvt_cmd_record;
+extern const struct xvt_command xvt_cmd_daemon;
 extern const struct xvt_command xvt_cmd_report;
 extern const struct xvt_command xvt_cmd_stat;
 extern const struct xvt_command xvt_cmd_verify;

@@ -47,6 +47,8 @@ check "man xvtrace-record" eval 'man xvtrace-record | grep -qE -e "^ *-r, --regi
 check "man 7 xvtrace" eval 'man 7 xvtrace | grep -q "FIRST STEPS"'
 check "man xvt-guest" eval 'man xvt-guest | grep -q printk-formats'
 check "man 8 xvtrace-attach" eval 'man 8 xvtrace-attach | grep -q "running machine"'
+check "man 8 xvtrace-daemon" eval 'man 8 xvtrace-daemon | grep -q "rotate-size"'
+check "the service is there, and not enabled" eval '[ -e /usr/lib/systemd/system/xvtrace.service ] && [ ! -e /etc/systemd/system/multi-user.target.wants/xvtrace.service ]'
 check "apropos knows the pages, after mandb has read them" eval 'mandb -q && apropos -e xvt-format xvt-region xvtrace'
 check "xvt-guest says what it needs" eval 'xvt-guest --help | grep -q formats'
 

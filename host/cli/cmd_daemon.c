@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * cmd_daemon.c - `xvtrace daemon`: the recorder as a service. Its configuration has the options of
+ * `xvtrace record`, with defaults for months: all machines that come and go, numbered files, a
+ * limit of their size.
+ */
+#include "cli/cmd.h"
+#include "cli/recorder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CONFIG_DEFAULT "/etc/xvtrace/xvtrace.conf"
+
+struct daemon_options {
+	const char *config;
+	bool show;
+};
+
+#define O(field, name, letter, type, metavar, help) \
+	XVT_OPT(struct daemon_options, field, name, letter, type, metavar, help)
+
+static const struct xvt_opt options[] = {
+	O(config, "config", 'c', XVT_OPT_STRING, "FILE",
+	  "the configuration (default " CONFIG_DEFAULT ", which may be absent)"),
+	O(show, "show-config", 0, XVT_OPT_BOOL, NULL,
+	  "check the configuration, print all keys with their values, and end"),
+	XVT_OPT_END,
+};
+
+static void set_defaults(struct xvt_recorder_options *opt)
+{
+	const struct xvt_recorder_options usual = XVT_RECORDER_DEFAULTS;
+
+	*opt = usual;
+	opt->output = "/var/lib/xvtrace/";
+	opt->machines.follow = true;
+	opt->join_timeout_ns = 5000000000ull; /* a machine that is not ready holds up no other */
+	opt->rotate_bytes = 256ull << 20;
+	opt->rotate_ns = 3600000000000ull;
+	opt->keep.bytes = 8ull << 30;
+	opt->keep.ns = 604800000000000ull;
+	opt->keep.free_bytes = 1ull << 30;
+	opt->quiet = true;
+}
+
+/* Read the configuration over defaults. *text: what the options point to; free() it after them.
+ * Returns an exit status, after an error message. */
+static int read_config(const char *path, struct xvt_recorder_options *opt, char **text)
+{
+	const char *file = path ? path : CONFIG_DEFAULT;
+
+	set_defaults(opt);
+	*text = NULL;
+	if (!path && access(file, F_OK) && errno == ENOENT)
+		return XVT_EXIT_OK;
+	return xvt_opt_read(xvt_recorder_opts, file, opt, text) ? XVT_EXIT_USAGE : XVT_EXIT_OK;
+}
+
+static int reload(void *arg, struct xvt_recorder_options *opt, char **text)
+{
+	const struct daemon_options *daemon = arg;
+
+	return read_config(daemon->config, opt, text);
+}
+
+static int make_folder(const char *path)
+{
+	if (!mkdir(path, 0700) || errno == EEXIST)
+		return XVT_EXIT_OK;
+	xvt_error(path, "cannot make this folder for traces: %s", strerror(errno));
+	return XVT_EXIT_FAIL;
+}
+
+static int cmd_daemon(const struct xvt_command *cmd, int argc, char **argv)
+{
+	struct daemon_options opt = { 0 };
+	struct xvt_recorder recorder = { .command = "daemon", .reload = reload };
+	int status, first = xvt_opt_parse(cmd, argc, argv, &opt, NULL);
+	char *text;
+
+	if (first < 0)
+		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+	if (first < argc) {
+		xvt_error(argv[first], "not an option; what to record is in the configuration");
+		return XVT_EXIT_USAGE;
+	}
+	recorder.reload_arg = &opt;
+	status = read_config(opt.config, &recorder.opt, &text);
+	if (status == XVT_EXIT_OK && opt.show)
+		xvt_opt_print(xvt_recorder_opts, &recorder.opt);
+	else if (status == XVT_EXIT_OK)
+		status = make_folder(recorder.opt.output);
+	if (status == XVT_EXIT_OK && !opt.show)
+		status = xvt_recorder_run(&recorder);
+	free(text);
+	return status;
+}
+
+const struct xvt_command xvt_cmd_daemon = {
+	.name = "daemon",
+	.args = "[-c FILE]",
+	.brief = "record all machines of this host as a service, in files of bounded size",
+	.opts = options,
+	.run = cmd_daemon,
+};
