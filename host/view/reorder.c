@@ -62,17 +62,9 @@ bool xvt_is_loose(const struct xvt_trace *t)
 /* Offset in the copy of a RAW chunk of the trace. Returns UINT64_MAX if it is not copied yet. */
 static uint64_t moved_to(const struct reorder *r, uint64_t from)
 {
-	size_t lo = 0, hi = r->nr_moved;
+	const size_t n = XVT_COUNT_TO(r->moved, r->nr_moved, from, from);
 
-	while (lo < hi) {
-		const size_t mid = lo + (hi - lo) / 2;
-
-		if (r->moved[mid].from < from)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < r->nr_moved && r->moved[lo].from == from ? r->moved[lo].to : UINT64_MAX;
+	return n && r->moved[n - 1].from == from ? r->moved[n - 1].to : UINT64_MAX;
 }
 
 /* Begins a source in the copy with this event. */
