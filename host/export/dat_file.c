@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 /* -- the file ----------------------------------------------------------------------- */
 
 static void put_begin(struct dat_bytes *b, struct dat *d, uint32_t at)

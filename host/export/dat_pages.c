@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/vec.h"
 
 /* Types of records above the short lengths, with a difference of time in 27 bits. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/compress.h"
+#include "base/file.h"
 #include "base/vec.h"
 
 /* Numbers of sections; of options those that say where the section of that number is. */

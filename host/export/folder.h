@@ -38,10 +38,4 @@ void xvt_folder_remove(struct xvt_folder *f, const char *path, bool is_dir);
 /* Write the text of an error; `many` is that for -EMLINK. Returns err. */
 int xvt_folder_explain(struct xvt_folder *f, int err, const char *many);
 
-/* Write all bytes at the end of a file. Returns 0 or -errno. */
-int xvt_write_all(int fd, const void *p, size_t len);
-
-/* Read all bytes from an offset on. Returns 0, -errno, or -EIO at the file's end. */
-int xvt_read_all_at(int fd, void *p, size_t len, uint64_t offset);
-
 #endif /* XVT_EXPORT_FOLDER_H */

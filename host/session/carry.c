@@ -14,6 +14,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 /* An entry of the file: this, and `len` bytes. */
 struct entry {
 	struct xvt_meta_info info;
@@ -38,42 +40,6 @@ static int open_carry(struct xvt_session *s)
 	return s->carry.open ? 0 : -errno;
 }
 
-static int put_all(int fd, const void *bytes, size_t len, uint64_t offset)
-{
-	const uint8_t *from = bytes;
-
-	while (len) {
-		const ssize_t n = pwrite(fd, from, len, (off_t)offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EIO;
-		from += n;
-		offset += (uint64_t)n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
-static int get_all(int fd, void *bytes, size_t len, uint64_t offset)
-{
-	uint8_t *to = bytes;
-
-	while (len) {
-		const ssize_t n = pread(fd, to, len, (off_t)offset);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n ? -errno : -EIO;
-		to += n;
-		offset += (uint64_t)n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
-
 static int keep(struct xvt_session *s, const struct xvt_meta_info *info, const void *bytes,
 		size_t len)
 {
@@ -81,9 +47,9 @@ static int keep(struct xvt_session *s, const struct xvt_meta_info *info, const v
 	int err = open_carry(s);
 
 	if (!err)
-		err = put_all(s->carry.fd, &e, sizeof(e), s->carry.used);
+		err = xvt_write_all_at(s->carry.fd, &e, sizeof(e), s->carry.used);
 	if (!err)
-		err = put_all(s->carry.fd, bytes, len, s->carry.used + sizeof(e));
+		err = xvt_write_all_at(s->carry.fd, bytes, len, s->carry.used + sizeof(e));
 	if (!err)
 		s->carry.used += sizeof(e) + len;
 	return err;
@@ -116,7 +82,7 @@ void xvt_session_put_meta(struct xvt_session *s, const struct xvt_meta_info *inf
 static int carry_one(struct xvt_session *s, uint64_t *at, uint64_t *to)
 {
 	struct entry e = { 0 };
-	int err = get_all(s->carry.fd, &e, sizeof(e), *at);
+	int err = xvt_read_all_at(s->carry.fd, &e, sizeof(e), *at);
 	const uint64_t from = *at + sizeof(e);
 	void *bytes;
 
@@ -126,13 +92,13 @@ static int carry_one(struct xvt_session *s, uint64_t *at, uint64_t *to)
 	if (s->vms[e.info.vm]->left_out)
 		return 0;
 	bytes = malloc(e.len + 1);
-	err = bytes ? get_all(s->carry.fd, bytes, e.len, from) : -ENOMEM;
+	err = bytes ? xvt_read_all_at(s->carry.fd, bytes, e.len, from) : -ENOMEM;
 	if (!err)
 		xvt_trace_put(s->trace, XVT_CHUNK_META, &e.info, sizeof(e.info), bytes, e.len);
 	if (!err && *to + sizeof(e) != from) {
-		err = put_all(s->carry.fd, &e, sizeof(e), *to);
+		err = xvt_write_all_at(s->carry.fd, &e, sizeof(e), *to);
 		if (!err)
-			err = put_all(s->carry.fd, bytes, e.len, *to + sizeof(e));
+			err = xvt_write_all_at(s->carry.fd, bytes, e.len, *to + sizeof(e));
 	}
 	*to += sizeof(e) + e.len;
 	free(bytes);
