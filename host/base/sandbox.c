@@ -29,7 +29,6 @@ int xvt_sandbox_enter(unsigned int need)
 
 #else
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <seccomp.h>
 #include <stdbool.h>
@@ -39,23 +38,18 @@ int xvt_sandbox_enter(unsigned int need)
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
+#include "base/library.h"
+
 #define SECCOMP_FUNCTIONS(F) F(init) F(release) F(load) F(attr_set) F(rule_add_array)
 #define POINTER(name)	     __typeof__(&seccomp_##name) name;
 static struct {
 	SECCOMP_FUNCTIONS(POINTER)
 } lib;
 
-static const struct {
-	const char *name;
-	void *at; /* of the pointer to it */
-} symbols[] = {
+static const struct xvt_symbol symbols[] = {
 #define SYMBOL(name)	     { "seccomp_" #name, &lib.name },
-	SECCOMP_FUNCTIONS(SYMBOL)
+	SECCOMP_FUNCTIONS(SYMBOL){ NULL, NULL }
 };
-
-/* The Makefile takes the name from the library that the header belongs to. */
-#define TEXT_OF(name)	     #name
-#define SONAME_OF(name)	     TEXT_OF(name)
 
 static const int always[] = {
 	SCMP_SYS(brk),
@@ -175,24 +169,11 @@ static const int on_paths[] = {
 static int load_library(void)
 {
 	static bool loaded;
-	void *library = loaded ? NULL : dlopen(SONAME_OF(XVT_SECCOMP_SONAME), RTLD_NOW);
-	size_t i;
 
-	if (loaded)
-		return 0;
-	if (!library)
-		return -ENOPKG;
-	for (i = 0; i < COUNT(symbols); i++) {
-		void *address = dlsym(library, symbols[i].name);
-
-		if (!address) {
-			dlclose(library);
-			return -ENOPKG;
-		}
-		memcpy(symbols[i].at, &address, sizeof(address));
-	}
-	loaded = true;
-	return 0;
+	/* The Makefile takes the name from the library that the header belongs to. */
+	if (!loaded)
+		loaded = xvt_library_load(XVT_TEXT_OF(XVT_SECCOMP_SONAME), symbols, NULL) == 0;
+	return loaded ? 0 : -ENOPKG;
 }
 
 int xvt_sandbox_check(void)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* main.c - the command table: names only; each command parses its own options. */
 #include "base/letters.h"
+#include "base/library.h"
 #include "cli/cmd.h"
 #include "cli/complete.h"
 
@@ -14,11 +15,9 @@ static const struct xvt_command *const commands[] = {
 };
 
 /* The Makefile has the version, as a word without quotes. */
-#define TEXT_OF(name)	  #name
-#define TEXT_OF_ITS(name) TEXT_OF(name)
-#define VERSION_TEXT	  TEXT_OF_ITS(XVT_VERSION)
+#define VERSION_TEXT XVT_TEXT_OF(XVT_VERSION)
 
-#define COMMANDS	  (sizeof(commands) / sizeof(commands[0]))
+#define COMMANDS     (sizeof(commands) / sizeof(commands[0]))
 
 static void help(FILE *to)
 {

@@ -410,7 +410,7 @@ static int listen_to_clients(struct recorder *r)
 	if (err && path)
 		xvt_error(path, "%s", why);
 	else if (err && err != -ENOENT)
-		xvt_warn("record", "xvtrace status cannot ask this one: %s", why);
+		xvt_warn(r->how->command, "xvtrace status cannot ask this one: %s", why);
 	return err && path ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 }
 
@@ -511,10 +511,19 @@ static bool is_unbounded(const struct xvt_recorder_options *opt)
 	return opt->keep.bytes && (!opt->rotate_bytes || opt->rotate_bytes > opt->keep.bytes / 2);
 }
 
-/* Check what the table of options cannot. Returns an exit status, after an error message. */
-static int check_options(const struct xvt_recorder_options *opt, struct xvt_session_options *so)
+/* Fill in what was not given. */
+static void complete(struct xvt_recorder_options *opt)
 {
-	int status = xvt_recording_options("record", opt->output, &opt->machines);
+	opt->machines.all = !opt->machines.regions.n && !opt->machines.domains.n;
+	if (!opt->output)
+		opt->output = "xvtrace.xvt";
+}
+
+/* Check what the table of options cannot. Returns an exit status, after an error message. */
+static int check_options(const char *command, const struct xvt_recorder_options *opt,
+			 struct xvt_session_options *so)
+{
+	int status = xvt_recording_options(command, opt->output, &opt->machines);
 
 	if (status != XVT_EXIT_OK)
 		return status;
@@ -535,21 +544,13 @@ static int check_options(const struct xvt_recorder_options *opt, struct xvt_sess
 		xvt_error("--keep-size", "it needs --rotate-size, of at most half of it");
 	else if ((opt->rotate_bytes || opt->rotate_ns || keeps(&opt->keep)) &&
 		 !xvt_set_is_folder(opt->output))
-		xvt_error("record", "one file cannot be rotated; give a folder, like -o %s.d/",
+		xvt_error(command, "one file cannot be rotated; give a folder, like -o %s.d/",
 			  opt->output);
 	else if (xvt_host_events_ok(&opt->host) &&
 		 sockets_ok(opt, &opt->qmp, "--qmp", "a QMP socket", false) &&
 		 sockets_ok(opt, &opt->doorbells, "--doorbell", "a doorbell", true))
 		return XVT_EXIT_OK;
 	return XVT_EXIT_USAGE;
-}
-
-/* Fill in what was not given. */
-static void complete(struct xvt_recorder_options *opt)
-{
-	opt->machines.all = !opt->machines.regions.n && !opt->machines.domains.n;
-	if (!opt->output)
-		opt->output = "xvtrace.xvt";
 }
 
 /* Returns whether a running recorder takes a new value of this option. */
@@ -585,16 +586,25 @@ static void take_options(struct recorder *r, const struct xvt_recorder_options *
 	xvt_file_set_keep(r->rec.sink, &r->rec.keep);
 }
 
+/* Read the options anew into `fresh`, and their text into `*text`. Returns whether all are good. */
+static bool read_options(const struct recorder *r, struct xvt_recorder_options *fresh, char **text)
+{
+	struct xvt_session_options so;
+
+	if (r->how->reload(r->how->reload_arg, fresh, text))
+		return false;
+	complete(fresh);
+	return check_options(r->how->command, fresh, &so) == XVT_EXIT_OK;
+}
+
 /* SIGHUP came. */
 static void reload(struct recorder *r)
 {
 	struct xvt_recorder_options *fresh = calloc(1, sizeof(*fresh));
-	struct xvt_session_options so;
 	char *text = NULL;
 
 	r->rec.reload = false;
-	if (!fresh || r->how->reload(r->how->reload_arg, fresh, &text) ||
-	    (complete(fresh), check_options(fresh, &so)))
+	if (!fresh || !read_options(r, fresh, &text))
 		xvt_warn(r->how->command, "goes on with the options that it has");
 	else
 		take_options(r, fresh);
@@ -669,7 +679,7 @@ static int record(struct recorder *r)
 		.compress = (unsigned int)opt->compress,
 		.request = request,
 	};
-	int err = 0, status = check_options(opt, &so);
+	int err = 0, status = check_options(r->how->command, opt, &so);
 
 	if (status == XVT_EXIT_OK && event_request(&opt->events, request, sizeof(request)))
 		status = XVT_EXIT_USAGE;
