@@ -491,22 +491,27 @@ static int parse_line(struct parse *p, char *line)
 	return o->type == XVT_OPT_BOOL ? set_bool(p, o, value) : set_value(p, o, value);
 }
 
-int xvt_opt_read(const struct xvt_opt *opts, const char *path, void *out, char **text)
+int xvt_opt_read_text(const struct xvt_opt *opts, const char *path, char *text, void *out)
 {
 	const struct xvt_command table = { .opts = opts };
 	struct parse p = { .cmd = &table, .file = path, .out = out };
 	char *line, *next;
 	int err = 0;
 
-	*text = file_text(path);
-	for (line = *text; line; line = next) {
+	for (line = text; line; line = next) {
 		next = strchr(line, '\n');
 		if (next)
 			*next++ = '\0';
 		p.line++;
 		err |= parse_line(&p, line);
 	}
-	return *text && !err ? 0 : -1;
+	return err ? -1 : 0;
+}
+
+int xvt_opt_read(const struct xvt_opt *opts, const char *path, void *out, char **text)
+{
+	*text = file_text(path);
+	return *text ? xvt_opt_read_text(opts, path, *text, out) : -1;
 }
 
 static void print_size(uint64_t bytes)

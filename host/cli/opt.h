@@ -83,6 +83,9 @@ void xvt_opt_help(const struct xvt_command *cmd);
  */
 int xvt_opt_read(const struct xvt_opt *opts, const char *path, void *out, char **text);
 
+/* The same from a text, which is changed: `out` points into it. path: for the messages. */
+int xvt_opt_read_text(const struct xvt_opt *opts, const char *path, char *text, void *out);
+
 /* Prints all options with their help and values, as xvt_opt_read() reads them. */
 void xvt_opt_print(const struct xvt_opt *opts, const void *values);
 

@@ -5,7 +5,7 @@
 #include "base/compress.h"
 #include "cli/follow.h"
 #include "cli/recording.h"
-#include "base/json.h"
+#include "cli/serve.h"
 #include "base/notify.h"
 #include "trace/set_name.h"
 #include "vmm/libvirt.h"
@@ -13,7 +13,6 @@
 #include "xvt_abi.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -102,6 +101,7 @@ struct recorder {
 	struct xvt_recorder_options opt;
 	struct xvt_recording rec;
 	struct xvt_follow *follow; /* NULL: without --follow */
+	struct xvt_serve serve;
 	bool terminal;
 };
 
@@ -334,86 +334,6 @@ static void progress(struct recorder *r, uint64_t elapsed_ns, uint64_t *last_eve
 	r->rec.line_open = r->terminal;
 }
 
-/* --- answers to xvtrace status --- */
-
-static struct xvt_json *whole_status(const struct recorder *r)
-{
-	struct xvt_json *doc = xvt_json_new();
-	char cwd[PATH_MAX];
-
-	xvt_json_add_text(doc, "format", "xvtrace-status/1");
-	xvt_json_add_u64(doc, "pid", (uint64_t)getpid());
-	xvt_json_add_text(doc, "cwd", getcwd(cwd, sizeof(cwd)) ? cwd : "");
-	xvt_json_add_text(doc, "output", r->opt.output);
-	xvt_json_add_text(doc, "file", xvt_file_set_path(r->rec.sink));
-	xvt_json_add_u64(doc, "files_removed", xvt_file_set_removed(r->rec.sink));
-	xvt_session_status(r->rec.session, doc);
-	return doc;
-}
-
-static struct xvt_json *refusal(const char *why)
-{
-	struct xvt_json *doc = xvt_json_new();
-
-	xvt_json_add_text(doc, "error", why);
-	return doc;
-}
-
-/* The part of an answer at *cursor, which has the next machine + 1 in its high half and that
- * machine's next ring in its low half. UINT64_MAX: the answer is complete. */
-static struct xvt_json *next_part(const struct recorder *r, uint64_t *cursor)
-{
-	uint32_t vm = (uint32_t)(*cursor >> 32) - 1, ring = (uint32_t)*cursor;
-	struct xvt_json *doc = xvt_json_new();
-
-	if (xvt_session_status_vm(r->rec.session, &vm, &ring, doc)) {
-		*cursor = (uint64_t)(vm + 1) << 32 | ring;
-	} else {
-		xvt_json_add_bool(doc, "end", true);
-		*cursor = UINT64_MAX;
-	}
-	return doc;
-}
-
-static char *answer(void *arg, const char *line, uint64_t *cursor, size_t *len)
-{
-	const struct recorder *r = arg;
-	char why[128] = "this recorder knows {\"do\":\"status\"} only";
-	struct xvt_json_value *request;
-	struct xvt_json *doc;
-	const char *what;
-
-	if (*cursor == UINT64_MAX)
-		return NULL;
-	if (*cursor)
-		return xvt_json_line(next_part(r, cursor), len);
-	request = xvt_json_parse(line, strlen(line), why, sizeof(why));
-	what = xvt_json_text(xvt_json_get(request, "do"));
-	if (what && !strcmp(what, "status")) {
-		doc = whole_status(r);
-		*cursor = 1ull << 32;
-	} else {
-		doc = refusal(why);
-		*cursor = UINT64_MAX;
-	}
-	xvt_json_forget(request);
-	return xvt_json_line(doc, len);
-}
-
-/* Open the control socket. Without --control, a failure does not prevent the recording. */
-static int listen_to_clients(struct recorder *r)
-{
-	const char *path = r->opt.control;
-	char why[256];
-	int err = xvt_control_open(&r->rec.control, r->rec.loop, path, answer, r, why, sizeof(why));
-
-	if (err && path)
-		xvt_error(path, "%s", why);
-	else if (err && err != -ENOENT)
-		xvt_warn(r->how->command, "xvtrace status cannot ask this one: %s", why);
-	return err && path ? XVT_EXIT_FAIL : XVT_EXIT_OK;
-}
-
 /*
  * Hand the trace to the file every PUSH_NS and before a long sleep, so that after a crash the file
  * has all but the last moment. Not while the disk is slow, so that no ring waits for it. The next
@@ -597,19 +517,44 @@ static bool read_options(const struct recorder *r, struct xvt_recorder_options *
 	return check_options(r->how->command, fresh, &so) == XVT_EXIT_OK;
 }
 
-/* SIGHUP came. */
-static void reload(struct recorder *r)
+/* SIGHUP came, or a client asks for it. Returns false after an error message. */
+static bool reload(void *arg)
 {
+	struct recorder *r = arg;
 	struct xvt_recorder_options *fresh = calloc(1, sizeof(*fresh));
 	char *text = NULL;
+	bool good;
 
 	r->rec.reload = false;
-	if (!fresh || !read_options(r, fresh, &text))
-		xvt_warn(r->how->command, "goes on with the options that it has");
-	else
+	good = fresh && read_options(r, fresh, &text);
+	if (good)
 		take_options(r, fresh);
+	else
+		xvt_warn(r->how->command, "goes on with the options that it has");
 	free(fresh);
 	free(text);
+	return good;
+}
+
+/* Open the control socket. Without --control, a failure does not prevent the recording. */
+static int listen_to_clients(struct recorder *r)
+{
+	const char *path = r->opt.control;
+	char why[256];
+	int err;
+
+	r->serve = (struct xvt_serve){ .rec = &r->rec,
+				       .output = r->opt.output,
+				       .reload = r->how->reload ? reload : NULL,
+				       .arg = r };
+	err = xvt_control_open(&r->rec.control, r->rec.loop, path, &xvt_serve_ops, &r->serve, why,
+			       sizeof(why));
+
+	if (err && path)
+		xvt_error(path, "%s", why);
+	else if (err && err != -ENOENT)
+		xvt_warn(r->how->command, "xvtrace status cannot ask this one: %s", why);
+	return err && path ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 }
 
 static int run(struct recorder *r)
@@ -625,6 +570,7 @@ static int run(struct recorder *r)
 	while (err >= 0 && !rec->stop) {
 		if (rec->reload)
 			reload(r);
+		xvt_control_serve(rec->control);
 		if (r->follow)
 			xvt_follow_pass(r->follow, xvt_session_now_ns(rec->session));
 		err = xvt_session_pass(rec->session, &sleep_ns);

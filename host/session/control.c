@@ -15,15 +15,15 @@
 #include "base/loop.h"
 #include "base/socket.h"
 
-#define CLIENTS 16u
-
 struct client {
 	struct xvt_op op; /* first */
 	struct xvt_control *control;
 	int sock; /* -1: free */
 	uint64_t came;
-	size_t got; /* bytes of its line */
-	bool asked; /* the line is whole */
+	bool permitted; /* it may change something */
+	size_t got;	/* bytes of its line */
+	bool asked;	/* the line is whole */
+	bool acts;	/* the line waits for xvt_control_serve() */
 	char line[XVT_CONTROL_REQUEST_MAX + 1];
 	uint64_t cursor; /* position in its answer */
 	char *out;	 /* piece of the answer being sent */
@@ -34,11 +34,11 @@ struct client {
 struct xvt_control {
 	struct xvt_op op; /* first */
 	struct xvt_loop *loop;
-	xvt_control_fn answer;
+	const struct xvt_control_ops *ops;
 	void *arg;
 	struct xvt_listener listener;
 	uint64_t came; /* clients so far */
-	struct client client[CLIENTS];
+	struct client client[XVT_CONTROL_CLIENTS];
 };
 
 bool xvt_control_dir(char *dir, size_t size)
@@ -76,11 +76,14 @@ static void send_some(struct client *c)
 	if (c->sent == c->len) {
 		free(c->out);
 		c->sent = c->len = 0;
-		c->out = c->control->answer(c->control->arg, c->line, &c->cursor, &c->len);
-		if (!c->out) {
+		c->out = c->control->ops->answer(c->control->arg, c->line, &c->cursor, &c->len);
+		c->acts = !c->out && c->len == XVT_CONTROL_LATER;
+		if (c->acts)
+			c->len = 0;
+		else if (!c->out)
 			let_go(c);
+		if (!c->out)
 			return;
-		}
 	}
 	n = send(c->sock, c->out + c->sent, c->len - c->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
@@ -119,7 +122,7 @@ static void on_client(struct xvt_op *op, int res)
 {
 	struct client *c = (struct client *)op;
 
-	if (c->sock < 0 || res == -ECANCELED)
+	if (c->sock < 0 || c->acts || res == -ECANCELED)
 		return;
 	if (c->asked)
 		send_some(c);
@@ -127,43 +130,97 @@ static void on_client(struct xvt_op *op, int res)
 		read_line(c);
 }
 
-/* Returns a free client, or NULL. If all are used, the oldest one is dropped, as it does not read
- * its answer; it is free when the loop has completed its poll. */
+/* Returns true if `a` is to be dropped before `b`: clients that may not change anything first, and
+ * the oldest of them, as it does not read its answer. */
+static bool goes_before(const struct client *a, const struct client *b)
+{
+	return a->permitted == b->permitted ? a->came < b->came : b->permitted;
+}
+
+/* Returns a free client, or NULL. If all are used, one is dropped; it is free when the loop has
+ * completed its poll. */
 static struct client *place(struct xvt_control *control)
 {
-	struct client *oldest = NULL;
+	struct client *first = NULL;
 	bool soon = false;
 	unsigned int i;
 
-	for (i = 0; i < CLIENTS; i++) {
+	for (i = 0; i < XVT_CONTROL_CLIENTS; i++) {
 		struct client *c = &control->client[i];
 
 		if (c->sock < 0 && !c->op.held)
 			return c;
 		soon |= c->sock < 0;
-		if (c->sock >= 0 && (!oldest || c->came < oldest->came))
-			oldest = c;
+		if (c->sock >= 0 && (!first || goes_before(c, first)))
+			first = c;
 	}
 	if (!soon)
-		let_go(oldest);
+		let_go(first);
 	return NULL;
 }
 
-static bool permitted(int sock)
+/* One more client that may not change anything: drop the oldest of them if there are too many. */
+static void limit_guests(struct xvt_control *control)
 {
-	const uid_t uid = xvt_socket_peer(sock);
+	struct client *oldest = NULL;
+	unsigned int i, n = 0;
 
-	return uid == 0 || uid == geteuid();
+	for (i = 0; i < XVT_CONTROL_CLIENTS; i++) {
+		struct client *c = &control->client[i];
+
+		if (c->sock < 0 || c->permitted)
+			continue;
+		n++;
+		if (!oldest || c->came < oldest->came)
+			oldest = c;
+	}
+	if (n >= XVT_CONTROL_GUESTS)
+		let_go(oldest);
 }
 
 static void add_client(struct xvt_control *control, struct client *c, int sock)
 {
+	const uid_t uid = xvt_socket_peer(sock);
+
+	c->permitted = uid == 0 || uid == geteuid();
+	if (!c->permitted)
+		limit_guests(control);
 	c->sock = sock;
 	c->came = control->came++;
 	c->got = c->sent = c->len = 0;
 	c->cursor = 0;
-	c->asked = false;
+	c->asked = c->acts = false;
 	wait_for(c, POLLIN);
+}
+
+/* Carry out the client's line, or go on with that. */
+static void act(struct client *c)
+{
+	c->out = c->control->ops->act(c->control->arg, c->line, c->permitted, &c->cursor, &c->len);
+	if (!c->out)
+		return;
+	c->acts = false;
+	c->sent = 0;
+	wait_for(c, POLLOUT);
+}
+
+void xvt_control_serve(struct xvt_control *control)
+{
+	struct client *next = NULL; /* of those that are not begun, the one that came first */
+	unsigned int i;
+
+	for (i = 0; control && i < XVT_CONTROL_CLIENTS; i++) {
+		struct client *c = &control->client[i];
+
+		if (c->sock < 0 || !c->acts)
+			continue;
+		if (c->cursor)
+			act(c);
+		else if (!next || c->came < next->came)
+			next = c;
+	}
+	if (next)
+		act(next);
 }
 
 static void arm(struct xvt_control *control)
@@ -182,10 +239,8 @@ static void on_connect(struct xvt_op *op, int res)
 	c = place(control);
 	if (c)
 		sock = xvt_socket_accept(&control->listener);
-	if (sock >= 0 && permitted(sock))
+	if (sock >= 0)
 		add_client(control, c, sock);
-	else if (sock >= 0)
-		close(sock);
 	if (sock >= 0 || sock == -EAGAIN)
 		arm(control);
 }
@@ -219,7 +274,7 @@ static int own_path(char *path, size_t size, char *why, size_t why_size)
 }
 
 int xvt_control_open(struct xvt_control **out, struct xvt_loop *loop, const char *path,
-		     xvt_control_fn answer, void *arg, char *why, size_t why_size)
+		     const struct xvt_control_ops *ops, void *arg, char *why, size_t why_size)
 {
 	struct xvt_control *control;
 	char own[4096];
@@ -236,9 +291,9 @@ int xvt_control_open(struct xvt_control **out, struct xvt_loop *loop, const char
 	control->op.done = on_connect;
 	control->op.any_time = true;
 	control->loop = loop;
-	control->answer = answer;
+	control->ops = ops;
 	control->arg = arg;
-	for (i = 0; i < CLIENTS; i++)
+	for (i = 0; i < XVT_CONTROL_CLIENTS; i++)
 		control->client[i] = (struct client){
 			.op = { .done = on_client, .any_time = true },
 			.control = control,
@@ -273,10 +328,10 @@ void xvt_control_close(struct xvt_control *control)
 	if (!control)
 		return;
 	xvt_socket_unlisten(&control->listener);
-	for (i = 0; i < CLIENTS; i++)
+	for (i = 0; i < XVT_CONTROL_CLIENTS; i++)
 		let_go(&control->client[i]);
 	released = xvt_loop_release(control->loop, &control->op);
-	for (i = 0; i < CLIENTS; i++)
+	for (i = 0; i < XVT_CONTROL_CLIENTS; i++)
 		released = released && xvt_loop_release(control->loop, &control->client[i].op);
 	if (released)
 		free(control);

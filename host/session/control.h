@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * control.h - the socket that serves requests about a recorder's state. A client sends one line of
- * JSON and gets lines of JSON; then the recorder closes:
+ * control.h - the socket that serves requests to a recorder. A client sends one line of JSON and
+ * gets lines of JSON; then the recorder closes:
  *
- *   {"do":"status"}
+ *   {"version":1,"do":"status"}
  *
- * The recorder (cli/cmd_record.c) defines the requests; these files handle sockets only. Clients
- * must run as the recorder's user or as root.
+ * The recorder (cli/serve.c) defines the requests; these files handle sockets only. The socket's
+ * mode, 0600 at first, says which users may connect. Only root and the recorder's user may change
+ * something.
+ *
+ * Clients take a bounded part of the recorder's time: XVT_CONTROL_CLIENTS of them at a time, each
+ * with one read, or one piece of its answer, in a run of the loop; and one new change in a pass.
  */
 #ifndef XVT_CONTROL_H
 #define XVT_CONTROL_H
@@ -19,23 +23,39 @@ struct xvt_loop;
 struct xvt_control;
 
 #define XVT_CONTROL_REQUEST_MAX 4096u /* bytes of a line that a client sends */
+#define XVT_CONTROL_CLIENTS	16u   /* at a time */
+/* Of them, users who may not change anything have at most: */
+#define XVT_CONTROL_GUESTS	(XVT_CONTROL_CLIENTS / 2)
+#define XVT_CONTROL_LATER	SIZE_MAX
 
-/*
- * Returns the next piece of the answer to a line: malloc()ed bytes, whole lines; NULL: the answer
- * is complete. *cursor is 0 for the first piece; the function may store its position there. A piece
- * is requested when the previous one is sent, so an answer of any length needs room for one piece
- * only. The function must not take long, because the recorder waits for it. It is called whenever
- * the loop waits, also in the middle of other work (xvt_op.any_time), so it must not change
- * anything.
- */
-typedef char *(*xvt_control_fn)(void *arg, const char *line, uint64_t *cursor, size_t *len);
+struct xvt_control_ops {
+	/*
+	 * Returns the next piece of the answer to a line: malloc()ed bytes, whole lines; NULL: the
+	 * answer is complete, or with XVT_CONTROL_LATER in *len: the line is for `act`. *cursor is
+	 * 0 for the first piece; the function may store its position there. A piece is requested
+	 * when the previous one is sent, so an answer of any length needs room for one piece only.
+	 * The function must not take long, because the recorder waits for it. It is called whenever
+	 * the loop waits, also in the middle of other work (xvt_op.any_time), so it must not change
+	 * anything.
+	 */
+	char *(*answer)(void *arg, const char *line, uint64_t *cursor, size_t *len);
+	/*
+	 * Carries out a line. Called by xvt_control_serve() only, so it may change anything.
+	 * permitted: the client is root or the recorder's user. Returns as `answer`, which is asked
+	 * for the following pieces; NULL: the change takes time, and the next xvt_control_serve()
+	 * calls again. The function has set *cursor to another value than 0 then.
+	 */
+	char *(*act)(void *arg, const char *line, bool permitted, uint64_t *cursor, size_t *len);
+};
 
 /*
  * Listen at `path`; NULL: at a name of the recorder's own in xvt_control_dir(), where the sockets
  * of killed recorders are removed. Returns 0, or -errno with the reason in `why`.
  */
 int xvt_control_open(struct xvt_control **out, struct xvt_loop *loop, const char *path,
-		     xvt_control_fn answer, void *arg, char *why, size_t why_size);
+		     const struct xvt_control_ops *ops, void *arg, char *why, size_t why_size);
+/* Between two passes: carry out what clients want changed. NULL: no effect. */
+void xvt_control_serve(struct xvt_control *c);
 /* About once a second: listen again after a temporary failure. NULL: no effect. */
 void xvt_control_tend(struct xvt_control *c);
 const char *xvt_control_path(const struct xvt_control *c);

@@ -278,6 +278,7 @@ struct xvt_session_rotate {
 	uint64_t begin_clock;	/* when the file began */
 	uint64_t begin_bytes;	/* size of the part before its events */
 	uint64_t failed_second; /* when a next file could not be made; 0: it could */
+	int err;		/* -errno of that; 0: since the last request all was well */
 };
 
 /* Metadata for the next files, see carry.c. */

@@ -218,6 +218,7 @@ static void say_not_now(struct xvt_session *s, int err)
 				 "the next file cannot be made: %s; this one goes on",
 				 strerror(-err));
 	s->rotate.failed_second = s->seconds ? s->seconds : 1;
+	s->rotate.err = err;
 	s->rotate.pending = false;
 }
 
@@ -240,12 +241,21 @@ int xvt_session_look_at_rotation(struct xvt_session *s, uint64_t now)
 		return 0;
 	}
 	s->rotate.failed_second = 0;
+	s->rotate.err = 0;
 	return go_on(s, now);
 }
 
 void xvt_session_rotate(struct xvt_session *s)
 {
 	s->rotate.wanted = s->sink->prepare != NULL;
+	s->rotate.err = 0;
+}
+
+int xvt_session_rotation(const struct xvt_session *s)
+{
+	if (!s->rotate.wanted && !s->rotate.pending)
+		return 0;
+	return s->disk_full ? -ENOSPC : s->rotate.err ? s->rotate.err : -EAGAIN;
 }
 
 void xvt_session_rotate_at(struct xvt_session *s, uint64_t bytes, uint64_t ns)

@@ -141,6 +141,9 @@ int xvt_session_flush(struct xvt_session *s);
 /* Go on in the next file as soon as possible: at the end of one of the next passes. No effect where
  * the sink has one file. */
 void xvt_session_rotate(struct xvt_session *s);
+/* Returns 0: all files that were wanted have begun; -EAGAIN: one will begin soon; or the -errno
+ * with which it could not be made. That is tried again. */
+int xvt_session_rotation(const struct xvt_session *s);
 /* Sets rotate_bytes and rotate_ns of the options anew. */
 void xvt_session_rotate_at(struct xvt_session *s, uint64_t bytes, uint64_t ns);
 

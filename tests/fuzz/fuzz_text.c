@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * fuzz_text.c - the small parsers of text: command lines, times, marks of messages, filters, and
- * the XML of a libvirt domain. The first byte says which.
+ * fuzz_text.c - the small parsers of text: command lines, configurations, requests to a recorder,
+ * times, marks of messages, filters, and the XML of a libvirt domain. The first byte says which.
  */
 #include "fuzz.h"
 
@@ -9,6 +9,8 @@
 
 #include "view/exchange.h"
 #include "base/out.h"
+#include "cli/recorder.h"
+#include "cli/serve.h"
 #include "cli/when.h"
 #include "lib/parts.h"
 
@@ -41,6 +43,29 @@ static void options(const struct xvt_command *cmd, char *text)
 	for (; first > 0 && first < argc; first++)
 		if (strlen(argv[first]) > 1u << 20)
 			fuzz_finding("an argument without end");
+}
+
+/* What a configuration sets must be printable again, whether it has errors or not. */
+static void configuration(char *text)
+{
+	struct xvt_recorder_options opt = XVT_RECORDER_DEFAULTS;
+
+	if (xvt_opt_read_text(xvt_recorder_opts, "configuration", text, &opt) < -1)
+		fuzz_finding("another error than -1");
+	xvt_opt_print(xvt_recorder_opts, &opt);
+	for (const struct xvt_opt *o = xvt_recorder_opts; o->name; o++)
+		if (!xvt_opt_same(o, &opt, &opt))
+			fuzz_finding("%s differs from itself", o->name);
+}
+
+static void request(const char *line)
+{
+	char why[64] = "";
+
+	if (xvt_request_parse(line, why, sizeof(why)) == XVT_REQUEST_NONE && !why[0])
+		fuzz_finding("a request that is none, without a word");
+	if (strlen(why) >= sizeof(why))
+		fuzz_finding("a reason without an end");
 }
 
 static void times(const char *text)
@@ -150,6 +175,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		untrusted_text(text, size - 1);
 	else if (data[0] % 16 < 14)
 		filter(text);
+	else if (data[0] % 16 < 15)
+		data[0] & 16 ? request(text) : configuration(text);
 	else
 		domain(text);
 	free(text);

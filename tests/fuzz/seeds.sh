@@ -129,5 +129,7 @@ printf '\00718446744073.709551615' >"$out/text/seconds"
 printf '\011xvt-ping send 1\nxvt-ping recv 1\nxvt-pong send 1\nxvt-pong recv 1\nxvt-ping send 2\n' >"$out/text/marks"
 printf '\013a\tb\033[31m\302\205\xff\xed\xa0\x80' >"$out/text/untrusted"
 printf '\015aXbc\n!(a == 0x1f && (b < -7 || c & 3)) || comm ~ "a*[b-c]?" && CPU != 1' >"$out/text/filter"
+printf '\016output = /t/\nregion = g=/r\n# a comment\nrotate-size = 4M\nfollow = yes\nkeep-time = 0.5\nmode =\n' >"$out/text/configuration"
+printf '\036{"version":1,"do":"rotate"}' >"$out/text/request"
 printf "\017<domain><devices><shmem name='xvtrace-g1'><model type='ivshmem-plain'/></shmem></devices></domain>" >"$out/text/domain"
 find "$out" -type f | wc -l

@@ -35,12 +35,21 @@ static struct xvt_control *control;
 static const char *path;
 static int open_before;
 
-/* "many": PIECES lines of PIECE_BYTES; else the line itself. */
+static unsigned int acts, refused, pieces;
+static bool act_takes_time;
+
+/* "change" is for act(). "many": PIECES lines of PIECE_BYTES; else the line itself. */
 static char *answer(void *arg, const char *line, uint64_t *cursor, size_t *len)
 {
 	const bool many = !strcmp(line, "many");
-	char *text = malloc(PIECE_BYTES);
+	char *text;
 
+	if (!strcmp(line, "change") && !*cursor) {
+		*len = XVT_CONTROL_LATER;
+		return NULL;
+	}
+	pieces++;
+	text = malloc(PIECE_BYTES);
 	ck_assert_ptr_eq(arg, &loop);
 	ck_assert_ptr_nonnull(text);
 	if (*cursor >= (many ? PIECES : 1)) {
@@ -56,15 +65,34 @@ static char *answer(void *arg, const char *line, uint64_t *cursor, size_t *len)
 	return text;
 }
 
+static char *act(void *arg, const char *line, bool permitted, uint64_t *cursor, size_t *len)
+{
+	const bool first = !*cursor;
+
+	ck_assert_ptr_eq(arg, &loop);
+	ck_assert_str_eq(line, "change");
+	*cursor = 1;
+	acts += first && permitted;
+	refused += !permitted;
+	if (first && act_takes_time)
+		return NULL;
+	*len = strlen("change\n");
+	return strdup("change\n");
+}
+
+static const struct xvt_control_ops ops = { answer, act };
+
 static void setup(void)
 {
 	char why[256];
 
+	acts = refused = pieces = 0;
+	act_takes_time = false;
+
 	open_before = open_descriptors();
 	ck_assert_int_eq(xvt_loop_new(&loop), 0);
 	path = scratch_path("control");
-	ck_assert_int_eq(xvt_control_open(&control, loop, path, answer, &loop, why, sizeof(why)),
-			 0);
+	ck_assert_int_eq(xvt_control_open(&control, loop, path, &ops, &loop, why, sizeof(why)), 0);
 	ck_assert_str_eq(xvt_control_path(control), path);
 }
 
@@ -122,8 +150,10 @@ static void begin(struct asker *a, const char *line)
 
 static void serve(const struct asker *a)
 {
-	while (!__atomic_load_n(&a->done, __ATOMIC_ACQUIRE))
+	while (!__atomic_load_n(&a->done, __ATOMIC_ACQUIRE)) {
 		ck_assert_int_ge(xvt_loop_run(loop, 1000000), 0);
+		xvt_control_serve(control);
+	}
 	ck_assert_int_eq(pthread_join(a->thread, NULL), 0);
 }
 
@@ -270,41 +300,157 @@ START_TEST(a_line_comes_in_parts)
 }
 END_TEST
 
-/* The path's mode keeps others out; and if it does not, their user id does. */
-START_TEST(others_are_not_answered)
+/* Runs the loop until clients have brought it nothing for some turns. Returns the most pieces that
+ * were answered in one turn. */
+static unsigned int settle(void)
 {
-	struct stat st;
+	unsigned int most = 0, quiet = 0;
+
+	while (quiet < 8) {
+		const unsigned int before = pieces;
+		const int n = xvt_loop_run(loop, 1000000);
+
+		ck_assert_int_ge(n, 0);
+		quiet = n ? 0 : quiet + 1;
+		most = pieces - before > most ? pieces - before : most;
+	}
+	return most;
+}
+
+START_TEST(a_change_waits_for_the_pass)
+{
+	struct asker a;
+
+	act_takes_time = true;
+	begin(&a, "change");
+	settle();
+	ck_assert_uint_eq(acts, 0);
+	ask_and_serve("hello", 1); /* which serves the change as well */
+	serve(&a);
+	ck_assert_msg(!a.result, "%s", a.why);
+	ck_assert_uint_eq(a.lines, 1);
+	ck_assert(!a.wrong);
+	ck_assert_uint_eq(acts, 1);
+}
+END_TEST
+
+/* A pass follows each turn of the loop, so what clients can cost in one turn delays it. */
+START_TEST(clients_cost_a_bounded_part_of_a_pass)
+{
+	int sock[3 * CLIENTS], i;
+	unsigned int pass;
+
+	for (i = 0; i < 3 * CLIENTS; i++) {
+		sock[i] = connect_raw();
+		ck_assert_int_ge(send(sock[i], i % 3 ? "change\n" : "many\n", i % 3 ? 7 : 5, 0), 5);
+		settle();
+	}
+	ck_assert_uint_le(settle(), CLIENTS);
+	ck_assert_uint_eq(acts, 0);
+	for (pass = 1; pass <= CLIENTS; pass++) {
+		unsigned int before = acts;
+
+		xvt_control_serve(control);
+		ck_assert_uint_le(acts - before, 1);
+		before = pieces;
+		ck_assert_int_ge(xvt_loop_run(loop, 0), 0);
+		ck_assert_uint_le(pieces - before, CLIENTS);
+	}
+	ck_assert_uint_gt(acts, CLIENTS / 2);
+	ck_assert_uint_le(acts, CLIENTS);
+	for (i = 0; i < 3 * CLIENTS; i++)
+		close(sock[i]);
+	ask_and_serve("hello", 1);
+}
+END_TEST
+
+/* Runs `work` as another user, while the loop serves. Returns its exit status; -1: not root. */
+static int as_another_user(int (*work)(void))
+{
 	int status;
 	pid_t child;
 
-	ck_assert_int_eq(stat(path, &st), 0);
-	ck_assert_int_eq(st.st_mode & 0777, 0600);
 	if (geteuid()) {
 		printf("skip: not root, so no other user can be\n");
-		return;
+		return -1;
 	}
 	ck_assert_int_eq(chmod(path, 0666), 0);
 	ck_assert_int_eq(chmod(scratch(), 0755), 0);
 	child = fork();
-	if (!child) {
-		struct asker a = { .line = "hello" };
-
-		if (setgid(65534) || setuid(65534))
-			_exit(3);
-		/* Closed before or after the line has left: no answer either way. */
-		ask(&a);
-		_exit(a.lines			? 1
-		      : a.result == 0		? 0
-		      : a.result == -EPIPE	? 0
-		      : a.result == -ECONNRESET ? 0
-						: 2);
-	}
-	while (waitpid(child, &status, WNOHANG) == 0)
+	if (!child)
+		_exit(setgid(65534) || setuid(65534) ? 3 : work());
+	while (waitpid(child, &status, WNOHANG) == 0) {
 		ck_assert_int_ge(xvt_loop_run(loop, 1000000), 0);
+		xvt_control_serve(control);
+	}
 	ck_assert_int_eq(chmod(scratch(), 0700), 0);
 	ck_assert(WIFEXITED(status));
-	ck_assert_int_eq(WEXITSTATUS(status), 0);
-	ask_and_serve("hello", 1);
+	return WEXITSTATUS(status);
+}
+
+static int look_and_change(void)
+{
+	struct asker look = { .line = "hello" }, change = { .line = "change" };
+
+	ask(&look);
+	ask(&change);
+	return look.result || look.lines != 1 || change.result || change.lines != 1;
+}
+
+/* The socket's mode says who may look; root and the recorder's user may change something. */
+START_TEST(others_may_look_and_change_nothing)
+{
+	struct stat st;
+
+	ck_assert_int_eq(stat(path, &st), 0);
+	ck_assert_int_eq(st.st_mode & 0777, 0600);
+	if (as_another_user(look_and_change) < 0)
+		return;
+	ck_assert_uint_eq(acts, 0);
+	ck_assert_uint_eq(refused, 1);
+	ask_and_serve("change", 1);
+	ck_assert_uint_eq(acts, 1);
+}
+END_TEST
+
+/* Fills all places it can get, and holds them. */
+static int crowd(void)
+{
+	char why[256], byte;
+	int first = -1, i;
+
+	for (i = 0; i < CLIENTS; i++) {
+		int sock = xvt_socket_connect(path, why, sizeof(why));
+
+		while (sock == -EAGAIN) /* the backlog is full until the loop has run */
+			sock = xvt_socket_connect(path, why, sizeof(why));
+		if (sock < 0 || send(sock, "x", 1, 0) != 1)
+			return 1;
+		first = first < 0 ? sock : first;
+	}
+	/* The first one had to go: the last one's request is read. */
+	while (recv(first, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN)
+		;
+	return 0;
+}
+
+START_TEST(others_do_not_push_out_those_who_may)
+{
+	int sock[CLIENTS / 2], i;
+
+	for (i = 0; i < CLIENTS / 2; i++) {
+		sock[i] = connect_raw();
+		settle();
+	}
+	if (as_another_user(crowd) > 0)
+		ck_abort_msg("the other user's clients failed");
+	settle();
+	for (i = 0; i < CLIENTS / 2; i++) {
+		struct pollfd p = { .fd = sock[i], .events = POLLIN | POLLRDHUP };
+
+		ck_assert_int_eq(poll(&p, 1, 0), 0);
+		close(sock[i]);
+	}
 }
 END_TEST
 
@@ -408,7 +554,7 @@ START_TEST(what_killed_recorders_left_is_removed)
 	close(fd);
 	leave_stale(in_run("record-4.4"));
 	leave_stale(in_run("somebody"));
-	ck_assert_int_eq(xvt_control_open(&ours, loop, NULL, answer, &loop, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_control_open(&ours, loop, NULL, &ops, &loop, why, sizeof(why)), 0);
 	ck_assert(!is_there(in_run("record-1")));
 	snprintf(own, sizeof(own), "record-%d", (int)getpid());
 	ck_assert_str_eq(xvt_control_path(ours), in_run(own));
@@ -452,12 +598,12 @@ START_TEST(a_place_is_taken_once)
 	char why[256], long_path[256];
 	struct xvt_control *other;
 
-	ck_assert_int_eq(xvt_control_open(&other, loop, path, answer, &loop, why, sizeof(why)),
+	ck_assert_int_eq(xvt_control_open(&other, loop, path, &ops, &loop, why, sizeof(why)),
 			 -EADDRINUSE);
 	ck_assert_ptr_nonnull(strstr(why, "already"));
 	memset(long_path, 'x', sizeof(long_path) - 1);
 	long_path[sizeof(long_path) - 1] = 0;
-	ck_assert_int_eq(xvt_control_open(&other, loop, long_path, answer, &loop, why, sizeof(why)),
+	ck_assert_int_eq(xvt_control_open(&other, loop, long_path, &ops, &loop, why, sizeof(why)),
 			 -ENAMETOOLONG);
 	ck_assert_ptr_nonnull(strstr(why, "bytes"));
 	ask_and_serve("hello", 1);
@@ -476,7 +622,10 @@ Suite *control_suite(void)
 	tcase_add_test(tc, a_client_without_a_descriptor_is_refused);
 	tcase_add_test(tc, a_client_gone_in_the_middle_leaves_nothing);
 	tcase_add_test(tc, a_line_comes_in_parts);
-	tcase_add_test(tc, others_are_not_answered);
+	tcase_add_test(tc, a_change_waits_for_the_pass);
+	tcase_add_test(tc, clients_cost_a_bounded_part_of_a_pass);
+	tcase_add_test(tc, others_may_look_and_change_nothing);
+	tcase_add_test(tc, others_do_not_push_out_those_who_may);
 	tcase_add_test(tc, it_answers_while_the_sink_waits);
 	tcase_add_test(tc, what_killed_recorders_left_is_removed);
 	tcase_add_test(tc, only_what_is_ours_is_removed);

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0
+/* cmd_control.c - `xvtrace control`: have a recorder at work do something, by its control socket.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "cli/answers.h"
+#include "cli/cmd.h"
+#include "cli/serve.h"
+
+#define TIMEOUT_MS 60000 /* a next file waits for the slowest ring */
+
+struct control_options {
+	const char *control;
+	bool json;
+};
+
+static const struct xvt_opt options[] = {
+	XVT_OPT(struct control_options, control, "control", 0, XVT_OPT_STRING, "SOCKET",
+		"the recorder that listens there (default: the one of this user; see "
+		"xvtrace-status(1))"),
+	XVT_OPT(struct control_options, json, "json", 0, XVT_OPT_BOOL, NULL,
+		"print the lines of the answer, format " XVT_CONTROL_FORMAT),
+	XVT_OPT_END,
+};
+
+struct asking {
+	const struct control_options *opt;
+	struct xvt_out *out;
+	char error[512]; /* what the recorder refused, and why */
+	bool ended;
+};
+
+static void put_line(struct xvt_out *o, const struct xvt_json_value *v)
+{
+	const char *file = xvt_json_text(xvt_json_get(v, "file"));
+	const char *what = xvt_json_text(xvt_json_get(v, "done"));
+
+	if (!what)
+		return;
+	xvt_out_text(o, what, strlen(what));
+	if (file) {
+		xvt_out_str(o, ": the recording goes on in ");
+		xvt_out_text(o, file, strlen(file));
+	}
+	xvt_out_char(o, '\n');
+}
+
+static int on_line(void *arg, const char *line, size_t len)
+{
+	struct asking *a = arg;
+	struct xvt_json_value *v = xvt_json_parse(line, len, a->error, sizeof(a->error));
+	const char *error = xvt_json_text(xvt_json_get(v, "error"));
+
+	if (!v)
+		return -EBADMSG;
+	if (error)
+		xvt_text_clean(a->error, sizeof(a->error), error, strlen(error));
+	else if (!a->opt->json)
+		put_line(a->out, v);
+	a->ended |= error || xvt_answer_true(v, "end");
+	xvt_json_forget(v);
+	if (a->opt->json) {
+		xvt_out_json(a->out, line, len);
+		xvt_out_char(a->out, '\n');
+	}
+	return 0;
+}
+
+/* Make the line of a request, for free(). NULL: out of memory. */
+static char *request_line(const char *what)
+{
+	struct xvt_json *doc = xvt_json_new();
+	size_t len;
+	char *line;
+
+	xvt_json_add_u64(doc, "version", XVT_CONTROL_VERSION);
+	xvt_json_add_text(doc, "do", what);
+	line = xvt_json_line(doc, &len);
+	if (line)
+		line[len - 1] = '\0'; /* the newline */
+	return line;
+}
+
+static int ask(const struct control_options *opt, const char *path, const char *what)
+{
+	static struct xvt_out out;
+	struct asking a = { .opt = opt, .out = &out };
+	char *line = request_line(what), why[256] = "";
+	int err = xvt_out_open(&out, "-"), more;
+
+	if (!err)
+		err = line ? xvt_control_ask(path, line, TIMEOUT_MS, on_line, &a, why, sizeof(why))
+			   : -ENOMEM;
+	free(line);
+	more = xvt_out_close(&out);
+	err = err ? err : more;
+	if (!err && !a.ended)
+		xvt_error(path, "the recorder ended before it answered");
+	else if (a.error[0])
+		xvt_error(what, "%s", a.error);
+	else if (err)
+		xvt_error(path, "%s%s", why[0] ? why : strerror(-err),
+			  err == -ECONNREFUSED ? "; the recorder that listened there has died"
+					       : "");
+	else
+		return XVT_EXIT_OK;
+	return XVT_EXIT_FAIL;
+}
+
+/* Find the only recorder of this user. Returns false after an error message. */
+static bool find_recorder(char *path, size_t size)
+{
+	struct xvt_answers all = { 0 };
+	char dir[2048];
+	const bool found =
+		!xvt_answers_gather(&all, NULL) && all.n == 1 && xvt_control_dir(dir, sizeof(dir));
+
+	if (found)
+		snprintf(path, size, "%s/record-%" PRIu64, dir,
+			 xvt_answer_number(all.v[0].lines[0], "pid"));
+	else if (all.n > 1)
+		xvt_error("control",
+			  "%zu recorders are at work (xvtrace status); name one by "
+			  "--control SOCKET",
+			  all.n);
+	xvt_answers_forget(&all);
+	return found;
+}
+
+static int cmd_control(const struct xvt_command *cmd, int argc, char **argv)
+{
+	struct control_options opt = { 0 };
+	int first = xvt_opt_parse(cmd, argc, argv, &opt, NULL);
+	char path[4096];
+
+	if (first < 0)
+		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+	if (first >= argc || first + 1 < argc) {
+		xvt_error(first < argc ? argv[first + 1] : "control",
+			  "give one of: rotate, reload");
+		return XVT_EXIT_USAGE;
+	}
+	if (!opt.control && !find_recorder(path, sizeof(path)))
+		return XVT_EXIT_FAIL;
+	return ask(&opt, opt.control ? opt.control : path, argv[first]);
+}
+
+const struct xvt_command xvt_cmd_control = {
+	.name = "control",
+	.args = "rotate|reload [--control SOCKET] [--json]",
+	.brief = "have a recorder at work begin its next file, or read its configuration again",
+	.opts = options,
+	.run = cmd_control,
+};

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * serve.h - the requests of clients to a recorder, over its control socket: version 1 of the
+ * protocol that xvtrace-control(1) documents.
+ */
+#ifndef XVT_SERVE_H
+#define XVT_SERVE_H
+
+#include "cli/recording.h"
+#include "session/control.h"
+
+#define XVT_CONTROL_VERSION 1u
+#define XVT_CONTROL_FORMAT  "xvtrace-control/1"
+
+enum xvt_request {
+	XVT_REQUEST_NONE, /* not valid */
+	XVT_REQUEST_STATUS,
+	XVT_REQUEST_ROTATE,
+	XVT_REQUEST_RELOAD,
+};
+
+/* Returns the request in a client's line, or XVT_REQUEST_NONE with the reason in `why`. */
+enum xvt_request xvt_request_parse(const char *line, char *why, size_t why_size);
+
+/* The argument of xvt_serve_ops. */
+struct xvt_serve {
+	struct xvt_recording *rec;
+	const char *output;
+	/* Reads the configuration again. Returns false after an error message. NULL: there is no
+	 * configuration. */
+	bool (*reload)(void *arg);
+	void *arg;
+};
+
+extern const struct xvt_control_ops xvt_serve_ops;
+
+#endif /* XVT_SERVE_H */
