@@ -129,4 +129,4 @@ demo: setup
 $(BUILD)/tests/tools/xvt-escape: tests/tools/xvt-escape.c $(BUILD)/host/cli/main.o $(HOST_LIB_OBJ)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(HOST_CFLAGS) $(XVT_LDFLAGS) -Wl,--wrap=xvt_crc32c,--wrap=xvt_sandbox_enter -MF $@.d -o $@ $< $(BUILD)/host/cli/main.o $(HOST_LIB_OBJ) $(HOST_LIBS)
+	$(Q)$(CC) $(HOST_CFLAGS) $(XVT_LDFLAGS) -Wl,--wrap=xvt_crc32c,--wrap=xvt_sandbox_enter,--wrap=io_uring_queue_init_params -MF $@.d -o $@ $< $(BUILD)/host/cli/main.o $(HOST_LIB_OBJ) $(HOST_LIBS)

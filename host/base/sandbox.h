@@ -6,22 +6,26 @@
 #ifndef XVT_SANDBOX_H
 #define XVT_SANDBOX_H
 
-/* What the process still needs. Without either it opens nothing any more. */
+/* What the process still needs. */
 enum xvt_sandbox_need {
 	XVT_SANDBOX_READS = 1, /* open files, to read them */
 	XVT_SANDBOX_MAKES = 2, /* open, make, rename and remove files */
+	XVT_SANDBOX_OPENS = XVT_SANDBOX_READS | XVT_SANDBOX_MAKES,
+	XVT_SANDBOX_RENAMES = 4, /* rename and remove files: an output gets its name at the end */
+	XVT_SANDBOX_LOOPS = 8,	 /* a loop (base/loop.h), which is made before the first call */
 };
 
 /* An environment variable: "off" for debuggers and valgrind, whose own calls would be refused. */
 #define XVT_SANDBOX_ENV "XVTRACE_SANDBOX"
 
 /*
- * Forbids all system calls that a reader does not need, for the rest of the process. The process is
- * killed (SIGSYS) if it makes a socket, runs a program, makes a thread or uses io_uring; and
- * without a `need`, if it opens, makes, renames or removes a file. Other calls fail with EPERM.
- * Memory cannot be made executable. A second call without `need` takes away more. Returns 0;
- * -ENOPKG without libseccomp, -ENOTSUP where the kernel, a sanitizer or XVTRACE_SANDBOX=off does
- * not allow it, or another -errno.
+ * Forbids all system calls that a reader does not need, for the rest of the process and in all its
+ * threads. The process is killed (SIGSYS) if it makes a socket, runs a program, makes a process or
+ * an io_uring, and without XVT_SANDBOX_LOOPS a thread; and without XVT_SANDBOX_OPENS, if it opens
+ * or makes a file, or without XVT_SANDBOX_RENAMES renames or removes one. Other calls fail with
+ * EPERM. Memory cannot be made executable. A second call without XVT_SANDBOX_OPENS takes these
+ * away, and nothing else. Returns 0; -ENOPKG without libseccomp, -ENOTSUP where the kernel, a
+ * sanitizer or XVTRACE_SANDBOX=off does not allow it, or another -errno.
  */
 int xvt_sandbox_enter(unsigned int need);
 

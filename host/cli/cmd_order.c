@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/cmd.h"
+#include "cli/confine.h"
 #include "view/reorder.h"
 
 struct order_opts {
@@ -95,6 +96,7 @@ static int order(struct xvt_trace *t, const char *output)
 	struct file f = { .fd = -1 };
 	int err = make_file(&f, output, t);
 
+	xvt_confine_opened_output();
 	if (!err)
 		err = xvt_reorder(t, &f.sink);
 	err = end_file(&f, output, err);
@@ -123,6 +125,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		xvt_error("order", "give one trace; 'xvtrace order --help' shows how");
 		return XVT_EXIT_USAGE;
 	}
+	xvt_confine(true);
 	if (xvt_trace_open(&t, argv[at], why, sizeof(why))) {
 		xvt_error(argv[at], "%s", why);
 		return XVT_EXIT_FAIL;

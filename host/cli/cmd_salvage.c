@@ -4,6 +4,7 @@
  * except for what an earlier trace holds. The region is not changed.
  */
 #include "cli/cmd.h"
+#include "cli/confine.h"
 #include "cli/recording.h"
 
 #include <inttypes.h>
@@ -60,7 +61,9 @@ static int cmd_salvage(const struct xvt_command *cmd, int argc, char **argv)
 	status = xvt_recording_begin(&rec, &so, NULL);
 	if (status != XVT_EXIT_OK)
 		return status;
-	err = xvt_session_salvage(rec.session, argv[first], opt.name, &sum, why, sizeof(why));
+	xvt_confine_loop();
+	err = xvt_session_salvage(rec.session, argv[first], opt.name, xvt_confine_opened_output,
+				  &sum, why, sizeof(why));
 	if (err)
 		xvt_error(argv[first], "%s%s", why, xvt_region_hint(err));
 	else if (!opt.quiet)

@@ -7,15 +7,31 @@
 #include "base/json.h"
 #include "base/sandbox.h"
 
-void xvt_confine(bool makes)
+/* Makes the libraries open the files of their first use: the time zone, and random numbers. */
+static void prepare(void)
 {
-	/* Files that the libraries open at their first use: the time zone, and random numbers. */
 	tzset();
 	xvt_json_prepare();
+}
+
+void xvt_confine(bool makes)
+{
+	prepare();
 	xvt_sandbox_enter(XVT_SANDBOX_READS | (makes ? XVT_SANDBOX_MAKES : 0));
+}
+
+void xvt_confine_loop(void)
+{
+	prepare();
+	xvt_sandbox_enter(XVT_SANDBOX_READS | XVT_SANDBOX_RENAMES | XVT_SANDBOX_LOOPS);
 }
 
 void xvt_confine_opened(void)
 {
 	xvt_sandbox_enter(0);
+}
+
+void xvt_confine_opened_output(void)
+{
+	xvt_sandbox_enter(XVT_SANDBOX_RENAMES);
 }

@@ -15,4 +15,13 @@ void xvt_confine(bool makes);
 /* When all files are open: the process can open none any more. */
 void xvt_confine_opened(void);
 
+/* The same, but the process can rename and remove files: its output gets its name at the end. */
+void xvt_confine_opened_output(void);
+
+/*
+ * For salvage, when its loop and its output are open: it can open files to read them, write by the
+ * loop, and remove its output if it fails. Later xvt_confine_opened_output().
+ */
+void xvt_confine_loop(void);
+
 #endif /* XVT_CONFINE_H */

@@ -132,6 +132,8 @@ static void look_at_io_uring(struct xvt_doctor *d)
 			"%s: epoll does its work, `record --drain io_uring` does not work", w.why);
 }
 
+#define READERS "report, stat, verify, export, order and salvage"
+
 static void look_at_sandbox(struct xvt_doctor *d)
 {
 	int err = xvt_sandbox_check();
@@ -139,12 +141,12 @@ static void look_at_sandbox(struct xvt_doctor *d)
 	d->sandbox = !err;
 	if (err == -ENOPKG)
 		problem(d, false, "apt-get install libseccomp2 # and build with libseccomp-dev",
-			"libseccomp is not here: report, stat, verify and export read traces of "
-			"others without a sandbox");
+			"libseccomp is not here: " READERS " read traces and regions of others "
+			"without a sandbox");
 	else if (err)
 		problem(d, false, "a kernel with CONFIG_SECCOMP_FILTER=y; unset " XVT_SANDBOX_ENV,
-			"report, stat, verify and export read traces of others without a sandbox: "
-			"the kernel, this build or " XVT_SANDBOX_ENV "=off does not allow it");
+			READERS " read traces and regions of others without a sandbox: the kernel, "
+				"this build or " XVT_SANDBOX_ENV "=off does not allow it");
 }
 
 static void look_at_tsc(struct xvt_doctor *d)

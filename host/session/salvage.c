@@ -111,7 +111,7 @@ static void count(struct xvt_session *s, struct xvt_salvaged *sum)
 }
 
 int xvt_session_salvage(struct xvt_session *s, const char *path, const char *name,
-			struct xvt_salvaged *sum, char *why, size_t why_size)
+			void (*opened)(void), struct xvt_salvaged *sum, char *why, size_t why_size)
 {
 	struct xvt_vm *vm = xvt_vm_new(s, name ? name : "guest", path);
 	int err = vm ? open_region(vm, why, why_size) : -ENOMEM;
@@ -124,6 +124,7 @@ int xvt_session_salvage(struct xvt_session *s, const char *path, const char *nam
 			snprintf(why, why_size, "%s", strerror(-err));
 		return err;
 	}
+	opened();
 	if (!name && vm->region.hdr.vm_name[0])
 		snprintf(vm->name, sizeof(vm->name), "%.*s", XVT_NAME_LEN - 1,
 			 vm->region.hdr.vm_name);

@@ -168,11 +168,12 @@ struct xvt_salvaged {
 
 /*
  * Read everything in the region at `path`, whose guest is gone. The region does not change. `name`
- * of the machine: NULL for its own. Returns 0, or -errno with the reason in `why`; -EAGAIN: the
- * region is not formatted.
+ * of the machine: NULL for its own. `opened` is called when the region is open, before its rings
+ * are read: no file is opened after that. Returns 0, or -errno with the reason in `why`; -EAGAIN:
+ * the region is not formatted.
  */
 int xvt_session_salvage(struct xvt_session *s, const char *path, const char *name,
-			struct xvt_salvaged *sum, char *why, size_t why_size);
+			void (*opened)(void), struct xvt_salvaged *sum, char *why, size_t why_size);
 
 struct xvt_host_options {
 	/* Events of the host's kernel, "SYSTEM:EVENT" with wildcards. A pattern that the kernel has

@@ -30,6 +30,10 @@ killed() {
 	return 1
 }
 
+made() {
+	tries "$@" && grep -qx escaped "$work/err" && [ -e "$work/made" ]
+}
+
 held() {
 	tries "$@" && grep -qx held "$work/err" && [ ! -e "$work/made" ]
 }
@@ -51,9 +55,38 @@ all report report -q "$trace"
 all stat stat "$trace"
 all verify verify "$trace"
 all export export -q --format jsonl "$trace" "$work/out"
+all order order -o "$work/out" "$trace"
+check "order: a file is made while the trace is opened: so the stage is the one meant" made make 1 order -o "$work/out" "$trace"
 check "report: a file to write while the trace is opened: refused" held write 1 report -q "$trace"
 check "export to a folder: a socket: killed" killed socket 1 export -q --format ctf "$trace" "$work/out"
 check "export to a folder: executable memory: refused" held exec 1 export -q --format ctf "$trace" "$work/out"
+
+# A region that a guest left, with 200 events. A checksum is first taken when it is open.
+region=$work/region
+"$xvtrace" region create "$region" --size 1M --rings 1 --overwrite && "$BUILD/xvt-emit" "$region" --count 200 >/dev/null || exit 1
+for loop in io_uring epoll; do
+	export XVTRACE_LOOP=$loop
+	if [ $loop = io_uring ] && ! "$xvtrace" salvage -q "$region" -o "$work/by" 2>/dev/null; then
+		echo "skip - salvage by io_uring: it is refused here"
+		continue
+	fi
+	for how in socket run fork read write make setup; do
+		check "salvage by $loop: $how: killed" killed $how 2 salvage "$region" -o "$work/out"
+	done
+	check "salvage by $loop: executable memory: refused" held exec 2 salvage "$region" -o "$work/out"
+	[ $loop = epoll ] || check "salvage: the loop's ring opens no file" held ring 2 salvage "$region" -o "$work/out"
+	events() { "$xvtrace" report -q "$1" | sed 's/^ *[0-9.]* //'; } # two salvages date them differently
+	salvages() {
+		rm -rf "$work/s" "$work/free"
+		"$xvtrace" salvage -q "$region" -o "$work/$1" && XVTRACE_SANDBOX=off "$xvtrace" salvage -q "$region" -o "$work/free" &&
+			cmp <(events "$work/$1") <(events "$work/free") && [ "$(stat_sum "$work/$1" events)" = 200 ]
+	}
+	check "salvage by $loop is the same" salvages s
+	check "salvage by $loop to a folder, too" salvages s/
+done
+unset XVTRACE_LOOP
+removed() { ! "$xvtrace" salvage -q "$trace" -o "$work/none" 2>"$work/err" && [ ! -e "$work/none" ] && [ "$(wc -l <"$work/err")" -eq 1 ]; }
+check "salvage of what is no region: one line, and no output is left" removed
 
 escapes() { XVTRACE_SANDBOX=off tries read 2 stat "$trace" && grep -qx escaped "$work/err"; }
 check "without a sandbox it escapes" escapes
@@ -72,6 +105,11 @@ same_folder() {
 		diff -r "$work/a" "$work/b"
 }
 check "export to ctf is the same" same_folder
+same_order() {
+	"$xvtrace" order -o "$work/order" "$trace" && XVTRACE_SANDBOX=off "$xvtrace" order -o "$work/order.free" "$trace" &&
+		cmp "$work/order" "$work/order.free" && [ "$(stat -c %a "$work/order")" = "$(stat -c %a "$trace")" ]
+}
+check "order is the same, with the mode of the trace" same_order
 check "export to dat works" "$xvtrace" export -q --format dat "$trace" "$work/dat"
 check "a trace that is not there: one error line" lines 1 "$xvtrace" report "$work/none.xvt"
 

@@ -3,18 +3,24 @@
  * xvt-escape.c - xvtrace with an attacker inside the parser: a checksum of the trace, once it is
  * taken in the sandbox of that stage, does what a hostile file would like to do.
  *
- *   XVT_ESCAPE=read|write|make|socket|run|fork|exec XVT_ESCAPE_STAGE=1|2 xvt-escape COMMAND...
+ *   XVT_ESCAPE=read|write|make|socket|run|fork|exec|setup|ring XVT_ESCAPE_STAGE=1|2 xvt-escape
+ * COMMAND...
  *
- * Stage 1: while the trace is opened; 2: when it is open. Says "escaped" if it could.
+ * Stage 1: while the trace is opened; 2: when it is open. Says "escaped" if it could, "held" if
+ * not. setup: make an io_uring. ring: open a file by that of the event loop.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <liburing.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/sandbox.h"
@@ -24,8 +30,20 @@ uint32_t __real_xvt_crc32c(uint32_t crc, const void *bytes, size_t len);
 uint32_t __wrap_xvt_crc32c(uint32_t crc, const void *bytes, size_t len);
 int __real_xvt_sandbox_enter(unsigned int need);
 int __wrap_xvt_sandbox_enter(unsigned int need);
+int __real_io_uring_queue_init_params(unsigned int entries, struct io_uring *r,
+				      struct io_uring_params *p);
+int __wrap_io_uring_queue_init_params(unsigned int entries, struct io_uring *r,
+				      struct io_uring_params *p);
 
 static int stage;
+static struct io_uring *ring; /* of the event loop */
+
+int __wrap_io_uring_queue_init_params(unsigned int entries, struct io_uring *r,
+				      struct io_uring_params *p)
+{
+	ring = r;
+	return __real_io_uring_queue_init_params(entries, r, p);
+}
 
 int __wrap_xvt_sandbox_enter(unsigned int need)
 {
@@ -33,8 +51,34 @@ int __wrap_xvt_sandbox_enter(unsigned int need)
 	return __real_xvt_sandbox_enter(need);
 }
 
+/* Ends the process, since it takes the completions that the loop waits for. */
+static int open_by_ring(void)
+{
+	struct io_uring_sqe *sqe = ring ? io_uring_get_sqe(ring) : NULL;
+	struct io_uring_cqe *cqe;
+	int got = -1;
+
+	if (!sqe)
+		_exit(3);
+	io_uring_prep_openat(sqe, AT_FDCWD, "/etc/hostname", O_RDONLY, 0);
+	io_uring_sqe_set_data(sqe, &got);
+	io_uring_submit(ring);
+	while (!io_uring_wait_cqe(ring, &cqe)) {
+		bool mine = io_uring_cqe_get_data(cqe) == &got;
+
+		got = cqe->res;
+		io_uring_cqe_seen(ring, cqe);
+		if (mine)
+			break;
+	}
+	dprintf(STDERR_FILENO, "%s\n", got < 0 ? "held" : "escaped");
+	_exit(0);
+}
+
 static int escape(const char *how)
 {
+	struct io_uring_params p = { 0 };
+
 	if (strcmp(how, "read") == 0)
 		return open("/etc/hostname", O_RDONLY);
 	if (strcmp(how, "write") == 0)
@@ -47,6 +91,10 @@ static int escape(const char *how)
 		return execl("/bin/true", "true", NULL);
 	if (strcmp(how, "fork") == 0)
 		return fork();
+	if (strcmp(how, "setup") == 0)
+		return (int)syscall(SYS_io_uring_setup, 4, &p);
+	if (strcmp(how, "ring") == 0)
+		return open_by_ring();
 	if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
 	    MAP_FAILED)
 		return -1;
