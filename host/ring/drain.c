@@ -24,8 +24,11 @@
 #define SNAPSHOT_BYTES (256u << 10)
 
 #define READ_WAIT_NS   1000000000u /* of one wait; they go on until all reads are complete */
-/* Whole sub-buffers are held in this part of a ring at most: the rest is for the writer. */
+/* Copied records are held in this part of a ring at most: the rest is for the writer. */
 #define HELD_PART      8u
+/* Of what the recorder found in the ring when it began, more may be held: it was in the ring
+ * before, and a recorder that is killed soon after its start would lose it. */
+#define HELD_PART_OLD  2u
 
 static void read_done(struct xvt_op *op, int res)
 {
@@ -654,8 +657,9 @@ void xvt_drain_release(struct xvt_ring *r, bool all)
 static void hold(struct xvt_ring *r)
 {
 	const struct xvt_geometry *g = &r->region->g;
-	const uint64_t least =
-		xvt_pos_trunc(g, r->drain.read_pos) - xvt_pos_trunc(g, g->ring_size / HELD_PART);
+	const bool old = xvt_pos_before(r->drain.held_pos, r->drain.found_pos);
+	const uint64_t most = g->ring_size / (old ? HELD_PART_OLD : HELD_PART);
+	const uint64_t least = xvt_pos_trunc(g, r->drain.read_pos) - xvt_pos_trunc(g, most);
 
 	if (r->own || r->account.roll_backs)
 		r->drain.held_pos = r->drain.read_pos;
@@ -787,7 +791,7 @@ bool xvt_drain_resync(struct xvt_ring *r)
 	d->last = s;
 	d->generation = d->entered = s.generation;
 	d->read_pos = xvt_pos_trunc(g, past.skip_until);
-	d->clear_pos = d->held_pos = d->read_pos;
+	d->clear_pos = d->held_pos = d->found_pos = d->read_pos;
 	d->rolled_back = true;
 	d->changed_clock = xvt_clock_read();
 	return true;

@@ -71,6 +71,7 @@ void xvt_ring_attach(struct xvt_ring *r)
 	d->entered = d->generation;
 	d->read_pos = xvt_pos_trunc(g, cons);
 	d->clear_pos = d->held_pos = d->read_pos;
+	d->found_pos = d->last.commit;
 	r->decode.skip_until = cons;
 	xvt_reader_init(&r->decode.reader, g, d->read_pos);
 	a->base_discarded = xvt_load(&h->acc_discarded);

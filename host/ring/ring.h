@@ -181,6 +181,7 @@ struct xvt_ring_drain {
 	struct xvt_ring_words last; /* words of the newest look */
 	uint64_t clear_pos;	    /* stop mode: cleared up to here, the start of a sub-buffer */
 	uint64_t held_pos;	    /* what lies before it is not needed in the region */
+	uint64_t found_pos;	    /* end of what was in the ring when the recorder began */
 	uint64_t left_behind;	    /* writers that died inside an event, counted at a generation's
 				     * end */
 	struct xvt_past restored;   /* for the next piece, if rolled_back */

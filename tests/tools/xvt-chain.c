@@ -5,14 +5,17 @@
  * numbers:
  *
  *   ring VM INDEX files=N events=N twice=N holes=N missing=N gaps=N told=N in_files=N wrong=N
- * claimed=N all events=N twice=N holes=N missing=N gaps=N told=N in_files=N wrong=N claimed=N
+ *                 claimed=N full=N
+ *   all events=N twice=N holes=N missing=N gaps=N told=N in_files=N wrong=N claimed=N full=N
  *
  * holes: numbers missing between two of one file, where nothing but a full ring may take them.
  * missing: between the last of a file and the first of the next; gaps: how often.
  * told: of them, as the next file counts them. in_files: that it counts too many, because the
  * file before holds more than its region said when its recorder was killed: never less than 0.
- * wrong: gaps of which told - in_files is not what is missing. Exact where no ring was full.
+ * wrong: gaps of which told - in_files is not what is missing. Events for which a ring was full
+ * are missing, too, and are told by another count, so a gap beside such a file is not judged.
  * claimed: files of which the region said more than they hold. That must never be.
+ * full: events for which a ring was full, as the files tell.
  *
  *   xvt-chain FILE.xvt...      in the order of recording
  */
@@ -31,7 +34,7 @@ struct ring {
 	uint32_t index;
 	uint64_t *seen; /* thread and number of each event, in the order of files */
 	size_t count, room;
-	uint64_t files, holes, missing, gaps, told, in_files, wrong, claimed;
+	uint64_t files, holes, missing, gaps, told, in_files, wrong, claimed, full;
 
 	/* Of the file before, and of the one in hand. */
 	bool any;
@@ -40,6 +43,7 @@ struct ring {
 	uint64_t events_end; /* the same of the last that has events */
 	size_t begin;	     /* its first in seen */
 	uint64_t before, unaccounted;
+	bool full_here, full_before;
 	bool here;
 };
 
@@ -71,6 +75,8 @@ static void take_event(const struct xvt_trace *t, const struct xvt_event *ev)
 
 	if (ev->hdr->id == XVT_ID_LOST && xvt_lost_get(ev->hdr, ev->payload, &lost)) {
 		r->unaccounted += lost.overwritten;
+		r->full += lost.lost[XVT_LOST_FULL];
+		r->full_here |= lost.lost[XVT_LOST_FULL] != 0;
 		return;
 	}
 	if (ev->hdr->id != XVT_ID_U64 || ev->hdr->len < sizeof(words))
@@ -132,7 +138,10 @@ static void end_ring(struct ring *r)
 	r->missing += missing;
 	r->gaps += missing != 0;
 	/* From the last file that has events: one without leaves its part to the next. */
-	r->wrong += r->files > 1 && r->before + r->unaccounted - r->events_end != missing;
+	r->wrong += r->files > 1 && !r->full_here && !r->full_before &&
+		    r->before + r->unaccounted - r->events_end != missing;
+	r->full_before = r->full_here;
+	r->full_here = false;
 	r->events_end = r->end;
 	r->last = r->seen[r->count - 1];
 	r->any = true;
@@ -175,7 +184,7 @@ static void add_file(const char *path)
 int main(int argc, char **argv)
 {
 	uint64_t events = 0, twice = 0, missing = 0, gaps = 0, told = 0, holes = 0, in_files = 0,
-		 wrong = 0, claimed = 0;
+		 wrong = 0, claimed = 0, full = 0;
 	size_t i, k;
 
 	if (argc < 2) {
@@ -193,9 +202,9 @@ int main(int argc, char **argv)
 			n += r->seen[k] == r->seen[k - 1];
 		printf("ring %s %u files=%" PRIu64 " events=%zu twice=%" PRIu64 " holes=%" PRIu64
 		       " missing=%" PRIu64 " gaps=%" PRIu64 " told=%" PRIu64 " in_files=%" PRId64
-		       " wrong=%" PRIu64 " claimed=%" PRIu64 "\n",
+		       " wrong=%" PRIu64 " claimed=%" PRIu64 " full=%" PRIu64 "\n",
 		       r->name, r->index, r->files, r->count, n, r->holes, r->missing, r->gaps,
-		       r->told, (int64_t)r->in_files, r->wrong, r->claimed);
+		       r->told, (int64_t)r->in_files, r->wrong, r->claimed, r->full);
 		events += r->count;
 		twice += n;
 		missing += r->missing;
@@ -205,11 +214,12 @@ int main(int argc, char **argv)
 		in_files += r->in_files;
 		wrong += r->wrong;
 		claimed += r->claimed;
+		full += r->full;
 		free(r->seen);
 	}
 	printf("all events=%" PRIu64 " twice=%" PRIu64 " holes=%" PRIu64 " missing=%" PRIu64
 	       " gaps=%" PRIu64 " told=%" PRIu64 " in_files=%" PRId64 " wrong=%" PRIu64
-	       " claimed=%" PRIu64 "\n",
-	       events, twice, holes, missing, gaps, told, (int64_t)in_files, wrong, claimed);
+	       " claimed=%" PRIu64 " full=%" PRIu64 "\n",
+	       events, twice, holes, missing, gaps, told, (int64_t)in_files, wrong, claimed, full);
 	return 0;
 }

@@ -1099,6 +1099,32 @@ START_TEST(a_ring_is_free_but_for_what_may_be_held)
 }
 END_TEST
 
+/* Of what was in the ring before the recorder began, half a ring may be held: here all. */
+START_TEST(what_a_recorder_finds_at_its_start_may_be_held_longer)
+{
+	struct engine e;
+	struct xvt_ring *r;
+
+	engine_init(&e, 1, XVT_ENABLE_STOP);
+	while (e.rings[0]->ctl->commit < 1800)
+		ck_assert_int_eq(engine_write(&e, 0, (e.numbers[0] + 1) * MS), 0);
+	next_recorder(&e);
+	r = e.rings[0];
+	engine_drain(&e, 0);
+	ck_assert_uint_eq(xvt_load(&r->host->cons), 0);
+	next_recorder(&e);
+	r = e.rings[0];
+	engine_drain(&e, 0);
+	/* What comes now is held as always. */
+	while (r->ctl->commit < 3600)
+		ck_assert_int_eq(engine_write(&e, 0, (e.numbers[0] + 1) * MS), 0);
+	xvt_drain_release(r, true);
+	engine_drain(&e, 0);
+	ck_assert_uint_eq(xvt_load(&r->host->cons), 3072);
+	engine_fini(&e);
+}
+END_TEST
+
 /* What was in the file, the region knows; in the file, not only emitted. */
 START_TEST(what_a_dead_recorder_had_written_is_no_gap)
 {
@@ -1599,6 +1625,7 @@ static TCase *all_tests(const char *name)
 	tcase_add_test(tc, what_a_dead_recorder_had_taken_is_counted_and_not_delivered_again);
 	tcase_add_test(tc, what_waits_in_a_dead_recorder_is_still_in_the_ring);
 	tcase_add_test(tc, a_ring_is_free_but_for_what_may_be_held);
+	tcase_add_test(tc, what_a_recorder_finds_at_its_start_may_be_held_longer);
 	tcase_add_loop_test(tc, what_a_dead_recorder_had_written_is_no_gap, 0, 2);
 	tcase_add_loop_test(tc, a_recorder_that_died_while_it_cleared_leaves_no_nonsense, 0, 3);
 	tcase_add_test(tc, after_a_snapshot_taken_in_flight_a_younger_stamp_is_proof);
