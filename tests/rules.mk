@@ -43,8 +43,8 @@ $(DAT_TOOLS): $(BUILD)/tests/tools/%: tests/tools/%.c
 $(BUILD)/tests/tools/xvt-dat-judge: DAT_LIBS = $(call packages,libtracecmd jansson,XVT_TRACECMD)
 $(BUILD)/tests/tools/xvt-kshark: DAT_LIBS = $(call packages,libkshark libtraceevent json-c,XVT_KSHARK)
 
-# A writer, so of the guest's parts alone.
-$(BUILD)/tests/tools/xvt-relay: tests/tools/xvt-relay.c $(BUILD)/libxvt.a
+# Writers, so of the guest's parts alone.
+$(addprefix $(BUILD)/tests/tools/,xvt-relay xvt-say): $(BUILD)/tests/tools/%: tests/tools/%.c $(BUILD)/libxvt.a
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(XVT_CFLAGS) $(XVT_LDFLAGS) -Ishared -Iguest/user -MF $@.d -o $@ $^ -lpthread

@@ -6,17 +6,24 @@
 #define _GNU_SOURCE
 #include "cli/cmd.h"
 #include "cli/recording.h"
+#include "cli/snapshot_when.h"
 #include "xvt_abi.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
 
 struct snapshot_options {
 	const char *output;
 	struct xvt_machine_options machines;
 	uint64_t stall_timeout_ns;
 	uint64_t memory_bytes;
+	struct xvt_opt_list when;
+	uint64_t after_ns;
+	uint64_t files;
+	uint64_t per_minute;
 	bool quiet;
+	bool looked; /* with --when: warnings were given once */
 };
 
 #define O(field, name, letter, type, metavar, help) \
@@ -35,6 +42,15 @@ static const struct xvt_opt options[] = {
 	O(memory_bytes, "memory", 'm', XVT_OPT_SIZE, "SIZE",
 	  "most memory for copies of rings, half of it split between the machines (default: all "
 	  "fit)"),
+	O(when, "when", 0, XVT_OPT_LIST, "CONDITION",
+	  "wait for 'event GLOB [FILTER]': an event like the glob, as of report -e and --filter; "
+	  "again for others"),
+	O(after_ns, "after", 0, XVT_OPT_SECONDS, "SEC",
+	  "with --when: go on for this long after the event (default 0)"),
+	O(files, "files", 0, XVT_OPT_COUNT, "N",
+	  "with --when: end after N files, FILE-1.xvt and so on (default 1: FILE.xvt)"),
+	O(per_minute, "per-minute", 0, XVT_OPT_COUNT, "N",
+	  "with --when: write at most N files a minute, 60 or less (default 2)"),
 	O(quiet, "quiet", 'q', XVT_OPT_BOOL, NULL, "print no summary"),
 	XVT_OPT_END,
 };
@@ -54,7 +70,9 @@ static int take(struct xvt_recording *rec)
 	return err;
 }
 
-static int snapshot(const struct snapshot_options *opt)
+/* Take one into a file. Returns an exit status, after an error message. */
+static int take_into(const struct snapshot_options *opt, const char *output,
+		     struct xvt_taken *taken)
 {
 	struct xvt_session_options so = {
 		.mode = XVT_ENABLE_OVERWRITE,
@@ -64,28 +82,69 @@ static int snapshot(const struct snapshot_options *opt)
 		.memory_bytes = opt->memory_bytes ? opt->memory_bytes : XVT_MEMORY_ALL,
 	};
 	struct xvt_recording rec = { .command = "snapshot",
-				     .output = opt->output,
-				     .quiet = opt->quiet };
+				     .output = output,
+				     .quiet = opt->quiet || opt->looked,
+				     .signal_fd = -1 };
 	int status = xvt_recording_begin(&rec, &so, &opt->machines), err;
-	uint64_t moment_ns;
-	size_t machines;
 	bool whole;
 
 	if (status != XVT_EXIT_OK)
 		return status;
 	err = take(&rec);
-	machines = xvt_session_machines(rec.session);
-	whole = xvt_session_snapshot_done(rec.session, &moment_ns);
+	taken->machines = xvt_session_machines(rec.session);
+	taken->stopped = rec.stop;
+	whole = xvt_session_snapshot_done(rec.session, &taken->moment_ns);
 	status = xvt_recording_end(&rec, XVT_EXIT_OK, err);
-	if (status == XVT_EXIT_OK && !whole) {
+	if (rec.signal_fd >= 0)
+		close(rec.signal_fd);
+	if (status == XVT_EXIT_OK && !whole && !(opt->when.n && rec.stop)) {
 		xvt_error("snapshot", "ended before it was whole");
 		status = XVT_EXIT_FAIL;
-	} else if (status == XVT_EXIT_OK && !opt->quiet) {
-		fprintf(stderr,
-			"xvtrace: %s: what %zu machines held at %" PRIu64 ".%09" PRIu64 "\n",
-			opt->output, machines, moment_ns / 1000000000u, moment_ns % 1000000000u);
 	}
 	return status;
+}
+
+static int snapshot(const struct snapshot_options *opt)
+{
+	struct xvt_taken taken;
+	int status = take_into(opt, opt->output, &taken);
+
+	if (status == XVT_EXIT_OK && !opt->quiet)
+		fprintf(stderr,
+			"xvtrace: %s: what %zu machines held at %" PRIu64 ".%09" PRIu64 "\n",
+			opt->output, taken.machines, taken.moment_ns / 1000000000u,
+			taken.moment_ns % 1000000000u);
+	return status;
+}
+
+static int take_again(void *arg, const char *output, struct xvt_taken *taken)
+{
+	struct snapshot_options *opt = arg;
+	int status = take_into(opt, output, taken);
+
+	opt->looked = true;
+	return status;
+}
+
+/* --when */
+static int wait_for(struct snapshot_options *opt)
+{
+	const struct xvt_snapshot_when when = {
+		.output = opt->output,
+		.conditions = &opt->when,
+		.after_ns = opt->after_ns,
+		.files = opt->files ? opt->files : 1,
+		.per_minute = opt->per_minute ? opt->per_minute : 2,
+		.quiet = opt->quiet,
+		.take = take_again,
+		.arg = opt,
+	};
+
+	if (when.per_minute <= XVT_SNAPSHOT_MINUTE_MOST && when.files <= XVT_SNAPSHOT_FILES_MOST)
+		return xvt_snapshot_when(&when);
+	xvt_error("snapshot", "--per-minute is at most %u, --files at most %u",
+		  XVT_SNAPSHOT_MINUTE_MOST, XVT_SNAPSHOT_FILES_MOST);
+	return XVT_EXIT_USAGE;
 }
 
 static int cmd_snapshot(const struct xvt_command *cmd, int argc, char **argv)
@@ -100,12 +159,18 @@ static int cmd_snapshot(const struct xvt_command *cmd, int argc, char **argv)
 		return XVT_EXIT_USAGE;
 	}
 	status = xvt_recording_options("snapshot", opt.output, &opt.machines);
-	return status == XVT_EXIT_OK ? snapshot(&opt) : status;
+	if (status == XVT_EXIT_OK && !opt.when.n && (opt.after_ns || opt.files || opt.per_minute)) {
+		xvt_error("snapshot", "--after, --files and --per-minute belong to --when");
+		status = XVT_EXIT_USAGE;
+	}
+	if (status != XVT_EXIT_OK)
+		return status;
+	return opt.when.n ? wait_for(&opt) : snapshot(&opt);
 }
 
 const struct xvt_command xvt_cmd_snapshot = {
 	.name = "snapshot",
-	.args = "-o FILE.xvt [-r [NAME=]REGION]... [-d DOMAIN]...",
+	.args = "-o FILE.xvt [-r [NAME=]REGION]... [-d DOMAIN]... [--when CONDITION]...",
 	.brief = "write what flight recorders hold now; they go on recording",
 	.opts = options,
 	.run = cmd_snapshot,

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * snapshot_when.c - see snapshot_when.h. Snapshots are taken into memory, one after the other, and
+ * searched for new events. Nothing in the rings is consumed by that, and other readers may take
+ * snapshots in between. One in which a condition holds is copied to a file.
+ */
+#define _GNU_SOURCE
+#include "cli/snapshot_when.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/trigger.h"
+
+#define SECOND_NS ((uint64_t)1000000000)
+#define LOOK_NS	  (SECOND_NS / 4) /* between two snapshots, at least */
+#define LOOK_PART 4		  /* and this many times the CPU time of one */
+#define RETRY_NS  (5 * SECOND_NS) /* after one that failed */
+
+struct watch {
+	const struct xvt_snapshot_when *how;
+	struct xvt_trigger *trigger;
+	sigset_t signals;
+	int fd;		   /* the newest snapshot, in memory; -1: none */
+	bool pending;	   /* a condition held; the file follows at due_ns */
+	uint64_t due_ns;   /* host time of the trace */
+	char first[192];   /* what held */
+	uint64_t first_ns; /* and when */
+	uint64_t events;   /* so far */
+	uint64_t files;	   /* written */
+	uint64_t number;   /* of the newest file */
+	/* When the newest files were written, CLOCK_MONOTONIC; a ring. */
+	uint64_t written_ns[XVT_SNAPSHOT_MINUTE_MOST];
+};
+
+/* CPU time of this process and of those that it has started and waited for. */
+static uint64_t cpu_ns(void)
+{
+	const int of[] = { RUSAGE_SELF, RUSAGE_CHILDREN };
+	uint64_t us = 0;
+	struct rusage u;
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		getrusage(of[i], &u);
+		us += (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000u +
+		      (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+	}
+	return us * 1000u;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+/* ------------------------------------------------------------------ files */
+
+/* Returns true if one more file keeps to the number of files in a minute. */
+static bool may_write(const struct watch *w)
+{
+	const uint64_t n = w->how->per_minute, at = w->files % n;
+
+	return w->files < n || now_ns() - w->written_ns[at] >= 60 * SECOND_NS;
+}
+
+/* FILE.xvt, or FILE-NUMBER.xvt. Returns false if it is too long. */
+static bool name_of(const struct watch *w, char *path, size_t size)
+{
+	const char *output = w->how->output, *end = output + strlen(output);
+
+	if (end - output > 4 && !strcmp(end - 4, ".xvt"))
+		end -= 4;
+	if (w->how->files == 1)
+		return (size_t)snprintf(path, size, "%s", output) < size;
+	return (size_t)snprintf(path, size, "%.*s-%" PRIu64 "%s", (int)(end - output), output,
+				w->number, end) < size;
+}
+
+/* Opens the next file; of numbered ones the next that is not there. Returns a descriptor, or
+ * -errno.
+ */
+static int open_next(struct watch *w, char *path, size_t size)
+{
+	const int flags = O_WRONLY | O_CREAT | O_CLOEXEC;
+	int fd;
+
+	do {
+		w->number++;
+		if (!name_of(w, path, size))
+			return -ENAMETOOLONG;
+		fd = open(path, flags | (w->how->files == 1 ? O_TRUNC : O_EXCL), 0600);
+	} while (fd < 0 && errno == EEXIST && w->number < XVT_SNAPSHOT_FILES_MOST);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Returns true if files can be made where the output is to be. */
+static bool can_write(const char *output)
+{
+	const char *slash = strrchr(output, '/');
+	char folder[PATH_MAX] = ".";
+
+	if (slash)
+		snprintf(folder, sizeof(folder), "%.*s/", (int)(slash - output), output);
+	if (!access(folder, W_OK | X_OK))
+		return true;
+	xvt_error(output, "cannot write there: %s", strerror(errno));
+	return false;
+}
+
+/* Returns 0 or -errno. */
+static int copy(int from, int to)
+{
+	off_t at = 0;
+	struct stat st;
+
+	if (fstat(from, &st))
+		return -errno;
+	while (at < st.st_size) {
+		const ssize_t n = sendfile(to, from, &at, (size_t)(st.st_size - at));
+
+		if (n <= 0 && (n == 0 || errno != EINTR))
+			return n ? -errno : -EIO;
+	}
+	return 0;
+}
+
+/* Keep the newest snapshot. Returns 0, or -errno after an error message. */
+static int keep(struct watch *w, const struct xvt_taken *taken)
+{
+	char path[PATH_MAX] = "";
+	int fd = open_next(w, path, sizeof(path)), err = fd < 0 ? fd : copy(w->fd, fd);
+
+	if (fd >= 0 && close(fd) && !err)
+		err = -errno;
+	if (err && fd >= 0)
+		unlink(path);
+	if (err) {
+		xvt_error(path[0] ? path : w->how->output, "cannot write it: %s", strerror(-err));
+		return err;
+	}
+	w->written_ns[w->files % w->how->per_minute] = now_ns();
+	w->files++;
+	w->pending = false;
+	if (!w->how->quiet)
+		xvt_note("%s: %s, at %" PRIu64 ".%09" PRIu64 "; what %zu machines held at %" PRIu64
+			 ".%09" PRIu64,
+			 path, w->first[0] ? w->first : "an event", w->first_ns / SECOND_NS,
+			 w->first_ns % SECOND_NS, taken->machines, taken->moment_ns / SECOND_NS,
+			 taken->moment_ns % SECOND_NS);
+	return 0;
+}
+
+/* ------------------------------------------------------------------ looks */
+
+/* Take a snapshot into memory. Returns an exit status, after an error message. */
+static int take(struct watch *w, struct xvt_taken *taken)
+{
+	char path[32];
+
+	if (w->fd >= 0)
+		close(w->fd);
+	w->fd = memfd_create("xvtrace-snapshot", MFD_CLOEXEC);
+	if (w->fd < 0) {
+		xvt_error("snapshot", "no memory for it: %s", strerror(errno));
+		return XVT_EXIT_FAIL;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", w->fd);
+	return w->how->take(w->how->arg, path, taken);
+}
+
+/* One snapshot, and what follows from it. Returns an exit status, after an error message. */
+static int look(struct watch *w, struct xvt_taken *taken)
+{
+	struct xvt_trigger_look found;
+	int status;
+
+	*taken = (struct xvt_taken){ .stopped = false };
+	status = take(w, taken);
+	if (status != XVT_EXIT_OK || taken->stopped)
+		return status;
+	if (xvt_trigger_look(w->trigger, w->fd, &found))
+		return XVT_EXIT_FAIL;
+	w->events += found.events;
+	if (found.events && !w->pending && may_write(w)) {
+		w->pending = true;
+		w->first_ns = found.first_ns;
+		w->due_ns = found.first_ns + w->how->after_ns;
+		memcpy(w->first, found.first, sizeof(w->first));
+	}
+	if (w->pending && taken->moment_ns >= w->due_ns && keep(w, taken))
+		return XVT_EXIT_FAIL;
+	return XVT_EXIT_OK;
+}
+
+/* Wait for the next look, which is to follow one that took so much CPU time. Returns true if a
+ * signal came that ends the command. */
+static bool wait_or_stop(const struct watch *w, uint64_t took_ns, bool failed)
+{
+	const uint64_t least = failed ? RETRY_NS : LOOK_NS;
+	const uint64_t ns = took_ns * LOOK_PART > least ? took_ns * LOOK_PART : least;
+	const struct timespec t = { (time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS) };
+
+	return sigtimedwait(&w->signals, NULL, &t) > 0;
+}
+
+/* The first snapshot must succeed; a later one that fails is tried again. After a signal, a last
+ * one counts the events up to then. */
+static int watch(struct watch *w)
+{
+	struct xvt_taken taken;
+	bool begun = false, stop = false;
+
+	while (w->files < w->how->files && !stop) {
+		const uint64_t begin_ns = cpu_ns();
+		int status = look(w, &taken);
+
+		if (status != XVT_EXIT_OK && !begun)
+			return status;
+		if (!begun && !w->how->quiet)
+			xvt_note("snapshot: waits for an event");
+		begun = true;
+		if (w->files < w->how->files)
+			stop = taken.stopped ||
+			       wait_or_stop(w, cpu_ns() - begin_ns, status != XVT_EXIT_OK);
+	}
+	if (stop)
+		look(w, &taken);
+	if (!w->how->quiet)
+		xvt_note("snapshot: the conditions held for %" PRIu64 " events; %" PRIu64 " files",
+			 w->events, w->files);
+	return XVT_EXIT_OK;
+}
+
+int xvt_snapshot_when(const struct xvt_snapshot_when *when)
+{
+	struct watch w = { .how = when, .fd = -1 };
+	int status;
+
+	if (!can_write(when->output))
+		return XVT_EXIT_FAIL;
+	if (xvt_trigger_new(&w.trigger, when->conditions, now_ns()))
+		return XVT_EXIT_USAGE;
+	sigemptyset(&w.signals);
+	sigaddset(&w.signals, SIGINT);
+	sigaddset(&w.signals, SIGTERM);
+	sigaddset(&w.signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &w.signals, NULL);
+	status = watch(&w);
+	if (w.fd >= 0)
+		close(w.fd);
+	xvt_trigger_free(w.trigger);
+	return status;
+}

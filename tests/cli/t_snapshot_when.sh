@@ -1,0 +1,112 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck disable=SC2317
+# xvtrace snapshot --when: one event in one of several flight recorders gives one file of all of
+# them that has it, many of them a bounded number of files and a count, and none gives nothing.
+set -u
+. "$(dirname "$0")/lib.sh"
+trap cleanup EXIT
+
+for name in a b; do
+	"$xvtrace" region create "$work/$name" --size 4M --rings 1 --overwrite || exit 1
+done
+mkfifo "$work/tell"
+"$BUILD/tests/tools/xvt-say" "$work/a" <"$work/tell" >"$work/told" &
+pids+=($!)
+exec 5>"$work/tell"
+"$BUILD/xvt-emit" "$work/b" --count 100000000 --rate 2000 >/dev/null 2>&1 &
+pids+=($!)
+
+# say N TEXT: the program in a records it, and has done so when this returns
+lines=0
+say() {
+	echo "$1 $2" >&5
+	lines=$((lines + 1))
+	poll has_lines
+}
+has_lines() { [ "$(wc -l <"$work/told")" -ge $lines ]; }
+# watch OPTION...: in the background, until it waits
+watch() {
+	: >"$work/err"
+	"$xvtrace" snapshot -r a="$work/a" -r b="$work/b" "$@" 2>"$work/err" &
+	watcher=$!
+	pids+=($watcher)
+	poll grep -q 'waits for an event' "$work/err"
+}
+ended() {
+	wait $watcher
+}
+booms() { "$xvtrace" report -q --filter 'text == "boom"' "$1" 2>/dev/null | wc -l; }
+of_b() { "$xvtrace" stat --json "$1" | jq '[.vms[] | select(.name == "b").rings[].events] | add'; }
+
+# -- one event
+say 1 boom
+say 100 others
+check "it waits" watch -o "$work/one.xvt" --when 'event text text == "boom"'
+say 100 others
+check "an event of before, and others, are not meant" test ! -e "$work/one.xvt"
+say 1 boom
+check "then it ends" ended
+check "and has one file, with both events of that text" test "$(booms "$work/one.xvt")" -eq 2
+check "and the other machine's events" test "$(of_b "$work/one.xvt")" -gt 0
+check "it says which event it was" grep -q "^xvtrace: note: $work/one.xvt: a xvt:text: boom, at [0-9.]*; what 2 machines held at [0-9.]*\$" "$work/err"
+check "and how many" grep -q "held for 1 events; 1 files" "$work/err"
+check "the file verifies" "$xvtrace" verify -q "$work/one.xvt"
+
+# -- after it
+watch -o "$work/after.xvt" --when 'event xvt:text text == "later"' --after 0.3
+say 1 later
+check "--after: it ends" ended
+after() {
+	"$xvtrace" report -q "$work/after.xvt" | awk '/: later$/ { at = $1 } { last = $1 } END { exit !(at && last - at >= 0.29) }'
+}
+check "the file goes on for that long" after
+
+# -- machines and several conditions
+watch -o "$work/which.xvt" --when 'event b:xvt:text' --when 'event a:xvt:text text ~ "x*"'
+say 1 boom
+say 1 xyz
+check "a condition for one machine" ended
+check "only its event counts" grep -q "a xvt:text: xyz, at .*" "$work/err"
+
+# -- many
+begin=$SECONDS
+watch -o "$work/many.xvt" --when 'event text text == "boom"' --files 100 --per-minute 2
+say 1 boom
+check "a first file" poll test -e "$work/many-1.xvt"
+say 1 boom
+check "a second one" poll test -e "$work/many-2.xvt"
+descriptors() { find "/proc/$watcher/fd" | wc -l; }
+check "no look leaves a descriptor" test "$(descriptors)" -le 12
+say 9998 boom
+kill -TERM $watcher
+check "it ends by a signal" ended
+check "all were counted" grep -q "held for 10000 events; [0-9]* files" "$work/err"
+most=$((2 + 2 * ((SECONDS - begin) / 60)))
+check "two files a minute" test "$(find "$work" -name 'many-*.xvt' | wc -l)" -le $most
+for file in "$work"/many-*.xvt; do
+	check "${file##*/} verifies" "$xvtrace" verify -q "$file"
+done
+
+# -- none, and misuse
+watch -o "$work/none.xvt" --when 'event nothing'
+kill -INT $watcher
+check "no event: it ends in order" ended
+check "and leaves no file" test ! -e "$work/none.xvt"
+wrong() { # STATUS WORDS OPTION...
+	timeout 60 "$xvtrace" snapshot -o "$work/x.xvt" -r a="$work/a" "${@:3}" 2>"$work/err"
+	[ $? -eq "$1" ] && grep -q -- "$2" "$work/err" && [ ! -e "$work/x.xvt" ] && return
+	cat "$work/err"
+	return 1
+}
+check "no condition" wrong 2 'a condition is: event GLOB' --when 'boom'
+check "no event in it" wrong 2 'a condition is: event GLOB' --when 'event '
+check "a wrong filter" wrong 1 'a value is missing' --when 'event text text =='
+check "too many files a minute" wrong 2 'at most 60' --when 'event text' --per-minute 61
+check "options without a condition" wrong 2 'belong to --when' --files 3
+no_folder() {
+	timeout 60 "$xvtrace" snapshot -o "$work/no/x.xvt" -r a="$work/a" --when 'event text' 2>"$work/err"
+	[ $? -eq 1 ] && grep -q "cannot write there" "$work/err"
+}
+check "a folder that is not there is an error at once" no_folder
+[ $failures -eq 0 ]
