@@ -40,7 +40,10 @@ static void put_line(struct xvt_out *o, const struct xvt_json_value *v)
 {
 	const char *file = xvt_json_text(xvt_json_get(v, "file"));
 	const char *what = xvt_json_text(xvt_json_get(v, "done"));
+	const char *metrics = xvt_json_text(xvt_json_get(v, "metrics"));
 
+	if (metrics) /* lines, whose labels the recorder has made safe */
+		xvt_out_str(o, metrics);
 	if (!what)
 		return;
 	xvt_out_text(o, what, strlen(what));
@@ -143,7 +146,7 @@ static int cmd_control(const struct xvt_command *cmd, int argc, char **argv)
 		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
 	if (first >= argc || first + 1 < argc) {
 		xvt_error(first < argc ? argv[first + 1] : "control",
-			  "give one of: rotate, reload");
+			  "give one of: metrics, reload, rotate");
 		return XVT_EXIT_USAGE;
 	}
 	if (!opt.control && !find_recorder(path, sizeof(path)))
@@ -153,7 +156,7 @@ static int cmd_control(const struct xvt_command *cmd, int argc, char **argv)
 
 const struct xvt_command xvt_cmd_control = {
 	.name = "control",
-	.args = "rotate|reload [--control SOCKET] [--json]",
+	.args = "metrics|reload|rotate [--control SOCKET] [--json]",
 	.brief = "have a recorder at work begin its next file, or read its configuration again",
 	.opts = options,
 	.run = cmd_control,

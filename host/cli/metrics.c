@@ -6,9 +6,15 @@
  */
 #include "cli/metrics.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/vec.h"
+
+#define PIECE 100 /* machines: their lines fit into an xvt_out */
 
 enum unit {
 	COUNT,
@@ -93,7 +99,31 @@ static const struct family machine_families[] = {
 	  "notes_left_out", COUNT, MEMBER, true },
 };
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+#define COUNT_OF(array)	  (sizeof(array) / sizeof((array)[0]))
+#define RECORDER_FAMILIES COUNT_OF(recorder_families)
+#define MACHINE_FAMILIES  COUNT_OF(machine_families)
+/* info, those of recorders, those of machines */
+#define FAMILIES	  (1 + RECORDER_FAMILIES + MACHINE_FAMILIES)
+
+struct machine {
+	char *name;
+	bool has[MACHINE_FAMILIES]; /* false: no sample */
+	uint64_t v[MACHINE_FAMILIES];
+};
+
+struct recorder {
+	uint64_t pid;
+	char *path;
+	char *mode;
+	uint64_t v[RECORDER_FAMILIES];
+	struct machine *machines;
+	size_t n, room;
+};
+
+struct xvt_metrics {
+	struct recorder *recorders;
+	size_t n, room;
+};
 
 static void put_head(struct xvt_out *o, const struct family *f)
 {
@@ -125,110 +155,230 @@ static void put_value(struct xvt_out *o, enum unit unit, uint64_t v)
 		xvt_out_printf(o, " %" PRIu64 "\n", v);
 }
 
+/* ------------------------------------------------------------------ from the lines of answers */
+
 static uint64_t member(const struct xvt_json_value *of, const struct family *f)
 {
 	return f->unit == FLAG ? xvt_answer_true(of, f->key) : xvt_answer_number(of, f->key);
 }
 
-static void put_recorder(struct xvt_out *o, const struct xvt_json_value *rec,
-			 const struct family *f)
+static int add_recorder(struct xvt_metrics *m, const struct xvt_json_value *line)
 {
-	xvt_out_printf(o, "%s{recorder=\"%" PRIu64 "\"}", f->name, xvt_answer_number(rec, "pid"));
-	put_value(o, f->unit,
-		  f->key ? member(rec, f)
-			 : xvt_answer_number(rec, "now_ns") - xvt_answer_number(rec, "started_ns"));
-}
-
-static void put_info(struct xvt_out *o, const struct xvt_json_value *rec)
-{
-	const char *output = xvt_answer_text(rec, "output"), *cwd = xvt_answer_text(rec, "cwd");
+	const char *output = xvt_answer_text(line, "output"), *cwd = xvt_answer_text(line, "cwd");
+	struct recorder *r;
 	char path[4096];
+	size_t i;
 
+	if (xvt_grow(&m->recorders, &m->room, m->n + 1, sizeof(*m->recorders)))
+		return -ENOMEM;
 	if (output[0] == '/')
 		cwd = "";
 	snprintf(path, sizeof(path), "%s%s%s", cwd, *cwd ? "/" : "", output);
-	xvt_out_printf(o, "xvtrace_recorder_info{recorder=\"%" PRIu64 "\",",
-		       xvt_answer_number(rec, "pid"));
-	put_label(o, "output", path);
-	xvt_out_char(o, ',');
-	put_label(o, "mode", xvt_answer_text(rec, "mode"));
-	xvt_out_str(o, "} 1\n");
+	r = &m->recorders[m->n++];
+	*r = (struct recorder){ .pid = xvt_answer_number(line, "pid"),
+				.path = strdup(path),
+				.mode = strdup(xvt_answer_text(line, "mode")) };
+	for (i = 0; i < RECORDER_FAMILIES; i++) {
+		const struct family *f = &recorder_families[i];
+
+		r->v[i] = f->key ? member(line, f)
+				 : xvt_answer_number(line, "now_ns") -
+					   xvt_answer_number(line, "started_ns");
+	}
+	return r->path && r->mode ? 0 : -ENOMEM;
 }
 
-/* Adds a ring to the machine's value. Returns false for a ring without it. */
-static bool add_ring(const struct family *f, const struct xvt_json_value *ring, uint64_t *v)
+static int add_machine(struct recorder *r, const struct xvt_json_value *line)
 {
+	struct machine *vm;
+	size_t i;
+
+	if (xvt_grow(&r->machines, &r->room, r->n + 1, sizeof(*r->machines)))
+		return -ENOMEM;
+	vm = &r->machines[r->n++];
+	*vm = (struct machine){ .name = strdup(xvt_answer_text(line, "name")) };
+	for (i = 0; i < MACHINE_FAMILIES; i++) {
+		const struct family *f = &machine_families[i];
+
+		vm->has[i] = f->from != WORST_CLOCK;
+		if (!f->key)
+			vm->v[i] = strcmp(xvt_answer_text(line, "phase"), "attached") == 0;
+		else if (f->from == MEMBER)
+			vm->v[i] = member(line, f);
+	}
+	return vm->name ? 0 : -ENOMEM;
+}
+
+/* Add a ring to a value of its machine. */
+static void add_ring(struct machine *vm, size_t i, const struct xvt_json_value *ring)
+{
+	const struct family *f = &machine_families[i];
 	const struct xvt_json_value *of = ring;
 	uint64_t n;
 
 	if (f->from == WORST_CLOCK) {
 		of = xvt_json_get(ring, "clock");
 		if (strcmp(xvt_answer_text(of, "source"), "none") == 0)
-			return false;
+			return;
+		vm->has[i] = true;
 	}
 	n = member(of, f);
 	if (f->from == ALL_RINGS)
-		*v += n;
-	else if (n > *v)
-		*v = n;
-	return true;
+		vm->v[i] += n;
+	else if (n > vm->v[i])
+		vm->v[i] = n;
 }
 
-/* The value of a machine, whose lines are first to end - 1. Returns false if it has none. */
-static bool machine_value(const struct family *f, const struct xvt_answer *a, size_t first,
-			  size_t end, uint64_t *v)
+static void add_rings(struct machine *vm, const struct xvt_json_value *rings)
 {
-	bool found = f->from != WORST_CLOCK;
 	size_t i, k;
 
-	*v = 0;
-	if (!f->key)
-		*v = strcmp(xvt_answer_text(a->lines[first], "phase"), "attached") == 0;
-	else if (f->from == MEMBER)
-		*v = member(a->lines[first], f);
-	for (i = first; f->from != MEMBER && i < end; i++) {
-		const struct xvt_json_value *rings = xvt_json_get(a->lines[i], "rings");
-
-		for (k = 0; k < xvt_json_count(rings); k++)
-			found |= add_ring(f, xvt_json_at(rings, k), v);
+	for (k = 0; k < xvt_json_count(rings); k++) {
+		for (i = 0; i < MACHINE_FAMILIES; i++) {
+			if (machine_families[i].from != MEMBER)
+				add_ring(vm, i, xvt_json_at(rings, k));
+		}
 	}
-	return found;
 }
 
-static void put_machines(struct xvt_out *o, const struct xvt_answer *a, const struct family *f)
+struct xvt_metrics *xvt_metrics_new(void)
 {
-	size_t first, end;
-	uint64_t v;
+	return calloc(1, sizeof(struct xvt_metrics));
+}
 
-	for (first = 1; first < a->n; first = end) {
-		end = xvt_answer_vm_end(a, first);
-		if (!machine_value(f, a, first, end, &v))
-			continue;
-		xvt_out_printf(o, "%s{recorder=\"%" PRIu64 "\",", f->name,
-			       xvt_answer_number(a->lines[0], "pid"));
-		put_label(o, "machine", xvt_answer_text(a->lines[first], "name"));
-		xvt_out_char(o, '}');
-		put_value(o, f->unit, v);
+int xvt_metrics_add(struct xvt_metrics *m, const struct xvt_json_value *line)
+{
+	struct recorder *r;
+	int err = 0;
+
+	if (xvt_json_get(line, "pid"))
+		return add_recorder(m, line);
+	if (!m->n)
+		return -EBADMSG;
+	r = &m->recorders[m->n - 1];
+	if (xvt_json_get(line, "name"))
+		err = add_machine(r, line);
+	if (!err && r->n)
+		add_rings(&r->machines[r->n - 1], xvt_json_get(line, "rings"));
+	return err;
+}
+
+void xvt_metrics_free(struct xvt_metrics *m)
+{
+	while (m && m->n) {
+		struct recorder *r = &m->recorders[--m->n];
+
+		while (r->n)
+			free(r->machines[--r->n].name);
+		free(r->machines);
+		free(r->path);
+		free(r->mode);
 	}
+	if (m)
+		free(m->recorders);
+	free(m);
+}
+
+/* ------------------------------------------------------------------ to text */
+
+static void put_recorder(struct xvt_out *o, const struct recorder *r, size_t family)
+{
+	const struct family *f = &recorder_families[family];
+
+	xvt_out_printf(o, "%s{recorder=\"%" PRIu64 "\"}", f->name, r->pid);
+	put_value(o, f->unit, r->v[family]);
+}
+
+static void put_info(struct xvt_out *o, const struct recorder *r)
+{
+	xvt_out_printf(o, "xvtrace_recorder_info{recorder=\"%" PRIu64 "\",", r->pid);
+	put_label(o, "output", r->path);
+	xvt_out_char(o, ',');
+	put_label(o, "mode", r->mode);
+	xvt_out_str(o, "} 1\n");
+}
+
+static void put_machine(struct xvt_out *o, const struct recorder *r, const struct machine *vm,
+			size_t family)
+{
+	const struct family *f = &machine_families[family];
+
+	if (!vm->has[family])
+		return;
+	xvt_out_printf(o, "%s{recorder=\"%" PRIu64 "\",", f->name, r->pid);
+	put_label(o, "machine", vm->name);
+	xvt_out_char(o, '}');
+	put_value(o, f->unit, vm->v[family]);
+}
+
+static void put_recorders(const struct xvt_metrics *m, size_t family, struct xvt_out *o)
+{
+	size_t i;
+
+	if (family)
+		put_head(o, &recorder_families[family - 1]);
+	else
+		xvt_out_str(o, "# HELP xvtrace_recorder_info A recorder: its trace and its mode.\n"
+			       "# TYPE xvtrace_recorder_info gauge\n");
+	for (i = 0; i < m->n; i++) {
+		if (family)
+			put_recorder(o, &m->recorders[i], family - 1);
+		else
+			put_info(o, &m->recorders[i]);
+	}
+}
+
+/* Machines `first` and up to PIECE more of all recorders. Returns true if there are more. */
+static bool put_machines(const struct xvt_metrics *m, size_t family, size_t first,
+			 struct xvt_out *o)
+{
+	size_t i, k, n = 0;
+
+	if (!first)
+		put_head(o, &machine_families[family]);
+	for (i = 0; i < m->n; i++) {
+		const struct recorder *r = &m->recorders[i];
+
+		for (k = 0; k < r->n; k++, n++) {
+			if (n >= first + PIECE)
+				return true;
+			if (n >= first)
+				put_machine(o, r, &r->machines[k], family);
+		}
+	}
+	return false;
+}
+
+bool xvt_metrics_piece(const struct xvt_metrics *m, struct xvt_metrics_at *at, struct xvt_out *o)
+{
+	const size_t of_recorders = 1 + RECORDER_FAMILIES;
+
+	if (at->family >= FAMILIES)
+		return false;
+	if (at->family < of_recorders) {
+		put_recorders(m, at->family++, o);
+	} else if (put_machines(m, at->family - of_recorders, at->machine, o)) {
+		at->machine += PIECE;
+	} else {
+		at->family++;
+		at->machine = 0;
+	}
+	return true;
 }
 
 int xvt_metrics_write(const struct xvt_answers *all, struct xvt_out *o)
 {
-	size_t f, i;
+	struct xvt_metrics *m = xvt_metrics_new();
+	struct xvt_metrics_at at = { 0 };
+	int err = m ? 0 : -ENOMEM;
+	size_t i, k;
 
-	xvt_out_str(o, "# HELP xvtrace_recorder_info A recorder: its trace and its mode.\n"
-		       "# TYPE xvtrace_recorder_info gauge\n");
-	for (i = 0; i < all->n; i++)
-		put_info(o, all->v[i].lines[0]);
-	for (f = 0; f < COUNT_OF(recorder_families); f++) {
-		put_head(o, &recorder_families[f]);
-		for (i = 0; i < all->n; i++)
-			put_recorder(o, all->v[i].lines[0], &recorder_families[f]);
+	for (i = 0; i < all->n; i++) {
+		for (k = 0; !err && k < all->v[i].n; k++)
+			err = xvt_metrics_add(m, all->v[i].lines[k]);
 	}
-	for (f = 0; f < COUNT_OF(machine_families); f++) {
-		put_head(o, &machine_families[f]);
-		for (i = 0; i < all->n; i++)
-			put_machines(o, &all->v[i], &machine_families[f]);
-	}
-	return o->err;
+	while (!err && xvt_metrics_piece(m, &at, o))
+		;
+	xvt_metrics_free(m);
+	return err ? err : o->err;
 }

@@ -6,15 +6,19 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/json.h"
+#include "cli/metrics.h"
 
-#define COMPLETE UINT64_MAX /* a cursor: nothing follows */
+#define COMPLETE UINT64_MAX	  /* a cursor: nothing follows */
+#define GATHERED (UINT64_MAX - 1) /* of metrics: the status of all machines was taken */
 
 static const char *const names[] = {
 	[XVT_REQUEST_STATUS] = "status",
+	[XVT_REQUEST_METRICS] = "metrics",
 	[XVT_REQUEST_ROTATE] = "rotate",
 	[XVT_REQUEST_RELOAD] = "reload",
 };
@@ -75,62 +79,140 @@ static struct xvt_json *whole_status(const struct xvt_serve *s)
 }
 
 /* The answer to a request that is refused, or has failed: the last line. */
-static char *refusal(const char *why, uint64_t *cursor, size_t *len)
+static char *refusal(const char *why, struct xvt_control_at *at, size_t *len)
 {
 	struct xvt_json *doc = xvt_json_new();
 
-	*cursor = COMPLETE;
+	at->cursor = COMPLETE;
 	xvt_json_add_text(doc, "format", XVT_CONTROL_FORMAT);
 	xvt_json_add_text(doc, "error", why);
 	return xvt_json_line(doc, len);
 }
 
-/* The part of an answer at *cursor, which has the next machine + 1 in its high half and that
+/* The part of an answer at at->cursor, which has the next machine + 1 in its high half and that
  * machine's next ring in its low half. */
-static struct xvt_json *next_part(const struct xvt_serve *s, uint64_t *cursor)
+static struct xvt_json *next_part(const struct xvt_serve *s, struct xvt_control_at *at)
 {
-	uint32_t vm = (uint32_t)(*cursor >> 32) - 1, ring = (uint32_t)*cursor;
+	uint32_t vm = (uint32_t)(at->cursor >> 32) - 1, ring = (uint32_t)at->cursor;
 	struct xvt_json *doc = xvt_json_new();
 
 	if (xvt_session_status_vm(s->rec->session, &vm, &ring, doc)) {
-		*cursor = (uint64_t)(vm + 1) << 32 | ring;
+		at->cursor = (uint64_t)(vm + 1) << 32 | ring;
 	} else {
 		xvt_json_add_bool(doc, "end", true);
-		*cursor = COMPLETE;
+		at->cursor = COMPLETE;
 	}
 	return doc;
 }
 
-static char *answer(void *arg, const char *line, uint64_t *cursor, size_t *len)
+/* A client's metrics: sums over the status of all machines, which takes many pieces. */
+struct metrics_answer {
+	struct xvt_metrics *metrics;
+	struct xvt_metrics_at at;
+	struct xvt_out text; /* of one piece */
+};
+
+static void forget_metrics(void *more)
+{
+	struct metrics_answer *a = more;
+
+	xvt_metrics_free(a->metrics);
+	free(a);
+}
+
+static char *begin_metrics(struct xvt_control_at *at, size_t *len)
+{
+	struct metrics_answer *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return refusal("out of memory", at, len);
+	a->text.fd = -1;
+	a->metrics = xvt_metrics_new();
+	at->more = a;
+	at->forget = forget_metrics;
+	*len = 0;
+	return calloc(1, 1);
+}
+
+/* Take one line of the status. Returns false without memory. */
+static bool gather(const struct xvt_serve *s, struct metrics_answer *a, struct xvt_control_at *at)
+{
+	char why[64], *line;
+	struct xvt_json_value *v;
+	size_t len;
+	bool good = a->metrics;
+
+	if (at->cursor) {
+		line = xvt_json_line(next_part(s, at), &len);
+	} else {
+		at->cursor = 1ull << 32;
+		line = xvt_json_line(whole_status(s), &len);
+	}
+	v = line ? xvt_json_parse(line, len, why, sizeof(why)) : NULL;
+	good = good && v && !xvt_metrics_add(a->metrics, v);
+	if (at->cursor == COMPLETE)
+		at->cursor = GATHERED;
+	xvt_json_forget(v);
+	free(line);
+	return good;
+}
+
+/* The next piece: none yet, or a piece of the text. */
+static char *next_metrics(const struct xvt_serve *s, struct xvt_control_at *at, size_t *len)
+{
+	struct metrics_answer *a = at->more;
+	struct xvt_json *doc;
+
+	if (at->cursor != GATHERED) {
+		*len = 0;
+		return gather(s, a, at) ? calloc(1, 1) : refusal("out of memory", at, len);
+	}
+	a->text.used = 0;
+	doc = xvt_json_new();
+	if (xvt_metrics_piece(a->metrics, &a->at, &a->text)) {
+		a->text.buf[a->text.used] = '\0';
+		xvt_json_add_text(doc, "metrics", a->text.buf);
+	} else {
+		xvt_json_add_bool(doc, "end", true);
+		at->cursor = COMPLETE;
+	}
+	return xvt_json_line(doc, len);
+}
+
+static char *answer(void *arg, const char *line, struct xvt_control_at *at, size_t *len)
 {
 	const struct xvt_serve *s = arg;
 	enum xvt_request request;
 	char why[256];
 
-	if (*cursor == COMPLETE)
+	if (at->cursor == COMPLETE)
 		return NULL;
-	if (*cursor)
-		return xvt_json_line(next_part(s, cursor), len);
+	if (at->more)
+		return next_metrics(s, at, len);
+	if (at->cursor)
+		return xvt_json_line(next_part(s, at), len);
 	request = xvt_request_parse(line, why, sizeof(why));
 	if (request == XVT_REQUEST_NONE)
-		return refusal(why, cursor, len);
+		return refusal(why, at, len);
+	if (request == XVT_REQUEST_METRICS)
+		return begin_metrics(at, len);
 	if (request != XVT_REQUEST_STATUS) {
 		*len = XVT_CONTROL_LATER;
 		return NULL;
 	}
-	*cursor = 1ull << 32;
+	at->cursor = 1ull << 32;
 	return xvt_json_line(whole_status(s), len);
 }
 
 /* ------------------------------------------------------------------ changes */
 
 /* The answer to a change that is made. `key` with `value`, if not NULL, are part of it. */
-static char *done(enum xvt_request what, const char *key, const char *value, uint64_t *cursor,
-		  size_t *len)
+static char *done(enum xvt_request what, const char *key, const char *value,
+		  struct xvt_control_at *at, size_t *len)
 {
 	struct xvt_json *doc = xvt_json_new();
 
-	*cursor = COMPLETE;
+	at->cursor = COMPLETE;
 	xvt_json_add_text(doc, "format", XVT_CONTROL_FORMAT);
 	xvt_json_add_text(doc, "done", names[what]);
 	if (key)
@@ -139,8 +221,8 @@ static char *done(enum xvt_request what, const char *key, const char *value, uin
 	return xvt_json_line(doc, len);
 }
 
-/* The answer follows when the next file has begun. *cursor: the number of the file before. */
-static char *rotate(struct xvt_serve *s, uint64_t *cursor, size_t *len)
+/* The answer follows when the next file has begun. at->cursor: the number of the file before. */
+static char *rotate(struct xvt_serve *s, struct xvt_control_at *at, size_t *len)
 {
 	const uint32_t now = xvt_file_set_at(s->rec->sink);
 	char why[256];
@@ -149,49 +231,48 @@ static char *rotate(struct xvt_serve *s, uint64_t *cursor, size_t *len)
 	if (!now)
 		return refusal("this recorder writes one file, which has no next one; start it "
 			       "with a folder, like -o trace.d/",
-			       cursor, len);
-	if (!*cursor) {
-		*cursor = now;
+			       at, len);
+	if (!at->cursor) {
+		at->cursor = now;
 		xvt_session_rotate(s->rec->session);
 	}
-	if (now != *cursor)
-		return done(XVT_REQUEST_ROTATE, "file", xvt_file_set_path(s->rec->sink), cursor,
-			    len);
+	if (now != at->cursor)
+		return done(XVT_REQUEST_ROTATE, "file", xvt_file_set_path(s->rec->sink), at, len);
 	err = xvt_session_rotation(s->rec->session);
 	if (err == -EAGAIN || !err)
 		return NULL;
 	snprintf(why, sizeof(why), "the next file cannot be made: %s; that is tried again",
 		 strerror(-err));
-	return refusal(why, cursor, len);
+	return refusal(why, at, len);
 }
 
-static char *reload(struct xvt_serve *s, uint64_t *cursor, size_t *len)
+static char *reload(struct xvt_serve *s, struct xvt_control_at *at, size_t *len)
 {
 	if (!s->reload)
 		return refusal("this recorder has no configuration to read again: it was started "
 			       "by `xvtrace record`",
-			       cursor, len);
+			       at, len);
 	if (!s->reload(s->arg))
 		return refusal("the configuration has errors, which the recorder's log names; the "
 			       "recorder goes on with the options that it has",
-			       cursor, len);
-	return done(XVT_REQUEST_RELOAD, NULL, NULL, cursor, len);
+			       at, len);
+	return done(XVT_REQUEST_RELOAD, NULL, NULL, at, len);
 }
 
-static char *act(void *arg, const char *line, bool permitted, uint64_t *cursor, size_t *len)
+static char *act(void *arg, const char *line, bool permitted, struct xvt_control_at *at,
+		 size_t *len)
 {
 	enum xvt_request request;
 	char why[256];
 
 	if (!permitted)
-		return refusal("only root and the recorder's user may change something", cursor,
-			       len);
+		return refusal("only root and the recorder's user may change something", at, len);
 	request = xvt_request_parse(line, why, sizeof(why));
 	if (request == XVT_REQUEST_ROTATE)
-		return rotate(arg, cursor, len);
+		return rotate(arg, at, len);
 	if (request == XVT_REQUEST_RELOAD)
-		return reload(arg, cursor, len);
-	return refusal(why, cursor, len);
+		return reload(arg, at, len);
+	return refusal(why, at, len);
 }
 
 const struct xvt_control_ops xvt_serve_ops = { answer, act };

@@ -25,8 +25,8 @@ struct client {
 	bool asked;	/* the line is whole */
 	bool acts;	/* the line waits for xvt_control_serve() */
 	char line[XVT_CONTROL_REQUEST_MAX + 1];
-	uint64_t cursor; /* position in its answer */
-	char *out;	 /* piece of the answer being sent */
+	struct xvt_control_at at; /* in its answer */
+	char *out;		  /* piece of the answer being sent */
 	size_t len;
 	size_t sent; /* bytes of it sent */
 };
@@ -60,6 +60,9 @@ static void let_go(struct client *c)
 	c->sock = -1;
 	free(c->out);
 	c->out = NULL;
+	if (c->at.forget)
+		c->at.forget(c->at.more);
+	c->at = (struct xvt_control_at){ 0 };
 }
 
 static void wait_for(struct client *c, uint32_t events)
@@ -76,7 +79,7 @@ static void send_some(struct client *c)
 	if (c->sent == c->len) {
 		free(c->out);
 		c->sent = c->len = 0;
-		c->out = c->control->ops->answer(c->control->arg, c->line, &c->cursor, &c->len);
+		c->out = c->control->ops->answer(c->control->arg, c->line, &c->at, &c->len);
 		c->acts = !c->out && c->len == XVT_CONTROL_LATER;
 		if (c->acts)
 			c->len = 0;
@@ -188,7 +191,6 @@ static void add_client(struct xvt_control *control, struct client *c, int sock)
 	c->sock = sock;
 	c->came = control->came++;
 	c->got = c->sent = c->len = 0;
-	c->cursor = 0;
 	c->asked = c->acts = false;
 	wait_for(c, POLLIN);
 }
@@ -196,7 +198,7 @@ static void add_client(struct xvt_control *control, struct client *c, int sock)
 /* Carry out the client's line, or go on with that. */
 static void act(struct client *c)
 {
-	c->out = c->control->ops->act(c->control->arg, c->line, c->permitted, &c->cursor, &c->len);
+	c->out = c->control->ops->act(c->control->arg, c->line, c->permitted, &c->at, &c->len);
 	if (!c->out)
 		return;
 	c->acts = false;
@@ -214,7 +216,7 @@ void xvt_control_serve(struct xvt_control *control)
 
 		if (c->sock < 0 || !c->acts)
 			continue;
-		if (c->cursor)
+		if (c->at.cursor)
 			act(c);
 		else if (!next || c->came < next->came)
 			next = c;

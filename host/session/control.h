@@ -28,24 +28,32 @@ struct xvt_control;
 #define XVT_CONTROL_GUESTS	(XVT_CONTROL_CLIENTS / 2)
 #define XVT_CONTROL_LATER	SIZE_MAX
 
+/* How far an answer is: zeros for its first piece, then what the functions below store. */
+struct xvt_control_at {
+	uint64_t cursor;
+	void *more;		    /* what the answer needs besides */
+	void (*forget)(void *more); /* called with it when the client has gone; NULL: nothing */
+};
+
 struct xvt_control_ops {
 	/*
-	 * Returns the next piece of the answer to a line: malloc()ed bytes, whole lines; NULL: the
-	 * answer is complete, or with XVT_CONTROL_LATER in *len: the line is for `act`. *cursor is
-	 * 0 for the first piece; the function may store its position there. A piece is requested
-	 * when the previous one is sent, so an answer of any length needs room for one piece only.
+	 * Returns the next piece of the answer to a line: malloc()ed bytes, whole lines, or none
+	 * yet; NULL: the answer is complete, or with XVT_CONTROL_LATER in *len: the line is for
+	 * `act`. A piece is requested when the previous one is sent, so an answer of any length
+	 * needs room for one piece only.
 	 * The function must not take long, because the recorder waits for it. It is called whenever
 	 * the loop waits, also in the middle of other work (xvt_op.any_time), so it must not change
 	 * anything.
 	 */
-	char *(*answer)(void *arg, const char *line, uint64_t *cursor, size_t *len);
+	char *(*answer)(void *arg, const char *line, struct xvt_control_at *at, size_t *len);
 	/*
 	 * Carries out a line. Called by xvt_control_serve() only, so it may change anything.
 	 * permitted: the client is root or the recorder's user. Returns as `answer`, which is asked
 	 * for the following pieces; NULL: the change takes time, and the next xvt_control_serve()
-	 * calls again. The function has set *cursor to another value than 0 then.
+	 * calls again. The function has set at->cursor to another value than 0 then.
 	 */
-	char *(*act)(void *arg, const char *line, bool permitted, uint64_t *cursor, size_t *len);
+	char *(*act)(void *arg, const char *line, bool permitted, struct xvt_control_at *at,
+		     size_t *len);
 };
 
 /*

@@ -16,7 +16,7 @@ pids+=($!)
 
 control() { "$xvtrace" control "$@" >"$work/out" 2>"$work/err"; }
 check "no recorder: exit 1" eval '! control rotate && grep -q "no recorder" "$work/err"'
-check "no request: wrong usage" eval 'control; [ $? -eq 2 ] && grep -q "rotate, reload" "$work/err"'
+check "no request: wrong usage" eval 'control; [ $? -eq 2 ] && grep -q "reload, rotate" "$work/err"'
 
 printf 'output = %s/set/\nregion = g=%s/g\nrotate-size = 64M\nrotate-time = 0\n' "$work" "$work" >"$conf"
 "$xvtrace" daemon -c "$conf" 2>"$work/log" &
@@ -52,7 +52,7 @@ check "a status without a version, as of older clients" eval 'says "{\"do\":\"st
 check "and with it" eval 'says "{\"version\":1,\"do\":\"status\"}" | jq -se ".[-1].end" >/dev/null'
 check "another version" refuses '{"version":2,"do":"rotate"}' 'knows version 1'
 check "a version that is no number" refuses '{"version":"1","do":"rotate"}' 'knows version 1'
-check "an unknown request" refuses '{"version":1,"do":"format-disk"}' 'it knows status rotate reload'
+check "an unknown request" refuses '{"version":1,"do":"format-disk"}' 'it knows status metrics rotate reload'
 check "no request" refuses '{"version":1}' '"do" is one of'
 check "no object" refuses '[1,2]' '"do" is one of'
 check "no JSON" refuses 'rotate' '.'
@@ -62,6 +62,17 @@ check "none of these changed anything" test "$(find "$work/set" -name '*.xvt' | 
 too_long() { says "$(head -c 5000 /dev/zero | tr '\0' x)" >"$work/said" 2>/dev/null; [ ! -s "$work/said" ]; }
 check "a line that is too long gets no answer" too_long
 
+# -- metrics
+same_metrics() {
+	local families='s/^# TYPE \([^ ]*\).*/\1/p'
+	control metrics --control "$socket" && "$xvtrace" status --metrics --control "$socket" >"$work/metrics" &&
+		cmp <(sed -n "$families" "$work/out") <(sed -n "$families" "$work/metrics") &&
+		cmp <(grep -E '^xvtrace_(machine_up|machine_ring_size_bytes|recorder_info)' "$work/out") \
+			<(grep -E '^xvtrace_(machine_up|machine_ring_size_bytes|recorder_info)' "$work/metrics")
+}
+check "metrics: as of status --metrics" same_metrics
+check "metrics: lines of JSON with an end" eval 'says "{\"version\":1,\"do\":\"metrics\"}" | jq -se "length > 20 and .[-1].end and all(.[:-1][]; .metrics | endswith(\"\n\"))" >/dev/null'
+
 # -- clients that stall: more than there are places, each in the middle of its line or of its answer
 python3 -c '
 import socket, sys, time
@@ -69,7 +80,7 @@ held = []
 for i in range(64):
     s = socket.socket(socket.AF_UNIX)
     s.connect(sys.argv[1])
-    s.sendall([b"{", b"{\"do\":\"status\"}\n", b"{\"do\":\"rotate\"", b"\0" * 100][i % 4])
+    s.sendall([b"{", b"{\"do\":\"status\"}\n", b"{\"do\":\"rotate\"", b"\0" * 100, b"{\"do\":\"metrics\"}\n"][i % 5])
     held.append(s)
 print("held", flush=True)
 time.sleep(1000)' "$socket" >"$work/held" &
@@ -102,4 +113,17 @@ wait $daemon
 check "the daemon ends in order" [ $? -eq 0 ]
 check "a socket without a recorder" eval '! control rotate --control "$socket" && grep -q "cannot connect" "$work/err"'
 check "the folder verifies" "$xvtrace" verify -q "$work/set/"
+
+# -- more machines than go into a piece of the metrics
+"$xvtrace" region create "$work/p-1" --size 64K --rings 1 || exit 1
+for ((i = 2; i <= 250; i++)); do cp "$work/p-1" "$work/p-$i"; done
+"$xvtrace" record -q -o "$work/many.xvt" -r "$work/p-*" --join-timeout 0.1 --control "$work/many" 2>/dev/null &
+many=$!
+pids+=($many)
+up() { control metrics --control "$work/many" && [ "$(grep -c '^xvtrace_machine_up{' "$work/out")" -eq 250 ]; }
+check "metrics of 250 machines" poll up
+check "each machine once" test "$(grep '^xvtrace_machine_up{' "$work/out" | sort -u | wc -l)" -eq 250
+check "each family is one block" eval 'test "$(grep -c "^# TYPE" "$work/out")" -eq "$(grep "^# TYPE" "$work/out" | sort -u | wc -l)"'
+kill -KILL $many
+wait $many 2>/dev/null
 [ $failures -eq 0 ]

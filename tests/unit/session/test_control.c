@@ -39,12 +39,12 @@ static unsigned int acts, refused, pieces;
 static bool act_takes_time;
 
 /* "change" is for act(). "many": PIECES lines of PIECE_BYTES; else the line itself. */
-static char *answer(void *arg, const char *line, uint64_t *cursor, size_t *len)
+static char *answer(void *arg, const char *line, struct xvt_control_at *at, size_t *len)
 {
 	const bool many = !strcmp(line, "many");
 	char *text;
 
-	if (!strcmp(line, "change") && !*cursor) {
+	if (!strcmp(line, "change") && !at->cursor) {
 		*len = XVT_CONTROL_LATER;
 		return NULL;
 	}
@@ -52,26 +52,27 @@ static char *answer(void *arg, const char *line, uint64_t *cursor, size_t *len)
 	text = malloc(PIECE_BYTES);
 	ck_assert_ptr_eq(arg, &loop);
 	ck_assert_ptr_nonnull(text);
-	if (*cursor >= (many ? PIECES : 1)) {
+	if (at->cursor >= (many ? PIECES : 1)) {
 		free(text);
 		return NULL;
 	}
 	*len = many ? PIECE_BYTES : (size_t)sprintf(text, "%s\n", line);
 	if (many) {
-		memset(text, 'a' + (int)*cursor, PIECE_BYTES);
+		memset(text, 'a' + (int)at->cursor, PIECE_BYTES);
 		text[PIECE_BYTES - 1] = '\n';
 	}
-	++*cursor;
+	++at->cursor;
 	return text;
 }
 
-static char *act(void *arg, const char *line, bool permitted, uint64_t *cursor, size_t *len)
+static char *act(void *arg, const char *line, bool permitted, struct xvt_control_at *at,
+		 size_t *len)
 {
-	const bool first = !*cursor;
+	const bool first = !at->cursor;
 
 	ck_assert_ptr_eq(arg, &loop);
 	ck_assert_str_eq(line, "change");
-	*cursor = 1;
+	at->cursor = 1;
 	acts += first && permitted;
 	refused += !permitted;
 	if (first && act_takes_time)
