@@ -11,24 +11,26 @@
 #include "trace/cursor.h"
 #include "view/bound.h"
 
-#define EPOCHS_NEAR  3	/* epochs tried on each side of an event's likely epoch */
-#define NODES_BACK   64 /* nodes tried as the last node when an unconfirmed event was placed */
+#define EPOCHS_NEAR 3  /* epochs tried on each side of an event's likely epoch */
+#define NODES_BACK  64 /* nodes tried as the last node when an unconfirmed event was placed */
 
-#define STEPS_EVENTS 256u /* of a trace's begin that may take all steps of as many */
+size_t xvt_reclock_waiting_most = 64u << 20;
 
-unsigned int xvt_reclock_steps = 8;
+struct waiting;
 
 /* State of one lane (main or late) of a ring. */
 struct lane {
 	size_t epoch;
-	uint64_t rec_ns; /* recorded time of the newest event */
-	uint64_t now_ns; /* its new time */
+	uint64_t rec_ns;	/* recorded time of the newest event */
+	uint64_t now_ns;	/* its new time */
+	struct waiting *newest; /* the end of the chain to which the next event comes, or NULL */
 };
 
 /* An event that waits. */
 struct waiting {
-	struct waiting *next_free;
-	uint32_t size; /* of the block, bytes */
+	struct waiting *next; /* of its chain, or of the list of free blocks */
+	uint64_t number;      /* position in the order of reading */
+	uint32_t size;	      /* of the block, bytes */
 	uint64_t chunk_seq;
 	uint64_t bound_ns;	  /* with bounds */
 	struct xvt_event_hdr hdr; /* with the new time; the payload follows */
@@ -39,13 +41,14 @@ XVT_ASSERT(sizeof(struct waiting) % 8 == 0, "payloads are aligned");
 #define BLOCK_STEP 128u
 #define BLOCKS	   8u
 
-/* What the order of events is decided by lies in the queue itself, one beside the other. */
-struct entry {
+/* A chain of waiting events of one lane, in order of their times: its first event, and what the
+ * order of events is decided by. */
+struct chain {
 	uint64_t ns;
 	uint32_t vm;
 	uint32_t ring;
-	uint64_t number; /* position in the order of reading */
-	struct waiting *event;
+	uint64_t number;
+	struct waiting *first;
 };
 
 struct xvt_reclock {
@@ -61,14 +64,12 @@ struct xvt_reclock {
 	bool in_done;
 	uint64_t in_ns; /* recorded time of the last event that was read */
 	uint64_t read;
-	/* The events that wait, in order: most events come to its end, or near it. Where that takes
-	 * too many steps, it is a heap from then on. */
-	struct entry *queue;
-	size_t first;
+	/* The chains of the events that wait: a heap. A lane has one chain, or more if its times
+	 * go back. */
+	struct chain *heap;
 	size_t count;
 	size_t room;
-	uint64_t steps;
-	bool is_heap;			/* first is 0 */
+	size_t waiting_bytes;
 	struct waiting *blocks[BLOCKS]; /* free ones of up to (i + 1) * BLOCK_STEP bytes */
 	struct waiting *out;		/* the event that the last call returned */
 };
@@ -228,7 +229,7 @@ static uint64_t place(struct xvt_reclock *rc, const struct xvt_event_hdr *h)
 
 /* -- in order again ----------------------------------------------------------------- */
 
-static bool before(const struct entry *a, const struct entry *b)
+static bool before(const struct chain *a, const struct chain *b)
 {
 	if (a->ns != b->ns)
 		return a->ns < b->ns;
@@ -239,54 +240,35 @@ static bool before(const struct entry *a, const struct entry *b)
 	return a->number < b->number;
 }
 
-/* Make room for one more behind the last. */
-static int make_room(struct xvt_reclock *rc)
+/* The lane of an event; NULL: its ring is unknown. */
+static struct lane *lane_of(const struct xvt_reclock *rc, const struct xvt_event_hdr *h)
 {
-	if (rc->first + rc->count < rc->room)
-		return 0;
-	if (rc->first <= rc->count)
-		return xvt_grow(&rc->queue, &rc->room, rc->first + rc->count + 1,
-				sizeof(*rc->queue));
-	memmove(rc->queue, rc->queue + rc->first, rc->count * sizeof(*rc->queue));
-	rc->first = 0;
-	return 0;
+	const uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
+
+	return ring < rc->t->ring_count ? &rc->lanes[ring][!!(h->ring_flags & XVT_EVENT_F_LATE)]
+					: NULL;
 }
 
-/* What is in order is a heap, too. */
-static void become_heap(struct xvt_reclock *rc)
+/* Begin a chain. */
+static int push(struct xvt_reclock *rc, const struct chain *c)
 {
-	memmove(rc->queue, rc->queue + rc->first, rc->count * sizeof(*rc->queue));
-	rc->first = 0;
-	rc->is_heap = true;
-}
+	struct chain *heap;
+	size_t i = rc->count;
 
-static int push(struct xvt_reclock *rc, const struct entry *e)
-{
-	struct entry *q;
-	size_t i = rc->count, up;
-
-	if (make_room(rc))
+	if (xvt_grow(&rc->heap, &rc->room, rc->count + 1, sizeof(*rc->heap)))
 		return -ENOMEM;
-	if (!rc->is_heap && rc->steps > (rc->read + STEPS_EVENTS) * xvt_reclock_steps)
-		become_heap(rc);
-	q = rc->queue + rc->first;
+	heap = rc->heap;
 	rc->count++;
-	for (; i; i = up) {
-		up = rc->is_heap ? (i - 1) / 2 : i - 1;
-		if (!before(e, &q[up]))
-			break;
-		q[i] = q[up];
-		rc->steps++;
-	}
-	q[i] = *e;
+	for (; i && before(c, &heap[(i - 1) / 2]); i = (i - 1) / 2)
+		heap[i] = heap[(i - 1) / 2];
+	heap[i] = *c;
 	return 0;
 }
 
-static struct waiting *pop_heap(struct xvt_reclock *rc)
+/* Put a chain into the heap, whose first one was taken out. */
+static void sift(struct xvt_reclock *rc, const struct chain *moving)
 {
-	struct entry *heap = rc->queue;
-	struct waiting *top = heap[0].event;
-	const struct entry moving = heap[rc->count];
+	struct chain *heap = rc->heap;
 	size_t i = 0;
 
 	for (;;) {
@@ -296,19 +278,38 @@ static struct waiting *pop_heap(struct xvt_reclock *rc)
 			break;
 		if (child + 1 < rc->count && before(&heap[child + 1], &heap[child]))
 			child++;
-		if (!before(&heap[child], &moving))
+		if (!before(&heap[child], moving))
 			break;
 		heap[i] = heap[child];
 		i = child;
 	}
-	heap[i] = moving;
-	return top;
+	heap[i] = *moving;
 }
 
+/* Take the event that is first. */
 static struct waiting *pop(struct xvt_reclock *rc)
 {
-	rc->count--;
-	return rc->is_heap ? pop_heap(rc) : rc->queue[rc->first++].event;
+	struct chain top = rc->heap[0];
+	struct waiting *w = top.first;
+	struct lane *lane;
+
+	rc->waiting_bytes -= w->size;
+	top.first = w->next;
+	if (top.first) {
+		top.ns = top.first->hdr.host_ns;
+		top.number = top.first->number;
+		__builtin_prefetch(top.first->next);
+		sift(rc, &top);
+		return w;
+	}
+	lane = lane_of(rc, &w->hdr);
+	if (lane && lane->newest == w)
+		lane->newest = NULL;
+	if (--rc->count) {
+		top = rc->heap[rc->count];
+		sift(rc, &top);
+	}
+	return w;
 }
 
 /* Room for an event of that length. NULL: out of memory. */
@@ -321,7 +322,7 @@ static struct waiting *get_block(struct xvt_reclock *rc, uint32_t len)
 		w = rc->blocks[list];
 		size = (list + 1) * BLOCK_STEP;
 		if (w) {
-			rc->blocks[list] = w->next_free;
+			rc->blocks[list] = w->next;
 			return w;
 		}
 	}
@@ -342,27 +343,47 @@ static void put_block(struct xvt_reclock *rc, struct waiting *w)
 		free(w);
 		return;
 	}
-	w->next_free = rc->blocks[list];
+	w->next = rc->blocks[list];
 	rc->blocks[list] = w;
+}
+
+/* Append the event to its lane's chain, or begin another chain. */
+static int enqueue(struct xvt_reclock *rc, struct waiting *w)
+{
+	struct lane *lane = lane_of(rc, &w->hdr);
+	struct chain c = { .ns = w->hdr.host_ns, .number = w->number, .first = w };
+	int err;
+
+	rc->waiting_bytes += w->size;
+	if (lane && lane->newest && lane->newest->hdr.host_ns <= c.ns) {
+		lane->newest->next = w;
+		lane->newest = w;
+		return 0;
+	}
+	c.ring = w->hdr.ring_flags & XVT_EVENT_RING_MASK;
+	c.vm = xvt_ring_vm(rc->t, c.ring);
+	err = push(rc, &c);
+	if (!err && lane)
+		lane->newest = w;
+	return err;
 }
 
 static int take(struct xvt_reclock *rc, const struct xvt_event *ev)
 {
 	struct waiting *w = get_block(rc, ev->hdr->len);
-	struct entry e = { .ring = xvt_event_ring(ev), .number = rc->read++, .event = w };
 	int err;
 
 	if (!w)
 		return -ENOMEM;
+	w->next = NULL;
+	w->number = rc->read++;
 	w->chunk_seq = ev->chunk_seq;
 	w->hdr = *ev->hdr;
 	w->hdr.host_ns = place(rc, ev->hdr);
 	w->bound_ns = rc->bounds ? bound_of(rc, ev->hdr, w->hdr.host_ns) : XVT_NO_BOUND;
 	memcpy(w + 1, ev->payload, ev->hdr->len);
 	rc->in_ns = ev->hdr->host_ns;
-	e.ns = w->hdr.host_ns;
-	e.vm = xvt_ring_vm(rc->t, e.ring);
-	err = push(rc, &e);
+	err = enqueue(rc, w);
 	if (err)
 		free(w);
 	return err;
@@ -373,11 +394,11 @@ static bool top_is_next(const struct xvt_reclock *rc)
 {
 	uint64_t ns;
 
-	if (rc->in_done)
+	if (rc->in_done || rc->waiting_bytes > xvt_reclock_waiting_most)
 		return true;
 	if (!rc->count)
 		return false;
-	ns = rc->queue[rc->first].ns;
+	ns = rc->heap[0].ns;
 	return rc->in_ns > ns && rc->in_ns - ns > rc->reach_ns;
 }
 
@@ -453,16 +474,16 @@ void xvt_reclock_free(struct xvt_reclock *rc)
 	if (!rc)
 		return;
 	while (rc->count)
-		free(rc->queue[rc->first + --rc->count].event);
+		free(pop(rc));
 	for (size_t i = 0; i < BLOCKS; i++) {
 		while (rc->blocks[i]) {
 			struct waiting *w = rc->blocks[i];
 
-			rc->blocks[i] = w->next_free;
+			rc->blocks[i] = w->next;
 			free(w);
 		}
 	}
-	free(rc->queue);
+	free(rc->heap);
 	free(rc->out);
 	free(rc->lanes);
 	if (rc->begun)

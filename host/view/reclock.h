@@ -6,7 +6,9 @@
  * An event's epoch is the one whose recorded map gives the event's recorded time; the new map of
  * that epoch gives the new time. Within a ring the order never changes. No event is moved further
  * than the maps differ, so a queue sorts the events again: it holds the events within twice that
- * difference, at most twice XVT_RECLOCK_REACH_NS. Late events move to their place in time.
+ * difference, at most twice XVT_RECLOCK_REACH_NS, and at most 64 MiB of them. Where these are more,
+ * an event may come after one of another ring that is later. Late events move to their place in
+ * time.
  */
 #ifndef XVT_RECLOCK_H
 #define XVT_RECLOCK_H
@@ -16,9 +18,8 @@
 
 struct xvt_reclock;
 
-/* Steps of a new event towards the queue's begin, on average, above which the queue becomes a heap.
- * Tests set it to 0. */
-extern unsigned int xvt_reclock_steps;
+/* Bytes of events that wait for those before them, at most. Tests make it smaller. */
+extern size_t xvt_reclock_waiting_most;
 
 /* Reads all clock chunks. Returns 0, -ENOMEM or a read error. */
 int xvt_reclock_new(struct xvt_reclock **out, struct xvt_trace *t);

@@ -690,6 +690,15 @@ static void ring_hz(struct loading *l, uint32_t ring)
 		r->hz = 1000000000;
 }
 
+/* Forget what was loaded. The arrays keep their room. */
+static void forget(struct loading *l)
+{
+	for (uint32_t i = 0; i < l->t->ring_count; i++) {
+		l->rings[i].node_count = 0;
+		l->rings[i].samples = 0;
+	}
+}
+
 static int load(struct loading *l)
 {
 	const uint32_t types = 1u << XVT_CHUNK_NODE | 1u << XVT_CHUNK_SAMPLES;
@@ -723,6 +732,11 @@ int xvt_reclock_maps_new(struct xvt_reclock_ring **out, struct xvt_trace *t)
 	*out = NULL;
 	if (l.rings && l.samples && l.sample_room && l.node_room)
 		err = load(&l);
+	/* The index was wrong, and the list of chunks is a new one. */
+	if (err == -ESTALE) {
+		forget(&l);
+		err = load(&l);
+	}
 	for (size_t i = 0; l.samples && i < n; i++)
 		free(l.samples[i]);
 	free(l.samples);
