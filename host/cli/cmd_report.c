@@ -58,12 +58,12 @@ static bool choose_colour(const char *when, bool *colour)
 	return true;
 }
 
-static void say_unordered(const struct xvt_export *x)
+static void say_unordered(const struct xvt_export *x, bool reclocked)
 {
 	xvt_note("~ marks %" PRIu64 " of %" PRIu64 " events: whether they were before or after %s "
-		 "is not known, their times are within the bounds (--bound shows them, --reclock "
-		 "makes them smaller)",
-		 x->unordered, x->given, x->around.ring ? "the one marked >" : "that time");
+		 "is not known, their times are within the bounds (--bound shows them%s)",
+		 x->unordered, x->given, x->around.ring ? "the one marked >" : "that time",
+		 reclocked ? "" : ", --reclock makes them smaller");
 }
 
 static int run(const struct xvt_command *cmd, int argc, char **argv)
@@ -105,10 +105,10 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	}
 	xvt_confine_opened();
 	xvt_pager_begin();
-	if (opts.bound && !opts.select.reclock && !opts.select.quiet &&
-	    xvtrace_info(x.trace)->ended)
-		xvt_note("bounds are those of the recording; --reclock makes them smaller, and "
-			 "takes a third more time");
+	if (opts.bound && !opts.select.no_reclock && !opts.select.quiet &&
+	    !xvt_select_reclocks(&opts.select, &x))
+		xvt_note("the trace has no end, so bounds are those of the recording; --reclock "
+			 "makes them smaller");
 	x.first_ns = xvtrace_info(x.trace)->first_ns;
 	err = xvt_out_open(&out, "-");
 	if (!err)
@@ -120,7 +120,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		err = out.err;
 	}
 	if (x.unordered && !err && !opts.select.quiet)
-		say_unordered(&x);
+		say_unordered(&x, xvt_select_reclocks(&opts.select, &x));
 	status = xvt_select_close(&opts.select, &x, err);
 	xvt_pager_end();
 	return status;

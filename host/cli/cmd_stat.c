@@ -237,7 +237,7 @@ static void put_offer(struct xvt_out *o, const struct stat *s)
 			most = sum->bound_ns_max;
 	}
 	if (s->info->ended && most > WIDE_NS)
-		xvt_out_str(o, "report --reclock makes these bounds smaller\n");
+		xvt_out_str(o, "report and export place events again, with smaller bounds\n");
 }
 
 /* How well the times of a machine's events are known. */

@@ -42,9 +42,14 @@ static int set_from_to(const struct xvt_select *s, struct xvt_export *x)
 	return 0;
 }
 
+bool xvt_select_reclocks(const struct xvt_select *s, const struct xvt_export *x)
+{
+	return s->reclock || (!s->no_reclock && xvtrace_info(x->trace)->ended);
+}
+
 static unsigned int reader_flags(const struct xvt_select *s, const struct xvt_export *x)
 {
-	return (s->all ? XVTRACE_ALL : 0) | (s->reclock ? XVTRACE_RECLOCK : 0) |
+	return (s->all ? XVTRACE_ALL : 0) | (xvt_select_reclocks(s, x) ? XVTRACE_RECLOCK : 0) |
 	       (x->bound || (s->around && x->marks) ? XVTRACE_BOUND : 0);
 }
 
@@ -291,10 +296,10 @@ static int say_reclocked(const struct xvt_export *x)
 	return 0;
 }
 
-/* Returns whether the index is enough. --reclock needs the clock chunks of the whole file. */
+/* Returns whether the index is enough. */
 static bool is_part(const struct xvt_select *s)
 {
-	return (s->from || s->to || s->around || s->limit) && !s->reclock;
+	return s->from || s->to || s->around || s->limit;
 }
 
 static void close_all(struct xvt_export *x)
@@ -330,6 +335,10 @@ int xvt_select_open(const struct xvt_select *s, const char *path, struct xvt_exp
 	struct xvtrace_error error;
 	int status;
 
+	if (s->reclock && s->no_reclock) {
+		xvt_error("--no-reclock", "--reclock says the opposite; give one of them");
+		return XVT_EXIT_USAGE;
+	}
 	x->all = s->all;
 	if (xvtrace_open(&x->trace, path, is_part(s) ? XVTRACE_PART : 0, &error)) {
 		xvt_error(path, "%s", error.text);

@@ -21,6 +21,7 @@ struct xvt_select {
 	uint64_t limit;
 	bool all;
 	bool reclock;
+	bool no_reclock;
 	bool quiet;
 };
 
@@ -50,13 +51,19 @@ struct xvt_select {
 		XVT_OPT(struct_, field_.all, "all", 0, XVT_OPT_BOOL, NULL,                      \
 			"also what the rings say about themselves"),                            \
 		XVT_OPT(struct_, field_.reclock, "reclock", 0, XVT_OPT_BOOL, NULL,              \
-			"place all events again, by all clock samples of the trace together"),  \
+			"say how bounds change; also the times of a trace without an end"),     \
+		XVT_OPT(struct_, field_.no_reclock, "no-reclock", 0, XVT_OPT_BOOL, NULL,        \
+			"the times of the recording, not by all clock samples of the trace"),   \
 		XVT_OPT(struct_, field_.quiet, "quiet", 'q', XVT_OPT_BOOL, NULL,                \
 			"no warnings about an incomplete trace")
 
 /* Open the trace and make a reader of the chosen events in x->trace and x->reader; x->wall says
  * which clock the times are of. Returns XVT_EXIT_OK, or another exit status after a message. */
 int xvt_select_open(const struct xvt_select *s, const char *path, struct xvt_export *x);
+
+/* Whether the times are those by all clock samples of the trace: of a trace that was ended, unless
+ * --no-reclock says otherwise; of any trace with --reclock. */
+bool xvt_select_reclocks(const struct xvt_select *s, const struct xvt_export *x);
 
 /*
  * Close both. Prints warnings about damage, missing parts and choices without a match. failed:

@@ -172,9 +172,6 @@ int xvtrace_reader_flags(struct xvtrace_reader *r, unsigned int flags)
 		return -EBUSY;
 	if (flags & ~(XVTRACE_ALL | XVTRACE_RECLOCK | XVTRACE_BOUND))
 		return -EINVAL;
-	/* New times need the clock chunks of the whole file. */
-	if (flags & XVTRACE_RECLOCK && r->trace->part)
-		return -EINVAL;
 	r->flags = flags;
 	return 0;
 }

@@ -60,7 +60,7 @@ check "nor that of the static library" \
 # The kept trace; the silences once more from the lines of `report`, by the machine and CPU in them.
 trace=tests/abi/trace-v2.xvt
 from_report() {
-	"$xvtrace" report -q "$trace" | awk '{
+	"$xvtrace" report -q --no-reclock "$trace" | awk '{
 		split($1, at, ".")
 		ns = $2 in second ? (at[1] - second[$2]) * 1000000000 + at[2] - nano[$2] : 0
 		if (ns > 1000000)

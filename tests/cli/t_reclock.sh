@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 	"$BUILD/xvt-emit" "$work/region" --rings 2 --count 1500 --rate 1000 --linger 1 >/dev/null
 check "a recording to begin with" "$xvtrace" verify "$work/t.xvt"
 sum=$(sha256sum <"$work/t.xvt")
-"$xvtrace" report --no-task "$work/t.xvt" >"$work/before" 2>"$work/before.err"
+"$xvtrace" report --no-task --no-reclock "$work/t.xvt" >"$work/before" 2>"$work/before.err"
 "$xvtrace" report --no-task --reclock "$work/t.xvt" >"$work/after" 2>"$work/after.err"
 check "report --reclock" [ $? -eq 0 ]
 sed 's/^/    /' "$work/after.err"
@@ -23,6 +23,24 @@ check "it says of each ring how its bounds changed" both_rings
 not_larger() { sed -E "s/$said/\1 \2 \3 \4/" "$work/after.err" | awk '!/^[0-9. ]+$/ || $2 > $1 || $4 > $3 { exit 1 }'; }
 check "none of them is larger" not_larger
 check "without it nothing is said" [ ! -s "$work/before.err" ]
+
+"$xvtrace" report --no-task "$work/t.xvt" >"$work/default" 2>"$work/default.err"
+check "the new times are those of a trace that was ended" cmp -s "$work/after" "$work/default"
+check "and nothing is said" [ ! -s "$work/default.err" ]
+check "they are not those of the recording" eval '! cmp -s "$work/before" "$work/after"'
+"$xvtrace" report --reclock --no-reclock "$work/t.xvt" >/dev/null 2>&1
+check "--reclock with --no-reclock is wrong usage" [ $? -eq 2 ]
+# A range is of the times that are shown.
+from=$(sed -n '400p' "$work/after" | cut -d' ' -f1) to=$(sed -n '700p' "$work/after" | cut -d' ' -f1)
+in_range() { cmp -s <(awk -v from="$from" -v to="$to" '$1 >= from && $1 <= to' "$work/after") \
+	<("$xvtrace" report --no-task --from "$from" --to "$to" "$work/t.xvt"); }
+check "--from and --to are such times" in_range
+# The file of a killed recorder has no end.
+head -c $(($(stat -c %s "$work/t.xvt") - 64)) "$work/t.xvt" >"$work/cut.xvt"
+"$xvtrace" report --no-task "$work/cut.xvt" >"$work/cut" 2>/dev/null
+"$xvtrace" report --bound "$work/cut.xvt" 2>"$work/cut.err" >/dev/null
+check "without an end they are those of the recording" cmp -s "$work/before" "$work/cut"
+check "and --bound says so, with what helps" grep -q "^xvtrace: note: the trace has no end.*--reclock makes them smaller" "$work/cut.err"
 
 # what FILE: the lines without their times
 what() { cut -d' ' -f2- "$1" | sort; }
@@ -41,20 +59,20 @@ us() {
 		n = v + 0; if (v ~ /ms$/) n *= 1000; else if (v !~ /us$/) n *= 1000000; if (n > most) most = n }
 		END { print most }' "$1"
 }
-"$xvtrace" report --no-task --bound "$work/t.xvt" >"$work/b.before" 2>"$work/err"
-check "--bound offers --reclock, in one line" eval '[ "$(wc -l <"$work/err")" -eq 1 ] && grep -q "^xvtrace: note: .*--reclock makes them smaller" "$work/err"'
-check "so does stat, where bounds are wide" eval '"$xvtrace" stat "$work/t.xvt" | grep -q "^report --reclock makes"'
-"$xvtrace" report -q --bound --reclock "$work/t.xvt" >"$work/b.after"
+"$xvtrace" report --no-task --no-reclock --bound "$work/t.xvt" >"$work/b.before" 2>"$work/err"
+check "--bound of these says nothing" [ ! -s "$work/err" ]
+check "so does stat, where bounds are wide" eval '"$xvtrace" stat "$work/t.xvt" | grep -q "^report and export place events again"'
+"$xvtrace" report -q --bound "$work/t.xvt" >"$work/b.after"
 before=$(us "$work/b.before") after=$(us "$work/b.after")
 echo "    greatest bound: $before us, with --reclock $after us"
 check "--bound: each time has a bound, and a smaller one with --reclock" awk "BEGIN { exit !($after > 0 && $after < $before) }"
 check "and nothing else is different" cmp -s "$work/before" <(sed -E 's/^([^ ]+) +[^ ]+/\1/' "$work/b.before")
-"$xvtrace" export --format jsonl "$work/t.xvt" "$work/b.jsonl"
+"$xvtrace" export --no-reclock --format jsonl "$work/t.xvt" "$work/b.jsonl"
 check "jsonl has the same bounds" awk "BEGIN { exit !($(jq -s 'map(.bound_ns) | max' "$work/b.jsonl") <= $before * 1000 && $before * 1000 - 10 < $(jq -s 'map(.bound_ns) | max' "$work/b.jsonl") * 1.01) }"
 
 # Two machines that exchange messages, with late events and flags of all kinds.
 "$BUILD/tests/tools/xvt-mktrace" 2000 0 "$work/m.xvt" >/dev/null || exit 1
-"$xvtrace" export --format jsonl "$work/m.xvt" "$work/m1" 2>/dev/null
+"$xvtrace" export --no-reclock --format jsonl "$work/m.xvt" "$work/m1" 2>/dev/null
 "$xvtrace" export --reclock --to jsonl "$work/m.xvt" "$work/m2" 2>/dev/null
 check "an export has all events too" [ "$(wc -l <"$work/m1")" -eq "$(wc -l <"$work/m2")" ]
 check "in order of time" sort -c -s -n -t: -k2,2 "$work/m2"

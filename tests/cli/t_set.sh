@@ -25,8 +25,8 @@ check "there are files" poll has_files 6
 kill -TERM $recorder
 wait $recorder
 
-for file in "$set"/*; do "$xvtrace" report --no-task "$file"; done >"$work/each" 2>/dev/null
-"$xvtrace" report --no-task "$set" >"$work/all" 2>/dev/null
+for file in "$set"/*; do "$xvtrace" report --no-reclock --no-task "$file"; done >"$work/each" 2>/dev/null
+"$xvtrace" report --no-reclock --no-task "$set" >"$work/all" 2>/dev/null
 check "report of the folder has what the files have" cmp <(sort "$work/each") <(sort "$work/all")
 check "in order of time" sort -c -n -k 1,1 "$work/all"
 check "and not little" test "$(wc -l <"$work/all")" -gt 5000
@@ -44,10 +44,10 @@ borders=$(($(find "$set" -name '*.xvt' | wc -l) - 1))
 check "and has compared $borders borders" grep -q " $borders borders between" "$work/verify"
 "$xvtrace" export -q --format jsonl "$set" "$work/jsonl"
 check "export of the folder has all events" [ "$(wc -l <"$work/jsonl")" = "$(sum "$set" events)" ]
-from=$("$xvtrace" report --no-task "$set/00000004.xvt" 2>/dev/null | head -n 1 | awk '{ print $1 }')
-to=$("$xvtrace" report --no-task "$set/00000005.xvt" 2>/dev/null | tail -n 1 | awk '{ print $1 }')
+from=$("$xvtrace" report --no-reclock --no-task "$set/00000004.xvt" 2>/dev/null | head -n 1 | awk '{ print $1 }')
+to=$("$xvtrace" report --no-reclock --no-task "$set/00000005.xvt" 2>/dev/null | tail -n 1 | awk '{ print $1 }')
 in_range() { awk -v from="$from" -v to="$to" '$1 >= from && $1 <= to' "$work/all"; }
-check "a range over two files" cmp <(in_range) <("$xvtrace" report --no-task --from "$from" --to "$to" "$set" 2>/dev/null)
+check "a range over two files" cmp <(in_range) <("$xvtrace" report --no-reclock --no-task --from "$from" --to "$to" "$set" 2>/dev/null)
 check "with bounds and new clocks" [ "$("$xvtrace" report --bound --reclock "$set" 2>/dev/null | wc -l)" = "$(wc -l <"$work/all")" ]
 
 # -- not whole
@@ -104,8 +104,8 @@ wait $recorder
 "$xvtrace" verify -q "$set" >"$work/verify"
 check "killed: verify finds nothing" test $? -eq 0
 find "$set" -size 0 -delete
-for file in "$set"/*; do "$xvtrace" report --no-task "$file"; done >"$work/each" 2>/dev/null
-"$xvtrace" report --no-task "$set" >"$work/all" 2>/dev/null
+for file in "$set"/*; do "$xvtrace" report --no-reclock --no-task "$file"; done >"$work/each" 2>/dev/null
+"$xvtrace" report --no-reclock --no-task "$set" >"$work/all" 2>/dev/null
 check "killed: report has what the files have" cmp <(sort "$work/each") <(sort "$work/all")
 each=$(for file in "$set"/*; do sum "$file" attempted; done | jq -s add)
 check "killed: so has stat ($each)" [ "$(sum "$set" attempted)" = "$each" ]

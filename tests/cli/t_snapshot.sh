@@ -70,7 +70,7 @@ cut_of() {
 
 # newest FILE: the time of its last event, in ns; 0 if writers came round before any was copied
 newest() {
-	"$xvtrace" report "$1" | awk 'END { sub(/\./, "", $1); print NR ? $1 : 0 }'
+	"$xvtrace" report --no-reclock "$1" | awk 'END { sub(/\./, "", $1); print NR ? $1 : 0 }'
 }
 
 # --- One sequence over two regions.
@@ -88,7 +88,7 @@ for i in 1 2 3; do
 	check "relay $i: nothing is later than the cut" test "$(newest "$work/r$i.xvt")" -le "$cut"
 	# What is further from the cut than both clocks may be wrong must have its cause with it.
 	bound=$("$xvtrace" stat --json "$work/r$i.xvt" | jq '[.vms[].rings[].clock.bound_ns_max] | add')
-	"$xvtrace" report "$work/r$i.xvt" | awk -v cut="$cut" -v bound="$bound" '
+	"$xvtrace" report --no-reclock "$work/r$i.xvt" | awk -v cut="$cut" -v bound="$bound" '
 		/ LOST / { next } # the writer came round before its oldest events were copied
 		{ ns = $1; sub(/\./, "", ns); vm = substr($2, 1, 1); n = $NF + 0
 		  at[n] = ns + 0; if (!(vm in from) || n < from[vm]) from[vm] = n }
