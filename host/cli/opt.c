@@ -53,10 +53,19 @@ void xvt_note_loop(const struct xvt_loop *loop)
 		xvt_note("%s; epoll does its work", xvt_loop_why(err, xvt_loop_sysctl()).why);
 }
 
+static bool warnings_off;
+
+void xvt_warnings_off(void)
+{
+	warnings_off = true;
+}
+
 void xvt_warn(const char *what, const char *why_format, ...)
 {
 	va_list args;
 
+	if (warnings_off)
+		return;
 	va_start(args, why_format);
 	say(what, "warning: ", why_format, args);
 	va_end(args);

@@ -113,5 +113,7 @@ void xvt_note_loop(const struct xvt_loop *loop);
 /* Prints "xvtrace: TEXT" on stderr: neither an error nor a warning. */
 void xvt_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void xvt_warn(const char *what, const char *why_format, ...) __attribute__((format(printf, 2, 3)));
+/* For a command that does the same again and again: from here on xvt_warn() prints nothing. */
+void xvt_warnings_off(void);
 
 #endif /* XVT_OPT_H */

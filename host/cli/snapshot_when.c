@@ -233,6 +233,7 @@ static int watch(struct watch *w)
 			return status;
 		if (!begun && !w->how->quiet)
 			xvt_note("snapshot: waits for an event");
+		xvt_warnings_off(); /* each snapshot has the same ones */
 		begun = true;
 		if (w->files < w->how->files)
 			stop = taken.stopped ||

@@ -17,6 +17,8 @@ exec 5>"$work/tell"
 "$BUILD/xvt-emit" "$work/b" --count 100000000 --rate 2000 >/dev/null 2>&1 &
 pids+=($!)
 
+machines=(-r a="$work/a" -r b="$work/b")
+
 # say N TEXT: the program in a records it, and has done so when this returns
 lines=0
 say() {
@@ -28,7 +30,7 @@ has_lines() { [ "$(wc -l <"$work/told")" -ge $lines ]; }
 # watch OPTION...: in the background, until it waits
 watch() {
 	: >"$work/err"
-	"$xvtrace" snapshot -r a="$work/a" -r b="$work/b" "$@" 2>"$work/err" &
+	"$xvtrace" snapshot "${machines[@]}" "$@" 2>"$work/err" &
 	watcher=$!
 	pids+=($watcher)
 	poll grep -q 'waits for an event' "$work/err"
@@ -69,7 +71,10 @@ say 1 xyz
 check "a condition for one machine" ended
 check "only its event counts" grep -q "a xvt:text: xyz, at .*" "$work/err"
 
-# -- many
+# -- many; one of the files is no region
+printf "not a region" >"$work/c"
+truncate -s 64K "$work/c"
+machines=(-r "$work/[abc]")
 begin=$SECONDS
 watch -o "$work/many.xvt" --when 'event text text == "boom"' --files 100 --per-minute 2
 say 1 boom
@@ -81,6 +86,7 @@ check "no look leaves a descriptor" test "$(descriptors)" -le 12
 say 9998 boom
 kill -TERM $watcher
 check "it ends by a signal" ended
+check "a warning is given once" test "$(grep -c 'warning: left out' "$work/err")" -eq 1
 check "all were counted" grep -q "held for 10000 events; [0-9]* files" "$work/err"
 most=$((2 + 2 * ((SECONDS - begin) / 60)))
 check "two files a minute" test "$(find "$work" -name 'many-*.xvt' | wc -l)" -le $most
