@@ -163,6 +163,164 @@ static const int fatal_opened[] = {
 	SCMP_SYS(truncate),
 };
 
+/* What a recorder needs beside: it opens what comes, listens, and talks to VMMs and libvirt. */
+static const int to_record[] = {
+	SCMP_SYS(accept),
+	SCMP_SYS(accept4),
+	SCMP_SYS(access),
+	SCMP_SYS(alarm),
+	SCMP_SYS(bind),
+	SCMP_SYS(capget),
+	SCMP_SYS(chmod),
+	SCMP_SYS(clone),
+	SCMP_SYS(clone3),
+	SCMP_SYS(close_range),
+	SCMP_SYS(connect),
+	SCMP_SYS(creat),
+	SCMP_SYS(epoll_create),
+	SCMP_SYS(epoll_create1),
+	SCMP_SYS(epoll_pwait2),
+	SCMP_SYS(eventfd),
+	SCMP_SYS(eventfd2),
+	SCMP_SYS(faccessat2),
+	SCMP_SYS(fchmodat),
+	SCMP_SYS(fdatasync),
+	SCMP_SYS(fgetxattr),
+	SCMP_SYS(fork),
+	SCMP_SYS(get_mempolicy),
+	SCMP_SYS(getcpu),
+	SCMP_SYS(getcwd),
+	SCMP_SYS(getdents),
+	SCMP_SYS(getegid),
+	SCMP_SYS(geteuid),
+	SCMP_SYS(getgid),
+	SCMP_SYS(getgroups),
+	SCMP_SYS(getpeername),
+	SCMP_SYS(getpgid),
+	SCMP_SYS(getpgrp),
+	SCMP_SYS(getppid),
+	SCMP_SYS(getpriority),
+	SCMP_SYS(getresgid),
+	SCMP_SYS(getresuid),
+	SCMP_SYS(getrlimit),
+	SCMP_SYS(getsid),
+	SCMP_SYS(getsockname),
+	SCMP_SYS(getsockopt),
+	SCMP_SYS(getuid),
+	SCMP_SYS(getxattr),
+	SCMP_SYS(inotify_add_watch),
+	SCMP_SYS(inotify_init),
+	SCMP_SYS(inotify_init1),
+	SCMP_SYS(inotify_rm_watch),
+	SCMP_SYS(kill),
+	SCMP_SYS(lgetxattr),
+	SCMP_SYS(link),
+	SCMP_SYS(listen),
+	SCMP_SYS(lstat),
+	SCMP_SYS(membarrier),
+	SCMP_SYS(memfd_create),
+	SCMP_SYS(mincore),
+	SCMP_SYS(mlock),
+	SCMP_SYS(mlock2),
+	SCMP_SYS(msync),
+	SCMP_SYS(munlock),
+	SCMP_SYS(openat2),
+	SCMP_SYS(pause),
+	SCMP_SYS(pidfd_open),
+	SCMP_SYS(pidfd_send_signal),
+	SCMP_SYS(pipe),
+	SCMP_SYS(pipe2),
+	SCMP_SYS(preadv2),
+	SCMP_SYS(prlimit64),
+	SCMP_SYS(pselect6),
+	SCMP_SYS(pwritev2),
+	SCMP_SYS(readahead),
+	SCMP_SYS(readlink),
+	SCMP_SYS(readlinkat),
+	SCMP_SYS(recvfrom),
+	SCMP_SYS(recvmmsg),
+	SCMP_SYS(recvmsg),
+	SCMP_SYS(rmdir),
+	SCMP_SYS(rt_sigpending),
+	SCMP_SYS(rt_sigqueueinfo),
+	SCMP_SYS(rt_sigsuspend),
+	SCMP_SYS(rt_sigtimedwait),
+	SCMP_SYS(sched_get_priority_max),
+	SCMP_SYS(sched_get_priority_min),
+	SCMP_SYS(sched_getparam),
+	SCMP_SYS(sched_getscheduler),
+	SCMP_SYS(sched_setaffinity),
+	SCMP_SYS(select),
+	SCMP_SYS(sendmmsg),
+	SCMP_SYS(sendmsg),
+	SCMP_SYS(sendto),
+	SCMP_SYS(set_tid_address),
+	SCMP_SYS(setrlimit),
+	SCMP_SYS(setsockopt),
+	SCMP_SYS(shutdown),
+	SCMP_SYS(signalfd),
+	SCMP_SYS(signalfd4),
+	SCMP_SYS(socket),
+	SCMP_SYS(socketpair),
+	SCMP_SYS(stat),
+	SCMP_SYS(statfs),
+	SCMP_SYS(symlinkat),
+	SCMP_SYS(sync_file_range),
+	SCMP_SYS(tgkill),
+	SCMP_SYS(timer_create),
+	SCMP_SYS(timer_delete),
+	SCMP_SYS(timer_settime),
+	SCMP_SYS(timerfd_create),
+	SCMP_SYS(timerfd_gettime),
+	SCMP_SYS(timerfd_settime),
+	SCMP_SYS(times),
+	SCMP_SYS(umask),
+	SCMP_SYS(utimensat),
+	SCMP_SYS(vfork),
+	SCMP_SYS(waitid),
+};
+
+/* What only an attacker does in a recorder. The first two: unless it runs programs. */
+static const int fatal_to_recorder[] = {
+	SCMP_SYS(execve),
+	SCMP_SYS(execveat),
+	SCMP_SYS(add_key),
+	SCMP_SYS(bpf),
+	SCMP_SYS(capset),
+	SCMP_SYS(chroot),
+	SCMP_SYS(clock_settime),
+	SCMP_SYS(delete_module),
+	SCMP_SYS(finit_module),
+	SCMP_SYS(fsmount),
+	SCMP_SYS(fsopen),
+	SCMP_SYS(init_module),
+	SCMP_SYS(io_uring_setup),
+	SCMP_SYS(ioperm),
+	SCMP_SYS(iopl),
+	SCMP_SYS(kexec_file_load),
+	SCMP_SYS(kexec_load),
+	SCMP_SYS(keyctl),
+	SCMP_SYS(mknod),
+	SCMP_SYS(mknodat),
+	SCMP_SYS(mount),
+	SCMP_SYS(move_mount),
+	SCMP_SYS(open_by_handle_at),
+	SCMP_SYS(open_tree),
+	SCMP_SYS(perf_event_open),
+	SCMP_SYS(pidfd_getfd),
+	SCMP_SYS(pivot_root),
+	SCMP_SYS(process_vm_readv),
+	SCMP_SYS(process_vm_writev),
+	SCMP_SYS(ptrace),
+	SCMP_SYS(reboot),
+	SCMP_SYS(request_key),
+	SCMP_SYS(setns),
+	SCMP_SYS(swapon),
+	SCMP_SYS(umount2),
+	SCMP_SYS(unshare),
+	SCMP_SYS(userfaultfd),
+};
+
 #define COUNT(array)	     (sizeof(array) / sizeof((array)[0]))
 
 /* Loads the library, once. Returns 0 or -ENOPKG. */
@@ -288,6 +446,52 @@ static int add_rules(scmp_filter_ctx filter, unsigned int need)
 	return err ? err : add_opens(filter, need);
 }
 
+/* Memory is either written or run: libraries may be loaded. A terminal gets no input from here. */
+static int add_recorder_arguments(scmp_filter_ctx filter)
+{
+	/* Requests of terminals are 0x5400 to 0x54ff. */
+	const struct scmp_arg_cmp ioctls[] = {
+		SCMP_CMP(1, SCMP_CMP_LT, 0x5400, 0),   SCMP_CMP(1, SCMP_CMP_GT, 0x54ff, 0),
+		SCMP_CMP(1, SCMP_CMP_EQ, TCGETS, 0),   SCMP_CMP(1, SCMP_CMP_EQ, TIOCGWINSZ, 0),
+		SCMP_CMP(1, SCMP_CMP_EQ, FIONREAD, 0), SCMP_CMP(1, SCMP_CMP_EQ, FIONBIO, 0),
+		SCMP_CMP(1, SCMP_CMP_EQ, FIOCLEX, 0),
+	};
+	int err = allow_without(filter, SCMP_SYS(mmap), 2, PROT_EXEC);
+	size_t i;
+
+	if (!err)
+		err = allow_without(filter, SCMP_SYS(mmap), 2, PROT_WRITE);
+	if (!err)
+		err = allow_without(filter, SCMP_SYS(mprotect), 2, PROT_EXEC);
+	for (i = 0; !err && i < COUNT(ioctls); i++)
+		err = lib.rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, &ioctls[i]);
+	return err;
+}
+
+/* The rules of a recorder's filter. */
+static int add_recorder(scmp_filter_ctx filter, bool runs)
+{
+	static const struct {
+		const int *calls;
+		size_t count;
+	} lists[] = {
+		{ always, COUNT(always) },   { while_opening, COUNT(while_opening) },
+		{ to_make, COUNT(to_make) }, { to_rename, COUNT(to_rename) },
+		{ to_loop, COUNT(to_loop) }, { to_record, COUNT(to_record) },
+		{ fatal_to_recorder, 2 },
+	};
+	const size_t first = runs ? 2 : 0;
+	int err = 0;
+	size_t i;
+
+	for (i = 0; !err && i < COUNT(lists) - !runs; i++)
+		err = add_all(filter, SCMP_ACT_ALLOW, lists[i].calls, lists[i].count);
+	if (!err)
+		err = add_all(filter, SCMP_ACT_KILL_PROCESS, fatal_to_recorder + first,
+			      COUNT(fatal_to_recorder) - first);
+	return err ? err : add_recorder_arguments(filter);
+}
+
 int xvt_sandbox_enter(unsigned int need)
 {
 	static bool entered;
@@ -301,7 +505,9 @@ int xvt_sandbox_enter(unsigned int need)
 	if (!filter)
 		return -ENOMEM;
 	err = lib.attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1); /* threads of the loop, too */
-	if (!err && !entered)
+	if (!err && need & XVT_SANDBOX_RECORDS)
+		err = add_recorder(filter, need & XVT_SANDBOX_RUNS);
+	else if (!err && !entered)
 		err = add_rules(filter, need);
 	else if (!err && !(need & XVT_SANDBOX_OPENS))
 		err = add_opened(filter, need);

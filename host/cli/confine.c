@@ -2,10 +2,17 @@
 /* confine.c - see confine.h. */
 #include "cli/confine.h"
 
+#include <errno.h>
+#include <linux/capability.h>
+#include <string.h>
 #include <time.h>
 
+#include "base/capabilities.h"
 #include "base/json.h"
 #include "base/sandbox.h"
+#include "cli/opt.h"
+
+#define BIT(capability) (1ull << (capability))
 
 /* Makes the libraries open the files of their first use: the time zone, and random numbers. */
 static void prepare(void)
@@ -34,4 +41,28 @@ void xvt_confine_opened(void)
 void xvt_confine_opened_output(void)
 {
 	xvt_sandbox_enter(XVT_SANDBOX_RENAMES);
+}
+
+void xvt_confine_capabilities(void)
+{
+	int err =
+		xvt_capabilities_keep(BIT(CAP_CHECKPOINT_RESTORE) | BIT(CAP_DAC_OVERRIDE) |
+				      BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_IPC_LOCK) | BIT(CAP_KILL) |
+				      BIT(CAP_LEASE) | BIT(CAP_SYSLOG) | BIT(CAP_SYS_PTRACE));
+
+	if (err)
+		xvt_warn("capabilities", "cannot give up those that are not needed: %s",
+			 strerror(-err));
+}
+
+void xvt_confine_recorder(const char *libvirt_uri)
+{
+	const bool runs =
+		libvirt_uri && (strstr(libvirt_uri, "+ssh:") || strstr(libvirt_uri, "+ext:"));
+	int err;
+
+	prepare();
+	err = xvt_sandbox_enter(XVT_SANDBOX_RECORDS | (runs ? XVT_SANDBOX_RUNS : 0));
+	if (err && err != -ENOPKG && err != -ENOTSUP)
+		xvt_warn("sandbox", "cannot enter it, recording without: %s", strerror(-err));
 }

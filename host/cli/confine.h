@@ -24,4 +24,18 @@ void xvt_confine_opened_output(void);
  */
 void xvt_confine_loop(void);
 
+/*
+ * For a command that takes regions, as soon as its loop is made, and before it has threads: of
+ * root's capabilities it keeps those to open what belongs to others, to lock memory, to find the
+ * processes that write a region, and to end a command of another user.
+ */
+void xvt_confine_capabilities(void);
+
+/*
+ * For a recorder, before its first pass and after its command has started: it can run no program,
+ * look into no process, load nothing into the kernel. `libvirt_uri` (NULL: libvirt's own) may name
+ * a transport that is a program, which can be run then.
+ */
+void xvt_confine_recorder(const char *libvirt_uri);
+
 #endif /* XVT_CONFINE_H */

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "cli/recorder.h"
 #include "base/compress.h"
+#include "cli/confine.h"
 #include "cli/follow.h"
 #include "cli/recording.h"
 #include "cli/serve.h"
@@ -649,8 +650,10 @@ static int record(struct recorder *r)
 	if (status == XVT_EXIT_OK && !err && opt->machines.follow)
 		err = xvt_follow_begin(&r->follow, rec->loop, rec->session, &opt->machines,
 				       on_joined, r);
-	if (status == XVT_EXIT_OK && !err)
+	if (status == XVT_EXIT_OK && !err) {
+		xvt_confine_recorder(opt->machines.libvirt_uri);
 		err = run(r);
+	}
 	xvt_follow_end(r->follow);
 	status = xvt_recording_end(rec, status, err);
 	end_child(rec);

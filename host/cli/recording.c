@@ -2,6 +2,7 @@
 /* recording.c - see recording.h. */
 #define _GNU_SOURCE
 #include "cli/recording.h"
+#include "cli/confine.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -116,6 +117,7 @@ static int open_output(struct xvt_recording *rec)
 		xvt_loop_free(rec->loop);
 		return err;
 	}
+	xvt_confine_capabilities();
 	if (rec->patient)
 		xvt_file_set_patient(rec->sink);
 	xvt_file_set_keep(rec->sink, &rec->keep);

@@ -142,7 +142,7 @@ static void look_at_sandbox(struct xvt_doctor *d)
 	if (err == -ENOPKG)
 		problem(d, false, "apt-get install libseccomp2 # and build with libseccomp-dev",
 			"libseccomp is not here: " READERS " read traces and regions of others "
-			"without a sandbox");
+			"without a sandbox, and the recorder keeps its system calls");
 	else if (err)
 		problem(d, false, "a kernel with CONFIG_SECCOMP_FILTER=y; unset " XVT_SANDBOX_ENV,
 			READERS " read traces and regions of others without a sandbox: the kernel, "

@@ -88,6 +88,34 @@ unset XVTRACE_LOOP
 removed() { ! "$xvtrace" salvage -q "$trace" -o "$work/none" 2>"$work/err" && [ ! -e "$work/none" ] && [ "$(wc -l <"$work/err")" -eq 1 ]; }
 check "salvage of what is no region: one line, and no output is left" removed
 
+# A recorder opens what comes, but runs nothing, looks into no process and loads nothing into the kernel. What it wrote
+# before it was stopped can be read.
+export XVTRACE_RUN_DIR=$work/run
+"$xvtrace" region create "$work/g" --size 1M --rings 1 || exit 1
+"$BUILD/xvt-emit" "$work/g" --count 100000000 --rate 1000 >/dev/null 2>&1 &
+pids+=($!)
+recorder=(record -q -o "$work/out" -r g="$work/g" --join-timeout 0 --duration 2)
+export XVT_ESCAPE_SKIP=20 # its file is begun by then
+for how in run trace mount setup; do
+	check "a recorder: $how: killed" killed $how 1 "${recorder[@]}"
+	check "and its trace is that of a killed recorder" eval '"$xvtrace" verify "$work/out" >/dev/null 2>&1 && "$xvtrace" stat --json "$work/out" 2>/dev/null | jq -e ".cleanly_ended | not" >/dev/null'
+done
+check "a recorder: memory that is written and run: refused" held wx 1 "${recorder[@]}"
+[ "${XVTRACE_LOOP:-}" = epoll ] || ! "$xvtrace" doctor --json | jq -e .io_uring >/dev/null ||
+	check "a recorder: the loop's ring opens no file" held ring 1 "${recorder[@]}"
+check "a recorder may run its command before" "$xvtrace" "${recorder[@]}" -- sh -c 'cat /proc/self/status >"$0"' "$work/command"
+check "which keeps its rights" eval 'grep -qx "NoNewPrivs:.0" "$work/command" && [ "$(grep CapEff "$work/command")" = "$(grep CapEff /proc/self/status)" ]'
+unset XVT_ESCAPE_SKIP
+"$xvtrace" record -q -o "$work/out" -r g="$work/g" --join-timeout 0 &
+pids+=($!)
+status() { grep -E "^($1):" "/proc/${pids[-1]}/status" | tr '\n\t' '; '; }
+confined() { [ "$(status 'NoNewPrivs|Seccomp')" = 'NoNewPrivs: 1;Seccomp: 2;' ]; }
+check "a recorder has a filter and gets no new privileges" poll confined
+# CHECKPOINT_RESTORE, SYSLOG, LEASE, SYS_PTRACE, IPC_LOCK, KILL, DAC_READ_SEARCH, DAC_OVERRIDE
+few() { [ $((16#$(status 'CapPrm' | grep -oE '[0-9a-f]{16}') & ~(1 << 40 | 1 << 34 | 1 << 28 | 1 << 19 | 1 << 14 | 1 << 5 | 3 << 1))) -eq 0 ]; }
+check "and only the capabilities that it needs" few
+check "it ends in order" eval 'kill -INT "${pids[-1]}"; wait "${pids[-1]}"'
+
 escapes() { XVTRACE_SANDBOX=off tries read 2 stat "$trace" && grep -qx escaped "$work/err"; }
 check "without a sandbox it escapes" escapes
 

@@ -3,9 +3,10 @@
  * xvt-escape.c - xvtrace with an attacker inside the parser: a checksum of the trace, once it is
  * taken in the sandbox of that stage, does what a hostile file would like to do.
  *
- *   XVT_ESCAPE=read|write|make|socket|run|fork|exec|setup|ring XVT_ESCAPE_STAGE=1|2 xvt-escape
+ *   XVT_ESCAPE=HOW XVT_ESCAPE_STAGE=1|2 xvt-escape
  * COMMAND...
  *
+ * XVT_ESCAPE_SKIP=N: not by the first N checksums of the stage.
  * Stage 1: while the trace is opened; 2: when it is open. Says "escaped" if it could, "held" if
  * not. setup: make an io_uring. ring: open a file by that of the event loop.
  */
@@ -18,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -75,10 +78,35 @@ static int open_by_ring(void)
 	_exit(0);
 }
 
-static int escape(const char *how)
+/* Maps memory with `prot`. Returns 0 or -1. */
+static int map(int prot)
+{
+	void *at = mmap(NULL, 4096, prot, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return at == MAP_FAILED ? -1 : 0;
+}
+
+static int escape_kernel(const char *how)
 {
 	struct io_uring_params p = { 0 };
 
+	if (strcmp(how, "trace") == 0)
+		return (int)ptrace(PTRACE_SEIZE, getppid(), NULL, NULL);
+	if (strcmp(how, "mount") == 0)
+		return mount("none", getenv("XVT_ESCAPE_PATH"), "tmpfs", 0, NULL);
+	if (strcmp(how, "setup") == 0)
+		return (int)syscall(SYS_io_uring_setup, 4, &p);
+	if (strcmp(how, "ring") == 0)
+		return open_by_ring();
+	if (strcmp(how, "exec") == 0)
+		return map(PROT_READ | PROT_EXEC);
+	if (strcmp(how, "wx") == 0)
+		return map(PROT_READ | PROT_WRITE | PROT_EXEC);
+	_exit(3);
+}
+
+static int escape(const char *how)
+{
 	if (strcmp(how, "read") == 0)
 		return open("/etc/hostname", O_RDONLY);
 	if (strcmp(how, "write") == 0)
@@ -91,23 +119,19 @@ static int escape(const char *how)
 		return execl("/bin/true", "true", NULL);
 	if (strcmp(how, "fork") == 0)
 		return fork();
-	if (strcmp(how, "setup") == 0)
-		return (int)syscall(SYS_io_uring_setup, 4, &p);
-	if (strcmp(how, "ring") == 0)
-		return open_by_ring();
-	if (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
-	    MAP_FAILED)
-		return -1;
-	return 0;
+	return escape_kernel(how);
 }
 
 uint32_t __wrap_xvt_crc32c(uint32_t crc, const void *bytes, size_t len)
 {
-	const char *how = getenv("XVT_ESCAPE"), *at = getenv("XVT_ESCAPE_STAGE");
+	const char *how = getenv("XVT_ESCAPE"), *at = getenv("XVT_ESCAPE_STAGE"),
+		   *skip = getenv("XVT_ESCAPE_SKIP");
 	static const char escaped[] = "escaped\n", held[] = "held\n";
-	static int done;
+	static int done, skipped;
 
-	if (how && at && stage == atoi(at) && !done++) {
+	if (how && at && stage == atoi(at) && skip && skipped < atoi(skip)) {
+		skipped++;
+	} else if (how && at && stage == atoi(at) && !done++) {
 		if (escape(how) < 0)
 			(void)!write(STDERR_FILENO, held, strlen(held));
 		else
