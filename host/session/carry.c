@@ -84,12 +84,14 @@ static int carry_one(struct xvt_session *s, uint64_t *at, uint64_t *to)
 	struct entry e = { 0 };
 	int err = xvt_read_all_at(s->carry.fd, &e, sizeof(e), *at);
 	const uint64_t from = *at + sizeof(e);
+	const struct xvt_vm *vm;
 	void *bytes;
 
 	if (err)
 		return err;
 	*at = from + e.len;
-	if (s->vms[e.info.vm]->left_out)
+	vm = xvt_session_vm_by_id(s, e.info.vm);
+	if (!vm || vm->left_out)
 		return 0;
 	bytes = malloc(e.len + 1);
 	err = bytes ? xvt_read_all_at(s->carry.fd, bytes, e.len, from) : -ENOMEM;

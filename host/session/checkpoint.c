@@ -18,7 +18,7 @@ void xvt_session_release(void *arg)
 	size_t i;
 
 	for (i = 0; i < s->nr_rings && is_recording(s); i++) {
-		const struct xvt_vm *vm = s->vms[s->rings[i]->vm];
+		const struct xvt_vm *vm = xvt_vm_of_ring(s->rings[i]);
 
 		if (!(s->dirty[i] & XVT_DIRTY_HELD) || vm->phase != XVT_VM_ATTACHED)
 			continue;
@@ -41,7 +41,7 @@ void xvt_session_commit_checkpoint(struct xvt_session *s)
 		if (!(s->dirty[i] & XVT_DIRTY_STAGED))
 			continue;
 		s->dirty[i] &= (uint8_t)~XVT_DIRTY_STAGED;
-		if (s->vms[s->rings[i]->vm]->phase == XVT_VM_ATTACHED)
+		if (xvt_vm_of_ring(s->rings[i])->phase == XVT_VM_ATTACHED)
 			xvt_ring_commit_account(s->rings[i]);
 	}
 }
@@ -111,7 +111,7 @@ void xvt_session_put_stats(struct xvt_session *s, bool second_over, bool final)
 		/* Without a second node, the drift of a salvaged ring's clock is unknown. */
 		if (r->salvage)
 			r->account.stats.bound_ns_max = XVT_NO_BOUND;
-		r->account.stats.paused_ns = xvt_vm_paused_ns(s, s->vms[r->vm]);
+		r->account.stats.paused_ns = xvt_vm_paused_ns(s, xvt_vm_of_ring(r));
 		if (!all && !memcmp(&r->account.stats, &r->session.reported_stats,
 				    sizeof(r->account.stats)))
 			continue;

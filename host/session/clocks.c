@@ -52,7 +52,7 @@ static uint64_t measured_hz(const struct xvt_session *s, const struct xvt_vm *vm
 }
 
 /* Leave the newest node in the region, for salvage when recorder and guest are both gone. */
-static void leave_hint(struct xvt_session *s, struct xvt_ring *r, const struct xvt_clock_node *n)
+static void leave_hint(struct xvt_ring *r, const struct xvt_clock_node *n)
 {
 	struct xvt_ring_host *h = r->host;
 
@@ -62,7 +62,7 @@ static void leave_hint(struct xvt_session *s, struct xvt_ring *r, const struct x
 	xvt_store(&h->hint_guest, n->guest);
 	xvt_store(&h->hint_host_ns, n->host_ns);
 	xvt_store(&h->hint_bound_ns, n->bound_ns);
-	xvt_store(&h->hint_hz, s->vms[r->vm]->guest_hz);
+	xvt_store(&h->hint_hz, xvt_vm_of_ring(r)->guest_hz);
 	xvt_store_release(&h->hint_seq, ++r->words.hint_seq);
 }
 
@@ -181,16 +181,16 @@ static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_cloc
 	for (i = 0; i < m->nr_samples; i++)
 		m->samples[i].epoch = m->node.epoch;
 	keep_measured(s, m);
-	leave_hint(s, r, &m->node);
+	leave_hint(r, &m->node);
 	/* A node that comes too soon, or that no page can be made of, is left out: the previous
 	 * page still holds. */
-	xvt_clock_pages_node(&r->measure.pages, &m->node, s->vms[r->vm]->guest_hz);
+	xvt_clock_pages_node(&r->measure.pages, &m->node, xvt_vm_of_ring(r)->guest_hz);
 	r->account.stats.samples += m->nr_samples;
 	r->account.stats.source = m->node.source;
 	r->clock.node_before_clock = r->clock.last_node_clock;
 	r->clock.last_node_clock = m->host_clock_hi;
 	if (m->node.flags & XVT_NODE_F_FIRST && m->node.epoch)
-		xvt_session_note(s, 1, s->vms[r->vm], r->id,
+		xvt_session_note(s, 1, xvt_vm_of_ring(r), r->id,
 				 "cpu %u: guest and host time came apart; clock epoch %u begins",
 				 xvt_load(&r->ctl->cpu), m->node.epoch);
 }
@@ -210,7 +210,7 @@ static void begin_ring(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
  */
 static bool rate_known(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
-	struct xvt_vm *vm = s->vms[r->vm];
+	struct xvt_vm *vm = xvt_vm_of_ring(r);
 	const struct xvt_clock_node *first, *last;
 	uint32_t i;
 
@@ -269,12 +269,13 @@ static void refill_time(struct xvt_session *s, uint64_t now)
  * other one. */
 static bool has_time(const struct xvt_session *s, const struct xvt_ring *r)
 {
-	return xvt_session_sharing(s) < 2 || s->vms[r->vm]->clocks.left > 0 || s->clocks_left > 0;
+	return xvt_session_sharing(s) < 2 || xvt_vm_of_ring(r)->clocks.left > 0 ||
+	       s->clocks_left > 0;
 }
 
 static void take_time(struct xvt_session *s, const struct xvt_ring *r, uint64_t begin)
 {
-	struct xvt_vm_clocks *c = &s->vms[r->vm]->clocks;
+	struct xvt_vm_clocks *c = &xvt_vm_of_ring(r)->clocks;
 	const uint64_t most = ticks(s, LOOK_MOST_NS);
 	uint64_t took = since(xvt_clock_read(), begin);
 
@@ -299,9 +300,9 @@ static bool open_source(struct xvt_session *s, struct xvt_ring *r)
 	struct xvt_clock_target t = { .ctl = r->ctl,
 				      .host = r->host,
 				      .host_clock = &s->clock,
-				      .guest_hz = &s->vms[r->vm]->guest_hz,
+				      .guest_hz = &xvt_vm_of_ring(r)->guest_hz,
 				      .ring = r->id,
-				      .exchanges = &s->vms[r->vm]->clocks.exchanges,
+				      .exchanges = &xvt_vm_of_ring(r)->clocks.exchanges,
 				      .looked = &s->looked_clock,
 				      /* In a snapshot, a mark would add a record to a full ring. */
 				      .met = is_snapshot(s) ? NULL : mark_while_serviced,
@@ -330,7 +331,7 @@ static bool open_source(struct xvt_session *s, struct xvt_ring *r)
 static bool is_due(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
 {
 	return !r->measure.source_ops->busy(r->measure.source) &&
-	       (int64_t)(now - xvt_session_burst_due(s, r)) >= 0 &&
+	       (int64_t)(now - xvt_session_burst_due(r)) >= 0 &&
 	       since(now, r->measure.burst_clock) >= ticks(s, XVT_BURST_GAP_NS);
 }
 
@@ -344,7 +345,7 @@ static void ask(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 	r->clock.next_burst_clock = r->phase == XVT_PHASE_NEW
 					    ? now + ticks(s, XVT_BURST_EVERY_NS)
 					    : xvt_session_next_idle_burst(s, r, now);
-	r->mark.pace = s->vms[r->vm]->clocks.mark_pace;
+	r->mark.pace = xvt_vm_of_ring(r)->clocks.mark_pace;
 	if (r->measure.answered)
 		r->measure.answer_clock = now; /* silence begins with this request */
 	r->measure.answered = false;
@@ -356,7 +357,7 @@ static void answered(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock
 	xvt_session_unpark(s, r);
 	r->measure.answer_clock = now;
 	r->measure.answered = true;
-	s->vms[r->vm]->clocks.bursts++;
+	xvt_vm_of_ring(r)->clocks.bursts++;
 	xvt_session_kvm_hear(s, r);
 	xvt_session_exact_refine(s, r, m);
 	take_node(s, r, m);
@@ -369,7 +370,7 @@ static void answered(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock
 	}
 	if (r->measure.quiet_reported) {
 		r->session.live_ns = xvt_host_clock_ns(&s->clock, now);
-		xvt_session_note(s, 0, s->vms[r->vm], r->id, "cpu %u: answers again",
+		xvt_session_note(s, 0, xvt_vm_of_ring(r), r->id, "cpu %u: answers again",
 				 xvt_load(&r->ctl->cpu));
 	}
 	r->measure.quiet_reported = false;
@@ -419,7 +420,7 @@ static size_t at_least(size_t n, size_t least)
  */
 static bool may_measure(const struct xvt_session *s, const struct xvt_ring *r, bool silent)
 {
-	const struct xvt_vm_clocks *c = &s->vms[r->vm]->clocks;
+	const struct xvt_vm_clocks *c = &xvt_vm_of_ring(r)->clocks;
 	const size_t most = xvt_session_asked_most(s), vms = xvt_session_sharing(s);
 
 	if (r->phase == XVT_PHASE_DONE) /* it has no writer */
@@ -449,20 +450,20 @@ static void enter(struct xvt_session *s, struct xvt_ring *r, bool silent, uint64
 	s->asked[s->nr_asked] = (struct xvt_asked){ .ring = r, .silent = silent };
 	wait_for_answer(&s->asked[s->nr_asked++]);
 	s->nr_silent += silent;
-	s->vms[r->vm]->clocks.nr_silent += silent;
-	s->vms[r->vm]->clocks.nr_asked++;
+	xvt_vm_of_ring(r)->clocks.nr_silent += silent;
+	xvt_vm_of_ring(r)->clocks.nr_asked++;
 	r->measure.asked = true;
-	s->clock_due[r->id] = now + ticks(s, SECOND_NS); /* until the measurement ends */
+	s->clock_due[r->session.slot] = now + ticks(s, SECOND_NS); /* until the measurement ends */
 }
 
 static void leave(struct xvt_session *s, const struct xvt_asked *a, uint64_t now)
 {
 	s->nr_silent -= a->silent;
-	s->vms[a->ring->vm]->clocks.nr_silent -= a->silent;
-	s->vms[a->ring->vm]->clocks.nr_asked--;
+	xvt_vm_of_ring(a->ring)->clocks.nr_silent -= a->silent;
+	xvt_vm_of_ring(a->ring)->clocks.nr_asked--;
 	a->ring->measure.asked = false;
-	s->clock_due[a->ring->id] = xvt_session_ring_due(s, a->ring, now);
-	s->clocks_due = sooner(s->clocks_due, s->clock_due[a->ring->id]);
+	s->clock_due[a->ring->session.slot] = xvt_session_ring_due(s, a->ring, now);
+	s->clocks_due = sooner(s->clocks_due, s->clock_due[a->ring->session.slot]);
 }
 
 void xvt_session_clock_forget(struct xvt_session *s, const struct xvt_vm *vm)
@@ -545,8 +546,8 @@ static bool start_due(struct xvt_session *s, uint64_t now, uint64_t until)
 			next = id;
 			continue;
 		}
-		s->clock_due[r->id] = xvt_session_ring_due(s, r, now);
-		earliest = sooner(earliest, s->clock_due[r->id]);
+		s->clock_due[r->session.slot] = xvt_session_ring_due(s, r, now);
+		earliest = sooner(earliest, s->clock_due[r->session.slot]);
 	}
 	/* The next scan begins behind the last ring that started a measurement: some rings may
 	 * start one only when others of their machine have ended. */

@@ -33,7 +33,7 @@ static int locate(void *arg, struct xvt_run *run)
 		s->limited = xvt_session_space_limited(s);
 		xvt_session_service_clocks(s);
 	}
-	if (s->limited && !xvt_session_may_write(s, s->vms[run->ring->vm], xvt_run_cost(run))) {
+	if (s->limited && !xvt_session_may_write(s, xvt_vm_of_ring(run->ring), xvt_run_cost(run))) {
 		xvt_run_drop(run);
 		return 0;
 	}
@@ -66,7 +66,7 @@ static int put_other(void *arg, const struct xvt_window *w, uint32_t i)
 	if (run->dropped)
 		return 0; /* emit() counts it with its run */
 	if (s->limited &&
-	    !xvt_session_may_write(s, s->vms[run->ring->vm], sizeof(h) + sizeof(*lost))) {
+	    !xvt_session_may_write(s, xvt_vm_of_ring(run->ring), sizeof(h) + sizeof(*lost))) {
 		xvt_session_drop_lost(s, run->ring, lost, h.guest_clock);
 		return 0;
 	}
@@ -96,7 +96,7 @@ static int emit(void *arg, const struct xvt_window *w)
 		else
 			xvt_run_count(run, run->taken, run->ring_flags | xvt_window_flags(w));
 		/* Its last STATS may be in the file already: it needs another one. */
-		s->dirty[run->ring->id] |= XVT_DIRTY;
+		s->dirty[run->ring->session.slot] |= XVT_DIRTY;
 	}
 	if (w->lane == XVT_LANE_MAIN)
 		s->emitted_ns = xvt_window_ns(w, w->count - 1);

@@ -16,7 +16,7 @@
  */
 static bool ring_finished(const struct xvt_session *s, struct xvt_ring *r)
 {
-	if (r->phase == XVT_PHASE_ASIDE && s->vms[r->vm]->phase == XVT_VM_ATTACHED)
+	if (r->phase == XVT_PHASE_ASIDE && xvt_vm_of_ring(r)->phase == XVT_VM_ATTACHED)
 		return !earlier(r->drain.look_clock, s->off_clock) &&
 		       !xvt_pos_before(r->drain.read_pos, r->drain.last.commit);
 	if (r->phase != XVT_PHASE_LIVE)
@@ -122,7 +122,7 @@ static void leave(struct xvt_session *s)
 	size_t i;
 
 	for (i = 0; i < s->nr_rings && is_recording(s); i++) {
-		if (s->vms[s->rings[i]->vm]->phase != XVT_VM_ATTACHED)
+		if (xvt_vm_of_ring(s->rings[i])->phase != XVT_VM_ATTACHED)
 			continue;
 		xvt_ring_commit_account(s->rings[i]);
 		xvt_drain_release(s->rings[i], true);

@@ -161,7 +161,7 @@ static void read_formula(struct xvt_vm *vm, struct xvt_ring *r, unsigned int i)
  */
 void xvt_session_exact_begin(struct xvt_session *s, struct xvt_ring *r)
 {
-	struct xvt_vm *vm = s->vms[r->vm];
+	struct xvt_vm *vm = xvt_vm_of_ring(r);
 	const bool at_once = !r->clock.next_burst_clock;
 	unsigned int i;
 
@@ -200,7 +200,7 @@ static void refuse(struct xvt_session *s, struct xvt_ring *r, const struct xvt_c
 
 	(void)xvt_formula_host(f, sample->guest, &host);
 	r->account.stats.rejected |= 1u << sources[i]->id;
-	xvt_session_note(s, 1, s->vms[r->vm], r->id,
+	xvt_session_note(s, 1, xvt_vm_of_ring(r), r->id,
 			 "cpu %u: %s is refused: by its offset %" PRId64
 			 " the guest's clock read %" PRIu64 " at host tick %" PRIu64
 			 ", but the guest answered it between %" PRIu64 " and %" PRIu64
@@ -218,7 +218,7 @@ static void refuse_by_kvm(struct xvt_session *s, struct xvt_ring *r)
 	r->account.stats.rejected |= 1u << sources[GUEST]->id;
 	if (r->clock.exact_used == sources[GUEST]->id)
 		r->measure.exact_doubt = true;
-	xvt_session_note(s, 1, s->vms[r->vm], r->id,
+	xvt_session_note(s, 1, xvt_vm_of_ring(r), r->id,
 			 "cpu %u: %s is refused: its offset %" PRId64
 			 " contradicts what KVM says, %" PRId64,
 			 xvt_load(&r->ctl->cpu), sources[GUEST]->name,
@@ -316,13 +316,13 @@ static bool kvm_allows(struct xvt_session *s, struct xvt_ring *r, const struct x
 {
 	if (refused(r, KVM) || (kvm_held && differs(s, r, m) && second_time(r, GUEST)))
 		refuse_by_kvm(s, r);
-	return !refused(r, KVM) && !kvm_of(s->vms[r->vm]);
+	return !refused(r, KVM) && !kvm_of(xvt_vm_of_ring(r));
 }
 
 void xvt_session_exact_refine(struct xvt_session *s, struct xvt_ring *r,
 			      struct xvt_clock_measure *m)
 {
-	struct xvt_vm *vm = s->vms[r->vm];
+	struct xvt_vm *vm = xvt_vm_of_ring(r);
 	bool kvm_held = false, done = false;
 	unsigned int i;
 
@@ -362,14 +362,14 @@ void xvt_session_exact_added(struct xvt_ring *r, const struct xvt_clock_node *no
 	}
 }
 
-bool xvt_session_exact_holds(struct xvt_session *s, struct xvt_ring *r)
+bool xvt_session_exact_holds(struct xvt_ring *r)
 {
 	struct xvt_clock_formula now;
 	unsigned int i;
 
 	for (i = 0; i < XVT_EXACT_SOURCES && in_epoch_of_exact(r) && !r->measure.exact_doubt; i++) {
 		if (r->clock.exact_used == sources[i]->id)
-			return formula_of(s->vms[r->vm], r, i, &now) &&
+			return formula_of(xvt_vm_of_ring(r), r, i, &now) &&
 			       xvt_formula_equal(&now, &r->clock.exact);
 	}
 	return false;

@@ -169,6 +169,7 @@ static int attach(struct xvt_session *s, struct xvt_session_host *h)
 		xvt_vm_add(s, vm);
 		err = xvt_vm_make_rings(s, vm);
 		s->nr_vms -= err != 0;
+		s->next_vm -= err != 0;
 	}
 	if (err) {
 		xvt_session_share_memory(s);

@@ -248,6 +248,7 @@ static void take_named(const struct of_process *of, int32_t tid, const char *nam
 	struct xvt_session_kernel *k = of->k;
 	struct task *t = task_of(k, tid);
 	char text[NAME_LEN], read[XVT_TASK_NAME_LEN];
+	const struct xvt_vm *vm;
 
 	if (!t)
 		return;
@@ -263,9 +264,12 @@ static void take_named(const struct of_process *of, int32_t tid, const char *nam
 		return;
 	t->named = true;
 	name = name ? name : read;
-	name_of(text, sizeof(text), k->session->vms[of->p->vm]->name, name);
+	vm = xvt_session_vm_by_id(k->session, of->p->vm);
+	if (!vm) /* it was freed: its process ends, too */
+		return;
+	name_of(text, sizeof(text), vm->name, name);
 	if (t->vcpu != NO_VCPU && t->vcpu_vm == of->p->vm)
-		name_of_vcpu(text, sizeof(text), k->session->vms[of->p->vm]->name, t->vcpu);
+		name_of_vcpu(text, sizeof(text), vm->name, t->vcpu);
 	name_task(k, t, text);
 }
 
@@ -311,7 +315,7 @@ static void take_process(void *arg, int32_t pid, size_t vm)
 			return; /* one that maps the regions of two machines */
 	}
 	if (!xvt_grow(&k->processes, &k->process_room, k->nr_processes + 1, sizeof(*k->processes)))
-		k->processes[k->nr_processes++] = (struct process){ pid, (uint32_t)vm };
+		k->processes[k->nr_processes++] = (struct process){ pid, k->session->vms[vm]->id };
 }
 
 static bool has_process(const struct xvt_session_kernel *k, const struct xvt_vm *vm)

@@ -167,10 +167,10 @@ static uint64_t distance(int64_t a, int64_t b)
 
 static void offset_changed(struct xvt_session *s, uint32_t vm_id, const struct xvt_ftrace_event *e)
 {
-	struct xvt_vm *vm = s->vms[vm_id];
+	struct xvt_vm *vm = xvt_session_vm_by_id(s, vm_id);
 	uint32_t i;
 
-	if (vm->phase != XVT_VM_ATTACHED || e->previous == e->next)
+	if (!vm || vm->phase != XVT_VM_ATTACHED || e->previous == e->next)
 		return;
 	for (i = 0; i < vm->region.g.ring_count; i++) {
 		struct xvt_ring *r = vm->rings[i];
@@ -414,7 +414,7 @@ static void read_all(struct xvt_session *s)
  * answer is in the kernel's rings by now. */
 void xvt_session_kvm_hear(struct xvt_session *s, const struct xvt_ring *r)
 {
-	if (s->kvm && s->kvm->ftrace && xvt_session_exact_kvm(s->vms[r->vm]))
+	if (s->kvm && s->kvm->ftrace && xvt_session_exact_kvm(xvt_vm_of_ring(r)))
 		read_all(s);
 }
 

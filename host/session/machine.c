@@ -141,7 +141,8 @@ void xvt_vm_init_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t index)
 {
 	struct xvt_ring *r = vm->rings[index];
 
-	r->id = (uint32_t)s->nr_rings;
+	r->id = s->next_ring++;
+	r->session.slot = (uint32_t)s->nr_rings;
 	r->vm = vm->id;
 	r->index = index;
 	r->region = &vm->region;
@@ -219,11 +220,11 @@ int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_
 	}
 	limit_rings(vm);
 	/* Rings of machines that are gone are in the file; their numbers are not reused. */
-	if (vm->region.g.ring_count > RINGS_MAX - s->nr_rings) {
+	if (vm->region.g.ring_count > RINGS_MAX - s->next_ring) {
 		snprintf(why, why_size,
-			 "its %u rings are too many beside the %zu that this trace has had: events "
+			 "its %u rings are too many beside the %u that this trace has had: events "
 			 "have numbers for %u",
-			 vm->region.g.ring_count, s->nr_rings, RINGS_MAX);
+			 vm->region.g.ring_count, s->next_ring, RINGS_MAX);
 		return -EOVERFLOW;
 	}
 	err = vm_attach(s, vm);
@@ -302,7 +303,7 @@ struct xvt_vm *xvt_vm_new(struct xvt_session *s, const char *name, const char *p
 	snprintf(vm->base_name, sizeof(vm->base_name), "%s", name);
 	snprintf(vm->path, sizeof(vm->path), "%s", path);
 	vm->session = s;
-	vm->id = vm->space_of = (uint32_t)s->nr_vms;
+	vm->id = vm->space_of = s->next_vm;
 	vm->space.disk_most = s->disk_part;
 	xvt_pool_init(&vm->pool, 0);
 	vm->pool.common = &s->pool;
@@ -313,6 +314,7 @@ struct xvt_vm *xvt_vm_new(struct xvt_session *s, const char *name, const char *p
 void xvt_vm_add(struct xvt_session *s, struct xvt_vm *vm)
 {
 	s->vms[s->nr_vms++] = vm;
+	s->next_vm++;
 	xvt_session_share_memory(s);
 }
 
@@ -340,6 +342,7 @@ int xvt_session_add_rings(struct xvt_session *s, const char *name, const char *p
 	err = xvt_vm_try_attach(s, vm, why, why_size);
 	if (err) { /* the trace has nothing of the machine yet */
 		s->nr_vms--;
+		s->next_vm--;
 		xvt_session_share_memory(s);
 		xvt_vm_free(vm);
 	}

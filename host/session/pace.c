@@ -44,16 +44,16 @@ static bool unconfirmed(const struct xvt_ring *r)
 uint64_t xvt_session_next_idle_burst(const struct xvt_session *s, const struct xvt_ring *r,
 				     uint64_t now)
 {
-	uint64_t every = ticks(s, XVT_BURST_EVERY_NS), pace = s->vms[r->vm]->clocks.idle_pace;
+	uint64_t every = ticks(s, XVT_BURST_EVERY_NS), pace = xvt_vm_of_ring(r)->clocks.idle_pace;
 
 	return pace <= every ? now + every : (now / pace + 1) * pace;
 }
 
 /* Returns when the ring's next measurement is due. Unconfirmed records wait for it in memory, so it
  * comes at the machine's pace. */
-uint64_t xvt_session_burst_due(const struct xvt_session *s, const struct xvt_ring *r)
+uint64_t xvt_session_burst_due(const struct xvt_ring *r)
 {
-	const uint64_t pace = s->vms[r->vm]->clocks.pace;
+	const uint64_t pace = xvt_vm_of_ring(r)->clocks.pace;
 	uint64_t soon = r->measure.burst_clock + pace;
 
 	return pace && unconfirmed(r) && earlier(soon, r->clock.next_burst_clock)
@@ -90,9 +90,9 @@ uint64_t xvt_session_ring_due(const struct xvt_session *s, const struct xvt_ring
 	if (mark_is_new(s, r, now))
 		return now + ticks(s, MARK_LOOK_NS);
 	if (!r->measure.source || !r->measure.answered)
-		return now + within(ticks(s, LOOK_RING_NS) * peers(s, s->vms[r->vm]),
+		return now + within(ticks(s, LOOK_RING_NS) * peers(s, xvt_vm_of_ring(r)),
 				    ticks(s, LOOK_LEAST_NS), ticks(s, SECOND_NS));
-	due = xvt_session_burst_due(s, r);
+	due = xvt_session_burst_due(r);
 	return earlier(soonest, due) ? due : soonest;
 }
 
@@ -184,6 +184,6 @@ void xvt_session_clock_soon(struct xvt_session *s, const struct xvt_ring *r, uin
 
 	if (r->measure.asked)
 		return;
-	s->clock_due[r->id] = sooner(s->clock_due[r->id], due);
+	s->clock_due[r->session.slot] = sooner(s->clock_due[r->session.slot], due);
 	s->clocks_due = sooner(s->clocks_due, due);
 }

@@ -16,7 +16,7 @@ static struct xvt_clock_page *page_in_region(const struct xvt_ring *r)
 void xvt_session_page_open(struct xvt_session *s, struct xvt_ring *r)
 {
 	const char *dir = s->opt.clock_page_dir;
-	struct xvt_vm *vm = s->vms[r->vm];
+	struct xvt_vm *vm = xvt_vm_of_ring(r);
 	int err;
 
 	xvt_clock_pages_init(&r->measure.pages, page_in_region(r), &s->clock, s->attach_id, NULL,

@@ -37,7 +37,7 @@ static void copy_idle_proof(const struct xvt_session *s, struct xvt_ring *r)
 
 void xvt_session_unpark(struct xvt_session *s, struct xvt_ring *r)
 {
-	struct xvt_vm *vm = s->vms[r->vm];
+	struct xvt_vm *vm = xvt_vm_of_ring(r);
 
 	if (!vm->parked || !vm->parked[r->index].ctl)
 		return;
@@ -109,7 +109,7 @@ void xvt_session_park(struct xvt_session *s)
 		return;
 	for (i = 0; i < s->nr_active; i++) {
 		struct xvt_ring *r = s->active[i];
-		struct xvt_vm *vm = s->vms[r->vm];
+		struct xvt_vm *vm = xvt_vm_of_ring(r);
 
 		if (vm->looked && !vm->unparked && can_park(r))
 			park(&vm->parked[r->index], r);

@@ -109,6 +109,14 @@ enum xvt_vm_phase {
 	XVT_VM_GONE, /* the region is unusable from here on; vm->why says why */
 };
 
+/* Counters of a recording. */
+struct xvt_sums {
+	uint64_t machines;
+	uint64_t events;
+	uint64_t lost;
+	uint64_t late;
+};
+
 /* Token bucket for notes of one kind, see notes.c. */
 struct xvt_note_limit {
 	bool begun;
@@ -239,6 +247,7 @@ struct xvt_vm {
 	uint64_t paused_ns;  /* sum of finished pauses */
 
 	bool left_out; /* rotate.c: it is gone, and later files are without it */
+	bool freed;    /* left.c: it is about to be freed */
 
 	bool rate_measured;	     /* clocks.c */
 	struct xvt_vm_clocks clocks; /* pace.c and clocks.c; space.c resets the paces */
@@ -302,11 +311,13 @@ struct xvt_session {
 	uint64_t attach_id;
 	uint64_t start_clock;
 
-	/* machine.c */
+	/* machine.c, left.c: without what was freed, in the order of numbers in the trace */
 	struct xvt_vm **vms;
 	size_t nr_vms;
-	struct xvt_ring **rings; /* all machines' rings, by number in the trace */
+	struct xvt_ring **rings; /* all machines' rings */
 	size_t nr_rings;
+	uint32_t next_vm, next_ring; /* numbers in the trace, which are not reused */
+	struct xvt_sums left;	     /* of the machines that were freed */
 	size_t nr_sharing; /* machines between which measuring time and memory are divided */
 	bool infos_wait;   /* announce.c: some RING chunks are delayed, see
 			      xvt_session_announce_late() */
@@ -443,6 +454,24 @@ static inline uint64_t ticks(const struct xvt_session *s, uint64_t ns)
 	return xvt_host_clock_ticks(&s->clock, ns);
 }
 
+/* The machine of a ring, whose region is a part of it. */
+static inline struct xvt_vm *xvt_vm_of_ring(const struct xvt_ring *r)
+{
+	return (struct xvt_vm *)((char *)r->region - offsetof(struct xvt_vm, region));
+}
+
+/* Returns the machine with that number in the trace; NULL: it was freed. */
+static inline struct xvt_vm *xvt_session_vm_by_id(const struct xvt_session *s, uint32_t id)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr_vms; i++) {
+		if (s->vms[i]->id == id)
+			return s->vms[i];
+	}
+	return NULL;
+}
+
 static inline bool is_recording(const struct xvt_session *s)
 {
 	return s->opt.kind == XVT_SESSION_RECORD;
@@ -496,6 +525,12 @@ void xvt_session_init_rotation(struct xvt_session *s, const struct xvt_file_info
 void xvt_session_put_round(struct xvt_session *s);
 /* At the end of a pass: go on in the next file if that is due. Returns 0 or -errno of the trace. */
 int xvt_session_look_at_rotation(struct xvt_session *s, uint64_t now);
+
+/* --- left.c --- */
+
+/* At the end of a pass, when a file has begun: free the machines that have left, and that no file
+ * to come mentions. This runs the loop, where they have listeners. */
+void xvt_session_free_left(struct xvt_session *s);
 
 /* --- carry.c --- */
 
@@ -573,6 +608,8 @@ void xvt_session_space_second(struct xvt_session *s);
 
 /* --- status.c --- */
 
+/* Add the ring's counters to the sums. */
+void xvt_ring_add_sums(const struct xvt_ring *r, struct xvt_sums *sums);
 /* Update rates, lags and notes. To be called when a second is over and its counters are in the
  * trace. */
 void xvt_session_status_second(struct xvt_session *s, uint64_t now);
@@ -731,6 +768,8 @@ void xvt_session_stall(struct xvt_session *s, uint64_t now, bool held);
 void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_vmm_report *r);
 /* Time that the machine was stopped within the recording, a current pause included, in ns. */
 uint64_t xvt_vm_paused_ns(const struct xvt_session *s, const struct xvt_vm *vm);
+/* Close the machine's listener and doorbell. This runs the loop, too. */
+void xvt_session_vm_stop_listening(struct xvt_session *s, struct xvt_vm *vm);
 /* Close all VMM listeners and doorbells. This runs the loop, so the session must still be whole. */
 void xvt_session_stop_listening(struct xvt_session *s);
 
@@ -746,7 +785,7 @@ void xvt_session_exact_refine(struct xvt_session *s, struct xvt_ring *r,
 void xvt_session_exact_added(struct xvt_ring *r, const struct xvt_clock_node *node);
 /* Returns true if the source of the ring's last exact node still gives the same formula, and that
  * node is of the newest epoch. */
-bool xvt_session_exact_holds(struct xvt_session *s, struct xvt_ring *r);
+bool xvt_session_exact_holds(struct xvt_ring *r);
 void xvt_session_exact_close(struct xvt_vm *vm);
 /* Returns true if the machine is known to KVM. */
 bool xvt_session_exact_kvm(const struct xvt_vm *vm);
@@ -788,7 +827,9 @@ void xvt_session_got_up(struct xvt_session *s, uint64_t now);
  * ring.
  */
 uint64_t xvt_session_sleep(struct xvt_session *s, uint64_t gap_ns, bool asking);
-/* Close the doorbells. This runs the loop, so the session must still be whole. */
+/* Close the doorbell of a machine, or all. This runs the loop, so the session must still be whole.
+ */
+void xvt_session_wake_leave(struct xvt_session *s, struct xvt_vm *vm);
 void xvt_session_wake_end(struct xvt_session *s);
 
 /* --- marks.c --- */
@@ -866,7 +907,7 @@ void xvt_session_pace(struct xvt_session *s, uint64_t elapsed);
 /* Returns when the ring's clock needs service again. */
 uint64_t xvt_session_ring_due(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now);
 /* Returns when the ring's next measurement is due. */
-uint64_t xvt_session_burst_due(const struct xvt_session *s, const struct xvt_ring *r);
+uint64_t xvt_session_burst_due(const struct xvt_ring *r);
 /* Returns when a ring without waiting records is measured next. */
 uint64_t xvt_session_next_idle_burst(const struct xvt_session *s, const struct xvt_ring *r,
 				     uint64_t now);

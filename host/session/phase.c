@@ -51,7 +51,7 @@ void xvt_session_ring_live(struct xvt_session *s, struct xvt_ring *r)
 
 void xvt_session_ring_clockless(struct xvt_session *s, struct xvt_ring *r)
 {
-	struct xvt_vm *vm = s->vms[r->vm];
+	struct xvt_vm *vm = xvt_vm_of_ring(r);
 	struct xvt_clock_node node = { .ring = r->id, .source = XVT_SOURCE_NONE };
 
 	if (r->phase != XVT_PHASE_NEW || r->clock.map.count || vm->phase != XVT_VM_ATTACHED ||
@@ -82,8 +82,9 @@ static void ring_aside(struct xvt_session *s, struct xvt_ring *r, bool silent, c
 	r->session.aside_clock = xvt_clock_read();
 	/* A silent ring gets no node: emit its records as well as they can be placed. */
 	r->clock.map.closed = silent;
-	xvt_session_note(s, 1, s->vms[r->vm], r->id, "cpu %u: %s; the other rings go on without it",
-			 xvt_load(&r->ctl->cpu), why);
+	xvt_session_note(s, 1, xvt_vm_of_ring(r), r->id,
+			 "cpu %u: %s; the other rings go on without it", xvt_load(&r->ctl->cpu),
+			 why);
 }
 
 /*
@@ -105,8 +106,8 @@ static void ring_silent(struct xvt_session *s, struct xvt_ring *r, uint64_t now,
 			return;
 		ring_aside(s, r, false, SILENT_TEXT);
 	} else if (!r->measure.quiet_reported) {
-		xvt_session_note(s, 1, s->vms[r->vm], r->id, "cpu %u: %s", xvt_load(&r->ctl->cpu),
-				 SILENT_TEXT);
+		xvt_session_note(s, 1, xvt_vm_of_ring(r), r->id, "cpu %u: %s",
+				 xvt_load(&r->ctl->cpu), SILENT_TEXT);
 	}
 	r->measure.quiet_reported = true;
 }
@@ -212,7 +213,7 @@ static void tell_fault(struct xvt_session *s, struct xvt_ring *r)
 	r->fault.is_new = false;
 	r->clock.map.closed |= broken;
 	/* Older bytes beside newer words are left by a migration, which is reported already. */
-	xvt_session_note(s, broken || !r->account.roll_backs ? 2 : 1, s->vms[r->vm], r->id,
+	xvt_session_note(s, broken || !r->account.roll_backs ? 2 : 1, xvt_vm_of_ring(r), r->id,
 			 "ring %u %s: %s", r->index,
 			 r->fault.what ? r->fault.what
 			 : broken      ? "stopped for good"
@@ -224,7 +225,7 @@ static void tell_fault(struct xvt_session *s, struct xvt_ring *r)
 void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
 	uint64_t silence = xvt_session_silence(s, r, now);
-	const bool stopped = xvt_vm_stopped(s->vms[r->vm]);
+	const bool stopped = xvt_vm_stopped(xvt_vm_of_ring(r));
 	const bool quiet = stopped || silence > ticks(s, XVT_QUIET_NS) ||
 			   r->drain.last.state == XVT_RING_OFFLINE;
 
@@ -240,7 +241,7 @@ void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 	r->clock.exact_holds = false;
 	if ((quiet || r->guest.wide) && r->drain.first) {
 		xvt_session_kvm_hear(s, r);
-		r->clock.exact_holds = xvt_session_exact_holds(s, r);
+		r->clock.exact_holds = xvt_session_exact_holds(r);
 	}
 	/* Records that waited for a measurement before the stop may yield inferred nodes from now
 	 * on. */

@@ -87,8 +87,8 @@ static void end_file(struct xvt_session *s)
 
 		if (!r->session.announced)
 			continue;
-		r->account.stats.paused_ns = xvt_vm_paused_ns(s, s->vms[r->vm]);
-		xvt_ring_end_file(r, s->vms[r->vm]->phase == XVT_VM_ATTACHED, &file);
+		r->account.stats.paused_ns = xvt_vm_paused_ns(s, xvt_vm_of_ring(r));
+		xvt_ring_end_file(r, xvt_vm_of_ring(r)->phase == XVT_VM_ATTACHED, &file);
 		xvt_trace_put(s->trace, XVT_CHUNK_STATS, &file, sizeof(file), NULL, 0);
 		s->dirty[i] |= XVT_DIRTY;
 	}
@@ -166,7 +166,7 @@ static void begin_file(struct xvt_session *s)
 	for (i = 0; i < s->nr_rings; i++) {
 		struct xvt_ring *r = s->rings[i];
 
-		r->session.announced &= !s->vms[r->vm]->left_out;
+		r->session.announced &= !xvt_vm_of_ring(r)->left_out;
 		if (!r->session.announced)
 			continue;
 		xvt_ring_announce_again(s, r);
@@ -208,7 +208,10 @@ static int go_on(struct xvt_session *s, uint64_t now)
 	s->rotate.begin_bytes = xvt_trace_file_bytes(s->trace);
 	s->rotate.begin_clock = now;
 	s->rotate.pending = s->rotate.wanted = false;
-	return put_waiting(s);
+	err = put_waiting(s);
+	if (!err)
+		xvt_session_free_left(s);
+	return err;
 }
 
 static void say_not_now(struct xvt_session *s, int err)

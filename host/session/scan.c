@@ -191,7 +191,7 @@ static void list_active(struct xvt_session *s, struct xvt_vm *vm)
 	for (i = 0; i < n; i++) {
 		if (!vm->parked[i].ctl && vm->rings[i]) {
 			s->active[s->nr_active++] = vm->rings[i];
-			s->dirty[vm->rings[i]->id] |= XVT_DIRTY;
+			s->dirty[vm->rings[i]->session.slot] |= XVT_DIRTY;
 		}
 	}
 	vm->nr_active = s->nr_active - vm->first_active;

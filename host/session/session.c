@@ -333,7 +333,7 @@ static int drain(struct xvt_session *s, uint64_t now, bool *hurry, bool *waits)
 		xvt_session_clock_soon(s, r, now);
 		*hurry |= r->drain.taken > r->region->g.ring_size / HURRY_PART;
 		*waits |= r->drain.first != NULL;
-		s->vms[r->vm]->ring_full |= r->drain.taken > r->region->g.ring_size / FULL_PART;
+		xvt_vm_of_ring(r)->ring_full |= r->drain.taken > r->region->g.ring_size / FULL_PART;
 	}
 	return 0;
 }
@@ -430,16 +430,12 @@ int xvt_session_flush(struct xvt_session *s)
 
 void xvt_session_sums(const struct xvt_session *s, uint64_t *events, uint64_t *lost, uint64_t *late)
 {
-	size_t i, k;
+	struct xvt_sums sums = s->left;
+	size_t i;
 
-	*events = *lost = *late = 0;
-	for (i = 0; i < s->nr_rings; i++) {
-		const struct xvt_ring *r = s->rings[i];
-
-		*events += r->account.stats.events;
-		*late += r->account.stats.late;
-		for (k = 0; k < XVT_LOST_CAUSES; k++)
-			*lost += r->drain.last.lost[k] - r->account.base_lost[k];
-		*lost += r->account.stats.overwritten + r->account.stats.dropped;
-	}
+	for (i = 0; i < s->nr_rings; i++)
+		xvt_ring_add_sums(s->rings[i], &sums);
+	*events = sums.events;
+	*lost = sums.lost;
+	*late = sums.late;
 }

@@ -272,7 +272,8 @@ static bool any_changed(const struct xvt_session *s)
 	for (i = 0; i < s->nr_rings; i++) {
 		const struct xvt_ring *r = s->rings[i];
 
-		if (r->phase != XVT_PHASE_BROKEN && attached(s->vms[r->vm]) && ring_changed(s, r))
+		if (r->phase != XVT_PHASE_BROKEN && attached(xvt_vm_of_ring(r)) &&
+		    ring_changed(s, r))
 			return true;
 	}
 	return false;
@@ -417,23 +418,25 @@ void xvt_session_got_up(struct xvt_session *s, uint64_t now)
 	clear_need_wake(s);
 }
 
+void xvt_session_wake_leave(struct xvt_session *s, struct xvt_vm *vm)
+{
+	if (!vm->bell.doorbell)
+		return;
+	if (attached(vm))
+		xvt_session_wake_attach(vm);
+	xvt_doorbell_close(vm->bell.doorbell);
+	vm->bell.doorbell = NULL;
+	s->wake.bells--;
+	xvt_session_note(s, 0, vm, UINT32_MAX,
+			 "its doorbell rang %" PRIu64 " times and woke us from %" PRIu64
+			 " of %" PRIu64 " sleeps",
+			 vm->bell.rings, vm->bell.wakes, s->wake.sleeps);
+}
+
 void xvt_session_wake_end(struct xvt_session *s)
 {
 	size_t i;
 
-	for (i = 0; i < s->nr_vms; i++) {
-		struct xvt_vm *vm = s->vms[i];
-
-		if (!vm->bell.doorbell)
-			continue;
-		if (attached(vm))
-			xvt_session_wake_attach(vm);
-		xvt_doorbell_close(vm->bell.doorbell);
-		vm->bell.doorbell = NULL;
-		xvt_session_note(s, 0, vm, UINT32_MAX,
-				 "its doorbell rang %" PRIu64 " times and woke us from %" PRIu64
-				 " of %" PRIu64 " sleeps",
-				 vm->bell.rings, vm->bell.wakes, s->wake.sleeps);
-	}
-	s->wake.bells = 0;
+	for (i = 0; i < s->nr_vms; i++)
+		xvt_session_wake_leave(s, s->vms[i]);
 }

@@ -53,7 +53,7 @@ static const struct xvt_ring *measured(const struct xvt_vm *vm)
  */
 static void place_unmeasured(struct xvt_session *s, struct xvt_ring *r)
 {
-	struct xvt_vm *vm = s->vms[r->vm];
+	struct xvt_vm *vm = xvt_vm_of_ring(r);
 	const struct xvt_ring *other = measured(vm);
 	struct xvt_clock_node node;
 	uint64_t hz;
@@ -237,7 +237,7 @@ bool xvt_session_snapshot_over(struct xvt_session *s, uint64_t now)
 		measure_soon(s, r, now);
 		all = false;
 		if (over)
-			xvt_session_note(s, 1, s->vms[r->vm], r->id,
+			xvt_session_note(s, 1, xvt_vm_of_ring(r), r->id,
 					 "cpu %u: does not answer, or stays inside an event; what "
 					 "it has published is taken",
 					 xvt_load(&r->ctl->cpu));

@@ -46,7 +46,7 @@ static uint64_t end_bytes(const struct xvt_session *s)
 /* Returns the space account of the machine: a restarted machine shares that of its predecessor. */
 static struct xvt_vm_space *space_of(struct xvt_session *s, const struct xvt_vm *vm)
 {
-	return &s->vms[vm->space_of]->space;
+	return &xvt_session_vm_by_id(s, vm->space_of)->space;
 }
 
 static uint64_t count_parts(const struct xvt_session *s)
@@ -239,7 +239,7 @@ int xvt_session_put_drops(struct xvt_session *s, struct xvt_ring *r)
 	r->account.stats.dropped += r->session.drops.dropped;
 	memset(&r->session.drops, 0, sizeof(r->session.drops));
 	r->session.drops_wait = false;
-	s->dirty[r->id] |= XVT_DIRTY;
+	s->dirty[r->session.slot] |= XVT_DIRTY;
 	return err;
 }
 

@@ -30,6 +30,17 @@ static uint64_t lost_of(const struct xvt_ring_stats *st)
 	return sum;
 }
 
+void xvt_ring_add_sums(const struct xvt_ring *r, struct xvt_sums *sums)
+{
+	unsigned int k;
+
+	sums->events += r->account.stats.events;
+	sums->late += r->account.stats.late;
+	for (k = 0; k < XVT_LOST_CAUSES; k++)
+		sums->lost += r->drain.last.lost[k] - r->account.base_lost[k];
+	sums->lost += r->account.stats.overwritten + r->account.stats.dropped;
+}
+
 void xvt_session_status_count(const struct xvt_session *s, struct xvt_ring *r, bool second_over)
 {
 	const uint64_t second = s->seconds + !second_over;
@@ -118,19 +129,19 @@ void xvt_session_status_second(struct xvt_session *s, uint64_t now)
 /* ------------------------------------------------------------------ JSON */
 
 /* A ring whose machine is gone is "gone", whatever its phase. */
-static const char *ring_phase(const struct xvt_session *s, const struct xvt_ring *r)
+static const char *ring_phase(const struct xvt_ring *r)
 {
-	return s->vms[r->vm]->phase == XVT_VM_GONE ? "gone" : xvt_ring_phase_name(r->phase);
+	return xvt_vm_of_ring(r)->phase == XVT_VM_GONE ? "gone" : xvt_ring_phase_name(r->phase);
 }
 
 /* Bytes written and not drained. The words are the guest's, so the value is limited to the ring's
  * size; in overwrite mode the writer may also be laps ahead. */
-static uint64_t undrained_bytes(const struct xvt_session *s, const struct xvt_ring *r)
+static uint64_t undrained_bytes(const struct xvt_ring *r)
 {
 	struct xvt_ring_words now;
 	uint64_t bytes;
 
-	if (s->vms[r->vm]->phase != XVT_VM_ATTACHED || r->phase == XVT_PHASE_BROKEN)
+	if (xvt_vm_of_ring(r)->phase != XVT_VM_ATTACHED || r->phase == XVT_PHASE_BROKEN)
 		return 0;
 	xvt_ring_words(r->ctl, &r->region->g, &now);
 	bytes = since(now.resv, r->drain.read_pos);
@@ -178,13 +189,13 @@ static void add_ring(struct xvt_json *j, const struct xvt_session *s, const stru
 	xvt_json_add_u64(j, "ring", r->index);
 	xvt_json_add_u64(j, "cpu", r->session.reported_info.cpu);
 	xvt_json_add_text(j, "kind", xvt_ring_kind(r->session.reported_info.type));
-	xvt_json_add_text(j, "phase", ring_phase(s, r));
+	xvt_json_add_text(j, "phase", ring_phase(r));
 	add_counts(j, &r->session.reported_stats);
 	add_rates(j, s, r);
 	xvt_json_add_u64(j, "lag_ns",
 			 r->status.lag_second == s->second.number ? r->status.lag_ns : 0);
 	xvt_json_add_u64(j, "size_bytes", r->region->g.ring_size);
-	xvt_json_add_u64(j, "undrained_bytes", undrained_bytes(s, r));
+	xvt_json_add_u64(j, "undrained_bytes", undrained_bytes(r));
 	xvt_clock_to_json(j, r->session.reported_stats.source,
 			  r->session.reported_stats.bound_ns_max,
 			  r->session.reported_stats.rejected);
@@ -226,15 +237,29 @@ static void add_vm(struct xvt_json *j, const struct xvt_session *s, struct xvt_v
 	xvt_json_add_u64(j, "bars", v->stall.total_bars);
 }
 
+/* The machine with that number in the trace, or with the next one: machines between them may have
+ * been freed since the last piece of the answer. NULL: none. */
+static struct xvt_vm *vm_from(const struct xvt_session *s, uint32_t id)
+{
+	size_t i;
+
+	for (i = 0; i < s->nr_vms && s->vms[i]->id < id; i++)
+		;
+	return i < s->nr_vms ? s->vms[i] : NULL;
+}
+
 bool xvt_session_status_vm(const struct xvt_session *s, uint32_t *vm, uint32_t *ring,
 			   struct xvt_json *j)
 {
-	struct xvt_vm *v = *vm < s->nr_vms ? s->vms[*vm] : NULL;
+	struct xvt_vm *v = vm_from(s, *vm);
 	uint32_t count = v && v->rings ? v->region.g.ring_count : 0, shown = 0, looked = 0;
 	struct xvt_json *rings;
 
 	if (!v)
 		return false;
+	if (v->id != *vm)
+		*ring = 0;
+	*vm = v->id;
 	if (!*ring)
 		add_vm(j, s, v);
 	rings = xvt_json_add_array(j, "rings");
@@ -251,6 +276,17 @@ bool xvt_session_status_vm(const struct xvt_session *s, uint32_t *vm, uint32_t *
 	++*vm;
 	*ring = 0;
 	return true;
+}
+
+/* What has left, and is in no list any more. */
+static void add_left(struct xvt_json *j, const struct xvt_sums *left)
+{
+	struct xvt_json *o = xvt_json_add_object(j, "left");
+
+	xvt_json_add_u64(o, "machines", left->machines);
+	xvt_json_add_u64(o, "events", left->events);
+	xvt_json_add_u64(o, "lost", left->lost);
+	xvt_json_add_u64(o, "late", left->late);
 }
 
 void xvt_session_status(const struct xvt_session *s, struct xvt_json *j)
@@ -280,4 +316,5 @@ void xvt_session_status(const struct xvt_session *s, struct xvt_json *j)
 	xvt_json_add_bool(j, "disk_full", xvt_session_disk_full(s));
 	xvt_json_add_u64(j, "memory_limit_bytes", s->opt.memory_bytes);
 	xvt_json_add_u64(j, "machines", s->nr_vms);
+	add_left(j, &s->left);
 }

@@ -278,14 +278,19 @@ bool xvt_session_vm_unheard(const struct xvt_vm *vm)
 	return vm->vmm && vm->vmm_lost;
 }
 
+void xvt_session_vm_stop_listening(struct xvt_session *s, struct xvt_vm *vm)
+{
+	xvt_session_wake_leave(s, vm);
+	if (vm->vmm)
+		vm->vmm->ops->close(vm->vmm);
+	vm->vmm = NULL;
+}
+
 void xvt_session_stop_listening(struct xvt_session *s)
 {
 	size_t i;
 
 	xvt_session_wake_end(s);
-	for (i = 0; i < s->nr_vms; i++) {
-		if (s->vms[i]->vmm)
-			s->vms[i]->vmm->ops->close(s->vms[i]->vmm);
-		s->vms[i]->vmm = NULL;
-	}
+	for (i = 0; i < s->nr_vms; i++)
+		xvt_session_vm_stop_listening(s, s->vms[i]);
 }

@@ -784,7 +784,7 @@ static void many_begin(void)
 	for (i = 0; i < MANY; i++) {
 		many[i] = calloc(1, sizeof(*many[i]));
 		*many[i] = *s->rings[0];
-		many[i]->id = i;
+		many[i]->id = many[i]->session.slot = i;
 		many[i]->index = 0;
 		many[i]->measure.source = (struct xvt_clock_source *)&askings[i];
 		many[i]->measure.source_ops = &scripted;
@@ -905,8 +905,10 @@ static void other_machine(struct xvt_vm *other, struct xvt_vm *vms[2])
 	vms[1] = other;
 	s->vms = vms;
 	s->nr_vms = s->nr_sharing = 2;
-	for (i = 0; i < FEW; i++)
+	for (i = 0; i < FEW; i++) {
 		many[i]->vm = 1;
+		many[i]->region = &other->region;
+	}
 }
 
 static uint32_t least_answers(uint32_t from, uint32_t to)

@@ -134,14 +134,15 @@ START_TEST(rings_have_the_numbers_that_an_event_can_name)
 {
 	const char *path = region_of(3);
 	const size_t rings = s->nr_rings;
+	const uint32_t next = s->next_ring;
 	struct xvt_vm *g3;
 	char why[256] = "";
 	int fd;
 
-	s->nr_rings = XVT_EVENT_RING_MASK - 1;
+	s->next_ring = XVT_EVENT_RING_MASK - 1;
 	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, why, sizeof(why)), -EOVERFLOW);
 	ck_assert_ptr_nonnull(strstr(why, "3 rings are too many"));
-	ck_assert_uint_eq(s->nr_rings, XVT_EVENT_RING_MASK - 1);
+	ck_assert_uint_eq(s->next_ring, XVT_EVENT_RING_MASK - 1);
 	ck_assert_uint_eq(s->nr_vms, 1);
 	/* One that was there before its guest formatted it. */
 	fd = open(path, O_RDWR);
@@ -152,7 +153,7 @@ START_TEST(rings_have_the_numbers_that_an_event_can_name)
 	ck_assert_int_eq(pwrite(fd, &(uint64_t){ XVT_MAGIC }, 8, 0), 8);
 	close(fd);
 	ck_assert_int_eq(xvt_vm_try_attach(s, g3, why, sizeof(why)), -EOVERFLOW);
-	s->nr_rings = rings;
+	s->next_ring = next;
 	ck_assert_int_eq(xvt_vm_try_attach(s, g3, why, sizeof(why)), 0);
 	ck_assert_uint_eq(s->nr_rings, rings + 3);
 }
