@@ -4,12 +4,15 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/region.h"
 #include "cli/cmd.h"
 #include "cli/find.h"
 #include "cli/plug.h"
 #include "vmm/libvirt.h"
+#include "vmm/processes.h"
 #include "vmm/qmp_plug.h"
 
 struct detach_options {
@@ -62,18 +65,43 @@ static int take_out(struct waiting *w, char region[XVT_PLUG_PATH])
 	return err;
 }
 
+/* A domain that ended with a device plugged in has no device any more, but its file is still there.
+ * Returns 0 with its path in `region`, -ENODEV: there is none, or -EBUSY with w->why. */
+static int find_left_file(struct waiting *w, char region[XVT_PLUG_PATH])
+{
+	struct stat st;
+
+	snprintf(region, XVT_PLUG_PATH, "%s/" XVT_REGION_PREFIX "%s", xvt_host_region_dir(),
+		 w->name);
+	if (strchr(w->name, '/') || lstat(region, &st) || !S_ISREG(st.st_mode))
+		return -ENODEV;
+	if (xvt_file_has_writer(region) == 1 &&
+	    !xvt_file_locker(&(struct xvt_mapped_file){ st.st_dev, st.st_ino })) {
+		snprintf(w->why, sizeof(w->why),
+			 "it has no region, and %s is in use by another process", region);
+		return -EBUSY;
+	}
+	return 0;
+}
+
 static int detach(const struct detach_options *opt, const char *name)
 {
 	struct waiting w = { .opt = opt, .name = name };
 	char region[XVT_PLUG_PATH] = "";
+	bool left;
+	int err;
 
 	if (opt->qmp && !xvt_plug_region(name, region))
 		return XVT_EXIT_USAGE;
-	if (take_out(&w, region)) {
+	err = take_out(&w, region);
+	left = err == -ENODEV && !opt->qmp;
+	if (left)
+		err = find_left_file(&w, region);
+	if (err) {
 		xvt_error(name, "%s", w.why);
 		return XVT_EXIT_FAIL;
 	}
-	if (!xvt_plug_wait(is_out, &w, opt->timeout_ns)) {
+	if (!left && !xvt_plug_wait(is_out, &w, opt->timeout_ns)) {
 		xvt_error(name, "its guest has not given the device back; unload the module there "
 				"(rmmod xvtrace) and try again, or shut the machine down");
 		return XVT_EXIT_FAIL;
