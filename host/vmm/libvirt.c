@@ -22,6 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/library.h"
 #include "base/loop.h"
 #include "base/region.h"
 #include "base/vec.h"
@@ -82,46 +83,30 @@ static struct {
 	XML_FUNCTIONS(XML_POINTER)
 } xml;
 
-struct symbol {
-	const char *name;
-	void *at; /* of the pointer to it */
-};
-
 #define VIR_SYMBOL(name) { "vir" #name, &vir.name },
 #define XML_SYMBOL(name) { "xml" #name, &xml.name },
-static const struct symbol vir_symbols[] = { VIR_FUNCTIONS(VIR_SYMBOL){ NULL, NULL } };
-static const struct symbol xml_symbols[] = { XML_FUNCTIONS(XML_SYMBOL){ NULL, NULL } };
+static const struct xvt_symbol vir_symbols[] = { VIR_FUNCTIONS(VIR_SYMBOL){ NULL, NULL } };
+static const struct xvt_symbol xml_symbols[] = { XML_FUNCTIONS(XML_SYMBOL){ NULL, NULL } };
 
 /* The Makefile takes the names from the libraries that the headers belong to. */
-#define TEXT_OF(name)	#name
-#define SONAME_OF(name) TEXT_OF(name)
-#define VIR_SONAME	SONAME_OF(XVT_LIBVIRT_SONAME)
-#define XML_SONAME	SONAME_OF(XVT_LIBXML_SONAME)
+#define VIR_SONAME XVT_TEXT_OF(XVT_LIBVIRT_SONAME)
+#define XML_SONAME XVT_TEXT_OF(XVT_LIBXML_SONAME)
 _Static_assert(sizeof(VIR_SONAME) > 1 && sizeof(XML_SONAME) > 1, "sonames were not found");
 
 #define TO_INSTALL "install it (Debian: libvirt0), or name its region by -r"
 
-static int load_library(const char *soname, const struct symbol *symbols, char *why,
+static int load_library(const char *soname, const struct xvt_symbol *symbols, char *why,
 			size_t why_size)
 {
-	void *library = dlopen(soname, RTLD_NOW | RTLD_LOCAL);
-	void *address;
+	const char *missing;
+	int err = xvt_library_load(soname, symbols, &missing);
 
-	if (!library) {
+	if (err == -ENOSYS)
+		snprintf(why, why_size, "%s has no %s() and is too old; " TO_INSTALL, soname,
+			 missing);
+	else if (err)
 		snprintf(why, why_size, "libvirt cannot be loaded: %s; " TO_INSTALL, dlerror());
-		return -ENOPKG;
-	}
-	for (; symbols->name; symbols++) {
-		address = dlsym(library, symbols->name);
-		if (!address) {
-			snprintf(why, why_size, "%s has no %s() and is too old; " TO_INSTALL,
-				 soname, symbols->name);
-			dlclose(library);
-			return -ENOPKG;
-		}
-		memcpy(symbols->at, &address, sizeof(address));
-	}
-	return 0;
+	return err ? -ENOPKG : 0;
 }
 
 /* Loads both libraries, once. Returns 0, or -ENOPKG with the reason in `why`. */
