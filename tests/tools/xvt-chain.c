@@ -15,7 +15,8 @@
  * wrong: gaps of which told - in_files is not what is missing. Events for which a ring was full
  * are missing, too, and are told by another count, so a gap beside such a file is not judged.
  * claimed: files of which the region said more than they hold. That must never be.
- * full: events for which a ring was full, as the files tell.
+ * full: events for which a ring was full, as the last counters of each file tell. A later file may
+ * tell those again that its region did not know of yet.
  *
  *   xvt-chain FILE.xvt...      in the order of recording
  */
@@ -43,7 +44,7 @@ struct ring {
 	uint64_t events_end; /* the same of the last that has events */
 	size_t begin;	     /* its first in seen */
 	uint64_t before, unaccounted;
-	bool full_here, full_before;
+	uint64_t full_here, full_before; /* the counters of a file */
 	bool here;
 };
 
@@ -75,8 +76,6 @@ static void take_event(const struct xvt_trace *t, const struct xvt_event *ev)
 
 	if (ev->hdr->id == XVT_ID_LOST && xvt_lost_get(ev->hdr, ev->payload, &lost)) {
 		r->unaccounted += lost.overwritten;
-		r->full += lost.lost[XVT_LOST_FULL];
-		r->full_here |= lost.lost[XVT_LOST_FULL] != 0;
 		return;
 	}
 	if (ev->hdr->id != XVT_ID_U64 || ev->hdr->len < sizeof(words))
@@ -89,6 +88,14 @@ static void take_event(const struct xvt_trace *t, const struct xvt_event *ev)
 			exit(2);
 	}
 	r->seen[r->count++] = words[0] << 48 | words[1];
+}
+
+static void take_stats(const struct xvt_trace *t, const struct xvt_chunk_buf *b)
+{
+	struct xvt_ring_stats st;
+
+	if (xvt_stats_get(b, &st) && st.ring < t->ring_count && t->rings[st.ring].known)
+		ring_of(t, st.ring)->full_here = st.lost[XVT_LOST_FULL];
 }
 
 static int by_number(const void *a, const void *b)
@@ -110,6 +117,7 @@ static void begin_file(const struct xvt_trace *t)
 		r = ring_of(t, i);
 		r->begin = r->count;
 		r->unaccounted = 0;
+		r->full_here = 0;
 		r->before = t->rings[i].info.before;
 		r->here = true;
 	}
@@ -125,6 +133,7 @@ static void end_ring(struct ring *r)
 		return;
 	r->here = false;
 	r->files++;
+	r->full += r->full_here;
 	in_file = (int64_t)(r->end - r->before);
 	r->end = r->before + r->unaccounted + n;
 	r->told += r->unaccounted;
@@ -141,7 +150,6 @@ static void end_ring(struct ring *r)
 	r->wrong += r->files > 1 && !r->full_here && !r->full_before &&
 		    r->before + r->unaccounted - r->events_end != missing;
 	r->full_before = r->full_here;
-	r->full_here = false;
 	r->events_end = r->end;
 	r->last = r->seen[r->count - 1];
 	r->any = true;
@@ -165,6 +173,8 @@ static void add_file(const char *path)
 	for (i = 0; i < t->chunk_count; i++) {
 		struct xvt_event ev;
 
+		if (t->chunks[i].type == XVT_CHUNK_STATS && !xvt_trace_load(t, i, &b))
+			take_stats(t, &b);
 		if (!xvt_chunk_of_events(t->chunks[i].type))
 			continue;
 		if (xvt_trace_load(t, i, &b) ||
