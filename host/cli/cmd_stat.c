@@ -13,6 +13,7 @@ struct stat {
 	struct xvtrace *trace;
 	const struct xvtrace_info *info;
 	struct xvtrace_stat *stat;
+	bool reclocked; /* the bounds of machines are those of the new times */
 };
 
 static bool ring_of(const struct stat *s, unsigned int ring, unsigned int machine)
@@ -124,6 +125,7 @@ static int print_json(const struct stat *s, struct xvt_out *o)
 	xvt_json_add_u64(doc, "duration_ns", all->last_ns - all->first_ns);
 	xvt_json_add_u64(doc, "timebase_error_ns_max", s->info->clock_error_ns_max);
 	xvt_json_add_bool(doc, "cleanly_ended", s->info->ended);
+	xvt_json_add_bool(doc, "reclocked", s->reclocked);
 	xvt_json_add_u64(doc, "unordered_bytes", s->info->unordered);
 	xvt_json_add_u64(doc, "damaged", xvtrace_damage_count(s->trace));
 	xvt_json_begin(doc, o, "vms", false);
@@ -223,23 +225,6 @@ static void put_ring(struct xvt_out *o, const struct stat *s, unsigned int ring)
 	xvt_out_char(o, '\n');
 }
 
-#define WIDE_NS 10000u /* bounds of a guest whose clock is known by its formula are smaller */
-
-/* Print the offer of smaller bounds, if a machine has wide ones and the recording is whole. */
-static void put_offer(struct xvt_out *o, const struct stat *s)
-{
-	uint64_t most = 0;
-
-	for (unsigned int vm = 0; vm < s->info->machines; vm++) {
-		const struct xvtrace_machine_stat *sum = xvtrace_stat_machine(s->stat, vm);
-
-		if (sum && sum->bound_ns_max < XVTRACE_NO_BOUND && sum->bound_ns_max > most)
-			most = sum->bound_ns_max;
-	}
-	if (s->info->ended && most > WIDE_NS)
-		xvt_out_str(o, "report and export place events again, with smaller bounds\n");
-}
-
 /* How well the times of a machine's events are known. */
 static void put_bound(struct xvt_out *o, const struct stat *s, const struct xvtrace_machine *m)
 {
@@ -288,7 +273,6 @@ static int print_text(const struct stat *s, struct xvt_out *o)
 	for (unsigned int vm = 0; vm < s->info->machines; vm++)
 		if (xvtrace_machine(s->trace, vm))
 			put_bound(o, s, xvtrace_machine(s->trace, vm));
-	put_offer(o, s);
 	xvt_out_printf(o, "order violations: %llu\n",
 		       (unsigned long long)s->stat->order_violations);
 	if (s->info->clock_lines > 1) {
@@ -312,6 +296,8 @@ static int print_text(const struct stat *s, struct xvt_out *o)
 struct stat_opts {
 	bool json;
 	bool quiet;
+	bool reclock;
+	bool no_reclock;
 };
 
 static const struct xvt_opt stat_opts[] = {
@@ -319,6 +305,10 @@ static const struct xvt_opt stat_opts[] = {
 		"as JSON, format xvtrace-stat/1"),
 	XVT_OPT(struct stat_opts, quiet, "quiet", 'q', XVT_OPT_BOOL, NULL,
 		"no warnings about an incomplete trace"),
+	XVT_OPT(struct stat_opts, reclock, "reclock", 0, XVT_OPT_BOOL, NULL,
+		"bounds of the new times also for a trace without an end"),
+	XVT_OPT(struct stat_opts, no_reclock, "no-reclock", 0, XVT_OPT_BOOL, NULL,
+		"bounds of the times of the recording"),
 	XVT_OPT_END,
 };
 
@@ -338,14 +328,19 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		xvt_error("stat", "give one trace; 'xvtrace stat --help' shows how");
 		return XVT_EXIT_USAGE;
 	}
+	if (opts.reclock && opts.no_reclock) {
+		xvt_error("--no-reclock", "--reclock says the opposite; give one of them");
+		return XVT_EXIT_USAGE;
+	}
 	xvt_confine(false);
 	if (xvtrace_open(&s.trace, argv[at], 0, &error)) {
 		xvt_error(argv[at], "%s", error.text);
 		return XVT_EXIT_FAIL;
 	}
 	xvt_confine_opened();
-	err = xvtrace_stat_new(&s.stat, s.trace);
 	s.info = xvtrace_info(s.trace);
+	s.reclocked = opts.reclock || (s.info->ended && !opts.no_reclock);
+	err = xvtrace_stat_new(&s.stat, s.trace, s.reclocked ? XVTRACE_RECLOCK : 0);
 	if (!err) {
 		err = xvt_out_open(&out, "-");
 		if (!err)

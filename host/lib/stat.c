@@ -26,7 +26,8 @@ struct stat {
 	struct xvtrace_stat pub;
 	struct xvt_trace *t;
 	struct xvt_bounds *bounds;
-	struct ring *rings; /* by ring; the last is for events of unknown rings */
+	struct xvt_reclock *reclock; /* with XVTRACE_RECLOCK, else NULL */
+	struct ring *rings;	     /* by ring; the last is for events of unknown rings */
 	struct xvtrace_machine_stat *machines;
 	struct xvt_spread *spreads; /* of the events' bounds, by machine */
 	uint32_t ring_count;
@@ -109,6 +110,8 @@ static int add_time(struct stat *s, uint32_t ring, const struct xvt_event_hdr *h
 		ns = bound_of(r, b, h);
 	else
 		ns = b->last.source == XVT_SOURCE_NONE ? XVTRACE_NO_BOUND : b->last.bound_ns_max;
+	if (s->reclock)
+		ns = xvt_reclock_place_ns(s->reclock, h, ns);
 	if (xvt_likely(ns == r->run_ns)) {
 		r->run++;
 		return 0;
@@ -355,7 +358,8 @@ static void conclude(struct stat *s)
 		add_counts(&m->counts, &s->rings[i].pub.counts);
 		add_times(&m->counts, &s->rings[i].pub.counts);
 		m->paused_ns = xvt_u64_larger(m->paused_ns, s->rings[i].pub.paused_ns);
-		conclude_bound(m, &s->rings[i].pub);
+		if (!s->reclock)
+			conclude_bound(m, &s->rings[i].pub);
 	}
 	for (uint32_t i = 0; i < s->machine_count; i++) {
 		struct xvtrace_machine_stat *m = &s->machines[i];
@@ -369,7 +373,7 @@ static void conclude(struct stat *s)
 
 /* -- the face ----------------------------------------------------------------------- */
 
-int xvtrace_stat_new(struct xvtrace_stat **out, struct xvtrace *trace)
+int xvtrace_stat_new(struct xvtrace_stat **out, struct xvtrace *trace, unsigned int flags)
 {
 	struct stat *s = calloc(1, sizeof(*s));
 	int err = -ENOMEM;
@@ -386,6 +390,8 @@ int xvtrace_stat_new(struct xvtrace_stat **out, struct xvtrace *trace)
 	s->spreads = calloc((size_t)s->machine_count + 1, sizeof(*s->spreads));
 	if (s->rings && s->machines && s->spreads)
 		err = trace->part ? -EINVAL : xvt_bounds_new(&s->bounds, s->t);
+	if (!err && flags & XVTRACE_RECLOCK)
+		err = xvt_reclock_new(&s->reclock, s->t);
 	if (!err)
 		err = walk(s);
 	if (!err)
@@ -393,7 +399,9 @@ int xvtrace_stat_new(struct xvtrace_stat **out, struct xvtrace *trace)
 	if (!err)
 		conclude(s);
 	xvt_bounds_free(s->bounds);
+	xvt_reclock_free(s->reclock);
 	s->bounds = NULL;
+	s->reclock = NULL;
 	if (err) {
 		xvtrace_stat_free(&s->pub);
 		return err;

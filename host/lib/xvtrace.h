@@ -461,7 +461,7 @@ struct xvtrace_machine_stat {
 	uint64_t paused_ns; /* how long the machine was paused while its rings were read */
 	/* Half of the events, and all of them, are right within this; XVTRACE_NO_BOUND: none has a
 	 * bound. Events without one are not among them, but counted. The median is rounded up by
-	 * 1/64 at most. */
+	 * 1/64 at most. With XVTRACE_RECLOCK they are those of the new times. */
 	uint64_t bound_ns_median;
 	uint64_t bound_ns_max;
 	uint64_t unbounded;
@@ -473,8 +473,8 @@ struct xvtrace_stat {
 	uint64_t notes[3]; /* of the recorder: informations, warnings, errors */
 };
 
-/* Read the whole trace and count. Not after XVTRACE_PART. */
-int xvtrace_stat_new(struct xvtrace_stat **stat, struct xvtrace *trace);
+/* Read the whole trace and count. Not after XVTRACE_PART. Of the flags, XVTRACE_RECLOCK counts. */
+int xvtrace_stat_new(struct xvtrace_stat **stat, struct xvtrace *trace, unsigned int flags);
 void xvtrace_stat_free(struct xvtrace_stat *stat);
 /* NULL: the trace has no such ring. */
 const struct xvtrace_ring_stat *xvtrace_stat_ring(const struct xvtrace_stat *stat,

@@ -173,14 +173,16 @@ static bool too_far(const struct xvt_reclock *rc, uint64_t rec_ns, uint64_t ns)
 	return (ns > rec_ns ? ns - rec_ns : rec_ns - ns) > rc->reach_ns;
 }
 
-/* The bound of a new time `ns`. It cannot be further off than the recorded one and the way between
- * the two; where the new map gives it, that map may know better. */
-static uint64_t bound_of(const struct xvt_reclock *rc, const struct xvt_event_hdr *h, uint64_t ns)
+/* The bound of a new time `ns`, from that of the recorded time. It cannot be further off than the
+ * recorded one and the way between the two; where the new map gives it, that map may know better.
+ */
+static uint64_t bound_of(const struct xvt_reclock *rc, const struct xvt_event_hdr *h, uint64_t ns,
+			 uint64_t bound)
 {
 	uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
 	const struct xvt_reclock_ring *r;
-	uint64_t bound = xvt_bound_ns(rc->bounds, h), by_new;
 	const struct lane *lane;
+	uint64_t by_new;
 
 	if (bound == XVT_NO_BOUND || ring >= rc->t->ring_count)
 		return XVT_NO_BOUND;
@@ -380,7 +382,10 @@ static int take(struct xvt_reclock *rc, const struct xvt_event *ev)
 	w->chunk_seq = ev->chunk_seq;
 	w->hdr = *ev->hdr;
 	w->hdr.host_ns = place(rc, ev->hdr);
-	w->bound_ns = rc->bounds ? bound_of(rc, ev->hdr, w->hdr.host_ns) : XVT_NO_BOUND;
+	w->bound_ns = XVT_NO_BOUND;
+	if (rc->bounds)
+		w->bound_ns =
+			bound_of(rc, ev->hdr, w->hdr.host_ns, xvt_bound_ns(rc->bounds, ev->hdr));
 	memcpy(w + 1, ev->payload, ev->hdr->len);
 	rc->in_ns = ev->hdr->host_ns;
 	err = enqueue(rc, w);
@@ -462,6 +467,12 @@ int xvt_reclock_new(struct xvt_reclock **out, struct xvt_trace *t)
 int xvt_reclock_want_bounds(struct xvt_reclock *rc)
 {
 	return rc->bounds ? 0 : xvt_bounds_new(&rc->bounds, rc->t);
+}
+
+uint64_t xvt_reclock_place_ns(struct xvt_reclock *rc, const struct xvt_event_hdr *h,
+			      uint64_t recorded_bound_ns)
+{
+	return bound_of(rc, h, place(rc, h), recorded_bound_ns);
 }
 
 uint64_t xvt_reclock_bound_ns(const struct xvt_reclock *rc)

@@ -61,7 +61,6 @@ us() {
 }
 "$xvtrace" report --no-task --no-reclock --bound "$work/t.xvt" >"$work/b.before" 2>"$work/err"
 check "--bound of these says nothing" [ ! -s "$work/err" ]
-check "so does stat, where bounds are wide" eval '"$xvtrace" stat "$work/t.xvt" | grep -q "^report and export place events again"'
 "$xvtrace" report -q --bound "$work/t.xvt" >"$work/b.after"
 before=$(us "$work/b.before") after=$(us "$work/b.after")
 echo "    greatest bound: $before us, with --reclock $after us"
@@ -69,6 +68,28 @@ check "--bound: each time has a bound, and a smaller one with --reclock" awk "BE
 check "and nothing else is different" cmp -s "$work/before" <(sed -E 's/^([^ ]+) +[^ ]+/\1/' "$work/b.before")
 "$xvtrace" export --no-reclock --format jsonl "$work/t.xvt" "$work/b.jsonl"
 check "jsonl has the same bounds" awk "BEGIN { exit !($(jq -s 'map(.bound_ns) | max' "$work/b.jsonl") <= $before * 1000 && $before * 1000 - 10 < $(jq -s 'map(.bound_ns) | max' "$work/b.jsonl") * 1.01) }"
+
+# most_is OPTION: stat has the largest bound of jsonl's events, and half of them within its median
+most_is() {
+	"$xvtrace" export "$1" --format jsonl "$work/t.xvt" "$work/s.jsonl" || return 1
+	local most half
+	most=$(jq -s 'map(.bound_ns) | max' "$work/s.jsonl")
+	half=$(jq -s 'map(.bound_ns) | sort | .[(length - 1) / 2 | floor]' "$work/s.jsonl")
+	"$xvtrace" stat --json "$1" "$work/t.xvt" | tee "$work/s.json" |
+		jq -e --argjson most "$most" --argjson half "$half" \
+			'.vms[0] | .bound_ns_max >= $most and .bound_ns_median >= $half and .bound_ns_median <= $half * 1.02'
+}
+stat_default() { cmp -s <("$xvtrace" stat --json "$work/t.xvt") <("$xvtrace" stat --json --reclock "$work/t.xvt"); }
+said_whose() { jq -e ".reclocked == $1" "$work/s.json"; }
+check "stat has the bounds of the recording" most_is --no-reclock
+check "and says so" said_whose false
+check "and those of the new times" most_is --reclock
+check "and says so" said_whose true
+check "which it has without an option, too" stat_default
+check "but not of a trace without an end" eval \
+	'"$xvtrace" stat -q --json "$work/cut.xvt" | jq -e ".reclocked | not" && "$xvtrace" stat -q --json --reclock "$work/cut.xvt" | jq -e .reclocked'
+"$xvtrace" stat --reclock --no-reclock "$work/t.xvt" >/dev/null 2>&1
+check "stat --reclock --no-reclock is wrong usage" [ $? -eq 2 ]
 
 # Two machines that exchange messages, with late events and flags of all kinds.
 "$BUILD/tests/tools/xvt-mktrace" 2000 0 "$work/m.xvt" >/dev/null || exit 1
