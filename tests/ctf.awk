@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # Reads lttng_names, then `babeltrace2 --clock-cycles --no-delta`:
 #   [TIME] VM EVENT: { cpu_id = N }, { tid = N, ... }, { FIELD = VALUE, ... }
-# Events and fields get the kernel's names back. See formats.sh.
+# Events and fields get the kernel's names back. The texts that the export adds go to the file `beside`.
+# See formats.sh.
 NR == FNR {
 	if ($1 == "E") {
 		kernel[$2] = $3
@@ -50,6 +51,10 @@ NR == FNR {
 			if (priority[fields, name])
 				value += 100
 			name = field[fields, name]
+		}
+		if (name == "xvt_text") {
+			print time, vm, cpu, pid, event, value >beside
+			continue
 		}
 		if (name != "")
 			add_field(name, value)

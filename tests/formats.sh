@@ -48,8 +48,17 @@ lttng_names() {
 	sed -nE 's/^	SAME\("[a-z]+", "([a-z_]+)"\),/E \1 \1 NULL/p; s/^	\{ "[a-z]+", "([a-z_]+)", "([a-z_]+)", ([A-Za-z_]+) \},/E \2 \1 \3/p' host/export/lttng.c
 }
 
-# ctf_events TEXT: of `babeltrace2 --clock-cycles --no-delta`
-ctf_events() { awk -f tests/fields.awk -f tests/ctf.awk <(lttng_names) "$1"; }
+# ctf_events TEXT BESIDE: of `babeltrace2 --clock-cycles --no-delta`; BESIDE gets the texts of events with addresses
+ctf_events() {
+	: >"$2"
+	awk -v beside="$2" -f tests/fields.awk -f tests/ctf.awk <(lttng_names) "$1"
+}
+
+# jsonl_texts FILE: the same texts, in place of fields
+jsonl_texts() {
+	# shellcheck disable=SC2016
+	jsonl_of "$1" | command jq -r 'select(.text) | "\(.ts_ns) \(.vm) \(.cpu) \(.pid // -1) \(.event) \(.text | gsub("\n"; "\\n") | if . == "" then " " else . end)"'
+}
 
 # In place of fields, the text of an event as its print format has it; of `report` and of `trace-cmd report -N -t`,
 # where plug-ins do not change the text.
@@ -97,8 +106,10 @@ formats_of_ctf() {
 	have "ctf" babeltrace2 || return
 	babeltrace2 --clock-cycles --no-delta "$work/formats/ctf" >"$work/formats/bt" 2>"$work/formats/bt.err"
 	check "ctf: babeltrace2 reads it without a warning" test $? -eq 0 -a ! -s "$work/formats/bt.err"
-	ctf_events "$work/formats/bt" >"$work/formats/ctf.events"
+	ctf_events "$work/formats/bt" "$work/formats/ctf.texts" >"$work/formats/ctf.events"
 	same_events "ctf, by babeltrace2" "$work/formats/want" "$work/formats/ctf.events"
+	jsonl_texts "$work/formats/jsonl" >"$work/formats/texts.want"
+	same_events "ctf, texts with the names of addresses" "$work/formats/texts.want" "$work/formats/ctf.texts"
 	check "ctf: in order" in_time "$work/formats/ctf.events"
 }
 

@@ -29,6 +29,8 @@
 #define PACKETS_MAX	(64u << 20) /* bytes of all open packets */
 /* Rings with events, each of which is a file: more files take the kernel minutes. */
 #define STREAMS_MAX	65536u
+/* The field that the text of an event is in whose fields are addresses; as in Perfetto's traces. */
+#define TEXT_FIELD	"xvt_text"
 /* LTTng has the kernel's trace of a machine in a folder of this name. */
 #define KERNEL		"kernel"
 
@@ -108,6 +110,8 @@ struct ctf {
 	size_t type_room;
 	struct xvtrace_value *values; /* of the event, by number of the field */
 	size_t value_room;
+	const char *text; /* of the event, if its type has addresses */
+	size_t text_len;
 };
 
 /* -- bytes -------------------------------------------------------------------------- */
@@ -269,8 +273,8 @@ static bool is_list(const struct xvtrace_field *f)
 	return f->kind == XVTRACE_UINTS || f->kind == XVTRACE_INTS;
 }
 
-/* Get the values of an event, an upper limit of its length in bytes, and the bits of its empty
- * texts. Returns 0 or -ENOMEM. */
+/* Get the values of an event, its text if fields are addresses, an upper limit of its length in
+ * bytes, and the bits of its empty texts. Returns 0 or -ENOMEM. */
 static int get_values(struct ctf *x, const struct xvtrace_event *ev, size_t *bound, uint64_t *empty)
 {
 	const unsigned int count = ev->type->fields;
@@ -287,6 +291,10 @@ static int get_values(struct ctf *x, const struct xvtrace_event *ev, size_t *bou
 		*bound += 16 + v->count * (is_list(f) ? f->size : 3);
 		if (i < 64 && f->kind == XVTRACE_STRING && !v->count)
 			*empty |= 1ull << i;
+	}
+	if (ev->type->addresses) {
+		x->text = xvtrace_event_text(ev, 0, &x->text_len);
+		*bound += 16 + x->text_len * 3;
 	}
 	return 0;
 }
@@ -314,6 +322,15 @@ static void put_field(struct bytes *b, const struct xvtrace_value *v, const stru
 			put(b, &number, f->size);
 		put(b, &number, f->size);
 	}
+}
+
+/* An empty text is one blank, for the reason given at struct variant. */
+static void put_text(struct bytes *b, const char *text, size_t len)
+{
+	if (len)
+		put_string(b, (const uint8_t *)text, len);
+	else
+		put(b, " ", 2);
 }
 
 static void put_header(struct stream *s, uint32_t id, uint64_t ns)
@@ -461,6 +478,8 @@ static int put_event(struct ctf *x, const struct xvtrace_event *ev)
 		put(&s->packet, &ev->bound_ns, sizeof(ev->bound_ns));
 	for (unsigned int i = 0; i < ev->type->fields; i++)
 		put_field(&s->packet, &x->values[i], v, i);
+	if (ev->type->addresses)
+		put_text(&s->packet, x->text, x->text_len);
 	return 0;
 }
 
@@ -522,23 +541,33 @@ struct declared {
 	} names[];
 };
 
+/* Number of fields of a type, with the text that the export adds as the last one. */
+static unsigned int declared_fields(const struct xvtrace_type *type)
+{
+	return type->fields + type->addresses;
+}
+
 /* Name of field i, as LTTng calls it. */
 static const char *name_of(const struct variant *v, unsigned int i)
 {
 	const struct xvtrace_field *f = xvtrace_field(v->type, i);
-	const struct xvt_lttng_field *lttng = xvt_lttng_field(v->lttng, f);
+	const struct xvt_lttng_field *lttng;
 
+	if (i == v->type->fields)
+		return TEXT_FIELD;
+	lttng = xvt_lttng_field(v->lttng, f);
 	return lttng ? lttng->name : f->name;
 }
 
 static struct declared *declare(const struct variant *v)
 {
-	struct declared *d = malloc(sizeof(*d) + v->type->fields * sizeof(d->names[0]));
+	const unsigned int count = declared_fields(v->type);
+	struct declared *d = malloc(sizeof(*d) + count * sizeof(d->names[0]));
 
 	if (!d)
 		return NULL;
 	d->as = v;
-	for (unsigned int i = 0; i < v->type->fields; i++) {
+	for (unsigned int i = 0; i < count; i++) {
 		const char *name = name_of(v, i);
 
 		d->names[i].hash = hash_name(name);
@@ -569,6 +598,12 @@ static void put_integer(struct xvt_out *o, uint32_t size, bool is_signed)
 		       is_signed ? "true" : "false");
 }
 
+static void put_string_type(struct xvt_out *o, const struct declared *d, unsigned int i)
+{
+	xvt_out_str(o, "string { encoding = UTF8; } ");
+	put_name(o, d, i);
+}
+
 static void put_field_type(struct xvt_out *o, const struct declared *d, unsigned int i)
 {
 	const struct xvtrace_field *f = xvtrace_field(d->as->type, i);
@@ -581,8 +616,7 @@ static void put_field_type(struct xvt_out *o, const struct declared *d, unsigned
 		xvt_out_printf(o, " _%s;\n\t\t", lttng->also);
 	}
 	if (f->kind == XVTRACE_STRING) {
-		xvt_out_str(o, "string { encoding = UTF8; } ");
-		put_name(o, d, i);
+		put_string_type(o, d, i);
 	} else if (!is_list(f)) {
 		put_integer(o, f->size, is_signed);
 		xvt_out_char(o, ' ');
@@ -625,6 +659,11 @@ static void put_variant(struct xvt_out *o, const struct variant *v)
 	xvt_out_printf(o, ";\n\tid = %u;\n\tstream_id = 0;\n\tfields := struct {\n", v->id);
 	for (unsigned int i = 0; i < type->fields; i++)
 		put_field_type(o, d, i);
+	if (type->addresses) {
+		xvt_out_str(o, "\t\t");
+		put_string_type(o, d, type->fields);
+		xvt_out_str(o, ";\n");
+	}
 	xvt_out_str(o, "\t};\n};\n\n");
 	free(d);
 }

@@ -30,6 +30,12 @@ if have "ctf" babeltrace2; then
 	babeltrace2 "$work/a/b/out.ctf" >"$work/bt" 2>"$work/bt.err"
 	check "ctf: babeltrace2 reads it without a warning" test $? -eq 0 -a ! -s "$work/bt.err"
 	check "ctf: all events" eval '[ "$(wc -l <"$work/bt")" = "$events" ]'
+	# babeltrace2 escapes quotes and backslashes as JSON does.
+	sed -nE 's/.* xvt_text(_1)? = (".*") \}$/\2/p' "$work/bt" >"$work/texts"
+	jq -c 'select(.text) | .text' "$work/a/b/out.jsonl" >"$work/texts.want"
+	check "ctf: addresses have the names that jsonl has" first_differences "$work/texts.want" "$work/texts"
+	check "ctf: LTTng's field is a number as before, beside the name" grep -q ' timer_hrtimer_expire_entry: .* { function = 2048, xvt_text = "tick_sched_timer+0x0" }$' "$work/bt"
+	check "ctf: an event's own field of that name stays" grep -q ' { xvt_text = 2048, xvt_text_1 = "tick_sched_timer+0x0" }$' "$work/bt"
 fi
 if have "perfetto" protoc; then
 	check "perfetto: protoc decodes it" eval 'perfetto_decode <"$work/a/b/out.perfetto" >"$work/pf" 2>"$work/pf.err"'

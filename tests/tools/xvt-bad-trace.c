@@ -185,7 +185,8 @@ static void plan_names(struct plan *p)
 		"../../out", "/tmp/xvt-out", "a\"b\\c", "a\nb\tc",
 		"a; } }; b", "\x1b[2J\x9b",  "",	".",
 	};
-	static const char ksyms[] = "1000 T ../../sym\"\\\n2000 T a\x1b[2Jb\n3000 T ";
+	static const char ksyms[] = "800 T tick_sched_timer\n1000 T ../../sym\"\\\n"
+				    "2000 T a\x1b[2Jb\n3000 T ";
 	const size_t count = sizeof(names) / sizeof(names[0]);
 	char symbols[1024];
 
@@ -210,6 +211,10 @@ static void plan_names(struct plan *p)
 	}
 	for (uint16_t type = 500; type < 503; type++)
 		put_record(p, 0, type, 0x3000);
+	put_named(p, 503, "timer", "hrtimer_expire_entry", "function");
+	put_record(p, 0, 503, 0x800);
+	put_named(p, 504, "system", "text", "xvt_text");
+	put_record(p, 0, 504, 0x800);
 }
 
 static void fill_records(struct plan *p)

@@ -125,6 +125,24 @@ static const char *lttng_name(const struct synth_event *e, const struct synth_fi
 						  : f->name;
 }
 
+/* The text by report that a print ends with, since it has an address: control characters are
+ * escaped there, so the backslash is what babeltrace2 escapes. An empty one is a blank. */
+static void say_print(struct text *t, const char *s)
+{
+	say(t, ", xvt_text = \"%s", *s ? "" : " ");
+	for (; *s; s++) {
+		if (*s == '"' || *s == '\\')
+			say(t, "\\%c", *s);
+		else if (*s == '\n' || *s == '\t')
+			say(t, "\\\\%c", *s == '\n' ? 'n' : 't');
+		else if ((uint8_t)*s < ' ')
+			say(t, "\\\\x%02x", *s);
+		else
+			say(t, "%c", *s);
+	}
+	say(t, "\"");
+}
+
 /* babeltrace2 --clock-cycles --no-delta */
 static void expect_babeltrace(struct text *t, const struct synth_event *e)
 {
@@ -160,6 +178,8 @@ static void expect_babeltrace(struct text *t, const struct synth_event *e)
 			say(t, " ]");
 		}
 	}
+	if (strcmp(e->system, "ftrace") == 0 && strcmp(e->name, "print") == 0)
+		say_print(t, e->fields[e->field_count - 1].text);
 	say(t, "%s}", e->field_count ? " " : "");
 }
 
