@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,54 @@ size_t xvt_answer_vm_end(const struct xvt_answer *a, size_t i)
 	for (i++; i < a->n && !xvt_json_get(a->lines[i], "name"); i++)
 		;
 	return i;
+}
+
+uint64_t xvt_answer_full(const struct xvt_json_value *ring)
+{
+	const uint64_t size = xvt_answer_number(ring, "size_bytes");
+
+	return size ? xvt_answer_number(ring, "undrained_bytes") * 100 / size : 0;
+}
+
+static void keep_most(uint64_t *most, uint64_t v)
+{
+	*most = v > *most ? v : *most;
+}
+
+static void add_ring(struct xvt_answer_sums *s, const struct xvt_json_value *r)
+{
+	const struct xvt_json_value *clock = xvt_json_get(r, "clock");
+
+	s->attempted += xvt_answer_number(r, "attempted");
+	s->events += xvt_answer_number(r, "events");
+	s->lost += xvt_answer_number(r, "lost");
+	s->discarded += xvt_answer_number(r, "discarded");
+	s->late += xvt_answer_number(r, "late");
+	s->in_flight += xvt_answer_number(r, "in_flight");
+	s->events_s += xvt_answer_number(r, "events_s");
+	s->lost_s += xvt_answer_number(r, "lost_s");
+	s->rings++;
+	s->live += strcmp(xvt_answer_text(r, "phase"), "live") == 0;
+	keep_most(&s->lag_ns, xvt_answer_number(r, "lag_ns"));
+	keep_most(&s->full_percent, xvt_answer_full(r));
+	if (strcmp(xvt_answer_text(clock, "source"), "none") == 0)
+		return;
+	s->clocks++;
+	keep_most(&s->bound_ns, xvt_answer_number(clock, "bound_ns_max"));
+}
+
+struct xvt_answer_sums xvt_answer_sum(const struct xvt_answer *a, size_t first, size_t end)
+{
+	struct xvt_answer_sums s = { 0 };
+	size_t i, k;
+
+	for (i = first; i < end; i++) {
+		const struct xvt_json_value *rings = xvt_json_get(a->lines[i], "rings");
+
+		for (k = 0; k < xvt_json_count(rings); k++)
+			add_ring(&s, xvt_json_at(rings, k));
+	}
+	return s;
 }
 
 static int on_line(void *arg, const char *line, size_t len)
@@ -108,12 +157,16 @@ static int add(struct xvt_answers *all, const struct xvt_answer *a)
 	return 0;
 }
 
+bool xvt_answers_ended(int err)
+{
+	return err == -ECONNREFUSED || err == -ENOENT || err == -EPIPE || err == -ECONNRESET;
+}
+
 /* Errors that are not reported for a socket in the default folder: a dead recorder's socket
  * refuses, an ending recorder's has gone, and another user's is not accessible. */
 static bool not_ours(int err)
 {
-	return err == -ECONNREFUSED || err == -ENOENT || err == -EPIPE || err == -ECONNRESET ||
-	       err == -EACCES || err == -EPERM;
+	return xvt_answers_ended(err) || err == -EACCES || err == -EPERM;
 }
 
 /* Replace control characters of a recorder's text, for the terminal. */
@@ -125,6 +178,19 @@ static void clean(char *said)
 	}
 }
 
+__attribute__((format(printf, 3, 4))) static void say(struct xvt_answers *all, const char *what,
+						      const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(all->why, sizeof(all->why), format, args);
+	va_end(args);
+	clean(all->why);
+	if (!all->quiet)
+		xvt_error(what, "%s", all->why);
+}
+
 static int ask_one(struct xvt_answers *all, const char *path, bool must)
 {
 	struct xvt_answer a;
@@ -134,9 +200,8 @@ static int ask_one(struct xvt_answers *all, const char *path, bool must)
 		return add(all, &a);
 	if (!must && not_ours(err))
 		return 0;
-	clean(a.why);
-	xvt_error(path, "%s%s", a.why,
-		  err == -ECONNREFUSED ? "; the recorder that listened there has died" : "");
+	say(all, path, "%s%s", a.why,
+	    err == -ECONNREFUSED ? "; the recorder that listened there has died" : "");
 	return err;
 }
 
@@ -158,7 +223,7 @@ static int ask_all(struct xvt_answers *all, const char *dir)
 
 	if (n < 0 && errno != ENOENT) {
 		err = -errno;
-		xvt_error(dir, "%s", strerror(-err));
+		say(all, dir, "%s", strerror(-err));
 	}
 	for (i = 0; i < n; i++) {
 		char path[4096];
@@ -182,13 +247,13 @@ int xvt_answers_gather(struct xvt_answers *all, const char *control)
 	if (control)
 		return ask_one(all, control, true);
 	if (!xvt_control_dir(dir, sizeof(dir))) {
-		xvt_error("status", "no XDG_RUNTIME_DIR to look in; use --control SOCKET");
+		say(all, "control socket", "no XDG_RUNTIME_DIR to look in; use --control SOCKET");
 		return -ENOENT;
 	}
 	err = ask_all(all, dir);
 	if (err || all->n)
 		return err;
-	xvt_error("status", "no recorder of yours is at work (looked in %s)", dir);
+	say(all, "control socket", "no recorder of yours is at work (looked in %s)", dir);
 	return -ENOENT;
 }
 

@@ -14,6 +14,7 @@ extern const struct xvt_command xvt_cmd_export;
 extern const struct xvt_command xvt_cmd_salvage;
 extern const struct xvt_command xvt_cmd_snapshot;
 extern const struct xvt_command xvt_cmd_status;
+extern const struct xvt_command xvt_cmd_top;
 extern const struct xvt_command xvt_cmd_control;
 extern const struct xvt_command xvt_cmd_region;
 extern const struct xvt_command xvt_cmd_doctor;

@@ -34,43 +34,7 @@ static const struct xvt_opt options[] = {
 	XVT_OPT_END,
 };
 
-/* Sums over a recorder's rings. */
-struct sums {
-	uint64_t attempted;
-	uint64_t events;
-	uint64_t lost;
-	uint64_t late;
-	uint64_t in_flight;
-	uint64_t events_s;
-	uint64_t lost_s;
-	uint64_t rings;
-};
-
 /* ------------------------------------------------------------------ showing */
-
-static struct sums sums_of(const struct xvt_answer *a)
-{
-	struct sums s = { 0 };
-	size_t i, k;
-
-	for (i = 1; i < a->n; i++) {
-		const struct xvt_json_value *rings = xvt_json_get(a->lines[i], "rings");
-
-		for (k = 0; k < xvt_json_count(rings); k++) {
-			const struct xvt_json_value *r = xvt_json_at(rings, k);
-
-			s.attempted += xvt_answer_number(r, "attempted");
-			s.events += xvt_answer_number(r, "events");
-			s.lost += xvt_answer_number(r, "lost");
-			s.late += xvt_answer_number(r, "late");
-			s.in_flight += xvt_answer_number(r, "in_flight");
-			s.events_s += xvt_answer_number(r, "events_s");
-			s.lost_s += xvt_answer_number(r, "lost_s");
-			s.rings++;
-		}
-	}
-	return s;
-}
 
 static void json_vm(struct xvt_json *j, const struct xvt_answer *a, size_t first, size_t end)
 {
@@ -89,7 +53,7 @@ static void json_vm(struct xvt_json *j, const struct xvt_answer *a, size_t first
 
 static void json_one(struct xvt_json *j, const struct xvt_answer *a)
 {
-	const struct sums s = sums_of(a);
+	const struct xvt_answer_sums s = xvt_answer_sum(a, 1, a->n);
 	struct xvt_json *vms;
 	size_t i;
 
@@ -178,7 +142,7 @@ static void put_pressure(struct xvt_out *o, const struct xvt_answer *a)
 static void put_recorder(struct xvt_out *o, const struct xvt_answer *a)
 {
 	const struct xvt_json_value *rec = a->lines[0];
-	const struct sums s = sums_of(a);
+	const struct xvt_answer_sums s = xvt_answer_sum(a, 1, a->n);
 
 	xvt_out_printf(o, "recorder %" PRIu64 " of ", xvt_answer_number(rec, "pid"));
 	if (xvt_answer_text(rec, "output")[0] != '/') {
@@ -217,7 +181,6 @@ static void put_ring(struct xvt_out *o, const struct xvt_json_value *vm,
 		     const struct xvt_json_value *r)
 {
 	const struct xvt_json_value *clock = xvt_json_get(r, "clock");
-	const uint64_t size = xvt_answer_number(r, "size_bytes");
 	char cpu[24];
 
 	snprintf(cpu, sizeof(cpu), "%s%" PRIu64,
@@ -231,8 +194,7 @@ static void put_ring(struct xvt_out *o, const struct xvt_json_value *vm,
 		       " %4" PRIu64 "%%  ",
 		       xvt_answer_number(r, "events"), xvt_answer_number(r, "events_s"),
 		       xvt_answer_number(r, "lost"), xvt_answer_number(r, "lost_s"),
-		       xvt_answer_number(r, "late"),
-		       size ? xvt_answer_number(r, "undrained_bytes") * 100 / size : 0);
+		       xvt_answer_number(r, "late"), xvt_answer_full(r));
 	if (!strcmp(xvt_answer_text(clock, "source"), "none")) {
 		xvt_out_str(o, "no clock");
 	} else {

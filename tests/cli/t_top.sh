@@ -1,0 +1,98 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck disable=SC2317
+# xvtrace top: the machines of recorders with the numbers of status --json, and rates between two tables.
+set -u
+. "$(dirname "$0")/lib.sh"
+trap cleanup EXIT
+export XVTRACE_RUN_DIR=$work/run LC_ALL=C.UTF-8
+mkdir "$XVTRACE_RUN_DIR"
+odd=$'o\e[2Jd\u202e'
+
+"$xvtrace" top 2>"$work/err"
+check "no recorder: exit 1" test $? -eq 1
+check "and it says so" grep -q "no recorder of yours is at work" "$work/err"
+for wrong in "-s size" "-d 0.05" "-n 0" "socket"; do
+	# shellcheck disable=SC2086
+	"$xvtrace" top $wrong >"$work/out" 2>"$work/err"
+	check "top $wrong is wrong usage, in one line" test "$? $(wc -l <"$work/err") $(wc -c <"$work/out")" = "2 1 0"
+done
+
+"$xvtrace" region create "$work/a" --size 1M --rings 2 >/dev/null
+"$xvtrace" region create "$work/b" --size 64K --rings 1 >/dev/null
+truncate -s 1M "$work/blank"
+"$xvtrace" record -q -o "$work/one.xvt" -r "$odd=$work/a" -r b="$work/b" -r blank="$work/blank" --join-timeout 0.1 2>"$work/err" &
+one=$!
+pids+=($one)
+
+# Writers that have written: the counters stand still. The ring of b has no room for all.
+"$BUILD/xvt-emit" "$work/a" --rings 2 --count 4000 --rate 20000 --linger 600 >/dev/null &
+pids+=($!)
+"$BUILD/xvt-emit" "$work/b" --count 200000 --linger 600 >/dev/null &
+pids+=($!)
+settled() {
+	"$xvtrace" status --json >"$work/json" 2>/dev/null &&
+		jq -e '.recorders[0] | .attempted == 208000 and .in_flight == 0 and .events_s == 0' "$work/json" >/dev/null
+}
+check "the counters have settled" poll settled
+
+# table OPTION...: one table
+table() { "$xvtrace" top -n 1 "$@" >"$work/out" 2>"$work/err"; }
+# row NAME: the numbers of a machine
+row() { name=$1 awk 'index($0, ENVIRON["name"] " ") == 1 { sub(/^[^ ]+ +/, ""); print $1, $2, $3, $4, $5 }' "$work/out"; }
+# wants NAME NUMBER: the same from the JSON, of the machine with that number
+wants() {
+	jq -r --argjson n "$1" '.recorders[0].vms[$n].rings |
+		"\(map(.events_s) | add) \(map(.lost_s) | add) \(map(.events) | add) \(map(.lost) | add) \(map(.discarded) | add)"' "$work/json"
+}
+check "a table" table
+cat "$work/out"
+check "it begins with the recorder" grep -q "^recorder $one of $work/one.xvt, since .*, mode stop$" "$work/out"
+check "and its sums" grep -q "^  3 machines, 3 rings: 0 events/s, lost 0/s; " "$work/out"
+check "a machine's numbers are those of status, whatever its name" test "$(row 'o\x1b[2Jd\u202e')" = "$(wants 0)"
+check "also of one that has lost events" test "$(row b)" = "$(wants 1)"
+check "and it has lost some" test "$(row b | cut -d' ' -f4)" -gt 0
+check "its rings, and a state" grep -q '^b .* 1/1  .* live$' "$work/out"
+check "one that is waited for says so" grep -q '^blank .* - .* 0/0 .* waiting$' "$work/out"
+check "nothing of a name reaches the terminal as it is" eval '! grep -q "[[:cntrl:]]" "$work/out"'
+
+# order KEY: the machines of a table sorted by that, in one line
+order() { table -s "$1" && sed -n '/^MACHINE/,$ { /^MACHINE/d; s/ .*//; p }' "$work/out" | tr '\n' ' '; }
+check "sorted by name" test "$(order name)" = 'b blank o\x1b[2Jd\u202e '
+check "by losses" test "$(order lost)" = 'b blank o\x1b[2Jd\u202e '
+check "by rings: the most first" test "$(order rings)" = 'o\x1b[2Jd\u202e b blank '
+
+# -- several tables, and several recorders
+
+"$xvtrace" region create "$work/c" --size 1M --rings 1 >/dev/null
+mkfifo "$work/tables"
+"$xvtrace" top -d 0.1 >"$work/tables" 2>"$work/err" &
+top=$!
+pids+=($top)
+exec 5<"$work/tables"
+"$BUILD/xvt-emit" "$work/c" --count 100000000000 --rate 5000 >/dev/null 2>&1 &
+pids+=($!)
+"$xvtrace" record -q -o "$work/two.xvt" -r c="$work/c" --control "$work/here" 2>>"$work/err" &
+two=$!
+pids+=($two)
+busy() { "$xvtrace" status --json --control "$work/here" 2>/dev/null | jq -e '.recorders[0].events_s > 0' >/dev/null; }
+check "a second recorder is at work" poll busy
+# A recorder counts in whole seconds: by the sums, a rate is of a second or more, and not of minutes.
+"$xvtrace" top -n 4 --control "$work/here" >"$work/four"
+check "four tables" test "$(grep -c '^recorder ' "$work/four")" -eq 4
+check "the sums grow by the rates" awk '/^c / { grown = $4 - before; if (n++ && grown && (grown < 0.9 * $2 || grown > 120 * $2)) bad = 1; before = $4 }
+	END { exit bad || n != 4 }' "$work/four"
+check "the last minute shows in UTF-8" grep -q '^c .*[▁▂▃▄▅▆▇█]  live' "$work/four"
+LC_ALL=C "$xvtrace" top -n 1 --control "$work/here" >"$work/four"
+check "and in ASCII where the locale is" eval 'grep -q "^c .*[%#]  live" "$work/four" && ! LC_ALL=C grep -q "[^ -~]" "$work/four"'
+
+# -- a recorder that dies
+
+kill -KILL $one
+wait $one 2>/dev/null
+cat <&5 >"$work/out"
+wait $top
+check "when the recorder has died: exit 1" test $? -eq 1
+check "and it says so, once" test "$(cat "$work/err")" = "xvtrace: top: the recorder has ended"
+check "the tables up to there are whole" test "$(grep -c '^recorder ' "$work/out")" -eq "$(grep -c '^blank ' "$work/out")"
+[ $failures -eq 0 ]
