@@ -107,6 +107,14 @@ int xvt_loose_init(struct xvt_loose *l, struct xvt_trace *t, uint64_t from_ns, u
 
 /* ------------------------------------------------------------------ a chunk */
 
+static void free_piece(struct xvt_loose *l, struct xvt_loose_ring *r)
+{
+	l->held -= r->room;
+	free(r->bytes);
+	r->bytes = NULL;
+	r->room = 0;
+}
+
 static void close_chunk(struct xvt_loose *l, struct xvt_loose_chunk *c)
 {
 	*c->link = c->next;
@@ -115,10 +123,8 @@ static void close_chunk(struct xvt_loose *l, struct xvt_loose_chunk *c)
 	l->held -= c->held;
 	xvt_chunk_buf_free(&c->buf);
 	xvt_events_end(&c->it);
-	for (uint32_t i = 0; c->rings && i < c->nr_rings; i++) {
-		l->held -= c->rings[i].room;
-		free(c->rings[i].bytes);
-	}
+	for (uint32_t i = 0; c->rings && i < c->nr_rings; i++)
+		free_piece(l, &c->rings[i]);
 	free(c->items);
 	free(c->rings);
 	free(c);
@@ -326,8 +332,10 @@ static int begin_rings(struct xvt_loose *l, struct xvt_loose_chunk *c)
 		got = step(l, r);
 		if (got < 0)
 			return got;
-		if (!got)
+		if (!got) {
+			free_piece(l, r); /* its place is the next ring's */
 			continue;
+		}
 		n++;
 		c->rings_left++;
 		push(l, r);

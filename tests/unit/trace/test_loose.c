@@ -291,6 +291,7 @@ static void check_range(struct xvt_trace *t, uint64_t from_ns, uint64_t to_ns)
 				     (unsigned long)want->number, (unsigned long)want->ns);
 	}
 	ck_assert_int_eq(xvt_cursor_next(&c, &ev), 0);
+	ck_assert_uint_eq(c.loose.held, 0);
 	xvt_cursor_fini(&c);
 	ck_assert_uint_eq(t->damage_count, 0);
 }
