@@ -16,6 +16,11 @@ HOST_LOADED_PKGS += $(SECCOMP_PKG)
 ifneq ($(SECCOMP_PKG),)
 HOST_SONAMES += -DXVT_SECCOMP_SONAME=$(call soname,libseccomp,libseccomp.so)
 endif
+# host/cli/screen.c loads this one, where it is installed.
+NCURSES_PKG := $(shell pkg-config --exists ncursesw 2>/dev/null && echo ncursesw)
+ifneq ($(NCURSES_PKG),)
+HOST_SONAMES += -DXVT_NCURSES_SONAME=$(call soname,ncursesw,libncursesw.so.6)
+endif
 HOST_DEFS = $(if $(ZSTD_PKG),-DXVT_ZSTD) $(HOST_SONAMES)
 HOST_SRC  = $(wildcard host/*/*.c)
 HOST_OBJ  = $(HOST_SRC:%.c=$(BUILD)/%.o)

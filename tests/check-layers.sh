@@ -209,6 +209,7 @@ one 'libvirt/' host/vmm/libvirt.c
 one 'zstd' host/base/compress.c
 one 'jansson' host/base/json.c
 one 'seccomp' host/base/sandbox.c
+one 'n?curses' host/cli/screen.c
 one 'linux/kvm' host/doctor/microvm.c
 one '((traceevent/)?event-parse|kbuffer)' host/vmm/kvm_events.c
 one 'tracefs' host/vmm/tracing.c

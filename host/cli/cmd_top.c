@@ -7,10 +7,12 @@
 #include <locale.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/out.h"
 #include "cli/cmd.h"
 #include "cli/top.h"
+#include "cli/top_screen.h"
 
 #define SECOND_NS      1000000000u
 #define LEAST_DELAY_NS 100000000u
@@ -20,6 +22,7 @@ struct top_options {
 	uint64_t delay_ns;
 	uint64_t count; /* 0: no limit */
 	const char *sort;
+	bool batch;
 };
 
 static const struct xvt_opt options[] = {
@@ -30,6 +33,9 @@ static const struct xvt_opt options[] = {
 	XVT_OPT(struct top_options, sort, "sort", 's', XVT_OPT_STRING, "KEY",
 		"name, rate (default), lost-rate, events, lost, discarded, lag, clock, full or "
 		"rings"),
+	XVT_OPT(struct top_options, batch, "batch", 'b', XVT_OPT_BOOL, NULL,
+		"one table below the other, without keys (default where input or output is no "
+		"terminal)"),
 	XVT_OPT(struct top_options, control, "control", 0, XVT_OPT_STRING, "SOCKET",
 		"ask the recorder that listens there (default: all of this user; see "
 		"xvtrace-status(1))"),
@@ -84,7 +90,7 @@ static int print_table(struct tables *to, const struct xvt_top *t)
 	return err;
 }
 
-/* Returns 0, or -errno after an error message: no recorder is there any more. */
+/* Returns 0, or -errno of xvt_top_refresh(), or after an error message. */
 static int print_tables(struct xvt_top *t, const struct top_options *opt)
 {
 	static struct tables to;
@@ -101,10 +107,6 @@ static int print_tables(struct xvt_top *t, const struct top_options *opt)
 		err = xvt_top_refresh(t, opt->control);
 		if (t->n)
 			err = 0;
-		else if (err)
-			xvt_error("top", "%s",
-				  xvt_answers_ended(err) ? "the recorder has ended"
-							 : t->answers.why);
 	}
 	if (xvt_out_close(&to.out) && !err)
 		err = to.out.err;
@@ -116,6 +118,22 @@ static int print_tables(struct xvt_top *t, const struct top_options *opt)
 static bool takes_utf8(void)
 {
 	return setlocale(LC_CTYPE, "") && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
+/* Returns 0, or -errno. */
+static int watch(struct xvt_top *t, const struct top_options *opt)
+{
+	char why[256] = "";
+	int err;
+
+	if (opt->batch || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return print_tables(t, opt);
+	err = xvt_top_screen(t, opt->control, opt->delay_ns, opt->count, why, sizeof(why));
+	if (err && why[0]) {
+		xvt_note("%s; the tables follow one below the other (-b)", why);
+		err = print_tables(t, opt);
+	}
+	return err;
 }
 
 static int check_options(const struct top_options *opt, int argc, char **argv, int first)
@@ -145,15 +163,20 @@ static int cmd_top(const struct xvt_command *cmd, int argc, char **argv)
 	top.utf8 = takes_utf8();
 	err = xvt_top_refresh(&top, opt.control);
 	top.answers.quiet = true;
-	if (top.n)
-		err = print_tables(&top, &opt);
+	if (top.n) {
+		err = watch(&top, &opt);
+		if (err && !top.n)
+			xvt_error("top", "%s",
+				  xvt_answers_ended(err) ? "the recorder has ended"
+							 : top.answers.why);
+	}
 	xvt_top_forget(&top);
 	return err ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 }
 
 const struct xvt_command xvt_cmd_top = {
 	.name = "top",
-	.args = "[-d SECONDS] [-n N] [-s KEY]",
+	.args = "[-d SECONDS] [-n N] [-s KEY] [-b]",
 	.brief = "the machines of the recorders at work with their rates, again and again",
 	.opts = options,
 	.run = cmd_top,

@@ -71,6 +71,7 @@ static void update_machine(struct xvt_top_machine *m, const struct xvt_answer *a
  * back may have the same name. NULL: no memory. */
 static struct xvt_top_machine *machine_of(struct xvt_top_recorder *r, const char *name)
 {
+	static uint64_t last_id;
 	struct xvt_top_machine *m;
 	size_t i;
 
@@ -81,7 +82,7 @@ static struct xvt_top_machine *machine_of(struct xvt_top_recorder *r, const char
 	if (xvt_grow(&r->machines, &r->room, r->n + 1, sizeof(*r->machines)))
 		return NULL;
 	m = &r->machines[r->n];
-	*m = (struct xvt_top_machine){ .name = strdup(name) };
+	*m = (struct xvt_top_machine){ .id = ++last_id, .name = strdup(name) };
 	if (!m->name)
 		return NULL;
 	r->n++;

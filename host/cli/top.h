@@ -31,6 +31,7 @@ struct xvt_top_sample {
 };
 
 struct xvt_top_machine {
+	uint64_t id; /* the same in all answers, not 0 */
 	char *name;
 	const struct xvt_json_value *line; /* its first one in the newest answer */
 	struct xvt_answer_sums sums;
@@ -70,11 +71,13 @@ void xvt_top_forget(struct xvt_top *t);
 
 /* Returns enum xvt_top_column, or -1: no column has that name. */
 int xvt_top_column(const char *name);
+const char *xvt_top_column_name(size_t column);
 
 enum xvt_top_kind {
 	XVT_TOP_LINE_RECORDER,
 	XVT_TOP_LINE_HEAD, /* of the columns */
 	XVT_TOP_LINE_MACHINE,
+	XVT_TOP_LINE_RING,
 	XVT_TOP_LINE_NOTE,
 };
 
@@ -85,5 +88,8 @@ typedef void (*xvt_top_line_fn)(void *arg, enum xvt_top_kind kind,
 
 /* All lines, one after the other. The texts of guests are escaped. */
 void xvt_top_show(const struct xvt_top *t, xvt_top_line_fn line, void *arg);
+/* The same of the rings of one machine of `r`. */
+void xvt_top_show_rings(const struct xvt_top_recorder *r, const struct xvt_top_machine *m,
+			xvt_top_line_fn line, void *arg);
 
 #endif /* XVT_TOP_H */

@@ -51,6 +51,11 @@ int xvt_top_column(const char *name)
 	return strcmp(name, "name") == 0 ? XVT_TOP_COLUMNS : -1;
 }
 
+const char *xvt_top_column_name(size_t column)
+{
+	return column < XVT_TOP_COLUMNS ? columns[column].key : "name";
+}
+
 /* ------------------------------------------------------------------ pieces of a line */
 
 static struct xvt_out *begin_line(void)
@@ -311,4 +316,62 @@ void xvt_top_show(const struct xvt_top *t, xvt_top_line_fn line, void *arg)
 	xvt_out_str(o, "a recorder could not be asked: ");
 	put_text(o, t->answers.why);
 	line(arg, XVT_TOP_LINE_NOTE, NULL, o->buf, o->used);
+}
+
+/* ------------------------------------------------------------------ the rings of a machine */
+
+static void put_ring(struct xvt_out *o, const struct xvt_json_value *ring)
+{
+	const struct xvt_json_value *clock = xvt_json_get(ring, "clock");
+	const char *source = xvt_answer_text(clock, "source");
+	size_t from;
+
+	xvt_out_printf(o, "%5" PRIu64 " %5" PRIu64 " ", xvt_answer_number(ring, "ring"),
+		       xvt_answer_number(ring, "cpu"));
+	from = o->used;
+	put_text(o, xvt_answer_text(ring, "kind"));
+	pad(o, from, 7);
+	put_text(o, xvt_answer_text(ring, "phase"));
+	pad(o, from, 13);
+	xvt_out_printf(o, " %10" PRIu64 " %8" PRIu64 " %13" PRIu64 " %10" PRIu64 " %9" PRIu64 " ",
+		       xvt_answer_number(ring, "events_s"), xvt_answer_number(ring, "lost_s"),
+		       xvt_answer_number(ring, "events"), xvt_answer_number(ring, "lost"),
+		       xvt_answer_number(ring, "discarded"));
+	from = o->used;
+	xvt_out_duration(o, xvt_answer_number(ring, "lag_ns"));
+	align_right(o, from, 9);
+	xvt_out_printf(o, " %3" PRIu64 "%%  ", xvt_answer_full(ring));
+	if (strcmp(source, "none") == 0) {
+		xvt_out_str(o, "no clock");
+		return;
+	}
+	put_text(o, source);
+	xvt_out_str(o, ", within ");
+	xvt_out_duration(o, xvt_answer_number(clock, "bound_ns_max"));
+}
+
+void xvt_top_show_rings(const struct xvt_top_recorder *r, const struct xvt_top_machine *m,
+			xvt_top_line_fn line, void *arg)
+{
+	static const char head[] = " RING   CPU KIND   PHASE    EVENTS/S   LOST/S        EVENTS"
+				   "       LOST DISCARDED       LAG FULL  CLOCK";
+	const size_t end = xvt_answer_vm_end(r->answer, m->order);
+	struct xvt_out *o = begin_line();
+	size_t i, k;
+
+	xvt_out_str(o, "rings of ");
+	put_text(o, m->name);
+	xvt_out_str(o, ": ");
+	put_state(o, m);
+	line(arg, XVT_TOP_LINE_NOTE, NULL, o->buf, o->used);
+	line(arg, XVT_TOP_LINE_HEAD, NULL, head, sizeof(head) - 1);
+	for (i = m->order; i < end; i++) {
+		const struct xvt_json_value *rings = xvt_json_get(r->answer->lines[i], "rings");
+
+		for (k = 0; k < xvt_json_count(rings); k++) {
+			o = begin_line();
+			put_ring(o, xvt_json_at(rings, k));
+			line(arg, XVT_TOP_LINE_RING, NULL, o->buf, o->used);
+		}
+	}
 }

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* screen.h - the whole terminal as lines of text, and its keys. One at a time. */
+#ifndef XVT_SCREEN_H
+#define XVT_SCREEN_H
+
+#include <stddef.h>
+
+enum xvt_screen_style {
+	XVT_SCREEN_PLAIN,
+	XVT_SCREEN_BOLD,
+	XVT_SCREEN_REVERSE,
+};
+
+/* Keys that are no characters. */
+enum xvt_screen_key {
+	XVT_KEY_NONE = 0,
+	XVT_KEY_UP = 0x1000,
+	XVT_KEY_DOWN,
+	XVT_KEY_PAGE_UP,
+	XVT_KEY_PAGE_DOWN,
+	XVT_KEY_RESIZE, /* the terminal has another size */
+	XVT_KEY_OTHER,
+};
+
+/*
+ * Takes the terminal of standard input and output. The caller has set its handlers of signals
+ * before. Returns 0, -ENOPKG or -ENOSYS (no library, or one that is too old), or -ENOTSUP: the
+ * terminal is of an unknown type. `why` is then a text for the user.
+ */
+int xvt_screen_open(char *why, size_t why_size);
+/* Gives the terminal back as it was. */
+void xvt_screen_close(void);
+
+/* Lines on the screen, at least 1. */
+size_t xvt_screen_rows(void);
+
+/* All lines are empty then; xvt_screen_show() shows the new ones. */
+void xvt_screen_clear(void);
+/* Text without control characters; what is too long is cut. */
+void xvt_screen_line(size_t row, enum xvt_screen_style style, const char *text, size_t len);
+void xvt_screen_show(void);
+
+/* The next key that was pressed, a character or enum xvt_screen_key. Does not wait. */
+int xvt_screen_key(void);
+
+#endif /* XVT_SCREEN_H */
