@@ -72,6 +72,12 @@ proof-bad-traces: test-programs
 	$(Q)MIB=100 ZSTD_PLANS= tests/cli/t_bad_trace_cost.sh
 PROOFS += proof-bad-traces
 
+# 2,000 machines come and go while a recorder rotates its files.
+.PHONY: proof-joins
+proof-joins: test-programs
+	$(Q)JOINS=2000 tests/cli/t_follow.sh
+PROOFS += proof-joins
+
 # No root, no guests, no network, under a minute: three parts at the same time.
 .PHONY: check-programs check-others check-quick
 check: test-programs check-freestanding
