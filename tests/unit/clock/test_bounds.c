@@ -461,7 +461,7 @@ static struct xvt_trace *make_trace(const struct world *w, const struct xvt_cloc
 	const struct xvt_ring_info ring = { .clock_id = XVT_CLOCK_TSC,
 					    .clock_hz = w->r->clock.map.hz };
 	struct file file = { .sink.write = to_file, .fd = memfd_create("bounds", 0) };
-	struct xvt_trace_writer *t;
+	struct xvt_trace_writer *t = NULL;
 	struct xvt_trace *trace;
 	char path[64], why[256];
 	size_t i;
