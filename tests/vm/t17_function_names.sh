@@ -30,9 +30,11 @@ check "report: functions have names" grep -qE ' function: +vfs_[a-z_]+ <-- [a-z_
 check "report: stacks have names" grep -qE ' kernel_stack: .*hrtimer_start_range_ns.*do_syscall_64' "$work/report.txt"
 check "report: a function of a module" grep -q "hrtimer_expire_entry: .* function=timer_fired " "$work/report.txt"
 check "report: the function of a timer, and of a work item" eval 'grep -qE "hrtimer_start: .* function=[a-z_]+ " "$work/report.txt" && grep -qE "workqueue_execute_start: .* function [a-z_]+$" "$work/report.txt"'
-# ftrace makes its entry code anew each time; no symbol has it.
-sed 's/ <- function_trace_call+0x[0-9a-f]* <- 0x[0-9a-f]*//' "$work/report.txt" >"$work/known.txt"
-check "no function, stack or timer of g1 is a number" eval '! grep -E " function: +.*0x[0-9a-f]{16}| kernel_stack: .*0x[0-9a-f]{16}|function=0x[0-9a-f]{16}" "$work/known.txt" | head -n 5 | grep .'
+# The kernel names no address in the entry code of ftrace, which an interrupt may hit as well.
+while read -r begin _; do
+	sed -i "s/ <- 0x${begin%???}[0-9a-f]\{3\}//g" "$work/report.txt"
+done <"$work/out/entry_code"
+check "no function, stack or timer of g1 is a number, but in the entry code of ftrace" eval 'test -s "$work/out/entry_code" && ! grep -E " function: +.*0x[0-9a-f]{16}| kernel_stack: .*0x[0-9a-f]{16}|function=0x[0-9a-f]{16}" "$work/report.txt" | head -n 5 | grep .'
 check "... down to the last event: the recorder waited for its name" eval 'grep -qE " function: +proc_[a-z_]+ <-- " "$work/report.txt"'
 judged=$(tests/vm/judge-names.py "$work/out/kallsyms" g1 "$work/events.jsonl")
 check "jsonl: the names are those of the guest's /proc/kallsyms: $judged" test $? = 0
