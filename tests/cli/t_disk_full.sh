@@ -155,7 +155,7 @@ for compress in 0 1; do
 	check "the file is no larger" test "$size" -le $((2 << 20))
 	check "and not much smaller" test "$size" -gt $((1 << 20))
 	check "it verifies, and is whole" eval '"$xvtrace" verify "$disk/t.xvt" && says "$disk/t.xvt" .cleanly_ended'
-	check "it adds up" says "$disk/t.xvt" "$adds_up and .lost > 0"
+	check "it adds up" says "$disk/t.xvt" "$adds_up and .events > 1000"
 done
 "$xvtrace" record -o "$disk/t.xvt" -r a="$work/a" --max-size 1K 2>"$work/err"
 check "a size that holds no trace is wrong usage" test $? -eq 2
