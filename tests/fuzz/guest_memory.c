@@ -218,7 +218,9 @@ static void note_value(uint64_t off, const void *at)
 	else
 		return;
 	word = __atomic_load_n((const uint32_t *)at, __ATOMIC_RELAXED);
-	again = fetched[off / 4].times == 2 &&
+	/* The third one, if the generation was compared with what it was at rest before. */
+	again = (fetched[off / 4].times == 2 ||
+		 (fetched[off / 4].times == 3 && last == &m.last_generation[ring])) &&
 		(word != *last || (word == XVT_BACKEND_NONE && last == &m.last_backend[ring]));
 	*last = word;
 	if (again)
