@@ -191,6 +191,26 @@ int xvt_socket_listen(struct xvt_listener *l, const char *path, mode_t mode, cha
 	return err;
 }
 
+int xvt_socket_listen_tcp(struct xvt_listener *l, const struct sockaddr *a, socklen_t len,
+			  char *why, size_t why_size)
+{
+	const int yes = 1;
+	int err = 0;
+
+	*l = (struct xvt_listener){ .fd = -1, .spare = -1 };
+	l->fd = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	/* A port whose last connections are still known to the kernel can be used again. */
+	if (l->fd < 0 || setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) ||
+	    bind(l->fd, a, len) || listen(l->fd, BACKLOG))
+		err = -errno;
+	l->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (!err)
+		return 0;
+	snprintf(why, why_size, "cannot listen there: %s", strerror(-err));
+	xvt_socket_unlisten(l);
+	return err;
+}
+
 int xvt_socket_accept(struct xvt_listener *l)
 {
 	int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);

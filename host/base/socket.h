@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* socket.h - Unix sockets by their paths. They never block. */
+/* socket.h - Unix sockets by their paths, and TCP sockets that listen. They never block. */
 #ifndef XVT_SOCKET_H
 #define XVT_SOCKET_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
-/* A socket that accepts connections at a path. */
+/* A socket that accepts connections. */
 struct xvt_listener {
 	int fd; /* -1: none */
 	/* a reserve descriptor, closed to accept and refuse a client when none is free */
 	int spare;
-	char *path;
-	dev_t dev; /* device and inode of `path` as created here */
+	char *path; /* NULL: not of a path */
+	dev_t dev;  /* device and inode of `path` as created here */
 	ino_t ino;
 };
 
@@ -28,6 +29,10 @@ int xvt_socket_connect(const char *path, char *why, size_t why_size);
  */
 int xvt_socket_listen(struct xvt_listener *l, const char *path, mode_t mode, char *why,
 		      size_t why_size);
+
+/* The same at an address of TCP (-EADDRINUSE: another socket has it). */
+int xvt_socket_listen_tcp(struct xvt_listener *l, const struct sockaddr *address, socklen_t len,
+			  char *why, size_t why_size);
 
 /*
  * Returns the descriptor of the next client, or -errno. -EAGAIN: no client waits, or a client was

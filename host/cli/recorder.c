@@ -5,6 +5,7 @@
 #include "base/compress.h"
 #include "cli/confine.h"
 #include "cli/follow.h"
+#include "cli/http.h"
 #include "cli/recording.h"
 #include "cli/serve.h"
 #include "base/notify.h"
@@ -93,6 +94,8 @@ const struct xvt_opt xvt_recorder_opts[] = {
 	  "also record machines that come later; wait where there are none yet"),
 	O(control, "control", 0, XVT_OPT_STRING, "SOCKET",
 	  "where `xvtrace status` asks (default: one of its own; see xvtrace-status(1))"),
+	O(metrics_http, "metrics-http", 0, XVT_OPT_STRING, "[ADDRESS:]PORT",
+	  "serve metrics to programs of this host: http://127.0.0.1:PORT/metrics (default: no)"),
 	O(quiet, "quiet", 'q', XVT_OPT_BOOL, NULL, "no progress"),
 	XVT_OPT_END,
 };
@@ -440,6 +443,17 @@ static void complete(struct xvt_recorder_options *opt)
 		opt->output = "xvtrace.xvt";
 }
 
+/* Returns false after an error message. */
+static bool metrics_ok(const char *address)
+{
+	union xvt_http_address unused;
+	const char *wrong = address ? xvt_http_parse(address, &unused) : NULL;
+
+	if (wrong)
+		xvt_error("--metrics-http", "%s: %s", address, wrong);
+	return !wrong;
+}
+
 /* Check what the table of options cannot. Returns an exit status, after an error message. */
 static int check_options(const char *command, const struct xvt_recorder_options *opt,
 			 struct xvt_session_options *so)
@@ -469,7 +483,8 @@ static int check_options(const char *command, const struct xvt_recorder_options 
 			  opt->output);
 	else if (xvt_host_events_ok(&opt->host) &&
 		 sockets_ok(opt, &opt->qmp, "--qmp", "a QMP socket", false) &&
-		 sockets_ok(opt, &opt->doorbells, "--doorbell", "a doorbell", true))
+		 sockets_ok(opt, &opt->doorbells, "--doorbell", "a doorbell", true) &&
+		 metrics_ok(opt->metrics_http))
 		return XVT_EXIT_OK;
 	return XVT_EXIT_USAGE;
 }
@@ -558,6 +573,27 @@ static int listen_to_clients(struct recorder *r)
 	return err && path ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 }
 
+/* --metrics-http */
+static int listen_to_collectors(struct recorder *r)
+{
+	const char *text = r->opt.metrics_http;
+	union xvt_http_address address;
+	char why[256];
+	int err;
+
+	if (!text || xvt_http_parse(text, &address))
+		return XVT_EXIT_OK;
+	err = xvt_http_open(&r->rec.http, r->rec.loop, &address, &r->serve, why, sizeof(why));
+	if (err)
+		xvt_error("--metrics-http", "%s: %s%s", text, why,
+			  err == -EAFNOSUPPORT || err == -EPERM
+				  ? "; as a service it needs a drop-in, see xvtrace-daemon(8)"
+				  : "");
+	else
+		xvt_http_where(r->rec.http, r->serve.metrics_http);
+	return err ? XVT_EXIT_FAIL : XVT_EXIT_OK;
+}
+
 static int run(struct recorder *r)
 {
 	struct xvt_recording *rec = &r->rec;
@@ -571,7 +607,7 @@ static int run(struct recorder *r)
 	while (err >= 0 && !rec->stop) {
 		if (rec->reload)
 			reload(r);
-		xvt_control_serve(rec->control);
+		xvt_server_serve(rec->control);
 		if (r->follow)
 			xvt_follow_pass(r->follow, xvt_session_now_ns(rec->session));
 		err = xvt_session_pass(rec->session, &sleep_ns);
@@ -583,7 +619,8 @@ static int run(struct recorder *r)
 		push(rec, now, sleep_ns, &pushed);
 		if (now - reported >= SECOND_NS) {
 			reported = now;
-			xvt_control_tend(rec->control);
+			xvt_server_tend(rec->control);
+			xvt_server_tend(rec->http);
 			listen_again(r);
 			progress(r, now - start, &events);
 		}
@@ -643,6 +680,8 @@ static int record(struct recorder *r)
 		status = listen_to_machines(r);
 	if (status == XVT_EXIT_OK)
 		status = listen_to_clients(r);
+	if (status == XVT_EXIT_OK)
+		status = listen_to_collectors(r);
 	if (status == XVT_EXIT_OK)
 		err = xvt_recording_watch_signals(rec);
 	if (status == XVT_EXIT_OK && !err && r->how->child)

@@ -33,6 +33,7 @@ struct xvt_recorder_options {
 	uint64_t compress;
 	bool run_spans;
 	const char *control;
+	const char *metrics_http;
 	bool quiet;
 };
 

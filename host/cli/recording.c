@@ -170,7 +170,8 @@ int xvt_recording_end(struct xvt_recording *rec, int status, int err)
 	}
 	end_err = xvt_session_end(rec->session);
 	err = err ? err : end_err;
-	xvt_control_close(rec->control);
+	xvt_server_close(rec->control);
+	xvt_server_close(rec->http);
 	xvt_session_free(rec->session);
 	end_err = xvt_file_set_close(rec->sink);
 	err = err ? err : end_err;

@@ -26,9 +26,11 @@ struct xvt_recording {
 	struct xvt_file_set *sink;
 	int kept; /* of xvt_keep_old() */
 	struct xvt_session *session;
-	struct xvt_control *control; /* set by the command; NULL: none; closed by the end */
-	bool failed;		     /* an error was noted, as of a machine that dropped out */
-	bool line_open;		     /* the terminal shows a progress line without a newline */
+	/* Set by the command; NULL: none; closed by the end. */
+	struct xvt_server *control;
+	struct xvt_server *http;
+	bool failed;	/* an error was noted, as of a machine that dropped out */
+	bool line_open; /* the terminal shows a progress line without a newline */
 
 	struct xvt_op on_signal;
 	int signal_fd;

@@ -4,17 +4,13 @@
 #include "cli/serve.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/json.h"
-#include "cli/metrics.h"
-
-#define COMPLETE UINT64_MAX	  /* a cursor: nothing follows */
-#define GATHERED (UINT64_MAX - 1) /* of metrics: the status of all machines was taken */
+#include "cli/serve_metrics.h"
+#include "cli/serve_status.h"
 
 static const char *const names[] = {
 	[XVT_REQUEST_STATUS] = "status",
@@ -63,156 +59,81 @@ enum xvt_request xvt_request_parse(const char *line, char *why, size_t why_size)
 
 /* ------------------------------------------------------------------ answers that change nothing */
 
-static struct xvt_json *whole_status(const struct xvt_serve *s)
-{
-	struct xvt_json *doc = xvt_json_new();
-	char cwd[PATH_MAX];
-
-	xvt_json_add_text(doc, "format", "xvtrace-status/1");
-	xvt_json_add_u64(doc, "pid", (uint64_t)getpid());
-	xvt_json_add_text(doc, "cwd", getcwd(cwd, sizeof(cwd)) ? cwd : "");
-	xvt_json_add_text(doc, "output", s->output);
-	xvt_json_add_text(doc, "file", xvt_file_set_path(s->rec->sink));
-	xvt_json_add_u64(doc, "files_removed", xvt_file_set_removed(s->rec->sink));
-	xvt_session_status(s->rec->session, doc);
-	return doc;
-}
-
 /* The answer to a request that is refused, or has failed: the last line. */
-static char *refusal(const char *why, struct xvt_control_at *at, size_t *len)
+static char *refusal(const char *why, struct xvt_server_at *at, size_t *len)
 {
 	struct xvt_json *doc = xvt_json_new();
 
-	at->cursor = COMPLETE;
+	at->cursor = XVT_SERVE_COMPLETE;
 	xvt_json_add_text(doc, "format", XVT_CONTROL_FORMAT);
 	xvt_json_add_text(doc, "error", why);
 	return xvt_json_line(doc, len);
 }
 
-/* The part of an answer at at->cursor, which has the next machine + 1 in its high half and that
- * machine's next ring in its low half. */
-static struct xvt_json *next_part(const struct xvt_serve *s, struct xvt_control_at *at)
+static char *begin_metrics(struct xvt_server_at *at, size_t *len)
 {
-	uint32_t vm = (uint32_t)(at->cursor >> 32) - 1, ring = (uint32_t)at->cursor;
-	struct xvt_json *doc = xvt_json_new();
-
-	if (xvt_session_status_vm(s->rec->session, &vm, &ring, doc)) {
-		at->cursor = (uint64_t)(vm + 1) << 32 | ring;
-	} else {
-		xvt_json_add_bool(doc, "end", true);
-		at->cursor = COMPLETE;
-	}
-	return doc;
-}
-
-/* A client's metrics: sums over the status of all machines, which takes many pieces. */
-struct metrics_answer {
-	struct xvt_metrics *metrics;
-	struct xvt_metrics_at at;
-	struct xvt_out text; /* of one piece */
-};
-
-static void forget_metrics(void *more)
-{
-	struct metrics_answer *a = more;
-
-	xvt_metrics_free(a->metrics);
-	free(a);
-}
-
-static char *begin_metrics(struct xvt_control_at *at, size_t *len)
-{
-	struct metrics_answer *a = calloc(1, sizeof(*a));
-
-	if (!a)
+	if (!xvt_serve_metrics_begin(at))
 		return refusal("out of memory", at, len);
-	a->text.fd = -1;
-	a->metrics = xvt_metrics_new();
-	at->more = a;
-	at->forget = forget_metrics;
 	*len = 0;
 	return calloc(1, 1);
 }
 
-/* Take one line of the status. Returns false without memory. */
-static bool gather(const struct xvt_serve *s, struct metrics_answer *a, struct xvt_control_at *at)
+/* The next piece: none yet, or a line with a piece of the text. */
+static char *next_metrics(const struct xvt_serve *s, struct xvt_server_at *at, size_t *len)
 {
-	char why[64], *line;
-	struct xvt_json_value *v;
-	size_t len;
-	bool good = a->metrics;
-
-	if (at->cursor) {
-		line = xvt_json_line(next_part(s, at), &len);
-	} else {
-		at->cursor = 1ull << 32;
-		line = xvt_json_line(whole_status(s), &len);
-	}
-	v = line ? xvt_json_parse(line, len, why, sizeof(why)) : NULL;
-	good = good && v && !xvt_metrics_add(a->metrics, v);
-	if (at->cursor == COMPLETE)
-		at->cursor = GATHERED;
-	xvt_json_forget(v);
-	free(line);
-	return good;
-}
-
-/* The next piece: none yet, or a piece of the text. */
-static char *next_metrics(const struct xvt_serve *s, struct xvt_control_at *at, size_t *len)
-{
-	struct metrics_answer *a = at->more;
+	const char *text = NULL;
+	const enum xvt_metrics_step step = xvt_serve_metrics(s, at, &text);
 	struct xvt_json *doc;
 
-	if (at->cursor != GATHERED) {
+	if (step == XVT_METRICS_FAILED)
+		return refusal("out of memory", at, len);
+	if (step == XVT_METRICS_NOT_YET) {
 		*len = 0;
-		return gather(s, a, at) ? calloc(1, 1) : refusal("out of memory", at, len);
+		return calloc(1, 1);
 	}
-	a->text.used = 0;
 	doc = xvt_json_new();
-	if (xvt_metrics_piece(a->metrics, &a->at, &a->text)) {
-		a->text.buf[a->text.used] = '\0';
-		xvt_json_add_text(doc, "metrics", a->text.buf);
+	if (step == XVT_METRICS_PIECE) {
+		xvt_json_add_text(doc, "metrics", text);
 	} else {
 		xvt_json_add_bool(doc, "end", true);
-		at->cursor = COMPLETE;
+		at->cursor = XVT_SERVE_COMPLETE;
 	}
 	return xvt_json_line(doc, len);
 }
 
-static char *answer(void *arg, const char *line, struct xvt_control_at *at, size_t *len)
+static char *answer(void *arg, const char *line, struct xvt_server_at *at, size_t *len)
 {
 	const struct xvt_serve *s = arg;
 	enum xvt_request request;
 	char why[256];
 
-	if (at->cursor == COMPLETE)
+	if (at->cursor == XVT_SERVE_COMPLETE)
 		return NULL;
 	if (at->more)
 		return next_metrics(s, at, len);
 	if (at->cursor)
-		return xvt_json_line(next_part(s, at), len);
+		return xvt_json_line(xvt_serve_status(s, at), len);
 	request = xvt_request_parse(line, why, sizeof(why));
 	if (request == XVT_REQUEST_NONE)
 		return refusal(why, at, len);
 	if (request == XVT_REQUEST_METRICS)
 		return begin_metrics(at, len);
 	if (request != XVT_REQUEST_STATUS) {
-		*len = XVT_CONTROL_LATER;
+		*len = XVT_SERVER_LATER;
 		return NULL;
 	}
-	at->cursor = 1ull << 32;
-	return xvt_json_line(whole_status(s), len);
+	return xvt_json_line(xvt_serve_status(s, at), len);
 }
 
 /* ------------------------------------------------------------------ changes */
 
 /* The answer to a change that is made. `key` with `value`, if not NULL, are part of it. */
 static char *done(enum xvt_request what, const char *key, const char *value,
-		  struct xvt_control_at *at, size_t *len)
+		  struct xvt_server_at *at, size_t *len)
 {
 	struct xvt_json *doc = xvt_json_new();
 
-	at->cursor = COMPLETE;
+	at->cursor = XVT_SERVE_COMPLETE;
 	xvt_json_add_text(doc, "format", XVT_CONTROL_FORMAT);
 	xvt_json_add_text(doc, "done", names[what]);
 	if (key)
@@ -222,7 +143,7 @@ static char *done(enum xvt_request what, const char *key, const char *value,
 }
 
 /* The answer follows when the next file has begun. at->cursor: the number of the file before. */
-static char *rotate(struct xvt_serve *s, struct xvt_control_at *at, size_t *len)
+static char *rotate(struct xvt_serve *s, struct xvt_server_at *at, size_t *len)
 {
 	const uint32_t now = xvt_file_set_at(s->rec->sink);
 	char why[256];
@@ -246,7 +167,7 @@ static char *rotate(struct xvt_serve *s, struct xvt_control_at *at, size_t *len)
 	return refusal(why, at, len);
 }
 
-static char *reload(struct xvt_serve *s, struct xvt_control_at *at, size_t *len)
+static char *reload(struct xvt_serve *s, struct xvt_server_at *at, size_t *len)
 {
 	if (!s->reload)
 		return refusal("this recorder has no configuration to read again: it was started "
@@ -259,8 +180,7 @@ static char *reload(struct xvt_serve *s, struct xvt_control_at *at, size_t *len)
 	return done(XVT_REQUEST_RELOAD, NULL, NULL, at, len);
 }
 
-static char *act(void *arg, const char *line, bool permitted, struct xvt_control_at *at,
-		 size_t *len)
+static char *act(void *arg, const char *line, bool permitted, struct xvt_server_at *at, size_t *len)
 {
 	enum xvt_request request;
 	char why[256];
@@ -275,4 +195,4 @@ static char *act(void *arg, const char *line, bool permitted, struct xvt_control
 	return refusal(why, at, len);
 }
 
-const struct xvt_control_ops xvt_serve_ops = { answer, act };
+const struct xvt_server_ops xvt_serve_ops = { .answer = answer, .act = act };

@@ -27,12 +27,13 @@ enum xvt_request xvt_request_parse(const char *line, char *why, size_t why_size)
 struct xvt_serve {
 	struct xvt_recording *rec;
 	const char *output;
+	char metrics_http[64]; /* where it serves its metrics by HTTP; "": nowhere */
 	/* Reads the configuration again. Returns false after an error message. NULL: there is no
 	 * configuration. */
 	bool (*reload)(void *arg);
 	void *arg;
 };
 
-extern const struct xvt_control_ops xvt_serve_ops;
+extern const struct xvt_server_ops xvt_serve_ops;
 
 #endif /* XVT_SERVE_H */

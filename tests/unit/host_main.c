@@ -60,6 +60,7 @@ static void add_loop_suites(SRunner *runner)
 	srunner_add_suite(runner, vmm_qmp_suite());
 	srunner_add_suite(runner, rounds_suite());
 	srunner_add_suite(runner, control_suite());
+	srunner_add_suite(runner, server_suite());
 	srunner_add_suite(runner, snapshot_suite());
 	srunner_add_suite(runner, drain_reads_suite());
 	srunner_add_suite(runner, session_vmm_suite());

@@ -44,6 +44,7 @@ Suite *rounds_suite(void);
 Suite *schedules_suite(void);
 /* session */
 Suite *control_suite(void);
+Suite *server_suite(void);
 Suite *snapshot_suite(void);
 Suite *drain_reads_suite(void);
 Suite *session_drain_suite(void);

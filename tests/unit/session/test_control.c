@@ -31,7 +31,7 @@
 #define ANSWER_MS   60000
 
 static struct xvt_loop *loop;
-static struct xvt_control *control;
+static struct xvt_server *control;
 static const char *path;
 static int open_before;
 
@@ -39,13 +39,13 @@ static unsigned int acts, refused, pieces;
 static bool act_takes_time;
 
 /* "change" is for act(). "many": PIECES lines of PIECE_BYTES; else the line itself. */
-static char *answer(void *arg, const char *line, struct xvt_control_at *at, size_t *len)
+static char *answer(void *arg, const char *line, struct xvt_server_at *at, size_t *len)
 {
 	const bool many = !strcmp(line, "many");
 	char *text;
 
 	if (!strcmp(line, "change") && !at->cursor) {
-		*len = XVT_CONTROL_LATER;
+		*len = XVT_SERVER_LATER;
 		return NULL;
 	}
 	pieces++;
@@ -65,8 +65,7 @@ static char *answer(void *arg, const char *line, struct xvt_control_at *at, size
 	return text;
 }
 
-static char *act(void *arg, const char *line, bool permitted, struct xvt_control_at *at,
-		 size_t *len)
+static char *act(void *arg, const char *line, bool permitted, struct xvt_server_at *at, size_t *len)
 {
 	const bool first = !at->cursor;
 
@@ -81,7 +80,7 @@ static char *act(void *arg, const char *line, bool permitted, struct xvt_control
 	return strdup("change\n");
 }
 
-static const struct xvt_control_ops ops = { answer, act };
+static const struct xvt_server_ops ops = { .answer = answer, .act = act };
 
 static void setup(void)
 {
@@ -94,14 +93,14 @@ static void setup(void)
 	ck_assert_int_eq(xvt_loop_new(&loop), 0);
 	path = scratch_path("control");
 	ck_assert_int_eq(xvt_control_open(&control, loop, path, &ops, &loop, why, sizeof(why)), 0);
-	ck_assert_str_eq(xvt_control_path(control), path);
+	ck_assert_str_eq(xvt_server_listener(control)->path, path);
 }
 
 static void teardown(void)
 {
 	struct stat st;
 
-	xvt_control_close(control);
+	xvt_server_close(control);
 	xvt_loop_free(loop);
 	ck_assert_int_eq(stat(path, &st), -1);
 	ck_assert_int_eq(open_descriptors(), open_before);
@@ -153,7 +152,7 @@ static void serve(const struct asker *a)
 {
 	while (!__atomic_load_n(&a->done, __ATOMIC_ACQUIRE)) {
 		ck_assert_int_ge(xvt_loop_run(loop, 1000000), 0);
-		xvt_control_serve(control);
+		xvt_server_serve(control);
 	}
 	ck_assert_int_eq(pthread_join(a->thread, NULL), 0);
 }
@@ -226,7 +225,7 @@ END_TEST
 
 START_TEST(a_client_that_sends_too_much_is_dropped)
 {
-	char text[2 * XVT_CONTROL_REQUEST_MAX];
+	char text[2 * XVT_SERVER_REQUEST_MAX];
 	int sock = connect_raw();
 
 	memset(text, 'x', sizeof(text));
@@ -351,7 +350,7 @@ START_TEST(clients_cost_a_bounded_part_of_a_pass)
 	for (pass = 1; pass <= CLIENTS; pass++) {
 		unsigned int before = acts;
 
-		xvt_control_serve(control);
+		xvt_server_serve(control);
 		ck_assert_uint_le(acts - before, 1);
 		before = pieces;
 		ck_assert_int_ge(xvt_loop_run(loop, 0), 0);
@@ -382,7 +381,7 @@ static int as_another_user(int (*work)(void))
 		_exit(setgid(65534) || setuid(65534) ? 3 : work());
 	while (waitpid(child, &status, WNOHANG) == 0) {
 		ck_assert_int_ge(xvt_loop_run(loop, 1000000), 0);
-		xvt_control_serve(control);
+		xvt_server_serve(control);
 	}
 	ck_assert_int_eq(chmod(scratch(), 0700), 0);
 	ck_assert(WIFEXITED(status));
@@ -541,7 +540,7 @@ START_TEST(what_killed_recorders_left_is_removed)
 {
 	static const char *const others[] = { "record-2", "record-3", "record-4.4", "somebody" };
 	char why[256], own[32];
-	struct xvt_control *ours;
+	struct xvt_server *ours;
 	struct xvt_listener live;
 	unsigned int i;
 	int fd;
@@ -558,9 +557,9 @@ START_TEST(what_killed_recorders_left_is_removed)
 	ck_assert_int_eq(xvt_control_open(&ours, loop, NULL, &ops, &loop, why, sizeof(why)), 0);
 	ck_assert(!is_there(in_run("record-1")));
 	snprintf(own, sizeof(own), "record-%d", (int)getpid());
-	ck_assert_str_eq(xvt_control_path(ours), in_run(own));
+	ck_assert_str_eq(xvt_server_listener(ours)->path, in_run(own));
 	ck_assert(is_there(in_run(own)));
-	xvt_control_close(ours);
+	xvt_server_close(ours);
 	ck_assert(!is_there(in_run(own)));
 	xvt_socket_unlisten(&live);
 	ck_assert_int_eq(close(open(in_run("record-2"), O_CREAT | O_WRONLY, 0600)), 0);
@@ -597,7 +596,7 @@ END_TEST
 START_TEST(a_place_is_taken_once)
 {
 	char why[256], long_path[256];
-	struct xvt_control *other;
+	struct xvt_server *other;
 
 	ck_assert_int_eq(xvt_control_open(&other, loop, path, &ops, &loop, why, sizeof(why)),
 			 -EADDRINUSE);
