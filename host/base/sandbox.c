@@ -38,6 +38,7 @@ int xvt_sandbox_enter(unsigned int need)
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 
 #include "base/library.h"
 
@@ -260,7 +261,6 @@ static const int to_record[] = {
 	SCMP_SYS(shutdown),
 	SCMP_SYS(signalfd),
 	SCMP_SYS(signalfd4),
-	SCMP_SYS(socket),
 	SCMP_SYS(socketpair),
 	SCMP_SYS(stat),
 	SCMP_SYS(statfs),
@@ -468,8 +468,30 @@ static int add_recorder_arguments(scmp_filter_ctx filter)
 	return err;
 }
 
+/*
+ * Sockets: those of this host, and of the kernel (netlink), which the C library makes to resolve
+ * names. Others kill the process; all are allowed where libvirt is reached by a network.
+ */
+static int add_sockets(scmp_filter_ctx filter, bool networks)
+{
+	const struct scmp_arg_cmp above = SCMP_CMP(0, SCMP_CMP_GT, AF_NETLINK, 0);
+	int err = 0, family;
+
+	if (networks)
+		return lib.rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 0, NULL);
+	for (family = 0; !err && family <= AF_NETLINK; family++) {
+		const struct scmp_arg_cmp one = SCMP_CMP(0, SCMP_CMP_EQ, (unsigned int)family, 0);
+		const bool local = family == AF_UNIX || family == AF_NETLINK;
+
+		err = lib.rule_add_array(filter, local ? SCMP_ACT_ALLOW : SCMP_ACT_KILL_PROCESS,
+					 SCMP_SYS(socket), 1, &one);
+	}
+	return err ? err
+		   : lib.rule_add_array(filter, SCMP_ACT_KILL_PROCESS, SCMP_SYS(socket), 1, &above);
+}
+
 /* The rules of a recorder's filter. */
-static int add_recorder(scmp_filter_ctx filter, bool runs)
+static int add_recorder(scmp_filter_ctx filter, unsigned int need)
 {
 	static const struct {
 		const int *calls;
@@ -480,6 +502,7 @@ static int add_recorder(scmp_filter_ctx filter, bool runs)
 		{ to_loop, COUNT(to_loop) }, { to_record, COUNT(to_record) },
 		{ fatal_to_recorder, 2 },
 	};
+	const bool runs = need & XVT_SANDBOX_RUNS;
 	const size_t first = runs ? 2 : 0;
 	int err = 0;
 	size_t i;
@@ -489,6 +512,8 @@ static int add_recorder(scmp_filter_ctx filter, bool runs)
 	if (!err)
 		err = add_all(filter, SCMP_ACT_KILL_PROCESS, fatal_to_recorder + first,
 			      COUNT(fatal_to_recorder) - first);
+	if (!err)
+		err = add_sockets(filter, need & (XVT_SANDBOX_NETWORKS | XVT_SANDBOX_RUNS));
 	return err ? err : add_recorder_arguments(filter);
 }
 
@@ -506,7 +531,7 @@ int xvt_sandbox_enter(unsigned int need)
 		return -ENOMEM;
 	err = lib.attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1); /* threads of the loop, too */
 	if (!err && need & XVT_SANDBOX_RECORDS)
-		err = add_recorder(filter, need & XVT_SANDBOX_RUNS);
+		err = add_recorder(filter, need);
 	else if (!err && !entered)
 		err = add_rules(filter, need);
 	else if (!err && !(need & XVT_SANDBOX_OPENS))

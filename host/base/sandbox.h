@@ -11,10 +11,11 @@ enum xvt_sandbox_need {
 	XVT_SANDBOX_READS = 1, /* open files, to read them */
 	XVT_SANDBOX_MAKES = 2, /* open, make, rename and remove files */
 	XVT_SANDBOX_OPENS = XVT_SANDBOX_READS | XVT_SANDBOX_MAKES,
-	XVT_SANDBOX_RENAMES = 4,  /* rename and remove files: an output gets its name at the end */
-	XVT_SANDBOX_LOOPS = 8,	  /* a loop (base/loop.h), which is made before the first call */
-	XVT_SANDBOX_RECORDS = 16, /* what a recorder does, all of the above included; see below */
-	XVT_SANDBOX_RUNS = 32,	  /* with RECORDS: run programs */
+	XVT_SANDBOX_RENAMES = 4,   /* rename and remove files: an output gets its name at the end */
+	XVT_SANDBOX_LOOPS = 8,	   /* a loop (base/loop.h), which is made before the first call */
+	XVT_SANDBOX_RECORDS = 16,  /* what a recorder does, all of the above included; see below */
+	XVT_SANDBOX_RUNS = 32,	   /* with RECORDS: run programs, which may use networks */
+	XVT_SANDBOX_NETWORKS = 64, /* with RECORDS: use networks */
 };
 
 /* An environment variable: "off" for debuggers and valgrind, whose own calls would be refused. */
@@ -28,9 +29,10 @@ enum xvt_sandbox_need {
  * EPERM. Memory cannot be made executable. A second call without XVT_SANDBOX_OPENS takes these
  * away, and nothing else.
  *
- * With XVT_SANDBOX_RECORDS, in the only call, the process may open files, make sockets, threads and
- * processes. It is killed if it runs a program (without XVT_SANDBOX_RUNS), looks into another
- * process, mounts, loads modules or BPF, or makes an io_uring; memory cannot be written and run.
+ * With XVT_SANDBOX_RECORDS, in the only call, the process may open files, make UNIX and netlink
+ * sockets, threads and processes. It is killed if it runs a program (without XVT_SANDBOX_RUNS),
+ * makes a socket of a network (without XVT_SANDBOX_NETWORKS or _RUNS), looks into another process,
+ * mounts, loads modules or BPF, or makes an io_uring; memory cannot be written and run.
  *
  * Returns 0; -ENOPKG without libseccomp, -ENOTSUP where the kernel, a
  * sanitizer or XVTRACE_SANDBOX=off does not allow it, or another -errno.

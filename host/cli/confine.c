@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/sandbox.h"
 #include "cli/opt.h"
+#include "vmm/libvirt_uri.h"
 
 #define BIT(capability) (1ull << (capability))
 
@@ -57,12 +58,15 @@ void xvt_confine_capabilities(void)
 
 void xvt_confine_recorder(const char *libvirt_uri)
 {
-	const bool runs =
-		libvirt_uri && (strstr(libvirt_uri, "+ssh:") || strstr(libvirt_uri, "+ext:"));
+	static const unsigned int needs[] = {
+		[XVT_LIBVIRT_BY_SOCKET] = 0,
+		[XVT_LIBVIRT_BY_NETWORK] = XVT_SANDBOX_NETWORKS,
+		[XVT_LIBVIRT_BY_PROGRAM] = XVT_SANDBOX_RUNS,
+	};
 	int err;
 
 	prepare();
-	err = xvt_sandbox_enter(XVT_SANDBOX_RECORDS | (runs ? XVT_SANDBOX_RUNS : 0));
+	err = xvt_sandbox_enter(XVT_SANDBOX_RECORDS | needs[xvt_libvirt_way(libvirt_uri)]);
 	if (err && err != -ENOPKG && err != -ENOTSUP)
 		xvt_warn("sandbox", "cannot enter it, recording without: %s", strerror(-err));
 }

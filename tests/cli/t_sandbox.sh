@@ -96,10 +96,15 @@ export XVTRACE_RUN_DIR=$work/run
 pids+=($!)
 recorder=(record -q -o "$work/out" -r g="$work/g" --join-timeout 0 --duration 2)
 export XVT_ESCAPE_SKIP=20 # its file is begun by then
-for how in run trace mount setup; do
+for how in run trace mount setup inet inet6 vsock; do
 	check "a recorder: $how: killed" killed $how 1 "${recorder[@]}"
 	check "and its trace is that of a killed recorder" eval '"$xvtrace" verify "$work/out" >/dev/null 2>&1 && "$xvtrace" stat --json "$work/out" 2>/dev/null | jq -e ".cleanly_ended | not" >/dev/null'
 done
+networks() { # URI: of libvirt
+	tries inet 1 "${recorder[@]}" --connect "$1" && grep -qx escaped "$work/err"
+}
+check "a recorder whose libvirt is in a network may reach it" networks qemu://other.example/system
+check "but not by a name in the path" eval '! networks qemu:///session?name=//other'
 check "a recorder: memory that is written and run: refused" held wx 1 "${recorder[@]}"
 [ "${XVTRACE_LOOP:-}" = epoll ] || ! "$xvtrace" doctor --json | jq -e .io_uring >/dev/null ||
 	check "a recorder: the loop's ring opens no file" held ring 1 "${recorder[@]}"

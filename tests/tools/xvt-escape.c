@@ -3,8 +3,7 @@
  * xvt-escape.c - xvtrace with an attacker inside the parser: a checksum of the trace, once it is
  * taken in the sandbox of that stage, does what a hostile file would like to do.
  *
- *   XVT_ESCAPE=HOW XVT_ESCAPE_STAGE=1|2 xvt-escape
- * COMMAND...
+ *   XVT_ESCAPE=HOW XVT_ESCAPE_STAGE=1|2 xvt-escape COMMAND...
  *
  * XVT_ESCAPE_SKIP=N: not by the first N checksums of the stage.
  * Stage 1: while the trace is opened; 2: when it is open. Says "escaped" if it could, "held" if
@@ -86,6 +85,19 @@ static int map(int prot)
 	return at == MAP_FAILED ? -1 : 0;
 }
 
+static int escape_by_socket(const char *how)
+{
+	if (strcmp(how, "socket") == 0)
+		return socket(AF_UNIX, SOCK_STREAM, 0);
+	if (strcmp(how, "inet") == 0)
+		return socket(AF_INET, SOCK_STREAM, 0);
+	if (strcmp(how, "inet6") == 0)
+		return socket(AF_INET6, SOCK_DGRAM, 0);
+	if (strcmp(how, "vsock") == 0)
+		return socket(AF_VSOCK, SOCK_STREAM, 0);
+	_exit(3);
+}
+
 static int escape_kernel(const char *how)
 {
 	struct io_uring_params p = { 0 };
@@ -102,7 +114,7 @@ static int escape_kernel(const char *how)
 		return map(PROT_READ | PROT_EXEC);
 	if (strcmp(how, "wx") == 0)
 		return map(PROT_READ | PROT_WRITE | PROT_EXEC);
-	_exit(3);
+	return escape_by_socket(how);
 }
 
 static int escape(const char *how)
@@ -113,8 +125,6 @@ static int escape(const char *how)
 		return open("/dev/null", O_WRONLY);
 	if (strcmp(how, "make") == 0)
 		return mkdir(getenv("XVT_ESCAPE_PATH"), 0700);
-	if (strcmp(how, "socket") == 0)
-		return socket(AF_UNIX, SOCK_STREAM, 0);
 	if (strcmp(how, "run") == 0)
 		return execl("/bin/true", "true", NULL);
 	if (strcmp(how, "fork") == 0)

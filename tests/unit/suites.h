@@ -33,6 +33,7 @@ Suite *page_suite(void);
 Suite *doorbell_suite(void);
 Suite *processes_suite(void);
 Suite *ftrace_page_suite(void);
+Suite *libvirt_uri_suite(void);
 Suite *vm_libvirt_suite(void);
 Suite *vmm_qmp_suite(void);
 /* ring */
