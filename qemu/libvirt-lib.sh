@@ -9,7 +9,8 @@
 #	build/xvtrace record -d "$(lv_domain g1)" ...
 #	vm_wait g1 60
 #
-# lv_start			uses the libvirtd that runs, or starts one and a virtlogd (needs root)
+# lv_start			uses the libvirtd that runs, or starts one and a virtlogd (needs root); $LV_CONF: the
+#				configuration of the one that it starts
 # lv_create NAME [OPTION]...	creates a transient domain. Options: those of make-domain.sh except --kernel, --initrd,
 #				--log, --shm; and --overlay DIR, which may be repeated
 # lv_domain NAME		prints the domain's name, $LV_PREFIX$NAME. Its region is /dev/shm/xvtrace-DOMAIN.
@@ -48,11 +49,12 @@ lv_start() {
 	# virtlogd first: libvirtd needs it for the console's log.
 	for daemon in virtlogd libvirtd; do
 		command -v $daemon >/dev/null || { lv_skip "$daemon not found; install the package libvirt-daemon-system" || return; }
-		# One that runs is another user's; a pid file of ours must not hide theirs.
-		! pgrep -x $daemon >/dev/null || continue
+		# One that runs is another user's; a pid file of ours must not hide theirs. Users may have some for their sessions.
+		! pgrep -x -U 0 $daemon >/dev/null || continue
 		# -d returns when it answers. -t: where nothing is left to stop it, it ends by itself when it has no clients
 		# and no domains.
-		lv_without_kvm $daemon -d -t 600 -p "$VM_RUN_DIR/$daemon.pid" || { lv_skip "$daemon did not start" || return; }
+		# shellcheck disable=SC2046,SC2086 # no words if there is no configuration
+		lv_without_kvm $daemon -d -t 600 -p "$VM_RUN_DIR/$daemon.pid" $([ $daemon != libvirtd ] || echo ${LV_CONF:+-f "$LV_CONF"}) || { lv_skip "$daemon did not start" || return; }
 	done
 	lv_virsh version >/dev/null || lv_skip "libvirtd runs, but does not answer at $LV_URI"
 }

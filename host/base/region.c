@@ -154,6 +154,8 @@ int xvt_host_region_own(struct xvt_host_region *r, uint64_t size)
 
 const char *xvt_host_region_open_why(int err)
 {
+	if (err == -EACCES)
+		return "Permission denied; be root, or the user or group of its QEMU (ls -l)";
 	if (err == -ENODATA)
 		return "the file is empty or far too small";
 	if (err == -EMEDIUMTYPE)

@@ -54,7 +54,8 @@ int xvt_socket_connect(const char *path, char *why, size_t why_size)
 		return fd;
 	err = -errno;
 	close(fd);
-	snprintf(why, why_size, "cannot connect: %s", strerror(-err));
+	snprintf(why, why_size, "cannot connect: %s%s", strerror(-err),
+		 err == -EACCES ? "; be root, or a user who may write to it (ls -l)" : "");
 	return err;
 }
 
@@ -118,7 +119,7 @@ static int stale(const char *path, char *why, size_t why_size)
 		return 0;
 	if (fd >= 0)
 		close(fd);
-	snprintf(why, why_size, "another process listens there already");
+	snprintf(why, why_size, "another process listens there already; give another path");
 	return -EADDRINUSE;
 }
 

@@ -71,7 +71,8 @@ static int make_folder(const char *path)
 {
 	if (!mkdir(path, 0700) || errno == EEXIST)
 		return XVT_EXIT_OK;
-	xvt_error(path, "cannot make this folder for traces: %s", strerror(errno));
+	xvt_error(path, "cannot make this folder for traces: %s; be root, or set `output`",
+		  strerror(errno));
 	return XVT_EXIT_FAIL;
 }
 

@@ -153,7 +153,9 @@ static int create(const char *path, const struct region_options *opt)
 		  : mmap(NULL, opt->size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED) {
 		err = err ? err : errno;
-		xvt_error(path, "%s", strerror(err));
+		xvt_error(path, "%s%s", strerror(err),
+			  err == ENOSPC ? "; free memory there (df, ls), or give a smaller --size"
+					: "");
 		unlink(path);
 		close(fd);
 		return XVT_EXIT_FAIL;

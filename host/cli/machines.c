@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define RINGS ",rings="
 #define FOUND_MOST                                                                    \
@@ -300,11 +301,15 @@ static int add_all(struct xvt_session *s, const char *uri)
 			f.unused > 1 ? " with others like it" : "");
 	if (f.matched)
 		return XVT_EXIT_OK;
-	xvt_error("record",
-		  "no machine of this host can be recorded: no %s/" XVT_REGION_PREFIX
-		  "* is in use, and of libvirt: %s. Give a running domain one by `xvtrace attach` "
-		  "(docs/guest.md), or name one by -r NAME=REGION",
-		  xvt_host_region_dir(), why);
+	if (access(xvt_host_region_dir(), R_OK | X_OK))
+		xvt_error(xvt_host_region_dir(), "cannot look for regions: %s; of libvirt: %s",
+			  strerror(errno), why);
+	else
+		xvt_error("record",
+			  "no machine of this host can be recorded: no %s/" XVT_REGION_PREFIX
+			  "* is in use, and of libvirt: %s. Give a running domain one by `xvtrace "
+			  "attach` (docs/guest.md), or name one by -r NAME=REGION",
+			  xvt_host_region_dir(), why);
 	return XVT_EXIT_FAIL;
 }
 

@@ -181,7 +181,9 @@ int xvt_recording_end(struct xvt_recording *rec, int status, int err)
 		return status;
 	}
 	if (err)
-		xvt_error(rec->output, "writing the trace failed: %s; it is good up to there",
-			  strerror(-err));
+		xvt_error(rec->output, "writing the trace failed: %s; it is good up to there%s",
+			  strerror(-err),
+			  err == -ENOSPC ? ". Free space on its disk, or write elsewhere by -o"
+					 : "");
 	return err || rec->failed ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 }

@@ -224,18 +224,19 @@ static int describe(virDomainPtr dom, struct xvt_domain *domain, char *why, size
 	return err;
 }
 
-/* Connect to libvirt. Returns NULL with the reason in `why`. */
-static virConnectPtr open_connection(const char *uri, bool read_only, char *why, size_t why_size)
+/* Connect to libvirt; `changes`: with the right to change domains. Returns NULL with the reason in
+ * `why`. */
+static virConnectPtr open_connection(const char *uri, bool changes, char *why, size_t why_size)
 {
 	virConnectPtr conn;
 
 	vir.SetErrorFunc(NULL, quiet);
-	conn = read_only ? vir.ConnectOpenReadOnly(uri) : vir.ConnectOpen(uri);
+	conn = changes ? vir.ConnectOpen(uri) : vir.ConnectOpenReadOnly(uri);
 	if (!conn)
-		snprintf(why, why_size,
-			 "cannot connect to libvirt: %s; `xvtrace doctor` says how, or name its "
-			 "region by -r",
-			 last_message());
+		snprintf(why, why_size, "cannot connect to libvirt: %s; %s", last_message(),
+			 changes ? "changing a domain needs root or the group libvirt "
+				   "(`xvtrace doctor` says how)"
+				 : "`xvtrace doctor` says how, or name its region by -r");
 	return conn;
 }
 
@@ -246,21 +247,23 @@ static virDomainPtr look_up(virConnectPtr conn, const char *name)
 	return dom ? dom : vir.DomainLookupByUUIDString(conn, name);
 }
 
-/* Connect and look a domain up. Returns 0 and the two, which the caller frees, or -errno. */
-static int open_domain(const char *uri, const char *name, virConnectPtr *conn, virDomainPtr *dom,
-		       char *why, size_t why_size)
+/* Connect, with the right to change domains if asked, and look a domain up. Returns 0 and the two,
+ * which the caller frees, or -errno. */
+static int open_domain(const char *uri, const char *name, bool changes, virConnectPtr *conn,
+		       virDomainPtr *dom, char *why, size_t why_size)
 {
 	int err = load(why, why_size);
 
 	if (err)
 		return err;
-	*conn = open_connection(uri, false, why, why_size);
+	*conn = open_connection(uri, changes, why, why_size);
 	if (!*conn)
 		return -ECONNREFUSED;
 	*dom = look_up(*conn, name);
 	if (*dom)
 		return 0;
-	snprintf(why, why_size, "libvirt knows no domain of this name (see virsh list)");
+	snprintf(why, why_size, "libvirt knows no domain of this name (see virsh list --all)%s",
+		 uri || !geteuid() ? "" : "; domains of the host need -c qemu:///system");
 	vir.ConnectClose(*conn);
 	return -ENOENT;
 }
@@ -279,7 +282,7 @@ int xvt_libvirt_find(const char *uri, const char *name, struct xvt_domain *domai
 	int err;
 
 	memset(domain, 0, sizeof(*domain));
-	err = open_domain(uri, name, &conn, &dom, why, why_size);
+	err = open_domain(uri, name, false, &conn, &dom, why, why_size);
 	if (err)
 		return err;
 	if (vir.DomainIsActive(dom) == 1) {
@@ -303,7 +306,7 @@ int xvt_libvirt_domains(const char *uri, void (*fn)(void *arg, const struct xvt_
 
 	if (err)
 		return err;
-	conn = open_connection(uri, true, why, why_size);
+	conn = open_connection(uri, false, why, why_size);
 	if (!conn)
 		return -ECONNREFUSED;
 	n = vir.ConnectListAllDomains(conn, &all, VIR_CONNECT_LIST_DOMAINS_ACTIVE);
@@ -1003,7 +1006,7 @@ int xvt_libvirt_watch(struct xvt_libvirt_watch **out, struct xvt_loop *loop, con
 		free(w);
 		return err;
 	}
-	w->conn = open_connection(uri, true, why, why_size);
+	w->conn = open_connection(uri, false, why, why_size);
 	err = w->conn ? begin_watch(w) : -ECONNREFUSED;
 	if (err) {
 		if (w->conn)
@@ -1115,6 +1118,18 @@ static unsigned int live_and(virDomainPtr dom, bool config)
 	       (config ? VIR_DOMAIN_AFFECT_CONFIG : 0);
 }
 
+/* What to do when libvirt refuses a device with this message: begins with "; ", or is empty. */
+static const char *attach_hint(const char *message)
+{
+	if (strstr(message, "No more available PCI") || strstr(message, "No PCI buses"))
+		return "; free one (a q35 machine needs a pcie-root-port for it), or use --config "
+		       "and start the domain again (docs/guest.md)";
+	if (strstr(message, "Permission denied"))
+		return "; if AppArmor forbids QEMU the file (journalctl -k --grep DENIED), use "
+		       "--config and start the domain again (docs/operations.md)";
+	return "";
+}
+
 int xvt_libvirt_attach(const char *uri, const char *name, uint64_t mib, bool config,
 		       struct xvt_domain *domain, char *why, size_t why_size)
 {
@@ -1124,14 +1139,15 @@ int xvt_libvirt_attach(const char *uri, const char *name, uint64_t mib, bool con
 	int err;
 
 	memset(domain, 0, sizeof(*domain));
-	err = open_domain(uri, name, &conn, &dom, why, why_size);
+	err = open_domain(uri, name, true, &conn, &dom, why, why_size);
 	if (err)
 		return err;
 	err = may_attach(dom, config, domain, why, why_size);
 	if (!err) {
 		new_shmem(domain->name, mib, device, sizeof(device));
 		if (vir.DomainAttachDeviceFlags(dom, device, live_and(dom, config))) {
-			snprintf(why, why_size, "libvirt does not plug it in: %s", last_message());
+			snprintf(why, why_size, "libvirt does not plug it in: %s%s", last_message(),
+				 attach_hint(last_message()));
 			err = -EIO;
 		}
 	}
@@ -1165,7 +1181,7 @@ int xvt_libvirt_detach(const char *uri, const char *name, struct xvt_domain *dom
 	virDomainPtr dom;
 
 	memset(domain, 0, sizeof(*domain));
-	err = open_domain(uri, name, &conn, &dom, why, why_size);
+	err = open_domain(uri, name, true, &conn, &dom, why, why_size);
 	if (err)
 		return err;
 	err = describe(dom, domain, why, why_size);

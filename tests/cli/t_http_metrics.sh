@@ -15,7 +15,7 @@ pids+=($!)
 
 # -- addresses
 refuses() { # ADDRESS WORDS
-	"$xvtrace" record -q -o "$work/no.xvt" -r "$work/g" --metrics-http="$1" 2>"$work/err"
+	timeout 60 "$xvtrace" record -q -o "$work/no.xvt" -r "$work/g" --metrics-http="$1" 2>"$work/err"
 	[ $? -eq 2 ] && [ "$(wc -l <"$work/err")" -eq 1 ] && grep -qF -- "xvtrace: --metrics-http: $1: $2" "$work/err" && [ ! -e "$work/no.xvt" ]
 }
 for a in 0.0.0.0:9750 192.0.2.1:9750 128.0.0.1:9750 '[::]:9750' '[::ffff:127.0.0.1]:9750'; do check "$a is refused" refuses "$a" "not an address of this host alone"; done

@@ -1,0 +1,134 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck disable=SC2317
+# Each misuse is one line on stderr, the whole of which is compared: what is wrong, why, and what to
+# do. tests/vm/t23_misuse_of_libvirt.sh has those that need a libvirtd. Rights are tested as a user
+# other than root.
+set -u
+if [ -z "${XVT_IN_OWN_MOUNTS:-}" ] && unshare -m mount -t tmpfs t /mnt 2>/dev/null; then
+	XVT_IN_OWN_MOUNTS=1 exec unshare -m "$0" "$@"
+fi
+. "$(dirname "$0")/lib.sh"
+trap cleanup EXIT
+export XVTRACE_RUN_DIR=$work/run XVTRACE_SHM_DIR=$work/shm
+mkdir "$XVTRACE_RUN_DIR" "$XVTRACE_SHM_DIR"
+
+# misuse TEXT STATUS LINE COMMAND...: it has that exit status, and LINE behind "xvtrace: " is all that it says
+misuse() {
+	local text=$1 status=$2 line="xvtrace: $3" rc
+	shift 3
+	"$@" >"$work/out" 2>"$work/err" </dev/null
+	rc=$?
+	check "$text" test "$rc $(cat "$work/err")" = "$status $line"
+	[ "$rc $(cat "$work/err")" = "$status $line" ] || sed "s/^/# exit $rc: /" "$work/err"
+}
+record() { timeout 60 "$xvtrace" record -q -o "$work/t.xvt" --duration 1 --join-timeout 0 "$@"; }
+region() { "$xvtrace" region create "$1" --size "${2:-1M}" --rings 1; }
+region "$work/g"
+region "$work/h"
+
+# -- two recorders
+"$xvtrace" record -q -o "$work/first.xvt" -r g="$work/g" --join-timeout 0 --control "$work/control" 2>/dev/null &
+first=$!
+pids+=($first)
+check "a recorder is at work" poll test -S "$work/control"
+misuse "two recorders of a region" 1 "$work/g: another xvtrace is at work on this region; end it first" record -r g="$work/g"
+misuse "two recorders at a socket" 1 "$work/control: another process listens there already; give another path" \
+	record -r h="$work/h" --control "$work/control"
+mkdir "$work/set"
+"$xvtrace" record -q -o "$work/set/" -r h="$work/h" --join-timeout 0 --control "$work/second" 2>/dev/null &
+pids+=($!)
+check "another one writes into a folder" poll test -S "$work/second"
+region "$work/i"
+misuse "two recorders in a folder" 1 "$work/set/: cannot write it: another recorder writes into this folder; give each a folder of its own" \
+	"$xvtrace" record -q -o "$work/set/" -r i="$work/i"
+
+# -- rights
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	chmod 755 "$work"
+	cp "$xvtrace" "$work/xvtrace"
+	mkdir -m 777 "$work/theirs"
+	other() { timeout 60 setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$work/theirs" XVTRACE_RUN_DIR="$work/run" XVTRACE_SHM_DIR="$work/shm" "$work/xvtrace" "$@"; }
+	theirs=$work/theirs/t.xvt
+	rights="Permission denied; be root, or the user or group of its QEMU (ls -l)"
+	chmod 600 "$work/i"
+	misuse "no rights on a region: record" 1 "$work/i: $rights" other record -q -o "$theirs" -r i="$work/i"
+	misuse "... snapshot" 1 "$work/i: $rights" other snapshot -q -o "$theirs" -r i="$work/i"
+	misuse "... salvage" 1 "$work/i: $rights" other salvage "$work/i" -o "$theirs"
+	misuse "... region show" 1 "$work/i: $rights" other region show "$work/i"
+	chmod 644 "$work/i"
+	misuse "only the right to read it: record" 1 "$work/i: $rights" other record -q -o "$theirs" -r i="$work/i"
+	chmod 600 "$work/i"
+	check "... salvage takes no more" eval 'chmod 644 "$work/g" && other salvage "$work/g" -o "$theirs" >/dev/null 2>&1'
+	socket="be root, or a user who may write to it (ls -l)"
+	for command in status "control rotate" top; do
+		misuse "no rights on the control socket: $command" 1 "$work/control: cannot connect: Permission denied; $socket" other $command --control "$work/control"
+	done
+	chmod 666 "$work/control"
+	misuse "only the right to ask: control rotate" 1 "rotate: only root and the recorder's user may change something" other control rotate --control "$work/control"
+	chmod 700 "$work/shm"
+	looks() { # libvirt's own words follow
+		other record -q -o "$theirs" 2>"$work/err"
+		[ $? -eq 1 ] && [ "$(wc -l <"$work/err")" -eq 1 ] && grep -q "^xvtrace: $work/shm: cannot look for regions: Permission denied; of libvirt: " "$work/err"
+	}
+	check "no rights on the folder of regions" looks
+	misuse "no rights on the output" 1 "$work/t.xvt: cannot write it: Permission denied" other record -q -o "$work/t.xvt" -r "$work/i"
+	chmod 755 "$work/shm"
+	printf 'output = %s/no/\n' "$work" >"$work/conf"
+	misuse "no rights on the daemon's folder" 1 "$work/no/: cannot make this folder for traces: Permission denied; be root, or set \`output\`" other daemon -c "$work/conf"
+else
+	echo "skip - rights: it takes root, to become another user, and setpriv"
+fi
+kill -TERM "${pids[@]}"
+wait
+
+# -- a region that is not what it was made for
+region "$work/short"
+truncate -s 512K "$work/short"
+misuse "a region of another size" 1 "$work/short: region_size = 1048576 (0x100000): larger than the file" record -r "$work/short"
+misuse "an empty file" 1 "$work/empty: the file is empty or far too small" eval ': >"$work/empty"; record -r "$work/empty"'
+misuse "a folder" 1 "$work/set: Is a directory" record -r "$work/set"
+misuse "no file" 1 "$work/none: No such file or directory; QEMU makes it when it starts, or \`truncate -s 4M $work/none\` does before the guest starts" \
+	record -r "$work/none"
+misuse "no file of a pattern" 1 "$work/none*: no file matches this pattern" record -r "$work/none*"
+misuse "two machines of a name" 2 "g: two machines have this name; give each region one of its own by -r NAME=REGION, and each domain once" \
+	record -r g="$work/g" -r g="$work/h"
+
+# -- no recorder
+misuse "no recorder" 1 "control socket: no recorder of yours is at work (looked in $XVTRACE_RUN_DIR)" "$xvtrace" status
+misuse "no such socket" 1 "$work/control: cannot connect: No such file or directory" "$xvtrace" status --control "$work/control"
+
+# -- no libvirtd
+none="qemu:///system?socket=$work/no-libvirt"
+libvirt="cannot connect to libvirt: Failed to connect socket to '$work/no-libvirt': No such file or directory"
+if "$xvtrace" guests -c "$none" 2>&1 | grep -q "cannot be loaded"; then
+	echo "skip - no libvirtd: libvirt's library is not installed"
+else
+	misuse "no libvirtd: record" 1 "d: $libvirt; \`xvtrace doctor\` says how, or name its region by -r" record -c "$none" -d d
+	misuse "... attach" 1 "d: $libvirt; changing a domain needs root or the group libvirt (\`xvtrace doctor\` says how)" "$xvtrace" attach -c "$none" d
+	misuse "... detach" 1 "d: $libvirt; changing a domain needs root or the group libvirt (\`xvtrace doctor\` says how)" "$xvtrace" detach -c "$none" d
+fi
+misuse "no QMP socket: attach" 1 "$work/qmp: cannot connect: No such file or directory" "$xvtrace" attach --qmp "$work/qmp" d
+misuse "... record" 1 "$work/qmp: QEMU's QMP socket: cannot connect: No such file or directory; start QEMU with -qmp unix:$work/qmp,server=on,wait=off" \
+	record -r h="$work/h" --qmp h="$work/qmp"
+
+# -- configuration
+configured() { printf "$1" >"$work/conf" && timeout 60 "$xvtrace" daemon -c "$work/conf"; }
+misuse "an unknown key" 2 "$work/conf: line 2: regoin: no such key; is it 'region'?" configured '# x\nregoin = x\n'
+misuse "no configuration" 2 "$work/none: cannot read it: No such file or directory" "$xvtrace" daemon -c "$work/none"
+misuse "no number" 2 "$work/conf: line 1: keep-size much: not a size such as 4096, 64K, 16M or 1G" configured 'keep-size = much\n'
+misuse "files that cannot be bounded" 2 "--keep-size: it needs --rotate-size, of at most half of it" configured "output = $work/o/\nrotate-size = 64M\nkeep-size = 64M\n"
+
+# -- a full disk
+if [ -n "${XVT_IN_OWN_MOUNTS:-}" ]; then
+	mkdir "$work/disk"
+	mount -t tmpfs -o size=64K t "$work/disk"
+	head -c 65536 /dev/zero >"$work/disk/full"
+	misuse "a full disk: record" 1 "$work/disk/t.xvt: writing the trace failed: No space left on device; it is good up to there. Free space on its disk, or write elsewhere by -o" \
+		"$xvtrace" record -q -o "$work/disk/t.xvt" --duration 1 --join-timeout 0 -r h="$work/h"
+	misuse "... region create" 1 "$work/disk/r: No space left on device; free memory there (df, ls), or give a smaller --size" region "$work/disk/r"
+	umount "$work/disk"
+else
+	echo "skip - a full disk: mounting a small tmpfs is not allowed here"
+fi
+[ $failures -eq 0 ]
