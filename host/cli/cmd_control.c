@@ -13,7 +13,7 @@
 #include "cli/cmd.h"
 #include "cli/serve.h"
 
-#define TIMEOUT_MS 60000 /* a next file waits for the slowest ring */
+#define TIMEOUT_MS 150000 /* a next file waits for the slowest ring, a snapshot for its end too */
 
 struct control_options {
 	const char *control;
@@ -39,6 +39,7 @@ struct asking {
 static void put_line(struct xvt_out *o, const struct xvt_json_value *v)
 {
 	const char *file = xvt_json_text(xvt_json_get(v, "file"));
+	const char *folder = xvt_json_text(xvt_json_get(v, "folder"));
 	const char *what = xvt_json_text(xvt_json_get(v, "done"));
 	const char *metrics = xvt_json_text(xvt_json_get(v, "metrics"));
 
@@ -50,6 +51,10 @@ static void put_line(struct xvt_out *o, const struct xvt_json_value *v)
 	if (file) {
 		xvt_out_str(o, ": the recording goes on in ");
 		xvt_out_text(o, file, strlen(file));
+	}
+	if (folder) {
+		xvt_out_str(o, ": ");
+		xvt_out_text(o, folder, strlen(folder));
 	}
 	xvt_out_char(o, '\n');
 }
@@ -146,7 +151,7 @@ static int cmd_control(const struct xvt_command *cmd, int argc, char **argv)
 		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
 	if (first >= argc || first + 1 < argc) {
 		xvt_error(first < argc ? argv[first + 1] : "control",
-			  "give one of: metrics, reload, rotate");
+			  "give one of: metrics, reload, rotate, snapshot");
 		return XVT_EXIT_USAGE;
 	}
 	if (!opt.control && !find_recorder(path, sizeof(path)))
@@ -156,8 +161,9 @@ static int cmd_control(const struct xvt_command *cmd, int argc, char **argv)
 
 const struct xvt_command xvt_cmd_control = {
 	.name = "control",
-	.args = "metrics|reload|rotate [--control SOCKET] [--json]",
-	.brief = "have a recorder at work begin its next file, or read its configuration again",
+	.args = "metrics|reload|rotate|snapshot [--control SOCKET] [--json]",
+	.brief = "have a recorder at work begin its next file, keep a snapshot, or read its "
+		 "configuration",
 	.opts = options,
 	.run = cmd_control,
 };

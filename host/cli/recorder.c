@@ -86,6 +86,17 @@ const struct xvt_opt xvt_recorder_opts[] = {
 	  "remove files of DIR/ that were written longer ago"),
 	O(keep.free_bytes, "keep-free", 0, XVT_OPT_SIZE, "SIZE",
 	  "remove the oldest files of DIR/ so that this much of the disk stays free"),
+	O(snapshots.when, "snapshot-when", 0, XVT_OPT_LIST, "CONDITION",
+	  "with -o DIR/: keep the files around the moment when it holds, in DIR/snapshots/: crash "
+	  "[MACHINE], loss [MACHINE], still SEC [MACHINE]; again for each"),
+	O(snapshots.before_ns, "snapshot-before", 0, XVT_OPT_SECONDS, "SEC",
+	  "what a snapshot has from before its moment, at least (default 2)"),
+	O(snapshots.after_ns, "snapshot-after", 0, XVT_OPT_SECONDS, "SEC",
+	  "and from after it (default 2)"),
+	O(snapshots.per_minute, "snapshot-per-minute", 0, XVT_OPT_COUNT, "N",
+	  "make at most N snapshots in a minute (default 2)"),
+	O(snapshots.most, "snapshot-most", 0, XVT_OPT_COUNT, "N",
+	  "keep the newest N snapshots (default 20)"),
 	O(compress, "compress", 'z', XVT_OPT_U64, "LEVEL",
 	  "compress the trace by zstd: 1 (quick) to 19 (small)"),
 	O(run_spans, "run-spans", 0, XVT_OPT_BOOL, NULL,
@@ -106,6 +117,7 @@ struct recorder {
 	struct xvt_recording rec;
 	struct xvt_follow *follow; /* NULL: without --follow */
 	struct xvt_serve serve;
+	struct xvt_snapshots *snapshots; /* NULL: the output is one file */
 	bool terminal;
 };
 
@@ -477,6 +489,13 @@ static int check_options(const char *command, const struct xvt_recorder_options 
 		xvt_error("--rotate-size", "it is at least %uM", XVT_MAX_BYTES_LEAST >> 20);
 	else if (is_unbounded(opt))
 		xvt_error("--keep-size", "it needs --rotate-size, of at most half of it");
+	else if (opt->snapshots.per_minute > XVT_SNAPSHOTS_MINUTE_MOST)
+		xvt_error("--snapshot-per-minute", "it is at most %u", XVT_SNAPSHOTS_MINUTE_MOST);
+	else if (opt->snapshots.when.n && !xvt_set_is_folder(opt->output))
+		xvt_error("--snapshot-when",
+			  "one file has no snapshots; give a folder, like "
+			  "-o %s.d/, or use xvtrace snapshot --when",
+			  opt->output);
 	else if ((opt->rotate_bytes || opt->rotate_ns || keeps(&opt->keep)) &&
 		 !xvt_set_is_folder(opt->output))
 		xvt_error(command, "one file cannot be rotated; give a folder, like -o %s.d/",
@@ -561,6 +580,7 @@ static int listen_to_clients(struct recorder *r)
 
 	r->serve = (struct xvt_serve){ .rec = &r->rec,
 				       .output = r->opt.output,
+				       .snapshots = r->snapshots,
 				       .reload = r->how->reload ? reload : NULL,
 				       .arg = r };
 	err = xvt_control_open(&r->rec.control, r->rec.loop, path, &xvt_serve_ops, &r->serve, why,
@@ -617,6 +637,8 @@ static int run(struct recorder *r)
 		if (duration && now - start >= duration)
 			break;
 		push(rec, now, sleep_ns, &pushed);
+		if (r->snapshots)
+			xvt_snapshots_pass(r->snapshots, now);
 		if (now - reported >= SECOND_NS) {
 			reported = now;
 			xvt_server_tend(rec->control);
@@ -643,6 +665,18 @@ static int make_page_folder(const char *path)
 		return XVT_EXIT_OK;
 	xvt_error(path, "cannot make this folder for clock pages: %s", strerror(errno));
 	return XVT_EXIT_FAIL;
+}
+
+static int begin_snapshots(struct recorder *r)
+{
+	int err;
+
+	if (!xvt_file_set_at(r->rec.sink))
+		return XVT_EXIT_OK;
+	err = xvt_snapshots_new(&r->snapshots, &r->rec, r->opt.output, &r->opt.snapshots);
+	if (err == -ENOMEM)
+		xvt_error("--snapshot-when", "out of memory");
+	return err == -EINVAL ? XVT_EXIT_USAGE : err ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 }
 
 static int record(struct recorder *r)
@@ -675,6 +709,8 @@ static int record(struct recorder *r)
 		return status;
 	/* Before the listeners: they tell which threads run the vCPUs. */
 	status = xvt_host_events_add(rec->session, &opt->host);
+	if (status == XVT_EXIT_OK)
+		status = begin_snapshots(r);
 	xvt_qmp_asks_vcpus = opt->host.events.n || opt->host.presets.n;
 	if (status == XVT_EXIT_OK)
 		status = listen_to_machines(r);
@@ -695,6 +731,7 @@ static int record(struct recorder *r)
 	}
 	xvt_follow_end(r->follow);
 	status = xvt_recording_end(rec, status, err);
+	xvt_snapshots_free(r->snapshots);
 	end_child(rec);
 	return status == XVT_EXIT_OK && rec->child_status ? XVT_EXIT_FAIL : status;
 }

@@ -9,6 +9,7 @@
 #include "cli/host_events.h"
 #include "cli/machines.h"
 #include "cli/opt.h"
+#include "cli/snapshots.h"
 #include "trace/file_keep.h"
 
 struct xvt_recorder_options {
@@ -30,6 +31,7 @@ struct xvt_recorder_options {
 	uint64_t rotate_bytes;
 	uint64_t rotate_ns;
 	struct xvt_file_keep keep;
+	struct xvt_snapshots_options snapshots;
 	uint64_t compress;
 	bool run_spans;
 	const char *control;
@@ -44,7 +46,7 @@ extern const struct xvt_opt xvt_recorder_opts[];
 #define XVT_RECORDER_DEFAULTS                                                         \
 	{                                                                             \
 		.join_timeout_ns = 60000000000ull, .stall_timeout_ns = 2000000000ull, \
-		.memory_bytes = 256u << 20,                                           \
+		.memory_bytes = 256u << 20, .snapshots = XVT_SNAPSHOTS_DEFAULTS,      \
 	}
 
 struct xvt_recorder {

@@ -13,10 +13,9 @@
 #include "cli/serve_status.h"
 
 static const char *const names[] = {
-	[XVT_REQUEST_STATUS] = "status",
-	[XVT_REQUEST_METRICS] = "metrics",
-	[XVT_REQUEST_ROTATE] = "rotate",
-	[XVT_REQUEST_RELOAD] = "reload",
+	[XVT_REQUEST_STATUS] = "status",     [XVT_REQUEST_METRICS] = "metrics",
+	[XVT_REQUEST_ROTATE] = "rotate",     [XVT_REQUEST_RELOAD] = "reload",
+	[XVT_REQUEST_SNAPSHOT] = "snapshot",
 };
 
 #define NAMES (sizeof(names) / sizeof(names[0]))
@@ -167,6 +166,32 @@ static char *rotate(struct xvt_serve *s, struct xvt_server_at *at, size_t *len)
 	return refusal(why, at, len);
 }
 
+/* The answer follows when the snapshot is whole. at->cursor: its number + 1; 1: not begun yet. */
+static char *snapshot(struct xvt_serve *s, struct xvt_server_at *at, size_t *len)
+{
+	char why[256];
+	int err;
+
+	if (!s->snapshots)
+		return refusal("this recorder writes one file, which has no snapshots; start it "
+			       "with a folder, like -o trace.d/",
+			       at, len);
+	if (at->cursor <= 1)
+		at->cursor =
+			1 + xvt_snapshots_ask(s->snapshots, xvt_session_now_ns(s->rec->session));
+	if (at->cursor == 1)
+		return NULL;
+	err = xvt_snapshots_made(s->snapshots, at->cursor - 1);
+	if (err == -EAGAIN)
+		return NULL;
+	if (!err)
+		return done(XVT_REQUEST_SNAPSHOT, "folder", xvt_snapshots_path(s->snapshots), at,
+			    len);
+	snprintf(why, sizeof(why), "the snapshot is not whole: %s; the recorder's log says more",
+		 strerror(-err));
+	return refusal(why, at, len);
+}
+
 static char *reload(struct xvt_serve *s, struct xvt_server_at *at, size_t *len)
 {
 	if (!s->reload)
@@ -192,6 +217,8 @@ static char *act(void *arg, const char *line, bool permitted, struct xvt_server_
 		return rotate(arg, at, len);
 	if (request == XVT_REQUEST_RELOAD)
 		return reload(arg, at, len);
+	if (request == XVT_REQUEST_SNAPSHOT)
+		return snapshot(arg, at, len);
 	return refusal(why, at, len);
 }
 

@@ -7,6 +7,7 @@
 #define XVT_SERVE_H
 
 #include "cli/recording.h"
+#include "cli/snapshots.h"
 #include "session/control.h"
 
 #define XVT_CONTROL_VERSION 1u
@@ -18,6 +19,7 @@ enum xvt_request {
 	XVT_REQUEST_METRICS,
 	XVT_REQUEST_ROTATE,
 	XVT_REQUEST_RELOAD,
+	XVT_REQUEST_SNAPSHOT,
 };
 
 /* Returns the request in a client's line, or XVT_REQUEST_NONE with the reason in `why`. */
@@ -27,7 +29,8 @@ enum xvt_request xvt_request_parse(const char *line, char *why, size_t why_size)
 struct xvt_serve {
 	struct xvt_recording *rec;
 	const char *output;
-	char metrics_http[64]; /* where it serves its metrics by HTTP; "": nowhere */
+	struct xvt_snapshots *snapshots; /* NULL: the output is one file */
+	char metrics_http[64];		 /* where it serves its metrics by HTTP; "": nowhere */
 	/* Reads the configuration again. Returns false after an error message. NULL: there is no
 	 * configuration. */
 	bool (*reload)(void *arg);

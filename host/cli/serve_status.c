@@ -21,6 +21,10 @@ static struct xvt_json *whole_status(const struct xvt_serve *s)
 	if (s->metrics_http[0])
 		xvt_json_add_text(doc, "metrics_http", s->metrics_http);
 	xvt_json_add_u64(doc, "files_removed", xvt_file_set_removed(s->rec->sink));
+	if (s->snapshots) {
+		xvt_json_add_u64(doc, "conditions_held", xvt_snapshots_held(s->snapshots));
+		xvt_json_add_u64(doc, "snapshots", xvt_snapshots_count(s->snapshots));
+	}
 	xvt_session_status(s->rec->session, doc);
 	return doc;
 }

@@ -8,7 +8,6 @@
 #include "cli/trigger.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/condition.h"
 #include "cli/confine.h"
 #include "lib/xvtrace.h"
 #include "xvt_abi.h"
@@ -45,56 +45,33 @@ struct shared {
 	struct seen seen[SEEN_MOST];
 };
 
-struct condition {
-	char *text;
-	const char *machine; /* glob; NULL: all */
-	const char *glob;    /* of SYSTEM:EVENT or EVENT */
-	const char *filter;  /* behind the glob; NULL: all events like it */
-};
-
 struct xvt_trigger {
 	struct shared *shared;
-	struct condition condition[CONDITIONS_MOST];
+	struct xvt_condition condition[CONDITIONS_MOST];
 	uint32_t nr_conditions;
 	uint64_t from_ns;
 };
 
 /* ------------------------------------------------------------------ conditions */
 
-/* "event [MACHINE:][SYSTEM:]EVENT [FILTER]" */
 static int add_condition(struct xvt_trigger *t, const char *text)
 {
-	const size_t skip = strncmp(text, "event ", 6) ? 0 : 6 + strspn(text + 6, " ");
-	struct condition *c = &t->condition[t->nr_conditions];
-	char *end;
+	struct xvt_condition *c = &t->condition[t->nr_conditions];
+	int err;
 
-	if (!skip || !text[skip]) {
-		xvt_error(text, "a condition is: event GLOB [FILTER], like event '*:print' or "
-				"event xvt:text 'text == \"boom\"'");
-		return -EINVAL;
-	}
 	if (t->nr_conditions == CONDITIONS_MOST) {
 		xvt_error(text, "there are more than %u conditions", CONDITIONS_MOST);
 		return -EINVAL;
 	}
-	*c = (struct condition){ .text = strdup(text + skip) };
-	if (!c->text)
-		return -ENOMEM;
+	err = xvt_condition_parse(c, text);
+	if (err)
+		return err;
 	t->nr_conditions++;
-	end = c->text + strcspn(c->text, " ");
-	if (*end) {
-		*end++ = '\0';
-		end += strspn(end, " ");
-		c->filter = *end ? end : NULL;
-	}
-	c->glob = c->text;
-	end = strchr(c->text, ':');
-	if (end && strchr(end + 1, ':')) {
-		*end = '\0';
-		c->machine = c->text;
-		c->glob = end + 1;
-	}
-	return 0;
+	if (c->kind == XVT_CONDITION_EVENT)
+		return 0;
+	xvt_error(text, "only a recorder sees that (xvtrace record, xvtrace daemon: "
+			"--snapshot-when); here a condition is event GLOB [FILTER]");
+	return -EINVAL;
 }
 
 int xvt_trigger_new(struct xvt_trigger **out, const struct xvt_opt_list *conditions,
@@ -129,7 +106,7 @@ void xvt_trigger_free(struct xvt_trigger *t)
 	if (!t)
 		return;
 	while (t->nr_conditions)
-		free(t->condition[--t->nr_conditions].text);
+		xvt_condition_free(&t->condition[--t->nr_conditions]);
 	if (t->shared)
 		munmap(t->shared, sizeof(*t->shared));
 	free(t);
@@ -245,14 +222,14 @@ static bool take_counts(struct shared *s, struct counts *c, const char *machine,
 	return true;
 }
 
-static bool is_wanted(const struct xvt_trigger *t, const struct condition *c,
+static bool is_wanted(const struct xvt_trigger *t, const struct xvt_condition *c,
 		      const struct xvtrace_event *e)
 {
 	return e->kind == XVTRACE_EVENT && e->ring && e->ns >= t->from_ns &&
-	       (!c->machine || !fnmatch(c->machine, e->ring->machine->name, 0));
+	       xvt_condition_is_for(c, e->ring->machine->name);
 }
 
-static int read_events(struct xvt_trigger *t, const struct condition *condition,
+static int read_events(struct xvt_trigger *t, const struct xvt_condition *condition,
 		       struct xvtrace_reader *r, struct counts *counts, unsigned int rings)
 {
 	struct shared *s = t->shared;
@@ -276,7 +253,7 @@ static int read_events(struct xvt_trigger *t, const struct condition *condition,
 
 static int look_for(struct xvt_trigger *t, struct xvtrace *trace, uint32_t number)
 {
-	const struct condition *condition = &t->condition[number];
+	const struct xvt_condition *condition = &t->condition[number];
 	const unsigned int rings = xvtrace_info(trace)->rings;
 	struct shared *s = t->shared;
 	struct counts *counts = new_counts(s, trace, number);
@@ -286,7 +263,7 @@ static int look_for(struct xvt_trigger *t, struct xvtrace *trace, uint32_t numbe
 	unsigned int i;
 
 	if (!err)
-		err = xvtrace_reader_event(r, condition->glob);
+		err = xvtrace_reader_event(r, condition->event);
 	if (!err && condition->filter)
 		err = xvtrace_reader_filter(r, condition->filter, &error);
 	if (!err)

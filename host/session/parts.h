@@ -170,6 +170,16 @@ struct xvt_vm_space {
 	uint64_t told_second;
 };
 
+/* What changes.c compares with. */
+struct xvt_vm_since {
+	bool begun;
+	bool crashed; /* set by vmm_events.c */
+	uint64_t lost;
+	uint64_t attempted;
+	uint64_t moved_clock; /* when `attempted` was seen to change; 0: never */
+	uint64_t still_ns;
+};
+
 struct xvt_vm {
 	/* Set by machine.c when it is added. */
 	struct xvt_session *session;
@@ -262,6 +272,8 @@ struct xvt_vm {
 	bool ring_full;	       /* the newest look at one of its rings took most of a ring */
 	bool loose;	       /* the order of its events is left to the readers */
 	uint64_t loose_second; /* s->seconds when it was last under pressure */
+
+	struct xvt_vm_since since; /* changes.c */
 
 	/* notes.c */
 	struct xvt_note_limit notes[3]; /* for each level */

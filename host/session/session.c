@@ -418,6 +418,16 @@ uint64_t xvt_session_now_ns(const struct xvt_session *s)
 	return xvt_host_clock_ns(&s->clock, xvt_clock_read());
 }
 
+uint64_t xvt_session_watermark(const struct xvt_session *s)
+{
+	return s->merge.watermark;
+}
+
+void xvt_session_say(struct xvt_session *s, struct xvt_vm *vm, const char *text)
+{
+	xvt_session_note(s, 0, vm, UINT32_MAX, "%s", text);
+}
+
 bool xvt_session_size_reached(const struct xvt_session *s)
 {
 	return s->size_reached;

@@ -195,6 +195,26 @@ struct xvt_host_options {
 int xvt_session_host_add(struct xvt_session *s, const struct xvt_host_options *o, char *why,
 			 size_t why_size);
 
+/* What has happened to a machine since the call before, or since it joined. */
+struct xvt_vm_changes {
+	uint64_t lost; /* events of all its rings */
+	/* None of its rings has had an event for that long, and the same of the call before; 0: it
+	 * had none since it joined, or has left. */
+	uint64_t still_ns;
+	uint64_t was_still_ns;
+	bool crashed; /* its kernel panicked, or its VMM did not end in order */
+};
+
+void xvt_session_vm_changes(struct xvt_vm *vm, struct xvt_vm_changes *c);
+
+/* Write a note into the trace, and show it to the user as an event of the recording. vm may be
+ * NULL. */
+void xvt_session_say(struct xvt_session *s, struct xvt_vm *vm, const char *text);
+
+/* All events up to this host time are in the trace, but for those that will come late. 0: none is
+ * yet. */
+uint64_t xvt_session_watermark(const struct xvt_session *s);
+
 /* Number of machines that were added, without the host and without those that replaced one. */
 size_t xvt_session_machines(const struct xvt_session *s);
 /* Number of machines, without the host, that can still deliver events. */

@@ -172,11 +172,12 @@ static const struct {
 static uint32_t level_of(const struct xvt_vmm_report *r)
 {
 	/*
-	 * A killed VMM (-EPIPE) does not fail the recording. If it was never heard, or sent
-	 * nonsense, the trace lacks what the user asked for, and the exit status has to show that.
+	 * A killed VMM (-EPIPE) or libvirtd (-ENOTCONN) does not fail the recording. If it was
+	 * never heard, or sent nonsense, the trace lacks what the user asked for, and the exit
+	 * status has to show that.
 	 */
 	if (r->err)
-		return r->err == -EPIPE ? 1 : 2;
+		return r->err == -EPIPE || r->err == -ENOTCONN ? 1 : 2;
 	return words[r->event].level;
 }
 
@@ -238,14 +239,19 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 	case XVT_VMM_ARRIVED:
 		measure_at_once(vm);
 		break;
-	case XVT_VMM_MIGRATED_AWAY:
 	case XVT_VMM_GONE:
+		vm->since.crashed |= r->err == -EPIPE;
+		pause_ends(s, vm, at_ns);
+		break;
+	case XVT_VMM_MIGRATED_AWAY:
 		/* the machine's later state is not visible to this recorder */
 		pause_ends(s, vm, at_ns);
 		break;
+	case XVT_VMM_PANICKED:
+		vm->since.crashed = true;
+		break;
 	case XVT_VMM_VCPU:
 	case XVT_VMM_SUSPENDED: /* the guest's own doing, no pause */
-	case XVT_VMM_PANICKED:
 	case XVT_VMM_SHUTTING_DOWN:
 	case XVT_VMM_RENAMED:
 		break;

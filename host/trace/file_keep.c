@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "trace/file_snapshot.h"
 #include "trace/format.h"
 #include "trace/set.h"
 #include "trace/set_name.h"
@@ -46,7 +47,7 @@ static bool is_own(const struct file *f)
 
 static uint64_t size_of_all(const char *folder, const struct xvt_set_list *list)
 {
-	uint64_t bytes = 0;
+	uint64_t bytes = xvt_file_snapshot_bytes(folder);
 	struct file f;
 	size_t i;
 
@@ -79,6 +80,15 @@ static bool is_too_much(const char *folder, const struct xvt_file_keep *keep, co
 	       (keep->ns && is_old(f, keep->ns)) || (keep->free_bytes && lacks_space(folder, keep));
 }
 
+/* What only snapshots have is half of the set at most, and goes last where the disk lacks space. */
+static void drop_snapshots(const char *folder, const struct xvt_file_keep *keep)
+{
+	while (((keep->bytes && xvt_file_snapshot_bytes(folder) > keep->bytes / 2) ||
+		(keep->free_bytes && lacks_space(folder, keep))) &&
+	       xvt_file_snapshot_drop(folder))
+		;
+}
+
 uint32_t xvt_file_keep(const char *folder, uint32_t from, const struct xvt_file_keep *keep)
 {
 	struct xvt_set_list list;
@@ -95,9 +105,11 @@ uint32_t xvt_file_keep(const char *folder, uint32_t from, const struct xvt_file_
 			continue;
 		if (!is_too_much(folder, keep, &f, bytes) || unlink(f.path))
 			break;
-		bytes -= (uint64_t)f.st.st_size;
+		if (f.st.st_nlink == 1) /* else a snapshot keeps it */
+			bytes -= (uint64_t)f.st.st_size;
 		removed++;
 	}
 	xvt_set_list_free(&list);
+	drop_snapshots(folder, keep);
 	return removed;
 }

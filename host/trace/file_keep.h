@@ -15,7 +15,8 @@ struct xvt_file_keep {
 
 /*
  * Removes files of the folder, the oldest first, until the limits hold: files with a number below
- * `from` that are of this user and begin as a trace. Returns how many were removed.
+ * `from` that are of this user and begin as a trace. Snapshots (file_snapshot.h) count, and the
+ * oldest of them go when they have more than half of `bytes`. Returns how many files were removed.
  */
 uint32_t xvt_file_keep(const char *folder, uint32_t from, const struct xvt_file_keep *keep);
 

@@ -796,7 +796,7 @@ static void on_lost(virConnectPtr conn, int reason, void *opaque)
 	(void)conn;
 	(void)reason;
 	l->lost = true;
-	report(l, XVT_VMM_GONE, -EPIPE, "the connection to libvirt is lost");
+	report(l, XVT_VMM_GONE, -ENOTCONN, "the connection to libvirt is lost");
 }
 
 static int report_state(struct listener *l)

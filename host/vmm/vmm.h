@@ -35,7 +35,8 @@ enum xvt_vmm_event {
 struct xvt_vmm_report {
 	enum xvt_vmm_event event;
 	uint64_t realtime_ns; /* CLOCK_REALTIME of the event by the VMM; 0: unknown */
-	int err;	      /* GONE: 0, or -errno if the VMM did not end in order */
+	int err;	      /* GONE: 0; -EPIPE: the VMM did not end in order; -ENOTCONN: it may
+				 still run, but who reports about it does not; or -errno */
 	uint32_t vcpu;	      /* VCPU: its number */
 	int32_t tid;	      /* VCPU: its thread, as the VMM knows it */
 	char why[160];	      /* reason as text, may be empty; printable ASCII */

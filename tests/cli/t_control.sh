@@ -52,7 +52,7 @@ check "a status without a version, as of older clients" eval 'says "{\"do\":\"st
 check "and with it" eval 'says "{\"version\":1,\"do\":\"status\"}" | jq -se ".[-1].end" >/dev/null'
 check "another version" refuses '{"version":2,"do":"rotate"}' 'knows version 1'
 check "a version that is no number" refuses '{"version":"1","do":"rotate"}' 'knows version 1'
-check "an unknown request" refuses '{"version":1,"do":"format-disk"}' 'it knows status metrics rotate reload'
+check "an unknown request" refuses '{"version":1,"do":"format-disk"}' 'it knows status metrics rotate reload snapshot'
 check "no request" refuses '{"version":1}' '"do" is one of'
 check "no object" refuses '[1,2]' '"do" is one of'
 check "no JSON" refuses 'rotate' '.'

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0
+/* condition.c - see condition.h. */
+#include "cli/condition.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/opt.h"
+
+static const struct {
+	const char *word;
+	enum xvt_condition_kind kind;
+} kinds[] = {
+	{ "event", XVT_CONDITION_EVENT },
+	{ "loss", XVT_CONDITION_LOSS },
+	{ "crash", XVT_CONDITION_CRASH },
+	{ "still", XVT_CONDITION_STILL },
+};
+
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+/* Ends the first word of *text, and sets *text to what follows. Returns the word; NULL: none. */
+static char *next_word(char **text)
+{
+	char *word = *text + strspn(*text, " "), *end = word + strcspn(word, " ");
+
+	*text = *end ? end + 1 + strspn(end + 1, " ") : end;
+	if (*end)
+		*end = '\0';
+	return *word ? word : NULL;
+}
+
+/* [MACHINE:][SYSTEM:]EVENT [FILTER] */
+static bool parse_event(struct xvt_condition *c, char *rest)
+{
+	char *glob = next_word(&rest), *colon = glob ? strchr(glob, ':') : NULL;
+
+	c->event = glob;
+	c->filter = *rest ? rest : NULL;
+	if (colon && strchr(colon + 1, ':')) {
+		*colon = '\0';
+		c->machine = glob;
+		c->event = colon + 1;
+	}
+	return glob;
+}
+
+static bool parse(struct xvt_condition *c)
+{
+	char *rest = c->text, *word = next_word(&rest);
+	size_t i;
+
+	for (i = 0; word && i < KINDS; i++) {
+		if (strcmp(word, kinds[i].word) != 0)
+			continue;
+		c->kind = kinds[i].kind;
+		if (c->kind == XVT_CONDITION_EVENT)
+			return parse_event(c, rest);
+		if (c->kind == XVT_CONDITION_STILL) {
+			word = next_word(&rest);
+			if (!word || xvt_parse_seconds(word, &c->ns) || !c->ns)
+				return false;
+		}
+		c->machine = next_word(&rest);
+		return !*rest;
+	}
+	return false;
+}
+
+int xvt_condition_parse(struct xvt_condition *c, const char *text)
+{
+	*c = (struct xvt_condition){ .text = strdup(text) };
+	if (!c->text) {
+		xvt_error(text, "out of memory");
+		return -ENOMEM;
+	}
+	if (parse(c))
+		return 0;
+	xvt_error(text, "a condition is: event GLOB [FILTER], like event xvt:text 'text == "
+			"\"boom\"'; loss [MACHINE]; crash [MACHINE]; or still SECONDS [MACHINE]");
+	xvt_condition_free(c);
+	return -EINVAL;
+}
+
+void xvt_condition_free(struct xvt_condition *c)
+{
+	free(c->text);
+	c->text = NULL;
+}
+
+bool xvt_condition_is_for(const struct xvt_condition *c, const char *machine)
+{
+	return !c->machine || !fnmatch(c->machine, machine, 0);
+}

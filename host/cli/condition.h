@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * condition.h - the text of a condition, on which a snapshot is kept:
+ *
+ *   event [MACHINE:][SYSTEM:]EVENT [FILTER]
+ *   loss [MACHINE]
+ *   crash [MACHINE]
+ *   still SECONDS [MACHINE]
+ *
+ * The names are globs.
+ */
+#ifndef XVT_CONDITION_H
+#define XVT_CONDITION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum xvt_condition_kind {
+	XVT_CONDITION_EVENT,
+	XVT_CONDITION_LOSS,  /* a machine lost events */
+	XVT_CONDITION_CRASH, /* its kernel panicked, or its VMM was killed */
+	XVT_CONDITION_STILL, /* it wrote no event for `ns` */
+};
+
+struct xvt_condition {
+	enum xvt_condition_kind kind;
+	char *text;	     /* the others point into it */
+	const char *machine; /* NULL: all */
+	const char *event;   /* EVENT: glob of SYSTEM:EVENT or EVENT */
+	const char *filter;  /* EVENT: NULL: all events like it */
+	uint64_t ns;	     /* STILL */
+};
+
+/* Returns 0, or -ENOMEM or -EINVAL after an error message. */
+int xvt_condition_parse(struct xvt_condition *c, const char *text);
+void xvt_condition_free(struct xvt_condition *c);
+
+/* Returns whether the condition is about the machine of this name. */
+bool xvt_condition_is_for(const struct xvt_condition *c, const char *machine);
+
+#endif /* XVT_CONDITION_H */

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * snapshots.c - see snapshots.h. A file may be linked while it is written. So the files up to the
+ * present one are linked at once, before the set may remove one, and each that follows when it
+ * begins. The snapshot is whole when the file has ended that has the last event of it: the border
+ * is asked for when the merge has passed that event.
+ */
+#define _GNU_SOURCE
+#include "cli/snapshots.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/condition.h"
+#include "session/session.h"
+#include "trace/file_snapshot.h"
+
+#define SECOND_NS	((uint64_t)1000000000)
+#define LOOK_NS		(SECOND_NS / 4)	 /* between two looks at the conditions */
+#define MERGE_NS	(10 * SECOND_NS) /* the border does not wait longer for the merge */
+#define BORDER_NS	(60 * SECOND_NS) /* nor the snapshot for the border */
+#define TOLD_NS		(60 * SECOND_NS) /* between two notes about moments that are not kept */
+#define CONDITIONS_MOST 16u
+#define BEGINS		256u /* files whose begin is remembered */
+#define WHAT_LEN	192u
+
+/* A file of the set. */
+struct begin {
+	uint32_t number;
+	uint64_t ns; /* not before it began */
+};
+
+struct xvt_snapshots {
+	struct xvt_recording *rec;
+	char *folder;
+	const struct xvt_snapshots_options *opt;
+	struct xvt_condition condition[CONDITIONS_MOST];
+	size_t nr_conditions;
+	uint64_t next_look_ns;
+
+	struct begin begins[BEGINS]; /* a ring */
+	uint64_t nr_begins;
+
+	/* The one that is being made. */
+	bool open;
+	char path[PATH_MAX];
+	char what[WHAT_LEN];
+	uint64_t due_ns; /* host time of the last event that is wanted */
+	uint32_t linked; /* number of the newest file in it */
+	uint32_t last;	 /* the file that is to end, 0: not asked for yet */
+	uint64_t asked_ns;
+	int err;
+
+	uint64_t begun;	   /* snapshots: the newest one's number */
+	uint64_t made;	   /* the same, of those that are whole or have failed */
+	uint64_t good;	   /* of them, whole */
+	uint64_t held;	   /* times that a condition held */
+	uint64_t not_kept; /* of them, beyond per_minute */
+	uint64_t told_not_kept;
+	uint64_t told_ns;
+	uint64_t minute_ns[XVT_SNAPSHOTS_MINUTE_MOST]; /* when the newest ones began; a ring */
+	uint64_t nr_minute;
+};
+
+int xvt_snapshots_new(struct xvt_snapshots **out, struct xvt_recording *rec, const char *folder,
+		      const struct xvt_snapshots_options *opt)
+{
+	struct xvt_snapshots *sn = calloc(1, sizeof(*sn));
+	int err = 0;
+	size_t i;
+
+	if (!sn)
+		return -ENOMEM;
+	sn->rec = rec;
+	sn->folder = strdup(folder);
+	if (!sn->folder) {
+		free(sn);
+		return -ENOMEM;
+	}
+	for (i = strlen(folder); i > 1 && folder[i - 1] == '/'; i--)
+		sn->folder[i - 1] = '\0';
+	sn->opt = opt;
+	for (i = 0; i < opt->when.n && !err; i++) {
+		if (i == CONDITIONS_MOST) {
+			xvt_error("--snapshot-when", "there are more than %u conditions",
+				  CONDITIONS_MOST);
+			err = -EINVAL;
+			break;
+		}
+		err = xvt_condition_parse(&sn->condition[i], opt->when.v[i]);
+		sn->nr_conditions += !err;
+	}
+	if (err) {
+		xvt_snapshots_free(sn);
+		return err;
+	}
+	*out = sn;
+	return 0;
+}
+
+/* ------------------------------------------------------------------ files */
+
+/* Note when the present file was first seen. */
+static void note_begin(struct xvt_snapshots *sn, uint64_t now_ns)
+{
+	const uint32_t number = xvt_file_set_at(sn->rec->sink);
+
+	if (sn->nr_begins && sn->begins[(sn->nr_begins - 1) % BEGINS].number == number)
+		return;
+	sn->begins[sn->nr_begins++ % BEGINS] = (struct begin){ number, now_ns };
+}
+
+/* The file that was present at a host time, as far back as is known. An event of that time was
+ * written into it or into a later one. */
+static uint32_t file_at(const struct xvt_snapshots *sn, uint64_t ns)
+{
+	const uint64_t least = sn->nr_begins > BEGINS ? sn->nr_begins - BEGINS : 0;
+	uint64_t i = sn->nr_begins - 1;
+
+	while (i > least && sn->begins[i % BEGINS].ns > ns)
+		i--;
+	return sn->begins[i % BEGINS].number;
+}
+
+/* Link the files up to `to`. The first error counts: the snapshot lacks a file. */
+static void link_up_to(struct xvt_snapshots *sn, uint32_t to)
+{
+	while (sn->linked < to) {
+		const int err = xvt_file_snapshot_add(sn->folder, ++sn->linked, sn->path);
+
+		sn->err = sn->err ? sn->err : err;
+	}
+}
+
+/* ------------------------------------------------------------------ one snapshot */
+
+static void say(struct xvt_snapshots *sn, struct xvt_vm *vm, const char *text)
+{
+	xvt_session_say(sn->rec->session, vm, text);
+	xvt_recording_end_line(sn->rec);
+	xvt_note("snapshot: %s", text);
+}
+
+static void begin(struct xvt_snapshots *sn, struct xvt_vm *vm, const char *kind, const char *what,
+		  uint64_t at_ns, uint64_t now_ns)
+{
+	char name[XVT_SNAPSHOT_NAME_MAX], text[WHAT_LEN + 64];
+	int err;
+
+	note_begin(sn, now_ns);
+	snprintf(name, sizeof(name), "%s%s%s", kind, vm ? "-" : "",
+		 vm ? xvt_session_vm_name(vm) : "");
+	err = xvt_file_snapshot_new(sn->folder, name, sn->path, sizeof(sn->path));
+	sn->begun++;
+	sn->err = err;
+	sn->open = true;
+	sn->last = 0;
+	sn->due_ns = at_ns + sn->opt->after_ns;
+	snprintf(sn->what, sizeof(sn->what), "%s, at %" PRIu64 ".%09" PRIu64, what,
+		 at_ns / SECOND_NS, at_ns % SECOND_NS);
+	if (!err) {
+		sn->linked =
+			file_at(sn, at_ns > sn->opt->before_ns ? at_ns - sn->opt->before_ns : 0) -
+			1;
+		link_up_to(sn, xvt_file_set_at(sn->rec->sink));
+	}
+	snprintf(text, sizeof(text), "begins: %s", sn->what);
+	say(sn, vm, text);
+}
+
+static void end(struct xvt_snapshots *sn, int err)
+{
+	char text[PATH_MAX + WHAT_LEN + 64];
+
+	sn->open = false;
+	sn->err = sn->err ? sn->err : err;
+	sn->made = sn->begun;
+	sn->good += !sn->err;
+	if (sn->err) {
+		snprintf(text, sizeof(text), "%s is not whole: %s", sn->path,
+			 sn->err == -ETIMEDOUT ? "the file that has its end does not end"
+					       : strerror(-sn->err));
+		xvt_session_say(sn->rec->session, NULL, text);
+		xvt_recording_end_line(sn->rec);
+		xvt_warn("snapshot", "%s", text);
+	} else {
+		snprintf(text, sizeof(text), "%s has it: %s", sn->path, sn->what);
+		say(sn, NULL, text);
+	}
+	while (xvt_file_snapshot_count(sn->folder) > sn->opt->most &&
+	       xvt_file_snapshot_drop(sn->folder))
+		;
+}
+
+/* The open one: link files that have begun, ask for its border, and end it there. */
+static void go_on(struct xvt_snapshots *sn, uint64_t now_ns)
+{
+	const uint32_t present = xvt_file_set_at(sn->rec->sink);
+	const bool passed = xvt_session_watermark(sn->rec->session) >= sn->due_ns;
+
+	if (sn->err) {
+		end(sn, 0);
+	} else if (sn->last && present > sn->last) {
+		link_up_to(sn, sn->last);
+		end(sn, 0);
+	} else if (sn->last) {
+		if (now_ns - sn->asked_ns > BORDER_NS)
+			end(sn, -ETIMEDOUT);
+	} else {
+		link_up_to(sn, present);
+		if (now_ns < sn->due_ns || (!passed && now_ns - sn->due_ns < MERGE_NS))
+			return;
+		sn->last = present;
+		sn->asked_ns = now_ns;
+		xvt_session_rotate(sn->rec->session);
+	}
+}
+
+/* ------------------------------------------------------------------ conditions */
+
+/* Returns true if one more keeps to the number of snapshots in a minute. */
+static bool may_begin(const struct xvt_snapshots *sn, uint64_t now_ns)
+{
+	const uint64_t most = sn->opt->per_minute;
+
+	return sn->nr_minute < most ||
+	       now_ns - sn->minute_ns[sn->nr_minute % most] >= 60 * SECOND_NS;
+}
+
+/* A condition holds. What the open snapshot has anyway needs none of its own. */
+static void holds(struct xvt_snapshots *sn, struct xvt_vm *vm, const char *kind, const char *what,
+		  uint64_t at_ns, uint64_t now_ns)
+{
+	sn->held++;
+	if (sn->open && at_ns <= sn->due_ns)
+		return;
+	if (sn->open || !may_begin(sn, now_ns)) {
+		sn->not_kept++;
+		return;
+	}
+	sn->minute_ns[sn->nr_minute++ % sn->opt->per_minute] = now_ns;
+	begin(sn, vm, kind, what, at_ns, now_ns);
+}
+
+static void look_at(struct xvt_snapshots *sn, struct xvt_vm *vm, const struct xvt_vm_changes *c,
+		    uint64_t now_ns)
+{
+	const char *name = xvt_session_vm_name(vm);
+	char what[WHAT_LEN];
+	size_t i;
+
+	for (i = 0; i < sn->nr_conditions; i++) {
+		const struct xvt_condition *on = &sn->condition[i];
+
+		if (!xvt_condition_is_for(on, name))
+			continue;
+		if (on->kind == XVT_CONDITION_CRASH && c->crashed) {
+			snprintf(what, sizeof(what), "%s crashed", name);
+			holds(sn, vm, "crash", what, now_ns, now_ns);
+		} else if (on->kind == XVT_CONDITION_LOSS && c->lost) {
+			snprintf(what, sizeof(what), "%s lost %" PRIu64 " events", name, c->lost);
+			holds(sn, vm, "loss", what, now_ns, now_ns);
+		} else if (on->kind == XVT_CONDITION_STILL && c->still_ns >= on->ns &&
+			   c->was_still_ns < on->ns) {
+			snprintf(what, sizeof(what),
+				 "%s had no event for %" PRIu64 ".%03" PRIu64 " s", name,
+				 c->still_ns / SECOND_NS, c->still_ns / 1000000 % 1000);
+			/* The moment is the one from which on it is still. */
+			holds(sn, vm, "still", what, now_ns - c->still_ns, now_ns);
+		}
+	}
+}
+
+static void look(struct xvt_snapshots *sn, uint64_t now_ns)
+{
+	struct xvt_vm_changes c;
+	struct xvt_vm *vm;
+	size_t i;
+
+	for (i = 0; (vm = xvt_session_vm(sn->rec->session, i)); i++) {
+		xvt_session_vm_changes(vm, &c);
+		look_at(sn, vm, &c, now_ns);
+	}
+	if (sn->not_kept > sn->told_not_kept && now_ns - sn->told_ns >= TOLD_NS) {
+		xvt_recording_end_line(sn->rec);
+		xvt_note("snapshot: conditions held %" PRIu64
+			 " more times, which is beyond --snapshot-per-minute; these moments have "
+			 "no snapshot of their own",
+			 sn->not_kept - sn->told_not_kept);
+		sn->told_not_kept = sn->not_kept;
+		sn->told_ns = now_ns;
+	}
+}
+
+void xvt_snapshots_pass(struct xvt_snapshots *sn, uint64_t now_ns)
+{
+	note_begin(sn, now_ns);
+	if (sn->open)
+		go_on(sn, now_ns);
+	if (!sn->nr_conditions || now_ns < sn->next_look_ns)
+		return;
+	sn->next_look_ns = now_ns + LOOK_NS;
+	look(sn, now_ns);
+}
+
+/* ------------------------------------------------------------------ clients */
+
+uint64_t xvt_snapshots_ask(struct xvt_snapshots *sn, uint64_t now_ns)
+{
+	if (sn->open)
+		return 0;
+	begin(sn, NULL, "control", "a client asked for it", now_ns, now_ns);
+	return sn->begun;
+}
+
+int xvt_snapshots_made(const struct xvt_snapshots *sn, uint64_t number)
+{
+	if (sn->made < number)
+		return -EAGAIN;
+	return sn->made == number ? sn->err : 0;
+}
+
+const char *xvt_snapshots_path(const struct xvt_snapshots *sn)
+{
+	return sn->path;
+}
+
+uint64_t xvt_snapshots_held(const struct xvt_snapshots *sn)
+{
+	return sn->held;
+}
+
+uint64_t xvt_snapshots_count(const struct xvt_snapshots *sn)
+{
+	return sn->good;
+}
+
+void xvt_snapshots_free(struct xvt_snapshots *sn)
+{
+	size_t i;
+
+	if (!sn)
+		return;
+	if (sn->open)
+		xvt_note("snapshot: %s ends with the recording: %s", sn->path, sn->what);
+	for (i = 0; i < sn->nr_conditions; i++)
+		xvt_condition_free(&sn->condition[i]);
+	free(sn->folder);
+	free(sn);
+}
