@@ -90,11 +90,13 @@ static int pass(struct engine *e)
 	return err < 0 ? err : 0;
 }
 
-/* *live: how many of the first ones are. */
+/* *live: how many of the first ones are. Each ring has a writer. */
 static bool all_live(const struct engine *e, size_t *live)
 {
 	const struct xvt_session *s = e->session;
 
+	if (s->nr_rings < s->nr_places)
+		return false;
 	while (*live < s->nr_rings && s->rings[*live]->phase != XVT_PHASE_NEW)
 		++*live;
 	return *live == s->nr_rings && s->joined;

@@ -227,13 +227,15 @@ static bool rate_known(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 	vm->rate_measured = true;
 	vm->guest_hz = measured_hz(s, vm, first, last);
 	for (i = 0; i < vm->region.g.ring_count; i++) {
+		if (!vm->rings[i])
+			continue;
 		vm->rings[i]->clock.map.hz = vm->guest_hz;
 		vm->rings[i]->clock.map.slack_ns = 0; /* of segments that no event lies in */
 		vm->rings[i]->clock.map.bound_ns_max = 0;
 	}
 	xvt_vm_announce(s, vm);
 	for (i = 0; i < vm->region.g.ring_count; i++) {
-		if (vm->rings[i] != r && vm->rings[i]->phase == XVT_PHASE_NEW &&
+		if (vm->rings[i] && vm->rings[i] != r && vm->rings[i]->phase == XVT_PHASE_NEW &&
 		    vm->rings[i]->clock.map.count)
 			begin_ring(s, vm->rings[i], now);
 	}

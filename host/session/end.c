@@ -164,7 +164,7 @@ static void report_undrained(struct xvt_session *s)
 		for (k = 0; vm->phase == XVT_VM_ATTACHED && k < vm->region.g.ring_count; k++) {
 			const struct xvt_ring *r = vm->rings[k];
 
-			if (r->phase != XVT_PHASE_BROKEN &&
+			if (r && r->phase != XVT_PHASE_BROKEN &&
 			    xvt_pos_before(r->drain.read_pos, r->drain.last.commit))
 				bytes += r->drain.last.commit - r->drain.read_pos;
 		}
@@ -224,6 +224,18 @@ static int drain_rest(struct xvt_session *s, uint64_t most_records)
 	}
 }
 
+/* A writer that a ring gets from now on shall not begin without a recorder. */
+static void switch_off_unused(const struct xvt_vm *vm)
+{
+	uint32_t i;
+
+	for (i = 0; vm->phase == XVT_VM_ATTACHED && i < vm->region.g.ring_count; i++) {
+		if (!vm->rings[i])
+			xvt_store_release(&xvt_host_ring_host(&vm->region, i)->enable,
+					  (uint32_t)XVT_ENABLE_OFF);
+	}
+}
+
 /* Switches recording off, then waits until each writer inside an event has left it: a writer tests
  * `enable` again after it has made itself visible in `nest`. Returns 0 or -errno. */
 static int wind_down(struct xvt_session *s)
@@ -235,6 +247,10 @@ static int wind_down(struct xvt_session *s)
 
 	xvt_session_join(s, xvt_clock_read());
 	xvt_session_host_stop(s);
+	for (i = 0; i < s->nr_vms; i++) {
+		xvt_vm_wake_used(s, s->vms[i]);
+		switch_off_unused(s->vms[i]);
+	}
 	for (i = 0; i < s->nr_rings; i++) {
 		struct xvt_ring *r = s->rings[i];
 

@@ -134,7 +134,7 @@ static void attach_cpu(struct xvt_session *s, struct xvt_session_host *h, uint32
 	r->ctl->cpu = r->ctl->hw_id = h->source.cpus[i];
 	r->ctl->state = XVT_RING_ONLINE;
 	xvt_ring_attach(r);
-	s->rings[s->nr_rings++] = r;
+	xvt_session_list_ring(s, r);
 }
 
 static struct xvt_session_host *new_host(const struct xvt_host_source *source)

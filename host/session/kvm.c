@@ -173,10 +173,14 @@ static void offset_changed(struct xvt_session *s, uint32_t vm_id, const struct x
 	if (!vm || vm->phase != XVT_VM_ATTACHED || e->previous == e->next)
 		return;
 	for (i = 0; i < vm->region.g.ring_count; i++) {
+		const struct xvt_ring_ctl *ctl = xvt_host_ring_ctl(&vm->region, i);
 		struct xvt_ring *r = vm->rings[i];
 
-		if (xvt_load(&r->ctl->hw_id) != e->vcpu_id ||
-		    xvt_load(&r->ctl->type) != XVT_RING_VCPU)
+		if (xvt_load(&ctl->hw_id) != e->vcpu_id || xvt_load(&ctl->type) != XVT_RING_VCPU)
+			continue;
+		if (!r) /* its writer may have begun since the newest scan */
+			r = xvt_vm_wake_ring(s, vm, i);
+		if (!r)
 			continue;
 		xvt_session_unpark(s, r);
 		xvt_ring_bump_epoch(r);

@@ -72,7 +72,7 @@ static void free_rings(struct xvt_session *s)
 
 		if (xvt_vm_of_ring(r)->freed) {
 			xvt_ring_add_sums(r, &s->left);
-			xvt_pool_count(r->pool, sizeof(*r), false);
+			xvt_pool_uncount(r->pool, sizeof(*r));
 			xvt_ring_fini(r);
 			free(r);
 			continue;
@@ -97,6 +97,7 @@ static void free_vms(struct xvt_session *s)
 
 		if (vm->freed) {
 			s->left.machines++;
+			s->nr_places -= vm->rings ? vm->region.g.ring_count : 0;
 			xvt_vm_free(vm);
 		} else {
 			s->vms[kept++] = vm;

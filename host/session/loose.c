@@ -35,8 +35,10 @@ static void set_loose(struct xvt_vm *vm, bool loose)
 	if (vm->loose == loose)
 		return;
 	vm->loose = loose;
-	for (i = 0; i < vm->region.g.ring_count; i++)
-		vm->rings[i]->guest.loose = loose;
+	for (i = 0; i < vm->region.g.ring_count; i++) {
+		if (vm->rings[i])
+			vm->rings[i]->guest.loose = loose;
+	}
 }
 
 void xvt_session_loosen(struct xvt_session *s)

@@ -55,11 +55,11 @@ void xvt_vm_tell_attached(const struct xvt_session *s, struct xvt_vm *vm)
 	xvt_store(&xvt_host_region_page(&vm->region)->attach_id, id);
 }
 
-static void free_rings(struct xvt_vm *vm, uint32_t n)
+static void free_rings(struct xvt_vm *vm)
 {
 	uint32_t i;
 
-	for (i = 0; vm->rings && i < n; i++)
+	for (i = 0; vm->rings && i < vm->region.g.ring_count; i++)
 		free(vm->rings[i]);
 	free(vm->rings);
 	free(vm->parked);
@@ -67,26 +67,37 @@ static void free_rings(struct xvt_vm *vm, uint32_t n)
 	vm->parked = NULL;
 }
 
+/* Make the rings that are in use; all of a machine whose writer is the recorder. Returns 0 or
+ * -ENOMEM. */
+static int make_used(struct xvt_session *s, struct xvt_vm *vm)
+{
+	uint32_t i;
+	size_t used = 0;
+
+	for (i = 0; i < vm->region.g.ring_count; i++) {
+		if (!vm->own && xvt_vm_ring_rests_unused(vm, i))
+			continue;
+		if (xvt_vm_make_ring(s, vm, i, ++used))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 int xvt_vm_make_rings(struct xvt_session *s, struct xvt_vm *vm)
 {
-	uint32_t i, n = vm->region.g.ring_count;
-	struct xvt_ring **all = realloc(s->rings, (s->nr_rings + n) * sizeof(*all));
+	const uint32_t n = vm->region.g.ring_count;
 
-	if (!all)
-		return -ENOMEM;
-	s->rings = all;
 	vm->rings = calloc(n, sizeof(*vm->rings));
-	for (i = 0; vm->rings && i < n; i++) {
-		vm->rings[i] = calloc(1, sizeof(*vm->rings[i]));
-		if (!vm->rings[i])
-			break;
-	}
-	if (i < n || xvt_session_park_room(s, vm) || xvt_session_clock_room(s, s->nr_rings + n)) {
-		free_rings(vm, n);
+	vm->parked = calloc(n, sizeof(*vm->parked));
+	if (!vm->rings || !vm->parked || make_used(s, vm)) {
+		free_rings(vm);
 		return -ENOMEM;
 	}
-	xvt_pool_count(&vm->pool, n * sizeof(**vm->rings), true); /* never returned to the pool */
+	xvt_pool_count(&vm->pool, (uint64_t)n * XVT_REST_BYTES, true); /* never returned */
 	vm->guest_hz = presumed_hz(s, &vm->region);
+	vm->first_id = s->next_ring;
+	s->next_ring += n;
+	s->nr_places += n;
 	return 0;
 }
 
@@ -137,29 +148,6 @@ void xvt_vm_tell_unrecorded(struct xvt_session *s, struct xvt_vm *vm)
 				 events, vm->rings_more);
 }
 
-void xvt_vm_init_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t index)
-{
-	struct xvt_ring *r = vm->rings[index];
-
-	r->id = s->next_ring++;
-	r->session.slot = (uint32_t)s->nr_rings;
-	r->vm = vm->id;
-	r->index = index;
-	r->region = &vm->region;
-	r->ctl = xvt_host_ring_ctl(&vm->region, index);
-	r->host = xvt_host_ring_host(&vm->region, index);
-	r->pool = &vm->pool;
-	r->host_clock = &s->clock;
-	r->mode = s->opt.mode;
-	r->by_read = s->opt.drain_reads;
-	r->margin_most_ns = xvt_session_free_wait_ns(s);
-	xvt_clock_map_init(&r->clock.map, vm->guest_hz);
-	r->clock.map.host_clock = &s->clock;
-	r->clock.map.pool = r->pool;
-	if (s->clock.clock_id == XVT_CLOCK_TSC && vm->region.hdr.clock_id == XVT_CLOCK_TSC)
-		r->clock.map.host_hz = s->clock.hz;
-}
-
 /* Attach to a formatted region. Its geometry, copied by the check, is fixed from here on. */
 static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 {
@@ -176,10 +164,12 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 	for (i = 0; i < n; i++) {
 		struct xvt_ring *r = vm->rings[i];
 
+		if (!r)
+			continue;
 		xvt_vm_init_ring(s, vm, i);
 		r->decode.unaccounted_before = died;
 		xvt_ring_attach(r);
-		s->rings[s->nr_rings++] = r;
+		xvt_session_list_ring(s, r);
 		/* A ring taken over after a recorder's death may have no writer any more; its
 		 * records are emitted all the same. */
 		if (r->account.took_over && r->drain.last.attempted)

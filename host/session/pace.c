@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/u64.h"
+#include "base/vec.h"
 
 #define PACE_IDLE_PART 1000 /* while nothing happens: measuring also wakes the guest */
 /* The longest pace grows with the number of rings, from XVT_BURST_EVERY_NS to PACE_MOST_NS. */
@@ -168,14 +169,7 @@ uint64_t xvt_session_least_pace_ns(const struct xvt_session *s)
 
 int xvt_session_clock_room(struct xvt_session *s, size_t rings)
 {
-	uint64_t *grown = realloc(s->clock_due, rings * sizeof(*grown));
-
-	if (!grown)
-		return -ENOMEM;
-	s->clock_due = grown;
-	memset(grown + s->nr_rings, 0, (rings - s->nr_rings) * sizeof(*grown));
-	s->clocks_due = 0;
-	return 0;
+	return xvt_grow(&s->clock_due, &s->clock_room, rings, sizeof(*s->clock_due));
 }
 
 void xvt_session_clock_soon(struct xvt_session *s, const struct xvt_ring *r, uint64_t now)

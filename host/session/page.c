@@ -64,6 +64,8 @@ void xvt_session_page_event(struct xvt_vm *vm, enum xvt_vmm_event event, uint64_
 {
 	uint32_t i;
 
-	for (i = 0; vm->phase == XVT_VM_ATTACHED && i < vm->region.g.ring_count; i++)
-		apply_event(&vm->rings[i]->measure.pages, event, at_ns);
+	for (i = 0; vm->phase == XVT_VM_ATTACHED && i < vm->region.g.ring_count; i++) {
+		if (vm->rings[i])
+			apply_event(&vm->rings[i]->measure.pages, event, at_ns);
+	}
 }

@@ -9,22 +9,15 @@
 #include "session/parts.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
-int xvt_session_park_room(struct xvt_session *s, struct xvt_vm *vm)
+#include "base/vec.h"
+
+int xvt_session_park_room(struct xvt_session *s, size_t rings)
 {
-	size_t n = vm->region.g.ring_count, all = s->nr_rings + n;
-	struct xvt_ring **active = realloc(s->active, all * sizeof(*active));
-	uint8_t *dirty = realloc(s->dirty, all);
-
-	s->active = active ? active : s->active;
-	s->dirty = dirty ? dirty : s->dirty;
-	vm->parked = calloc(n, sizeof(*vm->parked));
-	if (!active || !dirty || !vm->parked)
-		return -ENOMEM;
-	memset(dirty + s->nr_rings, XVT_DIRTY, n);
-	return 0;
+	return xvt_grow(&s->active, &s->active_room, rings, sizeof(*s->active)) ||
+			       xvt_grow(&s->dirty, &s->dirty_room, rings, sizeof(*s->dirty))
+		       ? -ENOMEM
+		       : 0;
 }
 
 /* Copy the idleness proven while the ring was parked into the ring. */
@@ -52,7 +45,7 @@ void xvt_session_unpark_vm(struct xvt_session *s, struct xvt_vm *vm)
 	/* Active rings stay active in this pass. */
 	vm->unparked = true;
 	for (i = 0; vm->parked && i < vm->region.g.ring_count; i++) {
-		if (vm->rings[i]) /* NULL if memory for the rings ran out */
+		if (vm->rings[i]) /* else the scan alone finds it in use */
 			xvt_session_unpark(s, vm->rings[i]);
 	}
 }

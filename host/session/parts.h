@@ -24,8 +24,8 @@ struct xvt_exact_use {
 	unsigned int missing; /* consecutive reads of vCPUs that the source does not know */
 };
 
-/* Control words of a parked ring. While the region holds the same values, the ring has no work. See
- * scan.c. */
+/* Control words of a parked ring, or of one that no writer has used yet (unused.c). While the
+ * region holds the same values, the ring has no work. See scan.c. */
 struct xvt_parked {
 	const struct xvt_ring_ctl *ctl; /* NULL: the ring is active, not parked */
 	uint64_t resv;			/* the raw word */
@@ -198,7 +198,9 @@ struct xvt_vm {
 	enum xvt_vm_phase phase;
 	char why[256];
 	struct xvt_host_region region;
-	struct xvt_ring **rings;  /* region.g.ring_count of them */
+	struct xvt_ring **rings;  /* region.g.ring_count; NULL: unused so far, see unused.c */
+	uint32_t first_id;	  /* number in the trace of its ring 0 */
+	bool no_memory;		  /* unused.c: a ring in use could not be made */
 	uint32_t rings_more;	  /* rings of the region that are not recorded */
 	uint64_t more_attempted;  /* events attempted in unrecorded rings before the recording */
 	uint64_t found_attach_id; /* the region's value at attach; a snapshot restores it */
@@ -326,8 +328,10 @@ struct xvt_session {
 	/* machine.c, left.c: without what was freed, in the order of numbers in the trace */
 	struct xvt_vm **vms;
 	size_t nr_vms;
-	struct xvt_ring **rings; /* all machines' rings */
+	struct xvt_ring **rings; /* all machines' rings, in the order in which they were made */
 	size_t nr_rings;
+	size_t rings_room;
+	size_t nr_places;	     /* the same with rings that no writer has used yet */
 	uint32_t next_vm, next_ring; /* numbers in the trace, which are not reused */
 	struct xvt_sums left;	     /* of the machines that were freed */
 	size_t nr_sharing; /* machines between which measuring time and memory are divided */
@@ -371,6 +375,7 @@ struct xvt_session {
 	size_t nr_asked;
 	size_t nr_silent;	  /* entries of asked[] with `silent` */
 	size_t first_asked;	  /* index in asked[] of the first one to poll */
+	size_t clock_room;	  /* entries of clock_due[] that have room */
 	uint64_t *clock_due;	  /* host clock at which each ring's clock needs service again */
 	uint64_t clocks_due;	  /* earliest value in clock_due[] */
 	uint64_t next_scan_clock; /* earliest next scan of clock_due[] */
@@ -380,6 +385,7 @@ struct xvt_session {
 	struct xvt_measured measured;
 
 	/* scan.c */
+	size_t active_room;
 	struct xvt_ring **active; /* active rings of the current pass, by machine and ring */
 	size_t nr_active;
 	uint64_t parked_clock;	  /* everything older in parked rings is copied */
@@ -393,6 +399,7 @@ struct xvt_session {
 	size_t next_unpark;	  /* ring that is unparked next */
 
 	/* checkpoint.c */
+	size_t dirty_room;
 	uint8_t *dirty;		   /* XVT_DIRTY_ flags of each ring; also emit.c, scan.c, space.c */
 	bool checkpoint_in_flight; /* trace data is on its way into the file, after which the
 				      regions are updated */
@@ -670,10 +677,9 @@ void xvt_vm_gone(struct xvt_session *s, struct xvt_vm *vm, const char *why);
 struct xvt_vm *xvt_vm_new(struct xvt_session *s, const char *name, const char *path);
 /* Add it to the session, which owns it from here on. */
 void xvt_vm_add(struct xvt_session *s, struct xvt_vm *vm);
-/* Allocate all memory for the machine's rings, or none. Returns 0 or -ENOMEM. */
+/* Allocate all memory for the machine's rings, or none: of a ring that no writer has used the
+ * memory at rest alone. Returns 0 or -ENOMEM. */
 int xvt_vm_make_rings(struct xvt_session *s, struct xvt_vm *vm);
-/* Set what a ring is made of, with the next number in the trace. */
-void xvt_vm_init_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t index);
 /* Attach if the guest has formatted its region. Returns 0 (attached or still waiting) or -errno
  * with the reason in `why`. */
 int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t why_size);
@@ -865,13 +871,33 @@ bool xvt_session_snapshot_copying(struct xvt_session *s);
 /* Snapshot: returns true if it is complete, or the time is up. */
 bool xvt_session_snapshot_over(struct xvt_session *s, uint64_t now);
 
+/* --- unused.c --- */
+
+/* State of a ring that no writer has used: its parked words, and its place in vm->rings. */
+#define XVT_REST_BYTES (sizeof(struct xvt_parked) + sizeof(struct xvt_ring *))
+XVT_ASSERT(XVT_REST_BYTES <= 512, "a region has up to 65,536 rings");
+
+/* Returns true if no writer has used the ring, and then keeps its words in vm->parked. */
+bool xvt_vm_ring_rests_unused(struct xvt_vm *vm, uint32_t index);
+/* Allocate a ring, and room for it and more - 1 others in the session's lists. Returns 0 or
+ * -ENOMEM. */
+int xvt_vm_make_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t index, size_t more);
+/* Set what a ring is made of. */
+void xvt_vm_init_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t index);
+/* The ring is attached: append it to the session's lists, for which it has room. */
+void xvt_session_list_ring(struct xvt_session *s, struct xvt_ring *r);
+/* Make and attach a ring that has no state so far, if a writer has used it. Returns the ring; NULL:
+ * it is unused, or there is no memory, and vm->no_memory is set. */
+struct xvt_ring *xvt_vm_wake_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t index);
+/* The same for all rings of the machine. */
+void xvt_vm_wake_used(struct xvt_session *s, struct xvt_vm *vm);
+
 /* --- park.c --- */
 
-/* Allocate the scan's state for a machine's rings, before they are attached. Returns 0
- * or -ENOMEM. */
-int xvt_session_park_room(struct xvt_session *s, struct xvt_vm *vm);
-/* Make a ring, or all rings of a machine, active in the next pass, whatever the control
- * words say. */
+/* Make room for `rings` rings in the scan's lists. Returns 0 or -ENOMEM. */
+int xvt_session_park_room(struct xvt_session *s, size_t rings);
+/* Make a ring, or all rings of a machine that have state, active in the next pass, whatever the
+ * control words say. */
 void xvt_session_unpark(struct xvt_session *s, struct xvt_ring *r);
 void xvt_session_unpark_vm(struct xvt_session *s, struct xvt_vm *vm);
 /* The end of a pass: park the active rings that have no work left. */

@@ -117,13 +117,15 @@ static void retire(struct xvt_session *s, struct xvt_vm *vm, uint64_t now, const
 	uint32_t i, n = vm->phase == XVT_VM_ATTACHED ? vm->region.g.ring_count : 0;
 
 	for (i = 0; i < n; i++) {
-		if (in_use(s, vm->rings[i], now))
+		if (vm->rings[i] && in_use(s, vm->rings[i], now))
 			return;
 	}
 	xvt_session_clock_forget(s, vm);
 	for (i = 0; i < n; i++) {
 		struct xvt_ring *r = vm->rings[i];
 
+		if (!r)
+			continue;
 		xvt_drain_release(r, true);
 		xvt_ring_set_phase(r, XVT_PHASE_BROKEN);
 		r->clock.map.closed = true;

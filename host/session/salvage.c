@@ -56,6 +56,8 @@ static void attach(struct xvt_session *s, struct xvt_vm *vm, bool died)
 	for (i = 0; i < vm->region.g.ring_count; i++) {
 		struct xvt_ring *r = vm->rings[i];
 
+		if (!r)
+			continue;
 		xvt_vm_init_ring(s, vm, i);
 		xvt_ring_set_phase(r, XVT_PHASE_LIVE);
 		r->salvage = r->by_read = true;
@@ -64,9 +66,9 @@ static void attach(struct xvt_session *s, struct xvt_vm *vm, bool died)
 									     : XVT_ENABLE_STOP;
 		xvt_ring_attach(r);
 		if (r->drain.last.resv) {
-			s->rings[s->nr_rings++] = r;
+			xvt_session_list_ring(s, r);
 			place(s, r);
-		} else { /* it was never used */
+		} else { /* it holds nothing */
 			vm->rings[i] = NULL;
 			free(r);
 		}

@@ -54,6 +54,8 @@ static void resync_vm(struct xvt_session *s, struct xvt_vm *vm, bool all)
 	for (i = 0; i < vm->region.g.ring_count; i++) {
 		struct xvt_ring *r = vm->rings[i];
 
+		if (!r)
+			continue;
 		any |= r->drain.went_back;
 		if (all || r->drain.went_back)
 			back |= xvt_drain_resync(r);
@@ -85,6 +87,11 @@ static void scan_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t i)
 			apply_parked_bound(s, parked);
 		return;
 	}
+	/* A snapshot has the rings that were in use at its moment. */
+	if (!r && !is_snapshot(s))
+		r = xvt_vm_wake_ring(s, vm, i);
+	if (!r)
+		return;
 	xvt_session_unpark(s, r);
 	if (!xvt_session_takes_part(s, r))
 		return;
@@ -118,8 +125,10 @@ static void vm_begin(struct xvt_session *s, struct xvt_vm *vm)
 	vm->unparked = false;
 	if (vm->unseen == vm->looked) {
 		vm->unseen = !vm->looked;
-		for (i = 0; i < vm->region.g.ring_count; i++)
-			vm->rings[i]->guest.unseen = vm->unseen;
+		for (i = 0; i < vm->region.g.ring_count; i++) {
+			if (vm->rings[i])
+				vm->rings[i]->guest.unseen = vm->unseen;
+		}
 	}
 	if (back)
 		xvt_session_unpark_vm(s, vm);
@@ -162,7 +171,7 @@ static void vm_take(const struct xvt_session *s, struct xvt_vm *vm)
 	}
 }
 
-/* Announce active rings that need it, and detect a truncated region. */
+/* Announce active rings that need it, and detect a truncated region or a lack of memory. */
 static void vm_end(struct xvt_session *s, struct xvt_vm *vm)
 {
 	size_t i;
@@ -180,6 +189,8 @@ static void vm_end(struct xvt_session *s, struct xvt_vm *vm)
 	}
 	if (xvt_host_region_gone(&vm->region))
 		xvt_vm_gone(s, vm, "the region's file was truncated");
+	else if (vm->no_memory)
+		xvt_vm_gone(s, vm, "no memory for a ring that came into use");
 }
 
 /* Append the machine's active rings to s->active. */
@@ -241,7 +252,7 @@ static int take_read(struct xvt_session *s, size_t from, size_t to)
 		struct xvt_vm *vm = s->vms[i];
 
 		for (k = 0; can_be_read(vm) && k < vm->region.g.ring_count; k++) {
-			int failed = xvt_drain_wait(vm->rings[k], s->loop);
+			int failed = vm->rings[k] ? xvt_drain_wait(vm->rings[k], s->loop) : 0;
 
 			err = failed ? failed : err;
 		}
@@ -259,7 +270,7 @@ static unsigned int reads_of(const struct xvt_vm *vm)
 	uint32_t k;
 
 	for (k = 0; k < vm->region.g.ring_count; k++)
-		reads += vm->rings[k]->drain.reads;
+		reads += vm->rings[k] ? vm->rings[k]->drain.reads : 0;
 	return reads;
 }
 

@@ -160,6 +160,8 @@ static void try_join(struct xvt_session *s, uint64_t now)
 		for (k = 0; vm->phase == XVT_VM_ATTACHED && k < vm->region.g.ring_count; k++) {
 			const struct xvt_ring *r = vm->rings[k];
 
+			if (!r)
+				continue;
 			live |= r->phase != XVT_PHASE_NEW;
 			waits |=
 				r->phase == XVT_PHASE_NEW && r->drain.last.state == XVT_RING_ONLINE;
@@ -238,7 +240,7 @@ static uint64_t gap_ns(const struct xvt_session *s, bool moved, bool hurry, uint
 	uint64_t took_ns = xvt_ticks_ns(took, s->clock.hz);
 	uint64_t gap = moved ? PASS_MIN_NS : s->pass_gap_ns * 2;
 	uint64_t many = took_ns * (moved ? PASS_PART : PASS_IDLE_PART);
-	uint64_t most = s->nr_rings * (moved ? PASS_RING_NS : PASS_IDLE_RING_NS);
+	uint64_t most = s->nr_places * (moved ? PASS_RING_NS : PASS_IDLE_RING_NS);
 
 	if (gap > PASS_MAX_NS)
 		gap = PASS_MAX_NS;

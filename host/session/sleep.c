@@ -62,7 +62,13 @@ static void need_wake(const struct xvt_vm *vm, uint32_t value)
 	uint32_t i;
 
 	for (i = 0; i < vm->region.g.ring_count; i++)
-		xvt_store(&vm->rings[i]->host->need_wake, value);
+		xvt_store(&xvt_host_ring_host(&vm->region, i)->need_wake, value);
+}
+
+/* The generation of the guest, by its first ring. */
+static uint32_t generation_of(const struct xvt_vm *vm)
+{
+	return vm->rings[0] ? vm->rings[0]->drain.generation : vm->parked[0].generation;
 }
 
 void xvt_session_wake_attach(const struct xvt_vm *vm)
@@ -84,7 +90,7 @@ static void ask_to_ring(struct xvt_vm *vm, uint32_t target, uint64_t now)
 		b->first_clock = now;
 	b->asked = true;
 	b->asked_clock = now;
-	b->generation = vm->rings[0]->drain.generation;
+	b->generation = generation_of(vm);
 	xvt_store(&xvt_host_region_page(&vm->region)->doorbell, b->word);
 }
 
@@ -124,7 +130,7 @@ static bool answers(const struct xvt_session *s, const struct xvt_vm *vm, uint64
 	uint32_t i;
 
 	for (i = 0; i < vm->region.g.ring_count; i++) {
-		if (vm->rings[i]->phase == XVT_PHASE_LIVE &&
+		if (vm->rings[i] && vm->rings[i]->phase == XVT_PHASE_LIVE &&
 		    xvt_session_silence(s, vm->rings[i], now) < ticks(s, SECOND_NS))
 			return true;
 	}
@@ -138,7 +144,7 @@ static void update_proof(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 	uint32_t target;
 
 	heard(vm, xvt_doorbell_take(b->doorbell));
-	if (b->word && b->generation != vm->rings[0]->drain.generation)
+	if (b->word && b->generation != generation_of(vm))
 		new_generation(b);
 	if (!xvt_doorbell_ready(b->doorbell, &target)) {
 		b->proven = b->asked = false; /* the doorbell reports the reason */
@@ -187,7 +193,7 @@ static bool vm_is_idle(const struct xvt_session *s, const struct xvt_vm *vm, uin
 	if (vm->phase != XVT_VM_ATTACHED || vm->request_seq)
 		return false;
 	for (i = 0; i < vm->region.g.ring_count; i++) {
-		if (!ring_is_idle(s, vm->rings[i], now))
+		if (vm->rings[i] && !ring_is_idle(s, vm->rings[i], now))
 			return false;
 	}
 	return true;
@@ -264,6 +270,18 @@ static bool ring_changed(const struct xvt_session *s, const struct xvt_ring *r)
 		xvt_load_acquire(&r->ctl->answer_seq) == xvt_load(&r->host->request_seq));
 }
 
+/* Returns true if a ring that no writer had used was written since the newest look. */
+static bool unused_changed(const struct xvt_vm *vm)
+{
+	uint32_t i;
+
+	for (i = 0; i < vm->region.g.ring_count; i++) {
+		if (!vm->rings[i] && xvt_load_acquire(&vm->parked[i].ctl->commit))
+			return true;
+	}
+	return false;
+}
+
 /* Check all rings a last time, after the fence in ask_for_wake(). */
 static bool any_changed(const struct xvt_session *s)
 {
@@ -274,6 +292,10 @@ static bool any_changed(const struct xvt_session *s)
 
 		if (r->phase != XVT_PHASE_BROKEN && attached(xvt_vm_of_ring(r)) &&
 		    ring_changed(s, r))
+			return true;
+	}
+	for (i = 0; i < s->nr_vms; i++) {
+		if (attached(s->vms[i]) && unused_changed(s->vms[i]))
 			return true;
 	}
 	return false;
@@ -377,10 +399,11 @@ static bool has_crossed(const struct xvt_vm *vm)
 
 	for (i = 0; i < vm->region.g.ring_count; i++) {
 		const struct xvt_ring *r = vm->rings[i];
-		uint64_t commit = xvt_load(&r->ctl->commit);
+		const struct xvt_ring_ctl *ctl = xvt_host_ring_ctl(&vm->region, i);
+		const uint64_t before = r ? r->drain.last.commit : 0;
 
-		if (r->phase != XVT_PHASE_BROKEN &&
-		    (commit ^ r->drain.last.commit) >> vm->region.g.subbuf_shift)
+		if ((!r || r->phase != XVT_PHASE_BROKEN) &&
+		    (xvt_load(&ctl->commit) ^ before) >> vm->region.g.subbuf_shift)
 			return true;
 	}
 	return false;

@@ -12,21 +12,24 @@
 #include <inttypes.h>
 
 /* Returns true if every machine has a clock. Rings without a writer never get one. */
-static bool clocks_are_there(const struct xvt_session *s)
+static bool clocks_are_there(struct xvt_session *s)
 {
 	size_t i;
 
 	for (i = 0; i < s->nr_vms; i++) {
-		const struct xvt_vm *vm = s->vms[i];
+		struct xvt_vm *vm = s->vms[i];
 		uint32_t k;
 
 		if (vm->phase == XVT_VM_WAITING)
 			return false;
 		for (k = 0; vm->phase == XVT_VM_ATTACHED && k < vm->region.g.ring_count; k++) {
+			const struct xvt_ring_ctl *ctl = xvt_host_ring_ctl(&vm->region, k);
+			const bool online = xvt_load(&ctl->state) == XVT_RING_ONLINE;
 			const struct xvt_ring *r = vm->rings[k];
 
-			if (r->phase == XVT_PHASE_NEW && !xvt_vm_stopped(vm) &&
-			    xvt_load(&r->ctl->state) == XVT_RING_ONLINE)
+			if (!r && online)
+				r = xvt_vm_wake_ring(s, vm, k);
+			if (r && r->phase == XVT_PHASE_NEW && !xvt_vm_stopped(vm) && online)
 				return false;
 		}
 	}
@@ -39,7 +42,7 @@ static const struct xvt_ring *measured(const struct xvt_vm *vm)
 	uint32_t i;
 
 	for (i = 0; i < vm->region.g.ring_count; i++) {
-		if (vm->rings[i]->phase == XVT_PHASE_LIVE)
+		if (vm->rings[i] && vm->rings[i]->phase == XVT_PHASE_LIVE)
 			return vm->rings[i];
 	}
 	return NULL;
@@ -88,10 +91,11 @@ static void snapshot_vm(struct xvt_session *s, struct xvt_vm *vm)
 		xvt_session_note(s, 2, vm, UINT32_MAX, "not there in time; going on without it%s",
 				 xvt_vm_absent_hint(vm));
 	for (i = 0; vm->phase == XVT_VM_ATTACHED && i < vm->region.g.ring_count; i++) {
+		const struct xvt_ring_host *host = xvt_host_ring_host(&vm->region, i);
 		struct xvt_ring *r = vm->rings[i];
 
-		records |= xvt_load(&r->host->enable) == XVT_ENABLE_OVERWRITE;
-		if (!xvt_ring_snapshot_begin(r) && r->phase == XVT_PHASE_NEW)
+		records |= xvt_load(&host->enable) == XVT_ENABLE_OVERWRITE;
+		if (r && !xvt_ring_snapshot_begin(r) && r->phase == XVT_PHASE_NEW)
 			r->snapshot.on = false;
 	}
 	if (vm->phase == XVT_VM_ATTACHED && !records)
@@ -122,12 +126,14 @@ static void use_own_rate(struct xvt_session *s, struct xvt_vm *vm)
 	for (i = 0; i < vm->region.g.ring_count; i++) {
 		struct xvt_ring *r = vm->rings[i];
 
-		if (r->clock.map.count > 1)
+		if (r && r->clock.map.count > 1)
 			vm->guest_hz = xvt_clock_map_own_hz(&r->clock.map);
 	}
 	for (i = 0; i < vm->region.g.ring_count; i++) {
 		struct xvt_ring *r = vm->rings[i];
 
+		if (!r)
+			continue;
 		r->clock.map.hz =
 			r->clock.map.count > 1 ? xvt_clock_map_own_hz(&r->clock.map) : vm->guest_hz;
 		if (r->session.announced)
@@ -142,6 +148,7 @@ static void make_snapshot(struct xvt_session *s)
 	for (i = 0; i < s->nr_vms; i++) {
 		if (s->vms[i]->phase == XVT_VM_ATTACHED)
 			xvt_vm_read_all_metadata(s, s->vms[i]);
+		xvt_vm_wake_used(s, s->vms[i]);
 	}
 	for (i = 0; i < s->nr_vms; i++) {
 		if (s->vms[i]->phase == XVT_VM_ATTACHED)

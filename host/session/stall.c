@@ -83,8 +83,10 @@ static void set_barred(struct xvt_vm *vm, bool barred)
 	uint32_t i;
 
 	vm->stall.barred = barred;
-	for (i = 0; i < vm->region.g.ring_count; i++)
-		vm->rings[i]->guest.barred = barred;
+	for (i = 0; i < vm->region.g.ring_count; i++) {
+		if (vm->rings[i])
+			vm->rings[i]->guest.barred = barred;
+	}
 }
 
 static void bar(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
@@ -105,12 +107,16 @@ static void bar(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 
 static void lift(const struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 {
+	const uint64_t now_ns = xvt_host_clock_ns(&s->clock, now);
 	uint32_t i;
 
 	set_barred(vm, false);
-	for (i = 0; i < vm->region.g.ring_count; i++)
-		vm->rings[i]->session.live_ns = xvt_u64_larger(vm->rings[i]->session.live_ns,
-							       xvt_host_clock_ns(&s->clock, now));
+	for (i = 0; i < vm->region.g.ring_count; i++) {
+		struct xvt_ring *r = vm->rings[i];
+
+		if (r)
+			r->session.live_ns = xvt_u64_larger(r->session.live_ns, now_ns);
+	}
 	vm->stall.good_clock = now;
 }
 

@@ -117,8 +117,12 @@ static void ask_epoch(struct xvt_vm *vm)
 {
 	uint32_t i;
 
-	for (i = 0; i < nr_rings(vm); i++)
-		xvt_ring_stopped(vm->rings[i]);
+	/* Also of those that came into use since the newest scan. */
+	xvt_vm_wake_used(vm->session, vm);
+	for (i = 0; i < nr_rings(vm); i++) {
+		if (vm->rings[i])
+			xvt_ring_stopped(vm->rings[i]);
+	}
 }
 
 /*
@@ -132,6 +136,8 @@ static void stood_still(struct xvt_vm *vm, uint64_t until_ns)
 	uint32_t i;
 
 	for (i = 0; i < nr_rings(vm); i++) {
+		if (!vm->rings[i])
+			continue;
 		if (vm->stop_ns && until_ns)
 			xvt_clock_map_paused(&vm->rings[i]->clock.map, vm->stop_ns, until_ns);
 		xvt_ring_stood_still(vm->rings[i], until_ns > RESUME_NS ? until_ns - RESUME_NS : 0);
@@ -147,6 +153,8 @@ static void measure_at_once(struct xvt_vm *vm)
 	uint32_t i;
 
 	for (i = 0; i < nr_rings(vm); i++) {
+		if (!vm->rings[i])
+			continue;
 		vm->rings[i]->clock.next_burst_clock = 0;
 		xvt_session_clock_soon(vm->session, vm->rings[i], now);
 	}

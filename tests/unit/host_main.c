@@ -97,6 +97,7 @@ static void add_other_suites(SRunner *runner)
 	srunner_add_suite(runner, session_loose_suite());
 	srunner_add_suite(runner, session_rotate_suite());
 	srunner_add_suite(runner, session_mark_suite());
+	srunner_add_suite(runner, session_unused_suite());
 	srunner_add_suite(runner, session_vm_suite());
 	srunner_add_suite(runner, decode_suite());
 	srunner_add_suite(runner, printk_suite());

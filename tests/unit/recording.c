@@ -10,7 +10,27 @@
 
 #include "suites.h"
 
+struct xvt_ring *recording_use(struct recording *r, uint32_t ring)
+{
+	ck_assert_ptr_null(r->vm->rings[ring]);
+	ck_assert_int_eq(xvt_vm_make_ring(r->s, r->vm, ring, 1), 0);
+	xvt_vm_init_ring(r->s, r->vm, ring);
+	xvt_ring_attach(r->vm->rings[ring]);
+	xvt_session_list_ring(r->s, r->vm->rings[ring]);
+	return r->vm->rings[ring];
+}
+
 void recording_begin(struct recording *r, uint32_t rings, const struct xvt_session_options *opt)
+{
+	uint32_t i;
+
+	recording_begin_unused(r, rings, opt);
+	for (i = 0; i < rings; i++)
+		recording_use(r, i);
+}
+
+void recording_begin_unused(struct recording *r, uint32_t rings,
+			    const struct xvt_session_options *opt)
 {
 	struct xvt_layout layout = { .region_size = RECORDING_REGION_SIZE,
 				     .ring_count = rings,

@@ -24,8 +24,14 @@ struct recording {
 	uint8_t *map; /* the guest's */
 };
 
-/* Sub-buffers of 1 KiB, so that borders come soon. */
+/* Sub-buffers of 1 KiB, so that borders come soon. All rings have state, as if a writer had used
+ * them before. */
 void recording_begin(struct recording *r, uint32_t rings, const struct xvt_session_options *opt);
+/* The same with rings that no writer has used: none has state. */
+void recording_begin_unused(struct recording *r, uint32_t rings,
+			    const struct xvt_session_options *opt);
+/* Gives one of these its state. */
+struct xvt_ring *recording_use(struct recording *r, uint32_t ring);
 /* Finishes the session, unless r->s is NULL. */
 void recording_end(struct recording *r);
 

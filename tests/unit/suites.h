@@ -57,6 +57,7 @@ Suite *session_rotate_suite(void);
 Suite *session_mark_suite(void);
 Suite *session_vm_suite(void);
 Suite *session_vmm_suite(void);
+Suite *session_unused_suite(void);
 Suite *session_wake_suite(void);
 /* decode */
 Suite *decode_suite(void);

@@ -87,9 +87,24 @@ static void limit_memory(uint64_t bytes)
 	ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
 }
 
+/* A region with a writer for each ring. */
+static const char *region_in_use(uint32_t rings)
+{
+	const char *path = region_of(rings);
+	struct xvt_host_region region;
+	uint32_t i;
+
+	ck_assert_int_eq(xvt_host_region_open(&region, path, true), 0);
+	ck_assert_int_eq(xvt_host_region_check(&region), 0);
+	for (i = 0; i < rings; i++)
+		xvt_store(&xvt_host_ring_ctl(&region, i)->state, (uint32_t)XVT_RING_ONLINE);
+	xvt_host_region_close(&region);
+	return path;
+}
+
 START_TEST(one_whose_rings_find_no_memory_leaves_nothing)
 {
-	const char *path = region_of(MANY_RINGS);
+	const char *path = region_in_use(MANY_RINGS);
 	const uint64_t region = xvt_region_min_size(MANY_RINGS, XVT_ALIGN_MIN);
 	const size_t vms = s->nr_vms, rings = s->nr_rings;
 	const int descriptors = open_descriptors();
@@ -133,7 +148,7 @@ END_TEST
 START_TEST(rings_have_the_numbers_that_an_event_can_name)
 {
 	const char *path = region_of(3);
-	const size_t rings = s->nr_rings;
+	const size_t rings = s->nr_places;
 	const uint32_t next = s->next_ring;
 	struct xvt_vm *g3;
 	char why[256] = "";
@@ -155,7 +170,7 @@ START_TEST(rings_have_the_numbers_that_an_event_can_name)
 	ck_assert_int_eq(xvt_vm_try_attach(s, g3, why, sizeof(why)), -EOVERFLOW);
 	s->next_ring = next;
 	ck_assert_int_eq(xvt_vm_try_attach(s, g3, why, sizeof(why)), 0);
-	ck_assert_uint_eq(s->nr_rings, rings + 3);
+	ck_assert_uint_eq(s->nr_places, rings + 3);
 }
 END_TEST
 
@@ -286,13 +301,13 @@ END_TEST
 START_TEST(a_machine_has_no_more_rings_than_it_may_have)
 {
 	const char *path = region_of(XVT_RINGS_USUAL + 44);
-	const size_t rings = s->nr_rings;
+	const size_t rings = s->nr_places;
 	struct xvt_vm *g2, *g3;
 	struct xvt_ring_ctl *beyond;
 	char why[256] = "";
 
 	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, why, sizeof(why)), 0);
-	ck_assert_uint_eq(s->nr_rings, rings + XVT_RINGS_USUAL);
+	ck_assert_uint_eq(s->nr_places, rings + XVT_RINGS_USUAL);
 	g2 = xvt_session_find(s, "g2");
 	ck_assert_uint_eq(g2->rings_more, 44);
 	ck_assert(is_noted("its region has 300 rings; the first 256 are recorded, 44 are not"));
@@ -307,7 +322,7 @@ START_TEST(a_machine_has_no_more_rings_than_it_may_have)
 			 0);
 	g3 = xvt_session_find(s, "g3");
 	ck_assert_uint_eq(g3->rings_more, 0);
-	ck_assert_uint_eq(s->nr_rings, rings + XVT_RINGS_USUAL + 300);
+	ck_assert_uint_eq(s->nr_places, rings + XVT_RINGS_USUAL + 300);
 }
 END_TEST
 

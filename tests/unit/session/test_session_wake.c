@@ -89,11 +89,11 @@ static void setup(void)
 					   .note = on_note };
 
 	nr_told = 0;
-	recording_begin(&rec, 1, &opt);
+	recording_begin_unused(&rec, 2, &opt);
 	xvt_writer_init(&w, rec.map, &rec.g, 0);
 	s = rec.s;
 	vm = rec.vm;
-	r = s->rings[0];
+	r = recording_use(&rec, 0);
 	drained();
 	s->joined = true;
 	connect_both();
@@ -186,6 +186,32 @@ START_TEST(a_guest_that_never_rings_is_reported_once)
 	ck_assert_ptr_nonnull(strstr(told, "does not ring"));
 	/* It may all the same come to. */
 	ring();
+	ck_assert(asleep());
+}
+END_TEST
+
+/* Ring 1 gets a writer, which fills n sub-buffers. */
+static void fill_unused(uint64_t n)
+{
+	xvt_store_release(&xvt_host_ring_ctl(&vm->region, 1)->commit, n * rec.g.subbuf_size);
+}
+
+START_TEST(a_ring_that_no_writer_had_used_wakes_as_well)
+{
+	const struct xvt_ring_host *host = xvt_host_ring_host(&vm->region, 1);
+
+	ck_assert_ptr_null(vm->rings[1]);
+	prove();
+	ck_assert_uint_eq(xvt_load(&host->need_wake), 0);
+	ck_assert(asleep());
+	ck_assert_uint_eq(xvt_load(&host->need_wake), 1);
+	fill_unused(1);
+	xvt_session_got_up(s, xvt_clock_read());
+	ck_assert(vm->bell.crossed);
+	/* It was written just before the sleep. */
+	vm->bell.crossed = false;
+	ck_assert(!asleep());
+	fill_unused(0);
 	ck_assert(asleep());
 }
 END_TEST
@@ -463,6 +489,7 @@ Suite *session_wake_suite(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, no_sleep_before_the_guest_has_rung);
 	tcase_add_test(tc, a_guest_that_never_rings_is_reported_once);
+	tcase_add_test(tc, a_ring_that_no_writer_had_used_wakes_as_well);
 	tcase_add_test(tc, what_keeps_it_awake);
 	tcase_add_test(tc, the_next_second_ends_it);
 	tcase_add_test(tc, a_last_look_keeps_it_awake);
