@@ -191,7 +191,8 @@ static void take_domains(struct xvt_follow *f)
 	}
 	if (!err)
 		return;
-	xvt_warn("libvirt", "the connection is lost; it is tried again every %llu s",
+	xvt_warn("libvirt", "%s; it is tried again every %llu s",
+		 err == -ETIMEDOUT ? "its daemon does not answer" : "the connection is lost",
 		 CONNECT_NS / SECOND_NS);
 	xvt_libvirt_unwatch(f->watch);
 	f->watch = NULL;
@@ -214,7 +215,7 @@ static void connect_libvirt(struct xvt_follow *f)
 	err = xvt_libvirt_watch(&f->watch, f->loop, opt->libvirt_uri, why, sizeof(why));
 	f->no_libvirt = err == -ENOPKG;
 	/* A libvirt that is not asked for may be absent. */
-	if (err && !f->no_libvirt_told && (opt->domains.n || opt->libvirt_uri))
+	if (err && !f->no_libvirt_told && (opt->domains.n || opt->libvirt_uri || err == -ETIMEDOUT))
 		xvt_warn("libvirt", "%s%s", why, f->no_libvirt ? "" : "; it is tried again");
 	f->no_libvirt_told = err != 0;
 }

@@ -293,6 +293,8 @@ static int add_all(struct xvt_session *s, const char *uri)
 		return XVT_EXIT_FAIL;
 	}
 	xvt_find_regions(on_any_file, &f);
+	if (err == -ETIMEDOUT && f.matched)
+		xvt_warn("libvirt", "%s; machines have the names of their files", why);
 	if (f.unused)
 		xvt_warn(
 			f.unused_path,

@@ -44,6 +44,7 @@
 	F(ConnectOpen)                     \
 	F(ConnectOpenReadOnly)             \
 	F(ConnectRegisterCloseCallback)    \
+	F(ConnectSetKeepAlive)             \
 	F(ConnectUnregisterCloseCallback)  \
 	F(DomainAttachDeviceFlags)         \
 	F(DomainDetachDeviceFlags)         \
@@ -224,20 +225,104 @@ static int describe(virDomainPtr dom, struct xvt_domain *domain, char *why, size
 	return err;
 }
 
-/* Connect to libvirt; `changes`: with the right to change domains. Returns NULL with the reason in
- * `why`. */
-static virConnectPtr open_connection(const char *uri, bool changes, char *why, size_t why_size)
+struct source;
+
+/* One for the process, because libvirt registers its event handlers for the process. */
+static struct {
+	bool registered;
+	unsigned int listeners;
+	struct xvt_loop *loop; /* NULL while there are no listeners */
+	struct source *sources;
+	int last_id;
+	/* A daemon did not answer a call: the connections that are closed next are left to the end
+	 * of the process, as each would wait for its own answer. */
+	bool hangs;
+} events;
+
+/* ------------------------------------------------------------------ a daemon that does not answer
+ */
+
+#define ANSWER_SECONDS	10u
+/* A call of a connection with a loop, whose daemon has stopped, fails after PINGS + 1 intervals. */
+#define PING_SECONDS	2
+#define PINGS		2u
+/* An answer counts for this long. */
+#define ANSWERED_NS	1000000000ull
+#define DOES_NOT_ANSWER "libvirt's daemon does not answer"
+
+/* In a child process: it must not touch the loop, which it shares with its parent. */
+static void ask_and_exit(const char *uri)
 {
 	virConnectPtr conn;
 
+	events.loop = NULL;
+	signal(SIGALRM, SIG_DFL);
+	alarm(ANSWER_SECONDS);
+	conn = vir.ConnectOpenReadOnly(uri);
+	_exit(!conn);
+}
+
+/* Opening a connection waits for ever for a daemon that accepts it and does not answer. Another
+ * host is not asked twice, as that may take a password. */
+static bool may_hang(const char *uri)
+{
+	return !uri || (strstr(uri, ":///") && strncmp(uri, "test:", strlen("test:")) != 0);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Ask whether the daemon answers, and wait for ANSWER_SECONDS at most. Returns 0, also if a
+ * connection is refused; or -ETIMEDOUT with the reason in `why`. */
+static int await_answer(const char *uri, char *why, size_t why_size)
+{
+	static uint64_t answered_ns;
+	int status = 0;
+	pid_t child, ended;
+
+	if (!may_hang(uri) || (answered_ns && now_ns() - answered_ns < ANSWERED_NS))
+		return 0;
 	vir.SetErrorFunc(NULL, quiet);
-	conn = changes ? vir.ConnectOpen(uri) : vir.ConnectOpenReadOnly(uri);
-	if (!conn)
-		snprintf(why, why_size, "cannot connect to libvirt: %s; %s", last_message(),
-			 changes ? "changing a domain needs root or the group libvirt "
-				   "(`xvtrace doctor` says how)"
-				 : "`xvtrace doctor` says how, or name its region by -r");
-	return conn;
+	child = fork();
+	if (!child)
+		ask_and_exit(uri);
+	do {
+		ended = child > 0 ? waitpid(child, &status, 0) : -1;
+	} while (ended < 0 && errno == EINTR);
+	if (ended > 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
+		snprintf(why, why_size,
+			 DOES_NOT_ANSWER " within %u s; restart it, or name regions by -r",
+			 ANSWER_SECONDS);
+		return -ETIMEDOUT;
+	}
+	answered_ns = now_ns();
+	return 0;
+}
+
+/* Connect to libvirt; `changes`: with the right to change domains. Returns 0; or -ECONNREFUSED or
+ * -ETIMEDOUT with the reason in `why`. */
+static int open_connection(virConnectPtr *conn, const char *uri, bool changes, char *why,
+			   size_t why_size)
+{
+	int err = await_answer(uri, why, why_size);
+
+	*conn = NULL;
+	if (err)
+		return err;
+	vir.SetErrorFunc(NULL, quiet);
+	*conn = changes ? vir.ConnectOpen(uri) : vir.ConnectOpenReadOnly(uri);
+	if (*conn)
+		return 0;
+	snprintf(why, why_size, "cannot connect to libvirt: %s; %s", last_message(),
+		 changes ? "changing a domain needs root or the group libvirt (`xvtrace doctor` "
+			   "says how)"
+			 : "`xvtrace doctor` says how, or name its region by -r");
+	return -ECONNREFUSED;
 }
 
 static virDomainPtr look_up(virConnectPtr conn, const char *name)
@@ -256,9 +341,9 @@ static int open_domain(const char *uri, const char *name, bool changes, virConne
 
 	if (err)
 		return err;
-	*conn = open_connection(uri, changes, why, why_size);
-	if (!*conn)
-		return -ECONNREFUSED;
+	err = open_connection(conn, uri, changes, why, why_size);
+	if (err)
+		return err;
 	*dom = look_up(*conn, name);
 	if (*dom)
 		return 0;
@@ -306,9 +391,9 @@ int xvt_libvirt_domains(const char *uri, void (*fn)(void *arg, const struct xvt_
 
 	if (err)
 		return err;
-	conn = open_connection(uri, false, why, why_size);
-	if (!conn)
-		return -ECONNREFUSED;
+	err = open_connection(&conn, uri, false, why, why_size);
+	if (err)
+		return err;
 	n = vir.ConnectListAllDomains(conn, &all, VIR_CONNECT_LIST_DOMAINS_ACTIVE);
 	if (n < 0) {
 		snprintf(why, why_size, "libvirt does not list its domains: %s", last_message());
@@ -344,6 +429,9 @@ int xvt_libvirt_reach(const char *uri, char *why, size_t why_size)
 
 	if (err)
 		return err;
+	err = await_answer(uri, why, why_size);
+	if (err)
+		return err;
 	vir.SetErrorFunc(NULL, quiet);
 	conn = vir.ConnectOpen(uri);
 	if (!conn) {
@@ -375,15 +463,6 @@ struct source {
 	void *opaque;
 	virFreeCallback release;
 };
-
-/* One for the process, because libvirt registers its event handlers for the process. */
-static struct {
-	bool registered;
-	unsigned int listeners;
-	struct xvt_loop *loop; /* NULL while there are no listeners */
-	struct source *sources;
-	int last_id;
-} events;
 
 static short poll_mask(int wants)
 {
@@ -595,22 +674,6 @@ static void leave_loop(void)
 	events.loop = NULL;
 }
 
-/* ------------------------------------------------------------------ a daemon that starts */
-
-#define ANSWER_SECONDS 10u
-
-/* In a child process: it must not touch the loop, which it shares with its parent. */
-static void ask_and_exit(const char *uri)
-{
-	virConnectPtr conn;
-
-	events.loop = NULL;
-	signal(SIGALRM, SIG_DFL);
-	alarm(ANSWER_SECONDS);
-	conn = vir.ConnectOpenReadOnly(uri);
-	_exit(!conn);
-}
-
 int xvt_libvirt_answers(const char *uri)
 {
 	static pid_t child; /* 0: none */
@@ -634,7 +697,24 @@ int xvt_libvirt_answers(const char *uri)
 	if (!ended)
 		return 0;
 	child = 0;
-	return ended > 0 && WIFEXITED(status) && !WEXITSTATUS(status) ? 1 : -ECONNREFUSED;
+	if (ended < 0 || !WIFEXITED(status) || WEXITSTATUS(status))
+		return -ECONNREFUSED;
+	events.hangs = false;
+	return 1;
+}
+
+/* Makes calls of a connection fail when the daemon stops, and the loop learn of it. Libvirt's test
+ * driver has no daemon. */
+static void keep_alive(virConnectPtr conn)
+{
+	vir.ConnectSetKeepAlive(conn, PING_SECONDS, PINGS);
+}
+
+/* Deregister an event; id < 0: none. */
+static void deregister(virConnectPtr conn, int id)
+{
+	if (id >= 0 && vir.ConnectDomainEventDeregisterAny(conn, id))
+		events.hangs = true;
 }
 
 /* ------------------------------------------------------------------ a domain's events */
@@ -794,9 +874,10 @@ static void on_lost(virConnectPtr conn, int reason, void *opaque)
 	struct listener *l = opaque;
 
 	(void)conn;
-	(void)reason;
 	l->lost = true;
-	report(l, XVT_VMM_GONE, -ENOTCONN, "the connection to libvirt is lost");
+	report(l, XVT_VMM_GONE, -ENOTCONN,
+	       reason == VIR_CONNECT_CLOSE_REASON_KEEPALIVE ? DOES_NOT_ANSWER
+							    : "the connection to libvirt is lost");
 }
 
 static int report_state(struct listener *l)
@@ -829,19 +910,23 @@ static int report_state(struct listener *l)
 
 static void free_listener(struct listener *l)
 {
-	l->fn = NULL;
-	if (l->lifecycle_id >= 0)
-		vir.ConnectDomainEventDeregisterAny(l->conn, l->lifecycle_id);
-	if (l->reboot_id >= 0)
-		vir.ConnectDomainEventDeregisterAny(l->conn, l->reboot_id);
-	if (l->dom)
-		vir.DomainFree(l->dom);
-	if (l->conn) {
-		vir.ConnectUnregisterCloseCallback(l->conn, on_lost);
-		vir.ConnectClose(l->conn);
+	const bool left = l->conn && !l->lost && events.hangs;
+
+	/* No report follows: it may be left to the end of the process. */
+	l->gone = l->lost = true;
+	if (!left) {
+		deregister(l->conn, l->lifecycle_id);
+		deregister(l->conn, l->reboot_id);
+		if (l->dom)
+			vir.DomainFree(l->dom);
+		if (l->conn) {
+			vir.ConnectUnregisterCloseCallback(l->conn, on_lost);
+			vir.ConnectClose(l->conn);
+		}
 	}
 	leave_loop();
-	free(l);
+	if (!left)
+		free(l);
 }
 
 static void libvirt_close(struct xvt_vmm *v)
@@ -861,6 +946,7 @@ static int subscribe(struct listener *l, const char *uri, const uint8_t uuid[16]
 	l->conn = vir.ConnectOpenReadOnly(uri);
 	if (!l->conn)
 		return -ECONNREFUSED;
+	keep_alive(l->conn);
 	l->dom = vir.DomainLookupByUUID(l->conn, uuid);
 	if (!l->dom)
 		return -ENOENT;
@@ -916,6 +1002,7 @@ struct xvt_libvirt_watch {
 	virConnectPtr conn;
 	int lifecycle_id, device_id; /* -1: not registered */
 	bool lost;
+	bool silent; /* it is lost because the daemon does not answer */
 	/* UUIDs of domains to describe, from `first` on */
 	uint8_t (*come)[VIR_UUID_BUFLEN];
 	size_t n, first, room;
@@ -926,7 +1013,7 @@ static void domain_came(struct xvt_libvirt_watch *w, virDomainPtr dom)
 	size_t i;
 
 	/* Without memory the domain is missed; it comes again with its next event. */
-	if (xvt_grow(&w->come, &w->room, w->n + 1, sizeof(*w->come)) ||
+	if (w->lost || xvt_grow(&w->come, &w->room, w->n + 1, sizeof(*w->come)) ||
 	    vir.DomainGetUUID(dom, w->come[w->n]))
 		return;
 	for (i = w->first; i < w->n; i++) {
@@ -958,8 +1045,8 @@ static void on_watch_lost(virConnectPtr conn, int reason, void *opaque)
 	struct xvt_libvirt_watch *w = opaque;
 
 	(void)conn;
-	(void)reason;
 	w->lost = true;
+	w->silent = reason == VIR_CONNECT_CLOSE_REASON_KEEPALIVE;
 }
 
 /* Returns 0 or -errno. */
@@ -968,6 +1055,7 @@ static int begin_watch(struct xvt_libvirt_watch *w)
 	virDomainPtr *all = NULL;
 	int i, n;
 
+	keep_alive(w->conn);
 	w->lifecycle_id = vir.ConnectDomainEventRegisterAny(
 		w->conn, NULL, VIR_DOMAIN_EVENT_ID_LIFECYCLE,
 		VIR_DOMAIN_EVENT_CALLBACK(on_any_lifecycle), w, NULL);
@@ -1006,8 +1094,9 @@ int xvt_libvirt_watch(struct xvt_libvirt_watch **out, struct xvt_loop *loop, con
 		free(w);
 		return err;
 	}
-	w->conn = open_connection(uri, false, why, why_size);
-	err = w->conn ? begin_watch(w) : -ECONNREFUSED;
+	err = open_connection(&w->conn, uri, false, why, why_size);
+	if (!err)
+		err = begin_watch(w);
 	if (err) {
 		if (w->conn)
 			snprintf(why, why_size, "libvirt tells no events: %s", last_message());
@@ -1035,24 +1124,29 @@ int xvt_libvirt_watch_next(struct xvt_libvirt_watch *w, struct xvt_domain *domai
 	}
 	if (w->first == w->n)
 		w->first = w->n = 0;
-	return w->lost ? -EPIPE : 0;
+	return w->silent ? -ETIMEDOUT : w->lost ? -EPIPE : 0;
 }
 
 void xvt_libvirt_unwatch(struct xvt_libvirt_watch *w)
 {
+	bool left;
+
 	if (!w)
 		return;
-	if (w->lifecycle_id >= 0)
-		vir.ConnectDomainEventDeregisterAny(w->conn, w->lifecycle_id);
-	if (w->device_id >= 0)
-		vir.ConnectDomainEventDeregisterAny(w->conn, w->device_id);
-	if (w->conn) {
-		vir.ConnectUnregisterCloseCallback(w->conn, on_watch_lost);
-		vir.ConnectClose(w->conn);
+	left = w->conn && !w->lost && events.hangs;
+	w->lost = true;
+	if (!left) {
+		deregister(w->conn, w->lifecycle_id);
+		deregister(w->conn, w->device_id);
+		if (w->conn) {
+			vir.ConnectUnregisterCloseCallback(w->conn, on_watch_lost);
+			vir.ConnectClose(w->conn);
+		}
 	}
 	leave_loop();
 	free(w->come);
-	free(w);
+	if (!left)
+		free(w);
 }
 
 /* ------------------------------------------------------------------ plug and unplug */

@@ -4,6 +4,10 @@
  *
  * The first call of any function loads libvirt. Where it is not installed, or is too old, each of
  * them returns -ENOPKG, and `why` says what to install.
+ *
+ * A daemon of this host that accepts connections and does not answer (it is stopped, or hangs) is
+ * -ETIMEDOUT after ten seconds. One that stops while its events are listened to
+ * is found out after six seconds, by the loop or by the call that waits.
  */
 #ifndef XVT_VM_LIBVIRT_H
 #define XVT_VM_LIBVIRT_H
@@ -75,8 +79,8 @@ int xvt_libvirt_watch(struct xvt_libvirt_watch **out, struct xvt_loop *loop, con
  * Describe the next running domain: at first each one that runs, then each one that has started,
  * has arrived from another host, or got a device. It may be the same domain again; `region` is
  * empty if it has none. Asks libvirt, which takes about a millisecond. Returns 1; 0: there is none
- * now, a completion of the loop tells when to ask again; -EPIPE: the connection is lost, and only
- * xvt_libvirt_unwatch() may follow.
+ * now, a completion of the loop tells when to ask again; -EPIPE: the connection is lost, or
+ * -ETIMEDOUT: the daemon does not answer, and only xvt_libvirt_unwatch() may follow.
  */
 int xvt_libvirt_watch_next(struct xvt_libvirt_watch *w, struct xvt_domain *domain);
 /* Runs the loop: must not be called from a callback of it. NULL: no effect. */
