@@ -887,7 +887,8 @@ void xvt_vm_init_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t index);
 /* The ring is attached: append it to the session's lists, for which it has room. */
 void xvt_session_list_ring(struct xvt_session *s, struct xvt_ring *r);
 /* Make and attach a ring that has no state so far, if a writer has used it. Returns the ring; NULL:
- * it is unused, or there is no memory, and vm->no_memory is set. */
+ * it is unused, or the machine's memory goes back, or there is none left, and vm->no_memory is set.
+ */
 struct xvt_ring *xvt_vm_wake_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t index);
 /* The same for all rings of the machine. */
 void xvt_vm_wake_used(struct xvt_session *s, struct xvt_vm *vm);

@@ -87,11 +87,18 @@ void xvt_session_list_ring(struct xvt_session *s, struct xvt_ring *r)
 	s->rings[s->nr_rings++] = r;
 }
 
+/* While the machine's memory goes back to an earlier state, the words of a ring may be of two
+ * states. The next scan deals with that first, and then looks at them. */
+static bool goes_back(const struct xvt_vm *vm)
+{
+	return vm->nonce && xvt_load(&xvt_host_region_page(&vm->region)->nonce) != vm->nonce;
+}
+
 struct xvt_ring *xvt_vm_wake_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t index)
 {
 	struct xvt_ring *r;
 
-	if (xvt_vm_ring_rests_unused(vm, index))
+	if (goes_back(vm) || xvt_vm_ring_rests_unused(vm, index))
 		return NULL;
 	if (xvt_vm_make_ring(s, vm, index, 1)) {
 		vm->no_memory = true;
@@ -111,12 +118,7 @@ void xvt_vm_wake_used(struct xvt_session *s, struct xvt_vm *vm)
 {
 	uint32_t i;
 
-	/* While its memory goes back to an earlier state, the words of a ring may be of two states.
-	 * The next scan looks at them. */
-	if (vm->phase != XVT_VM_ATTACHED ||
-	    (vm->nonce && xvt_load(&xvt_host_region_page(&vm->region)->nonce) != vm->nonce))
-		return;
-	for (i = 0; i < vm->region.g.ring_count; i++) {
+	for (i = 0; vm->phase == XVT_VM_ATTACHED && i < vm->region.g.ring_count; i++) {
 		if (!vm->rings[i])
 			xvt_vm_wake_ring(s, vm, i);
 	}
