@@ -88,7 +88,7 @@ const struct xvt_opt xvt_recorder_opts[] = {
 	  "remove the oldest files of DIR/ so that this much of the disk stays free"),
 	O(snapshots.when, "snapshot-when", 0, XVT_OPT_LIST, "CONDITION",
 	  "with -o DIR/: keep the files around the moment when it holds, in DIR/snapshots/: crash "
-	  "[MACHINE], loss [MACHINE], still SEC [MACHINE]; again for each"),
+	  "[MACHINE], loss [MACHINE], still SEC [MACHINE], event GLOB [FILTER]; again for each"),
 	O(snapshots.before_ns, "snapshot-before", 0, XVT_OPT_SECONDS, "SEC",
 	  "what a snapshot has from before its moment, at least (default 2)"),
 	O(snapshots.after_ns, "snapshot-after", 0, XVT_OPT_SECONDS, "SEC",

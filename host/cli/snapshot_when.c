@@ -30,6 +30,8 @@
 
 struct watch {
 	const struct xvt_snapshot_when *how;
+	struct xvt_condition conditions[XVT_TRIGGER_CONDITIONS];
+	size_t nr_conditions;
 	struct xvt_trigger *trigger;
 	sigset_t signals;
 	int fd;		   /* the newest snapshot, in memory; -1: none */
@@ -167,6 +169,11 @@ static int keep(struct watch *w, const struct xvt_taken *taken)
 
 /* ------------------------------------------------------------------ looks */
 
+static void path_of(const struct watch *w, char *path, size_t size)
+{
+	snprintf(path, size, "/proc/self/fd/%d", w->fd);
+}
+
 /* Take a snapshot into memory. Returns an exit status, after an error message. */
 static int take(struct watch *w, struct xvt_taken *taken)
 {
@@ -179,7 +186,7 @@ static int take(struct watch *w, struct xvt_taken *taken)
 		xvt_error("snapshot", "no memory for it: %s", strerror(errno));
 		return XVT_EXIT_FAIL;
 	}
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", w->fd);
+	path_of(w, path, sizeof(path));
 	return w->how->take(w->how->arg, path, taken);
 }
 
@@ -187,14 +194,18 @@ static int take(struct watch *w, struct xvt_taken *taken)
 static int look(struct watch *w, struct xvt_taken *taken)
 {
 	struct xvt_trigger_look found;
+	char path[32], why[512];
 	int status;
 
 	*taken = (struct xvt_taken){ .stopped = false };
 	status = take(w, taken);
 	if (status != XVT_EXIT_OK || taken->stopped)
 		return status;
-	if (xvt_trigger_look(w->trigger, w->fd, &found))
+	path_of(w, path, sizeof(path));
+	if (xvt_trigger_look(w->trigger, path, 0, &found, why, sizeof(why))) {
+		xvt_error("--when", "%s", why);
 		return XVT_EXIT_FAIL;
+	}
 	w->events += found.events;
 	if (found.events && !w->pending && may_write(w)) {
 		w->pending = true;
@@ -247,6 +258,44 @@ static int watch(struct watch *w)
 	return XVT_EXIT_OK;
 }
 
+/* Returns an exit status, after an error message. */
+static int parse(struct watch *w, const struct xvt_opt_list *list)
+{
+	size_t i;
+	int err;
+
+	for (i = 0; i < list->n; i++) {
+		if (i == XVT_TRIGGER_CONDITIONS) {
+			xvt_error(list->v[i], "there are more than %u conditions",
+				  XVT_TRIGGER_CONDITIONS);
+			return XVT_EXIT_USAGE;
+		}
+		err = xvt_condition_parse(&w->conditions[i], list->v[i]);
+		if (err)
+			return err == -EINVAL ? XVT_EXIT_USAGE : XVT_EXIT_FAIL;
+		w->nr_conditions++;
+		if (w->conditions[i].kind != XVT_CONDITION_EVENT) {
+			xvt_error(list->v[i],
+				  "only a recorder sees that (xvtrace record, xvtrace daemon: "
+				  "--snapshot-when); here a condition is event GLOB [FILTER]");
+			return XVT_EXIT_USAGE;
+		}
+	}
+	if (!xvt_trigger_new(&w->trigger, w->conditions, w->nr_conditions, now_ns()))
+		return XVT_EXIT_OK;
+	xvt_error("--when", "out of memory");
+	return XVT_EXIT_FAIL;
+}
+
+static void end(struct watch *w)
+{
+	if (w->fd >= 0)
+		close(w->fd);
+	xvt_trigger_free(w->trigger);
+	while (w->nr_conditions)
+		xvt_condition_free(&w->conditions[--w->nr_conditions]);
+}
+
 int xvt_snapshot_when(const struct xvt_snapshot_when *when)
 {
 	struct watch w = { .how = when, .fd = -1 };
@@ -254,16 +303,17 @@ int xvt_snapshot_when(const struct xvt_snapshot_when *when)
 
 	if (!can_write(when->output))
 		return XVT_EXIT_FAIL;
-	if (xvt_trigger_new(&w.trigger, when->conditions, now_ns()))
-		return XVT_EXIT_USAGE;
+	status = parse(&w, when->conditions);
+	if (status != XVT_EXIT_OK) {
+		end(&w);
+		return status;
+	}
 	sigemptyset(&w.signals);
 	sigaddset(&w.signals, SIGINT);
 	sigaddset(&w.signals, SIGTERM);
 	sigaddset(&w.signals, SIGHUP);
 	sigprocmask(SIG_BLOCK, &w.signals, NULL);
 	status = watch(&w);
-	if (w.fd >= 0)
-		close(w.fd);
-	xvt_trigger_free(w.trigger);
+	end(&w);
 	return status;
 }

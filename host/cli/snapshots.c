@@ -16,15 +16,20 @@
 #include <string.h>
 
 #include "cli/condition.h"
+#include "cli/lookout.h"
 #include "session/session.h"
 #include "trace/file_snapshot.h"
+#include "trace/set_name.h"
 
 #define SECOND_NS	((uint64_t)1000000000)
 #define LOOK_NS		(SECOND_NS / 4)	 /* between two looks at the conditions */
 #define MERGE_NS	(10 * SECOND_NS) /* the border does not wait longer for the merge */
 #define BORDER_NS	(60 * SECOND_NS) /* nor the snapshot for the border */
 #define TOLD_NS		(60 * SECOND_NS) /* between two notes about moments that are not kept */
-#define CONDITIONS_MOST 16u
+#define LOOK_PART	4		 /* and this many times the CPU time of one for events */
+#define AGAIN_NS	SECOND_NS	 /* of a file that grows is read again: events come late */
+#define FAILED_NS	(30 * SECOND_NS) /* looks that fail for that long are told */
+#define CONDITIONS_MOST XVT_TRIGGER_CONDITIONS
 #define BEGINS		256u /* files whose begin is remembered */
 #define WHAT_LEN	192u
 
@@ -34,6 +39,17 @@ struct begin {
 	uint64_t ns; /* not before it began */
 };
 
+/* The search for events, file by file. */
+struct events {
+	struct xvt_trigger *trigger; /* NULL: no condition is about events */
+	struct xvt_lookout *lookout; /* NULL: it has died */
+	uint32_t number;	     /* of the file; 0: none yet */
+	uint64_t read_ns;	     /* events up to that time were looked at */
+	uint64_t next_ns;	     /* when to look again */
+	uint64_t failed_ns;	     /* since when looks have failed; 0: the last one did not */
+	bool told;
+};
+
 struct xvt_snapshots {
 	struct xvt_recording *rec;
 	char *folder;
@@ -41,6 +57,7 @@ struct xvt_snapshots {
 	struct xvt_condition condition[CONDITIONS_MOST];
 	size_t nr_conditions;
 	uint64_t next_look_ns;
+	struct events events;
 
 	struct begin begins[BEGINS]; /* a ring */
 	uint64_t nr_begins;
@@ -65,6 +82,26 @@ struct xvt_snapshots {
 	uint64_t minute_ns[XVT_SNAPSHOTS_MINUTE_MOST]; /* when the newest ones began; a ring */
 	uint64_t nr_minute;
 };
+
+/* Returns 0, or -errno after an error message. */
+static int begin_events(struct xvt_snapshots *sn)
+{
+	struct events *e = &sn->events;
+	size_t i = 0;
+	int err;
+
+	while (i < sn->nr_conditions && sn->condition[i].kind != XVT_CONDITION_EVENT)
+		i++;
+	if (i == sn->nr_conditions)
+		return 0;
+	err = xvt_trigger_new(&e->trigger, sn->condition, sn->nr_conditions,
+			      xvt_session_now_ns(sn->rec->session));
+	if (!err)
+		err = xvt_lookout_new(&e->lookout, e->trigger);
+	if (err)
+		xvt_error("--snapshot-when", "cannot look for events: %s", strerror(-err));
+	return err;
+}
 
 int xvt_snapshots_new(struct xvt_snapshots **out, struct xvt_recording *rec, const char *folder,
 		      const struct xvt_snapshots_options *opt)
@@ -94,6 +131,8 @@ int xvt_snapshots_new(struct xvt_snapshots **out, struct xvt_recording *rec, con
 		err = xvt_condition_parse(&sn->condition[i], opt->when.v[i]);
 		sn->nr_conditions += !err;
 	}
+	if (!err)
+		err = begin_events(sn);
 	if (err) {
 		xvt_snapshots_free(sn);
 		return err;
@@ -138,22 +177,21 @@ static void link_up_to(struct xvt_snapshots *sn, uint32_t to)
 
 /* ------------------------------------------------------------------ one snapshot */
 
-static void say(struct xvt_snapshots *sn, struct xvt_vm *vm, const char *text)
+static void say(struct xvt_snapshots *sn, const char *text)
 {
-	xvt_session_say(sn->rec->session, vm, text);
+	xvt_session_say(sn->rec->session, NULL, text);
 	xvt_recording_end_line(sn->rec);
 	xvt_note("snapshot: %s", text);
 }
 
-static void begin(struct xvt_snapshots *sn, struct xvt_vm *vm, const char *kind, const char *what,
+static void begin(struct xvt_snapshots *sn, const char *machine, const char *kind, const char *what,
 		  uint64_t at_ns, uint64_t now_ns)
 {
 	char name[XVT_SNAPSHOT_NAME_MAX], text[WHAT_LEN + 64];
 	int err;
 
 	note_begin(sn, now_ns);
-	snprintf(name, sizeof(name), "%s%s%s", kind, vm ? "-" : "",
-		 vm ? xvt_session_vm_name(vm) : "");
+	snprintf(name, sizeof(name), "%s%s%s", kind, machine ? "-" : "", machine ? machine : "");
 	err = xvt_file_snapshot_new(sn->folder, name, sn->path, sizeof(sn->path));
 	sn->begun++;
 	sn->err = err;
@@ -169,7 +207,7 @@ static void begin(struct xvt_snapshots *sn, struct xvt_vm *vm, const char *kind,
 		link_up_to(sn, xvt_file_set_at(sn->rec->sink));
 	}
 	snprintf(text, sizeof(text), "begins: %s", sn->what);
-	say(sn, vm, text);
+	say(sn, text);
 }
 
 static void end(struct xvt_snapshots *sn, int err)
@@ -189,7 +227,7 @@ static void end(struct xvt_snapshots *sn, int err)
 		xvt_warn("snapshot", "%s", text);
 	} else {
 		snprintf(text, sizeof(text), "%s has it: %s", sn->path, sn->what);
-		say(sn, NULL, text);
+		say(sn, text);
 	}
 	while (xvt_file_snapshot_count(sn->folder) > sn->opt->most &&
 	       xvt_file_snapshot_drop(sn->folder))
@@ -232,10 +270,9 @@ static bool may_begin(const struct xvt_snapshots *sn, uint64_t now_ns)
 }
 
 /* A condition holds. What the open snapshot has anyway needs none of its own. */
-static void holds(struct xvt_snapshots *sn, struct xvt_vm *vm, const char *kind, const char *what,
+static void holds(struct xvt_snapshots *sn, const char *machine, const char *kind, const char *what,
 		  uint64_t at_ns, uint64_t now_ns)
 {
-	sn->held++;
 	if (sn->open && at_ns <= sn->due_ns)
 		return;
 	if (sn->open || !may_begin(sn, now_ns)) {
@@ -243,7 +280,7 @@ static void holds(struct xvt_snapshots *sn, struct xvt_vm *vm, const char *kind,
 		return;
 	}
 	sn->minute_ns[sn->nr_minute++ % sn->opt->per_minute] = now_ns;
-	begin(sn, vm, kind, what, at_ns, now_ns);
+	begin(sn, machine, kind, what, at_ns, now_ns);
 }
 
 static void look_at(struct xvt_snapshots *sn, struct xvt_vm *vm, const struct xvt_vm_changes *c,
@@ -260,17 +297,20 @@ static void look_at(struct xvt_snapshots *sn, struct xvt_vm *vm, const struct xv
 			continue;
 		if (on->kind == XVT_CONDITION_CRASH && c->crashed) {
 			snprintf(what, sizeof(what), "%s crashed", name);
-			holds(sn, vm, "crash", what, now_ns, now_ns);
+			sn->held++;
+			holds(sn, name, "crash", what, now_ns, now_ns);
 		} else if (on->kind == XVT_CONDITION_LOSS && c->lost) {
 			snprintf(what, sizeof(what), "%s lost %" PRIu64 " events", name, c->lost);
-			holds(sn, vm, "loss", what, now_ns, now_ns);
+			sn->held++;
+			holds(sn, name, "loss", what, now_ns, now_ns);
 		} else if (on->kind == XVT_CONDITION_STILL && c->still_ns >= on->ns &&
 			   c->was_still_ns < on->ns) {
 			snprintf(what, sizeof(what),
 				 "%s had no event for %" PRIu64 ".%03" PRIu64 " s", name,
 				 c->still_ns / SECOND_NS, c->still_ns / 1000000 % 1000);
 			/* The moment is the one from which on it is still. */
-			holds(sn, vm, "still", what, now_ns - c->still_ns, now_ns);
+			sn->held++;
+			holds(sn, name, "still", what, now_ns - c->still_ns, now_ns);
 		}
 	}
 }
@@ -296,6 +336,85 @@ static void look(struct xvt_snapshots *sn, uint64_t now_ns)
 	}
 }
 
+/* ------------------------------------------------------------------ events */
+
+/* Looks have failed. A file that has just begun may have nothing to read yet; one that is gone was
+ * removed by the limits of the set. */
+static void look_failed(struct xvt_snapshots *sn, const char *why, uint64_t now_ns)
+{
+	struct events *e = &sn->events;
+
+	if (!e->failed_ns)
+		e->failed_ns = now_ns;
+	if (now_ns - e->failed_ns < FAILED_NS)
+		return;
+	if (!e->told) {
+		xvt_recording_end_line(sn->rec);
+		xvt_warn("--snapshot-when", "events were not looked for since %" PRIu64 " s: %s",
+			 (now_ns - e->failed_ns) / SECOND_NS, why);
+	}
+	e->told = true;
+	if (e->number < xvt_file_set_at(sn->rec->sink)) {
+		e->number++;
+		e->read_ns = 0;
+	}
+}
+
+/* Take an answer, if there is one. */
+static void take_events(struct xvt_snapshots *sn, uint64_t now_ns)
+{
+	struct events *e = &sn->events;
+	struct xvt_lookout_answer answer;
+	int err = xvt_lookout_answer(e->lookout, &answer);
+
+	if (err == -EPIPE) {
+		xvt_recording_end_line(sn->rec);
+		xvt_warn("--snapshot-when",
+			 "the process that looks for events has died; events are "
+			 "not looked for any more");
+		xvt_lookout_free(e->lookout);
+		e->lookout = NULL;
+	}
+	if (err)
+		return;
+	e->next_ns = now_ns +
+		     (answer.cpu_ns * LOOK_PART > LOOK_NS ? answer.cpu_ns * LOOK_PART : LOOK_NS);
+	if (answer.err) {
+		look_failed(sn, answer.why, now_ns);
+		return;
+	}
+	e->failed_ns = 0;
+	e->told = false;
+	e->read_ns = answer.look.last_ns;
+	if (answer.look.events) {
+		sn->held += answer.look.events;
+		holds(sn, answer.look.machine, "event", answer.look.first, answer.look.first_ns,
+		      now_ns);
+	}
+	if (answer.look.ended && e->number < xvt_file_set_at(sn->rec->sink)) {
+		e->number++;
+		e->read_ns = 0;
+		e->next_ns = now_ns;
+	}
+}
+
+static void look_for_events(struct xvt_snapshots *sn, uint64_t now_ns)
+{
+	struct events *e = &sn->events;
+	char path[PATH_MAX];
+
+	if (!e->lookout)
+		return;
+	take_events(sn, now_ns);
+	if (!e->lookout || now_ns < e->next_ns)
+		return;
+	if (!e->number)
+		e->number = xvt_file_set_at(sn->rec->sink);
+	if (xvt_set_path(sn->folder, e->number, path, sizeof(path)))
+		xvt_lookout_ask(e->lookout, path,
+				e->read_ns > AGAIN_NS ? e->read_ns - AGAIN_NS : 0);
+}
+
 void xvt_snapshots_pass(struct xvt_snapshots *sn, uint64_t now_ns)
 {
 	note_begin(sn, now_ns);
@@ -305,6 +424,7 @@ void xvt_snapshots_pass(struct xvt_snapshots *sn, uint64_t now_ns)
 		return;
 	sn->next_look_ns = now_ns + LOOK_NS;
 	look(sn, now_ns);
+	look_for_events(sn, now_ns);
 }
 
 /* ------------------------------------------------------------------ clients */
@@ -347,6 +467,8 @@ void xvt_snapshots_free(struct xvt_snapshots *sn)
 		return;
 	if (sn->open)
 		xvt_note("snapshot: %s ends with the recording: %s", sn->path, sn->what);
+	xvt_lookout_free(sn->events.lookout);
+	xvt_trigger_free(sn->events.trigger);
 	for (i = 0; i < sn->nr_conditions; i++)
 		xvt_condition_free(&sn->condition[i]);
 	free(sn->folder);

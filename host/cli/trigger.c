@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * trigger.c - see trigger.h. Snapshots overlap: each has all that the rings held. So the newest
- * event of each ring for which a condition held is remembered, by the guest's clock, which never
- * goes back within a boot. The memory is shared with the process that reads the next snapshot.
+ * trigger.c - see trigger.h. Traces overlap: a snapshot has all that the rings held, and a file
+ * that grows is read again from somewhat before its last end. So the newest event of each ring for
+ * which a condition held is remembered, by the guest's clock, which never goes back within a boot.
+ * The memory is shared with the process that reads the next trace.
  */
 #define _GNU_SOURCE
 #include "cli/trigger.h"
@@ -17,20 +18,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/condition.h"
 #include "cli/confine.h"
 #include "lib/xvtrace.h"
 #include "xvt_abi.h"
 
-#define CONDITIONS_MOST 16u
-#define SEEN_MOST	4096u /* rings with such events */
-#define CPU_SECONDS	60u   /* for one snapshot */
-#define NOT_SEEN	UINT32_MAX
+#define SEEN_MOST   4096u /* rings with such events */
+#define CPU_SECONDS 60u	  /* for one look */
+#define NOT_SEEN    UINT32_MAX
 
 /* The newest event of a ring for which a condition held. */
 struct seen {
 	char machine[XVT_NAME_LEN];
-	uint32_t ring; /* of the machine, from 0 */
+	uint32_t cpu; /* or the number of the thread */
+	bool thread;
 	uint32_t condition;
 	uint64_t clock; /* of the guest */
 	uint64_t same;	/* events of that time */
@@ -47,93 +47,63 @@ struct shared {
 
 struct xvt_trigger {
 	struct shared *shared;
-	struct xvt_condition condition[CONDITIONS_MOST];
+	const struct xvt_condition *condition[XVT_TRIGGER_CONDITIONS];
 	uint32_t nr_conditions;
 	uint64_t from_ns;
 };
 
-/* ------------------------------------------------------------------ conditions */
-
-static int add_condition(struct xvt_trigger *t, const char *text)
-{
-	struct xvt_condition *c = &t->condition[t->nr_conditions];
-	int err;
-
-	if (t->nr_conditions == CONDITIONS_MOST) {
-		xvt_error(text, "there are more than %u conditions", CONDITIONS_MOST);
-		return -EINVAL;
-	}
-	err = xvt_condition_parse(c, text);
-	if (err)
-		return err;
-	t->nr_conditions++;
-	if (c->kind == XVT_CONDITION_EVENT)
-		return 0;
-	xvt_error(text, "only a recorder sees that (xvtrace record, xvtrace daemon: "
-			"--snapshot-when); here a condition is event GLOB [FILTER]");
-	return -EINVAL;
-}
-
-int xvt_trigger_new(struct xvt_trigger **out, const struct xvt_opt_list *conditions,
+int xvt_trigger_new(struct xvt_trigger **out, const struct xvt_condition *conditions, size_t n,
 		    uint64_t from_ns)
 {
 	struct xvt_trigger *t = calloc(1, sizeof(*t));
-	int err = t ? 0 : -ENOMEM;
 	size_t i;
 
-	for (i = 0; !err && i < conditions->n; i++)
-		err = add_condition(t, conditions->v[i]);
-	if (!err) {
-		t->shared = mmap(NULL, sizeof(*t->shared), PROT_READ | PROT_WRITE,
-				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-		err = t->shared == MAP_FAILED ? -ENOMEM : 0;
+	if (!t)
+		return -ENOMEM;
+	t->from_ns = from_ns;
+	for (i = 0; i < n && t->nr_conditions < XVT_TRIGGER_CONDITIONS; i++) {
+		if (conditions[i].kind == XVT_CONDITION_EVENT)
+			t->condition[t->nr_conditions++] = &conditions[i];
+	}
+	t->shared = mmap(NULL, sizeof(*t->shared), PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (t->shared == MAP_FAILED) {
+		free(t);
+		return -ENOMEM;
 	}
 	*out = t;
-	if (!err) {
-		t->from_ns = from_ns;
-		return 0;
-	}
-	if (err == -ENOMEM)
-		xvt_error("--when", "out of memory");
-	if (t)
-		t->shared = NULL;
-	xvt_trigger_free(t);
-	return err;
+	return 0;
 }
 
 void xvt_trigger_free(struct xvt_trigger *t)
 {
 	if (!t)
 		return;
-	while (t->nr_conditions)
-		xvt_condition_free(&t->condition[--t->nr_conditions]);
-	if (t->shared)
-		munmap(t->shared, sizeof(*t->shared));
+	munmap(t->shared, sizeof(*t->shared));
 	free(t);
 }
 
 /* ------------------------------------------------------------------ the process that reads */
 
-/* A ring of the snapshot: events for which the condition holds. */
+/* A ring of the trace: events for which the condition holds. */
 struct counts {
-	uint32_t in_machine; /* number of the ring in its machine */
-	uint32_t seen;	     /* index, or NOT_SEEN */
+	uint32_t seen; /* index, or NOT_SEEN */
 	uint64_t older, same, newer;
 	uint64_t clock; /* of the newest one */
 	uint64_t at_clock;
 	uint64_t all_ns, newer_ns; /* the first of all, and of those that are newer */
 };
 
-static struct seen *find_seen(struct shared *s, const char *machine, uint32_t ring,
-			      uint32_t condition)
+static struct seen *find_seen(struct shared *s, const struct xvtrace_ring *ring, uint32_t condition)
 {
 	size_t i;
 
 	for (i = 0; i < s->nr_seen; i++) {
 		struct seen *seen = &s->seen[i];
 
-		if (seen->ring == ring && seen->condition == condition &&
-		    !strncmp(seen->machine, machine, sizeof(seen->machine) - 1))
+		if (seen->cpu == ring->cpu && seen->thread == ring->thread &&
+		    seen->condition == condition &&
+		    !strncmp(seen->machine, ring->machine->name, sizeof(seen->machine) - 1))
 			return seen;
 	}
 	return NULL;
@@ -144,24 +114,14 @@ static struct counts *new_counts(struct shared *s, struct xvtrace *trace, uint32
 {
 	const unsigned int rings = xvtrace_info(trace)->rings;
 	struct counts *counts = calloc(rings + 1, sizeof(*counts));
-	uint32_t *next = calloc(xvtrace_info(trace)->machines + 1, sizeof(*next));
 	unsigned int i;
 
-	for (i = 0; counts && next && i < rings; i++) {
+	for (i = 0; counts && i < rings; i++) {
 		const struct xvtrace_ring *ring = xvtrace_ring(trace, i);
-		const struct seen *seen;
+		const struct seen *seen = ring ? find_seen(s, ring, condition) : NULL;
 
-		if (!ring || ring->machine->number >= xvtrace_info(trace)->machines)
-			continue;
-		counts[i].in_machine = next[ring->machine->number]++;
-		seen = find_seen(s, ring->machine->name, counts[i].in_machine, condition);
 		counts[i].seen = seen ? (uint32_t)(seen - s->seen) : NOT_SEEN;
 	}
-	if (!next) {
-		free(counts);
-		counts = NULL;
-	}
-	free(next);
 	return counts;
 }
 
@@ -188,8 +148,9 @@ static void describe(struct shared *s, const struct xvtrace_event *e)
 	size_t len;
 	const char *text = xvtrace_event_text(e, 0, &len);
 
-	snprintf(s->look.first, sizeof(s->look.first), "%s %s:%s: %s",
-		 e->ring ? e->ring->machine->name : "?", e->type->system, e->type->name, text);
+	snprintf(s->look.machine, sizeof(s->look.machine), "%s", e->ring->machine->name);
+	snprintf(s->look.first, sizeof(s->look.first), "%s %s:%s: %s", e->ring->machine->name,
+		 e->type->system, e->type->name, text);
 }
 
 /*
@@ -197,7 +158,8 @@ static void describe(struct shared *s, const struct xvtrace_event *e)
  * events and not the remembered one, which would be overwritten later than these, has begun anew:
  * all of its events are new.
  */
-static bool take_counts(struct shared *s, struct counts *c, const char *machine, uint32_t condition)
+static bool take_counts(struct shared *s, struct counts *c, const struct xvtrace_ring *ring,
+			uint32_t condition)
 {
 	struct seen *seen = c->seen == NOT_SEEN ? NULL : &s->seen[c->seen];
 	const bool anew = seen && c->older && !c->same;
@@ -211,8 +173,10 @@ static bool take_counts(struct shared *s, struct counts *c, const char *machine,
 		if (s->nr_seen == SEEN_MOST)
 			return false;
 		seen = &s->seen[s->nr_seen++];
-		*seen = (struct seen){ .ring = c->in_machine, .condition = condition };
-		snprintf(seen->machine, sizeof(seen->machine), "%s", machine);
+		*seen = (struct seen){ .cpu = ring->cpu,
+				       .thread = ring->thread,
+				       .condition = condition };
+		snprintf(seen->machine, sizeof(seen->machine), "%s", ring->machine->name);
 	}
 	seen->clock = c->clock;
 	seen->same = c->at_clock;
@@ -251,9 +215,9 @@ static int read_events(struct xvt_trigger *t, const struct xvt_condition *condit
 	return got;
 }
 
-static int look_for(struct xvt_trigger *t, struct xvtrace *trace, uint32_t number)
+static int look_for(struct xvt_trigger *t, struct xvtrace *trace, uint32_t number, uint64_t from_ns)
 {
-	const struct xvt_condition *condition = &t->condition[number];
+	const struct xvt_condition *condition = t->condition[number];
 	const unsigned int rings = xvtrace_info(trace)->rings;
 	struct shared *s = t->shared;
 	struct counts *counts = new_counts(s, trace, number);
@@ -267,11 +231,13 @@ static int look_for(struct xvt_trigger *t, struct xvtrace *trace, uint32_t numbe
 	if (!err && condition->filter)
 		err = xvtrace_reader_filter(r, condition->filter, &error);
 	if (!err)
+		err = xvtrace_reader_from(r, from_ns, XVTRACE_MONOTONIC);
+	if (!err)
 		err = read_events(t, condition, r, counts, rings);
 	for (i = 0; !err && i < rings; i++) {
 		const struct xvtrace_ring *ring = xvtrace_ring(trace, i);
 
-		if (ring && !take_counts(s, &counts[i], ring->machine->name, number))
+		if (ring && !take_counts(s, &counts[i], ring, number))
 			err = -E2BIG;
 	}
 	if (err)
@@ -281,60 +247,70 @@ static int look_for(struct xvt_trigger *t, struct xvtrace *trace, uint32_t numbe
 	return err;
 }
 
-static void read_trace(struct xvt_trigger *t, int fd)
+static void read_trace(struct xvt_trigger *t, const char *path, uint64_t from_ns)
 {
 	const struct rlimit cpu = { CPU_SECONDS, CPU_SECONDS };
+	struct shared *s = t->shared;
 	struct xvtrace_error error = { "" };
 	struct xvtrace *trace;
-	char path[32];
 	uint32_t i;
 
 	setrlimit(RLIMIT_CPU, &cpu);
 	xvt_confine(false);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (xvtrace_open(&trace, path, 0, &error)) {
-		snprintf(t->shared->why, sizeof(t->shared->why), "%s", error.text);
+	if (xvtrace_open(&trace, path, XVTRACE_PART, &error)) {
+		snprintf(s->why, sizeof(s->why), "%s", error.text);
 		return;
 	}
 	xvt_confine_opened();
+	s->look.last_ns = xvtrace_info(trace)->last_ns;
+	s->look.ended = xvtrace_info(trace)->ended;
 	for (i = 0; i < t->nr_conditions; i++) {
-		if (look_for(t, trace, i))
+		if (look_for(t, trace, i, from_ns))
 			return;
 	}
-	t->shared->done = true;
+	s->done = true;
 }
 
-/* ------------------------------------------------------------------ the command's process */
+/* ------------------------------------------------------------------ the process that asks */
 
-int xvt_trigger_look(struct xvt_trigger *t, int fd, struct xvt_trigger_look *look)
+/* Takes what the reading process has left, which a guest's data may have made it write. */
+static void take_look(const struct shared *s, struct xvt_trigger_look *look)
 {
+	*look = s->look;
+	look->first[sizeof(look->first) - 1] = '\0';
+	look->machine[sizeof(look->machine) - 1] = '\0';
+}
+
+int xvt_trigger_look(struct xvt_trigger *t, const char *path, uint64_t from_ns,
+		     struct xvt_trigger_look *look, char *why, size_t why_size)
+{
+	struct shared *s = t->shared;
 	int status = 0;
 	pid_t child;
 
-	t->shared->look = (struct xvt_trigger_look){ .events = 0 };
-	t->shared->done = false;
-	t->shared->why[0] = '\0';
+	s->look = (struct xvt_trigger_look){ .events = 0 };
+	s->done = false;
+	s->why[0] = '\0';
 	fflush(NULL);
 	child = fork();
 	if (child < 0) {
-		xvt_error("--when", "cannot start a process: %s", strerror(errno));
+		snprintf(why, why_size, "cannot start a process: %s", strerror(errno));
 		return -errno;
 	}
 	if (!child) {
-		read_trace(t, fd);
+		read_trace(t, path, from_ns);
 		_exit(0);
 	}
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
-	*look = t->shared->look;
-	look->first[sizeof(look->first) - 1] = '\0';
-	t->shared->why[sizeof(t->shared->why) - 1] = '\0';
-	if (t->shared->done && WIFEXITED(status))
+	take_look(s, look);
+	s->why[sizeof(s->why) - 1] = '\0';
+	if (s->done && WIFEXITED(status))
 		return 0;
 	if (WIFSIGNALED(status))
-		snprintf(t->shared->why, sizeof(t->shared->why),
-			 "the process that reads a snapshot was ended by signal %d",
+		snprintf(why, why_size, "the process that reads a trace was ended by signal %d",
 			 WTERMSIG(status));
-	xvt_error("--when", "%s", t->shared->why);
+	else
+		snprintf(why, why_size, "%s", s->why);
 	return -EIO;
 }

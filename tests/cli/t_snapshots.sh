@@ -170,13 +170,34 @@ check "a panics: a snapshot" poll is_whole crash-a 'a crashed'
 check "which has its last words" has "$(snapshots crash-a)" words 1
 end
 
+# -- an event; many; and one in the file before
+rm -rf "$set"
+record --snapshot-when 'event text text == "boom"' --snapshot-when 'event b:none' --snapshot-after 0.2 --snapshot-per-minute 2
+say 100 others
+say 1 boom
+check "an event: a snapshot" poll is_whole event-a 'a xvt:text: boom, at [0-9.]*$'
+check "which has it" has "$(snapshots event-a)" boom 1
+check "it was one event" poll held 1
+say 5000 boom
+say 5000 boom
+check "10,000 more: all are counted" poll held 10001
+check "in a second snapshot" poll eval '[ "$(status .recorders[0].snapshots)" -eq 2 ]'
+check "each file goes on where the one before ended" control rotate
+say 3 boom
+check "in the next file, too" poll held 10004
+check "but there is no third snapshot" test "$(snapshots event-a | wc -l)" -eq 2
+check "and none is counted twice" eval 'say 100 others; say 1 boom; poll held 10005 && [ "$(status .recorders[0].conditions_held)" -eq 10005 ]'
+check "it ends in order" end
+processes() { pgrep -P $$ xvtrace; }
+check "and leaves no process" eval '! processes >/dev/null'
+
 # -- what is refused
 refused() {
 	"$xvtrace" record -q -r a="$work/a" "${@:2}" 2>"$work/refused"
 	[ $? -eq 2 ] && grep -q -- "$1" "$work/refused"
 }
 check "one file has no snapshots" refused 'one file has no snapshots; give a folder' -o "$work/x.xvt" --snapshot-when loss
-for wrong in '' fire 'still' 'still soon' 'still 0' 'loss a b' 'crash a b' 'event'; do
+for wrong in '' fire 'still' 'still soon' 'still 0' 'loss a b' 'crash a b' 'event' 'event  '; do
 	check "no condition: '$wrong'" refused 'a condition is: event' -o "$work/x/" --snapshot-when "$wrong"
 done
 check "too many in a minute" refused 'it is at most 60' -o "$work/x/" --snapshot-per-minute 61
