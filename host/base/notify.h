@@ -11,4 +11,7 @@
  */
 void xvt_notify(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Open the socket, for a process that cannot make one later. */
+void xvt_notify_prepare(void);
+
 #endif /* XVT_NOTIFY_H */

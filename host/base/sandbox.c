@@ -27,9 +27,16 @@ int xvt_sandbox_enter(unsigned int need)
 	return -ENOPKG;
 }
 
+int xvt_sandbox_listener(void)
+{
+	return -1;
+}
+
 #else
 
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdbool.h>
@@ -39,10 +46,13 @@ int xvt_sandbox_enter(unsigned int need)
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/library.h"
 
-#define SECCOMP_FUNCTIONS(F) F(init) F(release) F(load) F(attr_set) F(rule_add_array)
+#define SECCOMP_FUNCTIONS(F) F(init) F(release) F(load) F(attr_set) F(rule_add_array) F(export_bpf)
 #define POINTER(name)	     __typeof__(&seccomp_##name) name;
 static struct {
 	SECCOMP_FUNCTIONS(POINTER)
@@ -321,6 +331,20 @@ static const int fatal_to_recorder[] = {
 	SCMP_SYS(userfaultfd),
 };
 
+/* What a recorder with an opener leaves to that. */
+static const int asked[] = {
+	SCMP_SYS(connect), SCMP_SYS(creat),   SCMP_SYS(link),	  SCMP_SYS(linkat),
+	SCMP_SYS(mkdir),   SCMP_SYS(mkdirat), SCMP_SYS(open),	  SCMP_SYS(openat),
+	SCMP_SYS(openat2), SCMP_SYS(rename),  SCMP_SYS(renameat), SCMP_SYS(renameat2),
+	SCMP_SYS(rmdir),   SCMP_SYS(unlink),  SCMP_SYS(unlinkat),
+};
+
+/* What only an attacker does then. */
+static const int fatal_when_asking[] = {
+	SCMP_SYS(bind),	     SCMP_SYS(chmod),	 SCMP_SYS(fchmodat),  SCMP_SYS(symlink),
+	SCMP_SYS(symlinkat), SCMP_SYS(truncate), SCMP_SYS(utimensat),
+};
+
 #define COUNT(array)	     (sizeof(array) / sizeof((array)[0]))
 
 /* Loads the library, once. Returns 0 or -ENOPKG. */
@@ -468,26 +492,93 @@ static int add_recorder_arguments(scmp_filter_ctx filter)
 	return err;
 }
 
+#ifdef SCMP_ACT_NOTIFY
+#define ASK SCMP_ACT_NOTIFY
+#else
+#define ASK SCMP_ACT_KILL_PROCESS /* an old header; not reached, see enter_asking() */
+#endif
+
+/* Of sockets: what is done with one of that family. */
+static uint32_t to_family(unsigned int need, int family)
+{
+	if (family == AF_UNIX || family == AF_NETLINK)
+		return SCMP_ACT_ALLOW;
+	return need & XVT_SANDBOX_ASKS ? ASK : SCMP_ACT_KILL_PROCESS;
+}
+
+/* A recorder with an opener sends to what it is connected to: no address is named. */
+static int add_local_sockets(scmp_filter_ctx filter)
+{
+	const struct scmp_arg_cmp stream[] = { SCMP_CMP(0, SCMP_CMP_EQ, AF_UNIX, 0),
+					       SCMP_CMP(1, SCMP_CMP_MASKED_EQ, 0xf, SOCK_STREAM) };
+	const struct scmp_arg_cmp nowhere = SCMP_CMP(4, SCMP_CMP_EQ, 0, 0);
+	int err =
+		lib.rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), COUNT(stream), stream);
+
+	return err ? err
+		   : lib.rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(sendto), 1, &nowhere);
+}
+
 /*
  * Sockets: those of this host, and of the kernel (netlink), which the C library makes to resolve
  * names. Others kill the process; all are allowed where libvirt is reached by a network.
  */
-static int add_sockets(scmp_filter_ctx filter, bool networks)
+static int add_sockets(scmp_filter_ctx filter, unsigned int need)
 {
 	const struct scmp_arg_cmp above = SCMP_CMP(0, SCMP_CMP_GT, AF_NETLINK, 0);
+	const bool asks = need & XVT_SANDBOX_ASKS;
 	int err = 0, family;
 
-	if (networks)
+	if (need & (XVT_SANDBOX_NETWORKS | XVT_SANDBOX_RUNS))
 		return lib.rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 0, NULL);
 	for (family = 0; !err && family <= AF_NETLINK; family++) {
 		const struct scmp_arg_cmp one = SCMP_CMP(0, SCMP_CMP_EQ, (unsigned int)family, 0);
-		const bool local = family == AF_UNIX || family == AF_NETLINK;
 
-		err = lib.rule_add_array(filter, local ? SCMP_ACT_ALLOW : SCMP_ACT_KILL_PROCESS,
-					 SCMP_SYS(socket), 1, &one);
+		if (!asks || to_family(need, family) != SCMP_ACT_ALLOW)
+			err = lib.rule_add_array(filter, to_family(need, family), SCMP_SYS(socket),
+						 1, &one);
 	}
+	if (!err)
+		err = lib.rule_add_array(filter, to_family(need, AF_MAX), SCMP_SYS(socket), 1,
+					 &above);
+	return err || !asks ? err : add_local_sockets(filter);
+}
+
+static bool is_in(const int *calls, size_t count, int call)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		if (calls[i] == call)
+			return true;
+	}
+	return false;
+}
+
+/* Allows these calls, but those that are asked for. */
+static int allow_all(scmp_filter_ctx filter, unsigned int need, const int *calls, size_t count)
+{
+	int err = 0;
+	size_t i;
+
+	for (i = 0; !err && i < count; i++) {
+		if (need & XVT_SANDBOX_ASKS &&
+		    (is_in(asked, COUNT(asked), calls[i]) || calls[i] == SCMP_SYS(sendto) ||
+		     is_in(fatal_when_asking, COUNT(fatal_when_asking), calls[i])))
+			continue;
+		err = lib.rule_add_array(filter, SCMP_ACT_ALLOW, calls[i], 0, NULL);
+	}
+	return err;
+}
+
+/* Returns 0, or an error where the kernel or the library cannot do it. */
+static int add_asked(scmp_filter_ctx filter)
+{
+	int err = add_all(filter, ASK, asked, COUNT(asked));
+
 	return err ? err
-		   : lib.rule_add_array(filter, SCMP_ACT_KILL_PROCESS, SCMP_SYS(socket), 1, &above);
+		   : add_all(filter, SCMP_ACT_KILL_PROCESS, fatal_when_asking,
+			     COUNT(fatal_when_asking));
 }
 
 /* The rules of a recorder's filter. */
@@ -508,13 +599,89 @@ static int add_recorder(scmp_filter_ctx filter, unsigned int need)
 	size_t i;
 
 	for (i = 0; !err && i < COUNT(lists) - !runs; i++)
-		err = add_all(filter, SCMP_ACT_ALLOW, lists[i].calls, lists[i].count);
+		err = allow_all(filter, need, lists[i].calls, lists[i].count);
+	if (!err && need & XVT_SANDBOX_ASKS)
+		err = add_asked(filter);
 	if (!err)
 		err = add_all(filter, SCMP_ACT_KILL_PROCESS, fatal_to_recorder + first,
 			      COUNT(fatal_to_recorder) - first);
 	if (!err)
-		err = add_sockets(filter, need & (XVT_SANDBOX_NETWORKS | XVT_SANDBOX_RUNS));
+		err = add_sockets(filter, need);
 	return err ? err : add_recorder_arguments(filter);
+}
+
+static int listener = -1;
+
+int xvt_sandbox_listener(void)
+{
+	const int fd = listener;
+
+	listener = -1;
+	return fd;
+}
+
+#if defined(SCMP_ACT_NOTIFY) && defined(SECCOMP_FILTER_FLAG_TSYNC_ESRCH)
+
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
+
+/* Installs the program in `fd`. Returns 0 with the listener, or -errno. */
+static int install(int fd, struct sock_filter *code, size_t size)
+{
+	struct sock_fprog program = { .len = (unsigned short)(size / sizeof(*code)),
+				      .filter = code };
+	unsigned long flags = SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_TSYNC_ESRCH |
+			      SECCOMP_FILTER_FLAG_NEW_LISTENER |
+			      SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+
+	if (pread(fd, code, size, 0) != (ssize_t)size)
+		return -EIO;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return -errno;
+	/* A call that a signal interrupts would be made again, when it may have been done. */
+	listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+	if (listener < 0 && errno == EINVAL) { /* before Linux 5.19 */
+		flags &= ~SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV;
+		listener = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+	}
+	return listener < 0 ? -errno : 0;
+}
+
+/* libseccomp has no name for all of these flags. */
+static int load_asking(scmp_filter_ctx filter)
+{
+	int fd = memfd_create("filter", MFD_CLOEXEC), err = fd < 0 ? -errno : 0;
+	struct sock_filter *code = NULL;
+	struct stat st;
+
+	if (!err)
+		err = lib.export_bpf(filter, fd);
+	if (!err && fstat(fd, &st))
+		err = -errno;
+	if (!err)
+		code = malloc((size_t)st.st_size);
+	if (!err)
+		err = code ? install(fd, code, (size_t)st.st_size) : -ENOMEM;
+	free(code);
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+#else
+
+static int load_asking(scmp_filter_ctx filter)
+{
+	(void)filter;
+	return -EOPNOTSUPP;
+}
+
+#endif
+
+static int load(scmp_filter_ctx filter, unsigned int need)
+{
+	return need & XVT_SANDBOX_ASKS ? load_asking(filter) : lib.load(filter);
 }
 
 int xvt_sandbox_enter(unsigned int need)
@@ -537,7 +704,7 @@ int xvt_sandbox_enter(unsigned int need)
 	else if (!err && !(need & XVT_SANDBOX_OPENS))
 		err = add_opened(filter, need);
 	if (!err)
-		err = lib.load(filter);
+		err = load(filter, need);
 	lib.release(filter);
 	entered |= !err;
 	return err;

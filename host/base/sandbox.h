@@ -16,6 +16,7 @@ enum xvt_sandbox_need {
 	XVT_SANDBOX_RECORDS = 16,  /* what a recorder does, all of the above included; see below */
 	XVT_SANDBOX_RUNS = 32,	   /* with RECORDS: run programs, which may use networks */
 	XVT_SANDBOX_NETWORKS = 64, /* with RECORDS: use networks */
+	XVT_SANDBOX_ASKS = 128,	   /* with RECORDS: another process decides what is opened */
 };
 
 /* An environment variable: "off" for debuggers and valgrind, whose own calls would be refused. */
@@ -33,11 +34,18 @@ enum xvt_sandbox_need {
  * sockets, threads and processes. It is killed if it runs a program (without XVT_SANDBOX_RUNS),
  * makes a socket of a network (without XVT_SANDBOX_NETWORKS or _RUNS), looks into another process,
  * mounts, loads modules or BPF, or makes an io_uring; memory cannot be written and run.
+ * With XVT_SANDBOX_ASKS, opening, making, renaming and removing files, connecting sockets and
+ * making those of a network wait for an answer by xvt_sandbox_listener(); binding a socket, links
+ * and changes of a file's mode or times by its name kill the process.
  *
  * Returns 0; -ENOPKG without libseccomp, -ENOTSUP where the kernel, a
  * sanitizer or XVTRACE_SANDBOX=off does not allow it, or another -errno.
  */
 int xvt_sandbox_enter(unsigned int need);
+
+/* Returns the descriptor that base/opener.h serves, once after xvt_sandbox_enter() with
+ * XVT_SANDBOX_ASKS, for the caller to close; or -1. */
+int xvt_sandbox_listener(void);
 
 /* Returns 0 if xvt_sandbox_enter() can work here, or its -ENOPKG or -ENOTSUP. Changes nothing. */
 int xvt_sandbox_check(void);

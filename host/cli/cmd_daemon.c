@@ -90,6 +90,7 @@ static int cmd_daemon(const struct xvt_command *cmd, int argc, char **argv)
 		return XVT_EXIT_USAGE;
 	}
 	recorder.reload_arg = &opt;
+	recorder.config = opt.config ? opt.config : CONFIG_DEFAULT;
 	status = read_config(opt.config, &recorder.opt, &text);
 	if (status == XVT_EXIT_OK && opt.show)
 		xvt_opt_print(xvt_recorder_opts, &recorder.opt);

@@ -9,6 +9,7 @@
 
 #include "base/capabilities.h"
 #include "base/json.h"
+#include "base/notify.h"
 #include "base/sandbox.h"
 #include "cli/opt.h"
 #include "vmm/libvirt_uri.h"
@@ -56,16 +57,33 @@ void xvt_confine_capabilities(void)
 			 strerror(-err));
 }
 
-void xvt_confine_recorder(const char *libvirt_uri)
+/* Returns 0 if the opener decides from here on what is opened, or -errno. */
+static int ask(struct xvt_opener *opener)
+{
+	int err = xvt_sandbox_enter(XVT_SANDBOX_RECORDS | XVT_SANDBOX_ASKS);
+
+	return err ? err : xvt_opener_serve(opener, xvt_sandbox_listener());
+}
+
+void xvt_confine_recorder(const char *libvirt_uri, struct xvt_opener *opener)
 {
 	static const unsigned int needs[] = {
 		[XVT_LIBVIRT_BY_SOCKET] = 0,
 		[XVT_LIBVIRT_BY_NETWORK] = XVT_SANDBOX_NETWORKS,
 		[XVT_LIBVIRT_BY_PROGRAM] = XVT_SANDBOX_RUNS,
 	};
-	int err;
+	int err = 0;
 
 	prepare();
+	xvt_notify_prepare();
+	if (opener) {
+		err = ask(opener);
+		if (!err)
+			return;
+		xvt_warn("sandbox",
+			 "the kernel lets no other process decide what the recorder opens: %s",
+			 strerror(-err));
+	}
 	err = xvt_sandbox_enter(XVT_SANDBOX_RECORDS | needs[xvt_libvirt_way(libvirt_uri)]);
 	if (err && err != -ENOPKG && err != -ENOTSUP)
 		xvt_warn("sandbox", "cannot enter it, recording without: %s", strerror(-err));

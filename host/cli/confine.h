@@ -5,6 +5,8 @@
 
 #include <stdbool.h>
 
+#include "base/opener.h"
+
 /*
  * Before the trace is opened, and after the pager has started: the process can open files to read
  * them, and with `makes` make files; it can run nothing and reach no network. Without libseccomp
@@ -33,9 +35,10 @@ void xvt_confine_capabilities(void);
 
 /*
  * For a recorder, before its first pass and after its command has started: it can run no program,
- * look into no process, load nothing into the kernel. `libvirt_uri` (NULL: libvirt's own) may name
- * a transport that is a program, which can be run then.
+ * look into no process, load nothing into the kernel, reach no network. `libvirt_uri` (NULL:
+ * libvirt's own) may name a transport that is a network or a program, which can be used then. With
+ * an opener, which has its rules, it opens, makes and removes files by that only.
  */
-void xvt_confine_recorder(const char *libvirt_uri);
+void xvt_confine_recorder(const char *libvirt_uri, struct xvt_opener *opener);
 
 #endif /* XVT_CONFINE_H */

@@ -457,6 +457,18 @@ void xvt_machines_each_file(const struct xvt_machine_options *opt,
 		xvt_find_regions(on_each_file, &each);
 }
 
+void xvt_machines_each_region(const struct xvt_machine_options *opt,
+			      void (*fn)(void *arg, const char *path, bool pattern), void *arg)
+{
+	struct region_arg r;
+	size_t i;
+
+	for (i = 0; i < opt->regions.n; i++) {
+		if (parse_region(opt->regions.v[i], &r))
+			fn(arg, r.path, r.pattern);
+	}
+}
+
 bool xvt_machines_selects(const struct xvt_machine_options *opt, const struct xvt_domain *domain,
 			  struct xvt_candidate *c)
 {

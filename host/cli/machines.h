@@ -39,6 +39,10 @@ int xvt_machine_add_found(struct xvt_session *s, const struct xvt_candidate *c, 
 void xvt_machines_each_file(const struct xvt_machine_options *opt,
 			    void (*fn)(void *arg, const struct xvt_candidate *c), void *arg);
 
+/* Call fn for each path that -r gives, or a pattern. */
+void xvt_machines_each_region(const struct xvt_machine_options *opt,
+			      void (*fn)(void *arg, const char *path, bool pattern), void *arg);
+
 /* Returns whether `opt` selects a domain that has a region; fills *c, which then points to
  * `domain`. */
 bool xvt_machines_selects(const struct xvt_machine_options *opt, const struct xvt_domain *domain,

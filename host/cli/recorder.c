@@ -3,12 +3,14 @@
 #define _GNU_SOURCE
 #include "cli/recorder.h"
 #include "base/compress.h"
+#include "cli/business.h"
 #include "cli/confine.h"
 #include "cli/follow.h"
 #include "cli/http.h"
 #include "cli/recording.h"
 #include "cli/serve.h"
 #include "base/notify.h"
+#include "base/socket.h"
 #include "trace/set_name.h"
 #include "vmm/libvirt.h"
 #include "vmm/qmp.h"
@@ -118,6 +120,7 @@ struct recorder {
 	struct xvt_follow *follow; /* NULL: without --follow */
 	struct xvt_serve serve;
 	struct xvt_snapshots *snapshots; /* NULL: the output is one file */
+	struct xvt_opener *opener;	 /* NULL: the recorder opens files itself */
 	bool terminal;
 };
 
@@ -679,6 +682,22 @@ static int begin_snapshots(struct recorder *r)
 	return err == -EINVAL ? XVT_EXIT_USAGE : err ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 }
 
+/* Take the rights away that the passes do not need. */
+static void confine(struct recorder *r)
+{
+	const char *control = r->rec.control ? xvt_server_listener(r->rec.control)->path : NULL;
+	int err = 0;
+
+	if (r->opener)
+		err = xvt_business_tell(r->opener, &r->opt, r->how->config, control);
+	if (err) {
+		xvt_warn("sandbox", "the recorder opens files itself: %s", strerror(-err));
+		xvt_opener_end(r->opener);
+		r->opener = NULL;
+	}
+	xvt_confine_recorder(r->opt.machines.libvirt_uri, r->opener);
+}
+
 static int record(struct recorder *r)
 {
 	const struct xvt_recorder_options *opt = &r->opt;
@@ -704,6 +723,8 @@ static int record(struct recorder *r)
 	if (status == XVT_EXIT_OK)
 		status = make_page_folder(opt->clock_page);
 	if (status == XVT_EXIT_OK)
+		r->opener = xvt_business_begin(r->how->command, opt);
+	if (status == XVT_EXIT_OK)
 		status = xvt_recording_begin(rec, &so, &opt->machines);
 	if (status != XVT_EXIT_OK)
 		return status;
@@ -726,7 +747,7 @@ static int record(struct recorder *r)
 		err = xvt_follow_begin(&r->follow, rec->loop, rec->session, &opt->machines,
 				       on_joined, r);
 	if (status == XVT_EXIT_OK && !err) {
-		xvt_confine_recorder(opt->machines.libvirt_uri);
+		confine(r);
 		err = run(r);
 	}
 	xvt_follow_end(r->follow);
@@ -743,6 +764,7 @@ int xvt_recorder_run(const struct xvt_recorder *recorder)
 		.opt = recorder->opt,
 		.terminal = isatty(STDERR_FILENO),
 	};
+	int status;
 
 	complete(&r.opt);
 	r.rec = (struct xvt_recording){ .command = recorder->command,
@@ -752,5 +774,7 @@ int xvt_recorder_run(const struct xvt_recorder *recorder)
 					.patient = true,
 					.reloads = recorder->reload };
 	set_rotation(&r);
-	return record(&r);
+	status = record(&r);
+	xvt_opener_end(r.opener);
+	return status;
 }

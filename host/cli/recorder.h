@@ -57,6 +57,7 @@ struct xvt_recorder {
 	 * status, after an error message. NULL: SIGHUP ends the recording. */
 	int (*reload)(void *arg, struct xvt_recorder_options *opt, char **text);
 	void *reload_arg;
+	const char *config; /* the file that reload() reads; NULL: none */
 };
 
 /* Record until the command ends, a signal comes or the time is up. Returns an exit status, after an

@@ -30,7 +30,7 @@ static enum xvt_libvirt_way way_of(const char *uri)
 }
 
 /* Reads `uri_default = "URI"` of a configuration of libvirt. Returns whether it has that line. */
-static bool configured(const char *path, char uri[LINE])
+static bool configured(const char *path, char uri[XVT_LIBVIRT_URI_LEN])
 {
 	FILE *f = fopen(path, "re");
 	bool found = false;
@@ -43,20 +43,27 @@ static bool configured(const char *path, char uri[LINE])
 	return found;
 }
 
-enum xvt_libvirt_way xvt_libvirt_way(const char *uri)
+const char *xvt_libvirt_uri(const char *uri, char room[XVT_LIBVIRT_URI_LEN])
 {
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
-	char path[LINE], found[LINE];
+	char path[LINE];
 
 	if (!uri || !*uri)
 		uri = getenv("LIBVIRT_DEFAULT_URI");
 	if (uri && *uri)
-		return way_of(uri);
+		return uri;
 	if (config)
 		snprintf(path, sizeof(path), "%s/libvirt/libvirt.conf", config);
 	else
 		snprintf(path, sizeof(path), "%s/.config/libvirt/libvirt.conf", home ? home : "");
-	if (configured(path, found) || configured("/etc/libvirt/libvirt.conf", found))
-		return way_of(found);
-	return XVT_LIBVIRT_BY_SOCKET;
+	if (!configured(path, room) && !configured("/etc/libvirt/libvirt.conf", room))
+		room[0] = '\0';
+	return room;
+}
+
+enum xvt_libvirt_way xvt_libvirt_way(const char *uri)
+{
+	char room[XVT_LIBVIRT_URI_LEN];
+
+	return way_of(xvt_libvirt_uri(uri, room));
 }

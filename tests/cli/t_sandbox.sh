@@ -88,18 +88,62 @@ unset XVTRACE_LOOP
 removed() { ! "$xvtrace" salvage -q "$trace" -o "$work/none" 2>"$work/err" && [ ! -e "$work/none" ] && [ "$(wc -l <"$work/err")" -eq 1 ]; }
 check "salvage of what is no region: one line, and no output is left" removed
 
-# A recorder opens what comes, but runs nothing, looks into no process and loads nothing into the kernel. What it wrote
-# before it was stopped can be read.
+# A recorder runs nothing, looks into no process and loads nothing into the kernel. Another process opens files for it,
+# those that it has business with. What it wrote before it was stopped can be read.
 export XVTRACE_RUN_DIR=$work/run
 "$xvtrace" region create "$work/g" --size 1M --rings 1 || exit 1
-"$BUILD/xvt-emit" "$work/g" --count 100000000 --rate 1000 >/dev/null 2>&1 &
-pids+=($!)
-recorder=(record -q -o "$work/out" -r g="$work/g" --join-timeout 0 --duration 2)
-export XVT_ESCAPE_SKIP=20 # its file is begun by then
-for how in run trace mount setup inet inet6 vsock; do
-	check "a recorder: $how: killed" killed $how 1 "${recorder[@]}"
-	check "and its trace is that of a killed recorder" eval '"$xvtrace" verify "$work/out" >/dev/null 2>&1 && "$xvtrace" stat --json "$work/out" 2>/dev/null | jq -e ".cleanly_ended | not" >/dev/null'
+cp "$work/g" "$work/h"
+for region in g h; do
+	"$BUILD/xvt-emit" "$work/$region" --count 100000000 --rate 1000 >/dev/null 2>&1 &
+	pids+=($!)
 done
+recorder=(record -q -o "$work/out" -r g="$work/g" -r h="$work/h" --join-timeout 0 --duration 2)
+export XVT_ESCAPE_SKIP=20 # its file is begun by then
+died() { # HOW [OUTPUT]: a recorder, whose file has events of both; $status, and in $said what it said of its end
+	XVT_ESCAPE=$1 XVT_ESCAPE_STAGE=1 XVT_ESCAPE_SKIP=80 XVT_ESCAPE_PATH=$work/secret "$escape" record -q -o "${2:-$work/out}" -r g="$work/g" -r h="$work/h" --duration 60 >/dev/null 2>"$work/err"
+	status=$?
+	poll grep -qE ': the recorder (died|was ended)' "$work/err"
+	said=$(sed -nE 's/^xvtrace: record: (the recorder (died without ending its trace|was ended, since .*))(:|, with which) .*/\1/p' "$work/err" | sed 's/, with which it has no business.*//; s/: it was killed.*//')
+} 2>/dev/null # the shell's words on a process that was killed
+stopped() { # TRACE: it is that of a killed recorder, and has what both machines wrote until then
+	"$xvtrace" verify "$1" >/dev/null 2>&1 && "$xvtrace" stat --json "$1" 2>/dev/null |
+		jq -e '(.cleanly_ended | not) and ([.vms[] | [.rings[].events] | add > 0] == [true, true])' >/dev/null
+}
+for how in run trace mount setup mode symlink; do
+	died $how
+	check "a recorder: $how: killed by the kernel, and that is said" test "$status $said" = "$KILLED the recorder died without ending its trace"
+	check "and its trace is good up to there" stopped "$work/out"
+done
+secret=$work/secret
+(umask 077 && echo secret >"$secret") # not even for those who may read it
+is_whole() { [ "$(cat "$secret")" = secret ] && [ ! -e renamed ] && [ ! -e link ]; }
+ended() { # HOW WORDS: the recorder is ended, with those words
+	died "$1"
+	[ "$status $said" = "137 the recorder was ended, since it tried to $2" ] && is_whole && return
+	echo "# exit status $status: $(cat "$work/err")"
+	return 1
+}
+for how in secret child; do
+	check "a recorder: $how: ended, and that is said" ended $how "open $secret"
+	check "and its trace is good up to there" stopped "$work/out"
+done
+check "a recorder may not write there" ended change "open $secret"
+check "nor empty the file" ended create "open $secret"
+check "nor remove it" ended remove "remove $secret"
+check "nor rename it" ended rename "rename $secret"
+check "nor give it another name" ended link "link $secret"
+check "nor change its own code" ended memory "open /proc/self/mem"
+check "nor connect to a socket that it was not given" ended connect "connect to $secret"
+check "nor to a network" ended inet "make a socket of family 2"
+check "nor to an IPv6 one" ended inet6 "make a socket of family 10"
+check "nor to another machine" ended vsock "make a socket of family 40"
+mkdir "$work/set"
+beside() {
+	XVT_ESCAPE=beside XVT_ESCAPE_STAGE=1 XVT_ESCAPE_FOLDER=$work/set "$escape" record -q -o "$work/set/" "${recorder[@]:4}" 2>"$work/err"
+	grep -qx held "$work/err"
+}
+check "a path out of a folder that it was given fails" beside
+check "what all users may read it may read, too" eval 'tries read 1 "${recorder[@]}" && grep -qx escaped "$work/err"'
 networks() { # URI: of libvirt
 	tries inet 1 "${recorder[@]}" --connect "$1" && grep -qx escaped "$work/err"
 }
@@ -108,6 +152,23 @@ check "but not by a name in the path" eval '! networks qemu:///session?name=//ot
 check "a recorder: memory that is written and run: refused" held wx 1 "${recorder[@]}"
 [ "${XVTRACE_LOOP:-}" = epoll ] || ! "$xvtrace" doctor --json | jq -e .io_uring >/dev/null ||
 	check "a recorder: the loop's ring opens no file" held ring 1 "${recorder[@]}"
+# The kernel gives a process one such filter. In a container its manager may have it.
+cat >"$work/container.py" <<'END'
+import ctypes, os, sys
+lib = ctypes.CDLL(sys.argv[1])
+lib.seccomp_init.restype = ctypes.c_void_p
+ctx = ctypes.c_void_p(lib.seccomp_init(0x7fff0000))
+if lib.seccomp_rule_add(ctx, 0x7fc00000, lib.seccomp_syscall_resolve_name(b"acct"), 0) or lib.seccomp_load(ctx):
+    sys.exit(9)
+os.set_inheritable(lib.seccomp_notify_fd(ctx), True)
+os.execv(sys.argv[2], sys.argv[2:])
+END
+contained() {
+	python3 "$work/container.py" "$(strings -a "$xvtrace" | grep -m 1 '^libseccomp\.so')" "$xvtrace" "${recorder[@]}" 2>"$work/err" &&
+		grep -q "sandbox: warning: the kernel lets no other process decide what the recorder opens" "$work/err" &&
+		"$xvtrace" stat --json "$work/out" | jq -e .cleanly_ended >/dev/null
+}
+check "where it has such a filter already, it warns and records" contained
 check "a recorder may run its command before" "$xvtrace" "${recorder[@]}" -- sh -c 'cat /proc/self/status >"$0"' "$work/command"
 check "which keeps its rights" eval 'grep -qx "NoNewPrivs:.0" "$work/command" && [ "$(grep CapEff "$work/command")" = "$(grep CapEff /proc/self/status)" ]'
 unset XVT_ESCAPE_SKIP
@@ -119,7 +180,12 @@ check "a recorder has a filter and gets no new privileges" poll confined
 # CHECKPOINT_RESTORE, SYSLOG, LEASE, SYS_PTRACE, IPC_LOCK, KILL, DAC_READ_SEARCH, DAC_OVERRIDE
 few() { [ $((16#$(status 'CapPrm' | grep -oE '[0-9a-f]{16}') & ~(1 << 40 | 1 << 34 | 1 << 28 | 1 << 19 | 1 << 14 | 1 << 5 | 3 << 1))) -eq 0 ]; }
 check "and only the capabilities that it needs" few
+opener() { pgrep -x xvtrace-opener -P "${pids[-1]}"; }
+check "its opener has them, too" eval '[ "$(grep CapPrm "/proc/$(opener)/status")" = "$(grep CapPrm "/proc/${pids[-1]}/status")" ]'
+check "and holds nothing of the recorder's" eval '! ls -l "/proc/$(opener)/fd" | grep -q "$work"; ! grep -q "$work/g" "/proc/$(opener)/maps"'
+opener=$(opener)
 check "it ends in order" eval 'kill -INT "${pids[-1]}"; wait "${pids[-1]}"'
+check "and its opener with it" test ! -e "/proc/$opener"
 
 escapes() { XVTRACE_SANDBOX=off tries read 2 stat "$trace" && grep -qx escaped "$work/err"; }
 check "without a sandbox it escapes" escapes

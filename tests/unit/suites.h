@@ -13,6 +13,7 @@ Suite *loop_why_suite(void);
 Suite *opt_suite(void);
 Suite *out_suite(void);
 Suite *pool_suite(void);
+Suite *rules_suite(void);
 Suite *u64_suite(void);
 Suite *vec_suite(void);
 /* trace */

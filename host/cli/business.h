@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* business.h - which files a recorder has business with, and the opener that knows it. */
+#ifndef XVT_BUSINESS_H
+#define XVT_BUSINESS_H
+
+#include "base/opener.h"
+#include "cli/recorder.h"
+
+/* Start an opener, before anything is open. Returns NULL, perhaps after a warning, where there is
+ * none. `command` and `opt` are for its messages. */
+struct xvt_opener *xvt_business_begin(const char *command, const struct xvt_recorder_options *opt);
+
+/* Tell it what the recorder needs. `config`, `control`: paths or NULL. Returns 0 or -errno. */
+int xvt_business_tell(struct xvt_opener *opener, const struct xvt_recorder_options *opt,
+		      const char *config, const char *control);
+
+#endif /* XVT_BUSINESS_H */
