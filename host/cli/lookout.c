@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,8 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/capabilities.h"
 
 #define NICE 5 /* events that are recorded come first */
 
@@ -40,7 +43,7 @@ static uint64_t cpu_ns(void)
 }
 
 /* Signals of the recorder's terminal or manager are not for this process: it ends with the
- * recorder. */
+ * recorder. Of root's capabilities it needs the one to read files of a folder of another user. */
 static void leave_recorder(int fd, pid_t recorder)
 {
 	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR2, SIGPIPE };
@@ -57,6 +60,7 @@ static void leave_recorder(int fd, pid_t recorder)
 	if (fd > 3)
 		close_range(3, (unsigned int)fd - 1, 0);
 	close_range((unsigned int)fd + 1, UINT_MAX, 0);
+	xvt_capabilities_keep(1ull << CAP_DAC_READ_SEARCH);
 	setpriority(PRIO_PROCESS, 0, NICE);
 }
 
@@ -148,5 +152,8 @@ int xvt_lookout_answer(struct xvt_lookout *l, struct xvt_lookout_answer *answer)
 	if (n != sizeof(*answer))
 		return -EPIPE;
 	l->asked = false;
+	answer->why[sizeof(answer->why) - 1] = '\0';
+	answer->look.first[sizeof(answer->look.first) - 1] = '\0';
+	answer->look.machine[sizeof(answer->look.machine) - 1] = '\0';
 	return 0;
 }
