@@ -48,7 +48,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 	chmod 755 "$work"
 	cp "$xvtrace" "$work/xvtrace"
 	mkdir -m 777 "$work/theirs"
-	other() { timeout 60 setpriv --reuid 65534 --regid 65534 --clear-groups env HOME="$work/theirs" XVTRACE_RUN_DIR="$work/run" XVTRACE_SHM_DIR="$work/shm" "$work/xvtrace" "$@"; }
+	other() { timeout 60 setpriv --reuid 65534 --regid 65534 --clear-groups env LIBVIRT_AUTOSTART=0 HOME="$work/theirs" XVTRACE_RUN_DIR="$work/run" XVTRACE_SHM_DIR="$work/shm" "$work/xvtrace" "$@"; }
 	theirs=$work/theirs/t.xvt
 	rights="Permission denied; be root, or the user or group of its QEMU (ls -l)"
 	chmod 600 "$work/i"
