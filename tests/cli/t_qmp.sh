@@ -50,9 +50,12 @@ done
 pids+=($!)
 
 # --- Two pauses, from beginning to end within the recording.
-"$xvtrace" record -q -o "$work/t.xvt" -r g1="$work/g1" --qmp g1="$work/qmp" 2>"$work/err" &
+"$xvtrace" record -q -o "$work/t.xvt" -r g1="$work/g1" --qmp g1="$work/qmp" --control "$work/control" 2>"$work/err" &
 recorder=$!
 check "the state at the start is told" poll told "$work/t.xvt" '^runs, at|[^a-z]runs, at'
+# An export shows of a pause what lies behind the first event.
+has_events() { "$xvtrace" status --json --control "$work/control" 2>/dev/null | jq -e '.recorders[0].events > 0' >/dev/null; }
+check "events are recorded" poll has_events
 # The socket is in use now, and QEMU says nothing to the next one.
 "$xvtrace" record -q -o "$work/busy.xvt" -r g2="$work/g2" --join-timeout 0 --duration 50 --qmp g2="$work/qmp" 2>"$work/busy.err" &
 busy=$!
