@@ -176,6 +176,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 			xvt_ring_announce(s, r);
 	}
 	vm->phase = XVT_VM_ATTACHED;
+	vm->meta_more = true; /* what is there already, also if no ring is in use yet */
 	xvt_session_stall_attach(s, vm);
 	if (!is_snapshot(s))
 		xvt_session_wake_attach(vm);
