@@ -21,7 +21,7 @@ done
 "$xvtrace" region create "$work/a" --size 1M --rings 2 >/dev/null
 "$xvtrace" region create "$work/b" --size 64K --rings 1 >/dev/null
 truncate -s 1M "$work/blank"
-"$xvtrace" record -q -o "$work/one.xvt" -r "$odd=$work/a" -r b="$work/b" -r blank="$work/blank" --join-timeout 0.1 2>"$work/err" &
+"$xvtrace" record -q -o "$work/one.xvt" -r "$odd=$work/a" -r b="$work/b" -r blank="$work/blank" --join-timeout 0.1 2>"$work/one.err" &
 one=$!
 pids+=($one)
 

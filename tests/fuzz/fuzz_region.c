@@ -498,8 +498,36 @@ void __real_xvt_ring_attach(struct xvt_ring *r);
 void __wrap_xvt_ring_attach(struct xvt_ring *r);
 void __wrap_xvt_ring_attach(struct xvt_ring *r)
 {
+	fuzz_look_again(r->index); /* whether it is in use was another look */
 	__real_xvt_ring_attach(r);
 	fuzz_look_again(r->index);
+}
+
+/* Whether rings are in use is a look of its own: all that follows from it is that a ring is made.
+ */
+struct xvt_ring *__real_xvt_vm_wake_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t index);
+struct xvt_ring *__wrap_xvt_vm_wake_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t index);
+struct xvt_ring *__wrap_xvt_vm_wake_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t index)
+{
+	struct xvt_ring *r;
+
+	fuzz_look_again(index);
+	r = __real_xvt_vm_wake_ring(s, vm, index);
+	fuzz_look_again(index);
+	return r;
+}
+
+void __real_xvt_vm_wake_used(struct xvt_session *s, struct xvt_vm *vm);
+void __wrap_xvt_vm_wake_used(struct xvt_session *s, struct xvt_vm *vm);
+void __wrap_xvt_vm_wake_used(struct xvt_session *s, struct xvt_vm *vm)
+{
+	uint32_t i;
+
+	for (i = 0; i < vm->region.g.ring_count; i++)
+		fuzz_look_again(i);
+	__real_xvt_vm_wake_used(s, vm);
+	for (i = 0; i < vm->region.g.ring_count; i++)
+		fuzz_look_again(i);
 }
 
 /* After a roll-back everything that was known is thrown away. */

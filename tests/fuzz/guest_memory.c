@@ -144,7 +144,10 @@ static unsigned int most_fetches(uint64_t off, uint32_t *ring, uint64_t *field)
 		return 1;
 	if (off / 4 == (m.g->host_off + offsetof(struct xvt_host_page, nonce)) / 4 ||
 	    off / 4 == (m.g->host_off + offsetof(struct xvt_host_page, nonce)) / 4 + 1)
-		return 2; /* before and after the copies: is this still the memory that we wrote? */
+		/* Before and after the copies, and before a ring is made: is this still the memory
+		 * that the host wrote? Each load is compared with what the host stored, and not
+		 * used. */
+		return UNLIMITED;
 	if (!in_ctl(off, ring, field))
 		return 1;
 	if (in_vmm_clock(*field))
