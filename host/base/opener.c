@@ -299,7 +299,7 @@ static int do_mkdir(struct call *c, int dirfd, uint64_t address, mode_t mode)
 	folder = xvt_place_parent(&place, &leaf);
 	if (folder < 0)
 		return folder;
-	err = mkdirat(folder, leaf, mode) ? -errno : 0;
+	err = mkdirat(folder, leaf, mode & 0777) ? -errno : 0;
 	close(folder);
 	return err;
 }

@@ -151,7 +151,7 @@ static int open_at(int folder, const char *rest, int flags, mode_t mode, uint64_
 	if (flags & O_PATH)
 		how.flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW;
 	else if (flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE)
-		how.mode = mode & 07777;
+		how.mode = mode & 0777; /* no file of ours runs as its owner */
 	how.flags |= O_CLOEXEC;
 	do
 		fd = syscall(SYS_openat2, folder, rest, &how, sizeof(how));

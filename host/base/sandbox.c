@@ -98,8 +98,8 @@ static const int always[] = {
 static const int while_opening[] = { SCMP_SYS(seccomp), SCMP_SYS(prctl) };
 
 static const int to_make[] = {
-	SCMP_SYS(faccessat), SCMP_SYS(fchmod),	SCMP_SYS(getdents64), SCMP_SYS(linkat),
-	SCMP_SYS(mkdir),     SCMP_SYS(mkdirat), SCMP_SYS(open),	      SCMP_SYS(openat),
+	SCMP_SYS(faccessat), SCMP_SYS(getdents64), SCMP_SYS(linkat), SCMP_SYS(mkdir),
+	SCMP_SYS(mkdirat),   SCMP_SYS(open),	   SCMP_SYS(openat),
 };
 
 static const int to_rename[] = {
@@ -388,6 +388,12 @@ static int allow_without(scmp_filter_ctx filter, int call, unsigned int argument
 	return lib.rule_add_array(filter, SCMP_ACT_ALLOW, call, 1, &none);
 }
 
+/* No file gets to run as its owner. */
+static int add_modes(scmp_filter_ctx filter)
+{
+	return allow_without(filter, SCMP_SYS(fchmod), 1, S_ISUID | S_ISGID);
+}
+
 static int add_arguments(scmp_filter_ctx filter)
 {
 	struct scmp_arg_cmp get = SCMP_CMP(1, SCMP_CMP_EQ, TCGETS, 0);
@@ -441,8 +447,10 @@ static int add_opens(scmp_filter_ctx filter, unsigned int need)
 	err = add_all(filter, SCMP_ACT_ALLOW, while_opening, COUNT(while_opening));
 	if (!err && need & (XVT_SANDBOX_RENAMES | XVT_SANDBOX_MAKES))
 		err = add_all(filter, SCMP_ACT_ALLOW, to_rename, COUNT(to_rename));
-	if (!err && need & XVT_SANDBOX_MAKES)
-		return add_all(filter, SCMP_ACT_ALLOW, to_make, COUNT(to_make));
+	if (!err && need & XVT_SANDBOX_MAKES) {
+		err = add_modes(filter);
+		return err ? err : add_all(filter, SCMP_ACT_ALLOW, to_make, COUNT(to_make));
+	}
 	/* O_TMPFILE holds O_DIRECTORY, which a folder to read may have. */
 	if (!err)
 		err = allow_without(filter, SCMP_SYS(openat), 2, changes & ~(uint64_t)O_DIRECTORY);
@@ -487,6 +495,8 @@ static int add_recorder_arguments(scmp_filter_ctx filter)
 		err = allow_without(filter, SCMP_SYS(mmap), 2, PROT_WRITE);
 	if (!err)
 		err = allow_without(filter, SCMP_SYS(mprotect), 2, PROT_EXEC);
+	if (!err)
+		err = add_modes(filter);
 	for (i = 0; !err && i < COUNT(ioctls); i++)
 		err = lib.rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1, &ioctls[i]);
 	return err;

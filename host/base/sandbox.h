@@ -27,8 +27,8 @@ enum xvt_sandbox_need {
  * threads. The process is killed (SIGSYS) if it makes a socket, runs a program, makes a process or
  * an io_uring, and without XVT_SANDBOX_LOOPS a thread; and without XVT_SANDBOX_OPENS, if it opens
  * or makes a file, or without XVT_SANDBOX_RENAMES renames or removes one. Other calls fail with
- * EPERM. Memory cannot be made executable. A second call without XVT_SANDBOX_OPENS takes these
- * away, and nothing else.
+ * EPERM. Memory cannot be made executable, nor a file set-user-ID. A second call without
+ * XVT_SANDBOX_OPENS takes these away, and nothing else.
  *
  * With XVT_SANDBOX_RECORDS, in the only call, the process may open files, make UNIX and netlink
  * sockets, threads and processes. It is killed if it runs a program (without XVT_SANDBOX_RUNS),

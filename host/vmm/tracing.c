@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <fnmatch.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -302,17 +303,24 @@ int xvt_tracing_match(const char *pattern,
 static int reach(const struct xvt_tracing_options *o)
 {
 	const char *path = NULL;
+	char instances[PATH_MAX];
 
 	/* Do not mount tracefs: that is the administrator's decision. */
 	if (tracefs_tracing_dir_is_mounted(false, &path) <= 0)
 		return reason(o, -ENODEV,
 			      "tracefs is not mounted; mount -t tracefs tracefs "
 			      "/sys/kernel/tracing");
-	if (!euidaccess(path, R_OK | W_OK | X_OK))
+	/* All else may be read-only, as it is for a service. */
+	snprintf(instances, sizeof(instances), "%s/instances", path);
+	if (!euidaccess(path, R_OK | X_OK) && !euidaccess(instances, R_OK | W_OK | X_OK))
 		return 0;
-	if (errno == EACCES || errno == EPERM || errno == EROFS)
+	if (errno == EROFS)
+		return reason(o, -EACCES,
+			      "%s is read-only here; a service needs it in its ReadWritePaths=",
+			      instances);
+	if (errno == EACCES || errno == EPERM)
 		return reason(o, -EACCES, "only root may trace the kernel (%s); run as root", path);
-	return reason(o, -errno, "%s: %s", path, strerror(errno));
+	return reason(o, -errno, "%s: %s", instances, strerror(errno));
 }
 
 int xvt_tracing_open(struct xvt_tracing **out, const struct xvt_tracing_options *options)

@@ -59,6 +59,7 @@ all order order -o "$work/out" "$trace"
 check "order: a file is made while the trace is opened: so the stage is the one meant" made make 1 order -o "$work/out" "$trace"
 check "report: a file to write while the trace is opened: refused" held write 1 report -q "$trace"
 check "export to a folder: a socket: killed" killed socket 1 export -q --format ctf "$trace" "$work/out"
+check "order: a file that runs as its owner: refused" held suid 1 order -o "$work/out" "$trace"
 check "export to a folder: executable memory: refused" held exec 1 export -q --format ctf "$trace" "$work/out"
 
 # A region that a guest left, with 200 events. A checksum is first taken when it is open.
@@ -150,6 +151,7 @@ networks() { # URI: of libvirt
 check "a recorder whose libvirt is in a network may reach it" networks qemu://other.example/system
 check "but not by a name in the path" eval '! networks qemu:///session?name=//other'
 check "a recorder: memory that is written and run: refused" held wx 1 "${recorder[@]}"
+check "a recorder: a file that runs as its owner: refused" held suid 1 "${recorder[@]}"
 [ "${XVTRACE_LOOP:-}" = epoll ] || ! "$xvtrace" doctor --json | jq -e .io_uring >/dev/null ||
 	check "a recorder: the loop's ring opens no file" held ring 1 "${recorder[@]}"
 # The kernel gives a process one such filter. In a container its manager may have it.

@@ -154,6 +154,12 @@ START_TEST(a_file_is_opened_as_asked)
 	ck_assert_int_eq(fcntl(fd, F_GETFL) & (O_ACCMODE | O_NONBLOCK), O_WRONLY);
 	close(fd);
 	ck_assert_int_eq(xvt_place_open(&place, O_WRONLY | O_CREAT | O_EXCL, 0666), -EEXIST);
+	ck_assert(found(in_top("out/suid"), XVT_MAY_MAKE));
+	fd = xvt_place_open(&place, O_WRONLY | O_CREAT, 06755);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(fstat(fd, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, 0755);
+	close(fd);
 	ck_assert_int_eq(mkfifo(in_top("out/fifo"), 0600), 0);
 	ck_assert(found(in_top("out/fifo"), XVT_MAY_READ));
 	fd = xvt_place_open(&place, O_RDONLY, 0); /* has no writer */

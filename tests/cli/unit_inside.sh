@@ -1,0 +1,148 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck disable=SC2317
+# unit_inside.sh REPORT: runs as root in a system of its own whose first process is systemd. Starts
+# xvtrace.service, records by it, kills it and stops it; writes what it finds to REPORT.
+set -u
+export LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin SYSTEMD_COLORS=0 SYSTEMD_PAGER=cat
+exec >"$1" 2>&1
+work=$(mktemp -d)
+failures=0
+set=/var/lib/xvtrace/
+mkdir -p /etc/xvtrace /etc/systemd/system/xvtrace.service.d
+
+check() {
+	local text=$1
+	shift
+	if "$@"; then echo "ok - $text"; else
+		echo "not ok - $text"
+		failures=$((failures + 1))
+	fi
+}
+# poll COMMAND...: until it succeeds; two minutes are for what hangs
+poll() {
+	local end=$((SECONDS + 120))
+	until "$@"; do
+		[ $SECONDS -lt $end ] || return 1
+		sleep 0.1
+	done
+}
+show() { systemctl show -P "$1" xvtrace; }
+is() { [ "$(show "$1")" = "$2" ]; }
+status_of() { sed -nE "s/^$2:[[:space:]]*//p" "/proc/$1/status"; }
+says() { journalctl -q --no-pager -o cat --since "${since:-today}" -u xvtrace >"$work/journal" && grep -qE -- "$1" "$work/journal"; }
+said() { journalctl --sync && says "$1"; }
+# at_least N FILTER: what jq finds in the status of the recorder
+at_least() { [ "$(xvtrace status --json 2>/dev/null | jq "$2" 2>/dev/null || echo 0)" -ge "$1" ]; }
+events() { at_least "$1" '[.. | objects | select(.name? == "a") | .rings[].events] | add // 0'; }
+host_events() { at_least "$1" '[.. | objects | select(.kind? == "host") | .rings[].events] | add // 0'; }
+configure() { printf '%s\n' "$@" >/etc/xvtrace/xvtrace.conf; }
+
+# A region whose writer is another user's process, as a guest's QEMU is.
+(umask 077 && xvtrace region create /dev/shm/xvtrace-a --size 1M --rings 2) && chown nobody: /dev/shm/xvtrace-a
+setpriv --reuid nobody --regid nogroup --clear-groups xvt-emit /dev/shm/xvtrace-a --count 100000000 --rate 2000 >/dev/null &
+writer=$!
+configure 'keep-free = 0' 'rotate-size = 64M'
+check "the service starts: it has said that it is ready" systemctl start xvtrace
+check "and is active" is ActiveState active
+check "nothing is missing: no warning, also not of the sandbox" eval '! said warning'
+recorder=$(show MainPID)
+opener=$(pgrep -x xvtrace-opener -P "$recorder")
+check "it has its opener" test -n "$opener"
+check "both have the filters of the unit, and the recorder its own" eval '[ "$(status_of "$opener" Seccomp_filters)" -gt 0 ] && [ "$(status_of "$recorder" Seccomp_filters)" -eq $(($(status_of "$opener" Seccomp_filters) + 1)) ]'
+# SYSLOG, LEASE, SYS_PTRACE, IPC_LOCK, DAC_OVERRIDE
+check "and no other capabilities than the unit's" eval '[ $((16#$(status_of "$recorder" CapPrm) & ~(1 << 34 | 1 << 28 | 1 << 19 | 1 << 14 | 1 << 1))) -eq 0 ]'
+check "the other user's region is recorded" poll events 1000
+status() { [[ $(show StatusText) =~ ^1/1\ machines ]]; }
+check "the manager shows its figures" poll status
+check "its folder is root's alone" [ "$(stat -c '%a %U' $set)" = "700 root" ]
+
+configure 'keep-free = 0' 'rotate-size = 64M' 'memory = 64M'
+check "reload" systemctl reload xvtrace
+check "it has read the configuration: what takes a restart is named" poll said 'memory: warning: changed; it takes effect after a restart'
+check "and it is the same process" is MainPID "$recorder"
+configure 'keep-free = 0' 'rotate-size = 64M'
+
+again() { is ActiveState active && [ "$(show MainPID)" != "$recorder" ] && [ "$(show MainPID)" != 0 ]; }
+kill -KILL "$recorder"
+check "killed by -9, it is started again" poll again
+check "once" is NRestarts 1
+check "the opener said why it ended" poll said 'the recorder died without ending its trace'
+check "and ended" poll eval '! kill -0 "$opener" 2>/dev/null'
+recorder=$(show MainPID)
+check "it goes on recording" poll events 1000
+systemctl stop xvtrace
+check "stopped: in order" eval 'is ActiveState inactive && is Result success'
+check "nothing of it is left running" eval '! pgrep -f "^/usr/bin/xvtrace daemon"'
+check "its files are one trace, with events of both" eval '[ "$(ls $set*.xvt | wc -l)" -ge 2 ] && xvtrace stat --json $set | jq -e "[.vms[].rings[].events] | add > 2000" >/dev/null'
+check "which verifies" xvtrace verify -q $set
+
+# One that hangs.
+printf '[Service]\nWatchdogSec=3\n' >/etc/systemd/system/xvtrace.service.d/test.conf
+systemctl daemon-reload
+systemctl reset-failed xvtrace 2>/dev/null
+check "with a short watchdog: it starts" systemctl start xvtrace
+recorder=$(show MainPID)
+kill -STOP "$recorder"
+check "one that hangs is ended by the watchdog, and started again" poll again
+systemctl stop xvtrace
+
+# The host's own events, where this system has them.
+if [ -w /sys/kernel/tracing/instances ] && [ -d /sys/kernel/tracing/events/sched ]; then
+	configure 'keep-free = 0' 'host = sched' 'host-all = yes'
+	since=$(date '+%F %T')
+	check "with the host's events: it starts" systemctl start xvtrace
+	check "and they are recorded" poll host_events 100
+	systemctl stop xvtrace
+	check "its instance in tracefs is removed" eval '! ls -d /sys/kernel/tracing/instances/xvtrace-* 2>/dev/null'
+	configure 'keep-free = 0'
+else
+	echo "skip - events of the host: there are none here"
+fi
+
+# A domain of libvirt, whose socket and processes the recorder reaches beneath the unit.
+xml="<domain type='qemu'><name>d</name><memory unit='M'>64</memory><vcpu>1</vcpu><os><type arch='x86_64' machine='pc'>hvm</type></os>
+<devices><emulator>/usr/bin/qemu-system-x86_64</emulator><memballoon model='none'/>
+<shmem name='xvtrace-d'><model type='ivshmem-plain'/><size unit='M'>1</size></shmem></devices><seclabel type='none'/></domain>"
+if ! command -v virsh >/dev/null || ! command -v qemu-system-x86_64 >/dev/null || ! systemctl start virtlogd libvirtd; then
+	echo "skip - a domain: libvirtd, virsh or QEMU is missing"
+else
+	echo "$xml" >"$work/d.xml"
+	# Cgroups and devices of a container are its host's.
+	printf 'cgroup_controllers = [ ]\nnamespaces = [ ]\n' >>/etc/libvirt/qemu.conf
+	systemctl restart libvirtd
+	(umask 077 && xvtrace region create /dev/shm/xvtrace-d --size 1M --rings 2) && chown libvirt-qemu /dev/shm/xvtrace-d
+	if ! virsh -q -c qemu:///system create "$work/d.xml"; then
+		echo "skip - a domain: libvirt starts none here"
+	else
+		setpriv --reuid "$(stat -c %u /dev/shm/xvtrace-d)" --clear-groups --regid nogroup xvt-emit /dev/shm/xvtrace-d --count 100000000 --rate 2000 >/dev/null &
+		since=$(date '+%F %T')
+		check "with a domain: it starts" systemctl start xvtrace
+		check "its region is recorded" poll at_least 1000 '[.. | objects | select(.name? == "d") | .rings[].events] | add // 0'
+		knows() { grep -qsaE 'runs, at' $set*.xvt; }
+		check "and libvirt says what becomes of it" poll knows
+		virsh -q -c qemu:///system destroy d
+		check "without a warning" eval '! said warning || { cat "$work/journal"; false; }'
+		systemctl stop xvtrace
+	fi
+fi
+
+# The parser, taken over by a guest (tests/tools/xvt-escape.c), tries to open a file that is none of
+# its business.
+if command -v xvt-escape >/dev/null; then
+	printf '[Service]\nExecStart=\nExecStart=/usr/bin/xvt-escape daemon\nRestart=no\nEnvironment=XVT_ESCAPE=secret XVT_ESCAPE_STAGE=1 XVT_ESCAPE_SKIP=20 XVT_ESCAPE_PATH=/etc/shadow\n' \
+		>/etc/systemd/system/xvtrace.service.d/test.conf
+	systemctl daemon-reload
+	systemctl start xvtrace
+	check "a recorder that a guest has taken over is ended when it opens another file" poll is Result signal
+	check "and that is in the journal" poll said 'the recorder was ended, since it tried to open /etc/shadow'
+fi
+rm /etc/systemd/system/xvtrace.service.d/test.conf
+systemctl daemon-reload
+check "systemd-analyze verify has no word on the unit" eval '[ -z "$(systemd-analyze verify --man=no xvtrace.service 2>&1 | grep xvtrace)" ]'
+systemd-analyze security xvtrace.service 2>/dev/null | tail -n 1
+check "its exposure is below 3.0" systemd-analyze security --threshold=30 xvtrace.service >/dev/null 2>&1
+kill "$writer"
+[ $failures -eq 0 ] || journalctl -q --no-pager -u xvtrace | tail -n 60 | sed 's/^/# /'
+echo "end"
+systemctl poweroff --no-block
