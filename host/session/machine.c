@@ -148,10 +148,34 @@ void xvt_vm_tell_unrecorded(struct xvt_session *s, struct xvt_vm *vm)
 				 events, vm->rings_more);
 }
 
+/* What is known of the recorder whose mark the region has. */
+static void tell_found(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_vm *original)
+{
+	const uint64_t id = __builtin_bswap64(vm->found_attach_id);
+
+	if (original)
+		xvt_session_note(s, 0, vm, UINT32_MAX,
+				 "its region is a copy of that of %s: it goes on where that ends",
+				 original->name);
+	else if (vm->arrived)
+		xvt_session_note(s, 1, vm, UINT32_MAX,
+				 "it was recorded where it came from (trace %016" PRIx64
+				 "): events that were in its rings then may be in both traces, and "
+				 "what the rings had lost is counted as overwritten here",
+				 id);
+	else
+		xvt_session_note(s, 1, vm, UINT32_MAX,
+				 "an earlier recorder did not end in order (trace %016" PRIx64
+				 "); events that it had taken and not written are counted as "
+				 "overwritten here",
+				 id);
+}
+
 /* Attach to a formatted region. Its geometry, copied by the check, is fixed from here on. */
 static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 {
 	uint32_t i, n = vm->region.g.ring_count;
+	const struct xvt_vm *original = xvt_vm_take_copy(s, vm);
 	bool died; /* the previous recorder */
 	int err = xvt_vm_make_rings(s, vm);
 
@@ -167,7 +191,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 		if (!r)
 			continue;
 		xvt_vm_init_ring(s, vm, i);
-		r->decode.unaccounted_before = died;
+		r->decode.unaccounted_before = died && !original;
 		xvt_ring_attach(r);
 		xvt_session_list_ring(s, r);
 		/* A ring taken over after a recorder's death may have no writer any more; its
@@ -182,11 +206,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 		xvt_session_wake_attach(vm);
 	xvt_vm_tell_attached(s, vm);
 	if (died)
-		xvt_session_note(s, 1, vm, UINT32_MAX,
-				 "an earlier recorder did not end in order (trace %016" PRIx64
-				 "); events that it had taken and not written are counted as "
-				 "overwritten here",
-				 __builtin_bswap64(vm->found_attach_id));
+		tell_found(s, vm, original);
 	xvt_vm_send_request(s, vm,
 			    xvt_load(&((const struct xvt_region_hdr *)vm->region.map)->generation));
 	return 0;
@@ -209,6 +229,8 @@ int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_
 			 strerror(-err));
 		return err;
 	}
+	if (xvt_vm_copy_waits(s, vm))
+		return 0;
 	limit_rings(vm);
 	/* Rings of machines that are gone are in the file; their numbers are not reused. */
 	if (vm->region.g.ring_count > RINGS_MAX - s->next_ring) {

@@ -204,6 +204,7 @@ struct xvt_vm {
 	uint32_t rings_more;	  /* rings of the region that are not recorded */
 	uint64_t more_attempted;  /* events attempted in unrecorded rings before the recording */
 	uint64_t found_attach_id; /* the region's value at attach; a snapshot restores it */
+	unsigned int copy_looks;  /* copied.c */
 	/* Memory for its records: a share of its own, and more from the session's pool while that
 	 * has some left. No machine can use up another machine's share. */
 	struct xvt_pool pool;
@@ -254,6 +255,9 @@ struct xvt_vm {
 	bool any_report;     /* a report has been received */
 	uint64_t stamp_ns;   /* host time of the newest VMM timestamp */
 	bool stopped;	     /* its vCPUs are stopped */
+	bool halted;	     /* they are, or it has ended or moved away */
+	bool ended;	     /* its VMM has ended, and a start will be reported */
+	bool arrived;	     /* it came from another VMM */
 	uint64_t stopped_ns; /* host time of the stop, not before the start of the recording */
 	uint64_t stop_ns;    /* the same by the VMM's timestamp; 0: no usable timestamp */
 	uint64_t paused_ns;  /* sum of finished pauses */
@@ -519,6 +523,18 @@ static inline bool xvt_vm_stopped(const struct xvt_vm *vm)
 {
 	return vm->stopped;
 }
+
+/* --- copied.c --- */
+
+/*
+ * The region says that this session records it already: it is a copy of another machine's, which
+ * was migrated within this host. Returns true if it cannot be attached yet, since events of the
+ * other one are still to be written.
+ */
+bool xvt_vm_copy_waits(const struct xvt_session *s, struct xvt_vm *vm);
+/* Before the rings are attached: have them begin where those of the other one ended. Returns the
+ * other machine; NULL: it is no copy, or the other one runs on. */
+const struct xvt_vm *xvt_vm_take_copy(const struct xvt_session *s, struct xvt_vm *vm);
 
 /* --- session.c --- */
 

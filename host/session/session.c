@@ -222,7 +222,9 @@ static void look_for_formats(struct xvt_session *s, uint64_t now)
 		struct xvt_vm *vm = s->vms[i];
 		char why[256];
 
-		if (vm->phase != XVT_VM_WAITING || earlier(now, vm->next_look_clock))
+		/* The memory of a stopped machine changes only while its VMM loads its state. */
+		if (vm->phase != XVT_VM_WAITING || earlier(now, vm->next_look_clock) ||
+		    xvt_vm_stopped(vm))
 			continue;
 		vm->next_look_clock = now + ticks(s, XVT_WAIT_FORMAT_NS);
 		if (xvt_vm_try_attach(s, vm, why, sizeof(why)))

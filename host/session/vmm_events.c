@@ -230,6 +230,7 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 	xvt_session_unpark_vm(s, vm);
 	switch (r->event) {
 	case XVT_VMM_STOPPED:
+		vm->halted = true;
 		if (!vm->stopped) {
 			pause_begins(s, vm, at_ns, !vm->any_report && !r->realtime_ns);
 			vm->stop_ns = exact ? at_ns + WALL_NS : 0;
@@ -237,22 +238,29 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 		}
 		break;
 	case XVT_VMM_RUNNING:
+		vm->halted = false;
 		if (vm->stopped)
 			stood_still(vm, exact ? at_ns : 0);
 		pause_ends(s, vm, at_ns);
 		measure_at_once(vm);
 		break;
+	case XVT_VMM_ARRIVED:
+		vm->arrived = true;
+		measure_at_once(vm);
+		break;
 	case XVT_VMM_RESET:
 	case XVT_VMM_WOKEN:
-	case XVT_VMM_ARRIVED:
+		vm->halted = false;
 		measure_at_once(vm);
 		break;
 	case XVT_VMM_GONE:
 		vm->since.crashed |= r->err == -EPIPE;
+		vm->halted = r->err != -ENOTCONN;
 		pause_ends(s, vm, at_ns);
 		break;
 	case XVT_VMM_MIGRATED_AWAY:
 		/* the machine's later state is not visible to this recorder */
+		vm->halted = true;
 		pause_ends(s, vm, at_ns);
 		break;
 	case XVT_VMM_PANICKED:
@@ -271,11 +279,14 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 void xvt_session_vmm_report(void *arg, const struct xvt_vmm_report *r)
 {
 	struct xvt_vm *vm = arg;
+	const bool ended = r->event == XVT_VMM_GONE && r->err != -ENOTCONN && vm->vmm &&
+			   vm->vmm->ops->sees_starts;
 
 	if (r->event == XVT_VMM_GONE)
 		vm->vmm_lost = r->err != 0;
 	while (vm->next) /* its file was replaced: the VMM reports about the newest machine */
 		vm = vm->next;
+	vm->ended = ended || (vm->ended && r->event == XVT_VMM_RENAMED);
 	xvt_session_vm_event(vm->session, vm, r);
 }
 

@@ -777,7 +777,7 @@ static const char *const stopped_why[] = {
 
 static const char *const started_why[] = {
 	[VIR_DOMAIN_EVENT_STARTED_BOOTED] = "booted",
-	[VIR_DOMAIN_EVENT_STARTED_MIGRATED] = "migrated here",
+	[VIR_DOMAIN_EVENT_STARTED_MIGRATED] = "migration",
 	[VIR_DOMAIN_EVENT_STARTED_RESTORED] = "restored from a file",
 	[VIR_DOMAIN_EVENT_STARTED_FROM_SNAPSHOT] = "started from a snapshot",
 	[VIR_DOMAIN_EVENT_STARTED_WAKEUP] = "",
@@ -817,6 +817,21 @@ static void domain_renamed(struct listener *l, virDomainPtr dom)
 	l->gone = gone;
 }
 
+/* A migration begins with a VMM that waits for the machine's state; RESUMED follows. */
+static void domain_started(struct listener *l, int detail)
+{
+	enum xvt_vmm_event event = XVT_VMM_RUNNING;
+
+	if (detail == VIR_DOMAIN_EVENT_STARTED_MIGRATED)
+		event = XVT_VMM_STOPPED;
+	else if (detail == VIR_DOMAIN_EVENT_STARTED_WAKEUP)
+		event = XVT_VMM_WOKEN;
+	l->gone = l->lost;
+	if (detail == VIR_DOMAIN_EVENT_STARTED_RESTORED)
+		report(l, XVT_VMM_ARRIVED, 0, TEXT(started_why, detail));
+	report(l, event, 0, TEXT(started_why, detail));
+}
+
 static int on_lifecycle(virConnectPtr conn, virDomainPtr dom, int event, int detail, void *opaque)
 {
 	struct listener *l = opaque;
@@ -832,13 +847,7 @@ static int on_lifecycle(virConnectPtr conn, virDomainPtr dom, int event, int det
 		report(l, XVT_VMM_RUNNING, 0, TEXT(resumed_why, detail));
 		break;
 	case VIR_DOMAIN_EVENT_STARTED:
-		l->gone = l->lost;
-		if (detail == VIR_DOMAIN_EVENT_STARTED_MIGRATED ||
-		    detail == VIR_DOMAIN_EVENT_STARTED_RESTORED)
-			report(l, XVT_VMM_ARRIVED, 0, TEXT(started_why, detail));
-		report(l,
-		       detail == VIR_DOMAIN_EVENT_STARTED_WAKEUP ? XVT_VMM_WOKEN : XVT_VMM_RUNNING,
-		       0, TEXT(started_why, detail));
+		domain_started(l, detail);
 		break;
 	case VIR_DOMAIN_EVENT_SHUTDOWN:
 		report(l, XVT_VMM_SHUTTING_DOWN, 0, TEXT(shutdown_why, detail));
@@ -937,6 +946,7 @@ static void libvirt_close(struct xvt_vmm *v)
 static const struct xvt_vmm_ops libvirt_ops = {
 	.name = "libvirt",
 	.close = libvirt_close,
+	.sees_starts = true,
 };
 
 /* Returns 0 or -errno. */

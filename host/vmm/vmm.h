@@ -10,6 +10,7 @@
 #ifndef XVT_VMM_H
 #define XVT_VMM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -53,6 +54,8 @@ struct xvt_vmm_ops {
 	/* Free the listener; it reports nothing more. Runs the loop until the listener's operations
 	 * have ended, so it must not be called from a callback of the loop. */
 	void (*close)(struct xvt_vmm *v);
+	/* After GONE it reports that the machine starts again, wherever that comes from. */
+	bool sees_starts;
 };
 
 /* A listener to one machine: the first member of the implementation's struct. */

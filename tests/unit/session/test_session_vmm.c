@@ -220,6 +220,16 @@ static void drain(void)
 	ck_assert_int_eq(xvt_session_pass(s, &sleep_ns), 0);
 }
 
+static int copy_file(const char *from, const char *to)
+{
+	int in = open(from, O_RDONLY), out = open(to, O_RDWR | O_CREAT, 0600);
+	ssize_t n = copy_file_range(in, NULL, out, NULL, RECORDING_REGION_SIZE, 0);
+
+	close(in);
+	close(out);
+	return n == RECORDING_REGION_SIZE ? 0 : -1;
+}
+
 START_TEST(memory_that_is_being_restored_is_not_read_until_the_machine_runs)
 {
 	struct xvt_host_page *page = xvt_host_region_page(&vm->region);
@@ -236,6 +246,34 @@ START_TEST(memory_that_is_being_restored_is_not_read_until_the_machine_runs)
 	report(XVT_VMM_RUNNING, 0);
 	drain();
 	ck_assert_uint_ne(xvt_load(&page->nonce), old);
+}
+END_TEST
+
+static const struct xvt_vmm_ops that_sees_starts = { .sees_starts = true };
+static const struct xvt_vmm_ops that_sees_none = { .name = "qmp" };
+
+/* libvirt ends a VMM, and starts another one that loads a snapshot into the same region. A listener
+ * that would not tell of the start is not waited for. */
+START_TEST(memory_that_another_vmm_loads_is_not_read_until_that_runs)
+{
+	const bool sees = !_i;
+	struct xvt_vmm listener = { sees ? &that_sees_starts : &that_sees_none };
+	struct xvt_host_page *page = xvt_host_region_page(&vm->region);
+	const uint64_t old = 7;
+
+	s->opt.note = NULL;
+	vm->vmm = &listener;
+	drain();
+	report(XVT_VMM_GONE, 0);
+	drain();
+	xvt_store(&page->nonce, old);
+	report(XVT_VMM_RENAMED, 0);
+	drain();
+	ck_assert((xvt_load(&page->nonce) == old) == sees);
+	report(XVT_VMM_RUNNING, 0);
+	drain();
+	ck_assert_uint_ne(xvt_load(&page->nonce), old);
+	vm->vmm = NULL;
 }
 END_TEST
 
@@ -335,6 +373,12 @@ START_TEST(what_went_wrong_is_told_as_such)
 }
 END_TEST
 
+static void look_again(struct xvt_vm *at)
+{
+	s->next_format_clock = at->next_look_clock = xvt_clock_read();
+	drain();
+}
+
 START_TEST(a_region_that_is_not_formatted)
 {
 	const char *path = scratch_path("empty");
@@ -352,10 +396,49 @@ START_TEST(a_region_that_is_not_formatted)
 	xvt_session_vmm_report(g2, &r);
 	ck_assert(xvt_vm_stopped(g2));
 	ck_assert(!xvt_vm_stopped(vm));
+	/* Its VMM loads its state: the region is taken when that is complete. */
+	ck_assert_int_eq(copy_file(scratch_path("region"), path), 0);
+	xvt_store(&((struct xvt_host_page *)(g2->region.map + vm->region.g.host_off))->attach_id,
+		  0);
+	look_again(g2);
+	ck_assert_int_eq(g2->phase, XVT_VM_WAITING);
 	r.event = XVT_VMM_RUNNING;
 	xvt_session_vmm_report(g2, &r);
 	ck_assert_uint_ge(xvt_vm_paused_ns(s, g2), 60 * SECOND_NS);
 	ck_assert_ptr_null(xvt_session_find(s, "g3"));
+	look_again(g2);
+	ck_assert_int_eq(g2->phase, XVT_VM_ATTACHED);
+}
+END_TEST
+
+/* A machine that was migrated to a VMM with another file: what was read from the old one is not
+ * read from the new one. */
+START_TEST(a_copied_region_goes_on_where_the_other_one_ended)
+{
+	const char *path = scratch_path("copy");
+	const uint64_t delivered = 41;
+	struct xvt_ring_host *from = xvt_host_ring_host(&vm->region, 1), *to;
+	struct xvt_vm *g2;
+	char why[256];
+
+	s->opt.note = NULL;
+	drain();
+	ck_assert_int_eq(copy_file(scratch_path("region"), path), 0);
+	/* What happens to the old one after the pages of the host's words were copied. */
+	xvt_store(&vm->rings[1]->ctl->attempted, delivered);
+	vm->rings[1]->drain.last.attempted = delivered;
+	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, why, sizeof(why)), 0);
+	g2 = xvt_session_find(s, "g2");
+	ck_assert_int_eq(g2->phase, XVT_VM_WAITING);
+	report(XVT_VMM_STOPPED, 0);
+	look_again(g2);
+	ck_assert_int_eq(g2->phase, XVT_VM_WAITING); /* not all is accounted for */
+	xvt_store(&from->acc_delivered, delivered);
+	look_again(g2);
+	ck_assert_int_eq(g2->phase, XVT_VM_ATTACHED);
+	to = xvt_host_ring_host(&g2->region, 1);
+	ck_assert_uint_eq(xvt_load(&to->acc_delivered), delivered);
+	ck_assert(!g2->rings[1] || !g2->rings[1]->account.took_over);
 }
 END_TEST
 
@@ -458,6 +541,7 @@ Suite *session_vmm_suite(void)
 	tcase_add_test(t, sleeping_is_no_pause);
 	tcase_add_test(t, each_stop_asks_for_an_epoch);
 	tcase_add_test(t, memory_that_is_being_restored_is_not_read_until_the_machine_runs);
+	tcase_add_loop_test(t, memory_that_another_vmm_loads_is_not_read_until_that_runs, 0, 2);
 	tcase_add_test(t, only_a_stamp_proves_when_it_ran_again);
 	tcase_add_loop_test(t, stamps_of_both_ends_make_a_pause_exact, 0, 2);
 	tcase_add_test(t, clocks_are_measured_after);
@@ -466,6 +550,7 @@ Suite *session_vmm_suite(void)
 	tcase_add_test(t, a_guest_that_answers_is_not_silent_although_no_node_comes_of_it);
 	tcase_add_test(t, what_went_wrong_is_told_as_such);
 	tcase_add_test(t, a_region_that_is_not_formatted);
+	tcase_add_test(t, a_copied_region_goes_on_where_the_other_one_ended);
 	suite_add_tcase(suite, t);
 	return suite;
 }

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * copied.c - a region that is a copy of another one of this recording. A machine that is migrated
+ * within its host, to a VMM with another file, takes the memory of its region along: with the
+ * records that the recorder has taken from the old file, and with the host's words as they were
+ * when their pages were copied. So each ring of the copy begins where the old one was read to its
+ * end, and no event is taken from both.
+ */
+#include "session/parts.h"
+
+#include <string.h>
+
+/* Between two looks are XVT_WAIT_FORMAT_NS. */
+#define HALT_LOOKS 20u	/* the report that the old machine stands still comes by then */
+#define REST_LOOKS 200u /* and what it left is in the file by then; a disk may be full */
+
+static const struct xvt_region_hdr *header(const struct xvt_vm *vm)
+{
+	return (const struct xvt_region_hdr *)vm->region.map;
+}
+
+static bool is_same_boot(const struct xvt_vm *vm, const struct xvt_vm *other)
+{
+	const struct xvt_region_hdr *a = header(vm), *b = header(other);
+
+	return !memcmp(a->boot_uuid, b->boot_uuid, sizeof(a->boot_uuid)) &&
+	       xvt_load(&a->generation) == xvt_load(&b->generation) &&
+	       other->region.g.ring_count == vm->region.g.ring_count &&
+	       other->region.g.ring_size == vm->region.g.ring_size;
+}
+
+static struct xvt_vm *original_of(const struct xvt_session *s, const struct xvt_vm *vm)
+{
+	size_t i;
+
+	if (!is_recording(s) ||
+	    xvt_load(&xvt_host_region_page(&vm->region)->attach_id) != s->attach_id)
+		return NULL;
+	for (i = 0; i < s->nr_vms; i++) {
+		if (s->vms[i] != vm && s->vms[i]->phase == XVT_VM_ATTACHED && !s->vms[i]->own &&
+		    is_same_boot(vm, s->vms[i]))
+			return s->vms[i];
+	}
+	return NULL;
+}
+
+/* Events that the files of this recording account for, by the ring's host words. */
+static uint64_t accounted(const struct xvt_ring_host *h)
+{
+	uint64_t sum = xvt_load(&h->acc_delivered) + xvt_load(&h->acc_discarded) +
+		       xvt_load(&h->acc_overwritten);
+	unsigned int i;
+
+	for (i = 0; i < XVT_LOST_CAUSES; i++)
+		sum += xvt_load(&h->acc_lost[i]);
+	return sum;
+}
+
+/* Returns true if all that the ring has is in the trace for good, but for events whose writers
+ * stand still within them. */
+static bool is_read(const struct xvt_ring *r)
+{
+	const struct xvt_ring_drain *d = &r->drain;
+	const uint64_t commit = xvt_load_acquire(&r->ctl->commit);
+
+	return r->phase == XVT_PHASE_BROKEN ||
+	       (d->read_pos == commit && !d->first && xvt_load(&r->host->cons) == commit &&
+		xvt_load(&r->ctl->attempted) - accounted(r->host) <= xvt_load(&r->ctl->nest));
+}
+
+static bool is_all_read(const struct xvt_vm *vm)
+{
+	uint32_t i;
+
+	for (i = 0; i < vm->region.g.ring_count; i++) {
+		if (vm->rings[i] && !is_read(vm->rings[i]))
+			return false;
+	}
+	return true;
+}
+
+bool xvt_vm_copy_waits(const struct xvt_session *s, struct xvt_vm *vm)
+{
+	const struct xvt_vm *original = original_of(s, vm);
+
+	if (!original || (original->halted && is_all_read(original)))
+		return false;
+	return vm->copy_looks++ < (original->halted ? REST_LOOKS : HALT_LOOKS);
+}
+
+const struct xvt_vm *xvt_vm_take_copy(const struct xvt_session *s, struct xvt_vm *vm)
+{
+	const struct xvt_vm *original = original_of(s, vm);
+	uint32_t i;
+
+	if (!original || !original->halted || !is_all_read(original))
+		return NULL;
+	for (i = 0; i < vm->region.g.ring_count; i++) {
+		const struct xvt_ring_host *from = xvt_host_ring_host(&original->region, i);
+		struct xvt_ring_host *to = xvt_host_ring_host(&vm->region, i);
+		unsigned int k;
+
+		xvt_store(&to->acc_delivered, xvt_load(&from->acc_delivered));
+		xvt_store(&to->acc_discarded, xvt_load(&from->acc_discarded));
+		xvt_store(&to->acc_overwritten, xvt_load(&from->acc_overwritten));
+		for (k = 0; k < XVT_LOST_CAUSES; k++)
+			xvt_store(&to->acc_lost[k], xvt_load(&from->acc_lost[k]));
+		xvt_store_release(&to->cons, xvt_load(&from->cons));
+	}
+	return original;
+}
