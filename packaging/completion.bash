@@ -21,6 +21,11 @@ _xvtrace_domains() {
 	timeout 2 virsh -q ${uri[@]+"${uri[@]}"} list --name 2>/dev/null
 }
 
+# Machines that recorders have, by their names.
+_xvtrace_machines() {
+	timeout 2 "${words[0]}" status 2>/dev/null | awk '/^VM  / { on = 1; next } !NF { on = 0 } on { print $1 }' | sort -u
+}
+
 # Events of the host's kernel, as far as the user may read their list.
 _xvtrace_events() {
 	cat /sys/kernel/tracing/available_events 2>/dev/null
@@ -73,7 +78,12 @@ _xvtrace_argument() {
 		_xvtrace_words "$(tr '|' '\n' <<<"$usage" | awk '{ print $1 }')"
 		return
 	fi
+	if [[ $first -eq 1 && ${usage%% *} == [a-z]*\|* ]]; then
+		_xvtrace_value "${usage%% *}"
+		return
+	fi
 	case " ${usage//-o FILE.xvt/} " in
+	*'MACHINE...'*) ((first == 1)) || _xvtrace_words "$(_xvtrace_machines)" ;;
 	*' DOMAIN '*) _xvtrace_value DOMAIN ;;
 	*' FILE.xvt'*' OUT '*) ((first > 1)) && _filedir || _xvtrace_value FILE.xvt ;;
 	*' PATH '* | *' REGION '* | *' FILE '*) _filedir ;;

@@ -18,7 +18,7 @@ struct client {
 	struct xvt_server *server;
 	int sock; /* -1: free */
 	uint64_t came;
-	bool permitted;	    /* it may change something */
+	struct xvt_server_peer peer;
 	size_t got;	    /* bytes of its request */
 	bool asked;	    /* the request is whole */
 	bool acts;	    /* the request waits for xvt_server_serve() */
@@ -140,7 +140,7 @@ static void on_client(struct xvt_op *op, int res)
  * the oldest of them, as it does not read its answer. */
 static bool goes_before(const struct client *a, const struct client *b)
 {
-	return a->permitted == b->permitted ? a->came < b->came : b->permitted;
+	return a->peer.permitted == b->peer.permitted ? a->came < b->came : b->peer.permitted;
 }
 
 /* Returns a free client, or NULL. If all are used, one is dropped; it is free when the loop has
@@ -174,7 +174,7 @@ static void limit_guests(struct xvt_server *server)
 	for (i = 0; i < server->limits.clients; i++) {
 		struct client *c = &server->client[i];
 
-		if (c->sock < 0 || c->permitted)
+		if (c->sock < 0 || c->peer.permitted)
 			continue;
 		n++;
 		if (!oldest || c->came < oldest->came)
@@ -188,8 +188,8 @@ static void add_client(struct xvt_server *server, struct client *c, int sock)
 {
 	const uid_t uid = xvt_socket_peer(sock);
 
-	c->permitted = uid == 0 || uid == geteuid();
-	if (!c->permitted)
+	c->peer = (struct xvt_server_peer){ uid, uid == 0 || uid == geteuid() };
+	if (!c->peer.permitted)
 		limit_guests(server);
 	c->sock = sock;
 	c->came = server->came++;
@@ -202,7 +202,7 @@ static void add_client(struct xvt_server *server, struct client *c, int sock)
 /* Carry out the client's request, or go on with that. */
 static void act(struct client *c)
 {
-	c->out = c->server->ops->act(c->server->arg, c->request, c->permitted, &c->at, &c->len);
+	c->out = c->server->ops->act(c->server->arg, c->request, &c->peer, &c->at, &c->len);
 	if (!c->out)
 		return;
 	c->acts = false;

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct xvt_loop;
 struct xvt_listener;
@@ -25,6 +26,12 @@ struct xvt_server_at {
 	uint64_t cursor;
 	void *more;		    /* what the answer needs besides */
 	void (*forget)(void *more); /* called with it when the client has gone; NULL: nothing */
+};
+
+/* Who asks, by the credentials of its socket. */
+struct xvt_server_peer {
+	uid_t uid;
+	bool permitted; /* it is root or the recorder's user */
 };
 
 struct xvt_server_ops {
@@ -41,12 +48,12 @@ struct xvt_server_ops {
 	char *(*answer)(void *arg, const char *request, struct xvt_server_at *at, size_t *len);
 	/*
 	 * Carries out a request. Called by xvt_server_serve() only, so it may change anything.
-	 * permitted: the client is root or the recorder's user. Returns as `answer`, which is asked
-	 * for the following pieces; NULL: the change takes time, and the next xvt_server_serve()
-	 * calls again. The function has set at->cursor to another value than 0 then.
+	 * Returns as `answer`, which is asked for the following pieces; NULL: the change takes
+	 * time, and the next xvt_server_serve() calls again. The function has set at->cursor to
+	 * another value than 0 then.
 	 */
-	char *(*act)(void *arg, const char *request, bool permitted, struct xvt_server_at *at,
-		     size_t *len);
+	char *(*act)(void *arg, const char *request, const struct xvt_server_peer *peer,
+		     struct xvt_server_at *at, size_t *len);
 };
 
 struct xvt_server_limits {

@@ -36,6 +36,18 @@ struct asking {
 	bool ended;
 };
 
+static void put_names(struct xvt_out *o, const struct xvt_json_value *array, const char *before)
+{
+	size_t i;
+
+	for (i = 0; i < xvt_json_count(array); i++) {
+		const char *name = xvt_json_text(xvt_json_at(array, i));
+
+		xvt_out_str(o, i ? ", " : before);
+		xvt_out_text(o, name ? name : "?", name ? strlen(name) : 1);
+	}
+}
+
 static void put_line(struct xvt_out *o, const struct xvt_json_value *v)
 {
 	const char *file = xvt_json_text(xvt_json_get(v, "file"));
@@ -48,6 +60,8 @@ static void put_line(struct xvt_out *o, const struct xvt_json_value *v)
 	if (!what)
 		return;
 	xvt_out_text(o, what, strlen(what));
+	put_names(o, xvt_json_get(v, "machines"), ": ");
+	put_names(o, xvt_json_get(v, "absent"), "; to be recorded when it comes: ");
 	if (file) {
 		xvt_out_str(o, ": the recording goes on in ");
 		xvt_out_text(o, file, strlen(file));
@@ -80,28 +94,40 @@ static int on_line(void *arg, const char *line, size_t len)
 	return 0;
 }
 
-/* Make the line of a request, for free(). NULL: out of memory. */
-static char *request_line(const char *what)
+/* Make the line of a request for n machines, for free(). NULL: out of memory. */
+static char *request_line(const char *what, char **machines, int n)
 {
-	struct xvt_json *doc = xvt_json_new();
+	struct xvt_json *doc = xvt_json_new(), *names;
 	size_t len;
 	char *line;
+	int i;
 
 	xvt_json_add_u64(doc, "version", XVT_CONTROL_VERSION);
 	xvt_json_add_text(doc, "do", what);
+	names = n ? xvt_json_add_array(doc, "machines") : NULL;
+	for (i = 0; i < n; i++)
+		xvt_json_add_text(names, NULL, machines[i]);
 	line = xvt_json_line(doc, &len);
 	if (line)
 		line[len - 1] = '\0'; /* the newline */
 	return line;
 }
 
-static int ask(const struct control_options *opt, const char *path, const char *what)
+/* words: the request, and n machines */
+static int ask(const struct control_options *opt, const char *path, char **words, int n)
 {
+	const char *what = words[0];
 	static struct xvt_out out;
 	struct asking a = { .opt = opt, .out = &out };
-	char *line = request_line(what), why[256] = "";
+	char *line = request_line(what, words + 1, n), why[256] = "";
 	int err = xvt_out_open(&out, "-"), more;
 
+	if (!err && line && strlen(line) >= XVT_SERVER_REQUEST_MAX) {
+		xvt_error(what, "too many machines for one request; use patterns, or ask twice");
+		free(line);
+		xvt_out_close(&out);
+		return XVT_EXIT_USAGE;
+	}
 	if (!err)
 		err = line ? xvt_control_ask(path, line, TIMEOUT_MS, on_line, &a, why, sizeof(why))
 			   : -ENOMEM;
@@ -141,6 +167,23 @@ static bool find_recorder(char *path, size_t size)
 	return found;
 }
 
+/* Returns whether the words are a request and its machines. */
+static bool are_valid(char **words, int n)
+{
+	const bool switches =
+		n > 0 && (strcmp(words[0], "stop") == 0 || strcmp(words[0], "start") == 0);
+
+	if (!n || (n > 1 && !switches))
+		xvt_error(n ? words[1] : "control",
+			  "give one of: metrics, reload, rotate, snapshot, start MACHINE..., stop "
+			  "MACHINE...");
+	else if (n == 1 && switches)
+		xvt_error(words[0], "give the machines, by name or pattern");
+	else
+		return true;
+	return false;
+}
+
 static int cmd_control(const struct xvt_command *cmd, int argc, char **argv)
 {
 	struct control_options opt = { 0 };
@@ -149,21 +192,19 @@ static int cmd_control(const struct xvt_command *cmd, int argc, char **argv)
 
 	if (first < 0)
 		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
-	if (first >= argc || first + 1 < argc) {
-		xvt_error(first < argc ? argv[first + 1] : "control",
-			  "give one of: metrics, reload, rotate, snapshot");
+	if (!are_valid(argv + first, argc - first))
 		return XVT_EXIT_USAGE;
-	}
 	if (!opt.control && !find_recorder(path, sizeof(path)))
 		return XVT_EXIT_FAIL;
-	return ask(&opt, opt.control ? opt.control : path, argv[first]);
+	return ask(&opt, opt.control ? opt.control : path, argv + first, argc - first - 1);
 }
 
 const struct xvt_command xvt_cmd_control = {
 	.name = "control",
-	.args = "metrics|reload|rotate|snapshot [--control SOCKET] [--json]",
-	.brief = "have a recorder at work begin its next file, keep a snapshot, or read its "
-		 "configuration",
+	.args = "metrics|reload|rotate|snapshot|start|stop [MACHINE...] [--control SOCKET] "
+		"[--json]",
+	.brief = "have a recorder at work begin its next file, keep a snapshot, stop or start a "
+		 "machine, or read its configuration",
 	.opts = options,
 	.run = cmd_control,
 };

@@ -118,14 +118,8 @@ static void forget_unseen(struct xvt_follow *f)
 
 static void added(struct xvt_follow *f, const struct xvt_candidate *c)
 {
-	struct xvt_vm *vm = xvt_session_find(f->s, c->name);
-	size_t i;
-
-	for (i = 0; i < f->opt->trusted.n; i++) {
-		if (!strcmp(f->opt->trusted.v[i], c->name))
-			xvt_session_vm_trust_clock(vm);
-	}
-	f->joined(f->arg, vm);
+	xvt_machine_trust(f->s, f->opt, c->name);
+	f->joined(f->arg, xvt_session_find(f->s, c->name));
 }
 
 /* A file that has just been made is no region yet. */

@@ -413,7 +413,18 @@ int xvt_machines_add(struct xvt_session *s, const struct xvt_machine_options *op
 	return status == XVT_EXIT_OK && !opt->follow ? trust(s, &opt->trusted) : status;
 }
 
-/* ------------------------------------------------------------------ for follow.c */
+/* ------------------------------------------------------------------ machines that come later */
+
+void xvt_machine_trust(struct xvt_session *s, const struct xvt_machine_options *opt,
+		       const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < opt->trusted.n; i++) {
+		if (!strcmp(opt->trusted.v[i], name))
+			xvt_session_vm_trust_clock(xvt_session_find(s, name));
+	}
+}
 
 struct each_file {
 	void (*fn)(void *arg, const struct xvt_candidate *c);

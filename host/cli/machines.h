@@ -34,6 +34,10 @@ struct xvt_candidate {
 int xvt_machine_add_found(struct xvt_session *s, const struct xvt_candidate *c, char *why,
 			  size_t why_size);
 
+/* Use the clock data of a machine that was added later, if --trust-guest-clock names it. */
+void xvt_machine_trust(struct xvt_session *s, const struct xvt_machine_options *opt,
+		       const char *name);
+
 /* Call fn for each file that `opt` selects by -r or `all`, whether it is a region or not, and
  * whether it is there or not. */
 void xvt_machines_each_file(const struct xvt_machine_options *opt,

@@ -372,7 +372,8 @@ static bool is_over(struct recorder *r)
 {
 	struct xvt_recording *rec = &r->rec;
 
-	if (!r->follow && !xvt_session_alive(rec->session))
+	/* A machine that is stopped by request may be started. */
+	if (!r->follow && !xvt_session_alive(rec->session) && !xvt_session_stopped(rec->session))
 		return true;
 	if (!xvt_session_size_reached(rec->session))
 		return false;
@@ -584,6 +585,8 @@ static int listen_to_clients(struct recorder *r)
 	r->serve = (struct xvt_serve){ .rec = &r->rec,
 				       .output = r->opt.output,
 				       .snapshots = r->snapshots,
+				       .machines = &r->opt.machines,
+				       .joined = on_joined,
 				       .reload = r->how->reload ? reload : NULL,
 				       .arg = r };
 	err = xvt_control_open(&r->rec.control, r->rec.loop, path, &xvt_serve_ops, &r->serve, why,
@@ -651,8 +654,8 @@ static int run(struct recorder *r)
 		}
 		if (is_over(r))
 			break;
-		if (r->follow && !xvt_session_alive(rec->session))
-			sleep_ns = SECOND_NS / 4; /* a file or a domain that comes ends it */
+		if (!xvt_session_alive(rec->session))
+			sleep_ns = SECOND_NS / 4; /* a file, a domain or a request ends it */
 		if (duration && sleep_ns > start + duration - now)
 			sleep_ns = start + duration - now;
 		err = xvt_loop_run(rec->loop, sleep_ns);

@@ -3,19 +3,22 @@
 #define _GNU_SOURCE
 #include "cli/serve.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "cli/serve_machines.h"
 #include "cli/serve_metrics.h"
 #include "cli/serve_status.h"
 
 static const char *const names[] = {
 	[XVT_REQUEST_STATUS] = "status",     [XVT_REQUEST_METRICS] = "metrics",
 	[XVT_REQUEST_ROTATE] = "rotate",     [XVT_REQUEST_RELOAD] = "reload",
-	[XVT_REQUEST_SNAPSHOT] = "snapshot",
+	[XVT_REQUEST_SNAPSHOT] = "snapshot", [XVT_REQUEST_STOP] = "stop",
+	[XVT_REQUEST_START] = "start",
 };
 
 #define NAMES (sizeof(names) / sizeof(names[0]))
@@ -38,6 +41,18 @@ static enum xvt_request named(const char *what, char *why, size_t why_size)
 	return XVT_REQUEST_NONE;
 }
 
+/* Returns whether the request has what it needs besides its name. */
+static bool is_whole(enum xvt_request what, const struct xvt_json_value *request, char *why,
+		     size_t why_size)
+{
+	if ((what != XVT_REQUEST_STOP && what != XVT_REQUEST_START) ||
+	    xvt_machine_names_ok(xvt_json_get(request, "machines")))
+		return true;
+	snprintf(why, why_size, "%s needs \"machines\":[NAME,...], with names or patterns",
+		 names[what]);
+	return false;
+}
+
 enum xvt_request xvt_request_parse(const char *line, char *why, size_t why_size)
 {
 	struct xvt_json_value *request = xvt_json_parse(line, strlen(line), why, why_size);
@@ -52,6 +67,8 @@ enum xvt_request xvt_request_parse(const char *line, char *why, size_t why_size)
 			 XVT_CONTROL_VERSION, XVT_CONTROL_VERSION);
 	else if (request)
 		what = named(xvt_json_text(xvt_json_get(request, "do")), why, why_size);
+	if (!is_whole(what, request, why, why_size))
+		what = XVT_REQUEST_NONE;
 	xvt_json_forget(request);
 	return what;
 }
@@ -205,12 +222,38 @@ static char *reload(struct xvt_serve *s, struct xvt_server_at *at, size_t *len)
 	return done(XVT_REQUEST_RELOAD, NULL, NULL, at, len);
 }
 
-static char *act(void *arg, const char *line, bool permitted, struct xvt_server_at *at, size_t *len)
+/* Stop or start machines. */
+static char *switch_machines(struct xvt_serve *s, enum xvt_request what, const char *line,
+			     uid_t uid, struct xvt_server_at *at, size_t *len)
+{
+	struct xvt_json *doc;
+	char why[512];
+	int err;
+
+	if (what == XVT_REQUEST_STOP)
+		err = xvt_serve_stop(s, line, uid, at, why, sizeof(why));
+	else
+		err = xvt_serve_start(s, line, uid, at, why, sizeof(why));
+	if (err == -EAGAIN)
+		return NULL;
+	if (err)
+		return refusal(why, at, len);
+	doc = xvt_json_new();
+	xvt_json_add_text(doc, "format", XVT_CONTROL_FORMAT);
+	xvt_json_add_text(doc, "done", names[what]);
+	xvt_serve_machines(at, doc);
+	xvt_json_add_bool(doc, "end", true);
+	at->cursor = XVT_SERVE_COMPLETE;
+	return xvt_json_line(doc, len);
+}
+
+static char *act(void *arg, const char *line, const struct xvt_server_peer *peer,
+		 struct xvt_server_at *at, size_t *len)
 {
 	enum xvt_request request;
 	char why[256];
 
-	if (!permitted)
+	if (!peer->permitted)
 		return refusal("only root and the recorder's user may change something", at, len);
 	request = xvt_request_parse(line, why, sizeof(why));
 	if (request == XVT_REQUEST_ROTATE)
@@ -219,6 +262,8 @@ static char *act(void *arg, const char *line, bool permitted, struct xvt_server_
 		return reload(arg, at, len);
 	if (request == XVT_REQUEST_SNAPSHOT)
 		return snapshot(arg, at, len);
+	if (request == XVT_REQUEST_STOP || request == XVT_REQUEST_START)
+		return switch_machines(arg, request, line, peer->uid, at, len);
 	return refusal(why, at, len);
 }
 

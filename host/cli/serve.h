@@ -6,6 +6,7 @@
 #ifndef XVT_SERVE_H
 #define XVT_SERVE_H
 
+#include "cli/machines.h"
 #include "cli/recording.h"
 #include "cli/snapshots.h"
 #include "session/control.h"
@@ -20,9 +21,12 @@ enum xvt_request {
 	XVT_REQUEST_ROTATE,
 	XVT_REQUEST_RELOAD,
 	XVT_REQUEST_SNAPSHOT,
+	XVT_REQUEST_STOP,
+	XVT_REQUEST_START,
 };
 
-/* Returns the request in a client's line, or XVT_REQUEST_NONE with the reason in `why`. */
+/* Returns the request in a client's line, or XVT_REQUEST_NONE with the reason in `why`. One of
+ * XVT_REQUEST_STOP and _START has names of machines, or patterns. */
 enum xvt_request xvt_request_parse(const char *line, char *why, size_t why_size);
 
 /* The argument of xvt_serve_ops. */
@@ -30,7 +34,10 @@ struct xvt_serve {
 	struct xvt_recording *rec;
 	const char *output;
 	struct xvt_snapshots *snapshots; /* NULL: the output is one file */
-	char metrics_http[64];		 /* where it serves its metrics by HTTP; "": nowhere */
+	const struct xvt_machine_options *machines;
+	/* Called for each machine that a request has added. */
+	void (*joined)(void *arg, struct xvt_vm *vm);
+	char metrics_http[64]; /* where it serves its metrics by HTTP; "": nowhere */
 	/* Reads the configuration again. Returns false after an error message. NULL: there is no
 	 * configuration. */
 	bool (*reload)(void *arg);

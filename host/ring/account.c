@@ -45,7 +45,12 @@ bool xvt_ring_tail_loss(struct xvt_ring *r, struct xvt_lost *lost)
 	}
 	lost->bad_bytes = r->decode.gap_bad_bytes;
 	r->decode.gap_bad_bytes = 0;
-	return tail_overwritten(r, lost) + sum + lost->bad_bytes != 0;
+	sum += tail_overwritten(r, lost) + lost->bad_bytes;
+	/* Further files of a set may follow, and take it as reported. */
+	for (i = 0; i < XVT_LOST_CAUSES; i++)
+		r->account.lost_reported[i] += lost->lost[i];
+	r->account.laps_reported += lost->overwritten;
+	return sum != 0;
 }
 
 void xvt_ring_reported(struct xvt_ring *r, const struct xvt_lost *lost)

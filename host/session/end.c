@@ -5,26 +5,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#define END_PATIENCE 3u		  /* waits in a row, even if records still come out */
-#define NAMES_NS     500000000ull /* for a guest that names functions after its last event */
-#define MUCH_RECORDS 100000u	  /* inferred nodes place fewer: one in a pass */
-
-/*
- * Returns true if no record of the ring can still come: it was proven idle after recording was
- * switched off, and all its records are placed. A ring that was set aside may never be idle; of
- * that one, all committed records must have been taken.
- */
-static bool ring_finished(const struct xvt_session *s, struct xvt_ring *r)
-{
-	if (r->phase == XVT_PHASE_ASIDE && xvt_vm_of_ring(r)->phase == XVT_VM_ATTACHED)
-		return !earlier(r->drain.look_clock, s->off_clock) &&
-		       !xvt_pos_before(r->drain.read_pos, r->drain.last.commit);
-	if (r->phase != XVT_PHASE_LIVE)
-		return true;
-	if (!r->drain.idle || earlier(r->drain.idle_clock, s->off_clock) || r->drain.first)
-		return false;
-	return r->drain.proven_node_ns && !xvt_ring_ready(r) && !xvt_ring_peek(r);
-}
+#define END_PATIENCE 3u	     /* waits in a row, even if records still come out */
+#define MUCH_RECORDS 100000u /* inferred nodes place fewer: one in a pass */
 
 /* Returns true if a guest is still to name functions, of the machines that answer. */
 static bool names_due(const struct xvt_session *s)
@@ -50,31 +32,11 @@ static bool all_finished(const struct xvt_session *s, size_t *first)
 	for (n = 0; n < s->nr_rings; n++) {
 		if (*first >= s->nr_rings)
 			*first = 0;
-		if (!ring_finished(s, s->rings[*first]))
+		if (!xvt_ring_is_finished(s->rings[*first], s->off_clock))
 			return false;
 		++*first;
 	}
 	return true;
-}
-
-/* Writes LOST records for losses that no sub-buffer header has reported: at the end of the trace.
- */
-static void report_tail_losses(struct xvt_session *s)
-{
-	size_t i;
-
-	for (i = 0; i < s->nr_rings; i++) {
-		struct xvt_ring *r = s->rings[i];
-		struct xvt_event_hdr h = { .id = XVT_ID_LOST, .len = sizeof(struct xvt_lost) };
-		struct xvt_lost lost;
-
-		if (!xvt_session_takes_part(s, r) || !xvt_ring_tail_loss(r, &lost))
-			continue;
-		h.host_ns = s->merge.last_ns;
-		h.guest_clock = r->head.last_guest;
-		h.ring_flags = r->id;
-		xvt_trace_event(s->trace, &h, &lost);
-	}
 }
 
 void xvt_session_free(struct xvt_session *s)
@@ -151,33 +113,8 @@ static uint64_t most_waiting(const struct xvt_session *s)
 	return bytes / sizeof(uint64_t);
 }
 
-/* Notes records that were left in the rings. The next recording takes them. */
-static void report_undrained(struct xvt_session *s)
-{
-	size_t i;
-	uint32_t k;
-
-	for (i = 0; i < s->nr_vms; i++) {
-		struct xvt_vm *vm = s->vms[i];
-		uint64_t bytes = 0;
-
-		for (k = 0; vm->phase == XVT_VM_ATTACHED && k < vm->region.g.ring_count; k++) {
-			const struct xvt_ring *r = vm->rings[k];
-
-			if (r && r->phase != XVT_PHASE_BROKEN &&
-			    xvt_pos_before(r->drain.read_pos, r->drain.last.commit))
-				bytes += r->drain.last.commit - r->drain.read_pos;
-		}
-		if (bytes)
-			xvt_session_note(s, 1, vm, UINT32_MAX,
-					 "%" PRIu64 " bytes of records were not taken in time and "
-					 "count as in flight; the next recording begins with them",
-					 bytes);
-	}
-}
-
-/* Returns true if all rings are finished, and for NAMES_NS at most only if no name was due before
- * the pass that has just ended: this pass took the names. *clock is when the rings were. */
+/* Returns true if all rings are finished, and for XVT_NAMES_NS at most only if no name was due
+ * before the pass that has just ended: this pass took the names. *clock is when the rings were. */
 static bool all_taken(const struct xvt_session *s, size_t *first, bool due, uint64_t *clock)
 {
 	const uint64_t now = xvt_clock_read();
@@ -186,7 +123,7 @@ static bool all_taken(const struct xvt_session *s, size_t *first, bool due, uint
 		return false;
 	if (!*clock)
 		*clock = now;
-	return !due || since(now, *clock) >= ticks(s, NAMES_NS);
+	return !due || since(now, *clock) >= ticks(s, XVT_NAMES_NS);
 }
 
 /*
@@ -224,18 +161,6 @@ static int drain_rest(struct xvt_session *s, uint64_t most_records)
 	}
 }
 
-/* A writer that a ring gets from now on shall not begin without a recorder. */
-static void switch_off_unused(const struct xvt_vm *vm)
-{
-	uint32_t i;
-
-	for (i = 0; vm->phase == XVT_VM_ATTACHED && i < vm->region.g.ring_count; i++) {
-		if (!vm->rings[i])
-			xvt_store_release(&xvt_host_ring_host(&vm->region, i)->enable,
-					  (uint32_t)XVT_ENABLE_OFF);
-	}
-}
-
 /* Switches recording off, then waits until each writer inside an event has left it: a writer tests
  * `enable` again after it has made itself visible in `nest`. Returns 0 or -errno. */
 static int wind_down(struct xvt_session *s)
@@ -247,32 +172,16 @@ static int wind_down(struct xvt_session *s)
 
 	xvt_session_join(s, xvt_clock_read());
 	xvt_session_host_stop(s);
-	for (i = 0; i < s->nr_vms; i++) {
-		xvt_vm_wake_used(s, s->vms[i]);
-		switch_off_unused(s->vms[i]);
-	}
-	for (i = 0; i < s->nr_rings; i++) {
-		struct xvt_ring *r = s->rings[i];
-
-		if (r->own) /* its writer still has to write what the kernel has */
-			continue;
-		r->words.enable = XVT_ENABLE_OFF;
-		/* A ring that never got a clock is drained like all others. */
-		if (r->phase != XVT_PHASE_BROKEN)
-			xvt_store_release(&r->host->enable, r->words.enable);
-	}
+	for (i = 0; i < s->nr_vms; i++)
+		xvt_vm_switch_off(s, s->vms[i]);
 	xvt_mb();
 	off = xvt_clock_read_ordered();
 	s->off_clock = off;
-	for (i = 0; i < s->nr_rings; i++)
-		s->rings[i]->clock.next_burst_clock =
-			off; /* to get one more node, after the last record */
 	for (i = 0; i < s->nr_vms; i++)
-		xvt_session_unpark_vm(s, s->vms[i]);
-	for (i = 0; i < s->nr_rings; i++)
-		xvt_session_clock_soon(s, s->rings[i], off);
+		xvt_vm_measure_last(s, s->vms[i], off);
 	err = drain_rest(s, most);
-	report_undrained(s);
+	for (i = 0; i < s->nr_vms; i++)
+		xvt_vm_report_undrained(s, s->vms[i]);
 	return err;
 }
 
@@ -308,7 +217,8 @@ int xvt_session_end(struct xvt_session *s)
 	for (i = 0; i < s->nr_vms; i++)
 		xvt_session_notes_left_out(s, s->vms[i], xvt_clock_read(), true);
 	xvt_session_put_all_drops(s);
-	report_tail_losses(s);
+	for (i = 0; i < s->nr_rings; i++)
+		xvt_ring_put_tail_loss(s, s->rings[i], s->merge.last_ns);
 	if (!is_salvage(s)) /* its times are older than this clock */
 		xvt_session_put_lines(s, xvt_host_clock_end(&s->clock));
 	xvt_session_put_marks(s);

@@ -40,8 +40,9 @@ static bool may_be_freed(const struct xvt_session *s, const struct xvt_vm *vm)
 
 	if (!vm->left_out || is_measured(vm))
 		return false;
-	if (!newest->left_out)
-		return vm->space_of != vm->id && !vm->vmm;
+	/* A machine that is stopped by request waits for its start. */
+	if (!newest->left_out || newest->halt.step)
+		return vm != newest && vm->space_of != vm->id && !vm->vmm;
 	for (i = 0; i < s->nr_vms; i++) {
 		const struct xvt_vm *other = s->vms[i];
 

@@ -153,6 +153,26 @@ struct xvt_file_id {
 	ino_t ino;
 };
 
+/* The steps of a stop by request, see halt.c. */
+enum xvt_halt_step {
+	XVT_HALT_NONE,
+	XVT_HALT_OFF,
+	XVT_HALT_CLOSED,
+	XVT_HALT_WRITTEN,
+	XVT_HALT_DONE,
+};
+
+/* A machine's recording that is stopped by request. */
+struct xvt_vm_halt {
+	enum xvt_halt_step step;
+	uint32_t uid; /* who asked */
+	uint64_t off_clock;
+	uint64_t patience_clock; /* what its rings take from then on counts */
+	uint64_t finished_clock; /* when its rings were finished; 0: not yet */
+	bool names_due;		 /* before the next pass, its guest is still to name functions */
+	uint64_t bytes;		 /* size of the trace that has all of it */
+};
+
 /* The last file under the machine's path that could not be recorded, see replaced.c. */
 struct xvt_vm_refusal {
 	struct xvt_file_id file;
@@ -226,6 +246,8 @@ struct xvt_vm {
 	struct xvt_vm *next; /* the machine that replaced this one at this path, or NULL */
 	bool deleted;	     /* no file has this path; the note about it is written */
 	struct xvt_vm_refusal refused;
+
+	struct xvt_vm_halt halt; /* halt.c */
 
 	/* session.c */
 	uint64_t next_look_clock; /* WAITING: for a format */
@@ -356,6 +378,8 @@ struct xvt_session {
 	uint64_t rounds;
 	uint64_t reported_watermark;
 	bool clock_unsound; /* the warning about the counter is written */
+
+	size_t nr_halting; /* halt.c: machines that are being stopped */
 
 	/* end.c */
 	uint64_t off_clock; /* when recording was switched off; 0: not yet */
@@ -785,6 +809,33 @@ static inline bool xvt_session_files_turn(const struct xvt_session *s, size_t vm
 
 /* About once a second: detect region files that were deleted or replaced. */
 void xvt_session_look_for_files(struct xvt_session *s, uint64_t now);
+
+/* Record the file that the machine's path has now, as another machine, vm->next. Returns 0, or
+ * -errno with the reason in `why`. */
+int xvt_vm_add_next(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t why_size);
+/* Read nothing more of the machine, and close its region: the claim of this recorder ends. */
+void xvt_vm_close(struct xvt_session *s, struct xvt_vm *vm);
+
+/* --- halt.c --- */
+
+/* At the end of a pass over the rings: go on with the stops that were requested. */
+void xvt_session_halt_pass(struct xvt_session *s, uint64_t now);
+
+/* --- finish.c --- */
+
+#define XVT_NAMES_NS 500000000ull /* for a guest that names functions after its last event */
+
+/* Switch recording off in all rings of a machine. The caller reads off_clock behind a full barrier,
+ * and calls xvt_vm_measure_last() then: each ring gets one more clock node, after its last record.
+ */
+void xvt_vm_switch_off(struct xvt_session *s, struct xvt_vm *vm);
+void xvt_vm_measure_last(struct xvt_session *s, struct xvt_vm *vm, uint64_t off_clock);
+/* Returns true if no record of the ring can still come after it was switched off. */
+bool xvt_ring_is_finished(struct xvt_ring *r, uint64_t off_clock);
+/* Note the records of the machine that are left in its rings. */
+void xvt_vm_report_undrained(struct xvt_session *s, struct xvt_vm *vm);
+/* Write the LOST record of losses that no sub-buffer header has reported, at this host time. */
+void xvt_ring_put_tail_loss(struct xvt_session *s, struct xvt_ring *r, uint64_t host_ns);
 
 /* --- stall.c --- */
 

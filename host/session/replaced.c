@@ -70,35 +70,46 @@ static void refuse(struct xvt_session *s, struct xvt_vm *vm, const struct stat *
 				 vm->path, why);
 }
 
-/* Record the new file as another machine. If that fails, a later call tries again, unless refuse()
- * found that it can never succeed. */
-static void take_up(struct xvt_session *s, struct xvt_vm *vm, const struct stat *named)
+int xvt_vm_add_next(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t why_size)
 {
-	char name[XVT_NAME_LEN], why[256];
+	char name[XVT_NAME_LEN];
 	struct xvt_vm *next;
 	size_t before = s->nr_vms;
 	int err;
 
-	if (was_refused(vm, named))
-		return;
 	name_of_next(vm, name);
 	err = xvt_session_add_rings(s, name, vm->path, vm->uuid, false, vm->rings_max, why,
-				    sizeof(why));
-	if (err == -ENODATA || err == -ENOENT)
-		return; /* its creator has not set its size yet */
-	if (err) {
-		refuse(s, vm, named, err, why);
-		return;
-	}
+				    why_size);
+	if (err)
+		return err;
 	next = s->vms[before];
 	next->turn = vm->turn + 1;
 	next->space_of = vm->space_of;
 	next->trust_guest_clock = vm->trust_guest_clock;
 	memcpy(next->base_name, vm->base_name, sizeof(next->base_name));
 	vm->next = next;
-	xvt_session_note(s, 1, vm, UINT32_MAX,
-			 "another file came under the name %s (a new QEMU?): it is recorded as %s",
-			 vm->path, next->name);
+	return 0;
+}
+
+/* Record the new file as another machine. If that fails, a later call tries again, unless refuse()
+ * found that it can never succeed. */
+static void take_up(struct xvt_session *s, struct xvt_vm *vm, const struct stat *named)
+{
+	char why[256];
+	int err;
+
+	if (was_refused(vm, named))
+		return;
+	err = xvt_vm_add_next(s, vm, why, sizeof(why));
+	if (err == -ENODATA || err == -ENOENT)
+		return; /* its creator has not set its size yet */
+	if (err)
+		refuse(s, vm, named, err, why);
+	else
+		xvt_session_note(
+			s, 1, vm, UINT32_MAX,
+			"another file came under the name %s (a new QEMU?): it is recorded as %s",
+			vm->path, vm->next->name);
 }
 
 /* Returns true if the ring still holds records, or may have a writer. */
@@ -112,14 +123,10 @@ static bool in_use(const struct xvt_session *s, const struct xvt_ring *r, uint64
 	       xvt_session_silence(s, r, now) <= ticks(s, s->opt.stall_timeout_ns);
 }
 
-static void retire(struct xvt_session *s, struct xvt_vm *vm, uint64_t now, const char *why)
+void xvt_vm_close(struct xvt_session *s, struct xvt_vm *vm)
 {
 	uint32_t i, n = vm->phase == XVT_VM_ATTACHED ? vm->region.g.ring_count : 0;
 
-	for (i = 0; i < n; i++) {
-		if (vm->rings[i] && in_use(s, vm->rings[i], now))
-			return;
-	}
 	xvt_session_clock_forget(s, vm);
 	for (i = 0; i < n; i++) {
 		struct xvt_ring *r = vm->rings[i];
@@ -136,13 +143,24 @@ static void retire(struct xvt_session *s, struct xvt_vm *vm, uint64_t now, const
 		r->measure.source = NULL;
 		xvt_ring_retire(r);
 	}
-	snprintf(vm->why, sizeof(vm->why), "%s", why);
-	xvt_session_note(s, 0, vm, UINT32_MAX, "%s", vm->why);
 	vm->phase = XVT_VM_GONE;
 	xvt_session_exact_close(vm); /* the source reads the region */
 	xvt_host_region_close(&vm->region);
 	xvt_pool_trim(&vm->pool); /* return cached memory to the other machines */
 	xvt_session_share_memory(s);
+}
+
+static void retire(struct xvt_session *s, struct xvt_vm *vm, uint64_t now, const char *why)
+{
+	uint32_t i, n = vm->phase == XVT_VM_ATTACHED ? vm->region.g.ring_count : 0;
+
+	for (i = 0; i < n; i++) {
+		if (vm->rings[i] && in_use(s, vm->rings[i], now))
+			return;
+	}
+	snprintf(vm->why, sizeof(vm->why), "%s", why);
+	xvt_session_note(s, 0, vm, UINT32_MAX, "%s", vm->why);
+	xvt_vm_close(s, vm);
 }
 
 /* Look for a replacement of the newest machine of a path, also when that machine is gone. */
@@ -173,7 +191,8 @@ void xvt_session_look_for_files(struct xvt_session *s, uint64_t now)
 	for (i = 0; i < n; i++) {
 		struct xvt_vm *vm = s->vms[i];
 
-		if (vm->own || !xvt_session_files_turn(s, i))
+		/* A machine that is stopped by request stays so, whatever comes under its path. */
+		if (vm->own || vm->halt.step || !xvt_session_files_turn(s, i))
 			continue;
 		if (!vm->next)
 			look_for_next(s, vm);

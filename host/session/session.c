@@ -166,7 +166,7 @@ static void try_join(struct xvt_session *s, uint64_t now)
 			waits |=
 				r->phase == XVT_PHASE_NEW && r->drain.last.state == XVT_RING_ONLINE;
 		}
-		if (!vm->named || vm->phase == XVT_VM_GONE || xvt_vm_stopped(vm) ||
+		if (!vm->named || vm->phase == XVT_VM_GONE || xvt_vm_stopped(vm) || vm->halt.step ||
 		    (live && !waits))
 			continue;
 		if (!timeout)
@@ -291,8 +291,9 @@ static void service_machine(struct xvt_session *s, struct xvt_vm *vm, uint64_t n
 {
 	uint64_t before = vm->meta_pos;
 
-	if (vm->own || vm->phase != XVT_VM_ATTACHED ||
-	    (!vm->nr_active && !vm->request_seq && !vm->meta_more && !s->off_clock))
+	if (vm->own || vm->phase != XVT_VM_ATTACHED || vm->halt.step >= XVT_HALT_CLOSED ||
+	    (!vm->nr_active && !vm->request_seq && !vm->meta_more && !s->off_clock &&
+	     !vm->halt.step))
 		return;
 	if (s->disk_full) {
 		vm->meta_more = true; /* it stays where it is */
@@ -403,10 +404,13 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 		*sleep_ns = busy ? busy_ns(s) : PASS_MIN_NS;
 		return xvt_trace_error(s->trace);
 	}
-	if (!earlier(now, s->next_pass_clock))
+	if (!earlier(now, s->next_pass_clock)) {
 		err = move_records(s, now);
-	if (err)
-		return err;
+		if (err)
+			return err;
+		if (s->nr_halting)
+			xvt_session_halt_pass(s, now);
+	}
 	if (!earlier(now, s->next_second_clock)) {
 		s->next_second_clock = now + ticks(s, SECOND_NS);
 		every_second(s, now);

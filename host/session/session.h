@@ -175,6 +175,36 @@ struct xvt_salvaged {
 int xvt_session_salvage(struct xvt_session *s, const char *path, const char *name,
 			void (*opened)(void), struct xvt_salvaged *sum, char *why, size_t why_size);
 
+/*
+ * Machines that are stopped and started by request, while the others are recorded. A stopped
+ * machine is not recorded, whatever comes under its path, until it is started. Then it is another
+ * machine of the trace, NAME.2.
+ */
+
+/*
+ * Returns the next machine, from number *at on, whose name, first name or UUID matches the pattern
+ * (as in a shell), and advances *at; NULL: none. Of the machines of one path it is the newest one.
+ * The host is none of them.
+ */
+struct xvt_vm *xvt_session_next_match(const struct xvt_session *s, size_t *at, const char *pattern);
+/* Stop the recording of a machine that is not stopped; the following passes do it. uid: of the user
+ * who asked. */
+void xvt_session_vm_stop(struct xvt_vm *vm, uint32_t uid);
+/* Returns whether a stop was requested, and no start after it. */
+bool xvt_session_vm_is_stopped(const struct xvt_vm *vm);
+/* How far a requested stop is. Returns 0: all is in the file, and the region is free; -EAGAIN: it
+ * takes some more passes; -ENOSPC: there is no space for it on the disk. */
+int xvt_session_vm_stopping(const struct xvt_vm *vm);
+/*
+ * Record a stopped machine again. Returns 0, and *as is the new machine; NULL: its file is not
+ * there, and it is recorded when it comes. Returns -errno with the reason in `why`, and the machine
+ * stays stopped.
+ */
+int xvt_session_vm_start(struct xvt_vm *vm, uint32_t uid, struct xvt_vm **as, char *why,
+			 size_t why_size);
+/* Number of machines that are stopped by request. */
+size_t xvt_session_stopped(const struct xvt_session *s);
+
 struct xvt_host_options {
 	/* Events of the host's kernel, "SYSTEM:EVENT" with wildcards. A pattern that the kernel has
 	 * no event for is an error. */

@@ -207,11 +207,17 @@ static bool worth_a_line(const struct xvt_ring *r)
 	return r->session.announced || r->phase != XVT_PHASE_NEW;
 }
 
-static void add_vm(struct xvt_json *j, const struct xvt_session *s, struct xvt_vm *v)
+static const char *vm_phase(const struct xvt_vm *v)
 {
 	static const char *const phases[] = {
 		[XVT_VM_WAITING] = "waiting", [XVT_VM_ATTACHED] = "attached", [XVT_VM_GONE] = "gone"
 	};
+
+	return !v->halt.step ? phases[v->phase] : v->phase == XVT_VM_GONE ? "stopped" : "stopping";
+}
+
+static void add_vm(struct xvt_json *j, const struct xvt_session *s, struct xvt_vm *v)
+{
 	char uuid[XVT_UUID_TEXT];
 
 	xvt_uuid_text(v->uuid, uuid);
@@ -222,7 +228,7 @@ static void add_vm(struct xvt_json *j, const struct xvt_session *s, struct xvt_v
 		xvt_json_add_null(j, "region");
 	else
 		xvt_json_add_text(j, "region", v->path);
-	xvt_json_add_text(j, "phase", phases[v->phase]);
+	xvt_json_add_text(j, "phase", vm_phase(v));
 	if (v->phase == XVT_VM_GONE)
 		xvt_json_add_text(j, "why", v->why);
 	xvt_json_add_bool(j, "stopped", xvt_vm_stopped(v));

@@ -16,7 +16,7 @@ pids+=($!)
 
 control() { "$xvtrace" control "$@" >"$work/out" 2>"$work/err"; }
 check "no recorder: exit 1" eval '! control rotate && grep -q "no recorder" "$work/err"'
-check "no request: wrong usage" eval 'control; [ $? -eq 2 ] && grep -q "reload, rotate" "$work/err"'
+check "no request: wrong usage" eval 'control; [ $? -eq 2 ] && grep -q "reload, rotate, snapshot, start MACHINE..., stop MACHINE..." "$work/err"'
 
 printf 'output = %s/set/\nregion = g=%s/g\nrotate-size = 64M\nrotate-time = 0\n' "$work" "$work" >"$conf"
 "$xvtrace" daemon -c "$conf" 2>"$work/log" &
@@ -52,8 +52,10 @@ check "a status without a version, as of older clients" eval 'says "{\"do\":\"st
 check "and with it" eval 'says "{\"version\":1,\"do\":\"status\"}" | jq -se ".[-1].end" >/dev/null'
 check "another version" refuses '{"version":2,"do":"rotate"}' 'knows version 1'
 check "a version that is no number" refuses '{"version":"1","do":"rotate"}' 'knows version 1'
-check "an unknown request" refuses '{"version":1,"do":"format-disk"}' 'it knows status metrics rotate reload snapshot'
+check "an unknown request" refuses '{"version":1,"do":"format-disk"}' 'it knows status metrics rotate reload snapshot stop start'
 check "no request" refuses '{"version":1}' '"do" is one of'
+check "a stop of nothing" refuses '{"version":1,"do":"stop"}' 'stop needs "machines"'
+check "a start of what is no name" refuses '{"version":1,"do":"start","machines":["g",7]}' 'start needs "machines"'
 check "no object" refuses '[1,2]' '"do" is one of'
 check "no JSON" refuses 'rotate' '.'
 check "nothing" refuses '' '.'

@@ -65,6 +65,7 @@ static void add_loop_suites(SRunner *runner)
 	srunner_add_suite(runner, drain_reads_suite());
 	srunner_add_suite(runner, session_vmm_suite());
 	srunner_add_suite(runner, session_wake_suite());
+	srunner_add_suite(runner, session_halt_suite());
 }
 
 static void add_other_suites(SRunner *runner)
@@ -111,6 +112,7 @@ static void add_other_suites(SRunner *runner)
 	srunner_add_suite(runner, export_suite());
 	srunner_add_suite(runner, dat_suite());
 	srunner_add_suite(runner, verify_suite());
+	srunner_add_suite(runner, serve_suite());
 	srunner_add_suite(runner, stat_suite());
 	/* make check runs these two beside the others. */
 	if (!getenv("XVT_WITHOUT_LONG")) {

@@ -46,6 +46,7 @@ Suite *rounds_suite(void);
 Suite *schedules_suite(void);
 /* session */
 Suite *control_suite(void);
+Suite *session_halt_suite(void);
 Suite *server_suite(void);
 Suite *snapshot_suite(void);
 Suite *drain_reads_suite(void);
@@ -75,6 +76,7 @@ Suite *lib_suite(void);
 Suite *reclock_suite(void);
 Suite *verify_suite(void);
 /* cli */
+Suite *serve_suite(void);
 Suite *stat_suite(void);
 
 /* A directory of this run's own, removed at its end. */

@@ -65,15 +65,16 @@ static char *answer(void *arg, const char *line, struct xvt_server_at *at, size_
 	return text;
 }
 
-static char *act(void *arg, const char *line, bool permitted, struct xvt_server_at *at, size_t *len)
+static char *act(void *arg, const char *line, const struct xvt_server_peer *peer,
+		 struct xvt_server_at *at, size_t *len)
 {
 	const bool first = !at->cursor;
 
 	ck_assert_ptr_eq(arg, &loop);
 	ck_assert_str_eq(line, "change");
 	at->cursor = 1;
-	acts += first && permitted;
-	refused += !permitted;
+	acts += first && peer->permitted;
+	refused += !peer->permitted;
 	if (first && act_takes_time)
 		return NULL;
 	*len = strlen("change\n");
