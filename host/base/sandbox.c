@@ -427,10 +427,22 @@ static int add_loop(scmp_filter_ctx filter)
 	return err;
 }
 
-/* What is fatal when all files are open. */
+/* While files are opened, a process may change its own limits. */
+static int add_limits(scmp_filter_ctx filter)
+{
+	struct scmp_arg_cmp own = SCMP_CMP(0, SCMP_CMP_EQ, 0, 0);
+
+	return lib.rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 1, &own);
+}
+
+/* What is fatal when all files are open, and what fails then. */
 static int add_opened(scmp_filter_ctx filter, unsigned int need)
 {
 	int err = add_all(filter, SCMP_ACT_KILL_PROCESS, fatal_opened, COUNT(fatal_opened));
+
+	if (!err)
+		err = lib.rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64), 0,
+					 NULL);
 
 	if (!err && !(need & XVT_SANDBOX_RENAMES))
 		err = add_all(filter, SCMP_ACT_KILL_PROCESS, to_rename, COUNT(to_rename));
@@ -445,6 +457,8 @@ static int add_opens(scmp_filter_ctx filter, unsigned int need)
 	if (!(need & XVT_SANDBOX_OPENS))
 		return add_opened(filter, need);
 	err = add_all(filter, SCMP_ACT_ALLOW, while_opening, COUNT(while_opening));
+	if (!err)
+		err = add_limits(filter);
 	if (!err && need & (XVT_SANDBOX_RENAMES | XVT_SANDBOX_MAKES))
 		err = add_all(filter, SCMP_ACT_ALLOW, to_rename, COUNT(to_rename));
 	if (!err && need & XVT_SANDBOX_MAKES) {

@@ -53,7 +53,7 @@ static void died(void *arg)
 
 struct xvt_opener *xvt_business_begin(const char *command, const struct xvt_recorder_options *opt)
 {
-	static const struct xvt_opener_ops ops = { .begin = xvt_confine_capabilities,
+	static const struct xvt_opener_ops ops = { .begin = xvt_confine_opener,
 						   .refused = refused,
 						   .died = died };
 	static struct about about;

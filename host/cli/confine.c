@@ -9,6 +9,7 @@
 
 #include "base/capabilities.h"
 #include "base/json.h"
+#include "base/limits.h"
 #include "base/notify.h"
 #include "base/sandbox.h"
 #include "cli/opt.h"
@@ -26,17 +27,21 @@ static void prepare(void)
 void xvt_confine(bool makes)
 {
 	prepare();
+	xvt_limit_core();
 	xvt_sandbox_enter(XVT_SANDBOX_READS | (makes ? XVT_SANDBOX_MAKES : 0));
 }
 
 void xvt_confine_loop(void)
 {
 	prepare();
+	xvt_limit_core();
 	xvt_sandbox_enter(XVT_SANDBOX_READS | XVT_SANDBOX_RENAMES | XVT_SANDBOX_LOOPS);
 }
 
 void xvt_confine_opened(void)
 {
+	/* Its filter allows no change of limits. */
+	xvt_limit_files_to_open();
 	xvt_sandbox_enter(0);
 }
 
@@ -65,7 +70,31 @@ static int ask(struct xvt_opener *opener)
 	return err ? err : xvt_opener_serve(opener, xvt_sandbox_listener());
 }
 
-void xvt_confine_recorder(const char *libvirt_uri, struct xvt_opener *opener)
+/*
+ * What a recorder has beside the memory for events: rings, metadata, libraries, the files of a
+ * compressed trace, and threads. The limit is there for a process that runs away.
+ */
+#define MEMORY_TIMES  2
+#define MEMORY_MORE   (1ull << 30)
+#define OPENER_MEMORY (64ull << 20)
+
+static void limit_recorder(uint64_t memory_bytes)
+{
+	xvt_limit_core();
+	xvt_limit_files();
+	if (memory_bytes < UINT64_MAX / (2 * MEMORY_TIMES))
+		xvt_limit_memory(MEMORY_TIMES * memory_bytes + MEMORY_MORE);
+}
+
+void xvt_confine_opener(void)
+{
+	xvt_confine_capabilities();
+	xvt_limit_core();
+	xvt_limit_files();
+	xvt_limit_memory(OPENER_MEMORY);
+}
+
+void xvt_confine_recorder(const char *libvirt_uri, struct xvt_opener *opener, uint64_t memory_bytes)
 {
 	static const unsigned int needs[] = {
 		[XVT_LIBVIRT_BY_SOCKET] = 0,
@@ -76,6 +105,7 @@ void xvt_confine_recorder(const char *libvirt_uri, struct xvt_opener *opener)
 
 	prepare();
 	xvt_notify_prepare();
+	limit_recorder(memory_bytes);
 	if (opener) {
 		err = ask(opener);
 		if (!err)

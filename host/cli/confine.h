@@ -4,6 +4,7 @@
 #define XVT_CONFINE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/opener.h"
 
@@ -33,12 +34,17 @@ void xvt_confine_loop(void);
  */
 void xvt_confine_capabilities(void);
 
+/* The same for its opener, which gets limits of files and memory, too. */
+void xvt_confine_opener(void);
+
 /*
  * For a recorder, before its first pass and after its command has started: it can run no program,
  * look into no process, load nothing into the kernel, reach no network. `libvirt_uri` (NULL:
  * libvirt's own) may name a transport that is a network or a program, which can be used then. With
- * an opener, which has its rules, it opens, makes and removes files by that only.
+ * an opener, which has its rules, it opens, makes and removes files by that only. `memory_bytes`:
+ * what it may use for events; its limit of memory follows from that.
  */
-void xvt_confine_recorder(const char *libvirt_uri, struct xvt_opener *opener);
+void xvt_confine_recorder(const char *libvirt_uri, struct xvt_opener *opener,
+			  uint64_t memory_bytes);
 
 #endif /* XVT_CONFINE_H */

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/capabilities.h"
+#include "base/limits.h"
 
 #define NICE 5 /* events that are recorded come first */
 
@@ -61,6 +62,7 @@ static void leave_recorder(int fd, pid_t recorder)
 		close_range(3, (unsigned int)fd - 1, 0);
 	close_range((unsigned int)fd + 1, UINT_MAX, 0);
 	xvt_capabilities_keep(1ull << CAP_DAC_READ_SEARCH);
+	xvt_limit_core();
 	setpriority(PRIO_PROCESS, 0, NICE);
 }
 

@@ -698,7 +698,7 @@ static void confine(struct recorder *r)
 		xvt_opener_end(r->opener);
 		r->opener = NULL;
 	}
-	xvt_confine_recorder(r->opt.machines.libvirt_uri, r->opener);
+	xvt_confine_recorder(r->opt.machines.libvirt_uri, r->opener, r->opt.memory_bytes);
 }
 
 static int record(struct recorder *r)

@@ -22,6 +22,12 @@ tries() {
 	XVT_ESCAPE=$1 XVT_ESCAPE_STAGE=$2 XVT_ESCAPE_PATH=$work/made "$escape" "${@:3}" >/dev/null 2>"$work/err"
 } 2>/dev/null # the shell's words on a process that was killed
 
+# A library that is damaged.
+stub() {
+	mkdir -p "$work/stub"
+	: >"$work/stub/$(strings -a "$xvtrace" | grep -m 1 '^libseccomp\.so')"
+}
+
 killed() {
 	tries "$@"
 	local status=$?
@@ -57,6 +63,20 @@ all verify verify "$trace"
 all export export -q --format jsonl "$trace" "$work/out"
 all order order -o "$work/out" "$trace"
 check "order: a file is made while the trace is opened: so the stage is the one meant" made make 1 order -o "$work/out" "$trace"
+check "report: no further descriptor when all files are open" held files 2 report -q "$trace"
+check "so is stat's, without libseccomp" eval 'stub && LD_LIBRARY_PATH=$work/stub held files 2 stat "$trace"'
+check "but it may have them while it opens a trace" eval 'tries files 1 report -q "$trace" && grep -qx escaped "$work/err"'
+limit() { # WORDS PID: the limit of that name in /proc, both values
+	sed -n "s/^$1 *\([^ ]*\) *\([^ ]*\).*/\1 \2/p" "/proc/$2/limits"
+}
+limited() { [ "$(limit "$1" "${pids[-1]}")" = "$2" ]; }
+(
+	ulimit -Sc unlimited 2>/dev/null
+	exec env XVT_ESCAPE=wait XVT_ESCAPE_STAGE=2 "$escape" report -q "$trace" >/dev/null
+) &
+pids+=($!)
+check "report leaves no core" poll limited "Max core file size" "1 1"
+kill "${pids[-1]}"
 check "report: a file to write while the trace is opened: refused" held write 1 report -q "$trace"
 check "export to a folder: a socket: killed" killed socket 1 export -q --format ctf "$trace" "$work/out"
 check "order: a file that runs as its owner: refused" held suid 1 order -o "$work/out" "$trace"
@@ -144,12 +164,19 @@ beside() {
 	grep -qx held "$work/err"
 }
 check "a path out of a folder that it was given fails" beside
+mkdir "$work/many"
+"$xvtrace" record -q -o "$work/many/" "${recorder[@]:4}" --rotate-time 0.1
+many() { [ "$(find "$work/many" -name '*.xvt' | wc -l)" -ge 8 ] && (ulimit -Sn 10 && "$xvtrace" stat --json "$work/many" | jq -e .events >/dev/null); }
+check "a folder is read that has more files than a process usually opens" many
 check "what all users may read it may read, too" eval 'tries read 1 "${recorder[@]}" && grep -qx escaped "$work/err"'
 networks() { # URI: of libvirt
 	tries inet 1 "${recorder[@]}" --connect "$1" && grep -qx escaped "$work/err"
 }
 check "a recorder whose libvirt is in a network may reach it" networks qemu://other.example/system
 check "but not by a name in the path" eval '! networks qemu:///session?name=//other'
+few_files() { (ulimit -Sn 256 && held raise 1 "${recorder[@]}"); }
+check "a recorder: more open files than it was allowed: refused" few_files
+check "a recorder: memory without end: refused" held "memory more" 1 "${recorder[@]}"
 check "a recorder: memory that is written and run: refused" held wx 1 "${recorder[@]}"
 check "a recorder: a file that runs as its owner: refused" held suid 1 "${recorder[@]}"
 [ "${XVTRACE_LOOP:-}" = epoll ] || ! "$xvtrace" doctor --json | jq -e .io_uring >/dev/null ||
@@ -176,13 +203,18 @@ check "which keeps its rights" eval 'grep -qx "NoNewPrivs:.0" "$work/command" &&
 unset XVT_ESCAPE_SKIP
 "$xvtrace" record -q -o "$work/out" -r g="$work/g" --join-timeout 0 &
 pids+=($!)
+opener() { pgrep -x xvtrace-opener -P "${pids[-1]}"; }
 status() { grep -E "^($1):" "/proc/${pids[-1]}/status" | tr '\n\t' '; '; }
 confined() { [ "$(status 'NoNewPrivs|Seccomp')" = 'NoNewPrivs: 1;Seccomp: 2;' ]; }
 check "a recorder has a filter and gets no new privileges" poll confined
 # CHECKPOINT_RESTORE, SYSLOG, LEASE, SYS_PTRACE, IPC_LOCK, KILL, DAC_READ_SEARCH, DAC_OVERRIDE
 few() { [ $((16#$(status 'CapPrm' | grep -oE '[0-9a-f]{16}') & ~(1 << 40 | 1 << 34 | 1 << 28 | 1 << 19 | 1 << 14 | 1 << 5 | 3 << 1))) -eq 0 ]; }
 check "and only the capabilities that it needs" few
-opener() { pgrep -x xvtrace-opener -P "${pids[-1]}"; }
+check "it leaves no core" limited "Max core file size" "1 1"
+check "nor does its opener" eval '[ "$(limit "Max core file size" "$(opener)")" = "1 1" ]'
+check "its opener has little memory" eval '[ "$(limit "Max data size" "$(opener)" | cut -d" " -f1)" -lt $((100 << 20)) ]'
+files() { [ "$(limit "Max open files" "$1")" = "$(ulimit -Sn) $(ulimit -Sn)" ]; }
+check "neither can allow itself more open files" eval 'files "${pids[-1]}" && files "$(opener)"'
 check "its opener has them, too" eval '[ "$(grep CapPrm "/proc/$(opener)/status")" = "$(grep CapPrm "/proc/${pids[-1]}/status")" ]'
 check "and holds nothing of the recorder's" eval '! ls -l "/proc/$(opener)/fd" | grep -q "$work"; ! grep -q "$work/g" "/proc/$(opener)/maps"'
 opener=$(opener)
@@ -215,9 +247,7 @@ check "export to dat works" "$xvtrace" export -q --format dat "$trace" "$work/da
 check "a trace that is not there: one error line" lines 1 "$xvtrace" report "$work/none.xvt"
 
 # A library that is damaged: the commands work, and doctor says what is missing.
-soname=$(strings -a "$xvtrace" | grep -m 1 '^libseccomp\.so')
-mkdir "$work/stub"
-: >"$work/stub/$soname"
+stub
 without() { LD_LIBRARY_PATH=$work/stub "$xvtrace" "$@"; }
 check "without libseccomp: stat works" cmp <(without stat "$trace") <("$xvtrace" stat "$trace")
 told() {

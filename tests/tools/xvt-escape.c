@@ -7,7 +7,8 @@
  *
  * XVT_ESCAPE_SKIP=N: not by the first N checksums of the stage.
  * Stage 1: while the trace is opened; 2: when it is open. Says "escaped" if it could, "held" if
- * not. setup: make an io_uring. ring: open a file by that of the event loop.
+ * not. raise: have more than FILES open. setup: make an io_uring. ring: open a file by that of the
+ * event loop.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -20,11 +21,13 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/sandbox.h"
@@ -38,6 +41,8 @@ int __real_io_uring_queue_init_params(unsigned int entries, struct io_uring *r,
 				      struct io_uring_params *p);
 int __wrap_io_uring_queue_init_params(unsigned int entries, struct io_uring *r,
 				      struct io_uring_params *p);
+
+#define FILES 300
 
 static int stage;
 static struct io_uring *ring; /* of the event loop */
@@ -176,8 +181,35 @@ static int escape_kernel(const char *how)
 	return escape_by_socket(how);
 }
 
+/* Whether the limits of the process let it have more than it needs. */
+static int escape_limits(const char *how)
+{
+	const struct timespec minute = { .tv_sec = 60 };
+	struct rlimit l;
+	int i, fd = 0;
+
+	if (strcmp(how, "wait") == 0)
+		return nanosleep(&minute, NULL);
+	if (strcmp(how, "memory more") == 0) {
+		void *at = mmap(NULL, 64ull << 30, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+		return at == MAP_FAILED ? -1 : 0;
+	}
+	if (strcmp(how, "raise") == 0 && !getrlimit(RLIMIT_NOFILE, &l)) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+	}
+	for (i = 0; i < FILES && fd >= 0; i++)
+		fd = dup(STDERR_FILENO);
+	return fd;
+}
+
 static int escape(const char *how)
 {
+	if (strcmp(how, "wait") == 0 || strcmp(how, "memory more") == 0 ||
+	    strcmp(how, "raise") == 0 || strcmp(how, "files") == 0)
+		return escape_limits(how);
 	if (strcmp(how, "read") == 0)
 		return open("/etc/hostname", O_RDONLY);
 	if (strcmp(how, "write") == 0)
