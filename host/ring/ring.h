@@ -228,11 +228,12 @@ struct xvt_ring_scan {
 struct xvt_ring_clock {
 	struct xvt_clock_map map;
 	uint64_t next_burst_clock;
-	uint64_t last_node_clock;	/* host clock after the last node's moment */
-	uint64_t node_before_clock;	/* last_node_clock of the node before it */
-	bool inferred_new;		/* `inferred` is not used yet */
-	bool exact_holds;		/* the ring is quiet, and the source reports no change */
-	uint32_t exact_used;		/* source of `exact`; 0: none yet */
+	uint64_t rest_ns;	    /* between two measurements while nothing waits, see pace.c */
+	uint64_t last_node_clock;   /* host clock after the last node's moment */
+	uint64_t node_before_clock; /* last_node_clock of the node before it */
+	bool inferred_new;	    /* `inferred` is not used yet */
+	bool exact_holds;	    /* the ring is quiet, and the source reports no change */
+	uint32_t exact_used;	    /* source of `exact`; 0: none yet */
 	struct xvt_clock_formula exact; /* of the last exact node that a burst gave */
 	struct xvt_clock_node inferred; /* from records that wait, while quiet */
 };

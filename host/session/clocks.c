@@ -21,6 +21,7 @@
 #define CLOCKS_NS	 8000000ull /* longest time that clocks may take of a pass */
 #define MEET_NS		 50000ull   /* between two polls for answers during a pass */
 #define MEET_PART	 2	    /* and at least this many times as long as a poll */
+#define MARK_RESTS	 4	    /* measurements of a resting ring for each of its marks */
 #define SCAN_RING_NS	 50ull	    /* for each ring: between two scans for due rings */
 
 static bool near(uint64_t a, uint64_t b)
@@ -166,6 +167,7 @@ static int add_node(struct xvt_ring *r, struct xvt_clock_node *node)
 
 static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_measure *m)
 {
+	const struct xvt_clock_node before = r->clock.map.measured;
 	bool wide = too_wide(s, r, &m->node);
 	unsigned int i;
 
@@ -177,6 +179,7 @@ static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_cloc
 	forget_nodes(s, r);
 	if (add_node(r, &m->node))
 		return;
+	xvt_session_adapt_rest(s, r, &before, &m->node);
 	xvt_session_exact_added(r, &m->node);
 	for (i = 0; i < m->nr_samples; i++)
 		m->samples[i].epoch = m->node.epoch;
@@ -347,7 +350,9 @@ static void ask(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 	r->clock.next_burst_clock = r->phase == XVT_PHASE_NEW
 					    ? now + ticks(s, XVT_BURST_EVERY_NS)
 					    : xvt_session_next_idle_burst(s, r, now);
-	r->mark.pace = xvt_vm_of_ring(r)->clocks.mark_pace;
+	/* A mark is a record, which needs a measurement of its own. */
+	r->mark.pace = xvt_u64_larger(xvt_vm_of_ring(r)->clocks.mark_pace,
+				      MARK_RESTS * ticks(s, r->clock.rest_ns));
 	if (r->measure.answered)
 		r->measure.answer_clock = now; /* silence begins with this request */
 	r->measure.answered = false;

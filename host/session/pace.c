@@ -17,7 +17,10 @@
 /* The same for rings without waiting records. */
 #define PACE_IDLE_NS   25000000ull
 #define PACE_IDLEST_NS 30000000000ull
-#define MARKS_MANY     64 /* a second, of all rings together */
+/* The same for a ring whose clock keeps its line. */
+#define REST_MOST_NS   4000000000ull
+#define REST_ERROR_NS  10000ull /* beyond what measuring gives, in the segment of such a clock */
+#define MARKS_MANY     64	/* a second, of all rings together */
 /* For each ring: between two services of one that does not answer or has no source. */
 #define LOOK_RING_NS   10000ull
 #define LOOK_LEAST_NS  10000000ull
@@ -25,6 +28,11 @@
 /* With many rings a measurement has fewer exchanges: a little wider, and much cheaper. */
 #define MANY_RINGS     256u
 #define MANY_EXCHANGES 8u
+
+static uint64_t within(uint64_t v, uint64_t least, uint64_t most)
+{
+	return v < least ? least : v > most ? most : v;
+}
 
 /*
  * Returns true if the ring has records that no measurement confirms yet, including those behind the
@@ -46,8 +54,44 @@ uint64_t xvt_session_next_idle_burst(const struct xvt_session *s, const struct x
 				     uint64_t now)
 {
 	uint64_t every = ticks(s, XVT_BURST_EVERY_NS), pace = xvt_vm_of_ring(r)->clocks.idle_pace;
+	uint64_t rest = ticks(s, r->clock.rest_ns);
 
+	pace = pace > rest ? pace : rest;
 	return pace <= every ? now + every : (now / pace + 1) * pace;
+}
+
+/* Returns true if the segment between two measured nodes is bounded by how well they were measured,
+ * and not by what the clock did between them. */
+static bool kept_its_line(const struct xvt_clock_node *from, const struct xvt_clock_node *to)
+{
+	const uint64_t most =
+		2 * (from->bound_ns + to->bound_ns) + XVT_STAMP_SLACK_NS + REST_ERROR_NS;
+
+	return from->source && from->epoch == to->epoch && !(to->flags & XVT_NODE_F_FIRST) &&
+	       to->segment_bound_ns <= most;
+}
+
+/*
+ * A clock that keeps its line from one measurement to the next is measured half as often while
+ * nothing waits for it; one that left it, as often as at first. A segment that is much shorter than
+ * the present period, because records had to be confirmed, does not show that a longer one keeps
+ * the line, too.
+ */
+void xvt_session_adapt_rest(struct xvt_session *s, struct xvt_ring *r,
+			    const struct xvt_clock_node *from, const struct xvt_clock_node *to)
+{
+	const uint64_t rest_ns = xvt_u64_larger(r->clock.rest_ns, XVT_BURST_EVERY_NS);
+	const uint64_t now = xvt_clock_read();
+
+	if (r->phase == XVT_PHASE_NEW || is_snapshot(s))
+		return;
+	if (!kept_its_line(from, to)) {
+		r->clock.rest_ns = 0;
+		r->clock.next_burst_clock =
+			sooner(r->clock.next_burst_clock, xvt_session_next_idle_burst(s, r, now));
+	} else if (to->host_ns - from->host_ns > rest_ns / 2) {
+		r->clock.rest_ns = within(2 * rest_ns, XVT_BURST_EVERY_NS, REST_MOST_NS);
+	}
 }
 
 /* Returns when the ring's next measurement is due. Unconfirmed records wait for it in memory, so it
@@ -68,11 +112,6 @@ static bool mark_is_new(const struct xvt_session *s, const struct xvt_ring *r, u
 {
 	return r->mark.open &&
 	       since(now, r->mark.last.host_clock_before) < ticks(s, XVT_BURST_EVERY_NS);
-}
-
-static uint64_t within(uint64_t v, uint64_t least, uint64_t most)
-{
-	return v < least ? least : v > most ? most : v;
 }
 
 /* Number of rings if every machine had as many as this one. */

@@ -93,8 +93,9 @@ struct xvt_vm_bell {
 struct xvt_session_wake {
 	size_t bells;
 	bool asleep;
-	bool dozing; /* short sleep that ends when a guest answers a clock request */
-	size_t open; /* unanswered clock requests at the start of the last doze */
+	bool dozing;	      /* short sleep that ends when a guest answers a clock request */
+	size_t open;	      /* unanswered clock requests at the last look */
+	uint64_t fewer_clock; /* when they became fewer, or a doze ended */
 	uint64_t until_clock;
 	uint64_t filled;      /* sub-buffers filled so far, all rings */
 	uint64_t quiet_clock; /* when `filled` last changed */
@@ -1017,6 +1018,9 @@ uint64_t xvt_session_burst_due(const struct xvt_ring *r);
 /* Returns when a ring without waiting records is measured next. */
 uint64_t xvt_session_next_idle_burst(const struct xvt_session *s, const struct xvt_ring *r,
 				     uint64_t now);
+/* The ring's clock was measured: `to` is in its map, `from` is the measured node before it. */
+void xvt_session_adapt_rest(struct xvt_session *s, struct xvt_ring *r,
+			    const struct xvt_clock_node *from, const struct xvt_clock_node *to);
 
 /* --- clocks.c --- */
 

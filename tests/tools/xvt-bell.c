@@ -8,13 +8,15 @@
  *   lies    it rings when it is asked to show that it can, and never when a sub-buffer is full
  *   cannot  it never rings, like an older module; it does not wait to be asked, but rests long
  *           enough between two rounds for a recorder to fall asleep
+ *   idle    it rings as it should, and looks into its mailbox as a guest's module does, every ten
+ *           milliseconds; a round each second, whether the host sleeps or not
  *
  * Says "round N" after each. Until SIGTERM; then how many events there were, and what the host has
  * left behind:
  *
  *   recorded=N asked=N rings=N need_wake=N doorbell=N      asked: was it ever to wake the host?
  *
- *   xvt-bell SOCKET EVENTS rings|lies|cannot
+ *   xvt-bell SOCKET EVENTS rings|lies|cannot|idle
  */
 #define _GNU_SOURCE
 #include <inttypes.h>
@@ -25,13 +27,17 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "vmm/doorbell_wire.h"
 #include "base/socket.h"
 #include "xvt_region.h"
 
-#define REST 500 /* milliseconds, or more */
+#define REST	 500	   /* looks of a millisecond, or more */
+#define IDLE	 100	   /* looks of ten milliseconds, or more */
+#define STAY_NS	 200000ull /* in the mailbox, after the last answer */
+#define TOTAL_NS 2000000ull
 
 static struct {
 	struct xvt_writer w;
@@ -43,6 +49,7 @@ static struct {
 	uint64_t seen;			 /* the last word that was rung for */
 	uint64_t rings;
 	bool asked;
+	bool idle;
 } s = { .wire.fd = -1 };
 
 static volatile sig_atomic_t ended;
@@ -151,23 +158,57 @@ static int join(const char *path)
 	return 0;
 }
 
-/* The host's questions, and a millisecond's rest. */
+static void wake_host(void)
+{
+	xvt_mb();
+	if (s.w.kick && xvt_load(&s.w.host->need_wake))
+		s.w.kick(NULL);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* As the module's timer does: it stays for the requests that follow. */
+static void answer_as_a_guest(void)
+{
+	int64_t more = xvt_writer_answer(&s.w);
+	uint64_t start, last, now;
+
+	if (more <= 0)
+		return;
+	wake_host();
+	start = last = now_ns();
+	do {
+		xvt_relax();
+		more = xvt_writer_answer(&s.w);
+		xvt_writer_mark(&s.w);
+		now = now_ns();
+		if (more > 0)
+			last = now;
+	} while (more && now - last < STAY_NS && now - start < TOTAL_NS);
+}
+
+/* The host's questions, and a rest. */
 static void attend(bool can_ring)
 {
 	uint64_t word = xvt_load(&s.page->doorbell);
 
 	hear_server();
-	while (xvt_writer_answer(&s.w) > 0) {
-		xvt_mb();
-		if (s.w.kick && xvt_load(&s.w.host->need_wake))
-			s.w.kick(NULL);
-	}
+	if (s.idle)
+		answer_as_a_guest();
+	while (!s.idle && xvt_writer_answer(&s.w) > 0)
+		wake_host();
 	xvt_writer_mark(&s.w);
 	if (can_ring && word != s.seen)
 		ring(word);
 	s.seen = word;
 	s.asked |= xvt_load(&s.w.host->need_wake);
-	usleep(1000);
+	usleep(s.idle ? 10000 : 1000);
 }
 
 static bool taken(void)
@@ -181,8 +222,9 @@ int main(int argc, char **argv)
 	const bool can_ring = strcmp(how, "cannot");
 	uint64_t events, n = 0, rounds = 0, rest;
 
-	if (argc != 4 || (strcmp(how, "rings") && strcmp(how, "lies") && can_ring)) {
-		fprintf(stderr, "usage: xvt-bell SOCKET EVENTS rings|lies|cannot\n");
+	s.idle = !strcmp(how, "idle");
+	if (argc != 4 || (strcmp(how, "rings") && strcmp(how, "lies") && can_ring && !s.idle)) {
+		fprintf(stderr, "usage: xvt-bell SOCKET EVENTS rings|lies|cannot|idle\n");
 		return 2;
 	}
 	events = strtoull(argv[2], NULL, 0);
@@ -190,12 +232,14 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (join(argv[1]))
 		return 1;
-	if (!strcmp(how, "rings"))
+	if (!strcmp(how, "rings") || s.idle)
 		s.w.kick = kick;
 	while (!ended) {
 		uint64_t until = n + events;
 
-		while (!ended && can_ring && !xvt_load(&s.w.host->need_wake))
+		for (rest = 0; !ended && s.idle && rest < IDLE; rest++)
+			attend(can_ring);
+		while (!ended && can_ring && !s.idle && !xvt_load(&s.w.host->need_wake))
 			attend(can_ring);
 		for (rest = 0; !ended && !can_ring && rest < REST; rest++)
 			attend(can_ring);

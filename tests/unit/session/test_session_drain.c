@@ -12,6 +12,7 @@
 
 #include "faults.h"
 #include "base/json.h"
+#include "base/u64.h"
 #include "recording.h"
 #include "xvt_writer.h"
 
@@ -989,6 +990,83 @@ START_TEST(a_machine_that_answers_slowly_uses_up_its_own_time)
 }
 END_TEST
 
+/* --- clocks at rest --- */
+
+/* A measured node `after_ns` behind another one, in a segment bounded by `bound_ns`. */
+static void measured_after(struct xvt_ring *r, uint64_t after_ns, uint64_t bound_ns, uint32_t flags)
+{
+	const struct xvt_clock_node from = { .source = XVT_SOURCE_HANDSHAKE,
+					     .host_ns = 10 * SECOND_NS,
+					     .bound_ns = 100 };
+	struct xvt_clock_node to = from;
+
+	to.host_ns += after_ns;
+	to.segment_bound_ns = bound_ns;
+	to.flags = flags;
+	xvt_session_adapt_rest(s, r, &from, &to);
+}
+
+/* Time from `now` to the next measurement of a ring without records. */
+static uint64_t rests_ns(const struct xvt_ring *r, uint64_t now)
+{
+	return xvt_ticks_ns(xvt_session_next_idle_burst(s, r, now) - now, s->clock.hz);
+}
+
+START_TEST(a_clock_that_keeps_its_line_is_measured_less_often)
+{
+	const uint64_t every = XVT_BURST_EVERY_NS, most = 4 * SECOND_NS;
+	struct xvt_ring *r = s->rings[0];
+	uint64_t rest_ns, begin;
+
+	ck_assert_uint_eq(r->clock.rest_ns, 0);
+	begin = (xvt_clock_read() / ticks(s, 8 * SECOND_NS)) * ticks(s, 8 * SECOND_NS);
+	ck_assert_uint_le(rests_ns(r, begin), every);
+	for (rest_ns = every; rest_ns < most; rest_ns *= 2) {
+		/* Records had to be confirmed soon: that shows nothing of a longer time. */
+		measured_after(r, rest_ns / 2, 2200, 0);
+		ck_assert_uint_eq(r->clock.rest_ns, rest_ns == every ? 0 : rest_ns);
+		measured_after(r, rest_ns, 2200, 0);
+		ck_assert_uint_eq(r->clock.rest_ns, 2 * rest_ns < most ? 2 * rest_ns : most);
+	}
+	measured_after(r, 2 * most, 2200, 0);
+	ck_assert_uint_eq(r->clock.rest_ns, most);
+	/* All such rings are measured at the same moments. */
+	ck_assert_uint_eq(xvt_session_next_idle_burst(s, r, begin) % ticks(s, most), 0);
+	ck_assert_uint_gt(rests_ns(r, begin + 1), every);
+	ck_assert_uint_le(rests_ns(r, begin), most);
+}
+END_TEST
+
+START_TEST(a_clock_that_left_its_line_is_measured_soon)
+{
+	struct xvt_ring *r = s->rings[0];
+	const struct {
+		uint64_t bound_ns;
+		uint32_t flags;
+		bool keeps;
+	} all[] = {
+		{ 2 * 200 + XVT_STAMP_SLACK_NS + 10000, 0, true },
+		{ 2 * 200 + XVT_STAMP_SLACK_NS + 10001, 0, false },
+		{ 2200, XVT_NODE_F_FIRST, false },
+	};
+	uint64_t now = xvt_clock_read();
+	size_t i;
+
+	for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		r->clock.rest_ns = SECOND_NS;
+		r->clock.next_burst_clock = now + ticks(s, 60 * SECOND_NS);
+		measured_after(r, SECOND_NS, all[i].bound_ns, all[i].flags);
+		ck_assert_uint_eq(r->clock.rest_ns, all[i].keeps ? 2 * SECOND_NS : 0);
+		ck_assert(all[i].keeps == (r->clock.next_burst_clock > now + ticks(s, SECOND_NS)));
+	}
+	/* Until its machine's rate is known, its measurements have a pace of their own. */
+	r->clock.rest_ns = 0;
+	phase_anew(r, XVT_PHASE_NEW);
+	measured_after(r, SECOND_NS, 2200, 0);
+	ck_assert_uint_eq(r->clock.rest_ns, 0);
+}
+END_TEST
+
 /* --- machines that begin --- */
 
 /* As if they had just come, where clocks of idle rings are measured very seldom. */
@@ -1321,6 +1399,8 @@ Suite *session_drain_suite(void)
 	tcase_add_test(tc, each_ring_of_a_machine_has_its_turn);
 	tcase_add_test(tc, silent_rings_of_one_machine_do_not_keep_another_from_being_asked);
 	tcase_add_test(tc, a_machine_that_answers_slowly_uses_up_its_own_time);
+	tcase_add_test(tc, a_clock_that_keeps_its_line_is_measured_less_often);
+	tcase_add_test(tc, a_clock_that_left_its_line_is_measured_soon);
 	tcase_add_test(tc, a_beginning_ring_does_not_wait_for_idle_ones);
 	tcase_add_test(tc, all_rings_begin_with_the_rate_of_the_first);
 	tcase_add_test(tc, a_machine_that_holds_back_again_and_again_is_barred_for_longer);

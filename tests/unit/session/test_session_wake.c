@@ -426,6 +426,7 @@ END_TEST
 START_TEST(it_dozes_until_an_answer)
 {
 	const uint64_t look = 1000;
+	uint64_t before;
 
 	prove();
 	sleeps();
@@ -436,12 +437,22 @@ START_TEST(it_dozes_until_an_answer)
 	ck_assert_uint_eq(xvt_load(&r->host->need_wake), 1);
 	ring();
 	ck_assert_int_ge(xvt_loop_run(rec.loop, 3600 * SECOND_NS), 1);
-	xvt_session_got_up(s, xvt_clock_read());
+	before = xvt_clock_read();
+	xvt_session_got_up(s, before);
 	ck_assert_uint_eq(xvt_load(&r->host->need_wake), 0);
 	ck_assert_uint_eq(vm->bell.wakes, 0); /* that was no sleep */
-	/* Not answered all the same: now it is looked at. */
+	/* The guest is in its mailbox now: the next request waits for its answer. */
+	ck_assert_uint_ge(s->looked_clock, before);
+	/* Not answered all the same: it is looked at while the guest may stay, */
 	ck_assert_uint_eq(xvt_session_sleep(s, look, true), look);
 	ck_assert_uint_eq(xvt_load(&r->host->need_wake), 0);
+	ck_assert_uint_eq(xvt_session_sleep(s, look, true), look);
+	/* and then it dozes again. */
+	s->wake.fewer_clock -= ticks(s, SECOND_NS);
+	ck_assert_uint_gt(xvt_session_sleep(s, look, true), look);
+	before = xvt_clock_read();
+	xvt_session_got_up(s, before);
+	ck_assert_uint_lt(s->looked_clock, before); /* nothing rang */
 	ck_assert_uint_eq(xvt_session_sleep(s, look, true), look);
 	/* The next question is a new one, but its answer is there already. */
 	r->measure.answered = true;
