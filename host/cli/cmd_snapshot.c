@@ -19,6 +19,7 @@ struct snapshot_options {
 	uint64_t stall_timeout_ns;
 	uint64_t memory_bytes;
 	struct xvt_opt_list when;
+	uint64_t before_ns;
 	uint64_t after_ns;
 	uint64_t files;
 	uint64_t per_minute;
@@ -45,6 +46,9 @@ static const struct xvt_opt options[] = {
 	O(when, "when", 0, XVT_OPT_LIST, "CONDITION",
 	  "wait for 'event GLOB [FILTER]': an event like the glob, as of report -e and --filter; "
 	  "again for others"),
+	O(before_ns, "before", 0, XVT_OPT_SECONDS, "SEC",
+	  "leave out what is older than this before the moment, or before the event of --when "
+	  "(default: all that the rings hold)"),
 	O(after_ns, "after", 0, XVT_OPT_SECONDS, "SEC",
 	  "with --when: go on for this long after the event (default 0)"),
 	O(files, "files", 0, XVT_OPT_COUNT, "N",
@@ -71,12 +75,14 @@ static int take(struct xvt_recording *rec)
 }
 
 /* Take one into a file. Returns an exit status, after an error message. */
-static int take_into(const struct snapshot_options *opt, const char *output,
+static int take_into(const struct snapshot_options *opt, const char *output, uint64_t since_ns,
 		     struct xvt_taken *taken)
 {
 	struct xvt_session_options so = {
 		.mode = XVT_ENABLE_OVERWRITE,
 		.kind = XVT_SESSION_SNAPSHOT,
+		.snapshot_before_ns = opt->before_ns,
+		.snapshot_since_ns = since_ns,
 		.join_timeout_ns = opt->stall_timeout_ns,
 		.stall_timeout_ns = opt->stall_timeout_ns,
 		.memory_bytes = opt->memory_bytes ? opt->memory_bytes : XVT_MEMORY_ALL,
@@ -107,7 +113,7 @@ static int take_into(const struct snapshot_options *opt, const char *output,
 static int snapshot(const struct snapshot_options *opt)
 {
 	struct xvt_taken taken;
-	int status = take_into(opt, opt->output, &taken);
+	int status = take_into(opt, opt->output, 0, &taken);
 
 	if (status == XVT_EXIT_OK && !opt->quiet)
 		fprintf(stderr,
@@ -117,10 +123,10 @@ static int snapshot(const struct snapshot_options *opt)
 	return status;
 }
 
-static int take_again(void *arg, const char *output, struct xvt_taken *taken)
+static int take_again(void *arg, const char *output, uint64_t since_ns, struct xvt_taken *taken)
 {
 	struct snapshot_options *opt = arg;
-	int status = take_into(opt, output, taken);
+	int status = take_into(opt, output, since_ns, taken);
 
 	opt->looked = true;
 	return status;
@@ -149,7 +155,8 @@ static int wait_for(struct snapshot_options *opt)
 
 static int cmd_snapshot(const struct xvt_command *cmd, int argc, char **argv)
 {
-	struct snapshot_options opt = { .stall_timeout_ns = 2000000000ull };
+	struct snapshot_options opt = { .stall_timeout_ns = 2000000000ull,
+					.before_ns = XVT_SNAPSHOT_ALL };
 	int first = xvt_opt_parse(cmd, argc, argv, &opt, NULL), status;
 
 	if (first < 0)

@@ -27,6 +27,7 @@
 #define LOOK_NS	  (SECOND_NS / 4) /* between two snapshots, at least */
 #define LOOK_PART 4		  /* and this many times the CPU time of one */
 #define RETRY_NS  (5 * SECOND_NS) /* after one that failed */
+#define DOUBT_NS  10000000	  /* by which times of two snapshots may differ */
 
 struct watch {
 	const struct xvt_snapshot_when *how;
@@ -39,6 +40,7 @@ struct watch {
 	uint64_t due_ns;   /* host time of the trace */
 	char first[192];   /* what held */
 	uint64_t first_ns; /* and when */
+	uint64_t seen_ns;  /* the moment of the newest whole look; a later event is new */
 	uint64_t events;   /* so far */
 	uint64_t files;	   /* written */
 	uint64_t number;   /* of the newest file */
@@ -174,6 +176,14 @@ static void path_of(const struct watch *w, char *path, size_t size)
 	snprintf(path, size, "/proc/self/fd/%d", w->fd);
 }
 
+/* The earliest time of an event for which the next snapshot may be kept. */
+static uint64_t since_ns(const struct watch *w)
+{
+	const uint64_t ns = w->pending ? w->first_ns : w->seen_ns;
+
+	return ns > DOUBT_NS ? ns - DOUBT_NS : 0;
+}
+
 /* Take a snapshot into memory. Returns an exit status, after an error message. */
 static int take(struct watch *w, struct xvt_taken *taken)
 {
@@ -187,7 +197,7 @@ static int take(struct watch *w, struct xvt_taken *taken)
 		return XVT_EXIT_FAIL;
 	}
 	path_of(w, path, sizeof(path));
-	return w->how->take(w->how->arg, path, taken);
+	return w->how->take(w->how->arg, path, since_ns(w), taken);
 }
 
 /* One snapshot, and what follows from it. Returns an exit status, after an error message. */
@@ -206,6 +216,7 @@ static int look(struct watch *w, struct xvt_taken *taken)
 		xvt_error("--when", "%s", why);
 		return XVT_EXIT_FAIL;
 	}
+	w->seen_ns = taken->moment_ns;
 	w->events += found.events;
 	if (found.events && !w->pending && may_write(w)) {
 		w->pending = true;

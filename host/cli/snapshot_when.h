@@ -23,8 +23,10 @@ struct xvt_snapshot_when {
 	uint64_t files;	     /* after so many the command ends; 1: `output` is its name */
 	uint64_t per_minute; /* files at most */
 	bool quiet;
-	/* Takes a snapshot into a file. Returns an exit status, after an error message. */
-	int (*take)(void *arg, const char *output, struct xvt_taken *taken);
+	/* Takes a snapshot into a file. since_ns: of events from this host time on, and from before
+	 * it as the user wants; 0: from its own moment on. Returns an exit status, after an error
+	 * message. */
+	int (*take)(void *arg, const char *output, uint64_t since_ns, struct xvt_taken *taken);
 	void *arg;
 };
 

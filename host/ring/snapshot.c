@@ -12,6 +12,8 @@
  */
 #include "ring/ring.h"
 
+#include "base/u64.h"
+
 /* Copies the sub-buffer header at `pos`, each word loaded once. Returns false if it is not a header
  * of this lap. */
 static bool header_at(const struct xvt_ring *r, uint64_t pos, struct xvt_subbuf_hdr *h)
@@ -59,13 +61,54 @@ static bool find_oldest(const struct xvt_ring *r, uint64_t *pos, struct xvt_subb
 	return false;
 }
 
+/*
+ * Returns true if the sub-buffer's first record is from before from_ns, whatever the clock may be
+ * wrong by. It is placed as all records older than the snapshot's measurements are: by the first of
+ * these.
+ */
+static bool begins_before(const struct xvt_ring *r, const struct xvt_subbuf_hdr *h,
+			  uint64_t from_ns)
+{
+	const struct xvt_clock_map *m = &r->clock.map;
+	const struct xvt_clock_node *n = m->nodes;
+	const bool later = (int64_t)(h->ts_base - n->guest) > 0;
+	const uint64_t ns =
+		xvt_ticks_ns(later ? h->ts_base - n->guest : n->guest - h->ts_base, m->hz);
+	const uint64_t doubt_ns = n->bound_ns + xvt_clock_creep_ns(ns);
+
+	if (doubt_ns > from_ns)
+		return false;
+	from_ns -= doubt_ns;
+	return later ? ns < from_ns && n->host_ns < from_ns - ns
+		     : ns > n->host_ns || n->host_ns - ns < from_ns;
+}
+
+/* Moves from the oldest sub-buffer, at *pos, to the last one that begins before from_ns. */
+static void leave_out(const struct xvt_ring *r, uint64_t from_ns, uint64_t *pos,
+		      struct xvt_subbuf_hdr *h)
+{
+	const struct xvt_geometry *g = &r->region->g;
+	struct xvt_subbuf_hdr next;
+	uint64_t at;
+
+	if (!r->clock.map.count)
+		return;
+	for (at = *pos + g->subbuf_size; xvt_pos_before(at, r->snapshot.look.commit);
+	     at += g->subbuf_size) {
+		if (!header_at(r, at, &next) || gone(r, at) || !begins_before(r, &next, from_ns))
+			return;
+		*pos = at;
+		*h = next;
+	}
+}
+
 /* Extends `then`, the low half of a counter at an earlier time, by the counter's value `now`. */
 static uint64_t whole_counter(uint64_t now, uint32_t then)
 {
 	return now - (uint32_t)((uint32_t)now - then);
 }
 
-bool xvt_ring_snapshot_begin(struct xvt_ring *r)
+bool xvt_ring_snapshot_begin(struct xvt_ring *r, uint64_t from_ns)
 {
 	struct xvt_ring_drain *d = &r->drain;
 	struct xvt_ring_snapshot *c = &r->snapshot;
@@ -77,6 +120,8 @@ bool xvt_ring_snapshot_begin(struct xvt_ring *r)
 	xvt_ring_words(r->ctl, &r->region->g, &c->look);
 	c->look_clock = xvt_clock_read_ordered();
 	held = find_oldest(r, &d->read_pos, &h);
+	if (held && from_ns)
+		leave_out(r, from_ns, &d->read_pos, &h);
 	if (!held) {
 		d->read_pos = xvt_pos_trunc(&r->region->g, c->look.commit);
 		h.attempted = c->look.attempted + 1;

@@ -37,7 +37,8 @@ enum xvt_session_kind {
 	XVT_SESSION_SALVAGE, /* xvt_session_salvage() once; no passes */
 };
 
-#define XVT_MEMORY_ALL (UINT64_MAX / 4) /* memory_bytes: no limit but the size of the regions */
+#define XVT_SNAPSHOT_ALL UINT64_MAX
+#define XVT_MEMORY_ALL	 (UINT64_MAX / 4) /* memory_bytes: no limit but the size of the regions */
 
 /* When the events of different rings are merged. */
 enum xvt_order_when {
@@ -48,6 +49,13 @@ enum xvt_order_when {
 
 struct xvt_session_options {
 	enum xvt_session_kind kind;
+	/*
+	 * Of a snapshot: it has at least what is younger than this before its moment, or before
+	 * snapshot_since_ns (host ns; 0: its moment) if that is older. Older sub-buffers are left
+	 * out. XVT_SNAPSHOT_ALL: none is.
+	 */
+	uint64_t snapshot_before_ns;
+	uint64_t snapshot_since_ns;
 	uint32_t mode;	       /* enum xvt_enable */
 	unsigned int compress; /* compression level; 0: none */
 	uint64_t join_timeout_ns;

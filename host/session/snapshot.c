@@ -82,7 +82,19 @@ static void place_unmeasured(struct xvt_session *s, struct xvt_ring *r)
 					: "its own ticks");
 }
 
-static void snapshot_vm(struct xvt_session *s, struct xvt_vm *vm)
+/* Host time from which on the rings' contents are wanted; 0: all of them. */
+static uint64_t wanted_from_ns(const struct xvt_session *s)
+{
+	uint64_t from_ns = xvt_host_clock_ns(&s->clock, xvt_clock_read());
+
+	if (s->opt.snapshot_before_ns == XVT_SNAPSHOT_ALL)
+		return 0;
+	if (s->opt.snapshot_since_ns && s->opt.snapshot_since_ns < from_ns)
+		from_ns = s->opt.snapshot_since_ns;
+	return from_ns > s->opt.snapshot_before_ns ? from_ns - s->opt.snapshot_before_ns : 0;
+}
+
+static void snapshot_vm(struct xvt_session *s, struct xvt_vm *vm, uint64_t from_ns)
 {
 	bool records = false;
 	uint32_t i;
@@ -95,7 +107,7 @@ static void snapshot_vm(struct xvt_session *s, struct xvt_vm *vm)
 		struct xvt_ring *r = vm->rings[i];
 
 		records |= xvt_load(&host->enable) == XVT_ENABLE_OVERWRITE;
-		if (r && !xvt_ring_snapshot_begin(r) && r->phase == XVT_PHASE_NEW)
+		if (r && !xvt_ring_snapshot_begin(r, from_ns) && r->phase == XVT_PHASE_NEW)
 			r->snapshot.on = false;
 	}
 	if (vm->phase == XVT_VM_ATTACHED && !records)
@@ -143,6 +155,7 @@ static void use_own_rate(struct xvt_session *s, struct xvt_vm *vm)
 
 static void make_snapshot(struct xvt_session *s)
 {
+	const uint64_t from_ns = wanted_from_ns(s);
 	size_t i;
 
 	for (i = 0; i < s->nr_vms; i++) {
@@ -155,7 +168,7 @@ static void make_snapshot(struct xvt_session *s)
 			use_own_rate(s, s->vms[i]);
 	}
 	for (i = 0; i < s->nr_vms; i++)
-		snapshot_vm(s, s->vms[i]);
+		snapshot_vm(s, s->vms[i], from_ns);
 	s->snapshot_clock = xvt_clock_read_ordered();
 	s->snapshot_ns = xvt_host_clock_ns(&s->clock, s->snapshot_clock);
 	s->joined = true;

@@ -216,6 +216,26 @@ check "killed snapshot: the next recorder records" test $? -eq 0
 check "killed snapshot: and misses nothing" not grep 'did not end in order' "$work/err"
 check "killed snapshot: adds up" adds_up "$work/k4.xvt"
 
+# --- --before: the last second of some.
+region h --size 1M --rings 1
+start h "$BUILD/xvt-emit" "$work/h" --count 1000000000000 --rate 5000
+poll wrote h 12000 || exit 1
+"$xvtrace" snapshot -q -o "$work/h1.xvt" -r h="$work/h"
+"$xvtrace" snapshot -q --before 1 -o "$work/h2.xvt" -r h="$work/h"
+check "before: snapshot" test $? -eq 0
+check "before: verifies" "$xvtrace" verify "$work/h2.xvt"
+check "before: adds up" adds_up "$work/h2.xvt"
+# older FILE: the number of events from more than a second before its moment
+older() { "$xvtrace" report -q --no-reclock "$1" | awk -v cut="$(cut_of "$1")" '{ sub(/\./, "", $1); n += $1 + 0 < cut - 1000000000 } END { print n + 0 }'; }
+"$xvtrace" region show --json "$work/h" >"$work/h.json"
+check "before: without it, all that the ring holds" test "$(older "$work/h1.xvt")" -gt 0
+# An event takes 24 bytes.
+check "before: from the sub-buffer on that has the begin" eval 'n=$(older "$work/h2.xvt"); [ "$n" -gt 0 ] && [ "$n" -le $(($(jq .subbuf_size "$work/h.json") / 24)) ]'
+check "before: which is less" test "$(older "$work/h2.xvt")" -lt "$(older "$work/h1.xvt")"
+"$xvtrace" snapshot -q --before 0 -o "$work/h3.xvt" -r h="$work/h"
+check "before: nothing, but the sub-buffer of the moment" test $? -eq 0
+check "before: it is the least" eval '[ "$(stat_says "$work/h3.xvt" "[.vms[].rings[].events] | add < $(jq .subbuf_size "$work/h.json") / 12"; echo $?)" = 0 ]'
+
 # --- What is no flight recorder is an error; so is wrong usage.
 "$xvtrace" region create "$work/off" --size 1M --rings 1 || exit 1
 "$xvtrace" snapshot -q -o "$work/off.xvt" -r off="$work/off" --stall-timeout 1 2>"$work/err"

@@ -19,7 +19,7 @@ static void cut_all(struct engine *e)
 
 	for (i = 0; i < e->nr_rings; i++) {
 		engine_node(e, i, EARLIER);
-		xvt_ring_snapshot_begin(e->rings[i]);
+		xvt_ring_snapshot_begin(e->rings[i], 0);
 	}
 	e->merge.limit_ns = T;
 }
@@ -287,6 +287,65 @@ START_TEST(what_is_overtaken_while_it_is_copied_is_counted_and_the_rest_is_in)
 }
 END_TEST
 
+#define EVERY  10000000ull /* ns between two events */
+#define EVENTS 200u
+#define CUT    (1000 * EVERY)
+#define DOUBT  4 /* events: the most that the clock may be off */
+
+/* Writes EVENTS events up to the cut, and takes those from from_ns on. Returns how many that are.
+ */
+static size_t take_from(struct engine *e, uint64_t from_ns, bool clock)
+{
+	struct xvt_clock_node node = { .guest = 0, .host_ns = 0 };
+	struct xvt_ring *r;
+	uint32_t i;
+
+	engine_init(e, 1, XVT_ENABLE_OVERWRITE);
+	r = e->rings[0];
+	if (clock)
+		engine_node(e, 0, CUT - (EVENTS + 1) * EVERY);
+	for (i = 0; i < EVENTS; i++)
+		engine_write(e, 0, CUT - (EVENTS - i) * EVERY);
+	ck_assert(xvt_ring_snapshot_begin(r, from_ns));
+	e->merge.limit_ns = CUT;
+	if (!clock)
+		ck_assert_int_eq(xvt_clock_map_add(&r->clock.map, &node), 0);
+	engine_drain(e, 0);
+	engine_drain(e, 0);
+	finish(e);
+	account(e, 0);
+	ck_assert_uint_eq(r->account.stats.attempted, e->nr_out);
+	return e->nr_out;
+}
+
+START_TEST(what_is_older_than_wanted_is_left_out)
+{
+	const uint64_t from_ns = CUT - EVENTS / 4 * EVERY;
+	size_t all, some, i, older = 0;
+	struct engine e;
+
+	all = take_from(&e, 0, true);
+	engine_fini(&e);
+	some = take_from(&e, from_ns, true);
+	for (i = 0; i < some; i++)
+		older += e.out[i].ns < from_ns;
+	/* From the sub-buffer on that has that moment; an event takes 16 bytes. */
+	ck_assert_uint_gt(older, 0);
+	ck_assert_uint_le(older, 1024 / 16 + DOUBT);
+	ck_assert_uint_eq(some - older, EVENTS / 4);
+	ck_assert_uint_lt(some, all);
+	engine_fini(&e);
+	/* Of the future: the newest sub-buffer. Of before all: nothing is left out. */
+	ck_assert_uint_le(take_from(&e, 2 * CUT, true), 1024 / 16);
+	engine_fini(&e);
+	ck_assert_uint_eq(take_from(&e, 1, true), all);
+	engine_fini(&e);
+	/* Without a clock nothing is. */
+	ck_assert_uint_eq(take_from(&e, from_ns, false), all);
+	engine_fini(&e);
+}
+END_TEST
+
 START_TEST(nothing_in_the_region_is_changed)
 {
 	struct xvt_ring_host before, *host;
@@ -323,7 +382,7 @@ START_TEST(without_a_clock_nothing_after_the_look_before_the_cut_is_taken)
 	engine_write(&e, 0, T + 1); /* as its ticks say; but it was there before */
 	e.now = T + 2;
 	ck_assert_int_eq(xvt_reserve(&e.writers[0], XVT_ID_U64, 8, &slot), 0);
-	ck_assert(xvt_ring_snapshot_begin(r));
+	ck_assert(xvt_ring_snapshot_begin(r, 0));
 	r->snapshot.look_clock = T - 1;
 	r->snapshot.frozen = true;
 	e.merge.limit_ns = T;
@@ -383,6 +442,7 @@ Suite *snapshot_suite(void)
 	tcase_add_test(t, a_ring_at_rest_is_whole_once_that_is_proven_of_after_the_cut);
 	tcase_add_test(t, a_ring_that_stays_inside_an_event_gives_what_it_has_published);
 	tcase_add_test(t, what_is_overtaken_while_it_is_copied_is_counted_and_the_rest_is_in);
+	tcase_add_test(t, what_is_older_than_wanted_is_left_out);
 	tcase_add_test(t, nothing_in_the_region_is_changed);
 	tcase_add_test(t, without_a_clock_nothing_after_the_look_before_the_cut_is_taken);
 	tcase_add_test(t, losses_and_discards_are_those_of_the_window);
