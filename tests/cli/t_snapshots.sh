@@ -30,7 +30,8 @@ has_lines() { [ "$(wc -l <"$work/told")" -ge $lines ]; }
 # record OPTION...
 record() {
 	: >"$work/err"
-	"$xvtrace" record -q -o "$set/" -r a="$work/a" -r b="$work/b" --control "$work/control" "$@" 2>"$work/err" &
+	# The ring of a has no writer before it has said something: that is not waited for.
+	"$xvtrace" record -q --join-timeout 0 -o "$set/" -r a="$work/a" -r b="$work/b" --control "$work/control" "$@" 2>"$work/err" &
 	recorder=$!
 	pids+=($recorder)
 	poll at_work
@@ -104,7 +105,7 @@ check "all of it together has its bound" test "$(du -sb "$set" | cut -f 1)" -le 
 
 # -- a machine loses events; beyond the number in a minute they are counted only
 rm -rf "$set"
-record --join-timeout 0 -r small="$work/small" --snapshot-when 'loss small' --snapshot-when 'crash b' --snapshot-after 0 --snapshot-per-minute 2
+record -r small="$work/small" --snapshot-when 'loss small' --snapshot-when 'crash b' --snapshot-after 0 --snapshot-per-minute 2
 "$BUILD/xvt-emit" "$work/small" --count 100000000 --rate 20000 >/dev/null 2>&1 &
 pids+=($!)
 attempted() { "$xvtrace" region show --json "$work/small" | jq '[.rings[].attempted] | add'; }
