@@ -26,6 +26,19 @@ MODULE_PARM_DESC(
 	allow_uncached,
 	"1: use a region that is mapped uncached, where each event costs microseconds (default 0)");
 
+static char *device = "";
+module_param(device, charp, 0444);
+MODULE_PARM_DESC(device,
+		 "PCI address of the ivshmem device to use, such as 0000:00:05.0 (default: the "
+		 "first one)");
+
+/* What `device` says. */
+static struct {
+	bool given;
+	int domain;
+	unsigned int bus, devfn;
+} chosen;
+
 /* Why the last device was refused, for xvt_init(). */
 static int refused;
 
@@ -183,11 +196,67 @@ err_unmap:
 	return err;
 }
 
+/* Read `device`, whose domain may be left out. */
+static int parse_device(void)
+{
+	unsigned int domain = 0, bus, slot, function;
+	char more;
+
+	if (!*device)
+		return 0;
+	if (sscanf(device, "%x:%x:%x.%x%c", &domain, &bus, &slot, &function, &more) != 4) {
+		domain = 0;
+		if (sscanf(device, "%x:%x.%x%c", &bus, &slot, &function, &more) != 3)
+			goto wrong;
+	}
+	if (domain > INT_MAX || bus > 0xff || slot > 0x1f || function > 7)
+		goto wrong;
+	chosen.given = true;
+	chosen.domain = (int)domain;
+	chosen.bus = bus;
+	chosen.devfn = PCI_DEVFN(slot, function);
+	return 0;
+wrong:
+	pr_err("xvtrace: device=%s is no PCI address, such as 0000:00:05.0\n", device);
+	return -EINVAL;
+}
+
+static bool is_chosen(const struct pci_dev *pdev)
+{
+	return !chosen.given || (pci_domain_nr(pdev->bus) == chosen.domain &&
+				 pdev->bus->number == chosen.bus && pdev->devfn == chosen.devfn);
+}
+
+/* The device that was chosen was not probed: say why. Returns 0 if it may still be plugged in. */
+static int explain_missing(void)
+{
+	struct pci_dev *pdev = pci_get_domain_bus_and_slot(chosen.domain, chosen.bus, chosen.devfn);
+	int err = -EBUSY;
+
+	if (!pdev) {
+		pr_warn("xvtrace: device=%s: there is no such PCI device; waiting for one\n",
+			device);
+		return 0;
+	}
+	if (pdev->vendor != IVSHMEM_VENDOR || pdev->device != IVSHMEM_DEVICE) {
+		pr_err("xvtrace: device=%s is no ivshmem device (%04x:%04x), but %04x:%04x\n",
+		       device, IVSHMEM_VENDOR, IVSHMEM_DEVICE, pdev->vendor, pdev->device);
+		err = -ENODEV;
+	} else {
+		pr_err("xvtrace: device=%s is kept for another driver (driver, driver_override)\n",
+		       device);
+	}
+	pci_dev_put(pdev);
+	return err;
+}
+
 static int xvt_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	struct xvt_guest *g = &xvt_guest;
 	int err;
 
+	if (!is_chosen(pdev))
+		return -ENODEV;
 	if (g->pdev) {
 		dev_err(&pdev->dev, "%s is this guest's region already; one guest has one\n",
 			pci_name(g->pdev));
@@ -284,12 +353,18 @@ static struct pci_driver xvt_driver = {
 /* A device that is there and was refused is an error; one that is not there may come later. */
 static int __init xvt_init(void)
 {
-	int err = pci_register_driver(&xvt_driver);
+	int err = parse_device();
 
-	if (!err && refused && !xvt_guest.pdev) {
-		pci_unregister_driver(&xvt_driver);
+	if (!err)
+		err = pci_register_driver(&xvt_driver);
+	if (err || xvt_guest.pdev)
+		return err;
+	if (refused)
 		err = refused;
-	}
+	else if (chosen.given)
+		err = explain_missing();
+	if (err)
+		pci_unregister_driver(&xvt_driver);
 	return err;
 }
 module_init(xvt_init);
