@@ -44,6 +44,16 @@ recorded() {
 }
 check "xvtrace records, checks and counts" recorded
 check "man xvtrace-record" eval 'man xvtrace-record | grep -qE -e "^ *-r, --region "'
+# pages: each command that the program lists has one
+pages() {
+	local command commands
+	commands=$(xvtrace --help | sed -n 's/^  \([a-z]*\) .*/\1/p')
+	[ "$(echo "$commands" | wc -w)" -ge 16 ] || return
+	for command in $commands; do
+		man -w "xvtrace-$command" >/dev/null || return
+	done
+}
+check "each command has its page" pages
 check "man 7 xvtrace" eval 'man 7 xvtrace | grep -q "FIRST STEPS"'
 check "man xvt-guest" eval 'man xvt-guest | grep -q printk-formats'
 check "man 8 xvtrace-attach" eval 'man 8 xvtrace-attach | grep -q "running machine"'
