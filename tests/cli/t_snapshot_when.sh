@@ -65,22 +65,22 @@ after() {
 check "the file goes on for that long" after
 
 # -- and before it
-first_of() { "$xvtrace" report -q "$1" | awk 'NR == 1 { print $1 }'; }
-watch -o "$work/all.xvt" --when 'event xvt:text text == "whole"'
-say 1 whole
-ended
-# The second sub-buffer began long before; an event takes 24 bytes.
-enough() { "$xvtrace" region show --json "$work/b" | jq -e '.rings[0].attempted * 24 > 3 * .subbuf_size' >/dev/null; }
-check "b fills some sub-buffers" poll enough
-watch -o "$work/before.xvt" --when 'event xvt:text text == "short"' --before 0.5 --after 0.3
-say 1 short
-check "--before: it ends" ended
-check "the file verifies" "$xvtrace" verify -q "$work/before.xvt"
 before() {
 	"$xvtrace" report -q "$work/before.xvt" | awk '/: short$/ { at = $1 } NR == 1 { first = $1 } { last = $1 } END { exit !(at && at - first >= 0.5 && last - at >= 0.29) }'
 }
-check "the file begins that long before the event" before
-check "and has less of before than another one" awk -v a="$(first_of "$work/all.xvt")" -v b="$(first_of "$work/before.xvt")" 'BEGIN { exit !(b + 0 > a + 0) }'
+first_of() { "$xvtrace" report -q "$1" | awk 'NR == 1 { print $1 }'; }
+# Tried again until the ring of b holds much more than that.
+shorter() {
+	rm -f "$work/before.xvt"
+	watch -o "$work/before.xvt" --when 'event xvt:text text == "short"' --before 0.5 --after 0.3
+	say 1 short
+	ended || return
+	"$xvtrace" snapshot -q "${machines[@]}" -o "$work/all.xvt"
+	awk -v all="$(first_of "$work/all.xvt")" -v before="$(first_of "$work/before.xvt")" 'BEGIN { exit !(all + 0 && before + 0 > all + 0) }'
+}
+check "--before: the file has less than the rings hold" poll shorter
+check "it verifies" "$xvtrace" verify -q "$work/before.xvt"
+check "it begins that long before the event" before
 
 # -- machines and several conditions
 watch -o "$work/which.xvt" --when 'event b:xvt:text' --when 'event a:xvt:text text ~ "x*"'
