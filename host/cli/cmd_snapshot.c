@@ -4,6 +4,7 @@
  * host time, as one merged trace. The guests continue to record.
  */
 #define _GNU_SOURCE
+#include "base/limits.h"
 #include "cli/cmd.h"
 #include "cli/recording.h"
 #include "cli/snapshot_when.h"
@@ -91,16 +92,19 @@ static int take_into(const struct snapshot_options *opt, const char *output, uin
 				     .output = output,
 				     .quiet = opt->quiet || opt->looked,
 				     .signal_fd = -1 };
-	int status = xvt_recording_begin(&rec, &so, &opt->machines), err;
+	int status, err;
 	bool whole;
 
+	xvt_limit_core();
+	status = xvt_recording_begin(&rec, &so, &opt->machines);
 	if (status != XVT_EXIT_OK)
 		return status;
 	err = take(&rec);
 	taken->machines = xvt_session_machines(rec.session);
-	taken->stopped = rec.stop;
 	whole = xvt_session_snapshot_done(rec.session, &taken->moment_ns);
 	status = xvt_recording_end(&rec, XVT_EXIT_OK, err);
+	/* A signal that came when the snapshot was whole is read by the end. */
+	taken->stopped = rec.stop;
 	if (rec.signal_fd >= 0)
 		close(rec.signal_fd);
 	if (status == XVT_EXIT_OK && !whole && !(opt->when.n && rec.stop)) {

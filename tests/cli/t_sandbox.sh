@@ -218,6 +218,13 @@ check "neither can allow itself more open files" eval 'files "${pids[-1]}" && fi
 check "its opener has them, too" eval '[ "$(grep CapPrm "/proc/$(opener)/status")" = "$(grep CapPrm "/proc/${pids[-1]}/status")" ]'
 check "and holds nothing of the recorder's" eval '! ls -l "/proc/$(opener)/fd" | grep -q "$work"; ! grep -q "$work/g" "/proc/$(opener)/maps"'
 opener=$(opener)
+"$xvtrace" region create "$work/flight" --size 1M --rings 1 --overwrite
+"$xvtrace" snapshot -q -o "$work/never" -r g="$work/flight" --when 'event text' 2>/dev/null &
+pids+=($!)
+gone() { ! kill -0 "$1" 2>/dev/null; }
+check "what waits to take a snapshot leaves no core" poll limited "Max core file size" "1 1"
+check "and ends by a signal at any time" eval 'kill "${pids[-1]}" && poll gone "${pids[-1]}"'
+unset 'pids[-1]'
 check "it ends in order" eval 'kill -INT "${pids[-1]}"; wait "${pids[-1]}"'
 check "and its opener with it" test ! -e "/proc/$opener"
 
