@@ -69,14 +69,14 @@ before() {
 	"$xvtrace" report -q "$work/before.xvt" | awk '/: short$/ { at = $1 } NR == 1 { first = $1 } { last = $1 } END { exit !(at && at - first >= 0.5 && last - at >= 0.29) }'
 }
 first_of() { "$xvtrace" report -q "$1" | awk 'NR == 1 { print $1 }'; }
-# Tried again until the ring of b holds much more than that.
+# Tried again until the ring of b holds much more than that. Two snapshots place old events a little apart.
 shorter() {
 	rm -f "$work/before.xvt"
 	watch -o "$work/before.xvt" --when 'event xvt:text text == "short"' --before 0.5 --after 0.3
 	say 1 short
 	ended || return
 	"$xvtrace" snapshot -q "${machines[@]}" -o "$work/all.xvt"
-	awk -v all="$(first_of "$work/all.xvt")" -v before="$(first_of "$work/before.xvt")" 'BEGIN { exit !(all + 0 && before + 0 > all + 0) }'
+	awk -v all="$(first_of "$work/all.xvt")" -v before="$(first_of "$work/before.xvt")" 'BEGIN { exit !(all + 0 && before > all + 0.1) }'
 }
 check "--before: the file has less than the rings hold" poll shorter
 check "it verifies" "$xvtrace" verify -q "$work/before.xvt"
