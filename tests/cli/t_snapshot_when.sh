@@ -66,9 +66,9 @@ check "the file goes on for that long" after
 
 # -- and before it
 before() {
-	"$xvtrace" report -q "$work/before.xvt" | awk '/: short$/ { at = $1 } NR == 1 { first = $1 } { last = $1 } END { exit !(at && at - first >= 0.5 && last - at >= 0.29) }'
+	"$xvtrace" report -q "$work/before.xvt" | awk '/: short$/ { at = $1 } $2 ~ /^b:/ && !first { first = $1 } { last = $1 } END { exit !(at && first && at - first >= 0.5 && last - at >= 0.29) }'
 }
-first_of() { "$xvtrace" report -q "$1" | awk 'NR == 1 { print $1 }'; }
+first_of() { "$xvtrace" report -q "$1" | awk '$2 ~ /^b:/ { print $1; exit }'; }
 # Tried again until the ring of b holds much more than that. Two snapshots place old events a little apart.
 shorter() {
 	rm -f "$work/before.xvt"
