@@ -16,7 +16,7 @@ static struct {
 	pid_t pid;     /* 0: none */
 	int go;	       /* a byte makes the child the pager; an end makes it end */
 	int text;      /* its standard input; -1: it is this process's standard output by now */
-	int stderr_fd; /* what standard error was; -1: it was left alone */
+	int stderr_fd; /* a copy of standard error; -1: that is no terminal */
 } pager = { .stderr_fd = -1 };
 
 bool xvt_pager_colour(void)
@@ -96,7 +96,11 @@ void xvt_pager_prepare(void)
 		close(text[1]);
 		close(go[1]);
 		pager.pid = 0;
+		return;
 	}
+	/* Here, since the sandbox leaves no descriptor for it. */
+	if (isatty(STDERR_FILENO))
+		pager.stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 }
 
 void xvt_pager_begin(void)
@@ -104,10 +108,8 @@ void xvt_pager_begin(void)
 	if (!pager.pid || write(pager.go, "", 1) != 1)
 		return;
 	dup2(pager.text, STDOUT_FILENO);
-	if (isatty(STDERR_FILENO)) {
-		pager.stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (pager.stderr_fd >= 0)
 		dup2(pager.text, STDERR_FILENO);
-	}
 	/* ^C is for the pager, which shares the terminal; it ends this process by SIGPIPE. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
