@@ -5,11 +5,11 @@
 # does, every ten milliseconds, and ring a doorbell when they are asked to.
 #
 #   bench/idle.sh BUILD     needs BUILD/xvtrace and BUILD/tests/tools/xvt-bell
-#   IDLE_SECONDS=10         of each row
+#   IDLE_SECONDS=26         of each row
 set -u
 cd "$(dirname "$0")/.." || exit 1
 build=$1
-seconds=${IDLE_SECONDS:-10}
+seconds=${IDLE_SECONDS:-26}
 dir=$(mktemp -d)
 json=$build/bench/idle.json
 pids=() rows=()
@@ -57,7 +57,7 @@ row() {
 		kill -0 $pid || exit 1
 		sleep 0.2
 	done
-	sleep 12 # clocks that keep their line are measured less and less often
+	sleep 30 # clocks that keep their line are measured less and less often
 	from=$(cut -d ' ' -f 1 /proc/uptime) w=$(wakeups $pid) t=$(ticks $pid)
 	sleep "$seconds"
 	w=$(($(wakeups $pid) - w)) t=$(($(ticks $pid) - t))

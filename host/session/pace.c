@@ -18,7 +18,7 @@
 #define PACE_IDLE_NS   25000000ull
 #define PACE_IDLEST_NS 30000000000ull
 /* The same for a ring whose clock keeps its line. */
-#define REST_MOST_NS   4000000000ull
+#define REST_MOST_NS   (XVT_BURST_EVERY_NS << 7)
 #define REST_ERROR_NS  10000ull /* beyond what measuring gives, in the segment of such a clock */
 #define MARKS_MANY     64	/* a second, of all rings together */
 /* For each ring: between two services of one that does not answer or has no source. */

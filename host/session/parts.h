@@ -93,9 +93,9 @@ struct xvt_vm_bell {
 struct xvt_session_wake {
 	size_t bells;
 	bool asleep;
-	bool dozing;	      /* short sleep that ends when a guest answers a clock request */
-	size_t open;	      /* unanswered clock requests at the last look */
-	uint64_t fewer_clock; /* when they became fewer, or a doze ended */
+	bool dozing;	    /* short sleep that ends when a guest answers a clock request */
+	size_t open;	    /* unanswered clock requests at the last look */
+	unsigned int dozes; /* since they last changed */
 	uint64_t until_clock;
 	uint64_t filled;      /* sub-buffers filled so far, all rings */
 	uint64_t quiet_clock; /* when `filled` last changed */

@@ -18,8 +18,8 @@
  *
  * A guest with an open clock request is polled without sleep, because it answers the next request
  * at once while it stays. The first request waits for the guest's next timer tick; the guest rings
- * there as well, so the recorder dozes until then. After a doze it polls again, as long as the
- * guest may stay, and then dozes again.
+ * there as well, so the recorder dozes until then. If it woke up too late for the requests that
+ * follow, it dozes until the next tick.
  *
  * Setting need_wake and then loading commit is Dekker's pattern with the writer's store of commit
  * and its load of need_wake: tests/proof/model/wake.pml. Doorbells that have rung are taken before
@@ -34,7 +34,7 @@
 #define QUIET_NS    200000000ull  /* no sub-buffer filled for this long: the guests are idle */
 #define SHORTEST_NS 20000000ull	  /* a shorter sleep is not worth scanning every ring twice */
 #define DOZE_NS	    12000000ull	  /* a guest's period is 10 ms */
-#define STAY_NS	    300000ull	  /* a guest that has answered stays for 200 us */
+#define DOZES	    64		  /* most dozes in a row that bring no answer to its end */
 #define ASK_NS	    SECOND_NS	  /* between two requests to ring */
 #define EARLY_MAX   16		  /* most sleeps that doorbells may end in a second; usually <= 5 */
 #define MISSES	    3		  /* consecutive sub-buffers filled without a doorbell: failed */
@@ -354,20 +354,22 @@ static uint64_t begin_sleep(struct xvt_session *s, uint64_t now, uint64_t ns, ui
 	return ns;
 }
 
-/* Sleep until a guest with an open request rings. After a doze, and after an answer, poll for
- * STAY_NS: the guest may be there. */
+/*
+ * Sleep until a guest with an open request rings. A doze that no doorbell ended was in vain: that
+ * guest may answer without ringing, so poll until it has. Poll as well after some dozes that
+ * doorbells ended and that brought nothing.
+ */
 static uint64_t doze(struct xvt_session *s, uint64_t now, uint64_t gap_ns)
 {
 	size_t open = unanswered(s);
-	bool fewer = open && open < s->wake.open;
 
 	if (open != s->wake.open)
-		s->wake.fewer_clock = now;
+		s->wake.dozes = 0;
 	s->wake.open = open;
 	s->wake.dozing = true;
-	if (!fewer && since(now, s->wake.fewer_clock) < ticks(s, STAY_NS))
-		return gap_ns;
-	return open && may_sleep(s, now) ? begin_sleep(s, now, DOZE_NS, gap_ns) : gap_ns;
+	return open && s->wake.dozes < DOZES && may_sleep(s, now)
+		       ? begin_sleep(s, now, DOZE_NS, gap_ns)
+		       : gap_ns;
 }
 
 uint64_t xvt_session_sleep(struct xvt_session *s, uint64_t gap_ns, bool asking)
@@ -418,12 +420,12 @@ static bool has_crossed(const struct xvt_vm *vm)
 void xvt_session_got_up(struct xvt_session *s, uint64_t now)
 {
 	const bool early = earlier(now, s->wake.until_clock);
+	bool any = false;
 	size_t i;
 
 	if (!s->wake.asleep)
 		return;
 	s->wake.asleep = false;
-	s->wake.fewer_clock = now;
 	s->wake.early += early && !s->wake.dozing;
 	/* The sleep was intended: only the time beyond it counts as the recorder's absence. */
 	s->last_pass_clock = sooner(now, s->wake.until_clock);
@@ -439,6 +441,7 @@ void xvt_session_got_up(struct xvt_session *s, uint64_t now)
 		vm->bell.crossed = has_crossed(vm);
 		rung = xvt_doorbell_take(vm->bell.doorbell);
 		vm->bell.rings += rung;
+		any |= rung;
 		/* It rings when it answers, and then stays for the requests that follow. */
 		if (rung && s->wake.dozing)
 			s->looked_clock = xvt_clock_read();
@@ -448,6 +451,7 @@ void xvt_session_got_up(struct xvt_session *s, uint64_t now)
 		vm->bell.crossed = false;
 		vm->bell.missed = 0;
 	}
+	s->wake.dozes = any ? s->wake.dozes + 1 : DOZES; /* none rang: it was in vain */
 	clear_need_wake(s);
 }
 
