@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/bell_server.h"
 #include "cli/cmd.h"
 #include "cli/find.h"
 #include "cli/plug.h"
@@ -25,6 +26,7 @@ struct attach_options {
 	const char *qmp;
 	const char *bus;
 	bool config;
+	bool doorbell;
 };
 
 #define O(field, name, letter, type, metavar, help) \
@@ -34,6 +36,8 @@ static const struct xvt_opt options[] = {
 	O(size_bytes, "size", 0, XVT_OPT_SIZE, "SIZE",
 	  "size of the region, a power of two from 1M on (default 16M)"),
 	O(config, "config", 0, XVT_OPT_BOOL, NULL, "also for the next starts of the domain"),
+	O(doorbell, "doorbell", 0, XVT_OPT_BOOL, NULL,
+	  "an ivshmem-doorbell, which wakes recorders; it stays until the machine ends"),
 	O(timeout_ns, "timeout", 0, XVT_OPT_SECONDS, "SEC",
 	  "wait this long for the guest's module (default 30; 0: do not wait)"),
 	O(libvirt_uri, "connect", 'c', XVT_OPT_STRING, "URI", "libvirt to ask (default: its own)"),
@@ -52,19 +56,22 @@ static bool formatted(void *arg)
 }
 
 /* Wait for the guest. Returns an exit status. */
-static int await_guest(const char *name, char *region, uint64_t timeout_ns)
+static int await_guest(const struct attach_options *opt, const char *name, char *region)
 {
 	struct xvt_region_look look;
+	char undo[128];
 
-	if (!timeout_ns)
+	snprintf(undo, sizeof(undo), "`xvtrace detach %s` undoes this%s", name,
+		 opt->doorbell ? ", once the machine has ended" : "");
+	if (!opt->timeout_ns)
 		return XVT_EXIT_OK;
-	if (!xvt_plug_wait(formatted, region, timeout_ns)) {
+	if (!xvt_plug_wait(formatted, region, opt->timeout_ns)) {
 		xvt_error(name,
 			  "the region %s is plugged in, but its guest has not formatted it: load "
 			  "the module there (modprobe xvtrace); `dmesg | grep -i -e xvtrace -e "
 			  "'BAR 2'` says what it finds. A q35 machine needs a pcie-root-port with "
-			  "room for it (docs/guest.md). `xvtrace detach %s` undoes this",
-			  region, name);
+			  "room for it (docs/guest.md). %s",
+			  region, undo);
 		return XVT_EXIT_FAIL;
 	}
 	xvt_region_look(region, &look);
@@ -90,43 +97,124 @@ static int check(const struct attach_options *opt)
 	return XVT_EXIT_USAGE;
 }
 
+static bool is_there(const char *name, const char *region)
+{
+	if (access(region, F_OK))
+		return false;
+	xvt_error(name,
+		  "%s is there already: the region of another machine, or of one "
+		  "that has ended (xvtrace guests, xvtrace salvage); remove it first",
+		  region);
+	return true;
+}
+
+/* After a device was refused. */
+static void undo_server(const char *region)
+{
+	char why[512];
+
+	if (xvt_bell_server_stop(region, why, sizeof(why)))
+		xvt_error(region, "%s", why);
+	else
+		unlink(region);
+}
+
+/* Start the server of a region and plug its device in. Returns 0, or -errno with `why`. */
+static int plug_doorbell(const struct attach_options *opt, const char *region, char *why,
+			 size_t why_size)
+{
+	char server[XVT_PLUG_PATH];
+	uid_t user;
+	int err = xvt_qmp_user(opt->qmp, &user, why, why_size);
+
+	if (!err)
+		err = xvt_bell_server_start(region, opt->size_bytes, user, why, why_size);
+	if (err)
+		return err;
+	xvt_bell_server_socket(region, server);
+	err = xvt_qmp_plug_doorbell(opt->qmp, server, opt->bus, why, why_size);
+	if (err)
+		undo_server(region);
+	return err;
+}
+
 static int attach_by_qmp(const struct attach_options *opt, const char *name)
 {
-	char region[XVT_PLUG_PATH], why[512];
+	char region[XVT_PLUG_PATH], why[2048];
+	int err;
 
 	if (!xvt_plug_region(name, region))
 		return XVT_EXIT_USAGE;
-	if (!access(region, F_OK)) {
-		xvt_error(name,
-			  "%s is there already: the region of another machine, or of one "
-			  "that has ended (xvtrace guests, xvtrace salvage); remove it first",
-			  region);
+	if (is_there(name, region))
 		return XVT_EXIT_FAIL;
-	}
-	if (xvt_qmp_plug(opt->qmp, region, opt->size_bytes, opt->bus, why, sizeof(why))) {
+	err = opt->doorbell
+		      ? plug_doorbell(opt, region, why, sizeof(why))
+		      : xvt_qmp_plug(opt->qmp, region, opt->size_bytes, opt->bus, why, sizeof(why));
+	if (err) {
 		xvt_error(opt->qmp, "%s", why);
 		return XVT_EXIT_FAIL;
 	}
-	return await_guest(name, region, opt->timeout_ns);
+	return await_guest(opt, name, region);
+}
+
+/* Start the server of a running domain's region and plug its device in. Returns an exit status. */
+static int attach_doorbell(const struct attach_options *opt, const char *name,
+			   struct xvt_domain *domain)
+{
+	char region[XVT_PLUG_PATH], server[XVT_PLUG_PATH], why[2048];
+	int err = xvt_libvirt_find(opt->libvirt_uri, name, domain, why, sizeof(why));
+
+	if (!err) {
+		xvt_error(name, "it has a region already: %s", domain->region);
+		return XVT_EXIT_FAIL;
+	}
+	if (err == -ENODEV) {
+		if (!xvt_plug_region(domain->name, region) || is_there(name, region))
+			return XVT_EXIT_FAIL;
+		err = xvt_bell_server_start(region, opt->size_bytes, domain->user, why,
+					    sizeof(why));
+	}
+	if (err) {
+		xvt_error(name, "%s", why);
+		return XVT_EXIT_FAIL;
+	}
+	xvt_bell_server_socket(region, server);
+	err = xvt_libvirt_attach(opt->libvirt_uri, name, 0, server, opt->config, domain, why,
+				 sizeof(why));
+	if (!err)
+		return XVT_EXIT_OK;
+	undo_server(region);
+	xvt_error(name, "%s", why);
+	return XVT_EXIT_FAIL;
+}
+
+static int attach_plain(const struct attach_options *opt, const char *name,
+			struct xvt_domain *domain)
+{
+	char why[512];
+
+	if (!xvt_libvirt_attach(opt->libvirt_uri, name, opt->size_bytes / MIB, NULL, opt->config,
+				domain, why, sizeof(why)))
+		return XVT_EXIT_OK;
+	xvt_error(name, "%s", why);
+	return XVT_EXIT_FAIL;
 }
 
 static int attach(const struct attach_options *opt, const char *name)
 {
-	const uint64_t size = opt->size_bytes;
 	struct xvt_domain domain;
 	char why[512];
+	int status = opt->doorbell ? attach_doorbell(opt, name, &domain)
+				   : attach_plain(opt, name, &domain);
 
-	if (xvt_libvirt_attach(opt->libvirt_uri, name, size / MIB, opt->config, &domain, why,
-			       sizeof(why))) {
-		xvt_error(name, "%s", why);
-		return XVT_EXIT_FAIL;
-	}
+	if (status != XVT_EXIT_OK)
+		return status;
 	if (xvt_libvirt_has_region(opt->libvirt_uri, name, why, sizeof(why)) != 1) {
 		printf("%s: defined; the domain has %s from its next start on\n", name,
 		       domain.region);
 		return fflush(stdout) ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 	}
-	return await_guest(name, domain.region, opt->timeout_ns);
+	return await_guest(opt, name, domain.region);
 }
 
 static int cmd_attach(const struct xvt_command *cmd, int argc, char **argv)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/region.h"
+#include "cli/bell_server.h"
 #include "cli/cmd.h"
 #include "cli/find.h"
 #include "cli/plug.h"
@@ -65,6 +66,51 @@ static int take_out(struct waiting *w, char region[XVT_PLUG_PATH])
 	return err;
 }
 
+struct users {
+	struct xvt_mapped_file file;
+	bool other; /* a process maps it that does not record it */
+};
+
+static void on_mapping(void *arg, int32_t pid, size_t file)
+{
+	struct users *u = arg;
+
+	(void)file;
+	if (pid != xvt_file_locker(&u->file))
+		u->other = true;
+}
+
+static void on_vhost(void *arg, int32_t tid, const char *name, int32_t pid)
+{
+	(void)arg;
+	(void)tid;
+	(void)name;
+	(void)pid;
+}
+
+/* Whether a process maps the file, as QEMU does. A recorder does not count. */
+static bool is_mapped(const struct xvt_mapped_file *file)
+{
+	struct users users = { .file = *file };
+	const struct xvt_process_finder finder = { on_mapping, on_vhost, &users };
+	struct xvt_process_search *search;
+
+	if (xvt_process_search_begin(&search, &finder, file, 1))
+		return true;
+	while (!xvt_process_search_step(search, UINT64_MAX))
+		;
+	xvt_process_search_end(search);
+	return users.other;
+}
+
+/* The server of a doorbell has the file open, too, but does not map it. */
+static bool is_used(const char *region, const struct xvt_mapped_file *file)
+{
+	if (xvt_bell_server_runs(region))
+		return is_mapped(file);
+	return xvt_file_has_writer(region) == 1 && !xvt_file_locker(file);
+}
+
 /* A domain that ended with a device plugged in has no device any more, but its file is still there.
  * Returns 0 with its path in `region`, -ENODEV: there is none, or -EBUSY with w->why. */
 static int find_left_file(struct waiting *w, char region[XVT_PLUG_PATH])
@@ -75,13 +121,46 @@ static int find_left_file(struct waiting *w, char region[XVT_PLUG_PATH])
 		 w->name);
 	if (strchr(w->name, '/') || lstat(region, &st) || !S_ISREG(st.st_mode))
 		return -ENODEV;
-	if (xvt_file_has_writer(region) == 1 &&
-	    !xvt_file_locker(&(struct xvt_mapped_file){ st.st_dev, st.st_ino })) {
+	if (is_used(region, &(struct xvt_mapped_file){ st.st_dev, st.st_ino })) {
 		snprintf(w->why, sizeof(w->why),
 			 "it has no region, and %s is in use by another process", region);
 		return -EBUSY;
 	}
 	return 0;
+}
+
+/* Whether the machine may have ended and left its file: it is there without a device; or there is
+ * no such machine, but the server of its doorbell. */
+static bool may_have_left(const struct waiting *w, int err)
+{
+	char region[XVT_PLUG_PATH];
+
+	if (err == -ENODEV)
+		return !w->opt->qmp;
+	if (err != -ENOENT && err != -ESRCH && err != -ECONNREFUSED)
+		return false;
+	return !strchr(w->name, '/') && xvt_plug_region(w->name, region) &&
+	       xvt_bell_server_runs(region);
+}
+
+/* Remove what is left of a region without a device. Returns an exit status. */
+static int remove_region(const char *region)
+{
+	char why[512];
+
+	if (!region[0])
+		return XVT_EXIT_OK;
+	if (xvt_bell_server_stop(region, why, sizeof(why))) {
+		xvt_error(region, "the device is out, but %s", why);
+		return XVT_EXIT_FAIL;
+	}
+	/* QEMU leaves the file. A recorder that has it open reads what is left in it. */
+	if (unlink(region) && errno != ENOENT) {
+		xvt_error(region, "the device is out, but its file cannot be removed: %s",
+			  strerror(errno));
+		return XVT_EXIT_FAIL;
+	}
+	return XVT_EXIT_OK;
 }
 
 static int detach(const struct detach_options *opt, const char *name)
@@ -94,7 +173,7 @@ static int detach(const struct detach_options *opt, const char *name)
 	if (opt->qmp && !xvt_plug_region(name, region))
 		return XVT_EXIT_USAGE;
 	err = take_out(&w, region);
-	left = err == -ENODEV && !opt->qmp;
+	left = may_have_left(&w, err);
 	if (left)
 		err = find_left_file(&w, region);
 	if (err) {
@@ -110,13 +189,7 @@ static int detach(const struct detach_options *opt, const char *name)
 		xvt_error(name, "%s", w.why);
 		return XVT_EXIT_FAIL;
 	}
-	/* QEMU leaves the file. A recorder that has it open reads what is left in it. */
-	if (region[0] && unlink(region) && errno != ENOENT) {
-		xvt_error(region, "the device is out, but its file cannot be removed: %s",
-			  strerror(errno));
-		return XVT_EXIT_FAIL;
-	}
-	return XVT_EXIT_OK;
+	return remove_region(region);
 }
 
 static int cmd_detach(const struct xvt_command *cmd, int argc, char **argv)

@@ -148,25 +148,40 @@ static xmlDocPtr parse_domain(const char *text)
 			      XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING);
 }
 
-/* Copy the name of the first <shmem> device with our prefix. Returns 0 or -ENODEV. */
-static int shmem_name(const char *text, char *name, size_t size)
+/* Copy the string that an XPath expression finds in the XML of a domain; empty: none. */
+static void find_text(const char *text, const char *expression, char *found, size_t size)
 {
 	xmlDocPtr doc = parse_domain(text);
 	xmlXPathContextPtr context = doc ? xml.XPathNewContext(doc) : NULL;
-	xmlXPathObjectPtr found = NULL;
-	int err = -ENODEV;
+	xmlXPathObjectPtr object = NULL;
 
 	if (context)
-		found = xml.XPathEvalExpression(BAD_CAST "string(" OUR_SHMEM "/@name)", context);
-	if (found && found->stringval && found->stringval[0] &&
-	    !strchr((const char *)found->stringval, '/')) {
-		snprintf(name, size, "%s", (const char *)found->stringval);
-		err = 0;
-	}
-	xml.XPathFreeObject(found);
+		object = xml.XPathEvalExpression(BAD_CAST expression, context);
+	snprintf(found, size, "%s",
+		 object && object->stringval ? (const char *)object->stringval : "");
+	xml.XPathFreeObject(object);
 	xml.XPathFreeContext(context);
 	xml.FreeDoc(doc);
-	return err;
+}
+
+/* Copy the name of the first <shmem> device with our prefix. Returns 0 or -ENODEV. */
+static int shmem_name(const char *text, char *name, size_t size)
+{
+	find_text(text, "string(" OUR_SHMEM "/@name)", name, size);
+	return name[0] && !strchr(name, '/') ? 0 : -ENODEV;
+}
+
+/* The user as which libvirt runs the QEMU of a running domain: of its label "+UID:+GID". */
+static uid_t user_of(const char *text)
+{
+	char label[256], *end;
+	unsigned long user;
+
+	find_text(text, "string(/domain/seclabel[@model='dac']/label)", label, sizeof(label));
+	if (label[0] != '+')
+		return (uid_t)-1;
+	user = strtoul(label + 1, &end, 10);
+	return end > label + 1 && *end == ':' ? (uid_t)user : (uid_t)-1;
 }
 
 /* Returns the XML of that device, malloc()ed, or NULL: there is none. */
@@ -201,7 +216,7 @@ static int describe(virDomainPtr dom, struct xvt_domain *domain, char *why, size
 {
 	const char *name = vir.DomainGetName(dom);
 	char *text = vir.DomainGetXMLDesc(dom, 0);
-	char shm[256];
+	char shm[256], model[64];
 	int err, vcpus;
 
 	memset(domain, 0, sizeof(*domain));
@@ -214,6 +229,9 @@ static int describe(virDomainPtr dom, struct xvt_domain *domain, char *why, size
 	vir.DomainGetUUID(dom, domain->uuid);
 	vcpus = vir.DomainGetVcpusFlags(dom, VIR_DOMAIN_VCPU_MAXIMUM);
 	domain->vcpus = vcpus > 0 ? (uint32_t)vcpus : 0;
+	domain->user = user_of(text);
+	find_text(text, "string(" OUR_SHMEM "/model/@type)", model, sizeof(model));
+	domain->doorbell = !strcmp(model, "ivshmem-doorbell");
 	err = shmem_name(text, shm, sizeof(shm));
 	free(text);
 	if (err)
@@ -1161,28 +1179,42 @@ void xvt_libvirt_unwatch(struct xvt_libvirt_watch *w)
 
 /* ------------------------------------------------------------------ plug and unplug */
 
-/* Write the XML of a new device, with the domain's name escaped. */
-static void new_shmem(const char *name, uint64_t mib, char *text, size_t size)
+/* Copy a text for an attribute of XML, with its special characters escaped. */
+static void escape(const char *text, char *safe, size_t size)
 {
-	char safe[6 * sizeof(((struct xvt_domain *)0)->name)] = "";
 	size_t used = 0;
 
-	for (; *name && used + 6 < sizeof(safe); name++) {
-		if (strchr("<>&'\"", *name))
-			used += (size_t)sprintf(safe + used, "&#%d;", *name);
+	for (; *text && used + 6 < size; text++) {
+		if (strchr("<>&'\"", *text))
+			used += (size_t)sprintf(safe + used, "&#%d;", *text);
 		else
-			safe[used++] = *name;
+			safe[used++] = *text;
 	}
 	safe[used] = 0;
-	snprintf(text, size,
-		 "<shmem name='" DEVICE_PREFIX "%s'><model type='ivshmem-plain'/>"
-		 "<size unit='M'>%llu</size></shmem>",
-		 safe, (unsigned long long)mib);
+}
+
+/* Write the XML of a new device. */
+static void new_shmem(const char *name, uint64_t mib, const char *server, char *text, size_t size)
+{
+	char safe[6 * sizeof(((struct xvt_domain *)0)->name)], path[1024];
+
+	escape(name, safe, sizeof(safe));
+	escape(server ? server : "", path, sizeof(path));
+	if (server)
+		snprintf(text, size,
+			 "<shmem name='" DEVICE_PREFIX "%s'><model type='ivshmem-doorbell'/>"
+			 "<server path='%s'/><msi vectors='1' ioeventfd='on'/></shmem>",
+			 safe, path);
+	else
+		snprintf(text, size,
+			 "<shmem name='" DEVICE_PREFIX "%s'><model type='ivshmem-plain'/>"
+			 "<size unit='M'>%llu</size></shmem>",
+			 safe, (unsigned long long)mib);
 }
 
 /* Check that the domain can get a region, and fill *domain. Returns 0 or -errno. */
-static int may_attach(virDomainPtr dom, bool config, struct xvt_domain *domain, char *why,
-		      size_t why_size)
+static int may_attach(virDomainPtr dom, bool config, bool served, struct xvt_domain *domain,
+		      char *why, size_t why_size)
 {
 	char shm[sizeof(domain->name) + sizeof(DEVICE_PREFIX)];
 	int err = describe(dom, domain, why, why_size);
@@ -1207,7 +1239,7 @@ static int may_attach(virDomainPtr dom, bool config, struct xvt_domain *domain, 
 			 "so leave out --config");
 		return -EINVAL;
 	}
-	if (access(domain->region, F_OK))
+	if (served || access(domain->region, F_OK))
 		return 0;
 	snprintf(why, why_size,
 		 "%s is there already: the region of another machine, or of one that has ended "
@@ -1234,10 +1266,10 @@ static const char *attach_hint(const char *message)
 	return "";
 }
 
-int xvt_libvirt_attach(const char *uri, const char *name, uint64_t mib, bool config,
-		       struct xvt_domain *domain, char *why, size_t why_size)
+int xvt_libvirt_attach(const char *uri, const char *name, uint64_t mib, const char *server,
+		       bool config, struct xvt_domain *domain, char *why, size_t why_size)
 {
-	char device[1024];
+	char device[2048];
 	virConnectPtr conn;
 	virDomainPtr dom;
 	int err;
@@ -1246,9 +1278,9 @@ int xvt_libvirt_attach(const char *uri, const char *name, uint64_t mib, bool con
 	err = open_domain(uri, name, true, &conn, &dom, why, why_size);
 	if (err)
 		return err;
-	err = may_attach(dom, config, domain, why, why_size);
+	err = may_attach(dom, config, server != NULL, domain, why, why_size);
 	if (!err) {
-		new_shmem(domain->name, mib, device, sizeof(device));
+		new_shmem(domain->name, mib, server, device, sizeof(device));
 		if (vir.DomainAttachDeviceFlags(dom, device, live_and(dom, config))) {
 			snprintf(why, why_size, "libvirt does not plug it in: %s%s", last_message(),
 				 attach_hint(last_message()));
@@ -1289,6 +1321,11 @@ int xvt_libvirt_detach(const char *uri, const char *name, struct xvt_domain *dom
 	if (err)
 		return err;
 	err = describe(dom, domain, why, why_size);
+	if (!err && domain->doorbell && vir.DomainIsActive(dom) == 1) {
+		snprintf(why, why_size, XVT_DOORBELL_STAYS);
+		close_domain(conn, dom);
+		return -EBUSY;
+	}
 	if (vir.DomainIsActive(dom) == 1)
 		live = unplug(dom, VIR_DOMAIN_AFFECT_LIVE, why, why_size);
 	if (live >= 0 && vir.DomainIsPersistent(dom) == 1)

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "vmm/vmm.h"
 
@@ -23,6 +24,8 @@ struct xvt_domain {
 	uint8_t uuid[16];
 	char region[4096]; /* path of the region's file */
 	uint32_t vcpus;	   /* maximum number; 0: unknown */
+	bool doorbell;	   /* the device of the region is an ivshmem-doorbell */
+	uid_t user;	   /* of its QEMU; (uid_t)-1: unknown */
 };
 
 /*
@@ -87,19 +90,21 @@ int xvt_libvirt_watch_next(struct xvt_libvirt_watch *w, struct xvt_domain *domai
 void xvt_libvirt_unwatch(struct xvt_libvirt_watch *w);
 
 /*
- * Plug an ivshmem-plain device of `mib` MiB, "xvtrace-NAME", into a domain by name or UUID: into
- * the running one, with `config` also into its definition, which a domain that does not run needs.
- * *domain is filled as by xvt_libvirt_find(). The file of the region must not exist, since QEMU
- * would take it. Returns 0; or, with the reason in `why`, -EEXIST: it has a region, or the file is
- * there; -EIO: libvirt refuses; or an error of xvt_libvirt_find().
+ * Plug a device "xvtrace-NAME" into a domain by name or UUID: into the running one, with `config`
+ * also into its definition, which a domain that does not run needs. `server` NULL: an ivshmem-plain
+ * device of `mib` MiB, and the file of the region must not exist, since QEMU would take it. Else:
+ * an ivshmem-doorbell device, and an ivshmem server that has the region listens at this path.
+ * *domain is filled as by xvt_libvirt_find(). Returns 0; or, with the reason in `why`, -EEXIST: it
+ * has a region, or the file is there; -EIO: libvirt refuses; or an error of xvt_libvirt_find().
  */
-int xvt_libvirt_attach(const char *uri, const char *name, uint64_t mib, bool config,
-		       struct xvt_domain *domain, char *why, size_t why_size);
+int xvt_libvirt_attach(const char *uri, const char *name, uint64_t mib, const char *server,
+		       bool config, struct xvt_domain *domain, char *why, size_t why_size);
 
 /*
  * Take the device of the region out of a domain, running and defined. The guest of a running one
  * has to agree: xvt_libvirt_has_region() tells when it has. Returns 0 or an error as
- * xvt_libvirt_attach(), -ENODEV: it has none.
+ * xvt_libvirt_attach(), -ENODEV: it has none, -EBUSY: the domain runs and its device is an
+ * ivshmem-doorbell (XVT_DOORBELL_STAYS).
  */
 int xvt_libvirt_detach(const char *uri, const char *name, struct xvt_domain *domain, char *why,
 		       size_t why_size);

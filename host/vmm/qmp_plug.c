@@ -15,10 +15,12 @@
 
 #include "base/json.h"
 #include "base/socket.h"
+#include "vmm/vmm.h"
 
 #define ANSWER_MS 10000
 #define LINE_MOST (256u << 10)
 #define MEMORY	  "xvtrace-memory"
+#define CHARDEV	  "xvtrace-doorbell"
 #define DEVICE	  "xvtrace-device"
 
 /* A connection. */
@@ -194,17 +196,45 @@ static int add_memory(struct qmp *q, const char *region, uint64_t size, char *wh
 	return command(q, "object-add", doc, why, why_size);
 }
 
-static int add_device(struct qmp *q, const char *bus, char *why, size_t why_size)
+/* Connect QEMU to an ivshmem server. */
+static int add_chardev(struct qmp *q, const char *server, char *why, size_t why_size)
+{
+	struct xvt_json *doc = by_id(CHARDEV), *backend, *data, *address;
+
+	if (!doc)
+		return -ENOMEM;
+	backend = xvt_json_add_object(doc, "backend");
+	xvt_json_add_text(backend, "type", "socket");
+	data = xvt_json_add_object(backend, "data");
+	xvt_json_add_bool(data, "server", false);
+	address = xvt_json_add_object(data, "addr");
+	xvt_json_add_text(address, "type", "unix");
+	xvt_json_add_text(xvt_json_add_object(address, "data"), "path", server);
+	return command(q, "chardev-add", doc, why, why_size);
+}
+
+static int add_device(struct qmp *q, bool doorbell, const char *bus, char *why, size_t why_size)
 {
 	struct xvt_json *doc = by_id(DEVICE);
 
 	if (!doc)
 		return -ENOMEM;
-	xvt_json_add_text(doc, "driver", "ivshmem-plain");
-	xvt_json_add_text(doc, "memdev", MEMORY);
+	xvt_json_add_text(doc, "driver", doorbell ? "ivshmem-doorbell" : "ivshmem-plain");
+	xvt_json_add_text(doc, doorbell ? "chardev" : "memdev", doorbell ? CHARDEV : MEMORY);
+	if (doorbell)
+		xvt_json_add_u64(doc, "vectors", 1);
 	if (bus)
 		xvt_json_add_text(doc, "bus", bus);
 	return command(q, "device_add", doc, why, why_size);
+}
+
+/* Replace QEMU's message for an id that it has already. Returns the error. */
+static int explain_duplicate(int err, char *why, size_t why_size)
+{
+	if (err != -EPROTO || (!strcasestr(why, "duplicate") && !strstr(why, "already exists")))
+		return err;
+	snprintf(why, why_size, "this QEMU has a region by xvtrace attach already");
+	return -EEXIST;
 }
 
 int xvt_qmp_plug(const char *socket, const char *region, uint64_t size, const char *bus, char *why,
@@ -217,18 +247,58 @@ int xvt_qmp_plug(const char *socket, const char *region, uint64_t size, const ch
 	if (err)
 		return err;
 	err = add_memory(q, region, size, why, why_size);
-	if (err == -EPROTO && strstr(why, "duplicate")) {
-		snprintf(why, why_size, "this QEMU has a region by xvtrace attach already");
-		err = -EEXIST;
-	} else if (!err) {
-		err = add_device(q, bus, why, why_size);
+	if (!err) {
+		err = add_device(q, false, bus, why, why_size);
 		if (err) { /* QEMU made the file when it added the memory */
 			command(q, "object-del", by_id(MEMORY), unheard, sizeof(unheard));
 			unlink(region);
 		}
 	}
 	hang_up(q);
-	return err;
+	return explain_duplicate(err, why, why_size);
+}
+
+int xvt_qmp_plug_doorbell(const char *socket, const char *server, const char *bus, char *why,
+			  size_t why_size)
+{
+	char unheard[256];
+	struct qmp *q;
+	int err = call(&q, socket, why, why_size);
+
+	if (err)
+		return err;
+	err = add_chardev(q, server, why, why_size);
+	if (!err) {
+		err = add_device(q, true, bus, why, why_size);
+		if (err)
+			command(q, "chardev-remove", by_id(CHARDEV), unheard, sizeof(unheard));
+	}
+	hang_up(q);
+	return explain_duplicate(err, why, why_size);
+}
+
+int xvt_qmp_user(const char *socket, uid_t *user, char *why, size_t why_size)
+{
+	int fd = xvt_socket_connect(socket, why, why_size);
+
+	if (fd < 0)
+		return fd;
+	*user = xvt_socket_peer(fd);
+	close(fd);
+	return 0;
+}
+
+/* Of the two devices only ivshmem-doorbell has this property. */
+static bool has_doorbell(struct qmp *q)
+{
+	struct xvt_json *doc = xvt_json_new();
+	char unheard[256];
+
+	if (!doc)
+		return true;
+	xvt_json_add_text(doc, "path", "/machine/peripheral/" DEVICE);
+	xvt_json_add_text(doc, "property", "vectors");
+	return !command(q, "qom-get", doc, unheard, sizeof(unheard));
 }
 
 int xvt_qmp_unplug(const char *socket, char *why, size_t why_size)
@@ -238,6 +308,11 @@ int xvt_qmp_unplug(const char *socket, char *why, size_t why_size)
 
 	if (err)
 		return err;
+	if (has_doorbell(q)) {
+		snprintf(why, why_size, XVT_DOORBELL_STAYS);
+		hang_up(q);
+		return -EBUSY;
+	}
 	err = command(q, "device_del", by_id(DEVICE), why, why_size);
 	if (err == -EPROTO && strstr(why, "not found")) {
 		snprintf(why, why_size, "this QEMU has no region by xvtrace attach");

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* qmp_plug.h - plug an ivshmem-plain device into a QEMU by its QMP socket, and take it out. */
+/* qmp_plug.h - plug an ivshmem device into a QEMU by its QMP socket, and take it out. */
 #ifndef XVT_QMP_PLUG_H
 #define XVT_QMP_PLUG_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /*
  * Make the file `region` of `size` bytes and plug it in, at the PCI bus with that id; NULL: where
@@ -16,8 +17,17 @@
 int xvt_qmp_plug(const char *socket, const char *region, uint64_t size, const char *bus, char *why,
 		 size_t why_size);
 
+/* The same with an ivshmem-doorbell device: its ivshmem server, which runs, has the region and
+ * listens at the path `server`. */
+int xvt_qmp_plug_doorbell(const char *socket, const char *server, const char *bus, char *why,
+			  size_t why_size);
+
+/* Find the user of the process that listens at the socket. Returns 0 or -errno as xvt_qmp_plug().
+ */
+int xvt_qmp_user(const char *socket, uid_t *user, char *why, size_t why_size);
+
 /* Ask the guest to give the device back. Returns 0 or -errno as xvt_qmp_plug(); -ENODEV: there is
- * none. */
+ * none; -EBUSY: it is an ivshmem-doorbell (XVT_DOORBELL_STAYS). */
 int xvt_qmp_unplug(const char *socket, char *why, size_t why_size);
 
 /* Returns 1 once the guest has given the device back and QEMU has closed the region, 0 before that,

@@ -68,4 +68,13 @@ struct xvt_vmm {
 void xvt_vmm_report(xvt_vmm_fn fn, void *arg, enum xvt_vmm_event event, uint64_t realtime_ns,
 		    int err, const char *why_format, ...) __attribute__((format(printf, 6, 7)));
 
+/*
+ * Why an ivshmem-doorbell device is not taken out of a running machine. When QEMU removes one, it
+ * closes the descriptor of the memory twice and leaves handlers of closed eventfds, so that it
+ * crashes or closes another file: hw/misc/ivshmem-pci.c, ivshmem_exit(). Seen with 7.2.
+ */
+#define XVT_DOORBELL_STAYS                                                                       \
+	"its device is an ivshmem-doorbell, and QEMU can crash when one is taken out; shut the " \
+	"machine down, then detach"
+
 #endif /* XVT_VMM_H */

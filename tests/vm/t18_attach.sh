@@ -78,12 +78,53 @@ sed -i "s/<name>.*/<name>$d1-off<\/name>/" "$work/off.xml"
 lv_virsh define "$work/off.xml" >/dev/null
 xvt attach "$d1-off"
 check "attach: a domain that does not run" says 1 "does not run; start it, or .*--config"
+xvt attach "$d1-off" --doorbell --config
+check "attach --doorbell: a domain that does not run" says 1 "does not run"
 xvt attach "$d1-off" --config
 check "attach --config: for the next start" says 0 "defined; the domain has /dev/shm/xvtrace-$d1-off from its next start"
 check "attach --config: it is in the definition" device_of "$d1-off"
 xvt detach "$d1-off"
 check "detach: it is out of the definition" eval 'test $rc -eq 0 && ! device_of "$d1-off"'
 lv_virsh undefine "$d1-off" >/dev/null
+
+# --- with a doorbell and its server
+bell=$region.doorbell
+server_of() { pgrep -f "^xvtrace region serve $region --socket $bell\$"; }
+no_server() { ! server_of && ! ls "$region"* 2>/dev/null; }
+mkdir "$bell"
+xvt attach "$d1" --doorbell
+check "attach --doorbell: the server cannot listen" eval 'says 1 "server does not start: $bell: exists, and is no socket" && ! server_of && test ! -e "$region" && ! device_of "$d1"'
+rmdir "$bell"
+xvt attach "$d1" --doorbell --config
+check "attach --doorbell: libvirt refuses, and nothing is left" eval 'says 1 "transient.*leave out --config" && no_server'
+# Now it has a definition.
+lv_virsh dumpxml "$d1" >"$work/on.xml"
+need "the domain is defined" lv_virsh define "$work/on.xml" >/dev/null
+xvt attach "$d1" --doorbell --config --size 8M --timeout 100
+check "attach --doorbell: the guest's module takes it" says 0 "^$d1: $region, 2 rings of its linux writer"
+check "attach --doorbell: the device is an ivshmem-doorbell" eval 'lv_virsh dumpxml "$d1" | grep -q "model type=.ivshmem-doorbell"'
+check "attach --doorbell: file and socket have the owner of QEMU" test "$(stat -c %u "$region" "$bell" | sort -u)" = "$(stat -c %u "/proc/$(vm_pid g1)")"
+check "attach --doorbell: its server runs" server_of
+xvt attach "$d1" --doorbell
+check "attach --doorbell: a domain that has a region" says 1 "it has a region already: $region"
+record_start "$work/bell.xvt" -r "$d1=$region" --doorbell "$d1=$bell"
+check "attach --doorbell: the guest rings" vm_poll 120 grep -qsa "its doorbell works" "$work/bell.xvt"
+check "attach --doorbell: it is recorded" vm_poll 100 drained
+check "attach --doorbell: the recorder ends cleanly" record_stop
+check "attach --doorbell: events are in the trace" stat_says "$work/bell.xvt" '.events > 0'
+# QEMU can crash when such a device is taken out.
+xvt detach "$d1"
+check "detach: a doorbell stays in a domain that runs" eval 'says 1 "QEMU can crash .*shut the machine down" && server_of && device_of "$d1"'
+check "attach --doorbell --config: it is in the definition" device_of "$d1" --inactive
 lv_destroy g1
+xvt detach "$d1"
+check "detach: after the domain has ended: server, socket and file are gone" eval 'test $rc -eq 0 -a ! -s "$work/err" && no_server'
+check "detach: it is out of the definition" eval '! device_of "$d1" --inactive'
+lv_virsh undefine "$d1" >/dev/null
+truncate -s 1M "$region"
+"$xvtrace" region serve "$region" --socket "$bell" >"$work/server.log" &
+need "a server is left of a domain that is unknown" vm_poll 60 test -s "$work/server.log"
+xvt detach "$d1"
+check "detach: the server of an unknown domain" eval 'test $rc -eq 0 -a ! -s "$work/err" && ! ls "$region"* 2>/dev/null && wait $!'
 check "nothing is left in /dev/shm" eval '! ls "$region"*'
 finish

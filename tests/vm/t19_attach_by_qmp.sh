@@ -48,6 +48,44 @@ xvt attach a/b --qmp "$qmp"
 check "attach: a name that no file has" says 2 "no '/'"
 xvt attach "$name" --qmp "$qmp" --config
 check "attach: --config without libvirt" says 2 "leave out --config"
+
+# --- with a doorbell and its server
+bell=$region.doorbell
+server_of() { pgrep -f "^xvtrace region serve $region --socket $bell\$"; }
+no_server() { ! server_of && ! ls "$region"* 2>/dev/null; }
+xvt attach "$name" --qmp "$qmp" --bus no-such-bus --doorbell
+check "attach --doorbell: QEMU refuses: its reason, and nothing is left" eval 'says 1 "QEMU: .*no-such-bus" && no_server'
+mkdir "$bell"
+xvt attach "$name" --qmp "$qmp" --doorbell
+check "attach --doorbell: the server cannot listen" eval 'says 1 "server does not start: $bell: exists, and is no socket" && test ! -e "$region" && ! server_of'
+rmdir "$bell"
+xvt attach "$name" --qmp "$qmp" --doorbell --size 4M --timeout 100
+check "attach --doorbell: the guest's module takes it" says 0 "^$name: $region, 2 rings of its linux writer"
+check "attach --doorbell: the file has the size" test "$(stat -c %s "$region")" -eq $((4 << 20))
+check "attach --doorbell: QEMU's user may connect, and no other one" test "$(stat -c %a:%u "$bell")" = "700:$(stat -c %u "/proc/$(vm_pid g1)")"
+server=$(server_of)
+check "attach --doorbell: one server runs, in a session of its own" eval 'test -n "$server" && test "$(ps -o sid= -p "$server" | tr -d " ")" = "$server"'
+xvt attach "$name-2" --qmp "$qmp" --doorbell
+check "attach --doorbell: a second one" eval 'says 1 "has a region by xvtrace attach already" && ! ls "$region-2"* 2>/dev/null && ! pgrep -f "region serve $region-2"'
+xvt attach "$name-2" --qmp "$qmp"
+check "attach: a second one, without a doorbell" eval 'says 1 "has a region by xvtrace attach already" && ! ls "$region-2"* 2>/dev/null'
+record_start "$work/bell.xvt" -r "$name=$region" --doorbell "$name=$bell"
+check "attach --doorbell: the guest rings" vm_poll 120 grep -qsa "its doorbell works" "$work/bell.xvt"
+check "attach --doorbell: it is recorded" vm_poll 60 drained
+check "attach --doorbell: the recorder ends cleanly" record_stop
+check "attach --doorbell: events are in the trace" stat_says "$work/bell.xvt" '.events > 0'
+check "attach --doorbell: the sums add up" adds_up "$work/bell.xvt"
+# QEMU can crash when such a device is taken out.
+xvt detach "$name" --qmp "$qmp"
+check "detach: a doorbell stays in a machine that runs" eval 'says 1 "QEMU can crash .*shut the machine down" && server_of >/dev/null && test -S "$bell" && vm_alive g1'
+xvt detach "$name" --qmp "$work/none"
+check "detach: a wrong QMP socket takes nothing from a machine that runs" eval 'says 1 "is in use by another process" && server_of >/dev/null && test -e "$region"'
+vmm=$(vm_pid g1)
 vm_kill g1
-check "nothing is left in /dev/shm" test ! -e "$region"
+# Its leading thread may end before the others, which keep its sockets.
+need "QEMU ends" vm_poll 60 eval '! vm_alive g1 && ! ls "/proc/$vmm/task" 2>/dev/null'
+xvt detach "$name" --qmp "$qmp"
+check "detach: after QEMU has ended: server, socket and file are gone" eval 'test $rc -eq 0 -a ! -s "$work/err" && no_server'
+xvt detach "$name" --qmp "$qmp"
+check "detach: once more" says 1 "cannot connect"
 finish

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * bell_server.h - the process that serves the region of `attach --doorbell`: `xvtrace region serve`
+ * in a session of its own. It listens at REGION.doorbell, so no other file names it.
+ */
+#ifndef XVT_BELL_SERVER_H
+#define XVT_BELL_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "cli/plug.h"
+
+/* Write the path of the socket of a region's server. */
+void xvt_bell_server_socket(const char *region, char path[XVT_PLUG_PATH]);
+
+/*
+ * Make the file of a region of `size` bytes, and start its server. `user` is the owner of the file
+ * and may connect to the socket; (uid_t)-1: this process's user. Returns 0 once the server listens,
+ * or -errno with the reason in `why`; then nothing is left of it.
+ */
+int xvt_bell_server_start(const char *region, uint64_t size, uid_t user, char *why,
+			  size_t why_size);
+
+/* Returns whether a process listens at the socket. */
+bool xvt_bell_server_runs(const char *region);
+
+/*
+ * End the server and wait until it has ended, then remove its socket. Returns 0, also if there is
+ * none; or -errno with the reason in `why` (-EBUSY: another program listens at the socket).
+ */
+int xvt_bell_server_stop(const char *region, char *why, size_t why_size);
+
+#endif /* XVT_BELL_SERVER_H */
