@@ -4,6 +4,7 @@
 #include "cli/recorder.h"
 #include "base/compress.h"
 #include "cli/business.h"
+#include "cli/compress_idle.h"
 #include "cli/confine.h"
 #include "cli/follow.h"
 #include "cli/http.h"
@@ -99,8 +100,10 @@ const struct xvt_opt xvt_recorder_opts[] = {
 	  "make at most N snapshots in a minute (default 2)"),
 	O(snapshots.most, "snapshot-most", 0, XVT_OPT_COUNT, "N",
 	  "keep the newest N snapshots (default 20)"),
-	O(compress, "compress", 'z', XVT_OPT_U64, "LEVEL",
-	  "compress the trace by zstd: 1 (quick) to 19 (small)"),
+	O(compress, "compress", 'z', XVT_OPT_STRING, "LEVEL|idle[:LEVEL]",
+	  "compress the trace by zstd: 1 (quick) to 19 (small); idle: with -o DIR/, the files that "
+	  "are "
+	  "finished, when the host has time"),
 	O(run_spans, "run-spans", 0, XVT_OPT_BOOL, NULL,
 	  "also record when the host's kernel had each vCPU run (KVM only, root only, costs)"),
 	O(machines.follow, "follow", 0, XVT_OPT_BOOL, NULL,
@@ -119,8 +122,9 @@ struct recorder {
 	struct xvt_recording rec;
 	struct xvt_follow *follow; /* NULL: without --follow */
 	struct xvt_serve serve;
-	struct xvt_snapshots *snapshots; /* NULL: the output is one file */
-	struct xvt_opener *opener;	 /* NULL: the recorder opens files itself */
+	struct xvt_snapshots *snapshots;	 /* NULL: the output is one file */
+	struct xvt_compress_idle *compress_idle; /* NULL: without --compress idle */
+	struct xvt_opener *opener;		 /* NULL: the recorder opens files itself */
 	bool terminal;
 };
 
@@ -416,6 +420,38 @@ static int order_when(const char *text, enum xvt_order_when *when)
 	return text ? -EINVAL : 0;
 }
 
+#define COMPRESS_IDLE_LEVEL 3u
+
+/* --compress: the level while recording, and the one of finished files; 0: none. */
+static int compress_when(const char *text, unsigned int *now, unsigned int *idle)
+{
+	uint64_t level = 0;
+	const char *end;
+	bool later;
+
+	*now = *idle = 0;
+	if (!text)
+		return 0;
+	if (!strcmp(text, "idle")) {
+		*idle = COMPRESS_IDLE_LEVEL;
+		return 0;
+	}
+	later = !strncmp(text, "idle:", 5);
+	if (xvt_parse_u64(later ? text + 5 : text, &end, &level) || *end ||
+	    level > XVT_COMPRESS_LEVEL_MAX || (later && !level))
+		return -EINVAL;
+	*(later ? idle : now) = (unsigned int)level;
+	return 0;
+}
+
+/* The level of --compress idle; 0: not given. */
+static unsigned int idle_level(const struct xvt_recorder_options *opt)
+{
+	unsigned int now, idle;
+
+	return compress_when(opt->compress, &now, &idle) ? 0 : idle;
+}
+
 /* Make the request that the guests read: a line "+SYS:EVENT" for each -e. */
 static int event_request(const struct xvt_opt_list *events, char *text, size_t size)
 {
@@ -448,7 +484,11 @@ static bool keeps(const struct xvt_file_keep *keep)
 /* The present file is never removed, so it must be a part of what is kept. */
 static bool is_unbounded(const struct xvt_recorder_options *opt)
 {
-	return opt->keep.bytes && (!opt->rotate_bytes || opt->rotate_bytes > opt->keep.bytes / 2);
+	const unsigned int files =
+		idle_level(opt) ? 3 : 2; /* with a copy, which takes space, too */
+
+	return opt->keep.bytes &&
+	       (!opt->rotate_bytes || opt->rotate_bytes > opt->keep.bytes / files);
 }
 
 /* Fill in what was not given. */
@@ -475,6 +515,7 @@ static int check_options(const char *command, const struct xvt_recorder_options 
 			 struct xvt_session_options *so)
 {
 	int status = xvt_recording_options(command, opt->output, &opt->machines);
+	unsigned int idle;
 
 	if (status != XVT_EXIT_OK)
 		return status;
@@ -484,15 +525,23 @@ static int check_options(const char *command, const struct xvt_recorder_options 
 		xvt_error(opt->drain, "--drain is mapped or io_uring");
 	else if (order_when(opt->order, &so->order))
 		xvt_error(opt->order, "--order is auto, now or later");
-	else if (opt->compress > XVT_COMPRESS_LEVEL_MAX)
-		xvt_error("--compress", "a level is 1 (quick) to %u (small)",
+	else if (compress_when(opt->compress, &so->compress, &idle))
+		xvt_error("--compress", "give a level, 1 (quick) to %u (small), or idle[:LEVEL]",
 			  XVT_COMPRESS_LEVEL_MAX);
+	else if (idle && !xvt_set_is_folder(opt->output))
+		xvt_error("--compress",
+			  "idle is for the finished files of a folder; give one, like -o %s.d/",
+			  opt->output);
+	else if (idle && !xvt_pack_bound(1))
+		xvt_error("--compress", XVT_NO_ZSTD_HELP);
 	else if (opt->max_bytes && opt->max_bytes < XVT_MAX_BYTES_LEAST)
 		xvt_error("--max-size", "it is at least %uM", XVT_MAX_BYTES_LEAST >> 20);
 	else if (opt->rotate_bytes && opt->rotate_bytes < XVT_MAX_BYTES_LEAST)
 		xvt_error("--rotate-size", "it is at least %uM", XVT_MAX_BYTES_LEAST >> 20);
 	else if (is_unbounded(opt))
-		xvt_error("--keep-size", "it needs --rotate-size, of at most half of it");
+		xvt_error("--keep-size",
+			  "it needs --rotate-size, of at most half of it (with --compress "
+			  "idle: a third)");
 	else if (opt->snapshots.per_minute > XVT_SNAPSHOTS_MINUTE_MOST)
 		xvt_error("--snapshot-per-minute", "it is at most %u", XVT_SNAPSHOTS_MINUTE_MOST);
 	else if (opt->snapshots.when.n && !xvt_set_is_folder(opt->output))
@@ -526,6 +575,7 @@ static void set_rotation(struct recorder *r)
 {
 	r->rec.keep = r->opt.keep;
 	r->rec.keep.next_bytes = r->opt.rotate_bytes;
+	r->rec.keep.copies = idle_level(&r->opt);
 }
 
 /* Take what a running recorder can of new options, and warn of the rest. */
@@ -585,6 +635,7 @@ static int listen_to_clients(struct recorder *r)
 	r->serve = (struct xvt_serve){ .rec = &r->rec,
 				       .output = r->opt.output,
 				       .snapshots = r->snapshots,
+				       .compress_idle = r->compress_idle,
 				       .machines = &r->opt.machines,
 				       .joined = on_joined,
 				       .reload = r->how->reload ? reload : NULL,
@@ -645,6 +696,8 @@ static int run(struct recorder *r)
 		push(rec, now, sleep_ns, &pushed);
 		if (r->snapshots)
 			xvt_snapshots_pass(r->snapshots, now);
+		if (r->compress_idle)
+			xvt_compress_idle_pass(r->compress_idle, now);
 		if (now - reported >= SECOND_NS) {
 			reported = now;
 			xvt_server_tend(rec->control);
@@ -685,6 +738,18 @@ static int begin_snapshots(struct recorder *r)
 	return err == -EINVAL ? XVT_EXIT_USAGE : err ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 }
 
+static int begin_compress_idle(struct recorder *r)
+{
+	const unsigned int level = idle_level(&r->opt);
+	int err =
+		level ? xvt_compress_idle_new(&r->compress_idle, &r->rec, r->opt.output, level) : 0;
+
+	if (err)
+		xvt_error("--compress", "cannot start the process that compresses: %s",
+			  strerror(-err));
+	return err ? XVT_EXIT_FAIL : XVT_EXIT_OK;
+}
+
 /* Take the rights away that the passes do not need. */
 static void confine(struct recorder *r)
 {
@@ -716,7 +781,6 @@ static int record(struct recorder *r)
 		.clock_page_dir = opt->clock_page,
 		.run_spans = opt->run_spans,
 		.follow = opt->machines.follow,
-		.compress = (unsigned int)opt->compress,
 		.request = request,
 	};
 	int err = 0, status = check_options(r->how->command, opt, &so);
@@ -735,6 +799,8 @@ static int record(struct recorder *r)
 	status = xvt_host_events_add(rec->session, &opt->host);
 	if (status == XVT_EXIT_OK)
 		status = begin_snapshots(r);
+	if (status == XVT_EXIT_OK)
+		status = begin_compress_idle(r);
 	xvt_qmp_asks_vcpus = opt->host.events.n || opt->host.presets.n;
 	if (status == XVT_EXIT_OK)
 		status = listen_to_machines(r);
@@ -754,6 +820,7 @@ static int record(struct recorder *r)
 		err = run(r);
 	}
 	xvt_follow_end(r->follow);
+	xvt_compress_idle_free(r->compress_idle);
 	status = xvt_recording_end(rec, status, err);
 	xvt_snapshots_free(r->snapshots);
 	end_child(rec);

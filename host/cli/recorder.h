@@ -32,7 +32,7 @@ struct xvt_recorder_options {
 	uint64_t rotate_ns;
 	struct xvt_file_keep keep;
 	struct xvt_snapshots_options snapshots;
-	uint64_t compress;
+	const char *compress;
 	bool run_spans;
 	const char *control;
 	const char *metrics_http;

@@ -142,8 +142,7 @@ int xvt_recording_begin(struct xvt_recording *rec, struct xvt_session_options *s
 	so->folder = so->set_number ? rec->output : NULL;
 	err = xvt_session_new(&rec->session, rec->loop, xvt_file_set_base(rec->sink), so);
 	if (err == -ENOTSUP && so->compress)
-		xvt_error("--compress", "this xvtrace was built without zstd; install libzstd-dev "
-					"and build it again");
+		xvt_error("--compress", XVT_NO_ZSTD_HELP);
 	else if (err)
 		xvt_error(rec->command, "cannot start: %s", strerror(-err));
 	if (err)

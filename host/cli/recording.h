@@ -11,6 +11,9 @@
 #include "session/control.h"
 #include "trace/file_set.h"
 
+#define XVT_NO_ZSTD_HELP \
+	"this xvtrace was built without zstd; install libzstd-dev and build it again"
+
 struct xvt_recording {
 	/* Set by the command. */
 	const char *command;

@@ -6,6 +6,7 @@
 #ifndef XVT_SERVE_H
 #define XVT_SERVE_H
 
+#include "cli/compress_idle.h"
 #include "cli/machines.h"
 #include "cli/recording.h"
 #include "cli/snapshots.h"
@@ -33,7 +34,8 @@ enum xvt_request xvt_request_parse(const char *line, char *why, size_t why_size)
 struct xvt_serve {
 	struct xvt_recording *rec;
 	const char *output;
-	struct xvt_snapshots *snapshots; /* NULL: the output is one file */
+	struct xvt_snapshots *snapshots;	 /* NULL: the output is one file */
+	struct xvt_compress_idle *compress_idle; /* NULL: without --compress idle */
 	const struct xvt_machine_options *machines;
 	/* Called for each machine that a request has added. */
 	void (*joined)(void *arg, struct xvt_vm *vm);

@@ -8,6 +8,15 @@
 
 #include "base/json.h"
 
+static void add_compressed(const struct xvt_compress_idle *c, struct xvt_json *doc)
+{
+	const struct xvt_compress_idle_sums sums = xvt_compress_idle_sums(c);
+
+	xvt_json_add_u64(doc, "files_compressed", sums.files);
+	xvt_json_add_u64(doc, "compressed_from_bytes", sums.before);
+	xvt_json_add_u64(doc, "compressed_to_bytes", sums.after);
+}
+
 static struct xvt_json *whole_status(const struct xvt_serve *s)
 {
 	struct xvt_json *doc = xvt_json_new();
@@ -21,6 +30,8 @@ static struct xvt_json *whole_status(const struct xvt_serve *s)
 	if (s->metrics_http[0])
 		xvt_json_add_text(doc, "metrics_http", s->metrics_http);
 	xvt_json_add_u64(doc, "files_removed", xvt_file_set_removed(s->rec->sink));
+	if (s->compress_idle)
+		add_compressed(s->compress_idle, doc);
 	if (s->snapshots) {
 		xvt_json_add_u64(doc, "conditions_held", xvt_snapshots_held(s->snapshots));
 		xvt_json_add_u64(doc, "snapshots", xvt_snapshots_count(s->snapshots));

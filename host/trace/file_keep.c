@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/u64.h"
 #include "trace/file_snapshot.h"
 #include "trace/format.h"
 #include "trace/set.h"
@@ -65,51 +66,86 @@ static bool is_old(const struct file *f, uint64_t ns)
 	       (uint64_t)(now.tv_sec - f->st.st_mtim.tv_sec) > ns / 1000000000u;
 }
 
-static bool lacks_space(const char *folder, const struct xvt_file_keep *keep)
+/* Returns whether the file system has less than free_bytes beside `bytes`. */
+static bool lacks_space(const char *folder, const struct xvt_file_keep *keep, uint64_t bytes)
 {
 	struct statvfs st;
 
 	return !statvfs(folder, &st) &&
-	       (uint64_t)st.f_bavail * st.f_frsize < keep->free_bytes + keep->next_bytes;
+	       (uint64_t)st.f_bavail * st.f_frsize < keep->free_bytes + bytes;
 }
 
+/* `next`: of the next file, and of a copy */
 static bool is_too_much(const char *folder, const struct xvt_file_keep *keep, const struct file *f,
-			uint64_t bytes)
+			uint64_t bytes, uint64_t next)
 {
-	return (keep->bytes && bytes + keep->next_bytes > keep->bytes) ||
-	       (keep->ns && is_old(f, keep->ns)) || (keep->free_bytes && lacks_space(folder, keep));
+	return (keep->bytes && bytes + next > keep->bytes) || (keep->ns && is_old(f, keep->ns)) ||
+	       (keep->free_bytes && lacks_space(folder, keep, next));
 }
 
 /* What only snapshots have is half of the set at most, and goes last where the disk lacks space. */
-static void drop_snapshots(const char *folder, const struct xvt_file_keep *keep)
+static void drop_snapshots(const char *folder, const struct xvt_file_keep *keep, uint64_t next)
 {
 	while (((keep->bytes && xvt_file_snapshot_bytes(folder) > keep->bytes / 2) ||
-		(keep->free_bytes && lacks_space(folder, keep))) &&
+		(keep->free_bytes && lacks_space(folder, keep, next))) &&
 	       xvt_file_snapshot_drop(folder))
 		;
+}
+
+/* Returns the bytes that the next file and a copy may take. */
+static uint64_t next_of_all(const char *folder, const struct xvt_set_list *list,
+			    const struct xvt_file_keep *keep)
+{
+	uint64_t most = keep->next_bytes;
+	struct file f;
+	size_t i;
+
+	for (i = 0; keep->copies && i < list->count; i++) {
+		if (find(&f, folder, list->numbers[i]))
+			most = xvt_u64_larger(most, (uint64_t)f.st.st_size);
+	}
+	return keep->next_bytes + (keep->copies ? most : 0);
 }
 
 uint32_t xvt_file_keep(const char *folder, uint32_t from, const struct xvt_file_keep *keep)
 {
 	struct xvt_set_list list;
 	uint32_t removed = 0;
-	uint64_t bytes;
+	uint64_t bytes, next;
 	struct file f;
 	size_t i;
 
 	if ((!keep->bytes && !keep->ns && !keep->free_bytes) || xvt_set_list(folder, &list))
 		return 0;
 	bytes = size_of_all(folder, &list);
+	next = next_of_all(folder, &list, keep);
 	for (i = 0; i < list.count && list.numbers[i] < from; i++) {
 		if (!find(&f, folder, list.numbers[i]) || !is_own(&f))
 			continue;
-		if (!is_too_much(folder, keep, &f, bytes) || unlink(f.path))
+		if (!is_too_much(folder, keep, &f, bytes, next) || unlink(f.path))
 			break;
 		if (f.st.st_nlink == 1) /* else a snapshot keeps it */
 			bytes -= (uint64_t)f.st.st_size;
 		removed++;
 	}
 	xvt_set_list_free(&list);
-	drop_snapshots(folder, keep);
+	drop_snapshots(folder, keep, next);
 	return removed;
+}
+
+bool xvt_file_keep_has_room(const char *folder, uint32_t now, const struct xvt_file_keep *keep,
+			    uint64_t bytes)
+{
+	struct xvt_set_list list;
+	uint64_t all, more = 0;
+	struct file f;
+
+	if (xvt_set_list(folder, &list))
+		return false;
+	all = size_of_all(folder, &list);
+	xvt_set_list_free(&list);
+	if (find(&f, folder, now) && (uint64_t)f.st.st_size < keep->next_bytes)
+		more = keep->next_bytes - (uint64_t)f.st.st_size;
+	return (!keep->bytes || all + more + bytes <= keep->bytes) &&
+	       !lacks_space(folder, keep, more + bytes);
 }

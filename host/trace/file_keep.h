@@ -3,6 +3,7 @@
 #ifndef XVT_FILE_KEEP_H
 #define XVT_FILE_KEEP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* What is kept; 0: no limit. */
@@ -11,6 +12,7 @@ struct xvt_file_keep {
 	uint64_t ns;	     /* since a file was written last */
 	uint64_t free_bytes; /* of the file system, for others, beside the next file */
 	uint64_t next_bytes; /* expected size of the next file */
+	bool copies;	     /* keep room for a copy of the largest file, too */
 };
 
 /*
@@ -19,5 +21,10 @@ struct xvt_file_keep {
  * oldest of them go when they have more than half of `bytes`. Returns how many files were removed.
  */
 uint32_t xvt_file_keep(const char *folder, uint32_t from, const struct xvt_file_keep *keep);
+
+/* Returns true if the limits hold, and go on to hold when the file `now`, which is written, has its
+ * size, while there is a copy of `bytes` beside the files. */
+bool xvt_file_keep_has_room(const char *folder, uint32_t now, const struct xvt_file_keep *keep,
+			    uint64_t bytes);
 
 #endif /* XVT_FILE_KEEP_H */

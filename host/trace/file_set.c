@@ -74,6 +74,8 @@ static int open_folder(struct xvt_file_set *set)
 		return -errno;
 	if (flock(set->folder_fd, LOCK_EX | LOCK_NB))
 		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	/* What a recorder left that was killed. */
+	unlinkat(set->folder_fd, XVT_SET_COPY, 0);
 	return find_newest(set->folder, &set->number);
 }
 
@@ -351,6 +353,11 @@ const char *xvt_file_set_path(const struct xvt_file_set *set)
 uint32_t xvt_file_set_at(const struct xvt_file_set *set)
 {
 	return set->number;
+}
+
+uint32_t xvt_file_set_oldest_open(const struct xvt_file_set *set)
+{
+	return set->before ? set->number - 1 : set->number;
 }
 
 void xvt_file_set_keep(struct xvt_file_set *set, const struct xvt_file_keep *keep)

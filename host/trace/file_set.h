@@ -3,7 +3,7 @@
  * file_set.h - where a recording goes: one file, or the files of a folder, one after the other. The
  * files are numbered, DIR/00000001.xvt and so on, behind those that the folder has, so that their
  * names sort by time. Nothing that is in the folder is changed, and without xvt_file_set_keep()
- * nothing is removed.
+ * nothing is removed but an unfinished copy (XVT_SET_COPY).
  */
 #ifndef XVT_FILE_SET_H
 #define XVT_FILE_SET_H
@@ -25,6 +25,8 @@ struct xvt_sink *xvt_file_set_base(struct xvt_file_set *set);
 /* Returns the path of the present file, and its number; 0: it is not of a folder. */
 const char *xvt_file_set_path(const struct xvt_file_set *set);
 uint32_t xvt_file_set_at(const struct xvt_file_set *set);
+/* The same of the oldest file that is still written: those with lower numbers are finished. */
+uint32_t xvt_file_set_oldest_open(const struct xvt_file_set *set);
 
 /* In a folder: from here on, before a file begins, the oldest files are removed so that `keep`
  * holds. xvt_file_set_removed(): how many were removed so far. */

@@ -9,6 +9,8 @@
 
 #define XVT_SET_NAME	 "%08u.xvt" /* of a file, by its number */
 #define XVT_SET_NAME_MAX 32u
+/* A copy of one of them that is being made, for a recorder alone: no name of a file of the set. */
+#define XVT_SET_COPY	 "compress.tmp"
 
 /* Returns true if `path` names a folder: it is one, or it ends with a slash. */
 bool xvt_set_is_folder(const char *path);

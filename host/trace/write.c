@@ -12,14 +12,12 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/compress.h"
-#include "trace/crc32c.h"
+#include "trace/pack.h"
 #include "trace/payload.h"
 
 #define RAW_BYTES  (256u << 10)
 /* A reader holds the RAW chunks of several LOOSE chunks at a time: most of one. */
 #define LOOSE_RAWS 32u
-#define PACK_LEAST 1024u /* a smaller META is not compressed */
 
 /* The pieces gathered for the next RAW chunk. */
 struct raw_lane {
@@ -99,14 +97,11 @@ static int put_chunk(struct xvt_trace_writer *w, const struct chunk *c)
 		.seq = w->seq,
 		.trace_id = w->trace_id,
 	};
-	size_t whole = sizeof(h) + xvt_pad8(c->len);
+	size_t whole;
 
 	if (w->err)
 		return w->err;
-	memset(c->bytes + sizeof(h) + c->len, 0, xvt_pad8(c->len) - c->len);
-	memcpy(c->bytes, &h, sizeof(h));
-	h.crc = xvt_crc32c(0, c->bytes, sizeof(h) + c->len);
-	memcpy(c->bytes, &h, sizeof(h));
+	whole = xvt_chunk_seal(c->bytes, &h);
 	w->err = w->sink->write(w->sink, c->bytes, whole);
 	if (w->err)
 		return w->err;
@@ -143,22 +138,15 @@ static int put_index(struct xvt_trace_writer *w)
 static void pack(struct xvt_trace_writer *w, struct chunk *c)
 {
 	const size_t head = sizeof(struct xvt_chunk_hdr);
-	size_t clear = c->order ? sizeof(*c->order) : 0;
-	uint64_t rest = c->len - clear;
-	uint8_t *to;
-	ssize_t n;
+	size_t n;
 
-	if (rest <= sizeof(rest) || make_room(&w->packed, head + xvt_pad8(c->len)))
+	if (make_room(&w->packed, head + xvt_pad8(c->len)))
 		return; /* written uncompressed */
-	to = w->packed.bytes + head;
-	n = xvt_pack(w->packer, to + clear + sizeof(rest), rest - sizeof(rest),
-		     c->bytes + head + clear, rest);
-	if (n < 0)
+	n = xvt_chunk_pack(w->packer, c->type, c->bytes + head, c->len, w->packed.bytes + head);
+	if (!n)
 		return;
-	memcpy(to, c->bytes + head, clear);
-	memcpy(to + clear, &rest, sizeof(rest));
 	c->bytes = w->packed.bytes;
-	c->len = clear + sizeof(rest) + (size_t)n;
+	c->len = n;
 	c->flags = XVT_CHUNK_F_ZSTD;
 }
 
@@ -168,7 +156,7 @@ static int emit(struct xvt_trace_writer *w, struct chunk *c)
 
 	if (of_events(c))
 		w->raw_event_bytes += sizeof(struct xvt_chunk_hdr) + xvt_pad8(c->len);
-	if (w->packer && (of_events(c) || (c->type == XVT_CHUNK_META && c->len >= PACK_LEAST)))
+	if (w->packer)
 		pack(w, c);
 	err = put_chunk(w, c);
 	if (!err &&

@@ -18,8 +18,10 @@ Suite *u64_suite(void);
 Suite *vec_suite(void);
 /* trace */
 Suite *crc32c_suite(void);
+Suite *file_keep_suite(void);
 Suite *loose_suite(void);
 Suite *order_suite(void);
+Suite *repack_suite(void);
 Suite *sink_suite(void);
 Suite *trace_file_suite(void);
 /* clock */
