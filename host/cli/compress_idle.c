@@ -28,6 +28,7 @@ struct xvt_compress_idle {
 	struct xvt_compressor *process; /* NULL: it has died */
 	uint32_t next;			/* the files before this one were looked at */
 	uint32_t busy;			/* the file that is compressed; 0: none */
+	uint32_t made_room;		/* the last file for which old ones were removed */
 	uint64_t wait_until_ns;
 	struct xvt_compress_idle_sums sums;
 };
@@ -190,13 +191,29 @@ static void give_up(struct xvt_compress_idle *c)
 	end_process(c);
 }
 
+/*
+ * Returns whether a copy of the file fits. A file that became larger than was expected when the
+ * recorder went on to the next one may take its copy's room: for each file the oldest ones are
+ * removed once, earlier than before the next file, if the set is of limited size.
+ */
+static bool make_room(struct xvt_compress_idle *c, uint32_t number)
+{
+	if (has_room(c, number))
+		return true;
+	if (!c->rec->keep.bytes || c->made_room == number)
+		return false;
+	c->made_room = number;
+	xvt_file_set_keep(c->rec->sink, &c->rec->keep);
+	return has_room(c, number);
+}
+
 static void begin_next(struct xvt_compress_idle *c, uint64_t now_ns)
 {
 	const uint32_t number = find_next(c);
 
 	if (!number)
 		return;
-	if (!has_room(c, number))
+	if (!make_room(c, number))
 		c->wait_until_ns = now_ns + AGAIN_NS;
 	else if (xvt_compressor_ask(c->process, number))
 		give_up(c);
