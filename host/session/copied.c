@@ -14,17 +14,18 @@
 #define HALT_LOOKS 20u	/* the report that the old machine stands still comes by then */
 #define REST_LOOKS 200u /* and what it left is in the file by then; a disk may be full */
 
-static const struct xvt_region_hdr *header(const struct xvt_vm *vm)
-{
-	return (const struct xvt_region_hdr *)vm->region.map;
-}
-
+/* The header of `vm` was just copied and checked; that of `other` is older than its last boot. */
 static bool is_same_boot(const struct xvt_vm *vm, const struct xvt_vm *other)
 {
-	const struct xvt_region_hdr *a = header(vm), *b = header(other);
+	const struct xvt_region_hdr *copy = &vm->region.hdr;
+	const struct xvt_region_hdr *h = (const struct xvt_region_hdr *)other->region.map;
+	size_t i;
 
-	return !memcmp(a->boot_uuid, b->boot_uuid, sizeof(a->boot_uuid)) &&
-	       xvt_load(&a->generation) == xvt_load(&b->generation) &&
+	for (i = 0; i < sizeof(copy->boot_uuid); i++) {
+		if (copy->boot_uuid[i] != xvt_load(&h->boot_uuid[i]))
+			return false;
+	}
+	return copy->generation == xvt_load(&h->generation) &&
 	       other->region.g.ring_count == vm->region.g.ring_count &&
 	       other->region.g.ring_size == vm->region.g.ring_size;
 }
@@ -33,8 +34,7 @@ static struct xvt_vm *original_of(const struct xvt_session *s, const struct xvt_
 {
 	size_t i;
 
-	if (!is_recording(s) ||
-	    xvt_load(&xvt_host_region_page(&vm->region)->attach_id) != s->attach_id)
+	if (!is_recording(s) || vm->found_attach_id != s->attach_id)
 		return NULL;
 	for (i = 0; i < s->nr_vms; i++) {
 		if (s->vms[i] != vm && s->vms[i]->phase == XVT_VM_ATTACHED && !s->vms[i]->own &&
@@ -44,15 +44,19 @@ static struct xvt_vm *original_of(const struct xvt_session *s, const struct xvt_
 	return NULL;
 }
 
-/* Events that the files of this recording account for, by the ring's host words. */
-static uint64_t accounted(const struct xvt_ring_host *h)
+/*
+ * Events that the files of this recording account for, by the ring's host words, and those that
+ * were lost: what was lost last is in no record yet, since the guest stands still.
+ */
+static uint64_t accounted(const struct xvt_ring *r)
 {
+	const struct xvt_ring_host *h = r->host;
 	uint64_t sum = xvt_load(&h->acc_delivered) + xvt_load(&h->acc_discarded) +
 		       xvt_load(&h->acc_overwritten);
 	unsigned int i;
 
 	for (i = 0; i < XVT_LOST_CAUSES; i++)
-		sum += xvt_load(&h->acc_lost[i]);
+		sum += xvt_load(&r->ctl->lost[i]);
 	return sum;
 }
 
@@ -65,7 +69,7 @@ static bool is_read(const struct xvt_ring *r)
 
 	return r->phase == XVT_PHASE_BROKEN ||
 	       (d->read_pos == commit && !d->first && xvt_load(&r->host->cons) == commit &&
-		xvt_load(&r->ctl->attempted) - accounted(r->host) <= xvt_load(&r->ctl->nest));
+		xvt_load(&r->ctl->attempted) - accounted(r) <= xvt_load(&r->ctl->nest));
 }
 
 static bool is_all_read(const struct xvt_vm *vm)
@@ -97,14 +101,16 @@ const struct xvt_vm *xvt_vm_take_copy(const struct xvt_session *s, struct xvt_vm
 		return NULL;
 	for (i = 0; i < vm->region.g.ring_count; i++) {
 		const struct xvt_ring_host *from = xvt_host_ring_host(&original->region, i);
+		const struct xvt_ring_ctl *ctl = xvt_host_ring_ctl(&original->region, i);
 		struct xvt_ring_host *to = xvt_host_ring_host(&vm->region, i);
 		unsigned int k;
 
+		/* The original's end accounts for all that was lost. */
 		xvt_store(&to->acc_delivered, xvt_load(&from->acc_delivered));
 		xvt_store(&to->acc_discarded, xvt_load(&from->acc_discarded));
 		xvt_store(&to->acc_overwritten, xvt_load(&from->acc_overwritten));
 		for (k = 0; k < XVT_LOST_CAUSES; k++)
-			xvt_store(&to->acc_lost[k], xvt_load(&from->acc_lost[k]));
+			xvt_store(&to->acc_lost[k], xvt_load(&ctl->lost[k]));
 		xvt_store_release(&to->cons, xvt_load(&from->cons));
 	}
 	return original;

@@ -183,7 +183,6 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 		return err;
 	xvt_vm_announce(s, vm);
 	tell_more(s, vm);
-	vm->found_attach_id = xvt_load(&xvt_host_region_page(&vm->region)->attach_id);
 	died = !is_snapshot(s) && vm->found_attach_id && vm->found_attach_id != XVT_ATTACH_LOOKS;
 	for (i = 0; i < n; i++) {
 		struct xvt_ring *r = vm->rings[i];
@@ -229,6 +228,7 @@ int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_
 			 strerror(-err));
 		return err;
 	}
+	vm->found_attach_id = xvt_load(&xvt_host_region_page(&vm->region)->attach_id);
 	if (xvt_vm_copy_waits(s, vm))
 		return 0;
 	limit_rings(vm);
