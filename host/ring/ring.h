@@ -229,6 +229,7 @@ struct xvt_ring_clock {
 	struct xvt_clock_map map;
 	uint64_t next_burst_clock;
 	uint64_t rest_ns;	    /* between two measurements while nothing waits, see pace.c */
+	uint64_t rest_commit;	    /* commit when it was last measured */
 	uint64_t last_node_clock;   /* host clock after the last node's moment */
 	uint64_t node_before_clock; /* last_node_clock of the node before it */
 	bool inferred_new;	    /* `inferred` is not used yet */

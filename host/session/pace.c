@@ -19,6 +19,9 @@
 #define PACE_IDLEST_NS 30000000000ull
 /* The same for a ring whose clock keeps its line. */
 #define REST_MOST_NS   (XVT_BURST_EVERY_NS << 7)
+/* ... and into which more is written meanwhile than marks, for which the recorder asks. */
+#define REST_USED_NS   (XVT_BURST_EVERY_NS << 3)
+#define REST_BYTES     256ull
 #define REST_ERROR_NS  10000ull /* beyond what measuring gives, in the segment of such a clock */
 #define MARKS_MANY     64	/* a second, of all rings together */
 /* For each ring: between two services of one that does not answer or has no source. */
@@ -54,8 +57,11 @@ uint64_t xvt_session_next_idle_burst(const struct xvt_session *s, const struct x
 				     uint64_t now)
 {
 	uint64_t every = ticks(s, XVT_BURST_EVERY_NS), pace = xvt_vm_of_ring(r)->clocks.idle_pace;
-	uint64_t rest = ticks(s, r->clock.rest_ns);
+	uint64_t rest = ticks(s, r->clock.rest_ns), used = ticks(s, REST_USED_NS);
 
+	/* A guest that stops in the midst of its work shall be noticed. */
+	if (r->drain.last.commit - r->clock.rest_commit > REST_BYTES && rest > used)
+		rest = used;
 	pace = pace > rest ? pace : rest;
 	return pace <= every ? now + every : (now / pace + 1) * pace;
 }

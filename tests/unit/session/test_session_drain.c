@@ -1030,6 +1030,13 @@ START_TEST(a_clock_that_keeps_its_line_is_measured_less_often)
 	}
 	measured_after(r, 2 * most, 2200, 0);
 	ck_assert_uint_eq(r->clock.rest_ns, most);
+	/* More was written since the last measurement than marks. */
+	r->drain.last.commit = r->clock.rest_commit + 256;
+	ck_assert_uint_gt(rests_ns(r, begin + 1), SECOND_NS);
+	r->drain.last.commit += 8;
+	ck_assert_uint_le(rests_ns(r, begin + 1), 800000000);
+	ck_assert_uint_gt(rests_ns(r, begin + 1), every);
+	r->drain.last.commit = r->clock.rest_commit;
 	/* All such rings are measured at the same moments. */
 	ck_assert_uint_eq(xvt_session_next_idle_burst(s, r, begin) % ticks(s, most), 0);
 	ck_assert_uint_gt(rests_ns(r, begin + 1), every);
