@@ -117,7 +117,7 @@ configured() { printf "$1" >"$work/conf" && timeout 60 "$xvtrace" daemon -c "$wo
 misuse "an unknown key" 2 "$work/conf: line 2: regoin: no such key; is it 'region'?" configured '# x\nregoin = x\n'
 misuse "no configuration" 2 "$work/none: cannot read it: No such file or directory" "$xvtrace" daemon -c "$work/none"
 misuse "no number" 2 "$work/conf: line 1: keep-size much: not a size such as 4096, 64K, 16M or 1G" configured 'keep-size = much\n'
-misuse "files that cannot be bounded" 2 "--keep-size: it needs --rotate-size, of at most half of it" configured "output = $work/o/\nrotate-size = 64M\nkeep-size = 64M\n"
+misuse "files that cannot be bounded" 2 "--keep-size: it needs --rotate-size, of at most half of it (with --compress idle: a third)" configured "output = $work/o/\nrotate-size = 64M\nkeep-size = 64M\n"
 
 # -- a full disk
 if [ -n "${XVT_IN_OWN_MOUNTS:-}" ]; then
