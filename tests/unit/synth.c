@@ -60,6 +60,31 @@ void synth_sink_save(const struct synth_sink *s, const char *path)
 	must(f && fwrite(s->bytes, 1, s->len, f) == s->len && !fclose(f), path);
 }
 
+size_t synth_find_chunk(const struct synth_sink *s, uint16_t type, int which)
+{
+	struct xvt_chunk_hdr h;
+	size_t at;
+
+	for (at = 0; at + sizeof(h) <= s->len; at += sizeof(h) + (h.len + 7) / 8 * 8) {
+		memcpy(&h, s->bytes + at, sizeof(h));
+		if (h.type == type && !which--)
+			return at;
+	}
+	fprintf(stderr, "synth: there is no such chunk\n");
+	abort();
+}
+
+void synth_sign_chunk(uint8_t *chunk)
+{
+	struct xvt_chunk_hdr h;
+
+	memcpy(&h, chunk, sizeof(h));
+	h.crc = 0;
+	memcpy(chunk, &h, sizeof(h));
+	h.crc = xvt_crc32c(0, chunk, sizeof(h) + h.len);
+	memcpy(chunk, &h, sizeof(h));
+}
+
 /* -- formats ------------------------------------------------------------------------ */
 
 #define COMMON                                                                         \

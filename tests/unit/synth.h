@@ -27,6 +27,11 @@ void synth_sink_init(struct synth_sink *s);
 void synth_sink_fini(struct synth_sink *s);
 /* Write it all to a file; aborts on failure. */
 void synth_sink_save(const struct synth_sink *s, const char *path);
+/* Returns the offset of the chunk of a type that `which` others of it precede; aborts if there is
+ * none. */
+size_t synth_find_chunk(const struct synth_sink *s, uint16_t type, int which);
+/* Sets the CRC of a chunk, header and payload, after a change to it. */
+void synth_sign_chunk(uint8_t *chunk);
 
 enum synth_kind {
 	SYNTH_INT,

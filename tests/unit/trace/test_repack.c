@@ -12,7 +12,6 @@
 
 #include "faults.h"
 #include "synth.h"
-#include "trace/crc32c.h"
 #include "trace/cursor.h"
 #include "trace/format.h"
 #include "trace/read.h"
@@ -243,32 +242,6 @@ START_TEST(a_copy_is_not_copied_again)
 }
 END_TEST
 
-/* Offset of a chunk of that type, the first one. */
-static size_t find_chunk(uint16_t type)
-{
-	struct xvt_chunk_hdr h;
-	size_t at;
-
-	for (at = 0; at + sizeof(h) <= sink.len; at += sizeof(h) + (h.len + 7) / 8 * 8) {
-		memcpy(&h, sink.bytes + at, sizeof(h));
-		if (h.type == type)
-			return at;
-	}
-	ck_abort_msg("there is no such chunk");
-	return 0;
-}
-
-static void sign_chunk(uint8_t *chunk)
-{
-	struct xvt_chunk_hdr h;
-
-	memcpy(&h, chunk, sizeof(h));
-	h.crc = 0;
-	memcpy(chunk, &h, sizeof(h));
-	h.crc = xvt_crc32c(0, chunk, sizeof(h) + h.len);
-	memcpy(chunk, &h, sizeof(h));
-}
-
 START_TEST(a_damaged_trace_has_no_copy)
 {
 	const size_t len = sink.len;
@@ -289,27 +262,29 @@ START_TEST(a_damaged_trace_has_no_copy)
 	}
 	sink.len = len;
 	ck_assert_int_eq(repack(), 0);
-	sink.bytes[find_chunk(XVT_CHUNK_RAW) + sizeof(struct xvt_chunk_hdr) + 3] ^= 1;
+	sink.bytes[synth_find_chunk(&sink, XVT_CHUNK_RAW, 0) + sizeof(struct xvt_chunk_hdr) + 3] ^=
+		1;
 	ck_assert_int_eq(repack(), -EBADMSG);
 }
 END_TEST
 
 START_TEST(a_chunk_of_a_newer_format_may_have_offsets)
 {
-	const size_t at = find_chunk(XVT_CHUNK_NOTE);
+	const size_t at = synth_find_chunk(&sink, XVT_CHUNK_NOTE, 0);
 
 	if (repack() == -ENOTSUP)
 		return;
 	sink.bytes[at + offsetof(struct xvt_chunk_hdr, type)] = XVT_CHUNK_LOOSE + 1;
-	sign_chunk(sink.bytes + at);
+	synth_sign_chunk(sink.bytes + at);
 	ck_assert_int_eq(repack(), -EBADMSG);
 }
 END_TEST
 
 START_TEST(an_offset_that_leads_to_no_raw_chunk_is_not_copied)
 {
-	const size_t at = find_chunk(XVT_CHUNK_ORDER), raws = sizeof(struct xvt_chunk_hdr);
-	const uint64_t good = find_chunk(XVT_CHUNK_RAW),
+	const size_t at = synth_find_chunk(&sink, XVT_CHUNK_ORDER, 0),
+		     raws = sizeof(struct xvt_chunk_hdr);
+	const uint64_t good = synth_find_chunk(&sink, XVT_CHUNK_RAW, 0),
 		       wrong[] = { 0, good - 8, good + 8, at, UINT64_MAX };
 	struct xvt_order_hdr h;
 	size_t i;
@@ -320,12 +295,12 @@ START_TEST(an_offset_that_leads_to_no_raw_chunk_is_not_copied)
 	ck_assert_uint_gt(h.nr_raws, 0);
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		memcpy(sink.bytes + at + raws + sizeof(h) + h.own_len, &wrong[i], sizeof(wrong[i]));
-		sign_chunk(sink.bytes + at);
+		synth_sign_chunk(sink.bytes + at);
 		ck_assert_int_eq(repack(), -EBADMSG);
 	}
 	h.own_len = UINT32_MAX - 7;
 	memcpy(sink.bytes + at + raws, &h, sizeof(h));
-	sign_chunk(sink.bytes + at);
+	synth_sign_chunk(sink.bytes + at);
 	ck_assert_int_eq(repack(), -EBADMSG);
 }
 END_TEST

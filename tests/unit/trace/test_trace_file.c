@@ -642,30 +642,6 @@ START_TEST(an_index_of_a_cut_file_leads_as_far_as_it_goes)
 }
 END_TEST
 
-static size_t find_index(const struct synth_sink *s, int which)
-{
-	struct xvt_chunk_hdr h;
-
-	for (size_t at = 0; at < s->len; at += sizeof(h) + ((h.len + 7) & ~7u)) {
-		memcpy(&h, s->bytes + at, sizeof(h));
-		if (h.type == XVT_CHUNK_INDEX && !which--)
-			return at;
-	}
-	ck_abort_msg("no such INDEX");
-	return 0;
-}
-
-static void sign_chunk(uint8_t *chunk)
-{
-	struct xvt_chunk_hdr h;
-
-	memcpy(&h, chunk, sizeof(h));
-	h.crc = 0;
-	memcpy(chunk, &h, sizeof(h));
-	h.crc = xvt_crc32c(0, chunk, sizeof(h) + h.len);
-	memcpy(chunk, &h, sizeof(h));
-}
-
 /* Whatever an index says: no event is missing, and the damage is reported. */
 START_TEST(a_lying_index_hides_nothing)
 {
@@ -676,7 +652,7 @@ START_TEST(a_lying_index_hides_nothing)
 	copy = malloc(s.len);
 	ck_assert_ptr_nonnull(copy);
 	for (int round = 0; round < 140; round++) {
-		size_t at = find_index(&s, round % 6);
+		size_t at = synth_find_chunk(&s, XVT_CHUNK_INDEX, round % 6);
 		struct xvt_chunk_hdr h;
 		struct xvt_index_entry e;
 		struct xvt_trace *t;
@@ -710,7 +686,7 @@ START_TEST(a_lying_index_hides_nothing)
 			e.last_ns++;
 		}
 		memcpy(copy + at + sizeof(h) + n * sizeof(e), &e, sizeof(e));
-		sign_chunk(copy + at);
+		synth_sign_chunk(copy + at);
 		t = open_by(true, copy, s.len, &err);
 		ck_assert_int_eq(err, 0);
 		ck_assert_uint_eq(read_all(t), 8000);
@@ -739,7 +715,7 @@ START_TEST(a_reader_goes_on_where_the_index_ends)
 
 	make_long(&s, true);
 	/* A chunk in the middle is damaged. */
-	at = find_index(&s, 2);
+	at = synth_find_chunk(&s, XVT_CHUNK_INDEX, 2);
 	s.bytes[at - 200] ^= 1;
 	t = open_by(true, s.bytes, s.len, &err);
 	ck_assert_int_eq(err, 0);
@@ -871,7 +847,7 @@ START_TEST(lies_about_what_was_compressed_are_damage)
 				copy[rest + 8 +
 				     next_random() % (at + sizeof(h) + h.len - rest - 8)] ^=
 					(uint8_t)(1 << i % 8);
-			sign_chunk(copy + at);
+			synth_sign_chunk(copy + at);
 			t = open_bytes(copy, s.len, &err);
 			ck_assert_int_eq(err, 0);
 			read_all(t);
