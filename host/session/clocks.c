@@ -350,8 +350,8 @@ static void ask(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 	r->clock.next_burst_clock = r->phase == XVT_PHASE_NEW
 					    ? now + ticks(s, XVT_BURST_EVERY_NS)
 					    : xvt_session_next_idle_burst(s, r, now);
-	/* A mark is a record, which needs a measurement of its own. */
 	r->clock.rest_commit = r->drain.last.commit;
+	/* A mark is a record, which needs a measurement of its own. */
 	r->mark.pace = xvt_u64_larger(xvt_vm_of_ring(r)->clocks.mark_pace,
 				      MARK_RESTS * ticks(s, r->clock.rest_ns));
 	if (r->measure.answered)

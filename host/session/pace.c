@@ -87,14 +87,14 @@ void xvt_session_adapt_rest(struct xvt_session *s, struct xvt_ring *r,
 			    const struct xvt_clock_node *from, const struct xvt_clock_node *to)
 {
 	const uint64_t rest_ns = xvt_u64_larger(r->clock.rest_ns, XVT_BURST_EVERY_NS);
-	const uint64_t now = xvt_clock_read();
 
 	if (r->phase == XVT_PHASE_NEW || is_snapshot(s))
 		return;
 	if (!kept_its_line(from, to)) {
 		r->clock.rest_ns = 0;
 		r->clock.next_burst_clock =
-			sooner(r->clock.next_burst_clock, xvt_session_next_idle_burst(s, r, now));
+			sooner(r->clock.next_burst_clock,
+			       xvt_session_next_idle_burst(s, r, xvt_clock_read()));
 	} else if (to->host_ns - from->host_ns > rest_ns / 2) {
 		r->clock.rest_ns = within(2 * rest_ns, XVT_BURST_EVERY_NS, REST_MOST_NS);
 	}
