@@ -13,6 +13,7 @@
 #include "merge/merge.h"
 #include "session/session.h"
 #include "trace/write.h"
+#include "base/cpu.h"
 #include "vmm/doorbell.h"
 
 /* A source of exact clocks, as far as one machine uses it. */
@@ -93,9 +94,10 @@ struct xvt_vm_bell {
 struct xvt_session_wake {
 	size_t bells;
 	bool asleep;
-	bool dozing;	    /* short sleep that ends when a guest answers a clock request */
-	size_t open;	    /* unanswered clock requests at the last look */
-	unsigned int dozes; /* since they last changed */
+	bool dozing;		 /* short sleep that ends when a guest answers a clock request */
+	size_t open;		 /* unanswered clock requests at the last look */
+	unsigned int dozes;	 /* since they last changed */
+	struct xvt_cpu_away cpu; /* on which a guest woke it up too late */
 	uint64_t until_clock;
 	uint64_t filled;      /* sub-buffers filled so far, all rings */
 	uint64_t quiet_clock; /* when `filled` last changed */

@@ -19,7 +19,8 @@
  * A guest with an open clock request is polled without sleep, because it answers the next request
  * at once while it stays. The first request waits for the guest's next timer tick; the guest rings
  * there as well, so the recorder dozes until then. If it woke up too late for the requests that
- * follow, it dozes until the next tick.
+ * follow, it dozes until the next tick, on another CPU: a guest wakes it up on its own CPU where
+ * there are few, and stays there.
  *
  * Setting need_wake and then loading commit is Dekker's pattern with the writer's store of commit
  * and its load of need_wake: tests/proof/model/wake.pml. Doorbells that have rung are taken before
@@ -367,9 +368,13 @@ static uint64_t doze(struct xvt_session *s, uint64_t now, uint64_t gap_ns)
 		s->wake.dozes = 0;
 	s->wake.open = open;
 	s->wake.dozing = true;
-	return open && s->wake.dozes < DOZES && may_sleep(s, now)
-		       ? begin_sleep(s, now, DOZE_NS, gap_ns)
-		       : gap_ns;
+	if (!open || s->wake.dozes >= DOZES || !may_sleep(s, now))
+		return gap_ns;
+	/* Of two guests on two CPUs each may wake it up on its own: it keeps off one of them for
+	 * about two ticks. */
+	if (s->wake.dozes % (2 * open) == 1)
+		xvt_cpu_leave(&s->wake.cpu);
+	return begin_sleep(s, now, DOZE_NS, gap_ns);
 }
 
 uint64_t xvt_session_sleep(struct xvt_session *s, uint64_t gap_ns, bool asking)
@@ -386,6 +391,7 @@ uint64_t xvt_session_sleep(struct xvt_session *s, uint64_t gap_ns, bool asking)
 	}
 	if (asking)
 		return doze(s, now, gap_ns);
+	xvt_cpu_back(&s->wake.cpu);
 	s->wake.dozing = false;
 	s->wake.open = SIZE_MAX;
 	if (s->wake.second != s->seconds)
@@ -464,6 +470,7 @@ void xvt_session_wake_leave(struct xvt_session *s, struct xvt_vm *vm)
 	xvt_doorbell_close(vm->bell.doorbell);
 	vm->bell.doorbell = NULL;
 	s->wake.bells--;
+	xvt_cpu_back(&s->wake.cpu);
 	xvt_session_note(s, 0, vm, UINT32_MAX,
 			 "its doorbell rang %" PRIu64 " times and woke us from %" PRIu64
 			 " of %" PRIu64 " sleeps",

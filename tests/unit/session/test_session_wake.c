@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include "suites.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -422,10 +423,27 @@ START_TEST(a_ring_that_comes_late_is_one)
 }
 END_TEST
 
+static int nr_cpus(void)
+{
+	cpu_set_t cpus;
+
+	ck_assert_int_eq(sched_getaffinity(0, sizeof(cpus), &cpus), 0);
+	return CPU_COUNT(&cpus);
+}
+
+static bool may_run_on(int cpu)
+{
+	cpu_set_t cpus;
+
+	ck_assert_int_eq(sched_getaffinity(0, sizeof(cpus), &cpus), 0);
+	return CPU_ISSET((size_t)cpu, &cpus);
+}
+
 /* Asked for its clock, it rings when it answers. */
 START_TEST(it_dozes_until_an_answer)
 {
 	const uint64_t look = 1000;
+	const int cpus = nr_cpus();
 	unsigned int n;
 	uint64_t before;
 
@@ -436,6 +454,7 @@ START_TEST(it_dozes_until_an_answer)
 	xvt_store(&r->host->request_seq, (uint64_t)77);
 	ck_assert_uint_gt(xvt_session_sleep(s, look, true), look);
 	ck_assert_uint_eq(xvt_load(&r->host->need_wake), 1);
+	ck_assert_int_eq(nr_cpus(), cpus); /* it may be in time */
 	ring();
 	ck_assert_int_ge(xvt_loop_run(rec.loop, 3600 * SECOND_NS), 1);
 	before = xvt_clock_read();
@@ -444,9 +463,14 @@ START_TEST(it_dozes_until_an_answer)
 	ck_assert_uint_eq(vm->bell.wakes, 0); /* that was no sleep */
 	/* The guest is in its mailbox now: the next request waits for its answer. */
 	ck_assert_uint_ge(s->looked_clock, before);
-	/* Not answered all the same: it dozes until the next tick, but not for ever. */
+	/* Not answered all the same: it dozes until the next tick, but not for ever, and for two
+	 * ticks not on the CPU on which it was woken up. */
 	for (n = 1; n < 64; n++) {
+		const int woken_on = sched_getcpu();
+
 		ck_assert_uint_gt(xvt_session_sleep(s, look, true), look);
+		ck_assert(n % 2 == 0 || !may_run_on(woken_on) || cpus == 1);
+		ck_assert(nr_cpus() == cpus - (cpus > 1));
 		ring();
 		xvt_session_got_up(s, xvt_clock_read());
 	}
@@ -464,6 +488,7 @@ START_TEST(it_dozes_until_an_answer)
 	/* The next question is a new one, but its answer is there already. */
 	r->measure.answered = true;
 	ck_assert(asleep());
+	ck_assert_int_eq(nr_cpus(), cpus);
 	xvt_session_got_up(s, xvt_clock_read());
 	r->measure.answered = false;
 	xvt_store(&r->ctl->answer_seq, (uint64_t)77);
