@@ -19,12 +19,25 @@
 
 #include "base/socket.h"
 
-#define SUFFIX	  ".doorbell"
 #define ANSWER_MS 10000
 
 void xvt_bell_server_socket(const char *region, char path[XVT_PLUG_PATH])
 {
-	snprintf(path, XVT_PLUG_PATH, "%.*s" SUFFIX, (int)(XVT_PLUG_PATH - sizeof(SUFFIX)), region);
+	snprintf(path, XVT_PLUG_PATH, "%.*s" XVT_BELL_SERVER_SUFFIX,
+		 (int)(XVT_PLUG_PATH - sizeof(XVT_BELL_SERVER_SUFFIX)), region);
+}
+
+bool xvt_bell_server_find(const char *named, const char *region, char path[XVT_PLUG_PATH])
+{
+	struct stat file, sock;
+
+	if (named[0]) {
+		snprintf(path, XVT_PLUG_PATH, "%s", named);
+		return true;
+	}
+	xvt_bell_server_socket(region, path);
+	return !lstat(path, &sock) && S_ISSOCK(sock.st_mode) && !stat(region, &file) &&
+	       (!sock.st_uid || sock.st_uid == geteuid() || sock.st_uid == file.st_uid);
 }
 
 /* ------------------------------------------------------------------ start */

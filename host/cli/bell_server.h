@@ -13,8 +13,17 @@
 
 #include "cli/plug.h"
 
-/* Write the path of the socket of a region's server. */
+#define XVT_BELL_SERVER_SUFFIX ".doorbell"
+
+/* Write the path of the socket of a region's server: with that suffix. */
 void xvt_bell_server_socket(const char *region, char path[XVT_PLUG_PATH]);
+
+/*
+ * Find the ivshmem server of a machine: the socket `named` by its VMM; or, where that is "", the
+ * one of `attach --doorbell`, if it belongs to root, to this process's user or to the owner of the
+ * region: other users may make files in its folder, too. Returns false if there is none.
+ */
+bool xvt_bell_server_find(const char *named, const char *region, char path[XVT_PLUG_PATH]);
 
 /*
  * Make the file of a region of `size` bytes, and start its server. `user` is the owner of the file

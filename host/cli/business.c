@@ -14,10 +14,14 @@
 #include "base/region.h"
 #include "base/sandbox.h"
 #include "clock/kvm.h"
+#include "cli/bell_server.h"
 #include "cli/confine.h"
 #include "cli/find.h"
 #include "trace/set_name.h"
 #include "vmm/libvirt_uri.h"
+
+/* Where libvirt looks for the server of a device whose XML names none. */
+#define LIBVIRT_SERVERS "/var/lib/libvirt/shmem-" XVT_REGION_PREFIX "*-sock"
 
 /* --- messages of the opener --- */
 
@@ -154,7 +158,6 @@ static void add_machines(struct making *m, const struct xvt_recorder_options *op
 
 	xvt_machines_each_region(machines, on_region, m);
 	may_connect_all(m, &opt->qmp);
-	may_connect_all(m, &opt->doorbells);
 	if (machines->all || machines->domains.n) {
 		may(m, XVT_RULE_FILE, XVT_MAY_READ, "%s", xvt_host_region_dir());
 		may(m, XVT_RULE_PATTERN, XVT_MAY_READ | XVT_MAY_WRITE, "%s/" XVT_REGION_PREFIX "*",
@@ -184,6 +187,33 @@ static void add_libvirt(struct making *m, const char *uri)
 		socket += strlen("socket=");
 		may(m, XVT_RULE_FILE, XVT_MAY_CONNECT, "%.*s", (int)strcspn(socket, "&#"), socket);
 	}
+}
+
+static void on_bell(void *arg, const char *region, bool pattern)
+{
+	may(arg, pattern ? XVT_RULE_PATTERN : XVT_RULE_FILE, XVT_MAY_CONNECT,
+	    "%s" XVT_BELL_SERVER_SUFFIX, region);
+}
+
+/* The servers of machines that are recorded already; and those of machines that come later, as far
+ * as their paths are known before. */
+static void add_doorbells(struct making *m, const struct xvt_recorder_options *opt,
+			  const struct xvt_session *s)
+{
+	const struct xvt_vm *vm;
+	size_t i;
+
+	may_connect_all(m, &opt->doorbells);
+	xvt_machines_each_region(&opt->machines, on_bell, m);
+	for (i = 0; (vm = xvt_session_vm(s, i)); i++) {
+		if (xvt_session_wake_server(vm)[0])
+			may(m, XVT_RULE_FILE, XVT_MAY_CONNECT, "%s", xvt_session_wake_server(vm));
+	}
+	if (!opt->machines.all && !opt->machines.domains.n)
+		return;
+	may(m, XVT_RULE_PATTERN, XVT_MAY_CONNECT,
+	    "%s/" XVT_REGION_PREFIX "*" XVT_BELL_SERVER_SUFFIX, xvt_host_region_dir());
+	may(m, XVT_RULE_PATTERN, XVT_MAY_CONNECT, LIBVIRT_SERVERS);
 }
 
 static void add_output(struct making *m, const struct xvt_recorder_options *opt)
@@ -234,20 +264,20 @@ static void add_kernel(struct making *m)
 }
 
 int xvt_business_tell(struct xvt_opener *opener, const struct xvt_recorder_options *opt,
-		      const char *config, const char *control)
+		      const struct xvt_session *s, const char *config, const char *control,
+		      struct xvt_rules *rules)
 {
 	struct making m = { 0 };
-	int err;
 
 	add_kernel(&m);
 	add_output(&m, opt);
 	add_machines(&m, opt);
 	if (opt->machines.all || opt->machines.domains.n)
 		add_libvirt(&m, opt->machines.libvirt_uri);
+	add_doorbells(&m, opt, s);
 	add_sockets(&m, control);
 	if (config)
 		may(&m, XVT_RULE_FILE, XVT_MAY_READ, "%s", config);
-	err = m.err ? m.err : xvt_opener_rules(opener, &m.rules);
-	xvt_rules_free(&m.rules);
-	return err;
+	*rules = m.rules;
+	return m.err ? m.err : xvt_opener_rules(opener, rules);
 }

@@ -10,8 +10,10 @@
  * none. `command` and `opt` are for its messages. */
 struct xvt_opener *xvt_business_begin(const char *command, const struct xvt_recorder_options *opt);
 
-/* Tell it what the recorder needs. `config`, `control`: paths or NULL. Returns 0 or -errno. */
+/* Tell it what the recorder needs. `config`, `control`: paths or NULL. `rules` gets the same, for
+ * xvt_rules_free(). Returns 0 or -errno. */
 int xvt_business_tell(struct xvt_opener *opener, const struct xvt_recorder_options *opt,
-		      const char *config, const char *control);
+		      const struct xvt_session *s, const char *config, const char *control,
+		      struct xvt_rules *rules);
 
 #endif /* XVT_BUSINESS_H */

@@ -114,6 +114,17 @@ static uint32_t rings_of(const struct xvt_domain *domain)
 								      : XVT_RINGS_USUAL;
 }
 
+static int add_rings_of(struct xvt_session *s, const struct xvt_domain *domain, bool named,
+			uint32_t rings, char *why, size_t why_size)
+{
+	const int err = xvt_session_add_rings(s, domain->name, domain->region, domain->uuid, named,
+					      rings ? rings : rings_of(domain), why, why_size);
+
+	if (!err)
+		xvt_session_wake_set_server(xvt_session_find(s, domain->name), domain->server);
+	return err;
+}
+
 static int add_domain(struct xvt_session *s, const char *libvirt_uri, const char *name,
 		      uint32_t rings)
 {
@@ -129,8 +140,7 @@ static int add_domain(struct xvt_session *s, const char *libvirt_uri, const char
 	}
 	if (name_taken(s, domain.name)) /* it was given by its UUID */
 		return XVT_EXIT_USAGE;
-	if (!xvt_session_add_rings(s, domain.name, domain.region, domain.uuid, true,
-				   rings ? rings : rings_of(&domain), why, sizeof(why)))
+	if (!add_rings_of(s, &domain, true, rings, why, sizeof(why)))
 		return XVT_EXIT_OK;
 	xvt_error(name, "%s", why);
 	return XVT_EXIT_FAIL;
@@ -161,8 +171,6 @@ static bool is_name(const char *name)
 int xvt_machine_add_found(struct xvt_session *s, const struct xvt_candidate *c, char *why,
 			  size_t why_size)
 {
-	const struct xvt_domain *domain = c->domain;
-	uint32_t rings = c->rings ? c->rings : domain ? rings_of(domain) : XVT_RINGS_USUAL;
 	struct xvt_region_look look;
 
 	if (xvt_session_has_region(s, c->path))
@@ -184,8 +192,10 @@ int xvt_machine_add_found(struct xvt_session *s, const struct xvt_candidate *c, 
 	}
 	/* A guest that has not formatted its region yet delays no other machine. */
 	xvt_region_look(c->path, &look);
-	return xvt_session_add_rings(s, c->name, c->path, domain ? domain->uuid : NULL,
-				     c->asked || !look.err, rings, why, why_size);
+	if (c->domain)
+		return add_rings_of(s, c->domain, c->asked || !look.err, c->rings, why, why_size);
+	return xvt_session_add_rings(s, c->name, c->path, NULL, c->asked || !look.err,
+				     c->rings ? c->rings : XVT_RINGS_USUAL, why, why_size);
 }
 
 /* Add a machine that was found. What prevents that is a warning. */

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "cli/recorder.h"
 #include "base/compress.h"
+#include "cli/bell_server.h"
 #include "cli/business.h"
 #include "cli/compress_idle.h"
 #include "cli/confine.h"
@@ -47,8 +48,9 @@ const struct xvt_opt xvt_recorder_opts[] = {
 	  "learn of pauses and resets of the machine of -r NAME= from this QMP socket; again for "
 	  "each QEMU that it may migrate to"),
 	O(doorbells, "doorbell", 0, XVT_OPT_LIST, "NAME=SOCKET",
-	  "the machine of -r NAME= has a doorbell at this ivshmem server (region serve): where all "
-	  "have, an idle recorder sleeps"),
+	  "the machine of -r NAME= or -d NAME has a doorbell at this ivshmem server (region "
+	  "serve): "
+	  "where all have, an idle recorder sleeps (default: what its domain names)"),
 	O(events, "event", 'e', XVT_OPT_LIST, "SYS:EVENT",
 	  "ask the guests to switch this event on (their owner must allow it: host_control=1)"),
 	O(host.events, "host-event", 'H', XVT_OPT_LIST, "SYS:EVENT",
@@ -125,6 +127,7 @@ struct recorder {
 	struct xvt_snapshots *snapshots;	 /* NULL: the output is one file */
 	struct xvt_compress_idle *compress_idle; /* NULL: without --compress idle */
 	struct xvt_opener *opener;		 /* NULL: the recorder opens files itself */
+	struct xvt_rules rules;			 /* of the opener; none before confine() */
 	bool terminal;
 };
 
@@ -190,10 +193,24 @@ static bool given(const struct xvt_opt_list *list, size_t n, const char *arg)
 	return false;
 }
 
+/* Returns whether -d has that name. */
+static bool is_domain_named(const struct xvt_opt_list *domains, const char *name, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i < domains->n; i++) {
+		const char *arg = domains->v[i];
+
+		if (!strncmp(arg, name, len) && (!arg[len] || arg[len] == ','))
+			return true;
+	}
+	return false;
+}
+
 /* Check that each element of `list` is NAME=SOCKET of a machine of -r, and none is given twice.
- * one_each: a machine has at most one. Returns false after an error message. */
+ * bells: it may be one of -d, too, and has at most one. Returns false after an error message. */
 static bool sockets_ok(const struct xvt_recorder_options *opt, const struct xvt_opt_list *list,
-		       const char *option, const char *what, bool one_each)
+		       const char *option, const char *what, bool bells)
 {
 	size_t i;
 
@@ -204,12 +221,13 @@ static bool sockets_ok(const struct xvt_recorder_options *opt, const struct xvt_
 		if (!len || !eq[1])
 			xvt_error(arg, "%s is given as NAME=SOCKET, like g1=/run/g1.%s", what,
 				  option + 2);
-		else if (!named(&opt->machines.regions, opt->machines.regions.n, arg, len))
-			xvt_error(arg, "%s belongs to a machine of -r, and none has that name",
-				  option);
+		else if (!named(&opt->machines.regions, opt->machines.regions.n, arg, len) &&
+			 !(bells && is_domain_named(&opt->machines.domains, arg, len)))
+			xvt_error(arg, "%s belongs to a machine of -r%s, and none has that name",
+				  option, bells ? " or -d" : "");
 		else if (given(list, i, arg))
 			xvt_error(arg, "%s is given twice", what);
-		else if (one_each && named(list, i, arg, len))
+		else if (bells && named(list, i, arg, len))
 			xvt_error(arg, "a machine has one %s", option + 2);
 		else
 			continue;
@@ -247,6 +265,38 @@ static int listen_to_qmp(struct recorder *r, struct xvt_vm *vm)
 	return err;
 }
 
+/* A server at a path that the opener does not know would end the recorder. */
+static bool may_connect(const struct recorder *r, const char *path)
+{
+	struct xvt_place place;
+	char joined[PATH_MAX];
+
+	return !r->rules.count || *path != '/' ||
+	       (!xvt_path_join("/", path, joined) &&
+		xvt_rules_find(&r->rules, joined, XVT_MAY_CONNECT, &place));
+}
+
+/* Use the doorbell of a machine that no --doorbell names, if there is one. */
+static void seek_doorbell(struct recorder *r, struct xvt_vm *vm)
+{
+	const char *name = xvt_session_vm_name(vm);
+	char path[XVT_PLUG_PATH], why[512];
+
+	if (!xvt_session_wake_seek(vm) ||
+	    !xvt_bell_server_find(xvt_session_wake_server(vm), xvt_session_vm_path(vm), path))
+		return;
+	xvt_session_wake_sought(vm);
+	if (!may_connect(r, path))
+		snprintf(why, sizeof(why),
+			 "it came later, and its server is at another place than "
+			 "xvtrace-record(1) names");
+	else if (!xvt_session_wake_add(vm, path, why, sizeof(why)))
+		return;
+	xvt_recording_end_line(&r->rec);
+	xvt_warn(name, "its doorbell at %s is not used: %s; it is polled", path, why);
+}
+
+/* The doorbell that --doorbell names, or one that is found. Returns an error of the first. */
 static int listen_to_doorbell(struct recorder *r, struct xvt_vm *vm)
 {
 	const struct xvt_opt_list *list = &r->opt.doorbells;
@@ -257,7 +307,20 @@ static int listen_to_doorbell(struct recorder *r, struct xvt_vm *vm)
 
 	if (err)
 		xvt_error(path, "%s", why);
+	if (!path)
+		seek_doorbell(r, vm);
 	return err;
+}
+
+/* Look for the doorbells of machines whose guests had not formatted their regions yet, and of those
+ * that the session took up itself. To be called once a second. */
+static void seek_doorbells(struct recorder *r)
+{
+	struct xvt_vm *vm;
+	size_t i;
+
+	for (i = 0; (vm = xvt_session_vm(r->rec.session, i)); i++)
+		seek_doorbell(r, vm);
 }
 
 static bool is_domain(const struct xvt_vm *vm)
@@ -311,12 +374,11 @@ static void on_joined(void *arg, struct xvt_vm *vm)
 {
 	struct recorder *r = arg;
 
-	if (is_domain(vm)) {
+	if (is_domain(vm))
 		listen_to_domain(r, vm);
-	} else {
+	else
 		listen_to_qmp(r, vm);
-		listen_to_doorbell(r, vm);
-	}
+	listen_to_doorbell(r, vm);
 }
 
 static int listen_to_machines(struct recorder *r)
@@ -329,7 +391,9 @@ static int listen_to_machines(struct recorder *r)
 			continue;
 		if (is_domain(vm))
 			listen_to_domain(r, vm);
-		else if (listen_to_qmp(r, vm) || listen_to_doorbell(r, vm))
+		else if (listen_to_qmp(r, vm))
+			return XVT_EXIT_FAIL;
+		if (listen_to_doorbell(r, vm))
 			return XVT_EXIT_FAIL;
 	}
 	return XVT_EXIT_OK;
@@ -703,6 +767,7 @@ static int run(struct recorder *r)
 			xvt_server_tend(rec->control);
 			xvt_server_tend(rec->http);
 			listen_again(r);
+			seek_doorbells(r);
 			progress(r, now - start, &events);
 		}
 		if (is_over(r))
@@ -757,8 +822,10 @@ static void confine(struct recorder *r)
 	int err = 0;
 
 	if (r->opener)
-		err = xvt_business_tell(r->opener, &r->opt, r->how->config, control);
+		err = xvt_business_tell(r->opener, &r->opt, r->rec.session, r->how->config, control,
+					&r->rules);
 	if (err) {
+		xvt_rules_free(&r->rules);
 		xvt_warn("sandbox", "the recorder opens files itself: %s", strerror(-err));
 		xvt_opener_end(r->opener);
 		r->opener = NULL;
@@ -846,5 +913,6 @@ int xvt_recorder_run(const struct xvt_recorder *recorder)
 	set_rotation(&r);
 	status = record(&r);
 	xvt_opener_end(r.opener);
+	xvt_rules_free(&r.rules);
 	return status;
 }

@@ -405,6 +405,11 @@ bool xvt_session_vm_is_host(const struct xvt_vm *vm)
 	return vm->own;
 }
 
+const char *xvt_session_vm_path(const struct xvt_vm *vm)
+{
+	return vm->path;
+}
+
 const uint8_t *xvt_session_vm_uuid(const struct xvt_vm *vm)
 {
 	return vm->uuid;

@@ -76,6 +76,8 @@ struct xvt_measured {
 /* Doorbell by which a machine's guest can wake the recorder, see sleep.c. */
 struct xvt_vm_bell {
 	struct xvt_doorbell *doorbell; /* NULL: the machine has none */
+	char server[XVT_BELL_PATH];    /* socket that its VMM names; "": unknown */
+	bool sought;		       /* no need to look for its doorbell again */
 	uint64_t word;		       /* value last written to the host page's doorbell word */
 	bool asked;		       /* test ring requested */
 	bool proven;		       /* test ring received */

@@ -87,6 +87,7 @@ int xvt_vm_add_next(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t 
 	next->space_of = vm->space_of;
 	next->trust_guest_clock = vm->trust_guest_clock;
 	memcpy(next->base_name, vm->base_name, sizeof(next->base_name));
+	xvt_session_wake_set_server(next, vm->bell.server);
 	vm->next = next;
 	return 0;
 }

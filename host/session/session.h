@@ -118,6 +118,7 @@ const char *xvt_session_vm_name(const struct xvt_vm *vm);
 /* Returns whether a machine has this path, or reads the file that the path leads to. */
 bool xvt_session_has_region(const struct xvt_session *s, const char *path);
 bool xvt_session_vm_is_host(const struct xvt_vm *vm);
+const char *xvt_session_vm_path(const struct xvt_vm *vm);    /* of its region */
 const uint8_t *xvt_session_vm_uuid(const struct xvt_vm *vm); /* 16 bytes; zeros: unknown */
 
 /* Use the guest-writable clock formulas of the machine's region, see clock/vmm.h. */
@@ -129,6 +130,17 @@ void xvt_session_vm_trust_clock(struct xvt_vm *vm);
  * the reason in `why`. Later failures are notes, and polling goes on.
  */
 int xvt_session_wake_add(struct xvt_vm *vm, const char *path, char *why, size_t why_size);
+/* The socket of its ivshmem server, as its VMM names it; "": unknown. Kept for the caller: the
+ * session connects to it by xvt_session_wake_add() only. */
+void xvt_session_wake_set_server(struct xvt_vm *vm, const char *path);
+const char *xvt_session_wake_server(const struct xvt_vm *vm);
+/*
+ * Returns whether the caller should look for the machine's doorbell now: until it was given one or
+ * xvt_session_wake_sought() is called, and for the last time when its guest has formatted its
+ * region. A server that starts later than that has no QEMU as a peer.
+ */
+bool xvt_session_wake_seek(struct xvt_vm *vm);
+void xvt_session_wake_sought(struct xvt_vm *vm);
 
 /* Take a report of a machine's VMM. Listeners call it (xvt_vmm_fn) with struct xvt_vm * as `arg`.
  * The session closes the listener that it is given by xvt_session_vm_listens(). */

@@ -29,6 +29,7 @@
 #include "session/parts.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/u64.h"
 
@@ -55,9 +56,34 @@ int xvt_session_wake_add(struct xvt_vm *vm, const char *path, char *why, size_t 
 	int err = xvt_doorbell_open(&b->doorbell, vm->session->loop, path, vm->region.fd, on_note,
 				    vm, why, why_size);
 
+	b->sought = true;
 	if (!err)
 		vm->session->wake.bells++;
 	return err;
+}
+
+void xvt_session_wake_set_server(struct xvt_vm *vm, const char *path)
+{
+	snprintf(vm->bell.server, sizeof(vm->bell.server), "%s", path);
+}
+
+const char *xvt_session_wake_server(const struct xvt_vm *vm)
+{
+	return vm->bell.server;
+}
+
+bool xvt_session_wake_seek(struct xvt_vm *vm)
+{
+	const bool seek = !vm->own && !vm->bell.sought && vm->phase != XVT_VM_GONE;
+
+	if (vm->phase != XVT_VM_WAITING)
+		vm->bell.sought = true;
+	return seek;
+}
+
+void xvt_session_wake_sought(struct xvt_vm *vm)
+{
+	vm->bell.sought = true;
 }
 
 static void need_wake(const struct xvt_vm *vm, uint32_t value)

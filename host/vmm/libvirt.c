@@ -232,6 +232,9 @@ static int describe(virDomainPtr dom, struct xvt_domain *domain, char *why, size
 	domain->user = user_of(text);
 	find_text(text, "string(" OUR_SHMEM "/model/@type)", model, sizeof(model));
 	domain->doorbell = !strcmp(model, "ivshmem-doorbell");
+	if (domain->doorbell)
+		find_text(text, "string(" OUR_SHMEM "/server/@path)", domain->server,
+			  sizeof(domain->server));
 	err = shmem_name(text, shm, sizeof(shm));
 	free(text);
 	if (err)

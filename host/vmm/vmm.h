@@ -68,6 +68,9 @@ struct xvt_vmm {
 void xvt_vmm_report(xvt_vmm_fn fn, void *arg, enum xvt_vmm_event event, uint64_t realtime_ns,
 		    int err, const char *why_format, ...) __attribute__((format(printf, 6, 7)));
 
+/* Bytes of the path of an ivshmem server's socket; sockaddr_un has no room for more. */
+#define XVT_BELL_PATH 108
+
 /*
  * Why an ivshmem-doorbell device is not taken out of a running machine. When QEMU removes one, it
  * closes the descriptor of the memory twice and leaves handlers of closed eventfds, so that it
