@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -263,4 +264,16 @@ void xvt_answers_forget(struct xvt_answers *all)
 		forget(&all->v[--all->n]);
 	free(all->v);
 	all->v = NULL;
+}
+
+void xvt_answer_flight_recorder(const struct xvt_json_value *of, struct xvt_out *o)
+{
+	const char *why = xvt_json_text(xvt_json_get(of, "why"));
+
+	xvt_out_printf(o, "flight recorder, %" PRIu64 " of %" PRIu64 " rings armed",
+		       xvt_answer_number(of, "armed"), xvt_answer_number(of, "rings"));
+	if (!why)
+		return;
+	xvt_out_str(o, ": ");
+	xvt_out_text(o, why, strlen(why));
 }

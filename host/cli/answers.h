@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/json.h"
+#include "base/out.h"
 
 /*
  * One recorder's answer: a line for the recorder, then the machines, then the end. The first line
@@ -65,6 +66,9 @@ struct xvt_answer_sums {
 
 /* Of the rings in the lines from `first` to before `end`. */
 struct xvt_answer_sums xvt_answer_sum(const struct xvt_answer *a, size_t first, size_t end);
+
+/* Puts the state of a machine that a recorder keeps armed, an object of "flight_recorders". */
+void xvt_answer_flight_recorder(const struct xvt_json_value *of, struct xvt_out *o);
 
 /* How full a ring is, in percent. */
 uint64_t xvt_answer_full(const struct xvt_json_value *ring);

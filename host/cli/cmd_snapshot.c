@@ -60,21 +60,6 @@ static const struct xvt_opt options[] = {
 	XVT_OPT_END,
 };
 
-static int take(struct xvt_recording *rec)
-{
-	uint64_t sleep_ns, moment_ns;
-	int err = xvt_recording_watch_signals(rec);
-
-	while (!err && !rec->stop && xvt_session_alive(rec->session)) {
-		err = xvt_session_pass(rec->session, &sleep_ns);
-		if (err || xvt_session_snapshot_done(rec->session, &moment_ns))
-			break;
-		err = xvt_loop_run(rec->loop, sleep_ns);
-		err = err < 0 ? err : 0;
-	}
-	return err;
-}
-
 /* Take one into a file. Returns an exit status, after an error message. */
 static int take_into(const struct snapshot_options *opt, const char *output, uint64_t since_ns,
 		     struct xvt_taken *taken)
@@ -99,7 +84,9 @@ static int take_into(const struct snapshot_options *opt, const char *output, uin
 	status = xvt_recording_begin(&rec, &so, &opt->machines);
 	if (status != XVT_EXIT_OK)
 		return status;
-	err = take(&rec);
+	err = xvt_recording_watch_signals(&rec);
+	if (!err)
+		err = xvt_recording_take_snapshot(&rec);
 	taken->machines = xvt_session_machines(rec.session);
 	whole = xvt_session_snapshot_done(rec.session, &taken->moment_ns);
 	status = xvt_recording_end(&rec, XVT_EXIT_OK, err);

@@ -246,6 +246,19 @@ static void put_vm(struct xvt_out *o, const struct xvt_answer *a, size_t first, 
 	xvt_out_char(o, '\n');
 }
 
+static void put_flight_recorders(struct xvt_out *o, const struct xvt_json_value *rec)
+{
+	const struct xvt_json_value *list = xvt_json_get(rec, "flight_recorders");
+	size_t i;
+
+	for (i = 0; i < xvt_json_count(list); i++) {
+		put_column(o, xvt_answer_text(xvt_json_at(list, i), "name"), NAME_WIDTH);
+		xvt_out_str(o, "       ");
+		xvt_answer_flight_recorder(xvt_json_at(list, i), o);
+		xvt_out_char(o, '\n');
+	}
+}
+
 static int print_text(const struct xvt_answers *all, struct xvt_out *o)
 {
 	size_t i, k;
@@ -260,6 +273,7 @@ static int print_text(const struct xvt_answers *all, struct xvt_out *o)
 			       "ring", "events", "/s", "lost", "/s", "late", "full", "clock");
 		for (k = 1; k < a->n; k = xvt_answer_vm_end(a, k))
 			put_vm(o, a, k, xvt_answer_vm_end(a, k));
+		put_flight_recorders(o, a->lines[0]);
 	}
 	return o->err;
 }

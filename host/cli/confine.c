@@ -50,12 +50,16 @@ void xvt_confine_opened_output(void)
 	xvt_sandbox_enter(XVT_SANDBOX_RENAMES);
 }
 
+uint64_t xvt_confine_kept(void)
+{
+	return BIT(CAP_CHECKPOINT_RESTORE) | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_DAC_READ_SEARCH) |
+	       BIT(CAP_IPC_LOCK) | BIT(CAP_KILL) | BIT(CAP_LEASE) | BIT(CAP_SYSLOG) |
+	       BIT(CAP_SYS_PTRACE);
+}
+
 void xvt_confine_capabilities(void)
 {
-	int err =
-		xvt_capabilities_keep(BIT(CAP_CHECKPOINT_RESTORE) | BIT(CAP_DAC_OVERRIDE) |
-				      BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_IPC_LOCK) | BIT(CAP_KILL) |
-				      BIT(CAP_LEASE) | BIT(CAP_SYSLOG) | BIT(CAP_SYS_PTRACE));
+	int err = xvt_capabilities_keep(xvt_confine_kept());
 
 	if (err)
 		xvt_warn("capabilities", "cannot give up those that are not needed: %s",

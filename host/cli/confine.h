@@ -33,6 +33,7 @@ void xvt_confine_loop(void);
  * processes that write a region, and to end a command of another user.
  */
 void xvt_confine_capabilities(void);
+uint64_t xvt_confine_kept(void); /* those that it keeps: a bit for each */
 
 /* The same for its opener, which gets limits of files and memory, too. */
 void xvt_confine_opener(void);

@@ -84,15 +84,18 @@ static bool split_region(const char *arg, size_t len, char name[XVT_NAME_LEN], c
 	return true;
 }
 
-static int add_region(struct xvt_session *s, const char *name, const char *path, uint32_t rings)
+static int add_region(struct xvt_session *s, struct xvt_armed *armed, const char *name,
+		      const char *path, uint32_t rings)
 {
 	char why[512];
 	int err;
 
 	if (name_taken(s, name))
 		return XVT_EXIT_USAGE;
-	err = xvt_session_add_rings(s, name, path, NULL, true, rings, why, sizeof(why));
+	err = xvt_armed_takes(armed, name, path, rings, why, sizeof(why));
 	if (!err)
+		err = xvt_session_add_rings(s, name, path, NULL, true, rings, why, sizeof(why));
+	if (err >= 0)
 		return XVT_EXIT_OK;
 	if (err == -ENOENT)
 		xvt_error(path,
@@ -125,22 +128,27 @@ static int add_rings_of(struct xvt_session *s, const struct xvt_domain *domain, 
 	return err;
 }
 
-static int add_domain(struct xvt_session *s, const char *libvirt_uri, const char *name,
-		      uint32_t rings)
+static int add_domain(struct xvt_session *s, const struct xvt_machine_options *opt,
+		      const char *name, uint32_t rings)
 {
 	struct xvt_domain domain;
 	char why[512];
+	int err;
 
 	/* Check the name before the call to libvirt, which may be absent. */
 	if (name_taken(s, name))
 		return XVT_EXIT_USAGE;
-	if (xvt_libvirt_find(libvirt_uri, name, &domain, why, sizeof(why))) {
+	if (xvt_libvirt_find(opt->libvirt_uri, name, &domain, why, sizeof(why))) {
 		xvt_error(name, "%s", why);
 		return XVT_EXIT_FAIL;
 	}
 	if (name_taken(s, domain.name)) /* it was given by its UUID */
 		return XVT_EXIT_USAGE;
-	if (!add_rings_of(s, &domain, true, rings, why, sizeof(why)))
+	rings = rings ? rings : rings_of(&domain);
+	err = xvt_armed_takes(opt->armed, domain.name, domain.region, rings, why, sizeof(why));
+	if (!err)
+		err = add_rings_of(s, &domain, true, rings, why, sizeof(why));
+	if (err >= 0)
 		return XVT_EXIT_OK;
 	xvt_error(name, "%s", why);
 	return XVT_EXIT_FAIL;
@@ -151,10 +159,11 @@ static int add_domain(struct xvt_session *s, const char *libvirt_uri, const char
 /* Machines of a pattern, or all of this host. */
 struct finding {
 	struct xvt_session *s;
-	const char *pattern; /* of domains; NULL: all */
-	uint32_t rings;	     /* limit; 0: the usual */
-	size_t matched;	     /* machines that the session has */
-	size_t unused;	     /* regions without a writer, which are left out */
+	struct xvt_armed *armed; /* NULL: none */
+	const char *pattern;	 /* of domains; NULL: all */
+	uint32_t rings;		 /* limit; 0: the usual */
+	size_t matched;		 /* machines that the session has */
+	size_t unused;		 /* regions without a writer, which are left out */
 	char unused_path[PATH_MAX];
 };
 
@@ -168,10 +177,11 @@ static bool is_name(const char *name)
 	return true;
 }
 
-int xvt_machine_add_found(struct xvt_session *s, const struct xvt_candidate *c, char *why,
-			  size_t why_size)
+int xvt_machine_add_found(struct xvt_session *s, struct xvt_armed *armed,
+			  const struct xvt_candidate *c, char *why, size_t why_size)
 {
 	struct xvt_region_look look;
+	int takes;
 
 	if (xvt_session_has_region(s, c->path))
 		return 1; /* a domain's region is found in /dev/shm, too */
@@ -190,6 +200,13 @@ int xvt_machine_add_found(struct xvt_session *s, const struct xvt_candidate *c, 
 			 c->name);
 		return -EEXIST;
 	}
+	takes = xvt_armed_takes(armed, c->name, c->path,
+				c->rings    ? c->rings
+				: c->domain ? rings_of(c->domain)
+					    : XVT_RINGS_USUAL,
+				why, why_size);
+	if (takes)
+		return takes;
 	/* A guest that has not formatted its region yet delays no other machine. */
 	xvt_region_look(c->path, &look);
 	if (c->domain)
@@ -203,7 +220,7 @@ static void add_found(struct finding *f, const struct xvt_candidate *c)
 {
 	char why[512];
 
-	if (xvt_machine_add_found(f->s, c, why, sizeof(why)) < 0)
+	if (xvt_machine_add_found(f->s, f->armed, c, why, sizeof(why)) < 0)
 		xvt_warn(c->path, "left out: %s", why);
 	else
 		f->matched++;
@@ -259,9 +276,10 @@ static void on_domain(void *arg, const struct xvt_domain *domain)
 }
 
 /* -r with a pattern */
-static int add_files(struct xvt_session *s, const char *pattern, uint32_t rings)
+static int add_files(struct xvt_session *s, struct xvt_armed *armed, const char *pattern,
+		     uint32_t rings)
 {
-	struct finding f = { .s = s, .rings = rings };
+	struct finding f = { .s = s, .armed = armed, .rings = rings };
 	const int err = xvt_find_files(pattern, on_matching_file, &f);
 
 	if (err < 0)
@@ -276,12 +294,13 @@ static int add_files(struct xvt_session *s, const char *pattern, uint32_t rings)
 }
 
 /* -d with a pattern */
-static int add_domains(struct xvt_session *s, const char *uri, const char *pattern, uint32_t rings)
+static int add_domains(struct xvt_session *s, const struct xvt_machine_options *opt,
+		       const char *pattern, uint32_t rings)
 {
-	struct finding f = { .s = s, .pattern = pattern, .rings = rings };
+	struct finding f = { .s = s, .armed = opt->armed, .pattern = pattern, .rings = rings };
 	char why[512];
 
-	if (xvt_libvirt_domains(uri, on_domain, &f, why, sizeof(why)))
+	if (xvt_libvirt_domains(opt->libvirt_uri, on_domain, &f, why, sizeof(why)))
 		xvt_error(pattern, "%s", why);
 	else if (!f.matched)
 		xvt_error(pattern, "no running domain that matches this pattern can be recorded "
@@ -292,9 +311,10 @@ static int add_domains(struct xvt_session *s, const char *uri, const char *patte
 }
 
 /* All machines of this host. A libvirt that was not asked for by --connect may be absent. */
-static int add_all(struct xvt_session *s, const char *uri)
+static int add_all(struct xvt_session *s, const struct xvt_machine_options *opt)
 {
-	struct finding f = { .s = s };
+	struct finding f = { .s = s, .armed = opt->armed };
+	const char *uri = opt->libvirt_uri;
 	char why[512] = "no running domain has a <shmem name='xvtrace-...'> device";
 	const int err = xvt_libvirt_domains(uri, on_domain, &f, why, sizeof(why));
 
@@ -326,13 +346,16 @@ static int add_all(struct xvt_session *s, const char *uri)
 }
 
 /* --trust-guest-clock */
-static int trust(struct xvt_session *s, const struct xvt_opt_list *names)
+static int trust(struct xvt_session *s, const struct xvt_machine_options *opt)
 {
+	const struct xvt_opt_list *names = &opt->trusted;
 	size_t i;
 
 	for (i = 0; i < names->n; i++) {
 		struct xvt_vm *vm = xvt_session_find(s, names->v[i]);
 
+		if (xvt_armed_has_name(opt->armed, names->v[i]))
+			continue;
 		if (!vm) {
 			xvt_error(names->v[i],
 				  "--trust-guest-clock belongs to a machine of -r or -d, and none "
@@ -386,27 +409,30 @@ static bool parse_domain(const char *arg, struct domain_arg *d)
 	return true;
 }
 
-static int add_region_arg(struct xvt_session *s, const char *arg, bool follow)
+static int add_region_arg(struct xvt_session *s, const struct xvt_machine_options *opt,
+			  const char *arg)
 {
 	struct region_arg r;
 
 	if (!parse_region(arg, &r))
 		return XVT_EXIT_USAGE;
-	if (follow)
+	if (opt->follow)
 		return XVT_EXIT_OK;
-	return r.pattern ? add_files(s, r.path, r.rings) : add_region(s, r.name, r.path, r.rings);
+	return r.pattern ? add_files(s, opt->armed, r.path, r.rings)
+			 : add_region(s, opt->armed, r.name, r.path, r.rings);
 }
 
-static int add_domain_arg(struct xvt_session *s, const char *uri, const char *arg, bool follow)
+static int add_domain_arg(struct xvt_session *s, const struct xvt_machine_options *opt,
+			  const char *arg)
 {
 	struct domain_arg d;
 
 	if (!parse_domain(arg, &d))
 		return XVT_EXIT_USAGE;
-	if (follow)
+	if (opt->follow)
 		return XVT_EXIT_OK;
-	return xvt_is_glob(d.name) ? add_domains(s, uri, d.name, d.rings)
-				   : add_domain(s, uri, d.name, d.rings);
+	return xvt_is_glob(d.name) ? add_domains(s, opt, d.name, d.rings)
+				   : add_domain(s, opt, d.name, d.rings);
 }
 
 int xvt_machines_add(struct xvt_session *s, const struct xvt_machine_options *opt)
@@ -415,12 +441,12 @@ int xvt_machines_add(struct xvt_session *s, const struct xvt_machine_options *op
 	size_t i;
 
 	for (i = 0; status == XVT_EXIT_OK && i < opt->regions.n; i++)
-		status = add_region_arg(s, opt->regions.v[i], opt->follow);
+		status = add_region_arg(s, opt, opt->regions.v[i]);
 	for (i = 0; status == XVT_EXIT_OK && i < opt->domains.n; i++)
-		status = add_domain_arg(s, opt->libvirt_uri, opt->domains.v[i], opt->follow);
+		status = add_domain_arg(s, opt, opt->domains.v[i]);
 	if (status == XVT_EXIT_OK && opt->all && !opt->follow)
-		status = add_all(s, opt->libvirt_uri);
-	return status == XVT_EXIT_OK && !opt->follow ? trust(s, &opt->trusted) : status;
+		status = add_all(s, opt);
+	return status == XVT_EXIT_OK && !opt->follow ? trust(s, opt) : status;
 }
 
 /* ------------------------------------------------------------------ machines that come later */

@@ -6,6 +6,7 @@
 #ifndef XVT_MACHINES_H
 #define XVT_MACHINES_H
 
+#include "cli/armed.h"
 #include "cli/opt.h"
 #include "vmm/libvirt.h"
 #include "session/session.h"
@@ -18,6 +19,8 @@ struct xvt_machine_options {
 	const char *libvirt_uri;     /* NULL: libvirt's default */
 	bool all;		     /* each machine of this host that has a region */
 	bool follow;		     /* also those that come later, see follow.h */
+	struct xvt_opt_list flight;  /* patterns of names: kept armed, see armed.h */
+	struct xvt_armed *armed;     /* no option: those of `flight`; NULL: none */
 };
 
 /* A machine that a pattern, `all` or `follow` found. */
@@ -29,10 +32,10 @@ struct xvt_candidate {
 	bool asked;			 /* by -r or -d; else `all` */
 };
 
-/* Add a machine that was found. Returns 0; 1: the session has its region; or -errno with the reason
- * in `why`. */
-int xvt_machine_add_found(struct xvt_session *s, const struct xvt_candidate *c, char *why,
-			  size_t why_size);
+/* Add a machine that was found. Returns 0; 1: the session has its region, or it is kept armed; or
+ * -errno with the reason in `why`. */
+int xvt_machine_add_found(struct xvt_session *s, struct xvt_armed *armed,
+			  const struct xvt_candidate *c, char *why, size_t why_size);
 
 /* Use the clock data of a machine that was added later, if --trust-guest-clock names it. */
 void xvt_machine_trust(struct xvt_session *s, const struct xvt_machine_options *opt,

@@ -58,6 +58,10 @@ static const struct family recorder_families[] = {
 	  FLAG, MEMBER, false },
 	{ "xvtrace_recorder_memory_limit_bytes", "The limit for records, record --memory.",
 	  "memory_limit_bytes", COUNT, MEMBER, false },
+	{ "xvtrace_recorder_flight_recorders", "Machines that are to be kept armed.",
+	  "flight_recorders_kept", COUNT, MEMBER, false },
+	{ "xvtrace_recorder_flight_recorders_armed", "Of them, those whose rings all are armed.",
+	  "flight_recorders_armed", COUNT, MEMBER, false },
 	{ "xvtrace_recorder_loose_events_total", "Events whose order is left to readers.",
 	  "loose_events", COUNT, MEMBER, true },
 };

@@ -7,8 +7,10 @@
 #include "cli/business.h"
 #include "cli/compress_idle.h"
 #include "cli/confine.h"
+#include "cli/flight.h"
 #include "cli/follow.h"
 #include "cli/http.h"
+#include "cli/rearm.h"
 #include "cli/recording.h"
 #include "cli/serve.h"
 #include "base/notify.h"
@@ -102,6 +104,10 @@ const struct xvt_opt xvt_recorder_opts[] = {
 	  "make at most N snapshots in a minute (default 2)"),
 	O(snapshots.most, "snapshot-most", 0, XVT_OPT_COUNT, "N",
 	  "keep the newest N snapshots (default 20)"),
+	O(machines.flight, "flight-recorder", 0, XVT_OPT_LIST, "PATTERN",
+	  "with -o DIR/: do not record machines of this name but keep them armed, in overwrite "
+	  "mode; "
+	  "a snapshot has what they hold; again for each"),
 	O(compress, "compress", 'z', XVT_OPT_STRING, "LEVEL|idle[:LEVEL]",
 	  "compress the trace by zstd: 1 (quick) to 19 (small); idle: with -o DIR/, the files that "
 	  "are "
@@ -123,6 +129,8 @@ struct recorder {
 	struct xvt_recorder_options opt;
 	struct xvt_recording rec;
 	struct xvt_follow *follow; /* NULL: without --follow */
+	struct xvt_armed *armed;   /* NULL: the output is one file */
+	struct xvt_flight *flight; /* the same */
 	struct xvt_serve serve;
 	struct xvt_snapshots *snapshots;	 /* NULL: the output is one file */
 	struct xvt_compress_idle *compress_idle; /* NULL: without --compress idle */
@@ -441,7 +449,8 @@ static bool is_over(struct recorder *r)
 	struct xvt_recording *rec = &r->rec;
 
 	/* A machine that is stopped by request may be started. */
-	if (!r->follow && !xvt_session_alive(rec->session) && !xvt_session_stopped(rec->session))
+	if (!r->follow && !xvt_session_alive(rec->session) && !xvt_session_stopped(rec->session) &&
+	    !xvt_armed_count(r->armed))
 		return true;
 	if (!xvt_session_size_reached(rec->session))
 		return false;
@@ -613,6 +622,9 @@ static int check_options(const char *command, const struct xvt_recorder_options 
 			  "one file has no snapshots; give a folder, like "
 			  "-o %s.d/, or use xvtrace snapshot --when",
 			  opt->output);
+	else if (opt->machines.flight.n && !xvt_set_is_folder(opt->output))
+		xvt_error("--flight-recorder",
+			  "one file has no snapshots; give a folder, like -o %s.d/", opt->output);
 	else if ((opt->rotate_bytes || opt->rotate_ns || keeps(&opt->keep)) &&
 		 !xvt_set_is_folder(opt->output))
 		xvt_error(command, "one file cannot be rotated; give a folder, like -o %s.d/",
@@ -632,7 +644,8 @@ static bool is_live(const struct xvt_opt *o)
 	       o->offset == offsetof(struct xvt_recorder_options, rotate_ns) ||
 	       o->offset == offsetof(struct xvt_recorder_options, keep.bytes) ||
 	       o->offset == offsetof(struct xvt_recorder_options, keep.ns) ||
-	       o->offset == offsetof(struct xvt_recorder_options, keep.free_bytes);
+	       o->offset == offsetof(struct xvt_recorder_options, keep.free_bytes) ||
+	       o->offset == offsetof(struct xvt_recorder_options, machines.flight);
 }
 
 static void set_rotation(struct recorder *r)
@@ -657,6 +670,9 @@ static void take_options(struct recorder *r, const struct xvt_recorder_options *
 	set_rotation(r);
 	xvt_session_rotate_at(r->rec.session, r->opt.rotate_bytes, r->opt.rotate_ns);
 	xvt_file_set_keep(r->rec.sink, &r->rec.keep);
+	if (r->armed &&
+	    xvt_rearm(&r->opt.machines, &fresh->machines.flight, r->rec.session, on_joined, r))
+		xvt_warn("--flight-recorder", "out of memory; it is as before");
 }
 
 /* Read the options anew into `fresh`, and their text into `*text`. Returns whether all are good. */
@@ -760,6 +776,8 @@ static int run(struct recorder *r)
 		push(rec, now, sleep_ns, &pushed);
 		if (r->snapshots)
 			xvt_snapshots_pass(r->snapshots, now);
+		if (r->flight && !xvt_flight_is_busy(r->flight))
+			xvt_armed_pass(r->armed, now);
 		if (r->compress_idle)
 			xvt_compress_idle_pass(r->compress_idle, now);
 		if (now - reported >= SECOND_NS) {
@@ -798,9 +816,31 @@ static int begin_snapshots(struct recorder *r)
 	if (!xvt_file_set_at(r->rec.sink))
 		return XVT_EXIT_OK;
 	err = xvt_snapshots_new(&r->snapshots, &r->rec, r->opt.output, &r->opt.snapshots);
+	if (!err)
+		xvt_snapshots_read(r->snapshots, r->flight, r->armed);
 	if (err == -ENOMEM)
 		xvt_error("--snapshot-when", "out of memory");
 	return err == -EINVAL ? XVT_EXIT_USAGE : err ? XVT_EXIT_FAIL : XVT_EXIT_OK;
+}
+
+/* Before the machines are found. */
+static int begin_armed(struct recorder *r)
+{
+	const struct xvt_machine_options *machines = &r->opt.machines;
+	int err;
+
+	if (!xvt_set_is_folder(r->opt.output))
+		return XVT_EXIT_OK;
+	if (xvt_armed_new(&r->armed, &machines->flight, machines->follow)) {
+		xvt_error("--flight-recorder", "out of memory");
+		return XVT_EXIT_FAIL;
+	}
+	r->opt.machines.armed = r->armed;
+	err = xvt_flight_new(&r->flight, &r->opt);
+	if (err)
+		xvt_error("--flight-recorder", "cannot start the process that reads: %s",
+			  strerror(-err));
+	return err ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 }
 
 static int begin_compress_idle(struct recorder *r)
@@ -859,6 +899,8 @@ static int record(struct recorder *r)
 	if (status == XVT_EXIT_OK)
 		r->opener = xvt_business_begin(r->how->command, opt);
 	if (status == XVT_EXIT_OK)
+		status = begin_armed(r);
+	if (status == XVT_EXIT_OK)
 		status = xvt_recording_begin(rec, &so, &opt->machines);
 	if (status != XVT_EXIT_OK)
 		return status;
@@ -912,6 +954,8 @@ int xvt_recorder_run(const struct xvt_recorder *recorder)
 					.reloads = recorder->reload };
 	set_rotation(&r);
 	status = record(&r);
+	xvt_flight_free(r.flight);
+	xvt_armed_free(r.armed);
 	xvt_opener_end(r.opener);
 	xvt_rules_free(&r.rules);
 	return status;

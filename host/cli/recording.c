@@ -159,6 +159,21 @@ close:
 	return XVT_EXIT_FAIL;
 }
 
+int xvt_recording_take_snapshot(struct xvt_recording *rec)
+{
+	uint64_t sleep_ns, moment_ns;
+	int err = 0;
+
+	while (!err && !rec->stop && xvt_session_alive(rec->session)) {
+		err = xvt_session_pass(rec->session, &sleep_ns);
+		if (err || xvt_session_snapshot_done(rec->session, &moment_ns))
+			break;
+		err = xvt_loop_run(rec->loop, sleep_ns);
+		err = err < 0 ? err : 0;
+	}
+	return err;
+}
+
 int xvt_recording_end(struct xvt_recording *rec, int status, int err)
 {
 	int end_err;

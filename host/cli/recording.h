@@ -59,6 +59,9 @@ int xvt_recording_begin(struct xvt_recording *rec, struct xvt_session_options *s
  * SIGPIPE and SIGXFSZ, which write() reports as errors. Returns 0 or -errno. */
 int xvt_recording_watch_signals(struct xvt_recording *rec);
 
+/* Make the passes of a snapshot, until it is whole or a signal came. Returns 0 or -errno. */
+int xvt_recording_take_snapshot(struct xvt_recording *rec);
+
 /* End the progress line. */
 void xvt_recording_end_line(struct xvt_recording *rec);
 

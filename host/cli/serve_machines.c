@@ -100,6 +100,11 @@ static int no_machine(const struct xvt_serve *s, const char *pattern, char *why,
 			       "%s: the host's own events are recorded as long as the recorder "
 			       "runs",
 			       pattern);
+	if (xvt_armed_has_name(s->machines->armed, pattern))
+		return because(-EINVAL, why, why_size,
+			       "%s: it is a flight recorder, which is kept armed and not recorded "
+			       "(flight-recorder)",
+			       pattern);
 	return because(-ENOENT, why, why_size,
 		       "%s: no machine of this recorder has that name (xvtrace status shows them)",
 		       pattern);
@@ -195,13 +200,16 @@ static void on_file(void *arg, const struct xvt_candidate *c)
 	char why[512];
 	int err;
 
-	if (f->err || fnmatch(f->pattern, c->name, 0) || xvt_session_has_region(session, c->path))
+	if (f->err || fnmatch(f->pattern, c->name, 0) || xvt_session_has_region(session, c->path) ||
+	    xvt_armed_has(f->s->machines->armed, c->path))
 		return;
 	f->found = true;
 	if (!c->asked && !xvt_file_has_writer(c->path))
 		err = because(-ENODEV, why, sizeof(why), "no process has it open for writing");
 	else
-		err = xvt_machine_add_found(session, c, why, sizeof(why));
+		err = xvt_machine_add_found(session, f->s->machines->armed, c, why, sizeof(why));
+	if (err > 0)
+		return;
 	if (err < 0) {
 		f->err = because(err, f->why, f->why_size, "%s: %s", c->path, why);
 		return;

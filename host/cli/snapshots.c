@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "cli/condition.h"
+#include "cli/flight.h"
 #include "cli/lookout.h"
 #include "session/session.h"
 #include "trace/file_snapshot.h"
@@ -54,6 +55,8 @@ struct xvt_snapshots {
 	struct xvt_recording *rec;
 	char *folder;
 	const struct xvt_snapshots_options *opt;
+	struct xvt_flight *flight; /* NULL: there are none */
+	const struct xvt_armed *armed;
 	struct xvt_condition condition[CONDITIONS_MOST];
 	size_t nr_conditions;
 	uint64_t next_look_ns;
@@ -70,6 +73,7 @@ struct xvt_snapshots {
 	uint32_t linked; /* number of the newest file in it */
 	uint32_t last;	 /* the file that is to end, 0: not asked for yet */
 	uint64_t asked_ns;
+	size_t reading; /* flight recorders that are read into it */
 	int err;
 
 	uint64_t begun;	   /* snapshots: the newest one's number */
@@ -175,7 +179,7 @@ static void link_up_to(struct xvt_snapshots *sn, uint32_t to)
 	}
 }
 
-/* ------------------------------------------------------------------ one snapshot */
+/* ------------------------------------------------------------------ messages */
 
 static void say(struct xvt_snapshots *sn, const char *text)
 {
@@ -183,6 +187,64 @@ static void say(struct xvt_snapshots *sn, const char *text)
 	xvt_recording_end_line(sn->rec);
 	xvt_note("snapshot: %s", text);
 }
+
+/* ------------------------------------------------------------------ its flight recorders */
+
+void xvt_snapshots_read(struct xvt_snapshots *sn, struct xvt_flight *flight,
+			const struct xvt_armed *machines)
+{
+	sn->flight = flight;
+	sn->armed = machines;
+}
+
+static void flight_failed(struct xvt_snapshots *sn, const char *why)
+{
+	char text[PATH_MAX + 128];
+
+	snprintf(text, sizeof(text), "%s/" XVT_SNAPSHOT_FLIGHT " is not whole: %s", sn->path, why);
+	xvt_session_say(sn->rec->session, NULL, text);
+	xvt_recording_end_line(sn->rec);
+	xvt_warn("snapshot", "%s", text);
+}
+
+static void begin_flight(struct xvt_snapshots *sn, uint64_t at_ns)
+{
+	int err, unused;
+
+	sn->reading = 0;
+	if (!sn->flight)
+		return;
+	err = xvt_flight_take(sn->flight, sn->armed, sn->path, at_ns);
+	if (err && err != -ENODATA)
+		flight_failed(sn, err == -EBUSY ? "the one before is still being written"
+						: strerror(-err));
+	if (!err)
+		sn->reading = xvt_flight_under_way(sn->flight, &unused);
+}
+
+/* Returns true while they are being read. */
+static bool waits_for_flight(struct xvt_snapshots *sn)
+{
+	char text[PATH_MAX + 64];
+	int status;
+
+	if (!sn->reading)
+		return false;
+	if (xvt_flight_under_way(sn->flight, &status))
+		return true;
+	snprintf(text, sizeof(text),
+		 "%s/" XVT_SNAPSHOT_FLIGHT " has what %zu flight recorders held", sn->path,
+		 sn->reading);
+	sn->reading = 0;
+	if (status)
+		flight_failed(sn, status < 0 ? "the process that reads flight recorders has died"
+					     : "see the messages before");
+	else
+		say(sn, text);
+	return false;
+}
+
+/* ------------------------------------------------------------------ one snapshot */
 
 static void begin(struct xvt_snapshots *sn, const char *machine, const char *kind, const char *what,
 		  uint64_t at_ns, uint64_t now_ns)
@@ -196,6 +258,8 @@ static void begin(struct xvt_snapshots *sn, const char *machine, const char *kin
 	sn->begun++;
 	sn->err = err;
 	sn->open = true;
+	if (!err)
+		begin_flight(sn, at_ns);
 	sn->last = 0;
 	sn->due_ns = at_ns + sn->opt->after_ns;
 	snprintf(sn->what, sizeof(sn->what), "%s, at %" PRIu64 ".%09" PRIu64, what,
@@ -238,13 +302,16 @@ static void end(struct xvt_snapshots *sn, int err)
 static void go_on(struct xvt_snapshots *sn, uint64_t now_ns)
 {
 	const uint32_t present = xvt_file_set_at(sn->rec->sink);
-	const bool passed = xvt_session_watermark(sn->rec->session) >= sn->due_ns;
+	const bool passed = xvt_session_watermark(sn->rec->session) >= sn->due_ns ||
+			    !xvt_session_alive(sn->rec->session);
+	const bool waits = waits_for_flight(sn);
 
 	if (sn->err) {
 		end(sn, 0);
 	} else if (sn->last && present > sn->last) {
 		link_up_to(sn, sn->last);
-		end(sn, 0);
+		if (!waits || now_ns - sn->asked_ns > BORDER_NS)
+			end(sn, 0);
 	} else if (sn->last) {
 		if (now_ns - sn->asked_ns > BORDER_NS)
 			end(sn, -ETIMEDOUT);

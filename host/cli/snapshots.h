@@ -12,6 +12,8 @@
 #include "cli/opt.h"
 #include "cli/recording.h"
 
+struct xvt_armed;
+struct xvt_flight;
 struct xvt_snapshots;
 
 struct xvt_snapshots_options {
@@ -33,6 +35,10 @@ struct xvt_snapshots_options {
 /* `opt` must outlive it. Returns 0, -ENOMEM, or -EINVAL after an error message. */
 int xvt_snapshots_new(struct xvt_snapshots **out, struct xvt_recording *rec, const char *folder,
 		      const struct xvt_snapshots_options *opt);
+/* Machines that are kept armed, and who reads them, which must outlive it: each snapshot that
+ * begins from now on has what they hold. */
+void xvt_snapshots_read(struct xvt_snapshots *sn, struct xvt_flight *flight,
+			const struct xvt_armed *machines);
 /* One that has begun keeps what the set has up to its end. To be called after that. NULL: no
  * effect. */
 void xvt_snapshots_free(struct xvt_snapshots *sn);

@@ -281,6 +281,23 @@ static void put_machine(struct xvt_out *o, const struct xvt_top *t, const struct
 	put_state(o, m);
 }
 
+static void show_flight_recorders(const struct xvt_top_recorder *r, size_t width,
+				  xvt_top_line_fn line, void *arg)
+{
+	const struct xvt_json_value *list = xvt_json_get(r->answer->lines[0], "flight_recorders");
+	struct xvt_out *o;
+	size_t i;
+
+	for (i = 0; i < xvt_json_count(list); i++) {
+		o = begin_line();
+		put_text(o, xvt_answer_text(xvt_json_at(list, i), "name"));
+		pad(o, 0, width);
+		xvt_out_char(o, ' ');
+		xvt_answer_flight_recorder(xvt_json_at(list, i), o);
+		line(arg, XVT_TOP_LINE_NOTE, NULL, o->buf, o->used);
+	}
+}
+
 static void show_recorder(const struct xvt_top *t, const struct xvt_top_recorder *r,
 			  xvt_top_line_fn line, void *arg)
 {
@@ -301,6 +318,7 @@ static void show_recorder(const struct xvt_top *t, const struct xvt_top_recorder
 		put_machine(o, t, &r->machines[i], width);
 		line(arg, XVT_TOP_LINE_MACHINE, &r->machines[i], o->buf, o->used);
 	}
+	show_flight_recorders(r, width, line, arg);
 }
 
 void xvt_top_show(const struct xvt_top *t, xvt_top_line_fn line, void *arg)

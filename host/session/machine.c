@@ -395,6 +395,11 @@ bool xvt_session_has_region(const struct xvt_session *s, const char *path)
 	return false;
 }
 
+const char *xvt_session_vm_first_name(const struct xvt_vm *vm)
+{
+	return vm->base_name;
+}
+
 const char *xvt_session_vm_name(const struct xvt_vm *vm)
 {
 	return vm->name;

@@ -115,6 +115,8 @@ struct xvt_vm *xvt_session_find(const struct xvt_session *s, const char *name);
 /* Returns machine `i`, counted from 0 in the order of the calls that added them, or NULL. */
 struct xvt_vm *xvt_session_vm(const struct xvt_session *s, size_t i);
 const char *xvt_session_vm_name(const struct xvt_vm *vm);
+/* The name of the first machine with its path. */
+const char *xvt_session_vm_first_name(const struct xvt_vm *vm);
 /* Returns whether a machine has this path, or reads the file that the path leads to. */
 bool xvt_session_has_region(const struct xvt_session *s, const char *path);
 bool xvt_session_vm_is_host(const struct xvt_vm *vm);

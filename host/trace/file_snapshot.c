@@ -80,6 +80,18 @@ static bool set_has(const char *folder, uint32_t number, const struct stat *st)
 	       of.st_ino == st->st_ino && of.st_dev == st->st_dev;
 }
 
+/* Returns the bytes of a snapshot's own trace. */
+static uint64_t flight_bytes_of(const char *path)
+{
+	char file[PATH_MAX];
+	struct stat st;
+
+	if ((size_t)snprintf(file, sizeof(file), "%s/" XVT_SNAPSHOT_FLIGHT, path) >= sizeof(file) ||
+	    lstat(file, &st) || !S_ISREG(st.st_mode))
+		return 0;
+	return (uint64_t)st.st_size;
+}
+
 /* Returns the bytes of a snapshot's files that the set does not have; files that several snapshots
  * have count as a part of their size in each. */
 static uint64_t bytes_of(const char *folder, const char *path)
@@ -177,7 +189,7 @@ uint64_t xvt_file_snapshot_bytes(const char *folder)
 	list(&f, folder);
 	for (i = 0; i < f.n; i++) {
 		if (path_of(folder, f.v[i]->d_name, path, sizeof(path)))
-			bytes += bytes_of(folder, path);
+			bytes += bytes_of(folder, path) + flight_bytes_of(path);
 	}
 	forget(&f);
 	return bytes;
@@ -198,6 +210,8 @@ static bool drop(const char *path)
 		}
 		xvt_set_list_free(&files);
 	}
+	if ((size_t)snprintf(file, sizeof(file), "%s/" XVT_SNAPSHOT_FLIGHT, path) < sizeof(file))
+		dropped |= unlink(file) == 0;
 	return rmdir(path) == 0 || dropped;
 }
 

@@ -12,6 +12,8 @@
 #include <stdint.h>
 
 #define XVT_SNAPSHOT_NAME_MAX 128u
+/* A trace of its own in the folder of a snapshot, no file of the set. */
+#define XVT_SNAPSHOT_FLIGHT   "flight.xvt"
 
 /* Makes the folder of a snapshot, and stores its path. `what` follows the time in its name; other
  * characters than letters, digits, "." and "-" become "_". Returns 0 or -errno. */
@@ -23,7 +25,7 @@ int xvt_file_snapshot_add(const char *folder, uint32_t number, const char *path)
 /* Returns the number of snapshots. */
 uint32_t xvt_file_snapshot_count(const char *folder);
 
-/* Returns the bytes of files that the set does not have any more. */
+/* Returns the bytes of files that the set does not have, or does not have any more. */
 uint64_t xvt_file_snapshot_bytes(const char *folder);
 
 /* Removes the oldest snapshot, unless it is the only one. Other files in its folder stay, and so

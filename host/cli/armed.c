@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * armed.c - see armed.h. `enable` of a ring is the host's word, so a recorder may arm a ring that
+ * its guest did not, or that another command switched off. A look loads one word of each ring; the
+ * region is claimed only to change one, so that other commands are refused for a moment at most.
+ */
+#define _GNU_SOURCE
+#include "cli/armed.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/region.h"
+
+#define SECOND_NS ((uint64_t)1000000000)
+#define LOOK_NS	  SECOND_NS	   /* between two looks at a machine */
+#define TOLD_NS	  (60 * SECOND_NS) /* between two messages about one: its guest writes the words */
+
+struct xvt_armed {
+	char **patterns;
+	size_t nr_patterns;
+	bool follow; /* a machine whose file is gone is forgotten */
+	struct xvt_armed_machine v[XVT_ARMED_MOST];
+	size_t n;
+	size_t at;	   /* the machine to look at next; n: this round is over */
+	uint64_t round_ns; /* when it began */
+};
+
+/* ------------------------------------------------------------------ the list */
+
+static void free_patterns(char **patterns, size_t n)
+{
+	while (n)
+		free(patterns[--n]);
+	free(patterns);
+}
+
+static int set_patterns(struct xvt_armed *a, const struct xvt_opt_list *list)
+{
+	char **patterns = calloc(list->n + 1, sizeof(*patterns));
+	size_t i;
+
+	for (i = 0; patterns && i < list->n; i++) {
+		patterns[i] = strdup(list->v[i]);
+		if (patterns[i])
+			continue;
+		free_patterns(patterns, i);
+		patterns = NULL;
+	}
+	if (!patterns)
+		return -ENOMEM;
+	free_patterns(a->patterns, a->nr_patterns);
+	a->patterns = patterns;
+	a->nr_patterns = list->n;
+	return 0;
+}
+
+int xvt_armed_new(struct xvt_armed **out, const struct xvt_opt_list *patterns, bool follow)
+{
+	struct xvt_armed *a = calloc(1, sizeof(*a));
+
+	if (!a || set_patterns(a, patterns)) {
+		free(a);
+		return -ENOMEM;
+	}
+	a->follow = follow;
+	*out = a;
+	return 0;
+}
+
+void xvt_armed_free(struct xvt_armed *a)
+{
+	if (!a)
+		return;
+	while (a->n)
+		free(a->v[--a->n].path);
+	free_patterns(a->patterns, a->nr_patterns);
+	free(a);
+}
+
+static bool matches(const struct xvt_armed *a, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < a->nr_patterns; i++) {
+		if (!fnmatch(a->patterns[i], name, 0))
+			return true;
+	}
+	return false;
+}
+
+bool xvt_armed_has(const struct xvt_armed *a, const char *path)
+{
+	size_t i;
+
+	for (i = 0; a && i < a->n; i++) {
+		if (!strcmp(a->v[i].path, path))
+			return true;
+	}
+	return false;
+}
+
+bool xvt_armed_has_name(const struct xvt_armed *a, const char *name)
+{
+	size_t i;
+
+	for (i = 0; a && i < a->n; i++) {
+		if (!strcmp(a->v[i].name, name))
+			return true;
+	}
+	return false;
+}
+
+int xvt_armed_takes(struct xvt_armed *a, const char *name, const char *path, uint32_t rings,
+		    char *why, size_t why_size)
+{
+	struct xvt_armed_machine m = { .rings_most = rings ? rings : XVT_RINGS_USUAL,
+				       .why = "it was not looked at yet" };
+
+	if (!a || !matches(a, name))
+		return 0;
+	if (xvt_armed_has(a, path))
+		return 1;
+	if (xvt_armed_has_name(a, name)) {
+		snprintf(why, why_size, "another flight recorder is called %s, too", name);
+		return -EEXIST;
+	}
+	if (a->n == XVT_ARMED_MOST) {
+		snprintf(why, why_size, "%u flight recorders are kept armed, which is the most",
+			 XVT_ARMED_MOST);
+		return -ENOSPC;
+	}
+	snprintf(m.name, sizeof(m.name), "%s", name);
+	m.path = strdup(path);
+	if (!m.path) {
+		snprintf(why, why_size, "%s", strerror(ENOMEM));
+		return -ENOMEM;
+	}
+	a->v[a->n++] = m;
+	return 1;
+}
+
+static void remove_at(struct xvt_armed *a, size_t i)
+{
+	memmove(&a->v[i], &a->v[i + 1], (a->n - i - 1) * sizeof(a->v[0]));
+	a->n--;
+	a->at -= a->at > i;
+}
+
+static void forget(struct xvt_armed *a, size_t i)
+{
+	free(a->v[i].path);
+	remove_at(a, i);
+}
+
+size_t xvt_armed_count(const struct xvt_armed *a)
+{
+	return a ? a->n : 0;
+}
+
+const struct xvt_armed_machine *xvt_armed_at(const struct xvt_armed *a, size_t i)
+{
+	return &a->v[i];
+}
+
+/* ------------------------------------------------------------------ looks */
+
+static void tell(struct xvt_armed_machine *m, uint64_t now_ns, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void tell(struct xvt_armed_machine *m, uint64_t now_ns, const char *format, ...)
+{
+	char text[256];
+	va_list args;
+
+	if (m->told_ns && now_ns - m->told_ns < TOLD_NS)
+		return;
+	m->told_ns = now_ns;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	xvt_warn(m->name, "%s", text);
+}
+
+static bool is_armed(const struct xvt_host_region *r, uint32_t ring)
+{
+	return xvt_load(&xvt_host_ring_host(r, ring)->enable) == XVT_ENABLE_OVERWRITE;
+}
+
+/* Arm the rings that are not. */
+static void arm(struct xvt_armed_machine *m, struct xvt_host_region *r, uint64_t now_ns)
+{
+	uint32_t i, off = 0;
+
+	m->rings = r->g.ring_count < m->rings_most ? r->g.ring_count : m->rings_most;
+	for (i = 0; i < m->rings; i++)
+		off += !is_armed(r, i);
+	m->armed = m->rings - off;
+	m->why[0] = '\0';
+	if (off && xvt_host_region_claim(r)) {
+		snprintf(m->why, sizeof(m->why),
+			 "another xvtrace is at work on its region; it is armed when that ends");
+		return;
+	}
+	for (i = 0; off && i < m->rings; i++) {
+		if (!is_armed(r, i))
+			xvt_store_release(&xvt_host_ring_host(r, i)->enable,
+					  (uint32_t)XVT_ENABLE_OVERWRITE);
+	}
+	m->armed = m->rings;
+	if (off)
+		tell(m, now_ns, "%u of its %u rings were not in overwrite mode; they are armed now",
+		     off, m->rings);
+}
+
+/* Returns false if its file is gone. */
+static bool look(struct xvt_armed_machine *m, uint64_t now_ns)
+{
+	struct xvt_host_region r;
+	int err = xvt_host_region_open(&r, m->path, true);
+
+	if (!err) {
+		err = xvt_host_region_check(&r);
+		if (!err)
+			arm(m, &r, now_ns);
+		else if (err == -EAGAIN)
+			snprintf(m->why, sizeof(m->why), "its guest has not formatted its region");
+		else
+			xvt_fault_text(&r.fault, m->why, sizeof(m->why));
+		xvt_host_region_close(&r);
+	} else {
+		snprintf(m->why, sizeof(m->why), "%s", xvt_host_region_open_why(err));
+	}
+	if (err)
+		m->rings = m->armed = 0;
+	if (m->why[0])
+		tell(m, now_ns, "not armed: %s", m->why);
+	return err != -ENOENT;
+}
+
+void xvt_armed_pass(struct xvt_armed *a, uint64_t now_ns)
+{
+	if (!a)
+		return;
+	if (a->at < a->n) {
+		if (!look(&a->v[a->at], now_ns) && a->follow)
+			forget(a, a->at);
+		else
+			a->at++;
+	} else if (now_ns - a->round_ns >= LOOK_NS) {
+		a->round_ns = now_ns;
+		a->at = 0;
+	}
+}
+
+/* ------------------------------------------------------------------ other patterns */
+
+int xvt_armed_use(struct xvt_armed *a, const struct xvt_opt_list *patterns)
+{
+	return set_patterns(a, patterns);
+}
+
+bool xvt_armed_release(struct xvt_armed *a, struct xvt_armed_machine *m)
+{
+	size_t i;
+
+	for (i = 0; i < a->n; i++) {
+		if (matches(a, a->v[i].name))
+			continue;
+		*m = a->v[i];
+		remove_at(a, i);
+		return true;
+	}
+	return false;
+}
+
+/* ------------------------------------------------------------------ status */
+
+void xvt_armed_status(const struct xvt_armed *a, struct xvt_json *to)
+{
+	struct xvt_json *list = xvt_json_add_array(to, "flight_recorders"), *one;
+	uint64_t armed = 0;
+	size_t i;
+
+	for (i = 0; i < xvt_armed_count(a); i++) {
+		const struct xvt_armed_machine *m = &a->v[i];
+
+		one = xvt_json_add_object(list, NULL);
+		xvt_json_add_text(one, "name", m->name);
+		xvt_json_add_text(one, "region", m->path);
+		xvt_json_add_u64(one, "rings", m->rings);
+		xvt_json_add_u64(one, "armed", m->armed);
+		if (m->why[0])
+			xvt_json_add_text(one, "why", m->why);
+		armed += !m->why[0];
+	}
+	xvt_json_add_u64(to, "flight_recorders_kept", i);
+	xvt_json_add_u64(to, "flight_recorders_armed", armed);
+}

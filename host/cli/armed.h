@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * armed.h - machines that a recorder does not record but keeps armed as flight recorders: their
+ * rings overwrite what is old, and are read around a moment only (cli/flight.h).
+ */
+#ifndef XVT_ARMED_H
+#define XVT_ARMED_H
+
+#include "cli/opt.h"
+#include "session/session.h"
+#include "xvt_abi.h"
+
+#define XVT_ARMED_MOST 256u
+
+struct xvt_armed;
+struct xvt_json;
+
+struct xvt_armed_machine {
+	char name[XVT_NAME_LEN];
+	char *path;
+	uint32_t rings_most; /* of its region, so many are kept armed and read */
+	uint32_t rings;	     /* that the newest look saw */
+	uint32_t armed;	     /* of them */
+	char why[160];	     /* why not all are; "": they are */
+	uint64_t told_ns;    /* the newest message; 0: none */
+};
+
+/* Of machines whose names match a pattern. Copies the patterns. Returns 0 or -ENOMEM. */
+int xvt_armed_new(struct xvt_armed **out, const struct xvt_opt_list *patterns, bool follow);
+void xvt_armed_free(struct xvt_armed *a);
+
+/*
+ * A machine was found. Returns 1 if its name matches: it is kept armed from now on, and is not to
+ * be recorded; 0: it is to be recorded; or -errno with the reason in `why`: neither can be done.
+ * a may be NULL: 0.
+ */
+int xvt_armed_takes(struct xvt_armed *a, const char *name, const char *path, uint32_t rings,
+		    char *why, size_t why_size);
+/* Returns whether it has this path, or a machine of this name. NULL: false. */
+bool xvt_armed_has(const struct xvt_armed *a, const char *path);
+bool xvt_armed_has_name(const struct xvt_armed *a, const char *name);
+
+/* To be called after each pass of the session, but not while the machines are being read: looks at
+ * one machine, at each of them once a second, and arms what is not armed. */
+void xvt_armed_pass(struct xvt_armed *a, uint64_t now_ns);
+
+/* Use other patterns. Returns 0 or -ENOMEM. */
+int xvt_armed_use(struct xvt_armed *a, const struct xvt_opt_list *patterns);
+/* Forget a machine whose name matches no pattern, and store it; free() its path. Returns false if
+ * there is none. */
+bool xvt_armed_release(struct xvt_armed *a, struct xvt_armed_machine *m);
+
+size_t xvt_armed_count(const struct xvt_armed *a); /* NULL: 0 */
+const struct xvt_armed_machine *xvt_armed_at(const struct xvt_armed *a, size_t i);
+/* Add their state to the status of a recorder. */
+void xvt_armed_status(const struct xvt_armed *a, struct xvt_json *to);
+
+#endif /* XVT_ARMED_H */

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* rearm.h - other machines are to be kept armed (cli/armed.h) than before, and others recorded. */
+#ifndef XVT_REARM_H
+#define XVT_REARM_H
+
+#include "cli/machines.h"
+
+/*
+ * Use other patterns for opt->armed: stop the recording of machines that match now, and record
+ * those that do not match any more. `joined` as of xvt_follow_begin(). Returns 0 or -ENOMEM.
+ */
+int xvt_rearm(const struct xvt_machine_options *opt, const struct xvt_opt_list *patterns,
+	      struct xvt_session *s, void (*joined)(void *arg, struct xvt_vm *vm), void *arg);
+
+#endif /* XVT_REARM_H */
