@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/vec.h"
+#include "cli/bell_server.h"
 #include "cli/cmd.h"
 #include "cli/find.h"
 #include "vmm/libvirt.h"
@@ -36,6 +37,7 @@ struct guest {
 	struct xvt_domain domain; /* of a machine that is none: name and region only */
 	bool is_domain;
 	struct xvt_region_look look; /* of a machine with a region */
+	char server[XVT_PLUG_PATH];  /* socket of its doorbell's server; "": it is polled */
 };
 
 struct guests {
@@ -53,6 +55,15 @@ static struct guest *new_guest(struct guests *all)
 	return &all->v[all->n++];
 }
 
+static void look_at(struct guest *g)
+{
+	const struct xvt_domain *d = &g->domain;
+
+	xvt_region_look(d->region, &g->look);
+	if (!xvt_bell_server_find(d->server, d->region, g->server))
+		g->server[0] = 0;
+}
+
 static void on_domain(void *arg, const struct xvt_domain *domain)
 {
 	struct guest *g = new_guest(arg);
@@ -62,7 +73,7 @@ static void on_domain(void *arg, const struct xvt_domain *domain)
 	g->domain = *domain;
 	g->is_domain = true;
 	if (domain->region[0])
-		xvt_region_look(domain->region, &g->look);
+		look_at(g);
 }
 
 static void on_region(void *arg, const char *path)
@@ -80,7 +91,7 @@ static void on_region(void *arg, const char *path)
 		return;
 	xvt_region_machine(path, g->domain.name);
 	snprintf(g->domain.region, sizeof(g->domain.region), "%s", path);
-	xvt_region_look(path, &g->look);
+	look_at(g);
 }
 
 /* ------------------------------------------------------------------ what is shown */
@@ -118,6 +129,14 @@ static void put_padded(struct xvt_out *o, const char *text, size_t width)
 	xvt_out_printf(o, "%-*s ", (int)width, clean);
 }
 
+static void put_path(struct xvt_out *o, const char *path, const char *none)
+{
+	if (path[0])
+		xvt_out_text(o, path, strlen(path));
+	else
+		xvt_out_str(o, none);
+}
+
 static void put_guest(struct xvt_out *o, const struct guest *g)
 {
 	const char *problem = problem_of(g);
@@ -133,10 +152,9 @@ static void put_guest(struct xvt_out *o, const struct guest *g)
 		xvt_out_printf(o, "%8d  ", (int)g->look.recorder);
 	else
 		xvt_out_printf(o, "%8s  ", "-");
-	if (g->domain.region[0])
-		xvt_out_text(o, g->domain.region, strlen(g->domain.region));
-	else
-		xvt_out_char(o, '-');
+	put_path(o, g->domain.region, "-");
+	xvt_out_str(o, "  ");
+	put_path(o, g->server, g->domain.region[0] ? "polled" : "-");
 	if (problem) {
 		xvt_out_str(o, "\n  ");
 		xvt_out_text(o, problem, strlen(problem));
@@ -151,7 +169,7 @@ static void put_table(struct xvt_out *o, const struct guests *all, const char *n
 	if (all->n)
 		xvt_out_printf(o, "%-*s %-6s %-*s %5s %-7s %8s  %s\n", NAME_WIDTH, "MACHINE",
 			       "KIND", MODULE_WIDTH, "MODULE", "RINGS", "CLOCK", "RECORDER",
-			       "REGION");
+			       "REGION  DOORBELL");
 	else
 		xvt_out_str(o, "no running domain, and no region\n");
 	for (i = 0; i < all->n; i++)
@@ -186,6 +204,10 @@ static void add_guest(struct xvt_json *to, const struct guest *g)
 	} else {
 		xvt_json_add_null(to, "region");
 	}
+	if (g->server[0])
+		xvt_json_add_text(to, "doorbell", g->server);
+	else
+		xvt_json_add_null(to, "doorbell");
 	if (g->domain.region[0] && !look->err) {
 		xvt_json_add_u64(to, "rings", look->rings);
 		xvt_json_add_text(to, "clock", xvt_clock_id_text(look->clock_id));

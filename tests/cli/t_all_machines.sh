@@ -127,6 +127,7 @@ check "guests: domains, then the regions of other machines" test "$(jq -r '[.mac
 check "guests: what each has" eval 'jq -e "(.machines | map({(.name): .}) | add) as \$m | \$m.bare.region == null and \$m[\"web-1\"].rings == 1 and \$m[\"web-1\"].module == \"blank\" and
 	\$m[\"web-1\"].uuid == \"6695eb01-f6a4-8304-79aa-97f2502e1931\" and \$m.new.module == \"none\" and (\$m.left | .in_use | not) and \$m[\"web-2\"].problem == null and
 	(\$m.bad.problem | contains(\"not an xvtrace region\"))" "$work/guests" >/dev/null'
+check "guests: without a doorbell they are polled" eval 'jq -e "[.machines[].doorbell] == [null, null, null, null, null, null]" "$work/guests" >/dev/null && "$xvtrace" guests -c "$uri" | grep -q "^web-1 .*/xvtrace-a  polled\$" && "$xvtrace" guests -c "$uri" | grep -q "^bare .* -  -  -\$"'
 check "guests: the table has a line for each" eval '"$xvtrace" guests -c "$uri" | grep -c "^[a-z]" | grep -qx 6'
 "$xvtrace" record -q -o "$work/t.xvt" -r a="$shm/xvtrace-a" --join-timeout 0 &
 recorder=$!

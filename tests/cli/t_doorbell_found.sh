@@ -69,10 +69,14 @@ guest "$region.doorbell"
 device "$region.doorbell"
 rings "-d: the doorbell that the domain's XML names" -d web-1
 rings "-d with a pattern" -d 'web*'
+# shows PATH|null: guests has this doorbell of its one machine
+shows() { [ "$("$xvtrace" guests --json "${connect[@]}" | jq -rc '[.machines[].doorbell // "null"] | join(" ")')" = "$1" ]; }
+check "guests: the doorbell that the domain's XML names" eval 'shows "$region.doorbell" && "$xvtrace" guests "${connect[@]}" | grep -q "^web-1 .*  $region  $region.doorbell$"'
 rings "all machines" --join-timeout 5
 rings "--follow, so the recorder connects in its sandbox" --follow -d web-1
 rings "--follow with a pattern" --follow -d 'web-?'
 device "$XVTRACE_SHM_DIR/xvtrace-gone.doorbell"
+check "guests: also of a server that is not there" shows "$XVTRACE_SHM_DIR/xvtrace-gone.doorbell"
 rings "--doorbell given by hand wins" -d web-1 --doorbell web-1="$region.doorbell"
 rings "... with --follow, too" --follow -d web-1 --doorbell web-1="$region.doorbell"
 for how in "" --follow; do
@@ -110,6 +114,7 @@ connect=()
 serve "$region.doorbell"
 guest "$region.doorbell"
 rings "-r: the server of attach" -r a="$region"
+check "guests: the server of attach" shows "$region.doorbell"
 rings "-r with a pattern" -r "$XVTRACE_SHM_DIR/xvtrace-*"
 rings "--follow: all machines" --follow
 if [ "$(id -u)" = 0 ]; then
@@ -118,6 +123,7 @@ if [ "$(id -u)" = 0 ]; then
 	check "a socket of a user who has no right to the region: the machine is recorded" poll joined attached
 	check "... and ends in order" eval 'ended && silent'
 	check "... and the socket is not used" eval '! told "its doorbell"'
+	check "... which guests shows as polled" shows null
 	chown nobody "$region"
 	rings "a socket of the region's owner is used" -r a="$region"
 	chown root "$region" "$region.doorbell"
