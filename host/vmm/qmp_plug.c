@@ -183,21 +183,30 @@ static struct xvt_json *by_id(const char *id)
 	return doc;
 }
 
-static int add_memory(struct qmp *q, const char *region, uint64_t size, char *why, size_t why_size)
+/* What a device is plugged in with, and how that is undone. */
+struct plugging {
+	int (*add)(struct qmp *q, const struct plugging *p, char *why, size_t why_size);
+	const char *path; /* of the region, or of the server's socket */
+	uint64_t size;	  /* of the region */
+	bool doorbell;
+	const char *undo, *undo_id; /* the command, and of what */
+};
+
+static int add_memory(struct qmp *q, const struct plugging *p, char *why, size_t why_size)
 {
 	struct xvt_json *doc = by_id(MEMORY);
 
 	if (!doc)
 		return -ENOMEM;
 	xvt_json_add_text(doc, "qom-type", "memory-backend-file");
-	xvt_json_add_u64(doc, "size", size);
-	xvt_json_add_text(doc, "mem-path", region);
+	xvt_json_add_u64(doc, "size", p->size);
+	xvt_json_add_text(doc, "mem-path", p->path);
 	xvt_json_add_bool(doc, "share", true);
 	return command(q, "object-add", doc, why, why_size);
 }
 
 /* Connect QEMU to an ivshmem server. */
-static int add_chardev(struct qmp *q, const char *server, char *why, size_t why_size)
+static int add_chardev(struct qmp *q, const struct plugging *p, char *why, size_t why_size)
 {
 	struct xvt_json *doc = by_id(CHARDEV), *backend, *data, *address;
 
@@ -209,7 +218,7 @@ static int add_chardev(struct qmp *q, const char *server, char *why, size_t why_
 	xvt_json_add_bool(data, "server", false);
 	address = xvt_json_add_object(data, "addr");
 	xvt_json_add_text(address, "type", "unix");
-	xvt_json_add_text(xvt_json_add_object(address, "data"), "path", server);
+	xvt_json_add_text(xvt_json_add_object(address, "data"), "path", p->path);
 	return command(q, "chardev-add", doc, why, why_size);
 }
 
@@ -237,44 +246,56 @@ static int explain_duplicate(int err, char *why, size_t why_size)
 	return -EEXIST;
 }
 
-int xvt_qmp_plug(const char *socket, const char *region, uint64_t size, const char *bus, char *why,
-		 size_t why_size)
+/* Add what the device needs, then the device. Nothing is left in QEMU after an error; *added: what
+ * the device needs had been added. Returns 0 or -errno with `why`. */
+static int plug(const char *socket, const struct plugging *p, const char *bus, bool *added,
+		char *why, size_t why_size)
 {
 	char unheard[256];
 	struct qmp *q;
 	int err = call(&q, socket, why, why_size);
 
+	*added = false;
 	if (err)
 		return err;
-	err = add_memory(q, region, size, why, why_size);
+	err = p->add(q, p, why, why_size);
+	*added = !err;
 	if (!err) {
-		err = add_device(q, false, bus, why, why_size);
-		if (err) { /* QEMU made the file when it added the memory */
-			command(q, "object-del", by_id(MEMORY), unheard, sizeof(unheard));
-			unlink(region);
-		}
+		err = add_device(q, p->doorbell, bus, why, why_size);
+		if (err)
+			command(q, p->undo, by_id(p->undo_id), unheard, sizeof(unheard));
 	}
 	hang_up(q);
 	return explain_duplicate(err, why, why_size);
 }
 
+int xvt_qmp_plug(const char *socket, const char *region, uint64_t size, const char *bus, char *why,
+		 size_t why_size)
+{
+	const struct plugging memory = { .add = add_memory,
+					 .path = region,
+					 .size = size,
+					 .undo = "object-del",
+					 .undo_id = MEMORY };
+	bool added;
+	int err = plug(socket, &memory, bus, &added, why, why_size);
+
+	if (err && added) /* QEMU made the file when it added the memory */
+		unlink(region);
+	return err;
+}
+
 int xvt_qmp_plug_doorbell(const char *socket, const char *server, const char *bus, char *why,
 			  size_t why_size)
 {
-	char unheard[256];
-	struct qmp *q;
-	int err = call(&q, socket, why, why_size);
+	const struct plugging chardev = { .add = add_chardev,
+					  .path = server,
+					  .doorbell = true,
+					  .undo = "chardev-remove",
+					  .undo_id = CHARDEV };
+	bool added;
 
-	if (err)
-		return err;
-	err = add_chardev(q, server, why, why_size);
-	if (!err) {
-		err = add_device(q, true, bus, why, why_size);
-		if (err)
-			command(q, "chardev-remove", by_id(CHARDEV), unheard, sizeof(unheard));
-	}
-	hang_up(q);
-	return explain_duplicate(err, why, why_size);
+	return plug(socket, &chardev, bus, &added, why, why_size);
 }
 
 int xvt_qmp_user(const char *socket, uid_t *user, char *why, size_t why_size)
