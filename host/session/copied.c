@@ -30,7 +30,7 @@ static bool is_same_boot(const struct xvt_vm *vm, const struct xvt_vm *other)
 	       other->region.g.ring_size == vm->region.g.ring_size;
 }
 
-static struct xvt_vm *original_of(const struct xvt_session *s, const struct xvt_vm *vm)
+const struct xvt_vm *xvt_vm_original(const struct xvt_session *s, const struct xvt_vm *vm)
 {
 	size_t i;
 
@@ -83,18 +83,15 @@ static bool is_all_read(const struct xvt_vm *vm)
 	return true;
 }
 
-bool xvt_vm_copy_waits(const struct xvt_session *s, struct xvt_vm *vm)
+bool xvt_vm_copy_waits(struct xvt_vm *vm, const struct xvt_vm *original)
 {
-	const struct xvt_vm *original = original_of(s, vm);
-
 	if (!original || (original->halted && is_all_read(original)))
 		return false;
 	return vm->copy_looks++ < (original->halted ? REST_LOOKS : HALT_LOOKS);
 }
 
-const struct xvt_vm *xvt_vm_take_copy(const struct xvt_session *s, struct xvt_vm *vm)
+const struct xvt_vm *xvt_vm_take_copy(struct xvt_vm *vm, const struct xvt_vm *original)
 {
-	const struct xvt_vm *original = original_of(s, vm);
 	uint32_t i;
 
 	if (!original || !original->halted || !is_all_read(original))

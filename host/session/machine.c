@@ -172,13 +172,14 @@ static void tell_found(struct xvt_session *s, struct xvt_vm *vm, const struct xv
 }
 
 /* Attach to a formatted region. Its geometry, copied by the check, is fixed from here on. */
-static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
+static int vm_attach(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_vm *original)
 {
 	uint32_t i, n = vm->region.g.ring_count;
-	const struct xvt_vm *original = xvt_vm_take_copy(s, vm);
 	bool died; /* the previous recorder */
-	int err = xvt_vm_make_rings(s, vm);
+	int err;
 
+	original = xvt_vm_take_copy(vm, original);
+	err = xvt_vm_make_rings(s, vm);
 	if (err)
 		return err;
 	xvt_vm_announce(s, vm);
@@ -213,6 +214,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm)
 
 int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t why_size)
 {
+	const struct xvt_vm *original;
 	int err = xvt_host_region_check(&vm->region);
 
 	if (err == -EAGAIN)
@@ -229,7 +231,8 @@ int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_
 		return err;
 	}
 	vm->found_attach_id = xvt_load(&xvt_host_region_page(&vm->region)->attach_id);
-	if (xvt_vm_copy_waits(s, vm))
+	original = xvt_vm_original(s, vm);
+	if (xvt_vm_copy_waits(vm, original))
 		return 0;
 	limit_rings(vm);
 	/* Rings of machines that are gone are in the file; their numbers are not reused. */
@@ -240,7 +243,7 @@ int xvt_vm_try_attach(struct xvt_session *s, struct xvt_vm *vm, char *why, size_
 			 vm->region.g.ring_count, s->next_ring, RINGS_MAX);
 		return -EOVERFLOW;
 	}
-	err = vm_attach(s, vm);
+	err = vm_attach(s, vm, original);
 	if (err)
 		snprintf(why, why_size, "%s", strerror(-err));
 	return err;

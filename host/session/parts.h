@@ -555,15 +555,15 @@ static inline bool xvt_vm_stopped(const struct xvt_vm *vm)
 
 /* --- copied.c --- */
 
-/*
- * The region says that this session records it already: it is a copy of another machine's, which
- * was migrated within this host. Returns true if it cannot be attached yet, since events of the
- * other one are still to be written.
- */
-bool xvt_vm_copy_waits(const struct xvt_session *s, struct xvt_vm *vm);
-/* Before the rings are attached: have them begin where those of the other one ended. Returns the
- * other machine; NULL: it is no copy, or the other one runs on. */
-const struct xvt_vm *xvt_vm_take_copy(const struct xvt_session *s, struct xvt_vm *vm);
+/* Returns the machine of whose region that of `vm` is a copy, since it was migrated within this
+ * host: the region says that this session records it already. NULL: it is no copy. */
+const struct xvt_vm *xvt_vm_original(const struct xvt_session *s, const struct xvt_vm *vm);
+/* Returns true if the machine cannot be attached yet, since events of its original (NULL: none) are
+ * still to be written. */
+bool xvt_vm_copy_waits(struct xvt_vm *vm, const struct xvt_vm *original);
+/* Before the rings are attached: have them begin where those of the original ended. Returns it;
+ * NULL: there is none, or it runs on. */
+const struct xvt_vm *xvt_vm_take_copy(struct xvt_vm *vm, const struct xvt_vm *original);
 
 /* --- session.c --- */
 
