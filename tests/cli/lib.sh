@@ -7,17 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 BUILD=${BUILD:-build}
 xvtrace=$BUILD/xvtrace
 work=$(mktemp -d)
-failures=0
-
-# check TEXT COMMAND...: one thing that this test shows
-check() {
-	local text=$1
-	shift
-	if "$@"; then echo "ok - $text"; else
-		echo "not ok - $text"
-		failures=$((failures + 1))
-	fi
-}
+. tests/cli/check.sh
 
 # What a test starts and may leave running: their pids go into $pids, and `trap cleanup EXIT` ends them.
 pids=()
@@ -25,15 +15,6 @@ cleanup() {
 	[ ${#pids[@]} -eq 0 ] || kill -KILL "${pids[@]}" 2>/dev/null
 	wait 2>/dev/null
 	rm -rf "$work"
-}
-
-# poll COMMAND...: until it succeeds; two minutes are for what hangs
-poll() {
-	local end=$((SECONDS + 120))
-	until "$@"; do
-		[ $SECONDS -lt $end ] || return 1
-		sleep 0.05
-	done
 }
 
 # stat_sum FILE FIELD: over all rings

@@ -26,7 +26,7 @@ mkdir "$work/layers/upper" "$work/layers/work" "$work/layers/root"
 mount -t overlay -o "lowerdir=/,upperdir=$work/layers/upper,workdir=$work/layers/work" o "$work/layers/root"
 root=$work/layers/root
 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s install-tools BUILD="$BUILD" DESTDIR="\$root" PREFIX=/usr >/dev/null
-cp "$BUILD/xvt-emit" "$BUILD/tests/tools/xvt-escape" tests/cli/unit_inside.sh "\$root/usr/bin"
+cp "$BUILD/xvt-emit" "$BUILD/tests/tools/xvt-escape" tests/cli/unit_inside.sh tests/cli/check.sh "\$root/usr/bin"
 # What this system starts at its boot, that one does not.
 rm -rf "\$root/var/lib/xvtrace" "\$root/etc/xvtrace" "\$root/run" "\$root/var/log/journal"
 mkdir "\$root/run"

@@ -6,27 +6,11 @@
 set -u
 export LC_ALL=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin SYSTEMD_COLORS=0 SYSTEMD_PAGER=cat
 exec >"$1" 2>&1
+. "$(dirname "$0")/check.sh"
 work=$(mktemp -d)
-failures=0
 set=/var/lib/xvtrace/
 mkdir -p /etc/xvtrace /etc/systemd/system/xvtrace.service.d
 
-check() {
-	local text=$1
-	shift
-	if "$@"; then echo "ok - $text"; else
-		echo "not ok - $text"
-		failures=$((failures + 1))
-	fi
-}
-# poll COMMAND...: until it succeeds; two minutes are for what hangs
-poll() {
-	local end=$((SECONDS + 120))
-	until "$@"; do
-		[ $SECONDS -lt $end ] || return 1
-		sleep 0.1
-	done
-}
 show() { systemctl show -P "$1" xvtrace; }
 is() { [ "$(show "$1")" = "$2" ]; }
 status_of() { sed -nE "s/^$2:[[:space:]]*//p" "/proc/$1/status"; }

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# Sourced by lib.sh, and by tests that run in another system, where the sources are not.
+
+failures=0
+
+# check TEXT COMMAND...: one thing that this test shows
+check() {
+	local text=$1
+	shift
+	if "$@"; then echo "ok - $text"; else
+		echo "not ok - $text"
+		failures=$((failures + 1))
+	fi
+}
+
+# poll COMMAND...: until it succeeds; two minutes are for what hangs
+poll() {
+	local end=$((SECONDS + 120))
+	until "$@"; do
+		[ $SECONDS -lt $end ] || return 1
+		sleep 0.05
+	done
+}
