@@ -299,6 +299,6 @@ void xvt_armed_status(const struct xvt_armed *a, struct xvt_json *to)
 			xvt_json_add_text(one, "why", m->why);
 		armed += !m->why[0];
 	}
-	xvt_json_add_u64(to, "flight_recorders_kept", i);
-	xvt_json_add_u64(to, "flight_recorders_armed", armed);
+	xvt_json_add_u64(to, "flight_kept", i);
+	xvt_json_add_u64(to, "flight_armed", armed);
 }

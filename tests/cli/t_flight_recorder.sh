@@ -81,10 +81,10 @@ check "one that was is armed" poll armed f
 check "one that was not is armed, too" poll armed n
 check "it was told" grep -q '^xvtrace: n: warning: 2 of its 2 rings were not in overwrite mode; they are armed now' "$work/log"
 check "and its guest records" poll eval '[ "$(attempted "$work/n")" -gt 100 ]'
-check "neither is recorded" status '.machines == 1 and [.vms[].name] == ["b"] and .flight_recorders_kept == 2 and .flight_recorders_armed == 2'
+check "neither is recorded" status '.machines == 1 and [.vms[].name] == ["b"] and .flight_kept == 2 and .flight_armed == 2'
 check "status shows them" eval '"$xvtrace" status --control "$work/control" | grep -q "^f .* flight recorder, 2 of 2 rings armed$"'
 check "so does top" eval '"$xvtrace" top -n 1 --control "$work/control" | grep -q "^n .* flight recorder, 2 of 2 rings armed$"'
-check "so do the metrics" eval '"$xvtrace" status --metrics --control "$work/control" | grep -q "^xvtrace_recorder_flight_recorders_armed{recorder=\"$recorder\"} 2$"'
+check "so do the metrics" eval '"$xvtrace" status --metrics --control "$work/control" | grep -q "^xvtrace_recorder_flight_armed{recorder=\"$recorder\"} 2$"'
 check "start says what it is" eval '! control start f && grep -qx "xvtrace: start: f: it is a flight recorder, which is kept armed and not recorded (flight-recorder)" "$work/err"'
 say f 5 2 before
 say b 6 1 boom
@@ -202,13 +202,13 @@ check "in overwrite mode" enabled "$shm/xvtrace-y" 2
 configure ""
 check "reload: none" control reload
 check "both are recorded" poll eval 'recorded x && recorded y.2'
-check "none is armed" status '.flight_recorders_kept == null'
+check "none is armed" status '.flight_kept == null'
 check "no message about it needs a restart" eval '! grep -q "after a restart" "$work/log"'
 configure "flight-recorder = x"
 control reload
 check "again" poll armed x
 rm "$shm/xvtrace-x"
-check "one whose file is gone is forgotten" poll status '.flight_recorders_kept == null'
+check "one whose file is gone is forgotten" poll status '.flight_kept == null'
 check "it ends in order" ends
 check "and verifies" verifies "$work/d/"
 
