@@ -122,11 +122,9 @@ void xvt_session_put_stats(struct xvt_session *s, bool second_over, bool final)
 	}
 }
 
-void xvt_session_checkpoint_when_due(struct xvt_session *s, uint64_t now)
+static void checkpoint_what_waits(struct xvt_session *s)
 {
-	if (is_snapshot(s) || s->checkpoint_in_flight || s->disk_full ||
-	    since(now, s->checkpoint_clock) <
-		    ticks(s, CHECKPOINT_NS + s->nr_rings * CHECKPOINT_RING_NS))
+	if (is_snapshot(s) || s->checkpoint_in_flight || s->disk_full)
 		return;
 	if (s->counters_late) {
 		xvt_session_put_stats(s, false, false);
@@ -134,4 +132,11 @@ void xvt_session_checkpoint_when_due(struct xvt_session *s, uint64_t now)
 	} else if (s->merge.emitted != s->checkpoint_events) {
 		xvt_session_checkpoint(s, false);
 	}
+}
+
+void xvt_session_checkpoint_when_due(struct xvt_session *s, uint64_t now, bool at_once)
+{
+	if (at_once || since(now, s->checkpoint_clock) >=
+			       ticks(s, CHECKPOINT_NS + s->nr_rings * CHECKPOINT_RING_NS))
+		checkpoint_what_waits(s);
 }

@@ -625,8 +625,8 @@ void xvt_session_commit_checkpoint(struct xvt_session *s);
  * would complete. */
 void xvt_session_checkpoint(struct xvt_session *s, bool counters);
 /* The same, but no more often than every 20 ms and 10 us for each ring: the cost is about ten
- * nanoseconds a ring. */
-void xvt_session_checkpoint_when_due(struct xvt_session *s, uint64_t now);
+ * nanoseconds a ring. at_once: nothing else keeps the recorder from a sleep. */
+void xvt_session_checkpoint_when_due(struct xvt_session *s, uint64_t now, bool at_once);
 
 /* --- host_clock.c --- */
 

@@ -385,7 +385,7 @@ static int move_records(struct xvt_session *s, uint64_t now)
 				 ? PASS_MIN_NS
 				 : gap_ns(s, moved || waits, hurry, since(xvt_clock_read(), now));
 	s->next_pass_clock = now + ticks(s, s->pass_gap_ns);
-	xvt_session_checkpoint_when_due(s, now);
+	xvt_session_checkpoint_when_due(s, now, s->wake.bells && !moved && !waits);
 	xvt_session_look_at_space(s);
 	return xvt_session_look_at_rotation(s, now);
 }

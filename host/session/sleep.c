@@ -382,8 +382,8 @@ static uint64_t begin_sleep(struct xvt_session *s, uint64_t now, uint64_t ns, ui
 }
 
 /*
- * Sleep until a guest with an open request rings. A doze that no doorbell ended was in vain: that
- * guest may answer without ringing, so poll until it has. Poll as well after some dozes that
+ * Sleep until a guest with an open request rings. A doze that nothing ended was in vain: that guest
+ * may answer without ringing, so poll until it has. Poll as well after some dozes that
  * doorbells ended and that brought nothing.
  */
 static uint64_t doze(struct xvt_session *s, uint64_t now, uint64_t gap_ns)
@@ -401,6 +401,13 @@ static uint64_t doze(struct xvt_session *s, uint64_t now, uint64_t gap_ns)
 	if (s->wake.dozes % (2 * open) == 1)
 		xvt_cpu_leave(&s->wake.cpu);
 	return begin_sleep(s, now, DOZE_NS, gap_ns);
+}
+
+/* Returns true if a checkpoint is needed. The end of the write of one that is under way ends the
+ * sleep. */
+static bool unsettled(const struct xvt_session *s)
+{
+	return s->merge.emitted != s->checkpoint_events && !s->checkpoint_in_flight;
 }
 
 uint64_t xvt_session_sleep(struct xvt_session *s, uint64_t gap_ns, bool asking)
@@ -425,7 +432,7 @@ uint64_t xvt_session_sleep(struct xvt_session *s, uint64_t gap_ns, bool asking)
 	s->wake.second = s->seconds;
 	ns = left_ns(s, now);
 	if (!may_sleep(s, now) || s->wake.early > EARLY_MAX || ns < SHORTEST_NS || ns < gap_ns ||
-	    s->merge.emitted != s->checkpoint_events || !all_idle(s, now))
+	    unsettled(s) || !all_idle(s, now))
 		return gap_ns;
 	ns = begin_sleep(s, now, ns, gap_ns);
 	s->wake.sleeps += s->wake.asleep;
@@ -483,7 +490,10 @@ void xvt_session_got_up(struct xvt_session *s, uint64_t now)
 		vm->bell.crossed = false;
 		vm->bell.missed = 0;
 	}
-	s->wake.dozes = any ? s->wake.dozes + 1 : DOZES; /* none rang: it was in vain */
+	if (any)
+		s->wake.dozes++;
+	else if (!early) /* something else than a guest may end it */
+		s->wake.dozes = DOZES;
 	clear_need_wake(s);
 }
 

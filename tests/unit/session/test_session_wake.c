@@ -268,7 +268,13 @@ START_TEST(what_keeps_it_awake)
 	s->wake.quiet_clock -= ticks(s, 10 * SECOND_NS);
 	ck_assert(asleep());
 	xvt_session_got_up(s, xvt_clock_read());
-	/* And these do not. */
+	/* And these do not. What was emitted is on its way to the file. */
+	s->merge.emitted++;
+	s->checkpoint_in_flight = true;
+	ck_assert(asleep());
+	s->merge.emitted--;
+	s->checkpoint_in_flight = false;
+	xvt_session_got_up(s, xvt_clock_read());
 	xvt_ring_set_phase(r, XVT_PHASE_DONE);
 	ck_assert(asleep());
 	xvt_session_got_up(s, xvt_clock_read());
@@ -280,6 +286,31 @@ START_TEST(what_keeps_it_awake)
 	open_mark();
 	r->mark.last.host_clock_before -= ticks(s, SECOND_NS); /* it is not written */
 	ck_assert(asleep());
+}
+END_TEST
+
+/* Nothing else is to be done: it does not poll until a checkpoint is due. */
+START_TEST(a_checkpoint_comes_at_once_before_a_sleep)
+{
+	uint64_t ns;
+
+	prove();
+	s->merge.emitted++;
+	s->checkpoint_clock = xvt_clock_read();
+	s->next_pass_clock = xvt_clock_read();
+	ck_assert(!s->checkpoint_in_flight);
+	ck_assert_int_eq(xvt_session_pass(s, &ns), 0);
+	ck_assert(s->checkpoint_in_flight);
+	ck_assert_uint_eq(s->checkpoint_events, s->merge.emitted);
+	/* With no doorbell there is no sleep, and the next one comes when it is due. */
+	s->checkpoint_in_flight = false;
+	s->wake.bells = 0;
+	s->merge.emitted++;
+	s->checkpoint_clock = s->next_pass_clock = xvt_clock_read();
+	ck_assert_int_eq(xvt_session_pass(s, &ns), 0);
+	ck_assert(!s->checkpoint_in_flight);
+	s->wake.bells = 1;
+	s->merge.emitted -= 2;
 }
 END_TEST
 
@@ -476,12 +507,17 @@ START_TEST(it_dozes_until_an_answer)
 	}
 	ck_assert_uint_eq(xvt_session_sleep(s, look, true), look);
 	ck_assert_uint_eq(xvt_load(&r->host->need_wake), 0);
-	/* Another request. It is polled after a doze that no doorbell ended. */
+	/* Another request. The end of a write ends a doze as well. */
 	s->wake.open++;
+	for (n = 0; n < 3; n++) {
+		ck_assert_uint_gt(xvt_session_sleep(s, look, true), look);
+		before = xvt_clock_read();
+		xvt_session_got_up(s, before);
+		ck_assert_uint_lt(s->looked_clock, before);
+	}
+	/* It is polled after a doze that nothing ended. */
 	ck_assert_uint_gt(xvt_session_sleep(s, look, true), look);
-	before = xvt_clock_read();
-	xvt_session_got_up(s, before);
-	ck_assert_uint_lt(s->looked_clock, before);
+	xvt_session_got_up(s, s->wake.until_clock);
 	ck_assert_uint_eq(xvt_session_sleep(s, look, true), look);
 	ck_assert_uint_eq(xvt_load(&r->host->need_wake), 0);
 	ck_assert_uint_eq(xvt_session_sleep(s, look, true), look);
@@ -534,6 +570,7 @@ Suite *session_wake_suite(void)
 	tcase_add_test(tc, a_guest_that_never_rings_is_reported_once);
 	tcase_add_test(tc, a_ring_that_no_writer_had_used_wakes_as_well);
 	tcase_add_test(tc, what_keeps_it_awake);
+	tcase_add_test(tc, a_checkpoint_comes_at_once_before_a_sleep);
 	tcase_add_test(tc, the_next_second_ends_it);
 	tcase_add_test(tc, a_last_look_keeps_it_awake);
 	tcase_add_test(tc, a_ring_wakes_it);
