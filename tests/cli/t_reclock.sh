@@ -53,18 +53,25 @@ check "the file is as it was" [ "$sum" = "$(sha256sum <"$work/t.xvt")" ]
 "$xvtrace" report -q --reclock "$work/t.xvt" 2>"$work/quiet" >/dev/null
 check "-q: nothing is said" [ ! -s "$work/quiet" ]
 
-# us FILE: the largest bound in the second column, in us; "none" if a line has none
-us() {
-	awk '{ v = $2; if (!sub(/^\+-/, "", v) || v == "?") { print "none"; exit }
-		n = v + 0; if (v ~ /ms$/) n *= 1000; else if (v !~ /us$/) n *= 1000000; if (n > most) most = n }
-		END { print most }' "$1"
+# bounds FILE: the bounds in the second column, in us, from the smallest; "none" where a line has none
+bounds() {
+	awk '{ v = $2; if (!sub(/^\+-/, "", v) || v == "?") { print "none"; next }
+		n = v + 0; if (v ~ /ms$/) n *= 1000; else if (v !~ /us$/) n *= 1000000; print n }' "$1" | sort -g
 }
+# us FILE: the largest, "none" if a line has none; half FILE: half of them are not larger
+us() {
+	if bounds "$1" | grep -m 1 none; then return; fi
+	bounds "$1" | tail -n 1
+}
+half() { bounds "$1" | awk '{ n[NR] = $1 } END { print n[int((NR + 1) / 2)] }'; }
 "$xvtrace" report --no-task --no-reclock --bound "$work/t.xvt" >"$work/b.before" 2>"$work/err"
 check "--bound of these says nothing" [ ! -s "$work/err" ]
 "$xvtrace" report -q --bound "$work/t.xvt" >"$work/b.after"
 before=$(us "$work/b.before") after=$(us "$work/b.after")
 echo "    greatest bound: $before us, with --reclock $after us"
-check "--bound: each time has a bound, and a smaller one with --reclock" awk "BEGIN { exit !($after > 0 && $after < $before) }"
+# Not smaller where one measurement alone determines the bound.
+check "--bound: each time has a bound, and none a larger one with --reclock" awk "BEGIN { exit !($after > 0 && $after <= $before) }"
+check "most of them a smaller one" awk "BEGIN { exit !($(half "$work/b.after") < $(half "$work/b.before")) }"
 check "and nothing else is different" cmp -s "$work/before" <(sed -E 's/^([^ ]+) +[^ ]+/\1/' "$work/b.before")
 "$xvtrace" export --no-reclock --format jsonl "$work/t.xvt" "$work/b.jsonl"
 check "jsonl has the same bounds" awk "BEGIN { exit !($(jq -s 'map(.bound_ns) | max' "$work/b.jsonl") <= $before * 1000 && $before * 1000 - 10 < $(jq -s 'map(.bound_ns) | max' "$work/b.jsonl") * 1.01) }"
