@@ -11,6 +11,8 @@ SBINDIR ?= $(PREFIX)/sbin
 MANDIR ?= $(PREFIX)/share/man
 DOCDIR ?= $(PREFIX)/share/doc/xvtrace
 SRCDIR ?= $(PREFIX)/src
+# As this user libvirt of this system runs QEMU: Debian's name, or that of others.
+QEMU_USER ?= $(if $(wildcard /etc/debian_version),libvirt-qemu,qemu)
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 
@@ -26,6 +28,8 @@ install-tools: all
 	install -D -m 644 packaging/completion.bash $(DESTDIR)$(COMPLETIONDIR)/xvtrace
 	install -d $(DESTDIR)$(UNITDIR)
 	sed 's|@BINDIR@|$(BINDIR)|' packaging/xvtrace.service >$(DESTDIR)$(UNITDIR)/xvtrace.service
+	sed 's|@BINDIR@|$(BINDIR)|; s|@QEMU_USER@|$(QEMU_USER)|' packaging/xvtrace-doorbell@.service \
+		>$(DESTDIR)$(UNITDIR)/xvtrace-doorbell@.service
 
 install-libxvt: all
 	$(call install_data,$(BUILD)/libxvt.a,$(LIBDIR))
@@ -93,7 +97,7 @@ deb:
 RPM = $(BUILD)/rpm
 RPM_SOURCE = $(RPM)/xvtrace-$(XVT_VERSION)
 RPMBUILD_FLAGS ?= $(if $(wildcard /etc/debian_version),--nodeps)
-RPM_MAKE = BUILD=build XVT_WARN='-Wall -Wextra' GUEST_TOOLS_LINK= PREFIX=%{_prefix} LIBDIR=%{_libdir} MANDIR=%{_mandir} \
+RPM_MAKE = BUILD=build QEMU_USER=qemu XVT_WARN='-Wall -Wextra' GUEST_TOOLS_LINK= PREFIX=%{_prefix} LIBDIR=%{_libdir} MANDIR=%{_mandir} \
 	   SBINDIR=%{_sbindir} SRCDIR=%{_usrsrc} DOCDIR=%{_docdir}/xvtrace
 .PHONY: rpm
 rpm:

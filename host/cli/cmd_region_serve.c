@@ -5,6 +5,7 @@
 #include "cli/cmd.h"
 #include "vmm/doorbell_server.h"
 #include "base/loop.h"
+#include "base/notify.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -82,6 +83,7 @@ static int serve(struct xvt_loop *loop, const char *path, const char *socket_pat
 		return XVT_EXIT_FAIL;
 	}
 	printf("%s: serving %s\n", socket_path, path);
+	xvt_notify("READY=1");
 	fflush(stdout); /* a program that waits for this line may connect now */
 	while (!end.signalled && err >= 0)
 		err = xvt_loop_run(loop, 1000000000u);

@@ -122,7 +122,29 @@ if command -v xvt-escape >/dev/null; then
 	check "and that is in the journal" poll said 'the recorder was ended, since it tried to open /etc/shadow'
 fi
 rm /etc/systemd/system/xvtrace.service.d/test.conf
+
+# The server of a doorbell, as a user that this system has.
+bell=xvtrace-doorbell@t-1.service
+mkdir /etc/systemd/system/xvtrace-doorbell@.service.d
+printf '[Service]\nUser=daemon\nEnvironment=SIZE=2M\nRestartSec=0\n' >/etc/systemd/system/xvtrace-doorbell@.service.d/test.conf
 systemctl daemon-reload
+check "the server of a doorbell starts" systemctl start $bell
+server=$(systemctl show -P MainPID $bell)
+check "it listens by then, at a socket of its user" eval '[ -S /dev/shm/xvtrace-t-1.doorbell ] && [ "$(stat -c "%U %a" /dev/shm/xvtrace-t-1.doorbell)" = "daemon 700" ]'
+check "it has made the region" eval '[ "$(stat -c "%s %U %a" /dev/shm/xvtrace-t-1)" = "2097152 daemon 600" ]'
+check "guests shows it" eval 'xvtrace guests --json | jq -e "[.machines[] | select(.name == \"t-1\").doorbell] == [\"/dev/shm/xvtrace-t-1.doorbell\"]" >/dev/null'
+check "it has no capabilities, and the filters of its unit" eval '[ $((16#$(status_of "$server" CapPrm))) -eq 0 ] && [ "$(status_of "$server" Seccomp_filters)" -gt 0 ]'
+[ "$server" -gt 1 ] && kill -KILL "$server"
+served() { [ "$(systemctl show -P ActiveState $bell)" = active ] && [ "$(systemctl show -P MainPID $bell)" != "$server" ]; }
+check "killed by -9, it is started again" poll served
+truncate -s 2M /dev/shm/xvtrace-t-2 && chmod 666 /dev/shm/xvtrace-t-2
+check "a region of another user is refused" eval '! systemctl start xvtrace-doorbell@t-2 2>/dev/null && [ ! -e /dev/shm/xvtrace-t-2.doorbell ]'
+systemctl stop $bell
+check "stopped: in order, and its socket is removed, not the region" eval '[ "$(systemctl show -P Result $bell)" = success ] && [ ! -e /dev/shm/xvtrace-t-1.doorbell ] && [ -e /dev/shm/xvtrace-t-1 ]'
+check "systemd-analyze verify has no word on its unit" eval '[ -z "$(systemd-analyze verify --man=no $bell 2>&1 | grep xvtrace)" ]'
+systemd-analyze security $bell 2>/dev/null | tail -n 1
+check "its exposure is below 2.5" systemd-analyze security --threshold=25 $bell >/dev/null 2>&1
+
 check "systemd-analyze verify has no word on the unit" eval '[ -z "$(systemd-analyze verify --man=no xvtrace.service 2>&1 | grep xvtrace)" ]'
 systemd-analyze security xvtrace.service 2>/dev/null | tail -n 1
 check "its exposure is below 3.0" systemd-analyze security --threshold=30 xvtrace.service >/dev/null 2>&1
