@@ -148,15 +148,24 @@ void xvt_vm_tell_unrecorded(struct xvt_session *s, struct xvt_vm *vm)
 				 events, vm->rings_more);
 }
 
-/* What is known of the recorder whose mark the region has. */
-static void tell_found(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_vm *original)
+/* What is known of the recorder whose mark the region has. taken: it is a copy of the original's,
+ * and begins where that ended. */
+static void tell_found(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_vm *original,
+		       bool taken)
 {
 	const uint64_t id = __builtin_bswap64(vm->found_attach_id);
 
-	if (original)
+	if (taken)
 		xvt_session_note(s, 0, vm, UINT32_MAX,
 				 "its region is a copy of that of %s: it goes on where that ends",
 				 original->name);
+	else if (original)
+		xvt_session_note(s, 1, vm, UINT32_MAX,
+				 "its region is a copy of that of %s, %s: events that were in its "
+				 "rings then may be in the trace for both machines",
+				 original->name,
+				 original->halted ? "whose events were not all written in time"
+						  : "which was not reported to have ended");
 	else if (vm->arrived)
 		xvt_session_note(s, 1, vm, UINT32_MAX,
 				 "it was recorded where it came from (trace %016" PRIx64
@@ -175,10 +184,10 @@ static void tell_found(struct xvt_session *s, struct xvt_vm *vm, const struct xv
 static int vm_attach(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_vm *original)
 {
 	uint32_t i, n = vm->region.g.ring_count;
+	const bool taken = xvt_vm_take_copy(vm, original);
 	bool died; /* the previous recorder */
 	int err;
 
-	original = xvt_vm_take_copy(vm, original);
 	err = xvt_vm_make_rings(s, vm);
 	if (err)
 		return err;
@@ -191,7 +200,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_
 		if (!r)
 			continue;
 		xvt_vm_init_ring(s, vm, i);
-		r->decode.unaccounted_before = died && !original;
+		r->decode.unaccounted_before = died && !taken;
 		xvt_ring_attach(r);
 		xvt_session_list_ring(s, r);
 		/* A ring taken over after a recorder's death may have no writer any more; its
@@ -206,7 +215,7 @@ static int vm_attach(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_
 		xvt_session_wake_attach(vm);
 	xvt_vm_tell_attached(s, vm);
 	if (died)
-		tell_found(s, vm, original);
+		tell_found(s, vm, original, taken);
 	xvt_vm_send_request(s, vm,
 			    xvt_load(&((const struct xvt_region_hdr *)vm->region.map)->generation));
 	return 0;

@@ -553,6 +553,13 @@ static inline bool xvt_vm_stopped(const struct xvt_vm *vm)
 	return vm->stopped;
 }
 
+/* Returns true if its VMM has ended, or the machine has moved away, by its VMM's reports: none of
+ * its clocks will be measured again, unless a guest answers all the same. */
+static inline bool xvt_vm_ended_or_moved(const struct xvt_vm *vm)
+{
+	return vm->halted && !vm->stopped;
+}
+
 /* --- copied.c --- */
 
 /* Returns the machine of whose region that of `vm` is a copy, since it was migrated within this
@@ -561,9 +568,9 @@ const struct xvt_vm *xvt_vm_original(const struct xvt_session *s, const struct x
 /* Returns true if the machine cannot be attached yet, since events of its original (NULL: none) are
  * still to be written. */
 bool xvt_vm_copy_waits(struct xvt_vm *vm, const struct xvt_vm *original);
-/* Before the rings are attached: have them begin where those of the original ended. Returns it;
- * NULL: there is none, or it runs on. */
-const struct xvt_vm *xvt_vm_take_copy(struct xvt_vm *vm, const struct xvt_vm *original);
+/* Before the rings are attached: have them begin where those of the original ended. Returns false
+ * if there is none, if it runs on, or if not all of it was written in time. */
+bool xvt_vm_take_copy(struct xvt_vm *vm, const struct xvt_vm *original);
 
 /* --- session.c --- */
 

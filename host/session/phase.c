@@ -141,6 +141,21 @@ uint64_t xvt_session_silence(const struct xvt_session *s, const struct xvt_ring 
 				   : since(now, latest(r->measure.answer_clock, s->grace_clock));
 }
 
+static bool has_ended(const struct xvt_ring *r)
+{
+	return xvt_vm_ended_or_moved(xvt_vm_of_ring(r));
+}
+
+/* Returns true if a record has no time yet, and will get none: a stopped machine may go on and be
+ * measured, but one that has ended or moved away will not. Inferred nodes come first. */
+static bool waits_in_vain(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
+{
+	const uint64_t quiet = ticks(s, XVT_QUIET_NS);
+
+	return has_ended(r) && waits(r) && xvt_session_silence(s, r, now) > quiet &&
+	       since(now, latest(r->drain.first->ceiling_clock, r->measure.inferred_clock)) > quiet;
+}
+
 /* Check a live ring: it may be done, or have to be set aside so that the others go on. */
 static void while_live(struct xvt_session *s, struct xvt_ring *r, uint64_t now, bool stopped)
 {
@@ -151,13 +166,15 @@ static void while_live(struct xvt_session *s, struct xvt_ring *r, uint64_t now, 
 	    !r->drain.first && !xvt_ring_ready(r)) {
 		xvt_ring_set_phase(r, XVT_PHASE_DONE);
 		r->clock.map.closed = true;
-	} else if (stopped && r->drain.last.nest &&
+	} else if ((stopped || has_ended(r)) && r->drain.last.nest &&
 		   since(now, r->drain.changed_clock) > ticks(s, FROZEN_NS)) {
 		ring_aside(s, r, false, "stopped inside an event");
 	} else if (stopped && waits(r) &&
 		   since(now, latest(latest(r->drain.first->ceiling_clock, r->session.still_clock),
 				     r->measure.inferred_clock)) > ticks(s, XVT_QUIET_NS)) {
 		ring_aside(s, r, false, "stands still with a record that has no time yet");
+	} else if (waits_in_vain(s, r, now)) {
+		ring_aside(s, r, true, "its machine has ended, with a record that has no time yet");
 	} else if (silence > stall && !stopped) {
 		ring_silent(s, r, now, stall);
 		/* A moving word, or an inferred node, must not spare the ring for ever. */
@@ -177,6 +194,8 @@ static void while_live(struct xvt_session *s, struct xvt_ring *r, uint64_t now, 
  * has entered it since. */
 static void while_aside(struct xvt_session *s, struct xvt_ring *r, uint64_t now, bool stopped)
 {
+	if (waits_in_vain(s, r, now))
+		r->clock.map.closed = true;
 	if (r->clock.map.closed || (stopped && waits(r)) ||
 	    (r->drain.last.nest && !earlier(r->session.aside_clock, r->drain.changed_clock)) ||
 	    holds_back(s, r, now, s->opt.stall_timeout_ns / 2))
@@ -234,9 +253,9 @@ void xvt_session_ring_phase(struct xvt_session *s, struct xvt_ring *r, uint64_t 
 		xvt_ring_bump_epoch(r);
 	r->guest.quiet = quiet;
 	/* A stopped machine does not answer; any other may, until the ring is set aside. */
-	r->guest.patience_over =
-		stopped || (waits(r) && since(now, r->drain.first->ceiling_clock) >
-						ticks(s, s->opt.stall_timeout_ns / 2));
+	r->guest.patience_over = stopped || has_ended(r) ||
+				 (waits(r) && since(now, r->drain.first->ceiling_clock) >
+						      ticks(s, s->opt.stall_timeout_ns / 2));
 	/* Freshly drained records are decoded only after this. */
 	r->clock.exact_holds = false;
 	if ((quiet || r->guest.wide) && r->drain.first) {

@@ -442,6 +442,39 @@ START_TEST(a_copied_region_goes_on_where_the_other_one_ended)
 }
 END_TEST
 
+static bool copy_was_reported;
+
+static void on_copy_note(void *arg, uint32_t level, const char *name, const char *text)
+{
+	(void)arg;
+	(void)name;
+	copy_was_reported |= level == 1 && strstr(text, "is a copy of that of g1") &&
+			     strstr(text, "may be in the trace for both");
+}
+
+/* A copy is not waited for without end, and then the trace says what it may have twice. */
+START_TEST(a_copied_region_whose_original_runs_on_is_recorded_with_a_warning)
+{
+	const char *path = scratch_path("copy");
+	struct xvt_vm *g2;
+	char why[256];
+	unsigned int i;
+
+	copy_was_reported = false;
+	s->opt.note = on_copy_note;
+	drain();
+	ck_assert_int_eq(copy_file(scratch_path("region"), path), 0);
+	ck_assert_int_eq(xvt_session_add(s, "g2", path, NULL, true, why, sizeof(why)), 0);
+	g2 = xvt_session_find(s, "g2");
+	for (i = 0; i < 1000 && g2->phase == XVT_VM_WAITING; i++)
+		look_again(g2);
+	ck_assert_int_eq(g2->phase, XVT_VM_ATTACHED);
+	ck_assert_uint_gt(i, 1);
+	ck_assert(copy_was_reported);
+	s->opt.note = NULL;
+}
+END_TEST
+
 /* An answer that is too wide to become a node is an answer: its guest is neither paused nor
  * dead, and only slow because the host is. */
 START_TEST(a_guest_that_answers_is_not_silent_although_no_node_comes_of_it)
@@ -505,6 +538,36 @@ START_TEST(what_waited_before_a_stop_is_given_time_to_bear_witness)
 }
 END_TEST
 
+/* A machine that has moved away is not measured any more: what waits for that goes out without it,
+ * although the stall time-out is a minute. A guest that answers all the same is waited for. */
+START_TEST(what_waits_when_a_machine_has_ended_is_given_up_soon)
+{
+	static const enum xvt_vmm_event ends[] = { XVT_VMM_MIGRATED_AWAY, XVT_VMM_GONE };
+	struct xvt_ring *r = vm->rings[0];
+	uint64_t now = xvt_clock_read(), old = now - ticks(s, SECOND_NS);
+	struct xvt_piece piece = { .ceiling_clock = old };
+
+	let_wait(r, &piece, now);
+	s->opt.stall_timeout_ns = 60 * SECOND_NS;
+	if (_i & 2) { /* it was stopped before, and its ring was set aside for that */
+		report(XVT_VMM_STOPPED, 0);
+		r->session.still_clock = old;
+		r->guest.still = true;
+		xvt_session_ring_phase(s, r, now);
+		ck_assert_int_eq(r->phase, XVT_PHASE_ASIDE);
+	}
+	report(ends[_i & 1], 0);
+	xvt_session_ring_phase(s, r, now);
+	ck_assert(!r->clock.map.closed);
+	r->measure.answer_clock = old;
+	xvt_session_ring_phase(s, r, now);
+	ck_assert_int_eq(r->phase, XVT_PHASE_ASIDE);
+	ck_assert(r->clock.map.closed);
+	r->clock.map.closed = false;
+	wait_no_more(r);
+}
+END_TEST
+
 /* Nothing was decoded before all had joined, so what waits may be old already; it finds its places
  * one witness a pass, and that is no reason to give up. */
 START_TEST(a_silent_ring_that_still_bears_witness_is_not_set_aside)
@@ -546,11 +609,13 @@ Suite *session_vmm_suite(void)
 	tcase_add_loop_test(t, stamps_of_both_ends_make_a_pause_exact, 0, 2);
 	tcase_add_test(t, clocks_are_measured_after);
 	tcase_add_test(t, what_waited_before_a_stop_is_given_time_to_bear_witness);
+	tcase_add_loop_test(t, what_waits_when_a_machine_has_ended_is_given_up_soon, 0, 4);
 	tcase_add_test(t, a_silent_ring_that_still_bears_witness_is_not_set_aside);
 	tcase_add_test(t, a_guest_that_answers_is_not_silent_although_no_node_comes_of_it);
 	tcase_add_test(t, what_went_wrong_is_told_as_such);
 	tcase_add_test(t, a_region_that_is_not_formatted);
 	tcase_add_test(t, a_copied_region_goes_on_where_the_other_one_ended);
+	tcase_add_test(t, a_copied_region_whose_original_runs_on_is_recorded_with_a_warning);
 	suite_add_tcase(suite, t);
 	return suite;
 }
