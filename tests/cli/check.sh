@@ -22,3 +22,8 @@ poll() {
 		sleep 0.05
 	done
 }
+
+# freeze PID: stops a process. SIGSTOP is handled by one thread, which stops the others: on a busy
+# machine they run on for a while after kill has returned.
+freeze() { kill -STOP "$1" && poll is_frozen "$1"; }
+is_frozen() { ! cat "/proc/$1/task/"*/status 2>/dev/null | grep -q '^State:[[:space:]]*[^T[:space:]]'; }

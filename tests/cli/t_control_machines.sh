@@ -134,11 +134,11 @@ done
 # --- a machine that does not answer holds up neither the others nor its end
 records -o "$work/still.xvt" -r a="$work/a" -r b="$work/b"
 check "two machines" poll eval 'has_events a && has_events b'
-kill -STOP $a
+freeze $a
 check "one that stands still is stopped" done_says "stop: a" stop a
 kill -CONT $a
 check "and does not write any more" eval '! enabled "$work/a"'
-kill -STOP $b
+freeze $b
 control stop b &
 pids+=($!)
 check "an end in the middle of a stop" poll eval '! is b attached'

@@ -129,7 +129,7 @@ check "a snapshot" control snapshot
 check "has it again" has "$(folder)/flight.xvt" again 1
 
 # --- one that stands still inside an event delays nothing of the recorder
-kill -STOP $writer
+freeze $writer
 begun() { find "$set/snapshots" -name flight.xvt -newer "$work/mark" | grep -q .; }
 children() { pgrep -x xvtrace-flight >/dev/null; }
 : >"$work/mark"

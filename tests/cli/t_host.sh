@@ -147,7 +147,7 @@ stats() {
 	cat "$(instances $recorder)"/per_cpu/cpu*/stats 2>/dev/null
 }
 poll eval 'stats | grep -q "^read events: [1-9]"'
-kill -STOP $recorder
+freeze $recorder
 dd if=/dev/zero of=/dev/null bs=1 count=20000 2>/dev/null
 overrun() {
 	stats | awk '/^(commit )?overrun:|^dropped/ { n += $NF } END { print n + 0 }'

@@ -71,7 +71,7 @@ begin=$(cons)
 check "once it is read, events flow" poll more
 check "still within its memory" test "$(high)" -lt $((48 * 1024))
 # It is to end while the pipe is not read, for longer than it waits for rings.
-kill -STOP $reader
+freeze $reader
 kill -TERM "$recorder"
 last=
 check "the pipe is not read while it ends" poll stuck

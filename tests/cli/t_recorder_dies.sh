@@ -25,7 +25,7 @@ poll attempted || exit 1
 kill -KILL $recorder
 wait $recorder 2>/dev/null
 check "killed, it leaves the ring switched on" test "$(show enable)" = 1
-kill -STOP $writer
+freeze $writer
 "$xvtrace" record -q -o "$work/b.xvt" -r g="$work/g" --duration 1 --join-timeout 1 --stall-timeout 1
 check "the next one, which no guest answers, ends" test $? -eq 0
 check "and leaves it switched off" test "$(show enable)" = 0
@@ -63,7 +63,7 @@ for mode in stop overwrite; do
 		"$xvtrace" record -q --mode $mode -o "$file" -r g="$work/g" 2>/dev/null &
 		recorder=$!
 		poll grown || exit 1
-		kill -STOP $recorder
+		freeze $recorder
 		sleep 0.1 # for the writes under way
 		kill -KILL $recorder
 		wait $recorder 2>/dev/null
@@ -97,7 +97,7 @@ for how in TERM KILL; do
 	"$xvtrace" record -q --mode overwrite -o "$work/2.xvt" -r g="$work/g" --control "$work/c" 2>/dev/null &
 	recorder=$!
 	check "$how: the next one begins" poll live
-	kill -STOP $recorder
+	freeze $recorder
 	kill -KILL $writer
 	wait $writer 2>/dev/null
 	"$BUILD/xvt-emit" "$work/g" --count 600000 --first 2500 >/dev/null 2>&1

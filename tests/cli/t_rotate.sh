@@ -101,7 +101,7 @@ rm -rf "$work/set"
 write --rate 30000
 record --mode overwrite --rotate-size 1M
 check "overwrite: files follow each other" poll has_files 3
-kill -STOP $recorder
+freeze $recorder
 begin=$(rings | jq 'map(.attempted) | add')
 further() { [ "$(rings | jq 'map(.attempted) | add')" -gt $((begin + 80000)) ]; }
 check "overwrite: writers lap the recorder" poll further

@@ -160,7 +160,7 @@ start f "$BUILD/xvt-emit" "$work/f" --count 500
 wait "$pid"
 start g "$BUILD/xvt-emit" "$work/f" --count 0 --linger 600
 poll wrote e 500 || exit 1
-kill -STOP "$e"
+freeze "$e"
 n=$(show e '.rings[0].attempted')
 before=$(host_words e; host_words f; host_words d)
 begin=$(date +%s%N)
@@ -203,7 +203,7 @@ check "killed: the next recorder knows of the first" grep -q 'did not end in ord
 check "killed: its trace adds up" adds_up "$work/k2.xvt"
 check "killed: and is the last word" test "$(attach_id k)" = 0
 
-kill -STOP "$writer"
+freeze "$writer"
 start snapshot "$xvtrace" snapshot -q --stall-timeout 600 -o "$work/k3.xvt" -r k="$work/k"
 looked() { [ "$(attach_id k)" = 1 ]; }
 poll looked

@@ -115,7 +115,7 @@ lost() { "$xvtrace" region show --json "$work/small" | jq '[.rings[].lost_by | a
 # lose: while the recorder is stopped, the ring runs full
 lose() {
 	local before
-	kill -STOP $recorder
+	freeze $recorder
 	before=$(lost)
 	poll eval '[ "$(lost)" -gt '"$before"' ]'
 	kill -CONT $recorder

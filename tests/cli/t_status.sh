@@ -101,7 +101,7 @@ wait $many
 
 # -- a writer that stands still
 
-kill -STOP "$writer"
+freeze "$writer"
 check "events stop" poll says '.recorders[0].events_s == 0'
 kill -CONT "$writer"
 check "and go on" poll says '.recorders[0].events_s > 100'
