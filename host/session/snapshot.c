@@ -49,20 +49,24 @@ static const struct xvt_ring *measured(const struct xvt_vm *vm)
 }
 
 /*
- * Place a ring whose clock cannot be measured: its thread has ended, or the machine is dead or
- * paused. Its records are placed by the clock of another ring of the machine, else by the node that
- * a recorder left in the region, else by their own ticks; nothing confirms that. Records behind the
- * look just before T may be later than T, so they are not taken.
+ * Place a ring whose clock cannot be measured: its thread has ended, or the machine is dead, paused
+ * or too slow. Its records are placed by what was measured so far, else by the clock of another
+ * ring of the machine, else by the node that a recorder left in the region, else by their own
+ * ticks; nothing confirms that. Records behind the look just before T may be later than T, so they
+ * are not taken.
  */
 static void place_unmeasured(struct xvt_session *s, struct xvt_ring *r)
 {
 	struct xvt_vm *vm = xvt_vm_of_ring(r);
 	const struct xvt_ring *other = measured(vm);
+	const bool begun = r->clock.map.count; /* its rate is not known yet */
 	struct xvt_clock_node node;
 	uint64_t hz;
 
 	r->clock.map.hz = vm->guest_hz;
-	if (other) {
+	if (begun) {
+		node = *xvt_clock_map_last(&r->clock.map);
+	} else if (other) {
 		node = *xvt_clock_map_last(&other->clock.map);
 		node.ring = r->id;
 	} else if (xvt_ring_hint(r, &node, &hz)) {
@@ -73,11 +77,15 @@ static void place_unmeasured(struct xvt_session *s, struct xvt_ring *r)
 	r->snapshot.frozen = true;
 	r->snapshot.whole = !r->snapshot.look.nest;
 	xvt_ring_set_phase(r, XVT_PHASE_ASIDE);
-	xvt_ring_place_by(s, r, &node);
+	if (begun)
+		r->clock.map.closed = true;
+	else
+		xvt_ring_place_by(s, r, &node);
 	xvt_session_note(s, xvt_load(&r->ctl->state) == XVT_RING_ONLINE, vm, r->id,
 			 "ring %u: its clock cannot be measured; what it holds is placed by %s",
 			 r->index,
-			 other		? "the clock of another ring of its machine"
+			 begun		? "what was measured so far"
+			 : other	? "the clock of another ring of its machine"
 			 : node.host_ns ? "what a recorder left in the region"
 					: "its own ticks");
 }
@@ -231,6 +239,37 @@ static bool is_whole(const struct xvt_session *s, struct xvt_ring *r)
 	return r->drain.idle && earlier(s->snapshot_clock, r->drain.idle_clock) && !r->drain.first;
 }
 
+/* Returns true if all that the ring held at T was copied, and not only looked at. */
+static bool is_copied(const struct xvt_ring *r)
+{
+	return r->snapshot.begun && !xvt_pos_before(r->drain.read_pos, r->snapshot.until);
+}
+
+/* A ring that could not be measured is closed: it waits for no clock, and for no writer. */
+static bool is_done(const struct xvt_session *s, struct xvt_ring *r)
+{
+	struct xvt_ring_snapshot *c = &r->snapshot;
+
+	if (c->frozen)
+		return is_copied(r);
+	c->whole |= is_whole(s, r);
+	return c->whole;
+}
+
+/* The time is up: what was not copied, for want of memory, counts as overwritten. */
+static void give_up(struct xvt_session *s, struct xvt_ring *r)
+{
+	const bool copied = is_copied(r);
+
+	r->snapshot.hole |= !copied;
+	xvt_session_note(
+		s, 1, xvt_vm_of_ring(r), r->id, "cpu %u: %s", xvt_load(&r->ctl->cpu),
+		copied ? "does not answer, or stays inside an event; what it has published "
+			 "is taken"
+		       : "not all that it held was copied in time; the rest counts as "
+			 "overwritten");
+}
+
 /* Measure the ring as soon as possible, if its records wait for a node later than T. */
 static void measure_soon(const struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 {
@@ -249,18 +288,16 @@ bool xvt_session_snapshot_over(struct xvt_session *s, uint64_t now)
 		struct xvt_ring *r = s->rings[i];
 		struct xvt_ring_snapshot *c = &r->snapshot;
 
-		if (!c->on || c->frozen || c->whole || r->phase == XVT_PHASE_BROKEN)
+		if (!c->on || r->phase == XVT_PHASE_BROKEN)
 			continue;
-		c->whole = is_whole(s, r);
-		if (c->whole)
+		if (!c->begun)
+			return false; /* no pass since T */
+		if (is_done(s, r))
 			continue;
 		measure_soon(s, r, now);
 		all = false;
 		if (over)
-			xvt_session_note(s, 1, xvt_vm_of_ring(r), r->id,
-					 "cpu %u: does not answer, or stays inside an event; what "
-					 "it has published is taken",
-					 xvt_load(&r->ctl->cpu));
+			give_up(s, r);
 	}
 	return all || over;
 }

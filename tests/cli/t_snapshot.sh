@@ -177,6 +177,9 @@ check "still: all that it held is there, unconfirmed" stat_says "$work/p.xvt" \
 	".vms[] | select(.name == \"e\").rings[0] | .events + .in_flight == $n and .unconfirmed == .events"
 check "ended: all that it held is there" stat_says "$work/p.xvt" '[.vms[] | select(.name == "f").rings[].events] | add == 500'
 check "still: the others are there" stat_says "$work/p.xvt" '.vms[] | select(.name == "d").rings[0].attempted > 1000'
+"$xvtrace" snapshot -q -o "$work/q.xvt" --stall-timeout 1 -r e="$work/e"
+check "still: it alone: all that it held is there" stat_says "$work/q.xvt" "[.vms[].rings[].events] | add == $n"
+check "still: it alone: verifies" "$xvtrace" verify "$work/q.xvt"
 kill -CONT "$e"
 
 # --- A recorder was killed: what it left is the next recorder's, whichever snapshots are taken meanwhile. A snapshot that was

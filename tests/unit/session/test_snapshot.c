@@ -4,6 +4,8 @@
  * what writers do to one while it is copied; that it changes nothing.
  */
 #include "engine.h"
+#include "recording.h"
+#include "xvt_writer.h"
 #include "session/parts.h"
 #include "suites.h"
 
@@ -432,6 +434,53 @@ START_TEST(losses_and_discards_are_those_of_the_window)
 }
 END_TEST
 
+/* How far a snapshot's session is from having a clock when it may wait no longer. */
+enum measured { NOTHING, ONE_NODE, NO_TIME };
+
+/*
+ * The only ring is one that cannot be measured, since its machine is paused or dead, or was
+ * measured once, so that its rate is not known. All that it held is taken, with the one node.
+ */
+START_TEST(a_ring_that_alone_cannot_be_measured_is_taken_whole)
+{
+	const uint64_t most = 100;
+	struct xvt_session_options opt = { .kind = XVT_SESSION_SNAPSHOT,
+					   .memory_bytes = 8 << 20,
+					   .stall_timeout_ns = _i == NO_TIME ? 0 : 60 * SECOND_NS };
+	struct xvt_clock_node node = { .source = XVT_SOURCE_HANDSHAKE };
+	struct recording rec;
+	struct xvt_ring *r;
+	struct xvt_writer w;
+	uint64_t n, sleep_ns;
+
+	recording_begin(&rec, 1, &opt);
+	r = rec.vm->rings[0];
+	xvt_writer_init(&w, rec.map, &rec.g, 0);
+	xvt_store(&w.host->enable, (uint32_t)XVT_ENABLE_OVERWRITE);
+	for (n = 0; n < 10; n++)
+		ck_assert_int_eq(xvt_write(&w, XVT_ID_U64, &n, sizeof(n)), 0);
+	if (_i == ONE_NODE) {
+		node.guest = xvt_clock_read();
+		node.host_ns = xvt_host_clock_ns(&rec.s->clock, node.guest);
+		node.ring = r->id;
+		ck_assert_int_eq(xvt_clock_map_add(&r->clock.map, &node), 0);
+	}
+	rec.s->start_clock -= ticks(rec.s, opt.stall_timeout_ns);
+	for (n = 0; n < most && !rec.s->snapshot_done; n++)
+		ck_assert_int_eq(xvt_session_pass(rec.s, &sleep_ns), 0);
+	ck_assert_uint_lt(n, most);
+	ck_assert(r->snapshot.frozen);
+	ck_assert_int_eq(xvt_session_end(rec.s), 0);
+	ck_assert_uint_eq(r->clock.map.count, 1);
+	ck_assert_uint_eq(r->account.stats.events, 10);
+	ck_assert_uint_eq(r->account.stats.unconfirmed, 10);
+	ck_assert_uint_eq(r->account.stats.attempted, 10);
+	xvt_session_free(rec.s);
+	rec.s = NULL;
+	recording_end(&rec);
+}
+END_TEST
+
 Suite *snapshot_suite(void)
 {
 	Suite *s = suite_create("snapshot");
@@ -446,6 +495,8 @@ Suite *snapshot_suite(void)
 	tcase_add_test(t, nothing_in_the_region_is_changed);
 	tcase_add_test(t, without_a_clock_nothing_after_the_look_before_the_cut_is_taken);
 	tcase_add_test(t, losses_and_discards_are_those_of_the_window);
+	tcase_add_loop_test(t, a_ring_that_alone_cannot_be_measured_is_taken_whole, NOTHING,
+			    NO_TIME + 1);
 	suite_add_tcase(s, t);
 	return s;
 }
