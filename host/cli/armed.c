@@ -184,7 +184,7 @@ static void tell(struct xvt_armed_machine *m, uint64_t now_ns, const char *forma
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	xvt_warn(m->name, "%s", text);
+	xvt_say_of_machine(1, m->name, "%s", text);
 }
 
 static bool is_armed(const struct xvt_host_region *r, uint32_t ring)

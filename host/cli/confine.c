@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/capabilities.h"
+#include "base/journal.h"
 #include "base/json.h"
 #include "base/limits.h"
 #include "base/notify.h"
@@ -109,6 +110,7 @@ void xvt_confine_recorder(const char *libvirt_uri, struct xvt_opener *opener, ui
 
 	prepare();
 	xvt_notify_prepare();
+	xvt_journal_prepare();
 	limit_recorder(memory_bytes);
 	if (opener) {
 		err = ask(opener);

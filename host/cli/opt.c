@@ -2,6 +2,7 @@
 /* opt.c - see opt.h. One parser for all commands; knows no command. */
 #include "cli/opt.h"
 
+#include "base/journal.h"
 #include "base/letters.h"
 #include "base/loop.h"
 #include "base/out.h"
@@ -13,17 +14,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One write for the whole line, so that lines of several processes do not mix. The text may contain
- * names from a guest or a file, so unsafe characters are escaped. */
-static void say(const char *what, const char *kind, const char *format, va_list args)
+/*
+ * One write for the whole line, so that lines of several processes do not mix; or an entry of the
+ * journal, where that is standard error. The text may contain names from a guest or a file, so
+ * unsafe characters are escaped.
+ */
+static void say(enum xvt_journal_priority priority, const char *what, const char *machine,
+		const char *format, va_list args)
 {
-	char text[2048], line[3072];
-	int len = snprintf(text, sizeof(text), "xvtrace: %s: %s", what, kind);
+	static const char program[] = "xvtrace: ";
+	char text[2048], line[3072] = "";
+	int len = snprintf(text, sizeof(text), "%s%s: %s", program, what,
+			   priority == XVT_JOURNAL_WARNING ? "warning: " : "");
 
 	if (len < 0 || (size_t)len >= sizeof(text))
 		len = sizeof(text) - 1;
 	vsnprintf(text + len, sizeof(text) - (size_t)len, format, args);
 	xvt_text_clean(line, sizeof(line) - 1, text, strlen(text));
+	/* An entry has the program's name in a field. */
+	if (xvt_journal_send(priority, line + strlen(program), machine))
+		return;
 	strcat(line, "\n");
 	fflush(stdout);
 	fputs(line, stderr);
@@ -34,7 +44,7 @@ void xvt_error(const char *what, const char *why_format, ...)
 	va_list args;
 
 	va_start(args, why_format);
-	say(what, "", why_format, args);
+	say(XVT_JOURNAL_ERROR, what, NULL, why_format, args);
 	va_end(args);
 }
 
@@ -67,7 +77,21 @@ void xvt_warn(const char *what, const char *why_format, ...)
 	if (warnings_off)
 		return;
 	va_start(args, why_format);
-	say(what, "warning: ", why_format, args);
+	say(XVT_JOURNAL_WARNING, what, NULL, why_format, args);
+	va_end(args);
+}
+
+void xvt_say_of_machine(uint32_t level, const char *machine, const char *format, ...)
+{
+	static const enum xvt_journal_priority priorities[] = { XVT_JOURNAL_INFO,
+								XVT_JOURNAL_WARNING,
+								XVT_JOURNAL_ERROR };
+	va_list args;
+
+	if (level == 1 && warnings_off)
+		return;
+	va_start(args, format);
+	say(priorities[level], machine, machine, format, args);
 	va_end(args);
 }
 
@@ -76,7 +100,7 @@ void xvt_note(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	say("note", "", format, args);
+	say(XVT_JOURNAL_INFO, "note", NULL, format, args);
 	va_end(args);
 }
 

@@ -102,7 +102,8 @@ int xvt_parse_seconds(const char *text, uint64_t *ns);
 /* "10ns", "250us", "1.5ms", "2s" to nanoseconds, rounded down. Returns 0, -EINVAL or -ERANGE. */
 int xvt_parse_span(const char *text, uint64_t *ns);
 
-/* Prints "xvtrace: WHAT: WHY" on stderr. */
+/* Prints "xvtrace: WHAT: WHY" on stderr; as an entry of the journal where that is stderr and
+ * xvt_journal_prepare() was called. So do the others below. */
 void xvt_error(const char *what, const char *why_format, ...) __attribute__((format(printf, 2, 3)));
 /* Prints why io_uring does not do `what`; `err` is the -errno of xvt_loop_new() or
  * xvt_loop_uring_err(). */
@@ -113,6 +114,10 @@ void xvt_note_loop(const struct xvt_loop *loop);
 /* Prints "xvtrace: TEXT" on stderr: neither an error nor a warning. */
 void xvt_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void xvt_warn(const char *what, const char *why_format, ...) __attribute__((format(printf, 2, 3)));
+/* The same of a machine; in the journal, with its name in a field. level: that of a note in a
+ * trace, 0: information, 1: a warning, 2: an error. */
+void xvt_say_of_machine(uint32_t level, const char *machine, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 /* For a command that does the same again and again: from here on xvt_warn() prints nothing. */
 void xvt_warnings_off(void);
 

@@ -41,7 +41,7 @@ static void record(struct xvt_session *s, const struct xvt_machine_options *opt,
 		}
 	}
 	if (err < 0)
-		xvt_warn(m->name, "not recorded: %s", why);
+		xvt_say_of_machine(1, m->name, "not recorded: %s", why);
 }
 
 /* End the recording of machines that are to be kept armed. */
@@ -61,7 +61,8 @@ static void stop_matching(struct xvt_armed *a, struct xvt_session *s)
 		if (takes > 0)
 			xvt_session_vm_stop(vm, getuid());
 		else if (takes)
-			xvt_warn(xvt_session_vm_name(vm), "goes on being recorded: %s", why);
+			xvt_say_of_machine(1, xvt_session_vm_name(vm), "goes on being recorded: %s",
+					   why);
 	}
 }
 

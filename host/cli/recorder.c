@@ -13,6 +13,7 @@
 #include "cli/rearm.h"
 #include "cli/recording.h"
 #include "cli/serve.h"
+#include "base/journal.h"
 #include "base/notify.h"
 #include "base/socket.h"
 #include "trace/set_name.h"
@@ -301,7 +302,7 @@ static void seek_doorbell(struct recorder *r, struct xvt_vm *vm)
 	else if (!xvt_session_wake_add(vm, path, why, sizeof(why)))
 		return;
 	xvt_recording_end_line(&r->rec);
-	xvt_warn(name, "its doorbell at %s is not used: %s; it is polled", path, why);
+	xvt_say_of_machine(1, name, "its doorbell at %s is not used: %s; it is polled", path, why);
 }
 
 /* The doorbell that --doorbell names, or one that is found. Returns an error of the first. */
@@ -356,7 +357,8 @@ static void listen_to_domain(struct recorder *r, struct xvt_vm *vm)
 	char why[512];
 
 	if (listen_by_libvirt(r, vm, why, sizeof(why)))
-		xvt_warn(xvt_session_vm_name(vm), "%s; its pauses will not be known", why);
+		xvt_say_of_machine(1, xvt_session_vm_name(vm), "%s; its pauses will not be known",
+				   why);
 }
 
 /* Listen again to the domains whose libvirt was restarted. To be called once a second. */
@@ -945,11 +947,13 @@ int xvt_recorder_run(const struct xvt_recorder *recorder)
 	};
 	int status;
 
+	xvt_journal_prepare();
 	complete(&r.opt);
 	r.rec = (struct xvt_recording){ .command = recorder->command,
 					.output = r.opt.output,
 					.keep_old = !recorder->opt.output,
 					.quiet = r.opt.quiet,
+					.logs = recorder->reload,
 					.patient = true,
 					.reloads = recorder->reload };
 	set_rotation(&r);

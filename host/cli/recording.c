@@ -36,15 +36,18 @@ static void on_note(void *arg, uint32_t level, const char *vm, const char *text)
 {
 	struct xvt_recording *rec = arg;
 
-	if (level == 0)
+	rec->failed |= level == 2;
+	if (!rec->logs && (level == 0 || (level == 1 && rec->quiet)))
 		return;
 	xvt_recording_end_line(rec);
-	if (level == 2) {
-		rec->failed = true;
-		xvt_error(vm ? vm : rec->command, "%s", text);
-	} else if (!rec->quiet) {
-		xvt_warn(vm ? vm : rec->command, "%s", text);
-	}
+	if (vm)
+		xvt_say_of_machine(level, vm, "%s", text);
+	else if (level == 2)
+		xvt_error(rec->command, "%s", text);
+	else if (level == 1)
+		xvt_warn(rec->command, "%s", text);
+	else
+		xvt_note("%s", text);
 }
 
 static void on_signal(struct xvt_op *op, int res)

@@ -19,6 +19,7 @@ struct xvt_recording {
 	const char *command;
 	const char *output;
 	bool quiet;
+	bool logs;     /* of a service: all notes are lines of its log, also if it is quiet */
 	bool patient;  /* wait while the disk is full, see xvt_file_sink_patient() */
 	bool reloads;  /* SIGHUP sets `reload`, instead of `stop` */
 	bool keep_old; /* move an older file at `output` to OUTPUT.old */

@@ -20,6 +20,8 @@ said() { journalctl --sync && says "$1"; }
 at_least() { [ "$(xvtrace status --json 2>/dev/null | jq "$2" 2>/dev/null || echo 0)" -ge "$1" ]; }
 events() { at_least "$1" '[.. | objects | select(.name? == "a") | .rings[].events] | add // 0'; }
 host_events() { at_least "$1" '[.. | objects | select(.kind? == "host") | .rings[].events] | add // 0'; }
+# entry FIELD=VALUE...: the journal has an entry of the service with these fields
+entry() { journalctl --sync && [ -n "$(journalctl -q --no-pager -o cat -u xvtrace "$@")" ]; }
 configure() { printf '%s\n' "$@" >/etc/xvtrace/xvtrace.conf; }
 
 # A region whose writer is another user's process, as a guest's QEMU is.
@@ -44,6 +46,8 @@ check "its folder is root's alone" [ "$(stat -c '%a %U' $set)" = "700 root" ]
 configure 'keep-free = 0' 'rotate-size = 64M' 'memory = 64M'
 check "reload" systemctl reload xvtrace
 check "it has read the configuration: what takes a restart is named" poll said 'memory: warning: changed; it takes effect after a restart'
+check "as a warning" entry PRIORITY=4 SYSLOG_IDENTIFIER=xvtrace 'MESSAGE=memory: warning: changed; it takes effect after a restart'
+check "which is of no machine" eval '! entry XVTRACE_MACHINE=a'
 check "and it is the same process" is MainPID "$recorder"
 configure 'keep-free = 0' 'rotate-size = 64M'
 
@@ -55,6 +59,7 @@ check "the opener said why it ended" poll said 'the recorder died without ending
 check "and ended" poll eval '! kill -0 "$opener" 2>/dev/null'
 recorder=$(show MainPID)
 check "it goes on recording" poll events 1000
+check "the journal has what it says of the machine by the machine's name" poll entry XVTRACE_MACHINE=a PRIORITY=4
 systemctl stop xvtrace
 check "stopped: in order" eval 'is ActiveState inactive && is Result success'
 check "nothing of it is left running" eval '! pgrep -f "^/usr/bin/xvtrace daemon"'
@@ -105,6 +110,7 @@ else
 		check "its region is recorded" poll at_least 1000 '[.. | objects | select(.name? == "d") | .rings[].events] | add // 0'
 		knows() { grep -qsaE 'runs, at' $set*.xvt; }
 		check "and libvirt says what becomes of it" poll knows
+		check "the journal, too" poll entry XVTRACE_MACHINE=d 'MESSAGE=d: runs, at '"$(xvtrace verify --notes "$(ls $set*.xvt | tail -n 1)" | sed -n 's/^note: info: runs, at //p' | head -n 1)"
 		virsh -q -c qemu:///system destroy d
 		check "without a warning" eval '! said warning || { cat "$work/journal"; false; }'
 		systemctl stop xvtrace
