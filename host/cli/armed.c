@@ -25,6 +25,7 @@ struct xvt_armed {
 	char **patterns;
 	size_t nr_patterns;
 	bool follow; /* a machine whose file is gone is forgotten */
+	bool has_new;
 	struct xvt_armed_machine v[XVT_ARMED_MOST];
 	size_t n;
 	size_t at;	   /* the machine to look at next; n: this round is over */
@@ -77,6 +78,7 @@ void xvt_armed_free(struct xvt_armed *a)
 {
 	if (!a)
 		return;
+	xvt_armed_unlisten(a);
 	while (a->n)
 		free(a->v[--a->n].path);
 	free_patterns(a->patterns, a->nr_patterns);
@@ -116,16 +118,39 @@ bool xvt_armed_has_name(const struct xvt_armed *a, const char *name)
 	return false;
 }
 
-int xvt_armed_takes(struct xvt_armed *a, const char *name, const char *path, uint32_t rings,
-		    char *why, size_t why_size)
+/* The machine that has this path; NULL: none. */
+static struct xvt_armed_machine *machine_at(struct xvt_armed *a, const char *path)
 {
+	size_t i;
+
+	for (i = 0; i < a->n; i++) {
+		if (!strcmp(a->v[i].path, path))
+			return &a->v[i];
+	}
+	return NULL;
+}
+
+int xvt_armed_takes(struct xvt_armed *a, const char *name, const char *path, const uint8_t *uuid,
+		    uint32_t rings, char *why, size_t why_size)
+{
+	struct xvt_armed_machine *there;
 	struct xvt_armed_machine m = { .rings_most = rings ? rings : XVT_RINGS_USUAL,
 				       .why = "it was not looked at yet" };
 
 	if (!a || !matches(a, name))
 		return 0;
-	if (xvt_armed_has(a, path))
+	if (uuid)
+		memcpy(m.uuid, uuid, sizeof(m.uuid));
+	there = machine_at(a, path);
+	if (there) {
+		/* Its file may have been found before its domain, or it is another domain now. */
+		if (uuid && memcmp(there->uuid, uuid, sizeof(m.uuid)) != 0) {
+			memcpy(there->uuid, uuid, sizeof(m.uuid));
+			xvt_armed_vmm_renew(there->vmm);
+			a->has_new = true;
+		}
 		return 1;
+	}
 	if (xvt_armed_has_name(a, name)) {
 		snprintf(why, why_size, "another flight recorder is called %s, too", name);
 		return -EEXIST;
@@ -142,6 +167,7 @@ int xvt_armed_takes(struct xvt_armed *a, const char *name, const char *path, uin
 		return -ENOMEM;
 	}
 	a->v[a->n++] = m;
+	a->has_new = true;
 	return 1;
 }
 
@@ -154,6 +180,7 @@ static void remove_at(struct xvt_armed *a, size_t i)
 
 static void forget(struct xvt_armed *a, size_t i)
 {
+	xvt_armed_vmm_close(a->v[i].vmm);
 	free(a->v[i].path);
 	remove_at(a, i);
 }
@@ -218,6 +245,28 @@ static void arm(struct xvt_armed_machine *m, struct xvt_host_region *r, uint64_t
 		     off, m->rings);
 }
 
+/* Another number of attempted events, not a larger one: a guest that boots again begins with 0. */
+static void count(struct xvt_armed_machine *m, const struct xvt_host_region *r, uint64_t now_ns)
+{
+	const struct xvt_armed_counts before = m->counts;
+	struct xvt_armed_counts *c = &m->counts;
+	uint32_t i, k;
+
+	c->begun = true;
+	c->attempted = c->lost = 0;
+	for (i = 0; i < m->rings; i++) {
+		const struct xvt_ring_ctl *ctl = xvt_host_ring_ctl(r, i);
+
+		c->attempted += xvt_load(&ctl->attempted);
+		for (k = 0; k < XVT_LOST_CAUSES; k++)
+			c->lost += xvt_load(&ctl->lost[k]);
+	}
+	if (before.begun && c->lost > before.lost)
+		c->more_lost += c->lost - before.lost;
+	if (before.begun && c->attempted != before.attempted)
+		c->moved_ns = now_ns;
+}
+
 /* Returns false if its file is gone. */
 static bool look(struct xvt_armed_machine *m, uint64_t now_ns)
 {
@@ -226,12 +275,14 @@ static bool look(struct xvt_armed_machine *m, uint64_t now_ns)
 
 	if (!err) {
 		err = xvt_host_region_check(&r);
-		if (!err)
+		if (!err) {
 			arm(m, &r, now_ns);
-		else if (err == -EAGAIN)
+			count(m, &r, now_ns);
+		} else if (err == -EAGAIN) {
 			snprintf(m->why, sizeof(m->why), "its guest has not formatted its region");
-		else
+		} else {
 			xvt_fault_text(&r.fault, m->why, sizeof(m->why));
+		}
 		xvt_host_region_close(&r);
 	} else {
 		snprintf(m->why, sizeof(m->why), "%s", xvt_host_region_open_why(err));
@@ -258,6 +309,51 @@ void xvt_armed_pass(struct xvt_armed *a, uint64_t now_ns)
 	}
 }
 
+/* ------------------------------------------------------------------ changes */
+
+bool xvt_armed_has_new(const struct xvt_armed *a)
+{
+	return a && a->has_new;
+}
+
+void xvt_armed_listen(struct xvt_armed *a, const struct xvt_armed_vmm_how *how, uint64_t now_ns)
+{
+	char why[512];
+	size_t i;
+
+	if (a)
+		a->has_new = false;
+	for (i = 0; a && i < a->n; i++) {
+		struct xvt_armed_machine *m = &a->v[i];
+
+		if (xvt_armed_vmm_listen(&m->vmm, how, m->name, m->uuid, now_ns, why, sizeof(why)))
+			tell(m, now_ns, "%s; its crashes will not be known", why);
+	}
+}
+
+void xvt_armed_unlisten(struct xvt_armed *a)
+{
+	size_t i;
+
+	for (i = 0; a && i < a->n; i++) {
+		xvt_armed_vmm_close(a->v[i].vmm);
+		a->v[i].vmm = NULL;
+	}
+}
+
+void xvt_armed_changes(struct xvt_armed *a, size_t i, uint64_t now_ns, struct xvt_vm_changes *c)
+{
+	struct xvt_armed_machine *m = &a->v[i];
+	struct xvt_armed_counts *n = &m->counts;
+
+	*c = (struct xvt_vm_changes){ .crashed = xvt_armed_vmm_crashed(m->vmm),
+				      .lost = n->more_lost,
+				      .was_still_ns = n->still_ns };
+	n->more_lost = 0;
+	n->still_ns = n->moved_ns && m->rings && now_ns > n->moved_ns ? now_ns - n->moved_ns : 0;
+	c->still_ns = n->still_ns;
+}
+
 /* ------------------------------------------------------------------ other patterns */
 
 int xvt_armed_use(struct xvt_armed *a, const struct xvt_opt_list *patterns)
@@ -272,7 +368,9 @@ bool xvt_armed_release(struct xvt_armed *a, struct xvt_armed_machine *m)
 	for (i = 0; i < a->n; i++) {
 		if (matches(a, a->v[i].name))
 			continue;
+		xvt_armed_vmm_close(a->v[i].vmm);
 		*m = a->v[i];
+		m->vmm = NULL;
 		remove_at(a, i);
 		return true;
 	}

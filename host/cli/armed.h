@@ -6,6 +6,7 @@
 #ifndef XVT_ARMED_H
 #define XVT_ARMED_H
 
+#include "cli/armed_vmm.h"
 #include "cli/opt.h"
 #include "session/session.h"
 #include "xvt_abi.h"
@@ -15,6 +16,15 @@
 struct xvt_armed;
 struct xvt_json;
 
+/* What the newest look saw its writers count. */
+struct xvt_armed_counts {
+	bool begun;
+	uint64_t attempted, lost;
+	uint64_t more_lost; /* since xvt_armed_changes() */
+	uint64_t moved_ns;  /* when `attempted` was seen to change; 0: never */
+	uint64_t still_ns;  /* by xvt_armed_changes() */
+};
+
 struct xvt_armed_machine {
 	char name[XVT_NAME_LEN];
 	char *path;
@@ -23,6 +33,9 @@ struct xvt_armed_machine {
 	uint32_t armed;	     /* of them */
 	char why[160];	     /* why not all are; "": they are */
 	uint64_t told_ns;    /* the newest message; 0: none */
+	uint8_t uuid[16];    /* of its domain; zeros: it is none */
+	struct xvt_armed_vmm *vmm;
+	struct xvt_armed_counts counts;
 };
 
 /* Of machines whose names match a pattern. Copies the patterns. Returns 0 or -ENOMEM. */
@@ -32,10 +45,10 @@ void xvt_armed_free(struct xvt_armed *a);
 /*
  * A machine was found. Returns 1 if its name matches: it is kept armed from now on, and is not to
  * be recorded; 0: it is to be recorded; or -errno with the reason in `why`: neither can be done.
- * a may be NULL: 0.
+ * a may be NULL: 0. uuid: of a domain; NULL: it is none.
  */
-int xvt_armed_takes(struct xvt_armed *a, const char *name, const char *path, uint32_t rings,
-		    char *why, size_t why_size);
+int xvt_armed_takes(struct xvt_armed *a, const char *name, const char *path, const uint8_t *uuid,
+		    uint32_t rings, char *why, size_t why_size);
 /* Returns whether it has this path, or a machine of this name. NULL: false. */
 bool xvt_armed_has(const struct xvt_armed *a, const char *path);
 bool xvt_armed_has_name(const struct xvt_armed *a, const char *name);
@@ -44,10 +57,22 @@ bool xvt_armed_has_name(const struct xvt_armed *a, const char *name);
  * one machine, at each of them once a second, and arms what is not armed. */
 void xvt_armed_pass(struct xvt_armed *a, uint64_t now_ns);
 
+/* Listen to the VMMs of the machines, and try those again that cannot be reached. To be called once
+ * a second, and when there is a machine, or a domain of one, that it has not seen. NULL: no effect.
+ */
+bool xvt_armed_has_new(const struct xvt_armed *a);
+void xvt_armed_listen(struct xvt_armed *a, const struct xvt_armed_vmm_how *how, uint64_t now_ns);
+/* Listen no more; before the loop ends, and not from a callback of it. NULL: no effect. */
+void xvt_armed_unlisten(struct xvt_armed *a);
+
+/* What has happened to machine i since the call before, as the looks saw it. */
+void xvt_armed_changes(struct xvt_armed *a, size_t i, uint64_t now_ns, struct xvt_vm_changes *c);
+
 /* Use other patterns. Returns 0 or -ENOMEM. */
 int xvt_armed_use(struct xvt_armed *a, const struct xvt_opt_list *patterns);
-/* Forget a machine whose name matches no pattern, and store it; free() its path. Returns false if
- * there is none. */
+/* Forget a machine whose name matches no pattern, and store it; free() its path. Its VMM is
+ * listened to no more, so this is not for a callback of the loop. Returns false if there is none.
+ */
 bool xvt_armed_release(struct xvt_armed *a, struct xvt_armed_machine *m);
 
 size_t xvt_armed_count(const struct xvt_armed *a); /* NULL: 0 */

@@ -92,7 +92,7 @@ static int add_region(struct xvt_session *s, struct xvt_armed *armed, const char
 
 	if (name_taken(s, name))
 		return XVT_EXIT_USAGE;
-	err = xvt_armed_takes(armed, name, path, rings, why, sizeof(why));
+	err = xvt_armed_takes(armed, name, path, NULL, rings, why, sizeof(why));
 	if (!err)
 		err = xvt_session_add_rings(s, name, path, NULL, true, rings, why, sizeof(why));
 	if (err >= 0)
@@ -145,7 +145,8 @@ static int add_domain(struct xvt_session *s, const struct xvt_machine_options *o
 	if (name_taken(s, domain.name)) /* it was given by its UUID */
 		return XVT_EXIT_USAGE;
 	rings = rings ? rings : rings_of(&domain);
-	err = xvt_armed_takes(opt->armed, domain.name, domain.region, rings, why, sizeof(why));
+	err = xvt_armed_takes(opt->armed, domain.name, domain.region, domain.uuid, rings, why,
+			      sizeof(why));
 	if (!err)
 		err = add_rings_of(s, &domain, true, rings, why, sizeof(why));
 	if (err >= 0)
@@ -200,7 +201,7 @@ int xvt_machine_add_found(struct xvt_session *s, struct xvt_armed *armed,
 			 c->name);
 		return -EEXIST;
 	}
-	takes = xvt_armed_takes(armed, c->name, c->path,
+	takes = xvt_armed_takes(armed, c->name, c->path, c->domain ? c->domain->uuid : NULL,
 				c->rings    ? c->rings
 				: c->domain ? rings_of(c->domain)
 					    : XVT_RINGS_USUAL,

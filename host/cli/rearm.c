@@ -56,7 +56,8 @@ static void stop_matching(struct xvt_armed *a, struct xvt_session *s)
 			xvt_session_vm_is_stopped(vm)
 				? 0
 				: xvt_armed_takes(a, xvt_session_vm_first_name(vm),
-						  xvt_session_vm_path(vm), 0, why, sizeof(why));
+						  xvt_session_vm_path(vm), xvt_session_vm_uuid(vm),
+						  0, why, sizeof(why));
 
 		if (takes > 0)
 			xvt_session_vm_stop(vm, getuid());

@@ -10,6 +10,7 @@
 #include "cli/flight.h"
 #include "cli/follow.h"
 #include "cli/http.h"
+#include "cli/listen.h"
 #include "cli/rearm.h"
 #include "cli/recording.h"
 #include "cli/serve.h"
@@ -245,33 +246,29 @@ static bool sockets_ok(const struct xvt_recorder_options *opt, const struct xvt_
 	return true;
 }
 
-/* Listen to all QMP sockets of the machine. */
 static int listen_to_qmp(struct recorder *r, struct xvt_vm *vm)
 {
-	const struct xvt_opt_list *list = &r->opt.qmp;
-	const char *paths[XVT_OPT_LIST_MAX];
-	const char *name = xvt_session_vm_name(vm);
-	const size_t len = strlen(name);
-	struct xvt_vmm *listener = NULL;
+	struct xvt_vmm *listener;
+	const char *path;
 	char why[512];
-	size_t i, n = 0;
-	int err = 0;
+	const int err =
+		xvt_listen_by_qmp(&listener, r->rec.loop, &r->opt.qmp, xvt_session_vm_name(vm),
+				  xvt_session_vmm_report, vm, &path, why, sizeof(why));
 
-	for (i = 0; i < list->n; i++) {
-		if (!strncmp(list->v[i], name, len) && list->v[i][len] == '=')
-			paths[n++] = list->v[i] + len + 1;
-	}
-	if (n == 1)
-		err = xvt_qmp_listen(&listener, r->rec.loop, paths[0], xvt_session_vmm_report, vm,
-				     why, sizeof(why));
-	else if (n > 1)
-		err = xvt_qmp_listen_all(&listener, r->rec.loop, paths, n, xvt_session_vmm_report,
-					 vm, why, sizeof(why));
 	if (err)
-		xvt_error(paths[0], "%s", why);
+		xvt_error(path, "%s", why);
 	else
 		xvt_session_vm_listens(vm, listener);
 	return err;
+}
+
+static void listen_to_armed(struct recorder *r)
+{
+	const struct xvt_armed_vmm_how how = { .loop = r->rec.loop,
+					       .libvirt_uri = r->opt.machines.libvirt_uri,
+					       .qmp = &r->opt.qmp };
+
+	xvt_armed_listen(r->armed, &how, xvt_session_now_ns(r->rec.session));
 }
 
 /* A server at a path that the opener does not know would end the recorder. */
@@ -406,6 +403,7 @@ static int listen_to_machines(struct recorder *r)
 		if (listen_to_doorbell(r, vm))
 			return XVT_EXIT_FAIL;
 	}
+	listen_to_armed(r);
 	return XVT_EXIT_OK;
 }
 
@@ -780,6 +778,8 @@ static int run(struct recorder *r)
 			xvt_snapshots_pass(r->snapshots, now);
 		if (r->flight && !xvt_flight_is_busy(r->flight))
 			xvt_armed_pass(r->armed, now);
+		if (xvt_armed_has_new(r->armed))
+			listen_to_armed(r);
 		if (r->compress_idle)
 			xvt_compress_idle_pass(r->compress_idle, now);
 		if (now - reported >= SECOND_NS) {
@@ -787,6 +787,7 @@ static int run(struct recorder *r)
 			xvt_server_tend(rec->control);
 			xvt_server_tend(rec->http);
 			listen_again(r);
+			listen_to_armed(r);
 			seek_doorbells(r);
 			progress(r, now - start, &events);
 		}
@@ -931,6 +932,7 @@ static int record(struct recorder *r)
 		err = run(r);
 	}
 	xvt_follow_end(r->follow);
+	xvt_armed_unlisten(r->armed);
 	xvt_compress_idle_free(r->compress_idle);
 	status = xvt_recording_end(rec, status, err);
 	xvt_snapshots_free(r->snapshots);

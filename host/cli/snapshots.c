@@ -56,7 +56,7 @@ struct xvt_snapshots {
 	char *folder;
 	const struct xvt_snapshots_options *opt;
 	struct xvt_flight *flight; /* NULL: there are none */
-	const struct xvt_armed *armed;
+	struct xvt_armed *armed;
 	struct xvt_condition condition[CONDITIONS_MOST];
 	size_t nr_conditions;
 	uint64_t next_look_ns;
@@ -191,7 +191,7 @@ static void say(struct xvt_snapshots *sn, const char *text)
 /* ------------------------------------------------------------------ its flight recorders */
 
 void xvt_snapshots_read(struct xvt_snapshots *sn, struct xvt_flight *flight,
-			const struct xvt_armed *machines)
+			struct xvt_armed *machines)
 {
 	sn->flight = flight;
 	sn->armed = machines;
@@ -350,10 +350,9 @@ static void holds(struct xvt_snapshots *sn, const char *machine, const char *kin
 	begin(sn, machine, kind, what, at_ns, now_ns);
 }
 
-static void look_at(struct xvt_snapshots *sn, struct xvt_vm *vm, const struct xvt_vm_changes *c,
+static void look_at(struct xvt_snapshots *sn, const char *name, const struct xvt_vm_changes *c,
 		    uint64_t now_ns)
 {
-	const char *name = xvt_session_vm_name(vm);
 	char what[WHAT_LEN];
 	size_t i;
 
@@ -390,7 +389,11 @@ static void look(struct xvt_snapshots *sn, uint64_t now_ns)
 
 	for (i = 0; (vm = xvt_session_vm(sn->rec->session, i)); i++) {
 		xvt_session_vm_changes(vm, &c);
-		look_at(sn, vm, &c, now_ns);
+		look_at(sn, xvt_session_vm_name(vm), &c, now_ns);
+	}
+	for (i = 0; i < xvt_armed_count(sn->armed); i++) {
+		xvt_armed_changes(sn->armed, i, now_ns, &c);
+		look_at(sn, xvt_armed_at(sn->armed, i)->name, &c, now_ns);
 	}
 	if (sn->not_kept > sn->told_not_kept && now_ns - sn->told_ns >= TOLD_NS) {
 		xvt_recording_end_line(sn->rec);

@@ -38,7 +38,7 @@ int xvt_snapshots_new(struct xvt_snapshots **out, struct xvt_recording *rec, con
 /* Machines that are kept armed, and who reads them, which must outlive it: each snapshot that
  * begins from now on has what they hold. */
 void xvt_snapshots_read(struct xvt_snapshots *sn, struct xvt_flight *flight,
-			const struct xvt_armed *machines);
+			struct xvt_armed *machines);
 /* One that has begun keeps what the set has up to its end. To be called after that. NULL: no
  * effect. */
 void xvt_snapshots_free(struct xvt_snapshots *sn);

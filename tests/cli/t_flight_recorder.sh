@@ -180,6 +180,44 @@ check "snapshots stay within half of --keep-size" test "$(du -sb "$set/snapshots
 check "the newest one is there" test -e "$(find "$set/snapshots" -mindepth 1 -maxdepth 1 | sort | tail -n 1)/flight.xvt"
 check "it ends in order" ends
 
+# --- their own crashes, losses and standstills are moments, too
+kept() { find "$set/snapshots" -mindepth 1 -maxdepth 1 -name "*$1" 2>/dev/null | grep -q . && grep -q "snapshot: .*$1 has it" "$work/log"; }
+flight_of() { echo "$(find "$set/snapshots" -mindepth 1 -maxdepth 1 -name "*$1")/flight.xvt"; }
+rm -rf "$set"
+"$xvtrace" region create "$work/l" --size 1M --rings 1 --subbuf-size 4K --overwrite || exit 1
+emits "$work/n" --rate 1000
+qmp=()
+if command -v qemu-system-x86_64 >/dev/null; then
+	qemu-system-x86_64 -machine none -S -display none -qmp "unix:$work/qmp,server=on,wait=off" >/dev/null 2>&1 &
+	qemu=$!
+	pids+=($qemu)
+	disown $qemu
+	poll test -S "$work/qmp"
+	qmp=(--qmp f="$work/qmp")
+fi
+records -r f="$work/f" -r n="$work/n" -r l="$work/l" -r b="$work/b" --flight-recorder '[fnl]' "${qmp[@]}" --snapshot-after 0.1 --snapshot-per-minute 60 \
+	--snapshot-when 'crash' --snapshot-when 'loss l' --snapshot-when 'still 2 n'
+check "three that are kept armed" poll eval 'armed n && armed f && armed l'
+busy() { [ "$(attempted "$work/n")" -gt $((begin + 3000)) ]; }
+begin=$(attempted "$work/n")
+check "one of them works for some seconds" poll busy
+check "which is no moment" eval '[ ! -e "$set/snapshots" ] || [ -z "$(ls "$set/snapshots")" ]'
+kill -KILL $writer
+check "it stands still: a moment" poll kept still-n
+check "with what it held" eval '[ "$("$xvtrace" stat --json "$(flight_of still-n)" | jq "[.vms[] | select(.name == \"n\").rings[].events] | add")" -gt 3000 ]'
+check "it stands still for longer: no second one" test "$(find "$set/snapshots" -mindepth 1 -maxdepth 1 -name '*-n' | wc -l)" -eq 1
+"$BUILD/xvt-emit" "$work/l" --count 10 --size 8192 >/dev/null 2>&1
+check "one loses events: a moment" poll kept loss-l
+check "which says how many" grep -q 'loss-l has it: l lost 10 events, at' "$work/log"
+if [ ${#qmp[@]} -gt 0 ]; then
+	kill -KILL $qemu
+	check "the QEMU of one is killed: a moment" poll kept crash-f
+	check "with what it held" has "$(flight_of crash-f)" again 1
+else
+	echo "skip - the QEMU of a flight recorder is killed: qemu-system-x86_64 not found"
+fi
+check "it ends in order" ends
+
 # --- reload
 shm=$XVTRACE_SHM_DIR
 for i in x y; do

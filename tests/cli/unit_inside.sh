@@ -114,6 +114,17 @@ else
 		virsh -q -c qemu:///system destroy d
 		check "without a warning" eval '! said warning || { cat "$work/journal"; false; }'
 		systemctl stop xvtrace
+
+		# It is kept armed, and its QEMU is killed.
+		virsh -q -c qemu:///system create "$work/d.xml"
+		configure 'keep-free = 0' 'flight-recorder = d' 'snapshot-when = crash' 'snapshot-after = 0.1'
+		check "kept armed as a flight recorder: it starts" systemctl start xvtrace
+		check "and arms it" poll at_least 1 '[.recorders[0].flight_armed] | add // 0'
+		pkill -KILL -f 'guest=d,'
+		check "its QEMU is killed: libvirt says so, and a snapshot has what it held" poll said 'crash-d has it: d crashed, at'
+		check "of all its events that the ring held" eval '[ "$(xvtrace stat --json $set/snapshots/*crash-d/flight.xvt | jq "[.vms[] | select(.name == \"d\").rings[].events] | add")" -gt 1000 ]'
+		systemctl stop xvtrace
+		configure 'keep-free = 0'
 	fi
 fi
 
