@@ -55,7 +55,7 @@ _xvtrace_named_file() {
 # _xvtrace_value NAME: what NAME stands for in --help
 _xvtrace_value() {
 	case $1 in
-	FILE.xvt) _filedir xvt ;;
+	FILE.xvt*) _filedir xvt ;;
 	DOMAIN*) _xvtrace_words "$(_xvtrace_domains)" ;;
 	NAME=* | \[NAME=\]*) _xvtrace_named_file "$1" ;;
 	FORMAT) _xvtrace_words "$("${words[0]}" "${words[1]}" --help 2>/dev/null | sed -n 's/^  \([a-z]*\) .*(OUT: .*/\1/p')" ;;
@@ -64,6 +64,8 @@ _xvtrace_value() {
 		__ltrim_colon_completions "$cur"
 		;;
 	LEVEL) _xvtrace_words 1 3 6 9 19 ;;
+	LEVEL\|*) _xvtrace_words 1 3 6 9 19 idle ;;
+	CONDITION) _xvtrace_words crash event loss still ;;
 	URI) _xvtrace_words qemu:///system qemu:///session ;;
 	DIR) _filedir -d ;;
 	*[a-z]\|[a-z]*) _xvtrace_words "${1//|/ }" ;;

@@ -102,7 +102,32 @@ for kernel in ${kernels[@]+"${kernels[@]}"}; do
 		grep -q 'pci:v00001AF4d00001110.* xvtrace$' "/lib/modules/$kernel/modules.alias"
 done
 
+# The service at upgrade, removal and purge, where a systemd runs: this one notes what it is asked.
+mv /usr/bin/systemctl "$work/systemctl" 2>/dev/null
+printf '#!/bin/sh\necho "$*" >>%s\n' "$work/asked" >/usr/bin/systemctl && chmod 755 /usr/bin/systemctl
+[ -d /run/systemd/system ] || mkdir -p /run/systemd/system
+asked() { grep -qx -- "--system $1" "$work/asked"; }
+: >"$work/asked"
+check "upgrade" dpkg -i "${debs[@]}"
+check "systemd reads the units again" asked daemon-reload
+check "a service that runs is restarted" asked 'try-restart xvtrace.service'
+check "and none is started, enabled or stopped" eval '! grep -vE "^--system (daemon-reload|try-restart xvtrace.service)$" "$work/asked"'
+# As after systemctl enable, with a configuration and traces.
+mkdir -p /etc/systemd/system/multi-user.target.wants /var/lib/xvtrace
+for unit in xvtrace.service xvtrace-doorbell@web.service; do
+	ln -s /usr/lib/systemd/system/${unit/web/} /etc/systemd/system/multi-user.target.wants/$unit
+done
+check "the folder of the configuration is there" cp /usr/share/doc/xvtrace/examples/xvtrace.conf /etc/xvtrace/
+touch /var/lib/xvtrace/00000001.xvt
+: >"$work/asked"
+check "remove" dpkg --remove xvtrace
+check "the service is stopped" asked 'stop xvtrace.service'
+check "traces and configuration are kept" test -e /var/lib/xvtrace/00000001.xvt -a -e /etc/xvtrace/xvtrace.conf
+
 check "purge" dpkg --purge $names
+check "traces and configuration are removed" test ! -e /var/lib/xvtrace -a ! -e /etc/xvtrace
+rm /usr/bin/systemctl
+[ ! -e "$work/systemctl" ] || mv "$work/systemctl" /usr/bin/systemctl
 everything >"$work/after"
 check "nothing is left" diff "$work/before" "$work/after"
 check "and dpkg knows none of them" eval '[ -z "$(dpkg-query -W -f "\${Package} \${Status}\n" $names 2>/dev/null | grep -v not-installed)" ]'
