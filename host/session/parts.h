@@ -553,11 +553,12 @@ static inline bool xvt_vm_stopped(const struct xvt_vm *vm)
 	return vm->stopped;
 }
 
-/* Returns true if its VMM has ended, or the machine has moved away, by its VMM's reports: none of
- * its clocks will be measured again, unless a guest answers all the same. */
+/* Returns true if its VMM has ended, or the machine has moved away, by its VMM's reports, and none
+ * will report that it starts again (a snapshot that is put back): none of its clocks will be
+ * measured again, unless a guest answers all the same. */
 static inline bool xvt_vm_ended_or_moved(const struct xvt_vm *vm)
 {
-	return vm->halted && !vm->stopped;
+	return vm->halted && !vm->stopped && !vm->ended;
 }
 
 /* --- copied.c --- */
