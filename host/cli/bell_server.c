@@ -27,7 +27,8 @@ void xvt_bell_server_socket(const char *region, char path[XVT_PLUG_PATH])
 		 (int)(XVT_PLUG_PATH - sizeof(XVT_BELL_SERVER_SUFFIX)), region);
 }
 
-bool xvt_bell_server_find(const char *named, const char *region, char path[XVT_PLUG_PATH])
+bool xvt_bell_server_find(const char *named, const char *region, bool domain,
+			  char path[XVT_PLUG_PATH])
 {
 	struct stat file, sock;
 
@@ -36,8 +37,9 @@ bool xvt_bell_server_find(const char *named, const char *region, char path[XVT_P
 		return true;
 	}
 	xvt_bell_server_socket(region, path);
-	return !lstat(path, &sock) && S_ISSOCK(sock.st_mode) && !stat(region, &file) &&
-	       (!sock.st_uid || sock.st_uid == geteuid() || sock.st_uid == file.st_uid);
+	if (lstat(path, &sock) || !S_ISSOCK(sock.st_mode) || stat(region, &file))
+		return false;
+	return !sock.st_uid || sock.st_uid == geteuid() || (domain && sock.st_uid == file.st_uid);
 }
 
 /* ------------------------------------------------------------------ start */

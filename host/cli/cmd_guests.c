@@ -60,7 +60,7 @@ static void look_at(struct guest *g)
 	const struct xvt_domain *d = &g->domain;
 
 	xvt_region_look(d->region, &g->look);
-	if (!xvt_bell_server_find(d->server, d->region, g->server))
+	if (!xvt_bell_server_find(d->server, d->region, g->is_domain, g->server))
 		g->server[0] = 0;
 }
 

@@ -282,6 +282,13 @@ static bool may_connect(const struct recorder *r, const char *path)
 		xvt_rules_find(&r->rules, joined, XVT_MAY_CONNECT, &place));
 }
 
+static bool is_domain(const struct xvt_vm *vm)
+{
+	static const uint8_t none[16];
+
+	return memcmp(xvt_session_vm_uuid(vm), none, sizeof(none)) != 0;
+}
+
 /* Use the doorbell of a machine that no --doorbell names, if there is one. */
 static void seek_doorbell(struct recorder *r, struct xvt_vm *vm)
 {
@@ -289,7 +296,8 @@ static void seek_doorbell(struct recorder *r, struct xvt_vm *vm)
 	char path[XVT_PLUG_PATH], why[512];
 
 	if (!xvt_session_wake_seek(vm) ||
-	    !xvt_bell_server_find(xvt_session_wake_server(vm), xvt_session_vm_path(vm), path))
+	    !xvt_bell_server_find(xvt_session_wake_server(vm), xvt_session_vm_path(vm),
+				  is_domain(vm), path))
 		return;
 	xvt_session_wake_sought(vm);
 	if (!may_connect(r, path))
@@ -327,13 +335,6 @@ static void seek_doorbells(struct recorder *r)
 
 	for (i = 0; (vm = xvt_session_vm(r->rec.session, i)); i++)
 		seek_doorbell(r, vm);
-}
-
-static bool is_domain(const struct xvt_vm *vm)
-{
-	static const uint8_t none[16];
-
-	return memcmp(xvt_session_vm_uuid(vm), none, sizeof(none)) != 0;
 }
 
 /* Returns 0 or -errno with the reason in `why`. */

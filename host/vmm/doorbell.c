@@ -11,13 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "vmm/doorbell_wire.h"
 #include "base/loop.h"
 #include "base/socket.h"
 
-#define TURN 64u /* messages in one callback of the loop, at most */
+#define TURN	      64u /* messages in one callback of the loop, at most */
+/* In a second, at most: a server tells of the vectors of a peer that comes or goes, of 16 at most.
+ */
+#define MESSAGES_MOST 8192u
 
 /* The message that is expected next. */
 enum bell_state {
@@ -34,8 +39,10 @@ struct xvt_doorbell {
 	int sock;
 	int bell; /* eventfd of our first vector, or -1 */
 	enum bell_state state;
-	int64_t number; /* our peer number */
-	dev_t dev;	/* of the region's file */
+	int64_t number;	   /* our peer number */
+	uint32_t messages; /* in `second` */
+	time_t second;
+	dev_t dev; /* of the region's file */
 	ino_t ino;
 	struct xvt_wire wire;
 	xvt_doorbell_note note;
@@ -164,6 +171,18 @@ static void gone(struct xvt_doorbell *d, int err)
 	nonsense(d, text);
 }
 
+/* Counts a message. Returns true if there are too many in this second. */
+static bool is_flood(struct xvt_doorbell *d)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (now.tv_sec != d->second)
+		d->messages = 0;
+	d->second = now.tv_sec;
+	return ++d->messages > MESSAGES_MOST;
+}
+
 static void on_data(struct xvt_op *op, int res)
 {
 	struct xvt_doorbell *d =
@@ -177,6 +196,8 @@ static void on_data(struct xvt_op *op, int res)
 
 		if (got < 0)
 			gone(d, got);
+		else if (got && is_flood(d))
+			nonsense(d, "the doorbell's server sends without end");
 		else if (got)
 			take_message(d, number, &fd);
 		if (fd >= 0)
@@ -271,9 +292,16 @@ uint64_t xvt_doorbell_take(struct xvt_doorbell *d)
 {
 	uint64_t n = 0;
 
-	if (d->bell < 0 || read(d->bell, &n, sizeof(n)) != sizeof(n))
+	const struct iovec to = { &n, sizeof(n) };
+	ssize_t got;
+
+	if (d->bell < 0)
 		return 0;
-	return n;
+	/* Not read(): the server shares O_NONBLOCK, and may take it back. */
+	got = preadv2(d->bell, &to, 1, -1, RWF_NOWAIT);
+	if (got < 0 && errno == EOPNOTSUPP)
+		got = read(d->bell, &n, sizeof(n)); /* a kernel before 5.8 */
+	return got == sizeof(n) ? n : 0;
 }
 
 void xvt_doorbell_arm(struct xvt_doorbell *d)

@@ -125,7 +125,10 @@ if [ "$(id -u)" = 0 ]; then
 	check "... and the socket is not used" eval '! told "its doorbell"'
 	check "... which guests shows as polled" shows null
 	chown nobody "$region"
-	rings "a socket of the region's owner is used" -r a="$region"
+	record -r a="$region"
+	check "a socket of the region's owner, who may be any user: the machine is recorded" poll joined attached
+	check "... and ends in order" eval 'ended && silent'
+	check "... and the socket is not used" eval '! told "its doorbell"'
 	chown root "$region" "$region.doorbell"
 else
 	echo "skip - a socket of another user: only root can make it"

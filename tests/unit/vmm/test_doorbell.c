@@ -188,6 +188,44 @@ START_TEST(peers_that_come_and_go_leave_nothing)
 }
 END_TEST
 
+/* A server that sends without end would keep the recorder from all else. */
+START_TEST(a_flood_ends_the_connection)
+{
+	int i;
+
+	greet();
+	say(OURS, eventfd(0, EFD_CLOEXEC));
+	settle();
+	ck_assert(ready());
+	for (i = 0; i < 1000000 && ready(); i++) {
+		if (xvt_wire_send(server, 100, -1))
+			break; /* it has hung up */
+		while (xvt_loop_run(loop, 0) > 0)
+			;
+	}
+	settle();
+	ck_assert(!ready());
+	ck_assert_uint_eq(nr_told, 1);
+}
+END_TEST
+
+/* The server has the same open file, and may have a read of it wait. */
+START_TEST(a_bell_that_would_wait_is_not_waited_for)
+{
+	const int fd = eventfd(0, EFD_CLOEXEC), theirs = dup(fd);
+
+	greet();
+	say(OURS, fd);
+	settle();
+	ck_assert(ready());
+	ck_assert_int_eq(fcntl(theirs, F_SETFL, fcntl(theirs, F_GETFL) & ~O_NONBLOCK), 0);
+	ck_assert_uint_eq(xvt_doorbell_take(bell), 0);
+	ck_assert_int_eq(eventfd_write(theirs, 3), 0);
+	ck_assert_uint_eq(xvt_doorbell_take(bell), 3);
+	close(theirs);
+}
+END_TEST
+
 static void two_descriptors(void)
 {
 	int fds[2] = { eventfd(0, EFD_CLOEXEC), eventfd(0, EFD_CLOEXEC) };
@@ -638,6 +676,8 @@ Suite *doorbell_suite(void)
 	tcase_add_test(tc, a_ring_wakes_its_waiter);
 	tcase_add_test(tc, a_bell_outlives_its_server);
 	tcase_add_test(tc, peers_that_come_and_go_leave_nothing);
+	tcase_add_test(tc, a_flood_ends_the_connection);
+	tcase_add_test(tc, a_bell_that_would_wait_is_not_waited_for);
 	tcase_add_loop_test(tc, nonsense_is_told_and_leaves_no_bell, 0,
 			    sizeof(bad) / sizeof(bad[0]));
 	suite_add_tcase(s, tc);
