@@ -458,14 +458,24 @@ static int connect_to_place(int sock, const struct xvt_place *place)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
 	const char *leaf;
-	int folder = xvt_place_parent(place, &leaf), err, n;
+	int folder = xvt_place_parent(place, &leaf), server, err = 0;
+	struct stat st;
 
 	if (folder < 0)
 		return folder;
-	n = snprintf(to.sun_path, sizeof(to.sun_path), "/proc/self/fd/%d/%s", folder, leaf);
-	err = (size_t)n < sizeof(to.sun_path) ? connect_at_once(sock, &to, sizeof(to))
-					      : -ENAMETOOLONG;
+	/* The socket itself: connect() would follow a link, which may lie in another user's folder.
+	 */
+	server = openat(folder, leaf, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (server < 0 || fstat(server, &st))
+		err = -errno;
+	else if (!S_ISSOCK(st.st_mode))
+		err = -ECONNREFUSED;
 	close(folder);
+	snprintf(to.sun_path, sizeof(to.sun_path), "/proc/self/fd/%d", server);
+	if (!err)
+		err = connect_at_once(sock, &to, sizeof(to));
+	if (server >= 0)
+		close(server);
 	return err;
 }
 
