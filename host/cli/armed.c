@@ -19,6 +19,7 @@
 
 #define SECOND_NS ((uint64_t)1000000000)
 #define LOOK_NS	  SECOND_NS	   /* between two looks at a machine */
+#define LOOKS	  64u		   /* in one pass, at most: a recorder at rest makes few */
 #define TOLD_NS	  (60 * SECOND_NS) /* between two messages about one: its guest writes the words */
 
 struct xvt_armed {
@@ -137,7 +138,7 @@ int xvt_armed_takes(struct xvt_armed *a, const char *name, const char *path, con
 	struct xvt_armed_machine m = { .rings_most = rings ? rings : XVT_RINGS_USUAL,
 				       .why = "it was not looked at yet" };
 
-	if (!a || !matches(a, name))
+	if (!a)
 		return 0;
 	if (uuid)
 		memcpy(m.uuid, uuid, sizeof(m.uuid));
@@ -151,6 +152,8 @@ int xvt_armed_takes(struct xvt_armed *a, const char *name, const char *path, con
 		}
 		return 1;
 	}
+	if (!matches(a, name))
+		return 0;
 	if (xvt_armed_has_name(a, name)) {
 		snprintf(why, why_size, "another flight recorder is called %s, too", name);
 		return -EEXIST;
@@ -294,19 +297,28 @@ static bool look(struct xvt_armed_machine *m, uint64_t now_ns)
 	return err != -ENOENT;
 }
 
-void xvt_armed_pass(struct xvt_armed *a, uint64_t now_ns)
+/* Look at the next machine, or begin a round. Returns false if none is to be looked at yet. */
+static bool look_at_next(struct xvt_armed *a, uint64_t now_ns)
 {
-	if (!a)
-		return;
-	if (a->at < a->n) {
-		if (!look(&a->v[a->at], now_ns) && a->follow)
-			forget(a, a->at);
-		else
-			a->at++;
-	} else if (now_ns - a->round_ns >= LOOK_NS) {
+	if (a->at == a->n) {
+		if (now_ns - a->round_ns < LOOK_NS)
+			return false;
 		a->round_ns = now_ns;
 		a->at = 0;
+	} else if (!look(&a->v[a->at], now_ns) && a->follow) {
+		forget(a, a->at);
+	} else {
+		a->at++;
 	}
+	return true;
+}
+
+void xvt_armed_pass(struct xvt_armed *a, uint64_t now_ns)
+{
+	unsigned int i;
+
+	for (i = 0; a && i < LOOKS && look_at_next(a, now_ns); i++)
+		;
 }
 
 /* ------------------------------------------------------------------ changes */

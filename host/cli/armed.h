@@ -54,7 +54,7 @@ bool xvt_armed_has(const struct xvt_armed *a, const char *path);
 bool xvt_armed_has_name(const struct xvt_armed *a, const char *name);
 
 /* To be called after each pass of the session, but not while the machines are being read: looks at
- * one machine, at each of them once a second, and arms what is not armed. */
+ * some machines, at each of them once a second, and arms what is not armed. */
 void xvt_armed_pass(struct xvt_armed *a, uint64_t now_ns);
 
 /* Listen to the VMMs of the machines, and try those again that cannot be reached. To be called once

@@ -198,8 +198,8 @@ void xvt_flight_free(struct xvt_flight *f)
 	free(f);
 }
 
-/* Fills in the machines that are armed. */
-static void list(struct job *job, const struct xvt_armed *machines)
+/* Fills in the machines that are armed. Returns the number of the others. */
+static size_t list(struct job *job, const struct xvt_armed *machines)
 {
 	size_t i;
 
@@ -215,21 +215,23 @@ static void list(struct job *job, const struct xvt_armed *machines)
 		to->rings = m->rings_most;
 		job->n++;
 	}
+	return i - job->n;
 }
 
 int xvt_flight_take(struct xvt_flight *f, const struct xvt_armed *machines, const char *folder,
-		    uint64_t at_ns)
+		    uint64_t at_ns, size_t *left_out)
 {
 	struct job *job = f->job;
 	int err;
 
+	*left_out = 0;
 	if (f->under_way)
 		return -EBUSY;
 	if ((size_t)snprintf(job->output, sizeof(job->output), "%s/" XVT_SNAPSHOT_FLIGHT, folder) >=
 	    sizeof(job->output))
 		return -ENAMETOOLONG;
 	job->at_ns = at_ns;
-	list(job, machines);
+	*left_out = list(job, machines);
 	if (!job->n)
 		return -ENODATA;
 	err = xvt_helper_ask(&f->helper, "", 1);

@@ -91,6 +91,14 @@ static int because(int err, char *why, size_t why_size, const char *format, ...)
 	return err;
 }
 
+static int is_armed(const char *name, char *why, size_t why_size)
+{
+	return because(-EINVAL, why, why_size,
+		       "%s: it is a flight recorder, which is kept armed and not recorded "
+		       "(flight-recorder)",
+		       name);
+}
+
 static int no_machine(const struct xvt_serve *s, const char *pattern, char *why, size_t why_size)
 {
 	struct xvt_vm *host = xvt_session_find(s->rec->session, pattern);
@@ -101,10 +109,7 @@ static int no_machine(const struct xvt_serve *s, const char *pattern, char *why,
 			       "runs",
 			       pattern);
 	if (xvt_armed_has_name(s->machines->armed, pattern))
-		return because(-EINVAL, why, why_size,
-			       "%s: it is a flight recorder, which is kept armed and not recorded "
-			       "(flight-recorder)",
-			       pattern);
+		return is_armed(pattern, why, why_size);
 	return because(-ENOENT, why, why_size,
 		       "%s: no machine of this recorder has that name (xvtrace status shows them)",
 		       pattern);
@@ -261,7 +266,9 @@ static int start_all(struct xvt_serve *s, const char *pattern, uid_t uid, struct
 
 	while (!err && (vm = xvt_session_next_match(s->rec->session, &at, pattern))) {
 		any = true;
-		if (xvt_session_vm_is_stopped(vm))
+		if (xvt_armed_has(s->machines->armed, xvt_session_vm_path(vm)))
+			err = is_armed(xvt_session_vm_first_name(vm), why, why_size);
+		else if (xvt_session_vm_is_stopped(vm))
 			err = start_again(vm, uid, list, why, why_size);
 	}
 	if (err)

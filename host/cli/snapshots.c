@@ -209,12 +209,23 @@ static void flight_failed(struct xvt_snapshots *sn, const char *why)
 
 static void begin_flight(struct xvt_snapshots *sn, uint64_t at_ns)
 {
+	char text[160];
+	size_t left_out;
 	int err, unused;
 
 	sn->reading = 0;
 	if (!sn->flight)
 		return;
-	err = xvt_flight_take(sn->flight, sn->armed, sn->path, at_ns);
+	err = xvt_flight_take(sn->flight, sn->armed, sn->path, at_ns, &left_out);
+	if (left_out) {
+		snprintf(text, sizeof(text),
+			 "%zu of %zu flight recorders are left out, since they are not armed; "
+			 "xvtrace status says why",
+			 left_out, xvt_armed_count(sn->armed));
+		xvt_session_say(sn->rec->session, NULL, text);
+		xvt_recording_end_line(sn->rec);
+		xvt_warn("snapshot", "%s", text);
+	}
 	if (err && err != -ENODATA)
 		flight_failed(sn, err == -EBUSY ? "the one before is still being written"
 						: strerror(-err));
