@@ -373,12 +373,13 @@ int xvt_armed_use(struct xvt_armed *a, const struct xvt_opt_list *patterns)
 	return set_patterns(a, patterns);
 }
 
-bool xvt_armed_release(struct xvt_armed *a, struct xvt_armed_machine *m)
+bool xvt_armed_release(struct xvt_armed *a, bool (*may)(void *arg, const char *path), void *arg,
+		       struct xvt_armed_machine *m)
 {
 	size_t i;
 
 	for (i = 0; i < a->n; i++) {
-		if (matches(a, a->v[i].name))
+		if (matches(a, a->v[i].name) || !may(arg, a->v[i].path))
 			continue;
 		xvt_armed_vmm_close(a->v[i].vmm);
 		*m = a->v[i];
@@ -387,6 +388,12 @@ bool xvt_armed_release(struct xvt_armed *a, struct xvt_armed_machine *m)
 		return true;
 	}
 	return false;
+}
+
+void xvt_armed_take_back(struct xvt_armed *a, const struct xvt_armed_machine *m)
+{
+	a->v[a->n++] = *m; /* where it was: there is room */
+	a->has_new = true;
 }
 
 /* ------------------------------------------------------------------ status */

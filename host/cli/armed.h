@@ -70,10 +70,15 @@ void xvt_armed_changes(struct xvt_armed *a, size_t i, uint64_t now_ns, struct xv
 
 /* Use other patterns. Returns 0 or -ENOMEM. */
 int xvt_armed_use(struct xvt_armed *a, const struct xvt_opt_list *patterns);
-/* Forget a machine whose name matches no pattern, and store it; free() its path. Its VMM is
- * listened to no more, so this is not for a callback of the loop. Returns false if there is none.
+/*
+ * Forget a machine whose name matches no pattern and which `may` allows, and store it; free() its
+ * path. Its VMM is listened to no more, so this is not for a callback of the loop. Returns false if
+ * there is none.
  */
-bool xvt_armed_release(struct xvt_armed *a, struct xvt_armed_machine *m);
+bool xvt_armed_release(struct xvt_armed *a, bool (*may)(void *arg, const char *path), void *arg,
+		       struct xvt_armed_machine *m);
+/* Take a machine back that was released, with its path. */
+void xvt_armed_take_back(struct xvt_armed *a, const struct xvt_armed_machine *m);
 
 size_t xvt_armed_count(const struct xvt_armed *a); /* NULL: 0 */
 const struct xvt_armed_machine *xvt_armed_at(const struct xvt_armed *a, size_t i);

@@ -671,8 +671,7 @@ static void take_options(struct recorder *r, const struct xvt_recorder_options *
 	set_rotation(r);
 	xvt_session_rotate_at(r->rec.session, r->opt.rotate_bytes, r->opt.rotate_ns);
 	xvt_file_set_keep(r->rec.sink, &r->rec.keep);
-	if (r->armed &&
-	    xvt_rearm(&r->opt.machines, &fresh->machines.flight, r->rec.session, on_joined, r))
+	if (r->armed && xvt_rearm(&r->opt.machines, &fresh->machines.flight, r->rec.session))
 		xvt_warn("--flight-recorder", "out of memory; it is as before");
 }
 
@@ -789,6 +788,8 @@ static int run(struct recorder *r)
 			xvt_server_tend(rec->http);
 			listen_again(r);
 			listen_to_armed(r);
+			if (r->flight && !xvt_flight_is_busy(r->flight))
+				xvt_rearm_pass(&r->opt.machines, r->rec.session, on_joined, r);
 			seek_doorbells(r);
 			progress(r, now - start, &events);
 		}

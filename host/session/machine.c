@@ -427,6 +427,11 @@ const char *xvt_session_vm_path(const struct xvt_vm *vm)
 	return vm->path;
 }
 
+uint32_t xvt_session_vm_rings_most(const struct xvt_vm *vm)
+{
+	return vm->rings_max;
+}
+
 const uint8_t *xvt_session_vm_uuid(const struct xvt_vm *vm)
 {
 	return vm->uuid;

@@ -122,6 +122,7 @@ bool xvt_session_has_region(const struct xvt_session *s, const char *path);
 bool xvt_session_vm_is_host(const struct xvt_vm *vm);
 const char *xvt_session_vm_path(const struct xvt_vm *vm);    /* of its region */
 const uint8_t *xvt_session_vm_uuid(const struct xvt_vm *vm); /* 16 bytes; zeros: unknown */
+uint32_t xvt_session_vm_rings_most(const struct xvt_vm *vm); /* that are recorded of it */
 
 /* Use the guest-writable clock formulas of the machine's region, see clock/vmm.h. */
 void xvt_session_vm_trust_clock(struct xvt_vm *vm);

@@ -241,6 +241,14 @@ configure ""
 check "reload: none" control reload
 check "both are recorded" poll eval 'recorded x && recorded y.2'
 check "none is armed" status '.flight_kept == null'
+# While the recording of one is still being stopped, since its writer stands still, it cannot begin again.
+freeze $writer
+configure "flight-recorder = y"
+check "reload: a machine that stands still is to be kept armed" control reload
+configure ""
+check "and, before its recording has ended, recorded" control reload
+kill -CONT $writer
+check "it is, once it can be" poll recorded y.3
 check "no message about it needs a restart" eval '! grep -q "after a restart" "$work/log"'
 configure "flight-recorder = x"
 control reload
