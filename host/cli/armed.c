@@ -255,15 +255,20 @@ static void count(struct xvt_armed_machine *m, const struct xvt_host_region *r, 
 	struct xvt_armed_counts *c = &m->counts;
 	uint32_t i, k;
 
+	m->used = 0;
 	c->begun = true;
 	c->attempted = c->lost = 0;
 	for (i = 0; i < m->rings; i++) {
 		const struct xvt_ring_ctl *ctl = xvt_host_ring_ctl(r, i);
 
-		c->attempted += xvt_load(&ctl->attempted);
+		const uint64_t attempted = xvt_load(&ctl->attempted);
+
+		m->used += attempted != 0;
+		c->attempted += attempted;
 		for (k = 0; k < XVT_LOST_CAUSES; k++)
 			c->lost += xvt_load(&ctl->lost[k]);
 	}
+	m->bytes = m->used * r->g.ring_size;
 	if (before.begun && c->lost > before.lost)
 		c->more_lost += c->lost - before.lost;
 	if (before.begun && c->attempted != before.attempted)
@@ -397,6 +402,26 @@ void xvt_armed_take_back(struct xvt_armed *a, const struct xvt_armed_machine *m)
 }
 
 /* ------------------------------------------------------------------ status */
+
+uint64_t xvt_armed_rings(const struct xvt_armed *a)
+{
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < a->n; i++)
+		sum += a->v[i].why[0] ? 0 : a->v[i].used;
+	return sum;
+}
+
+uint64_t xvt_armed_bytes(const struct xvt_armed *a)
+{
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < a->n; i++)
+		sum += a->v[i].why[0] ? 0 : a->v[i].bytes;
+	return sum;
+}
 
 void xvt_armed_status(const struct xvt_armed *a, struct xvt_json *to)
 {

@@ -31,6 +31,8 @@ struct xvt_armed_machine {
 	uint32_t rings_most; /* of its region, so many are kept armed and read */
 	uint32_t rings;	     /* that the newest look saw */
 	uint32_t armed;	     /* of them */
+	uint32_t used;	     /* rings that have had an event */
+	uint64_t bytes;	     /* that these hold at most */
 	char why[160];	     /* why not all are; "": they are */
 	uint64_t told_ns;    /* the newest message; 0: none */
 	uint8_t uuid[16];    /* of its domain; zeros: it is none */
@@ -82,6 +84,9 @@ void xvt_armed_take_back(struct xvt_armed *a, const struct xvt_armed_machine *m)
 
 size_t xvt_armed_count(const struct xvt_armed *a); /* NULL: 0 */
 const struct xvt_armed_machine *xvt_armed_at(const struct xvt_armed *a, size_t i);
+/* Rings of all machines that are armed which have had an event, and what these hold at most. */
+uint64_t xvt_armed_rings(const struct xvt_armed *a);
+uint64_t xvt_armed_bytes(const struct xvt_armed *a);
 /* Add their state to the status of a recorder. */
 void xvt_armed_status(const struct xvt_armed *a, struct xvt_json *to);
 

@@ -25,7 +25,11 @@
 #include "cli/recording.h"
 #include "trace/file_snapshot.h"
 
-#define END_MS 10000 /* time for a trace under way when the recording ends */
+/* The smallest event has 16 bytes in a ring, and up to 56 in a trace: its own, and its place. */
+#define GROWTH	 4u
+#define OVERHEAD (256u << 10) /* clocks, names, counters, the index */
+
+#define END_MS	 10000 /* time for a trace under way when the recording ends */
 
 struct machine {
 	char name[XVT_NAME_LEN];
@@ -37,6 +41,8 @@ struct machine {
 struct job {
 	char output[PATH_MAX];
 	uint64_t at_ns;
+	uint64_t most_bytes;
+	uint64_t ring_bytes; /* 0: all of each ring */
 	size_t n;
 	struct machine v[XVT_ARMED_MOST];
 };
@@ -96,6 +102,8 @@ static int read_all(const struct xvt_recorder_options *opt, const struct job *jo
 		.join_timeout_ns = opt->stall_timeout_ns,
 		.stall_timeout_ns = opt->stall_timeout_ns,
 		.memory_bytes = opt->memory_bytes,
+		.max_bytes = job->most_bytes,
+		.snapshot_ring_bytes = job->ring_bytes,
 	};
 	struct xvt_recording rec = {
 		.command = "flight recorder", .output = job->output, .quiet = true, .signal_fd = -1
@@ -218,8 +226,17 @@ static size_t list(struct job *job, const struct xvt_armed *machines)
 	return i - job->n;
 }
 
+/* Each ring's share of a trace of most_bytes, so that it has the newest events of all of them. */
+static uint64_t ring_bytes(const struct xvt_armed *machines, uint64_t most_bytes)
+{
+	const uint64_t held = xvt_armed_bytes(machines), rings = xvt_armed_rings(machines);
+	const uint64_t fits = most_bytes > OVERHEAD ? (most_bytes - OVERHEAD) / GROWTH : 1;
+
+	return most_bytes && held > fits && rings ? fits / rings : 0;
+}
+
 int xvt_flight_take(struct xvt_flight *f, const struct xvt_armed *machines, const char *folder,
-		    uint64_t at_ns, size_t *left_out)
+		    uint64_t at_ns, uint64_t most_bytes, size_t *left_out)
 {
 	struct job *job = f->job;
 	int err;
@@ -231,7 +248,9 @@ int xvt_flight_take(struct xvt_flight *f, const struct xvt_armed *machines, cons
 	    sizeof(job->output))
 		return -ENAMETOOLONG;
 	job->at_ns = at_ns;
+	job->most_bytes = most_bytes;
 	*left_out = list(job, machines);
+	job->ring_bytes = ring_bytes(machines, most_bytes);
 	if (!job->n)
 		return -ENODATA;
 	err = xvt_helper_ask(&f->helper, "", 1);

@@ -21,12 +21,13 @@ void xvt_flight_free(struct xvt_flight *f);
 
 /*
  * Have it write what the machines hold, from some time before at_ns (host ns) on as the options
- * want, into XVT_SNAPSHOT_FLIGHT in a folder. *left_out: machines that are not armed, and not in
- * it. Returns 0; -ENODATA: no machine is armed; -EBUSY: the trace before is under way; -EPIPE: it
- * has died; or -errno.
+ * want, into XVT_SNAPSHOT_FLIGHT in a folder: most_bytes at most, 0: any number; what is dropped
+ * for that is counted in it. *left_out: machines that are not armed, and not in it. Returns 0;
+ * -ENODATA: no machine is armed; -EBUSY: the trace before is under way; -EPIPE: it has died; or
+ * -errno.
  */
 int xvt_flight_take(struct xvt_flight *f, const struct xvt_armed *machines, const char *folder,
-		    uint64_t at_ns, size_t *left_out);
+		    uint64_t at_ns, uint64_t most_bytes, size_t *left_out);
 /* Returns the number of machines that are read; 0 with *status: an exit status, or -EPIPE. */
 size_t xvt_flight_under_way(struct xvt_flight *f, int *status);
 

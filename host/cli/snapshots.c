@@ -19,6 +19,7 @@
 #include "cli/flight.h"
 #include "cli/lookout.h"
 #include "session/session.h"
+#include "trace/file_keep.h"
 #include "trace/file_snapshot.h"
 #include "trace/set_name.h"
 
@@ -73,7 +74,8 @@ struct xvt_snapshots {
 	uint32_t linked; /* number of the newest file in it */
 	uint32_t last;	 /* the file that is to end, 0: not asked for yet */
 	uint64_t asked_ns;
-	size_t reading; /* flight recorders that are read into it */
+	size_t reading;	  /* flight recorders that are read into it */
+	uint32_t removed; /* files that the set had not any more */
 	int err;
 
 	uint64_t begun;	   /* snapshots: the newest one's number */
@@ -169,12 +171,17 @@ static uint32_t file_at(const struct xvt_snapshots *sn, uint64_t ns)
 	return sn->begins[i % BEGINS].number;
 }
 
-/* Link the files up to `to`. The first error counts: the snapshot lacks a file. */
+/* Link the files up to `to`. The first error counts: the snapshot lacks a file. One that the limits
+ * of the set have removed is told. */
 static void link_up_to(struct xvt_snapshots *sn, uint32_t to)
 {
 	while (sn->linked < to) {
-		const int err = xvt_file_snapshot_add(sn->folder, ++sn->linked, sn->path);
+		int err = xvt_file_snapshot_add(sn->folder, ++sn->linked, sn->path);
 
+		if (err == -ENOENT && sn->linked < xvt_file_set_at(sn->rec->sink)) {
+			sn->removed++;
+			err = 0;
+		}
 		sn->err = sn->err ? sn->err : err;
 	}
 }
@@ -207,16 +214,52 @@ static void flight_failed(struct xvt_snapshots *sn, const char *why)
 	xvt_warn("snapshot", "%s", text);
 }
 
+/*
+ * Makes room for what the flight recorders hold, as for a next file of the set; an event takes
+ * more in a trace than in a ring. *most: the bytes that it may have, 0: any number. Returns 0 or
+ * -ENOSPC.
+ */
+static int make_room(struct xvt_snapshots *sn, uint64_t *most)
+{
+	const struct xvt_file_keep *keep = &sn->rec->keep;
+	const uint32_t present = xvt_file_set_at(sn->rec->sink);
+	struct xvt_file_keep with = *keep;
+
+	*most = 0;
+	if (!keep->bytes && !keep->free_bytes)
+		return 0;
+	*most = 4 * xvt_armed_bytes(sn->armed) + XVT_MAX_BYTES_LEAST;
+	if (keep->bytes && *most > keep->bytes / 2)
+		*most = keep->bytes / 2;
+	with.ns = 0;
+	with.next_bytes += *most;
+	xvt_file_keep(sn->folder, present, &with);
+	while (!xvt_file_keep_has_room(sn->folder, present, keep, *most)) {
+		if (xvt_file_snapshot_drop(sn->folder)) /* the oldest, never the newest */
+			continue;
+		*most /= 2;
+		if (*most < XVT_MAX_BYTES_LEAST)
+			return -ENOSPC;
+	}
+	return 0;
+}
+
 static void begin_flight(struct xvt_snapshots *sn, uint64_t at_ns)
 {
 	char text[160];
+	uint64_t most = 0;
 	size_t left_out;
 	int err, unused;
 
 	sn->reading = 0;
 	if (!sn->flight)
 		return;
-	err = xvt_flight_take(sn->flight, sn->armed, sn->path, at_ns, &left_out);
+	err = xvt_armed_count(sn->armed) ? make_room(sn, &most) : 0;
+	if (err) {
+		flight_failed(sn, "--keep-size or --keep-free leaves no room for it");
+		return;
+	}
+	err = xvt_flight_take(sn->flight, sn->armed, sn->path, at_ns, most, &left_out);
 	if (left_out) {
 		snprintf(text, sizeof(text),
 			 "%zu of %zu flight recorders are left out, since they are not armed; "
@@ -268,9 +311,8 @@ static void begin(struct xvt_snapshots *sn, const char *machine, const char *kin
 	err = xvt_file_snapshot_new(sn->folder, name, sn->path, sizeof(sn->path));
 	sn->begun++;
 	sn->err = err;
+	sn->removed = 0;
 	sn->open = true;
-	if (!err)
-		begin_flight(sn, at_ns);
 	sn->last = 0;
 	sn->due_ns = at_ns + sn->opt->after_ns;
 	snprintf(sn->what, sizeof(sn->what), "%s, at %" PRIu64 ".%09" PRIu64, what,
@@ -280,6 +322,8 @@ static void begin(struct xvt_snapshots *sn, const char *machine, const char *kin
 			file_at(sn, at_ns > sn->opt->before_ns ? at_ns - sn->opt->before_ns : 0) -
 			1;
 		link_up_to(sn, xvt_file_set_at(sn->rec->sink));
+		/* Behind the links: it may remove files of the set. */
+		begin_flight(sn, at_ns);
 	}
 	snprintf(text, sizeof(text), "begins: %s", sn->what);
 	say(sn, text);
@@ -303,6 +347,12 @@ static void end(struct xvt_snapshots *sn, int err)
 	} else {
 		snprintf(text, sizeof(text), "%s has it: %s", sn->path, sn->what);
 		say(sn, text);
+		if (sn->removed) {
+			snprintf(text, sizeof(text),
+				 "%s lacks %u files, which --keep-size or --keep-free had removed",
+				 sn->path, sn->removed);
+			say(sn, text);
+		}
 	}
 	while (xvt_file_snapshot_count(sn->folder) > sn->opt->most &&
 	       xvt_file_snapshot_drop(sn->folder))

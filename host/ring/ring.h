@@ -553,10 +553,10 @@ void xvt_ring_commit_account(const struct xvt_ring *r);
 /*
  * Prepares the cut of a snapshot: finds where the ring's contents begin and notes its counters.
  * From here on the drain only copies, and changes nothing. from_ns: sub-buffers that end before
- * this host time are left out, as far as the ring has a clock; 0: none is. Returns false if the
- * ring is empty.
+ * this host time are left out, as far as the ring has a clock; 0: none is. most: of the rest, the
+ * newest sub-buffers of so many bytes, but at least one; 0: all. Returns false if the ring is empty.
  */
-bool xvt_ring_snapshot_begin(struct xvt_ring *r, uint64_t from_ns);
+bool xvt_ring_snapshot_begin(struct xvt_ring *r, uint64_t from_ns, uint64_t most);
 /* Counts a LOST record that goes into the trace. */
 void xvt_ring_snapshot_reported(struct xvt_ring *r, const struct xvt_lost *lost);
 /* Losses up to the cut that no LOST record has reported. */

@@ -102,13 +102,32 @@ static void leave_out(const struct xvt_ring *r, uint64_t from_ns, uint64_t *pos,
 	}
 }
 
+/* Moves on from the sub-buffer at *pos until no more than `most` bytes are left, or one sub-buffer.
+ */
+static void leave_most(const struct xvt_ring *r, uint64_t most, uint64_t *pos,
+		       struct xvt_subbuf_hdr *h)
+{
+	const struct xvt_geometry *g = &r->region->g;
+	const uint64_t commit = r->snapshot.look.commit;
+	struct xvt_subbuf_hdr next;
+	uint64_t at;
+
+	for (at = *pos + g->subbuf_size; commit - *pos > most && xvt_pos_before(at, commit);
+	     at += g->subbuf_size) {
+		if (!header_at(r, at, &next) || gone(r, at))
+			continue;
+		*pos = at;
+		*h = next;
+	}
+}
+
 /* Extends `then`, the low half of a counter at an earlier time, by the counter's value `now`. */
 static uint64_t whole_counter(uint64_t now, uint32_t then)
 {
 	return now - (uint32_t)((uint32_t)now - then);
 }
 
-bool xvt_ring_snapshot_begin(struct xvt_ring *r, uint64_t from_ns)
+bool xvt_ring_snapshot_begin(struct xvt_ring *r, uint64_t from_ns, uint64_t most)
 {
 	struct xvt_ring_drain *d = &r->drain;
 	struct xvt_ring_snapshot *c = &r->snapshot;
@@ -122,6 +141,8 @@ bool xvt_ring_snapshot_begin(struct xvt_ring *r, uint64_t from_ns)
 	held = find_oldest(r, &d->read_pos, &h);
 	if (held && from_ns)
 		leave_out(r, from_ns, &d->read_pos, &h);
+	if (held && most)
+		leave_most(r, most, &d->read_pos, &h);
 	if (!held) {
 		d->read_pos = xvt_pos_trunc(&r->region->g, c->look.commit);
 		h.attempted = c->look.attempted + 1;
@@ -178,7 +199,7 @@ void xvt_ring_snapshot_account(struct xvt_ring *r)
 
 	s->discarded = c->look.discarded - c->base_discarded;
 	s->nest = s->in_flight = c->whole || nest > XVT_MAXNEST + 1 ? 0 : nest;
-	known = s->events + s->discarded + s->in_flight;
+	known = s->events + s->discarded + s->dropped + s->in_flight;
 	for (i = 0; i < XVT_LOST_CAUSES; i++) {
 		s->lost[i] = c->reported.lost[i];
 		known += s->lost[i];

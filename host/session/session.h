@@ -56,6 +56,9 @@ struct xvt_session_options {
 	 */
 	uint64_t snapshot_before_ns;
 	uint64_t snapshot_since_ns;
+	/* Of a snapshot: of each ring no more than its newest bytes, but at least a sub-buffer; 0:
+	 * all. */
+	uint64_t snapshot_ring_bytes;
 	uint32_t mode;	       /* enum xvt_enable */
 	unsigned int compress; /* compression level; 0: none */
 	uint64_t join_timeout_ns;

@@ -115,7 +115,8 @@ static void snapshot_vm(struct xvt_session *s, struct xvt_vm *vm, uint64_t from_
 		struct xvt_ring *r = vm->rings[i];
 
 		records |= xvt_load(&host->enable) == XVT_ENABLE_OVERWRITE;
-		if (r && !xvt_ring_snapshot_begin(r, from_ns) && r->phase == XVT_PHASE_NEW)
+		if (r && !xvt_ring_snapshot_begin(r, from_ns, s->opt.snapshot_ring_bytes) &&
+		    r->phase == XVT_PHASE_NEW)
 			r->snapshot.on = false;
 	}
 	if (vm->phase == XVT_VM_ATTACHED && !records)

@@ -173,9 +173,24 @@ check "a recorder with no other machine" records -r f="$work/f" -r n="$work/n" -
 check "it goes on" poll armed n
 kill -KILL $writer
 "$BUILD/xvt-emit" "$work/n" --count 100000 --size 64 >/dev/null 2>&1
+sizes() { while :; do du -sb "$set" 2>/dev/null | cut -f 1; done; }
+sizes >"$work/sizes" &
+watch=$!
+pids+=($watch)
+whole=0
 for i in 1 2 3 4 5 6; do
-	control snapshot && control rotate
+	control snapshot && whole=$((whole + 1)) && control rotate
 done
+kill $watch
+check "all of them are whole" test $whole -eq 6
+check "the set is within --keep-size at each moment" test "$(sort -n "$work/sizes" | tail -n 1)" -le $((4 << 20))
+newest=$(find "$set/snapshots" -mindepth 1 -maxdepth 1 | sort | tail -n 1)/flight.xvt
+# last_of FILE: the newest event of n, without its time
+last_of() { "$xvtrace" report -q --vm n "$1" | grep -v ' LOST ' | tail -n 1 | cut -d ' ' -f 2-; }
+"$xvtrace" snapshot -q -o "$work/now.xvt" -r n="$work/n"
+check "with the newest events of what does not fit" eval '[ -n "$(last_of "$newest")" ] && [ "$(last_of "$work/now.xvt")" = "$(last_of "$newest")" ]'
+check "which adds up" balanced "$newest"
+check "and verifies" verifies "$newest"
 check "snapshots stay within half of --keep-size" test "$(du -sb "$set/snapshots" | cut -f 1)" -le $((3 << 20))
 check "the newest one is there" test -e "$(find "$set/snapshots" -mindepth 1 -maxdepth 1 | sort | tail -n 1)/flight.xvt"
 check "it ends in order" ends

@@ -458,14 +458,14 @@ int __wrap_xvt_host_region_check(struct xvt_host_region *r)
 }
 
 /* So is finding out what a snapshot takes of a ring. */
-bool __real_xvt_ring_snapshot_begin(struct xvt_ring *r, uint64_t from_ns);
-bool __wrap_xvt_ring_snapshot_begin(struct xvt_ring *r, uint64_t from_ns);
-bool __wrap_xvt_ring_snapshot_begin(struct xvt_ring *r, uint64_t from_ns)
+bool __real_xvt_ring_snapshot_begin(struct xvt_ring *r, uint64_t from_ns, uint64_t most);
+bool __wrap_xvt_ring_snapshot_begin(struct xvt_ring *r, uint64_t from_ns, uint64_t most);
+bool __wrap_xvt_ring_snapshot_begin(struct xvt_ring *r, uint64_t from_ns, uint64_t most)
 {
 	bool held;
 
 	fuzz_memory_cutting(true);
-	held = __real_xvt_ring_snapshot_begin(r, from_ns);
+	held = __real_xvt_ring_snapshot_begin(r, from_ns, most);
 	fuzz_memory_cutting(false);
 	fuzz_look_again(r->index);
 	return held;

@@ -21,7 +21,7 @@ static void cut_all(struct engine *e)
 
 	for (i = 0; i < e->nr_rings; i++) {
 		engine_node(e, i, EARLIER);
-		xvt_ring_snapshot_begin(e->rings[i], 0);
+		xvt_ring_snapshot_begin(e->rings[i], 0, 0);
 	}
 	e->merge.limit_ns = T;
 }
@@ -294,9 +294,9 @@ END_TEST
 #define CUT    (1000 * EVERY)
 #define DOUBT  4 /* events: the most that the clock may be off */
 
-/* Writes EVENTS events up to the cut, and takes those from from_ns on. Returns how many that are.
- */
-static size_t take_from(struct engine *e, uint64_t from_ns, bool clock)
+/* Writes EVENTS events up to the cut, and takes those from from_ns on, in the newest `most` bytes.
+ * Returns how many that are. */
+static size_t take_some(struct engine *e, uint64_t from_ns, bool clock, uint64_t most)
 {
 	struct xvt_clock_node node = { .guest = 0, .host_ns = 0 };
 	struct xvt_ring *r;
@@ -308,7 +308,7 @@ static size_t take_from(struct engine *e, uint64_t from_ns, bool clock)
 		engine_node(e, 0, CUT - (EVENTS + 1) * EVERY);
 	for (i = 0; i < EVENTS; i++)
 		engine_write(e, 0, CUT - (EVENTS - i) * EVERY);
-	ck_assert(xvt_ring_snapshot_begin(r, from_ns));
+	ck_assert(xvt_ring_snapshot_begin(r, from_ns, most));
 	e->merge.limit_ns = CUT;
 	if (!clock)
 		ck_assert_int_eq(xvt_clock_map_add(&r->clock.map, &node), 0);
@@ -319,6 +319,34 @@ static size_t take_from(struct engine *e, uint64_t from_ns, bool clock)
 	ck_assert_uint_eq(r->account.stats.attempted, e->nr_out);
 	return e->nr_out;
 }
+
+static size_t take_from(struct engine *e, uint64_t from_ns, bool clock)
+{
+	return take_some(e, from_ns, clock, 0);
+}
+
+/* The newest events are those that count, and what is left out is not lost. */
+START_TEST(of_too_much_the_newest_is_taken)
+{
+	static const uint64_t most[] = { 1, 1024, 2048, 1 << 20 };
+	const uint64_t subbuf = 1024, event = 16;
+	struct engine e;
+	size_t all, some;
+
+	all = take_from(&e, 0, true);
+	engine_fini(&e);
+	some = take_some(&e, 0, true, most[_i]);
+	ck_assert_uint_ge(some, 1);
+	ck_assert_uint_eq(e.out[some - 1].ns, CUT - EVERY);
+	if (most[_i] > all * 2 * event) {
+		ck_assert_uint_eq(some, all);
+	} else {
+		ck_assert_uint_le(some * event, most[_i] > subbuf ? most[_i] : subbuf);
+		ck_assert_uint_lt(some, all);
+	}
+	engine_fini(&e);
+}
+END_TEST
 
 START_TEST(what_is_older_than_wanted_is_left_out)
 {
@@ -384,7 +412,7 @@ START_TEST(without_a_clock_nothing_after_the_look_before_the_cut_is_taken)
 	engine_write(&e, 0, T + 1); /* as its ticks say; but it was there before */
 	e.now = T + 2;
 	ck_assert_int_eq(xvt_reserve(&e.writers[0], XVT_ID_U64, 8, &slot), 0);
-	ck_assert(xvt_ring_snapshot_begin(r, 0));
+	ck_assert(xvt_ring_snapshot_begin(r, 0, 0));
 	r->snapshot.look_clock = T - 1;
 	r->snapshot.frozen = true;
 	e.merge.limit_ns = T;
@@ -492,6 +520,7 @@ Suite *snapshot_suite(void)
 	tcase_add_test(t, a_ring_that_stays_inside_an_event_gives_what_it_has_published);
 	tcase_add_test(t, what_is_overtaken_while_it_is_copied_is_counted_and_the_rest_is_in);
 	tcase_add_test(t, what_is_older_than_wanted_is_left_out);
+	tcase_add_loop_test(t, of_too_much_the_newest_is_taken, 0, 4);
 	tcase_add_test(t, nothing_in_the_region_is_changed);
 	tcase_add_test(t, without_a_clock_nothing_after_the_look_before_the_cut_is_taken);
 	tcase_add_test(t, losses_and_discards_are_those_of_the_window);
