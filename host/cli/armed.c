@@ -260,7 +260,6 @@ static void count(struct xvt_armed_machine *m, const struct xvt_host_region *r, 
 	c->attempted = c->lost = 0;
 	for (i = 0; i < m->rings; i++) {
 		const struct xvt_ring_ctl *ctl = xvt_host_ring_ctl(r, i);
-
 		const uint64_t attempted = xvt_load(&ctl->attempted);
 
 		m->used += attempted != 0;

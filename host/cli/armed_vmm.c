@@ -41,8 +41,9 @@ static void close_listener(struct xvt_armed_vmm *v)
 }
 
 /* The first connection waits for libvirt's daemon, as that of a recorded machine does. */
-static int listen(struct xvt_armed_vmm *v, const struct xvt_armed_vmm_how *how, const char *name,
-		  const uint8_t uuid[16], uint64_t now_ns, char *why, size_t why_size)
+static int connect_to(struct xvt_armed_vmm *v, const struct xvt_armed_vmm_how *how,
+		      const char *name, const uint8_t uuid[16], uint64_t now_ns, char *why,
+		      size_t why_size)
 {
 	const char *path;
 	const int answers = v->is_domain && v->tried ? xvt_libvirt_answers(how->libvirt_uri) : 1;
@@ -82,7 +83,7 @@ int xvt_armed_vmm_listen(struct xvt_armed_vmm **out, const struct xvt_armed_vmm_
 		return 0;
 	v->is_domain = memcmp(uuid, none, sizeof(none)) != 0;
 	told = v->failed;
-	err = listen(v, how, name, uuid, now_ns, why, why_size);
+	err = connect_to(v, how, name, uuid, now_ns, why, why_size);
 	v->failed = err;
 	return told ? 0 : err;
 }

@@ -21,7 +21,7 @@ void xvt_bell_server_socket(const char *region, char path[XVT_PLUG_PATH]);
 /*
  * Find the ivshmem server of a machine: the socket `named` by its VMM; or, where that is "", the
  * one of `attach --doorbell`, if it belongs to root, to this process's user or, of a domain, to the
- * owner of the region. Who owns the region of another machine proves nothing, since all users may
+ * owner of the region. The owner of another machine's region proves nothing, since all users may
  * make files in its folder, and a server can hold its clients up. Returns false if there is none.
  */
 bool xvt_bell_server_find(const char *named, const char *region, bool domain,

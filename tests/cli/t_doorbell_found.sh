@@ -126,7 +126,7 @@ if [ "$(id -u)" = 0 ]; then
 	check "... which guests shows as polled" shows null
 	chown nobody "$region"
 	record -r a="$region"
-	check "a socket of the region's owner, who may be any user: the machine is recorded" poll joined attached
+	check "a socket of the region's owner, any user of the host: the machine is recorded" poll joined attached
 	check "... and ends in order" eval 'ended && silent'
 	check "... and the socket is not used" eval '! told "its doorbell"'
 	chown root "$region" "$region.doorbell"
