@@ -40,13 +40,28 @@ static void close_listener(struct xvt_armed_vmm *v)
 	v->lost = false;
 }
 
+/* A connection waited for libvirt's daemon in vain: the next ones ask first whether it answers. */
+static bool libvirt_hangs;
+
+static int listen_to_domain(struct xvt_armed_vmm *v, const struct xvt_armed_vmm_how *how,
+			    const uint8_t uuid[16], char *why, size_t why_size)
+{
+	const int err = xvt_libvirt_listen(&v->listener, how->loop, how->libvirt_uri, uuid,
+					   on_report, v, why, why_size);
+
+	libvirt_hangs = err == -ETIMEDOUT;
+	return err;
+}
+
 /* The first connection waits for libvirt's daemon, as that of a recorded machine does. */
 static int connect_to(struct xvt_armed_vmm *v, const struct xvt_armed_vmm_how *how,
 		      const char *name, const uint8_t uuid[16], uint64_t now_ns, char *why,
 		      size_t why_size)
 {
 	const char *path;
-	const int answers = v->is_domain && v->tried ? xvt_libvirt_answers(how->libvirt_uri) : 1;
+	const int answers = v->is_domain && (v->tried || libvirt_hangs)
+				    ? xvt_libvirt_answers(how->libvirt_uri)
+				    : 1;
 
 	if (!answers)
 		return 0; /* the next call asks again */
@@ -58,8 +73,7 @@ static int connect_to(struct xvt_armed_vmm *v, const struct xvt_armed_vmm_how *h
 	}
 	close_listener(v);
 	if (v->is_domain)
-		return xvt_libvirt_listen(&v->listener, how->loop, how->libvirt_uri, uuid,
-					  on_report, v, why, why_size);
+		return listen_to_domain(v, how, uuid, why, why_size);
 	return xvt_listen_by_qmp(&v->listener, how->loop, how->qmp, name, on_report, v, &path, why,
 				 why_size);
 }
