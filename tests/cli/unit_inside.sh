@@ -149,7 +149,7 @@ check "the server of a doorbell starts" systemctl start $bell
 server=$(systemctl show -P MainPID $bell)
 check "it listens by then, at a socket of its user" eval '[ -S /dev/shm/xvtrace-t-1.doorbell ] && [ "$(stat -c "%U %a" /dev/shm/xvtrace-t-1.doorbell)" = "daemon 700" ]'
 check "it has made the region" eval '[ "$(stat -c "%s %U %a" /dev/shm/xvtrace-t-1)" = "2097152 daemon 600" ]'
-check "guests shows it" eval 'xvtrace guests --json | jq -e "[.machines[] | select(.name == \"t-1\").doorbell] == [\"/dev/shm/xvtrace-t-1.doorbell\"]" >/dev/null'
+check "guests shows it for no machine but a domain: its user may be anyone" eval 'xvtrace guests --json | jq -e "[.machines[] | select(.name == \"t-1\").doorbell] == [null]" >/dev/null'
 check "it has no capabilities, and the filters of its unit" eval '[ $((16#$(status_of "$server" CapPrm))) -eq 0 ] && [ "$(status_of "$server" Seccomp_filters)" -gt 0 ]'
 [ "$server" -gt 1 ] && kill -KILL "$server"
 served() { [ "$(systemctl show -P ActiveState $bell)" = active ] && [ "$(systemctl show -P MainPID $bell)" != "$server" ]; }
