@@ -104,6 +104,8 @@ done
 
 # The service at upgrade, removal and purge, where a systemd runs: this one notes what it is asked.
 mv /usr/bin/systemctl "$work/systemctl" 2>/dev/null
+# An image may forbid all services.
+mv /usr/sbin/policy-rc.d "$work/policy" 2>/dev/null
 printf '#!/bin/sh\necho "$*" >>%s\n' "$work/asked" >/usr/bin/systemctl && chmod 755 /usr/bin/systemctl
 [ -d /run/systemd/system ] || mkdir -p /run/systemd/system
 asked() { grep -qE -- "(^| )$1\$" "$work/asked"; }
@@ -128,6 +130,7 @@ check "purge" dpkg --purge $names
 check "traces and configuration are removed" test ! -e /var/lib/xvtrace -a ! -e /etc/xvtrace
 rm /usr/bin/systemctl
 [ ! -e "$work/systemctl" ] || mv "$work/systemctl" /usr/bin/systemctl
+[ ! -e "$work/policy" ] || mv "$work/policy" /usr/sbin/policy-rc.d
 everything >"$work/after"
 check "nothing is left" diff "$work/before" "$work/after"
 check "and dpkg knows none of them" eval '[ -z "$(dpkg-query -W -f "\${Package} \${Status}\n" $names 2>/dev/null | grep -v not-installed)" ]'
