@@ -97,15 +97,19 @@ static bool matches(const struct xvt_armed *a, const char *name)
 	return false;
 }
 
+/* The place of the machine that has this path; a->n: none. */
+static size_t place_of(const struct xvt_armed *a, const char *path)
+{
+	size_t i = 0;
+
+	while (i < a->n && strcmp(a->v[i].path, path) != 0)
+		i++;
+	return i;
+}
+
 bool xvt_armed_has(const struct xvt_armed *a, const char *path)
 {
-	size_t i;
-
-	for (i = 0; a && i < a->n; i++) {
-		if (!strcmp(a->v[i].path, path))
-			return true;
-	}
-	return false;
+	return a && place_of(a, path) < a->n;
 }
 
 bool xvt_armed_has_name(const struct xvt_armed *a, const char *name)
@@ -119,22 +123,10 @@ bool xvt_armed_has_name(const struct xvt_armed *a, const char *name)
 	return false;
 }
 
-/* The machine that has this path; NULL: none. */
-static struct xvt_armed_machine *machine_at(struct xvt_armed *a, const char *path)
-{
-	size_t i;
-
-	for (i = 0; i < a->n; i++) {
-		if (!strcmp(a->v[i].path, path))
-			return &a->v[i];
-	}
-	return NULL;
-}
-
 int xvt_armed_takes(struct xvt_armed *a, const char *name, const char *path, const uint8_t *uuid,
 		    uint32_t rings, char *why, size_t why_size)
 {
-	struct xvt_armed_machine *there;
+	size_t i;
 	struct xvt_armed_machine m = { .rings_most = rings ? rings : XVT_RINGS_USUAL,
 				       .why = "it was not looked at yet" };
 
@@ -142,8 +134,10 @@ int xvt_armed_takes(struct xvt_armed *a, const char *name, const char *path, con
 		return 0;
 	if (uuid)
 		memcpy(m.uuid, uuid, sizeof(m.uuid));
-	there = machine_at(a, path);
-	if (there) {
+	i = place_of(a, path);
+	if (i < a->n) {
+		struct xvt_armed_machine *there = &a->v[i];
+
 		/* Its file may have been found before its domain, or it is another domain now. */
 		if (uuid && memcmp(there->uuid, uuid, sizeof(m.uuid)) != 0) {
 			memcpy(there->uuid, uuid, sizeof(m.uuid));
@@ -402,24 +396,19 @@ void xvt_armed_take_back(struct xvt_armed *a, const struct xvt_armed_machine *m)
 
 /* ------------------------------------------------------------------ status */
 
-uint64_t xvt_armed_rings(const struct xvt_armed *a)
+uint64_t xvt_armed_held(const struct xvt_armed *a, uint64_t *rings)
 {
-	uint64_t sum = 0;
+	uint64_t bytes = 0;
 	size_t i;
 
-	for (i = 0; i < a->n; i++)
-		sum += a->v[i].why[0] ? 0 : a->v[i].used;
-	return sum;
-}
-
-uint64_t xvt_armed_bytes(const struct xvt_armed *a)
-{
-	uint64_t sum = 0;
-	size_t i;
-
-	for (i = 0; i < a->n; i++)
-		sum += a->v[i].why[0] ? 0 : a->v[i].bytes;
-	return sum;
+	*rings = 0;
+	for (i = 0; i < a->n; i++) {
+		if (a->v[i].why[0])
+			continue;
+		*rings += a->v[i].used;
+		bytes += a->v[i].bytes;
+	}
+	return bytes;
 }
 
 void xvt_armed_status(const struct xvt_armed *a, struct xvt_json *to)

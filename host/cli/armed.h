@@ -84,9 +84,9 @@ void xvt_armed_take_back(struct xvt_armed *a, const struct xvt_armed_machine *m)
 
 size_t xvt_armed_count(const struct xvt_armed *a); /* NULL: 0 */
 const struct xvt_armed_machine *xvt_armed_at(const struct xvt_armed *a, size_t i);
-/* Rings of all machines that are armed which have had an event, and what these hold at most. */
-uint64_t xvt_armed_rings(const struct xvt_armed *a);
-uint64_t xvt_armed_bytes(const struct xvt_armed *a);
+/* Bytes that the rings hold at most which have had an event, of all machines that are armed;
+ * *rings: how many these are. */
+uint64_t xvt_armed_held(const struct xvt_armed *a, uint64_t *rings);
 /* Add their state to the status of a recorder. */
 void xvt_armed_status(const struct xvt_armed *a, struct xvt_json *to);
 

@@ -229,7 +229,8 @@ static size_t list(struct job *job, const struct xvt_armed *machines)
 /* Each ring's share of a trace of most_bytes, so that it has the newest events of all of them. */
 static uint64_t ring_bytes(const struct xvt_armed *machines, uint64_t most_bytes)
 {
-	const uint64_t held = xvt_armed_bytes(machines), rings = xvt_armed_rings(machines);
+	uint64_t rings;
+	const uint64_t held = xvt_armed_held(machines, &rings);
 	const uint64_t fits = most_bytes > OVERHEAD ? (most_bytes - OVERHEAD) / GROWTH : 1;
 
 	return most_bytes && held > fits && rings ? fits / rings : 0;

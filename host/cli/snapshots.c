@@ -224,11 +224,12 @@ static int make_room(struct xvt_snapshots *sn, uint64_t *most)
 	const struct xvt_file_keep *keep = &sn->rec->keep;
 	const uint32_t present = xvt_file_set_at(sn->rec->sink);
 	struct xvt_file_keep with = *keep;
+	uint64_t rings;
 
 	*most = 0;
 	if (!keep->bytes && !keep->free_bytes)
 		return 0;
-	*most = 4 * xvt_armed_bytes(sn->armed) + XVT_MAX_BYTES_LEAST;
+	*most = 4 * xvt_armed_held(sn->armed, &rings) + XVT_MAX_BYTES_LEAST;
 	if (keep->bytes && *most > keep->bytes / 2)
 		*most = keep->bytes / 2;
 	with.ns = 0;
