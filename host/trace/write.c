@@ -67,17 +67,20 @@ struct chunk {
 	const struct xvt_order_hdr *order; /* header of a lane's chunk, else NULL */
 };
 
+/* Grows by half at least: chunks of a busy trace are each a little larger than all before. */
 static int make_room(struct scratch *s, size_t need)
 {
+	size_t room;
 	void *grown;
 
 	if (need <= s->room)
 		return 0;
-	grown = realloc(s->bytes, need);
+	room = need > s->room + s->room / 2 ? need : s->room + s->room / 2;
+	grown = realloc(s->bytes, room);
 	if (!grown)
 		return -ENOMEM;
 	s->bytes = grown;
-	s->room = need;
+	s->room = room;
 	return 0;
 }
 
