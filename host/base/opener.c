@@ -2,6 +2,8 @@
 /*
  * opener.c - see opener.h. A path is copied from the asking thread's memory once, and the copy is
  * judged and opened here; the asking thread gets the descriptor, and its own call is never made.
+ * Only a look at a file (stat(), access(), readlink()) that no rule names is left to the asking
+ * thread, which then does it by its own rights.
  */
 #define _GNU_SOURCE
 #include "base/opener.h"
@@ -64,6 +66,7 @@ void xvt_opener_end(struct xvt_opener *opener)
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -78,8 +81,14 @@ void xvt_opener_end(struct xvt_opener *opener)
 #define SECCOMP_IOCTL_NOTIF_SET_FLAGS	   _IOW('!', 4, __u64)
 #endif
 
+#ifndef SECCOMP_USER_NOTIF_FLAG_CONTINUE
+#define SECCOMP_USER_NOTIF_FLAG_CONTINUE (1UL << 0)
+#endif
+
 #define CTL	  3 /* the opener's end of the socket */
+/* What do_call() returns beside 0 and -errno. */
 #define FORBIDDEN XVT_NOT_PUBLIC
+#define ITSELF	  (XVT_NOT_PUBLIC + 1) /* the asking thread does it, by its own rights */
 
 struct xvt_opener {
 	pid_t pid;
@@ -115,6 +124,15 @@ struct call {
 	char path[PATH_MAX]; /* what it is about */
 	int fd;		     /* -1, or the descriptor to hand over */
 	int fd_flags;
+	long value;   /* what the call returns instead of a descriptor */
+	uint64_t to;  /* where in the asking thread's memory its result is written */
+	size_t bytes; /* of `result`; 0: none */
+	union {
+		struct stat stat;
+		struct statx statx;
+		struct statfs statfs;
+		char link[PATH_MAX];
+	} result;
 };
 
 /* --- the memory of the asking thread --- */
@@ -125,6 +143,17 @@ static ssize_t peek(pid_t tid, uint64_t address, void *to, size_t len)
 	ssize_t n = process_vm_readv(tid, &mine, 1, &theirs, 1, 0);
 
 	return n < 0 ? -errno : n;
+}
+
+/* Returns 0 or -errno. */
+static int poke(pid_t tid, uint64_t address, const void *from, size_t len)
+{
+	struct iovec mine = { (void *)from, len }, theirs = { (void *)(uintptr_t)address, len };
+	ssize_t n = process_vm_writev(tid, &mine, 1, &theirs, 1, 0);
+
+	if (n < 0)
+		return -errno;
+	return (size_t)n == len ? 0 : -EFAULT;
 }
 
 /* Copies a string, at most up to the end of a page at once. Returns 0 or -errno. */
@@ -506,15 +535,138 @@ static int do_connect(struct call *c)
 	return err;
 }
 
+/* --- looks: what no descriptor is needed for --- */
+
+/* Opens what a call looks at, by O_PATH. Returns a descriptor, -errno or ITSELF. */
+static int open_to_look(struct call *c, int dirfd, uint64_t address, bool follow)
+{
+	const int flags = O_PATH | O_CLOEXEC | (follow ? 0 : O_NOFOLLOW);
+	struct xvt_place place;
+	int fd;
+
+	if (path_of(c, dirfd, address, c->path))
+		return ITSELF; /* it gets the same error */
+	/* What the kernel's own links lead to has no path of its own, so it cannot be opened
+	 * beneath a folder. The rule names the link itself, in a folder that only the kernel
+	 * writes. */
+	if (xvt_rules_find(&c->s->rules, c->path, XVT_MAY_LOOK, &place)) {
+		fd = open(c->path, flags);
+		return fd < 0 ? -errno : fd;
+	}
+	if (!xvt_rules_find(&c->s->rules, c->path, 0, &place) || c->path[0] == '@')
+		return ITSELF;
+	fd = xvt_place_open(&place, flags, 0);
+	/* A link may lead out of the rule's folder, to where the asking thread may look itself. */
+	return fd >= 0 || fd == -ENOENT || fd == -ENOTDIR ? fd : ITSELF;
+}
+
+/* The C library's structure for stat() has the kernel's form, as the call is the same one. */
+static int do_stat(struct call *c, int dirfd, uint64_t address, uint64_t to, bool follow)
+{
+	int fd = open_to_look(c, dirfd, address, follow), err = fd < 0 ? fd : 0;
+
+	if (!err && syscall(SYS_newfstatat, fd, "", &c->result.stat, AT_EMPTY_PATH))
+		err = -errno;
+	if (fd >= 0)
+		close(fd);
+	c->to = to;
+	c->bytes = sizeof(c->result.stat);
+	return err;
+}
+
+static int do_statx(struct call *c)
+{
+	const int flags = (int)c->args[2];
+	int fd = open_to_look(c, (int)c->args[0], c->args[1], !(flags & AT_SYMLINK_NOFOLLOW));
+	int err = fd < 0 ? fd : 0;
+
+	if (!err && syscall(SYS_statx, fd, "", flags | AT_EMPTY_PATH, (unsigned int)c->args[3],
+			    &c->result.statx))
+		err = -errno;
+	if (fd >= 0)
+		close(fd);
+	c->to = c->args[4];
+	c->bytes = sizeof(c->result.statx);
+	return err;
+}
+
+static int do_statfs(struct call *c)
+{
+	int fd = open_to_look(c, AT_FDCWD, c->args[0], true), err = fd < 0 ? fd : 0;
+
+	if (!err && syscall(SYS_fstatfs, fd, &c->result.statfs))
+		err = -errno;
+	if (fd >= 0)
+		close(fd);
+	c->to = c->args[1];
+	c->bytes = sizeof(c->result.statfs);
+	return err;
+}
+
+/* Whether the opener could do it: the asking thread would have it do it. */
+static int do_access(struct call *c, int dirfd, uint64_t address, int mode, int flags)
+{
+	int fd = open_to_look(c, dirfd, address, !(flags & AT_SYMLINK_NOFOLLOW));
+	int err = fd < 0 ? fd : 0;
+
+	if (!err && syscall(SYS_faccessat2, fd, "", mode, AT_EMPTY_PATH | AT_EACCESS))
+		err = errno == ENOSYS || errno == EINVAL ? ITSELF : -errno; /* before Linux 5.8 */
+	if (fd >= 0)
+		close(fd);
+	return err;
+}
+
+static int do_readlink(struct call *c, int dirfd, uint64_t address, uint64_t to, uint64_t size)
+{
+	int fd = open_to_look(c, dirfd, address, false), err = fd < 0 ? fd : 0;
+	ssize_t n = 0;
+
+	if (!err && !(int)size)
+		err = -EINVAL;
+	if (!err) {
+		n = readlinkat(fd, "", c->result.link,
+			       size < sizeof(c->result.link) ? size : sizeof(c->result.link));
+		err = n < 0 ? -errno : 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (err == -ENOENT && fd >= 0)
+		err = -EINVAL; /* as of a path that is no link */
+	c->to = to;
+	c->bytes = n > 0 ? (size_t)n : 0;
+	c->value = n;
+	return err;
+}
+
+/* A lease belongs to the open file, which both processes have; its end is when the asking process
+ * closes its descriptor, or now. */
+static int do_lease(struct call *c)
+{
+	int fd, err;
+
+	c->what = "lease";
+	snprintf(c->path, sizeof(c->path), "descriptor %d", (int)c->args[0]);
+	fd = borrow(c->tid, (int)c->args[0]);
+	if (fd < 0)
+		return fd;
+	err = fcntl(fd, F_SETLEASE, (int)c->args[2]) ? -errno : 0;
+	close(fd);
+	return err;
+}
+
 /* Calls that some architectures lack. */
 #ifndef SYS_open
-#define SYS_open   (-1)
-#define SYS_creat  (-2)
-#define SYS_unlink (-3)
-#define SYS_rmdir  (-4)
-#define SYS_mkdir  (-5)
-#define SYS_rename (-6)
-#define SYS_link   (-8)
+#define SYS_open     (-1)
+#define SYS_creat    (-2)
+#define SYS_unlink   (-3)
+#define SYS_rmdir    (-4)
+#define SYS_mkdir    (-5)
+#define SYS_rename   (-6)
+#define SYS_link     (-8)
+#define SYS_stat     (-9)
+#define SYS_lstat    (-10)
+#define SYS_access   (-11)
+#define SYS_readlink (-12)
 #endif
 #ifndef SYS_renameat
 #define SYS_renameat (-7)
@@ -553,6 +705,27 @@ static int do_call(struct call *c)
 		return do_link(c, AT_FDCWD, a[0], AT_FDCWD, a[1]);
 	case SYS_linkat:
 		return a[4] ? -EINVAL : do_link(c, (int)a[0], a[1], (int)a[2], a[3]);
+	case SYS_stat:
+	case SYS_lstat:
+		return do_stat(c, AT_FDCWD, a[0], a[1], c->nr == SYS_stat);
+	case SYS_newfstatat:
+		return do_stat(c, (int)a[0], a[1], a[2], !(a[3] & AT_SYMLINK_NOFOLLOW));
+	case SYS_statx:
+		return do_statx(c);
+	case SYS_statfs:
+		return do_statfs(c);
+	case SYS_access:
+		return do_access(c, AT_FDCWD, a[0], (int)a[1], 0);
+	case SYS_faccessat:
+		return do_access(c, (int)a[0], a[1], (int)a[2], 0);
+	case SYS_faccessat2:
+		return do_access(c, (int)a[0], a[1], (int)a[2], (int)a[3]);
+	case SYS_readlink:
+		return do_readlink(c, AT_FDCWD, a[0], a[1], a[2]);
+	case SYS_readlinkat:
+		return do_readlink(c, (int)a[0], a[1], a[2], a[3]);
+	case SYS_fcntl:
+		return do_lease(c);
 	case SYS_connect:
 		return do_connect(c);
 	case SYS_socket:
@@ -582,13 +755,22 @@ static void refuse(const struct server *s, const struct call *c)
 
 static void answer(const struct server *s, struct call *c, int result)
 {
-	struct seccomp_notif_resp resp = { .id = c->id, .error = result < 0 ? result : 0 };
+	struct seccomp_notif_resp resp = { .id = c->id,
+					   .val = result < 0 ? 0 : c->value,
+					   .error = result < 0 ? result : 0 };
 	struct seccomp_notif_addfd add = { .id = c->id,
 					   .flags = SECCOMP_ADDFD_FLAG_SEND,
 					   .srcfd = (unsigned int)c->fd,
 					   .newfd_flags = (unsigned int)c->fd_flags };
 	int fd;
 
+	if (result == ITSELF) {
+		resp.error = 0;
+		resp.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+	} else if (!result && c->bytes) {
+		resp.error = poke(c->tid, c->to, &c->result, c->bytes);
+		resp.val = resp.error ? 0 : resp.val;
+	}
 	/* The asking thread may have died: that is no error. */
 	if (c->fd >= 0) {
 		fd = ioctl(s->listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
@@ -610,9 +792,10 @@ static void serve(const struct server *s)
 		struct seccomp_notif notif;
 		char room[1024]; /* a newer kernel may write more */
 	} u;
-	struct call c = { .s = s, .fd = -1, .args = u.notif.data.args };
+	static struct call c;
 	int result;
 
+	c = (struct call){ .s = s, .fd = -1, .args = u.notif.data.args };
 	memset(&u, 0, sizeof(u));
 	if (ioctl(s->listener, SECCOMP_IOCTL_NOTIF_RECV, &u))
 		return;

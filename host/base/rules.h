@@ -18,6 +18,7 @@ enum xvt_right {
 	XVT_MAY_MAKE = 4,     /* make it, or give it its name */
 	XVT_MAY_REMOVE = 8,   /* remove it, or take its name away */
 	XVT_MAY_CONNECT = 16, /* a socket */
+	XVT_MAY_LOOK = 32,    /* at a link that the kernel makes, and at what it leads to */
 	XVT_MAY_CHANGE = XVT_MAY_READ | XVT_MAY_WRITE | XVT_MAY_MAKE | XVT_MAY_REMOVE,
 };
 
@@ -56,7 +57,7 @@ void xvt_rules_free(struct xvt_rules *rules);
  * Returns 0 or -ENAMETOOLONG. */
 int xvt_path_join(const char *folder, const char *path, char out[PATH_MAX]);
 
-/* Returns whether a rule gives all these rights to the joined path; fills *place. */
+/* Returns whether a rule gives all these rights (0: any) to the joined path; fills *place. */
 bool xvt_rules_find(const struct xvt_rules *rules, const char *path, unsigned int rights,
 		    struct xvt_place *place);
 

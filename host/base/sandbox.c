@@ -333,10 +333,20 @@ static const int fatal_to_recorder[] = {
 
 /* What a recorder with an opener leaves to that. */
 static const int asked[] = {
-	SCMP_SYS(connect), SCMP_SYS(creat),   SCMP_SYS(link),	  SCMP_SYS(linkat),
-	SCMP_SYS(mkdir),   SCMP_SYS(mkdirat), SCMP_SYS(open),	  SCMP_SYS(openat),
-	SCMP_SYS(openat2), SCMP_SYS(rename),  SCMP_SYS(renameat), SCMP_SYS(renameat2),
-	SCMP_SYS(rmdir),   SCMP_SYS(unlink),  SCMP_SYS(unlinkat),
+	SCMP_SYS(access),     SCMP_SYS(connect),   SCMP_SYS(creat),	 SCMP_SYS(faccessat),
+	SCMP_SYS(faccessat2), SCMP_SYS(link),	   SCMP_SYS(linkat),	 SCMP_SYS(lstat),
+	SCMP_SYS(mkdir),      SCMP_SYS(mkdirat),   SCMP_SYS(open),	 SCMP_SYS(openat),
+	SCMP_SYS(openat2),    SCMP_SYS(readlink),  SCMP_SYS(readlinkat), SCMP_SYS(rename),
+	SCMP_SYS(renameat),   SCMP_SYS(renameat2), SCMP_SYS(rmdir),	 SCMP_SYS(stat),
+	SCMP_SYS(statfs),     SCMP_SYS(unlink),	   SCMP_SYS(unlinkat),
+};
+
+/* The same, but for what the filter itself can tell to need no right, see add_asked_in_part(). */
+static const int asked_in_part[] = {
+	SCMP_SYS(fcntl),
+	SCMP_SYS(newfstatat),
+	SCMP_SYS(sendto),
+	SCMP_SYS(statx),
 };
 
 /* What only an attacker does then. */
@@ -344,6 +354,9 @@ static const int fatal_when_asking[] = {
 	SCMP_SYS(bind),	     SCMP_SYS(chmod),	 SCMP_SYS(fchmodat),  SCMP_SYS(symlink),
 	SCMP_SYS(symlinkat), SCMP_SYS(truncate), SCMP_SYS(utimensat),
 };
+
+/* A recorder that asks gives up all capabilities when it has the filter. There is none to gain. */
+static const int allowed_when_asking[] = { SCMP_SYS(capset) };
 
 #define COUNT(array)	     (sizeof(array) / sizeof((array)[0]))
 
@@ -587,7 +600,8 @@ static int allow_all(scmp_filter_ctx filter, unsigned int need, const int *calls
 
 	for (i = 0; !err && i < count; i++) {
 		if (need & XVT_SANDBOX_ASKS &&
-		    (is_in(asked, COUNT(asked), calls[i]) || calls[i] == SCMP_SYS(sendto) ||
+		    (is_in(asked, COUNT(asked), calls[i]) ||
+		     is_in(asked_in_part, COUNT(asked_in_part), calls[i]) ||
 		     is_in(fatal_when_asking, COUNT(fatal_when_asking), calls[i])))
 			continue;
 		err = lib.rule_add_array(filter, SCMP_ACT_ALLOW, calls[i], 0, NULL);
@@ -595,14 +609,61 @@ static int allow_all(scmp_filter_ctx filter, unsigned int need, const int *calls
 	return err;
 }
 
+/* Does one of two things, by whether any of these bits is set in that argument. */
+static int by_bit(scmp_filter_ctx filter, int call, unsigned int argument, uint64_t bit,
+		  uint32_t with, uint32_t without)
+{
+	const struct scmp_arg_cmp set = SCMP_CMP(argument, SCMP_CMP_MASKED_EQ, bit, bit);
+	const struct scmp_arg_cmp clear = SCMP_CMP(argument, SCMP_CMP_MASKED_EQ, bit, 0);
+	int err = lib.rule_add_array(filter, with, call, 1, &set);
+
+	return err ? err : lib.rule_add_array(filter, without, call, 1, &clear);
+}
+
+/* A look at a descriptor needs no right, and the C library's fstat() may be one. Nor does a
+ * descriptor's flag; a lease does. */
+static int add_asked_in_part(scmp_filter_ctx filter)
+{
+	const struct scmp_arg_cmp lease = SCMP_CMP(1, SCMP_CMP_EQ, F_SETLEASE, 0);
+	const struct scmp_arg_cmp other = SCMP_CMP(1, SCMP_CMP_NE, F_SETLEASE, 0);
+	int err = by_bit(filter, SCMP_SYS(newfstatat), 3, AT_EMPTY_PATH, SCMP_ACT_ALLOW, ASK);
+
+	if (!err)
+		err = by_bit(filter, SCMP_SYS(statx), 2, AT_EMPTY_PATH, SCMP_ACT_ALLOW, ASK);
+	if (!err)
+		err = lib.rule_add_array(filter, ASK, SCMP_SYS(fcntl), 1, &lease);
+	return err ? err : lib.rule_add_array(filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1, &other);
+}
+
 /* Returns 0, or an error where the kernel or the library cannot do it. */
 static int add_asked(scmp_filter_ctx filter)
 {
 	int err = add_all(filter, ASK, asked, COUNT(asked));
 
+	if (!err)
+		err = add_asked_in_part(filter);
+	if (!err)
+		err = add_all(filter, SCMP_ACT_ALLOW, allowed_when_asking,
+			      COUNT(allowed_when_asking));
 	return err ? err
 		   : add_all(filter, SCMP_ACT_KILL_PROCESS, fatal_when_asking,
 			     COUNT(fatal_when_asking));
+}
+
+static int add_fatal_to_recorder(scmp_filter_ctx filter, unsigned int need)
+{
+	const size_t first = need & XVT_SANDBOX_RUNS ? 2 : 0;
+	int err = 0;
+	size_t i;
+
+	for (i = first; !err && i < COUNT(fatal_to_recorder); i++) {
+		if (need & XVT_SANDBOX_ASKS &&
+		    is_in(allowed_when_asking, COUNT(allowed_when_asking), fatal_to_recorder[i]))
+			continue;
+		err = lib.rule_add_array(filter, SCMP_ACT_KILL_PROCESS, fatal_to_recorder[i], 0,
+					 NULL);
+	}
+	return err;
 }
 
 /* The rules of a recorder's filter. */
@@ -618,7 +679,6 @@ static int add_recorder(scmp_filter_ctx filter, unsigned int need)
 		{ fatal_to_recorder, 2 },
 	};
 	const bool runs = need & XVT_SANDBOX_RUNS;
-	const size_t first = runs ? 2 : 0;
 	int err = 0;
 	size_t i;
 
@@ -627,8 +687,7 @@ static int add_recorder(scmp_filter_ctx filter, unsigned int need)
 	if (!err && need & XVT_SANDBOX_ASKS)
 		err = add_asked(filter);
 	if (!err)
-		err = add_all(filter, SCMP_ACT_KILL_PROCESS, fatal_to_recorder + first,
-			      COUNT(fatal_to_recorder) - first);
+		err = add_fatal_to_recorder(filter, need);
 	if (!err)
 		err = add_sockets(filter, need);
 	return err ? err : add_recorder_arguments(filter);

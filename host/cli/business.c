@@ -245,6 +245,8 @@ static void add_kernel(struct making *m)
 					     "/dev/random", "/dev/urandom" };
 	static const char *const processes[] = { "maps", "stat", "status",
 						 "comm", "task", "task/[0-9]*/comm" };
+	/* A VMM's descriptor of its VM, and the region that it has mapped. */
+	static const char *const links[] = { "fd/[0-9]*", "map_files/*-*" };
 	static const char *const tracing[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
 	char kvm[PATH_MAX];
 	size_t i;
@@ -253,6 +255,8 @@ static void add_kernel(struct making *m)
 		may(m, XVT_RULE_FILE, XVT_MAY_READ, "%s", files[i]);
 	for (i = 0; i < sizeof(processes) / sizeof(processes[0]); i++)
 		may(m, XVT_RULE_PATTERN, XVT_MAY_READ, "/proc/[0-9]*/%s", processes[i]);
+	for (i = 0; i < sizeof(links) / sizeof(links[0]); i++)
+		may(m, XVT_RULE_PATTERN, XVT_MAY_LOOK, "/proc/[0-9]*/%s", links[i]);
 	for (i = 0; i < sizeof(tracing) / sizeof(tracing[0]); i++) {
 		may(m, XVT_RULE_TREE, XVT_MAY_READ, "%s", tracing[i]);
 		may(m, XVT_RULE_PATTERN_TREE, XVT_MAY_CHANGE, "%s/instances/xvtrace-*", tracing[i]);

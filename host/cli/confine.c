@@ -58,21 +58,31 @@ uint64_t xvt_confine_kept(void)
 	       BIT(CAP_SYS_PTRACE);
 }
 
-void xvt_confine_capabilities(void)
+static void keep(uint64_t capabilities)
 {
-	int err = xvt_capabilities_keep(xvt_confine_kept());
+	int err = xvt_capabilities_keep(capabilities);
 
 	if (err)
 		xvt_warn("capabilities", "cannot give up those that are not needed: %s",
 			 strerror(-err));
 }
 
-/* Returns 0 if the opener decides from here on what is opened, or -errno. */
+void xvt_confine_capabilities(void)
+{
+	keep(xvt_confine_kept());
+}
+
+/* Returns 0 if the opener decides from here on what is opened, or -errno. All that needs a right
+ * beyond those of the recorder's user, the opener does from here on. */
 static int ask(struct xvt_opener *opener)
 {
 	int err = xvt_sandbox_enter(XVT_SANDBOX_RECORDS | XVT_SANDBOX_ASKS);
 
-	return err ? err : xvt_opener_serve(opener, xvt_sandbox_listener());
+	if (!err)
+		err = xvt_opener_serve(opener, xvt_sandbox_listener());
+	if (!err)
+		keep(0);
+	return err;
 }
 
 /*

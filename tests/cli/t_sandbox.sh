@@ -207,16 +207,18 @@ opener() { pgrep -x xvtrace-opener -P "${pids[-1]}"; }
 status() { grep -E "^($1):" "/proc/${pids[-1]}/status" | tr '\n\t' '; '; }
 confined() { [ "$(status 'NoNewPrivs|Seccomp')" = 'NoNewPrivs: 1;Seccomp: 2;' ]; }
 check "a recorder has a filter and gets no new privileges" poll confined
+# capabilities PID: of each of its threads, ored
+capabilities() { sed -n 's/^Cap\(Prm\|Eff\|Inh\|Amb\):\s*//p' "/proc/$1/task/"*/status | sort -u | while read -r all; do [ $((16#$all)) -eq 0 ] || echo "$all"; done; }
+check "no thread of it has a capability" eval '[ -z "$(capabilities "${pids[-1]}")" ]'
 # CHECKPOINT_RESTORE, SYSLOG, LEASE, SYS_PTRACE, IPC_LOCK, KILL, DAC_READ_SEARCH, DAC_OVERRIDE
-few() { [ $((16#$(status 'CapPrm' | grep -oE '[0-9a-f]{16}') & ~(1 << 40 | 1 << 34 | 1 << 28 | 1 << 19 | 1 << 14 | 1 << 5 | 3 << 1))) -eq 0 ]; }
-check "and only the capabilities that it needs" few
+few() { [ $((16#$(sed -n 's/^CapPrm:\s*//p' "/proc/$(opener)/status") & ~(1 << 40 | 1 << 34 | 1 << 28 | 1 << 19 | 1 << 14 | 1 << 5 | 3 << 1))) -eq 0 ]; }
+check "its opener has those that it needs, and no other" few
 check "it leaves no core" limited "Max core file size" "1 1"
 check "nor does its opener" eval '[ "$(limit "Max core file size" "$(opener)")" = "1 1" ]'
 check "its opener has little memory" eval '[ "$(limit "Max data size" "$(opener)" | cut -d" " -f1)" -lt $((100 << 20)) ]'
 files() { [ "$(limit "Max open files" "$1")" = "$(ulimit -Sn) $(ulimit -Sn)" ]; }
 check "neither can allow itself more open files" eval 'files "${pids[-1]}" && files "$(opener)"'
-check "its opener has them, too" eval '[ "$(grep CapPrm "/proc/$(opener)/status")" = "$(grep CapPrm "/proc/${pids[-1]}/status")" ]'
-check "and holds nothing of the recorder's" eval '! ls -l "/proc/$(opener)/fd" | grep -q "$work"; ! grep -q "$work/g" "/proc/$(opener)/maps"'
+check "the opener holds nothing of the recorder's" eval '! ls -l "/proc/$(opener)/fd" | grep -q "$work"; ! grep -q "$work/g" "/proc/$(opener)/maps"'
 opener=$(opener)
 "$xvtrace" region create "$work/flight" --size 1M --rings 1 --overwrite
 "$xvtrace" snapshot -q -o "$work/never" -r g="$work/flight" --when 'event text' 2>/dev/null &
@@ -227,6 +229,38 @@ check "and ends by a signal at any time" eval 'kill "${pids[-1]}" && poll gone "
 unset 'pids[-1]'
 check "it ends in order" eval 'kill -INT "${pids[-1]}"; wait "${pids[-1]}"'
 check "and its opener with it" test ! -e "/proc/$opener"
+
+# Without a capability it may neither enter a folder of another user nor see which file there has a writer. Its opener does.
+others() { # MACHINE [OPTION...]: a region of another user, with a program that records into it if there is an option
+	local region=$XVTRACE_SHM_DIR/xvtrace-$1
+	"$xvtrace" region create "$work/new" --size 256K --rings 1 && chown nobody "$work/new" && mv "$work/new" "$region" || return 1
+	[ $# -eq 1 ] || timeout 30 "$BUILD/xvt-emit" "$region" "${@:2}" >/dev/null
+}
+# recorded MACHINE EVENTS
+recorded() { "$xvtrace" status --json 2>/dev/null | jq -e --arg m "$1" --argjson n "$2" '.recorders[0].vms[] | select(.name == $m and ([.. | .events? // empty] | any(. == $n)))' >/dev/null; }
+if [ "$(id -u)" -eq 0 ] && [ "$((16#$(sed -n 's/^CapPrm:\s*//p' /proc/self/status) & 1 << 28))" -ne 0 ]; then
+	export XVTRACE_SHM_DIR=$work/shm LIBVIRT_DEFAULT_URI="qemu+unix:///system?socket=$work/none"
+	mkdir -m 700 "$XVTRACE_SHM_DIR" && chown nobody "$XVTRACE_SHM_DIR"
+	"$xvtrace" record --follow -q -o "$work/others.xvt" --join-timeout 0 --stall-timeout 0.2 2>"$work/err" &
+	pids+=($!)
+	check "it begins" poll confined
+	others left
+	others a --count 300
+	check "it records a region of another user in a folder of that user" poll recorded a 300
+	rm "$XVTRACE_SHM_DIR/xvtrace-a"
+	others a --count 200
+	check "it sees that the file is removed, and that there is another one" poll recorded a.2 200
+	check "it has no capability" eval '[ -z "$(capabilities "${pids[-1]}")" ]'
+	check "it ends in order" eval 'kill -INT "${pids[-1]}"; wait "${pids[-1]}"'
+	check "what no program writes into was not recorded" eval '[ "$("$xvtrace" stat --json "$work/others.xvt" | jq -c "[.vms[].name] | sort")" = "[\"a\",\"a.2\"]" ]'
+	export XVT_ESCAPE_SKIP=20
+	install -m 600 -o nobody /dev/null "$XVTRACE_SHM_DIR/private"
+	XVT_ESCAPE_FOLDER=$XVTRACE_SHM_DIR check "what it has no business with it cannot even look at" held look 1 "${recorder[@]}"
+	check "nor into processes of others" held exe 1 "${recorder[@]}"
+	unset XVT_ESCAPE_SKIP XVTRACE_SHM_DIR
+else
+	echo "skip - a recorder without capabilities, machines of other users: not root here"
+fi
 
 escapes() { XVTRACE_SANDBOX=off tries read 2 stat "$trace" && grep -qx escaped "$work/err"; }
 check "without a sandbox it escapes" escapes

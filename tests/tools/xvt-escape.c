@@ -7,8 +7,8 @@
  *
  * XVT_ESCAPE_SKIP=N: not by the first N checksums of the stage.
  * Stage 1: while the trace is opened; 2: when it is open. Says "escaped" if it could, "held" if
- * not. raise: have more than FILES open. setup: make an io_uring. ring: open a file by that of the
- * event loop.
+ * not. look: at a file. exe: at another process's program. raise: have more than FILES open. setup:
+ * make an io_uring. ring: open a file by that of the event loop.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -117,13 +117,17 @@ static int by_child(const char *path)
 /* What a recorder may do with its own files, with others. */
 static int escape_by_name(const char *how, const char *path)
 {
-	char from_output[4096];
+	char from_output[4096], private[4096];
+	struct stat st;
 
 	snprintf(from_output, sizeof(from_output), "%s/../secret", getenv("XVT_ESCAPE_FOLDER"));
 	if (strcmp(how, "secret") == 0)
 		return open(path, O_RDONLY);
 	if (strcmp(how, "beside") == 0)
 		return open(from_output, O_RDONLY);
+	snprintf(private, sizeof(private), "%s/private", getenv("XVT_ESCAPE_FOLDER"));
+	if (strcmp(how, "look") == 0)
+		return stat(private, &st);
 	if (strcmp(how, "child") == 0)
 		return by_child(path);
 	if (strcmp(how, "change") == 0)
@@ -163,9 +167,12 @@ static int escape_by_socket(const char *how)
 static int escape_kernel(const char *how)
 {
 	struct io_uring_params p = { 0 };
+	char link[64];
 
 	if (strcmp(how, "trace") == 0)
 		return (int)ptrace(PTRACE_SEIZE, getppid(), NULL, NULL);
+	if (strcmp(how, "exe") == 0)
+		return (int)readlink("/proc/1/exe", link, sizeof(link));
 	if (strcmp(how, "mount") == 0)
 		return mount("none", getenv("XVT_ESCAPE_PATH"), "tmpfs", 0, NULL);
 	if (strcmp(how, "setup") == 0)
