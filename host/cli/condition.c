@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/opt.h"
+#include "lib/xvtrace.h"
 
 static const struct {
 	const char *word;
@@ -70,15 +71,32 @@ static bool parse(struct xvt_condition *c)
 	return false;
 }
 
+/* Returns 0 or -errno, after an error message. */
+static int check_filter(const char *text, const char *filter)
+{
+	struct xvtrace_error error;
+	int err = filter ? xvtrace_check_filter(filter, &error) : 0;
+
+	if (err)
+		xvt_error(text, "filter: %s", error.text[0] ? error.text : strerror(-err));
+	return err;
+}
+
 int xvt_condition_parse(struct xvt_condition *c, const char *text)
 {
+	int err;
+
 	*c = (struct xvt_condition){ .text = strdup(text) };
 	if (!c->text) {
 		xvt_error(text, "out of memory");
 		return -ENOMEM;
 	}
-	if (parse(c))
-		return 0;
+	if (parse(c)) {
+		err = check_filter(text, c->filter);
+		if (err)
+			xvt_condition_free(c);
+		return err;
+	}
 	xvt_error(text, "a condition is: event GLOB [FILTER], like event xvt:text 'text == "
 			"\"boom\"'; loss [MACHINE]; crash [MACHINE]; or still SECONDS [MACHINE]");
 	xvt_condition_free(c);

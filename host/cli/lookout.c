@@ -106,5 +106,6 @@ int xvt_lookout_answer(struct xvt_lookout *l, struct xvt_lookout_answer *answer)
 	answer->why[sizeof(answer->why) - 1] = '\0';
 	answer->look.first[sizeof(answer->look.first) - 1] = '\0';
 	answer->look.machine[sizeof(answer->look.machine) - 1] = '\0';
+	answer->look.note[sizeof(answer->look.note) - 1] = '\0';
 	return 0;
 }

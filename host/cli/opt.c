@@ -65,9 +65,9 @@ void xvt_note_loop(const struct xvt_loop *loop)
 
 static bool warnings_off;
 
-void xvt_warnings_off(void)
+void xvt_warnings(bool on)
 {
-	warnings_off = true;
+	warnings_off = !on;
 }
 
 void xvt_warn(const char *what, const char *why_format, ...)

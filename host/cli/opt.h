@@ -118,7 +118,7 @@ void xvt_warn(const char *what, const char *why_format, ...) __attribute__((form
  * trace, 0: information, 1: a warning, 2: an error. */
 void xvt_say_of_machine(uint32_t level, const char *machine, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* For a command that does the same again and again: from here on xvt_warn() prints nothing. */
-void xvt_warnings_off(void);
+/* Whether xvt_warn() prints. A command that does the same again and again has it off then. */
+void xvt_warnings(bool on);
 
 #endif /* XVT_OPT_H */

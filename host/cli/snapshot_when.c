@@ -36,6 +36,7 @@ struct watch {
 	struct xvt_trigger *trigger;
 	sigset_t signals;
 	int fd;		   /* the newest snapshot, in memory; -1: none */
+	bool begun;	   /* the first snapshot was taken */
 	bool pending;	   /* a condition held; the file follows at due_ns */
 	uint64_t due_ns;   /* host time of the trace */
 	char first[192];   /* what held */
@@ -208,7 +209,9 @@ static int look(struct watch *w, struct xvt_taken *taken)
 	int status;
 
 	*taken = (struct xvt_taken){ .stopped = false };
+	xvt_warnings(!w->begun); /* each snapshot has the same ones */
 	status = take(w, taken);
+	xvt_warnings(true);
 	if (status != XVT_EXIT_OK || taken->stopped)
 		return status;
 	path_of(w, path, sizeof(path));
@@ -216,6 +219,8 @@ static int look(struct watch *w, struct xvt_taken *taken)
 		xvt_error("--when", "%s", why);
 		return XVT_EXIT_FAIL;
 	}
+	if (found.note[0])
+		xvt_warn("--when", "%s", found.note);
 	w->seen_ns = taken->moment_ns;
 	w->events += found.events;
 	if (found.events && !w->pending && may_write(w)) {
@@ -245,18 +250,17 @@ static bool wait_or_stop(const struct watch *w, uint64_t took_ns, bool failed)
 static int watch(struct watch *w)
 {
 	struct xvt_taken taken;
-	bool begun = false, stop = false;
+	bool stop = false;
 
 	while (w->files < w->how->files && !stop) {
 		const uint64_t begin_ns = cpu_ns();
 		int status = look(w, &taken);
 
-		if (status != XVT_EXIT_OK && !begun)
+		if (status != XVT_EXIT_OK && !w->begun)
 			return status;
-		if (!begun && !w->how->quiet)
+		if (!w->begun && !w->how->quiet)
 			xvt_note("snapshot: waits for an event");
-		xvt_warnings_off(); /* each snapshot has the same ones */
-		begun = true;
+		w->begun = true;
 		if (w->files < w->how->files)
 			stop = taken.stopped ||
 			       wait_or_stop(w, cpu_ns() - begin_ns, status != XVT_EXIT_OK);

@@ -518,6 +518,10 @@ static void take_events(struct xvt_snapshots *sn, uint64_t now_ns)
 	e->failed_ns = 0;
 	e->told = false;
 	e->read_ns = answer.look.last_ns;
+	if (answer.look.note[0]) {
+		xvt_recording_end_line(sn->rec);
+		xvt_warn("--snapshot-when", "%s", answer.look.note);
+	}
 	if (answer.look.events) {
 		sn->held += answer.look.events;
 		holds(sn, answer.look.machine, "event", answer.look.first, answer.look.first_ns,

@@ -40,7 +40,8 @@ struct seen {
 struct shared {
 	struct xvt_trigger_look look;
 	bool done;
-	char why[512]; /* what failed; "": nothing */
+	char why[512];			    /* what failed; "": nothing */
+	bool noted[XVT_TRIGGER_CONDITIONS]; /* there was a note on it */
 	size_t nr_seen;
 	struct seen seen[SEEN_MOST];
 };
@@ -215,6 +216,20 @@ static int read_events(struct xvt_trigger *t, const struct xvt_condition *condit
 	return got;
 }
 
+/* An event that a guest has not written yet may have the field: it is a note, and no error. */
+static void note_unmatched(struct xvt_trigger *t, const struct xvtrace_reader *r, uint32_t number)
+{
+	struct xvt_trigger_look *look = &t->shared->look;
+	struct xvtrace_error error;
+
+	if (t->shared->noted[number] || look->note[0] ||
+	    xvtrace_reader_unmatched_filter(r, 0, &error))
+		return;
+	snprintf(look->note, sizeof(look->note), "event %.64s %.192s: %s",
+		 t->condition[number]->event, t->condition[number]->filter, error.text);
+	t->shared->noted[number] = true;
+}
+
 static int look_for(struct xvt_trigger *t, struct xvtrace *trace, uint32_t number, uint64_t from_ns)
 {
 	const struct xvt_condition *condition = t->condition[number];
@@ -234,6 +249,8 @@ static int look_for(struct xvt_trigger *t, struct xvtrace *trace, uint32_t numbe
 		err = xvtrace_reader_from(r, from_ns, XVTRACE_MONOTONIC);
 	if (!err)
 		err = read_events(t, condition, r, counts, rings);
+	if (!err)
+		note_unmatched(t, r, number);
 	for (i = 0; !err && i < rings; i++) {
 		const struct xvtrace_ring *ring = xvtrace_ring(trace, i);
 
@@ -279,6 +296,7 @@ static void take_look(const struct shared *s, struct xvt_trigger_look *look)
 	*look = s->look;
 	look->first[sizeof(look->first) - 1] = '\0';
 	look->machine[sizeof(look->machine) - 1] = '\0';
+	look->note[sizeof(look->note) - 1] = '\0';
 }
 
 int xvt_trigger_look(struct xvt_trigger *t, const char *path, uint64_t from_ns,

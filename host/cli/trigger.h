@@ -25,7 +25,10 @@ struct xvt_trigger_look {
 	char machine[XVT_NAME_LEN]; /* of the first one, */
 	char first[192];	    /* and its machine, event and text, for people */
 	uint64_t last_ns;	    /* of all events of the trace */
-	bool ended;		    /* the trace will not grow */
+	/* About a condition whose filter no event like its glob allows, because none has such a
+	 * field; "": none. Once for each condition. */
+	char note[800];
+	bool ended; /* the trace will not grow */
 };
 
 /*

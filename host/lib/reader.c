@@ -142,6 +142,20 @@ int xvtrace_reader_filter(struct xvtrace_reader *r, const char *filter, struct x
 	return 0;
 }
 
+int xvtrace_check_filter(const char *filter, struct xvtrace_error *error)
+{
+	struct xvtrace_error unused;
+	struct xvt_filter *f;
+	int err;
+
+	error = error ? error : &unused;
+	error->text[0] = '\0';
+	err = xvt_filter_new(&f, filter, error);
+	if (!err)
+		xvt_filter_free(f);
+	return err;
+}
+
 int xvtrace_reader_from(struct xvtrace_reader *r, uint64_t ns, enum xvtrace_clock clock)
 {
 	if (r->begun)

@@ -232,6 +232,8 @@ int xvtrace_reader_comm(struct xvtrace_reader *reader, const char *glob);
  */
 int xvtrace_reader_filter(struct xvtrace_reader *reader, const char *filter,
 			  struct xvtrace_error *error);
+/* The same for a filter alone, where there is no trace yet: 0, -EINVAL or -ENOMEM. */
+int xvtrace_check_filter(const char *filter, struct xvtrace_error *error);
 
 enum xvtrace_clock {
 	XVTRACE_MONOTONIC, /* times of the trace */

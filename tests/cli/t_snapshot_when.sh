@@ -118,6 +118,15 @@ for file in "$work"/many-*.xvt; do
 done
 
 # -- none, and misuse
+watch -o "$work/none.xvt" --when 'event text text == "no"' --when 'event text txet == "boom"'
+say 1 boom
+told_field() { grep -q "warning: event text txet == \"boom\": no event has a field 'txet'; text has: text" "$work/err"; }
+check "a field that no event has is told" poll told_field
+more_looks() { [ "$(grep -c . "$work/err")" -ge 1 ] && say 1 boom; }
+check "and it goes on to wait" more_looks
+kill -INT $watcher
+check "it ends in order" ended
+check "the field was told once" test "$(grep -c txet "$work/err")" -eq 1
 watch -o "$work/none.xvt" --when 'event nothing'
 kill -INT $watcher
 check "no event: it ends in order" ended
@@ -130,7 +139,7 @@ wrong() { # STATUS WORDS OPTION...
 }
 check "no condition" wrong 2 'a condition is: event GLOB' --when 'boom'
 check "no event in it" wrong 2 'a condition is: event GLOB' --when 'event '
-check "a wrong filter" wrong 1 'a value is missing' --when 'event text text =='
+check "a wrong filter" wrong 2 'a value is missing' --when 'event text text =='
 check "too many files a minute" wrong 2 'at most 60' --when 'event text' --per-minute 61
 check "options without a condition" wrong 2 'belong to --when' --files 3
 no_folder() {

@@ -174,12 +174,13 @@ end
 
 # -- an event; many; and one in the file before
 rm -rf "$set"
-record --snapshot-when 'event text text == "boom"' --snapshot-when 'event b:none' --snapshot-after 0.2 --snapshot-per-minute 2
+record --snapshot-when 'event text text == "boom"' --snapshot-when 'event b:none' --snapshot-when 'event text txet == 1' --snapshot-after 0.2 --snapshot-per-minute 2
 say 100 others
 say 1 boom
 check "an event: a snapshot" poll is_whole event-a 'a xvt:text: boom, at [0-9.]*$'
 check "which has it" has "$(snapshots event-a)" boom 1
 check "it was one event" poll held 1
+check "a field that no event has is told" poll grep -q "^xvtrace: --snapshot-when: warning: event text txet == 1: no event has a field 'txet'; text has: text" "$work/err"
 say 5000 boom
 say 5000 boom
 check "10,000 more: all are counted" poll held 10001
@@ -188,6 +189,7 @@ check "each file goes on where the one before ended" control rotate
 say 3 boom
 check "in the next file, too" poll held 10004
 check "but there is no third snapshot" test "$(snapshots event-a | wc -l)" -eq 2
+check "that was told once" test "$(grep -c txet "$work/err")" -eq 1
 check "and none is counted twice" eval 'say 100 others; say 1 boom; poll held 10005 && [ "$(status .recorders[0].conditions_held)" -eq 10005 ]'
 check "it ends in order" end
 processes() { pgrep -P $$ xvtrace; }
@@ -202,6 +204,7 @@ check "one file has no snapshots" refused 'one file has no snapshots; give a fol
 for wrong in '' fire 'still' 'still soon' 'still 0' 'loss a b' 'crash a b' 'event' 'event  '; do
 	check "no condition: '$wrong'" refused 'a condition is: event' -o "$work/x/" --snapshot-when "$wrong"
 done
+check "a wrong filter" refused "event text text === 1: filter: character 8, at '= 1': there is no such operator" -o "$work/x/" --snapshot-when 'event text text === 1'
 check "too many in a minute" refused 'it is at most 60' -o "$work/x/" --snapshot-per-minute 61
 "$xvtrace" record -q -o "$work/one.xvt" -r a="$work/a" --control "$work/control" 2>/dev/null &
 recorder=$!
