@@ -18,7 +18,7 @@
 #include "base/region.h"
 
 #define SECOND_NS ((uint64_t)1000000000)
-#define LOOK_NS	  SECOND_NS	   /* between two looks at a machine */
+#define LOOK_NS	  SECOND_NS	   /* between two looks at a machine, unless asked for more */
 #define LOOKS	  64u		   /* in one pass, at most: a recorder at rest makes few */
 #define TOLD_NS	  (60 * SECOND_NS) /* between two messages about one: its guest writes the words */
 
@@ -31,6 +31,7 @@ struct xvt_armed {
 	size_t n;
 	size_t at;	   /* the machine to look at next; n: this round is over */
 	uint64_t round_ns; /* when it began */
+	uint64_t look_ns;  /* between two rounds */
 };
 
 /* ------------------------------------------------------------------ the list */
@@ -71,6 +72,7 @@ int xvt_armed_new(struct xvt_armed **out, const struct xvt_opt_list *patterns, b
 		return -ENOMEM;
 	}
 	a->follow = follow;
+	a->look_ns = LOOK_NS;
 	*out = a;
 	return 0;
 }
@@ -299,7 +301,7 @@ static bool look(struct xvt_armed_machine *m, uint64_t now_ns)
 static bool look_at_next(struct xvt_armed *a, uint64_t now_ns)
 {
 	if (a->at == a->n) {
-		if (now_ns - a->round_ns < LOOK_NS)
+		if (now_ns - a->round_ns < a->look_ns)
 			return false;
 		a->round_ns = now_ns;
 		a->at = 0;
@@ -349,6 +351,23 @@ void xvt_armed_unlisten(struct xvt_armed *a)
 		xvt_armed_vmm_close(a->v[i].vmm);
 		a->v[i].vmm = NULL;
 	}
+}
+
+void xvt_armed_look_each(struct xvt_armed *a, uint64_t ns)
+{
+	a->look_ns = ns;
+}
+
+/* A writer counts an event before it is in the ring: so a second is added. */
+bool xvt_armed_is_fresh(struct xvt_armed *a, size_t i, uint64_t now_ns)
+{
+	struct xvt_armed_counts *c = &a->v[i].counts;
+
+	if (c->attempted != c->read) {
+		c->read = c->attempted;
+		c->fresh_ns = now_ns;
+	}
+	return c->fresh_ns && now_ns - c->fresh_ns < SECOND_NS;
 }
 
 void xvt_armed_changes(struct xvt_armed *a, size_t i, uint64_t now_ns, struct xvt_vm_changes *c)

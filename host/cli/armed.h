@@ -22,6 +22,8 @@ struct xvt_armed_counts {
 	uint64_t attempted, lost;
 	uint64_t more_lost; /* since xvt_armed_changes() */
 	uint64_t moved_ns;  /* when `attempted` was seen to change; 0: never */
+	uint64_t read;	    /* `attempted` at the newest xvt_armed_is_fresh() */
+	uint64_t fresh_ns;  /* when that found another number */
 	uint64_t still_ns;  /* by xvt_armed_changes() */
 };
 
@@ -66,6 +68,12 @@ bool xvt_armed_has_new(const struct xvt_armed *a);
 void xvt_armed_listen(struct xvt_armed *a, const struct xvt_armed_vmm_how *how, uint64_t now_ns);
 /* Listen no more; before the loop ends, and not from a callback of it. NULL: no effect. */
 void xvt_armed_unlisten(struct xvt_armed *a);
+
+/* Look at each machine so often from now on; a second otherwise. */
+void xvt_armed_look_each(struct xvt_armed *a, uint64_t ns);
+/* Returns whether machine i has had an event within the second before the newest look, or since the
+ * call before. */
+bool xvt_armed_is_fresh(struct xvt_armed *a, size_t i, uint64_t now_ns);
 
 /* What has happened to machine i since the call before, as the looks saw it. */
 void xvt_armed_changes(struct xvt_armed *a, size_t i, uint64_t now_ns, struct xvt_vm_changes *c);

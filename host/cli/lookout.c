@@ -26,8 +26,7 @@ struct xvt_lookout {
 	bool asked; /* no answer has come yet */
 };
 
-/* CPU time of the processes that it has started and waited for. */
-static uint64_t cpu_ns(void)
+uint64_t xvt_lookout_cpu_ns(void)
 {
 	struct rusage u;
 
@@ -47,13 +46,21 @@ static void answer_all(int fd, void *arg)
 	setpriority(PRIO_PROCESS, 0, NICE);
 	while (recv(fd, &question, sizeof(question), 0) == sizeof(question)) {
 		memset(&answer, 0, sizeof(answer));
-		before_ns = cpu_ns();
+		before_ns = xvt_lookout_cpu_ns();
 		answer.err = xvt_trigger_look(trigger, question.path, question.from_ns,
 					      &answer.look, answer.why, sizeof(answer.why));
-		answer.cpu_ns = cpu_ns() - before_ns;
+		answer.cpu_ns = xvt_lookout_cpu_ns() - before_ns;
 		if (send(fd, &answer, sizeof(answer), 0) != sizeof(answer))
 			return;
 	}
+}
+
+void xvt_lookout_answer_end(struct xvt_lookout_answer *answer)
+{
+	answer->why[sizeof(answer->why) - 1] = '\0';
+	answer->look.first[sizeof(answer->look.first) - 1] = '\0';
+	answer->look.machine[sizeof(answer->look.machine) - 1] = '\0';
+	answer->look.note[sizeof(answer->look.note) - 1] = '\0';
 }
 
 int xvt_lookout_new(struct xvt_lookout **out, struct xvt_trigger *trigger)
@@ -103,9 +110,6 @@ int xvt_lookout_answer(struct xvt_lookout *l, struct xvt_lookout_answer *answer)
 	if (err)
 		return err;
 	l->asked = false;
-	answer->why[sizeof(answer->why) - 1] = '\0';
-	answer->look.first[sizeof(answer->look.first) - 1] = '\0';
-	answer->look.machine[sizeof(answer->look.machine) - 1] = '\0';
-	answer->look.note[sizeof(answer->look.note) - 1] = '\0';
+	xvt_lookout_answer_end(answer);
 	return 0;
 }

@@ -19,6 +19,12 @@ struct xvt_lookout_answer {
 	struct xvt_trigger_look look;
 };
 
+/* Ends its texts, which a guest's data may have made a process write. */
+void xvt_lookout_answer_end(struct xvt_lookout_answer *answer);
+
+/* CPU time of the processes that the caller has started and waited for. */
+uint64_t xvt_lookout_cpu_ns(void);
+
 /* Returns 0 or -errno. */
 int xvt_lookout_new(struct xvt_lookout **out, struct xvt_trigger *trigger);
 /* Ends the process. NULL: no effect. */

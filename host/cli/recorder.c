@@ -751,6 +751,13 @@ static int listen_to_collectors(struct recorder *r)
 	return err ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 }
 
+/* Returns false while machines that are kept armed are being read. */
+static bool may_claim_armed(const struct recorder *r)
+{
+	return r->flight && !xvt_flight_is_busy(r->flight) &&
+	       !xvt_snapshots_look_at_armed(r->snapshots);
+}
+
 static int run(struct recorder *r)
 {
 	struct xvt_recording *rec = &r->rec;
@@ -774,10 +781,11 @@ static int run(struct recorder *r)
 		if (duration && now - start >= duration)
 			break;
 		push(rec, now, sleep_ns, &pushed);
+		/* Before the snapshots, which may have the regions claimed. */
+		if (may_claim_armed(r))
+			xvt_armed_pass(r->armed, now);
 		if (r->snapshots)
 			xvt_snapshots_pass(r->snapshots, now);
-		if (r->flight && !xvt_flight_is_busy(r->flight))
-			xvt_armed_pass(r->armed, now);
 		if (xvt_armed_has_new(r->armed))
 			listen_to_armed(r);
 		if (r->compress_idle)
@@ -788,7 +796,7 @@ static int run(struct recorder *r)
 			xvt_server_tend(rec->http);
 			listen_again(r);
 			listen_to_armed(r);
-			if (r->flight && !xvt_flight_is_busy(r->flight))
+			if (may_claim_armed(r))
 				xvt_rearm_pass(&r->opt.machines, r->rec.session, on_joined, r);
 			seek_doorbells(r);
 			progress(r, now - start, &events);
@@ -797,6 +805,8 @@ static int run(struct recorder *r)
 			break;
 		if (!xvt_session_alive(rec->session))
 			sleep_ns = SECOND_NS / 4; /* a file, a domain or a request ends it */
+		if (sleep_ns > xvt_snapshots_look_ns(r->snapshots))
+			sleep_ns = xvt_snapshots_look_ns(r->snapshots);
 		if (duration && sleep_ns > start + duration - now)
 			sleep_ns = start + duration - now;
 		err = xvt_loop_run(rec->loop, sleep_ns);
@@ -822,7 +832,7 @@ static int begin_snapshots(struct recorder *r)
 		return XVT_EXIT_OK;
 	err = xvt_snapshots_new(&r->snapshots, &r->rec, r->opt.output, &r->opt.snapshots);
 	if (!err)
-		xvt_snapshots_read(r->snapshots, r->flight, r->armed);
+		err = xvt_snapshots_read(r->snapshots, r->flight, r->armed, &r->opt);
 	if (err == -ENOMEM)
 		xvt_error("--snapshot-when", "out of memory");
 	return err == -EINVAL ? XVT_EXIT_USAGE : err ? XVT_EXIT_FAIL : XVT_EXIT_OK;

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "cli/condition.h"
+#include "cli/flight_look.h"
 #include "cli/flight.h"
 #include "cli/lookout.h"
 #include "session/session.h"
@@ -52,6 +53,17 @@ struct events {
 	bool told;
 };
 
+/* The same in machines that are kept armed. */
+struct armed_events {
+	struct xvt_trigger *trigger;
+	struct xvt_flight_look *look; /* NULL: there is nothing to look for, or it has died */
+	uint64_t asked_ns;
+	uint64_t since_ns; /* what came later was not looked at */
+	uint64_t next_ns;
+	uint64_t failed_ns;
+	bool told;
+};
+
 struct xvt_snapshots {
 	struct xvt_recording *rec;
 	char *folder;
@@ -62,6 +74,7 @@ struct xvt_snapshots {
 	size_t nr_conditions;
 	uint64_t next_look_ns;
 	struct events events;
+	struct armed_events armed_events;
 
 	struct begin begins[BEGINS]; /* a ring */
 	uint64_t nr_begins;
@@ -74,6 +87,8 @@ struct xvt_snapshots {
 	uint32_t linked; /* number of the newest file in it */
 	uint32_t last;	 /* the file that is to end, 0: not asked for yet */
 	uint64_t asked_ns;
+	bool to_read; /* its flight recorders, from read_at_ns on */
+	uint64_t read_at_ns;
 	size_t reading;	  /* flight recorders that are read into it */
 	uint32_t removed; /* files that the set had not any more */
 	int err;
@@ -89,16 +104,28 @@ struct xvt_snapshots {
 	uint64_t nr_minute;
 };
 
+/* Returns whether there is a condition on events: of this machine; NULL: of any. */
+static bool has_event_condition(const struct xvt_snapshots *sn, const char *machine)
+{
+	size_t i;
+
+	for (i = 0; i < sn->nr_conditions; i++) {
+		const struct xvt_condition *c = &sn->condition[i];
+
+		if (c->kind == XVT_CONDITION_EVENT &&
+		    (!machine || xvt_condition_is_for(c, machine)))
+			return true;
+	}
+	return false;
+}
+
 /* Returns 0, or -errno after an error message. */
 static int begin_events(struct xvt_snapshots *sn)
 {
 	struct events *e = &sn->events;
-	size_t i = 0;
 	int err;
 
-	while (i < sn->nr_conditions && sn->condition[i].kind != XVT_CONDITION_EVENT)
-		i++;
-	if (i == sn->nr_conditions)
+	if (!has_event_condition(sn, NULL))
 		return 0;
 	err = xvt_trigger_new(&e->trigger, sn->condition, sn->nr_conditions,
 			      xvt_session_now_ns(sn->rec->session));
@@ -197,11 +224,25 @@ static void say(struct xvt_snapshots *sn, const char *text)
 
 /* ------------------------------------------------------------------ its flight recorders */
 
-void xvt_snapshots_read(struct xvt_snapshots *sn, struct xvt_flight *flight,
-			struct xvt_armed *machines)
+int xvt_snapshots_read(struct xvt_snapshots *sn, struct xvt_flight *flight,
+		       struct xvt_armed *machines, const struct xvt_recorder_options *opt)
 {
+	struct armed_events *e = &sn->armed_events;
+	int err;
+
 	sn->flight = flight;
 	sn->armed = machines;
+	if (!flight || !has_event_condition(sn, NULL))
+		return 0;
+	e->since_ns = xvt_session_now_ns(sn->rec->session);
+	err = xvt_trigger_new(&e->trigger, sn->condition, sn->nr_conditions, e->since_ns);
+	if (!err)
+		err = xvt_flight_look_new(&e->look, opt, e->trigger);
+	if (err)
+		xvt_error("--snapshot-when", "cannot look for events: %s", strerror(-err));
+	else
+		xvt_armed_look_each(machines, LOOK_NS);
+	return err;
 }
 
 static void flight_failed(struct xvt_snapshots *sn, const char *why)
@@ -245,14 +286,18 @@ static int make_room(struct xvt_snapshots *sn, uint64_t *most)
 	return 0;
 }
 
-static void begin_flight(struct xvt_snapshots *sn, uint64_t at_ns)
+/* Begins to read them; later if they are being looked at, which takes half a second at most. */
+static void begin_flight(struct xvt_snapshots *sn)
 {
+	const uint64_t at_ns = sn->read_at_ns;
 	char text[160];
 	uint64_t most = 0;
 	size_t left_out;
 	int err, unused;
 
-	sn->reading = 0;
+	if (xvt_flight_look_is_busy(sn->armed_events.look))
+		return;
+	sn->to_read = false;
 	if (!sn->flight)
 		return;
 	err = xvt_armed_count(sn->armed) ? make_room(sn, &most) : 0;
@@ -283,6 +328,10 @@ static bool waits_for_flight(struct xvt_snapshots *sn)
 	char text[PATH_MAX + 64];
 	int status;
 
+	if (sn->to_read)
+		begin_flight(sn);
+	if (sn->to_read)
+		return true;
 	if (!sn->reading)
 		return false;
 	if (xvt_flight_under_way(sn->flight, &status))
@@ -313,6 +362,8 @@ static void begin(struct xvt_snapshots *sn, const char *machine, const char *kin
 	sn->begun++;
 	sn->err = err;
 	sn->removed = 0;
+	sn->to_read = false;
+	sn->reading = 0;
 	sn->open = true;
 	sn->last = 0;
 	sn->due_ns = at_ns + sn->opt->after_ns;
@@ -324,7 +375,9 @@ static void begin(struct xvt_snapshots *sn, const char *machine, const char *kin
 			1;
 		link_up_to(sn, xvt_file_set_at(sn->rec->sink));
 		/* Behind the links: it may remove files of the set. */
-		begin_flight(sn, at_ns);
+		sn->to_read = true;
+		sn->read_at_ns = at_ns;
+		begin_flight(sn);
 	}
 	snprintf(text, sizeof(text), "begins: %s", sn->what);
 	say(sn, text);
@@ -492,6 +545,20 @@ static void look_failed(struct xvt_snapshots *sn, const char *why, uint64_t now_
 	}
 }
 
+/* What a look found. */
+static void take_look(struct xvt_snapshots *sn, const struct xvt_trigger_look *look,
+		      uint64_t now_ns)
+{
+	if (look->note[0]) {
+		xvt_recording_end_line(sn->rec);
+		xvt_warn("--snapshot-when", "%s", look->note);
+	}
+	if (!look->events)
+		return;
+	sn->held += look->events;
+	holds(sn, look->machine, "event", look->first, look->first_ns, now_ns);
+}
+
 /* Take an answer, if there is one. */
 static void take_events(struct xvt_snapshots *sn, uint64_t now_ns)
 {
@@ -518,15 +585,7 @@ static void take_events(struct xvt_snapshots *sn, uint64_t now_ns)
 	e->failed_ns = 0;
 	e->told = false;
 	e->read_ns = answer.look.last_ns;
-	if (answer.look.note[0]) {
-		xvt_recording_end_line(sn->rec);
-		xvt_warn("--snapshot-when", "%s", answer.look.note);
-	}
-	if (answer.look.events) {
-		sn->held += answer.look.events;
-		holds(sn, answer.look.machine, "event", answer.look.first, answer.look.first_ns,
-		      now_ns);
-	}
+	take_look(sn, &answer.look, now_ns);
 	if (answer.look.ended && e->number < xvt_file_set_at(sn->rec->sink)) {
 		e->number++;
 		e->read_ns = 0;
@@ -551,6 +610,90 @@ static void look_for_events(struct xvt_snapshots *sn, uint64_t now_ns)
 				e->read_ns > AGAIN_NS ? e->read_ns - AGAIN_NS : 0);
 }
 
+/* ------------------------------------------------------------------ events of armed machines */
+
+struct wanted {
+	struct xvt_snapshots *sn;
+	uint64_t now_ns;
+};
+
+/* A machine without an event since the look before is not read. */
+static bool is_wanted(void *arg, size_t i)
+{
+	const struct wanted *w = arg;
+
+	return has_event_condition(w->sn, xvt_armed_at(w->sn->armed, i)->name) &&
+	       (xvt_armed_is_fresh(w->sn->armed, i, w->now_ns) || w->sn->armed_events.failed_ns);
+}
+
+static void armed_look_failed(struct xvt_snapshots *sn, const char *why, uint64_t now_ns)
+{
+	struct armed_events *e = &sn->armed_events;
+
+	if (!e->failed_ns)
+		e->failed_ns = now_ns;
+	if (e->told || now_ns - e->failed_ns < FAILED_NS)
+		return;
+	e->told = true;
+	xvt_recording_end_line(sn->rec);
+	xvt_warn("--snapshot-when",
+		 "events of flight recorders were not looked for since %" PRIu64 " s: %s",
+		 (now_ns - e->failed_ns) / SECOND_NS, why);
+}
+
+static void take_armed_events(struct xvt_snapshots *sn, uint64_t now_ns)
+{
+	struct armed_events *e = &sn->armed_events;
+	struct xvt_lookout_answer answer;
+	int err = xvt_flight_look_answer(e->look, &answer);
+
+	if (err == -EPIPE) {
+		xvt_recording_end_line(sn->rec);
+		xvt_warn("--snapshot-when",
+			 "the process that looks for events of flight recorders has died; their "
+			 "events are not looked for any more");
+		xvt_flight_look_free(e->look);
+		e->look = NULL;
+	}
+	if (err)
+		return;
+	e->next_ns = now_ns +
+		     (answer.cpu_ns * LOOK_PART > LOOK_NS ? answer.cpu_ns * LOOK_PART : LOOK_NS);
+	if (answer.err) {
+		armed_look_failed(sn, answer.why, now_ns);
+		return;
+	}
+	e->failed_ns = 0;
+	e->told = false;
+	e->since_ns = e->asked_ns > AGAIN_NS ? e->asked_ns - AGAIN_NS : 0;
+	take_look(sn, &answer.look, now_ns);
+}
+
+/* Not while they are read into a snapshot: a region is claimed by one reader at a time. */
+static void look_for_armed_events(struct xvt_snapshots *sn, uint64_t now_ns)
+{
+	struct armed_events *e = &sn->armed_events;
+	struct wanted wanted = { sn, now_ns };
+
+	if (!e->look)
+		return;
+	take_armed_events(sn, now_ns);
+	if (!e->look || now_ns < e->next_ns || sn->to_read || sn->reading)
+		return;
+	if (!xvt_flight_look_ask(e->look, sn->armed, is_wanted, &wanted, e->since_ns))
+		e->asked_ns = now_ns;
+}
+
+bool xvt_snapshots_look_at_armed(const struct xvt_snapshots *sn)
+{
+	return sn && xvt_flight_look_is_busy(sn->armed_events.look);
+}
+
+uint64_t xvt_snapshots_look_ns(const struct xvt_snapshots *sn)
+{
+	return sn && sn->armed_events.look && xvt_armed_count(sn->armed) ? LOOK_NS : UINT64_MAX;
+}
+
 void xvt_snapshots_pass(struct xvt_snapshots *sn, uint64_t now_ns)
 {
 	note_begin(sn, now_ns);
@@ -561,6 +704,7 @@ void xvt_snapshots_pass(struct xvt_snapshots *sn, uint64_t now_ns)
 	sn->next_look_ns = now_ns + LOOK_NS;
 	look(sn, now_ns);
 	look_for_events(sn, now_ns);
+	look_for_armed_events(sn, now_ns);
 }
 
 /* ------------------------------------------------------------------ clients */
@@ -604,6 +748,8 @@ void xvt_snapshots_free(struct xvt_snapshots *sn)
 	if (sn->open)
 		xvt_note("snapshot: %s ends with the recording: %s", sn->path, sn->what);
 	xvt_lookout_free(sn->events.lookout);
+	xvt_flight_look_free(sn->armed_events.look);
+	xvt_trigger_free(sn->armed_events.trigger);
 	xvt_trigger_free(sn->events.trigger);
 	for (i = 0; i < sn->nr_conditions; i++)
 		xvt_condition_free(&sn->condition[i]);

@@ -14,6 +14,7 @@
 
 struct xvt_armed;
 struct xvt_flight;
+struct xvt_recorder_options;
 struct xvt_snapshots;
 
 struct xvt_snapshots_options {
@@ -35,16 +36,22 @@ struct xvt_snapshots_options {
 /* `opt` must outlive it. Returns 0, -ENOMEM, or -EINVAL after an error message. */
 int xvt_snapshots_new(struct xvt_snapshots **out, struct xvt_recording *rec, const char *folder,
 		      const struct xvt_snapshots_options *opt);
-/* Machines that are kept armed, and who reads them, which must outlive it: each snapshot that
- * begins from now on has what they hold. */
-void xvt_snapshots_read(struct xvt_snapshots *sn, struct xvt_flight *flight,
-			struct xvt_armed *machines);
+/* Machines that are kept armed, and what reads them, which must outlive it: each snapshot that
+ * begins from now on has what they hold, and conditions on events hold for theirs. Before the
+ * recorder gives up its rights. Returns 0, or -errno after an error message. */
+int xvt_snapshots_read(struct xvt_snapshots *sn, struct xvt_flight *flight,
+		       struct xvt_armed *machines, const struct xvt_recorder_options *opt);
 /* One that has begun keeps what the set has up to its end. To be called after that. NULL: no
  * effect. */
 void xvt_snapshots_free(struct xvt_snapshots *sn);
 
 /* To be called after each pass. */
 void xvt_snapshots_pass(struct xvt_snapshots *sn, uint64_t now_ns);
+/* How long a recorder may sleep, that events of machines which are kept armed are looked for.
+ * UINT64_MAX: as long as it wants. sn may be NULL. */
+uint64_t xvt_snapshots_look_ns(const struct xvt_snapshots *sn);
+/* Returns whether their regions are claimed for that. sn may be NULL. */
+bool xvt_snapshots_look_at_armed(const struct xvt_snapshots *sn);
 
 /*
  * A client asks for a snapshot of now. Returns its number, or 0 while another one is being made:

@@ -76,7 +76,7 @@ speaker b 6
 say f 5 3 early
 words=$(host_words "$work/f")
 check "a recorder, beside two machines that it keeps armed" records -r "$work/[fn]" -r b="$work/b" --flight-recorder f --flight-recorder 'n*' \
-	--snapshot-when 'event text text == "boom"' --snapshot-after 0.1 --snapshot-most 2
+	--snapshot-when 'event b:xvt:text text == "boom"' --snapshot-after 0.1 --snapshot-most 2
 check "one that was is armed" poll armed f
 check "one that was not is armed, too" poll armed n
 check "it was told" grep -q '^xvtrace: n: warning: 2 of its 2 rings were not in overwrite mode; they are armed now' "$work/log"
@@ -232,6 +232,36 @@ else
 	echo "skip - the QEMU of a flight recorder is killed: qemu-system-x86_64 not found"
 fi
 check "it ends in order" ends
+
+# --- events of one that is kept armed
+rm -rf "$set"
+words=$(host_words "$work/f")
+held() { status ".conditions_held == $1"; }
+at_rest() { [ "$words" = "$(host_words "$work/f")" ]; }
+say f 5 1 fire
+emits "$work/n" --rate 1000
+records -r f="$work/f" -r n="$work/n" -r b="$work/b" --flight-recorder '[fn]' --snapshot-after 0.1 --snapshot-per-minute 2 \
+	--snapshot-when 'event xvt:text text == "fire"' --snapshot-when 'event f:xvt:text txet == "x"'
+check "two that are kept armed, with a condition on events" poll eval 'armed n && armed f'
+say f 5 100 others
+say f 5 1 fire
+check "an event: a moment" poll kept event-f
+check "which says what it was" grep -q 'event-f has it: f xvt:text: fire, at [0-9.]*$' "$work/log"
+check "with what it held, also from before" has "$(flight_of event-f)" fire 2
+check "and the other one's" test "$(names "$(flight_of event-f)")" = '["f","n"]'
+check "it verifies" verifies "$(flight_of event-f)"
+check "only the event that came later counts" held 1
+check "a field that no event has is told" poll grep -q "^xvtrace: --snapshot-when: warning: event xvt:text txet == .x.: no event has a field 'txet'; text has: text" "$work/log"
+say b 6 1 fire
+check "one of a recorded machine counts, too" poll held 2
+say f 5 5000 fire
+say f 5 5000 fire
+check "10,000 more: all are counted" poll held 10002
+check "in two snapshots, which is the most in a minute" poll eval '[ "$(find "$set/snapshots" -mindepth 1 -maxdepth 1 | wc -l)" -eq 2 ]'
+check "between looks its region is as it was" poll at_rest
+check "it ends in order" ends
+check "at the end, too" at_rest
+kill -KILL $writer
 
 # --- reload
 shm=$XVTRACE_SHM_DIR
