@@ -464,10 +464,17 @@ static void enter(struct xvt_session *s, struct xvt_ring *r, bool silent, uint64
 	s->clock_due[r->session.slot] = now + ticks(s, SECOND_NS); /* until the measurement ends */
 }
 
-static void leave(struct xvt_session *s, const struct xvt_asked *a, uint64_t now)
+/* The guest answers again, and stays for the exchanges that follow. */
+static void no_more_silent(struct xvt_session *s, struct xvt_asked *a)
 {
 	s->nr_silent -= a->silent;
 	xvt_vm_of_ring(a->ring)->clocks.nr_silent -= a->silent;
+	a->silent = false;
+}
+
+static void leave(struct xvt_session *s, struct xvt_asked *a, uint64_t now)
+{
+	no_more_silent(s, a);
 	xvt_vm_of_ring(a->ring)->clocks.nr_asked--;
 	a->ring->measure.asked = false;
 	s->clock_due[a->ring->session.slot] = xvt_session_ring_due(s, a->ring, now);
@@ -505,6 +512,8 @@ static size_t poll_asked(struct xvt_session *s, uint64_t now, uint64_t until)
 		if (any && !earlier(at, until))
 			break;
 		any = true;
+		if (a->wait.word && xvt_load(a->wait.word) == a->wait.value)
+			no_more_silent(s, a);
 		/* A new measurement is begun in another service. */
 		service_clock(s, a->ring, false, now);
 		take_time(s, a->ring, at);
@@ -608,5 +617,6 @@ bool xvt_session_clocks(struct xvt_session *s, uint64_t now)
 	}
 	xvt_session_put_measured(s);
 	s->clocks_took += since(xvt_clock_read(), begin);
-	return s->nr_asked || more;
+	/* A guest that stands still or is gone answers late or never: it is worth no quick pass. */
+	return s->nr_asked > s->nr_silent || more;
 }
