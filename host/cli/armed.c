@@ -25,6 +25,7 @@
 struct xvt_armed {
 	char **patterns;
 	size_t nr_patterns;
+	bool look_only;
 	bool follow; /* a machine whose file is gone is forgotten */
 	bool has_new;
 	struct xvt_armed_machine v[XVT_ARMED_MOST];
@@ -270,8 +271,18 @@ static void count(struct xvt_armed_machine *m, const struct xvt_host_region *r, 
 		c->moved_ns = now_ns;
 }
 
+static void see(struct xvt_armed *a, struct xvt_armed_machine *m, struct xvt_host_region *r,
+		uint64_t now_ns)
+{
+	if (a->look_only)
+		m->rings = r->g.ring_count < m->rings_most ? r->g.ring_count : m->rings_most;
+	else
+		arm(m, r, now_ns);
+	count(m, r, now_ns);
+}
+
 /* Returns false if its file is gone. */
-static bool look(struct xvt_armed_machine *m, uint64_t now_ns)
+static bool look(struct xvt_armed *a, struct xvt_armed_machine *m, uint64_t now_ns)
 {
 	struct xvt_host_region r;
 	int err = xvt_host_region_open(&r, m->path, true);
@@ -279,8 +290,7 @@ static bool look(struct xvt_armed_machine *m, uint64_t now_ns)
 	if (!err) {
 		err = xvt_host_region_check(&r);
 		if (!err) {
-			arm(m, &r, now_ns);
-			count(m, &r, now_ns);
+			see(a, m, &r, now_ns);
 		} else if (err == -EAGAIN) {
 			snprintf(m->why, sizeof(m->why), "its guest has not formatted its region");
 		} else {
@@ -292,7 +302,7 @@ static bool look(struct xvt_armed_machine *m, uint64_t now_ns)
 	}
 	if (err)
 		m->rings = m->armed = 0;
-	if (m->why[0])
+	if (m->why[0] && !a->look_only)
 		tell(m, now_ns, "not armed: %s", m->why);
 	return err != -ENOENT;
 }
@@ -305,7 +315,7 @@ static bool look_at_next(struct xvt_armed *a, uint64_t now_ns)
 			return false;
 		a->round_ns = now_ns;
 		a->at = 0;
-	} else if (!look(&a->v[a->at], now_ns) && a->follow) {
+	} else if (!look(a, &a->v[a->at], now_ns) && a->follow) {
 		forget(a, a->at);
 	} else {
 		a->at++;
@@ -351,6 +361,11 @@ void xvt_armed_unlisten(struct xvt_armed *a)
 		xvt_armed_vmm_close(a->v[i].vmm);
 		a->v[i].vmm = NULL;
 	}
+}
+
+void xvt_armed_look_only(struct xvt_armed *a)
+{
+	a->look_only = true;
 }
 
 void xvt_armed_look_each(struct xvt_armed *a, uint64_t ns)

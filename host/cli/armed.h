@@ -69,6 +69,8 @@ void xvt_armed_listen(struct xvt_armed *a, const struct xvt_armed_vmm_how *how, 
 /* Listen no more; before the loop ends, and not from a callback of it. NULL: no effect. */
 void xvt_armed_unlisten(struct xvt_armed *a);
 
+/* Change nothing in the regions from now on: look at the counters only. */
+void xvt_armed_look_only(struct xvt_armed *a);
 /* Look at each machine so often from now on; a second otherwise. */
 void xvt_armed_look_each(struct xvt_armed *a, uint64_t ns);
 /* Returns whether machine i has had an event within the second before the newest look, or since the

@@ -20,6 +20,7 @@ struct snapshot_options {
 	uint64_t stall_timeout_ns;
 	uint64_t memory_bytes;
 	struct xvt_opt_list when;
+	struct xvt_opt_list qmp;
 	uint64_t before_ns;
 	uint64_t after_ns;
 	uint64_t files;
@@ -46,7 +47,9 @@ static const struct xvt_opt options[] = {
 	  "fit)"),
 	O(when, "when", 0, XVT_OPT_LIST, "CONDITION",
 	  "wait for 'event GLOB [FILTER]': an event like the glob, as of report -e and --filter; "
-	  "again for others"),
+	  "'loss [MACHINE]'; 'crash [MACHINE]'; or 'still SECONDS [MACHINE]'; again for others"),
+	O(qmp, "qmp", 0, XVT_OPT_LIST, "NAME=SOCKET",
+	  "with --when crash: the QMP socket of the machine NAME (of -d: libvirt reports)"),
 	O(before_ns, "before", 0, XVT_OPT_SECONDS, "SEC",
 	  "leave out what is older than this before the moment, or before the event of --when "
 	  "(default: all that the rings hold)"),
@@ -59,6 +62,21 @@ static const struct xvt_opt options[] = {
 	O(quiet, "quiet", 'q', XVT_OPT_BOOL, NULL, "print no summary"),
 	XVT_OPT_END,
 };
+
+/* Machines that have no event are watched, too. One that cannot be is recorded all the same. */
+static void tell_machines(struct xvt_session *s, struct xvt_armed *watched)
+{
+	char why[512];
+	struct xvt_vm *vm;
+	size_t i;
+
+	for (i = 0; watched && (vm = xvt_session_vm(s, i)); i++) {
+		if (xvt_armed_takes(watched, xvt_session_vm_name(vm), xvt_session_vm_path(vm),
+				    xvt_session_vm_uuid(vm), xvt_session_vm_rings_most(vm), why,
+				    sizeof(why)) < 0)
+			xvt_warn("--when", "%s is not watched: %s", xvt_session_vm_name(vm), why);
+	}
+}
 
 /* Take one into a file. Returns an exit status, after an error message. */
 static int take_into(const struct snapshot_options *opt, const char *output, uint64_t since_ns,
@@ -84,6 +102,7 @@ static int take_into(const struct snapshot_options *opt, const char *output, uin
 	status = xvt_recording_begin(&rec, &so, &opt->machines);
 	if (status != XVT_EXIT_OK)
 		return status;
+	tell_machines(rec.session, taken->watched);
 	err = xvt_recording_watch_signals(&rec);
 	if (!err)
 		err = xvt_recording_take_snapshot(&rec);
@@ -103,7 +122,7 @@ static int take_into(const struct snapshot_options *opt, const char *output, uin
 
 static int snapshot(const struct snapshot_options *opt)
 {
-	struct xvt_taken taken;
+	struct xvt_taken taken = { .watched = NULL };
 	int status = take_into(opt, opt->output, 0, &taken);
 
 	if (status == XVT_EXIT_OK && !opt->quiet)
@@ -132,6 +151,8 @@ static int wait_for(struct snapshot_options *opt)
 		.after_ns = opt->after_ns,
 		.files = opt->files ? opt->files : 1,
 		.per_minute = opt->per_minute ? opt->per_minute : 2,
+		.qmp = &opt->qmp,
+		.libvirt_uri = opt->machines.libvirt_uri,
 		.quiet = opt->quiet,
 		.take = take_again,
 		.arg = opt,
@@ -157,8 +178,9 @@ static int cmd_snapshot(const struct xvt_command *cmd, int argc, char **argv)
 		return XVT_EXIT_USAGE;
 	}
 	status = xvt_recording_options("snapshot", opt.output, &opt.machines);
-	if (status == XVT_EXIT_OK && !opt.when.n && (opt.after_ns || opt.files || opt.per_minute)) {
-		xvt_error("snapshot", "--after, --files and --per-minute belong to --when");
+	if (status == XVT_EXIT_OK && !opt.when.n &&
+	    (opt.after_ns || opt.files || opt.per_minute || opt.qmp.n)) {
+		xvt_error("snapshot", "--after, --files, --per-minute and --qmp belong to --when");
 		status = XVT_EXIT_USAGE;
 	}
 	if (status != XVT_EXIT_OK)

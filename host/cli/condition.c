@@ -4,12 +4,15 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/opt.h"
 #include "lib/xvtrace.h"
+#include "session/session.h"
 
 static const struct {
 	const char *word;
@@ -107,6 +110,41 @@ void xvt_condition_free(struct xvt_condition *c)
 {
 	free(c->text);
 	c->text = NULL;
+}
+
+const char *xvt_condition_word(const struct xvt_condition *c)
+{
+	size_t i = 0;
+
+	while (kinds[i].kind != c->kind)
+		i++;
+	return kinds[i].word;
+}
+
+bool xvt_condition_holds(const struct xvt_condition *c, const char *machine,
+			 const struct xvt_vm_changes *changes, char *what, size_t what_size,
+			 uint64_t *ago_ns)
+{
+	const uint64_t still_ms = changes->still_ns / 1000000;
+
+	*ago_ns = 0;
+	if (!xvt_condition_is_for(c, machine))
+		return false;
+	switch (c->kind) {
+	case XVT_CONDITION_CRASH:
+		snprintf(what, what_size, "%s crashed", machine);
+		return changes->crashed;
+	case XVT_CONDITION_LOSS:
+		snprintf(what, what_size, "%s lost %" PRIu64 " events", machine, changes->lost);
+		return changes->lost;
+	case XVT_CONDITION_STILL:
+		snprintf(what, what_size, "%s had no event for %" PRIu64 ".%03" PRIu64 " s",
+			 machine, still_ms / 1000, still_ms % 1000);
+		*ago_ns = changes->still_ns;
+		return changes->still_ns >= c->ns && changes->was_still_ns < c->ns;
+	default:
+		return false;
+	}
 }
 
 bool xvt_condition_is_for(const struct xvt_condition *c, const char *machine)

@@ -13,7 +13,10 @@
 #define XVT_CONDITION_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+struct xvt_vm_changes;
 
 enum xvt_condition_kind {
 	XVT_CONDITION_EVENT,
@@ -37,5 +40,17 @@ void xvt_condition_free(struct xvt_condition *c);
 
 /* Returns whether the condition is about the machine of this name. */
 bool xvt_condition_is_for(const struct xvt_condition *c, const char *machine);
+
+/* Returns the word of its kind: "event", ... */
+const char *xvt_condition_word(const struct xvt_condition *c);
+
+/*
+ * Returns whether a condition that is not about events holds by what has happened to the machine.
+ * Then `what` says it, and *ago_ns is how long ago its moment was: when the machine came to a
+ * standstill; 0: now.
+ */
+bool xvt_condition_holds(const struct xvt_condition *c, const char *machine,
+			 const struct xvt_vm_changes *changes, char *what, size_t what_size,
+			 uint64_t *ago_ns);
 
 #endif /* XVT_CONDITION_H */

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * snapshot_when.c - see snapshot_when.h. Snapshots are taken into memory, one after the other, and
- * searched for new events. Nothing in the rings is consumed by that, and other readers may take
- * snapshots in between. One in which a condition holds is copied to a file.
+ * snapshot_when.c - see snapshot_when.h. For conditions on events, snapshots are taken into memory,
+ * one after the other, and searched for new events. Nothing in the rings is consumed by that, and
+ * other readers may take snapshots in between. One in which a condition holds is copied to a file.
+ * For the other conditions the counters of the rings are looked at, and VMMs listened to; a
+ * snapshot is taken when one holds.
  */
 #define _GNU_SOURCE
 #include "cli/snapshot_when.h"
@@ -11,16 +13,20 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/loop.h"
+#include "cli/armed.h"
 #include "cli/trigger.h"
 
 #define SECOND_NS ((uint64_t)1000000000)
@@ -33,7 +39,13 @@ struct watch {
 	const struct xvt_snapshot_when *how;
 	struct xvt_condition conditions[XVT_TRIGGER_CONDITIONS];
 	size_t nr_conditions;
+	bool for_events; /* a condition is about events */
 	struct xvt_trigger *trigger;
+	struct xvt_armed *machines; /* looked at for the other conditions; NULL: there are none */
+	struct xvt_loop *loop;	    /* in which VMMs report crashes; NULL: no condition is on one */
+	struct xvt_op on_signal;
+	int signal_fd;
+	bool stop; /* a signal came that ends the command */
 	sigset_t signals;
 	int fd;		   /* the newest snapshot, in memory; -1: none */
 	bool begun;	   /* the first snapshot was taken */
@@ -42,7 +54,7 @@ struct watch {
 	char first[192];   /* what held */
 	uint64_t first_ns; /* and when */
 	uint64_t seen_ns;  /* the moment of the newest whole look; a later event is new */
-	uint64_t events;   /* so far */
+	uint64_t held;	   /* times that a condition held: events, for those on events */
 	uint64_t files;	   /* written */
 	uint64_t number;   /* of the newest file */
 	/* When the newest files were written, CLOCK_MONOTONIC; a ring. */
@@ -201,6 +213,61 @@ static int take(struct watch *w, struct xvt_taken *taken)
 	return w->how->take(w->how->arg, path, since_ns(w), taken);
 }
 
+/* A condition holds. While a file is due already, it is in there. */
+static void holds(struct watch *w, const char *what, uint64_t ns)
+{
+	if (w->pending || !may_write(w))
+		return;
+	w->pending = true;
+	w->first_ns = ns;
+	w->due_ns = ns + w->how->after_ns;
+	snprintf(w->first, sizeof(w->first), "%s", what);
+}
+
+static void look_at_changes(struct watch *w, const char *machine, const struct xvt_vm_changes *c,
+			    uint64_t now)
+{
+	char what[sizeof(w->first)];
+	uint64_t ago_ns;
+	size_t i;
+
+	for (i = 0; i < w->nr_conditions; i++) {
+		if (!xvt_condition_holds(&w->conditions[i], machine, c, what, sizeof(what),
+					 &ago_ns))
+			continue;
+		w->held++;
+		holds(w, what, now - ago_ns);
+	}
+}
+
+/* The conditions that are not about events. */
+static void look_at_machines(struct watch *w)
+{
+	const struct xvt_armed_vmm_how how = { .loop = w->loop,
+					       .libvirt_uri = w->how->libvirt_uri,
+					       .qmp = w->how->qmp };
+	const uint64_t now = now_ns();
+	struct xvt_vm_changes c;
+	size_t i;
+
+	if (!w->machines)
+		return;
+	if (w->loop)
+		xvt_armed_listen(w->machines, &how, now);
+	xvt_armed_pass(w->machines, now);
+	xvt_armed_pass(w->machines, now); /* the first one may only have begun a round */
+	for (i = 0; i < xvt_armed_count(w->machines); i++) {
+		xvt_armed_changes(w->machines, i, now, &c);
+		look_at_changes(w, xvt_armed_at(w->machines, i)->name, &c, now);
+	}
+}
+
+/* Without a condition on events a snapshot is taken at first, as a test, and when one is due. */
+static bool needs_snapshot(const struct watch *w)
+{
+	return w->for_events || !w->begun || (w->pending && now_ns() >= w->due_ns);
+}
+
 /* One snapshot, and what follows from it. Returns an exit status, after an error message. */
 static int look(struct watch *w, struct xvt_taken *taken)
 {
@@ -208,7 +275,10 @@ static int look(struct watch *w, struct xvt_taken *taken)
 	char path[32], why[512];
 	int status;
 
-	*taken = (struct xvt_taken){ .stopped = false };
+	look_at_machines(w);
+	*taken = (struct xvt_taken){ .watched = w->machines };
+	if (!needs_snapshot(w))
+		return XVT_EXIT_OK;
 	xvt_warnings(!w->begun); /* each snapshot has the same ones */
 	status = take(w, taken);
 	xvt_warnings(true);
@@ -222,13 +292,9 @@ static int look(struct watch *w, struct xvt_taken *taken)
 	if (found.note[0])
 		xvt_warn("--when", "%s", found.note);
 	w->seen_ns = taken->moment_ns;
-	w->events += found.events;
-	if (found.events && !w->pending && may_write(w)) {
-		w->pending = true;
-		w->first_ns = found.first_ns;
-		w->due_ns = found.first_ns + w->how->after_ns;
-		memcpy(w->first, found.first, sizeof(w->first));
-	}
+	w->held += found.events;
+	if (found.events)
+		holds(w, found.first, found.first_ns);
 	if (w->pending && taken->moment_ns >= w->due_ns && keep(w, taken))
 		return XVT_EXIT_FAIL;
 	return XVT_EXIT_OK;
@@ -236,13 +302,18 @@ static int look(struct watch *w, struct xvt_taken *taken)
 
 /* Wait for the next look, which is to follow one that took so much CPU time. Returns true if a
  * signal came that ends the command. */
-static bool wait_or_stop(const struct watch *w, uint64_t took_ns, bool failed)
+static bool wait_or_stop(struct watch *w, uint64_t took_ns, bool failed)
 {
 	const uint64_t least = failed ? RETRY_NS : LOOK_NS;
 	const uint64_t ns = took_ns * LOOK_PART > least ? took_ns * LOOK_PART : least;
 	const struct timespec t = { (time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS) };
+	const uint64_t until = now_ns() + ns;
 
-	return sigtimedwait(&w->signals, NULL, &t) > 0;
+	if (!w->loop)
+		return sigtimedwait(&w->signals, NULL, &t) > 0;
+	while (!w->stop && now_ns() < until && xvt_loop_run(w->loop, until - now_ns()) >= 0)
+		;
+	return w->stop;
 }
 
 /* The first snapshot must succeed; a later one that fails is tried again. After a signal, a last
@@ -258,8 +329,11 @@ static int watch(struct watch *w)
 
 		if (status != XVT_EXIT_OK && !w->begun)
 			return status;
+		if (!w->begun)
+			look_at_machines(w); /* what happens from here on counts */
 		if (!w->begun && !w->how->quiet)
-			xvt_note("snapshot: waits for an event");
+			xvt_note("snapshot: waits for %s",
+				 w->for_events && !w->machines ? "an event" : "a condition");
 		w->begun = true;
 		if (w->files < w->how->files)
 			stop = taken.stopped ||
@@ -267,15 +341,61 @@ static int watch(struct watch *w)
 	}
 	if (stop)
 		look(w, &taken);
-	if (!w->how->quiet)
+	if (!w->how->quiet && w->for_events)
 		xvt_note("snapshot: the conditions held for %" PRIu64 " events; %" PRIu64 " files",
-			 w->events, w->files);
+			 w->held, w->files);
+	else if (!w->how->quiet)
+		xvt_note("snapshot: the conditions held %" PRIu64 " times; %" PRIu64 " files",
+			 w->held, w->files);
 	return XVT_EXIT_OK;
+}
+
+/* Returns 0, or -errno after an error message. */
+static int begin_machines(struct watch *w)
+{
+	const struct xvt_opt_list all = { .v = { "*" }, .n = 1 };
+	int err = xvt_armed_new(&w->machines, &all, false);
+
+	if (err) {
+		xvt_error("--when", "out of memory");
+		return err;
+	}
+	xvt_armed_look_only(w->machines);
+	xvt_armed_look_each(w->machines, LOOK_NS / 2);
+	return 0;
+}
+
+static void on_signal(struct xvt_op *op, int res)
+{
+	struct watch *w = (struct watch *)((char *)op - offsetof(struct watch, on_signal));
+	struct signalfd_siginfo si;
+
+	(void)res;
+	w->stop |= read(w->signal_fd, &si, sizeof(si)) == sizeof(si);
+	xvt_loop_poll(w->loop, &w->on_signal, w->signal_fd, POLLIN);
+}
+
+/* Returns 0, or -errno after an error message. */
+static int begin_loop(struct watch *w)
+{
+	int err = xvt_loop_new(&w->loop);
+
+	if (!err) {
+		w->signal_fd = signalfd(-1, &w->signals, SFD_CLOEXEC | SFD_NONBLOCK);
+		w->on_signal.done = on_signal;
+		err = w->signal_fd < 0
+			      ? -errno
+			      : xvt_loop_poll(w->loop, &w->on_signal, w->signal_fd, POLLIN);
+	}
+	if (err)
+		xvt_error("--when", "cannot listen for crashes: %s", strerror(-err));
+	return err;
 }
 
 /* Returns an exit status, after an error message. */
 static int parse(struct watch *w, const struct xvt_opt_list *list)
 {
+	bool crash = false, other = false;
 	size_t i;
 	int err;
 
@@ -289,13 +409,12 @@ static int parse(struct watch *w, const struct xvt_opt_list *list)
 		if (err)
 			return err == -EINVAL ? XVT_EXIT_USAGE : XVT_EXIT_FAIL;
 		w->nr_conditions++;
-		if (w->conditions[i].kind != XVT_CONDITION_EVENT) {
-			xvt_error(list->v[i],
-				  "only a recorder sees that (xvtrace record, xvtrace daemon: "
-				  "--snapshot-when); here a condition is event GLOB [FILTER]");
-			return XVT_EXIT_USAGE;
-		}
+		w->for_events |= w->conditions[i].kind == XVT_CONDITION_EVENT;
+		crash |= w->conditions[i].kind == XVT_CONDITION_CRASH;
+		other |= w->conditions[i].kind != XVT_CONDITION_EVENT;
 	}
+	if ((other && begin_machines(w)) || (crash && begin_loop(w)))
+		return XVT_EXIT_FAIL;
 	if (!xvt_trigger_new(&w->trigger, w->conditions, w->nr_conditions, now_ns()))
 		return XVT_EXIT_OK;
 	xvt_error("--when", "out of memory");
@@ -306,6 +425,11 @@ static void end(struct watch *w)
 {
 	if (w->fd >= 0)
 		close(w->fd);
+	xvt_armed_free(w->machines);
+	if (w->loop)
+		xvt_loop_free(w->loop);
+	if (w->signal_fd >= 0)
+		close(w->signal_fd);
 	xvt_trigger_free(w->trigger);
 	while (w->nr_conditions)
 		xvt_condition_free(&w->conditions[--w->nr_conditions]);
@@ -313,22 +437,20 @@ static void end(struct watch *w)
 
 int xvt_snapshot_when(const struct xvt_snapshot_when *when)
 {
-	struct watch w = { .how = when, .fd = -1 };
+	struct watch w = { .how = when, .fd = -1, .signal_fd = -1 };
 	int status;
 
 	if (!can_write(when->output))
 		return XVT_EXIT_FAIL;
-	status = parse(&w, when->conditions);
-	if (status != XVT_EXIT_OK) {
-		end(&w);
-		return status;
-	}
 	sigemptyset(&w.signals);
 	sigaddset(&w.signals, SIGINT);
 	sigaddset(&w.signals, SIGTERM);
 	sigaddset(&w.signals, SIGHUP);
-	sigprocmask(SIG_BLOCK, &w.signals, NULL);
-	status = watch(&w);
+	status = parse(&w, when->conditions);
+	if (status == XVT_EXIT_OK) {
+		sigprocmask(SIG_BLOCK, &w.signals, NULL);
+		status = watch(&w);
+	}
 	end(&w);
 	return status;
 }

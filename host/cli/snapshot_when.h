@@ -9,9 +9,12 @@
 #define XVT_SNAPSHOT_FILES_MOST	 1000000u
 #define XVT_SNAPSHOT_MINUTE_MOST 60u
 
+struct xvt_armed;
+
 /* A snapshot that was taken. */
 struct xvt_taken {
-	uint64_t moment_ns; /* the last moment that it holds, host ns */
+	struct xvt_armed *watched; /* given: gets its machines; NULL: none */
+	uint64_t moment_ns;	   /* the last moment that it holds, host ns */
 	size_t machines;
 	bool stopped; /* a signal ended it: it is not whole */
 };
@@ -22,6 +25,8 @@ struct xvt_snapshot_when {
 	uint64_t after_ns;   /* from the event to the moment of the snapshot */
 	uint64_t files;	     /* after so many the command ends; 1: `output` is its name */
 	uint64_t per_minute; /* files at most */
+	const struct xvt_opt_list *qmp; /* NAME=SOCKET, for crashes */
+	const char *libvirt_uri;	/* the same; NULL: libvirt's default */
 	bool quiet;
 	/* Takes a snapshot into a file. since_ns: of events from this host time on, and from before
 	 * it as the user wants; 0: from its own moment on. Returns an exit status, after an error

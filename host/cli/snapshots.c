@@ -469,30 +469,16 @@ static void look_at(struct xvt_snapshots *sn, const char *name, const struct xvt
 		    uint64_t now_ns)
 {
 	char what[WHAT_LEN];
+	uint64_t ago_ns;
 	size_t i;
 
 	for (i = 0; i < sn->nr_conditions; i++) {
 		const struct xvt_condition *on = &sn->condition[i];
 
-		if (!xvt_condition_is_for(on, name))
+		if (!xvt_condition_holds(on, name, c, what, sizeof(what), &ago_ns))
 			continue;
-		if (on->kind == XVT_CONDITION_CRASH && c->crashed) {
-			snprintf(what, sizeof(what), "%s crashed", name);
-			sn->held++;
-			holds(sn, name, "crash", what, now_ns, now_ns);
-		} else if (on->kind == XVT_CONDITION_LOSS && c->lost) {
-			snprintf(what, sizeof(what), "%s lost %" PRIu64 " events", name, c->lost);
-			sn->held++;
-			holds(sn, name, "loss", what, now_ns, now_ns);
-		} else if (on->kind == XVT_CONDITION_STILL && c->still_ns >= on->ns &&
-			   c->was_still_ns < on->ns) {
-			snprintf(what, sizeof(what),
-				 "%s had no event for %" PRIu64 ".%03" PRIu64 " s", name,
-				 c->still_ns / SECOND_NS, c->still_ns / 1000000 % 1000);
-			/* The moment is the one from which on it is still. */
-			sn->held++;
-			holds(sn, name, "still", what, now_ns - c->still_ns, now_ns);
-		}
+		sn->held++;
+		holds(sn, name, xvt_condition_word(on), what, now_ns - ago_ns, now_ns);
 	}
 }
 

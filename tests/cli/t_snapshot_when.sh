@@ -33,7 +33,7 @@ watch() {
 	"$xvtrace" snapshot "${machines[@]}" "$@" 2>"$work/err" &
 	watcher=$!
 	pids+=($watcher)
-	poll grep -q 'waits for an event' "$work/err"
+	poll grep -q 'waits for a' "$work/err"
 }
 ended() {
 	wait $watcher
@@ -117,6 +117,44 @@ for file in "$work"/many-*.xvt; do
 	check "${file##*/} verifies" "$xvtrace" verify -q "$file"
 done
 
+# -- what is no event
+held() { grep -q "^xvtrace: note: $work/$1.xvt: $2, at [0-9.]*; what 2 machines held at [0-9.]*\$" "$work/err"; }
+machines=(-r a="$work/a" -r l="$work/l")
+"$xvtrace" region create "$work/l" --size 256K --rings 1 --subbuf-size 4K --overwrite || exit 1
+watch -o "$work/loss.xvt" --when 'loss l' --when 'loss none'
+say 100 others
+check "a loss is waited for" test ! -e "$work/loss.xvt"
+"$BUILD/xvt-emit" "$work/l" --count 10 --size 8192 >/dev/null 2>&1
+check "then it ends" ended
+check "and says what was lost" held loss 'l lost 10 events'
+check "the file has the other machine's events" test "$("$xvtrace" report -q --filter 'text == "others"' "$work/loss.xvt" | wc -l)" -ge 100
+check "it verifies" "$xvtrace" verify -q "$work/loss.xvt"
+watch -o "$work/still.xvt" --when 'still 1 l'
+"$BUILD/xvt-emit" "$work/l" --count 100 >/dev/null 2>&1
+check "a standstill, after some events" ended
+check "is told" held still 'l had no event for 1\.[0-9]* s'
+check "the file has these" test "$("$xvtrace" stat --json "$work/still.xvt" | jq '[.vms[] | select(.name == "l").rings[].events] | add')" -ge 100
+if command -v qemu-system-x86_64 >/dev/null; then
+	qemu-system-x86_64 -machine none -S -display none -qmp "unix:$work/qmp,server=on,wait=off" >/dev/null 2>&1 &
+	qemu=$!
+	pids+=($qemu)
+	disown $qemu
+	poll test -S "$work/qmp"
+	watch -o "$work/crash.xvt" --when crash --qmp a="$work/qmp" --when 'event nothing'
+	say 100 others
+	kill -KILL $qemu
+	check "a machine's QEMU is killed" ended
+	check "that is told" held crash 'a crashed'
+	check "the file verifies" "$xvtrace" verify -q "$work/crash.xvt"
+	watch -o "$work/none.xvt" --when 'crash l'
+	kill -TERM $watcher
+	check "none crashes: it ends by a signal" ended
+	check "and leaves no file" test ! -e "$work/none.xvt"
+else
+	echo "skip - a machine's QEMU is killed: qemu-system-x86_64 not found"
+fi
+machines=(-r "$work/[abc]")
+
 # -- none, and misuse
 watch -o "$work/none.xvt" --when 'event text text == "no"' --when 'event text txet == "boom"'
 say 1 boom
@@ -142,6 +180,7 @@ check "no event in it" wrong 2 'a condition is: event GLOB' --when 'event '
 check "a wrong filter" wrong 2 'a value is missing' --when 'event text text =='
 check "too many files a minute" wrong 2 'at most 60' --when 'event text' --per-minute 61
 check "options without a condition" wrong 2 'belong to --when' --files 3
+check "a socket without a condition" wrong 2 'belong to --when' --qmp a=x
 no_folder() {
 	timeout 60 "$xvtrace" snapshot -o "$work/no/x.xvt" -r a="$work/a" --when 'event text' 2>"$work/err"
 	[ $? -eq 1 ] && grep -q "cannot write there" "$work/err"
