@@ -5,6 +5,7 @@
 #include "cli/cmd.h"
 #include "cli/complete.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,15 +34,14 @@ static void help(FILE *to)
 static int unknown(const char *name)
 {
 	const char *near = NULL;
-	unsigned int best = 4;
+	unsigned int best = UINT_MAX;
 
 	for (size_t i = 0; i < COMMANDS; i++) {
-		unsigned int d = xvt_letters_apart(name, commands[i]->name);
+		const bool begins = strncmp(name, commands[i]->name, strlen(name)) == 0;
+		const unsigned int apart = begins ? 1 : xvt_letters_apart(name, commands[i]->name);
 
-		if (strncmp(name, commands[i]->name, strlen(name)) == 0)
-			d = 1;
-		if (d < best) {
-			best = d;
+		if (apart < best && (begins || xvt_letters_near(name, commands[i]->name))) {
+			best = apart;
 			near = commands[i]->name;
 		}
 	}

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -476,12 +477,12 @@ static char *trim(char *text)
 static int no_such_key(const struct parse *p, const char *name)
 {
 	const struct xvt_opt *near = NULL;
-	unsigned int best = 4;
+	unsigned int best = UINT_MAX;
 
 	for (const struct xvt_opt *o = p->cmd->opts; o->name; o++) {
 		const unsigned int apart = xvt_letters_apart(name, o->name);
 
-		if (apart < best) {
+		if (apart < best && xvt_letters_near(name, o->name)) {
 			best = apart;
 			near = o;
 		}

@@ -27,6 +27,10 @@ refuses_line() { # TEXT NUMBER WORDS: a configuration with that text
 	! show "$conf" && grep -q "^xvtrace: $conf: line $2: $3" "$work/err"
 }
 check "an unknown key is an error with its line" refuses_line '\n# x\nrotate-sise = 1M\n' 3 "rotate-sise: no such key; is it 'rotate-size'"
+check "a key with two letters swapped is near" refuses_line 'uqiet = yes\n' 1 "uqiet: no such key; is it 'quiet'"
+for far in foo x url keepsnapshots; do
+	check "no key is near $far" refuses_line "$far = 1\n" 1 "$far: no such key\$"
+done
 check "so is a line without a value" refuses_line 'region\n' 1 "'region' is not KEY = VALUE"
 check "a wrong size" refuses_line 'keep-size = much\n' 1 "keep-size much: not a size"
 check "neither yes nor no" refuses_line 'follow = maybe\n' 1 "follow maybe: not yes or no"

@@ -112,9 +112,14 @@ misuse "no QMP socket: attach" 1 "$work/qmp: cannot connect: No such file or dir
 misuse "... record" 1 "$work/qmp: QEMU's QMP socket: cannot connect: No such file or directory; start QEMU with -qmp unix:$work/qmp,server=on,wait=off" \
 	record -r h="$work/h" --qmp h="$work/qmp"
 
+# -- commands
+misuse "a command that is misspelt" 2 "stta: no such command; did you mean 'xvtrace stat'?" "$xvtrace" stta
+misuse "a command that is like no other" 2 "foo: no such command; 'xvtrace --help' lists them" "$xvtrace" foo
+
 # -- configuration
 configured() { printf "$1" >"$work/conf" && timeout 60 "$xvtrace" daemon -c "$work/conf"; }
 misuse "an unknown key" 2 "$work/conf: line 2: regoin: no such key; is it 'region'?" configured '# x\nregoin = x\n'
+misuse "a key that is like no other" 2 "$work/conf: line 1: foo: no such key" configured 'foo = x\n'
 misuse "no configuration" 2 "$work/none: cannot read it: No such file or directory" "$xvtrace" daemon -c "$work/none"
 misuse "no number" 2 "$work/conf: line 1: keep-size much: not a size such as 4096, 64K, 16M or 1G" configured 'keep-size = much\n'
 misuse "files that cannot be bounded" 2 "--keep-size: it needs --rotate-size, of at most half of it (with --compress idle: a third)" configured "output = $work/o/\nrotate-size = 64M\nkeep-size = 64M\n"
