@@ -27,7 +27,7 @@ static const struct xvt_opt options[] = {
 	O(config, "config", 'c', XVT_OPT_STRING, "FILE",
 	  "the configuration (default " CONFIG_DEFAULT ", which may be absent)"),
 	O(show, "show-config", 0, XVT_OPT_BOOL, NULL,
-	  "check the configuration, print all keys with their values, and end"),
+	  "check the configuration as the start does, print all keys with their values, and end"),
 	XVT_OPT_END,
 };
 
@@ -79,7 +79,9 @@ static int make_folder(const char *path)
 static int cmd_daemon(const struct xvt_command *cmd, int argc, char **argv)
 {
 	struct daemon_options opt = { 0 };
-	struct xvt_recorder recorder = { .command = "daemon", .reload = reload };
+	struct xvt_recorder recorder = { .command = "daemon",
+					 .makes_folder = true,
+					 .reload = reload };
 	int status, first = xvt_opt_parse(cmd, argc, argv, &opt, NULL);
 	char *text;
 
@@ -92,6 +94,8 @@ static int cmd_daemon(const struct xvt_command *cmd, int argc, char **argv)
 	recorder.reload_arg = &opt;
 	recorder.config = opt.config ? opt.config : CONFIG_DEFAULT;
 	status = read_config(opt.config, &recorder.opt, &text);
+	if (status == XVT_EXIT_OK)
+		status = xvt_recorder_check(&recorder);
 	if (status == XVT_EXIT_OK && opt.show)
 		xvt_opt_print(xvt_recorder_opts, &recorder.opt);
 	else if (status == XVT_EXIT_OK)

@@ -23,13 +23,18 @@
 	1024u /* machines, if patterns add some: all users may make files in /dev/shm \
 	       */
 
+static void name_is_taken(const char *name)
+{
+	xvt_error(name, "two machines have this name; give each region one of its own by -r "
+			"NAME=REGION, and each domain once");
+}
+
 /* Refuse a second machine of a name: readers distinguish machines by their names. */
 static bool name_taken(const struct xvt_session *s, const char *name)
 {
 	if (!xvt_session_find(s, name))
 		return false;
-	xvt_error(name, "two machines have this name; give each region one of its own by -r "
-			"NAME=REGION, and each domain once");
+	name_is_taken(name);
 	return true;
 }
 
@@ -408,6 +413,60 @@ static bool parse_domain(const char *arg, struct domain_arg *d)
 		return false;
 	snprintf(d->name, sizeof(d->name), "%.*s", (int)len, arg);
 	return true;
+}
+
+/* Names that -r and -d give; a pattern gives none. */
+struct names {
+	char (*v)[sizeof(((struct domain_arg *)NULL)->name)];
+	size_t n;
+};
+
+/* Returns false after an error message. */
+static bool add_name(struct names *names, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < names->n; i++) {
+		if (!strcmp(names->v[i], name)) {
+			name_is_taken(name);
+			return false;
+		}
+	}
+	snprintf(names->v[names->n++], sizeof(*names->v), "%s", name);
+	return true;
+}
+
+static bool words_ok(const struct xvt_machine_options *opt, struct names *names)
+{
+	struct region_arg r;
+	struct domain_arg d;
+	size_t i;
+
+	for (i = 0; i < opt->regions.n; i++) {
+		if (!parse_region(opt->regions.v[i], &r))
+			return false;
+		/* Of machines that come later, the second one gets a warning. */
+		if (!r.pattern && !opt->follow && !add_name(names, r.name))
+			return false;
+	}
+	for (i = 0; i < opt->domains.n; i++) {
+		if (!parse_domain(opt->domains.v[i], &d))
+			return false;
+		if (!xvt_is_glob(d.name) && !opt->follow && !add_name(names, d.name))
+			return false;
+	}
+	return true;
+}
+
+bool xvt_machines_ok(const struct xvt_machine_options *opt)
+{
+	struct names names = { .v = calloc(opt->regions.n + opt->domains.n + 1, sizeof(*names.v)) };
+	const bool ok = names.v && words_ok(opt, &names);
+
+	if (!names.v)
+		xvt_error("record", "out of memory");
+	free(names.v);
+	return ok;
 }
 
 static int add_region_arg(struct xvt_session *s, const struct xvt_machine_options *opt,

@@ -55,6 +55,10 @@ void xvt_machines_each_region(const struct xvt_machine_options *opt,
 bool xvt_machines_selects(const struct xvt_machine_options *opt, const struct xvt_domain *domain,
 			  struct xvt_candidate *c);
 
+/* Check the words of -r and -d, without a look at what they name. Returns false after an error
+ * message. */
+bool xvt_machines_ok(const struct xvt_machine_options *opt);
+
 /*
  * Add the machines to a session. One that is named and cannot be recorded is an error; of those
  * that a pattern or `all` found, it is left out with a warning, and it is an error if none is left.

@@ -584,11 +584,18 @@ static bool metrics_ok(const char *address)
 	return !wrong;
 }
 
+/* Returns whether the trace is to be numbered files. */
+static bool is_set(const struct xvt_recorder *how, const char *output)
+{
+	return xvt_set_is_folder(output) || (how->makes_folder && access(output, F_OK));
+}
+
 /* Check what the table of options cannot. Returns an exit status, after an error message. */
-static int check_options(const char *command, const struct xvt_recorder_options *opt,
+static int check_options(const struct xvt_recorder *how, const struct xvt_recorder_options *opt,
 			 struct xvt_session_options *so)
 {
-	int status = xvt_recording_options(command, opt->output, &opt->machines);
+	int status = xvt_recording_options(how->command, opt->output, &opt->machines);
+	const bool set = status == XVT_EXIT_OK && is_set(how, opt->output);
 	unsigned int idle;
 
 	if (status != XVT_EXIT_OK)
@@ -602,11 +609,11 @@ static int check_options(const char *command, const struct xvt_recorder_options 
 	else if (compress_when(opt->compress, &so->compress, &idle))
 		xvt_error("--compress", "give a level, 1 (quick) to %u (small), or idle[:LEVEL]",
 			  XVT_COMPRESS_LEVEL_MAX);
-	else if (idle && !xvt_set_is_folder(opt->output))
+	else if (idle && !set)
 		xvt_error("--compress",
 			  "idle is for the finished files of a folder; give one, like -o %s.d/",
 			  opt->output);
-	else if (idle && !xvt_pack_bound(1))
+	else if ((so->compress || idle) && !xvt_pack_bound(1))
 		xvt_error("--compress", XVT_NO_ZSTD_HELP);
 	else if (opt->max_bytes && opt->max_bytes < XVT_MAX_BYTES_LEAST)
 		xvt_error("--max-size", "it is at least %uM", XVT_MAX_BYTES_LEAST >> 20);
@@ -618,17 +625,16 @@ static int check_options(const char *command, const struct xvt_recorder_options 
 			  "idle: a third)");
 	else if (opt->snapshots.per_minute > XVT_SNAPSHOTS_MINUTE_MOST)
 		xvt_error("--snapshot-per-minute", "it is at most %u", XVT_SNAPSHOTS_MINUTE_MOST);
-	else if (opt->snapshots.when.n && !xvt_set_is_folder(opt->output))
+	else if (opt->snapshots.when.n && !set)
 		xvt_error("--snapshot-when",
 			  "one file has no snapshots; give a folder, like "
 			  "-o %s.d/, or use xvtrace snapshot --when",
 			  opt->output);
-	else if (opt->machines.flight.n && !xvt_set_is_folder(opt->output))
+	else if (opt->machines.flight.n && !set)
 		xvt_error("--flight-recorder",
 			  "one file has no snapshots; give a folder, like -o %s.d/", opt->output);
-	else if ((opt->rotate_bytes || opt->rotate_ns || keeps(&opt->keep)) &&
-		 !xvt_set_is_folder(opt->output))
-		xvt_error(command, "one file cannot be rotated; give a folder, like -o %s.d/",
+	else if ((opt->rotate_bytes || opt->rotate_ns || keeps(&opt->keep)) && !set)
+		xvt_error(how->command, "one file cannot be rotated; give a folder, like -o %s.d/",
 			  opt->output);
 	else if (xvt_host_events_ok(&opt->host) &&
 		 sockets_ok(opt, &opt->qmp, "--qmp", "a QMP socket", false) &&
@@ -636,6 +642,35 @@ static int check_options(const char *command, const struct xvt_recorder_options 
 		 metrics_ok(opt->metrics_http))
 		return XVT_EXIT_OK;
 	return XVT_EXIT_USAGE;
+}
+
+/*
+ * All checks of options that need no machine: those of a start, of a reload, and of a configuration
+ * that is only to be checked. Fills in `so` and the request to the guests, which has room for
+ * XVT_REQUEST_LEN. Returns an exit status, after an error message.
+ */
+static int check(const struct xvt_recorder *how, const struct xvt_recorder_options *opt,
+		 struct xvt_session_options *so, char *request)
+{
+	int err, status = check_options(how, opt, so);
+
+	if (status == XVT_EXIT_OK && !xvt_machines_ok(&opt->machines))
+		status = XVT_EXIT_USAGE;
+	if (status != XVT_EXIT_OK)
+		return status;
+	err = xvt_snapshots_check(&opt->snapshots);
+	if (!err)
+		err = event_request(&opt->events, request, XVT_REQUEST_LEN);
+	return err == -ENOMEM ? XVT_EXIT_FAIL : err ? XVT_EXIT_USAGE : XVT_EXIT_OK;
+}
+
+int xvt_recorder_check(struct xvt_recorder *recorder)
+{
+	struct xvt_session_options so;
+	char request[XVT_REQUEST_LEN];
+
+	complete(&recorder->opt);
+	return check(recorder, &recorder->opt, &so, request);
 }
 
 /* Returns whether a running recorder takes a new value of this option. */
@@ -679,11 +714,12 @@ static void take_options(struct recorder *r, const struct xvt_recorder_options *
 static bool read_options(const struct recorder *r, struct xvt_recorder_options *fresh, char **text)
 {
 	struct xvt_session_options so;
+	char request[XVT_REQUEST_LEN];
 
 	if (r->how->reload(r->how->reload_arg, fresh, text))
 		return false;
 	complete(fresh);
-	return check_options(r->how->command, fresh, &so) == XVT_EXIT_OK;
+	return check(r->how, fresh, &so, request) == XVT_EXIT_OK;
 }
 
 /* SIGHUP came, or a client asks for it. Returns false after an error message. */
@@ -905,10 +941,8 @@ static int record(struct recorder *r)
 		.follow = opt->machines.follow,
 		.request = request,
 	};
-	int err = 0, status = check_options(r->how->command, opt, &so);
+	int err = 0, status = check(r->how, opt, &so, request);
 
-	if (status == XVT_EXIT_OK && event_request(&opt->events, request, sizeof(request)))
-		status = XVT_EXIT_USAGE;
 	if (status == XVT_EXIT_OK)
 		status = make_page_folder(opt->clock_page);
 	if (status == XVT_EXIT_OK)

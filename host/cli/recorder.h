@@ -52,13 +52,19 @@ extern const struct xvt_opt xvt_recorder_opts[];
 struct xvt_recorder {
 	const char *command; /* "record": begins messages */
 	struct xvt_recorder_options opt;
-	char **child; /* a command to run; the recording ends with it; NULL: none */
+	bool makes_folder; /* the caller makes a folder where there is no output */
+	char **child;	   /* a command to run; the recording ends with it; NULL: none */
 	/* Called at SIGHUP: fills *opt, whose texts may lie in *text, for free(). Returns an exit
 	 * status, after an error message. NULL: SIGHUP ends the recording. */
 	int (*reload)(void *arg, struct xvt_recorder_options *opt, char **text);
 	void *reload_arg;
 	const char *config; /* the file that reload() reads; NULL: none */
 };
+
+/* Fill in options that were not given, and check them all as xvt_recorder_run() does before it
+ * looks at a machine. Changes nothing on the host. Returns an exit status, after an error message.
+ */
+int xvt_recorder_check(struct xvt_recorder *recorder);
 
 /* Record until the command ends, a signal comes or the time is up. Returns an exit status, after an
  * error message. */

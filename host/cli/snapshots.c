@@ -136,6 +136,29 @@ static int begin_events(struct xvt_snapshots *sn)
 	return err;
 }
 
+/* Condition number `i`. Returns 0, or -errno after an error message. */
+static int parse(struct xvt_condition *c, const struct xvt_opt_list *when, size_t i)
+{
+	if (i < CONDITIONS_MOST)
+		return xvt_condition_parse(c, when->v[i]);
+	xvt_error(when->v[i], "there are more than %u conditions", CONDITIONS_MOST);
+	return -EINVAL;
+}
+
+int xvt_snapshots_check(const struct xvt_snapshots_options *opt)
+{
+	struct xvt_condition c;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < opt->when.n && !err; i++) {
+		err = parse(&c, &opt->when, i);
+		if (!err)
+			xvt_condition_free(&c);
+	}
+	return err == -ENOMEM || !err ? err : -EINVAL;
+}
+
 int xvt_snapshots_new(struct xvt_snapshots **out, struct xvt_recording *rec, const char *folder,
 		      const struct xvt_snapshots_options *opt)
 {
@@ -155,13 +178,7 @@ int xvt_snapshots_new(struct xvt_snapshots **out, struct xvt_recording *rec, con
 		sn->folder[i - 1] = '\0';
 	sn->opt = opt;
 	for (i = 0; i < opt->when.n && !err; i++) {
-		if (i == CONDITIONS_MOST) {
-			xvt_error("--snapshot-when", "there are more than %u conditions",
-				  CONDITIONS_MOST);
-			err = -EINVAL;
-			break;
-		}
-		err = xvt_condition_parse(&sn->condition[i], opt->when.v[i]);
+		err = parse(&sn->condition[i], &opt->when, i);
 		sn->nr_conditions += !err;
 	}
 	if (!err)

@@ -33,6 +33,9 @@ struct xvt_snapshots_options {
 
 #define XVT_SNAPSHOTS_MINUTE_MOST 60u
 
+/* Check the conditions. Returns 0, or -ENOMEM or -EINVAL after an error message. */
+int xvt_snapshots_check(const struct xvt_snapshots_options *opt);
+
 /* `opt` must outlive it. Returns 0, -ENOMEM, or -EINVAL after an error message. */
 int xvt_snapshots_new(struct xvt_snapshots **out, struct xvt_recording *rec, const char *folder,
 		      const struct xvt_snapshots_options *opt);

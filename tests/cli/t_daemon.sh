@@ -19,7 +19,7 @@ check "each option of record is a key" diff <("$xvtrace" record --help | sed -n 
 sed -i '/^#/d' "$work/defaults"
 shows_itself() { show "$work/defaults" && diff <(grep -v '^#' "$work/shown") "$work/defaults"; }
 check "what is shown is a configuration" shows_itself
-printf 'region = a=/x\n  region=b=/y \n# domain = no\nkeep-size = 3G\njoin-timeout = 0.5\nhost-all = yes\nfollow = no\n' >"$conf"
+printf 'region = a=/x\n  region=b=/y \n# domain = no\nkeep-size = 3G\njoin-timeout = 0.5\nhost-all = yes\nhost = irq\nfollow = no\n' >"$conf"
 takes() { show "$conf" && for line in "region = a=/x" "region = b=/y" "domain = " "keep-size = 3G" "join-timeout = 0.5" "host-all = yes" "follow = no"; do grep -qx "$line" "$work/shown" || return 1; done; }
 check "values, lists, comments and blanks" takes
 refuses_line() { # TEXT NUMBER WORDS: a configuration with that text
@@ -41,6 +41,49 @@ check "a huge file is refused" eval '! show "$conf" && grep -q "more than 1 MiB"
 printf 'region = a=/x\0\n' >"$conf"
 check "so is one with a zero byte" eval '! show "$conf" && grep -q "zero byte" "$work/err"'
 check "and a file that is not there" eval '! show "$work/none" && grep -q "No such file" "$work/err"'
+
+# What the start refuses, --show-config refuses in the same words, and neither makes the folder.
+refuses() { # LINES: both refuse them
+	printf "$1" >"$conf"
+	grep -q '^output' "$conf" || echo "output = $work/new/" >>"$conf"
+	timeout 60 "$xvtrace" daemon -c "$conf" >"$work/out" 2>"$work/started"
+	local status=$?
+	! show "$conf" && [ $status -eq 2 ] && [ ! -e "$work/new" ] && [ "$(wc -l <"$work/err")" -eq 1 ] &&
+		diff "$work/started" "$work/err" && return
+	sed "s/^/# $status: /" "$work/started"
+	return 1
+}
+while IFS= read -r lines; do
+	check "the start and --show-config refuse $lines" refuses "$lines\n"
+done <<-'END'
+	keep-size = 1M
+	rotate-size = 5G
+	rotate-size = 1K
+	max-size = 1K
+	mode = fast
+	drain = slowly
+	order = never
+	compress = 20
+	host = all
+	host-event = sched
+	host-all = yes
+	host-buffer = 2M
+	event = sched
+	region = g
+	region = g=/x,rings=0
+	domain = g,rings=0
+	region = g=/x\nregion = g=/y\nfollow = no
+	qmp = g=/x
+	doorbell = g
+	metrics-http = here
+	snapshot-per-minute = 61
+	snapshot-when = bomb
+	snapshot-when = event text text ==
+END
+touch "$work/file"
+for lines in 'keep-time = 5' 'snapshot-when = crash' 'flight-recorder = a*' 'compress = idle'; do
+	check "one file and $lines are refused" refuses "${lines}\noutput = $work/file\n"
+done
 
 # -- the service
 cat >"$work/manager.py" <<'END'
