@@ -8,7 +8,6 @@
 #include "cli/recorder.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,24 +46,25 @@ static void set_defaults(struct xvt_recorder_options *opt)
 	opt->quiet = true;
 }
 
-/* Read the configuration over defaults. *text: what the options point to; free() it after them.
- * Returns an exit status, after an error message. */
-static int read_config(const char *path, struct xvt_recorder_options *opt, char **text)
+/* Read the configuration over defaults. The options point into *file. Returns an exit status, after
+ * an error message. */
+static int read_config(const char *path, struct xvt_recorder_options *opt,
+		       struct xvt_opt_file *file)
 {
-	const char *file = path ? path : CONFIG_DEFAULT;
+	const char *from = path ? path : CONFIG_DEFAULT;
 
 	set_defaults(opt);
-	*text = NULL;
-	if (!path && access(file, F_OK) && errno == ENOENT)
+	*file = (struct xvt_opt_file){ .path = from };
+	if (!path && access(from, F_OK) && errno == ENOENT)
 		return XVT_EXIT_OK;
-	return xvt_opt_read(xvt_recorder_opts, file, opt, text) ? XVT_EXIT_USAGE : XVT_EXIT_OK;
+	return xvt_opt_read(xvt_recorder_opts, from, opt, file) ? XVT_EXIT_USAGE : XVT_EXIT_OK;
 }
 
-static int reload(void *arg, struct xvt_recorder_options *opt, char **text)
+static int reload(void *arg, struct xvt_recorder_options *opt, struct xvt_opt_file *file)
 {
 	const struct daemon_options *daemon = arg;
 
-	return read_config(daemon->config, opt, text);
+	return read_config(daemon->config, opt, file);
 }
 
 static int make_folder(const char *path)
@@ -83,7 +83,7 @@ static int cmd_daemon(const struct xvt_command *cmd, int argc, char **argv)
 					 .makes_folder = true,
 					 .reload = reload };
 	int status, first = xvt_opt_parse(cmd, argc, argv, &opt, NULL);
-	char *text;
+	struct xvt_opt_file file;
 
 	if (first < 0)
 		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
@@ -93,7 +93,8 @@ static int cmd_daemon(const struct xvt_command *cmd, int argc, char **argv)
 	}
 	recorder.reload_arg = &opt;
 	recorder.config = opt.config ? opt.config : CONFIG_DEFAULT;
-	status = read_config(opt.config, &recorder.opt, &text);
+	recorder.file = &file;
+	status = read_config(opt.config, &recorder.opt, &file);
 	if (status == XVT_EXIT_OK)
 		status = xvt_recorder_check(&recorder);
 	if (status == XVT_EXIT_OK && opt.show)
@@ -102,7 +103,7 @@ static int cmd_daemon(const struct xvt_command *cmd, int argc, char **argv)
 		status = make_folder(recorder.opt.output);
 	if (status == XVT_EXIT_OK && !opt.show)
 		status = xvt_recorder_run(&recorder);
-	free(text);
+	xvt_opt_file_free(&file);
 	return status;
 }
 

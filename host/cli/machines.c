@@ -23,10 +23,12 @@
 	1024u /* machines, if patterns add some: all users may make files in /dev/shm \
 	       */
 
-static void name_is_taken(const char *name)
+/* arg: the second one's word of -r or -d. */
+static void name_is_taken(const char *arg, const char *name)
 {
-	xvt_error(name, "two machines have this name; give each region one of its own by -r "
-			"NAME=REGION, and each domain once");
+	xvt_error_of(arg, name,
+		     "two machines have this name; give each region one of its own by -r "
+		     "NAME=REGION, and each domain once");
 }
 
 /* Refuse a second machine of a name: readers distinguish machines by their names. */
@@ -34,7 +36,7 @@ static bool name_taken(const struct xvt_session *s, const char *name)
 {
 	if (!xvt_session_find(s, name))
 		return false;
-	name_is_taken(name);
+	name_is_taken(name, name);
 	return true;
 }
 
@@ -422,13 +424,13 @@ struct names {
 };
 
 /* Returns false after an error message. */
-static bool add_name(struct names *names, const char *name)
+static bool add_name(struct names *names, const char *arg, const char *name)
 {
 	size_t i;
 
 	for (i = 0; i < names->n; i++) {
 		if (!strcmp(names->v[i], name)) {
-			name_is_taken(name);
+			name_is_taken(arg, name);
 			return false;
 		}
 	}
@@ -446,13 +448,14 @@ static bool words_ok(const struct xvt_machine_options *opt, struct names *names)
 		if (!parse_region(opt->regions.v[i], &r))
 			return false;
 		/* Of machines that come later, the second one gets a warning. */
-		if (!r.pattern && !opt->follow && !add_name(names, r.name))
+		if (!r.pattern && !opt->follow && !add_name(names, opt->regions.v[i], r.name))
 			return false;
 	}
 	for (i = 0; i < opt->domains.n; i++) {
 		if (!parse_domain(opt->domains.v[i], &d))
 			return false;
-		if (!xvt_is_glob(d.name) && !opt->follow && !add_name(names, d.name))
+		if (!xvt_is_glob(d.name) && !opt->follow &&
+		    !add_name(names, opt->domains.v[i], d.name))
 			return false;
 	}
 	return true;

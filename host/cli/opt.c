@@ -6,6 +6,7 @@
 #include "base/letters.h"
 #include "base/loop.h"
 #include "base/out.h"
+#include "base/vec.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -40,12 +41,121 @@ static void say(enum xvt_journal_priority priority, const char *what, const char
 	fputs(line, stderr);
 }
 
+static const struct xvt_opt *find_long(const struct xvt_opt *opts, const char *name, size_t len)
+{
+	for (const struct xvt_opt *o = opts; o->name; o++)
+		if (strlen(o->name) == len && memcmp(o->name, name, len) == 0)
+			return o;
+	return NULL;
+}
+
+static const struct xvt_opt *find_letter(const struct xvt_opt *opts, char letter)
+{
+	for (const struct xvt_opt *o = opts; o->name; o++)
+		if (o->letter && o->letter == letter)
+			return o;
+	return NULL;
+}
+
+/* The option at the begin of a text, as "--NAME" or "-X"; *len: its length. NULL: there is none. */
+static const struct xvt_opt *option_at(const struct xvt_opt *opts, const char *text, size_t *len)
+{
+	static const char in_names[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+
+	if (strncmp(text, "--", 2) == 0) {
+		*len = 2 + strspn(text + 2, in_names);
+		return find_long(opts, text + 2, *len - 2);
+	}
+	*len = 2;
+	return text[0] == '-' && text[1] && !strspn(text + 2, in_names) ? find_letter(opts, text[1])
+									: NULL;
+}
+
+/* Write a text with its options as keys. */
+static void write_keys(const struct xvt_opt *opts, const char *text, char *out, size_t size)
+{
+	size_t used = 0, len;
+	const char *at;
+
+	for (at = text; *at && used + 1 < size; at += len) {
+		const bool begins = at == text || strchr(" (", at[-1]);
+		const struct xvt_opt *o = begins ? option_at(opts, at, &len) : NULL;
+		int n = 1;
+
+		if (o) {
+			n = snprintf(out + used, size - used, "%s", o->name);
+		} else {
+			len = 1;
+			out[used] = *at;
+		}
+		used = used + (size_t)n < size ? used + (size_t)n : size - 1;
+	}
+	out[used] = '\0';
+}
+
+static const struct xvt_opt_file *errors_of_file;
+
+void xvt_errors_of_file(const struct xvt_opt_file *file)
+{
+	errors_of_file = file;
+}
+
+/* NULL: an error about it names no line. */
+static const struct xvt_opt_place *place_of(const char *value)
+{
+	const struct xvt_opt_file *file = errors_of_file;
+	const struct xvt_opt_place *place = NULL;
+	const struct xvt_opt *o;
+	size_t i, len;
+
+	if (!file || !file->count)
+		return NULL;
+	o = option_at(file->opts, value, &len);
+	for (i = 0; i < file->count; i++) {
+		if (file->places[i].value == value ||
+		    (o && !value[len] && file->places[i].opt == o))
+			place = &file->places[i];
+	}
+	return place;
+}
+
+bool xvt_error_has_line(const char *option)
+{
+	return place_of(option);
+}
+
+__attribute__((format(printf, 3, 0))) static void error_of(const char *value, const char *what,
+							   const char *format, va_list args)
+{
+	const struct xvt_opt_place *place = place_of(value);
+	char why[1024], keys[1024];
+	const bool shows = place && place->value == value;
+
+	if (!place) {
+		say(XVT_JOURNAL_ERROR, what, NULL, format, args);
+		return;
+	}
+	vsnprintf(why, sizeof(why), format, args);
+	write_keys(errors_of_file->opts, why, keys, sizeof(keys));
+	xvt_error(errors_of_file->path, "line %u: %s%s%s: %s", place->line, place->opt->name,
+		  shows ? " " : "", shows ? value : "", keys);
+}
+
 void xvt_error(const char *what, const char *why_format, ...)
 {
 	va_list args;
 
 	va_start(args, why_format);
-	say(XVT_JOURNAL_ERROR, what, NULL, why_format, args);
+	error_of(what, what, why_format, args);
+	va_end(args);
+}
+
+void xvt_error_of(const char *value, const char *what, const char *why_format, ...)
+{
+	va_list args;
+
+	va_start(args, why_format);
+	error_of(value, what, why_format, args);
 	va_end(args);
 }
 
@@ -139,7 +249,7 @@ void xvt_opt_help(const struct xvt_command *cmd)
 /* One command line, or one file of options, being parsed. */
 struct parse {
 	const struct xvt_command *cmd; /* of a file: the table only */
-	const char *file;	       /* NULL: a command line */
+	struct xvt_opt_file *file;     /* NULL: a command line */
 	unsigned int line;	       /* of the file */
 	void *out;
 	uint64_t given[(XVT_OPT_MAX + 63) / 64]; /* a bit for each row of the table */
@@ -161,7 +271,7 @@ __attribute__((format(printf, 2, 3))) static int usage_error(const struct parse 
 	vsnprintf(why, sizeof(why), format, args);
 	va_end(args);
 	if (p->file) {
-		xvt_error(p->file, "line %u: %s", p->line, why);
+		xvt_error(p->file->path, "line %u: %s", p->line, why);
 		return -1;
 	}
 	snprintf(what, sizeof(what), "%s", p->cmd->name);
@@ -274,7 +384,20 @@ static bool first_time(struct parse *p, const struct xvt_opt *o)
 	bool first = !(*word & bit);
 
 	*word |= bit;
-	return first || o->type == XVT_OPT_BOOL || o->type == XVT_OPT_LIST;
+	return first || o->type == XVT_OPT_LIST || (o->type == XVT_OPT_BOOL && !p->file);
+}
+
+/* Note where the file has a value. */
+static int note_place(struct parse *p, const struct xvt_opt *o, const char *value)
+{
+	struct xvt_opt_file *f = p->file;
+
+	if (!f)
+		return 0;
+	if (xvt_grow(&f->places, &f->room, f->count + 1, sizeof(*f->places)))
+		return usage_error(p, "out of memory");
+	f->places[f->count++] = (struct xvt_opt_place){ o, value, p->line };
+	return 0;
 }
 
 static int set_value(struct parse *p, const struct xvt_opt *o, const char *value)
@@ -325,23 +448,7 @@ static int set_value(struct parse *p, const struct xvt_opt *o, const char *value
 		return usage_error(p, "%s%s %s: too large", dashes(p), o->name, value);
 	if (err)
 		return usage_error(p, "%s%s %s: not %s", dashes(p), o->name, value, want);
-	return 0;
-}
-
-static const struct xvt_opt *find_long(const struct xvt_command *cmd, const char *name, size_t len)
-{
-	for (const struct xvt_opt *o = cmd->opts; o->name; o++)
-		if (strlen(o->name) == len && memcmp(o->name, name, len) == 0)
-			return o;
-	return NULL;
-}
-
-static const struct xvt_opt *find_letter(const struct xvt_command *cmd, char letter)
-{
-	for (const struct xvt_opt *o = cmd->opts; o->name; o++)
-		if (o->letter && o->letter == letter)
-			return o;
-	return NULL;
+	return note_place(p, o, value);
 }
 
 /* --NAME, --NAME=VALUE, --NAME VALUE. Returns words used up beyond the first, or -1. */
@@ -351,7 +458,7 @@ static int parse_long(struct parse *p, int argc, char **argv, int at)
 	const char *name = argv[at] + 2;
 	const char *equals = strchr(name, '=');
 	size_t len = equals ? (size_t)(equals - name) : strlen(name);
-	const struct xvt_opt *o = find_long(cmd, name, len);
+	const struct xvt_opt *o = find_long(cmd->opts, name, len);
 
 	if (!o)
 		return usage_error(p, "--%.*s: no such option", (int)len, name);
@@ -374,7 +481,7 @@ static int parse_letters(struct parse *p, int argc, char **argv, int at)
 	const struct xvt_command *cmd = p->cmd;
 
 	for (const char *c = argv[at] + 1; *c; c++) {
-		const struct xvt_opt *o = find_letter(cmd, *c);
+		const struct xvt_opt *o = find_letter(cmd->opts, *c);
 
 		if (!o)
 			return usage_error(p, "-%c: no such option", *c);
@@ -517,7 +624,7 @@ static int parse_line(struct parse *p, char *line)
 	*equals = '\0';
 	name = trim(name);
 	value = trim(equals + 1);
-	o = find_long(p->cmd, name, strlen(name));
+	o = find_long(p->cmd->opts, name, strlen(name));
 	if (!o)
 		return no_such_key(p, name);
 	if (!*value)
@@ -525,13 +632,15 @@ static int parse_line(struct parse *p, char *line)
 	return o->type == XVT_OPT_BOOL ? set_bool(p, o, value) : set_value(p, o, value);
 }
 
-int xvt_opt_read_text(const struct xvt_opt *opts, const char *path, char *text, void *out)
+int xvt_opt_read_text(const struct xvt_opt *opts, const char *path, char *text, void *out,
+		      struct xvt_opt_file *file)
 {
 	const struct xvt_command table = { .opts = opts };
-	struct parse p = { .cmd = &table, .file = path, .out = out };
+	struct parse p = { .cmd = &table, .file = file, .out = out };
 	char *line, *next;
 	int err = 0;
 
+	*file = (struct xvt_opt_file){ .path = path, .opts = opts };
 	for (line = text; line; line = next) {
 		next = strchr(line, '\n');
 		if (next)
@@ -542,10 +651,23 @@ int xvt_opt_read_text(const struct xvt_opt *opts, const char *path, char *text, 
 	return err ? -1 : 0;
 }
 
-int xvt_opt_read(const struct xvt_opt *opts, const char *path, void *out, char **text)
+int xvt_opt_read(const struct xvt_opt *opts, const char *path, void *out, struct xvt_opt_file *file)
 {
-	*text = file_text(path);
-	return *text ? xvt_opt_read_text(opts, path, *text, out) : -1;
+	char *text = file_text(path);
+	int err = -1;
+
+	*file = (struct xvt_opt_file){ .path = path };
+	if (text)
+		err = xvt_opt_read_text(opts, path, text, out, file);
+	file->text = text;
+	return err;
+}
+
+void xvt_opt_file_free(struct xvt_opt_file *file)
+{
+	free(file->text);
+	free(file->places);
+	*file = (struct xvt_opt_file){ .path = NULL };
 }
 
 static void print_size(uint64_t bytes)

@@ -74,17 +74,39 @@ int xvt_opt_parse(const struct xvt_command *cmd, int argc, char **argv, void *ou
 
 void xvt_opt_help(const struct xvt_command *cmd);
 
+/* Where a file of options has a value. */
+struct xvt_opt_place {
+	const struct xvt_opt *opt;
+	const char *value; /* the pointer that the options have; NULL: that of a BOOL */
+	unsigned int line;
+};
+
+/* What is kept of a file of options. */
+struct xvt_opt_file {
+	const char *path;
+	char *text; /* values point into it; NULL: it is the caller's */
+	const struct xvt_opt *opts;
+	struct xvt_opt_place *places; /* in the order of the lines */
+	size_t count, room;
+};
+
 /*
  * Reads the options of a table from a file of lines KEY = VALUE into `out`, which holds the
  * defaults. KEY is the long name of an option; one that takes no value has yes or no; an empty
  * value leaves the default; a list has a line for each element. Lines that begin with # are
- * comments. `out` points into *text, which the caller frees after it. Returns 0, or -1 after an
- * error message for each wrong line.
+ * comments. `out` points into *file, which the caller frees after it, also after an error. Returns
+ * 0, or -1 after an error message for each wrong line.
  */
-int xvt_opt_read(const struct xvt_opt *opts, const char *path, void *out, char **text);
+int xvt_opt_read(const struct xvt_opt *opts, const char *path, void *out,
+		 struct xvt_opt_file *file);
 
-/* The same from a text, which is changed: `out` points into it. path: for the messages. */
-int xvt_opt_read_text(const struct xvt_opt *opts, const char *path, char *text, void *out);
+/* The same from a text, which is changed: `out` points into it, and *file does not free it. path:
+ * for the messages. */
+int xvt_opt_read_text(const struct xvt_opt *opts, const char *path, char *text, void *out,
+		      struct xvt_opt_file *file);
+
+/* A file of zeros has nothing. */
+void xvt_opt_file_free(struct xvt_opt_file *file);
 
 /* Prints all options with their help and values, as xvt_opt_read() reads them. */
 void xvt_opt_print(const struct xvt_opt *opts, const void *values);
@@ -105,6 +127,18 @@ int xvt_parse_span(const char *text, uint64_t *ns);
 /* Prints "xvtrace: WHAT: WHY" on stderr; as an entry of the journal where that is stderr and
  * xvt_journal_prepare() was called. So do the others below. */
 void xvt_error(const char *what, const char *why_format, ...) __attribute__((format(printf, 2, 3)));
+/* The same about `value` of an option. */
+void xvt_error_of(const char *value, const char *what, const char *why_format, ...)
+	__attribute__((format(printf, 3, 4)));
+/*
+ * From here on an error about a value of this file names the file, the line and the key. The value
+ * is that of xvt_error_of(), or `what` of xvt_error(): the pointer that the options have; or
+ * "--NAME" or "-X", for the last line of that option. Options in such an error are written as keys,
+ * without dashes. NULL: none any more.
+ */
+void xvt_errors_of_file(const struct xvt_opt_file *file);
+/* Returns whether an error about "--NAME" would name a line. */
+bool xvt_error_has_line(const char *option);
 /* Prints why io_uring does not do `what`; `err` is the -errno of xvt_loop_new() or
  * xvt_loop_uring_err(). */
 void xvt_error_io_uring(const char *what, int err);

@@ -619,6 +619,10 @@ static int check_options(const struct xvt_recorder *how, const struct xvt_record
 		xvt_error("--max-size", "it is at least %uM", XVT_MAX_BYTES_LEAST >> 20);
 	else if (opt->rotate_bytes && opt->rotate_bytes < XVT_MAX_BYTES_LEAST)
 		xvt_error("--rotate-size", "it is at least %uM", XVT_MAX_BYTES_LEAST >> 20);
+	else if (is_unbounded(opt) && !xvt_error_has_line("--keep-size") &&
+		 xvt_error_has_line("--rotate-size"))
+		xvt_error("--rotate-size",
+			  "it is at most half of --keep-size (with --compress idle: a third)");
 	else if (is_unbounded(opt))
 		xvt_error("--keep-size",
 			  "it needs --rotate-size, of at most half of it (with --compress "
@@ -634,8 +638,9 @@ static int check_options(const struct xvt_recorder *how, const struct xvt_record
 		xvt_error("--flight-recorder",
 			  "one file has no snapshots; give a folder, like -o %s.d/", opt->output);
 	else if ((opt->rotate_bytes || opt->rotate_ns || keeps(&opt->keep)) && !set)
-		xvt_error(how->command, "one file cannot be rotated; give a folder, like -o %s.d/",
-			  opt->output);
+		xvt_error_of(opt->output, how->command,
+			     "one file cannot be rotated; give a folder, like -o %s.d/",
+			     opt->output);
 	else if (xvt_host_events_ok(&opt->host) &&
 		 sockets_ok(opt, &opt->qmp, "--qmp", "a QMP socket", false) &&
 		 sockets_ok(opt, &opt->doorbells, "--doorbell", "a doorbell", true) &&
@@ -644,13 +649,8 @@ static int check_options(const struct xvt_recorder *how, const struct xvt_record
 	return XVT_EXIT_USAGE;
 }
 
-/*
- * All checks of options that need no machine: those of a start, of a reload, and of a configuration
- * that is only to be checked. Fills in `so` and the request to the guests, which has room for
- * XVT_REQUEST_LEN. Returns an exit status, after an error message.
- */
-static int check(const struct xvt_recorder *how, const struct xvt_recorder_options *opt,
-		 struct xvt_session_options *so, char *request)
+static int check_all(const struct xvt_recorder *how, const struct xvt_recorder_options *opt,
+		     struct xvt_session_options *so, char *request)
 {
 	int err, status = check_options(how, opt, so);
 
@@ -664,13 +664,30 @@ static int check(const struct xvt_recorder *how, const struct xvt_recorder_optio
 	return err == -ENOMEM ? XVT_EXIT_FAIL : err ? XVT_EXIT_USAGE : XVT_EXIT_OK;
 }
 
+/*
+ * All checks of options that need no machine: those of a start, of a reload, and of a configuration
+ * that is only to be checked. file: where the options are from; NULL: a command line. Fills in `so`
+ * and the request to the guests, which has room for XVT_REQUEST_LEN. Returns an exit status, after
+ * an error message.
+ */
+static int check(const struct xvt_recorder *how, const struct xvt_recorder_options *opt,
+		 const struct xvt_opt_file *file, struct xvt_session_options *so, char *request)
+{
+	int status;
+
+	xvt_errors_of_file(file);
+	status = check_all(how, opt, so, request);
+	xvt_errors_of_file(NULL);
+	return status;
+}
+
 int xvt_recorder_check(struct xvt_recorder *recorder)
 {
 	struct xvt_session_options so;
 	char request[XVT_REQUEST_LEN];
 
 	complete(&recorder->opt);
-	return check(recorder, &recorder->opt, &so, request);
+	return check(recorder, &recorder->opt, recorder->file, &so, request);
 }
 
 /* Returns whether a running recorder takes a new value of this option. */
@@ -710,16 +727,18 @@ static void take_options(struct recorder *r, const struct xvt_recorder_options *
 		xvt_warn("--flight-recorder", "out of memory; it is as before");
 }
 
-/* Read the options anew into `fresh`, and their text into `*text`. Returns whether all are good. */
-static bool read_options(const struct recorder *r, struct xvt_recorder_options *fresh, char **text)
+/* Read the options anew into `fresh`, which then points into *file. Returns whether all are good.
+ */
+static bool read_options(const struct recorder *r, struct xvt_recorder_options *fresh,
+			 struct xvt_opt_file *file)
 {
 	struct xvt_session_options so;
 	char request[XVT_REQUEST_LEN];
 
-	if (r->how->reload(r->how->reload_arg, fresh, text))
+	if (r->how->reload(r->how->reload_arg, fresh, file))
 		return false;
 	complete(fresh);
-	return check(r->how, fresh, &so, request) == XVT_EXIT_OK;
+	return check(r->how, fresh, file, &so, request) == XVT_EXIT_OK;
 }
 
 /* SIGHUP came, or a client asks for it. Returns false after an error message. */
@@ -727,17 +746,17 @@ static bool reload(void *arg)
 {
 	struct recorder *r = arg;
 	struct xvt_recorder_options *fresh = calloc(1, sizeof(*fresh));
-	char *text = NULL;
+	struct xvt_opt_file file = { .path = NULL };
 	bool good;
 
 	r->rec.reload = false;
-	good = fresh && read_options(r, fresh, &text);
+	good = fresh && read_options(r, fresh, &file);
 	if (good)
 		take_options(r, fresh);
 	else
 		xvt_warn(r->how->command, "goes on with the options that it has");
 	free(fresh);
-	free(text);
+	xvt_opt_file_free(&file);
 	return good;
 }
 
@@ -941,7 +960,7 @@ static int record(struct recorder *r)
 		.follow = opt->machines.follow,
 		.request = request,
 	};
-	int err = 0, status = check(r->how, opt, &so, request);
+	int err = 0, status = check(r->how, opt, r->how->file, &so, request);
 
 	if (status == XVT_EXIT_OK)
 		status = make_page_folder(opt->clock_page);

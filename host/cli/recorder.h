@@ -54,9 +54,10 @@ struct xvt_recorder {
 	struct xvt_recorder_options opt;
 	bool makes_folder; /* the caller makes a folder where there is no output */
 	char **child;	   /* a command to run; the recording ends with it; NULL: none */
-	/* Called at SIGHUP: fills *opt, whose texts may lie in *text, for free(). Returns an exit
-	 * status, after an error message. NULL: SIGHUP ends the recording. */
-	int (*reload)(void *arg, struct xvt_recorder_options *opt, char **text);
+	const struct xvt_opt_file *file; /* where the options are from; NULL: a command line */
+	/* Called at SIGHUP: fills *opt, whose texts lie in *file. Returns an exit status, after an
+	 * error message; *file is to be freed in any case. NULL: SIGHUP ends the recording. */
+	int (*reload)(void *arg, struct xvt_recorder_options *opt, struct xvt_opt_file *file);
 	void *reload_arg;
 	const char *config; /* the file that reload() reads; NULL: none */
 };

@@ -35,6 +35,7 @@ check "so is a line without a value" refuses_line 'region\n' 1 "'region' is not 
 check "a wrong size" refuses_line 'keep-size = much\n' 1 "keep-size much: not a size"
 check "neither yes nor no" refuses_line 'follow = maybe\n' 1 "follow maybe: not yes or no"
 check "a key given twice" refuses_line 'memory = 1M\nmemory = 2M\n' 2 "memory: given twice"
+check "a switch given twice" refuses_line 'quiet = yes\nquiet = no\n' 2 "quiet: given twice"
 check "control characters are escaped" refuses_line '\033[2J = 1\n' 1 '\\x1b'
 head -c 2000000 /dev/zero | tr '\0' '#' >"$conf"
 check "a huge file is refused" eval '! show "$conf" && grep -q "more than 1 MiB" "$work/err"'
@@ -42,49 +43,52 @@ printf 'region = a=/x\0\n' >"$conf"
 check "so is one with a zero byte" eval '! show "$conf" && grep -q "zero byte" "$work/err"'
 check "and a file that is not there" eval '! show "$work/none" && grep -q "No such file" "$work/err"'
 
-# What the start refuses, --show-config refuses in the same words, and neither makes the folder.
-refuses() { # LINES: both refuse them
+touch "$work/file"
+# What the start refuses, --show-config refuses in the same words, with the line of the key, and
+# neither makes the folder.
+refuses() { # LINES NUMBER WORDS: both refuse them by that line
 	printf "$1" >"$conf"
 	grep -q '^output' "$conf" || echo "output = $work/new/" >>"$conf"
 	timeout 60 "$xvtrace" daemon -c "$conf" >"$work/out" 2>"$work/started"
 	local status=$?
 	! show "$conf" && [ $status -eq 2 ] && [ ! -e "$work/new" ] && [ "$(wc -l <"$work/err")" -eq 1 ] &&
-		diff "$work/started" "$work/err" && return
+		diff "$work/started" "$work/err" && grep -qF -- "xvtrace: $conf: line $2: $3" "$work/err" && return
 	sed "s/^/# $status: /" "$work/started"
 	return 1
 }
-while IFS= read -r lines; do
-	check "the start and --show-config refuse $lines" refuses "$lines\n"
-done <<-'END'
-	keep-size = 1M
-	rotate-size = 5G
-	rotate-size = 1K
-	max-size = 1K
-	mode = fast
-	drain = slowly
-	order = never
-	compress = 20
-	host = all
-	host-event = sched
-	host-all = yes
-	host-buffer = 2M
-	event = sched
-	region = g
-	region = g=/x,rings=0
-	domain = g,rings=0
-	region = g=/x\nregion = g=/y\nfollow = no
-	qmp = g=/x
-	doorbell = g
-	metrics-http = here
-	snapshot-per-minute = 61
-	snapshot-when = bomb
-	snapshot-when = event text text ==
+while IFS='|' read -r lines number words; do
+	check "the start and --show-config refuse $lines" refuses "$lines\n" "$number" "$words"
+done <<-END
+	keep-size = 1M|1|keep-size: it needs rotate-size, of at most half of it (with compress idle: a third)
+	keep-size = 8G\nrotate-size = 5G|1|keep-size: it needs rotate-size
+	rotate-size = 5G|1|rotate-size: it is at most half of keep-size (with compress idle: a third)
+	rotate-size = 1K|1|rotate-size: it is at least 1M
+	#\nmax-size = 1K|2|max-size: it is at least 1M
+	mode = fast|1|mode fast: mode is stop or overwrite
+	drain = slowly|1|drain slowly: drain is mapped or io_uring
+	order = never|1|order never: order is auto, now or later
+	compress = 20|1|compress: give a level
+	host = sched\nhost = all|2|host all: host is one of
+	host-event = sched|1|host-event sched: an event is given as
+	host-all = yes|1|host-all: no event of the host is given; use host-event SYS:EVENT or host PRESET
+	host-buffer = 2M|1|host-buffer: no event of the host
+	event = sched:*\nevent = sched|2|event sched: an event is given as
+	region = g|1|region g: a region is given as NAME=PATH
+	region = g=/x,rings=0|1|region g=/x,rings=0: rings=N is
+	domain = g,rings=0|1|domain g,rings=0: rings=N is
+	region = g=/x\nfollow = no\nregion = g=/y|3|region g=/y: two machines have this name; give each region one of its own by region NAME=REGION
+	qmp = g=/x|1|qmp g=/x: qmp belongs to a machine of region, and none
+	doorbell = g|1|doorbell g: a doorbell is given as
+	metrics-http = here|1|metrics-http: here: not a port
+	snapshot-per-minute = 61|1|snapshot-per-minute: it is at most 60
+	# x\n\nsnapshot-when = crash\nsnapshot-when = bomb|4|snapshot-when bomb: a condition is: event GLOB
+	snapshot-when = event text text ==|1|snapshot-when event text text ==: filter: 
+	keep-time = 5\noutput = $work/file|2|output $work/file: one file cannot be rotated; give a folder, like output $work/file.d/
+	output = $work/file\nsnapshot-when = crash|2|snapshot-when: one file has no snapshots
+	output = $work/file\nflight-recorder = a*|2|flight-recorder: one file has no snapshots
+	output = $work/file\ncompress = idle|2|compress: idle is for the finished files
+	$(printf 'snapshot-when = crash\\n%.0s' {1..17})|17|snapshot-when crash: there are more than 16 conditions
 END
-touch "$work/file"
-for lines in 'keep-time = 5' 'snapshot-when = crash' 'flight-recorder = a*' 'compress = idle'; do
-	check "one file and $lines are refused" refuses "${lines}\noutput = $work/file\n"
-done
-
 # -- the service
 cat >"$work/manager.py" <<'END'
 import socket, sys
@@ -129,6 +133,9 @@ check "what does not, takes effect" poll few
 echo 'keep-size = wrong' >"$conf"
 kill -HUP $daemon
 check "reload: a wrong file changes nothing" poll logged 'goes on with the options that it has'
+configure 2M 'snapshot-when = bomb'
+kill -HUP $daemon
+check "reload: so does a condition that is none, of which the line is named" poll logged "^xvtrace: $conf: line 7: snapshot-when bomb: a condition is"
 check "and the recorder lives" kill -0 $daemon
 
 last() { find "$work/set" -name '*.xvt' | sort | tail -n 1; }

@@ -49,13 +49,15 @@ static void options(const struct xvt_command *cmd, char *text)
 static void configuration(char *text)
 {
 	struct xvt_recorder_options opt = XVT_RECORDER_DEFAULTS;
+	struct xvt_opt_file file;
 
-	if (xvt_opt_read_text(xvt_recorder_opts, "configuration", text, &opt) < -1)
+	if (xvt_opt_read_text(xvt_recorder_opts, "configuration", text, &opt, &file) < -1)
 		fuzz_finding("another error than -1");
 	xvt_opt_print(xvt_recorder_opts, &opt);
 	for (const struct xvt_opt *o = xvt_recorder_opts; o->name; o++)
 		if (!xvt_opt_same(o, &opt, &opt))
 			fuzz_finding("%s differs from itself", o->name);
+	xvt_opt_file_free(&file);
 }
 
 static void request(const char *line)
