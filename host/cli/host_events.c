@@ -59,7 +59,8 @@ bool xvt_host_events_ok(const struct xvt_host_event_options *o)
 		xvt_error("--host-buffer", "it is at most %u MiB for each CPU", BUFFER_MOST >> 20);
 		return false;
 	}
-	if ((o->all_threads || o->buffer_bytes) && !o->events.n && !o->presets.n) {
+	if ((o->all_threads || o->buffer_bytes != XVT_HOST_BUFFER_USUAL) && !o->events.n &&
+	    !o->presets.n) {
 		xvt_error(o->all_threads ? "--host-all" : "--host-buffer",
 			  "no event of the host is given; use -H SYS:EVENT or --host PRESET");
 		return false;

@@ -6,13 +6,14 @@
 #include "cli/opt.h"
 #include "session/session.h"
 
-#define XVT_HOST_PRESETS "sched|irq|kvm|block|all-vcpus"
+#define XVT_HOST_PRESETS      "sched|irq|kvm|block|all-vcpus"
+#define XVT_HOST_BUFFER_USUAL (1u << 20)
 
 struct xvt_host_event_options {
 	struct xvt_opt_list events;  /* SYSTEM:EVENT with wildcards */
 	struct xvt_opt_list presets; /* of XVT_HOST_PRESETS */
 	bool all_threads;
-	uint64_t buffer_bytes;
+	uint64_t buffer_bytes; /* the usual ones: none were asked for */
 };
 
 /* Check the options. Returns false after an error message. */

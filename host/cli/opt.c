@@ -708,13 +708,29 @@ static void print_value(const struct xvt_opt *o, const void *field)
 		printf("%" PRIu64 "\n", *(const uint64_t *)field);
 }
 
+/* What a key means, without the default of the option, which a file's may differ from. */
+static void print_help(const struct xvt_opt *opts, const struct xvt_opt *o)
+{
+	static const char mark[] = " (default ";
+	const char *at = o->type == XVT_OPT_LIST ? NULL : strstr(o->help, mark);
+	const char *end = at ? strchr(at, ')') : NULL;
+	char text[1024], keys[1024];
+
+	if (end)
+		snprintf(text, sizeof(text), "%.*s%s", (int)(at - o->help), o->help, end + 1);
+	else
+		snprintf(text, sizeof(text), "%s", o->help);
+	write_keys(opts, text, keys, sizeof(keys));
+	printf("# %s: %s\n", o->metavar ? o->metavar : "yes|no", keys);
+}
+
 void xvt_opt_print(const struct xvt_opt *opts, const void *values)
 {
 	for (const struct xvt_opt *o = opts; o->name; o++) {
 		const void *field = (const char *)values + o->offset;
 		const struct xvt_opt_list *list = field;
 
-		printf("# %s: %s\n", o->metavar ? o->metavar : "yes|no", o->help);
+		print_help(opts, o);
 		if (o->type != XVT_OPT_LIST) {
 			print_value(o, field);
 			continue;

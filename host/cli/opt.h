@@ -108,7 +108,8 @@ int xvt_opt_read_text(const struct xvt_opt *opts, const char *path, char *text, 
 /* A file of zeros has nothing. */
 void xvt_opt_file_free(struct xvt_opt_file *file);
 
-/* Prints all options with their help and values, as xvt_opt_read() reads them. */
+/* Prints all options with their help and values, as xvt_opt_read() reads them. The help is of a
+ * file's keys. */
 void xvt_opt_print(const struct xvt_opt *opts, const void *values);
 
 /* Returns whether two structs of options have the same value of `o`. */

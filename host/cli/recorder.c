@@ -571,6 +571,8 @@ static void complete(struct xvt_recorder_options *opt)
 	opt->machines.all = !opt->machines.regions.n && !opt->machines.domains.n;
 	if (!opt->output)
 		opt->output = "xvtrace.xvt";
+	if (!opt->host.buffer_bytes)
+		opt->host.buffer_bytes = XVT_HOST_BUFFER_USUAL;
 }
 
 /* Returns false after an error message. */

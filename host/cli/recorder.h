@@ -42,9 +42,12 @@ struct xvt_recorder_options {
 /* One row for each member of struct xvt_recorder_options. */
 extern const struct xvt_opt xvt_recorder_opts[];
 
-/* The values of options that are not given. */
+/* The values of options that are not given. Where there is none, there is no one value: NULL, or an
+ * empty list. */
 #define XVT_RECORDER_DEFAULTS                                                         \
 	{                                                                             \
+		.host = { .buffer_bytes = XVT_HOST_BUFFER_USUAL }, .mode = "stop",    \
+		.drain = "mapped", .order = "auto", .compress = "0",                  \
 		.join_timeout_ns = 60000000000ull, .stall_timeout_ns = 2000000000ull, \
 		.memory_bytes = 256u << 20, .snapshots = XVT_SNAPSHOTS_DEFAULTS,      \
 	}

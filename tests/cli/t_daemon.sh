@@ -19,6 +19,63 @@ check "each option of record is a key" diff <("$xvtrace" record --help | sed -n 
 sed -i '/^#/d' "$work/defaults"
 shows_itself() { show "$work/defaults" && diff <(grep -v '^#' "$work/shown") "$work/defaults"; }
 check "what is shown is a configuration" shows_itself
+# Each key has the value that it takes; empty are those that stand for no one value.
+empty() { sed -n 's/^\([a-z-]*\) = $/\1/p' "$work/defaults" | sort | tr '\n' ' '; }
+check "defaults are shown: empty are $(empty)" [ "$(empty)" = "clock-page connect control domain doorbell event flight-recorder host host-event metrics-http qmp region snapshot-when trust-guest-clock " ]
+defaults() { for line in "mode = stop" "drain = mapped" "order = auto" "compress = 0" "host-buffer = 1M" "join-timeout = 5" "max-size = 0"; do grep -qx "$line" "$work/defaults" || return 1; done; }
+check "of words and sizes, too" defaults
+check "no comment has the default of an option" eval '! grep "^#.*(default [^:]" "$work/shown" | grep -v "^# .NAME=.REGION"'
+cat >"$conf" <<-END
+	output = $work/set with blanks/
+	region = a=/x,rings=3
+	region = /dev/shm/b*
+	domain = d
+	domain = web-*,rings=17
+	qmp = a=/q=1
+	doorbell = d=/d
+	event = sched:*
+	host-event = irq:*
+	host = kvm
+	host = block
+	host-all = yes
+	host-buffer = 3K
+	trust-guest-clock = a
+	connect = qemu:///session?socket=/run/#1
+	join-timeout = 0.123456789
+	stall-timeout = 1.50
+	mode = overwrite
+	drain = io_uring
+	order = later
+	clock-page = /c
+	duration = 3.25
+	memory = 1025
+	max-size = 5000000001
+	rotate-size = 0x200000
+	rotate-time = 0.000000001
+	keep-size = 6144K
+	keep-time = 18446744073
+	keep-free = 3MiB
+	snapshot-when = event b:x:y text == "a  b" && n != 3
+	snapshot-when = still 2.5 web-*
+	snapshot-before = 0
+	snapshot-after = 10
+	snapshot-per-minute = 60
+	snapshot-most = 18446744073709551615
+	flight-recorder = c*
+	flight-recorder = d?
+	compress = idle:19
+	run-spans = yes
+	follow = no
+	control = /run/c
+	metrics-http = [::1]:9750
+	quiet = no
+END
+differs() { show "$conf" && cut -d ' ' -f 1 "$conf" | sort -u >"$work/keys" && sed -n 's/ = .*//p' "$work/defaults" | sort | diff - "$work/keys" && grep -v '^#' "$work/shown" >"$work/once" && ! grep -xFf "$work/defaults" "$work/once"; }
+check "each key has another value here" differs
+check "which is shown as it was given" diff <(sed 's/ 1.50$/ 1.5/; s/ 0x200000$/ 2M/; s/ 6144K$/ 6M/; s/ 3MiB$/ 3M/' "$conf" | sort) <(sort "$work/once")
+again() { cp "$work/shown" "$conf" && show "$conf" && diff "$conf" "$work/shown"; }
+check "what is shown of it, shows itself" again
+check "a size of 0 is the usual one" eval 'echo "host-buffer = 0" >"$conf" && show "$conf" && grep -qx "host-buffer = 1M" "$work/shown"'
 printf 'region = a=/x\n  region=b=/y \n# domain = no\nkeep-size = 3G\njoin-timeout = 0.5\nhost-all = yes\nhost = irq\nfollow = no\n' >"$conf"
 takes() { show "$conf" && for line in "region = a=/x" "region = b=/y" "domain = " "keep-size = 3G" "join-timeout = 0.5" "host-all = yes" "follow = no"; do grep -qx "$line" "$work/shown" || return 1; done; }
 check "values, lists, comments and blanks" takes

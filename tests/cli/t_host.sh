@@ -26,7 +26,7 @@ usage() {
 check "an event without its system is wrong usage" usage -H sched_switch
 check "an unknown preset is wrong usage" usage --host schedule
 check "--host-all without an event is wrong usage" usage --host-all
-check "--host-buffer without an event is wrong usage" usage --host-buffer 1M
+check "--host-buffer without an event is wrong usage" usage --host-buffer 2M
 check "--host-buffer has a limit" usage --host sched --host-buffer 2G
 
 # Without the right to trace, the machines are recorded all the same.
