@@ -25,7 +25,7 @@ function words(text,    out, part, n, i, bold) {
 
 function references(text,    out) {
 	out = ""
-	while (match(text, /(^|[^\/a-zA-Z0-9_\\-])(lib)?xvt[a-z-]*\([1-8]\)/)) {
+	while (match(text, /(^|[^\/a-zA-Z0-9_\\-])(lib)?xvt[a-z.-]*\([1-8]\)/)) {
 		lead = substr(text, RSTART, 1)
 		word = substr(text, RSTART, RLENGTH)
 		if (lead ~ /[xl]/)

@@ -37,7 +37,7 @@ markdown() {
 
 # A link to a page of the manual becomes NAME(SECTION), one to another page the name of its file.
 markdown "$@" | sed -E '
-	s/\[[^]]*\]\(([a-z-]+)\.([1-8])\.md(#[^)]*)?\)/\1(\2)/g
+	s/\[[^]]*\]\(([a-z.-]+)\.([1-8])\.md(#[^)]*)?\)/\1(\2)/g
 	s/\[([^]]*)\]\((\1)\)/docs\/\1/g
 	s/\[([^]]*)\]\(#[^)]*\)/\1/g
 	s/\[([^]]*)\]\(\.\.\/([^)#]*)(#[^)]*)?\)/\1 (\2)/g

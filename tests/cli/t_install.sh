@@ -41,6 +41,7 @@ if ! command -v lowdown >/dev/null || ! command -v man >/dev/null; then
 else
 	check "man finds xvtrace-record(1) and its options" lists_man xvtrace-record 1 '^ *-o, --output FILE.xvt'
 	check "man finds xvtrace(7)" lists_man xvtrace 7 'FIRST STEPS'
+	check "man finds xvtrace.conf(5)" lists_man xvtrace.conf 5 '^ *keep-size = SIZE'
 	check "man finds xvt-guest(8), a part of a document" lists_man xvt-guest 8 'xvt-guest printk-formats'
 	check "man finds xvt-region(5), a document" lists_man xvt-region 5 'XVTRACE1'
 fi

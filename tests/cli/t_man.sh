@@ -47,6 +47,7 @@ PAGES
 # An option is a term, from which viewers make an index; one minus is one that can be copied.
 check "each option of record(1) is a term" \
 	[ "$(grep -B 1 '^: ' docs/xvtrace-record.1.md | grep -cE '^\*\*-')" = "$(grep -A 1 '^\.TP' "$BUILD/man/xvtrace-record.1" | grep -c '^.fB.-')" ]
+check "a page whose name has a dot is bold, too" grep -qF '\fBxvtrace.conf\fR(5)' "$BUILD/man/xvtrace-daemon.8"
 check "its SYNOPSIS fits a terminal of 80 columns" \
 	eval '! MANWIDTH=80 man -P cat -l "$BUILD/man/xvtrace-record.1" | sed -n "/^SYN/,/^DESC/p" | grep -E "^.{81}"'
 [ $failures -eq 0 ]
