@@ -6,19 +6,23 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/rules.h"
 #include "base/vec.h"
+#include "cli/answers.h"
 #include "cli/bell_server.h"
 #include "cli/cmd.h"
 #include "cli/find.h"
 #include "vmm/libvirt.h"
 
-#define NAME_WIDTH   20
-#define MODULE_WIDTH 8
+#define NAME_WIDTH     20
+#define MODULE_WIDTH   8
+#define RECORDER_WIDTH 13 /* a pid, and "armed" */
 
 struct guests_options {
 	const char *libvirt_uri;
@@ -38,6 +42,7 @@ struct guest {
 	bool is_domain;
 	struct xvt_region_look look; /* of a machine with a region */
 	char server[XVT_PLUG_PATH];  /* socket of its doorbell's server; "": it is polled */
+	uint64_t armed_by;	     /* pid of the recorder that keeps it armed; 0: none */
 };
 
 struct guests {
@@ -94,6 +99,57 @@ static void on_region(void *arg, const char *path)
 	look_at(g);
 }
 
+/* ------------------------------------------------------------------ who keeps them armed */
+
+/* of: one of the "flight_recorders" of the recorder `rec`, whose paths may begin in its folder. */
+static void add_armed(struct guests *all, const struct xvt_json_value *rec,
+		      const struct xvt_json_value *of)
+{
+	char path[PATH_MAX];
+	size_t i;
+
+	if (!xvt_answer_number(of, "armed") ||
+	    xvt_path_join(xvt_answer_text(rec, "cwd"), xvt_answer_text(of, "region"), path))
+		return;
+	for (i = 0; i < all->n; i++) {
+		struct guest *g = &all->v[i];
+
+		if (g->domain.region[0] && !g->look.recorder &&
+		    xvt_same_file(g->domain.region, path))
+			g->armed_by = xvt_answer_number(rec, "pid");
+	}
+}
+
+static bool all_recorded(const struct guests *all)
+{
+	size_t i;
+
+	for (i = 0; i < all->n; i++) {
+		if (all->v[i].domain.region[0] && !all->v[i].look.recorder)
+			return false;
+	}
+	return true;
+}
+
+/* A region that is kept armed is not locked, so only the recorders know of it. */
+static void find_armed(struct guests *all)
+{
+	struct xvt_answers answers = { .quiet = true };
+	size_t i, k;
+
+	if (all_recorded(all))
+		return;
+	xvt_answers_gather(&answers, NULL);
+	for (i = 0; i < answers.n; i++) {
+		const struct xvt_json_value *rec = answers.v[i].lines[0];
+		const struct xvt_json_value *list = xvt_json_get(rec, "flight_recorders");
+
+		for (k = 0; k < xvt_json_count(list); k++)
+			add_armed(all, rec, xvt_json_at(list, k));
+	}
+	xvt_answers_forget(&answers);
+}
+
 /* ------------------------------------------------------------------ what is shown */
 
 /* What has formatted the region: "linux" is the kernel module; "none": nothing. */
@@ -137,6 +193,17 @@ static void put_path(struct xvt_out *o, const char *path, const char *none)
 		xvt_out_str(o, none);
 }
 
+static void put_recorder(struct xvt_out *o, const struct guest *g)
+{
+	char text[32] = "-";
+
+	if (g->look.recorder)
+		snprintf(text, sizeof(text), "%d", (int)g->look.recorder);
+	else if (g->armed_by)
+		snprintf(text, sizeof(text), "%" PRIu64 " armed", g->armed_by);
+	xvt_out_printf(o, "%*s  ", RECORDER_WIDTH, text);
+}
+
 static void put_guest(struct xvt_out *o, const struct guest *g)
 {
 	const char *problem = problem_of(g);
@@ -148,10 +215,7 @@ static void put_guest(struct xvt_out *o, const struct guest *g)
 		xvt_out_printf(o, "%5u %-7s ", g->look.rings, xvt_clock_id_text(g->look.clock_id));
 	else
 		xvt_out_printf(o, "%5s %-7s ", "-", "-");
-	if (g->look.recorder)
-		xvt_out_printf(o, "%8d  ", (int)g->look.recorder);
-	else
-		xvt_out_printf(o, "%8s  ", "-");
+	put_recorder(o, g);
 	put_path(o, g->domain.region, "-");
 	xvt_out_str(o, "  ");
 	put_path(o, g->server, g->domain.region[0] ? "polled" : "-");
@@ -167,9 +231,9 @@ static void put_table(struct xvt_out *o, const struct guests *all, const char *n
 	size_t i;
 
 	if (all->n)
-		xvt_out_printf(o, "%-*s %-6s %-*s %5s %-7s %8s  %s\n", NAME_WIDTH, "MACHINE",
-			       "KIND", MODULE_WIDTH, "MODULE", "RINGS", "CLOCK", "RECORDER",
-			       "REGION  DOORBELL");
+		xvt_out_printf(o, "%-*s %-6s %-*s %5s %-7s %*s  %s\n", NAME_WIDTH, "MACHINE",
+			       "KIND", MODULE_WIDTH, "MODULE", "RINGS", "CLOCK", RECORDER_WIDTH,
+			       "RECORDER", "REGION  DOORBELL");
 	else
 		xvt_out_str(o, "no running domain, and no region\n");
 	for (i = 0; i < all->n; i++)
@@ -217,6 +281,10 @@ static void add_guest(struct xvt_json *to, const struct guest *g)
 		xvt_json_add_u64(to, "recorder", (uint64_t)look->recorder);
 	else
 		xvt_json_add_null(to, "recorder");
+	if (g->armed_by)
+		xvt_json_add_u64(to, "armed_by", g->armed_by);
+	else
+		xvt_json_add_null(to, "armed_by");
 	if (problem)
 		xvt_json_add_text(to, "problem", problem);
 	else
@@ -277,6 +345,7 @@ static int cmd_guests(const struct xvt_command *cmd, int argc, char **argv)
 		return XVT_EXIT_FAIL;
 	}
 	xvt_find_regions(on_region, &all);
+	find_armed(&all);
 	status = show(&all, opt.json, no_libvirt ? why : NULL);
 	free(all.v);
 	return status;

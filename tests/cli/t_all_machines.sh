@@ -8,9 +8,9 @@ set -u
 trap cleanup EXIT
 
 # The regions of this test only, and no libvirt but the one that is named.
-export XVTRACE_SHM_DIR=$work/shm
+export XVTRACE_SHM_DIR=$work/shm XVTRACE_RUN_DIR=$work/run
 export LIBVIRT_DEFAULT_URI="qemu+unix:///system?socket=$work/none"
-mkdir "$XVTRACE_SHM_DIR"
+mkdir "$XVTRACE_SHM_DIR" "$XVTRACE_RUN_DIR"
 shm=$XVTRACE_SHM_DIR
 program=$(realpath "$xvtrace")
 
@@ -137,6 +137,17 @@ check "guests: the recorder's pid" poll guests
 kill -INT $recorder
 wait $recorder
 filter='.machines[] | select(.name == "a").recorder == null'
+check "guests: none after its end" guests
+# Paths of a recorder begin in its own folder.
+(cd "$shm" && exec "$program" record -q -o "$work/set/" -r a=xvtrace-a -r b="$shm/xvtrace-b" --flight-recorder a --join-timeout 0 2>/dev/null) &
+recorder=$!
+pids+=($recorder)
+filter="(.machines | map({(.name): .}) | add) as \$m | \$m.a.armed_by == $recorder and \$m.a.recorder == null and \$m.b.recorder == $recorder and \$m.b.armed_by == null"
+check "guests: the recorder that keeps one armed" poll guests
+check "guests: the table says so" eval '"$xvtrace" guests | grep -q "^a .* $recorder armed  $shm/xvtrace-a  polled\$"'
+kill -INT $recorder
+wait $recorder
+filter='all(.machines[]; .recorder == null and .armed_by == null)'
 check "guests: none after its end" guests
 filter='.libvirt_problem | contains("cannot connect")'
 check "guests: without libvirt the regions alone, and why" guests
