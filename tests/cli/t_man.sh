@@ -44,6 +44,11 @@ done <<-PAGES
 	xvtrace-guest.7 guest.md
 PAGES
 
+# Two lists of the commands: each request of control is in both.
+control=$(sed -n 's/^| xvtrace-control(1) | has \(.*\) |$/\1/p' docs/xvtrace.1.md)
+check "xvtrace(1) says of control what docs/README.md says" \
+	eval '[ -n "$control" ] && grep -qF "| have $control; the protocol of its socket |" docs/README.md'
+
 # An option is a term, from which viewers make an index; one minus is one that can be copied.
 check "each option of record(1) is a term" \
 	[ "$(grep -B 1 '^: ' docs/xvtrace-record.1.md | grep -cE '^\*\*-')" = "$(grep -A 1 '^\.TP' "$BUILD/man/xvtrace-record.1" | grep -c '^.fB.-')" ]
