@@ -430,6 +430,15 @@ void xvt_armed_take_back(struct xvt_armed *a, const struct xvt_armed_machine *m)
 
 /* ------------------------------------------------------------------ status */
 
+size_t xvt_armed_ready(const struct xvt_armed *a)
+{
+	size_t n = 0, i;
+
+	for (i = 0; i < xvt_armed_count(a); i++)
+		n += !a->v[i].why[0];
+	return n;
+}
+
 uint64_t xvt_armed_held(const struct xvt_armed *a, uint64_t *rings)
 {
 	uint64_t bytes = 0;
@@ -448,7 +457,6 @@ uint64_t xvt_armed_held(const struct xvt_armed *a, uint64_t *rings)
 void xvt_armed_status(const struct xvt_armed *a, struct xvt_json *to)
 {
 	struct xvt_json *list = xvt_json_add_array(to, "flight_recorders"), *one;
-	uint64_t armed = 0;
 	size_t i;
 
 	for (i = 0; i < xvt_armed_count(a); i++) {
@@ -461,8 +469,7 @@ void xvt_armed_status(const struct xvt_armed *a, struct xvt_json *to)
 		xvt_json_add_u64(one, "armed", m->armed);
 		if (m->why[0])
 			xvt_json_add_text(one, "why", m->why);
-		armed += !m->why[0];
 	}
 	xvt_json_add_u64(to, "flight_kept", i);
-	xvt_json_add_u64(to, "flight_armed", armed);
+	xvt_json_add_u64(to, "flight_armed", xvt_armed_ready(a));
 }

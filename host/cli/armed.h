@@ -93,6 +93,7 @@ bool xvt_armed_release(struct xvt_armed *a, bool (*may)(void *arg, const char *p
 void xvt_armed_take_back(struct xvt_armed *a, const struct xvt_armed_machine *m);
 
 size_t xvt_armed_count(const struct xvt_armed *a); /* NULL: 0 */
+size_t xvt_armed_ready(const struct xvt_armed *a); /* of them, without a `why`; NULL: 0 */
 const struct xvt_armed_machine *xvt_armed_at(const struct xvt_armed *a, size_t i);
 /* Bytes that the rings hold at most which have had an event, of all machines that are armed;
  * *rings: how many these are. */

@@ -412,14 +412,17 @@ static int listen_to_machines(struct recorder *r)
 static void progress(struct recorder *r, uint64_t elapsed_ns, uint64_t *last_events)
 {
 	uint64_t events, lost, late;
-	char text[160];
+	char text[256], armed[64] = "";
 
 	xvt_session_sums(r->rec.session, &events, &lost, &late);
+	if (xvt_armed_count(r->armed))
+		snprintf(armed, sizeof(armed), ", %zu/%zu armed", xvt_armed_ready(r->armed),
+			 xvt_armed_count(r->armed));
 	snprintf(text, sizeof(text),
-		 "%zu/%zu machines  %" PRIu64 " events  %" PRIu64 "/s  lost %" PRIu64
+		 "%zu/%zu machines%s  %" PRIu64 " events  %" PRIu64 "/s  lost %" PRIu64
 		 "  late %" PRIu64,
-		 xvt_session_alive(r->rec.session), xvt_session_machines(r->rec.session), events,
-		 events - *last_events, lost, late);
+		 xvt_session_alive(r->rec.session), xvt_session_machines(r->rec.session), armed,
+		 events, events - *last_events, lost, late);
 	*last_events = events;
 	xvt_notify("WATCHDOG=1\nSTATUS=%s", text);
 	if (r->rec.quiet)

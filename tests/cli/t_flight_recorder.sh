@@ -272,11 +272,23 @@ done
 configure() { printf 'output = %s/\ncontrol = %s\nsnapshot-after = 0.1\n%s\n' "$work/d" "$work/control" "$1" >"$work/conf"; }
 configure "flight-recorder = x"
 rm -f "$work/control"
-"$xvtrace" daemon -c "$work/conf" 2>"$work/log" &
+cat >"$work/manager.py" <<'END'
+import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+while True:
+    print(s.recv(4096).decode(), flush=True)
+END
+python3 "$work/manager.py" "$work/notify" >"$work/told" &
+pids+=($!)
+poll test -S "$work/notify"
+told() { tail -n 2 "$work/told" | grep -q "^STATUS=$1"; }
+NOTIFY_SOCKET=$work/notify "$xvtrace" daemon -c "$work/conf" 2>"$work/log" &
 recorder=$!
 pids+=($recorder)
 poll test -S "$work/control"
 check "daemon: one is recorded, one is armed" poll eval 'recorded y && armed x && status "[.vms[].name] == [\"y\"]"'
+check "the service manager knows" poll told '1/1 machines, 1/1 armed  [0-9]* events'
 configure "flight-recorder = y"
 check "reload" control reload
 check "the other way round" poll eval 'recorded x && armed y'
@@ -286,6 +298,7 @@ configure ""
 check "reload: none" control reload
 check "both are recorded" poll eval 'recorded x && recorded y.2'
 check "none is armed" status '.flight_kept == null'
+check "the service manager knows" poll told '2/[0-9]* machines  [0-9]* events'
 # While the recording of one is still being stopped, since its writer stands still, it cannot begin again.
 freeze $writer
 configure "flight-recorder = y"
