@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/beside.h"
 #include "cli/cmd.h"
 #include "cli/confine.h"
 #include "cli/select.h"
@@ -203,6 +204,7 @@ static int write_out(struct xvt_export *x, const struct format *format, const ch
 static int run(const struct xvt_command *cmd, int argc, char **argv)
 {
 	static struct export_opts o;
+	static struct xvt_beside beside;
 	struct xvt_export x = { 0 };
 	int at = xvt_opt_parse(cmd, argc, argv, &o, NULL);
 	const struct format *format;
@@ -230,11 +232,15 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	x.bound = format->bounds;
 	x.task = x.align = true; /* text: as report has it */
 	xvt_confine(true);
+	xvt_beside_look(argv[at], &beside);
 	status = xvt_select_open(&o.select, argv[at], &x);
 	if (status)
 		return status;
 	err = write_out(&x, format, argv[at + 1], o.select.quiet);
-	return xvt_select_close(&o.select, &x, err);
+	status = xvt_select_close(&o.select, &x, err);
+	if (!o.select.quiet && !err)
+		xvt_beside_say_flight(&beside, cmd->name);
+	return status;
 }
 
 const struct xvt_command xvt_cmd_export = {

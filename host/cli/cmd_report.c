@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "cli/beside.h"
 #include "cli/cmd.h"
 #include "cli/confine.h"
 #include "cli/pager.h"
@@ -70,6 +71,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 {
 	static struct xvt_out out;
 	static struct report_opts opts;
+	static struct xvt_beside beside;
 	struct xvt_export x = { 0 };
 	int at = xvt_opt_parse(cmd, argc, argv, &opts, NULL);
 	int status, err;
@@ -98,6 +100,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	if (!opts.no_pager)
 		xvt_pager_prepare();
 	xvt_confine(false);
+	xvt_beside_look(argv[at], &beside);
 	status = xvt_select_open(&opts.select, argv[at], &x);
 	if (status) {
 		xvt_pager_end();
@@ -122,6 +125,8 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	if (x.unordered && !err && !opts.select.quiet)
 		say_unordered(&x, xvt_select_reclocks(&opts.select, &x));
 	status = xvt_select_close(&opts.select, &x, err);
+	if (!opts.select.quiet && !err)
+		xvt_beside_say_flight(&beside, cmd->name);
 	xvt_pager_end();
 	return status;
 }

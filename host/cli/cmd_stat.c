@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "cli/beside.h"
 #include "cli/cmd.h"
 #include "cli/confine.h"
 #include "cli/select.h"
@@ -317,6 +318,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	static struct xvt_out out;
 	struct stat_opts opts = { 0 };
 	struct stat s = { 0 };
+	static struct xvt_beside beside;
 	struct xvtrace_error error;
 	int at = xvt_opt_parse(cmd, argc, argv, &opts, NULL);
 	bool damaged;
@@ -333,6 +335,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		return XVT_EXIT_USAGE;
 	}
 	xvt_confine(false);
+	xvt_beside_look(argv[at], &beside);
 	if (xvtrace_open(&s.trace, argv[at], 0, &error)) {
 		xvt_error(argv[at], "%s", error.text);
 		return XVT_EXIT_FAIL;
@@ -353,6 +356,8 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		xvt_error(argv[at], "%s", strerror(-err));
 	}
 	damaged = xvt_say_damage(s.trace, opts.quiet || err);
+	if (!opts.quiet && !err)
+		xvt_beside_say_flight(&beside, cmd->name);
 	xvtrace_stat_free(s.stat);
 	xvtrace_close(s.trace);
 	return err || damaged ? XVT_EXIT_FAIL : XVT_EXIT_OK;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "cli/beside.h"
 #include "cli/cmd.h"
 #include "cli/confine.h"
 #include "cli/select.h"
@@ -129,7 +130,7 @@ static int verify_file(const char *path, const struct verify_opts *opts, struct 
 		xvt_error(path, "%s", why);
 		return XVT_EXIT_FAIL;
 	}
-	if (!set) /* else further files are opened */
+	if (!set) /* it is the last one; else further files are opened */
 		xvt_confine_opened();
 	status = verify(t, path, opts);
 	if (set) {
@@ -156,6 +157,11 @@ static bool is_empty(const char *path)
 	return !stat(path, &st) && S_ISREG(st.st_mode) && !st.st_size;
 }
 
+static void say_empty(const char *path)
+{
+	printf("%s: empty; its recorder was killed when it began it, or begins it now\n", path);
+}
+
 /* Checks file `number` of the folder. Returns an exit status. */
 static int verify_number(const char *folder, uint32_t number, const struct verify_opts *opts,
 			 struct set *set)
@@ -173,11 +179,26 @@ static int verify_number(const char *folder, uint32_t number, const struct verif
 		return XVT_EXIT_FAIL;
 	}
 	if (is_empty(path)) {
-		printf("%s: empty; its recorder was killed when it began it, or begins it now\n",
-		       path);
+		say_empty(path);
 		return XVT_EXIT_OK;
 	}
 	return verify_file(path, opts, set);
+}
+
+/* A snapshot's folder has the trace of its flight recorders, too. To be called after all files of
+ * the set. Returns an exit status. */
+static int verify_flight(const char *folder, const struct verify_opts *opts)
+{
+	struct xvt_beside beside;
+
+	xvt_beside_look(folder, &beside);
+	if (!beside.flight[0])
+		return XVT_EXIT_OK;
+	if (is_empty(beside.flight)) {
+		say_empty(beside.flight);
+		return XVT_EXIT_OK;
+	}
+	return verify_file(beside.flight, opts, NULL);
 }
 
 static int verify_set(const char *folder, const struct verify_opts *opts)
@@ -198,6 +219,8 @@ static int verify_set(const char *folder, const struct verify_opts *opts)
 			status = XVT_EXIT_FAIL;
 	}
 	if (set.violations)
+		status = XVT_EXIT_FAIL;
+	if (verify_flight(folder, opts) != XVT_EXIT_OK)
 		status = XVT_EXIT_FAIL;
 	printf("%s: %s: %" PRIu64 " files, %" PRIu64
 	       " borders between two of them with no event missing or twice\n",

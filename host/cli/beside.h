@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* beside.h - what the host knows of a trace beside its bytes. */
+#ifndef XVT_BESIDE_H
+#define XVT_BESIDE_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+struct xvt_beside {
+	/* The trace of flight recorders in a snapshot's folder, which is no file of the set; "":
+	 * none. */
+	char flight[PATH_MAX];
+};
+
+/* Look at the trace at `path`. To be called before it is opened. */
+void xvt_beside_look(const char *path, struct xvt_beside *b);
+
+/* Print that there is one more trace, for a command that does not read it. what: the command that
+ * does. */
+void xvt_beside_say_flight(const struct xvt_beside *b, const char *what);
+
+#endif /* XVT_BESIDE_H */
