@@ -2,12 +2,15 @@
 /* beside.c - see beside.h. */
 #include "cli/beside.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
 #include "cli/opt.h"
 #include "trace/file_snapshot.h"
+#include "trace/set.h"
 #include "trace/set_name.h"
+#include "vmm/processes.h"
 
 static void find_flight(const char *folder, struct xvt_beside *b)
 {
@@ -17,6 +20,37 @@ static void find_flight(const char *folder, struct xvt_beside *b)
 		    sizeof(b->flight) ||
 	    stat(b->flight, &st) || !S_ISREG(st.st_mode))
 		b->flight[0] = '\0';
+}
+
+/* Stores the path of the newest file of a set. */
+static bool newest_of(const char *folder, char *path, size_t size)
+{
+	struct xvt_set_list files;
+	bool found;
+
+	if (xvt_set_list(folder, &files))
+		return false;
+	found = xvt_set_path(folder, files.numbers[files.count - 1], path, size);
+	xvt_set_list_free(&files);
+	return found;
+}
+
+/* A recorder locks the file that it writes (trace/file_sink.h). */
+pid_t xvt_beside_writer(const char *path)
+{
+	struct xvt_mapped_file file;
+	char newest[PATH_MAX];
+	struct stat st;
+
+	if (xvt_set_is_folder(path)) {
+		if (!newest_of(path, newest, sizeof(newest)))
+			return 0;
+		path = newest;
+	}
+	if (stat(path, &st) || !S_ISREG(st.st_mode))
+		return 0;
+	file = (struct xvt_mapped_file){ st.st_dev, st.st_ino };
+	return xvt_file_locker(&file);
 }
 
 void xvt_beside_look(const char *path, struct xvt_beside *b)

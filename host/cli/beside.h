@@ -4,7 +4,7 @@
 #define XVT_BESIDE_H
 
 #include <limits.h>
-#include <stdbool.h>
+#include <sys/types.h>
 
 struct xvt_beside {
 	/* The trace of flight recorders in a snapshot's folder, which is no file of the set; "":
@@ -14,6 +14,9 @@ struct xvt_beside {
 
 /* Look at the trace at `path`. To be called before it is opened. */
 void xvt_beside_look(const char *path, struct xvt_beside *b);
+
+/* Returns the process that writes the trace at `path`; 0: none, or unknown. */
+pid_t xvt_beside_writer(const char *path);
 
 /* Print that there is one more trace, for a command that does not read it. what: the command that
  * does. */

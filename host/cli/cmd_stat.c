@@ -322,6 +322,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	struct xvtrace_error error;
 	int at = xvt_opt_parse(cmd, argc, argv, &opts, NULL);
 	bool damaged;
+	pid_t writer;
 	int err;
 
 	if (at < 0)
@@ -336,6 +337,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	}
 	xvt_confine(false);
 	xvt_beside_look(argv[at], &beside);
+	writer = xvt_beside_writer(argv[at]);
 	if (xvtrace_open(&s.trace, argv[at], 0, &error)) {
 		xvt_error(argv[at], "%s", error.text);
 		return XVT_EXIT_FAIL;
@@ -355,7 +357,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	} else {
 		xvt_error(argv[at], "%s", strerror(-err));
 	}
-	damaged = xvt_say_damage(s.trace, opts.quiet || err);
+	damaged = xvt_say_damage(s.trace, writer, opts.quiet || err);
 	if (!opts.quiet && !err)
 		xvt_beside_say_flight(&beside, cmd->name);
 	xvtrace_stat_free(s.stat);

@@ -81,8 +81,9 @@ static void print_line(void *arg, const char *text)
 	printf("%s\n", text);
 }
 
-/* Returns an exit status. */
-static int verify(struct xvt_trace *t, const char *path, const struct verify_opts *opts)
+/* writer: of xvt_beside_writer(). Returns an exit status. */
+static int verify(struct xvt_trace *t, const char *path, pid_t writer,
+		  const struct verify_opts *opts)
 {
 	const struct xvt_verify_opts how = {
 		.notes = opts->notes,
@@ -97,7 +98,8 @@ static int verify(struct xvt_trace *t, const char *path, const struct verify_opt
 	} else {
 		say_result(t, &result, path);
 		if (!t->ended && !t->damage_count && !opts->complete && !opts->quiet)
-			xvt_say_not_ended(path, t->size - t->tail_offset, xvt_trace_unordered(t));
+			xvt_say_not_ended(path, writer, t->size - t->tail_offset,
+					  xvt_trace_unordered(t));
 	}
 	if (fflush(stdout) || ferror(stdout)) {
 		xvt_error("standard output", "cannot write");
@@ -122,6 +124,7 @@ static int verify_file(const char *path, const struct verify_opts *opts, struct 
 {
 	struct xvt_trace *t;
 	uint64_t violations;
+	pid_t writer;
 	char why[256];
 	bool checked;
 	int status;
@@ -130,9 +133,10 @@ static int verify_file(const char *path, const struct verify_opts *opts, struct 
 		xvt_error(path, "%s", why);
 		return XVT_EXIT_FAIL;
 	}
+	writer = t->ended ? 0 : xvt_beside_writer(path);
 	if (!set) /* it is the last one; else further files are opened */
 		xvt_confine_opened();
-	status = verify(t, path, opts);
+	status = verify(t, path, writer, opts);
 	if (set) {
 		violations = xvt_verify_border(&set->end, t, &checked, print_line, NULL);
 		set->violations += violations;

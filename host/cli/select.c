@@ -2,6 +2,7 @@
 /* select.c - see select.h. */
 #include "cli/select.h"
 
+#include "cli/beside.h"
 #include "cli/when.h"
 
 #include <errno.h>
@@ -340,6 +341,7 @@ int xvt_select_open(const struct xvt_select *s, const char *path, struct xvt_exp
 		return XVT_EXIT_USAGE;
 	}
 	x->all = s->all;
+	x->writer = xvt_beside_writer(path);
 	if (xvtrace_open(&x->trace, path, is_part(s) ? XVTRACE_PART : 0, &error)) {
 		xvt_error(path, "%s", error.text);
 		return XVT_EXIT_FAIL;
@@ -410,9 +412,17 @@ static bool say_misses(const struct xvt_select *s, const struct xvt_export *x)
 	return false;
 }
 
-void xvt_say_not_ended(const char *path, uint64_t tail, uint64_t unordered)
+void xvt_say_not_ended(const char *path, pid_t writer, uint64_t tail, uint64_t unordered)
 {
-	if (tail)
+	if (writer && tail)
+		xvt_warn(path,
+			 "not ended yet: its recorder, process %d, still writes it; the last "
+			 "%" PRIu64 " bytes are no whole chunk yet and were left out",
+			 (int)writer, tail);
+	else if (writer)
+		xvt_warn(path, "not ended yet: its recorder, process %d, still writes it",
+			 (int)writer);
+	else if (tail)
 		xvt_warn(path,
 			 "not cleanly ended: the last %" PRIu64
 			 " bytes are no whole chunk and were "
@@ -420,7 +430,12 @@ void xvt_say_not_ended(const char *path, uint64_t tail, uint64_t unordered)
 			 tail);
 	else
 		xvt_warn(path, "not cleanly ended: the recorder was killed, or still runs");
-	if (unordered)
+	if (unordered && writer)
+		xvt_warn(path,
+			 "the last %" PRIu64
+			 " bytes of records have no order yet and were left out",
+			 unordered);
+	else if (unordered)
 		xvt_warn(path,
 			 "the last %" PRIu64
 			 " bytes of records have no order and were left out; the next trace of "
@@ -428,7 +443,7 @@ void xvt_say_not_ended(const char *path, uint64_t tail, uint64_t unordered)
 			 unordered);
 }
 
-bool xvt_say_damage(struct xvtrace *trace, bool quiet)
+bool xvt_say_damage(struct xvtrace *trace, pid_t writer, bool quiet)
 {
 	const struct xvtrace_info *info = xvtrace_info(trace);
 	size_t places = xvtrace_damage_count(trace);
@@ -445,7 +460,7 @@ bool xvt_say_damage(struct xvtrace *trace, bool quiet)
 		return true;
 	}
 	if (!info->ended && !quiet)
-		xvt_say_not_ended(info->path, info->tail, info->unordered);
+		xvt_say_not_ended(info->path, writer, info->tail, info->unordered);
 	return false;
 }
 
@@ -469,7 +484,7 @@ int xvt_select_close(const struct xvt_select *s, struct xvt_export *x, bool fail
 	int err = failed || is_part(s) ? 0 : xvtrace_check(x->trace);
 	bool quiet = s->quiet || failed;
 	bool found = failed || say_misses(s, x);
-	bool damaged = xvt_say_damage(x->trace, quiet);
+	bool damaged = xvt_say_damage(x->trace, x->writer, quiet);
 
 	if (!quiet)
 		say_lost(x);

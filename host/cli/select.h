@@ -3,6 +3,8 @@
 #ifndef XVT_SELECT_H
 #define XVT_SELECT_H
 
+#include <sys/types.h>
+
 #include "cli/opt.h"
 #include "export/export.h"
 
@@ -72,12 +74,12 @@ bool xvt_select_reclocks(const struct xvt_select *s, const struct xvt_export *x)
  */
 int xvt_select_close(const struct xvt_select *s, struct xvt_export *x, bool failed);
 
-/* Print one line if data of the trace is damaged or missing. Returns true if data is damaged. A
- * file without an END is legal, but it is reported. */
-bool xvt_say_damage(struct xvtrace *trace, bool quiet);
+/* Print one line if data of the trace is damaged or missing. writer: of xvt_beside_writer().
+ * Returns true if data is damaged. A file without an END is legal, but it is reported. */
+bool xvt_say_damage(struct xvtrace *trace, pid_t writer, bool quiet);
 
-/* Print that a trace was not cleanly ended. tail: bytes at its end that are no whole chunk;
- * unordered: bytes of records without an order. */
-void xvt_say_not_ended(const char *path, uint64_t tail, uint64_t unordered);
+/* Print that a trace was not cleanly ended, or that `writer` (0: none) still writes it. tail: bytes
+ * at its end that are no whole chunk; unordered: bytes of records without an order. */
+void xvt_say_not_ended(const char *path, pid_t writer, uint64_t tail, uint64_t unordered);
 
 #endif /* XVT_SELECT_H */

@@ -6,6 +6,8 @@
 #ifndef XVT_EXPORT_H
 #define XVT_EXPORT_H
 
+#include <sys/types.h>
+
 #include "base/out.h"
 #include "lib/xvtrace.h"
 
@@ -41,6 +43,7 @@ struct xvt_export {
 	uint64_t unordered; /* events that were marked so far */
 	uint64_t given;	    /* events and losses so far */
 	uint64_t moved; /* CTF, dat: events that were out of order and got the time before them */
+	pid_t writer;	/* the process that writes the trace now; 0: none, or unknown */
 	uint64_t cut;	/* dat: events that were longer than a page, and were cut */
 	struct xvtrace_error error; /* after a failure: what and why; empty: by the number */
 	char failed[512];	    /* the file that could not be written; empty: none */

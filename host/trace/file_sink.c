@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <time.h>
@@ -578,6 +579,7 @@ int xvt_file_sink_new(struct xvt_file_sink **out, struct xvt_loop *loop, const c
 		free(fs);
 		return err;
 	}
+	flock(fs->fd, LOCK_EX | LOCK_NB);
 	fs->direct = try_direct(fs->fd);
 	fs->one_by_one = !has_offsets(fs->fd);
 	area.iov_base = fs->area;

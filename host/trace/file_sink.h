@@ -12,7 +12,9 @@
 struct xvt_file_sink;
 
 /*
- * Opens path, or creates it. Its earlier contents stay until the first write. Returns 0 or -errno.
+ * Opens path, or creates it. Its earlier contents stay until the first write. While it is open it
+ * has a flock(2), by which a reader can tell that it is being written; one that another process has
+ * is no error. Returns 0 or -errno.
  */
 int xvt_file_sink_new(struct xvt_file_sink **out, struct xvt_loop *loop, const char *path);
 /* Explains the error of xvt_file_sink_new() to a user. */

@@ -196,21 +196,42 @@ check "reload: so does a condition that is none, of which the line is named" pol
 check "and the recorder lives" kill -0 $daemon
 
 last() { find "$work/set" -name '*.xvt' | sort | tail -n 1; }
-before=$(last)
+# -- a reader says that a trace is not ended, or that it never will be
+# said WORDS FILE: by each command that reads the trace
+said() {
+	for i in "report -n 1" report stat verify; do
+		"$xvtrace" $i "$2" 2>&1 >/dev/null | grep -q "^xvtrace: .*: warning: $1" || return 1
+	done
+	"$xvtrace" export --format jsonl "$2" - 2>&1 >/dev/null | grep -q "^xvtrace: .*: warning: $1"
+}
+writing="not ended yet: its recorder, process $daemon, still writes it"
+check "a folder that is written: readers say so" poll said "$writing" "$work/set"
+check "so they do of its present file" poll eval 'said "$writing" "$(last)"'
 kill -KILL $daemon
 wait $daemon 2>/dev/null
+before=$(last)
+check "killed: readers do not say that it is written" said 'not cleanly ended: ' "$work/set"
+check "nor of its last file" said 'not cleanly ended: ' "$before"
 configure 64M
 : >"$work/told"
 start
 check "after kill -9 another one is ready" poll told '^READY=1'
 went_on() { [[ $(last) > $before ]]; }
 check "it goes on with the next number" poll went_on
+check "a killed one's file is not written by the next one" said 'not cleanly ended: ' "$before"
 check "its log has what it found, without a journal" poll logged '^xvtrace: g: warning: an earlier recorder did not end in order'
 kill -TERM $daemon
 wait $daemon
 check "it ends in order" [ $? -eq 0 ]
 check "and says that it stops" poll told '^STOPPING=1'
 check "the folder verifies" "$xvtrace" verify -q "$work/set/"
+"$xvtrace" record -q -o "$work/one.xvt" -r g="$work/g" 2>/dev/null &
+one=$!
+pids+=($one)
+check "one file that is written: readers say so" poll said "not ended yet: its recorder, process $one, still writes it" "$work/one.xvt"
+kill -TERM $one
+wait $one
+check "they do not once it has ended" eval '"$xvtrace" stat "$work/one.xvt" 2>&1 | { ! grep ended; }'
 
 # -- the unit
 if command -v systemd-analyze >/dev/null; then
