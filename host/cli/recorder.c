@@ -139,6 +139,8 @@ struct recorder {
 	struct xvt_opener *opener;		 /* NULL: the recorder opens files itself */
 	struct xvt_rules rules;			 /* of the opener; none before confine() */
 	bool terminal;
+	uint32_t logged_file; /* the newest that the log has; 0: none yet */
+	uint64_t logged_removed;
 };
 
 static int start_child(struct xvt_recording *rec, char **argv)
@@ -717,11 +719,20 @@ static void set_rotation(struct recorder *r)
 static void take_options(struct recorder *r, const struct xvt_recorder_options *fresh)
 {
 	const struct xvt_opt *o;
+	char taken[256] = "";
+	size_t used = 0;
 
 	for (o = xvt_recorder_opts; o->name; o++) {
-		if (!is_live(o) && !xvt_opt_same(o, &r->opt, fresh))
+		if (xvt_opt_same(o, &r->opt, fresh))
+			continue;
+		if (!is_live(o))
 			xvt_warn(o->name, "changed; it takes effect after a restart");
+		else if (used < sizeof(taken))
+			used += (size_t)snprintf(taken + used, sizeof(taken) - used, "%s%s",
+						 used ? ", " : "", o->name);
 	}
+	xvt_note("the configuration %s was read again; new from here on: %s", r->how->config,
+		 used ? taken : "nothing");
 	r->opt.rotate_bytes = fresh->rotate_bytes;
 	r->opt.rotate_ns = fresh->rotate_ns;
 	r->opt.keep = fresh->keep;
@@ -818,6 +829,25 @@ static bool may_claim_armed(const struct recorder *r)
 	       !xvt_snapshots_look_at_armed(r->snapshots);
 }
 
+/* Tell the log of a service that there is a next file, and that old ones were removed. */
+static void log_files(struct recorder *r)
+{
+	const uint32_t file = xvt_file_set_at(r->rec.sink);
+	const uint64_t removed = xvt_file_set_removed(r->rec.sink);
+
+	if (!r->rec.logs)
+		return;
+	if (r->logged_file && file != r->logged_file)
+		xvt_note("goes on in the next file, %s", xvt_file_set_path(r->rec.sink));
+	if (removed != r->logged_removed)
+		xvt_note("%" PRIu64
+			 " of the oldest files were removed, by the limits of keep-size, "
+			 "keep-time and keep-free",
+			 removed - r->logged_removed);
+	r->logged_file = file;
+	r->logged_removed = removed;
+}
+
 static int run(struct recorder *r)
 {
 	struct xvt_recording *rec = &r->rec;
@@ -846,6 +876,7 @@ static int run(struct recorder *r)
 			xvt_armed_pass(r->armed, now);
 		if (r->snapshots)
 			xvt_snapshots_pass(r->snapshots, now);
+		log_files(r);
 		if (xvt_armed_has_new(r->armed))
 			listen_to_armed(r);
 		if (r->compress_idle)

@@ -292,7 +292,7 @@ static int make_room(struct xvt_snapshots *sn, uint64_t *most)
 		*most = keep->bytes / 2;
 	with.ns = 0;
 	with.next_bytes += *most;
-	xvt_file_keep(sn->folder, present, &with);
+	xvt_file_set_make_room(sn->rec->sink, &with);
 	while (!xvt_file_keep_has_room(sn->folder, present, keep, *most)) {
 		if (xvt_file_snapshot_drop(sn->folder)) /* the oldest, never the newest */
 			continue;

@@ -363,8 +363,13 @@ uint32_t xvt_file_set_oldest_open(const struct xvt_file_set *set)
 void xvt_file_set_keep(struct xvt_file_set *set, const struct xvt_file_keep *keep)
 {
 	set->keep = *keep;
+	xvt_file_set_make_room(set, keep);
+}
+
+void xvt_file_set_make_room(struct xvt_file_set *set, const struct xvt_file_keep *keep)
+{
 	if (set->folder)
-		set->removed += xvt_file_keep(set->folder, set->number, &set->keep);
+		set->removed += xvt_file_keep(set->folder, set->number, keep);
 }
 
 uint64_t xvt_file_set_removed(const struct xvt_file_set *set)

@@ -185,8 +185,18 @@ configure 2M 'mode = overwrite'
 kill -HUP $daemon
 logged() { grep -q "$1" "$work/log"; }
 check "reload: what takes a restart is named" poll logged 'mode: warning: changed; it takes effect after a restart'
+check "reload: the log has what is new" poll logged "^xvtrace: note: the configuration $conf was read again; new from here on: keep-size\$"
 few() { [ "$(du -cb "$work"/set/*.xvt | tail -n 1 | cut -f 1)" -le 3500000 ]; }
 check "what does not, takes effect" poll few
+check "the log has each next file" poll logged "^xvtrace: note: goes on in the next file, $work/set/00000003.xvt\$"
+check "once" test "$(grep -c 'goes on in the next file, .*/00000003.xvt' "$work/log")" -eq 1
+check "not the first one" eval '! logged 00000001.xvt'
+removed() {
+	local told
+	told=$(sed -n 's/^xvtrace: note: \([0-9]*\) of the oldest files were removed, by the limits of keep-size, keep-time and keep-free$/\1/p' "$work/log" | paste -sd + | bc)
+	"$xvtrace" status --json --control "$work/control" | jq -e ".recorders[0].files_removed == $told" >/dev/null
+}
+check "and how many were removed" poll removed
 echo 'keep-size = wrong' >"$conf"
 kill -HUP $daemon
 check "reload: a wrong file changes nothing" poll logged 'goes on with the options that it has'
@@ -231,6 +241,8 @@ pids+=($one)
 check "one file that is written: readers say so" poll said "not ended yet: its recorder, process $one, still writes it" "$work/one.xvt"
 kill -TERM $one
 wait $one
+"$xvtrace" record -o "$work/own/" -r g="$work/g" --rotate-time 0.2 --duration 1 2>"$work/err"
+check "record, which is no service, has no line for a next file" eval '[ -e "$work/own/00000002.xvt" ] && ! grep -q "next file" "$work/err"'
 check "they do not once it has ended" eval '"$xvtrace" stat "$work/one.xvt" 2>&1 | { ! grep ended; }'
 
 # -- the unit

@@ -195,6 +195,8 @@ for i in 1 2 3 4 5 6; do
 done
 kill $watch
 check "all of them are whole" test $whole -eq 6
+gone() { echo $((10#$(ls "$set" | sed -n 's/\.xvt$//p' | tail -n 1) - $(find "$set" -maxdepth 1 -name '*.xvt' | wc -l))); }
+check "status counts the files that are gone, also for a snapshot" status ".files_removed == $(gone) and $(gone) > 0"
 check "the set is within --keep-size at each moment" test "$(sort -n "$work/sizes" | tail -n 1)" -le $((4 << 20))
 newest=$(find "$set/snapshots" -mindepth 1 -maxdepth 1 | sort | tail -n 1)/flight.xvt
 # last_of FILE: the newest event of n, without its time
