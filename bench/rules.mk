@@ -28,7 +28,7 @@ $(BUILD)/bench/writer: $(BENCH_OBJ) $(SHARED_OBJ)
 
 -include $(BENCH_OBJ:.o=.d)
 
-bench: $(BUILD)/bench/writer $(BUILD)/bench/microvm $(BUILD)/bench/clock $(BUILD)/bench/stamp $(BUILD)/bench/move $(BUILD)/bench/engine $(BUILD)/tests/tools/xvt-bell bench-reader
+bench: $(BUILD)/bench/writer $(BUILD)/bench/microvm $(BUILD)/bench/clock $(BUILD)/bench/stamp $(BUILD)/bench/move $(BUILD)/bench/engine $(BUILD)/tests/tools/xvt-bell $(BUILD)/tests/tools/xvt-say bench-reader
 	$(Q)bench/writer.sh $(BUILD)
 	$(Q)$(BUILD)/bench/microvm $(BUILD)/bench/microvm.json
 	$(Q)$(BUILD)/bench/clock $(BUILD)/bench/clock.json
@@ -37,6 +37,7 @@ bench: $(BUILD)/bench/writer $(BUILD)/bench/microvm $(BUILD)/bench/clock $(BUILD
 	$(Q)$(BUILD)/bench/engine $(BUILD)/bench/engine.xvt $(BUILD)/bench/engine.json
 	$(Q)bench/host.sh $(BUILD)
 	$(Q)bench/idle.sh $(BUILD)
+	$(Q)bench/trigger.sh $(BUILD)
 
 # The same event at CPL 3 of a micro-VM; and how well its clock can be known.
 $(BUILD)/bench/microvm $(BUILD)/bench/clock $(BUILD)/bench/stamp $(BUILD)/bench/move: $(BUILD)/bench/%: bench/bench_%.c $(HOST_LIB_OBJ)

@@ -30,6 +30,7 @@
 #define BORDER_NS	(60 * SECOND_NS) /* nor the snapshot for the border */
 #define TOLD_NS		(60 * SECOND_NS) /* between two notes about moments that are not kept */
 #define LOOK_PART	4		 /* and this many times the CPU time of one for events */
+#define ANSWER_NS	(SECOND_NS / 50) /* between two looks for an answer */
 #define AGAIN_NS	SECOND_NS	 /* of a file that grows is read again: events come late */
 #define FAILED_NS	(30 * SECOND_NS) /* looks that fail for that long are told */
 #define CONDITIONS_MOST XVT_TRIGGER_CONDITIONS
@@ -678,9 +679,6 @@ static void look_for_armed_events(struct xvt_snapshots *sn, uint64_t now_ns)
 	struct armed_events *e = &sn->armed_events;
 	struct wanted wanted = { sn, now_ns };
 
-	if (!e->look)
-		return;
-	take_armed_events(sn, now_ns);
 	if (!e->look || now_ns < e->next_ns || sn->to_read || sn->reading)
 		return;
 	if (!xvt_flight_look_ask(e->look, sn->armed, is_wanted, &wanted, e->since_ns))
@@ -694,12 +692,19 @@ bool xvt_snapshots_look_at_armed(const struct xvt_snapshots *sn)
 
 uint64_t xvt_snapshots_look_ns(const struct xvt_snapshots *sn)
 {
-	return sn && sn->armed_events.look && xvt_armed_count(sn->armed) ? LOOK_NS : UINT64_MAX;
+	if (!sn || !sn->armed_events.look || !xvt_armed_count(sn->armed))
+		return UINT64_MAX;
+	/* Another process is at work, and its answer is waited for. */
+	return xvt_flight_look_is_busy(sn->armed_events.look) || sn->to_read || sn->reading
+		       ? ANSWER_NS
+		       : LOOK_NS;
 }
 
 void xvt_snapshots_pass(struct xvt_snapshots *sn, uint64_t now_ns)
 {
 	note_begin(sn, now_ns);
+	if (sn->armed_events.look)
+		take_armed_events(sn, now_ns);
 	if (sn->open)
 		go_on(sn, now_ns);
 	if (!sn->nr_conditions || now_ns < sn->next_look_ns)
