@@ -6,7 +6,7 @@
 set -u
 cd "$(dirname "$0")/../.."
 BUILD=${BUILD:-build}
-FUZZ_TARGETS=${FUZZ_TARGETS:-region trace formats text}
+FUZZ_TARGETS=${FUZZ_TARGETS:-region trace formats text doorbell}
 source tests/fuzz/lib.sh
 mkdir -p "$out"
 learned=$BUILD/fuzz/corpus-short # from the corpus in the tree alone, so that each run is the same
@@ -19,6 +19,7 @@ runs() {
 	region) echo 2500 ;;
 	trace) echo 1500 ;;
 	formats) echo 4000 ;;
+	doorbell) echo 50000 ;;
 	*) echo 100000 ;;
 	esac
 }
