@@ -78,6 +78,28 @@ static void tell_machines(struct xvt_session *s, struct xvt_armed *watched)
 	}
 }
 
+/* Add the machines of the first snapshot: a domain that crashed is none of libvirt's any more, and
+ * its region is there. One that cannot be read is left out. Returns an exit status. */
+static int add_known(const struct snapshot_options *opt, struct xvt_session *s,
+		     const struct xvt_armed *watched)
+{
+	char why[512];
+	size_t i, n = 0;
+
+	for (i = 0; i < xvt_armed_count(watched); i++) {
+		const struct xvt_armed_machine *m = xvt_armed_at(watched, i);
+
+		if (xvt_session_add_rings(s, m->name, m->path, NULL, true, m->rings_most, why,
+					  sizeof(why))) {
+			xvt_error(m->name, "left out: %s", why);
+			continue;
+		}
+		xvt_machine_trust(s, &opt->machines, m->name);
+		n++;
+	}
+	return n ? XVT_EXIT_OK : XVT_EXIT_FAIL;
+}
+
 /* Take one into a file. Returns an exit status, after an error message. */
 static int take_into(const struct snapshot_options *opt, const char *output, uint64_t since_ns,
 		     struct xvt_taken *taken)
@@ -95,14 +117,20 @@ static int take_into(const struct snapshot_options *opt, const char *output, uin
 				     .output = output,
 				     .quiet = opt->quiet || opt->looked,
 				     .signal_fd = -1 };
+	const bool known = xvt_armed_count(taken->watched) > 0;
 	int status, err;
 	bool whole;
 
 	xvt_limit_core();
-	status = xvt_recording_begin(&rec, &so, &opt->machines);
+	status = xvt_recording_begin(&rec, &so, known ? NULL : &opt->machines);
 	if (status != XVT_EXIT_OK)
 		return status;
-	tell_machines(rec.session, taken->watched);
+	if (known)
+		status = add_known(opt, rec.session, taken->watched);
+	else
+		tell_machines(rec.session, taken->watched);
+	if (status != XVT_EXIT_OK)
+		return xvt_recording_end(&rec, status, 0);
 	err = xvt_recording_watch_signals(&rec);
 	if (!err)
 		err = xvt_recording_take_snapshot(&rec);

@@ -126,6 +126,15 @@ else
 		check "of all its events that the ring held" eval '[ "$(xvtrace stat --json $set/snapshots/*crash-d/flight.xvt | jq "[.vms[] | select(.name == \"d\").rings[].events] | add")" -gt 1000 ]'
 		systemctl stop xvtrace
 		configure 'keep-free = 0'
+
+		# The same by a command, without the service.
+		virsh -q -c qemu:///system create "$work/d.xml"
+		timeout 120 xvtrace snapshot -o "$work/when.xvt" -d d --when 'crash d' 2>"$work/when" &
+		when=$!
+		check "snapshot --when crash: it waits" poll grep -q 'waits for a condition' "$work/when"
+		pkill -KILL -f 'guest=d,'
+		check "the domain's QEMU is killed: that is told" eval 'wait $when && grep "when.xvt: d crashed, at" "$work/when" || { cat "$work/when"; false; }'
+		check "and the file verifies" xvtrace verify -q "$work/when.xvt"
 	fi
 fi
 
