@@ -638,8 +638,8 @@ static int do_readlink(struct call *c, int dirfd, uint64_t address, uint64_t to,
 	return err;
 }
 
-/* A lease belongs to the open file, which both processes have; its end is when the asking process
- * closes its descriptor, or now. */
+/* A lease is a question here: whether the file has a writer. It is given back at once, since a
+ * process that opens the file meanwhile waits, or fails with EAGAIN. */
 static int do_lease(struct call *c)
 {
 	int fd, err;
@@ -650,6 +650,8 @@ static int do_lease(struct call *c)
 	if (fd < 0)
 		return fd;
 	err = fcntl(fd, F_SETLEASE, (int)c->args[2]) ? -errno : 0;
+	if (!err)
+		fcntl(fd, F_SETLEASE, F_UNLCK);
 	close(fd);
 	return err;
 }

@@ -417,7 +417,8 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 	}
 	if (is_snapshot(s))
 		s->snapshot_done = xvt_session_snapshot_over(s, now);
-	*sleep_ns = xvt_session_sleep(s, busy ? busy_ns(s) : sleep_ns_of(s), busy);
+	/* Also a guest that is not hurried for may ring when it answers. */
+	*sleep_ns = xvt_session_sleep(s, busy ? busy_ns(s) : sleep_ns_of(s), busy || s->nr_asked);
 	return xvt_trace_error(s->trace);
 }
 
