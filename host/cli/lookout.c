@@ -23,10 +23,13 @@ struct question {
 
 struct xvt_lookout {
 	struct xvt_helper helper;
+	struct xvt_trigger *trigger;
+	struct xvt_lookout_source source;
 	bool asked; /* no answer has come yet */
 };
 
-uint64_t xvt_lookout_cpu_ns(void)
+/* CPU time of the processes that this one has started and waited for. */
+static uint64_t cpu_ns(void)
 {
 	struct rusage u;
 
@@ -36,9 +39,24 @@ uint64_t xvt_lookout_cpu_ns(void)
 	       1000u;
 }
 
+static void look(const struct xvt_lookout *l, int sock, struct question *q,
+		 struct xvt_lookout_answer *answer)
+{
+	const struct xvt_lookout_source *source = &l->source;
+
+	if (source->begin)
+		answer->err =
+			source->begin(source->arg, sock, q->path, answer->why, sizeof(answer->why));
+	if (answer->err)
+		return;
+	answer->err = xvt_trigger_look(l->trigger, q->path, q->from_ns, &answer->look, answer->why,
+				       sizeof(answer->why));
+	if (source->end)
+		source->end(source->arg);
+}
+
 static void answer_all(int fd, void *arg)
 {
-	struct xvt_trigger *trigger = arg;
 	struct xvt_lookout_answer answer;
 	struct question question;
 	uint64_t before_ns;
@@ -46,32 +64,27 @@ static void answer_all(int fd, void *arg)
 	setpriority(PRIO_PROCESS, 0, NICE);
 	while (recv(fd, &question, sizeof(question), 0) == sizeof(question)) {
 		memset(&answer, 0, sizeof(answer));
-		before_ns = xvt_lookout_cpu_ns();
-		answer.err = xvt_trigger_look(trigger, question.path, question.from_ns,
-					      &answer.look, answer.why, sizeof(answer.why));
-		answer.cpu_ns = xvt_lookout_cpu_ns() - before_ns;
+		before_ns = cpu_ns();
+		look(arg, fd, &question, &answer);
+		answer.cpu_ns = cpu_ns() - before_ns;
 		if (send(fd, &answer, sizeof(answer), 0) != sizeof(answer))
 			return;
 	}
 }
 
-void xvt_lookout_answer_end(struct xvt_lookout_answer *answer)
+int xvt_lookout_new(struct xvt_lookout **out, struct xvt_trigger *trigger,
+		    const struct xvt_lookout_source *source)
 {
-	answer->why[sizeof(answer->why) - 1] = '\0';
-	answer->look.first[sizeof(answer->look.first) - 1] = '\0';
-	answer->look.machine[sizeof(answer->look.machine) - 1] = '\0';
-	answer->look.note[sizeof(answer->look.note) - 1] = '\0';
-}
-
-int xvt_lookout_new(struct xvt_lookout **out, struct xvt_trigger *trigger)
-{
+	/* Files of a folder may belong to another user. */
+	const struct xvt_lookout_source there = { .capabilities = 1ull << CAP_DAC_READ_SEARCH };
 	struct xvt_lookout *l = calloc(1, sizeof(*l));
 	int err;
 
 	if (!l)
 		return -ENOMEM;
-	/* Files of a folder may belong to another user. */
-	err = xvt_helper_start(&l->helper, 1ull << CAP_DAC_READ_SEARCH, answer_all, trigger);
+	l->trigger = trigger;
+	l->source = source ? *source : there;
+	err = xvt_helper_start(&l->helper, l->source.capabilities, answer_all, l);
 	if (err)
 		free(l);
 	else
@@ -110,6 +123,15 @@ int xvt_lookout_answer(struct xvt_lookout *l, struct xvt_lookout_answer *answer)
 	if (err)
 		return err;
 	l->asked = false;
-	xvt_lookout_answer_end(answer);
+	/* A guest's data may have made a process write these. */
+	answer->why[sizeof(answer->why) - 1] = '\0';
+	answer->look.first[sizeof(answer->look.first) - 1] = '\0';
+	answer->look.machine[sizeof(answer->look.machine) - 1] = '\0';
+	answer->look.note[sizeof(answer->look.note) - 1] = '\0';
 	return 0;
+}
+
+bool xvt_lookout_is_busy(const struct xvt_lookout *l)
+{
+	return l && l->asked;
 }

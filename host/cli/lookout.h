@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * lookout.h - a recorder's process that looks for events in the files that the recorder writes
- * (cli/trigger.h). It begins before the recorder gives up its rights, and has one process for each
- * look, in a sandbox; so no pass waits for a look, and what guests wrote is decoded elsewhere.
+ * lookout.h - a recorder's process that looks for events (cli/trigger.h): in the files that the
+ * recorder writes, or in files that it makes for a look. It begins before the recorder gives up its
+ * rights, and has one process for each look, in a sandbox; so no pass waits for a look, and what
+ * guests wrote is decoded elsewhere.
  */
 #ifndef XVT_LOOKOUT_H
 #define XVT_LOOKOUT_H
+
+#include <limits.h>
 
 #include "cli/trigger.h"
 
@@ -19,14 +22,19 @@ struct xvt_lookout_answer {
 	struct xvt_trigger_look look;
 };
 
-/* Ends its texts, which a guest's data may have made a process write. */
-void xvt_lookout_answer_end(struct xvt_lookout_answer *answer);
+/* How the process gets the file of a look. Both functions are called in the process. */
+struct xvt_lookout_source {
+	uint64_t capabilities; /* that it keeps */
+	/* Makes the file and stores its path. sock: of the process, no business of a child. Returns
+	 * 0, or -errno with the reason in `why`. NULL: the file that was asked for is there. */
+	int (*begin)(void *arg, int sock, char path[PATH_MAX], char *why, size_t why_size);
+	void (*end)(void *arg); /* after a look */
+	void *arg;
+};
 
-/* CPU time of the processes that the caller has started and waited for. */
-uint64_t xvt_lookout_cpu_ns(void);
-
-/* Returns 0 or -errno. */
-int xvt_lookout_new(struct xvt_lookout **out, struct xvt_trigger *trigger);
+/* NULL as source: the files are there, and may belong to another user. Returns 0 or -errno. */
+int xvt_lookout_new(struct xvt_lookout **out, struct xvt_trigger *trigger,
+		    const struct xvt_lookout_source *source);
 /* Ends the process. NULL: no effect. */
 void xvt_lookout_free(struct xvt_lookout *l);
 
@@ -34,5 +42,8 @@ void xvt_lookout_free(struct xvt_lookout *l);
 int xvt_lookout_ask(struct xvt_lookout *l, const char *path, uint64_t from_ns);
 /* Returns 0 with the answer; -EAGAIN: there is none yet, or nothing was asked; -EPIPE. */
 int xvt_lookout_answer(struct xvt_lookout *l, struct xvt_lookout_answer *answer);
+
+/* Returns whether it is at work. NULL: false. */
+bool xvt_lookout_is_busy(const struct xvt_lookout *l);
 
 #endif /* XVT_LOOKOUT_H */

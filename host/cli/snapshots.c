@@ -43,26 +43,28 @@ struct begin {
 	uint64_t ns; /* not before it began */
 };
 
-/* The search for events, file by file. */
-struct events {
-	struct xvt_trigger *trigger; /* NULL: no condition is about events */
-	struct xvt_lookout *lookout; /* NULL: it has died */
-	uint32_t number;	     /* of the file; 0: none yet */
-	uint64_t read_ns;	     /* events up to that time were looked at */
+/* A search for events. */
+struct search {
+	struct xvt_trigger *trigger; /* NULL: no condition is about them */
+	struct xvt_lookout *lookout; /* NULL: the same, or it has died */
 	uint64_t next_ns;	     /* when to look again */
 	uint64_t failed_ns;	     /* since when looks have failed; 0: the last one did not */
 	bool told;
 };
 
-/* The same in machines that are kept armed. */
+/* In the files of the set, one by one. */
+struct events {
+	struct search search;
+	uint32_t number;  /* of the file; 0: none yet */
+	uint64_t read_ns; /* events up to that time were looked at */
+};
+
+/* In machines that are kept armed. */
 struct armed_events {
-	struct xvt_trigger *trigger;
-	struct xvt_flight_look *look; /* NULL: there is nothing to look for, or it has died */
+	struct search search;
+	struct xvt_flight_look *look;
 	uint64_t asked_ns;
 	uint64_t since_ns; /* what came later was not looked at */
-	uint64_t next_ns;
-	uint64_t failed_ns;
-	bool told;
 };
 
 struct xvt_snapshots {
@@ -88,8 +90,7 @@ struct xvt_snapshots {
 	uint32_t linked; /* number of the newest file in it */
 	uint32_t last;	 /* the file that is to end, 0: not asked for yet */
 	uint64_t asked_ns;
-	bool to_read; /* its flight recorders, from read_at_ns on */
-	uint64_t read_at_ns;
+	bool to_read;	  /* its flight recorders, when they are not being looked at */
 	size_t reading;	  /* flight recorders that are read into it */
 	uint32_t removed; /* files that the set had not any more */
 	int err;
@@ -120,21 +121,24 @@ static bool has_event_condition(const struct xvt_snapshots *sn, const char *mach
 	return false;
 }
 
-/* Returns 0, or -errno after an error message. */
-static int begin_events(struct xvt_snapshots *sn)
+/* For events from now on. Returns 0, or -errno after an error message. */
+static int begin_search(struct xvt_snapshots *sn, struct search *search,
+			const struct xvt_lookout_source *source)
 {
-	struct events *e = &sn->events;
-	int err;
+	int err = xvt_trigger_new(&search->trigger, sn->condition, sn->nr_conditions,
+				  xvt_session_now_ns(sn->rec->session));
 
-	if (!has_event_condition(sn, NULL))
-		return 0;
-	err = xvt_trigger_new(&e->trigger, sn->condition, sn->nr_conditions,
-			      xvt_session_now_ns(sn->rec->session));
 	if (!err)
-		err = xvt_lookout_new(&e->lookout, e->trigger);
+		err = xvt_lookout_new(&search->lookout, search->trigger, source);
 	if (err)
 		xvt_error("--snapshot-when", "cannot look for events: %s", strerror(-err));
 	return err;
+}
+
+static void end_search(struct search *search)
+{
+	xvt_lookout_free(search->lookout);
+	xvt_trigger_free(search->trigger);
 }
 
 /* Condition number `i`. Returns 0, or -errno after an error message. */
@@ -182,8 +186,8 @@ int xvt_snapshots_new(struct xvt_snapshots **out, struct xvt_recording *rec, con
 		err = parse(&sn->condition[i], &opt->when, i);
 		sn->nr_conditions += !err;
 	}
-	if (!err)
-		err = begin_events(sn);
+	if (!err && has_event_condition(sn, NULL))
+		err = begin_search(sn, &sn->events.search, NULL);
 	if (err) {
 		xvt_snapshots_free(sn);
 		return err;
@@ -246,6 +250,7 @@ int xvt_snapshots_read(struct xvt_snapshots *sn, struct xvt_flight *flight,
 		       struct xvt_armed *machines, const struct xvt_recorder_options *opt)
 {
 	struct armed_events *e = &sn->armed_events;
+	struct xvt_lookout_source source;
 	int err;
 
 	sn->flight = flight;
@@ -253,14 +258,12 @@ int xvt_snapshots_read(struct xvt_snapshots *sn, struct xvt_flight *flight,
 	if (!flight || !has_event_condition(sn, NULL))
 		return 0;
 	e->since_ns = xvt_session_now_ns(sn->rec->session);
-	err = xvt_trigger_new(&e->trigger, sn->condition, sn->nr_conditions, e->since_ns);
-	if (!err)
-		err = xvt_flight_look_new(&e->look, opt, e->trigger);
+	err = xvt_flight_look_new(&e->look, opt);
 	if (err)
-		xvt_error("--snapshot-when", "cannot look for events: %s", strerror(-err));
-	else
-		xvt_armed_look_each(machines, LOOK_NS);
-	return err;
+		return err;
+	source = xvt_flight_look_source(e->look);
+	xvt_armed_look_each(machines, LOOK_NS);
+	return begin_search(sn, &e->search, &source);
 }
 
 static void flight_failed(struct xvt_snapshots *sn, const char *why)
@@ -307,13 +310,13 @@ static int make_room(struct xvt_snapshots *sn, uint64_t *most)
 /* Begins to read them; later if they are being looked at, which takes half a second at most. */
 static void begin_flight(struct xvt_snapshots *sn)
 {
-	const uint64_t at_ns = sn->read_at_ns;
+	const uint64_t at_ns = sn->due_ns - sn->opt->after_ns;
 	char text[160];
 	uint64_t most = 0;
 	size_t left_out;
 	int err, unused;
 
-	if (xvt_flight_look_is_busy(sn->armed_events.look))
+	if (xvt_snapshots_look_at_armed(sn))
 		return;
 	sn->to_read = false;
 	if (!sn->flight)
@@ -394,7 +397,6 @@ static void begin(struct xvt_snapshots *sn, const char *machine, const char *kin
 		link_up_to(sn, xvt_file_set_at(sn->rec->sink));
 		/* Behind the links: it may remove files of the set. */
 		sn->to_read = true;
-		sn->read_at_ns = at_ns;
 		begin_flight(sn);
 	}
 	snprintf(text, sizeof(text), "begins: %s", sn->what);
@@ -527,28 +529,6 @@ static void look(struct xvt_snapshots *sn, uint64_t now_ns)
 
 /* ------------------------------------------------------------------ events */
 
-/* Looks have failed. A file that has just begun may have nothing to read yet; one that is gone was
- * removed by the limits of the set. */
-static void look_failed(struct xvt_snapshots *sn, const char *why, uint64_t now_ns)
-{
-	struct events *e = &sn->events;
-
-	if (!e->failed_ns)
-		e->failed_ns = now_ns;
-	if (now_ns - e->failed_ns < FAILED_NS)
-		return;
-	if (!e->told) {
-		xvt_recording_end_line(sn->rec);
-		xvt_warn("--snapshot-when", "events were not looked for since %" PRIu64 " s: %s",
-			 (now_ns - e->failed_ns) / SECOND_NS, why);
-	}
-	e->told = true;
-	if (e->number < xvt_file_set_at(sn->rec->sink)) {
-		e->number++;
-		e->read_ns = 0;
-	}
-}
-
 /* What a look found. */
 static void take_look(struct xvt_snapshots *sn, const struct xvt_trigger_look *look,
 		      uint64_t now_ns)
@@ -563,38 +543,75 @@ static void take_look(struct xvt_snapshots *sn, const struct xvt_trigger_look *l
 	holds(sn, look->machine, "event", look->first, look->first_ns, now_ns);
 }
 
-/* Take an answer, if there is one. */
-static void take_events(struct xvt_snapshots *sn, uint64_t now_ns)
+enum answered { NOTHING, FOUND, FAILED };
+
+/* What a search says of itself. */
+struct search_texts {
+	const char *failed;
+	const char *died;
+};
+
+/*
+ * Take an answer, if there is one. FAILED: the look could not be made, which is told when it has
+ * gone on for FAILED_NS.
+ */
+static enum answered take_answer(struct xvt_snapshots *sn, struct search *search,
+				 const struct search_texts *texts,
+				 struct xvt_lookout_answer *answer, uint64_t now_ns)
 {
-	struct events *e = &sn->events;
-	struct xvt_lookout_answer answer;
-	int err = xvt_lookout_answer(e->lookout, &answer);
+	int err = search->lookout ? xvt_lookout_answer(search->lookout, answer) : -EAGAIN;
 
 	if (err == -EPIPE) {
 		xvt_recording_end_line(sn->rec);
-		xvt_warn("--snapshot-when",
-			 "the process that looks for events has died; events are "
-			 "not looked for any more");
-		xvt_lookout_free(e->lookout);
-		e->lookout = NULL;
+		xvt_warn("--snapshot-when", "%s", texts->died);
+		xvt_lookout_free(search->lookout);
+		search->lookout = NULL;
 	}
 	if (err)
-		return;
-	e->next_ns = now_ns +
-		     (answer.cpu_ns * LOOK_PART > LOOK_NS ? answer.cpu_ns * LOOK_PART : LOOK_NS);
-	if (answer.err) {
-		look_failed(sn, answer.why, now_ns);
-		return;
+		return NOTHING;
+	search->next_ns =
+		now_ns +
+		(answer->cpu_ns * LOOK_PART > LOOK_NS ? answer->cpu_ns * LOOK_PART : LOOK_NS);
+	if (!answer->err) {
+		search->failed_ns = 0;
+		search->told = false;
+		take_look(sn, &answer->look, now_ns);
+		return FOUND;
 	}
-	e->failed_ns = 0;
-	e->told = false;
-	e->read_ns = answer.look.last_ns;
-	take_look(sn, &answer.look, now_ns);
-	if (answer.look.ended && e->number < xvt_file_set_at(sn->rec->sink)) {
-		e->number++;
-		e->read_ns = 0;
-		e->next_ns = now_ns;
+	if (!search->failed_ns)
+		search->failed_ns = now_ns;
+	if (!search->told && now_ns - search->failed_ns >= FAILED_NS) {
+		xvt_recording_end_line(sn->rec);
+		xvt_warn("--snapshot-when", "%s %" PRIu64 " s: %s", texts->failed,
+			 (now_ns - search->failed_ns) / SECOND_NS, answer->why);
+		search->told = true;
 	}
+	return FAILED;
+}
+
+/* A file that has just begun may have nothing to read yet; one whose looks fail for long was
+ * removed by the limits of the set. */
+static void take_events(struct xvt_snapshots *sn, uint64_t now_ns)
+{
+	static const struct search_texts texts = {
+		"events were not looked for since",
+		"the process that looks for events has died; events are not looked for any more",
+	};
+	struct events *e = &sn->events;
+	struct xvt_lookout_answer answer;
+	const enum answered got = take_answer(sn, &e->search, &texts, &answer, now_ns);
+	const bool removed = got == FAILED && now_ns - e->search.failed_ns >= FAILED_NS;
+
+	if (got == FOUND)
+		e->read_ns = answer.look.last_ns;
+	if (!removed && !(got == FOUND && answer.look.ended))
+		return;
+	if (e->number >= xvt_file_set_at(sn->rec->sink))
+		return;
+	e->number++;
+	e->read_ns = 0;
+	if (!removed)
+		e->search.next_ns = now_ns;
 }
 
 static void look_for_events(struct xvt_snapshots *sn, uint64_t now_ns)
@@ -602,15 +619,13 @@ static void look_for_events(struct xvt_snapshots *sn, uint64_t now_ns)
 	struct events *e = &sn->events;
 	char path[PATH_MAX];
 
-	if (!e->lookout)
-		return;
 	take_events(sn, now_ns);
-	if (!e->lookout || now_ns < e->next_ns)
+	if (!e->search.lookout || now_ns < e->search.next_ns)
 		return;
 	if (!e->number)
 		e->number = xvt_file_set_at(sn->rec->sink);
 	if (xvt_set_path(sn->folder, e->number, path, sizeof(path)))
-		xvt_lookout_ask(e->lookout, path,
+		xvt_lookout_ask(e->search.lookout, path,
 				e->read_ns > AGAIN_NS ? e->read_ns - AGAIN_NS : 0);
 }
 
@@ -627,50 +642,22 @@ static bool is_wanted(void *arg, size_t i)
 	const struct wanted *w = arg;
 
 	return has_event_condition(w->sn, xvt_armed_at(w->sn->armed, i)->name) &&
-	       (xvt_armed_is_fresh(w->sn->armed, i, w->now_ns) || w->sn->armed_events.failed_ns);
-}
-
-static void armed_look_failed(struct xvt_snapshots *sn, const char *why, uint64_t now_ns)
-{
-	struct armed_events *e = &sn->armed_events;
-
-	if (!e->failed_ns)
-		e->failed_ns = now_ns;
-	if (e->told || now_ns - e->failed_ns < FAILED_NS)
-		return;
-	e->told = true;
-	xvt_recording_end_line(sn->rec);
-	xvt_warn("--snapshot-when",
-		 "events of flight recorders were not looked for since %" PRIu64 " s: %s",
-		 (now_ns - e->failed_ns) / SECOND_NS, why);
+	       (xvt_armed_is_fresh(w->sn->armed, i, w->now_ns) ||
+		w->sn->armed_events.search.failed_ns);
 }
 
 static void take_armed_events(struct xvt_snapshots *sn, uint64_t now_ns)
 {
+	static const struct search_texts texts = {
+		"events of flight recorders were not looked for since",
+		"the process that looks for events of flight recorders has died; their events are "
+		"not looked for any more",
+	};
 	struct armed_events *e = &sn->armed_events;
 	struct xvt_lookout_answer answer;
-	int err = xvt_flight_look_answer(e->look, &answer);
 
-	if (err == -EPIPE) {
-		xvt_recording_end_line(sn->rec);
-		xvt_warn("--snapshot-when",
-			 "the process that looks for events of flight recorders has died; their "
-			 "events are not looked for any more");
-		xvt_flight_look_free(e->look);
-		e->look = NULL;
-	}
-	if (err)
-		return;
-	e->next_ns = now_ns +
-		     (answer.cpu_ns * LOOK_PART > LOOK_NS ? answer.cpu_ns * LOOK_PART : LOOK_NS);
-	if (answer.err) {
-		armed_look_failed(sn, answer.why, now_ns);
-		return;
-	}
-	e->failed_ns = 0;
-	e->told = false;
-	e->since_ns = e->asked_ns > AGAIN_NS ? e->asked_ns - AGAIN_NS : 0;
-	take_look(sn, &answer.look, now_ns);
+	if (take_answer(sn, &e->search, &texts, &answer, now_ns) == FOUND)
+		e->since_ns = e->asked_ns > AGAIN_NS ? e->asked_ns - AGAIN_NS : 0;
 }
 
 /* Not while they are read into a snapshot: a region is claimed by one reader at a time. */
@@ -679,32 +666,30 @@ static void look_for_armed_events(struct xvt_snapshots *sn, uint64_t now_ns)
 	struct armed_events *e = &sn->armed_events;
 	struct wanted wanted = { sn, now_ns };
 
-	if (!e->look || now_ns < e->next_ns || sn->to_read || sn->reading)
+	if (!e->search.lookout || now_ns < e->search.next_ns || sn->to_read || sn->reading)
 		return;
-	if (!xvt_flight_look_ask(e->look, sn->armed, is_wanted, &wanted, e->since_ns))
+	if (!xvt_flight_look_ask(e->look, e->search.lookout, sn->armed, is_wanted, &wanted,
+				 e->since_ns))
 		e->asked_ns = now_ns;
 }
 
 bool xvt_snapshots_look_at_armed(const struct xvt_snapshots *sn)
 {
-	return sn && xvt_flight_look_is_busy(sn->armed_events.look);
+	return sn && xvt_lookout_is_busy(sn->armed_events.search.lookout);
 }
 
 uint64_t xvt_snapshots_look_ns(const struct xvt_snapshots *sn)
 {
-	if (!sn || !sn->armed_events.look || !xvt_armed_count(sn->armed))
+	if (!sn || !sn->armed_events.search.lookout || !xvt_armed_count(sn->armed))
 		return UINT64_MAX;
 	/* Another process is at work, and its answer is waited for. */
-	return xvt_flight_look_is_busy(sn->armed_events.look) || sn->to_read || sn->reading
-		       ? ANSWER_NS
-		       : LOOK_NS;
+	return xvt_snapshots_look_at_armed(sn) || sn->to_read || sn->reading ? ANSWER_NS : LOOK_NS;
 }
 
 void xvt_snapshots_pass(struct xvt_snapshots *sn, uint64_t now_ns)
 {
 	note_begin(sn, now_ns);
-	if (sn->armed_events.look)
-		take_armed_events(sn, now_ns);
+	take_armed_events(sn, now_ns);
 	if (sn->open)
 		go_on(sn, now_ns);
 	if (!sn->nr_conditions || now_ns < sn->next_look_ns)
@@ -755,10 +740,9 @@ void xvt_snapshots_free(struct xvt_snapshots *sn)
 		return;
 	if (sn->open)
 		xvt_note("snapshot: %s ends with the recording: %s", sn->path, sn->what);
-	xvt_lookout_free(sn->events.lookout);
+	end_search(&sn->events.search);
+	end_search(&sn->armed_events.search);
 	xvt_flight_look_free(sn->armed_events.look);
-	xvt_trigger_free(sn->armed_events.trigger);
-	xvt_trigger_free(sn->events.trigger);
 	for (i = 0; i < sn->nr_conditions; i++)
 		xvt_condition_free(&sn->condition[i]);
 	free(sn->folder);
