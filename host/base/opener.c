@@ -560,81 +560,69 @@ static int open_to_look(struct call *c, int dirfd, uint64_t address, bool follow
 	return fd >= 0 || fd == -ENOENT || fd == -ENOTDIR ? fd : ITSELF;
 }
 
+/* Fills in what a call returns, and c->bytes of c->result, by what was opened. Returns 0, -errno or
+ * ITSELF. */
+typedef int (*look_fn)(struct call *c, int fd);
+
 /* The C library's structure for stat() has the kernel's form, as the call is the same one. */
-static int do_stat(struct call *c, int dirfd, uint64_t address, uint64_t to, bool follow)
+static int fill_stat(struct call *c, int fd)
 {
-	int fd = open_to_look(c, dirfd, address, follow), err = fd < 0 ? fd : 0;
-
-	if (!err && syscall(SYS_newfstatat, fd, "", &c->result.stat, AT_EMPTY_PATH))
-		err = -errno;
-	if (fd >= 0)
-		close(fd);
-	c->to = to;
 	c->bytes = sizeof(c->result.stat);
-	return err;
+	return syscall(SYS_newfstatat, fd, "", &c->result.stat, AT_EMPTY_PATH) ? -errno : 0;
 }
 
-static int do_statx(struct call *c)
+static int fill_statx(struct call *c, int fd)
 {
-	const int flags = (int)c->args[2];
-	int fd = open_to_look(c, (int)c->args[0], c->args[1], !(flags & AT_SYMLINK_NOFOLLOW));
-	int err = fd < 0 ? fd : 0;
-
-	if (!err && syscall(SYS_statx, fd, "", flags | AT_EMPTY_PATH, (unsigned int)c->args[3],
-			    &c->result.statx))
-		err = -errno;
-	if (fd >= 0)
-		close(fd);
-	c->to = c->args[4];
 	c->bytes = sizeof(c->result.statx);
-	return err;
+	return syscall(SYS_statx, fd, "", (int)c->args[2] | AT_EMPTY_PATH, (unsigned int)c->args[3],
+		       &c->result.statx)
+		       ? -errno
+		       : 0;
 }
 
-static int do_statfs(struct call *c)
+static int fill_statfs(struct call *c, int fd)
 {
-	int fd = open_to_look(c, AT_FDCWD, c->args[0], true), err = fd < 0 ? fd : 0;
-
-	if (!err && syscall(SYS_fstatfs, fd, &c->result.statfs))
-		err = -errno;
-	if (fd >= 0)
-		close(fd);
-	c->to = c->args[1];
 	c->bytes = sizeof(c->result.statfs);
-	return err;
+	return syscall(SYS_fstatfs, fd, &c->result.statfs) ? -errno : 0;
 }
 
 /* Whether the opener could do it: the asking thread would have it do it. */
-static int do_access(struct call *c, int dirfd, uint64_t address, int mode, int flags)
+static int fill_access(struct call *c, int fd)
 {
-	int fd = open_to_look(c, dirfd, address, !(flags & AT_SYMLINK_NOFOLLOW));
-	int err = fd < 0 ? fd : 0;
+	const int mode = (int)c->args[c->nr == SYS_access ? 1 : 2];
 
-	if (!err && syscall(SYS_faccessat2, fd, "", mode, AT_EMPTY_PATH | AT_EACCESS))
-		err = errno == ENOSYS || errno == EINVAL ? ITSELF : -errno; /* before Linux 5.8 */
-	if (fd >= 0)
-		close(fd);
-	return err;
+	if (!syscall(SYS_faccessat2, fd, "", mode, AT_EMPTY_PATH | AT_EACCESS))
+		return 0;
+	return errno == ENOSYS || errno == EINVAL ? ITSELF : -errno; /* before Linux 5.8 */
 }
 
-static int do_readlink(struct call *c, int dirfd, uint64_t address, uint64_t to, uint64_t size)
+static int fill_link(struct call *c, int fd)
 {
-	int fd = open_to_look(c, dirfd, address, false), err = fd < 0 ? fd : 0;
-	ssize_t n = 0;
+	const uint64_t size = c->args[c->nr == SYS_readlinkat ? 3 : 2];
+	ssize_t n;
 
-	if (!err && !(int)size)
-		err = -EINVAL;
-	if (!err) {
-		n = readlinkat(fd, "", c->result.link,
-			       size < sizeof(c->result.link) ? size : sizeof(c->result.link));
-		err = n < 0 ? -errno : 0;
-	}
-	if (fd >= 0)
-		close(fd);
-	if (err == -ENOENT && fd >= 0)
-		err = -EINVAL; /* as of a path that is no link */
-	c->to = to;
-	c->bytes = n > 0 ? (size_t)n : 0;
+	if (!(int)size)
+		return -EINVAL;
+	n = readlinkat(fd, "", c->result.link,
+		       size < sizeof(c->result.link) ? size : sizeof(c->result.link));
+	if (n < 0)
+		return errno == ENOENT ? -EINVAL : -errno; /* as of a path that is no link */
+	c->bytes = (size_t)n;
 	c->value = n;
+	return 0;
+}
+
+/* A call that looks at a path. to: where its result goes in the asking thread's memory. */
+static int do_look(struct call *c, int dirfd, uint64_t address, bool follow, look_fn fill,
+		   uint64_t to)
+{
+	int fd = open_to_look(c, dirfd, address, follow), err;
+
+	if (fd < 0)
+		return fd;
+	err = fill(c, fd);
+	close(fd);
+	c->to = to;
 	return err;
 }
 
@@ -709,23 +697,23 @@ static int do_call(struct call *c)
 		return a[4] ? -EINVAL : do_link(c, (int)a[0], a[1], (int)a[2], a[3]);
 	case SYS_stat:
 	case SYS_lstat:
-		return do_stat(c, AT_FDCWD, a[0], a[1], c->nr == SYS_stat);
+		return do_look(c, AT_FDCWD, a[0], c->nr == SYS_stat, fill_stat, a[1]);
 	case SYS_newfstatat:
-		return do_stat(c, (int)a[0], a[1], a[2], !(a[3] & AT_SYMLINK_NOFOLLOW));
+		return do_look(c, (int)a[0], a[1], !(a[3] & AT_SYMLINK_NOFOLLOW), fill_stat, a[2]);
 	case SYS_statx:
-		return do_statx(c);
+		return do_look(c, (int)a[0], a[1], !(a[2] & AT_SYMLINK_NOFOLLOW), fill_statx, a[4]);
 	case SYS_statfs:
-		return do_statfs(c);
+		return do_look(c, AT_FDCWD, a[0], true, fill_statfs, a[1]);
 	case SYS_access:
-		return do_access(c, AT_FDCWD, a[0], (int)a[1], 0);
-	case SYS_faccessat:
-		return do_access(c, (int)a[0], a[1], (int)a[2], 0);
+		return do_look(c, AT_FDCWD, a[0], true, fill_access, 0);
+	case SYS_faccessat: /* has no flags */
+		return do_look(c, (int)a[0], a[1], true, fill_access, 0);
 	case SYS_faccessat2:
-		return do_access(c, (int)a[0], a[1], (int)a[2], (int)a[3]);
+		return do_look(c, (int)a[0], a[1], !(a[3] & AT_SYMLINK_NOFOLLOW), fill_access, 0);
 	case SYS_readlink:
-		return do_readlink(c, AT_FDCWD, a[0], a[1], a[2]);
+		return do_look(c, AT_FDCWD, a[0], false, fill_link, a[1]);
 	case SYS_readlinkat:
-		return do_readlink(c, (int)a[0], a[1], a[2], a[3]);
+		return do_look(c, (int)a[0], a[1], false, fill_link, a[2]);
 	case SYS_fcntl:
 		return do_lease(c);
 	case SYS_connect:
