@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/vec.h"
 #include "trace/pack.h"
 #include "trace/payload.h"
 
@@ -66,23 +67,6 @@ struct chunk {
 	uint16_t flags;
 	const struct xvt_order_hdr *order; /* header of a lane's chunk, else NULL */
 };
-
-/* Grows by half at least: chunks of a busy trace are each a little larger than all before. */
-static int make_room(struct scratch *s, size_t need)
-{
-	size_t room;
-	void *grown;
-
-	if (need <= s->room)
-		return 0;
-	room = need > s->room + s->room / 2 ? need : s->room + s->room / 2;
-	grown = realloc(s->bytes, room);
-	if (!grown)
-		return -ENOMEM;
-	s->bytes = grown;
-	s->room = room;
-	return 0;
-}
 
 static bool of_events(const struct chunk *c)
 {
@@ -143,7 +127,7 @@ static void pack(struct xvt_trace_writer *w, struct chunk *c)
 	const size_t head = sizeof(struct xvt_chunk_hdr);
 	size_t n;
 
-	if (make_room(&w->packed, head + xvt_pad8(c->len)))
+	if (xvt_grow(&w->packed.bytes, &w->packed.room, head + xvt_pad8(c->len), 1))
 		return; /* written uncompressed */
 	n = xvt_chunk_pack(w->packer, c->type, c->bytes + head, c->len, w->packed.bytes + head);
 	if (!n)
@@ -200,7 +184,8 @@ static int flush_lane(struct xvt_trace_writer *w, enum xvt_lane lane)
 	if (!o->count || flush_raw(w))
 		return w->err;
 	w->events[lane] += o->count;
-	if (make_room(&w->scratch, sizeof(struct xvt_chunk_hdr) + xvt_order_room(o))) {
+	if (xvt_grow(&w->scratch.bytes, &w->scratch.room,
+		     sizeof(struct xvt_chunk_hdr) + xvt_order_room(o), 1)) {
 		w->err = -ENOMEM;
 		return w->err;
 	}
@@ -289,7 +274,8 @@ int xvt_trace_put(struct xvt_trace_writer *w, uint16_t type, const void *head, s
 		w->err = -EMSGSIZE;
 		return w->err;
 	}
-	if (make_room(&w->scratch, sizeof(struct xvt_chunk_hdr) + xvt_pad8(len))) {
+	if (xvt_grow(&w->scratch.bytes, &w->scratch.room,
+		     sizeof(struct xvt_chunk_hdr) + xvt_pad8(len), 1)) {
 		w->err = -ENOMEM;
 		return w->err;
 	}

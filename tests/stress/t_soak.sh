@@ -140,7 +140,7 @@ wrote() {
 
 # The pieces for events that wait are what --memory allows. All else that malloc gave to a recorder with which all three machines are
 # is to stay what it was, but for what it has for a moment only, for nodes of clocks, and for arrays that grow to the largest window and
-# chunk that there ever was: each of them a few times, by half its size, within others_kib in all. How large a window is depends on how
+# chunk that there ever was: each of them a few times, by its size, within others_kib in all. How large a window is depends on how
 # long the recorder was kept from the CPU. A leak is told from that by growing again and again: by steps of more than step_kib in no
 # more than steps_most tenths of the time.
 others_kib=2048
