@@ -341,7 +341,8 @@ static const int asked[] = {
 	SCMP_SYS(statfs),     SCMP_SYS(unlink),	   SCMP_SYS(unlinkat),
 };
 
-/* The same, but for what the filter itself can tell to need no right, see add_asked_in_part(). */
+/* The same, but for what the filter itself can tell to need no right: see add_asked_in_part(), and
+ * add_local_sockets() for sendto(). */
 static const int asked_in_part[] = {
 	SCMP_SYS(fcntl),
 	SCMP_SYS(newfstatat),

@@ -99,7 +99,7 @@ static void on_region(void *arg, const char *path)
 	look_at(g);
 }
 
-/* ------------------------------------------------------------------ which recorder keeps them armed */
+/* ------------------------------------------------------------------ what keeps them armed */
 
 /* of: one of the "flight_recorders" of the recorder `rec`, whose paths may begin in its folder. */
 static void add_armed(struct guests *all, const struct xvt_json_value *rec,

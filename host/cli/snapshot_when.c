@@ -255,7 +255,6 @@ static void look_at_machines(struct watch *w)
 	if (w->loop)
 		xvt_armed_listen(w->machines, &how, now);
 	xvt_armed_pass(w->machines, now);
-	xvt_armed_pass(w->machines, now); /* the first one may only have begun a round */
 	for (i = 0; i < xvt_armed_count(w->machines); i++) {
 		xvt_armed_changes(w->machines, i, now, &c);
 		look_at_changes(w, xvt_armed_at(w->machines, i)->name, &c, now);

@@ -29,8 +29,8 @@ uint32_t xvt_file_set_at(const struct xvt_file_set *set);
 uint32_t xvt_file_set_oldest_open(const struct xvt_file_set *set);
 
 /* In a folder: from here on, before a file begins, the oldest files are removed so that `keep`
- * holds. xvt_file_set_make_room(): the same at once, for now. xvt_file_set_removed(): how many were
- * removed so far. */
+ * holds. xvt_file_set_make_room() removes them at once, and changes nothing for later files.
+ * xvt_file_set_removed(): how many were removed so far. */
 void xvt_file_set_keep(struct xvt_file_set *set, const struct xvt_file_keep *keep);
 void xvt_file_set_make_room(struct xvt_file_set *set, const struct xvt_file_keep *keep);
 uint64_t xvt_file_set_removed(const struct xvt_file_set *set);
