@@ -38,3 +38,26 @@ misses() {
 	head -n 3 "$work/err" | sed 's/^/# /'
 	return 1
 }
+
+# bare_qemu SOCKET: a QEMU without a machine, by whose end a test stands in for a crash; its pid is $qemu
+bare_qemu() {
+	qemu-system-x86_64 -machine none -S -display none -qmp "unix:$1,server=on,wait=off" >/dev/null 2>&1 &
+	qemu=$!
+	pids+=("$qemu")
+	disown "$qemu"
+	poll test -S "$1"
+}
+
+# service_manager SOCKET FILE: what listens to sd_notify(), and writes each message to FILE
+service_manager() {
+	cat >"$work/manager.py" <<'END'
+import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+while True:
+    print(s.recv(4096).decode(), flush=True)
+END
+	python3 "$work/manager.py" "$1" >"$2" &
+	pids+=($!)
+	poll test -S "$1"
+}

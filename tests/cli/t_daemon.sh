@@ -147,17 +147,8 @@ done <<-END
 	$(printf 'snapshot-when = crash\\n%.0s' {1..17})|17|snapshot-when crash: there are more than 16 conditions
 END
 # -- the service
-cat >"$work/manager.py" <<'END'
-import socket, sys
-s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-s.bind(sys.argv[1])
-while True:
-    print(s.recv(4096).decode(), flush=True)
-END
-python3 "$work/manager.py" "$work/notify" >"$work/told" &
-pids+=($!)
 told() { grep -q "$1" "$work/told"; }
-check "the manager listens" poll test -S "$work/notify"
+check "the manager listens" service_manager "$work/notify" "$work/told"
 configure() { # KEEP-SIZE [LINE]...
 	{
 		printf 'output = %s/set/\nregion = g=%s/g\ncontrol = %s/control\nrotate-size = 1M\nkeep-size = %s\nkeep-free = 0\n' "$work" "$work" "$work" "$1"

@@ -217,11 +217,7 @@ rm -rf "$set"
 emits "$work/n" --rate 1000
 qmp=()
 if command -v qemu-system-x86_64 >/dev/null; then
-	qemu-system-x86_64 -machine none -S -display none -qmp "unix:$work/qmp,server=on,wait=off" >/dev/null 2>&1 &
-	qemu=$!
-	pids+=($qemu)
-	disown $qemu
-	poll test -S "$work/qmp"
+	bare_qemu "$work/qmp"
 	qmp=(--qmp f="$work/qmp")
 fi
 records -r f="$work/f" -r n="$work/n" -r l="$work/l" -r b="$work/b" --flight-recorder '[fnl]' "${qmp[@]}" --snapshot-after 0.1 --snapshot-per-minute 60 \
@@ -286,16 +282,7 @@ done
 configure() { printf 'output = %s/\ncontrol = %s\nsnapshot-after = 0.1\n%s\n' "$work/d" "$work/control" "$1" >"$work/conf"; }
 configure "flight-recorder = x"
 rm -f "$work/control"
-cat >"$work/manager.py" <<'END'
-import socket, sys
-s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-s.bind(sys.argv[1])
-while True:
-    print(s.recv(4096).decode(), flush=True)
-END
-python3 "$work/manager.py" "$work/notify" >"$work/told" &
-pids+=($!)
-poll test -S "$work/notify"
+service_manager "$work/notify" "$work/told"
 told() { tail -n 2 "$work/told" | grep -q "^STATUS=$1"; }
 NOTIFY_SOCKET=$work/notify "$xvtrace" daemon -c "$work/conf" 2>"$work/log" &
 recorder=$!

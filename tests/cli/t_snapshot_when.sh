@@ -135,11 +135,7 @@ check "a standstill, after some events" ended
 check "is told" held still 'l had no event for 1\.[0-9]* s'
 check "the file has these" test "$("$xvtrace" stat --json "$work/still.xvt" | jq '[.vms[] | select(.name == "l").rings[].events] | add')" -ge 100
 if command -v qemu-system-x86_64 >/dev/null; then
-	qemu-system-x86_64 -machine none -S -display none -qmp "unix:$work/qmp,server=on,wait=off" >/dev/null 2>&1 &
-	qemu=$!
-	pids+=($qemu)
-	disown $qemu
-	poll test -S "$work/qmp"
+	bare_qemu "$work/qmp"
 	watch -o "$work/crash.xvt" --when crash --qmp a="$work/qmp" --when 'event nothing'
 	say 100 others
 	kill -KILL $qemu
