@@ -533,6 +533,30 @@ START_TEST(it_dozes_until_an_answer)
 }
 END_TEST
 
+/* Also for one that did not answer the request before: it may ring, so it need not be polled. */
+START_TEST(a_pass_dozes_for_a_guest_that_did_not_answer)
+{
+	uint64_t ns;
+
+	prove();
+	s->next_second_clock = xvt_clock_read() + ticks(s, 3600 * SECOND_NS);
+	s->next_pass_clock = s->next_second_clock; /* nothing is drained */
+	r->measure.answered = false;
+	xvt_store(&r->host->request_seq, (uint64_t)77);
+	s->asked[0] = (struct xvt_asked){
+		.ring = r,
+		.silent = true,
+		.wait = { .word = &r->ctl->answer_seq, .value = 77, .until = s->next_second_clock }
+	};
+	s->nr_asked = s->nr_silent = 1;
+	ck_assert_int_eq(xvt_session_pass(s, &ns), 0);
+	ck_assert(s->wake.dozing);
+	ck_assert_uint_eq(xvt_load(&r->host->need_wake), 1);
+	s->nr_asked = s->nr_silent = 0;
+	xvt_session_got_up(s, xvt_clock_read());
+}
+END_TEST
+
 START_TEST(another_generation_is_asked_again)
 {
 	uint64_t before;
@@ -578,6 +602,7 @@ Suite *session_wake_suite(void)
 	tcase_add_test(tc, full_without_a_ring);
 	tcase_add_test(tc, a_ring_that_comes_late_is_one);
 	tcase_add_test(tc, it_dozes_until_an_answer);
+	tcase_add_test(tc, a_pass_dozes_for_a_guest_that_did_not_answer);
 	tcase_add_test(tc, another_generation_is_asked_again);
 	tcase_add_test(tc, nothing_is_left_in_the_region);
 	suite_add_tcase(suite, tc);
