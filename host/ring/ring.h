@@ -9,6 +9,7 @@
 
 #include "clock/exact.h"
 #include "clock/page.h"
+#include "clock/rate.h"
 #include "clock/source.h"
 #include "base/loop.h"
 #include "base/pool.h"
@@ -227,6 +228,7 @@ struct xvt_ring_scan {
  * adds an inferred node and asks for a measurement (next_burst_clock = 0). */
 struct xvt_ring_clock {
 	struct xvt_clock_map map;
+	struct xvt_clock_rate rate;
 	uint64_t next_burst_clock;
 	uint64_t rest_ns;	    /* between two measurements while nothing waits, see pace.c */
 	uint64_t rest_commit;	    /* commit when it was last measured */

@@ -9,6 +9,7 @@
  */
 #include "session/parts.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/u64.h"
@@ -24,34 +25,6 @@
 #define MARK_RESTS	 4	    /* measurements of a resting ring for each of its marks */
 #define SCAN_RING_NS	 50ull	    /* for each ring: between two scans for due rings */
 
-static bool near(uint64_t a, uint64_t b)
-{
-	uint64_t apart = a > b ? a - b : b - a;
-
-	return apart < b / 32;
-}
-
-/*
- * The guest's claimed rate can be off by several per cent (it calibrated against an emulated
- * timer), and its counter may be scaled. So the rate between its first two nodes decides: if it is
- * close to the host's rate, the host's rate is used; else the claim, if that is close; else the
- * measured rate.
- */
-static uint64_t measured_hz(const struct xvt_session *s, const struct xvt_vm *vm,
-			    const struct xvt_clock_node *a, const struct xvt_clock_node *b)
-{
-	uint64_t hz, claim = vm->region.hdr.clock_hz;
-
-	if (b->guest <= a->guest || b->host_ns <= a->host_ns)
-		return vm->guest_hz;
-	hz = xvt_u64_scale(b->guest - a->guest, 1000000000u, b->host_ns - a->host_ns);
-	if (near(hz, s->clock.hz))
-		return s->clock.hz;
-	if (near(hz, claim) && xvt_clock_plausible_hz(claim))
-		return claim;
-	return xvt_clock_plausible_hz(hz) ? hz : vm->guest_hz;
-}
-
 /* Leave the newest node in the region, for salvage when recorder and guest are both gone. */
 static void leave_hint(struct xvt_ring *r, const struct xvt_clock_node *n)
 {
@@ -63,7 +36,7 @@ static void leave_hint(struct xvt_ring *r, const struct xvt_clock_node *n)
 	xvt_store(&h->hint_guest, n->guest);
 	xvt_store(&h->hint_host_ns, n->host_ns);
 	xvt_store(&h->hint_bound_ns, n->bound_ns);
-	xvt_store(&h->hint_hz, xvt_vm_of_ring(r)->guest_hz);
+	xvt_store(&h->hint_hz, r->clock.map.hz);
 	xvt_store_release(&h->hint_seq, ++r->words.hint_seq);
 }
 
@@ -165,6 +138,89 @@ static int add_node(struct xvt_ring *r, struct xvt_clock_node *node)
 	return xvt_clock_map_add(&r->clock.map, node);
 }
 
+/* The ring has a clock. Its next measurement follows the idle pace. */
+static void begin_ring(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
+{
+	r->clock.next_burst_clock = xvt_session_next_idle_burst(s, r, now);
+	xvt_session_unpark(s, r);
+	xvt_session_ring_live(s, r);
+}
+
+static void use_rate(struct xvt_session *s, struct xvt_ring *r, uint64_t hz)
+{
+	r->clock.map.hz = hz;
+	r->clock.map.slack_ns = 0; /* of segments at another rate */
+	if (r->session.announced)
+		xvt_ring_announce(s, r);
+}
+
+/* Rings whose counter is of the host's kind tick alike: the first one that has a rate gives it to
+ * the others. Any other clock is the ring's own. */
+static bool is_shared(const struct xvt_session *s, const struct xvt_ring *r)
+{
+	return xvt_load(&r->ctl->clock_id) == s->clock.clock_id;
+}
+
+/* The first rate of a machine's ring is also what the trace says of the machine. */
+static void share_rate(struct xvt_session *s, struct xvt_ring *from, uint64_t now)
+{
+	struct xvt_vm *vm = xvt_vm_of_ring(from);
+	const bool shared = is_shared(s, from);
+	uint32_t i;
+
+	if (!vm->guest_hz_known || (shared && !vm->rate_shared)) {
+		vm->guest_hz = from->clock.map.hz;
+		vm->guest_hz_known = true;
+		xvt_vm_announce(s, vm);
+	}
+	if (!shared || vm->rate_shared)
+		return;
+	vm->rate_shared = true;
+	for (i = 0; i < vm->region.g.ring_count; i++) {
+		struct xvt_ring *r = vm->rings[i];
+
+		if (!r || r == from || r->clock.rate.hz || !is_shared(s, r))
+			continue;
+		use_rate(s, r, from->clock.map.hz);
+		if (r->phase == XVT_PHASE_NEW && r->clock.map.count)
+			begin_ring(s, r, now);
+	}
+}
+
+/* Returns true if the ring's clock has a rate. A shared one is the machine's until the ring's own
+ * measurements give it. */
+static bool rate_known(const struct xvt_session *s, const struct xvt_ring *r)
+{
+	return r->clock.rate.hz ||
+	       (xvt_vm_of_ring(r)->rate_shared && is_shared(s, r) && r->clock.map.count);
+}
+
+/* True if a stop or a change is known since the last measurement, so that the gap is no rate. */
+static bool is_broken(const struct xvt_ring *r, const struct xvt_clock_node *before,
+		      const struct xvt_clock_node *node)
+{
+	return node->flags & XVT_NODE_F_CHANGED ||
+	       (r->clock.map.stop_ns && r->clock.map.stop_ns + before->bound_ns >= before->host_ns);
+}
+
+static void learn_rate(struct xvt_session *s, struct xvt_ring *r,
+		       const struct xvt_clock_node *before, const struct xvt_clock_node *node,
+		       uint64_t now)
+{
+	const uint64_t old_hz = r->clock.rate.hz ? r->clock.rate.hz : r->clock.map.hz;
+
+	if (!xvt_clock_rate_add(&r->clock.rate, node, is_broken(r, before, node)))
+		return;
+	use_rate(s, r, r->clock.rate.hz);
+	share_rate(s, r, now);
+	if (r->phase != XVT_PHASE_NEW &&
+	    xvt_u64_apart(old_hz, r->clock.rate.hz) > r->clock.rate.hz / 1000)
+		xvt_session_note(s, 1, xvt_vm_of_ring(r), r->id,
+				 "cpu %u: its clock counts at %" PRIu64 " Hz, not at %" PRIu64
+				 " Hz as it seemed before",
+				 xvt_load(&r->ctl->cpu), r->clock.rate.hz, old_hz);
+}
+
 static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_measure *m)
 {
 	const struct xvt_clock_node before = r->clock.map.measured;
@@ -187,62 +243,16 @@ static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_cloc
 	leave_hint(r, &m->node);
 	/* A node that comes too soon, or that no page can be made of, is left out: the previous
 	 * page still holds. */
-	xvt_clock_pages_node(&r->measure.pages, &m->node, xvt_vm_of_ring(r)->guest_hz);
+	xvt_clock_pages_node(&r->measure.pages, &m->node, r->clock.map.hz);
 	r->account.stats.samples += m->nr_samples;
 	r->account.stats.source = m->node.source;
 	r->clock.node_before_clock = r->clock.last_node_clock;
 	r->clock.last_node_clock = m->host_clock_hi;
+	learn_rate(s, r, &before, &m->node, xvt_clock_read());
 	if (m->node.flags & XVT_NODE_F_FIRST && m->node.epoch)
 		xvt_session_note(s, 1, xvt_vm_of_ring(r), r->id,
 				 "cpu %u: guest and host time came apart; clock epoch %u begins",
 				 xvt_load(&r->ctl->cpu), m->node.epoch);
-}
-
-/* The ring has a clock. Its next measurement follows the idle pace. */
-static void begin_ring(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
-{
-	r->clock.next_burst_clock = xvt_session_next_idle_burst(s, r, now);
-	xvt_session_unpark(s, r);
-	xvt_session_ring_live(s, r);
-}
-
-/*
- * Returns true if the machine's clock rate is known. The first ring with two good nodes determines
- * it, before any event is emitted. Then every ring of the machine that has a node begins: the line
- * through the node is known.
- */
-static bool rate_known(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
-{
-	struct xvt_vm *vm = xvt_vm_of_ring(r);
-	const struct xvt_clock_node *first, *last;
-	uint32_t i;
-
-	if (vm->rate_measured)
-		return true;
-	if (r->clock.map.count < 2)
-		return false;
-	first = &r->clock.map.nodes[0];
-	last = &r->clock.map.nodes[r->clock.map.count - 1];
-	/* Wide nodes (a busy machine, a booting guest) do not determine the rate: wait until it is
-	 * known to 1 %. */
-	if ((first->bound_ns + last->bound_ns) * 100 > last->host_ns - first->host_ns)
-		return false;
-	vm->rate_measured = true;
-	vm->guest_hz = measured_hz(s, vm, first, last);
-	for (i = 0; i < vm->region.g.ring_count; i++) {
-		if (!vm->rings[i])
-			continue;
-		vm->rings[i]->clock.map.hz = vm->guest_hz;
-		vm->rings[i]->clock.map.slack_ns = 0; /* of segments that no event lies in */
-		vm->rings[i]->clock.map.bound_ns_max = 0;
-	}
-	xvt_vm_announce(s, vm);
-	for (i = 0; i < vm->region.g.ring_count; i++) {
-		if (vm->rings[i] && vm->rings[i] != r && vm->rings[i]->phase == XVT_PHASE_NEW &&
-		    vm->rings[i]->clock.map.count)
-			begin_ring(s, vm->rings[i], now);
-	}
-	return true;
 }
 
 /* ------------------------------------------------------------------ time for a machine */
@@ -299,13 +309,23 @@ static void mark_while_serviced(void *arg)
 	xvt_session_mark(arg);
 }
 
+/* The rates that the ring's clock may have. Its writer has begun, and says which clock it is. */
+static void expect_rate(const struct xvt_session *s, struct xvt_ring *r)
+{
+	const bool hosts_kind = is_shared(s, r);
+
+	r->clock.map.host_hz = hosts_kind && s->clock.clock_id == XVT_CLOCK_TSC ? s->clock.hz : 0;
+	xvt_clock_rate_init(&r->clock.rate, hosts_kind ? s->clock.hz : 0,
+			    xvt_vm_of_ring(r)->region.hdr.clock_hz);
+}
+
 /* Open the ring's clock source. Returns false while the ring has no writer to ask. */
 static bool open_source(struct xvt_session *s, struct xvt_ring *r)
 {
 	struct xvt_clock_target t = { .ctl = r->ctl,
 				      .host = r->host,
 				      .host_clock = &s->clock,
-				      .guest_hz = &xvt_vm_of_ring(r)->guest_hz,
+				      .guest_hz = &r->clock.map.hz,
 				      .ring = r->id,
 				      .exchanges = &xvt_vm_of_ring(r)->clocks.exchanges,
 				      .looked = &s->looked_clock,
@@ -317,6 +337,7 @@ static bool open_source(struct xvt_session *s, struct xvt_ring *r)
 		return true;
 	if (xvt_load(&r->ctl->state) != XVT_RING_ONLINE)
 		return false;
+	expect_rate(s, r);
 	r->measure.source_ops = r->own ? &xvt_clock_own : &xvt_clock_handshake;
 	if (r->measure.source_ops->open(&r->measure.source, &t))
 		return false;
@@ -369,7 +390,7 @@ static void answered(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock
 	xvt_session_kvm_hear(s, r);
 	xvt_session_exact_refine(s, r, m);
 	take_node(s, r, m);
-	if (r->phase == XVT_PHASE_NEW && rate_known(s, r, now)) {
+	if (r->phase == XVT_PHASE_NEW && rate_known(s, r)) {
 		begin_ring(s, r, now);
 	} else if (r->phase == XVT_PHASE_ASIDE && r->clock.map.closed) {
 		xvt_ring_set_phase(r, XVT_PHASE_LIVE);

@@ -233,7 +233,7 @@ struct xvt_vm {
 	/* Memory for its records: a share of its own, and more from the session's pool while that
 	 * has some left. No machine can use up another machine's share. */
 	struct xvt_pool pool;
-	uint64_t guest_hz; /* nominal; clocks.c and snapshot.c: measured */
+	uint64_t guest_hz; /* nominal; clocks.c and snapshot.c: as its first ring has it */
 
 	/* request.c */
 	uint32_t request_seq; /* sequence number of the open request; 0: none */
@@ -292,7 +292,8 @@ struct xvt_vm {
 	bool left_out; /* rotate.c: it is gone, and later files are without it */
 	bool freed;    /* left.c: it is about to be freed */
 
-	bool rate_measured;	     /* clocks.c */
+	bool guest_hz_known;	     /* clocks.c: guest_hz was measured */
+	bool rate_shared;	     /* clocks.c: it holds for all rings of the host's kind */
 	struct xvt_vm_clocks clocks; /* pace.c and clocks.c; space.c resets the paces */
 	struct xvt_exact_use exact[XVT_EXACT_SOURCES];
 	struct xvt_vm_bell bell; /* sleep.c */

@@ -74,8 +74,6 @@ void xvt_vm_init_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t index)
 	xvt_clock_map_init(&r->clock.map, vm->guest_hz);
 	r->clock.map.host_clock = &s->clock;
 	r->clock.map.pool = r->pool;
-	if (s->clock.clock_id == XVT_CLOCK_TSC && vm->region.hdr.clock_id == XVT_CLOCK_TSC)
-		r->clock.map.host_hz = s->clock.hz;
 }
 
 void xvt_session_list_ring(struct xvt_session *s, struct xvt_ring *r)

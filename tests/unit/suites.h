@@ -72,6 +72,7 @@ Suite *read_limits_suite(void);
 /* view */
 Suite *clean_text_suite(void);
 Suite *clock_fit_suite(void);
+Suite *clock_rate_suite(void);
 Suite *exchange_suite(void);
 Suite *export_suite(void);
 Suite *filter_suite(void);

@@ -594,7 +594,7 @@ START_TEST(a_ring_that_is_gone_keeps_one_node)
 		r->clock.next_burst_clock = 0;
 		r->measure.burst_clock = xvt_clock_read() - ticks(s, SECOND_NS);
 		phase_anew(r, XVT_PHASE_NEW); /* no node is dropped meanwhile */
-		rec.vm->rate_measured = false;
+		rec.vm->rate_shared = rec.vm->guest_hz_known = false;
 		r->clock.map.moved = true;
 		xvt_session_ring_clock(s, r, xvt_clock_read());
 	}
@@ -1109,7 +1109,7 @@ static void begin_anew(void)
 {
 	uint32_t i;
 
-	rec.vm->rate_measured = false;
+	rec.vm->rate_shared = rec.vm->guest_hz_known = false;
 	rec.vm->clocks.idle_pace = ticks(s, 30 * SECOND_NS);
 	s->clocks_due = s->next_scan_clock = 0;
 	for (i = 0; i < RINGS; i++) {
@@ -1118,6 +1118,7 @@ static void begin_anew(void)
 		xvt_session_unpark(s, r);
 		xvt_clock_map_fini(&r->clock.map);
 		xvt_clock_map_init(&r->clock.map, s->clock.hz);
+		xvt_clock_rate_init(&r->clock.rate, s->clock.hz, 0);
 		r->clock.map.host_clock = &s->clock;
 		phase_anew(r, XVT_PHASE_NEW);
 		r->clock.last_node_clock = r->measure.burst_clock = r->clock.next_burst_clock =

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0
+/* test_clock_rate.c - which rate a clock is taken to have, whatever its first measurements saw. */
+#include "suites.h"
+
+#include "clock/rate.h"
+
+#define MS   1000000ull
+#define HOST 2600000000ull
+
+/* A clock that is measured: where it stands, and how it goes on. */
+struct clock {
+	struct xvt_clock_rate rate;
+	uint64_t ns;
+	uint64_t guest;
+	uint64_t hz;
+	uint64_t bound_ns;
+};
+
+static void begin(struct clock *c, uint64_t hz, uint64_t host_hz, uint64_t claim_hz)
+{
+	*c = (struct clock){ .ns = 1000 * MS, .guest = 1ull << 40, .hz = hz, .bound_ns = 100 };
+	xvt_clock_rate_init(&c->rate, host_hz, claim_hz);
+}
+
+/* Runs on for a while, of which it stands still for a part. Returns whether the rate changed. */
+static bool run_told(struct clock *c, uint64_t ms, uint64_t stop_ms, bool told)
+{
+	const struct xvt_clock_node n = { .source = XVT_SOURCE_HANDSHAKE,
+					  .guest = c->guest += (ms - stop_ms) * (c->hz / 1000),
+					  .host_ns = c->ns += ms * MS,
+					  .bound_ns = c->bound_ns };
+
+	return xvt_clock_rate_add(&c->rate, &n, told);
+}
+
+static bool run(struct clock *c, uint64_t ms, uint64_t stop_ms)
+{
+	return run_told(c, ms, stop_ms, false);
+}
+
+static bool about(uint64_t a, uint64_t b)
+{
+	return (a > b ? a - b : b - a) <= b / 500000;
+}
+
+START_TEST(an_expected_rate_is_confirmed_by_one_gap)
+{
+	struct clock c;
+
+	begin(&c, HOST, HOST, 0);
+	ck_assert(!run(&c, 100, 0) && !c.rate.hz);
+	ck_assert(run(&c, 100, 0));
+	ck_assert_uint_eq(c.rate.hz, HOST);
+	begin(&c, 1000000000, HOST, 1000000000);
+	run(&c, 100, 0);
+	ck_assert(run(&c, 100, 0));
+	ck_assert_uint_eq(c.rate.hz, 1000000000);
+	/* A guest that calibrated its counter by an emulated timer claims nonsense. */
+	begin(&c, HOST, HOST, HOST / 3);
+	run(&c, 100, 0);
+	ck_assert(run(&c, 100, 0));
+	ck_assert_uint_eq(c.rate.hz, HOST);
+}
+END_TEST
+
+/* A stop at each place among the first measurements; what is told of it is no gap at all. */
+START_TEST(a_stop_is_no_rate)
+{
+	const uint64_t stop = (uint64_t)_i % 12;
+	const bool told = _i >= 12;
+	struct clock c;
+	uint64_t i;
+
+	begin(&c, _i % 2 ? HOST : 1500000000, HOST, 0);
+	for (i = 0; i < 12; i++) {
+		run_told(&c, i == stop ? 400 : 100, i == stop ? 300 : 0, told && i == stop);
+		/* At most one gap's time after the stop it is right. */
+		if (i > stop + 2 || i + 1 < stop)
+			ck_assert(!c.rate.hz || about(c.rate.hz, c.hz));
+	}
+	ck_assert(about(c.rate.hz, c.hz));
+}
+END_TEST
+
+START_TEST(two_gaps_that_agree_replace_a_wrong_rate)
+{
+	struct clock c;
+
+	begin(&c, HOST, 0, 0);
+	run(&c, 100, 0);
+	run(&c, 400, 200); /* half of the rate, twice: as good as true */
+	ck_assert(run(&c, 400, 200));
+	ck_assert(about(c.rate.hz, HOST / 2));
+	ck_assert(!run(&c, 100, 0));
+	ck_assert(run(&c, 100, 0));
+	ck_assert(about(c.rate.hz, HOST));
+}
+END_TEST
+
+/* 46.5 MHz are claimed, and 45.1 are right. */
+START_TEST(a_claim_is_a_hint)
+{
+	struct clock c;
+	int i;
+
+	begin(&c, 45100000, 0, 46500000);
+	for (i = 0; i < 4; i++)
+		run(&c, 100, 0);
+	ck_assert(about(c.rate.hz, 45100000));
+}
+END_TEST
+
+START_TEST(small_stops_do_not_drag_a_right_rate_away)
+{
+	struct clock c;
+	int i;
+
+	begin(&c, 1000000000, 0, 1000000000);
+	for (i = 0; i < 60; i++)
+		run(&c, 100, i % 5 == 3);
+	ck_assert_uint_eq(c.rate.hz, 1000000000);
+	/* One that runs 200 ppm faster from here on is followed. */
+	c.hz = 1000200000;
+	for (i = 0; i < 20; i++)
+		run(&c, 100, 0);
+	ck_assert(about(c.rate.hz, c.hz));
+}
+END_TEST
+
+START_TEST(wide_measurements_need_a_longer_gap)
+{
+	struct clock c;
+	int i;
+
+	begin(&c, HOST, HOST, 0);
+	c.bound_ns = 5 * MS;
+	for (i = 0; i < 10; i++)
+		ck_assert(!run(&c, 100, 0));
+	for (; i < 12; i++)
+		run(&c, 100, 0);
+	ck_assert_uint_eq(c.rate.hz, HOST);
+}
+END_TEST
+
+/* A clock that is set back, or answers nonsense, gives no rate and breaks nothing. */
+START_TEST(nonsense_is_no_gap)
+{
+	struct xvt_clock_node n = { .source = XVT_SOURCE_HANDSHAKE, .guest = 1ull << 60 };
+	struct xvt_clock_rate r;
+	int i;
+
+	xvt_clock_rate_init(&r, HOST, 1);
+	for (i = 0; i < 20; i++) {
+		n.guest = i % 2 ? 1 : UINT64_MAX - (uint64_t)i;
+		n.host_ns += (uint64_t)i * MS;
+		n.bound_ns = i % 3 ? 0 : UINT64_MAX;
+		xvt_clock_rate_add(&r, &n, false);
+	}
+	ck_assert(!r.hz);
+}
+END_TEST
+
+Suite *clock_rate_suite(void)
+{
+	Suite *s = suite_create("clock_rate");
+	TCase *t = tcase_create("rate");
+
+	tcase_add_test(t, an_expected_rate_is_confirmed_by_one_gap);
+	tcase_add_loop_test(t, a_stop_is_no_rate, 0, 24);
+	tcase_add_test(t, two_gaps_that_agree_replace_a_wrong_rate);
+	tcase_add_test(t, a_claim_is_a_hint);
+	tcase_add_test(t, small_stops_do_not_drag_a_right_rate_away);
+	tcase_add_test(t, wide_measurements_need_a_longer_gap);
+	tcase_add_test(t, nonsense_is_no_gap);
+	suite_add_tcase(s, t);
+	return s;
+}
