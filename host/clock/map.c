@@ -507,7 +507,52 @@ struct candidate {
 	size_t at; /* node at or before the value, or the epoch's first */
 	enum side side;
 	uint64_t ns;
+	uint64_t bound_ns; /* SIDE_WITHIN: of the segment */
+	bool on_line;	   /* between two nodes */
 };
+
+/* An interval of host time; empty if lo_ns > hi_ns. */
+struct span {
+	uint64_t lo_ns;
+	uint64_t hi_ns;
+};
+
+static const struct span nothing = { UINT64_MAX, 0 };
+
+static bool is_empty(struct span s)
+{
+	return s.lo_ns > s.hi_ns;
+}
+
+static struct span around(uint64_t ns, uint64_t bound_ns)
+{
+	return (struct span){ ns > bound_ns ? ns - bound_ns : 0, sum(ns, bound_ns) };
+}
+
+static struct span both(struct span a, struct span b)
+{
+	return (struct span){ xvt_u64_larger(a.lo_ns, b.lo_ns),
+			      a.hi_ns < b.hi_ns ? a.hi_ns : b.hi_ns };
+}
+
+static struct span hull(struct span a, struct span b)
+{
+	if (is_empty(a) || is_empty(b))
+		return is_empty(a) ? b : a;
+	return (struct span){ a.lo_ns < b.lo_ns ? a.lo_ns : b.lo_ns,
+			      xvt_u64_larger(a.hi_ns, b.hi_ns) };
+}
+
+static struct span drained(const struct xvt_clock_evidence *e)
+{
+	return (struct span){ e->floor_ns, e->ceiling_ns };
+}
+
+/* The moments at which the node's clock value was read. */
+static struct span read_at(const struct xvt_clock_node *n)
+{
+	return around(n->host_ns, n->bound_ns);
+}
 
 /* True if the node after `i` is in the same epoch. */
 static bool goes_on(const struct xvt_clock_map *m, size_t i)
@@ -554,6 +599,8 @@ static struct candidate in_epoch(struct xvt_clock_map *m, size_t at, uint64_t gu
 	struct candidate c = { .at = last_before(m, at, next_first(m, at), guest) };
 	const struct xvt_clock_node *n = &m->nodes[c.at];
 
+	c.bound_ns = n->segment_bound_ns;
+
 	if (guest < n->guest) {
 		uint64_t back = ticks_ns(m, n->guest - guest);
 
@@ -562,6 +609,11 @@ static struct candidate in_epoch(struct xvt_clock_map *m, size_t at, uint64_t gu
 	} else if (goes_on(m, c.at)) {
 		c.side = SIDE_WITHIN;
 		c.ns = xvt_clock_line(n, n + 1, guest);
+		c.bound_ns = n[1].segment_bound_ns;
+		c.on_line = true;
+		/* A clock that stands still has one value in both segments. */
+		if (guest == n[1].guest && goes_on(m, c.at + 1))
+			c.bound_ns = xvt_u64_larger(c.bound_ns, n[2].segment_bound_ns);
 	} else {
 		c.side = guest == n->guest ? SIDE_WITHIN : SIDE_AFTER;
 		c.ns = n->host_ns + ticks_ns(m, guest - n->guest);
@@ -571,31 +623,14 @@ static struct candidate in_epoch(struct xvt_clock_map *m, size_t at, uint64_t gu
 
 /* True if the evidence allows this time. The map may be wrong by its bound, and by the clock's
  * creep since the node that the time was extrapolated from. */
-static bool allowed(const struct xvt_clock_map *m, const struct candidate *c,
-		    const struct xvt_clock_evidence *e)
+static bool allowed(const struct xvt_clock_map *m, const struct candidate *c, struct span s)
 {
-	uint64_t slack = m->slack_ns;
+	uint64_t slack = c->bound_ns;
 
 	if (c->side != SIDE_WITHIN)
-		slack += xvt_u64_apart(c->ns, m->nodes[c->at].host_ns) / 1024 * XVT_CREEP_PER_1024;
-	return c->ns + slack >= e->floor_ns && (c->ns < slack || c->ns - slack <= e->ceiling_ns);
-}
-
-/* A value of the old epoch lies before the new one's first node, and one of the new epoch after
- * the old one's last. */
-static bool allowed_old(const struct xvt_clock_map *m, const struct candidate *c, size_t first,
-			const struct xvt_clock_evidence *e)
-{
-	return allowed(m, c, e) && c->ns <= m->nodes[first].host_ns + m->slack_ns;
-}
-
-static bool allowed_new(const struct xvt_clock_map *m, const struct candidate *c, size_t first,
-			const struct xvt_clock_evidence *e)
-{
-	uint64_t last_ns = m->nodes[first - 1].host_ns;
-
-	/* A record of the new epoch cannot have been copied before the old epoch's last node. */
-	return e->ceiling_ns >= last_ns && c->ns + m->slack_ns >= last_ns && allowed(m, c, e);
+		slack = m->slack_ns +
+			xvt_u64_apart(c->ns, m->nodes[c->at].host_ns) / 1024 * XVT_CREEP_PER_1024;
+	return !is_empty(both(around(c->ns, slack), s));
 }
 
 void xvt_clock_map_stopped(struct xvt_clock_map *m, uint64_t ns)
@@ -657,20 +692,6 @@ static bool only_went_forward(const struct xvt_clock_map *m, size_t first)
 	return to->guest > from->guest && !(to->flags & (XVT_NODE_F_CHANGED | XVT_NODE_F_BACK));
 }
 
-/* First node of the nearest epoch, from the one that begins at `first` on, that the evidence allows
- * for the value; m->count if there is none. A ring may be silent across several borders. */
-static size_t later_epoch(struct xvt_clock_map *m, size_t first, uint64_t guest,
-			  const struct xvt_clock_evidence *e)
-{
-	for (; first < m->count; first = next_first(m, first)) {
-		struct candidate c = in_epoch(m, first, guest);
-
-		if (allowed_new(m, &c, first, e))
-			break;
-	}
-	return first;
-}
-
 /* True for a value before the map's very first node, where nothing was measured. */
 static bool is_unmeasured(const struct xvt_clock_map *m, const struct candidate *c)
 {
@@ -679,115 +700,256 @@ static bool is_unmeasured(const struct xvt_clock_map *m, const struct candidate 
 
 /*
  * True if the value lies between two epochs with more changes reported than the border explains.
- * The clock may have had other values there, so only the drain's evidence bounds the record's time.
+ * The clock may have had other values there.
  */
-static bool is_unsettled(struct xvt_clock_map *m, const struct candidate *c,
-			 const struct xvt_clock_evidence *e)
+static bool is_unsettled(struct xvt_clock_map *m, const struct candidate *c)
 {
 	const size_t first = c->side == SIDE_AFTER ? next_first(m, c->at) : c->at;
-	uint64_t off;
 
-	if (c->side == SIDE_WITHIN || first >= m->count ||
-	    !(m->nodes[first].flags & XVT_NODE_F_FIRST) ||
-	    !(m->nodes[first].flags & XVT_NODE_F_CHANGED))
-		return false;
-	off = xvt_u64_larger(xvt_u64_apart(c->ns, e->floor_ns),
-			     xvt_u64_apart(c->ns, e->ceiling_ns));
-	if (e->ceiling_ns != UINT64_MAX)
-		m->bound_ns_max = xvt_u64_larger(m->bound_ns_max, off);
-	return true;
+	return c->side != SIDE_WITHIN && first < m->count &&
+	       m->nodes[first].flags & XVT_NODE_F_FIRST &&
+	       m->nodes[first].flags & XVT_NODE_F_CHANGED;
 }
 
-/* Notes the possible error of a value beside a border: the creep since the node that it is
- * extrapolated from, limited to the interval in which the record is known to have been written. */
-static void note_beside(struct xvt_clock_map *m, const struct candidate *c,
-			const struct xvt_clock_evidence *e)
+/* The time is a choice inside the set. */
+static void choose(struct xvt_clock_placed *p, uint64_t ns, struct span set)
 {
-	uint64_t off, seen;
-
-	if (c->side == SIDE_WITHIN)
-		return;
-	off = xvt_clock_creep_ns(xvt_u64_apart(c->ns, m->nodes[c->at].host_ns));
-	/* Not floor_ns: it may be the previous record's time, which may be wrong, too. */
-	seen = xvt_u64_larger(xvt_u64_apart(c->ns, e->proven_ns),
-			      xvt_u64_apart(c->ns, e->ceiling_ns));
-	if (e->ceiling_ns != UINT64_MAX && seen < off)
-		off = seen;
-	m->bound_ns_max = xvt_u64_larger(m->bound_ns_max, sum(m->slack_ns, off));
+	p->lo_ns = set.lo_ns;
+	p->hi_ns = set.hi_ns;
+	p->host_ns = ns < set.lo_ns ? set.lo_ns : ns > set.hi_ns ? set.hi_ns : ns;
 }
 
-static enum xvt_map_result last_epoch(struct xvt_clock_map *m, const struct candidate *c,
-				      const struct xvt_clock_evidence *e)
+/* Notes the possible error of a confirmed time that no segment bounds. */
+static void note_beside(struct xvt_clock_map *m, const struct xvt_clock_placed *p)
 {
-	if (c->side == SIDE_AFTER)
-		return m->closed ? XVT_MAP_GUESS : XVT_MAP_WAIT;
-	if (!allowed(m, c, e))
-		return XVT_MAP_DOUBT;
-	if (is_unmeasured(m, c) || is_unsettled(m, c, e))
-		return XVT_MAP_GUESS;
-	note_beside(m, c, e);
+	m->bound_ns_max = xvt_u64_larger(m->bound_ns_max, xvt_clock_placed_bound_ns(p));
+}
+
+/*
+ * True if the record may have been written before the epoch's first node, in the border that ends
+ * there, although its value lies between nodes: the clock had other values in the border.
+ */
+static bool may_be_earlier(const struct xvt_clock_map *m, size_t at, struct span s)
+{
+	size_t i = at;
+
+	if (!s.lo_ns)
+		return false; /* the drain says nothing */
+	while (s.lo_ns <= sum(m->nodes[i].host_ns, m->nodes[i].bound_ns)) {
+		if (m->nodes[i].flags & XVT_NODE_F_FIRST)
+			return m->nodes[i].epoch;
+		if (!i)
+			return false;
+		i--;
+	}
+	return false;
+}
+
+/* Times that the record can have by its value in the epoch of c, before the epoch's end. */
+static struct span own_span(const struct xvt_clock_map *m, const struct candidate *c, struct span s)
+{
+	struct span first = { 0, 0 };
+
+	switch (c->side) {
+	case SIDE_AFTER:
+		return nothing;
+	case SIDE_BEFORE:
+		first.hi_ns = read_at(&m->nodes[c->at]).hi_ns;
+		return both(first, s);
+	case SIDE_WITHIN:
+		break;
+	}
+	if (!may_be_earlier(m, c->at, s))
+		return both(around(c->ns, c->bound_ns), s);
+	first.hi_ns = sum(c->ns, c->bound_ns);
+	return both(first, s);
+}
+
+/* True if own_span() is only what the segment's line gives. */
+static bool is_by_line(const struct xvt_clock_map *m, const struct candidate *c, struct span s)
+{
+	return c->on_line && !may_be_earlier(m, c->at, s);
+}
+
+/*
+ * True if the record may have been written after the newest measurement, and none will follow: a
+ * clock that was set back since then has old values again.
+ */
+static bool may_be_later(const struct xvt_clock_node *last, struct span s)
+{
+	return s.lo_ns && s.hi_ns > read_at(last).hi_ns && !exact(last);
+}
+
+/* The line's own time, which may lie a little outside of what the drain saw. */
+static enum xvt_map_result by_line(struct xvt_clock_placed *p, const struct candidate *c,
+				   struct span own)
+{
+	choose(p, c->ns, own);
+	p->host_ns = c->ns;
+	p->on_line = true;
 	return XVT_MAP_OK;
 }
 
-enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
-					const struct xvt_clock_evidence *e, uint64_t *host_ns)
+static enum xvt_map_result last_epoch(struct xvt_clock_map *m, const struct candidate *c,
+				      const struct xvt_clock_evidence *e,
+				      struct xvt_clock_placed *p)
 {
-	struct candidate old, new;
-	bool old_may, new_may;
-	uint64_t border_ns;
-	size_t first;
+	const struct xvt_clock_node *last = &m->nodes[m->count - 1];
+	struct span s = drained(e), own;
 
-	*host_ns = 0;
+	choose(p, c->ns, (struct span){ 0, UINT64_MAX });
+	if (c->side == SIDE_AFTER) {
+		own = both((struct span){ read_at(last).lo_ns, UINT64_MAX }, s);
+		if (m->closed && !is_empty(own))
+			choose(p, c->ns, own);
+		return m->closed ? XVT_MAP_GUESS : XVT_MAP_WAIT;
+	}
+	if (!m->closed && last->host_ns < e->confirm_ns)
+		return XVT_MAP_WAIT;
+	own = own_span(m, c, s);
+	if (is_empty(own)) {
+		if (!is_empty(s))
+			choose(p, c->ns, s);
+		return XVT_MAP_DOUBT;
+	}
+	if (may_be_later(last, s))
+		own.hi_ns = s.hi_ns;
+	else if (is_by_line(m, c, s))
+		return by_line(p, c, own);
+	choose(p, c->ns, own);
+	if (is_unmeasured(m, c) || is_unsettled(m, c))
+		return XVT_MAP_GUESS;
+	note_beside(m, p);
+	return XVT_MAP_OK;
+}
+
+/* The two sides of a border between epochs: what is possible for a record. */
+struct sides {
+	struct candidate old;
+	struct candidate new;
+	struct span own;    /* in the old epoch */
+	struct span border; /* between both, where the clock jumped */
+	struct span later;  /* in the new epoch or behind it */
+};
+
+static void find_sides(struct xvt_clock_map *m, size_t first, uint64_t guest, struct span s,
+		       struct sides *to)
+{
+	const struct span end = read_at(&m->nodes[first - 1]), begin = read_at(&m->nodes[first]);
+	const size_t behind = next_first(m, first);
+	const bool goes_further = behind < m->count;
+	struct span later = nothing;
+
+	to->new = in_epoch(m, first, guest);
+	to->own = own_span(m, &to->old, s);
+	to->border = both((struct span){ end.lo_ns, begin.hi_ns }, s);
+	if (to->new.side == SIDE_WITHIN)
+		later = around(to->new.ns, to->new.bound_ns);
+	if (goes_further || to->new.side == SIDE_AFTER || may_be_later(&m->nodes[behind - 1], s))
+		later = hull(later,
+			     (struct span){ read_at(&m->nodes[behind - 1]).lo_ns, UINT64_MAX });
+	to->later = both(later, s);
+}
+
+/* True if this line's time is possible. */
+static bool may_be_old(const struct xvt_clock_map *m, const struct sides *x, struct span s)
+{
+	if (x->old.side != SIDE_AFTER)
+		return !is_empty(x->own);
+	return !is_empty(x->border) && allowed(m, &x->old, both(x->border, s));
+}
+
+static bool may_be_new(const struct xvt_clock_map *m, const struct sides *x, struct span s)
+{
+	if (x->new.side != SIDE_BEFORE)
+		return !is_empty(x->later);
+	return !is_empty(x->border) && allowed(m, &x->new, both(x->border, s));
+}
+
+/*
+ * Chooses between the two lines. Any choice is inside the set, so what is presumed here (one jump,
+ * a clock that stood still with its machine) moves the time and never narrows its bound. If both
+ * lines are possible it is a guess, and the earlier time is given: a later record of the ring that
+ * is certain is then not moved by the order.
+ */
+static enum xvt_map_result choose_side(struct xvt_clock_map *m, size_t first, uint64_t guest,
+				       const struct sides *x, struct span s, uint64_t *ns,
+				       bool *is_new)
+{
+	bool old_may = may_be_old(m, x, s), new_may = may_be_new(m, x, s);
+	const uint64_t old_ns = x->old.ns, new_ns = x->new.ns;
+
+	/* A clock that only went forward passed the old epoch's last node and the new one's first
+	 * in the order of its values. */
+	if (old_may && new_may && only_went_forward(m, first)) {
+		if (guest <= m->nodes[first - 1].guest)
+			new_may = false;
+		else if (guest >= m->nodes[first].guest)
+			old_may = false;
+	}
+	if (old_may && new_may && old_ns > m->slack_ns &&
+	    old_ns - m->slack_ns > stop_between(m, first))
+		old_may = false; /* no record is written while the machine is stopped */
+	if (old_may && new_may && new_ns + m->slack_ns + PAUSE_NS < m->run_ns &&
+	    is_pause(m, first, new_ns > old_ns ? new_ns - old_ns : 0))
+		new_may = false;
+	*is_new = new_may && !old_may;
+	*ns = old_may && (!new_may || old_ns < new_ns) ? old_ns : new_may ? new_ns : s.lo_ns;
+	if (is_unsettled(m, &x->old) || is_unmeasured(m, &x->old))
+		return XVT_MAP_GUESS;
+	return old_may != new_may || (old_may && xvt_u64_apart(old_ns, new_ns) <= m->slack_ns)
+		       ? XVT_MAP_OK
+		       : XVT_MAP_GUESS;
+}
+
+enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
+					const struct xvt_clock_evidence *e,
+					struct xvt_clock_placed *p)
+{
+	const struct span s = drained(e);
+	enum xvt_map_result result;
+	struct sides x;
+	size_t first;
+	uint64_t ns;
+	bool is_new;
+
+	*p = (struct xvt_clock_placed){ .lo_ns = e->floor_ns, .hi_ns = e->ceiling_ns };
 	if (!m->count)
 		return m->closed ? XVT_MAP_GUESS : XVT_MAP_WAIT;
 	for (;;) {
-		old = in_epoch(m, m->at, guest);
-		m->at = old.at;
+		x.old = in_epoch(m, m->at, guest);
+		m->at = x.old.at;
 		first = next_first(m, m->at);
-		if (first >= m->count) {
-			*host_ns = old.ns;
-			return last_epoch(m, &old, e);
+		if (first >= m->count)
+			return last_epoch(m, &x.old, e, p);
+		if (!m->closed && m->nodes[m->count - 1].host_ns < e->confirm_ns) {
+			p->host_ns = x.old.ns;
+			return XVT_MAP_WAIT;
 		}
-		new = in_epoch(m, first, guest);
-		old_may = allowed_old(m, &old, first, e);
-		new_may = allowed_new(m, &new, first, e);
-		/* A clock that only went forward passed the old epoch's last node and the new one's
-		 * first in the order of its values, so the value decides. */
-		if (old_may && new_may && only_went_forward(m, first)) {
-			if (guest <= m->nodes[first - 1].guest)
-				new_may = false;
-			else if (guest >= m->nodes[first].guest)
-				old_may = false;
-		}
-		if (old_may && new_may && old.ns > m->slack_ns &&
-		    old.ns - m->slack_ns > stop_between(m, first))
-			old_may = false; /* no record is written while the machine is stopped */
-		if (old_may && new_may &&
-		    new.ns + m->slack_ns + PAUSE_NS <
-			    m->run_ns &&is_pause(m, first, new.ns > old.ns ? new.ns - old.ns : 0))
-			new_may = false;
-		if (!old_may && !new_may)
-			first = later_epoch(m, next_first(m, first), guest, e);
-		if (old_may || first >= m->count)
+		find_sides(m, first, guest, s, &x);
+		if (!is_empty(x.own) || !is_empty(x.border) || s.lo_ns < m->nodes[first].host_ns)
 			break;
 		m->at = first;
 	}
-	/* Between the two epochs, at most the border. */
-	border_ns = m->nodes[next_first(m, m->at)].host_ns;
-	*host_ns = old.ns < border_ns ? old.ns : border_ns;
-	if (!old_may)
+	if (is_empty(x.border) && is_empty(x.later) && !is_empty(x.own) && is_by_line(m, &x.old, s))
+		return by_line(p, &x.old, x.own);
+	if (is_empty(x.own) && is_empty(x.border) && is_empty(x.later)) {
+		choose(p, x.old.ns, is_empty(s) ? (struct span){ 0, UINT64_MAX } : s);
 		return XVT_MAP_DOUBT;
-	if (is_unsettled(m, &old, e))
-		return XVT_MAP_GUESS;
-	if (!new_may || xvt_u64_apart(old.ns, new.ns) <= m->slack_ns) {
-		if (is_unmeasured(m, &old))
-			return XVT_MAP_GUESS;
-		note_beside(m, &old, e);
-		return XVT_MAP_OK;
 	}
-	/* Both sides are possible: the earlier time is given, and the bound covers both. */
-	m->bound_ns_max = xvt_u64_larger(m->bound_ns_max, xvt_u64_apart(old.ns, new.ns));
-	return XVT_MAP_GUESS;
+	result = choose_side(m, first, guest, &x, s, &ns, &is_new);
+	/* It seems to lie behind the newest node, which does not confirm it yet. */
+	if (is_new && x.new.side == SIDE_AFTER &&next_first(m, first) >= m->count && !m->closed) {
+		p->host_ns = x.new.ns;
+		return XVT_MAP_WAIT;
+	}
+	/* The merge takes a record behind the last node for later than that. */
+	if (is_empty(x.own) && ns < m->nodes[first - 1].host_ns)
+		ns = m->nodes[first - 1].host_ns;
+	choose(p, ns, hull(hull(x.own, x.border), x.later));
+	if (result == XVT_MAP_OK)
+		note_beside(m, p);
+	return result;
 }
 
 bool xvt_clock_map_segment(struct xvt_clock_map *m, uint64_t guest, struct xvt_clock_segment *s)
@@ -804,6 +966,7 @@ bool xvt_clock_map_segment(struct xvt_clock_map *m, uint64_t guest, struct xvt_c
 	b = a + 1;
 	if (!goes_on(m, m->at) || guest < a->guest)
 		return false;
+	s->bound_ns = b->segment_bound_ns;
 	s->guest = a->guest;
 	s->guest_end = b->guest;
 	s->host_ns = a->host_ns;

@@ -17,21 +17,41 @@
 #include "trace/nodes.h"
 
 /*
- * What the drain knows of a record's host time, independently of its stamp. The record was written
- * at or after floor_ns (the ring was proven idle then) and at or before ceiling_ns (it had been
- * copied by then). This decides on which side of a border between two epochs a record lies.
+ * Statements on a record's host time that do not depend on its stamp. The record was written at or
+ * after floor_ns (the ring was proven idle then) and at or before ceiling_ns (it had been copied by
+ * then). Nothing that was concluded from a clock value may enter these: a guess about one record
+ * would become the proof of the next.
  */
 struct xvt_clock_evidence {
 	uint64_t floor_ns;
 	uint64_t ceiling_ns;
-	/* The proven part of floor_ns. floor_ns itself may be the time of the ring's previous
-	 * record, which the map may have wrong. */
-	uint64_t proven_ns;
+	/* A measurement at or after this is awaited before a time between two nodes is believed: a
+	 * clock that was set back meanwhile has old values again. 0: none will come. */
+	uint64_t confirm_ns;
 };
 
+/* Where a map puts a record. */
+struct xvt_clock_placed {
+	uint64_t host_ns;
+	/* host_ns is by the line between two nodes, and nothing else is possible: the bound of that
+	 * segment holds. */
+	bool on_line;
+	/* Else the set of times that the record can have: host_ns is a choice inside it. */
+	uint64_t lo_ns;
+	uint64_t hi_ns;
+};
+
+/* The bound of a time that no segment gives: its distance to the far end of its set. */
+static inline uint64_t xvt_clock_placed_bound_ns(const struct xvt_clock_placed *p)
+{
+	const uint64_t below = p->host_ns - p->lo_ns, above = p->hi_ns - p->host_ns;
+
+	return below > above ? below : above;
+}
+
 enum xvt_map_result {
-	XVT_MAP_OK,    /* between two nodes, or proven to lie beside a border: confirmed */
-	XVT_MAP_WAIT,  /* after the last node: a later sample must confirm it */
+	XVT_MAP_OK,    /* between two nodes, or on the only side of a border that is possible */
+	XVT_MAP_WAIT,  /* a later sample must confirm it */
 	XVT_MAP_GUESS, /* extrapolated in a closed map, or on an unprovable side of a border */
 	XVT_MAP_DOUBT, /* no known epoch gives it a time that agrees with the evidence */
 };
@@ -130,11 +150,15 @@ void xvt_clock_map_fini(struct xvt_clock_map *m);
  */
 int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node);
 
-/* Places a guest clock value. Values must come in the ring's order. *host_ns is set for every
- * result; for XVT_MAP_WAIT it is extrapolated from the last node. */
+/*
+ * Places a guest clock value. Values must come in the ring's order. *placed is set for every
+ * result; for XVT_MAP_WAIT host_ns is extrapolated from the last node. Between two epochs the clock
+ * may have jumped any number of times, so only the evidence and the times of the nodes bound a
+ * record there: [lo_ns, hi_ns] is all that they leave.
+ */
 enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
 					const struct xvt_clock_evidence *evidence,
-					uint64_t *host_ns);
+					struct xvt_clock_placed *placed);
 
 /*
  * Gives the segment in which `guest` lies; `guest` must not be before the value placed last.
@@ -171,6 +195,12 @@ void xvt_clock_map_reported(struct xvt_clock_map *m, uint64_t host_ns, uint64_t 
 /* The rate for values far before the first node, Hz: the nominal one, unless the nodes of the last
  * epoch show another one, by a formula or by more than a clock may creep. */
 uint64_t xvt_clock_map_own_hz(const struct xvt_clock_map *m);
+
+/* True if the values looked up now may belong to an epoch before the last one. */
+static inline bool xvt_clock_map_at_border(const struct xvt_clock_map *m)
+{
+	return m->at < m->last_first;
+}
 
 /* Returns the last node, or NULL. */
 const struct xvt_clock_node *xvt_clock_map_last(const struct xvt_clock_map *m);

@@ -264,7 +264,7 @@ static int begin(struct xvtrace_reader *r)
 	if (!err && !r->reclock)
 		err = xvt_reclock_new(&r->reclock, t);
 	if (!err && r->flags & XVTRACE_BOUND)
-		err = xvt_reclock_want_bounds(r->reclock);
+		xvt_reclock_want_bounds(r->reclock);
 	return err ? err : xvt_reclock_begin(r->reclock, from_ns, to_ns);
 }
 

@@ -15,8 +15,8 @@
 struct ring {
 	struct xvtrace_ring_stat pub;
 	struct xvt_lost recorded; /* sums of the LOST records */
-	uint64_t beside_ns_max;	  /* to add to the bound, for events outside of all segments */
-	uint64_t guess_ns_max;	  /* error bound of unconfirmed events */
+	uint64_t bound_ns_max;	  /* largest bound of an event */
+	uint64_t guess_ns_max;	  /* the same of unconfirmed events */
 	uint64_t run;		  /* number of the last events whose bound is run_ns */
 	uint64_t run_ns;
 	uint64_t last_loose_ns; /* time of the newest event in a LOOSE chunk */
@@ -58,24 +58,6 @@ const char *xvtrace_source_name(unsigned int source)
 
 /* -- counting ----------------------------------------------------------------------- */
 
-/* Returns the bound of an event of a ring with nodes. It is that of xvt_bound_ns(), without the
- * check that the ring's clock value leads to the time. */
-static uint64_t bound_of(struct ring *r, struct xvt_bound_ring *b, const struct xvt_event_hdr *h)
-{
-	uint64_t ns;
-
-	if (h->ring_flags & XVT_EVENT_F_UNCONFIRMED) {
-		ns = xvt_bound_guess_ns(b, h);
-		r->guess_ns_max = xvt_u64_larger(r->guess_ns_max, ns);
-		return xvt_u64_sum(b->segment_ns_max, ns);
-	}
-	ns = xvt_bound_beyond_ns(b, h->host_ns);
-	if (!ns && h->host_ns >= b->from_ns && h->host_ns <= b->until_ns)
-		return b->until_bound_ns;
-	r->beside_ns_max = xvt_u64_larger(r->beside_ns_max, ns);
-	return xvt_u64_sum(b->segment_ns_max, ns);
-}
-
 /* Count the run of events of a ring that have the same bound. Returns 0 or -ENOMEM. */
 static int end_run(struct stat *s, uint32_t ring)
 {
@@ -96,20 +78,18 @@ static int end_run(struct stat *s, uint32_t ring)
 static int add_time(struct stat *s, uint32_t ring, const struct xvt_event_hdr *h)
 {
 	struct ring *r = &s->rings[ring];
-	struct xvt_bound_ring *b;
 	uint64_t ns;
 	int err;
 
 	if (ring >= s->ring_count)
 		return 0;
-	b = &s->bounds->rings[ring];
-	/* A time that contradicts its clock has no bound. */
-	if (h->ring_flags & XVT_EVENT_F_CLOCK)
-		ns = XVTRACE_NO_BOUND;
-	else if (b->node_count)
-		ns = bound_of(r, b, h);
-	else
-		ns = b->last.source == XVT_SOURCE_NONE ? XVTRACE_NO_BOUND : b->last.bound_ns_max;
+	ns = xvt_bound_by_time_ns(s->bounds, h);
+	if (ns < XVTRACE_NO_BOUND) {
+		uint64_t *most = h->ring_flags & XVT_EVENT_F_UNCONFIRMED ? &r->guess_ns_max
+									 : &r->bound_ns_max;
+
+		*most = xvt_u64_larger(*most, ns);
+	}
 	if (s->reclock)
 		ns = xvt_reclock_place_ns(s->reclock, h, ns);
 	if (xvt_likely(ns == r->run_ns)) {
@@ -273,12 +253,9 @@ static void conclude_clock(struct ring *r, const struct xvt_bound_ring *b)
 	p->source = xvt_clock_source_name(source);
 	p->rejected = b->last.rejected;
 	/* The bound by the nodes; the recorder may have measured a larger one. */
-	p->unconfirmed_bound_ns_max =
-		r->guess_ns_max ? xvt_u64_sum(b->segment_ns_max, r->guess_ns_max) : 0;
-	p->bound_ns_max = xvt_u64_larger(xvt_u64_sum(b->segment_ns_max, r->beside_ns_max),
+	p->unconfirmed_bound_ns_max = r->guess_ns_max;
+	p->bound_ns_max = xvt_u64_larger(xvt_u64_larger(b->segment_ns_max, r->bound_ns_max),
 					 b->last.bound_ns_max);
-	if (p->counts.unconfirmed && p->unconfirmed_bound_ns_max < p->bound_ns_max)
-		p->unconfirmed_bound_ns_max = p->bound_ns_max;
 	p->clocked = source != XVT_SOURCE_NONE;
 	/* Without a clock the times are the guest's own, with no bound to the host's clock. */
 	if (!p->clocked)

@@ -117,7 +117,7 @@ static bool queue(struct xvt_ring *r, struct xvt_loop *loop, uint64_t to, bool s
 		p->len = len;
 		p->ceiling_clock = ceiling;
 		p->ceiling_ns = xvt_host_clock_ns(r->host_clock, ceiling);
-		p->floor_ns = d->idle ? xvt_host_clock_ns(r->host_clock, d->idle_clock) : 0;
+		p->floor_ns = d->floor_clock ? xvt_host_clock_ns(r->host_clock, d->floor_clock) : 0;
 		p->salvage = salvage;
 		p->after_skip = d->skipped;
 		p->after_roll_back = d->rolled_back;
@@ -345,6 +345,9 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 	d->kept = d->tail;
 	if (r->phase == XVT_PHASE_BROKEN)
 		return;
+	/* Whatever the look before found is kept by now, or it left `idle` false. */
+	if (d->idle)
+		d->floor_clock = d->idle_clock;
 	d->last_before = d->last;
 	d->passed_before = d->passed_clock;
 	d->proven_node_before = d->proven_node_ns;
@@ -360,6 +363,7 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 	d->went_back = !r->salvage && went_back(r, &s);
 	if (d->went_back) {
 		d->idle = false;
+		d->floor_clock = 0;
 		return;
 	}
 	if (r->snapshot.frozen)

@@ -8,7 +8,7 @@
 struct xvt_clock_evidence xvt_ring_evidence(const struct xvt_ring *r, uint32_t epoch,
 					    const struct xvt_piece *p)
 {
-	struct xvt_clock_evidence e = { 0, UINT64_MAX, 0 };
+	struct xvt_clock_evidence e = { .ceiling_ns = UINT64_MAX };
 	uint32_t i, known = r->words.nr_bumps < XVT_BUMPS ? r->words.nr_bumps : XVT_BUMPS;
 
 	if (r->salvage)
@@ -31,15 +31,20 @@ struct xvt_clock_evidence xvt_ring_evidence(const struct xvt_ring *r, uint32_t e
 	return e;
 }
 
-/* Whatever the stamp of `rec`, out of piece p, says: when was it written? */
+/* True if a measurement that is not made yet will come. */
+static bool is_measured_again(const struct xvt_ring *r)
+{
+	return !r->own && !r->salvage && !r->snapshot.on && !r->guest.quiet && !r->guest.wide &&
+	       !r->clock.map.closed && r->phase == XVT_PHASE_LIVE;
+}
+
+/* Bounds of the time at which `rec`, out of piece p, was written, whatever its stamp says. */
 static struct xvt_clock_evidence evidence(const struct xvt_ring *r, const struct xvt_record *rec,
 					  const struct xvt_piece *p)
 {
 	struct xvt_clock_evidence e = xvt_ring_evidence(r, rec->epoch, p);
 
-	e.proven_ns = e.floor_ns;
-	if (e.floor_ns < r->head.last_ns)
-		e.floor_ns = r->head.last_ns;
+	e.confirm_ns = is_measured_again(r) ? p->ceiling_ns : 0;
 	return e;
 }
 
@@ -153,9 +158,10 @@ static bool beyond_stop(const struct xvt_ring *r, const struct xvt_clock_evidenc
 static bool infer_node(struct xvt_ring *r)
 {
 	const struct xvt_clock_node *last = xvt_clock_map_last(&r->clock.map);
+	struct xvt_clock_placed placed;
 	struct xvt_clock_evidence e;
 	struct xvt_clock_node n;
-	uint64_t newest, ns;
+	uint64_t newest;
 
 	if (!(r->guest.quiet || r->guest.wide) || r->clock.inferred_new || !last)
 		return false;
@@ -164,10 +170,10 @@ static bool infer_node(struct xvt_ring *r)
 	e = evidence(r, &r->scan.newest, r->scan.found);
 	if (e.floor_ns < last->host_ns)
 		e.floor_ns = last->host_ns; /* it was stamped after the node's moment */
-	if (xvt_clock_map_place(&r->clock.map, newest, &e, &ns) != XVT_MAP_WAIT)
+	if (xvt_clock_map_place(&r->clock.map, newest, &e, &placed) != XVT_MAP_WAIT)
 		return false;
 	if (!exact_node(r, newest, &e, &n) &&
-	    (beyond_stop(r, &e) || !seen_node(r, newest, ns, &e, &n)))
+	    (beyond_stop(r, &e) || !seen_node(r, newest, placed.host_ns, &e, &n)))
 		return false;
 	if (n.host_ns <= last->host_ns)
 		return false;
@@ -193,51 +199,79 @@ static bool lies(struct xvt_ring *r)
 	return false;
 }
 
-/* Host time of the head, if the map can tell. */
+/* True if the record may belong to the present epoch, or to the next one that has a node. Else its
+ * epoch is measured at once. *flags: set if no epoch is to be waited for. */
+static bool epoch_is_known(struct xvt_ring *r, uint32_t *flags)
+{
+	if (r->decode.rec.ts >= r->head.last_guest || r->head.next_epoch)
+		return true;
+	/* The guest's clock went back: what was measured before says nothing here. */
+	if (!xvt_clock_map_next_epoch(&r->clock.map)) {
+		if (!lies(r))
+			return false;
+		*flags |= XVT_EVENT_F_CLOCK;
+	}
+	r->head.next_epoch = true;
+	return true;
+}
+
+/*
+ * The records of a ring are in order of time, so a time is not before that of the record before it.
+ * Only the choice moves, and never a limit of the set: that would make a guess a proof.
+ */
+static void keep_order(const struct xvt_ring *r, struct xvt_clock_placed *p, uint32_t *flags)
+{
+	if (r->snapshot.frozen && p->host_ns > p->hi_ns) {
+		p->host_ns = p->hi_ns;
+		p->on_line = false;
+		*flags |= XVT_EVENT_F_CLOCK;
+	}
+	if (p->host_ns >= r->head.last_ns)
+		return;
+	p->host_ns = r->head.last_ns;
+	p->on_line = false;
+	if (p->host_ns > p->hi_ns)
+		*flags |= XVT_EVENT_F_CLOCK;
+}
+
+static void note_violation(struct xvt_ring *r)
+{
+	r->account.stats.clock_violations++;
+	r->clock.next_burst_clock = 0; /* the map is wrong: measure at once */
+}
+
+/* Finds the head's host time, if the map gives one. */
 static void place(struct xvt_ring *r)
 {
-	struct xvt_clock_evidence e = evidence(r, &r->decode.rec, r->drain.first);
+	const struct xvt_clock_evidence e = evidence(r, &r->decode.rec, r->drain.first);
+	struct xvt_clock_placed p;
 	enum xvt_map_result result;
 	uint32_t flags = 0;
-	uint64_t ns;
 
-	if (r->decode.rec.ts < r->head.last_guest && !r->head.next_epoch) {
-		/* The guest's clock went back: what was measured before says nothing here. */
-		if (!xvt_clock_map_next_epoch(&r->clock.map)) {
-			if (!lies(r))
-				return;
-			flags |= XVT_EVENT_F_CLOCK;
-		}
-		r->head.next_epoch = true;
-	}
-	result = xvt_clock_map_place(&r->clock.map, r->decode.rec.ts, &e, &ns);
+	if (!epoch_is_known(r, &flags))
+		return;
+	result = xvt_clock_map_place(&r->clock.map, r->decode.rec.ts, &e, &p);
 	if (result == XVT_MAP_WAIT && infer_node(r))
-		result = xvt_clock_map_place(&r->clock.map, r->decode.rec.ts, &e, &ns);
+		result = xvt_clock_map_place(&r->clock.map, r->decode.rec.ts, &e, &p);
 	if (result == XVT_MAP_WAIT || (result == XVT_MAP_DOUBT && !lies(r)))
 		return;
 	if (result == XVT_MAP_GUESS)
 		flags |= XVT_EVENT_F_UNCONFIRMED;
 	if (result == XVT_MAP_DOUBT)
 		flags |= XVT_EVENT_F_CLOCK;
-	/* A guess may be anywhere; what was seen is stronger. */
-	if (ns > e.ceiling_ns &&
-	    (ns - e.ceiling_ns > r->clock.map.slack_ns || r->snapshot.frozen)) {
-		ns = e.ceiling_ns;
-		flags |= XVT_EVENT_F_CLOCK;
-	}
-	if (ns + r->clock.map.slack_ns < e.floor_ns || ns < r->head.last_ns) {
-		ns = e.floor_ns;
-		flags |= XVT_EVENT_F_CLOCK;
-	}
-	if (flags & XVT_EVENT_F_CLOCK) {
-		r->account.stats.clock_violations++;
-		r->clock.next_burst_clock = 0; /* the map is wrong: measure at once */
-	}
-	if (ns < r->start_ns)
+	if (!p.on_line && (!p.lo_ns || p.hi_ns == UINT64_MAX))
+		flags |= XVT_EVENT_F_UNCONFIRMED; /* nothing bounds it */
+	keep_order(r, &p, &flags);
+	if (flags & XVT_EVENT_F_CLOCK)
+		note_violation(r);
+	if (p.host_ns < r->start_ns)
 		flags |= XVT_EVENT_F_BACKLOG;
 	if (r->drain.first->salvage)
 		flags |= XVT_EVENT_F_RECOVERED;
-	r->head.ns = ns;
+	r->head.ns = p.host_ns;
+	r->head.written = (struct xvt_written){ !p.on_line, p.lo_ns, p.hi_ns };
+	if (p.on_line) /* not what its line proves, but what can be held against that line */
+		r->head.written = (struct xvt_written){ false, e.floor_ns, e.ceiling_ns };
 	r->head.flags = flags;
 	r->head.placed = true;
 }

@@ -227,8 +227,10 @@ uint64_t xvt_ring_proven(const struct xvt_ring *r)
 	uint64_t proven, passed;
 
 	if (r->head.have) {
-		/* Not placed: it lies after the last node, or in an epoch without one. */
-		if (!last || r->decode.rec.ts < last->guest || last->host_ns < r->head.last_ns)
+		/* Not placed: it lies after the last node, or in an epoch without one; or it is not
+		 * known yet to which of two epochs it belongs. */
+		if (!last || r->decode.rec.ts < last->guest || last->host_ns < r->head.last_ns ||
+		    xvt_clock_map_at_border(&r->clock.map))
 			return r->head.last_ns;
 		return last->host_ns;
 	}

@@ -115,6 +115,7 @@ struct xvt_ring_head {
 	bool placed; /* `ns` and `flags` are valid */
 	uint32_t flags;
 	uint64_t ns;
+	struct xvt_written written;
 	uint64_t last_guest; /* of the last record placed */
 	uint64_t last_ns;
 	/* private to place.c */
@@ -174,6 +175,7 @@ struct xvt_ring_drain {
 	bool went_back;		 /* the newest look found a rollback: xvt_drain_resync() is due */
 	bool skipped;		 /* positions were skipped: the next piece says so */
 	uint64_t idle_clock;	 /* all records stamped before this host clock are copied */
+	uint64_t floor_clock;	 /* newest idle_clock that no later look undid; 0: none */
 	uint64_t passed_clock;	 /* only records in flight now can be older than that */
 	uint64_t look_clock;	 /* proof_clock of the newest look */
 	uint64_t proven_node_ns; /* of the last node before the last proof of idleness */
@@ -346,6 +348,7 @@ struct xvt_ring_session {
 	uint32_t slot;	      /* place in the session's list of rings */
 	uint64_t looked_at;   /* number of the session's look that drain.taken is of */
 	uint64_t live_ns;     /* when its phase last became LIVE */
+	uint64_t look_pos;    /* end of the newest run of which a look was noted */
 	uint64_t aside_clock; /* when its phase last became ASIDE */
 	uint64_t still_clock; /* when guest.still was reported */
 	bool announced;	      /* its RING chunk is in the file, with reported_info */
@@ -556,7 +559,8 @@ void xvt_ring_commit_account(const struct xvt_ring *r);
  * Prepares the cut of a snapshot: finds where the ring's contents begin and notes its counters.
  * From here on the drain only copies, and changes nothing. from_ns: sub-buffers that end before
  * this host time are left out, as far as the ring has a clock; 0: none is. most: of the rest, the
- * newest sub-buffers of so many bytes, but at least one; 0: all. Returns false if the ring is empty.
+ * newest sub-buffers of so many bytes, but at least one; 0: all. Returns false if the ring is
+ * empty.
  */
 bool xvt_ring_snapshot_begin(struct xvt_ring *r, uint64_t from_ns, uint64_t most);
 /* Counts a LOST record that goes into the trace. */

@@ -23,13 +23,13 @@ struct window {
 static struct window window_of(const struct xvt_ring *r)
 {
 	struct xvt_clock_evidence e = xvt_ring_evidence(r, r->decode.reader.epoch, r->drain.first);
-	uint64_t floor =
-		e.floor_ns > r->clock.map.slack_ns ? e.floor_ns - r->clock.map.slack_ns : 0;
+	const uint64_t bound = r->runs.segment.bound_ns;
+	uint64_t floor = e.floor_ns > bound ? e.floor_ns - bound : 0;
 
 	/* A record older than the attach carries a flag of its own. In an honest ring such records
 	 * end soon. */
 	return (struct window){ floor > r->start_ns ? floor : r->start_ns,
-				xvt_u64_sum(e.ceiling_ns, r->clock.map.slack_ns) };
+				xvt_u64_sum(e.ceiling_ns, bound) };
 }
 
 static bool head_is_plain(const struct xvt_ring *r, uint32_t flags)
@@ -205,6 +205,7 @@ struct xvt_run *xvt_ring_refill(struct xvt_ring *r)
 	run->len = 0;
 	run->chunk = run->window = 0;
 	run->ns[0] = r->head.ns;
+	run->written = r->head.written;
 	if (r->decode.is_lost) {
 		run->lost = r->decode.lost;
 		run->located = true; /* a LOST record has no piece */
@@ -218,7 +219,7 @@ struct xvt_run *xvt_ring_refill(struct xvt_ring *r)
 		run->len = (uint32_t)(r->decode.rec.payload - run->bytes) + r->decode.rec.len;
 		run->on_line = find_line(r);
 		xvt_ring_pop(r);
-		if (run->on_line && head_is_plain(r, r->head.flags))
+		if (run->on_line && !run->written.beside && head_is_plain(r, r->head.flags))
 			extend(r, run);
 		run->line = r->runs.segment;
 	}

@@ -15,6 +15,16 @@
 
 struct xvt_ring;
 
+/*
+ * The host times between which records were written, as far as statements of the drain and of clock
+ * nodes go. beside: no segment of the map bounds their times, so the file needs this.
+ */
+struct xvt_written {
+	bool beside;
+	uint64_t lo_ns;
+	uint64_t hi_ns; /* UINT64_MAX: nothing is known */
+};
+
 struct xvt_run {
 	struct xvt_run *next; /* first member: the next run of the same ring */
 	struct xvt_ring *ring;
@@ -34,6 +44,7 @@ struct xvt_run {
 	uint8_t *copy;		    /* of `bytes`, for a next file, or NULL: see xvt_run_keep() */
 	uint32_t len;		    /* length of `bytes` */
 	struct xvt_clock_segment line;
+	struct xvt_written written;
 	struct xvt_lost lost; /* payload of a LOST record, which is a run of its own */
 	uint64_t window;      /* number of the merge window in which `number` is valid */
 	uint32_t number;

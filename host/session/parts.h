@@ -66,6 +66,13 @@ struct xvt_measured {
 	struct xvt_clock_node nodes[XVT_MEASURED_MAX];
 };
 
+/* Looks that are not in the trace yet. */
+#define XVT_LOOKS_MAX 128
+struct xvt_looks {
+	size_t count;
+	struct xvt_clock_look of[XVT_LOOKS_MAX];
+};
+
 /* Dirty flags of a ring: work left since its last active pass. */
 #define XVT_DIRTY_ACCOUNT 1u /* the region's account of what the trace holds is out of date */
 #define XVT_DIRTY_STATS	  2u /* its STATS chunk is out of date */
@@ -417,6 +424,7 @@ struct xvt_session {
 	uint64_t looked_clock;	  /* when all open measurements were last polled */
 	uint64_t next_meet_clock; /* earliest next xvt_session_service_clocks() */
 	struct xvt_measured measured;
+	struct xvt_looks looks; /* looks.c */
 
 	/* scan.c */
 	size_t active_room;
@@ -939,6 +947,14 @@ void xvt_session_mark(struct xvt_ring *r);
 void xvt_session_mark_look(struct xvt_ring *r);
 /* Write the marks seen since the last call into the trace. */
 void xvt_session_put_marks(struct xvt_session *s);
+
+/* --- looks.c --- */
+
+/* Records `at` to `taken` - 1 of the run went out: notes between which host times they were
+ * written, if the file needs that. */
+void xvt_session_note_look(struct xvt_session *s, const struct xvt_run *run);
+/* Writes what was noted into the trace. */
+void xvt_session_put_looks(struct xvt_session *s);
 
 /* --- snapshot.c --- */
 

@@ -13,6 +13,7 @@
  *   VM, RING, META             before the first event that needs them, at any time
  *   TIMEBASE                   the host's clock from here on
  *   SAMPLES, NODE              the clock: raw measurements, and the map made of them
+ *   LOOKS                      between which host times records were written, by the drain
  *   MARKS                      what the host saw of records that it had asked for
  *   RUNS                       when vCPUs were in their guests, as the host's kernel reports
  *   RAW                        pieces of rings, as they were copied out of the region
@@ -42,14 +43,15 @@
 
 #include "xvt_abi.h"
 
-#define XVT_CHUNK_MAGIC	  0x43545658u		/* "XVTC" */
-#define XVT_FILE_MAGIC	  0x31454c4946545658ull /* "XVTFILE1" */
-#define XVT_FILE_MAJOR	  2			/* 2: RAW and ORDER; 1 was never released */
-#define XVT_FILE_MINOR	  0
-#define XVT_FILE_OLDEST	  2
+#define XVT_CHUNK_MAGIC	     0x43545658u	   /* "XVTC" */
+#define XVT_FILE_MAGIC	     0x31454c4946545658ull /* "XVTFILE1" */
+#define XVT_FILE_MAJOR	     2			   /* 2: RAW and ORDER; 1 was never released */
+#define XVT_FILE_MINOR	     1
+#define XVT_FILE_MINOR_LOOKS 1 /* from here on, LOOKS bound what no segment bounds */
+#define XVT_FILE_OLDEST	     2
 
 /* Longest payload that a reader accepts; a writer ends a chunk far below. */
-#define XVT_CHUNK_LEN_MAX (64u << 20)
+#define XVT_CHUNK_LEN_MAX    (64u << 20)
 
 enum xvt_chunk_type {
 	XVT_CHUNK_FILE = 1,
@@ -70,6 +72,8 @@ enum xvt_chunk_type {
 	XVT_CHUNK_RUNS = 16,
 	XVT_CHUNK_RAW = 17,
 	XVT_CHUNK_LOOSE = 18,
+	XVT_CHUNK_LOOKS = 19,
+	XVT_CHUNK_LAST = XVT_CHUNK_LOOKS, /* the last one known */
 };
 
 /* True for the chunks that begin with struct xvt_order_hdr. */
@@ -247,6 +251,27 @@ struct xvt_clock_node {
 	uint64_t segment_bound_ns;
 };
 XVT_ASSERT(sizeof(struct xvt_clock_node) == 48, "clock node layout");
+
+#define XVT_LOOK_F_BESIDE 1u
+
+/*
+ * LOOKS: an array of these. The ring's events that have a recorded time from first_ns to last_ns
+ * were written between lo_ns and hi_ns: their ring had been proven idle at lo_ns, and they had been
+ * copied at hi_ns. This does not depend on the guest's clock. With XVT_LOOK_F_BESIDE no segment
+ * between two nodes bounds these events, and this alone does. Every event without such a segment
+ * has an entry, unless nothing is known of it. Of the others some have one, for checks. Where
+ * several entries hold a time, all of them together apply: from the smallest lo_ns to the largest
+ * hi_ns.
+ */
+struct xvt_clock_look {
+	uint32_t ring;
+	uint32_t flags;
+	uint64_t first_ns;
+	uint64_t last_ns;
+	uint64_t lo_ns;
+	uint64_t hi_ns;
+};
+XVT_ASSERT(sizeof(struct xvt_clock_look) == 40, "look layout");
 
 /*
  * MARKS: an array of these. The ring's XVT_ID_MARK record with that number, if it was not lost, was

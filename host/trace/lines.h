@@ -51,7 +51,8 @@ struct xvt_clock_segment {
 	uint64_t run;  /* guest ticks; rise / run is whole + part / 2^64 and a remainder */
 	uint64_t whole;
 	uint64_t part;
-	uint64_t changes; /* value of the map's `changes` when this was made; UINT64_MAX: no map */
+	uint64_t changes;  /* value of the map's `changes` when this was made; UINT64_MAX: no map */
+	uint64_t bound_ns; /* how far its times may be off, if a map made it */
 };
 /* Prepares a line given by guest, host_ns, rise and run; run is not 0 and less than 2^63. guest_end
  * stays unchanged. */

@@ -16,7 +16,7 @@
 
 static bool is_known_type(uint16_t type)
 {
-	return type >= XVT_CHUNK_FILE && type <= XVT_CHUNK_LOOSE;
+	return type >= XVT_CHUNK_FILE && type <= XVT_CHUNK_LAST;
 }
 
 /* Can a chunk of that type have a payload of that length? */
@@ -44,6 +44,7 @@ static bool length_fits(uint16_t type, uint32_t len)
 		[XVT_CHUNK_MARKS] = { 0, sizeof(struct xvt_mark_seen) },
 		[XVT_CHUNK_RUNS] = { 0, sizeof(struct xvt_run_span) },
 		[XVT_CHUNK_RAW] = { 0, sizeof(uint64_t) },
+		[XVT_CHUNK_LOOKS] = { 0, sizeof(struct xvt_clock_look) },
 	};
 
 	if (!is_known_type(type))

@@ -109,7 +109,7 @@ static int move(const struct repack *r)
 		return move_entries(r);
 	if (type == XVT_CHUNK_END)
 		return move_end(r);
-	return type < XVT_CHUNK_FILE || type > XVT_CHUNK_LOOSE ? -EBADMSG : 0;
+	return type < XVT_CHUNK_FILE || type > XVT_CHUNK_LAST ? -EBADMSG : 0;
 }
 
 /* ------------------------------------------------------------------ passes */

@@ -37,6 +37,17 @@ static int add_nodes(struct xvt_bounds *b, const struct xvt_chunk_buf *buf)
 	return err;
 }
 
+static int add_looks(struct xvt_bounds *b, const struct xvt_chunk_buf *buf)
+{
+	struct xvt_clock_look k;
+	int err = 0;
+
+	for (uint32_t at = 0; !err && xvt_chunk_take(buf, &at, &k, sizeof(k));)
+		if (k.ring < b->ring_count && k.flags & XVT_LOOK_F_BESIDE)
+			err = xvt_look_list_add(&b->rings[k.ring].beside, &k);
+	return err;
+}
+
 /* The counters of a file of a set go on from those of the files before it. */
 static void add_stats(struct xvt_bounds *b, const struct xvt_chunk_buf *buf, size_t part)
 {
@@ -56,7 +67,7 @@ static void add_stats(struct xvt_bounds *b, const struct xvt_chunk_buf *buf, siz
 
 static int load(struct xvt_bounds *b, struct xvt_trace *t)
 {
-	const uint32_t types = 1u << XVT_CHUNK_NODE | 1u << XVT_CHUNK_STATS;
+	const uint32_t types = 1u << XVT_CHUNK_NODE | 1u << XVT_CHUNK_LOOKS | 1u << XVT_CHUNK_STATS;
 	struct xvt_chunk_buf buf = { 0 };
 	int err = 0, more;
 
@@ -65,6 +76,8 @@ static int load(struct xvt_bounds *b, struct xvt_trace *t)
 			err = more;
 		else if (t->chunks[i].type == XVT_CHUNK_NODE)
 			err = add_nodes(b, &buf);
+		else if (t->chunks[i].type == XVT_CHUNK_LOOKS)
+			err = add_looks(b, &buf);
 		else
 			add_stats(b, &buf, xvt_set_part(t, i));
 	}
@@ -74,8 +87,10 @@ static int load(struct xvt_bounds *b, struct xvt_trace *t)
 
 static void forget(struct xvt_bounds *b)
 {
-	for (uint32_t i = 0; i < b->ring_count; i++)
+	for (uint32_t i = 0; i < b->ring_count; i++) {
 		free(b->rings[i].nodes);
+		xvt_look_list_fini(&b->rings[i].beside);
+	}
 	memset(b->rings, 0, b->ring_count * sizeof(b->rings[0]));
 }
 
@@ -83,6 +98,8 @@ static int settle(struct xvt_bound_ring *r)
 {
 	int err = xvt_nodes_settle(r->nodes, r->node_count);
 
+	if (!err)
+		err = xvt_look_list_settle(&r->beside);
 	r->from_ns = 1; /* no segment yet */
 	for (size_t i = 0; i < r->node_count; i++)
 		r->segment_ns_max = xvt_u64_larger(r->segment_ns_max, r->nodes[i].segment_bound_ns);
@@ -98,6 +115,7 @@ int xvt_bounds_new(struct xvt_bounds **out, struct xvt_trace *t)
 	if (!b)
 		return -ENOMEM;
 	b->ring_count = t->ring_count;
+	b->has_looks = t->info.minor >= XVT_FILE_MINOR_LOOKS;
 	err = load(b, t);
 	if (err == -ESTALE) { /* at most once: the list of chunks is new */
 		forget(b);
@@ -155,37 +173,6 @@ static uint64_t to_nearest(const struct xvt_bound_ring *r, size_t n, uint64_t ns
 	return nearest;
 }
 
-uint64_t xvt_bound_beyond_ns(struct xvt_bound_ring *r, uint64_t ns)
-{
-	const struct xvt_clock_node *b;
-	uint64_t nearest;
-	size_t n;
-
-	if ((ns >= r->from_ns && ns <= r->until_ns) || !r->node_count)
-		return 0;
-	n = nodes_until(r, ns);
-	b = &r->nodes[n];
-	if (n && n < r->node_count && b->epoch == b[-1].epoch) {
-		r->from_ns = b[-1].host_ns;
-		r->until_ns = b->host_ns;
-		r->until_bound_ns = b->segment_bound_ns;
-		return 0;
-	}
-	nearest = to_nearest(r, n, ns);
-	return nearest ? xvt_clock_creep_ns(nearest) : 0;
-}
-
-uint64_t xvt_bound_guess_ns(struct xvt_bound_ring *r, const struct xvt_event_hdr *h)
-{
-	const size_t n = nodes_until(r, h->host_ns);
-	const struct xvt_clock_node *b = &r->nodes[n];
-
-	if (n && n < r->node_count && b->epoch == b[-1].epoch && h->guest_clock >= b[-1].guest &&
-	    h->guest_clock <= b->guest && b[-1].guest < b->guest)
-		return xvt_u64_apart(xvt_clock_line(b - 1, b, h->guest_clock), h->host_ns);
-	return xvt_clock_creep_ns(to_nearest(r, n, h->host_ns));
-}
-
 /* Whether the line that ends at nodes[n] gives the event its time. */
 static bool on_line(const struct xvt_bound_ring *r, size_t n, const struct xvt_event_hdr *h)
 {
@@ -196,36 +183,112 @@ static bool on_line(const struct xvt_bound_ring *r, size_t n, const struct xvt_e
 	       xvt_clock_line(b - 1, b, h->guest_clock) == h->host_ns;
 }
 
-/* The bound of a confirmed time: that of the segment whose line gives it. A time beside all of
- * them, at a border of epochs, has the largest one and the creep since the nearest node. */
-static uint64_t confirmed_ns(struct xvt_bound_ring *r, const struct xvt_event_hdr *h)
+/* The bound of a confirmed time beside all segments, in a file without LOOKS: the largest one and
+ * the creep since the nearest node. */
+static uint64_t old_beside_ns(const struct xvt_bound_ring *r, size_t n, uint64_t ns)
 {
-	size_t n = nodes_until(r, h->host_ns);
+	return xvt_u64_sum(r->segment_ns_max, xvt_clock_creep_ns(to_nearest(r, n, ns)));
+}
+
+/* The bound of the segment whose line gives the event its time; XVT_NO_BOUND: none does. */
+static uint64_t segment_ns(const struct xvt_bound_ring *r, size_t n, const struct xvt_event_hdr *h)
+{
+	uint64_t ns = XVT_NO_BOUND, before;
 
 	if (on_line(r, n, h))
-		return r->nodes[n].segment_bound_ns;
-	/* Exactly at a node, also the segment before it. */
-	if (n && on_line(r, n - 1, h))
-		return r->nodes[n - 1].segment_bound_ns;
-	return xvt_u64_sum(r->segment_ns_max, xvt_clock_creep_ns(to_nearest(r, n, h->host_ns)));
+		ns = r->nodes[n].segment_bound_ns;
+	if (!n || h->guest_clock != r->nodes[n - 1].guest || !on_line(r, n - 1, h))
+		return ns;
+	/* Exactly at a node: a clock that stood still had this value on both sides. */
+	before = r->nodes[n - 1].segment_bound_ns;
+	return ns == XVT_NO_BOUND ? before : xvt_u64_larger(ns, before);
+}
+
+/* The same, by the time alone. */
+static uint64_t segment_at(struct xvt_bound_ring *r, size_t n, uint64_t ns)
+{
+	const struct xvt_clock_node *b = &r->nodes[n];
+
+	if (!n || n >= r->node_count || b->epoch != b[-1].epoch)
+		return XVT_NO_BOUND;
+	r->from_ns = b[-1].host_ns;
+	r->until_ns = b->host_ns;
+	r->until_bound_ns = b->segment_bound_ns;
+	return ns == b[-1].host_ns ? xvt_u64_larger(b->segment_bound_ns, b[-1].segment_bound_ns)
+				   : b->segment_bound_ns;
+}
+
+/* Returns the event's ring, or NULL if nothing but *ns is to be said of its bound. */
+static struct xvt_bound_ring *ring_of(struct xvt_bounds *b, const struct xvt_event_hdr *h,
+				      uint64_t *ns)
+{
+	const uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
+	struct xvt_bound_ring *r;
+
+	*ns = XVT_NO_BOUND;
+	/* A time that contradicts its clock has no bound. */
+	if (ring >= b->ring_count || h->ring_flags & XVT_EVENT_F_CLOCK)
+		return NULL;
+	r = &b->rings[ring];
+	if (r->node_count)
+		return r;
+	/* A ring whose clock is the host's has no nodes. */
+	if (r->last.source != XVT_SOURCE_NONE)
+		*ns = r->last.bound_ns_max;
+	return NULL;
+}
+
+static uint64_t limited(uint64_t ns)
+{
+	return ns < XVT_NO_BOUND ? ns : XVT_NO_BOUND;
+}
+
+/*
+ * The bound by looks and by the segment; either may be missing. With both, events beside the
+ * segment share their time with one that lies on its line: it is not known which of the two this
+ * is.
+ */
+static uint64_t together(struct xvt_bounds *b, struct xvt_bound_ring *r,
+			 const struct xvt_event_hdr *h, size_t n, uint64_t segment_ns)
+{
+	struct xvt_look_span span;
+	uint64_t ns = XVT_NO_BOUND;
+
+	if (xvt_unlikely(xvt_look_list_find(&r->beside, h->host_ns, &span)))
+		ns = limited(
+			xvt_u64_sum(xvt_look_span_bound_ns(&span, h->host_ns), XVT_STAMP_SLACK_NS));
+	/* A guess is on no line. */
+	if (h->ring_flags & XVT_EVENT_F_UNCONFIRMED)
+		return ns;
+	if (ns != XVT_NO_BOUND && segment_ns != XVT_NO_BOUND)
+		return xvt_u64_larger(ns, segment_ns);
+	if (segment_ns != XVT_NO_BOUND)
+		return segment_ns;
+	return ns == XVT_NO_BOUND && !b->has_looks ? limited(old_beside_ns(r, n, h->host_ns)) : ns;
 }
 
 uint64_t xvt_bound_ns(struct xvt_bounds *b, const struct xvt_event_hdr *h)
 {
-	uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
-	struct xvt_bound_ring *r;
 	uint64_t ns;
+	struct xvt_bound_ring *r = ring_of(b, h, &ns);
+	size_t n;
 
-	/* A time that contradicts its clock has no bound. */
-	if (ring >= b->ring_count || h->ring_flags & XVT_EVENT_F_CLOCK)
-		return XVT_NO_BOUND;
-	r = &b->rings[ring];
-	/* A ring whose clock is the host's has no nodes. */
-	if (!r->node_count)
-		return r->last.source == XVT_SOURCE_NONE ? XVT_NO_BOUND : r->last.bound_ns_max;
-	if (h->ring_flags & XVT_EVENT_F_UNCONFIRMED)
-		ns = xvt_u64_sum(r->segment_ns_max, xvt_bound_guess_ns(r, h));
-	else
-		ns = confirmed_ns(r, h);
-	return ns < XVT_NO_BOUND ? ns : XVT_NO_BOUND;
+	if (!r)
+		return ns;
+	n = nodes_until(r, h->host_ns);
+	return together(b, r, h, n, segment_ns(r, n, h));
+}
+
+uint64_t xvt_bound_by_time_ns(struct xvt_bounds *b, const struct xvt_event_hdr *h)
+{
+	uint64_t ns;
+	struct xvt_bound_ring *r = ring_of(b, h, &ns);
+	size_t n;
+
+	if (!r)
+		return ns;
+	if (xvt_likely(h->host_ns > r->from_ns && h->host_ns < r->until_ns))
+		return together(b, r, h, r->at, r->until_bound_ns);
+	n = nodes_until(r, h->host_ns);
+	return together(b, r, h, n, segment_at(r, n, h->host_ns));
 }

@@ -7,6 +7,7 @@
 #define XVT_BOUND_H
 
 #include "trace/read.h"
+#include "view/looks.h"
 
 /* The nodes of one ring, in order of time. */
 struct xvt_bound_ring {
@@ -14,9 +15,10 @@ struct xvt_bound_ring {
 	size_t node_count;
 	size_t node_room;
 	uint32_t epochs;
-	uint32_t source;	 /* of the newest node that a clock source made; 0: none */
-	uint64_t segment_ns_max; /* largest bound of a segment between two nodes */
-	/* The segment that xvt_bound_beyond_ns() used last, within one epoch, and its bound. */
+	uint32_t source;	     /* of the newest node that a clock source made; 0: none */
+	uint64_t segment_ns_max;     /* largest bound of a segment between two nodes */
+	struct xvt_look_list beside; /* of times that no segment bounds */
+	/* The segment that xvt_bound_by_time_ns() used last, within one epoch, and its bound. */
 	uint64_t from_ns, until_ns, until_bound_ns;
 	size_t at; /* number of nodes at or before the last time that was looked up */
 	struct xvt_ring_stats last; /* newest STATS; zeros if there are none */
@@ -28,25 +30,32 @@ struct xvt_bound_ring {
 
 struct xvt_bounds {
 	uint32_t ring_count;
+	bool has_looks; /* the recorder wrote LOOKS: what has no segment and no look has no bound */
 	struct xvt_bound_ring rings[];
 };
 
-/* Read all NODE chunks of the trace, and its STATS. Returns 0, -ENOMEM or a read error. */
+/* Read all NODE and LOOKS chunks of the trace, and its STATS. Returns 0, -ENOMEM or a read error.
+ */
 int xvt_bounds_new(struct xvt_bounds **out, struct xvt_trace *t);
 void xvt_bounds_free(struct xvt_bounds *b);
 
-/* What is to be added, in ns, to a segment's bound for a confirmed event at that time: 0 between
- * two nodes of one epoch, else the creep of a clock since the nearest node. */
-uint64_t xvt_bound_beyond_ns(struct xvt_bound_ring *r, uint64_t ns);
-
 /*
- * The same for an unconfirmed time, which was extrapolated from an older node. If later nodes
- * enclose its clock value, the error is known; else it is the creep from the nearest node.
+ * The error bound of one event's time in ns; XVT_NO_BOUND: there is none. It is the bound of the
+ * segment whose line gives the time; else the distance to the far end of what the drain proves;
+ * else nothing is known. Fast if the events of a ring come about in order of time.
  */
-uint64_t xvt_bound_guess_ns(struct xvt_bound_ring *r, const struct xvt_event_hdr *h);
-
-/* The error bound of one event's time in ns; XVT_NO_BOUND: there is none. Fast if the events of a
- * ring come about in order of time. */
 uint64_t xvt_bound_ns(struct xvt_bounds *b, const struct xvt_event_hdr *h);
+/* The same without the check that the event's clock value leads to its time. */
+uint64_t xvt_bound_by_time_ns(struct xvt_bounds *b, const struct xvt_event_hdr *h);
+
+/* Returns whether the event may be one that looks alone bound. */
+static inline bool xvt_bound_is_beside(struct xvt_bounds *b, const struct xvt_event_hdr *h)
+{
+	const uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
+	struct xvt_look_span span;
+
+	return ring < b->ring_count &&
+	       xvt_look_list_find(&b->rings[ring].beside, h->host_ns, &span);
+}
 
 #endif /* XVT_BOUND_H */

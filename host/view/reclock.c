@@ -55,8 +55,9 @@ struct xvt_reclock {
 	struct xvt_trace *t;
 	struct xvt_reclock_ring *rings;
 	struct lane (*lanes)[2];
-	struct xvt_bounds *bounds; /* of the recorded times; NULL: no bounds are wanted */
-	uint64_t reach_ns;	   /* the most that any event is moved */
+	struct xvt_bounds *bounds; /* of the recorded times */
+	bool want_bounds;
+	uint64_t reach_ns; /* the most that any event is moved */
 	uint64_t from_ns;
 	uint64_t to_ns;
 	struct xvt_cursor in;
@@ -173,6 +174,11 @@ static bool too_far(const struct xvt_reclock *rc, uint64_t rec_ns, uint64_t ns)
 	return (ns > rec_ns ? ns - rec_ns : rec_ns - ns) > rc->reach_ns;
 }
 
+static uint64_t limited(uint64_t bound)
+{
+	return bound < XVT_NO_BOUND ? bound : XVT_NO_BOUND;
+}
+
 /* The bound of a new time `ns`, from that of the recorded time. It cannot be further off than the
  * recorded one and the way between the two; where the new map gives it, that map may know better.
  */
@@ -187,13 +193,15 @@ static uint64_t bound_of(const struct xvt_reclock *rc, const struct xvt_event_hd
 	if (bound == XVT_NO_BOUND || ring >= rc->t->ring_count)
 		return XVT_NO_BOUND;
 	bound = xvt_u64_sum(bound, xvt_u64_apart(ns, h->host_ns));
+	if (xvt_unlikely(xvt_bound_is_beside(rc->bounds, h)))
+		return limited(bound);
 	r = &rc->rings[ring];
 	lane = &rc->lanes[ring][!!(h->ring_flags & XVT_EVENT_F_LATE)];
 	if (r->epoch_count && !(h->ring_flags & XVT_EVENT_F_UNCONFIRMED)) {
 		by_new = xvt_reclock_bound_at(r, &r->epochs[lane->epoch], h->guest_clock, ns);
 		bound = by_new < bound ? by_new : bound;
 	}
-	return bound < XVT_NO_BOUND ? bound : XVT_NO_BOUND;
+	return limited(bound);
 }
 
 /* The usual case: the ring's map moves no time, or the event lies between two nodes and two knots
@@ -216,7 +224,9 @@ static uint64_t place(struct xvt_reclock *rc, const struct xvt_event_hdr *h)
 	if (ring >= rc->t->ring_count)
 		return ns;
 	lane = &rc->lanes[ring][!!(h->ring_flags & XVT_EVENT_F_LATE)];
-	if (!by_segment(&rc->rings[ring], h, &ns) &&
+	/* No map knows more of an event beside all segments than the looks at its ring. */
+	if (xvt_likely(!xvt_bound_is_beside(rc->bounds, h)) &&
+	    !by_segment(&rc->rings[ring], h, &ns) &&
 	    (!by_map(&rc->rings[ring], lane, h, &ns) || too_far(rc, h->host_ns, ns)))
 		ns = h->host_ns + (lane->now_ns - lane->rec_ns);
 	if (h->host_ns >= lane->rec_ns && ns < lane->now_ns)
@@ -383,7 +393,7 @@ static int take(struct xvt_reclock *rc, const struct xvt_event *ev)
 	w->hdr = *ev->hdr;
 	w->hdr.host_ns = place(rc, ev->hdr);
 	w->bound_ns = XVT_NO_BOUND;
-	if (rc->bounds)
+	if (rc->want_bounds)
 		w->bound_ns =
 			bound_of(rc, ev->hdr, w->hdr.host_ns, xvt_bound_ns(rc->bounds, ev->hdr));
 	memcpy(w + 1, ev->payload, ev->hdr->len);
@@ -452,6 +462,8 @@ int xvt_reclock_new(struct xvt_reclock **out, struct xvt_trace *t)
 	rc->t = t;
 	rc->lanes = calloc((size_t)t->ring_count + 1, sizeof(*rc->lanes));
 	err = rc->lanes ? xvt_reclock_maps_new(&rc->rings, t) : -ENOMEM;
+	if (!err)
+		err = xvt_bounds_new(&rc->bounds, t);
 	if (err) {
 		xvt_reclock_free(rc);
 		return err;
@@ -464,9 +476,9 @@ int xvt_reclock_new(struct xvt_reclock **out, struct xvt_trace *t)
 	return 0;
 }
 
-int xvt_reclock_want_bounds(struct xvt_reclock *rc)
+void xvt_reclock_want_bounds(struct xvt_reclock *rc)
 {
-	return rc->bounds ? 0 : xvt_bounds_new(&rc->bounds, rc->t);
+	rc->want_bounds = true;
 }
 
 uint64_t xvt_reclock_place_ns(struct xvt_reclock *rc, const struct xvt_event_hdr *h,

@@ -37,8 +37,8 @@ uint64_t xvt_reclock_place_ns(struct xvt_reclock *rc, const struct xvt_event_hdr
  * xvt_cursor_init(). */
 int xvt_reclock_begin(struct xvt_reclock *rc, uint64_t from_ns, uint64_t to_ns);
 
-/* Have a bound for each event; before xvt_reclock_begin(). Returns as xvt_bounds_new(). */
-int xvt_reclock_want_bounds(struct xvt_reclock *rc);
+/* Have a bound for each event; before xvt_reclock_begin(). */
+void xvt_reclock_want_bounds(struct xvt_reclock *rc);
 /* The bound of the new time of the last event, in ns; XVT_NO_BOUND: there is none. */
 uint64_t xvt_reclock_bound_ns(const struct xvt_reclock *rc);
 

@@ -329,6 +329,7 @@ static void fini(struct xvt_verify_state *v)
 	for (uint32_t i = 0; v->rings && i < v->t->ring_count; i++) {
 		free(v->rings[i].nodes);
 		free(v->rings[i].epochs);
+		xvt_verify_looks_fini(&v->rings[i]);
 	}
 	free(v->lines);
 	free(v->tally);

@@ -25,6 +25,7 @@ struct xvt_verify_result {
 	uint64_t nodes;	     /* of clocks */
 	uint64_t samples;    /* of clocks */
 	uint64_t marks_checked;
+	uint64_t looks_checked; /* events that looks at their rings were held against */
 	uint64_t pairs_checked; /* clock pairs */
 	uint64_t pair_off_ns_max;
 	uint64_t ran;	   /* events inside run spans */

@@ -212,6 +212,10 @@ void xvt_verify_time(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 
 	if (h->ring_flags & XVT_EVENT_F_CLOCK) {
 		v->result->exempt++;
+		p->beside = false;
+	} else if (xvt_verify_beside(v, r, h)) {
+		p->any = false; /* it says nothing of the epoch of the next one */
+		return;
 	} else if (!r->epoch_count) {
 		v->result->unplaced++;
 	} else if (p->any && h->guest_clock < p->guest && p->epoch + 1 >= r->epoch_count) {
@@ -346,6 +350,8 @@ uint64_t xvt_verify_bound_ns(const struct xvt_verify_ring *r, const struct xvt_v
 	const struct xvt_clock_node *a = &r->nodes[p->node], *b = a + 1;
 	uint64_t apart;
 
+	if (p->beside)
+		return p->beside_bound_ns;
 	if (p->node + 1 < e->end && p->guest > a->guest)
 		return b->segment_bound_ns;
 	apart = p->guest > a->guest ? p->guest - a->guest : a->guest - p->guest;
@@ -603,7 +609,8 @@ int xvt_verify_load_clocks(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
 		t->info.mult ? (uint64_t)(((unsigned __int128)1000000000u << (t->info.shift & 63)) /
 					  t->info.mult)
 			     : 0;
-	const uint32_t types = 1u << XVT_CHUNK_NODE | 1u << XVT_CHUNK_MARKS | 1u << XVT_CHUNK_RUNS;
+	const uint32_t types = 1u << XVT_CHUNK_NODE | 1u << XVT_CHUNK_MARKS | 1u << XVT_CHUNK_RUNS |
+			       1u << XVT_CHUNK_LOOKS;
 	int err = load_host_clock(v, b), more;
 
 	for (size_t i = 0; !err && (more = xvt_trace_next(v->t, types, &i, b)); i++) {
@@ -615,6 +622,8 @@ int xvt_verify_load_clocks(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
 			err = add_marks(v, b);
 		else if (t->chunks[i].type == XVT_CHUNK_RUNS)
 			err = add_spans(v, b);
+		else if (t->chunks[i].type == XVT_CHUNK_LOOKS)
+			err = xvt_verify_add_looks(v, b);
 		else
 			for (uint32_t at = 0; !err && xvt_chunk_take(b, &at, &n, sizeof(n));)
 				err = add_node(v, &n);
@@ -627,6 +636,8 @@ int xvt_verify_load_clocks(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
 		err = settle_bounds(v, i);
 		if (!err)
 			err = split_epochs(&v->rings[i]);
+		if (!err)
+			err = xvt_verify_settle_looks(&v->rings[i]);
 		if (vm < t->vm_count && t->vms[vm].known)
 			v->rings[i].hz = t->vms[vm].info.clock_hz;
 		if (t->rings[i].known && t->rings[i].info.clock_hz)

@@ -161,6 +161,8 @@ static int check_event(struct xvt_verify_state *v, const struct xvt_event *ev, u
 		add_lost(&v->rings[ring], ev);
 	else
 		xvt_verify_time(v, &v->rings[ring], h);
+	if (h->id != XVT_ID_LOST)
+		xvt_verify_look(v, &v->rings[ring], h);
 	if (h->id == XVT_ID_MARK)
 		xvt_verify_mark(v, &v->rings[ring], ev);
 	if (h->id == XVT_ID_CLOCK_SYNC)

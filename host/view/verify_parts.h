@@ -8,6 +8,7 @@
 #define XVT_VERIFY_PARTS_H
 
 #include "decode/decode.h"
+#include "view/looks.h"
 #include "view/marks.h"
 #include "view/spans.h"
 #include "view/verify.h"
@@ -24,6 +25,7 @@ enum xvt_verify_kind {
 	XVT_VERIFY_TIME,
 	XVT_VERIFY_SAMPLE,
 	XVT_VERIFY_ORDER,
+	XVT_VERIFY_LOOK,
 	XVT_VERIFY_MARK,
 	XVT_VERIFY_PAIR,
 	XVT_VERIFY_RAN,
@@ -44,6 +46,8 @@ struct xvt_verify_place {
 	uint64_t guest; /* guest's clock */
 	size_t epoch;	/* index in ring->epochs */
 	size_t node;	/* the last node at or before guest, if there is one */
+	bool beside;	/* no segment bounds it, but the looks at its ring do: */
+	uint64_t beside_bound_ns;
 };
 
 struct xvt_verify_epoch {
@@ -58,7 +62,9 @@ struct xvt_verify_ring {
 	struct xvt_verify_epoch *epochs;
 	size_t epoch_count;
 	struct xvt_verify_place lane[2];
-	uint64_t last_loose_ns; /* of the newest event in a LOOSE chunk */
+	struct xvt_look_list beside; /* looks that bound events */
+	struct xvt_look_list looks;  /* looks that check the map */
+	uint64_t last_loose_ns;	     /* of the newest event in a LOOSE chunk */
 	struct xvt_ring_stats stats;
 	bool has_stats;
 	bool tells_all;		  /* the LOST records have all overwritten records of `stats` */
@@ -131,6 +137,19 @@ void xvt_verify_pair(struct xvt_verify_state *v, const struct xvt_verify_ring *r
 		     const struct xvt_event *ev);
 void xvt_verify_ran(struct xvt_verify_state *v, const struct xvt_verify_ring *r,
 		    const struct xvt_event_hdr *h);
+
+/* --- verify_looks.c --- */
+
+/* Takes a chunk of LOOKS; settle: after the last one. Return 0 or -ENOMEM. */
+int xvt_verify_add_looks(struct xvt_verify_state *v, const struct xvt_chunk_buf *b);
+int xvt_verify_settle_looks(struct xvt_verify_ring *r);
+void xvt_verify_looks_fini(struct xvt_verify_ring *r);
+/* Returns whether looks alone bound the event; then its time must lie between them. */
+bool xvt_verify_beside(struct xvt_verify_state *v, struct xvt_verify_ring *r,
+		       const struct xvt_event_hdr *h);
+/* Compares an event that xvt_verify_time() has just seen with the looks at its ring. */
+void xvt_verify_look(struct xvt_verify_state *v, struct xvt_verify_ring *r,
+		     const struct xvt_event_hdr *h);
 
 /* --- verify_events.c --- */
 

@@ -24,6 +24,7 @@ static const char *const kind_names[XVT_VERIFY_KINDS] = {
 	[XVT_VERIFY_TIME] = "time",
 	[XVT_VERIFY_SAMPLE] = "clock sample",
 	[XVT_VERIFY_ORDER] = "order",
+	[XVT_VERIFY_LOOK] = "look",
 	[XVT_VERIFY_MARK] = "mark",
 	[XVT_VERIFY_PAIR] = "clock pair",
 	[XVT_VERIFY_RAN] = "run span",

@@ -111,6 +111,7 @@ void engine_fini(struct engine *e)
 		free(e->pieces[--e->nr_pieces]);
 	free(e->pieces);
 	free(e->out);
+	free(e->written);
 }
 
 int engine_write(struct engine *e, uint32_t ring, uint64_t time)
@@ -134,6 +135,31 @@ void engine_node(struct engine *e, uint32_t ring, uint64_t time)
 	engine_at(e, ring, time, time);
 }
 
+/* The engine's time is made up: what a look copied was there at the time of the newest write. */
+static void make_up_ceilings(const struct engine *e, uint64_t proof)
+{
+	struct xvt_piece *p;
+	uint32_t i;
+
+	for (i = 0; i < e->nr_rings; i++) {
+		for (p = e->rings[i]->drain.first; p; p = p->next) {
+			if (p->ceiling_ns == p->ceiling_clock && p->ceiling_ns >> 40)
+				p->ceiling_ns = e->now > proof ? e->now : proof;
+		}
+	}
+}
+
+void engine_copied_by(struct engine *e, uint64_t ns)
+{
+	struct xvt_piece *p;
+	uint32_t i;
+
+	for (i = 0; i < e->nr_rings; i++) {
+		for (p = e->rings[i]->drain.first; p; p = p->next)
+			p->ceiling_ns = ns;
+	}
+}
+
 void engine_drain(struct engine *e, uint64_t proof)
 {
 	uint32_t i;
@@ -148,6 +174,7 @@ void engine_drain(struct engine *e, uint64_t proof)
 			ck_assert_int_ge(xvt_loop_run(e->loop, 1000000000u), 0);
 		xvt_drain_take(e->rings[i], false);
 	}
+	make_up_ceilings(e, proof);
 }
 
 static struct engine_event *new_event(struct engine *e)
@@ -155,7 +182,9 @@ static struct engine_event *new_event(struct engine *e)
 	if (e->nr_out == e->room) {
 		e->room = e->room ? e->room * 2 : 64;
 		e->out = realloc(e->out, e->room * sizeof(*e->out));
+		e->written = realloc(e->written, e->room * sizeof(*e->written));
 	}
+	memset(&e->written[e->nr_out], 0, sizeof(*e->written));
 	return memset(&e->out[e->nr_out++], 0, sizeof(*e->out));
 }
 
@@ -205,6 +234,7 @@ static void keep(struct engine *e, const struct xvt_window *w, uint32_t i, uint3
 	const uint64_t *h;
 	uint32_t head;
 
+	e->written[e->nr_out - 1] = run->written;
 	ev->ns = xvt_window_ns(w, i);
 	ck_assert_uint_eq(ev->ns, run->ns[n]);
 	ev->ring = r->id;

@@ -45,6 +45,7 @@ struct engine {
 	size_t nr_pieces;
 	size_t pieces_room;
 	struct engine_event *out;
+	struct xvt_written *written; /* of each event in `out`; depends on when it was drained */
 	size_t nr_out;
 	size_t room;
 };
@@ -74,6 +75,8 @@ void engine_node(struct engine *e, uint32_t ring, uint64_t time);
 void engine_at(struct engine *e, uint32_t ring, uint64_t guest, uint64_t host_ns);
 /* Drain everything; the control words are looked at with `proof` as proven-old host time. */
 void engine_drain(struct engine *e, uint64_t proof);
+/* What is drained and waits was copied by then, and not at the time of the newest write. */
+void engine_copied_by(struct engine *e, uint64_t ns);
 void engine_merge(struct engine *e);
 /* What the merge does with what it puts in order: it is kept in e->out. */
 extern const struct xvt_merge_ops engine_ops;

@@ -278,27 +278,28 @@ END_TEST
 
 /*
  * Two epochs of a ring whose segments are within 60 ns, from 1 s to 1.1 s and from 5 s on; an event
- * of this time and flags. The format allows more than that beside a border, and more the further.
+ * of this time and flags. Outside of the segments a look at the ring bounds it, or nothing does.
  */
-START_TEST(the_greatest_error_has_what_is_allowed_beyond_the_nodes)
+START_TEST(the_greatest_error_beyond_the_nodes_is_what_the_drain_saw)
 {
 	static const struct {
 		uint64_t ns;
 		uint32_t flags;
+		uint64_t lo_ns, hi_ns; /* of a look; 0: none */
 		uint64_t bound_ns, unconfirmed_ns;
 	} cases[] = {
-		{ 1050 * MS, 0, 60, 0 },
-		{ 1100 * MS, 0, 60, 0 },
-		{ 1100 * MS + 102400, 0, 60 + 20 * MS + 800, 0 },
-		{ 4999 * MS + 897600, 0, 60 + 20 * MS + 800, 0 },
-		{ 1100 * MS + 102400, XVT_EVENT_F_UNCONFIRMED, 60, 60 + 20 * MS + 800 },
-		/* Five seconds of history, and of what follows the last node. */
-		{ 1000 * MS - 512 * MS, XVT_EVENT_F_UNCONFIRMED, 60, 60 + 24 * MS },
-		{ 5100 * MS + 512 * MS, XVT_EVENT_F_UNCONFIRMED, 60, 60 + 24 * MS },
-		/* Later nodes tell how far off the guess was. */
-		{ 1050 * MS, XVT_EVENT_F_UNCONFIRMED, 60, 1060 },
-		/* Nothing is claimed of it. */
-		{ 3000 * MS, XVT_EVENT_F_CLOCK, 60, 0 },
+		{ 1050 * MS, 0, 0, 0, 60, 0 },
+		{ 1100 * MS, 0, 0, 0, 60, 0 },
+		{ 1101 * MS, 0, 1100 * MS, 1103 * MS, 2 * MS + XVT_STAMP_SLACK_NS, 0 },
+		{ 4999 * MS, 0, 4990 * MS, 5000 * MS, 9 * MS + XVT_STAMP_SLACK_NS, 0 },
+		{ 1101 * MS, XVT_EVENT_F_UNCONFIRMED, 1100 * MS, 1401 * MS, 60,
+		  300 * MS + XVT_STAMP_SLACK_NS },
+		/* Beside a segment, although its time lies within one. */
+		{ 1050 * MS, 0, 1040 * MS, 1200 * MS, 150 * MS + XVT_STAMP_SLACK_NS, 0 },
+		/* Nothing is known, and nothing is claimed. */
+		{ 1101 * MS, XVT_EVENT_F_UNCONFIRMED, 0, 0, 60, 0 },
+		{ 1050 * MS, XVT_EVENT_F_UNCONFIRMED, 0, 0, 60, 0 },
+		{ 3000 * MS, XVT_EVENT_F_CLOCK, 2900 * MS, 3100 * MS, 60, 0 },
 	};
 	static const struct xvt_clock_node nodes[] = {
 		{ 0, 0, 1, 1, 1000 * MS, 1000 * MS, 60, 60 },
@@ -306,9 +307,15 @@ START_TEST(the_greatest_error_has_what_is_allowed_beyond_the_nodes)
 		{ 0, 1, 1, 1, 2000 * MS, 5000 * MS, 60, 60 },
 		{ 0, 1, 1, 0, 2100 * MS, 5100 * MS, 60, 60 },
 	};
-	const bool guess = cases[_i].flags & XVT_EVENT_F_UNCONFIRMED;
-	const struct xvt_event_hdr h = { cases[_i].ns, cases[_i].ns - (guess ? 1000 : 0),
-					 cases[_i].flags, XVT_ID_FIRST_EVENT, 0 };
+	const struct xvt_clock_look look = {
+		.flags = XVT_LOOK_F_BESIDE,
+		.first_ns = cases[_i].ns,
+		.last_ns = cases[_i].ns,
+		.lo_ns = cases[_i].lo_ns,
+		.hi_ns = cases[_i].hi_ns,
+	};
+	const struct xvt_event_hdr h = { cases[_i].ns, cases[_i].ns, cases[_i].flags,
+					 XVT_ID_FIRST_EVENT, 0 };
 	const struct xvt_file_info info = { .host_clock_id = XVT_CLOCK_TSC, .mult = 1 };
 	const struct xvt_vm_info vm = { .name = "g1", .clock_hz = 1000000000 };
 	const struct xvt_ring_info ring = { .clock_id = XVT_CLOCK_TSC };
@@ -321,6 +328,9 @@ START_TEST(the_greatest_error_has_what_is_allowed_beyond_the_nodes)
 	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_VM, &vm, sizeof(vm), NULL, 0), 0);
 	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_RING, &ring, sizeof(ring), NULL, 0), 0);
 	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_NODE, nodes, sizeof(nodes), NULL, 0), 0);
+	if (look.hi_ns)
+		ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_LOOKS, &look, sizeof(look), NULL, 0),
+				 0);
 	ck_assert_int_eq(xvt_trace_event(w, &h, NULL), 0);
 	ck_assert_int_eq(xvt_trace_writer_finish(w), 0);
 	j = stat_of_sink(&sink);
@@ -339,7 +349,7 @@ Suite *stat_suite(void)
 	Suite *s = suite_create("stat");
 	TCase *t = tcase_create("stat");
 
-	tcase_add_loop_test(t, the_greatest_error_has_what_is_allowed_beyond_the_nodes, 0, 9);
+	tcase_add_loop_test(t, the_greatest_error_beyond_the_nodes_is_what_the_drain_saw, 0, 9);
 	tcase_add_test(t, a_ring_without_a_clock_makes_no_trace_long);
 	tcase_add_test(t, the_contracts_keys_and_sums);
 	tcase_add_test(t, a_killed_recorders_trace_still_adds_up);

@@ -474,6 +474,15 @@ static struct xvt_trace *make_trace(const struct world *w, const struct xvt_cloc
 	must(!xvt_trace_put(t, XVT_CHUNK_NODE, nodes, w->nr_nodes * sizeof(*nodes), NULL, 0));
 	for (i = 0; i < w->e.nr_out; i++) {
 		const struct engine_event *ev = &w->e.out[i];
+		const struct xvt_written *wr = &w->e.written[i];
+		const struct xvt_clock_look look = { 0,	     XVT_LOOK_F_BESIDE, ev->ns,
+						     ev->ns, wr->lo_ns,		wr->hi_ns };
+
+		if (wr->beside && wr->lo_ns && wr->hi_ns != UINT64_MAX)
+			must(!xvt_trace_put(t, XVT_CHUNK_LOOKS, &look, sizeof(look), NULL, 0));
+	}
+	for (i = 0; i < w->e.nr_out; i++) {
+		const struct engine_event *ev = &w->e.out[i];
 		const struct xvt_event_hdr h = { ev->ns, ev->guest, ev->flags & ~XVT_EVENT_F_LATE,
 						 ev->id, sizeof(ev->second) };
 
@@ -493,8 +502,9 @@ static void judge_reclocked(struct judged *j, struct world *w, const struct xvt_
 	struct xvt_reclock *rc;
 	struct xvt_event ev;
 
-	must(!xvt_reclock_new(&rc, t) && !xvt_reclock_want_bounds(rc) &&
-	     !xvt_reclock_begin(rc, 0, UINT64_MAX));
+	must(!xvt_reclock_new(&rc, t));
+	xvt_reclock_want_bounds(rc);
+	must(!xvt_reclock_begin(rc, 0, UINT64_MAX));
 	while (xvt_reclock_next(rc, &ev) == 1) {
 		uint64_t truth, bound = xvt_reclock_bound_ns(rc);
 

@@ -348,11 +348,12 @@ static void add_by(struct xvt_clock_map *m, const struct xvt_clock_formula *f, u
 static uint64_t placed_by(struct xvt_clock_map *m, const struct xvt_clock_formula *f, uint64_t host)
 {
 	const struct xvt_clock_evidence none = { 0, UINT64_MAX, 0 };
-	uint64_t guest, ns = 0;
+	struct xvt_clock_placed p;
+	uint64_t guest;
 
 	ck_assert_int_eq(xvt_formula_guest(f, host, &guest), 0);
-	ck_assert_int_eq(xvt_clock_map_place(m, guest, &none, &ns), XVT_MAP_OK);
-	return ns;
+	ck_assert_int_eq(xvt_clock_map_place(m, guest, &none, &p), XVT_MAP_OK);
+	return p.host_ns;
 }
 
 START_TEST(c_a_change_in_the_middle_is_not_ignored)

@@ -274,7 +274,7 @@ START_TEST(a_chunk_of_a_newer_format_may_have_offsets)
 
 	if (repack() == -ENOTSUP)
 		return;
-	sink.bytes[at + offsetof(struct xvt_chunk_hdr, type)] = XVT_CHUNK_LOOSE + 1;
+	sink.bytes[at + offsetof(struct xvt_chunk_hdr, type)] = XVT_CHUNK_LAST + 1;
 	synth_sign_chunk(sink.bytes + at);
 	ck_assert_int_eq(repack(), -EBADMSG);
 }

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * verify_looks.c - see verify_parts.h. What the drain proves of the time at which an event was
+ * written is held against the time that the file gives it. The drain's looks do not depend on the
+ * guest's clock, so they find a map that is wrong as a whole.
+ */
+#include "view/verify_parts.h"
+
+#include <inttypes.h>
+
+#include "base/u64.h"
+
+int xvt_verify_add_looks(struct xvt_verify_state *v, const struct xvt_chunk_buf *b)
+{
+	struct xvt_clock_look k;
+	int err = 0;
+
+	for (uint32_t at = 0; !err && xvt_chunk_take(b, &at, &k, sizeof(k));) {
+		char text[XVT_VERIFY_RING_TEXT];
+		struct xvt_verify_ring *r;
+
+		if (k.ring >= v->t->ring_count || k.last_ns < k.first_ns || k.hi_ns < k.lo_ns) {
+			xvt_verify_violation(v, XVT_VERIFY_CLOCK, xvt_ring_vm(v->t, k.ring),
+					     "%s: a look at events from %" PRIu64 " to %" PRIu64
+					     " ns, written from %" PRIu64 " to %" PRIu64
+					     " ns, is none",
+					     xvt_verify_ring_text(v, k.ring, text), k.first_ns,
+					     k.last_ns, k.lo_ns, k.hi_ns);
+			continue;
+		}
+		r = &v->rings[k.ring];
+		err = xvt_look_list_add(k.flags & XVT_LOOK_F_BESIDE ? &r->beside : &r->looks, &k);
+	}
+	return err;
+}
+
+int xvt_verify_settle_looks(struct xvt_verify_ring *r)
+{
+	int err = xvt_look_list_settle(&r->beside);
+
+	return err ? err : xvt_look_list_settle(&r->looks);
+}
+
+void xvt_verify_looks_fini(struct xvt_verify_ring *r)
+{
+	xvt_look_list_fini(&r->beside);
+	xvt_look_list_fini(&r->looks);
+}
+
+bool xvt_verify_beside(struct xvt_verify_state *v, struct xvt_verify_ring *r,
+		       const struct xvt_event_hdr *h)
+{
+	const uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
+	struct xvt_verify_place *p = &r->lane[!!(h->ring_flags & XVT_EVENT_F_LATE)];
+	char text[XVT_VERIFY_RING_TEXT];
+	struct xvt_look_span span;
+
+	p->beside = xvt_look_list_find(&r->beside, h->host_ns, &span);
+	if (!p->beside)
+		return false;
+	p->beside_bound_ns =
+		xvt_u64_sum(xvt_look_span_bound_ns(&span, h->host_ns), XVT_STAMP_SLACK_NS);
+	v->result->looks_checked++;
+	if (h->host_ns < span.lo_ns || h->host_ns > span.hi_ns)
+		xvt_verify_violation(v, XVT_VERIFY_LOOK, xvt_ring_vm(v->t, ring),
+				     "%s: an event at %" PRIu64 " ns was written between %" PRIu64
+				     " and %" PRIu64 " ns, by the looks at its ring",
+				     xvt_verify_ring_text(v, ring, text), h->host_ns, span.lo_ns,
+				     span.hi_ns);
+	return true;
+}
+
+void xvt_verify_look(struct xvt_verify_state *v, struct xvt_verify_ring *r,
+		     const struct xvt_event_hdr *h)
+{
+	const uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
+	const struct xvt_verify_place *p = &r->lane[!!(h->ring_flags & XVT_EVENT_F_LATE)];
+	char text[XVT_VERIFY_RING_TEXT];
+	struct xvt_look_span span;
+	uint64_t bound, lo, hi;
+
+	if (h->ring_flags & (XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED) || !r->epoch_count ||
+	    !xvt_look_list_find(&r->looks, h->host_ns, &span))
+		return;
+	bound = xvt_u64_sum(xvt_verify_bound_ns(r, p), 2); /* rounding of two conversions */
+	lo = h->host_ns > bound ? h->host_ns - bound : 0;
+	hi = xvt_u64_sum(h->host_ns, bound);
+	v->result->looks_checked++;
+	if (hi < span.lo_ns || lo > span.hi_ns)
+		xvt_verify_violation(v, XVT_VERIFY_LOOK, xvt_ring_vm(v->t, ring),
+				     "%s: an event at %" PRIu64 " ns within %" PRIu64
+				     " ns was written between %" PRIu64 " and %" PRIu64
+				     " ns, by the looks at its ring",
+				     xvt_verify_ring_text(v, ring, text), h->host_ns, bound,
+				     span.lo_ns, span.hi_ns);
+}
