@@ -545,9 +545,9 @@ int xvtrace_reader_reclocked(struct xvtrace_reader *r, unsigned int ring,
 		.epochs = of->epoch_count,
 	};
 	for (size_t e = 0; e < of->epoch_count; e++) {
-		to->epochs_constant += of->epochs[e].line;
-		to->epochs_gaining += !of->epochs[e].line && of->epochs[e].gain;
-		to->epochs_as_recorded += !of->epochs[e].line && !of->epochs[e].gain;
+		to->epochs_constant += of->epochs[e].straight;
+		to->epochs_gaining += of->epochs[e].refined && !of->epochs[e].straight;
+		to->epochs_as_recorded += !of->epochs[e].refined;
 	}
 	return 0;
 }

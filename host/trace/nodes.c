@@ -85,6 +85,8 @@ static int spread_bounds(struct xvt_clock_node *nodes, size_t count)
 		if (nodes[k].flags & XVT_NODE_F_FIRST)
 			continue;
 		nodes[k].segment_bound_ns = xvt_u64_sum(nodes[k].segment_bound_ns, more[k]);
+		if (more[k])
+			nodes[k].flags |= XVT_NODE_BESIDE_BACK;
 		if (known[k])
 			nodes[k].flags |= XVT_NODE_NEAR;
 	}

@@ -8,6 +8,8 @@
 
 typedef __int128 s128;
 
+#define RATE_PART 30 /* within a burst the guest's rate is off by at most 1/30 */
+
 static int by_x(const void *pa, const void *pb)
 {
 	const struct xvt_fit_sample *a = pa, *b = pb;
@@ -21,8 +23,8 @@ static bool sane(const struct xvt_fit_sample *s)
 	       s->lo > -XVT_FIT_MAX && s->hi < XVT_FIT_MAX;
 }
 
-/* Sort by x and merge samples of one x. Returns false if a sample is invalid or two of one x
- * contradict each other. */
+/* Sort by x, merge samples of one x, and make offsets of lo and hi. Returns false if a sample is
+ * invalid or two of one x contradict each other. */
 static bool tidy(struct xvt_clock_fit *f)
 {
 	struct xvt_fit_sample *s = f->samples;
@@ -32,6 +34,8 @@ static bool tidy(struct xvt_clock_fit *f)
 	for (size_t i = 0; i < f->count; i++) {
 		if (!sane(&s[i]))
 			return false;
+		s[i].lo -= s[i].x;
+		s[i].hi -= s[i].x;
 		if (!n || s[n - 1].x != s[i].x) {
 			s[n++] = s[i];
 			continue;
@@ -40,202 +44,230 @@ static bool tidy(struct xvt_clock_fit *f)
 			s[n - 1].lo = s[i].lo;
 		if (s[i].hi < s[n - 1].hi)
 			s[n - 1].hi = s[i].hi;
-		if (!sane(&s[n - 1]))
+		if (s[n - 1].lo > s[n - 1].hi)
 			return false;
 	}
 	f->count = n;
 	return true;
 }
 
-/* -- the line ----------------------------------------------------------------------- */
-
-/* > 0: c lies above the line from a through b. */
-static int side(struct xvt_fit_point a, struct xvt_fit_point b, struct xvt_fit_point c)
+/* Two samples of one measurement limit each other. If they contradict each other, the clock did
+ * more within the burst than its rate may be off: each stands for itself then. */
+static void limit_each_other(struct xvt_fit_sample *a, struct xvt_fit_sample *b, int64_t burst)
 {
-	s128 up = (s128)(c.y - a.y) * (b.x - a.x) - (s128)(b.y - a.y) * (c.x - a.x);
+	const int64_t slack = (b->x - a->x) / RATE_PART + 1;
+	struct xvt_fit_sample c = *a, d = *b;
 
-	return up > 0 ? 1 : up < 0 ? -1 : 0;
+	if (b->x - a->x > burst)
+		return;
+	c.lo = b->lo - slack > c.lo ? b->lo - slack : c.lo;
+	c.hi = b->hi + slack < c.hi ? b->hi + slack : c.hi;
+	d.lo = a->lo - slack > d.lo ? a->lo - slack : d.lo;
+	d.hi = a->hi + slack < d.hi ? a->hi + slack : d.hi;
+	if (c.lo > c.hi || d.lo > d.hi)
+		return;
+	*a = c;
+	*b = d;
 }
 
-/* Append a point to a hull. `inner`: the side of its edges on which the inner points lie. */
-static void push(struct xvt_fit_point *hull, size_t *count, struct xvt_fit_point p, int inner)
+/* -- how the rate changes ----------------------------------------------------------- */
+
+/* Keeps a value where differences of two do not overflow. */
+static int64_t clipped(s128 v)
 {
-	while (*count >= 2 && side(hull[*count - 2], hull[*count - 1], p) != inner)
-		--*count;
-	hull[(*count)++] = p;
+	return v > XVT_FIT_MAX ? XVT_FIT_MAX : v < -XVT_FIT_MAX ? -XVT_FIT_MAX : (int64_t)v;
 }
 
-static void make_hulls(struct xvt_clock_fit *f)
+/* What the clock gained from sample i to i + 1: limits, and as a share of another distance. */
+static struct xvt_fit_span gained(const struct xvt_clock_fit *f, size_t i, int64_t distance)
 {
-	for (size_t i = 0; i < f->count; i++) {
-		const struct xvt_fit_sample *s = &f->samples[i];
+	const struct xvt_fit_sample *a = &f->samples[i], *b = a + 1;
+	const s128 dx = b->x - a->x;
 
-		push(f->above, &f->above_count, (struct xvt_fit_point){ s->x, s->hi }, 1);
-		push(f->below, &f->below_count, (struct xvt_fit_point){ s->x, s->lo }, -1);
+	return (struct xvt_fit_span){ clipped((s128)(b->lo - a->hi) * distance / dx - 1),
+				      clipped((s128)(b->hi - a->lo) * distance / dx + 1) };
+}
+
+/* How far apart the gains of two gaps are for certain, over the length of the first. */
+static int64_t change(const struct xvt_clock_fit *f, size_t gap, size_t other)
+{
+	const int64_t distance = f->samples[gap + 1].x - f->samples[gap].x;
+	const int64_t beside = f->samples[other + 1].x - f->samples[other].x;
+	struct xvt_fit_span a, b;
+
+	/* A gap within a burst says nothing of the rate outside of it. */
+	if (beside < distance / 16)
+		return 0;
+	a = gained(f, gap, distance);
+	b = gained(f, other, distance);
+	return a.lo > b.hi ? a.lo - b.hi : b.lo > a.hi ? b.lo - a.hi : 0;
+}
+
+/* One gap with a step does not make its neighbours wide: both gaps on a side must differ. */
+static int64_t change_beside(const struct xvt_clock_fit *f, size_t gap, bool before)
+{
+	int64_t one, two;
+
+	if (before ? gap < 2 : gap + 3 >= f->count)
+		return 0;
+	one = change(f, gap, before ? gap - 1 : gap + 1);
+	two = change(f, gap, before ? gap - 2 : gap + 2);
+	return one < two ? one : two;
+}
+
+/* -- the path ----------------------------------------------------------------------- */
+
+/* Slopes from a point, as rise over run: what crosses all samples so far. */
+struct cone {
+	bool open; /* no sample limits it yet */
+	int64_t lo, lo_run;
+	int64_t hi, hi_run;
+};
+
+static bool steeper(int64_t rise, int64_t run, int64_t than_rise, int64_t than_run)
+{
+	return (s128)rise * than_run > (s128)than_rise * run;
+}
+
+/* Limits the cone to what crosses one more sample. Returns false if nothing is left. */
+static bool narrow(struct cone *c, int64_t lo, int64_t hi, int64_t run)
+{
+	struct cone n = *c;
+
+	if (c->open || steeper(lo, run, c->lo, c->lo_run)) {
+		n.lo = lo;
+		n.lo_run = run;
 	}
+	if (c->open || steeper(c->hi, c->hi_run, hi, run)) {
+		n.hi = hi;
+		n.hi_run = run;
+	}
+	n.open = false;
+	if (steeper(n.lo, n.lo_run, n.hi, n.hi_run))
+		return false;
+	*c = n;
+	return true;
 }
 
-/* Compare the slopes from a to b and from c to d. up: returns whether the first is steeper; else
- * whether it is flatter. */
-static bool better(struct xvt_fit_point a, struct xvt_fit_point b, struct xvt_fit_point c,
-		   struct xvt_fit_point d, bool up)
+/* The middle of the cone at that distance from its point. */
+static int64_t middle_of(const struct cone *c, int64_t run)
 {
-	s128 first = (s128)(b.y - a.y) * (d.x - c.x), second = (s128)(d.y - c.y) * (b.x - a.x);
+	return (int64_t)(((s128)c->lo * run / c->lo_run + (s128)c->hi * run / c->hi_run) / 2);
+}
 
-	return up ? first > second : first < second;
+static int64_t distance(const struct xvt_clock_fit *f, size_t a, size_t b)
+{
+	const int64_t d = f->samples[b].x - f->samples[a].x;
+
+	return d < 0 ? -d : d;
 }
 
 /*
- * The line that touches both hulls, one at its left point and one at its right point. Its slope is
- * the limit of all slopes between points of both. The search moves inwards from the outer ends
- * while that improves the slope: since hulls are convex, a line that no neighbour crosses is
- * crossed by no point.
+ * Draws the path from sample `from` to the first or the last one: straight as far as one line
+ * crosses the samples, and then on from that line's end. Returns whether it never bends.
  */
-static struct xvt_fit_line tangent(const struct xvt_fit_point *left, size_t left_count,
-				   const struct xvt_fit_point *right, size_t right_count, bool up)
+static bool draw(struct xvt_clock_fit *f, size_t from, bool forward)
 {
-	size_t i = 0, j = right_count - 1;
-	bool moved = true;
+	const size_t steps = forward ? f->count - 1 - from : from;
+	struct cone c = { .open = true };
+	size_t start = from, begin = 0, i = 1, at, k;
+	bool straight = true;
 
-	while (moved) {
-		moved = false;
-		while (j && right[j - 1].x > left[i].x &&
-		       better(left[i], right[j - 1], left[i], right[j], up)) {
-			j--;
-			moved = true;
-		}
-		while (i + 1 < left_count && left[i + 1].x < right[j].x &&
-		       better(left[i + 1], right[j], left[i], right[j], up)) {
+	while (i <= steps) {
+		at = forward ? from + i : from - i;
+		if (narrow(&c, f->samples[at].lo - f->path[start],
+			   f->samples[at].hi - f->path[start], distance(f, start, at))) {
+			for (k = begin + 1; i == steps && k <= steps; k++) {
+				at = forward ? from + k : from - k;
+				f->path[at] =
+					f->path[start] + middle_of(&c, distance(f, start, at));
+			}
 			i++;
-			moved = true;
+			continue;
 		}
+		straight = false;
+		for (k = begin + 1; k < i; k++) {
+			at = forward ? from + k : from - k;
+			f->path[at] = f->path[start] + middle_of(&c, distance(f, start, at));
+		}
+		begin = i - 1;
+		start = forward ? from + begin : from - begin;
+		c.open = true;
 	}
-	return (struct xvt_fit_line){ left[i], right[j] };
+	return straight;
 }
 
-static bool crosses_all(const struct xvt_clock_fit *f, const struct xvt_fit_line *l)
+static size_t tightest(const struct xvt_clock_fit *f)
 {
-	for (size_t i = 0; i < f->count; i++) {
-		const struct xvt_fit_sample *s = &f->samples[i];
+	size_t best = 0;
 
-		if (side(l->a, l->b, (struct xvt_fit_point){ s->x, s->lo }) > 0 ||
-		    side(l->a, l->b, (struct xvt_fit_point){ s->x, s->hi }) < 0)
-			return false;
+	for (size_t i = 1; i < f->count; i++)
+		if (f->samples[i].hi - f->samples[i].lo < f->samples[best].hi - f->samples[best].lo)
+			best = i;
+	return best;
+}
+
+static void make_path(struct xvt_clock_fit *f)
+{
+	const size_t from = tightest(f);
+	bool before;
+
+	f->path[from] = f->samples[from].lo + (f->samples[from].hi - f->samples[from].lo) / 2;
+	before = draw(f, from, false);
+	f->straight = draw(f, from, true) && before;
+}
+
+/* -- together ----------------------------------------------------------------------- */
+
+/* What a clock that is set forward gained from sample i to i + 1, at most. */
+static int64_t set_forward(const struct xvt_clock_fit *f, size_t i, const struct xvt_fit_clock *c)
+{
+	const struct xvt_fit_sample *a = &f->samples[i], *b = a + 1;
+	s128 gain;
+
+	if (!c->forward)
+		return 0;
+	gain = (s128)(b->x - a->x) * c->forward / c->unit - (b->lo - a->hi);
+	return gain > 0 ? clipped(gain) : 0;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+int xvt_clock_fit_init(struct xvt_clock_fit *f, struct xvt_fit_sample *samples, size_t count,
+		       const struct xvt_fit_clock *clock)
+{
+
+	memset(f, 0, sizeof(*f));
+	f->samples = samples;
+	f->count = count;
+	if (!tidy(f) || f->count < 2)
+		return 0;
+	f->path = malloc(f->count * sizeof(*f->path));
+	f->extra = malloc(f->count * sizeof(*f->extra));
+	if (!f->path || !f->extra) {
+		xvt_clock_fit_fini(f);
+		return -ENOMEM;
 	}
-	return true;
+	for (size_t i = 0; i + 1 < f->count; i++)
+		limit_each_other(&f->samples[i], &f->samples[i + 1], clock->burst);
+	for (size_t i = f->count - 1; i-- > 0;)
+		limit_each_other(&f->samples[i], &f->samples[i + 1], clock->burst);
+	for (size_t i = 0; i + 1 < f->count; i++)
+		f->extra[i] = larger(larger(change_beside(f, i, true), change_beside(f, i, false)),
+				     set_forward(f, i, clock));
+	make_path(f);
+	f->any = true;
+	return 0;
 }
 
-static bool fit_line(struct xvt_clock_fit *f)
+void xvt_clock_fit_fini(struct xvt_clock_fit *f)
 {
-	make_hulls(f);
-	f->flattest = tangent(f->above, f->above_count, f->below, f->below_count, true);
-	f->steepest = tangent(f->below, f->below_count, f->above, f->above_count, false);
-	return crosses_all(f, &f->flattest) && crosses_all(f, &f->steepest);
-}
-
-static int64_t limited(s128 v)
-{
-	return v >= XVT_FIT_MAX ? INT64_MAX : v <= -XVT_FIT_MAX ? INT64_MIN : (int64_t)v;
-}
-
-/* The line's value at x, rounded down or up. */
-static int64_t line_at(const struct xvt_fit_line *l, int64_t x, bool up)
-{
-	s128 dx = l->b.x - l->a.x, product = (s128)(l->b.y - l->a.y) * (x - l->a.x);
-	s128 y = product / dx, rest = product % dx;
-
-	if (rest > 0 && up)
-		y++;
-	if (rest < 0 && !up)
-		y--;
-	return limited(l->a.y + y);
-}
-
-static int64_t hull_at(const struct xvt_fit_point *hull, size_t count, int64_t x, bool up)
-{
-	size_t lo = 1, hi = count - 1;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (hull[mid].x < x)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return line_at(&(struct xvt_fit_line){ hull[lo - 1], hull[lo] }, x, up);
-}
-
-static struct xvt_fit_span line_span(const struct xvt_clock_fit *f, int64_t x)
-{
-	struct xvt_fit_span s;
-
-	if (x <= f->flattest.a.x)
-		s.hi = line_at(&f->flattest, x, true);
-	else if (x >= f->steepest.b.x)
-		s.hi = line_at(&f->steepest, x, true);
-	else
-		s.hi = hull_at(f->above, f->above_count, x, true);
-	if (x <= f->steepest.a.x)
-		s.lo = line_at(&f->steepest, x, false);
-	else if (x >= f->flattest.b.x)
-		s.lo = line_at(&f->flattest, x, false);
-	else
-		s.lo = hull_at(f->below, f->below_count, x, false);
-	return s;
-}
-
-/* -- the gain ----------------------------------------------------------------------- */
-
-static bool fit_gain(struct xvt_clock_fit *f)
-{
-	for (size_t i = 0; i < f->count; i++) {
-		const struct xvt_fit_sample *s = &f->samples[i];
-
-		f->most[i] = s->hi - s->x;
-		if (i && f->most[i - 1] < f->most[i])
-			f->most[i] = f->most[i - 1];
-		if (s->lo - s->x > f->most[i])
-			return false; /* the guest's clock has lost since an earlier sample */
-	}
-	for (size_t i = f->count; i-- > 0;) {
-		f->least[i] = f->samples[i].lo - f->samples[i].x;
-		if (i + 1 < f->count && f->least[i + 1] > f->least[i])
-			f->least[i] = f->least[i + 1];
-	}
-	return true;
-}
-
-/* -- one step ----------------------------------------------------------------------- */
-
-static struct xvt_fit_span both(struct xvt_fit_span a, struct xvt_fit_span b)
-{
-	return (struct xvt_fit_span){ a.lo > b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi };
-}
-
-static struct xvt_fit_span offset_of(const struct xvt_fit_sample *s)
-{
-	return (struct xvt_fit_span){ s->lo - s->x, s->hi - s->x };
-}
-
-static void fit_step(struct xvt_clock_fit *f)
-{
-	f->step_first = f->count;
-	f->step_last = 0;
-	for (size_t i = 0; i < f->count; i++) {
-		f->until[i] = offset_of(&f->samples[i]);
-		if (i)
-			f->until[i] = both(f->until[i], f->until[i - 1]);
-		if (f->until[i].lo <= f->until[i].hi && i + 1 < f->count)
-			f->step_last = i;
-	}
-	for (size_t i = f->count; i-- > 0;) {
-		f->from[i] = offset_of(&f->samples[i]);
-		if (i + 1 < f->count)
-			f->from[i] = both(f->from[i], f->from[i + 1]);
-		if (f->from[i].lo <= f->from[i].hi && i)
-			f->step_first = i - 1;
-	}
+	free(f->path);
+	free(f->extra);
+	memset(f, 0, sizeof(*f));
 }
 
 /* Number of samples below x; `with`: also one at x. */
@@ -254,133 +286,39 @@ static size_t samples_until(const struct xvt_clock_fit *f, int64_t x, bool with)
 	return lo;
 }
 
-static void gain_between(const struct xvt_clock_fit *f, int64_t x0, int64_t x1,
-			 struct xvt_fit_span *at0, struct xvt_fit_span *at1)
+static int64_t limited(s128 v)
 {
-	size_t before = samples_until(f, x0, true), after = samples_until(f, x1, false);
-
-	*at0 = *at1 = (struct xvt_fit_span){ INT64_MIN, INT64_MAX };
-	if (before) {
-		at0->hi = limited((s128)x0 + f->most[before - 1]);
-		at1->hi = limited((s128)x1 + f->most[before - 1]);
-	}
-	if (after < f->count) {
-		at0->lo = limited((s128)x0 + f->least[after]);
-		at1->lo = limited((s128)x1 + f->least[after]);
-	}
-}
-
-static void widen(struct xvt_fit_span *s, struct xvt_fit_span by)
-{
-	s->lo = by.lo < s->lo ? by.lo : s->lo;
-	s->hi = by.hi > s->hi ? by.hi : s->hi;
-}
-
-/*
- * The step is between samples[i] and samples[i + 1], for some i from step_first to step_last. Among
- * the steps before the piece the nearest one allows the most, and likewise after the piece.
- */
-static void widen_by_step(const struct xvt_clock_fit *f, int64_t x0, int64_t x1,
-			  struct xvt_fit_span *at0, struct xvt_fit_span *at1)
-{
-	size_t before = samples_until(f, x0, true), after = samples_until(f, x1, false);
-	struct xvt_fit_span offset = { INT64_MAX, INT64_MIN };
-	size_t i;
-
-	if (!before || after == f->count || f->step_first > f->step_last)
-		return;
-	if (before - 1 >= f->step_first && before - 1 <= f->step_last) {
-		offset = f->until[before - 1];
-		widen(&offset, f->from[before]);
-	}
-	i = after > f->step_first ? after : f->step_first;
-	if (i <= f->step_last)
-		widen(&offset, f->until[i]);
-	i = before < f->step_last + 2 ? before
-				      : f->step_last + 2; /* the step after samples[i - 2] */
-	if (i >= f->step_first + 2)
-		widen(&offset, f->from[i - 1]);
-	if (offset.lo > offset.hi)
-		return;
-	widen(at0, (struct xvt_fit_span){ limited((s128)x0 + offset.lo),
-					  limited((s128)x0 + offset.hi) });
-	widen(at1, (struct xvt_fit_span){ limited((s128)x1 + offset.lo),
-					  limited((s128)x1 + offset.hi) });
-}
-
-/* Beyond the samples the offset of the outermost sample continues. */
-static int64_t gain_middle(const struct xvt_clock_fit *f, int64_t x)
-{
-	const struct xvt_fit_sample *first = &f->samples[0], *last = &f->samples[f->count - 1];
-	int64_t at = x < first->x ? first->x : x > last->x ? last->x : x;
-	int64_t most = f->most[samples_until(f, at, true) - 1];
-	int64_t least = f->least[samples_until(f, at, false)];
-
-	return limited((s128)x + least + (most - least) / 2);
-}
-
-/* -- together ----------------------------------------------------------------------- */
-
-int xvt_clock_fit_init(struct xvt_clock_fit *f, struct xvt_fit_sample *samples, size_t count,
-		       bool host_rate)
-{
-	memset(f, 0, sizeof(*f));
-	f->samples = samples;
-	f->count = count;
-	if (!tidy(f) || f->count < 2)
-		return 0; /* through a single moment every rate is possible */
-	f->above = malloc(f->count * sizeof(*f->above));
-	f->below = malloc(f->count * sizeof(*f->below));
-	f->most = malloc(f->count * sizeof(*f->most));
-	f->least = malloc(f->count * sizeof(*f->least));
-	f->until = malloc(f->count * sizeof(*f->until));
-	f->from = malloc(f->count * sizeof(*f->from));
-	if (!f->above || !f->below || !f->most || !f->least || !f->until || !f->from) {
-		xvt_clock_fit_fini(f);
-		return -ENOMEM;
-	}
-	f->line = fit_line(f);
-	f->gain = host_rate && fit_gain(f);
-	f->step = host_rate;
-	fit_step(f);
-	return 0;
-}
-
-void xvt_clock_fit_fini(struct xvt_clock_fit *f)
-{
-	free(f->above);
-	free(f->below);
-	free(f->most);
-	free(f->least);
-	free(f->until);
-	free(f->from);
-	memset(f, 0, sizeof(*f));
+	return v >= XVT_FIT_MAX ? INT64_MAX : v <= -XVT_FIT_MAX ? INT64_MIN : (int64_t)v;
 }
 
 void xvt_clock_fit_between(const struct xvt_clock_fit *f, int64_t x0, int64_t x1,
 			   struct xvt_fit_span *at0, struct xvt_fit_span *at1)
 {
-	if (f->gain)
-		gain_between(f, x0, x1, at0, at1);
-	else if (f->line)
-		*at0 = *at1 = (struct xvt_fit_span){ INT64_MAX, INT64_MIN };
-	else
-		*at0 = *at1 = (struct xvt_fit_span){ INT64_MIN, INT64_MAX };
-	if (f->line) {
-		widen(at0, line_span(f, x0));
-		widen(at1, line_span(f, x1));
-	}
-	if (f->step)
-		widen_by_step(f, x0, x1, at0, at1);
+	const size_t before = f->any ? samples_until(f, x0, true) : 0;
+	const struct xvt_fit_sample *a, *b;
+	int64_t lo, hi, extra;
+
+	*at0 = *at1 = (struct xvt_fit_span){ INT64_MIN, INT64_MAX };
+	if (!before || before == f->count || f->samples[before].x < x1)
+		return;
+	b = &f->samples[before];
+	a = b - 1;
+	extra = f->extra[before - 1];
+	lo = (a->lo < b->lo ? a->lo : b->lo) - extra;
+	hi = (a->hi > b->hi ? a->hi : b->hi) + extra;
+	*at0 = (struct xvt_fit_span){ limited((s128)x0 + lo), limited((s128)x0 + hi) };
+	*at1 = (struct xvt_fit_span){ limited((s128)x1 + lo), limited((s128)x1 + hi) };
 }
 
+/* Beyond the samples the offset of the outermost sample continues. */
 int64_t xvt_clock_fit_middle(const struct xvt_clock_fit *f, int64_t x)
 {
-	int64_t a, b;
+	const size_t n = samples_until(f, x, true);
+	const struct xvt_fit_sample *a;
 
-	if (!f->line)
-		return gain_middle(f, x);
-	a = line_at(&f->flattest, x, false);
-	b = line_at(&f->steepest, x, false);
-	return limited(((s128)a + b) >> 1);
+	if (!n || n == f->count)
+		return limited((s128)x + f->path[n ? n - 1 : 0]);
+	a = &f->samples[n - 1];
+	return limited((s128)x + f->path[n - 1] +
+		       (s128)(f->path[n] - f->path[n - 1]) * (x - a->x) / (a[1].x - a->x));
 }

@@ -1,27 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * fit.h - limits that all samples of an epoch together prove for every moment in it.
+ * fit.h - limits that the samples of an epoch prove for every moment in it, and a smooth line
+ * through all of them.
  *
  * A sample says: the guest's clock was x at some moment between the host's lo and hi. Between
- * samples the limits depend on the behaviour of the clock, which is not known. So there are several
- * explanations. A sample that contradicts an explanation refutes it. Proven is the union of the
- * limits that the remaining explanations allow:
+ * samples the limits depend on how the clock behaves, which no sample shows. One promise is made of
+ * every clock: between two neighbouring samples, what it gained on its nominal rate only grows, or
+ * only shrinks. Then its offset (host - x) there lies between the least and the largest that either
+ * sample allows. That holds for a constant rate, for a clock that creeps, for one that stood still
+ * or was set forward; each further restriction (one rate for a whole epoch, gains only) is a
+ * conclusion from samples that other clocks would have given as well, and proves nothing.
  *
- *   line   any constant rate. The lines that cross every sample's interval form a
- *          region between the lower convex hull of the upper ends and the upper one of the
- *          lower ends, closed by its steepest and its flattest line. (Duda, Harrus, Haddad,
- *          Bernard: Estimating Global Time in Distributed Systems, ICDCS 1987; Sirdey, Maurice:
- *          A linear programming approach to highly precise clock synchronization, 2008. LTTng
- *          synchronises its traces that way.)
- *   gain   the host's rate, except at moments at which the guest's clock gains, as QEMU emulates
- *          a TSC for several vCPUs. host - guest only falls, so the upper limit of each earlier
- *          sample and the lower limit of each later sample hold.
- *   step   the host's rate, except for one step, in either direction, between any two samples. It
- *          is refuted for a pair of samples where the samples before contradict each other, or
- *          those after. It only widens the limits of the other explanations and proves nothing
- *          alone, since a clock with many steps can have any value.
+ * Where three gaps side by side show that the rate changes from one to the next, the limits are
+ * wider by that change: a clock that wobbles may have gained and lost within a gap.
  *
- * All values are ticks of the host's and of the guest's counter, counted from an origin nearby.
+ * All values are ticks of the host's counter, counted from an origin nearby; x is the guest's clock
+ * at its nominal rate.
  */
 #ifndef XVT_CLOCK_FIT_H
 #define XVT_CLOCK_FIT_H
@@ -45,49 +39,33 @@ struct xvt_fit_span {
 	int64_t hi;
 };
 
-struct xvt_fit_point {
-	int64_t x;
-	int64_t y;
-};
-
-/* The line through two points with a.x < b.x. */
-struct xvt_fit_line {
-	struct xvt_fit_point a;
-	struct xvt_fit_point b;
-};
-
 struct xvt_clock_fit {
-	bool line; /* no sample contradicts `line` */
-	bool gain; /* no sample contradicts `gain`; neither: nothing is proven */
-	bool step; /* consider `step` as well, if `line` or `gain` holds */
-	struct xvt_fit_sample *samples; /* by x, no two equal */
+	bool any;			/* there are limits: at least two samples, none invalid */
+	bool straight;			/* one straight line crosses all samples */
+	struct xvt_fit_sample *samples; /* by x, no two equal; lo and hi less x: offsets */
 	size_t count;
-	struct xvt_fit_point *above; /* lower hull of the upper ends */
-	struct xvt_fit_point *below; /* upper hull of the lower ends */
-	size_t above_count;
-	size_t below_count;
-	struct xvt_fit_line flattest;
-	struct xvt_fit_line steepest;
-	int64_t *most;		    /* [i]: least hi - x of samples 0 to i */
-	int64_t *least;		    /* [i]: greatest lo - x of the samples from i on */
-	struct xvt_fit_span *until; /* [i]: host - x, if it is constant in samples 0 to i */
-	struct xvt_fit_span *from;  /* [i]: host - x, if it is constant from sample i on */
-	size_t step_first;	    /* first sample after which the step may have been */
-	size_t step_last;	    /* last sample after which the step may have been */
+	int64_t *path;	/* offset at each sample: a line of few bends that crosses all of them */
+	int64_t *extra; /* [i]: what widens the limits between samples i and i + 1 */
 };
 
-/*
- * samples: in any order; sorted in place. host_rate: the guest's clock counts at the host's rate,
- * so consider `gain` and `step`. Returns 0 (also if no explanation holds) or -ENOMEM.
- */
-int xvt_clock_fit_init(struct xvt_clock_fit *f, struct xvt_fit_sample *samples, size_t count,
-		       bool host_rate);
-void xvt_clock_fit_fini(struct xvt_clock_fit *f);
+/* What is known of the clock besides its samples. */
+struct xvt_fit_clock {
+	/* Two samples that are less apart are of one measurement, within which the rate is off by
+	 * at most 1/30. */
+	int64_t burst;
+	/*
+	 * The clock may tick at the host's rate, and be set forward now and then to keep up with a
+	 * nominal rate that is faster by forward / unit. Then it is behind by up to all that it
+	 * gains in a gap. 0: it has a rate of its own.
+	 */
+	int64_t forward;
+	int64_t unit;
+};
 
-static inline bool xvt_clock_fit_any(const struct xvt_clock_fit *f)
-{
-	return f->line || f->gain;
-}
+/* samples: in any order; sorted in place. Returns 0 (also if nothing is proven) or -ENOMEM. */
+int xvt_clock_fit_init(struct xvt_clock_fit *f, struct xvt_fit_sample *samples, size_t count,
+		       const struct xvt_fit_clock *clock);
+void xvt_clock_fit_fini(struct xvt_clock_fit *f);
 
 /*
  * Get the proven limits at x0 and x1, where no sample lies between. The limits of each x between
@@ -96,7 +74,7 @@ static inline bool xvt_clock_fit_any(const struct xvt_clock_fit *f)
 void xvt_clock_fit_between(const struct xvt_clock_fit *f, int64_t x0, int64_t x1,
 			   struct xvt_fit_span *at0, struct xvt_fit_span *at1);
 
-/* Returns the likeliest host's clock at x: on a straight line, if `line` holds. */
+/* Returns the likeliest host's clock at x. */
 int64_t xvt_clock_fit_middle(const struct xvt_clock_fit *f, int64_t x);
 
 #endif /* XVT_CLOCK_FIT_H */

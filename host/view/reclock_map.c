@@ -18,7 +18,9 @@ typedef __int128 s128;
 /* Passes over an epoch to bring all new bounds below the recorded ones. */
 #define TRIES	     8
 /* An epoch with fewer measurements keeps the recorded map. */
-#define BURSTS_LEAST 3
+#define BURSTS_LEAST 2
+/* Samples within that part of a second are of one burst. */
+#define BURST_PART   1000
 /* Rounding error in ns of two conversions. */
 #define ROUNDING     2
 /* Limit of nanoseconds, so that sums and differences do not overflow. */
@@ -231,6 +233,8 @@ struct work {
 	const struct xvt_reclock_ring *r;
 	struct xvt_reclock_epoch *e;
 	struct xvt_clock_fit fit;
+	uint64_t hz; /* nominal rate of the guest's clock, and that of the host's */
+	uint64_t host_hz;
 	uint64_t guest0;   /* origin of the fit: guest's clock */
 	uint64_t clock0;   /* origin of the fit: host's clock */
 	size_t knee_first; /* lines of the host's clock that begin in the epoch */
@@ -284,6 +288,23 @@ static int by_guest(const void *pa, const void *pb)
 	return *a < *b ? -1 : *a > *b;
 }
 
+static uint64_t host_hz(const struct xvt_trace *t)
+{
+	const s128 second = (s128)1000000000 << (t->info.shift & 63);
+
+	return t->info.mult ? (uint64_t)(second / t->info.mult) : 1000000000;
+}
+
+/* Ticks of the guest's clock as ticks of the host's, at the nominal rate. */
+static int64_t at_nominal(const struct work *w, uint64_t guest)
+{
+	const int64_t ticks = (int64_t)(guest - w->guest0);
+
+	if (w->host_hz == w->hz)
+		return ticks;
+	return limited((s128)ticks * w->host_hz / w->hz);
+}
+
 /* The guest's clock at about that value of the host's clock, within the epoch. */
 static uint64_t guest_at(const struct work *w, uint64_t clock)
 {
@@ -293,7 +314,9 @@ static uint64_t guest_at(const struct work *w, uint64_t clock)
 	while (lo < hi) {
 		int64_t mid = lo + (hi - lo) / 2;
 
-		if ((s128)w->clock0 + xvt_clock_fit_middle(&w->fit, mid) < (s128)clock)
+		if ((s128)w->clock0 + xvt_clock_fit_middle(
+					      &w->fit, at_nominal(w, w->guest0 + (uint64_t)mid)) <
+		    (s128)clock)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -337,27 +360,28 @@ static bool is_exact(const struct work *w)
 
 static int fit_samples(struct work *w, const struct sample *samples, size_t count)
 {
-	uint64_t host_hz = w->t->info.mult
-				   ? (uint64_t)(((s128)1000000000 << (w->t->info.shift & 63)) /
-						w->t->info.mult)
-				   : 0;
-	uint64_t off = host_hz > w->r->hz ? host_hz - w->r->hz : w->r->hz - host_hz;
+	const uint64_t host = host_hz(w->t), hz = w->r->hz, off = host > hz ? host - hz : hz - host;
 	struct xvt_fit_sample *s = malloc((count + 1) * sizeof(*s));
+	struct xvt_fit_clock clock = { 0 };
 
 	if (!s)
 		return -ENOMEM;
+	/* The recorder took the host's rate for the guest's, which the file has to 1e-9. */
+	w->hz = off <= host >> 20 ? host : hz;
+	w->host_hz = host;
 	w->guest0 = w->r->nodes[w->e->first].guest;
 	w->clock0 = count ? samples[0].lo : 0;
 	for (size_t i = 0; i < count; i++) {
-		s[i].x = (int64_t)(samples[i].guest - w->guest0);
+		s[i].x = at_nominal(w, samples[i].guest);
 		s[i].lo = (int64_t)(samples[i].lo - w->clock0);
 		s[i].hi = (int64_t)(samples[i].hi - w->clock0);
 	}
-	/* host_rate: the recorder took the host's rate for the guest's, which the file has to 1e-9;
-	 * or the guest's clock is faster, and may be the host's clock with gains. */
-	return xvt_clock_fit_init(&w->fit, s, count,
-				  off <= host_hz >> 20 ||
-					  (w->r->host_ticks && w->r->hz > host_hz && !is_exact(w)));
+	clock.burst = (int64_t)(host / BURST_PART);
+	if (w->r->host_ticks && w->hz > host && !is_exact(w)) {
+		clock.forward = (int64_t)(w->hz - host);
+		clock.unit = (int64_t)host;
+	}
+	return xvt_clock_fit_init(&w->fit, s, count, &clock);
 }
 
 /* Returns whether the samples' limits exclude all that the recorded map and its bound allow: then
@@ -383,11 +407,11 @@ static void prove_pieces(struct work *w)
 		slack = xvt_stamp_slack_ns(w->r->nodes[node].source);
 		bound -= bound < slack ? bound : slack;
 		p->bound = bound < NS_MAX ? (int64_t)bound : NS_MAX;
-		xvt_clock_fit_between(&w->fit, (int64_t)(w->guest[k] - w->guest0),
-				      (int64_t)(w->guest[k + 1] - w->guest0), &at0, &at1);
+		xvt_clock_fit_between(&w->fit, at_nominal(w, w->guest[k]),
+				      at_nominal(w, w->guest[k + 1]), &at0, &at1);
 		p->at0 = span_ns(w, &at0);
 		p->at1 = span_ns(w, &at1);
-		if (w->r->nodes[node].flags & XVT_NODE_NEAR ||
+		if (w->r->nodes[node].flags & (XVT_NODE_NEAR | XVT_NODE_BESIDE_BACK) ||
 		    contradicts(&p->at0, w->rec[k], p->bound) ||
 		    contradicts(&p->at1, w->rec[k + 1], p->bound))
 			p->at0 = p->at1 = nothing;
@@ -406,9 +430,10 @@ static void hold(int64_t *ns, const struct xvt_fit_span *s, int64_t rec, int64_t
 static void choose_map(struct work *w)
 {
 	for (size_t k = 0; k < w->count; k++) {
-		int64_t ns = fit_ns(
-			w, xvt_clock_fit_middle(&w->fit, (int64_t)(w->guest[k] - w->guest0)));
+		int64_t ns = fit_ns(w, xvt_clock_fit_middle(&w->fit, at_nominal(w, w->guest[k])));
 
+		if (llabs(ns - w->rec[k]) <= ROUNDING)
+			ns = w->rec[k];
 		if (k)
 			hold(&ns, &w->pieces[k - 1].at1, w->rec[k], w->pieces[k - 1].bound);
 		if (k + 1 < w->count)
@@ -568,6 +593,18 @@ static void put_knots(struct xvt_reclock_ring *r, const struct work *w)
 	}
 }
 
+/* Returns whether the new map moves a time or has a smaller bound. */
+static bool is_better(const struct work *w)
+{
+	for (size_t k = 0; k < w->count; k++) {
+		if (w->now[k] != w->rec[k])
+			return true;
+		if (k && with_knees(w, k - 1, w->bound[k - 1]) < w->pieces[k - 1].bound)
+			return true;
+	}
+	return false;
+}
+
 static int alloc_work(struct work *w, size_t room)
 {
 	w->guest = malloc(room * sizeof(*w->guest));
@@ -616,22 +653,23 @@ static int make_epoch(const struct xvt_trace *t, struct xvt_reclock_ring *r,
 	int err = 0;
 
 	e->knot_first = r->knot_count;
-	/* A line fits any two moments, so fewer than BURSTS_LEAST bursts prove nothing. */
+	/* What lies between two measurements is limited by both. */
 	if (in_order(r, e) && !was_changed(r, e) && measured_count(r, e) >= BURSTS_LEAST) {
 		find_knees(&w, knee);
 		err = alloc_work(&w, e->end - e->first + count + w.knee_end - w.knee_first);
 		if (!err)
 			err = fit_samples(&w, samples, count);
 	}
-	if (!err && xvt_clock_fit_any(&w.fit)) {
-		e->line = w.fit.line;
-		e->gain = w.fit.gain;
+	if (!err && w.fit.any) {
 		choose_knots(&w, samples, count);
 		refine(&w);
-		put_knots(r, &w);
-	} else if (!err) {
-		keep_epoch(r, e);
+		e->refined = is_better(&w);
+		e->straight = e->refined && w.fit.straight;
 	}
+	if (e->refined)
+		put_knots(r, &w);
+	else if (!err)
+		keep_epoch(r, e);
 	e->knot_end = r->knot_count;
 	free_work(&w);
 	return err;
@@ -684,10 +722,8 @@ static void ring_hz(struct loading *l, uint32_t ring)
 		r->hz = t->rings[ring].info.clock_hz;
 	r->host_ticks = t->rings[ring].known && t->rings[ring].info.clock_id == XVT_CLOCK_TSC &&
 			t->info.host_clock_id == XVT_CLOCK_TSC;
-	if (!r->hz && t->info.mult)
-		r->hz = (uint64_t)(((s128)1000000000 << (t->info.shift & 63)) / t->info.mult);
 	if (!r->hz)
-		r->hz = 1000000000;
+		r->hz = host_hz(t);
 }
 
 /* Forget what was loaded. The arrays keep their room. */

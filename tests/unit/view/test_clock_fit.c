@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
-/* test_clock_fit.c - the hulls against all lines there are, and what refuses an explanation. */
+/*
+ * test_clock_fit.c - what samples prove between them against clocks that keep the promise, and the
+ * path through them.
+ */
 #include "suites.h"
 
-#include <math.h>
+#include <string.h>
 
 #include "view/fit.h"
+
+#define SAMPLES 24
+#define STEP	1000000 /* ticks between two samples */
+
+static const struct xvt_fit_clock usual = { .burst = 1000 }, narrow = { .burst = 10 };
 
 static uint64_t seed;
 
@@ -16,123 +24,183 @@ static uint64_t below(uint64_t n)
 	return seed % n;
 }
 
-START_TEST(two_exact_samples_are_a_line)
+START_TEST(both_samples_limit_what_lies_between)
 {
-	struct xvt_fit_sample s[] = { { 300, 1600, 1600 }, { 100, 1200, 1200 } };
+	/* The clock gained between 40 and 60 from the one to the other. */
+	struct xvt_fit_sample s[] = { { 1050, 1000, 1010 }, { 0, 0, 10 } };
 	struct xvt_fit_span a, b;
 	struct xvt_clock_fit f;
 
-	ck_assert_int_eq(xvt_clock_fit_init(&f, s, 2, false), 0);
-	ck_assert(f.line && !f.gain);
-	xvt_clock_fit_between(&f, 100, 300, &a, &b);
-	ck_assert(a.lo == 1200 && a.hi == 1200 && b.lo == 1600 && b.hi == 1600);
-	ck_assert_int_eq(xvt_clock_fit_middle(&f, 200), 1400);
-	ck_assert_int_eq(xvt_clock_fit_middle(&f, 0), 1000);
+	ck_assert_int_eq(xvt_clock_fit_init(&f, s, 2, &narrow), 0);
+	ck_assert(f.any && f.straight);
+	xvt_clock_fit_between(&f, 0, 1050, &a, &b);
+	ck_assert(a.lo == -50 && a.hi == 10 && b.lo == 1000 && b.hi == 1060);
+	xvt_clock_fit_between(&f, 200, 300, &a, &b);
+	ck_assert(a.lo == 150 && a.hi == 210 && b.lo == 250 && b.hi == 310);
+	/* Not beyond them, and not across one. */
+	xvt_clock_fit_between(&f, -100, 0, &a, &b);
+	ck_assert(a.lo == INT64_MIN && b.hi == INT64_MAX);
+	xvt_clock_fit_between(&f, 200, 1051, &a, &b);
+	ck_assert(a.lo == INT64_MIN && b.hi == INT64_MAX);
 	xvt_clock_fit_fini(&f);
 }
 END_TEST
 
-START_TEST(what_no_line_crosses_is_no_line)
+START_TEST(samples_of_one_burst_limit_each_other)
 {
-	/* The clock gained 50 between the second and the third. */
-	struct xvt_fit_sample gains[] = {
-		{ 0, 0, 4 }, { 100, 100, 104 }, { 250, 200, 204 }, { 350, 300, 304 }
-	};
-	struct xvt_fit_sample loses[] = {
-		{ 0, 0, 4 }, { 100, 100, 104 }, { 150, 200, 204 }, { 250, 300, 304 }
-	};
+	struct xvt_fit_sample s[] = { { 0, 0, 300 }, { 30, -200, 40 }, { 100000, 100000, 100010 } };
 	struct xvt_fit_span a, b;
 	struct xvt_clock_fit f;
 
-	ck_assert_int_eq(xvt_clock_fit_init(&f, gains, 4, true), 0);
-	ck_assert(!f.line && f.gain);
-	xvt_clock_fit_between(&f, 100, 250, &a, &b);
-	ck_assert(a.lo == 50 && a.hi == 104 && b.lo == 200 && b.hi == 254);
+	ck_assert_int_eq(xvt_clock_fit_init(&f, s, 3, &usual), 0);
+	xvt_clock_fit_between(&f, 30, 100000, &a, &b);
+	/* At least 0 - 2 by the first sample and the rate's error, at most 10 by both others. */
+	ck_assert_int_eq(a.lo, 30 - 2);
+	ck_assert_int_eq(a.hi, 30 + 10);
 	xvt_clock_fit_fini(&f);
-	ck_assert_int_eq(xvt_clock_fit_init(&f, gains, 4, false), 0);
-	ck_assert(!xvt_clock_fit_any(&f));
-	xvt_clock_fit_fini(&f);
-	ck_assert_int_eq(xvt_clock_fit_init(&f, loses, 4, true), 0);
-	ck_assert(!xvt_clock_fit_any(&f));
+	/* Contradicting each other, each stands for itself. */
+	s[0] = (struct xvt_fit_sample){ 0, 0, 10 };
+	s[1] = (struct xvt_fit_sample){ 30, 130, 140 };
+	s[2] = (struct xvt_fit_sample){ 100000, 100100, 100110 };
+	ck_assert_int_eq(xvt_clock_fit_init(&f, s, 3, &usual), 0);
+	xvt_clock_fit_between(&f, 0, 30, &a, &b);
+	ck_assert(a.lo == 0 && a.hi == 110);
 	xvt_clock_fit_fini(&f);
 }
 END_TEST
 
-/* Against all lines through two ends of samples, tried one by one. */
-START_TEST(hulls_are_what_all_lines_give)
+START_TEST(samples_that_contradict_each_other_prove_nothing)
 {
+	struct xvt_fit_sample s[] = { { 5, 10, 20 }, { 5, 30, 40 }, { 700, 700, 710 } };
+	struct xvt_clock_fit f;
+
+	ck_assert_int_eq(xvt_clock_fit_init(&f, s, 3, &usual), 0);
+	ck_assert(!f.any);
+	xvt_clock_fit_fini(&f);
+	s[0] = s[1] = s[2] = (struct xvt_fit_sample){ 5, 10, 20 };
+	ck_assert_int_eq(xvt_clock_fit_init(&f, s, 3, &usual), 0);
+	ck_assert(!f.any); /* one moment */
+	xvt_clock_fit_fini(&f);
+}
+END_TEST
+
+/* -- clocks whose truth is known ---------------------------------------------------- */
+
+enum clock {
+	STRAIGHT, /* at another rate than the nominal one */
+	STOPS,	  /* stands still now and then */
+	GAINS,	  /* a little at a time */
+	SAW,	  /* ticks too slowly, and is set forward */
+	CLOCKS,
+};
+
+/* host - x at each tick / RESOLUTION */
+#define RESOLUTION 10000
+static int64_t offset[SAMPLES * STEP / RESOLUTION + 1];
+
+static void make_clock(enum clock how)
+{
+	int64_t y = 0;
+
+	for (size_t i = 0; i < sizeof(offset) / sizeof(offset[0]); i++) {
+		if (how == STRAIGHT)
+			y += 3;
+		if (how == STOPS && !below(300))
+			y += (int64_t)below(20000);
+		if (how == GAINS && !below(5))
+			y -= (int64_t)below(40);
+		if (how == SAW) /* behind a rate that is 1 % faster, by up to 37 steps */
+			y = (int64_t)(i % 37) * RESOLUTION / 100;
+		offset[i] = y;
+	}
+}
+
+static size_t measure(struct xvt_fit_sample *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < SAMPLES; i++) {
+		const int64_t x = (int64_t)(i * STEP + RESOLUTION * below(20));
+		const int64_t y = x + offset[x / RESOLUTION],
+			      width = (int64_t)below(i % 4 ? 300 : 9000);
+
+		s[n].x = x;
+		s[n].lo = y - (int64_t)below((uint64_t)width + 1);
+		s[n].hi = s[n].lo + width;
+		n += s[n].hi >= y;
+	}
+	return n;
+}
+
+START_TEST(the_truth_lies_within_the_limits)
+{
+	const struct xvt_fit_clock saw = { .burst = 1000, .forward = 1, .unit = 100 };
+	static struct xvt_fit_sample s[SAMPLES];
+	struct xvt_clock_fit f;
+
 	seed = 19088743 + (uint64_t)_i;
-	for (int round = 0; round < 200; round++) {
-		struct xvt_fit_sample s[12];
-		struct xvt_fit_span at, same;
-		struct xvt_clock_fit f;
-		size_t n = 2 + below(11);
-		double hi = -1e300, lo = 1e300;
-		int64_t x = (int64_t)below(3000) - 1000;
-		bool any = false;
+	for (int round = 0; round < 60; round++) {
+		make_clock((enum clock)_i);
+		ck_assert_int_eq(xvt_clock_fit_init(&f, s, measure(s), _i == SAW ? &saw : &usual),
+				 0);
+		ck_assert(f.any);
+		for (size_t i = 0; i + 1 < f.count; i++) {
+			struct xvt_fit_span a, b;
 
-		for (size_t i = 0; i < n; i++) {
-			int64_t w = (int64_t)below(120);
+			ck_assert(f.path[i] >= f.samples[i].lo - 1 &&
+				  f.path[i] <= f.samples[i].hi + 1);
+			for (int64_t x = f.samples[i].x; x < f.samples[i + 1].x; x += RESOLUTION) {
+				const int64_t y = x + offset[x / RESOLUTION];
 
-			s[i].x = (int64_t)(i * 80 + below(80));
-			s[i].lo = s[i].x * 3 / 2 - (int64_t)below((uint64_t)w + 1);
-			s[i].hi = s[i].lo + w + (below(20) ? 0 : -(w / 2));
-		}
-		ck_assert_int_eq(xvt_clock_fit_init(&f, s, n, false), 0);
-		for (size_t k = 0; k < 4 * n * n; k++) {
-			const struct xvt_fit_sample *a = &s[k / 4 / n], *b = &s[k / 4 % n];
-			double ya = (double)(k & 1 ? a->lo : a->hi), y;
-			double yb = (double)(k & 2 ? b->lo : b->hi), slope;
-			bool all = a->x < b->x;
-
-			slope = all ? (yb - ya) / (double)(b->x - a->x) : 0;
-			for (size_t i = 0; i < n && all; i++) {
-				y = ya + slope * (double)(s[i].x - a->x);
-				all = y >= (double)s[i].lo - 1e-6 && y <= (double)s[i].hi + 1e-6;
+				xvt_clock_fit_between(&f, x, x, &a, &b);
+				ck_assert_msg(a.lo <= y && y <= a.hi,
+					      "round %d at %ld: %ld of %ld to %ld", round, (long)x,
+					      (long)y, (long)a.lo, (long)a.hi);
 			}
-			if (!all)
-				continue;
-			any = true;
-			y = ya + slope * (double)(x - a->x);
-			hi = y > hi ? y : hi;
-			lo = y < lo ? y : lo;
-		}
-		ck_assert_msg(any == f.line, "round %d: %d", round, f.line);
-		if (any) {
-			xvt_clock_fit_between(&f, x, x, &at, &same);
-			ck_assert_msg(fabs((double)at.hi - hi) < 1.001 &&
-					      fabs((double)at.lo - lo) < 1.001 &&
-					      (double)at.hi >= hi - 1e-6 &&
-					      (double)at.lo <= lo + 1e-6,
-				      "round %d: [%lld, %lld], not [%f, %f]", round,
-				      (long long)at.lo, (long long)at.hi, lo, hi);
 		}
 		xvt_clock_fit_fini(&f);
 	}
 }
 END_TEST
 
-START_TEST(nonsense_is_no_explanation)
+START_TEST(a_straight_clock_has_a_straight_path)
 {
-	struct xvt_fit_sample s[3] = { { 0, 0, 10 }, { 1000, 1000, 1010 } };
-	const struct xvt_fit_sample bad[] = {
-		{ INT64_MAX, 500, 510 }, { 500, 510, 500 },    { 500, INT64_MIN, 510 },
-		{ 500, 500, INT64_MAX }, { 1000, 2000, 2010 },
-	};
+	static struct xvt_fit_sample s[SAMPLES];
 	struct xvt_clock_fit f;
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct xvt_fit_sample with[3] = { s[0], s[1], bad[i] };
+	seed = 8;
+	make_clock(STRAIGHT);
+	ck_assert_int_eq(xvt_clock_fit_init(&f, s, measure(s), &usual), 0);
+	ck_assert(f.straight);
+	/* Nearer to the truth than what each sample alone says. */
+	for (int64_t x = 0; x < (SAMPLES - 2) * STEP; x += STEP / 7) {
+		const int64_t off = xvt_clock_fit_middle(&f, x) - x - offset[x / RESOLUTION];
 
-		ck_assert_int_eq(xvt_clock_fit_init(&f, with, 3, true), 0);
-		ck_assert_msg(!xvt_clock_fit_any(&f), "%zu", i);
-		xvt_clock_fit_fini(&f);
+		ck_assert_int_le(off < 0 ? -off : off, 310);
 	}
-	ck_assert_int_eq(xvt_clock_fit_init(&f, s, 1, true), 0);
-	ck_assert(!xvt_clock_fit_any(&f));
 	xvt_clock_fit_fini(&f);
-	ck_assert_int_eq(xvt_clock_fit_init(&f, s, 0, true), 0);
-	ck_assert(!xvt_clock_fit_any(&f));
+	make_clock(STOPS);
+	ck_assert_int_eq(xvt_clock_fit_init(&f, s, measure(s), &usual), 0);
+	ck_assert(!f.straight);
+	xvt_clock_fit_fini(&f);
+}
+END_TEST
+
+/* One step in a gap widens that gap, and not those beside it. */
+START_TEST(a_step_widens_its_own_gap_only)
+{
+	static struct xvt_fit_sample s[8];
+	struct xvt_fit_span a, b;
+	struct xvt_clock_fit f;
+
+	for (int64_t i = 0; i < 8; i++)
+		s[i] = (struct xvt_fit_sample){ i * STEP, i * STEP + (i > 3 ? 50000 : 0),
+						i * STEP + (i > 3 ? 50000 : 0) + 10 };
+	ck_assert_int_eq(xvt_clock_fit_init(&f, s, 8, &usual), 0);
+	for (int64_t i = 0; i < 7; i++) {
+		xvt_clock_fit_between(&f, i * STEP, (i + 1) * STEP, &a, &b);
+		ck_assert_int_le(a.hi - a.lo, i == 3 ? 150020 : 20);
+	}
 	xvt_clock_fit_fini(&f);
 }
 END_TEST
@@ -140,12 +208,14 @@ END_TEST
 Suite *clock_fit_suite(void)
 {
 	Suite *s = suite_create("clock_fit");
-	TCase *fit = tcase_create("fit");
+	TCase *limits = tcase_create("limits");
 
-	tcase_add_test(fit, two_exact_samples_are_a_line);
-	tcase_add_test(fit, what_no_line_crosses_is_no_line);
-	tcase_add_loop_test(fit, hulls_are_what_all_lines_give, 0, 4);
-	tcase_add_test(fit, nonsense_is_no_explanation);
-	suite_add_tcase(s, fit);
+	tcase_add_test(limits, both_samples_limit_what_lies_between);
+	tcase_add_test(limits, samples_of_one_burst_limit_each_other);
+	tcase_add_test(limits, samples_that_contradict_each_other_prove_nothing);
+	tcase_add_loop_test(limits, the_truth_lies_within_the_limits, 0, CLOCKS);
+	tcase_add_test(limits, a_straight_clock_has_a_straight_path);
+	tcase_add_test(limits, a_step_widens_its_own_gap_only);
+	suite_add_tcase(s, limits);
 	return s;
 }
