@@ -502,6 +502,7 @@ static void put_beside(struct xvt_merge *m, size_t order, uint64_t end_ns, enum 
 
 /*
  * Emits the records that are older than one already emitted: the late lane, flagged and counted.
+ * Those of a loose ring wait for no bound, as its others: the loose lane has none of this time.
  * Records older than the attach (BACKLOG) are not counted as late; their order is not promised.
  */
 static void put_late(struct xvt_merge *m)
@@ -510,7 +511,8 @@ static void put_late(struct xvt_merge *m)
 	size_t i;
 
 	for (i = 0; i < m->nr_order; i++) {
-		const uint64_t end = end_of(m);
+		const uint64_t end =
+			m->order[i]->guest.loose ? xvt_u64_sum(m->limit_ns, 1) : end_of(m);
 
 		put_beside(m, i, passed < end ? passed : end, XVT_LANE_LATE);
 	}

@@ -887,6 +887,31 @@ START_TEST(what_lies_below_a_watermark_is_late_although_nothing_was_emitted_afte
 }
 END_TEST
 
+/* The loose lane has nothing below a watermark, also while another ring holds the rest back. */
+START_TEST(what_a_loose_ring_has_below_a_watermark_is_late)
+{
+	struct engine e;
+
+	engine_init(&e, 2, XVT_ENABLE_STOP);
+	engine_node(&e, 0, 1);
+	engine_write(&e, 0, 10);
+	engine_write(&e, 0, 17);
+	engine_node(&e, 0, 20);
+	engine_write(&e, 1, 5); /* without a clock it is not placed */
+	e.rings[0]->guest.loose = true;
+	e.merge.watermark = 15;
+	engine_drain(&e, 0);
+	engine_merge(&e);
+	ck_assert_uint_eq(e.nr_out, 2);
+	ck_assert(e.out[0].flags & XVT_EVENT_F_LATE);
+	ck_assert(!e.out[0].loose);
+	ck_assert(!(e.out[1].flags & XVT_EVENT_F_LATE));
+	ck_assert(e.out[1].loose);
+	ck_assert_uint_eq(e.merge.late, 1);
+	engine_fini(&e);
+}
+END_TEST
+
 /* ------------------------------------------------------------ a past that comes back */
 
 #define REGION_BYTES (256u << 10)
@@ -1622,6 +1647,7 @@ static TCase *all_tests(const char *name)
 	tcase_add_test(tc, a_silent_idle_ring_holds_none_back_and_is_not_late);
 	tcase_add_test(tc,
 		       what_lies_below_a_watermark_is_late_although_nothing_was_emitted_after_it);
+	tcase_add_test(tc, what_a_loose_ring_has_below_a_watermark_is_late);
 	tcase_add_test(tc, a_snapshot_taken_at_rest_goes_on_without_loss_or_duplicate);
 	tcase_add_test(
 		tc, a_snapshot_taken_in_flight_gives_nothing_twice_and_counts_what_it_leaves_out);
