@@ -79,7 +79,7 @@ static int make_late_room(struct xvt_cursor *c, size_t size)
 
 static int keep_late(struct xvt_cursor *c, const struct xvt_event *ev, uint32_t number)
 {
-	const struct xvt_event_key key = xvt_event_key_of(c->t, ev, number);
+	const struct xvt_event_key key = xvt_event_key_of(c->t, ev, true, number);
 	size_t size = event_size(ev->hdr);
 	int err;
 
@@ -277,7 +277,7 @@ static int fetch_ahead(struct xvt_cursor *c)
 		c->ahead.hdr = NULL;
 		c->main_done = true;
 	} else {
-		c->ahead_key = xvt_event_key_of(c->t, &c->ahead, 0);
+		c->ahead_key = xvt_event_key_of(c->t, &c->ahead, false, 0);
 	}
 	return 0;
 }

@@ -11,8 +11,8 @@ struct xvt_late {
 };
 
 /*
- * All events with from_ns <= host_ns <= to_ns, all lanes together, in order of
- * (host_ns, VM, ring, guest clock). Damaged chunks are skipped and noted in the trace.
+ * All events with from_ns <= host_ns <= to_ns, all lanes together, in order of (host_ns, VM, ring,
+ * place in the ring), see event_key.h. Damaged chunks are skipped and noted in the trace.
  */
 struct xvt_cursor {
 	struct xvt_trace *t;

@@ -220,7 +220,7 @@ static void end_item(struct xvt_loose_ring *r)
 	r->item = item->next;
 }
 
-/* Goes to the next record of the ring's item, whose time and clock value it sets in `h`. Returns as
+/* Goes to the next record of the ring's item, whose time it sets in `h`. Returns as
  * xvt_events_peek(). */
 static int peek(struct xvt_loose *l, struct xvt_loose_ring *r, struct xvt_event_hdr *h)
 {
@@ -230,7 +230,6 @@ static int peek(struct xvt_loose *l, struct xvt_loose_ring *r, struct xvt_event_
 	if (!got)
 		got = xvt_events_peek(&r->chunk->it, item->e.source, &r->rec);
 	h->host_ns = r->rec.host_ns;
-	h->guest_clock = r->rec.guest_clock;
 	return got;
 }
 
@@ -260,7 +259,8 @@ static int step(struct xvt_loose *l, struct xvt_loose_ring *r)
 			return got == -EBADMSG ? 0 : got;
 		if (!got)
 			continue;
-		r->key = xvt_event_key_of(l->t, item->e.own.hdr ? &item->e.own : &ev, r->item);
+		r->key = xvt_event_key_of(l->t, item->e.own.hdr ? &item->e.own : &ev, false,
+					  r->item);
 		if (r->key.host_ns >= l->from_ns && r->key.host_ns <= l->to_ns)
 			return 1;
 		if (!item->e.own.hdr)

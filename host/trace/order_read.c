@@ -466,7 +466,6 @@ int xvt_events_peek(struct xvt_events_iter *it, uint32_t source, struct xvt_even
 	if (go_to_record(it, s, &rec->header, &rec->head))
 		return -EBADMSG;
 	rec->host_ns = line_ns(it, s->line, s->ts);
-	rec->guest_clock = s->ts;
 	return 1;
 }
 

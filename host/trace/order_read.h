@@ -108,7 +108,6 @@ struct xvt_events_item {
 /* The next record of a source, before it is taken. */
 struct xvt_events_record {
 	uint64_t host_ns;
-	uint64_t guest_clock;
 	uint64_t header;
 	uint32_t head; /* bytes of its header */
 };

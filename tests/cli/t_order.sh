@@ -85,6 +85,42 @@ check "order: a full disk is an error" eval '(ulimit -f 16; trap "" XFSZ; ! "$xv
 check "order: which names it" grep -q "cannot write it: File too large" "$work/err"
 check "order: nothing is left behind" eval '! ls "$work"/*.xvt.?????? 2>/dev/null'
 
+# A guest's clock is set back by 6 ms, again and again: the events until it has caught up have one time. They stay in the
+# order in which they were written, for every reader.
+numbers() { awk '/ u64: / { if ($NF != n++) wrong++ } END { exit wrong != 0 || n < 1000 }'; } # of a ring: 0, 1, 2, ...
+# setback WAY OUTPUT RECORD-OPTIONS...
+setback() {
+	"$xvtrace" region create "$work/setback" --size 4M --rings 1 >/dev/null
+	"$BUILD/tests/tools/xvt-setback" "$work/setback" 1500 40 6000 >"$work/says" &
+	local writer=$!
+	pids+=($writer)
+	"$xvtrace" record -q -o "$work/$2" --order "$1" -r g="$work/setback" --duration 2 "${@:3}" 2>"$work/err"
+	kill $writer
+	wait $writer
+	rm "$work/setback"
+	grep -q "lost=0" "$work/says"
+}
+reported() { "$xvtrace" report -q "$@" | numbers; }
+exported() { "$xvtrace" export -q --format text "$1" "$work/text" && numbers <"$work/text"; }
+in_ring_order() {
+	rm -f "$work/text"
+	check "clock set back: $1: it verifies" "$xvtrace" verify -q "$work/$1"
+	check "clock set back: $1: report" reported "$work/$1"
+	check "clock set back: $1: report --reclock" reported --reclock "$work/$1"
+	check "clock set back: $1: export" exported "$work/$1"
+}
+for way in auto now later; do
+	check "clock set back: $way" setback $way back.$way.xvt
+	in_ring_order back.$way.xvt
+done
+check "clock set back: events have one time" eval '"$xvtrace" report -q "$work/back.later.xvt" |
+	awk "\$1 == last && \$3 ~ /C/ { n++ } { last = \$1 } END { exit n < 100 }"'
+check "clock set back: order" "$xvtrace" order -o "$work/back.ordered.xvt" "$work/back.later.xvt"
+in_ring_order back.ordered.xvt
+mkdir "$work/back.set"
+check "clock set back: a set of files" setback later back.set/ --rotate-time 0.5
+in_ring_order back.set/
+
 # A recorder that was killed between the records and their order: how much that is, is said.
 raw=$("$BUILD/tests/tools/xvt-raw" "$work/slow.now.xvt" chunks | awk '$2 == 17 { raw = 1; next } $2 == 7 && raw { last = $3 } { raw = 0 } END { print last }')
 head -c "$raw" "$work/slow.now.xvt" >"$work/cut.xvt"

@@ -27,8 +27,10 @@
 
 struct event {
 	uint64_t ns;
+	uint64_t clock;
 	uint64_t number;
 	uint32_t ring;
+	uint32_t flags;
 	bool own;
 	bool late;
 };
@@ -66,11 +68,6 @@ static uint32_t vm_of(uint32_t ring)
 	return 1 - ring % 2;
 }
 
-static uint64_t clock_of(const struct event *ev)
-{
-	return ev->ns + 1000000000ull * ev->ring;
-}
-
 static void put_rings(void)
 {
 	for (uint32_t i = 0; i < 2; i++) {
@@ -86,27 +83,45 @@ static void put_rings(void)
 	}
 }
 
+/*
+ * Now and then a ring's clock is set back by more than the time that passes until its next events:
+ * those have the time of the events before, a smaller clock value and another flag.
+ */
+static void set_back(uint64_t *clock, uint32_t *flags)
+{
+	if (below(40))
+		return;
+	*clock -= below(20);
+	*flags ^= XVT_EVENT_F_CLOCK;
+}
+
 static void make_events(void)
 {
-	uint64_t ns = ZERO_NS;
+	uint64_t ns = ZERO_NS, clocks[RINGS];
+	uint32_t flags[RINGS] = { 0 };
 
 	m.count = 1 + (uint32_t)below(EVENTS);
 	memset(m.at, 0, sizeof(m.at));
 	memset(m.end, 0, sizeof(m.end));
+	for (uint32_t i = 0; i < RINGS; i++)
+		clocks[i] = 1000000000ull * (i + 1);
 	for (uint32_t i = 0; i < m.count; i++) {
 		struct event *ev = &m.events[i];
+		const struct event *last = i ? ev - 1 : NULL;
+		const bool again = last && last->late && !below(2);
+		const uint32_t ring = again ? last->ring : (uint32_t)below(m.nr_rings);
 
-		ns += below(3);
+		/* Behind a late event nothing of its ring and time is in another lane. */
+		if (!again)
+			ns += (last && last->late) + below(3);
+		set_back(&clocks[ring], &flags[ring]);
 		*ev = (struct event){ .ns = ns,
+				      .clock = ns + clocks[ring],
 				      .number = i,
-				      .ring = (uint32_t)below(m.nr_rings),
-				      .own = !below(50) };
-		/* A late event is alone in its moment: then its place is certain. */
-		if (!below(100)) {
-			ev->late = true;
-			ev->ns = ++ns;
-			ns++;
-		}
+				      .ring = ring,
+				      .flags = flags[ring],
+				      .own = !below(50),
+				      .late = again || !below(100) };
 		m.sorted[i] = ev;
 		if (!ev->late)
 			m.queue[ev->ring][m.end[ev->ring]++] = i;
@@ -116,12 +131,19 @@ static void make_events(void)
 static void put_own(const struct event *ev, enum xvt_lane lane)
 {
 	const struct xvt_event_hdr h = { .host_ns = ev->ns,
-					 .guest_clock = clock_of(ev),
-					 .ring_flags = ev->ring | (ev->late ? XVT_EVENT_F_LATE : 0),
+					 .guest_clock = ev->clock,
+					 .ring_flags = ev->ring | ev->flags |
+						       (ev->late ? XVT_EVENT_F_LATE : 0),
 					 .id = XVT_ID_U64,
 					 .len = sizeof(ev->number) };
 
 	ck_assert_int_eq(xvt_trace_lane_event(m.w, lane, &h, &ev->number), 0);
+}
+
+/* True if the two are of one source: its records lie on one line and have the same flags. */
+static bool goes_on(const struct event *a, const struct event *b)
+{
+	return !b->own && b->flags == a->flags && b->clock - a->clock == b->ns - a->ns;
 }
 
 /* n records of a ring as one piece and one source. */
@@ -130,17 +152,17 @@ static void put_records(const uint32_t *numbers, uint32_t n, enum xvt_lane lane)
 	static uint64_t words[RECORDS * WORDS];
 	const struct event *first = &m.events[numbers[0]], *last = &m.events[numbers[n - 1]];
 	const struct xvt_raw_piece piece = { .ring = first->ring, .len = n * WORDS * 8 };
-	const struct xvt_clock_segment line = { .guest = clock_of(first),
+	const struct xvt_clock_segment line = { .guest = first->clock,
 						.host_ns = first->ns,
 						.rise = 1ull << 40,
 						.run = 1ull << 40 };
-	struct xvt_raw_place place = { .ts_bits = 32, .ts = clock_of(first) };
+	struct xvt_raw_place place = { .ts_bits = 32, .ts = first->clock };
 	struct xvt_order *o;
 	uint32_t source, i;
 
 	for (i = 0; i < n; i++) {
 		const struct event *ev = &m.events[numbers[i]];
-		const uint64_t clock = clock_of(ev);
+		const uint64_t clock = ev->clock;
 
 		words[i * WORDS] = (uint32_t)clock | (uint64_t)WORDS << XVT_H_LEN8_SHIFT |
 				   (uint64_t)XVT_ID_U64 << XVT_H_ID_SHIFT | XVT_H_DONE | XVT_H_FULL;
@@ -152,7 +174,9 @@ static void put_records(const uint32_t *numbers, uint32_t n, enum xvt_lane lane)
 	ck_assert_ptr_nonnull(o);
 	ck_assert_int_eq(xvt_order_reserve(o, n), 0);
 	xvt_order_time(o, first->ns);
-	ck_assert_int_eq(xvt_order_source(o, first->ring, &place, &line, first->ns, &source), 0);
+	ck_assert_int_eq(xvt_order_source(o, first->ring | first->flags, &place, &line, first->ns,
+					  &source),
+			 0);
 	for (i = 0; i < n; i++)
 		xvt_order_next(o, source);
 	o->sources[source].count += n;
@@ -171,8 +195,8 @@ static void put_part(uint32_t ring, enum xvt_lane lane, uint32_t most)
 		put_own(&m.events[numbers[0]], lane);
 		n = 1;
 	} else {
-		while (n < RECORDS && n < most && *at + n < m.end[ring] &&
-		       !m.events[numbers[n]].own)
+		for (n = 1; n < RECORDS && n < most && *at + n < m.end[ring] &&
+			    goes_on(&m.events[numbers[n - 1]], &m.events[numbers[n]]);)
 			n++;
 		put_records(numbers, n, lane);
 	}
@@ -285,7 +309,7 @@ static void check_range(struct xvt_trace *t, uint64_t from_ns, uint64_t to_ns)
 		if (want->ns < from_ns || want->ns > to_ns)
 			continue;
 		if (xvt_cursor_next(&c, &ev) != 1 || number_of(&ev) != want->number ||
-		    ev.hdr->host_ns != want->ns || ev.hdr->guest_clock != clock_of(want) ||
+		    ev.hdr->host_ns != want->ns || ev.hdr->guest_clock != want->clock ||
 		    xvt_event_ring(&ev) != want->ring)
 			ck_abort_msg("event %u of %u: %lu at %lu ns", i, m.count,
 				     (unsigned long)want->number, (unsigned long)want->ns);
