@@ -18,7 +18,11 @@ size_t xvt_reclock_waiting_most = 64u << 20;
 
 struct waiting;
 
-/* State of one lane (main or late) of a ring. */
+/*
+ * State of a ring at its newest event. In the order of the cursor the lanes of a ring are one, in
+ * the order in which the events were written. A caller that takes them by their chunks (stat) has
+ * each lane in that order.
+ */
 struct lane {
 	size_t epoch;
 	uint64_t rec_ns;	/* recorded time of the newest event */
@@ -41,7 +45,7 @@ XVT_ASSERT(sizeof(struct waiting) % 8 == 0, "payloads are aligned");
 #define BLOCK_STEP 128u
 #define BLOCKS	   8u
 
-/* A chain of waiting events of one lane, in order of their times: its first event, and what the
+/* A chain of waiting events of one ring, in order of their times: its first event, and what the
  * order of events is decided by. */
 struct chain {
 	uint64_t ns;
@@ -65,8 +69,7 @@ struct xvt_reclock {
 	bool in_done;
 	uint64_t in_ns; /* recorded time of the last event that was read */
 	uint64_t read;
-	/* The chains of the events that wait: a heap. A lane has one chain, or more if its times
-	 * go back. */
+	/* The chains of the events that wait: a heap. A ring has one chain. */
 	struct chain *heap;
 	size_t count;
 	size_t room;
@@ -169,6 +172,15 @@ static bool by_map(const struct xvt_reclock_ring *r, struct lane *lane,
 	return false;
 }
 
+/* The lane of an event; NULL: its ring is unknown. */
+static struct lane *lane_of(const struct xvt_reclock *rc, const struct xvt_event_hdr *h)
+{
+	const uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
+	const bool late = !rc->begun && h->ring_flags & XVT_EVENT_F_LATE;
+
+	return ring < rc->t->ring_count ? &rc->lanes[ring][late] : NULL;
+}
+
 static bool too_far(const struct xvt_reclock *rc, uint64_t rec_ns, uint64_t ns)
 {
 	return (ns > rec_ns ? ns - rec_ns : rec_ns - ns) > rc->reach_ns;
@@ -196,7 +208,7 @@ static uint64_t bound_of(const struct xvt_reclock *rc, const struct xvt_event_hd
 	if (xvt_unlikely(xvt_bound_is_beside(rc->bounds, h)))
 		return limited(bound);
 	r = &rc->rings[ring];
-	lane = &rc->lanes[ring][!!(h->ring_flags & XVT_EVENT_F_LATE)];
+	lane = lane_of(rc, h);
 	if (r->epoch_count && !(h->ring_flags & XVT_EVENT_F_UNCONFIRMED)) {
 		by_new = xvt_reclock_bound_at(r, &r->epochs[lane->epoch], h->guest_clock, ns);
 		bound = by_new < bound ? by_new : bound;
@@ -218,12 +230,11 @@ static bool by_segment(const struct xvt_reclock_ring *r, const struct xvt_event_
 static uint64_t place(struct xvt_reclock *rc, const struct xvt_event_hdr *h)
 {
 	uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
+	struct lane *lane = lane_of(rc, h);
 	uint64_t ns = h->host_ns;
-	struct lane *lane;
 
-	if (ring >= rc->t->ring_count)
+	if (!lane)
 		return ns;
-	lane = &rc->lanes[ring][!!(h->ring_flags & XVT_EVENT_F_LATE)];
 	/* No map knows more of an event beside all segments than the looks at its ring. */
 	if (xvt_likely(!xvt_bound_is_beside(rc->bounds, h)) &&
 	    !by_segment(&rc->rings[ring], h, &ns) &&
@@ -250,15 +261,6 @@ static bool before(const struct chain *a, const struct chain *b)
 	if (a->ring != b->ring)
 		return a->ring < b->ring;
 	return a->number < b->number;
-}
-
-/* The lane of an event; NULL: its ring is unknown. */
-static struct lane *lane_of(const struct xvt_reclock *rc, const struct xvt_event_hdr *h)
-{
-	const uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
-
-	return ring < rc->t->ring_count ? &rc->lanes[ring][!!(h->ring_flags & XVT_EVENT_F_LATE)]
-					: NULL;
 }
 
 /* Begin a chain. */

@@ -286,6 +286,7 @@ static void judge_by(const struct guest *g, uint64_t clock, struct truth *truth)
 static void record(struct guest *g, uint32_t ring, uint64_t clock, uint64_t number,
 		   uint64_t *last_guest, uint64_t *last_ns, struct event *e)
 {
+	const bool last_late = number && e[-1].hdr.ring_flags & XVT_EVENT_F_LATE;
 	uint64_t ns = true_ns(clock), guest = guest_clock(g, clock);
 	struct xvt_clock_evidence evidence = { ns - 100000000, ns + 100000000, 0 };
 	struct xvt_clock_placed placed;
@@ -313,7 +314,8 @@ static void record(struct guest *g, uint32_t ring, uint64_t clock, uint64_t numb
 	if (e->hdr.ring_flags & (XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED))
 		e->truth.measured = false;
 	e->hdr.host_ns = e->truth.rec_ns = ns;
-	if (!below(50))
+	/* Behind a late record those of its time are late, too. */
+	if (!below(50) || (last_late && ns == *last_ns))
 		e->hdr.ring_flags |= XVT_EVENT_F_LATE;
 	*last_guest = guest;
 	*last_ns = ns;
@@ -479,24 +481,6 @@ static void check_event(const struct xvt_reclock *rc, struct xvt_bounds *recorde
 		      (unsigned long long)was);
 }
 
-/*
- * A ring's events stay in their order: last[0] and last[1] are the newest of its lanes. Only at
- * equal times (beside a border) a late one has no known place among the others.
- */
-static void check_order(const struct truth *last, const struct xvt_event_hdr *h,
-			const struct truth *truth, uint64_t at_seed)
-{
-	bool late = h->ring_flags & XVT_EVENT_F_LATE;
-
-	ck_assert_uint_ge(truth->rec_ns, last[0].rec_ns);
-	ck_assert_uint_ge(truth->rec_ns, last[1].rec_ns);
-	for (int lane = 0; lane < 2; lane++)
-		ck_assert_msg(truth->number >= last[lane].number ||
-				      (truth->rec_ns == last[lane].rec_ns && (late || lane)),
-			      "%llu after %llu; seed %llu", (unsigned long long)truth->number,
-			      (unsigned long long)last[lane].number, (unsigned long long)at_seed);
-}
-
 /* How far times are from the truth: sums over all events of a trace that are measured. */
 struct errors {
 	double before;
@@ -507,7 +491,7 @@ struct errors {
 static void judge(const struct setting *s, struct xvt_reclock_change *change, struct errors *errors)
 {
 	uint64_t at_seed = seed, last_ns = 0;
-	struct truth last[RINGS][2] = { 0 };
+	uint64_t next[RINGS] = { 0 };
 	struct xvt_trace *t = make_trace(s);
 	struct xvt_bounds *recorded;
 	struct xvt_reclock *rc;
@@ -527,8 +511,10 @@ static void judge(const struct setting *s, struct xvt_reclock_change *change, st
 		memcpy(&truth, ev.payload, sizeof(truth));
 		ck_assert_uint_ge(ev.hdr->host_ns, last_ns);
 		last_ns = ev.hdr->host_ns;
-		check_order(&last[ring][0], ev.hdr, &truth, at_seed);
-		last[ring][!!(ev.hdr->ring_flags & XVT_EVENT_F_LATE)] = truth;
+		/* A ring's events stay in their order, whatever lane they are in. */
+		ck_assert_msg(truth.number == next[ring]++, "ring %u: %llu, not %llu; seed %llu",
+			      ring, (unsigned long long)truth.number,
+			      (unsigned long long)next[ring] - 1, (unsigned long long)at_seed);
 		if (!s->lies)
 			check_event(rc, recorded, ev.hdr, &truth, s, at_seed);
 		if (errors && truth.measured) {
@@ -648,8 +634,6 @@ static size_t count_back(const struct setting *s)
 
 		back += ev.hdr->host_ns < last_ns;
 		last_ns = ev.hdr->host_ns;
-		if (ev.hdr->ring_flags & XVT_EVENT_F_LATE)
-			continue;
 		ck_assert_uint_ge(ev.hdr->host_ns, last[ring]);
 		last[ring] = ev.hdr->host_ns;
 	}
