@@ -249,6 +249,18 @@ static void unaccounted_at_record(struct xvt_ring *r, bool old)
 	d->unaccounted += old && event;
 }
 
+/* Gives a LOST record before the record in hand, which comes next. */
+static void give_lost(struct xvt_ring_decode *d)
+{
+	d->stash = d->rec;
+	d->stashed = true;
+	memset(&d->lost, 0, sizeof(d->lost));
+	d->is_lost = true;
+	d->rec.id = XVT_ID_LOST;
+	d->rec.payload = (const uint8_t *)&d->lost;
+	d->rec.len = sizeof(d->lost);
+}
+
 /* The record in hand is the first of ours: unaccounted ones are reported before it. */
 static void end_unaccounted(struct xvt_ring *r)
 {
@@ -264,14 +276,18 @@ static void end_unaccounted(struct xvt_ring *r)
 	if (!d->unaccounted_known || !d->unaccounted || d->unaccounted >> 63 ||
 	    d->unaccounted > sum)
 		return; /* none; or the guest's own idea */
-	d->stash = d->rec;
-	d->stashed = true;
-	memset(&d->lost, 0, sizeof(d->lost));
+	give_lost(d);
 	d->lost.overwritten = d->unaccounted;
-	d->is_lost = true;
-	d->rec.id = XVT_ID_LOST;
-	d->rec.payload = (const uint8_t *)&d->lost;
-	d->rec.len = sizeof(d->lost);
+}
+
+/* The record in hand is the first new one behind a rollback, in a sub-buffer whose header is not
+ * new: from here on positions are another past's, which the trace tells before the record. */
+static void tell_rollback(struct xvt_ring_decode *d)
+{
+	if (!d->stashed)
+		give_lost(d);
+	d->lost.rolled_back = 1;
+	d->gap_rolled_back = false;
 }
 
 /* Takes the sub-buffer header just read. Returns true if a LOST record stands before its records.
@@ -328,6 +344,8 @@ static bool take_record(struct xvt_ring *r)
 	d->is_lost = false;
 	if (d->unaccounted_before)
 		end_unaccounted(r);
+	if (d->gap_rolled_back)
+		tell_rollback(d);
 	return true;
 }
 

@@ -973,7 +973,7 @@ static void check_sums(struct engine *e, uint64_t attempted, uint64_t events, ui
 
 START_TEST(a_snapshot_taken_at_rest_goes_on_without_loss_or_duplicate)
 {
-	uint64_t want[22], n = 0, i;
+	uint64_t want[22], n = 0, told = 0, i;
 	struct engine e;
 	uint8_t *copy = snapshot(&e, true);
 
@@ -985,13 +985,18 @@ START_TEST(a_snapshot_taken_at_rest_goes_on_without_loss_or_duplicate)
 	for (i = 0; i < 22; i++)
 		want[i] = i < 15 ? i + 1 : i - 4; /* 1 to 15, then the other past's 11 to 17 */
 	for (i = 0; i < e.nr_out; i++) {
-		if (e.out[i].id == XVT_ID_LOST)
+		if (e.out[i].id == XVT_ID_LOST) {
+			/* Between the two pasts, also inside a sub-buffer. */
+			ck_assert_uint_eq(n, e.out[i].lost.rolled_back ? 15 : n);
+			told += e.out[i].lost.rolled_back;
 			continue;
+		}
 		ck_assert_uint_lt(n, 22);
 		ck_assert_uint_eq(e.out[i].number, want[n]);
 		n++;
 	}
 	ck_assert_uint_eq(n, 22);
+	ck_assert_uint_eq(told, 1);
 	ck_assert(engine_in_order(&e));
 	check_sums(&e, 22, 22, 0);
 	/* What the next recorder finds makes sense to it. */
