@@ -309,6 +309,7 @@ static int check_all(struct xvt_verify_state *v)
 		return err;
 	for (uint32_t i = 0; i < v->t->ring_count; i++)
 		check_counts(v, i);
+	xvt_verify_steps(v);
 	check_end(v);
 	xvt_exchanges_check(&v->result->exchanges, unanswered, v);
 	for (size_t i = 0; i < v->t->damage_count; i++) {
@@ -326,6 +327,7 @@ static int check_all(struct xvt_verify_state *v)
 
 static void fini(struct xvt_verify_state *v)
 {
+	xvt_verify_places_fini(v);
 	for (uint32_t i = 0; v->rings && i < v->t->ring_count; i++) {
 		free(v->rings[i].nodes);
 		free(v->rings[i].epochs);

@@ -50,32 +50,19 @@ static void check_watermark(struct xvt_verify_state *v, const struct xvt_event_h
 				     v->watermark_ns);
 }
 
-/* The events of LOOSE chunks are in order for each ring. */
-static void check_ring_order(struct xvt_verify_state *v, const struct xvt_event_hdr *h)
+/* Returns 0 or -ENOMEM. */
+static int add_lost(struct xvt_verify_state *v, const struct xvt_event *ev)
 {
-	const uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
-	struct xvt_verify_ring *r = &v->rings[ring];
-	char text[XVT_VERIFY_RING_TEXT];
-
-	if (h->host_ns < r->last_loose_ns)
-		xvt_verify_violation(v, XVT_VERIFY_ORDER, xvt_ring_vm(v->t, ring),
-				     "%s: %" PRIu64 " ns after %" PRIu64
-				     " ns: the loose lane is out of the ring's order",
-				     xvt_verify_ring_text(v, ring, text), h->host_ns,
-				     r->last_loose_ns);
-	r->last_loose_ns = h->host_ns;
-}
-
-static void add_lost(struct xvt_verify_ring *r, const struct xvt_event *ev)
-{
+	struct xvt_verify_ring *r = &v->rings[xvt_event_ring(ev)];
 	struct xvt_lost lost;
 
 	if (!xvt_lost_get(ev->hdr, ev->payload, &lost))
-		return;
+		return 0;
 	for (int i = 0; i < XVT_LOST_CAUSES; i++)
 		r->recorded.lost[i] += lost.lost[i];
 	r->recorded.overwritten += lost.overwritten;
 	r->recorded.dropped += lost.dropped;
+	return lost.rolled_back ? xvt_verify_rollback(v, xvt_event_ring(ev), ev->hdr->host_ns) : 0;
 }
 
 static void count(struct xvt_verify_state *v, struct xvt_verify_ring *r,
@@ -136,6 +123,7 @@ static int check_event(struct xvt_verify_state *v, const struct xvt_event *ev, u
 	const struct xvt_event_hdr *h = ev->hdr;
 	uint32_t ring = xvt_event_ring(ev);
 	bool late = h->ring_flags & XVT_EVENT_F_LATE;
+	int err;
 
 	v->events[late_chunk]++;
 	if (ring >= v->t->ring_count || !v->t->rings[ring].known) {
@@ -150,17 +138,18 @@ static int check_event(struct xvt_verify_state *v, const struct xvt_event *ev, u
 					  : "an event in the late lane is not "
 					    "flagged late",
 				     h->host_ns);
+	err = xvt_verify_place(v, ev, type);
 	if (type == XVT_CHUNK_ORDER)
 		check_order(v, h);
-	if (type == XVT_CHUNK_LOOSE)
-		check_ring_order(v, h);
 	if (!late_chunk)
 		check_watermark(v, h);
 	count(v, &v->rings[ring], h);
-	if (h->id == XVT_ID_LOST)
-		add_lost(&v->rings[ring], ev);
-	else
+	if (h->id != XVT_ID_LOST)
 		xvt_verify_time(v, &v->rings[ring], h);
+	else if (!err)
+		err = add_lost(v, ev);
+	if (err)
+		return err;
 	if (h->id != XVT_ID_LOST)
 		xvt_verify_look(v, &v->rings[ring], h);
 	if (h->id == XVT_ID_MARK)
@@ -182,6 +171,8 @@ int xvt_verify_events(struct xvt_verify_state *v, const struct xvt_chunk_ref *re
 	uint32_t n = 0;
 	int got = xvt_events_begin(it, &v->raws.base, b, ref->seq), err;
 
+	if (!got)
+		got = xvt_verify_places(v);
 	while (!got && (got = xvt_events_next(it, &ev)) > 0) {
 		if (ev.hdr->host_ns < first)
 			first = ev.hdr->host_ns;

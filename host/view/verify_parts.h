@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * verify_parts.h - what the files of the check share; see verify.h. verify.c reads the file and
- * checks its chunks, verify_events.c the events, verify_clock.c each time against the clocks that
- * the file holds; verify_report.c words and counts what is wrong.
+ * checks its chunks, verify_events.c the events, verify_places.c their places in the rings,
+ * verify_clock.c each time against the clocks that the file holds; verify_report.c words and counts
+ * what is wrong.
  */
 #ifndef XVT_VERIFY_PARTS_H
 #define XVT_VERIFY_PARTS_H
@@ -50,6 +51,24 @@ struct xvt_verify_place {
 	uint64_t beside_bound_ns;
 };
 
+/* The newest event in one lane of a ring. */
+struct xvt_verify_written {
+	uint64_t ns;
+	uint64_t pos; /* of the newest record in the ring */
+	bool any;     /* pos holds */
+};
+
+/* The piece of a source. */
+struct xvt_verify_piece {
+	uint64_t shift; /* from a place in the payload of its RAW chunk to the position in the ring
+			 */
+	uint32_t end;	/* of it in that payload; 0: unknown */
+};
+
+struct xvt_verify_source;
+struct xvt_verify_step;
+struct xvt_verify_rollback;
+
 struct xvt_verify_epoch {
 	size_t first; /* nodes [first, end) */
 	size_t end;
@@ -62,9 +81,13 @@ struct xvt_verify_ring {
 	struct xvt_verify_epoch *epochs;
 	size_t epoch_count;
 	struct xvt_verify_place lane[2];
-	struct xvt_look_list beside; /* looks that bound events */
-	struct xvt_look_list looks;  /* looks that check the map */
-	uint64_t last_loose_ns;	     /* of the newest event in a LOOSE chunk */
+	struct xvt_look_list beside;	      /* looks that bound events */
+	struct xvt_look_list looks;	      /* looks that check the map */
+	struct xvt_verify_written written[2]; /* ORDER and LOOSE chunks, LATE chunks */
+	struct xvt_verify_rollback *rollbacks;
+	size_t nr_rollbacks;
+	size_t rollbacks_room;
+	uint32_t steps; /* of xvt_verify_state.steps */
 	struct xvt_ring_stats stats;
 	bool has_stats;
 	bool tells_all;		  /* the LOST records have all overwritten records of `stats` */
@@ -98,6 +121,13 @@ struct xvt_verify_state {
 	struct xvt_verify_result *result;
 	struct xvt_events_iter it;
 	struct xvt_trace_raws raws;
+	struct xvt_verify_source *sources; /* of the chunk, by place */
+	size_t sources_room;
+	struct xvt_verify_piece *pieces; /* of its sources */
+	size_t pieces_room;
+	struct xvt_verify_step *steps; /* back, which a LOST record has yet to explain */
+	size_t nr_steps;
+	size_t steps_room;
 };
 
 #define XVT_VERIFY_RING_TEXT (XVT_NAME_LEN + 40)
@@ -156,5 +186,40 @@ void xvt_verify_look(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 /* Checks the events of an ORDER or LATE chunk. Returns 0, -ENOMEM or a read error. */
 int xvt_verify_events(struct xvt_verify_state *v, const struct xvt_chunk_ref *ref,
 		      const struct xvt_chunk_buf *b);
+
+/* --- verify_places.c --- */
+
+/* Finds the pieces of the sources of the chunk that v->it has begun. Returns 0, -ENOMEM or a read
+ * error. */
+int xvt_verify_places(struct xvt_verify_state *v);
+/* See xvt_verify_place(). */
+int xvt_verify_place_apart(struct xvt_verify_state *v, const struct xvt_event *ev, uint16_t type);
+/* Notes that a LOST record tells that the ring's contents were replaced. Returns 0 or -ENOMEM. */
+int xvt_verify_rollback(struct xvt_verify_state *v, uint32_t ring, uint64_t ns);
+/* At the end: reports the steps back of which no LOST record tells. */
+void xvt_verify_steps(struct xvt_verify_state *v);
+void xvt_verify_places_fini(struct xvt_verify_state *v);
+
+/* Compares time and position of the event that v->it gave last, of a known ring, with those of the
+ * one before it in its lane. `type`: of the chunk. Returns 0 or -ENOMEM. */
+static inline int xvt_verify_place(struct xvt_verify_state *v, const struct xvt_event *ev,
+				   uint16_t type)
+{
+	const struct xvt_event_hdr *h = ev->hdr;
+	struct xvt_verify_written *last =
+		&v->rings[xvt_event_ring(ev)].written[!!(h->ring_flags & XVT_EVENT_F_LATE)];
+
+	if (xvt_likely(h == &v->it.hdr && last->any && h->host_ns >= last->ns)) {
+		const struct xvt_verify_piece *p = &v->pieces[v->it.from];
+		const uint64_t pos = p->shift + v->it.from_at;
+
+		if (xvt_likely(v->it.from_at < p->end && (int64_t)(pos - last->pos) > 0)) {
+			last->pos = pos;
+			last->ns = h->host_ns;
+			return 0;
+		}
+	}
+	return xvt_verify_place_apart(v, ev, type);
+}
 
 #endif /* XVT_VERIFY_PARTS_H */

@@ -121,6 +121,29 @@ mkdir "$work/back.set"
 check "clock set back: a set of files" setback later back.set/ --rotate-time 0.5
 in_ring_order back.set/
 
+# A machine's memory is set back to an earlier state: places in its ring begin again, and that is no fault of the order.
+went_back() {
+	local r=$work/went.back emit="$BUILD/xvt-emit $work/went.back --count 500 --rate 20000"
+	"$xvtrace" region create "$r" --size 1M --rings 1 >/dev/null
+	"$xvtrace" record -q -o "$work/went.$1.xvt" --order "$1" -r g="$r" --control "$work/ctl.went" 2>"$work/err" &
+	local recorder=$!
+	pids+=($recorder)
+	drained() { "$xvtrace" status --json --control "$work/ctl.went" 2>/dev/null | jq -e ".recorders[0] | .events >= $1" >/dev/null; }
+	$emit >/dev/null && poll drained 500 || return
+	cp "$r" "$r.copy"
+	$emit --first 500 >/dev/null && poll drained 1000 || return
+	cat "$r.copy" 1<>"$r"
+	$emit --first 1000 --linger 1 >/dev/null && poll drained 1500 || return
+	kill -INT $recorder
+	wait $recorder
+	rm "$r"
+}
+for way in now later; do
+	check "memory went back: $way" went_back $way
+	check "memory went back: $way: the trace says so" eval '"$BUILD/tests/tools/xvt-raw" "$work/went.$way.xvt" | grep -q "^lost .* 1$"'
+	check "memory went back: $way: it verifies" "$xvtrace" verify -q "$work/went.$way.xvt"
+done
+
 # A recorder that was killed between the records and their order: how much that is, is said.
 raw=$("$BUILD/tests/tools/xvt-raw" "$work/slow.now.xvt" chunks | awk '$2 == 17 { raw = 1; next } $2 == 7 && raw { last = $3 } { raw = 0 } END { print last }')
 head -c "$raw" "$work/slow.now.xvt" >"$work/cut.xvt"

@@ -582,6 +582,9 @@ static uint64_t put_raw(struct plan *p, size_t words, size_t records)
 	return offset;
 }
 
+/* Where the sources' records begin in their RAW chunks. */
+static uint32_t records_at = sizeof(struct xvt_raw_piece);
+
 /* An ORDER chunk of a source of each of these RAW chunks, of `count` events of ring 0 each, in
  * turn. */
 static void put_order(struct plan *p, const uint64_t *raws, uint32_t sources, uint32_t count)
@@ -605,7 +608,7 @@ static void put_order(struct plan *p, const uint64_t *raws, uint32_t sources, ui
 	at += sizeof(line);
 	for (uint32_t i = 0; i < sources; i++, at += sizeof(struct xvt_order_source)) {
 		const struct xvt_order_source s = {
-			.count = count, .raw = i, .at = sizeof(struct xvt_raw_piece), .ts_bits = 32
+			.count = count, .raw = i, .at = records_at, .ts_bits = 32
 		};
 
 		memcpy(at, &s, sizeof(s));
@@ -695,6 +698,26 @@ static void plan_sources(struct plan *p)
 		put_order(p, raws, 300000, 1);
 }
 
+/* A record behind pieces without a byte, which a reader that looks for its piece walks over. */
+static void plan_pieces(struct plan *p)
+{
+	static uint64_t words[6 << 20];
+	const size_t n = p->most > 1 << 26 ? 5 << 20 : 64 << 10; /* words of the empty pieces */
+	const struct xvt_raw_piece last = { .len = 8 };
+	uint64_t raw;
+
+	put_guests(p);
+	memcpy(words + n, &last, sizeof(last));
+	words[n + 2] = 1ull << XVT_H_LEN8_SHIFT | (uint64_t)XVT_ID_U64 << XVT_H_ID_SHIFT |
+		       XVT_H_DONE | XVT_H_SAME;
+	must(!xvt_trace_flush(p->w), "flush");
+	raw = p->written;
+	put(p, XVT_CHUNK_RAW, words, 8 * (n + 3), NULL, 0);
+	records_at = (uint32_t)(8 * (n + 2));
+	while (room(p))
+		put_order(p, &raw, 1, 1);
+}
+
 static const struct {
 	const char *name;
 	void (*make)(struct plan *p);
@@ -732,6 +755,7 @@ static const struct {
 	{ "zeros", plan_zeros },
 	{ "nowhere", plan_nowhere },
 	{ "sources", plan_sources },
+	{ "pieces", plan_pieces },
 };
 
 #define PLANS (sizeof(plans) / sizeof(plans[0]))

@@ -13,6 +13,7 @@
 #include "cli/cmd.h"
 #include "trace/crc32c.h"
 #include "synth.h"
+#include "xvt_ring.h"
 
 static struct synth_sink sink;
 static struct synth made;
@@ -1089,6 +1090,272 @@ START_TEST(notes_are_shown_when_asked_for)
 }
 END_TEST
 
+/* ------------------------------------------------------------ places in the ring */
+
+#define PLACE_WORDS 3u /* of a record: header, upper half of its stamp, payload */
+#define PLACE_NS    5000000u
+
+static struct xvt_trace_writer *writer;
+
+/* Two rings of one machine. A clock that is set back may give all events of a ring one time: so
+ * only the places tell in which order they were written. */
+static void begin_places(void)
+{
+	static const struct xvt_file_info info = { .uuid = { 8, 8 }, .mult = 1 };
+	const struct xvt_vm_info vm = { .name = "g1" };
+
+	synth_sink_init(&sink);
+	ck_assert_int_eq(xvt_trace_writer_new(&writer, &sink.sink, &info), 0);
+	ck_assert_int_eq(xvt_trace_put(writer, XVT_CHUNK_VM, &vm, sizeof(vm), NULL, 0), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct xvt_ring_info ring = { .ring = i, .cpu = i };
+
+		ck_assert_int_eq(
+			xvt_trace_put(writer, XVT_CHUNK_RING, &ring, sizeof(ring), NULL, 0), 0);
+	}
+}
+
+static void fini_places(void)
+{
+	synth_sink_fini(&sink);
+}
+
+/* n records of a ring's piece at this position. */
+static struct xvt_raw_place a_piece(uint32_t ring, uint64_t pos, uint32_t n)
+{
+	const struct xvt_raw_piece piece = { ring, n * PLACE_WORDS * 8, pos };
+	struct xvt_raw_place place = { .ts_bits = 32, .ts = 1000 };
+	uint64_t words[32 * PLACE_WORDS];
+
+	for (uint32_t i = 0; i < n; i++) {
+		words[i * PLACE_WORDS] = 1000 | (uint64_t)PLACE_WORDS << XVT_H_LEN8_SHIFT |
+					 (uint64_t)XVT_ID_U64 << XVT_H_ID_SHIFT | XVT_H_DONE |
+					 XVT_H_FULL;
+		words[i * PLACE_WORDS + 1] = 0;
+		words[i * PLACE_WORDS + 2] = i;
+	}
+	ck_assert_int_eq(xvt_trace_piece(writer, &piece, words, &place.chunk, &place.at), 0);
+	return place;
+}
+
+/* Puts n of these records, from number `skip` on, into a lane. */
+static void put_source(enum xvt_lane lane, uint32_t ring, uint64_t ns, struct xvt_raw_place place,
+		       uint16_t skip, uint32_t n)
+{
+	struct xvt_order *o = xvt_trace_lane(writer, lane);
+	const uint32_t flags = XVT_EVENT_F_CLOCK | (lane == XVT_LANE_LATE ? XVT_EVENT_F_LATE : 0);
+	uint32_t source;
+
+	place.skip = skip;
+	ck_assert_int_eq(xvt_order_reserve(o, n), 0);
+	xvt_order_time(o, ns);
+	ck_assert_int_eq(xvt_order_source(o, ring | flags, &place, NULL, ns, &source), 0);
+	for (uint32_t i = 0; i < n; i++)
+		xvt_order_next(o, source);
+	o->sources[source].count = n;
+}
+
+static void put_rollback(enum xvt_lane lane, uint64_t ns)
+{
+	const struct xvt_lost lost = { .rolled_back = 1 };
+	const struct xvt_event_hdr h = { .host_ns = ns,
+					 .ring_flags = lane == XVT_LANE_LATE ? XVT_EVENT_F_LATE : 0,
+					 .id = XVT_ID_LOST,
+					 .len = sizeof(lost) };
+
+	ck_assert_int_eq(xvt_trace_lane_event(writer, lane, &h, &lost), 0);
+}
+
+static void in_ring_order(void)
+{
+	const struct xvt_raw_place a = a_piece(0, 4096, 8), b = a_piece(1, 64, 4),
+				   c = a_piece(0, 4096 + 8 * PLACE_WORDS * 8, 2);
+
+	put_source(XVT_LANE_MAIN, 0, PLACE_NS, a, 0, 3);
+	put_source(XVT_LANE_MAIN, 0, PLACE_NS, a, 3, 2);
+	put_source(XVT_LANE_MAIN, 1, PLACE_NS, b, 0, 4);
+	put_source(XVT_LANE_LOOSE, 0, PLACE_NS, a, 5, 2);
+	put_source(XVT_LANE_LATE, 0, PLACE_NS, a, 7, 1);
+	put_source(XVT_LANE_LATE, 0, PLACE_NS, c, 0, 2);
+}
+
+static void back_in_a_piece(void)
+{
+	const struct xvt_raw_place a = a_piece(0, 4096, 8);
+
+	put_source(XVT_LANE_MAIN, 0, PLACE_NS, a, 3, 2);
+	put_source(XVT_LANE_MAIN, 0, PLACE_NS, a, 0, 3);
+}
+
+static void back_to_a_piece_before(void)
+{
+	const struct xvt_raw_place a = a_piece(0, 4096, 2), b = a_piece(0, 8192, 2);
+
+	put_source(XVT_LANE_LOOSE, 0, PLACE_NS, b, 0, 2);
+	ck_assert_int_eq(xvt_trace_flush(writer), 0);
+	put_source(XVT_LANE_LOOSE, 0, PLACE_NS, a, 0, 2);
+}
+
+static void back_from_loose_to_main(void)
+{
+	const struct xvt_raw_place a = a_piece(0, 4096, 8);
+
+	put_source(XVT_LANE_LOOSE, 0, PLACE_NS, a, 3, 2);
+	put_source(XVT_LANE_MAIN, 0, PLACE_NS, a, 0, 3);
+}
+
+static void earlier_from_loose_to_main(void)
+{
+	const struct xvt_raw_place a = a_piece(0, 4096, 8);
+
+	put_source(XVT_LANE_LOOSE, 0, PLACE_NS, a, 0, 3);
+	put_source(XVT_LANE_MAIN, 0, PLACE_NS - 1, a, 3, 2);
+}
+
+static void back_in_the_late_lane(void)
+{
+	const struct xvt_raw_place a = a_piece(0, 4096, 8);
+
+	put_source(XVT_LANE_LATE, 0, PLACE_NS, a, 3, 2);
+	put_source(XVT_LANE_LATE, 0, PLACE_NS, a, 0, 3);
+}
+
+static void earlier_in_the_late_lane(void)
+{
+	const struct xvt_raw_place a = a_piece(0, 4096, 8);
+
+	put_source(XVT_LANE_LATE, 0, PLACE_NS, a, 0, 3);
+	put_source(XVT_LANE_LATE, 0, PLACE_NS - 1, a, 3, 2);
+}
+
+static void a_record_twice(void)
+{
+	const struct xvt_raw_place a = a_piece(0, 4096, 8);
+
+	put_source(XVT_LANE_MAIN, 0, PLACE_NS, a, 0, 3);
+	put_source(XVT_LANE_MAIN, 0, PLACE_NS, a, 2, 1);
+}
+
+/* Positions begin again, and a record tells why. */
+static void rolled_back(void)
+{
+	const struct xvt_raw_place a = a_piece(0, 8192, 2), b = a_piece(0, 4096, 2);
+
+	put_source(XVT_LANE_MAIN, 0, PLACE_NS, a, 0, 2);
+	put_rollback(XVT_LANE_MAIN, PLACE_NS + 5);
+	put_source(XVT_LANE_MAIN, 0, PLACE_NS + 5, b, 0, 2);
+}
+
+/* The record that tells is in another lane, which the file has later. */
+static void rolled_back_beside(void)
+{
+	const struct xvt_raw_place a = a_piece(0, 8192, 2), b = a_piece(0, 4096, 2);
+
+	put_source(XVT_LANE_MAIN, 0, PLACE_NS, a, 0, 2);
+	put_source(XVT_LANE_MAIN, 0, PLACE_NS + 5, b, 0, 2);
+	put_rollback(XVT_LANE_LATE, PLACE_NS + 3);
+}
+
+/* As older recorders told it, at the next sub-buffer. */
+static void rolled_back_later(void)
+{
+	const struct xvt_raw_place a = a_piece(0, 8192, 2), b = a_piece(0, 4096, 2);
+
+	put_source(XVT_LANE_MAIN, 0, PLACE_NS, a, 0, 2);
+	put_source(XVT_LANE_MAIN, 0, PLACE_NS + 5, b, 0, 2);
+	put_rollback(XVT_LANE_MAIN, PLACE_NS + 6);
+}
+
+static void rolled_back_before(void)
+{
+	const struct xvt_raw_place a = a_piece(0, 8192, 2), b = a_piece(0, 4096, 2);
+
+	put_rollback(XVT_LANE_MAIN, PLACE_NS - 1);
+	put_source(XVT_LANE_MAIN, 0, PLACE_NS, a, 0, 2);
+	put_source(XVT_LANE_MAIN, 0, PLACE_NS + 5, b, 0, 2);
+}
+
+static void rolled_back_once(void)
+{
+	const struct xvt_raw_place a = a_piece(0, 8192, 2), b = a_piece(0, 4096, 2);
+
+	rolled_back();
+	put_source(XVT_LANE_MAIN, 0, PLACE_NS + 5, a, 0, 2);
+	put_source(XVT_LANE_MAIN, 0, PLACE_NS + 5, b, 0, 2);
+}
+
+static void anothers_piece(void)
+{
+	put_source(XVT_LANE_MAIN, 0, PLACE_NS, a_piece(1, 4096, 2), 0, 2);
+}
+
+static void no_piece(void)
+{
+	struct xvt_raw_place a = a_piece(0, 4096, 2);
+
+	a.at -= 8; /* in its header */
+	put_source(XVT_LANE_MAIN, 0, PLACE_NS, a, 0, 1);
+}
+
+static void behind_a_piece(void)
+{
+	const struct xvt_raw_place a = a_piece(0, 4096, 2);
+
+	/* The next piece's header reads as two words without a record, which are passed over. */
+	a_piece(0, PLACE_WORDS * 8, 2);
+	put_source(XVT_LANE_MAIN, 0, PLACE_NS, a, 0, 2);
+	put_source(XVT_LANE_MAIN, 0, PLACE_NS, a, 2, 1);
+}
+
+static const struct {
+	const char *name;
+	void (*write)(void);
+	const char *said; /* NULL: no violation */
+} places[] = {
+	{ "in order", in_ring_order, NULL },
+	{ "back in a piece", back_in_a_piece,
+	  "g1:0 (ring 0): position 4096 at 5000000 ns after position 4192 at 5000000 ns: its "
+	  "events "
+	  "are not in the order in which they were written" },
+	{ "back to a piece before", back_to_a_piece_before, "position 4096 at 5000000 ns after" },
+	{ "back from loose to main", back_from_loose_to_main, "position 4096 at 5000000 ns after" },
+	{ "earlier from loose to main", earlier_from_loose_to_main,
+	  "the main lane is out of the ring's order" },
+	{ "back in the late lane", back_in_the_late_lane,
+	  "its late events are not in the order in which they were written" },
+	{ "earlier in the late lane", earlier_in_the_late_lane,
+	  "the late lane is out of the ring's order" },
+	{ "a record twice", a_record_twice, "position 4144 at 5000000 ns after position 4144" },
+	{ "rolled back", rolled_back, NULL },
+	{ "rolled back, in another lane", rolled_back_beside, NULL },
+	{ "rolled back, told later", rolled_back_later, NULL },
+	{ "rolled back before", rolled_back_before, "position 4096 at 5000005 ns after" },
+	{ "rolled back once", rolled_back_once, "position 4096 at 5000005 ns after" },
+	{ "a piece of another ring", anothers_piece, "is in a piece of ring 1" },
+	{ "no piece", no_piece, "is in no piece" },
+	{ "behind a piece", behind_a_piece, "lies behind its piece" },
+};
+
+START_TEST(events_are_in_the_order_of_their_ring)
+{
+	char text[16384];
+	int status;
+
+	places[_i].write();
+	ck_assert_int_eq(xvt_trace_flush(writer), 0);
+	xvt_trace_writer_free(writer);
+	status = verify("-q", text, sizeof(text));
+	if (!places[_i].said) {
+		ck_assert_msg(status == 0 && !strstr(text, "violation"), "%s: %s", places[_i].name,
+			      text);
+		return;
+	}
+	ck_assert_msg(status == 1, "%s: %s", places[_i].name, text);
+	ck_assert_msg(strstr(text, places[_i].said), "%s: %s", places[_i].name, text);
+	ck_assert_msg(times_in(text, "violation: ") == 1, "%s: %s", places[_i].name, text);
+}
+END_TEST
+
 Suite *verify_suite(void)
 {
 	Suite *s = suite_create("verify");
@@ -1102,6 +1369,11 @@ Suite *verify_suite(void)
 	tcase_add_test(t, of_each_machine_and_kind_some_are_shown_and_all_counted);
 	tcase_add_test(t, a_trace_without_an_end_passes_unless_it_must_be_complete);
 	tcase_add_test(t, notes_are_shown_when_asked_for);
+	suite_add_tcase(s, t);
+	t = tcase_create("places");
+	tcase_add_checked_fixture(t, begin_places, fini_places);
+	tcase_add_loop_test(t, events_are_in_the_order_of_their_ring, 0,
+			    sizeof(places) / sizeof(places[0]));
 	suite_add_tcase(s, t);
 	return s;
 }
