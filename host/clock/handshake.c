@@ -9,6 +9,11 @@
  * follow at once. So a burst costs the guest one timer tick. Its first exchange is as wide as the
  * tick's period; the others take as long as a cache line needs to travel between two CPUs and back.
  * The bounds of all exchanges of a burst are intersected.
+ *
+ * The guest cannot answer while this thread spins on the CPU that the guest's vCPU runs on. The two
+ * then take turns: each answer comes after the thread's spin and its next sleep. So the thread naps
+ * when the answer of a guest that stays does not come at once. If two answers in a row came during
+ * naps, the thread moves to another CPU. The rest of the burst is as narrow as usual.
  */
 #include "clock/source.h"
 
@@ -16,6 +21,8 @@
 
 #define BURST	    32	     /* exchanges in one burst */
 #define SPIN_NS	    100000   /* wait for the next answer of a running burst */
+#define HELD_NS	    20000    /* no answer for this long: the guest may need this CPU */
+#define AGAIN_NS    2000     /* the same if the answer before came during a nap */
 #define STAY_NS	    150000   /* a guest that has answered stays at least this long */
 #define POLL_NS	    1000000  /* longest stay in one poll() */
 #define PATIENCE_NS 60000000 /* a burst with a narrow exchange may end after this */
@@ -217,6 +224,62 @@ static bool enough(const struct xvt_clock_source *s)
 	return narrowest < s->wide && (s->count >= ENOUGH || lasted > s->patience);
 }
 
+enum answer { NO_ANSWER, AT_ONCE, IN_NAP };
+
+/* Waits for the answer of a guest that stays, and naps once if it has not come after held_ns. */
+static enum answer wait_for_answer(struct xvt_clock_source *s, uint64_t held_ns)
+{
+	const uint64_t spin = xvt_host_clock_ticks(s->t.host_clock, SPIN_NS);
+	const uint64_t held = xvt_host_clock_ticks(s->t.host_clock, held_ns);
+	const struct xvt_clock_way *way = s->t.way;
+	uint64_t waited;
+
+	while (!answered(s)) {
+		waited = xvt_clock_read() - s->asked;
+		if (way && waited > held) {
+			way->nap(way->arg);
+			way = NULL;
+			if (answered(s))
+				return IN_NAP;
+		} else if (waited > spin) {
+			return NO_ANSWER;
+		}
+		xvt_relax();
+	}
+	return AT_ONCE;
+}
+
+/* How the guest answered during one poll(). */
+struct answers {
+	unsigned int naps; /* consecutive answers that came during a nap */
+	bool left;	   /* the thread has just left its CPU */
+};
+
+/*
+ * Does one exchange with a guest that stays. Returns false if the guest did not answer.
+ *
+ * One answer during a nap does not prove that the guest needs this CPU: on another CPU it may have
+ * been interrupted for as long. Then it answers the next request at once. A move can take as long
+ * as the guest stays, so it begins when the guest has another request to answer, and the request
+ * after that shows whether the move helped.
+ */
+static bool exchange_again(struct xvt_clock_source *s, struct answers *a)
+{
+	const struct xvt_clock_way *way = s->t.way;
+	const bool moved = a->left;
+	enum answer how;
+
+	ask(s);
+	a->left = a->naps > 1 && way->leave(way->arg);
+	if (a->left)
+		a->naps = 0;
+	how = wait_for_answer(s, a->naps ? AGAIN_NS : HELD_NS);
+	if (moved && how != NO_ANSWER)
+		way->left(way->arg, how == AT_ONCE);
+	a->naps = how == IN_NAP ? a->naps + 1 : 0;
+	return how != NO_ANSWER;
+}
+
 /*
  * Takes an answer, and does more exchanges while the guest stays in its mailbox. The guest is there
  * if the question was asked, or looked for, less than STAY_NS ago. Otherwise the guest may have
@@ -226,7 +289,8 @@ static bool enough(const struct xvt_clock_source *s)
 static void handshake_exchange(struct xvt_clock_source *s)
 {
 	uint64_t begin = xvt_clock_read(), looked = s->t.looked ? *s->t.looked : s->looked;
-	uint64_t stay = xvt_host_clock_ticks(s->t.host_clock, STAY_NS), spin, most;
+	uint64_t stay = xvt_host_clock_ticks(s->t.host_clock, STAY_NS), most;
+	struct answers answers = { 0 };
 	bool met = false, late;
 
 	late = begin - looked > stay && begin - s->asked > stay;
@@ -238,15 +302,10 @@ static void handshake_exchange(struct xvt_clock_source *s)
 		ask(s);
 		return;
 	}
-	spin = xvt_host_clock_ticks(s->t.host_clock, SPIN_NS);
 	most = xvt_host_clock_ticks(s->t.host_clock, POLL_NS);
 	while (s->count < s->most && xvt_clock_read() - begin < most) {
-		ask(s);
-		while (!answered(s)) {
-			if (xvt_clock_read() - s->asked > spin)
-				return;
-			xvt_relax();
-		}
+		if (!exchange_again(s, &answers))
+			return;
 		/* It answered at once, and knows that more questions follow. */
 		if (s->t.met && !met && s->count < s->most)
 			s->t.met(s->t.met_arg);

@@ -12,6 +12,22 @@
 
 struct xvt_clock_source;
 
+/*
+ * How the caller's thread makes way for a guest. A guest whose vCPU has been running on the
+ * thread's CPU answers only when the thread does not run.
+ */
+struct xvt_clock_way {
+	/* Sleeps for some tens of microseconds. */
+	void (*nap)(void *arg);
+	/* The guest answers only during naps: moves the thread to another CPU. Returns false if the
+	 * thread stays where it is. */
+	bool (*leave)(void *arg);
+	/* After leave() returned true: whether the guest then answered without a nap. Not called
+	 * if it did not answer in the same poll(). */
+	void (*left)(void *arg, bool helped);
+	void *arg;
+};
+
 /* What a source may use of the ring that it measures. */
 struct xvt_clock_target {
 	struct xvt_ring_ctl *ctl; /* through the mapping; load each word once */
@@ -28,6 +44,7 @@ struct xvt_clock_target {
 	/* Host clock at which the caller last looked for an answer (waits()); NULL: only poll()
 	 * looks. */
 	const uint64_t *looked;
+	const struct xvt_clock_way *way; /* NULL: the source spins for an answer */
 };
 
 /* One measurement: a node, and the raw samples that define its bound (at most two). */

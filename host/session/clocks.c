@@ -329,6 +329,7 @@ static bool open_source(struct xvt_session *s, struct xvt_ring *r)
 				      .ring = r->id,
 				      .exchanges = &xvt_vm_of_ring(r)->clocks.exchanges,
 				      .looked = &s->looked_clock,
+				      .way = &s->way.ops,
 				      /* In a snapshot, a mark would add a record to a full ring. */
 				      .met = is_snapshot(s) ? NULL : mark_while_serviced,
 				      .met_arg = r };

@@ -106,13 +106,20 @@ struct xvt_session_wake {
 	bool dozing;		 /* short sleep that ends when a guest answers a clock request */
 	size_t open;		 /* unanswered clock requests at the last look */
 	unsigned int dozes;	 /* since they last changed */
-	struct xvt_cpu_away cpu; /* on which a guest woke it up too late */
+	struct xvt_cpu_away cpu; /* that a guest needs for its answer; also way.c */
 	uint64_t until_clock;
 	uint64_t filled;      /* sub-buffers filled so far, all rings */
 	uint64_t quiet_clock; /* when `filled` last changed */
 	uint64_t sleeps;
 	uint64_t early; /* sleeps that a doorbell ended within `second` */
 	uint64_t second;
+};
+
+/* How the recorder makes way for guests that need its CPU, see way.c. */
+struct xvt_session_way {
+	struct xvt_clock_way ops;
+	uint64_t next_clock; /* earliest next move to another CPU */
+	uint64_t gap_ns;     /* between two moves */
 };
 
 enum xvt_vm_phase {
@@ -481,6 +488,7 @@ struct xvt_session {
 	struct xvt_session_carry carry;	     /* carry.c */
 	struct xvt_session_second second;    /* status.c */
 	struct xvt_session_wake wake;	     /* sleep.c */
+	struct xvt_session_way way;	     /* way.c */
 	struct xvt_note_limit notes;	     /* notes.c, of all machines */
 	struct xvt_session_kvm *kvm;	     /* private to kvm.c; NULL: no KVM events read */
 	struct xvt_session_host *host;	     /* private to host.c; NULL: the host is not recorded */
@@ -938,6 +946,12 @@ uint64_t xvt_session_sleep(struct xvt_session *s, uint64_t gap_ns, bool asking);
  */
 void xvt_session_wake_leave(struct xvt_session *s, struct xvt_vm *vm);
 void xvt_session_wake_end(struct xvt_session *s);
+
+/* --- way.c --- */
+
+void xvt_session_way_begin(struct xvt_session *s);
+/* A pass ends: the thread may run again where it could before. */
+void xvt_session_way_end_pass(struct xvt_session *s);
 
 /* --- marks.c --- */
 

@@ -115,6 +115,7 @@ int xvt_session_new(struct xvt_session **out, struct xvt_loop *loop, struct xvt_
 	if (s->opt.drain_reads)
 		make_arena(s);
 	xvt_session_init_merge(s);
+	xvt_session_way_begin(s);
 	s->start_clock = xvt_clock_read();
 	s->next_second_clock = s->start_clock;
 	s->pass_gap_ns = PASS_MIN_NS;
@@ -391,7 +392,7 @@ static int move_records(struct xvt_session *s, uint64_t now)
 	return xvt_session_look_at_rotation(s, now);
 }
 
-int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
+static int pass(struct xvt_session *s, uint64_t *sleep_ns)
 {
 	uint64_t now = xvt_clock_read();
 	bool busy;
@@ -421,6 +422,14 @@ int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
 	/* Also a guest that is not hurried for may ring when it answers. */
 	*sleep_ns = xvt_session_sleep(s, busy ? busy_ns(s) : sleep_ns_of(s), busy || s->nr_asked);
 	return xvt_trace_error(s->trace);
+}
+
+int xvt_session_pass(struct xvt_session *s, uint64_t *sleep_ns)
+{
+	int err = pass(s, sleep_ns);
+
+	xvt_session_way_end_pass(s);
+	return err;
 }
 
 uint64_t xvt_session_now_ns(const struct xvt_session *s)

@@ -67,6 +67,7 @@ static void add_loop_suites(SRunner *runner)
 	srunner_add_suite(runner, drain_reads_suite());
 	srunner_add_suite(runner, session_vmm_suite());
 	srunner_add_suite(runner, session_wake_suite());
+	srunner_add_suite(runner, session_way_suite());
 	srunner_add_suite(runner, session_halt_suite());
 }
 

@@ -65,6 +65,7 @@ Suite *session_vm_suite(void);
 Suite *session_vmm_suite(void);
 Suite *session_unused_suite(void);
 Suite *session_wake_suite(void);
+Suite *session_way_suite(void);
 /* decode */
 Suite *decode_suite(void);
 Suite *printk_suite(void);

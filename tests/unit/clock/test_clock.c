@@ -896,7 +896,8 @@ START_TEST(an_answer_with_an_old_number_is_no_answer)
 
 	ck_assert_int_eq(xvt_host_clock_init(&hc), 0);
 	{
-		struct xvt_clock_target t = { &ctl, &host, &hc, &hc.hz, 0, NULL, NULL, NULL, NULL };
+		struct xvt_clock_target t = { &ctl, &host, &hc,	 &hc.hz, 0,
+					      NULL, NULL,  NULL, NULL,	 NULL };
 
 		ck_assert_int_eq(xvt_clock_handshake.open(&source, &t), 0);
 	}
@@ -918,7 +919,7 @@ START_TEST(an_answer_between_two_looks_is_taken)
 	struct xvt_host_clock hc = { .mult = 1, .hz = 1000 }; /* its patience is over at once */
 	struct xvt_clock_source *source;
 	struct xvt_clock_measure m;
-	struct xvt_clock_target t = { &ctl, &host, &hc, &hc.hz, 0, NULL, NULL, NULL, NULL };
+	struct xvt_clock_target t = { &ctl, &host, &hc, &hc.hz, 0, NULL, NULL, NULL, NULL, NULL };
 	uint64_t asked;
 
 	ck_assert_int_eq(xvt_clock_handshake.open(&source, &t), 0);
@@ -956,7 +957,7 @@ START_TEST(answers_that_come_seldom_are_not_forgotten)
 	struct xvt_host_clock hc;
 	struct xvt_clock_source *source;
 	struct xvt_clock_measure m;
-	struct xvt_clock_target t = { &ctl, &host, &hc, &hc.hz, 0, NULL, NULL, NULL, NULL };
+	struct xvt_clock_target t = { &ctl, &host, &hc, &hc.hz, 0, NULL, NULL, NULL, NULL, NULL };
 	uint64_t k, before, asked = 0;
 
 	ck_assert_int_eq(xvt_host_clock_init(&hc), 0);
@@ -1023,7 +1024,8 @@ START_TEST(a_ring_that_answered_long_ago_is_asked_but_not_awaited)
 	struct xvt_clock_source *source;
 	struct xvt_clock_measure m;
 	struct xvt_clock_wait wait;
-	struct xvt_clock_target t = { &p.ctl, &p.host, &hc, &hc.hz, 0, NULL, NULL, NULL, &looked };
+	struct xvt_clock_target t = { &p.ctl, &p.host, &hc,  &hc.hz,  0,
+				      NULL,   NULL,    NULL, &looked, NULL };
 	pthread_t thread;
 
 	ck_assert_int_eq(xvt_host_clock_init(&hc), 0);
@@ -1043,6 +1045,154 @@ START_TEST(a_ring_that_answered_long_ago_is_asked_but_not_awaited)
 	__atomic_store_n(&p.stop, 1, __ATOMIC_RELEASE);
 	pthread_join(thread, NULL);
 	xvt_clock_handshake.close(source);
+}
+END_TEST
+
+/* A guest on the thread's CPU: it answers while the thread naps there. */
+struct beside {
+	struct guest *g;
+	unsigned int answer_every; /* nap with an answer: 1, 2, ...; 0: none */
+	bool can_leave, helps;
+	unsigned int naps;
+	unsigned int answered; /* naps in a row, since the last leave() */
+	unsigned int leaves;
+	unsigned int left[2]; /* by `helped` */
+	uint32_t elsewhere;   /* it answers at any time now */
+};
+
+static void beside_nap(void *arg)
+{
+	struct beside *b = arg;
+
+	b->naps++;
+	if (b->elsewhere) /* its thread answers */
+		return;
+	if (b->answer_every && b->naps % b->answer_every == 0 && xvt_writer_answer(&b->g->w) >= 0)
+		b->answered++;
+	else
+		b->answered = 0;
+}
+
+static bool beside_leave(void *arg)
+{
+	struct beside *b = arg;
+
+	b->leaves++;
+	ck_assert(b->answered >= 2 || b->elsewhere);
+	if (b->can_leave)
+		b->answered = 0;
+	__atomic_store_n(&b->elsewhere, b->can_leave && b->helps, __ATOMIC_RELEASE);
+	return b->can_leave;
+}
+
+static void beside_left(void *arg, bool helped)
+{
+	struct beside *b = arg;
+
+	b->left[helped]++;
+}
+
+static void *beside_answers(void *arg)
+{
+	struct beside *b = arg;
+
+	while (!__atomic_load_n(&b->g->stop, __ATOMIC_RELAXED)) {
+		if (__atomic_load_n(&b->elsewhere, __ATOMIC_ACQUIRE))
+			xvt_writer_answer(&b->g->w);
+		xvt_relax();
+	}
+	return NULL;
+}
+
+/* Bursts until the condition holds. The guest is back on the thread's CPU before each, and answers
+ * the first request at its tick. */
+#define MEASURE_UNTIL(condition)                                     \
+	do {                                                         \
+		struct xvt_clock_measure m;                          \
+		__atomic_store_n(&b.elsewhere, 0, __ATOMIC_RELEASE); \
+		xvt_clock_handshake.start(b.g->source);              \
+		xvt_writer_answer(&b.g->w);                          \
+		xvt_clock_handshake.poll(b.g->source, &m);           \
+	} while (!(condition)) /* or the case's time-out ends it */
+
+static const struct xvt_clock_way beside_way = { .nap = beside_nap,
+						 .leave = beside_leave,
+						 .left = beside_left };
+
+/* Without the guest's thread: what happens does not depend on the scheduler. */
+static void beside_begin(struct beside *b, struct xvt_clock_way *way)
+{
+	struct guest *g = aligned_alloc(64, (sizeof(*g) + 63) / 64 * 64);
+	struct xvt_clock_target t;
+
+	ck_assert_ptr_nonnull(g);
+	memset(g, 0, sizeof(*g));
+	g->w.ctl = &g->ctl;
+	g->w.host = &g->host;
+	b->g = g;
+	*way = beside_way;
+	way->arg = b;
+	ck_assert_int_eq(xvt_host_clock_init(&g->hc), 0);
+	t = (struct xvt_clock_target){ .ctl = &g->ctl,
+				       .host = &g->host,
+				       .host_clock = &g->hc,
+				       .guest_hz = &g->hc.hz,
+				       .way = way };
+	ck_assert_int_eq(xvt_clock_handshake.open(&g->source, &t), 0);
+}
+
+static void beside_end(struct beside *b)
+{
+	xvt_clock_handshake.close(b->g->source);
+	free(b->g);
+}
+
+START_TEST(a_guest_that_answers_only_in_naps_needs_this_cpu)
+{
+	struct beside b = { .answer_every = 1 };
+	struct xvt_clock_way way;
+
+	beside_begin(&b, &way);
+	MEASURE_UNTIL(b.leaves >= 3); /* there is no other CPU */
+	ck_assert_uint_eq(b.left[0] + b.left[1], 0);
+	b.can_leave = true; /* but that does not help: it goes on as before */
+	MEASURE_UNTIL(b.left[0] >= 3);
+	ck_assert_uint_eq(b.left[1], 0);
+	beside_end(&b);
+}
+END_TEST
+
+START_TEST(a_move_to_another_cpu_that_helps)
+{
+	struct beside b = { .answer_every = 1, .can_leave = true, .helps = true };
+	struct xvt_clock_way way;
+
+	beside_begin(&b, &way);
+	ck_assert_int_eq(pthread_create(&b.g->thread, NULL, beside_answers, &b), 0);
+	MEASURE_UNTIL(b.left[true]);
+	ck_assert_uint_ge(b.naps, 2);
+	__atomic_store_n(&b.g->stop, 1, __ATOMIC_RELAXED);
+	pthread_join(b.g->thread, NULL);
+	beside_end(&b);
+}
+END_TEST
+
+/* Gone from its mailbox, or kept from it by something else, even if a nap ends just after that. */
+START_TEST(a_guest_that_does_not_answer_in_naps_needs_no_cpu)
+{
+	struct beside b = { .answer_every = _i ? 2 : 0, .can_leave = true };
+	struct xvt_clock_way way;
+	unsigned int before = 0;
+
+	beside_begin(&b, &way);
+	for (int i = 0; i < 100; i++) {
+		MEASURE_UNTIL(true);
+		ck_assert_uint_le(b.naps - before, _i ? 2 : 1); /* one for a request */
+		before = b.naps;
+	}
+	ck_assert_uint_gt(b.naps, 0);
+	ck_assert_uint_eq(b.leaves, 0);
+	beside_end(&b);
 }
 END_TEST
 
@@ -1152,6 +1302,9 @@ Suite *clock_suite(void)
 	tcase_add_loop_test(tc, the_handshake_bounds_hold_for_a_guest_of_another_rate, 0, 4);
 	tcase_add_test(tc, an_answer_with_an_old_number_is_no_answer);
 	tcase_add_test(tc, an_answer_between_two_looks_is_taken);
+	tcase_add_test(tc, a_guest_that_answers_only_in_naps_needs_this_cpu);
+	tcase_add_test(tc, a_move_to_another_cpu_that_helps);
+	tcase_add_loop_test(tc, a_guest_that_does_not_answer_in_naps_needs_no_cpu, 0, 2);
 	tcase_add_test(tc, answers_that_come_seldom_are_not_forgotten);
 	tcase_add_test(tc, a_ring_that_answered_long_ago_is_asked_but_not_awaited);
 	suite_add_tcase(s, tc);
