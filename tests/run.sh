@@ -4,7 +4,7 @@
 #
 #   tests/run.sh fast        what make check runs: under a minute on two CPUs, as `programs`, `others` and `quick`
 #   tests/run.sh whole       without guests
-#   tests/run.sh proofs      of the ring, as far as they are short
+#   tests/run.sh proofs      of the ring and of clocks, as far as they are short
 #   tests/run.sh vm          with guests
 #   tests/run.sh lab         with guests under real KVM, in the lab
 #   tests/run.sh vm/t03      one script of a suite
@@ -147,7 +147,7 @@ whole() {
 
 proofs() {
 	local t dir
-	for t in tests/{proof/*,stress,fuzz,hostile}/t*.sh; do
+	for t in tests/{proof/*,stress,clocks,fuzz,hostile}/t*.sh; do
 		dir=$(basename "$(dirname "$t")")
 		[ -e "$t" ] && one "$dir/$(basename "$t" .sh)" bash "$t"
 	done

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0
+# Simulated guests with crooked clocks, and the judge of their recordings: of the program, the judge
+# has the reader library and the structs of the file, and the guests have shared/.
+
+CLOCKS = $(BUILD)/tests/clocks
+CLOCKS_PROGRAMS = $(CLOCKS)/guests $(CLOCKS)/judge $(CLOCKS)/starve
+
+$(CLOCKS)/%.o: tests/clocks/%.c
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(XVT_CFLAGS) -Ishared -Ihost -Itests/clocks -c -o $@ $<
+
+$(CLOCKS)/guests: $(patsubst %,$(CLOCKS)/%.o,guests clock clock_kinds) $(SHARED_OBJ)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(XVT_LDFLAGS) -o $@ $^ -lm
+
+CLOCKS_JUDGE = $(patsubst %,$(CLOCKS)/%.o,judge facts reference clock clock_kinds)
+$(CLOCKS)/judge: $(CLOCKS_JUDGE) $(BUILD)/libxvtrace.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(XVT_LDFLAGS) -o $@ $^ -lzstd -lm
+
+$(CLOCKS)/starve: $(CLOCKS)/starve.o
+	$(call say,LD,$@)
+	$(Q)$(CC) $(XVT_LDFLAGS) -o $@ $^
+
+-include $(wildcard $(CLOCKS)/*.d)
+
+TEST_TOOLS += $(CLOCKS_PROGRAMS)
+
+PROOFS += proof-histories
+.PHONY: proof-histories
+proof-histories: $(CLOCKS_PROGRAMS)
+	$(Q)XVT_HISTORIES=100000 bash tests/clocks/t_histories.sh
