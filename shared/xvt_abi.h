@@ -85,6 +85,13 @@ enum xvt_clock_id {
 	XVT_CLOCK_COUNTER = 4, /* a plain counter: order without time */
 };
 
+/*
+ * Traits of a ring's clock, in its control block. ORDERED: the writer reads it ordered (lfence;
+ * rdtsc; lfence), so that no stamp is earlier than what comes before it in the program. The bounds
+ * of such a ring have no slack for that.
+ */
+#define XVT_CLOCK_T_ORDERED 1u
+
 enum xvt_region_kind {
 	XVT_KIND_BLANK = 0, /* formatted by the host, no writer yet */
 	XVT_KIND_LINUX = 1, /* Linux guest, kernel module */
@@ -255,8 +262,9 @@ struct xvt_ring_ctl {
 	uint32_t clock_id;
 	uint32_t ts_bits;
 	uint32_t generation;
-	uint32_t backend; /* enum xvt_backend of this generation: says how to read resv */
-	uint32_t reserved0[2];
+	uint32_t backend;      /* enum xvt_backend of this generation: says how to read resv */
+	uint32_t clock_traits; /* XVT_CLOCK_T_*; 0 in older writers */
+	uint32_t clock_step;   /* ticks by which its values differ, if it steps; 0: unknown */
 
 	uint64_t resv;	       /* end of what is reserved; moves forward, back only by discard */
 	uint64_t before_stamp; /* time of the event that last tried to reserve; 0 = none */

@@ -180,6 +180,8 @@ void xvt_ring_new_generation(struct xvt_ring_ctl *c, const struct xvt_geometry *
 	xvt_store(&c->epoch_seen, 0);
 	xvt_store(&c->nest, 0);
 	xvt_store(&c->clock_id, clock_id);
+	xvt_store(&c->clock_traits, 0u); /* the owner says so again */
+	xvt_store(&c->clock_step, 0u);
 	xvt_store(&c->state, XVT_RING_IDLE);
 	xvt_store(&c->answer_seq, 0);
 	/* The generation before the positions, so that no host takes the new commit for one of

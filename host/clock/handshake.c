@@ -19,16 +19,18 @@
 
 #include <stdlib.h>
 
-#define BURST	    32	     /* exchanges in one burst */
-#define SPIN_NS	    100000   /* wait for the next answer of a running burst */
-#define HELD_NS	    20000    /* no answer for this long: the guest may need this CPU */
-#define AGAIN_NS    2000     /* the same if the answer before came during a nap */
-#define STAY_NS	    150000   /* a guest that has answered stays at least this long */
-#define POLL_NS	    1000000  /* longest stay in one poll() */
-#define PATIENCE_NS 60000000 /* a burst with a narrow exchange may end after this */
-#define WIDE_NS	    400000   /* wider is not narrow: continue up to ten times as long */
-#define ENOUGH	    16	     /* exchanges that end a burst early */
-#define RATE_PART   30	     /* the guest's rate is off by at most 1/30 */
+#define BURST	     32	      /* exchanges in one burst */
+#define SPIN_NS	     100000   /* wait for the next answer of a running burst */
+#define HELD_NS	     20000    /* no answer for this long: the guest may need this CPU */
+#define AGAIN_NS     2000     /* the same if the answer before came during a nap */
+#define STAY_NS	     150000   /* a guest that has answered stays at least this long */
+#define POLL_NS	     1000000  /* longest stay in one poll() */
+#define PATIENCE_NS  60000000 /* a burst with a narrow exchange may end after this */
+#define WIDE_NS	     400000   /* wider is not narrow: continue up to ten times as long */
+#define ENOUGH	     16	      /* exchanges that end a burst early */
+#define RATE_PART    30	      /* the guest's rate is off by at most 1/30 */
+#define NEAR_NS	     1000000  /* exchanges further apart do not limit each other */
+#define STEP_ANSWERS 4	      /* a clock's step is known after so many that differ */
 
 struct exchange {
 	uint64_t guest;
@@ -43,10 +45,15 @@ struct xvt_clock_source {
 	uint64_t started; /* host clock of the burst's first answer */
 	uint64_t patience;
 	uint64_t wide;
-	bool open;	   /* a question is not answered yet */
-	bool cut;	   /* the burst ends with the exchanges done so far */
-	bool fresh;	   /* an answer came since the last poll() */
-	uint64_t looked;   /* host clock of the last look for an answer, used without t.looked */
+	uint64_t near;
+	bool open;	 /* a question is not answered yet */
+	bool cut;	 /* the burst ends with the exchanges done so far */
+	bool fresh;	 /* an answer came since the last poll() */
+	uint64_t looked; /* host clock of the last look for an answer, used without t.looked */
+	/* All answers differ by multiples of `step`, and `differ` of them from the one before. */
+	uint64_t last_guest;
+	uint64_t step;
+	unsigned int differ;
 	unsigned int most; /* exchanges of this burst */
 	unsigned int count;
 	struct exchange done[BURST];
@@ -62,6 +69,7 @@ static int handshake_open(struct xvt_clock_source **out, const struct xvt_clock_
 	/* Never equal to a number that an earlier daemon used or that is left in the mailbox. */
 	s->seq = xvt_load(&target->ctl->answer_seq) + (xvt_clock_read() | 1);
 	s->wide = xvt_host_clock_ticks(target->host_clock, WIDE_NS);
+	s->near = xvt_host_clock_ticks(target->host_clock, NEAR_NS);
 	s->patience = xvt_host_clock_ticks(target->host_clock, PATIENCE_NS);
 	*out = s;
 	return 0;
@@ -144,8 +152,51 @@ static uint64_t rate_slack(int64_t shift)
 	return apart / RATE_PART + 1;
 }
 
-/* Intersects the exchanges: each bounds the host time of the tightest one's guest clock. If they
- * contradict each other (the guest's clock crept within the burst), only the tightest counts. */
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+	while (b) {
+		const uint64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/* The step of a clock that does not show each tick: the greatest that all answers agree with. */
+static uint32_t step_of(struct xvt_clock_source *s)
+{
+	unsigned int i;
+
+	for (i = 0; i < s->count; i++) {
+		const uint64_t guest = s->done[i].guest, last = s->last_guest;
+
+		s->last_guest = guest;
+		if (!last || guest == last)
+			continue;
+		s->step = common_divisor(s->step, guest > last ? guest - last : last - guest);
+		s->differ++;
+	}
+	if (s->differ < STEP_ANSWERS)
+		return 0;
+	return s->step < UINT32_MAX ? (uint32_t)s->step : UINT32_MAX;
+}
+
+/* True if both exchanges were done within one short time, from the first question on. */
+static bool is_near(const struct xvt_clock_source *s, const struct exchange *a,
+		    const struct exchange *b)
+{
+	const struct exchange *first = a <= b ? a : b, *last = a <= b ? b : a;
+
+	return last->hi - first->lo <= s->near;
+}
+
+/*
+ * Intersects the exchanges: each bounds the host time of the tightest one's guest clock. If they
+ * contradict each other (the guest's clock crept within the burst), only the tightest counts. So do
+ * those that are not near it: a machine that stops for a moment between two wide exchanges shows
+ * that in neither.
+ */
 static void measure(struct xvt_clock_source *s, struct xvt_clock_measure *m)
 {
 	unsigned int i, best = 0, lo_by, hi_by;
@@ -167,6 +218,8 @@ static void measure(struct xvt_clock_source *s, struct xvt_clock_measure *m)
 		uint64_t lo_i = s->done[i].lo - (uint64_t)shift - slack;
 		uint64_t hi_i = s->done[i].hi - (uint64_t)shift + slack;
 
+		if (!is_near(s, b, &s->done[i]))
+			continue;
 		/* An interval wholly outside the tightest exchange contradicts it. Sums of a
 		 * hostile guest's answers may not carry the node out of real time. */
 		if ((int64_t)(lo_i - b->hi) > 0 || (int64_t)(hi_i - b->lo) < 0) {
@@ -207,6 +260,7 @@ static void measure(struct xvt_clock_source *s, struct xvt_clock_measure *m)
 	}
 	m->host_clock_lo = s->done[0].lo;
 	m->host_clock_hi = b->hi;
+	m->clock_step = step_of(s);
 }
 
 /* True if the burst may end. On a busy machine guest and host rarely meet; then it lasts longer. */

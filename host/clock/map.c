@@ -213,18 +213,65 @@ static uint64_t set_forward(const struct xvt_clock_map *m, const struct xvt_cloc
 	return ns > host_ns ? ns - host_ns : 0;
 }
 
-/* The most, in ns, that the clock may be off the line through both nodes: its creep and steps, and
- * the host clock's own knees in between. */
+static struct xvt_clock_gain gain_of(const struct xvt_clock_map *m,
+				     const struct xvt_clock_node *from,
+				     const struct xvt_clock_node *to)
+{
+	const uint64_t host_ns = to->host_ns - from->host_ns;
+
+	return (struct xvt_clock_gain){
+		.ns = gained(m, from, to),
+		.host_ns = host_ns,
+		.doubt_ns = sum(from->bound_ns, to->bound_ns),
+		.lost = ticks_ns(m, to->guest - from->guest) < host_ns,
+	};
+}
+
+/* How far a gain is from what another one makes of its length, for certain. */
+static uint64_t change(const struct xvt_clock_gain *now, const struct xvt_clock_gain *before)
+{
+	uint64_t expected, doubt, apart;
+
+	if (before->host_ns < now->host_ns / 16 || !before->host_ns)
+		return 0; /* too short to say anything of a rate */
+	expected = xvt_u64_scale(before->ns, now->host_ns, before->host_ns);
+	doubt = sum(now->doubt_ns, xvt_u64_scale(before->doubt_ns, now->host_ns, before->host_ns));
+	apart = now->lost == before->lost ? xvt_u64_apart(now->ns, expected)
+					  : sum(now->ns, expected);
+	return apart > doubt ? apart - doubt : 0;
+}
+
+/*
+ * What the clock may have gained and lost between two nodes, beyond what both show. A clock that
+ * gains steadily and stands still once may show neither. Both gaps before say what it does
+ * steadily: one alone may have had a step.
+ */
+static uint64_t changed(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
+			const struct xvt_clock_node *to)
+{
+	const struct xvt_clock_gain now = gain_of(m, from, to);
+	const uint64_t one = change(&now, &m->gains[0]), two = change(&now, &m->gains[1]);
+
+	return one < two ? one : two;
+}
+
+/* The most, in ns, that the clock may be off the line through both nodes: its creep and steps, the
+ * error of its rate, and the host clock's own knees in between. */
 static uint64_t crept(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
 		      const struct xvt_clock_node *to)
 {
-	uint64_t bend = 0;
+	const uint64_t host_ns = to->host_ns - from->host_ns;
+	uint64_t bend = 0, own;
 
 	if (m->host_clock)
 		bend = xvt_host_clock_bend_ns(m->host_clock, from->host_ns, to->host_ns);
 	if (one_formula(from, to))
 		return bend;
-	return bend + xvt_u64_larger(gained(m, from, to), set_forward(m, from, to));
+	own = xvt_u64_larger(gained(m, from, to), set_forward(m, from, to));
+	own = sum(own, xvt_u64_scale(host_ns, m->hz_doubt_ppb, 1000000000u));
+	if (m->clock_step > 1)
+		own = sum(own, ticks_ns(m, m->clock_step));
+	return sum(bend, sum(own, changed(m, from, to)));
 }
 
 /* True if the guest's clock lost more on the host's than both bounds explain. */
@@ -328,7 +375,7 @@ static void confirm_seen(struct xvt_clock_map *m, struct xvt_clock_node *node, u
 {
 	uint64_t whole = xvt_u64_larger(m->measured.bound_ns, node->bound_ns) +
 			 crept(m, &m->measured, node) + reported(m, node).size_ns +
-			 XVT_STAMP_SLACK_NS;
+			 xvt_stamp_slack_ns(node->source, m->clock_traits);
 	uint64_t line = gained(m, &m->measured, node);
 
 	if (m->seen.beyond_ns > whole + line)
@@ -365,6 +412,10 @@ static void note_measured(struct xvt_clock_map *m, const struct xvt_clock_node *
 	m->bound_ns_max = xvt_u64_larger(m->bound_ns_max, m->seen.bound_ns);
 	memset(&m->seen, 0, sizeof(m->seen));
 	m->bound_ns_max = xvt_u64_larger(m->bound_ns_max, node->segment_bound_ns);
+	if (!(node->flags & XVT_NODE_F_FIRST) && m->measured.epoch == node->epoch) {
+		m->gains[1] = m->gains[0];
+		m->gains[0] = gain_of(m, &m->measured, node);
+	}
 	m->measured = *node;
 }
 
@@ -477,13 +528,14 @@ int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 	if (node->flags & XVT_NODE_F_FIRST && node->flags & (XVT_NODE_F_CHANGED | XVT_NODE_F_BACK))
 		bound += changes.size_ns < 2 * XVT_CREEP_NS_MAX ? changes.size_ns
 								: 2 * XVT_CREEP_NS_MAX;
-	bound += xvt_stamp_slack_ns(node->source);
+	bound += xvt_stamp_slack_ns(node->source, m->clock_traits);
 	if (!(node->flags & XVT_NODE_F_FIRST) && node->source != XVT_SOURCE_DRAIN &&
 	    m->seen.bound_ns)
 		confirm_seen(m, node, &bound);
 	node->segment_bound_ns = bound;
 	/* A node of the drain has a wide bound, but lies on the line of the node before it. */
-	m->slack_ns = xvt_u64_larger(m->slack_ns, slack + xvt_stamp_slack_ns(node->source));
+	m->slack_ns = xvt_u64_larger(m->slack_ns,
+				     slack + xvt_stamp_slack_ns(node->source, m->clock_traits));
 	note_reach(m, node);
 	if (node->source == XVT_SOURCE_DRAIN)
 		note_seen(m, node, bound);
@@ -711,18 +763,20 @@ static bool is_unsettled(struct xvt_clock_map *m, const struct candidate *c)
 	       m->nodes[first].flags & XVT_NODE_F_CHANGED;
 }
 
-/* The time is a choice inside the set. */
-static void choose(struct xvt_clock_placed *p, uint64_t ns, struct span set)
+/*
+ * The time is a choice inside the set. A line's time that is outside by no more than its own error
+ * is kept, so that it does not depend on the looks, and the set then includes it.
+ */
+static void choose(const struct xvt_clock_map *m, struct xvt_clock_placed *p, uint64_t ns,
+		   struct span set)
 {
+	if (ns < set.lo_ns && set.lo_ns - ns <= m->slack_ns)
+		set.lo_ns = ns;
+	if (ns > set.hi_ns && ns - set.hi_ns <= m->slack_ns)
+		set.hi_ns = ns;
 	p->lo_ns = set.lo_ns;
 	p->hi_ns = set.hi_ns;
 	p->host_ns = ns < set.lo_ns ? set.lo_ns : ns > set.hi_ns ? set.hi_ns : ns;
-}
-
-/* Notes the possible error of a confirmed time that no segment bounds. */
-static void note_beside(struct xvt_clock_map *m, const struct xvt_clock_placed *p)
-{
-	m->bound_ns_max = xvt_u64_larger(m->bound_ns_max, xvt_clock_placed_bound_ns(p));
 }
 
 /*
@@ -781,10 +835,10 @@ static bool may_be_later(const struct xvt_clock_node *last, struct span s)
 }
 
 /* The line's own time, which may lie a little outside of what the drain saw. */
-static enum xvt_map_result by_line(struct xvt_clock_placed *p, const struct candidate *c,
-				   struct span own)
+static enum xvt_map_result by_line(const struct xvt_clock_map *m, struct xvt_clock_placed *p,
+				   const struct candidate *c, struct span own)
 {
-	choose(p, c->ns, own);
+	choose(m, p, c->ns, own);
 	p->host_ns = c->ns;
 	p->on_line = true;
 	return XVT_MAP_OK;
@@ -797,11 +851,11 @@ static enum xvt_map_result last_epoch(struct xvt_clock_map *m, const struct cand
 	const struct xvt_clock_node *last = &m->nodes[m->count - 1];
 	struct span s = drained(e), own;
 
-	choose(p, c->ns, (struct span){ 0, UINT64_MAX });
+	choose(m, p, c->ns, (struct span){ 0, UINT64_MAX });
 	if (c->side == SIDE_AFTER) {
 		own = both((struct span){ read_at(last).lo_ns, UINT64_MAX }, s);
 		if (m->closed && !is_empty(own))
-			choose(p, c->ns, own);
+			choose(m, p, c->ns, own);
 		return m->closed ? XVT_MAP_GUESS : XVT_MAP_WAIT;
 	}
 	if (!m->closed && last->host_ns < e->confirm_ns)
@@ -809,17 +863,16 @@ static enum xvt_map_result last_epoch(struct xvt_clock_map *m, const struct cand
 	own = own_span(m, c, s);
 	if (is_empty(own)) {
 		if (!is_empty(s))
-			choose(p, c->ns, s);
+			choose(m, p, c->ns, s);
 		return XVT_MAP_DOUBT;
 	}
 	if (may_be_later(last, s))
 		own.hi_ns = s.hi_ns;
 	else if (is_by_line(m, c, s))
-		return by_line(p, c, own);
-	choose(p, c->ns, own);
+		return by_line(m, p, c, own);
+	choose(m, p, c->ns, own);
 	if (is_unmeasured(m, c) || is_unsettled(m, c))
 		return XVT_MAP_GUESS;
-	note_beside(m, p);
 	return XVT_MAP_OK;
 }
 
@@ -913,7 +966,9 @@ enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
 	uint64_t ns;
 	bool is_new;
 
-	*p = (struct xvt_clock_placed){ .lo_ns = e->floor_ns, .hi_ns = e->ceiling_ns };
+	*p = (struct xvt_clock_placed){ .host_ns = e->floor_ns,
+					.lo_ns = e->floor_ns,
+					.hi_ns = e->ceiling_ns };
 	if (!m->count)
 		return m->closed ? XVT_MAP_GUESS : XVT_MAP_WAIT;
 	for (;;) {
@@ -932,9 +987,9 @@ enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
 		m->at = first;
 	}
 	if (is_empty(x.border) && is_empty(x.later) && !is_empty(x.own) && is_by_line(m, &x.old, s))
-		return by_line(p, &x.old, x.own);
+		return by_line(m, p, &x.old, x.own);
 	if (is_empty(x.own) && is_empty(x.border) && is_empty(x.later)) {
-		choose(p, x.old.ns, is_empty(s) ? (struct span){ 0, UINT64_MAX } : s);
+		choose(m, p, x.old.ns, is_empty(s) ? (struct span){ 0, UINT64_MAX } : s);
 		return XVT_MAP_DOUBT;
 	}
 	result = choose_side(m, first, guest, &x, s, &ns, &is_new);
@@ -946,9 +1001,7 @@ enum xvt_map_result xvt_clock_map_place(struct xvt_clock_map *m, uint64_t guest,
 	/* The merge takes a record behind the last node for later than that. */
 	if (is_empty(x.own) && ns < m->nodes[first - 1].host_ns)
 		ns = m->nodes[first - 1].host_ns;
-	choose(p, ns, hull(hull(x.own, x.border), x.later));
-	if (result == XVT_MAP_OK)
-		note_beside(m, p);
+	choose(m, p, ns, hull(hull(x.own, x.border), x.later));
 	return result;
 }
 

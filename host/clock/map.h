@@ -68,6 +68,14 @@ struct xvt_clock_report {
 	uint64_t count;
 };
 
+/* A clock gained `ns` on its nominal rate in host_ns, give or take doubt_ns; it lost if `lost`. */
+struct xvt_clock_gain {
+	uint64_t ns;
+	uint64_t host_ns; /* 0: unknown */
+	uint64_t doubt_ns;
+	bool lost;
+};
+
 /* One ring's map. Nodes are ordered by (epoch, guest). */
 struct xvt_clock_map {
 	struct xvt_clock_node *nodes;
@@ -89,6 +97,11 @@ struct xvt_clock_map {
 		size_t from, end;
 	} older;     /* cache of next_first(): the epoch's end for a node of an older epoch */
 	uint64_t hz; /* nominal rate of the guest's clock, for extrapolation */
+	uint64_t hz_doubt_ppb; /* how far that may be off, if it was measured */
+	uint32_t clock_traits; /* XVT_CLOCK_T_* */
+	uint32_t clock_step;   /* ticks by which its values differ; at most 1: any */
+	/* What the clock gained from one measured node to the next, newest first. */
+	struct xvt_clock_gain gains[2];
 	/*
 	 * Rate of the host's counter, Hz, if the guest's may tick at it and be set forward now and
 	 * then, as KVM does on a host that cannot scale a TSC. 0: the guest's clock has a rate of

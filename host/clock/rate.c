@@ -2,6 +2,7 @@
 /* rate.c - see rate.h. */
 #include "clock/rate.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/u64.h"
@@ -12,6 +13,7 @@
 #define AGREE_PART 64u	 /* two gaps agree within this part, and their doubts */
 #define EXACT_PART 8192u /* a claim is used as it is within this part, and the doubt */
 #define TRIES_MOST 6u	 /* then any gap decides: no rate at all is worse */
+#define BILLION	   1000000000u
 
 void xvt_clock_rate_init(struct xvt_clock_rate *r, uint64_t host_hz, uint64_t claim_hz)
 {
@@ -19,6 +21,8 @@ void xvt_clock_rate_init(struct xvt_clock_rate *r, uint64_t host_hz, uint64_t cl
 	r->host_hz = host_hz;
 	r->claim_hz = xvt_clock_plausible_hz(claim_hz) ? claim_hz : 0;
 }
+
+/* -- one gap ------------------------------------------------------------------------ */
 
 static struct xvt_rate_gap gap_between(const struct xvt_clock_node *a,
 				       const struct xvt_clock_node *b)
@@ -30,7 +34,7 @@ static struct xvt_rate_gap gap_between(const struct xvt_clock_node *a,
 
 static uint64_t hz_of(const struct xvt_rate_gap *g)
 {
-	return xvt_u64_scale(g->ticks, 1000000000u, g->host_ns);
+	return xvt_u64_scale(g->ticks, BILLION, g->host_ns);
 }
 
 /* How far the gap's length is from what that rate makes of its ticks, ns. */
@@ -60,10 +64,35 @@ static bool is_expected(const struct xvt_clock_rate *r, const struct xvt_rate_ga
 	return agrees(g, r->host_hz, NEAR_PART) || agrees(g, r->claim_hz, NEAR_PART);
 }
 
-static bool set(struct xvt_clock_rate *r, uint64_t hz)
+/* -- several gaps ------------------------------------------------------------------- */
+
+static uint64_t ppb(uint64_t part, uint64_t of)
 {
+	return of ? xvt_u64_scale(part, BILLION, of) : BILLION;
+}
+
+/* How far `hz` may be off that gaps from `least` to `most` show; g: how well such a gap is
+ * known. */
+static uint64_t doubt_ppb(uint64_t hz, const struct xvt_rate_gap *least,
+			  const struct xvt_rate_gap *most, const struct xvt_rate_gap *g)
+{
+	const uint64_t below = xvt_u64_apart(hz, hz_of(least)),
+		       above = xvt_u64_apart(hz, hz_of(most));
+
+	return xvt_u64_sum(ppb(xvt_u64_larger(below, above), hz), ppb(g->doubt_ns, g->host_ns));
+}
+
+/* Takes the rate of a gap; `other`: one that agrees with it, or itself. */
+static bool take_rate(struct xvt_clock_rate *r, const struct xvt_rate_gap *g,
+		      const struct xvt_rate_gap *other)
+{
+	const uint64_t hz = decide(r, g);
 	const bool changed = hz != r->hz;
 
+	r->doubt_ppb = hz == r->host_hz ? 0 : doubt_ppb(hz, g, other, g);
+	/* Two gaps may have had a stop each. */
+	if (hz != r->host_hz && hz != r->claim_hz)
+		r->doubt_ppb = xvt_u64_larger(r->doubt_ppb, BILLION / AGREE_PART);
 	r->hz = hz;
 	r->nr_kept = 0;
 	r->other.ticks = 0;
@@ -71,51 +100,42 @@ static bool set(struct xvt_clock_rate *r, uint64_t hz)
 	return changed;
 }
 
-static bool is_off(const struct xvt_rate_gap *g, uint64_t hz)
+static int by_hz(const void *pa, const void *pb)
 {
-	return off_ns(g, hz) > g->doubt_ns;
-}
+	const uint64_t a = hz_of(pa), b = hz_of(pb);
 
-/* The gap with the median rate of those that are kept. */
-static const struct xvt_rate_gap *median(const struct xvt_clock_rate *r)
-{
-	const struct xvt_rate_gap *best = &r->kept[0];
-	size_t i, k, below, least = XVT_RATE_GAPS;
-
-	for (i = 0; i < XVT_RATE_GAPS; i++) {
-		for (k = below = 0; k < XVT_RATE_GAPS; k++)
-			below += hz_of(&r->kept[k]) < hz_of(&r->kept[i]);
-		if (below <= XVT_RATE_GAPS / 2 && XVT_RATE_GAPS / 2 - below < least) {
-			least = XVT_RATE_GAPS / 2 - below;
-			best = &r->kept[i];
-		}
-	}
-	return best;
+	return a < b ? -1 : a > b;
 }
 
 /*
  * A rate of the clock's own is corrected if most gaps show that it is off. A few that do not may
- * have had a stop or a jump too small to be one: an average over them would not be the rate.
+ * have had a stop or a jump too small to be one: an average over them would not be the rate. The
+ * middle half of the gaps shows how well it is known.
  */
 static bool refine(struct xvt_clock_rate *r, const struct xvt_rate_gap *g)
 {
+	struct xvt_rate_gap sorted[XVT_RATE_GAPS];
+	const struct xvt_rate_gap *median = &sorted[XVT_RATE_GAPS / 2];
 	unsigned int i, off = 0;
-	uint64_t hz;
+	uint64_t hz = r->hz;
 
 	if (r->hz == r->host_hz)
 		return false;
 	r->kept[r->nr_kept++ % XVT_RATE_GAPS] = *g;
 	if (r->nr_kept < XVT_RATE_GAPS)
 		return false;
+	memcpy(sorted, r->kept, sizeof(sorted));
+	qsort(sorted, XVT_RATE_GAPS, sizeof(sorted[0]), by_hz);
 	for (i = 0; i < XVT_RATE_GAPS; i++)
-		off += is_off(&r->kept[i], r->hz);
-	if (off < XVT_RATE_GAPS * 3 / 4)
-		return false;
-	hz = decide(r, median(r));
-	r->nr_kept = 0;
-	if (hz == r->hz || !xvt_clock_plausible_hz(hz))
+		off += off_ns(&sorted[i], hz) > sorted[i].doubt_ns;
+	if (off >= XVT_RATE_GAPS * 3 / 4 && xvt_clock_plausible_hz(decide(r, median)))
+		hz = decide(r, median);
+	r->doubt_ppb =
+		doubt_ppb(hz, &sorted[XVT_RATE_GAPS / 4], &sorted[XVT_RATE_GAPS * 3 / 4], median);
+	if (hz == r->hz)
 		return false;
 	r->hz = hz;
+	r->nr_kept = 0;
 	return true;
 }
 
@@ -123,13 +143,14 @@ static bool refine(struct xvt_clock_rate *r, const struct xvt_rate_gap *g)
 static bool take_other(struct xvt_clock_rate *r, const struct xvt_rate_gap *g)
 {
 	const struct xvt_rate_gap before = r->other;
-	const bool agree = before.ticks && agrees(g, hz_of(&before), AGREE_PART);
 
+	if (before.ticks && agrees(g, hz_of(&before), AGREE_PART))
+		return take_rate(r, g, &before);
 	r->other = *g;
 	r->tries++;
 	if (!r->hz && (is_expected(r, g) || r->tries >= TRIES_MOST))
-		return true;
-	return agree;
+		return take_rate(r, g, g);
+	return false;
 }
 
 bool xvt_clock_rate_add(struct xvt_clock_rate *r, const struct xvt_clock_node *node, bool broken)
@@ -148,10 +169,9 @@ bool xvt_clock_rate_add(struct xvt_clock_rate *r, const struct xvt_clock_node *n
 	r->from = *node;
 	if (!xvt_clock_plausible_hz(hz_of(&g)))
 		return false;
-	if (r->hz && agrees(&g, r->hz, AGREE_PART)) {
-		r->other.ticks = 0;
-		r->tries = 0;
-		return refine(r, &g);
-	}
-	return take_other(r, &g) && set(r, decide(r, &g));
+	if (!r->hz || !agrees(&g, r->hz, AGREE_PART))
+		return take_other(r, &g);
+	r->other.ticks = 0;
+	r->tries = 0;
+	return refine(r, &g);
 }

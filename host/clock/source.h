@@ -54,6 +54,8 @@ struct xvt_clock_measure {
 	unsigned int nr_samples;
 	uint64_t host_clock_lo; /* when its first question was asked */
 	uint64_t host_clock_hi; /* the node's moment is proven to be no later */
+	/* All answers so far differ by multiples of so many ticks; 0: too few came to say. */
+	uint32_t clock_step;
 };
 
 struct xvt_clock_wait {

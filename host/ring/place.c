@@ -5,6 +5,10 @@
  */
 #include "ring/parts.h"
 
+#include "base/u64.h"
+
+#define GUESS_NS 1000000000ull /* a time that may be further off than this is a guess */
+
 struct xvt_clock_evidence xvt_ring_evidence(const struct xvt_ring *r, uint32_t epoch,
 					    const struct xvt_piece *p)
 {
@@ -219,10 +223,11 @@ static bool epoch_is_known(struct xvt_ring *r, uint32_t *flags)
  * The records of a ring are in order of time, so a time is not before that of the record before it.
  * Only the choice moves, and never a limit of the set: that would make a guess a proof.
  */
-static void keep_order(const struct xvt_ring *r, struct xvt_clock_placed *p, uint32_t *flags)
+static void keep_order(const struct xvt_ring *r, const struct xvt_clock_evidence *e,
+		       struct xvt_clock_placed *p, uint32_t *flags)
 {
-	if (r->snapshot.frozen && p->host_ns > p->hi_ns) {
-		p->host_ns = p->hi_ns;
+	if (r->snapshot.frozen && p->host_ns > e->ceiling_ns) {
+		p->host_ns = p->hi_ns = e->ceiling_ns;
 		p->on_line = false;
 		*flags |= XVT_EVENT_F_CLOCK;
 	}
@@ -232,6 +237,22 @@ static void keep_order(const struct xvt_ring *r, struct xvt_clock_placed *p, uin
 	p->on_line = false;
 	if (p->host_ns > p->hi_ns)
 		*flags |= XVT_EVENT_F_CLOCK;
+}
+
+/*
+ * True if the time is a guess that nothing bounds, or nothing useful. Where the drain bounds it,
+ * that bound says more than a flag.
+ */
+static bool is_guess(const struct xvt_ring *r, enum xvt_map_result result,
+		     const struct xvt_clock_placed *p)
+{
+	if (p->host_ns < r->clock.trusted_ns && !r->salvage)
+		return true;
+	if (p->on_line)
+		return result == XVT_MAP_GUESS;
+	if (!p->lo_ns || p->hi_ns == UINT64_MAX)
+		return true;
+	return result == XVT_MAP_GUESS && xvt_clock_placed_bound_ns(p) > GUESS_NS;
 }
 
 static void note_violation(struct xvt_ring *r)
@@ -255,19 +276,21 @@ static void place(struct xvt_ring *r)
 		result = xvt_clock_map_place(&r->clock.map, r->decode.rec.ts, &e, &p);
 	if (result == XVT_MAP_WAIT || (result == XVT_MAP_DOUBT && !lies(r)))
 		return;
-	if (result == XVT_MAP_GUESS)
-		flags |= XVT_EVENT_F_UNCONFIRMED;
 	if (result == XVT_MAP_DOUBT)
 		flags |= XVT_EVENT_F_CLOCK;
-	if (!p.on_line && (!p.lo_ns || p.hi_ns == UINT64_MAX))
-		flags |= XVT_EVENT_F_UNCONFIRMED; /* nothing bounds it */
-	keep_order(r, &p, &flags);
+	keep_order(r, &e, &p, &flags);
+	if (is_guess(r, result, &p))
+		flags |= XVT_EVENT_F_UNCONFIRMED;
 	if (flags & XVT_EVENT_F_CLOCK)
 		note_violation(r);
 	if (p.host_ns < r->start_ns)
 		flags |= XVT_EVENT_F_BACKLOG;
 	if (r->drain.first->salvage)
 		flags |= XVT_EVENT_F_RECOVERED;
+	if (!p.on_line && !flags)
+		r->clock.map.bound_ns_max = xvt_u64_larger(
+			r->clock.map.bound_ns_max,
+			xvt_u64_sum(xvt_clock_placed_bound_ns(&p), XVT_STAMP_SLACK_NS));
 	r->head.ns = p.host_ns;
 	r->head.written = (struct xvt_written){ !p.on_line, p.lo_ns, p.hi_ns };
 	if (p.on_line) /* not what its line proves, but what can be held against that line */

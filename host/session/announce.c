@@ -37,7 +37,9 @@ static bool is_urgent(const struct xvt_ring *r, const struct xvt_ring_info *info
 	const struct xvt_ring_info *reported = &r->session.reported_info;
 
 	return !r->session.announced || info->start_ns != reported->start_ns ||
-	       info->clock_hz != reported->clock_hz;
+	       info->clock_hz != reported->clock_hz ||
+	       info->clock_traits != reported->clock_traits ||
+	       info->clock_step != reported->clock_step;
 }
 
 void xvt_ring_announce(struct xvt_session *s, struct xvt_ring *r)
@@ -58,6 +60,8 @@ void xvt_ring_announce(struct xvt_session *s, struct xvt_ring *r)
 		.start_ns = r->start_ns,
 		.before = is_snapshot(s) ? 0 : xvt_ring_events_before(r),
 		.clock_hz = r->clock.map.hz,
+		.clock_traits = r->clock.map.clock_traits,
+		.clock_step = r->clock.map.clock_step,
 	};
 
 	r->session.info_waits = false;

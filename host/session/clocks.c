@@ -11,6 +11,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/u64.h"
 
@@ -24,6 +25,7 @@
 #define MEET_PART	 2	    /* and at least this many times as long as a poll */
 #define MARK_RESTS	 4	    /* measurements of a resting ring for each of its marks */
 #define SCAN_RING_NS	 50ull	    /* for each ring: between two scans for due rings */
+#define COARSE_NS	 50ull	    /* a clock with longer steps shows that in its measurements */
 
 /* Leave the newest node in the region, for salvage when recorder and guest are both gone. */
 static void leave_hint(struct xvt_ring *r, const struct xvt_clock_node *n)
@@ -148,6 +150,12 @@ static void begin_ring(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 
 static void use_rate(struct xvt_session *s, struct xvt_ring *r, uint64_t hz)
 {
+	const struct xvt_clock_node *last = xvt_clock_map_last(&r->clock.map);
+
+	if (r->clock.map.hz != hz && last) {
+		memset(r->clock.map.gains, 0, sizeof(r->clock.map.gains));
+		r->clock.trusted_ns = last->host_ns;
+	}
 	r->clock.map.hz = hz;
 	r->clock.map.slack_ns = 0; /* of segments at another rate */
 	if (r->session.announced)
@@ -209,7 +217,10 @@ static void learn_rate(struct xvt_session *s, struct xvt_ring *r,
 {
 	const uint64_t old_hz = r->clock.rate.hz ? r->clock.rate.hz : r->clock.map.hz;
 
-	if (!xvt_clock_rate_add(&r->clock.rate, node, is_broken(r, before, node)))
+	const bool other = xvt_clock_rate_add(&r->clock.rate, node, is_broken(r, before, node));
+
+	r->clock.map.hz_doubt_ppb = r->clock.rate.doubt_ppb;
+	if (!other)
 		return;
 	use_rate(s, r, r->clock.rate.hz);
 	share_rate(s, r, now);
@@ -219,6 +230,33 @@ static void learn_rate(struct xvt_session *s, struct xvt_ring *r,
 				 "cpu %u: its clock counts at %" PRIu64 " Hz, not at %" PRIu64
 				 " Hz as it seemed before",
 				 xvt_load(&r->ctl->cpu), r->clock.rate.hz, old_hz);
+}
+
+/* By how much the answer of a clock that steps may be older than the moment at which it was read;
+ * 0: no more than a counter's usual tick. */
+static uint64_t coarse_ns(const struct xvt_ring *r)
+{
+	const uint64_t ns = xvt_ticks_ns(r->clock.map.clock_step, r->clock.map.hz);
+
+	return r->clock.map.clock_step > 1 && ns > COARSE_NS ? ns : 0;
+}
+
+/* The step of a clock that its answers show: never more than it is, once there were a few; the
+ * writer's word counts if that is more. */
+static void learn_step(struct xvt_session *s, struct xvt_ring *r, uint32_t shown)
+{
+	const uint32_t said = xvt_load(&r->ctl->clock_step), step = shown > said ? shown : said;
+
+	const bool longer = step > r->clock.map.clock_step;
+	const struct xvt_clock_node *last = xvt_clock_map_last(&r->clock.map);
+
+	if (step == r->clock.map.clock_step)
+		return;
+	r->clock.map.clock_step = step;
+	if (longer && coarse_ns(r) && last)
+		r->clock.trusted_ns = last->host_ns; /* older segments do not have it */
+	if (r->session.announced)
+		xvt_ring_announce(s, r);
 }
 
 static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_clock_measure *m)
@@ -231,6 +269,8 @@ static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_cloc
 		wide && since(xvt_clock_read(), r->measure.wide_clock) > ticks(s, XVT_QUIET_NS);
 	if (wide)
 		return;
+	learn_step(s, r, m->clock_step);
+	m->node.bound_ns = xvt_u64_sum(m->node.bound_ns, coarse_ns(r));
 	xvt_session_put_inferred(s, r); /* in the trace before its successor */
 	forget_nodes(s, r);
 	if (add_node(r, &m->node))
@@ -317,6 +357,8 @@ static void expect_rate(const struct xvt_session *s, struct xvt_ring *r)
 	r->clock.map.host_hz = hosts_kind && s->clock.clock_id == XVT_CLOCK_TSC ? s->clock.hz : 0;
 	xvt_clock_rate_init(&r->clock.rate, hosts_kind ? s->clock.hz : 0,
 			    xvt_vm_of_ring(r)->region.hdr.clock_hz);
+	r->clock.map.clock_traits = xvt_load(&r->ctl->clock_traits) & XVT_CLOCK_T_ORDERED;
+	r->clock.map.clock_step = xvt_load(&r->ctl->clock_step);
 }
 
 /* Open the ring's clock source. Returns false while the ring has no writer to ask. */

@@ -189,7 +189,10 @@ struct xvt_ring_info {
 	 * continue another trace.
 	 */
 	uint64_t before;
-	uint64_t reserved;
+	uint32_t clock_traits; /* XVT_CLOCK_T_*, as the writer says */
+	/* Ticks by which the values of its clock differ, as the writer says or its answers show. An
+	 * event is off by up to one step, which is in the bounds. 0: unknown. */
+	uint32_t clock_step;
 };
 XVT_ASSERT(sizeof(struct xvt_ring_info) == 80, "ring info layout");
 

@@ -15,12 +15,18 @@
  * on it. This constant covers 99.9 % of stamps right after four such loads (bench/bench_stamp.c).
  * It is part of every event's bound. A longer chain exceeds it; no constant covers all.
  */
-#define XVT_STAMP_SLACK_NS 2000u
+#define XVT_STAMP_SLACK_NS   2000u
 
-/* The slack of a ring whose clock has that source: the host's kernel reads its clock ordered. */
-static inline uint64_t xvt_stamp_slack_ns(uint32_t source)
+/* The same of a writer that reads its clock ordered: what its fences and a store take. */
+#define XVT_STAMP_ORDERED_NS 100u
+
+/* The slack of a ring whose clock has that source and those traits: the host's kernel reads its
+ * clock ordered. */
+static inline uint64_t xvt_stamp_slack_ns(uint32_t source, uint32_t clock_traits)
 {
-	return source == XVT_SOURCE_HOST ? 0 : XVT_STAMP_SLACK_NS;
+	if (source == XVT_SOURCE_HOST)
+		return 0;
+	return clock_traits & XVT_CLOCK_T_ORDERED ? XVT_STAMP_ORDERED_NS : XVT_STAMP_SLACK_NS;
 }
 
 /* Guest and host may creep apart this much between two nodes before it counts as a jump, and 1/128

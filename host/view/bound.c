@@ -121,8 +121,11 @@ int xvt_bounds_new(struct xvt_bounds **out, struct xvt_trace *t)
 		forget(b);
 		err = load(b, t);
 	}
-	for (uint32_t i = 0; i < b->ring_count && !err; i++)
+	for (uint32_t i = 0; i < b->ring_count && !err; i++) {
+		b->rings[i].slack_ns =
+			xvt_stamp_slack_ns(b->rings[i].source, t->rings[i].info.clock_traits);
 		err = settle(&b->rings[i]);
+	}
 	if (err) {
 		xvt_bounds_free(b);
 		return err;
@@ -255,8 +258,7 @@ static uint64_t together(struct xvt_bounds *b, struct xvt_bound_ring *r,
 	uint64_t ns = XVT_NO_BOUND;
 
 	if (xvt_unlikely(xvt_look_list_find(&r->beside, h->host_ns, &span)))
-		ns = limited(
-			xvt_u64_sum(xvt_look_span_bound_ns(&span, h->host_ns), XVT_STAMP_SLACK_NS));
+		ns = limited(xvt_u64_sum(xvt_look_span_bound_ns(&span, h->host_ns), r->slack_ns));
 	/* A guess is on no line. */
 	if (h->ring_flags & XVT_EVENT_F_UNCONFIRMED)
 		return ns;

@@ -16,6 +16,7 @@ struct xvt_bound_ring {
 	size_t node_room;
 	uint32_t epochs;
 	uint32_t source;	     /* of the newest node that a clock source made; 0: none */
+	uint64_t slack_ns;	     /* of a stamp, in each bound */
 	uint64_t segment_ns_max;     /* largest bound of a segment between two nodes */
 	struct xvt_look_list beside; /* of times that no segment bounds */
 	/* The segment that xvt_bound_by_time_ns() used last, within one epoch, and its bound. */

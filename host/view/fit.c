@@ -58,7 +58,9 @@ static void limit_each_other(struct xvt_fit_sample *a, struct xvt_fit_sample *b,
 	const int64_t slack = (b->x - a->x) / RATE_PART + 1;
 	struct xvt_fit_sample c = *a, d = *b;
 
-	if (b->x - a->x > burst)
+	if ((b->hi + b->x > a->hi + a->x ? b->hi + b->x : a->hi + a->x) -
+		    (b->lo + b->x < a->lo + a->x ? b->lo + b->x : a->lo + a->x) >
+	    burst)
 		return;
 	c.lo = b->lo - slack > c.lo ? b->lo - slack : c.lo;
 	c.hi = b->hi + slack < c.hi ? b->hi + slack : c.hi;
@@ -236,6 +238,16 @@ static int64_t larger(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+/* What widens the limits between samples i and i + 1. */
+static int64_t extra_of(const struct xvt_clock_fit *f, size_t i, const struct xvt_fit_clock *c)
+{
+	const s128 distance = f->samples[i + 1].x - f->samples[i].x;
+	const int64_t change = larger(change_beside(f, i, true), change_beside(f, i, false));
+
+	return clipped((s128)larger(change, set_forward(f, i, c)) + c->step +
+		       distance * c->doubt_ppb / 1000000000);
+}
+
 int xvt_clock_fit_init(struct xvt_clock_fit *f, struct xvt_fit_sample *samples, size_t count,
 		       const struct xvt_fit_clock *clock)
 {
@@ -256,8 +268,7 @@ int xvt_clock_fit_init(struct xvt_clock_fit *f, struct xvt_fit_sample *samples, 
 	for (size_t i = f->count - 1; i-- > 0;)
 		limit_each_other(&f->samples[i], &f->samples[i + 1], clock->burst);
 	for (size_t i = 0; i + 1 < f->count; i++)
-		f->extra[i] = larger(larger(change_beside(f, i, true), change_beside(f, i, false)),
-				     set_forward(f, i, clock));
+		f->extra[i] = extra_of(f, i, clock);
 	make_path(f);
 	f->any = true;
 	return 0;

@@ -50,8 +50,8 @@ struct xvt_clock_fit {
 
 /* What is known of the clock besides its samples. */
 struct xvt_fit_clock {
-	/* Two samples that are less apart are of one measurement, within which the rate is off by
-	 * at most 1/30. */
+	/* Two samples that were taken within that time are of one measurement, within which the
+	 * rate is off by at most 1/30. */
 	int64_t burst;
 	/*
 	 * The clock may tick at the host's rate, and be set forward now and then to keep up with a
@@ -60,6 +60,10 @@ struct xvt_fit_clock {
 	 */
 	int64_t forward;
 	int64_t unit;
+	/* By how much values of the clock differ, if it steps. */
+	int64_t step;
+	/* How far the nominal rate may be off, in 1e-9. */
+	int64_t doubt_ppb;
 };
 
 /* samples: in any order; sorted in place. Returns 0 (also if nothing is proven) or -ENOMEM. */

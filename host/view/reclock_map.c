@@ -21,6 +21,11 @@ typedef __int128 s128;
 #define BURSTS_LEAST 2
 /* Samples within that part of a second are of one burst. */
 #define BURST_PART   1000
+/* A rate is that of at least so many slopes between samples, which are at least that part of a
+ * second apart and whose doubt is at most that part of the distance. */
+#define SLOPES_LEAST 3
+#define SLOPE_PART   50
+#define SLOPE_FINE   20
 /* Rounding error in ns of two conversions. */
 #define ROUNDING     2
 /* Limit of nanoseconds, so that sums and differences do not overflow. */
@@ -358,17 +363,101 @@ static bool is_exact(const struct work *w)
 	return true;
 }
 
-static int fit_samples(struct work *w, const struct sample *samples, size_t count)
+/* -- the rate of a clock that is not the host's -------------------------------------- */
+
+/* What the samples say of the rate between two of them. */
+struct slope {
+	uint64_t hz;
+	uint64_t doubt_ppb;
+};
+
+static int by_hz(const void *pa, const void *pb)
+{
+	const struct slope *a = pa, *b = pb;
+
+	return a->hz < b->hz ? -1 : a->hz > b->hz;
+}
+
+static int by_moment(const void *pa, const void *pb)
+{
+	const struct sample *a = pa, *b = pb;
+
+	return a->guest < b->guest ? -1 : a->guest > b->guest;
+}
+
+/* Slopes between samples that are far enough apart for one. `slopes` has room for `count`. */
+static size_t find_slopes(const struct work *w, const struct sample *samples, size_t count,
+			  struct slope *slopes)
+{
+	const uint64_t least = w->host_hz / SLOPE_PART;
+	const struct sample *a = samples, *b;
+	size_t n = 0;
+
+	for (b = samples + 1; count && b < samples + count; b++) {
+		const uint64_t doubt = xvt_u64_sum(a->hi - a->lo, b->hi - b->lo),
+			       host = b->lo - a->lo;
+
+		if (b->guest <= a->guest || b->lo <= a->lo || host < least || host >> 62 ||
+		    doubt > host / SLOPE_FINE)
+			continue;
+		slopes[n++] = (struct slope){ xvt_u64_scale(b->guest - a->guest, w->host_hz,
+							    host + b->hi / 2 - b->lo / 2 -
+								    (a->hi / 2 - a->lo / 2)),
+					      xvt_u64_scale(doubt, 1000000000, host) };
+		a = b;
+	}
+	return n;
+}
+
+/*
+ * The median slope: gaps in which the clock stood still or jumped are few, or there is no rate. The
+ * middle half of the slopes shows how well it is known. Returns 0, 1 if there is no rate, or
+ * -ENOMEM. Sorts the samples.
+ */
+static int find_rate(struct work *w, struct sample *samples, size_t count,
+		     struct xvt_fit_clock *clock)
+{
+	struct slope *slopes = malloc((count + 1) * sizeof(*slopes)), *median;
+	uint64_t below, above;
+	size_t n;
+
+	if (!slopes)
+		return -ENOMEM;
+	qsort(samples, count, sizeof(*samples), by_moment);
+	n = find_slopes(w, samples, count, slopes);
+	qsort(slopes, n, sizeof(*slopes), by_hz);
+	median = &slopes[n / 2];
+	if (n >= SLOPES_LEAST && median->hz) {
+		w->hz = median->hz;
+		below = w->hz - slopes[n / 4].hz;
+		above = slopes[n * 3 / 4].hz - w->hz;
+		clock->doubt_ppb = limited(
+			(s128)xvt_u64_scale(xvt_u64_larger(below, above), 1000000000, w->hz) +
+			median->doubt_ppb);
+	}
+	free(slopes);
+	return n < SLOPES_LEAST;
+}
+
+static int fit_samples(struct work *w, struct sample *samples, size_t count)
 {
 	const uint64_t host = host_hz(w->t), hz = w->r->hz, off = host > hz ? host - hz : hz - host;
 	struct xvt_fit_sample *s = malloc((count + 1) * sizeof(*s));
 	struct xvt_fit_clock clock = { 0 };
+	int err;
 
 	if (!s)
 		return -ENOMEM;
 	/* The recorder took the host's rate for the guest's, which the file has to 1e-9. */
 	w->hz = off <= host >> 20 ? host : hz;
 	w->host_hz = host;
+	err = w->hz == host || is_exact(w) ? 0 : find_rate(w, samples, count, &clock);
+	if (err)
+		count = 0; /* nothing is known between two samples */
+	if (err < 0) {
+		free(s);
+		return err;
+	}
 	w->guest0 = w->r->nodes[w->e->first].guest;
 	w->clock0 = count ? samples[0].lo : 0;
 	for (size_t i = 0; i < count; i++) {
@@ -377,6 +466,8 @@ static int fit_samples(struct work *w, const struct sample *samples, size_t coun
 		s[i].hi = (int64_t)(samples[i].hi - w->clock0);
 	}
 	clock.burst = (int64_t)(host / BURST_PART);
+	if (w->r->clock_step > 1)
+		clock.step = at_nominal(w, w->guest0 + w->r->clock_step) + 1;
 	if (w->r->host_ticks && w->hz > host && !is_exact(w)) {
 		clock.forward = (int64_t)(w->hz - host);
 		clock.unit = (int64_t)host;
@@ -404,7 +495,7 @@ static void prove_pieces(struct work *w)
 		while (w->r->nodes[node].guest <= w->guest[k])
 			node++;
 		bound = w->r->nodes[node].segment_bound_ns;
-		slack = xvt_stamp_slack_ns(w->r->nodes[node].source);
+		slack = xvt_stamp_slack_ns(w->r->nodes[node].source, w->r->clock_traits);
 		bound -= bound < slack ? bound : slack;
 		p->bound = bound < NS_MAX ? (int64_t)bound : NS_MAX;
 		xvt_clock_fit_between(&w->fit, at_nominal(w, w->guest[k]),
@@ -575,7 +666,7 @@ static void keep_epoch(struct xvt_reclock_ring *r, struct xvt_reclock_epoch *e)
 
 static void put_knots(struct xvt_reclock_ring *r, const struct work *w)
 {
-	const uint64_t slack = xvt_stamp_slack_ns(r->nodes[w->e->first].source);
+	const uint64_t slack = xvt_stamp_slack_ns(r->nodes[w->e->first].source, r->clock_traits);
 
 	for (size_t k = 0; k < w->count; k++) {
 		struct xvt_reclock_knot *n = &r->knots[r->knot_count++];
@@ -646,7 +737,7 @@ static void find_knees(struct work *w, size_t *knee)
  * sample and line, which is the most.
  */
 static int make_epoch(const struct xvt_trace *t, struct xvt_reclock_ring *r,
-		      struct xvt_reclock_epoch *e, const struct sample *samples, size_t count,
+		      struct xvt_reclock_epoch *e, struct sample *samples, size_t count,
 		      size_t *knee)
 {
 	struct work w = { .t = t, .r = r, .e = e };
@@ -722,6 +813,10 @@ static void ring_hz(struct loading *l, uint32_t ring)
 		r->hz = t->rings[ring].info.clock_hz;
 	r->host_ticks = t->rings[ring].known && t->rings[ring].info.clock_id == XVT_CLOCK_TSC &&
 			t->info.host_clock_id == XVT_CLOCK_TSC;
+	if (t->rings[ring].known) {
+		r->clock_traits = t->rings[ring].info.clock_traits;
+		r->clock_step = t->rings[ring].info.clock_step;
+	}
 	if (!r->hz)
 		r->hz = host_hz(t);
 }

@@ -43,6 +43,8 @@ struct xvt_reclock_ring {
 	size_t epoch_count;
 	uint64_t hz;	 /* nominal rate, beyond the nodes */
 	bool host_ticks; /* the ring's clock and the host's are both TSCs */
+	uint32_t clock_traits;
+	uint32_t clock_step;
 	uint64_t samples;
 	uint64_t moved_ns; /* the most by which a time is moved */
 };

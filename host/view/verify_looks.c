@@ -58,8 +58,9 @@ bool xvt_verify_beside(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 	p->beside = xvt_look_list_find(&r->beside, h->host_ns, &span);
 	if (!p->beside)
 		return false;
-	p->beside_bound_ns =
-		xvt_u64_sum(xvt_look_span_bound_ns(&span, h->host_ns), XVT_STAMP_SLACK_NS);
+	p->beside_bound_ns = xvt_u64_sum(
+		xvt_look_span_bound_ns(&span, h->host_ns),
+		xvt_stamp_slack_ns(XVT_SOURCE_HANDSHAKE, v->t->rings[ring].info.clock_traits));
 	v->result->looks_checked++;
 	if (h->host_ns < span.lo_ns || h->host_ns > span.hi_ns)
 		xvt_verify_violation(v, XVT_VERIFY_LOOK, xvt_ring_vm(v->t, ring),

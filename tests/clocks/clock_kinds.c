@@ -679,7 +679,7 @@ const struct kind clock_kinds[] = {
 	{ "claimstop", false, make_claimstop, "a claim that is off by up to 3 %, and a stop" },
 	{ "sawcaller", false, make_sawcaller, "a saw-tooth of another counter than the TSC" },
 	{ "sawback", false, make_sawback, "a clock that is set back all the time" },
-	{ "quantum", false, make_quantum, "a clock in steps of 2.2 us to 10 ms" },
+	{ "quantum", true, make_quantum, "a clock in steps of 2.2 us to 10 ms" },
 	{ "wrap", false, make_wrap, "a counter of 24 or 32 bits" },
 	{ "backfar", false, make_backfar, "set back so far that an epoch begins" },
 	{ "there", false, make_there, "moved, and moved back" },

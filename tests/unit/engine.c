@@ -2,6 +2,7 @@
 /* engine.c - see engine.h. */
 #define _GNU_SOURCE
 #include "engine.h"
+#include "base/u64.h"
 
 bool engine_by_read;
 
@@ -235,6 +236,9 @@ static void keep(struct engine *e, const struct xvt_window *w, uint32_t i, uint3
 	uint32_t head;
 
 	e->written[e->nr_out - 1] = run->written;
+	if (run->written.beside)
+		ev->beside_ns = xvt_u64_larger(xvt_u64_apart(run->ns[n], run->written.lo_ns),
+					       xvt_u64_apart(run->ns[n], run->written.hi_ns));
 	ev->ns = xvt_window_ns(w, i);
 	ck_assert_uint_eq(ev->ns, run->ns[n]);
 	ev->ring = r->id;

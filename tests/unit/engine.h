@@ -27,6 +27,9 @@ struct engine_event {
 	uint16_t len;
 	uint32_t loose; /* emitted in the loose lane */
 	struct xvt_lost lost;
+	/* Last: how far the drain alone bounds it, if no segment does; else 0. That depends on when
+	 * it was drained. */
+	uint64_t beside_ns;
 };
 
 struct engine {

@@ -457,6 +457,16 @@ static void end(struct play *p, struct played *out)
 			learn(p, &p->guest[i]);
 		drain_fully(p, i, p->now);
 	}
+	/* A measurement after the last look confirms what it copied. */
+	p->now += 1000;
+	for (i = 0; i < p->e.nr_rings; i++) {
+		struct xvt_clock_node n = { .ring = i,
+					    .guest = guest_clock(p, i),
+					    .host_ns = p->now };
+
+		if (p->e.rings[i]->clock.map.count)
+			(void)xvt_clock_map_add(&p->e.rings[i]->clock.map, &n);
+	}
 	merge(p);
 	out->before_end = p->e.nr_out;
 	for (i = 0; i < p->e.nr_rings; i++)
