@@ -150,8 +150,9 @@ static int check_event(struct xvt_verify_state *v, const struct xvt_event *ev, u
 		err = add_lost(v, ev);
 	if (err)
 		return err;
-	if (h->id != XVT_ID_LOST)
-		xvt_verify_look(v, &v->rings[ring], h);
+	if (h->id != XVT_ID_LOST && v->rings[ring].epoch_count)
+		xvt_verify_look(v, &v->rings[ring], h,
+				xvt_verify_bound_ns(&v->rings[ring], &v->rings[ring].lane[late]));
 	if (h->id == XVT_ID_MARK)
 		xvt_verify_mark(v, &v->rings[ring], ev);
 	if (h->id == XVT_ID_CLOCK_SYNC)

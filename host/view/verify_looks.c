@@ -72,10 +72,9 @@ bool xvt_verify_beside(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 }
 
 void xvt_verify_look(struct xvt_verify_state *v, struct xvt_verify_ring *r,
-		     const struct xvt_event_hdr *h)
+		     const struct xvt_event_hdr *h, uint64_t bound_ns)
 {
 	const uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
-	const struct xvt_verify_place *p = &r->lane[!!(h->ring_flags & XVT_EVENT_F_LATE)];
 	char text[XVT_VERIFY_RING_TEXT];
 	struct xvt_look_span span;
 	uint64_t bound, lo, hi;
@@ -83,7 +82,7 @@ void xvt_verify_look(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 	if (h->ring_flags & (XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED) || !r->epoch_count ||
 	    !xvt_look_list_find(&r->looks, h->host_ns, &span))
 		return;
-	bound = xvt_u64_sum(xvt_verify_bound_ns(r, p), 2); /* rounding of two conversions */
+	bound = xvt_u64_sum(bound_ns, 2); /* rounding of two conversions */
 	lo = h->host_ns > bound ? h->host_ns - bound : 0;
 	hi = xvt_u64_sum(h->host_ns, bound);
 	v->result->looks_checked++;

@@ -177,9 +177,10 @@ void xvt_verify_looks_fini(struct xvt_verify_ring *r);
 /* Returns whether looks alone bound the event; then its time must lie between them. */
 bool xvt_verify_beside(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 		       const struct xvt_event_hdr *h);
-/* Compares an event that xvt_verify_time() has just seen with the looks at its ring. */
+/* Compares an event that xvt_verify_time() has just seen, and its bound, with the looks at its
+ * ring. */
 void xvt_verify_look(struct xvt_verify_state *v, struct xvt_verify_ring *r,
-		     const struct xvt_event_hdr *h);
+		     const struct xvt_event_hdr *h, uint64_t bound_ns);
 
 /* --- verify_events.c --- */
 
