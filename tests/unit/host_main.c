@@ -112,6 +112,7 @@ static void add_other_suites(SRunner *runner)
 	srunner_add_suite(runner, clean_text_suite());
 	srunner_add_suite(runner, clock_fit_suite());
 	srunner_add_suite(runner, clock_rate_suite());
+	srunner_add_suite(runner, looks_suite());
 	srunner_add_suite(runner, exchange_suite());
 	srunner_add_suite(runner, filter_suite());
 	srunner_add_suite(runner, lib_suite());

@@ -74,6 +74,7 @@ Suite *read_limits_suite(void);
 Suite *clean_text_suite(void);
 Suite *clock_fit_suite(void);
 Suite *clock_rate_suite(void);
+Suite *looks_suite(void);
 Suite *exchange_suite(void);
 Suite *export_suite(void);
 Suite *filter_suite(void);
