@@ -106,7 +106,7 @@ static void take_sample(struct facts *f, const struct xvt_clock_sample *s)
 	r->nr_samples++;
 }
 
-static void take_look(struct facts *f, const struct look *look)
+static void take_look(struct facts *f, const struct xvt_clock_look *look)
 {
 	struct ring_facts *r = ring_of(f, look->ring);
 
@@ -134,9 +134,10 @@ static void take_chunk(struct facts *f, const struct xvt_chunk_hdr *h, const uin
 		for (at = 0; at + sizeof(struct xvt_clock_sample) <= h->len;
 		     at += sizeof(struct xvt_clock_sample))
 			take_sample(f, (const struct xvt_clock_sample *)(payload + at));
-	else if (h->type == CHUNK_LOOKS)
-		for (at = 0; at + sizeof(struct look) <= h->len; at += sizeof(struct look))
-			take_look(f, (const struct look *)(payload + at));
+	else if (h->type == XVT_CHUNK_LOOKS)
+		for (at = 0; at + sizeof(struct xvt_clock_look) <= h->len;
+		     at += sizeof(struct xvt_clock_look))
+			take_look(f, (const struct xvt_clock_look *)(payload + at));
 }
 
 /* A killed recorder's file ends in a part of a chunk, or in zeros. */

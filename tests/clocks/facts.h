@@ -13,22 +13,6 @@
 
 #include "trace/format.h"
 
-/*
- * LOOKS, as a recorder writes them from format 2.1 on: struct xvt_clock_look of format.h. The
- * events with a recorded time from first_ns to last_ns were written from lo_ns to hi_ns.
- */
-#define CHUNK_LOOKS 19
-#define LOOK_BESIDE 1u /* no segment bounds these events */
-struct look {
-	uint32_t ring;
-	uint32_t flags;
-	uint64_t first_ns;
-	uint64_t last_ns;
-	uint64_t lo_ns;
-	uint64_t hi_ns;
-};
-XVT_ASSERT(sizeof(struct look) == 40, "look layout");
-
 /* At some moment from lo to hi, ns of the host, the ring's clock was `guest`. */
 struct sample {
 	uint32_t epoch;
@@ -47,7 +31,7 @@ struct ring_facts {
 	double *raw_hz;		/* of each */
 	struct sample *samples; /* in order of lo */
 	size_t nr_samples;
-	struct look *looks;
+	struct xvt_clock_look *looks;
 	size_t nr_looks;
 };
 

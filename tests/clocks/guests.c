@@ -444,7 +444,8 @@ static void init_ring(struct ring *r, struct machine *m, uint32_t index)
 	xvt_store(&r->w.ctl->cpu, index);
 	xvt_store(&r->w.ctl->hw_id, index);
 	xvt_store(&r->w.ctl->clock_id, (uint32_t)m->plan.clock_id[which]);
-	/* Its stamps are what an ordered read gave; half of the rings say so, for a smaller bound. */
+	/* Its stamps are what an ordered read gave; half of the rings say so, for a smaller bound.
+	 */
 	xvt_store(&r->w.ctl->clock_traits, index & 1 ? XVT_CLOCK_T_ORDERED : 0u);
 }
 

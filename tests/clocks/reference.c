@@ -154,12 +154,12 @@ static struct seen looks_of(const struct ring_facts *r, uint64_t ns)
 	struct seen seen = { .when = nothing };
 
 	for (size_t i = 0; i < r->nr_looks; i++) {
-		const struct look *l = &r->looks[i];
+		const struct xvt_clock_look *l = &r->looks[i];
 
 		if (ns < l->first_ns || ns > l->last_ns)
 			continue;
 		seen.looked = true;
-		seen.beside |= l->flags & LOOK_BESIDE;
+		seen.beside |= l->flags & XVT_LOOK_F_BESIDE;
 		seen.when = join(seen.when, (struct span){ (int64_t)l->lo_ns, (int64_t)l->hi_ns });
 	}
 	if (!seen.looked)
