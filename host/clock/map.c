@@ -9,6 +9,7 @@
 
 /* A VMM stops the clock before the vCPUs, and stamps after both; it starts them after its stamp. */
 #define PAUSE_NS    5000000ull
+#define TICK_NS	    20ull
 /* Nodes kept of one ring: a quarter of an hour at ten a second. */
 #define NODES_MAX   8192
 /* Room for this many is always counted, even beyond the pool's budget. */
@@ -255,6 +256,14 @@ static uint64_t changed(const struct xvt_clock_map *m, const struct xvt_clock_no
 	return one < two ? one : two;
 }
 
+/* How far a stamp of a clock that steps may be behind; the slack of a stamp has a usual tick. */
+static uint64_t step_ns(const struct xvt_clock_map *m)
+{
+	const uint64_t ns = ticks_ns(m, m->clock_step > 1 ? m->clock_step : 1);
+
+	return ns > TICK_NS ? ns : 0;
+}
+
 /* The most, in ns, that the clock may be off the line through both nodes: its creep and steps, the
  * error of its rate, and the host clock's own knees in between. */
 static uint64_t crept(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
@@ -269,8 +278,7 @@ static uint64_t crept(const struct xvt_clock_map *m, const struct xvt_clock_node
 		return bend;
 	own = xvt_u64_larger(gained(m, from, to), set_forward(m, from, to));
 	own = sum(own, xvt_u64_scale(host_ns, m->hz_doubt_ppb, 1000000000u));
-	if (m->clock_step > 1)
-		own = sum(own, ticks_ns(m, m->clock_step));
+	own = sum(own, step_ns(m));
 	return sum(bend, sum(own, changed(m, from, to)));
 }
 

@@ -91,7 +91,7 @@ static int add_time(struct stat *s, uint32_t ring, const struct xvt_event_hdr *h
 		*most = xvt_u64_larger(*most, ns);
 	}
 	if (s->reclock)
-		ns = xvt_reclock_place_ns(s->reclock, h, ns);
+		xvt_reclock_place_ns(s->reclock, h, &ns);
 	if (xvt_likely(ns == r->run_ns)) {
 		r->run++;
 		return 0;

@@ -236,9 +236,10 @@ static void learn_rate(struct xvt_session *s, struct xvt_ring *r,
  * 0: no more than a counter's usual tick. */
 static uint64_t coarse_ns(const struct xvt_ring *r)
 {
-	const uint64_t ns = xvt_ticks_ns(r->clock.map.clock_step, r->clock.map.hz);
+	const uint32_t step = r->clock.map.clock_step;
+	const uint64_t ns = xvt_ticks_ns(step > 1 ? step : 1, r->clock.map.hz);
 
-	return r->clock.map.clock_step > 1 && ns > COARSE_NS ? ns : 0;
+	return ns > COARSE_NS ? ns : 0;
 }
 
 /* The step of a clock that its answers show: never more than it is, once there were a few; the

@@ -67,8 +67,9 @@ void xvt_session_note_look(struct xvt_session *s, const struct xvt_run *run)
 					  .lo_ns = run->written.lo_ns,
 					  .hi_ns = run->written.hi_ns };
 
-	if (run->id == XVT_ID_LOST || !k.lo_ns || k.hi_ns == UINT64_MAX || k.hi_ns < k.lo_ns ||
-	    r->own)
+	/* Nothing is claimed of a time that contradicts its clock. */
+	if (run->id == XVT_ID_LOST || run->ring_flags & XVT_EVENT_F_CLOCK || !k.lo_ns ||
+	    k.hi_ns == UINT64_MAX || k.hi_ns < k.lo_ns || r->own)
 		return;
 	if (!run->written.beside) {
 		if (run->pos - r->session.look_pos < EVERY_BYTES)

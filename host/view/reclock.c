@@ -484,9 +484,12 @@ void xvt_reclock_want_bounds(struct xvt_reclock *rc)
 }
 
 uint64_t xvt_reclock_place_ns(struct xvt_reclock *rc, const struct xvt_event_hdr *h,
-			      uint64_t recorded_bound_ns)
+			      uint64_t *bound_ns)
 {
-	return bound_of(rc, h, place(rc, h), recorded_bound_ns);
+	const uint64_t ns = place(rc, h);
+
+	*bound_ns = bound_of(rc, h, ns, *bound_ns);
+	return ns;
 }
 
 uint64_t xvt_reclock_bound_ns(const struct xvt_reclock *rc)

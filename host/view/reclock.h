@@ -27,11 +27,11 @@ void xvt_reclock_free(struct xvt_reclock *rc);
 
 /*
  * For a caller that reads the events itself, each lane of a ring in its order, and does not call
- * xvt_reclock_begin(): the bound of the event's new time in ns, from that of its recorded time;
- * XVT_NO_BOUND: there is none.
+ * xvt_reclock_begin(): returns the event's new time. *bound_ns is that of its recorded time, and
+ * becomes that of the new one; XVT_NO_BOUND: there is none.
  */
 uint64_t xvt_reclock_place_ns(struct xvt_reclock *rc, const struct xvt_event_hdr *h,
-			      uint64_t recorded_bound_ns);
+			      uint64_t *bound_ns);
 
 /* Begin to read the events with from_ns <= new time <= to_ns. To be called once. Returns as
  * xvt_cursor_init(). */

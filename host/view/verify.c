@@ -300,6 +300,9 @@ static int check_all(struct xvt_verify_state *v)
 	if (!v->rings || !v->tally)
 		return -ENOMEM;
 	err = xvt_decoders_new(&v->ds, v->t);
+	/* The times that readers show of an ended trace. */
+	if (!err && v->t->ended && !v->t->damage_count)
+		err = xvt_reclock_new(&v->reclock, v->t);
 	if (!err)
 		err = xvt_verify_load_clocks(v, &b);
 	if (!err)
@@ -328,6 +331,7 @@ static int check_all(struct xvt_verify_state *v)
 static void fini(struct xvt_verify_state *v)
 {
 	xvt_verify_places_fini(v);
+	xvt_reclock_free(v->reclock);
 	for (uint32_t i = 0; v->rings && i < v->t->ring_count; i++) {
 		free(v->rings[i].nodes);
 		free(v->rings[i].epochs);

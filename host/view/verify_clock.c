@@ -216,6 +216,9 @@ void xvt_verify_time(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 	} else if (xvt_verify_beside(v, r, h)) {
 		p->any = false; /* it says nothing of the epoch of the next one */
 		return;
+	} else if (h->ring_flags & XVT_EVENT_F_UNCONFIRMED && v->has_looks) {
+		p->any = false; /* a guess, and nothing is claimed of it */
+		return;
 	} else if (!r->epoch_count) {
 		v->result->unplaced++;
 	} else if (p->any && h->guest_clock < p->guest && p->epoch + 1 >= r->epoch_count) {
@@ -400,6 +403,8 @@ void xvt_verify_mark(struct xvt_verify_state *v, const struct xvt_verify_ring *r
 				     " ns within %" PRIu64 " ns",
 				     xvt_verify_ring_text(v, ring, text), mark.number, before,
 				     after, h->host_ns, bound);
+	xvt_verify_new_time(v, h, xvt_verify_bound_ns(r, p),
+			    (struct xvt_look_span){ before, after }, "its mark");
 }
 
 /* Get the place of a clock value from just before the record at *p. Returns whether the value lies
@@ -612,6 +617,8 @@ int xvt_verify_load_clocks(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
 	const uint32_t types = 1u << XVT_CHUNK_NODE | 1u << XVT_CHUNK_MARKS | 1u << XVT_CHUNK_RUNS |
 			       1u << XVT_CHUNK_LOOKS;
 	int err = load_host_clock(v, b), more;
+
+	v->has_looks = t->info.minor >= XVT_FILE_MINOR_LOOKS;
 
 	for (size_t i = 0; !err && (more = xvt_trace_next(v->t, types, &i, b)); i++) {
 		struct xvt_clock_node n;

@@ -71,6 +71,26 @@ bool xvt_verify_beside(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 	return true;
 }
 
+void xvt_verify_new_time(struct xvt_verify_state *v, const struct xvt_event_hdr *h,
+			 uint64_t bound_ns, struct xvt_look_span span, const char *what)
+{
+	const uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
+	char text[XVT_VERIFY_RING_TEXT];
+	uint64_t ns, bound = bound_ns;
+
+	if (!v->reclock)
+		return;
+	ns = xvt_reclock_place_ns(v->reclock, h, &bound);
+	bound = xvt_u64_sum(bound, 2); /* rounding of two conversions */
+	if (xvt_u64_sum(ns, bound) < span.lo_ns || (ns > bound && ns - bound > span.hi_ns))
+		xvt_verify_violation(v, XVT_VERIFY_LOOK, xvt_ring_vm(v->t, ring),
+				     "%s: an event is re-clocked to %" PRIu64 " ns within %" PRIu64
+				     " ns, but was written between %" PRIu64 " and %" PRIu64
+				     " ns, by %s",
+				     xvt_verify_ring_text(v, ring, text), ns, bound, span.lo_ns,
+				     span.hi_ns, what);
+}
+
 void xvt_verify_look(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 		     const struct xvt_event_hdr *h, uint64_t bound_ns)
 {
@@ -93,4 +113,5 @@ void xvt_verify_look(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 				     " ns, by the looks at its ring",
 				     xvt_verify_ring_text(v, ring, text), h->host_ns, bound,
 				     span.lo_ns, span.hi_ns);
+	xvt_verify_new_time(v, h, bound_ns, span, "the looks at its ring");
 }

@@ -11,6 +11,7 @@
 #include "decode/decode.h"
 #include "view/looks.h"
 #include "view/marks.h"
+#include "view/reclock.h"
 #include "view/spans.h"
 #include "view/verify.h"
 #include "trace/raws.h"
@@ -108,7 +109,9 @@ struct xvt_verify_state {
 	size_t line_count;
 	size_t line_room;
 	struct xvt_decoders ds;
+	bool has_looks; /* the recorder wrote them */
 	struct xvt_marks marks;
+	struct xvt_reclock *reclock; /* the times that readers show; NULL: the recorded ones */
 	struct xvt_spans spans;
 	struct xvt_verify_tally *tally; /* by machine; the last concerns no machine */
 	uint64_t events[2];		/* records of the main and the late lane */
@@ -177,6 +180,12 @@ void xvt_verify_looks_fini(struct xvt_verify_ring *r);
 /* Returns whether looks alone bound the event; then its time must lie between them. */
 bool xvt_verify_beside(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 		       const struct xvt_event_hdr *h);
+/*
+ * Compares the time to which re-clocking moves an event with the host times between which it was
+ * written, as `what` knows them. bound_ns: of its recorded time.
+ */
+void xvt_verify_new_time(struct xvt_verify_state *v, const struct xvt_event_hdr *h,
+			 uint64_t bound_ns, struct xvt_look_span span, const char *what);
 /* Compares an event that xvt_verify_time() has just seen, and its bound, with the looks at its
  * ring. */
 void xvt_verify_look(struct xvt_verify_state *v, struct xvt_verify_ring *r,
