@@ -10,6 +10,8 @@
 /* A VMM stops the clock before the vCPUs, and stamps after both; it starts them after its stamp. */
 #define PAUSE_NS    5000000ull
 #define TICK_NS	    20ull
+/* Nodes that a record is held against beside those around it: a guest can have all records so. */
+#define NODES_BACK  64
 /* Nodes kept of one ring: a quarter of an hour at ten a second. */
 #define NODES_MAX   8192
 /* Room for this many is always counted, even beyond the pool's budget. */
@@ -214,6 +216,14 @@ static uint64_t set_forward(const struct xvt_clock_map *m, const struct xvt_cloc
 	return ns > host_ns ? ns - host_ns : 0;
 }
 
+/* What the host clock's own knees bend the line through both nodes by. */
+static uint64_t bend_ns(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
+			const struct xvt_clock_node *to)
+{
+	return m->host_clock ? xvt_host_clock_bend_ns(m->host_clock, from->host_ns, to->host_ns)
+			     : 0;
+}
+
 static struct xvt_clock_gain gain_of(const struct xvt_clock_map *m,
 				     const struct xvt_clock_node *from,
 				     const struct xvt_clock_node *to)
@@ -223,7 +233,7 @@ static struct xvt_clock_gain gain_of(const struct xvt_clock_map *m,
 	return (struct xvt_clock_gain){
 		.ns = gained(m, from, to),
 		.host_ns = host_ns,
-		.doubt_ns = sum(from->bound_ns, to->bound_ns),
+		.doubt_ns = sum(sum(from->bound_ns, to->bound_ns), bend_ns(m, from, to)),
 		.lost = ticks_ns(m, to->guest - from->guest) < host_ns,
 	};
 }
@@ -270,10 +280,9 @@ static uint64_t crept(const struct xvt_clock_map *m, const struct xvt_clock_node
 		      const struct xvt_clock_node *to)
 {
 	const uint64_t host_ns = to->host_ns - from->host_ns;
-	uint64_t bend = 0, own;
+	const uint64_t bend = bend_ns(m, from, to);
+	uint64_t own;
 
-	if (m->host_clock)
-		bend = xvt_host_clock_bend_ns(m->host_clock, from->host_ns, to->host_ns);
 	if (one_formula(from, to))
 		return bend;
 	own = xvt_u64_larger(gained(m, from, to), set_forward(m, from, to));
@@ -798,7 +807,7 @@ static bool may_be_earlier(const struct xvt_clock_map *m, size_t at, struct span
 	if (!s.lo_ns)
 		return false; /* the drain says nothing */
 	while (s.lo_ns <= sum(m->nodes[i].host_ns, m->nodes[i].bound_ns)) {
-		if (m->nodes[i].flags & XVT_NODE_F_FIRST)
+		if (m->nodes[i].flags & XVT_NODE_F_FIRST || at - i == NODES_BACK)
 			return m->nodes[i].epoch;
 		if (!i)
 			return false;
