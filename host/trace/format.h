@@ -73,8 +73,8 @@ enum xvt_chunk_type {
 	XVT_CHUNK_RAW = 17,
 	XVT_CHUNK_LOOSE = 18,
 	XVT_CHUNK_LOOKS = 19,
-	XVT_CHUNK_LAST = XVT_CHUNK_LOOKS, /* the last one known */
 };
+#define XVT_CHUNK_LAST XVT_CHUNK_LOOKS /* the last one known */
 
 /* True for the chunks that begin with struct xvt_order_hdr. */
 static inline bool xvt_chunk_of_events(uint16_t type)
