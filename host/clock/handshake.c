@@ -19,6 +19,8 @@
 
 #include <stdlib.h>
 
+#include "base/u64.h"
+
 #define BURST	     32	      /* exchanges in one burst */
 #define SPIN_NS	     100000   /* wait for the next answer of a running burst */
 #define HELD_NS	     20000    /* no answer for this long: the guest may need this CPU */
@@ -191,6 +193,23 @@ static bool is_near(const struct xvt_clock_source *s, const struct exchange *a,
 	return last->hi - first->lo <= s->near;
 }
 
+/* The gap from the first to the last exchange that was done near the tightest one. */
+static struct xvt_rate_gap gap_within(const struct xvt_clock_source *s, const struct exchange *best)
+{
+	const struct exchange *a = best, *b = best, *end = s->done + s->count;
+	uint64_t hz = s->t.host_clock->hz;
+
+	while (a > s->done && is_near(s, a - 1, best))
+		a--;
+	while (b + 1 < end && is_near(s, a, b + 1))
+		b++;
+	if (b->guest <= a->guest)
+		return (struct xvt_rate_gap){ 0 };
+	return (struct xvt_rate_gap){ .ticks = b->guest - a->guest,
+				      .host_ns = xvt_ticks_ns(b->lo - a->lo, hz),
+				      .doubt_ns = xvt_ticks_ns(b->hi - b->lo + a->hi - a->lo, hz) };
+}
+
 /*
  * Intersects the exchanges: each bounds the host time of the tightest one's guest clock. If they
  * contradict each other (the guest's clock crept within the burst), only the tightest counts. So do
@@ -261,6 +280,7 @@ static void measure(struct xvt_clock_source *s, struct xvt_clock_measure *m)
 	m->host_clock_lo = s->done[0].lo;
 	m->host_clock_hi = b->hi;
 	m->clock_step = step_of(s);
+	m->within = gap_within(s, b);
 }
 
 /* True if the burst may end. On a busy machine guest and host rarely meet; then it lasts longer. */

@@ -13,6 +13,7 @@
 #define AGREE_PART 64u	 /* two gaps agree within this part, and their doubts */
 #define EXACT_PART 8192u /* a claim is used as it is within this part, and the doubt */
 #define TRIES_MOST 6u	 /* then any gap decides: no rate at all is worse */
+#define CONFIRMED  4u	 /* gaps after which a rate is not given up for two others */
 #define BILLION	   1000000000u
 
 void xvt_clock_rate_init(struct xvt_clock_rate *r, uint64_t host_hz, uint64_t claim_hz)
@@ -96,7 +97,7 @@ static bool take_rate(struct xvt_clock_rate *r, const struct xvt_rate_gap *g,
 	r->hz = hz;
 	r->nr_kept = 0;
 	r->other.ticks = 0;
-	r->tries = 0;
+	r->tries = r->confirmed = 0;
 	return changed;
 }
 
@@ -140,11 +141,19 @@ static bool refine(struct xvt_clock_rate *r, const struct xvt_rate_gap *g)
 }
 
 /* The gap does not agree with the rate, or there is none yet. */
-static bool take_other(struct xvt_clock_rate *r, const struct xvt_rate_gap *g)
+static bool take_other(struct xvt_clock_rate *r, const struct xvt_rate_gap *g,
+		       const struct xvt_rate_gap *within)
 {
 	const struct xvt_rate_gap before = r->other;
+	const bool again = before.ticks && agrees(g, hz_of(&before), AGREE_PART);
 
-	if (before.ticks && agrees(g, hz_of(&before), AGREE_PART))
+	/* The clock itself ran otherwise: the machine stood still, or the clock jumped. */
+	if (within->ticks && !agrees(within, hz_of(g), AGREE_PART)) {
+		r->other.ticks = 0;
+		return false;
+	}
+	r->others = again ? r->others + 1 : 1;
+	if (r->others >= (r->confirmed < CONFIRMED ? 2 : 4))
 		return take_rate(r, g, &before);
 	r->other = *g;
 	r->tries++;
@@ -153,7 +162,8 @@ static bool take_other(struct xvt_clock_rate *r, const struct xvt_rate_gap *g)
 	return false;
 }
 
-bool xvt_clock_rate_add(struct xvt_clock_rate *r, const struct xvt_clock_node *node, bool broken)
+bool xvt_clock_rate_add(struct xvt_clock_rate *r, const struct xvt_clock_node *node,
+			const struct xvt_rate_gap *within, bool broken)
 {
 	const struct xvt_clock_node from = r->from;
 	struct xvt_rate_gap g;
@@ -170,8 +180,9 @@ bool xvt_clock_rate_add(struct xvt_clock_rate *r, const struct xvt_clock_node *n
 	if (!xvt_clock_plausible_hz(hz_of(&g)))
 		return false;
 	if (!r->hz || !agrees(&g, r->hz, AGREE_PART))
-		return take_other(r, &g);
+		return take_other(r, &g, within);
 	r->other.ticks = 0;
 	r->tries = 0;
+	r->confirmed++;
 	return refine(r, &g);
 }

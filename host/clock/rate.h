@@ -5,7 +5,9 @@
  * A gap in which the machine stood still, or its clock was moved, gives a wrong rate and nothing in
  * it shows that. So no single gap decides: it may confirm what is expected (the host's rate, or the
  * rate that the guest claims), and otherwise a second one has to agree. The rate is never final:
- * two gaps in a row that agree with each other and not with it replace it.
+ * two gaps in a row that agree with each other and not with it replace it; four, if many have
+ * confirmed it. No rate is taken that a gap within one measurement excludes, as stops cannot be in
+ * that.
  */
 #ifndef XVT_CLOCK_RATE_H
 #define XVT_CLOCK_RATE_H
@@ -22,13 +24,15 @@ struct xvt_rate_gap {
 #define XVT_RATE_GAPS 8
 
 struct xvt_clock_rate {
-	uint64_t hz;	   /* 0: not known yet */
+	uint64_t hz;	    /* 0: not known yet */
 	uint64_t doubt_ppb; /* how far hz may be off, if it was measured */
-	uint64_t host_hz;  /* rate of the host's counter; 0: the clock is of another kind */
-	uint64_t claim_hz; /* what the guest says; 0: nothing */
+	uint64_t host_hz;   /* rate of the host's counter; 0: the clock is of another kind */
+	uint64_t claim_hz;  /* what the guest says; 0: nothing */
 	/* private to rate.c */
 	struct xvt_clock_node from; /* begin of the next gap; source 0: none */
 	struct xvt_rate_gap other;  /* the last gap, if it did not agree with hz */
+	unsigned int others;	    /* gaps in a row that agree with it */
+	unsigned int confirmed;	    /* gaps that agreed with hz */
 	unsigned int tries;	    /* gaps that did not decide */
 	unsigned int nr_kept;
 	struct xvt_rate_gap kept[XVT_RATE_GAPS]; /* the newest that agree with hz */
@@ -38,9 +42,11 @@ struct xvt_clock_rate {
 void xvt_clock_rate_init(struct xvt_clock_rate *r, uint64_t host_hz, uint64_t claim_hz);
 
 /*
- * A measurement. broken: the machine is known to have stopped, or its clock to have been changed,
- * since the one before. Returns true if `hz` has changed.
+ * A measurement. within: a gap inside of it, so short that no stop is in it; ticks 0: there is
+ * none. broken: the machine is known to have stopped, or its clock to have been changed, since the
+ * one before. Returns true if `hz` has changed.
  */
-bool xvt_clock_rate_add(struct xvt_clock_rate *r, const struct xvt_clock_node *node, bool broken);
+bool xvt_clock_rate_add(struct xvt_clock_rate *r, const struct xvt_clock_node *node,
+			const struct xvt_rate_gap *within, bool broken);
 
 #endif /* XVT_CLOCK_RATE_H */

@@ -8,6 +8,7 @@
 #ifndef XVT_CLOCK_SOURCE_H
 #define XVT_CLOCK_SOURCE_H
 
+#include "clock/rate.h"
 #include "clock/map.h"
 
 struct xvt_clock_source;
@@ -54,6 +55,8 @@ struct xvt_clock_measure {
 	unsigned int nr_samples;
 	uint64_t host_clock_lo; /* when its first question was asked */
 	uint64_t host_clock_hi; /* the node's moment is proven to be no later */
+	/* The longest gap between two exchanges of one short time; ticks 0: there is none. */
+	struct xvt_rate_gap within;
 	/* All answers so far differ by multiples of so many ticks; 0: too few came to say. */
 	uint32_t clock_step;
 };

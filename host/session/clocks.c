@@ -212,12 +212,14 @@ static bool is_broken(const struct xvt_ring *r, const struct xvt_clock_node *bef
 }
 
 static void learn_rate(struct xvt_session *s, struct xvt_ring *r,
-		       const struct xvt_clock_node *before, const struct xvt_clock_node *node,
+		       const struct xvt_clock_node *before, const struct xvt_clock_measure *m,
 		       uint64_t now)
 {
+	const struct xvt_clock_node *node = &m->node;
 	const uint64_t old_hz = r->clock.rate.hz ? r->clock.rate.hz : r->clock.map.hz;
 
-	const bool other = xvt_clock_rate_add(&r->clock.rate, node, is_broken(r, before, node));
+	const bool other =
+		xvt_clock_rate_add(&r->clock.rate, node, &m->within, is_broken(r, before, node));
 
 	r->clock.map.hz_doubt_ppb = r->clock.rate.doubt_ppb;
 	if (!other)
@@ -289,7 +291,7 @@ static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_cloc
 	r->account.stats.source = m->node.source;
 	r->clock.node_before_clock = r->clock.last_node_clock;
 	r->clock.last_node_clock = m->host_clock_hi;
-	learn_rate(s, r, &before, &m->node, xvt_clock_read());
+	learn_rate(s, r, &before, m, xvt_clock_read());
 	if (m->node.flags & XVT_NODE_F_FIRST && m->node.epoch)
 		xvt_session_note(s, 1, xvt_vm_of_ring(r), r->id,
 				 "cpu %u: guest and host time came apart; clock epoch %u begins",

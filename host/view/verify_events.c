@@ -150,7 +150,8 @@ static int check_event(struct xvt_verify_state *v, const struct xvt_event *ev, u
 		err = add_lost(v, ev);
 	if (err)
 		return err;
-	if (h->id != XVT_ID_LOST && v->rings[ring].epoch_count)
+	/* An event beside a segment may share its time with others that are on it. */
+	if (h->id != XVT_ID_LOST && v->rings[ring].epoch_count && !v->rings[ring].lane[late].beside)
 		xvt_verify_look(v, &v->rings[ring], h,
 				xvt_verify_bound_ns(&v->rings[ring], &v->rings[ring].lane[late]));
 	if (h->id == XVT_ID_MARK)

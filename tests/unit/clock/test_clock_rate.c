@@ -14,6 +14,7 @@ struct clock {
 	uint64_t guest;
 	uint64_t hz;
 	uint64_t bound_ns;
+	bool narrow; /* its measurements have exchanges near each other */
 };
 
 static void begin(struct clock *c, uint64_t hz, uint64_t host_hz, uint64_t claim_hz)
@@ -30,7 +31,10 @@ static bool run_told(struct clock *c, uint64_t ms, uint64_t stop_ms, bool told)
 					  .host_ns = c->ns += ms * MS,
 					  .bound_ns = c->bound_ns };
 
-	return xvt_clock_rate_add(&c->rate, &n, told);
+	/* 32 exchanges of 0.3 us. */
+	const struct xvt_rate_gap within = { c->narrow ? c->hz / 100000 : 0, 10000, 600 };
+
+	return xvt_clock_rate_add(&c->rate, &n, &within, told);
 }
 
 static bool run(struct clock *c, uint64_t ms, uint64_t stop_ms)
@@ -97,6 +101,32 @@ START_TEST(two_gaps_that_agree_replace_a_wrong_rate)
 }
 END_TEST
 
+/* A recorder without CPU measures seldom, and each gap has the same stops. */
+START_TEST(equal_stops_in_all_gaps_are_no_rate)
+{
+	struct clock c;
+	int i;
+
+	begin(&c, HOST, HOST, 0);
+	c.narrow = true;
+	for (i = 0; i < 10; i++)
+		run(&c, 100, 0);
+	for (i = 0; i < 20; i++) {
+		ck_assert(!run(&c, 600, 180));
+		ck_assert_uint_eq(c.rate.hz, HOST);
+	}
+	/* Nor at the begin. */
+	begin(&c, HOST, 0, 0);
+	c.narrow = true;
+	for (i = 0; i < 20; i++)
+		run(&c, 600, 180);
+	ck_assert_uint_eq(c.rate.hz, 0);
+	run(&c, 100, 0);
+	run(&c, 100, 0);
+	ck_assert(about(c.rate.hz, HOST));
+}
+END_TEST
+
 /* 46.5 MHz are claimed, and 45.1 are right. */
 START_TEST(a_claim_is_a_hint)
 {
@@ -146,6 +176,7 @@ END_TEST
 START_TEST(nonsense_is_no_gap)
 {
 	struct xvt_clock_node n = { .source = XVT_SOURCE_HANDSHAKE, .guest = 1ull << 60 };
+	const struct xvt_rate_gap none = { 0 };
 	struct xvt_clock_rate r;
 	int i;
 
@@ -154,7 +185,7 @@ START_TEST(nonsense_is_no_gap)
 		n.guest = i % 2 ? 1 : UINT64_MAX - (uint64_t)i;
 		n.host_ns += (uint64_t)i * MS;
 		n.bound_ns = i % 3 ? 0 : UINT64_MAX;
-		xvt_clock_rate_add(&r, &n, false);
+		xvt_clock_rate_add(&r, &n, &none, false);
 	}
 	ck_assert(!r.hz);
 }
@@ -168,6 +199,7 @@ Suite *clock_rate_suite(void)
 	tcase_add_test(t, an_expected_rate_is_confirmed_by_one_gap);
 	tcase_add_loop_test(t, a_stop_is_no_rate, 0, 24);
 	tcase_add_test(t, two_gaps_that_agree_replace_a_wrong_rate);
+	tcase_add_test(t, equal_stops_in_all_gaps_are_no_rate);
 	tcase_add_test(t, a_claim_is_a_hint);
 	tcase_add_test(t, small_stops_do_not_drag_a_right_rate_away);
 	tcase_add_test(t, wide_measurements_need_a_longer_gap);
