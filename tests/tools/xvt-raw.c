@@ -7,6 +7,7 @@
  *   node RING SOURCE EPOCH FLAGS GUEST_CLOCK HOST_NS BOUND_NS SEGMENT_BOUND_NS
  *   round N WATERMARK_NS WRITTEN_NS                       0: its recorder did not say when
  *   note LEVEL RING HOST_NS TEXT
+ *   rate VM RING CPU HZ           of the clock, as the file has it at its end; 0: not known
  *
  *   xvt-raw FILE.xvt
  *   xvt-raw FILE.xvt chunks       "chunk TYPE OFFSET" for each
@@ -87,6 +88,23 @@ static void put_note(const struct xvt_chunk_buf *b)
 	       (int)(b->len - sizeof(n)), (const char *)b->payload + sizeof(n));
 }
 
+static void put_rates(void)
+{
+	uint32_t ring;
+
+	for (ring = 0; ring < trace->ring_count; ring++) {
+		const struct xvt_trace_ring *r = &trace->rings[ring];
+		uint64_t hz = r->info.clock_hz;
+
+		if (!r->known)
+			continue;
+		if (!hz && r->info.vm < trace->vm_count)
+			hz = trace->vms[r->info.vm].info.clock_hz;
+		printf("rate %s %u %u %" PRIu64 "\n", xvt_vm_name(trace, r->info.vm), ring,
+		       r->info.cpu, hz);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	struct xvt_chunk_buf b = { 0 };
@@ -134,6 +152,8 @@ int main(int argc, char **argv)
 			break;
 		}
 	}
+	if (argc == 2)
+		put_rates();
 	xvt_events_end(&it);
 	xvt_trace_raws_fini(&raws);
 	xvt_chunk_buf_free(&b);
