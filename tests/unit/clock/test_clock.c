@@ -11,6 +11,7 @@
 #include "xvt_region.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define MS 1000000ull
@@ -995,6 +996,149 @@ START_TEST(answers_that_come_seldom_are_not_forgotten)
 }
 END_TEST
 
+/* The guest's part in a burst, played by the thread that measures. */
+struct burst {
+	struct xvt_ring_ctl ctl;
+	struct xvt_ring_host host;
+	struct xvt_host_clock hc;
+	uint32_t exchanges;
+	struct xvt_clock_source *source;
+};
+
+static void burst_begin(struct burst *b, uint32_t exchanges)
+{
+	struct xvt_clock_target t = { .ctl = &b->ctl,
+				      .host = &b->host,
+				      .host_clock = &b->hc,
+				      .guest_hz = &b->hc.hz,
+				      .exchanges = &b->exchanges };
+
+	memset(b, 0, sizeof(*b));
+	b->exchanges = exchanges;
+	ck_assert_int_eq(xvt_host_clock_init(&b->hc), 0);
+	ck_assert_int_eq(xvt_clock_handshake.open(&b->source, &t), 0);
+	xvt_clock_handshake.start(b->source);
+}
+
+/* The answer comes after so many ns. Returns whether the burst is over. */
+static bool burst_answer(struct burst *b, uint64_t ns, uint64_t guest, struct xvt_clock_measure *m)
+{
+	const uint64_t begin = xvt_clock_read();
+
+	while (xvt_clock_read() - begin < xvt_host_clock_ticks(&b->hc, ns))
+		;
+	b->ctl.answer_clock = guest;
+	__atomic_store_n(&b->ctl.answer_seq, b->host.request_seq, __ATOMIC_RELEASE);
+	return xvt_clock_handshake.poll(b->source, m) == 1;
+}
+
+/*
+ * What the samples prove of the node's moment: each of them, as far as its guest clock was away, at
+ * a rate that is off by 1/30 at most.
+ */
+static void ck_proven_by_samples(const struct burst *b, const struct xvt_clock_measure *m)
+{
+	uint64_t lo = 0, hi = UINT64_MAX, lo_ns, hi_ns;
+
+	for (unsigned int i = 0; i < m->nr_samples; i++) {
+		const struct xvt_clock_sample *s = &m->samples[i];
+		const int64_t shift = (int64_t)(m->node.guest - s->guest);
+		const uint64_t slack = (uint64_t)(shift < 0 ? -shift : shift) / 30 + 1;
+		const uint64_t lo_i = s->host_clock_lo + (uint64_t)shift - slack,
+			       hi_i = s->host_clock_hi + (uint64_t)shift + slack;
+
+		lo = lo_i > lo ? lo_i : lo;
+		hi = hi_i < hi ? hi_i : hi;
+	}
+	lo_ns = xvt_host_clock_ns(&b->hc, lo);
+	hi_ns = xvt_host_clock_ns(&b->hc, hi);
+	ck_assert_uint_ge(m->node.host_ns + 10, lo_ns + (hi_ns - lo_ns) / 2);
+	ck_assert_uint_le(m->node.host_ns, lo_ns + (hi_ns - lo_ns) / 2 + 10);
+	ck_assert_uint_ge(m->node.bound_ns + 10, (hi_ns - lo_ns) / 2);
+	ck_assert_uint_le(m->node.bound_ns, (hi_ns - lo_ns) / 2 + 10);
+}
+
+/*
+ * Two exchanges of 200 us or so: the second one's clock value is by so much further than the first
+ * one's, of `shift_us`. If they agree, both limit the node. (Where the thread is kept from running
+ * they may be far apart, and one of them counts.)
+ */
+START_TEST(a_node_is_what_its_samples_prove)
+{
+	static const int64_t shift_us[] = { 0, 100, 200, 290, 330, -100, 700 };
+	unsigned int both = 0;
+
+	for (int i = 0; i < 200; i++) {
+		const int64_t shift = shift_us[i % 7];
+		struct xvt_clock_measure m;
+		struct burst b;
+
+		burst_begin(&b, 2);
+		if (!burst_answer(&b, i % 2 ? 160000 : 220000, 1ull << 40, &m))
+			ck_assert(burst_answer(
+				&b, 200000,
+				(1ull << 40) + (uint64_t)(shift * (int64_t)b.hc.hz / 1000000), &m));
+		ck_proven_by_samples(&b, &m);
+		both += m.nr_samples == 2;
+		xvt_clock_handshake.close(b.source);
+	}
+	printf("%u of 200 bursts had two exchanges that counted\n", both);
+}
+END_TEST
+
+/* 3 ms of which the guest's clock says that almost nothing passed: a machine that stood still shows
+ * that in neither of two wide exchanges. So they do not limit each other. */
+START_TEST(exchanges_that_are_far_apart_do_not_limit_each_other)
+{
+	struct xvt_clock_measure m;
+	struct burst b;
+	uint64_t width;
+
+	for (int i = 0; i < 10; i++) {
+		burst_begin(&b, 2);
+		/* Where the thread is kept from running, one exchange may be all. */
+		if (!burst_answer(&b, _i ? 3000000 : 300000, 1ull << 40, &m))
+			ck_assert(burst_answer(&b, _i ? 300000 : 3000000,
+					       (1ull << 40) + xvt_host_clock_ticks(&b.hc, 200000),
+					       &m));
+		ck_assert_uint_eq(m.nr_samples, 1);
+		ck_assert_uint_eq(m.node.guest, m.samples[0].guest);
+		width = xvt_host_clock_ns(&b.hc, m.samples[0].host_clock_hi) -
+			xvt_host_clock_ns(&b.hc, m.samples[0].host_clock_lo);
+		ck_assert_uint_ge(m.node.bound_ns, width / 2);
+		ck_assert_uint_le(m.node.bound_ns, width / 2 + 2);
+		xvt_clock_handshake.close(b.source);
+	}
+}
+END_TEST
+
+/* A hostile guest: each answer is 170 years from the one before it. The node is of the time of the
+ * burst all the same. */
+START_TEST(no_answers_carry_a_node_out_of_its_burst)
+{
+	const uint64_t far = (1ull << 62) / 10 * 12, guest = 1ull << 63;
+
+	for (int i = 0; i < 50; i++) {
+		uint64_t begin = xvt_clock_read(), end;
+		struct xvt_clock_measure m;
+		struct burst b;
+		bool over;
+
+		burst_begin(&b, 3);
+		over = burst_answer(&b, 200000, _i ? guest + far : guest - far, &m);
+		over = over || burst_answer(&b, 0, guest, &m);
+		over = over || burst_answer(&b, 200000, _i ? guest - far : guest + far, &m);
+		ck_assert(over);
+		end = xvt_clock_read_ordered();
+		ck_assert_uint_ge(m.node.host_ns, xvt_host_clock_ns(&b.hc, begin));
+		ck_assert_uint_le(m.node.host_ns, xvt_host_clock_ns(&b.hc, end));
+		ck_assert_uint_le(m.node.bound_ns,
+				  xvt_host_clock_ns(&b.hc, end) - xvt_host_clock_ns(&b.hc, begin));
+		xvt_clock_handshake.close(b.source);
+	}
+}
+END_TEST
+
 struct present {
 	struct xvt_ring_ctl ctl;
 	struct xvt_ring_host host;
@@ -1295,6 +1439,11 @@ Suite *clock_suite(void)
 			    0, 8);
 	tcase_add_test(tc, the_line_is_exact_next_to_2_to_the_63_and_for_slow_and_fast_clocks);
 	tcase_add_test(tc, the_host_clock_agrees_with_itself_ten_years_from_its_base);
+	suite_add_tcase(s, tc);
+	tc = tcase_create("measure");
+	tcase_add_test(tc, a_node_is_what_its_samples_prove);
+	tcase_add_loop_test(tc, exchanges_that_are_far_apart_do_not_limit_each_other, 0, 2);
+	tcase_add_loop_test(tc, no_answers_carry_a_node_out_of_its_burst, 0, 2);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("handshake");
 	tcase_set_timeout(tc, 120);

@@ -127,6 +127,77 @@ START_TEST(equal_stops_in_all_gaps_are_no_rate)
 }
 END_TEST
 
+/* Two stops of one length, with a gap between them that says that the rate is right. */
+START_TEST(two_gaps_agree_only_in_a_row)
+{
+	struct clock c;
+
+	begin(&c, HOST, HOST, 0);
+	run(&c, 100, 0);
+	run(&c, 100, 0);
+	run(&c, 400, 200);
+	run(&c, 100, 0);
+	ck_assert(!run(&c, 400, 200));
+	ck_assert_uint_eq(c.rate.hz, HOST);
+}
+END_TEST
+
+/* Else two stops of one length, each of them reported, would be a rate. */
+START_TEST(what_is_reported_is_no_gap)
+{
+	struct clock c;
+
+	begin(&c, 1500000000, 0, 0);
+	run(&c, 100, 0);
+	ck_assert(!run_told(&c, 400, 200, true));
+	ck_assert(!run_told(&c, 400, 200, true));
+	ck_assert(!run_told(&c, 400, 200, true));
+	ck_assert_uint_eq(c.rate.hz, 0);
+	run(&c, 100, 0);
+	ck_assert(run(&c, 100, 0));
+	ck_assert(about(c.rate.hz, c.hz));
+}
+END_TEST
+
+/* A counter of the host's kind has its rate, whatever a gap of some milliseconds says of it. */
+START_TEST(the_rate_of_the_host_is_used_as_it_is)
+{
+	struct clock c;
+
+	begin(&c, HOST / 1000 * 1010, HOST, 0);
+	for (int i = 0; i < 12; i++)
+		run(&c, 100, 0);
+	ck_assert_uint_eq(c.rate.hz, HOST);
+	ck_assert_uint_eq(c.rate.doubt_ppb, 0);
+}
+END_TEST
+
+/* 1 ms of 100 in three of eight gaps, or in five: most gaps may be wrong, and in one direction. */
+START_TEST(how_well_a_rate_is_known)
+{
+	const int stops = _i ? 5 : 3;
+	struct clock c;
+
+	begin(&c, 1500000000, 0, 0);
+	run(&c, 100, 0);
+	run(&c, 100, 0);
+	run(&c, 100, 0);
+	ck_assert(about(c.rate.hz, c.hz));
+	/* Two gaps may have had a stop each. */
+	ck_assert_uint_ge(c.rate.doubt_ppb, 1000000000 / 64);
+	for (int i = 0; i < 8; i++)
+		run(&c, 100, 0);
+	ck_assert_uint_lt(c.rate.doubt_ppb, 10000);
+	for (int i = 0; i < 40; i++) {
+		run(&c, 100, i % 8 < stops);
+		ck_assert(about(c.rate.hz, c.hz));
+		/* A quarter of the gaps on each side is left out. */
+		if (i >= 8)
+			ck_assert_uint_ge(c.rate.doubt_ppb, 9900000);
+	}
+}
+END_TEST
+
 /* 46.5 MHz are claimed, and 45.1 are right. */
 START_TEST(a_claim_is_a_hint)
 {
@@ -200,6 +271,10 @@ Suite *clock_rate_suite(void)
 	tcase_add_loop_test(t, a_stop_is_no_rate, 0, 24);
 	tcase_add_test(t, two_gaps_that_agree_replace_a_wrong_rate);
 	tcase_add_test(t, equal_stops_in_all_gaps_are_no_rate);
+	tcase_add_test(t, two_gaps_agree_only_in_a_row);
+	tcase_add_test(t, what_is_reported_is_no_gap);
+	tcase_add_test(t, the_rate_of_the_host_is_used_as_it_is);
+	tcase_add_loop_test(t, how_well_a_rate_is_known, 0, 2);
 	tcase_add_test(t, a_claim_is_a_hint);
 	tcase_add_test(t, small_stops_do_not_drag_a_right_rate_away);
 	tcase_add_test(t, wide_measurements_need_a_longer_gap);

@@ -69,6 +69,66 @@ START_TEST(samples_of_one_burst_limit_each_other)
 }
 END_TEST
 
+/* A machine may have stood still between them, which shows in neither if both are wide. */
+START_TEST(samples_that_are_far_apart_do_not_limit_each_other)
+{
+	/* By their moments; and by how long they took, although they begin at nearly one. */
+	struct xvt_fit_sample far[] = { { 0, 0, 100000 }, { 1000000, 1050000, 1050010 } };
+	struct xvt_fit_sample wide[] = { { 0, 0, 900 }, { 300, 400, 1250 } };
+	struct xvt_fit_span a, b;
+	struct xvt_clock_fit f;
+
+	ck_assert_int_eq(xvt_clock_fit_init(&f, far, 2, &usual), 0);
+	xvt_clock_fit_between(&f, 0, 1000000, &a, &b);
+	ck_assert(a.lo == 0 && a.hi == 100000);
+	xvt_clock_fit_fini(&f);
+	ck_assert_int_eq(xvt_clock_fit_init(&f, wide, 2, &usual), 0);
+	xvt_clock_fit_between(&f, 0, 300, &a, &b);
+	ck_assert(a.lo == 0 && a.hi == 950);
+	xvt_clock_fit_fini(&f);
+}
+END_TEST
+
+START_TEST(an_error_of_the_rate_widens_limits_with_their_distance)
+{
+	const struct xvt_fit_clock doubtful = { .burst = 1000, .doubt_ppb = 1000000 };
+	struct xvt_fit_sample s[] = { { 0, 0, 10 },
+				      { STEP, STEP, STEP + 10 },
+				      { 4 * STEP, 4 * STEP, 4 * STEP + 10 } };
+	struct xvt_fit_span a, b;
+	struct xvt_clock_fit f;
+
+	ck_assert_int_eq(xvt_clock_fit_init(&f, s, 3, &doubtful), 0);
+	xvt_clock_fit_between(&f, 0, STEP, &a, &b);
+	ck_assert(a.lo == -STEP / 1000 && a.hi == 10 + STEP / 1000);
+	xvt_clock_fit_between(&f, STEP, 4 * STEP, &a, &b);
+	ck_assert(a.lo == STEP - 3 * STEP / 1000 && a.hi == STEP + 10 + 3 * STEP / 1000);
+	xvt_clock_fit_fini(&f);
+}
+END_TEST
+
+/* It gains 5 % in three gaps, and nothing in the one behind them, or before them: it may have
+ * gained as before, and stood still for as long. */
+START_TEST(a_rate_that_changes_widens_its_gap)
+{
+	static struct xvt_fit_sample s[5];
+	const int64_t still = _i ? 0 : 3;
+	struct xvt_fit_span a, b;
+	struct xvt_clock_fit f;
+	int64_t off = 0;
+
+	for (int64_t i = 0; i < 5; i++) {
+		s[i] = (struct xvt_fit_sample){ i * STEP, i * STEP + off, i * STEP + off + 10 };
+		off -= i == still ? 0 : STEP / 20;
+	}
+	ck_assert_int_eq(xvt_clock_fit_init(&f, s, 5, &usual), 0);
+	xvt_clock_fit_between(&f, still * STEP, (still + 1) * STEP, &a, &b);
+	ck_assert_int_ge(a.hi - a.lo, 2 * (STEP / 20 - 50));
+	ck_assert_int_le(a.hi - a.lo, 2 * STEP / 20 + 100);
+	xvt_clock_fit_fini(&f);
+}
+END_TEST
+
 START_TEST(samples_that_contradict_each_other_prove_nothing)
 {
 	struct xvt_fit_sample s[] = { { 5, 10, 20 }, { 5, 30, 40 }, { 700, 700, 710 } };
@@ -212,6 +272,9 @@ Suite *clock_fit_suite(void)
 
 	tcase_add_test(limits, both_samples_limit_what_lies_between);
 	tcase_add_test(limits, samples_of_one_burst_limit_each_other);
+	tcase_add_test(limits, samples_that_are_far_apart_do_not_limit_each_other);
+	tcase_add_test(limits, an_error_of_the_rate_widens_limits_with_their_distance);
+	tcase_add_loop_test(limits, a_rate_that_changes_widens_its_gap, 0, 2);
 	tcase_add_test(limits, samples_that_contradict_each_other_prove_nothing);
 	tcase_add_loop_test(limits, the_truth_lies_within_the_limits, 0, CLOCKS);
 	tcase_add_test(limits, a_straight_clock_has_a_straight_path);

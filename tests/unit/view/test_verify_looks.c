@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * test_looks.c - what the drain saw of events, as a reader finds it, and as verify holds it against
- * their times.
- */
+/* test_verify_looks.c - what the drain saw of events is held against their times. */
 #include "suites.h"
 
 #include <stdlib.h>
@@ -14,96 +11,6 @@
 #include "view/verify.h"
 
 #define MS 1000000ull
-
-static void add(struct xvt_look_list *l, uint64_t first, uint64_t last, uint64_t lo, uint64_t hi)
-{
-	const struct xvt_clock_look k = {
-		.first_ns = first, .last_ns = last, .lo_ns = lo, .hi_ns = hi
-	};
-
-	ck_assert_int_eq(xvt_look_list_add(l, &k), 0);
-}
-
-START_TEST(entries_that_hold_a_time_apply_together)
-{
-	struct xvt_look_list l = { 0 };
-	struct xvt_look_span s;
-
-	ck_assert(!xvt_look_list_find(&l, 5, &s));
-	add(&l, 30, 40, 25, 45);
-	add(&l, 10, 20, 5, 22);
-	add(&l, 20, 25, 18, 28);
-	ck_assert_int_eq(xvt_look_list_settle(&l), 0);
-	ck_assert(!xvt_look_list_find(&l, 9, &s));
-	ck_assert(!xvt_look_list_find(&l, 8, &s)); /* by what the search before found */
-	ck_assert(xvt_look_list_find(&l, 10, &s) && s.lo_ns == 5 && s.hi_ns == 22);
-	ck_assert(xvt_look_list_find(&l, 20, &s) && s.lo_ns == 5 && s.hi_ns == 28);
-	ck_assert(xvt_look_list_find(&l, 25, &s) && s.lo_ns == 18 && s.hi_ns == 28);
-	ck_assert(!xvt_look_list_find(&l, 27, &s));
-	ck_assert(xvt_look_list_find(&l, 30, &s) && s.lo_ns == 25 && s.hi_ns == 45);
-	ck_assert(!xvt_look_list_find(&l, 41, &s));
-	ck_assert(!xvt_look_list_find(&l, UINT64_MAX, &s));
-	xvt_look_list_fini(&l);
-}
-END_TEST
-
-/* A long one that began before others is found behind them. */
-START_TEST(an_entry_is_found_behind_shorter_ones)
-{
-	struct xvt_look_list l = { 0 };
-	struct xvt_look_span s;
-	uint64_t i;
-
-	add(&l, 0, 1000, 1, 2000);
-	for (i = 1; i < 30; i++)
-		add(&l, i * 10, i * 10 + 1, i * 10, i * 10 + 5);
-	ck_assert_int_eq(xvt_look_list_settle(&l), 0);
-	ck_assert(xvt_look_list_find(&l, 999, &s) && s.lo_ns == 1 && s.hi_ns == 2000);
-	ck_assert(xvt_look_list_find(&l, 155, &s) && s.lo_ns == 1 && s.hi_ns == 2000);
-	xvt_look_list_fini(&l);
-}
-END_TEST
-
-/* Of a file that has them all overlap, nothing is claimed, and no search takes long. */
-START_TEST(too_many_entries_of_one_time_prove_nothing)
-{
-	struct xvt_look_list l = { 0 };
-	struct xvt_look_span s;
-	int i;
-
-	for (i = 0; i < 100000; i++)
-		add(&l, 10, 20, 5, 25);
-	ck_assert_int_eq(xvt_look_list_settle(&l), 0);
-	ck_assert(xvt_look_list_find(&l, 15, &s) && s.lo_ns == 0 && s.hi_ns == UINT64_MAX);
-	xvt_look_list_fini(&l);
-}
-END_TEST
-
-START_TEST(nonsense_is_left_out)
-{
-	struct xvt_look_list l = { 0 };
-
-	add(&l, 20, 10, 5, 25);
-	add(&l, 10, 20, 25, 5);
-	ck_assert_uint_eq(l.count, 0);
-	ck_assert_int_eq(xvt_look_list_settle(&l), 0);
-	xvt_look_list_fini(&l);
-}
-END_TEST
-
-START_TEST(a_bound_reaches_to_the_far_end)
-{
-	const struct xvt_look_span s = { 100, 200 };
-
-	ck_assert_uint_eq(xvt_look_span_bound_ns(&s, 100), 100);
-	ck_assert_uint_eq(xvt_look_span_bound_ns(&s, 130), 70);
-	ck_assert_uint_eq(xvt_look_span_bound_ns(&s, 190), 90);
-	ck_assert_uint_eq(xvt_look_span_bound_ns(&s, 230), 130);
-	ck_assert_uint_eq(xvt_look_span_bound_ns(&s, 40), 160);
-}
-END_TEST
-
-/* -- verify ------------------------------------------------------------------------- */
 
 static char lines[4096];
 
@@ -191,18 +98,12 @@ START_TEST(verify_holds_times_against_looks)
 }
 END_TEST
 
-Suite *looks_suite(void)
+Suite *verify_looks_suite(void)
 {
-	Suite *s = suite_create("looks");
-	TCase *list = tcase_create("list"), *verify = tcase_create("verify");
+	Suite *s = suite_create("verify_looks");
+	TCase *t = tcase_create("verify_looks");
 
-	tcase_add_test(list, entries_that_hold_a_time_apply_together);
-	tcase_add_test(list, an_entry_is_found_behind_shorter_ones);
-	tcase_add_test(list, too_many_entries_of_one_time_prove_nothing);
-	tcase_add_test(list, nonsense_is_left_out);
-	tcase_add_test(list, a_bound_reaches_to_the_far_end);
-	tcase_add_loop_test(verify, verify_holds_times_against_looks, 0, 9);
-	suite_add_tcase(s, list);
-	suite_add_tcase(s, verify);
+	tcase_add_loop_test(t, verify_holds_times_against_looks, 0, 9);
+	suite_add_tcase(s, t);
 	return s;
 }
