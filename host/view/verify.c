@@ -257,6 +257,9 @@ static int check_chunks(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
 			err = more;
 			break;
 		}
+		/* A recorder that was killed did not write its last looks. */
+		v->looks_whole = !v->has_looks ||
+				 (!v->t->damage_count && (v->t->ended || i < v->looks_from));
 		switch (ref->type) {
 		case XVT_CHUNK_ORDER:
 		case XVT_CHUNK_LATE:

@@ -221,6 +221,9 @@ void xvt_verify_time(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 		return;
 	} else if (!r->epoch_count) {
 		v->result->unplaced++;
+	} else if (!v->looks_whole && !time_is_right(r, p, h, &expected)) {
+		p->any = false; /* its look may be lost, and nothing is claimed of it */
+		return;
 	} else if (p->any && h->guest_clock < p->guest && p->epoch + 1 >= r->epoch_count) {
 		xvt_verify_violation(v, XVT_VERIFY_TIME, xvt_ring_vm(v->t, ring),
 				     "%s: guest clock goes back inside an epoch: %" PRIu64
@@ -619,10 +622,11 @@ int xvt_verify_load_clocks(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
 	int err = load_host_clock(v, b), more;
 
 	v->has_looks = t->info.minor >= XVT_FILE_MINOR_LOOKS;
-
 	for (size_t i = 0; !err && (more = xvt_trace_next(v->t, types, &i, b)); i++) {
 		struct xvt_clock_node n;
 
+		if (more > 0 && t->chunks[i].type == XVT_CHUNK_LOOKS)
+			v->looks_from = i;
 		if (more < 0)
 			err = more;
 		else if (t->chunks[i].type == XVT_CHUNK_MARKS)

@@ -21,9 +21,16 @@ static void keep_line(void *arg, const char *text)
 	strcat(lines, "\n");
 }
 
-/* Two segments of 60 ns; one event, and one look at it. Returns the number of violations. */
-static uint64_t verify_event(uint64_t ns, uint32_t event_flags, const struct xvt_clock_look *look,
-			     uint64_t *checked)
+/* What a recorder leaves. */
+enum left {
+	WHOLE,
+	KILLED,		   /* no END */
+	KILLED_AFTER_LOOKS /* the looks at all events are in the file */
+};
+
+/* Two segments of 60 ns; one event, and one look at it. lines becomes what verify finds. */
+static void verify_event(uint64_t ns, uint32_t event_flags, const struct xvt_clock_look *look,
+			 enum left left, uint64_t *checked)
 {
 	static const struct xvt_clock_node nodes[] = {
 		{ 0, 0, 1, 1, 1000 * MS, 1000 * MS, 60, 60 },
@@ -49,9 +56,16 @@ static uint64_t verify_event(uint64_t ns, uint32_t event_flags, const struct xvt
 	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_VM, &vm, sizeof(vm), NULL, 0), 0);
 	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_RING, &ring, sizeof(ring), NULL, 0), 0);
 	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_NODE, nodes, sizeof(nodes), NULL, 0), 0);
-	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_LOOKS, look, sizeof(*look), NULL, 0), 0);
+	if (left != KILLED_AFTER_LOOKS)
+		ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_LOOKS, look, sizeof(*look), NULL, 0),
+				 0);
 	ck_assert_int_eq(xvt_trace_event(w, &h, NULL), 0);
+	if (left == KILLED_AFTER_LOOKS)
+		ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_LOOKS, look, sizeof(*look), NULL, 0),
+				 0);
 	ck_assert_int_eq(xvt_trace_writer_finish(w), 0);
+	if (left != WHOLE)
+		sink.len = synth_find_chunk(&sink, XVT_CHUNK_INDEX, 0);
 	synth_sink_save(&sink, path);
 	synth_sink_fini(&sink);
 	ck_assert_int_eq(xvt_trace_open(&t, path, why, sizeof(why)), 0);
@@ -59,7 +73,6 @@ static uint64_t verify_event(uint64_t ns, uint32_t event_flags, const struct xvt
 	*checked = result.looks_checked;
 	xvt_verify_result_fini(&result);
 	xvt_trace_close(t);
-	return strstr(lines, "by the looks at its ring") || strstr(lines, "is none");
 }
 
 START_TEST(verify_holds_times_against_looks)
@@ -90,11 +103,26 @@ START_TEST(verify_holds_times_against_looks)
 	};
 	uint64_t checked;
 
-	ck_assert_msg(verify_event(cases[_i].ns, cases[_i].flags, &cases[_i].look, &checked) ==
+	verify_event(cases[_i].ns, cases[_i].flags, &cases[_i].look, WHOLE, &checked);
+	ck_assert_msg((strstr(lines, "by the looks at its ring") || strstr(lines, "is none")) ==
 			      cases[_i].wrong,
 		      "%s", lines);
 	if (_i != 4 && _i < 7)
 		ck_assert_uint_eq(checked, 1);
+}
+END_TEST
+
+/* An event beside all segments has its time by a look, which a killed recorder did not write. */
+START_TEST(a_killed_recorder_did_not_write_its_last_looks)
+{
+	const struct xvt_clock_look other = { 0, 1, 3000 * MS, 3000 * MS, 2900 * MS, 3000 * MS };
+	uint64_t checked;
+
+	verify_event(2000 * MS, 0, &other, _i, &checked);
+	ck_assert_msg(!strstr(lines, "by the clock nodes") == (_i == KILLED), "%s", lines);
+	/* What a segment gives is checked in every file. */
+	verify_event(1050 * MS, 0, &other, _i, &checked);
+	ck_assert_msg(!strstr(lines, "by the clock nodes"), "%s", lines);
 }
 END_TEST
 
@@ -104,6 +132,8 @@ Suite *verify_looks_suite(void)
 	TCase *t = tcase_create("verify_looks");
 
 	tcase_add_loop_test(t, verify_holds_times_against_looks, 0, 9);
+	tcase_add_loop_test(t, a_killed_recorder_did_not_write_its_last_looks, WHOLE,
+			    KILLED_AFTER_LOOKS + 1);
 	suite_add_tcase(s, t);
 	return s;
 }
