@@ -31,3 +31,16 @@ PROOFS += proof-histories
 .PHONY: proof-histories
 proof-histories: $(CLOCKS_PROGRAMS)
 	$(Q)XVT_HISTORIES=100000 bash tests/clocks/t_histories.sh
+
+# How t_mutants.sh compiles a file of host/ and links host-check, as variables of the shell.
+.PHONY: clock-mutants-build
+clock-mutants-build:
+	@echo 'compile="$(CC) $(filter-out -MMD -MP,$(HOST_CFLAGS))"'
+	@echo 'link="$(CC) $(XVT_LDFLAGS) $(HOSTT_WRAP)"'
+	@echo 'host_check_objects="$(HOSTT_OBJ) $(HOST_LIB_OBJ)"'
+	@echo 'libraries="$(HOST_LIBS) $(HOSTT_LIBS) $(CHECK_LIBS)"'
+
+PROOFS += proof-clock-mutants
+.PHONY: proof-clock-mutants
+proof-clock-mutants: $(BUILD)/tests/host-check
+	$(Q)bash tests/clocks/t_mutants.sh
