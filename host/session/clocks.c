@@ -248,8 +248,7 @@ static uint64_t coarse_ns(const struct xvt_ring *r)
  * writer's word counts if that is more. */
 static void learn_step(struct xvt_session *s, struct xvt_ring *r, uint32_t shown)
 {
-	const uint32_t said = xvt_load(&r->ctl->clock_step), step = shown > said ? shown : said;
-
+	const uint32_t step = shown > r->clock.step_said ? shown : r->clock.step_said;
 	const bool longer = step > r->clock.map.clock_step;
 	const struct xvt_clock_node *last = xvt_clock_map_last(&r->clock.map);
 
@@ -361,7 +360,8 @@ static void expect_rate(const struct xvt_session *s, struct xvt_ring *r)
 	xvt_clock_rate_init(&r->clock.rate, hosts_kind ? s->clock.hz : 0,
 			    xvt_vm_of_ring(r)->region.hdr.clock_hz);
 	r->clock.map.clock_traits = xvt_load(&r->ctl->clock_traits) & XVT_CLOCK_T_ORDERED;
-	r->clock.map.clock_step = xvt_load(&r->ctl->clock_step);
+	r->clock.step_said = xvt_load(&r->ctl->clock_step);
+	r->clock.map.clock_step = r->clock.step_said;
 }
 
 /* Open the ring's clock source. Returns false while the ring has no writer to ask. */
