@@ -12,6 +12,7 @@
 #include "trace/lines.h"
 #include "trace/nodes.h"
 #include "view/fit.h"
+#include "view/looks.h"
 
 typedef __int128 s128;
 
@@ -43,7 +44,8 @@ struct sample {
 struct loading {
 	struct xvt_trace *t;
 	struct xvt_reclock_ring *rings;
-	struct sample **samples; /* of each ring */
+	struct sample **samples;     /* of each ring */
+	struct xvt_look_list *looks; /* of each ring, at events on its map */
 	size_t *sample_room;
 	size_t *node_room;
 };
@@ -81,16 +83,27 @@ static int take_sample(struct loading *l, const struct xvt_clock_sample *s)
 static int take_chunk(struct loading *l, size_t chunk, const struct xvt_chunk_buf *b)
 {
 	struct xvt_clock_sample s;
+	struct xvt_clock_look k;
 	struct xvt_clock_node n;
 	uint32_t at = 0;
 	int err = 0;
 
-	if (l->t->chunks[chunk].type == XVT_CHUNK_NODE)
+	switch (l->t->chunks[chunk].type) {
+	case XVT_CHUNK_NODE:
 		while (!err && xvt_chunk_take(b, &at, &n, sizeof(n)))
 			err = take_node(l, &n);
-	else
+		break;
+	case XVT_CHUNK_SAMPLES:
 		while (!err && xvt_chunk_take(b, &at, &s, sizeof(s)))
 			err = take_sample(l, &s);
+		break;
+	case XVT_CHUNK_LOOKS:
+		while (!err && xvt_chunk_take(b, &at, &k, sizeof(k))) {
+			if (k.ring < l->t->ring_count && !(k.flags & XVT_LOOK_F_BESIDE))
+				err = xvt_look_list_add(&l->looks[k.ring], &k);
+		}
+		break;
+	}
 	return err;
 }
 
@@ -696,6 +709,51 @@ static bool is_better(const struct work *w)
 	return false;
 }
 
+/* Returns whether an event with the recorded time cannot have been written in a look's span, by the
+ * new map. */
+static bool is_disproved(const struct work *w, uint64_t ns, const struct xvt_clock_look *look)
+{
+	const uint64_t slack =
+		xvt_stamp_slack_ns(w->r->nodes[w->e->first].source, w->r->clock_traits);
+	size_t k = 0, end = w->count - 1;
+	s128 now, bound;
+
+	while (end - k > 1) {
+		const size_t mid = k + (end - k) / 2;
+
+		if ((uint64_t)w->rec[mid] <= ns)
+			k = mid;
+		else
+			end = mid;
+	}
+	now = w->now[k];
+	if (w->rec[k + 1] > w->rec[k])
+		now += (s128)((int64_t)ns - w->rec[k]) * (w->now[k + 1] - w->now[k]) /
+		       (w->rec[k + 1] - w->rec[k]);
+	bound = with_knees(w, k, w->bound[k]) + (s128)slack + ROUNDING;
+	return now + bound < look->lo_ns || now - bound > look->hi_ns;
+}
+
+/*
+ * Returns whether what the drain saw of the epoch's events contradicts the new map. A clock that
+ * was moved and moved back contradicts no sample, and only those that saw its events know. *look:
+ * where the search goes on in the next epoch.
+ */
+static bool looks_disprove(const struct work *w, const struct xvt_look_list *looks, size_t *look)
+{
+	const uint64_t from = (uint64_t)w->rec[0], until = (uint64_t)w->rec[w->count - 1];
+
+	for (; *look < looks->count && looks->of[*look].first_ns <= until; ++*look) {
+		const struct xvt_clock_look *k = &looks->of[*look];
+
+		if (k->first_ns < from || k->last_ns > until)
+			continue;
+		if (is_disproved(w, k->first_ns, k) || is_disproved(w, k->last_ns, k))
+			return true;
+	}
+	return false;
+}
+
 static int alloc_work(struct work *w, size_t room)
 {
 	w->guest = malloc(room * sizeof(*w->guest));
@@ -732,13 +790,20 @@ static void find_knees(struct work *w, size_t *knee)
 	w->knee_end = *knee;
 }
 
+/* Where the search goes on in the next epoch: in the lines of the host's clock, and in the looks.
+ */
+struct place {
+	size_t knee;
+	size_t look;
+};
+
 /*
  * Make the new map of an epoch from its samples. r->knots has room for one knot for each node,
  * sample and line, which is the most.
  */
 static int make_epoch(const struct xvt_trace *t, struct xvt_reclock_ring *r,
 		      struct xvt_reclock_epoch *e, struct sample *samples, size_t count,
-		      size_t *knee)
+		      const struct xvt_look_list *looks, struct place *at)
 {
 	struct work w = { .t = t, .r = r, .e = e };
 	int err = 0;
@@ -746,7 +811,7 @@ static int make_epoch(const struct xvt_trace *t, struct xvt_reclock_ring *r,
 	e->knot_first = r->knot_count;
 	/* What lies between two measurements is limited by both. */
 	if (in_order(r, e) && !was_changed(r, e) && measured_count(r, e) >= BURSTS_LEAST) {
-		find_knees(&w, knee);
+		find_knees(&w, &at->knee);
 		err = alloc_work(&w, e->end - e->first + count + w.knee_end - w.knee_first);
 		if (!err)
 			err = fit_samples(&w, samples, count);
@@ -754,7 +819,7 @@ static int make_epoch(const struct xvt_trace *t, struct xvt_reclock_ring *r,
 	if (!err && w.fit.any) {
 		choose_knots(&w, samples, count);
 		refine(&w);
-		e->refined = is_better(&w);
+		e->refined = is_better(&w) && !looks_disprove(&w, looks, &at->look);
 		e->straight = e->refined && w.fit.straight;
 	}
 	if (e->refined)
@@ -774,11 +839,15 @@ static int by_epoch(const void *pa, const void *pb)
 }
 
 /* A hostile file may use one epoch's number for several epochs: each sample is used once. */
-static int make_ring(const struct xvt_trace *t, struct xvt_reclock_ring *r, struct sample *samples)
+static int make_ring(const struct xvt_trace *t, struct xvt_reclock_ring *r, struct sample *samples,
+		     struct xvt_look_list *looks)
 {
-	size_t at = 0, knee = 1;
+	struct place place = { .knee = 1 };
+	size_t at = 0;
 	int err = split_epochs(r);
 
+	if (!err)
+		err = xvt_look_list_settle(looks);
 	if (err)
 		return err;
 	r->knots = malloc((r->node_count + r->samples + t->timebase_count) * sizeof(*r->knots));
@@ -796,7 +865,7 @@ static int make_ring(const struct xvt_trace *t, struct xvt_reclock_ring *r, stru
 		while (at < r->samples && samples[at].epoch == epoch)
 			at++;
 		err = make_epoch(t, r, &r->epochs[i], first ? samples + first : samples, at - first,
-				 &knee);
+				 looks, &place);
 	}
 	return err;
 }
@@ -827,12 +896,14 @@ static void forget(struct loading *l)
 	for (uint32_t i = 0; i < l->t->ring_count; i++) {
 		l->rings[i].node_count = 0;
 		l->rings[i].samples = 0;
+		xvt_look_list_fini(&l->looks[i]);
 	}
 }
 
 static int load(struct loading *l)
 {
-	const uint32_t types = 1u << XVT_CHUNK_NODE | 1u << XVT_CHUNK_SAMPLES;
+	const uint32_t types =
+		1u << XVT_CHUNK_NODE | 1u << XVT_CHUNK_SAMPLES | 1u << XVT_CHUNK_LOOKS;
 	struct xvt_chunk_buf b = { 0 };
 	int err = 0, more;
 
@@ -841,7 +912,8 @@ static int load(struct loading *l)
 	xvt_chunk_buf_free(&b);
 	for (uint32_t i = 0; i < l->t->ring_count && !err; i++) {
 		ring_hz(l, i);
-		err = make_ring(l->t, &l->rings[i], l->samples[i]);
+		err = make_ring(l->t, &l->rings[i], l->samples[i], &l->looks[i]);
+		xvt_look_list_fini(&l->looks[i]);
 		free(l->samples[i]);
 		l->samples[i] = NULL;
 	}
@@ -855,13 +927,14 @@ int xvt_reclock_maps_new(struct xvt_reclock_ring **out, struct xvt_trace *t)
 		.t = t,
 		.rings = calloc(n, sizeof(*l.rings)),
 		.samples = calloc(n, sizeof(*l.samples)),
+		.looks = calloc(n, sizeof(*l.looks)),
 		.sample_room = calloc(n, sizeof(*l.sample_room)),
 		.node_room = calloc(n, sizeof(*l.node_room)),
 	};
 	int err = -ENOMEM;
 
 	*out = NULL;
-	if (l.rings && l.samples && l.sample_room && l.node_room)
+	if (l.rings && l.samples && l.looks && l.sample_room && l.node_room)
 		err = load(&l);
 	/* The index was wrong, and the list of chunks is a new one. */
 	if (err == -ESTALE) {
@@ -870,7 +943,10 @@ int xvt_reclock_maps_new(struct xvt_reclock_ring **out, struct xvt_trace *t)
 	}
 	for (size_t i = 0; l.samples && i < n; i++)
 		free(l.samples[i]);
+	for (size_t i = 0; l.looks && i < n; i++)
+		xvt_look_list_fini(&l.looks[i]);
 	free(l.samples);
+	free(l.looks);
 	free(l.sample_room);
 	free(l.node_room);
 	if (err)

@@ -62,6 +62,15 @@ static void node(int64_t guest, int64_t host_ns, int64_t segment_bound_ns, uint3
 	nr_nodes++;
 }
 
+static void look(uint32_t flags, int64_t ns, int64_t lo_ns, int64_t hi_ns)
+{
+	looks[nr_looks++] = (struct xvt_clock_look){ .flags = flags,
+						     .first_ns = (uint64_t)(T0 + ns),
+						     .last_ns = (uint64_t)(T0 + ns),
+						     .lo_ns = (uint64_t)(T0 + lo_ns),
+						     .hi_ns = (uint64_t)(T0 + hi_ns) };
+}
+
 /* A measurement: the guest's clock was read from `off` to `off` and `width` after that host time.
  */
 static void measure(int64_t guest, int64_t off, int64_t width, int64_t segment_bound_ns)
@@ -138,6 +147,34 @@ static int64_t host_ns(int64_t guest)
 {
 	return (int64_t)knot(guest)->host_ns - T0;
 }
+
+/* The samples leave the middle to the straight line, and the drain saw it come 3 ms before. */
+START_TEST(what_the_drain_saw_counts_more_than_the_samples)
+{
+	static const struct {
+		uint32_t flags;
+		int64_t ns, lo_ns, hi_ns;
+		bool kept;
+	} cases[] = {
+		{ 0, 50 * MS, 40 * MS, 47 * MS, true },
+		{ 0, 50 * MS, 53 * MS, 60 * MS, true },
+		{ 0, 50 * MS, 40 * MS, 50 * MS + 100, false },
+		{ 0, 50 * MS, 50 * MS - 100, 60 * MS, false },
+		/* Of another epoch, or of what the map does not place. */
+		{ 0, 250 * MS, 40 * MS, 47 * MS, false },
+		{ XVT_LOOK_F_BESIDE, 50 * MS, 40 * MS, 47 * MS, false },
+	};
+
+	measure(0, 0, 100, 0);
+	measure(100 * MS, 0, 100, 9 * MS);
+	measure(200 * MS, 0, 100, 5 * MS);
+	look(cases[_i].flags, cases[_i].ns, cases[_i].lo_ns, cases[_i].hi_ns);
+	make_plain();
+	ck_assert(r->epochs[0].refined == !cases[_i].kept);
+	if (cases[_i].kept)
+		ck_assert_int_eq(bound(100 * MS), 9 * MS);
+}
+END_TEST
 
 START_TEST(samples_limit_what_the_recorder_could_not)
 {
@@ -381,15 +418,6 @@ static void make_moving(void)
 	ck_assert_int_eq(xvt_reclock_new(&rc, trace), 0);
 }
 
-static void look(int64_t ns, int64_t lo_ns, int64_t hi_ns)
-{
-	looks[nr_looks++] = (struct xvt_clock_look){ .flags = XVT_LOOK_F_BESIDE,
-						     .first_ns = (uint64_t)(T0 + ns),
-						     .last_ns = (uint64_t)(T0 + ns),
-						     .lo_ns = (uint64_t)(T0 + lo_ns),
-						     .hi_ns = (uint64_t)(T0 + hi_ns) };
-}
-
 /* The bound of the event's new time, from that of the recorded one. */
 static int64_t event(int64_t guest, int64_t ns, uint32_t flags, int64_t recorded)
 {
@@ -429,8 +457,8 @@ END_TEST
 /* What only a look bounds stays where it is, with its bound. */
 START_TEST(an_event_that_looks_bound_stays)
 {
-	look(52 * MS + 500 * US + 25, 40 * MS, 60 * MS);
-	look(250 * MS + 50, 240 * MS, 270 * MS);
+	look(XVT_LOOK_F_BESIDE, 52 * MS + 500 * US + 25, 40 * MS, 60 * MS);
+	look(XVT_LOOK_F_BESIDE, 250 * MS + 50, 240 * MS, 270 * MS);
 	make_moving();
 	ck_assert_int_eq(event(50 * MS, 52 * MS + 500 * US + 25, 0, 13 * MS), 13 * MS);
 	ck_assert_int_eq(event(250 * MS, 250 * MS + 50, 0, 20 * MS), 20 * MS);
@@ -440,7 +468,7 @@ END_TEST
 /* Behind one that stays, the next one of its ring moves no further than to that. */
 START_TEST(events_of_a_ring_stay_in_their_order)
 {
-	look(52 * MS + 500 * US + 25, 40 * MS, 60 * MS);
+	look(XVT_LOOK_F_BESIDE, 52 * MS + 500 * US + 25, 40 * MS, 60 * MS);
 	make_moving();
 	ck_assert_int_eq(event(50 * MS, 52 * MS + 500 * US + 25, 0, 13 * MS), 13 * MS);
 	/* Recorded at 53.55 ms; the new map says 51. */
@@ -464,6 +492,7 @@ Suite *reclock_map_suite(void)
 	TCase *t = tcase_create("map"), *events = tcase_create("events");
 
 	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_loop_test(t, what_the_drain_saw_counts_more_than_the_samples, 0, 6);
 	tcase_add_test(t, samples_limit_what_the_recorder_could_not);
 	tcase_add_loop_test(t, beside_a_clock_that_was_set_back_the_recorded_bound_stays, 0, 2);
 	tcase_add_test(t, an_epoch_with_a_reported_change_stays_as_it_is);
