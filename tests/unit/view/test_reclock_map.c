@@ -160,6 +160,8 @@ START_TEST(what_the_drain_saw_counts_more_than_the_samples)
 		{ 0, 50 * MS, 53 * MS, 60 * MS, true },
 		{ 0, 50 * MS, 40 * MS, 50 * MS + 100, false },
 		{ 0, 50 * MS, 50 * MS - 100, 60 * MS, false },
+		/* Within the map's bound of it. */
+		{ 0, 50 * MS, 40 * MS, 50 * MS - 1000, false },
 		/* Of another epoch, or of what the map does not place. */
 		{ 0, 250 * MS, 40 * MS, 47 * MS, false },
 		{ XVT_LOOK_F_BESIDE, 50 * MS, 40 * MS, 47 * MS, false },
@@ -492,7 +494,7 @@ Suite *reclock_map_suite(void)
 	TCase *t = tcase_create("map"), *events = tcase_create("events");
 
 	tcase_add_checked_fixture(t, setup, teardown);
-	tcase_add_loop_test(t, what_the_drain_saw_counts_more_than_the_samples, 0, 6);
+	tcase_add_loop_test(t, what_the_drain_saw_counts_more_than_the_samples, 0, 7);
 	tcase_add_test(t, samples_limit_what_the_recorder_could_not);
 	tcase_add_loop_test(t, beside_a_clock_that_was_set_back_the_recorded_bound_stays, 0, 2);
 	tcase_add_test(t, an_epoch_with_a_reported_change_stays_as_it_is);
