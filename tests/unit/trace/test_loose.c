@@ -152,10 +152,9 @@ static void put_records(const uint32_t *numbers, uint32_t n, enum xvt_lane lane)
 	static uint64_t words[RECORDS * WORDS];
 	const struct event *first = &m.events[numbers[0]], *last = &m.events[numbers[n - 1]];
 	const struct xvt_raw_piece piece = { .ring = first->ring, .len = n * WORDS * 8 };
-	const struct xvt_clock_segment line = { .guest = first->clock,
-						.host_ns = first->ns,
-						.rise = 1ull << 40,
-						.run = 1ull << 40 };
+	const struct xvt_clock_segment line = {
+		.guest = first->clock, .host_ns = first->ns, .rise = 1ull << 40, .run = 1ull << 40
+	};
 	struct xvt_raw_place place = { .ts_bits = 32, .ts = first->clock };
 	struct xvt_order *o;
 	uint32_t source, i;
@@ -174,9 +173,9 @@ static void put_records(const uint32_t *numbers, uint32_t n, enum xvt_lane lane)
 	ck_assert_ptr_nonnull(o);
 	ck_assert_int_eq(xvt_order_reserve(o, n), 0);
 	xvt_order_time(o, first->ns);
-	ck_assert_int_eq(xvt_order_source(o, first->ring | first->flags, &place, &line, first->ns,
-					  &source),
-			 0);
+	ck_assert_int_eq(
+		xvt_order_source(o, first->ring | first->flags, &place, &line, first->ns, &source),
+		0);
 	for (i = 0; i < n; i++)
 		xvt_order_next(o, source);
 	o->sources[source].count += n;
