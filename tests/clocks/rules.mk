@@ -32,7 +32,7 @@ PROOFS += proof-histories
 proof-histories: $(CLOCKS_PROGRAMS)
 	$(Q)XVT_HISTORIES=100000 bash tests/clocks/t_histories.sh
 
-# How t_mutants.sh compiles a file of host/ and links host-check, as variables of the shell.
+# How mutants.sh compiles a file of host/ and links host-check, as variables of the shell.
 .PHONY: clock-mutants-build
 clock-mutants-build:
 	@echo 'compile="$(CC) $(filter-out -MMD -MP,$(HOST_CFLAGS))"'
@@ -43,4 +43,4 @@ clock-mutants-build:
 PROOFS += proof-clock-mutants
 .PHONY: proof-clock-mutants
 proof-clock-mutants: $(BUILD)/tests/host-check
-	$(Q)bash tests/clocks/t_mutants.sh
+	$(Q)bash tests/clocks/mutants.sh

@@ -3,8 +3,8 @@
 # Mutants of the code that decides a time and its bound (mutants.txt): each is caught by the suites
 # of host-check that its `config` names, or by a case of one (suite:case).
 #
-#   t_mutants.sh [NAME...]    all mutants, or those
-#   t_mutants.sh --find ...   each with all suites, quick ones first: what catches it
+#   mutants.sh [NAME...]    all mutants, or those
+#   mutants.sh --find ...   each with all suites, quick ones first: what catches it
 #   JOBS=2                    mutants at the same time; else as many as there are CPUs
 set -u
 cd "$(dirname "$0")/../.." || exit
