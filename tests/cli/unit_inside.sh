@@ -162,7 +162,12 @@ check "it has made the region" eval '[ "$(stat -c "%s %U %a" /dev/shm/xvtrace-t-
 check "guests shows it for no machine but a domain: its user may be anyone" eval 'xvtrace guests --json | jq -e "[.machines[] | select(.name == \"t-1\").doorbell] == [null]" >/dev/null'
 check "it has no capabilities, and the filters of its unit" eval '[ $((16#$(status_of "$server" CapPrm))) -eq 0 ] && [ "$(status_of "$server" Seccomp_filters)" -gt 0 ]'
 [ "$server" -gt 1 ] && kill -KILL "$server"
-served() { [ "$(systemctl show -P ActiveState $bell)" = active ] && [ "$(systemctl show -P MainPID $bell)" != "$server" ]; }
+# In one look: between two of them the old server may have ended, and the next one not be there yet.
+served() {
+	local unit
+	unit=$(systemctl show -p ActiveState -p MainPID $bell)
+	[[ $unit == *ActiveState=active* && $unit =~ MainPID=([1-9][0-9]*) && ${BASH_REMATCH[1]} != "$server" ]]
+}
 check "killed by -9, it is started again" poll served
 truncate -s 2M /dev/shm/xvtrace-t-2 && chmod 666 /dev/shm/xvtrace-t-2
 check "a region of another user is refused" eval '! systemctl start xvtrace-doorbell@t-2 2>/dev/null && [ ! -e /dev/shm/xvtrace-t-2.doorbell ]'
