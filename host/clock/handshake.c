@@ -176,7 +176,7 @@ static uint32_t step_of(struct xvt_clock_source *s)
 		s->last_guest = guest;
 		if (!last || guest == last)
 			continue;
-		s->step = common_divisor(s->step, guest > last ? guest - last : last - guest);
+		s->step = common_divisor(s->step, xvt_u64_apart(guest, last));
 		s->differ++;
 	}
 	if (s->differ < STEP_ANSWERS)
