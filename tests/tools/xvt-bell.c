@@ -25,13 +25,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "vmm/doorbell_wire.h"
 #include "base/socket.h"
+#include "join.h"
 #include "xvt_region.h"
 
 #define REST	 500	   /* looks of a millisecond, or more */
@@ -124,11 +123,7 @@ static int64_t expect(int *fd)
 static int join(const char *path)
 {
 	const struct xvt_layout layout = { .kind = XVT_KIND_USER, .clock_id = XVT_CLOCK_NATIVE };
-	const uint8_t uuid[16] = { 1 };
-	struct xvt_region_hdr hdr;
 	struct xvt_geometry g;
-	struct xvt_fault fault;
-	struct stat st;
 	uint8_t *base;
 	char why[200];
 	int fd = -1;
@@ -141,20 +136,12 @@ static int join(const char *path)
 	if (expect(&fd) != XVT_WIRE_VERSION)
 		return -1;
 	s.number = expect(&fd);
-	if (expect(&fd) != XVT_WIRE_MEMORY || fstat(fd, &st))
+	if (expect(&fd) != XVT_WIRE_MEMORY)
 		return -1;
-	base = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (base == MAP_FAILED)
+	base = join_region(&s.w, &g, fd, &layout, NULL);
+	if (!base)
 		return -1;
-	memcpy(&hdr, base, sizeof(hdr));
-	if (xvt_check_header(&hdr, (uint64_t)st.st_size, &g, &fault))
-		return -1;
-	xvt_region_new_generation(base, &g, &layout, uuid);
-	xvt_writer_init(&s.w, base, &g, 0);
 	s.page = (const void *)(base + g.host_off);
-	s.w.ctl->type = XVT_RING_THREAD;
-	s.w.ctl->tid = (uint32_t)getpid();
-	xvt_store_release(&s.w.ctl->state, XVT_RING_ONLINE);
 	return 0;
 }
 

@@ -20,11 +20,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "join.h"
 #include "xvt_region.h"
 
 static struct {
@@ -75,29 +74,9 @@ static uint64_t read_clock(void *arg)
 static int join(const char *path)
 {
 	const struct xvt_layout layout = { .kind = XVT_KIND_USER, .clock_id = XVT_CLOCK_NATIVE };
-	const uint8_t uuid[16] = { 1 };
-	struct xvt_region_hdr hdr;
 	struct xvt_geometry g;
-	struct xvt_fault fault;
-	struct stat st;
-	uint8_t *base;
-	int fd = open(path, O_RDWR);
 
-	if (fd < 0 || fstat(fd, &st))
-		return -1;
-	base = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (base == MAP_FAILED)
-		return -1;
-	memcpy(&hdr, base, sizeof(hdr));
-	if (xvt_check_header(&hdr, (uint64_t)st.st_size, &g, &fault))
-		return -1;
-	xvt_region_new_generation(base, &g, &layout, uuid);
-	xvt_writer_init(&s.w, base, &g, 0);
-	s.w.clock = read_clock;
-	s.w.ctl->type = XVT_RING_THREAD;
-	s.w.ctl->tid = (uint32_t)getpid();
-	xvt_store_release(&s.w.ctl->state, XVT_RING_ONLINE);
-	return 0;
+	return join_region(&s.w, &g, open(path, O_RDWR), &layout, read_clock) ? 0 : -1;
 }
 
 /* The host's questions, and a millisecond's rest. */
