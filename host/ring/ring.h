@@ -351,6 +351,7 @@ struct xvt_ring_session {
 	uint64_t looked_at;   /* number of the session's look that drain.taken is of */
 	uint64_t live_ns;     /* when its phase last became LIVE */
 	uint64_t look_pos;    /* end of the newest run of which a look was noted */
+	uint32_t look_at;     /* place of its newest look among those not written, if it is there */
 	uint64_t aside_clock; /* when its phase last became ASIDE */
 	uint64_t still_clock; /* when guest.still was reported */
 	bool announced;	      /* its RING chunk is in the file, with reported_info */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * looks.c - what the drain proves of the times of events goes into the trace: struct
- * xvt_clock_look. An event that no segment of its clock's map bounds is bounded by that alone. Of
- * all others a few looks are written, so that a reader can hold the map against them.
+ * xvt_clock_look. An event that no segment of its clock's map bounds is bounded by that alone, and
+ * so is a guess. Of all others a few looks are written, so that a reader can hold the map against
+ * them.
  */
 #include "session/parts.h"
 
@@ -43,38 +44,71 @@ static bool joined(struct xvt_clock_look *to, const struct xvt_clock_look *k)
 	return true;
 }
 
-static void add(struct xvt_session *s, const struct xvt_clock_look *k)
+/*
+ * Among the newest ones, and the newest of its ring: where many rings have guesses of which nothing
+ * is known, that is one look for each ring.
+ */
+static bool join(struct xvt_session *s, const struct xvt_clock_look *k, uint32_t newest_of_ring)
 {
 	struct xvt_looks *l = &s->looks;
 	size_t i, n = l->count < NEAR ? l->count : NEAR;
 
+	if (newest_of_ring < l->count && joined(&l->of[newest_of_ring], k))
+		return true;
 	for (i = 1; i <= n; i++) {
 		if (joined(&l->of[l->count - i], k))
-			return;
+			return true;
 	}
+	return false;
+}
+
+static void add(struct xvt_session *s, struct xvt_ring *r, const struct xvt_clock_look *k)
+{
+	struct xvt_looks *l = &s->looks;
+
+	if (join(s, k, r->session.look_at))
+		return;
 	if (l->count == XVT_LOOKS_MAX)
 		xvt_session_put_looks(s);
+	r->session.look_at = (uint32_t)l->count;
 	l->of[l->count++] = *k;
+}
+
+static uint32_t kind_of(const struct xvt_run *run)
+{
+	return (run->ring_flags & XVT_EVENT_F_UNCONFIRMED ? XVT_LOOK_F_GUESS : 0) |
+	       (run->written.beside ? XVT_LOOK_F_BESIDE : 0);
+}
+
+static bool is_known(const struct xvt_clock_look *k)
+{
+	return k->lo_ns && k->hi_ns != UINT64_MAX && k->hi_ns >= k->lo_ns;
 }
 
 void xvt_session_note_look(struct xvt_session *s, const struct xvt_run *run)
 {
 	struct xvt_ring *r = run->ring;
-	const struct xvt_clock_look k = { .ring = r->id,
-					  .flags = run->written.beside ? XVT_LOOK_F_BESIDE : 0,
-					  .first_ns = run->ns[run->at],
-					  .last_ns = run->ns[run->taken - 1],
-					  .lo_ns = run->written.lo_ns,
-					  .hi_ns = run->written.hi_ns };
+	struct xvt_clock_look k = { .ring = r->id,
+				    .flags = kind_of(run),
+				    .first_ns = run->ns[run->at],
+				    .last_ns = run->ns[run->taken - 1],
+				    .lo_ns = run->written.lo_ns,
+				    .hi_ns = run->written.hi_ns };
 
 	/* Nothing is claimed of a time that contradicts its clock. */
-	if (run->id == XVT_ID_LOST || run->ring_flags & XVT_EVENT_F_CLOCK || !k.lo_ns ||
-	    k.hi_ns == UINT64_MAX || k.hi_ns < k.lo_ns || r->own)
+	if (run->id == XVT_ID_LOST || run->ring_flags & XVT_EVENT_F_CLOCK || r->own)
 		return;
-	if (!run->written.beside) {
+	if (!is_known(&k)) {
+		if (!(k.flags & XVT_LOOK_F_GUESS))
+			return;
+		/* It has to be said: what is known of its neighbours is not known of this one. */
+		k.lo_ns = 0;
+		k.hi_ns = UINT64_MAX;
+	}
+	if (!k.flags) {
 		if (run->pos - r->session.look_pos < EVERY_BYTES)
 			return;
 		r->session.look_pos = run->pos + run->len;
 	}
-	add(s, &k);
+	add(s, r, &k);
 }

@@ -256,15 +256,20 @@ struct xvt_clock_node {
 XVT_ASSERT(sizeof(struct xvt_clock_node) == 48, "clock node layout");
 
 #define XVT_LOOK_F_BESIDE 1u
+#define XVT_LOOK_F_GUESS  2u
 
 /*
  * LOOKS: an array of these. The ring's events that have a recorded time from first_ns to last_ns
  * were written between lo_ns and hi_ns: their ring had been proven idle at lo_ns, and they had been
- * copied at hi_ns. This does not depend on the guest's clock. With XVT_LOOK_F_BESIDE no segment
- * between two nodes bounds these events, and this alone does. Every event without such a segment
- * has an entry, unless nothing is known of it. Of the others some have one, for checks. Where
- * several entries hold a time, all of them together apply: from the smallest lo_ns to the largest
- * hi_ns.
+ * copied at hi_ns. lo_ns 0, hi_ns UINT64_MAX: that side is not known. This does not depend on the
+ * guest's clock. Which of the events at these times an entry is of:
+ * - XVT_LOOK_F_GUESS: those with XVT_EVENT_F_UNCONFIRMED. Nothing else bounds one of these, and
+ *   each has an entry. Without XVT_LOOK_F_BESIDE a line of the map gives their times.
+ * - XVT_LOOK_F_BESIDE alone: those of the others that no segment between two nodes bounds. This
+ *   alone does, and each of them has an entry, unless nothing is known of it.
+ * - neither: the rest. Some have an entry, for checks.
+ * Where several entries of one kind hold a time, all of them together apply: from the smallest
+ * lo_ns to the largest hi_ns.
  */
 struct xvt_clock_look {
 	uint32_t ring;

@@ -39,12 +39,17 @@ static int add_nodes(struct xvt_bounds *b, const struct xvt_chunk_buf *buf)
 
 static int add_looks(struct xvt_bounds *b, const struct xvt_chunk_buf *buf)
 {
+	struct xvt_look_list *to;
 	struct xvt_clock_look k;
+	uint32_t at = 0;
 	int err = 0;
 
-	for (uint32_t at = 0; !err && xvt_chunk_take(buf, &at, &k, sizeof(k));)
-		if (k.ring < b->ring_count && k.flags & XVT_LOOK_F_BESIDE)
-			err = xvt_look_list_add(&b->rings[k.ring].beside, &k);
+	while (!err && xvt_chunk_take(buf, &at, &k, sizeof(k))) {
+		if (k.ring >= b->ring_count)
+			continue;
+		to = xvt_bounding_looks_to(&b->rings[k.ring].looks, k.flags);
+		err = to ? xvt_look_list_add(to, &k) : 0;
+	}
 	return err;
 }
 
@@ -89,7 +94,7 @@ static void forget(struct xvt_bounds *b)
 {
 	for (uint32_t i = 0; i < b->ring_count; i++) {
 		free(b->rings[i].nodes);
-		xvt_look_list_fini(&b->rings[i].beside);
+		xvt_bounding_looks_fini(&b->rings[i].looks);
 	}
 	memset(b->rings, 0, b->ring_count * sizeof(b->rings[0]));
 }
@@ -99,7 +104,7 @@ static int settle(struct xvt_bound_ring *r)
 	int err = xvt_nodes_settle(r->nodes, r->node_count);
 
 	if (!err)
-		err = xvt_look_list_settle(&r->beside);
+		err = xvt_bounding_looks_settle(&r->looks);
 	r->from_ns = 1; /* no segment yet */
 	for (size_t i = 0; i < r->node_count; i++)
 		r->segment_ns_max = xvt_u64_larger(r->segment_ns_max, r->nodes[i].segment_bound_ns);
@@ -254,10 +259,11 @@ static uint64_t limited(uint64_t ns)
 static uint64_t together(struct xvt_bounds *b, struct xvt_bound_ring *r,
 			 const struct xvt_event_hdr *h, size_t n, uint64_t segment_ns)
 {
+	struct xvt_look_list *looks = xvt_bounding_looks_of(&r->looks, h->ring_flags);
 	struct xvt_look_span span;
 	uint64_t ns = XVT_NO_BOUND;
 
-	if (xvt_unlikely(xvt_look_list_find(&r->beside, h->host_ns, &span)))
+	if (xvt_unlikely(xvt_look_list_find(looks, h->host_ns, &span)))
 		ns = limited(xvt_u64_sum(xvt_look_span_bound_ns(&span, h->host_ns), r->slack_ns));
 	/* A guess is on no line. */
 	if (h->ring_flags & XVT_EVENT_F_UNCONFIRMED)

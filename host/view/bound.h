@@ -15,10 +15,10 @@ struct xvt_bound_ring {
 	size_t node_count;
 	size_t node_room;
 	uint32_t epochs;
-	uint32_t source;	     /* of the newest node that a clock source made; 0: none */
-	uint64_t slack_ns;	     /* of a stamp, in each bound */
-	uint64_t segment_ns_max;     /* largest bound of a segment between two nodes */
-	struct xvt_look_list beside; /* of times that no segment bounds */
+	uint32_t source;		 /* of the newest node that a clock source made; 0: none */
+	uint64_t slack_ns;		 /* of a stamp, in each bound */
+	uint64_t segment_ns_max;	 /* largest bound of a segment between two nodes */
+	struct xvt_bounding_looks looks; /* of times that no segment bounds */
 	/* The segment that xvt_bound_by_time_ns() used last, within one epoch, and its bound. */
 	uint64_t from_ns, until_ns, until_bound_ns;
 	size_t at; /* number of nodes at or before the last time that was looked up */
@@ -49,14 +49,16 @@ uint64_t xvt_bound_ns(struct xvt_bounds *b, const struct xvt_event_hdr *h);
 /* The same without the check that the event's clock value leads to its time. */
 uint64_t xvt_bound_by_time_ns(struct xvt_bounds *b, const struct xvt_event_hdr *h);
 
-/* Returns whether the event may be one that looks alone bound. */
+/* Returns whether the event may be one to which no line gives its time. */
 static inline bool xvt_bound_is_beside(struct xvt_bounds *b, const struct xvt_event_hdr *h)
 {
 	const uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
 	struct xvt_look_span span;
 
 	return ring < b->ring_count &&
-	       xvt_look_list_find(&b->rings[ring].beside, h->host_ns, &span);
+	       xvt_look_list_find(xvt_bounding_looks_of(&b->rings[ring].looks, h->ring_flags),
+				  h->host_ns, &span) &&
+	       span.flags & XVT_LOOK_F_BESIDE;
 }
 
 #endif /* XVT_BOUND_H */

@@ -60,6 +60,7 @@ static void extend(struct xvt_look_span *s, const struct xvt_clock_look *k)
 {
 	s->lo_ns = k->lo_ns < s->lo_ns ? k->lo_ns : s->lo_ns;
 	s->hi_ns = xvt_u64_larger(s->hi_ns, k->hi_ns);
+	s->flags |= k->flags;
 }
 
 bool xvt_look_list_find(struct xvt_look_list *l, uint64_t ns, struct xvt_look_span *span)
@@ -70,10 +71,11 @@ bool xvt_look_list_find(struct xvt_look_list *l, uint64_t ns, struct xvt_look_sp
 	if (!l->count || (ns >= l->none_from_ns && ns <= l->none_until_ns))
 		return false;
 	n = XVT_COUNT_TO(l->of, l->count, first_ns, ns);
-	*span = (struct xvt_look_span){ UINT64_MAX, 0 };
+	*span = (struct xvt_look_span){ UINT64_MAX, 0, 0 };
 	for (i = n; i && l->reach[i - 1] >= ns; i--) {
 		if (tried++ == OVERLAPS_MAX) {
-			*span = (struct xvt_look_span){ 0, UINT64_MAX };
+			*span = (struct xvt_look_span){ 0, UINT64_MAX,
+							XVT_LOOK_F_BESIDE | XVT_LOOK_F_GUESS };
 			return true;
 		}
 		if (l->of[i - 1].last_ns < ns)
@@ -86,4 +88,17 @@ bool xvt_look_list_find(struct xvt_look_list *l, uint64_t ns, struct xvt_look_sp
 	l->none_from_ns = n ? l->reach[n - 1] + 1 : 0;
 	l->none_until_ns = n < l->count ? l->of[n].first_ns - 1 : UINT64_MAX;
 	return false;
+}
+
+int xvt_bounding_looks_settle(struct xvt_bounding_looks *l)
+{
+	int err = xvt_look_list_settle(&l->beside);
+
+	return err ? err : xvt_look_list_settle(&l->guess);
+}
+
+void xvt_bounding_looks_fini(struct xvt_bounding_looks *l)
+{
+	xvt_look_list_fini(&l->beside);
+	xvt_look_list_fini(&l->guess);
 }

@@ -21,6 +21,7 @@ struct xvt_look_list {
 struct xvt_look_span {
 	uint64_t lo_ns;
 	uint64_t hi_ns;
+	uint32_t flags; /* those of all entries */
 };
 
 /* Entries may be added in any order. Returns 0 or -ENOMEM. */
@@ -32,6 +33,35 @@ void xvt_look_list_fini(struct xvt_look_list *l);
 /* Returns whether entries hold the recorded time ns. *span: all of them together; a list in which
  * too many entries overlap there gives a span without limits. */
 bool xvt_look_list_find(struct xvt_look_list *l, uint64_t ns, struct xvt_look_span *span);
+
+/*
+ * The looks that bound events of one ring. A guess and an event that is none may have one time, and
+ * the looks of one say nothing of the other.
+ */
+struct xvt_bounding_looks {
+	struct xvt_look_list beside; /* of events beside all segments */
+	struct xvt_look_list guess;  /* of unconfirmed events */
+};
+
+/* The list that a look of a file belongs to; NULL: it bounds nothing, and only checks the map. */
+static inline struct xvt_look_list *xvt_bounding_looks_to(struct xvt_bounding_looks *l,
+							  uint32_t look_flags)
+{
+	if (look_flags & XVT_LOOK_F_GUESS)
+		return &l->guess;
+	return look_flags & XVT_LOOK_F_BESIDE ? &l->beside : NULL;
+}
+
+/* The looks that can bound an event with these flags. */
+static inline struct xvt_look_list *xvt_bounding_looks_of(struct xvt_bounding_looks *l,
+							  uint32_t ring_flags)
+{
+	return ring_flags & XVT_EVENT_F_UNCONFIRMED ? &l->guess : &l->beside;
+}
+
+/* Returns 0 or -ENOMEM. */
+int xvt_bounding_looks_settle(struct xvt_bounding_looks *l);
+void xvt_bounding_looks_fini(struct xvt_bounding_looks *l);
 
 /* How far a time may be from one within the span. */
 static inline uint64_t xvt_look_span_bound_ns(const struct xvt_look_span *s, uint64_t ns)

@@ -99,7 +99,8 @@ static int take_chunk(struct loading *l, size_t chunk, const struct xvt_chunk_bu
 		break;
 	case XVT_CHUNK_LOOKS:
 		while (!err && xvt_chunk_take(b, &at, &k, sizeof(k))) {
-			if (k.ring < l->t->ring_count && !(k.flags & XVT_LOOK_F_BESIDE))
+			if (k.ring < l->t->ring_count &&
+			    !(k.flags & (XVT_LOOK_F_BESIDE | XVT_LOOK_F_GUESS)))
 				err = xvt_look_list_add(&l->looks[k.ring], &k);
 		}
 		break;

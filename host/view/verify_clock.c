@@ -407,7 +407,7 @@ void xvt_verify_mark(struct xvt_verify_state *v, const struct xvt_verify_ring *r
 				     xvt_verify_ring_text(v, ring, text), mark.number, before,
 				     after, h->host_ns, bound);
 	xvt_verify_new_time(v, h, xvt_verify_bound_ns(r, p),
-			    (struct xvt_look_span){ before, after }, "its mark");
+			    (struct xvt_look_span){ .lo_ns = before, .hi_ns = after }, "its mark");
 }
 
 /* Get the place of a clock value from just before the record at *p. Returns whether the value lies

@@ -12,6 +12,7 @@
 
 int xvt_verify_add_looks(struct xvt_verify_state *v, const struct xvt_chunk_buf *b)
 {
+	struct xvt_look_list *to;
 	struct xvt_clock_look k;
 	int err = 0;
 
@@ -29,21 +30,22 @@ int xvt_verify_add_looks(struct xvt_verify_state *v, const struct xvt_chunk_buf 
 			continue;
 		}
 		r = &v->rings[k.ring];
-		err = xvt_look_list_add(k.flags & XVT_LOOK_F_BESIDE ? &r->beside : &r->looks, &k);
+		to = xvt_bounding_looks_to(&r->bounding, k.flags);
+		err = xvt_look_list_add(to ? to : &r->looks, &k);
 	}
 	return err;
 }
 
 int xvt_verify_settle_looks(struct xvt_verify_ring *r)
 {
-	int err = xvt_look_list_settle(&r->beside);
+	int err = xvt_bounding_looks_settle(&r->bounding);
 
 	return err ? err : xvt_look_list_settle(&r->looks);
 }
 
 void xvt_verify_looks_fini(struct xvt_verify_ring *r)
 {
-	xvt_look_list_fini(&r->beside);
+	xvt_bounding_looks_fini(&r->bounding);
 	xvt_look_list_fini(&r->looks);
 }
 
@@ -55,7 +57,8 @@ bool xvt_verify_beside(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 	char text[XVT_VERIFY_RING_TEXT];
 	struct xvt_look_span span;
 
-	p->beside = xvt_look_list_find(&r->beside, h->host_ns, &span);
+	p->beside = xvt_look_list_find(xvt_bounding_looks_of(&r->bounding, h->ring_flags),
+				       h->host_ns, &span);
 	if (!p->beside)
 		return false;
 	p->beside_bound_ns = xvt_u64_sum(

@@ -82,7 +82,7 @@ struct xvt_verify_ring {
 	struct xvt_verify_epoch *epochs;
 	size_t epoch_count;
 	struct xvt_verify_place lane[2];
-	struct xvt_look_list beside;	      /* looks that bound events */
+	struct xvt_bounding_looks bounding;   /* looks that bound events */
 	struct xvt_look_list looks;	      /* looks that check the map */
 	struct xvt_verify_written written[2]; /* ORDER and LOOSE chunks, LATE chunks */
 	struct xvt_verify_rollback *rollbacks;

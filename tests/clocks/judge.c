@@ -241,7 +241,8 @@ static struct reference known_of(const struct xvtrace_event *e, const struct pay
 		die(trace_path, "an event has no number");
 	make_room(h, p->seq);
 	if (!pass)
-		h->known[p->seq] = reference_of(facts, e->ring->number, e->guest_clock, e->ns);
+		h->known[p->seq] = reference_of(facts, e->ring->number, e->guest_clock, e->ns,
+						e->flags & XVTRACE_UNCONFIRMED);
 	return h->known[p->seq];
 }
 

@@ -148,15 +148,15 @@ struct seen {
 	bool beside; /* the event is beside all segments */
 };
 
-/* Of several looks that may have found the event, one did. */
-static struct seen looks_of(const struct ring_facts *r, uint64_t ns)
+/* Of several looks that may have found the event, one did. A guess has looks of its own. */
+static struct seen looks_of(const struct ring_facts *r, uint64_t ns, bool guess)
 {
 	struct seen seen = { .when = nothing };
 
 	for (size_t i = 0; i < r->nr_looks; i++) {
 		const struct xvt_clock_look *l = &r->looks[i];
 
-		if (ns < l->first_ns || ns > l->last_ns)
+		if (ns < l->first_ns || ns > l->last_ns || guess != !!(l->flags & XVT_LOOK_F_GUESS))
 			continue;
 		seen.looked = true;
 		seen.beside |= l->flags & XVT_LOOK_F_BESIDE;
@@ -215,7 +215,7 @@ static struct segments segments_of(const struct facts *f, const struct ring_fact
 }
 
 struct reference reference_of(const struct facts *f, unsigned int ring, uint64_t guest,
-			      uint64_t recorded_ns)
+			      uint64_t recorded_ns, bool guess)
 {
 	const struct ring_facts *r;
 	struct segments all;
@@ -224,7 +224,7 @@ struct reference reference_of(const struct facts *f, unsigned int ring, uint64_t
 	if (ring >= f->nr_rings)
 		return result(REFERENCE_NONE, nothing);
 	r = &f->rings[ring];
-	seen = looks_of(r, recorded_ns);
+	seen = looks_of(r, recorded_ns, guess);
 	if (seen.beside)
 		return result(REFERENCE_LOOKS, seen.when);
 	all = segments_of(f, r, guest, seen.when);

@@ -21,8 +21,9 @@ struct reference {
 	int64_t hi;
 };
 
-/* Of the event of a ring with that clock value and that time as recorded. */
+/* Of the event of a ring with that clock value and that time as recorded; guess: the event is
+ * flagged as one. */
 struct reference reference_of(const struct facts *facts, unsigned int ring, uint64_t guest,
-			      uint64_t recorded_ns);
+			      uint64_t recorded_ns, bool guess);
 
 #endif /* CLOCKS_REFERENCE_H */

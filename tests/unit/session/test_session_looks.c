@@ -6,7 +6,7 @@
 
 #include "recording.h"
 
-#define RINGS 2
+#define RINGS 20 /* more than the looks that a new one is compared with */
 #define US    1000ull
 #define NS    (1000 * US) /* when it all happens */
 
@@ -30,10 +30,14 @@ static void teardown(void)
 	recording_end(&rec);
 }
 
+#define BESIDE	  XVT_LOOK_F_BESIDE
+#define GUESS	  XVT_LOOK_F_GUESS
+#define ON_A_LINE 0
+
 /* What a look proves of one record. */
 struct seen {
 	uint32_t ring;
-	bool beside;
+	uint32_t kind; /* XVT_LOOK_F_ */
 	uint64_t ns, lo_ns, hi_ns;
 	uint64_t pos; /* in its ring */
 };
@@ -44,11 +48,12 @@ static struct xvt_run *make_run(const struct seen *k, uint32_t count)
 
 	ck_assert_ptr_nonnull(run);
 	run->ring = s->rings[k->ring];
+	run->ring_flags = k->ring | (k->kind & GUESS ? XVT_EVENT_F_UNCONFIRMED : 0);
 	run->count = run->taken = count;
 	run->id = XVT_ID_FIRST_EVENT;
 	run->pos = k->pos;
 	run->len = 16;
-	run->written = (struct xvt_written){ k->beside, k->lo_ns, k->hi_ns };
+	run->written = (struct xvt_written){ k->kind & BESIDE, k->lo_ns, k->hi_ns };
 	for (uint32_t i = 0; i < count; i++)
 		run->ns[i] = k->ns + i;
 	return run;
@@ -83,13 +88,13 @@ static void ck_look(size_t i, uint64_t first_ns, uint64_t last_ns, uint64_t lo_n
 START_TEST(each_record_that_no_segment_bounds_has_a_look)
 {
 	for (uint64_t i = 0; i < 20; i++)
-		note(&(struct seen){ 0, true, NS + i * 100 * US, NS + i * 100 * US - US,
+		note(&(struct seen){ 0, BESIDE, NS + i * 100 * US, NS + i * 100 * US - US,
 				     NS + i * 100 * US + US, i * 16 });
 	ck_assert_uint_eq(s->looks.count, 20);
 	s->looks.count = 0;
 	s->rings[1]->session.look_pos = 0;
 	for (uint64_t i = 0; i < 1024; i++)
-		note(&(struct seen){ 1, false, NS + i * 100 * US, NS + i * 100 * US - US,
+		note(&(struct seen){ 1, ON_A_LINE, NS + i * 100 * US, NS + i * 100 * US - US,
 				     NS + i * 100 * US + US, i * 16 });
 	ck_assert_uint_ge(s->looks.count, 2);
 	ck_assert_uint_le(s->looks.count, 4);
@@ -98,7 +103,7 @@ END_TEST
 
 START_TEST(a_look_holds_all_times_of_its_run)
 {
-	const struct seen k = { 0, true, NS, NS - US, NS + US, 0 };
+	const struct seen k = { 0, BESIDE, NS, NS - US, NS + US, 0 };
 	struct xvt_run *run = make_run(&k, 5);
 
 	run->at =
@@ -115,14 +120,14 @@ END_TEST
 START_TEST(two_looks_that_are_joined_hold_what_both_held)
 {
 	static const struct seen both[][2] = {
-		{ { 0, true, NS, NS - 50 * US, NS + 50 * US, 0 },
-		  { 0, true, NS + US, NS - 49 * US, NS + 51 * US, 16 } },
-		{ { 0, true, NS, NS - 50 * US, NS + 50 * US, 0 },
-		  { 0, true, NS + US, NS - 51 * US, NS + 49 * US, 16 } },
-		{ { 0, true, NS, NS - 50 * US, NS + 50 * US, 0 },
-		  { 0, true, NS + US, NS - 52 * US, NS + 52 * US, 16 } },
-		{ { 0, true, NS, NS - 50 * US, NS + 50 * US, 0 },
-		  { 0, true, NS + US, NS - 48 * US, NS + 48 * US, 16 } },
+		{ { 0, BESIDE, NS, NS - 50 * US, NS + 50 * US, 0 },
+		  { 0, BESIDE, NS + US, NS - 49 * US, NS + 51 * US, 16 } },
+		{ { 0, BESIDE, NS, NS - 50 * US, NS + 50 * US, 0 },
+		  { 0, BESIDE, NS + US, NS - 51 * US, NS + 49 * US, 16 } },
+		{ { 0, BESIDE, NS, NS - 50 * US, NS + 50 * US, 0 },
+		  { 0, BESIDE, NS + US, NS - 52 * US, NS + 52 * US, 16 } },
+		{ { 0, BESIDE, NS, NS - 50 * US, NS + 50 * US, 0 },
+		  { 0, BESIDE, NS + US, NS - 48 * US, NS + 48 * US, 16 } },
 	};
 	const struct seen *a = &both[_i / 2][_i % 2], *b = &both[_i / 2][!(_i % 2)];
 
@@ -140,14 +145,19 @@ END_TEST
 START_TEST(looks_of_other_moments_rings_and_kinds_are_not_joined)
 {
 	static const struct seen apart[][2] = {
-		{ { 0, true, NS, NS - 50 * US, NS + 50 * US, 0 },
-		  { 0, true, NS + 100 * US, NS + 50 * US, NS + 150 * US, 16 } },
-		{ { 0, true, NS, NS - 50 * US, NS + 50 * US, 0 },
-		  { 0, true, NS, NS - 5 * US, NS + 5 * US, 16 } }, /* the narrow one would suffer */
-		{ { 0, true, NS, NS - 50 * US, NS + 50 * US, 0 },
-		  { 1, true, NS, NS - 50 * US, NS + 50 * US, 0 } },
-		{ { 0, true, NS, NS - 50 * US, NS + 50 * US, 0 },
-		  { 0, false, NS, NS - 50 * US, NS + 50 * US, 8192 } },
+		{ { 0, BESIDE, NS, NS - 50 * US, NS + 50 * US, 0 },
+		  { 0, BESIDE, NS + 100 * US, NS + 50 * US, NS + 150 * US, 16 } },
+		{ { 0, BESIDE, NS, NS - 50 * US, NS + 50 * US, 0 },
+		  { 0, BESIDE, NS, NS - 5 * US, NS + 5 * US,
+		    16 } }, /* the narrow one would suffer */
+		{ { 0, BESIDE, NS, NS - 50 * US, NS + 50 * US, 0 },
+		  { 1, BESIDE, NS, NS - 50 * US, NS + 50 * US, 0 } },
+		{ { 0, BESIDE, NS, NS - 50 * US, NS + 50 * US, 0 },
+		  { 0, ON_A_LINE, NS, NS - 50 * US, NS + 50 * US, 8192 } },
+		{ { 0, BESIDE, NS, NS - 50 * US, NS + 50 * US, 0 },
+		  { 0, BESIDE | GUESS, NS, NS - 50 * US, NS + 50 * US, 16 } },
+		{ { 0, GUESS, NS, NS - 50 * US, NS + 50 * US, 0 },
+		  { 0, BESIDE | GUESS, NS, NS - 50 * US, NS + 50 * US, 16 } },
 	};
 	const struct seen *a = &apart[_i / 2][_i % 2], *b = &apart[_i / 2][!(_i % 2)];
 
@@ -157,19 +167,19 @@ START_TEST(looks_of_other_moments_rings_and_kinds_are_not_joined)
 	ck_assert_uint_eq(s->looks.count, 2);
 	ck_look(0, a->ns, a->ns, a->lo_ns, a->hi_ns);
 	ck_look(1, b->ns, b->ns, b->lo_ns, b->hi_ns);
-	ck_assert_uint_eq(s->looks.of[0].flags, a->beside ? XVT_LOOK_F_BESIDE : 0);
-	ck_assert_uint_eq(s->looks.of[1].flags, b->beside ? XVT_LOOK_F_BESIDE : 0);
+	ck_assert_uint_eq(s->looks.of[0].flags, a->kind);
+	ck_assert_uint_eq(s->looks.of[1].flags, b->kind);
 }
 END_TEST
 
 START_TEST(where_nothing_is_proven_there_is_no_look)
 {
 	static const struct seen none[] = {
-		{ 0, true, NS, 0, NS + US, 0 },
-		{ 0, true, NS, NS - US, UINT64_MAX, 0 },
-		{ 0, true, NS, NS + US, NS - US, 0 },
+		{ 0, BESIDE, NS, 0, NS + US, 0 },
+		{ 0, BESIDE, NS, NS - US, UINT64_MAX, 0 },
+		{ 0, BESIDE, NS, NS + US, NS - US, 0 },
 	};
-	const struct seen k = { 0, true, NS, NS - US, NS + US, 0 };
+	const struct seen k = { 0, BESIDE, NS, NS - US, NS + US, 0 };
 	struct xvt_run *run = make_run(&k, 1);
 
 	note_all(none, sizeof(none) / sizeof(none[0]));
@@ -177,6 +187,37 @@ START_TEST(where_nothing_is_proven_there_is_no_look)
 	xvt_session_note_look(s, run);
 	free(run);
 	ck_assert_uint_eq(s->looks.count, 0);
+}
+END_TEST
+
+/* A guess shares its time with its neighbours, but not what is known of them. */
+START_TEST(each_guess_has_a_look_even_if_nothing_is_known)
+{
+	note(&(struct seen){ 0, GUESS, NS, NS - US, NS + US, 16 });
+	ck_look(0, NS, NS, NS - US, NS + US);
+	note(&(struct seen){ 0, GUESS, NS + 2, 0, NS + US, 32 });
+	ck_look(1, NS + 2, NS + 2, 0, UINT64_MAX);
+	note(&(struct seen){ 0, GUESS, NS + 3, NS - US, UINT64_MAX, 48 });
+	note(&(struct seen){ 0, GUESS, NS + 4, NS + US, NS - US, 64 });
+	ck_assert_uint_eq(s->looks.count, 2);
+	ck_look(1, NS + 2, NS + 4, 0, UINT64_MAX);
+}
+END_TEST
+
+/* In a trace without any clock all events are such guesses. */
+START_TEST(guesses_of_many_rings_take_a_look_for_each_ring)
+{
+	static const uint32_t rounds = 20;
+
+	for (uint32_t i = 0; i < rounds; i++) {
+		for (uint32_t ring = 0; ring < RINGS; ring++)
+			note(&(struct seen){ ring, GUESS, NS + i, 0, UINT64_MAX, i * 16ull });
+	}
+	ck_assert_uint_eq(s->looks.count, RINGS);
+	for (uint32_t ring = 0; ring < RINGS; ring++) {
+		ck_assert_uint_eq(s->looks.of[ring].ring, ring);
+		ck_look(ring, NS, NS + rounds - 1, 0, UINT64_MAX);
+	}
 }
 END_TEST
 
@@ -189,7 +230,7 @@ START_TEST(looks_that_have_no_room_are_written)
 	size_t n = 0, chunk = 0;
 
 	for (uint64_t i = 0; i < 2 * XVT_LOOKS_MAX + 5; i++)
-		note(&(struct seen){ 0, true, NS + i * 100 * US, NS + i * 100 * US - US,
+		note(&(struct seen){ 0, BESIDE, NS + i * 100 * US, NS + i * 100 * US - US,
 				     NS + i * 100 * US + US, i * 16 });
 	xvt_session_put_looks(s);
 	ck_assert_uint_eq(s->looks.count, 0);
@@ -216,8 +257,10 @@ Suite *session_looks_suite(void)
 	tcase_add_test(t, each_record_that_no_segment_bounds_has_a_look);
 	tcase_add_test(t, a_look_holds_all_times_of_its_run);
 	tcase_add_loop_test(t, two_looks_that_are_joined_hold_what_both_held, 0, 8);
-	tcase_add_loop_test(t, looks_of_other_moments_rings_and_kinds_are_not_joined, 0, 8);
+	tcase_add_loop_test(t, looks_of_other_moments_rings_and_kinds_are_not_joined, 0, 12);
 	tcase_add_test(t, where_nothing_is_proven_there_is_no_look);
+	tcase_add_test(t, each_guess_has_a_look_even_if_nothing_is_known);
+	tcase_add_test(t, guesses_of_many_rings_take_a_look_for_each_ring);
 	tcase_add_test(t, looks_that_have_no_room_are_written);
 	suite_add_tcase(suite, t);
 	return suite;

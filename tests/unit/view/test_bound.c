@@ -129,19 +129,47 @@ START_TEST(looks_bound_what_no_segment_does)
 		/* Only to check the map by. */
 		look(0, 1400 * MS, 1500 * MS, 1390 * MS, 1510 * MS),
 	};
-	const uint32_t guess = XVT_EVENT_F_UNCONFIRMED;
 
 	begin(looks, 3);
 	ck_bound(1312 * MS, 1312 * MS, 0, 38 * MS + XVT_STAMP_SLACK_NS,
 		 38 * MS + XVT_STAMP_SLACK_NS);
 	/* In both. */
-	ck_bound(1320 * MS, 1320 * MS, guess, 70 * MS + XVT_STAMP_SLACK_NS,
+	ck_bound(1320 * MS, 1320 * MS, 0, 70 * MS + XVT_STAMP_SLACK_NS,
 		 70 * MS + XVT_STAMP_SLACK_NS);
-	ck_bound(1325 * MS, 1325 * MS, guess, 75 * MS + XVT_STAMP_SLACK_NS,
+	ck_bound(1325 * MS, 1325 * MS, 0, 75 * MS + XVT_STAMP_SLACK_NS,
 		 75 * MS + XVT_STAMP_SLACK_NS);
-	ck_bound(1331 * MS, 1331 * MS, guess, XVT_NO_BOUND, XVT_NO_BOUND);
+	ck_bound(1331 * MS, 1331 * MS, 0, XVT_NO_BOUND, XVT_NO_BOUND);
 	ck_bound(1450 * MS, 1450 * MS, 0, XVT_NO_BOUND, XVT_NO_BOUND);
 	ck_bound(1320 * MS, 1320 * MS, XVT_EVENT_F_CLOCK, XVT_NO_BOUND, XVT_NO_BOUND);
+}
+END_TEST
+
+/* A guess and an event that is none may have one time: what is known of one is not of the other. */
+START_TEST(a_guess_has_looks_of_its_own)
+{
+	const struct xvt_clock_look looks[] = {
+		look(XVT_LOOK_F_BESIDE, 1310 * MS, 1320 * MS, 1305 * MS, 1350 * MS),
+		look(XVT_LOOK_F_GUESS, 1315 * MS, 1330 * MS, 1300 * MS, 1340 * MS),
+		look(XVT_LOOK_F_GUESS | XVT_LOOK_F_BESIDE, 1320 * MS, 1320 * MS, 1290 * MS,
+		     1325 * MS),
+		look(XVT_LOOK_F_GUESS, 1350 * MS, 1360 * MS, 0, UINT64_MAX),
+		look(XVT_LOOK_F_GUESS, 1360 * MS, 1370 * MS, 1355 * MS, 1375 * MS),
+	};
+	const uint32_t guess = XVT_EVENT_F_UNCONFIRMED;
+
+	begin(looks, 5);
+	ck_bound(1312 * MS, 1312 * MS, 0, 38 * MS + XVT_STAMP_SLACK_NS,
+		 38 * MS + XVT_STAMP_SLACK_NS);
+	ck_bound(1312 * MS, 1312 * MS, guess, XVT_NO_BOUND, XVT_NO_BOUND);
+	ck_bound(1320 * MS, 1320 * MS, guess, 30 * MS + XVT_STAMP_SLACK_NS,
+		 30 * MS + XVT_STAMP_SLACK_NS);
+	ck_bound(1325 * MS, 1325 * MS, guess, 25 * MS + XVT_STAMP_SLACK_NS,
+		 25 * MS + XVT_STAMP_SLACK_NS);
+	ck_bound(1325 * MS, 1325 * MS, 0, XVT_NO_BOUND, XVT_NO_BOUND);
+	/* Nothing is known of one of the two guesses that may be at this time. */
+	ck_bound(1360 * MS, 1360 * MS, guess, XVT_NO_BOUND, XVT_NO_BOUND);
+	ck_bound(1365 * MS, 1365 * MS, guess, 10 * MS + XVT_STAMP_SLACK_NS,
+		 10 * MS + XVT_STAMP_SLACK_NS);
 }
 END_TEST
 
@@ -151,9 +179,10 @@ START_TEST(with_a_line_and_a_look_the_larger_bound_counts)
 	const struct xvt_clock_look looks[] = {
 		look(XVT_LOOK_F_BESIDE, 1040 * MS, 1060 * MS, 1040 * MS, 1080 * MS),
 		look(XVT_LOOK_F_BESIDE, 1150 * MS, 1150 * MS, 1150 * MS - 10, 1150 * MS + 10),
+		look(XVT_LOOK_F_GUESS, 1150 * MS, 1150 * MS, 1150 * MS - 10, 1150 * MS + 10),
 	};
 
-	begin(looks, 2);
+	begin(looks, 3);
 	ck_bound(1050 * MS, 1050 * MS, 0, 30 * MS + XVT_STAMP_SLACK_NS,
 		 30 * MS + XVT_STAMP_SLACK_NS);
 	ck_bound(1150 * MS, 1150 * MS, 0, 9000, 9000);
@@ -172,6 +201,7 @@ Suite *bound_suite(void)
 	tcase_add_test(t, an_event_at_a_node_has_the_larger_bound_of_both_sides);
 	tcase_add_test(t, what_is_on_no_line_and_in_no_look_has_no_bound);
 	tcase_add_test(t, looks_bound_what_no_segment_does);
+	tcase_add_test(t, a_guess_has_looks_of_its_own);
 	tcase_add_test(t, with_a_line_and_a_look_the_larger_bound_counts);
 	suite_add_tcase(s, t);
 	return s;

@@ -124,7 +124,7 @@ END_TEST
 
 START_TEST(the_bound_is_the_distance_to_the_far_end)
 {
-	const struct xvt_look_span s = { 1000, 5000 };
+	const struct xvt_look_span s = { .lo_ns = 1000, .hi_ns = 5000 };
 
 	ck_assert_uint_eq(xvt_look_span_bound_ns(&s, 1000), 4000);
 	ck_assert_uint_eq(xvt_look_span_bound_ns(&s, 1500), 3500);

@@ -92,7 +92,7 @@ START_TEST(verify_holds_times_against_looks)
 		/* A guess is not held against anything. */
 		{ 1050 * MS,
 		  XVT_EVENT_F_UNCONFIRMED,
-		  { 0, 0, 1050 * MS, 1050 * MS, 1060 * MS, 1062 * MS },
+		  { 0, 2, 1050 * MS, 1050 * MS, 1060 * MS, 1062 * MS },
 		  false },
 		/* Beside all segments: its time is within the look, to the nanosecond. */
 		{ 2000 * MS, 0, { 0, 1, 2000 * MS, 2000 * MS, 1900 * MS, 2000 * MS }, false },
@@ -100,7 +100,7 @@ START_TEST(verify_holds_times_against_looks)
 		/* A guess there has a bound that reaches into the look. */
 		{ 2000 * MS,
 		  XVT_EVENT_F_UNCONFIRMED,
-		  { 0, 1, 2000 * MS, 2000 * MS, 2100 * MS, 2200 * MS },
+		  { 0, 3, 2000 * MS, 2000 * MS, 2100 * MS, 2200 * MS },
 		  false },
 		/* No look at all. */
 		{ 1050 * MS, 0, { 0, 0, 1050 * MS, 1049 * MS, 1049 * MS, 1051 * MS }, true },
