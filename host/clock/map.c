@@ -519,7 +519,7 @@ int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 	if (last && is_older(m, last, node))
 		return -EALREADY;
 	from = last ? measured(m, last) : NULL;
-	node->flags = XVT_NODE_F_FIRST;
+	node->flags = XVT_NODE_F_FIRST | (node->flags & XVT_NODE_F_TAKEN);
 	node->epoch = last ? last->epoch + 1 : 0;
 	jumped = last && (node->guest <= last->guest || node->host_ns <= last->host_ns ||
 			  m->moved || came_apart(m, from, node));
@@ -869,6 +869,11 @@ static enum xvt_map_result last_epoch(struct xvt_clock_map *m, const struct cand
 	struct span s = drained(e), own;
 
 	choose(m, p, c->ns, (struct span){ 0, UINT64_MAX });
+	if (last->flags & XVT_NODE_F_TAKEN) {
+		if (!is_empty(s))
+			choose(m, p, c->ns, s);
+		return XVT_MAP_GUESS;
+	}
 	if (c->side == SIDE_AFTER) {
 		own = both((struct span){ read_at(last).lo_ns, UINT64_MAX }, s);
 		if (m->closed && !is_empty(own))

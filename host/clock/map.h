@@ -154,7 +154,8 @@ void xvt_clock_map_fini(struct xvt_clock_map *m);
 /*
  * Adds a node; sets its epoch, flags and segment bound. A node that contradicts the line begins a
  * new epoch: the guest clock went back, or guest and host time came apart by more than a creep
- * explains. The drain's own nodes are too wide to begin an epoch. Returns 0, or
+ * explains. The drain's own nodes are too wide to begin an epoch. Of the node's flags
+ * XVT_NODE_F_TAKEN is kept, which is of a map's only node. Returns 0, or
  *   -ENOMEM    no memory, or the pool refuses more: nodes must be forgotten or passed by lookups
  *              before the next one. The map is unchanged
  *   -EALREADY  it was measured before the last node, or may have been within both bounds: it is

@@ -109,7 +109,9 @@ bool xvt_ring_hint(const struct xvt_ring *r, struct xvt_clock_node *node, uint64
 	uint64_t seq = r->words.hint_seq;
 
 	*hz = xvt_load(&h->hint_hz);
-	*node = (struct xvt_clock_node){ .ring = r->id, .source = XVT_SOURCE_HANDSHAKE };
+	*node = (struct xvt_clock_node){ .ring = r->id,
+					 .source = XVT_SOURCE_HANDSHAKE,
+					 .flags = XVT_NODE_F_TAKEN };
 	node->guest = xvt_load(&h->hint_guest);
 	node->host_ns = xvt_load(&h->hint_host_ns);
 	node->bound_ns = xvt_load(&h->hint_bound_ns);

@@ -69,6 +69,7 @@ static void place_unmeasured(struct xvt_session *s, struct xvt_ring *r)
 	} else if (other) {
 		node = *xvt_clock_map_last(&other->clock.map);
 		node.ring = r->id;
+		node.flags = XVT_NODE_F_TAKEN;
 	} else if (xvt_ring_hint(r, &node, &hz)) {
 		r->clock.map.hz = hz;
 	} else {

@@ -239,6 +239,9 @@ XVT_ASSERT(sizeof(struct xvt_clock_sample) == 40, "clock sample layout");
 /* Since the node before, the guest's clock lost more on the host's than both bounds explain: it may
  * have been set back in between. On the first node of an epoch: it was set back, as reported. */
 #define XVT_NODE_F_BACK	   16u
+/* No measurement of this ring: another ring of its machine was measured so, or the region said so.
+ * Its line gives times, and nothing is proven by it. The ring has no other nodes. */
+#define XVT_NODE_F_TAKEN   32u
 
 /* NODE: an array of these. guest <-> host_ns, off by at most bound_ns. segment_bound_ns holds
  * for every event between the previous node of the epoch and this one, or for more of them

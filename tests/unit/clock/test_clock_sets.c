@@ -380,6 +380,29 @@ START_TEST(measuring_errors_of_nodes_are_in_the_sets_beside_them)
 }
 END_TEST
 
+/* Another ring of the machine was measured so. This one's clock may be anywhere. */
+START_TEST(a_node_that_was_taken_from_elsewhere_proves_nothing)
+{
+	struct xvt_clock_node n = { .source = XVT_SOURCE_HANDSHAKE,
+				    .flags = XVT_NODE_F_TAKEN | XVT_NODE_F_CHANGED,
+				    .guest = 500 * MS,
+				    .host_ns = 1000 * MS,
+				    .bound_ns = ERR };
+	struct xvt_clock_placed p;
+
+	ck_assert_int_eq(xvt_clock_map_add(&m, &n), 0);
+	ck_assert_uint_eq(n.flags, XVT_NODE_F_FIRST | XVT_NODE_F_TAKEN);
+	m.closed = true;
+	/* On either side of it, at its own value, and against what its line says. */
+	ck_set(450 * MS, 900 * MS, 1090 * MS, 900 * MS, 1090 * MS);
+	ck_set(500 * MS, 900 * MS, 1090 * MS, 900 * MS, 1090 * MS);
+	ck_set(650 * MS, 900 * MS, 1300 * MS, 900 * MS, 1300 * MS);
+	ck_set(650 * MS, 900 * MS, 950 * MS, 900 * MS, 950 * MS);
+	ck_assert_int_eq(place(650 * MS, 900 * MS, 1300 * MS, &p), XVT_MAP_GUESS);
+	ck_assert_uint_eq(p.host_ns, 1150 * MS);
+}
+END_TEST
+
 /* Its line says another time than the drain: the choice is within what the drain saw. */
 START_TEST(a_choice_is_inside_the_set)
 {
@@ -431,6 +454,7 @@ Suite *clock_sets_suite(void)
 	tcase_add_test(records, a_wide_segment_is_no_line_where_the_next_epoch_has_the_value);
 	tcase_add_test(records, a_record_beside_a_border_waits_for_a_measurement_after_its_copy);
 	tcase_add_test(records, measuring_errors_of_nodes_are_in_the_sets_beside_them);
+	tcase_add_test(records, a_node_that_was_taken_from_elsewhere_proves_nothing);
 	tcase_add_test(records, a_choice_is_inside_the_set);
 	tcase_add_test(records, the_bound_of_a_set_is_the_distance_to_its_far_end);
 	suite_add_tcase(s, records);

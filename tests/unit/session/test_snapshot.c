@@ -509,6 +509,59 @@ START_TEST(a_ring_that_alone_cannot_be_measured_is_taken_whole)
 }
 END_TEST
 
+/* Of a ring that cannot be measured: another one of its machine, or what a recorder left. */
+enum placed_by { OTHER_RING, REGION };
+
+static void leave_hint(struct xvt_ring *r)
+{
+	r->words.hint_seq = 2;
+	xvt_store(&r->host->hint_guest, 1000);
+	xvt_store(&r->host->hint_host_ns, 2000);
+	xvt_store(&r->host->hint_bound_ns, 5);
+	xvt_store(&r->host->hint_hz, 1000000000);
+}
+
+static void measure_alone(struct xvt_ring *r)
+{
+	struct xvt_clock_node node = {
+		.ring = r->id, .source = XVT_SOURCE_HANDSHAKE, .guest = 1000, .host_ns = 2000
+	};
+
+	ck_assert_int_eq(xvt_clock_map_add(&r->clock.map, &node), 0);
+	ck_assert_int_eq(xvt_ring_set_phase(r, XVT_PHASE_LIVE), 0);
+}
+
+/* It gives a line, and the trace says that it proves nothing of this ring's clock. */
+START_TEST(what_is_taken_from_elsewhere_is_no_measurement)
+{
+	struct xvt_session_options opt = { .kind = XVT_SESSION_SNAPSHOT, .memory_bytes = 8 << 20 };
+	struct recording rec;
+	struct xvt_ring *r;
+	struct xvt_writer w;
+	uint64_t n, sleep_ns;
+
+	recording_begin(&rec, 2, &opt);
+	r = rec.vm->rings[1];
+	xvt_writer_init(&w, rec.map, &rec.g, 1);
+	xvt_store(&w.host->enable, (uint32_t)XVT_ENABLE_OVERWRITE);
+	for (n = 0; n < 10; n++)
+		ck_assert_int_eq(xvt_write(&w, XVT_ID_U64, &n, sizeof(n)), 0);
+	if (_i == OTHER_RING)
+		measure_alone(rec.vm->rings[0]);
+	else
+		leave_hint(r);
+	for (n = 0; n < 100 && !rec.s->snapshot_ns; n++)
+		ck_assert_int_eq(xvt_session_pass(rec.s, &sleep_ns), 0);
+	ck_assert(r->snapshot.frozen);
+	ck_assert_uint_eq(r->clock.map.count, 1);
+	ck_assert_uint_eq(r->clock.map.nodes[0].host_ns, 2000);
+	ck_assert_uint_eq(r->clock.map.nodes[0].flags, XVT_NODE_F_FIRST | XVT_NODE_F_TAKEN);
+	xvt_session_free(rec.s);
+	rec.s = NULL;
+	recording_end(&rec);
+}
+END_TEST
+
 Suite *snapshot_suite(void)
 {
 	Suite *s = suite_create("snapshot");
@@ -526,6 +579,8 @@ Suite *snapshot_suite(void)
 	tcase_add_test(t, losses_and_discards_are_those_of_the_window);
 	tcase_add_loop_test(t, a_ring_that_alone_cannot_be_measured_is_taken_whole, NOTHING,
 			    NO_TIME + 1);
+	tcase_add_loop_test(t, what_is_taken_from_elsewhere_is_no_measurement, OTHER_RING,
+			    REGION + 1);
 	suite_add_tcase(s, t);
 	return s;
 }
