@@ -14,6 +14,7 @@
 #define EXACT_PART 8192u /* a claim is used as it is within this part, and the doubt */
 #define TRIES_MOST 6u	 /* then any gap decides: no rate at all is worse */
 #define CONFIRMED  4u	 /* gaps after which a rate is not given up for two others */
+#define SETTLED	   2u	 /* gaps after which a clock of the host's kind does not have its rate */
 #define BILLION	   1000000000u
 
 void xvt_clock_rate_init(struct xvt_clock_rate *r, uint64_t host_hz, uint64_t claim_hz)
@@ -83,21 +84,67 @@ static uint64_t doubt_ppb(uint64_t hz, const struct xvt_rate_gap *least,
 	return xvt_u64_sum(ppb(xvt_u64_larger(below, above), hz), ppb(g->doubt_ns, g->host_ns));
 }
 
-/* Takes the rate of a gap; `other`: one that agrees with it, or itself. */
+/*
+ * How far the rate of a single gap may be off. Nothing in the gap shows a stop, so it is known as
+ * well as the exchanges within the measurement say, where no stop can be, and else not at all.
+ */
+static uint64_t by_one_ppb(uint64_t hz, const struct xvt_rate_gap *g,
+			   const struct xvt_rate_gap *within)
+{
+	const uint64_t of_gap = doubt_ppb(hz, g, g, g);
+
+	if (!within->ticks)
+		return BILLION;
+	return xvt_u64_larger(of_gap, doubt_ppb(hz, within, within, within));
+}
+
+/* Two gaps agree, and both may have had a stop. */
+static uint64_t by_two_ppb(uint64_t hz, const struct xvt_rate_gap *g,
+			   const struct xvt_rate_gap *other)
+{
+	return xvt_u64_larger(doubt_ppb(hz, g, other, g), BILLION / AGREE_PART);
+}
+
+/* As much of a stop in each gap, and it is a clock at the host's rate. More gaps exclude that. */
+static void note_doubt(struct xvt_clock_rate *r)
+{
+	r->doubt_ppb = r->settled_ppb;
+	if (r->host_hz && r->hz != r->claim_hz && r->confirmed < SETTLED)
+		r->doubt_ppb =
+			xvt_u64_larger(r->doubt_ppb, ppb(xvt_u64_apart(r->hz, r->host_hz), r->hz));
+}
+
+/* One more gap agrees with the rate. */
+static void confirm(struct xvt_clock_rate *r, const struct xvt_rate_gap *g)
+{
+	const uint64_t by_two = by_two_ppb(r->hz, g, g);
+
+	r->other.ticks = 0;
+	r->tries = 0;
+	if (++r->confirmed > SETTLED)
+		return;
+	r->settled_ppb = by_two < r->settled_ppb ? by_two : r->settled_ppb;
+	note_doubt(r);
+}
+
+/* Takes the rate of a gap; `other`: one that agrees with it, NULL: there is none. */
 static bool take_rate(struct xvt_clock_rate *r, const struct xvt_rate_gap *g,
-		      const struct xvt_rate_gap *other)
+		      const struct xvt_rate_gap *other, const struct xvt_rate_gap *within)
 {
 	const uint64_t hz = decide(r, g);
 	const bool changed = hz != r->hz;
 
-	r->doubt_ppb = hz == r->host_hz ? 0 : doubt_ppb(hz, g, other, g);
-	/* Two gaps may have had a stop each. */
-	if (hz != r->host_hz && hz != r->claim_hz)
-		r->doubt_ppb = xvt_u64_larger(r->doubt_ppb, BILLION / AGREE_PART);
+	if (hz == r->host_hz)
+		r->settled_ppb = 0;
+	else if (hz == r->claim_hz)
+		r->settled_ppb = doubt_ppb(hz, g, other ? other : g, g);
+	else
+		r->settled_ppb = other ? by_two_ppb(hz, g, other) : by_one_ppb(hz, g, within);
 	r->hz = hz;
 	r->nr_kept = 0;
 	r->other.ticks = 0;
 	r->tries = r->confirmed = 0;
+	note_doubt(r);
 	return changed;
 }
 
@@ -154,11 +201,11 @@ static bool take_other(struct xvt_clock_rate *r, const struct xvt_rate_gap *g,
 	}
 	r->others = again ? r->others + 1 : 1;
 	if (r->others >= (r->confirmed < CONFIRMED ? 2 : 4))
-		return take_rate(r, g, &before);
+		return take_rate(r, g, &before, within);
 	r->other = *g;
 	r->tries++;
 	if (!r->hz && (is_expected(r, g) || r->tries >= TRIES_MOST))
-		return take_rate(r, g, g);
+		return take_rate(r, g, NULL, within);
 	return false;
 }
 
@@ -181,8 +228,6 @@ bool xvt_clock_rate_add(struct xvt_clock_rate *r, const struct xvt_clock_node *n
 		return false;
 	if (!r->hz || !agrees(&g, r->hz, AGREE_PART))
 		return take_other(r, &g, within);
-	r->other.ticks = 0;
-	r->tries = 0;
-	r->confirmed++;
+	confirm(r, &g);
 	return refine(r, &g);
 }

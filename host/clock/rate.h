@@ -7,7 +7,8 @@
  * rate that the guest claims), and otherwise a second one has to agree. The rate is never final:
  * two gaps in a row that agree with each other and not with it replace it; four, if many have
  * confirmed it. No rate is taken that a gap within one measurement excludes, as stops cannot be in
- * that.
+ * that. What is not excluded is in the doubt: a stop in a gap that decided alone, and the host's
+ * rate for a counter of the host's kind.
  */
 #ifndef XVT_CLOCK_RATE_H
 #define XVT_CLOCK_RATE_H
@@ -29,6 +30,7 @@ struct xvt_clock_rate {
 	uint64_t host_hz;   /* rate of the host's counter; 0: the clock is of another kind */
 	uint64_t claim_hz;  /* what the guest says; 0: nothing */
 	/* private to rate.c */
+	uint64_t settled_ppb;	    /* the doubt, once the host's rate is out of the question */
 	struct xvt_clock_node from; /* begin of the next gap; source 0: none */
 	struct xvt_rate_gap other;  /* the last gap, if it did not agree with hz */
 	unsigned int others;	    /* gaps in a row that agree with it */

@@ -148,7 +148,7 @@ static void begin_ring(struct xvt_session *s, struct xvt_ring *r, uint64_t now)
 	xvt_session_ring_live(s, r);
 }
 
-static void use_rate(struct xvt_session *s, struct xvt_ring *r, uint64_t hz)
+static void use_rate(struct xvt_session *s, struct xvt_ring *r, uint64_t hz, uint64_t doubt_ppb)
 {
 	const struct xvt_clock_node *last = xvt_clock_map_last(&r->clock.map);
 
@@ -157,6 +157,7 @@ static void use_rate(struct xvt_session *s, struct xvt_ring *r, uint64_t hz)
 		r->clock.trusted_ns = last->host_ns;
 	}
 	r->clock.map.hz = hz;
+	r->clock.map.hz_doubt_ppb = doubt_ppb;
 	r->clock.map.slack_ns = 0; /* of segments at another rate */
 	if (r->session.announced)
 		xvt_ring_announce(s, r);
@@ -189,7 +190,7 @@ static void share_rate(struct xvt_session *s, struct xvt_ring *from, uint64_t no
 
 		if (!r || r == from || r->clock.rate.hz || !is_shared(s, r))
 			continue;
-		use_rate(s, r, from->clock.map.hz);
+		use_rate(s, r, from->clock.map.hz, from->clock.map.hz_doubt_ppb);
 		if (r->phase == XVT_PHASE_NEW && r->clock.map.count)
 			begin_ring(s, r, now);
 	}
@@ -221,10 +222,12 @@ static void learn_rate(struct xvt_session *s, struct xvt_ring *r,
 	const bool other =
 		xvt_clock_rate_add(&r->clock.rate, node, &m->within, is_broken(r, before, node));
 
-	r->clock.map.hz_doubt_ppb = r->clock.rate.doubt_ppb;
+	/* Until then it may have another ring's rate, with that ring's doubt. */
+	if (r->clock.rate.hz)
+		r->clock.map.hz_doubt_ppb = r->clock.rate.doubt_ppb;
 	if (!other)
 		return;
-	use_rate(s, r, r->clock.rate.hz);
+	use_rate(s, r, r->clock.rate.hz, r->clock.rate.doubt_ppb);
 	share_rate(s, r, now);
 	if (r->phase != XVT_PHASE_NEW &&
 	    xvt_u64_apart(old_hz, r->clock.rate.hz) > r->clock.rate.hz / 1000)

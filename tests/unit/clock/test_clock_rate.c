@@ -198,6 +198,55 @@ START_TEST(how_well_a_rate_is_known)
 }
 END_TEST
 
+/* A gap of 100 ms near a claim of 1.5 GHz: 1 % of it may have been a stop. */
+START_TEST(a_rate_by_one_gap_is_known_as_well_as_a_measurement_says)
+{
+	struct clock c;
+
+	begin(&c, 1500000000, 0, 1500000000);
+	run(&c, 100, 0);
+	ck_assert(run(&c, 100, 1));
+	ck_assert(!about(c.rate.hz, c.hz));
+	ck_assert_uint_eq(c.rate.doubt_ppb, 1000000000); /* not at all */
+	/* A second gap agrees with that, and both may have had a stop. */
+	run(&c, 100, 1);
+	ck_assert_uint_ge(c.rate.doubt_ppb, 1000000000 / 64);
+	ck_assert_uint_lt(c.rate.doubt_ppb, 1000000000 / 32);
+
+	begin(&c, 1500000000, 0, 1500000000);
+	c.narrow = true;
+	run(&c, 100, 0);
+	ck_assert(run(&c, 100, 1));
+	/* The exchanges of 10 us are known to 0.6 us. */
+	ck_assert_uint_ge(c.rate.doubt_ppb, 60000000);
+	ck_assert_uint_lt(c.rate.doubt_ppb, 100000000);
+}
+END_TEST
+
+/* A counter of the host's kind, of whose first gaps each had a stop of the same part. */
+START_TEST(the_rate_of_the_host_stays_possible_for_two_gaps_more)
+{
+	struct clock c;
+
+	begin(&c, HOST, HOST, 0);
+	run(&c, 100, 0);
+	run(&c, 100, 50);
+	ck_assert(run(&c, 100, 50));
+	ck_assert(about(c.rate.hz, HOST / 2));
+	ck_assert_uint_ge(c.rate.doubt_ppb, 999000000);
+	run(&c, 100, 50);
+	ck_assert_uint_ge(c.rate.doubt_ppb, 999000000);
+	run(&c, 100, 50);
+	ck_assert_uint_lt(c.rate.doubt_ppb, 1000000000 / 32);
+	/* Of another kind of counter that is no rate in particular. */
+	begin(&c, HOST, 0, 0);
+	run(&c, 100, 0);
+	run(&c, 100, 50);
+	ck_assert(run(&c, 100, 50));
+	ck_assert_uint_lt(c.rate.doubt_ppb, 1000000000 / 32);
+}
+END_TEST
+
 /* 46.5 MHz are claimed, and 45.1 are right. */
 START_TEST(a_claim_is_a_hint)
 {
@@ -275,6 +324,8 @@ Suite *clock_rate_suite(void)
 	tcase_add_test(t, what_is_reported_is_no_gap);
 	tcase_add_test(t, the_rate_of_the_host_is_used_as_it_is);
 	tcase_add_loop_test(t, how_well_a_rate_is_known, 0, 2);
+	tcase_add_test(t, a_rate_by_one_gap_is_known_as_well_as_a_measurement_says);
+	tcase_add_test(t, the_rate_of_the_host_stays_possible_for_two_gaps_more);
 	tcase_add_test(t, a_claim_is_a_hint);
 	tcase_add_test(t, small_stops_do_not_drag_a_right_rate_away);
 	tcase_add_test(t, wide_measurements_need_a_longer_gap);

@@ -1175,6 +1175,37 @@ START_TEST(all_rings_begin_with_the_rate_of_the_first)
 }
 END_TEST
 
+/* The first ring has its rate by one gap, near what its guest claims, and so not well. */
+START_TEST(a_shared_rate_is_known_no_better_than_by_its_ring)
+{
+	struct xvt_ring *r = s->rings[1];
+	uint64_t now = xvt_clock_read();
+	uint32_t i, n;
+
+	begin_anew();
+	for (i = 0; i < RINGS; i++)
+		xvt_clock_rate_init(&s->rings[i]->clock.rate, 0, s->clock.hz + s->clock.hz / 100);
+	now = next_turn(now);
+	for (i = 1; i < RINGS; i++)
+		s->rings[i]->clock.next_burst_clock = s->clock_due[i] =
+			now + ticks(s, 60 * SECOND_NS);
+	for (n = 0; n < 1000 && !nr_live(); n++)
+		now = next_turn(now);
+	ck_assert_uint_gt(s->rings[0]->clock.rate.doubt_ppb, 0);
+	ck_assert_uint_eq(r->clock.map.hz, s->rings[0]->clock.rate.hz);
+	ck_assert_uint_eq(r->clock.map.hz_doubt_ppb, s->rings[0]->clock.rate.doubt_ppb);
+	/* A gap with a stop says nothing of this ring's own rate. */
+	r->clock.map.stop_ns = xvt_clock_map_last(&r->clock.map)->host_ns + SECOND_NS;
+	n = (uint32_t)r->clock.map.count;
+	r->clock.next_burst_clock = 0;
+	r->measure.burst_clock = xvt_clock_read() - ticks(s, SECOND_NS);
+	xvt_session_ring_clock(s, r, xvt_clock_read());
+	ck_assert_uint_eq(r->clock.map.count, n + 1);
+	ck_assert_uint_eq(r->clock.rate.hz, 0);
+	ck_assert_uint_eq(r->clock.map.hz_doubt_ppb, s->rings[0]->clock.rate.doubt_ppb);
+}
+END_TEST
+
 /* --- answers while a pass goes on --- */
 
 START_TEST(a_guest_that_answers_meanwhile_is_met_and_the_map_is_not_touched)
@@ -1440,6 +1471,7 @@ Suite *session_drain_suite(void)
 	tcase_add_test(tc, a_clock_that_left_its_line_is_measured_soon);
 	tcase_add_test(tc, a_beginning_ring_does_not_wait_for_idle_ones);
 	tcase_add_test(tc, all_rings_begin_with_the_rate_of_the_first);
+	tcase_add_test(tc, a_shared_rate_is_known_no_better_than_by_its_ring);
 	tcase_add_test(tc, a_machine_that_holds_back_again_and_again_is_barred_for_longer);
 	tcase_add_test(tc, all_rings_of_a_machine_have_one_budget);
 	tcase_add_test(tc, rings_that_hold_in_turns_wait_for_nothing_once);
