@@ -61,13 +61,18 @@ void xvt_merge_fini(struct xvt_merge *m)
 
 /* ------------------------------------------------------------------ the rings */
 
+/* The order of records of one time. */
+static uint64_t place_of(const struct xvt_ring *r)
+{
+	return (uint64_t)r->vm << 32 | r->id;
+}
+
 static int by_vm_and_ring(const void *a, const void *b)
 {
-	const struct xvt_ring *x = *(struct xvt_ring *const *)a, *y = *(struct xvt_ring *const *)b;
+	const uint64_t x = place_of(*(struct xvt_ring *const *)a),
+		       y = place_of(*(struct xvt_ring *const *)b);
 
-	if (x->vm != y->vm)
-		return x->vm < y->vm ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
+	return x < y ? -1 : x > y;
 }
 
 static int make_room(struct xvt_merge *m, size_t count)
@@ -453,6 +458,7 @@ static void put_window(struct xvt_merge *m)
 		return;
 	m->emitted += m->nr_keys;
 	m->last_ns = xvt_window_ns(&w, m->nr_keys - 1);
+	m->last_place = place_of(xvt_window_run(&w, m->nr_keys - 1)->ring);
 	settle(m);
 }
 
@@ -501,20 +507,32 @@ static void put_beside(struct xvt_merge *m, size_t order, uint64_t end_ns, enum 
 }
 
 /*
+ * The time from which on the ring's records follow what is emitted. At the newest one's own time
+ * that is so for its ring and those behind it; a record of a ring before it, which was moved there
+ * by the order in its ring, has come too late.
+ */
+static uint64_t passed(const struct xvt_merge *m, const struct xvt_ring *r)
+{
+	const uint64_t last = xvt_u64_sum(m->last_ns, place_of(r) < m->last_place);
+
+	return xvt_u64_larger(last, m->watermark);
+}
+
+/*
  * Emits the records that are older than one already emitted: the late lane, flagged and counted.
  * Those of a loose ring wait for no bound, as its others: the loose lane has none of this time.
  * Records older than the attach (BACKLOG) are not counted as late; their order is not promised.
  */
 static void put_late(struct xvt_merge *m)
 {
-	const uint64_t passed = m->last_ns > m->watermark ? m->last_ns : m->watermark;
 	size_t i;
 
 	for (i = 0; i < m->nr_order; i++) {
 		const uint64_t end =
 			m->order[i]->guest.loose ? xvt_u64_sum(m->limit_ns, 1) : end_of(m);
+		const uint64_t until = passed(m, m->order[i]);
 
-		put_beside(m, i, passed < end ? passed : end, XVT_LANE_LATE);
+		put_beside(m, i, until < end ? until : end, XVT_LANE_LATE);
 	}
 }
 

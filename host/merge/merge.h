@@ -69,11 +69,12 @@ struct xvt_merge {
 	size_t room;
 	/* smallest bound of the rings without a record: earlier records may be emitted */
 	uint64_t bound_ns;
-	uint64_t next_ns;   /* time of the earliest record not yet emitted */
-	uint64_t last_ns;   /* time of the newest event in the main lane */
-	uint64_t rest_ns;   /* smallest bound of idle rings that the caller left out of the pass */
-	uint64_t limit_ns;  /* no record later than this is emitted: now, or a snapshot's time */
-	uint64_t watermark; /* all records below this time have been emitted */
+	uint64_t next_ns;    /* time of the earliest record not yet emitted */
+	uint64_t last_ns;    /* time of the newest event in the main lane */
+	uint64_t last_place; /* its ring's place among records of that time */
+	uint64_t rest_ns;    /* smallest bound of idle rings that the caller left out of the pass */
+	uint64_t limit_ns;   /* no record later than this is emitted: now, or a snapshot's time */
+	uint64_t watermark;  /* all records below this time have been emitted */
 	uint64_t emitted;
 	uint64_t late;
 	uint64_t loose; /* of `emitted`: in the loose lane */

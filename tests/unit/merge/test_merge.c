@@ -157,6 +157,38 @@ START_TEST(a_ring_set_aside_holds_none_back_and_returns_in_the_late_lane)
 }
 END_TEST
 
+/* The records of one time are in the order of their rings: one of an earlier ring is too late. */
+START_TEST(at_the_newest_time_only_a_ring_before_its_ring_is_late)
+{
+	const uint32_t aside = (uint32_t)_i, goes_on = !aside;
+	struct xvt_slot slot;
+	struct engine e;
+
+	engine_init(&e, 2, XVT_ENABLE_STOP);
+	engine_node(&e, 0, 1);
+	engine_node(&e, 1, 1);
+	e.now = 10 * MS;
+	ck_assert_int_eq(xvt_reserve(&e.writers[aside], XVT_ID_U64, 8, &slot), 0);
+	*(uint64_t *)slot.payload = 1;
+	engine_write(&e, goes_on, 10 * MS);
+	engine_node(&e, 0, 200 * MS);
+	engine_node(&e, 1, 200 * MS);
+	xvt_ring_set_phase(e.rings[aside], XVT_PHASE_ASIDE);
+	e.merge.limit_ns = 10 * MS; /* no watermark beyond it */
+	engine_drain(&e, 200 * MS);
+	engine_merge(&e);
+	ck_assert_uint_eq(e.nr_out, 1);
+	e.merge.watermark = 0;
+	xvt_commit(&e.writers[aside], &slot);
+	engine_drain(&e, 200 * MS);
+	engine_merge(&e);
+	ck_assert_uint_eq(e.nr_out, 2);
+	ck_assert_uint_eq(e.out[1].ns, 10 * MS);
+	ck_assert_uint_eq(!!(e.out[1].flags & XVT_EVENT_F_LATE), aside == 0);
+	engine_fini(&e);
+}
+END_TEST
+
 /* The writer came round into the sub-buffer that the host is in the middle of, and began again. */
 START_TEST(a_lap_before_a_new_generation_is_skipped)
 {
@@ -1675,6 +1707,7 @@ static TCase *all_tests(const char *name)
 	tcase_add_test(tc, words_of_the_host_that_go_back_cost_no_event);
 	tcase_add_test(tc, a_past_that_comes_back_during_a_pass_is_no_fault_of_the_ring);
 	tcase_add_test(tc, what_a_file_that_shrinks_takes_along_is_not_taken_for_records);
+	tcase_add_loop_test(tc, at_the_newest_time_only_a_ring_before_its_ring_is_late, 0, 2);
 	return tc;
 }
 
