@@ -49,6 +49,7 @@ void xvt_session_vm_stop(struct xvt_vm *vm, uint32_t uid)
 	struct xvt_vm_halt *h = &vm->halt;
 
 	*h = (struct xvt_vm_halt){ .step = XVT_HALT_OFF, .uid = uid };
+	vm->end_clock = xvt_clock_read_ordered();
 	xvt_session_note(s, 1, vm->left_out ? NULL : vm, UINT32_MAX,
 			 "the recording of %s is stopped, by request of uid %u", vm->name, uid);
 	if (vm->phase != XVT_VM_ATTACHED) {

@@ -328,6 +328,7 @@ struct xvt_vm *xvt_vm_new(struct xvt_session *s, const char *name, const char *p
 	snprintf(vm->base_name, sizeof(vm->base_name), "%s", name);
 	snprintf(vm->path, sizeof(vm->path), "%s", path);
 	vm->session = s;
+	vm->begin_clock = xvt_clock_read();
 	vm->id = vm->space_of = s->next_vm;
 	vm->space.disk_most = s->disk_part;
 	xvt_pool_init(&vm->pool, 0);

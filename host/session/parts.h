@@ -291,17 +291,19 @@ struct xvt_vm {
 	size_t nr_active;
 
 	/* vmm_events.c: state reported by its VMM. */
-	struct xvt_vmm *vmm; /* listener; NULL: none; closed with the session */
-	bool vmm_lost;	     /* the connection of `vmm` has ended */
-	bool any_report;     /* a report has been received */
-	uint64_t stamp_ns;   /* host time of the newest VMM timestamp */
-	bool stopped;	     /* its vCPUs are stopped */
-	bool halted;	     /* they are, or it has ended or moved away */
-	bool ended;	     /* its VMM has ended, and a start will be reported */
-	bool arrived;	     /* it came from another VMM */
-	uint64_t stopped_ns; /* host time of the stop, not before the start of the recording */
-	uint64_t stop_ns;    /* the same by the VMM's timestamp; 0: no usable timestamp */
-	uint64_t paused_ns;  /* sum of finished pauses */
+	struct xvt_vmm *vmm;  /* listener; NULL: none; closed with the session */
+	bool vmm_lost;	      /* the connection of `vmm` has ended */
+	bool any_report;      /* a report has been received */
+	uint64_t stamp_ns;    /* host time of the newest VMM timestamp */
+	bool stopped;	      /* its vCPUs are stopped */
+	bool halted;	      /* they are, or it has ended or moved away */
+	bool ended;	      /* its VMM has ended, and a start will be reported */
+	bool arrived;	      /* it came from another VMM */
+	uint64_t stopped_ns;  /* host time of the stop, not before the recording of the machine */
+	uint64_t stop_ns;     /* the same by the VMM's timestamp; 0: no usable timestamp */
+	uint64_t paused_ns;   /* sum of finished pauses */
+	uint64_t begin_clock; /* its recording began; machine.c */
+	uint64_t end_clock;   /* and was ended by request, or with its file; 0: it was not */
 
 	bool left_out; /* rotate.c: it is gone, and later files are without it */
 	bool freed;    /* left.c: it is about to be freed */
@@ -883,6 +885,9 @@ void xvt_session_stall(struct xvt_session *s, uint64_t now, bool held);
 void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_vmm_report *r);
 /* Time that the machine was stopped within the recording, a current pause included, in ns. */
 uint64_t xvt_vm_paused_ns(const struct xvt_session *s, const struct xvt_vm *vm);
+/* `next` is recorded in place of `vm` from here on: it begins in the state that the VMM last
+ * reported. */
+void xvt_vm_hand_over(struct xvt_session *s, struct xvt_vm *vm, struct xvt_vm *next);
 /* Close the machine's listener and doorbell. This runs the loop, too. */
 void xvt_session_vm_stop_listening(struct xvt_session *s, struct xvt_vm *vm);
 /* Close all VMM listeners and doorbells. This runs the loop, so the session must still be whole. */

@@ -88,6 +88,7 @@ int xvt_vm_add_next(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t 
 	next->trust_guest_clock = vm->trust_guest_clock;
 	memcpy(next->base_name, vm->base_name, sizeof(next->base_name));
 	xvt_session_wake_set_server(next, vm->bell.server);
+	xvt_vm_hand_over(s, vm, next);
 	vm->next = next;
 	return 0;
 }
@@ -128,6 +129,8 @@ void xvt_vm_close(struct xvt_session *s, struct xvt_vm *vm)
 {
 	uint32_t i, n = vm->phase == XVT_VM_ATTACHED ? vm->region.g.ring_count : 0;
 
+	if (!vm->end_clock)
+		vm->end_clock = xvt_clock_read();
 	xvt_session_clock_forget(s, vm);
 	for (i = 0; i < n; i++) {
 		struct xvt_ring *r = vm->rings[i];

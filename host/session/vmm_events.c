@@ -77,13 +77,21 @@ static uint64_t moment(const struct xvt_session *s, struct xvt_vm *vm, uint64_t 
 	return vm->stamp_ns;
 }
 
+/* The earlier one of a time and an end of the recording; clock 0: it has not ended. */
+static uint64_t not_behind(const struct xvt_session *s, uint64_t ns, uint64_t clock)
+{
+	const uint64_t end_ns = host_ns(s, clock);
+
+	return clock && ns > end_ns ? end_ns : ns;
+}
+
+/* Length of the current pause up to `ns`, as far as it lies in the machine's recording. */
 static uint64_t pause_until(const struct xvt_session *s, const struct xvt_vm *vm, uint64_t ns)
 {
-	uint64_t off_ns = host_ns(s, s->off_clock);
-
 	if (!vm->stopped)
 		return 0;
-	return since(s->off_clock && ns > off_ns ? off_ns : ns, vm->stopped_ns);
+	ns = not_behind(s, not_behind(s, ns, s->off_clock), vm->end_clock);
+	return since(ns, vm->stopped_ns);
 }
 
 uint64_t xvt_vm_paused_ns(const struct xvt_session *s, const struct xvt_vm *vm)
@@ -91,13 +99,13 @@ uint64_t xvt_vm_paused_ns(const struct xvt_session *s, const struct xvt_vm *vm)
 	return vm->paused_ns + pause_until(s, vm, host_ns(s, xvt_clock_read()));
 }
 
-/* found: the pause was found at the start of the recording, so it began before. */
+/* found: the pause was found when the machine's recording began, so it began before. */
 static void pause_begins(const struct xvt_session *s, struct xvt_vm *vm, uint64_t at_ns, bool found)
 {
-	uint64_t start_ns = host_ns(s, s->start_clock);
+	const uint64_t begin_ns = host_ns(s, vm->begin_clock);
 
 	vm->stopped = true;
-	vm->stopped_ns = !found && at_ns > start_ns ? at_ns : start_ns;
+	vm->stopped_ns = !found && at_ns > begin_ns ? at_ns : begin_ns;
 }
 
 static void pause_ends(const struct xvt_session *s, struct xvt_vm *vm, uint64_t at_ns)
@@ -274,6 +282,15 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 	}
 	xvt_session_page_event(vm, r->event, at_ns);
 	vm->any_report = true;
+}
+
+void xvt_vm_hand_over(struct xvt_session *s, struct xvt_vm *vm, struct xvt_vm *next)
+{
+	if (vm->stopped)
+		pause_begins(s, next, 0, true);
+	pause_ends(s, vm, host_ns(s, next->begin_clock));
+	next->halted = next->stopped;
+	next->any_report = vm->any_report;
 }
 
 void xvt_session_vmm_report(void *arg, const struct xvt_vmm_report *r)

@@ -153,6 +153,81 @@ START_TEST(it_is_another_machine_then)
 }
 END_TEST
 
+static void report(struct xvt_vm *vm, enum xvt_vmm_event event)
+{
+	const struct xvt_vmm_report r = { .event = event };
+
+	xvt_session_vmm_report(vm, &r);
+}
+
+static void ck_paused(const struct xvt_vm *vm, uint64_t least_ns, uint64_t most_ns)
+{
+	ck_assert_uint_ge(xvt_vm_paused_ns(s, vm), least_ns);
+	ck_assert_uint_le(xvt_vm_paused_ns(s, vm), most_ns);
+}
+
+/* Moves what happened so far into the past. */
+static void pass_time(struct xvt_vm *vm, uint64_t ns)
+{
+	vm->begin_clock -= ticks(s, ns);
+	vm->stopped_ns -= ns;
+	vm->end_clock -= vm->end_clock ? ticks(s, ns) : 0;
+}
+
+/* A pause of 30 s, of which the first and the last 10 s are recorded, by two machines. */
+START_TEST(a_pause_counts_where_it_is_recorded)
+{
+	struct xvt_vm *vm = rec.vm, *as;
+	uint64_t most_ns = 18 * SECOND_NS;
+	char why[256] = "";
+
+	vm->begin_clock -= ticks(s, 60 * SECOND_NS);
+	report(vm, XVT_VMM_RUNNING);
+	report(vm, XVT_VMM_STOPPED);
+	pass_time(vm, 10 * SECOND_NS);
+	xvt_session_vm_stop(vm, UID);
+	until_stopped(vm);
+	pass_time(vm, 10 * SECOND_NS);
+	ck_paused(vm, 10 * SECOND_NS, most_ns);
+	ck_assert_int_eq(xvt_session_vm_start(vm, UID, &as, why, sizeof(why)), 0);
+	ck_assert(xvt_vm_stopped(as));
+	pass_time(as, 10 * SECOND_NS);
+	ck_paused(as, 10 * SECOND_NS, most_ns);
+	report(vm, XVT_VMM_RUNNING); /* the VMM knows one machine */
+	ck_assert(!xvt_vm_stopped(as));
+	ck_paused(vm, 10 * SECOND_NS, most_ns);
+	ck_paused(as, 10 * SECOND_NS, most_ns);
+}
+END_TEST
+
+/* One that begins while nothing of the machine is recorded belongs to the one that is started. */
+START_TEST(a_pause_that_is_not_recorded_counts_nothing)
+{
+	struct xvt_vm *vm = rec.vm, *as;
+	char why[256] = "";
+
+	report(vm, XVT_VMM_RUNNING);
+	xvt_session_vm_stop(vm, UID);
+	until_stopped(vm);
+	report(vm, XVT_VMM_STOPPED);
+	pass_time(vm, 10 * SECOND_NS);
+	ck_paused(vm, 0, 0);
+	ck_assert_int_eq(xvt_session_vm_start(vm, UID, &as, why, sizeof(why)), 0);
+	ck_assert(xvt_vm_stopped(as));
+	pass_time(as, 10 * SECOND_NS);
+	report(vm, XVT_VMM_RUNNING);
+	ck_paused(vm, 0, 0);
+	ck_paused(as, 10 * SECOND_NS, 18 * SECOND_NS);
+	report(vm, XVT_VMM_STOPPED);
+	xvt_session_vm_stop(as, UID);
+	until_stopped(as);
+	report(vm, XVT_VMM_RUNNING);
+	ck_assert_int_eq(xvt_session_vm_start(as, UID, &as, why, sizeof(why)), 0);
+	ck_assert(!xvt_vm_stopped(as));
+	ck_paused(as, 0, 0);
+}
+END_TEST
+
 START_TEST(what_prevents_a_start_leaves_it_stopped)
 {
 	struct xvt_host_region region;
@@ -213,6 +288,8 @@ Suite *session_halt_suite(void)
 	tcase_add_test(tc, its_region_is_free);
 	tcase_add_test(tc, it_stays_so_until_it_is_started);
 	tcase_add_test(tc, it_is_another_machine_then);
+	tcase_add_test(tc, a_pause_counts_where_it_is_recorded);
+	tcase_add_test(tc, a_pause_that_is_not_recorded_counts_nothing);
 	tcase_add_test(tc, what_prevents_a_start_leaves_it_stopped);
 	tcase_add_test(tc, it_is_kept_while_it_is_stopped);
 	tcase_add_test(tc, one_without_a_guest_is_stopped_at_once);

@@ -46,6 +46,7 @@ static void setup(void)
 	vm = rec.vm;
 	/* It has been recording for a minute, and was away for half of it. */
 	s->start_clock -= ticks(s, 60 * SECOND_NS);
+	vm->begin_clock = s->start_clock;
 	s->last_pass_clock = xvt_clock_read() - ticks(s, 30 * SECOND_NS);
 }
 
@@ -404,7 +405,9 @@ START_TEST(a_region_that_is_not_formatted)
 	ck_assert_int_eq(g2->phase, XVT_VM_WAITING);
 	r.event = XVT_VMM_RUNNING;
 	xvt_session_vmm_report(g2, &r);
-	ck_assert_uint_ge(xvt_vm_paused_ns(s, g2), 60 * SECOND_NS);
+	/* It was added a moment ago: what was before is not in its recording. */
+	ck_assert_uint_gt(xvt_vm_paused_ns(s, g2), 0);
+	ck_assert_uint_lt(xvt_vm_paused_ns(s, g2), 30 * SECOND_NS);
 	ck_assert_ptr_null(xvt_session_find(s, "g3"));
 	look_again(g2);
 	ck_assert_int_eq(g2->phase, XVT_VM_ATTACHED);
