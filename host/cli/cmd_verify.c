@@ -67,7 +67,7 @@ struct verify_opts {
 
 static const struct xvt_opt verify_opts[] = {
 	XVT_OPT(struct verify_opts, notes, "notes", 0, XVT_OPT_BOOL, NULL,
-		"also show what the recorder noted"),
+		"also show what the recorder noted: time, machine, text"),
 	XVT_OPT(struct verify_opts, complete, "complete", 0, XVT_OPT_BOOL, NULL,
 		"a trace that was not cleanly ended is a violation"),
 	XVT_OPT(struct verify_opts, quiet, "quiet", 'q', XVT_OPT_BOOL, NULL,

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * spans.c - what a trace has besides events: pauses and epochs; see xvtrace.h. The recorder has
- * pauses in its notes: "stopped, at S", "runs again after P s, at S" (session/vmm_events.c).
+ * spans.c - what a trace has besides events: pauses, which are in the recorder's notes, and epochs;
+ * see xvtrace.h.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "lib/parts.h"
 #include "trace/names.h"
-
-#define NOTE_LEN 512u
+#include "trace/note.h"
 
 struct epoch {
 	uint64_t begin_ns;
@@ -29,28 +26,6 @@ struct spans {
 	void *arg;
 };
 
-/* "12.345678901" to nanoseconds. Returns false for anything else. */
-static bool parse_seconds(const char *text, const char **end, uint64_t *ns)
-{
-	uint64_t s = 0, fraction = 0;
-	int digits = 0;
-
-	for (; isdigit((unsigned char)*text) && s < UINT64_MAX / 20000000000ull; text++)
-		s = s * 10 + (uint64_t)(*text - '0');
-	if (*text++ != '.')
-		return false;
-	for (; isdigit((unsigned char)*text) && digits < 9; text++, digits++)
-		fraction = fraction * 10 + (uint64_t)(*text - '0');
-	*end = text;
-	*ns = s * 1000000000 + fraction;
-	return digits == 9;
-}
-
-static bool begins(const char *text, const char *with)
-{
-	return strncmp(text, with, strlen(with)) == 0;
-}
-
 static int put_pause(struct spans *s, uint32_t machine, uint64_t begin_ns, uint64_t end_ns)
 {
 	const struct xvtrace_span span = {
@@ -66,32 +41,18 @@ static int put_pause(struct spans *s, uint32_t machine, uint64_t begin_ns, uint6
 
 static int take_note(struct spans *s, const struct xvt_chunk_buf *b)
 {
-	static const char again[] = "runs again after ";
-	char text[NOTE_LEN + 1], *at;
-	uint64_t at_ns, pause_ns, begin_ns;
-	struct xvt_note n;
-	const char *end;
-	size_t len;
+	struct xvt_note_parts p;
+	uint64_t *stopped_ns;
 
-	if (b->len < sizeof(n))
+	if (!xvt_note_get(b, &p) || p.note.vm >= s->trace->machine_count)
 		return 0;
-	memcpy(&n, b->payload, sizeof(n));
-	len = b->len - sizeof(n);
-	len = len < NOTE_LEN ? len : NOTE_LEN;
-	memcpy(text, b->payload + sizeof(n), len);
-	text[len] = '\0';
-	at = strstr(text, ", at ");
-	if (n.vm >= s->trace->machine_count || !at || !parse_seconds(at + 5, &end, &at_ns))
-		return 0;
-	begin_ns = s->stopped_ns[n.vm];
-	if (begins(text, again) && parse_seconds(text + strlen(again), &end, &pause_ns) &&
-	    begins(end, " s, at "))
-		return put_pause(s, n.vm, at_ns > pause_ns ? at_ns - pause_ns : 0, at_ns);
-	if (begins(text, "stopped"))
-		s->stopped_ns[n.vm] = begin_ns ? begin_ns : at_ns;
-	else if (begin_ns &&
-		 (begins(text, "moved to another VMM") || begins(text, "its VMM has ended")))
-		return put_pause(s, n.vm, begin_ns, at_ns);
+	stopped_ns = &s->stopped_ns[p.note.vm];
+	if (p.note.kind == XVT_NOTE_RUNS && p.state.since_ns)
+		return put_pause(s, p.note.vm, p.state.since_ns, p.state.at_ns);
+	if (p.note.kind == XVT_NOTE_PAUSED && !*stopped_ns)
+		*stopped_ns = p.state.at_ns;
+	else if (xvt_note_is_end(p.note.kind) && *stopped_ns)
+		return put_pause(s, p.note.vm, *stopped_ns, p.state.at_ns);
 	return 0;
 }
 

@@ -43,6 +43,18 @@ static void is_done(struct xvt_session *s, struct xvt_vm *vm)
 	vm->halt.step = XVT_HALT_DONE;
 }
 
+static void tell_stop(struct xvt_session *s, struct xvt_vm *vm, uint32_t uid)
+{
+	char text[XVT_NAME_LEN + 64];
+
+	snprintf(text, sizeof(text), "the recording of %s is stopped, by request of uid %u",
+		 vm->name, uid);
+	if (vm->left_out)
+		xvt_session_note(s, 1, NULL, UINT32_MAX, "%s", text);
+	else
+		xvt_vm_unseen(s, vm, text);
+}
+
 void xvt_session_vm_stop(struct xvt_vm *vm, uint32_t uid)
 {
 	struct xvt_session *s = vm->session;
@@ -50,8 +62,7 @@ void xvt_session_vm_stop(struct xvt_vm *vm, uint32_t uid)
 
 	*h = (struct xvt_vm_halt){ .step = XVT_HALT_OFF, .uid = uid };
 	vm->end_clock = xvt_clock_read_ordered();
-	xvt_session_note(s, 1, vm->left_out ? NULL : vm, UINT32_MAX,
-			 "the recording of %s is stopped, by request of uid %u", vm->name, uid);
+	tell_stop(s, vm, uid);
 	if (vm->phase != XVT_VM_ATTACHED) {
 		is_done(s, vm);
 		return;

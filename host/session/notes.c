@@ -51,16 +51,31 @@ static bool note_allowed(struct xvt_session *s, struct xvt_vm *vm, uint32_t leve
 	return true;
 }
 
+/* A note as the file has it; `state` only of a kind other than TEXT. */
+struct head {
+	struct xvt_note note;
+	struct xvt_note_state state;
+};
+
+static void put_head(struct xvt_session *s, struct xvt_vm *vm, struct head *h, const char *text)
+{
+	const size_t len = h->note.kind == XVT_NOTE_TEXT ? sizeof(h->note) : sizeof(*h);
+
+	h->note.vm = vm ? vm->id : UINT32_MAX;
+	h->note.host_ns = xvt_host_clock_ns(&s->clock, xvt_clock_read());
+	if (!is_salvage(s)) /* its trace has what the region holds, and nothing of today */
+		xvt_trace_put(s->trace, XVT_CHUNK_NOTE, h, len, text, strlen(text));
+	if (s->opt.note)
+		s->opt.note(s->opt.note_arg, h->note.level, vm && !is_salvage(s) ? vm->name : NULL,
+			    text);
+}
+
 static void put_note(struct xvt_session *s, uint32_t level, struct xvt_vm *vm, uint32_t ring,
 		     const char *text)
 {
-	struct xvt_note n = { .vm = vm ? vm->id : UINT32_MAX, .ring = ring, .level = level };
+	struct head h = { .note = { .ring = ring, .level = level } };
 
-	n.host_ns = xvt_host_clock_ns(&s->clock, xvt_clock_read());
-	if (!is_salvage(s)) /* its trace has what the region holds, and nothing of today */
-		xvt_trace_put(s->trace, XVT_CHUNK_NOTE, &n, sizeof(n), text, strlen(text));
-	if (s->opt.note)
-		s->opt.note(s->opt.note_arg, level, vm && !is_salvage(s) ? vm->name : NULL, text);
+	put_head(s, vm, &h, text);
 }
 
 void xvt_session_note(struct xvt_session *s, uint32_t level, struct xvt_vm *vm, uint32_t ring,
@@ -75,6 +90,23 @@ void xvt_session_note(struct xvt_session *s, uint32_t level, struct xvt_vm *vm, 
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
 	put_note(s, level, vm, ring, text);
+}
+
+void xvt_session_note_state(struct xvt_session *s, struct xvt_vm *vm,
+			    const struct xvt_state_note *n)
+{
+	struct head h = { .note = { .ring = UINT32_MAX, .level = n->level, .kind = n->kind },
+			  .state = { .at_ns = n->at_ns, .since_ns = n->since_ns } };
+	char text[512];
+	int at;
+
+	if (!note_allowed(s, vm, n->level))
+		return;
+	at = snprintf(text, sizeof(text), "%s%s", n->before, n->before[0] && n->why[0] ? ": " : "");
+	snprintf(text + at, sizeof(text) - (size_t)at, "%s%s", n->why, n->after);
+	h.state.why_at = (uint32_t)at;
+	h.state.why_len = (uint32_t)strlen(n->why);
+	put_head(s, vm, &h, text);
 }
 
 void xvt_session_notes_left_out(struct xvt_session *s, struct xvt_vm *vm, uint64_t now, bool final)

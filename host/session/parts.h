@@ -668,6 +668,22 @@ void xvt_session_follow_clock(struct xvt_session *s, uint64_t now);
 void xvt_session_note(struct xvt_session *s, uint32_t level, struct xvt_vm *vm, uint32_t ring,
 		      const char *format, ...) __attribute__((format(printf, 5, 6)));
 
+/* A change of a machine's state, which readers show among the events. The text is BEFORE: WHY
+ * AFTER; together they are shorter than 512 bytes. */
+struct xvt_state_note {
+	uint32_t level;
+	enum xvt_note_kind kind;
+	uint64_t at_ns;	   /* host time of the change */
+	uint64_t since_ns; /* as in struct xvt_note_state */
+	const char *before;
+	const char *why;
+	const char *after;
+};
+
+/* As xvt_session_note(), of a machine's state. */
+void xvt_session_note_state(struct xvt_session *s, struct xvt_vm *vm,
+			    const struct xvt_state_note *n);
+
 /* Report how many notes of the machine were left out: at most once a minute, and at the end
  * (final). */
 void xvt_session_notes_left_out(struct xvt_session *s, struct xvt_vm *vm, uint64_t now, bool final);
@@ -888,6 +904,8 @@ uint64_t xvt_vm_paused_ns(const struct xvt_session *s, const struct xvt_vm *vm);
 /* `next` is recorded in place of `vm` from here on: it begins in the state that the VMM last
  * reported. */
 void xvt_vm_hand_over(struct xvt_session *s, struct xvt_vm *vm, struct xvt_vm *next);
+/* The recording of the machine has ended at its end_clock: readers know no more of its state. */
+void xvt_vm_unseen(struct xvt_session *s, struct xvt_vm *vm, const char *why);
 /* Close the machine's listener and doorbell. This runs the loop, too. */
 void xvt_session_vm_stop_listening(struct xvt_session *s, struct xvt_vm *vm);
 /* Close all VMM listeners and doorbells. This runs the loop, so the session must still be whole. */

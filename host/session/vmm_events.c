@@ -7,6 +7,9 @@
 #define _GNU_SOURCE
 #include "session/parts.h"
 
+#include "base/u64.h"
+#include "trace/note.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -170,19 +173,20 @@ static void measure_at_once(struct xvt_vm *vm)
 
 static const struct {
 	uint32_t level;
+	enum xvt_note_kind kind;
 	const char *text;
 } words[] = {
-	[XVT_VMM_STOPPED] = { 0, "stopped" },
-	[XVT_VMM_RUNNING] = { 0, "runs" },
-	[XVT_VMM_RESET] = { 0, "was reset" },
-	[XVT_VMM_SUSPENDED] = { 0, "went to sleep (S3)" },
-	[XVT_VMM_WOKEN] = { 0, "woke up" },
-	[XVT_VMM_PANICKED] = { 1, "its kernel panicked" },
-	[XVT_VMM_SHUTTING_DOWN] = { 0, "is shutting down" },
-	[XVT_VMM_RENAMED] = { 0, "was renamed" },
-	[XVT_VMM_MIGRATED_AWAY] = { 1, "moved to another VMM" },
-	[XVT_VMM_ARRIVED] = { 0, "arrived from elsewhere" },
-	[XVT_VMM_GONE] = { 0, "its VMM has ended" },
+	[XVT_VMM_STOPPED] = { 0, XVT_NOTE_PAUSED, "stopped" },
+	[XVT_VMM_RUNNING] = { 0, XVT_NOTE_RUNS, "runs" },
+	[XVT_VMM_RESET] = { 0, XVT_NOTE_RESET, "was reset" },
+	[XVT_VMM_SUSPENDED] = { 0, XVT_NOTE_ASLEEP, "went to sleep (S3)" },
+	[XVT_VMM_WOKEN] = { 0, XVT_NOTE_AWAKE, "woke up" },
+	[XVT_VMM_PANICKED] = { 1, XVT_NOTE_CRASHED, "its kernel panicked" },
+	[XVT_VMM_SHUTTING_DOWN] = { 0, XVT_NOTE_SHUTDOWN, "is shutting down" },
+	[XVT_VMM_RENAMED] = { 0, XVT_NOTE_TEXT, "was renamed" },
+	[XVT_VMM_MIGRATED_AWAY] = { 1, XVT_NOTE_MOVED, "moved to another VMM" },
+	[XVT_VMM_ARRIVED] = { 0, XVT_NOTE_ARRIVED, "arrived from elsewhere" },
+	[XVT_VMM_GONE] = { 0, XVT_NOTE_ENDED, "its VMM has ended" },
 };
 
 static uint32_t level_of(const struct xvt_vmm_report *r)
@@ -206,22 +210,58 @@ static const char *seconds(char text[SECONDS_LEN], uint64_t ns)
 	return text;
 }
 
+/* Host time of the machine's newest event in the trace; 0: there is none. */
+static uint64_t last_event_ns(const struct xvt_vm *vm)
+{
+	uint64_t last_ns = 0;
+	uint32_t i;
+
+	for (i = 0; i < nr_rings(vm); i++) {
+		if (vm->rings[i])
+			last_ns = xvt_u64_larger(last_ns, vm->rings[i]->account.stats.last_ns);
+	}
+	return last_ns;
+}
+
+/* Only a change of state within the machine's recording is one for readers. */
+static enum xvt_note_kind kind_of(const struct xvt_vm *vm, const struct xvt_vmm_report *r)
+{
+	const bool first = !vm->any_report && !vm->stopped && !r->realtime_ns;
+
+	if (vm->end_clock || (r->event == XVT_VMM_RUNNING && first))
+		return XVT_NOTE_TEXT;
+	return r->err && r->err != -EPIPE ? XVT_NOTE_UNKNOWN : words[r->event].kind;
+}
+
 static void tell_event(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_vmm_report *r,
 		       uint64_t at_ns)
 {
-	const char *what = words[r->event].text, *gap = r->why[0] ? ": " : "";
-	char at[SECONDS_LEN], pause[SECONDS_LEN];
+	struct xvt_state_note n = { .level = level_of(r),
+				    .kind = kind_of(vm, r),
+				    .at_ns = at_ns,
+				    .before = words[r->event].text,
+				    .why = r->why,
+				    .after = "" };
+	char at[SECONDS_LEN], pause[SECONDS_LEN], text[3 * SECONDS_LEN + 32];
+	const bool again = r->event == XVT_VMM_RUNNING && vm->stopped;
 
 	seconds(at, at_ns);
-	if (r->err)
-		xvt_session_note(s, level_of(r), vm, UINT32_MAX,
-				 "nothing is known of its pauses from here on: %s", r->why);
-	else if (r->event == XVT_VMM_RUNNING && vm->stopped)
-		xvt_session_note(s, level_of(r), vm, UINT32_MAX, "%s again after %s s, at %s%s%s",
-				 what, seconds(pause, pause_until(s, vm, at_ns)), at, gap, r->why);
-	else
-		xvt_session_note(s, level_of(r), vm, UINT32_MAX, "%s%s%s, at %s", what, gap, r->why,
-				 at);
+	if (r->err) {
+		n.before = "nothing is known of its pauses from here on";
+	} else if (again) {
+		snprintf(text, sizeof(text), "%s again after %s s, at %s", n.before,
+			 seconds(pause, pause_until(s, vm, at_ns)), at);
+		n.before = text;
+	} else {
+		snprintf(text, sizeof(text), ", at %s", at);
+		n.after = text;
+	}
+	if (again)
+		n.since_ns = at_ns - pause_until(s, vm, at_ns);
+	else if (n.kind == XVT_NOTE_CRASHED || n.kind == XVT_NOTE_SHUTDOWN ||
+		 xvt_note_is_end(n.kind))
+		n.since_ns = last_event_ns(vm);
+	xvt_session_note_state(s, vm, &n);
 }
 
 void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_vmm_report *r)
@@ -284,10 +324,38 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 	vm->any_report = true;
 }
 
+static void tell_found_stopped(struct xvt_session *s, struct xvt_vm *vm)
+{
+	char at[SECONDS_LEN], after[SECONDS_LEN + 8];
+	const struct xvt_state_note n = { .kind = XVT_NOTE_PAUSED,
+					  .at_ns = vm->stopped_ns,
+					  .before = "stopped",
+					  .why = "before its recording began",
+					  .after = after };
+
+	snprintf(after, sizeof(after), ", at %s", seconds(at, vm->stopped_ns));
+	xvt_session_note_state(s, vm, &n);
+}
+
+void xvt_vm_unseen(struct xvt_session *s, struct xvt_vm *vm, const char *why)
+{
+	const struct xvt_state_note n = { .level = 1,
+					  .kind = XVT_NOTE_UNKNOWN,
+					  .at_ns = host_ns(s, vm->end_clock),
+					  .since_ns = last_event_ns(vm),
+					  .before = "",
+					  .why = why,
+					  .after = "" };
+
+	xvt_session_note_state(s, vm, &n);
+}
+
 void xvt_vm_hand_over(struct xvt_session *s, struct xvt_vm *vm, struct xvt_vm *next)
 {
-	if (vm->stopped)
+	if (vm->stopped) {
 		pause_begins(s, next, 0, true);
+		tell_found_stopped(s, next);
+	}
 	pause_ends(s, vm, host_ns(s, next->begin_clock));
 	next->halted = next->stopped;
 	next->any_report = vm->any_report;

@@ -476,14 +476,44 @@ XVT_ASSERT(sizeof(struct xvt_ring_stats) == 208, "ring stats layout");
 /* Length written by older recorders; the missing fields are 0. */
 #define XVT_RING_STATS_LEN_LEAST offsetof(struct xvt_ring_stats, dropped)
 
-/* NOTE: this, then text. vm or ring = UINT32_MAX: about the whole trace. */
+/* What a NOTE says of a machine's state, as its VMM reported it. */
+enum xvt_note_kind {
+	XVT_NOTE_TEXT = 0,   /* nothing but its text */
+	XVT_NOTE_PAUSED = 1, /* the machine stands still */
+	XVT_NOTE_RUNS = 2,   /* it runs; since_ns: it had stood still since then */
+	XVT_NOTE_RESET = 3,
+	XVT_NOTE_ASLEEP = 4, /* its guest suspended it (ACPI S3) */
+	XVT_NOTE_AWAKE = 5,
+	XVT_NOTE_CRASHED = 6, /* its kernel panicked */
+	XVT_NOTE_SHUTDOWN = 7,
+	XVT_NOTE_MOVED = 8, /* to another VMM */
+	XVT_NOTE_ARRIVED = 9,
+	XVT_NOTE_ENDED = 10,   /* its VMM has ended */
+	XVT_NOTE_UNKNOWN = 11, /* nothing is known of its state from here on */
+};
+#define XVT_NOTE_LAST XVT_NOTE_UNKNOWN /* the last one known */
+
+/* NOTE: this, then text; of a kind other than TEXT: this, struct xvt_note_state, then text. vm or
+ * ring = UINT32_MAX: about the whole trace. */
 struct xvt_note {
 	uint32_t vm;
 	uint32_t ring;
-	uint32_t level; /* 0 info, 1 warning, 2 error */
-	uint32_t reserved;
-	uint64_t host_ns;
+	uint32_t level;	  /* 0 info, 1 warning, 2 error */
+	uint32_t kind;	  /* enum xvt_note_kind */
+	uint64_t host_ns; /* when it was written */
 };
+XVT_ASSERT(sizeof(struct xvt_note) == 24, "note layout");
+
+struct xvt_note_state {
+	uint64_t at_ns; /* host time of the change, as the VMM or its report has it */
+	/* RUNS: see there. CRASHED, SHUTDOWN, MOVED, ENDED, UNKNOWN: time of the machine's last
+	 * event that was written by then. 0: not known */
+	uint64_t since_ns;
+	/* The reason, a part of the text: where it begins, and its length; 0: none. */
+	uint32_t why_at;
+	uint32_t why_len;
+};
+XVT_ASSERT(sizeof(struct xvt_note_state) == 24, "note state layout");
 
 /* The most chunks and bytes between two INDEX chunks, which limits a reader's search for the last
  * INDEX of a file without an END. */

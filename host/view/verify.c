@@ -10,6 +10,7 @@
 
 #include "base/u64.h"
 #include "trace/names.h"
+#include "trace/note.h"
 #include "trace/raws.h"
 
 /* Check that the pieces are whole. Their contents are checked with the events that name them.
@@ -69,21 +70,25 @@ static void take_stats(struct xvt_verify_state *v, const struct xvt_chunk_buf *b
 							sizeof(st.overwritten_doubt);
 }
 
+/* "note: warning: 4132.644670570 g1: text" */
 static void show_note(const struct xvt_verify_state *v, const struct xvt_chunk_buf *b)
 {
 	static const char *const levels[] = { "info", "warning", "error" };
 	char clean[4096], more[64] = ""; /* a recorder's notes are shorter than 512 bytes */
-	struct xvt_note n;
-	size_t len, shown;
+	struct xvt_note_parts p;
+	uint64_t ns;
+	size_t shown;
 
-	if (b->len < sizeof(n))
+	if (!xvt_note_get(b, &p))
 		return;
-	memcpy(&n, b->payload, sizeof(n));
-	len = b->len - sizeof(n);
-	shown = xvt_text_clean(clean, sizeof(clean), b->payload + sizeof(n), len);
-	if (shown < len)
-		snprintf(more, sizeof(more), "... [%zu bytes more]", len - shown);
-	xvt_verify_line(v, "note: %s: %s%s", levels[n.level < 3 ? n.level : 2], clean, more);
+	ns = p.note.kind == XVT_NOTE_TEXT ? p.note.host_ns : p.state.at_ns;
+	shown = xvt_text_clean(clean, sizeof(clean), p.text, p.len);
+	if (shown < p.len)
+		snprintf(more, sizeof(more), "... [%zu bytes more]", p.len - shown);
+	xvt_verify_line(v, "note: %s: %" PRIu64 ".%09" PRIu64 "%s%s: %s%s",
+			levels[p.note.level < 3 ? p.note.level : 2], ns / 1000000000,
+			ns % 1000000000, p.note.vm == UINT32_MAX ? "" : " ",
+			p.note.vm == UINT32_MAX ? "" : xvt_vm_name(v->t, p.note.vm), clean, more);
 }
 
 static bool entry_fits(const struct xvt_index_entry *e, const struct xvt_chunk_ref *ref)

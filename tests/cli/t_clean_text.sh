@@ -42,7 +42,7 @@ check "report: a line an event" lines 2 "$xvtrace" report "$work/t.xvt"
 check "stat" clean "$xvtrace" stat "$work/t.xvt"
 check "stat --json" clean "$xvtrace" stat --json "$work/t.xvt"
 check "verify: notes" clean "$xvtrace" verify --notes "$work/t.xvt"
-check "the note is there, escaped" grep -qF 'note: warning: a\nb\x1b[2Jc\x9bd\u202ee' "$work/said"
+check "the note is there, escaped" grep -qF 'note: warning: 0.000000000: a\nb\x1b[2Jc\x9bd\u202ee' "$work/said"
 check "export --to jsonl" clean "$xvtrace" export --to jsonl "$work/t.xvt" -
 check "no such machine: those that there are" clean "$xvtrace" report --vm x "$work/t.xvt"
 check "errors: the name of a file" clean "$xvtrace" report "$(printf "$bad")"

@@ -110,7 +110,7 @@ check "all that was attempted is in one trace" test "$(attempted "$work/a")" -eq
 check "its events are known by their numbers" test "$(numbers "$work/set/" a | wc -l)" -eq "$(attempts "$work/set/" a a.2)"
 check "nothing is there twice" eval 'test -z "$( (numbers "$work/set/" a; numbers "$work/other.xvt" a) | sort | uniq -d)"'
 check "the file before has what was there, and the next one no more" test "$("$xvtrace" stat --json "$work/set/00000002.xvt" | jq -c '[.vms[].name]')" = '["c.2"]'
-check "the trace says who asked" eval '"$xvtrace" verify --notes "$work/set/" | grep -qx "note: warning: the recording of a.2 is stopped, $me" && "$xvtrace" verify --notes "$work/set/" | grep -qx "note: info: a is started, $me"'
+check "the trace says who asked" eval '"$xvtrace" verify --notes "$work/set/" | grep -qEx "note: warning: [0-9]+\.[0-9]{9} a.2: the recording of a.2 is stopped, $me" && "$xvtrace" verify --notes "$work/set/" | grep -qEx "note: info: [0-9]+\.[0-9]{9} a\.[23]: a is started, $me"'
 
 # --- losses, and a ring that overwrites
 for mode in stop overwrite; do

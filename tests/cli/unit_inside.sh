@@ -111,7 +111,7 @@ else
 		check "its region is recorded" poll at_least 1000 '[.. | objects | select(.name? == "d") | .rings[].events] | add // 0'
 		knows() { grep -qsaE 'runs, at' $set*.xvt; }
 		check "and libvirt says what becomes of it" poll knows
-		check "the journal, too" poll entry XVTRACE_MACHINE=d 'MESSAGE=d: runs, at '"$(xvtrace verify --notes "$(ls $set*.xvt | tail -n 1)" | sed -n 's/^note: info: runs, at //p' | head -n 1)"
+		check "the journal, too" poll entry XVTRACE_MACHINE=d 'MESSAGE=d: runs, at '"$(xvtrace verify --notes "$(ls $set*.xvt | tail -n 1)" | sed -n 's/^note: info: [0-9.]* [^ ]*: runs, at //p' | head -n 1)"
 		virsh -q -c qemu:///system destroy d
 		check "without a warning" eval '! said warning || { cat "$work/journal"; false; }'
 		systemctl stop xvtrace

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "trace/read.h"
+#include "trace/note.h"
 #include "trace/raws.h"
 
 #define THREADS 64u
@@ -93,16 +94,12 @@ static void look_at_stats(const struct xvt_chunk_buf *b)
 
 static void look_at_note(const struct xvt_chunk_buf *b)
 {
-	struct xvt_note n;
+	struct xvt_note_parts p;
 
-	if (b->len < sizeof(n))
-		return;
-	memcpy(&n, b->payload, sizeof(n));
-	if (n.vm != j.vm || !n.level)
+	if (!xvt_note_get(b, &p) || p.note.vm != j.vm || !p.note.level)
 		return;
 	j.notes++;
-	fprintf(stderr, "note: %.*s\n", (int)(b->len - sizeof(n)),
-		(const char *)b->payload + sizeof(n));
+	fprintf(stderr, "note: %.*s\n", (int)p.len, (const char *)p.text);
 }
 
 static int look_at_chunk(size_t i, struct xvt_chunk_buf *b)

@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "trace/crc32c.h"
+#include "trace/note.h"
 #include "trace/read.h"
 
 #define RINGS_MAX 64u
@@ -553,12 +554,10 @@ static void take_stats(void)
 
 static void show_note(void)
 {
-	struct xvt_note n;
+	struct xvt_note_parts p;
 
-	payload(&n, sizeof(n));
-	if (n.level)
-		printf("note: %.*s\n", (int)(f.buf.len - sizeof(n)),
-		       (const char *)f.buf.payload + sizeof(n));
+	if (xvt_note_get(&f.buf, &p) && p.note.level)
+		printf("note: %.*s\n", (int)p.len, (const char *)p.text);
 }
 
 /* -- the end -------------------------------------------------------------------------- */

@@ -21,6 +21,7 @@
 
 #include "trace/crc32c.h"
 #include "trace/read.h"
+#include "trace/note.h"
 #include "trace/raws.h"
 
 static struct xvt_trace *trace;
@@ -79,13 +80,12 @@ static void put_round(const struct xvt_chunk_buf *b)
 
 static void put_note(const struct xvt_chunk_buf *b)
 {
-	struct xvt_note n;
+	struct xvt_note_parts p;
 
-	if (b->len < sizeof(n))
+	if (!xvt_note_get(b, &p))
 		return;
-	memcpy(&n, b->payload, sizeof(n));
-	printf("note %u %d %" PRIu64 " %.*s\n", n.level, (int)n.ring, n.host_ns,
-	       (int)(b->len - sizeof(n)), (const char *)b->payload + sizeof(n));
+	printf("note %u %d %" PRIu64 " %.*s\n", p.note.level, (int)p.note.ring, p.note.host_ns,
+	       (int)p.len, (const char *)p.text);
 }
 
 static void put_rates(void)

@@ -198,15 +198,34 @@ static int tell(void *arg, const struct xvtrace_span *span)
 	return t->pauses + t->epochs == t->most ? -ECANCELED : 0;
 }
 
-static void put_note(struct xvt_trace_writer *w, uint32_t vm, const char *text)
-{
-	const struct xvt_note n = { .vm = vm, .ring = UINT32_MAX };
+/* A note of a machine's state; times in ns. */
+struct state {
+	enum xvt_note_kind kind;
+	uint64_t at_ns;
+	uint64_t since_ns;
+	const char *why;
+};
 
-	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_NOTE, &n, sizeof(n), text, strlen(text)), 0);
+static void put_state(struct xvt_trace_writer *w, uint32_t vm, const struct state *of)
+{
+	const char before[] = "its state: ";
+	struct {
+		struct xvt_note note;
+		struct xvt_note_state state;
+	} n = { .note = { .vm = vm, .ring = UINT32_MAX, .kind = of->kind, .host_ns = 1 },
+		.state = { .at_ns = of->at_ns,
+			   .since_ns = of->since_ns,
+			   .why_at = sizeof(before) - 1 } };
+	char text[128];
+	int len;
+
+	n.state.why_len = of->why ? (uint32_t)strlen(of->why) : 0;
+	len = snprintf(text, sizeof(text), "%s%s, at", before, of->why ? of->why : "");
+	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_NOTE, &n, sizeof(n), text, (size_t)len), 0);
 }
 
 /* A trace of these notes, with two machines of one ring, and an event at 100 s. */
-static void make_notes(const char *const *notes, uint32_t vm)
+static void make_notes(const struct state *notes, uint32_t vm)
 {
 	const struct xvt_file_info info = { .mult = 1u << 30, .shift = 30 };
 	const struct xvt_event_hdr h = { .id = XVT_ID_USER, .host_ns = 100000000000 };
@@ -222,8 +241,8 @@ static void make_notes(const char *const *notes, uint32_t vm)
 		xvt_trace_put(w, XVT_CHUNK_VM, &machine, sizeof(machine), NULL, 0);
 		xvt_trace_put(w, XVT_CHUNK_RING, &ring, sizeof(ring), NULL, 0);
 	}
-	for (; *notes; notes++)
-		put_note(w, vm, *notes);
+	for (; notes->kind != XVT_NOTE_TEXT; notes++)
+		put_state(w, vm, notes);
 	ck_assert_int_eq(xvt_trace_event(w, &h, NULL), 0);
 	ck_assert_int_eq(xvt_trace_writer_finish(w), 0);
 	synth_sink_save(&s, scratch_path("lib.xvt"));
@@ -233,19 +252,24 @@ static void make_notes(const char *const *notes, uint32_t vm)
 
 START_TEST(pauses_are_what_the_notes_say)
 {
-	static const char *const one[] = { "runs, at 1.000000000", "stopped, at 2.500000000",
-					   "runs again after 3.250000000 s, at 5.750000001", NULL };
-	static const char *const open_end[] = { "stopped: paused, at 99.000000000", NULL };
-	static const char *const gone[] = { "stopped, at 2.000000000",
-					    "its VMM has ended, at 4.000000000", NULL };
-	static const char *const odd[] = { "stopped, at 2.5",
-					   "stopped",
-					   "stopped, at 99999999999999999999999.000000000",
-					   "runs again after 9 s, at 3.000000000",
-					   "runs again after 9.000000000, at 3.000000000",
-					   "its VMM has ended, at 4.000000000",
-					   "moved to another VMM, at ",
-					   NULL };
+	static const struct state one[] = { { XVT_NOTE_RUNS, 1000000000, 0, NULL },
+					    { XVT_NOTE_PAUSED, 2500000000, 0, NULL },
+					    { XVT_NOTE_RUNS, 5750000001, 2500000001, NULL },
+					    { 0 } };
+	static const struct state open_end[] = { { XVT_NOTE_PAUSED, 99000000000, 0, "paused" },
+						 { 0 } };
+	static const struct state gone[] = { { XVT_NOTE_PAUSED, 2000000000, 0, NULL },
+					     { XVT_NOTE_PAUSED, 3000000000, 0, NULL },
+					     { XVT_NOTE_ENDED, 4000000000, 0, NULL },
+					     { 0 } };
+	static const struct state unseen[] = { { XVT_NOTE_PAUSED, 2000000000, 0, NULL },
+					       { XVT_NOTE_UNKNOWN, 3000000000, 0, NULL },
+					       { 0 } };
+	static const struct state odd[] = { { XVT_NOTE_RUNS, 3000000000, 0, NULL },
+					    { XVT_NOTE_RUNS, 3000000000, 9000000000, NULL },
+					    { XVT_NOTE_ENDED, 4000000000, 0, NULL },
+					    { XVT_NOTE_LAST + 1, 5000000000, 1, NULL },
+					    { 0 } };
 	struct told t = { 0 };
 
 	make_notes(one, 1);
@@ -264,11 +288,15 @@ START_TEST(pauses_are_what_the_notes_say)
 	ck_assert_int_eq(xvtrace_spans(trace, tell, &t), 0);
 	ck_assert_uint_eq(t.pauses, 3);
 	ck_assert_uint_eq(t.last[XVTRACE_PAUSE].end_ns, 4000000000);
+	make_notes(unseen, 1);
+	ck_assert_int_eq(xvtrace_spans(trace, tell, &t), 0);
+	ck_assert_uint_eq(t.pauses, 4);
+	ck_assert_uint_eq(t.last[XVTRACE_PAUSE].end_ns, 3000000000);
 	make_notes(one, 7); /* no such machine */
 	ck_assert_int_eq(xvtrace_spans(trace, tell, &t), 0);
 	make_notes(odd, 0);
 	ck_assert_int_eq(xvtrace_spans(trace, tell, &t), 0);
-	ck_assert_uint_eq(t.pauses, 3);
+	ck_assert_uint_eq(t.pauses, 4);
 }
 END_TEST
 

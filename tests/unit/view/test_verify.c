@@ -1086,7 +1086,7 @@ START_TEST(notes_are_shown_when_asked_for)
 	char text[16384];
 
 	ck_assert_int_eq(verify("--notes", text, sizeof(text)), 0);
-	ck_assert_ptr_nonnull(strstr(text, "note: warning: a note\n"));
+	ck_assert_ptr_nonnull(strstr(text, "note: warning: 0.000000001 g1: a note\n"));
 }
 END_TEST
 
