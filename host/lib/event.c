@@ -79,6 +79,8 @@ const char *xvtrace_event_text(const struct xvtrace_event *event, unsigned int f
 	xvt_out_begin(o, XVT_LIMIT_TEXT);
 	if (event->kind == XVTRACE_LOST)
 		put_lost(o, e);
+	else if (event->kind == XVTRACE_STATE && !(flags & XVTRACE_RAW))
+		xvt_state_text(o, e->state, e->reader->states.texts + e->state->why);
 	else
 		xvt_print_fields(o, e->decoder, e->type->c, &e->ev, flags & XVTRACE_RAW);
 	if (xvt_out_end(o))

@@ -4,6 +4,7 @@
 #define XVT_LIB_PARTS_H
 
 #include "decode/decode.h"
+#include "lib/states.h"
 #include "lib/xvtrace.h"
 #include "trace/cursor.h"
 #include "view/bound.h"
@@ -156,6 +157,7 @@ struct xvt_lib_event {
 	struct xvt_lib_type *type;
 	struct xvt_decoder *decoder;
 	struct xvt_event ev;
+	const struct xvt_state *state; /* of a STATE */
 };
 
 struct xvt_cpus {
@@ -169,6 +171,11 @@ struct xvtrace_reader {
 	struct xvt_reclock *reclock; /* with XVTRACE_RECLOCK, used instead of the cursor */
 	struct xvt_bounds *bounds;   /* with XVTRACE_BOUND */
 	struct xvt_decoders ds;
+	struct xvt_states states; /* with XVTRACE_STATES, else there are none */
+	struct xvt_event ahead;	  /* the event behind the states that are given first */
+	bool has_ahead;
+	bool main_done;	       /* there are no more events */
+	uint64_t states_to_ns; /* end of the range */
 	unsigned int flags;
 	bool begun;
 	bool picky;	/* not all events of all rings are wanted */

@@ -42,6 +42,7 @@ void xvtrace_reader_free(struct xvtrace_reader *r)
 	xvt_bounds_free(r->bounds);
 	xvt_cursor_fini(&r->cursor);
 	xvt_decoders_fini(&r->ds);
+	xvt_states_fini(&r->states);
 	while (r->types) {
 		struct xvt_lib_type *type = r->types;
 
@@ -184,7 +185,7 @@ int xvtrace_reader_flags(struct xvtrace_reader *r, unsigned int flags)
 {
 	if (r->begun)
 		return -EBUSY;
-	if (flags & ~(XVTRACE_ALL | XVTRACE_RECLOCK | XVTRACE_BOUND))
+	if (flags & ~(XVTRACE_ALL | XVTRACE_RECLOCK | XVTRACE_BOUND | XVTRACE_STATES))
 		return -EINVAL;
 	r->flags = flags;
 	return 0;
@@ -245,6 +246,19 @@ static bool machine_wanted(void *arg, uint32_t vm)
 	return !r->machines || (vm < r->trace->machine_count && r->machines[vm]);
 }
 
+/* Read the states, of which the first is in the range. Returns 0, -ENOMEM or a read error. */
+static int begin_states(struct xvtrace_reader *r, uint64_t from_ns)
+{
+	struct xvt_states *s = &r->states;
+	int err = 0;
+
+	if (r->flags & XVTRACE_STATES)
+		err = xvt_states_read(s, r->trace->t, r->trace->machine_count);
+	while (!err && s->at < s->count && s->v[s->at].ns < from_ns)
+		s->at++;
+	return err;
+}
+
 static int begin(struct xvtrace_reader *r)
 {
 	uint64_t from_ns = r->from_ns, to_ns = r->to_ns;
@@ -255,7 +269,10 @@ static int begin(struct xvtrace_reader *r)
 	r->picky = r->machines || r->cpus || wall_given(r);
 	if (wall_given(r))
 		host_range(r, &from_ns, &to_ns);
+	r->states_to_ns = to_ns;
 	err = xvt_decoders_new_for(&r->ds, t, machine_wanted, r);
+	if (!err)
+		err = begin_states(r, from_ns);
 	if (!err && !(r->flags & XVTRACE_RECLOCK)) {
 		if (r->flags & XVTRACE_BOUND)
 			err = xvt_bounds_new(&r->bounds, t);
@@ -333,12 +350,20 @@ static bool cpu_wanted(const struct xvtrace_reader *r, uint32_t cpu)
 	return false;
 }
 
+static bool wall_wanted(const struct xvtrace_reader *r, uint64_t host_ns)
+{
+	uint64_t ns;
+
+	if (!wall_given(r))
+		return true;
+	ns = xvt_trace_wall_ns(r->trace->t, host_ns);
+	return ns >= r->wall_from_ns && ns <= r->wall_to_ns;
+}
+
 /* Whether the record is wanted, as far as its type does not decide. */
 static bool wanted(const struct xvtrace_reader *r, const struct xvt_event_hdr *h,
 		   const struct xvtrace_ring *ring)
 {
-	uint64_t ns;
-
 	if (!(r->flags & XVTRACE_ALL) && !xvt_is_event(h) && h->id != XVT_ID_LOST)
 		return false;
 	if (xvt_likely(!r->picky))
@@ -347,10 +372,7 @@ static bool wanted(const struct xvtrace_reader *r, const struct xvt_event_hdr *h
 		return false;
 	if (r->cpus && !(ring && cpu_wanted(r, ring->cpu)))
 		return false;
-	if (!wall_given(r))
-		return true;
-	ns = xvt_trace_wall_ns(r->trace->t, h->host_ns);
-	return ns >= r->wall_from_ns && ns <= r->wall_to_ns;
+	return wall_wanted(r, h->host_ns);
 }
 
 static bool pid_wanted(const struct xvtrace_reader *r, int pid)
@@ -407,6 +429,9 @@ static void fill(struct xvtrace_reader *r, const struct xvtrace_ring *ring)
 	e->pub.kind = XVTRACE_EVENT;
 	e->pub.flags = h->ring_flags >> 20 & 0x1f;
 	e->pub.ring = ring;
+	e->pub.machine = ring ? ring->machine : NULL;
+	e->pub.state = 0;
+	e->pub.since_ns = 0;
 	e->pub.type = &e->type->pub;
 	e->pub.pid = common.pid;
 	e->pub.irq_flags = common.flags;
@@ -433,46 +458,138 @@ static void note_hidden(struct xvtrace_reader *r, const struct xvt_lib_event *e)
 		r->lost_hidden += lost_count(&e->ev);
 }
 
-static int next(struct xvtrace_reader *r)
+/* -- states among them -------------------------------------------------------------- */
+
+/* Whether the next state comes before what happens at that time, and is in the range. */
+static bool state_is_next(const struct xvtrace_reader *r, uint64_t ns)
+{
+	const struct xvt_states *s = &r->states;
+
+	return s->at < s->count && s->v[s->at].ns <= ns && s->v[s->at].ns <= r->states_to_ns;
+}
+
+/* 1: it is the event. 0: it is not wanted. Else -errno. */
+static int give_state(struct xvtrace_reader *r)
 {
 	struct xvt_lib_event *e = &r->event;
-	int got = r->begun ? 0 : begin(r);
+	struct xvt_event_class *c = xvt_states_next(&r->states, &e->ev, &e->state);
+	const struct xvt_state *of = e->state;
 
-	while (!got) {
-		const struct xvtrace_ring *ring;
-		struct xvt_event_class *c;
+	e->decoder = xvt_decoder_of(&r->ds, &e->ev);
+	e->type = c->user ? c->user : new_type(r, c, false);
+	if (!e->type)
+		return -ENOMEM;
+	e->pub = (struct xvtrace_event){ .ns = of->ns,
+					 .kind = XVTRACE_STATE,
+					 .type = &e->type->pub,
+					 .pid = -1,
+					 .bound_ns = XVTRACE_NO_BOUND,
+					 .data = e->ev.payload,
+					 .machine = xvtrace_machine(r->trace, of->machine),
+					 .state = (enum xvtrace_state)of->kind,
+					 .since_ns = of->since_ns };
+	return e->pub.machine && e->type->wanted && (!r->machines || r->machines[of->machine]) &&
+	       wall_wanted(r, of->ns) && (!r->by_event || content_wanted(r, e));
+}
 
-		got = r->reclock ? xvt_reclock_next(r->reclock, &e->ev)
-				 : xvt_cursor_next(&r->cursor, &e->ev);
-		r->read_all = got == 0;
-		if (got <= 0 || (r->limit && r->given == r->limit))
-			return got < 0 ? got : 0;
-		got = 0;
-		if (xvt_unlikely(*r->watch_flag) && !r->watch(r->watch_arg, e->ev.hdr->host_ns))
-			return 0;
-		e->decoder = xvt_decoder_of(&r->ds, &e->ev);
-		c = xvt_classify(e->decoder, &e->ev);
-		if (!c)
-			return -ENOMEM;
-		ring = xvt_lib_ring(r->trace, xvt_event_ring(&e->ev));
-		if (!wanted(r, e->ev.hdr, ring))
-			continue;
-		e->type = c->user ? c->user : new_type(r, c, xvt_is_event(e->ev.hdr));
-		if (!e->type)
-			return -ENOMEM;
-		if (!e->type->wanted) {
-			note_hidden(r, e);
-			continue;
-		}
-		fill(r, ring);
-		if (xvt_unlikely(r->by_event) && !content_wanted(r, e)) {
-			note_hidden(r, e);
-			continue;
-		}
-		r->given += e->pub.kind == XVTRACE_EVENT;
+static int next_record(struct xvtrace_reader *r)
+{
+	struct xvt_lib_event *e = &r->event;
+	int got;
+
+	if (r->has_ahead) {
+		r->has_ahead = false;
+		e->ev = r->ahead;
 		return 1;
 	}
+	got = r->main_done ? 0
+	      : r->reclock ? xvt_reclock_next(r->reclock, &e->ev)
+			   : xvt_cursor_next(&r->cursor, &e->ev);
+	r->main_done = got == 0;
 	return got;
+}
+
+/* The machine's last event so far, for what is said of its end. */
+static void pass(struct xvtrace_reader *r, const struct xvtrace_ring *ring)
+{
+	if (xvt_unlikely(r->states.at < r->states.count) && ring && xvt_is_event(r->event.ev.hdr))
+		r->states.last_ns[ring->machine->number] = r->event.ev.hdr->host_ns;
+}
+
+/* Gives the states that come before the record that was fetched; `got` is what fetching it
+ * returned. 1: one is the event. 0: there are no more. Else -errno. */
+static int states_before(struct xvtrace_reader *r, int got)
+{
+	const uint64_t ns = got ? r->event.ev.hdr->host_ns : UINT64_MAX;
+	const struct xvt_event ahead = r->event.ev;
+	int given = 0;
+
+	while (!given && state_is_next(r, ns))
+		given = give_state(r);
+	if (!got)
+		return given;
+	if (given > 0) {
+		r->ahead = ahead;
+		r->has_ahead = true;
+	} else {
+		r->event.ev = ahead;
+	}
+	return given;
+}
+
+/* 1: the record that was fetched is the event. 0: it is not wanted. Else -errno. */
+static int give_record(struct xvtrace_reader *r)
+{
+	struct xvt_lib_event *e = &r->event;
+	const struct xvtrace_ring *ring;
+	struct xvt_event_class *c;
+
+	e->decoder = xvt_decoder_of(&r->ds, &e->ev);
+	c = xvt_classify(e->decoder, &e->ev);
+	if (!c)
+		return -ENOMEM;
+	ring = xvt_lib_ring(r->trace, xvt_event_ring(&e->ev));
+	pass(r, ring);
+	if (!wanted(r, e->ev.hdr, ring))
+		return 0;
+	e->type = c->user ? c->user : new_type(r, c, xvt_is_event(e->ev.hdr));
+	if (!e->type)
+		return -ENOMEM;
+	if (!e->type->wanted) {
+		note_hidden(r, e);
+		return 0;
+	}
+	fill(r, ring);
+	if (xvt_unlikely(r->by_event) && !content_wanted(r, e)) {
+		note_hidden(r, e);
+		return 0;
+	}
+	r->given += e->pub.kind == XVTRACE_EVENT;
+	return 1;
+}
+
+static int next(struct xvtrace_reader *r)
+{
+	int err = r->begun ? 0 : begin(r), got, given;
+
+	if (err)
+		return err;
+	do {
+		got = next_record(r);
+		r->read_all = got == 0;
+		if (got < 0 || (r->limit && r->given == r->limit))
+			return got < 0 ? got : 0;
+		if (xvt_unlikely(r->states.at < r->states.count)) {
+			given = states_before(r, got);
+			if (given)
+				return given;
+		}
+		if (!got || (xvt_unlikely(*r->watch_flag) &&
+			     !r->watch(r->watch_arg, r->event.ev.hdr->host_ns)))
+			return 0;
+		given = give_record(r);
+	} while (!given);
+	return given;
 }
 
 int xvtrace_next(struct xvtrace_reader *r, const struct xvtrace_event **event)

@@ -143,6 +143,24 @@ enum xvtrace_kind {
 	XVTRACE_EVENT,	/* of a guest or the host */
 	XVTRACE_LOST,	/* events of this ring were lost before this time */
 	XVTRACE_RECORD, /* of the recorder or about the ring; see XVTRACE_ALL */
+	XVTRACE_STATE,	/* a machine's state changes; see XVTRACE_STATES */
+};
+
+/* What became of a machine, as its VMM reported it. The type of such an event is xvt:NAME with the
+ * name in lower case: xvt:paused. Fields: `why`, the reason, may be empty; before it, where
+ * since_ns has a meaning, `paused_ns` or `last_event_ns`. Later versions may have more. */
+enum xvtrace_state {
+	XVTRACE_PAUSED = 1, /* it stands still */
+	XVTRACE_RUNS = 2,   /* it runs; since_ns: it had stood still since then, `paused_ns` long */
+	XVTRACE_RESET = 3,
+	XVTRACE_ASLEEP = 4, /* its guest suspended it (ACPI S3) */
+	XVTRACE_AWAKE = 5,
+	XVTRACE_CRASHED = 6,  /* its kernel panicked; since_ns, `last_event_ns`: its last event */
+	XVTRACE_SHUTDOWN = 7, /* one begins; since_ns likewise, and so below */
+	XVTRACE_MOVED = 8,    /* to another VMM */
+	XVTRACE_ARRIVED = 9,
+	XVTRACE_ENDED = 10,   /* its VMM has ended */
+	XVTRACE_UNKNOWN = 11, /* nothing is known of its state from here on */
 };
 
 /* Flags of an event. */
@@ -193,8 +211,11 @@ struct xvtrace_event {
 	uint8_t preempt_count;
 	uint64_t lost;	     /* LOST: number of events */
 	uint64_t bound_ns;   /* with XVTRACE_BOUND: the time is right within this, in ns */
-	const uint8_t *data; /* the record as the guest wrote it */
+	const uint8_t *data; /* the record as the guest wrote it; STATE: not more than fields */
 	size_t data_len;
+	const struct xvtrace_machine *machine; /* of the ring or the state; NULL: not known */
+	enum xvtrace_state state;	       /* STATE: which one */
+	uint64_t since_ns; /* STATE: see there; 0: not known, or it has no meaning */
 };
 
 /* In bound_ns: not known, or the ring has no clock. */
@@ -249,6 +270,10 @@ int xvtrace_reader_limit(struct xvtrace_reader *reader, uint64_t events);
 #define XVTRACE_ALL	1u /* records of the recorder and about rings, too */
 #define XVTRACE_RECLOCK 2u /* new times, from all clock samples of the trace together */
 #define XVTRACE_BOUND	4u /* set bound_ns of each event */
+/* Also the changes of machines' states, in their place in time. They have no ring, CPU or task, and
+ * are left out where tasks are chosen; a choice of CPUs does not concern them. They do not count
+ * for the limit. */
+#define XVTRACE_STATES	8u
 
 int xvtrace_reader_flags(struct xvtrace_reader *reader, unsigned int flags);
 

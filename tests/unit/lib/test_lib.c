@@ -224,18 +224,24 @@ static void put_state(struct xvt_trace_writer *w, uint32_t vm, const struct stat
 	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_NOTE, &n, sizeof(n), text, (size_t)len), 0);
 }
 
-/* A trace of these notes, with two machines of one ring, and an event at 100 s. */
+/* A trace of these notes, with two machines of one ring. The first one has an event at 100 s, the
+ * other one at 1.5 s. */
 static void make_notes(const struct state *notes, uint32_t vm)
 {
 	const struct xvt_file_info info = { .mult = 1u << 30, .shift = 30 };
-	const struct xvt_event_hdr h = { .id = XVT_ID_USER, .host_ns = 100000000000 };
+	const struct xvt_event_hdr h[2] = {
+		{ .id = XVT_ID_USER, .host_ns = 1500000000, .ring_flags = 1 },
+		{ .id = XVT_ID_USER, .host_ns = 100000000000 },
+	};
 	struct xvt_trace_writer *w;
 	struct synth_sink s;
 
 	synth_sink_init(&s);
 	ck_assert_int_eq(xvt_trace_writer_new(&w, &s.sink, &info), 0);
 	for (uint32_t i = 0; i < 2; i++) {
-		const struct xvt_vm_info machine = { .vm = i, .name = "m", .clock_hz = 1 };
+		const struct xvt_vm_info machine = { .vm = i,
+						     .name = { 'm', '0' + (char)i },
+						     .clock_hz = 1 };
 		const struct xvt_ring_info ring = { .ring = i, .vm = i, .cpu = i };
 
 		xvt_trace_put(w, XVT_CHUNK_VM, &machine, sizeof(machine), NULL, 0);
@@ -243,7 +249,8 @@ static void make_notes(const struct state *notes, uint32_t vm)
 	}
 	for (; notes->kind != XVT_NOTE_TEXT; notes++)
 		put_state(w, vm, notes);
-	ck_assert_int_eq(xvt_trace_event(w, &h, NULL), 0);
+	for (uint32_t i = 0; i < 2; i++)
+		ck_assert_int_eq(xvt_trace_event(w, &h[i], NULL), 0);
 	ck_assert_int_eq(xvt_trace_writer_finish(w), 0);
 	synth_sink_save(&s, scratch_path("lib.xvt"));
 	synth_sink_fini(&s);
@@ -297,6 +304,105 @@ START_TEST(pauses_are_what_the_notes_say)
 	make_notes(odd, 0);
 	ck_assert_int_eq(xvtrace_spans(trace, tell, &t), 0);
 	ck_assert_uint_eq(t.pauses, 4);
+}
+END_TEST
+
+/* Notes are not quite in order of time. Of machine 1. */
+static const struct state states[] = {
+	{ XVT_NOTE_RUNS, 5750000001, 2500000001, "from a saved state" },
+	{ XVT_NOTE_PAUSED, 2500000001, 0, "paused" },
+	{ XVT_NOTE_PAUSED, 1000000000, 0, NULL },
+	{ XVT_NOTE_RUNS, 1000000700, 1000000000, NULL },
+	{ XVT_NOTE_RESET, 6000000000, 0, NULL },
+	{ XVT_NOTE_CRASHED, 100000000000, 1400000000, NULL },
+	{ XVT_NOTE_ENDED, 120000000000, 1600000000, "guest panicked" },
+	{ 0 },
+};
+
+/* All that a reader gives, one on a line: seconds, machine, name, text. */
+static void list(struct xvtrace_reader *r, char *text, size_t size)
+{
+	const struct xvtrace_event *ev;
+	size_t used = 0, len;
+	int got;
+
+	text[0] = '\0';
+	while ((got = xvtrace_next(r, &ev)) > 0) {
+		ck_assert_int_eq(ev->kind == XVTRACE_STATE, ev->state != 0);
+		ck_assert(ev->kind != XVTRACE_STATE || (!ev->ring && ev->pid == -1));
+		used += (size_t)snprintf(
+			text + used, size - used, "%.9f %s %s:%s %s\n", (double)ev->ns / 1e9,
+			ev->machine->name, ev->type->system, ev->type->name,
+			ev->kind == XVTRACE_STATE ? xvtrace_event_text(ev, 0, &len) : "");
+	}
+	ck_assert_int_eq(got, 0);
+	xvtrace_reader_free(r);
+}
+
+START_TEST(states_are_events_in_order_of_time)
+{
+	char text[2048];
+
+	make_notes(states, 1);
+	list(reader_of(0), text, sizeof(text));
+	ck_assert_str_eq(text, "1.500000000 m1 xvt:user1024 \n"
+			       "100.000000000 m0 xvt:user1024 \n");
+	list(reader_of(XVTRACE_STATES), text, sizeof(text));
+	ck_assert_str_eq(text, "1.000000000 m1 xvt:paused \n"
+			       "1.000000700 m1 xvt:runs after 700 ns\n"
+			       "1.500000000 m1 xvt:user1024 \n"
+			       "2.500000001 m1 xvt:paused paused\n"
+			       "5.750000001 m1 xvt:runs after 3.250 s: from a saved state\n"
+			       "6.000000000 m1 xvt:reset \n"
+			       /* the recorder had not seen that event yet, the reader has */
+			       "100.000000000 m1 xvt:crashed last event at 1.500000000\n"
+			       "100.000000000 m0 xvt:user1024 \n"
+			       /* here it is the other way round */
+			       "120.000000000 m1 xvt:ended guest panicked; last event at "
+			       "1.600000000\n");
+	make_notes(states, 7); /* no such machine */
+	list(reader_of(XVTRACE_STATES), text, sizeof(text));
+	ck_assert_str_eq(text, "1.500000000 m1 xvt:user1024 \n"
+			       "100.000000000 m0 xvt:user1024 \n");
+}
+END_TEST
+
+START_TEST(states_are_chosen_as_events)
+{
+	struct xvtrace_reader *r;
+	char text[2048];
+
+	make_notes(states, 1);
+	r = reader_of(XVTRACE_STATES);
+	ck_assert_int_eq(xvtrace_reader_machine(r, "m0"), 0);
+	list(r, text, sizeof(text));
+	ck_assert_str_eq(text, "100.000000000 m0 xvt:user1024 \n");
+	r = reader_of(XVTRACE_STATES);
+	ck_assert_int_eq(xvtrace_reader_event(r, "xvt:r*"), 0);
+	ck_assert_int_eq(xvtrace_reader_from(r, 5750000001, XVTRACE_MONOTONIC), 0);
+	ck_assert_int_eq(xvtrace_reader_to(r, 6000000000, XVTRACE_MONOTONIC), 0);
+	list(r, text, sizeof(text));
+	ck_assert_str_eq(text, "5.750000001 m1 xvt:runs after 3.250 s: from a saved state\n"
+			       "6.000000000 m1 xvt:reset \n");
+	r = reader_of(XVTRACE_STATES);
+	ck_assert_int_eq(xvtrace_reader_filter(r, "paused_ns > 1000 || why ~ \"*panic*\"", NULL),
+			 0);
+	list(r, text, sizeof(text));
+	ck_assert_str_eq(text, "5.750000001 m1 xvt:runs after 3.250 s: from a saved state\n"
+			       "120.000000000 m1 xvt:ended guest panicked; last event at "
+			       "1.600000000\n");
+	/* A state is of all CPUs and of no task, and none of the events that are limited. */
+	r = reader_of(XVTRACE_STATES);
+	ck_assert_int_eq(xvtrace_reader_cpu(r, 1), 0);
+	ck_assert_int_eq(xvtrace_reader_limit(r, 1), 0);
+	list(r, text, sizeof(text));
+	ck_assert_str_eq(text, "1.000000000 m1 xvt:paused \n"
+			       "1.000000700 m1 xvt:runs after 700 ns\n"
+			       "1.500000000 m1 xvt:user1024 \n");
+	r = reader_of(XVTRACE_STATES);
+	ck_assert_int_eq(xvtrace_reader_pid(r, 1), 0);
+	list(r, text, sizeof(text));
+	ck_assert_str_eq(text, "");
 }
 END_TEST
 
@@ -686,6 +792,8 @@ Suite *lib_suite(void)
 	tcase_add_test(t, choices_are_made_before_the_first_event);
 	tcase_add_test(t, an_end_and_an_error_are_final);
 	tcase_add_test(t, pauses_are_what_the_notes_say);
+	tcase_add_test(t, states_are_events_in_order_of_time);
+	tcase_add_test(t, states_are_chosen_as_events);
 	tcase_add_test(t, epochs_are_those_of_the_clocks);
 	tcase_add_test(t, marks_of_messages_are_found);
 	tcase_add_test(t, a_watch_is_called_while_its_flag_is_set_and_ends_the_reading);
