@@ -39,14 +39,19 @@ struct format {
 	int (*to_file)(struct xvt_export *x, struct xvt_out *o);
 	int (*to_dir)(struct xvt_export *x, const char *dir);
 	bool bounds; /* it has the bounds of times */
+	bool states; /* and the states of machines, as events */
 };
 
 static const struct format formats[] = {
-	{ .name = "text", .brief = "the lines of report", .to_file = xvt_export_text },
+	{ .name = "text",
+	  .brief = "the lines of report",
+	  .to_file = xvt_export_text,
+	  .states = true },
 	{ .name = "jsonl",
 	  .brief = "JSON, one object a line",
 	  .to_file = xvt_export_jsonl,
-	  .bounds = true },
+	  .bounds = true,
+	  .states = true },
 	{ .name = "ctf",
 	  .brief = "Common Trace Format 1.8 as LTTng's, for babeltrace2 and Trace Compass",
 	  .to_dir = xvt_export_ctf,
@@ -230,6 +235,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		return XVT_EXIT_USAGE;
 	x.dat_version = (unsigned int)o.dat_version;
 	x.bound = format->bounds;
+	x.states = format->states;
 	x.task = x.align = true; /* text: as report has it */
 	xvt_confine(true);
 	xvt_beside_look(argv[at], &beside);

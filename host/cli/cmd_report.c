@@ -95,6 +95,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	x.relative = opts.relative;
 	x.delta = opts.delta;
 	x.marks = true;
+	x.states = true;
 	if (!choose_colour(opts.color, &x.colour))
 		return XVT_EXIT_USAGE;
 	if (!opts.no_pager)

@@ -50,7 +50,8 @@ bool xvt_select_reclocks(const struct xvt_select *s, const struct xvt_export *x)
 
 static unsigned int reader_flags(const struct xvt_select *s, const struct xvt_export *x)
 {
-	return (s->all ? XVTRACE_ALL : 0) | (xvt_select_reclocks(s, x) ? XVTRACE_RECLOCK : 0) |
+	return (s->all ? XVTRACE_ALL : 0) | (x->states ? XVTRACE_STATES : 0) |
+	       (xvt_select_reclocks(s, x) ? XVTRACE_RECLOCK : 0) |
 	       (x->bound || (s->around && x->marks) ? XVTRACE_BOUND : 0);
 }
 
@@ -73,13 +74,16 @@ static int find_event(const struct xvt_select *s, struct xvt_export *x)
 	got = xvtrace_reader_new(&r, x->trace);
 	if (got)
 		return got;
-	xvtrace_reader_flags(r, reader_flags(s, x));
+	/* The lines of report, for every format. */
+	xvtrace_reader_flags(r, reader_flags(s, x) | XVTRACE_STATES);
 	while (n < number && (got = xvtrace_next(r, &ev)) > 0)
 		n++;
 	if (got > 0)
 		*around = (struct xvt_around){ .ns = ev->ns,
 					       .bound_ns = ev->bound_ns,
 					       .ring = ev->ring,
+					       .state_of = ev->kind == XVTRACE_STATE ? ev->machine
+										     : NULL,
 					       .guest_clock = ev->guest_clock };
 	xvtrace_reader_free(r);
 	if (!got)

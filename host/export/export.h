@@ -16,7 +16,8 @@ struct xvt_around {
 	enum xvtrace_clock clock;
 	uint64_t ns;
 	uint64_t bound_ns;		 /* 0 of a time */
-	const struct xvtrace_ring *ring; /* NULL: a time, or an event of an unknown ring */
+	const struct xvtrace_ring *ring; /* NULL: a time, a state, or an event of an unknown ring */
+	const struct xvtrace_machine *state_of; /* a state of that machine; NULL: it is none */
 	uint64_t guest_clock;
 };
 
@@ -25,6 +26,7 @@ struct xvt_export {
 	struct xvtrace *trace;
 	struct xvtrace_reader *reader;
 	bool all;      /* the reader gives records with XVTRACE_ALL */
+	bool states;   /* the reader gives states of machines: XVTRACE_STATES */
 	bool bound;    /* the reader gives bounds: XVTRACE_BOUND; text: a column with them; CTF:
 			* a context field */
 	bool wall;     /* text: times of the wall clock */

@@ -141,7 +141,7 @@ static void put_names(struct xvt_out *o, const struct xvt_export *x,
 static int put_event(struct xvt_out *o, struct xvt_labels *names, const struct xvt_export *x,
 		     const struct xvtrace_event *ev)
 {
-	const char *name = ev->ring ? ev->ring->machine->name : "?";
+	const char *name = ev->machine ? ev->machine->name : "?";
 	char letters[XVTRACE_FLAG_LETTERS + 1];
 	bool cut;
 
@@ -191,7 +191,7 @@ int xvt_export_jsonl(struct xvt_export *x, struct xvt_out *o)
 	while (!err && (got = xvt_export_next(x, &ev)) != 0 && !o->err)
 		if (got < 0)
 			err = got;
-		else if (x->all || ev->kind == XVTRACE_EVENT)
+		else if (x->all || ev->kind == XVTRACE_EVENT || ev->kind == XVTRACE_STATE)
 			err = put_event(o, &names, x, ev);
 	xvt_labels_fini(&names);
 	return err;

@@ -58,6 +58,8 @@ static char mark_of(struct xvt_export *x, const struct xvtrace_event *ev)
 	uint64_t ns = a->clock == XVTRACE_WALL ? xvtrace_wall_ns(x->trace, ev->ns) : ev->ns;
 	uint64_t apart = ns > a->ns ? ns - a->ns : a->ns - ns;
 
+	if (a->state_of && ev->kind == XVTRACE_STATE && ev->machine == a->state_of && ns == a->ns)
+		return '>';
 	if (a->ring && ev->ring == a->ring)
 		return ns == a->ns && ev->guest_clock == a->guest_clock ? '>' : ' ';
 	if (ev->kind != XVTRACE_EVENT ||
@@ -85,14 +87,22 @@ static void put_more(struct xvt_out *o, struct xvt_export *x, const struct xvtra
 	}
 }
 
-static void put_time(struct xvt_out *o, struct xvt_export *x, const struct xvtrace_event *ev)
+/* Writes a time by the clock of the lines, and returns it. */
+static uint64_t put_ns(struct xvt_out *o, const struct xvt_export *x, uint64_t ns)
 {
-	const uint64_t ns = x->wall ? xvtrace_wall_ns(x->trace, ev->ns) : ev->ns;
-
+	if (x->wall)
+		ns = xvtrace_wall_ns(x->trace, ns);
 	if (x->relative)
 		put_since(o, x->first_ns, ns);
 	else
 		xvt_out_time(o, ns);
+	return ns;
+}
+
+static void put_time(struct xvt_out *o, struct xvt_export *x, const struct xvtrace_event *ev)
+{
+	const uint64_t ns = put_ns(o, x, ev->ns);
+
 	xvt_out_char(o, ' ');
 	put_more(o, x, ev, ns);
 }
@@ -130,19 +140,22 @@ static void pad(struct xvt_out *o, size_t letters, size_t width)
 }
 _Static_assert(PLACE_MOST <= 24 && TASK_WIDTH <= 24, "blanks for the widest column");
 
-/* "g1:0 ", in the machine's colour. Returns its letters without the blank. */
-static size_t make_place(struct xvt_out *o, const struct xvtrace_ring *ring, bool colour)
+/* "g1:0", in the machine's colour; "g1" without a ring. Returns its letters. */
+static size_t make_place(struct xvt_out *o, const struct xvtrace_machine *machine,
+			 const struct xvtrace_ring *ring, bool colour)
 {
 	static const char *const colours[] = { "36", "33", "32", "35", "34", "96", "93", "92" };
 	const size_t count = sizeof(colours) / sizeof(colours[0]);
 	size_t letters = o->used;
 
 	if (colour)
-		xvt_out_printf(o, "\x1b[%sm", colours[ring->machine->number % count]);
+		xvt_out_printf(o, "\x1b[%sm", colours[machine->number % count]);
 	letters = o->used;
-	xvt_out_str(o, ring->machine->name);
-	xvt_out_char(o, ':');
-	xvt_out_u64(o, ring->cpu);
+	xvt_out_str(o, machine->name);
+	if (ring) {
+		xvt_out_char(o, ':');
+		xvt_out_u64(o, ring->cpu);
+	}
 	letters = letters_of(o->buf + letters, o->used - letters);
 	if (colour)
 		xvt_out_str(o, "\x1b[0m");
@@ -157,7 +170,7 @@ static int add_place(struct text *t, const struct xvtrace_ring *ring)
 	if (xvt_grow_zeroed(&t->places, &t->place_room, ring->number + 1u, sizeof(*t->places)))
 		return -ENOMEM;
 	o->used = 0;
-	pad(o, make_place(o, ring, t->x->colour), t->place_width);
+	pad(o, make_place(o, ring->machine, ring, t->x->colour), t->place_width);
 	xvt_out_char(o, ' ');
 	label = &t->places[ring->number];
 	label->text = malloc(o->used);
@@ -229,6 +242,63 @@ static void put_name(struct xvt_out *o, const struct xvt_export *x, const struct
 
 /* -- lines -------------------------------------------------------------------------- */
 
+/* "after 2.093 s": of a pause that ends. */
+static void put_length(struct xvt_out *o, uint64_t ns)
+{
+	xvt_out_str(o, " after ");
+	if (ns < 1000000)
+		xvt_out_duration(o, ns);
+	else
+		xvt_out_printf(o, "%.3f s", (double)ns / 1e9);
+}
+
+/* " after 2.093 s: reason", ": guest panicked; last event at 4137.795021442" */
+static void put_state_text(struct xvt_out *o, const struct xvt_export *x,
+			   const struct xvtrace_event *ev)
+{
+	const bool runs = ev->state == XVTRACE_RUNS;
+	const char *joint = ": ";
+	struct xvtrace_value why;
+
+	if (runs && ev->since_ns && ev->since_ns < ev->ns)
+		put_length(o, ev->ns - ev->since_ns);
+	xvtrace_value(ev, xvtrace_field_named(ev->type, "why"), &why);
+	if (why.count) {
+		xvt_out_str(o, joint);
+		xvt_out_text(o, why.data, why.count);
+		joint = "; ";
+	}
+	if (runs || !ev->since_ns)
+		return;
+	xvt_out_str(o, joint);
+	xvt_out_str(o, "last event at ");
+	put_ns(o, x, ev->since_ns);
+}
+
+/* "g1 RUNS after 2.093 s" */
+static void put_state(struct text *t, const struct xvtrace_event *ev)
+{
+	struct xvt_export *x = t->x;
+	struct xvt_out *o = t->o;
+	const char *text;
+	size_t len;
+
+	pad(o, make_place(o, ev->machine, NULL, x->colour), x->align ? t->place_width : 0);
+	xvt_out_str(o, x->colour ? " \x1b[1m" : " ");
+	for (const char *c = ev->type->name; *c; c++)
+		xvt_out_char(o, *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c);
+	if (x->colour)
+		xvt_out_str(o, "\x1b[0m");
+	if (x->raw) {
+		text = xvtrace_event_text(ev, XVTRACE_RAW, &len);
+		xvt_out_char(o, ' ');
+		xvt_out_bytes(o, text, len);
+	} else {
+		put_state_text(o, x, ev);
+	}
+	xvt_out_char(o, '\n');
+}
+
 static int put_event(struct text *t, const struct xvtrace_event *ev)
 {
 	char flags[XVTRACE_FLAG_LETTERS + 1], context[XVTRACE_CONTEXT_LETTERS + 1];
@@ -238,6 +308,10 @@ static int put_event(struct text *t, const struct xvtrace_event *ev)
 	size_t len;
 
 	put_time(o, x, ev);
+	if (ev->kind == XVTRACE_STATE) {
+		put_state(t, ev);
+		return 0;
+	}
 	if (put_place(t, ev->ring))
 		return -ENOMEM;
 	if (ev->kind == XVTRACE_LOST) {
@@ -271,7 +345,7 @@ static void measure(struct text *t)
 		if (!ring)
 			continue;
 		t->made.used = 0;
-		letters = make_place(&t->made, ring, false);
+		letters = make_place(&t->made, ring->machine, ring, false);
 		if (letters > t->place_width)
 			t->place_width = letters < PLACE_MOST ? letters : PLACE_MOST;
 	}

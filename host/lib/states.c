@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/u64.h"
 #include "base/vec.h"
 
 /* -- reading ------------------------------------------------------------------------ */
@@ -137,10 +136,11 @@ struct xvt_event_class *xvt_states_next(struct xvt_states *s, struct xvt_event *
 	struct xvt_state *of = &s->v[s->at++];
 	uint64_t number = of->since_ns;
 
-	/* The recorder had not read all events when it wrote the note. */
-	if (has_last(of->kind))
-		number = of->since_ns = xvt_u64_larger(number, s->last_ns[of->machine]);
-	else if (of->kind == XVT_NOTE_RUNS)
+	/* The recorder had not read all events when it wrote the note, and the reader may give them
+	 * other times. */
+	if (has_last(of->kind) && s->last_ns[of->machine])
+		number = of->since_ns = s->last_ns[of->machine];
+	if (of->kind == XVT_NOTE_RUNS)
 		number = number && number < of->ns ? of->ns - number : 0;
 	memcpy(s->payload, &number, sizeof(number));
 	memcpy(s->payload + sizeof(number), s->texts + of->why, of->why_len);

@@ -99,6 +99,27 @@ if command -v protoc >/dev/null; then
 else
 	echo "skip - pauses in the Perfetto export: protoc is not installed"
 fi
+# And lines of the report, as long as QEMU's stamps have them, to a millisecond.
+states() { "$xvtrace" report -q -e paused -e runs "$@"; }
+lines() {
+	states "$work/t.xvt" >"$work/lines"
+	paste <(stamps STOP) <(stamps RESUME) <(sed -nE 's/^[0-9.]+ +g1 +RUNS after ([0-9.]+) s$/\1/p' "$work/lines") \
+		<(grep -E '^[0-9.]+ +g1 +PAUSED$' "$work/lines") |
+		awk '{ n++; off = $2 - $1 - $3 * 1000000 } NF != 6 || off > 1000 || off < -1000 { bad = 1 } END { exit bad || n != 2 }' &&
+		[ "$(wc -l <"$work/lines")" -eq 4 ] && return
+	cat "$work/lines"
+	return 1
+}
+check "and lines of the report" lines
+runs=$(states "$work/t.xvt" | sed -nE 's/^([0-9.]+) +g1 +RUNS.*/\1/p' | head -n 1)
+# after: the line of the machine that runs again, and the first event behind it
+after() { "$xvtrace" report -q --from "$runs" -n 1 "$work/t.xvt" | tee "$work/after" | sed -n 1p | grep -q "^$runs .*RUNS" && [ "$(wc -l <"$work/after")" -eq 2 ] && sed -n 2p "$work/after" | grep -qE '^[0-9.]+ +g1:[01] '; }
+check "the first event behind a pause is found by its time" after
+check "what was reset is one, too" eval '"$xvtrace" report -q -e reset "$work/t.xvt" | grep -qE "^[0-9.]+ +g1 +RESET$"'
+check "no pause is in another range" eval '! states --to "$(head -n 1 "$work/lines" | cut -d. -f1)" "$work/t.xvt" | grep -q RUNS'
+json() { "$xvtrace" export -q --format jsonl -e 'xvt:runs' "$work/t.xvt" - | jq -se 'length == 2 and all(.vm == "g1" and .cpu == null and .system == "xvt" and .fields.paused_ns >= 700000000 and .fields.why == "")' >/dev/null; }
+check "jsonl has them" json
+check "notes have machine and time, that of the line" eval '"$xvtrace" verify --notes "$work/t.xvt" | grep -q "^note: info: $runs g1: runs again after"'
 check "the trace is good" "$xvtrace" verify "$work/t.xvt" >/dev/null
 
 # --- A pause that is longer than the recording, on both ends.
@@ -122,6 +143,14 @@ check "a QEMU that is killed is noticed" poll grep -q "^xvtrace: .*without a shu
 kill -INT $recorder
 wait $recorder
 check "and the recording is complete" test $? -eq 0
+# Behind it are its last event and the time of that one.
+ended() {
+	local line last
+	line=$("$xvtrace" report -q -e ended "$work/k.xvt" | sed -nE 's/^[0-9.]+ +g1 +ENDED: .*without a shutdown.*; last event at ([0-9.]+)$/\1/p')
+	last=$("$xvtrace" report -q --from "$line" -n 1 "$work/k.xvt" | head -n 1)
+	[ -n "$line" ] && [[ $last = "$line "*g1:* ]]
+}
+check "that it was killed is a line with the machine's last event" ended
 check "its pause ended with it" eval '"$xvtrace" verify "$work/k.xvt" >/dev/null && test "$("$xvtrace" stat --json "$work/k.xvt" | jq .vms[0].paused_ns)" -gt 0'
 
 # --- The same between two QEMUs, the second of which is started later: a pause lasts from the stop in
