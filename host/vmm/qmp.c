@@ -441,6 +441,8 @@ static void read_socket(struct qmp *q)
 			n = 0; /* QEMU ended before it read the last command */
 		if (n < 0)
 			gone(q, -errno, "reading QEMU's socket failed: %s", strerror(errno));
+		else if (n == 0 && !strcmp(q->shutdown, "guest-panic"))
+			gone(q, 0, "guest panicked");
 		else if (n == 0 && q->shutdown[0])
 			gone(q, 0, "shut down (%s)", q->shutdown);
 		else if (n == 0)

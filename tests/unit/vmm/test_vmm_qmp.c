@@ -182,6 +182,23 @@ START_TEST(every_event_that_counts)
 }
 END_TEST
 
+/* QEMU ends because its guest panicked (-action panic=shutdown). */
+START_TEST(an_end_by_a_panic_says_so)
+{
+	begin("running", "true");
+	run_until(1);
+	say(STAMP "\"event\": \"GUEST_PANICKED\", \"data\": {\"action\": \"poweroff\"}}\r\n");
+	run_until(2);
+	say(STAMP "\"event\": \"SHUTDOWN\", \"data\": {\"reason\": \"guest-panic\"}}\r\n");
+	close(server);
+	server = -1;
+	run_until(3);
+	ck_report(1, XVT_VMM_PANICKED, STAMP_NS, "poweroff");
+	ck_report(2, XVT_VMM_GONE, 0, "guest panicked");
+	ck_assert_int_eq(reports[2].err, 0);
+}
+END_TEST
+
 START_TEST(a_read_ends_anywhere)
 {
 	static const char text[] =
@@ -626,6 +643,7 @@ Suite *vmm_qmp_suite(void)
 	tcase_add_test(t, a_paused_machine_is_told_at_once);
 	tcase_add_test(t, stop_and_resume_have_qemus_stamps);
 	tcase_add_test(t, every_event_that_counts);
+	tcase_add_test(t, an_end_by_a_panic_says_so);
 	tcase_add_test(t, a_read_ends_anywhere);
 	tcase_add_test(t, a_reset_can_leave_a_sleeper_stopped);
 	tcase_add_test(t, migration_out_shows_in_the_status);
