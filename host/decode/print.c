@@ -9,6 +9,8 @@
 
 #include "decode/limits.h"
 
+#define ERRNO_MOST 4095 /* pointers of higher addresses are errors, as in Linux */
+
 struct run {
 	struct xvt_out *o;
 	struct xvt_decoder *d;
@@ -223,24 +225,35 @@ static size_t known_len(const char *text)
 	return strnlen(text, XVT_LIMIT_TEXT + 1);
 }
 
+static int cut_width(int64_t width)
+{
+	return width < 0 ? -1 : width < XVT_PIECE_WIDTH_MAX ? (int)width : XVT_PIECE_WIDTH_MAX;
+}
+
+static void put_spaces(struct xvt_out *o, int count)
+{
+	for (; count > 0; count--)
+		xvt_out_char(o, ' ');
+}
+
 /* Write a text with width and precision. */
 static void put_text(const struct run *r, const struct xvt_print_piece *p, const void *text,
 		     size_t len, int width, int precision)
 {
-	size_t fill;
+	int fill;
 
 	if (precision >= 0 && len > (size_t)precision)
 		len = (size_t)precision;
-	fill = width > 0 && (size_t)width > len ? (size_t)width - len : 0;
+	fill = width > 0 && (size_t)width > len ? width - (int)len : 0;
 	if (!(p->flags & XVT_PIECE_F_LEFT))
-		for (; fill; fill--)
-			xvt_out_char(r->o, ' ');
+		put_spaces(r->o, fill);
 	xvt_out_text(r->o, text, len);
-	for (; fill; fill--)
-		xvt_out_char(r->o, ' ');
+	if (p->flags & XVT_PIECE_F_LEFT)
+		put_spaces(r->o, fill);
 }
 
-/* A number by printf's %d, %i, %u, %x, %X or %o, with all flags. */
+/* A number by Linux's %d, %i, %u, %x, %X or %o, with all flags. Unlike in printf, 0 has a digit and
+ * its 0x always, and a precision leaves the zero flag in force. */
 struct digits {
 	char text[24];
 	unsigned int from; /* text[from..24) */
@@ -259,15 +272,11 @@ static void make_digits(struct digits *out, const struct xvt_print_piece *p, str
 	unsigned int len;
 
 	out->from = sizeof(out->text);
-	for (; v; v /= base)
+	do {
 		out->text[--out->from] = names[v % base];
+	} while (v /= base);
 	len = (unsigned int)sizeof(out->text) - out->from;
-	/* The number 0 has one digit without a precision, and may have none with one. */
-	if (precision < 0)
-		precision = 1;
-	out->zeros = (unsigned int)precision > len ? (unsigned int)precision - len : 0;
-	if (base == 8 && p->flags & XVT_PIECE_F_ALT && !out->zeros)
-		out->zeros = 1;
+	out->zeros = precision > (int)len ? (unsigned int)precision - len : 0;
 	out->sign = "";
 	if (negative)
 		out->sign = "-";
@@ -275,8 +284,10 @@ static void make_digits(struct digits *out, const struct xvt_print_piece *p, str
 		out->sign = "+";
 	else if (is_signed && p->flags & XVT_PIECE_F_SPACE)
 		out->sign = " ";
-	else if (base == 16 && p->flags & XVT_PIECE_F_ALT && n.v)
+	else if (base == 16 && p->flags & XVT_PIECE_F_ALT)
 		out->sign = p->conv == 'X' ? "0X" : "0x";
+	else if (base == 8 && p->flags & XVT_PIECE_F_ALT && n.v)
+		out->sign = "0";
 }
 
 static void put_formatted(struct xvt_out *o, const struct xvt_print_piece *p, struct number n,
@@ -288,8 +299,7 @@ static void put_formatted(struct xvt_out *o, const struct xvt_print_piece *p, st
 	make_digits(&d, p, n, precision);
 	len = (unsigned int)(strlen(d.sign) + d.zeros + sizeof(d.text) - d.from);
 	fill = width > 0 && (unsigned int)width > len ? (unsigned int)width - len : 0;
-	/* As in printf, a precision or left alignment overrides the zero flag. */
-	if (p->flags & XVT_PIECE_F_ZERO && !(p->flags & XVT_PIECE_F_LEFT) && precision < 0) {
+	if (p->flags & XVT_PIECE_F_ZERO && !(p->flags & XVT_PIECE_F_LEFT)) {
 		d.zeros += fill;
 		fill = 0;
 	}
@@ -320,40 +330,73 @@ static void put_number(const struct run *r, const struct xvt_print_piece *p, str
 		put_formatted(r->o, p, n, width, precision);
 }
 
+static unsigned int hex_digits(uint64_t v)
+{
+	return v ? (67u - (unsigned int)__builtin_clzll(v)) / 4 : 1;
+}
+
 static void put_address(struct xvt_out *o, uint64_t v)
 {
 	xvt_out_bytes(o, "0x", 2);
 	xvt_out_hex(o, v, 1);
 }
 
-static void put_names(const struct run *r, const struct xvt_node *n,
-		      const struct xvt_print_piece *p, int width, int precision)
+/* The next of the names of v, from *i on; takes its bits from *v. NULL: no more. */
+static const char *next_name(const struct xvt_node *n, uint32_t *i, uint64_t *v)
 {
-	uint64_t v = eval(r, n->a).v;
+	const uint64_t left = *v;
+
+	while (*i < n->symbol_count) {
+		const struct xvt_symbol *s = &n->symbols[(*i)++];
+
+		if (n->op == XVT_NODE_SYMBOL ? s->value == left
+					     : left && (left & s->value) == s->value) {
+			*v &= ~s->value;
+			return s->text;
+		}
+	}
+	return NULL;
+}
+
+/* Write the names of v into r->o; without it, only count their bytes. */
+static size_t names_of(const struct run *r, const struct xvt_node *n, uint64_t v, bool write)
+{
+	const char *name;
+	size_t len = 0;
 	bool any = false;
 
-	for (uint32_t i = 0; i < n->symbol_count && !r->o->cut; i++) {
-		const struct xvt_symbol *s = &n->symbols[i];
-		bool hit = n->op == XVT_NODE_SYMBOL
-				   ? s->value == v
-				   : s->value == v || (s->value && s->value != UINT64_MAX &&
-						       (v & s->value) == s->value);
+	for (uint32_t i = 0; !r->o->cut && (name = next_name(n, &i, &v)); any = true) {
+		const char *parts[] = { any ? n->text : "", name };
 
-		if (!hit)
-			continue;
-		if (any)
-			xvt_out_text(r->o, n->text, known_len(n->text));
-		put_text(r, p, s->text, known_len(s->text), any ? 0 : width, precision);
-		any = true;
-		v &= ~s->value;
-		if (n->op == XVT_NODE_SYMBOL || !v)
-			return;
+		for (int k = 0; k < 2; k++) {
+			len += known_len(parts[k]);
+			if (write)
+				xvt_out_text(r->o, parts[k], known_len(parts[k]));
+		}
+		if (n->op == XVT_NODE_SYMBOL)
+			return len;
 	}
-	if (v || n->op == XVT_NODE_SYMBOL) {
-		if (any)
-			xvt_out_text(r->o, n->text, known_len(n->text));
+	if (!v && n->op != XVT_NODE_SYMBOL)
+		return len;
+	if (any && write)
+		xvt_out_text(r->o, n->text, known_len(n->text));
+	if (write)
 		put_address(r->o, v);
-	}
+	return len + (any ? known_len(n->text) : 0) + 2 + hex_digits(v);
+}
+
+static void put_names(const struct run *r, const struct xvt_node *n,
+		      const struct xvt_print_piece *p, int width)
+{
+	const uint64_t v = eval(r, n->a).v;
+	const size_t len = width > 0 ? names_of(r, n, v, false) : 0;
+	const int fill = width > 0 && (size_t)width > len ? width - (int)len : 0;
+
+	if (!(p->flags & XVT_PIECE_F_LEFT))
+		put_spaces(r->o, fill);
+	names_of(r, n, v, true);
+	if (p->flags & XVT_PIECE_F_LEFT)
+		put_spaces(r->o, fill);
 }
 
 static void put_hex(const struct run *r, const struct xvt_node *n)
@@ -375,7 +418,7 @@ static void put_int_array(const struct run *r, const struct xvt_node *n)
 {
 	const uint8_t *data;
 	uint64_t bytes = field_bytes(r, n->field, &data);
-	uint64_t count = eval(r, n->b).v, size = eval(r, n->c).v;
+	uint64_t count = n->b ? eval(r, n->b).v : UINT64_MAX, size = eval(r, n->c).v;
 
 	if (size != 1 && size != 2 && size != 4 && size != 8)
 		size = 1;
@@ -393,43 +436,36 @@ static void put_int_array(const struct run *r, const struct xvt_node *n)
 	xvt_out_char(r->o, '}');
 }
 
-/* As in the kernel: hexadecimal words of 32 bits, the highest first. */
-static void put_bitmask(const struct run *r, const struct xvt_node *n)
+static void put_bits(const struct run *r, const struct xvt_field *f, uint64_t bits, bool as_list)
 {
 	const uint8_t *data;
-	uint32_t len = field_bytes(r, n->field, &data);
+	uint32_t len = field_bytes(r, f, &data);
 
-	for (uint32_t i = len; i-- > 0 && !r->o->cut;) {
-		xvt_out_hex(r->o, data[i], 2);
-		if (i && i % 4 == 0)
-			xvt_out_char(r->o, ',');
+	if (bits > 8 * (uint64_t)len)
+		bits = 8 * (uint64_t)len;
+	if (!as_list) {
+		xvt_put_mask(r->o, data, (uint32_t)bits);
+		return;
 	}
+	xvt_put_mask_list(r->o, data,
+			  bits < 8 * XVT_LIMIT_CPUMASK_BYTES ? (uint32_t)bits
+							     : 8 * XVT_LIMIT_CPUMASK_BYTES);
+	if (bits > 8 * XVT_LIMIT_CPUMASK_BYTES)
+		xvt_out_str(r->o, "...[cut]");
 }
 
-/* As in the kernel: a list of ranges. */
-static void put_cpumask(const struct run *r, const struct xvt_node *n)
+/* What cannot be followed: its fields, so that nothing of the record is hidden. */
+static void put_refused(const struct run *r, const struct xvt_node *n)
 {
-	const uint8_t *data;
-	uint32_t len = field_bytes(r, n->field, &data), bits, from;
-	bool any = false;
-
-	bits = 8 * (len < XVT_LIMIT_CPUMASK_BYTES ? len : XVT_LIMIT_CPUMASK_BYTES);
-	for (uint32_t i = 0; i < bits && !r->o->cut; i++) {
-		if (!(data[i / 8] >> i % 8 & 1))
-			continue;
-		for (from = i; i + 1 < bits && data[(i + 1) / 8] >> (i + 1) % 8 & 1;)
-			i++;
-		if (any)
-			xvt_out_char(r->o, ',');
-		xvt_out_u64(r->o, from);
-		if (i > from) {
-			xvt_out_char(r->o, '-');
-			xvt_out_u64(r->o, i);
-		}
-		any = true;
+	xvt_out_char(r->o, '?');
+	for (uint32_t i = 0; i < n->seen_count && !r->o->cut; i++) {
+		xvt_out_char(r->o, i ? ' ' : '{');
+		xvt_out_text(r->o, n->seen[i]->name, strlen(n->seen[i]->name));
+		xvt_out_char(r->o, '=');
+		xvt_field_put(r->o, n->seen[i], r->ev);
 	}
-	if (len > XVT_LIMIT_CPUMASK_BYTES)
-		xvt_out_str(r->o, "...[cut]");
+	if (n->seen_count)
+		xvt_out_char(r->o, '}');
 }
 
 static void put_ksym(const struct run *r, uint64_t addr, bool with_offset)
@@ -445,6 +481,22 @@ static void put_ksym(const struct run *r, uint64_t addr, bool with_offset)
 	if (with_offset) {
 		xvt_out_char(r->o, '+');
 		put_address(r->o, addr - base);
+	}
+}
+
+/* Callers in one line; zero ends them. */
+static void put_stack(const struct run *r, const struct xvt_field *f)
+{
+	const uint8_t *data;
+	uint32_t count = field_bytes(r, f, &data) / 8;
+
+	for (uint32_t i = 0; i < count && !r->o->cut; i++) {
+		uint64_t addr = xvt_number(data + 8u * i, 8, false);
+
+		if (!addr)
+			break;
+		xvt_out_str(r->o, i ? " <- " : "");
+		put_ksym(r, addr, true);
 	}
 }
 
@@ -466,7 +518,7 @@ static void put_string(const struct run *r, const struct xvt_node *n,
 		return;
 	case XVT_NODE_FLAGS:
 	case XVT_NODE_SYMBOL:
-		put_names(r, n, p, width, precision);
+		put_names(r, n, p, width);
 		return;
 	case XVT_NODE_HEX:
 	case XVT_NODE_HEX_STR:
@@ -476,10 +528,14 @@ static void put_string(const struct run *r, const struct xvt_node *n,
 		put_int_array(r, n);
 		return;
 	case XVT_NODE_BITMASK:
-		put_bitmask(r, n);
-		return;
 	case XVT_NODE_CPUMASK:
-		put_cpumask(r, n);
+		put_bits(r, n->field, UINT64_MAX, n->op == XVT_NODE_CPUMASK);
+		return;
+	case XVT_NODE_STACK:
+		put_stack(r, n->field);
+		return;
+	case XVT_NODE_REFUSED:
+		put_refused(r, n);
 		return;
 	case XVT_NODE_COND:
 		put_string(r, eval(r, n->a).v ? n->b : n->c, p, width, precision);
@@ -507,56 +563,50 @@ static void put_string(const struct run *r, const struct xvt_node *n,
 	}
 }
 
-/* An address whose bytes lie in the record: %pM, %pI4, %pI6, %pU, %ph. */
-static void put_bytes_of(const struct run *r, const struct xvt_field *f, const char *how)
-{
-	const uint8_t *b;
-	uint32_t len = field_bytes(r, f, &b);
-	char kind = how[0];
-
-	if ((kind == 'I' || kind == 'i') && how[1] == '4' && len == 4) {
-		xvt_out_printf(r->o, "%u.%u.%u.%u", b[0], b[1], b[2], b[3]);
-		return;
-	}
-	for (uint32_t i = 0; i < len && i < 64; i++) {
-		bool colon = i && ((kind == 'M' && len == 6) ||
-				   (kind == 'I' && len == 16 && i % 2 == 0));
-		bool dash = kind == 'U' && (i == 4 || i == 6 || i == 8 || i == 10);
-
-		if (colon || dash)
-			xvt_out_char(r->o, dash ? '-' : ':');
-		else if (kind == 'h' && i)
-			xvt_out_char(r->o, how[1] == 'C' ? ':' : how[1] == 'D' ? '-' : ' ');
-		xvt_out_hex(r->o, b[i], 2);
-	}
-}
-
-static void put_pointer(const struct run *r, const struct xvt_print_piece *p)
+/* A text of memory in the record; see in_record() of print_compile.c. */
+static void put_memory(const struct run *r, const struct xvt_print_piece *p, int64_t width)
 {
 	const struct xvt_node *n = p->node;
+	const bool counts = p->pointer[0] == 'h' || p->pointer[0] == 'b';
+	char text[XVT_POINTER_TEXT];
+	const uint8_t *bytes;
+	uint32_t len;
 
-	if (p->pointer[0] && strchr("MmIiUh", p->pointer[0])) {
-		while (n->op == XVT_NODE_CAST)
-			n = n->a;
-		if (n->op == XVT_NODE_FIELD) {
-			put_bytes_of(r, n->field, p->pointer);
-			return;
-		}
+	while (n->op == XVT_NODE_CAST)
+		n = n->a;
+	if (p->pointer[0] == 'b') {
+		put_bits(r, n->field, width > 0 ? (uint64_t)width : 0, p->pointer[1] == 'l');
+		return;
 	}
-	if (xvt_piece_is_function(p))
-		put_ksym(r, eval(r, p->node).v, p->pointer[0] == 'S' || p->pointer[0] == 'F');
+	len = field_bytes(r, n->field, &bytes);
+	if (xvt_pointer_text(text, p->pointer, bytes, len, cut_width(width)))
+		put_text(r, p, text, strlen(text), counts ? -1 : cut_width(width), -1);
 	else
-		put_address(r->o, eval(r, p->node).v);
+		put_refused(r, &(struct xvt_node){ .seen = (const struct xvt_field *[]){ n->field },
+						   .seen_count = 1 });
 }
 
-static int star(const struct run *r, const struct xvt_node *n, int fixed)
+static void put_pointer(const struct run *r, const struct xvt_print_piece *p, int64_t width)
 {
-	int64_t v;
+	const bool with_offset = p->pointer_kind == XVT_POINTER_SYMBOL;
+	uint64_t v;
 
-	if (!n)
-		return fixed;
-	v = (int64_t)eval(r, n).v;
-	return v < 0 ? -1 : v > 255 ? 255 : (int)v;
+	if (p->pointer_kind == XVT_POINTER_MEMORY) {
+		put_memory(r, p, width);
+		return;
+	}
+	v = eval(r, p->node).v;
+	if (xvt_piece_is_function(p))
+		put_ksym(r, v, with_offset);
+	else if (p->pointer_kind == XVT_POINTER_ERROR && v >= -(uint64_t)ERRNO_MOST)
+		xvt_out_i64(r->o, (int64_t)v);
+	else
+		put_address(r->o, v);
+}
+
+static int64_t star(const struct run *r, const struct xvt_node *n, int fixed)
+{
+	return n ? (int64_t)eval(r, n).v : fixed;
 }
 
 void xvt_print_run(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_print *print,
@@ -566,6 +616,7 @@ void xvt_print_run(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_pr
 
 	for (uint32_t i = 0; i < print->piece_count && !o->cut; i++) {
 		const struct xvt_print_piece *p = &print->pieces[i];
+		int64_t full_width;
 		int width, precision;
 		uint8_t c;
 
@@ -576,14 +627,15 @@ void xvt_print_run(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_pr
 				xvt_out_text(o, p->text, p->text_len);
 			continue;
 		}
-		width = star(&r, p->width_node, p->width);
-		precision = star(&r, p->precision_node, p->precision);
+		full_width = star(&r, p->width_node, p->width);
+		width = cut_width(full_width);
+		precision = cut_width(star(&r, p->precision_node, p->precision));
 		switch (p->conv) {
 		case 's':
 			put_string(&r, p->node, p, width, precision);
 			break;
 		case 'p':
-			put_pointer(&r, p);
+			put_pointer(&r, p, full_width);
 			break;
 		case 'c':
 			c = (uint8_t)eval(&r, p->node).v;
@@ -605,9 +657,9 @@ static const char *parse_count(const char *p, int16_t *count)
 		return p + 1;
 	}
 	for (; *p >= '0' && *p <= '9'; p++)
-		if (v <= XVT_PIECE_WIDTH_MAX)
+		if (v <= XVT_PIECE_BITS_MAX)
 			v = v * 10 + (*p - '0');
-	*count = (int16_t)(v > XVT_PIECE_WIDTH_MAX ? XVT_PIECE_WIDTH_MAX : v);
+	*count = (int16_t)(v > XVT_PIECE_BITS_MAX ? XVT_PIECE_BITS_MAX : v);
 	return p;
 }
 
@@ -637,7 +689,7 @@ void xvt_piece_number(struct xvt_out *o, const struct xvt_print_piece *p, uint64
 {
 	struct run r = { .o = o };
 
-	put_number(&r, p, (struct number){ v, true }, p->width, p->precision);
+	put_number(&r, p, (struct number){ v, true }, cut_width(p->width), cut_width(p->precision));
 }
 
 void xvt_piece_text(struct xvt_out *o, const struct xvt_print_piece *p, const void *text,
@@ -645,7 +697,7 @@ void xvt_piece_text(struct xvt_out *o, const struct xvt_print_piece *p, const vo
 {
 	struct run r = { .o = o };
 
-	put_text(&r, p, text, len, p->width, p->precision);
+	put_text(&r, p, text, len, cut_width(p->width), cut_width(p->precision));
 }
 
 void xvt_print_symbol(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_event *ev,

@@ -13,15 +13,17 @@
 enum xvt_node_op {
 	XVT_NODE_NUMBER,  /* value; text: of a string literal, "" for a number, NULL: folded */
 	XVT_NODE_UNKNOWN, /* an unknown constant of the kernel, only in a list of names */
+	XVT_NODE_REFUSED, /* an argument that cannot be followed; it has the fields `seen` */
 	XVT_NODE_FIELD,
 	XVT_NODE_CAST,	 /* a, to `size` bytes, `is_signed` */
 	XVT_NODE_FLAGS,	 /* names of the bits of a, joined by text */
 	XVT_NODE_SYMBOL, /* name of the value a */
 	XVT_NODE_HEX,	 /* field, b bytes */
 	XVT_NODE_HEX_STR,
-	XVT_NODE_INT_ARRAY, /* field, b elements of c bytes */
+	XVT_NODE_INT_ARRAY, /* field, b elements of c bytes; without b: all */
 	XVT_NODE_BITMASK,
 	XVT_NODE_CPUMASK,
+	XVT_NODE_STACK,	  /* addresses in field */
 	XVT_NODE_DYN_LEN, /* bytes of a dynamic field */
 	XVT_NODE_INDEX,	  /* field[b] */
 	XVT_NODE_UNARY,	  /* c_op b */
@@ -63,6 +65,7 @@ struct xvt_node {
 	uint8_t size;
 	bool is_signed;	  /* CAST */
 	bool is_unsigned; /* NUMBER */
+	bool is_address;  /* FIELD: with an & before it */
 	uint8_t depth;	  /* levels of the tree from here, which bounds the recursion */
 	uint64_t value;
 	const char *text;
@@ -72,6 +75,8 @@ struct xvt_node {
 	struct xvt_node *c;
 	struct xvt_symbol *symbols;
 	uint32_t symbol_count;
+	uint32_t seen_count;
+	const struct xvt_field **seen;
 };
 
 #define XVT_PIECE_F_LEFT    1u
@@ -80,12 +85,24 @@ struct xvt_node {
 #define XVT_PIECE_F_PLUS    8u
 #define XVT_PIECE_F_SPACE   16u
 
-#define XVT_PIECE_WIDTH_MAX 255	 /* greater widths and precisions are cut to it */
-#define XVT_PIECE_STAR	    (-2) /* a width or precision of "*" */
+#define XVT_PIECE_WIDTH_MAX 255	  /* greater widths and precisions are cut to it */
+#define XVT_PIECE_BITS_MAX  32767 /* a width that counts the bits of a mask */
+#define XVT_PIECE_STAR	    (-2)  /* a width or precision of "*" */
+
+/* What the letters after %p make of a pointer. */
+enum xvt_pointer {
+	XVT_POINTER_ADDRESS, /* a number */
+	XVT_POINTER_SYMBOL,  /* a function and the offset in it */
+	XVT_POINTER_NAME,    /* a function */
+	XVT_POINTER_ERROR,   /* an error's number, or an address */
+	XVT_POINTER_MEMORY,  /* a text of the memory there, which must be in the record */
+	XVT_POINTER_UNKNOWN,
+};
 
 struct xvt_print_piece {
-	char conv;	 /* 0: text */
-	char pointer[4]; /* the letters after %p */
+	char conv;	      /* 0: text */
+	char pointer[8];      /* the letters after %p */
+	uint8_t pointer_kind; /* enum xvt_pointer */
 	uint8_t flags;
 	int8_t length; /* -2 char, -1 short, 0 int, 1 and more: 64 bits */
 	int16_t width; /* -1: none; or XVT_PIECE_STAR */
@@ -131,7 +148,7 @@ const char *xvt_piece_parse(const char *p, struct xvt_print_piece *piece);
 /* Returns true for a conversion that shows a function by its name. */
 static inline bool xvt_piece_is_function(const struct xvt_print_piece *p)
 {
-	return p->pointer[0] && strchr("SsFfB", p->pointer[0]);
+	return p->pointer_kind == XVT_POINTER_SYMBOL || p->pointer_kind == XVT_POINTER_NAME;
 }
 
 /* Bytes of a number of this length. */
@@ -147,6 +164,24 @@ void xvt_piece_text(struct xvt_out *o, const struct xvt_print_piece *p, const vo
 		    size_t len);
 void xvt_print_symbol(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_event *ev,
 		      uint64_t addr, bool with_offset);
+
+/* --- pointer.c --- */
+
+enum xvt_pointer xvt_pointer_kind(const char *letters);
+
+#define XVT_POINTER_HEX_MOST 64	 /* bytes that %ph shows, as in Linux */
+#define XVT_POINTER_TEXT     256 /* longer than any text of memory but that of a mask */
+
+/*
+ * Make the text of a record's memory for letters of XVT_POINTER_MEMORY other than 'b', which take
+ * a width only for the number of bytes (-1: none). Returns false: there are too few bytes.
+ */
+bool xvt_pointer_text(char to[XVT_POINTER_TEXT], const char *letters, const uint8_t *bytes,
+		      uint32_t len, int width);
+
+/* Write a mask's bits, of which `data` has all: as %pb and as %pbl do. */
+void xvt_put_mask(struct xvt_out *o, const uint8_t *data, uint32_t bits);
+void xvt_put_mask_list(struct xvt_out *o, const uint8_t *data, uint32_t bits);
 
 /* --- printk.c --- */
 

@@ -2,8 +2,8 @@
 /*
  * print_compile.c - compile the text of a "print fmt" into a program for print.c. The text is
  * C after the kernel's macros: a string and expressions. It comes from a guest, so recursion is
- * bounded, names are looked up in the class only, and a text with anything unsupported is
- * refused as a whole.
+ * bounded, and names are looked up in the class only. An argument with anything unsupported is
+ * refused alone: its fields are shown in its place.
  */
 #include "decode/print.h"
 
@@ -14,6 +14,7 @@
 #include "decode/limits.h"
 
 #define DEPTH_MAX   100u
+#define SEEN_MAX    8u /* fields that are shown of an argument that cannot be followed */
 
 #define ARENA_BLOCK 4096u
 
@@ -113,7 +114,7 @@ static struct xvt_node *new_node(struct parser *k, enum xvt_node_op op, struct x
 
 static void skip_space(struct parser *k)
 {
-	while (*k->p == ' ' || *k->p == '\t')
+	while (*k->p == ' ' || *k->p == '\t' || *k->p == '\n') /* old kernels keep line breaks */
 		k->p++;
 }
 
@@ -262,6 +263,17 @@ static const struct xvt_field *base_field(struct parser *k, const struct xvt_nod
 	return n && n->op == XVT_NODE_FIELD ? n->field : refuse(k);
 }
 
+static struct xvt_node *number_node(struct parser *k, uint64_t value)
+{
+	struct xvt_node *n = new_node(k, XVT_NODE_NUMBER, NULL, NULL, NULL);
+
+	if (n) {
+		n->value = value;
+		n->text = "";
+	}
+	return n;
+}
+
 /* -- the kernel's macros ------------------------------------------------------------ */
 
 /* Constants of the kernel whose names appear in its formats in place of numbers. */
@@ -318,6 +330,8 @@ static struct xvt_node *parse_names(struct parser *k, struct xvt_node *n)
 		struct xvt_symbol *s;
 
 		need(k, "{");
+		if (take(k, "}")) /* an empty list */
+			continue;
 		k->in_names = true;
 		value = parse_expr(k);
 		k->in_names = false;
@@ -397,7 +411,73 @@ static struct xvt_node *parse_dynamic(struct parser *k, enum xvt_node_op op)
 	if (!take_word(k, name, sizeof(name)))
 		return refuse(k);
 	n = field_node(k, op, name);
+	k->c->names |= op == XVT_NODE_STACK;
 	return need(k, ")") ? n : NULL;
+}
+
+/* (NAME, BYTES OF AN ELEMENT): all elements of a dynamic field */
+static struct xvt_node *parse_dynamic_array(struct parser *k)
+{
+	char name[64];
+	struct xvt_node *n;
+
+	if (!take_word(k, name, sizeof(name)) || !need(k, ","))
+		return refuse(k);
+	n = field_node(k, XVT_NODE_INT_ARRAY, name);
+	if (n)
+		n->c = parse_expr(k);
+	if (!n || !n->c)
+		return refuse(k);
+	n->depth = (uint8_t)(n->c->depth + 1);
+	return need(k, ")") ? n : NULL;
+}
+
+/* (NANOSECONDS): whole seconds, or what is left of them */
+static struct xvt_node *parse_seconds(struct parser *k, enum xvt_node_arith arith)
+{
+	struct xvt_node *ns = parse_expr(k), *n;
+	struct xvt_node *second = number_node(k, 1000000000);
+
+	if (second)
+		second->is_unsigned = true;
+	n = new_node(k, XVT_NODE_BINARY, ns, second, NULL);
+	if (!n || !ns)
+		return refuse(k);
+	n->arith = (uint8_t)arith;
+	return need(k, ")") ? n : NULL;
+}
+
+static struct xvt_node *parse_expected(struct parser *k)
+{
+	struct xvt_node *n = parse_expr(k);
+
+	need(k, ",");
+	parse_expr(k);
+	return need(k, ")") ? n : NULL;
+}
+
+/* Macros and functions that take expressions. */
+static struct xvt_node *parse_other_call(struct parser *k, const char *name)
+{
+	if (strcmp(name, "__print_flags") == 0 || strcmp(name, "__print_flags_u64") == 0)
+		return parse_flags(k, false);
+	if (strcmp(name, "__print_symbolic") == 0 || strcmp(name, "__print_symbolic_u64") == 0)
+		return parse_flags(k, true);
+	if (strcmp(name, "__print_hex") == 0)
+		return parse_bytes(k, XVT_NODE_HEX);
+	if (strcmp(name, "__print_hex_str") == 0)
+		return parse_bytes(k, XVT_NODE_HEX_STR);
+	if (strcmp(name, "__print_array") == 0)
+		return parse_bytes(k, XVT_NODE_INT_ARRAY);
+	if (strcmp(name, "__print_dynamic_array") == 0)
+		return parse_dynamic_array(k);
+	if (strcmp(name, "__print_ns_to_secs") == 0)
+		return parse_seconds(k, XVT_ARITH_DIV);
+	if (strcmp(name, "__print_ns_without_secs") == 0)
+		return parse_seconds(k, XVT_ARITH_MOD);
+	if (strcmp(name, "__builtin_expect") == 0)
+		return parse_expected(k);
+	return refuse(k);
 }
 
 static struct xvt_node *parse_call(struct parser *k, const char *name)
@@ -418,43 +498,17 @@ static struct xvt_node *parse_call(struct parser *k, const char *name)
 		{ "__get_rel_bitmask", XVT_NODE_BITMASK },
 		{ "__get_cpumask", XVT_NODE_CPUMASK },
 		{ "__get_rel_cpumask", XVT_NODE_CPUMASK },
+		{ "__get_stacktrace", XVT_NODE_STACK },
+		{ "__get_rel_stacktrace", XVT_NODE_STACK },
 	};
-	struct xvt_node *n;
 
 	for (size_t i = 0; i < sizeof(dynamic) / sizeof(dynamic[0]); i++)
 		if (strcmp(dynamic[i].name, name) == 0)
 			return parse_dynamic(k, dynamic[i].op);
-	if (strcmp(name, "__print_flags") == 0)
-		return parse_flags(k, false);
-	if (strcmp(name, "__print_symbolic") == 0)
-		return parse_flags(k, true);
-	if (strcmp(name, "__print_hex") == 0)
-		return parse_bytes(k, XVT_NODE_HEX);
-	if (strcmp(name, "__print_hex_str") == 0)
-		return parse_bytes(k, XVT_NODE_HEX_STR);
-	if (strcmp(name, "__print_array") == 0)
-		return parse_bytes(k, XVT_NODE_INT_ARRAY);
-	if (strcmp(name, "__builtin_expect") == 0) {
-		n = parse_expr(k);
-		need(k, ",");
-		parse_expr(k);
-		return need(k, ")") ? n : NULL;
-	}
-	return refuse(k);
+	return parse_other_call(k, name);
 }
 
 /* -- expressions -------------------------------------------------------------------- */
-
-static struct xvt_node *number_node(struct parser *k, uint64_t value)
-{
-	struct xvt_node *n = new_node(k, XVT_NODE_NUMBER, NULL, NULL, NULL);
-
-	if (n) {
-		n->value = value;
-		n->text = "";
-	}
-	return n;
-}
 
 static struct xvt_node *parse_number(struct parser *k)
 {
@@ -569,6 +623,44 @@ static struct xvt_node *parse_sizeof(struct parser *k)
 	return number_node(k, t.is_pointer ? 8 : t.size);
 }
 
+/* Consume "REC->", or the same with REC in parentheses, if it comes next. */
+static bool take_record(struct parser *k)
+{
+	const char *begin = k->p;
+	unsigned int open = 0;
+	char word[8];
+
+	while (take(k, "("))
+		open++;
+	if (take_word(k, word, sizeof(word)) && strcmp(word, "REC") == 0) {
+		while (open && take(k, ")"))
+			open--;
+		if (!open && take(k, "->"))
+			return true;
+	}
+	k->p = begin;
+	return false;
+}
+
+/* A field's name may have dots. */
+static struct xvt_node *parse_member(struct parser *k)
+{
+	char name[XVT_LIMIT_NAME_BYTES + 1];
+	const char *begin;
+	size_t len;
+
+	skip_space(k);
+	begin = k->p;
+	for (len = 0; is_word(begin[len]) || (begin[len] == '.' && is_word(begin[len + 1]));)
+		len++;
+	if (!len || len >= sizeof(name))
+		return refuse(k);
+	memcpy(name, begin, len);
+	name[len] = '\0';
+	k->p += len;
+	return field_node(k, XVT_NODE_FIELD, name);
+}
+
 static struct xvt_node *parse_primary(struct parser *k)
 {
 	struct xvt_node *n;
@@ -589,17 +681,14 @@ static struct xvt_node *parse_primary(struct parser *k)
 			unescape((char *)n->text);
 		return n->text ? n : NULL;
 	}
+	if (take_record(k))
+		return parse_member(k);
 	if (take(k, "(")) {
 		n = parse_expr(k);
 		return need(k, ")") ? n : NULL;
 	}
 	if (!take_word(k, word, sizeof(word)))
 		return refuse(k);
-	if (strcmp(word, "REC") == 0) {
-		if (!need(k, "->") || !take_word(k, word, sizeof(word)))
-			return refuse(k);
-		return field_node(k, XVT_NODE_FIELD, word);
-	}
 	if (strcmp(word, "sizeof") == 0)
 		return parse_sizeof(k);
 	if (take(k, "("))
@@ -641,6 +730,14 @@ static struct xvt_node *unary_node(struct parser *k, enum xvt_node_arith arith, 
 	return n;
 }
 
+/* The address of a field is the field; what %p makes of it differs. */
+static struct xvt_node *address_node(struct xvt_node *n)
+{
+	if (n && n->op == XVT_NODE_FIELD)
+		n->is_address = true;
+	return n;
+}
+
 static struct xvt_node *parse_unary(struct parser *k);
 
 static struct xvt_node *parse_cast(struct parser *k, const struct type *t)
@@ -671,8 +768,10 @@ static struct xvt_node *parse_unary(struct parser *k)
 		n = unary_node(k, XVT_ARITH_INV, parse_unary(k));
 	else if (take(k, "-"))
 		n = unary_node(k, XVT_ARITH_SUB, parse_unary(k));
-	else if (take(k, "+") || take(k, "&")) /* the address of a field is the field */
+	else if (take(k, "+"))
 		n = parse_unary(k);
+	else if (take(k, "&"))
+		n = address_node(parse_unary(k));
 	else if (take_type(k, &t))
 		n = parse_cast(k, &t);
 	else
@@ -741,6 +840,99 @@ static struct xvt_node *parse_expr(struct parser *k)
 
 /* -- the string --------------------------------------------------------------------- */
 
+/* A node for an argument that cannot be followed, beyond the limit of nodes. */
+static struct xvt_node *refused_node(struct parser *k)
+{
+	struct xvt_node *n = xvt_class_alloc(k->c, sizeof(*n));
+
+	if (!n)
+		return no_memory(k);
+	n->op = XVT_NODE_REFUSED;
+	n->depth = 1;
+	n->seen = xvt_class_alloc(k->c, SEEN_MAX * sizeof(*n->seen));
+	return n->seen ? n : no_memory(k);
+}
+
+static void add_seen(struct xvt_node *n, const struct xvt_field *f)
+{
+	for (uint32_t i = 0; i < n->seen_count; i++)
+		if (n->seen[i] == f)
+			return;
+	if (n->seen_count < SEEN_MAX)
+		n->seen[n->seen_count++] = f;
+}
+
+static void add_seen_in(struct parser *k, struct xvt_node *n, const struct xvt_node *tree)
+{
+	if (!tree)
+		return;
+	for (uint32_t i = 0; i < k->c->field_count; i++)
+		if (tree->field == &k->c->fields[i])
+			add_seen(n, tree->field);
+	for (uint32_t i = 0; i < tree->seen_count; i++)
+		add_seen(n, tree->seen[i]);
+	add_seen_in(k, n, tree->a);
+	add_seen_in(k, n, tree->b);
+	add_seen_in(k, n, tree->c);
+}
+
+/* The end of an argument: its comma, or the end of the text. */
+static const char *skip_argument(const char *p)
+{
+	unsigned int open = 0;
+
+	for (; *p && (open || *p != ','); p++) {
+		if (*p == '"') {
+			const char *end = skip_literal(p);
+
+			if (!end)
+				return p + strlen(p);
+			p = end - 1;
+		} else if (strchr("([{", *p)) {
+			open++;
+		} else if (strchr(")]}", *p) && open) {
+			open--;
+		}
+	}
+	return p;
+}
+
+/* Note the fields that are named in this text. */
+static void see_names(struct parser *k, struct xvt_node *n, const char *p, const char *end)
+{
+	while (p < end && n->seen_count < SEEN_MAX) {
+		size_t len = 0;
+
+		while (p + len < end && is_word(p[len]))
+			len++;
+		for (uint32_t i = 0; len && i < k->c->field_count; i++)
+			if (strlen(k->c->fields[i].name) == len &&
+			    memcmp(k->c->fields[i].name, p, len) == 0)
+				add_seen(n, &k->c->fields[i]);
+		p += len ? len : 1;
+	}
+}
+
+/* Parse one argument. One that cannot be followed costs itself alone. */
+static struct xvt_node *parse_argument(struct parser *k)
+{
+	const char *begin = k->p, *end;
+	struct xvt_node *n = parse_expr(k);
+
+	skip_space(k);
+	if (k->err == -ENOMEM || (n && (!*k->p || *k->p == ',')))
+		return n;
+	k->err = 0;
+	k->depth = 0;
+	k->in_names = false;
+	end = skip_argument(begin);
+	n = refused_node(k);
+	if (n)
+		see_names(k, n, begin, end);
+	k->p = end;
+	return n;
+}
+
 struct args {
 	struct xvt_node *v[64];
 	size_t count;
@@ -752,22 +944,44 @@ static struct xvt_node *next_arg(struct parser *k, struct args *args)
 	return args->at < args->count ? args->v[args->at++] : refuse(k);
 }
 
-/* Parse the letters after %p. */
+/* Parse the letters after %p; Linux takes all letters and digits there as its own. */
 static const char *parse_pointer(const char *p, struct xvt_print_piece *piece)
 {
-	static const char *const known[] = { "I4", "I6c", "I6", "i4", "i6", "IS", "MR", "MF", "mR",
-					     "Ul", "UL",  "Ub", "UB", "hC", "hD", "hN", "S",  "s",
-					     "F",  "f",	  "B",	"M",  "m",  "U",  "h",	"x",  "K" };
+	size_t len = strspn(p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789");
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		size_t len = strlen(known[i]);
-
-		if (strncmp(p, known[i], len) == 0) {
-			memcpy(piece->pointer, known[i], len);
-			return p + len;
-		}
+	piece->pointer_kind = XVT_POINTER_UNKNOWN;
+	if (len < sizeof(piece->pointer)) {
+		memcpy(piece->pointer, p, len);
+		piece->pointer_kind = xvt_pointer_kind(piece->pointer);
 	}
-	return p;
+	return p + len;
+}
+
+/* Returns whether a pointer's memory is in the record: that of a list, a text, or an address. */
+static bool in_record(const struct xvt_node *n)
+{
+	while (n->op == XVT_NODE_CAST)
+		n = n->a;
+	return n->op == XVT_NODE_FIELD && (n->is_address || (n->field->kind != XVT_FIELD_UINT &&
+							     n->field->kind != XVT_FIELD_INT));
+}
+
+/* Refuse the argument of a %p whose text is in no record. */
+static void check_pointer(struct parser *k, struct xvt_print_piece *piece)
+{
+	struct xvt_node *n;
+
+	if (!piece->node || (piece->pointer_kind != XVT_POINTER_UNKNOWN &&
+			     (piece->pointer_kind != XVT_POINTER_MEMORY || in_record(piece->node))))
+		return;
+	n = refused_node(k);
+	if (n)
+		add_seen_in(k, n, piece->node);
+	piece->node = n;
+	piece->conv = 's';
+	piece->width = piece->precision = -1;
+	piece->width_node = piece->precision_node = NULL;
+	piece->pointer_kind = XVT_POINTER_ADDRESS;
 }
 
 /* Parse one conversion; p is after the '%'. Returns its end, or NULL. */
@@ -785,6 +999,10 @@ static const char *parse_conversion(struct parser *k, const char *p, struct xvt_
 		p = parse_pointer(p, piece);
 	k->c->names |= xvt_piece_is_function(piece);
 	piece->node = next_arg(k, args);
+	if (piece->conv == 'p')
+		check_pointer(k, piece);
+	if (piece->node && piece->node->op == XVT_NODE_REFUSED)
+		piece->conv = 's';
 	return k->err ? NULL : p;
 }
 
@@ -825,7 +1043,7 @@ static void add_cost(struct cost *cost, const struct xvt_node *n)
 	if (!n)
 		return;
 	cost->nodes++;
-	cost->names += n->symbol_count;
+	cost->names += n->symbol_count + n->seen_count;
 	add_cost(cost, n->a);
 	add_cost(cost, n->b);
 	add_cost(cost, n->c);
@@ -883,13 +1101,10 @@ int xvt_print_compile(struct xvt_event_class *c, const char *text)
 	while (!k.err && take(&k, ",")) {
 		if (args.count == sizeof(args.v) / sizeof(args.v[0]))
 			return -EOPNOTSUPP;
-		args.v[args.count] = parse_expr(&k);
-		if (!args.v[args.count])
-			refuse(&k);
-		args.count++;
+		args.v[args.count++] = parse_argument(&k);
 	}
 	skip_space(&k);
-	if (!k.err && *k.p != '\n' && *k.p != '\0')
+	if (!k.err && *k.p)
 		refuse(&k);
 	return k.err ? k.err : make_pieces(&k, format, &args);
 }

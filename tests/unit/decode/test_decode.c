@@ -124,7 +124,11 @@ static const struct {
 	{ "\"%s\", __print_symbolic(REC->b, { 1, \"one\" })", "0xdeadbeef" },
 	{ "\"%s\", __print_flags(0x13, \"|\", { 1, \"A\" }, { 2, \"B\" }, { 4, \"C\" })",
 	  "A|B|0x10" },
-	{ "\"%s\", __print_flags(REC->q, \"|\", { 0, \"none\" }, { 2, \"B\" })", "none" },
+	{ "\"%s|\", __print_flags(REC->q, \"|\", { 0, \"none\" }, { 2, \"B\" })", "|" },
+	{ "\"%6s|%-6s|\", __print_flags(3, \"|\", { 1, \"A\" }, { 2, \"B\" }), "
+	  "__print_symbolic(1, { 1, \"one\" })",
+	  "   A|B|one   |" },
+	{ "\"%s\", __print_symbolic(REC->q, { })", "0x0" },
 	{ "\"%s\", __print_hex(REC->bytes, 4)", "00 1b ff 0a" },
 	{ "\"%s\", __print_hex(REC->bytes, 400000)",
 	  "00 1b ff 0a 00 00 01 02 03 04 05 06 07 08 09 0a" },
@@ -136,7 +140,51 @@ static const struct {
 	{ "\"%d\", __get_dynamic_array_len(dyn)", "6" },
 	{ "\"%p %pS\", REC->c, REC->b", "0xffff8fb779f22087 0xdeadbeef" },
 	{ "\"%pU\", REC->bytes", "001bff0a-0000-0102-0304-05060708090a" },
-	{ "\"%pI6\", REC->bytes", "001b:ff0a:0000:0102:0304:0506:0708:090a" },
+	{ "\"%pUl %pUB\", REC->bytes, REC->bytes",
+	  "0aff1b00-0000-0201-0304-05060708090a 001BFF0A-0000-0102-0304-05060708090A" },
+	{ "\"%pI6 %pi6\", REC->bytes, REC->bytes",
+	  "001b:ff0a:0000:0102:0304:0506:0708:090a 001bff0a000001020304050607"
+	  "08090a" },
+	{ "\"%pI4 %pi4 %pI4h %20pI4|\", &REC->b, REC->bytes, REC->bytes, REC->bytes",
+	  "239.190.173.222 000.027.255.010 10.255.27.0          0.27.255.10|" },
+	{ "\"%pM %pMF %pm %pmR\", REC->bytes, REC->bytes, REC->bytes, REC->bytes",
+	  "00:1b:ff:0a:00:00 00-1b-ff-0a-00-00 001bff0a0000 00000aff1b00" },
+	{ "\"[%ph] [%3phC] [%*phN] [%*ph]\", REC->bytes, REC->bytes, REC->half, REC->bytes, 0, "
+	  "REC->bytes",
+	  "[00] [00:1b:ff] [001bff0a0000010203040506070809"
+	  "0a] []" },
+	{ "\"%*pb %20pbl %*pbl|\", 12, REC->bytes, REC->bytes, 0, REC->bytes",
+	  "b00 8-9,11-12,16-19 |" },
+	{ "\"%1024pbl\", REC->bytes",
+	  "8-9,11-12,16-23,25,27,48,57,64-65,74,80,82,89-90,96-98,107,112,115,121,123" },
+	{ "\"%pa %pad %p4cc\", &REC->c, &REC->c, __get_str(dyn)",
+	  "0xffff8fb779f22087 0xffff8fb779f22087 hell little-endian (0x6c6c6568)" },
+	{ "\"%px %pK %pe %pe\", REC->q, REC->q, REC->a, REC->q", "0x0 0x0 -5 0x0" },
+	/* Memory that is not in the record, letters that are not known, and too few bytes. */
+	{ "\"%pI4|%pI4 %d\", REC->b, REC->c, 7", "?{b=3735928559}|?{c=-123456789012345} 7" },
+	{ "\"%pGg %pdABC2[%ptT] %d\", &REC->b, REC->c, REC->q, 7",
+	  "?{b=3735928559} ?{c=-123456789012345}[?{q=0}] 7" },
+	{ "\"%pI6c,%pISpc\", &REC->b, &REC->q", "?{b=3735928559},?{q=0}" },
+	{ "\"%pISpc\", REC->bytes", "(einval)" },
+	/* An argument that cannot be followed costs itself alone. */
+	{ "\"%d %d %d\", REC->a, some_function(REC->tiny, REC->q, REC->tiny), REC->a",
+	  "-5 ?{tiny=-1 q=0} -5" },
+	{ "\"%5.3x %s\", ({ f(\"),\"); REC->a; }), __get_str(dyn)", "?{a=-5} hello" },
+	{ "\"%*d\", wide(REC->a), 7", "7" },
+	{ "\"%s\", other_call(dyn)", "?{dyn=\"hello\"}" },
+	{ "\"%d\", UNKNOWN_ENUM", "?" },
+	{ "\"%d\", REC->a.b", "?{a=-5 b=3735928559}" },
+	{ "\"%d\", REC->a 5", "?{a=-5}" },
+	{ "\"%d\", REC->nothing", "?" },
+	{ "\"%d\", ((REC))->a", "-5" },
+	{ "\"%d %d\",\n\t REC->a,\n REC->q", "-5 0" },
+	{ "\"%llu.%09llu\", __print_ns_to_secs(REC->c), __print_ns_without_secs(REC->c)",
+	  "18446620616.920539271" },
+	{ "\"%s\", __print_dynamic_array(dyn, 2)", "{0x6568,0x6c6c,0x6f}" },
+	{ "\"%s\", __get_stacktrace(bytes)", "0x20100000aff1b00 <- 0xa09080706050403" },
+	/* Where Linux's numbers are not those of printf. */
+	{ "\"%#x %#X %#o %#o %.0d\", 0, 0, 0, 8, 0", "0x0 0X0 0 010 0" },
+	{ "\"%08.3d|%#8x|%#08x|%-#8x|\", 7, 0, 0, 0", "00000007|     0x0|0x000000|0x0     |" },
 	{ "\"%d\", REC->common_pid", "0" },
 	/* Calculated once, as C would at each record. */
 	{ "\"%d %s\", REC->a & (((0x1 | 0x2) + 1) << 1), 2 > 1 ? \"big\" : \"small\"", "8 big" },
@@ -181,6 +229,12 @@ static void pick_spec(char *spec, const char *letter)
 	sprintf(p, "%s", letter);
 }
 
+/* What Linux does otherwise is among `prints`. */
+static bool differs_in_linux(const char *spec, int64_t value)
+{
+	return strchr(spec, '.') || (strchr(spec, '#') && (!value || strchr(spec, 'o')));
+}
+
 START_TEST(numbers_are_shown_as_printf_does)
 {
 	static const char *const letters[] = { "lld", "lli", "llu", "llx", "llX", "llo" };
@@ -195,6 +249,8 @@ START_TEST(numbers_are_shown_as_printf_does)
 		ck_assert_int_eq(make(&c, print_fmt), 0);
 		for (size_t k = 0; k < sizeof(values) / sizeof(values[0]); k++) {
 			record.c = values[k];
+			if (differs_in_linux(spec, values[k]))
+				continue;
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
 			snprintf(want, sizeof(want), spec, (long long)values[k]);
@@ -207,23 +263,10 @@ START_TEST(numbers_are_shown_as_printf_does)
 }
 END_TEST
 
-/* What cannot be followed is shown as fields, never half. */
+/* Where the text itself cannot be followed, the fields are shown. */
 static const char *const not_followed[] = {
-	"\"%d %d\", REC->a",
-	"\"%d\", some_function(REC->a)",
-	"\"%d\", REC->a.b",
-	"\"%d\", *(int *)__get_dynamic_array(dyn)",
-	"\"%d\", UNKNOWN_ENUM",
-	"\"%d\", R[C->bytes[>9]",
-	"\"%d\", REC->a 5",
-	"\"%n\", REC->a",
-	"\"%d\", REC->nothing",
-	"\"%\"",
-	"\"%",
-	"\"%*\", 1",
-	"\"unfinished",
-	"none",
-	"",
+	"\"%d %d\", REC->a", "\"%n\", REC->a", "\"%\"", "\"%",
+	"\"%*\", 1",	     "\"unfinished",   "none",	"",
 };
 
 START_TEST(other_print_formats_show_the_fields)
