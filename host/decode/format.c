@@ -17,6 +17,7 @@
 #include "decode/format.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,13 +26,15 @@
 
 /* -- the text ----------------------------------------------------------------------- */
 
-/* One line of a field. The declaration is "TYPE NAME", "TYPE NAME[N]" or "TYPE[] NAME". */
+/* One line of a field. The declaration is "TYPE NAME", "TYPE NAME[N]", "TYPE[] NAME", or of a
+ * probe's list of texts "TYPE[][N] NAME". */
 struct line {
 	const char *type; /* without brackets */
 	const char *name;
 	bool is_array;
 	bool is_signed;
 	uint32_t elements; /* of an array; 0: N is empty or an expression */
+	uint32_t places;   /* of a list of texts: N places, one behind the other; else 0 */
 	uint32_t offset;
 	uint32_t size;
 };
@@ -59,7 +62,8 @@ static bool consists_of(const char *text, const char *others)
 
 static bool is_name(const char *text)
 {
-	return *text && strlen(text) <= XVT_LIMIT_NAME_BYTES && consists_of(text, "");
+	return is_word_char(*text) && strlen(text) <= XVT_LIMIT_NAME_BYTES &&
+	       consists_of(text, ".");
 }
 
 static bool is_dynamic(const char *type)
@@ -118,6 +122,14 @@ static bool parse_count(char *text, uint32_t *elements)
 	return consists_of(text, " +-*/()");
 }
 
+/* Parse what is behind "TYPE[]". Returns the name, or NULL. */
+static char *parse_dynamic(char *p, struct line *l)
+{
+	if (take(&p, "[") && (!take_number(&p, &l->places) || !l->places || !take(&p, "]")))
+		return NULL;
+	return p + strspn(p, " ");
+}
+
 static bool parse_declaration(char *text, struct line *l)
 {
 	char *open = strchr(text, '['), *close = strchr(text, ']');
@@ -136,9 +148,11 @@ static bool parse_declaration(char *text, struct line *l)
 	if (open && close[1]) { /* TYPE[] NAME */
 		if (open[1] || !is_dynamic(text))
 			return false;
-		name = close + 1 + strspn(close + 1, " ");
+		name = parse_dynamic(close + 1, l);
+		if (!name)
+			return false;
 	} else {
-		while (name > text && is_word_char(name[-1]))
+		while (name > text && (is_word_char(name[-1]) || name[-1] == '.'))
 			name--;
 		if (name == text || (name[-1] != ' ' && name[-1] != '*'))
 			return false;
@@ -201,26 +215,58 @@ static bool is_text(const char *type)
 	return strstr(type, "char") && !strstr(type, "unsigned") && !strstr(type, "u8");
 }
 
-/* Bytes of an element of an array; 0: unknown. */
-static uint32_t element_size(const struct line *l)
+/* Bytes of a number of this type, which may have words before it; 0: unknown. */
+static uint32_t type_size(const char *type)
 {
 	static const struct {
-		const char *type;
+		const char *word;
 		uint32_t size;
-	} sizes[] = { { " u8", 1 },  { " u16", 2 }, { " u32", 4 }, { " u64", 8 }, { " s8", 1 },
-		      { " s16", 2 }, { " s32", 4 }, { " s64", 8 }, { " char", 1 } };
-	const char *word = strrchr(l->type, ' ');
+	} sizes[] = {
+		{ "u8", 1 },	   { "s8", 1 },	     { "__u8", 1 },	  { "__s8", 1 },
+		{ "uint8_t", 1 },  { "int8_t", 1 },  { "char", 1 },	  { "bool", 1 },
+		{ "_Bool", 1 },	   { "u16", 2 },     { "s16", 2 },	  { "__u16", 2 },
+		{ "__s16", 2 },	   { "__le16", 2 },  { "__be16", 2 },	  { "uint16_t", 2 },
+		{ "int16_t", 2 },  { "short", 2 },   { "u32", 4 },	  { "s32", 4 },
+		{ "__u32", 4 },	   { "__s32", 4 },   { "__le32", 4 },	  { "__be32", 4 },
+		{ "uint32_t", 4 }, { "int32_t", 4 }, { "pid_t", 4 },	  { "unsigned", 4 },
+		{ "u64", 8 },	   { "s64", 8 },     { "__u64", 8 },	  { "__s64", 8 },
+		{ "__le64", 8 },   { "__be64", 8 },  { "uint64_t", 8 },	  { "int64_t", 8 },
+		{ "long", 8 },	   { "size_t", 8 },  { "dma_addr_t", 8 }, { "phys_addr_t", 8 },
+	};
+	const char *word = strrchr(type, ' ');
 
-	if (l->elements)
-		return l->size / l->elements;
-	if (!is_dynamic(l->type))
-		return strstr(l->type, "char") || strstr(l->type, "u8") || strstr(l->type, "s8") ? 1
-		       : strstr(l->type, "long")						 ? 8
-						 : 0;
+	word = word ? word + 1 : type;
+	if (strcmp(word, "int") == 0) /* alone, or behind another */
+		return strstr(type, "long") ? 8 : strstr(type, "short") ? 2 : 4;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-		if (strcmp(word, sizes[i].type) == 0)
+		if (strcmp(word, sizes[i].word) == 0)
 			return sizes[i].size;
 	return 0;
+}
+
+/* Bytes of an element of an array; 0: unknown. The length of a probe's list stands nowhere. */
+static uint32_t element_size(const struct line *l)
+{
+	const uint32_t size = type_size(l->type);
+
+	if (l->elements && !is_dynamic(l->type))
+		return l->size / l->elements;
+	return size;
+}
+
+/* Make a name of a name and a number; NULL: out of memory. */
+static const char *numbered_name(struct xvt_event_class *c, const char *name, const char *format,
+				 uint32_t number)
+{
+	const size_t room = strlen(name) + 16;
+	char *made = xvt_class_alloc(c, room);
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+	if (made)
+		snprintf(made, room, format, name, number);
+#pragma GCC diagnostic pop
+	return made;
 }
 
 static int make_field(const struct line *l, struct xvt_field *f)
@@ -232,7 +278,7 @@ static int make_field(const struct line *l, struct xvt_field *f)
 	f->offset = l->offset;
 	f->size = l->size;
 	if (is_dynamic(l->type)) {
-		if (l->size != 4)
+		if (l->size != 4 && l->size != 8) /* 8: of a synthetic event */
 			return -EBADMSG;
 		f->place = l->type[2] == 'r' ? XVT_PLACE_REL_LOC : XVT_PLACE_DATA_LOC;
 	} else if (!l->size) {
@@ -272,30 +318,90 @@ static bool common_at(const struct format *f, const char *name, uint32_t offset,
 	return false;
 }
 
+/* Take the fields of one line: one, or each place of a list of texts. */
+static int take_line(struct xvt_event_class *c, const struct line *l)
+{
+	const uint32_t places = l->places ? l->places : 1;
+
+	if (l->size % places)
+		return -EBADMSG;
+	for (uint32_t i = 0; i < places; i++) {
+		struct xvt_field *field = &c->fields[c->field_count++];
+		struct line one = *l;
+		int err;
+
+		one.size = l->size / places;
+		one.offset = l->offset + i * one.size;
+		err = make_field(&one, field);
+		if (err)
+			return err;
+		account_field(c, field);
+		if (l->places && !(field->name = numbered_name(c, l->name, "%s[%u]", i)))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static uint32_t fields_of(const struct format *f)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = f->common; i < f->count; i++)
+		n += f->lines[i].places ? f->lines[i].places : 1;
+	return n;
+}
+
+static bool has_field(const struct xvt_event_class *c, uint32_t count, const char *name)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (strcmp(c->fields[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Give the second field of a name another one, NAME_2: a reader could not tell the two apart. */
+static int part_names(struct xvt_event_class *c)
+{
+	for (uint32_t i = 1; i < c->field_count; i++) {
+		const char *name = c->fields[i].name;
+
+		for (uint32_t n = 2; has_field(c, i, c->fields[i].name); n++)
+			if (!(c->fields[i].name = numbered_name(c, name, "%s_%u", n)))
+				return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Bytes of all fields in a record, as a multiple of the record's: fields may overlap, but no record
+ * is shown many times over. */
+#define OVERLAP_MOST 4u
+
 static int make_fields(struct xvt_event_class *c, const struct format *f)
 {
+	const uint32_t count = fields_of(f);
 	uint32_t tails = 0, sum = 0;
 
-	if (!common_at(f, "common_type", 0, 2))
+	if (!common_at(f, "common_type", 0, 2) || count > XVT_LIMIT_FORMAT_FIELDS)
 		return -EBADMSG;
 	c->ftrace = common_at(f, "common_flags", 2, 1) &&
 		    common_at(f, "common_preempt_count", 3, 1) && common_at(f, "common_pid", 4, 4);
 	c->min_len = c->ftrace ? 8 : 2;
-	c->fields = xvt_class_alloc(c, (f->count - f->common + 1) * sizeof(*c->fields));
+	c->fields = xvt_class_alloc(c, (count + 1) * sizeof(*c->fields));
 	if (!c->fields)
 		return -ENOMEM;
 	for (uint32_t i = f->common; i < f->count; i++) {
-		struct xvt_field *field = &c->fields[c->field_count++];
-		int err = make_field(&f->lines[i], field);
+		int err = take_line(c, &f->lines[i]);
 
 		if (err)
 			return err;
-		sum += field->size;
-		tails += field->place == XVT_PLACE_TAIL;
-		account_field(c, field);
 	}
-	/* Refuse overlapping fields: a record could be shown many times over. Linux has none. */
-	return tails > 1 || sum > c->min_len ? -EBADMSG : 0;
+	for (uint32_t i = 0; i < c->field_count; i++) {
+		sum += c->fields[i].size;
+		tails += c->fields[i].place == XVT_PLACE_TAIL;
+	}
+	if (tails > 1 || sum > OVERLAP_MOST * c->min_len)
+		return -EBADMSG;
+	return part_names(c);
 }
 
 /* -- the class ---------------------------------------------------------------------- */

@@ -402,13 +402,30 @@ static struct xvt_node *parse_bytes(struct parser *k, enum xvt_node_op op)
 	return need(k, ")") ? n : NULL;
 }
 
+/* A dynamic field's name; "NAME[N]" is a text of a probe's list. */
+static bool take_dynamic(struct parser *k, char *name, size_t size)
+{
+	size_t len, digits;
+
+	if (!take_word(k, name, size - 8))
+		return false;
+	len = strlen(name);
+	digits = *k->p == '[' ? strspn(k->p + 1, "0123456789") : 0;
+	if (!digits || digits > 4 || k->p[digits + 1] != ']')
+		return true;
+	memcpy(name + len, k->p, digits + 2);
+	name[len + digits + 2] = '\0';
+	k->p += digits + 2;
+	return true;
+}
+
 /* (NAME) of a dynamic field */
 static struct xvt_node *parse_dynamic(struct parser *k, enum xvt_node_op op)
 {
-	char name[64];
+	char name[XVT_LIMIT_NAME_BYTES + 8];
 	struct xvt_node *n;
 
-	if (!take_word(k, name, sizeof(name)))
+	if (!take_dynamic(k, name, sizeof(name)))
 		return refuse(k);
 	n = field_node(k, op, name);
 	k->c->names |= op == XVT_NODE_STACK;
@@ -418,10 +435,10 @@ static struct xvt_node *parse_dynamic(struct parser *k, enum xvt_node_op op)
 /* (NAME, BYTES OF AN ELEMENT): all elements of a dynamic field */
 static struct xvt_node *parse_dynamic_array(struct parser *k)
 {
-	char name[64];
+	char name[XVT_LIMIT_NAME_BYTES + 8];
 	struct xvt_node *n;
 
-	if (!take_word(k, name, sizeof(name)) || !need(k, ","))
+	if (!take_dynamic(k, name, sizeof(name)) || !need(k, ","))
 		return refuse(k);
 	n = field_node(k, XVT_NODE_INT_ARRAY, name);
 	if (n)

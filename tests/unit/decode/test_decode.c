@@ -303,6 +303,9 @@ static const char *const lies[] = {
 	"\tfield:char a[\"4\"];\toffset:8;\tsize:4;\tsigned:1;\n",
 	"\tfield:char[4] a;\toffset:8;\tsize:4;\tsigned:1;\n",
 	"\tfield:char a[2][2];\toffset:8;\tsize:4;\tsigned:1;\n",
+	"\tfield:__data_loc char[][0] a;\toffset:8;\tsize:8;\tsigned:1;\n",
+	"\tfield:__data_loc char[][3] a;\toffset:8;\tsize:8;\tsigned:1;\n",
+	"\tfield:__data_loc char[][200] a;\toffset:8;\tsize:800;\tsigned:1;\n",
 	"\tfield:__data_loc char[4] a;\toffset:8;\tsize:4;\tsigned:1;\n",
 	"\n\tfield:int a;\toffset:8;\tsize:4;\tsigned:1;\n",
 };
@@ -336,6 +339,26 @@ static const struct {
 	{ "s32 a[3];\toffset:8;\tsize:10;\tsigned:1;", XVT_FIELD_UINTS, XVT_PLACE_FIXED, 1 },
 	{ "unsigned long a[N];\toffset:8;\tsize:16;\tsigned:0;", XVT_FIELD_UINTS, XVT_PLACE_FIXED,
 	  8 },
+	/* Lists of a probe, whose length stands nowhere. */
+	{ "u32 a[];\toffset:8;\tsize:8;\tsigned:0;", XVT_FIELD_UINTS, XVT_PLACE_FIXED, 4 },
+	{ "s16 a[];\toffset:8;\tsize:6;\tsigned:1;", XVT_FIELD_INTS, XVT_PLACE_FIXED, 2 },
+	{ "u16 a[];\toffset:8;\tsize:6;\tsigned:0;", XVT_FIELD_UINTS, XVT_PLACE_FIXED, 2 },
+	{ "u8 a[];\toffset:8;\tsize:6;\tsigned:0;", XVT_FIELD_UINTS, XVT_PLACE_FIXED, 1 },
+	{ "u64 a[];\toffset:8;\tsize:24;\tsigned:0;", XVT_FIELD_UINTS, XVT_PLACE_FIXED, 8 },
+	{ "int a[];\toffset:8;\tsize:8;\tsigned:1;", XVT_FIELD_INTS, XVT_PLACE_FIXED, 4 },
+	{ "unsigned int a[N];\toffset:8;\tsize:8;\tsigned:0;", XVT_FIELD_UINTS, XVT_PLACE_FIXED,
+	  4 },
+	{ "long a[];\toffset:8;\tsize:8;\tsigned:1;", XVT_FIELD_INTS, XVT_PLACE_FIXED, 8 },
+	{ "long long int a[N];\toffset:8;\tsize:16;\tsigned:1;", XVT_FIELD_INTS, XVT_PLACE_FIXED,
+	  8 },
+	{ "unsigned short a[N];\toffset:8;\tsize:8;\tsigned:0;", XVT_FIELD_UINTS, XVT_PLACE_FIXED,
+	  2 },
+	{ "__data_loc unsigned long[] a;\toffset:8;\tsize:8;\tsigned:1;", XVT_FIELD_INTS,
+	  XVT_PLACE_DATA_LOC, 8 },
+	{ "__data_loc int[] a;\toffset:8;\tsize:4;\tsigned:1;", XVT_FIELD_INTS, XVT_PLACE_DATA_LOC,
+	  4 },
+	{ "__data_loc char[] a;\toffset:8;\tsize:8;\tsigned:1;", XVT_FIELD_STRING,
+	  XVT_PLACE_DATA_LOC, 1 },
 	{ "unsigned long a[];\toffset:8;\tsize:0;\tsigned:0;", XVT_FIELD_UINTS, XVT_PLACE_TAIL, 8 },
 	{ "char a[];\toffset:8;\tsize:0;\tsigned:0;", XVT_FIELD_STRING, XVT_PLACE_TAIL, 1 },
 	{ "__data_loc char[] a;\toffset:8;\tsize:4;\tsigned:0;", XVT_FIELD_STRING,
@@ -364,6 +387,43 @@ START_TEST(a_declaration_decides_the_kind_of_a_field)
 	ck_assert_uint_eq(c.fields[0].kind, declared[_i].kind);
 	ck_assert_uint_eq(c.fields[0].place, declared[_i].place);
 	ck_assert_uint_eq(c.fields[0].elem_size, declared[_i].elem_size);
+	xvt_class_free(&c);
+}
+END_TEST
+
+/* Formats of the kernel's users, with one record. */
+static const struct {
+	const char *lines;
+	const char *print_fmt;
+	const char *text;
+	const char *raw;
+} odd[] = {
+	{ "\tfield:__data_loc char[][2] s;\toffset:8;\tsize:8;\tsigned:1;\n",
+	  "\"s={\\\"%s\\\",\\\"%s\\\"}\", __get_str(s[0]), __get_str(s[1])", "s={\"ab\",\"cd\"}",
+	  "s[0]=\"ab\" s[1]=\"cd\"" },
+	{ "\tfield:u8 a.b;\toffset:32;\tsize:1;\tsigned:0;\n", "\"%c\", REC->a.b", "a", "a.b=97" },
+	{ "\tfield:u8 x;\toffset:32;\tsize:1;\tsigned:0;\n"
+	  "\tfield:u8 x;\toffset:33;\tsize:1;\tsigned:0;\n"
+	  "\tfield:u8 x_2;\toffset:34;\tsize:1;\tsigned:0;\n",
+	  "\"%u\", REC->x", "97", "x=97 x_2=98 x_2_2=0" },
+	{ "\tfield:u16 whole;\toffset:32;\tsize:2;\tsigned:0;\n"
+	  "\tfield:u8 low;\toffset:32;\tsize:1;\tsigned:0;\n",
+	  "\"%x %x\", REC->whole, REC->low", "6261 61", "whole=25185 low=97" },
+};
+
+START_TEST(formats_of_probes_and_unions_are_read)
+{
+	struct xvt_event_class c;
+	char text[2048];
+
+	record.a = 32 | 3 << 16;
+	record.b = 35 | 3 << 16;
+	memcpy((char *)&record + 32, "ab\0cd", 6);
+	snprintf(text, sizeof(text), "name: ev\nID: 77\nformat:\n" COMMON "%s\nprint fmt: %s\n",
+		 odd[_i].lines, odd[_i].print_fmt);
+	ck_assert_int_eq(xvt_format_class("sys", text, &c), 0);
+	ck_assert_str_eq(print(&c, false), odd[_i].text);
+	ck_assert_str_eq(print(&c, true), odd[_i].raw);
 	xvt_class_free(&c);
 }
 END_TEST
@@ -575,6 +635,8 @@ Suite *decode_suite(void)
 	tcase_add_loop_test(t, impossible_fields_are_refused, 0, sizeof(lies) / sizeof(lies[0]));
 	tcase_add_loop_test(t, a_declaration_decides_the_kind_of_a_field, 0,
 			    sizeof(declared) / sizeof(declared[0]));
+	tcase_add_loop_test(t, formats_of_probes_and_unions_are_read, 0,
+			    sizeof(odd) / sizeof(odd[0]));
 	tcase_add_test(t, a_type_that_is_not_first_is_refused);
 	tcase_add_test(t, records_that_do_not_fit_their_format_are_shown_as_bytes);
 	tcase_add_test(t, a_rebooted_guests_formats_are_its_own);

@@ -252,13 +252,14 @@ START_TEST(joined_literals_are_one)
 }
 END_TEST
 
+#define LIES_AT_8(name) "\tfield:char " name "[8];\toffset:8;\tsize:8;\tsigned:0;\n"
+
 /* A record that is shown many times over is none of the format's. */
 START_TEST(fields_that_lie_upon_each_other_are_refused)
 {
 	static const char *const fields[] = {
-		"\tfield:char a[8];\toffset:8;\tsize:8;\tsigned:0;\n"
-		"\tfield:char b[8];\toffset:8;\tsize:8;\tsigned:0;\n"
-		"\tfield:char c[8];\toffset:8;\tsize:8;\tsigned:0;\n",
+		LIES_AT_8("a") LIES_AT_8("b") LIES_AT_8("c") LIES_AT_8("d") LIES_AT_8("e")
+			LIES_AT_8("f") LIES_AT_8("g") LIES_AT_8("h") LIES_AT_8("i"),
 		"\tfield:char a[];\toffset:8;\tsize:0;\tsigned:0;\n"
 		"\tfield:char b[];\toffset:8;\tsize:0;\tsigned:0;\n",
 		"\tfield:__data_loc char[] a;\toffset:8;\tsize:4;\tsigned:0;\n"
