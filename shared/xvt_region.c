@@ -256,7 +256,7 @@ int xvt_meta_append(void *base, const struct xvt_geometry *g, uint32_t type, uin
 	struct xvt_meta_tlv *tlv;
 	uint8_t *payload;
 
-	if (at > room || whole > room - at) {
+	if (at & 7 || at > room || whole > room - at) {
 		xvt_store(&h->refused, xvt_load(&h->refused) + 1);
 		return -ENOSPC;
 	}

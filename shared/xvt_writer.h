@@ -49,7 +49,7 @@ struct xvt_writer {
 	/* What path 1a needs: xvt_writer_remember(). */
 	uint64_t state;	    /* of the host, when a record was last written on another path */
 	uint64_t first;	    /* address of that sub-buffer's first record */
-	uint64_t room;	    /* bytes from there on */
+	uint64_t room;	    /* 64-bit words from there on */
 	uint64_t to_memory; /* a word of ctl->resv in it, and this: the address */
 	uint64_t to_pos;    /* the same, and this: the position */
 	uint64_t lap;	    /* in its records' headers */
@@ -292,13 +292,14 @@ xvt_inline bool xvt_look_proven(const struct xvt_writer *w, const struct xvt_loo
 /*
  * Is there room for `size` bytes behind `offset` in the open sub-buffer? Not at offset 0, where
  * the sub-buffer's header is missing, nor at or beyond the end. One comparison for all of it:
- * offsets from 1 on are legal, and the mask makes the largest of 0 - 1.
+ * offsets from 1 on are legal, and the mask makes the largest of 0 - 1. Nor at an offset that is no
+ * multiple of 8: no ring has one, and the next sub-buffer's border is one again.
  */
 xvt_inline bool xvt_writer_fits(const struct xvt_writer *w, uint64_t resv, uint64_t size)
 {
 	const uint64_t last = XVT_RING_BACKEND == XVT_BACKEND_CAS ? w->resv_mask : w->subbuf_mask;
 
-	return ((resv - 1) & w->resv_mask) + size <= last;
+	return ((resv - 1) & w->resv_mask) + size <= last && !(resv & 7);
 }
 
 /* Any length that a sub-buffer of the smallest size takes needs no look at the ring's own. */
@@ -380,11 +381,12 @@ xvt_inline bool xvt_writer_may_open(const struct xvt_writer *w, uint64_t resv, u
 
 /*
  * Everything between resv and the new position belongs to the one winner of the
- * compare-and-swap, so no two contexts write the same padding or header at any depth.
+ * compare-and-swap, so no two contexts write the same padding or header at any depth. Rounded:
+ * from the last bytes of a ring a word would reach beyond it, and a wrong position must not.
  */
 xvt_inline void xvt_writer_pad(struct xvt_writer *w, uint64_t from, uint64_t to, uint64_t ts)
 {
-	uint64_t *rec = (uint64_t *)(w->data + (from & w->ring_mask));
+	uint64_t *rec = (uint64_t *)(w->data + (from & w->ring_mask & ~7ull));
 	uint64_t len8 = (to - from) >> 3;
 
 	/* A gap longer than len8 can say is legal: PAD_END reaches to the end whatever it says. */
@@ -513,7 +515,7 @@ xvt_inline void xvt_writer_remember(struct xvt_writer *w, const struct xvt_slot 
 	if (w->first == first && w->to_memory == first - word && w->room)
 		return; /* as after most full stamps */
 	w->first = first;
-	w->room = w->subbuf_size - sizeof(struct xvt_subbuf_hdr);
+	w->room = (w->subbuf_size - sizeof(struct xvt_subbuf_hdr)) / 8;
 	w->to_memory = first - word;
 	w->to_pos = pos - word;
 	w->lap = xvt_header_lap(w->ring_shift, pos);
@@ -524,7 +526,8 @@ xvt_inline void xvt_writer_remember(struct xvt_writer *w, const struct xvt_slot 
  * comparison, of where the record ends. A record that begins before `first` and ends behind it
  * would pass; no ring has such a word of ctl->resv, but wrong words shall cost events, not memory.
  * It still lies inside of the sub-buffer if it is smaller than the sub-buffer's header; a larger
- * one is refused.
+ * one is refused. The bits below a multiple of 8 become the highest ones, so that such an address
+ * is out of reach.
  */
 xvt_inline bool xvt_fast_fits(const struct xvt_writer *w, uint64_t rec, uint64_t size)
 {
@@ -532,7 +535,7 @@ xvt_inline bool xvt_fast_fits(const struct xvt_writer *w, uint64_t rec, uint64_t
 
 	if (size >= sizeof(struct xvt_subbuf_hdr))
 		end |= (uint64_t)((int64_t)(rec - w->first) >> 63);
-	return xvt_likely(end <= w->room);
+	return xvt_likely((end >> 3 | end << 61) <= w->room);
 }
 
 /* Enter. As xvt_writer_enter(): nest before everything else, and enable once more after it. */

@@ -43,9 +43,9 @@ xvt_seldom int xvt_writer_landed(struct xvt_writer *w, uint32_t id, uint32_t len
 	const bool full = flags & XVT_H_FULL;
 	struct xvt_look at;
 
-	if (offset + size > w->subbuf_size) {
+	if (offset + size > w->subbuf_size || offset & 7) {
 		/* The sub-buffer is closed now. Exactly one addition found room and went beyond
-		 * it: that context pads. */
+		 * it: that context pads. (Or the offset is no ring's: [A] will find it so.) */
 		if (offset < w->subbuf_size)
 			xvt_writer_pad(w, pos, pos - offset + w->subbuf_size, 0);
 		return -EAGAIN;

@@ -113,6 +113,16 @@ const struct nest_config nest_configs[] = {
 	  .first = 7, .outer = 9, .nested = 1, .depth = 1, .switches = 2, SLOTS_4,
 	  .subbuf_count = 2,
 	  .ts_bits = 8, .least = 26000 },
+	/* Memory that somebody else writes, too. */
+	{ .name = "wrecked", .what = "a position between two words at the ring's end, at any moment",
+	  .lists = "short", .first = 2, .outer = 5, .nested = 2, .depth = 2, .wrecks = 1, .wreck = 3, SLOTS_4,
+	  .subbuf_count = 2, .ts_bits = 8, .least = 500000 },
+	{ .name = "wrecked-full", .what = "the same in a ring that is full", .lists = "short",
+	  .first = 6, .outer = 9, .nested = 1, .depth = 1, .discards = 1, .wrecks = 2, .wreck = 3,
+	  SLOTS_4, .subbuf_count = 2, .ts_bits = 3, .least = 500000 },
+	{ .name = "wrecked-room", .what = "the same with room behind it", .lists = "short",
+	  .first = 2, .outer = 5, .nested = 2, .depth = 2, .wrecks = 1, .wreck = 43, SLOTS_4,
+	  .subbuf_count = 2, .ts_bits = 8, .least = 500000 },
 	/* Overwriting rings. */
 	{ .name = "overwrite", .what = "overwriting, without a reader", .lists = "short",
 	  .first = 6, .outer = 10, .nested = 2, .depth = 2, .overwrite = true, SLOTS_4,

@@ -26,10 +26,11 @@ enum action {
 	ACT_CONSUME, /* the host takes what is committed, or moves cons: next step of the two */
 	ACT_COPY,    /* the overwrite reader makes its next step */
 	ACT_SWITCH,  /* the host switches recording off, or on again */
+	ACT_WRECK,   /* who may write the region leaves a position that no ring has */
 	ACT_KINDS,
 };
 /* How a schedule is written: "12n,30n,31d" is an interrupt at choice 12 and so on. */
-#define ACT_LETTERS	  "-ndebtchs"
+#define ACT_LETTERS	  "-ndebtchsw"
 
 #define ACT_BIT(a)	  (1u << (a))
 

@@ -27,6 +27,7 @@ enum nest_rule {
 	RULE_LATE,	   /* N13: no record below a bound that the host could prove */
 	RULE_OFF,	   /* N13: a ring that is off and idle stays as it is */
 	RULE_WAKE,	   /* N14: no event under way, so need_wake was read after each crossing */
+	RULE_MEMORY,	   /* N15: a wrong position costs events and not memory */
 	RULE_ENDLESS,	   /* every run ends */
 	/* Of the historic algorithms, which have no exact times: */
 	RULE_INTERVAL, /* the decoded time lies between entry and exit of reserve */

@@ -99,6 +99,7 @@ void story_tell_action(const struct nest_site *site, enum action action)
 		[ACT_CONSUME] = "goes on while the host works",
 		[ACT_SWITCH] = "goes on while the host switches",
 		[ACT_COPY] = "goes on while the host copies",
+		[ACT_WRECK] = "goes on with a wrong position",
 	};
 	const struct event *ev = interrupted();
 

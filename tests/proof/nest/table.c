@@ -30,6 +30,7 @@ const char *const rule_names[RULES] = {
 	[RULE_LATE] = "N13-late",
 	[RULE_OFF] = "N13-off",
 	[RULE_WAKE] = "N14-wake",
+	[RULE_MEMORY] = "N15-memory",
 	[RULE_ENDLESS] = "endless",
 	[RULE_INTERVAL] = "time-interval",
 };

@@ -107,6 +107,8 @@ static uint32_t possible(void)
 		set |= ACT_BIT(ACT_CONSUME);
 	if (w->switches)
 		set |= ACT_BIT(ACT_SWITCH);
+	if (w->wrecks)
+		set |= ACT_BIT(ACT_WRECK);
 	if (w->copies && (w->copier.len || w->reader.pos != w->ctl.commit))
 		set |= ACT_BIT(ACT_COPY);
 	return set;
@@ -143,6 +145,11 @@ static void act(enum action action)
 	case ACT_SWITCH:
 		w->switches--;
 		host_switch();
+		break;
+	case ACT_WRECK:
+		w->wrecks--;
+		w->wrecked = true;
+		writer_wreck();
 		break;
 	case ACT_COPY:
 		w->copies--;
@@ -201,6 +208,8 @@ void nest_point(const struct nest_site *site, const void *addr)
 	story_point(site);
 	if (w->left)
 		happen(site);
+	if (site->kind != SITE_LOAD && w->wrecked)
+		oracle_store(addr);
 	if (site->kind != SITE_LOAD && watched(addr)) {
 		w->touched = true;
 		w->dirty |= (const uint64_t *)addr >= w->data;
@@ -327,8 +336,9 @@ void world_use(const struct nest_config *c)
 	w->consumes = c->consumes;
 	w->copies = c->copies;
 	w->switches = c->switches;
+	w->wrecks = c->wrecks;
 	w->left = w->nested + w->discards + w->epochs + w->backs + w->delays + w->consumes +
-		  w->copies + w->switches;
+		  w->copies + w->switches + w->wrecks;
 	border_count = 0;
 	memset(world_depths, 0, sizeof(world_depths));
 }
@@ -341,7 +351,8 @@ static void copy_world(struct world *to, const struct world *from)
 	if (from->copier.len)
 		to->copier = from->copier;
 	to->copier.len = from->copier.len;
-	memcpy(to->data, from->data, world_geometry.ring_size);
+	/* And what lies behind it, where a store may have gone. */
+	memcpy(to->data, from->data, world_geometry.ring_size + 8);
 }
 
 /* The first events of the task. They are part of every schedule, so nothing may happen. */
@@ -407,7 +418,8 @@ void world_run(void)
 		oracle_idle();
 	}
 	world.quiet = true;
-	host_finish();
+	if (!world.wrecked)
+		host_finish();
 	oracle_end();
 	world_depths[world.deepest]++;
 }

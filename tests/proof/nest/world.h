@@ -36,6 +36,8 @@ struct nest_config {
 	uint32_t delay;	   /* how long a delay is; 0 = what the low bits can say */
 	uint32_t consumes; /* half steps: take, move cons */
 	uint32_t switches; /* recording off and on */
+	uint32_t wrecks;   /* of ctl->resv, */
+	uint32_t wreck;	   /* so many bytes before the end of its sub-buffer */
 	uint32_t copies;   /* of the overwrite reader: look, each chunk, look again */
 	/* The ring. */
 	uint32_t subbuf_size;
@@ -116,8 +118,10 @@ struct world {
 	uint32_t event_count;
 	uint32_t lost, discarded, off;
 	/* What is left of the budgets, and of all together. */
-	uint32_t nested, discards, epochs, backs, delays, consumes, copies, switches, left;
+	uint32_t nested, discards, epochs, backs, delays, consumes, copies, switches, wrecks;
+	uint32_t left;
 	bool quiet;   /* no hook */
+	bool wrecked; /* by a wrong position: of the rules only N15 holds, and that a run ends */
 	bool touched; /* the last access may have changed something that the oracle looks at */
 	bool dirty;   /* and it may be a record */
 	struct event *current[WORLD_DEPTH_MAX + 1];
@@ -171,6 +175,7 @@ static inline uint8_t *world_data(uint64_t pos)
 void writer_init(const struct xvt_geometry *g, uint64_t start);
 void writer_event(struct event *ev);
 uint64_t writer_position(void); /* ctl->resv as a position */
+void writer_wreck(void);	/* of config->wreck */
 bool writer_crossed(void);	/* a sub-buffer was opened, and need_wake not looked at since */
 extern const char *const writer_backend;
 extern const bool writer_xadd;
@@ -212,6 +217,7 @@ void host_watch(void);	   /* N13: all looks that are possible at this point */
 extern bool oracle_no_crash; /* do not ask what a crash would leave: then other rules come first */
 void oracle_reset(void);
 void oracle_look(void);			     /* at every point */
+void oracle_store(const void *addr);	     /* before a word goes there */
 void oracle_reserved(struct event *ev);	     /* xvt_reserve() returned 0 */
 void oracle_lost(struct event *ev, int err); /* or not */
 void oracle_idle(void);			     /* no context is inside */

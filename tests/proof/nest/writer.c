@@ -43,6 +43,12 @@ uint64_t writer_position(void)
 	return xvt_writer_pos(&writer, world.ctl.resv);
 }
 
+void writer_wreck(void)
+{
+	world.ctl.resv = ((world.ctl.resv - 1) & ~writer.resv_mask) + writer.subbuf_size -
+			 world_config->wreck;
+}
+
 bool writer_crossed(void)
 {
 	return writer.crossed;

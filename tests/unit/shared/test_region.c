@@ -282,7 +282,7 @@ static uint64_t tlv_count(uint32_t *last_len)
 
 START_TEST(metadata_is_appended_until_it_is_full)
 {
-	const struct xvt_meta_hdr *h = (void *)(ring.base + ring.g.meta_off);
+	struct xvt_meta_hdr *h = (void *)(ring.base + ring.g.meta_off);
 	const uint8_t *first = (const uint8_t *)(h + 1);
 	static const uint8_t big[8192];
 	uint64_t n = 0;
@@ -307,6 +307,10 @@ START_TEST(metadata_is_appended_until_it_is_full)
 					 UINT32_MAX),
 			 -ENOSPC);
 	ck_assert_uint_eq(h->refused, 2);
+	/* An end between two words, as somebody else may write it. */
+	h->committed = 4;
+	ck_assert_int_eq(xvt_meta_append(ring.base, &ring.g, XVT_META_COMM, 1, NULL, 0, "x", 1),
+			 -ENOSPC);
 }
 END_TEST
 

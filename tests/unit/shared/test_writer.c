@@ -468,11 +468,60 @@ START_TEST(wrong_position_costs_events_and_not_memory)
 			if (xvt_reserve(&ring.w, XVT_ID_U64, len[i], &slot))
 				continue;
 			reserved++;
+			ut_assert(((uintptr_t)slot.rec & 7) == 0);
 			ut_assert((uint8_t *)slot.rec >= data);
 			ut_assert((uint8_t *)slot.payload + (len[i] + 7) / 8 * 8 <=
 				  data + ring.g.ring_size);
 		}
 	ck_assert_uint_gt(reserved, 1000);
+}
+END_TEST
+
+/* The byte behind a ring is another's: here, of the heap behind the region, in a copy of its own.
+ */
+static void check_behind(uint64_t left, uint32_t len, uint32_t enable)
+{
+	const uint64_t size = ring.g.region_size;
+	struct xvt_slot slot;
+	uint8_t *base = aligned_alloc(XVT_ALIGN_MIN, size + XVT_ALIGN_MIN);
+	struct xvt_writer *w = &ring.w, was = *w;
+	uint32_t i;
+
+	memset(base + size, 0x5a, XVT_ALIGN_MIN);
+	ut_ring_reset(&ring, 3ull * w->subbuf_size, enable); /* the last sub-buffer */
+	memcpy(base, ring.base, size);
+	xvt_writer_init(w, base, &ring.g, 0);
+	w->clock = ut_clock;
+	w->clock_arg = &ring;
+	ck_assert_int_eq(ut_write_at(&ring, 5000, 0, 8), 0); /* remembers */
+	w->ctl->resv =
+		xvt_resv_word(XVT_RING_BACKEND, w->subbuf_shift, 4ull * w->subbuf_size - left);
+	for (i = 0; i < 3; i++)
+		if (!xvt_reserve(w, XVT_ID_U64, len, &slot)) {
+			ut_assert(((uintptr_t)slot.rec & 7) == 0);
+			memset(slot.payload, 0xff, (len + 7) & ~7u);
+			if (i == 1)
+				xvt_discard(w, &slot);
+			else
+				xvt_commit(w, &slot);
+		}
+	for (i = 0; i < XVT_ALIGN_MIN; i++)
+		ut_assert(base[size + i] == 0x5a);
+	*w = was;
+	free(base);
+}
+
+START_TEST(wrong_position_stores_nothing_behind_the_ring)
+{
+	static const uint32_t len[] = { 0, 8, 20, 56, 64, 900 };
+	uint64_t left;
+	uint32_t i;
+
+	for (left = 1; left < 200; left++)
+		for (i = 0; i < sizeof(len) / sizeof(len[0]); i++) {
+			check_behind(left, len[i], XVT_ENABLE_STOP);
+			check_behind(left, len[i], XVT_ENABLE_OVERWRITE);
+		}
 }
 END_TEST
 
@@ -1053,6 +1102,7 @@ Suite *suite_writer(void)
 	tcase_add_loop_test(tc, a_clock_pair_of_no_time_is_not_written, 0, 5);
 	tcase_add_test(tc, epoch_that_never_holds_gives_up_and_is_counted);
 	tcase_add_test(tc, wrong_position_costs_events_and_not_memory);
+	tcase_add_test(tc, wrong_position_stores_nothing_behind_the_ring);
 	tcase_add_test(tc, wrong_nest_costs_events_and_not_memory);
 	tcase_add_test(tc, wrong_state_costs_events_and_not_memory);
 	tcase_add_test(tc, event_without_proof_of_its_time_says_so);
