@@ -358,6 +358,7 @@ struct xvt_ring_session {
 	bool info_waits;      /* next_info is to be written */
 	bool drops_wait;
 	uint64_t drops_clock;	      /* guest clock of the newest dropped record */
+	uint64_t newest_ns;	      /* host time of the newest record, emitted or dropped */
 	struct xvt_lost drops;	      /* neither in the trace nor in `stats` yet, if drops_wait */
 	uint64_t reported_info_clock; /* when reported_info was written */
 	struct xvt_ring_info reported_info;

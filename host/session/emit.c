@@ -5,6 +5,7 @@
  */
 #include "session/parts.h"
 
+#include "base/u64.h"
 #include "merge/put.h"
 #include "trace/payload.h"
 
@@ -47,9 +48,6 @@ static int put_drops(void *arg, const struct xvt_window *w, uint32_t i)
 {
 	struct xvt_session *s = arg;
 
-	/* A LOST record of dropped events has its place in the main lane. */
-	if (w->lane == XVT_LANE_LOOSE)
-		return 0;
 	if (w->lane == XVT_LANE_MAIN)
 		s->emitted_ns = xvt_window_ns(w, i);
 	return xvt_session_put_drops(s, xvt_window_run(w, i)->ring);
@@ -75,6 +73,15 @@ static int put_other(void *arg, const struct xvt_window *w, uint32_t i)
 	return xvt_trace_lane_event(s->trace, w->lane, &h, lost);
 }
 
+/* Times of a run do not decrease. */
+static void note_newest(struct xvt_session *s, const struct xvt_run *run)
+{
+	uint64_t *newest = &run->ring->session.newest_ns;
+
+	*newest = xvt_u64_larger(*newest, run->ns[run->taken - 1]);
+	s->newest_ns = xvt_u64_larger(s->newest_ns, *newest);
+}
+
 /* Writes a sorted window: the order of its events, and the counters of their rings. */
 static int emit(void *arg, const struct xvt_window *w)
 {
@@ -91,6 +98,7 @@ static int emit(void *arg, const struct xvt_window *w)
 
 		if (run->taken == run->at)
 			continue;
+		note_newest(s, run);
 		if (run->dropped)
 			xvt_session_drop_run(s, run);
 		else

@@ -218,7 +218,7 @@ int xvt_session_end(struct xvt_session *s)
 		xvt_session_notes_left_out(s, s->vms[i], xvt_clock_read(), true);
 	xvt_session_put_all_drops(s);
 	for (i = 0; i < s->nr_rings; i++)
-		xvt_ring_put_tail_loss(s, s->rings[i], s->merge.last_ns);
+		xvt_ring_put_tail_loss(s, s->rings[i]);
 	if (!is_salvage(s)) /* its times are older than this clock */
 		xvt_session_put_lines(s, xvt_host_clock_end(&s->clock));
 	xvt_session_put_marks(s);

@@ -88,15 +88,10 @@ void xvt_vm_report_undrained(struct xvt_session *s, struct xvt_vm *vm)
 				 bytes);
 }
 
-void xvt_ring_put_tail_loss(struct xvt_session *s, struct xvt_ring *r, uint64_t host_ns)
+void xvt_ring_put_tail_loss(struct xvt_session *s, struct xvt_ring *r)
 {
-	struct xvt_event_hdr h = { .id = XVT_ID_LOST, .len = sizeof(struct xvt_lost) };
 	struct xvt_lost lost;
 
-	if (!xvt_session_takes_part(s, r) || !xvt_ring_tail_loss(r, &lost))
-		return;
-	h.host_ns = host_ns;
-	h.guest_clock = r->head.last_guest;
-	h.ring_flags = r->id;
-	xvt_trace_event(s->trace, &h, &lost);
+	if (xvt_session_takes_part(s, r) && xvt_ring_tail_loss(r, &lost))
+		xvt_session_put_loss(s, r, s->newest_ns, r->head.last_guest, &lost);
 }

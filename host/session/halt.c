@@ -163,7 +163,7 @@ static void write_end(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 		if (!r)
 			continue;
 		xvt_session_put_drops(s, r);
-		xvt_ring_put_tail_loss(s, r, s->emitted_ns);
+		xvt_ring_put_tail_loss(s, r);
 		s->dirty[r->session.slot] |= XVT_DIRTY;
 	}
 	xvt_session_put_marks(s);

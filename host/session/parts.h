@@ -465,6 +465,7 @@ struct xvt_session {
 	bool limited;	     /* by the last check, there may not be space for every event */
 	uint64_t put_bytes;  /* bytes of events since the last check */
 	uint64_t emitted_ns; /* host time of the newest event emitted in order */
+	uint64_t newest_ns;  /* the same of all lanes */
 
 	/* stall.c */
 	uint64_t stall_clock; /* when the machines' budgets were last charged */
@@ -705,6 +706,13 @@ void xvt_session_not_written(struct xvt_session *s, const struct xvt_vm *vm, uin
 void xvt_session_drop_run(struct xvt_session *s, const struct xvt_run *run);
 void xvt_session_drop_lost(struct xvt_session *s, struct xvt_ring *r, const struct xvt_lost *lost,
 			   uint64_t guest_clock);
+/*
+ * Write a LOST record behind the ring's events, at host_ns or, in the main lane, the time that this
+ * has reached; 0: no event has a time. The loose lane takes it where the main lane may not. Returns
+ * 0 or -errno of the trace.
+ */
+int xvt_session_put_loss(struct xvt_session *s, struct xvt_ring *r, uint64_t host_ns,
+			 uint64_t guest_clock, const struct xvt_lost *lost);
 /* Write the LOST record of dropped events of one ring (returns 0 or -errno of the trace), or of all
  * rings. */
 int xvt_session_put_drops(struct xvt_session *s, struct xvt_ring *r);
@@ -882,8 +890,8 @@ void xvt_vm_measure_last(struct xvt_session *s, struct xvt_vm *vm, uint64_t off_
 bool xvt_ring_is_finished(struct xvt_ring *r, uint64_t off_clock);
 /* Note the records of the machine that are left in its rings. */
 void xvt_vm_report_undrained(struct xvt_session *s, struct xvt_vm *vm);
-/* Write the LOST record of losses that no sub-buffer header has reported, at this host time. */
-void xvt_ring_put_tail_loss(struct xvt_session *s, struct xvt_ring *r, uint64_t host_ns);
+/* Write the LOST record of losses that no sub-buffer header has reported, behind all events. */
+void xvt_ring_put_tail_loss(struct xvt_session *s, struct xvt_ring *r);
 
 /* --- stall.c --- */
 

@@ -224,18 +224,31 @@ void xvt_session_drop_run(struct xvt_session *s, const struct xvt_run *run)
 	note_drops(s, run->ring, run->guest);
 }
 
+int xvt_session_put_loss(struct xvt_session *s, struct xvt_ring *r, uint64_t host_ns,
+			 uint64_t guest_clock, const struct xvt_lost *lost)
+{
+	const uint64_t any_ns = s->emitted_ns ? s->emitted_ns : r->start_ns;
+	struct xvt_event_hdr h = { .host_ns = host_ns ? host_ns : any_ns,
+				   .guest_clock = guest_clock,
+				   .ring_flags = r->id,
+				   .id = XVT_ID_LOST,
+				   .len = sizeof(*lost) };
+
+	/* The main lane may go on with earlier events than other lanes have; not at the end. */
+	if (r->guest.loose || (h.host_ns > s->emitted_ns && !s->ending))
+		return xvt_trace_lane_event(s->trace, XVT_LANE_LOOSE, &h, lost);
+	s->emitted_ns = h.host_ns = xvt_u64_larger(h.host_ns, s->emitted_ns);
+	return xvt_trace_event(s->trace, &h, lost);
+}
+
 int xvt_session_put_drops(struct xvt_session *s, struct xvt_ring *r)
 {
-	const struct xvt_event_hdr h = { .host_ns = s->emitted_ns,
-					 .guest_clock = r->session.drops_clock,
-					 .ring_flags = r->id,
-					 .id = XVT_ID_LOST,
-					 .len = sizeof(r->session.drops) };
 	int err;
 
 	if (!r->session.drops_wait)
 		return 0;
-	err = xvt_trace_event(s->trace, &h, &r->session.drops);
+	err = xvt_session_put_loss(s, r, r->session.newest_ns, r->session.drops_clock,
+				   &r->session.drops);
 	r->account.stats.dropped += r->session.drops.dropped;
 	memset(&r->session.drops, 0, sizeof(r->session.drops));
 	r->session.drops_wait = false;
