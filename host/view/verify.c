@@ -324,11 +324,9 @@ static int check_all(struct xvt_verify_state *v)
 	check_end(v);
 	xvt_exchanges_check(&v->result->exchanges, unanswered, v);
 	for (size_t i = 0; i < v->t->damage_count; i++) {
-		const struct xvt_damage *d = &v->t->damage[i];
-
 		/* Only XVT_DAMAGE_MAX are kept. Further ones are counted and not shown. */
-		if (i >= XVT_DAMAGE_MAX)
-			d = &v->t->damage[0];
+		const struct xvt_damage *d = &v->t->damage[i < XVT_DAMAGE_MAX ? i : 0];
+
 		xvt_verify_violation(v, XVT_VERIFY_DAMAGE, XVT_VM_NONE,
 				     "byte %" PRIu64 ", %" PRIu64 " bytes: %s", d->offset, d->len,
 				     d->why);
