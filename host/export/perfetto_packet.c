@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0
+/* perfetto_packet.c - packets and bundles of ftrace events; see perfetto_parts.h. */
+#include "export/perfetto_parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+uint32_t xvt_pf_machine_id(const struct xvt_pf *p, uint32_t machine)
+{
+	const struct xvtrace_machine *m = xvtrace_machine(p->x->trace, machine);
+
+	return m && m->host ? 0 : machine + 1;
+}
+
+const char *xvt_pf_machine_name(const struct xvt_pf *p, uint32_t machine)
+{
+	const struct xvtrace_machine *m = xvtrace_machine(p->x->trace, machine);
+
+	return m ? m->name : "?";
+}
+
+int xvt_pf_begin_packet(struct xvt_pf *p, uint32_t sequence, bool *begun, uint32_t machine_id,
+			size_t more)
+{
+	struct xvt_proto *b = &p->packet;
+
+	b->used = 0;
+	if (xvt_proto_room(b, more + 8 * XVT_PROTO_NUMBER))
+		return -ENOMEM;
+	xvt_proto_u64(b, TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID, sequence);
+	if (!*begun) {
+		xvt_proto_u64(b, TRACE_PACKET_SEQUENCE_FLAGS, SEQ_INCREMENTAL_STATE_CLEARED);
+		xvt_proto_u64(b, TRACE_PACKET_FIRST_PACKET_ON_SEQUENCE, 1);
+		*begun = true;
+	}
+	if (machine_id)
+		xvt_proto_u64(b, TRACE_PACKET_MACHINE_ID, machine_id);
+	return 0;
+}
+
+int xvt_pf_begin_machine_packet(struct xvt_pf *p, uint32_t machine, size_t more)
+{
+	return xvt_pf_begin_packet(p, XVT_PF_SEQUENCE + 1 + p->ring_count + 1 + machine,
+				   &p->machines[machine].begun, xvt_pf_machine_id(p, machine),
+				   more);
+}
+
+int xvt_pf_begin_ring_packet(struct xvt_pf *p, struct xvt_pf_ring *r, size_t more)
+{
+	return xvt_pf_begin_packet(p, XVT_PF_SEQUENCE + 1 + (uint32_t)(r - p->rings), &r->begun,
+				   xvt_pf_machine_id(p, r->machine), more);
+}
+
+void xvt_pf_end_packet(struct xvt_pf *p, size_t more_len)
+{
+	uint8_t head[2 * XVT_PROTO_VARINT];
+	struct xvt_proto b = { .p = head };
+
+	xvt_proto_tag(&b, TRACE_PACKET, XVT_PROTO_WIRE_BYTES);
+	xvt_proto_varint(&b, p->packet.used + more_len);
+	xvt_out_bytes(p->o, head, b.used);
+	xvt_out_bytes(p->o, p->packet.p, p->packet.used);
+}
+
+int xvt_pf_write_bundle(struct xvt_pf *p, struct xvt_pf_ring *r)
+{
+	struct xvt_proto *b = &p->packet;
+	uint8_t head[3 * XVT_PROTO_NUMBER];
+	struct xvt_proto bundle = { .p = head };
+	int err = xvt_pf_begin_ring_packet(p, r, sizeof(head));
+
+	if (err)
+		return err;
+	xvt_proto_u64(&bundle, FTRACE_EVENT_BUNDLE_CPU, r->cpu);
+	if (r->lost)
+		xvt_proto_u64(&bundle, FTRACE_EVENT_BUNDLE_LOST_EVENTS, 1);
+	xvt_proto_tag(b, TRACE_PACKET_FTRACE_EVENTS, XVT_PROTO_WIRE_BYTES);
+	xvt_proto_varint(b, bundle.used + r->events.used);
+	xvt_proto_bytes(b, head, bundle.used);
+	xvt_pf_end_packet(p, r->events.used);
+	xvt_out_bytes(p->o, r->events.p, r->events.used);
+	r->events.used = 0;
+	r->lost = false;
+	return 0;
+}
+
+int xvt_pf_write_bundles(struct xvt_pf *p)
+{
+	for (uint32_t i = 0; i <= p->ring_count; i++) {
+		struct xvt_pf_ring *r = &p->rings[i];
+		int err = r->events.used ? xvt_pf_write_bundle(p, r) : 0;
+
+		if (err)
+			return err;
+		free(r->events.p);
+		r->events = (struct xvt_proto){ 0 };
+	}
+	p->open_bytes = 0;
+	return 0;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * perfetto_parts.h - private to the Perfetto export: what it knows of rings, machines and tasks,
+ * and how its parts write packets. An event's way: perfetto.c finds its ring, machine and type, and
+ * makes a message of it in the bundle of its ring, or a packet.
+ */
+#ifndef XVT_EXPORT_PERFETTO_PARTS_H
+#define XVT_EXPORT_PERFETTO_PARTS_H
+
+#include "export/perfetto.h"
+
+#define XVT_PF_NAME_MAX 256u
+#define XVT_PF_MESSAGES 1024u /* without their other end, in each direction */
+#define XVT_PF_SEQUENCE 1u    /* of packets about all machines; the next ones are those of rings */
+
+/* Tracks of a ring, and of a machine. */
+enum xvt_pf_track {
+	TRACK_MACHINE,
+	TRACK_EVENTS,
+	TRACK_LOST,
+	TRACK_BOUND,
+	TRACK_MESSAGES,
+	TRACK_EPOCHS,
+	TRACK_PAUSES, /* of a machine */
+};
+
+struct xvt_pf_ring {
+	struct xvt_proto events; /* FtraceEventBundle.event of the next packet */
+	uint64_t last_ns;
+	uint64_t bound_ns; /* as last told; 0: not yet */
+	uint32_t machine;
+	uint32_t cpu;
+	int32_t pid;	/* whose name was told last */
+	uint8_t tracks; /* bits of enum xvt_pf_track: described */
+	bool known;
+	bool begun; /* its first packet is written */
+	bool ftrace;
+	bool lost; /* events before the next bundle */
+};
+
+/* Names of tasks that were told: pid and hash of the name; a hash of 0: free. */
+struct xvt_pf_task {
+	int32_t pid;
+	uint32_t hash;
+};
+
+struct xvt_pf_machine {
+	struct xvt_pf_task *tasks;
+	uint32_t room; /* a power of 2 */
+	uint32_t count;
+	bool begun;  /* its first packet is written */
+	bool paused; /* its track of pauses is described */
+};
+
+/* A message of which one end was seen. */
+struct xvt_pf_message {
+	uint64_t number;
+	uint64_t flow; /* 0: free */
+	uint32_t machine;
+};
+
+struct xvt_pf_type;
+
+struct xvt_pf {
+	struct xvt_export *x;
+	struct xvt_out *o;
+	const struct xvtrace_info *info;
+	struct xvt_pf_ring *rings;	 /* the last is for unknown rings */
+	struct xvt_pf_machine *machines; /* the last is for unknown machines */
+	uint32_t ring_count;
+	uint32_t machine_count;
+	struct xvt_pf_type **types; /* by number */
+	size_t type_room;
+	size_t open_bytes;
+	struct xvt_proto packet;
+	struct xvt_out list; /* text of a list */
+	uint64_t uuid;	     /* from which those of tracks are made */
+	bool common_begun;
+	uint64_t first_ns;
+	uint64_t last_ns;
+	uint64_t flows;
+	struct xvt_pf_message sent[XVT_PF_MESSAGES]; /* and not received yet, by number */
+	struct xvt_pf_message received[XVT_PF_MESSAGES];
+};
+
+static inline uint64_t xvt_pf_track_uuid(const struct xvt_pf *p, enum xvt_pf_track track,
+					 uint32_t number)
+{
+	return p->uuid ^ ((uint64_t)track << 32 | number);
+}
+
+/* -- packets, perfetto_packet.c ------------------------------------------------------- */
+
+/* machine_id: 0 is the host. */
+uint32_t xvt_pf_machine_id(const struct xvt_pf *p, uint32_t machine);
+const char *xvt_pf_machine_name(const struct xvt_pf *p, uint32_t machine);
+
+/* Begin a packet with room for `more` bytes. Returns 0 or -ENOMEM. */
+int xvt_pf_begin_packet(struct xvt_pf *p, uint32_t sequence, bool *begun, uint32_t machine_id,
+			size_t more);
+/* A packet about a machine, on a sequence of its own. */
+int xvt_pf_begin_machine_packet(struct xvt_pf *p, uint32_t machine, size_t more);
+int xvt_pf_begin_ring_packet(struct xvt_pf *p, struct xvt_pf_ring *r, size_t more);
+/* Write the packet; more_len: bytes of it that the caller writes behind. */
+void xvt_pf_end_packet(struct xvt_pf *p, size_t more_len);
+
+int xvt_pf_write_bundle(struct xvt_pf *p, struct xvt_pf_ring *r);
+/* Write and free all bundles, so that many rings do not hold the memory of one each. */
+int xvt_pf_write_bundles(struct xvt_pf *p);
+
+/* -- clocks, machines and tracks, perfetto_tracks.c ------------------------------------ */
+
+/* What the host's clocks were at one time. */
+int xvt_pf_put_snapshot(struct xvt_pf *p, uint64_t ns);
+/* What the packets of a machine need before them. */
+int xvt_pf_begin_machine(struct xvt_pf *p, uint32_t machine, uint64_t ns);
+/* Describe a track of a machine, parent_uuid 0, or of a ring. */
+int xvt_pf_put_track(struct xvt_pf *p, uint32_t machine, uint64_t uuid, uint64_t parent_uuid,
+		     const char *name, bool counter);
+/* Describe a track of the ring, if it is not yet. */
+int xvt_pf_need_track(struct xvt_pf *p, struct xvt_pf_ring *r, enum xvt_pf_track track);
+/* Begin a packet with a track event, which the caller closes at *at. */
+int xvt_pf_begin_track_event(struct xvt_pf *p, struct xvt_pf_ring *r, enum xvt_pf_track track,
+			     uint32_t type, uint64_t ns, size_t more, size_t *at);
+/*
+ * The bound of the ring's times from here on, as a counter. That of unconfirmed events grows with
+ * each event: it is told an eighth larger, and again when it is beyond that, or far below.
+ */
+int xvt_pf_put_bound(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvtrace_event *ev);
+
+/* -- tasks, perfetto_tasks.c ----------------------------------------------------------- */
+
+/* Tell the name of the event's task, when it is new. */
+int xvt_pf_put_task(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvtrace_event *ev);
+
+#endif /* XVT_EXPORT_PERFETTO_PARTS_H */
