@@ -25,6 +25,10 @@ function add_field(name, value) {
 		extra = extra " " name "=" value
 		return
 	}
+	if (n && names[n] == name && event == "sys_enter") { # a list
+		values[n] = "[" (substr(values[n], 1, 1) == "[" ? substr(values[n], 2, length(values[n]) - 2) : values[n]) "," value "]"
+		return
+	}
 	names[++n] = name
 	values[n] = value
 }
@@ -102,7 +106,7 @@ $1 == "}" {
 			print "wrong first packet of sequence " sequence > beside
 		begun[sequence] = 1
 		machine = sequence = flags = first = lost = 0
-		track_event = uuid = system_name = instant = counter = extra = ""
+		track_event = uuid = system_name = instant = counter = extra = flow = ""
 	}
 	delete path[depth--]
 	next

@@ -18,7 +18,7 @@ $(BUILD)/tests/tools/%: tests/tools/%.c $(HOST_LIB_OBJ)
 	$(Q)$(CC) $(HOST_CFLAGS) $(XVT_LDFLAGS) -MF $@.d -o $@ $< $(HOST_LIB_OBJ) $(HOST_LIBS)
 
 # Two make the traces of the unit tests.
-SYNTH_TOOLS = $(BUILD)/tests/tools/xvt-mktrace $(BUILD)/tests/tools/xvt-shift
+SYNTH_TOOLS = $(BUILD)/tests/tools/xvt-mktrace $(BUILD)/tests/tools/xvt-shift $(BUILD)/tests/tools/xvt-scene
 
 $(SYNTH_TOOLS:=.o): $(BUILD)/tests/tools/%.o: tests/tools/%.c
 	$(call say,CC,$<)

@@ -325,47 +325,66 @@ static int put_loss(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvtrac
 
 /* -- messages, pauses and epochs ------------------------------------------------------- */
 
-/*
- * The flow of a message: that of its other end, if another machine has left its mark, else a new
- * one. Times may be off by their bounds, so a receipt may come before its sending.
- */
-static uint64_t flow_of(struct xvt_pf *p, uint32_t machine, const struct xvtrace_message *m)
-{
-	struct xvt_pf_message *own = m->sent ? p->sent : p->received;
-	struct xvt_pf_message *other = m->sent ? p->received : p->sent;
-	uint64_t flow;
-
-	own += m->number % XVT_PF_MESSAGES;
-	other += m->number % XVT_PF_MESSAGES;
-	if (other->flow && other->number == m->number && other->machine != machine) {
-		flow = other->flow;
-		other->flow = 0;
-		return flow;
-	}
-	flow = p->uuid + ++p->flows;
-	*own = (struct xvt_pf_message){ .number = m->number, .flow = flow, .machine = machine };
-	return flow;
-}
-
-static int put_message(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvtrace_event *ev,
-		       const struct xvtrace_message *m)
+/* flow: 0 if the other end was not seen. */
+static int put_message_end(struct xvt_pf *p, struct xvt_pf_message *m, bool sent, uint64_t flow)
 {
 	struct xvt_proto *b = &p->packet;
-	uint64_t flow = flow_of(p, r->machine, m);
 	char name[32];
 	size_t at;
-	int err, len = snprintf(name, sizeof(name), "%s %llu", m->sent ? "send" : "receive",
+	int err, len = snprintf(name, sizeof(name), "%s %llu", sent ? "send" : "receive",
 				(unsigned long long)m->number);
 
-	err = xvt_pf_begin_track_event(p, r, TRACK_MESSAGES, TYPE_INSTANT, ev->ns,
+	err = xvt_pf_begin_track_event(p, m->ring, TRACK_MESSAGES, TYPE_INSTANT, m->ns,
 				       xvt_proto_text_room(sizeof(name)) + XVT_PROTO_NUMBER, &at);
+	m->ring = NULL;
 	if (err)
 		return err;
 	xvt_proto_string(b, TRACK_EVENT_NAME, name, (size_t)len);
-	xvt_proto_fixed64(b, TRACK_EVENT_FLOW_IDS, flow);
+	if (flow)
+		xvt_proto_fixed64(b, TRACK_EVENT_FLOW_IDS, flow);
 	xvt_proto_close(b, at);
 	xvt_pf_end_packet(p, 0);
 	return 0;
+}
+
+/*
+ * Write both ends of a message, if another machine has left the mark of the other one. Times may be
+ * off by their bounds, so a receipt may come before its sending.
+ */
+static int put_message(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvtrace_event *ev,
+		       const struct xvtrace_message *m)
+{
+	struct xvt_pf_message *own = m->sent ? p->sent : p->received;
+	struct xvt_pf_message *other = m->sent ? p->received : p->sent;
+	struct xvt_pf_message now = { .number = m->number, .ns = ev->ns, .ring = r };
+	uint64_t flow;
+	int err = 0;
+
+	own += m->number % XVT_PF_MESSAGES;
+	other += m->number % XVT_PF_MESSAGES;
+	if (other->ring && other->number == m->number && other->ring->machine != r->machine) {
+		flow = p->uuid + ++p->flows;
+		err = put_message_end(p, other, !m->sent, flow);
+		return err ? err : put_message_end(p, &now, m->sent, flow);
+	}
+	if (own->ring)
+		err = put_message_end(p, own, m->sent, 0);
+	*own = now;
+	return err;
+}
+
+/* The ends whose other end never came. */
+static int put_messages(struct xvt_pf *p)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < XVT_PF_MESSAGES && !err; i++) {
+		if (p->sent[i].ring)
+			err = put_message_end(p, &p->sent[i], true, 0);
+		if (!err && p->received[i].ring)
+			err = put_message_end(p, &p->received[i], false, 0);
+	}
+	return err;
 }
 
 /* One end of a slice on a track of a machine or of its ring. */
@@ -489,6 +508,8 @@ static int write_all(struct xvt_pf *p)
 		err = got < 0 ? got : put_event(p, ev);
 	if (!err)
 		err = xvt_pf_write_bundles(p);
+	if (!err)
+		err = put_messages(p);
 	/* The wall clock may have been set meanwhile. */
 	if (!err && p->common_begun)
 		err = xvt_pf_put_snapshot(p, p->last_ns);

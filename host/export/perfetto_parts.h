@@ -9,9 +9,10 @@
 
 #include "export/perfetto.h"
 
-#define XVT_PF_NAME_MAX 256u
-#define XVT_PF_MESSAGES 1024u /* without their other end, in each direction */
-#define XVT_PF_SEQUENCE 1u    /* of packets about all machines; the next ones are those of rings */
+#define XVT_PF_NAME_MAX	  256u
+#define XVT_PF_MESSAGES	  1024u /* without their other end, in each direction */
+#define XVT_PF_NO_MACHINE UINT32_MAX
+#define XVT_PF_SEQUENCE	  1u /* of packets about all machines; the next ones are those of rings */
 
 /* Tracks of a ring, and of a machine. */
 enum xvt_pf_track {
@@ -52,11 +53,11 @@ struct xvt_pf_machine {
 	bool paused; /* its track of pauses is described */
 };
 
-/* A message of which one end was seen. */
+/* The one end of a message that was seen, not written yet: the other one decides on its flow. */
 struct xvt_pf_message {
 	uint64_t number;
-	uint64_t flow; /* 0: free */
-	uint32_t machine;
+	uint64_t ns;
+	struct xvt_pf_ring *ring; /* NULL: free */
 };
 
 struct xvt_pf_type;
@@ -76,6 +77,7 @@ struct xvt_pf {
 	struct xvt_out list; /* text of a list */
 	uint64_t uuid;	     /* from which those of tracks are made */
 	bool common_begun;
+	bool messages; /* the tracks of messages have their parent */
 	uint64_t first_ns;
 	uint64_t last_ns;
 	uint64_t flows;
@@ -98,7 +100,7 @@ const char *xvt_pf_machine_name(const struct xvt_pf *p, uint32_t machine);
 /* Begin a packet with room for `more` bytes. Returns 0 or -ENOMEM. */
 int xvt_pf_begin_packet(struct xvt_pf *p, uint32_t sequence, bool *begun, uint32_t machine_id,
 			size_t more);
-/* A packet about a machine, on a sequence of its own. */
+/* A packet about a machine, on a sequence of its own; XVT_PF_NO_MACHINE: about all of them. */
 int xvt_pf_begin_machine_packet(struct xvt_pf *p, uint32_t machine, size_t more);
 int xvt_pf_begin_ring_packet(struct xvt_pf *p, struct xvt_pf_ring *r, size_t more);
 /* Write the packet; more_len: bytes of it that the caller writes behind. */
@@ -114,7 +116,7 @@ int xvt_pf_write_bundles(struct xvt_pf *p);
 int xvt_pf_put_snapshot(struct xvt_pf *p, uint64_t ns);
 /* What the packets of a machine need before them. */
 int xvt_pf_begin_machine(struct xvt_pf *p, uint32_t machine, uint64_t ns);
-/* Describe a track of a machine, parent_uuid 0, or of a ring. */
+/* Describe a track of a machine or of none, or of a ring. parent_uuid: 0 if it has no parent. */
 int xvt_pf_put_track(struct xvt_pf *p, uint32_t machine, uint64_t uuid, uint64_t parent_uuid,
 		     const char *name, bool counter);
 /* Describe a track of the ring, if it is not yet. */

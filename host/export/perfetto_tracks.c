@@ -114,6 +114,7 @@ int xvt_pf_begin_machine(struct xvt_pf *p, uint32_t machine, uint64_t ns)
 	return err;
 }
 
+/* Perfetto keeps the flows of each machine apart, so tracks of messages belong to none. */
 int xvt_pf_need_track(struct xvt_pf *p, struct xvt_pf_ring *r, enum xvt_pf_track track)
 {
 	static const char *const what[] = { [TRACK_EVENTS] = "events",
@@ -123,15 +124,25 @@ int xvt_pf_need_track(struct xvt_pf *p, struct xvt_pf_ring *r, enum xvt_pf_track
 					    [TRACK_EPOCHS] = "clock" };
 	uint32_t number = (uint32_t)(r - p->rings);
 	char name[XVT_PF_NAME_MAX];
+	int err = 0;
 
 	if (r->tracks & 1u << track)
 		return 0;
 	r->tracks |= (uint8_t)(1u << track);
 	snprintf(name, sizeof(name), "%s:%u %s", xvt_pf_machine_name(p, r->machine), r->cpu,
 		 what[track]);
-	return xvt_pf_put_track(p, r->machine, xvt_pf_track_uuid(p, track, number),
-				xvt_pf_track_uuid(p, TRACK_MACHINE, r->machine), name,
-				track == TRACK_BOUND);
+	if (track != TRACK_MESSAGES)
+		return xvt_pf_put_track(p, r->machine, xvt_pf_track_uuid(p, track, number),
+					xvt_pf_track_uuid(p, TRACK_MACHINE, r->machine), name,
+					track == TRACK_BOUND);
+	if (!p->messages)
+		err = xvt_pf_put_track(p, XVT_PF_NO_MACHINE,
+				       xvt_pf_track_uuid(p, track, XVT_PF_NO_MACHINE), 0,
+				       "messages", false);
+	p->messages = true;
+	return err ? err
+		   : xvt_pf_put_track(p, XVT_PF_NO_MACHINE, xvt_pf_track_uuid(p, track, number),
+				      xvt_pf_track_uuid(p, track, XVT_PF_NO_MACHINE), name, false);
 }
 
 int xvt_pf_begin_track_event(struct xvt_pf *p, struct xvt_pf_ring *r, enum xvt_pf_track track,
@@ -140,7 +151,10 @@ int xvt_pf_begin_track_event(struct xvt_pf *p, struct xvt_pf_ring *r, enum xvt_p
 	struct xvt_proto *b = &p->packet;
 	int err = xvt_pf_need_track(p, r, track);
 
-	if (!err)
+	if (!err && track == TRACK_MESSAGES)
+		err = xvt_pf_begin_machine_packet(p, XVT_PF_NO_MACHINE,
+						  more + 4 * XVT_PROTO_NUMBER);
+	else if (!err)
 		err = xvt_pf_begin_ring_packet(p, r, more + 4 * XVT_PROTO_NUMBER);
 	if (err)
 		return err;

@@ -140,7 +140,7 @@ flows() {
 	pairs=$("$xvtrace" verify "$work/synth.xvt" 2>/dev/null | grep -oE '[0-9]+ (more )?exchanges' | awk '{ n += $1 } END { print n }')
 	[ "$(grep -c '^message ' "$work/beside")" -eq "$(grep -cE '=xvt-p[io]ng (send|recv) [0-9]' "$work/got")" ] &&
 		[ "${pairs:-0}" -gt 10 ] && awk -v pairs=$((pairs - $1)) '
-		$1 == "message" { ends[$8]++; machines[$8] = machines[$8] " " $3; kinds[$8] = kinds[$8] " " $6; numbers[$8] = numbers[$8] " " $7 }
+		$1 == "message" && $8 != "" { ends[$8]++; machines[$8] = machines[$8] " " $3; kinds[$8] = kinds[$8] " " $6; numbers[$8] = numbers[$8] " " $7 }
 		END {
 			for (f in ends) {
 				split(machines[f], m, " ")
@@ -181,6 +181,28 @@ answered() {
 	same "$work/synth.xvt" --from "$((ns / 1000000000)).$(printf %09d $((ns % 1000000000)))" && flows 1
 }
 check "a receipt without its sending, and the answer" answered
+
+# -- by the rules of Perfetto's importer, which is in no package
+
+# rules TRACE: what breaks a rule to $work/broken, what rules about order need to $work/facts
+rules() {
+	"$xvtrace" export -q --format perfetto "$1" "$work/pftrace" && perfetto_decode <"$work/pftrace" >"$work/txt" || return 1
+	: >"$work/facts"
+	awk -v names=1 -v facts="$work/facts" -f tests/perfetto_rules.awk "$work/txt" >"$work/broken"
+}
+# kept RULE...: whether nothing breaks these
+kept() {
+	local rule bad=0
+	for rule; do
+		! grep -m 3 "^$rule" "$work/broken" || bad=1
+	done
+	return $bad
+}
+"$BUILD/tests/tools/xvt-scene" all "$work/scene.xvt" || exit 1
+check "a scene of all that Perfetto reads in its own way" same "$work/scene.xvt"
+check "its packets are read" rules "$work/scene.xvt"
+check "a flow has two ends and is of no machine" kept flow-of message-of
+check "one flow for each message with both ends" test "$(grep -c ' flow_ids: ' "$work/txt")" -eq 4
 
 # ^C leaves whole packets.
 mkfifo "$work/pipe"
