@@ -116,7 +116,7 @@ depth == 1 && key == "machine_id" { machine = value }
 depth == 1 && key == "trusted_packet_sequence_id" { sequence = value }
 depth == 1 && key == "sequence_flags" { flags = value }
 depth == 1 && key == "first_packet_on_sequence" { first = 1 }
-key == "sysname" { system_name = value }
+key == "machine_name" { system_name = value }
 path[2] == "track_descriptor" && depth == 2 && key == "uuid" { uuid = value }
 path[2] == "track_descriptor" && depth == 2 && key == "name" { track_name = value }
 path[2] == "process_tree" && depth == 3 && key == "cmdline" { print "task " value > beside }

@@ -191,6 +191,9 @@ bool xvt_comm_next(const struct xvt_decoder *d, size_t *at, int32_t *pid, const 
 /* The same for threads that the recorder named (XVT_META_THREAD). */
 bool xvt_thread_next(const struct xvt_decoder *d, size_t *at, int32_t *pid, const char **name);
 
+/* What the machine said of its kernel (XVT_META_TEXT), or NULL: nothing. */
+const char *xvt_kernel_text(const struct xvt_decoder *d);
+
 /* Write the fields of an event by the guest's print fmt; `raw`: as NAME=VALUE. */
 void xvt_print_fields(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_event_class *c,
 		      const struct xvt_event *ev, bool raw);

@@ -30,6 +30,9 @@
 #define XVT_LIMIT_SYMBOL_BYTES	512u
 #define XVT_LIMIT_PRINTK_BYTES	2048u
 
+/* What a machine says of its kernel: five texts of `struct new_utsname` in Linux. */
+#define XVT_LIMIT_KERNEL_BYTES	(5u * 65)
+
 /* Number of tasks' names of a machine. */
 #define XVT_LIMIT_COMMS		(128u << 10)
 

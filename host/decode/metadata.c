@@ -173,6 +173,20 @@ char *xvt_class_format(struct xvt_decoders *ds, const struct xvt_event_class *c)
 
 /* -- the trace's metadata ----------------------------------------------------------- */
 
+static void take_kernel(struct xvt_decoder *d, const char *text, size_t len)
+{
+	len = strnlen(text, len);
+	if (len >= sizeof(d->kernel))
+		len = sizeof(d->kernel) - 1;
+	memcpy(d->kernel, text, len);
+	d->kernel[len] = '\0';
+}
+
+const char *xvt_kernel_text(const struct xvt_decoder *d)
+{
+	return d->kernel[0] ? d->kernel : NULL;
+}
+
 static int take_meta(struct xvt_decoder *d, const struct xvt_meta_info *info,
 		     const struct xvt_chunk_ref *ref, const uint8_t *p, size_t len)
 {
@@ -185,6 +199,10 @@ static int take_meta(struct xvt_decoder *d, const struct xvt_meta_info *info,
 	}
 	if (info->type == XVT_META_THREAD) {
 		xvt_decoder_thread(d, (int32_t)info->id, p, strnlen((const char *)p, len));
+		return 0;
+	}
+	if (info->type == XVT_META_TEXT) {
+		take_kernel(d, (const char *)p, len);
 		return 0;
 	}
 	if (info->type != XVT_META_FORMAT && info->type != XVT_META_KSYMS &&

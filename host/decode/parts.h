@@ -102,6 +102,7 @@ struct xvt_decoder {
 	struct xvt_comm *comms; /* hash table, open addressing; its size is a power of two */
 	uint32_t comm_count;
 	uint32_t comm_room;
+	char kernel[XVT_LIMIT_KERNEL_BYTES + 1]; /* what it said of itself; empty: nothing */
 };
 
 /* Returns the slot of a key; NULL: absent, or out of memory with `make`. */

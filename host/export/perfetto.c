@@ -18,7 +18,6 @@
 #define BUNDLES_MAX  (64u << 20) /* bytes of all bundles */
 #define TEXT_MAX     4096u	 /* bytes of a list's text, and of text that is kept of a field */
 #define EVENT_MAX    (48u << 10) /* bytes of an event, beyond which its fields are left out */
-#define CPUS_MAX     1024u	 /* trace_processor refuses a trace with more */
 
 /* A field of a type, ready to be written. */
 struct field {
@@ -459,7 +458,7 @@ static struct xvt_pf_ring *ring_of(struct xvt_pf *p, const struct xvtrace_event 
 	r->known = true;
 	r->machine = known ? ev->ring->machine->number : p->machine_count;
 	r->cpu = known ? ev->ring->cpu : 0;
-	r->ftrace = known && !ev->ring->thread && r->cpu < CPUS_MAX;
+	r->ftrace = known && !ev->ring->thread && r->cpu < XVT_PF_CPUS_MAX;
 	r->pid = -1;
 	return r;
 }

@@ -10,6 +10,7 @@
 #include "export/perfetto.h"
 
 #define XVT_PF_NAME_MAX	  256u
+#define XVT_PF_CPUS_MAX	  1024u /* trace_processor refuses a trace with more */
 #define XVT_PF_MESSAGES	  1024u /* without their other end, in each direction */
 #define XVT_PF_NO_MACHINE UINT32_MAX
 #define XVT_PF_SEQUENCE	  1u /* of packets about all machines; the next ones are those of rings */

@@ -62,17 +62,71 @@ static int put_clock_sync(struct xvt_pf *p, uint32_t machine, uint64_t ns)
 	return 0;
 }
 
+/* A part of a kernel's text, without the blanks around it. */
+static void put_part(struct xvt_proto *b, uint32_t number, const char *begin, const char *end)
+{
+	while (begin < end && *begin == ' ')
+		begin++;
+	while (end > begin && end[-1] == ' ')
+		end--;
+	if (begin < end)
+		xvt_proto_string(b, number, begin, (size_t)(end - begin));
+}
+
+/* "SYSNAME RELEASE VERSION MACHINE", of which VERSION may have blanks. By the release Perfetto
+ * knows the letters of prev_state, and by the machine the names of system calls. */
+static void put_utsname(struct xvt_proto *b, const char *text)
+{
+	const char *end = text + strlen(text), *release = text, *version, *machine = end;
+	size_t at = xvt_proto_open(b, SYSTEM_INFO_UTSNAME);
+
+	release += strcspn(release, " ");
+	version = release + strspn(release, " ");
+	version += strcspn(version, " ");
+	while (machine > version && machine[-1] != ' ')
+		machine--;
+	put_part(b, UTSNAME_SYSNAME, text, release);
+	put_part(b, UTSNAME_RELEASE, release, version);
+	put_part(b, UTSNAME_VERSION, version, machine);
+	put_part(b, UTSNAME_MACHINE, machine, end);
+	xvt_proto_close(b, at);
+}
+
+/* How many CPUs have rings: those of the machine, as far as the trace knows. */
+static uint32_t cpus_of(const struct xvt_pf *p, uint32_t machine)
+{
+	uint64_t seen[XVT_PF_CPUS_MAX / 64] = { 0 };
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < p->ring_count; i++) {
+		const struct xvtrace_ring *r = xvtrace_ring(p->x->trace, i);
+
+		if (r && !r->thread && r->machine->number == machine && r->cpu < XVT_PF_CPUS_MAX)
+			seen[r->cpu / 64] |= 1ull << r->cpu % 64;
+	}
+	for (size_t i = 0; i < XVT_PF_CPUS_MAX / 64; i++)
+		count += (uint32_t)__builtin_popcountll(seen[i]);
+	return count;
+}
+
 static int put_system(struct xvt_pf *p, uint32_t machine, const char *name)
 {
+	const char *kernel = xvtrace_reader_kernel(p->x->reader, machine);
 	struct xvt_proto *b = &p->packet;
-	size_t at, uts;
+	uint32_t cpus = cpus_of(p, machine);
+	size_t at;
 
-	if (xvt_pf_begin_machine_packet(p, machine, xvt_proto_text_room(strlen(name))))
+	if (!kernel)
+		kernel = "Linux";
+	if (xvt_pf_begin_machine_packet(p, machine,
+					xvt_proto_text_room(strlen(name) + strlen(kernel)) +
+						8 * XVT_PROTO_NUMBER))
 		return -ENOMEM;
 	at = xvt_proto_open(b, TRACE_PACKET_SYSTEM_INFO);
-	uts = xvt_proto_open(b, SYSTEM_INFO_UTSNAME);
-	xvt_proto_string(b, UTSNAME_SYSNAME, name, strlen(name));
-	xvt_proto_close(b, uts);
+	put_utsname(b, kernel);
+	if (cpus)
+		xvt_proto_u64(b, SYSTEM_INFO_NUM_CPUS, cpus);
+	xvt_proto_string(b, SYSTEM_INFO_MACHINE_NAME, name, strlen(name));
 	xvt_proto_close(b, at);
 	xvt_pf_end_packet(p, 0);
 	return 0;

@@ -41,6 +41,13 @@ int xvtrace_reader_task(const struct xvtrace_reader *r, unsigned int machine, si
 	return 1;
 }
 
+const char *xvtrace_reader_kernel(const struct xvtrace_reader *r, unsigned int machine)
+{
+	const struct xvt_decoder *d = decoder_of(r, machine);
+
+	return d ? xvt_kernel_text(d) : NULL;
+}
+
 /* Take a name of the recorder's apart: MACHINE:vcpuN, or MACHINE:vcpus of a thread that runs all.
  */
 static bool read_vcpu(const struct xvtrace *trace, const char *name, struct xvtrace_vcpu *vcpu)

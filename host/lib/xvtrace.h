@@ -422,6 +422,10 @@ int xvtrace_reader_symbols(struct xvtrace_reader *reader, unsigned int machine,
 int xvtrace_reader_task(const struct xvtrace_reader *reader, unsigned int machine, size_t *at,
 			int *pid, const char **comm);
 
+/* The machine's kernel, as it told it and `uname -srvm` writes it: a guest's text, unchecked. NULL:
+ * it told nothing. */
+const char *xvtrace_reader_kernel(const struct xvtrace_reader *reader, unsigned int machine);
+
 #define XVTRACE_ALL_VCPUS (~0u)
 
 /* A thread of the host that runs a vCPU. */

@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/vec.h"
@@ -106,6 +107,18 @@ static int put_format(struct xvt_session *s, const char *system, const char *eve
 	free(all);
 	free(text);
 	return all ? 0 : -ENOMEM;
+}
+
+/* As a guest's module tells it: `uname -srvm`. */
+static void put_kernel(struct xvt_session *s)
+{
+	struct utsname u;
+	char text[sizeof(u)];
+
+	if (uname(&u))
+		return;
+	snprintf(text, sizeof(text), "%s %s %s %s", u.sysname, u.release, u.version, u.machine);
+	put_meta(s, XVT_META_TEXT, 0, text, strlen(text));
 }
 
 static void put_printk_formats(struct xvt_session *s)
@@ -558,6 +571,7 @@ static int attach(struct xvt_session_kernel *k, const struct xvt_host_options *o
 	err = xvt_session_host_attach(s, &source, why, size);
 	if (err)
 		return err;
+	put_kernel(s);
 	put_printk_formats(s);
 	/* A format that cannot be read leaves its events without names. */
 	each_event(&w, o, why, size);

@@ -111,6 +111,9 @@ kill $late
 
 # Functions in the host's events have names: a thread that sleeps starts a timer.
 "$xvtrace" record -q -o "$work/f.xvt" -r g="$work/g" -H timer:hrtimer_start --duration 1 2>"$work/err"
+# Perfetto decodes the states of tasks by it.
+check "the file says which kernel the host has" \
+	eval '"$xvtrace" export -q --format perfetto "$work/f.xvt" - | grep -aF "$(uname -r)" >/dev/null'
 if grep -q '^0*[1-9a-f].* hrtimer_wakeup$' /proc/kallsyms; then
 	check "a function of the host's kernel has its name" \
 		eval '"$xvtrace" report "$work/f.xvt" --vm host | grep "function=hrtimer_wakeup " >/dev/null'

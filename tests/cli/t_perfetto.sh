@@ -204,6 +204,14 @@ check "its packets are read" rules "$work/scene.xvt"
 check "a flow has two ends and is of no machine" kept flow-of message-of
 check "one flow for each message with both ends" test "$(grep -c ' flow_ids: ' "$work/txt")" -eq 4
 
+check "each machine has its kernel, name and CPUs" kept system
+systems() {
+	grep '^system ' "$work/facts" | sort | diff - <(echo "system 0 host 2 Linux 6.18.1 x86_64 #2 SMP
+system 1 g1 2 Linux 6.1.0-56-amd64 x86_64 #1 SMP PREEMPT_DYNAMIC Debian 6.1.170-1
+system 3 g2 1 Linux 6.12.3 aarch64 #1 SMP")
+}
+check "as they said it" systems
+
 # ^C leaves whole packets.
 mkfifo "$work/pipe"
 "$BUILD/tests/tools/xvt-bigtrace" ftrace 4 200000 "$work/big.xvt" || exit 1
