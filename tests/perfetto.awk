@@ -92,6 +92,7 @@ $1 == "}" {
 		if (uuid) {
 			split(track_name, part, ":")
 			split(part[2], rest, " ")
+			sub(/^t/, "", rest[1])
 			on[uuid] = part[1] " " rest[1]
 			sort[uuid] = rest[2]
 			print "track " uuid " " track_name > beside

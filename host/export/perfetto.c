@@ -517,6 +517,18 @@ static int write_all(struct xvt_pf *p)
 	return err;
 }
 
+static bool is_alone(const struct xvt_pf *p)
+{
+	unsigned int machines = 0;
+
+	for (uint32_t i = 0; i < p->machine_count; i++) {
+		const struct xvtrace_machine *m = xvtrace_machine(p->x->trace, i);
+
+		machines += m ? 1 + m->host : 0;
+	}
+	return machines == 1;
+}
+
 int xvt_export_perfetto(struct xvt_export *x, struct xvt_out *o)
 {
 	struct xvt_pf *p = calloc(1, sizeof(*p));
@@ -531,6 +543,7 @@ int xvt_export_perfetto(struct xvt_export *x, struct xvt_out *o)
 	memcpy(&p->uuid, p->info->uuid, sizeof(p->uuid));
 	p->ring_count = p->info->rings;
 	p->machine_count = p->info->machines;
+	p->alone = is_alone(p);
 	p->rings = calloc((size_t)p->ring_count + 1, sizeof(*p->rings));
 	p->machines = calloc((size_t)p->machine_count + 1, sizeof(*p->machines));
 	if (p->rings && p->machines)

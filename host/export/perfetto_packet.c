@@ -9,7 +9,7 @@ uint32_t xvt_pf_machine_id(const struct xvt_pf *p, uint32_t machine)
 {
 	const struct xvtrace_machine *m = xvtrace_machine(p->x->trace, machine);
 
-	return m && m->host ? 0 : machine + 1;
+	return p->alone || (m && m->host) ? 0 : machine + 1;
 }
 
 const char *xvt_pf_machine_name(const struct xvt_pf *p, uint32_t machine)

@@ -77,6 +77,7 @@ struct xvt_pf {
 	struct xvt_proto packet;
 	struct xvt_out list; /* text of a list */
 	uint64_t uuid;	     /* from which those of tracks are made */
+	bool alone;	     /* there is one machine, and no host */
 	bool common_begun;
 	bool messages; /* the tracks of messages have their parent */
 	uint64_t first_ns;
@@ -94,7 +95,7 @@ static inline uint64_t xvt_pf_track_uuid(const struct xvt_pf *p, enum xvt_pf_tra
 
 /* -- packets, perfetto_packet.c ------------------------------------------------------- */
 
-/* machine_id: 0 is the host. */
+/* machine_id: 0 is the host, or the only machine. */
 uint32_t xvt_pf_machine_id(const struct xvt_pf *p, uint32_t machine);
 const char *xvt_pf_machine_name(const struct xvt_pf *p, uint32_t machine);
 

@@ -168,6 +168,34 @@ int xvt_pf_begin_machine(struct xvt_pf *p, uint32_t machine, uint64_t ns)
 	return err;
 }
 
+/* Two rings may have the same number: threads, and rings of an earlier boot. Perfetto puts tracks
+ * of one name together. */
+static bool has_twin(const struct xvt_pf *p, uint32_t number)
+{
+	const struct xvtrace_ring *r = xvtrace_ring(p->x->trace, number);
+
+	for (uint32_t i = 0; r && i < p->ring_count; i++) {
+		const struct xvtrace_ring *o = xvtrace_ring(p->x->trace, i);
+
+		if (o && i != number && o->machine->number == r->machine->number &&
+		    o->cpu == r->cpu && o->thread == r->thread)
+			return true;
+	}
+	return false;
+}
+
+static void name_track(const struct xvt_pf *p, const struct xvt_pf_ring *r, const char *what,
+		       char name[XVT_PF_NAME_MAX])
+{
+	uint32_t number = (uint32_t)(r - p->rings);
+	const struct xvtrace_ring *of = xvtrace_ring(p->x->trace, number);
+	int len = snprintf(name, XVT_PF_NAME_MAX, "%s:%s%u %s", xvt_pf_machine_name(p, r->machine),
+			   of && of->thread ? "t" : "", r->cpu, what);
+
+	if (len < (int)XVT_PF_NAME_MAX && has_twin(p, number))
+		snprintf(name + len, XVT_PF_NAME_MAX - (size_t)len, " #%u", number);
+}
+
 /* Perfetto keeps the flows of each machine apart, so tracks of messages belong to none. */
 int xvt_pf_need_track(struct xvt_pf *p, struct xvt_pf_ring *r, enum xvt_pf_track track)
 {
@@ -183,8 +211,7 @@ int xvt_pf_need_track(struct xvt_pf *p, struct xvt_pf_ring *r, enum xvt_pf_track
 	if (r->tracks & 1u << track)
 		return 0;
 	r->tracks |= (uint8_t)(1u << track);
-	snprintf(name, sizeof(name), "%s:%u %s", xvt_pf_machine_name(p, r->machine), r->cpu,
-		 what[track]);
+	name_track(p, r, what[track], name);
 	if (track != TRACK_MESSAGES)
 		return xvt_pf_put_track(p, r->machine, xvt_pf_track_uuid(p, track, number),
 					xvt_pf_track_uuid(p, TRACK_MACHINE, r->machine), name,

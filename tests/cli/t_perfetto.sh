@@ -212,6 +212,12 @@ system 3 g2 1 Linux 6.12.3 aarch64 #1 SMP")
 }
 check "as they said it" systems
 
+check "two rings of the same number have tracks of their own" kept two-tracks
+check "named after a thread, and its ring" grep -q '"g2:t0 events #[0-9]*"$' "$work/txt"
+"$BUILD/tests/tools/xvt-scene" one "$work/one.xvt" || exit 1
+one_machine() { rules "$work/one.xvt" && ! grep -m 1 'machine_id: ' "$work/txt" && kept system && grep -q '^system 0 g1 2 ' "$work/facts"; }
+check "a machine without its host has no number" one_machine
+
 # ^C leaves whole packets.
 mkfifo "$work/pipe"
 "$BUILD/tests/tools/xvt-bigtrace" ftrace 4 200000 "$work/big.xvt" || exit 1
