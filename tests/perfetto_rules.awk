@@ -27,7 +27,7 @@ function end_event() {
 		gsub(/ /, "_", of["next_comm"])
 		switch_line[++switches] = ts " " ++switch_number " " of["prev_pid"] + 0 " " of["prev_comm"] " " \
 			of["next_pid"] + 0 " " of["next_comm"]
-	} else if (kind == "print" && of["buf"] !~ /^((B|E|C|S|F|N|I|G|H|T)\||E$|trace_event_clock_sync: )/) {
+	} else if (kind == "print" && of["buf"] !~ /^(E$|E\||[BI]\|[0-9]+\|.|N\|[0-9]+\|[^|]*\|.|[CSF]\|[0-9]+\|[^|]*\|-?[0-9]+$)/) {
 		bad("typed-print", of["buf"])
 	} else if (kind == "sched_waking" && !("success" in of)) {
 		bad("waking-without-flags", "at " ts)

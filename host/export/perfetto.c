@@ -29,7 +29,10 @@ struct field {
 
 struct xvt_pf_type {
 	const struct xvt_perfetto_event *to; /* NULL: a generic event */
+	unsigned int number;		     /* with `to`: its place in the list of events */
+	unsigned int exit;		     /* and that of the event that ends its slice */
 	bool marks;			     /* may be marks of messages */
+	bool print;			     /* with `to`: Perfetto takes its text apart */
 	struct xvt_proto names;		     /* that of the event first */
 	size_t name_len;
 	struct field fields[];
@@ -58,6 +61,11 @@ static struct xvt_pf_type *new_type(const struct xvtrace_type *type)
 
 	if (t)
 		t->to = xvt_perfetto_event(type);
+	if (t && t->to) {
+		t->number = xvt_perfetto_number(t->to);
+		t->exit = xvt_perfetto_exit(t->to);
+		t->print = strcmp(type->name, "print") == 0;
+	}
 	if (t)
 		t->marks = strcmp(type->name, "print") == 0 || strcmp(type->name, "text") == 0;
 	for (unsigned int i = 0; i < type->fields && at != SIZE_MAX; i++) {
@@ -231,11 +239,71 @@ static int put_typed(struct xvt_proto *b, const struct xvt_pf_type *t,
 	return 0;
 }
 
+/* Digits, and a sign before them if `sign`; returns what is behind, or NULL. */
+static const char *skip_number(const char *s, const char *end, bool sign)
+{
+	const char *first = s += sign && s < end && *s == '-';
+
+	while (s < end && *s >= '0' && *s <= '9')
+		s++;
+	return s > first ? s : NULL;
+}
+
+/*
+ * Whether a text is one of the marks that Perfetto makes slices and counters of; it counts others
+ * as errors. E, E|..., [BI]|PID|NAME, N|PID|TRACK|NAME, [CSF]|PID|NAME|NUMBER.
+ */
+static bool is_atrace(const char *s, size_t len)
+{
+	const char *end = s + len, *bar, *number;
+
+	if (len && s[0] == 'E')
+		return len == 1 || s[1] == '|';
+	if (len < 2 || !strchr("BINCSF", s[0]) || !s[0] || s[1] != '|')
+		return false;
+	bar = skip_number(s + 2, end, false);
+	if (!bar || end - bar < 2 || *bar != '|')
+		return false;
+	if (s[0] == 'B' || s[0] == 'I')
+		return true;
+	bar = memchr(bar + 1, '|', (size_t)(end - bar - 1));
+	if (!bar || s[0] == 'N')
+		return bar && end - bar > 1;
+	number = skip_number(bar + 1, end, true);
+	return number && number == end;
+}
+
+/*
+ * Whether Perfetto understands the event's own message. It begins a slice for an entry, which would
+ * stay open to the end where the exits are not recorded: an entry is told as one when its machine
+ * has had an exit.
+ */
+static bool is_typed(struct xvt_pf_machine *m, const struct xvt_pf_type *t,
+		     const struct xvtrace_event *ev)
+{
+	struct xvtrace_value v;
+
+	if (!t->to)
+		return false;
+	m->seen[t->number / 64] |= 1ull << t->number % 64;
+	if (t->exit < XVT_PERFETTO_EVENTS_MAX)
+		return m->seen[t->exit / 64] >> t->exit % 64 & 1;
+	if (!t->print)
+		return true;
+	for (unsigned int i = 0; i < ev->type->fields; i++) {
+		xvtrace_value(ev, t->fields[i].f, &v);
+		if (t->fields[i].to->kind == STR && !is_atrace((const char *)v.data, v.count))
+			return false;
+	}
+	return true;
+}
+
 static int put_ftrace(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvt_pf_type *t,
 		      const struct xvtrace_event *ev)
 {
 	struct xvt_proto *b = &r->events;
 	const size_t had = b->room, before = b->used;
+	const bool typed = is_typed(&p->machines[r->machine], t, ev);
 	size_t at, inner;
 	int err;
 
@@ -244,8 +312,8 @@ static int put_ftrace(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvt_
 	at = xvt_proto_open(b, FTRACE_EVENT_BUNDLE_EVENT);
 	xvt_proto_u64(b, FTRACE_EVENT_TIMESTAMP, ev->ns);
 	xvt_proto_u64(b, FTRACE_EVENT_PID, (uint32_t)ev->pid);
-	inner = xvt_proto_open(b, t->to ? t->to->number : FTRACE_EVENT_GENERIC);
-	if (t->to) {
+	inner = xvt_proto_open(b, typed ? t->to->number : FTRACE_EVENT_GENERIC);
+	if (typed) {
 		err = put_typed(b, t, ev);
 	} else {
 		put_name(b, GENERIC_FTRACE_EVENT_EVENT_NAME, t, 1, t->name_len);

@@ -127,6 +127,14 @@ struct xvt_perfetto_event {
 	struct xvt_perfetto_field fields[XVT_PERFETTO_FIELDS];
 };
 
+#define XVT_PERFETTO_EVENTS_MAX 128u
+
+/* The event's place in the list of all. */
+unsigned int xvt_perfetto_number(const struct xvt_perfetto_event *event);
+/* That of the event which ends the slice that Perfetto begins at this one;
+ * XVT_PERFETTO_EVENTS_MAX: it begins none. */
+unsigned int xvt_perfetto_exit(const struct xvt_perfetto_event *event);
+
 /* The message that has all fields of the type; NULL: there is none. */
 const struct xvt_perfetto_event *xvt_perfetto_event(const struct xvtrace_type *type);
 /* NULL: the message lacks it, or cannot hold its values. */

@@ -213,6 +213,37 @@ static const struct xvt_perfetto_event events[] = {
 };
 /* clang-format on */
 
+#define EVENTS (sizeof(events) / sizeof(events[0]))
+_Static_assert(EVENTS <= XVT_PERFETTO_EVENTS_MAX, "numbers of events");
+
+unsigned int xvt_perfetto_number(const struct xvt_perfetto_event *event)
+{
+	return (unsigned int)(event - events);
+}
+
+/* Of which Perfetto makes slices: where they begin and end. */
+static const char *const pairs[][2] = {
+	{ "softirq_entry", "softirq_exit" },
+	{ "irq_handler_entry", "irq_handler_exit" },
+	{ "sys_enter", "sys_exit" },
+	{ "hrtimer_expire_entry", "hrtimer_expire_exit" },
+	{ "timer_expire_entry", "timer_expire_exit" },
+};
+
+unsigned int xvt_perfetto_exit(const struct xvt_perfetto_event *event)
+{
+	const char *name = NULL;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		if (strcmp(pairs[i][0], event->name) == 0)
+			name = pairs[i][1];
+	for (i = 0; name && i < EVENTS; i++)
+		if (strcmp(events[i].name, name) == 0)
+			return i;
+	return XVT_PERFETTO_EVENTS_MAX;
+}
+
 /* Whether each value of the field is one of the message's. */
 static bool fits(const struct xvtrace_field *f, enum xvt_perfetto_kind kind)
 {
@@ -266,7 +297,7 @@ const struct xvt_perfetto_event *xvt_perfetto_event(const struct xvtrace_type *t
 {
 	char name[128];
 
-	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+	for (size_t i = 0; i < EVENTS; i++) {
 		const struct xvt_perfetto_event *e = &events[i];
 
 		if (strcmp(e->name, type->name) != 0)

@@ -50,8 +50,9 @@ struct xvt_pf_machine {
 	struct xvt_pf_task *tasks;
 	uint32_t room; /* a power of 2 */
 	uint32_t count;
-	bool begun;  /* its first packet is written */
-	bool paused; /* its track of pauses is described */
+	uint64_t seen[XVT_PERFETTO_EVENTS_MAX / 64]; /* bits of events with messages of their own */
+	bool begun;				     /* its first packet is written */
+	bool paused;				     /* its track of pauses is described */
 };
 
 /* The one end of a message that was seen, not written yet: the other one decides on its flow. */

@@ -4,8 +4,8 @@
 # contexts (processes, timers, soft interrupts, markers).
 . /lib.sh
 
-events timer/hrtimer_start timer/hrtimer_expire_entry irq/softirq_entry irq/softirq_exit \
-	sched/sched_waking sched/sched_process_fork sched/sched_process_exit
+events timer/hrtimer_start timer/hrtimer_expire_entry timer/hrtimer_expire_exit \
+	irq/softirq_entry irq/softirq_exit sched/sched_waking sched/sched_process_fork sched/sched_process_exit
 xvt-guest sync
 say ready
 until_rings stop
