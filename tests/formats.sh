@@ -27,7 +27,13 @@ perfetto_decode() { protoc --proto_path=host/export --decode=perfetto.protos.Tra
 # perfetto_events TEXT BESIDE: BESIDE gets what is no event, and fields that the export adds
 perfetto_events() {
 	: >"$2"
-	awk -v beside="$2" -f tests/perfetto.awk "$1"
+	# The task of a compact wake-up is the one that runs there, so ring by ring, as they are in $2.raw.
+	awk -v beside="$2" -f tests/perfetto.awk "$1" | tee "$2.raw" | sort -s -k 2,2 -k 3,3n -k 1,1n |
+		awk '
+			{ ring = $2 " " $3 }
+			$4 == "?" { sub(/ \? /, " " running[ring] " ") }
+			$5 == "sched_switch" && match($0, / next_pid=-?[0-9]+/) { running[ring] = substr($0, RSTART + 10, RLENGTH - 10) }
+			{ print }'
 }
 
 # LTTng's names and the kernel's, as the export has them:

@@ -31,6 +31,22 @@ function add_field(name, value) {
 	}
 	names[++n] = name
 	values[n] = value
+	if (name == "prev_pid")
+		prev_pid = value
+	if (name == "next_pid")
+		next_pid = value
+}
+
+# The events of a compact_sched. Their tasks are those that ran; infer() finds them.
+function put_compact(    i, at) {
+	for (i = 1; i <= compact["waking_pid"]; i++) {
+		at += compact["waking_timestamp", i]
+		events[++count] = at " %s " cpu " ? sched_waking comm=" intern[compact["waking_comm_index", i]] " pid=" \
+			compact["waking_pid", i] " prio=" compact["waking_prio", i] " target_cpu=" compact["waking_target_cpu", i]
+		extras[count] = at " %s " cpu " flags=" compact["waking_common_flags", i]
+	}
+	split("", compact)
+	interned = 0
 }
 
 function put_event(ts, pid, event, kind,    i, j, name, value, line) {
@@ -43,6 +59,12 @@ function put_event(ts, pid, event, kind,    i, j, name, value, line) {
 		}
 		names[j + 1] = name
 		values[j + 1] = value
+	}
+	# Tasks "not traced" are the export's own.
+	if (event == "sched_switch" && (next_pid + 0 > 4194304 || prev_pid + 0 > 4194304)) {
+		print "gap " ts " " prev_pid " " next_pid > beside
+		n = 0
+		return
 	}
 	line = " " pid " " event
 	for (i = 1; i <= n; i++)
@@ -75,6 +97,8 @@ $1 == "}" {
 		add_field(name, held)
 	if (depth == 3 && path[3] == "event")
 		put_event(ts, pid, event, "ftrace")
+	if (depth == 3 && path[3] == "compact_sched")
+		put_compact()
 	if (depth == 1) {
 		for (i = 1; i <= count; i++) {
 			printf events[i] "\n", vm[machine]
@@ -125,6 +149,8 @@ path[2] == "clock_snapshot" && key == "clock_id" { clock = value }
 path[2] == "clock_snapshot" && key == "timestamp" { print "clock " clock " " value > beside }
 path[2] == "ftrace_events" && depth == 2 && key == "cpu" { cpu = value }
 path[2] == "ftrace_events" && depth == 2 && key == "lost_events" { lost = 1 }
+path[2] == "ftrace_events" && path[3] == "compact_sched" && key == "intern_table" { intern[interned++] = value; next }
+path[2] == "ftrace_events" && path[3] == "compact_sched" { compact[key, ++compact[key]] = value; next }
 path[2] == "ftrace_events" && depth == 3 && key == "timestamp" { ts = value }
 path[2] == "ftrace_events" && depth == 3 && key == "pid" { pid = value; extra = "" }
 path[2] == "ftrace_events" && depth == 4 && $2 == "{" { event = $1; added_by_export = $1 == "generic" }

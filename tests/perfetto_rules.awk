@@ -29,7 +29,7 @@ function end_event() {
 			of["next_pid"] + 0 " " of["next_comm"]
 	} else if (kind == "print" && of["buf"] !~ /^(E$|E\||[BI]\|[0-9]+\|.|N\|[0-9]+\|[^|]*\|.|[CSF]\|[0-9]+\|[^|]*\|-?[0-9]+$)/) {
 		bad("typed-print", of["buf"])
-	} else if (kind == "sched_waking" && !("success" in of)) {
+	} else if (kind == "sched_waking" && common_flags == "") {
 		bad("waking-without-flags", "at " ts)
 	}
 	kinds[kind]
@@ -116,7 +116,7 @@ BEGIN {
 		has_events = 1
 	if (depth == 3 && $1 == "event") {
 		split("", of)
-		ts = pid = kind = ""
+		ts = pid = kind = common_flags = ""
 	}
 	if (depth == 3 && $1 == "compact_sched")
 		split("", compact)
@@ -145,6 +145,7 @@ depth == 1 && $1 == "timestamp:" { packet_ts = $2 }
 path[2] == "system_info" { system_has[substr($1, 1, length($1) - 1)] = text($0) }
 path[2] == "ftrace_events" && depth == 2 && $1 == "cpu:" { cpu = $2 }
 path[2] == "ftrace_events" && path[3] == "event" && depth == 3 && $1 == "timestamp:" { ts = $2 }
+path[2] == "ftrace_events" && path[3] == "event" && depth == 3 && $1 == "common_flags:" { common_flags = $2 }
 path[2] == "ftrace_events" && path[3] == "event" && depth == 4 { of[substr($1, 1, length($1) - 1)] = text($0) }
 path[2] == "ftrace_events" && path[3] == "compact_sched" && depth == 3 { compact[substr($1, 1, length($1) - 1)]++ }
 path[2] == "interned_data" && $1 == "iid:" { iid = $2 }

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #define BUNDLE_BYTES (32u << 10) /* a bundle of this length is written */
+#define WAKING_BYTES 16u	 /* about what a sched_waking takes there */
 #define BUNDLES_MAX  (64u << 20) /* bytes of all bundles */
 #define TEXT_MAX     4096u	 /* bytes of a list's text, and of text that is kept of a field */
 #define EVENT_MAX    (48u << 10) /* bytes of an event, beyond which its fields are left out */
@@ -31,9 +32,10 @@ struct xvt_pf_type {
 	const struct xvt_perfetto_event *to; /* NULL: a generic event */
 	unsigned int number;		     /* with `to`: its place in the list of events */
 	unsigned int exit;		     /* and that of the event that ends its slice */
-	bool marks;			     /* may be marks of messages */
-	bool print;			     /* with `to`: Perfetto takes its text apart */
-	struct xvt_proto names;		     /* that of the event first */
+	const struct xvtrace_field *of[XVT_PERFETTO_FIELDS]; /* by number in `to` */
+	bool marks;					     /* may be marks of messages */
+	bool print;		/* with `to`: Perfetto takes its text apart */
+	struct xvt_proto names; /* that of the event first */
 	size_t name_len;
 	struct field fields[];
 };
@@ -72,8 +74,10 @@ static struct xvt_pf_type *new_type(const struct xvtrace_type *type)
 		struct field *f = &t->fields[i];
 
 		f->f = xvtrace_field(type, i);
-		if (t->to)
+		if (t->to) {
 			f->to = xvt_perfetto_field(t->to, f->f);
+			t->of[f->to->number] = f->f;
+		}
 		at = f->name = add_name(t, f->f->name, &f->name_len);
 	}
 	if (at != SIZE_MAX)
@@ -298,20 +302,35 @@ static bool is_typed(struct xvt_pf_machine *m, const struct xvt_pf_type *t,
 	return true;
 }
 
-static int put_ftrace(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvt_pf_type *t,
+/* Whether a switch is the last one again: the guest's module and its kernel may both record it. */
+static bool is_double(const struct xvt_pf_ring *r, const struct xvt_pf_type *t,
 		      const struct xvtrace_event *ev)
 {
+	struct xvtrace_value prev, next;
+
+	if (!r->runs || !t->of[2] || !t->of[6] || strcmp(r->switch_system, ev->type->system) == 0)
+		return false;
+	xvtrace_value(ev, t->of[2], &prev);
+	xvtrace_value(ev, t->of[6], &next);
+	return r->running.pid == (int32_t)next.u && r->switch_prev == (int32_t)prev.u;
+}
+
+/* Write the event itself. */
+static int put_ftrace_event(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvt_pf_type *t,
+			    const struct xvtrace_event *ev, bool typed)
+{
 	struct xvt_proto *b = &r->events;
-	const size_t had = b->room, before = b->used;
-	const bool typed = is_typed(&p->machines[r->machine], t, ev);
+	const size_t before = b->used;
 	size_t at, inner;
 	int err;
 
-	if (xvt_proto_room(b, t->name_len + 6 * XVT_PROTO_NUMBER))
+	if (xvt_proto_room(b, t->name_len + 8 * XVT_PROTO_NUMBER))
 		return -ENOMEM;
 	at = xvt_proto_open(b, FTRACE_EVENT_BUNDLE_EVENT);
 	xvt_proto_u64(b, FTRACE_EVENT_TIMESTAMP, ev->ns);
 	xvt_proto_u64(b, FTRACE_EVENT_PID, (uint32_t)ev->pid);
+	if (typed && t->to->number == XVT_PERFETTO_WAKING)
+		xvt_proto_u64(b, FTRACE_EVENT_COMMON_FLAGS, ev->irq_flags);
 	inner = xvt_proto_open(b, typed ? t->to->number : FTRACE_EVENT_GENERIC);
 	if (typed) {
 		err = put_typed(b, t, ev);
@@ -328,8 +347,31 @@ static int put_ftrace(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvt_
 	}
 	xvt_proto_close(b, inner);
 	xvt_proto_close(b, at);
-	p->open_bytes += b->room - had;
-	if (b->used >= BUNDLE_BYTES)
+	return 0;
+}
+
+static int put_ftrace(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvt_pf_type *t,
+		      const struct xvtrace_event *ev)
+{
+	const size_t had = r->events.room + r->waking_room * sizeof(*r->wakings);
+	bool typed = is_typed(&p->machines[r->machine], t, ev);
+	int err = 0, taken = 0;
+
+	if (typed && t->to->number == XVT_PERFETTO_SWITCH) {
+		typed = !is_double(r, t, ev);
+		if (typed)
+			err = xvt_pf_switch(p, r, ev, t->of);
+	} else if (r->running.pid == ev->pid) {
+		r->seen_ns = ev->ns;
+	}
+	if (!err && typed && t->to->number == XVT_PERFETTO_WAKING)
+		taken = xvt_pf_waking(r, ev, t->of);
+	if (err || taken < 0)
+		return err ? err : taken;
+	if (!taken)
+		err = put_ftrace_event(p, r, t, ev, typed);
+	p->open_bytes += r->events.room + r->waking_room * sizeof(*r->wakings) - had;
+	if (!err && r->events.used + r->waking_count * WAKING_BYTES >= BUNDLE_BYTES)
 		err = xvt_pf_write_bundle(p, r);
 	if (!err && p->open_bytes > BUNDLES_MAX)
 		err = xvt_pf_write_bundles(p);
@@ -367,7 +409,7 @@ static int put_loss(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvtrac
 	int err;
 
 	/* What is before the loss is in a bundle of its own. */
-	err = r->events.used ? xvt_pf_write_bundle(p, r) : 0;
+	err = xvt_pf_has_bundle(r) ? xvt_pf_write_bundle(p, r) : 0;
 	r->lost = true;
 	if (!err)
 		err = xvt_pf_begin_track_event(
@@ -617,7 +659,7 @@ int xvt_export_perfetto(struct xvt_export *x, struct xvt_out *o)
 	if (p->rings && p->machines)
 		err = write_all(p);
 	for (uint32_t i = 0; p->rings && i <= p->ring_count; i++)
-		free(p->rings[i].events.p);
+		xvt_pf_free_bundle(&p->rings[i]);
 	for (uint32_t i = 0; p->machines && i <= p->machine_count; i++)
 		free(p->machines[i].tasks);
 	for (size_t i = 0; i < p->type_room; i++)
@@ -629,6 +671,7 @@ int xvt_export_perfetto(struct xvt_export *x, struct xvt_out *o)
 	free(p->rings);
 	free(p->machines);
 	free(p->packet.p);
+	free(p->compact.p);
 	free(p);
 	return err;
 }

@@ -69,16 +69,19 @@ int xvt_pf_write_bundle(struct xvt_pf *p, struct xvt_pf_ring *r)
 	struct xvt_proto *b = &p->packet;
 	uint8_t head[3 * XVT_PROTO_NUMBER];
 	struct xvt_proto bundle = { .p = head };
-	int err = xvt_pf_begin_ring_packet(p, r, sizeof(head));
+	int err = xvt_pf_put_wakings(r, &p->compact);
 
+	if (!err)
+		err = xvt_pf_begin_ring_packet(p, r, sizeof(head) + p->compact.used);
 	if (err)
 		return err;
 	xvt_proto_u64(&bundle, FTRACE_EVENT_BUNDLE_CPU, r->cpu);
 	if (r->lost)
 		xvt_proto_u64(&bundle, FTRACE_EVENT_BUNDLE_LOST_EVENTS, 1);
 	xvt_proto_tag(b, TRACE_PACKET_FTRACE_EVENTS, XVT_PROTO_WIRE_BYTES);
-	xvt_proto_varint(b, bundle.used + r->events.used);
+	xvt_proto_varint(b, bundle.used + p->compact.used + r->events.used);
 	xvt_proto_bytes(b, head, bundle.used);
+	xvt_proto_bytes(b, p->compact.p, p->compact.used);
 	xvt_pf_end_packet(p, r->events.used);
 	xvt_out_bytes(p->o, r->events.p, r->events.used);
 	r->events.used = 0;
@@ -86,16 +89,25 @@ int xvt_pf_write_bundle(struct xvt_pf *p, struct xvt_pf_ring *r)
 	return 0;
 }
 
+void xvt_pf_free_bundle(struct xvt_pf_ring *r)
+{
+	free(r->events.p);
+	free(r->names.p);
+	free(r->wakings);
+	r->events = r->names = (struct xvt_proto){ 0 };
+	r->wakings = NULL;
+	r->waking_room = 0;
+}
+
 int xvt_pf_write_bundles(struct xvt_pf *p)
 {
 	for (uint32_t i = 0; i <= p->ring_count; i++) {
 		struct xvt_pf_ring *r = &p->rings[i];
-		int err = r->events.used ? xvt_pf_write_bundle(p, r) : 0;
+		int err = xvt_pf_has_bundle(r) ? xvt_pf_write_bundle(p, r) : 0;
 
 		if (err)
 			return err;
-		free(r->events.p);
-		r->events = (struct xvt_proto){ 0 };
+		xvt_pf_free_bundle(r);
 	}
 	p->open_bytes = 0;
 	return 0;

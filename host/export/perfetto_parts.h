@@ -26,8 +26,39 @@ enum xvt_pf_track {
 	TRACK_PAUSES, /* of a machine */
 };
 
+#define XVT_PF_COMM_MAX 32u /* bytes of a task's name here; Linux has 15 */
+#define XVT_PF_NAMES	16u
+
+struct xvt_pf_running {
+	int32_t pid;
+	uint32_t len;
+	char comm[XVT_PF_COMM_MAX];
+};
+
+/* A sched_waking, which has its context in CompactSched alone. */
+struct xvt_pf_waking {
+	uint64_t ns;
+	int32_t pid;
+	int32_t prio;
+	int32_t cpu;
+	uint32_t name;
+	uint32_t flags;
+};
+
 struct xvt_pf_ring {
-	struct xvt_proto events; /* FtraceEventBundle.event of the next packet */
+	struct xvt_proto events;       /* FtraceEventBundle.event of the next packet */
+	struct xvt_pf_waking *wakings; /* CompactSched of it */
+	size_t waking_count;
+	size_t waking_room;
+	struct xvt_proto names; /* its intern_table */
+	int32_t name_count;
+	struct xvt_pf_running names_of[XVT_PF_NAMES]; /* by hash; pid: the name's place + 1 */
+	struct xvt_pf_running running;		      /* by the last switch */
+	uint64_t seen_ns;			      /* when an event said so last */
+	const char *switch_system;		      /* and pid of that switch */
+	int32_t switch_prev;
+	bool runs; /* there was a switch */
+	bool gaps; /* the CPU's task "not traced" has its name */
 	uint64_t last_ns;
 	uint64_t bound_ns; /* as last told; 0: not yet */
 	uint32_t machine;
@@ -76,9 +107,10 @@ struct xvt_pf {
 	size_t type_room;
 	size_t open_bytes;
 	struct xvt_proto packet;
-	struct xvt_out list; /* text of a list */
-	uint64_t uuid;	     /* from which those of tracks are made */
-	bool alone;	     /* there is one machine, and no host */
+	struct xvt_proto compact; /* CompactSched of the bundle that is written */
+	struct xvt_out list;	  /* text of a list */
+	uint64_t uuid;		  /* from which those of tracks are made */
+	bool alone;		  /* there is one machine, and no host */
 	bool common_begun;
 	bool messages; /* the tracks of messages have their parent */
 	uint64_t first_ns;
@@ -109,7 +141,13 @@ int xvt_pf_begin_ring_packet(struct xvt_pf *p, struct xvt_pf_ring *r, size_t mor
 /* Write the packet; more_len: bytes of it that the caller writes behind. */
 void xvt_pf_end_packet(struct xvt_pf *p, size_t more_len);
 
+static inline bool xvt_pf_has_bundle(const struct xvt_pf_ring *r)
+{
+	return r->events.used || r->waking_count;
+}
+
 int xvt_pf_write_bundle(struct xvt_pf *p, struct xvt_pf_ring *r);
+void xvt_pf_free_bundle(struct xvt_pf_ring *r);
 /* Write and free all bundles, so that many rings do not hold the memory of one each. */
 int xvt_pf_write_bundles(struct xvt_pf *p);
 
@@ -137,5 +175,18 @@ int xvt_pf_put_bound(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvtra
 
 /* Tell the name of the event's task, when it is new. */
 int xvt_pf_put_task(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvtrace_event *ev);
+
+/* -- switches and wake-ups, perfetto_sched.c ------------------------------------------- */
+
+/* Before a sched_switch is put: fill the gap between it and the one before. of: the event's fields
+ * by the numbers that they have in its message. Returns 0 or -ENOMEM. */
+int xvt_pf_switch(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvtrace_event *ev,
+		  const struct xvtrace_field *const of[XVT_PERFETTO_FIELDS]);
+/* Take a sched_waking for the compact part of the bundle. Returns 1; 0: it does not fit there; or
+ * -ENOMEM. */
+int xvt_pf_waking(struct xvt_pf_ring *r, const struct xvtrace_event *ev,
+		  const struct xvtrace_field *const of[XVT_PERFETTO_FIELDS]);
+/* Move them into b, as a field of the bundle. Returns 0 or -ENOMEM. */
+int xvt_pf_put_wakings(struct xvt_pf_ring *r, struct xvt_proto *b);
 
 #endif /* XVT_EXPORT_PERFETTO_PARTS_H */

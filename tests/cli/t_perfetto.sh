@@ -20,6 +20,7 @@ export LC_ALL=C
 numbers() {
 	awk '
 		function snake(s) { gsub(/[A-Z]/, "_&", s); sub(/^_/, "", s); return toupper(s) }
+		{ sub(/ \[packed = true\];/, ";") }
 		/^ *(message|enum) / { depth++; name[depth] = $2; is_enum[depth] = $1 == "enum" }
 		/oneof / { depth++; name[depth] = name[depth - 1]; is_enum[depth] = 0 }
 		/= [0-9]+;/ {
@@ -82,8 +83,8 @@ same() {
 }
 # The events of one CPU, and those beside the CPUs, are in order of time.
 ordered() {
-	awk '{ ring = $2 " " $3 " " ($4 < 0) } ring in last && last[ring] + 0 > $1 + 0 { bad = 1 } { last[ring] = $1 }
-		END { exit bad }' "$work/got"
+	awk '{ ring = $2 " " $3 " " ($4 == "?" ? 2 : $4 < 0) } ring in last && last[ring] + 0 > $1 + 0 { bad = 1 } { last[ring] = $1 }
+		END { exit bad }' "$work/beside.raw"
 }
 "$BUILD/tests/tools/xvt-mktrace" 3000 0 "$work/synth.xvt" >/dev/null || exit 1
 check "a trace of all kinds of fields" same "$work/synth.xvt"
@@ -226,6 +227,30 @@ check "those of atrace have" test "$(grep -c '^    *print {' "$work/txt")" -eq 8
 check "no slice begins whose end is not recorded" kept entry-without-exit
 check "others begin" grep -q '^ *hrtimer_expire_entry {' "$work/txt"
 
+check "wake-ups have their context" kept waking-without-flags
+wakeups() {
+	[ "$(grep -c 'waking_pid: ' "$work/txt")" -eq 20 ] && [ "$(grep -c '^ *sched_waking {' "$work/txt")" -eq 6 ] &&
+		[ "$(grep -c 'waking_common_flags: 8$' "$work/txt")$(grep -c 'waking_common_flags: 16$' "$work/txt")" = 76 ]
+}
+check "where a task runs, as Perfetto reads it" wakeups
+# switched FACTS: each switch from the task that ran, at every CPU in order of time
+switched() {
+	grep '^switch ' "$1" | sort -s -k 2,2n -k 3,3n -k 4,4n | awk '
+		{ cpu = $2 " " $3 }
+		cpu in runs && runs[cpu] != $6 { print; bad = 1 }
+		{ runs[cpu] = $8; n++ }
+		END { exit bad || !n }'
+}
+check "each switch is from the task that ran" switched "$work/facts"
+# From the last moment at which the task was seen, to the next one that is known.
+gaps() {
+	grep not_traced "$work/facts" | sort -k 4,4n -k 5,5n | cut -d ' ' -f 2-4,7,9 | diff - <(echo "0 0 1001126000 bash not_traced
+0 0 1003127000 not_traced make
+0 0 1009133000 swapper/0 not_traced
+0 0 1011135000 not_traced bash")
+}
+check "what is not known is not traced" gaps
+
 "$BUILD/tests/tools/xvt-scene" one "$work/one.xvt" || exit 1
 one_machine() { rules "$work/one.xvt" && ! grep -m 1 'machine_id: ' "$work/txt" && kept system && grep -q '^system 0 g1 2 ' "$work/facts"; }
 check "a machine without its host has no number" one_machine
@@ -244,7 +269,8 @@ stopped() {
 	wait "${pids[0]}"
 	[ $? -eq 1 ] && grep -q 'stopped by SIGTERM after [0-9]* events' "$work/err" || return 1
 	pids=()
-	n=$(perfetto_decode <"$work/cut" | grep -c '^    event {')
+	perfetto_decode <"$work/cut" >"$work/txt"
+	n=$(perfetto_events "$work/txt" "$work/beside" | wc -l)
 	[ "$n" -gt 1000 ] && [ "$n" -lt 200000 ] && grep -q "after $n events" "$work/err"
 }
 check "SIGTERM: packets are whole, and all events that are said are there" stopped
