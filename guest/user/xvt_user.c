@@ -674,13 +674,28 @@ static int check_region(const char *path)
 	return u.gone ? failed(-EIO, path, "the file was shortened") : err;
 }
 
+/* Never 0, 1 or 2, also where the program was started without them: what it prints there would go
+ * into the region. */
+static int open_region(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC), low = fd, err;
+
+	if (fd < 0 || fd > STDERR_FILENO)
+		return fd;
+	fd = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	err = errno;
+	close(low);
+	errno = err;
+	return fd;
+}
+
 static int map_region(const char *path, unsigned int flags)
 {
 	struct stat st;
 	int err;
 
 	u.gone = false;
-	u.fd = open(path, O_RDWR | O_CLOEXEC);
+	u.fd = open_region(path);
 	if (u.fd < 0 || fstat(u.fd, &st))
 		return failed(-errno, path, strerror(errno));
 	if (st.st_size < (off_t)XVT_ALIGN_MIN)

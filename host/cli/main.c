@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* main.c - the command table: names only; each command parses its own options. */
+#include "base/file.h"
 #include "base/letters.h"
 #include "base/library.h"
 #include "cli/cmd.h"
@@ -75,7 +76,14 @@ static int complete(const char *name)
 int main(int argc, char **argv)
 {
 	const struct xvt_command *cmd;
+	const int err = xvt_open_standard();
 
+	if (err) {
+		xvt_error("standard descriptors",
+			  "0, 1 or 2 is closed, and /dev/null cannot stand in for it: %s",
+			  strerror(-err));
+		return XVT_EXIT_FAIL;
+	}
 	if (argc < 2) {
 		help(stderr);
 		return XVT_EXIT_USAGE;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* marker.h - write lines to ftrace's trace_marker; one write is one event. */
+/* marker.h - what the tools share: lines for ftrace's trace_marker, of which one write is one
+ * event; tracefs; descriptors; numbers. */
 #ifndef MARKER_H
 #define MARKER_H
 
@@ -10,6 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/*
+ * What a boot script starts may have no descriptors 0, 1 and 2: what the program opens would get
+ * these numbers, and the messages. Call first.
+ */
+static inline void open_standard(void)
+{
+	int fd;
+
+	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+			exit(1);
+	}
+}
 
 /* The tracefs of this machine, or NULL. */
 static inline const char *tracefs_dir(void)

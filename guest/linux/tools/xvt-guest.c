@@ -490,6 +490,7 @@ int main(int argc, char **argv)
 	size_t i;
 	int err;
 
+	open_standard();
 	if (argc < 2)
 		return usage(stderr);
 	if (!strcmp(argv[1], "--help"))

@@ -106,6 +106,7 @@ int main(int argc, char **argv)
 	double until;
 	pid_t pids[LOADS];
 
+	open_standard();
 	if (argc != 2 || !strcmp(argv[1], "--help")) {
 		fputs("usage: xvt-load SECONDS\n"
 		      "  processes, timers, loopback network and trace markers for so long\n",

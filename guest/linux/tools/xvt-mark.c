@@ -34,6 +34,7 @@ int main(int argc, char **argv)
 	int fd, opt, err = 0;
 	double seconds;
 
+	open_standard();
 	while ((opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (opt) {
 		case 's':

@@ -150,6 +150,7 @@ int main(int argc, char **argv)
 	bool is_client = argc == 5 && !strcmp(argv[1], "client");
 	int marker, sock;
 
+	open_standard();
 	if (argc == 2 && !strcmp(argv[1], "--help")) {
 		usage(stdout);
 		return 0;
