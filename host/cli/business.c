@@ -19,6 +19,7 @@
 #include "cli/find.h"
 #include "trace/set_name.h"
 #include "vmm/libvirt_uri.h"
+#include "vmm/tracing.h"
 
 /* Where libvirt looks for the server of a device whose XML names none. */
 #define LIBVIRT_SERVERS "/var/lib/libvirt/shmem-" XVT_REGION_PREFIX "*-sock"
@@ -238,6 +239,19 @@ static void add_sockets(struct making *m, const char *control)
 		may(m, XVT_RULE_FILE, XVT_MAY_CONNECT, "%s", notify);
 }
 
+/* The instances of recorders in a tracefs, whose own path is no pattern. */
+static void may_change_instances(struct making *m, const char *tracing)
+{
+	char literal[2 * PATH_MAX], *to = literal;
+
+	for (; *tracing; *to++ = *tracing++) {
+		if (strchr("*?[\\", *tracing))
+			*to++ = '\\';
+	}
+	*to = '\0';
+	may(m, XVT_RULE_PATTERN_TREE, XVT_MAY_CHANGE, "%s/instances/xvtrace-*", literal);
+}
+
 /* What the kernel tells of VMMs, clocks and itself. */
 static void add_kernel(struct making *m)
 {
@@ -247,7 +261,8 @@ static void add_kernel(struct making *m)
 						 "comm", "task", "task/[0-9]*/comm" };
 	/* A VMM's descriptor of its VM, and the region that it has mapped. */
 	static const char *const links[] = { "fd/[0-9]*", "map_files/*-*" };
-	static const char *const tracing[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
+	const char *const tracing[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing",
+					xvt_tracing_dir() };
 	char kvm[PATH_MAX];
 	size_t i;
 
@@ -257,9 +272,9 @@ static void add_kernel(struct making *m)
 		may(m, XVT_RULE_PATTERN, XVT_MAY_READ, "/proc/[0-9]*/%s", processes[i]);
 	for (i = 0; i < sizeof(links) / sizeof(links[0]); i++)
 		may(m, XVT_RULE_PATTERN, XVT_MAY_LOOK, "/proc/[0-9]*/%s", links[i]);
-	for (i = 0; i < sizeof(tracing) / sizeof(tracing[0]); i++) {
+	for (i = 0; i < sizeof(tracing) / sizeof(tracing[0]) && tracing[i]; i++) {
 		may(m, XVT_RULE_TREE, XVT_MAY_READ, "%s", tracing[i]);
-		may(m, XVT_RULE_PATTERN_TREE, XVT_MAY_CHANGE, "%s/instances/xvtrace-*", tracing[i]);
+		may_change_instances(m, tracing[i]);
 	}
 	may(m, XVT_RULE_TREE, XVT_MAY_READ, "/sys/kernel/debug/kvm");
 	if (!xvt_kvm_find(NULL, kvm, sizeof(kvm)))

@@ -21,6 +21,7 @@
 #include "base/sandbox.h"
 #include "doctor/microvm.h"
 #include "vmm/libvirt.h"
+#include "vmm/tracing.h"
 
 #ifdef __x86_64__
 #define KVM_MODULE "modprobe kvm_amd || modprobe kvm_intel"
@@ -234,19 +235,19 @@ static void look_at_offsets(struct xvt_doctor *d)
 			"handshake only");
 }
 
-/* A file system of the host's kernel, for its trace events. */
-static void look_at_kernel_fs(struct xvt_doctor *d, const char *path, const char *name,
-			      unsigned long magic, const char *fix)
+/* The host's trace events. */
+static void look_at_tracefs(struct xvt_doctor *d)
 {
-	struct statfs fs;
-	bool there = !statfs(path, &fs) && (unsigned long)fs.f_type == magic;
+	const char *path = xvt_tracing_dir();
 
-	if (there && !access(path, R_OK | X_OK))
+	if (path && !access(path, R_OK | X_OK))
 		return;
 	if (geteuid()) /* without root the mount may be invisible */
-		problem(d, false, "run as root", "you may not read %s (%s)", name, path);
+		problem(d, false, "run as root", "you may not read tracefs (%s)",
+			path ? path : "/sys/kernel/tracing");
 	else
-		problem(d, false, fix, "%s is not mounted at %s", name, path);
+		problem(d, false, "mount -t tracefs tracefs /sys/kernel/tracing",
+			"tracefs is not mounted at /sys/kernel/tracing");
 }
 
 static void look_at_cost(struct xvt_doctor *d)
@@ -281,8 +282,7 @@ void xvt_doctor_examine(struct xvt_doctor *d)
 	look_at_qemu(d);
 	look_at_libvirt(d);
 	look_at_shm(d);
-	look_at_kernel_fs(d, "/sys/kernel/tracing", "tracefs", TRACEFS_MAGIC,
-			  "mount -t tracefs tracefs /sys/kernel/tracing");
+	look_at_tracefs(d);
 	look_at_offsets(d);
 	look_at_cost(d);
 }

@@ -162,8 +162,8 @@ static int each_event(struct switching *w, const struct xvt_host_options *o, cha
 		snprintf(why, size,
 			 n ? "%s: cannot switch it on: %s"
 			   : "%s: this host's kernel has no such event; its events are the folders "
-			     "in /sys/kernel/tracing/events",
-			 pattern, strerror(-n));
+			     "in %s/events",
+			 pattern, n ? strerror(-n) : xvt_tracing_dir());
 		return n ? n : -ENOENT;
 	}
 	return 0;

@@ -7,12 +7,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
+#include <mntent.h>
 #include <fnmatch.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <tracefs.h>
 #include <unistd.h>
 
@@ -44,6 +47,86 @@ static int reason(const struct xvt_tracing_options *o, int err, const char *form
 	vsnprintf(o->why, o->why_size, format, args);
 	va_end(args);
 	return err;
+}
+
+/* --- where tracefs is --- */
+
+/* Kept: libtracefs, and the rules of what this process may open, have to mean the same place. */
+static char mounted_at[PATH_MAX];
+
+/* A place where instances can be made. One that is read-only, or is a part of tracefs, is not. */
+static bool makes_instances(const char *path)
+{
+	char instances[PATH_MAX];
+
+	return snprintf(instances, sizeof(instances), "%s/instances", path) <
+		       (int)sizeof(instances) &&
+	       !euidaccess(instances, R_OK | W_OK | X_OK);
+}
+
+/* Also for a user who may not look into it. */
+static bool is_tracefs(const char *path)
+{
+	struct statfs fs;
+
+	return !statfs(path, &fs) && (unsigned long)fs.f_type == TRACEFS_MAGIC;
+}
+
+/* The usual places first: other programs look there, too. */
+static bool find_usual(bool (*good)(const char *path))
+{
+	static const char *const usual[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
+	size_t i;
+
+	for (i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
+		if (!good(usual[i]))
+			continue;
+		snprintf(mounted_at, sizeof(mounted_at), "%s", usual[i]);
+		return true;
+	}
+	return false;
+}
+
+static bool find_mounted(bool (*good)(const char *path))
+{
+	char line[2 * PATH_MAX], path[PATH_MAX];
+	FILE *f = setmntent("/proc/self/mounts", "re");
+	struct mntent entry, *e;
+	bool found = false;
+
+	while (f && !found && (e = getmntent_r(f, &entry, line, sizeof(line)))) {
+		const bool debugfs = !strcmp(e->mnt_type, "debugfs");
+
+		if ((debugfs || !strcmp(e->mnt_type, "tracefs")) &&
+		    snprintf(path, sizeof(path), "%s%s", e->mnt_dir, debugfs ? "/tracing" : "") <
+			    (int)sizeof(path) &&
+		    good(path)) {
+			memcpy(mounted_at, path, sizeof(mounted_at));
+			found = true;
+		}
+	}
+	if (f)
+		endmntent(f);
+	return found;
+}
+
+const char *xvt_tracing_dir(void)
+{
+	static bool searched;
+
+	if (mounted_at[0])
+		return mounted_at;
+	/* A recorder is confined after its first search. */
+	if (!find_usual(makes_instances) &&
+	    (searched || (!find_mounted(makes_instances) && !find_usual(is_tracefs) &&
+			  !find_mounted(is_tracefs)))) {
+		searched = true;
+		return NULL;
+	}
+	searched = true;
+	if (tracefs_set_tracing_dir(mounted_at))
+		mounted_at[0] = '\0';
+	return mounted_at[0] ? mounted_at : NULL;
 }
 
 /* --- the instance --- */
@@ -302,11 +385,11 @@ int xvt_tracing_match(const char *pattern,
 
 static int reach(const struct xvt_tracing_options *o)
 {
-	const char *path = NULL;
-	char instances[PATH_MAX];
+	const char *path = xvt_tracing_dir();
+	char instances[PATH_MAX + sizeof("/instances")];
 
 	/* Do not mount tracefs: that is the administrator's decision. */
-	if (tracefs_tracing_dir_is_mounted(false, &path) <= 0)
+	if (!path)
 		return reason(o, -ENODEV,
 			      "tracefs is not mounted; mount -t tracefs tracefs "
 			      "/sys/kernel/tracing");

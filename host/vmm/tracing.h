@@ -14,6 +14,12 @@
 
 struct xvt_tracing;
 
+/*
+ * Find the host's tracefs: /sys/kernel/tracing, or where it is mounted else. The answer stays the
+ * same, once it was found. The first call reads the list of mounts. Returns NULL: not mounted.
+ */
+const char *xvt_tracing_dir(void);
+
 enum xvt_tracing_use {
 	XVT_TRACING_KVM,  /* instance xvtrace-PID */
 	XVT_TRACING_HOST, /* instance xvtrace-host-PID-START; START: the process's start time */

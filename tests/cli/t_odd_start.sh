@@ -2,11 +2,85 @@
 # SPDX-License-Identifier: GPL-2.0
 # slow: not in make check
 # shellcheck disable=SC2317
-# Programs that are started in a way that nobody means: without descriptors 0, 1 or 2, as supervisors and `2>&-` do.
+# Programs that are started in a way that nobody means: without descriptors 0, 1 or 2, as supervisors and `2>&-` do; on
+# a host whose tracefs is at another place, as containers bind it.
 set -u
 . "$(dirname "$0")/lib.sh"
 trap cleanup EXIT
 export XVTRACE_RUN_DIR=$work/run
+
+# -- tracefs at another place; in a mount namespace of its own
+
+# host_recorded: the recorder ends well, and has events of the host. A busy host may have none to show of so short a time.
+host_recorded() {
+	local try
+	for try in 1 2 3 4 5; do
+		rm -f "$work/h.xvt"
+		"$xvtrace" record -q -o "$work/h.xvt" -r p="$work/h" --host sched --host-all --join-timeout 0 -- \
+			"$BUILD/xvt-emit" "$work/h" --rings 1 --count 100 --rate 500 >/dev/null 2>"$work/err" || break
+		"$xvtrace" stat --json "$work/h.xvt" | jq -e '[.vms[] | select(.kind == "host").rings[].events] | add > 0' \
+			>"$work/out" && return
+	done
+	sed "s/^/# try $try: /" "$work/err" | cut -c 1-200
+	return 1
+}
+no_such_event() { # FOLDER: where the kernel's events are
+	"$xvtrace" record -q -o "$work/h.xvt" -r p="$work/h" -H sched:no_such --join-timeout 0 -- true 2>"$work/err"
+	grep -qF "its events are the folders in $1/events" "$work/err"
+}
+unmount_all() {
+	local type=$1 at
+	while at=$(awk -v type="$type" '$3 == type { print $2; exit }' /proc/self/mounts) && [ -n "$at" ]; do
+		umount -l "$(printf '%b' "$at")" || return 1
+	done
+}
+tracefs_moves() {
+	# Never below $work, which is removed at the end with all that is in it.
+	local usual=/sys/kernel/tracing at=/mnt
+	local other="$at/it is [here]"
+	mount --make-rprivate / && unmount_all debugfs && unmount_all tracefs &&
+		mount -t tmpfs t $at && mkdir "$other" $at/part $at/debug || return 1
+	"$xvtrace" region create "$work/h" --size 1M --rings 1 || return 1
+	"$xvtrace" doctor >"$work/out"
+	check "doctor says that it is not mounted" grep -q 'tracefs is not mounted' "$work/out"
+	mount -t tracefs t "$other"
+	if ! grep -q x86-tsc "$other/trace_clock" || ! [ -w "$other/instances" ]; then
+		echo "skip - tracefs at another place: the kernel cannot be traced here"
+		return
+	fi
+	check "only at another place, with blanks and brackets" host_recorded
+	check "what has no such event is there" no_such_event "$other"
+	"$xvtrace" doctor >"$work/out"
+	check "doctor finds it" eval '! grep -q "tracefs is not mounted" "$work/out"'
+	mount -t tracefs t $usual
+	check "there, and at the usual place" host_recorded
+	check "the usual one is taken" no_such_event $usual
+	mount -o remount,bind,ro $usual
+	check "the usual one is read-only" host_recorded
+	umount $usual
+	umount "$other"
+	mount -t tracefs t $usual
+	check "only at the usual place" host_recorded
+	mount --bind $usual/events $at/part
+	umount $usual
+	mount -t tracefs t "$other"
+	check "a part of it is mounted before it" host_recorded
+	umount $at/part "$other"
+	mount -t debugfs d $at/debug
+	check "only in a debugfs at another place" host_recorded
+	[ -z "$(find $at/debug/tracing/instances -name 'xvtrace-*')" ]
+	check "no instance is left" test $? -eq 0
+}
+if [ "${1-}" = tracefs ]; then
+	tracefs_moves || failures=1
+	[ $failures -eq 0 ]
+	exit
+fi
+if unshare -m true 2>/dev/null; then
+	unshare -m "$0" tracefs || failures=1
+else
+	echo "skip - tracefs at another place: no mount namespaces here"
+fi
 
 # -- descriptors that are closed: as with /dev/null there
 

@@ -6,6 +6,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <mntent.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,25 +28,41 @@ static inline void open_standard(void)
 	}
 }
 
-/* The tracefs of this machine, or NULL. */
+static inline int has_marker(const char *dir)
+{
+	char path[PATH_MAX];
+
+	return snprintf(path, sizeof(path), "%s/trace_marker", dir) < (int)sizeof(path) &&
+	       !access(path, F_OK);
+}
+
+/* The tracefs of this machine, or NULL: at its usual places, or where it is mounted else. */
 static inline const char *tracefs_dir(void)
 {
 	static const char *const dirs[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
-	char path[64];
+	static char line[2 * PATH_MAX];
+	struct mntent entry, *e;
+	FILE *f;
 
 	for (int i = 0; i < 2; i++) {
-		snprintf(path, sizeof(path), "%s/trace_marker", dirs[i]);
-		if (!access(path, F_OK))
+		if (has_marker(dirs[i]))
 			return dirs[i];
 	}
-	return NULL;
+	f = setmntent("/proc/self/mounts", "re");
+	while (f && (e = getmntent_r(f, &entry, line, sizeof(line)))) {
+		if (!strcmp(e->mnt_type, "tracefs") && has_marker(e->mnt_dir))
+			break;
+	}
+	if (f)
+		endmntent(f);
+	return f && e ? e->mnt_dir : NULL;
 }
 
 /* Open trace_marker or end the program. */
 static inline int marker_open(const char *program)
 {
 	const char *dir = tracefs_dir();
-	char path[64];
+	char path[PATH_MAX];
 	int fd;
 
 	if (!dir) {
