@@ -11,10 +11,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct region_options {
@@ -23,6 +26,7 @@ struct region_options {
 	uint64_t subbuf_bytes;
 	uint64_t meta_bytes;
 	bool overwrite;
+	const char *owner;
 	bool json;
 	const char *socket;
 	uint64_t vectors;
@@ -42,6 +46,8 @@ static const struct xvt_opt options[] = {
 	O(meta_bytes, "meta-size", 0, XVT_OPT_SIZE, "S", "create: room for event formats"),
 	O(overwrite, "overwrite", 0, XVT_OPT_BOOL, NULL,
 	  "create: writers record at once, what is new over what is old (flight recorder)"),
+	O(owner, "owner", 0, XVT_OPT_STRING, "USER[:GROUP]",
+	  "create: whose file it is, such as libvirt-qemu for libvirt's guests"),
 	O(json, "json", 0, XVT_OPT_BOOL, NULL, "show: as JSON"),
 	O(socket, "socket", 0, XVT_OPT_STRING, "SOCK",
 	  "serve: where QEMU's ivshmem-doorbell and record --doorbell connect to"),
@@ -114,6 +120,78 @@ static void report_least(const char *path, const struct region_options *opt,
 		  opt->rings, of, and, opt->size_bytes, least_kib(layout));
 }
 
+/* Of a file that is made. No --owner: nothing changes. */
+struct owner {
+	bool given, has_group;
+	uid_t uid;
+	gid_t gid;
+};
+
+/* A name or, as chown(1) takes it, a number. Returns false after an error message. */
+static bool find_owner(const char *path, const char *text, struct owner *owner)
+{
+	const char *colon = text ? strchr(text, ':') : NULL, *group = colon ? colon + 1 : "", *end;
+	char user[256];
+	struct passwd *pw;
+	struct group *gr;
+	uint64_t id;
+
+	if (!text)
+		return true;
+	snprintf(user, sizeof(user), "%.*s", colon ? (int)(colon - text) : (int)strlen(text), text);
+	owner->given = true;
+	owner->has_group = *group;
+	pw = getpwnam(user);
+	if (!pw && (xvt_parse_u64(user, &end, &id) || *end || id >= (uid_t)-1)) {
+		xvt_error(path, "--owner %s: there is no user '%s'", text, user);
+		return false;
+	}
+	owner->uid = pw ? pw->pw_uid : (uid_t)id;
+	owner->gid = pw ? pw->pw_gid : (gid_t)-1;
+	gr = *group ? getgrnam(group) : NULL;
+	if (*group && !gr && (xvt_parse_u64(group, &end, &id) || *end || id >= (gid_t)-1)) {
+		xvt_error(path, "--owner %s: there is no group '%s'", text, group);
+		return false;
+	}
+	if (*group)
+		owner->gid = gr ? gr->gr_gid : (gid_t)id;
+	return true;
+}
+
+/* Returns false after an error message. */
+static bool give_away(const char *path, int fd, const struct owner *owner)
+{
+	if (!owner->given ||
+	    (!fchown(fd, owner->uid, owner->gid) && (!owner->has_group || !fchmod(fd, 0660))))
+		return true;
+	xvt_error(path, "--owner: %s%s", strerror(errno),
+		  errno == EPERM ? "; only root gives files away: run as root" : "");
+	return false;
+}
+
+/* Makes the file, whose memory is reserved. Returns a descriptor, or -1 after an error message. */
+static int create_file(const char *path, uint64_t size, const struct owner *owner)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0660), err;
+
+	if (fd < 0) {
+		xvt_error(path, "cannot create it: %s%s", strerror(errno),
+			  errno == EEXIST ? "; remove the old one first" : "");
+		return -1;
+	}
+	/* Reserve the memory now: a full /dev/shm must show here, not as SIGBUS in a guest. */
+	err = posix_fallocate(fd, 0, (off_t)size);
+	if (err)
+		xvt_error(path, "%s%s", strerror(err),
+			  err == ENOSPC ? "; free memory there (df, ls), or give a smaller --size"
+					: "");
+	if (!err && give_away(path, fd, owner))
+		return fd;
+	unlink(path);
+	close(fd);
+	return -1;
+}
+
 static int create(const char *path, const struct region_options *opt)
 {
 	struct xvt_layout layout = {
@@ -124,6 +202,7 @@ static int create(const char *path, const struct region_options *opt)
 		.clock_id = XVT_CLOCK_NATIVE,
 		.enable = opt->overwrite ? XVT_ENABLE_OVERWRITE : XVT_ENABLE_OFF,
 	};
+	struct owner owner = { 0 };
 	struct xvt_geometry g;
 	int fd, err;
 	void *map;
@@ -141,21 +220,14 @@ static int create(const char *path, const struct region_options *opt)
 		xvt_error(path, "no region can look like this: %s", strerror(-err));
 	if (err)
 		return XVT_EXIT_FAIL;
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0660);
-	if (fd < 0) {
-		xvt_error(path, "cannot create it: %s%s", strerror(errno),
-			  errno == EEXIST ? "; remove the old one first" : "");
+	if (!find_owner(path, opt->owner, &owner))
 		return XVT_EXIT_FAIL;
-	}
-	/* Reserve the memory now: a full /dev/shm must show here, not as SIGBUS in a guest. */
-	err = posix_fallocate(fd, 0, (off_t)opt->size_bytes);
-	map = err ? MAP_FAILED
-		  : mmap(NULL, opt->size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	fd = create_file(path, opt->size_bytes, &owner);
+	if (fd < 0)
+		return XVT_EXIT_FAIL;
+	map = mmap(NULL, opt->size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED) {
-		err = err ? err : errno;
-		xvt_error(path, "%s%s", strerror(err),
-			  err == ENOSPC ? "; free memory there (df, ls), or give a smaller --size"
-					: "");
+		xvt_error(path, "%s", strerror(errno));
 		unlink(path);
 		close(fd);
 		return XVT_EXIT_FAIL;

@@ -377,7 +377,9 @@ static int trust(struct xvt_session *s, const struct xvt_machine_options *opt)
 
 const char *xvt_region_hint(int err)
 {
-	return err == -EAGAIN ? "; is the module loaded in the guest?" : "";
+	return err == -EAGAIN ? "; is the module loaded in the guest, and does QEMU share the "
+				"memory (share=on)?"
+			      : "";
 }
 
 /* An argument of -r. */

@@ -273,9 +273,11 @@ const char *xvt_vm_absent_hint(const struct xvt_vm *vm)
 	if (vm->phase != XVT_VM_WAITING)
 		return "";
 	return ". No guest has formatted its region: is the module loaded, and what does the "
-	       "guest's log say (dmesg | grep -i -e xvtrace -e 'BAR 2')? A device that was plugged "
-	       "into a running q35 machine has no address for BAR 2 unless its pcie-root-port has "
-	       "room: pref64-reserve=SIZE (docs/guest.md)";
+	       "guest's log say (dmesg | grep -i -e xvtrace -e 'BAR 2')? If it has a region, "
+	       "QEMU's "
+	       "memory-backend-file needs share=on: without, the guest writes into a copy. A "
+	       "device that was plugged into a running q35 machine has no address for BAR 2 unless "
+	       "its pcie-root-port has room: pref64-reserve=SIZE (docs/guest.md)";
 }
 
 void xvt_vm_free(struct xvt_vm *vm)

@@ -3,7 +3,7 @@
 # slow: not in make check
 # shellcheck disable=SC2317
 # Programs that are started in a way that nobody means: without descriptors 0, 1 or 2, as supervisors and `2>&-` do; on
-# a host whose tracefs is at another place, as containers bind it.
+# a host whose tracefs is at another place, as containers bind it; with a region that QEMU cannot open, or does not share.
 set -u
 . "$(dirname "$0")/lib.sh"
 trap cleanup EXIT
@@ -81,6 +81,46 @@ if unshare -m true 2>/dev/null; then
 else
 	echo "skip - tracefs at another place: no mount namespaces here"
 fi
+
+# -- a region that another user's QEMU opens
+
+opens() { # USER: can open the region for writing
+	setpriv --reuid "$1" --regid 65534 --clear-groups bash -c ': <>"$1"' - "$work/o" 2>/dev/null
+}
+create() { rm -f "$work/o" && "$xvtrace" region create "$work/o" --size 1M --rings 1 "$@" 2>"$work/err"; }
+failed() { # LINE OPTION...: no file is left
+	local line="xvtrace: $work/o: $1"
+	shift
+	! create "$@" && [ ! -e "$work/o" ] && [ "$(cat "$work/err")" = "$line" ]
+}
+if [ "$(id -u)" = 0 ]; then
+	chmod 711 "$work"
+	check "a region is made for root" create
+	check "another user cannot open it" eval '! opens 65533'
+	check "it is made for that user" create --owner 65533
+	check "who can open it" opens 65533
+	check "with a group" create --owner 0:65534
+	check "whose users can open it" opens 65533
+	check "by names" eval 'create --owner nobody:tty && [ "$(stat -c "%U %G %a" "$work/o")" = "nobody tty 660" ]'
+	check "no such user" failed "--owner no-one: there is no user 'no-one'" --owner no-one
+	check "no such group" failed "--owner root:no-one: there is no group 'no-one'" --owner root:no-one
+	mkdir -m 777 "$work/theirs"
+	check "only root gives it away" eval '! setpriv --reuid 65533 --regid 65534 --clear-groups "$xvtrace" region create "$work/theirs/o" \
+		--size 1M --rings 1 --owner 0 2>"$work/err" && [ ! -e "$work/theirs/o" ]'
+	check "and it is told" grep -q -- '--owner: Operation not permitted; only root gives files away: run as root' "$work/err"
+else
+	echo "skip - regions of other users: not root"
+fi
+
+# -- memory that QEMU does not share: the region stays blank, and the guest's log says that all is well
+
+truncate -s 1M "$work/private"
+"$xvtrace" record -o "$work/t.xvt" -r g="$work/private" --join-timeout 0.1 --duration 0.2 2>"$work/err"
+check "record names share=on for a region that nobody formats" grep -q 'g: warning: not there in time; .*share=on' "$work/err"
+check "the line is whole" grep -q '(docs/guest.md)$' "$work/err"
+"$xvtrace" snapshot -o "$work/t.xvt" -r g="$work/private" 2>"$work/err"
+check "snapshot, too" grep -q 'share=on' "$work/err"
+check "region show, too" eval '! "$xvtrace" region show "$work/private" 2>"$work/err" && grep -q "share=on" "$work/err"'
 
 # -- descriptors that are closed: as with /dev/null there
 
