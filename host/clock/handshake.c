@@ -32,7 +32,7 @@
 #define ENOUGH	     16	      /* exchanges that end a burst early */
 #define RATE_PART    30	      /* the guest's rate is off by at most 1/30 */
 #define NEAR_NS	     1000000  /* exchanges further apart do not limit each other */
-#define STEP_ANSWERS 4	      /* a clock's step is known after so many that differ */
+#define STEP_ANSWERS 4	      /* a clock's step is known if so many differ */
 
 struct exchange {
 	uint64_t guest;
@@ -165,8 +165,8 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
 	return a;
 }
 
-/* The step of a clock that does not show each tick: the greatest that all answers agree with. */
-static uint32_t step_of(struct xvt_clock_source *s)
+/* Of a clock that does not show each tick, the greatest step that all answers agree with. */
+static uint32_t step_most(struct xvt_clock_source *s)
 {
 	unsigned int i;
 
@@ -179,8 +179,6 @@ static uint32_t step_of(struct xvt_clock_source *s)
 		s->step = common_divisor(s->step, xvt_u64_apart(guest, last));
 		s->differ++;
 	}
-	if (s->differ < STEP_ANSWERS)
-		return 0;
 	return s->step < UINT32_MAX ? (uint32_t)s->step : UINT32_MAX;
 }
 
@@ -279,7 +277,8 @@ static void measure(struct xvt_clock_source *s, struct xvt_clock_measure *m)
 	}
 	m->host_clock_lo = s->done[0].lo;
 	m->host_clock_hi = b->hi;
-	m->clock_step = step_of(s);
+	m->clock_step_most = step_most(s);
+	m->clock_step_known = s->differ >= STEP_ANSWERS;
 	m->within = gap_within(s, b);
 }
 

@@ -57,8 +57,10 @@ struct xvt_clock_measure {
 	uint64_t host_clock_hi; /* the node's moment is proven to be no later */
 	/* The longest gap between two exchanges of one short time; ticks 0: there is none. */
 	struct xvt_rate_gap within;
-	/* All answers so far differ by multiples of so many ticks; 0: too few came to say. */
-	uint32_t clock_step;
+	/* All answers so far differ by multiples of so many ticks; 0: all were one. The clock's
+	 * step is no larger; it is that, if enough answers differ. */
+	uint32_t clock_step_most;
+	bool clock_step_known;
 };
 
 struct xvt_clock_wait {

@@ -247,8 +247,18 @@ static uint64_t coarse_ns(const struct xvt_ring *r)
 	return ns > COARSE_NS ? ns : 0;
 }
 
-/* The step of a clock that its answers show: never more than it is, once there were a few; the
- * writer's word counts if that is more. */
+/*
+ * The step of the ring's clock, as far as its answers show it. It is no larger than what they have
+ * in common, and that stands for it until there were enough of them; a counter of the host's kind
+ * has none that matters.
+ */
+static uint32_t step_shown(const struct xvt_session *s, const struct xvt_ring *r,
+			   const struct xvt_clock_measure *m)
+{
+	return m->clock_step_known || !is_shared(s, r) ? m->clock_step_most : 0;
+}
+
+/* The writer's word counts if that is more. */
 static void learn_step(struct xvt_session *s, struct xvt_ring *r, uint32_t shown)
 {
 	const uint32_t step = shown > r->clock.step_said ? shown : r->clock.step_said;
@@ -258,7 +268,9 @@ static void learn_step(struct xvt_session *s, struct xvt_ring *r, uint32_t shown
 	if (step == r->clock.map.clock_step)
 		return;
 	r->clock.map.clock_step = step;
-	if (longer && coarse_ns(r) && last)
+	if (!longer)
+		r->clock.map.slack_ns = 0; /* of segments with a longer one */
+	else if (coarse_ns(r) && last)
 		r->clock.trusted_ns = last->host_ns; /* older segments do not have it */
 	if (r->session.announced)
 		xvt_ring_announce(s, r);
@@ -274,7 +286,7 @@ static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_cloc
 		wide && since(xvt_clock_read(), r->measure.wide_clock) > ticks(s, XVT_QUIET_NS);
 	if (wide)
 		return;
-	learn_step(s, r, m->clock_step);
+	learn_step(s, r, step_shown(s, r, m));
 	m->node.bound_ns = xvt_u64_sum(m->node.bound_ns, coarse_ns(r));
 	xvt_session_put_inferred(s, r); /* in the trace before its successor */
 	forget_nodes(s, r);

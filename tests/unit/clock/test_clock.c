@@ -1139,6 +1139,42 @@ START_TEST(no_answers_carry_a_node_out_of_its_burst)
 }
 END_TEST
 
+/* What all answers have in common is a step that the clock's own cannot exceed. Four that differ
+ * from the one before them show it. */
+START_TEST(the_step_of_a_clock_is_what_its_answers_have_in_common)
+{
+	static const struct {
+		uint64_t guest;
+		uint32_t most;
+		bool known;
+	} answers[] = {
+		{ 1ull << 40, 0, false },
+		{ (1ull << 40) + 12000, 12000, false },
+		{ (1ull << 40) + 12000, 12000, false },
+		{ (1ull << 40) + 18000, 6000, false },
+		{ (1ull << 40) + 27000, 3000, false },
+		{ (1ull << 40) + 36000, 3000, true },
+		{ (1ull << 40) + 36007, 1, true },
+		{ (1ull << 40) + 39007, 1, true },
+	};
+	struct xvt_clock_measure m;
+	unsigned int bursts = 0;
+	struct burst b;
+
+	burst_begin(&b, 2);
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		if (!burst_answer(&b, 0, answers[i].guest, &m))
+			continue;
+		bursts++;
+		ck_assert_uint_eq(m.clock_step_most, answers[i].most);
+		ck_assert_uint_eq(m.clock_step_known, answers[i].known);
+		xvt_clock_handshake.start(b.source);
+	}
+	ck_assert_uint_ge(bursts, sizeof(answers) / sizeof(answers[0]) / 2);
+	xvt_clock_handshake.close(b.source);
+}
+END_TEST
+
 struct present {
 	struct xvt_ring_ctl ctl;
 	struct xvt_ring_host host;
@@ -1444,6 +1480,7 @@ Suite *clock_suite(void)
 	tcase_add_test(tc, a_node_is_what_its_samples_prove);
 	tcase_add_loop_test(tc, exchanges_that_are_far_apart_do_not_limit_each_other, 0, 2);
 	tcase_add_loop_test(tc, no_answers_carry_a_node_out_of_its_burst, 0, 2);
+	tcase_add_test(tc, the_step_of_a_clock_is_what_its_answers_have_in_common);
 	suite_add_tcase(s, tc);
 	tc = tcase_create("handshake");
 	tcase_set_timeout(tc, 120);

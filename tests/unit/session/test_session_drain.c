@@ -25,6 +25,10 @@ static struct xvt_writer writers[RINGS];
 
 /* --- a source that answers at once --- */
 
+/* What its answers show of the clock's step. */
+static uint32_t step_most;
+static bool step_known;
+
 static void at_once_start(struct xvt_clock_source *source)
 {
 	(void)source;
@@ -46,6 +50,8 @@ static int at_once_poll(struct xvt_clock_source *source, struct xvt_clock_measur
 	m->nr_samples = 1;
 	m->node.host_ns = xvt_host_clock_ns(&s->clock, host);
 	m->node.bound_ns = 20;
+	m->clock_step_most = step_most;
+	m->clock_step_known = step_known;
 	return 1;
 }
 
@@ -1175,6 +1181,41 @@ START_TEST(all_rings_begin_with_the_rate_of_the_first)
 }
 END_TEST
 
+static void measure_step(struct xvt_ring *r, uint32_t most, bool known)
+{
+	const size_t nodes = r->clock.map.count;
+
+	step_most = most;
+	step_known = known;
+	r->clock.next_burst_clock = 0;
+	r->measure.burst_clock = xvt_clock_read() - ticks(s, SECOND_NS);
+	xvt_session_ring_clock(s, r, xvt_clock_read());
+	ck_assert_uint_eq(r->clock.map.count, nodes + 1);
+	step_most = 0;
+	step_known = false;
+}
+
+/* Few answers have too much in common: that is in the bounds until others say less. */
+START_TEST(a_step_that_is_not_known_is_what_it_can_be_at_most)
+{
+	const bool hosts_kind = _i;
+	struct xvt_ring *r = s->rings[0];
+
+	xvt_store(&r->ctl->clock_id, hosts_kind ? s->clock.clock_id : (uint32_t)XVT_CLOCK_CALLER);
+	measure_step(r, 1000000, false);
+	ck_assert_uint_eq(r->clock.map.clock_step, hosts_kind ? 0 : 1000000);
+	r->clock.map.slack_ns = 5000000;
+	measure_step(r, 1000, true);
+	ck_assert_uint_eq(r->clock.map.clock_step, 1000);
+	/* That of the segments with the longer step counts no more. */
+	ck_assert(hosts_kind || r->clock.map.slack_ns < 5000000);
+	/* The writer's word, if it says more. */
+	r->clock.step_said = 2000;
+	measure_step(r, 1000, true);
+	ck_assert_uint_eq(r->clock.map.clock_step, 2000);
+}
+END_TEST
+
 /* The first ring has its rate by one gap, near what its guest claims, and so not well. */
 START_TEST(a_shared_rate_is_known_no_better_than_by_its_ring)
 {
@@ -1472,6 +1513,7 @@ Suite *session_drain_suite(void)
 	tcase_add_test(tc, a_beginning_ring_does_not_wait_for_idle_ones);
 	tcase_add_test(tc, all_rings_begin_with_the_rate_of_the_first);
 	tcase_add_test(tc, a_shared_rate_is_known_no_better_than_by_its_ring);
+	tcase_add_loop_test(tc, a_step_that_is_not_known_is_what_it_can_be_at_most, 0, 2);
 	tcase_add_test(tc, a_machine_that_holds_back_again_and_again_is_barred_for_longer);
 	tcase_add_test(tc, all_rings_of_a_machine_have_one_budget);
 	tcase_add_test(tc, rings_that_hold_in_turns_wait_for_nothing_once);
