@@ -94,6 +94,8 @@ static void put_machine_json(struct xvt_out *o, const struct stat *s,
 	xvt_json_add_text(j, "kind", m->host ? "host" : "guest");
 	xvt_json_add_text(j, "uuid", uuid);
 	xvt_json_add_u64(j, "paused_ns", sum->paused_ns);
+	xvt_json_add_u64(j, "pauses", sum->pauses);
+	xvt_json_add_u64(j, "ended_ns", sum->ended_ns);
 	xvt_json_add_u64(j, "bound_ns_median", sum->bound_ns_median);
 	xvt_json_add_u64(j, "bound_ns_max", sum->bound_ns_max);
 	xvt_json_add_u64(j, "unbounded", sum->unbounded);
@@ -247,6 +249,36 @@ static void put_bound(struct xvt_out *o, const struct stat *s, const struct xvtr
 	xvt_out_char(o, '\n');
 }
 
+/* "g1: paused 2.093 s (1), ended at 4137.808587074"; nothing for a machine that only ran. */
+static void put_state(struct xvt_out *o, const struct stat *s, const struct xvtrace_machine *m)
+{
+	const struct xvtrace_machine_stat *sum = xvtrace_stat_machine(s->stat, m->number);
+	const bool paused = sum->paused_ns || sum->pauses;
+
+	if (!paused && !sum->ended_ns)
+		return;
+	xvt_out_printf(o, "%s: ", m->name);
+	if (paused)
+		xvt_out_printf(o, "paused %.3f s (%llu)", (double)sum->paused_ns / 1e9,
+			       (unsigned long long)sum->pauses);
+	if (sum->ended_ns) {
+		xvt_out_str(o, paused ? ", ended at " : "ended at ");
+		xvt_out_time(o, sum->ended_ns);
+	}
+	xvt_out_char(o, '\n');
+}
+
+/* The lines below the table. */
+static void put_machines(struct xvt_out *o, const struct stat *s)
+{
+	for (unsigned int i = 0; i < s->info->machines; i++)
+		if (xvtrace_machine(s->trace, i))
+			put_bound(o, s, xvtrace_machine(s->trace, i));
+	for (unsigned int i = 0; i < s->info->machines; i++)
+		if (xvtrace_machine(s->trace, i))
+			put_state(o, s, xvtrace_machine(s->trace, i));
+}
+
 static int print_text(const struct stat *s, struct xvt_out *o)
 {
 	const struct xvtrace_counts *all = &s->stat->counts;
@@ -271,9 +303,7 @@ static int print_text(const struct stat *s, struct xvt_out *o)
 	put_lost_by(o, all);
 	put_flags(o, all);
 	xvt_out_str(o, "\n\n");
-	for (unsigned int vm = 0; vm < s->info->machines; vm++)
-		if (xvtrace_machine(s->trace, vm))
-			put_bound(o, s, xvtrace_machine(s->trace, vm));
+	put_machines(o, s);
 	xvt_out_printf(o, "order violations: %llu\n",
 		       (unsigned long long)s->stat->order_violations);
 	if (s->info->clock_lines > 1) {

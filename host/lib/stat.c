@@ -11,6 +11,7 @@
 #include "base/u64.h"
 #include "lib/parts.h"
 #include "trace/names.h"
+#include "trace/note.h"
 
 struct ring {
 	struct xvtrace_ring_stat pub;
@@ -30,6 +31,7 @@ struct stat {
 	struct ring *rings;	     /* by ring; the last is for events of unknown rings */
 	struct xvtrace_machine_stat *machines;
 	struct xvt_spread *spreads; /* of the events' bounds, by machine */
+	bool *paused;		    /* by machine: by the notes so far */
 	uint32_t ring_count;
 	uint32_t machine_count;
 	const struct xvtrace *trace;
@@ -170,14 +172,32 @@ static int add_events(struct stat *s, const struct xvt_chunk_buf *b,
 	return err ? err : got;
 }
 
+static void add_state(struct stat *s, const struct xvt_note_parts *p)
+{
+	const uint32_t vm = p->note.vm, kind = p->note.kind;
+	struct xvtrace_machine_stat *m = &s->machines[vm];
+	const bool begins = kind == XVT_NOTE_PAUSED;
+
+	/* The note of the begin may be missing: notes are limited. */
+	if (!s->paused[vm] && (begins || (kind == XVT_NOTE_RUNS && p->state.since_ns)))
+		m->pauses++;
+	if (kind == XVT_NOTE_ENDED)
+		m->ended_ns = p->state.at_ns;
+	else if (begins || kind == XVT_NOTE_RUNS)
+		m->ended_ns = 0;
+	if (begins || kind == XVT_NOTE_RUNS || xvt_note_is_end(kind))
+		s->paused[vm] = begins;
+}
+
 static void add_note(struct stat *s, const struct xvt_chunk_buf *b)
 {
-	struct xvt_note n;
+	struct xvt_note_parts p;
 
-	if (b->len < sizeof(n))
+	if (!xvt_note_get(b, &p))
 		return;
-	memcpy(&n, b->payload, sizeof(n));
-	s->pub.notes[n.level < 3 ? n.level : 2]++;
+	s->pub.notes[p.note.level < 3 ? p.note.level : 2]++;
+	if (p.note.vm < s->machine_count)
+		add_state(s, &p);
 }
 
 static int walk(struct stat *s)
@@ -365,7 +385,8 @@ int xvtrace_stat_new(struct xvtrace_stat **out, struct xvtrace *trace, unsigned 
 	s->rings = calloc((size_t)s->ring_count + 1, sizeof(*s->rings));
 	s->machines = calloc((size_t)s->machine_count + 1, sizeof(*s->machines));
 	s->spreads = calloc((size_t)s->machine_count + 1, sizeof(*s->spreads));
-	if (s->rings && s->machines && s->spreads)
+	s->paused = calloc((size_t)s->machine_count + 1, sizeof(*s->paused));
+	if (s->rings && s->machines && s->spreads && s->paused)
 		err = trace->part ? -EINVAL : xvt_bounds_new(&s->bounds, s->t);
 	if (!err && flags & XVTRACE_RECLOCK)
 		err = xvt_reclock_new(&s->reclock, s->t);
@@ -402,6 +423,7 @@ void xvtrace_stat_free(struct xvtrace_stat *stat)
 	for (uint32_t i = 0; s->spreads && i <= s->machine_count; i++)
 		xvt_spread_free(&s->spreads[i]);
 	free(s->spreads);
+	free(s->paused);
 	free(s->rings);
 	free(s->machines);
 	free(stat);

@@ -496,6 +496,8 @@ struct xvtrace_machine_stat {
 	uint64_t bound_ns_median;
 	uint64_t bound_ns_max;
 	uint64_t unbounded;
+	uint64_t pauses;   /* number of them, also of one that has not ended */
+	uint64_t ended_ns; /* when its VMM ended; 0: it has not, or the machine ran again */
 };
 
 struct xvtrace_stat {

@@ -120,6 +120,7 @@ check "no pause is in another range" eval '! states --to "$(head -n 1 "$work/lin
 json() { "$xvtrace" export -q --format jsonl -e 'xvt:runs' "$work/t.xvt" - | jq -se 'length == 2 and all(.vm == "g1" and .cpu == null and .system == "xvt" and .fields.paused_ns >= 700000000 and .fields.why == "")' >/dev/null; }
 check "jsonl has them" json
 check "notes have machine and time, that of the line" eval '"$xvtrace" verify --notes "$work/t.xvt" | grep -q "^note: info: $runs g1: runs again after"'
+check "stat counts them" eval '"$xvtrace" stat "$work/t.xvt" | grep -qE "^g1: paused [0-9]+\.[0-9]{3} s \(2\)\$" && [ "$("$xvtrace" stat --json "$work/t.xvt" | jq ".vms[0].pauses")" -eq 2 ]'
 check "the trace is good" "$xvtrace" verify "$work/t.xvt" >/dev/null
 
 # --- A pause that is longer than the recording, on both ends.
@@ -151,6 +152,7 @@ ended() {
 	[ -n "$line" ] && [[ $last = "$line "*g1:* ]]
 }
 check "that it was killed is a line with the machine's last event" ended
+check "and in stat" eval '"$xvtrace" stat "$work/k.xvt" | grep -qE "^g1: paused [0-9.]+ s \([12]\), ended at [0-9.]+\$"'
 check "its pause ended with it" eval '"$xvtrace" verify "$work/k.xvt" >/dev/null && test "$("$xvtrace" stat --json "$work/k.xvt" | jq .vms[0].paused_ns)" -gt 0'
 
 # --- The same between two QEMUs, the second of which is started later: a pause lasts from the stop in

@@ -412,6 +412,39 @@ START_TEST(states_are_chosen_as_events)
 }
 END_TEST
 
+static const struct xvtrace_machine_stat *machine_stat(const struct state *of,
+						       struct xvtrace_stat **stat)
+{
+	xvtrace_stat_free(*stat);
+	make_notes(of, 1);
+	ck_assert_int_eq(xvtrace_stat_new(stat, trace, 0), 0);
+	ck_assert_uint_eq(xvtrace_stat_machine(*stat, 0)->pauses, 0);
+	return xvtrace_stat_machine(*stat, 1);
+}
+
+START_TEST(states_are_counted)
+{
+	static const struct state twice[] = {
+		{ XVT_NOTE_PAUSED, 1000, 0, NULL }, { XVT_NOTE_PAUSED, 2000, 0, NULL },
+		{ XVT_NOTE_ENDED, 3000, 0, NULL },  { XVT_NOTE_RUNS, 4000, 0, NULL },
+		{ XVT_NOTE_PAUSED, 5000, 0, NULL }, { 0 }
+	};
+	static const struct state left_out[] = { { XVT_NOTE_RUNS, 2000, 1000, NULL },
+						 { XVT_NOTE_ENDED, 3000, 0, NULL },
+						 { 0 } };
+	const struct xvtrace_machine_stat *m;
+	struct xvtrace_stat *stat = NULL;
+
+	m = machine_stat(twice, &stat);
+	ck_assert_uint_eq(m->pauses, 2);
+	ck_assert_uint_eq(m->ended_ns, 0);
+	m = machine_stat(left_out, &stat);
+	ck_assert_uint_eq(m->pauses, 1);
+	ck_assert_uint_eq(m->ended_ns, 3000);
+	xvtrace_stat_free(stat);
+}
+END_TEST
+
 START_TEST(epochs_are_those_of_the_clocks)
 {
 	struct told t = { 0 };
@@ -800,6 +833,7 @@ Suite *lib_suite(void)
 	tcase_add_test(t, pauses_are_what_the_notes_say);
 	tcase_add_test(t, states_are_events_in_order_of_time);
 	tcase_add_test(t, states_are_chosen_as_events);
+	tcase_add_test(t, states_are_counted);
 	tcase_add_test(t, epochs_are_those_of_the_clocks);
 	tcase_add_test(t, marks_of_messages_are_found);
 	tcase_add_test(t, a_watch_is_called_while_its_flag_is_set_and_ends_the_reading);
