@@ -110,6 +110,22 @@ static void tell_memory(struct xvt_session *s, struct xvt_vm *vm)
 	vm->full_second = s->seconds;
 }
 
+/* A machine whose VMM has ended writes nothing. If one does, another VMM has its region, of which
+ * nothing is known. What was written before the end may be read within two seconds. */
+static void watch_departed(struct xvt_vm *vm)
+{
+	uint64_t attempted = 0;
+	uint32_t i;
+
+	if (!vm->departed || vm->phase != XVT_VM_ATTACHED)
+		return;
+	for (i = 0; i < vm->region.g.ring_count; i++)
+		attempted += vm->rings[i] ? vm->rings[i]->drain.last.attempted : 0;
+	if (++vm->departed_seconds > 2 && attempted != vm->departed_attempted)
+		vm->departed = NULL;
+	vm->departed_attempted = attempted;
+}
+
 void xvt_session_status_second(struct xvt_session *s, uint64_t now)
 {
 	const uint64_t begin = s->second.clock ? s->second.clock : s->start_clock;
@@ -122,16 +138,23 @@ void xvt_session_status_second(struct xvt_session *s, uint64_t now)
 	if (is_snapshot(s))
 		return;
 	tell_disk(s);
-	for (i = 0; i < s->nr_vms; i++)
+	for (i = 0; i < s->nr_vms; i++) {
 		tell_memory(s, s->vms[i]);
+		watch_departed(s->vms[i]);
+	}
 }
 
 /* ------------------------------------------------------------------ JSON */
 
-/* A ring whose machine is gone is "gone", whatever its phase. */
+/* A ring whose machine is gone is "gone", whatever its phase; none lives whose VMM has ended. */
 static const char *ring_phase(const struct xvt_ring *r)
 {
-	return xvt_vm_of_ring(r)->phase == XVT_VM_GONE ? "gone" : xvt_ring_phase_name(r->phase);
+	const struct xvt_vm *vm = xvt_vm_of_ring(r);
+
+	if (vm->phase == XVT_VM_GONE)
+		return "gone";
+	return vm->departed && r->phase == XVT_PHASE_LIVE ? vm->departed
+							  : xvt_ring_phase_name(r->phase);
 }
 
 /* Bytes written and not drained. The words are the guest's, so the value is limited to the ring's
@@ -213,6 +236,8 @@ static const char *vm_phase(const struct xvt_vm *v)
 		[XVT_VM_WAITING] = "waiting", [XVT_VM_ATTACHED] = "attached", [XVT_VM_GONE] = "gone"
 	};
 
+	if (!v->halt.step && v->phase == XVT_VM_ATTACHED && v->departed)
+		return v->departed;
 	return !v->halt.step ? phases[v->phase] : v->phase == XVT_VM_GONE ? "stopped" : "stopping";
 }
 

@@ -264,6 +264,19 @@ static void tell_event(struct xvt_session *s, struct xvt_vm *vm, const struct xv
 	xvt_session_note_state(s, vm, &n);
 }
 
+static void depart(struct xvt_vm *vm, const char *how)
+{
+	vm->departed = how;
+	vm->departed_seconds = 0;
+}
+
+/* Returns true for a report that only a machine makes that is here. */
+static bool shows_life(enum xvt_vmm_event event)
+{
+	return event != XVT_VMM_GONE && event != XVT_VMM_MIGRATED_AWAY &&
+	       event != XVT_VMM_RENAMED && event != XVT_VMM_SHUTTING_DOWN;
+}
+
 void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_vmm_report *r)
 {
 	uint64_t at_ns;
@@ -275,6 +288,8 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 	}
 	at_ns = moment(s, vm, r->realtime_ns, &exact);
 	tell_event(s, vm, r, at_ns);
+	if (shows_life(r->event))
+		vm->departed = NULL;
 	xvt_session_unpark_vm(s, vm);
 	switch (r->event) {
 	case XVT_VMM_STOPPED:
@@ -302,12 +317,15 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 		measure_at_once(vm);
 		break;
 	case XVT_VMM_GONE:
+		if (!vm->departed && (!r->err || r->err == -EPIPE))
+			depart(vm, "ended");
 		vm->since.crashed |= r->err == -EPIPE;
 		vm->halted = r->err != -ENOTCONN;
 		pause_ends(s, vm, at_ns);
 		break;
 	case XVT_VMM_MIGRATED_AWAY:
 		/* the machine's later state is not visible to this recorder */
+		depart(vm, "moved");
 		vm->halted = true;
 		pause_ends(s, vm, at_ns);
 		break;

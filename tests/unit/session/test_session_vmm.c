@@ -5,9 +5,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/json.h"
 #include "recording.h"
 
 #define RINGS	3
@@ -374,6 +376,56 @@ START_TEST(what_went_wrong_is_told_as_such)
 }
 END_TEST
 
+/* What status says of the machine and its first ring. */
+static void ck_phase(const char *phase, const char *ring_phase)
+{
+	struct xvt_json *j = xvt_json_new();
+	uint32_t id = vm->id, ring = 0;
+	struct xvt_json_value *v;
+	char why[128], *line;
+	size_t len;
+
+	ck_assert(xvt_session_status_vm(s, &id, &ring, j));
+	line = xvt_json_line(j, &len);
+	ck_assert_ptr_nonnull(line);
+	v = xvt_json_parse(line, len, why, sizeof(why));
+	ck_assert_msg(v != NULL, "%s", why);
+	ck_assert_str_eq(xvt_json_text(xvt_json_get(v, "phase")), phase);
+	ck_assert_str_eq(
+		xvt_json_text(xvt_json_get(xvt_json_at(xvt_json_get(v, "rings"), 0), "phase")),
+		ring_phase);
+	xvt_json_forget(v);
+	free(line);
+}
+
+START_TEST(status_knows_that_a_vmm_has_ended)
+{
+	const uint64_t now = xvt_clock_read();
+
+	s->opt.note = NULL;
+	xvt_ring_set_phase(vm->rings[0], XVT_PHASE_LIVE);
+	ck_phase("attached", "live");
+	report(XVT_VMM_GONE, 0);
+	ck_phase("ended", "ended");
+	report(XVT_VMM_RUNNING, 0);
+	ck_phase("attached", "live");
+	report(XVT_VMM_MIGRATED_AWAY, 0);
+	report(XVT_VMM_GONE, 0);
+	ck_phase("moved", "moved");
+	/* The last events are read after the report. */
+	vm->rings[0]->drain.last.attempted++;
+	xvt_session_status_second(s, now);
+	vm->rings[0]->drain.last.attempted++;
+	xvt_session_status_second(s, now);
+	xvt_session_status_second(s, now);
+	ck_phase("moved", "moved");
+	/* But a writer that goes on has a VMM, if none that is known. */
+	vm->rings[0]->drain.last.attempted++;
+	xvt_session_status_second(s, now);
+	ck_phase("attached", "live");
+}
+END_TEST
+
 static void look_again(struct xvt_vm *at)
 {
 	s->next_format_clock = at->next_look_clock = xvt_clock_read();
@@ -616,6 +668,7 @@ Suite *session_vmm_suite(void)
 	tcase_add_test(t, a_silent_ring_that_still_bears_witness_is_not_set_aside);
 	tcase_add_test(t, a_guest_that_answers_is_not_silent_although_no_node_comes_of_it);
 	tcase_add_test(t, what_went_wrong_is_told_as_such);
+	tcase_add_test(t, status_knows_that_a_vmm_has_ended);
 	tcase_add_test(t, a_region_that_is_not_formatted);
 	tcase_add_test(t, a_copied_region_goes_on_where_the_other_one_ended);
 	tcase_add_test(t, a_copied_region_whose_original_runs_on_is_recorded_with_a_warning);
