@@ -40,6 +40,7 @@ struct format {
 	int (*to_dir)(struct xvt_export *x, const char *dir);
 	bool bounds; /* it has the bounds of times */
 	bool states; /* and the states of machines, as events */
+	bool gaps;   /* tasks do not seem to run while a machine stands still */
 };
 
 static const struct format formats[] = {
@@ -55,7 +56,9 @@ static const struct format formats[] = {
 	{ .name = "ctf",
 	  .brief = "Common Trace Format 1.8 as LTTng's, for babeltrace2 and Trace Compass",
 	  .to_dir = xvt_export_ctf,
-	  .bounds = true },
+	  .bounds = true,
+	  .states = true,
+	  .gaps = true },
 	{ .name = "dat",
 	  .brief = "trace.dat, for trace-cmd report (3.1 and later) and KernelShark",
 	  .to_dir = xvt_export_dat },
@@ -236,6 +239,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	x.dat_version = (unsigned int)o.dat_version;
 	x.bound = format->bounds;
 	x.states = format->states;
+	x.gaps = format->gaps;
 	x.task = x.align = true; /* text: as report has it */
 	xvt_confine(true);
 	xvt_beside_look(argv[at], &beside);

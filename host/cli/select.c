@@ -51,7 +51,7 @@ bool xvt_select_reclocks(const struct xvt_select *s, const struct xvt_export *x)
 static unsigned int reader_flags(const struct xvt_select *s, const struct xvt_export *x)
 {
 	return (s->all ? XVTRACE_ALL : 0) | (x->states ? XVTRACE_STATES : 0) |
-	       (xvt_select_reclocks(s, x) ? XVTRACE_RECLOCK : 0) |
+	       (x->gaps ? XVTRACE_GAPS : 0) | (xvt_select_reclocks(s, x) ? XVTRACE_RECLOCK : 0) |
 	       (x->bound || (s->around && x->marks) ? XVTRACE_BOUND : 0);
 }
 
@@ -75,7 +75,7 @@ static int find_event(const struct xvt_select *s, struct xvt_export *x)
 	if (got)
 		return got;
 	/* The lines of report, for every format. */
-	xvtrace_reader_flags(r, reader_flags(s, x) | XVTRACE_STATES);
+	xvtrace_reader_flags(r, (reader_flags(s, x) | XVTRACE_STATES) & ~XVTRACE_GAPS);
 	while (n < number && (got = xvtrace_next(r, &ev)) > 0)
 		n++;
 	if (got > 0)

@@ -418,20 +418,40 @@ static int put_loss(struct ctf *x, struct stream *s, const struct xvtrace_event 
 	return err;
 }
 
-static struct stream *stream_of(struct ctf *x, const struct xvtrace_event *ev)
+/* A ring of the machine, of those that have events if there are any; NULL: it has none. */
+static const struct xvtrace_ring *ring_of(const struct ctf *x,
+					  const struct xvtrace_machine *machine)
 {
-	bool known = ev->ring && ev->ring->machine->number < x->vm_count;
-	struct stream *s = &x->streams[known ? ev->ring->number : x->ring_count];
+	const struct xvtrace_ring *first = NULL;
 
-	s->ring = known ? ev->ring->number : x->ring_count;
-	s->vm = known ? ev->ring->machine->number : x->vm_count;
-	s->cpu = known ? ev->ring->cpu : 0;
+	for (uint32_t i = 0; i < x->ring_count; i++) {
+		const struct xvtrace_ring *ring = xvtrace_ring(x->x->trace, i);
+
+		if (!ring || ring->machine != machine)
+			continue;
+		if (x->streams[i].begun || x->streams[i].created)
+			return ring;
+		first = first ? first : ring;
+	}
+	return first;
+}
+
+static struct stream *stream_of(struct ctf *x, const struct xvtrace_ring *ring)
+{
+	bool known = ring && ring->machine->number < x->vm_count;
+	struct stream *s = &x->streams[known ? ring->number : x->ring_count];
+
+	s->ring = known ? ring->number : x->ring_count;
+	s->vm = known ? ring->machine->number : x->vm_count;
+	s->cpu = known ? ring->cpu : 0;
 	return s;
 }
 
 static int put_event(struct ctf *x, const struct xvtrace_event *ev)
 {
-	struct stream *s = stream_of(x, ev);
+	const bool state = ev->kind == XVTRACE_STATE;
+	/* A state is one of all its machine's CPUs, and stands once. */
+	struct stream *s = stream_of(x, state ? ring_of(x, ev->machine) : ev->ring);
 	uint8_t flags = (uint8_t)ev->flags;
 	uint64_t ns = ev->ns;
 	struct variant *v;
@@ -444,7 +464,7 @@ static int put_event(struct ctf *x, const struct xvtrace_event *ev)
 		err = make_machine(x, s->vm);
 	if (!err && ev->kind == XVTRACE_LOST)
 		err = put_loss(x, s, ev);
-	if (err || (ev->kind != XVTRACE_EVENT && !x->x->all))
+	if (err || (ev->kind != XVTRACE_EVENT && !state && !x->x->all))
 		return err;
 	/* Time goes back only in a damaged file, but would make the stream unreadable. */
 	if ((s->created || s->begun) && ns < s->last_ns) {

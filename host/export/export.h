@@ -27,6 +27,7 @@ struct xvt_export {
 	struct xvtrace_reader *reader;
 	bool all;      /* the reader gives records with XVTRACE_ALL */
 	bool states;   /* the reader gives states of machines: XVTRACE_STATES */
+	bool gaps;     /* and switches of tasks that it makes there: XVTRACE_GAPS */
 	bool bound;    /* the reader gives bounds: XVTRACE_BOUND; text: a column with them; CTF:
 			* a context field */
 	bool wall;     /* text: times of the wall clock */

@@ -4,6 +4,7 @@
 #define XVT_LIB_PARTS_H
 
 #include "decode/decode.h"
+#include "lib/gaps.h"
 #include "lib/states.h"
 #include "lib/xvtrace.h"
 #include "trace/cursor.h"
@@ -172,6 +173,7 @@ struct xvtrace_reader {
 	struct xvt_bounds *bounds;   /* with XVTRACE_BOUND */
 	struct xvt_decoders ds;
 	struct xvt_states states; /* with XVTRACE_STATES, else there are none */
+	struct xvt_gaps gaps;	  /* with XVTRACE_GAPS */
 	struct xvt_event ahead;	  /* the event behind the states that are given first */
 	bool has_ahead;
 	bool main_done;	       /* there are no more events */

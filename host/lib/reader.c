@@ -43,6 +43,7 @@ void xvtrace_reader_free(struct xvtrace_reader *r)
 	xvt_cursor_fini(&r->cursor);
 	xvt_decoders_fini(&r->ds);
 	xvt_states_fini(&r->states);
+	xvt_gaps_fini(&r->gaps);
 	while (r->types) {
 		struct xvt_lib_type *type = r->types;
 
@@ -185,7 +186,8 @@ int xvtrace_reader_flags(struct xvtrace_reader *r, unsigned int flags)
 {
 	if (r->begun)
 		return -EBUSY;
-	if (flags & ~(XVTRACE_ALL | XVTRACE_RECLOCK | XVTRACE_BOUND | XVTRACE_STATES))
+	if (flags &
+	    ~(XVTRACE_ALL | XVTRACE_RECLOCK | XVTRACE_BOUND | XVTRACE_STATES | XVTRACE_GAPS))
 		return -EINVAL;
 	r->flags = flags;
 	return 0;
@@ -254,6 +256,9 @@ static int begin_states(struct xvtrace_reader *r, uint64_t from_ns)
 
 	if (r->flags & XVTRACE_STATES)
 		err = xvt_states_read(s, r->trace->t, r->trace->machine_count);
+	/* Without states there is nothing to learn for. */
+	if (!err && r->flags & XVTRACE_GAPS && s->count)
+		err = xvt_gaps_init(&r->gaps, r->trace->ring_count);
 	while (!err && s->at < s->count && s->v[s->at].ns < from_ns)
 		s->at++;
 	return err;
@@ -516,16 +521,46 @@ static void pass(struct xvtrace_reader *r, const struct xvtrace_ring *ring)
 		r->states.last_ns[ring->machine->number] = r->event.ev.hdr->host_ns;
 }
 
-/* Gives the states that come before the record that was fetched; `got` is what fetching it
- * returned. 1: one is the event. 0: there are no more. Else -errno. */
+/* As give_state(), of a switch that is made. */
+static int give_gap(struct xvtrace_reader *r)
+{
+	struct xvt_lib_event *e = &r->event;
+	struct xvt_event_class *c = xvt_gaps_next(&r->gaps, r->trace->t, &e->ev);
+	const struct xvtrace_ring *ring;
+
+	if (!c)
+		return 0;
+	e->decoder = xvt_decoder_of(&r->ds, &e->ev);
+	ring = xvt_lib_ring(r->trace, xvt_event_ring(&e->ev));
+	if (!wanted(r, e->ev.hdr, ring))
+		return 0;
+	e->type = c->user ? c->user : new_type(r, c, true);
+	if (!e->type)
+		return -ENOMEM;
+	if (!e->type->wanted)
+		return 0;
+	fill(r, ring);
+	e->pub.flags |= XVTRACE_MADE;
+	e->pub.bound_ns = XVTRACE_NO_BOUND;
+	return !r->by_event || content_wanted(r, e);
+}
+
+/* Gives the states, and what is made of them, that come before the record that was fetched; `got`
+ * is what fetching it returned. 1: one is the event. 0: there are no more. Else -errno. */
 static int states_before(struct xvtrace_reader *r, int got)
 {
 	const uint64_t ns = got ? r->event.ev.hdr->host_ns : UINT64_MAX;
 	const struct xvt_event ahead = r->event.ev;
 	int given = 0;
 
-	while (!given && state_is_next(r, ns))
+	while (!given && (r->gaps.active || state_is_next(r, ns))) {
+		if (r->gaps.active) {
+			given = give_gap(r);
+			continue;
+		}
 		given = give_state(r);
+		xvt_gaps_state(&r->gaps, r->event.state);
+	}
 	if (!got)
 		return given;
 	if (given > 0) {
@@ -550,6 +585,9 @@ static int give_record(struct xvtrace_reader *r)
 		return -ENOMEM;
 	ring = xvt_lib_ring(r->trace, xvt_event_ring(&e->ev));
 	pass(r, ring);
+	if (xvt_unlikely(r->gaps.rings) &&
+	    xvt_gaps_learn(&r->gaps, xvt_event_ring(&e->ev), c, &e->ev))
+		return -ENOMEM;
 	if (!wanted(r, e->ev.hdr, ring))
 		return 0;
 	e->type = c->user ? c->user : new_type(r, c, xvt_is_event(e->ev.hdr));
@@ -579,7 +617,7 @@ static int next(struct xvtrace_reader *r)
 		r->read_all = got == 0;
 		if (got < 0 || (r->limit && r->given == r->limit))
 			return got < 0 ? got : 0;
-		if (xvt_unlikely(r->states.at < r->states.count)) {
+		if (xvt_unlikely(r->states.at < r->states.count || r->gaps.active)) {
 			given = states_before(r, got);
 			if (given)
 				return given;

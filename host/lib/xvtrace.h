@@ -169,6 +169,7 @@ enum xvtrace_state {
 #define XVTRACE_UNCONFIRMED 4u	/* no later clock sample confirmed its time */
 #define XVTRACE_RECOVERED   8u	/* its writer died before it finished */
 #define XVTRACE_CLOCK	    16u /* its clock contradicts the map; the time is clamped */
+#define XVTRACE_MADE	    32u /* made by the reader, see XVTRACE_GAPS */
 
 enum xvtrace_field_kind {
 	XVTRACE_UINT,
@@ -274,6 +275,13 @@ int xvtrace_reader_limit(struct xvtrace_reader *reader, uint64_t events);
  * are left out where tasks are chosen; a choice of CPUs does not concern them. They do not count
  * for the limit. */
 #define XVTRACE_STATES	8u
+/*
+ * With XVTRACE_STATES: where a machine stops to run (paused, ended, moved, unknown), each CPU that
+ * ran a task gets a sched_switch to a task 0 named "paused", and one back where it runs again. So
+ * no task seems to run meanwhile. These events have the flag XVTRACE_MADE, the time of the state,
+ * and the fields of the CPU's last switch.
+ */
+#define XVTRACE_GAPS	16u
 
 int xvtrace_reader_flags(struct xvtrace_reader *reader, unsigned int flags);
 

@@ -15,6 +15,10 @@ for line in 'domain = "kernel"' 'tracer_name = "lttng-modules"' 'tracer_major = 
 	check "the environment has $line" sh -c "grep -q '$line' '$work/ctf/g0/kernel/metadata'"
 done
 
+# A machine that is paused for a second, and ends.
+"$BUILD/tests/tools/xvt-paused" "$work/p.xvt" || exit 1
+check "a pause is exported" "$xvtrace" export -q --format ctf "$work/p.xvt" "$work/paused"
+
 if ! command -v babeltrace2 >/dev/null; then
 	echo "skip - names of events and fields: babeltrace2 is not installed"
 else
@@ -28,6 +32,16 @@ else
 	sed -i 's/ 9223372036854775[0-9]* / 9223372036854775807 /' "$work/want"
 	check "sched_switch has LTTng's names, and the values of jsonl" cmp "$work/switches" "$work/want"
 	check "there are some" [ -s "$work/want" ]
+	# Its states, once each; and switches away from the task that ran and back, flagged as made.
+	states() { babeltrace2 --clock-cycles --no-delta "$work/paused" | sed -En 's/^\[0*([0-9]+)\] g0 xvt:([a-z]+): .*\{ (.*) \}$/\1 \2 \3/p'; }
+	check "states are events" [ "$(states)" = '1001000000 paused why = ""
+2001000000 runs paused_ns = 1000000000, why = ""
+2006000000 ended last_event_ns = 2005000000, why = "guest panicked"' ]
+	made() { babeltrace2 --clock-cycles --no-delta "$work/paused" | sed -En 's/^\[0*([0-9]+)\] g0 sched_switch: \{ cpu_id = ([0-9]) \}, \{ tid = ([0-9]+), .*xvt_flags = 32, .*prev_tid = ([0-9]+), .*next_comm = "([^"]*)", next_tid = ([0-9]+), .*/\1 \2 \3 \4 \5 \6/p'; }
+	check "no task seems to run in a pause" [ "$(made)" = '1001000000 0 1034 1034 paused 0
+2001000000 0 0 0 bash 1034
+2006000000 0 1034 1034 paused 0' ]
+	check "which report has no line of" [ "$("$xvtrace" report -q -e sched_switch "$work/p.xvt" | wc -l)" -eq 6 ]
 fi
 
 if ! command -v lttng-irqstats >/dev/null; then
@@ -38,6 +52,9 @@ else
 	figures() { LANG=C.UTF-8 "lttng-$1" --no-progress "$work/ctf/g0" 2>&1 | grep -Eq "$2"; }
 	check "lttng-schedstats has latencies of tasks" figures schedstats '^bash \(1034\) +[0-9]+ +[0-9.]+ '
 	check "lttng-cputop has the load of tasks and CPUs" figures cputop '[0-9.]+ % +bash \(1034\)'
+	# It ran for 3 ms of a second; with the pause it would be all of it.
+	share() { LANG=C.UTF-8 lttng-cputop --no-progress "$work/paused/g0" 2>/dev/null | sed -En 's/.* ([0-9.]+) % +bash \(1034\).*/\1/p'; }
+	check "lttng-cputop does not count a pause as run time" [ "$(share)" = 0.30 ]
 	check "lttng-schedfreq has a distribution" figures schedfreq ' [1-9][0-9]*$'
 fi
 [ $failures -eq 0 ]
