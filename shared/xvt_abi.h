@@ -181,6 +181,7 @@ enum xvt_meta_type {
 	XVT_META_HEADER_PAGE = 6,    /* text of tracefs events/header_page */
 	XVT_META_TEXT = 7,	     /* free text: kernel version and so on */
 	XVT_META_THREAD = 8,	     /* as COMM, but what a thread is: events do not change it */
+	XVT_META_SINCE = 9, /* only in files: u64 host_ns, from which the next FORMAT holds */
 };
 
 struct xvt_meta_tlv {

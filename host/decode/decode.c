@@ -167,15 +167,16 @@ static bool fits(const struct xvt_event_class *c, const struct xvt_event *ev)
 	return sum <= len;
 }
 
-/* The latest format of generation g or an earlier one, or NULL. */
-static struct xvt_format *last_format(const struct xvt_formats *all, uint32_t g)
+/* The latest format of generation g or an earlier one that holds at this time, or NULL. */
+static struct xvt_format *last_format(const struct xvt_formats *all, uint32_t g, uint64_t ns)
 {
 	uint32_t lo = 0, hi = all->count;
 
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
+		const struct xvt_format *f = &all->v[mid];
 
-		if (all->v[mid].at.generation <= g)
+		if (f->at.generation < g || (f->at.generation == g && f->since_ns <= ns))
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -193,8 +194,9 @@ static struct xvt_event_class *ftrace_class(struct xvt_decoder *d, const struct 
 		return raw_class(d, &d->raw_ids, ev->hdr->id, "id", false);
 	memcpy(&type, ev->payload, sizeof(type));
 	all = xvt_table_get(&d->formats, type);
-	f = all ? last_format(all, xvt_decoder_generation(d, ev->chunk_seq)) : NULL;
-	/* The format of the record's own boot first, then those of older boots. */
+	f = all ? last_format(all, xvt_decoder_generation(d, ev->chunk_seq), ev->hdr->host_ns)
+		: NULL;
+	/* The format of the record's own boot and time first, then older ones. */
 	for (unsigned int i = 0; f && i <= XVT_LIMIT_OLDER; i++, f--) {
 		struct xvt_event_class *c = xvt_decoder_format(d, f);
 

@@ -64,7 +64,7 @@ static struct xvt_formats *formats_of(struct xvt_decoder *d, uint16_t type)
 	return slot ? *slot : NULL;
 }
 
-static int add_format(struct xvt_decoder *d, uint16_t type, const struct xvt_format *f)
+static int add_format(struct xvt_decoder *d, uint16_t type, struct xvt_format *f)
 {
 	struct xvt_formats *all = formats_of(d, type);
 	struct xvt_format *last;
@@ -74,8 +74,10 @@ static int add_format(struct xvt_decoder *d, uint16_t type, const struct xvt_for
 		return 0;
 	last = all->count ? &all->v[all->count - 1] : NULL;
 	/* Repeated in the same boot, or by another boot of the same kernel. */
-	if (last && (last->at.generation == f->at.generation || last->hash == f->hash))
+	if (last && last->hash == f->hash)
 		return 0;
+	if (last && last->at.generation == f->at.generation && last->since_ns > f->since_ns)
+		f->since_ns = last->since_ns;
 	err = xvt_decoder_grow(d, &all->v, all->count, &all->room, sizeof(*all->v));
 	if (!err)
 		all->v[all->count++] = *f;
@@ -85,11 +87,12 @@ static int add_format(struct xvt_decoder *d, uint16_t type, const struct xvt_for
 static int take_format(struct xvt_decoder *d, const uint8_t *p, size_t len,
 		       const struct xvt_meta_place *at)
 {
-	struct xvt_format f = { .at = *at, .hash = hash_of(p, len) };
+	struct xvt_format f = { .at = *at, .since_ns = d->next_since_ns, .hash = hash_of(p, len) };
 	struct format_text text;
 	char *bytes;
 	int err = 0;
 
+	d->next_since_ns = 0;
 	if (len > XVT_LIMIT_FORMAT_BYTES) {
 		d->all->left_out++;
 		return 0;
@@ -203,6 +206,10 @@ static int take_meta(struct xvt_decoder *d, const struct xvt_meta_info *info,
 	}
 	if (info->type == XVT_META_TEXT) {
 		take_kernel(d, (const char *)p, len);
+		return 0;
+	}
+	if (info->type == XVT_META_SINCE && len == sizeof(d->next_since_ns)) {
+		memcpy(&d->next_since_ns, p, len);
 		return 0;
 	}
 	if (info->type != XVT_META_FORMAT && info->type != XVT_META_KSYMS &&

@@ -28,12 +28,14 @@ struct xvt_meta_place {
 /* One version of a type's format. */
 struct xvt_format {
 	struct xvt_meta_place at;
+	uint64_t since_ns; /* does not hold for earlier events of its boot */
 	uint64_t hash;
 	struct xvt_event_class *cls;
 	bool failed;
 };
 
-/* All versions of a type's format, in order of generations; neighbours differ. */
+/* All versions of a type's format, in order of generations, and of time in each; neighbours differ.
+ */
 struct xvt_formats {
 	uint32_t count;
 	size_t room;
@@ -97,6 +99,7 @@ struct xvt_decoder {
 	struct xvt_event_class **classes;
 	uint32_t class_count;
 	size_t class_room;
+	uint64_t next_since_ns; /* of the next format: XVT_META_SINCE */
 	struct xvt_symbols ksyms;
 	struct xvt_symbols printks;
 	struct xvt_comm *comms; /* hash table, open addressing; its size is a power of two */

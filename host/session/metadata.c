@@ -4,10 +4,12 @@
  * sends the same formats again; they are not written twice. A guest that sends new metadata without
  * end is cut off, with a note.
  */
+#define _GNU_SOURCE
 #include "session/parts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define PASS_BYTES    (1u << 20)
 #define TURNS_MAX     64u /* whole metadata areas copied from one machine */
@@ -16,13 +18,20 @@
 /* Of a chunk besides its payload: header, struct xvt_meta_info, padding, entry in the INDEX. */
 #define CHUNK_BYTES   88u
 
-/* Formats in the trace: the newest of each id. Ids that share a slot replace each other. */
+/* Formats in the trace: the newest of each number. Those that share a slot replace each other. */
 #define SEEN_SLOTS    4096u
 
 struct xvt_meta_seen {
-	uint32_t id[SEEN_SLOTS];
+	uint32_t number[SEEN_SLOTS];
 	uint32_t len[SEEN_SLOTS]; /* 0: none */
+	uint32_t generation[SEEN_SLOTS];
 	uint64_t hash[SEEN_SLOTS];
+};
+
+enum seen {
+	SEEN_NEW,
+	SEEN_SAME,  /* the trace has this text */
+	SEEN_OTHER, /* the number had another format in this boot */
 };
 
 static void copy_words(void *to, const uint8_t *from, size_t len)
@@ -60,27 +69,54 @@ static uint64_t hash_of(const uint8_t *p, size_t len)
 	return h;
 }
 
-/* Returns true if the trace has this text of the format. If not, remembers it. */
-static bool was_seen(struct xvt_vm *vm, const struct xvt_meta_tlv *tlv, const uint8_t *bytes)
+/* The number that a format gives to its event, or the entry's own id. */
+static uint32_t number_of(const struct xvt_meta_tlv *tlv, const uint8_t *bytes)
 {
-	const uint32_t at = tlv->id % SEEN_SLOTS;
+	const uint8_t *at = memmem(bytes, tlv->len, "\nID: ", 5);
+	uint32_t number = 0;
+
+	if (!at)
+		return tlv->id;
+	for (at += 5; at < bytes + tlv->len && *at >= '0' && *at <= '9'; at++)
+		number = number * 10 + (uint32_t)(*at - '0');
+	return number;
+}
+
+/* Compare a format with the newest of its number, and remember it. */
+static enum seen look_up(struct xvt_vm *vm, const struct xvt_meta_tlv *tlv, const uint8_t *bytes)
+{
 	struct xvt_meta_seen *seen;
+	uint32_t number, at;
+	bool is_same, is_other;
 	uint64_t hash;
 
 	if (tlv->type != XVT_META_FORMAT || !tlv->len)
-		return false;
+		return SEEN_NEW;
 	if (!vm->meta_seen)
 		vm->meta_seen = calloc(1, sizeof(*vm->meta_seen));
 	seen = vm->meta_seen;
 	if (!seen)
-		return false;
+		return SEEN_NEW;
+	number = number_of(tlv, bytes);
+	at = number % SEEN_SLOTS;
 	hash = hash_of(bytes, tlv->len);
-	if (seen->len[at] == tlv->len && seen->id[at] == tlv->id && seen->hash[at] == hash)
-		return true;
+	is_same = seen->len[at] == tlv->len && seen->number[at] == number && seen->hash[at] == hash;
+	is_other = !is_same && seen->len[at] && seen->number[at] == number &&
+		   seen->generation[at] == tlv->generation;
 	seen->len[at] = tlv->len;
-	seen->id[at] = tlv->id;
+	seen->number[at] = number;
+	seen->generation[at] = tlv->generation;
 	seen->hash[at] = hash;
-	return false;
+	return is_same ? SEEN_SAME : is_other ? SEEN_OTHER : SEEN_NEW;
+}
+
+/* Say from when on the next format holds: from the last look at which it was not there. */
+static void put_since(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_meta_tlv *tlv)
+{
+	const struct xvt_meta_info info = { vm->id, XVT_META_SINCE, 0, tlv->generation };
+
+	xvt_session_put_meta(s, &info, &vm->meta_looked_ns, sizeof(vm->meta_looked_ns));
+	vm->meta_written += sizeof(vm->meta_looked_ns) + CHUNK_BYTES;
 }
 
 static uint64_t most_written(const struct xvt_vm *vm)
@@ -107,18 +143,24 @@ static bool take(struct xvt_session *s, struct xvt_vm *vm, const struct xvt_meta
 	const struct xvt_meta_info info = { vm->id, tlv->type, tlv->id, tlv->generation };
 	const uint64_t bytes = tlv->len + CHUNK_BYTES;
 	const bool limited = xvt_session_space_limited(s);
+	enum seen seen;
 	uint8_t *copy;
 
+	if (tlv->type == XVT_META_SINCE) /* a recorder's own */
+		return true;
 	if (limited && !xvt_session_may_write(s, vm, bytes))
 		return false;
 	copy = malloc(tlv->len ? tlv->len : 1);
 	if (!copy)
 		return false;
 	copy_words(copy, payload, tlv->len);
-	if (was_seen(vm, tlv, copy)) {
+	seen = look_up(vm, tlv, copy);
+	if (seen == SEEN_SAME) {
 		if (limited)
 			xvt_session_not_written(s, vm, bytes);
 	} else {
+		if (seen == SEEN_OTHER)
+			put_since(s, vm, tlv);
 		xvt_session_put_meta(s, &info, copy, tlv->len);
 		vm->meta_written += tlv->len + CHUNK_BYTES;
 	}
@@ -188,6 +230,7 @@ void xvt_vm_read_metadata(struct xvt_session *s, struct xvt_vm *vm)
 	const struct xvt_geometry *g = &vm->region.g;
 	struct xvt_meta_hdr *h = (struct xvt_meta_hdr *)(vm->region.map + g->meta_off);
 	uint64_t room = g->meta_size - sizeof(*h), committed, done = 0;
+	const uint64_t now_ns = xvt_host_clock_ns(&s->clock, xvt_clock_read());
 	const uint8_t *area = (const uint8_t *)(h + 1);
 
 	committed = xvt_load_acquire(&h->committed); /* pairs with xvt_meta_append() */
@@ -210,4 +253,6 @@ void xvt_vm_read_metadata(struct xvt_session *s, struct xvt_vm *vm)
 		vm->meta_bytes += n;
 		done += n;
 	}
+	if (vm->meta_pos == committed)
+		vm->meta_looked_ns = now_ns;
 }

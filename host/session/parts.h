@@ -274,10 +274,11 @@ struct xvt_vm {
 
 	/* metadata.c */
 	uint64_t meta_pos;
-	uint64_t meta_bytes;   /* copied so far */
-	uint64_t meta_written; /* bytes of them in the trace, chunk overhead included */
-	bool meta_long;	       /* an entry was too long; the note is written */
-	bool unnamed;	       /* its guest refuses names of functions; the note is written */
+	uint64_t meta_bytes;	 /* copied so far */
+	uint64_t meta_written;	 /* bytes of them in the trace, chunk overhead included */
+	uint64_t meta_looked_ns; /* when all of it was read last; 0: not yet */
+	bool meta_long;		 /* an entry was too long; the note is written */
+	bool unnamed;		 /* its guest refuses names of functions; the note is written */
 	struct xvt_meta_seen *meta_seen;
 
 	/* scan.c */

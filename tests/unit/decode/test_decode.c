@@ -560,6 +560,45 @@ START_TEST(a_rebooted_guests_formats_are_its_own)
 }
 END_TEST
 
+static void put_since(struct small *s, uint32_t generation, uint64_t ns)
+{
+	struct xvt_meta_info info = { .type = XVT_META_SINCE, .generation = generation };
+
+	ck_assert_int_eq(xvt_trace_put(s->w, XVT_CHUNK_META, &info, sizeof(info), &ns, sizeof(ns)),
+			 0);
+}
+
+START_TEST(a_number_used_again_has_its_format_from_then_on)
+{
+	struct small s;
+
+	small_begin(&s);
+	put_format(&s, 1, "one", fields);
+	put_since(&s, 1, 30);
+	put_format(&s, 1, "two", fields);
+	put_since(&s, 1, 50);
+	put_format(&s, 1, "one", fields);
+	put_since(&s, 1, 20); /* a file that lies: not before the one before it */
+	put_format(&s, 1, "three", fields);
+	for (uint64_t ns = 10; ns <= 49; ns += 13) /* 10 23 36 49 */
+		put_record(&s, ns, sizeof(record));
+	put_since(&s, 2, 70);
+	put_format(&s, 2, "four", fields);
+	put_record(&s, 55, sizeof(record));
+	put_record(&s, 69, sizeof(record));
+	put_record(&s, 70, sizeof(record));
+	small_open(&s);
+	ck_assert_str_eq(next_name(&s), "one");
+	ck_assert_str_eq(next_name(&s), "one");
+	ck_assert_str_eq(next_name(&s), "two");
+	ck_assert_str_eq(next_name(&s), "two");
+	ck_assert_str_eq(next_name(&s), "three");
+	ck_assert_str_eq(next_name(&s), "three");
+	ck_assert_str_eq(next_name(&s), "four");
+	small_end(&s);
+}
+END_TEST
+
 static uint64_t seed = 88172645463325252ull;
 
 static uint64_t next_random(void)
@@ -640,6 +679,7 @@ Suite *decode_suite(void)
 	tcase_add_test(t, a_type_that_is_not_first_is_refused);
 	tcase_add_test(t, records_that_do_not_fit_their_format_are_shown_as_bytes);
 	tcase_add_test(t, a_rebooted_guests_formats_are_its_own);
+	tcase_add_test(t, a_number_used_again_has_its_format_from_then_on);
 	tcase_add_test(t, hostile_formats_do_no_harm);
 	tcase_add_loop_test(t, deep_formats_do_not_use_up_the_stack, 0,
 			    sizeof(repeated) / sizeof(repeated[0]));

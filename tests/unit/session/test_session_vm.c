@@ -710,16 +710,73 @@ static size_t metas(size_t *bytes)
 
 START_TEST(formats_that_are_said_again_are_written_once)
 {
+	uint32_t *generation = &((struct xvt_region_hdr *)rec.map)->generation;
 	size_t bytes;
 
-	for (unsigned int boot = 0; boot < 20; boot++)
+	for (unsigned int boot = 0; boot < 20; boot++, ++*generation)
 		boot_with(10, "the same");
 	ck_assert_uint_eq(metas(&bytes), 10);
 	boot_with(10, "another");
 	ck_assert_uint_eq(metas(&bytes), 20);
 	/* The older text holds again: it has to be said. */
+	++*generation;
 	boot_with(10, "the same");
 	ck_assert_uint_eq(metas(&bytes), 30);
+}
+END_TEST
+
+static void say_format(const char *text)
+{
+	ck_assert_int_eq(xvt_meta_append(rec.map, &rec.g, XVT_META_FORMAT, 0, NULL, 0, text,
+					 (uint32_t)strlen(text)),
+			 0);
+	xvt_vm_read_metadata(s, rec.vm);
+}
+
+/* The newest META of XVT_META_SINCE; 0: none. */
+static uint64_t newest_since(unsigned int *count)
+{
+	const struct xvt_chunk_hdr *chunk;
+	uint64_t since = 0;
+	size_t at = 0;
+
+	xvt_session_flush(s);
+	for (*count = 0; (chunk = recording_chunk(&rec, &at));) {
+		const struct xvt_meta_info *info = (const struct xvt_meta_info *)(chunk + 1);
+
+		if (chunk->type != XVT_CHUNK_META || info->type != XVT_META_SINCE)
+			continue;
+		memcpy(&since, info + 1, sizeof(since));
+		++*count;
+	}
+	return since;
+}
+
+/* A newer kernel gives the number of a removed event to the next one. */
+START_TEST(a_number_used_again_says_from_when_on)
+{
+	const uint64_t forged = 5;
+	uint64_t before, after;
+	unsigned int n;
+
+	say_format("\nID: 1496\none");
+	say_format("\nID: 1497\ntwo");
+	ck_assert_uint_eq(newest_since(&n), 0);
+	ck_assert_uint_eq(n, 0);
+	before = xvt_host_clock_ns(&s->clock, xvt_clock_read());
+	xvt_vm_read_metadata(s, rec.vm); /* it is not there yet */
+	after = xvt_host_clock_ns(&s->clock, xvt_clock_read());
+	say_format("\nID: 1496\nthree");
+	ck_assert_uint_ge(newest_since(&n), before);
+	ck_assert_uint_le(newest_since(&n), after);
+	ck_assert_uint_eq(n, 1);
+	/* Only the recorder says so. */
+	ck_assert_int_eq(xvt_meta_append(rec.map, &rec.g, XVT_META_SINCE, 0, NULL, 0, &forged,
+					 sizeof(forged)),
+			 0);
+	say_format("\nID: 1498\nfour");
+	ck_assert_uint_ge(newest_since(&n), before);
+	ck_assert_uint_eq(n, 1);
 }
 END_TEST
 
@@ -826,6 +883,7 @@ Suite *session_vm_suite(void)
 	tcase_add_test(t, a_guest_that_begins_again_is_asked_again);
 	tcase_add_test(t, answers_without_end_do_not_fill_the_trace);
 	tcase_add_test(t, formats_that_are_said_again_are_written_once);
+	tcase_add_test(t, a_number_used_again_says_from_when_on);
 	tcase_add_test(t, a_guest_that_names_no_functions_is_noted_once);
 	tcase_add_test(t, the_end_waits_for_names);
 	tcase_add_test(t, the_end_does_not_wait_long_for_names);
