@@ -165,6 +165,11 @@ void xvt_piece_text(struct xvt_out *o, const struct xvt_print_piece *p, const vo
 void xvt_print_symbol(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_event *ev,
 		      uint64_t addr, bool with_offset);
 
+/* --- constants.c --- */
+
+/* Get a constant of every Linux. Returns false: not known. */
+bool xvt_known_constant(const char *name, uint64_t *value);
+
 /* --- pointer.c --- */
 
 enum xvt_pointer xvt_pointer_kind(const char *letters);

@@ -276,50 +276,6 @@ static struct xvt_node *number_node(struct parser *k, uint64_t value)
 
 /* -- the kernel's macros ------------------------------------------------------------ */
 
-/* Constants of the kernel whose names appear in its formats in place of numbers. */
-static bool known_constant(const char *name, uint64_t *value)
-{
-	static const struct {
-		const char *name;
-		uint64_t value;
-	} known[] = {
-		{ "HI_SOFTIRQ", 0 },
-		{ "TIMER_SOFTIRQ", 1 },
-		{ "NET_TX_SOFTIRQ", 2 },
-		{ "NET_RX_SOFTIRQ", 3 },
-		{ "BLOCK_SOFTIRQ", 4 },
-		{ "IRQ_POLL_SOFTIRQ", 5 },
-		{ "TASKLET_SOFTIRQ", 6 },
-		{ "SCHED_SOFTIRQ", 7 },
-		{ "HRTIMER_SOFTIRQ", 8 },
-		{ "RCU_SOFTIRQ", 9 },
-		{ "HRTIMER_NORESTART", 0 },
-		{ "HRTIMER_RESTART", 1 },
-		{ "true", 1 },
-		{ "false", 0 },
-		{ "NULL", 0 },
-		{ "HRTIMER_MODE_ABS", 0 },
-		{ "HRTIMER_MODE_REL", 1 },
-		{ "HRTIMER_MODE_ABS_PINNED", 2 },
-		{ "HRTIMER_MODE_REL_PINNED", 3 },
-		{ "HRTIMER_MODE_ABS_SOFT", 4 },
-		{ "HRTIMER_MODE_REL_SOFT", 5 },
-		{ "HRTIMER_MODE_ABS_PINNED_SOFT", 6 },
-		{ "HRTIMER_MODE_REL_PINNED_SOFT", 7 },
-		{ "HRTIMER_MODE_ABS_HARD", 8 },
-		{ "HRTIMER_MODE_REL_HARD", 9 },
-		{ "HRTIMER_MODE_ABS_PINNED_HARD", 10 },
-		{ "HRTIMER_MODE_REL_PINNED_HARD", 11 },
-	};
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (strcmp(known[i].name, name) == 0) {
-			*value = known[i].value;
-			return true;
-		}
-	return false;
-}
-
 /* Parse any number of ", { VALUE, "NAME" }", then the closing parenthesis. */
 static struct xvt_node *parse_names(struct parser *k, struct xvt_node *n)
 {
@@ -710,7 +666,7 @@ static struct xvt_node *parse_primary(struct parser *k)
 		return parse_sizeof(k);
 	if (take(k, "("))
 		return parse_call(k, word);
-	if (known_constant(word, &value))
+	if (xvt_known_constant(word, &value))
 		return number_node(k, value);
 	return k->in_names ? new_node(k, XVT_NODE_UNKNOWN, NULL, NULL, NULL) : refuse(k);
 }

@@ -182,6 +182,16 @@ static const struct {
 	  "18446620616.920539271" },
 	{ "\"%s\", __print_dynamic_array(dyn, 2)", "{0x6568,0x6c6c,0x6f}" },
 	{ "\"%s\", __get_stacktrace(bytes)", "0x20100000aff1b00 <- 0xa09080706050403" },
+	/* Constants that a format leaves as names. */
+	{ "\"%s,%s\", __print_symbolic(2, { IOPRIO_CLASS_RT, \"rt\" }, { IOPRIO_CLASS_BE, \"be\" "
+	  "}), "
+	  "__print_symbolic(8, { TCP_CLOSE, \"c\" }, { TCP_CLOSE_WAIT, \"w\" })",
+	  "be,w" },
+	{ "\"%s\", __print_flags(0x1005, \"|\", { FAULT_FLAG_WRITE, \"W\" }, "
+	  "{ FAULT_FLAG_ALLOW_RETRY, \"R\" }, { FAULT_FLAG_VMA_LOCK, \"L\" })",
+	  "W|R|L" },
+	{ "\"%s\", __print_flags(3, \"|\", { OF_SOME_VERSION, \"N\" }, { 1 << 1, \"B\" })",
+	  "B|0x1" },
 	/* Where Linux's numbers are not those of printf. */
 	{ "\"%#x %#X %#o %#o %.0d\", 0, 0, 0, 8, 0", "0x0 0X0 0 010 0" },
 	{ "\"%08.3d|%#8x|%#08x|%-#8x|\", 7, 0, 0, 0", "00000007|     0x0|0x000000|0x0     |" },
