@@ -46,8 +46,9 @@
 #define XVT_CHUNK_MAGIC	     0x43545658u	   /* "XVTC" */
 #define XVT_FILE_MAGIC	     0x31454c4946545658ull /* "XVTFILE1" */
 #define XVT_FILE_MAJOR	     2			   /* 2: RAW and ORDER; 1 was never released */
-#define XVT_FILE_MINOR	     1
+#define XVT_FILE_MINOR	     2
 #define XVT_FILE_MINOR_LOOKS 1 /* from here on, LOOKS bound what no segment bounds */
+#define XVT_FILE_MINOR_RAWS  2 /* from here on, `raws` has sequence numbers: readers refuse less */
 #define XVT_FILE_OLDEST	     2
 
 /* Longest payload that a reader accepts; a writer ends a chunk far below. */
@@ -332,7 +333,8 @@ XVT_ASSERT(sizeof(struct xvt_raw_piece) == 16, "raw piece layout");
  * ORDER, LATE and LOOSE: `count` events. The payload is, in this order:
  *   this header
  *   own_len bytes: the host's own events, each a struct xvt_event_hdr and its payload padded to 8
- *   u64 raws[nr_raws]: offsets in the file of the RAW chunks that are named below
+ *   u64 raws[nr_raws]: `seq` of the RAW chunks that are named below, which come before this one.
+ *     So what is inserted or missing elsewhere in the file does not matter.
  *   struct xvt_order_line lines[nr_lines]
  *   struct xvt_order_source sources[nr_sources]
  *   the sequence, if nr_sources is not 0: for each event the number of the source whose next record

@@ -190,7 +190,7 @@ static int begin_item(struct xvt_loose *l, struct xvt_loose_ring *r)
 	int64_t len;
 
 	r->begun = true;
-	len = xvt_trace_raws_piece(l->raws, s->offset, item->at, item->e.count, &r->bytes,
+	len = xvt_trace_raws_piece(l->raws, s->raw_seq, item->at, item->e.count, &r->bytes,
 				   &r->room);
 	l->held += r->room - room;
 	if (len < 0 && len != -EBADMSG)
@@ -198,7 +198,7 @@ static int begin_item(struct xvt_loose *l, struct xvt_loose_ring *r)
 	s->unreadable = len < 0;
 	if (s->unreadable)
 		return 0;
-	r->raw = (struct xvt_raw){ s->offset, r->bytes, (uint32_t)len };
+	r->raw = (struct xvt_raw){ s->raw_seq, r->bytes, (uint32_t)len };
 	s->raw = &r->raw;
 	s->base = item->at;
 	s->at -= s->base;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* open.c - find all chunks of a file: by its index, or by their headers one after the other. */
+#define _GNU_SOURCE
 #include "trace/parts.h"
 
 #include <errno.h>
@@ -16,43 +17,60 @@
 #define SCAN_BYTES   (64u << 10)
 #define PADDING_MOST 4096u /* a block, see file_sink.c */
 
-/* Find the next whole chunk at or after `from`. Returns its offset, or the file's size. */
+/* A false header must not cost a system call: is there none of this trace in these bytes? */
+static bool is_other(const struct xvt_trace *t, const uint8_t *at, size_t len)
+{
+	const size_t id = offsetof(struct xvt_chunk_hdr, trace_id);
+
+	return len >= id + sizeof(t->trace_id) &&
+	       memcmp(at + id, &t->trace_id, sizeof(t->trace_id));
+}
+
+/* Is there a whole chunk at `at`, by its checksum? Returns 1, 0 or -errno. */
+static int is_whole(struct xvt_trace *t, uint64_t at, struct xvt_chunk_buf *b)
+{
+	struct xvt_chunk_head head;
+	int is = xvt_trace_read_head(t, at, &head);
+
+	if (is <= 0 || t->scan_budget < head.h.len)
+		return is < 0 ? is : 0;
+	t->scan_budget -= head.h.len;
+	is = xvt_trace_load_at(t, at, head.h.len, b);
+	return is == -ENOMEM ? is : !is;
+}
+
+/*
+ * Find the next whole chunk at or after `from`: at any byte, because any number of bytes may have
+ * come in or gone missing. Returns its offset, or the file's size.
+ */
 static int64_t resync(struct xvt_trace *t, uint64_t from, struct xvt_chunk_buf *b)
 {
+	const uint32_t magic = XVT_CHUNK_MAGIC;
 	uint8_t *scan = malloc(SCAN_BYTES);
 	int64_t found = (int64_t)t->size;
-	uint64_t at = xvt_pad8(from);
 
 	if (!scan)
 		return -ENOMEM;
-	while (at < t->size) {
-		ssize_t n = xvt_trace_read_at(t, scan, SCAN_BYTES, at);
+	while (found == (int64_t)t->size) {
+		ssize_t n = xvt_trace_read_at(t, scan, SCAN_BYTES, from);
+		const uint8_t *at = scan, *end = scan + n;
 
 		if (n < (ssize_t)sizeof(struct xvt_chunk_hdr)) {
-			if (n < 0)
-				found = n;
-			goto out;
+			found = n < 0 ? n : found;
+			break;
 		}
-		for (ssize_t i = 0; i + 8 <= n; i += 8) {
-			struct xvt_chunk_head head;
-			uint32_t magic;
-			int is;
+		while ((at = memmem(at, (size_t)(end - at), &magic, sizeof(magic)))) {
+			const uint64_t offset = from + (uint64_t)(at - scan);
+			int is = is_other(t, at, (size_t)(end - at)) ? 0 : is_whole(t, offset, b);
 
-			memcpy(&magic, scan + i, sizeof(magic));
-			if (magic != XVT_CHUNK_MAGIC)
-				continue;
-			is = xvt_trace_read_head(t, at + (uint64_t)i, &head);
-			if (is <= 0 || t->scan_budget < head.h.len)
-				continue;
-			t->scan_budget -= head.h.len;
-			if (!xvt_trace_load_at(t, at + (uint64_t)i, head.h.len, b)) {
-				found = (int64_t)(at + (uint64_t)i);
-				goto out;
+			if (is) {
+				found = is < 0 ? is : (int64_t)offset;
+				break;
 			}
+			at++;
 		}
-		at += (uint64_t)n & ~7ull;
+		from += (uint64_t)n - (sizeof(magic) - 1);
 	}
-out:
 	free(scan);
 	return found;
 }
@@ -183,7 +201,7 @@ static int walk(struct xvt_trace *t, struct xvt_chunk_buf *b, uint64_t offset)
 			continue;
 		if (err != -EBADMSG)
 			return err;
-		found = resync(t, w.offset + 8, b);
+		found = resync(t, w.offset + 1, b);
 		if (found < 0)
 			return (int)found;
 		/* Nothing readable follows: that is how a killed recorder leaves a file. */
@@ -314,7 +332,8 @@ static int check_first(struct xvt_trace *t, struct xvt_chunk_buf *b, char *why, 
 			 first.info.major, first.info.minor, XVT_FILE_MAJOR);
 		return -EPROTO;
 	}
-	if (first.info.major < XVT_FILE_OLDEST) {
+	if (first.info.major < XVT_FILE_OLDEST ||
+	    (first.info.major == XVT_FILE_OLDEST && first.info.minor < XVT_FILE_MINOR_RAWS)) {
 		snprintf(why, why_size,
 			 "written in format %u.%u by a development version; record it anew",
 			 first.info.major, first.info.minor);

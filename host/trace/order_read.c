@@ -92,7 +92,7 @@ static int take_sources(struct xvt_events_iter *it, const uint8_t *from, const u
 						  .skip = s.skip,
 						  .ts_bits = s.ts_bits,
 						  .ts = s.ts };
-		memcpy(&to->offset, raws + s.raw * sizeof(to->offset), sizeof(to->offset));
+		memcpy(&to->raw_seq, raws + s.raw * sizeof(to->raw_seq), sizeof(to->raw_seq));
 	}
 	return 0;
 }
@@ -166,7 +166,7 @@ static int find_record(struct xvt_events_source *s, uint64_t *header, uint32_t *
  * only sets `unreadable`. Returns 0, -ENOMEM or a read error. */
 static int get_raw(struct xvt_events_iter *it, struct xvt_events_source *s, uint32_t count)
 {
-	int err = it->raws ? it->raws->get(it->raws, s->offset, count, &s->raw) : -EBADMSG;
+	int err = it->raws ? it->raws->get(it->raws, s->raw_seq, count, &s->raw) : -EBADMSG;
 
 	s->unreadable = err == -EBADMSG;
 	return s->unreadable ? 0 : err;
@@ -184,11 +184,11 @@ static uint32_t end_of(const struct xvt_events_source *s)
 	return at.at < s->raw->len ? at.at : s->raw->len;
 }
 
-static int by_offset(const void *pa, const void *pb)
+static int by_raw(const void *pa, const void *pb)
 {
 	const struct xvt_events_source *const *a = pa, *const *b = pb;
 
-	return (*a)->offset < (*b)->offset ? -1 : (*a)->offset > (*b)->offset;
+	return (*a)->raw_seq < (*b)->raw_seq ? -1 : (*a)->raw_seq > (*b)->raw_seq;
 }
 
 /*
@@ -205,7 +205,7 @@ static bool keep_source(struct xvt_events_iter *it, struct xvt_events_source *s,
 	if (len > KEPT_BYTES - *used)
 		return false;
 	memcpy(it->kept_bytes + *used, s->raw->payload + s->at, len);
-	*kept = (struct xvt_raw){ s->offset, it->kept_bytes + *used, len };
+	*kept = (struct xvt_raw){ s->raw_seq, it->kept_bytes + *used, len };
 	*used += len;
 	s->base = s->at;
 	s->at = 0;
@@ -234,7 +234,7 @@ static int keep_records(struct xvt_events_iter *it)
 	for (i = 0; i < it->nr_sources && !err; i++)
 		sorted[i] = &it->sources[i];
 	if (!err && it->nr_sources)
-		qsort(sorted, it->nr_sources, sizeof(*sorted), by_offset);
+		qsort(sorted, it->nr_sources, sizeof(*sorted), by_raw);
 	for (i = 0; i < it->nr_sources && !err; i++) {
 		err = get_raw(it, sorted[i], sorted[i]->left);
 		if (!err && !sorted[i]->unreadable && !keep_source(it, sorted[i], &used))
@@ -247,7 +247,7 @@ static int keep_records(struct xvt_events_iter *it)
 int xvt_events_begin(struct xvt_events_iter *it, struct xvt_raws *raws,
 		     const struct xvt_chunk_buf *b, uint64_t chunk_seq)
 {
-	const uint8_t *at = b->payload, *end = b->payload + b->len, *offsets, *lines, *sources;
+	const uint8_t *at = b->payload, *end = b->payload + b->len, *names, *lines, *sources;
 	struct xvt_order_hdr h;
 	int err;
 
@@ -270,18 +270,18 @@ int xvt_events_begin(struct xvt_events_iter *it, struct xvt_raws *raws,
 	it->number = it->run_left = 0;
 	it->at = take(&at, end, h.own_len, 1);
 	it->end = at;
-	offsets = take(&at, end, h.nr_raws, sizeof(uint64_t));
+	names = take(&at, end, h.nr_raws, sizeof(uint64_t));
 	lines = take(&at, end, h.nr_lines, sizeof(struct xvt_order_line));
 	sources = take(&at, end, h.nr_sources, sizeof(struct xvt_order_source));
-	if (!it->at || !offsets || !lines || !sources || h.own_len % 8)
+	if (!it->at || !names || !lines || !sources || h.own_len % 8)
 		return -EBADMSG;
 	err = take_lines(it, lines);
 	if (!err)
-		err = take_sources(it, sources, offsets, h.nr_raws);
+		err = take_sources(it, sources, names, h.nr_raws);
 	it->left = h.count;
 	if (!err && it->nr_sources)
 		err = take_sequence(it, at, end);
-	if (!err && raws && raws->crowded && raws->crowded(raws, offsets, h.nr_raws))
+	if (!err && raws && raws->crowded && raws->crowded(raws, names, h.nr_raws))
 		err = keep_records(it);
 	if (err)
 		it->left = 0;
@@ -416,7 +416,7 @@ static int begin_record(struct xvt_events_iter *it, struct xvt_events_source *s)
 		return -EBADMSG;
 	s->left--;
 	/* Its chunk may have been dropped to load another one. */
-	if (xvt_unlikely(!s->unreadable && (!s->raw || s->raw->offset != s->offset))) {
+	if (xvt_unlikely(!s->unreadable && (!s->raw || s->raw->seq != s->raw_seq))) {
 		err = get_raw(it, s, s->raw ? 0 : s->left + 1);
 		if (err)
 			return err;
@@ -506,7 +506,7 @@ bool xvt_events_origin(const struct xvt_events_iter *it, const struct xvt_event 
 		return false;
 	s = &it->sources[it->from];
 	*origin = (struct xvt_events_origin){
-		.place = { .chunk = s->offset,
+		.place = { .chunk = s->raw_seq,
 			   .at = it->from_at,
 			   .ts_bits = s->ts_bits,
 			   .ts = it->hdr.guest_clock },

@@ -31,30 +31,29 @@ struct xvt_event {
 
 /* A RAW chunk held in memory. */
 struct xvt_raw {
-	uint64_t offset; /* in the file */
+	uint64_t seq; /* of its header */
 	const uint8_t *payload;
 	uint32_t len;
 };
 
-/* Loads RAW chunks by their offset. A chunk stays valid until the next get(), and after that as
- * long as its `offset` is unchanged. */
+/* Loads RAW chunks by their sequence number. A chunk stays valid until the next get(), and after
+ * that as long as its `seq` is unchanged. */
 struct xvt_raws {
 	/* `count`: how many more records will be taken from the chunk. Returns 0; -EBADMSG: it
 	 * cannot be read, which was noted; or another error. */
-	int (*get)(struct xvt_raws *raws, uint64_t offset, uint32_t count,
-		   const struct xvt_raw **raw);
+	int (*get)(struct xvt_raws *raws, uint64_t seq, uint32_t count, const struct xvt_raw **raw);
 	/* Accounts for bytes that were read without an event, because the cost of a file is
 	 * limited. Returns false beyond the limit. */
 	bool (*spend)(struct xvt_raws *raws, uint64_t bytes);
 	/* Returns true if these RAW chunks cannot all be held at the same time. May be NULL. */
-	bool (*crowded)(struct xvt_raws *raws, const uint8_t *offsets, uint32_t count);
+	bool (*crowded)(struct xvt_raws *raws, const uint8_t *names, uint32_t count);
 	uint64_t events; /* events read, without those of the newest chunk */
 };
 
 /* A source while it is read. */
 struct xvt_events_source {
 	const struct xvt_raw *raw; /* NULL: not begun */
-	uint64_t offset;	   /* offset of its RAW chunk in the file */
+	uint64_t raw_seq;	   /* of its RAW chunk */
 	uint32_t at;		   /* offset of the next record in `raw` */
 	uint32_t base;		   /* of `raw` in the payload: it may be a copy of a part */
 	uint32_t left;

@@ -20,7 +20,7 @@
 /* Most sources and lines of a chunk before another window is added, which may add as many. */
 #define TABLES_MOST   (XVT_ORDER_SOURCES_MAX / 8 * 5)
 #define OWN_BYTES     (192u << 10)
-#define RAWS_LOOK     8u /* number of newest chunks searched for an offset */
+#define RAWS_LOOK     8u /* number of newest chunks searched for a number */
 
 #define RUN_MOST      256u
 
@@ -121,12 +121,12 @@ static int new_line(struct xvt_order *o, const struct xvt_clock_segment *line, u
 
 /* Number of a RAW chunk in the chunk's table, where it is added if not found. A duplicate is
  * harmless. */
-static int find_raw(struct xvt_order *o, uint64_t offset, uint32_t *number)
+static int find_raw(struct xvt_order *o, uint64_t seq, uint32_t *number)
 {
 	uint32_t k;
 
 	for (k = 1; k <= RAWS_LOOK && k <= o->nr_raws; k++) {
-		if (o->raws[o->nr_raws - k] == offset) {
+		if (o->raws[o->nr_raws - k] == seq) {
 			*number = o->nr_raws - k;
 			return 0;
 		}
@@ -134,7 +134,7 @@ static int find_raw(struct xvt_order *o, uint64_t offset, uint32_t *number)
 	if (xvt_grow(&o->raws, &o->raws_room, o->nr_raws + 1, sizeof(*o->raws)))
 		return -ENOMEM;
 	*number = o->nr_raws;
-	o->raws[o->nr_raws++] = offset;
+	o->raws[o->nr_raws++] = seq;
 	return 0;
 }
 

@@ -11,7 +11,7 @@
 
 /* The place of a record. */
 struct xvt_raw_place {
-	uint64_t chunk;	  /* offset of its RAW chunk in the file */
+	uint64_t chunk;	  /* sequence number of its RAW chunk */
 	uint32_t at;	  /* offset in that chunk's payload */
 	uint16_t skip;	  /* number of records from there to this one */
 	uint16_t ts_bits; /* of the ring's short stamps */

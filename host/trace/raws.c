@@ -29,12 +29,12 @@ static size_t size_of(const struct xvt_chunk_buf *b)
 	return b->room + b->unpacked_room;
 }
 
-static struct xvt_raws_slot *find(struct xvt_trace_raws *r, uint64_t offset)
+static struct xvt_raws_slot *find(struct xvt_trace_raws *r, uint64_t seq)
 {
 	uint32_t i;
 
 	for (i = 0; i < r->count; i++) {
-		if (r->slots[i].raw.offset == offset)
+		if (r->slots[i].raw.seq == seq)
 			return &r->slots[i];
 	}
 	return NULL;
@@ -63,7 +63,7 @@ static struct xvt_raws_slot *oldest(struct xvt_trace_raws *r, const struct xvt_r
 static void forget(struct xvt_trace_raws *r, struct xvt_raws_slot *s)
 {
 	r->held -= size_of(&s->buf);
-	s->raw = (struct xvt_raw){ .offset = UINT64_MAX };
+	s->raw = (struct xvt_raw){ .seq = UINT64_MAX };
 	s->used = 0;
 }
 
@@ -103,31 +103,43 @@ static bool spend(struct xvt_raws *raws, uint64_t bytes)
 	return false;
 }
 
-static bool crowded(struct xvt_raws *raws, const uint8_t *offsets, uint32_t count)
+static bool crowded(struct xvt_raws *raws, const uint8_t *names, uint32_t count)
 {
 	const struct xvt_trace *t = ((struct xvt_trace_raws *)raws)->t;
-	uint64_t offset, sum = 0;
+	uint64_t seq, sum = 0;
 	uint32_t i;
 
 	for (i = 0; i < count && sum <= t->raw_budget; i++) {
 		size_t chunk;
 
-		memcpy(&offset, offsets + i * sizeof(offset), sizeof(offset));
-		chunk = xvt_trace_chunk_at(t, offset);
+		memcpy(&seq, names + i * sizeof(seq), sizeof(seq));
+		chunk = xvt_trace_chunk_of(t, seq);
 		if (chunk < t->chunk_count)
 			sum += xvt_u64_larger(CHUNK_USUAL, PACKED * (uint64_t)t->chunks[chunk].len);
 	}
 	return sum > t->raw_budget;
 }
 
-static int load(struct xvt_trace_raws *r, uint64_t offset, struct xvt_chunk_buf *b)
+/* Where a chunk is, or was: behind the one before it. */
+static uint64_t place_of(const struct xvt_trace *t, uint64_t seq)
 {
-	size_t chunk = xvt_trace_chunk_at(r->t, offset);
+	const size_t n = XVT_COUNT_TO(t->chunks, t->chunk_count, seq, seq);
+	const struct xvt_chunk_ref *ref = n ? &t->chunks[n - 1] : NULL;
+
+	if (!ref || ref->seq == seq)
+		return ref ? ref->offset : 0;
+	return ref->offset + sizeof(struct xvt_chunk_hdr) + xvt_pad8(ref->len);
+}
+
+static int load(struct xvt_trace_raws *r, uint64_t seq, struct xvt_chunk_buf *b)
+{
+	size_t chunk = xvt_trace_chunk_of(r->t, seq);
 	int err;
 
 	if (chunk == r->t->chunk_count || r->t->chunks[chunk].type != XVT_CHUNK_RAW) {
 		if (!r->reported_missing)
-			xvt_trace_note_damage(r->t, offset, 0, "events without their RAW chunk");
+			xvt_trace_note_damage(r->t, place_of(r->t, seq), 0,
+					      "events without their RAW chunk");
 		r->reported_missing = true;
 		return -EBADMSG;
 	}
@@ -137,24 +149,24 @@ static int load(struct xvt_trace_raws *r, uint64_t offset, struct xvt_chunk_buf 
 	return err || spend(&r->base, b->len) ? err : -EBADMSG;
 }
 
-static int find_or_load(struct xvt_trace_raws *r, uint64_t offset, struct xvt_raws_slot **slot)
+static int find_or_load(struct xvt_trace_raws *r, uint64_t seq, struct xvt_raws_slot **slot)
 {
-	struct xvt_raws_slot *s = find(r, offset);
+	struct xvt_raws_slot *s = find(r, seq);
 	int err;
 
 	*slot = s;
 	if (s)
 		return 0;
 	s = make_slot(r);
-	err = load(r, offset, &s->buf);
+	err = load(r, seq, &s->buf);
 	/* -ESTALE: the list of chunks was rebuilt from what the file really holds. */
 	if (err == -ESTALE)
-		err = load(r, offset, &s->buf);
+		err = load(r, seq, &s->buf);
 	r->held += size_of(&s->buf);
 	keep_budget(r, s);
 	if (err)
 		return err;
-	s->raw = (struct xvt_raw){ offset, s->buf.payload, s->buf.len };
+	s->raw = (struct xvt_raw){ seq, s->buf.payload, s->buf.len };
 	*slot = s;
 	return 0;
 }
@@ -173,7 +185,7 @@ static int make_seen(struct xvt_trace_raws *r)
 static int see(struct xvt_trace_raws *r, const struct xvt_raws_slot *s)
 {
 	const struct xvt_trace *t = r->t;
-	const size_t chunk = xvt_trace_chunk_at(t, s->raw.offset);
+	const size_t chunk = xvt_trace_chunk_of(t, s->raw.seq);
 	const struct xvt_chunk_hdr *h = (const struct xvt_chunk_hdr *)s->buf.bytes;
 
 	if (make_seen(r))
@@ -189,30 +201,30 @@ static int see(struct xvt_trace_raws *r, const struct xvt_raws_slot *s)
 
 /* Counts records that events are said to have. Returns 0, or -EBADMSG beyond those that there are.
  */
-static int name(struct xvt_trace_raws *r, uint64_t offset, uint32_t count)
+static int name(struct xvt_trace_raws *r, uint64_t seq, uint32_t count)
 {
 	if (r->named + count * sizeof(uint64_t) <= r->nameable) {
 		r->named += count * sizeof(uint64_t);
 		return 0;
 	}
 	if (!r->reported_named)
-		xvt_trace_note_damage(r->t, offset, 0, "more events than records");
+		xvt_trace_note_damage(r->t, place_of(r->t, seq), 0, "more events than records");
 	r->reported_named = true;
 	return -EBADMSG;
 }
 
-static int get(struct xvt_raws *raws, uint64_t offset, uint32_t count, const struct xvt_raw **raw)
+static int get(struct xvt_raws *raws, uint64_t seq, uint32_t count, const struct xvt_raw **raw)
 {
 	struct xvt_trace_raws *r = (struct xvt_trace_raws *)raws;
 	struct xvt_raws_slot *s;
 	int err;
 
 	*raw = NULL;
-	err = find_or_load(r, offset, &s);
+	err = find_or_load(r, seq, &s);
 	if (!err && count)
 		err = see(r, s);
 	if (!err)
-		err = name(r, offset, count);
+		err = name(r, seq, count);
 	if (err)
 		return err;
 	s->used = ++r->uses;
@@ -221,10 +233,10 @@ static int get(struct xvt_raws *raws, uint64_t offset, uint32_t count, const str
 }
 
 /* A chunk that was loaded before, and is not any more: its pieces can be read alone. */
-static bool is_read_alone(struct xvt_trace_raws *r, size_t chunk, uint64_t offset)
+static bool is_read_alone(struct xvt_trace_raws *r, size_t chunk, uint64_t seq)
 {
 	return r->seen && r->seen_chunks == r->t->chunk_count && chunk < r->seen_chunks &&
-	       r->seen[chunk] == XVT_RAWS_SEEN && !find(r, offset);
+	       r->seen[chunk] == XVT_RAWS_SEEN && !find(r, seq);
 }
 
 /* Returns the length of the piece whose bytes begin at `at`, by its header; 0: it does not fit. */
@@ -254,21 +266,21 @@ static int64_t read_piece(struct xvt_trace_raws *r, const struct xvt_chunk_ref *
 	return got;
 }
 
-int64_t xvt_trace_raws_piece(struct xvt_trace_raws *r, uint64_t offset, uint32_t at, uint32_t count,
+int64_t xvt_trace_raws_piece(struct xvt_trace_raws *r, uint64_t seq, uint32_t at, uint32_t count,
 			     uint8_t **bytes, size_t *room)
 {
-	const size_t chunk = xvt_trace_chunk_at(r->t, offset);
+	const size_t chunk = xvt_trace_chunk_of(r->t, seq);
 	const struct xvt_raw *raw;
 	uint32_t len;
 	int err;
 
 	if (at < sizeof(struct xvt_raw_piece))
 		return -EBADMSG;
-	if (is_read_alone(r, chunk, offset) && at <= r->t->chunks[chunk].len) {
-		err = name(r, offset, count);
+	if (is_read_alone(r, chunk, seq) && at <= r->t->chunks[chunk].len) {
+		err = name(r, seq, count);
 		return err ? err : read_piece(r, &r->t->chunks[chunk], at, bytes, room);
 	}
-	err = get(&r->base, offset, count, &raw);
+	err = get(&r->base, seq, count, &raw);
 	if (err || at > raw->len)
 		return err ? err : -EBADMSG;
 	len = piece_len(raw->payload + at - sizeof(struct xvt_raw_piece), at, raw->len);

@@ -39,7 +39,7 @@ void xvt_trace_raws_fini(struct xvt_trace_raws *r);
  * chunks in turn has each of them loaded once, and later reads of the piece alone. Returns its
  * length; -EBADMSG: it cannot be read, which was noted; or another -errno.
  */
-int64_t xvt_trace_raws_piece(struct xvt_trace_raws *r, uint64_t offset, uint32_t at, uint32_t count,
+int64_t xvt_trace_raws_piece(struct xvt_trace_raws *r, uint64_t seq, uint32_t at, uint32_t count,
 			     uint8_t **bytes, size_t *room);
 /* All of it may be read again. */
 void xvt_trace_raws_again(struct xvt_trace_raws *r);

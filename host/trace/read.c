@@ -179,6 +179,13 @@ size_t xvt_trace_chunk_at(const struct xvt_trace *t, uint64_t offset)
 	return n && t->chunks[n - 1].offset == offset ? n - 1 : t->chunk_count;
 }
 
+size_t xvt_trace_chunk_of(const struct xvt_trace *t, uint64_t seq)
+{
+	const size_t n = XVT_COUNT_TO(t->chunks, t->chunk_count, seq, seq);
+
+	return n && t->chunks[n - 1].seq == seq ? n - 1 : t->chunk_count;
+}
+
 void xvt_trace_note_chunk(struct xvt_trace *t, uint64_t offset, const char *why)
 {
 	const size_t chunk = xvt_trace_chunk_at(t, offset);

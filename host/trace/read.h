@@ -180,6 +180,8 @@ uint64_t xvt_trace_unordered(const struct xvt_trace *t);
 
 /* Number of the chunk that begins at that offset of the file; chunk_count if none does. */
 size_t xvt_trace_chunk_at(const struct xvt_trace *t, uint64_t offset);
+/* The same by its sequence number. */
+size_t xvt_trace_chunk_of(const struct xvt_trace *t, uint64_t seq);
 
 void xvt_trace_note_damage(struct xvt_trace *t, uint64_t offset, uint64_t len, const char *why);
 /* The same of the events of the chunk that begins at `offset`, once for each chunk. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * repack.c - see repack.h. Offsets in ORDER, LATE, LOOSE, INDEX and END lead to chunks before them,
- * so one pass knows where these went. A second pass reads both files, and expects of the copy what
- * the first pass had to write.
+ * repack.c - see repack.h. Offsets in INDEX and END lead to chunks before them, so one pass knows
+ * where these went. Sequence numbers stay; those in ORDER, LATE and LOOSE name RAW chunks. A second
+ * pass reads both files, and expects of the copy what the first pass had to write.
  */
 #define _GNU_SOURCE
 #include "trace/repack.h"
@@ -19,7 +19,7 @@
 #include "trace/pack.h"
 #include "trace/parts.h"
 
-/* A chunk: its offset in the trace, and in the copy. */
+/* A chunk: its offset in the trace, and in the copy. The n-th one has sequence number n. */
 struct moved {
 	uint64_t from;
 	uint64_t to;
@@ -38,8 +38,9 @@ struct repack {
 	struct moved *moved; /* by `from` */
 	size_t nr_moved;
 	size_t moved_room;
-	uint64_t at;	/* of the next chunk in the trace */
-	uint64_t to_at; /* and in the copy */
+	uint64_t at;	 /* of the next chunk in the trace */
+	uint64_t to_at;	 /* and in the copy */
+	uint64_t number; /* of the next chunk in the trace */
 	bool ended;
 };
 
@@ -61,12 +62,20 @@ static int move_offset(const struct repack *r, uint8_t *at, uint16_t type)
 	return 0;
 }
 
-static int move_raws(const struct repack *r)
+/* What events name is a RAW chunk before them. */
+static bool names_raw(const struct repack *r, const uint8_t *at)
 {
-	uint8_t *at = r->chunk.payload;
+	uint64_t seq;
+
+	memcpy(&seq, at, sizeof(seq));
+	return seq < r->nr_moved && r->moved[seq].type == XVT_CHUNK_RAW;
+}
+
+static int check_raws(const struct repack *r)
+{
+	const uint8_t *at = r->chunk.payload;
 	struct xvt_order_hdr h;
 	uint32_t i;
-	int err = 0;
 
 	if (r->chunk.len < sizeof(h))
 		return -EBADMSG;
@@ -74,9 +83,11 @@ static int move_raws(const struct repack *r)
 	if ((uint64_t)h.own_len + h.nr_raws * sizeof(uint64_t) > r->chunk.len - sizeof(h))
 		return -EBADMSG;
 	at += sizeof(h) + h.own_len;
-	for (i = 0; i < h.nr_raws && !err; i++)
-		err = move_offset(r, at + i * sizeof(uint64_t), XVT_CHUNK_RAW);
-	return err;
+	for (i = 0; i < h.nr_raws; i++) {
+		if (!names_raw(r, at + i * sizeof(uint64_t)))
+			return -EBADMSG;
+	}
+	return 0;
 }
 
 static int move_entries(const struct repack *r)
@@ -104,7 +115,7 @@ static int move(const struct repack *r)
 	const uint16_t type = r->head.h.type;
 
 	if (xvt_chunk_of_events(type))
-		return move_raws(r);
+		return check_raws(r);
 	if (type == XVT_CHUNK_INDEX)
 		return move_entries(r);
 	if (type == XVT_CHUNK_END)
@@ -127,13 +138,14 @@ static int next_chunk(struct repack *r)
 		return got ? got : -EBADMSG;
 	if (h->flags)
 		return h->flags == XVT_CHUNK_F_ZSTD ? -EALREADY : -EBADMSG;
-	if ((h->type == XVT_CHUNK_FILE) != !r->at)
+	if ((h->type == XVT_CHUNK_FILE) != !r->at || h->seq != r->number)
 		return -EBADMSG;
 	got = xvt_trace_load_at(&r->from, r->at, h->len, &r->chunk);
 	if (got)
 		return got;
 	r->ended = h->type == XVT_CHUNK_END;
 	r->at += sizeof(*h) + xvt_pad8(h->len);
+	r->number++;
 	got = move(r);
 	return got ? got : 1;
 }
@@ -227,7 +239,7 @@ static int compare_copy(struct repack *r)
 	int got;
 
 	r->to.size = r->to_at;
-	r->at = r->to_at = 0;
+	r->at = r->to_at = r->number = 0;
 	r->ended = false;
 	while ((got = next_chunk(r)) > 0) {
 		int err = compare_chunk(r);

@@ -95,6 +95,12 @@ static uint32_t flags_of(const struct xvt_set_part *p, uint32_t ring_flags)
 	return (ring_flags & ~XVT_EVENT_RING_MASK) | ring_of(p, ring_flags & XVT_EVENT_RING_MASK);
 }
 
+/* All of a file's chunks have a smaller number. */
+static uint64_t numbers_of(const struct xvt_trace *t)
+{
+	return t->chunk_count ? t->chunks[t->chunk_count - 1].seq + 1 : 0;
+}
+
 /* In each element of an array of `size` bytes, the first word is a ring. */
 static void move_rings(const struct xvt_set_part *p, uint8_t *at, size_t len, size_t size)
 {
@@ -174,7 +180,7 @@ static void move_order(const struct xvt_set_part *p, uint8_t *at, size_t len)
 {
 	struct xvt_order_source source;
 	struct xvt_order_hdr h;
-	uint64_t raws, lines, offset;
+	uint64_t raws, lines, seq;
 
 	if (len < sizeof(h))
 		return;
@@ -187,11 +193,11 @@ static void move_order(const struct xvt_set_part *p, uint8_t *at, size_t len)
 		return;
 	move_own(p, at, h.own_len);
 	at += h.own_len;
-	for (uint32_t i = 0; i < h.nr_raws; i++, at += sizeof(offset)) {
-		memcpy(&offset, at, sizeof(offset));
-		/* Never the offset of a chunk of another file. */
-		offset = offset < p->t->size ? offset + p->begin : UINT64_MAX;
-		memcpy(at, &offset, sizeof(offset));
+	for (uint32_t i = 0; i < h.nr_raws; i++, at += sizeof(seq)) {
+		memcpy(&seq, at, sizeof(seq));
+		/* Never a chunk of another file. */
+		seq = seq < numbers_of(p->t) ? seq + p->seq : UINT64_MAX;
+		memcpy(at, &seq, sizeof(seq));
 	}
 	at += lines;
 	for (uint32_t i = 0; i < h.nr_sources; i++, at += sizeof(source)) {
@@ -286,8 +292,13 @@ static int list_chunks(struct xvt_trace *t)
 
 	t->chunk_count = 0;
 	t->walks++;
-	for (i = 0; i < t->part_count && !err; i++)
-		err = add_chunks(t, &t->parts[i]);
+	for (i = 0; i < t->part_count && !err; i++) {
+		struct xvt_set_part *p = &t->parts[i];
+
+		if (i)
+			p->seq = p[-1].seq + numbers_of(p[-1].t);
+		err = add_chunks(t, p);
+	}
 	return err;
 }
 
@@ -394,9 +405,7 @@ static int add_part(struct xvt_trace *t, size_t i)
 
 	if (i) {
 		const struct xvt_set_part *before = p - 1;
-		const size_t n = before->t->chunk_count;
 
-		p->seq = before->seq + (n ? before->t->chunks[n - 1].seq + 1 : 0);
 		p->goes_on = follows(before->t, of);
 		p->ring = p->goes_on ? before->ring : t->ring_count;
 	}

@@ -24,8 +24,8 @@
 struct raw_lane {
 	uint8_t *bytes; /* RAW_BYTES: chunk header, pieces; in `own` or in the sink */
 	uint8_t *own;
-	size_t used;	 /* 0: nothing gathered */
-	uint64_t offset; /* offset of the chunk in the file: no other chunk is written before it */
+	size_t used;  /* 0: nothing gathered */
+	uint64_t seq; /* of the chunk: no other chunk is written before it */
 };
 
 /* A buffer for chunks that are built when they are written. */
@@ -294,7 +294,7 @@ static void begin_raw(struct xvt_trace_writer *w)
 
 	w->raw.bytes = room ? room : w->raw.own;
 	w->raw.used = sizeof(struct xvt_chunk_hdr);
-	w->raw.offset = w->bytes;
+	w->raw.seq = w->seq;
 }
 
 /* Writes a piece that is longer than a gathered chunk as a chunk of its own. */
@@ -303,7 +303,7 @@ static int put_large(struct xvt_trace_writer *w, const struct xvt_raw_piece *p, 
 {
 	int err = xvt_trace_flush(w);
 
-	*chunk = w->bytes;
+	*chunk = w->seq;
 	return err ? err : xvt_trace_put(w, XVT_CHUNK_RAW, p, sizeof(*p), bytes, p->len);
 }
 
@@ -326,7 +326,7 @@ int xvt_trace_piece(struct xvt_trace_writer *w, const struct xvt_raw_piece *p, c
 	to = w->raw.bytes + w->raw.used;
 	memcpy(to, p, sizeof(*p));
 	memcpy(to + sizeof(*p), bytes, p->len);
-	*chunk = w->raw.offset;
+	*chunk = w->raw.seq;
 	*at = (uint32_t)(w->raw.used + sizeof(*p) - sizeof(struct xvt_chunk_hdr));
 	w->raw.used += need;
 	return 0;
@@ -391,6 +391,11 @@ int xvt_trace_flush(struct xvt_trace_writer *w)
 uint64_t xvt_trace_bytes(const struct xvt_trace_writer *w)
 {
 	return w->bytes_before + w->bytes;
+}
+
+uint64_t xvt_trace_next_seq(const struct xvt_trace_writer *w)
+{
+	return w->seq;
 }
 
 uint64_t xvt_trace_file_bytes(const struct xvt_trace_writer *w)

@@ -68,7 +68,7 @@ int xvt_trace_compress(struct xvt_trace_writer *w, unsigned int level);
 int xvt_trace_put(struct xvt_trace_writer *w, uint16_t type, const void *head, size_t head_len,
 		  const void *body, size_t body_len);
 
-/* Adds a piece to the current RAW chunk. *chunk: the chunk's offset in the file. *at: the offset of
+/* Adds a piece to the current RAW chunk. *chunk: the chunk's sequence number. *at: the offset of
  * the piece's bytes in its payload; places of the piece's records are relative to it. */
 int xvt_trace_piece(struct xvt_trace_writer *w, const struct xvt_raw_piece *p, const void *bytes,
 		    uint64_t *chunk, uint32_t *at);
@@ -104,6 +104,9 @@ int xvt_trace_error(const struct xvt_trace_writer *w);
  * Returns 0, or an error, which ends the trace.
  */
 int xvt_trace_writer_next(struct xvt_trace_writer *w, const struct xvt_file_info *info);
+
+/* Sequence number of the next chunk that is handed to the sink. */
+uint64_t xvt_trace_next_seq(const struct xvt_trace_writer *w);
 
 /* Bytes handed to the sink so far; and of them, those of the present file. */
 uint64_t xvt_trace_bytes(const struct xvt_trace_writer *w);

@@ -15,7 +15,7 @@
 
 #define COMPRESS_LEVEL 3u /* of a trace that was compressed */
 
-/* A RAW chunk: its offset in the trace, and in the copy. */
+/* A RAW chunk: its sequence number in the trace, and in the copy. */
 struct moved {
 	uint64_t from;
 	uint64_t to;
@@ -59,7 +59,8 @@ bool xvt_is_loose(const struct xvt_trace *t)
 
 /* ------------------------------------------------------------------ events */
 
-/* Offset in the copy of a RAW chunk of the trace. Returns UINT64_MAX if it is not copied yet. */
+/* Sequence number in the copy of a RAW chunk of the trace. Returns UINT64_MAX if it is not copied
+ * yet. */
 static uint64_t moved_to(const struct reorder *r, uint64_t from)
 {
 	const size_t n = XVT_COUNT_TO(r->moved, r->nr_moved, from, from);
@@ -149,7 +150,7 @@ static int put_late(struct reorder *r, uint64_t seq)
 	return err;
 }
 
-static int put_raw(struct reorder *r, uint64_t offset)
+static int put_raw(struct reorder *r, uint64_t seq)
 {
 	int err = xvt_trace_flush(r->w);
 
@@ -157,7 +158,7 @@ static int put_raw(struct reorder *r, uint64_t offset)
 		return -ENOMEM;
 	if (err)
 		return err;
-	r->moved[r->nr_moved++] = (struct moved){ offset, xvt_trace_bytes(r->w) };
+	r->moved[r->nr_moved++] = (struct moved){ seq, xvt_trace_next_seq(r->w) };
 	return xvt_trace_put(r->w, XVT_CHUNK_RAW, r->buf.payload, r->buf.len, NULL, 0);
 }
 
@@ -200,7 +201,7 @@ static int copy_chunk(struct reorder *r, size_t i)
 	case XVT_CHUNK_LATE:
 		return put_late(r, ref->seq);
 	case XVT_CHUNK_RAW:
-		return put_raw(r, ref->offset);
+		return put_raw(r, ref->seq);
 	case XVT_CHUNK_ROUND:
 		err = put_round(r);
 		break;

@@ -20,7 +20,7 @@
 
 /* Where a source's first record is. */
 struct xvt_verify_source {
-	uint64_t offset; /* of its RAW chunk */
+	uint64_t raw; /* number of its RAW chunk */
 	uint32_t at;
 	uint32_t number;
 };
@@ -47,8 +47,8 @@ static int by_place(const void *pa, const void *pb)
 {
 	const struct xvt_verify_source *a = pa, *b = pb;
 
-	if (a->offset != b->offset)
-		return a->offset < b->offset ? -1 : 1;
+	if (a->raw != b->raw)
+		return a->raw < b->raw ? -1 : 1;
 	return a->at < b->at ? -1 : a->at > b->at;
 }
 
@@ -64,7 +64,7 @@ static int list_sources(struct xvt_verify_state *v)
 	for (uint32_t i = 0; i < it->nr_sources; i++) {
 		const struct xvt_events_source *s = &it->sources[i];
 
-		v->sources[i] = (struct xvt_verify_source){ s->offset, s->base + s->at, i };
+		v->sources[i] = (struct xvt_verify_source){ s->raw_seq, s->base + s->at, i };
 		v->pieces[i] = (struct xvt_verify_piece){ 0 };
 		sorted &= !i || by_place(&v->sources[i - 1], &v->sources[i]) <= 0;
 	}
@@ -93,6 +93,14 @@ static bool find_piece(struct xvt_verify_state *v, const struct xvt_raw *raw, ui
 	return false;
 }
 
+/* The offset of its RAW chunk, for a message. */
+static uint64_t offset_of(const struct xvt_verify_state *v, const struct xvt_verify_source *s)
+{
+	const size_t chunk = xvt_trace_chunk_of(v->t, s->raw);
+
+	return chunk < v->t->chunk_count ? v->t->chunks[chunk].offset : 0;
+}
+
 static void take_piece(struct xvt_verify_state *v, const struct xvt_verify_source *s,
 		       uint32_t header, const struct xvt_raw_piece *p)
 {
@@ -104,7 +112,7 @@ static void take_piece(struct xvt_verify_state *v, const struct xvt_verify_sourc
 		xvt_verify_violation(v, XVT_VERIFY_RING, xvt_ring_vm(v->t, ring),
 				     "%s: its record at byte %" PRIu32
 				     " of the chunk at byte %" PRIu64 " is in a piece of ring %u",
-				     xvt_verify_ring_text(v, ring, text), s->at, s->offset,
+				     xvt_verify_ring_text(v, ring, text), s->at, offset_of(v, s),
 				     p->ring);
 	else
 		v->pieces[s->number] = (struct xvt_verify_piece){ p->pos - begin, begin + p->len };
@@ -116,7 +124,7 @@ static int find_in_chunk(struct xvt_verify_state *v, size_t i, size_t end)
 	const struct xvt_raw *raw;
 	struct xvt_raw_piece p;
 	uint32_t header = 0;
-	int err = v->raws.base.get(&v->raws.base, v->sources[i].offset, 0, &raw);
+	int err = v->raws.base.get(&v->raws.base, v->sources[i].raw, 0, &raw);
 
 	if (err)
 		return err == -EBADMSG ? 0 : err; /* that was noted */
@@ -132,7 +140,7 @@ static int find_in_chunk(struct xvt_verify_state *v, size_t i, size_t end)
 			xvt_verify_violation(v, XVT_VERIFY_CHUNK, xvt_ring_vm(v->t, ring),
 					     "ring %u: its record at byte %" PRIu32
 					     " of the chunk at byte %" PRIu64 " is in no piece",
-					     ring, s->at, s->offset);
+					     ring, s->at, offset_of(v, s));
 	}
 	return 0;
 }
@@ -144,7 +152,7 @@ int xvt_verify_places(struct xvt_verify_state *v)
 	int err = list_sources(v);
 
 	for (i = 0; i < count && !err; i = end) {
-		for (end = i + 1; end < count && v->sources[end].offset == v->sources[i].offset;)
+		for (end = i + 1; end < count && v->sources[end].raw == v->sources[i].raw;)
 			end++;
 		err = find_in_chunk(v, i, end);
 	}

@@ -127,11 +127,10 @@ static void keep_raw(void)
 		r->room = f.buf.len;
 	}
 	memcpy(r->bytes, f.buf.payload, f.buf.len);
-	r->raw = (struct xvt_raw){ f.offset, r->bytes, f.buf.len };
+	r->raw = (struct xvt_raw){ f.hdr.seq, r->bytes, f.buf.len };
 }
 
-static int get_raw(struct xvt_raws *raws, uint64_t offset, uint32_t count,
-		   const struct xvt_raw **raw)
+static int get_raw(struct xvt_raws *raws, uint64_t seq, uint32_t count, const struct xvt_raw **raw)
 {
 	size_t i;
 
@@ -139,11 +138,10 @@ static int get_raw(struct xvt_raws *raws, uint64_t offset, uint32_t count,
 	(void)count;
 	for (i = 0; i < RAWS && i < f.nr_raws; i++) {
 		*raw = &f.raws[(f.nr_raws - 1 - i) % RAWS].raw;
-		if ((*raw)->offset == offset)
+		if ((*raw)->seq == seq)
 			return 0;
 	}
-	wrong("it names a RAW chunk at byte %" PRIu64 ", which is not one of the last %u", offset,
-	      RAWS);
+	wrong("it names chunk %" PRIu64 ", which is not one of the last %u RAW chunks", seq, RAWS);
 }
 
 static bool spend(struct xvt_raws *raws, uint64_t bytes)

@@ -564,12 +564,12 @@ static void plan_pings(struct plan *p)
 /* -- plans: RAW and ORDER ----------------------------------------------------------- */
 
 /* A RAW chunk of one piece: so many words of zeros, then so many records of one word. Returns its
- * offset. */
+ * sequence number. */
 static uint64_t put_raw(struct plan *p, size_t words, size_t records)
 {
 	static uint64_t piece[8 << 20];
 	const struct xvt_raw_piece head = { .len = (uint32_t)(8 * (words + records)) };
-	uint64_t offset;
+	uint64_t seq;
 
 	must(words + records <= sizeof(piece) / sizeof(piece[0]) - 4, "piece");
 	memset(piece, 0, 8 * words);
@@ -577,9 +577,9 @@ static uint64_t put_raw(struct plan *p, size_t words, size_t records)
 		piece[i] = 1ull << XVT_H_LEN8_SHIFT | (uint64_t)XVT_ID_U64 << XVT_H_ID_SHIFT |
 			   XVT_H_DONE | XVT_H_SAME;
 	must(!xvt_trace_flush(p->w), "flush");
-	offset = p->written;
+	seq = xvt_trace_next_seq(p->w);
 	put(p, XVT_CHUNK_RAW, &head, sizeof(head), piece, head.len);
-	return offset;
+	return seq;
 }
 
 /* Where the sources' records begin in their RAW chunks. */
@@ -677,7 +677,7 @@ static void plan_zeros(struct plan *p)
 /* Events of a chunk that is not there take no space at all. */
 static void plan_nowhere(struct plan *p)
 {
-	const uint64_t raw = 8;
+	const uint64_t raw = UINT64_MAX;
 
 	put_guests(p);
 	while (room(p))
@@ -711,7 +711,7 @@ static void plan_pieces(struct plan *p)
 	words[n + 2] = 1ull << XVT_H_LEN8_SHIFT | (uint64_t)XVT_ID_U64 << XVT_H_ID_SHIFT |
 		       XVT_H_DONE | XVT_H_SAME;
 	must(!xvt_trace_flush(p->w), "flush");
-	raw = p->written;
+	raw = xvt_trace_next_seq(p->w);
 	put(p, XVT_CHUNK_RAW, words, 8 * (n + 3), NULL, 0);
 	records_at = (uint32_t)(8 * (n + 2));
 	while (room(p))

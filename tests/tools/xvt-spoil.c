@@ -124,11 +124,21 @@ static struct xvt_order_source *middle(const struct tables *t)
 	return NULL;
 }
 
+/* The chunk with that sequence number. */
+static struct xvt_chunk_hdr *chunk_of(uint8_t *map, uint64_t seq)
+{
+	struct xvt_chunk_hdr *h = (struct xvt_chunk_hdr *)map;
+
+	while (h->seq != seq)
+		h = (struct xvt_chunk_hdr *)((uint8_t *)(h + 1) + ((h->len + 7) & ~7u));
+	return h;
+}
+
 /* The payloads of a source's last two records. */
 static int spoil_records(uint8_t *map, const struct tables *t, const struct xvt_order_source *s,
 			 const char *what)
 {
-	struct xvt_chunk_hdr *raw = (struct xvt_chunk_hdr *)(map + t->raws[s->raw]);
+	struct xvt_chunk_hdr *raw = chunk_of(map, t->raws[s->raw]);
 	uint64_t *first, *second, word;
 	uint8_t *at = (uint8_t *)(raw + 1) + s->at;
 	uint32_t i;

@@ -54,6 +54,7 @@ static void add_loop_suites(SRunner *runner)
 {
 	srunner_add_suite(runner, loop_suite());
 	srunner_add_suite(runner, sink_suite());
+	srunner_add_suite(runner, cut_suite());
 	srunner_add_suite(runner, repack_suite());
 	srunner_add_suite(runner, file_keep_suite());
 	srunner_add_suite(runner, doorbell_suite());

@@ -24,6 +24,7 @@ Suite *file_keep_suite(void);
 Suite *loose_suite(void);
 Suite *nodes_suite(void);
 Suite *order_suite(void);
+Suite *cut_suite(void);
 Suite *repack_suite(void);
 Suite *sink_suite(void);
 Suite *trace_file_suite(void);
