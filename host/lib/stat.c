@@ -50,7 +50,9 @@ const char *xvtrace_cause_name(unsigned int cause)
 		return xvt_lost_name(cause);
 	if (cause == XVTRACE_LOST_OVERWRITTEN)
 		return "overwritten";
-	return cause == XVTRACE_LOST_DROPPED ? "dropped" : NULL;
+	if (cause == XVTRACE_LOST_DROPPED)
+		return "dropped";
+	return cause == XVTRACE_LOST_DAMAGED ? "damaged" : NULL;
 }
 
 const char *xvtrace_source_name(unsigned int source)
@@ -234,10 +236,22 @@ static int walk(struct stat *s)
 
 /* -- conclusions -------------------------------------------------------------------- */
 
+/* True if the last STATS of a ring that is there is the last one that was written. */
+static bool is_final(const struct stat *s)
+{
+	return s->t->ended && !s->t->damage_count;
+}
+
 /* A count of STATS; of a LOST record where that is newer and higher. */
 static uint64_t newer(const struct stat *s, uint64_t last, uint64_t recorded)
 {
-	return s->t->ended ? last : xvt_u64_larger(last, recorded);
+	return is_final(s) ? last : xvt_u64_larger(last, recorded);
+}
+
+/* Events that were in the file when STATS was written, and cannot be read. */
+static uint64_t unreadable(const struct stat *s, uint64_t written, uint64_t events)
+{
+	return s->t->damage_count && written > events ? written - events : 0;
 }
 
 static void conclude_counts(const struct stat *s, struct ring *r, const struct xvt_bound_ring *b)
@@ -252,10 +266,11 @@ static void conclude_counts(const struct stat *s, struct ring *r, const struct x
 		c->lost_by[i] = newer(s, last->lost[i], r->recorded.lost[i]);
 	c->lost_by[XVTRACE_LOST_OVERWRITTEN] = newer(s, last->overwritten, r->recorded.overwritten);
 	c->lost_by[XVTRACE_LOST_DROPPED] = newer(s, last->dropped, r->recorded.dropped);
+	c->lost_by[XVTRACE_LOST_DAMAGED] = unreadable(s, last->events, c->events);
 	for (int i = 0; i < XVTRACE_CAUSES_MAX; i++)
 		c->lost += c->lost_by[i];
 	known = c->events + c->discarded + c->lost;
-	if (s->t->ended && b->has_stats) {
+	if (is_final(s) && b->has_stats) {
 		c->attempted = last->attempted;
 		c->in_flight = last->in_flight;
 	} else {

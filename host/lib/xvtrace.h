@@ -459,6 +459,7 @@ enum xvtrace_cause {
 	XVTRACE_LOST_RETRY,	  /* interrupted too often in one reservation */
 	XVTRACE_LOST_OVERWRITTEN, /* overwritten by newer events before they were read */
 	XVTRACE_LOST_DROPPED,	  /* by the recorder: the disk or a budget was full */
+	XVTRACE_LOST_DAMAGED,	  /* it was in the file, in a part that is damaged or missing */
 	XVTRACE_CAUSES_MAX = 12,  /* room for more */
 };
 

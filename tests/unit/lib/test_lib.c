@@ -626,6 +626,56 @@ START_TEST(losses_among_the_events_are_those_that_are_counted)
 }
 END_TEST
 
+/* A chunk of events cannot be read; 0: by its checksum, 1: four of them, 2: it is cut out. */
+static void damage(int how)
+{
+	size_t at = synth_find_chunk(&sink, XVT_CHUNK_ORDER, 0), whole;
+	int i;
+
+	for (i = 1; how == 1 && i < 4; i++)
+		sink.bytes[synth_find_chunk(&sink, XVT_CHUNK_ORDER, i) + 40] ^= 1;
+	if (how < 2) {
+		sink.bytes[at + 40] ^= 1;
+	} else {
+		whole = sizeof(struct xvt_chunk_hdr) +
+			((((struct xvt_chunk_hdr *)(sink.bytes + at))->len + 7) & ~7u);
+		memmove(sink.bytes + at, sink.bytes + at + whole, sink.len - at - whole);
+		sink.len -= whole;
+	}
+	synth_sink_save(&sink, scratch_path("lib.xvt"));
+	open_trace(0);
+}
+
+START_TEST(what_is_missing_in_a_damaged_file_has_a_cause)
+{
+	const struct xvtrace_counts *c;
+	uint64_t attempted[3], lost[3], damaged = 0;
+	struct xvtrace_stat *s;
+
+	ck_assert_int_eq(xvtrace_stat_new(&s, trace, 0), 0);
+	for (unsigned int i = 0; i < 3; i++) {
+		c = &xvtrace_stat_ring(s, i)->counts;
+		ck_assert_uint_eq(c->lost_by[XVTRACE_LOST_DAMAGED], 0);
+		attempted[i] = c->attempted;
+		lost[i] = c->lost;
+	}
+	xvtrace_stat_free(s);
+	damage(_i);
+	ck_assert_int_eq(xvtrace_stat_new(&s, trace, 0), 0);
+	ck_assert_uint_lt(s->counts.events, made.count);
+	for (unsigned int i = 0; i < 3; i++) {
+		c = &xvtrace_stat_ring(s, i)->counts;
+		ck_assert_uint_eq(c->attempted, attempted[i]);
+		ck_assert_uint_eq(c->attempted, c->events + c->lost + c->discarded + c->in_flight);
+		ck_assert_uint_eq(c->lost, lost[i] + c->lost_by[XVTRACE_LOST_DAMAGED]);
+		damaged += c->lost_by[XVTRACE_LOST_DAMAGED];
+	}
+	ck_assert_uint_eq(damaged, made.count - s->counts.events);
+	ck_assert_uint_eq(damaged, s->counts.lost_by[XVTRACE_LOST_DAMAGED]);
+	xvtrace_stat_free(s);
+}
+END_TEST
+
 START_TEST(bounds_are_given_on_request)
 {
 	struct xvtrace_reader *r = reader_of(0);
@@ -845,6 +895,7 @@ Suite *lib_suite(void)
 	tcase_add_test(t, two_readers_of_a_trace_do_not_disturb_each_other);
 	tcase_add_test(t, types_are_numbered_and_fields_are_found);
 	tcase_add_test(t, losses_among_the_events_are_those_that_are_counted);
+	tcase_add_loop_test(t, what_is_missing_in_a_damaged_file_has_a_cause, 0, 3);
 	tcase_add_test(t, bounds_are_given_on_request);
 	tcase_add_loop_test(t, half_of_a_machines_events_are_within_the_median, 0, 4);
 	tcase_add_test(t, new_times_have_new_bounds);
