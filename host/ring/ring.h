@@ -347,10 +347,11 @@ struct xvt_ring_status {
 
 /* What a session notes of a ring. Written by session/; ring/ does not use it. */
 struct xvt_ring_session {
-	uint32_t slot;	      /* place in the session's list of rings */
-	uint64_t looked_at;   /* number of the session's look that drain.taken is of */
-	uint64_t live_ns;     /* when its phase last became LIVE */
-	uint64_t look_pos;    /* end of the newest run of which a look was noted */
+	uint32_t slot;		 /* place in the session's list of rings */
+	uint64_t looked_at;	 /* number of the session's look that drain.taken is of */
+	uint64_t live_ns;	 /* when its phase last became LIVE, */
+	uint64_t live_attempted; /* and how many events it had attempted */
+	uint64_t look_pos;	 /* end of the newest run of which a look was noted */
 	uint32_t look_at;     /* place of its newest look among those not written, if it is there */
 	uint64_t aside_clock; /* when its phase last became ASIDE */
 	uint64_t still_clock; /* when guest.still was reported */

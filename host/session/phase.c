@@ -21,6 +21,12 @@ static bool waits(const struct xvt_ring *r)
 	return r->head.have && !r->head.placed;
 }
 
+static void note_live(const struct xvt_session *s, struct xvt_ring *r, uint64_t now)
+{
+	r->session.live_ns = xvt_host_clock_ns(&s->clock, now);
+	r->session.live_attempted = r->drain.last.attempted;
+}
+
 /*
  * Recording of this ring starts only now that it has a clock, so that its first times are not older
  * than the attach. (In overwrite mode the guest may have started by itself.)
@@ -34,7 +40,7 @@ void xvt_session_ring_live(struct xvt_session *s, struct xvt_ring *r)
 		r->start_ns = xvt_host_clock_ns(&s->clock, now);
 	if (xvt_ring_set_phase(r, XVT_PHASE_LIVE))
 		return;
-	r->session.live_ns = xvt_host_clock_ns(&s->clock, now);
+	note_live(s, r, now);
 	r->clock.map.closed = s->ending;
 	r->drain.changed_clock = now;
 	if (s->ending)
@@ -135,6 +141,18 @@ static bool holds_back(const struct xvt_session *s, const struct xvt_ring *r, ui
 	return now_ns > proven && now_ns - proven > lag_ns;
 }
 
+/* Why holds_back(), in a note. */
+static const char *why_it_holds(const struct xvt_ring *r)
+{
+	if (waits(r))
+		return "its oldest record waits for a measurement of its clock";
+	/* It was seen at work, and at no look between two events. */
+	if (r->drain.last.attempted != r->session.live_attempted)
+		return "its writer never pauses, so nobody knows up to when its events are "
+		       "complete";
+	return "its control words never settle";
+}
+
 uint64_t xvt_session_silence(const struct xvt_session *s, const struct xvt_ring *r, uint64_t now)
 {
 	return r->measure.answered ? 0
@@ -186,7 +204,7 @@ static void while_live(struct xvt_session *s, struct xvt_ring *r, uint64_t now, 
 		   since(now, latest(r->drain.changed_clock, s->grace_clock)) > stall) {
 		ring_aside(s, r, false, "a writer stays inside an event");
 	} else if (holds_back(s, r, now, s->opt.stall_timeout_ns)) {
-		ring_aside(s, r, false, "its control words never settle");
+		ring_aside(s, r, false, why_it_holds(r));
 	}
 }
 
@@ -201,7 +219,7 @@ static void while_aside(struct xvt_session *s, struct xvt_ring *r, uint64_t now,
 	    holds_back(s, r, now, s->opt.stall_timeout_ns / 2))
 		return;
 	xvt_ring_set_phase(r, XVT_PHASE_LIVE);
-	r->session.live_ns = xvt_host_clock_ns(&s->clock, now);
+	note_live(s, r, now);
 }
 
 /*
@@ -218,7 +236,7 @@ static void ring_returns(struct xvt_session *s, struct xvt_ring *r, uint64_t now
 {
 	r->clock.map.closed = false;
 	xvt_ring_set_phase(r, XVT_PHASE_LIVE);
-	r->session.live_ns = xvt_host_clock_ns(&s->clock, now);
+	note_live(s, r, now);
 	r->measure.answer_clock = now;
 	xvt_ring_announce(s, r);
 }

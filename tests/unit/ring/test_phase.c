@@ -72,6 +72,43 @@ START_TEST(a_refused_transition_is_reported_and_the_recording_goes_on)
 }
 END_TEST
 
+/* A ring that is set aside because nothing is proven of it, and why. */
+START_TEST(what_is_told_of_a_ring_that_holds_back_is_true)
+{
+	static const char *const why[] = {
+		"its control words never settle",
+		"its writer never pauses, so nobody knows up to when its events are complete",
+		"its oldest record waits for a measurement of its clock",
+	};
+	const struct xvt_session_options opt = { .note = on_note,
+						 .mode = XVT_ENABLE_STOP,
+						 .stall_timeout_ns = SECOND_NS,
+						 .memory_bytes = 1 << 20 };
+	struct xvt_piece piece = { .ceiling_ns = 1 };
+	struct recording rec;
+	struct xvt_ring *r;
+
+	recording_begin(&rec, 1, &opt);
+	r = rec.s->rings[0];
+	r->drain.last.attempted = 7;
+	xvt_session_ring_live(rec.s, r);
+	rec.s->joined = true;
+	rec.s->grace_clock = xvt_clock_read() - ticks(rec.s, 60 * SECOND_NS);
+	r->session.live_ns = 0;
+	r->measure.answered = true;
+	r->drain.idle = false;
+	r->drain.last.attempted += _i == 1;
+	r->head.have = _i == 2;
+	r->drain.first = _i == 2 ? &piece : NULL;
+	xvt_session_ring_phase(rec.s, r, xvt_clock_read());
+	ck_assert_msg(strstr(noted, why[_i]), "%s", noted);
+	ck_assert_int_eq(r->phase, XVT_PHASE_ASIDE);
+	r->head.have = false;
+	r->drain.first = NULL;
+	recording_end(&rec);
+}
+END_TEST
+
 START_TEST(a_test_program_aborts_on_it)
 {
 	struct xvt_ring r = { 0 };
@@ -98,6 +135,7 @@ Suite *ring_phase_suite(void)
 
 	tcase_add_test(tc, the_table_is_the_drawing_in_ring_h);
 	tcase_add_test(tc, a_refused_transition_is_reported_and_the_recording_goes_on);
+	tcase_add_loop_test(tc, what_is_told_of_a_ring_that_holds_back_is_true, 0, 3);
 	tcase_add_test(tc, a_test_program_aborts_on_it);
 	suite_add_tcase(s, tc);
 	return s;
