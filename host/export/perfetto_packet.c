@@ -64,12 +64,60 @@ void xvt_pf_end_packet(struct xvt_pf *p, size_t more_len)
 	xvt_out_bytes(p->o, p->packet.p, p->packet.used);
 }
 
+static uint64_t column(const struct xvt_pf_ring *r, uint32_t number, size_t i)
+{
+	const struct xvt_pf_waking *w = &r->wakings[i];
+
+	switch (number) {
+	case COMPACT_SCHED_WAKING_TIMESTAMP:
+		return w->ns - (i ? w[-1].ns : 0);
+	case COMPACT_SCHED_WAKING_PID:
+		return (uint64_t)(int64_t)w->pid;
+	case COMPACT_SCHED_WAKING_TARGET_CPU:
+		return (uint64_t)(int64_t)w->cpu;
+	case COMPACT_SCHED_WAKING_PRIO:
+		return (uint64_t)(int64_t)w->prio;
+	case COMPACT_SCHED_WAKING_COMM_INDEX:
+		return w->name;
+	default:
+		return w->flags;
+	}
+}
+
+/* Move the ring's wake-ups into b, as a field of the bundle. Returns 0 or -ENOMEM. */
+static int put_wakings(struct xvt_pf_ring *r, struct xvt_proto *b)
+{
+	size_t at, list;
+
+	b->used = 0;
+	if (!r->waking_count)
+		return 0;
+	if (xvt_proto_room(b, r->names.used + 8 * XVT_PROTO_NUMBER +
+				      6 * XVT_PROTO_VARINT * r->waking_count))
+		return -ENOMEM;
+	at = xvt_proto_open(b, FTRACE_EVENT_BUNDLE_COMPACT_SCHED);
+	xvt_proto_bytes(b, r->names.p, r->names.used);
+	for (uint32_t n = COMPACT_SCHED_WAKING_TIMESTAMP; n <= COMPACT_SCHED_WAKING_COMMON_FLAGS;
+	     n++) {
+		list = xvt_proto_open(b, n);
+		for (size_t i = 0; i < r->waking_count; i++)
+			xvt_proto_varint(b, column(r, n, i));
+		xvt_proto_close(b, list);
+	}
+	xvt_proto_close(b, at);
+	r->waking_count = 0;
+	r->names.used = 0;
+	r->name_count = 0;
+	memset(r->names_of, 0, sizeof(r->names_of));
+	return 0;
+}
+
 int xvt_pf_write_bundle(struct xvt_pf *p, struct xvt_pf_ring *r)
 {
 	struct xvt_proto *b = &p->packet;
 	uint8_t head[3 * XVT_PROTO_NUMBER];
 	struct xvt_proto bundle = { .p = head };
-	int err = xvt_pf_put_wakings(r, &p->compact);
+	int err = put_wakings(r, &p->compact);
 
 	if (!err)
 		err = xvt_pf_begin_ring_packet(p, r, sizeof(head) + p->compact.used);

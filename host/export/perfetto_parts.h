@@ -186,7 +186,5 @@ int xvt_pf_switch(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvtrace_
  * -ENOMEM. */
 int xvt_pf_waking(struct xvt_pf_ring *r, const struct xvtrace_event *ev,
 		  const struct xvtrace_field *const of[XVT_PERFETTO_FIELDS]);
-/* Move them into b, as a field of the bundle. Returns 0 or -ENOMEM. */
-int xvt_pf_put_wakings(struct xvt_pf_ring *r, struct xvt_proto *b);
 
 #endif /* XVT_EXPORT_PERFETTO_PARTS_H */
