@@ -33,6 +33,7 @@ struct xvt_pf_type {
 	unsigned int number;		     /* with `to`: its place in the list of events */
 	unsigned int exit;		     /* and that of the event that ends its slice */
 	const struct xvtrace_field *of[XVT_PERFETTO_FIELDS]; /* by number in `to` */
+	const struct xvtrace_field *function;		     /* with `to`; NULL: none */
 	bool marks;					     /* may be marks of messages */
 	bool print;		/* with `to`: Perfetto takes its text apart */
 	struct xvt_proto names; /* that of the event first */
@@ -77,6 +78,8 @@ static struct xvt_pf_type *new_type(const struct xvtrace_type *type)
 		if (t->to) {
 			f->to = xvt_perfetto_field(t->to, f->f);
 			t->of[f->to->number] = f->f;
+			if (xvt_perfetto_is_function(f->to))
+				t->function = f->f;
 		}
 		at = f->name = add_name(t, f->f->name, &f->name_len);
 	}
@@ -290,13 +293,16 @@ static bool is_typed(struct xvt_pf_machine *m, const struct xvt_pf_type *t,
 	if (!t->to)
 		return false;
 	m->seen[t->number / 64] |= 1ull << t->number % 64;
-	if (t->exit < XVT_PERFETTO_EVENTS_MAX)
-		return m->seen[t->exit / 64] >> t->exit % 64 & 1;
-	if (!t->print)
-		return true;
+	if (t->exit < XVT_PERFETTO_EVENTS_MAX && !(m->seen[t->exit / 64] >> t->exit % 64 & 1))
+		return false;
 	for (unsigned int i = 0; i < ev->type->fields; i++) {
-		xvtrace_value(ev, t->fields[i].f, &v);
-		if (t->fields[i].to->kind == STR && !is_atrace((const char *)v.data, v.count))
+		const struct field *f = &t->fields[i];
+
+		if (f->to->kind != I32 && f->to->kind != U32 && !(t->print && f->to->kind == STR))
+			continue;
+		xvtrace_value(ev, f->f, &v);
+		if (t->print ? f->to->kind == STR && !is_atrace((const char *)v.data, v.count)
+			     : !xvt_perfetto_holds(f->to, f->f, v.u))
 			return false;
 	}
 	return true;
@@ -355,6 +361,7 @@ static int put_ftrace(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvt_
 {
 	const size_t had = r->events.room + r->waking_room * sizeof(*r->wakings);
 	bool typed = is_typed(&p->machines[r->machine], t, ev);
+	struct xvtrace_value function;
 	int err = 0, taken = 0;
 
 	if (typed && t->to->number == XVT_PERFETTO_SWITCH) {
@@ -368,7 +375,11 @@ static int put_ftrace(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvt_
 		taken = xvt_pf_waking(r, ev, t->of);
 	if (err || taken < 0)
 		return err ? err : taken;
-	if (!taken)
+	if (typed && t->function) {
+		xvtrace_value(ev, t->function, &function);
+		err = xvt_pf_symbol(p, r, ev, function.u);
+	}
+	if (!err && !taken)
 		err = put_ftrace_event(p, r, t, ev, typed);
 	p->open_bytes += r->events.room + r->waking_room * sizeof(*r->wakings) - had;
 	if (!err && r->events.used + r->waking_count * WAKING_BYTES >= BUNDLE_BYTES)
@@ -627,6 +638,12 @@ static int write_all(struct xvt_pf *p)
 	return err;
 }
 
+static void free_ring(struct xvt_pf_ring *r)
+{
+	xvt_pf_free_bundle(r);
+	free(r->told);
+}
+
 static bool is_alone(const struct xvt_pf *p)
 {
 	unsigned int machines = 0;
@@ -659,7 +676,7 @@ int xvt_export_perfetto(struct xvt_export *x, struct xvt_out *o)
 	if (p->rings && p->machines)
 		err = write_all(p);
 	for (uint32_t i = 0; p->rings && i <= p->ring_count; i++)
-		xvt_pf_free_bundle(&p->rings[i]);
+		free_ring(&p->rings[i]);
 	for (uint32_t i = 0; p->machines && i <= p->machine_count; i++)
 		free(p->machines[i].tasks);
 	for (size_t i = 0; i < p->type_room; i++)

@@ -21,6 +21,7 @@ enum {
 	TRACE_PACKET_TIMESTAMP = 8,
 	TRACE_PACKET_TRUSTED_PACKET_SEQUENCE_ID = 10,
 	TRACE_PACKET_TRACK_EVENT = 11,
+	TRACE_PACKET_INTERNED_DATA = 12,
 	TRACE_PACKET_SEQUENCE_FLAGS = 13,
 	TRACE_PACKET_SYSTEM_INFO = 45,
 	TRACE_PACKET_TRACK_DESCRIPTOR = 60,
@@ -35,6 +36,10 @@ enum {
 	REMOTE_CLOCK_SYNC_SYNCED_CLOCKS = 1,
 	SYNCED_CLOCKS_CLIENT_CLOCKS = 2,
 	SYNCED_CLOCKS_HOST_CLOCKS = 3,
+
+	INTERNED_DATA_KERNEL_SYMBOLS = 26,
+	INTERNED_STRING_IID = 1,
+	INTERNED_STRING_STR = 2,
 
 	UTSNAME_SYSNAME = 1,
 	UTSNAME_VERSION = 2,
@@ -139,6 +144,12 @@ struct xvt_perfetto_event {
 };
 
 #define XVT_PERFETTO_EVENTS_MAX 128u
+
+/* Whether it is the address of a function. */
+bool xvt_perfetto_is_function(const struct xvt_perfetto_field *field);
+/* Whether a value is one that the message can hold: of a field of 64 bits it may have 32. */
+bool xvt_perfetto_holds(const struct xvt_perfetto_field *field, const struct xvtrace_field *f,
+			uint64_t value);
 
 /* The event's place in the list of all. */
 unsigned int xvt_perfetto_number(const struct xvt_perfetto_event *event);

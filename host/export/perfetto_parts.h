@@ -57,6 +57,9 @@ struct xvt_pf_ring {
 	uint64_t seen_ns;			      /* when an event said so last */
 	const char *switch_system;		      /* and pid of that switch */
 	int32_t switch_prev;
+	uint64_t *told;	    /* addresses of functions whose names are in the sequence; 0: free */
+	uint32_t told_room; /* a power of 2 */
+	uint32_t told_count;
 	bool runs; /* there was a switch */
 	bool gaps; /* the CPU's task "not traced" has its name */
 	uint64_t last_ns;
@@ -186,5 +189,11 @@ int xvt_pf_switch(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvtrace_
  * -ENOMEM. */
 int xvt_pf_waking(struct xvt_pf_ring *r, const struct xvtrace_event *ev,
 		  const struct xvtrace_field *const of[XVT_PERFETTO_FIELDS]);
+
+/* -- functions, perfetto_symbols.c ----------------------------------------------------- */
+
+/* Tell the name of the event's function, when it is new on the ring. */
+int xvt_pf_symbol(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvtrace_event *ev,
+		  uint64_t address);
 
 #endif /* XVT_EXPORT_PERFETTO_PARTS_H */

@@ -95,6 +95,14 @@ const char *xvtrace_event_comm(const struct xvtrace_event *event)
 	return xvt_comm(xvt_lib_event(event)->decoder, event->pid);
 }
 
+const char *xvtrace_event_symbol(const struct xvtrace_event *event, uint64_t address)
+{
+	const struct xvt_lib_event *e = xvt_lib_event(event);
+	uint64_t base;
+
+	return xvt_ksym(e->decoder, e->ev.chunk_seq, address, &base);
+}
+
 bool xvtrace_event_message(const struct xvtrace_event *event, struct xvtrace_message *message)
 {
 	const struct xvt_lib_event *e = xvt_lib_event(event);

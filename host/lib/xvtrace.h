@@ -377,6 +377,11 @@ const char *xvtrace_event_text(const struct xvtrace_event *event, unsigned int f
 /* Name of the task `event->pid`, as last seen. NULL: not known. */
 const char *xvtrace_event_comm(const struct xvtrace_event *event);
 
+/* Name of the function of the event's machine that has the address, from the symbols that hold for
+ * the event: text of the guest's, unchecked. NULL: not known. It holds until the next call with an
+ * event of this reader. */
+const char *xvtrace_event_symbol(const struct xvtrace_event *event, uint64_t address);
+
 /* A message between machines, of which programs of both leave marks: "xvt-ping send 12" and
  * "xvt-ping recv 12" in trace_marker or as text. */
 struct xvtrace_message {
