@@ -84,8 +84,8 @@ function end_packet(    i) {
 	if (track != "" && name_of[track] ~ / messages$/ && machine)
 		bad("message-of-a-machine", name_of[track])
 	if (track != "" && name_of[track] ~ / not on a host CPU$/)
-		print "off " machine " " name_of[track] " " track_type " " packet_ts " " why > facts
-	why = ""
+		print "off " machine " " name_of[track] " " track_type " " packet_ts " " slice > facts
+	slice = ""
 }
 
 BEGIN {
@@ -155,7 +155,7 @@ path[2] == "track_descriptor" && depth == 2 && $1 == "name:" { descriptor = text
 path[2] == "track_event" && depth == 2 && $1 == "track_uuid:" { track = $2 }
 path[2] == "track_event" && depth == 2 && $1 == "type:" { track_type = $2 }
 path[2] == "track_event" && depth == 2 && $1 == "flow_ids:" { flow = $2 }
-path[2] == "track_event" && depth == 3 && $1 == "string_value:" { why = text($0) }
+path[2] == "track_event" && depth == 2 && $1 == "name:" { slice = text($0) }
 END {
 	for (m in machines)
 		if (machines[m] && !(m in systems))

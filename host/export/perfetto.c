@@ -356,6 +356,27 @@ static int put_ftrace_event(struct xvt_pf *p, struct xvt_pf_ring *r, const struc
 	return 0;
 }
 
+/* What the host's switches and wake-ups say of vCPUs. */
+static int see_vcpus(struct xvt_pf *p, const struct xvt_pf_ring *r, const struct xvt_pf_type *t,
+		     const struct xvtrace_event *ev)
+{
+	const bool is_switch = t->to->number == XVT_PERFETTO_SWITCH;
+	struct xvtrace_value prev, state, next;
+
+	if (is_switch && t->of[2] && t->of[4] && t->of[6]) {
+		xvtrace_value(ev, t->of[2], &prev);
+		xvtrace_value(ev, t->of[4], &state);
+		xvtrace_value(ev, t->of[6], &next);
+		return xvt_pf_vcpu_switch(p, r->machine, ev->ns, (int32_t)prev.u, state.u,
+					  (int32_t)next.u);
+	}
+	if (!is_switch && t->of[2]) {
+		xvtrace_value(ev, t->of[2], &next);
+		xvt_pf_vcpu_waking(p, ev->ns, (int32_t)next.u);
+	}
+	return 0;
+}
+
 static int put_ftrace(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvt_pf_type *t,
 		      const struct xvtrace_event *ev)
 {
@@ -371,6 +392,9 @@ static int put_ftrace(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvt_
 	} else if (r->running.pid == ev->pid) {
 		r->seen_ns = ev->ns;
 	}
+	if (!err && r->host && typed &&
+	    (t->to->number == XVT_PERFETTO_SWITCH || t->to->number == XVT_PERFETTO_WAKING))
+		err = see_vcpus(p, r, t, ev);
 	if (!err && typed && t->to->number == XVT_PERFETTO_WAKING)
 		taken = xvt_pf_waking(r, ev, t->of);
 	if (err || taken < 0)
@@ -422,6 +446,8 @@ static int put_loss(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvtrac
 	/* What is before the loss is in a bundle of its own. */
 	err = xvt_pf_has_bundle(r) ? xvt_pf_write_bundle(p, r) : 0;
 	r->lost = true;
+	if (!err && r->host)
+		err = xvt_pf_vcpus_until(p, r->last_ns);
 	if (!err)
 		err = xvt_pf_begin_track_event(
 			p, r, TRACK_LOST, TYPE_SLICE_BEGIN,
@@ -507,26 +533,6 @@ static int put_messages(struct xvt_pf *p)
 	return err;
 }
 
-/* One end of a slice on a track of a machine or of its ring. */
-static int put_slice_end(struct xvt_pf *p, uint32_t machine, uint64_t uuid, uint64_t ns,
-			 uint32_t type, const char *name)
-{
-	struct xvt_proto *b = &p->packet;
-	size_t at;
-
-	if (xvt_pf_begin_machine_packet(p, machine, xvt_proto_text_room(strlen(name))))
-		return -ENOMEM;
-	xvt_proto_u64(b, TRACE_PACKET_TIMESTAMP, ns);
-	at = xvt_proto_open(b, TRACE_PACKET_TRACK_EVENT);
-	xvt_proto_u64(b, TRACK_EVENT_TYPE, type);
-	xvt_proto_u64(b, TRACK_EVENT_TRACK_UUID, uuid);
-	if (type == TYPE_SLICE_BEGIN)
-		xvt_proto_string(b, TRACK_EVENT_NAME, name, strlen(name));
-	xvt_proto_close(b, at);
-	xvt_pf_end_packet(p, 0);
-	return 0;
-}
-
 static int need_pauses(struct xvt_pf *p, uint32_t machine, uint64_t uuid)
 {
 	char name[XVT_PF_NAME_MAX];
@@ -563,8 +569,8 @@ static int put_span(void *arg, const struct xvtrace_span *span)
 		err = need_pauses(p, machine, uuid);
 	}
 	if (!err)
-		err = put_slice_end(p, machine, uuid, begin_ns, TYPE_SLICE_BEGIN, name);
-	return err ? err : put_slice_end(p, machine, uuid, end_ns, TYPE_SLICE_END, name);
+		err = xvt_pf_put_slice_end(p, machine, uuid, begin_ns, TYPE_SLICE_BEGIN, name);
+	return err ? err : xvt_pf_put_slice_end(p, machine, uuid, end_ns, TYPE_SLICE_END, name);
 }
 
 /* -- all of it ------------------------------------------------------------------------ */
@@ -579,6 +585,7 @@ static struct xvt_pf_ring *ring_of(struct xvt_pf *p, const struct xvtrace_event 
 	r->known = true;
 	r->machine = known ? ev->ring->machine->number : p->machine_count;
 	r->cpu = known ? ev->ring->cpu : 0;
+	r->host = known && ev->ring->machine->host;
 	r->ftrace = known && !ev->ring->thread && r->cpu < XVT_PF_CPUS_MAX;
 	r->pid = -1;
 	return r;
@@ -630,6 +637,8 @@ static int write_all(struct xvt_pf *p)
 		err = xvt_pf_write_bundles(p);
 	if (!err)
 		err = put_messages(p);
+	if (!err)
+		err = xvt_pf_vcpus_until(p, p->last_ns);
 	/* The wall clock may have been set meanwhile. */
 	if (!err && p->common_begun)
 		err = xvt_pf_put_snapshot(p, p->last_ns);
@@ -685,6 +694,7 @@ int xvt_export_perfetto(struct xvt_export *x, struct xvt_out *o)
 			free(p->types[i]);
 		}
 	free(p->types);
+	free(p->vcpus);
 	free(p->rings);
 	free(p->machines);
 	free(p->packet.p);

@@ -24,6 +24,7 @@ enum xvt_pf_track {
 	TRACK_MESSAGES,
 	TRACK_EPOCHS,
 	TRACK_PAUSES, /* of a machine */
+	TRACK_VCPU,   /* of a vCPU, by its place among the threads */
 };
 
 #define XVT_PF_COMM_MAX 32u /* bytes of a task's name here; Linux has 15 */
@@ -71,6 +72,7 @@ struct xvt_pf_ring {
 	bool known;
 	bool begun; /* its first packet is written */
 	bool ftrace;
+	bool host; /* of the host's CPU */
 	bool lost; /* events before the next bundle */
 };
 
@@ -96,6 +98,19 @@ struct xvt_pf_message {
 	struct xvt_pf_ring *ring; /* NULL: free */
 };
 
+/* A thread of the host that runs a vCPU. */
+struct xvt_pf_vcpu {
+	int32_t tid;
+	uint32_t machine;
+	uint32_t vcpu;
+	uint32_t track; /* place of the vCPU's first thread, which has the track */
+	bool described; /* the track is */
+	bool off;	/* on no CPU of the host, as far as is known: since then */
+	bool sleeps;	/* it was not preempted */
+	uint64_t since_ns;
+	uint64_t woken_ns; /* 0: not yet */
+};
+
 struct xvt_pf_type;
 
 struct xvt_pf {
@@ -108,6 +123,10 @@ struct xvt_pf {
 	uint32_t machine_count;
 	struct xvt_pf_type **types; /* by number */
 	size_t type_room;
+	struct xvt_pf_vcpu *vcpus; /* by tid */
+	size_t vcpu_count;
+	size_t vcpu_room;
+	bool vcpus_known;
 	size_t open_bytes;
 	struct xvt_proto packet;
 	struct xvt_proto compact; /* CompactSched of the bundle that is written */
@@ -168,6 +187,9 @@ int xvt_pf_need_track(struct xvt_pf *p, struct xvt_pf_ring *r, enum xvt_pf_track
 /* Begin a packet with a track event, which the caller closes at *at. */
 int xvt_pf_begin_track_event(struct xvt_pf *p, struct xvt_pf_ring *r, enum xvt_pf_track track,
 			     uint32_t type, uint64_t ns, size_t more, size_t *at);
+/* One end of a slice on a track of a machine or of its ring. */
+int xvt_pf_put_slice_end(struct xvt_pf *p, uint32_t machine, uint64_t uuid, uint64_t ns,
+			 uint32_t type, const char *name);
 /*
  * The bound of the ring's times from here on, as a counter. That of unconfirmed events grows with
  * each event: it is told an eighth larger, and again when it is beyond that, or far below.
@@ -189,6 +211,15 @@ int xvt_pf_switch(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvtrace_
  * -ENOMEM. */
 int xvt_pf_waking(struct xvt_pf_ring *r, const struct xvtrace_event *ev,
 		  const struct xvtrace_field *const of[XVT_PERFETTO_FIELDS]);
+
+/* -- vCPUs, perfetto_vcpus.c ----------------------------------------------------------- */
+
+/* A sched_switch of the host. */
+int xvt_pf_vcpu_switch(struct xvt_pf *p, uint32_t host, uint64_t ns, int32_t prev, uint64_t state,
+		       int32_t next);
+void xvt_pf_vcpu_waking(struct xvt_pf *p, uint64_t ns, int32_t pid);
+/* What is known of all of them ends there: at a loss of the host's events, or at the last event. */
+int xvt_pf_vcpus_until(struct xvt_pf *p, uint64_t ns);
 
 /* -- functions, perfetto_symbols.c ----------------------------------------------------- */
 

@@ -267,3 +267,22 @@ int xvt_pf_put_bound(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvtra
 	xvt_pf_end_packet(p, 0);
 	return 0;
 }
+
+int xvt_pf_put_slice_end(struct xvt_pf *p, uint32_t machine, uint64_t uuid, uint64_t ns,
+			 uint32_t type, const char *name)
+{
+	struct xvt_proto *b = &p->packet;
+	size_t at;
+
+	if (xvt_pf_begin_machine_packet(p, machine, xvt_proto_text_room(strlen(name))))
+		return -ENOMEM;
+	xvt_proto_u64(b, TRACE_PACKET_TIMESTAMP, ns);
+	at = xvt_proto_open(b, TRACE_PACKET_TRACK_EVENT);
+	xvt_proto_u64(b, TRACK_EVENT_TYPE, type);
+	xvt_proto_u64(b, TRACK_EVENT_TRACK_UUID, uuid);
+	if (type == TYPE_SLICE_BEGIN)
+		xvt_proto_string(b, TRACK_EVENT_NAME, name, strlen(name));
+	xvt_proto_close(b, at);
+	xvt_pf_end_packet(p, 0);
+	return 0;
+}

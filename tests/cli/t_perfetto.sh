@@ -257,6 +257,17 @@ messages_of() { local e; for e; do grep -q "^ *$e {" "$work/txt" || { echo "$e";
 check "messages of their own: workqueues, local timers" messages_of workqueue_execute_start workqueue_execute_end \
 	local_timer_entry local_timer_exit
 
+# Nothing across the loss of CPU 0, after 1009133000.
+off_cpu() {
+	grep '^off ' "$work/facts" | sort -k 2,2n -k 3,3 -k 10,10n -k 9,9r | cut -d ' ' -f 2,3,9- | diff - <(echo "1 g1:0 TYPE_SLICE_BEGIN 1001126000 waits for a CPU
+1 g1:0 TYPE_SLICE_END 1003127000 
+1 g1:1 TYPE_SLICE_BEGIN 1005130000 sleeps
+1 g1:1 TYPE_SLICE_END 1009133000 
+3 g2:0 TYPE_SLICE_BEGIN 1009132000 sleeps
+3 g2:0 TYPE_SLICE_END 1009133000 ")
+}
+check "when a vCPU is on no CPU of the host" off_cpu
+
 "$BUILD/tests/tools/xvt-scene" one "$work/one.xvt" || exit 1
 one_machine() { rules "$work/one.xvt" && ! grep -m 1 'machine_id: ' "$work/txt" && kept system && grep -q '^system 0 g1 2 ' "$work/facts"; }
 check "a machine without its host has no number" one_machine
