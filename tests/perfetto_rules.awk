@@ -59,6 +59,9 @@ function end_packet(    i) {
 		end_bundle()
 	machines[machine] += has_events
 	has_events = 0
+	for (i = 1; i <= stats; i++)
+		print "lost " phase " " machine " " stat[i] > facts
+	stats = 0
 	if (has_system) {
 		systems[machine] = 1
 		for (i in wanted)
@@ -132,6 +135,8 @@ $1 == "}" {
 	if (depth == 3 && path[3] == "compact_sched" && (compact["waking_pid"] != compact["waking_common_flags"] ||
 	    compact["waking_pid"] != compact["waking_timestamp"] || compact["waking_pid"] != compact["waking_comm_index"]))
 		bad("waking-without-flags", "compact_sched of CPU " cpu)
+	if (depth == 3 && path[2] == "ftrace_stats")
+		stat[++stats] = of_cpu["cpu"] " " of_cpu["overrun"] " " of_cpu["dropped_events"] " " of_cpu["read_events"]
 	if (depth == 3 && path[2] == "interned_data" && iid != "")
 		iids[iid]
 	if (depth == 1)
@@ -148,6 +153,8 @@ path[2] == "ftrace_events" && path[3] == "event" && depth == 3 && $1 == "timesta
 path[2] == "ftrace_events" && path[3] == "event" && depth == 3 && $1 == "common_flags:" { common_flags = $2 }
 path[2] == "ftrace_events" && path[3] == "event" && depth == 4 { of[substr($1, 1, length($1) - 1)] = text($0) }
 path[2] == "ftrace_events" && path[3] == "compact_sched" && depth == 3 { compact[substr($1, 1, length($1) - 1)]++ }
+path[2] == "ftrace_stats" && $1 == "phase:" { phase = $2 }
+path[2] == "ftrace_stats" && depth == 3 { of_cpu[substr($1, 1, length($1) - 1)] = $2 }
 path[2] == "interned_data" && $1 == "iid:" { iid = $2 }
 path[2] == "track_descriptor" && depth == 2 && $1 == "uuid:" { uuid = $2; parent = "" }
 path[2] == "track_descriptor" && depth == 2 && $1 == "parent_uuid:" { parent = $2 }

@@ -385,6 +385,7 @@ static int put_ftrace(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvt_
 	struct xvtrace_value function;
 	int err = 0, taken = 0;
 
+	r->counts.events++;
 	if (typed && t->to->number == XVT_PERFETTO_SWITCH) {
 		typed = !is_double(r, t, ev);
 		if (typed)
@@ -446,6 +447,7 @@ static int put_loss(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvtrac
 	/* What is before the loss is in a bundle of its own. */
 	err = xvt_pf_has_bundle(r) ? xvt_pf_write_bundle(p, r) : 0;
 	r->lost = true;
+	xvt_pf_count_lost(r, ev);
 	if (!err && r->host)
 		err = xvt_pf_vcpus_until(p, r->last_ns);
 	if (!err)
@@ -639,6 +641,8 @@ static int write_all(struct xvt_pf *p)
 		err = put_messages(p);
 	if (!err)
 		err = xvt_pf_vcpus_until(p, p->last_ns);
+	if (!err)
+		err = xvt_pf_put_stats(p);
 	/* The wall clock may have been set meanwhile. */
 	if (!err && p->common_begun)
 		err = xvt_pf_put_snapshot(p, p->last_ns);
@@ -683,6 +687,8 @@ int xvt_export_perfetto(struct xvt_export *x, struct xvt_out *o)
 	p->rings = calloc((size_t)p->ring_count + 1, sizeof(*p->rings));
 	p->machines = calloc((size_t)p->machine_count + 1, sizeof(*p->machines));
 	if (p->rings && p->machines)
+		err = xvt_pf_place_rings(p);
+	if (!err)
 		err = write_all(p);
 	for (uint32_t i = 0; p->rings && i <= p->ring_count; i++)
 		free_ring(&p->rings[i]);
@@ -695,6 +701,7 @@ int xvt_export_perfetto(struct xvt_export *x, struct xvt_out *o)
 		}
 	free(p->types);
 	free(p->vcpus);
+	free(p->places);
 	free(p->rings);
 	free(p->machines);
 	free(p->packet.p);

@@ -46,6 +46,13 @@ struct xvt_pf_waking {
 	uint32_t flags;
 };
 
+/* Events since the begin. */
+struct xvt_pf_counts {
+	uint64_t events;
+	uint64_t overwritten;
+	uint64_t dropped; /* lost in other ways */
+};
+
 struct xvt_pf_ring {
 	struct xvt_proto events;       /* FtraceEventBundle.event of the next packet */
 	struct xvt_pf_waking *wakings; /* CompactSched of it */
@@ -61,6 +68,8 @@ struct xvt_pf_ring {
 	uint64_t *told;	    /* addresses of functions whose names are in the sequence; 0: free */
 	uint32_t told_room; /* a power of 2 */
 	uint32_t told_count;
+	struct xvt_pf_counts counts;
+	bool twin; /* another ring of its machine has its number */
 	bool runs; /* there was a switch */
 	bool gaps; /* the CPU's task "not traced" has its name */
 	uint64_t last_ns;
@@ -83,6 +92,7 @@ struct xvt_pf_task {
 };
 
 struct xvt_pf_machine {
+	uint32_t cpus; /* that have rings */
 	struct xvt_pf_task *tasks;
 	uint32_t room; /* a power of 2 */
 	uint32_t count;
@@ -123,6 +133,8 @@ struct xvt_pf {
 	uint32_t machine_count;
 	struct xvt_pf_type **types; /* by number */
 	size_t type_room;
+	const struct xvtrace_ring **places; /* all rings by machine, sort and number */
+	size_t place_count;
 	struct xvt_pf_vcpu *vcpus; /* by tid */
 	size_t vcpu_count;
 	size_t vcpu_room;
@@ -220,6 +232,15 @@ int xvt_pf_vcpu_switch(struct xvt_pf *p, uint32_t host, uint64_t ns, int32_t pre
 void xvt_pf_vcpu_waking(struct xvt_pf *p, uint64_t ns, int32_t pid);
 /* What is known of all of them ends there: at a loss of the host's events, or at the last event. */
 int xvt_pf_vcpus_until(struct xvt_pf *p, uint64_t ns);
+
+/* -- rings of CPUs, and losses, perfetto_cpus.c ---------------------------------------- */
+
+/* Before the first event. */
+int xvt_pf_place_rings(struct xvt_pf *p);
+/* A loss of the ring. */
+void xvt_pf_count_lost(struct xvt_pf_ring *r, const struct xvtrace_event *ev);
+/* After the last event. */
+int xvt_pf_put_stats(struct xvt_pf *p);
 
 /* -- functions, perfetto_symbols.c ----------------------------------------------------- */
 

@@ -92,28 +92,11 @@ static void put_utsname(struct xvt_proto *b, const char *text)
 	xvt_proto_close(b, at);
 }
 
-/* How many CPUs have rings: those of the machine, as far as the trace knows. */
-static uint32_t cpus_of(const struct xvt_pf *p, uint32_t machine)
-{
-	uint64_t seen[XVT_PF_CPUS_MAX / 64] = { 0 };
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < p->ring_count; i++) {
-		const struct xvtrace_ring *r = xvtrace_ring(p->x->trace, i);
-
-		if (r && !r->thread && r->machine->number == machine && r->cpu < XVT_PF_CPUS_MAX)
-			seen[r->cpu / 64] |= 1ull << r->cpu % 64;
-	}
-	for (size_t i = 0; i < XVT_PF_CPUS_MAX / 64; i++)
-		count += (uint32_t)__builtin_popcountll(seen[i]);
-	return count;
-}
-
 static int put_system(struct xvt_pf *p, uint32_t machine, const char *name)
 {
 	const char *kernel = xvtrace_reader_kernel(p->x->reader, machine);
 	struct xvt_proto *b = &p->packet;
-	uint32_t cpus = cpus_of(p, machine);
+	uint32_t cpus = p->machines[machine].cpus;
 	size_t at;
 
 	if (!kernel)
@@ -170,20 +153,6 @@ int xvt_pf_begin_machine(struct xvt_pf *p, uint32_t machine, uint64_t ns)
 
 /* Two rings may have the same number: threads, and rings of an earlier boot. Perfetto puts tracks
  * of one name together. */
-static bool has_twin(const struct xvt_pf *p, uint32_t number)
-{
-	const struct xvtrace_ring *r = xvtrace_ring(p->x->trace, number);
-
-	for (uint32_t i = 0; r && i < p->ring_count; i++) {
-		const struct xvtrace_ring *o = xvtrace_ring(p->x->trace, i);
-
-		if (o && i != number && o->machine->number == r->machine->number &&
-		    o->cpu == r->cpu && o->thread == r->thread)
-			return true;
-	}
-	return false;
-}
-
 static void name_track(const struct xvt_pf *p, const struct xvt_pf_ring *r, const char *what,
 		       char name[XVT_PF_NAME_MAX])
 {
@@ -192,7 +161,7 @@ static void name_track(const struct xvt_pf *p, const struct xvt_pf_ring *r, cons
 	int len = snprintf(name, XVT_PF_NAME_MAX, "%s:%s%u %s", xvt_pf_machine_name(p, r->machine),
 			   of && of->thread ? "t" : "", r->cpu, what);
 
-	if (len < (int)XVT_PF_NAME_MAX && has_twin(p, number))
+	if (len < (int)XVT_PF_NAME_MAX && r->twin)
 		snprintf(name + len, XVT_PF_NAME_MAX - (size_t)len, " #%u", number);
 }
 

@@ -268,6 +268,25 @@ off_cpu() {
 }
 check "when a vCPU is on no CPU of the host" off_cpu
 
+# counted VM CPU: as stat counts it, without threads
+counted() {
+	"$xvtrace" stat --json "$work/scene.xvt" | jq ".vms[] | select(.name == \"$1\") | [.rings[] | select(.cpu == $2)][0].events"
+}
+# phase, machine, CPU, overwritten, dropped, read
+lost_counts() {
+	grep '^lost ' "$work/facts" | sort | diff - <(echo "lost END_OF_TRACE 0 0 5 0 $(counted host 0)
+lost END_OF_TRACE 0 1 0 0 $(counted host 1)
+lost END_OF_TRACE 1 0 0 0 $(counted g1 0)
+lost END_OF_TRACE 1 1 0 0 $(counted g1 1)
+lost END_OF_TRACE 3 0 0 7 $(counted g2 0)
+lost START_OF_TRACE 0 0 0 0 0
+lost START_OF_TRACE 0 1 0 0 0
+lost START_OF_TRACE 1 0 0 0 0
+lost START_OF_TRACE 1 1 0 0 0
+lost START_OF_TRACE 3 0 0 0 0")
+}
+check "lost events are counted for each CPU" lost_counts
+
 "$BUILD/tests/tools/xvt-scene" one "$work/one.xvt" || exit 1
 one_machine() { rules "$work/one.xvt" && ! grep -m 1 'machine_id: ' "$work/txt" && kept system && grep -q '^system 0 g1 2 ' "$work/facts"; }
 check "a machine without its host has no number" one_machine
