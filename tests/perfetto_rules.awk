@@ -59,6 +59,11 @@ function end_packet(    i) {
 		end_bundle()
 	machines[machine] += has_events
 	has_events = 0
+	if (process != "")
+		print "process " machine " " process > facts
+	if (thread != "")
+		print "thread " machine " " thread > facts
+	process = thread = ""
 	for (i = 1; i <= stats; i++)
 		print "lost " phase " " machine " " stat[i] > facts
 	stats = 0
@@ -153,6 +158,10 @@ path[2] == "ftrace_events" && path[3] == "event" && depth == 3 && $1 == "timesta
 path[2] == "ftrace_events" && path[3] == "event" && depth == 3 && $1 == "common_flags:" { common_flags = $2 }
 path[2] == "ftrace_events" && path[3] == "event" && depth == 4 { of[substr($1, 1, length($1) - 1)] = text($0) }
 path[2] == "ftrace_events" && path[3] == "compact_sched" && depth == 3 { compact[substr($1, 1, length($1) - 1)]++ }
+path[3] == "processes" && $1 == "pid:" { process = $2 }
+path[3] == "processes" && $1 == "ppid:" { process = process " of " $2 }
+path[3] == "threads" && $1 == "tid:" { thread = $2 }
+path[3] == "threads" && $1 == "tgid:" { thread = thread " in " $2 }
 path[2] == "ftrace_stats" && $1 == "phase:" { phase = $2 }
 path[2] == "ftrace_stats" && depth == 3 { of_cpu[substr($1, 1, length($1) - 1)] = $2 }
 path[2] == "interned_data" && $1 == "iid:" { iid = $2 }

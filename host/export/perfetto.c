@@ -377,6 +377,21 @@ static int see_vcpus(struct xvt_pf *p, const struct xvt_pf_ring *r, const struct
 	return 0;
 }
 
+/* task_newtask says whose thread a task is; sched_process_fork, if it is one of the kernel. */
+static int see_new_task(struct xvt_pf_machine *m, const struct xvt_pf_type *t,
+			const struct xvtrace_event *ev)
+{
+	const bool is_fork = t->to->number == XVT_PERFETTO_FORK;
+	struct xvtrace_value pid, clone_flags = { .u = 0 };
+
+	if (is_fork ? !t->of[4] || ev->pid != XVT_PF_KTHREADD : !t->of[1] || !t->of[3])
+		return 0;
+	xvtrace_value(ev, t->of[is_fork ? 4 : 1], &pid);
+	if (!is_fork)
+		xvtrace_value(ev, t->of[3], &clone_flags);
+	return xvt_pf_new_task(m, ev->pid, (int32_t)pid.u, clone_flags.u);
+}
+
 static int put_ftrace(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvt_pf_type *t,
 		      const struct xvtrace_event *ev)
 {
@@ -400,7 +415,9 @@ static int put_ftrace(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvt_
 		taken = xvt_pf_waking(r, ev, t->of);
 	if (err || taken < 0)
 		return err ? err : taken;
-	if (typed && t->function) {
+	if (typed && (t->to->number == XVT_PERFETTO_NEWTASK || t->to->number == XVT_PERFETTO_FORK))
+		err = see_new_task(&p->machines[r->machine], t, ev);
+	if (!err && typed && t->function) {
 		xvtrace_value(ev, t->function, &function);
 		err = xvt_pf_symbol(p, r, ev, function.u);
 	}

@@ -60,6 +60,7 @@ enum {
 	PROCESS_TREE_PROCESSES = 1,
 	PROCESS_TREE_THREADS = 2,
 	PROCESS_PID = 1,
+	PROCESS_PPID = 2,
 	PROCESS_CMDLINE = 3,
 	PROCESS_CMDLINE_IS_COMM = 9,
 	THREAD_TID = 1,
@@ -127,9 +128,11 @@ enum {
 
 /* -- events with messages of their own ------------------------------------------------ */
 
-#define XVT_PERFETTO_FIELDS 12u
-#define XVT_PERFETTO_SWITCH 4u /* numbers of messages */
-#define XVT_PERFETTO_WAKING 20u
+#define XVT_PERFETTO_FIELDS  12u
+#define XVT_PERFETTO_SWITCH  4u /* numbers of messages */
+#define XVT_PERFETTO_WAKING  20u
+#define XVT_PERFETTO_NEWTASK 235u
+#define XVT_PERFETTO_FORK    239u
 
 enum xvt_perfetto_kind {
 	NO_KIND,

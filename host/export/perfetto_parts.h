@@ -12,6 +12,7 @@
 #define XVT_PF_NAME_MAX	  256u
 #define XVT_PF_CPUS_MAX	  1024u /* trace_processor refuses a trace with more */
 #define XVT_PF_MESSAGES	  1024u /* without their other end, in each direction */
+#define XVT_PF_KTHREADD	  2	/* the parent of the kernel's threads */
 #define XVT_PF_NO_MACHINE UINT32_MAX
 #define XVT_PF_SEQUENCE	  1u /* of packets about all machines; the next ones are those of rings */
 
@@ -85,10 +86,12 @@ struct xvt_pf_ring {
 	bool lost; /* events before the next bundle */
 };
 
-/* Names of tasks that were told: pid and hash of the name; a hash of 0: free. */
+/* A task: what was told of it, and its process where that is known. */
 struct xvt_pf_task {
 	int32_t pid;
-	uint32_t hash;
+	uint32_t hash; /* of the name that was told, an odd number; 0: free */
+	int32_t tgid;  /* 0: not known */
+	bool kernel;   /* kthreadd made it */
 };
 
 struct xvt_pf_machine {
@@ -212,6 +215,8 @@ int xvt_pf_put_bound(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvtra
 
 /* Tell the name of the event's task, when it is new. */
 int xvt_pf_put_task(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvtrace_event *ev);
+/* A task_newtask: take whose thread the new task is. Returns 0 or -ENOMEM. */
+int xvt_pf_new_task(struct xvt_pf_machine *m, int32_t parent, int32_t pid, uint64_t clone_flags);
 
 /* -- switches and wake-ups, perfetto_sched.c ------------------------------------------- */
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #define NAMED_TASKS_MAX (1u << 16) /* of a machine */
+#define NOT_TOLD	2u	   /* in xvt_pf_task.hash: there is no name yet */
+#define CLONE_THREAD	0x10000u
 
 static struct xvt_pf_task *find_task(struct xvt_pf_machine *m, int32_t pid)
 {
@@ -37,42 +39,96 @@ static int more_tasks(struct xvt_pf_machine *m)
 	return 0;
 }
 
-static int put_process(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvtrace_event *ev,
-		       const char *comm)
+/* The entry of a task. NULL: there are too many; *err: out of memory. */
+static struct xvt_pf_task *task_of(struct xvt_pf_machine *m, int32_t pid, int *err)
+{
+	struct xvt_pf_task *t;
+
+	*err = 2 * m->count >= m->room && m->count < NAMED_TASKS_MAX ? more_tasks(m) : 0;
+	if (*err)
+		return NULL;
+	t = find_task(m, pid);
+	if (t->hash)
+		return t;
+	if (m->count == NAMED_TASKS_MAX)
+		return NULL;
+	m->count++;
+	*t = (struct xvt_pf_task){ .pid = pid, .hash = NOT_TOLD };
+	return t;
+}
+
+int xvt_pf_new_task(struct xvt_pf_machine *m, int32_t parent, int32_t pid, uint64_t clone_flags)
+{
+	struct xvt_pf_task *t;
+	int32_t tgid = pid;
+	int err;
+
+	if (clone_flags & CLONE_THREAD) {
+		t = m->room ? find_task(m, parent) : NULL;
+		tgid = t && t->tgid ? t->tgid : parent;
+	}
+	t = task_of(m, pid, &err);
+	if (!t)
+		return err;
+	/* The number may have been another task's. */
+	t->hash = NOT_TOLD;
+	t->tgid = tgid;
+	t->kernel = parent == XVT_PF_KTHREADD;
+	return 0;
+}
+
+static void put_thread(struct xvt_proto *b, const struct xvt_pf_task *t, const char *comm)
+{
+	size_t at = xvt_proto_open(b, PROCESS_TREE_THREADS);
+
+	xvt_proto_u64(b, THREAD_TID, (uint64_t)(int64_t)t->pid);
+	xvt_proto_string(b, THREAD_NAME, comm, strlen(comm));
+	xvt_proto_u64(b, THREAD_TGID, (uint64_t)(int64_t)(t->tgid ? t->tgid : t->pid));
+	xvt_proto_close(b, at);
+}
+
+static void put_process(struct xvt_proto *b, const struct xvt_pf_task *t, const char *comm)
+{
+	size_t at = xvt_proto_open(b, PROCESS_TREE_PROCESSES);
+
+	xvt_proto_u64(b, PROCESS_PID, (uint64_t)(int64_t)t->pid);
+	if (t->kernel) /* Perfetto puts them into a group of their own */
+		xvt_proto_u64(b, PROCESS_PPID, XVT_PF_KTHREADD);
+	xvt_proto_string(b, PROCESS_CMDLINE, comm, strlen(comm));
+	xvt_proto_u64(b, PROCESS_CMDLINE_IS_COMM, 1);
+	xvt_proto_close(b, at);
+}
+
+static int put_tree(struct xvt_pf *p, struct xvt_pf_ring *r, uint64_t ns,
+		    const struct xvt_pf_task *t, const char *comm)
 {
 	struct xvt_proto *b = &p->packet;
-	uint64_t pid = (uint64_t)(int64_t)ev->pid;
-	size_t len = strlen(comm), at, item;
+	size_t at;
 
-	if (xvt_pf_begin_ring_packet(p, r, 2 * xvt_proto_text_room(len) + 10 * XVT_PROTO_NUMBER))
+	if (xvt_pf_begin_ring_packet(p, r,
+				     2 * xvt_proto_text_room(strlen(comm)) + 10 * XVT_PROTO_NUMBER))
 		return -ENOMEM;
-	xvt_proto_u64(b, TRACE_PACKET_TIMESTAMP, ev->ns);
+	xvt_proto_u64(b, TRACE_PACKET_TIMESTAMP, ns);
 	at = xvt_proto_open(b, TRACE_PACKET_PROCESS_TREE);
-	item = xvt_proto_open(b, PROCESS_TREE_PROCESSES);
-	xvt_proto_u64(b, PROCESS_PID, pid);
-	xvt_proto_string(b, PROCESS_CMDLINE, comm, len);
-	xvt_proto_u64(b, PROCESS_CMDLINE_IS_COMM, 1);
-	xvt_proto_close(b, item);
-	item = xvt_proto_open(b, PROCESS_TREE_THREADS);
-	xvt_proto_u64(b, THREAD_TID, pid);
-	xvt_proto_string(b, THREAD_NAME, comm, len);
-	xvt_proto_u64(b, THREAD_TGID, pid);
-	xvt_proto_close(b, item);
+	if (!t->tgid || t->tgid == t->pid)
+		put_process(b, t, comm);
+	put_thread(b, t, comm);
 	xvt_proto_close(b, at);
 	xvt_pf_end_packet(p, 0);
 	return 0;
 }
 
 /*
- * Tell the name of the event's task, when it is new. A guest does not say which tasks share a
- * process, so each is a process of its own.
+ * Tell the name of the event's task, when it is new. Whose thread it is a guest says with
+ * task_newtask alone; another task is a process of its own.
  */
 int xvt_pf_put_task(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvtrace_event *ev)
 {
 	struct xvt_pf_machine *m = &p->machines[r->machine];
 	const char *comm = xvtrace_event_comm(ev);
 	uint32_t hash = 2166136261u;
-	struct xvt_pf_task *n;
+	struct xvt_pf_task *t;
+	int err;
 
 	r->pid = ev->pid;
 	if (!comm || !ev->pid)
@@ -80,12 +136,9 @@ int xvt_pf_put_task(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvtrac
 	for (const char *c = comm; *c; c++)
 		hash = (hash ^ (uint8_t)*c) * 16777619u;
 	hash |= 1;
-	if (2 * m->count >= m->room && m->count < NAMED_TASKS_MAX && more_tasks(m))
-		return -ENOMEM;
-	n = find_task(m, ev->pid);
-	if (n->hash == hash || (!n->hash && m->count == NAMED_TASKS_MAX))
-		return 0;
-	m->count += !n->hash;
-	*n = (struct xvt_pf_task){ .pid = ev->pid, .hash = hash };
-	return put_process(p, r, ev, comm);
+	t = task_of(m, ev->pid, &err);
+	if (!t || t->hash == hash)
+		return err;
+	t->hash = hash;
+	return put_tree(p, r, ev->ns, t, comm);
 }

@@ -244,10 +244,10 @@ switched() {
 check "each switch is from the task that ran" switched "$work/facts"
 # From the last moment at which the task was seen, to the next one that is known.
 gaps() {
-	grep not_traced "$work/facts" | sort -k 4,4n -k 5,5n | cut -d ' ' -f 2-4,7,9 | diff - <(echo "0 0 1001126000 bash not_traced
-0 0 1003127000 not_traced make
-0 0 1009133000 swapper/0 not_traced
-0 0 1011135000 not_traced bash")
+	grep not_traced "$work/facts" | sort -k 4,4n -k 5,5n | cut -d ' ' -f 2-4,7,9 | diff - <(echo "0 0 1001128000 bash not_traced
+0 0 1003129000 not_traced make
+0 0 1009135000 swapper/0 not_traced
+0 0 1011137000 not_traced bash")
 }
 check "what is not known is not traced" gaps
 
@@ -257,14 +257,14 @@ messages_of() { local e; for e; do grep -q "^ *$e {" "$work/txt" || { echo "$e";
 check "messages of their own: workqueues, local timers" messages_of workqueue_execute_start workqueue_execute_end \
 	local_timer_entry local_timer_exit
 
-# Nothing across the loss of CPU 0, after 1009133000.
+# Nothing across the loss of CPU 0, after 1009135000.
 off_cpu() {
-	grep '^off ' "$work/facts" | sort -k 2,2n -k 3,3 -k 10,10n -k 9,9r | cut -d ' ' -f 2,3,9- | diff - <(echo "1 g1:0 TYPE_SLICE_BEGIN 1001126000 waits for a CPU
-1 g1:0 TYPE_SLICE_END 1003127000 
-1 g1:1 TYPE_SLICE_BEGIN 1005130000 sleeps
-1 g1:1 TYPE_SLICE_END 1009133000 
-3 g2:0 TYPE_SLICE_BEGIN 1009132000 sleeps
-3 g2:0 TYPE_SLICE_END 1009133000 ")
+	grep '^off ' "$work/facts" | sort -k 2,2n -k 3,3 -k 10,10n -k 9,9r | cut -d ' ' -f 2,3,9- | diff - <(echo "1 g1:0 TYPE_SLICE_BEGIN 1001128000 waits for a CPU
+1 g1:0 TYPE_SLICE_END 1003129000 
+1 g1:1 TYPE_SLICE_BEGIN 1005132000 sleeps
+1 g1:1 TYPE_SLICE_END 1009135000 
+3 g2:0 TYPE_SLICE_BEGIN 1009134000 sleeps
+3 g2:0 TYPE_SLICE_END 1009135000 ")
 }
 check "when a vCPU is on no CPU of the host" off_cpu
 
@@ -286,6 +286,13 @@ lost START_OF_TRACE 1 1 0 0 0
 lost START_OF_TRACE 3 0 0 0 0")
 }
 check "lost events are counted for each CPU" lost_counts
+
+tasks_of() {
+	grep -qx 'thread 1 300 in 300' "$work/facts" && grep -qx 'process 1 300' "$work/facts" &&
+		grep -qx 'thread 1 301 in 300' "$work/facts" && ! grep '^process 1 301' "$work/facts" &&
+		grep -qx 'process 1 310 of 2' "$work/facts" && grep -qx 'process 1 311 of 2' "$work/facts"
+}
+check "threads of a process, and of the kernel" tasks_of
 
 "$BUILD/tests/tools/xvt-scene" one "$work/one.xvt" || exit 1
 one_machine() { rules "$work/one.xvt" && ! grep -m 1 'machine_id: ' "$work/txt" && kept system && grep -q '^system 0 g1 2 ' "$work/facts"; }

@@ -57,6 +57,7 @@ enum {
 	WORK_START = 160,
 	WORK_END,
 	NEWTASK = 170,
+	FORK,
 	SWITCH = 314,
 	WAKING = 317,
 	SYS_ENTER = 400,
@@ -95,6 +96,11 @@ static const struct format formats[] = {
 	  "task_newtask",
 	  { "pid_t pid;4;1", "char comm[16];16;0", "-;4;0", "unsigned long clone_flags;8;0",
 	    "short oom_score_adj;2;1" } },
+	{ FORK,
+	  "sched",
+	  "sched_process_fork",
+	  { "char parent_comm[16];16;0", "pid_t parent_pid;4;1", "char child_comm[16];16;0",
+	    "pid_t child_pid;4;1" } },
 	{ SWITCH,
 	  "sched",
 	  "sched_switch",
@@ -424,10 +430,17 @@ static void put_tasks(void)
 	put_newtask(G1_CPU1, 1, 300, "server", 0x01200000);
 	put_newtask(G1_CPU1, 300, 301, "server", 0x003d0f00); /* a thread of it: CLONE_THREAD */
 	put_newtask(G1_CPU1, 2, 310, "kworker/1:0", 0x00800100);
+	begin(FORK, 0, 2);
+	comm("kthreadd");
+	u32(2);
+	comm("kworker/1:1");
+	u32(311);
+	end(G1_CPU1);
 	put_switch(G1_CPU1, "swapper/1", 0, 0, "server", 300);
 	put_switch(G1_CPU1, "server", 300, 1, "server", 301);
 	put_switch(G1_CPU1, "server", 301, 1, "kworker/1:0", 310);
-	put_switch(G1_CPU1, "kworker/1:0", 310, 0x80, "swapper/1", 0);
+	put_switch(G1_CPU1, "kworker/1:0", 310, 0x80, "kworker/1:1", 311);
+	put_switch(G1_CPU1, "kworker/1:1", 311, 0x80, "swapper/1", 0);
 }
 
 static void put_messages(void)
