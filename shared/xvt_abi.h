@@ -131,7 +131,10 @@ struct xvt_region_hdr {
 	 * never will; release. Both 0 where the guest names none. */
 	uint32_t symbols_wanted;
 	uint32_t symbols_done;
-	uint32_t reserved[5];
+	/* [guest] machines that wrote here until this generation began, and found it begun by
+	 * another one: each adds 1 and writes no more. 0 at the begin of a generation. */
+	uint32_t displaced;
+	uint32_t reserved[4];
 	char vm_name[XVT_NAME_LEN]; /* as the guest calls itself; the host's name wins */
 };
 XVT_ASSERT(sizeof(struct xvt_region_hdr) == 232, "region header layout");

@@ -209,6 +209,7 @@ uint32_t xvt_region_new_generation(void *base, const struct xvt_geometry *g,
 	if (xvt_load(&meta->committed) > (g->meta_size - sizeof(*meta)) / 2)
 		xvt_store_release(&meta->committed, 0);
 	memcpy(h->boot_uuid, uuid, sizeof(h->boot_uuid));
+	xvt_store(&h->displaced, 0);
 	header_describe(h, layout);
 	for (ring = 0; ring < g->ring_count; ring++)
 		xvt_ring_new_generation((void *)((uint8_t *)base + xvt_ctl_off(g, ring)), g,

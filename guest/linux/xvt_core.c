@@ -160,11 +160,36 @@ static void keep_paired(struct xvt_cpu *c)
 	preempt_enable_notrace();
 }
 
+/*
+ * Two machines may have one memory: a clone of a domain has its origin's <shmem>. The one that
+ * came first finds a generation that it did not begin, and gives way: two writers destroy each
+ * other's records. It tells the host, which sees only the newer one.
+ */
+static void look_for_rival(struct xvt_guest *g)
+{
+	struct xvt_region_hdr *h = g->base;
+	u32 generation = xvt_load(&h->generation);
+
+	if (generation == g->generation && !memcmp(h->boot_uuid, &g->uuid, sizeof(g->uuid)))
+		return;
+	WRITE_ONCE(xvt_open, false);
+	WRITE_ONCE(g->displaced, true);
+	if (xvt_load(&h->magic) == XVT_MAGIC)
+		atomic_inc((atomic_t *)&h->displaced);
+	dev_err(&g->pdev->dev,
+		"another machine writes to this region: generation %u began there, this one began "
+		"%u and records nothing any more. Give each machine a memory of its own (a cloned "
+		"domain has the <shmem> of its origin), then load the module again\n",
+		generation, g->generation);
+}
+
 static enum hrtimer_restart timer_fired(struct hrtimer *timer)
 {
 	struct xvt_cpu *c = container_of(timer, struct xvt_cpu, timer);
 	unsigned int period_ms = READ_ONCE(answer_idle_ms);
 
+	if (READ_ONCE(xvt_open) && smp_processor_id() == cpumask_first(cpu_online_mask))
+		look_for_rival(&xvt_guest);
 	if (READ_ONCE(xvt_open)) {
 		if (xvt_load(&xvt_host_page()->attach_id))
 			period_ms = READ_ONCE(answer_ms);
@@ -343,7 +368,6 @@ static int begin_generation(struct xvt_guest *g)
 		.vm_name = *name ? name : utsname()->nodename,
 	};
 	unsigned int cpu;
-	uuid_t uuid;
 	int err;
 
 	if (!overwrite && strcmp(mode, "stop")) {
@@ -355,6 +379,15 @@ static int begin_generation(struct xvt_guest *g)
 		return -EBUSY;
 	}
 	err = reformat ? -EAGAIN : accept_region(g, &layout);
+	if (err == -EAGAIN && !g->may_format) {
+		dev_err(&g->pdev->dev,
+			"this memory holds no region, and there are other ivshmem devices: it "
+			"stays as it is, for it may be another program's. device=%s has it "
+			"formatted; or format it on the host before the guest starts (region "
+			"create)\n",
+			pci_name(g->pdev));
+		return -EBUSY;
+	}
 	if (err == -EAGAIN) {
 		err = xvt_region_format(g->base, &layout, &g->geo);
 		if (err)
@@ -363,8 +396,9 @@ static int begin_generation(struct xvt_guest *g)
 	if (err)
 		return err;
 
-	read_boot_uuid(&uuid);
-	g->generation = xvt_region_new_generation(g->base, &g->geo, &layout, uuid.b);
+	g->displaced = false;
+	read_boot_uuid(&g->uuid);
+	g->generation = xvt_region_new_generation(g->base, &g->geo, &layout, g->uuid.b);
 	for_each_possible_cpu (cpu)
 		init_ring(g, cpu);
 	set_enable(g, overwrite);
@@ -450,6 +484,8 @@ void xvt_core_resume(struct xvt_guest *g)
 {
 	unsigned int cpu;
 
+	if (READ_ONCE(g->displaced))
+		return;
 	for_each_possible_cpu (cpu) {
 		struct xvt_ring_ctl *ctl = per_cpu_ptr(&xvt_cpus, cpu)->writer.ctl;
 
@@ -460,4 +496,22 @@ void xvt_core_resume(struct xvt_guest *g)
 	}
 	on_each_cpu(resume_this_cpu, NULL, 1);
 	WRITE_ONCE(xvt_open, true);
+}
+
+/* The kernel that loaded this one's image from a disk may have begun a generation: it is ours. */
+void xvt_core_restore(struct xvt_guest *g)
+{
+	struct xvt_region_hdr *h = g->base;
+	unsigned int cpu;
+
+	if (READ_ONCE(g->displaced))
+		return;
+	g->generation = xvt_load(&h->generation);
+	memcpy(h->boot_uuid, &g->uuid, sizeof(g->uuid));
+	for_each_possible_cpu (cpu) {
+		struct xvt_writer *w = &per_cpu_ptr(&xvt_cpus, cpu)->writer;
+
+		w->generation = xvt_load(&w->ctl->generation);
+	}
+	xvt_core_resume(g);
 }

@@ -62,7 +62,7 @@ int xvt_meta_put(u32 type, u32 id, const void *head, u32 head_len, const void *b
 	int err = -ENODEV;
 
 	mutex_lock(&meta_lock);
-	if (meta_guest) {
+	if (meta_guest && !READ_ONCE(meta_guest->displaced)) {
 		err = 0;
 		if (!known(type, id, head, head_len, body, body_len))
 			err = xvt_meta_append(meta_guest->base, &meta_guest->geo, type, id, head,

@@ -29,8 +29,8 @@ MODULE_PARM_DESC(
 static char *device = "";
 module_param(device, charp, 0444);
 MODULE_PARM_DESC(device,
-		 "PCI address of the ivshmem device to use, such as 0000:00:05.0 (default: the "
-		 "first one)");
+		 "PCI address of the ivshmem device to use, such as 0000:00:05.0 (default: the one "
+		 "there is, or the first that holds a region)");
 
 /* What `device` says. */
 static struct {
@@ -152,7 +152,8 @@ static void announce(struct xvt_guest *g)
 	const struct xvt_geometry *geo = &g->geo;
 
 	dev_info(&g->pdev->dev,
-		 "region %llu KiB: %u rings of %u x %u bytes for %u possible CPUs, metadata %llu "
+		 "region %llu KiB: %u rings of %u x %u bytes for %u possible CPUs, metadata "
+		 "%llu "
 		 "KiB; generation %u, mapped %s by %s (read %llu ps), clock %llu Hz%s%s\n",
 		 geo->region_size >> 10, geo->ring_count, geo->subbuf_count, geo->subbuf_size,
 		 num_possible_cpus(), geo->meta_size >> 10, g->generation,
@@ -250,6 +251,20 @@ static int explain_missing(void)
 	return err;
 }
 
+/* Another one that no driver has: either may be meant for another program. */
+static bool has_rivals(const struct pci_dev *pdev)
+{
+	struct pci_dev *other = NULL;
+
+	while ((other = pci_get_device(IVSHMEM_VENDOR, IVSHMEM_DEVICE, other))) {
+		if (other == pdev || other->dev.driver)
+			continue;
+		pci_dev_put(other);
+		return true;
+	}
+	return false;
+}
+
 static int xvt_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	struct xvt_guest *g = &xvt_guest;
@@ -280,6 +295,7 @@ static int xvt_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		goto err_disable;
 	}
 	g->pdev = pdev;
+	g->may_format = chosen.given || !has_rivals(pdev);
 	err = start_all(g);
 	if (err)
 		goto err_release;
@@ -327,13 +343,19 @@ static int xvt_resume_noirq(struct device *dev)
 	return 0;
 }
 
+static int xvt_restore_noirq(struct device *dev)
+{
+	xvt_core_restore(&xvt_guest);
+	return 0;
+}
+
 static const struct dev_pm_ops xvt_pm_ops = {
 	.suspend_noirq = xvt_suspend_noirq,
 	.resume_noirq = xvt_resume_noirq,
 	.freeze_noirq = xvt_suspend_noirq,
 	.thaw_noirq = xvt_resume_noirq,
 	.poweroff_noirq = xvt_suspend_noirq,
-	.restore_noirq = xvt_resume_noirq,
+	.restore_noirq = xvt_restore_noirq,
 };
 
 static const struct pci_device_id xvt_ids[] = {

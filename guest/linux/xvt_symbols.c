@@ -229,7 +229,7 @@ void xvt_symbols_start(void)
 /* The sources of events are gone by now: name what is left, while the metadata area is there. */
 void xvt_symbols_flush(void)
 {
-	if (!names)
+	if (!names || READ_ONCE(xvt_guest.displaced))
 		return;
 	queue_work(system_freezable_wq, &work);
 	flush_work(&work);

@@ -31,9 +31,7 @@ static DEVICE_ATTR_RO(generation);
 
 static ssize_t boot_uuid_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
-	const struct xvt_region_hdr *h = xvt_guest.base;
-
-	return sysfs_emit(buf, "%pUb\n", h->boot_uuid);
+	return sysfs_emit(buf, "%pUb\n", &xvt_guest.uuid);
 }
 static DEVICE_ATTR_RO(boot_uuid);
 

@@ -28,6 +28,7 @@
 #include <linux/percpu.h>
 #include <linux/kprobes.h>
 #include <linux/pci.h>
+#include <linux/uuid.h>
 
 #include "xvt_compat.h"
 #include "xvt_region.h"
@@ -47,8 +48,11 @@ struct xvt_guest {
 	struct xvt_geometry geo;
 	u64 access_ps; /* cost of one cached read, as measured at load */
 	u32 generation;
-	int pair_error; /* 0: the hypervisor gives clock pairs; else what it said */
-	bool cached;	/* page table says write-back */
+	uuid_t uuid;	 /* of this boot, as the header has it */
+	bool may_format; /* no other device could be the one that is meant */
+	bool displaced;	 /* another machine began a generation here: no access any more */
+	int pair_error;	 /* 0: the hypervisor gives clock pairs; else what it said */
+	bool cached;	 /* page table says write-back */
 	bool vmapped;
 	void __iomem *registers; /* of a device with doorbells; NULL: it has none */
 };
@@ -127,6 +131,7 @@ int xvt_core_start(struct xvt_guest *g);
 void xvt_core_stop(struct xvt_guest *g);
 void xvt_core_suspend(struct xvt_guest *g);
 void xvt_core_resume(struct xvt_guest *g);
+void xvt_core_restore(struct xvt_guest *g);
 
 /* xvt_doorbell.c */
 void xvt_doorbell_map(struct xvt_guest *g);

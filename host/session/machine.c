@@ -291,9 +291,25 @@ void xvt_vm_free(struct xvt_vm *vm)
 	free(vm);
 }
 
-/* Open the region and claim it for this recorder. */
-static int open_region(struct xvt_vm *vm, char *why, size_t why_size)
+/* The machine whose region is the same file; NULL: none. */
+static const struct xvt_vm *of_same_file(const struct xvt_session *s, const struct xvt_vm *vm)
 {
+	size_t i;
+
+	for (i = 0; i < s->nr_vms; i++) {
+		const struct xvt_vm *other = s->vms[i];
+
+		if (other != vm && other->phase != XVT_VM_GONE && other->file.ino == vm->file.ino &&
+		    other->file.dev == vm->file.dev)
+			return other;
+	}
+	return NULL;
+}
+
+/* Open the region and claim it for this recorder. */
+static int open_region(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t why_size)
+{
+	const struct xvt_vm *other;
 	int err = xvt_host_region_open(&vm->region, vm->path, true);
 	struct stat st;
 
@@ -305,7 +321,14 @@ static int open_region(struct xvt_vm *vm, char *why, size_t why_size)
 	}
 	vm->file = (struct xvt_file_id){ st.st_dev, st.st_ino };
 	err = xvt_host_region_claim(&vm->region);
-	if (err)
+	other = err ? of_same_file(s, vm) : NULL;
+	if (other)
+		snprintf(
+			why, why_size,
+			"its region is that of %s, which is recorded already; each machine needs a "
+			"region of its own (a cloned domain has the <shmem> of its origin)",
+			other->name);
+	else if (err)
 		snprintf(why, why_size, "another xvtrace is at work on this region; end it first");
 	return err;
 }
@@ -361,7 +384,7 @@ int xvt_session_add_rings(struct xvt_session *s, const char *name, const char *p
 		memcpy(vm->uuid, uuid, sizeof(vm->uuid));
 	vm->rings_max = rings_max;
 	vm->named = named;
-	err = open_region(vm, why, why_size);
+	err = open_region(s, vm, why, why_size);
 	if (err) {
 		xvt_vm_free(vm);
 		return err;

@@ -269,6 +269,7 @@ struct xvt_vm {
 	struct xvt_vm_halt halt; /* halt.c */
 
 	/* session.c */
+	uint32_t displaced;	  /* machines that gave way to this one, as told */
 	uint64_t next_look_clock; /* WAITING: for a format */
 	bool meta_more;		  /* metadata may be left to copy */
 

@@ -178,6 +178,21 @@ static void try_join(struct xvt_session *s, uint64_t now)
 	xvt_session_join(s, now);
 }
 
+/* What is not recorded, and is seen from here by the header alone. */
+static void note_unseen(struct xvt_session *s, struct xvt_vm *vm)
+{
+	const struct xvt_region_hdr *h = (const struct xvt_region_hdr *)vm->region.map;
+	const bool here = vm->phase == XVT_VM_ATTACHED;
+	const uint32_t displaced = here ? xvt_load(&h->displaced) : 0;
+
+	if (displaced && displaced != vm->displaced)
+		xvt_session_note(s, 1, vm, UINT32_MAX,
+				 "another machine wrote to this region until this one began, and "
+				 "records nothing any more. Give each machine a memory of its own "
+				 "(a cloned domain has the <shmem> of its origin)");
+	vm->displaced = displaced;
+}
+
 /* Once a second: things that need no haste. */
 static void every_second(struct xvt_session *s, uint64_t now)
 {
@@ -194,6 +209,7 @@ static void every_second(struct xvt_session *s, uint64_t now)
 		struct xvt_vm *vm = s->vms[i];
 		struct stat st;
 
+		note_unseen(s, vm);
 		xvt_session_notes_left_out(s, vm, now, false);
 		if (vm->phase != XVT_VM_GONE && xvt_session_files_turn(s, i) &&
 		    !fstat(vm->region.fd, &st) && (uint64_t)st.st_size < vm->region.size)

@@ -27,4 +27,12 @@ wait $recorder 2>/dev/null
 "$xvtrace" record -q -o "$work/c.xvt" -r g="$work/g" --duration 1
 check "when the first one was killed, the next one records" test $? -eq 0
 check "and its trace verifies" "$xvtrace" verify "$work/c.xvt"
+
+# One region under two names, as two domains have it when one is a clone of the other.
+ln -s "$work/g" "$work/clone"
+for clone in "$work/g" "$work/clone"; do
+	"$xvtrace" record -q -o "$work/d.xvt" -r g="$work/g" -r clone="$clone" --duration 1 2>"$work/err"
+	check "a recorder refuses one region under two names" test $? -ne 0
+	check "and names the first one" grep -q "$clone: its region is that of g, which is recorded already; each machine needs a region of its own" "$work/err"
+done
 [ $failures -eq 0 ]

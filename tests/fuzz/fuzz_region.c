@@ -142,6 +142,7 @@ static const struct word words[] = {
 	/* At the end, so that inputs of the corpus keep their words. */
 	WORD(IN_HEADER, xvt_region_hdr, symbols_wanted),
 	WORD(IN_HEADER, xvt_region_hdr, symbols_done),
+	WORD(IN_HEADER, xvt_region_hdr, displaced),
 };
 
 static struct {

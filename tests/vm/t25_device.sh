@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck disable=SC2317
-# A guest with several ivshmem devices: the module takes the one that its parameter `device` names,
-# leaves the others alone, and says what is wrong with an address.
+# A guest with several ivshmem devices: the module takes the one that its parameter `device` names, or the one that holds
+# a region, leaves the others alone, and says what is wrong with an address.
 set -u
 . "$(dirname "$0")/lib.sh"
 # A region of 2M and one of 1M, and 512K for the one that is plugged in later.
@@ -23,16 +23,20 @@ for address in nonsense 0000:00:05 00:20.0 0000:00:05.0y; do
 	check "device=$address is refused, and that is said" wrong $address
 done
 check "the host bridge is refused, since it is no ivshmem device" eval 'said "bridge refused" && said "bridge log .*device=0000:00:00.0 is no ivshmem device"'
+check "of two without a region none is taken" said "either refused"
+check "and it is said how to choose" eval 'said "either log .*other ivshmem devices.*device=0000:00:" && [ "$(grep -a "^XVT-SAY either log .* stays as it is" "$(vm_log g1)" | sort -u | wc -l)" = 2 ]'
 check "the second device is taken" eval 'said "second loaded" && said "second size 2097152"'
 check "without a word on the first one" eval '! grep -a "^XVT-SAY second log" "$(vm_log g1)" | grep -v 0000:00:09.0'
+check "without an address the one with a region is taken" eval 'said "found loaded" && said "found size 2097152"'
+check "and it is said that the other is left" said "found log .*other ivshmem devices"
 check "the first one is taken, by an address without a domain" said "first loaded"
 check "one that another driver has is refused" eval 'said "kept refused" && said "kept log .*another driver"'
 check "an empty slot is told" eval 'said "later loaded" && said "later log .*device=0000:00:1e.0: there is no such PCI device; waiting for one"'
 generation() { "$xvtrace" region show --json "$1" | jq .generation; }
-check "each was formatted once, for its own load" eval 'formatted "$second" && formatted "$(vm_region g1)" && [ "$(generation "$second")" = 1 ] && [ "$(generation "$(vm_region g1)")" = 1 ]'
+check "each was formatted once, for its own load" eval 'formatted "$second" && formatted "$(vm_region g1)" && [ "$(generation "$second")" = 2 ] && [ "$(generation "$(vm_region g1)")" = 1 ]'
 check "and the one that is not plugged in was not" eval '! formatted "$third"'
 vm_qmp g1 '{"execute": "device_add", "arguments": {"driver": "ivshmem-plain", "memdev": "shm3", "addr": "0x1e", "id": "third"}}' >/dev/null
 check "a device that is plugged in there is taken" eval 'says "later size 524288" && formatted "$third"'
-check "the module took no other one meanwhile" eval '[ "$(generation "$second")" = 1 ] && [ "$(generation "$(vm_region g1)")" = 1 ]'
+check "the module took no other one meanwhile" eval '[ "$(generation "$second")" = 2 ] && [ "$(generation "$(vm_region g1)")" = 1 ]'
 vm_kill g1
 finish

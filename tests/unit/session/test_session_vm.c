@@ -793,6 +793,30 @@ START_TEST(a_guest_that_names_no_functions_is_noted_once)
 }
 END_TEST
 
+/* Each time that another one gives way, also to a later generation. */
+START_TEST(a_machine_that_gave_way_is_noted_once)
+{
+	struct xvt_region_hdr *h = (struct xvt_region_hdr *)rec.map;
+	const struct xvt_layout layout = { .kind = XVT_KIND_LINUX };
+	const uint8_t uuid[16] = { 1 };
+	const char text[] = "another machine wrote to this region";
+
+	next_second();
+	ck_assert_uint_eq(times_noted(text), 0);
+	xvt_store(&h->displaced, 1);
+	next_second();
+	next_second();
+	ck_assert_uint_eq(times_noted(text), 1);
+	xvt_region_new_generation(rec.map, &rec.g, &layout, uuid);
+	ck_assert_uint_eq(xvt_load(&h->displaced), 0);
+	next_second();
+	ck_assert_uint_eq(times_noted(text), 1);
+	xvt_store(&h->displaced, 1);
+	next_second();
+	ck_assert_uint_eq(times_noted(text), 2);
+}
+END_TEST
+
 static const char late_name[] = "ffffffff81000000 t late 10\n";
 
 /* A guest that names a function only after the recorder has switched its rings off. */
@@ -885,6 +909,7 @@ Suite *session_vm_suite(void)
 	tcase_add_test(t, formats_that_are_said_again_are_written_once);
 	tcase_add_test(t, a_number_used_again_says_from_when_on);
 	tcase_add_test(t, a_guest_that_names_no_functions_is_noted_once);
+	tcase_add_test(t, a_machine_that_gave_way_is_noted_once);
 	tcase_add_test(t, the_end_waits_for_names);
 	tcase_add_test(t, the_end_does_not_wait_long_for_names);
 	tcase_add_test(t, metadata_without_end_does_not_fill_the_trace);

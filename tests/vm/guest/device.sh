@@ -17,8 +17,12 @@ for address in nonsense 0000:00:05 00:20.0 0000:00:05.0y; do
 	loads wrong device=$address
 done
 loads bridge device=0000:00:00.0
+loads either
 loads second device=0000:00:09.0
 say "second size $(sed -n 's/^size //p' /sys/class/misc/xvtrace/region)"
+rmmod xvtrace
+loads found
+say "found size $(sed -n 's/^size //p' /sys/class/misc/xvtrace/region)"
 rmmod xvtrace
 first=$(cd /sys/bus/pci/devices && grep -l 0x1110 ./*/device | grep -v 0000:00:09.0 | cut -d / -f 2)
 loads first device="${first#0000:}"
