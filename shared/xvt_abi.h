@@ -134,7 +134,8 @@ struct xvt_region_hdr {
 	/* [guest] machines that wrote here until this generation began, and found it begun by
 	 * another one: each adds 1 and writes no more. 0 at the begin of a generation. */
 	uint32_t displaced;
-	uint32_t reserved[4];
+	uint32_t ringless; /* [guest] CPUs of this generation that came when no ring was left */
+	uint32_t reserved[3];
 	char vm_name[XVT_NAME_LEN]; /* as the guest calls itself; the host's name wins */
 };
 XVT_ASSERT(sizeof(struct xvt_region_hdr) == 232, "region header layout");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * xvt_core.c - the rings of this guest: begin a generation, one writer per possible CPU, and
+ * xvt_core.c - the rings of this guest: begin a generation, one writer per CPU, and
  * a timer per CPU that answers the host's clock requests and writes CLOCK_SYNC and MARK records.
  * With each mark comes a clock pair where KVM gives them, the one thing here that asks it for
  * anything.
@@ -33,6 +33,11 @@ static unsigned long meta_size;
 module_param(meta_size, ulong, 0444);
 MODULE_PARM_DESC(meta_size, "bytes of the metadata area, for a region not formatted yet (default: "
 			    "an eighth, up to 4 MiB)");
+static unsigned int rings;
+module_param(rings, uint, 0444);
+MODULE_PARM_DESC(rings,
+		 "rings, for a region not formatted yet: one for each CPU that is to record "
+		 "(default: the CPUs that are there, and as many that may come as have room)");
 static bool reformat;
 module_param(reformat, bool, 0444);
 MODULE_PARM_DESC(
@@ -52,12 +57,21 @@ MODULE_PARM_DESC(clock_pairs, "1: ask KVM once a second for its clocks while a h
 			      "that 'xvtrace verify' can "
 			      "hold them against the trace (default 1)");
 
-#define SYNC_PERIOD_NS	(10ull * NSEC_PER_SEC)
+#define SYNC_PERIOD_NS	 (10ull * NSEC_PER_SEC)
 /* A burst of clock requests: how long to stay after the last answer, and in all. */
-#define ANSWER_STAY_US	200u
-#define ANSWER_TOTAL_US 2000u
+#define ANSWER_STAY_US	 200u
+#define ANSWER_TOTAL_US	 2000u
 
-static int hotplug_state;
+/* A ring of a CPU that may come is worth this much room: the default sub-buffers, and 8 of them. */
+#define SPARE_RING_BYTES (8u * 65536u)
+
+static int hotplug_state, ready_state;
+/* Of a CPU that has no ring: recording is off for ever. */
+static struct {
+	struct xvt_ring_ctl ctl;
+	struct xvt_ring_host host;
+} no_ring;
+static u32 rings_given;
 /* Where KVM writes, one for each possible CPU; NULL: it gives none. */
 static struct xvt_kvm_pair *pairs;
 
@@ -235,13 +249,25 @@ static int cpu_offline_cb(unsigned int cpu)
 	return 0;
 }
 
+/* Events of this CPU are not recorded, as while recording is off. */
+static void init_no_ring(struct xvt_guest *g, unsigned int cpu)
+{
+	struct xvt_cpu *c = per_cpu_ptr(&xvt_cpus, cpu);
+
+	memset(c, 0, sizeof(*c));
+	xvt_writer_init(&c->writer, g->base, &g->geo, 0);
+	c->writer.ctl = &no_ring.ctl;
+	c->writer.host = &no_ring.host;
+}
+
+/* The next ring is this CPU's, which runs nothing of ours yet. */
 static void init_ring(struct xvt_guest *g, unsigned int cpu)
 {
 	struct xvt_cpu *c = per_cpu_ptr(&xvt_cpus, cpu);
 	struct xvt_ring_ctl *ctl;
 
 	memset(c, 0, sizeof(*c));
-	xvt_writer_init(&c->writer, g->base, &g->geo, cpu);
+	xvt_writer_init(&c->writer, g->base, &g->geo, rings_given++);
 	if (g->registers)
 		c->writer.kick = xvt_doorbell_kick;
 	ctl = c->writer.ctl;
@@ -249,6 +275,29 @@ static void init_ring(struct xvt_guest *g, unsigned int cpu)
 	xvt_store(&ctl->cpu, cpu);
 	xvt_store(&ctl->hw_id, xvt_hw_id(cpu));
 	xvt_store(&ctl->claims, xvt_load(&ctl->claims) + 1);
+}
+
+/* A CPU that comes up, on another one: its ring is ready before its first event. */
+static int cpu_ready_cb(unsigned int cpu)
+{
+	struct xvt_guest *g = &xvt_guest;
+	struct xvt_cpu *c = per_cpu_ptr(&xvt_cpus, cpu);
+	struct xvt_region_hdr *h = g->base;
+
+	if (c->writer.ctl != &no_ring.ctl || c->ringless || !READ_ONCE(xvt_open))
+		return 0;
+	if (rings_given < g->geo.ring_count) {
+		init_ring(g, cpu);
+	} else {
+		c->ringless = true;
+		h->ringless++;
+		dev_warn(&g->pdev->dev,
+			 "CPU %u has no ring, and its events are not recorded: the region was "
+			 "formatted with %u. Format it again, by reformat=1 rings=%u while no "
+			 "recorder is there\n",
+			 cpu, g->geo.ring_count, num_present_cpus());
+	}
+	return 0;
 }
 
 /*
@@ -259,12 +308,30 @@ static void set_enable(struct xvt_guest *g, bool overwrite)
 {
 	u32 from = overwrite ? XVT_ENABLE_OFF : XVT_ENABLE_OVERWRITE;
 	u32 to = overwrite ? XVT_ENABLE_OVERWRITE : XVT_ENABLE_OFF;
-	unsigned int cpu;
+	u32 ring;
 
 	if (xvt_load(&xvt_host_page()->attach_id))
 		return;
-	for_each_possible_cpu (cpu)
-		cmpxchg(&per_cpu_ptr(&xvt_cpus, cpu)->writer.host->enable, from, to);
+	for (ring = 0; ring < g->geo.ring_count; ring++) {
+		struct xvt_ring_host *host = g->base + xvt_ring_host_off(&g->geo, ring);
+
+		cmpxchg(&host->enable, from, to);
+	}
+}
+
+/*
+ * CPUs that may come would take the room of those that are there: a guest of 2 that may get 240 had
+ * rings of 4 KiB. One that comes when all rings are given is told in the log.
+ */
+static u32 choose_rings(const struct xvt_guest *g)
+{
+	u32 present = num_present_cpus(), possible = num_possible_cpus();
+	u64 most = pci_resource_len(g->pdev, 2) / 8 * 7 - 2 * PAGE_SIZE; /* without metadata */
+
+	if (rings)
+		return rings;
+	do_div(most, SPARE_RING_BYTES + 2 * PAGE_SIZE); /* and its control block */
+	return min_t(u64, possible, max_t(u64, present + 1, most));
 }
 
 /* The kernel keeps the boot's id to itself; where /proc is not there, a new one will do. */
@@ -291,7 +358,7 @@ static int refuse_size(struct xvt_guest *g, const struct xvt_layout *l, int err)
 							 l->subbuf_size);
 	if (err == -ENOSPC)
 		dev_err(&g->pdev->dev,
-			"region of %llu bytes is too small for %u possible CPUs (subbuf_size=%u "
+			"region of %llu bytes is too small for %u CPUs (subbuf_size=%u "
 			"meta_size=%llu): it needs %llu; give the device a larger memory backend\n",
 			l->region_size, l->ring_count, l->subbuf_size, l->meta_size, need);
 	else
@@ -315,12 +382,12 @@ static int accept_region(struct xvt_guest *g, const struct xvt_layout *l)
 	err = xvt_check_header(&copy, l->region_size, &g->geo, &fault);
 	if (err == -EAGAIN)
 		return err;
-	if (!err && g->geo.ring_count < l->ring_count) {
+	if (!err && g->geo.ring_count < num_present_cpus()) {
 		dev_err(dev,
-			"region was formatted with %u rings, this kernel may have %u CPUs; format "
+			"region was formatted with %u rings, this kernel has %u CPUs; format "
 			"it again: clear the file before the guest starts, or load with "
 			"reformat=1\n",
-			g->geo.ring_count, l->ring_count);
+			g->geo.ring_count, num_present_cpus());
 		return -ENOSPC;
 	}
 	if (err == -EPROTO)
@@ -357,7 +424,7 @@ static int begin_generation(struct xvt_guest *g)
 	bool overwrite = !strcmp(mode, "overwrite");
 	struct xvt_layout layout = {
 		.region_size = pci_resource_len(g->pdev, 2),
-		.ring_count = nr_cpu_ids,
+		.ring_count = choose_rings(g),
 		.subbuf_size = subbuf_size,
 		.meta_size = meta_size,
 		.align = PAGE_SIZE,
@@ -390,6 +457,10 @@ static int begin_generation(struct xvt_guest *g)
 	}
 	if (err == -EAGAIN) {
 		err = xvt_region_format(g->base, &layout, &g->geo);
+		if (err == -ENOSPC && !rings) { /* then without those that may come */
+			layout.ring_count = num_present_cpus();
+			err = xvt_region_format(g->base, &layout, &g->geo);
+		}
 		if (err)
 			return refuse_size(g, &layout, err);
 	}
@@ -399,8 +470,13 @@ static int begin_generation(struct xvt_guest *g)
 	g->displaced = false;
 	read_boot_uuid(&g->uuid);
 	g->generation = xvt_region_new_generation(g->base, &g->geo, &layout, g->uuid.b);
-	for_each_possible_cpu (cpu)
-		init_ring(g, cpu);
+	rings_given = 0;
+	for_each_possible_cpu (cpu) {
+		if (cpu_present(cpu) && rings_given < g->geo.ring_count)
+			init_ring(g, cpu);
+		else
+			init_no_ring(g, cpu);
+	}
 	set_enable(g, overwrite);
 	return 0;
 }
@@ -440,21 +516,31 @@ int xvt_core_start(struct xvt_guest *g)
 		return err;
 	start_pairs(g);
 	WRITE_ONCE(xvt_open, true);
+	/* Called for no CPU that is there: those have their rings. */
+	err = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "xvtrace:ready", cpu_ready_cb, NULL);
+	if (err < 0)
+		goto err_close;
+	ready_state = err;
 	err = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "xvtrace:online", cpu_online_cb,
 				cpu_offline_cb);
-	if (err < 0) {
-		WRITE_ONCE(xvt_open, false);
-		stop_pairs();
-		return err;
-	}
+	if (err < 0)
+		goto err_ready;
 	hotplug_state = err;
 	return 0;
+
+err_ready:
+	cpuhp_remove_state_nocalls(ready_state);
+err_close:
+	WRITE_ONCE(xvt_open, false);
+	stop_pairs();
+	return err;
 }
 
 /* The sources of events are gone already; after this nothing of ours touches the region. */
 void xvt_core_stop(struct xvt_guest *g)
 {
 	cpuhp_remove_state(hotplug_state);
+	cpuhp_remove_state_nocalls(ready_state);
 	xvt_request_stop();
 	xvt_symbols_stop();
 	WRITE_ONCE(xvt_open, false);

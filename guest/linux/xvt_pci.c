@@ -152,11 +152,11 @@ static void announce(struct xvt_guest *g)
 	const struct xvt_geometry *geo = &g->geo;
 
 	dev_info(&g->pdev->dev,
-		 "region %llu KiB: %u rings of %u x %u bytes for %u possible CPUs, metadata "
+		 "region %llu KiB: %u rings of %u x %u bytes for %u of %u possible CPUs, metadata "
 		 "%llu "
 		 "KiB; generation %u, mapped %s by %s (read %llu ps), clock %llu Hz%s%s\n",
 		 geo->region_size >> 10, geo->ring_count, geo->subbuf_count, geo->subbuf_size,
-		 num_possible_cpus(), geo->meta_size >> 10, g->generation,
+		 num_present_cpus(), num_possible_cpus(), geo->meta_size >> 10, g->generation,
 		 g->cached ? "write-back" : "uncached", g->vmapped ? "vmap_pfn" : "memremap",
 		 g->access_ps, xvt_clock_hz(),
 		 xvt_clock_stable() ? "" : ", which the kernel calls unstable",

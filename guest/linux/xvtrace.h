@@ -39,7 +39,8 @@ struct xvt_cpu {
 	u64 sync_due_ns;  /* next periodic CLOCK_SYNC */
 	u32 sync_pending; /* enum xvt_sync_reason of one that must be written, 0 = none */
 	u32 enable_seen;
-	u64 paired; /* number of the mark that the last clock pair came with */
+	u64 paired;    /* number of the mark that the last clock pair came with */
+	bool ringless; /* it came when all rings were given, and that is told */
 };
 
 struct xvt_guest {

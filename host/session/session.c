@@ -184,13 +184,21 @@ static void note_unseen(struct xvt_session *s, struct xvt_vm *vm)
 	const struct xvt_region_hdr *h = (const struct xvt_region_hdr *)vm->region.map;
 	const bool here = vm->phase == XVT_VM_ATTACHED;
 	const uint32_t displaced = here ? xvt_load(&h->displaced) : 0;
+	const uint32_t ringless = here ? xvt_load(&h->ringless) : 0;
 
 	if (displaced && displaced != vm->displaced)
 		xvt_session_note(s, 1, vm, UINT32_MAX,
 				 "another machine wrote to this region until this one began, and "
 				 "records nothing any more. Give each machine a memory of its own "
 				 "(a cloned domain has the <shmem> of its origin)");
+	if (ringless && ringless != vm->ringless)
+		xvt_session_note(
+			s, 1, vm, UINT32_MAX,
+			"%u CPUs that came up in the guest have no ring, and their events are "
+			"not recorded; the guest's log says what to do (dmesg | grep xvtrace)",
+			ringless);
 	vm->displaced = displaced;
+	vm->ringless = ringless;
 }
 
 /* Once a second: things that need no haste. */

@@ -143,6 +143,7 @@ static const struct word words[] = {
 	WORD(IN_HEADER, xvt_region_hdr, symbols_wanted),
 	WORD(IN_HEADER, xvt_region_hdr, symbols_done),
 	WORD(IN_HEADER, xvt_region_hdr, displaced),
+	WORD(IN_HEADER, xvt_region_hdr, ringless),
 };
 
 static struct {

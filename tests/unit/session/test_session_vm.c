@@ -817,6 +817,20 @@ START_TEST(a_machine_that_gave_way_is_noted_once)
 }
 END_TEST
 
+START_TEST(cpus_without_a_ring_are_noted_as_they_come)
+{
+	struct xvt_region_hdr *h = (struct xvt_region_hdr *)rec.map;
+
+	xvt_store(&h->ringless, 1);
+	next_second();
+	next_second();
+	ck_assert_uint_eq(times_noted("1 CPUs that came up in the guest have no ring"), 1);
+	xvt_store(&h->ringless, 3);
+	next_second();
+	ck_assert_uint_eq(times_noted("3 CPUs that came up in the guest have no ring"), 1);
+}
+END_TEST
+
 static const char late_name[] = "ffffffff81000000 t late 10\n";
 
 /* A guest that names a function only after the recorder has switched its rings off. */
@@ -910,6 +924,7 @@ Suite *session_vm_suite(void)
 	tcase_add_test(t, a_number_used_again_says_from_when_on);
 	tcase_add_test(t, a_guest_that_names_no_functions_is_noted_once);
 	tcase_add_test(t, a_machine_that_gave_way_is_noted_once);
+	tcase_add_test(t, cpus_without_a_ring_are_noted_as_they_come);
 	tcase_add_test(t, the_end_waits_for_names);
 	tcase_add_test(t, the_end_does_not_wait_long_for_names);
 	tcase_add_test(t, metadata_without_end_does_not_fill_the_trace);
