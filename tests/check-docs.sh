@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # check-docs.sh: each page of docs/ is listed in docs/README.md; each relative link of a *.md file
 # leads to a file, and to a heading where it names one; and no line of docs/*.md is longer than 100
-# columns. Tables, code blocks and headings may be.
+# columns. Tables, code blocks and headings may be. And no file of the tree has a name that nobody
+# would type, as what a test wrote by mistake has.
 set -eu
 cd "$(dirname "$0")/.."
 export LC_ALL=C.UTF-8
@@ -53,6 +54,11 @@ while read -r file; do
 	done < <(prose "$file" | sed 's/`[^`]*`//g' | grep -oE '\]\([^) ]+' | cut -c 3- |
 		grep -vE '^[a-z+]+:' | sort -u)
 done < <(find . \( -name .git -o -name 'build*' \) -prune -o -name '*.md' -print)
+
+# Where there is no git, as in a package, there is nothing that could be committed.
+while IFS= read -r file; do
+	complain "a file with a name that nobody would type: $file"
+done < <(git ls-files 2>/dev/null | grep -vE '^[A-Za-z0-9._/@+-]+$')
 
 [ $bad -eq 0 ] && echo "docs: every page is listed, every link leads somewhere"
 exit $bad

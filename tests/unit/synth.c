@@ -55,8 +55,14 @@ void synth_sink_fini(struct synth_sink *s)
 
 void synth_sink_save(const struct synth_sink *s, const char *path)
 {
-	FILE *f = fopen(path, "wb");
+	const char *c;
+	FILE *f;
 
+	/* Not what a buffer held that no path was written to. */
+	for (c = path; *c; c++)
+		must(*c > ' ' && *c < 0x7f, "a path that no test means");
+	must(c > path, "no path");
+	f = fopen(path, "wb");
 	must(f && fwrite(s->bytes, 1, s->len, f) == s->len && !fclose(f), path);
 }
 
