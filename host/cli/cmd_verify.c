@@ -127,7 +127,7 @@ static int verify_file(const char *path, const struct verify_opts *opts, struct 
 	pid_t writer;
 	char why[256];
 	bool checked;
-	int status;
+	int status, err;
 
 	if (xvt_trace_open(&t, path, why, sizeof(why))) {
 		xvt_error(path, "%s", why);
@@ -138,11 +138,11 @@ static int verify_file(const char *path, const struct verify_opts *opts, struct 
 		xvt_confine_opened();
 	status = verify(t, path, writer, opts);
 	if (set) {
-		violations = xvt_verify_border(&set->end, t, &checked, print_line, NULL);
+		err = xvt_verify_border(&set->end, t, &checked, &violations, print_line, NULL);
 		set->violations += violations;
 		set->borders += checked && !violations;
 		set->files++;
-		if (xvt_set_end_take(&set->end, t)) {
+		if (err || xvt_set_end_take(&set->end, t)) {
 			xvt_error(path, "cannot be compared with the next file");
 			status = XVT_EXIT_FAIL;
 		}

@@ -13,61 +13,37 @@
 #include "trace/note.h"
 #include "trace/raws.h"
 
-/* Check that the pieces are whole. Their contents are checked with the events that name them.
- */
-static void check_raw(struct xvt_verify_state *v, const struct xvt_chunk_ref *ref,
-		      const struct xvt_chunk_buf *b)
+static void check_watermark(struct xvt_verify_state *v, const struct xvt_round *round)
 {
-	struct xvt_raw_piece p;
-	uint32_t at = 0;
-
-	while (b->len - at >= sizeof(p)) {
-		memcpy(&p, b->payload + at, sizeof(p));
-		at += sizeof(p);
-		if (p.len % 8 || p.len > b->len - at)
-			break;
-		at += p.len;
-		if (p.ring >= v->t->ring_count || !v->t->rings[p.ring].known)
-			xvt_verify_violation(v, XVT_VERIFY_RING, XVT_VM_NONE,
-					     "a piece of ring %u, which the trace does not have",
-					     p.ring);
-	}
-	if (at != b->len)
-		xvt_verify_violation(v, XVT_VERIFY_CHUNK, XVT_VM_NONE,
-				     "chunk %" PRIu64 ": a piece reaches past its chunk", ref->seq);
+	if (round->watermark_ns < v->watermark_ns)
+		xvt_verify_violation(v, XVT_VERIFY_ORDER, XVT_VM_NONE,
+				     "watermark of round %" PRIu64 " goes back: %" PRIu64
+				     " after %" PRIu64 " ns",
+				     round->round, round->watermark_ns, v->watermark_ns);
+	else
+		v->watermark_ns = round->watermark_ns;
 }
 
 static void check_round(struct xvt_verify_state *v, const struct xvt_chunk_buf *b)
 {
-	struct xvt_round round;
+	struct xvt_round round = { 0 };
 
 	if (b->len < offsetof(struct xvt_round, written_ns))
 		return;
-	memcpy(&round, b->payload, offsetof(struct xvt_round, written_ns));
-	if (round.watermark_ns < v->watermark_ns)
+	memcpy(&round, b->payload, b->len < sizeof(round) ? b->len : sizeof(round));
+	check_watermark(v, &round);
+	if (v->round_any && round.round <= v->round.round)
 		xvt_verify_violation(v, XVT_VERIFY_ORDER, XVT_VM_NONE,
-				     "watermark of round %" PRIu64 " goes back: %" PRIu64
-				     " after %" PRIu64 " ns",
-				     round.round, round.watermark_ns, v->watermark_ns);
-	else
-		v->watermark_ns = round.watermark_ns;
-}
-
-static void take_stats(struct xvt_verify_state *v, const struct xvt_chunk_buf *b)
-{
-	struct xvt_ring_stats st;
-
-	if (!xvt_stats_get(b, &st))
-		return;
-	if (st.ring >= v->t->ring_count) {
-		xvt_verify_violation(v, XVT_VERIFY_COUNT, XVT_VM_NONE,
-				     "counters of ring %u, which the trace does not have", st.ring);
-		return;
-	}
-	v->rings[st.ring].stats = st;
-	v->rings[st.ring].has_stats = true;
-	v->rings[st.ring].tells_all = b->len >= offsetof(struct xvt_ring_stats, overwritten_doubt) +
-							sizeof(st.overwritten_doubt);
+				     "round %" PRIu64 " comes after round %" PRIu64, round.round,
+				     v->round.round);
+	/* An older recorder did not write when it was. */
+	if (b->len >= sizeof(round) && round.written_ns < v->round.written_ns)
+		xvt_verify_violation(v, XVT_VERIFY_ORDER, XVT_VM_NONE,
+				     "round %" PRIu64 " was reached at %" PRIu64
+				     " ns, the one before it at %" PRIu64 " ns",
+				     round.round, round.written_ns, v->round.written_ns);
+	v->round = round;
+	v->round_any = true;
 }
 
 /* "note: warning: 4132.644670570 g1: text" */
@@ -151,91 +127,6 @@ static void check_end(struct xvt_verify_state *v)
 				     e->chunks, v->t->chunk_count - 1);
 }
 
-/*
- * Check the overwritten records of the LOST records against the counters. Losses that are known
- * only at the end are in a LOST record at the end. A writer that is interrupted by the one that
- * opens a sub-buffer has counted its record, which may lie after the border: overwritten_doubt is
- * the most by which the sums may differ for that. Older recorders wrote fewer of the losses, and no
- * overwritten_doubt: for those, records in flight by the counters may have been overwritten, too.
- */
-static bool overwritten_fits(const struct xvt_verify_state *v, uint32_t ring)
-{
-	const struct xvt_verify_ring *r = &v->rings[ring];
-	const struct xvt_ring_stats *s = &r->stats;
-	const bool laps = v->t->rings[ring].info.mode == XVT_ENABLE_OVERWRITE;
-	const uint64_t inside = laps ? XVT_MAXNEST : 0;
-
-	if (r->tells_all)
-		return r->recorded.overwritten >= s->overwritten &&
-		       r->recorded.overwritten <= xvt_u64_sum(s->overwritten, s->overwritten_doubt);
-	return r->recorded.overwritten <=
-	       xvt_u64_sum(s->overwritten, xvt_u64_sum(s->in_flight, inside));
-}
-
-/* Compare the LOST records, which are where the losses were, with the final counters. */
-static void check_losses(struct xvt_verify_state *v, uint32_t ring)
-{
-	const struct xvt_verify_ring *r = &v->rings[ring];
-	const struct xvt_ring_stats *s = &r->stats;
-	char text[XVT_VERIFY_RING_TEXT];
-
-	for (unsigned int i = 0; i < XVT_LOST_CAUSES; i++) {
-		if (r->recorded.lost[i] != s->lost[i])
-			xvt_verify_violation(v, XVT_VERIFY_LOSS, xvt_ring_vm(v->t, ring),
-					     "%s: its records tell of %" PRIu64
-					     " lost (%s), the counters say %" PRIu64,
-					     xvt_verify_ring_text(v, ring, text),
-					     r->recorded.lost[i], xvt_lost_name(i), s->lost[i]);
-	}
-	if (!overwritten_fits(v, ring))
-		xvt_verify_violation(v, XVT_VERIFY_LOSS, xvt_ring_vm(v->t, ring),
-				     "%s: its records tell of %" PRIu64
-				     " overwritten, the counters say %" PRIu64,
-				     xvt_verify_ring_text(v, ring, text), r->recorded.overwritten,
-				     s->overwritten);
-	if (r->recorded.dropped != s->dropped)
-		xvt_verify_violation(
-			v, XVT_VERIFY_LOSS, xvt_ring_vm(v->t, ring),
-			"%s: its records tell of %" PRIu64 " dropped, the counters say %" PRIu64,
-			xvt_verify_ring_text(v, ring, text), r->recorded.dropped, s->dropped);
-}
-
-static void check_counts(struct xvt_verify_state *v, uint32_t ring)
-{
-	struct xvt_verify_ring *r = &v->rings[ring];
-	const struct xvt_ring_stats *s = &r->stats;
-	uint64_t sum = s->events + s->discarded + s->overwritten + s->dropped + s->in_flight;
-	char text[XVT_VERIFY_RING_TEXT];
-
-	if (!v->t->ended || v->t->damage_count)
-		return;
-	if (!r->has_stats) {
-		if (r->events)
-			xvt_verify_violation(v, XVT_VERIFY_COUNT, xvt_ring_vm(v->t, ring),
-					     "%s: %" PRIu64 " events but no counters",
-					     xvt_verify_ring_text(v, ring, text), r->events);
-		return;
-	}
-	for (int i = 0; i < XVT_LOST_CAUSES; i++)
-		sum += s->lost[i];
-	if (s->attempted != sum)
-		xvt_verify_violation(v, XVT_VERIFY_COUNT, xvt_ring_vm(v->t, ring),
-				     "%s: attempted %" PRIu64
-				     " is not the sum of what became of them, %" PRIu64,
-				     xvt_verify_ring_text(v, ring, text), s->attempted, sum);
-	if (s->events != r->events || s->late != r->late || s->backlog != r->backlog ||
-	    s->unconfirmed != r->unconfirmed || s->recovered != r->recovered)
-		xvt_verify_violation(v, XVT_VERIFY_COUNT, xvt_ring_vm(v->t, ring),
-				     "%s: counted %" PRIu64 " events, %" PRIu64 " late, %" PRIu64
-				     " backlog, %" PRIu64 " unconfirmed, %" PRIu64
-				     " recovered; the counters say %" PRIu64 ", %" PRIu64
-				     ", %" PRIu64 ", %" PRIu64 ", %" PRIu64,
-				     xvt_verify_ring_text(v, ring, text), r->events, r->late,
-				     r->backlog, r->unconfirmed, r->recovered, s->events, s->late,
-				     s->backlog, s->unconfirmed, s->recovered);
-	check_losses(v, ring);
-}
-
 static void unanswered(void *arg, const struct xvt_exchange *x)
 {
 	struct xvt_verify_state *v = arg;
@@ -265,6 +156,7 @@ static int check_chunks(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
 		/* A recorder that was killed did not write its last looks. */
 		v->looks_whole = !v->has_looks ||
 				 (!v->t->damage_count && (v->t->ended || i < v->looks_from));
+		xvt_verify_thing(v, ref->type, b);
 		switch (ref->type) {
 		case XVT_CHUNK_ORDER:
 		case XVT_CHUNK_LATE:
@@ -272,17 +164,17 @@ static int check_chunks(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
 			err = xvt_verify_events(v, ref, b);
 			break;
 		case XVT_CHUNK_RAW:
-			check_raw(v, ref, b);
+			err = xvt_verify_raw(v, ref, b);
 			break;
 		case XVT_CHUNK_SAMPLES:
-			for (uint32_t at = 0; xvt_chunk_take(b, &at, &s, sizeof(s));)
-				xvt_verify_sample(v, &s);
+			for (uint32_t at = 0; !err && xvt_chunk_take(b, &at, &s, sizeof(s));)
+				err = xvt_verify_sample(v, &s);
 			break;
 		case XVT_CHUNK_ROUND:
 			check_round(v, b);
 			break;
 		case XVT_CHUNK_STATS:
-			take_stats(v, b);
+			xvt_verify_take_stats(v, b);
 			break;
 		case XVT_CHUNK_NOTE:
 			if (v->opts->notes)
@@ -314,12 +206,17 @@ static int check_all(struct xvt_verify_state *v)
 	if (!err)
 		err = xvt_verify_load_clocks(v, &b);
 	if (!err)
+		err = xvt_verify_things(v);
+	if (!err)
 		err = check_chunks(v, &b);
 	xvt_chunk_buf_free(&b);
 	if (err)
 		return err;
-	for (uint32_t i = 0; i < v->t->ring_count; i++)
-		check_counts(v, i);
+	for (uint32_t i = 0; i < v->t->ring_count; i++) {
+		xvt_verify_counts(v, i);
+		xvt_verify_raw_end(v, i);
+		xvt_verify_proofs(v, i);
+	}
 	xvt_verify_steps(v);
 	check_end(v);
 	xvt_exchanges_check(&v->result->exchanges, unanswered, v);
@@ -341,6 +238,8 @@ static void fini(struct xvt_verify_state *v)
 	for (uint32_t i = 0; v->rings && i < v->t->ring_count; i++) {
 		free(v->rings[i].nodes);
 		free(v->rings[i].epochs);
+		free(v->rings[i].proofs);
+		free(v->rings[i].tail);
 		xvt_verify_looks_fini(&v->rings[i]);
 	}
 	free(v->lines);

@@ -26,7 +26,7 @@
 /* A ring may be silent over many epochs, but the cost of a hostile file must stay bounded. */
 #define EPOCHS_AHEAD	4096
 
-static int add_node(struct xvt_verify_state *v, const struct xvt_clock_node *n)
+static int add_node(struct xvt_verify_state *v, const struct xvt_clock_node *n, bool carried)
 {
 	char text[XVT_VERIFY_RING_TEXT];
 	const struct xvt_clock_node *last;
@@ -58,9 +58,12 @@ static int add_node(struct xvt_verify_state *v, const struct xvt_clock_node *n)
 				     " ns: epoch %u begins without saying so, "
 				     "or says so inside",
 				     xvt_verify_ring_text(v, n->ring, text), n->host_ns, n->epoch);
+	xvt_verify_node_kind(v, n);
+	xvt_verify_segment(v, n, last);
 	if (xvt_grow(&r->nodes, &r->node_room, r->node_count + 1, sizeof(*r->nodes)))
 		return -ENOMEM;
 	r->nodes[r->node_count++] = *n;
+	r->carried += carried;
 	return 0;
 }
 
@@ -77,6 +80,12 @@ static void check_seen(struct xvt_verify_state *v, uint32_t ring, size_t i)
 	char text[XVT_VERIFY_RING_TEXT];
 	uint64_t ns, off;
 
+	/* In a further file of a set they may be left behind. */
+	if (!seen && b->flags & XVT_NODE_F_SINCE && !v->t->damage_count && !v->t->info.set_number)
+		xvt_verify_violation(v, XVT_VERIFY_CLOCK, xvt_ring_vm(v->t, ring),
+				     "%s: clock node at %" PRIu64
+				     " ns confirms what the drain saw, and it saw nothing",
+				     xvt_verify_ring_text(v, ring, text), b->host_ns);
 	/* In a damaged file the last measured node may be missing. */
 	if (!seen || seen == i || v->t->damage_count || b[-seen - 1].epoch != b->epoch)
 		return;
@@ -97,6 +106,21 @@ static void check_seen(struct xvt_verify_state *v, uint32_t ring, size_t i)
 	}
 }
 
+/* The bound of the segment that ends in node i, which a later node may have confirmed to be less.
+ */
+static uint64_t settled_bound_ns(const struct xvt_verify_ring *r, size_t i)
+{
+	const struct xvt_clock_node *n = &r->nodes[i];
+	size_t next = i;
+
+	while (next < r->node_count && r->nodes[next].source == XVT_SOURCE_DRAIN)
+		next++;
+	if (next == i || next == r->node_count || xvt_nodes_seen(r->nodes, next) < next - i ||
+	    r->nodes[next].segment_bound_ns > n->segment_bound_ns)
+		return n->segment_bound_ns;
+	return r->nodes[next].segment_bound_ns;
+}
+
 static int settle_bounds(struct xvt_verify_state *v, uint32_t ring)
 {
 	struct xvt_verify_ring *r = &v->rings[ring];
@@ -104,6 +128,9 @@ static int settle_bounds(struct xvt_verify_state *v, uint32_t ring)
 
 	for (size_t i = 0; i < r->node_count; i++)
 		check_seen(v, ring, i);
+	for (size_t i = 0; i < r->node_count; i++)
+		r->segment_bound_ns_max =
+			xvt_u64_larger(r->segment_bound_ns_max, settled_bound_ns(r, i));
 	err = xvt_nodes_settle(r->nodes, r->node_count);
 	for (size_t i = 0; i < r->node_count; i++) {
 		if (r->nodes[i].segment_bound_ns > r->bound_ns_max)
@@ -274,6 +301,7 @@ static int add_line(struct xvt_verify_state *v, const struct xvt_timebase *l)
 				     "the host's clock steps at counter %" PRIu64 ": from %" PRIu64
 				     " to %" PRIu64 " ns",
 				     l->base_clock, end, l->base_ns);
+	xvt_verify_line_kind(v, l, last);
 	if (xvt_grow(&v->lines, &v->line_room, v->line_count + 1, sizeof(*v->lines)))
 		return -ENOMEM;
 	v->lines[v->line_count++] = *l;
@@ -294,7 +322,7 @@ static uint64_t host_clock_ns(const struct xvt_verify_state *v, uint64_t clock)
 }
 
 /* The sample's interval must overlap the map with its bound. */
-void xvt_verify_sample(struct xvt_verify_state *v, const struct xvt_clock_sample *s)
+int xvt_verify_sample(struct xvt_verify_state *v, const struct xvt_clock_sample *s)
 {
 	uint64_t lo = host_clock_ns(v, s->host_clock_lo);
 	uint64_t hi = host_clock_ns(v, s->host_clock_hi);
@@ -306,9 +334,11 @@ void xvt_verify_sample(struct xvt_verify_state *v, const struct xvt_clock_sample
 		xvt_verify_violation(v, XVT_VERIFY_SAMPLE, xvt_ring_vm(v->t, s->ring),
 				     "a clock sample of ring %u, which the trace does not have",
 				     s->ring);
-		return;
+		return 0;
 	}
 	r = &v->rings[s->ring];
+	r->samples++;
+	xvt_verify_sample_kind(v, s);
 	if (s->host_clock_hi < s->host_clock_lo)
 		xvt_verify_violation(v, XVT_VERIFY_SAMPLE, xvt_ring_vm(v->t, s->ring),
 				     "%s: a clock sample whose host times are the wrong way round",
@@ -323,7 +353,7 @@ void xvt_verify_sample(struct xvt_verify_state *v, const struct xvt_clock_sample
 		ns = map_at(r, epoch, s->guest, &node);
 		/* The node made from this sample was cut off at the file's end. */
 		if (!v->t->ended && node + 1 == r->node_count && s->guest > r->nodes[node].guest)
-			return;
+			return 0;
 		bound = r->nodes[node].segment_bound_ns;
 		if (node + 1 < epoch->end && r->nodes[node + 1].segment_bound_ns > bound)
 			bound = r->nodes[node + 1].segment_bound_ns;
@@ -336,13 +366,14 @@ void xvt_verify_sample(struct xvt_verify_state *v, const struct xvt_clock_sample
 					     " ns",
 					     xvt_verify_ring_text(v, s->ring, text), s->guest, lo,
 					     hi, ns, bound);
-		return;
+		return xvt_verify_prove(v, r, epoch, s, lo, hi);
 	}
 	if (!v->t->ended && (!r->node_count || s->epoch > r->nodes[r->node_count - 1].epoch))
-		return;
+		return 0;
 	xvt_verify_violation(v, XVT_VERIFY_SAMPLE, xvt_ring_vm(v->t, s->ring),
 			     "%s: clock sample of epoch %u, which has no node",
 			     xvt_verify_ring_text(v, s->ring, text), s->epoch);
+	return 0;
 }
 
 /*
@@ -553,6 +584,8 @@ static int load_host_clock(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
 		.mult = f->mult,
 		.shift = f->shift,
 		.realtime_ns = f->realtime_ns,
+		.boottime_ns = f->boottime_ns,
+		.apart_ns = f->apart_ns,
 		.wall_error_ns = f->wall_error_ns,
 	};
 	const uint32_t types = 1u << XVT_CHUNK_TIMEBASE;
@@ -586,12 +619,28 @@ static int add_marks(struct xvt_verify_state *v, const struct xvt_chunk_buf *b)
 	return xvt_marks_add(&v->marks, b->payload, b->len);
 }
 
+static void sort_marks(struct xvt_verify_state *v)
+{
+	const struct xvt_mark_seen *m = v->marks.v;
+
+	xvt_marks_sort(&v->marks);
+	for (size_t i = 1; i < v->marks.count; i++) {
+		char text[XVT_VERIFY_RING_TEXT];
+
+		if (m[i].ring == m[i - 1].ring && m[i].number == m[i - 1].number)
+			xvt_verify_violation(v, XVT_VERIFY_MARK, xvt_ring_vm(v->t, m[i].ring),
+					     "%s: mark %" PRIu64 " was seen twice",
+					     xvt_verify_ring_text(v, m[i].ring, text), m[i].number);
+	}
+}
+
 static int add_spans(struct xvt_verify_state *v, const struct xvt_chunk_buf *b)
 {
 	struct xvt_run_span span;
 	int err = 0;
 
 	for (uint32_t at = 0; !err && xvt_chunk_take(b, &at, &span, sizeof(span));) {
+		xvt_verify_run_kind(v, &span);
 		span.enter_clock = host_clock_ns(v, span.enter_clock);
 		span.exit_clock = host_clock_ns(v, span.exit_clock);
 		err = xvt_spans_add(&v->spans, &span);
@@ -618,7 +667,8 @@ int xvt_verify_load_clocks(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
 					  t->info.mult)
 			     : 0;
 	const uint32_t types = 1u << XVT_CHUNK_NODE | 1u << XVT_CHUNK_MARKS | 1u << XVT_CHUNK_RUNS |
-			       1u << XVT_CHUNK_LOOKS;
+			       1u << XVT_CHUNK_LOOKS | 1u << XVT_CHUNK_ROUND;
+	bool carried = t->info.set_number > 1;
 	int err = load_host_clock(v, b), more;
 
 	v->has_looks = t->info.minor >= XVT_FILE_MINOR_LOOKS;
@@ -635,15 +685,18 @@ int xvt_verify_load_clocks(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
 			err = add_spans(v, b);
 		else if (t->chunks[i].type == XVT_CHUNK_LOOKS)
 			err = xvt_verify_add_looks(v, b);
+		else if (t->chunks[i].type == XVT_CHUNK_ROUND)
+			carried = false;
 		else
 			for (uint32_t at = 0; !err && xvt_chunk_take(b, &at, &n, sizeof(n));)
-				err = add_node(v, &n);
+				err = add_node(v, &n, carried);
 	}
-	xvt_marks_sort(&v->marks);
+	sort_marks(v);
 	sort_spans(v);
 	for (uint32_t i = 0; i < t->ring_count && !err; i++) {
 		uint32_t vm = xvt_ring_vm(t, i);
 
+		v->rings[i].first_ns = UINT64_MAX;
 		err = settle_bounds(v, i);
 		if (!err)
 			err = split_epochs(&v->rings[i]);

@@ -62,6 +62,11 @@ static int add_lost(struct xvt_verify_state *v, const struct xvt_event *ev)
 		r->recorded.lost[i] += lost.lost[i];
 	r->recorded.overwritten += lost.overwritten;
 	r->recorded.dropped += lost.dropped;
+	r->recorded.bad_bytes += lost.bad_bytes;
+	if (lost.rolled_back > 1)
+		xvt_verify_violation(v, XVT_VERIFY_LOSS, xvt_ring_vm(v->t, xvt_event_ring(ev)),
+				     "ring %u: a loss says %" PRIu64 " of 0 or 1",
+				     xvt_event_ring(ev), lost.rolled_back);
 	return lost.rolled_back ? xvt_verify_rollback(v, xvt_event_ring(ev), ev->hdr->host_ns) : 0;
 }
 
@@ -74,6 +79,10 @@ static void count(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 		return;
 	v->result->events++;
 	r->events++;
+	if (xvt_unlikely(h->host_ns < r->first_ns))
+		r->first_ns = h->host_ns;
+	if (h->host_ns > r->last_ns)
+		r->last_ns = h->host_ns;
 	if (f & XVT_EVENT_F_BACKLOG)
 		r->backlog++;
 	else if (f & XVT_EVENT_F_LATE)
@@ -138,6 +147,8 @@ static int check_event(struct xvt_verify_state *v, const struct xvt_event *ev, u
 					  : "an event in the late lane is not "
 					    "flagged late",
 				     h->host_ns);
+	if (xvt_unlikely(h->ring_flags & XVT_EVENT_F_CLOCK))
+		v->rings[ring].astray++;
 	err = xvt_verify_place(v, ev, type);
 	if (type == XVT_CHUNK_ORDER)
 		check_order(v, h);
@@ -173,6 +184,8 @@ int xvt_verify_events(struct xvt_verify_state *v, const struct xvt_chunk_ref *re
 	uint32_t n = 0;
 	int got = xvt_events_begin(it, &v->raws.base, b, ref->seq), err;
 
+	for (uint32_t i = 0; !got && i < it->nr_sources; i++)
+		xvt_verify_source(v, &it->sources[i]);
 	if (!got)
 		got = xvt_verify_places(v);
 	while (!got && (got = xvt_events_next(it, &ev)) > 0) {

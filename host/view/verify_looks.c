@@ -30,6 +30,7 @@ int xvt_verify_add_looks(struct xvt_verify_state *v, const struct xvt_chunk_buf 
 			continue;
 		}
 		r = &v->rings[k.ring];
+		xvt_verify_look_kind(v, &k);
 		to = xvt_bounding_looks_to(&r->bounding, k.flags);
 		err = xvt_look_list_add(to ? to : &r->looks, &k);
 	}

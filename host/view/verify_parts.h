@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * verify_parts.h - what the files of the check share; see verify.h. verify.c reads the file and
- * checks its chunks, verify_events.c the events, verify_places.c their places in the rings,
- * verify_clock.c each time against the clocks that the file holds; verify_report.c words and counts
- * what is wrong.
+ * checks its chunks, verify_kinds.c what it says of machines and rings, verify_events.c the events,
+ * verify_raw.c the pieces of rings, verify_places.c the events' places in them, verify_clock.c each
+ * time against the clocks that the file holds, verify_proof.c their bounds, verify_counts.c the
+ * counters; verify_report.c words and counts what is wrong.
  */
 #ifndef XVT_VERIFY_PARTS_H
 #define XVT_VERIFY_PARTS_H
@@ -75,6 +76,19 @@ struct xvt_verify_epoch {
 	size_t end;
 };
 
+/* A piece, and what its ring had at its end. */
+struct xvt_verify_tail {
+	uint64_t end;
+	uint64_t live;
+};
+
+/* Between which moments a node's clock was read, by all exchanges of its burst. */
+struct xvt_verify_proof {
+	uint64_t lo_ns;
+	uint64_t hi_ns;
+	uint32_t samples;
+};
+
 struct xvt_verify_ring {
 	struct xvt_clock_node *nodes;
 	size_t node_count;
@@ -95,6 +109,25 @@ struct xvt_verify_ring {
 	struct xvt_lost recorded; /* sums of the LOST records */
 	uint64_t hz;		  /* nominal rate, beyond the nodes */
 	uint64_t bound_ns_max;	  /* largest bound of a segment */
+	/* The same, without what a clock that went back adds beside it. */
+	uint64_t segment_bound_ns_max;
+	size_t carried;			 /* nodes from the file before, which has their samples */
+	struct xvt_verify_proof *proofs; /* of its nodes; NULL: no sample came yet */
+	uint64_t samples;
+	uint32_t ts_bits; /* of its short stamps */
+	/* Its pieces so far: the end of the last one, those that lie before it, the last of them,
+	 * and records that events may name. */
+	bool piece_any;
+	uint64_t piece_end;
+	uint64_t pieces_back;
+	struct xvt_raw_piece piece_back;
+	uint64_t live;
+	struct xvt_verify_tail *tail; /* of its newest pieces, in turn; NULL: it has none */
+	uint32_t tail_at;
+	uint64_t named;	   /* records that events name */
+	uint64_t astray;   /* of them, those that contradict their clock */
+	uint64_t first_ns; /* of its events */
+	uint64_t last_ns;
 	uint64_t events;
 	uint64_t late;
 	uint64_t backlog;
@@ -118,6 +151,8 @@ struct xvt_verify_state {
 	struct xvt_verify_tally *tally; /* by machine; the last concerns no machine */
 	uint64_t events[2];		/* records of the main and the late lane */
 	uint64_t watermark_ns;
+	struct xvt_round round; /* the last one */
+	bool round_any;
 	size_t index_from; /* number of the last INDEX chunk, else 0 */
 	uint64_t last_ns;
 	uint32_t last_vm;
@@ -157,8 +192,9 @@ const char *xvt_verify_ring_text(const struct xvt_verify_state *v, uint32_t ring
 /* Load all clock data that events are compared with: nodes, the host clock's lines, marks, run
  * spans. Returns 0, -ENOMEM or a read error. */
 int xvt_verify_load_clocks(struct xvt_verify_state *v, struct xvt_chunk_buf *b);
-/* Compares a sample with the host clock's lines and with the node made of it. */
-void xvt_verify_sample(struct xvt_verify_state *v, const struct xvt_clock_sample *s);
+/* Compares a sample with the host clock's lines and with the node made of it. Returns 0 or
+ * -ENOMEM. */
+int xvt_verify_sample(struct xvt_verify_state *v, const struct xvt_clock_sample *s);
 /* Compares the host time of a record with the map of its ring, and updates the lane's state. */
 void xvt_verify_time(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 		     const struct xvt_event_hdr *h);
@@ -172,6 +208,49 @@ void xvt_verify_pair(struct xvt_verify_state *v, const struct xvt_verify_ring *r
 		     const struct xvt_event *ev);
 void xvt_verify_ran(struct xvt_verify_state *v, const struct xvt_verify_ring *r,
 		    const struct xvt_event_hdr *h);
+
+/* --- verify_kinds.c --- */
+
+/* What belongs to nothing, or has a kind or flag that the format does not have: of the file as a
+ * whole (0 or -ENOMEM), of a chunk, of elements of chunks. */
+int xvt_verify_things(struct xvt_verify_state *v);
+void xvt_verify_thing(struct xvt_verify_state *v, uint16_t type, const struct xvt_chunk_buf *b);
+void xvt_verify_node_kind(struct xvt_verify_state *v, const struct xvt_clock_node *n);
+void xvt_verify_sample_kind(struct xvt_verify_state *v, const struct xvt_clock_sample *s);
+void xvt_verify_look_kind(struct xvt_verify_state *v, const struct xvt_clock_look *k);
+void xvt_verify_run_kind(struct xvt_verify_state *v, const struct xvt_run_span *span);
+/* Counts its records, too. */
+void xvt_verify_source(struct xvt_verify_state *v, const struct xvt_events_source *s);
+/* last: the line before it; NULL: it is the first. */
+void xvt_verify_line_kind(struct xvt_verify_state *v, const struct xvt_timebase *l,
+			  const struct xvt_timebase *last);
+
+/* --- verify_proof.c --- */
+
+/* Compares a segment's bound with those of its nodes; last: the ring's node before it, or NULL. */
+void xvt_verify_segment(struct xvt_verify_state *v, const struct xvt_clock_node *n,
+			const struct xvt_clock_node *last);
+/* Takes a sample of the epoch, whose exchange lasted from lo to hi (host_ns). Returns 0 or -ENOMEM.
+ */
+int xvt_verify_prove(struct xvt_verify_state *v, struct xvt_verify_ring *r,
+		     const struct xvt_verify_epoch *e, const struct xvt_clock_sample *s,
+		     uint64_t lo, uint64_t hi);
+/* After all samples: the bounds of the ring's nodes, and its rate. */
+void xvt_verify_proofs(struct xvt_verify_state *v, uint32_t ring);
+
+/* --- verify_raw.c --- */
+
+/* Checks a RAW chunk; at the end, a ring's pieces against each other and against its events.
+ * Returns 0 or -ENOMEM. */
+int xvt_verify_raw(struct xvt_verify_state *v, const struct xvt_chunk_ref *ref,
+		   const struct xvt_chunk_buf *b);
+void xvt_verify_raw_end(struct xvt_verify_state *v, uint32_t ring);
+
+/* --- verify_counts.c --- */
+
+void xvt_verify_take_stats(struct xvt_verify_state *v, const struct xvt_chunk_buf *b);
+/* At the end: a ring's counters against what was counted. */
+void xvt_verify_counts(struct xvt_verify_state *v, uint32_t ring);
 
 /* --- verify_looks.c --- */
 

@@ -924,6 +924,7 @@ static void put_end(struct xvt_trace_writer *w, struct ring *rings, unsigned int
 		st->source = XVT_SOURCE_HANDSHAKE;
 		st->rejected = i == 2 ? 1u << XVT_SOURCE_KVM : 0;
 		st->epochs = rings[i].nodes[rings[i].count - 1].epoch + 1;
+		st->samples = rings[i].count;
 		st->discarded = 2;
 		st->lost[XVT_LOST_FULL] = i == 0 ? 12 : 0;
 		st->overwritten = i == 0 ? 3 : 0;

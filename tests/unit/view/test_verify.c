@@ -96,6 +96,16 @@ static struct xvt_event_hdr *event(uint16_t type, unsigned int nth, struct xvt_c
 	}
 }
 
+/* Flags an event's time as one that contradicts its clock, which its ring counts. */
+static void flag(struct xvt_event_hdr *e)
+{
+	struct xvt_chunk_hdr *h = chunk(XVT_CHUNK_STATS, e->ring_flags & XVT_EVENT_RING_MASK);
+
+	e->ring_flags |= XVT_EVENT_F_CLOCK;
+	((struct xvt_ring_stats *)(h + 1))->clock_violations++;
+	sign(h);
+}
+
 static void time_of_an_event(void)
 {
 	struct xvt_chunk_hdr *h;
@@ -215,12 +225,15 @@ static void a_sample(void)
 static struct xvt_clock_node *seen(bool confirmed)
 {
 	struct xvt_chunk_hdr *before = chunk(XVT_CHUNK_NODE, 1), *after = chunk(XVT_CHUNK_NODE, 2);
+	struct xvt_chunk_hdr *stats = chunk(XVT_CHUNK_STATS, 0);
 	struct xvt_clock_node *n = (struct xvt_clock_node *)(before + 1);
 
 	n->source = XVT_SOURCE_DRAIN;
 	n->segment_bound_ns = 5000000;
 	if (confirmed)
 		((struct xvt_clock_node *)(after + 1))->flags |= XVT_NODE_F_SINCE;
+	((struct xvt_ring_stats *)(stats + 1))->bound_ns_max = 5000000;
+	sign(stats);
 	sign(before);
 	sign(after);
 	return n;
@@ -286,6 +299,10 @@ static void a_bound_that_just_holds(void)
 
 	s->host_clock_lo += 238;
 	s->host_clock_hi += 238;
+	s->source = XVT_SOURCE_GUEST; /* a node of another source is not made of it alone */
+	sign(h);
+	h = chunk(XVT_CHUNK_NODE, 1);
+	((struct xvt_clock_node *)(h + 1))->source = XVT_SOURCE_GUEST;
 	sign(h);
 }
 
@@ -842,7 +859,7 @@ static void a_pair_without_a_map(void)
 	struct xvt_event_hdr *e;
 
 	a_pair(AMONG, &e, &h)->realtime_ns = 5;
-	e->ring_flags |= XVT_EVENT_F_CLOCK;
+	flag(e);
 	sign(h);
 }
 
@@ -876,7 +893,7 @@ static void a_flagged_time(void)
 	struct xvt_chunk_hdr *h;
 	struct xvt_event_hdr *e = event(XVT_CHUNK_ORDER, 30, &h);
 
-	e->ring_flags |= XVT_EVENT_F_CLOCK;
+	flag(e);
 	e->host_ns++;
 	sign(h);
 }
@@ -1108,7 +1125,7 @@ static void begin_places(void)
 	ck_assert_int_eq(xvt_trace_writer_new(&writer, &sink.sink, &info), 0);
 	ck_assert_int_eq(xvt_trace_put(writer, XVT_CHUNK_VM, &vm, sizeof(vm), NULL, 0), 0);
 	for (uint32_t i = 0; i < 2; i++) {
-		const struct xvt_ring_info ring = { .ring = i, .cpu = i };
+		const struct xvt_ring_info ring = { .ring = i, .index = i, .cpu = i };
 
 		ck_assert_int_eq(
 			xvt_trace_put(writer, XVT_CHUNK_RING, &ring, sizeof(ring), NULL, 0), 0);

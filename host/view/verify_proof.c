@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * verify_proof.c - see verify_parts.h. Bounds of clock nodes, proven again. A handshake's node was
+ * made of the exchanges of one burst, of which the file has those that decide: each says that the
+ * guest's clock had a value between two moments of the host's clock. The node cannot be closer to
+ * the truth than all of them together.
+ */
+#include "view/verify_parts.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/u64.h"
+
+#define NEAR_NS	   1000000u   /* exchanges further apart do not limit each other */
+#define RATE_PART  30u	      /* what the recorder allows for the guest's rate */
+#define DOUBT_PART 1024u      /* by which the rate may have been another one then */
+#define EARLY	   4u	      /* first nodes of a ring, before its rate was known */
+#define ROUND_NS   3u	      /* rounding of conversions */
+#define NODES_MOST 64u	      /* compared with one sample: a hostile file may have any number */
+#define LONG_NS	   100000000u /* a rate is judged over gaps of that length */
+#define LONG_PART  8u
+#define CREEP_NS   20000000u
+
+static void bound_violation(struct xvt_verify_state *v, const struct xvt_clock_node *n,
+			    const char *what, uint64_t least_ns)
+{
+	char text[XVT_VERIFY_RING_TEXT];
+
+	xvt_verify_violation(v, XVT_VERIFY_CLOCK, xvt_ring_vm(v->t, n->ring),
+			     "%s: clock node at %" PRIu64 " ns: its %s is %" PRIu64
+			     " ns, and cannot be below %" PRIu64 " ns",
+			     xvt_verify_ring_text(v, n->ring, text), n->host_ns, what,
+			     what[0] == 's' ? n->segment_bound_ns : n->bound_ns, least_ns);
+}
+
+/* What a segment's bound is at least: the bounds of both nodes, or, where this one confirms those
+ * of the drain, of the last measured one and this. */
+void xvt_verify_segment(struct xvt_verify_state *v, const struct xvt_clock_node *n,
+			const struct xvt_clock_node *last)
+{
+	uint64_t least = n->bound_ns;
+
+	if (n->source == XVT_SOURCE_NONE)
+		return; /* nothing was measured */
+	if (last && !(n->flags & (XVT_NODE_F_FIRST | XVT_NODE_F_SINCE)) && last->epoch == n->epoch)
+		least = xvt_u64_larger(least, last->bound_ns);
+	if (n->segment_bound_ns < least)
+		bound_violation(v, n, "segment's bound", least);
+}
+
+/* The first node of an epoch of *r whose clock is at or behind `guest`. */
+static size_t node_from(const struct xvt_verify_ring *r, const struct xvt_verify_epoch *e,
+			uint64_t guest)
+{
+	size_t from = e->first, end = e->end;
+
+	while (from < end) {
+		const size_t mid = from + (end - from) / 2;
+
+		if (r->nodes[mid].guest < guest)
+			from = mid + 1;
+		else
+			end = mid;
+	}
+	return from;
+}
+
+/* Limits of a node's moment by one exchange; the slack is what its recorder allowed for the rate,
+ * `doubt` what is not known of that. */
+static void limit(struct xvt_verify_ring *r, size_t node, const struct xvt_clock_sample *s,
+		  uint64_t lo, uint64_t hi)
+{
+	const struct xvt_clock_node *n = &r->nodes[node];
+	const bool after = n->guest >= s->guest;
+	const uint64_t apart = xvt_ticks_ns(xvt_u64_apart(n->guest, s->guest), r->hz);
+	const uint64_t doubt =
+		ROUND_NS + apart / DOUBT_PART + (node < EARLY ? apart / RATE_PART : 0);
+	const uint64_t slack = apart ? apart / RATE_PART + 1 : 0;
+	struct xvt_verify_proof *p = &r->proofs[node];
+
+	lo = xvt_u64_sum(after ? xvt_u64_sum(lo, apart) : lo - (apart < lo ? apart : lo), doubt);
+	hi = after ? xvt_u64_sum(hi, apart) : hi - (apart < hi ? apart : hi);
+	hi = xvt_u64_sum(hi, slack);
+	lo -= slack < lo ? slack : lo;
+	hi -= doubt < hi ? doubt : hi;
+	if (!p->samples++)
+		*p = (struct xvt_verify_proof){ lo, hi, 1 };
+	p->lo_ns = xvt_u64_larger(p->lo_ns, lo);
+	p->hi_ns = hi < p->hi_ns ? hi : p->hi_ns;
+}
+
+static bool is_measured(const struct xvt_clock_node *n)
+{
+	return n->source != XVT_SOURCE_NONE && n->source != XVT_SOURCE_DRAIN;
+}
+
+static void wrong_source(struct xvt_verify_state *v, const struct xvt_clock_node *n,
+			 const struct xvt_clock_sample *s)
+{
+	char text[XVT_VERIFY_RING_TEXT];
+
+	xvt_verify_violation(v, XVT_VERIFY_SAMPLE, xvt_ring_vm(v->t, n->ring),
+			     "%s: clock node at %" PRIu64 " ns is of source %" PRIu32
+			     ", and its sample of source %" PRIu32,
+			     xvt_verify_ring_text(v, n->ring, text), n->host_ns, n->source,
+			     s->source);
+}
+
+int xvt_verify_prove(struct xvt_verify_state *v, struct xvt_verify_ring *r,
+		     const struct xvt_verify_epoch *e, const struct xvt_clock_sample *s,
+		     uint64_t lo, uint64_t hi)
+{
+	const uint64_t near = (uint64_t)((unsigned __int128)r->hz * NEAR_NS / 1000000000u);
+	size_t i = node_from(r, e, s->guest > near ? s->guest - near : 0);
+	const size_t end = e->end - i > NODES_MOST ? i + NODES_MOST : e->end;
+
+	if (!r->proofs) {
+		r->proofs = calloc(r->node_count + 1, sizeof(*r->proofs));
+		if (!r->proofs)
+			return -ENOMEM;
+	}
+	for (; i < end && r->nodes[i].guest <= xvt_u64_sum(s->guest, near); i++) {
+		const struct xvt_clock_node *n = &r->nodes[i];
+
+		if (n->source == XVT_SOURCE_HANDSHAKE && s->source == XVT_SOURCE_HANDSHAKE)
+			limit(r, i, s, lo, hi);
+		else if (n->guest == s->guest && n->source != s->source && is_measured(n))
+			wrong_source(v, n, s);
+	}
+	return 0;
+}
+
+static void check_proof(struct xvt_verify_state *v, const struct xvt_clock_node *n,
+			const struct xvt_verify_proof *p)
+{
+	const uint64_t lo = n->host_ns > n->bound_ns ? n->host_ns - n->bound_ns : 0;
+	const uint64_t hi = xvt_u64_sum(n->host_ns, n->bound_ns);
+
+	/* Exchanges that contradict each other prove nothing together. */
+	if (p->hi_ns < p->lo_ns)
+		return;
+	if (lo > p->lo_ns || hi < p->hi_ns)
+		bound_violation(v, n, "bound",
+				xvt_u64_larger(n->host_ns > p->lo_ns ? n->host_ns - p->lo_ns : 0,
+					       p->hi_ns > n->host_ns ? p->hi_ns - n->host_ns : 0));
+}
+
+/* The rate that the file says of the clock against the last epoch, within which it cannot have been
+ * off by as much. */
+static void check_rate(struct xvt_verify_state *v, const struct xvt_verify_ring *r)
+{
+	const struct xvt_verify_epoch *e = &r->epochs[r->epoch_count - 1];
+	const struct xvt_clock_node *a = &r->nodes[e->first], *b = &r->nodes[e->end - 1];
+	char text[XVT_VERIFY_RING_TEXT];
+	uint64_t ns, passed;
+
+	if (b->host_ns <= a->host_ns || b->guest <= a->guest)
+		return;
+	ns = b->host_ns - a->host_ns;
+	passed = xvt_ticks_ns(b->guest - a->guest, r->hz);
+	if (ns < LONG_NS ||
+	    xvt_u64_apart(ns, passed) <=
+		    xvt_u64_sum(CREEP_NS + ns / LONG_PART, xvt_u64_sum(a->bound_ns, b->bound_ns)))
+		return;
+	xvt_verify_violation(v, XVT_VERIFY_CLOCK, xvt_ring_vm(v->t, a->ring),
+			     "%s: its clock counts at %" PRIu64
+			     " Hz, but its nodes show another rate",
+			     xvt_verify_ring_text(v, a->ring, text), r->hz);
+}
+
+/* A node that an earlier recorder left in a region has no samples in this file. */
+static void unproven(struct xvt_verify_state *v, const struct xvt_clock_node *n)
+{
+	char text[XVT_VERIFY_RING_TEXT];
+
+	xvt_verify_violation(v, XVT_VERIFY_CLOCK, xvt_ring_vm(v->t, n->ring),
+			     "%s: clock node at %" PRIu64 " ns is made of no sample",
+			     xvt_verify_ring_text(v, n->ring, text), n->host_ns);
+}
+
+void xvt_verify_proofs(struct xvt_verify_state *v, uint32_t ring)
+{
+	const struct xvt_verify_ring *r = &v->rings[ring];
+
+	if (r->epoch_count)
+		check_rate(v, r);
+	for (size_t i = r->carried; i < r->node_count; i++) {
+		const struct xvt_clock_node *n = &r->nodes[i];
+
+		if (n->source != XVT_SOURCE_HANDSHAKE)
+			continue;
+		if (r->proofs && r->proofs[i].samples)
+			check_proof(v, n, &r->proofs[i]);
+		else if (r->samples && v->t->ended && !v->t->damage_count && !v->t->info.set_number)
+			unproven(v, n);
+	}
+}
