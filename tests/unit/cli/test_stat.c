@@ -308,7 +308,8 @@ START_TEST(the_greatest_error_beyond_the_nodes_is_what_the_drain_saw)
 		{ 0, 1, 1, 0, 2100 * MS, 5100 * MS, 60, 60 },
 	};
 	const struct xvt_clock_look look = {
-		.flags = XVT_LOOK_F_BESIDE,
+		.flags = XVT_LOOK_F_BESIDE |
+			 (cases[_i].flags & XVT_EVENT_F_UNCONFIRMED ? XVT_LOOK_F_GUESS : 0),
 		.first_ns = cases[_i].ns,
 		.last_ns = cases[_i].ns,
 		.lo_ns = cases[_i].lo_ns,

@@ -326,7 +326,8 @@ static void put_look(struct xvt_trace_writer *w, const struct event *e)
 {
 	const struct xvt_clock_look look = {
 		.ring = e->hdr.ring_flags & XVT_EVENT_RING_MASK,
-		.flags = XVT_LOOK_F_BESIDE,
+		.flags = XVT_LOOK_F_BESIDE |
+			 (e->hdr.ring_flags & XVT_EVENT_F_UNCONFIRMED ? XVT_LOOK_F_GUESS : 0),
 		.first_ns = e->hdr.host_ns,
 		.last_ns = e->hdr.host_ns,
 		.lo_ns = e->placed.lo_ns,
