@@ -182,17 +182,20 @@ static void unproven(struct xvt_verify_state *v, const struct xvt_clock_node *n)
 void xvt_verify_proofs(struct xvt_verify_state *v, uint32_t ring)
 {
 	const struct xvt_verify_ring *r = &v->rings[ring];
+	/* Behind the last node there may be samples of one that is not in the file. */
+	const size_t end = r->node_count - (r->node_count && !v->t->ended);
 
 	if (r->epoch_count)
 		check_rate(v, r);
-	for (size_t i = r->carried; i < r->node_count; i++) {
+	/* Samples may be in what is damaged. */
+	for (size_t i = r->carried; i < end && !v->t->damage_count; i++) {
 		const struct xvt_clock_node *n = &r->nodes[i];
 
 		if (n->source != XVT_SOURCE_HANDSHAKE)
 			continue;
 		if (r->proofs && r->proofs[i].samples)
 			check_proof(v, n, &r->proofs[i]);
-		else if (r->samples && v->t->ended && !v->t->damage_count && !v->t->info.set_number)
+		else if (r->samples && v->t->ended && !v->t->info.set_number)
 			unproven(v, n);
 	}
 }

@@ -32,6 +32,7 @@ stats-in-flight-lost  only the guest counts what it began
 stats-paused          pauses are in notes, as text
 stats-nest            only the guest counts its writers
 stats-doubt           a larger doubt allows more, and may be true
+note-vm               a machine that never joined has notes
 note-time             what a note tells may have happened at any time
 END
 

@@ -318,24 +318,29 @@ static void put_nodes(struct xvt_trace_writer *w, uint32_t rings, uint64_t ns)
 	must(!xvt_trace_put(w, XVT_CHUNK_NODE, nodes, rings * sizeof(nodes[0]), NULL, 0), "NODE");
 }
 
-static void put_stats(struct xvt_trace_writer *w, uint32_t rings, const uint64_t *counts)
+static void put_stats(struct xvt_trace_writer *w, uint32_t rings, struct xvt_ring_stats *stats)
 {
 	for (uint32_t i = 0; i < rings; i++) {
-		struct xvt_ring_stats st = {
-			.ring = i,
-			.source = XVT_SOURCE_HANDSHAKE,
-			.epochs = 1,
-			.attempted = counts[i],
-			.events = counts[i],
-			.bound_ns_max = 150,
-		};
+		struct xvt_ring_stats *st = &stats[i];
 
-		must(!xvt_trace_put(w, XVT_CHUNK_STATS, &st, sizeof(st), NULL, 0), "STATS");
+		st->ring = i;
+		st->source = XVT_SOURCE_HANDSHAKE;
+		st->epochs = 1;
+		st->attempted = st->events;
+		st->bound_ns_max = 150;
+		must(!xvt_trace_put(w, XVT_CHUNK_STATS, st, sizeof(*st), NULL, 0), "STATS");
 	}
 }
 
+static void count(struct xvt_ring_stats *st, uint64_t ns)
+{
+	if (!st->events++)
+		st->first_ns = ns;
+	st->last_ns = ns;
+}
+
 static uint64_t put_events(struct xvt_trace_writer *w, const char *kind, uint32_t rings,
-			   uint64_t events, uint64_t *counts)
+			   uint64_t events, struct xvt_ring_stats *stats)
 {
 	static uint8_t huge[HUGE_PAYLOAD];
 	uint64_t ns = BEGIN_NS;
@@ -361,7 +366,7 @@ static uint64_t put_events(struct xvt_trace_writer *w, const char *kind, uint32_
 		h.host_ns = h.guest_clock = ns;
 		h.ring_flags = ring;
 		must(!xvt_trace_event(w, &h, payload), "event");
-		counts[ring]++;
+		count(&stats[ring], ns);
 		if (i % EVENTS_ROUND == EVENTS_ROUND - 1) {
 			struct xvt_round round = { i / EVENTS_ROUND, ns, ns };
 
@@ -380,7 +385,7 @@ int main(int argc, char **argv)
 		.host_clock_id = XVT_CLOCK_TSC,
 		.host_name = "testhost",
 	};
-	static uint64_t counts[RINGS_MAX];
+	static struct xvt_ring_stats stats[RINGS_MAX];
 	static struct file f = { .sink.write = sink_write };
 	struct xvt_trace_writer *w;
 	uint32_t rings;
@@ -403,9 +408,9 @@ int main(int argc, char **argv)
 	}
 	put_machines(w, rings, argv[1][0] == 'f');
 	put_nodes(w, rings, BEGIN_NS);
-	end_ns = put_events(w, argv[1], rings, strtoull(argv[3], NULL, 0), counts);
+	end_ns = put_events(w, argv[1], rings, strtoull(argv[3], NULL, 0), stats);
 	put_nodes(w, rings, end_ns);
-	put_stats(w, rings, counts);
+	put_stats(w, rings, stats);
 	if (killed) {
 		must(!xvt_trace_flush(w), "flush");
 	} else {
