@@ -47,6 +47,9 @@ static void say_result(const struct xvt_trace *t, const struct xvt_verify_result
 		       r->exchanges.guesses);
 	if (r->ran)
 		printf("; %" PRIu64 " events inside run spans", r->ran);
+	if (r->away_checked)
+		printf("; %" PRIu64 " events while their threads were on a CPU of the host",
+		       r->away_checked);
 	if (r->pairs_checked)
 		printf("; %" PRIu64 " clock pairs within %" PRIu64 " ns", r->pairs_checked,
 		       r->pair_off_ns_max);

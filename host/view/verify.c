@@ -206,6 +206,8 @@ static int check_all(struct xvt_verify_state *v)
 	if (!err)
 		err = xvt_verify_load_clocks(v, &b);
 	if (!err)
+		err = xvt_verify_load_away(v, &b);
+	if (!err)
 		err = xvt_verify_things(v);
 	if (!err)
 		err = check_chunks(v, &b);
@@ -240,6 +242,7 @@ static void fini(struct xvt_verify_state *v)
 		free(v->rings[i].epochs);
 		free(v->rings[i].proofs);
 		free(v->rings[i].tail);
+		free(v->rings[i].away);
 		xvt_verify_looks_fini(&v->rings[i]);
 	}
 	free(v->lines);

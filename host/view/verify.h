@@ -28,9 +28,10 @@ struct xvt_verify_result {
 	uint64_t looks_checked; /* events that looks at their rings were held against */
 	uint64_t pairs_checked; /* clock pairs */
 	uint64_t pair_off_ns_max;
-	uint64_t ran;	   /* events inside run spans */
-	uint64_t exempt;   /* flagged by the recorder: its clock contradicts the map */
-	uint64_t unplaced; /* events of rings without a node */
+	uint64_t ran;	       /* events inside run spans */
+	uint64_t away_checked; /* held against the host's switches of their threads */
+	uint64_t exempt;       /* flagged by the recorder: its clock contradicts the map */
+	uint64_t unplaced;     /* events of rings without a node */
 	struct xvt_exchanges exchanges;
 };
 

@@ -171,6 +171,8 @@ static int check_event(struct xvt_verify_state *v, const struct xvt_event *ev, u
 		xvt_verify_pair(v, &v->rings[ring], ev);
 	if (h->id != XVT_ID_LOST)
 		xvt_verify_ran(v, &v->rings[ring], h);
+	if (xvt_unlikely(v->rings[ring].nr_away) && h->id != XVT_ID_LOST)
+		xvt_verify_away_event(v, &v->rings[ring], h);
 	return look_for_exchange(v, ev);
 }
 

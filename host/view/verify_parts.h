@@ -3,8 +3,9 @@
  * verify_parts.h - what the files of the check share; see verify.h. verify.c reads the file and
  * checks its chunks, verify_kinds.c what it says of machines and rings, verify_events.c the events,
  * verify_raw.c the pieces of rings, verify_places.c the events' places in them, verify_clock.c each
- * time against the clocks that the file holds, verify_proof.c their bounds, verify_counts.c the
- * counters; verify_report.c words and counts what is wrong.
+ * time against the clocks that the file holds, verify_proof.c their bounds, verify_away.c against
+ * the host's switches, verify_counts.c the counters; verify_report.c words and counts what is
+ * wrong.
  */
 #ifndef XVT_VERIFY_PARTS_H
 #define XVT_VERIFY_PARTS_H
@@ -76,6 +77,12 @@ struct xvt_verify_epoch {
 	size_t end;
 };
 
+/* An interval of host time. */
+struct xvt_verify_gap {
+	uint64_t lo_ns;
+	uint64_t hi_ns;
+};
+
 /* A piece, and what its ring had at its end. */
 struct xvt_verify_tail {
 	uint64_t end;
@@ -113,6 +120,9 @@ struct xvt_verify_ring {
 	uint64_t segment_bound_ns_max;
 	size_t carried;			 /* nodes from the file before, which has their samples */
 	struct xvt_verify_proof *proofs; /* of its nodes; NULL: no sample came yet */
+	struct xvt_verify_gap *away;	 /* in which its thread was on no CPU of the host */
+	size_t nr_away;
+	size_t away_room;
 	uint64_t samples;
 	uint32_t ts_bits; /* of its short stamps */
 	/* Its pieces so far: the end of the last one, those that lie before it, the last of them,
@@ -251,6 +261,15 @@ void xvt_verify_raw_end(struct xvt_verify_state *v, uint32_t ring);
 void xvt_verify_take_stats(struct xvt_verify_state *v, const struct xvt_chunk_buf *b);
 /* At the end: a ring's counters against what was counted. */
 void xvt_verify_counts(struct xvt_verify_state *v, uint32_t ring);
+
+/* --- verify_away.c --- */
+
+/* Finds when the rings' threads were on no CPU of the host, where the trace has its switches. After
+ * xvt_verify_load_clocks(). Returns 0, -ENOMEM or a read error. */
+int xvt_verify_load_away(struct xvt_verify_state *v, struct xvt_chunk_buf *b);
+/* Compares a record that xvt_verify_time() has just seen, of a ring that has such intervals. */
+void xvt_verify_away_event(struct xvt_verify_state *v, const struct xvt_verify_ring *r,
+			   const struct xvt_event_hdr *h);
 
 /* --- verify_looks.c --- */
 

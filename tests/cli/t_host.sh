@@ -71,9 +71,18 @@ poll eval '[ -n "$(instances $recorder)" ]'
 wait $recorder
 check "a program and its threads: exit 0" [ $? -eq 0 ]
 check "nothing is left in the kernel" [ -z "$(instances $recorder)" ]
-"$xvtrace" verify "$work/t.xvt" >/dev/null
+"$xvtrace" verify "$work/t.xvt" >"$work/verify"
 check "the trace is right" [ $? -eq 0 ]
+check "its events are held against the host's switches" grep -qE '; [1-9][0-9]* events while their threads were on a CPU of the host' "$work/verify"
 "$xvtrace" stat --json "$work/t.xvt" >"$work/stat"
+# Each of its events is followed by a sleep of nearly a millisecond.
+if jq -e '[.vms[] | select(.name == "g") | .rings[].clock.bound_ns_max] | max < 50000' "$work/stat" >/dev/null; then
+	"$BUILD/tests/tools/xvt-shift" g 300000 "$work/t.xvt" "$work/s.xvt"
+	"$xvtrace" verify "$work/s.xvt" >"$work/verify"
+	check "a clock that is 300 us off is found by them" grep -q "but its thread was on no CPU of the host" "$work/verify"
+else
+	echo "skip - a clock that is off: it is known to less than the sleeps of its thread"
+fi
 check "the host has a ring for each CPU" \
 	holds "length == $(find $tracing/per_cpu -maxdepth 1 -name 'cpu*' | wc -l)"
 check "its clock is the host's, within 100 ns" \
