@@ -190,6 +190,17 @@ static uint64_t map_at(const struct xvt_verify_ring *r, const struct xvt_verify_
 }
 
 /*
+ * Returns whether an event that lies before the first node of a further file of a set has its time
+ * by the segment that ends there, of which the file before has the begin.
+ */
+static bool is_right_before(const struct xvt_verify_ring *r, size_t epoch,
+			    const struct xvt_event_hdr *h, uint64_t ns)
+{
+	return r->carried && !epoch && h->guest_clock < r->nodes[0].guest &&
+	       xvt_u64_apart(ns, h->host_ns) <= r->nodes[0].segment_bound_ns;
+}
+
+/*
  * Returns whether the current or a later epoch gives this event's host time, and makes that epoch
  * the current one. Epochs only go forward, and a guest clock that went back is in a later epoch.
  * *expected: the time by the first epoch that was tried.
@@ -220,7 +231,7 @@ static bool time_is_right(struct xvt_verify_ring *r, struct xvt_verify_place *p,
 		if (first)
 			*expected = ns;
 		first = false;
-		if (ns == h->host_ns) {
+		if (ns == h->host_ns || is_right_before(r, e, h, ns)) {
 			p->epoch = e;
 			p->node = node;
 			return true;

@@ -1373,6 +1373,44 @@ START_TEST(events_are_in_the_order_of_their_ring)
 }
 END_TEST
 
+/*
+ * In a further file of a set an event may lie before the first node of its ring: on a segment that
+ * begins in the file before, so by the nominal rate it is a little off.
+ */
+START_TEST(an_event_before_the_nodes_of_a_further_file)
+{
+	static const struct {
+		uint64_t later_ns;
+		uint32_t number; /* of the file in its set */
+		bool wrong;
+	} cases[] = { { 0, 0, false }, { 5, 2, false }, { 60, 2, false },
+		      { 61, 2, true }, { 5, 1, true },	{ 5, 0, true } };
+	const struct xvt_file_info info = { .mult = 1,
+					    .set_number = cases[_i].number,
+					    .set = { 1 } };
+	const struct xvt_vm_info vm = { .name = "g1", .clock_hz = 1000000000 };
+	const struct xvt_ring_info ring = { .cpu = 0 };
+	const struct xvt_clock_node nodes[] = {
+		{ 0, 0, XVT_SOURCE_GUEST, 1, 1000000, 1000000, 60, 60 },
+		{ 0, 0, XVT_SOURCE_GUEST, 0, 2000000, 2000000, 60, 60 },
+	};
+	const struct xvt_event_hdr h = { 900000 + cases[_i].later_ns, 900000, 0, XVT_ID_U64, 0 };
+	char text[16384];
+
+	synth_sink_init(&sink);
+	ck_assert_int_eq(xvt_trace_writer_new(&writer, &sink.sink, &info), 0);
+	ck_assert_int_eq(xvt_trace_put(writer, XVT_CHUNK_VM, &vm, sizeof(vm), NULL, 0), 0);
+	ck_assert_int_eq(xvt_trace_put(writer, XVT_CHUNK_RING, &ring, sizeof(ring), NULL, 0), 0);
+	ck_assert_int_eq(xvt_trace_put(writer, XVT_CHUNK_NODE, nodes, sizeof(nodes), NULL, 0), 0);
+	ck_assert_int_eq(xvt_trace_event(writer, &h, NULL), 0);
+	ck_assert_int_eq(xvt_trace_writer_finish(writer), 0);
+	verify("-q", text, sizeof(text));
+	ck_assert_msg(!!strstr(text, "by the clock nodes, but the event says") == cases[_i].wrong,
+		      "%s", text);
+	synth_sink_fini(&sink);
+}
+END_TEST
+
 Suite *verify_suite(void)
 {
 	Suite *s = suite_create("verify");
@@ -1391,6 +1429,9 @@ Suite *verify_suite(void)
 	tcase_add_checked_fixture(t, begin_places, fini_places);
 	tcase_add_loop_test(t, events_are_in_the_order_of_their_ring, 0,
 			    sizeof(places) / sizeof(places[0]));
+	suite_add_tcase(s, t);
+	t = tcase_create("set");
+	tcase_add_loop_test(t, an_event_before_the_nodes_of_a_further_file, 0, 6);
 	suite_add_tcase(s, t);
 	return s;
 }
