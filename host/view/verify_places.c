@@ -248,6 +248,23 @@ static int check_pos(struct xvt_verify_state *v, const struct xvt_event_hdr *h,
 	return err;
 }
 
+/* A loss may stand apart in the main lane, but never before what its ring had delivered: what was
+ * lost at a ring's end was lost behind all of that. */
+static void check_loss(struct xvt_verify_state *v, const struct xvt_event_hdr *h,
+		       const struct xvt_verify_written *last)
+{
+	const uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
+	char text[XVT_VERIFY_RING_TEXT];
+
+	/* Where the main lane itself goes back, that is reported. */
+	if (h->host_ns >= last->ns || h->host_ns < v->last_ns)
+		return;
+	xvt_verify_violation(v, XVT_VERIFY_ORDER, xvt_ring_vm(v->t, ring),
+			     "%s: a loss at %" PRIu64 " ns comes behind its event at %" PRIu64
+			     " ns",
+			     xvt_verify_ring_text(v, ring, text), h->host_ns, last->ns);
+}
+
 int xvt_verify_place_apart(struct xvt_verify_state *v, const struct xvt_event *ev, uint16_t type)
 {
 	const struct xvt_event_hdr *h = ev->hdr;
@@ -256,8 +273,10 @@ int xvt_verify_place_apart(struct xvt_verify_state *v, const struct xvt_event *e
 	int err = 0;
 
 	/* LOST records may stand apart in the main lane. */
-	if (h->id == XVT_ID_LOST && type == XVT_CHUNK_ORDER)
+	if (h->id == XVT_ID_LOST && type == XVT_CHUNK_ORDER) {
+		check_loss(v, h, last);
 		return 0;
+	}
 	if (xvt_unlikely(h->host_ns < last->ns))
 		check_time(v, h, last, type);
 	if (h == &v->it.hdr) /* the host's own have no position */

@@ -1301,6 +1301,21 @@ static void rolled_back_once(void)
 	put_source(XVT_LANE_MAIN, 0, PLACE_NS + 5, b, 0, 2);
 }
 
+/* As a recorder once told of it that left the order to the readers. */
+static void a_loss_before_all(void)
+{
+	put_source(XVT_LANE_LOOSE, 0, PLACE_NS, a_piece(0, 4096, 2), 0, 2);
+	ck_assert_int_eq(xvt_trace_flush(writer), 0);
+	put_rollback(XVT_LANE_MAIN, 0);
+}
+
+static void a_loss_behind(void)
+{
+	put_source(XVT_LANE_LOOSE, 0, PLACE_NS, a_piece(0, 4096, 2), 0, 2);
+	ck_assert_int_eq(xvt_trace_flush(writer), 0);
+	put_rollback(XVT_LANE_MAIN, PLACE_NS);
+}
+
 static void anothers_piece(void)
 {
 	put_source(XVT_LANE_MAIN, 0, PLACE_NS, a_piece(1, 4096, 2), 0, 2);
@@ -1348,6 +1363,9 @@ static const struct {
 	{ "rolled back, told later", rolled_back_later, NULL },
 	{ "rolled back before", rolled_back_before, "position 4096 at 5000005 ns after" },
 	{ "rolled back once", rolled_back_once, "position 4096 at 5000005 ns after" },
+	{ "a loss before all", a_loss_before_all,
+	  "a loss at 0 ns comes behind its event at 5000000 ns" },
+	{ "a loss behind", a_loss_behind, NULL },
 	{ "a piece of another ring", anothers_piece, "is in a piece of ring 1" },
 	{ "no piece", no_piece, "is in no piece" },
 	{ "behind a piece", behind_a_piece, "lies behind its piece" },
