@@ -604,6 +604,21 @@ static void put_pointer(const struct run *r, const struct xvt_print_piece *p, in
 		put_address(r->o, v);
 }
 
+/* The kernel fetched no text where the place has no bytes, not even the zero at a text's end. */
+static void put_quoted(const struct run *r, const struct xvt_print_piece *p)
+{
+	const struct xvt_field *f = p->node->op == XVT_NODE_FIELD ? p->node->field : NULL;
+	const uint8_t *data;
+
+	if (f && f->kind == XVT_FIELD_STRING && !field_bytes(r, f, &data)) {
+		xvt_out_str(r->o, "(fault)");
+		return;
+	}
+	xvt_out_char(r->o, '"');
+	put_string(r, p->node, p, -1, -1);
+	xvt_out_char(r->o, '"');
+}
+
 static int64_t star(const struct run *r, const struct xvt_node *n, int fixed)
 {
 	return n ? (int64_t)eval(r, n).v : fixed;
@@ -632,7 +647,10 @@ void xvt_print_run(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_pr
 		precision = cut_width(star(&r, p->precision_node, p->precision));
 		switch (p->conv) {
 		case 's':
-			put_string(&r, p->node, p, width, precision);
+			if (p->quoted)
+				put_quoted(&r, p);
+			else
+				put_string(&r, p->node, p, width, precision);
 			break;
 		case 'p':
 			put_pointer(&r, p, full_width);

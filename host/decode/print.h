@@ -112,7 +112,8 @@ struct xvt_print_piece {
 	struct xvt_node *node;
 	const char *text;
 	uint32_t text_len;
-	bool plain; /* the text is printable ASCII */
+	bool plain;  /* the text is printable ASCII */
+	bool quoted; /* a probe's text: in quotes, or "(fault)" */
 };
 
 struct xvt_print {

@@ -1034,6 +1034,28 @@ static bool costs_too_much(const struct xvt_print *print)
 	return cost.nodes > XVT_LIMIT_NODES_EVENT || cost.names > XVT_LIMIT_NAMES_EVENT;
 }
 
+/* Returns whether the class is of a probe of the kernel or of a program. */
+static bool is_probe(const struct xvt_event_class *c)
+{
+	return c->field_count && (strcmp(c->fields[0].name, "__probe_ip") == 0 ||
+				  strcmp(c->fields[0].name, "__probe_func") == 0);
+}
+
+/* The kernel prints a probe's text in quotes, or (fault) without them: its format cannot say so. If
+ * `before` and p are at such a text, take the quotes away and return p behind the conversion. */
+static const char *take_quoted(struct parser *k, const char *p, struct xvt_print_piece *before,
+			       struct xvt_print_piece *piece, struct args *args)
+{
+	if (!is_probe(k->c) || strncmp(p, "%s\\\"", 4) != 0 || before->conv || !before->text_len ||
+	    before->text[before->text_len - 1] != '"')
+		return NULL;
+	if (!parse_conversion(k, p + 1, piece, args))
+		return NULL;
+	before->text_len--;
+	piece->quoted = true;
+	return p + 4;
+}
+
 static int make_pieces(struct parser *k, const char *p, struct args *args)
 {
 	struct xvt_print *print = xvt_class_alloc(k->c, sizeof(*print));
@@ -1052,7 +1074,12 @@ static int make_pieces(struct parser *k, const char *p, struct args *args)
 	while (*p) {
 		struct xvt_print_piece *piece = &print->pieces[print->piece_count++];
 
-		if (*p == '%' && p[1] != '%')
+		const char *quoted =
+			piece > print->pieces ? take_quoted(k, p, piece - 1, piece, args) : NULL;
+
+		if (quoted)
+			p = quoted;
+		else if (*p == '%' && p[1] != '%')
 			p = parse_conversion(k, p + 1, piece, args);
 		else
 			p = parse_text(k, p, piece);

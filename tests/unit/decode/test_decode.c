@@ -411,6 +411,13 @@ static const struct {
 	{ "\tfield:__data_loc char[][2] s;\toffset:8;\tsize:8;\tsigned:1;\n",
 	  "\"s={\\\"%s\\\",\\\"%s\\\"}\", __get_str(s[0]), __get_str(s[1])", "s={\"ab\",\"cd\"}",
 	  "s[0]=\"ab\" s[1]=\"cd\"" },
+	/* A text of a probe whose memory was not there. */
+	{ "\tfield:u8 __probe_ip;\toffset:32;\tsize:1;\tsigned:0;\n"
+	  "\tfield:__data_loc char[] s;\toffset:8;\tsize:4;\tsigned:1;\n"
+	  "\tfield:__data_loc char[] none;\toffset:16;\tsize:4;\tsigned:1;\n",
+	  "\"(%x) s=\\\"%s\\\" \\\"%s\\\" x=\\\"%d\\\"\", REC->__probe_ip, __get_str(s), "
+	  "__get_str(none), 7",
+	  "(61) s=\"ab\" (fault) x=\"7\"", "__probe_ip=97 s=\"ab\" none=\"\"" },
 	{ "\tfield:u8 a.b;\toffset:32;\tsize:1;\tsigned:0;\n", "\"%c\", REC->a.b", "a", "a.b=97" },
 	{ "\tfield:u8 x;\toffset:32;\tsize:1;\tsigned:0;\n"
 	  "\tfield:u8 x;\toffset:33;\tsize:1;\tsigned:0;\n"
@@ -428,6 +435,7 @@ START_TEST(formats_of_probes_and_unions_are_read)
 
 	record.a = 32 | 3 << 16;
 	record.b = 35 | 3 << 16;
+	record.c = 40;
 	memcpy((char *)&record + 32, "ab\0cd", 6);
 	snprintf(text, sizeof(text), "name: ev\nID: 77\nformat:\n" COMMON "%s\nprint fmt: %s\n",
 		 odd[_i].lines, odd[_i].print_fmt);
