@@ -54,6 +54,11 @@ static struct xvt_field lost_fields[] = {
 static struct xvt_field raw_fields[] = {
 	FIELD("data", XVT_FIELD_UINTS, XVT_PLACE_TAIL, 1, 0, 0, 0),
 };
+/* Of records that do not fit their format: shorter than it, or with a text that lies outside. */
+static struct xvt_field unfit_fields[2][1] = {
+	{ FIELD("unfit", XVT_FIELD_UINTS, XVT_PLACE_TAIL, 1, 0, 0, 0) },
+	{ FIELD("short", XVT_FIELD_UINTS, XVT_PLACE_TAIL, 1, 0, 0, 0) },
+};
 
 static const struct builtin {
 	uint16_t id;
@@ -184,8 +189,29 @@ static struct xvt_format *last_format(const struct xvt_formats *all, uint32_t g,
 	return lo ? &all->v[lo - 1] : NULL;
 }
 
+/* The class of records of this format's event that do not fit it: the name, and their bytes. */
+static struct xvt_event_class *unfit_class(struct xvt_decoder *d, struct xvt_format *f,
+					   const struct xvt_event *ev)
+{
+	const bool is_short = ev->hdr->len < f->cls->min_len;
+	struct xvt_event_class **c = &f->unfit[is_short];
+
+	if (*c || !xvt_decoder_charge(d, sizeof(**c)))
+		return *c;
+	*c = new_class(d, 0);
+	if (!*c)
+		return NULL;
+	(*c)->system = f->cls->system;
+	(*c)->name = f->cls->name;
+	(*c)->fields = unfit_fields[is_short];
+	(*c)->field_count = 1;
+	(*c)->ftrace = f->cls->ftrace;
+	return *c;
+}
+
 static struct xvt_event_class *ftrace_class(struct xvt_decoder *d, const struct xvt_event *ev)
 {
+	struct xvt_event_class *unfit = NULL;
 	const struct xvt_formats *all;
 	struct xvt_format *f;
 	uint16_t type = 0;
@@ -202,9 +228,13 @@ static struct xvt_event_class *ftrace_class(struct xvt_decoder *d, const struct 
 
 		if (c && fits(c, ev))
 			return c;
+		if (c && !unfit)
+			unfit = unfit_class(d, f, ev);
 		if (f == all->v)
 			break;
 	}
+	if (unfit)
+		return unfit;
 	return raw_class(d, &d->raw_types, type, "type", true);
 }
 
@@ -282,6 +312,13 @@ void xvt_print_fields(struct xvt_out *o, struct xvt_decoder *d, const struct xvt
 	}
 	if (!raw && c->fields == u64_fields) {
 		print_numbers(o, &c->fields[0], ev);
+		return;
+	}
+	if (!raw && (c->fields == unfit_fields[0] || c->fields == unfit_fields[1])) {
+		xvt_out_char(o, '[');
+		xvt_out_str(o, c->fields[0].name);
+		xvt_out_str(o, "] ");
+		print_hex(o, ev->payload, ev->hdr->len);
 		return;
 	}
 	if (!raw && c->fields == raw_fields) {

@@ -31,6 +31,7 @@ struct xvt_format {
 	uint64_t since_ns; /* does not hold for earlier events of its boot */
 	uint64_t hash;
 	struct xvt_event_class *cls;
+	struct xvt_event_class *unfit[2]; /* of records that it does not fit; [1]: too short ones */
 	bool failed;
 };
 
