@@ -480,6 +480,20 @@ static void say_lost(const struct xvt_export *x)
 			 lost);
 }
 
+/* Say which formats could not be read. */
+static void say_left_formats(struct xvt_export *x)
+{
+	struct xvtrace_left_format f;
+
+	for (unsigned int i = 0; !xvtrace_reader_left_format(x->reader, i, &f); i++) {
+		const struct xvtrace_machine *m = xvtrace_machine(x->trace, f.machine);
+
+		xvt_warn(m ? m->name : xvtrace_info(x->trace)->path,
+			 "the format of %s:%s is left out: %s; its events are shown as bytes",
+			 f.system, f.event, f.why);
+	}
+}
+
 int xvt_select_close(const struct xvt_select *s, struct xvt_export *x, bool failed)
 {
 	const char *path = xvtrace_info(x->trace)->path;
@@ -490,8 +504,10 @@ int xvt_select_close(const struct xvt_select *s, struct xvt_export *x, bool fail
 	bool found = failed || say_misses(s, x);
 	bool damaged = xvt_say_damage(x->trace, x->writer, quiet);
 
-	if (!quiet)
+	if (!quiet) {
 		say_lost(x);
+		say_left_formats(x);
+	}
 	if (err)
 		xvt_error(path, "%s", strerror(-err));
 	if (left_out && !quiet)

@@ -80,6 +80,16 @@ struct xvt_event_class {
 	void *user; /* free for the caller */
 };
 
+/* A format that could not be read. Its names are clean text. */
+struct xvt_left_format {
+	uint32_t vm;
+	char system[64];
+	char event[64];
+	const char *why;
+};
+
+#define XVT_LEFT_FORMATS 32u /* that are kept; more are counted only */
+
 /* The decoder of one VM. */
 struct xvt_decoder;
 
@@ -92,6 +102,9 @@ struct xvt_decoders {
 	uint32_t count;
 	/* Number of formats, symbols and names left out because of a limit (limits.h). */
 	uint64_t left_out;
+	/* Formats that could not be read. */
+	struct xvt_left_format left_formats[XVT_LEFT_FORMATS];
+	uint32_t left_format_count;
 	/* Private to metadata.c: */
 	xvt_wanted_fn wanted;
 	void *wanted_arg;

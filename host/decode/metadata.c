@@ -55,6 +55,26 @@ static bool read_format(const char *bytes, size_t len, struct format_text *f)
 	return type && type <= UINT16_MAX;
 }
 
+/* Note a format that is left out, once, by the names that its entry begins with. */
+static void leave_out(struct xvt_decoder *d, const char *bytes, size_t len, const char *why)
+{
+	const size_t system = strnlen(bytes, len), rest = system < len ? len - system - 1 : 0;
+	struct xvt_left_format f = { .vm = d->vm, .why = why };
+	struct xvt_decoders *all = d->all;
+
+	xvt_text_clean(f.system, sizeof(f.system), bytes, system);
+	if (rest)
+		xvt_text_clean(f.event, sizeof(f.event), bytes + system + 1,
+			       strnlen(bytes + system + 1, rest));
+	for (uint32_t i = 0; i < all->left_format_count; i++)
+		if (all->left_formats[i].vm == f.vm &&
+		    strcmp(all->left_formats[i].system, f.system) == 0 &&
+		    strcmp(all->left_formats[i].event, f.event) == 0)
+			return;
+	if (all->left_format_count < XVT_LEFT_FORMATS)
+		all->left_formats[all->left_format_count++] = f;
+}
+
 static struct xvt_formats *formats_of(struct xvt_decoder *d, uint16_t type)
 {
 	void **slot = xvt_table_slot(&d->formats, type, true);
@@ -95,6 +115,7 @@ static int take_format(struct xvt_decoder *d, const uint8_t *p, size_t len,
 	d->next_since_ns = 0;
 	if (len > XVT_LIMIT_FORMAT_BYTES) {
 		d->all->left_out++;
+		leave_out(d, (const char *)p, len, "it is longer than any of Linux");
 		return 0;
 	}
 	bytes = xvt_decoder_text(p, len);
@@ -102,6 +123,8 @@ static int take_format(struct xvt_decoder *d, const uint8_t *p, size_t len,
 		return -ENOMEM;
 	if (read_format(bytes, len, &text))
 		err = add_format(d, text.type, &f);
+	else
+		leave_out(d, bytes, len, "it has no number");
 	free(bytes);
 	return err;
 }
@@ -145,6 +168,9 @@ struct xvt_event_class *xvt_decoder_format(struct xvt_decoder *d, struct xvt_for
 	bytes = load_format(d->all, f, &text);
 	c = bytes ? calloc(1, sizeof(*c)) : NULL;
 	err = c ? xvt_format_class(text.system, text.text, c) : -ENOMEM;
+	if (err == -EBADMSG)
+		leave_out(d, bytes, (size_t)(text.text - bytes),
+			  "it does not have the shape that Linux writes");
 	free(bytes);
 	if (!err &&
 	    (!xvt_decoder_charge(d, sizeof(*c) + c->arena_bytes) || xvt_decoder_add_class(d, c))) {
@@ -326,6 +352,7 @@ static int new_decoders(struct xvt_decoders *ds)
 		if (!d)
 			return -ENOMEM;
 		d->all = ds;
+		d->vm = i;
 	}
 	return 0;
 }

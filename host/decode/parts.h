@@ -88,6 +88,7 @@ struct xvt_comm {
 
 struct xvt_decoder {
 	struct xvt_decoders *all;
+	uint32_t vm;
 	size_t bytes; /* memory charged, of the machine's part */
 	struct xvt_generation *generations;
 	uint32_t generation_count;

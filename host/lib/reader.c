@@ -671,6 +671,19 @@ uint64_t xvtrace_reader_left_out(const struct xvtrace_reader *r)
 	return r->ds.left_out;
 }
 
+int xvtrace_reader_left_format(const struct xvtrace_reader *r, unsigned int number,
+			       struct xvtrace_left_format *to)
+{
+	const struct xvt_left_format *f = &r->ds.left_formats[number % XVT_LEFT_FORMATS];
+
+	if (number >= r->ds.left_format_count)
+		return -ENOENT;
+	*to = (struct xvtrace_left_format){
+		.machine = f->vm, .system = f->system, .event = f->event, .why = f->why
+	};
+	return 0;
+}
+
 int xvtrace_reader_reclocked(struct xvtrace_reader *r, unsigned int ring,
 			     struct xvtrace_reclocked *to)
 {

@@ -326,6 +326,19 @@ uint64_t xvtrace_reader_lost_hidden(const struct xvtrace_reader *reader);
  * library decodes; see xvtrace-report(1). Their events have their bytes as only field. */
 uint64_t xvtrace_reader_left_out(const struct xvtrace_reader *reader);
 
+/* A format of a machine that could not be read; its events have their bytes as only field. */
+struct xvtrace_left_format {
+	unsigned int machine;
+	const char *system;
+	const char *event;
+	const char *why;
+};
+
+/* Get the format of this number that was left out so far, from 0 on. Returns 0, or -ENOENT: no
+ * more, or beyond the first 32. */
+int xvtrace_reader_left_format(const struct xvtrace_reader *reader, unsigned int number,
+			       struct xvtrace_left_format *to);
+
 /* What XVTRACE_RECLOCK changed for a ring: error bounds before and after. */
 struct xvtrace_reclocked {
 	const char *source; /* of its clock */

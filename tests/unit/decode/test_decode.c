@@ -579,6 +579,27 @@ START_TEST(records_that_do_not_fit_their_format_keep_its_name)
 }
 END_TEST
 
+START_TEST(a_format_that_is_left_out_is_noted_once)
+{
+	struct small s;
+
+	small_begin(&s);
+	put_format(&s, 1, "bad\x1b", "\tfield:int;\toffset:8;\tsize:4;\tsigned:1;\n\n");
+	put_format(&s, 2, "bad\x1b", "\tfield:long;\toffset:8;\tsize:8;\tsigned:1;\n\n");
+	for (uint64_t ns = 1; ns < 4; ns++)
+		put_record(&s, ns, sizeof(record));
+	small_open(&s);
+	ck_assert_uint_eq(s.ds.left_format_count, 0);
+	for (int i = 0; i < 3; i++)
+		ck_assert_str_eq(next_name(&s), "type77");
+	ck_assert_uint_eq(s.ds.left_format_count, 1);
+	ck_assert_str_eq(s.ds.left_formats[0].system, "sys");
+	ck_assert_str_eq(s.ds.left_formats[0].event, "bad\\x1b");
+	ck_assert_ptr_nonnull(strstr(s.ds.left_formats[0].why, "shape"));
+	small_end(&s);
+}
+END_TEST
+
 START_TEST(a_rebooted_guests_formats_are_its_own)
 {
 	struct small s;
@@ -713,6 +734,7 @@ Suite *decode_suite(void)
 			    sizeof(odd) / sizeof(odd[0]));
 	tcase_add_test(t, a_type_that_is_not_first_is_refused);
 	tcase_add_test(t, records_that_do_not_fit_their_format_keep_its_name);
+	tcase_add_test(t, a_format_that_is_left_out_is_noted_once);
 	tcase_add_test(t, a_rebooted_guests_formats_are_its_own);
 	tcase_add_test(t, a_number_used_again_has_its_format_from_then_on);
 	tcase_add_test(t, hostile_formats_do_no_harm);
