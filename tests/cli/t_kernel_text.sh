@@ -14,10 +14,16 @@ fi
 . "$(dirname "$0")/lib.sh"
 kernel=$tracing/instances/xvt-text-$$
 probes=
+recorder=none
 at_end() {
-	[ -d "$kernel" ] && echo 0 >"$kernel/events/enable"
+	local i
+
 	cleanup
-	[ -d "$kernel" ] && rmdir "$kernel"
+	for i in "$kernel" "$tracing/instances/xvtrace-host-$recorder-"*; do
+		[ -d "$i" ] || continue
+		echo 0 >"$i/events/enable"
+		rmdir "$i"
+	done
 	[ -n "$probes" ] && echo "-:$probes" >>$tracing/uprobe_events
 }
 trap at_end EXIT
