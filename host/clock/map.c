@@ -57,17 +57,29 @@ const struct xvt_clock_node *xvt_clock_map_last(const struct xvt_clock_map *m)
 }
 
 /*
- * Drops the nodes before the segment in use, if there are at least `least`; lookups never go back.
+ * Drops the nodes before the segment in use, and before that of the oldest record that waits, if
+ * there are at least `least`; lookups never go back.
  */
 static void drop_used(struct xvt_clock_map *m, size_t least)
 {
-	if (m->at < least)
+	size_t n = m->at;
+
+	while (n && m->waits_ns && m->nodes[n].host_ns > m->waits_ns)
+		n--;
+	if (n < least)
 		return;
-	memmove(m->nodes, m->nodes + m->at, (m->count - m->at) * sizeof(*m->nodes));
-	m->count -= m->at;
-	m->last_first -= m->last_first < m->at ? m->last_first : m->at;
+	memmove(m->nodes, m->nodes + n, (m->count - n) * sizeof(*m->nodes));
+	m->count -= n;
+	m->last_first -= m->last_first < n ? m->last_first : n;
 	m->older.from = m->older.end = 0;
-	m->at = 0;
+	m->at -= n;
+}
+
+/* The same where memory ends: what waits must do without. */
+static void drop_at_any_rate(struct xvt_clock_map *m, size_t least)
+{
+	m->waits_ns = 0;
+	drop_used(m, least);
 }
 
 void xvt_clock_map_forget(struct xvt_clock_map *m, uint64_t host_ns)
@@ -92,14 +104,14 @@ static int make_room(struct xvt_clock_map *m)
 		/* A ring that never records looks nothing up, so the call above dropped nothing. */
 		if (m->at < NODES_MAX / 2)
 			m->at = NODES_MAX / 2;
-		drop_used(m, 64);
+		drop_at_any_rate(m, 64);
 	}
 	if (m->count < m->room)
 		return 0;
 	room = m->room < NODES_LEAST ? NODES_LEAST : m->room * 2;
 	more = (room - m->room) * sizeof(*grown);
 	if (m->pool && !xvt_pool_count(m->pool, more, room == NODES_LEAST)) {
-		drop_used(m, 1);
+		drop_at_any_rate(m, 1);
 		return m->count < m->room ? 0 : -ENOMEM;
 	}
 	grown = realloc(m->nodes, room * sizeof(*grown));

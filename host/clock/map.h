@@ -91,7 +91,10 @@ struct xvt_clock_map {
 		uint64_t beyond_ns;
 	} seen;					 /* the drain's nodes since `measured` */
 	const struct xvt_host_clock *host_clock; /* its knees may lie between nodes; NULL: none */
-	size_t at;	   /* segment of the last lookup; lookups only go forward */
+	size_t at; /* segment of the last lookup; lookups only go forward */
+	/* Host time of the oldest record that was placed and is in no file yet; 0: there is none.
+	 * Its segment stays: a next file of the set needs the nodes. */
+	uint64_t waits_ns;
 	size_t last_first; /* first node of the last epoch */
 	struct {
 		size_t from, end;

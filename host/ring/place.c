@@ -153,6 +153,14 @@ static bool beyond_stop(const struct xvt_ring *r, const struct xvt_clock_evidenc
 	       e->ceiling_ns > r->clock.map.stop_ns;
 }
 
+int xvt_ring_add_node(struct xvt_ring *r, struct xvt_clock_node *node)
+{
+	const struct xvt_run *oldest = r->runs.first;
+
+	r->clock.map.waits_ns = oldest ? xvt_run_next_ns(oldest) : 0;
+	return xvt_clock_map_add(&r->clock.map, node);
+}
+
 /*
  * The guest does not answer, or no node comes of its answers, so no sample will confirm what waits;
  * but its ring was looked at before and after the newest waiting record was written. That is a
@@ -181,7 +189,7 @@ static bool infer_node(struct xvt_ring *r)
 		return false;
 	if (n.host_ns <= last->host_ns)
 		return false;
-	if (xvt_clock_map_add(&r->clock.map, &n))
+	if (xvt_ring_add_node(r, &n))
 		return false;
 	r->clock.inferred = n;
 	r->clock.inferred_new = true;

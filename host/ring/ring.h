@@ -494,6 +494,9 @@ bool xvt_ring_only_new(const struct xvt_ring *r);
 
 /* --- place.c --- */
 
+/* As xvt_clock_map_add(). The map keeps the segment of the oldest record that has not gone out. */
+int xvt_ring_add_node(struct xvt_ring *r, struct xvt_clock_node *node);
+
 /* Decodes the head, the next record to go out, and places it if possible. Returns false if there is
  * none. r->head.placed: its host time is known. */
 bool xvt_ring_peek(struct xvt_ring *r);

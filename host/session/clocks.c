@@ -132,7 +132,7 @@ static void forget_nodes(const struct xvt_session *s, struct xvt_ring *r)
  * newest node. */
 static int add_node(struct xvt_ring *r, struct xvt_clock_node *node)
 {
-	int err = xvt_clock_map_add(&r->clock.map, node);
+	int err = xvt_ring_add_node(r, node);
 
 	if (err != -ENOMEM || r->head.have || r->drain.first || xvt_ring_ready(r))
 		return err;

@@ -1416,6 +1416,41 @@ START_TEST(segment_is_the_line_to_the_last_nanosecond)
 }
 END_TEST
 
+/*
+ * A record that was placed waits for other rings, while later ones are placed. If it goes into the
+ * next file of a set, that needs the segment on which it lies.
+ */
+START_TEST(the_segment_of_a_record_that_waits_stays)
+{
+	const uint64_t waits_ns = 1000 * MS + 50 * MS + 7;
+	struct xvt_clock_segment seg = { 0 };
+	struct xvt_clock_map m;
+	uint64_t i;
+
+	xvt_clock_map_init(&m, 1000000000);
+	m.waits_ns = _i ? waits_ns : 0;
+	for (i = 0; i < 300; i++) {
+		add(&m, 1000 * MS + i * MS, 1000 * MS + i * MS, 10);
+		ck_assert(!i || xvt_clock_map_segment(&m, 1000 * MS + i * MS - 5, &seg));
+	}
+	if (_i) {
+		ck_assert_uint_le(m.nodes[0].host_ns, waits_ns);
+		/* It is gone; what is not needed goes, too. */
+		m.waits_ns = 0;
+		add(&m, 1400 * MS, 1400 * MS, 10);
+	}
+	ck_assert_uint_gt(m.nodes[0].host_ns, waits_ns);
+	ck_assert_uint_lt(m.count, 70);
+	ck_assert_uint_eq(m.nodes[m.at].host_ns, 1298 * MS);
+	/* It cannot fill the memory. */
+	m.waits_ns = 1;
+	for (i = 0; i < 20000; i++)
+		add(&m, 2000 * MS + i * MS, 2000 * MS + i * MS, 10);
+	ck_assert_uint_lt(m.count, 10000);
+	xvt_clock_map_fini(&m);
+}
+END_TEST
+
 /* A later epoch makes one think again, and so does a line that is no more the newest. */
 START_TEST(segment_is_for_what_is_beyond_doubt)
 {
@@ -1445,6 +1480,7 @@ Suite *clock_suite(void)
 	TCase *tc = tcase_create("map");
 
 	tcase_add_test(tc, segment_is_the_line_to_the_last_nanosecond);
+	tcase_add_loop_test(tc, the_segment_of_a_record_that_waits_stays, 0, 2);
 	tcase_add_test(tc, segment_is_for_what_is_beyond_doubt);
 	tcase_add_test(tc, a_record_waits_until_a_later_node_confirms_it);
 	tcase_add_test(tc, a_creeping_clock_is_followed_and_the_bound_covers_what_it_crept);

@@ -3,6 +3,7 @@
 #include "suites.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "recording.h"
@@ -147,6 +148,37 @@ START_TEST(a_machine_that_is_gone_is_not_in_the_next_file)
 }
 END_TEST
 
+/* A record that waits goes into the next file, and the clock's nodes around it must, too. */
+START_TEST(nodes_that_a_waiting_record_needs_are_kept)
+{
+	const uint64_t waits_ns = SECOND_NS + 50000007;
+	struct xvt_run *run = calloc(1, sizeof(*run) + sizeof(run->ns[0]));
+	struct xvt_clock_segment seg = { 0 };
+	struct xvt_ring *r;
+	uint64_t i;
+
+	ck_assert_ptr_nonnull(run);
+	begin();
+	r = s->rings[0];
+	r->clock.map.hz = SECOND_NS;
+	run->count = 1;
+	run->ns[0] = waits_ns;
+	r->runs.first = run;
+	for (i = 0; i < 300; i++) {
+		const uint64_t ns = SECOND_NS + i * 1000000;
+		struct xvt_clock_node n = { .guest = ns, .host_ns = ns, .bound_ns = 10 };
+
+		ck_assert_int_eq(xvt_ring_add_node(r, &n), 0);
+		/* Later records are placed meanwhile. */
+		xvt_clock_map_segment(&r->clock.map, ns - 5, &seg);
+	}
+	ck_assert_uint_le(r->clock.map.nodes[0].host_ns, waits_ns);
+	r->runs.first = NULL;
+	free(run);
+	end();
+}
+END_TEST
+
 START_TEST(without_a_next_file_the_first_goes_on)
 {
 	begin();
@@ -206,6 +238,7 @@ Suite *session_rotate_suite(void)
 
 	tcase_add_test(t, a_next_file_begins_with_all_that_was_said);
 	tcase_add_test(t, a_machine_that_is_gone_is_not_in_the_next_file);
+	tcase_add_test(t, nodes_that_a_waiting_record_needs_are_kept);
 	tcase_add_test(t, without_a_next_file_the_first_goes_on);
 	tcase_add_test(t, a_file_ends_at_its_size_and_at_its_time);
 	suite_add_tcase(suite, t);
