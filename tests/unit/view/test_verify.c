@@ -599,6 +599,14 @@ static void a_mark_the_wrong_way_round(void)
 	sign(h);
 }
 
+static void a_ring_of_no_machine(void)
+{
+	uint8_t *at = sink.bytes + synth_find_chunk(&sink, XVT_CHUNK_RING, 0);
+
+	((struct xvt_ring_info *)(at + sizeof(struct xvt_chunk_hdr)))->vm = 9;
+	synth_sign_chunk(at);
+}
+
 static void a_mark_of_no_ring(void)
 {
 	struct xvt_chunk_hdr *h;
@@ -982,6 +990,8 @@ static const struct {
 	{ "one told too many", one_told_too_many, "tell of 4 overwritten, the counters say 3" },
 	{ "a dropped one", more_dropped_than_told, "tell of 0 dropped, the counters say 1" },
 	{ "a mark's ring", a_mark_of_no_ring, "a mark of ring 77" },
+	{ "a ring's machine", a_ring_of_no_machine,
+	  "ring 0 is of machine 9, which the trace does not have" },
 };
 
 START_TEST(each_lie_is_found)
