@@ -12,6 +12,7 @@
 #include "lib/parts.h"
 #include "trace/names.h"
 #include "trace/note.h"
+#include "trace/set.h"
 
 struct ring {
 	struct xvtrace_ring_stat pub;
@@ -36,6 +37,7 @@ struct stat {
 	uint32_t machine_count;
 	const struct xvtrace *trace;
 	uint64_t last_main_ns;
+	size_t part; /* of a set: the file of the last events */
 	struct xvt_events_iter it;
 	struct xvt_trace_raws raws;
 };
@@ -191,6 +193,22 @@ static void add_state(struct stat *s, const struct xvt_note_parts *p)
 		s->paused[vm] = begins;
 }
 
+/*
+ * The next chunk is of that file of a set. A recorder that begins anew, after one that was killed,
+ * takes what was left in the rings, which may be older than what that one has in its last file.
+ */
+static void begin_part(struct stat *s, size_t part)
+{
+	if (part == s->part)
+		return;
+	s->part = part;
+	if (xvt_set_goes_on(s->t, part))
+		return;
+	s->last_main_ns = 0;
+	for (uint32_t i = 0; i <= s->ring_count; i++)
+		s->rings[i].last_loose_ns = 0;
+}
+
 static void add_note(struct stat *s, const struct xvt_chunk_buf *b)
 {
 	struct xvt_note_parts p;
@@ -218,6 +236,7 @@ static int walk(struct stat *s)
 		} else if (ref->type == XVT_CHUNK_NOTE) {
 			add_note(s, &b);
 		} else {
+			begin_part(s, xvt_set_part(s->t, i));
 			err = add_events(s, &b, ref);
 			if (err == -EBADMSG)
 				xvt_trace_note_damage(s->t, ref->offset, ref->len,

@@ -246,6 +246,11 @@ size_t xvt_set_part(const struct xvt_trace *t, size_t chunk)
 	return t->parts ? (size_t)(part_at(t, t->chunks[chunk].offset) - t->parts) : 0;
 }
 
+bool xvt_set_goes_on(const struct xvt_trace *t, size_t part)
+{
+	return part < t->part_count && t->parts[part].goes_on;
+}
+
 /* Damage that was found in a file since the last call is damage of the whole. */
 static void take_damage(struct xvt_trace *t, struct xvt_set_part *p)
 {

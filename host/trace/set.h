@@ -32,5 +32,8 @@ int xvt_set_open(struct xvt_trace **out, const char *path, bool by_index, char *
 
 /* Number of the file that has this chunk; 0 where there is one file only. */
 size_t xvt_set_part(const struct xvt_trace *t, size_t chunk);
+/* Does this file go on where the one before it ended? Else it is of another recording, or what lies
+ * between them is missing. */
+bool xvt_set_goes_on(const struct xvt_trace *t, size_t part);
 
 #endif /* XVT_TRACE_SET_H */

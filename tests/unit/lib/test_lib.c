@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "faults.h"
@@ -626,6 +627,33 @@ START_TEST(losses_among_the_events_are_those_that_are_counted)
 }
 END_TEST
 
+/* A recorder that was killed and the next one: what this one took is older than the other's end. */
+START_TEST(two_recordings_in_a_folder_are_each_in_order)
+{
+	struct xvtrace_stat *s;
+	char folder[512], path[600];
+	unsigned int i;
+
+	snprintf(folder, sizeof(folder), "%s", scratch_path("folder"));
+	ck_assert_int_eq(mkdir(folder, 0700), 0);
+	for (i = 1; i <= 2; i++) {
+		snprintf(path, sizeof(path), "%s/%08u.xvt", folder, i);
+		synth_sink_save(&sink, path);
+	}
+	xvtrace_close(trace);
+	ck_assert_int_eq(xvtrace_open(&trace, folder, 0, NULL), 0);
+	ck_assert_int_eq(xvtrace_stat_new(&s, trace, 0), 0);
+	ck_assert_uint_eq(s->counts.events, 2 * made.count);
+	ck_assert_uint_eq(s->order_violations, 0);
+	xvtrace_stat_free(s);
+	while (--i) {
+		snprintf(path, sizeof(path), "%s/%08u.xvt", folder, i);
+		unlink(path);
+	}
+	rmdir(folder);
+}
+END_TEST
+
 /* A chunk of events cannot be read; 0: by its checksum, 1: four of them, 2: it is cut out. */
 static void damage(int how)
 {
@@ -895,6 +923,7 @@ Suite *lib_suite(void)
 	tcase_add_test(t, two_readers_of_a_trace_do_not_disturb_each_other);
 	tcase_add_test(t, types_are_numbered_and_fields_are_found);
 	tcase_add_test(t, losses_among_the_events_are_those_that_are_counted);
+	tcase_add_test(t, two_recordings_in_a_folder_are_each_in_order);
 	tcase_add_loop_test(t, what_is_missing_in_a_damaged_file_has_a_cause, 0, 3);
 	tcase_add_test(t, bounds_are_given_on_request);
 	tcase_add_loop_test(t, half_of_a_machines_events_are_within_the_median, 0, 4);
