@@ -199,6 +199,9 @@ char *xvt_class_format(struct xvt_decoders *ds, const struct xvt_event_class *c)
 /* Returns the name of a task, or NULL: unknown. */
 const char *xvt_comm(const struct xvt_decoder *d, int32_t pid);
 
+/* Returns the process of a thread, and whether it is one of the kernel; 0: not known. */
+int32_t xvt_process(const struct xvt_decoder *d, int32_t tid, bool *kernel);
+
 /* Go through the names of tasks, from *at == 0 on. Returns false at the end. */
 bool xvt_comm_next(const struct xvt_decoder *d, size_t *at, int32_t *pid, const char **name);
 /* The same for threads that the recorder named (XVT_META_THREAD). */

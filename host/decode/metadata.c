@@ -202,6 +202,17 @@ char *xvt_class_format(struct xvt_decoders *ds, const struct xvt_event_class *c)
 
 /* -- the trace's metadata ----------------------------------------------------------- */
 
+static void take_process(struct xvt_decoder *d, int32_t tid, const uint8_t *bytes, size_t len)
+{
+	struct xvt_meta_process p;
+
+	if (len < sizeof(p))
+		return;
+	memcpy(&p, bytes, sizeof(p));
+	if (p.tgid && p.tgid <= INT32_MAX)
+		xvt_decoder_process(d, tid, (int32_t)p.tgid, p.flags & XVT_PROCESS_F_KERNEL);
+}
+
 static void take_kernel(struct xvt_decoder *d, const char *text, size_t len)
 {
 	len = strnlen(text, len);
@@ -228,6 +239,10 @@ static int take_meta(struct xvt_decoder *d, const struct xvt_meta_info *info,
 	}
 	if (info->type == XVT_META_THREAD) {
 		xvt_decoder_thread(d, (int32_t)info->id, p, strnlen((const char *)p, len));
+		return 0;
+	}
+	if (info->type == XVT_META_PROCESS) {
+		take_process(d, (int32_t)info->id, p, len);
 		return 0;
 	}
 	if (info->type == XVT_META_TEXT) {

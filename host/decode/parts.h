@@ -77,7 +77,9 @@ struct xvt_symbols {
 struct xvt_comm {
 	int32_t pid;
 	bool used;
-	bool fixed; /* by META_THREAD: another name of that number is ignored */
+	bool fixed;   /* by META_THREAD: another name of that number is ignored */
+	bool kernel;  /* of the kernel; with a tgid */
+	int32_t tgid; /* 0: not known */
 	char name[XVT_COMM_LEN];
 };
 
@@ -140,6 +142,8 @@ char *xvt_decoder_text(const uint8_t *p, size_t len);
 void xvt_decoder_comm(struct xvt_decoder *d, int32_t pid, const uint8_t *name, size_t len);
 /* The same for good: only another call of this one changes it. */
 void xvt_decoder_thread(struct xvt_decoder *d, int32_t pid, const uint8_t *name, size_t len);
+/* The process of a thread that has a name. */
+void xvt_decoder_process(struct xvt_decoder *d, int32_t tid, int32_t tgid, bool kernel);
 
 /* Index of the generation to which a record of this chunk belongs; before the first: 0. */
 uint32_t xvt_decoder_generation(const struct xvt_decoder *d, uint64_t chunk_seq);

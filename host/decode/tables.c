@@ -135,6 +135,24 @@ void xvt_decoder_thread(struct xvt_decoder *d, int32_t pid, const uint8_t *name,
 		c->fixed = true;
 }
 
+void xvt_decoder_process(struct xvt_decoder *d, int32_t tid, int32_t tgid, bool kernel)
+{
+	struct xvt_comm *c = find_comm(d, tid);
+
+	if (!c || !c->used)
+		return;
+	c->tgid = tgid;
+	c->kernel = kernel;
+}
+
+int32_t xvt_process(const struct xvt_decoder *d, int32_t tid, bool *kernel)
+{
+	const struct xvt_comm *c = find_comm(d, tid);
+
+	*kernel = c && c->used && c->kernel;
+	return c && c->used ? c->tgid : 0;
+}
+
 const char *xvt_comm(const struct xvt_decoder *d, int32_t pid)
 {
 	struct xvt_comm *c;

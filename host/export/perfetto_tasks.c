@@ -139,6 +139,8 @@ int xvt_pf_put_task(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvtrac
 	t = task_of(m, ev->pid, &err);
 	if (!t || t->hash == hash)
 		return err;
+	if (!t->tgid)
+		t->tgid = xvtrace_reader_process(p->x->reader, r->machine, ev->pid, &t->kernel);
 	t->hash = hash;
 	return put_tree(p, r, ev->ns, t, comm);
 }

@@ -41,6 +41,15 @@ int xvtrace_reader_task(const struct xvtrace_reader *r, unsigned int machine, si
 	return 1;
 }
 
+int xvtrace_reader_process(const struct xvtrace_reader *r, unsigned int machine, int tid,
+			   bool *kernel)
+{
+	const struct xvt_decoder *d = decoder_of(r, machine);
+
+	*kernel = false;
+	return d ? xvt_process(d, tid, kernel) : 0;
+}
+
 const char *xvtrace_reader_kernel(const struct xvtrace_reader *r, unsigned int machine)
 {
 	const struct xvt_decoder *d = decoder_of(r, machine);

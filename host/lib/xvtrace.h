@@ -448,6 +448,11 @@ int xvtrace_reader_symbols(struct xvtrace_reader *reader, unsigned int machine,
 int xvtrace_reader_task(const struct xvtrace_reader *reader, unsigned int machine, size_t *at,
 			int *pid, const char **comm);
 
+/* The process of a machine's thread. *kernel: it is one of the kernel. Returns its number; 0: the
+ * machine did not tell, as guests do not. */
+int xvtrace_reader_process(const struct xvtrace_reader *reader, unsigned int machine, int tid,
+			   bool *kernel);
+
 /* The machine's kernel, as it told it and `uname -srvm` writes it: a guest's text, unchecked. NULL:
  * it told nothing. */
 const char *xvtrace_reader_kernel(const struct xvtrace_reader *reader, unsigned int machine);

@@ -204,6 +204,20 @@ static struct task *task_of(struct xvt_session_kernel *k, int32_t tid)
 	return &k->tasks[at];
 }
 
+/* With each name, since a number may be another thread's then. One that has ended has none. */
+static void put_process(struct xvt_session *s, int32_t tid)
+{
+	struct xvt_meta_process p = { 0 };
+	int32_t tgid;
+	bool kernel;
+
+	if (!xvt_thread_process(tid, &tgid, &kernel))
+		return;
+	p.tgid = (uint32_t)tgid;
+	p.flags = kernel ? XVT_PROCESS_F_KERNEL : 0;
+	put_meta(s, XVT_META_PROCESS, (uint32_t)tid, &p, sizeof(p));
+}
+
 static void name_task(struct xvt_session_kernel *k, struct task *t, const char *name)
 {
 	const uint32_t type = t->of_vmm ? XVT_META_THREAD : XVT_META_COMM;
@@ -213,6 +227,7 @@ static void name_task(struct xvt_session_kernel *k, struct task *t, const char *
 		return;
 	t->hash = hash;
 	put_meta(k->session, type, (uint32_t)t->tid, name, strlen(name));
+	put_process(k->session, t->tid);
 }
 
 static void add_pid(struct xvt_session_kernel *k, int32_t tid)

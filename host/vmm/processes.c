@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#define KTHREADD      2 /* the parent of the kernel's threads */
+
 #define LINES_AT_ONCE 64u /* of /proc/PID/maps: 20 us or so */
 
 /* The next entry of a folder that is a number; 0: none. */
@@ -151,6 +153,23 @@ bool xvt_thread_name(int32_t pid, int32_t tid, char name[XVT_TASK_NAME_LEN])
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
 	return read_name(path, name);
+}
+
+bool xvt_thread_process(int32_t tid, int32_t *tgid, bool *kernel)
+{
+	char path[64], line[128];
+	int32_t parent = 0;
+	FILE *f;
+
+	*tgid = 0;
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f) && sscanf(line, "PPid: %d", &parent) != 1)
+		sscanf(line, "Tgid: %d", tgid);
+	if (f)
+		fclose(f);
+	*kernel = tid == KTHREADD || parent == KTHREADD;
+	return *tgid > 0;
 }
 
 int xvt_process_threads(int32_t pid, void (*fn)(void *arg, int32_t tid), void *arg)

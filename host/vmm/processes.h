@@ -44,6 +44,10 @@ void xvt_process_search_end(struct xvt_process_search *search);
 /* Call fn for each thread of a process. Returns 0; -ESRCH: no such process; or -errno. */
 int xvt_process_threads(int32_t pid, void (*fn)(void *arg, int32_t tid), void *arg);
 
+/* Find the process of a thread, and whether it is the kernel's. Returns false if there is no such
+ * thread. */
+bool xvt_thread_process(int32_t tid, int32_t *tgid, bool *kernel);
+
 /* Read the name of a process's thread. Returns false if there is no such thread. */
 bool xvt_thread_name(int32_t pid, int32_t tid, char name[XVT_TASK_NAME_LEN]);
 

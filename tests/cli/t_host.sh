@@ -11,6 +11,7 @@ if [ ! -d $tracing/instances ] && [ -z "${XVT_HOST_MOUNTED-}" ] &&
 	XVT_HOST_MOUNTED=1 exec unshare -m sh -c "mount -t tracefs t $tracing && exec \"\$0\"" "$0"
 fi
 . "$(dirname "$0")/lib.sh"
+. tests/formats.sh
 trap cleanup EXIT
 
 # holds FILTER: what jq finds in the host's part of the statistics
@@ -98,6 +99,13 @@ check "a thread is called after its machine" \
 	named --arg tids "$threads" '($tids | split("|") | map(tonumber)) as $tids |
 		[.[] | select(.vm == "host" and ([.pid] | inside($tids))) | .comm] |
 		length > 0 and all(startswith("g:xvt-"))' "$work/t.jsonl"
+if command -v protoc >/dev/null; then
+	"$xvtrace" export -q --format perfetto "$work/t.xvt" - | perfetto_decode >"$work/t.txt"
+	check "a thread is one of its process" awk -v of="$emit" '
+		$1 == "tid:" { tid = $2 } $1 == "tgid:" && $2 == of && tid != of { found = 1 } END { exit !found }' "$work/t.txt"
+else
+	echo "skip - processes of the host's threads: protoc is not installed"
+fi
 
 # A machine whose program comes later: a search that goes on in steps finds it.
 "$xvtrace" region create "$work/late" --size 256K --rings 2 || exit 1

@@ -290,7 +290,8 @@ check "lost events are counted for each CPU" lost_counts
 tasks_of() {
 	grep -qx 'thread 1 300 in 300' "$work/facts" && grep -qx 'process 1 300' "$work/facts" &&
 		grep -qx 'thread 1 301 in 300' "$work/facts" && ! grep '^process 1 301' "$work/facts" &&
-		grep -qx 'process 1 310 of 2' "$work/facts" && grep -qx 'process 1 311 of 2' "$work/facts"
+		grep -qx 'process 1 310 of 2' "$work/facts" && grep -qx 'process 1 311 of 2' "$work/facts" &&
+		grep -qx 'thread 0 501 in 500' "$work/facts" && grep -qx 'process 0 902 of 2' "$work/facts"
 }
 check "threads of a process, and of the kernel" tasks_of
 

@@ -206,6 +206,13 @@ static void put_ring(uint32_t ring, uint32_t vm, uint32_t index, uint32_t cpu, u
 	put(XVT_CHUNK_RING, &info, sizeof(info), NULL, 0);
 }
 
+static void put_process(uint32_t tid, uint32_t tgid, uint32_t flags)
+{
+	const struct xvt_meta_process p = { tgid, flags };
+
+	put_meta(HOST, XVT_META_PROCESS, tid, &p, sizeof(p));
+}
+
 static void put_machines(void)
 {
 	put_machine(G1, "g1",
@@ -220,6 +227,10 @@ static void put_machines(void)
 	put_meta(HOST, XVT_META_THREAD, 501, "g1:vcpu0", 8);
 	put_meta(HOST, XVT_META_THREAD, 502, "g1:vcpu1", 8);
 	put_meta(HOST, XVT_META_THREAD, 601, "g2:vcpu0", 8);
+	put_process(501, 500, 0);
+	put_process(502, 500, 0);
+	put_meta(HOST, XVT_META_COMM, 902, "make", 4);
+	put_process(902, 902, XVT_PROCESS_F_KERNEL);
 	put_machine(G2, "g2", "Linux 6.12.3 #1 SMP aarch64");
 	put_ring(G2_CPU0, G2, 0, 0, XVT_RING_VCPU);
 	put_ring(G2_THREAD, G2, 1, 0, XVT_RING_THREAD);
