@@ -480,6 +480,8 @@ static int give_state(struct xvtrace_reader *r)
 	struct xvt_event_class *c = xvt_states_next(&r->states, &e->ev, &e->state);
 	const struct xvt_state *of = e->state;
 
+	if (!c)
+		return -ENOMEM;
 	e->decoder = xvt_decoder_of(&r->ds, &e->ev);
 	e->type = c->user ? c->user : new_type(r, c, false);
 	if (!e->type)

@@ -46,16 +46,15 @@ static int compare(const void *a, const void *b)
 	return l->number < r->number ? -1 : l->number > r->number;
 }
 
-static void make_classes(struct xvt_states *s);
-
 int xvt_states_read(struct xvt_states *s, struct xvt_trace *t, uint32_t machines)
 {
 	struct xvt_chunk_buf b = { 0 };
 	int err = 0, more;
 
-	make_classes(s);
+	s->machines = machines;
 	s->last_ns = calloc((size_t)machines + 1, sizeof(*s->last_ns));
-	if (!s->last_ns)
+	s->classes = calloc((size_t)machines + 1, sizeof(*s->classes));
+	if (!s->last_ns || !s->classes)
 		return -ENOMEM;
 	for (size_t i = 0; !err && (more = xvt_trace_next(t, 1u << XVT_CHUNK_NOTE, &i, &b)); i++) {
 		if (more == -ESTALE) { /* at most once: the list of chunks is a new one */
@@ -73,6 +72,9 @@ int xvt_states_read(struct xvt_states *s, struct xvt_trace *t, uint32_t machines
 
 void xvt_states_fini(struct xvt_states *s)
 {
+	for (uint32_t i = 0; s->classes && i < s->machines; i++)
+		free(s->classes[i]);
+	free(s->classes);
 	free(s->v);
 	free(s->texts);
 	free(s->last_ns);
@@ -112,13 +114,19 @@ static bool has_last(uint32_t kind)
 	return kind == XVT_NOTE_CRASHED || kind == XVT_NOTE_SHUTDOWN || xvt_note_is_end(kind);
 }
 
-static void make_classes(struct xvt_states *s)
+/* The classes of a machine; NULL: out of memory. */
+static struct xvt_event_class *classes_of(struct xvt_states *s, uint32_t machine)
 {
-	for (uint32_t kind = 0; kind <= XVT_NOTE_LAST; kind++) {
+	struct xvt_event_class *c = s->classes[machine];
+
+	if (c)
+		return c;
+	c = s->classes[machine] = calloc(XVT_NOTE_LAST + 1, sizeof(*c));
+	for (uint32_t kind = 0; c && kind <= XVT_NOTE_LAST; kind++) {
 		const bool number = kind == XVT_NOTE_RUNS || has_last(kind);
 		struct xvt_field *fields = kind == XVT_NOTE_RUNS ? length_fields : last_fields;
 
-		s->classes[kind] = (struct xvt_event_class){
+		c[kind] = (struct xvt_event_class){
 			.system = "xvt",
 			.name = names[kind],
 			.fields = number ? fields : fields + 1,
@@ -128,12 +136,14 @@ static void make_classes(struct xvt_states *s)
 			.pid_field = { -1, -1 },
 		};
 	}
+	return c;
 }
 
 struct xvt_event_class *xvt_states_next(struct xvt_states *s, struct xvt_event *ev,
 					const struct xvt_state **state)
 {
 	struct xvt_state *of = &s->v[s->at++];
+	struct xvt_event_class *c = classes_of(s, of->machine);
 	uint64_t number = of->since_ns;
 
 	/* The recorder had not read all events when it wrote the note, and the reader may give them
@@ -149,7 +159,7 @@ struct xvt_event_class *xvt_states_next(struct xvt_states *s, struct xvt_event *
 					 .len = (uint16_t)(sizeof(number) + of->why_len) };
 	*ev = (struct xvt_event){ .hdr = &s->hdr, .payload = s->payload };
 	*state = of;
-	return &s->classes[of->kind];
+	return c ? &c[of->kind] : NULL;
 }
 
 void xvt_state_text(struct xvt_out *o, const struct xvt_state *state, const uint8_t *why)

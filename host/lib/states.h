@@ -28,8 +28,11 @@ struct xvt_states {
 	uint8_t *texts;
 	size_t text_used;
 	size_t text_room;
+	uint32_t machines;
 	uint64_t *last_ns; /* by machine: of the last event that the reader has passed */
-	struct xvt_event_class classes[XVT_NOTE_LAST + 1];
+	/* By machine: XVT_NOTE_LAST + 1 of them; NULL: no state of it was given. As other types,
+	 * they belong to one machine. */
+	struct xvt_event_class **classes;
 	struct xvt_event_hdr hdr; /* of the one that is given */
 	uint8_t payload[8 + XVT_STATE_WHY];
 };
@@ -38,7 +41,7 @@ struct xvt_states {
 int xvt_states_read(struct xvt_states *s, struct xvt_trace *t, uint32_t machines);
 void xvt_states_fini(struct xvt_states *s);
 
-/* Make an event of the next state, and of its class. */
+/* Make an event of the next state, and of its class. NULL: out of memory. */
 struct xvt_event_class *xvt_states_next(struct xvt_states *s, struct xvt_event *ev,
 					const struct xvt_state **state);
 

@@ -37,11 +37,12 @@ else
 	check "states are events" [ "$(states)" = '1001000000 paused why = ""
 2001000000 runs paused_ns = 1000000000, why = ""
 2006000000 ended last_event_ns = 2005000000, why = "guest panicked"' ]
+	check "of each machine" [ "$(babeltrace2 --clock-cycles --no-delta "$work/paused" 2>&1 | grep -c '^\[0*1[56]00000000\] g1 xvt:')" -eq 2 ]
 	made() { babeltrace2 --clock-cycles --no-delta "$work/paused" | sed -En 's/^\[0*([0-9]+)\] g0 sched_switch: \{ cpu_id = ([0-9]) \}, \{ tid = ([0-9]+), .*xvt_flags = 32, .*prev_tid = ([0-9]+), .*next_comm = "([^"]*)", next_tid = ([0-9]+), .*/\1 \2 \3 \4 \5 \6/p'; }
 	check "no task seems to run in a pause" [ "$(made)" = '1001000000 0 1034 1034 paused 0
 2001000000 0 0 0 bash 1034
 2006000000 0 1034 1034 paused 0' ]
-	check "which report has no line of" [ "$("$xvtrace" report -q -e sched_switch "$work/p.xvt" | wc -l)" -eq 6 ]
+	check "which report has no line of" [ "$("$xvtrace" report -q --vm g0 -e sched_switch "$work/p.xvt" | wc -l)" -eq 6 ]
 fi
 
 if ! command -v lttng-irqstats >/dev/null; then
