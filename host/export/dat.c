@@ -25,11 +25,31 @@
 
 /* -- machines and CPUs -------------------------------------------------------------- */
 
-static struct dat_machine *machine_of(struct dat *d, const struct xvtrace_ring *ring)
+static struct dat_machine *machine_of(struct dat *d, const struct xvtrace_machine *machine)
 {
-	const bool known = ring && ring->machine->number < d->machine_count;
+	const bool known = machine && machine->number < d->machine_count;
 
-	return &d->machines[known ? ring->machine->number : d->machine_count];
+	return &d->machines[known ? machine->number : d->machine_count];
+}
+
+/* A state is one of all its machine's CPUs, and stands once: in one that has events, if there are
+ * any. NULL: the machine has no ring. */
+static const struct xvtrace_ring *ring_of(const struct dat *d, const struct xvtrace_event *ev)
+{
+	const struct xvtrace_ring *first = NULL;
+
+	if (ev->kind != XVTRACE_STATE)
+		return ev->ring;
+	for (uint32_t i = 0; i < d->ring_count; i++) {
+		const struct xvtrace_ring *ring = xvtrace_ring(d->x->trace, i);
+
+		if (!ring || ring->machine != ev->machine)
+			continue;
+		if (d->rings[i])
+			return ring;
+		first = first ? first : ring;
+	}
+	return first;
 }
 
 static bool has_place(const struct xvtrace_ring *ring)
@@ -42,7 +62,7 @@ static void count_cpus(struct dat *d)
 {
 	for (uint32_t i = 0; i < d->ring_count; i++) {
 		const struct xvtrace_ring *ring = xvtrace_ring(d->x->trace, i);
-		struct dat_machine *m = machine_of(d, ring);
+		struct dat_machine *m = machine_of(d, ring ? ring->machine : NULL);
 
 		if (ring && has_place(ring) && ring->cpu >= m->cpus_of_vm)
 			m->cpus_of_vm = ring->cpu + 1;
@@ -53,7 +73,7 @@ static void count_cpus(struct dat *d)
  * memory, or there are too many. */
 static struct dat_cpu *new_cpu(struct dat *d, const struct xvtrace_ring *ring)
 {
-	struct dat_machine *m = machine_of(d, ring);
+	struct dat_machine *m = machine_of(d, ring ? ring->machine : NULL);
 	size_t at = ring && has_place(ring) ? ring->cpu : m->cpus_of_vm;
 
 	if (!ring || !has_place(ring))
@@ -70,10 +90,11 @@ static struct dat_cpu *new_cpu(struct dat *d, const struct xvtrace_ring *ring)
 
 static struct dat_cpu *cpu_of(struct dat *d, const struct xvtrace_event *ev)
 {
-	struct dat_cpu **c = &d->rings[ev->ring ? ev->ring->number : d->ring_count];
+	const struct xvtrace_ring *ring = ring_of(d, ev);
+	struct dat_cpu **c = &d->rings[ring ? ring->number : d->ring_count];
 
 	if (!*c)
-		*c = new_cpu(d, ev->ring);
+		*c = new_cpu(d, ring);
 	return *c;
 }
 
@@ -86,7 +107,8 @@ static struct dat_type *type_of(struct dat *d, const struct xvtrace_event *ev)
 	if (xvt_grow_zeroed(&d->types, &d->type_room, ev->type->number + 1u, sizeof(*d->types)))
 		return NULL;
 	type = &d->types[ev->type->number];
-	if (!type->known && dat_type_new(&machine_of(d, ev->ring)->types, d->x->reader, ev, type))
+	if (!type->known &&
+	    dat_type_new(&machine_of(d, ev->machine)->types, d->x->reader, ev, type))
 		return NULL;
 	return type;
 }
@@ -104,7 +126,7 @@ static int put_built(struct dat *d, struct dat_cpu *c, const struct xvtrace_even
 	if (type->how == DAT_BUILD) {
 		len = dat_build(ev, type, record, &cut);
 	} else {
-		err = dat_rest(&machine_of(d, ev->ring)->types, &id);
+		err = dat_rest(&machine_of(d, ev->machine)->types, &id);
 		len = dat_build_rest(ev, id, record, &cut);
 	}
 	if (!err)
@@ -128,7 +150,7 @@ static int put_event(struct dat *d, const struct xvtrace_event *ev)
 		return -ENOMEM;
 	if (ev->kind == XVTRACE_LOST && ev->lost)
 		dat_lost(c, ev->lost);
-	if (ev->kind != XVTRACE_EVENT && !d->x->all)
+	if (ev->kind != XVTRACE_EVENT && ev->kind != XVTRACE_STATE && !d->x->all)
 		return 0;
 	/* Time goes back only in a damaged file, but would make the pages unreadable. */
 	if (ns < c->last_ns) {

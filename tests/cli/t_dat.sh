@@ -49,6 +49,19 @@ else
 	"$xvtrace" export --format jsonl "$work/t.xvt" - | jq -r '"\(.ts_ns) \(.vm) \(.cpu) \(.pid // -1) \(.event)"' >"$work/events"
 	check "and shows the same events in the same order" cmp "$work/tc.events" "$work/events"
 	check "and as text" sh -c "trace-cmd report -i '$work/dat/g1.dat' >/dev/null"
+	# A machine that is paused for a second, and ends: its states, and switches away from its task and
+	# back, which nothing but the name "paused" marks.
+	"$BUILD/tests/tools/xvt-paused" "$work/p.xvt" && "$xvtrace" export -q --format dat "$work/p.xvt" "$work/paused"
+	states() { trace-cmd report -t -R -i "$work/paused/$1.dat" 2>&1 | sed -En 's/^.*\[00([0-9])\] +([0-9.]+): (paused|runs|ended): *(.*)$/\2 \1 \3 \4/p'; }
+	check "states of machines are events" [ "$(states g0)" = '1.001000000 0 paused why=
+2.001000000 0 runs paused_ns=1000000000 why=
+2.006000000 0 ended last_event_ns=2005000000 why=guest panicked' ]
+	check "of each machine" [ "$(states g1)" = '1.500000000 0 paused why=paused
+1.600000000 0 runs paused_ns=100000000 why=' ]
+	made() { trace-cmd report -t -i "$work/paused/g0.dat" 2>&1 | sed -En 's/^.*\[000\] +([0-9.]+): sched_switch: +(.*(paused:0).*)$/\1 \2/p'; }
+	check "no task seems to run in a pause" [ "$(made)" = '1.001000000 bash:1034 [120] R ==> paused:0 [120]
+2.001000000 paused:0 [120] R ==> bash:1034 [120]
+2.006000000 bash:1034 [120] R ==> paused:0 [120]' ]
 	check "names the clock" sh -c "trace-cmd dump --all -i '$work/dat/g1.dat' | grep -q '\[mono\]'"
 fi
 
