@@ -28,6 +28,7 @@
 #include "base/loop.h"
 #include "cli/armed.h"
 #include "cli/trigger.h"
+#include "lib/xvtrace.h"
 
 #define SECOND_NS ((uint64_t)1000000000)
 #define LOOK_NS	  (SECOND_NS / 4) /* between two snapshots, at least */
@@ -47,16 +48,17 @@ struct watch {
 	int signal_fd;
 	bool stop; /* a signal came that ends the command */
 	sigset_t signals;
-	int fd;		   /* the newest snapshot, in memory; -1: none */
-	bool begun;	   /* the first snapshot was taken */
-	bool pending;	   /* a condition held; the file follows at due_ns */
-	uint64_t due_ns;   /* host time of the trace */
-	char first[192];   /* what held */
-	uint64_t first_ns; /* and when */
-	uint64_t seen_ns;  /* the moment of the newest whole look; a later event is new */
-	uint64_t held;	   /* times that a condition held: events, for those on events */
-	uint64_t files;	   /* written */
-	uint64_t number;   /* of the newest file */
+	int fd;			    /* the newest snapshot, in memory; -1: none */
+	bool begun;		    /* the first snapshot was taken */
+	bool pending;		    /* a condition held; the file follows at due_ns */
+	uint64_t due_ns;	    /* host time of the trace */
+	char first[192];	    /* what held */
+	char crashed[XVT_NAME_LEN]; /* of which machine, if that was a crash; else empty */
+	uint64_t first_ns;	    /* and when */
+	uint64_t seen_ns;	    /* the moment of the newest whole look; a later event is new */
+	uint64_t held;		    /* times that a condition held: events, for those on events */
+	uint64_t files;		    /* written */
+	uint64_t number;	    /* of the newest file */
 	/* When the newest files were written, CLOCK_MONOTONIC; a ring. */
 	uint64_t written_ns[XVT_SNAPSHOT_MINUTE_MOST];
 };
@@ -156,10 +158,44 @@ static int copy(int from, int to)
 	return 0;
 }
 
+static void path_of(const struct watch *w, char *path, size_t size)
+{
+	snprintf(path, size, "/proc/self/fd/%d", w->fd);
+}
+
+/* The time of the machine's last event in the newest snapshot, as text for a message; empty: it has
+ * none. That of the crash itself may be far behind it. */
+static void last_event(const struct watch *w, char *text, size_t size)
+{
+	struct xvtrace *trace = NULL;
+	struct xvtrace_stat *stat = NULL;
+	char path[32];
+	uint64_t ns = 0;
+	unsigned int i;
+
+	text[0] = '\0';
+	path_of(w, path, sizeof(path));
+	if (!w->crashed[0] || xvtrace_open(&trace, path, 0, NULL))
+		return;
+	if (!xvtrace_stat_new(&stat, trace, XVTRACE_RECLOCK)) {
+		for (i = 0; i < xvtrace_info(trace)->machines; i++) {
+			const struct xvtrace_machine *m = xvtrace_machine(trace, i);
+
+			if (m && !strcmp(m->name, w->crashed))
+				ns = xvtrace_stat_machine(stat, i)->counts.last_ns;
+		}
+	}
+	xvtrace_stat_free(stat);
+	xvtrace_close(trace);
+	if (ns)
+		snprintf(text, size, ", last event at %" PRIu64 ".%09" PRIu64, ns / SECOND_NS,
+			 ns % SECOND_NS);
+}
+
 /* Keep the newest snapshot. Returns 0, or -errno after an error message. */
 static int keep(struct watch *w, const struct xvt_taken *taken)
 {
-	char path[PATH_MAX] = "";
+	char path[PATH_MAX] = "", last[64];
 	int fd = open_next(w, path, sizeof(path)), err = fd < 0 ? fd : copy(w->fd, fd);
 
 	if (fd >= 0 && close(fd) && !err)
@@ -173,21 +209,17 @@ static int keep(struct watch *w, const struct xvt_taken *taken)
 	w->written_ns[w->files % w->how->per_minute] = now_ns();
 	w->files++;
 	w->pending = false;
+	last_event(w, last, sizeof(last));
 	if (!w->how->quiet)
-		xvt_note("%s: %s, at %" PRIu64 ".%09" PRIu64 "; what %zu machines held at %" PRIu64
-			 ".%09" PRIu64,
+		xvt_note("%s: %s, at %" PRIu64 ".%09" PRIu64
+			 "%s; what %zu machines held at %" PRIu64 ".%09" PRIu64,
 			 path, w->first[0] ? w->first : "an event", w->first_ns / SECOND_NS,
-			 w->first_ns % SECOND_NS, taken->machines, taken->moment_ns / SECOND_NS,
-			 taken->moment_ns % SECOND_NS);
+			 w->first_ns % SECOND_NS, last, taken->machines,
+			 taken->moment_ns / SECOND_NS, taken->moment_ns % SECOND_NS);
 	return 0;
 }
 
 /* ------------------------------------------------------------------ looks */
-
-static void path_of(const struct watch *w, char *path, size_t size)
-{
-	snprintf(path, size, "/proc/self/fd/%d", w->fd);
-}
 
 /* The earliest time of an event for which the next snapshot may be kept. */
 static uint64_t since_ns(const struct watch *w)
@@ -214,10 +246,11 @@ static int take(struct watch *w, struct xvt_taken *taken)
 }
 
 /* A condition holds. While a file is due already, it is in there. */
-static void holds(struct watch *w, const char *what, uint64_t ns)
+static void holds(struct watch *w, const char *what, const char *crashed, uint64_t ns)
 {
 	if (w->pending || !may_write(w))
 		return;
+	snprintf(w->crashed, sizeof(w->crashed), "%s", crashed);
 	w->pending = true;
 	w->first_ns = ns;
 	w->due_ns = ns + w->how->after_ns;
@@ -236,7 +269,9 @@ static void look_at_changes(struct watch *w, const char *machine, const struct x
 					 &ago_ns))
 			continue;
 		w->held++;
-		holds(w, what, now - ago_ns);
+		holds(w, what,
+		      c->crashed && w->conditions[i].kind == XVT_CONDITION_CRASH ? machine : "",
+		      now - ago_ns);
 	}
 }
 
@@ -293,7 +328,7 @@ static int look(struct watch *w, struct xvt_taken *taken)
 	w->seen_ns = taken->moment_ns;
 	w->held += found.events;
 	if (found.events)
-		holds(w, found.first, found.first_ns);
+		holds(w, found.first, "", found.first_ns);
 	if (w->pending && taken->moment_ns >= w->due_ns && keep(w, taken))
 		return XVT_EXIT_FAIL;
 	return XVT_EXIT_OK;

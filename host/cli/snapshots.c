@@ -86,9 +86,10 @@ struct xvt_snapshots {
 	bool open;
 	char path[PATH_MAX];
 	char what[WHAT_LEN];
-	uint64_t due_ns; /* host time of the last event that is wanted */
-	uint32_t linked; /* number of the newest file in it */
-	uint32_t last;	 /* the file that is to end, 0: not asked for yet */
+	char crashed[XVT_NAME_LEN]; /* of which machine, if it is a crash; else empty */
+	uint64_t due_ns;	    /* host time of the last event that is wanted */
+	uint32_t linked;	    /* number of the newest file in it */
+	uint32_t last;		    /* the file that is to end, 0: not asked for yet */
 	uint64_t asked_ns;
 	bool to_read;	  /* its flight recorders, when they are not being looked at */
 	size_t reading;	  /* flight recorders that are read into it */
@@ -390,6 +391,8 @@ static void begin(struct xvt_snapshots *sn, const char *machine, const char *kin
 	sn->due_ns = at_ns + sn->opt->after_ns;
 	snprintf(sn->what, sizeof(sn->what), "%s, at %" PRIu64 ".%09" PRIu64, what,
 		 at_ns / SECOND_NS, at_ns % SECOND_NS);
+	snprintf(sn->crashed, sizeof(sn->crashed), "%s",
+		 machine && !strcmp(kind, "crash") ? machine : "");
 	if (!err) {
 		sn->linked =
 			file_at(sn, at_ns > sn->opt->before_ns ? at_ns - sn->opt->before_ns : 0) -
@@ -403,9 +406,22 @@ static void begin(struct xvt_snapshots *sn, const char *machine, const char *kin
 	say(sn, text);
 }
 
+/* A crash is known some time after the machine's last event, which is what its reader looks for. */
+static void last_event(const struct xvt_snapshots *sn, char *text, size_t size)
+{
+	const struct xvt_vm *vm =
+		sn->crashed[0] ? xvt_session_find(sn->rec->session, sn->crashed) : NULL;
+	const uint64_t ns = vm ? xvt_session_vm_last_ns(vm) : 0;
+
+	text[0] = '\0';
+	if (ns)
+		snprintf(text, size, ", last event at %" PRIu64 ".%09" PRIu64, ns / SECOND_NS,
+			 ns % SECOND_NS);
+}
+
 static void end(struct xvt_snapshots *sn, int err)
 {
-	char text[PATH_MAX + WHAT_LEN + 64];
+	char text[PATH_MAX + WHAT_LEN + 128], last[64];
 
 	sn->open = false;
 	sn->err = sn->err ? sn->err : err;
@@ -419,7 +435,8 @@ static void end(struct xvt_snapshots *sn, int err)
 		xvt_recording_end_line(sn->rec);
 		xvt_warn("snapshot", "%s", text);
 	} else {
-		snprintf(text, sizeof(text), "%s has it: %s", sn->path, sn->what);
+		last_event(sn, last, sizeof(last));
+		snprintf(text, sizeof(text), "%s has it: %s%s", sn->path, sn->what, last);
 		say(sn, text);
 		if (sn->removed) {
 			snprintf(text, sizeof(text),

@@ -262,6 +262,8 @@ struct xvt_vm_changes {
 };
 
 void xvt_session_vm_changes(struct xvt_vm *vm, struct xvt_vm_changes *c);
+/* Host time of the machine's last record that got one; 0: there is none. */
+uint64_t xvt_session_vm_last_ns(const struct xvt_vm *vm);
 
 /* Write a note into the trace, and show it to the user as an event of the recording. vm may be
  * NULL. */

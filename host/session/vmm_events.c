@@ -210,15 +210,15 @@ static const char *seconds(char text[SECONDS_LEN], uint64_t ns)
 	return text;
 }
 
-/* Host time of the machine's newest event in the trace; 0: there is none. */
-static uint64_t last_event_ns(const struct xvt_vm *vm)
+uint64_t xvt_session_vm_last_ns(const struct xvt_vm *vm)
 {
 	uint64_t last_ns = 0;
 	uint32_t i;
 
+	/* The counters begin anew in each file of a set. */
 	for (i = 0; i < nr_rings(vm); i++) {
 		if (vm->rings[i])
-			last_ns = xvt_u64_larger(last_ns, vm->rings[i]->account.stats.last_ns);
+			last_ns = xvt_u64_larger(last_ns, vm->rings[i]->head.last_ns);
 	}
 	return last_ns;
 }
@@ -260,7 +260,7 @@ static void tell_event(struct xvt_session *s, struct xvt_vm *vm, const struct xv
 		n.since_ns = at_ns - pause_until(s, vm, at_ns);
 	else if (n.kind == XVT_NOTE_CRASHED || n.kind == XVT_NOTE_SHUTDOWN ||
 		 xvt_note_is_end(n.kind))
-		n.since_ns = last_event_ns(vm);
+		n.since_ns = xvt_session_vm_last_ns(vm);
 	xvt_session_note_state(s, vm, &n);
 }
 
@@ -360,7 +360,7 @@ void xvt_vm_unseen(struct xvt_session *s, struct xvt_vm *vm, const char *why)
 	const struct xvt_state_note n = { .level = 1,
 					  .kind = XVT_NOTE_UNKNOWN,
 					  .at_ns = host_ns(s, vm->end_clock),
-					  .since_ns = last_event_ns(vm),
+					  .since_ns = xvt_session_vm_last_ns(vm),
 					  .before = "",
 					  .why = why,
 					  .after = "" };

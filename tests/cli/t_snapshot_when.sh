@@ -140,7 +140,9 @@ if command -v qemu-system-x86_64 >/dev/null; then
 	say 100 others
 	kill -KILL $qemu
 	check "a machine's QEMU is killed" ended
-	check "that is told" held crash 'a crashed'
+	check "that is told" grep -q "^xvtrace: note: $work/crash.xvt: a crashed, at [0-9.]*, last event at [0-9.]*; what 2 machines held at [0-9.]*\$" "$work/err"
+	last=$(sed -n 's/.*, last event at \([0-9.]*\); what.*/\1/p' "$work/err")
+	check "and its last event is where that says" eval '"$xvtrace" report -q --vm a --around "$last" --span 1ms "$work/crash.xvt" | grep -q " others" && [ "$("$xvtrace" report -q --vm a --from "$last" "$work/crash.xvt" | wc -l)" -le 2 ]'
 	check "the file verifies" "$xvtrace" verify -q "$work/crash.xvt"
 	watch -o "$work/none.xvt" --when 'crash l'
 	kill -TERM $watcher

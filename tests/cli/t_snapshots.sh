@@ -170,6 +170,8 @@ poll test -e "$work/panic.ready"
 : >"$work/panic"
 check "a panics: a snapshot" poll is_whole crash-a 'a crashed'
 check "which has its last words" has "$(snapshots crash-a)" words 1
+last=$(sed -n 's/^xvtrace: note: snapshot: .*crash-a.* has it: a crashed, at [0-9.]*, last event at \([0-9.]*\)$/\1/p' "$work/err")
+check "and says when they were" eval '"$xvtrace" report -q --vm a --around "$last" --span 1ms "$(snapshots crash-a)" | grep -q words'
 end
 
 # -- an event; many; and one in the file before
