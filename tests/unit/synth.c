@@ -1044,3 +1044,37 @@ void synth_fini(struct synth *s)
 	free(s->events);
 	memset(s, 0, sizeof(*s));
 }
+
+#define RECORD_WORDS 3u /* header, clock, number */
+
+void synth_put_records(struct xvt_trace_writer *w, uint32_t ring, uint64_t ns, uint32_t count,
+		       enum xvt_lane lane)
+{
+	uint64_t words[SYNTH_RECORDS_MAX * RECORD_WORDS];
+	const struct xvt_raw_piece piece = { .ring = ring,
+					     .len = count * RECORD_WORDS * sizeof(words[0]) };
+	const struct xvt_clock_segment line = {
+		.guest = ns, .host_ns = ns, .rise = 1ull << 40, .run = 1ull << 40
+	};
+	struct xvt_raw_place place = { .ts_bits = 32, .ts = ns };
+	struct xvt_order *o;
+	uint32_t source, i;
+
+	must(count <= SYNTH_RECORDS_MAX, "records");
+	for (i = 0; i < count; i++) {
+		words[i * RECORD_WORDS] = (ns + i) | (uint64_t)RECORD_WORDS << XVT_H_LEN8_SHIFT |
+					  (uint64_t)XVT_ID_U64 << XVT_H_ID_SHIFT | XVT_H_DONE |
+					  XVT_H_FULL;
+		words[i * RECORD_WORDS + 1] = 0;
+		words[i * RECORD_WORDS + 2] = i;
+	}
+	must(!xvt_trace_piece(w, &piece, words, &place.chunk, &place.at), "piece");
+	o = xvt_trace_lane(w, lane);
+	must(o && !xvt_order_reserve(o, count), "order");
+	xvt_order_time(o, ns);
+	must(!xvt_order_source(o, ring, &place, &line, ns, &source), "source");
+	for (i = 0; i < count; i++)
+		xvt_order_next(o, source);
+	o->sources[source].count += count;
+	xvt_order_time(o, ns + count - 1);
+}

@@ -33,6 +33,12 @@ size_t synth_find_chunk(const struct synth_sink *s, uint16_t type, int which);
 /* Sets the CRC of a chunk, header and payload, after a change to it. */
 void synth_sign_chunk(uint8_t *chunk);
 
+/* So many records of a ring, 1 ns apart from ns on, as one piece and one source; at most
+ * SYNTH_RECORDS_MAX. Each is of the type U64 and holds its number. */
+#define SYNTH_RECORDS_MAX 20
+void synth_put_records(struct xvt_trace_writer *w, uint32_t ring, uint64_t ns, uint32_t count,
+		       enum xvt_lane lane);
+
 enum synth_kind {
 	SYNTH_INT,
 	SYNTH_UINT,

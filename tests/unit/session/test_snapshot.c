@@ -465,6 +465,17 @@ END_TEST
 /* How far a snapshot's session is from having a clock when it may wait no longer. */
 enum measured { NOTHING, ONE_NODE, NO_TIME };
 
+/* In overwrite mode, as a flight recorder's guest. */
+static void write_ten(struct recording *rec, uint32_t ring)
+{
+	struct xvt_writer w;
+
+	xvt_writer_init(&w, rec->map, &rec->g, ring);
+	xvt_store(&w.host->enable, (uint32_t)XVT_ENABLE_OVERWRITE);
+	for (uint64_t n = 0; n < 10; n++)
+		ck_assert_int_eq(xvt_write(&w, XVT_ID_U64, &n, sizeof(n)), 0);
+}
+
 /*
  * The only ring is one that cannot be measured, since its machine is paused or dead, or was
  * measured once, so that its rate is not known. All that it held is taken, with the one node.
@@ -478,15 +489,11 @@ START_TEST(a_ring_that_alone_cannot_be_measured_is_taken_whole)
 	struct xvt_clock_node node = { .source = XVT_SOURCE_HANDSHAKE };
 	struct recording rec;
 	struct xvt_ring *r;
-	struct xvt_writer w;
 	uint64_t n, sleep_ns;
 
 	recording_begin(&rec, 1, &opt);
 	r = rec.vm->rings[0];
-	xvt_writer_init(&w, rec.map, &rec.g, 0);
-	xvt_store(&w.host->enable, (uint32_t)XVT_ENABLE_OVERWRITE);
-	for (n = 0; n < 10; n++)
-		ck_assert_int_eq(xvt_write(&w, XVT_ID_U64, &n, sizeof(n)), 0);
+	write_ten(&rec, 0);
 	if (_i == ONE_NODE) {
 		node.guest = xvt_clock_read();
 		node.host_ns = xvt_host_clock_ns(&rec.s->clock, node.guest);
@@ -537,15 +544,11 @@ START_TEST(what_is_taken_from_elsewhere_is_no_measurement)
 	struct xvt_session_options opt = { .kind = XVT_SESSION_SNAPSHOT, .memory_bytes = 8 << 20 };
 	struct recording rec;
 	struct xvt_ring *r;
-	struct xvt_writer w;
 	uint64_t n, sleep_ns;
 
 	recording_begin(&rec, 2, &opt);
 	r = rec.vm->rings[1];
-	xvt_writer_init(&w, rec.map, &rec.g, 1);
-	xvt_store(&w.host->enable, (uint32_t)XVT_ENABLE_OVERWRITE);
-	for (n = 0; n < 10; n++)
-		ck_assert_int_eq(xvt_write(&w, XVT_ID_U64, &n, sizeof(n)), 0);
+	write_ten(&rec, 1);
 	if (_i == OTHER_RING)
 		measure_alone(rec.vm->rings[0]);
 	else

@@ -22,38 +22,7 @@ static const char *plain, *packed;
 
 #define PIECES	400u
 #define RECORDS 20u
-#define WORDS	3u /* of a record: header, clock, number */
 #define EVENTS	(PIECES * (RECORDS + 2))
-
-/* Records of a ring as one piece and one source. */
-static void put_records(struct xvt_trace_writer *w, uint32_t ring, uint64_t ns, enum xvt_lane lane)
-{
-	uint64_t words[RECORDS * WORDS];
-	const struct xvt_raw_piece piece = { .ring = ring, .len = sizeof(words) };
-	const struct xvt_clock_segment line = {
-		.guest = ns, .host_ns = ns, .rise = 1ull << 40, .run = 1ull << 40
-	};
-	struct xvt_raw_place place = { .ts_bits = 32, .ts = ns };
-	struct xvt_order *o;
-	uint32_t source, i;
-
-	for (i = 0; i < RECORDS; i++) {
-		words[i * WORDS] = (ns + i) | (uint64_t)WORDS << XVT_H_LEN8_SHIFT |
-				   (uint64_t)XVT_ID_U64 << XVT_H_ID_SHIFT | XVT_H_DONE | XVT_H_FULL;
-		words[i * WORDS + 1] = 0;
-		words[i * WORDS + 2] = i;
-	}
-	ck_assert_int_eq(xvt_trace_piece(w, &piece, words, &place.chunk, &place.at), 0);
-	o = xvt_trace_lane(w, lane);
-	ck_assert_ptr_nonnull(o);
-	ck_assert_int_eq(xvt_order_reserve(o, RECORDS), 0);
-	xvt_order_time(o, ns);
-	ck_assert_int_eq(xvt_order_source(o, ring, &place, &line, ns, &source), 0);
-	for (i = 0; i < RECORDS; i++)
-		xvt_order_next(o, source);
-	o->sources[source].count += RECORDS;
-	xvt_order_time(o, ns + RECORDS - 1);
-}
 
 /* More chunks than one INDEX is of, of all lanes. */
 static void make_trace(struct xvt_trace_writer *w)
@@ -74,7 +43,8 @@ static void make_trace(struct xvt_trace_writer *w)
 		struct xvt_event_hdr h = { .host_ns = ns, .id = XVT_ID_U64, .len = 8 };
 		const uint64_t number = i;
 
-		put_records(w, i % 2, ns, i % 8 < 5 ? XVT_LANE_MAIN : XVT_LANE_LOOSE);
+		synth_put_records(w, i % 2, ns, RECORDS,
+				  i % 8 < 5 ? XVT_LANE_MAIN : XVT_LANE_LOOSE);
 		h.host_ns = h.guest_clock = ns + 50;
 		ck_assert_int_eq(xvt_trace_event(w, &h, &number), 0);
 		h.ring_flags = 1 | XVT_EVENT_F_LATE;
