@@ -186,16 +186,8 @@ enum xvt_meta_type {
 	XVT_META_TEXT = 7,	     /* free text: kernel version and so on */
 	XVT_META_THREAD = 8,	     /* as COMM, but what a thread is: events do not change it */
 	XVT_META_SINCE = 9,    /* only in files: u64 host_ns, from which the next FORMAT holds */
-	XVT_META_PROCESS = 10, /* id = tid, payload = struct xvt_meta_process */
+	XVT_META_PROCESS = 10, /* only in files: id = tid, the process of a host's thread */
 };
-
-#define XVT_PROCESS_F_KERNEL 1u /* a thread of the kernel */
-
-struct xvt_meta_process {
-	uint32_t tgid; /* the process of the thread */
-	uint32_t flags;
-};
-XVT_ASSERT(sizeof(struct xvt_meta_process) == 8, "metadata process layout");
 
 struct xvt_meta_tlv {
 	uint32_t type; /* enum xvt_meta_type; unknown types are skipped */

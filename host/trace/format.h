@@ -205,6 +205,15 @@ struct xvt_meta_info {
 	uint32_t generation;
 };
 
+#define XVT_PROCESS_F_KERNEL 1u /* a thread of the kernel */
+
+/* The payload of XVT_META_PROCESS. */
+struct xvt_meta_process {
+	uint32_t tgid; /* the process of the thread */
+	uint32_t flags;
+};
+XVT_ASSERT(sizeof(struct xvt_meta_process) == 8, "metadata process layout");
+
 enum xvt_clock_source_id {
 	XVT_SOURCE_NONE = 0,
 	XVT_SOURCE_HANDSHAKE = 1,
