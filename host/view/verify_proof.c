@@ -21,6 +21,7 @@
 #define LONG_NS	   100000000u /* a rate is judged over gaps of that length */
 #define LONG_PART  8u
 #define CREEP_NS   20000000u
+#define EXACT_NS   3u /* error of a formula beside a tick of the host's counter */
 
 static void bound_violation(struct xvt_verify_state *v, const struct xvt_clock_node *n,
 			    const char *what, uint64_t least_ns)
@@ -95,6 +96,18 @@ static bool is_measured(const struct xvt_clock_node *n)
 	return n->source != XVT_SOURCE_NONE && n->source != XVT_SOURCE_DRAIN;
 }
 
+static bool is_formula(const struct xvt_clock_node *n)
+{
+	return n->source == XVT_SOURCE_KVM || n->source == XVT_SOURCE_VMM ||
+	       n->source == XVT_SOURCE_GUEST;
+}
+
+/* A formula's node, too, is measured by exchanges, which the formula has to agree with. */
+static uint32_t source_of_samples(const struct xvt_clock_node *n)
+{
+	return n->source == XVT_SOURCE_HOST ? XVT_SOURCE_HOST : XVT_SOURCE_HANDSHAKE;
+}
+
 static void wrong_source(struct xvt_verify_state *v, const struct xvt_clock_node *n,
 			 const struct xvt_clock_sample *s)
 {
@@ -125,7 +138,8 @@ int xvt_verify_prove(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 
 		if (n->source == XVT_SOURCE_HANDSHAKE && s->source == XVT_SOURCE_HANDSHAKE)
 			limit(r, i, s, lo, hi);
-		else if (n->guest == s->guest && n->source != s->source && is_measured(n))
+		else if (n->guest == s->guest && is_measured(n) &&
+			 s->source != source_of_samples(n))
 			wrong_source(v, n, s);
 	}
 	return 0;
@@ -144,6 +158,24 @@ static void check_proof(struct xvt_verify_state *v, const struct xvt_clock_node 
 		bound_violation(v, n, "bound",
 				xvt_u64_larger(n->host_ns > p->lo_ns ? n->host_ns - p->lo_ns : 0,
 					       p->hi_ns > n->host_ns ? p->hi_ns - n->host_ns : 0));
+}
+
+/* A formula is right to a tick, so a node with a larger bound is of no formula. */
+static void check_exact(struct xvt_verify_state *v, const struct xvt_clock_node *n)
+{
+	const struct xvt_ring_info *info = &v->t->rings[n->ring].info;
+	char text[XVT_VERIFY_RING_TEXT];
+	uint64_t most;
+
+	if (!v->line_count || info->clock_step > 1)
+		return;
+	most = ((uint64_t)v->lines[0].mult >> (v->lines[0].shift & 63)) + EXACT_NS;
+	if (n->bound_ns > most)
+		xvt_verify_violation(v, XVT_VERIFY_CLOCK, xvt_ring_vm(v->t, n->ring),
+				     "%s: clock node at %" PRIu64 " ns is of source %" PRIu32
+				     ", a formula, and its bound is %" PRIu64 " ns",
+				     xvt_verify_ring_text(v, n->ring, text), n->host_ns, n->source,
+				     n->bound_ns);
 }
 
 /* The rate that the file says of the clock against the last epoch, within which it cannot have been
@@ -191,6 +223,8 @@ void xvt_verify_proofs(struct xvt_verify_state *v, uint32_t ring)
 	for (size_t i = r->carried; i < end && !v->t->damage_count; i++) {
 		const struct xvt_clock_node *n = &r->nodes[i];
 
+		if (is_formula(n))
+			check_exact(v, n);
 		if (n->source != XVT_SOURCE_HANDSHAKE)
 			continue;
 		if (r->proofs && r->proofs[i].samples)

@@ -299,10 +299,27 @@ static void a_bound_that_just_holds(void)
 
 	s->host_clock_lo += 238;
 	s->host_clock_hi += 238;
-	s->source = XVT_SOURCE_GUEST; /* a node of another source is not made of it alone */
 	sign(h);
+	/* A formula's node is not made of it alone. */
 	h = chunk(XVT_CHUNK_NODE, 1);
 	((struct xvt_clock_node *)(h + 1))->source = XVT_SOURCE_GUEST;
+	((struct xvt_clock_node *)(h + 1))->bound_ns = 3;
+	sign(h);
+}
+
+static void a_formula_that_is_not_exact(void)
+{
+	struct xvt_chunk_hdr *h = chunk(XVT_CHUNK_NODE, 1);
+
+	((struct xvt_clock_node *)(h + 1))->source = XVT_SOURCE_KVM;
+	sign(h);
+}
+
+static void a_sample_of_a_formula(void)
+{
+	struct xvt_chunk_hdr *h = chunk(XVT_CHUNK_SAMPLES, 1);
+
+	((struct xvt_clock_sample *)(h + 1))->source = XVT_SOURCE_KVM;
 	sign(h);
 }
 
@@ -914,6 +931,9 @@ static const struct {
 	{ "nothing", nothing, NULL },
 	{ "a time with the flag for it", a_flagged_time, NULL },
 	{ "a bound that just holds", a_bound_that_just_holds, NULL },
+	{ "a formula that is not exact", a_formula_that_is_not_exact,
+	  "is of source 2, a formula, and its bound is 40 ns" },
+	{ "a sample of a formula", a_sample_of_a_formula, "and its sample of source 2" },
 	{ "time of an event", time_of_an_event, "by the clock nodes, but the event says" },
 	{ "clock of an event", clock_of_an_event, "by the clock nodes, but the event says" },
 	{ "time of a late event", time_of_a_late_event, "by the clock nodes, but the event says" },
