@@ -38,12 +38,13 @@ function add_field(name, value) {
 }
 
 # The events of a compact_sched. Their tasks are those that ran; infer() finds them.
-function put_compact(    i, at) {
+function put_compact(    i, at, ns) {
 	for (i = 1; i <= compact["waking_pid"]; i++) {
 		at += compact["waking_timestamp", i]
-		events[++count] = at " %s " cpu " ? sched_waking comm=" intern[compact["waking_comm_index", i]] " pid=" \
+		ns = sprintf("%.0f", at) # as text, numbers of this size have six digits
+		events[++count] = ns " %s " cpu " ? sched_waking comm=" intern[compact["waking_comm_index", i]] " pid=" \
 			compact["waking_pid", i] " prio=" compact["waking_prio", i] " target_cpu=" compact["waking_target_cpu", i]
-		extras[count] = at " %s " cpu " flags=" compact["waking_common_flags", i]
+		extras[count] = ns " %s " cpu " flags=" compact["waking_common_flags", i]
 	}
 	split("", compact)
 	interned = 0
