@@ -1032,6 +1032,7 @@ static int record(struct recorder *r)
 		confine(r);
 		err = run(r);
 	}
+	xvt_libvirt_leave();
 	xvt_follow_end(r->follow);
 	xvt_armed_unlisten(r->armed);
 	xvt_compress_idle_free(r->compress_idle);

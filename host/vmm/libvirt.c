@@ -255,8 +255,8 @@ static struct {
 	struct xvt_loop *loop; /* NULL while there are no listeners */
 	struct source *sources;
 	int last_id;
-	/* A daemon did not answer a call: the connections that are closed next are left to the end
-	 * of the process, as each would wait for its own answer. */
+	/* A daemon did not answer a call, or the process ends: the connections that are closed next
+	 * are left to its end, as each would wait for its own answer. */
 	bool hangs;
 } events;
 
@@ -736,6 +736,11 @@ static void deregister(virConnectPtr conn, int id)
 {
 	if (id >= 0 && vir.ConnectDomainEventDeregisterAny(conn, id))
 		events.hangs = true;
+}
+
+void xvt_libvirt_leave(void)
+{
+	events.hangs = true;
 }
 
 /* ------------------------------------------------------------------ a domain's events */

@@ -88,6 +88,12 @@ int xvt_libvirt_watch(struct xvt_libvirt_watch **out, struct xvt_loop *loop, con
  * -ETIMEDOUT: the daemon does not answer, and only xvt_libvirt_unwatch() may follow.
  */
 int xvt_libvirt_watch_next(struct xvt_libvirt_watch *w, struct xvt_domain *domain);
+/*
+ * The process is about to end: connections that are closed from here on are left to its end. A
+ * daemon that stopped just now, which nothing has noticed, could hold up the close of each for
+ * ever.
+ */
+void xvt_libvirt_leave(void);
 /* Runs the loop: must not be called from a callback of it. NULL: no effect. */
 void xvt_libvirt_unwatch(struct xvt_libvirt_watch *w);
 
