@@ -43,16 +43,15 @@
 
 #include "xvt_abi.h"
 
-#define XVT_CHUNK_MAGIC	     0x43545658u	   /* "XVTC" */
-#define XVT_FILE_MAGIC	     0x31454c4946545658ull /* "XVTFILE1" */
-#define XVT_FILE_MAJOR	     2			   /* 2: RAW and ORDER; 1 was never released */
-#define XVT_FILE_MINOR	     2
-#define XVT_FILE_MINOR_LOOKS 1 /* from here on, LOOKS bound what no segment bounds */
-#define XVT_FILE_MINOR_RAWS  2 /* from here on, `raws` has sequence numbers: readers refuse less */
-#define XVT_FILE_OLDEST	     2
+#define XVT_CHUNK_MAGIC	    0x43545658u		  /* "XVTC" */
+#define XVT_FILE_MAGIC	    0x31454c4946545658ull /* "XVTFILE1" */
+#define XVT_FILE_MAJOR	    2			  /* 2: RAW and ORDER; 1 was never released */
+#define XVT_FILE_MINOR	    2
+#define XVT_FILE_MINOR_RAWS 2 /* from here on, `raws` has sequence numbers: readers refuse less */
+#define XVT_FILE_OLDEST	    2
 
 /* Longest payload that a reader accepts; a writer ends a chunk far below. */
-#define XVT_CHUNK_LEN_MAX    (64u << 20)
+#define XVT_CHUNK_LEN_MAX   (64u << 20)
 
 enum xvt_chunk_type {
 	XVT_CHUNK_FILE = 1,

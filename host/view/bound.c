@@ -120,7 +120,6 @@ int xvt_bounds_new(struct xvt_bounds **out, struct xvt_trace *t)
 	if (!b)
 		return -ENOMEM;
 	b->ring_count = t->ring_count;
-	b->has_looks = t->info.minor >= XVT_FILE_MINOR_LOOKS;
 	err = load(b, t);
 	if (err == -ESTALE) { /* at most once: the list of chunks is new */
 		forget(b);
@@ -168,19 +167,6 @@ static size_t nodes_until(struct xvt_bound_ring *r, uint64_t ns)
 	return r->at;
 }
 
-/* Time in ns from ns to the nearest of the two nodes around it; nodes[n] is the first behind it. */
-static uint64_t to_nearest(const struct xvt_bound_ring *r, size_t n, uint64_t ns)
-{
-	const struct xvt_clock_node *b = &r->nodes[n];
-	uint64_t nearest = UINT64_MAX;
-
-	if (n)
-		nearest = ns - b[-1].host_ns;
-	if (n < r->node_count && b->host_ns - ns < nearest)
-		nearest = b->host_ns - ns;
-	return nearest;
-}
-
 /* Whether the line that ends at nodes[n] gives the event its time. */
 static bool on_line(const struct xvt_bound_ring *r, size_t n, const struct xvt_event_hdr *h)
 {
@@ -189,13 +175,6 @@ static bool on_line(const struct xvt_bound_ring *r, size_t n, const struct xvt_e
 	return n && n < r->node_count && b->epoch == b[-1].epoch && h->guest_clock >= b[-1].guest &&
 	       h->guest_clock <= b->guest && b[-1].guest < b->guest &&
 	       xvt_clock_line(b - 1, b, h->guest_clock) == h->host_ns;
-}
-
-/* The bound of a confirmed time beside all segments, in a file without LOOKS: the largest one and
- * the creep since the nearest node. */
-static uint64_t old_beside_ns(const struct xvt_bound_ring *r, size_t n, uint64_t ns)
-{
-	return xvt_u64_sum(r->segment_ns_max, xvt_clock_creep_ns(to_nearest(r, n, ns)));
 }
 
 /* The bound of the segment whose line gives the event its time; XVT_NO_BOUND: none does. */
@@ -256,8 +235,8 @@ static uint64_t limited(uint64_t ns)
  * segment share their time with one that lies on its line: it is not known which of the two this
  * is.
  */
-static uint64_t together(struct xvt_bounds *b, struct xvt_bound_ring *r,
-			 const struct xvt_event_hdr *h, size_t n, uint64_t segment_ns)
+static uint64_t together(struct xvt_bound_ring *r, const struct xvt_event_hdr *h,
+			 uint64_t segment_ns)
 {
 	struct xvt_look_list *looks = xvt_bounding_looks_of(&r->looks, h->ring_flags);
 	struct xvt_look_span span;
@@ -270,9 +249,7 @@ static uint64_t together(struct xvt_bounds *b, struct xvt_bound_ring *r,
 		return ns;
 	if (ns != XVT_NO_BOUND && segment_ns != XVT_NO_BOUND)
 		return xvt_u64_larger(ns, segment_ns);
-	if (segment_ns != XVT_NO_BOUND)
-		return segment_ns;
-	return ns == XVT_NO_BOUND && !b->has_looks ? limited(old_beside_ns(r, n, h->host_ns)) : ns;
+	return segment_ns != XVT_NO_BOUND ? segment_ns : ns;
 }
 
 uint64_t xvt_bound_ns(struct xvt_bounds *b, const struct xvt_event_hdr *h)
@@ -284,7 +261,7 @@ uint64_t xvt_bound_ns(struct xvt_bounds *b, const struct xvt_event_hdr *h)
 	if (!r)
 		return ns;
 	n = nodes_until(r, h->host_ns);
-	return together(b, r, h, n, segment_ns(r, n, h));
+	return together(r, h, segment_ns(r, n, h));
 }
 
 uint64_t xvt_bound_by_time_ns(struct xvt_bounds *b, const struct xvt_event_hdr *h)
@@ -296,7 +273,7 @@ uint64_t xvt_bound_by_time_ns(struct xvt_bounds *b, const struct xvt_event_hdr *
 	if (!r)
 		return ns;
 	if (xvt_likely(h->host_ns > r->from_ns && h->host_ns < r->until_ns))
-		return together(b, r, h, r->at, r->until_bound_ns);
+		return together(r, h, r->until_bound_ns);
 	n = nodes_until(r, h->host_ns);
-	return together(b, r, h, n, segment_at(r, n, h->host_ns));
+	return together(r, h, segment_at(r, n, h->host_ns));
 }

@@ -31,7 +31,6 @@ struct xvt_bound_ring {
 
 struct xvt_bounds {
 	uint32_t ring_count;
-	bool has_looks; /* the recorder wrote LOOKS: what has no segment and no look has no bound */
 	struct xvt_bound_ring rings[];
 };
 

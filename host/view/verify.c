@@ -154,8 +154,7 @@ static int check_chunks(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
 			break;
 		}
 		/* A recorder that was killed did not write its last looks. */
-		v->looks_whole = !v->has_looks ||
-				 (!v->t->damage_count && (v->t->ended || i < v->looks_from));
+		v->looks_whole = !v->t->damage_count && (v->t->ended || i < v->looks_from);
 		xvt_verify_thing(v, ref->type, b);
 		switch (ref->type) {
 		case XVT_CHUNK_ORDER:

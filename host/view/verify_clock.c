@@ -254,7 +254,7 @@ void xvt_verify_time(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 	} else if (xvt_verify_beside(v, r, h)) {
 		p->any = false; /* it says nothing of the epoch of the next one */
 		return;
-	} else if (h->ring_flags & XVT_EVENT_F_UNCONFIRMED && v->has_looks) {
+	} else if (h->ring_flags & XVT_EVENT_F_UNCONFIRMED) {
 		p->any = false; /* a guess, and nothing is claimed of it */
 		return;
 	} else if (!r->epoch_count) {
@@ -682,7 +682,6 @@ int xvt_verify_load_clocks(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
 	bool carried = t->info.set_number > 1;
 	int err = load_host_clock(v, b), more;
 
-	v->has_looks = t->info.minor >= XVT_FILE_MINOR_LOOKS;
 	for (size_t i = 0; !err && (more = xvt_trace_next(v->t, types, &i, b)); i++) {
 		struct xvt_clock_node n;
 

@@ -152,7 +152,6 @@ struct xvt_verify_state {
 	size_t line_count;
 	size_t line_room;
 	struct xvt_decoders ds;
-	bool has_looks;	   /* the recorder wrote them */
 	bool looks_whole;  /* all looks at the events of the chunk are in the file */
 	size_t looks_from; /* number of the last LOOKS chunk, else 0 */
 	struct xvt_marks marks;
