@@ -267,7 +267,7 @@ static uint64_t change(const struct xvt_clock_gain *now, const struct xvt_clock_
 /*
  * What the clock may have gained and lost between two nodes, beyond what both show. A clock that
  * gains steadily and stands still once may show neither. Both gaps before say what it does
- * steadily: one alone may have had a step.
+ * steadily: one alone may have had a step. Where there is only one, it has to do.
  */
 static uint64_t changed(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
 			const struct xvt_clock_node *to)
@@ -275,7 +275,7 @@ static uint64_t changed(const struct xvt_clock_map *m, const struct xvt_clock_no
 	const struct xvt_clock_gain now = gain_of(m, from, to);
 	const uint64_t one = change(&now, &m->gains[0]), two = change(&now, &m->gains[1]);
 
-	return one < two ? one : two;
+	return one < two || !m->gains[1].host_ns ? one : two;
 }
 
 /* How far a stamp of a clock that steps may be behind; the slack of a stamp has a usual tick. */
@@ -286,8 +286,8 @@ static uint64_t step_ns(const struct xvt_clock_map *m)
 	return ns > TICK_NS ? ns : 0;
 }
 
-/* The most, in ns, that the clock may be off the line through both nodes: its creep and steps, the
- * error of its rate, and the host clock's own knees in between. */
+/* The most, in ns, that the clock may be off the line through both nodes: its creep, wander and
+ * steps, the error of its rate, and the host clock's own knees in between. */
 static uint64_t crept(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
 		      const struct xvt_clock_node *to)
 {
@@ -300,6 +300,7 @@ static uint64_t crept(const struct xvt_clock_map *m, const struct xvt_clock_node
 	own = xvt_u64_larger(gained(m, from, to), set_forward(m, from, to));
 	own = sum(own, xvt_u64_scale(host_ns, m->hz_doubt_ppb, 1000000000u));
 	own = sum(own, step_ns(m));
+	own = sum(own, xvt_clock_wander(host_ns));
 	return sum(bend, sum(own, changed(m, from, to)));
 }
 
@@ -682,7 +683,7 @@ static struct candidate in_epoch(struct xvt_clock_map *m, size_t at, uint64_t gu
 
 	c.bound_ns = n->segment_bound_ns;
 
-	if (guest < n->guest) {
+	if (guest < n->guest || (guest == n->guest && m->step_open)) {
 		uint64_t back = ticks_ns(m, n->guest - guest);
 
 		c.side = SIDE_BEFORE;

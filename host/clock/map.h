@@ -103,6 +103,7 @@ struct xvt_clock_map {
 	uint64_t hz_doubt_ppb; /* how far that may be off, if it was measured */
 	uint32_t clock_traits; /* XVT_CLOCK_T_* */
 	uint32_t clock_step;   /* ticks by which its values differ; at most 1: any */
+	bool step_open;	       /* all answers had one value, so it may have had that for long */
 	/* What the clock gained from one measured node to the next, newest first. */
 	struct xvt_clock_gain gains[2];
 	/*

@@ -247,20 +247,41 @@ static void keep_order(const struct xvt_ring *r, const struct xvt_clock_evidence
 		*flags |= XVT_EVENT_F_CLOCK;
 }
 
+/* True if the time is by segments that were made with a rate, or a step, that was none. What they
+ * leave of the drain's interval is no evidence. */
+static bool is_mistaken(const struct xvt_ring *r, const struct xvt_clock_placed *p)
+{
+	return p->host_ns < r->clock.trusted_ns && !r->salvage;
+}
+
 /*
  * True if the time is a guess that nothing bounds, or nothing useful. Where the drain bounds it,
  * that bound says more than a flag.
  */
-static bool is_guess(const struct xvt_ring *r, enum xvt_map_result result,
-		     const struct xvt_clock_placed *p)
+static bool is_guess(enum xvt_map_result result, const struct xvt_clock_placed *p)
 {
-	if (p->host_ns < r->clock.trusted_ns && !r->salvage)
-		return true;
 	if (p->on_line)
 		return result == XVT_MAP_GUESS;
 	if (!p->lo_ns || p->hi_ns == UINT64_MAX)
 		return true;
 	return result == XVT_MAP_GUESS && xvt_clock_placed_bound_ns(p) > GUESS_NS;
+}
+
+/* Without a rate no line is one, and what is known is what the drain saw. */
+static void place_without_rate(const struct xvt_ring *r, const struct xvt_clock_evidence *e,
+			       struct xvt_clock_placed *p, enum xvt_map_result *result)
+{
+	if (!r->clock.rate_open || r->salvage ||
+	    r->clock.map.measured.source != XVT_SOURCE_HANDSHAKE || e->floor_ns > e->ceiling_ns)
+		return;
+	*result = XVT_MAP_GUESS;
+	p->on_line = false;
+	p->lo_ns = e->floor_ns;
+	p->hi_ns = e->ceiling_ns;
+	if (p->host_ns < p->lo_ns)
+		p->host_ns = p->lo_ns;
+	if (p->host_ns > p->hi_ns)
+		p->host_ns = p->hi_ns;
 }
 
 static void note_violation(struct xvt_ring *r)
@@ -276,18 +297,23 @@ static void place(struct xvt_ring *r)
 	struct xvt_clock_placed p;
 	enum xvt_map_result result;
 	uint32_t flags = 0;
+	bool mistaken;
 
 	if (!epoch_is_known(r, &flags))
 		return;
 	result = xvt_clock_map_place(&r->clock.map, r->decode.rec.ts, &e, &p);
 	if (result == XVT_MAP_WAIT && infer_node(r))
 		result = xvt_clock_map_place(&r->clock.map, r->decode.rec.ts, &e, &p);
-	if (result == XVT_MAP_WAIT || (result == XVT_MAP_DOUBT && !lies(r)))
+	if (result == XVT_MAP_WAIT)
+		return;
+	place_without_rate(r, &e, &p, &result);
+	if (result == XVT_MAP_DOUBT && !lies(r))
 		return;
 	if (result == XVT_MAP_DOUBT)
 		flags |= XVT_EVENT_F_CLOCK;
+	mistaken = is_mistaken(r, &p);
 	keep_order(r, &e, &p, &flags);
-	if (is_guess(r, result, &p))
+	if (mistaken || is_guess(result, &p))
 		flags |= XVT_EVENT_F_UNCONFIRMED;
 	if (flags & XVT_EVENT_F_CLOCK)
 		note_violation(r);
@@ -301,8 +327,9 @@ static void place(struct xvt_ring *r)
 			xvt_u64_sum(xvt_clock_placed_bound_ns(&p), XVT_STAMP_SLACK_NS));
 	r->head.ns = p.host_ns;
 	r->head.written = (struct xvt_written){ !p.on_line, p.lo_ns, p.hi_ns };
-	if (p.on_line) /* not what its line proves, but what can be held against that line */
-		r->head.written = (struct xvt_written){ false, e.floor_ns, e.ceiling_ns };
+	/* Not what its line proves, but what can be held against that line. */
+	if (p.on_line || mistaken)
+		r->head.written = (struct xvt_written){ !p.on_line, e.floor_ns, e.ceiling_ns };
 	r->head.flags = flags;
 	r->head.placed = true;
 }

@@ -233,6 +233,7 @@ struct xvt_ring_clock {
 	struct xvt_clock_rate rate;
 	uint32_t step_said;  /* by the writer: clock_step of the ring's control block */
 	uint64_t trusted_ns; /* earlier times are by a rate, or a step, that was none */
+	bool rate_open;	     /* no rate is known yet: the map has what the guest claims */
 	uint64_t next_burst_clock;
 	uint64_t rest_ns;	    /* between two measurements while nothing waits, see pace.c */
 	uint64_t rest_commit;	    /* commit when it was last measured */

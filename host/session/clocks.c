@@ -157,6 +157,7 @@ static void use_rate(struct xvt_session *s, struct xvt_ring *r, uint64_t hz, uin
 		r->clock.trusted_ns = last->host_ns;
 	}
 	r->clock.map.hz = hz;
+	r->clock.rate_open = false;
 	r->clock.map.hz_doubt_ppb = doubt_ppb;
 	r->clock.map.slack_ns = 0; /* of segments at another rate */
 	if (r->session.announced)
@@ -223,8 +224,10 @@ static void learn_rate(struct xvt_session *s, struct xvt_ring *r,
 		xvt_clock_rate_add(&r->clock.rate, node, &m->within, is_broken(r, before, node));
 
 	/* Until then it may have another ring's rate, with that ring's doubt. */
-	if (r->clock.rate.hz)
+	if (r->clock.rate.hz) {
+		r->clock.rate_open = false;
 		r->clock.map.hz_doubt_ppb = r->clock.rate.doubt_ppb;
+	}
 	if (!other)
 		return;
 	use_rate(s, r, r->clock.rate.hz, r->clock.rate.doubt_ppb);
@@ -286,6 +289,7 @@ static void take_node(struct xvt_session *s, struct xvt_ring *r, struct xvt_cloc
 		wide && since(xvt_clock_read(), r->measure.wide_clock) > ticks(s, XVT_QUIET_NS);
 	if (wide)
 		return;
+	r->clock.map.step_open = !m->clock_step_most && !is_shared(s, r);
 	learn_step(s, r, step_shown(s, r, m));
 	m->node.bound_ns = xvt_u64_sum(m->node.bound_ns, coarse_ns(r));
 	xvt_session_put_inferred(s, r); /* in the trace before its successor */
@@ -375,6 +379,7 @@ static void expect_rate(const struct xvt_session *s, struct xvt_ring *r)
 	xvt_clock_rate_init(&r->clock.rate, hosts_kind ? s->clock.hz : 0,
 			    xvt_vm_of_ring(r)->region.hdr.clock_hz);
 	r->clock.map.clock_traits = xvt_load(&r->ctl->clock_traits) & XVT_CLOCK_T_ORDERED;
+	r->clock.rate_open = !r->own;
 	r->clock.step_said = xvt_load(&r->ctl->clock_step);
 	r->clock.map.clock_step = r->clock.step_said;
 }

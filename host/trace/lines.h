@@ -41,6 +41,18 @@ static inline uint64_t xvt_clock_creep_ns(uint64_t interval_ns)
 	return XVT_CREEP_NS_MAX + interval_ns / 1024 * XVT_CREEP_PER_1024;
 }
 
+/*
+ * The rate of a clock that seems to be steady wanders, by 1 ppm at most. So between two
+ * measurements the clock may be this much beyond what both show of it, in the unit of `interval`:
+ * a way out at that rate takes half of it, and the way back the other half.
+ */
+#define XVT_WANDER_PPM 1
+
+static inline uint64_t xvt_clock_wander(uint64_t interval)
+{
+	return interval / 2000000 * XVT_WANDER_PPM;
+}
+
 /* Host time of `guest` on the straight line through a and b. */
 uint64_t xvt_clock_line(const struct xvt_clock_node *a, const struct xvt_clock_node *b,
 			uint64_t guest);

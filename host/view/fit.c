@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/lines.h"
+
 typedef __int128 s128;
 
 #define RATE_PART 30 /* within a burst the guest's rate is off by at most 1/30 */
@@ -105,16 +107,29 @@ static int64_t change(const struct xvt_clock_fit *f, size_t gap, size_t other)
 	return a.lo > b.hi ? a.lo - b.hi : b.lo > a.hi ? b.lo - a.hi : 0;
 }
 
+static int64_t smaller(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* One gap with a step does not make its neighbours wide: both gaps on a side must differ. */
 static int64_t change_beside(const struct xvt_clock_fit *f, size_t gap, bool before)
 {
-	int64_t one, two;
-
 	if (before ? gap < 2 : gap + 3 >= f->count)
 		return 0;
-	one = change(f, gap, before ? gap - 1 : gap + 1);
-	two = change(f, gap, before ? gap - 2 : gap + 2);
-	return one < two ? one : two;
+	return smaller(change(f, gap, before ? gap - 1 : gap + 1),
+		       change(f, gap, before ? gap - 2 : gap + 2));
+}
+
+/* In an epoch of two or three gaps there may be no two on a side. Then what is there has to do. */
+static int64_t change_of_few(const struct xvt_clock_fit *f, size_t gap)
+{
+	if (gap >= 2 || gap + 3 < f->count || f->count < 3)
+		return 0;
+	if (!gap)
+		return change(f, 0, 1);
+	return gap + 2 < f->count ? smaller(change(f, gap, gap - 1), change(f, gap, gap + 1))
+				  : change(f, gap, gap - 1);
 }
 
 /* -- the path ----------------------------------------------------------------------- */
@@ -242,10 +257,11 @@ static int64_t larger(int64_t a, int64_t b)
 static int64_t extra_of(const struct xvt_clock_fit *f, size_t i, const struct xvt_fit_clock *c)
 {
 	const s128 distance = f->samples[i + 1].x - f->samples[i].x;
-	const int64_t change = larger(change_beside(f, i, true), change_beside(f, i, false));
+	const int64_t change = larger(larger(change_beside(f, i, true), change_beside(f, i, false)),
+				      change_of_few(f, i));
 
 	return clipped((s128)larger(change, set_forward(f, i, c)) + c->step +
-		       distance * c->doubt_ppb / 1000000000);
+		       distance * c->doubt_ppb / 1000000000 + xvt_clock_wander((uint64_t)distance));
 }
 
 int xvt_clock_fit_init(struct xvt_clock_fit *f, struct xvt_fit_sample *samples, size_t count,

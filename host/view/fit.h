@@ -6,13 +6,15 @@
  * A sample says: the guest's clock was x at some moment between the host's lo and hi. Between
  * samples the limits depend on how the clock behaves, which no sample shows. One promise is made of
  * every clock: between two neighbouring samples, what it gained on its nominal rate only grows, or
- * only shrinks. Then its offset (host - x) there lies between the least and the largest that either
- * sample allows. That holds for a constant rate, for a clock that creeps, for one that stood still
- * or was set forward; each further restriction (one rate for a whole epoch, gains only) is a
- * conclusion from samples that other clocks would have given as well, and proves nothing.
+ * only shrinks, but for a wander (trace/lines.h). Then its offset (host - x) there lies between the
+ * least and the largest that either sample allows. That holds for a constant rate, for a clock that
+ * creeps, for one that stood still or was set forward; each further restriction (one rate for a
+ * whole epoch, gains only) is a conclusion from samples that other clocks would have given as well,
+ * and proves nothing.
  *
- * Where three gaps side by side show that the rate changes from one to the next, the limits are
- * wider by that change: a clock that wobbles may have gained and lost within a gap.
+ * Where three gaps side by side (two, if there are no more) show that the rate changes from one to
+ * the next, the limits are wider by that change: a clock that wobbles may have gained and lost
+ * within a gap.
  *
  * All values are ticks of the host's counter, counted from an origin nearby; x is the guest's clock
  * at its nominal rate.

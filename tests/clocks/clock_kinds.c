@@ -104,12 +104,12 @@ static void walk(struct plan *p, struct random *r, double size)
 
 static void make_rw(struct plan *p, struct random *r)
 {
-	walk(p, r, random_size(r, 1e-8, 4e-7));
+	walk(p, r, random_size(r, 1e-9, 4e-8));
 }
 
 static void make_rwfast(struct plan *p, struct random *r)
 {
-	walk(p, r, random_size(r, 4e-7, 3e-4));
+	walk(p, r, random_size(r, 4e-8, 3e-4));
 }
 
 /* As NTP steers: rates on one side of the claim. */
@@ -631,7 +631,7 @@ const struct kind clock_kinds[] = {
 	{ "const", true, make_const, "the host's rate" },
 	{ "lin", true, make_lin, "a rate up to 5,000 ppm off" },
 	{ "sine", true, make_sine, "a rate that moves slowly" },
-	{ "rw", true, make_rw, "a rate that walks, up to 0.4 ppm a ms" },
+	{ "rw", true, make_rw, "a rate that walks, within 1 ppm" },
 	{ "ntp", true, make_ntp, "rates up to 500 ppm, one after the other" },
 	{ "gear", true, make_gear, "a rate that changes once by up to 5,000 ppm" },
 	{ "lowhz", true, make_lowhz, "a counter of 1 MHz to 3 GHz" },

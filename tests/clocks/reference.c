@@ -6,6 +6,7 @@
 #define BURST_NS   60000000 /* exchanges less apart are of one burst: so long the recorder waits */
 #define CLOSE_NS   1000000  /* between exchanges less apart, a clock's rate is right within */
 #define CLOSE_RATE 30	    /* 1/30 */
+#define WANDER	   2000000  /* between measurements it wanders by up to their distance / WANDER */
 
 struct span {
 	int64_t lo;
@@ -44,15 +45,18 @@ static int64_t ticks_ns(uint64_t from, uint64_t to, double hz)
 
 /*
  * When the clock was g, if it moved in one direction against a clock of rate hz between the samples
- * a and b: between the lines of that rate through a and through b.
+ * a and b, but for its wander: between the lines of that rate through a and through b.
  */
 static struct span between(const struct sample *a, const struct sample *b, uint64_t g, double hz)
 {
 	const int64_t from_a = ticks_ns(a->guest, g, hz), from_b = ticks_ns(b->guest, g, hz);
+	const int64_t wander = (b->lo - a->hi) / WANDER;
 	const struct span by_a = { a->lo + from_a, a->hi + from_a };
 	const struct span by_b = { b->lo + from_b, b->hi + from_b };
+	const struct span all = join(by_a, by_b);
 
-	return meet(join(by_a, by_b), (struct span){ a->lo, b->hi });
+	return meet((struct span){ all.lo - wander, all.hi + wander },
+		    (struct span){ a->lo, b->hi });
 }
 
 /* A TSC that should be faster is set forward at exits: it moves so against the host's rate. */

@@ -14,7 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MS 1000000ull
+#define MS     1000000ull
+/* Of a clock between two nodes that are 100 ms apart. */
+#define WANDER xvt_clock_wander(100 * MS)
 
 static struct xvt_clock_node node(uint64_t guest, uint64_t host_ns, uint64_t bound_ns)
 {
@@ -78,8 +80,8 @@ START_TEST(a_creeping_clock_is_followed_and_the_bound_covers_what_it_crept)
 	add(&m, 102000000, 101000000, 200);
 	ck_assert_uint_eq(xvt_clock_map_last(&m)->flags, 0);
 	ck_assert_uint_eq(xvt_clock_map_last(&m)->segment_bound_ns,
-			  2000000 + 300 + XVT_STAMP_SLACK_NS);
-	ck_assert_uint_eq(m.bound_ns_max, 2000300 + XVT_STAMP_SLACK_NS);
+			  2000000 + 300 + WANDER + XVT_STAMP_SLACK_NS);
+	ck_assert_uint_eq(m.bound_ns_max, 2000300 + WANDER + XVT_STAMP_SLACK_NS);
 	ck_assert_int_eq(place(&m, 51000000, &ns), XVT_MAP_OK);
 	ck_assert_uint_eq(ns, 51000000);
 	xvt_clock_map_fini(&m);
@@ -138,14 +140,15 @@ START_TEST(a_clock_that_is_set_forward_is_off_its_line_by_what_it_gains)
 	add(&m, 110 * MS, 1100 * MS, 200);
 	ck_assert_uint_eq(xvt_clock_map_last(&m)->flags, 0);
 	ck_assert_uint_eq(xvt_clock_map_last(&m)->segment_bound_ns,
-			  10 * MS + 300 + XVT_STAMP_SLACK_NS);
+			  10 * MS + 300 + WANDER + XVT_STAMP_SLACK_NS);
 	xvt_clock_map_fini(&m);
 	/* A slower one has a rate of its own: no hypervisor sets a clock back all the time. */
 	xvt_clock_map_init(&m, 900000000);
 	m.host_hz = 1000000000;
 	add(&m, 0, 1000 * MS, 300);
 	add(&m, 90 * MS, 1100 * MS, 200);
-	ck_assert_uint_eq(xvt_clock_map_last(&m)->segment_bound_ns, 300 + XVT_STAMP_SLACK_NS);
+	ck_assert_uint_eq(xvt_clock_map_last(&m)->segment_bound_ns,
+			  300 + WANDER + XVT_STAMP_SLACK_NS);
 	xvt_clock_map_fini(&m);
 }
 END_TEST
@@ -164,9 +167,10 @@ START_TEST(reported_changes_are_in_the_bound_or_end_the_epoch)
 	add(&m, 100 * MS, 1100 * MS, 10);
 	ck_assert_uint_eq(xvt_clock_map_last(&m)->flags, XVT_NODE_F_CHANGED);
 	ck_assert_uint_eq(xvt_clock_map_last(&m)->segment_bound_ns,
-			  6 * MS + 10 + XVT_STAMP_SLACK_NS);
+			  6 * MS + 10 + WANDER + XVT_STAMP_SLACK_NS);
 	add(&m, 200 * MS, 1200 * MS, 10);
-	ck_assert_uint_eq(xvt_clock_map_last(&m)->segment_bound_ns, 10 + XVT_STAMP_SLACK_NS);
+	ck_assert_uint_eq(xvt_clock_map_last(&m)->segment_bound_ns,
+			  10 + WANDER + XVT_STAMP_SLACK_NS);
 	xvt_clock_map_reported(&m, 1230 * MS, 15 * MS);
 	xvt_clock_map_reported(&m, 1260 * MS, 15 * MS);
 	add(&m, 300 * MS, 1300 * MS, 10);
@@ -191,12 +195,13 @@ START_TEST(a_change_beside_a_node_is_in_the_bounds_on_both_sides)
 		xvt_clock_map_reported(&m, 1100 * MS + 5, 1000);
 	add(&m, 100 * MS, 1100 * MS, 10);
 	ck_assert_uint_eq(xvt_clock_map_last(&m)->segment_bound_ns,
-			  2000 * XVT_CLOCK_REPORTS + 10 + XVT_STAMP_SLACK_NS);
+			  2000 * XVT_CLOCK_REPORTS + 10 + WANDER + XVT_STAMP_SLACK_NS);
 	add(&m, 200 * MS, 1200 * MS, 10);
 	ck_assert_uint_eq(xvt_clock_map_last(&m)->segment_bound_ns,
-			  2000 * XVT_CLOCK_REPORTS + 10 + XVT_STAMP_SLACK_NS);
+			  2000 * XVT_CLOCK_REPORTS + 10 + WANDER + XVT_STAMP_SLACK_NS);
 	add(&m, 300 * MS, 1300 * MS, 10);
-	ck_assert_uint_eq(xvt_clock_map_last(&m)->segment_bound_ns, 10 + XVT_STAMP_SLACK_NS);
+	ck_assert_uint_eq(xvt_clock_map_last(&m)->segment_bound_ns,
+			  10 + WANDER + XVT_STAMP_SLACK_NS);
 	xvt_clock_map_fini(&m);
 }
 END_TEST
@@ -298,7 +303,8 @@ START_TEST(two_nodes_of_one_exact_source_tell_of_no_creep)
 	b.source = sources[_i][1];
 	ck_assert_int_eq(xvt_clock_map_add(&m, &a), 0);
 	ck_assert_int_eq(xvt_clock_map_add(&m, &b), 0);
-	ck_assert_uint_eq(b.segment_bound_ns, 3 + (_i < 3 ? 0 : MS) + XVT_STAMP_SLACK_NS);
+	ck_assert_uint_eq(b.segment_bound_ns,
+			  3 + (_i < 3 ? 0 : MS + xvt_clock_wander(101 * MS)) + XVT_STAMP_SLACK_NS);
 	xvt_clock_map_fini(&m);
 }
 END_TEST
@@ -507,7 +513,7 @@ START_TEST(a_knee_of_the_host_clock_between_two_nodes_is_in_the_bound)
 	m.host_clock = &hc;
 	add(&m, 0, 0, 10);
 	add(&m, 100 * MS, 100 * MS, 10);
-	ck_assert_uint_eq(m.slack_ns, 10 + XVT_STAMP_SLACK_NS);
+	ck_assert_uint_eq(m.slack_ns, 10 + WANDER + XVT_STAMP_SLACK_NS);
 	/* 400 ppm for the second half of it */
 	add(&m, 200 * MS, 200 * MS, 10);
 	ck_assert_uint_gt(m.slack_ns, 19000);
@@ -648,7 +654,7 @@ START_TEST(the_width_of_a_witness_is_no_error_of_the_map)
 	ck_assert_int_eq(xvt_clock_map_add(&m, &seen), 0);
 	add(&m, 400 * MS, 401 * MS, 2000);
 	ck_assert_uint_eq(xvt_clock_map_last(&m)->epoch, 0);
-	ck_assert_uint_eq(m.slack_ns, MS + 2000 + XVT_STAMP_SLACK_NS);
+	ck_assert_uint_eq(m.slack_ns, MS + 2000 + 3 * WANDER + XVT_STAMP_SLACK_NS);
 	xvt_clock_map_fini(&m);
 }
 END_TEST
@@ -670,14 +676,14 @@ START_TEST(what_the_drain_saw_is_told_as_wide_until_a_measurement_confirms_it)
 		{ XVT_SOURCE_KVM, 200 * MS, 50 * MS, 400 * MS, 3, 3, XVT_NODE_F_SINCE, 0 },
 		{ XVT_SOURCE_KVM, 200 * MS - 700, 50 * MS, 400 * MS, 3, 703, XVT_NODE_F_SINCE, 0 },
 		{ XVT_SOURCE_KVM, 200 * MS, 50 * MS, 400 * MS + 900, 3, 903, XVT_NODE_F_SINCE, 0 },
-		/* Measured: and what the clock may have crept. */
-		{ XVT_SOURCE_HANDSHAKE, 200 * MS, 50 * MS, 400 * MS, 200, 200, XVT_NODE_F_SINCE,
+		/* Measured: and what the clock may have crept and wandered. */
+		{ XVT_SOURCE_HANDSHAKE, 200 * MS, 50 * MS, 400 * MS, 200, 350, XVT_NODE_F_SINCE,
 		  0 },
-		{ XVT_SOURCE_HANDSHAKE, 201 * MS, 50 * MS, 402 * MS, 200, 5 * MS + 200,
+		{ XVT_SOURCE_HANDSHAKE, 201 * MS, 50 * MS, 402 * MS, 200, 5 * MS + 351,
 		  XVT_NODE_F_SINCE, 0 },
 		/* It is proven that the clock was 14 ms or more off the line through both. */
 		{ XVT_SOURCE_HANDSHAKE, 215 * MS, MS, 400 * MS, 200, 0, 0, 0 },
-		{ XVT_SOURCE_HANDSHAKE, 215 * MS, 15 * MS, 400 * MS, 200, 15 * MS + 200,
+		{ XVT_SOURCE_HANDSHAKE, 215 * MS, 15 * MS, 400 * MS, 200, 15 * MS + 350,
 		  XVT_NODE_F_SINCE, 0 },
 		/* Nothing confirms the old epoch any more. */
 		{ XVT_SOURCE_KVM, 200 * MS, 50 * MS, 3000 * MS, 3, 0, XVT_NODE_F_FIRST, 1 },

@@ -9,10 +9,12 @@
 
 #include "clock/map.h"
 
-#define MS  1000000ull
-/* Measuring error of a node here, and the bound of a segment in which a clock keeps its rate. */
-#define ERR 1000ull
-#define ONE (ERR + XVT_STAMP_SLACK_NS)
+#define MS     1000000ull
+/* Measuring error of a node here, the bound of a border, and that of a segment of 100 ms in which a
+ * clock keeps its rate. */
+#define ERR    1000ull
+#define ONE    (ERR + XVT_STAMP_SLACK_NS)
+#define STEADY (ONE + xvt_clock_wander(100 * MS))
 
 static struct xvt_clock_map m;
 
@@ -53,8 +55,8 @@ START_TEST(an_error_of_the_rate_is_in_the_bound_of_all_but_formulas)
 {
 	m.hz_doubt_ppb = 1000000;
 	add(0, 1000 * MS);
-	ck_assert_uint_eq(add(100 * MS, 1100 * MS), ONE + MS / 10);
-	ck_assert_uint_eq(add(300 * MS, 1300 * MS), ONE + MS / 5);
+	ck_assert_uint_eq(add(100 * MS, 1100 * MS), STEADY + MS / 10);
+	ck_assert_uint_eq(add(300 * MS, 1300 * MS), ONE + 2 * (STEADY - ONE) + MS / 5);
 	add_of(XVT_SOURCE_KVM, 400 * MS, 1400 * MS, 3);
 	ck_assert_uint_eq(add_of(XVT_SOURCE_KVM, 500 * MS, 1500 * MS, 3), 3 + XVT_STAMP_SLACK_NS);
 }
@@ -87,7 +89,18 @@ START_TEST(a_rate_that_changes_is_in_the_bound)
 		guest += 100 * MS + (uint64_t)gain;
 		bound = add(guest, ns += 100 * MS);
 	}
-	ck_assert_uint_eq(bound, ONE + (uint64_t)(gain < 0 ? -gain : gain) + cases[_i].more);
+	ck_assert_uint_eq(bound, STEADY + (uint64_t)(gain < 0 ? -gain : gain) + cases[_i].more);
+}
+END_TEST
+
+/* The further two nodes are apart, the further it may have gone out and come back. */
+START_TEST(a_steady_clock_may_have_wandered_between_two_nodes)
+{
+	add(0, 1000 * MS);
+	ck_assert_uint_eq(add(100 * MS, 1100 * MS), ONE + 50);
+	ck_assert_uint_eq(add(2100 * MS, 3100 * MS), ONE + 1000);
+	add_of(XVT_SOURCE_KVM, 2200 * MS, 3200 * MS, 3);
+	ck_assert_uint_eq(add_of(XVT_SOURCE_KVM, 4200 * MS, 5200 * MS, 3), 3 + XVT_STAMP_SLACK_NS);
 }
 END_TEST
 
@@ -97,10 +110,10 @@ START_TEST(a_short_gap_says_nothing_of_the_rate)
 	add(0, 1000 * MS);
 	add(5 * MS + 100000, 1005 * MS);
 	add(10 * MS + 200000, 1010 * MS);
-	ck_assert_uint_eq(add(110 * MS + 200000, 1110 * MS), ONE);
+	ck_assert_uint_eq(add(110 * MS + 200000, 1110 * MS), STEADY);
 	add(MS, 1210 * MS); /* reset */
 	add(101 * MS, 1310 * MS);
-	ck_assert_uint_eq(add(201 * MS, 1410 * MS), ONE);
+	ck_assert_uint_eq(add(201 * MS, 1410 * MS), STEADY);
 }
 END_TEST
 
@@ -211,18 +224,35 @@ static void ck_set(uint64_t guest, uint64_t floor_ns, uint64_t ceiling_ns, uint6
 	ck_assert_uint_le(p.host_ns, hi_ns);
 }
 
-/* Within 2 ms in the second of three segments, because it crept there. */
+/* The second of three segments is wider, because it crept there. */
 START_TEST(a_record_has_the_bound_of_its_own_segment)
 {
+	/* By 2 ms, which the gap before did not show, in 102 ms. */
+	const uint64_t crept = STEADY + 1 + 4 * MS - 2 * ERR - 2 * ERR * 102 / 100;
+
 	add(0, 1000 * MS);
 	add(100 * MS, 1100 * MS);
 	add(200 * MS, 1202 * MS);
 	add(300 * MS, 1302 * MS);
-	ck_on_line(50 * MS, 900 * MS, 1300 * MS, 1050 * MS, ONE);
+	ck_on_line(50 * MS, 900 * MS, 1300 * MS, 1050 * MS, STEADY);
 	/* Where it stood still it had one value on both sides of a node. */
-	ck_on_line(100 * MS, 900 * MS, 1300 * MS, 1100 * MS, ONE + 2 * MS);
-	ck_on_line(150 * MS, 900 * MS, 1300 * MS, 1151 * MS, ONE + 2 * MS);
-	ck_on_line(200 * MS, 900 * MS, 1300 * MS, 1202 * MS, ONE + 2 * MS);
+	ck_on_line(100 * MS, 900 * MS, 1300 * MS, 1100 * MS, crept);
+	ck_on_line(150 * MS, 900 * MS, 1300 * MS, 1151 * MS, crept);
+	ck_on_line(200 * MS, 900 * MS, 1300 * MS, 1202 * MS, crept);
+}
+END_TEST
+
+/* Its answers had one value all the time: a record of that value may be as old as that. */
+START_TEST(a_value_that_may_have_lasted_is_before_its_node)
+{
+	struct xvt_clock_placed p;
+
+	m.step_open = _i;
+	add(100 * MS, 1100 * MS);
+	m.closed = true;
+	ck_assert_int_eq(place(100 * MS, 900 * MS, 1100 * MS, &p), _i ? XVT_MAP_GUESS : XVT_MAP_OK);
+	ck_assert_uint_eq(p.lo_ns, _i ? 900 * MS : 1100 * MS - ONE);
+	ck_assert_uint_eq(p.hi_ns, 1100 * MS);
 }
 END_TEST
 
@@ -243,14 +273,14 @@ START_TEST(a_record_may_be_of_the_border_before_its_segment)
 {
 	a_clock_that_was_reset();
 	ck_assert(xvt_clock_map_next_epoch(&m));
-	ck_set(70 * MS, 1150 * MS, 1390 * MS, 1150 * MS, 1250 * MS + ONE);
-	ck_set(70 * MS, 1200 * MS + ERR, 1390 * MS, 1200 * MS + ERR, 1250 * MS + ONE);
-	ck_on_line(70 * MS, 1200 * MS + ERR + 1, 1390 * MS, 1250 * MS, ONE);
+	ck_set(70 * MS, 1150 * MS, 1390 * MS, 1150 * MS, 1250 * MS + STEADY);
+	ck_set(70 * MS, 1200 * MS + ERR, 1390 * MS, 1200 * MS + ERR, 1250 * MS + STEADY);
+	ck_on_line(70 * MS, 1200 * MS + ERR + 1, 1390 * MS, 1250 * MS, STEADY);
 	/* And of a later segment. */
-	ck_set(170 * MS, 1150 * MS, 1390 * MS, 1150 * MS, 1350 * MS + ONE);
-	ck_on_line(170 * MS, 1210 * MS, 1390 * MS, 1350 * MS, ONE);
+	ck_set(170 * MS, 1150 * MS, 1390 * MS, 1150 * MS, 1350 * MS + STEADY);
+	ck_on_line(170 * MS, 1210 * MS, 1390 * MS, 1350 * MS, STEADY);
 	/* Where the drain says nothing, the line is all that there is. */
-	ck_on_line(170 * MS, 0, 1390 * MS, 1350 * MS, ONE);
+	ck_on_line(170 * MS, 0, 1390 * MS, 1350 * MS, STEADY);
 }
 END_TEST
 
@@ -260,8 +290,8 @@ START_TEST(before_the_first_epoch_there_is_no_border)
 	add(500 * MS, 1000 * MS);
 	add(600 * MS, 1100 * MS);
 	add(700 * MS, 1200 * MS);
-	ck_on_line(550 * MS, 900 * MS, 1190 * MS, 1050 * MS, ONE);
-	ck_on_line(650 * MS, 900 * MS, 1190 * MS, 1150 * MS, ONE);
+	ck_on_line(550 * MS, 900 * MS, 1190 * MS, 1050 * MS, STEADY);
+	ck_on_line(650 * MS, 900 * MS, 1190 * MS, 1150 * MS, STEADY);
 }
 END_TEST
 
@@ -269,11 +299,11 @@ END_TEST
 START_TEST(a_record_may_be_of_the_border_behind_its_segment)
 {
 	a_clock_that_was_reset();
-	ck_on_line(590 * MS, 1050 * MS, 1100 * MS - ERR - 1, 1090 * MS, ONE);
-	ck_set(590 * MS, 1050 * MS, 1150 * MS, 1090 * MS - ONE, 1150 * MS);
-	ck_set(590 * MS, 1050 * MS, 1100 * MS - ERR, 1090 * MS - ONE, 1100 * MS - ERR);
+	ck_on_line(590 * MS, 1050 * MS, 1100 * MS - ERR - 1, 1090 * MS, STEADY);
+	ck_set(590 * MS, 1050 * MS, 1150 * MS, 1090 * MS - STEADY, 1150 * MS);
+	ck_set(590 * MS, 1050 * MS, 1100 * MS - ERR, 1090 * MS - STEADY, 1100 * MS - ERR);
 	/* Not of the next epoch, which has not come so far by then; but of any behind that. */
-	ck_set(590 * MS, 1050 * MS, 1250 * MS, 1090 * MS - ONE, 1200 * MS + ERR);
+	ck_set(590 * MS, 1050 * MS, 1250 * MS, 1090 * MS - STEADY, 1200 * MS + ERR);
 }
 END_TEST
 
@@ -281,12 +311,12 @@ END_TEST
 START_TEST(a_record_may_be_of_an_epoch_that_is_not_measured_yet)
 {
 	a_clock_that_was_reset();
-	ck_set(590 * MS, 1050 * MS, 1450 * MS, 1090 * MS - ONE, 1450 * MS);
+	ck_set(590 * MS, 1050 * MS, 1450 * MS, 1090 * MS - STEADY, 1450 * MS);
 	add(20 * MS, 1500 * MS);
 	add(120 * MS, 1600 * MS);
-	ck_set(590 * MS, 1050 * MS, 1450 * MS, 1090 * MS - ONE, 1450 * MS);
+	ck_set(590 * MS, 1050 * MS, 1450 * MS, 1090 * MS - STEADY, 1450 * MS);
 	/* Copied before the second border: only until then. */
-	ck_set(590 * MS, 1050 * MS, 1390 * MS, 1090 * MS - ONE, 1200 * MS + ERR);
+	ck_set(590 * MS, 1050 * MS, 1390 * MS, 1090 * MS - STEADY, 1200 * MS + ERR);
 }
 END_TEST
 
@@ -298,9 +328,9 @@ START_TEST(a_record_may_be_of_both_segments_beside_a_border)
 	add(520 * MS, 1200 * MS);
 	add(620 * MS, 1300 * MS);
 	add(720 * MS, 1400 * MS);
-	ck_set(550 * MS, 1020 * MS, 1350 * MS, 1050 * MS - ONE, 1230 * MS + ONE);
-	ck_set(550 * MS, 1060 * MS, 1350 * MS, 1100 * MS - ERR, 1230 * MS + ONE);
-	ck_set(550 * MS, 1020 * MS, 1210 * MS, 1050 * MS - ONE, 1200 * MS + ERR);
+	ck_set(550 * MS, 1020 * MS, 1350 * MS, 1050 * MS - STEADY, 1230 * MS + STEADY);
+	ck_set(550 * MS, 1060 * MS, 1350 * MS, 1100 * MS - ERR, 1230 * MS + STEADY);
+	ck_set(550 * MS, 1020 * MS, 1210 * MS, 1050 * MS - STEADY, 1200 * MS + ERR);
 }
 END_TEST
 
@@ -313,10 +343,10 @@ START_TEST(a_record_may_be_of_any_later_epoch)
 	add(600 * MS, 1100 * MS);
 	add_of(source, 520 * MS, 1200 * MS, ERR);
 	add_of(source, 620 * MS, 1300 * MS, ERR);
-	ck_set(550 * MS, 1020 * MS, 1350 * MS, 1050 * MS - ONE, 1230 * MS + ONE);
+	ck_set(550 * MS, 1020 * MS, 1350 * MS, 1050 * MS - STEADY, 1230 * MS + ONE);
 	add_of(source, 510 * MS, 1400 * MS, ERR);
 	add_of(source, 610 * MS, 1500 * MS, ERR);
-	ck_set(550 * MS, 1020 * MS, 1350 * MS, 1050 * MS - ONE, 1350 * MS);
+	ck_set(550 * MS, 1020 * MS, 1350 * MS, 1050 * MS - STEADY, 1350 * MS);
 }
 END_TEST
 
@@ -343,12 +373,12 @@ START_TEST(a_wide_segment_is_no_line_where_the_next_epoch_has_the_value)
 {
 	add(0, 1000 * MS);
 	xvt_clock_map_reported(&m, 1050 * MS, 15 * MS);
-	ck_assert_uint_eq(add(100 * MS, 1100 * MS), ONE + 15 * MS);
+	ck_assert_uint_eq(add(100 * MS, 1100 * MS), STEADY + 15 * MS);
 	add(50 * MS, 1105 * MS);
 	add(150 * MS, 1205 * MS);
 	add(250 * MS, 1305 * MS);
 	/* The old line's time is outside of the look by less than it may be off, so it is kept. */
-	ck_set(95 * MS, 1107 * MS, 1200 * MS, 1095 * MS, 1150 * MS + ONE);
+	ck_set(95 * MS, 1107 * MS, 1200 * MS, 1095 * MS, 1150 * MS + STEADY);
 }
 END_TEST
 
@@ -436,6 +466,7 @@ Suite *clock_sets_suite(void)
 	tcase_add_checked_fixture(segments, setup, teardown);
 	tcase_add_test(segments, an_error_of_the_rate_is_in_the_bound_of_all_but_formulas);
 	tcase_add_loop_test(segments, a_rate_that_changes_is_in_the_bound, 0, 7);
+	tcase_add_test(segments, a_steady_clock_may_have_wandered_between_two_nodes);
 	tcase_add_test(segments, a_short_gap_says_nothing_of_the_rate);
 	tcase_add_test(segments, a_segment_in_which_a_clock_lost_time_is_flagged);
 	tcase_add_loop_test(segments, a_border_with_a_reported_change_has_its_size_as_bound, 0, 3);
@@ -443,6 +474,7 @@ Suite *clock_sets_suite(void)
 	suite_add_tcase(s, segments);
 	tcase_add_checked_fixture(records, setup, teardown);
 	tcase_add_test(records, a_record_has_the_bound_of_its_own_segment);
+	tcase_add_loop_test(records, a_value_that_may_have_lasted_is_before_its_node, 0, 2);
 	tcase_add_test(records, a_record_may_be_of_the_border_before_its_segment);
 	tcase_add_test(records, before_the_first_epoch_there_is_no_border);
 	tcase_add_test(records, a_record_may_be_of_the_border_behind_its_segment);

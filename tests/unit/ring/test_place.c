@@ -9,8 +9,10 @@
 
 #include "engine.h"
 
-#define MS 1000000ull
-#define US 1000ull
+#define MS    1000000ull
+/* What a segment of 100 ms may be off its line here. */
+#define SLACK (XVT_STAMP_SLACK_NS + xvt_clock_wander(100 * MS))
+#define US    1000ull
 
 static struct engine e;
 static struct xvt_ring *r;
@@ -214,6 +216,34 @@ START_TEST(what_was_written_before_the_rate_was_known_is_a_guess)
 	engine_end(&e);
 	ck_event(0, 59 * MS, XVT_EVENT_F_UNCONFIRMED);
 	ck_event(1, 61 * MS, 0);
+}
+END_TEST
+
+/* What segments by a false rate leave of what the drain saw bounds nothing. Nor does the order in
+ * the ring make a time by them a true one. */
+START_TEST(a_guess_by_a_false_rate_has_what_the_drain_saw)
+{
+	r->clock.trusted_ns = 140 * MS;
+	if (_i)
+		r->head.last_ns = 145 * MS;
+	engine_write(&e, 0, 110 * MS);
+	seen(80 * MS, 150 * MS);
+	engine_end(&e);
+	ck_event(0, _i ? 145 * MS : 110 * MS, XVT_EVENT_F_UNCONFIRMED);
+	ck_beside(0, 80 * MS, 150 * MS);
+}
+END_TEST
+
+/* It is measured, and no gap has shown a rate. */
+START_TEST(without_a_rate_the_drain_alone_bounds_a_time)
+{
+	r->clock.rate_open = true;
+	r->clock.map.measured.source = _i ? XVT_SOURCE_KVM : XVT_SOURCE_HANDSHAKE;
+	engine_write(&e, 0, 50 * MS);
+	seen(60 * MS, 80 * MS);
+	engine_end(&e);
+	ck_event(0, 60 * MS, _i ? XVT_EVENT_F_CLOCK : 0);
+	ck_beside(0, 60 * MS, 80 * MS);
 }
 END_TEST
 
@@ -425,9 +455,9 @@ START_TEST(what_may_be_of_a_border_is_in_no_run)
 	seen(150 * MS, 390 * MS);
 	engine_end(&e);
 	ck_event(1, 210 * MS, 0);
-	ck_beside(1, 150 * MS, 210 * MS + XVT_STAMP_SLACK_NS);
+	ck_beside(1, 150 * MS, 210 * MS + SLACK);
 	ck_event(2, 220 * MS, 0);
-	ck_beside(2, 150 * MS, 220 * MS + XVT_STAMP_SLACK_NS);
+	ck_beside(2, 150 * MS, 220 * MS + SLACK);
 }
 END_TEST
 
@@ -436,7 +466,7 @@ START_TEST(a_run_is_held_against_its_look)
 {
 	static const uint64_t guest[] = { 40, 50, 60 };
 	const bool late = _i % 2;
-	const uint64_t by = _i / 2 ? XVT_STAMP_SLACK_NS - 1 : XVT_STAMP_SLACK_NS + 1;
+	const uint64_t by = _i / 2 ? SLACK - 1 : SLACK + 1;
 
 	for (size_t i = 0; i < 3; i++)
 		engine_write(&e, 0, guest[i] * MS);
@@ -465,6 +495,8 @@ Suite *ring_place_suite(void)
 	tcase_add_test(t, the_epoch_word_is_a_limit_on_each_side);
 	tcase_add_loop_test(t, a_record_waits_for_a_measurement_after_its_copy, 0, 2);
 	tcase_add_loop_test(t, a_time_that_nothing_bounds_is_a_guess, 0, 6);
+	tcase_add_loop_test(t, a_guess_by_a_false_rate_has_what_the_drain_saw, 0, 2);
+	tcase_add_loop_test(t, without_a_rate_the_drain_alone_bounds_a_time, 0, 2);
 	tcase_add_test(t, what_was_written_before_the_rate_was_known_is_a_guess);
 	tcase_add_test(t, the_bound_that_is_told_holds_beside_a_border);
 	tcase_add_test(t, the_look_of_a_record_on_its_line_is_not_by_the_line);

@@ -11,10 +11,12 @@
 #include "synth.h"
 #include "view/reclock.h"
 
-#define MS   1000000ll
-#define US   1000ll
-#define T0   (1000 * MS)
-#define MANY 16
+#define MS     1000000ll
+#define US     1000ll
+#define T0     (1000 * MS)
+#define MANY   16
+/* Of a clock between two samples that are 100 ms apart. */
+#define WANDER ((int64_t)xvt_clock_wander(100 * MS))
 
 static struct xvt_clock_node nodes[MANY];
 static struct xvt_clock_sample samples[2 * MANY];
@@ -327,8 +329,8 @@ START_TEST(a_knot_moves_as_far_as_its_bound_allows)
 	}
 	make_plain();
 	for (int64_t at = 0; at <= 200 * MS; at += 100 * MS) {
-		ck_assert_int_ge(host_ns(at), at + to - 2);
-		ck_assert_int_le(host_ns(at), at + to + 2);
+		ck_assert_int_ge(host_ns(at), at + to - (to > 0 ? WANDER : 0) - 2);
+		ck_assert_int_le(host_ns(at), at + to + (to < 0 ? WANDER : 0) + 2);
 	}
 	ck_assert_int_le(bound(200 * MS), 3 * MS);
 	ck_assert_int_ge(bound(200 * MS), 3 * MS - 4);
@@ -345,7 +347,7 @@ START_TEST(samples_of_two_measurements_do_not_limit_each_other)
 	make_plain();
 	ck_assert_int_ge(bound(50 * MS), 10 * MS);
 	ck_assert_int_le(bound(50 * MS), 11 * MS);
-	ck_assert_int_le(bound(100 * MS), 30);
+	ck_assert_int_le(bound(100 * MS), 30 + WANDER);
 }
 END_TEST
 
@@ -398,7 +400,7 @@ START_TEST(a_knee_of_the_host_clock_is_in_the_bound)
 	measure(200 * MS, 0, 100 * US, 9 * MS);
 	make_map(XVT_CLOCK_TSC, 1000000000, _i ? 150 * MS : 0);
 	ck_assert_int_ge(bound(100 * MS), 50 * US + (_i ? 50 * US / 512 : 0));
-	ck_assert_int_le(bound(100 * MS), 50 * US + (_i ? 50 * US / 512 + 10 : 10));
+	ck_assert_int_le(bound(100 * MS), 50 * US + WANDER + (_i ? 50 * US / 512 + 10 : 10));
 }
 END_TEST
 
@@ -439,7 +441,7 @@ START_TEST(an_event_between_two_knots_has_the_bound_of_the_new_map)
 	make_moving();
 	ck_assert_int_le(event(250 * MS, 250 * MS + 50, 0, 9 * MS), SLACK + 110);
 	ck_assert_int_ge(event(250 * MS, 250 * MS + 50, 0, 9 * MS), SLACK + 50);
-	ck_assert_int_eq(event(350 * MS, 350 * MS + 50, 0, 900 * MS), SLACK + 51);
+	ck_assert_int_eq(event(350 * MS, 350 * MS + 50, 0, 900 * MS), SLACK + WANDER + 51);
 	/* One that has no bound gets none. */
 	ck_assert_int_eq(event(370 * MS, 370 * MS + 50, 0, (int64_t)XVT_NO_BOUND),
 			 (int64_t)XVT_NO_BOUND);
