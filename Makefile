@@ -45,6 +45,11 @@ endif
 setup:
 	$(Q)tests/setup.sh
 
+# Which libraries were found, and where: what is compiled by that depends on this file, which is
+# written again when one appears, moves or goes. Each rules.mk adds to FOUND_NOW.
+FOUND = $(BUILD)/found
+FOUND_NOW :=
+
 include shared/rules.mk
 include guest/bare/rules.mk
 include host/rules.mk
@@ -55,6 +60,13 @@ include tests/rules.mk
 include bench/rules.mk
 include docs/rules.mk
 include packaging/rules.mk
+
+ifneq ($(strip $(FOUND_NOW)),$(file <$(FOUND)))
+.PHONY: $(FOUND)
+endif
+$(FOUND):
+	$(Q)mkdir -p $(@D)
+	$(Q)printf '%s' '$(strip $(FOUND_NOW))' >$@
 
 # How each C file is compiled, for clangd and its like: what make itself would run, by a dry run of
 # a second, made again when a Makefile, a variable or the list of sources has changed.
@@ -69,7 +81,7 @@ COMMANDS_MAKE = $(MAKE)
 ifneq ($(COMMANDS_OF),$(file <$(BUILD)/commands-of))
 .PHONY: $(COMMANDS)
 endif
-$(COMMANDS): $(filter Makefile %.mk,$(MAKEFILE_LIST)) tests/compile-commands.awk
+$(COMMANDS): $(filter Makefile %.mk,$(MAKEFILE_LIST)) tests/compile-commands.awk $(FOUND)
 	$(call say,MAKE,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)MAKEFLAGS= $(COMMANDS_MAKE) --no-print-directory -nkB V=1 COMMANDS= BUILD='$(BUILD)' CC='$(CC)' \

@@ -26,10 +26,12 @@ HOST_SRC  = $(wildcard host/*/*.c)
 HOST_OBJ  = $(HOST_SRC:%.c=$(BUILD)/%.o)
 # Everything but main(), for the tests and benchmarks.
 HOST_LIB_OBJ = $(filter-out $(BUILD)/host/cli/main.o,$(HOST_OBJ)) $(SHARED_OBJ) $(BARE_IMAGE_OBJ)
-HOST_CFLAGS = $(XVT_CFLAGS) $(HOST_DEFS) -Ishared -Ihost $(shell pkg-config --cflags $(HOST_PKGS) $(HOST_LOADED_PKGS) 2>/dev/null)
-HOST_LIBS = $(shell pkg-config --libs $(HOST_PKGS) 2>/dev/null) -lpthread -ldl
+HOST_PKG_CFLAGS := $(shell pkg-config --cflags $(HOST_PKGS) $(HOST_LOADED_PKGS) 2>/dev/null)
+HOST_CFLAGS = $(XVT_CFLAGS) $(HOST_DEFS) -Ishared -Ihost $(HOST_PKG_CFLAGS)
+HOST_LIBS := $(shell pkg-config --libs $(HOST_PKGS) 2>/dev/null) -lpthread -ldl
+FOUND_NOW += $(HOST_DEFS) $(HOST_PKG_CFLAGS) $(HOST_LIBS)
 
-$(BUILD)/host/%.o: host/%.c
+$(BUILD)/host/%.o: host/%.c $(FOUND)
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) -c -o $@ $<

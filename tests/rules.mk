@@ -20,7 +20,7 @@ $(BUILD)/tests/tools/%: tests/tools/%.c $(HOST_LIB_OBJ)
 # Two make the traces of the unit tests.
 SYNTH_TOOLS = $(BUILD)/tests/tools/xvt-mktrace $(BUILD)/tests/tools/xvt-shift $(BUILD)/tests/tools/xvt-scene
 
-$(SYNTH_TOOLS:=.o): $(BUILD)/tests/tools/%.o: tests/tools/%.c
+$(SYNTH_TOOLS:=.o): $(BUILD)/tests/tools/%.o: tests/tools/%.c $(FOUND)
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) -Itests/unit -c -o $@ $<
@@ -35,13 +35,16 @@ packages = $(if $(shell pkg-config --exists $(1) 2>/dev/null && echo yes),-D$(2)
 	   $(patsubst -I%,-isystem%,$(shell pkg-config --cflags --libs $(1) 2>/dev/null)))
 DAT_TOOLS = $(BUILD)/tests/tools/xvt-dat-judge $(BUILD)/tests/tools/xvt-kshark
 
-$(DAT_TOOLS): $(BUILD)/tests/tools/%: tests/tools/%.c
+$(DAT_TOOLS): $(BUILD)/tests/tools/%: tests/tools/%.c $(FOUND)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) $(XVT_LDFLAGS) -MF $@.d -o $@ $< $(DAT_LIBS)
 
-$(BUILD)/tests/tools/xvt-dat-judge: DAT_LIBS = $(call packages,libtracecmd jansson,XVT_TRACECMD)
-$(BUILD)/tests/tools/xvt-kshark: DAT_LIBS = $(call packages,libkshark libtraceevent json-c,XVT_KSHARK)
+TRACECMD := $(call packages,libtracecmd jansson,XVT_TRACECMD)
+KSHARK := $(call packages,libkshark libtraceevent json-c,XVT_KSHARK)
+FOUND_NOW += $(TRACECMD) $(KSHARK)
+$(BUILD)/tests/tools/xvt-dat-judge: DAT_LIBS = $(TRACECMD)
+$(BUILD)/tests/tools/xvt-kshark: DAT_LIBS = $(KSHARK)
 
 # Writers, so of the guest's parts alone.
 $(addprefix $(BUILD)/tests/tools/,xvt-relay xvt-say): $(BUILD)/tests/tools/%: tests/tools/%.c $(BUILD)/libxvt.a

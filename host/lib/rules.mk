@@ -18,7 +18,7 @@ PIC = $(BUILD)/pic
 LIBXVTRACE_OBJ = $(patsubst %.c,$(PIC)/%.o,$(wildcard host/lib/*.c))
 LIBXVTRACE_MORE = $(patsubst %.c,$(PIC)/%.o,$(wildcard $(foreach d,base trace decode view,host/$d/*.c)))
 
-$(PIC)/host/%.o: host/%.c
+$(PIC)/host/%.o: host/%.c $(FOUND)
 	$(call say,PIC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) -fPIC -c -o $@ $<
@@ -46,7 +46,7 @@ $(LIBXVTRACE_A): $(LIBXVTRACE_OBJ) $(PIC)/more.a $(LIBXVTRACE_MAP)
 libxvtrace_pc = sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@PKGS@|$(LIBXVTRACE_PKGS)|' \
 		    -e 's|@VERSION@|$(LIBXVTRACE_MAJOR).$(LIBXVTRACE_MINOR)|' host/lib/libxvtrace.pc.in
 
-$(LIBXVTRACE_PC): host/lib/libxvtrace.pc.in host/lib/rules.mk Makefile
+$(LIBXVTRACE_PC): host/lib/libxvtrace.pc.in host/lib/rules.mk Makefile $(FOUND)
 	$(Q)$(libxvtrace_pc) >$@
 
 .PHONY: install-libxvtrace

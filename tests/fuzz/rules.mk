@@ -17,7 +17,7 @@ FUZZ_OWN = $(addprefix tests/fuzz/,fuzz.c guest_memory.c loop_memory.c)
 
 FUZZ_SAN = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 FUZZ_CFLAGS = -std=gnu11 -O1 -g $(XVT_WARN) -MMD -MP $(XVT_RING) $(FUZZ_SAN) $(HOST_DEFS) -Ishared -Ihost -Itests/fuzz \
-	$(shell pkg-config --cflags $(HOST_PKGS) $(HOST_LOADED_PKGS) 2>/dev/null) -include tests/fuzz/guest_memory.h
+	$(HOST_PKG_CFLAGS) -include tests/fuzz/guest_memory.h
 FUZZ_WRAP = -Wl,--wrap=xvt_host_region_check,--wrap=xvt_ring_attach,--wrap=xvt_vm_wake_ring,--wrap=xvt_vm_wake_used,--wrap=xvt_ring_snapshot_begin,--wrap=xvt_vm_read_metadata,--wrap=xvt_session_snapshot_copying,--wrap=xvt_drain_resync,--wrap=xvt_drain_release,--wrap=xvt_ring_set_phase
 
 FUZZ_CC_libfuzzer = clang
@@ -53,7 +53,7 @@ fuzz-pack:
 define fuzz_driver
 FUZZ_OBJ_$(1) = $$(patsubst %.c,$$(BUILD)/fuzz/$(1)/%.o,$$(FUZZ_HOST) $$(FUZZ_OWN) $$(FUZZ_MAIN_$(1)))
 
-$$(BUILD)/fuzz/$(1)/%.o: %.c
+$$(BUILD)/fuzz/$(1)/%.o: %.c $$(FOUND)
 	$$(call say,FUZZ,$$< ($(1)))
 	$$(Q)mkdir -p $$(@D)
 	$$(Q)$$(FUZZ_CC_$(1)) $$(FUZZ_CFLAGS) $$(FUZZ_FLAGS_$(1)) -c -o $$@ $$<

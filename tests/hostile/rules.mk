@@ -4,7 +4,7 @@
 HOSTILE = $(BUILD)/tests/hostile
 HOSTILE_OBJ = $(patsubst %,$(HOSTILE)/%.o,main guest kinds_ring kinds_clock kinds_meta kinds_size kinds_file kinds_bell)
 
-$(HOSTILE)/%.o: tests/hostile/%.c
+$(HOSTILE)/%.o: tests/hostile/%.c $(FOUND)
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) -Itests/hostile -c -o $@ $<

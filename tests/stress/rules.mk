@@ -34,7 +34,7 @@ endef
 
 $(foreach r,$(STRESS_RINGS),$(eval $(call stress_programs,$(r))))
 
-$(STRESS)/host/%.o: tests/stress/%.c
+$(STRESS)/host/%.o: tests/stress/%.c $(FOUND)
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) -Itests/stress -c -o $@ $<

@@ -12,7 +12,7 @@ HOSTT_WRAP = -Wl,--wrap=xvt_loop_write,--wrap=xvt_loop_read,--wrap=xvt_loop_run,
 # test_vm_libvirt.c does things to libvirt's "test" domain.
 HOSTT_LIBS = $(shell pkg-config --libs libvirt 2>/dev/null)
 
-$(BUILD)/tests/unit/%.o: tests/unit/%.c
+$(BUILD)/tests/unit/%.o: tests/unit/%.c $(FOUND)
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CHECK_CFLAGS) -Itests/unit -c -o $@ $<

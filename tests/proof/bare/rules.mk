@@ -3,7 +3,7 @@
 
 BARE_TEST_OBJ = $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/proof/bare/*.c))
 
-$(BUILD)/tests/proof/bare/%.o: tests/proof/bare/%.c
+$(BUILD)/tests/proof/bare/%.o: tests/proof/bare/%.c $(FOUND)
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) -Itests/bare -c -o $@ $<
