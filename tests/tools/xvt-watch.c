@@ -17,11 +17,12 @@
  *   xvt-watch REGION QMP MS [GAP:LENGTH]...
  *
  * GAP ms after its begin, or after the stop before, it stops the machine for LENGTH ms, through the
- * QMP socket. When an event has come after the last stop, it looks for MS more.
+ * QMP socket. When an event has come after the last stop, it looks for MS more, or until SIGTERM.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,11 +38,18 @@
 static struct xvt_host_region region;
 static int qmp;
 static FILE *qmp_says;
+static volatile sig_atomic_t ended;
 
 static void die(const char *what, const char *why)
 {
 	fprintf(stderr, "xvt-watch: %s: %s\n", what, why);
 	exit(1);
+}
+
+static void stop_looking(int sig)
+{
+	(void)sig;
+	ended = 1;
 }
 
 static uint64_t now_ns(void)
@@ -124,7 +132,7 @@ static void look_until(uint64_t ns)
 	const struct timespec rest = { 0, 1000000 };
 
 	look();
-	while (now_ns() < ns) {
+	while (!ended && now_ns() < ns) {
 		nanosleep(&rest, NULL);
 		look();
 	}
@@ -137,7 +145,7 @@ static void look_until_written(void)
 	uint64_t was[RINGS_MAX];
 
 	memcpy(was, largest, sizeof(was));
-	while (!memcmp(was, largest, sizeof(was))) {
+	while (!ended && !memcmp(was, largest, sizeof(was))) {
 		if (now_ns() > end)
 			die("the rings", "no event within a minute");
 		look_until(now_ns() + 1000000);
@@ -174,6 +182,7 @@ int main(int argc, char **argv)
 	if (region.g.ring_count > RINGS_MAX)
 		die(argv[1], "too many rings");
 	connect_to(argv[2]);
+	signal(SIGTERM, stop_looking);
 	for (i = 4; i < argc; i++) {
 		unsigned int gap, length;
 
