@@ -533,7 +533,7 @@ static void look(struct xvt_snapshots *sn, uint64_t now_ns)
 		xvt_armed_changes(sn->armed, i, now_ns, &c);
 		look_at(sn, xvt_armed_at(sn->armed, i)->name, &c, now_ns);
 	}
-	if (sn->not_kept > sn->told_not_kept && now_ns - sn->told_ns >= TOLD_NS) {
+	if (sn->not_kept > sn->told_not_kept && (!sn->told_ns || now_ns - sn->told_ns >= TOLD_NS)) {
 		xvt_recording_end_line(sn->rec);
 		xvt_note("snapshot: conditions held %" PRIu64
 			 " more times, which is beyond --snapshot-per-minute; these moments have "
