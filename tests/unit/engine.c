@@ -47,6 +47,7 @@ void engine_init_shape(struct engine *e, const struct engine_shape *shape)
 	if (!e->loop)
 		ck_assert_int_eq(xvt_loop_new(&e->loop), 0);
 	e->clock = (struct xvt_host_clock){ .mult = 1, .hz = 1000000000 };
+	e->begun_clock = xvt_clock_read();
 	fd = memfd_create("engine", 0);
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(ftruncate(fd, REGION_SIZE), 0);
@@ -144,7 +145,7 @@ static void make_up_ceilings(const struct engine *e, uint64_t proof)
 
 	for (i = 0; i < e->nr_rings; i++) {
 		for (p = e->rings[i]->drain.first; p; p = p->next) {
-			if (p->ceiling_ns == p->ceiling_clock && p->ceiling_ns >> 40)
+			if (p->ceiling_ns == p->ceiling_clock && p->ceiling_clock >= e->begun_clock)
 				p->ceiling_ns = e->now > proof ? e->now : proof;
 		}
 	}

@@ -36,6 +36,7 @@ struct engine {
 	struct xvt_loop *loop;
 	bool lent; /* the loop is the caller's */
 	struct xvt_host_clock clock;
+	uint64_t begun_clock; /* of the host: real ones are later, and made-up ones are not */
 	struct xvt_host_region region;
 	struct xvt_pool pool;
 	struct xvt_merge merge;

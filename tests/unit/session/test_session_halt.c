@@ -174,29 +174,29 @@ static void pass_time(struct xvt_vm *vm, uint64_t ns)
 	vm->end_clock -= vm->end_clock ? ticks(s, ns) : 0;
 }
 
-/* A pause of 30 s, of which the first and the last 10 s are recorded, by two machines. */
+/* A pause of 15 s, of which the first and the last 5 s are recorded, by two machines. */
 START_TEST(a_pause_counts_where_it_is_recorded)
 {
 	struct xvt_vm *vm = rec.vm, *as;
-	uint64_t most_ns = 18 * SECOND_NS;
+	uint64_t most_ns = 9 * SECOND_NS;
 	char why[256] = "";
 
-	vm->begin_clock -= ticks(s, 60 * SECOND_NS);
+	vm->begin_clock -= ticks(s, SECOND_NS);
 	report(vm, XVT_VMM_RUNNING);
 	report(vm, XVT_VMM_STOPPED);
-	pass_time(vm, 10 * SECOND_NS);
+	pass_time(vm, 5 * SECOND_NS);
 	xvt_session_vm_stop(vm, UID);
 	until_stopped(vm);
-	pass_time(vm, 10 * SECOND_NS);
-	ck_paused(vm, 10 * SECOND_NS, most_ns);
+	pass_time(vm, 5 * SECOND_NS);
+	ck_paused(vm, 5 * SECOND_NS, most_ns);
 	ck_assert_int_eq(xvt_session_vm_start(vm, UID, &as, why, sizeof(why)), 0);
 	ck_assert(xvt_vm_stopped(as));
-	pass_time(as, 10 * SECOND_NS);
-	ck_paused(as, 10 * SECOND_NS, most_ns);
+	pass_time(as, 5 * SECOND_NS);
+	ck_paused(as, 5 * SECOND_NS, most_ns);
 	report(vm, XVT_VMM_RUNNING); /* the VMM knows one machine */
 	ck_assert(!xvt_vm_stopped(as));
-	ck_paused(vm, 10 * SECOND_NS, most_ns);
-	ck_paused(as, 10 * SECOND_NS, most_ns);
+	ck_paused(vm, 5 * SECOND_NS, most_ns);
+	ck_paused(as, 5 * SECOND_NS, most_ns);
 }
 END_TEST
 
@@ -210,14 +210,14 @@ START_TEST(a_pause_that_is_not_recorded_counts_nothing)
 	xvt_session_vm_stop(vm, UID);
 	until_stopped(vm);
 	report(vm, XVT_VMM_STOPPED);
-	pass_time(vm, 10 * SECOND_NS);
+	pass_time(vm, 5 * SECOND_NS);
 	ck_paused(vm, 0, 0);
 	ck_assert_int_eq(xvt_session_vm_start(vm, UID, &as, why, sizeof(why)), 0);
 	ck_assert(xvt_vm_stopped(as));
-	pass_time(as, 10 * SECOND_NS);
+	pass_time(as, 5 * SECOND_NS);
 	report(vm, XVT_VMM_RUNNING);
 	ck_paused(vm, 0, 0);
-	ck_paused(as, 10 * SECOND_NS, 18 * SECOND_NS);
+	ck_paused(as, 5 * SECOND_NS, 9 * SECOND_NS);
 	report(vm, XVT_VMM_STOPPED);
 	xvt_session_vm_stop(as, UID);
 	until_stopped(as);
