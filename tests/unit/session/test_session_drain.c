@@ -911,11 +911,11 @@ START_TEST(each_ring_of_a_machine_has_its_turn)
 
 	many_begin();
 	s->nr_sharing = 16;
-	rec.vm->clocks.left = INT64_MAX / 2; /* not its time is scarce here */
 	rec.vm->clocks.pace = 1;
 	for (i = 0; i < MANY; i++)
 		many[i]->head.have = true;
 	for (n = 0; n < PASSES && least < 3; n++) {
+		rec.vm->clocks.left = INT64_MAX / 2; /* not its time is scarce here */
 		now = next_turn(now);
 		ck_assert_uint_le(s->nr_asked, xvt_session_asked_most(s) / 16);
 		for (i = 0, least = UINT32_MAX; i < MANY; i++)
