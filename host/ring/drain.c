@@ -332,6 +332,17 @@ static void prove(struct xvt_ring *r, uint64_t proof_clock, bool all, bool froze
 	}
 }
 
+/* Fetches what a snapshot found in the ring before it measured its clock. */
+static bool queue_found(struct xvt_ring *r, struct xvt_loop *loop, uint64_t commit, uint32_t *room)
+{
+	const struct xvt_ring_snapshot *c = &r->snapshot;
+
+	if (!c->found_clock || xvt_pos_before(commit, c->found_pos) ||
+	    !xvt_pos_before(r->drain.read_pos, c->found_pos))
+		return true;
+	return queue(r, loop, c->found_pos, false, c->found_clock, room);
+}
+
 void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_clock)
 {
 	struct xvt_ring_drain *d = &r->drain;
@@ -386,7 +397,8 @@ void xvt_drain_look(struct xvt_ring *r, struct xvt_loop *loop, uint64_t proof_cl
 	if (overwrite && s.resv - xvt_pos_trunc(g, d->read_pos) > g->ring_size)
 		skip_overrun(r, &s);
 	d->taken = d->read_pos;
-	all = queue(r, loop, s.commit, false, ceiling, &room);
+	all = queue_found(r, loop, s.commit, &room) &&
+	      queue(r, loop, s.commit, false, ceiling, &room);
 	d->taken = d->read_pos - d->taken;
 	if (r->salvage && all && s.resv - s.commit <= g->ring_size)
 		queue(r, loop, s.resv & ~7ull, true, ceiling, &room);

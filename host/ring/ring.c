@@ -58,6 +58,7 @@ void xvt_ring_attach(struct xvt_ring *r)
 	unsigned int i;
 
 	xvt_ring_words(r->ctl, &r->region->g, &d->last);
+	d->found_clock = xvt_clock_read_ordered();
 	/* cons is what an earlier daemon left, or what the guest made of it: only a hint. */
 	if (cons & 7 || d->last.commit - xvt_pos_trunc(g, cons) > g->ring_size) {
 		cons = d->last.commit > g->ring_size

@@ -184,7 +184,8 @@ struct xvt_ring_drain {
 	struct xvt_ring_words last; /* words of the newest look */
 	uint64_t clear_pos;	    /* stop mode: cleared up to here, the start of a sub-buffer */
 	uint64_t held_pos;	    /* what lies before it is not needed in the region */
-	uint64_t found_pos;	    /* end of what was in the ring when the recorder began */
+	uint64_t found_pos;	    /* end of what was in the ring when the recorder began, */
+	uint64_t found_clock;	    /* and a host clock by which all of that was written */
 	uint64_t left_behind;	    /* writers that died inside an event, counted at a generation's
 				     * end */
 	struct xvt_past restored;   /* for the next piece, if rolled_back */
@@ -289,6 +290,8 @@ struct xvt_ring_snapshot {
 	bool whole;	     /* the whole part is copied */
 	uint64_t look_clock; /* host clock just before the cut, */
 	struct xvt_ring_words look; /* and the words then */
+	uint64_t found_pos;	    /* what lies before it was written by */
+	uint64_t found_clock;	    /* this host clock, before any measurement; 0: unknown */
 	uint64_t base_attempted;    /* counters as the first sub-buffer's header has them */
 	uint64_t base_discarded;
 	uint64_t base_lost[XVT_LOST_CAUSES];

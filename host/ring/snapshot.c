@@ -127,6 +127,24 @@ static uint64_t whole_counter(uint64_t now, uint32_t then)
 	return now - (uint32_t)((uint32_t)now - then);
 }
 
+/*
+ * The ring was found before its clock was measured, and is copied after that. The clock may have
+ * been set back before: what was written then has values that lie between the measurements, and
+ * only the look that found it shows that it is older.
+ */
+static void keep_found(struct xvt_ring *r)
+{
+	const struct xvt_ring_drain *d = &r->drain;
+	struct xvt_ring_snapshot *c = &r->snapshot;
+
+	/* The guest's words at that look were not checked. */
+	if (d->found_pos & 7 || d->last.generation != c->look.generation ||
+	    xvt_pos_before(c->look.commit, d->found_pos))
+		return;
+	c->found_pos = d->found_pos;
+	c->found_clock = d->found_clock;
+}
+
 bool xvt_ring_snapshot_begin(struct xvt_ring *r, uint64_t from_ns, uint64_t most)
 {
 	struct xvt_ring_drain *d = &r->drain;
@@ -138,6 +156,7 @@ bool xvt_ring_snapshot_begin(struct xvt_ring *r, uint64_t from_ns, uint64_t most
 	memset(c, 0, sizeof(*c));
 	xvt_ring_words(r->ctl, &r->region->g, &c->look);
 	c->look_clock = xvt_clock_read_ordered();
+	keep_found(r);
 	held = find_oldest(r, &d->read_pos, &h);
 	if (held && from_ns)
 		leave_out(r, from_ns, &d->read_pos, &h);

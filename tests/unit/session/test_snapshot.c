@@ -432,6 +432,45 @@ START_TEST(without_a_clock_nothing_after_the_look_before_the_cut_is_taken)
 }
 END_TEST
 
+#define MS 1000000ull
+
+/*
+ * A clock is set back by a second, then the ring is found, measured and copied. Values of before
+ * lie between the measurements, but what was there when the ring was found is older than all of
+ * them. The last event came later.
+ */
+START_TEST(what_was_there_before_the_first_measurement_is_older)
+{
+	const uint64_t found = 100 * MS;
+	struct engine e;
+	struct xvt_ring *r;
+	size_t i;
+
+	engine_init(&e, 1, XVT_ENABLE_OVERWRITE);
+	r = e.rings[0];
+	engine_write(&e, 0, 1200 * MS);
+	engine_write(&e, 0, 1300 * MS);
+	xvt_ring_attach(r);
+	r->drain.found_clock = found;
+	engine_node(&e, 0, 1000 * MS);
+	engine_write(&e, 0, 1900 * MS);
+	engine_node(&e, 0, 2000 * MS);
+	xvt_ring_snapshot_begin(r, 0, 0);
+	e.merge.limit_ns = 3000 * MS;
+	engine_drain(&e, 0);
+	finish(&e);
+	ck_assert_uint_eq(e.nr_out, 3);
+	for (i = 0; i < 2; i++) {
+		ck_assert_uint_le(e.out[i].ns, found);
+		ck_assert_uint_ne(e.out[i].flags & (XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED),
+				  0);
+	}
+	ck_assert_uint_eq(e.out[2].ns, 1900 * MS);
+	ck_assert_uint_eq(e.out[2].flags, 0);
+	engine_fini(&e);
+}
+END_TEST
+
 START_TEST(losses_and_discards_are_those_of_the_window)
 {
 	static const uint8_t much[4096];
@@ -579,6 +618,7 @@ Suite *snapshot_suite(void)
 	tcase_add_loop_test(t, of_too_much_the_newest_is_taken, 0, 4);
 	tcase_add_test(t, nothing_in_the_region_is_changed);
 	tcase_add_test(t, without_a_clock_nothing_after_the_look_before_the_cut_is_taken);
+	tcase_add_test(t, what_was_there_before_the_first_measurement_is_older);
 	tcase_add_test(t, losses_and_discards_are_those_of_the_window);
 	tcase_add_loop_test(t, a_ring_that_alone_cannot_be_measured_is_taken_whole, NOTHING,
 			    NO_TIME + 1);
