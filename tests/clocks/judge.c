@@ -28,6 +28,7 @@
 #define ROUNDING_NS  1
 #define REFERENCE_NS 10 /* that a bound may be rounded by, against the reference */
 #define SHOWN	     3
+#define SELDOM_NS    300000000 /* measurements that are further apart; usual are 100 ms */
 #define KINDS_MAX    256
 
 /* What is counted of a kind. The second half is of events as re-clocked. */
@@ -43,14 +44,15 @@ enum tally {
 	T_KNOWN,     /* unflagged, with a reference */
 	T_NARROW,    /* whose bound does not hold the reference */
 	T_REFERENCE_FALSE,
+	T_ASTRAY, /* outside, and its clock left its class between two measurements far apart */
 	T_COUNT,
 };
 
 static const char *const tally_names[2][T_COUNT] = {
 	{ "events", "flagged", "nobound", "outside", "stated", "false", "disorder", "badvalue",
-	  "known", "narrow", "reffalse" },
+	  "known", "narrow", "reffalse", "astray" },
 	{ "re-events", "re-flagged", "re-nobound", "re-outside", "re-stated", "re-false",
-	  "re-disorder", "re-badvalue", "re-known", "re-narrow", "re-reffalse" },
+	  "re-disorder", "re-badvalue", "re-known", "re-narrow", "re-reffalse", "re-astray" },
 };
 
 enum histogram {
@@ -82,6 +84,7 @@ static const char *mode;
 static struct kind_tally *tallies;		  /* by kind, of all traces */
 static unsigned int shown[2][T_COUNT][KINDS_MAX]; /* by kind, of this trace */
 static const struct kind **machine_kinds;
+static double *machine_hz; /* that their clocks count at, or the first one of them */
 static uint32_t nr_machines;
 static uint64_t nr_histories;
 
@@ -174,6 +177,21 @@ static void judge_reference(const struct judged *j)
 		fault(j, T_REFERENCE_FALSE);
 }
 
+/*
+ * What is promised of a kind, it does from one measurement to the next one: its rate does not come
+ * and go, it does not gain and stand still. A recorder that does not get the CPU measures once in
+ * seconds, and in that time it may have done both. Then the samples are true, as is the nominal
+ * rate, and what they say together is not: the reference does not hold the truth, either.
+ */
+static bool is_astray(const struct judged *j)
+{
+	const struct reference *r = &j->reference;
+	const double hz = machine_hz[j->payload->machine];
+
+	return r->by == REFERENCE_SAMPLES && r->gap_ns > SELDOM_NS && fabs(r->hz - hz) < hz / 100 &&
+	       (j->truth < r->lo - SLACK_NS || j->truth > r->hi + SLACK_NS);
+}
+
 static void judge_unflagged(const struct judged *j)
 {
 	sort_in(j, H_ERROR, (double)j->error);
@@ -183,7 +201,7 @@ static void judge_unflagged(const struct judged *j)
 	}
 	sort_in(j, H_BOUND, (double)j->event->bound_ns);
 	if (j->error > j->event->bound_ns + ROUNDING_NS)
-		fault(j, T_OUTSIDE);
+		fault(j, is_astray(j) ? T_ASTRAY : T_OUTSIDE);
 	judge_reference(j);
 }
 
@@ -339,12 +357,16 @@ static void read_guests(const char *path)
 	if (!log)
 		die(path, strerror(errno));
 	while (fgets(line, sizeof(line), log)) {
+		const char *hz = strstr(line, " hz=");
+
 		if (sscanf(line, "machine %u %31s", &number, name) != 2)
 			continue;
 		if (number != nr_machines || !clock_kind_named(name))
 			die(path, line);
 		machine_kinds =
 			need(realloc(machine_kinds, (nr_machines + 1) * sizeof(*machine_kinds)));
+		machine_hz = need(realloc(machine_hz, (nr_machines + 1) * sizeof(*machine_hz)));
+		machine_hz[nr_machines] = hz ? strtod(hz + 4, NULL) : 0;
 		machine_kinds[nr_machines++] = clock_kind_named(name);
 	}
 	fclose(log);
@@ -366,5 +388,6 @@ int main(int argc, char **argv)
 		print_kind(i);
 	free(tallies);
 	free(machine_kinds);
+	free(machine_hz);
 	return 0;
 }

@@ -175,13 +175,15 @@ static struct reference result(enum reference_by by, struct span s)
 {
 	if (is_empty(s))
 		by = REFERENCE_NONE;
-	return (struct reference){ by, s.lo, s.hi };
+	return (struct reference){ .by = by, .lo = s.lo, .hi = s.hi };
 }
 
 /* The segments that may hold an event. */
 struct segments {
 	struct span when;
-	bool held;	     /* by the samples of at least one */
+	bool held; /* by the samples of at least one */
+	double hz; /* of that one */
+	int64_t gap_ns;
 	unsigned int epochs; /* how many, 2: or more */
 	uint32_t epoch;
 };
@@ -208,10 +210,13 @@ static struct segments segments_of(const struct facts *f, const struct ring_fact
 
 		if (r->samples[k].epoch != r->samples[k + 1].epoch || !r->samples[k + 1].hz)
 			continue;
-		if (holds(r, k, guest))
+		if (holds(r, k, guest)) {
 			s = in_segment(f, r, k, guest);
-		else if (may_go_back(r, k))
+			all.hz = r->samples[k + 1].hz;
+			all.gap_ns = r->samples[k + 1].lo - r->samples[k].hi;
+		} else if (may_go_back(r, k)) {
 			s = of_pair(f, r, k, k + 1, guest);
+		}
 		all.held |= holds(r, k, guest);
 		take_segment(&all, r->samples[k].epoch, meet(s, seen));
 	}
@@ -222,6 +227,7 @@ struct reference reference_of(const struct facts *f, unsigned int ring, uint64_t
 			      uint64_t recorded_ns, bool guess)
 {
 	const struct ring_facts *r;
+	struct reference by_samples;
 	struct segments all;
 	struct seen seen;
 
@@ -233,8 +239,12 @@ struct reference reference_of(const struct facts *f, unsigned int ring, uint64_t
 		return result(REFERENCE_LOOKS, seen.when);
 	all = segments_of(f, r, guest, seen.when);
 	/* Values that two epochs have, or none: only the looks can say. */
-	if (all.held && all.epochs == 1)
-		return result(REFERENCE_SAMPLES, all.when);
+	if (all.held && all.epochs == 1) {
+		by_samples = result(REFERENCE_SAMPLES, all.when);
+		by_samples.hz = all.hz;
+		by_samples.gap_ns = all.gap_ns;
+		return by_samples;
+	}
 	if (!seen.looked)
 		return result(REFERENCE_NONE, nothing);
 	return result(REFERENCE_LOOKS, all.held && all.epochs ? all.when : seen.when);

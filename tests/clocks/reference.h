@@ -19,6 +19,10 @@ struct reference {
 	enum reference_by by;
 	int64_t lo;
 	int64_t hi;
+	/* REFERENCE_SAMPLES: of the samples around it, the nominal rate, and how far they are
+	 * apart. */
+	double hz;
+	int64_t gap_ns;
 };
 
 /* Of the event of a ring with that clock value and that time as recorded; guess: the event is

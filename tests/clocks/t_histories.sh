@@ -188,6 +188,13 @@ none() {
 	[ $bad -eq 0 ]
 }
 
+# few NAME CLASS: at most one event of 10,000, as recorded and re-clocked; they are shown
+few() {
+	local n=$(($(sum "$2" "$1") + $(sum "$2" "re-$1")))
+	grep -hE "^wrong [^ ]+ [^ ]+ $2 (re-)?$1 " "$work"/*.judged | head -n 10
+	[ $((n * 10000)) -le $(($(sum "$2" events) + $(sum "$2" re-events))) ]
+}
+
 # A ring without an event is no history.
 enough() { [ $broken -eq 0 ] && [ $(($(sum all histories) * 10)) -ge $((histories * 9)) ]; }
 
@@ -199,6 +206,7 @@ cat "$work"/*.judged | awk -f tests/clocks/table.awk >"$work/table"
 grep -v '^sum' "$work/table"
 check "$(sum all histories) histories in $number recordings, and no program failed" enough
 check "no event without a flag is outside its bound" none outside promised
+check "few clocks leave their class between two measurements far apart" few astray promised
 check "no bound of an unconfirmed event is false" none false promised
 check "each ring's events are in their order" none disorder promised excluded
 check "every event has the clock value that was written" none badvalue promised excluded

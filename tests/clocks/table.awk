@@ -83,8 +83,8 @@ function table(which,    i, key, part) {
 }
 
 BEGIN {
-	nr_faults = split("outside false disorder narrow reffalse", faults, " ")
-	split("outside falseU order narrow reffls", names, " ")
+	nr_faults = split("outside astray false disorder narrow reffalse", faults, " ")
+	split("outside astray falseU order narrow reffls", names, " ")
 }
 
 END {
