@@ -266,6 +266,16 @@ void xvt_out_duration(struct xvt_out *o, uint64_t ns)
 		xvt_out_printf(o, "%.3f s", (double)ns / 1e9);
 }
 
+void xvt_out_within(struct xvt_out *o, uint64_t ns)
+{
+	if (ns >= INT64_MAX) {
+		xvt_out_str(o, "no bound");
+		return;
+	}
+	xvt_out_str(o, "within ");
+	xvt_out_duration(o, ns);
+}
+
 /* Loads 1 to 7 bytes as a word; the other bytes are set to a letter. */
 static uint64_t load_tail(const uint8_t *p, size_t len)
 {

@@ -101,6 +101,8 @@ static inline bool xvt_out_end(struct xvt_out *o)
 void xvt_out_time(struct xvt_out *o, uint64_t ns);
 /* A duration with its unit: "12.3 us". */
 void xvt_out_duration(struct xvt_out *o, uint64_t ns);
+/* "within 12.3 us", or "no bound" from 2^63 - 1 on. */
+void xvt_out_within(struct xvt_out *o, uint64_t ns);
 
 /* Decodes one character of untrusted text. Returns its length in bytes, 1 to 4, and its code point.
  * A byte that is not UTF-8, and a zero byte, are each one U+FFFD. */

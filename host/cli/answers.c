@@ -61,6 +61,7 @@ static void keep_most(uint64_t *most, uint64_t v)
 static void add_ring(struct xvt_answer_sums *s, const struct xvt_json_value *r)
 {
 	const struct xvt_json_value *clock = xvt_json_get(r, "clock");
+	const uint64_t bound_ns = xvt_answer_number(clock, "bound_ns_max");
 
 	s->attempted += xvt_answer_number(r, "attempted");
 	s->events += xvt_answer_number(r, "events");
@@ -74,10 +75,10 @@ static void add_ring(struct xvt_answer_sums *s, const struct xvt_json_value *r)
 	s->live += strcmp(xvt_answer_text(r, "phase"), "live") == 0;
 	keep_most(&s->lag_ns, xvt_answer_number(r, "lag_ns"));
 	keep_most(&s->full_percent, xvt_answer_full(r));
-	if (strcmp(xvt_answer_text(clock, "source"), "none") == 0)
+	if (strcmp(xvt_answer_text(clock, "source"), "none") == 0 || bound_ns >= INT64_MAX)
 		return;
 	s->clocks++;
-	keep_most(&s->bound_ns, xvt_answer_number(clock, "bound_ns_max"));
+	keep_most(&s->bound_ns, bound_ns);
 }
 
 struct xvt_answer_sums xvt_answer_sum(const struct xvt_answer *a, size_t first, size_t end)

@@ -197,20 +197,27 @@ static void put_row(struct xvt_out *o, const char *name, const char *cpu,
 
 static void put_clock(struct xvt_out *o, const struct xvtrace_ring_stat *r)
 {
+	const uint64_t guesses = r->counts.unconfirmed;
+	uint64_t least_ns = r->bound_ns_max;
+
 	if (!r->clocked) { /* no host time, so no bound */
 		xvt_out_str(o, "  no clock");
 		return;
 	}
-	xvt_out_printf(o, "  %s, %u epoch%s, ", r->source, r->epochs, r->epochs == 1 ? "" : "s");
-	if (r->bound_ns_max == XVTRACE_NO_BOUND) {
-		xvt_out_str(o, "no bound");
+	xvt_out_printf(o, "  %s, %u epoch%s", r->source, r->epochs, r->epochs == 1 ? "" : "s");
+	/* What bounds the others says nothing where all are guesses. */
+	if (!guesses || guesses < r->counts.events || r->bound_ns_max == XVTRACE_NO_BOUND) {
+		xvt_out_str(o, ", ");
+		xvt_out_within(o, r->bound_ns_max);
 	} else {
-		xvt_out_str(o, "within ");
-		xvt_out_duration(o, r->bound_ns_max);
+		least_ns = 0;
 	}
-	if (r->unconfirmed_bound_ns_max > r->bound_ns_max) {
-		xvt_out_str(o, ", unconfirmed within ");
-		xvt_out_duration(o, r->unconfirmed_bound_ns_max);
+	if (guesses && r->unconfirmed_bound_ns_max > least_ns) {
+		xvt_out_str(o, ", unconfirmed ");
+		if (r->unconfirmed_bound_ns_max == XVTRACE_NO_BOUND)
+			xvt_out_str(o, "without a bound");
+		else
+			xvt_out_within(o, r->unconfirmed_bound_ns_max);
 	}
 }
 

@@ -199,8 +199,8 @@ static void put_ring(struct xvt_out *o, const struct xvt_json_value *vm,
 		xvt_out_str(o, "no clock");
 	} else {
 		put_text(o, xvt_answer_text(clock, "source"));
-		xvt_out_str(o, ", within ");
-		xvt_out_duration(o, xvt_answer_number(clock, "bound_ns_max"));
+		xvt_out_str(o, ", ");
+		xvt_out_within(o, xvt_answer_number(clock, "bound_ns_max"));
 	}
 	if (xvt_answer_number(r, "lag_ns") > 1000000000u) {
 		xvt_out_str(o, "; holds the others back, ");

@@ -222,7 +222,8 @@ static void add_ring(struct machine *vm, size_t i, const struct xvt_json_value *
 
 	if (f->from == WORST_CLOCK) {
 		of = xvt_json_get(ring, "clock");
-		if (strcmp(xvt_answer_text(of, "source"), "none") == 0)
+		if (strcmp(xvt_answer_text(of, "source"), "none") == 0 ||
+		    member(of, f) >= INT64_MAX)
 			return;
 		vm->has[i] = true;
 	}

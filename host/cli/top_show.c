@@ -364,8 +364,8 @@ static void put_ring(struct xvt_out *o, const struct xvt_json_value *ring)
 		return;
 	}
 	put_text(o, source);
-	xvt_out_str(o, ", within ");
-	xvt_out_duration(o, xvt_answer_number(clock, "bound_ns_max"));
+	xvt_out_str(o, ", ");
+	xvt_out_within(o, xvt_answer_number(clock, "bound_ns_max"));
 }
 
 void xvt_top_show_rings(const struct xvt_top_recorder *r, const struct xvt_top_machine *m,

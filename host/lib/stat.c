@@ -90,11 +90,11 @@ static int add_time(struct stat *s, uint32_t ring, const struct xvt_event_hdr *h
 	if (ring >= s->ring_count)
 		return 0;
 	ns = xvt_bound_by_time_ns(s->bounds, h);
-	if (ns < XVTRACE_NO_BOUND) {
-		uint64_t *most = h->ring_flags & XVT_EVENT_F_UNCONFIRMED ? &r->guess_ns_max
-									 : &r->bound_ns_max;
-
-		*most = xvt_u64_larger(*most, ns);
+	if (!(h->ring_flags & XVT_EVENT_F_UNCONFIRMED)) {
+		if (ns < XVTRACE_NO_BOUND)
+			r->bound_ns_max = xvt_u64_larger(r->bound_ns_max, ns);
+	} else if (!(h->ring_flags & XVT_EVENT_F_CLOCK)) {
+		r->guess_ns_max = xvt_u64_larger(r->guess_ns_max, ns);
 	}
 	if (s->reclock)
 		xvt_reclock_place_ns(s->reclock, h, &ns);
@@ -343,17 +343,12 @@ static void add_counts(struct xvtrace_counts *to, const struct xvtrace_counts *c
 	to->in_flight += c->in_flight;
 }
 
-/* A machine's events are within what its rings say, if they have a bound. */
+/* A machine's events are within what its rings say, if they have a bound. Guesses are counted one
+ * by one. */
 static void conclude_bound(struct xvtrace_machine_stat *m, const struct xvtrace_ring_stat *r)
 {
-	uint64_t ns = r->bound_ns_max;
-
-	if (!r->counts.events)
-		return;
-	if (r->counts.unconfirmed)
-		ns = xvt_u64_larger(ns, r->unconfirmed_bound_ns_max);
-	if (ns < XVTRACE_NO_BOUND)
-		m->bound_ns_max = xvt_u64_larger(m->bound_ns_max, ns);
+	if (r->counts.events > r->counts.unconfirmed && r->bound_ns_max < XVTRACE_NO_BOUND)
+		m->bound_ns_max = xvt_u64_larger(m->bound_ns_max, r->bound_ns_max);
 }
 
 static void conclude(struct stat *s)

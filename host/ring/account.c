@@ -95,6 +95,9 @@ void xvt_ring_account(struct xvt_ring *r, bool final)
 	s->ring = r->id;
 	s->epochs = r->clock.map.count ? xvt_clock_map_last(&r->clock.map)->epoch + 1 : 0;
 	s->bound_ns_max = xvt_clock_map_bound_ns(&r->clock.map);
+	/* A node that no clock source made stands for the recorder's own moment of reading. */
+	if (s->source == XVT_SOURCE_NONE && s->epochs)
+		s->bound_ns_max = XVT_NO_BOUND;
 	if (r->snapshot.on) {
 		xvt_ring_snapshot_account(r);
 		s->overwritten_doubt = overwritten_doubt(r);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* names_json.c - the objects of names.h; readers without JSON link names.c alone. */
 #include "base/json.h"
+#include "trace/format.h"
 #include "trace/names.h"
 
 struct xvt_json *xvt_lost_to_json(struct xvt_json *to, const uint64_t lost[XVT_LOST_CAUSES])
@@ -20,7 +21,8 @@ struct xvt_json *xvt_clock_to_json(struct xvt_json *to, uint32_t source, uint64_
 	uint32_t i;
 
 	xvt_json_add_text(clock, "source", xvt_clock_source_name(source));
-	xvt_json_add_u64(clock, "bound_ns_max", bound_ns_max);
+	xvt_json_add_u64(clock, "bound_ns_max",
+			 source == XVT_SOURCE_NONE ? XVT_NO_BOUND : bound_ns_max);
 	names = xvt_json_add_array(clock, "rejected");
 	for (i = 1; i < XVT_CLOCK_SOURCES; i++) {
 		if (rejected >> i & 1)

@@ -63,9 +63,11 @@ static inline struct xvt_look_list *xvt_bounding_looks_of(struct xvt_bounding_lo
 int xvt_bounding_looks_settle(struct xvt_bounding_looks *l);
 void xvt_bounding_looks_fini(struct xvt_bounding_looks *l);
 
-/* How far a time may be from one within the span. */
+/* How far a time may be from one within the span; XVT_NO_BOUND: a side of it is not known. */
 static inline uint64_t xvt_look_span_bound_ns(const struct xvt_look_span *s, uint64_t ns)
 {
+	if (!s->lo_ns || s->hi_ns == UINT64_MAX)
+		return XVT_NO_BOUND;
 	const uint64_t below = ns > s->lo_ns ? ns - s->lo_ns : 0,
 		       above = s->hi_ns > ns ? s->hi_ns - ns : 0;
 

@@ -297,8 +297,11 @@ START_TEST(the_greatest_error_beyond_the_nodes_is_what_the_drain_saw)
 		/* Beside a segment, although its time lies within one. */
 		{ 1050 * MS, 0, 1040 * MS, 1200 * MS, 150 * MS + XVT_STAMP_SLACK_NS, 0 },
 		/* Nothing is known, and nothing is claimed. */
-		{ 1101 * MS, XVT_EVENT_F_UNCONFIRMED, 0, 0, 60, 0 },
-		{ 1050 * MS, XVT_EVENT_F_UNCONFIRMED, 0, 0, 60, 0 },
+		{ 1101 * MS, XVT_EVENT_F_UNCONFIRMED, 0, 0, 60, XVT_NO_BOUND },
+		{ 1050 * MS, XVT_EVENT_F_UNCONFIRMED, 0, 0, 60, XVT_NO_BOUND },
+		/* One side is not known. */
+		{ 1050 * MS, XVT_EVENT_F_UNCONFIRMED, 0, 1060 * MS, 60, XVT_NO_BOUND },
+		{ 1050 * MS, XVT_EVENT_F_UNCONFIRMED, 1040 * MS, UINT64_MAX, 60, XVT_NO_BOUND },
 		{ 3000 * MS, XVT_EVENT_F_CLOCK, 2900 * MS, 3100 * MS, 60, 0 },
 	};
 	static const struct xvt_clock_node nodes[] = {
@@ -350,7 +353,7 @@ Suite *stat_suite(void)
 	Suite *s = suite_create("stat");
 	TCase *t = tcase_create("stat");
 
-	tcase_add_loop_test(t, the_greatest_error_beyond_the_nodes_is_what_the_drain_saw, 0, 9);
+	tcase_add_loop_test(t, the_greatest_error_beyond_the_nodes_is_what_the_drain_saw, 0, 11);
 	tcase_add_test(t, a_ring_without_a_clock_makes_no_trace_long);
 	tcase_add_test(t, the_contracts_keys_and_sums);
 	tcase_add_test(t, a_killed_recorders_trace_still_adds_up);

@@ -134,6 +134,17 @@ START_TEST(the_bound_is_the_distance_to_the_far_end)
 }
 END_TEST
 
+/* The distance to the host's boot says nothing of a time. */
+START_TEST(a_side_that_is_not_known_is_no_bound)
+{
+	const struct xvt_look_span late = { .lo_ns = 0, .hi_ns = 5000 };
+	const struct xvt_look_span early = { .lo_ns = 1000, .hi_ns = UINT64_MAX };
+
+	ck_assert_uint_eq(xvt_look_span_bound_ns(&late, 4000), XVT_NO_BOUND);
+	ck_assert_uint_eq(xvt_look_span_bound_ns(&early, 4000), XVT_NO_BOUND);
+}
+END_TEST
+
 Suite *look_list_suite(void)
 {
 	Suite *s = suite_create("look_list");
@@ -146,6 +157,7 @@ Suite *look_list_suite(void)
 	tcase_add_test(t, too_many_looks_of_one_time_bound_nothing);
 	tcase_add_test(t, nonsense_is_left_out);
 	tcase_add_test(t, the_bound_is_the_distance_to_the_far_end);
+	tcase_add_test(t, a_side_that_is_not_known_is_no_bound);
 	suite_add_tcase(s, t);
 	return s;
 }
