@@ -464,7 +464,7 @@ static void note_reach(struct xvt_clock_map *m, const struct xvt_clock_node *nod
 {
 	const struct xvt_clock_node *last = xvt_clock_map_last(m);
 	const uint64_t own = went_back_ns(node);
-	uint64_t from_ns, all = m->bound_ns_max;
+	uint64_t from_ns, all = xvt_u64_larger(m->bound_ns_max, m->seen.bound_ns);
 	size_t k;
 
 	if (!last)

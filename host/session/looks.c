@@ -44,34 +44,46 @@ static bool joined(struct xvt_clock_look *to, const struct xvt_clock_look *k)
 	return true;
 }
 
+/* How far off a time within the look can be, at most. */
+static uint64_t bound_ns(const struct xvt_clock_look *k)
+{
+	return xvt_u64_sum(xvt_u64_larger(k->last_ns > k->lo_ns ? k->last_ns - k->lo_ns : 0,
+					  k->hi_ns > k->first_ns ? k->hi_ns - k->first_ns : 0),
+			   XVT_STAMP_SLACK_NS);
+}
+
 /*
- * Among the newest ones, and the newest of its ring: where many rings have guesses of which nothing
- * is known, that is one look for each ring.
+ * The one that k was joined with; NULL: none. Among the newest ones, and the newest of its ring:
+ * where many rings have guesses of which nothing is known, that is one look for each ring.
  */
-static bool join(struct xvt_session *s, const struct xvt_clock_look *k, uint32_t newest_of_ring)
+static struct xvt_clock_look *join(struct xvt_session *s, const struct xvt_clock_look *k,
+				   uint32_t newest_of_ring)
 {
 	struct xvt_looks *l = &s->looks;
 	size_t i, n = l->count < NEAR ? l->count : NEAR;
 
 	if (newest_of_ring < l->count && joined(&l->of[newest_of_ring], k))
-		return true;
+		return &l->of[newest_of_ring];
 	for (i = 1; i <= n; i++) {
 		if (joined(&l->of[l->count - i], k))
-			return true;
+			return &l->of[l->count - i];
 	}
-	return false;
+	return NULL;
 }
 
-static void add(struct xvt_session *s, struct xvt_ring *r, const struct xvt_clock_look *k)
+static const struct xvt_clock_look *add(struct xvt_session *s, struct xvt_ring *r,
+					const struct xvt_clock_look *k)
 {
 	struct xvt_looks *l = &s->looks;
+	struct xvt_clock_look *with = join(s, k, r->session.look_at);
 
-	if (join(s, k, r->session.look_at))
-		return;
+	if (with)
+		return with;
 	if (l->count == XVT_LOOKS_MAX)
 		xvt_session_put_looks(s);
 	r->session.look_at = (uint32_t)l->count;
 	l->of[l->count++] = *k;
+	return &l->of[l->count - 1];
 }
 
 static uint32_t kind_of(const struct xvt_run *run)
@@ -94,6 +106,7 @@ void xvt_session_note_look(struct xvt_session *s, const struct xvt_run *run)
 				    .last_ns = run->ns[run->taken - 1],
 				    .lo_ns = run->written.lo_ns,
 				    .hi_ns = run->written.hi_ns };
+	const struct xvt_clock_look *in_file;
 
 	/* Nothing is claimed of a time that contradicts its clock. */
 	if (run->id == XVT_ID_LOST || run->ring_flags & XVT_EVENT_F_CLOCK || r->own)
@@ -110,5 +123,9 @@ void xvt_session_note_look(struct xvt_session *s, const struct xvt_run *run)
 			return;
 		r->session.look_pos = run->pos + run->len;
 	}
-	add(s, r, &k);
+	in_file = add(s, r, &k);
+	/* A reader has the look alone, which may be wider than what was known of each event. */
+	if (k.flags == XVT_LOOK_F_BESIDE)
+		r->clock.map.bound_ns_max =
+			xvt_u64_larger(r->clock.map.bound_ns_max, bound_ns(in_file));
 }

@@ -106,21 +106,6 @@ static void check_seen(struct xvt_verify_state *v, uint32_t ring, size_t i)
 	}
 }
 
-/* The bound of the segment that ends in node i, which a later node may have confirmed to be less.
- */
-static uint64_t settled_bound_ns(const struct xvt_verify_ring *r, size_t i)
-{
-	const struct xvt_clock_node *n = &r->nodes[i];
-	size_t next = i;
-
-	while (next < r->node_count && r->nodes[next].source == XVT_SOURCE_DRAIN)
-		next++;
-	if (next == i || next == r->node_count || xvt_nodes_seen(r->nodes, next) < next - i ||
-	    r->nodes[next].segment_bound_ns > n->segment_bound_ns)
-		return n->segment_bound_ns;
-	return r->nodes[next].segment_bound_ns;
-}
-
 static int settle_bounds(struct xvt_verify_state *v, uint32_t ring)
 {
 	struct xvt_verify_ring *r = &v->rings[ring];
@@ -128,9 +113,6 @@ static int settle_bounds(struct xvt_verify_state *v, uint32_t ring)
 
 	for (size_t i = 0; i < r->node_count; i++)
 		check_seen(v, ring, i);
-	for (size_t i = 0; i < r->node_count; i++)
-		r->segment_bound_ns_max =
-			xvt_u64_larger(r->segment_bound_ns_max, settled_bound_ns(r, i));
 	err = xvt_nodes_settle(r->nodes, r->node_count);
 	for (size_t i = 0; i < r->node_count; i++) {
 		if (r->nodes[i].segment_bound_ns > r->bound_ns_max)

@@ -66,6 +66,8 @@ bool xvt_verify_beside(struct xvt_verify_state *v, struct xvt_verify_ring *r,
 		xvt_look_span_bound_ns(&span, h->host_ns),
 		xvt_stamp_slack_ns(XVT_SOURCE_HANDSHAKE, v->t->rings[ring].info.clock_traits));
 	v->result->looks_checked++;
+	if (!(h->ring_flags & XVT_EVENT_F_UNCONFIRMED) && p->beside_bound_ns < XVT_NO_BOUND)
+		r->beside_ns_max = xvt_u64_larger(r->beside_ns_max, p->beside_bound_ns);
 	/* A guess may be beside its look, and its bound reaches to the far end. */
 	if (h->ring_flags & XVT_EVENT_F_UNCONFIRMED)
 		return true;

@@ -116,9 +116,8 @@ struct xvt_verify_ring {
 	struct xvt_lost recorded; /* sums of the LOST records */
 	uint64_t hz;		  /* nominal rate, beyond the nodes */
 	uint64_t bound_ns_max;	  /* largest bound of a segment */
-	/* The same, without what a clock that went back adds beside it. */
-	uint64_t segment_bound_ns_max;
-	size_t carried;			 /* nodes from the file before, which has their samples */
+	uint64_t beside_ns_max;	  /* the same of an event beside them that has no flag U */
+	size_t carried;		  /* nodes from the file before, which has their samples */
 	struct xvt_verify_proof *proofs; /* of its nodes; NULL: no sample came yet */
 	struct xvt_verify_gap *away;	 /* in which its thread was on no CPU of the host */
 	size_t nr_away;

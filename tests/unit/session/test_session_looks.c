@@ -141,6 +141,23 @@ START_TEST(two_looks_that_are_joined_hold_what_both_held)
 }
 END_TEST
 
+/* A reader has no more than the look that both are in, and the greatest bound covers that. */
+START_TEST(the_greatest_bound_is_that_of_the_looks)
+{
+	struct xvt_ring *r = s->rings[0];
+
+	note(&(struct seen){ 0, BESIDE, NS, NS - 50 * US, NS + 50 * US, 0 });
+	ck_assert_uint_eq(r->clock.map.bound_ns_max, 50 * US + XVT_STAMP_SLACK_NS);
+	note(&(struct seen){ 0, BESIDE, NS + US, NS - 49 * US, NS + 51 * US, 16 });
+	ck_assert_uint_eq(s->looks.count, 1);
+	ck_assert_uint_eq(r->clock.map.bound_ns_max, 51 * US + XVT_STAMP_SLACK_NS);
+	note(&(struct seen){ 0, GUESS, NS, NS - 500 * US, NS + 50 * US, 32 });
+	note(&(struct seen){ 0, BESIDE | GUESS, NS, NS - 600 * US, NS + 50 * US, 48 });
+	note(&(struct seen){ 0, ON_A_LINE, NS, NS - 700 * US, NS + 50 * US, 8192 });
+	ck_assert_uint_eq(r->clock.map.bound_ns_max, 51 * US + XVT_STAMP_SLACK_NS);
+}
+END_TEST
+
 /* What would be wide by the other one, of another ring, or no bound. */
 START_TEST(looks_of_other_moments_rings_and_kinds_are_not_joined)
 {
@@ -257,6 +274,7 @@ Suite *session_looks_suite(void)
 	tcase_add_test(t, each_record_that_no_segment_bounds_has_a_look);
 	tcase_add_test(t, a_look_holds_all_times_of_its_run);
 	tcase_add_loop_test(t, two_looks_that_are_joined_hold_what_both_held, 0, 8);
+	tcase_add_test(t, the_greatest_bound_is_that_of_the_looks);
 	tcase_add_loop_test(t, looks_of_other_moments_rings_and_kinds_are_not_joined, 0, 12);
 	tcase_add_test(t, where_nothing_is_proven_there_is_no_look);
 	tcase_add_test(t, each_guess_has_a_look_even_if_nothing_is_known);

@@ -28,15 +28,23 @@ enum left {
 	KILLED_AFTER_LOOKS /* the looks at all events are in the file */
 };
 
+/* The counters of ring 0 that a file has besides; 0: none. */
+static uint64_t told_bound_ns;
+static uint32_t last_node_flags;
+
 /* Two segments of 60 ns; one event, and one look at it. lines becomes what verify finds. */
 static void verify_event(uint64_t ns, uint32_t event_flags, const struct xvt_clock_look *look,
 			 enum left left, uint64_t *checked)
 {
-	static const struct xvt_clock_node nodes[] = {
+	const struct xvt_clock_node nodes[] = {
 		{ 0, 0, 1, 1, 1000 * MS, 1000 * MS, 60, 60 },
 		{ 0, 0, 1, 0, 1100 * MS, 1100 * MS, 60, 60 },
 		{ 0, 1, 1, 1, 2000 * MS, 5000 * MS, 60, 60 },
 		{ 0, 1, 1, 0, 2100 * MS, 5100 * MS, 60, 60 },
+		{ 0, 1, 1, last_node_flags, 2200 * MS, 5200 * MS, 60, 60 },
+	};
+	const struct xvt_ring_stats st = {
+		.source = 1, .epochs = 2, .attempted = 1, .events = 1, .bound_ns_max = told_bound_ns
 	};
 	const struct xvt_file_info info = { .host_clock_id = XVT_CLOCK_TSC, .mult = 1 };
 	const struct xvt_vm_info vm = { .name = "g1", .clock_hz = 1000000000 };
@@ -63,6 +71,8 @@ static void verify_event(uint64_t ns, uint32_t event_flags, const struct xvt_clo
 	if (left == KILLED_AFTER_LOOKS)
 		ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_LOOKS, look, sizeof(*look), NULL, 0),
 				 0);
+	if (told_bound_ns)
+		ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_STATS, &st, sizeof(st), NULL, 0), 0);
 	ck_assert_int_eq(xvt_trace_writer_finish(w), 0);
 	if (left != WHOLE)
 		sink.len = synth_find_chunk(&sink, XVT_CHUNK_INDEX, 0);
@@ -131,12 +141,58 @@ START_TEST(a_killed_recorder_did_not_write_its_last_looks)
 }
 END_TEST
 
+/* The greatest bound that is told is no less than what a reader finds. */
+START_TEST(the_greatest_bound_is_that_of_the_file)
+{
+	static const struct {
+		uint64_t ns;
+		uint32_t flags; /* of the event */
+		struct xvt_clock_look look;
+		uint32_t node_flags;
+		uint64_t least_ns;
+	} cases[] = {
+		{ 1050 * MS, 0, { 0, 0, 1050 * MS, 1050 * MS, 1049 * MS, 1051 * MS }, 0, 60 },
+		{ 2000 * MS,
+		  0,
+		  { 0, 1, 2000 * MS, 2000 * MS, 1900 * MS, 2050 * MS },
+		  0,
+		  100 * MS + XVT_STAMP_SLACK_NS },
+		{ 2000 * MS,
+		  0,
+		  { 0, 1, 2000 * MS, 2000 * MS, 1990 * MS, 2050 * MS },
+		  0,
+		  50 * MS + XVT_STAMP_SLACK_NS },
+		/* Guesses have a bound of their own. */
+		{ 2000 * MS,
+		  XVT_EVENT_F_UNCONFIRMED,
+		  { 0, 3, 2000 * MS, 2000 * MS, 1900 * MS, 2050 * MS },
+		  0,
+		  60 },
+		/* A clock that went back adds to the segment before. */
+		{ 1050 * MS,
+		  0,
+		  { 0, 0, 1050 * MS, 1050 * MS, 1049 * MS, 1051 * MS },
+		  XVT_NODE_F_BACK,
+		  120 },
+	};
+	uint64_t checked;
+
+	last_node_flags = cases[_i].node_flags;
+	for (uint64_t off = 0; off <= 1; off++) {
+		told_bound_ns = cases[_i].least_ns - off;
+		verify_event(cases[_i].ns, cases[_i].flags, &cases[_i].look, WHOLE, &checked);
+		ck_assert_msg(!strstr(lines, "the counters say a bound") == !off, "%s", lines);
+	}
+}
+END_TEST
+
 Suite *verify_looks_suite(void)
 {
 	Suite *s = suite_create("verify_looks");
 	TCase *t = tcase_create("verify_looks");
 
 	tcase_add_loop_test(t, verify_holds_times_against_looks, 0, 10);
+	tcase_add_loop_test(t, the_greatest_bound_is_that_of_the_file, 0, 5);
 	tcase_add_loop_test(t, a_killed_recorder_did_not_write_its_last_looks, WHOLE,
 			    KILLED_AFTER_LOOKS + 1);
 	suite_add_tcase(s, t);
