@@ -39,6 +39,15 @@ static inline uint64_t xvt_ticks_ns(uint64_t ticks, uint64_t hz)
 	return xvt_u64_scale(ticks, 1000000000u, hz);
 }
 
+/* The same, rounded up: what a time before another one is earlier, where times are rounded down. */
+static inline uint64_t xvt_ticks_up_ns(uint64_t ticks, uint64_t hz)
+{
+	const uint64_t ns = xvt_ticks_ns(ticks, hz);
+
+	return ns + ((unsigned __int128)ns * hz < (unsigned __int128)ticks * 1000000000u &&
+		     ns < UINT64_MAX);
+}
+
 static inline uint64_t xvt_u64_apart(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : b - a;

@@ -125,12 +125,15 @@ static int make_room(struct xvt_clock_map *m)
 	return 0;
 }
 
+/* 292 years; so sums do not overflow 64 bits */
+static uint64_t limited(uint64_t ns)
+{
+	return ns > INT64_MAX ? INT64_MAX : ns;
+}
+
 static uint64_t at_rate(uint64_t ticks, uint64_t hz)
 {
-	uint64_t ns = xvt_ticks_ns(ticks, hz);
-
-	/* 292 years; so sums do not overflow 64 bits */
-	return ns > INT64_MAX ? INT64_MAX : ns;
+	return limited(xvt_ticks_ns(ticks, hz));
 }
 
 static uint64_t ticks_ns(const struct xvt_clock_map *m, uint64_t ticks)
@@ -684,7 +687,7 @@ static struct candidate in_epoch(struct xvt_clock_map *m, size_t at, uint64_t gu
 	c.bound_ns = n->segment_bound_ns;
 
 	if (guest < n->guest || (guest == n->guest && m->step_open)) {
-		uint64_t back = ticks_ns(m, n->guest - guest);
+		uint64_t back = limited(xvt_ticks_up_ns(n->guest - guest, m->hz));
 
 		c.side = SIDE_BEFORE;
 		c.ns = back < n->host_ns ? n->host_ns - back : 0;
@@ -1067,17 +1070,51 @@ bool xvt_clock_map_segment(struct xvt_clock_map *m, uint64_t guest, struct xvt_c
 	return true;
 }
 
+#define BEHIND (1ull << 32) /* ticks that a line goes on behind a value, at least a second */
+
+/* The line to the first node, from whole seconds before it on, so that both ends are exact and the
+ * values of a second have one line. */
+static bool before_first(const struct xvt_clock_map *m, uint64_t guest, struct xvt_clock_segment *s)
+{
+	const struct xvt_clock_node *n = m->nodes;
+	const uint64_t seconds = (n->guest - guest - 1) / m->hz + 1;
+
+	if (seconds > n->guest / m->hz || seconds > n->host_ns / 1000000000u)
+		return false;
+	*s = (struct xvt_clock_segment){ .guest = n->guest - seconds * m->hz,
+					 .guest_end = n->guest - 1,
+					 .host_ns = n->host_ns - seconds * 1000000000u,
+					 .rise = 1000000000,
+					 .run = m->hz };
+	xvt_clock_segment_make(s);
+	return true;
+}
+
+bool xvt_clock_map_unmeasured(const struct xvt_clock_map *m, uint64_t guest)
+{
+	const struct xvt_clock_node *n = m->nodes;
+
+	if (!m->count || m->at || m->last_first)
+		return false;
+	return guest < n->guest ? !n->epoch : m->count == 1 && n->flags & XVT_NODE_F_TAKEN;
+}
+
 bool xvt_clock_map_beyond(const struct xvt_clock_map *m, uint64_t guest, uint64_t host_ns,
 			  struct xvt_clock_segment *s)
 {
 	const struct xvt_clock_node *n = m->count ? &m->nodes[m->at] : NULL;
+	uint64_t end = guest;
 
 	if (n && n != xvt_clock_map_last(m) && n[1].guest <= guest && n[1].epoch == n->epoch)
 		n++;
+	if (n && guest < n->guest && n == m->nodes)
+		return before_first(m, guest, s) && xvt_clock_segment_ns(s, guest) == host_ns;
 	if (!n || guest < n->guest)
 		return false;
+	if (xvt_clock_map_unmeasured(m, guest)) /* else another one may have another line */
+		end = UINT64_MAX - guest < BEHIND ? UINT64_MAX : guest + BEHIND;
 	*s = (struct xvt_clock_segment){ .guest = n->guest,
-					 .guest_end = guest,
+					 .guest_end = end,
 					 .host_ns = n->host_ns,
 					 .rise = 1000000000,
 					 .run = m->hz };

@@ -190,6 +190,11 @@ bool xvt_clock_map_segment(struct xvt_clock_map *m, uint64_t guest, struct xvt_c
 bool xvt_clock_map_beyond(const struct xvt_clock_map *m, uint64_t guest, uint64_t host_ns,
 			  struct xvt_clock_segment *s);
 
+/* Returns true for a value before the map's very first node, or behind one that is no measurement
+ * of this ring. Such values on one side of it are guesses by one line, in the set that the evidence
+ * leaves. */
+bool xvt_clock_map_unmeasured(const struct xvt_clock_map *m, uint64_t guest);
+
 /* The ring's clock went back: the values that follow belong to the next epoch. Returns false while
  * that epoch has no node. */
 bool xvt_clock_map_next_epoch(struct xvt_clock_map *m);

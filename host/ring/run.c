@@ -32,9 +32,32 @@ static struct window window_of(const struct xvt_ring *r)
 				xvt_u64_sum(e.ceiling_ns, bound) };
 }
 
-static bool head_is_plain(const struct xvt_ring *r, uint32_t flags)
+/*
+ * The same for guesses of which one side is not known, where nothing was measured: they all have
+ * the head's set. What place() would move to the set's end begins another run.
+ */
+static struct window guesses_of(const struct xvt_ring *r, const struct xvt_run *run)
 {
-	return !flags && !r->salvage && !r->decode.stashed && !r->decode.unaccounted_before &&
+	const struct xvt_written *set = &run->written;
+
+	if (run->ring_flags & XVT_EVENT_F_BACKLOG)
+		return (struct window){ set->lo_ns,
+					set->hi_ns < r->start_ns ? set->hi_ns : r->start_ns - 1 };
+	return (struct window){ xvt_u64_larger(set->lo_ns, r->start_ns), set->hi_ns };
+}
+
+static bool is_guess(const struct xvt_ring *r, const struct xvt_run *run)
+{
+	const uint32_t flags = run->ring_flags & ~XVT_EVENT_RING_MASK;
+
+	return (flags & ~XVT_EVENT_F_BACKLOG) == XVT_EVENT_F_UNCONFIRMED && run->written.beside &&
+	       (!run->written.lo_ns || run->written.hi_ns == UINT64_MAX) &&
+	       xvt_clock_map_unmeasured(&r->clock.map, run->guest);
+}
+
+static bool is_plain(const struct xvt_ring *r)
+{
+	return !r->salvage && !r->decode.stashed && !r->decode.unaccounted_before &&
 	       r->drain.first && r->drain.first->bytes == r->decode.reader.copy &&
 	       !r->drain.first->salvage && xvt_ring_only_new(r);
 }
@@ -146,10 +169,9 @@ static bool find_line(struct xvt_ring *r)
 	return xvt_clock_map_beyond(&r->clock.map, r->decode.rec.ts, r->head.ns, &r->runs.segment);
 }
 
-/* Adds the plain records behind the first one. */
-static void extend(struct xvt_ring *r, struct xvt_run *run)
+/* Adds the plain records behind the first one, whose times are in the window. */
+static void extend(struct xvt_ring *r, struct xvt_run *run, struct window w)
 {
-	const struct window w = window_of(r);
 	struct xvt_reader reader = r->decode.reader; /* not aliased, so it can stay in registers */
 	const struct xvt_clock_segment line = r->runs.segment;
 	uint32_t n = run->count;
@@ -219,8 +241,12 @@ struct xvt_run *xvt_ring_refill(struct xvt_ring *r)
 		run->len = (uint32_t)(r->decode.rec.payload - run->bytes) + r->decode.rec.len;
 		run->on_line = find_line(r);
 		xvt_ring_pop(r);
-		if (run->on_line && !run->written.beside && head_is_plain(r, r->head.flags))
-			extend(r, run);
+		if (run->on_line && is_plain(r)) {
+			if (!r->head.flags && !run->written.beside)
+				extend(r, run, window_of(r));
+			else if (is_guess(r, run))
+				extend(r, run, guesses_of(r, run));
+		}
 		run->line = r->runs.segment;
 	}
 	run = fit(r->pool, run);

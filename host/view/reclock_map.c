@@ -129,7 +129,8 @@ static uint64_t nominal(const struct xvt_reclock_ring *r, uint64_t guest0, uint6
 			uint64_t guest)
 {
 	bool after = guest >= guest0;
-	uint64_t ns = xvt_ticks_ns(after ? guest - guest0 : guest0 - guest, r->hz);
+	uint64_t ns = after ? xvt_ticks_ns(guest - guest0, r->hz)
+			    : xvt_ticks_up_ns(guest0 - guest, r->hz);
 
 	if (ns > INT64_MAX)
 		ns = INT64_MAX; /* 292 years, the recorder's limit too */

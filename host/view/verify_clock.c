@@ -140,14 +140,14 @@ static uint64_t extrapolate(const struct xvt_verify_ring *r, const struct xvt_cl
 			    uint64_t guest)
 {
 	bool after = guest >= n->guest;
-	unsigned __int128 ns = (unsigned __int128)(after ? guest - n->guest : n->guest - guest) *
-			       1000000000u / r->hz;
+	uint64_t ns = after ? xvt_ticks_ns(guest - n->guest, r->hz)
+			    : xvt_ticks_up_ns(n->guest - guest, r->hz);
 
 	if (ns > INT64_MAX)
 		ns = INT64_MAX; /* 292 years, the recorder's limit too */
 	if (after)
-		return n->host_ns + (uint64_t)ns;
-	return ns < n->host_ns ? n->host_ns - (uint64_t)ns : 0;
+		return n->host_ns + ns;
+	return ns < n->host_ns ? n->host_ns - ns : 0;
 }
 
 /* The map of one epoch at `guest`, in ns. *node: where the search begins; set to the node found. */

@@ -239,6 +239,19 @@ check "before: which is less" test "$(older "$work/h2.xvt")" -lt "$(older "$work
 check "before: nothing, but the sub-buffer of the moment" test $? -eq 0
 check "before: it is the least" eval '[ "$(stat_says "$work/h3.xvt" "[.vms[].rings[].events] | add < $(jq .subbuf_size "$work/h.json") / 12"; echo $?)" = 0 ]'
 
+# --- What was written before the clock was measured costs no more than the rest: an event takes 24 bytes.
+region u --size 4M --rings 1
+start u "$BUILD/xvt-emit" "$work/u" --count 100000 --linger 60
+poll wrote u 100000 || exit 1
+"$xvtrace" snapshot -q -o "$work/u.xvt" -r u="$work/u"
+check "unconfirmed: snapshot" test $? -eq 0
+check "unconfirmed: verifies" "$xvtrace" verify "$work/u.xvt"
+check "unconfirmed: all of it is" stat_says "$work/u.xvt" '.vms[0].rings[0] | .events > 40000 and .unconfirmed == .events'
+each=$(($(stat -c %s "$work/u.xvt") / $(stat_sum "$work/u.xvt" events)))
+check "unconfirmed: $each bytes for an event" test $each -le 28
+order() { "$xvtrace" report -q --no-task "$work/u.xvt" | awk 'NR > 1 && $NF != last + 1 { exit 1 } { last = $NF }'; }
+check "unconfirmed: they are in order" order
+
 # --- What is no flight recorder is an error; so is wrong usage.
 "$xvtrace" region create "$work/off" --size 1M --rings 1 || exit 1
 "$xvtrace" snapshot -q -o "$work/off.xvt" -r off="$work/off" --stall-timeout 1 2>"$work/err"

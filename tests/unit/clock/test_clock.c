@@ -1457,6 +1457,68 @@ START_TEST(the_segment_of_a_record_that_waits_stays)
 }
 END_TEST
 
+/*
+ * Where nothing was measured, values of a second are on one line, which gives each the time that
+ * the map gives it, to the nanosecond. Line and map are for values that a reader has, too.
+ */
+START_TEST(before_the_first_node_there_is_a_line)
+{
+	static const uint64_t rates[] = { 1000000000, 2893437512, 999999937, 19200000, 3 };
+	const uint64_t hz = rates[_i], guest = 100 * hz + 77, host_ns = 3000 * MS * 100 + 13;
+	const struct xvt_clock_evidence e = { 0, UINT64_MAX, 0 };
+	struct xvt_clock_segment first = { 0 }, seg = { 0 };
+	struct xvt_clock_placed p;
+	struct xvt_clock_map m;
+	uint64_t back;
+
+	xvt_clock_map_init(&m, hz);
+	add(&m, guest, host_ns, 10);
+	m.closed = true;
+	for (back = 20 * hz; back; back -= back / 64 + 1) {
+		ck_assert_int_eq(xvt_clock_map_place(&m, guest - back, &e, &p), XVT_MAP_GUESS);
+		ck_assert(xvt_clock_map_unmeasured(&m, guest - back));
+		ck_assert(xvt_clock_map_beyond(&m, guest - back, p.host_ns, &seg));
+		ck_assert_uint_eq(xvt_clock_segment_ns(&seg, guest - back), p.host_ns);
+		ck_assert_uint_eq(seg.guest_end, guest - 1);
+		if (!first.run)
+			first = seg;
+		/* The line of an earlier second is as good. */
+		ck_assert_uint_eq(xvt_clock_segment_ns(&first, guest - back), p.host_ns);
+		ck_assert(!xvt_clock_map_beyond(&m, guest - back, p.host_ns + 1, &seg));
+	}
+	ck_assert(!xvt_clock_map_unmeasured(&m, guest));
+	/* It would begin before the clock's first tick. */
+	ck_assert_int_eq(xvt_clock_map_place(&m, 0, &e, &p), XVT_MAP_GUESS);
+	ck_assert(!xvt_clock_map_beyond(&m, 0, p.host_ns, &seg));
+	xvt_clock_map_fini(&m);
+}
+END_TEST
+
+/* A second epoch may be the one of such a value; one node of another ring measures nothing. */
+START_TEST(what_is_measured_is_no_such_guess)
+{
+	struct xvt_clock_map m;
+	struct xvt_clock_node taken = {
+		.source = 1, .guest = 1000 * MS, .host_ns = 1000 * MS, .flags = XVT_NODE_F_TAKEN
+	};
+
+	xvt_clock_map_init(&m, 1000000000);
+	ck_assert(!xvt_clock_map_unmeasured(&m, 1));
+	add(&m, 1000 * MS, 1000 * MS, 10);
+	ck_assert(xvt_clock_map_unmeasured(&m, 999 * MS));
+	ck_assert(!xvt_clock_map_unmeasured(&m, 1001 * MS));
+	add(&m, 1000, 9000 * MS, 10);
+	ck_assert_uint_eq(xvt_clock_map_last(&m)->epoch, 1);
+	ck_assert(!xvt_clock_map_unmeasured(&m, 999 * MS));
+	xvt_clock_map_fini(&m);
+	xvt_clock_map_init(&m, 1000000000);
+	ck_assert_int_eq(xvt_clock_map_add(&m, &taken), 0);
+	ck_assert(xvt_clock_map_unmeasured(&m, 999 * MS));
+	ck_assert(xvt_clock_map_unmeasured(&m, 1001 * MS));
+	xvt_clock_map_fini(&m);
+}
+END_TEST
+
 /* A later epoch makes one think again, and so does a line that is no more the newest. */
 START_TEST(segment_is_for_what_is_beyond_doubt)
 {
@@ -1488,6 +1550,8 @@ Suite *clock_suite(void)
 	tcase_add_test(tc, segment_is_the_line_to_the_last_nanosecond);
 	tcase_add_loop_test(tc, the_segment_of_a_record_that_waits_stays, 0, 2);
 	tcase_add_test(tc, segment_is_for_what_is_beyond_doubt);
+	tcase_add_loop_test(tc, before_the_first_node_there_is_a_line, 0, 5);
+	tcase_add_test(tc, what_is_measured_is_no_such_guess);
 	tcase_add_test(tc, a_record_waits_until_a_later_node_confirms_it);
 	tcase_add_test(tc, a_creeping_clock_is_followed_and_the_bound_covers_what_it_crept);
 	tcase_add_loop_test(tc, what_lies_far_before_the_first_node_is_placed_by_the_nodes_own_rate,
