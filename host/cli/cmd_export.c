@@ -67,7 +67,8 @@ static const struct format formats[] = {
 	{ .name = "perfetto",
 	  .brief = "a protobuf trace for ui.perfetto.dev",
 	  .to_file = xvt_export_perfetto,
-	  .bounds = true },
+	  .bounds = true,
+	  .states = true },
 };
 
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))

@@ -564,12 +564,68 @@ static int need_pauses(struct xvt_pf *p, uint32_t machine, uint64_t uuid)
 				name, false);
 }
 
+/* Writes what comes before the first packet of a machine. */
+static int begin(struct xvt_pf *p, uint32_t machine, uint64_t ns)
+{
+	int err = 0;
+
+	if (!p->common_begun) {
+		p->first_ns = p->last_ns = ns;
+		err = xvt_pf_put_snapshot(p, ns);
+	}
+	if (!err && !p->machines[machine].begun)
+		err = xvt_pf_begin_machine(p, machine, ns);
+	p->until_ns = ns;
+	return err;
+}
+
+/* What became of a machine, beside its pauses, which are slices. */
+static int put_change(struct xvt_pf *p, uint32_t machine, const struct xvtrace_event *ev)
+{
+	const uint64_t uuid = xvt_pf_track_uuid(p, TRACK_PAUSES, machine);
+	const struct xvt_pf_type *t = type_of(p, ev->type);
+	struct xvt_proto *b = &p->packet;
+	size_t at;
+	int err = t ? need_pauses(p, machine, uuid) : -ENOMEM;
+
+	if (err)
+		return err;
+	if (xvt_pf_begin_machine_packet(p, machine, t->name_len))
+		return -ENOMEM;
+	xvt_proto_u64(b, TRACE_PACKET_TIMESTAMP, ev->ns);
+	at = xvt_proto_open(b, TRACE_PACKET_TRACK_EVENT);
+	xvt_proto_u64(b, TRACK_EVENT_TYPE, TYPE_INSTANT);
+	xvt_proto_u64(b, TRACK_EVENT_TRACK_UUID, uuid);
+	put_name(b, TRACK_EVENT_NAME, t, 1, t->name_len);
+	err = put_fields(p, b, &annotation, t, ev);
+	if (!err)
+		err = xvt_proto_room(b, XVT_PROTO_NUMBER);
+	if (err)
+		return err;
+	xvt_proto_close(b, at);
+	xvt_pf_end_packet(p, 0);
+	return 0;
+}
+
+static int put_state(struct xvt_pf *p, const struct xvtrace_event *ev)
+{
+	const uint32_t machine = ev->machine->number;
+	int err;
+
+	if (machine >= p->machine_count)
+		return 0;
+	err = begin(p, machine, ev->ns);
+	if (err || ev->state == XVTRACE_PAUSED || ev->state == XVTRACE_RUNS)
+		return err;
+	return put_change(p, machine, ev);
+}
+
 /* A pause or an epoch, as far as events were written of its machine or ring, and of its time. */
 static int put_span(void *arg, const struct xvtrace_span *span)
 {
 	struct xvt_pf *p = arg;
 	uint64_t begin_ns = span->begin_ns > p->first_ns ? span->begin_ns : p->first_ns;
-	uint64_t end_ns = span->end_ns < p->last_ns ? span->end_ns : p->last_ns;
+	uint64_t end_ns = span->end_ns < p->until_ns ? span->end_ns : p->until_ns;
 	uint32_t machine = span->machine->number;
 	char name[XVT_PF_NAME_MAX] = "paused";
 	uint64_t uuid;
@@ -615,14 +671,9 @@ static int put_event(struct xvt_pf *p, const struct xvtrace_event *ev)
 	struct xvt_pf_ring *r = ring_of(p, ev);
 	struct xvtrace_message message;
 	struct xvt_pf_type *t;
-	int err = 0;
+	int err;
 
-	if (!p->common_begun) {
-		p->first_ns = ev->ns;
-		err = xvt_pf_put_snapshot(p, ev->ns);
-	}
-	if (!err && !p->machines[r->machine].begun)
-		err = xvt_pf_begin_machine(p, r->machine, ev->ns);
+	err = begin(p, r->machine, ev->ns);
 	p->last_ns = ev->ns;
 	if (!err && ev->kind == XVTRACE_LOST)
 		err = put_loss(p, r, ev);
@@ -651,7 +702,9 @@ static int write_all(struct xvt_pf *p)
 	int got, err = 0;
 
 	while (!err && (got = xvt_export_next(p->x, &ev)) != 0 && !p->o->err)
-		err = got < 0 ? got : put_event(p, ev);
+		err = got < 0			  ? got
+		      : ev->kind == XVTRACE_STATE ? put_state(p, ev)
+						  : put_event(p, ev);
 	if (!err)
 		err = xvt_pf_write_bundles(p);
 	if (!err)
@@ -662,7 +715,7 @@ static int write_all(struct xvt_pf *p)
 		err = xvt_pf_put_stats(p);
 	/* The wall clock may have been set meanwhile. */
 	if (!err && p->common_begun)
-		err = xvt_pf_put_snapshot(p, p->last_ns);
+		err = xvt_pf_put_snapshot(p, p->until_ns);
 	if (!err && p->common_begun)
 		err = xvtrace_spans(p->x->trace, put_span, p);
 	return err;

@@ -151,7 +151,8 @@ struct xvt_pf {
 	bool common_begun;
 	bool messages; /* the tracks of messages have their parent */
 	uint64_t first_ns;
-	uint64_t last_ns;
+	uint64_t last_ns;  /* of events */
+	uint64_t until_ns; /* and of states of machines */
 	uint64_t flows;
 	struct xvt_pf_message sent[XVT_PF_MESSAGES]; /* and not received yet, by number */
 	struct xvt_pf_message received[XVT_PF_MESSAGES];

@@ -191,6 +191,28 @@ check "a receipt without its sending, and the answer" answered
 
 # -- by the rules of Perfetto's importer, which is in no package
 
+# A machine that is paused for a second, and ends; another one that is paused meanwhile.
+"$BUILD/tests/tools/xvt-paused" "$work/paused.xvt" || exit 1
+# changes: of machines, TIME MACHINE TYPE NAME WHY
+changes() {
+	"$xvtrace" export -q --format perfetto "$work/paused.xvt" "$work/paused" || return 1
+	perfetto_decode <"$work/paused" | awk '
+		/^packet/ { t = uuid = type = name = why = value = "" }
+		/^  timestamp:/ { t = $2 }
+		/uuid:/ && !/parent/ { uuid = $2 }
+		/string_value:/ { value = $0; sub(/^[^"]*/, "", value) }
+		/name: "why"/ { why = value }
+		/^    name:/ { name = $0; sub(/^[^"]*/, "", name) }
+		/^    type:/ { type = $2 }
+		/^}/ && name ~ / paused"$/ { of[uuid] = substr(name, 2, 2) }
+		/^}/ && type && uuid in of { print t, of[uuid], type, name, why }' | sed 's/ *$//' | sort -n
+}
+check "pauses are slices of their machine, and its end is an instant with the reason" [ "$(changes)" = '1001000000 g0 TYPE_SLICE_BEGIN "paused"
+1500000000 g1 TYPE_SLICE_BEGIN "paused"
+1600000000 g1 TYPE_SLICE_END
+2001000000 g0 TYPE_SLICE_END
+2006000000 g0 TYPE_INSTANT "ended" "guest panicked"' ]
+
 # rules TRACE: what breaks a rule to $work/broken, what rules about order need to $work/facts
 rules() {
 	"$xvtrace" export -q --format perfetto "$1" "$work/pftrace" && perfetto_decode <"$work/pftrace" >"$work/txt" || return 1
