@@ -25,7 +25,7 @@ MODULE_PARM_DESC(symbols, "1: name the functions whose addresses are in events (
 #define LOOKUP_BURST 4096u  /* lookups at once, after a rest; then */
 #define LOOKUPS_MS   1u	    /* for each millisecond */
 #define TEXT_BYTES   16384u /* of one metadata entry */
-#define LINE_MAX     (KSYM_NAME_LEN + 48)
+#define LINE_MAX     (KSYM_NAME_LEN + MODULE_NAME_LEN + 48)
 
 struct extent {
 	unsigned long begin, end;
@@ -101,15 +101,16 @@ static void flush(struct names *n)
 	n->len = 0;
 }
 
-/* `at`: where it belongs among the known symbols. */
-static void add_symbol(struct names *n, u32 at, unsigned long begin, unsigned long size,
-		       const char *name)
+/* `at`: where it belongs among the known symbols; `module`: "[MODULE]", or empty. */
+static void add_symbol(struct names *n, u32 at, struct extent of, const char *name,
+		       const char *module)
 {
 	u32 len;
 
 	if (n->len + LINE_MAX > TEXT_BYTES)
 		flush(n);
-	len = scnprintf(n->text + n->len, LINE_MAX, "%lx t %s %lx\n", begin, name, size);
+	len = scnprintf(n->text + n->len, LINE_MAX, "%lx t %s %lx%s%s\n", of.begin, name,
+			of.end - of.begin, *module ? "\t" : "", module);
 	if (len > n->room || n->known_count == KNOWN_MAX) {
 		n->no_room = true;
 		return;
@@ -117,15 +118,15 @@ static void add_symbol(struct names *n, u32 at, unsigned long begin, unsigned lo
 	n->room -= len;
 	n->len += len;
 	memmove(&n->known[at + 1], &n->known[at], (n->known_count - at) * sizeof(n->known[0]));
-	n->known[at] = (struct extent){ begin, begin + size };
+	n->known[at] = of;
 	n->known_count++;
 }
 
 /* Look an address up: "NAME+0xOFFSET/0xSIZE [MODULE]", or a number. */
 static void look_up(struct names *n, unsigned long address)
 {
-	unsigned long offset, size;
-	char *plus;
+	unsigned long offset, size, begin;
+	char *plus, *module;
 
 	n->allowance--;
 	sprint_symbol(n->symbol, address);
@@ -134,8 +135,11 @@ static void look_up(struct names *n, unsigned long address)
 		n->unnamed++;
 		return;
 	}
+	module = strstr(plus, " [");
 	*plus = 0;
-	add_symbol(n, first_behind(n, address), address - offset, size, n->symbol);
+	begin = address - offset;
+	add_symbol(n, first_behind(n, address), (struct extent){ begin, begin + size }, n->symbol,
+		   module ? module + 1 : "");
 }
 
 static bool is_known(const struct names *n, unsigned long address)

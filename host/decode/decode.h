@@ -214,9 +214,10 @@ const char *xvt_kernel_text(const struct xvt_decoder *d);
 void xvt_print_fields(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_event_class *c,
 		      const struct xvt_event *ev, bool raw);
 
-/* Returns the name of the kernel function at addr and its start in *base, or NULL; from the symbols
- * that hold for an event of chunk `seq`. */
-const char *xvt_ksym(struct xvt_decoder *d, uint64_t seq, uint64_t addr, uint64_t *base);
+/* Returns the name of the kernel function at addr, its start in *base and its module (NULL: none)
+ * in *module, or NULL; from the symbols that hold for an event of chunk `seq`. */
+const char *xvt_ksym(struct xvt_decoder *d, uint64_t seq, uint64_t addr, uint64_t *base,
+		     const char **module);
 
 /*
  * Get a piece of the machine's symbols (XVT_META_KSYMS) or printk formats

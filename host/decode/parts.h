@@ -53,6 +53,7 @@ struct xvt_ksymbol {
 	uint64_t addr;
 	uint64_t size; /* bytes; 0: unknown, up to the next symbol */
 	const char *name;
+	const char *module; /* NULL: of the kernel itself */
 };
 
 /* Symbols of one generation, sorted by address, loaded on demand. */

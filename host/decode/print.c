@@ -468,19 +468,26 @@ static void put_refused(const struct run *r, const struct xvt_node *n)
 		xvt_out_char(r->o, '}');
 }
 
-static void put_ksym(const struct run *r, uint64_t addr, bool with_offset)
+static void put_ksym(const struct run *r, uint64_t addr, unsigned int parts)
 {
+	const char *name, *module;
 	uint64_t base;
-	const char *name = xvt_ksym(r->d, r->ev->chunk_seq, addr, &base);
+
+	name = xvt_ksym(r->d, r->ev->chunk_seq, addr, &base, &module);
 
 	if (!name) {
 		put_address(r->o, addr);
 		return;
 	}
 	xvt_out_text(r->o, name, strlen(name));
-	if (with_offset) {
+	if (parts & XVT_SYMBOL_OFFSET) {
 		xvt_out_char(r->o, '+');
 		put_address(r->o, addr - base);
+	}
+	if (parts & XVT_SYMBOL_MODULE && module) {
+		xvt_out_bytes(r->o, " [", 2);
+		xvt_out_text(r->o, module, strlen(module));
+		xvt_out_char(r->o, ']');
 	}
 }
 
@@ -496,7 +503,7 @@ static void put_stack(const struct run *r, const struct xvt_field *f)
 		if (!addr)
 			break;
 		xvt_out_str(r->o, i ? " <- " : "");
-		put_ksym(r, addr, true);
+		put_ksym(r, addr, XVT_SYMBOL_OFFSET | XVT_SYMBOL_MODULE);
 	}
 }
 
@@ -586,9 +593,15 @@ static void put_memory(const struct run *r, const struct xvt_print_piece *p, int
 						   .seen_count = 1 });
 }
 
+static unsigned int symbol_parts(const struct xvt_print_piece *p)
+{
+	return p->pointer_kind == XVT_POINTER_SYMBOL ? XVT_SYMBOL_OFFSET | XVT_SYMBOL_MODULE
+	       : p->pointer_kind == XVT_POINTER_NAME ? XVT_SYMBOL_MODULE
+						     : 0;
+}
+
 static void put_pointer(const struct run *r, const struct xvt_print_piece *p, int64_t width)
 {
-	const bool with_offset = p->pointer_kind == XVT_POINTER_SYMBOL;
 	uint64_t v;
 
 	if (p->pointer_kind == XVT_POINTER_MEMORY) {
@@ -597,7 +610,7 @@ static void put_pointer(const struct run *r, const struct xvt_print_piece *p, in
 	}
 	v = eval(r, p->node).v;
 	if (xvt_piece_is_function(p))
-		put_ksym(r, v, with_offset);
+		put_ksym(r, v, symbol_parts(p));
 	else if (p->pointer_kind == XVT_POINTER_ERROR && v >= -(uint64_t)ERRNO_MOST)
 		xvt_out_i64(r->o, (int64_t)v);
 	else
@@ -719,9 +732,9 @@ void xvt_piece_text(struct xvt_out *o, const struct xvt_print_piece *p, const vo
 }
 
 void xvt_print_symbol(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_event *ev,
-		      uint64_t addr, bool with_offset)
+		      uint64_t addr, unsigned int parts)
 {
 	struct run r = { o, d, ev };
 
-	put_ksym(&r, addr, with_offset);
+	put_ksym(&r, addr, parts);
 }

@@ -91,11 +91,12 @@ struct xvt_node {
 
 /* What the letters after %p make of a pointer. */
 enum xvt_pointer {
-	XVT_POINTER_ADDRESS, /* a number */
-	XVT_POINTER_SYMBOL,  /* a function and the offset in it */
-	XVT_POINTER_NAME,    /* a function */
-	XVT_POINTER_ERROR,   /* an error's number, or an address */
-	XVT_POINTER_MEMORY,  /* a text of the memory there, which must be in the record */
+	XVT_POINTER_ADDRESS,  /* a number */
+	XVT_POINTER_SYMBOL,   /* a function, the offset in it, and its module */
+	XVT_POINTER_NAME,     /* a function and its module */
+	XVT_POINTER_FUNCTION, /* a function alone */
+	XVT_POINTER_ERROR,    /* an error's number, or an address */
+	XVT_POINTER_MEMORY,   /* a text of the memory there, which must be in the record */
 	XVT_POINTER_UNKNOWN,
 };
 
@@ -149,7 +150,8 @@ const char *xvt_piece_parse(const char *p, struct xvt_print_piece *piece);
 /* Returns true for a conversion that shows a function by its name. */
 static inline bool xvt_piece_is_function(const struct xvt_print_piece *p)
 {
-	return p->pointer_kind == XVT_POINTER_SYMBOL || p->pointer_kind == XVT_POINTER_NAME;
+	return p->pointer_kind == XVT_POINTER_SYMBOL || p->pointer_kind == XVT_POINTER_NAME ||
+	       p->pointer_kind == XVT_POINTER_FUNCTION;
 }
 
 /* Bytes of a number of this length. */
@@ -158,13 +160,17 @@ static inline uint32_t xvt_piece_size(const struct xvt_print_piece *p)
 	return p->length <= -2 ? 1 : p->length == -1 ? 2 : p->length == 0 ? 4 : 8;
 }
 
+/* What Linux shows of a symbol beside its name. */
+#define XVT_SYMBOL_OFFSET 1u
+#define XVT_SYMBOL_MODULE 2u
+
 /* Parts of xvt_print_run() for printk.c: write a number or a text by the conversion `p`, and the
- * symbol at an address. */
+ * symbol at an address with these parts. */
 void xvt_piece_number(struct xvt_out *o, const struct xvt_print_piece *p, uint64_t v);
 void xvt_piece_text(struct xvt_out *o, const struct xvt_print_piece *p, const void *text,
 		    size_t len);
 void xvt_print_symbol(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_event *ev,
-		      uint64_t addr, bool with_offset);
+		      uint64_t addr, unsigned int parts);
 
 /* --- constants.c --- */
 

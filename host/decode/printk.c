@@ -75,7 +75,8 @@ static const char *put_pointer(struct xvt_out *o, struct xvt_decoder *d, const s
 		if (a->missing)
 			return p;
 		if (*p == 'S' || *p == 's')
-			xvt_print_symbol(o, d, ev, v, *p == 'S');
+			xvt_print_symbol(o, d, ev, v,
+					 XVT_SYMBOL_MODULE | (*p == 'S' ? XVT_SYMBOL_OFFSET : 0));
 		else
 			xvt_out_printf(o, "0x%llx", (unsigned long long)v);
 	} else {
@@ -154,7 +155,7 @@ static void put_format(struct xvt_out *o, struct xvt_decoder *d, const struct xv
 static void put_place(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_event *ev,
 		      const struct xvt_event_class *c)
 {
-	xvt_print_symbol(o, d, ev, xvt_field_number(&c->fields[FIELD_IP], ev), false);
+	xvt_print_symbol(o, d, ev, xvt_field_number(&c->fields[FIELD_IP], ev), 0);
 	xvt_out_bytes(o, ": ", 2);
 }
 
@@ -204,7 +205,7 @@ static void put_stack(struct xvt_out *o, struct xvt_decoder *d, const struct xvt
 			break;
 		xvt_out_str(o, i ? " <- " : "");
 		if (c->special == XVT_SPECIAL_KERNEL_STACK)
-			xvt_print_symbol(o, d, ev, addr, true);
+			xvt_print_symbol(o, d, ev, addr, XVT_SYMBOL_OFFSET);
 		else
 			xvt_out_printf(o, "0x%llx", (unsigned long long)addr);
 	}

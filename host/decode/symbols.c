@@ -8,15 +8,15 @@
 
 #define SYMBOL_LOADS_MAX 64u /* loads for one machine while switching generations */
 
-static bool add_symbol(struct xvt_decoder *d, struct xvt_symbols *s, uint64_t addr, uint64_t size,
-		       const char *name)
+static bool add_symbol(struct xvt_decoder *d, struct xvt_symbols *s,
+		       const struct xvt_ksymbol *symbol)
 {
 	const size_t charged = d->bytes;
 
 	if (xvt_decoder_grow(d, &s->v, s->count, &s->room, sizeof(*s->v)))
 		return false;
 	s->bytes += d->bytes - charged;
-	s->v[s->count++] = (struct xvt_ksymbol){ addr, size, name };
+	s->v[s->count++] = *symbol;
 	return true;
 }
 
@@ -34,21 +34,35 @@ static void limit_text(char *text, size_t most)
 		memcpy(text + most - 3, "...", 4);
 }
 
-/* Add a line "ADDR TYPE NAME", with " SIZE" or "\t[MODULE]" behind it perhaps; it is cut after the
+/* The name in "\t[MODULE]", cut there in place; NULL: none. */
+static const char *take_module(char *text)
+{
+	char *open = strstr(text, "\t["), *close = open ? strchr(open, ']') : NULL;
+
+	if (!close)
+		return NULL;
+	*close = '\0';
+	limit_text(open + 2, XVT_LIMIT_SYMBOL_BYTES);
+	return open[2] ? open + 2 : NULL;
+}
+
+/* Add a line "ADDR TYPE NAME", with " SIZE" and "\t[MODULE]" behind it perhaps; it is cut after the
  * name in place. */
 static bool take_ksym(struct xvt_decoder *d, struct xvt_symbols *s, char *line)
 {
 	char *end, *behind;
-	uint64_t addr = strtoull(line, &end, 16), size = 0;
+	struct xvt_ksymbol symbol = { .addr = strtoull(line, &end, 16) };
 
 	if (end == line || end[0] != ' ' || !end[1] || end[2] != ' ' || !end[3])
 		return true;
 	behind = end + 3 + strcspn(end + 3, " \t");
+	symbol.module = take_module(behind);
 	if (*behind == ' ')
-		size = strtoull(behind + 1, NULL, 16);
+		symbol.size = strtoull(behind + 1, NULL, 16);
 	*behind = '\0';
 	limit_text(end + 3, XVT_LIMIT_SYMBOL_BYTES);
-	return add_symbol(d, s, addr, size, end + 3);
+	symbol.name = end + 3;
+	return add_symbol(d, s, &symbol);
 }
 
 /* Add a line '0xADDR : "TEXT"'; the text is unescaped in place. */
@@ -71,7 +85,7 @@ static bool take_printk(struct xvt_decoder *d, struct xvt_symbols *s, char *line
 	}
 	*to = '\0';
 	limit_text(open, XVT_LIMIT_PRINTK_BYTES);
-	return add_symbol(d, s, addr, 0, open);
+	return add_symbol(d, s, &(struct xvt_ksymbol){ .addr = addr, .name = open });
 }
 
 static bool take_lines(struct xvt_decoder *d, struct xvt_symbols *s, char *text)
@@ -190,7 +204,8 @@ int xvt_symbols_piece(struct xvt_decoder *d, uint32_t type, size_t number, const
 	return 0;
 }
 
-const char *xvt_ksym(struct xvt_decoder *d, uint64_t seq, uint64_t addr, uint64_t *base)
+const char *xvt_ksym(struct xvt_decoder *d, uint64_t seq, uint64_t addr, uint64_t *base,
+		     const char **module)
 {
 	const struct xvt_ksymbol *s = find_symbol(d, &d->ksyms, seq, addr);
 
@@ -198,6 +213,7 @@ const char *xvt_ksym(struct xvt_decoder *d, uint64_t seq, uint64_t addr, uint64_
 	if (!s || addr - s->addr > 1u << 20 || (s->size && addr - s->addr >= s->size))
 		return NULL;
 	*base = s->addr;
+	*module = s->module;
 	return s->name;
 }
 

@@ -98,9 +98,10 @@ const char *xvtrace_event_comm(const struct xvtrace_event *event)
 const char *xvtrace_event_symbol(const struct xvtrace_event *event, uint64_t address)
 {
 	const struct xvt_lib_event *e = xvt_lib_event(event);
+	const char *module;
 	uint64_t base;
 
-	return xvt_ksym(e->decoder, e->ev.chunk_seq, address, &base);
+	return xvt_ksym(e->decoder, e->ev.chunk_seq, address, &base, &module);
 }
 
 bool xvtrace_event_message(const struct xvtrace_event *event, struct xvtrace_message *message)

@@ -27,7 +27,7 @@ struct xvt_session_symbols {
 
 struct symbol {
 	uint64_t address;
-	size_t name; /* in the text */
+	size_t name; /* in the text; "\t[MODULE]" may follow it */
 	bool needed;
 };
 
@@ -87,7 +87,8 @@ static int by_address(const void *pa, const void *pb)
 	return a->address < b->address ? -1 : a->address > b->address;
 }
 
-/* Add a line "ADDRESS TYPE NAME [MODULE]" of a function. Returns false without memory. */
+/* Add a line "ADDRESS TYPE NAME\t[MODULE]" of a function; its module stays behind the name. Returns
+ * false without memory. */
 static bool add_line(struct symbols *all, char *line)
 {
 	uint64_t address;
@@ -99,7 +100,7 @@ static bool add_line(struct symbols *all, char *line)
 	if (!address || !strchr("tTwW", type) || !type || end[2] != ' ')
 		return true;
 	name = end + 3;
-	len = strcspn(name, " \t\n");
+	len = strcspn(name, "\n");
 	name[len] = 0;
 	if (xvt_grow(&all->v, &all->room, all->count + 1, sizeof(*all->v)) ||
 	    xvt_grow(&all->text, &all->text_room, all->len + len + 1, 1))

@@ -45,9 +45,20 @@ static const struct {
 	  "\tfield:unsigned int tgid;\toffset:8;\tsize:4;\tsigned:0;\n"
 	  "\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n",
 	  "\"\\t=> %ps\\n\", (void *)REC->caller[0]" },
+	{ "functions",
+	  "\tfield:void * a;\toffset:8;\tsize:8;\tsigned:0;\n"
+	  "\tfield:void * b;\toffset:16;\tsize:8;\tsigned:0;\n",
+	  "\"%ps, %pS\", REC->a, REC->b" },
 };
 
-enum { BPRINT, BPUTS, STACK_61, STACK_NEW, USER_STACK };
+enum {
+	BPRINT,
+	BPUTS,
+	STACK_61,
+	STACK_NEW,
+	USER_STACK,
+	FUNCTIONS,
+};
 
 static const char printk_formats[] = "0xffffffff82000000 : \"plain text\\n\"\n"
 				     "0xffffffff82000010 : \"i=%d u=%u x=%#x\\n\"\n"
@@ -58,6 +69,7 @@ static const char printk_formats[] = "0xffffffff82000000 : \"plain text\\n\"\n"
 				     "0xffffffff82000060 : \"put\\n\"\n"
 				     "0xffffffff82000070 : \"%n %d\"\n";
 static const char ksyms[] = "ffffffff81000000 T caller\nffffffff81000100 t inner\t[mod]\n"
+			    "ffffffff81000180 t sized 40\t[other]\n"
 			    "ffffffff81000200 T outer\nffffffff81001000 T end\n";
 
 static struct {
@@ -122,10 +134,10 @@ static void begin(bool with_texts)
 	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_RING, &ring, sizeof(ring), NULL, 0), 0);
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
 		int n = snprintf(text, sizeof(text),
-				 "ftrace%c%s%cname: %s\nID: %zu\nformat:\n" COMMON
+				 "%s%c%s%cname: %s\nID: %zu\nformat:\n" COMMON
 				 "%s\nprint fmt: %s\n",
-				 0, formats[i].name, 0, formats[i].name, 4 + i, formats[i].fields,
-				 formats[i].print_fmt);
+				 i < FUNCTIONS ? "ftrace" : formats[i].name, 0, formats[i].name, 0,
+				 formats[i].name, 4 + i, formats[i].fields, formats[i].print_fmt);
 
 		put_meta(XVT_META_FORMAT, text, (size_t)n);
 	}
@@ -213,6 +225,35 @@ START_TEST(trace_printk_is_printed)
 	arg_number(0x1234, 8);
 	ck_assert_str_eq(printed(0xffffffff82000040),
 			 "bprint: inner: outer+0x4 outer 0xffff888000001000 10.0.0.1 0x1234 end\n");
+	begin(true);
+	arg_number(0xffffffff81000104, 8);
+	arg_number(0xffffffff81000181, 8);
+	arg_number(0, 8);
+	arg_text("");
+	arg_number(0, 8);
+	ck_assert_str_eq(printed(0xffffffff82000040),
+			 "bprint: inner: inner+0x4 [mod] sized [other] 0x0  0x0 end\n");
+}
+END_TEST
+
+static const struct {
+	uint16_t type;
+	uint64_t a, b;
+	const char *text;
+} of_modules[] = {
+	{ FUNCTIONS, 0xffffffff81000104, 0xffffffff81000182,
+	  "functions: inner [mod], sized+0x2 [other]\n" },
+	{ FUNCTIONS, 0xffffffff81000004, 0xffffffff810001c0,
+	  "functions: caller, 0xffffffff810001c0\n" },
+};
+
+START_TEST(modules_are_named_as_in_the_kernel)
+{
+	begin(true);
+	rec.type = 4 + of_modules[_i].type;
+	rec.ip = of_modules[_i].a;
+	rec.format = of_modules[_i].b;
+	ck_assert_str_eq(shown(24), of_modules[_i].text);
 }
 END_TEST
 
@@ -323,6 +364,8 @@ Suite *printk_suite(void)
 	TCase *t = tcase_create("printk");
 
 	tcase_add_test(t, trace_printk_is_printed);
+	tcase_add_loop_test(t, modules_are_named_as_in_the_kernel, 0,
+			    sizeof(of_modules) / sizeof(of_modules[0]));
 	tcase_add_test(t, arguments_that_are_missing_are_said);
 	tcase_add_test(t, a_format_that_is_not_known_shows_the_bytes);
 	tcase_add_test(t, json_has_it_in_words);

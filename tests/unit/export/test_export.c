@@ -617,16 +617,17 @@ START_TEST(symbols_are_found)
 {
 	struct xvt_decoders ds;
 	struct xvt_trace *t;
+	const char *module;
 	uint64_t base = 0;
 	char why[256];
 
 	ck_assert_int_eq(xvt_trace_open(&t, scratch_path("export.xvt"), why, sizeof(why)), 0);
 	ck_assert_int_eq(xvt_decoders_new(&ds, t), 0);
-	ck_assert_str_eq(xvt_ksym(ds.vm[0], 0, 0xffffffff81000803, &base), "helper");
+	ck_assert_str_eq(xvt_ksym(ds.vm[0], 0, 0xffffffff81000803, &base, &module), "helper");
 	ck_assert_uint_eq(base, 0xffffffff81000800);
-	ck_assert_str_eq(xvt_ksym(ds.vm[0], 0, 0xffffffff810007ff, &base), "_text");
-	ck_assert_ptr_null(xvt_ksym(ds.vm[0], 0, 0xffffffff80ffffff, &base));
-	ck_assert_ptr_null(xvt_ksym(ds.vm[0], 0, 5, &base));
+	ck_assert_str_eq(xvt_ksym(ds.vm[0], 0, 0xffffffff810007ff, &base, &module), "_text");
+	ck_assert_ptr_null(xvt_ksym(ds.vm[0], 0, 0xffffffff80ffffff, &base, &module));
+	ck_assert_ptr_null(xvt_ksym(ds.vm[0], 0, 5, &base, &module));
 	xvt_decoders_fini(&ds);
 	xvt_trace_close(t);
 }
