@@ -906,6 +906,14 @@ static struct xvt_node *parse_argument(struct parser *k)
 	return n;
 }
 
+static bool is_plain(const char *text, uint32_t len)
+{
+	for (uint32_t i = 0; i < len; i++)
+		if (text[i] < ' ' || text[i] >= 0x7f)
+			return false;
+	return true;
+}
+
 struct args {
 	struct xvt_node *v[64];
 	size_t count;
@@ -916,6 +924,65 @@ static struct xvt_node *next_arg(struct parser *k, struct args *args)
 {
 	return args->at < args->count ? args->v[args->at++] : refuse(k);
 }
+
+/* -- what the kernel prints otherwise than its formats say ---------------------------- */
+
+/* Returns whether the class is of a probe of the kernel or of a program. */
+static bool is_probe(const struct xvt_event_class *c)
+{
+	return c->field_count && (strcmp(c->fields[0].name, "__probe_ip") == 0 ||
+				  strcmp(c->fields[0].name, "__probe_func") == 0);
+}
+
+/* The kernel names the places of its probes, which its formats show as numbers. */
+static void name_place(const struct xvt_event_class *c, struct xvt_print_piece *piece)
+{
+	const struct xvt_node *n = piece->node;
+
+	if (!n || n->op != XVT_NODE_FIELD || piece->conv != 'x' || !is_probe(c) ||
+	    strncmp(n->field->name, "__probe_", 8) != 0)
+		return;
+	piece->conv = 'p';
+	piece->pointer_kind = strcmp(n->field->name, "__probe_func") == 0 ? XVT_POINTER_FUNCTION
+									  : XVT_POINTER_SYMBOL;
+}
+
+/* The kernel shows where a function returns to before the function. */
+static void turn_places(const struct xvt_event_class *c, struct args *args)
+{
+	struct xvt_node *func = args->count > 1 ? args->v[0] : NULL;
+
+	if (!func || func->op != XVT_NODE_FIELD || !is_probe(c) ||
+	    strcmp(func->field->name, "__probe_func") != 0)
+		return;
+	args->v[0] = args->v[1];
+	args->v[1] = func;
+}
+
+/* The kernel shows no commas between the fields of a synthetic event. */
+static void drop_comma(const struct xvt_event_class *c, struct xvt_print_piece *text)
+{
+	if (strcmp(c->system, "synthetic") != 0 || text->text_len < 2 || text->text[0] != ',' ||
+	    text->text[1] != ' ')
+		return;
+	text->text++;
+	text->text_len--;
+}
+
+/* Some formats end a line that the kernel ends anyway. */
+static void drop_line_end(const struct xvt_print *print)
+{
+	struct xvt_print_piece *last =
+		print->piece_count ? &print->pieces[print->piece_count - 1] : NULL;
+
+	if (!last || last->conv)
+		return;
+	while (last->text_len && last->text[last->text_len - 1] == '\n')
+		last->text_len--;
+	last->plain = is_plain(last->text, last->text_len);
+}
+
+/* -- conversions ---------------------------------------------------------------------- */
 
 /* Parse the letters after %p; Linux takes all letters and digits there as its own. */
 static const char *parse_pointer(const char *p, struct xvt_print_piece *piece)
@@ -970,8 +1037,9 @@ static const char *parse_conversion(struct parser *k, const char *p, struct xvt_
 		piece->precision_node = next_arg(k, args);
 	if (piece->conv == 'p')
 		p = parse_pointer(p, piece);
-	k->c->names |= xvt_piece_is_function(piece);
 	piece->node = next_arg(k, args);
+	name_place(k->c, piece);
+	k->c->names |= xvt_piece_is_function(piece);
 	if (piece->conv == 'p')
 		check_pointer(k, piece);
 	if (piece->node && piece->node->op == XVT_NODE_REFUSED)
@@ -999,9 +1067,8 @@ static const char *parse_text(struct parser *k, const char *p, struct xvt_print_
 	}
 	piece->text = text;
 	piece->text_len = n;
-	piece->plain = true;
-	while (n--)
-		piece->plain &= text[n] >= ' ' && text[n] < 0x7f;
+	drop_comma(k->c, piece);
+	piece->plain = is_plain(piece->text, piece->text_len);
 	return p;
 }
 
@@ -1032,13 +1099,6 @@ static bool costs_too_much(const struct xvt_print *print)
 		add_cost(&cost, print->pieces[i].precision_node);
 	}
 	return cost.nodes > XVT_LIMIT_NODES_EVENT || cost.names > XVT_LIMIT_NAMES_EVENT;
-}
-
-/* Returns whether the class is of a probe of the kernel or of a program. */
-static bool is_probe(const struct xvt_event_class *c)
-{
-	return c->field_count && (strcmp(c->fields[0].name, "__probe_ip") == 0 ||
-				  strcmp(c->fields[0].name, "__probe_func") == 0);
 }
 
 /* The kernel prints a probe's text in quotes, or (fault) without them: its format cannot say so. If
@@ -1086,6 +1146,7 @@ static int make_pieces(struct parser *k, const char *p, struct args *args)
 		if (!p || k->err)
 			return k->err;
 	}
+	drop_line_end(print);
 	if (costs_too_much(print))
 		return -EOPNOTSUPP;
 	k->c->print = print;
@@ -1106,5 +1167,6 @@ int xvt_print_compile(struct xvt_event_class *c, const char *text)
 	skip_space(&k);
 	if (!k.err && *k.p)
 		refuse(&k);
+	turn_places(c, &args);
 	return k.err ? k.err : make_pieces(&k, format, &args);
 }

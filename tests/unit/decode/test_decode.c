@@ -105,7 +105,7 @@ static const struct {
 	{ "\"%llx %lld %lu\", REC->b, REC->c, REC->c",
 	  "deadbeef -123456789012345 18446620616920539271" },
 	{ "\"%hd %hu %hhd %hhu\", REC->half, REC->half, REC->tiny, REC->tiny", "-2 65534 -1 255" },
-	{ "\"100%% of %d\\t\\n\", 1", "100% of 1\\t\\n" },
+	{ "\"100%% of %d\\t\\n\", 1", "100% of 1\\t" },
 	{ "\"%s %s\", __get_str(dyn), \"lit\"", "hello lit" },
 	{ "\"%8s|%-8s|%.2s\", __get_str(dyn), __get_str(dyn), __get_str(dyn)",
 	  "   hello|hello   |he" },
@@ -417,7 +417,11 @@ static const struct {
 	  "\tfield:__data_loc char[] none;\toffset:16;\tsize:4;\tsigned:1;\n",
 	  "\"(%x) s=\\\"%s\\\" \\\"%s\\\" x=\\\"%d\\\"\", REC->__probe_ip, __get_str(s), "
 	  "__get_str(none), 7",
-	  "(61) s=\"ab\" (fault) x=\"7\"", "__probe_ip=97 s=\"ab\" none=\"\"" },
+	  "(0x61) s=\"ab\" (fault) x=\"7\"", "__probe_ip=97 s=\"ab\" none=\"\"" },
+	{ "\tfield:u8 __probe_func;\toffset:32;\tsize:1;\tsigned:0;\n"
+	  "\tfield:u8 __probe_ret_ip;\toffset:33;\tsize:1;\tsigned:0;\n",
+	  "\"(%lx <- %lx) x=%x\\n\\n\", REC->__probe_func, REC->__probe_ret_ip, 10",
+	  "(0x62 <- 0x61) x=a", "__probe_func=97 __probe_ret_ip=98" },
 	{ "\tfield:u8 a.b;\toffset:32;\tsize:1;\tsigned:0;\n", "\"%c\", REC->a.b", "a", "a.b=97" },
 	{ "\tfield:u8 x;\toffset:32;\tsize:1;\tsigned:0;\n"
 	  "\tfield:u8 x;\toffset:33;\tsize:1;\tsigned:0;\n"

@@ -49,6 +49,19 @@ static const struct {
 	  "\tfield:void * a;\toffset:8;\tsize:8;\tsigned:0;\n"
 	  "\tfield:void * b;\toffset:16;\tsize:8;\tsigned:0;\n",
 	  "\"%ps, %pS\", REC->a, REC->b" },
+	/* Events that are made, of which the kernel prints another text than the format says. */
+	{ "a_kprobe",
+	  "\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n"
+	  "\tfield:u64 x;\toffset:16;\tsize:8;\tsigned:0;\n",
+	  "\"(%lx) x=%Lx\", REC->__probe_ip, REC->x" },
+	{ "a_kretprobe",
+	  "\tfield:unsigned long __probe_func;\toffset:8;\tsize:8;\tsigned:0;\n"
+	  "\tfield:unsigned long __probe_ret_ip;\toffset:16;\tsize:8;\tsigned:0;\n",
+	  "\"(%lx <- %lx)\", REC->__probe_func, REC->__probe_ret_ip" },
+	{ "synthetic",
+	  "\tfield:u64 a;\toffset:8;\tsize:8;\tsigned:0;\n"
+	  "\tfield:u64 b;\toffset:16;\tsize:8;\tsigned:0;\n",
+	  "\"a=%llu, b=%llu\", REC->a, REC->b" },
 };
 
 enum {
@@ -58,6 +71,9 @@ enum {
 	STACK_NEW,
 	USER_STACK,
 	FUNCTIONS,
+	KPROBE,
+	KRETPROBE,
+	SYNTHETIC,
 };
 
 static const char printk_formats[] = "0xffffffff82000000 : \"plain text\\n\"\n"
@@ -240,20 +256,25 @@ static const struct {
 	uint16_t type;
 	uint64_t a, b;
 	const char *text;
-} of_modules[] = {
+} kernels_own[] = {
 	{ FUNCTIONS, 0xffffffff81000104, 0xffffffff81000182,
 	  "functions: inner [mod], sized+0x2 [other]\n" },
 	{ FUNCTIONS, 0xffffffff81000004, 0xffffffff810001c0,
 	  "functions: caller, 0xffffffff810001c0\n" },
+	{ KPROBE, 0xffffffff81000104, 0xab, "a_kprobe: (inner+0x4 [mod]) x=ab\n" },
+	{ KPROBE, 0x7f0000001000, 0xab, "a_kprobe: (0x7f0000001000) x=ab\n" },
+	{ KRETPROBE, 0xffffffff81000180, 0xffffffff81000104,
+	  "a_kretprobe: (inner+0x4 [mod] <- sized)\n" },
+	{ SYNTHETIC, 1, 2, "synthetic: a=1 b=2\n" },
 };
 
-START_TEST(modules_are_named_as_in_the_kernel)
+START_TEST(texts_that_the_kernel_prints_by_itself_are_its)
 {
 	begin(true);
-	rec.type = 4 + of_modules[_i].type;
-	rec.ip = of_modules[_i].a;
-	rec.format = of_modules[_i].b;
-	ck_assert_str_eq(shown(24), of_modules[_i].text);
+	rec.type = 4 + kernels_own[_i].type;
+	rec.ip = kernels_own[_i].a;
+	rec.format = kernels_own[_i].b;
+	ck_assert_str_eq(shown(24), kernels_own[_i].text);
 }
 END_TEST
 
@@ -364,8 +385,8 @@ Suite *printk_suite(void)
 	TCase *t = tcase_create("printk");
 
 	tcase_add_test(t, trace_printk_is_printed);
-	tcase_add_loop_test(t, modules_are_named_as_in_the_kernel, 0,
-			    sizeof(of_modules) / sizeof(of_modules[0]));
+	tcase_add_loop_test(t, texts_that_the_kernel_prints_by_itself_are_its, 0,
+			    sizeof(kernels_own) / sizeof(kernels_own[0]));
 	tcase_add_test(t, arguments_that_are_missing_are_said);
 	tcase_add_test(t, a_format_that_is_not_known_shows_the_bytes);
 	tcase_add_test(t, json_has_it_in_words);
