@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/vec.h"
+#include "vmm/enums.h"
 #include "vmm/processes.h"
 #include "vmm/tracing.h"
 
@@ -83,11 +84,27 @@ static bool prints_functions(const char *text)
 	       strstr(text, "%pF");
 }
 
+/* The text of a format, with numbers for constants. */
+static char *read_format(struct xvt_enums *enums, const char *system, const char *event,
+			 size_t *size)
+{
+	char *text = xvt_tracing_format(system, event, size);
+	size_t resolved_size;
+	char *resolved = text && enums ? xvt_enums_resolve(enums, text, &resolved_size) : NULL;
+
+	if (!resolved)
+		return text;
+	free(text);
+	*size = resolved_size;
+	return resolved;
+}
+
 /* META_FORMAT of an event: system, event and the kernel's text. */
-static int put_format(struct xvt_session *s, const char *system, const char *event)
+static int put_format(struct xvt_session *s, struct xvt_enums *enums, const char *system,
+		      const char *event)
 {
 	size_t size, head = strlen(system) + strlen(event) + 2;
-	char *text = xvt_tracing_format(system, event, &size), *all;
+	char *text = read_format(enums, system, event, &size), *all;
 	const char *id = text ? strstr(text, "\nID:") : NULL;
 	const unsigned long type = id ? strtoul(id + 4, NULL, 10) : 0;
 
@@ -136,14 +153,15 @@ static void put_printk_formats(struct xvt_session *s)
 struct switching {
 	struct xvt_session *s;
 	struct xvt_tracing *tracing;
-	bool put; /* put the formats into the trace; else switch the events on */
+	bool put;		 /* put the formats into the trace; else switch the events on */
+	struct xvt_enums *enums; /* of the formats; NULL: none */
 };
 
 static int switch_on(void *arg, const char *system, const char *event)
 {
 	struct switching *w = arg;
 
-	return w->put ? put_format(w->s, system, event)
+	return w->put ? put_format(w->s, w->enums, system, event)
 		      : xvt_tracing_enable(w->tracing, system, event);
 }
 
@@ -550,7 +568,7 @@ static int record(void *arg, bool on)
 static int set_up(struct xvt_session_kernel *k, const struct xvt_host_options *o, char *why,
 		  size_t size)
 {
-	struct switching w = { k->session, k->tracing, false };
+	struct switching w = { .s = k->session, .tracing = k->tracing };
 	int err = xvt_tracing_write(k->tracing, "tracing_on", "0", false);
 
 	/* The threads that a thread makes are traced as well, and its number is free at its end. */
@@ -565,7 +583,7 @@ static int attach(struct xvt_session_kernel *k, const struct xvt_host_options *o
 		  size_t size)
 {
 	struct xvt_session *s = k->session;
-	struct switching w = { s, k->tracing, true };
+	struct switching w = { .s = s, .tracing = k->tracing, .put = true };
 	struct xvt_host_source source = {
 		.nr_cpus = xvt_tracing_cpus(k->tracing),
 		.page_size = (size_t)sysconf(_SC_PAGESIZE),
@@ -589,7 +607,9 @@ static int attach(struct xvt_session_kernel *k, const struct xvt_host_options *o
 	put_kernel(s);
 	put_printk_formats(s);
 	/* A format that cannot be read leaves its events without names. */
+	w.enums = xvt_enums_new(NULL);
 	each_event(&w, o, why, size);
+	xvt_enums_free(w.enums);
 	return 0;
 }
 

@@ -59,6 +59,7 @@ static void add_loop_suites(SRunner *runner)
 	srunner_add_suite(runner, file_keep_suite());
 	srunner_add_suite(runner, doorbell_suite());
 	srunner_add_suite(runner, processes_suite());
+	srunner_add_suite(runner, enums_suite());
 	srunner_add_suite(runner, vm_libvirt_suite());
 	srunner_add_suite(runner, vmm_qmp_suite());
 	srunner_add_suite(runner, rounds_suite());

@@ -40,6 +40,7 @@ Suite *page_suite(void);
 /* vmm */
 Suite *doorbell_suite(void);
 Suite *processes_suite(void);
+Suite *enums_suite(void);
 Suite *ftrace_page_suite(void);
 Suite *libvirt_uri_suite(void);
 Suite *vm_libvirt_suite(void);
