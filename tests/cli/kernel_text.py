@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
-"""kernel_text.py KERNEL-TRACE REPORT EVENTS SHARE [hashed]: the text of each event in a kernel's own
-`trace` file against that of `xvtrace report`, which has these events and perhaps more. EVENTS is
+"""kernel_text.py KERNEL-TRACE REPORT EVENTS SHARE [hashed]: the text of each event in a kernel's
+own `trace` file against that of `xvtrace report`, which has these events and perhaps more. EVENTS is
 its file `available_events`.
 
 Tells each event of which more than SHARE of the kernel's texts have no equal in the report, and
@@ -19,7 +19,7 @@ HASHED = sys.argv[5:] == ['hashed']
 
 
 def alike(text):
-    text = text.replace('\t', '\\t')  # xvtrace shows what a terminal obeys
+    text = text.replace('\t', '\\t').replace('\0', '\ufffd')  # xvtrace shows what a terminal obeys
     text = re.sub(r'(\+0x[0-9a-f]+)/0x[0-9a-f]+', r'\1', text)
     if HASHED:
         text = re.sub(r'\b0{16}\b', '0x0', text)

@@ -10,7 +10,10 @@ for tool in python3 mke2fs; do
 	command -v $tool >/dev/null || { echo "skip - the texts of a guest's kernel: no $tool" && exit 77; }
 done
 dir=$(overlay texts.sh)
-"${CC:-gcc}" -O2 -static -o "$dir/xvt-provoke" tests/vm/guest/xvt-provoke.c || exit 1
+"${CC:-gcc}" -O2 -static -no-pie -o "$dir/xvt-provoke" tests/vm/guest/xvt-provoke.c || exit 1
+main=$(nm "$dir/xvt-provoke" | sed -n 's/^0*\([0-9a-f]*\) T main$/0x\1/p')
+# Where it is in the file.
+printf '0x%x\n' $((main - 0x400000)) >"$dir/entry"
 need "an image with more modules" eval 'GUEST_MODULES="ext4 crc32c_generic dummy bfq kyber-iosched" GUEST_IMAGE=$work/initramfs.gz qemu/build-image.sh 2>"$work/image.err" || { cat "$work/image.err"; false; }'
 export VM_INITRD=$work/initramfs.gz
 truncate -s 8M "$work/ext4" && mke2fs -q -t ext4 "$work/ext4" || exit 1

@@ -105,8 +105,20 @@ machine() {
 # Events that the kernel makes when asked: their formats are made by it, too.
 # shellcheck disable=SC2016 # the kernel's variables
 probes() {
+	entry=$(cat /entry)
 	echo 'p:text/kprobe do_sys_openat2 dfd=%di:s32 name=+0(%si):ustring flags=+0(%dx):x64 bytes=+0(%dx):u8[4] half=+0(%dx):s16[2] where=+0(%sp):symbol' >>$tracing/kprobe_events
 	echo 'r:text/kretprobe do_sys_openat2 ret=$retval:s32' >>$tracing/kprobe_events
+	echo 'p:text/kinds do_sys_openat2 bits=+0(%dx):b4@4/32 one=\1:u8 comm=$comm stack=$stack:x64 set=+0(%dx):b3@2/16 none=+0(+0(%dx)):string long=+0(%dx):x64[3]' \
+		>>$tracing/kprobe_events
+	echo 'p:text/fixed do_sys_openat2 string=\"fixed"' >>$tracing/kprobe_events
+	echo 'e:eprobes/eprobe sched.sched_switch prev=$prev_comm:string n=$next_pid:s32 state=$prev_state:x64' >>$tracing/dynamic_events
+	echo "p:text/uprobe /xvt-provoke:$entry ip=%ip:x64 sp=%sp" >>$tracing/uprobe_events
+	echo "r:text/uretprobe /xvt-provoke:$entry ret=\$retval" >>$tracing/uprobe_events
+	# Of newer kernels. (A symstr of 6.12 writes a zero behind its record, into those of others.)
+	echo 'p:text/newer do_sys_openat2 char=+0(%si):char' >>$tracing/kprobe_events
+	echo 'f:text/fprobe vfs_read count=$arg3' >>$tracing/dynamic_events
+	echo 'f:text/fretprobe vfs_read%return ret=$retval' >>$tracing/dynamic_events
+	echo 't:text/tprobe sched_waking p=$arg1:x64' >>$tracing/dynamic_events
 	echo 'text_made u64 lat; pid_t pid; char comm[16]; unsigned long flags' >>$tracing/synthetic_events
 	echo 'hist:keys=pid:ts0=common_timestamp.usecs' >>$tracing/events/sched/sched_waking/trigger
 	echo 'hist:keys=next_pid:lat=common_timestamp.usecs-$ts0:onmatch(sched.sched_waking).trace(text_made,$lat,next_pid,next_comm,prev_state)' \
@@ -121,7 +133,7 @@ echo 16384 >$tracing/buffer_size_kb
 for module in crc32c_generic ext4 dummy bfq kyber-iosched; do
 	modprobe $module || echo "XVT-GUEST-ERROR: modprobe $module"
 done
-probes
+probes 2>/dev/null
 xvt-guest formats --all >/dev/null
 xvt-guest sync
 echo >$tracing/trace
