@@ -947,6 +947,13 @@ static void name_place(const struct xvt_event_class *c, struct xvt_print_piece *
 									  : XVT_POINTER_SYMBOL;
 }
 
+/* The kernel shows no modules in entries of ftrace, as those of the function tracer. */
+static void drop_module(const struct xvt_event_class *c, struct xvt_print_piece *piece)
+{
+	if (piece->pointer_kind == XVT_POINTER_NAME && strcmp(c->system, "ftrace") == 0)
+		piece->pointer_kind = XVT_POINTER_FUNCTION;
+}
+
 /* The kernel shows where a function returns to before the function. */
 static void turn_places(const struct xvt_event_class *c, struct args *args)
 {
@@ -1039,6 +1046,7 @@ static const char *parse_conversion(struct parser *k, const char *p, struct xvt_
 		p = parse_pointer(p, piece);
 	piece->node = next_arg(k, args);
 	name_place(k->c, piece);
+	drop_module(k->c, piece);
 	k->c->names |= xvt_piece_is_function(piece);
 	if (piece->conv == 'p')
 		check_pointer(k, piece);

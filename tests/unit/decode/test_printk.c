@@ -45,6 +45,11 @@ static const struct {
 	  "\tfield:unsigned int tgid;\toffset:8;\tsize:4;\tsigned:0;\n"
 	  "\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n",
 	  "\"\\t=> %ps\\n\", (void *)REC->caller[0]" },
+	/* The function tracer. */
+	{ "function",
+	  "\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;\n"
+	  "\tfield:unsigned long parent_ip;\toffset:16;\tsize:8;\tsigned:0;\n",
+	  "\" %ps <-- %ps\", (void *)REC->ip, (void *)REC->parent_ip" },
 	{ "functions",
 	  "\tfield:void * a;\toffset:8;\tsize:8;\tsigned:0;\n"
 	  "\tfield:void * b;\toffset:16;\tsize:8;\tsigned:0;\n",
@@ -70,6 +75,7 @@ enum {
 	STACK_61,
 	STACK_NEW,
 	USER_STACK,
+	FUNCTION,
 	FUNCTIONS,
 	KPROBE,
 	KRETPROBE,
@@ -261,6 +267,7 @@ static const struct {
 	  "functions: inner [mod], sized+0x2 [other]\n" },
 	{ FUNCTIONS, 0xffffffff81000004, 0xffffffff810001c0,
 	  "functions: caller, 0xffffffff810001c0\n" },
+	{ FUNCTION, 0xffffffff81000104, 0xffffffff81000004, "function:  inner <-- caller\n" },
 	{ KPROBE, 0xffffffff81000104, 0xab, "a_kprobe: (inner+0x4 [mod]) x=ab\n" },
 	{ KPROBE, 0x7f0000001000, 0xab, "a_kprobe: (0x7f0000001000) x=ab\n" },
 	{ KRETPROBE, 0xffffffff81000180, 0xffffffff81000104,
