@@ -190,6 +190,11 @@ static const struct {
 	{ "\"%s\", __print_flags(0x1005, \"|\", { FAULT_FLAG_WRITE, \"W\" }, "
 	  "{ FAULT_FLAG_ALLOW_RETRY, \"R\" }, { FAULT_FLAG_VMA_LOCK, \"L\" })",
 	  "W|R|L" },
+	{ "\"%s %s\", __print_flags(6, \"|\", { 1 << VMSCAN_THROTTLE_ISOLATED, \"I\" }, "
+	  "{ 1 << VMSCAN_THROTTLE_NOPROGRESS, \"N\" }), __print_symbolic(20, { EC_RES_BUSY, \"b\" "
+	  "}, "
+	  "{ EC_RES_DUP_UNAVAILABLE, \"d\" })",
+	  "I|N d" },
 	{ "\"%s\", __print_flags(3, \"|\", { OF_SOME_VERSION, \"N\" }, { 1 << 1, \"B\" })",
 	  "B|0x1" },
 	/* Where Linux's numbers are not those of printf. */
