@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,6 +13,10 @@
 #include "cli/confine.h"
 #include "cli/select.h"
 #include "cli/watch.h"
+
+#define CPUS_LISTED 16u
+/* Lines about events that were recorded twice. */
+#define ONCE_LINES  64u
 
 struct export_opts {
 	const char *format;
@@ -41,6 +46,7 @@ struct format {
 	bool bounds; /* it has the bounds of times */
 	bool states; /* and the states of machines, as events */
 	bool gaps;   /* tasks do not seem to run while a machine stands still */
+	bool once;   /* programs that read it count and add up: no event is there twice */
 };
 
 static const struct format formats[] = {
@@ -58,17 +64,20 @@ static const struct format formats[] = {
 	  .to_dir = xvt_export_ctf,
 	  .bounds = true,
 	  .states = true,
-	  .gaps = true },
+	  .gaps = true,
+	  .once = true },
 	{ .name = "dat",
 	  .brief = "trace.dat, for trace-cmd report (3.1 and later) and KernelShark",
 	  .to_dir = xvt_export_dat,
 	  .states = true,
-	  .gaps = true },
+	  .gaps = true,
+	  .once = true },
 	{ .name = "perfetto",
 	  .brief = "a protobuf trace for ui.perfetto.dev",
 	  .to_file = xvt_export_perfetto,
 	  .bounds = true,
-	  .states = true },
+	  .states = true,
+	  .once = true },
 };
 
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
@@ -188,6 +197,60 @@ static int to_dir(struct xvt_export *x, const char *dir, bool quiet, const struc
 	return err;
 }
 
+/* Say of a machine's rings, from this one on, which record of its events was written. */
+static void say_once_of(const struct xvt_export *x, unsigned int from, enum xvt_once_by by)
+{
+	static const char *const names[XVT_ONCE_BY] = { "ftrace", "the probe" };
+	const struct xvtrace_machine *m = xvtrace_ring(x->trace, from)->machine;
+	const unsigned int rings = xvtrace_info(x->trace)->rings;
+	char cpus[CPUS_LISTED * 12 + 32] = "";
+	unsigned int listed = 0;
+	uint64_t sum = 0;
+	size_t used = 0;
+
+	for (unsigned int i = from; i < rings; i++) {
+		const struct xvtrace_ring *ring = xvtrace_ring(x->trace, i);
+		const uint64_t n = xvt_once_count(x->once, i, by);
+
+		if (!n || !ring || ring->machine != m)
+			continue;
+		sum += n;
+		if (++listed <= CPUS_LISTED)
+			used += (size_t)snprintf(cpus + used, sizeof(cpus) - used, "%s%u",
+						 used ? ", " : "", ring->cpu);
+	}
+	if (listed > CPUS_LISTED)
+		snprintf(cpus + used, sizeof(cpus) - used, " and %u more", listed - CPUS_LISTED);
+	xvt_warn(xvtrace_info(x->trace)->path,
+		 "%s: %" PRIu64 " event%s recorded twice, by ftrace and by the module's probe; "
+		 "written once, as by %s (CPU %s)",
+		 m->name, sum, sum == 1 ? " was" : "s were", names[by], cpus);
+}
+
+/* Of events that were recorded twice, say which record was written: the choice is each ring's. */
+static void say_once(const struct xvt_export *x)
+{
+	const struct xvtrace_info *info = xvtrace_info(x->trace);
+	const unsigned int rings = info->rings;
+	bool *said = calloc((size_t)info->machines + 1, XVT_ONCE_BY * sizeof(*said));
+	unsigned int lines = 0;
+
+	for (unsigned int i = 0; said && i < rings * XVT_ONCE_BY && lines < ONCE_LINES; i++) {
+		const unsigned int by = i % XVT_ONCE_BY;
+		const struct xvtrace_ring *ring = xvtrace_ring(x->trace, i / XVT_ONCE_BY);
+		bool *of = ring ? &said[ring->machine->number * XVT_ONCE_BY + by] : NULL;
+
+		if (!of || *of || !xvt_once_count(x->once, ring->number, by))
+			continue;
+		say_once_of(x, ring->number, by);
+		*of = true;
+		lines++;
+	}
+	if (lines == ONCE_LINES)
+		xvt_warn(info->path, "there may be more machines with events recorded twice");
+	free(said);
+}
+
 /* Write all of it, with progress. Returns 0 or -errno, after a message. */
 static int write_out(struct xvt_export *x, const struct format *format, const char *to, bool quiet)
 {
@@ -210,6 +273,22 @@ static int write_out(struct xvt_export *x, const struct format *format, const ch
 		  w.ended_by == SIGINT ? "^C" : "SIGTERM", x->given, w.ns / 1000000000,
 		  w.ns % 1000000000);
 	return -EINTR;
+}
+
+/* As write_out(), without the second record of an event. */
+static int write_once(struct xvt_export *x, const struct format *format, const char *to, bool quiet)
+{
+	int err = xvt_once_new(&x->once, x->trace);
+
+	if (err)
+		xvt_error(xvtrace_info(x->trace)->path, "%s", strerror(-err));
+	else
+		err = write_out(x, format, to, quiet);
+	if (!err && !quiet)
+		say_once(x);
+	xvt_once_free(x->once);
+	x->once = NULL;
+	return err;
 }
 
 static int run(const struct xvt_command *cmd, int argc, char **argv)
@@ -249,7 +328,8 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	status = xvt_select_open(&o.select, argv[at], &x);
 	if (status)
 		return status;
-	err = write_out(&x, format, argv[at + 1], o.select.quiet);
+	err = format->once ? write_once(&x, format, argv[at + 1], o.select.quiet)
+			   : write_out(&x, format, argv[at + 1], o.select.quiet);
 	status = xvt_select_close(&o.select, &x, err);
 	if (!o.select.quiet && !err)
 		xvt_beside_say_flight(&beside, cmd->name);

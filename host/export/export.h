@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "base/out.h"
+#include "export/once.h"
 #include "lib/xvtrace.h"
 
 /* An event, or a time, whose neighbours are exported. */
@@ -25,9 +26,10 @@ struct xvt_around {
 struct xvt_export {
 	struct xvtrace *trace;
 	struct xvtrace_reader *reader;
-	bool all;      /* the reader gives records with XVTRACE_ALL */
-	bool states;   /* the reader gives states of machines: XVTRACE_STATES */
-	bool gaps;     /* and switches of tasks that it makes there: XVTRACE_GAPS */
+	bool all;	       /* the reader gives records with XVTRACE_ALL */
+	bool states;	       /* the reader gives states of machines: XVTRACE_STATES */
+	bool gaps;	       /* and switches of tasks that it makes there: XVTRACE_GAPS */
+	struct xvt_once *once; /* gives no event twice; NULL: both records of it are given */
 	bool bound;    /* the reader gives bounds: XVTRACE_BOUND; text: a column with them; CTF:
 			* a context field */
 	bool wall;     /* text: times of the wall clock */
@@ -52,7 +54,7 @@ struct xvt_export {
 	char failed[512];	    /* the file that could not be written; empty: none */
 };
 
-/* As xvtrace_next(), and counts what it gives. */
+/* As xvtrace_next(), by x->once, and counts what it gives. */
 int xvt_export_next(struct xvt_export *x, const struct xvtrace_event **event);
 
 /* Each export returns 0 or -errno. */

@@ -7,10 +7,14 @@
 
 int xvt_export_next(struct xvt_export *x, const struct xvtrace_event **event)
 {
-	int got = xvtrace_next(x->reader, event);
+	int got, again;
 
+	do {
+		got = xvtrace_next(x->reader, event);
+		again = got == 1 && x->once ? xvt_once_again(x->once, *event) : 0;
+	} while (again > 0);
 	x->given += got == 1;
-	return got;
+	return again < 0 ? again : got;
 }
 
 /* "  +-0.31us", rounded up, in ten places. */

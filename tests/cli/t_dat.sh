@@ -62,6 +62,12 @@ else
 	check "no task seems to run in a pause" [ "$(made)" = '1.001000000 bash:1034 [120] R ==> paused:0 [120]
 2.001000000 paused:0 [120] R ==> bash:1034 [120]
 2.006000000 bash:1034 [120] R ==> paused:0 [120]' ]
+	# Each switch and interrupt twice on two CPUs, by ftrace and by the module's probe.
+	"$BUILD/tests/tools/xvt-doubled" "$work/d.xvt" && "$BUILD/tests/tools/xvt-doubled" "$work/o.xvt" once || exit 1
+	check "an export says which of two records of an event was written" [ "$("$xvtrace" export --format dat "$work/d.xvt" "$work/doubled" 2>&1 | grep -c 'recorded twice.*written once, as by')" -eq 2 ]
+	"$xvtrace" export -q --format dat "$work/o.xvt" "$work/single"
+	events() { trace-cmd report -t -R -i "$1/g0.dat" 2>/dev/null; }
+	check "an event that was recorded twice is there once" cmp <(events "$work/doubled") <(events "$work/single")
 	check "names the clock" sh -c "trace-cmd dump --all -i '$work/dat/g1.dat' | grep -q '\[mono\]'"
 fi
 

@@ -19,6 +19,19 @@ done
 "$BUILD/tests/tools/xvt-paused" "$work/p.xvt" || exit 1
 check "a pause is exported" "$xvtrace" export -q --format ctf "$work/p.xvt" "$work/paused"
 
+# Each switch and interrupt twice on two CPUs, by ftrace and by the module's probe: once in CTF, as in a
+# trace of the same machine without the second records.
+"$BUILD/tests/tools/xvt-doubled" "$work/d.xvt" && "$BUILD/tests/tools/xvt-doubled" "$work/o.xvt" once || exit 1
+"$xvtrace" export --format ctf "$work/d.xvt" "$work/doubled" 2>"$work/said"
+check "a trace with events that were recorded twice is exported" [ $? -eq 0 ]
+twice() { "$xvtrace" export -q --format jsonl --cpu "$1" "$2" - | wc -l; }
+count() { echo $(($(twice "$1" "$work/d.xvt") - $(twice "$1" "$work/o.xvt"))); }
+check "which says for each CPU which record was written" [ "$(sed 's/^.*warning: //' "$work/said")" = "g0: $(count 0) events were recorded twice, by ftrace and by the module's probe; written once, as by the probe (CPU 0)
+g0: $(count 1) events were recorded twice, by ftrace and by the module's probe; written once, as by ftrace (CPU 1)" ]
+quiet() { "$xvtrace" export -q --format "$1" "$2" "$3" 2>&1; }
+check "but with -q" [ -z "$(quiet ctf "$work/d.xvt" "$work/doubled.q")" ]
+check "and of a trace without them" [ -z "$("$xvtrace" export --format ctf "$work/o.xvt" "$work/single" 2>&1)" ]
+
 if ! command -v babeltrace2 >/dev/null; then
 	echo "skip - names of events and fields: babeltrace2 is not installed"
 else
@@ -42,6 +55,9 @@ else
 	check "no task seems to run in a pause" [ "$(made)" = '1001000000 0 1034 1034 paused 0
 2001000000 0 0 0 bash 1034
 2006000000 0 1034 1034 paused 0' ]
+	events() { babeltrace2 --clock-cycles --no-delta "$1" 2>/dev/null; }
+	check "an event that was recorded twice is there once" cmp <(events "$work/doubled") <(events "$work/single")
+	check "jsonl has both" [ "$(count 0)" -gt 100 -a "$(count 1)" -gt 100 ]
 	check "which report has no line of" [ "$("$xvtrace" report -q --vm g0 -e sched_switch "$work/p.xvt" | wc -l)" -eq 6 ]
 fi
 
