@@ -7,6 +7,7 @@
 set -u
 . "$(dirname "$0")/lib.sh"
 . tests/formats.sh
+. tests/profile.sh
 trap 'rm -rf "$work"' EXIT
 
 "$BUILD/tests/tools/xvt-mktrace" 5000 0 "$work/t.xvt" >/dev/null || exit 1
@@ -68,6 +69,12 @@ else
 	"$xvtrace" export -q --format dat "$work/o.xvt" "$work/single"
 	events() { trace-cmd report -t -R -i "$1/g0.dat" 2>/dev/null; }
 	check "an event that was recorded twice is there once" cmp <(events "$work/doubled") <(events "$work/single")
+	# A pause, a loss, and on one CPU first the probe's records, then ftrace's.
+	check "trace-cmd's profile reads a trace with states of machines" sh -c "trace-cmd report --profile -i '$work/paused/g0.dat' >/dev/null 2>&1"
+	profile_table "$xvtrace" "$work/o.xvt" >"$work/profile.want"
+	tracecmd_profile "$work/doubled/g0.dat" >"$work/profile.got"
+	check "trace-cmd's profile has the figures of jsonl" cmp "$work/profile.want" "$work/profile.got"
+	check "of switches, wake-ups and interrupts" [ "$(cut -d ' ' -f 2 "$work/profile.got" | sort -u | paste -sd ' ')" = "irq:24 irq:25 sched_switch:R sched_switch:S sched_wakeup" ]
 	check "names the clock" sh -c "trace-cmd dump --all -i '$work/dat/g1.dat' | grep -q '\[mono\]'"
 fi
 
