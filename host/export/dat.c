@@ -104,7 +104,8 @@ static struct dat_type *type_of(struct dat *d, const struct xvtrace_event *ev)
 {
 	struct dat_type *type;
 
-	if (xvt_grow_zeroed(&d->types, &d->type_room, ev->type->number + 1u, sizeof(*d->types)))
+	if (ev->type->number >= d->type_room &&
+	    xvt_grow_zeroed(&d->types, &d->type_room, ev->type->number + 1u, sizeof(*d->types)))
 		return NULL;
 	type = &d->types[ev->type->number];
 	if (!type->known &&
@@ -212,7 +213,7 @@ static int begin(struct dat *d)
 		return -ENOMEM;
 	count_cpus(d);
 	if (d->x->dat_version != 6)
-		err = xvt_packer_new(&d->packer, LEVEL);
+		err = xvt_packer_new(&d->spool.packer, LEVEL);
 	if (err == -ENOTSUP && !d->x->dat_version)
 		err = 0;
 	return err ? err : open_spool(d);
@@ -237,9 +238,7 @@ static void end(struct dat *d)
 	free(d->machines);
 	free(d->rings);
 	free(d->types);
-	xvt_packer_free(d->packer);
-	if (d->spool.fd >= 0)
-		close(d->spool.fd);
+	dat_spool_fini(&d->spool);
 }
 
 int xvt_export_dat(struct xvt_export *x, const char *dir)

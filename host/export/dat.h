@@ -57,13 +57,20 @@ struct dat_cpu {
 	struct dat_extent *extents;
 	size_t extent_count;
 	size_t extent_room;
+	uint32_t pieces;      /* with a packer: packed blocks in the extents */
 	struct dat_cpu *next; /* of those with a block */
 };
 
-/* Pages of all CPUs, in the order in which they were full. */
+/*
+ * Pages of all CPUs, in the order in which they were full. With a packer each block is packed when
+ * it is full, as version 7 has it: two lengths, packed and not, and the packed bytes. Without one
+ * the pages are there as they are.
+ */
 struct dat_spool {
 	int fd;
 	uint64_t len;
+	struct xvt_packer *packer;
+	uint8_t *packed;
 	struct dat_cpu *open; /* CPUs with a block */
 	size_t open_bytes;
 };
@@ -78,15 +85,12 @@ void dat_lost(struct dat_cpu *c, uint64_t lost);
 /* Write all open pages, and free their memory. Returns 0 or -errno. */
 int dat_spool_flush(struct dat_spool *s);
 
-/* Append the CPU's pages to a file. Returns 0 or -errno. */
+/* Append what the spool has of the CPU to a file, and get how many bytes that is. Returns 0 or
+ * -errno. */
 int dat_spool_copy(struct dat_spool *s, const struct dat_cpu *c, int fd);
-
-/* Give the CPU's pages in pieces, and get the number of these. Returns 0 or -errno, and the first
- * error of `give`. */
-int dat_spool_each(struct dat_spool *s, const struct dat_cpu *c,
-		   int (*give)(void *arg, const void *pages, size_t len), void *arg);
-uint32_t dat_spool_pieces(const struct dat_cpu *c);
 uint64_t dat_cpu_len(const struct dat_cpu *c);
+
+void dat_spool_fini(struct dat_spool *s);
 
 /* -- types, dat_types.c -------------------------------------------------------------- */
 
@@ -152,8 +156,7 @@ struct dat_machine {
 struct dat {
 	struct xvt_export *x;
 	struct xvt_folder folder;
-	struct dat_spool spool;
-	struct xvt_packer *packer;    /* of version 7; NULL: version 6 */
+	struct dat_spool spool;	      /* its packer: of version 7; NULL: version 6 */
 	struct dat_machine *machines; /* the last one is for unknown rings */
 	uint32_t machine_count;	      /* without that */
 	struct dat_cpu **rings;	      /* by ring; the last one is for unknown rings */
@@ -186,7 +189,7 @@ void dat_options(struct dat_bytes *b, const struct dat *d, uint32_t at);
 /* Write the file of machine `at`, and remove it. Returns 0 or -errno. */
 int dat_write_file(struct dat *d, uint32_t at);
 void dat_remove_file(struct dat *d, uint32_t at);
-/* Write it into an empty file, by d->packer. Returns 0 or -errno. */
+/* Write it into an empty file, by the packer of its spool. Returns 0 or -errno. */
 int dat_write_v7(struct dat *d, uint32_t at, int fd);
 
 #endif /* XVT_EXPORT_DAT_H */

@@ -91,7 +91,7 @@ int dat_write_file(struct dat *d, uint32_t at)
 	fd = openat(d->folder.fd, name, O_WRONLY | O_CLOEXEC | O_CREAT | O_EXCL, 0644);
 	if (fd < 0)
 		return xvt_folder_fail(&d->folder, -errno, name, NULL);
-	err = d->packer ? dat_write_v7(d, at, fd) : write_v6(d, at, fd);
+	err = d->spool.packer ? dat_write_v7(d, at, fd) : write_v6(d, at, fd);
 	if (close(fd) && !err)
 		err = -errno;
 	return err ? xvt_folder_fail(&d->folder, err, name, NULL) : 0;

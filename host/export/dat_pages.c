@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/compress.h"
 #include "base/file.h"
 #include "base/vec.h"
 
@@ -32,14 +33,12 @@ static uint8_t *page_of(const struct dat_cpu *c)
 	return c->block + (size_t)c->page * DAT_PAGE;
 }
 
-static int spool_write(struct dat_spool *s, struct dat_cpu *c)
+/* Append bytes of a CPU. */
+static int spool_put(struct dat_spool *s, struct dat_cpu *c, const void *p, size_t len)
 {
-	const size_t len = (size_t)c->page * DAT_PAGE;
 	struct dat_extent *last = c->extent_count ? &c->extents[c->extent_count - 1] : NULL;
 	int err;
 
-	if (!len)
-		return 0;
 	if (!last || last->offset + last->len != s->len) {
 		if (xvt_grow(&c->extents, &c->extent_room, c->extent_count + 1,
 			     sizeof(*c->extents)))
@@ -47,13 +46,41 @@ static int spool_write(struct dat_spool *s, struct dat_cpu *c)
 		last = &c->extents[c->extent_count++];
 		*last = (struct dat_extent){ .offset = s->len };
 	}
-	err = xvt_write_all(s->fd, c->block, len);
+	err = xvt_write_all(s->fd, p, len);
 	if (err)
 		return err;
 	last->len += len;
 	s->len += len;
-	c->page = 0;
 	return 0;
+}
+
+static int spool_pack(struct dat_spool *s, struct dat_cpu *c, size_t len)
+{
+	const size_t bound = xvt_pack_bound(BLOCK_LEN);
+	uint32_t lens[2] = { 0, (uint32_t)len };
+	ssize_t n;
+
+	if (!s->packed)
+		s->packed = malloc(sizeof(lens) + bound);
+	if (!s->packed)
+		return -ENOMEM;
+	n = xvt_pack(s->packer, s->packed + sizeof(lens), bound, c->block, len);
+	if (n < 0)
+		return (int)n;
+	lens[0] = (uint32_t)n;
+	memcpy(s->packed, lens, sizeof(lens));
+	c->pieces++;
+	return spool_put(s, c, s->packed, sizeof(lens) + (size_t)n);
+}
+
+static int spool_write(struct dat_spool *s, struct dat_cpu *c)
+{
+	const size_t len = (size_t)c->page * DAT_PAGE;
+
+	c->page = 0;
+	if (!len)
+		return 0;
+	return s->packer ? spool_pack(s, c, len) : spool_put(s, c, c->block, len);
 }
 
 static void close_page(struct dat_cpu *c)
@@ -173,52 +200,22 @@ uint64_t dat_cpu_len(const struct dat_cpu *c)
 	return len;
 }
 
-/* Bytes of the piece that begins there: whole pages. */
-static size_t piece_len(const struct dat_extent *e, uint64_t done)
-{
-	return e->len - done < BLOCK_LEN ? (size_t)(e->len - done) : BLOCK_LEN;
-}
-
-uint32_t dat_spool_pieces(const struct dat_cpu *c)
-{
-	uint64_t n = 0;
-
-	for (size_t i = 0; i < c->extent_count; i++)
-		n += (c->extents[i].len + BLOCK_LEN - 1) / BLOCK_LEN;
-	return (uint32_t)n;
-}
-
-static int give_extent(int fd, const struct dat_extent *e,
-		       int (*give)(void *arg, const void *pages, size_t len), void *arg)
+/* For systems that cannot copy from one file to the other. */
+static int copy_by_hand(int from, const struct dat_extent *e, int to)
 {
 	static uint8_t bytes[BLOCK_LEN];
 	uint64_t done = 0;
 	int err = 0;
 
 	while (done < e->len && !err) {
-		const size_t len = piece_len(e, done);
+		const size_t len = e->len - done < BLOCK_LEN ? (size_t)(e->len - done) : BLOCK_LEN;
 
-		err = xvt_read_all_at(fd, bytes, len, e->offset + done);
+		err = xvt_read_all_at(from, bytes, len, e->offset + done);
 		if (!err)
-			err = give(arg, bytes, len);
+			err = xvt_write_all(to, bytes, len);
 		done += len;
 	}
 	return err;
-}
-
-int dat_spool_each(struct dat_spool *s, const struct dat_cpu *c,
-		   int (*give)(void *arg, const void *pages, size_t len), void *arg)
-{
-	int err = 0;
-
-	for (size_t i = 0; i < c->extent_count && !err; i++)
-		err = give_extent(s->fd, &c->extents[i], give, arg);
-	return err;
-}
-
-static int append(void *arg, const void *pages, size_t len)
-{
-	return xvt_write_all(*(const int *)arg, pages, len);
 }
 
 static int copy_extent(int from, const struct dat_extent *e, int to)
@@ -233,10 +230,9 @@ static int copy_extent(int from, const struct dat_extent *e, int to)
 			continue;
 		if (n < 0 && (errno == ENOSPC || errno == EIO || errno == EDQUOT || errno == EFBIG))
 			return -errno;
-		/* The system cannot copy from one file to the other. */
 		if (n <= 0)
-			return give_extent(from, &(struct dat_extent){ (uint64_t)offset, len },
-					   append, &to);
+			return copy_by_hand(from, &(struct dat_extent){ (uint64_t)offset, len },
+					    to);
 		len -= (uint64_t)n;
 	}
 	return 0;
@@ -249,4 +245,12 @@ int dat_spool_copy(struct dat_spool *s, const struct dat_cpu *c, int fd)
 	for (size_t i = 0; i < c->extent_count && !err; i++)
 		err = copy_extent(s->fd, &c->extents[i], fd);
 	return err;
+}
+
+void dat_spool_fini(struct dat_spool *s)
+{
+	xvt_packer_free(s->packer);
+	free(s->packed);
+	if (s->fd >= 0)
+		close(s->fd);
 }

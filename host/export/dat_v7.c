@@ -83,7 +83,7 @@ static int pack(struct v7 *v, const void *p, size_t len)
 		return -EFBIG;
 	if (xvt_grow(&v->packed, &v->packed_room, bound, 1))
 		return -ENOMEM;
-	n = xvt_pack(v->d->packer, v->packed, bound, p, len);
+	n = xvt_pack(v->d->spool.packer, v->packed, bound, p, len);
 	if (n < 0)
 		return (int)n;
 	lens[0] = (uint32_t)n;
@@ -129,16 +129,11 @@ static int put_sections(struct v7 *v)
 	return put_packed(v, SECTION_COMMS, "command lines", &b[5]) ?: err;
 }
 
-static int pack_pages(void *arg, const void *p, size_t len)
-{
-	return pack(arg, p, len);
-}
-
 /* The pages of a CPU, from a page's border on; c: NULL if it has none. */
 static int put_cpu(struct v7 *v, const struct dat_cpu *c, uint32_t number)
 {
 	static const uint8_t zeros[DAT_PAGE];
-	const uint32_t pieces = c ? dat_spool_pieces(c) : 0;
+	const uint32_t pieces = c ? c->pieces : 0;
 	uint64_t offset;
 	int err = put(v, zeros, (DAT_PAGE - v->offset % DAT_PAGE) % DAT_PAGE);
 
@@ -146,7 +141,9 @@ static int put_cpu(struct v7 *v, const struct dat_cpu *c, uint32_t number)
 	if (!err && pieces)
 		err = put(v, &pieces, sizeof(pieces));
 	if (!err && pieces)
-		err = dat_spool_each(&v->d->spool, c, pack_pages, v);
+		err = dat_spool_copy(&v->d->spool, c, v->fd);
+	if (!err && pieces)
+		v->offset += dat_cpu_len(c);
 	dat_u32(&v->places, number);
 	dat_u64(&v->places, offset);
 	dat_u64(&v->places, v->offset - offset);

@@ -107,7 +107,8 @@ static const struct once_type *type_of(struct xvt_once *o, const struct xvtrace_
 {
 	struct once_type *t;
 
-	if (xvt_grow_zeroed(&o->types, &o->type_room, type->number + 1u, sizeof(*o->types)))
+	if (type->number >= o->type_room &&
+	    xvt_grow_zeroed(&o->types, &o->type_room, type->number + 1u, sizeof(*o->types)))
 		return NULL;
 	t = &o->types[type->number];
 	if (!t->known)
