@@ -54,3 +54,70 @@ irqs_agree() {
 			$5 - $11 > 0.0011 || $11 - $5 > 0.0011 { bad = 1; print "# " $0 }
 			END { exit bad }'
 }
+
+# How long each task ran and each CPU was busy, in ns, as lttng-cputop counts it, and how long tasks
+# waited after a wake-up, as lttng-schedstats does: number, least, mean, greatest.
+#   run_table XVTRACE TRACE VM
+run_table() {
+	"$1" export -q --format jsonl --vm "$3" "$2" - |
+		jq -r '[.ts_ns, .cpu // -1, .event, (.fields | .prev_pid // .pid // -1, .next_pid // -1)] | @tsv' |
+		awk -F '\t' '
+			function leave(task) {
+				if (!(task in seen)) since[task] = begin
+				seen[task] = 1
+				if (task in since) ran[task] += now - since[task]
+				delete since[task]
+			}
+			function come(task) {
+				if (task == 0) return
+				seen[task] = 1
+				since[task] = now
+			}
+			function busy(cpu, task) {
+				if (!(cpu in load)) on[cpu] = begin
+				if (cpu in on) load[cpu] += now - on[cpu]
+				delete on[cpu]
+				load[cpu] += 0
+				if (task) on[cpu] = now
+			}
+			NR == 1 { begin = $1 }
+			{ now = $1; cpu = $2 }
+			$3 == "paused" { for (c in runs) if (runs[c]) { leave(runs[c]); busy(c, 0) } }
+			$3 == "runs" { for (c in runs) if (runs[c]) { leave(0); come(runs[c]); busy(c, runs[c]) } }
+			$3 == "sched_wakeup" { woken[$4] = now }
+			$3 == "sched_switch" {
+				leave($4)
+				come($5)
+				busy(cpu, $5)
+				runs[cpu] = $5
+				if ($5 in woken) {
+					ns = now - woken[$5]
+					if (!($5 in count) || ns < least[$5]) least[$5] = ns
+					if (ns > most[$5]) most[$5] = ns
+					count[$5]++
+					sum[$5] += ns
+					delete woken[$5]
+				}
+			}
+			END {
+				for (t in since) ran[t] += now - since[t]
+				for (c in on) load[c] += now - on[c]
+				for (t in ran) if (t > 0) printf "task %d %.0f\n", t, ran[t]
+				for (c in load) printf "cpu %d %.0f\n", c, load[c]
+				for (t in count) printf "wait %d %d %d %.0f %d\n", t, count[t], least[t], sum[t] / count[t], most[t]
+			}' | sort
+}
+
+# The same by LTTng, of the folder of a machine.
+#   lttng_run_table FOLDER
+lttng_run_table() {
+	{
+		LANG=C.UTF-8 lttng-cputop-mi --no-intersection --limit 1000 "$1" 2>/dev/null | jq -r '
+			.results[] | (."time-range" | .end.value - .begin.value) as $ns | .class as $class | .data[] |
+			if $class == "per-process" and .[0].tid > 0 then "task \(.[0].tid) \(.[3].value * $ns | round)"
+			elif $class == "per-cpu" then "cpu \(.[0].id) \(.[1].value * $ns | round)" else empty end'
+		LANG=C.UTF-8 lttng-schedstats-mi --no-intersection --limit 1000 "$1" 2>/dev/null | jq -r '
+			.results[] | select(.class == "per_tid_stats") | .data[] |
+			"wait \(.[0].tid) \(.[1].value) \(.[2].value) \(.[3].value | round) \(.[4].value)"'
+	} | sort
+}

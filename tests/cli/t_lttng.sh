@@ -72,6 +72,12 @@ else
 	# It ran for 3 ms of a second; with the pause it would be all of it.
 	share() { LANG=C.UTF-8 lttng-cputop --no-progress "$work/paused/g0" 2>/dev/null | sed -En 's/.* ([0-9.]+) % +bash \(1034\).*/\1/p'; }
 	check "lttng-cputop does not count a pause as run time" [ "$(share)" = 0.30 ]
+	# A pause, a loss, and switches that were recorded twice. jsonl has both, so of the trace without them.
+	run_table "$xvtrace" "$work/o.xvt" g0 >"$work/runs.want"
+	lttng_run_table "$work/doubled/g0" >"$work/runs.got"
+	check "lttng-cputop and -schedstats have the figures of jsonl" cmp "$work/runs.want" "$work/runs.got"
+	check "of tasks, CPUs and wake-ups" [ "$(cut -d ' ' -f 1 "$work/runs.got" | sort | uniq -c | xargs)" = "4 cpu 12 task 12 wait" ]
+	check "and lttng-irqstats" irqs_agree "$xvtrace" "$work/o.xvt" g0 "$work/doubled/g0"
 	check "lttng-schedfreq has a distribution" figures schedfreq ' [1-9][0-9]*$'
 fi
 [ $failures -eq 0 ]
