@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # The readers' benchmark: xvtrace, babeltrace2 and trace-cmd on the same events, by CPU time (user
-# and system), which other jobs on the machine change least. Ratios are within one run.
+# and system), which other jobs on the machine change least. Ratios are within one run. The export of
+# trace.dat has two threads, so it is measured by the wall clock, too: that needs a quiet machine.
 #
 #   bench/reader.sh BUILD     needs BUILD/xvtrace and BUILD/tests/tools/xvt-bigtrace, xvt-ftrace-pages
 #   READER_EVENTS=4000000     events of 40 bytes; half of them at 512 rings, half of them with formats
@@ -31,6 +32,16 @@ cpu() {
 			return 1
 		}
 		s=$(echo "$s" | awk '{ print $1 + $2 }')
+		seconds=$(echo "${seconds:-$s} $s" | awk '{ print $1 < $2 ? $1 : $2 }')
+	done
+}
+
+# wall COMMAND...: the least seconds of 3 runs, in $seconds
+wall() {
+	local i s TIMEFORMAT=%R
+	seconds=""
+	for ((i = 0; i < 3; i++)); do
+		s=$({ time "$@" >/dev/null 2>"$dir/err"; } 2>&1) || return 1
 		seconds=$(echo "${seconds:-$s} $s" | awk '{ print $1 < $2 ? $1 : $2 }')
 	done
 }
@@ -106,6 +117,18 @@ convert_row() {
 	rm -f "$dir/out.dat"
 }
 
+# wall_row RINGS: how long the export of version 7 and a conversion to it take
+wall_row() {
+	local ours times
+	# shellcheck disable=SC2317
+	again() { rm -rf "$dir/out" && "$xvtrace" export -q --format dat "$dir/t.xvt" "$dir/out"; }
+	wall again && ours=$seconds && wall trace-cmd convert --compression zstd -i "$dir"/dat/*.dat -o "$dir/out.dat" || return
+	times=$(echo "$ours $seconds" | awk '{ printf "%.2f", $2 / ($1 > 0 ? $1 : 0.001) }')
+	printf '%-34s %5d rings %8.3f s, trace-cmd convert %8.3f s %16s times\n' "export dat by the wall clock" "$1" "$ours" "$seconds" "$times"
+	rows+=("{ \"what\": \"export dat to trace-cmd convert by the wall clock\", \"rings\": $1, \"wall_seconds\": $ours, \"convert_wall_seconds\": $seconds, \"ratio\": $times }")
+	rm -rf "$dir/out" "$dir/out.dat"
+}
+
 # trace-cmd reads what the kernel of this machine would have written, so it needs its formats.
 tracecmd_file() { # TRACE RINGS
 	local t=/sys/kernel/tracing ids="" e i files=()
@@ -141,6 +164,7 @@ formats() { # RINGS EVENTS
 	if have trace-cmd && [ "$rings" -le 64 ] && "$xvtrace" export -q --format dat --dat-version 6 "$dir/t.xvt" "$dir/dat"; then
 		convert_row "$rings" "$n" "$dat" --compression zstd
 		convert_row "$rings" "$n" "$dat6" --compression none
+		wall_row "$rings"
 		rm -rf "$dir/dat"
 	fi
 	export_row perfetto "$rings" "$n"

@@ -195,6 +195,8 @@ static int write_events(struct dat *d)
 		err = got < 0 ? got : put_event(d, ev);
 	if (!err)
 		err = dat_spool_flush(&d->spool);
+	if (!err && d->spool.thread)
+		err = dat_thread_wait(d->spool.thread);
 	if (err == -ENOSPC || err == -EDQUOT || err == -EFBIG || err == -EIO)
 		xvt_folder_fail(&d->folder, err, NULL, NULL);
 	return err;
@@ -216,11 +218,15 @@ static int begin(struct dat *d)
 		err = xvt_packer_new(&d->spool.packer, LEVEL);
 	if (err == -ENOTSUP && !d->x->dat_version)
 		err = 0;
+	if (d->spool.packer)
+		d->spool.thread = d->x->dat_thread;
 	return err ? err : open_spool(d);
 }
 
 static void end(struct dat *d)
 {
+	/* First: a thread may still use the CPUs. */
+	dat_spool_fini(&d->spool);
 	for (uint32_t i = 0; d->machines && i <= d->machine_count; i++) {
 		struct dat_machine *m = &d->machines[i];
 
@@ -238,7 +244,6 @@ static void end(struct dat *d)
 	free(d->machines);
 	free(d->rings);
 	free(d->types);
-	dat_spool_fini(&d->spool);
 }
 
 int xvt_export_dat(struct xvt_export *x, const char *dir)

@@ -71,7 +71,8 @@ struct dat_spool {
 	uint64_t len;
 	struct xvt_packer *packer;
 	uint8_t *packed;
-	struct dat_cpu *open; /* CPUs with a block */
+	struct xvt_dat_thread *thread; /* packs, and writes what it packed; NULL: there is none */
+	struct dat_cpu *open;	       /* CPUs with a block */
 	size_t open_bytes;
 };
 
@@ -91,6 +92,16 @@ int dat_spool_copy(struct dat_spool *s, const struct dat_cpu *c, int fd);
 uint64_t dat_cpu_len(const struct dat_cpu *c);
 
 void dat_spool_fini(struct dat_spool *s);
+
+/* Pack so much of a CPU's block, and append it. Returns 0 or -errno. */
+typedef int dat_pack(struct dat_spool *s, struct dat_cpu *c, const uint8_t *block, size_t len);
+
+/* Have the thread do that. c->block is the thread's from here on, if it returns 0. Else the first
+ * -errno of the thread. */
+int dat_thread_give(struct xvt_dat_thread *t, dat_pack *pack, struct dat_spool *s,
+		    struct dat_cpu *c, size_t len);
+/* Wait until all of it is done. Returns 0 or the first -errno. */
+int dat_thread_wait(struct xvt_dat_thread *t);
 
 /* -- types, dat_types.c -------------------------------------------------------------- */
 

@@ -54,7 +54,7 @@ static int spool_put(struct dat_spool *s, struct dat_cpu *c, const void *p, size
 	return 0;
 }
 
-static int spool_pack(struct dat_spool *s, struct dat_cpu *c, size_t len)
+static int spool_pack(struct dat_spool *s, struct dat_cpu *c, const uint8_t *block, size_t len)
 {
 	const size_t bound = xvt_pack_bound(BLOCK_LEN);
 	uint32_t lens[2] = { 0, (uint32_t)len };
@@ -64,7 +64,7 @@ static int spool_pack(struct dat_spool *s, struct dat_cpu *c, size_t len)
 		s->packed = malloc(sizeof(lens) + bound);
 	if (!s->packed)
 		return -ENOMEM;
-	n = xvt_pack(s->packer, s->packed + sizeof(lens), bound, c->block, len);
+	n = xvt_pack(s->packer, s->packed + sizeof(lens), bound, block, len);
 	if (n < 0)
 		return (int)n;
 	lens[0] = (uint32_t)n;
@@ -80,7 +80,9 @@ static int spool_write(struct dat_spool *s, struct dat_cpu *c)
 	c->page = 0;
 	if (!len)
 		return 0;
-	return s->packer ? spool_pack(s, c, len) : spool_put(s, c, c->block, len);
+	if (s->thread)
+		return dat_thread_give(s->thread, spool_pack, s, c, len);
+	return s->packer ? spool_pack(s, c, c->block, len) : spool_put(s, c, c->block, len);
 }
 
 static void close_page(struct dat_cpu *c)
@@ -99,12 +101,24 @@ static void close_page(struct dat_cpu *c)
 	c->page++;
 }
 
+/* The CPU keeps a block. */
+static int write_full(struct dat_spool *s, struct dat_cpu *c)
+{
+	const int err = spool_write(s, c);
+
+	if (err)
+		return err;
+	if (!c->block)
+		c->block = malloc(BLOCK_LEN);
+	return c->block ? 0 : -ENOMEM;
+}
+
 static int begin_page(struct dat_spool *s, struct dat_cpu *c, uint64_t ns)
 {
 	int err = 0;
 
 	if (c->block && c->page == DAT_BLOCK_PAGES)
-		err = spool_write(s, c);
+		err = write_full(s, c);
 	if (!err && !c->block && s->open_bytes + BLOCK_LEN > OPEN_MAX)
 		err = dat_spool_flush(s);
 	if (err)
@@ -249,6 +263,8 @@ int dat_spool_copy(struct dat_spool *s, const struct dat_cpu *c, int fd)
 
 void dat_spool_fini(struct dat_spool *s)
 {
+	if (s->thread)
+		dat_thread_wait(s->thread);
 	xvt_packer_free(s->packer);
 	free(s->packed);
 	if (s->fd >= 0)

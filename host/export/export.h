@@ -40,7 +40,8 @@ struct xvt_export {
 	bool colour;   /* text: escape sequences for a terminal, a colour for each machine */
 	bool relative; /* text: times since first_ns */
 	bool delta;    /* text: and since the line before */
-	unsigned int dat_version; /* dat: 6, 7; 0: 7, or 6 if this program has no zstd */
+	struct xvt_dat_thread *dat_thread; /* dat: NULL: the calling thread compresses */
+	unsigned int dat_version;	   /* dat: 6, 7; 0: 7, or 6 if this program has no zstd */
 	bool marks; /* text: mark `around`, and events whose order to it is not known */
 	struct xvt_around around;
 	uint64_t first_ns;
@@ -74,6 +75,13 @@ int xvt_export_perfetto(struct xvt_export *x, struct xvt_out *o);
 
 /* A CTF 1.8 trace dir/VM/kernel/ for each machine, as LTTng's kernel tracer writes it. */
 int xvt_export_ctf(struct xvt_export *x, const char *dir);
+
+/* A thread that compresses trace.dat of version 7 beside the export, to be started while this
+ * process may make threads. -ENOTSUP: there is one CPU; another -errno. */
+struct xvt_dat_thread;
+int xvt_dat_thread_start(struct xvt_dat_thread **t);
+/* NULL is allowed. */
+void xvt_dat_thread_end(struct xvt_dat_thread *t);
 
 /* A trace.dat of trace-cmd, dir/VM.dat, for each machine. -ENOTSUP: version 7 takes zstd. */
 int xvt_export_dat(struct xvt_export *x, const char *dir);
