@@ -4,8 +4,9 @@
  * recorded by the guest's module (xvt:sched_switch) and by ftrace (sched:sched_switch).
  *   xvt-doubled FILE.xvt [once]
  * CPU 0 has each event twice, the probe's first; CPU 1 twice, ftrace's first; CPU 2 has ftrace's
- * alone; CPU 3 the probe's up to the middle, and ftrace's from there on. Each has a loss, and the
- * machine is paused for a second. once: without those that are there twice.
+ * alone; CPU 3 the probe's up to the middle, and ftrace's from there on. Each has a loss between
+ * two switches that look like one, and the machine is paused for a second. once: without those that
+ * are there twice.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -200,12 +201,11 @@ static void put_wakeup(struct file *f, uint32_t cpu, uint32_t task)
 	f->ns += 2 * US + chance(f, 30000);
 }
 
-static void put_switch(struct file *f, uint32_t cpu, uint32_t step)
+static struct record make_switch(struct file *f, uint32_t cpu, uint32_t to)
 {
-	const uint32_t from = f->runs[cpu], to = (from + 1 + chance(f, 3)) % 4;
+	const uint32_t from = f->runs[cpu];
 	struct record r = { .type = TYPE_SWITCH, .pid = pid_of(cpu, from) };
 
-	put_wakeup(f, cpu, to);
 	f->runs[cpu] = to;
 	memcpy(r.sw.prev_comm, tasks[from].comm, 16);
 	memcpy(r.sw.next_comm, tasks[to].comm, 16);
@@ -214,7 +214,15 @@ static void put_switch(struct file *f, uint32_t cpu, uint32_t step)
 	r.sw.prev_prio = r.sw.next_prio = 120;
 	r.sw.prev_state = from && chance(f, 2);
 	f->sleeps[cpu][from] = r.sw.prev_state;
-	put_all(f, cpu, step, r, SWITCH_LEN);
+	return r;
+}
+
+static void put_switch(struct file *f, uint32_t cpu, uint32_t step)
+{
+	const uint32_t to = (f->runs[cpu] + 1 + chance(f, 3)) % 4;
+
+	put_wakeup(f, cpu, to);
+	put_all(f, cpu, step, make_switch(f, cpu, to), SWITCH_LEN);
 }
 
 static void put_irq(struct file *f, uint32_t cpu, uint32_t step)
@@ -240,9 +248,12 @@ static void put_lost(struct file *f, uint32_t cpu)
 					 .id = XVT_ID_LOST,
 					 .len = sizeof(lost) };
 
+	/* Of these two only one record each is there: they are two switches. */
+	const struct record r = make_switch(f, cpu, (f->runs[cpu] + 1) % 4);
+
+	put(f, cpu, r, SWITCH_LEN, PROBE);
 	must(!xvt_trace_event(f->w, &h, &lost), "LOST");
-	/* What ran before is not what runs behind it. */
-	f->runs[cpu] = (f->runs[cpu] + 1) % 4;
+	put(f, cpu, r, SWITCH_LEN, FTRACE);
 }
 
 static void put_state(struct file *f, enum xvt_note_kind kind, uint64_t since_ns)
