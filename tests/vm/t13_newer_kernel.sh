@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # A guest with a newer kernel than the other tests have: the module is built for it and loaded
-# again and again under the function tracer; its events have names; what t14, t17 and t30 say holds
+# again and again under the function tracer; its events have names; what t14, t17 and t31 say holds
 # there.
 set -u
 export FLAVOUR=${NEWER_FLAVOUR:-6.12-amd64}
@@ -26,5 +26,5 @@ done
 check "no event is without its format" eval '! grep -E "^type[0-9]" "$work/names.txt"'
 bash "$(dirname "$0")/t14_trace_printk_and_stacks.sh" || failures=$((failures + 1))
 bash "$(dirname "$0")/t17_function_names.sh" || failures=$((failures + 1))
-bash "$(dirname "$0")/t30_texts_of_the_kernel.sh" || failures=$((failures + 1))
+bash "$(dirname "$0")/t31_texts_of_the_kernel.sh" || failures=$((failures + 1))
 finish

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# The text of events, judged by the kernel of a guest: what its `trace` file says of each event, `xvtrace report` says. As
-# many events as can be provoked; exceptions are those that xvtrace-report(1) lists, each with its reason.
+# The text of events, judged by the kernel of a guest: what its `trace` file says of each event,
+# `xvtrace report` says. As many events as can be provoked; exceptions are those that
+# xvtrace-report(1) lists, each with its reason.
 set -u
 . "$(dirname "$0")/lib.sh"
 
