@@ -461,6 +461,7 @@ static struct xvt_trace *make_trace(const struct world *w, const struct xvt_cloc
 	const struct xvt_ring_info ring = { .clock_id = XVT_CLOCK_TSC,
 					    .clock_hz = w->r->clock.map.hz };
 	struct file file = { .sink.write = to_file, .fd = memfd_create("bounds", 0) };
+	struct xvt_clock_look written = { 0 };
 	struct xvt_trace_writer *t = NULL;
 	struct xvt_trace *trace;
 	char path[64], why[256];
@@ -475,11 +476,17 @@ static struct xvt_trace *make_trace(const struct world *w, const struct xvt_cloc
 	for (i = 0; i < w->e.nr_out; i++) {
 		const struct engine_event *ev = &w->e.out[i];
 		const struct xvt_written *wr = &w->e.written[i];
-		const struct xvt_clock_look look = { 0,	     XVT_LOOK_F_BESIDE, ev->ns,
-						     ev->ns, wr->lo_ns,		wr->hi_ns };
+		const uint32_t guess = ev->flags & XVT_EVENT_F_UNCONFIRMED ? XVT_LOOK_F_GUESS : 0;
+		const struct xvt_clock_look look = { 0,		XVT_LOOK_F_BESIDE | guess,
+						     ev->ns,	ev->ns,
+						     wr->lo_ns, wr->hi_ns };
 
-		if (wr->beside && wr->lo_ns && wr->hi_ns != UINT64_MAX)
-			must(!xvt_trace_put(t, XVT_CHUNK_LOOKS, &look, sizeof(look), NULL, 0));
+		/* As the recorder does: not once more what the look before says. */
+		if (!wr->beside || !wr->lo_ns || wr->hi_ns == UINT64_MAX ||
+		    !memcmp(&look, &written, sizeof(look)))
+			continue;
+		written = look;
+		must(!xvt_trace_put(t, XVT_CHUNK_LOOKS, &look, sizeof(look), NULL, 0));
 	}
 	for (i = 0; i < w->e.nr_out; i++) {
 		const struct engine_event *ev = &w->e.out[i];
