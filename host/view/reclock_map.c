@@ -27,6 +27,8 @@ typedef __int128 s128;
 #define SLOPES_LEAST 3
 #define SLOPE_PART   50
 #define SLOPE_FINE   20
+#define RATE_NEAR    64	      /* a rate of an epoch is that of its ring within this part */
+#define TICK_PART    50000000 /* of a second: a usual tick is shorter */
 /* Rounding error in ns of two conversions. */
 #define ROUNDING     2
 /* Limit of nanoseconds, so that sums and differences do not overflow. */
@@ -424,6 +426,12 @@ static size_t find_slopes(const struct work *w, const struct sample *samples, si
 	return n;
 }
 
+static bool is_near(const struct slope *s, uint64_t hz)
+{
+	return xvt_u64_apart(s->hz, hz) <=
+	       hz / RATE_NEAR + xvt_u64_scale(hz, s->doubt_ppb, 1000000000);
+}
+
 /*
  * The median slope: gaps in which the clock stood still or jumped are few, or there is no rate. The
  * middle half of the slopes shows how well it is known. Returns 0, 1 if there is no rate, or
@@ -442,6 +450,9 @@ static int find_rate(struct work *w, struct sample *samples, size_t count,
 	n = find_slopes(w, samples, count, slopes);
 	qsort(slopes, n, sizeof(*slopes), by_hz);
 	median = &slopes[n / 2];
+	/* Most gaps of an epoch may have a jump: that of the whole ring is no such rate. */
+	if (n >= SLOPES_LEAST && !is_near(median, w->r->hz))
+		n = 0;
 	if (n >= SLOPES_LEAST && median->hz) {
 		w->hz = median->hz;
 		below = w->hz - slopes[n / 4].hz;
@@ -481,8 +492,9 @@ static int fit_samples(struct work *w, struct sample *samples, size_t count)
 		s[i].hi = (int64_t)(samples[i].hi - w->clock0);
 	}
 	clock.burst = (int64_t)(host / BURST_PART);
-	if (w->r->clock_step > 1)
-		clock.step = at_nominal(w, w->guest0 + w->r->clock_step) + 1;
+	clock.step = at_nominal(w, w->guest0 + (w->r->clock_step > 1 ? w->r->clock_step : 1)) + 1;
+	if (clock.step < (int64_t)(host / TICK_PART))
+		clock.step = 0; /* no more than a counter's usual tick */
 	if (w->r->host_ticks && w->hz > host && !is_exact(w)) {
 		clock.forward = (int64_t)(w->hz - host);
 		clock.unit = (int64_t)host;

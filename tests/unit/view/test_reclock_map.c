@@ -392,6 +392,32 @@ START_TEST(the_rate_of_another_clock_is_that_of_most_gaps)
 }
 END_TEST
 
+/* Most gaps of an epoch had a jump of 9 ms, and the ring's rate is known: they show another one, by
+ * which the clock would be on one line. */
+START_TEST(a_rate_that_is_far_from_the_rings_is_none)
+{
+	for (int64_t i = 0; i < 5; i++) {
+		sample(i * 109 * MS, i * 100 * MS, i * 100 * MS + 100);
+		node(i * 109 * MS, i * 100 * MS + 50, 10 * MS, 0);
+	}
+	make_map(XVT_CLOCK_CNTVCT, 1000000000, 0);
+	ck_assert_int_ge(bound(109 * MS), 9 * MS);
+}
+END_TEST
+
+/* A counter of 1 MHz: what its values differ by. */
+START_TEST(a_tick_of_a_slow_clock_is_in_the_bound)
+{
+	for (int64_t i = 0; i < 5; i++) {
+		sample(i * 100 * 1000, i * 100 * MS, i * 100 * MS + 100);
+		node(i * 100 * 1000, i * 100 * MS + 50, 5 * US, 0);
+	}
+	make_map(XVT_CLOCK_CNTVCT, 1000000, 0);
+	ck_assert_int_ge(bound(100 * 1000), US);
+	ck_assert_int_le(bound(100 * 1000), US + 400);
+}
+END_TEST
+
 /* A line of the host's clock begins in the epoch: not exactly at a knot. */
 START_TEST(a_knee_of_the_host_clock_is_in_the_bound)
 {
@@ -507,6 +533,8 @@ Suite *reclock_map_suite(void)
 	tcase_add_test(t, samples_of_two_measurements_do_not_limit_each_other);
 	tcase_add_loop_test(t, a_clock_that_is_set_forward_keeps_what_it_gained, 0, 2);
 	tcase_add_test(t, the_rate_of_another_clock_is_that_of_most_gaps);
+	tcase_add_test(t, a_rate_that_is_far_from_the_rings_is_none);
+	tcase_add_test(t, a_tick_of_a_slow_clock_is_in_the_bound);
 	tcase_add_loop_test(t, a_knee_of_the_host_clock_is_in_the_bound, 0, 2);
 	suite_add_tcase(s, t);
 	tcase_add_checked_fixture(events, setup, teardown);
