@@ -208,6 +208,11 @@ static struct xvt_rate_gap gap_within(const struct xvt_clock_source *s, const st
 				      .doubt_ns = xvt_ticks_ns(b->hi - b->lo + a->hi - a->lo, hz) };
 }
 
+static bool is_rate_open(const struct xvt_clock_source *s)
+{
+	return s->t.rate_open && *s->t.rate_open;
+}
+
 /*
  * Intersects the exchanges: each bounds the host time of the tightest one's guest clock. If they
  * contradict each other (the guest's clock crept within the burst), only the tightest counts. So do
@@ -235,7 +240,8 @@ static void measure(struct xvt_clock_source *s, struct xvt_clock_measure *m)
 		uint64_t lo_i = s->done[i].lo - (uint64_t)shift - slack;
 		uint64_t hi_i = s->done[i].hi - (uint64_t)shift + slack;
 
-		if (!is_near(s, b, &s->done[i]))
+		/* Without a rate, one exchange says nothing of the moment of another one. */
+		if (!is_near(s, b, &s->done[i]) || (i != best && is_rate_open(s)))
 			continue;
 		/* An interval wholly outside the tightest exchange contradicts it. Sums of a
 		 * hostile guest's answers may not carry the node out of real time. */

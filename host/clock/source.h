@@ -46,6 +46,7 @@ struct xvt_clock_target {
 	 * looks. */
 	const uint64_t *looked;
 	const struct xvt_clock_way *way; /* NULL: the source spins for an answer */
+	const bool *rate_open; /* guest_hz is only what the guest claims; NULL: it is known */
 };
 
 /* One measurement: a node, and the raw samples that define its bound (at most two). */

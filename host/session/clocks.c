@@ -391,6 +391,7 @@ static bool open_source(struct xvt_session *s, struct xvt_ring *r)
 				      .host = r->host,
 				      .host_clock = &s->clock,
 				      .guest_hz = &r->clock.map.hz,
+				      .rate_open = &r->clock.rate_open,
 				      .ring = r->id,
 				      .exchanges = &xvt_vm_of_ring(r)->clocks.exchanges,
 				      .looked = &s->looked_clock,

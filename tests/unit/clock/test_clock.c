@@ -903,7 +903,7 @@ START_TEST(an_answer_with_an_old_number_is_no_answer)
 
 	ck_assert_int_eq(xvt_host_clock_init(&hc), 0);
 	{
-		struct xvt_clock_target t = { &ctl, &host, &hc,	 &hc.hz, 0,
+		struct xvt_clock_target t = { &ctl, &host, &hc,	 &hc.hz, 0,   NULL,
 					      NULL, NULL,  NULL, NULL,	 NULL };
 
 		ck_assert_int_eq(xvt_clock_handshake.open(&source, &t), 0);
@@ -926,7 +926,8 @@ START_TEST(an_answer_between_two_looks_is_taken)
 	struct xvt_host_clock hc = { .mult = 1, .hz = 1000 }; /* its patience is over at once */
 	struct xvt_clock_source *source;
 	struct xvt_clock_measure m;
-	struct xvt_clock_target t = { &ctl, &host, &hc, &hc.hz, 0, NULL, NULL, NULL, NULL, NULL };
+	struct xvt_clock_target t = { &ctl, &host, &hc,	 &hc.hz, 0,   NULL,
+				      NULL, NULL,  NULL, NULL,	 NULL };
 	uint64_t asked;
 
 	ck_assert_int_eq(xvt_clock_handshake.open(&source, &t), 0);
@@ -964,7 +965,8 @@ START_TEST(answers_that_come_seldom_are_not_forgotten)
 	struct xvt_host_clock hc;
 	struct xvt_clock_source *source;
 	struct xvt_clock_measure m;
-	struct xvt_clock_target t = { &ctl, &host, &hc, &hc.hz, 0, NULL, NULL, NULL, NULL, NULL };
+	struct xvt_clock_target t = { &ctl, &host, &hc,	 &hc.hz, 0,   NULL,
+				      NULL, NULL,  NULL, NULL,	 NULL };
 	uint64_t k, before, asked = 0;
 
 	ck_assert_int_eq(xvt_host_clock_init(&hc), 0);
@@ -1008,6 +1010,7 @@ struct burst {
 	struct xvt_ring_host host;
 	struct xvt_host_clock hc;
 	uint32_t exchanges;
+	bool rate_open;
 	struct xvt_clock_source *source;
 };
 
@@ -1017,7 +1020,8 @@ static void burst_begin(struct burst *b, uint32_t exchanges)
 				      .host = &b->host,
 				      .host_clock = &b->hc,
 				      .guest_hz = &b->hc.hz,
-				      .exchanges = &b->exchanges };
+				      .exchanges = &b->exchanges,
+				      .rate_open = &b->rate_open };
 
 	memset(b, 0, sizeof(*b));
 	b->exchanges = exchanges;
@@ -1118,6 +1122,24 @@ START_TEST(exchanges_that_are_far_apart_do_not_limit_each_other)
 }
 END_TEST
 
+/* The clock counts at half of what its guest claims, and no rate is known yet. */
+START_TEST(without_a_rate_the_tightest_exchange_counts)
+{
+	struct xvt_clock_measure m;
+	struct burst b;
+
+	for (int i = 0; i < 10; i++) {
+		burst_begin(&b, 2);
+		b.rate_open = true;
+		if (!burst_answer(&b, 200000, 1ull << 40, &m))
+			ck_assert(burst_answer(&b, 200000, (1ull << 40) + b.hc.hz / 10000, &m));
+		ck_assert_uint_eq(m.nr_samples, 1);
+		ck_assert_uint_eq(m.node.guest, m.samples[0].guest);
+		xvt_clock_handshake.close(b.source);
+	}
+}
+END_TEST
+
 /* A hostile guest: each answer is 170 years from the one before it. The node is of the time of the
  * burst all the same. */
 START_TEST(no_answers_carry_a_node_out_of_its_burst)
@@ -1210,8 +1232,8 @@ START_TEST(a_ring_that_answered_long_ago_is_asked_but_not_awaited)
 	struct xvt_clock_source *source;
 	struct xvt_clock_measure m;
 	struct xvt_clock_wait wait;
-	struct xvt_clock_target t = { &p.ctl, &p.host, &hc,  &hc.hz,  0,
-				      NULL,   NULL,    NULL, &looked, NULL };
+	struct xvt_clock_target t = { &p.ctl, &p.host, &hc,	&hc.hz, 0,   NULL,
+				      NULL,   NULL,    &looked, NULL,	NULL };
 	pthread_t thread;
 
 	ck_assert_int_eq(xvt_host_clock_init(&hc), 0);
@@ -1584,6 +1606,7 @@ Suite *clock_suite(void)
 	suite_add_tcase(s, tc);
 	tc = tcase_create("measure");
 	tcase_add_test(tc, a_node_is_what_its_samples_prove);
+	tcase_add_test(tc, without_a_rate_the_tightest_exchange_counts);
 	tcase_add_loop_test(tc, exchanges_that_are_far_apart_do_not_limit_each_other, 0, 2);
 	tcase_add_loop_test(tc, no_answers_carry_a_node_out_of_its_burst, 0, 2);
 	tcase_add_test(tc, the_step_of_a_clock_is_what_its_answers_have_in_common);

@@ -432,7 +432,7 @@ START_TEST(e_a_question_without_an_answer_does_not_end_it)
 	g->w.clock = guest_clock;
 	ck_assert_int_eq(xvt_host_clock_init(&hc), 0);
 	{
-		struct xvt_clock_target t = { &g->ctl, &g->host, &hc,  &hc.hz, 0,
+		struct xvt_clock_target t = { &g->ctl, &g->host, &hc,  &hc.hz, 0,   NULL,
 					      NULL,    NULL,	 NULL, NULL,   NULL };
 
 		ck_assert_int_eq(xvt_clock_handshake.open(&source, &t), 0);
