@@ -24,7 +24,7 @@ typedef __int128 s128;
 #define BURST_PART   1000
 /* A rate is that of at least so many slopes between samples, which are at least that part of a
  * second apart and whose doubt is at most that part of the distance. */
-#define SLOPES_LEAST 3
+#define SLOPES_LEAST 8
 #define SLOPE_PART   50
 #define SLOPE_FINE   20
 #define RATE_NEAR    64	      /* a rate of an epoch is that of its ring within this part */

@@ -354,12 +354,12 @@ END_TEST
 /* A TSC that cannot be scaled: between two nodes it is behind its rate by what it gained. */
 START_TEST(a_clock_that_is_set_forward_keeps_what_it_gained)
 {
-	for (int64_t i = 0; i < 6; i++) {
+	for (int64_t i = 0; i < 10; i++) {
 		sample(i * 110 * MS, i * 100 * MS, i * 100 * MS + 100);
 		node(i * 110 * MS, i * 100 * MS + 50, 11 * MS, 0);
 	}
 	make_map(_i ? XVT_CLOCK_TSC : XVT_CLOCK_CNTVCT, 1100000000, 0);
-	for (int64_t i = 1; i < 6; i++) {
+	for (int64_t i = 1; i < 10; i++) {
 		if (_i)
 			ck_assert_int_ge(bound(i * 110 * MS), 10 * MS - 200);
 		else
@@ -396,7 +396,7 @@ END_TEST
  * which the clock would be on one line. */
 START_TEST(a_rate_that_is_far_from_the_rings_is_none)
 {
-	for (int64_t i = 0; i < 5; i++) {
+	for (int64_t i = 0; i < 10; i++) {
 		sample(i * 159 * MS, i * 100 * MS, i * 100 * MS + 100);
 		node(i * 159 * MS, i * 100 * MS + 50, 10 * MS, 0);
 	}
@@ -405,10 +405,25 @@ START_TEST(a_rate_that_is_far_from_the_rings_is_none)
 }
 END_TEST
 
+/* Stops of 3 ms in half of six gaps: a median of so few is no rate. */
+START_TEST(a_few_gaps_are_no_rate)
+{
+	int64_t ns = 0;
+
+	for (int64_t i = 0; i < 7; i++) {
+		sample(i * 150 * MS, ns, ns + 100);
+		node(i * 150 * MS, ns + 50, 4 * MS, 0);
+		ns += i < 3 ? 100 * MS : 103 * MS;
+	}
+	make_map(XVT_CLOCK_CNTVCT, 1500000000, 0);
+	ck_assert_int_ge(bound(150 * MS), 4 * MS - 200);
+}
+END_TEST
+
 /* A counter of 1 MHz: what its values differ by. */
 START_TEST(a_tick_of_a_slow_clock_is_in_the_bound)
 {
-	for (int64_t i = 0; i < 5; i++) {
+	for (int64_t i = 0; i < 10; i++) {
 		sample(i * 100 * 1000, i * 100 * MS, i * 100 * MS + 100);
 		node(i * 100 * 1000, i * 100 * MS + 50, 5 * US, 0);
 	}
@@ -534,6 +549,7 @@ Suite *reclock_map_suite(void)
 	tcase_add_loop_test(t, a_clock_that_is_set_forward_keeps_what_it_gained, 0, 2);
 	tcase_add_test(t, the_rate_of_another_clock_is_that_of_most_gaps);
 	tcase_add_test(t, a_rate_that_is_far_from_the_rings_is_none);
+	tcase_add_test(t, a_few_gaps_are_no_rate);
 	tcase_add_test(t, a_tick_of_a_slow_clock_is_in_the_bound);
 	tcase_add_loop_test(t, a_knee_of_the_host_clock_is_in_the_bound, 0, 2);
 	suite_add_tcase(s, t);
