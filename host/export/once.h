@@ -3,8 +3,8 @@
  * once.h - an event that a ring has twice is given once. The guest's module probes some events of
  * the kernel itself (xvt:sched_switch), and where ftrace has the kernel's event on, its record of
  * the same event is in the ring, too. Programs that count or add up must get one of both: the
- * first, which is the probe's or ftrace's by who was there first in the guest. Where one of them
- * alone recorded an event, it is given.
+ * first. The guest's kernel calls the probe and ftrace in the order in which they were switched on.
+ * Where one of them alone recorded an event, it is given.
  */
 #ifndef XVT_EXPORT_ONCE_H
 #define XVT_EXPORT_ONCE_H

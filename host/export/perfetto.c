@@ -431,17 +431,13 @@ static int put_ftrace(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvt_
 	return err;
 }
 
-/* An event without a task, or of a thread's ring. */
-static int put_instant(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvt_pf_type *t,
-		       const struct xvtrace_event *ev)
+/* Ends the track event that was opened at `at`, with the event's name and fields. */
+static int end_track_event(struct xvt_pf *p, const struct xvt_pf_type *t,
+			   const struct xvtrace_event *ev, size_t at)
 {
 	struct xvt_proto *b = &p->packet;
-	size_t at;
-	int err = xvt_pf_begin_track_event(p, r, TRACK_EVENTS, TYPE_INSTANT, ev->ns, t->name_len,
-					   &at);
+	int err;
 
-	if (err)
-		return err;
 	put_name(b, TRACK_EVENT_NAME, t, 1, t->name_len);
 	err = put_fields(p, b, &annotation, t, ev);
 	if (!err)
@@ -451,6 +447,19 @@ static int put_instant(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvt
 	xvt_proto_close(b, at);
 	xvt_pf_end_packet(p, 0);
 	return 0;
+}
+
+/* An event without a task, or of a thread's ring. */
+static int put_instant(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvt_pf_type *t,
+		       const struct xvtrace_event *ev)
+{
+	size_t at;
+	int err = xvt_pf_begin_track_event(p, r, TRACK_EVENTS, TYPE_INSTANT, ev->ns, t->name_len,
+					   &at);
+
+	if (err)
+		return err;
+	return end_track_event(p, t, ev, at);
 }
 
 /* The time between the ring's events before and after the loss, as a slice. */
@@ -596,15 +605,7 @@ static int put_change(struct xvt_pf *p, uint32_t machine, const struct xvtrace_e
 	at = xvt_proto_open(b, TRACE_PACKET_TRACK_EVENT);
 	xvt_proto_u64(b, TRACK_EVENT_TYPE, TYPE_INSTANT);
 	xvt_proto_u64(b, TRACK_EVENT_TRACK_UUID, uuid);
-	put_name(b, TRACK_EVENT_NAME, t, 1, t->name_len);
-	err = put_fields(p, b, &annotation, t, ev);
-	if (!err)
-		err = xvt_proto_room(b, XVT_PROTO_NUMBER);
-	if (err)
-		return err;
-	xvt_proto_close(b, at);
-	xvt_pf_end_packet(p, 0);
-	return 0;
+	return end_track_event(p, t, ev, at);
 }
 
 static int put_state(struct xvt_pf *p, const struct xvtrace_event *ev)
