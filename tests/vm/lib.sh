@@ -110,3 +110,17 @@ raw() {
 repeats() {
 	awk '$1 == "event" && $6 != 0 { if (seen[$4, $6, $8, $9]++) n++ } END { print n + 0; exit n > 0 }' "$1"
 }
+
+# figure FILE NAME: the last NAME=NUMBER in what a judge printed
+figure() {
+	sed -n "s/.*\b$2=\([0-9]*\).*/\1/p" "$1" | tail -n 1
+}
+
+# zero FILE NAME...: each of these figures is there, and 0
+zero() {
+	local file=$1 name
+	shift
+	for name in "$@"; do
+		[ "$(figure "$file" "$name")" = 0 ] || return
+	done
+}

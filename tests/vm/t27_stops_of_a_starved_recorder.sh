@@ -54,20 +54,6 @@ stop_recorder() {
 	wait $recorder
 }
 
-# figure FILE NAME
-figure() {
-	sed -n "s/.*\b$2=\([0-9]*\).*/\1/p" "$1" | tail -n 1
-}
-
-# zero FILE NAME...: each of these figures is there, and 0
-zero() {
-	local file=$1 name
-	shift
-	for name in "$@"; do
-		[ "$(figure "$file" "$name")" = 0 ] || return
-	done
-}
-
 # judge NAME STOPS: the trace, as recorded and re-clocked; sets $judged
 judge() {
 	local name=$1 how

@@ -41,19 +41,6 @@ unplug() { # CPU
 	qmp "{\"execute\": \"device_del\", \"arguments\": {\"id\": \"cpu$1\"}}" && vm_poll 60 gone "$1"
 }
 
-# figure FILE NAME
-figure() {
-	sed -n "s/.*\b$2=\([0-9]*\).*/\1/p" "$1" | tail -n 1
-}
-# zero FILE NAME...: each of these figures is there, and 0
-zero() {
-	local file=$1 name
-	shift
-	for name in "$@"; do
-		[ "$(figure "$file" "$name")" = 0 ] || return
-	done
-}
-
 # judge NAME: as recorded and as re-clocked
 judge() {
 	local how judged
