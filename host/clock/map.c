@@ -8,8 +8,12 @@
 #include <stdlib.h>
 
 /* A VMM stops the clock before the vCPUs, and stamps after both; it starts them after its stamp. */
-#define PAUSE_NS    5000000ull
-#define TICK_NS	    20ull
+#define PAUSE_NS 5000000ull
+#define TICK_NS	 20ull
+#define WOBBLES_LEAST                                                                          \
+	3	      /* gaps that differ, of a clock that is set forward or back all the time \
+		       */
+#define GAPS_LEAST  8 /* that show how far a clock is set forward */
 /* Nodes that a record is held against beside those around it: a guest can have all records so. */
 #define NODES_BACK  64
 /* Nodes kept of one ring: a quarter of an hour at ten a second. */
@@ -214,23 +218,6 @@ static uint64_t gained(const struct xvt_clock_map *m, const struct xvt_clock_nod
 	return xvt_u64_apart(to->host_ns - from->host_ns, ticks_ns(m, to->guest - from->guest));
 }
 
-/*
- * What a clock gained on the host's, in ns, if it ticks at the host's rate and is set forward in
- * steps. Such a clock is a saw-tooth whose ends may agree with any faster rate. Between two nodes
- * it is off their line by at most the sum of its steps.
- */
-static uint64_t set_forward(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
-			    const struct xvt_clock_node *to)
-{
-	const uint64_t host_ns = to->host_ns - from->host_ns;
-	uint64_t ns;
-
-	if (!m->host_hz)
-		return 0;
-	ns = at_rate(to->guest - from->guest, m->host_hz);
-	return ns > host_ns ? ns - host_ns : 0;
-}
-
 /* What the host clock's own knees bend the line through both nodes by. */
 static uint64_t bend_ns(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
 			const struct xvt_clock_node *to)
@@ -253,18 +240,19 @@ static struct xvt_clock_gain gain_of(const struct xvt_clock_map *m,
 	};
 }
 
-/* How far a gain is from what another one makes of its length, for certain. */
-static uint64_t change(const struct xvt_clock_gain *now, const struct xvt_clock_gain *before)
+/* How far a gain is from what another one makes of its length. */
+static struct xvt_clock_change change(const struct xvt_clock_gain *now,
+				      const struct xvt_clock_gain *before)
 {
 	uint64_t expected, doubt, apart;
 
 	if (before->host_ns < now->host_ns / 16 || !before->host_ns)
-		return 0; /* too short to say anything of a rate */
+		return (struct xvt_clock_change){ 0, UINT64_MAX }; /* too short to say anything */
 	expected = xvt_u64_scale(before->ns, now->host_ns, before->host_ns);
 	doubt = sum(now->doubt_ns, xvt_u64_scale(before->doubt_ns, now->host_ns, before->host_ns));
 	apart = now->lost == before->lost ? xvt_u64_apart(now->ns, expected)
 					  : sum(now->ns, expected);
-	return apart > doubt ? apart - doubt : 0;
+	return (struct xvt_clock_change){ apart > doubt ? apart - doubt : 0, sum(apart, doubt) };
 }
 
 /*
@@ -272,13 +260,92 @@ static uint64_t change(const struct xvt_clock_gain *now, const struct xvt_clock_
  * gains steadily and stands still once may show neither. Both gaps before say what it does
  * steadily: one alone may have had a step. Where there is only one, it has to do.
  */
-static uint64_t changed(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
-			const struct xvt_clock_node *to)
+static struct xvt_clock_change changed(const struct xvt_clock_map *m,
+				       const struct xvt_clock_node *from,
+				       const struct xvt_clock_node *to)
 {
 	const struct xvt_clock_gain now = gain_of(m, from, to);
-	const uint64_t one = change(&now, &m->gains[0]), two = change(&now, &m->gains[1]);
+	const struct xvt_clock_change one = change(&now, &m->gains[0]);
+	const struct xvt_clock_change two = change(&now, &m->gains[1]);
 
-	return one < two || !m->gains[1].host_ns ? one : two;
+	return one.least_ns < two.least_ns || !m->gains[1].host_ns ? one : two;
+}
+
+/* How many of the last gaps are remembered. */
+static size_t nr_gaps(const struct xvt_clock_map *m)
+{
+	return m->gaps.count < XVT_CLOCK_CHANGES ? m->gaps.count : XVT_CLOCK_CHANGES;
+}
+
+/* The largest value and the one after it. */
+static void two_largest(const uint64_t *of, size_t count, uint64_t largest[2])
+{
+	largest[0] = largest[1] = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (of[i] > largest[0]) {
+			largest[1] = largest[0];
+			largest[0] = of[i];
+		} else {
+			largest[1] = xvt_u64_larger(largest[1], of[i]);
+		}
+	}
+}
+
+/*
+ * By how much the clock is off the line between its nodes, if most gaps show for certain that it
+ * is set forward or back all the time. A node shows how far it is just then, so two gaps show a
+ * part of the largest step.
+ */
+static uint64_t wobble(const struct xvt_clock_map *m)
+{
+	const size_t count = nr_gaps(m);
+	uint64_t largest[2];
+	size_t i, wobbled = 0;
+
+	/* One of the host's kind that is set forward is behind by no more than set_forward(). */
+	if (m->host_ticks)
+		return 0;
+	for (i = 0; i < count; i++)
+		wobbled += m->gaps.least_ns[i] > 0;
+	if (wobbled < WOBBLES_LEAST || wobbled * 2 <= count)
+		return 0; /* it was stopped or moved now and then, which those gaps show */
+	two_largest(m->gaps.least_ns, count, largest);
+	return sum(largest[0], sum(largest[0], largest[0]));
+}
+
+/*
+ * The most that a clock can be set forward by at a time, as far as its gaps show. The largest
+ * change does not count: it may have been stopped once.
+ */
+static uint64_t forward_most(const struct xvt_clock_map *m)
+{
+	uint64_t largest[2];
+
+	if (m->host_ticks || m->gaps.count < GAPS_LEAST)
+		return UINT64_MAX;
+	two_largest(m->gaps.most_ns, nr_gaps(m), largest);
+	return sum(largest[1], sum(largest[1], largest[1]));
+}
+
+/*
+ * What a clock gained on the host's, in ns, if it ticks at the host's rate and is set forward in
+ * steps. Such a clock is a saw-tooth whose ends may agree with any faster rate. Between two nodes
+ * it is off their line by at most the sum of its steps; and, unless it is of the host's kind, by no
+ * more than the largest step that its gaps allow.
+ */
+static uint64_t set_forward(const struct xvt_clock_map *m, const struct xvt_clock_node *from,
+			    const struct xvt_clock_node *to)
+{
+	const uint64_t host_ns = to->host_ns - from->host_ns;
+	uint64_t ns, most;
+
+	if (!m->host_hz)
+		return 0;
+	ns = at_rate(to->guest - from->guest, m->host_hz);
+	if (ns <= host_ns || (!m->host_ticks && ns - host_ns > host_ns / XVT_FORWARD_PART))
+		return 0;
+	most = forward_most(m);
+	return ns - host_ns < most ? ns - host_ns : most;
 }
 
 /* How far a stamp of a clock that steps may be behind; the slack of a stamp has a usual tick. */
@@ -304,7 +371,7 @@ static uint64_t crept(const struct xvt_clock_map *m, const struct xvt_clock_node
 	own = sum(own, xvt_u64_scale(host_ns, m->hz_doubt_ppb, 1000000000u));
 	own = sum(own, step_ns(m));
 	own = sum(own, xvt_clock_wander(host_ns));
-	return sum(bend, sum(own, changed(m, from, to)));
+	return sum(bend, sum(own, xvt_u64_larger(changed(m, from, to).least_ns, wobble(m))));
 }
 
 /* True if the guest's clock lost more on the host's than both bounds explain. */
@@ -433,6 +500,19 @@ static void drop_reports(struct xvt_clock_map *m, const struct xvt_clock_node *n
 	m->nr_reports = kept;
 }
 
+/* Remembers how the rate changed in the gap that ends in this node. */
+static void note_change(struct xvt_clock_map *m, const struct xvt_clock_node *node)
+{
+	const struct xvt_clock_change c = changed(m, &m->measured, node);
+	const size_t at = m->gaps.count % XVT_CLOCK_CHANGES;
+
+	if (!m->gains[0].host_ns)
+		return;
+	m->gaps.least_ns[at] = c.least_ns;
+	m->gaps.most_ns[at] = c.most_ns;
+	m->gaps.count++;
+}
+
 /* Notes a measured node, which settles the bounds of the drain's nodes before it. */
 static void note_measured(struct xvt_clock_map *m, const struct xvt_clock_node *node)
 {
@@ -446,6 +526,7 @@ static void note_measured(struct xvt_clock_map *m, const struct xvt_clock_node *
 	memset(&m->seen, 0, sizeof(m->seen));
 	m->bound_ns_max = xvt_u64_larger(m->bound_ns_max, node->segment_bound_ns);
 	if (!(node->flags & XVT_NODE_F_FIRST) && m->measured.epoch == node->epoch) {
+		note_change(m, node);
 		m->gains[1] = m->gains[0];
 		m->gains[0] = gain_of(m, &m->measured, node);
 	}
@@ -520,7 +601,6 @@ uint64_t xvt_clock_map_own_hz(const struct xvt_clock_map *m)
 	hz = xvt_u64_scale(b->guest - a->guest, 1000000000u, host_ns);
 	return xvt_clock_plausible_hz(hz) ? hz : m->hz;
 }
-
 int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 {
 	const struct xvt_clock_node *last, *from;

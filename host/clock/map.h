@@ -58,6 +58,7 @@ enum xvt_map_result {
 
 #define XVT_STOPS_BEFORE  3
 #define XVT_CLOCK_REPORTS 8
+#define XVT_CLOCK_CHANGES 32 /* of gaps that are remembered */
 
 /* Changes of the guest's clock that the host's kernel reported: their times, the sum of their sizes
  * in ns, and their number. */
@@ -74,6 +75,12 @@ struct xvt_clock_gain {
 	uint64_t host_ns; /* 0: unknown */
 	uint64_t doubt_ns;
 	bool lost;
+};
+
+/* How far a gap's gain is, at least and at most, from what those before it make of its length. */
+struct xvt_clock_change {
+	uint64_t least_ns;
+	uint64_t most_ns;
 };
 
 /* One ring's map. Nodes are ordered by (epoch, guest). */
@@ -106,12 +113,18 @@ struct xvt_clock_map {
 	bool step_open;	       /* all answers had one value, so it may have had that for long */
 	/* What the clock gained from one measured node to the next, newest first. */
 	struct xvt_clock_gain gains[2];
+	struct {
+		uint64_t least_ns[XVT_CLOCK_CHANGES];
+		uint64_t most_ns[XVT_CLOCK_CHANGES];
+		size_t count;
+	} gaps; /* how the gains of the last ones changed, in any order */
 	/*
 	 * Rate of the host's counter, Hz, if the guest's may tick at it and be set forward now and
 	 * then, as KVM does on a host that cannot scale a TSC. 0: the guest's clock has a rate of
 	 * its own.
 	 */
 	uint64_t host_hz;
+	bool host_ticks; /* it is of the host's kind; else its gaps say how far it is set forward */
 	uint64_t slack_ns;     /* largest bound of a segment: the most that the map is wrong by */
 	uint64_t bound_ns_max; /* as xvt_clock_map_bound_ns(), without `seen` and `reach` */
 	struct {

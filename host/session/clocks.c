@@ -375,7 +375,8 @@ static void expect_rate(const struct xvt_session *s, struct xvt_ring *r)
 {
 	const bool hosts_kind = is_shared(s, r);
 
-	r->clock.map.host_hz = hosts_kind && s->clock.clock_id == XVT_CLOCK_TSC ? s->clock.hz : 0;
+	r->clock.map.host_hz = s->clock.clock_id == XVT_CLOCK_TSC ? s->clock.hz : 0;
+	r->clock.map.host_ticks = hosts_kind;
 	xvt_clock_rate_init(&r->clock.rate, hosts_kind ? s->clock.hz : 0,
 			    xvt_vm_of_ring(r)->region.hdr.clock_hz);
 	r->clock.map.clock_traits = xvt_load(&r->ctl->clock_traits) & XVT_CLOCK_T_ORDERED;

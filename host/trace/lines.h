@@ -53,6 +53,12 @@ static inline uint64_t xvt_clock_wander(uint64_t interval)
 	return interval / 2000000 * XVT_WANDER_PPM;
 }
 
+/*
+ * A counter that is not of the host's kind may be one of the host's ticks, too, that is set forward
+ * now and then: if it is faster than the host's by no more than this part.
+ */
+#define XVT_FORWARD_PART 2
+
 /* Host time of `guest` on the straight line through a and b. */
 uint64_t xvt_clock_line(const struct xvt_clock_node *a, const struct xvt_clock_node *b,
 			uint64_t guest);

@@ -10,7 +10,11 @@
 
 typedef __int128 s128;
 
-#define RATE_PART 30 /* within a burst the guest's rate is off by at most 1/30 */
+#define WOBBLES_LEAST                                                                          \
+	3	      /* gaps that differ, of a clock that is set forward or back all the time \
+		       */
+#define GAPS_LEAST 8  /* that show how far a clock is set forward */
+#define RATE_PART  30 /* within a burst the guest's rate is off by at most 1/30 */
 
 static int by_x(const void *pa, const void *pb)
 {
@@ -74,6 +78,11 @@ static void limit_each_other(struct xvt_fit_sample *a, struct xvt_fit_sample *b,
 	*b = d;
 }
 
+static int64_t larger(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* -- how the rate changes ----------------------------------------------------------- */
 
 /* Keeps a value where differences of two do not overflow. */
@@ -92,8 +101,14 @@ static struct xvt_fit_span gained(const struct xvt_clock_fit *f, size_t i, int64
 				      clipped((s128)(b->hi - a->lo) * distance / dx + 1) };
 }
 
-/* How far apart the gains of two gaps are for certain, over the length of the first. */
-static int64_t change(const struct xvt_clock_fit *f, size_t gap, size_t other)
+/* How far apart two gains are for certain, and at most. */
+struct change {
+	int64_t least;
+	int64_t most;
+};
+
+/* How far apart the gains of two gaps are, over the length of the first. */
+static struct change change_between(const struct xvt_clock_fit *f, size_t gap, size_t other)
 {
 	const int64_t distance = f->samples[gap + 1].x - f->samples[gap].x;
 	const int64_t beside = f->samples[other + 1].x - f->samples[other].x;
@@ -101,10 +116,16 @@ static int64_t change(const struct xvt_clock_fit *f, size_t gap, size_t other)
 
 	/* A gap within a burst says nothing of the rate outside of it. */
 	if (beside < distance / 16)
-		return 0;
+		return (struct change){ 0, XVT_FIT_MAX };
 	a = gained(f, gap, distance);
 	b = gained(f, other, distance);
-	return a.lo > b.hi ? a.lo - b.hi : b.lo > a.hi ? b.lo - a.hi : 0;
+	return (struct change){ larger(larger(a.lo - b.hi, b.lo - a.hi), 0),
+				larger(a.hi - b.lo, b.hi - a.lo) };
+}
+
+static int64_t change(const struct xvt_clock_fit *f, size_t gap, size_t other)
+{
+	return change_between(f, gap, other).least;
 }
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -236,6 +257,50 @@ static void make_path(struct xvt_clock_fit *f)
 
 /* -- together ----------------------------------------------------------------------- */
 
+static int64_t change_of(const struct xvt_clock_fit *f, size_t i)
+{
+	return larger(larger(change_beside(f, i, true), change_beside(f, i, false)),
+		      change_of_few(f, i));
+}
+
+/* The most by which a gap's gain differs from that of both beside it; one with a step does not make
+ * its neighbours differ. */
+static int64_t most_of(const struct xvt_clock_fit *f, size_t i)
+{
+	if (i >= 2)
+		return smaller(change_between(f, i, i - 1).most, change_between(f, i, i - 2).most);
+	if (i + 3 < f->count)
+		return smaller(change_between(f, i, i + 1).most, change_between(f, i, i + 2).most);
+	return XVT_FIT_MAX;
+}
+
+/* What the gaps show of a clock that is set forward or back all the time. */
+struct wobble {
+	int64_t least; /* three times the largest one for certain; 0: most gaps show none */
+	int64_t most;  /* three times the second largest one, as it may have been stopped once */
+};
+
+static struct wobble wobble_of(const struct xvt_clock_fit *f)
+{
+	const size_t gaps = f->count - 1;
+	int64_t least = 0, largest = 0, second = 0;
+	size_t i, wobbled = 0;
+
+	for (i = 0; i < gaps; i++) {
+		const int64_t change = change_of(f, i), most = most_of(f, i);
+
+		wobbled += change > 0;
+		least = larger(least, change);
+		second = larger(second, smaller(most, largest));
+		largest = larger(largest, most);
+	}
+	return (struct wobble){
+		.least = wobbled >= WOBBLES_LEAST && wobbled * 2 > gaps ? clipped(3 * (s128)least)
+									: 0,
+		.most = gaps >= GAPS_LEAST ? clipped(3 * (s128)second) : XVT_FIT_MAX,
+	};
+}
+
 /* What a clock that is set forward gained from sample i to i + 1, at most. */
 static int64_t set_forward(const struct xvt_clock_fit *f, size_t i, const struct xvt_fit_clock *c)
 {
@@ -248,25 +313,21 @@ static int64_t set_forward(const struct xvt_clock_fit *f, size_t i, const struct
 	return gain > 0 ? clipped(gain) : 0;
 }
 
-static int64_t larger(int64_t a, int64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* What widens the limits between samples i and i + 1. */
-static int64_t extra_of(const struct xvt_clock_fit *f, size_t i, const struct xvt_fit_clock *c)
+static int64_t extra_of(const struct xvt_clock_fit *f, size_t i, const struct xvt_fit_clock *c,
+			const struct wobble *w)
 {
 	const s128 distance = f->samples[i + 1].x - f->samples[i].x;
-	const int64_t change = larger(larger(change_beside(f, i, true), change_beside(f, i, false)),
-				      change_of_few(f, i));
+	const int64_t change = larger(change_of(f, i), w->least);
 
-	return clipped((s128)larger(change, set_forward(f, i, c)) + c->step +
+	return clipped((s128)larger(change, smaller(set_forward(f, i, c), w->most)) + c->step +
 		       distance * c->doubt_ppb / 1000000000 + xvt_clock_wander((uint64_t)distance));
 }
 
 int xvt_clock_fit_init(struct xvt_clock_fit *f, struct xvt_fit_sample *samples, size_t count,
 		       const struct xvt_fit_clock *clock)
 {
+	struct wobble w = { 0, XVT_FIT_MAX };
 
 	memset(f, 0, sizeof(*f));
 	f->samples = samples;
@@ -283,8 +344,10 @@ int xvt_clock_fit_init(struct xvt_clock_fit *f, struct xvt_fit_sample *samples, 
 		limit_each_other(&f->samples[i], &f->samples[i + 1], clock->burst);
 	for (size_t i = f->count - 1; i-- > 0;)
 		limit_each_other(&f->samples[i], &f->samples[i + 1], clock->burst);
+	if (!clock->host_ticks)
+		w = wobble_of(f);
 	for (size_t i = 0; i + 1 < f->count; i++)
-		f->extra[i] = extra_of(f, i, clock);
+		f->extra[i] = extra_of(f, i, clock, &w);
 	make_path(f);
 	f->any = true;
 	return 0;

@@ -492,10 +492,12 @@ static int fit_samples(struct work *w, struct sample *samples, size_t count)
 		s[i].hi = (int64_t)(samples[i].hi - w->clock0);
 	}
 	clock.burst = (int64_t)(host / BURST_PART);
+	clock.host_ticks = w->r->host_ticks || is_exact(w);
 	clock.step = at_nominal(w, w->guest0 + (w->r->clock_step > 1 ? w->r->clock_step : 1)) + 1;
 	if (clock.step < (int64_t)(host / TICK_PART))
 		clock.step = 0; /* no more than a counter's usual tick */
-	if (w->r->host_ticks && w->hz > host && !is_exact(w)) {
+	if (w->hz > host && !is_exact(w) &&
+	    (w->r->host_ticks || w->hz - host <= host / XVT_FORWARD_PART)) {
 		clock.forward = (int64_t)(w->hz - host);
 		clock.unit = (int64_t)host;
 	}

@@ -335,6 +335,7 @@ static void play(struct world *w)
 	w->e.writers[0].clock_arg = w;
 	xvt_clock_map_init(&w->r->clock.map, hz);
 	w->r->clock.map.host_hz = 1000000000;
+	w->r->clock.map.host_ticks = true;
 	next_event = w->node_ns[0] + 1 + below(w, busy);
 	next_look = next_event;
 	while (w->measured < w->nr_moments) {

@@ -153,6 +153,80 @@ START_TEST(a_clock_that_is_set_forward_is_off_its_line_by_what_it_gains)
 }
 END_TEST
 
+#define SAW_NS	  (37 * MS) /* a step each */
+#define SAW_NODES 40
+
+/* A clock of base / 10 ticks per ten ns that is set forward by a tenth each SAW_NS. */
+static uint64_t saw(uint64_t host_ns, uint64_t tenths)
+{
+	return host_ns / 10 * tenths + host_ns / SAW_NS * (SAW_NS / 100 * tenths);
+}
+
+/* The most that the saw is off the straight line through both nodes. */
+static uint64_t off_line(const struct xvt_clock_node *a, const struct xvt_clock_node *b,
+			 uint64_t tenths)
+{
+	uint64_t most = 0;
+
+	for (uint64_t t = a->host_ns; t < b->host_ns; t += MS / 2) {
+		const uint64_t line = xvt_clock_line(a, b, saw(t, tenths));
+
+		most = line > t && line - t > most   ? line - t
+		       : t > line && t - line > most ? t - line
+						     : most;
+	}
+	return most;
+}
+
+/*
+ * Another counter that is set forward all the time: of the host's ticks, where the gain on the host
+ * bounds it from the first gap on, and of its own, where the gaps have to show it first; and of the
+ * host's, measured so badly that the gaps show nothing for certain.
+ */
+START_TEST(a_saw_of_another_counter_is_in_its_bounds)
+{
+	const uint64_t tenths = _i == 1 ? 7 : 10, shown = _i == 1 ? 5 : 1;
+	const uint64_t bound_ns = _i == 2 ? MS : 200;
+	struct xvt_clock_map m;
+
+	xvt_clock_map_init(&m, 100000000 * tenths * 11 / 10);
+	m.host_hz = 1000000000;
+	for (uint64_t i = 0; i < SAW_NODES; i++) {
+		const uint64_t ns = 1000 * MS + i * 100 * MS + i * i * i * 977 % 89 * MS;
+		const struct xvt_clock_node last =
+			i ? *xvt_clock_map_last(&m) : (struct xvt_clock_node){ 0 };
+
+		add(&m, saw(ns, tenths), ns, bound_ns);
+		if (i < shown)
+			continue;
+		ck_assert_uint_eq(xvt_clock_map_last(&m)->epoch, 0);
+		ck_assert_uint_ge(xvt_clock_map_last(&m)->segment_bound_ns,
+				  off_line(&last, xvt_clock_map_last(&m), tenths));
+	}
+	xvt_clock_map_fini(&m);
+}
+END_TEST
+
+/* The same, but faster by itself: once its gaps have shown that, it has a usual bound, and a stop
+ * in one gap does not change that of the others. */
+START_TEST(a_faster_clock_of_its_own_is_not_set_forward)
+{
+	struct xvt_clock_map m;
+
+	xvt_clock_map_init(&m, 1100000000);
+	m.host_hz = 1000000000;
+	for (uint64_t i = 0; i < 30; i++) {
+		const uint64_t stopped = i > 15 ? 6 * MS : 0;
+
+		add(&m, i * 110 * MS, 1000 * MS + i * 100 * MS + stopped, 200);
+		if (i > 10 && i != 16)
+			ck_assert_uint_le(xvt_clock_map_last(&m)->segment_bound_ns,
+					  3000 + WANDER + XVT_STAMP_SLACK_NS);
+	}
+	xvt_clock_map_fini(&m);
+}
+END_TEST
+
 /* Moved by 3 ms and back between two nodes on one line; the second pair by 15 ms. */
 START_TEST(reported_changes_are_in_the_bound_or_end_the_epoch)
 {
@@ -1579,6 +1653,8 @@ Suite *clock_suite(void)
 	tcase_add_loop_test(tc, what_lies_far_before_the_first_node_is_placed_by_the_nodes_own_rate,
 			    0, 5);
 	tcase_add_test(tc, a_clock_that_is_set_forward_is_off_its_line_by_what_it_gains);
+	tcase_add_loop_test(tc, a_saw_of_another_counter_is_in_its_bounds, 0, 3);
+	tcase_add_test(tc, a_faster_clock_of_its_own_is_not_set_forward);
 	tcase_add_test(tc, reported_changes_are_in_the_bound_or_end_the_epoch);
 	tcase_add_test(tc, a_change_beside_a_node_is_in_the_bounds_on_both_sides);
 	tcase_add_test(tc, a_record_behind_two_borders_finds_its_epoch);
