@@ -601,6 +601,16 @@ uint64_t xvt_clock_map_own_hz(const struct xvt_clock_map *m)
 	hz = xvt_u64_scale(b->guest - a->guest, 1000000000u, host_ns);
 	return xvt_clock_plausible_hz(hz) ? hz : m->hz;
 }
+/*
+ * What a node of the drain does not show. Its bound is the time between two looks. If a stop is
+ * shorter than that, or if it is a part longer and the clock was set forward behind it by that
+ * part, the node has the same moment. So an event between the two is off by as much again.
+ */
+static uint64_t hidden_ns(const struct xvt_clock_node *n)
+{
+	return n->source == XVT_SOURCE_DRAIN && n->bound_ns > XVT_CREEP_NS_MAX ? n->bound_ns : 0;
+}
+
 int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 {
 	const struct xvt_clock_node *last, *from;
@@ -623,7 +633,7 @@ int xvt_clock_map_add(struct xvt_clock_map *m, struct xvt_clock_node *node)
 		node->flags = 0;
 		node->epoch = last->epoch;
 		bound = xvt_u64_larger(last->bound_ns, bound) + crept(m, last, node) +
-			changes.size_ns;
+			changes.size_ns + hidden_ns(node);
 		slack = xvt_u64_larger(from->bound_ns, slack) + crept(m, from, node) +
 			changes.size_ns;
 	}

@@ -676,6 +676,27 @@ START_TEST(no_jump_hides_behind_what_the_drain_saw)
 }
 END_TEST
 
+/* A stop that is longer than the time between two looks, and a jump forward behind it: the drain's
+ * node shows neither. An event between them is off by more than the node's bound. */
+START_TEST(the_drain_does_not_see_what_jumps_back_before_its_look)
+{
+	struct xvt_clock_node seen = node(2000 * MS, 2000 * MS, 30 * MS);
+	struct xvt_clock_map m;
+
+	xvt_clock_map_init(&m, 1000000000);
+	add(&m, 1000 * MS, 1000 * MS, 1000);
+	seen.source = XVT_SOURCE_DRAIN;
+	ck_assert_int_eq(xvt_clock_map_add(&m, &seen), 0);
+	ck_assert_uint_ge(xvt_clock_map_last(&m)->segment_bound_ns, 60 * MS);
+	/* One that is as narrow as a creep has its creep. */
+	seen = node(2100 * MS, 2100 * MS, 10 * MS);
+	seen.source = XVT_SOURCE_DRAIN;
+	ck_assert_int_eq(xvt_clock_map_add(&m, &seen), 0);
+	ck_assert_uint_le(xvt_clock_map_last(&m)->segment_bound_ns, 31 * MS);
+	xvt_clock_map_fini(&m);
+}
+END_TEST
+
 /* Where the clock went to only a measurement tells: an epoch that began with what the drain saw
  * would be wrong by all that it did not see. */
 START_TEST(what_the_drain_saw_begins_no_epoch)
@@ -1672,6 +1693,7 @@ Suite *clock_suite(void)
 	tcase_add_loop_test(tc, what_was_measured_before_the_last_node_is_dropped_and_no_jump, 0,
 			    18);
 	tcase_add_test(tc, no_jump_hides_behind_what_the_drain_saw);
+	tcase_add_test(tc, the_drain_does_not_see_what_jumps_back_before_its_look);
 	tcase_add_test(tc, what_the_drain_saw_begins_no_epoch);
 	tcase_add_test(tc, a_measurement_within_the_bound_of_a_witness_is_no_jump);
 	tcase_add_test(tc, the_width_of_a_witness_is_no_error_of_the_map);
