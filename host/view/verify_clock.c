@@ -314,6 +314,20 @@ static uint64_t host_clock_ns(const struct xvt_verify_state *v, uint64_t clock)
 	return line_ns(&v->lines[at], clock);
 }
 
+/*
+ * What the clock gained in a segment that was made with another rate. Its bound does not have that,
+ * and no event has it.
+ */
+static uint64_t gained_unseen(const struct xvt_verify_ring *r, const struct xvt_verify_epoch *e,
+			      size_t node)
+{
+	const struct xvt_clock_node *a = &r->nodes[node], *b = a + 1;
+
+	if (node + 1 >= e->end || node + 1 >= r->nodes_then)
+		return 0;
+	return xvt_u64_apart(b->host_ns - a->host_ns, xvt_ticks_ns(b->guest - a->guest, r->hz));
+}
+
 /* The sample's interval must overlap the map with its bound. */
 int xvt_verify_sample(struct xvt_verify_state *v, const struct xvt_clock_sample *s)
 {
@@ -350,8 +364,9 @@ int xvt_verify_sample(struct xvt_verify_state *v, const struct xvt_clock_sample 
 		bound = r->nodes[node].segment_bound_ns;
 		if (node + 1 < epoch->end && r->nodes[node + 1].segment_bound_ns > bound)
 			bound = r->nodes[node + 1].segment_bound_ns;
-		bound += 2; /* rounding of two conversions */
-		if (ns + bound < lo || (ns > bound && ns - bound > hi))
+		bound = xvt_u64_sum(bound, gained_unseen(r, epoch, node));
+		bound = xvt_u64_sum(bound, 2); /* rounding of two conversions */
+		if (xvt_u64_sum(ns, bound) < lo || (ns > bound && ns - bound > hi))
 			xvt_verify_violation(v, XVT_VERIFY_SAMPLE, xvt_ring_vm(v->t, s->ring),
 					     "%s: clock sample at guest %" PRIu64
 					     " was between %" PRIu64 " and %" PRIu64
@@ -652,6 +667,21 @@ static void sort_spans(struct xvt_verify_state *v)
 				     bad->vcpu, bad->vm, bad->enter_clock, bad->exit_clock);
 }
 
+/* A ring is told of anew when another rate of its clock is known. */
+static void note_rate(struct xvt_verify_state *v, const struct xvt_chunk_buf *b)
+{
+	struct xvt_ring_info info = { 0 };
+	struct xvt_verify_ring *r;
+
+	memcpy(&info, b->payload, b->len < sizeof(info) ? b->len : sizeof(info));
+	if (info.ring >= v->t->ring_count)
+		return;
+	r = &v->rings[info.ring];
+	if (r->hz_then && r->hz_then != info.clock_hz)
+		r->nodes_then = r->node_count;
+	r->hz_then = info.clock_hz;
+}
+
 int xvt_verify_load_clocks(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
 {
 	const struct xvt_trace *t = v->t;
@@ -660,7 +690,7 @@ int xvt_verify_load_clocks(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
 					  t->info.mult)
 			     : 0;
 	const uint32_t types = 1u << XVT_CHUNK_NODE | 1u << XVT_CHUNK_MARKS | 1u << XVT_CHUNK_RUNS |
-			       1u << XVT_CHUNK_LOOKS | 1u << XVT_CHUNK_ROUND;
+			       1u << XVT_CHUNK_LOOKS | 1u << XVT_CHUNK_ROUND | 1u << XVT_CHUNK_RING;
 	bool carried = t->info.set_number > 1;
 	int err = load_host_clock(v, b), more;
 
@@ -679,6 +709,8 @@ int xvt_verify_load_clocks(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
 			err = xvt_verify_add_looks(v, b);
 		else if (t->chunks[i].type == XVT_CHUNK_ROUND)
 			carried = false;
+		else if (t->chunks[i].type == XVT_CHUNK_RING)
+			note_rate(v, b);
 		else
 			for (uint32_t at = 0; !err && xvt_chunk_take(b, &at, &n, sizeof(n));)
 				err = add_node(v, &n, carried);

@@ -115,6 +115,8 @@ struct xvt_verify_ring {
 	bool tells_all;		  /* the LOST records have all overwritten records of `stats` */
 	struct xvt_lost recorded; /* sums of the LOST records */
 	uint64_t hz;		  /* nominal rate, beyond the nodes */
+	uint64_t hz_then;	  /* the same when the newest of its nodes was made */
+	size_t nodes_then;	  /* segments of so many nodes were made with another rate */
 	uint64_t bound_ns_max;	  /* largest bound of a segment */
 	uint64_t beside_ns_max;	  /* the same of an event beside them that has no flag U */
 	size_t carried;		  /* nodes from the file before, which has their samples */

@@ -186,6 +186,68 @@ START_TEST(the_greatest_bound_is_that_of_the_file)
 }
 END_TEST
 
+/* A file with a sample between two nodes that were 20 ms further apart than the clock went by, told
+ * of as a clock of such a rate; `hz` is what is known of it later. */
+static void verify_sample(uint64_t sample_ns, uint64_t hz)
+{
+	const struct xvt_clock_node before[] = {
+		{ 0, 0, 1, 1, 1000 * MS, 1000 * MS, 60, 60 },
+		{ 0, 0, 1, 0, 1080 * MS, 1100 * MS, 60, 60 },
+	};
+	const struct xvt_clock_node after = { 0, 0, 1, 0, 1180 * MS, 1200 * MS, 60, 20 * MS };
+	const struct xvt_clock_sample sample = { .guest = 1040 * MS,
+						 .host_clock_lo = sample_ns,
+						 .host_clock_hi = sample_ns + 1000,
+						 .source = 1 };
+	const struct xvt_file_info info = { .host_clock_id = XVT_CLOCK_TSC, .mult = 1 };
+	const struct xvt_vm_info vm = { .name = "g1", .clock_hz = hz };
+	struct xvt_ring_info ring = { .clock_id = XVT_CLOCK_TSC, .clock_hz = 800000000 };
+	const struct xvt_verify_opts opts = { .line = keep_line };
+	const char *path = scratch_path("rates.xvt");
+	struct xvt_verify_result result;
+	struct xvt_trace_writer *w;
+	struct synth_sink sink;
+	struct xvt_trace *t;
+	char why[256];
+
+	lines[0] = 0;
+	synth_sink_init(&sink);
+	ck_assert_int_eq(xvt_trace_writer_new(&w, &sink.sink, &info), 0);
+	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_VM, &vm, sizeof(vm), NULL, 0), 0);
+	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_RING, &ring, sizeof(ring), NULL, 0), 0);
+	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_SAMPLES, &sample, sizeof(sample), NULL, 0), 0);
+	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_NODE, before, sizeof(before), NULL, 0), 0);
+	ring.clock_hz = hz;
+	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_RING, &ring, sizeof(ring), NULL, 0), 0);
+	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_NODE, &after, sizeof(after), NULL, 0), 0);
+	ck_assert_int_eq(xvt_trace_writer_finish(w), 0);
+	synth_sink_save(&sink, path);
+	synth_sink_fini(&sink);
+	ck_assert_int_eq(xvt_trace_open(&t, path, why, sizeof(why)), 0);
+	ck_assert_int_eq(xvt_verify(t, &opts, &result), 0);
+	xvt_verify_result_fini(&result);
+	xvt_trace_close(t);
+}
+
+/* The machine stood still for 20 ms in each gap. Until that is known, a segment is of the rate that
+ * the gaps show. Its samples are then as far beside it as the clock gained by the right rate. */
+START_TEST(a_sample_is_held_against_the_rate_that_is_known_later)
+{
+	static const struct {
+		uint64_t sample_ns, hz;
+		bool wrong;
+	} cases[] = {
+		{ 1040 * MS, 1000000000, false },
+		{ 1040 * MS, 800000000, true }, /* nobody took the rate back */
+		{ 1029 * MS, 1000000000, true },
+		{ 1050 * MS, 800000000, false },
+	};
+
+	verify_sample(cases[_i].sample_ns, cases[_i].hz);
+	ck_assert_msg(!!strstr(lines, "but the map says") == cases[_i].wrong, "%s", lines);
+}
+END_TEST
+
 Suite *verify_looks_suite(void)
 {
 	Suite *s = suite_create("verify_looks");
@@ -193,6 +255,7 @@ Suite *verify_looks_suite(void)
 
 	tcase_add_loop_test(t, verify_holds_times_against_looks, 0, 10);
 	tcase_add_loop_test(t, the_greatest_bound_is_that_of_the_file, 0, 5);
+	tcase_add_loop_test(t, a_sample_is_held_against_the_rate_that_is_known_later, 0, 4);
 	tcase_add_loop_test(t, a_killed_recorder_did_not_write_its_last_looks, WHOLE,
 			    KILLED_AFTER_LOOKS + 1);
 	suite_add_tcase(s, t);
