@@ -79,6 +79,31 @@ static bool loss_before(struct xvt_ring *r)
 	return sum != 0;
 }
 
+/*
+ * Keeps the counters of the sub-buffer header just read, for the trace. Of those that salvage
+ * reads, and of those behind which records may be old, the records of the trace are not the whole.
+ */
+static void note_header(struct xvt_ring *r)
+{
+	struct xvt_ring_decode *d = &r->decode;
+	const struct xvt_subbuf_hdr *h = &d->reader.subbuf;
+	const bool whole = d->reader.salvage == XVT_SALVAGE_NO && xvt_ring_only_new(r);
+	bool first = d->row_ends || d->gap_skipped || d->gap_rolled_back || d->gap_bad_bytes ||
+		     !d->seen_valid || h->generation != d->seen.generation;
+
+	d->row_ends = !whole;
+	if (!whole)
+		return;
+	first |= d->opened && d->opened_head.flags & XVT_HEAD_F_FIRST;
+	d->opened = true;
+	d->opened_head = (struct xvt_subbuf_head){ .ring = r->id,
+						   .flags = first ? XVT_HEAD_F_FIRST : 0,
+						   .pos = d->rec.pos,
+						   .attempted = h->attempted,
+						   .discarded = h->discarded };
+	memcpy(d->opened_head.lost, h->lost, sizeof(h->lost));
+}
+
 /* The rest of this sub-buffer cannot be read: count it, go on at the next. */
 static void unreadable(struct xvt_ring *r)
 {
@@ -288,6 +313,7 @@ static void tell_rollback(struct xvt_ring_decode *d)
 		give_lost(d);
 	d->lost.rolled_back = 1;
 	d->gap_rolled_back = false;
+	d->row_ends = true;
 }
 
 /* Takes the sub-buffer header just read. Returns true if a LOST record stands before its records.
@@ -302,8 +328,10 @@ static bool take_header(struct xvt_ring *r)
 		d->seen = d->reader.subbuf;
 		d->seen_valid = true;
 		d->since_subbuf = 0;
+		d->row_ends = true;
 		return false;
 	}
+	note_header(r);
 	d->is_lost = loss_before(r);
 	if (!d->is_lost)
 		return false;
@@ -332,6 +360,10 @@ static bool take_record(struct xvt_ring *r)
 		memcpy(&d->lost, d->rec.payload, sizeof(d->lost));
 		d->rec.payload = (const uint8_t *)&d->lost;
 		d->is_lost = true;
+		/* The next header has what the kernel lost, and so has one just before. */
+		d->row_ends = true;
+		if (d->opened)
+			d->opened_head.flags |= XVT_HEAD_F_FIRST;
 		return true;
 	}
 	if (d->rec.id < XVT_ID_FIRST_EVENT && d->rec.id != XVT_ID_CLOCK_SYNC &&

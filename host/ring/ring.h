@@ -143,9 +143,14 @@ struct xvt_ring_decode {
 	uint64_t gap_bad_bytes; /* for the next LOST record */
 	uint64_t unaccounted;	/* number of such events before the next record */
 	uint64_t unfinished;	/* records that salvage found without DONE */
+	/* A sub-buffer header was decoded, and no run was made of the records behind it yet. run.c
+	 * takes it. */
+	bool opened;
+	struct xvt_subbuf_head opened_head;
 	/* private to decode.c */
 	bool gap_skipped; /* for the next LOST record: the counters say how many are overwritten */
 	bool gap_rolled_back;
+	bool row_ends; /* the next sub-buffer header is the first of a row: XVT_HEAD_F_FIRST */
 	bool unaccounted_opened; /* a sub-buffer header was decoded, and no record after it */
 	bool unaccounted_known;	 /* `unaccounted` holds */
 	struct xvt_record stash;
@@ -356,7 +361,11 @@ struct xvt_ring_session {
 	uint64_t live_ns;	 /* when its phase last became LIVE, */
 	uint64_t live_attempted; /* and how many events it had attempted */
 	uint64_t look_pos;	 /* end of the newest run of which a look was noted */
-	uint32_t look_at;     /* place of its newest look among those not written, if it is there */
+	uint32_t look_at;  /* place of its newest look among those not written, if it is there */
+	uint64_t head_pos; /* of the newest head of a sub-buffer that was noted */
+	bool head_any;	   /* one was, in this file */
+	bool head_waits;   /* newest_head was not */
+	struct xvt_subbuf_head newest_head;
 	uint64_t aside_clock; /* when its phase last became ASIDE */
 	uint64_t still_clock; /* when guest.still was reported */
 	bool announced;	      /* its RING chunk is in the file, with reported_info */

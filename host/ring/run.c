@@ -228,6 +228,9 @@ struct xvt_run *xvt_ring_refill(struct xvt_ring *r)
 	run->chunk = run->window = 0;
 	run->ns[0] = r->head.ns;
 	run->written = r->head.written;
+	run->opens = r->decode.opened;
+	run->head = r->decode.opened_head;
+	r->decode.opened = false;
 	if (r->decode.is_lost) {
 		run->lost = r->decode.lost;
 		run->located = true; /* a LOST record has no piece */

@@ -46,7 +46,9 @@ struct xvt_run {
 	struct xvt_clock_segment line;
 	struct xvt_written written;
 	struct xvt_lost lost; /* payload of a LOST record, which is a run of its own */
-	uint64_t window;      /* number of the merge window in which `number` is valid */
+	bool opens;	      /* `head` holds: the run is the first one behind it */
+	struct xvt_subbuf_head head;
+	uint64_t window; /* number of the merge window in which `number` is valid */
 	uint32_t number;
 	uint32_t source; /* index of its source in chunk `chunk` of the order */
 	uint64_t chunk;

@@ -105,6 +105,7 @@ static int emit(void *arg, const struct xvt_window *w)
 			xvt_run_count(run, run->taken, run->ring_flags | xvt_window_flags(w));
 		if (!run->dropped)
 			xvt_session_note_look(s, run);
+		xvt_session_note_head(s, run);
 		/* Its last STATS may be in the file already: it needs another one. */
 		s->dirty[run->ring->session.slot] |= XVT_DIRTY;
 	}

@@ -223,6 +223,7 @@ int xvt_session_end(struct xvt_session *s)
 		xvt_session_put_lines(s, xvt_host_clock_end(&s->clock));
 	xvt_session_put_marks(s);
 	xvt_session_put_looks(s);
+	xvt_session_put_last_heads(s);
 	xvt_session_announce_late(s, true);
 	xvt_session_kvm_end(s);
 	xvt_session_kernel_end(s);

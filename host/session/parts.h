@@ -73,6 +73,13 @@ struct xvt_looks {
 	struct xvt_clock_look of[XVT_LOOKS_MAX];
 };
 
+/* Heads of sub-buffers that are not in the trace yet. */
+#define XVT_HEADS_MAX 256
+struct xvt_heads {
+	size_t count;
+	struct xvt_subbuf_head of[XVT_HEADS_MAX];
+};
+
 /* Dirty flags of a ring: work left since its last active pass. */
 #define XVT_DIRTY_ACCOUNT 1u /* the region's account of what the trace holds is out of date */
 #define XVT_DIRTY_STATS	  2u /* its STATS chunk is out of date */
@@ -440,6 +447,7 @@ struct xvt_session {
 	uint64_t next_meet_clock; /* earliest next xvt_session_service_clocks() */
 	struct xvt_measured measured;
 	struct xvt_looks looks; /* looks.c */
+	struct xvt_heads heads; /* heads.c */
 
 	/* scan.c */
 	size_t active_room;
@@ -1006,6 +1014,15 @@ void xvt_session_put_marks(struct xvt_session *s);
 void xvt_session_note_look(struct xvt_session *s, const struct xvt_run *run);
 /* Writes what was noted into the trace. */
 void xvt_session_put_looks(struct xvt_session *s);
+
+/* --- heads.c --- */
+
+/* The run went out: notes the head of the sub-buffer that it is the first of, if it is. */
+void xvt_session_note_head(struct xvt_session *s, const struct xvt_run *run);
+/* Writes what was noted into the trace. */
+void xvt_session_put_heads(struct xvt_session *s);
+/* The same at the end of a file, with the newest head of each ring. */
+void xvt_session_put_last_heads(struct xvt_session *s);
 
 /* --- snapshot.c --- */
 

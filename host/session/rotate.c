@@ -81,6 +81,7 @@ static void end_file(struct xvt_session *s)
 	xvt_session_put_all_drops(s);
 	xvt_session_put_marks(s);
 	xvt_session_put_looks(s);
+	xvt_session_put_last_heads(s);
 	xvt_session_announce_late(s, true);
 	xvt_session_kernel_names(s);
 	for (i = 0; i < s->nr_rings; i++) {

@@ -234,6 +234,7 @@ static void every_second(struct xvt_session *s, uint64_t now)
 	xvt_session_status_second(s, now);
 	xvt_session_put_marks(s);
 	xvt_session_put_looks(s);
+	xvt_session_put_heads(s);
 	xvt_session_checkpoint(s, true);
 }
 

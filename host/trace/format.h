@@ -16,6 +16,7 @@
  *   LOOKS                      between which host times records were written, by the drain
  *   MARKS                      what the host saw of records that it had asked for
  *   RUNS                       when vCPUs were in their guests, as the host's kernel reports
+ *   HEADS                      counters of the writers, from the headers of their sub-buffers
  *   RAW                        pieces of rings, as they were copied out of the region
  *   ORDER                      merged: host_ns never decreases over all ORDER chunks; which record
  *                              of which RAW chunk comes next, and the lines that give its time
@@ -73,8 +74,9 @@ enum xvt_chunk_type {
 	XVT_CHUNK_RAW = 17,
 	XVT_CHUNK_LOOSE = 18,
 	XVT_CHUNK_LOOKS = 19,
+	XVT_CHUNK_HEADS = 20,
 };
-#define XVT_CHUNK_LAST XVT_CHUNK_LOOKS /* the last one known */
+#define XVT_CHUNK_LAST XVT_CHUNK_HEADS /* the last one known */
 
 /* True for the chunks that begin with struct xvt_order_hdr. */
 static inline bool xvt_chunk_of_events(uint16_t type)
@@ -327,6 +329,25 @@ struct xvt_run_span {
 	uint64_t exit_clock;
 };
 XVT_ASSERT(sizeof(struct xvt_run_span) == 32, "run span layout");
+
+#define XVT_HEAD_F_FIRST 1u
+
+/*
+ * HEADS: an array of these, in the order of each ring. The counters in the header of the sub-buffer
+ * at `pos`, which the ring's writer stored when it opened that. They count what lies before `pos`,
+ * and the events that were inside the writer: at most XVT_MAXNEST of them. So the differences
+ * between two heads are a second account of the records between them. XVT_HEAD_F_FIRST: the file
+ * does not have all of what lies between this one and the one before it.
+ */
+struct xvt_subbuf_head {
+	uint32_t ring;
+	uint32_t flags;
+	uint64_t pos;
+	uint64_t attempted;
+	uint32_t discarded;
+	uint32_t lost[XVT_LOST_CAUSES];
+};
+XVT_ASSERT(sizeof(struct xvt_subbuf_head) == 48, "sub-buffer head layout");
 
 /* RAW: pieces, each this header and `len` bytes of its ring from position `pos` on. A piece lies in
  * one sub-buffer and ends where a record ends. */

@@ -16,7 +16,7 @@ size_t xvt_chunk_pack(struct xvt_packer *packer, uint16_t type, const uint8_t *p
 	uint64_t rest = len - clear;
 	ssize_t n;
 
-	if (!xvt_chunk_of_events(type) && type != XVT_CHUNK_RAW &&
+	if (!xvt_chunk_of_events(type) && type != XVT_CHUNK_RAW && type != XVT_CHUNK_HEADS &&
 	    (type != XVT_CHUNK_META || len < META_LEAST))
 		return 0;
 	if (len < clear || rest <= sizeof(rest))

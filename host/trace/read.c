@@ -45,6 +45,7 @@ static bool length_fits(uint16_t type, uint32_t len)
 		[XVT_CHUNK_RUNS] = { 0, sizeof(struct xvt_run_span) },
 		[XVT_CHUNK_RAW] = { 0, sizeof(uint64_t) },
 		[XVT_CHUNK_LOOKS] = { 0, sizeof(struct xvt_clock_look) },
+		[XVT_CHUNK_HEADS] = { 0, sizeof(struct xvt_subbuf_head) },
 	};
 
 	if (!is_known_type(type))

@@ -219,6 +219,8 @@ static void move(const struct xvt_set_part *p, uint16_t type, uint8_t *at, size_
 		move_rings(p, at, len, sizeof(struct xvt_clock_node));
 	else if (type == XVT_CHUNK_LOOKS)
 		move_rings(p, at, len, sizeof(struct xvt_clock_look));
+	else if (type == XVT_CHUNK_HEADS)
+		move_rings(p, at, len, sizeof(struct xvt_subbuf_head));
 	else if (type == XVT_CHUNK_MARKS)
 		move_rings(p, at, len, sizeof(struct xvt_mark_seen));
 	else if (type == XVT_CHUNK_STATS && len >= XVT_RING_STATS_LEN_LEAST)

@@ -216,6 +216,7 @@ static int check_all(struct xvt_verify_state *v)
 	for (uint32_t i = 0; i < v->t->ring_count; i++) {
 		xvt_verify_counts(v, i);
 		xvt_verify_raw_end(v, i);
+		xvt_verify_heads(v, i);
 		xvt_verify_proofs(v, i);
 	}
 	xvt_verify_steps(v);
@@ -240,6 +241,7 @@ static void fini(struct xvt_verify_state *v)
 		free(v->rings[i].nodes);
 		free(v->rings[i].epochs);
 		free(v->rings[i].proofs);
+		free(v->rings[i].heads);
 		free(v->rings[i].tail);
 		free(v->rings[i].away);
 		xvt_verify_looks_fini(&v->rings[i]);

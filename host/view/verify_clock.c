@@ -690,7 +690,8 @@ int xvt_verify_load_clocks(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
 					  t->info.mult)
 			     : 0;
 	const uint32_t types = 1u << XVT_CHUNK_NODE | 1u << XVT_CHUNK_MARKS | 1u << XVT_CHUNK_RUNS |
-			       1u << XVT_CHUNK_LOOKS | 1u << XVT_CHUNK_ROUND | 1u << XVT_CHUNK_RING;
+			       1u << XVT_CHUNK_LOOKS | 1u << XVT_CHUNK_ROUND |
+			       1u << XVT_CHUNK_RING | 1u << XVT_CHUNK_HEADS;
 	bool carried = t->info.set_number > 1;
 	int err = load_host_clock(v, b), more;
 
@@ -707,6 +708,8 @@ int xvt_verify_load_clocks(struct xvt_verify_state *v, struct xvt_chunk_buf *b)
 			err = add_spans(v, b);
 		else if (t->chunks[i].type == XVT_CHUNK_LOOKS)
 			err = xvt_verify_add_looks(v, b);
+		else if (t->chunks[i].type == XVT_CHUNK_HEADS)
+			err = xvt_verify_add_heads(v, b);
 		else if (t->chunks[i].type == XVT_CHUNK_ROUND)
 			carried = false;
 		else if (t->chunks[i].type == XVT_CHUNK_RING)

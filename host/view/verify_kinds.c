@@ -19,6 +19,7 @@
 	 XVT_NODE_F_TAKEN)
 #define LOOK_FLAGS (XVT_LOOK_F_BESIDE | XVT_LOOK_F_GUESS)
 #define RUN_FLAGS  XVT_RUN_F_LOST
+#define HEAD_FLAGS XVT_HEAD_F_FIRST
 #define EVENT_FLAGS                                                                               \
 	(XVT_EVENT_RING_MASK | XVT_EVENT_F_LATE | XVT_EVENT_F_BACKLOG | XVT_EVENT_F_UNCONFIRMED | \
 	 XVT_EVENT_F_RECOVERED | XVT_EVENT_F_CLOCK)
@@ -63,6 +64,28 @@ void xvt_verify_sample_kind(struct xvt_verify_state *v, const struct xvt_clock_s
 void xvt_verify_look_kind(struct xvt_verify_state *v, const struct xvt_clock_look *k)
 {
 	check_flags(v, XVT_VERIFY_CLOCK, k->ring, "flag of a look", k->flags, LOOK_FLAGS);
+}
+
+bool xvt_verify_head_kind(struct xvt_verify_state *v, const struct xvt_subbuf_head *h)
+{
+	char text[XVT_VERIFY_RING_TEXT];
+	uint32_t size;
+
+	if (h->ring >= v->t->ring_count || !v->t->rings[h->ring].known) {
+		if (!v->t->damage_count)
+			xvt_verify_violation(v, XVT_VERIFY_RING, XVT_VM_NONE,
+					     "a sub-buffer of ring %" PRIu32
+					     ", which the trace does not have",
+					     h->ring);
+		return false;
+	}
+	check_flags(v, XVT_VERIFY_RING, h->ring, "flag of a sub-buffer", h->flags, HEAD_FLAGS);
+	size = v->t->rings[h->ring].info.subbuf_size;
+	if (size && h->pos % size)
+		xvt_verify_violation(v, XVT_VERIFY_RING, xvt_ring_vm(v->t, h->ring),
+				     "%s: no sub-buffer begins at position %" PRIu64,
+				     xvt_verify_ring_text(v, h->ring, text), h->pos);
+	return true;
 }
 
 void xvt_verify_run_kind(struct xvt_verify_state *v, const struct xvt_run_span *span)

@@ -4,8 +4,8 @@
  * checks its chunks, verify_kinds.c what it says of machines and rings, verify_events.c the events,
  * verify_raw.c the pieces of rings, verify_places.c the events' places in them, verify_clock.c each
  * time against the clocks that the file holds, verify_proof.c their bounds, verify_away.c against
- * the host's switches, verify_counts.c the counters; verify_report.c words and counts what is
- * wrong.
+ * the host's switches, verify_counts.c the counters, verify_heads.c those of sub-buffers;
+ * verify_report.c words and counts what is wrong.
  */
 #ifndef XVT_VERIFY_PARTS_H
 #define XVT_VERIFY_PARTS_H
@@ -17,6 +17,7 @@
 #include "view/spans.h"
 #include "view/verify.h"
 #include "trace/raws.h"
+#include "xvt_ring.h"
 
 enum xvt_verify_kind {
 	XVT_VERIFY_DAMAGE,
@@ -96,6 +97,12 @@ struct xvt_verify_proof {
 	uint32_t samples;
 };
 
+/* A sub-buffer's header, and the events in the file between it and the next one that is there. */
+struct xvt_verify_head {
+	struct xvt_subbuf_head head;
+	uint64_t named;
+};
+
 struct xvt_verify_ring {
 	struct xvt_clock_node *nodes;
 	size_t node_count;
@@ -109,7 +116,11 @@ struct xvt_verify_ring {
 	struct xvt_verify_rollback *rollbacks;
 	size_t nr_rollbacks;
 	size_t rollbacks_room;
-	uint32_t steps; /* of xvt_verify_state.steps */
+	struct xvt_verify_head *heads;
+	size_t nr_heads;
+	size_t heads_room;
+	size_t head_at[2]; /* so many of them lie before the newest event of each lane */
+	uint32_t steps;	   /* of xvt_verify_state.steps */
 	struct xvt_ring_stats stats;
 	bool has_stats;
 	bool tells_all;		  /* the LOST records have all overwritten records of `stats` */
@@ -228,6 +239,8 @@ void xvt_verify_thing(struct xvt_verify_state *v, uint16_t type, const struct xv
 void xvt_verify_node_kind(struct xvt_verify_state *v, const struct xvt_clock_node *n);
 void xvt_verify_sample_kind(struct xvt_verify_state *v, const struct xvt_clock_sample *s);
 void xvt_verify_look_kind(struct xvt_verify_state *v, const struct xvt_clock_look *k);
+/* Returns false if the head belongs to no ring. */
+bool xvt_verify_head_kind(struct xvt_verify_state *v, const struct xvt_subbuf_head *h);
 void xvt_verify_run_kind(struct xvt_verify_state *v, const struct xvt_run_span *span);
 /* Counts its records, too. */
 void xvt_verify_source(struct xvt_verify_state *v, const struct xvt_events_source *s);
@@ -261,6 +274,24 @@ void xvt_verify_raw_end(struct xvt_verify_state *v, uint32_t ring);
 void xvt_verify_take_stats(struct xvt_verify_state *v, const struct xvt_chunk_buf *b);
 /* At the end: a ring's counters against what was counted. */
 void xvt_verify_counts(struct xvt_verify_state *v, uint32_t ring);
+
+/* --- verify_heads.c --- */
+
+/* Takes a chunk of HEADS. Returns 0 or -ENOMEM. */
+int xvt_verify_add_heads(struct xvt_verify_state *v, const struct xvt_chunk_buf *b);
+/* At the end: compares a ring's heads with its events. */
+void xvt_verify_heads(struct xvt_verify_state *v, uint32_t ring);
+/* Counts an event of which xvt_verify_place() has just found the position. */
+static inline void xvt_verify_count_head(struct xvt_verify_ring *r, bool late)
+{
+	const uint64_t pos = r->written[late].pos;
+	size_t *at = &r->head_at[late];
+
+	while (*at < r->nr_heads && !xvt_pos_before(pos, r->heads[*at].head.pos))
+		++*at;
+	if (*at)
+		r->heads[*at - 1].named++;
+}
 
 /* --- verify_away.c --- */
 

@@ -84,6 +84,10 @@ for name in $("$lie"); do
 	[ $status -le 1 ] || check "$name: can be told ($status)" false
 	[ $status -ne 1 ] || is_hidden "$name" || check "$name: is found" false
 done
+cp "$work/now.xvt" "$work/told.xvt"
+"$lie" "$work/told.xvt" events-forgotten || exit 1
+"$xvtrace" verify -q "$work/told.xvt" >"$work/out" 2>&1
+check "which events are missing is said" grep -qE "^violation: g:[0-9]+ .ring 0.: between positions [0-9]+ and [0-9]+ its writer counted" "$work/out"
 echo "    $found of $lies lies are found"
 check "nearly all lies are found" [ $found -ge 140 ]
 known() { ! awk '{ print $1 }' "$work/hidden" | grep -vxF -f <("$lie"); }

@@ -28,7 +28,7 @@
 struct chunk {
 	struct xvt_chunk_hdr h;
 	uint8_t *payload; /* in the file as it was, or from malloc() */
-	uint64_t old_at;
+	uint64_t old_seq;
 	uint64_t at;
 };
 
@@ -47,9 +47,10 @@ static uint64_t pad8(uint64_t len)
 static bool read_trace(struct trace *t, uint8_t *map, size_t size)
 {
 	for (size_t at = 0; at + sizeof(struct xvt_chunk_hdr) <= size;) {
-		struct chunk c = { .old_at = at, .payload = map + at + sizeof(c.h) };
+		struct chunk c = { .payload = map + at + sizeof(c.h) };
 
 		memcpy(&c.h, map + at, sizeof(c.h));
+		c.old_seq = c.h.seq;
 		if (c.h.magic != XVT_CHUNK_MAGIC || c.h.flags & XVT_CHUNK_F_ZSTD ||
 		    pad8(c.h.len) > size - at - sizeof(c.h))
 			return false;
@@ -80,26 +81,15 @@ static struct tables tables_of(const struct chunk *c)
 	return t;
 }
 
-/* How a chunk of events names a RAW chunk, in the file as it was and in the new one. */
-static uint64_t old_name(const struct chunk *c)
-{
-	return c->old_at;
-}
-
-static uint64_t new_name(const struct chunk *c)
-{
-	return c->at;
-}
-
+/* A chunk of events names RAW chunks by their numbers. */
 static void rename_raws(const struct trace *t, const struct chunk *c)
 {
 	const struct tables tables = tables_of(c);
 
 	for (uint32_t i = 0; i < tables.hdr->nr_raws; i++) {
 		for (size_t k = t->n; k--;) {
-			if (t->v[k].h.type == XVT_CHUNK_RAW &&
-			    old_name(&t->v[k]) == tables.raws[i]) {
-				tables.raws[i] = new_name(&t->v[k]);
+			if (t->v[k].h.type == XVT_CHUNK_RAW && t->v[k].old_seq == tables.raws[i]) {
+				tables.raws[i] = t->v[k].h.seq;
 				break;
 			}
 		}
@@ -402,6 +392,7 @@ struct lie {
 #define TIMEBASE_IN  IN(XVT_CHUNK_TIMEBASE, xvt_timebase)
 #define LOOK_IN	     IN(XVT_CHUNK_LOOKS, xvt_clock_look), .pick = MIDDLE
 #define MARK_IN	     IN(XVT_CHUNK_MARKS, xvt_mark_seen), .pick = MIDDLE
+#define HEAD_IN	     IN(XVT_CHUNK_HEADS, xvt_subbuf_head), .pick = MIDDLE
 #define RUN_IN	     IN(XVT_CHUNK_RUNS, xvt_run_span), .pick = MIDDLE
 #define ROUND_IN     IN(XVT_CHUNK_ROUND, xvt_round), .pick = MIDDLE
 #define STATS_IN     IN(XVT_CHUNK_STATS, xvt_ring_stats), .pick = LAST
@@ -618,6 +609,135 @@ static bool forget_order(struct trace *t)
 	return true;
 }
 
+/* ------------------------------------------------------------------ a run of events */
+
+#define FORGOTTEN 2 * XVT_MAXNEST /* events at least: fewer may have been inside their writer */
+
+static uint32_t bits_at(const uint8_t *p, uint64_t bit, uint32_t width)
+{
+	uint32_t v = 0;
+
+	for (uint32_t i = 0; i < width; i++, bit++)
+		v |= (uint32_t)(p[bit / 8] >> bit % 8 & 1) << i;
+	return v;
+}
+
+/* The numbers of the sequence, one for each event. */
+static uint32_t *sequence_of(const struct chunk *c)
+{
+	const struct tables t = tables_of(c);
+	const uint8_t *p = (const uint8_t *)(t.sources + t.hdr->nr_sources);
+	const uint32_t n = t.hdr->nr_runs ? t.hdr->nr_runs : t.hdr->count;
+	const uint8_t *lengths = p + pad8(((uint64_t)n * t.hdr->width + 7) / 8);
+	uint32_t *all = calloc(t.hdr->count + 1ul, sizeof(*all)), at = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t times = t.hdr->nr_runs ? lengths[i] + 1u : 1;
+
+		while (times-- && at < t.hdr->count)
+			all[at++] = bits_at(p, (uint64_t)i * t.hdr->width, t.hdr->width);
+	}
+	return all;
+}
+
+/* The chunk gets another sequence, of which each event has one number. */
+static void put_sequence(struct chunk *c, const uint32_t *all, uint32_t count)
+{
+	struct tables t = tables_of(c);
+	const size_t before = (size_t)((uint8_t *)(t.sources + t.hdr->nr_sources) - c->payload);
+	const uint64_t bits = (uint64_t)count * t.hdr->width;
+	const size_t len = before + pad8((bits + 7) / 8) + sizeof(uint64_t);
+	uint8_t *payload = calloc(1, len);
+
+	memcpy(payload, c->payload, before);
+	for (uint64_t i = 0; i < bits; i++)
+		payload[before + i / 8] |=
+			(uint8_t)((all[i / t.hdr->width] >> i % t.hdr->width & 1) << i % 8);
+	c->payload = payload;
+	c->h.len = (uint32_t)len;
+	t = tables_of(c);
+	t.hdr->count = count;
+	t.hdr->nr_runs = 0;
+}
+
+static bool is_shared(const struct elements *all, const struct tables *t,
+		      const struct xvt_order_source *s)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		const struct xvt_order_source *other = (struct xvt_order_source *)all->v[i];
+
+		if (other != s && other->at == s->at && other->count &&
+		    other->ring_flags == s->ring_flags)
+			return true;
+	}
+	return s->skip || s->raw >= t->hdr->nr_raws;
+}
+
+/* The source's records are such as were given back, which belong to nothing. */
+static void give_back(const struct trace *t, const struct tables *tables,
+		      const struct xvt_order_source *s)
+{
+	uint32_t left = s->count;
+	uint8_t *p = NULL;
+
+	for (size_t i = 0; i < t->n && !p; i++) {
+		if (t->v[i].h.type == XVT_CHUNK_RAW && t->v[i].old_seq == tables->raws[s->raw])
+			p = t->v[i].payload + s->at;
+	}
+	while (p && left) {
+		uint64_t *header = (uint64_t *)p;
+
+		p += xvt_header_len(*header) ? xvt_header_len(*header) : sizeof(*header);
+		if (!(*header & XVT_H_DONE) || xvt_header_id(*header) == XVT_ID_DISCARDED)
+			continue;
+		*header &= ~((uint64_t)XVT_H_ID_MASK << XVT_H_ID_SHIFT);
+		*header |= (uint64_t)XVT_ID_DISCARDED << XVT_H_ID_SHIFT;
+		left--;
+	}
+}
+
+/* Takes the events of a source out of its chunk. Returns false if that would show in its times. */
+static bool take_out(struct chunk *c, uint32_t source)
+{
+	uint32_t *all = sequence_of(c), count = tables_of(c).hdr->count, n = 0;
+
+	if (all[0] == source || all[count - 1] == source)
+		return false;
+	for (uint32_t i = 0; i < count; i++) {
+		if (all[i] != source)
+			all[n++] = all[i];
+	}
+	put_sequence(c, all, n);
+	tables_of(c).sources[source].count = 0;
+	return true;
+}
+
+/* A run of events is nowhere, not even in the ring, and no counter of the ring has it. */
+static bool forget_events(struct trace *t)
+{
+	const struct elements all = elements_of(t, SOURCE, 0, 0);
+	const struct elements stats =
+		elements_of(t, ARRAY, XVT_CHUNK_STATS, sizeof(struct xvt_ring_stats));
+
+	for (size_t i = 0; i < t->n; i++) {
+		const struct tables tables = tables_of(&t->v[i]);
+
+		if (t->v[i].h.type != XVT_CHUNK_ORDER && t->v[i].h.type != XVT_CHUNK_LOOSE)
+			continue;
+		for (uint32_t k = 0; k < tables.hdr->nr_sources; k++) {
+			const struct xvt_order_source s = tables.sources[k];
+
+			if (s.count < FORGOTTEN || is_shared(&all, &tables, &tables.sources[k]) ||
+			    !take_out(&t->v[i], k))
+				continue;
+			give_back(t, &tables, &s);
+			forget(&stats, &s);
+			return true;
+		}
+	}
+	return false;
+}
+
 static bool mark_twice(struct trace *t)
 {
 	const struct elements all =
@@ -828,6 +948,12 @@ static const struct lie lies[] = {
 	{ "mark-twice", TELL(mark_twice) },
 	{ "marks-cut", TELL(cut_marks) },
 	{ "marks-twice", TELL(repeat_marks) },
+	{ "head-ring", HEAD_IN, ONE(ADD, F(xvt_subbuf_head, ring), 90) },
+	{ "head-flags", HEAD_IN, ONE(OR, F(xvt_subbuf_head, flags), 1u << 20) },
+	{ "head-position", HEAD_IN, ONE(ADD, F(xvt_subbuf_head, pos), 8) },
+	{ "head-attempted", HEAD_IN, ONE(ADD, F(xvt_subbuf_head, attempted), 40) },
+	{ "head-discarded", HEAD_IN, ONE(ADD, F(xvt_subbuf_head, discarded), 40) },
+	{ "head-lost", HEAD_IN, ONE(ADD, B(xvt_subbuf_head, lost, 4), 40) },
 	{ "run-vm", RUN_IN, ONE(ADD, F(xvt_run_span, vm), 40) },
 	{ "run-ends", RUN_IN, ONE(SET, F(xvt_run_span, exit_clock), 1) },
 	{ "run-flags", RUN_IN, ONE(OR, F(xvt_run_span, flags), 1u << 20) },
@@ -851,6 +977,7 @@ static const struct lie lies[] = {
 	{ "raw-twice", TELL(repeat_raw) },
 	{ "order-cut", TELL(cut_order) },
 	{ "order-forgotten", TELL(forget_order) },
+	{ "events-forgotten", TELL(forget_events) },
 	{ "order-twice", TELL(repeat_order) },
 	{ "order-swapped", TELL(swap_order) },
 	{ "order-late", TELL(retype_order) },

@@ -45,6 +45,7 @@ static void put_others(struct xvt_trace_writer *w, uint64_t ns)
 	const struct xvt_clock_node node = { .guest = ns, .host_ns = ns, .bound_ns = 10 };
 	const struct xvt_clock_look look = { .first_ns = ns, .last_ns = ns, .hi_ns = ns };
 	const struct xvt_mark_seen mark = { .number = ns };
+	const struct xvt_subbuf_head head = { .pos = ns };
 	const struct xvt_run_span span = { .enter_clock = ns, .exit_clock = ns };
 	const struct xvt_round round = { .watermark_ns = ns };
 	const struct xvt_ring_stats stats = { .attempted = ns };
@@ -57,6 +58,7 @@ static void put_others(struct xvt_trace_writer *w, uint64_t ns)
 	put(w, XVT_CHUNK_NODE, &node, sizeof(node));
 	put(w, XVT_CHUNK_LOOKS, &look, sizeof(look));
 	put(w, XVT_CHUNK_MARKS, &mark, sizeof(mark));
+	put(w, XVT_CHUNK_HEADS, &head, sizeof(head));
 	put(w, XVT_CHUNK_RUNS, &span, sizeof(span));
 	put(w, XVT_CHUNK_STATS, &stats, sizeof(stats));
 	put(w, XVT_CHUNK_NOTE, &note, sizeof(note));
