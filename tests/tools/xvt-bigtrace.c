@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "record.h"
 #include "trace/write.h"
 
 #define BEGIN_NS     1000000000ull
@@ -94,21 +95,6 @@ static int sink_write(struct xvt_sink *sink, const void *bytes, size_t len)
 
 /* -- formats ------------------------------------------------------------------------ */
 
-#define COMMON                                                                         \
-	"format:\n"                                                                    \
-	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"         \
-	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"         \
-	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n" \
-	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
-
-enum {
-	TYPE_SWITCH = 314,
-	TYPE_WAKING = 317,
-	TYPE_IRQ_ENTRY = 140,
-	TYPE_IRQ_EXIT = 139,
-	TYPE_SOFTIRQ = 138,
-};
-
 #define STATES                                                                               \
 	"((((0x00000000 | 0x00000001 | 0x00000002 | 0x00000004 | 0x00000008 | 0x00000010 | " \
 	"0x00000020 | 0x00000040) + 1) << 1) - 1)"
@@ -120,14 +106,7 @@ static const struct {
 	const char *text;
 } formats[] = {
 	{ "sched", "sched_switch",
-	  "name: sched_switch\nID: 314\n" COMMON
-	  "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
-	  "\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"
-	  "\tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n"
-	  "\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n"
-	  "\tfield:char next_comm[16];\toffset:40;\tsize:16;\tsigned:0;\n"
-	  "\tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n"
-	  "\tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;\n\n"
+	  "name: sched_switch\nID: 314\n" SWITCH_FIELDS
 	  "print fmt: \"prev_comm=%s prev_pid=%d prev_prio=%d prev_state=%s%s ==> next_comm=%s "
 	  "next_pid=%d next_prio=%d\", REC->prev_comm, REC->prev_pid, REC->prev_prio, "
 	  "(REC->prev_state & " STATES ") ? __print_flags(REC->prev_state & " STATES ", \"|\", "
@@ -138,26 +117,17 @@ static const struct {
 	  "0x00000020 | 0x00000040) + 1) << 1) ? \"+\" : \"\", REC->next_comm, REC->next_pid, "
 	  "REC->next_prio\n" },
 	{ "sched", "sched_waking",
-	  "name: sched_waking\nID: 317\n" COMMON
-	  "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
-	  "\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n"
-	  "\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n"
-	  "\tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n\n"
+	  "name: sched_waking\nID: 317\n" WAKEUP_FIELDS
 	  "print fmt: \"comm=%s pid=%d prio=%d target_cpu=%03d\", REC->comm, REC->pid, REC->prio, "
 	  "REC->target_cpu\n" },
 	{ "irq", "irq_handler_entry",
-	  "name: irq_handler_entry\nID: 140\n" COMMON
-	  "\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n"
-	  "\tfield:__data_loc char[] name;\toffset:12;\tsize:4;\tsigned:0;\n\n"
+	  "name: irq_handler_entry\nID: 140\n" ENTRY_FIELDS
 	  "print fmt: \"irq=%d name=%s\", REC->irq, __get_str(name)\n" },
 	{ "irq", "irq_handler_exit",
-	  "name: irq_handler_exit\nID: 139\n" COMMON
-	  "\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n"
-	  "\tfield:int ret;\toffset:12;\tsize:4;\tsigned:1;\n\n"
+	  "name: irq_handler_exit\nID: 139\n" EXIT_FIELDS
 	  "print fmt: \"irq=%d ret=%s\", REC->irq, REC->ret ? \"handled\" : \"unhandled\"\n" },
 	{ "irq", "softirq_entry",
-	  "name: softirq_entry\nID: 138\n" COMMON
-	  "\tfield:unsigned int vec;\toffset:8;\tsize:4;\tsigned:0;\n\n"
+	  "name: softirq_entry\nID: 138\n" SOFTIRQ_FIELDS
 	  "print fmt: \"vec=%u [action=%s]\", REC->vec, __print_symbolic(REC->vec, { 0, \"HI\" }, "
 	  "{ 1, \"TIMER\" }, { 2, \"NET_TX\" }, { 3, \"NET_RX\" }, { 4, \"BLOCK\" }, "
 	  "{ 5, \"IRQ_POLL\" }, { 6, \"TASKLET\" }, { 7, \"SCHED\" }, { 8, \"HRTIMER\" }, "
@@ -190,36 +160,6 @@ static uint64_t next_random(void)
 	return seed;
 }
 
-struct record {
-	uint16_t type;
-	uint8_t flags;
-	uint8_t preempt_count;
-	int32_t pid;
-	union {
-		struct {
-			char prev_comm[16];
-			int32_t prev_pid;
-			int32_t prev_prio;
-			int64_t prev_state;
-			char next_comm[16];
-			int32_t next_pid;
-			int32_t next_prio;
-		} sw;
-		struct {
-			char comm[16];
-			int32_t pid;
-			int32_t prio;
-			int32_t target_cpu;
-		} waking;
-		struct {
-			int32_t irq;
-			uint32_t name; /* dynamic, or what the handler returned */
-			char text[16];
-		} irq;
-		uint32_t vec;
-	};
-};
-
 static int32_t task(char comm[16], uint64_t r)
 {
 	static const char *const names[] = { "swapper/0", "kworker/u4:2", "bash",
@@ -247,29 +187,29 @@ static uint16_t ftrace_record(struct record *rec, uint32_t cpu)
 		rec->sw.next_pid = task(rec->sw.next_comm, r >> 24);
 		rec->sw.prev_prio = rec->sw.next_prio = 120;
 		rec->sw.prev_state = (int64_t)(r >> 28 & 3);
-		return 8 + sizeof(rec->sw);
+		return SWITCH_LEN;
 	case 3:
 	case 4:
 		rec->type = TYPE_WAKING;
-		rec->waking.pid = task(rec->waking.comm, r >> 20);
-		rec->waking.prio = 120;
-		rec->waking.target_cpu = (int32_t)cpu;
-		return 8 + sizeof(rec->waking);
+		rec->wakeup.pid = task(rec->wakeup.comm, r >> 20);
+		rec->wakeup.prio = 120;
+		rec->wakeup.target_cpu = (int32_t)cpu;
+		return WAKEUP_LEN;
 	case 5:
-		rec->type = TYPE_IRQ_ENTRY;
+		rec->type = TYPE_ENTRY;
 		rec->irq.irq = 26;
-		rec->irq.name = 16 | 16 << 16;
+		rec->irq.name = ENTRY_NAME_LOC;
 		memcpy(rec->irq.text, "virtio0-output.", 16);
-		return 8 + sizeof(rec->irq);
+		return ENTRY_LEN;
 	case 6:
-		rec->type = TYPE_IRQ_EXIT;
+		rec->type = TYPE_EXIT;
 		rec->irq.irq = 26;
-		rec->irq.name = 1;
-		return 16;
+		rec->irq.ret = 1;
+		return EXIT_LEN;
 	default:
 		rec->type = TYPE_SOFTIRQ;
 		rec->vec = (uint32_t)(r >> 20) % 10;
-		return 12;
+		return SOFTIRQ_LEN;
 	}
 }
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "record.h"
 #include "trace/write.h"
 
 #define US	  1000ull
@@ -30,54 +31,20 @@ enum by {
 	FTRACE,
 };
 
-#define COMMON                                                                         \
-	"format:\n"                                                                    \
-	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"         \
-	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"         \
-	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n" \
-	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
-#define SWITCH                                                                            \
-	COMMON "\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"            \
-	       "\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"                \
-	       "\tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n"                 \
-	       "\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n"               \
-	       "\tfield:char next_comm[16];\toffset:40;\tsize:16;\tsigned:0;\n"           \
-	       "\tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n"                \
-	       "\tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;\n\n"               \
-	       "print fmt: \"prev_comm=%s prev_pid=%d prev_prio=%d prev_state=%ld ==> "   \
-	       "next_comm=%s next_pid=%d next_prio=%d\", REC->prev_comm, REC->prev_pid, " \
-	       "REC->prev_prio, REC->prev_state, REC->next_comm, REC->next_pid, "         \
-	       "REC->next_prio\n"
-#define ENTRY                                                                \
-	COMMON "\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n"           \
-	       "\tfield:char name[16];\toffset:12;\tsize:16;\tsigned:0;\n\n" \
-	       "print fmt: \"irq=%d name=%s\", REC->irq, REC->name\n"
-#define WAKEUP                                                                                \
-	COMMON "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"                     \
-	       "\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n"                         \
-	       "\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n"                          \
-	       "\tfield:int target_cpu;\toffset:32;\tsize:4;\tsigned:1;\n\n"                  \
-	       "print fmt: \"comm=%s pid=%d prio=%d target_cpu=%03d\", REC->comm, REC->pid, " \
-	       "REC->prio, REC->target_cpu\n"
-#define EXIT                                                          \
-	COMMON "\tfield:int irq;\toffset:8;\tsize:4;\tsigned:1;\n"    \
-	       "\tfield:int ret;\toffset:12;\tsize:4;\tsigned:1;\n\n" \
-	       "print fmt: \"irq=%d ret=%d\", REC->irq, REC->ret\n"
+#define WAKEUP                                                                             \
+	WAKEUP_FIELDS "print fmt: \"comm=%s pid=%d prio=%d target_cpu=%03d\", REC->comm, " \
+		      "REC->pid, REC->prio, REC->target_cpu\n"
+#define ENTRY  PROBED_ENTRY_FIELDS "print fmt: \"irq=%d name=%s\", REC->irq, REC->name\n"
+#define EXIT   EXIT_FIELDS "print fmt: \"irq=%d ret=%d\", REC->irq, REC->ret\n"
 
-enum {
-	TYPE_SWITCH = 314,
-	TYPE_ENTRY = 140,
-	TYPE_EXIT = 139,
-	TYPE_WAKEUP = 318,
-	PROBED = 1000, /* the probe's number is this much higher */
-};
+#define PROBED 1000u /* the probe's number is this much higher */
 
 static const struct {
 	const char *name;
 	unsigned int id;
 	const char *text;
 } formats[] = {
-	{ "sched_switch", TYPE_SWITCH, SWITCH },
+	{ "sched_switch", TYPE_SWITCH, SWITCH_FIELDS SWITCH_PRINT },
 	{ "irq_handler_entry", TYPE_ENTRY, ENTRY },
 	{ "irq_handler_exit", TYPE_EXIT, EXIT },
 	{ "sched_wakeup", TYPE_WAKEUP, WAKEUP },
@@ -95,42 +62,6 @@ static int32_t pid_of(uint32_t cpu, uint32_t task)
 {
 	return task ? tasks[task].pid + (int32_t)cpu : 0;
 }
-
-struct record {
-	uint16_t type;
-	uint8_t flags;
-	uint8_t preempt_count;
-	int32_t pid;
-	union {
-		struct {
-			char prev_comm[16];
-			int32_t prev_pid;
-			int32_t prev_prio;
-			int64_t prev_state;
-			char next_comm[16];
-			int32_t next_pid;
-			int32_t next_prio;
-		} sw;
-		struct {
-			int32_t irq;
-			union {
-				char name[16];
-				int32_t ret;
-			};
-		} irq;
-		struct {
-			char comm[16];
-			int32_t pid;
-			int32_t prio;
-			int32_t target_cpu;
-		} wakeup;
-	};
-};
-
-#define SWITCH_LEN 64u
-#define ENTRY_LEN  28u
-#define EXIT_LEN   16u
-#define WAKEUP_LEN 36u
 
 struct file {
 	struct xvt_sink sink;
@@ -230,10 +161,10 @@ static void put_irq(struct file *f, uint32_t cpu, uint32_t step)
 	struct record r = { .type = TYPE_ENTRY, .pid = pid_of(cpu, f->runs[cpu]) };
 
 	r.irq.irq = 24 + (int32_t)chance(f, 2);
-	strcpy(r.irq.name, "virtio0");
-	put_all(f, cpu, step, r, ENTRY_LEN);
+	strcpy(r.irq.probed_name, "virtio0");
+	put_all(f, cpu, step, r, PROBED_ENTRY_LEN);
 	f->ns += 3 * US + chance(f, 9000);
-	memset(r.irq.name, 0, sizeof(r.irq.name));
+	memset(r.irq.probed_name, 0, sizeof(r.irq.probed_name));
 	r.type = TYPE_EXIT;
 	r.irq.ret = 1;
 	put_all(f, cpu, step, r, EXIT_LEN);

@@ -12,41 +12,14 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "record.h"
 #include "trace/write.h"
 
 #define MS   1000000ull
 #define TASK 1034
 
 static const char format[] =
-	"sched\0sched_switch\0name: sched_switch\nID: 314\nformat:\n"
-	"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-	"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-	"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-	"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
-	"\tfield:char prev_comm[16];\toffset:8;\tsize:16;\tsigned:0;\n"
-	"\tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n"
-	"\tfield:int prev_prio;\toffset:28;\tsize:4;\tsigned:1;\n"
-	"\tfield:long prev_state;\toffset:32;\tsize:8;\tsigned:1;\n"
-	"\tfield:char next_comm[16];\toffset:40;\tsize:16;\tsigned:0;\n"
-	"\tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n"
-	"\tfield:int next_prio;\toffset:60;\tsize:4;\tsigned:1;\n\n"
-	"print fmt: \"prev_comm=%s prev_pid=%d prev_prio=%d prev_state=%ld ==> next_comm=%s "
-	"next_pid=%d next_prio=%d\", REC->prev_comm, REC->prev_pid, REC->prev_prio, "
-	"REC->prev_state, REC->next_comm, REC->next_pid, REC->next_prio\n";
-
-struct task_switch {
-	uint16_t type;
-	uint8_t flags;
-	uint8_t preempt_count;
-	int32_t pid;
-	char prev_comm[16];
-	int32_t prev_pid;
-	int32_t prev_prio;
-	int64_t prev_state;
-	char next_comm[16];
-	int32_t next_pid;
-	int32_t next_prio;
-};
+	"sched\0sched_switch\0name: sched_switch\nID: 314\n" SWITCH_FIELDS SWITCH_PRINT;
 
 static void must(bool ok, const char *what)
 {
@@ -68,20 +41,20 @@ static int write_out(struct xvt_sink *sink, const void *p, size_t len)
 
 static void put_event(struct xvt_trace_writer *w, uint32_t ring, uint64_t ns, bool in)
 {
-	struct task_switch s = {
-		.type = 314, .prev_prio = 120, .next_prio = 120, .prev_state = !in
-	};
+	struct record s = { .type = TYPE_SWITCH,
+			    .sw = { .prev_prio = 120, .next_prio = 120, .prev_state = !in } };
 	const struct xvt_event_hdr h = { .host_ns = ns,
 					 .guest_clock = ns,
 					 .ring_flags = ring,
 					 .id = XVT_ID_FTRACE,
-					 .len = sizeof(s) };
-	char *task = in ? s.next_comm : s.prev_comm, *idle = in ? s.prev_comm : s.next_comm;
+					 .len = SWITCH_LEN };
+	char *task = in ? s.sw.next_comm : s.sw.prev_comm;
+	char *idle = in ? s.sw.prev_comm : s.sw.next_comm;
 
 	strcpy(task, "bash");
 	snprintf(idle, 16, "swapper/%u", ring % 2);
-	*(in ? &s.next_pid : &s.prev_pid) = TASK;
-	s.pid = s.prev_pid;
+	*(in ? &s.sw.next_pid : &s.sw.prev_pid) = TASK;
+	s.pid = s.sw.prev_pid;
 	must(!xvt_trace_event(w, &h, &s), "event");
 }
 
