@@ -73,10 +73,12 @@ report_texts() {
 	sed -En '/^[^ ]+ +[^ ]+ +[^ ]+ LOST /d
 		s/^([0-9]+)\.([0-9]{9}) ([^ ]+):([0-9]+) +[^ ]+ .*[^-]-(-?[0-9]+) +([A-Za-z_0-9]+):(.*)$/\1\2 \3 \4 \5 \6\7/p' "$1" | sed 's/ *$//'
 }
+# In trace.dat a task that is not known has the largest number.
+no_task() { sed -E 's/^([^ ]+ [^ ]+ [^ ]+) 2147483647 /\1 -1 /'; }
 tracecmd_texts() {
 	# It leaves the file's name out after a loss.
 	awk '/EVENTS DROPPED\]$/ { file = $1; next } file { $0 = file " " $0; file = "" } { print }' "$1" |
-		sed -En 's/^ *([^ ]+)\.dat: .*[^-]-(-?[0-9]+) +\[0*([0-9]+)\] +([0-9]+)\.([0-9]{9}): ([A-Za-z_0-9]+): *(.*)$/\4\5 \1 \3 \2 \6 \7/p' | sed 's/ *$//'
+		sed -En 's/^ *([^ ]+)\.dat: .*[^-]-(-?[0-9]+) +\[0*([0-9]+)\] +([0-9]+)\.([0-9]{9}): ([A-Za-z_0-9]+): *(.*)$/\4\5 \1 \3 \2 \6 \7/p' | no_task | sed 's/ *$//'
 }
 
 # in_time LINES: whether no time is before that of the line before. Times have 14 digits and more.

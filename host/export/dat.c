@@ -124,7 +124,9 @@ static int put_built(struct dat *d, struct dat_cpu *c, const struct xvtrace_even
 	size_t len;
 	int err = 0;
 
-	if (type->how == DAT_BUILD) {
+	if (type->how == DAT_AS) {
+		len = dat_build_as(ev, type, record, &cut);
+	} else if (type->how == DAT_BUILD) {
 		len = dat_build(ev, type, record, &cut);
 	} else {
 		err = dat_rest(&machine_of(d, ev->machine)->types, &id);
@@ -137,6 +139,15 @@ static int put_built(struct dat *d, struct dat_cpu *c, const struct xvtrace_even
 	memcpy(to, record, len);
 	d->x->cut += cut;
 	return 0;
+}
+
+/* The task of a record that is copied. */
+static void put_no_task(uint8_t *to, const struct xvtrace_event *ev)
+{
+	const int32_t pid32 = dat_pid(ev);
+
+	if (ev->data_len >= 8)
+		memcpy(to + 4, &pid32, sizeof(pid32));
 }
 
 static int put_event(struct dat *d, const struct xvtrace_event *ev)
@@ -168,6 +179,8 @@ static int put_event(struct dat *d, const struct xvtrace_event *ev)
 		return err;
 	memcpy(to, ev->data, ev->data_len);
 	memcpy(to, &type->id, sizeof(type->id));
+	if (ev->pid < 0)
+		put_no_task(to, ev);
 	return 0;
 }
 
@@ -243,6 +256,8 @@ static void end(struct dat *d)
 	}
 	free(d->machines);
 	free(d->rings);
+	for (size_t i = 0; i < d->type_room; i++)
+		free(d->types[i].as);
 	free(d->types);
 }
 

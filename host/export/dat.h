@@ -107,15 +107,30 @@ int dat_thread_wait(struct xvt_dat_thread *t);
 
 enum dat_how {
 	DAT_COPY,  /* the record as the guest wrote it; its format is the guest's */
+	DAT_AS,	   /* the same values in the record of another type, whose format it has */
 	DAT_BUILD, /* from the values of its fields; its format is ours */
 	DAT_REST,  /* the same format for all: name and bytes of the event */
 };
+
+struct dat_layout;
 
 struct dat_type {
 	bool known;
 	uint8_t how;
 	uint16_t id;
+	struct dat_layout *as; /* of DAT_AS */
 };
+
+/* The number of a task that is not known. trace-cmd's profile ends on one below 0, and no task has
+ * this one. */
+#define DAT_NO_TASK INT32_MAX
+
+/* The number of the event's task in its record. */
+static inline int32_t dat_pid(const struct xvtrace_event *ev)
+{
+	/* A state has none: its CPUs are idle. */
+	return ev->kind == XVTRACE_STATE ? 0 : ev->pid < 0 ? DAT_NO_TASK : ev->pid;
+}
 
 /* A format of a machine's file. */
 struct dat_used {
@@ -136,6 +151,18 @@ struct dat_types {
 /* Choose the type's number in a machine's file. Returns 0 or -ENOMEM. */
 int dat_type_new(struct dat_types *types, struct xvtrace_reader *reader,
 		 const struct xvtrace_event *ev, struct dat_type *type);
+
+/* -- one event by two names, dat_twin.c ------------------------------------------------ */
+
+/* Give the type the number of another one that is the same event of the kernel, if there is one.
+ * Returns 0 or -ENOMEM. */
+int dat_twin(struct dat_types *types, struct xvtrace_reader *reader,
+	     const struct xvtrace_type *event, struct dat_type *type);
+/* As dat_build(), of DAT_AS. */
+size_t dat_build_as(const struct xvtrace_event *ev, const struct dat_type *type,
+		    uint8_t to[DAT_RECORD_MAX], bool *cut);
+
+/* -- records, dat_types.c -------------------------------------------------------------- */
 
 /* Make the record of an event that is not copied. Returns its length; sets *cut if not all of it
  * fits. */

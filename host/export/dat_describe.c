@@ -123,6 +123,7 @@ void dat_comms(struct dat_bytes *b, struct dat *d, uint32_t at)
 	int pid;
 
 	dat_u64(b, 0);
+	dat_printf(b, "%d unknown\n", DAT_NO_TASK);
 	while (xvtrace_reader_task(d->x->reader, at, &next, &pid, &comm) > 0) {
 		if (pid <= 0 || !comm[0])
 			continue;

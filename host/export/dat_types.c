@@ -70,90 +70,19 @@ int dat_rest(struct dat_types *t, uint16_t *id)
 	return err;
 }
 
-/* -- one event by two names ------------------------------------------------------------ */
-
-/* A field's line in a format. */
-struct line {
-	const char *name; /* with what stands behind it, such as "[16]" */
-	size_t len;
-	unsigned int offset;
-	unsigned int size;
-};
-
-/* Get the next field of a format, and move on. Returns false behind the last one. */
-static bool next_line(const char **text, struct line *line)
-{
-	const char *at = strstr(*text, "\tfield:"), *end = at ? strchr(at, ';') : NULL;
-
-	if (!end || sscanf(end, ";\toffset:%u;\tsize:%u;", &line->offset, &line->size) != 2)
-		return false;
-	line->name = end;
-	while (line->name > at && line->name[-1] != ' ' && line->name[-1] != '\t')
-		line->name--;
-	line->len = (size_t)(end - line->name);
-	*text = end;
-	return true;
-}
-
-/* Whether the records of both formats are alike, so that either describes both. */
-static bool same_layout(const char *a, const char *b)
-{
-	struct line la, lb;
-
-	for (;;) {
-		const bool more = next_line(&a, &la), more_b = next_line(&b, &lb);
-
-		if (!more || !more_b)
-			return more == more_b;
-		if (la.offset != lb.offset || la.size != lb.size || la.len != lb.len ||
-		    memcmp(la.name, lb.name, la.len) != 0)
-			return false;
-	}
-}
-
-/*
- * Both ftrace and the guest's module may have recorded an event of the kernel, each for a while.
- * Viewers find a type by its name, and take the first. So both have one number and one format,
- * where their records are alike. NULL: there is no such type yet.
- */
-static const struct dat_used *twin_of(const struct dat_types *t, struct xvtrace_reader *reader,
-				      const struct xvtrace_type *type)
-{
-	const struct dat_used *twin = NULL;
-	const char *text;
-	char *own = NULL; /* the reader has one format at a time */
-
-	for (size_t i = 0; i < t->used_count && !twin; i++) {
-		const struct dat_used *u = &t->used[i];
-
-		if (!u->copy || strcmp(u->type->system, type->system) == 0 ||
-		    strcmp(u->type->kernel_system, type->kernel_system) != 0 ||
-		    strcmp(u->type->name, type->name) != 0)
-			continue;
-		text = own ? NULL : xvtrace_type_format(reader, type);
-		own = text ? strdup(text) : own;
-		text = xvtrace_type_format(reader, u->type);
-		if (own && text && same_layout(own, text))
-			twin = u;
-	}
-	free(own);
-	return twin;
-}
+/* -- types ----------------------------------------------------------------------------- */
 
 int dat_type_new(struct dat_types *t, struct xvtrace_reader *reader, const struct xvtrace_event *ev,
 		 struct dat_type *type)
 {
 	const bool copy = xvtrace_type_format(reader, ev->type) != NULL;
-	const struct dat_used *twin = copy ? twin_of(t, reader, ev->type) : NULL;
 	int err = begin(t);
 	uint16_t id = 0;
 
-	if (err)
+	if (!err && copy)
+		err = dat_twin(t, reader, ev->type, type);
+	if (err || type->known)
 		return err;
-	if (twin) {
-		*type = (struct dat_type){ .known = true, .how = DAT_COPY, .id = twin->id };
-		return 0;
-	}
 	if (copy)
 		memcpy(&id, ev->data, sizeof(id));
 	/* The last number is for the type of all the rest. */
@@ -182,8 +111,7 @@ struct record {
 
 static void begin_record(struct record *r, const struct xvtrace_event *ev, uint16_t id)
 {
-	/* A state has no task, and trace-cmd's profile ends on a number below 0. */
-	const int32_t pid32 = ev->kind == XVTRACE_STATE ? 0 : ev->pid;
+	const int32_t pid32 = dat_pid(ev);
 
 	memcpy(r->to, &id, sizeof(id));
 	r->to[2] = ev->irq_flags;

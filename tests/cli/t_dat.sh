@@ -70,7 +70,14 @@ else
 	events() { trace-cmd report -t -R -i "$1/g0.dat" 2>/dev/null; }
 	check "an event that was recorded twice is there once" cmp <(events "$work/doubled") <(events "$work/single")
 	# A pause, a loss, and on one CPU first the probe's records, then ftrace's.
+	# Events of programs have no task.
+	check "trace-cmd's profile reads a trace with events of no task" sh -c "trace-cmd report --profile -i '$work/dat/g2.dat' >/dev/null 2>&1"
+	check "which are shown as of one that is unknown" [ "$(trace-cmd report -i "$work/dat/g1.dat" 2>/dev/null | grep -c '^ *unknown-2147483647 .* u64: ')" -gt 0 ]
 	check "trace-cmd's profile reads a trace with states of machines" sh -c "trace-cmd report --profile -i '$work/paused/g0.dat' >/dev/null 2>&1"
+	one_type() { trace-cmd dump --all -i "$work/doubled/g0.dat" 2>/dev/null | grep -c 'name: irq_handler_entry$'; }
+	check "events by the probe and by ftrace, whose records differ, are one type" [ "$(one_type)" = 1 ]
+	named() { events "$work/doubled" | sed -En 's/^.*irq_handler_entry: .*name=([^ ]*).*$/\1/p' | sort -u; }
+	check "with all names" [ "$(named)" = virtio0 ]
 	profile_table "$xvtrace" "$work/o.xvt" >"$work/profile.want"
 	tracecmd_profile "$work/doubled/g0.dat" >"$work/profile.got"
 	check "trace-cmd's profile has the figures of jsonl" cmp "$work/profile.want" "$work/profile.got"

@@ -202,7 +202,7 @@ static int compare(struct tracecmd_input *in, struct tep_record *record, int cpu
 		return differ("the CPU");
 	if (!event || !name || strcmp(event->name, name) != 0)
 		return differ("the name");
-	if (tep_data_pid(event->tep, record) != (pid ? (int)json_integer_value(pid) : -1))
+	if (tep_data_pid(event->tep, record) != (pid ? (int)json_integer_value(pid) : INT32_MAX))
 		return differ("the pid");
 	if ((unsigned long long)record->missed_events != lost_of[cpu])
 		return differ("the number of lost events before it");

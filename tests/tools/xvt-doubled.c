@@ -34,20 +34,22 @@ enum by {
 #define WAKEUP                                                                             \
 	WAKEUP_FIELDS "print fmt: \"comm=%s pid=%d prio=%d target_cpu=%03d\", REC->comm, " \
 		      "REC->pid, REC->prio, REC->target_cpu\n"
-#define ENTRY  PROBED_ENTRY_FIELDS "print fmt: \"irq=%d name=%s\", REC->irq, REC->name\n"
-#define EXIT   EXIT_FIELDS "print fmt: \"irq=%d ret=%d\", REC->irq, REC->ret\n"
+#define ENTRY	     ENTRY_FIELDS "print fmt: \"irq=%d name=%s\", REC->irq, __get_str(name)\n"
+#define PROBED_ENTRY PROBED_ENTRY_FIELDS "print fmt: \"irq=%d name=%s\", REC->irq, REC->name\n"
+#define EXIT	     EXIT_FIELDS "print fmt: \"irq=%d ret=%d\", REC->irq, REC->ret\n"
 
-#define PROBED 1000u /* the probe's number is this much higher */
+#define PROBED	     1000u /* the probe's number is this much higher */
 
 static const struct {
 	const char *name;
 	unsigned int id;
 	const char *text;
+	const char *probed; /* NULL: the probe's is the same */
 } formats[] = {
-	{ "sched_switch", TYPE_SWITCH, SWITCH_FIELDS SWITCH_PRINT },
-	{ "irq_handler_entry", TYPE_ENTRY, ENTRY },
-	{ "irq_handler_exit", TYPE_EXIT, EXIT },
-	{ "sched_wakeup", TYPE_WAKEUP, WAKEUP },
+	{ "sched_switch", TYPE_SWITCH, SWITCH_FIELDS SWITCH_PRINT, NULL },
+	{ "irq_handler_entry", TYPE_ENTRY, ENTRY, PROBED_ENTRY },
+	{ "irq_handler_exit", TYPE_EXIT, EXIT, NULL },
+	{ "sched_wakeup", TYPE_WAKEUP, WAKEUP, NULL },
 };
 
 #define FORMATS (sizeof(formats) / sizeof(formats[0]))
@@ -95,12 +97,17 @@ static uint32_t chance(struct file *f, uint32_t below)
 
 static void put(struct file *f, uint32_t cpu, struct record r, uint32_t len, enum by by)
 {
-	const struct xvt_event_hdr h = { .host_ns = f->ns,
-					 .guest_clock = f->ns,
-					 .ring_flags = cpu,
-					 .id = XVT_ID_FTRACE,
-					 .len = (uint16_t)len };
+	struct xvt_event_hdr h = { .host_ns = f->ns,
+				   .guest_clock = f->ns,
+				   .ring_flags = cpu,
+				   .id = XVT_ID_FTRACE,
+				   .len = (uint16_t)len };
 
+	if (r.type == TYPE_ENTRY && by == FTRACE) {
+		memmove(r.irq.text, r.irq.probed_name, sizeof(r.irq.text));
+		r.irq.name = ENTRY_NAME_LOC;
+		h.len = ENTRY_LEN;
+	}
 	r.type = (uint16_t)(r.type + (by == PROBE ? PROBED : 0));
 	must(!xvt_trace_event(f->w, &h, &r), "event");
 }
@@ -208,7 +215,8 @@ static void put_formats(struct file *f)
 		char text[2048];
 		int n = snprintf(text, sizeof(text), "%s%c%s%cname: %s\nID: %u\n%s",
 				 i % 2 ? "xvt" : of, 0, formats[k].name, 0, formats[k].name,
-				 formats[k].id + (i % 2 ? PROBED : 0), formats[k].text);
+				 formats[k].id + (i % 2 ? PROBED : 0),
+				 i % 2 && formats[k].probed ? formats[k].probed : formats[k].text);
 
 		must(!xvt_trace_put(f->w, XVT_CHUNK_META, &meta, sizeof(meta), text, (size_t)n),
 		     "META");

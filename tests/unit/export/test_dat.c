@@ -406,10 +406,11 @@ START_TEST(files_stay_in_the_folder)
 	}
 	ck_assert_int_eq(export(), 0);
 	ck_assert_uint_eq(count_files(scratch_path("dat")), 5);
-	expect(report("", "_..dat"), "<...>--1 [000] 0.000001000: text: text=hi\n");
-	expect(report("", "a_.._.._b.dat"), "<...>--1 [000] 0.000001001: text: text=hi\n");
-	expect(report("", "same.dat"), "<...>--1 [000] 0.000001002: text: text=hi\n");
-	expect(report("", "same-3.dat"), "<...>--1 [000] 0.000001003: text: text=hi\n");
+	expect(report("", "_..dat"), "unknown-2147483647 [000] 0.000001000: text: text=hi\n");
+	expect(report("", "a_.._.._b.dat"),
+	       "unknown-2147483647 [000] 0.000001001: text: text=hi\n");
+	expect(report("", "same.dat"), "unknown-2147483647 [000] 0.000001002: text: text=hi\n");
+	expect(report("", "same-3.dat"), "unknown-2147483647 [000] 0.000001003: text: text=hi\n");
 }
 END_TEST
 
@@ -427,15 +428,15 @@ START_TEST(rings_become_cpus)
 		put_event(i % 4, XVT_ID_U64, 1000 + i, &(uint64_t){ i }, 8);
 	put_event(9, XVT_ID_U64, 2000, &(uint64_t){ 9 }, 8);
 	ck_assert_int_eq(export(), 0);
-	expect(report("", "g.dat"), "<...>--1 [002] 0.000001000: u64: values=0\n"
-				    "<...>--1 [002] 0.000001001: u64: values=1\n"
-				    "<...>--1 [003] 0.000001002: u64: values=2\n"
-				    "<...>--1 [004] 0.000001003: u64: values=3\n"
-				    "<...>--1 [002] 0.000001004: u64: values=4\n"
-				    "<...>--1 [002] 0.000001005: u64: values=5\n"
-				    "<...>--1 [003] 0.000001006: u64: values=6\n"
-				    "<...>--1 [004] 0.000001007: u64: values=7\n");
-	expect(report("", "unknown.dat"), "<...>--1 [000] 0.000002000: u64: values=9\n");
+	expect(report("", "g.dat"), "unknown-2147483647 [002] 0.000001000: u64: values=0\n"
+				    "unknown-2147483647 [002] 0.000001001: u64: values=1\n"
+				    "unknown-2147483647 [003] 0.000001002: u64: values=2\n"
+				    "unknown-2147483647 [004] 0.000001003: u64: values=3\n"
+				    "unknown-2147483647 [002] 0.000001004: u64: values=4\n"
+				    "unknown-2147483647 [002] 0.000001005: u64: values=5\n"
+				    "unknown-2147483647 [003] 0.000001006: u64: values=6\n"
+				    "unknown-2147483647 [004] 0.000001007: u64: values=7\n");
+	expect(report("", "unknown.dat"), "unknown-2147483647 [000] 0.000002000: u64: values=9\n");
 }
 END_TEST
 
