@@ -77,6 +77,7 @@ static const struct format formats[] = {
 	  .to_file = xvt_export_perfetto,
 	  .bounds = true,
 	  .states = true,
+	  .gaps = true,
 	  .once = true },
 };
 

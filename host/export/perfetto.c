@@ -667,6 +667,18 @@ static struct xvt_pf_ring *ring_of(struct xvt_pf *p, const struct xvtrace_event 
 	return r;
 }
 
+/* A switch that the reader made where the machine stands still, or runs again. */
+static int put_made(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvt_pf_type *t,
+		    const struct xvtrace_event *ev)
+{
+	struct xvtrace_value next;
+
+	if (!t->to || t->to->number != XVT_PERFETTO_SWITCH || !t->of[6])
+		return 0;
+	xvtrace_value(ev, t->of[6], &next);
+	return next.u ? xvt_pf_go_on(r, ev->ns) : xvt_pf_stand(p, r, ev->ns);
+}
+
 static int put_event(struct xvt_pf *p, const struct xvtrace_event *ev)
 {
 	struct xvt_pf_ring *r = ring_of(p, ev);
@@ -683,6 +695,8 @@ static int put_event(struct xvt_pf *p, const struct xvtrace_event *ev)
 	t = type_of(p, ev->type);
 	if (!t)
 		return -ENOMEM;
+	if (ev->flags & XVTRACE_MADE)
+		return put_made(p, r, t, ev);
 	if (ev->bound_ns != r->bound_ns && ev->bound_ns != XVTRACE_NO_BOUND)
 		err = xvt_pf_put_bound(p, r, ev);
 	if (!err && ev->pid >= 0 && ev->pid != r->pid)

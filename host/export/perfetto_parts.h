@@ -63,16 +63,18 @@ struct xvt_pf_ring {
 	int32_t name_count;
 	struct xvt_pf_running names_of[XVT_PF_NAMES]; /* by hash; pid: the name's place + 1 */
 	struct xvt_pf_running running;		      /* by the last switch */
-	uint64_t seen_ns;			      /* when an event said so last */
-	const char *switch_system;		      /* and pid of that switch */
+	struct xvt_pf_running stood; /* the same, when its machine began to stand still */
+	uint64_t seen_ns;	     /* when an event said so last */
+	const char *switch_system;   /* and pid of that switch */
 	int32_t switch_prev;
 	uint64_t *told;	    /* addresses of functions whose names are in the sequence; 0: free */
 	uint32_t told_room; /* a power of 2 */
 	uint32_t told_count;
 	struct xvt_pf_counts counts;
-	bool twin; /* another ring of its machine has its number */
-	bool runs; /* there was a switch */
-	bool gaps; /* the CPU's task "not traced" has its name */
+	bool twin;   /* another ring of its machine has its number */
+	bool runs;   /* there was a switch */
+	bool gaps;   /* the CPU's task "not traced" has its name */
+	bool pauses; /* and its task "paused" */
 	uint64_t last_ns;
 	uint64_t bound_ns; /* as last told; 0: not yet */
 	uint32_t machine;
@@ -225,6 +227,9 @@ int xvt_pf_new_task(struct xvt_pf_machine *m, int32_t parent, int32_t pid, uint6
  * by the numbers that they have in its message. Returns 0 or -ENOMEM. */
 int xvt_pf_switch(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvtrace_event *ev,
 		  const struct xvtrace_field *const of[XVT_PERFETTO_FIELDS]);
+/* The ring's machine begins to stand still; it runs again. Return 0 or -ENOMEM. */
+int xvt_pf_stand(struct xvt_pf *p, struct xvt_pf_ring *r, uint64_t ns);
+int xvt_pf_go_on(struct xvt_pf_ring *r, uint64_t ns);
 /* Take a sched_waking for the compact part of the bundle. Returns 1; 0: it does not fit there; or
  * -ENOMEM. */
 int xvt_pf_waking(struct xvt_pf_ring *r, const struct xvtrace_event *ev,

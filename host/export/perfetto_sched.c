@@ -5,16 +5,19 @@
  * It takes a task for running from the switch to it to the next switch of that CPU. Where that one
  * comes from another task, some are missing: threads were chosen, or events were lost. Then a task
  * "not traced" stands from the last moment at which the first one was seen.
+ *
+ * Where the machine stands still, a task "paused" stands in its place, so that no time there counts
+ * as run time.
  */
 #include "export/perfetto_parts.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-#define NOT_TRACED     "not traced"
-#define NOT_TRACED_PID 0x400000 /* PID_MAX_LIMIT of Linux; that of CPU n is n + 1 higher */
-#define PRIO	       120
-#define INTERRUPTIBLE  1 /* TASK_INTERRUPTIBLE: that a task waits for a CPU is not known */
+/* PID_MAX_LIMIT of Linux: the first number that no task has. */
+#define NO_TASK	      0x400000
+#define PRIO	      120
+#define INTERRUPTIBLE 1 /* TASK_INTERRUPTIBLE: that a task waits for a CPU is not known */
 
 enum {
 	WAKING_COMM = 1,
@@ -30,6 +33,15 @@ enum {
 	SWITCH_NEXT_PRIO = 7,
 };
 
+/* A process for tasks that the export makes; that of CPU n has a number that is n + 1 higher. */
+struct made {
+	const char *name;
+	int32_t pid;
+};
+
+static const struct made not_traced = { "not traced", NO_TASK };
+static const struct made paused = { "paused", NO_TASK + 0x10000 };
+
 static void set_task(struct xvt_pf_running *t, int32_t pid, const struct xvtrace_value *comm)
 {
 	t->pid = pid;
@@ -37,29 +49,39 @@ static void set_task(struct xvt_pf_running *t, int32_t pid, const struct xvtrace
 	memcpy(t->comm, comm->data, t->len);
 }
 
-/* The process of those tasks that say that nothing is known. */
-static int name_not_traced(struct xvt_pf *p, struct xvt_pf_ring *r)
+/* Name the CPU's task of that process, and the process. */
+static int name_made(struct xvt_pf *p, struct xvt_pf_ring *r, const struct made *m)
 {
 	struct xvt_proto *b = &p->packet;
-	const size_t len = strlen(NOT_TRACED);
+	const size_t len = strlen(m->name);
 	size_t at, item;
 
 	if (xvt_pf_begin_ring_packet(p, r, 2 * xvt_proto_text_room(len) + 10 * XVT_PROTO_NUMBER))
 		return -ENOMEM;
 	at = xvt_proto_open(b, TRACE_PACKET_PROCESS_TREE);
 	item = xvt_proto_open(b, PROCESS_TREE_PROCESSES);
-	xvt_proto_u64(b, PROCESS_PID, NOT_TRACED_PID);
-	xvt_proto_string(b, PROCESS_CMDLINE, NOT_TRACED, len);
+	xvt_proto_u64(b, PROCESS_PID, (uint64_t)m->pid);
+	xvt_proto_string(b, PROCESS_CMDLINE, m->name, len);
 	xvt_proto_u64(b, PROCESS_CMDLINE_IS_COMM, 1);
 	xvt_proto_close(b, item);
 	item = xvt_proto_open(b, PROCESS_TREE_THREADS);
-	xvt_proto_u64(b, THREAD_TID, NOT_TRACED_PID + 1 + r->cpu);
-	xvt_proto_string(b, THREAD_NAME, NOT_TRACED, len);
-	xvt_proto_u64(b, THREAD_TGID, NOT_TRACED_PID);
+	xvt_proto_u64(b, THREAD_TID, (uint64_t)m->pid + 1 + r->cpu);
+	xvt_proto_string(b, THREAD_NAME, m->name, len);
+	xvt_proto_u64(b, THREAD_TGID, (uint64_t)m->pid);
 	xvt_proto_close(b, item);
 	xvt_proto_close(b, at);
 	xvt_pf_end_packet(p, 0);
 	return 0;
+}
+
+/* The CPU's task of that process. */
+static struct xvt_pf_running made_task(const struct xvt_pf_ring *r, const struct made *m)
+{
+	struct xvt_pf_running t = { .pid = m->pid + 1 + (int32_t)r->cpu,
+				    .len = (uint32_t)strlen(m->name) };
+
+	memcpy(t.comm, m->name, t.len);
+	return t;
 }
 
 /* A switch that nobody recorded. */
@@ -90,17 +112,42 @@ static int put_switch(struct xvt_pf_ring *r, uint64_t ns, const struct xvt_pf_ru
 static int put_gap(struct xvt_pf *p, struct xvt_pf_ring *r, uint64_t ns,
 		   const struct xvt_pf_running *prev)
 {
-	struct xvt_pf_running none = {
-		.pid = (int32_t)(NOT_TRACED_PID + 1 + r->cpu),
-		.len = strlen(NOT_TRACED),
-		.comm = NOT_TRACED,
-	};
-	int err = r->gaps ? 0 : name_not_traced(p, r);
+	const struct xvt_pf_running none = made_task(r, &not_traced);
+	int err = r->gaps ? 0 : name_made(p, r, &not_traced);
 
 	r->gaps = true;
 	if (!err)
 		err = put_switch(r, r->seen_ns, &r->running, &none);
 	return err ? err : put_switch(r, ns, &none, prev);
+}
+
+int xvt_pf_stand(struct xvt_pf *p, struct xvt_pf_ring *r, uint64_t ns)
+{
+	const struct xvt_pf_running none = made_task(r, &paused);
+	int err;
+
+	if (!r->runs)
+		return 0;
+	err = r->pauses ? 0 : name_made(p, r, &paused);
+	r->pauses = true;
+	if (!err)
+		err = put_switch(r, ns, &r->running, &none);
+	r->stood = r->running;
+	r->running = none;
+	r->switch_prev = none.pid;
+	r->seen_ns = ns;
+	return err;
+}
+
+int xvt_pf_go_on(struct xvt_pf_ring *r, uint64_t ns)
+{
+	const struct xvt_pf_running none = r->running;
+
+	if (!r->runs || none.pid != made_task(r, &paused).pid)
+		return 0;
+	r->running = r->stood;
+	r->seen_ns = ns;
+	return put_switch(r, ns, &none, &r->running);
 }
 
 int xvt_pf_switch(struct xvt_pf *p, struct xvt_pf_ring *r, const struct xvtrace_event *ev,

@@ -340,4 +340,15 @@ stopped() {
 	[ "$n" -gt 1000 ] && [ "$n" -lt 200000 ] && grep -q "after $n events" "$work/err"
 }
 check "SIGTERM: packets are whole, and all events that are said are there" stopped
+check "a trace with a pause is read" rules "$work/paused.xvt"
+# stands: in a pause, and behind the machine's end, no task of it runs; that of CPU 0 was running.
+stands() {
+	grep ' paused' "$work/facts" | sort -k 2,2n -k 4,4n | cut -d ' ' -f 2-4,6-9 | diff - <(echo "1 0 1001000000 1034 bash 4259841 paused
+1 0 2001000000 4259841 paused 1034 bash
+1 0 2006000000 1034 bash 4259841 paused")
+}
+check "no task runs while its machine stands still" stands
+check "each switch there is from the task that ran" switched "$work/facts"
+check "the task that stands for it has its name" test "$(grep -c '^thread 1 4259841 in 4259840$' "$work/facts")" -eq 1
+
 [ $failures -eq 0 ]
