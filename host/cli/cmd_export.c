@@ -12,6 +12,7 @@
 #include "cli/cmd.h"
 #include "cli/confine.h"
 #include "cli/select.h"
+#include "cli/standard.h"
 #include "cli/watch.h"
 
 #define CPUS_LISTED 16u
@@ -319,6 +320,8 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	if (!take_old_name(&o.select.from, o.begin, "--from and --begin") ||
 	    !take_old_name(&o.select.to, o.end, "--to and --end") || !check_dat_version(&o, format))
 		return XVT_EXIT_USAGE;
+	if (!xvt_standard_input(&argv[at]))
+		return XVT_EXIT_FAIL;
 	x.dat_version = (unsigned int)o.dat_version;
 	x.bound = format->bounds;
 	x.states = format->states;

@@ -8,6 +8,7 @@
 #include "cli/confine.h"
 #include "cli/pager.h"
 #include "cli/select.h"
+#include "cli/standard.h"
 
 struct report_opts {
 	struct xvt_select select;
@@ -100,6 +101,8 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		return XVT_EXIT_USAGE;
 	if (!opts.no_pager)
 		xvt_pager_prepare();
+	if (!xvt_standard_input(&argv[at]))
+		return XVT_EXIT_FAIL;
 	xvt_confine(false);
 	xvt_beside_look(argv[at], &beside);
 	status = xvt_select_open(&opts.select, argv[at], &x);

@@ -6,6 +6,7 @@
 #include "cli/cmd.h"
 #include "cli/confine.h"
 #include "cli/recording.h"
+#include "cli/standard.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -58,6 +59,8 @@ static int cmd_salvage(const struct xvt_command *cmd, int argc, char **argv)
 		xvt_error("salvage", "usage: xvtrace salvage REGION -o FILE.xvt");
 		return XVT_EXIT_USAGE;
 	}
+	if (!xvt_output_ok(opt.output))
+		return XVT_EXIT_USAGE;
 	status = xvt_recording_begin(&rec, &so, NULL);
 	if (status != XVT_EXIT_OK)
 		return status;

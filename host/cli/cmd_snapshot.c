@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "cli/cmd.h"
 #include "cli/recording.h"
+#include "cli/standard.h"
 #include "cli/snapshot_when.h"
 #include "xvt_abi.h"
 
@@ -211,6 +212,8 @@ static int cmd_snapshot(const struct xvt_command *cmd, int argc, char **argv)
 		xvt_error("snapshot", "--after, --files, --per-minute and --qmp belong to --when");
 		status = XVT_EXIT_USAGE;
 	}
+	if (status == XVT_EXIT_OK && !xvt_output_ok(opt.output))
+		status = XVT_EXIT_USAGE;
 	if (status != XVT_EXIT_OK)
 		return status;
 	return opt.when.n ? wait_for(&opt) : snapshot(&opt);

@@ -9,6 +9,7 @@
 #include "cli/cmd.h"
 #include "cli/confine.h"
 #include "cli/select.h"
+#include "cli/standard.h"
 
 struct stat {
 	struct xvtrace *trace;
@@ -372,6 +373,8 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		xvt_error("--no-reclock", "--reclock says the opposite; give one of them");
 		return XVT_EXIT_USAGE;
 	}
+	if (!xvt_standard_input(&argv[at]))
+		return XVT_EXIT_FAIL;
 	xvt_confine(false);
 	xvt_beside_look(argv[at], &beside);
 	writer = xvt_beside_writer(argv[at]);

@@ -10,6 +10,7 @@
 #include "cli/cmd.h"
 #include "cli/confine.h"
 #include "cli/select.h"
+#include "cli/standard.h"
 #include "trace/set.h"
 #include "trace/set_name.h"
 #include "view/verify.h"
@@ -248,6 +249,8 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		xvt_error("verify", "give one trace; 'xvtrace verify --help' shows how");
 		return XVT_EXIT_USAGE;
 	}
+	if (!xvt_standard_input(&argv[at]))
+		return XVT_EXIT_FAIL;
 	xvt_confine(false);
 	return xvt_set_is_folder(argv[at]) ? verify_set(argv[at], &opts)
 					   : verify_file(argv[at], &opts, NULL);

@@ -14,6 +14,7 @@
 #include "cli/rearm.h"
 #include "cli/recording.h"
 #include "cli/serve.h"
+#include "cli/standard.h"
 #include "base/journal.h"
 #include "base/notify.h"
 #include "base/socket.h"
@@ -648,7 +649,8 @@ static int check_options(const struct xvt_recorder *how, const struct xvt_record
 		xvt_error_of(opt->output, how->command,
 			     "one file cannot be rotated; give a folder, like -o %s.d/",
 			     opt->output);
-	else if (xvt_host_events_ok(&opt->host) &&
+	else if ((how->makes_folder || xvt_output_ok(opt->output)) &&
+		 xvt_host_events_ok(&opt->host) &&
 		 sockets_ok(opt, &opt->qmp, "--qmp", "a QMP socket", false) &&
 		 sockets_ok(opt, &opt->doorbells, "--doorbell", "a doorbell", true) &&
 		 metrics_ok(opt->metrics_http))
