@@ -52,6 +52,7 @@ void xvt_opener_end(struct xvt_opener *opener)
 #else
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <poll.h>
 #include <pthread.h>
@@ -89,6 +90,7 @@ void xvt_opener_end(struct xvt_opener *opener)
 /* What do_call() returns beside 0 and -errno. */
 #define FORBIDDEN XVT_NOT_PUBLIC
 #define ITSELF	  (XVT_NOT_PUBLIC + 1) /* the asking thread does it, by its own rights */
+#define DENIED	  (XVT_NOT_PUBLIC + 2) /* an error, which is told: no attacker gains by asking */
 
 struct xvt_opener {
 	pid_t pid;
@@ -256,7 +258,36 @@ static unsigned int rights_to_open(int flags)
 	return rights;
 }
 
-/* Returns 0 with c->fd, -errno or FORBIDDEN. */
+static bool is_of_process(const char *path)
+{
+	static const char proc[] = "/proc/";
+	const size_t len = sizeof(proc) - 1;
+
+	return !strncmp(path, proc, len) && path[len] >= '0' && path[len] <= '9';
+}
+
+/* Whether a path is in a file system of the kernel's tracing, wherever that is mounted. */
+static bool is_of_tracing(const char *path)
+{
+	struct statfs fs;
+
+	return !statfs(path, &fs) && ((unsigned long)fs.f_type == TRACEFS_MAGIC ||
+				      (unsigned long)fs.f_type == DEBUGFS_MAGIC);
+}
+
+/*
+ * What an open is that no rule allows. A library may look for a file where no rule expects it, and
+ * libtracefs may choose another mount: those fail. An attacker changes files, and looks into
+ * processes.
+ */
+static int unexpected(const char *path, bool reads)
+{
+	if (reads ? !is_of_process(path) : is_of_tracing(path))
+		return DENIED;
+	return FORBIDDEN;
+}
+
+/* Returns 0 with c->fd, -errno, DENIED or FORBIDDEN. */
 static int do_open(struct call *c, int dirfd, uint64_t address, int flags, mode_t mode)
 {
 	const unsigned int rights = rights_to_open(flags);
@@ -274,11 +305,11 @@ static int do_open(struct call *c, int dirfd, uint64_t address, int flags, mode_
 	else if (reads && is_own(c, c->path, &place))
 		c->fd = xvt_place_open(&place, flags, 0);
 	else if (!reads)
-		return FORBIDDEN;
+		return unexpected(c->path, false);
 	else
 		c->fd = xvt_public_open(c->path, flags);
 	if (c->fd == XVT_NOT_PUBLIC)
-		return FORBIDDEN;
+		return unexpected(c->path, true);
 	c->fd_flags = flags & O_CLOEXEC;
 	return c->fd < 0 ? c->fd : 0;
 }
@@ -743,6 +774,26 @@ static void refuse(const struct server *s, const struct call *c)
 	_exit(0);
 }
 
+#define DENIALS_TOLD 16u /* paths: an attacker does not fill the log */
+
+/* Tells a refused path once. */
+static void deny(const struct server *s, const struct call *c)
+{
+	static uint64_t told[DENIALS_TOLD];
+	static size_t count;
+	uint64_t hash = 14695981039346656037u; /* FNV-1a */
+	size_t i;
+
+	for (i = 0; c->path[i]; i++)
+		hash = (hash ^ (unsigned char)c->path[i]) * 1099511628211u;
+	for (i = 0; i < count && told[i] != hash; i++)
+		;
+	if (i < count || count == DENIALS_TOLD)
+		return;
+	told[count++] = hash;
+	s->ops->denied(s->arg, c->what, c->path, count == DENIALS_TOLD);
+}
+
 static void answer(const struct server *s, struct call *c, int result)
 {
 	struct seccomp_notif_resp resp = { .id = c->id,
@@ -797,7 +848,9 @@ static void serve(const struct server *s)
 	if (!ioctl(s->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &c.id)) {
 		if (result == FORBIDDEN)
 			refuse(s, &c);
-		answer(s, &c, result);
+		if (result == DENIED)
+			deny(s, &c);
+		answer(s, &c, result == DENIED ? -EACCES : result);
 	}
 	if (c.fd >= 0)
 		close(c.fd);

@@ -2,7 +2,7 @@
 /*
  * opener.h - a process that opens files for its parent, whose seccomp filter asks it (Linux 5.9):
  * the parent itself opens, makes, renames and removes none, and connects no socket. What no rule
- * allows ends the parent.
+ * allows ends the parent, or fails where a library may have tried it.
  */
 #ifndef XVT_OPENER_H
 #define XVT_OPENER_H
@@ -16,6 +16,8 @@ struct xvt_opener_ops {
 	void (*begin)(void); /* at its start */
 	/* The parent was ended, since it tried this: "open", "remove", ... */
 	void (*refused)(void *arg, const char *what, const char *path);
+	/* This failed, and the parent goes on. Called once for a path; last: more are not told. */
+	void (*denied)(void *arg, const char *what, const char *path, bool last);
 	/* The parent has died in another way. */
 	void (*died)(void *arg);
 };

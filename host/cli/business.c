@@ -30,15 +30,33 @@ struct about {
 	const char *command, *output;
 };
 
-static void refused(void *arg, const char *what, const char *path)
+static void clean(const char *path, char text[PATH_MAX])
 {
-	const struct about *about = arg;
-	char text[PATH_MAX];
 	size_t i;
 
 	for (i = 0; path[i]; i++)
 		text[i] = (unsigned char)path[i] < ' ' || path[i] == 0x7f ? '?' : path[i];
 	text[i] = '\0';
+}
+
+static void denied(void *arg, const char *what, const char *path, bool last)
+{
+	const struct about *about = arg;
+	char text[PATH_MAX];
+
+	clean(path, text);
+	xvt_warn(about->command,
+		 "the recorder, or a library that it uses, tried to %s %s, which was refused: it "
+		 "is at no place where it has business (docs/security.md). It goes on without%s",
+		 what, text, last ? "; further paths are refused without a line" : "");
+}
+
+static void refused(void *arg, const char *what, const char *path)
+{
+	const struct about *about = arg;
+	char text[PATH_MAX];
+
+	clean(path, text);
 	xvt_error(about->command,
 		  "the recorder was ended, since it tried to %s %s, with which it has no business: "
 		  "something that a guest wrote may have taken it over. %s is good up to its last "
@@ -58,9 +76,9 @@ static void died(void *arg)
 
 struct xvt_opener *xvt_business_begin(const char *command, const struct xvt_recorder_options *opt)
 {
-	static const struct xvt_opener_ops ops = { .begin = xvt_confine_opener,
-						   .refused = refused,
-						   .died = died };
+	static const struct xvt_opener_ops ops = {
+		.begin = xvt_confine_opener, .refused = refused, .denied = denied, .died = died
+	};
 	static struct about about;
 	struct xvt_opener *opener = NULL;
 	int err;

@@ -121,7 +121,7 @@ done
 recorder=(record -q -o "$work/out" -r g="$work/g" -r h="$work/h" --join-timeout 0 --duration 2)
 export XVT_ESCAPE_SKIP=20 # its file is begun by then
 died() { # HOW [OUTPUT]: a recorder, whose file has events of both; $status, and in $said what it said of its end
-	XVT_ESCAPE=$1 XVT_ESCAPE_STAGE=1 XVT_ESCAPE_SKIP=80 XVT_ESCAPE_PATH=$work/secret "$escape" record -q -o "${2:-$work/out}" -r g="$work/g" -r h="$work/h" --duration 60 >/dev/null 2>"$work/err"
+	XVT_ESCAPE=$1 XVT_ESCAPE_STAGE=1 XVT_ESCAPE_SKIP=80 XVT_ESCAPE_PATH=${victim:-$work/secret} "$escape" record -q -o "${2:-$work/out}" -r g="$work/g" -r h="$work/h" --duration 60 >/dev/null 2>"$work/err"
 	status=$?
 	poll grep -qE ': the recorder (died|was ended)' "$work/err"
 	said=$(sed -nE 's/^xvtrace: record: (the recorder (died without ending its trace|was ended, since .*))(:|, with which) .*/\1/p' "$work/err" | sed 's/, with which it has no business.*//; s/: it was killed.*//')
@@ -144,11 +144,28 @@ ended() { # HOW WORDS: the recorder is ended, with those words
 	echo "# exit status $status: $(cat "$work/err")"
 	return 1
 }
+# denied HOW PATH [COMMAND...]: it fails, one line tells the path, and the recording goes on
+denied() {
+	local line="the recorder, or a library that it uses, tried to open $2, which was refused: it is at no place where it has business"
+	rm -rf "$work/out"
+	XVT_ESCAPE=$1 XVT_ESCAPE_STAGE=1 XVT_ESCAPE_PATH=$2 "${@:3}" "$escape" "${recorder[@]}" 2>"$work/err" && grep -qx held "$work/err" &&
+		[ "$(grep -cF "xvtrace: record: warning: $line" "$work/err")" = 1 ] &&
+		"$xvtrace" stat --json "$work/out" | jq -e .cleanly_ended >/dev/null && return
+	echo "# $(cat "$work/err")"
+	return 1
+}
 for how in secret child; do
-	check "a recorder: $how: ended, and that is said" ended $how "open $secret"
-	check "and its trace is good up to there" stopped "$work/out"
+	check "a recorder: $how: refused, and that is said" denied $how "$secret"
 done
+elsewhere=(unshare -m sh -c 'mount -t tracefs t /mnt && exec "$@"' -)
+if "${elsewhere[@]}" true 2>/dev/null; then
+	check "a recorder: a file of tracefs at another place: refused, and that is said" denied change /mnt/current_tracer "${elsewhere[@]}"
+else
+	echo "skip - a tracefs at another place: it cannot be mounted here"
+fi
 check "a recorder may not write there" ended change "open $secret"
+check "and its trace is good up to there" stopped "$work/out"
+check "nor look into a process" eval 'victim=/proc/1/environ ended secret "open /proc/1/environ"'
 check "nor empty the file" ended create "open $secret"
 check "nor remove it" ended remove "remove $secret"
 check "nor rename it" ended rename "rename $secret"
