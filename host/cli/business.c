@@ -275,7 +275,7 @@ static void add_kernel(struct making *m)
 {
 	static const char *const files[] = { "/proc", "/proc/kallsyms", "/proc/locks",
 					     "/dev/random", "/dev/urandom" };
-	static const char *const processes[] = { "maps", "stat", "status",
+	static const char *const processes[] = { "maps", "stat", "status",	    "cmdline",
 						 "comm", "task", "task/[0-9]*/comm" };
 	/* A VMM's descriptor of its VM, and the region that it has mapped. */
 	static const char *const links[] = { "fd/[0-9]*", "map_files/*-*" };

@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "session/parts.h"
+#include "vmm/processes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -306,6 +307,19 @@ static const struct xvt_vm *of_same_file(const struct xvt_session *s, const stru
 	return NULL;
 }
 
+/* Why the region cannot be claimed: the process that has it, as far as it can be seen. */
+static void say_at_work(const struct xvt_vm *vm, char *why, size_t why_size)
+{
+	const struct xvt_mapped_file file = { vm->file.dev, vm->file.ino };
+	const pid_t pid = xvt_file_locker(&file);
+	char process[512] = "";
+
+	if (pid > 0)
+		xvt_process_describe(pid, process, sizeof(process));
+	snprintf(why, why_size, "another xvtrace is at work on this region%s%s; end it first",
+		 pid > 0 ? ": " : "", process);
+}
+
 /* Open the region and claim it for this recorder. */
 static int open_region(struct xvt_session *s, struct xvt_vm *vm, char *why, size_t why_size)
 {
@@ -329,7 +343,7 @@ static int open_region(struct xvt_session *s, struct xvt_vm *vm, char *why, size
 			"region of its own (a cloned domain has the <shmem> of its origin)",
 			other->name);
 	else if (err)
-		snprintf(why, why_size, "another xvtrace is at work on this region; end it first");
+		say_at_work(vm, why, why_size);
 	return err;
 }
 

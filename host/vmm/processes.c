@@ -8,10 +8,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
@@ -265,4 +267,70 @@ pid_t xvt_file_locker(const struct xvt_mapped_file *file)
 	if (f)
 		fclose(f);
 	return found;
+}
+
+#define COMMAND_MOST 100u /* bytes of a command line that are shown */
+#define FDS_MOST     256
+
+/* Reads a command line, with blanks between its words; "" if it cannot be seen. */
+static void read_command(pid_t pid, char text[COMMAND_MOST + sizeof("...")])
+{
+	char path[64];
+	size_t n, i;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	f = fopen(path, "re");
+	n = f ? fread(text, 1, COMMAND_MOST + 1, f) : 0;
+	if (f)
+		fclose(f);
+	while (n && n <= COMMAND_MOST && !text[n - 1])
+		n--;
+	for (i = 0; i < n; i++)
+		text[i] = text[i] ? text[i] : ' ';
+	text[n > COMMAND_MOST ? COMMAND_MOST : n] = '\0';
+	if (n > COMMAND_MOST)
+		strcat(text, "...");
+}
+
+/* Whether this is the file that a recorder writes: open for writing alone, and locked by it. */
+static bool is_output(pid_t pid, const char *link)
+{
+	struct xvt_mapped_file file;
+	struct stat own, st;
+
+	/* The link's mode is that of the descriptor. */
+	if (lstat(link, &own) || (own.st_mode & 0600) != 0200 || stat(link, &st) ||
+	    !S_ISREG(st.st_mode))
+		return false;
+	file = (struct xvt_mapped_file){ st.st_dev, st.st_ino };
+	return xvt_file_locker(&file) == pid;
+}
+
+/* Stores the path of what a recorder writes; "" if it cannot be seen. */
+static void find_output(pid_t pid, char path[PATH_MAX])
+{
+	char link[64];
+	ssize_t n;
+	int fd;
+
+	path[0] = '\0';
+	for (fd = 0; fd < FDS_MOST; fd++) {
+		snprintf(link, sizeof(link), "/proc/%d/fd/%d", pid, fd);
+		if (!is_output(pid, link))
+			continue;
+		n = readlink(link, path, PATH_MAX - 1);
+		path[n > 0 ? n : 0] = '\0';
+		return;
+	}
+}
+
+void xvt_process_describe(pid_t pid, char *text, size_t size)
+{
+	char command[COMMAND_MOST + sizeof("...")], output[PATH_MAX];
+
+	read_command(pid, command);
+	find_output(pid, output);
+	snprintf(text, size, "process %d%s%s%s%s%s", pid, command[0] ? " (" : "", command,
+		 command[0] ? ")" : "", output[0] ? ", which writes " : "", output);
 }

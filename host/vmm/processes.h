@@ -62,4 +62,10 @@ int xvt_file_has_writer(const char *path);
  * 0: none, or unknown. */
 pid_t xvt_file_locker(const struct xvt_mapped_file *file);
 
+/*
+ * Says which xvtrace a process is, "process 17 (xvtrace record -d g1), which writes /x/g1.xvt", as
+ * far as this user and the sandbox may see that. The words are the process's own: unclean.
+ */
+void xvt_process_describe(pid_t pid, char *text, size_t size);
+
 #endif /* XVT_PROCESSES_H */

@@ -91,7 +91,7 @@ taken=$(attempted "$work/a")
 other=$!
 pids+=($other)
 check "another recorder takes its region" poll eval '[ "$(attempted "$work/a")" -gt $taken ]'
-check "meanwhile it cannot be started" refuses "xvtrace: start: a: another xvtrace is at work on this region; end it first; it stays stopped" start a
+check "meanwhile it cannot be started" refuses "xvtrace: start: a: another xvtrace is at work on this region: process $other ($(tr '\0' ' ' <"/proc/$other/cmdline" | head -c 100)...), which writes $work/other.xvt; end it first; it stays stopped" start a
 check "and stays stopped" is a stopped
 kill -TERM $other
 wait $other

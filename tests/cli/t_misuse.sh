@@ -32,7 +32,9 @@ region "$work/h"
 first=$!
 pids+=($first)
 check "a recorder is at work" poll test -S "$work/control"
-misuse "two recorders of a region" 1 "$work/g: another xvtrace is at work on this region; end it first" record -r g="$work/g"
+command=$(tr '\0' ' ' <"/proc/$first/cmdline")
+at_work="another xvtrace is at work on this region: process $first (${command:0:100}...), which writes $work/first.xvt; end it first"
+misuse "two recorders of a region" 1 "$work/g: $at_work" record -r g="$work/g"
 misuse "two recorders at a socket" 1 "$work/control: another process listens there already; give another path" \
 	record -r h="$work/h" --control "$work/control"
 mkdir "$work/set"

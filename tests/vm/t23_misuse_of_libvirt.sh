@@ -49,7 +49,8 @@ lv_virsh undefine "$d1-off" >/dev/null
 record_start "$work/first.xvt" -d "$d1"
 at_work() { "$xvtrace" status --json 2>/dev/null | jq -e --argjson r "$recorder" 'any(.recorders[]; .pid == $r and .events > 0)' >/dev/null; }
 check "a recorder is at work" vm_poll 100 at_work
-misuse "two recorders of a domain" 1 "$d1: another xvtrace is at work on this region; end it first" record -d "$d1"
+command=$(tr '\0' ' ' <"/proc/$recorder/cmdline" | sed 's/ $//; s/^\(.\{100\}\).*/\1.../')
+misuse "two recorders of a domain" 1 "$d1: another xvtrace is at work on this region: process $recorder ($command), which writes $(realpath "$work/first.xvt"); end it first" record -d "$d1"
 record_stop
 
 # A user who may look at domains, and not change them.
