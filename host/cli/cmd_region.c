@@ -27,6 +27,7 @@ struct region_options {
 	uint64_t meta_bytes;
 	bool overwrite;
 	const char *owner;
+	const char *group;
 	bool json;
 	const char *socket;
 	uint64_t vectors;
@@ -39,7 +40,7 @@ struct region_options {
 	XVT_OPT(struct region_options, field, name, letter, type, metavar, help)
 
 static const struct xvt_opt options[] = {
-	O(size_bytes, "size", 0, XVT_OPT_SIZE, "S", "create: bytes, takes K, M, G"),
+	O(size_bytes, "size", 0, XVT_OPT_SIZE, "S", "create: bytes, a power of two; takes K, M, G"),
 	O(rings, "rings", 0, XVT_OPT_U64, "N", "create: one for each vCPU or thread"),
 	O(subbuf_bytes, "subbuf-size", 0, XVT_OPT_SIZE, "S",
 	  "create: power of two (default chosen)"),
@@ -48,6 +49,8 @@ static const struct xvt_opt options[] = {
 	  "create: writers record at once, what is new over what is old (flight recorder)"),
 	O(owner, "owner", 0, XVT_OPT_STRING, "USER[:GROUP]",
 	  "create: whose file it is, such as libvirt-qemu for libvirt's guests"),
+	O(group, "group", 0, XVT_OPT_STRING, "GROUP",
+	  "create: whose users may read and write it, such as kvm"),
 	O(json, "json", 0, XVT_OPT_BOOL, NULL, "show: as JSON"),
 	O(socket, "socket", 0, XVT_OPT_STRING, "SOCK",
 	  "serve: where QEMU's ivshmem-doorbell and record --doorbell connect to"),
@@ -56,26 +59,27 @@ static const struct xvt_opt options[] = {
 	XVT_OPT_END,
 };
 
-/*
- * The size in KiB of the smallest region into which the rings, sub-buffers and formats of a layout
- * fit. They also fit into every larger region, so a binary search finds it.
- */
+/* The size in KiB of the smallest region into which the rings, sub-buffers and formats of a layout
+ * fit. */
 static uint64_t least_kib(const struct xvt_layout *layout)
 {
 	struct xvt_layout try = *layout;
 	struct xvt_geometry g;
-	uint64_t low = 0, high = SIZE_MOST / XVT_ALIGN_MIN;
 
-	while (high - low > 1) {
-		uint64_t middle = low + (high - low) / 2;
+	for (try.region_size = XVT_ALIGN_MIN; try.region_size < SIZE_MOST; try.region_size *= 2)
+		if (!xvt_region_plan(&try, &g))
+			break;
+	return try.region_size / 1024;
+}
 
-		try.region_size = middle * XVT_ALIGN_MIN;
-		if (xvt_region_plan(&try, &g))
-			low = middle;
-		else
-			high = middle;
-	}
-	return high * (XVT_ALIGN_MIN / 1024);
+/* In KiB. */
+static uint64_t next_power(uint64_t bytes)
+{
+	uint64_t kib = XVT_ALIGN_MIN / 1024;
+
+	while (kib * 1024 < bytes)
+		kib *= 2;
+	return kib;
 }
 
 /* Returns true, after an error message, if one of the numbers is impossible by itself. */
@@ -86,14 +90,14 @@ static bool impossible(const char *path, const struct region_options *opt)
 	if (opt->rings > XVT_RING_COUNT_MAX)
 		xvt_error(path, "--rings %" PRIu64 ": a region has at most %u", opt->rings,
 			  XVT_RING_COUNT_MAX);
-	else if (opt->size_bytes % XVT_ALIGN_MIN)
-		xvt_error(path,
-			  "--size %" PRIu64 ": not a multiple of %uK; the next is --size %" PRIu64
-			  "K",
-			  opt->size_bytes, XVT_ALIGN_MIN / 1024,
-			  (opt->size_bytes / XVT_ALIGN_MIN + 1) * (XVT_ALIGN_MIN / 1024));
 	else if (opt->size_bytes > SIZE_MOST)
 		xvt_error(path, "--size %" PRIu64 ": too large", opt->size_bytes);
+	else if (opt->size_bytes & (opt->size_bytes - 1) || opt->size_bytes < XVT_ALIGN_MIN)
+		xvt_error(path,
+			  "--size %" PRIu64
+			  ": it is a power of two, as the memory of a PCI device is; the "
+			  "next is --size %" PRIu64 "K",
+			  opt->size_bytes, next_power(opt->size_bytes));
 	else if (subbuf && (subbuf & (subbuf - 1) || subbuf < XVT_SUBBUF_SIZE_MIN ||
 			    subbuf > XVT_SUBBUF_SIZE_MAX))
 		xvt_error(path, "--subbuf-size %" PRIu64 ": it is a power of two from %uK to %uM",
@@ -120,59 +124,84 @@ static void report_least(const char *path, const struct region_options *opt,
 		  opt->rings, of, and, opt->size_bytes, least_kib(layout));
 }
 
-/* Of a file that is made. No --owner: nothing changes. */
+/* Of a file that is made; -1: nothing changes. */
 struct owner {
-	bool given, has_group;
 	uid_t uid;
 	gid_t gid;
 };
 
-/* A name or, as chown(1) takes it, a number. Returns false after an error message. */
-static bool find_owner(const char *path, const char *text, struct owner *owner)
+/* A name or, as chown(1) takes it, a number. Returns false if it is neither. */
+static bool find_user(const char *name, uid_t *uid)
 {
-	const char *colon = text ? strchr(text, ':') : NULL, *group = colon ? colon + 1 : "", *end;
-	char user[256];
-	struct passwd *pw;
-	struct group *gr;
+	const struct passwd *pw = getpwnam(name);
+	const char *end;
 	uint64_t id;
 
-	if (!text)
-		return true;
-	snprintf(user, sizeof(user), "%.*s", colon ? (int)(colon - text) : (int)strlen(text), text);
-	owner->given = true;
-	owner->has_group = *group;
-	pw = getpwnam(user);
-	if (!pw && (xvt_parse_u64(user, &end, &id) || *end || id >= (uid_t)-1)) {
-		xvt_error(path, "--owner %s: there is no user '%s'", text, user);
+	if (!pw && (xvt_parse_u64(name, &end, &id) || *end || id >= (uid_t)-1))
 		return false;
-	}
-	owner->uid = pw ? pw->pw_uid : (uid_t)id;
-	owner->gid = pw ? pw->pw_gid : (gid_t)-1;
-	gr = *group ? getgrnam(group) : NULL;
-	if (*group && !gr && (xvt_parse_u64(group, &end, &id) || *end || id >= (gid_t)-1)) {
-		xvt_error(path, "--owner %s: there is no group '%s'", text, group);
-		return false;
-	}
-	if (*group)
-		owner->gid = gr ? gr->gr_gid : (gid_t)id;
+	*uid = pw ? pw->pw_uid : (uid_t)id;
 	return true;
 }
 
-/* Returns false after an error message. */
+static bool find_group(const char *name, gid_t *gid)
+{
+	const struct group *gr = getgrnam(name);
+	const char *end;
+	uint64_t id;
+
+	if (!gr && (xvt_parse_u64(name, &end, &id) || *end || id >= (gid_t)-1))
+		return false;
+	*gid = gr ? gr->gr_gid : (gid_t)id;
+	return true;
+}
+
+/* --owner and --group. Returns false after an error message. */
+static bool find_owner(const char *path, const struct region_options *opt, struct owner *owner)
+{
+	const char *colon = opt->owner ? strchr(opt->owner, ':') : NULL;
+	const char *group = colon && colon[1] ? colon + 1 : opt->group;
+	char user[256] = "";
+
+	*owner = (struct owner){ (uid_t)-1, (gid_t)-1 };
+	if (opt->owner)
+		snprintf(user, sizeof(user), "%.*s",
+			 colon ? (int)(colon - opt->owner) : (int)strlen(opt->owner), opt->owner);
+	if (colon && colon[1] && opt->group)
+		xvt_error(path, "--group %s: --owner %s names a group, too", opt->group,
+			  opt->owner);
+	else if (opt->owner && !find_user(user, &owner->uid))
+		xvt_error(path, "--owner %s: there is no user '%s'", opt->owner, user);
+	else if (group && !find_group(group, &owner->gid))
+		xvt_error(path, "%s %s: there is no group '%s'",
+			  group == opt->group ? "--group" : "--owner",
+			  group == opt->group ? group : opt->owner, group);
+	else
+		return true;
+	return false;
+}
+
+/* The owner alone may use a region, and the group that is named: it has all events of a guest.
+ * Returns false after an error message. */
 static bool give_away(const char *path, int fd, const struct owner *owner)
 {
-	if (!owner->given ||
-	    (!fchown(fd, owner->uid, owner->gid) && (!owner->has_group || !fchmod(fd, 0660))))
-		return true;
-	xvt_error(path, "--owner: %s%s", strerror(errno),
-		  errno == EPERM ? "; only root gives files away: run as root" : "");
+	const bool has_group = owner->gid != (gid_t)-1;
+
+	if ((owner->uid == (uid_t)-1 && !has_group) || !fchown(fd, owner->uid, owner->gid)) {
+		if (!fchmod(fd, has_group ? 0660 : 0600))
+			return true;
+	}
+	xvt_error(path, "%s: %s%s", owner->uid == (uid_t)-1 ? "--group" : "--owner",
+		  strerror(errno),
+		  errno != EPERM	    ? ""
+		  : owner->uid == (uid_t)-1 ? "; be in that group, or run as root"
+					    : "; only root gives files away: run as root");
 	return false;
 }
 
 /* Makes the file, whose memory is reserved. Returns a descriptor, or -1 after an error message. */
 static int create_file(const char *path, uint64_t size, const struct owner *owner)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0660), err;
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600), err;
 
 	if (fd < 0) {
 		xvt_error(path, "cannot create it: %s%s", strerror(errno),
@@ -202,7 +231,7 @@ static int create(const char *path, const struct region_options *opt)
 		.clock_id = XVT_CLOCK_NATIVE,
 		.enable = opt->overwrite ? XVT_ENABLE_OVERWRITE : XVT_ENABLE_OFF,
 	};
-	struct owner owner = { 0 };
+	struct owner owner;
 	struct xvt_geometry g;
 	int fd, err;
 	void *map;
@@ -220,7 +249,7 @@ static int create(const char *path, const struct region_options *opt)
 		xvt_error(path, "no region can look like this: %s", strerror(-err));
 	if (err)
 		return XVT_EXIT_FAIL;
-	if (!find_owner(path, opt->owner, &owner))
+	if (!find_owner(path, opt, &owner))
 		return XVT_EXIT_FAIL;
 	fd = create_file(path, opt->size_bytes, &owner);
 	if (fd < 0)

@@ -102,6 +102,13 @@ if [ "$(id -u)" = 0 ]; then
 	check "with a group" create --owner 0:65534
 	check "whose users can open it" opens 65533
 	check "by names" eval 'create --owner nobody:tty && [ "$(stat -c "%U %G %a" "$work/o")" = "nobody tty 660" ]'
+	mode() { stat -c "%U %G %a" "$work/o"; }
+	check "a group alone" eval 'create --group tty && [ "$(mode)" = "root tty 660" ]'
+	check "a group by its number" eval 'create --group 65534 && opens 65533'
+	check "no other user may read it, whatever the umask" eval '(umask 0 && create) && [ "$(stat -c %a "$work/o")" = 600 ]'
+	check "... nor with a user" eval '(umask 0 && create --owner nobody) && [ "$(stat -c "%U %a" "$work/o")" = "nobody 600" ]'
+	check "no such group of --group" failed "--group no-one: there is no group 'no-one'" --group no-one
+	check "two groups" failed "--group tty: --owner root:tty names a group, too" --owner root:tty --group tty
 	check "no such user" failed "--owner no-one: there is no user 'no-one'" --owner no-one
 	check "no such group" failed "--owner root:no-one: there is no group 'no-one'" --owner root:no-one
 	mkdir -m 777 "$work/theirs"

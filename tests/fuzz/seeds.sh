@@ -17,11 +17,11 @@ ${CC:-gcc} -O1 -o "$work/seed" tests/fuzz/seed_region.c
 bytes() { printf "$(printf '%s' "$@")"; }
 
 # --- region: as real programs leave one
-"$xvtrace" region create "$work/new" --size 48K --rings 1 --subbuf-size 1K
+"$xvtrace" region create "$work/new" --size 64K --rings 1 --subbuf-size 1K
 "$work/seed" 0 8 "$work/new" >"$out/region/new-record"
 "$work/seed" 3 0 "$work/new" >"$out/region/new-show"
 for mode in stop overwrite; do
-	"$xvtrace" region create "$work/$mode" --size 48K --rings 1 --subbuf-size 1K
+	"$xvtrace" region create "$work/$mode" --size 64K --rings 1 --subbuf-size 1K
 	"$BUILD/xvt-emit" "$work/$mode" --count 60 --rate 2000 >/dev/null &
 	"$xvtrace" record -q -o "$work/t.xvt" --mode $mode --duration 1 -r "g=$work/$mode"
 	wait
@@ -68,7 +68,7 @@ done
 { printf '\077\000'; cat "$work/killed.xvt"; } >"$out/trace/killed"
 { printf '\033\000'; head -c 9000 "$work/all.xvt"; } >"$out/trace/cut"
 { printf '\377\001'; cat "$work/t.xvt" | head -c 12000; } >"$out/trace/recorded"
-"$xvtrace" region create "$work/loose" --size 48K --rings 2 --subbuf-size 1K
+"$xvtrace" region create "$work/loose" --size 64K --rings 2 --subbuf-size 1K
 "$xvtrace" record -q -o "$work/loose.xvt" --order later --join-timeout 2 -r "g=$work/loose" -- \
 	"$BUILD/xvt-emit" "$work/loose" --rings 2 --count 60 --linger 1 >/dev/null
 { printf '\377\001'; cat "$work/loose.xvt"; } >"$out/trace/loose"
