@@ -2,10 +2,12 @@
 /* cmd_attach.c - `xvtrace attach`: plug a region into a running machine. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/bell_server.h"
@@ -13,6 +15,7 @@
 #include "cli/find.h"
 #include "cli/plug.h"
 #include "vmm/libvirt.h"
+#include "vmm/processes.h"
 #include "vmm/qmp_plug.h"
 
 #define MIB	   (1u << 20)
@@ -47,25 +50,62 @@ static const struct xvt_opt options[] = {
 	XVT_OPT_END,
 };
 
+/* A region that is plugged in. */
+struct plugged {
+	const char *region;
+	uint32_t left; /* generation of an earlier guest whose file is taken again; 0: none */
+};
+
 static bool formatted(void *arg)
+{
+	const struct plugged *p = arg;
+	struct xvt_region_look look;
+
+	xvt_region_look(p->region, &look);
+	return !look.err && look.generation != p->left;
+}
+
+/* Before the device is plugged in. */
+static uint32_t generation_left(const char *region)
 {
 	struct xvt_region_look look;
 
-	xvt_region_look(arg, &look);
-	return !look.err;
+	xvt_region_look(region, &look);
+	return look.err ? 0 : look.generation;
+}
+
+/*
+ * QEMU makes the file for all users to read, by a usual umask, and it has all events of the guest.
+ * Its user and group keep it. To be called before a guest has written into it.
+ */
+static void close_to_others(const char *name, const char *region)
+{
+	const int fd = open(region, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	struct stat st;
+
+	if (fd >= 0 && !fstat(fd, &st) && st.st_mode & 0007 && fchmod(fd, 0660))
+		xvt_warn(name,
+			 "every user of this host may read its region: %s; `chmod 660 %s` as "
+			 "root or its user",
+			 strerror(errno), region);
+	if (fd >= 0)
+		close(fd);
 }
 
 /* Wait for the guest. Returns an exit status. */
-static int await_guest(const struct attach_options *opt, const char *name, char *region)
+static int await_guest(const struct attach_options *opt, const char *name, const char *region,
+		       uint32_t left)
 {
+	struct plugged plugged = { region, left };
 	struct xvt_region_look look;
 	char undo[128];
 
+	close_to_others(name, region);
 	snprintf(undo, sizeof(undo), "`xvtrace detach %s` undoes this%s", name,
 		 opt->doorbell ? ", once the machine has ended" : "");
 	if (!opt->timeout_ns)
 		return XVT_EXIT_OK;
-	if (!xvt_plug_wait(formatted, region, opt->timeout_ns)) {
+	if (!xvt_plug_wait(formatted, &plugged, opt->timeout_ns)) {
 		xvt_error(name,
 			  "the region %s is plugged in, but its guest has not formatted it: load "
 			  "the module there (modprobe xvtrace); `dmesg | grep -i -e xvtrace -e "
@@ -97,9 +137,9 @@ static int check(const struct attach_options *opt)
 	return XVT_EXIT_USAGE;
 }
 
-static bool is_there(const char *name, const char *region)
+static bool is_there(const struct attach_options *opt, const char *name, const char *region)
 {
-	if (access(region, F_OK))
+	if (access(region, F_OK) || (!opt->doorbell && xvt_file_is_left(region, opt->size_bytes)))
 		return false;
 	xvt_error(name,
 		  "%s is there already: the region of another machine, or of one "
@@ -141,12 +181,14 @@ static int plug_doorbell(const struct attach_options *opt, const char *region, c
 static int attach_by_qmp(const struct attach_options *opt, const char *name)
 {
 	char region[XVT_PLUG_PATH], why[2048];
+	uint32_t left;
 	int err;
 
 	if (!xvt_plug_region(name, region))
 		return XVT_EXIT_USAGE;
-	if (is_there(name, region))
+	if (is_there(opt, name, region))
 		return XVT_EXIT_FAIL;
+	left = generation_left(region);
 	err = opt->doorbell
 		      ? plug_doorbell(opt, region, why, sizeof(why))
 		      : xvt_qmp_plug(opt->qmp, region, opt->size_bytes, opt->bus, why, sizeof(why));
@@ -154,7 +196,7 @@ static int attach_by_qmp(const struct attach_options *opt, const char *name)
 		xvt_error(opt->qmp, "%s", why);
 		return XVT_EXIT_FAIL;
 	}
-	return await_guest(opt, name, region);
+	return await_guest(opt, name, region, left);
 }
 
 /* Start the server of a running domain's region and plug its device in. Returns an exit status. */
@@ -169,7 +211,7 @@ static int attach_doorbell(const struct attach_options *opt, const char *name,
 		return XVT_EXIT_FAIL;
 	}
 	if (err == -ENODEV) {
-		if (!xvt_plug_region(domain->name, region) || is_there(name, region))
+		if (!xvt_plug_region(domain->name, region) || is_there(opt, name, region))
 			return XVT_EXIT_FAIL;
 		err = xvt_bell_server_start(region, opt->size_bytes, domain->user, why,
 					    sizeof(why));
@@ -189,10 +231,13 @@ static int attach_doorbell(const struct attach_options *opt, const char *name,
 }
 
 static int attach_plain(const struct attach_options *opt, const char *name,
-			struct xvt_domain *domain)
+			struct xvt_domain *domain, uint32_t *left)
 {
-	char why[512];
+	char region[XVT_PLUG_PATH], why[512];
 
+	if (xvt_libvirt_find(opt->libvirt_uri, name, domain, why, sizeof(why)) == -ENODEV &&
+	    xvt_plug_region(domain->name, region))
+		*left = generation_left(region);
 	if (!xvt_libvirt_attach(opt->libvirt_uri, name, opt->size_bytes / MIB, NULL, opt->config,
 				domain, why, sizeof(why)))
 		return XVT_EXIT_OK;
@@ -204,8 +249,9 @@ static int attach(const struct attach_options *opt, const char *name)
 {
 	struct xvt_domain domain;
 	char why[512];
+	uint32_t left = 0;
 	int status = opt->doorbell ? attach_doorbell(opt, name, &domain)
-				   : attach_plain(opt, name, &domain);
+				   : attach_plain(opt, name, &domain, &left);
 
 	if (status != XVT_EXIT_OK)
 		return status;
@@ -214,7 +260,7 @@ static int attach(const struct attach_options *opt, const char *name)
 		       domain.region);
 		return fflush(stdout) ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 	}
-	return await_guest(opt, name, domain.region);
+	return await_guest(opt, name, domain.region, left);
 }
 
 static int cmd_attach(const struct xvt_command *cmd, int argc, char **argv)

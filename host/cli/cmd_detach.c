@@ -130,7 +130,7 @@ static int find_left_file(struct waiting *w, char region[XVT_PLUG_PATH])
 }
 
 /* Whether the machine may have ended and left its file: it is there without a device; or there is
- * no such machine, but the server of its doorbell. */
+ * no such machine any more. A libvirt that cannot be asked proves that by the doorbell's server. */
 static bool may_have_left(const struct waiting *w, int err)
 {
 	char region[XVT_PLUG_PATH];
@@ -139,8 +139,9 @@ static bool may_have_left(const struct waiting *w, int err)
 		return !w->opt->qmp;
 	if (err != -ENOENT && err != -ESRCH && err != -ECONNREFUSED)
 		return false;
-	return !strchr(w->name, '/') && xvt_plug_region(w->name, region) &&
-	       xvt_bell_server_runs(region);
+	if (strchr(w->name, '/') || !xvt_plug_region(w->name, region))
+		return false;
+	return w->opt->qmp || err != -ECONNREFUSED || xvt_bell_server_runs(region);
 }
 
 /* Remove what is left of a region without a device. Returns an exit status. */

@@ -84,6 +84,7 @@ void xvt_region_look(const char *path, struct xvt_region_look *look)
 		xvt_fault_text(&r.fault, look->why, sizeof(look->why));
 	look->kind = r.hdr.kind;
 	look->rings = look->err ? 0 : r.g.ring_count;
+	look->generation = r.hdr.generation;
 	look->clock_id = r.hdr.clock_id;
 	look->clock_hz = r.hdr.clock_hz;
 	xvt_host_region_close(&r);

@@ -38,6 +38,7 @@ struct xvt_region_look {
 	/* of a formatted region: */
 	uint32_t kind; /* enum xvt_region_kind */
 	uint32_t rings;
+	uint32_t generation;
 	uint32_t clock_id;
 	uint64_t clock_hz; /* 0: unknown */
 	/* of any file: */

@@ -26,6 +26,7 @@
 #include "base/loop.h"
 #include "base/region.h"
 #include "base/vec.h"
+#include "vmm/processes.h"
 
 #define DEVICE_PREFIX "xvtrace-"
 
@@ -1221,8 +1222,8 @@ static void new_shmem(const char *name, uint64_t mib, const char *server, char *
 }
 
 /* Check that the domain can get a region, and fill *domain. Returns 0 or -errno. */
-static int may_attach(virDomainPtr dom, bool config, bool served, struct xvt_domain *domain,
-		      char *why, size_t why_size)
+static int may_attach(virDomainPtr dom, uint64_t mib, bool config, bool served,
+		      struct xvt_domain *domain, char *why, size_t why_size)
 {
 	char shm[sizeof(domain->name) + sizeof(DEVICE_PREFIX)];
 	int err = describe(dom, domain, why, why_size);
@@ -1247,7 +1248,7 @@ static int may_attach(virDomainPtr dom, bool config, bool served, struct xvt_dom
 			 "so leave out --config");
 		return -EINVAL;
 	}
-	if (served || access(domain->region, F_OK))
+	if (served || access(domain->region, F_OK) || xvt_file_is_left(domain->region, mib << 20))
 		return 0;
 	snprintf(why, why_size,
 		 "%s is there already: the region of another machine, or of one that has ended "
@@ -1286,7 +1287,7 @@ int xvt_libvirt_attach(const char *uri, const char *name, uint64_t mib, const ch
 	err = open_domain(uri, name, true, &conn, &dom, why, why_size);
 	if (err)
 		return err;
-	err = may_attach(dom, config, server != NULL, domain, why, why_size);
+	err = may_attach(dom, mib, config, server != NULL, domain, why, why_size);
 	if (!err) {
 		new_shmem(domain->name, mib, server, device, sizeof(device));
 		if (vir.DomainAttachDeviceFlags(dom, device, live_and(dom, config))) {

@@ -100,10 +100,11 @@ void xvt_libvirt_unwatch(struct xvt_libvirt_watch *w);
 /*
  * Plug a device "xvtrace-NAME" into a domain by name or UUID: into the running one, with `config`
  * also into its definition, which a domain that does not run needs. `server` NULL: an ivshmem-plain
- * device of `mib` MiB, and the file of the region must not exist, since QEMU would take it. Else:
- * an ivshmem-doorbell device, and an ivshmem server that has the region listens at this path.
- * *domain is filled as by xvt_libvirt_find(). Returns 0; or, with the reason in `why`, -EEXIST: it
- * has a region, or the file is there; -EIO: libvirt refuses; or an error of xvt_libvirt_find().
+ * device of `mib` MiB, and the file of the region must not exist, since QEMU would take it, unless
+ * it is the machine's own and unused (xvt_file_is_left()). Else: an ivshmem-doorbell device, and an
+ * ivshmem server that has the region listens at this path. *domain is filled as by
+ * xvt_libvirt_find(). Returns 0; or, with the reason in `why`, -EEXIST: it has a region, or the
+ * file is there; -EIO: libvirt refuses; or an error of xvt_libvirt_find().
  */
 int xvt_libvirt_attach(const char *uri, const char *name, uint64_t mib, const char *server,
 		       bool config, struct xvt_domain *domain, char *why, size_t why_size);

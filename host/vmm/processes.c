@@ -334,3 +334,14 @@ void xvt_process_describe(pid_t pid, char *text, size_t size)
 	snprintf(text, size, "process %d%s%s%s%s%s", pid, command[0] ? " (" : "", command,
 		 command[0] ? ")" : "", output[0] ? ", which writes " : "", output);
 }
+
+bool xvt_file_is_left(const char *path, uint64_t size)
+{
+	struct xvt_mapped_file file;
+	struct stat st;
+
+	if (lstat(path, &st) || !S_ISREG(st.st_mode) || (uint64_t)st.st_size != size)
+		return false;
+	file = (struct xvt_mapped_file){ st.st_dev, st.st_ino };
+	return !xvt_file_has_writer(path) && !xvt_file_locker(&file);
+}

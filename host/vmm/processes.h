@@ -58,6 +58,10 @@ bool xvt_thread_name(int32_t pid, int32_t tid, char name[XVT_TASK_NAME_LEN]);
  */
 int xvt_file_has_writer(const char *path);
 
+/* Whether a region's file is what a machine left that has ended: no process uses it, and it has the
+ * size in bytes that a new device takes. */
+bool xvt_file_is_left(const char *path, uint64_t size);
+
 /* Returns the process that holds flock() on a file, which is what a recorder does with a region;
  * 0: none, or unknown. */
 pid_t xvt_file_locker(const struct xvt_mapped_file *file);

@@ -277,10 +277,11 @@ int xvt_qmp_plug(const char *socket, const char *region, uint64_t size, const ch
 					 .size = size,
 					 .undo = "object-del",
 					 .undo_id = MEMORY };
+	const bool left = !access(region, F_OK); /* by an earlier machine of this name */
 	bool added;
 	int err = plug(socket, &memory, bus, &added, why, why_size);
 
-	if (err && added) /* QEMU made the file when it added the memory */
+	if (err && added && !left) /* QEMU made the file when it added the memory */
 		unlink(region);
 	return err;
 }
