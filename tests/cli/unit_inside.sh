@@ -138,14 +138,14 @@ else
 	fi
 fi
 
-# The parser, taken over by a guest (tests/tools/xvt-escape.c), tries to open a file that is none of
+# The parser, taken over by a guest (tests/tools/xvt-escape.c), tries to change a file that is none of
 # its business.
 if command -v xvt-escape >/dev/null; then
-	printf '[Service]\nExecStart=\nExecStart=/usr/bin/xvt-escape daemon\nRestart=no\nEnvironment=XVT_ESCAPE=secret XVT_ESCAPE_STAGE=1 XVT_ESCAPE_SKIP=20 XVT_ESCAPE_PATH=/etc/shadow\n' \
+	printf '[Service]\nExecStart=\nExecStart=/usr/bin/xvt-escape daemon\nRestart=no\nEnvironment=XVT_ESCAPE=change XVT_ESCAPE_STAGE=1 XVT_ESCAPE_SKIP=20 XVT_ESCAPE_PATH=/etc/shadow\n' \
 		>/etc/systemd/system/xvtrace.service.d/test.conf
 	systemctl daemon-reload
 	systemctl start xvtrace
-	check "a recorder that a guest has taken over is ended when it opens another file" poll is Result signal
+	check "a recorder that a guest has taken over is ended when it would change another file" poll is Result signal
 	check "and that is in the journal" poll said 'the recorder was ended, since it tried to open /etc/shadow'
 fi
 rm /etc/systemd/system/xvtrace.service.d/test.conf
