@@ -27,7 +27,7 @@ install-tools: all
 	install -D -m 755 $(BUILD)/xvtrace $(DESTDIR)$(BINDIR)/xvtrace
 	install -D -m 644 packaging/completion.bash $(DESTDIR)$(COMPLETIONDIR)/xvtrace
 	install -d $(DESTDIR)$(UNITDIR)
-	sed 's|@BINDIR@|$(BINDIR)|' packaging/xvtrace.service >$(DESTDIR)$(UNITDIR)/xvtrace.service
+	sed 's|@BINDIR@|$(BINDIR)|g' packaging/xvtrace.service >$(DESTDIR)$(UNITDIR)/xvtrace.service
 	sed 's|@BINDIR@|$(BINDIR)|; s|@QEMU_USER@|$(QEMU_USER)|' packaging/xvtrace-doorbell@.service \
 		>$(DESTDIR)$(UNITDIR)/xvtrace-doorbell@.service
 

@@ -17,6 +17,7 @@
 struct daemon_options {
 	const char *config;
 	bool show;
+	bool check;
 };
 
 #define O(field, name, letter, type, metavar, help) \
@@ -27,6 +28,8 @@ static const struct xvt_opt options[] = {
 	  "the configuration (default " CONFIG_DEFAULT ", which may be absent)"),
 	O(show, "show-config", 0, XVT_OPT_BOOL, NULL,
 	  "check the configuration as the start does, print all keys with their values, and end"),
+	O(check, "check", 0, XVT_OPT_BOOL, NULL,
+	  "check the configuration as the start and a reload do, and end"),
 	XVT_OPT_END,
 };
 
@@ -99,9 +102,9 @@ static int cmd_daemon(const struct xvt_command *cmd, int argc, char **argv)
 		status = xvt_recorder_check(&recorder);
 	if (status == XVT_EXIT_OK && opt.show)
 		xvt_opt_print(xvt_recorder_opts, &recorder.opt);
-	else if (status == XVT_EXIT_OK)
+	else if (status == XVT_EXIT_OK && !opt.check)
 		status = make_folder(recorder.opt.output);
-	if (status == XVT_EXIT_OK && !opt.show)
+	if (status == XVT_EXIT_OK && !opt.show && !opt.check)
 		status = xvt_recorder_run(&recorder);
 	xvt_opt_file_free(&file);
 	return status;
@@ -109,7 +112,7 @@ static int cmd_daemon(const struct xvt_command *cmd, int argc, char **argv)
 
 const struct xvt_command xvt_cmd_daemon = {
 	.name = "daemon",
-	.args = "[-c FILE]",
+	.args = "[-c FILE] [--check | --show-config]",
 	.brief = "record all machines of this host as a service, in files of bounded size",
 	.opts = options,
 	.run = cmd_daemon,

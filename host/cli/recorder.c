@@ -140,6 +140,7 @@ struct recorder {
 	struct xvt_opener *opener;		 /* NULL: the recorder opens files itself */
 	struct xvt_rules rules;			 /* of the opener; none before confine() */
 	bool terminal;
+	bool bad_config;      /* the newest reload was refused */
 	uint32_t logged_file; /* the newest that the log has; 0: none yet */
 	uint64_t logged_removed;
 };
@@ -427,7 +428,8 @@ static void progress(struct recorder *r, uint64_t elapsed_ns, uint64_t *last_eve
 		 xvt_session_alive(r->rec.session), xvt_session_machines(r->rec.session), armed,
 		 events, events - *last_events, lost, late);
 	*last_events = events;
-	xvt_notify("WATCHDOG=1\nSTATUS=%s", text);
+	xvt_notify("WATCHDOG=1\nSTATUS=%s%s", text,
+		   r->bad_config ? "; its configuration has an error, see the log" : "");
 	if (r->rec.quiet)
 		return;
 	fprintf(stderr, "%s%5" PRIu64 ".%" PRIu64 " s  %s%s", r->terminal ? "\r" : "",
@@ -773,6 +775,7 @@ static bool reload(void *arg)
 		take_options(r, fresh);
 	else
 		xvt_warn(r->how->command, "goes on with the options that it has");
+	r->bad_config = !good;
 	free(fresh);
 	xvt_opt_file_free(&file);
 	return good;

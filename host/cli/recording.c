@@ -37,6 +37,8 @@ static void on_note(void *arg, uint32_t level, const char *vm, const char *text)
 	struct xvt_recording *rec = arg;
 
 	rec->failed |= level == 2;
+	if (rec->own_words)
+		return;
 	if (!rec->logs && (level == 0 || (level == 1 && rec->quiet)))
 		return;
 	xvt_recording_end_line(rec);

@@ -238,11 +238,25 @@ static void link_up_to(struct xvt_snapshots *sn, uint32_t to)
 
 /* ------------------------------------------------------------------ messages */
 
+/* Into the trace, and not into the log: the caller prints it. */
+static void note(struct xvt_snapshots *sn, const char *text)
+{
+	sn->rec->own_words = true;
+	xvt_session_say(sn->rec->session, NULL, text);
+	sn->rec->own_words = false;
+	xvt_recording_end_line(sn->rec);
+}
+
 static void say(struct xvt_snapshots *sn, const char *text)
 {
-	xvt_session_say(sn->rec->session, NULL, text);
-	xvt_recording_end_line(sn->rec);
+	note(sn, text);
 	xvt_note("snapshot: %s", text);
+}
+
+static void warn(struct xvt_snapshots *sn, const char *text)
+{
+	note(sn, text);
+	xvt_warn("snapshot", "%s", text);
 }
 
 /* ------------------------------------------------------------------ its flight recorders */
@@ -272,9 +286,7 @@ static void flight_failed(struct xvt_snapshots *sn, const char *why)
 	char text[PATH_MAX + 128];
 
 	snprintf(text, sizeof(text), "%s/" XVT_SNAPSHOT_FLIGHT " is not whole: %s", sn->path, why);
-	xvt_session_say(sn->rec->session, NULL, text);
-	xvt_recording_end_line(sn->rec);
-	xvt_warn("snapshot", "%s", text);
+	warn(sn, text);
 }
 
 /*
@@ -333,9 +345,7 @@ static void begin_flight(struct xvt_snapshots *sn)
 			 "%zu of %zu flight recorders are left out, since they are not armed; "
 			 "xvtrace status says why",
 			 left_out, xvt_armed_count(sn->armed));
-		xvt_session_say(sn->rec->session, NULL, text);
-		xvt_recording_end_line(sn->rec);
-		xvt_warn("snapshot", "%s", text);
+		warn(sn, text);
 	}
 	if (err && err != -ENODATA)
 		flight_failed(sn, err == -EBUSY ? "the one before is still being written"
@@ -431,9 +441,7 @@ static void end(struct xvt_snapshots *sn, int err)
 		snprintf(text, sizeof(text), "%s is not whole: %s", sn->path,
 			 sn->err == -ETIMEDOUT ? "the file that has its end does not end"
 					       : strerror(-sn->err));
-		xvt_session_say(sn->rec->session, NULL, text);
-		xvt_recording_end_line(sn->rec);
-		xvt_warn("snapshot", "%s", text);
+		warn(sn, text);
 	} else {
 		last_event(sn, last, sizeof(last));
 		snprintf(text, sizeof(text), "%s has it: %s%s", sn->path, sn->what, last);

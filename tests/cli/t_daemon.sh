@@ -100,6 +100,10 @@ printf 'region = a=/x\0\n' >"$conf"
 check "so is one with a zero byte" eval '! show "$conf" && grep -q "zero byte" "$work/err"'
 check "and a file that is not there" eval '! show "$work/none" && grep -q "No such file" "$work/err"'
 
+printf 'output = %s/new/\n' "$work" >"$conf"
+check "--check says nothing of what is right" eval '[ -z "$("$xvtrace" daemon -c "$conf" --check 2>&1)" ]'
+check "nor makes the folder" test ! -e "$work/new"
+
 touch "$work/file"
 # What the start refuses, --show-config refuses in the same words, with the line of the key, and
 # neither makes the folder.
@@ -108,13 +112,15 @@ refuses() { # LINES NUMBER WORDS: both refuse them by that line
 	grep -q '^output' "$conf" || echo "output = $work/new/" >>"$conf"
 	timeout 60 "$xvtrace" daemon -c "$conf" >"$work/out" 2>"$work/started"
 	local status=$?
-	! show "$conf" && [ $status -eq 2 ] && [ ! -e "$work/new" ] && [ "$(wc -l <"$work/err")" -eq 1 ] &&
+	timeout 60 "$xvtrace" daemon -c "$conf" --check 2>"$work/checked"
+	[ $? -eq 2 ] && diff "$work/started" "$work/checked" &&
+		! show "$conf" && [ $status -eq 2 ] && [ ! -e "$work/new" ] && [ "$(wc -l <"$work/err")" -eq 1 ] &&
 		diff "$work/started" "$work/err" && grep -qF -- "xvtrace: $conf: line $2: $3" "$work/err" && return
 	sed "s/^/# $status: /" "$work/started"
 	return 1
 }
 while IFS='|' read -r lines number words; do
-	check "the start and --show-config refuse $lines" refuses "$lines\n" "$number" "$words"
+	check "the start, --check and --show-config refuse $lines" refuses "$lines\n" "$number" "$words"
 done <<-END
 	keep-size = 1M|1|keep-size: it needs rotate-size, of at most half of it (with compress idle: a third)
 	keep-size = 8G\nrotate-size = 5G|1|keep-size: it needs rotate-size
@@ -188,9 +194,15 @@ removed() {
 	"$xvtrace" status --json --control "$work/control" | jq -e ".recorders[0].files_removed == $told" >/dev/null
 }
 check "and how many were removed" poll removed
+check "a client asks for a snapshot" "$xvtrace" control snapshot --control "$work/control"
+check "the log has that it begins" poll logged '^xvtrace: note: snapshot: begins: a client asked for it'
+check "and where it is" poll logged '^xvtrace: note: snapshot: .* has it: a client asked for it'
+check "each line once" eval '[ "$(grep -c "a client asked for it" "$work/log")" -eq 2 ]'
+rm -rf "$work/set/snapshots"
 echo 'keep-size = wrong' >"$conf"
 kill -HUP $daemon
 check "reload: a wrong file changes nothing" poll logged 'goes on with the options that it has'
+check "the manager shows that it is wrong" poll told '^STATUS=.*; its configuration has an error, see the log'
 configure 2M 'snapshot-when = bomb'
 kill -HUP $daemon
 check "reload: so does a condition that is none, of which the line is named" poll logged "^xvtrace: $conf: line 7: snapshot-when bomb: a condition is"
@@ -238,7 +250,7 @@ check "they do not once it has ended" eval '"$xvtrace" stat "$work/one.xvt" 2>&1
 
 # -- the unit
 if command -v systemd-analyze >/dev/null; then
-	sed 's|@BINDIR@|/usr/bin|; s|^ExecStart=.*|ExecStart=/bin/true|' packaging/xvtrace.service >"$work/xvtrace.service"
+	sed 's|@BINDIR@/xvtrace|/bin/true|' packaging/xvtrace.service >"$work/xvtrace.service"
 	check "systemd takes the unit" eval '[ -z "$(SYSTEMD_LOG_LEVEL=warning systemd-analyze verify --man=no "$work/xvtrace.service" 2>&1 | grep xvtrace.service)" ]'
 	exposure=$(systemd-analyze security --offline=true "$work/xvtrace.service" 2>/dev/null | sed -n 's/.*Overall exposure level for .*: \([0-9.]*\).*/\1/p')
 	echo "exposure: $exposure"

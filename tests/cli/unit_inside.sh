@@ -50,6 +50,13 @@ check "it has read the configuration: what takes a restart is named" poll said '
 check "as a warning" entry PRIORITY=4 SYSLOG_IDENTIFIER=xvtrace 'MESSAGE=memory: warning: changed; it takes effect after a restart'
 check "which is of no machine" eval '! entry XVTRACE_MACHINE=a'
 check "and it is the same process" is MainPID "$recorder"
+configure 'rotate-sise = 64M'
+check "reload with an error fails" eval '! systemctl reload xvtrace 2>/dev/null'
+check "systemctl status shows it" eval 'systemctl status xvtrace >"$work/status"; grep -q "ExecReload=.*status=2" "$work/status"'
+check "and the log, why" said "line 1: rotate-sise: no such key; is it 'rotate-size'[?]"
+check "the recorder goes on" is MainPID "$recorder"
+check "also where a client asks for it" eval '! xvtrace control reload 2>/dev/null'
+check "which the manager's status shows" poll eval '[[ $(show StatusText) = *"its configuration has an error"* ]]'
 configure 'keep-free = 0' 'rotate-size = 64M'
 
 again() { is ActiveState active && [ "$(show MainPID)" != "$recorder" ] && [ "$(show MainPID)" != 0 ]; }
@@ -66,6 +73,14 @@ check "stopped: in order" eval 'is ActiveState inactive && is Result success'
 check "nothing of it is left running" eval '! pgrep -f "^/usr/bin/xvtrace daemon"'
 check "its files are one trace, with events of both" eval '[ "$(ls $set*.xvt | wc -l)" -ge 2 ] && xvtrace stat --json $set | jq -e "[.vms[].rings[].events] | add > 2000" >/dev/null'
 check "which verifies" xvtrace verify -q $set
+
+# A start with a wrong configuration.
+configure 'rotate-sise = 64M'
+systemctl reset-failed xvtrace 2>/dev/null
+check "a start with an error fails" eval '! systemctl start xvtrace 2>/dev/null'
+check "it has the status of the usage" is ExecMainStatus 2
+check "and is not tried again" eval 'is ActiveState failed && is NRestarts 0'
+configure 'keep-free = 0' 'rotate-size = 64M'
 
 # One that hangs.
 printf '[Service]\nWatchdogSec=3\n' >/etc/systemd/system/xvtrace.service.d/test.conf
