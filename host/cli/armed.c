@@ -394,6 +394,9 @@ void xvt_armed_changes(struct xvt_armed *a, size_t i, uint64_t now_ns, struct xv
 				      .lost = n->more_lost,
 				      .was_still_ns = n->still_ns };
 	n->more_lost = 0;
+	/* It begins to be still when it runs again. */
+	if (n->moved_ns && xvt_armed_vmm_rests(m->vmm))
+		n->moved_ns = now_ns;
 	n->still_ns = n->moved_ns && m->rings && now_ns > n->moved_ns ? now_ns - n->moved_ns : 0;
 	c->still_ns = n->still_ns;
 }

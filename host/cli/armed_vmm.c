@@ -20,6 +20,7 @@ struct xvt_armed_vmm {
 	bool failed;	  /* the newest attempt did, which was reported */
 	uint64_t next_ns; /* when to try again */
 	bool crashed;
+	bool rests;
 };
 
 /* A listener of a domain reports also after its QEMU has ended; one by QMP does not. */
@@ -29,6 +30,7 @@ static void on_report(void *arg, const struct xvt_vmm_report *r)
 
 	v->crashed |=
 		r->event == XVT_VMM_PANICKED || (r->event == XVT_VMM_GONE && r->err == -EPIPE);
+	v->rests = xvt_vmm_rests(r, v->rests);
 	v->lost |= r->event == XVT_VMM_GONE && (!v->is_domain || r->err == -ENOTCONN);
 }
 
@@ -117,6 +119,11 @@ bool xvt_armed_vmm_crashed(struct xvt_armed_vmm *v)
 	if (v)
 		v->crashed = false;
 	return crashed;
+}
+
+bool xvt_armed_vmm_rests(const struct xvt_armed_vmm *v)
+{
+	return v && v->rests;
 }
 
 void xvt_armed_vmm_close(struct xvt_armed_vmm *v)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * armed_vmm.h - the VMM of one machine that is kept armed (cli/armed.h): whether the machine
- * crashed. libvirt reports on domains, QMP on machines that --qmp names.
+ * crashed, or rests. libvirt reports on domains, QMP on machines that --qmp names.
  */
 #ifndef XVT_ARMED_VMM_H
 #define XVT_ARMED_VMM_H
@@ -32,6 +32,9 @@ int xvt_armed_vmm_listen(struct xvt_armed_vmm **v, const struct xvt_armed_vmm_ho
 
 /* Returns whether its kernel panicked, or its VMM did not end in order, since the call before. */
 bool xvt_armed_vmm_crashed(struct xvt_armed_vmm *v); /* NULL: false */
+
+/* Returns whether it has no events because somebody wants that, as xvt_vmm_rests(). */
+bool xvt_armed_vmm_rests(const struct xvt_armed_vmm *v); /* NULL: false */
 
 /* The machine is another domain now: the next call listens to that. NULL: no effect. */
 void xvt_armed_vmm_renew(struct xvt_armed_vmm *v);

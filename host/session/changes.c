@@ -26,7 +26,7 @@ void xvt_session_vm_changes(struct xvt_vm *vm, struct xvt_vm_changes *c)
 {
 	const struct xvt_session *s = vm->session;
 	const struct xvt_vm_since before = vm->since;
-	struct xvt_vm_since now = { .begun = before.begun || vm->rings };
+	struct xvt_vm_since now = { .begun = before.begun || vm->rings, .rests = before.rests };
 	const uint64_t clock = xvt_clock_read();
 
 	*c = (struct xvt_vm_changes){ .crashed = before.crashed, .was_still_ns = before.still_ns };
@@ -36,6 +36,9 @@ void xvt_session_vm_changes(struct xvt_vm *vm, struct xvt_vm_changes *c)
 	/* Another value, not a larger one: a guest that boots again begins with 0. */
 	now.moved_clock =
 		before.begun && now.attempted != before.attempted ? clock : before.moved_clock;
+	/* It begins to be still when it runs again. */
+	if (now.rests && now.moved_clock)
+		now.moved_clock = clock;
 	if (vm->phase == XVT_VM_ATTACHED && now.moved_clock)
 		now.still_ns = since(xvt_host_clock_ns(&s->clock, clock),
 				     xvt_host_clock_ns(&s->clock, now.moved_clock));

@@ -220,6 +220,7 @@ struct xvt_vm_space {
 struct xvt_vm_since {
 	bool begun;
 	bool crashed; /* set by vmm_events.c */
+	bool rests;   /* the same: it has no events because somebody wants that */
 	uint64_t lost;
 	uint64_t attempted;
 	uint64_t moved_clock; /* when `attempted` was seen to change; 0: never */

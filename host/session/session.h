@@ -255,7 +255,7 @@ int xvt_session_host_add(struct xvt_session *s, const struct xvt_host_options *o
 struct xvt_vm_changes {
 	uint64_t lost; /* events of all its rings */
 	/* None of its rings has had an event for that long, and the same of the call before; 0: it
-	 * had none since it joined, or has left. */
+	 * had none since it joined, or has left, or rests (xvt_vmm_rests()). */
 	uint64_t still_ns;
 	uint64_t was_still_ns;
 	bool crashed; /* its kernel panicked, or its VMM did not end in order */

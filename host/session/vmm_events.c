@@ -290,6 +290,7 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 	tell_event(s, vm, r, at_ns);
 	if (shows_life(r->event))
 		vm->departed = NULL;
+	vm->since.rests = xvt_vmm_rests(r, vm->since.rests);
 	xvt_session_unpark_vm(s, vm);
 	switch (r->event) {
 	case XVT_VMM_STOPPED:

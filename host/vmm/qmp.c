@@ -63,14 +63,15 @@ struct qmp {
 	struct xvt_op on_data, on_time;
 	enum qmp_state state;
 	enum reported reported;
-	bool wants_vcpus;  /* query-cpus-fast follows the first status of this connection */
-	bool asked_vcpus;  /* query-cpus-fast is in flight */
-	bool asked;	   /* query-status is in flight */
-	bool ask_again;	   /* send another query-status after its answer */
-	bool incoming;	   /* an incoming migration is running */
-	bool finishing;	   /* an outgoing migration is finishing */
-	bool moved;	   /* an outgoing migration is complete */
-	char shutdown[64]; /* reason of SHUTDOWN, empty before it */
+	bool wants_vcpus;    /* query-cpus-fast follows the first status of this connection */
+	bool asked_vcpus;    /* query-cpus-fast is in flight */
+	bool asked;	     /* query-status is in flight */
+	bool ask_again;	     /* send another query-status after its answer */
+	bool incoming;	     /* an incoming migration is running */
+	bool finishing;	     /* an outgoing migration is finishing */
+	bool moved;	     /* an outgoing migration is complete */
+	const char *trouble; /* why the STOP comes that follows; "": somebody wants it */
+	char shutdown[64];   /* reason of SHUTDOWN, empty before it */
 	size_t used;
 	char line[LINE_BYTES];
 };
@@ -266,6 +267,8 @@ static void take_panic(struct qmp *q, uint64_t stamp, const struct xvt_json_valu
 	const char *action = xvt_json_text(xvt_json_get(data, "action"));
 
 	report(q, XVT_VMM_PANICKED, stamp, action ? action : "");
+	if (action && !strcmp(action, "pause"))
+		q->trouble = "its kernel panicked";
 }
 
 static void take_shutdown(struct qmp *q, const struct xvt_json_value *data)
@@ -273,6 +276,15 @@ static void take_shutdown(struct qmp *q, const struct xvt_json_value *data)
 	const char *reason = xvt_json_text(xvt_json_get(data, "reason"));
 
 	snprintf(q->shutdown, sizeof(q->shutdown), "%s", reason && *reason ? reason : "no reason");
+}
+
+/* An event that says what QEMU does then. */
+static bool is_action(const char *event, const struct xvt_json_value *data, const char *name,
+		      const char *action)
+{
+	const char *text = strcmp(event, name) ? NULL : xvt_json_text(xvt_json_get(data, "action"));
+
+	return text && !strcmp(text, action);
 }
 
 static uint64_t stamp_of(const struct xvt_json_value *message)
@@ -294,7 +306,8 @@ static void take_event(struct qmp *q, const char *event, const struct xvt_json_v
 	uint64_t stamp = stamp_of(message);
 
 	if (!strcmp(event, "STOP")) {
-		stopped(q, stamp, "");
+		stopped(q, stamp, q->trouble ? q->trouble : "");
+		q->trouble = NULL;
 	} else if (!strcmp(event, "RESUME")) {
 		running(q, stamp);
 	} else if (!strcmp(event, "RESET")) {
@@ -310,6 +323,12 @@ static void take_event(struct qmp *q, const char *event, const struct xvt_json_v
 		take_migration(q, stamp, data);
 	} else if (!strcmp(event, "SHUTDOWN")) {
 		take_shutdown(q, data);
+		return;
+	} else if (is_action(event, data, "BLOCK_IO_ERROR", "stop")) {
+		q->trouble = "I/O error";
+		return;
+	} else if (is_action(event, data, "WATCHDOG", "pause")) {
+		q->trouble = "watchdog";
 		return;
 	} else {
 		return;

@@ -68,6 +68,13 @@ struct xvt_vmm {
 void xvt_vmm_report(xvt_vmm_fn fn, void *arg, enum xvt_vmm_event event, uint64_t realtime_ns,
 		    int err, const char *why_format, ...) __attribute__((format(printf, 6, 7)));
 
+/*
+ * Whether a machine rests because somebody wants it to, so that it has no events: it is paused,
+ * saved, moved or shut down. An I/O error, a watchdog and a panic stop one that is to run. before:
+ * what it did before this report.
+ */
+bool xvt_vmm_rests(const struct xvt_vmm_report *r, bool before);
+
 /* Bytes of the path of an ivshmem server's socket; sockaddr_un has no room for more. */
 #define XVT_BELL_PATH 108
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,10 +13,12 @@
 #include "base/json.h"
 #include "recording.h"
 
-#define RINGS	3
-#define MS	1000000ull
+#define ROUNDING_NS 4 /* of the host's counter */
+
+#define RINGS	    3
+#define MS	    1000000ull
 /* Two readings of two clocks are that near, however busy the machine is. */
-#define NEAR_NS (20 * MS)
+#define NEAR_NS	    (20 * MS)
 
 static struct recording rec;
 static struct xvt_session *s;
@@ -80,6 +83,70 @@ static void ck_paused(uint64_t least, uint64_t most)
 	ck_assert_uint_ge(ns, least);
 	ck_assert_uint_le(ns, most);
 }
+
+static void report_why(enum xvt_vmm_event event, int err, const char *why)
+{
+	struct xvt_vmm_report r = { .event = event, .err = err };
+
+	snprintf(r.why, sizeof(r.why), "%s", why);
+	xvt_session_vmm_report(vm, &r);
+}
+
+/* For how long the condition `still` sees no event, where the last one was 8 s ago. */
+static uint64_t still_ns(void)
+{
+	struct xvt_vm_changes c;
+
+	xvt_session_vm_changes(vm, &c);
+	return c.still_ns;
+}
+
+static void last_event_was_long_ago(void)
+{
+	vm->since.begun = true;
+	vm->since.moved_clock = xvt_clock_read() - ticks(s, 8 * SECOND_NS);
+}
+
+START_TEST(a_machine_at_rest_is_not_still)
+{
+	static const struct {
+		enum xvt_vmm_event event;
+		int err;
+		const char *why;
+		bool rests;
+	} reports[] = {
+		{ XVT_VMM_STOPPED, 0, "paused", true },
+		{ XVT_VMM_STOPPED, 0, "", true },
+		{ XVT_VMM_STOPPED, 0, "being saved", true },
+		{ XVT_VMM_STOPPED, 0, "I/O error", false },
+		{ XVT_VMM_STOPPED, 0, "io-error", false },
+		{ XVT_VMM_STOPPED, 0, "watchdog", false },
+		{ XVT_VMM_STOPPED, 0, "its kernel panicked", false },
+		{ XVT_VMM_SUSPENDED, 0, "", true },
+		{ XVT_VMM_SHUTTING_DOWN, 0, "by its guest", true },
+		{ XVT_VMM_PANICKED, 0, "pause", false },
+		{ XVT_VMM_GONE, 0, "shut down", true },
+		{ XVT_VMM_GONE, -EPIPE, "QEMU crashed", false },
+		{ XVT_VMM_GONE, -ENOTCONN, "", false },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(reports) / sizeof(reports[0]); i++) {
+		report_why(XVT_VMM_RUNNING, 0, "");
+		last_event_was_long_ago();
+		ck_assert_uint_ge(still_ns(), 8 * SECOND_NS - ROUNDING_NS);
+		report_why(reports[i].event, reports[i].err, reports[i].why);
+		if (reports[i].rests)
+			ck_assert_uint_eq(still_ns(), 0);
+		else
+			ck_assert_uint_ge(still_ns(), 8 * SECOND_NS - ROUNDING_NS);
+		/* When it runs again, its rest does not count. */
+		report_why(XVT_VMM_RUNNING, 0, "");
+		if (reports[i].rests)
+			ck_assert_uint_lt(still_ns(), 4 * SECOND_NS);
+	}
+}
+END_TEST
 
 START_TEST(a_pause_is_as_long_as_the_stamps_say)
 {
@@ -650,6 +717,7 @@ Suite *session_vmm_suite(void)
 	TCase *t = tcase_create("all");
 
 	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, a_machine_at_rest_is_not_still);
 	tcase_add_test(t, a_pause_is_as_long_as_the_stamps_say);
 	tcase_add_loop_test(t, a_stamp_that_cannot_be_is_not_believed, 0,
 			    sizeof(absurd) / sizeof(absurd[0]));
