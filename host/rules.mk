@@ -31,7 +31,13 @@ HOST_CFLAGS = $(XVT_CFLAGS) $(HOST_DEFS) -Ishared -Ihost $(HOST_PKG_CFLAGS)
 HOST_LIBS := $(shell pkg-config --libs $(HOST_PKGS) 2>/dev/null) -lpthread -ldl
 FOUND_NOW += $(HOST_DEFS) $(HOST_PKG_CFLAGS) $(HOST_LIBS)
 
-$(BUILD)/host/%.o: host/%.c $(FOUND)
+# Without one of these nothing links, and the compiler would name one header after the other.
+HOST_MISSING := $(shell for p in liburing libtraceevent libtracefs jansson; do pkg-config --exists $$p 2>/dev/null || echo $$p; done)
+.PHONY: host-libraries
+host-libraries:
+	@echo 'make: these libraries are missing: $(HOST_MISSING); `make setup` (as root) installs all that this takes' >&2; exit 1
+
+$(BUILD)/host/%.o: host/%.c $(FOUND) $(if $(HOST_MISSING),host-libraries)
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) -c -o $@ $<

@@ -11,6 +11,23 @@ packages="gcc clang make pkg-config libc6-dev check git ca-certificates
 	babeltrace2 trace-cmd libtracecmd-dev libkshark-dev libjson-c-dev liblttng-ust-dev lttng-tools python3-lttnganalyses protobuf-compiler valgrind afl++ libclang-rt-14-dev spin bc flex bison libelf-dev tmux util-linux procps systemd-container mmdebstrap e2fsprogs binutils
 	prometheus lowdown mandoc man-db bash-completion debhelper dh-dkms lintian"
 
+# Another program may hold apt's locks: on a new machine that is unattended-upgrades. DPkg::Lock::Timeout waits for that of
+# dpkg, and no option for that of the lists.
+lock_timeout=${XVT_SETUP_LOCK_TIMEOUT:-900}
+apt_locked() {
+	grep -q -e 'Could not get lock' -e 'Unable to lock directory' -e 'Unable to acquire the dpkg frontend lock' "$log"
+}
+apt_get() {
+	end=$(($(date +%s) + lock_timeout)) said=
+	until apt-get -q -o DPkg::Lock::Timeout="$lock_timeout" "$@" >"$log" 2>&1 </dev/null; do
+		apt_locked && [ "$(date +%s)" -lt $end ] || return 1
+		[ -n "$said" ] || echo "setup: waits for apt's lock, which another program holds:" \
+			"$(sed -n 's/.*held by process \([0-9]* ([^)]*)\).*/\1/p' "$log" | head -n 1)"
+		said=yes
+		sleep "${XVT_SETUP_LOCK_PAUSE:-3}"
+	done
+}
+
 missing=""
 for p in $packages; do
 	dpkg-query -W -f '${db:Status-Status}\n' "$p" 2>/dev/null | grep -qx installed || missing="$missing $p"
@@ -23,11 +40,8 @@ if [ -n "$missing" ]; then
 	echo "setup: installing:$missing"
 	export DEBIAN_FRONTEND=noninteractive
 	log=$(mktemp)
-	{
-		apt-get update -q
-		# A service manager that is not there must not stop the installation.
-		apt-get install -q -y --no-install-recommends $missing
-	} >"$log" 2>&1 </dev/null || {
+	# A service manager that is not there must not stop the installation.
+	{ apt_get update && apt_get install -y --no-install-recommends $missing; } || {
 		tail -n 20 "$log" >&2
 		echo "setup: apt-get failed (see above)" >&2
 		exit 1
