@@ -9,7 +9,10 @@ CC       ?= gcc
 PREFIX   ?= /usr/local
 DESTDIR  ?=
 LIBDIR   ?= $(PREFIX)/lib
-XVT_VERSION = 0.1
+XVT_RELEASE = 0.2.0
+ifndef XVT_VERSION
+XVT_VERSION := $(shell packaging/version.sh $(XVT_RELEASE))
+endif
 V        ?= 0
 # How a writer takes its place in a ring: cas or xadd. One format; see docs/architecture.md.
 RING     ?= cas

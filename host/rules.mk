@@ -43,7 +43,15 @@ $(BUILD)/host/%.o: host/%.c $(FOUND) $(if $(HOST_MISSING),host-libraries)
 	$(Q)$(CC) $(HOST_CFLAGS) -c -o $@ $<
 
 $(BUILD)/host/cli/main.o: HOST_DEFS += -DXVT_VERSION=$(XVT_VERSION)
-$(BUILD)/host/cli/main.o: Makefile
+$(BUILD)/host/cli/main.o: $(BUILD)/version
+
+# Written again with each commit.
+ifneq ($(XVT_VERSION),$(file <$(BUILD)/version))
+.PHONY: $(BUILD)/version
+endif
+$(BUILD)/version:
+	$(Q)mkdir -p $(@D)
+	$(Q)printf '%s' '$(XVT_VERSION)' >$@
 
 $(BUILD)/xvtrace: $(BUILD)/host/cli/main.o $(HOST_LIB_OBJ)
 	$(call say,LD,$@)

@@ -78,7 +78,7 @@ CLEAN_ENV = env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u BUILD -u CC -u RING -u CF
 
 # Debian packages, built from a copy of the sources, where packaging/debian is in the place that
 # dpkg-buildpackage wants. A second run makes the same files: their times are that of
-# packaging/debian/changelog.
+# debian/changelog, which is that of the commit.
 DEB = $(BUILD)/deb
 DEB_SOURCE = $(DEB)/xvtrace-$(XVT_VERSION)
 .PHONY: deb
@@ -87,6 +87,7 @@ deb:
 	$(Q)rm -rf $(DEB)
 	$(Q)$(call copy_sources,$(DEB_SOURCE))
 	$(Q)cp -r packaging/debian $(DEB_SOURCE)/
+	$(Q)packaging/deb-changelog.sh $(XVT_VERSION) packaging/debian/changelog >$(DEB_SOURCE)/debian/changelog
 	$(Q)cd $(DEB_SOURCE) && $(CLEAN_ENV) \
 		DEB_BUILD_OPTIONS='$(or $(DEB_BUILD_OPTIONS),nocheck parallel=2)' dpkg-buildpackage -b -us -uc >../log 2>&1 || \
 		{ tail -n 30 ../log >&2; exit 1; }
@@ -97,7 +98,7 @@ deb:
 RPM = $(BUILD)/rpm
 RPM_SOURCE = $(RPM)/xvtrace-$(XVT_VERSION)
 RPMBUILD_FLAGS ?= $(if $(wildcard /etc/debian_version),--nodeps)
-RPM_MAKE = BUILD=build QEMU_USER=qemu XVT_WARN='-Wall -Wextra' GUEST_TOOLS_LINK= PREFIX=%{_prefix} LIBDIR=%{_libdir} MANDIR=%{_mandir} \
+RPM_MAKE = BUILD=build XVT_VERSION=$(XVT_VERSION) QEMU_USER=qemu XVT_WARN='-Wall -Wextra' GUEST_TOOLS_LINK= PREFIX=%{_prefix} LIBDIR=%{_libdir} MANDIR=%{_mandir} \
 	   SBINDIR=%{_sbindir} SRCDIR=%{_usrsrc} DOCDIR=%{_docdir}/xvtrace
 .PHONY: rpm
 rpm:
