@@ -308,7 +308,8 @@ static const struct xvt_vm *of_same_file(const struct xvt_session *s, const stru
 }
 
 /* Why the region cannot be claimed: the process that has it, as far as it can be seen. */
-static void say_at_work(const struct xvt_vm *vm, char *why, size_t why_size)
+static void say_at_work(const struct xvt_session *s, const struct xvt_vm *vm, char *why,
+			size_t why_size)
 {
 	const struct xvt_mapped_file file = { vm->file.dev, vm->file.ino };
 	const pid_t pid = xvt_file_locker(&file);
@@ -316,8 +317,10 @@ static void say_at_work(const struct xvt_vm *vm, char *why, size_t why_size)
 
 	if (pid > 0)
 		xvt_process_describe(pid, process, sizeof(process));
-	snprintf(why, why_size, "another xvtrace is at work on this region%s%s; end it first",
-		 pid > 0 ? ": " : "", process);
+	snprintf(why, why_size, "another xvtrace is at work on this region%s%s; end it first%s",
+		 pid > 0 ? ": " : "", process,
+		 is_snapshot(s) ? ", or have it keep a snapshot by `xvtrace control snapshot`"
+				: "");
 }
 
 /* Open the region and claim it for this recorder. */
@@ -343,7 +346,7 @@ static int open_region(struct xvt_session *s, struct xvt_vm *vm, char *why, size
 			"region of its own (a cloned domain has the <shmem> of its origin)",
 			other->name);
 	else if (err)
-		say_at_work(vm, why, why_size);
+		say_at_work(s, vm, why, why_size);
 	return err;
 }
 

@@ -35,6 +35,11 @@ check "a recorder is at work" poll test -S "$work/control"
 command=$(tr '\0' ' ' <"/proc/$first/cmdline")
 at_work="another xvtrace is at work on this region: process $first (${command:0:100}...), which writes $work/first.xvt; end it first"
 misuse "two recorders of a region" 1 "$work/g: $at_work" record -r g="$work/g"
+misuse "... snapshot" 1 "$work/g: $at_work, or have it keep a snapshot by \`xvtrace control snapshot\`" \
+	"$xvtrace" snapshot -q -o "$work/t.xvt" -r g="$work/g"
+misuse "... which one file has not" 1 "snapshot: this recorder writes one file, which has no snapshots; start it with a folder, like -o trace.d/" "$xvtrace" control snapshot --control "$work/control"
+misuse "one region under two names" 1 "$work/h: its region is that of a, which is recorded already; each machine needs a region of its own (a cloned domain has the <shmem> of its origin)" \
+	record -r a="$work/h" -r b="$work/h"
 misuse "two recorders at a socket" 1 "$work/control: another process listens there already; give another path" \
 	record -r h="$work/h" --control "$work/control"
 mkdir "$work/set"
