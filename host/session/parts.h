@@ -313,6 +313,7 @@ struct xvt_vm {
 	const char *departed; /* "ended", "moved": what its VMM reported last; NULL: it is here */
 	uint64_t departed_attempted; /* its writers' counters since then; status.c */
 	uint32_t departed_seconds;
+	uint32_t away_seconds; /* status.c: since it is gone, or has ended or moved */
 	uint64_t stopped_ns;  /* host time of the stop, not before the recording of the machine */
 	uint64_t stop_ns;     /* the same by the VMM's timestamp; 0: no usable timestamp */
 	uint64_t paused_ns;   /* sum of finished pauses */

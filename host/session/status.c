@@ -17,6 +17,7 @@
 #define PIECE_LOOKS   4096u
 
 #define QUIET_SECONDS 60u
+#define AWAY_SECONDS  60u /* a machine that is away is shown for that long */
 /* The disk is slower than the guests if waiting for it takes more than this part of a second. */
 #define DISK_PART     4
 
@@ -126,6 +127,22 @@ static void watch_departed(struct xvt_vm *vm)
 	vm->departed_attempted = attempted;
 }
 
+/* A machine that was stopped by request is not away: it may be started. */
+static void count_away(struct xvt_vm *vm)
+{
+	const bool away = !vm->halt.step && (vm->phase == XVT_VM_GONE || vm->departed);
+
+	if (!away)
+		vm->away_seconds = 0;
+	else if (vm->away_seconds <= AWAY_SECONDS)
+		vm->away_seconds++;
+}
+
+static bool is_shown(const struct xvt_vm *vm)
+{
+	return vm->away_seconds <= AWAY_SECONDS;
+}
+
 void xvt_session_status_second(struct xvt_session *s, uint64_t now)
 {
 	const uint64_t begin = s->second.clock ? s->second.clock : s->start_clock;
@@ -141,6 +158,7 @@ void xvt_session_status_second(struct xvt_session *s, uint64_t now)
 	for (i = 0; i < s->nr_vms; i++) {
 		tell_memory(s, s->vms[i]);
 		watch_departed(s->vms[i]);
+		count_away(s->vms[i]);
 	}
 }
 
@@ -268,13 +286,13 @@ static void add_vm(struct xvt_json *j, const struct xvt_session *s, struct xvt_v
 	xvt_json_add_u64(j, "bars", v->stall.total_bars);
 }
 
-/* The machine with that number in the trace, or with the next one: machines between them may have
- * been freed since the last piece of the answer. NULL: none. */
+/* The machine with that number in the trace, or with the next one that is shown: machines between
+ * them may have been freed since the last piece of the answer. NULL: none. */
 static struct xvt_vm *vm_from(const struct xvt_session *s, uint32_t id)
 {
 	size_t i;
 
-	for (i = 0; i < s->nr_vms && s->vms[i]->id < id; i++)
+	for (i = 0; i < s->nr_vms && (s->vms[i]->id < id || !is_shown(s->vms[i])); i++)
 		;
 	return i < s->nr_vms ? s->vms[i] : NULL;
 }
@@ -309,15 +327,29 @@ bool xvt_session_status_vm(const struct xvt_session *s, uint32_t *vm, uint32_t *
 	return true;
 }
 
-/* What has left, and is in no list any more. */
-static void add_left(struct xvt_json *j, const struct xvt_sums *left)
+/* What has left, and is in no list any more, with what is not shown any more. */
+static void add_left(struct xvt_json *j, const struct xvt_session *s)
 {
 	struct xvt_json *o = xvt_json_add_object(j, "left");
+	struct xvt_sums left = s->left;
+	uint64_t shown = 0;
+	uint32_t i, k;
 
-	xvt_json_add_u64(o, "machines", left->machines);
-	xvt_json_add_u64(o, "events", left->events);
-	xvt_json_add_u64(o, "lost", left->lost);
-	xvt_json_add_u64(o, "late", left->late);
+	for (i = 0; i < s->nr_vms; i++) {
+		const struct xvt_vm *vm = s->vms[i];
+
+		shown += is_shown(vm);
+		left.machines += !is_shown(vm);
+		for (k = 0; !is_shown(vm) && vm->rings && k < vm->region.g.ring_count; k++) {
+			if (vm->rings[k])
+				xvt_ring_add_sums(vm->rings[k], &left);
+		}
+	}
+	xvt_json_add_u64(o, "machines", left.machines);
+	xvt_json_add_u64(o, "events", left.events);
+	xvt_json_add_u64(o, "lost", left.lost);
+	xvt_json_add_u64(o, "late", left.late);
+	xvt_json_add_u64(j, "machines", shown);
 }
 
 void xvt_session_status(const struct xvt_session *s, struct xvt_json *j)
@@ -346,6 +378,5 @@ void xvt_session_status(const struct xvt_session *s, struct xvt_json *j)
 				  since(waited_ns, s->second.waited_ns) > SECOND_NS / DISK_PART);
 	xvt_json_add_bool(j, "disk_full", xvt_session_disk_full(s));
 	xvt_json_add_u64(j, "memory_limit_bytes", s->opt.memory_bytes);
-	xvt_json_add_u64(j, "machines", s->nr_vms);
-	add_left(j, &s->left);
+	add_left(j, s);
 }

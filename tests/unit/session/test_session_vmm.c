@@ -466,6 +466,62 @@ static void ck_phase(const char *phase, const char *ring_phase)
 	free(line);
 }
 
+static bool is_shown(void)
+{
+	struct xvt_json *j = xvt_json_new();
+	uint32_t id = vm->id, ring = 0;
+	const bool shown = xvt_session_status_vm(s, &id, &ring, j);
+	size_t len;
+
+	free(xvt_json_line(j, &len));
+	return shown;
+}
+
+/* What status says of the machines that have left. */
+static void ck_left(uint64_t machines, uint64_t events, uint64_t shown)
+{
+	struct xvt_json *j = xvt_json_new();
+	const struct xvt_json_value *left;
+	struct xvt_json_value *v;
+	uint64_t number;
+	size_t len;
+	char why[128], *line;
+
+	xvt_session_status(s, j);
+	line = xvt_json_line(j, &len);
+	v = xvt_json_parse(line, len, why, sizeof(why));
+	ck_assert_msg(v != NULL, "%s", why);
+	left = xvt_json_get(v, "left");
+	ck_assert(xvt_json_u64(xvt_json_get(left, "machines"), &number) && number == machines);
+	ck_assert(xvt_json_u64(xvt_json_get(left, "events"), &number) && number == events);
+	ck_assert(xvt_json_u64(xvt_json_get(v, "machines"), &number) && number == shown);
+	xvt_json_forget(v);
+	free(line);
+}
+
+START_TEST(a_machine_that_has_ended_leaves_status_after_a_minute)
+{
+	unsigned int i;
+
+	s->opt.note = NULL;
+	vm->rings[0]->account.stats.events = 7;
+	report(XVT_VMM_GONE, 0);
+	for (i = 0; i < 60; i++) {
+		xvt_session_status_second(s, xvt_clock_read());
+		ck_assert(is_shown());
+	}
+	ck_left(0, 0, 1);
+	xvt_session_status_second(s, xvt_clock_read());
+	ck_assert(!is_shown());
+	ck_left(1, 7, 0);
+	/* It starts again. */
+	report(XVT_VMM_RUNNING, 0);
+	xvt_session_status_second(s, xvt_clock_read());
+	ck_assert(is_shown());
+	ck_left(0, 0, 1);
+}
+END_TEST
+
 START_TEST(status_knows_that_a_vmm_has_ended)
 {
 	const uint64_t now = xvt_clock_read();
@@ -718,6 +774,7 @@ Suite *session_vmm_suite(void)
 
 	tcase_add_checked_fixture(t, setup, teardown);
 	tcase_add_test(t, a_machine_at_rest_is_not_still);
+	tcase_add_test(t, a_machine_that_has_ended_leaves_status_after_a_minute);
 	tcase_add_test(t, a_pause_is_as_long_as_the_stamps_say);
 	tcase_add_loop_test(t, a_stamp_that_cannot_be_is_not_believed, 0,
 			    sizeof(absurd) / sizeof(absurd[0]));
