@@ -175,6 +175,11 @@ static void put_recorder(struct xvt_out *o, const struct xvt_answer *a)
 		(xvt_answer_number(rec, "bytes") - xvt_answer_number(rec, "unwritten_bytes")) >>
 			10);
 	put_pressure(o, a);
+	if (xvt_json_text(xvt_json_get(rec, "no_libvirt"))) {
+		xvt_out_str(o, "  no domains of libvirt are recorded: ");
+		put_text(o, xvt_answer_text(rec, "no_libvirt"));
+		xvt_out_char(o, '\n');
+	}
 }
 
 static void put_ring(struct xvt_out *o, const struct xvt_json_value *vm,

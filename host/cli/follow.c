@@ -45,6 +45,7 @@ struct xvt_follow {
 	const struct xvt_machine_options *opt;
 	void (*joined)(void *arg, struct xvt_vm *vm);
 	void *arg;
+	bool logs;
 	uint64_t now_ns;
 
 	struct xvt_op on_file;
@@ -55,6 +56,7 @@ struct xvt_follow {
 	struct xvt_libvirt_watch *watch; /* NULL: no connection */
 	bool no_libvirt;		 /* it is not installed */
 	bool no_libvirt_told;
+	char libvirt_why[512]; /* of no connection; "": there is one, or none is wanted */
 	uint64_t next_connect_ns;
 
 	struct refused *refused;
@@ -185,12 +187,35 @@ static void take_domains(struct xvt_follow *f)
 	}
 	if (!err)
 		return;
-	xvt_warn("libvirt", "%s; it is tried again every %llu s",
-		 err == -ETIMEDOUT ? "its daemon does not answer" : "the connection is lost",
+	snprintf(f->libvirt_why, sizeof(f->libvirt_why), "%s",
+		 err == -ETIMEDOUT ? "its daemon does not answer" : "the connection is lost");
+	xvt_warn("libvirt", "%s; it is tried again every %llu s", f->libvirt_why,
 		 CONNECT_NS / SECOND_NS);
 	xvt_libvirt_unwatch(f->watch);
 	f->watch = NULL;
 	f->next_connect_ns = f->now_ns + CONNECT_NS;
+}
+
+/* A line for the log of a service. */
+static void say(const struct xvt_follow *f, const char *text)
+{
+	if (f->logs)
+		xvt_note("%s", text);
+}
+
+/* A libvirt that is not asked for may be absent: that is no warning. */
+static void no_libvirt(const struct xvt_follow *f, int err)
+{
+	const char *again = f->no_libvirt ? "" : "; it is tried again";
+	char text[sizeof(f->libvirt_why) + 128];
+
+	if (f->opt->domains.n || f->opt->libvirt_uri || err == -ETIMEDOUT) {
+		xvt_warn("libvirt", "%s%s", f->libvirt_why, again);
+		return;
+	}
+	snprintf(text, sizeof(text), "no domains of libvirt are recorded: %s%s", f->libvirt_why,
+		 again);
+	say(f, text);
 }
 
 static void connect_libvirt(struct xvt_follow *f)
@@ -208,10 +233,17 @@ static void connect_libvirt(struct xvt_follow *f)
 		return;
 	err = xvt_libvirt_watch(&f->watch, f->loop, opt->libvirt_uri, why, sizeof(why));
 	f->no_libvirt = err == -ENOPKG;
-	/* A libvirt that is not asked for may be absent. */
-	if (err && !f->no_libvirt_told && (opt->domains.n || opt->libvirt_uri || err == -ETIMEDOUT))
-		xvt_warn("libvirt", "%s%s", why, f->no_libvirt ? "" : "; it is tried again");
+	if (!err && f->libvirt_why[0])
+		say(f, "connected to libvirt; its domains are recorded from here on");
+	snprintf(f->libvirt_why, sizeof(f->libvirt_why), "%s", err ? why : "");
+	if (err && !f->no_libvirt_told)
+		no_libvirt(f, err);
 	f->no_libvirt_told = err != 0;
+}
+
+const char *xvt_follow_libvirt(const struct xvt_follow *f)
+{
+	return f ? f->libvirt_why : "";
 }
 
 void xvt_follow_pass(struct xvt_follow *f, uint64_t now_ns)
@@ -255,16 +287,20 @@ static void watch_folder(struct xvt_follow *f)
 }
 
 int xvt_follow_begin(struct xvt_follow **out, struct xvt_loop *loop, struct xvt_session *s,
-		     const struct xvt_machine_options *opt,
+		     const struct xvt_machine_options *opt, bool logs,
 		     void (*joined)(void *arg, struct xvt_vm *vm), void *arg)
 {
 	struct xvt_follow *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		return -ENOMEM;
-	*f = (struct xvt_follow){
-		.loop = loop, .s = s, .opt = opt, .joined = joined, .arg = arg, .changed = true
-	};
+	*f = (struct xvt_follow){ .loop = loop,
+				  .s = s,
+				  .opt = opt,
+				  .logs = logs,
+				  .joined = joined,
+				  .arg = arg,
+				  .changed = true };
 	watch_folder(f);
 	*out = f;
 	return 0;

@@ -386,6 +386,9 @@ static void on_joined(void *arg, struct xvt_vm *vm)
 {
 	struct recorder *r = arg;
 
+	if (r->rec.logs)
+		xvt_say_of_machine(0, xvt_session_vm_name(vm), "joins; its region is %s",
+				   xvt_session_vm_path(vm));
 	if (is_domain(vm))
 		listen_to_domain(r, vm);
 	else
@@ -1032,7 +1035,8 @@ static int record(struct recorder *r)
 		err = start_child(rec, r->how->child);
 	if (status == XVT_EXIT_OK && !err && opt->machines.follow)
 		err = xvt_follow_begin(&r->follow, rec->loop, rec->session, &opt->machines,
-				       on_joined, r);
+				       rec->logs, on_joined, r);
+	r->serve.follow = r->follow;
 	if (status == XVT_EXIT_OK && !err) {
 		confine(r);
 		err = run(r);

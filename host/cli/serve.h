@@ -37,6 +37,7 @@ struct xvt_serve {
 	struct xvt_snapshots *snapshots;	 /* NULL: the output is one file */
 	struct xvt_compress_idle *compress_idle; /* NULL: without --compress idle */
 	const struct xvt_machine_options *machines;
+	const struct xvt_follow *follow; /* NULL: without --follow */
 	/* Called for each machine that a request has added. */
 	void (*joined)(void *arg, struct xvt_vm *vm);
 	char metrics_http[64]; /* where it serves its metrics by HTTP; "": nowhere */

@@ -248,6 +248,29 @@ wait $one
 check "record, which is no service, has no line for a next file" eval '[ -e "$work/own/00000002.xvt" ] && ! grep -q "next file" "$work/err"'
 check "they do not once it has ended" eval '"$xvtrace" stat "$work/one.xvt" 2>&1 | { ! grep ended; }'
 
+# -- the log has the machines that come and go, and whether there is a libvirt
+mkdir "$work/shm"
+printf 'output = %s/all/\ncontrol = %s/control\nkeep-free = 0\njoin-timeout = 0\n' "$work" "$work" >"$conf"
+: >"$work/log"
+XVTRACE_SHM_DIR=$work/shm LIBVIRT_DEFAULT_URI="qemu:///system?socket=$work/none" NOTIFY_SOCKET=$work/notify "$xvtrace" daemon -c "$conf" 2>>"$work/log" &
+daemon=$!
+pids+=($daemon)
+check "without a libvirt: the log says so" poll logged '^xvtrace: note: no domains of libvirt are recorded: '
+"$xvtrace" region create "$work/shm/xvtrace-web" --size 1M --rings 1
+"$BUILD/xvt-emit" "$work/shm/xvtrace-web" --count 100000000 --rate 1000 >/dev/null 2>&1 &
+writer=$!
+pids+=($writer)
+check "a machine comes: so it does" poll logged "^xvtrace: web: joins; its region is $work/shm/xvtrace-web\$"
+shows() { "$xvtrace" status --control "$work/control" | grep -q "$1"; }
+check "status has the machine" poll shows '^ *web '
+check "and that there is no libvirt" shows '^  no domains of libvirt are recorded: '
+rm "$work/shm/xvtrace-web"
+kill -KILL $writer
+check "the machine goes: the log has it" poll logged '^xvtrace: web: .*was deleted'
+check "the log of libvirt is one line" test "$(grep -c 'domains of libvirt' "$work/log")" -eq 1
+kill -TERM $daemon
+wait $daemon
+
 # -- the unit
 if command -v systemd-analyze >/dev/null; then
 	sed 's|@BINDIR@/xvtrace|/bin/true|' packaging/xvtrace.service >"$work/xvtrace.service"
