@@ -17,6 +17,7 @@
 #include "cli/standard.h"
 #include "base/journal.h"
 #include "base/notify.h"
+#include "base/out.h"
 #include "base/socket.h"
 #include "trace/set_name.h"
 #include "vmm/libvirt.h"
@@ -381,6 +382,34 @@ static void listen_again(struct recorder *r)
 	}
 }
 
+/* A condition `crash` that cannot hold would be silent. A QEMU that is asked by QMP may or may not
+ * have the device for panics. */
+static void say_unseen_crash(struct recorder *r, struct xvt_vm *vm)
+{
+	const char *name = xvt_session_vm_name(vm);
+	const struct xvt_opt_list *qmp = &r->opt.qmp;
+	struct xvt_domain domain;
+	char uuid[XVT_UUID_TEXT], why[512];
+
+	if (!xvt_snapshots_wants_crash(r->snapshots, name) ||
+	    named(qmp, qmp->n, name, strlen(name)))
+		return;
+	if (!is_domain(vm)) {
+		xvt_say_of_machine(1, name,
+				   "the condition `crash` cannot see how it ends: no VMM "
+				   "is asked; give its QMP socket by --qmp, or record it "
+				   "as a domain");
+		return;
+	}
+	xvt_uuid_text(xvt_session_vm_uuid(vm), uuid);
+	if (!xvt_libvirt_find(r->opt.machines.libvirt_uri, uuid, &domain, why, sizeof(why)) &&
+	    !domain.panics)
+		xvt_say_of_machine(1, name,
+				   "the condition `crash` sees its QEMU die, but no panic "
+				   "of its kernel: the domain has no device that reports "
+				   "one, like <panic model='isa'/>");
+}
+
 /* A machine that came while others are recorded: what fails here does not end their recording. */
 static void on_joined(void *arg, struct xvt_vm *vm)
 {
@@ -394,6 +423,7 @@ static void on_joined(void *arg, struct xvt_vm *vm)
 	else
 		listen_to_qmp(r, vm);
 	listen_to_doorbell(r, vm);
+	say_unseen_crash(r, vm);
 }
 
 static int listen_to_machines(struct recorder *r)
@@ -410,6 +440,7 @@ static int listen_to_machines(struct recorder *r)
 			return XVT_EXIT_FAIL;
 		if (listen_to_doorbell(r, vm))
 			return XVT_EXIT_FAIL;
+		say_unseen_crash(r, vm);
 	}
 	listen_to_armed(r);
 	return XVT_EXIT_OK;

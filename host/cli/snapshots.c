@@ -122,6 +122,19 @@ static bool has_event_condition(const struct xvt_snapshots *sn, const char *mach
 	return false;
 }
 
+bool xvt_snapshots_wants_crash(const struct xvt_snapshots *sn, const char *machine)
+{
+	size_t i;
+
+	for (i = 0; sn && i < sn->nr_conditions; i++) {
+		const struct xvt_condition *c = &sn->condition[i];
+
+		if (c->kind == XVT_CONDITION_CRASH && xvt_condition_is_for(c, machine))
+			return true;
+	}
+	return false;
+}
+
 /* For events from now on. Returns 0, or -errno after an error message. */
 static int begin_search(struct xvt_snapshots *sn, struct search *search,
 			const struct xvt_lookout_source *source)

@@ -48,6 +48,9 @@ int xvt_snapshots_read(struct xvt_snapshots *sn, struct xvt_flight *flight,
  * effect. */
 void xvt_snapshots_free(struct xvt_snapshots *sn);
 
+/* Whether a condition is about crashes of this machine. sn NULL: none is. */
+bool xvt_snapshots_wants_crash(const struct xvt_snapshots *sn, const char *machine);
+
 /* To be called after each pass. */
 void xvt_snapshots_pass(struct xvt_snapshots *sn, uint64_t now_ns);
 /* How long a recorder may sleep, that events of machines which are kept armed are looked for.

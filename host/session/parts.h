@@ -314,11 +314,11 @@ struct xvt_vm {
 	uint64_t departed_attempted; /* its writers' counters since then; status.c */
 	uint32_t departed_seconds;
 	uint32_t away_seconds; /* status.c: since it is gone, or has ended or moved */
-	uint64_t stopped_ns;  /* host time of the stop, not before the recording of the machine */
-	uint64_t stop_ns;     /* the same by the VMM's timestamp; 0: no usable timestamp */
-	uint64_t paused_ns;   /* sum of finished pauses */
-	uint64_t begin_clock; /* its recording began; machine.c */
-	uint64_t end_clock;   /* and was ended by request, or with its file; 0: it was not */
+	uint64_t stopped_ns;   /* host time of the stop, not before the recording of the machine */
+	uint64_t stop_ns;      /* the same by the VMM's timestamp; 0: no usable timestamp */
+	uint64_t paused_ns;    /* sum of finished pauses */
+	uint64_t begin_clock;  /* its recording began; machine.c */
+	uint64_t end_clock;    /* and was ended by request, or with its file; 0: it was not */
 
 	bool left_out; /* rotate.c: it is gone, and later files are without it */
 	bool freed;    /* left.c: it is about to be freed */

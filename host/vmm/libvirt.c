@@ -217,7 +217,7 @@ static int describe(virDomainPtr dom, struct xvt_domain *domain, char *why, size
 {
 	const char *name = vir.DomainGetName(dom);
 	char *text = vir.DomainGetXMLDesc(dom, 0);
-	char shm[256], model[64];
+	char shm[256], model[64], panics[8];
 	int err, vcpus;
 
 	memset(domain, 0, sizeof(*domain));
@@ -236,6 +236,8 @@ static int describe(virDomainPtr dom, struct xvt_domain *domain, char *why, size
 	if (domain->doorbell)
 		find_text(text, "string(" OUR_SHMEM "/server/@path)", domain->server,
 			  sizeof(domain->server));
+	find_text(text, "string(boolean(/domain/devices/panic))", panics, sizeof(panics));
+	domain->panics = !strcmp(panics, "true");
 	err = shmem_name(text, shm, sizeof(shm));
 	free(text);
 	if (err)

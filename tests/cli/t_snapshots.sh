@@ -107,6 +107,8 @@ check "all of it together has its bound" test "$(du -sb "$set" | cut -f 1)" -le 
 # of the ring, which comes once the recorder has made room: after the moment.
 rm -rf "$set"
 record -r small="$work/small" --snapshot-when 'loss small' --snapshot-when 'crash b' --snapshot-after 1 --snapshot-per-minute 2
+unseen() { grep -c "^xvtrace: $1: warning: the condition .crash. cannot see how it ends: no VMM is asked; give its QMP socket by --qmp" "$work/err"; }
+check "a crash that cannot be seen is told" eval '[ "$(unseen b)" = 1 ] && [ "$(unseen "[^:]*")" = 1 ]'
 "$BUILD/xvt-emit" "$work/small" --count 100000000 --rate 20000 >/dev/null 2>&1 &
 pids+=($!)
 attempted() { "$xvtrace" region show --json "$work/small" | jq '[.rings[].attempted] | add'; }
@@ -161,6 +163,7 @@ PY
 pids+=($!)
 poll test -S "$work/qmp"
 record --qmp a="$work/qmp" --snapshot-when 'crash a' --snapshot-when 'crash b' --snapshot-when 'still 1 a' --snapshot-after 0.2
+check "not of the one whose QEMU is asked" eval '[ "$(unseen a)" = 0 ] && [ "$(unseen b)" = 1 ]'
 say 1 last
 check "a is still: a snapshot" poll is_whole still-a 'a had no event for 1[.]'
 check "which has its last event" has "$(snapshots still-a)" last 1

@@ -65,6 +65,25 @@ static void ck_next(unsigned int i, enum xvt_vmm_event event, const char *why)
 	ck_assert_msg(strstr(reports[i].why, why), "\"%s\" is not \"%s\"", reports[i].why, why);
 }
 
+START_TEST(a_domain_has_a_device_for_panics_or_none)
+{
+	static const char xml[] =
+		"<domain type='test'><name>panics</name><memory>8192</memory><os><type>hvm</type>"
+		"</os><devices><panic model='isa'/></devices></domain>";
+	virDomainPtr with = virDomainCreateXML(conn, xml, 0);
+	struct xvt_domain domain;
+	char why[256];
+
+	ck_assert_ptr_nonnull(with);
+	ck_assert_int_eq(xvt_libvirt_find(URI, "panics", &domain, why, sizeof(why)), -ENODEV);
+	ck_assert(domain.panics);
+	ck_assert_int_eq(xvt_libvirt_find(URI, "test", &domain, why, sizeof(why)), -ENODEV);
+	ck_assert(!domain.panics);
+	virDomainDestroy(with);
+	virDomainFree(with);
+}
+END_TEST
+
 START_TEST(pauses_and_the_end)
 {
 	ck_assert_int_eq(begin(&vmm), 0);
@@ -280,6 +299,7 @@ Suite *vm_libvirt_suite(void)
 	TCase *t = tcase_create("all");
 
 	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_test(t, a_domain_has_a_device_for_panics_or_none);
 	tcase_add_test(t, pauses_and_the_end);
 	tcase_add_test(t, a_domain_that_is_started_again_is_listened_to);
 	tcase_add_test(t, found_paused);
