@@ -271,8 +271,19 @@ void xvt_session_share_memory(struct xvt_session *s)
 
 const char *xvt_vm_absent_hint(const struct xvt_vm *vm)
 {
+	const struct xvt_mapped_file file = { vm->file.dev, vm->file.ino };
+	static char copied[256];
+	pid_t pid;
+
 	if (vm->phase != XVT_VM_WAITING)
 		return "";
+	pid = xvt_file_copied_by(&file);
+	snprintf(copied, sizeof(copied),
+		 ". Process %d has mapped a copy of its region, so what the guest writes stays "
+		 "there: the memory-backend-file of its QEMU needs share=on (docs/guest.md)",
+		 pid);
+	if (pid)
+		return copied;
 	return ". No guest has formatted its region: is the module loaded, and what does the "
 	       "guest's log say (dmesg | grep -i -e xvtrace -e 'BAR 2')? If it has a region, "
 	       "QEMU's "

@@ -345,3 +345,46 @@ bool xvt_file_is_left(const char *path, uint64_t size)
 	file = (struct xvt_mapped_file){ st.st_dev, st.st_ino };
 	return !xvt_file_has_writer(path) && !xvt_file_locker(&file);
 }
+
+/* Whether one line of /proc/PID/maps is a private mapping of the file for writing. */
+static bool is_copy(const char *line, const struct xvt_mapped_file *file)
+{
+	unsigned int major, minor;
+	char rights[8];
+	uint64_t ino;
+
+	return sscanf(line, "%*s %7s %*s %x:%x %" SCNu64, rights, &major, &minor, &ino) == 4 &&
+	       ino == file->ino && makedev(major, minor) == file->dev && rights[1] == 'w' &&
+	       rights[3] == 'p';
+}
+
+static bool has_copy(int32_t pid, const struct xvt_mapped_file *file)
+{
+	char path[64], *line = NULL;
+	bool found = false;
+	size_t room = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	f = fopen(path, "re");
+	while (f && !found && getline(&line, &room, f) > 0)
+		found = is_copy(line, file);
+	free(line);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+pid_t xvt_file_copied_by(const struct xvt_mapped_file *file)
+{
+	DIR *dir = opendir("/proc");
+	pid_t found = 0, pid;
+
+	while (dir && !found && (pid = next_number(dir))) {
+		if (has_copy(pid, file))
+			found = pid;
+	}
+	if (dir)
+		closedir(dir);
+	return found;
+}

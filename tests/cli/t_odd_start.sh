@@ -129,6 +129,29 @@ check "the line is whole" grep -q '(docs/guest.md)$' "$work/err"
 check "snapshot, too" grep -q 'share=on' "$work/err"
 check "region show, too" eval '! "$xvtrace" region show "$work/private" 2>"$work/err" && grep -q "share=on" "$work/err"'
 
+cat >"$work/copy.py" <<'END'
+import mmap, sys, time
+f = open(sys.argv[1], "r+b")
+m = mmap.mmap(f.fileno(), 0, flags=mmap.MAP_PRIVATE if sys.argv[2] == "private" else mmap.MAP_SHARED, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+open(sys.argv[3], "w").close()
+time.sleep(1000)
+END
+maps() { # private|shared: a process that has mapped the region so; its pid is $mapper
+	rm -f "$work/mapped"
+	python3 "$work/copy.py" "$work/private" "$1" "$work/mapped" &
+	mapper=$!
+	pids+=($mapper)
+	poll test -e "$work/mapped"
+}
+maps private
+"$xvtrace" record -o "$work/t.xvt" -r g="$work/private" --join-timeout 0.1 --duration 0.2 2>"$work/err"
+check "a copy that a process has mapped is told" grep -q "g: warning: not there in time; going on without it. Process $mapper has mapped a copy of its region, .*needs share=on (docs/guest.md)\$" "$work/err"
+kill $mapper
+maps shared
+"$xvtrace" record -o "$work/t.xvt" -r g="$work/private" --join-timeout 0.1 --duration 0.2 2>"$work/err"
+check "not of one that shares it" eval '! grep -q "mapped a copy" "$work/err" && grep -q "needs share=on" "$work/err"'
+kill $mapper
+
 # -- descriptors that are closed: as with /dev/null there
 
 # closed REDIRECTIONS COMMAND...: runs it so
