@@ -228,6 +228,13 @@ void xvt_host_region_close(struct xvt_host_region *r)
 
 void xvt_fault_text(const struct xvt_fault *fault, char *text, size_t size)
 {
+	/* What another program has there is no number to a user. */
+	if (!strcmp(fault->field, "magic") && fault->value) {
+		snprintf(text, size,
+			 "%s: it begins with 0x%016" PRIx64 ", and is another program's",
+			 fault->why, fault->value);
+		return;
+	}
 	snprintf(text, size, "%s = %" PRIu64 " (0x%" PRIx64 "): %s", fault->field, fault->value,
 		 fault->value, fault->why);
 }

@@ -93,6 +93,16 @@ wait
 region "$work/short"
 truncate -s 512K "$work/short"
 misuse "a region of another size" 1 "$work/short: region_size = 1048576 (0x100000): larger than the file" record -r "$work/short"
+printf ABCDEFGH >"$work/alien"
+truncate -s 1M "$work/alien"
+alien="not an xvtrace region: it begins with 0x4847464544434241, and is another program's"
+misuse "another program's file" 1 "$work/alien: $alien" record -r "$work/alien"
+misuse "... region show" 1 "$work/alien: $alien" "$xvtrace" region show "$work/alien"
+misuse "... salvage" 1 "$work/alien: $alien" "$xvtrace" salvage -q "$work/alien" -o "$work/t.xvt"
+misuse "... /etc/passwd" 1 "/etc/passwd: the file is empty or far too small" record -r /etc/passwd
+misuse "... /dev/null" 1 "/dev/null: is not a regular file; a region is one, like those in /dev/shm" record -r /dev/null
+misuse "an output that is a folder" 2 "/tmp: is a folder; for numbered files in it give -o /tmp/, for one file -o /tmp/FILE.xvt" "$xvtrace" record -o /tmp -r g="$work/g"
+misuse "a size that no PCI device has" 1 "$work/new: --size 3145728: it is a power of two, as the memory of a PCI device is; the next is --size 4096K" region "$work/new" 3M
 misuse "an empty file" 1 "$work/empty: the file is empty or far too small" eval ': >"$work/empty"; record -r "$work/empty"'
 misuse "a folder" 1 "$work/set: Is a directory" record -r "$work/set"
 misuse "no file" 1 "$work/none: No such file or directory; QEMU makes it when it starts, or \`truncate -s 4M $work/none\` does before the guest starts" \
