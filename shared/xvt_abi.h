@@ -127,8 +127,9 @@ struct xvt_region_hdr {
 	uint32_t generation;	/* [guest] counts inits: boot, kexec, module load */
 	uint32_t request_ack;	/* [guest] last xvt_host_page.request_seq carried out */
 	int32_t request_result; /* [guest] 0 or -errno of that request */
-	/* [guest] addresses of functions in records, and how many of them the metadata names, or
-	 * never will; release. Both 0 where the guest names none. */
+	/* [guest] addresses of functions in records, and types of events whose formats the guest
+	 * sends when it meets them; and how many of both are in the metadata, or never will be;
+	 * release. Both 0 where the guest names none. */
 	uint32_t symbols_wanted;
 	uint32_t symbols_done;
 	/* [guest] machines that wrote here until this generation began, and found it begun by

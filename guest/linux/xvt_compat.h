@@ -160,6 +160,7 @@ static inline va_list *xvt_va_list_argument(struct pt_regs *regs, unsigned int n
  * Types of ftrace's own entries, which the kernel keeps in a header of its own. The first three
  * are as old as their entries. 6.13 put one before bputs.
  */
+#define XVT_TRACE_FN	 1
 #define XVT_TRACE_STACK	 4
 #define XVT_TRACE_PRINT	 5
 #define XVT_TRACE_BPRINT 6
@@ -167,6 +168,15 @@ static inline va_list *xvt_va_list_argument(struct pt_regs *regs, unsigned int n
 #define XVT_TRACE_BPUTS 15
 #else
 #define XVT_TRACE_BPUTS 14
+#endif
+
+/* Types below are ftrace's own entries; events that have a call begin here. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+#define XVT_TRACE_EVENTS 22
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(5, 14, 0)
+#define XVT_TRACE_EVENTS 21
+#else
+#define XVT_TRACE_EVENTS 18
 #endif
 
 /* 5.12 made them public. */
@@ -237,10 +247,48 @@ static __always_inline unsigned int xvt_migration_disabled(void)
 
 /* Of an array's elements where the type does not say it; 0 when the kernel does not know either. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 13)
+#define XVT_FIELD_COUNTED  1
 #define xvt_field_count(f) ((u32)(f)->len)
 #else
+#define XVT_FIELD_COUNTED  0
 #define xvt_field_count(f) 0u
 #endif
+
+/*
+ * The kernel's struct ftrace_event_field, which it keeps to itself. Members were only added at its
+ * end, and is_signed became a bit. xvt_format.c compares it with what is public before it is used.
+ */
+struct xvt_event_field {
+	struct list_head link;
+	const char *name;
+	const char *type;
+	int filter_type;
+	int offset;
+	int size;
+	unsigned int is_signed; /* bit 0 */
+#if XVT_FIELD_COUNTED
+	int len;
+#endif
+};
+
+#define xvt_event_field_signed(f) ((f)->is_signed & 1)
+
+/* 5.15 marks events that user space made; before, kprobe and uprobe events had marks of theirs. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 15, 0)
+#define XVT_EVENT_FL_DYNAMIC TRACE_EVENT_FL_DYNAMIC
+#else
+#define XVT_EVENT_FL_DYNAMIC 0
+#endif
+
+/* A CPU that tracks indirect branches stops at a function that the kernel calls directly only. */
+static inline bool xvt_can_call_any(void)
+{
+#ifdef X86_FEATURE_IBT
+	return !boot_cpu_has(X86_FEATURE_IBT);
+#else
+	return true;
+#endif
+}
 
 /* How much of common_preempt_count is the count; the rest is about migration. */
 #define XVT_PREEMPT_COUNT_MAX 0xfu

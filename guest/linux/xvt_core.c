@@ -599,5 +599,6 @@ void xvt_core_restore(struct xvt_guest *g)
 
 		w->generation = xvt_load(&w->ctl->generation);
 	}
+	xvt_formats_forget();
 	xvt_core_resume(g);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * xvt_export.c - every tracepoint, function-trace and trace_marker event of ftrace, from
- * whatever context it comes, into the ring. Knows nothing of what an entry means.
+ * whatever context it comes, into the ring. Knows of an entry only its type.
  *
  * ftrace calls the export between filling its entry and committing it, with preemption off,
  * for all instances alike. So our stamp is later than ftrace's by the time of the filling
@@ -12,6 +12,7 @@
  */
 #include <linux/mm.h>
 #include <linux/trace.h>
+#include <linux/trace_events.h>
 
 #include "xvtrace.h"
 
@@ -36,8 +37,11 @@ static __always_inline u32 true_size(const void *entry, u32 size)
 static void notrace xvt_export_write(struct trace_export *export, const void *entry,
 				     unsigned int size)
 {
+	const struct trace_entry *e = entry;
+
 	/* ftrace has preemption off already; this is for the day when it has not. */
 	preempt_disable_notrace();
+	xvt_types_see(e->type);
 	xvt_event(entry, true_size(entry, size), true);
 	preempt_enable_notrace();
 }

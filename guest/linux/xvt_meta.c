@@ -29,13 +29,15 @@ static bool same_bytes(const u8 *at, const void *head, u32 head_len, const void 
 
 /*
  * Is the same TLV of this generation there already? The area only grows, and user space
- * sends all formats again at each sync.
+ * sends all formats again at each sync. Of formats of one type the last one counts: types are
+ * used again.
  */
 static bool known(u32 type, u32 id, const void *head, u32 head_len, const void *body, u32 body_len)
 {
 	const u8 *at = (const u8 *)(meta_hdr() + 1);
 	u64 room = meta_guest->geo.meta_size - sizeof(struct xvt_meta_hdr);
 	u64 left = min(xvt_load(&meta_hdr()->committed), room);
+	bool found = false;
 
 	while (left >= sizeof(struct xvt_meta_tlv)) {
 		struct xvt_meta_tlv tlv;
@@ -46,14 +48,14 @@ static bool known(u32 type, u32 id, const void *head, u32 head_len, const void *
 		whole = xvt_check_tlv(&tlv, left, &fault);
 		if (whole < 0)
 			return false;
-		if (tlv.type == type && tlv.id == id && tlv.generation == meta_guest->generation &&
-		    tlv.len == head_len + body_len &&
-		    same_bytes(at + sizeof(tlv), head, head_len, body, body_len))
-			return true;
+		if (tlv.type == type && tlv.id == id && tlv.generation == meta_guest->generation)
+			found = (found && type != XVT_META_FORMAT) ||
+				(tlv.len == head_len + body_len &&
+				 same_bytes(at + sizeof(tlv), head, head_len, body, body_len));
 		at += whole;
 		left -= whole;
 	}
-	return false;
+	return found;
 }
 
 /* 0, -ENODEV: no region (any more), -ENOSPC: does not fit; counted in the area's header. */

@@ -116,25 +116,22 @@ static void notrace probe_irq_exit(void *data, int irq, struct irqaction *action
 }
 NOKPROBE_SYMBOL(probe_irq_exit);
 
-/* In the syntax of tracefs' "format" files, for libtraceevent. */
 /* clang-format off */
-#define FIELD(decl, offset, size, sign)                                                            \
-	"\tfield:" decl ";\toffset:" #offset ";\tsize:" #size ";\tsigned:" #sign ";\n"
 #define COMMON_FIELDS                                                                              \
-	FIELD("unsigned short common_type", 0, 2, 0)                                               \
-	FIELD("unsigned char common_flags", 2, 1, 0)                                               \
-	FIELD("unsigned char common_preempt_count", 3, 1, 0)                                       \
-	FIELD("int common_pid", 4, 4, 1)                                                           \
+	XVT_FIELD("unsigned short common_type", 0, 2, 0)                                               \
+	XVT_FIELD("unsigned char common_flags", 2, 1, 0)                                               \
+	XVT_FIELD("unsigned char common_preempt_count", 3, 1, 0)                                       \
+	XVT_FIELD("int common_pid", 4, 4, 1)                                                           \
 	"\n"
 
 static const char sched_switch_format[] = COMMON_FIELDS
-	FIELD("char prev_comm[16]", 8, 16, 0)
-	FIELD("pid_t prev_pid", 24, 4, 1)
-	FIELD("int prev_prio", 28, 4, 1)
-	FIELD("long prev_state", 32, 8, 1)
-	FIELD("char next_comm[16]", 40, 16, 0)
-	FIELD("pid_t next_pid", 56, 4, 1)
-	FIELD("int next_prio", 60, 4, 1)
+	XVT_FIELD("char prev_comm[16]", 8, 16, 0)
+	XVT_FIELD("pid_t prev_pid", 24, 4, 1)
+	XVT_FIELD("int prev_prio", 28, 4, 1)
+	XVT_FIELD("long prev_state", 32, 8, 1)
+	XVT_FIELD("char next_comm[16]", 40, 16, 0)
+	XVT_FIELD("pid_t next_pid", 56, 4, 1)
+	XVT_FIELD("int next_prio", 60, 4, 1)
 	"\nprint fmt: \"prev_comm=%s prev_pid=%d prev_prio=%d prev_state=%s%s ==> next_comm=%s "
 	"next_pid=%d next_prio=%d\", REC->prev_comm, REC->prev_pid, REC->prev_prio, "
 	"(REC->prev_state & 0xff) ? __print_flags(REC->prev_state & 0xff, \"|\", { 0x01, \"S\" }, "
@@ -145,13 +142,13 @@ static const char sched_switch_format[] = COMMON_FIELDS
 XVT_ASSERT(TASK_REPORT_MAX == 0x100, "prev_state in the format text above");
 
 static const char irq_entry_format[] = COMMON_FIELDS
-	FIELD("int irq", 8, 4, 1)
-	FIELD("char name[16]", 12, 16, 0)
+	XVT_FIELD("int irq", 8, 4, 1)
+	XVT_FIELD("char name[16]", 12, 16, 0)
 	"\nprint fmt: \"irq=%d name=%s\", REC->irq, REC->name\n";
 
 static const char irq_exit_format[] = COMMON_FIELDS
-	FIELD("int irq", 8, 4, 1)
-	FIELD("int ret", 12, 4, 1)
+	XVT_FIELD("int irq", 8, 4, 1)
+	XVT_FIELD("int ret", 12, 4, 1)
 	"\nprint fmt: \"irq=%d ret=%s\", REC->irq, REC->ret ? \"handled\" : \"unhandled\"\n";
 /* clang-format on */
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * xvt_symbols.c - names of the functions whose addresses events hold. The event path remembers each
- * address once, in a hash table; a work item looks the addresses up and puts the symbols into the
- * metadata area, as lines of /proc/kallsyms with their size. The host asks for nothing: it reads
- * the names with the formats.
+ * xvt_symbols.c - the work that puts into the metadata area what events turn out to need: the
+ * formats of their types (xvt_format.c), and the names of the functions whose addresses they hold.
+ * The event path remembers each address once, in a hash table; the work looks the addresses up and
+ * puts the symbols as lines of /proc/kallsyms with their size. The host asks for nothing.
  *
  * Lookups are limited for each second, and all names take a quarter of the metadata area at most,
  * so that formats that come later still fit.
@@ -179,20 +179,30 @@ static void refill(struct names *n)
 	n->refill_ns += ms * NSEC_PER_MSEC;
 }
 
+/* Returns false if some addresses have to wait. */
+static bool send_names(struct names *n)
+{
+	bool had_room = !n->no_room, all;
+
+	refill(n);
+	all = name_all(n);
+	flush(n);
+	if (had_room && n->no_room)
+		dev_info(&xvt_guest.pdev->dev,
+			 "%u functions are named; names of others do not fit. For more, give the "
+			 "region a larger meta_size or run xvt-guest ksyms\n",
+			 n->known_count);
+	return all;
+}
+
 static void name_work(struct work_struct *unused)
 {
 	struct xvt_region_hdr *h = xvt_guest.base;
 	u32 wanted = xvt_load_acquire(&h->symbols_wanted);
-	bool had_room = !names->no_room, all;
+	bool all = xvt_formats_send();
 
-	refill(names);
-	all = name_all(names);
-	flush(names);
-	if (had_room && names->no_room)
-		dev_info(&xvt_guest.pdev->dev,
-			 "%u functions are named; names of others do not fit. For more, give the "
-			 "region a larger meta_size or run xvt-guest ksyms\n",
-			 names->known_count);
+	if (names)
+		all = send_names(names) && all;
 	if (all)
 		xvt_store_release(&h->symbols_done, wanted); /* pairs with the host's look */
 }
@@ -202,7 +212,8 @@ void xvt_symbols_poll(void)
 {
 	struct xvt_region_hdr *h = xvt_guest.base;
 
-	if (READ_ONCE(xvt_addresses) && xvt_load(&h->symbols_wanted) != xvt_load(&h->symbols_done))
+	xvt_formats_poll();
+	if (xvt_load(&h->symbols_wanted) != xvt_load(&h->symbols_done))
 		queue_work(system_freezable_wq, &work);
 }
 
@@ -213,6 +224,7 @@ void xvt_symbols_start(void)
 
 	xvt_store(&h->symbols_wanted, 0);
 	xvt_store(&h->symbols_done, 0);
+	xvt_formats_start();
 	table_full = false;
 	if (!symbols) {
 		/* An entry without text: the host reports that names are refused. */
@@ -233,7 +245,7 @@ void xvt_symbols_start(void)
 /* The sources of events are gone by now: name what is left, while the metadata area is there. */
 void xvt_symbols_flush(void)
 {
-	if (!names || READ_ONCE(xvt_guest.displaced))
+	if (READ_ONCE(xvt_guest.displaced))
 		return;
 	queue_work(system_freezable_wq, &work);
 	flush_work(&work);

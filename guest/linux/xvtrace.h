@@ -6,13 +6,14 @@
  *   xvt_pci.c      finds the device, maps the region, order of start and stop
  *   xvt_core.c     rings: generation, CPU hot-plug, timers, clock answers, suspend
  *   xvt_request.c  what the host asks for
- *   xvt_format.c   a tracepoint's format as text
  *   xvt_sysfs.c    /sys/class/misc/xvtrace/
  *   xvt_export.c   ftrace -> ring
  *   xvt_hooks.c    what ftrace does not export: trace_printk, kernel stacks -> ring
  *   xvt_probes.c   hottest tracepoints -> ring, without ftrace's own ring
- *   xvt_symbols.c  names of the functions whose addresses events hold
+ *   xvt_symbols.c  work for the metadata; names of the functions whose addresses events hold
+ *   xvt_format.c   formats of events as text, sent when a type is met
  *   xvt_meta.c     metadata area and /dev/xvtrace
+ *   xvt_types.c    types of events that were met
  *   xvt_doorbell.c wakes the host
  *   xvt_guest.c    the region, the writers and the guest's clocks
  *
@@ -124,6 +125,22 @@ static __always_inline void xvt_event(const void *payload, u32 len, bool address
 	xvt_commit(w, &slot);
 }
 
+/* Types of ftrace's events; the probes' own lie among them. */
+#define XVT_TYPES 65536u
+
+/* Bit of a type: its events were met. */
+extern unsigned long xvt_types_met[];
+
+void xvt_types_meet(u16 type);
+void xvt_types_forget(void);
+
+/* An event of this type comes. Context: as xvt_event(). */
+static __always_inline void xvt_types_see(u16 type)
+{
+	if (unlikely(!test_bit(type, xvt_types_met)))
+		xvt_types_meet(type);
+}
+
 /* xvt_guest.c */
 void xvt_clock_sample(struct xvt_clock_sync *s, u32 reason);
 
@@ -167,7 +184,15 @@ void xvt_meta_stop(void);
 int xvt_meta_put(u32 type, u32 id, const void *head, u32 head_len, const void *body, u32 body_len);
 void xvt_meta_usage(u64 *used, u64 *size, u64 *refused);
 
+/* A field in the syntax of tracefs' "format" files, for libtraceevent. */
+#define XVT_FIELD(decl, offset, size, sign) \
+	"\tfield:" decl ";\toffset:" #offset ";\tsize:" #size ";\tsigned:" #sign ";\n"
+
 /* xvt_format.c */
+void xvt_formats_start(void);
+void xvt_formats_forget(void);
+void xvt_formats_poll(void);
+bool xvt_formats_send(void);
 int xvt_format_put(const char *system, const char *event);
 
 /* xvt_request.c */
