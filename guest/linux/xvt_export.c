@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * xvt_export.c - every tracepoint, function-trace and trace_marker event of ftrace, from
- * whatever context it comes, into the ring. Knows of an entry only its type.
+ * whatever context it comes, into the ring. Knows of an entry only its type: what a probe of ours
+ * records too is left out.
  *
  * ftrace calls the export between filling its entry and committing it, with preemption off,
  * for all instances alike. So our stamp is later than ftrace's by the time of the filling
@@ -41,8 +42,8 @@ static void notrace xvt_export_write(struct trace_export *export, const void *en
 
 	/* ftrace has preemption off already; this is for the day when it has not. */
 	preempt_disable_notrace();
-	xvt_types_see(e->type);
-	xvt_event(entry, true_size(entry, size), true);
+	if (xvt_types_wanted(e->type))
+		xvt_event(entry, true_size(entry, size), true);
 	preempt_enable_notrace();
 }
 NOKPROBE_SYMBOL(xvt_export_write);

@@ -274,7 +274,7 @@ bool xvt_formats_send(void)
 	bool all = true;
 
 	refill();
-	for_each_set_bit(type, xvt_types_met, XVT_TYPES)
+	for_each_set_bit(type, xvt_types_plain, XVT_TYPES)
 	{
 		if (test_bit(type, handled))
 			continue;
@@ -307,7 +307,7 @@ void xvt_formats_poll(void)
 	{
 		clear_bit(type, may_go);
 		clear_bit(type, handled);
-		clear_bit(type, xvt_types_met);
+		clear_bit(type, xvt_types_plain);
 	}
 }
 

@@ -102,8 +102,7 @@ static void put(const void *head, u32 head_len, const void *body, u32 body_len)
 	const struct trace_entry *e = head;
 	struct xvt_slot slot;
 
-	xvt_types_see(e->type);
-	if (xvt_reserve(w, XVT_ID_FTRACE, head_len + body_len, &slot))
+	if (!xvt_types_wanted(e->type) || xvt_reserve(w, XVT_ID_FTRACE, head_len + body_len, &slot))
 		return;
 	memcpy(slot.payload, head, head_len);
 	memcpy(slot.payload + head_len, body, body_len);
@@ -189,8 +188,8 @@ static void put_puts(unsigned long ip, const char *text, int len, struct pt_regs
 		return;
 	fill_entry(&r.ent, XVT_TRACE_PRINT, regs);
 	/* As ftrace: room for a line feed, whether it has one or not. */
-	xvt_types_see(r.ent.type);
-	if (xvt_reserve(w, XVT_ID_FTRACE, head_len + len + 2, &slot))
+	if (!xvt_types_wanted(r.ent.type) ||
+	    xvt_reserve(w, XVT_ID_FTRACE, head_len + len + 2, &slot))
 		return;
 	memcpy(slot.payload, &r, head_len);
 	at = (char *)slot.payload + head_len;

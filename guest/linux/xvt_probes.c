@@ -5,7 +5,11 @@
  *
  * A record looks as if ftrace had made it: common header, then fields with the names that
  * the kernel's own event has. The types lie above ftrace's (which count up from 1 and end
- * at 65535), the system is "xvt", so both may be on at once.
+ * at 65535), and the system is "xvt".
+ *
+ * Where ftrace has the same event on, its export leaves it out while the probe is on: one record
+ * for each event, whichever is on. A probe sees every event; ftrace may filter, discard or be off,
+ * so it is not the probe that steps back.
  */
 #include <linux/interrupt.h>
 #include <linux/module.h>
@@ -153,16 +157,19 @@ static const char irq_exit_format[] = COMMON_FIELDS
 /* clang-format on */
 
 static struct xvt_probe {
+	const char *system; /* of ftrace's event */
 	const char *name;
 	void *func;
 	const char *format;
 	struct tracepoint *tp;
 	bool registered;
 } probes[PROBE_COUNT] = {
-	[PROBE_SCHED_SWITCH] = { "sched_switch", probe_sched_switch, sched_switch_format },
-	[PROBE_IRQ_ENTRY] = { "irq_handler_entry", probe_irq_entry, irq_entry_format },
-	[PROBE_IRQ_EXIT] = { "irq_handler_exit", probe_irq_exit, irq_exit_format },
+	[PROBE_SCHED_SWITCH] = { "sched", "sched_switch", probe_sched_switch, sched_switch_format },
+	[PROBE_IRQ_ENTRY] = { "irq", "irq_handler_entry", probe_irq_entry, irq_entry_format },
+	[PROBE_IRQ_EXIT] = { "irq", "irq_handler_exit", probe_irq_exit, irq_exit_format },
 };
+
+XVT_ASSERT(PROBE_COUNT <= XVT_LEFT_OUT_MAX, "each probe has a type of ftrace's that is left out");
 
 /* Guards what follows, between sysfs and start or stop. */
 static DEFINE_MUTEX(probes_lock);
@@ -198,6 +205,19 @@ static int put_format(int id)
 	return err;
 }
 
+/* Type of the event of ftrace's that a probe records, too; 0: ftrace has none. */
+static u16 ftrace_type(const struct xvt_probe *p)
+{
+	struct trace_event_file *file = trace_get_event_file(NULL, p->system, p->name);
+	u16 type;
+
+	if (IS_ERR(file))
+		return 0;
+	type = file->event_call->event.type;
+	trace_put_event_file(file);
+	return type;
+}
+
 /* Makes what is registered what is wanted. Returns the first error, having tried all. */
 static int apply(unsigned int mask)
 {
@@ -210,6 +230,9 @@ static int apply(unsigned int mask)
 		if (on == p->registered)
 			continue;
 		if (!on) {
+			/* Before the probe goes: an event in between is recorded twice, not lost.
+			 */
+			xvt_types_leave_out(i, 0);
 			tracepoint_probe_unregister(p->tp, p->func, NULL);
 			p->registered = false;
 			continue;
@@ -224,6 +247,8 @@ static int apply(unsigned int mask)
 			       err);
 		else
 			p->registered = true;
+		if (!err)
+			xvt_types_leave_out(i, ftrace_type(p));
 		if (!first_err)
 			first_err = err;
 	}

@@ -126,19 +126,21 @@ static __always_inline void xvt_event(const void *payload, u32 len, bool address
 }
 
 /* Types of ftrace's events; the probes' own lie among them. */
-#define XVT_TYPES 65536u
+#define XVT_TYPES	 65536u
+/* As many events as there are probes. */
+#define XVT_LEFT_OUT_MAX 3
 
-/* Bit of a type: its events were met. */
-extern unsigned long xvt_types_met[];
+/* Bit of a type: its events are recorded without a further look. */
+extern unsigned long xvt_types_plain[];
 
-void xvt_types_meet(u16 type);
+bool xvt_types_meet(u16 type);
+void xvt_types_leave_out(unsigned int slot, u16 type);
 void xvt_types_forget(void);
 
-/* An event of this type comes. Context: as xvt_event(). */
-static __always_inline void xvt_types_see(u16 type)
+/* Is an event of this type recorded? Context: as xvt_event(). */
+static __always_inline bool xvt_types_wanted(u16 type)
 {
-	if (unlikely(!test_bit(type, xvt_types_met)))
-		xvt_types_meet(type);
+	return likely(test_bit(type, xvt_types_plain)) || xvt_types_meet(type);
 }
 
 /* xvt_guest.c */

@@ -18,7 +18,7 @@ printf '0x%x\n' $((main - 0x400000)) >"$dir/entry"
 need "an image with more modules" eval 'GUEST_MODULES="ext4 crc32c_generic dummy bfq kyber-iosched" GUEST_IMAGE=$work/initramfs.gz qemu/build-image.sh 2>"$work/image.err" || { cat "$work/image.err"; false; }'
 export VM_INITRD=$work/initramfs.gz
 truncate -s 8M "$work/ext4" && mke2fs -q -t ext4 "$work/ext4" || exit 1
-vm_start g1 --vcpus 2 --mem 512 --region-size 64M --overlay "$dir" --mod 'meta_size=16777216' --out-disk "$work/disk" 64M \
+vm_start g1 --vcpus 2 --mem 512 --region-size 64M --overlay "$dir" --mod 'meta_size=16777216;probes=none' --out-disk "$work/disk" 64M \
 	--append 'vsyscall=xonly no_hash_pointers' --qemu-arg -netdev --qemu-arg user,id=u,restrict=on --qemu-arg -device --qemu-arg virtio-net-pci,netdev=u,romfile= \
 	--qemu-arg -drive --qemu-arg "file=$(realpath "$work/ext4"),format=raw,if=virtio" || exit 1
 record_start "$trace" -r g1="$(vm_region g1)"

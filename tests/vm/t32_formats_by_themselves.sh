@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck disable=SC2317
 # A guest that switches events on before its module is there and reboots twice, under `record --follow`:
-# all events have their formats, by no hand in the guest.
+# all events have their formats, by no hand in the guest; and what both ftrace and a probe of the module
+# have is one record.
 set -u
 . "$(dirname "$0")/lib.sh"
 trace=$work/trace.xvt
@@ -24,7 +25,11 @@ for event in opened sys_enter_openat sys_exit_openat softirq_entry hrtimer_start
 done
 check "nothing is lost" stat_says "$trace" '.lost == 0'
 check "attempted == events + discarded + lost + in flight" adds_up "$trace"
+"$xvtrace" report "$trace" -s -e sched:sched_switch -e irq:irq_handler_entry -e irq:irq_handler_exit |
+	grep -oE '(xvt|sched|irq):[a-z_]+' | sort | uniq -c | tee "$work/both"
+check "task switches and interrupts are those of the probes, and of no one else" eval 'grep -q xvt:sched_switch "$work/both" && ! grep -vq " xvt:" "$work/both"'
 check "the texts of ftrace's own entries are the kernel's ($(said own))" equal "$(said own)"
 check "the texts of others are the kernel's ($(said others))" equal "$(said others)"
+check "an event that a probe records has no other format ($(said 'left out'))" equal "$(said 'left out')"
 check "of a type's formats the last one counts ($(said again))" eval 'set -- $(said again); [ $# = 5 ] && [ $1 = $2 ] && [ $2 -lt $3 ] && [ $3 = $4 ] && [ $4 -lt $5 ]'
 finish

@@ -61,6 +61,9 @@ before=$(used)
 xvt-guest formats probed:opened syscalls:sys_enter_openat syscalls:sys_exit_openat sched:sched_waking \
 	irq:softirq_entry timer:hrtimer_start workqueue:workqueue_execute_start sched:sched_process_fork >/dev/null
 say "others $(($(used) - before)) of 0"
+before=$(used)
+xvt-guest formats sched:sched_switch >/dev/null
+say "left out $(($(used) - before)) of $(tlv sched/sched_switch/format)"
 say "again $(put a) $(put a) $(put b) $(put b) $(put a)"
 say done
 until_rings off
