@@ -112,6 +112,7 @@ help:
 	@echo 'make man        manual pages, in build/man (needs lowdown)'
 	@echo 'make install    DESTDIR= PREFIX=/usr/local LIBDIR=PREFIX/lib; make uninstall takes the same'
 	@echo 'make deb        Debian packages, in build/deb; make rpm: RPMs, in build/rpm'
+	@echo 'make modules-deb FLAVOUR=...   the kernel module for one kernel as a Debian package'
 	@echo 'make setup      install the packages that are missing (root; make demo and test do it)'
 	@echo 'make clean      remove build/'
 	@echo

@@ -93,6 +93,18 @@ deb:
 		{ tail -n 30 ../log >&2; exit 1; }
 	$(Q)ls $(DEB)/*.deb
 
+# The module for one kernel as a package, for guests without a compiler: FLAVOUR, of Debian's kernels,
+# or KDIR, the headers of another one. SIGN='sign-file sha256 KEY CERT' signs it.
+.PHONY: modules-deb
+ifeq ($(origin KDIR),command line)
+modules-deb: guest-module
+	$(Q)packaging/modules-deb.sh $(GUEST_LINUX)/xvtrace.ko $(XVT_VERSION) $(BUILD)/modules-deb
+else
+modules-deb:
+	$(Q)qemu/guest-packages.sh
+	$(Q)eval "$$(qemu/guest-packages.sh --print)" && $(MAKE) --no-print-directory KDIR="$$KDIR" modules-deb
+endif
+
 # The same set as RPMs. On a system of another kind than those the packages are for, the names of
 # build dependencies mean nothing to rpmbuild, so RPMBUILD_FLAGS is --nodeps there.
 RPM = $(BUILD)/rpm
