@@ -36,4 +36,4 @@ $(filter-out %/xvt-guest.8,$(MAN_OTHERS)): $(MAN_MAKER)
 
 $(MAN)/xvt-guest.8: docs/guest.md $(MAN_MAKER)
 	$(call say,MAN,$@)
-	$(call make_page,$< $(@F) 'send formats and names of a guest to the host' xvt-guest)
+	$(call make_page,$< $(@F) 'switch on the events of a guest and send names to the host' xvt-guest)

@@ -2,7 +2,8 @@
 # What is installed, by hand or by a package: the same set. DESTDIR, PREFIX and LIBDIR as usual.
 #
 #   install        the tools, their completion and unit, libraries, headers, manual pages and
-#                  documents; xvt-guest, if `make guest-tools` has built it
+#                  documents; xvt-guest with its unit, udev rule and configuration, if `make guest-tools`
+#                  has built it
 #   install-dkms   the sources of the kernel module as dkms wants them, in SRCDIR/xvtrace-VERSION
 #   uninstall      removes what `install` with the same variables puts there
 
@@ -14,6 +15,9 @@ SRCDIR ?= $(PREFIX)/src
 # As this user libvirt of this system runs QEMU: Debian's name, or that of others.
 QEMU_USER ?= $(if $(wildcard /etc/debian_version),libvirt-qemu,qemu)
 UNITDIR ?= $(PREFIX)/lib/systemd/system
+UDEVDIR ?= $(PREFIX)/lib/udev/rules.d
+# As xvt-guest has it.
+GUEST_CONF = /etc/xvtrace/guest.conf
 COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 
 # $(1): sources, $(2): folder
@@ -53,7 +57,16 @@ install-docs: all
 	$(BUILD)/xvtrace daemon -c /dev/null --show-config | sed 's/^[a-z]/#&/' >$(DESTDIR)$(DOCDIR)/examples/xvtrace.conf
 
 install-guest:
-	$(if $(wildcard $(BUILD)/guest/bin/xvt-guest),install -D -m 755 $(BUILD)/guest/bin/xvt-guest $(DESTDIR)$(SBINDIR)/xvt-guest)
+	$(if $(wildcard $(BUILD)/guest/bin/xvt-guest),$(install_guest))
+
+# What somebody wrote into a configuration stays.
+define install_guest
+install -D -m 755 $(BUILD)/guest/bin/xvt-guest $(DESTDIR)$(SBINDIR)/xvt-guest
+	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(UDEVDIR)
+	sed 's|@SBINDIR@|$(SBINDIR)|' packaging/xvtrace-guest.service >$(DESTDIR)$(UNITDIR)/xvtrace-guest.service
+	sed 's|@SBINDIR@|$(SBINDIR)|' packaging/xvtrace-guest.rules >$(DESTDIR)$(UDEVDIR)/70-xvtrace-guest.rules
+	test -e $(DESTDIR)$(GUEST_CONF) || install -D -m 644 packaging/guest.conf $(DESTDIR)$(GUEST_CONF)
+endef
 
 # Into an empty folder first: what is there then is what has to go. Only folders of ours are removed.
 UNINSTALL = $(abspath $(BUILD))/uninstall
@@ -62,7 +75,7 @@ uninstall:
 	$(Q)$(MAKE) -s install DESTDIR=$(UNINSTALL)
 	cd $(UNINSTALL) && find . ! -type d -printf '$(DESTDIR)/%P\0' | xargs -0 rm -f
 	rm -rf $(UNINSTALL)
-	rmdir --ignore-fail-on-non-empty $(wildcard $(DESTDIR)$(DOCDIR)/examples $(DESTDIR)$(DOCDIR))
+	rmdir --ignore-fail-on-non-empty $(wildcard $(DESTDIR)$(DOCDIR)/examples $(DESTDIR)$(DOCDIR) $(dir $(DESTDIR)$(GUEST_CONF)))
 
 DKMSDIR = $(SRCDIR)/xvtrace-$(XVT_VERSION)
 install-dkms:

@@ -26,13 +26,15 @@ lintian --allow-root -I "$deb"/*.changes >"$work/lintian" 2>&1
 sed 's/^/# /' "$work/lintian"
 check "lintian has no error and no warning" lintian --allow-root --fail-on error,warning "$deb"/*.changes
 
+# These are installed where the guest's tools are built.
+guest='/(xvt-guest|guest\.conf|xvtrace-guest\.service|70-xvtrace-guest\.rules)$'
 # What make install puts in place is in one package each, and nothing else but dpkg's own documents.
 check "make install" env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s install BUILD="$BUILD" DESTDIR="$work/root" PREFIX=/usr \
 	LIBDIR="/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)"
-(cd "$work/root" && find . ! -type d | grep -v '/xvt-guest$' | sort) >"$work/installed"
+(cd "$work/root" && find . ! -type d | grep -vE "$guest" | sort) >"$work/installed"
 for package in "$deb"/*.deb; do
 	case $package in *-dbgsym_* | *-dkms_*) ;; *) dpkg-deb -c "$package" | sed -E 's/.* (\.\/[^ ]*)( -> .*)?$/\1/; s/\.gz$//; /\/$/d' ;; esac
-done | grep -vE '/(copyright|changelog|xvt-guest)$' | sort >"$work/packed"
+done | grep -vE "/(copyright|changelog)$|$guest" | sort >"$work/packed"
 check "the packages have the same files: $(wc -l <"$work/packed")" diff "$work/installed" "$work/packed"
 
 # A system like this one, in layers over it: what is written goes into the upper one.

@@ -25,8 +25,10 @@ export PATH=$(realpath "$work")/prefix/bin:$PATH PKG_CONFIG_PATH=$(realpath "$wo
 mkdir "$work/overlay"
 cp tests/vm/guest/lib.sh "$work/overlay/lib.sh"
 {
+	# The folder comes with the package.
 	echo '#!/bin/sh
-. /lib.sh'
+. /lib.sh
+mkdir -p /etc/xvtrace'
 	section 2 guest
 	section 3 guest
 	echo 'say ready

@@ -10,6 +10,7 @@
 #include <fnmatch.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 
 #include "marker.h"
@@ -19,6 +20,11 @@
 #define SYSFS	    "/sys/class/misc/xvtrace"
 #define PARAMETERS  "/sys/module/xvtrace/parameters"
 #define KSYMS_CHUNK (64u << 10)
+/* Events of the configuration are on in an instance of ftrace's of their own: those that somebody
+ * switches on or off elsewhere are left alone. */
+#define CONFIG	    "/etc/xvtrace/guest.conf"
+#define INSTANCE    "instances/xvtrace"
+#define BUFFER_KB   "16" /* of its buffer, for each CPU: nobody reads it */
 
 static const char *tracefs;
 static int device = -1;
@@ -413,6 +419,198 @@ static int cmd_sync(int argc, char **argv)
 	return err;
 }
 
+struct wish {
+	char system[128];
+	char event[128];
+	unsigned int line;
+	bool met; /* there are events like it */
+};
+
+struct config {
+	struct wish *wishes;
+	size_t count;
+	bool bad;
+};
+
+static int config_complain(unsigned int line, const char *what, const char *text)
+{
+	fprintf(stderr, "xvt-guest: " CONFIG ":%u: %s '%s'\n", line, what, text);
+	return -EINVAL;
+}
+
+/* "event SYSTEM[:EVENT]", globs; EVENT is * where it is left out. */
+static int config_line(struct config *c, char *text, unsigned int line)
+{
+	char *rest = text, *key, *value, *colon;
+	struct wish *w;
+
+	rest[strcspn(rest, "#")] = 0;
+	key = strtok_r(rest, " \t=", &rest);
+	if (!key)
+		return 0;
+	value = strtok_r(NULL, " \t=", &rest);
+	if (strcmp(key, "event"))
+		return config_complain(line, "no such key; it has lines 'event SYSTEM:EVENT', not",
+				       key);
+	if (!value || strtok_r(NULL, " \t", &rest))
+		return config_complain(line, "one SYSTEM:EVENT on a line, not", value ? value : "");
+	w = realloc(c->wishes, (c->count + 1) * sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	c->wishes = w;
+	w += c->count++;
+	colon = strchr(value, ':');
+	if (colon)
+		*colon++ = 0;
+	snprintf(w->system, sizeof(w->system), "%s", value);
+	snprintf(w->event, sizeof(w->event), "%s", colon && *colon ? colon : "*");
+	w->line = line;
+	w->met = false;
+	return 0;
+}
+
+/* No file is an empty one. What is wrong in a line is told, and the other lines hold. */
+static int config_read(struct config *c)
+{
+	unsigned int number = 0;
+	char *text, *line, *rest;
+	ssize_t len = read_file(CONFIG, &text);
+
+	if (len == -ENOENT)
+		return 0;
+	if (len < 0)
+		return complain(CONFIG, len);
+	rest = text;
+	while ((line = strsep(&rest, "\n"))) {
+		if (config_line(c, line, ++number))
+			c->bad = true;
+	}
+	free(text);
+	return 0;
+}
+
+static int write_word(const char *path, const char *word)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, word, strlen(word)) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+/* Makes one event of our instance what the configuration says. */
+static void config_event(struct config *c, const char *dir, const char *system, const char *event)
+{
+	char path[2048];
+	bool wanted = false;
+	int err;
+
+	for (size_t i = 0; i < c->count; i++) {
+		struct wish *w = &c->wishes[i];
+
+		if (!fnmatch(w->system, system, 0) && !fnmatch(w->event, event, 0))
+			wanted = w->met = true;
+	}
+	snprintf(path, sizeof(path), "%s/events/%s/%s/enable", dir, system, event);
+	/* ftrace's own have no such file. */
+	if (access(path, F_OK) || enabled(dir, system, event) == wanted)
+		return;
+	err = write_word(path, wanted ? "1" : "0");
+	if (err) {
+		complain(path, err);
+		c->bad = true;
+	}
+}
+
+/* Calls config_event() for each event that there is. 0 or -errno. */
+static int config_events(struct config *c, const char *dir)
+{
+	struct dirent **systems, **events;
+	char path[1024];
+	int ns, ne;
+
+	snprintf(path, sizeof(path), "%s/events", dir);
+	ns = scandir(path, &systems, is_directory_entry, alphasort);
+	if (ns < 0)
+		return complain(path, -errno);
+	for (int s = 0; s < ns; s++) {
+		snprintf(path, sizeof(path), "%s/events/%s", dir, systems[s]->d_name);
+		ne = scandir(path, &events, is_directory_entry, alphasort);
+		for (int i = 0; i < ne; i++) {
+			config_event(c, dir, systems[s]->d_name, events[i]->d_name);
+			free(events[i]);
+		}
+		if (ne >= 0)
+			free(events);
+		free(systems[s]);
+	}
+	free(systems);
+	return 0;
+}
+
+/* Our instance of ftrace, made if it is not there. */
+static int make_instance(char *dir, size_t size)
+{
+	char path[1024];
+
+	snprintf(dir, size, "%s/" INSTANCE, tracefs);
+	if (!access(dir, F_OK))
+		return 0;
+	if (mkdir(dir, 0700))
+		return complain(dir, -errno);
+	snprintf(path, sizeof(path), "%s/buffer_size_kb", dir);
+	return write_word(path, BUFFER_KB);
+}
+
+/* What the unit runs when the device appears. */
+static int cmd_start(int argc, char **argv)
+{
+	struct config c = { .wishes = NULL };
+	char dir[512];
+	int err = config_read(&c);
+
+	(void)argc;
+	(void)argv;
+	if (!err)
+		err = make_instance(dir, sizeof(dir));
+	if (!err)
+		err = config_events(&c, dir);
+	for (size_t i = 0; i < c.count && !err; i++) {
+		const struct wish *w = &c.wishes[i];
+		char name[sizeof(w->system) + sizeof(w->event)];
+
+		snprintf(name, sizeof(name), "%s:%s", w->system, w->event);
+		if (!w->met && config_complain(w->line, "no event is like", name))
+			c.bad = true;
+	}
+	free(c.wishes);
+	if (!err)
+		err = cmd_comms(0, NULL);
+	if (!err)
+		err = cmd_printk_formats(0, NULL);
+	/* What was wrong is told already. */
+	return err ? err : c.bad ? -ENOENT : 0;
+}
+
+/* Takes back what start switched on. */
+static int cmd_stop(int argc, char **argv)
+{
+	char dir[512];
+
+	(void)argc;
+	(void)argv;
+	tracefs = tracefs_dir();
+	if (!tracefs)
+		return 0;
+	snprintf(dir, sizeof(dir), "%s/" INSTANCE, tracefs);
+	if (rmdir(dir) && errno != ENOENT)
+		return complain(dir, -errno);
+	return 0;
+}
+
 static void print_files(const char *dir)
 {
 	struct dirent **files;
@@ -470,6 +668,10 @@ static const struct {
 	{ "printk-formats", cmd_printk_formats, true, false,
 	  "printk-formats   formats of trace_printk" },
 	{ "sync", cmd_sync, true, false, "sync             formats, comms and printk-formats" },
+	{ "start", cmd_start, true, false,
+	  "start            switch on the events of " CONFIG " (and no others of\n"
+	  "                   an earlier start), and send comms and printk-formats" },
+	{ "stop", cmd_stop, false, false, "stop             switch off what start switched on" },
 	{ "status", cmd_status, false, false, "status           what the module does" },
 };
 
