@@ -446,12 +446,13 @@ static int begin_generation(struct xvt_guest *g)
 		return -EBUSY;
 	}
 	err = reformat ? -EAGAIN : accept_region(g, &layout);
+	g->formatted = err == -EAGAIN;
 	if (err == -EAGAIN && !g->may_format) {
 		dev_err(&g->pdev->dev,
-			"this memory holds no region, and there are other ivshmem devices: it "
-			"stays as it is, for it may be another program's. device=%s has it "
-			"formatted; or format it on the host before the guest starts (region "
-			"create)\n",
+			"this memory holds no region, and there are other ivshmem devices that may "
+			"be meant: it stays as it is, for it may be another program's. device=%s "
+			"has it formatted; or format it on the host before the guest starts "
+			"(region create)\n",
 			pci_name(g->pdev));
 		return -EBUSY;
 	}

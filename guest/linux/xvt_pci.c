@@ -13,12 +13,13 @@
 
 #include "xvtrace.h"
 
-#define IVSHMEM_VENDOR 0x1af4
-#define IVSHMEM_DEVICE 0x1110
-#define IVSHMEM_BAR    2
+#define IVSHMEM_VENDOR	 0x1af4
+#define IVSHMEM_DEVICE	 0x1110
+#define IVSHMEM_BAR	 2
+#define IVSHMEM_REVISION 1
 
 /* An uncached read takes hundreds of ns, a cached one less than one. */
-#define SLOW_FACTOR    16
+#define SLOW_FACTOR	 16
 
 static bool allow_uncached;
 module_param(allow_uncached, bool, 0444);
@@ -147,6 +148,13 @@ static int map_region(struct xvt_guest *g)
 	return -EIO;
 }
 
+static const char *why_taken(const struct xvt_guest *g)
+{
+	if (chosen.given)
+		return "is the one that device= names";
+	return g->formatted ? "is the only one that is new and fits" : "holds a region";
+}
+
 static void announce(struct xvt_guest *g)
 {
 	const struct xvt_geometry *geo = &g->geo;
@@ -154,13 +162,14 @@ static void announce(struct xvt_guest *g)
 	dev_info(&g->pdev->dev,
 		 "region %llu KiB: %u rings of %u x %u bytes for %u of %u possible CPUs, metadata "
 		 "%llu "
-		 "KiB; generation %u, mapped %s by %s (read %llu ps), clock %llu Hz%s%s\n",
+		 "KiB; generation %u, mapped %s by %s (read %llu ps), clock %llu Hz%s%s; taken "
+		 "because it %s\n",
 		 geo->region_size >> 10, geo->ring_count, geo->subbuf_count, geo->subbuf_size,
 		 num_present_cpus(), num_possible_cpus(), geo->meta_size >> 10, g->generation,
 		 g->cached ? "write-back" : "uncached", g->vmapped ? "vmap_pfn" : "memremap",
 		 g->access_ps, xvt_clock_hz(),
 		 xvt_clock_stable() ? "" : ", which the kernel calls unstable",
-		 g->registers ? "; with a doorbell" : "");
+		 g->registers ? "; with a doorbell" : "", why_taken(g));
 }
 
 static int start_all(struct xvt_guest *g)
@@ -251,13 +260,50 @@ static int explain_missing(void)
 	return err;
 }
 
-/* Another one that no driver has: either may be meant for another program. */
+/* The begin of a device's memory, which no driver has. Returns false if it cannot be read. */
+static bool peek(struct pci_dev *pdev, u64 *first)
+{
+	phys_addr_t start = pci_resource_start(pdev, IVSHMEM_BAR);
+	bool ok = false;
+	void *base;
+
+	if (!start || pci_resource_len(pdev, IVSHMEM_BAR) < PAGE_SIZE)
+		return false;
+	if (pci_enable_device_mem(pdev))
+		return false;
+	base = memremap(start, PAGE_SIZE, MEMREMAP_WB);
+	if (base) {
+		*first = READ_ONCE(*(u64 *)base);
+		memunmap(base);
+		ok = true;
+	}
+	pci_disable_device(pdev);
+	return ok;
+}
+
+/*
+ * May this device be the one that is meant for us, for all that can be seen of it? Its memory is
+ * new or holds a region, it has room for a region, and it is what QEMU has made since 2.6 (revision
+ * 1).
+ */
+static bool may_be_meant(struct pci_dev *pdev)
+{
+	u64 first;
+
+	if (pdev->revision < IVSHMEM_REVISION ||
+	    pci_resource_len(pdev, IVSHMEM_BAR) <
+		    xvt_region_min_size(num_present_cpus(), PAGE_SIZE))
+		return false;
+	return peek(pdev, &first) && (!first || first == XVT_MAGIC);
+}
+
+/* Another one that no driver has, and that may be meant: new memory is left alone then. */
 static bool has_rivals(const struct pci_dev *pdev)
 {
 	struct pci_dev *other = NULL;
 
 	while ((other = pci_get_device(IVSHMEM_VENDOR, IVSHMEM_DEVICE, other))) {
-		if (other == pdev || other->dev.driver)
+		if (other == pdev || other->dev.driver || !may_be_meant(other))
 			continue;
 		pci_dev_put(other);
 		return true;

@@ -52,6 +52,7 @@ struct xvt_guest {
 	u32 generation;
 	uuid_t uuid;	 /* of this boot, as the header has it */
 	bool may_format; /* no other device could be the one that is meant */
+	bool formatted;	 /* it held no region before */
 	bool displaced;	 /* another machine began a generation here: no access any more */
 	int pair_error;	 /* 0: the hypervisor gives clock pairs; else what it said */
 	bool cached;	 /* page table says write-back */

@@ -28,6 +28,7 @@ check "and it is said how to choose" eval 'said "either log .*other ivshmem devi
 check "the second device is taken" eval 'said "second loaded" && said "second size 2097152"'
 check "without a word on the first one" eval '! grep -a "^XVT-SAY second log" "$(vm_log g1)" | grep -v 0000:00:09.0'
 check "without an address the one with a region is taken" eval 'said "found loaded" && said "found size 2097152"'
+check "it is said why" said "found log .*taken because it holds a region"
 check "and it is said that the other is left" said "found log .*other ivshmem devices"
 check "the first one is taken, by an address without a domain" said "first loaded"
 check "one that another driver has is refused" eval 'said "kept refused" && said "kept log .*another driver"'
@@ -39,4 +40,20 @@ vm_qmp g1 '{"execute": "device_add", "arguments": {"driver": "ivshmem-plain", "m
 check "a device that is plugged in there is taken" eval 'says "later size 524288" && formatted "$third"'
 check "the module took no other one meanwhile" eval '[ "$(generation "$second")" = 2 ] && [ "$(generation "$(vm_region g1)")" = 1 ]'
 vm_kill g1
+
+# --- memory of another program, and new memory that is too small for 8 CPUs, are no rivals of new memory
+other=$XVT_SHM_DIR/${XVT_SHM_PREFIX}other small=$XVT_SHM_DIR/${XVT_SHM_PREFIX}small ours=$XVT_SHM_DIR/${XVT_SHM_PREFIX}ours
+trap 'rm -f "$second" "$third" "$other" "$small" "$ours"; vm_cleanup' EXIT
+(umask 077 && head -c 1048576 /dev/urandom >"$other" && truncate -s 16K "$small" && truncate -s 1M "$ours")
+sum=$(sha256sum <"$other")
+need "a guest starts with these" vm_start g2 --vcpus 8 --mem 512 --region-size 1M --region "$other" --mod none --overlay "$(overlay takes.sh)" \
+	--qemu-arg -object --qemu-arg "memory-backend-file,id=shm2,size=16K,mem-path=$small,share=on" \
+	--qemu-arg -object --qemu-arg "memory-backend-file,id=shm3,size=1M,mem-path=$ours,share=on" \
+	--qemu-arg -device --qemu-arg "ivshmem-plain,memdev=shm2,addr=0x9" --qemu-arg -device --qemu-arg "ivshmem-plain,memdev=shm3,addr=0xa"
+check "it ends" vm_wait g2 200
+takes() { grep -qaE -- "^XVT-SAY $1" "$(vm_log g2)"; }
+grep -a "^XVT-SAY" "$(vm_log g2)" | cut -c 1-160
+check "the new memory that fits is taken, and why is said" eval 'takes taken && takes "log 0000:00:0a.0: region .*; taken because it is the only one that is new and fits" && formatted "$ours"'
+check "memory of another program is refused and left alone" eval 'takes "log .*holds something else" && [ "$sum" = "$(sha256sum <"$other")" ]'
+check "memory that is too small is left alone" eval '! formatted "$small"'
 finish
