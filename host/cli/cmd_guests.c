@@ -212,9 +212,10 @@ static void put_guest(struct xvt_out *o, const struct guest *g)
 	put_padded(o, g->is_domain ? "domain" : "-", 6);
 	put_padded(o, module_of(g), MODULE_WIDTH);
 	if (g->domain.region[0] && !g->look.err)
-		xvt_out_printf(o, "%5u %-7s ", g->look.rings, xvt_clock_id_text(g->look.clock_id));
+		xvt_out_printf(o, "%5u %5" PRIu64 "K %-7s ", g->look.rings,
+			       g->look.ring_bytes / 1024, xvt_clock_id_text(g->look.clock_id));
 	else
-		xvt_out_printf(o, "%5s %-7s ", "-", "-");
+		xvt_out_printf(o, "%5s %6s %-7s ", "-", "-", "-");
 	put_recorder(o, g);
 	put_path(o, g->domain.region, "-");
 	xvt_out_str(o, "  ");
@@ -231,9 +232,9 @@ static void put_table(struct xvt_out *o, const struct guests *all, const char *n
 	size_t i;
 
 	if (all->n)
-		xvt_out_printf(o, "%-*s %-6s %-*s %5s %-7s %*s  %s\n", NAME_WIDTH, "MACHINE",
-			       "KIND", MODULE_WIDTH, "MODULE", "RINGS", "CLOCK", RECORDER_WIDTH,
-			       "RECORDER", "REGION  DOORBELL");
+		xvt_out_printf(o, "%-*s %-6s %-*s %5s %6s %-7s %*s  %s\n", NAME_WIDTH, "MACHINE",
+			       "KIND", MODULE_WIDTH, "MODULE", "RINGS", "OF", "CLOCK",
+			       RECORDER_WIDTH, "RECORDER", "REGION  DOORBELL");
 	else
 		xvt_out_str(o, "no running domain, and no region\n");
 	for (i = 0; i < all->n; i++)
@@ -274,6 +275,7 @@ static void add_guest(struct xvt_json *to, const struct guest *g)
 		xvt_json_add_null(to, "doorbell");
 	if (g->domain.region[0] && !look->err) {
 		xvt_json_add_u64(to, "rings", look->rings);
+		xvt_json_add_u64(to, "ring_bytes", look->ring_bytes);
 		xvt_json_add_text(to, "clock", xvt_clock_id_text(look->clock_id));
 		xvt_json_add_u64(to, "clock_hz", look->clock_hz);
 	}

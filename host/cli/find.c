@@ -85,6 +85,7 @@ void xvt_region_look(const char *path, struct xvt_region_look *look)
 	look->kind = r.hdr.kind;
 	look->rings = look->err ? 0 : r.g.ring_count;
 	look->generation = r.hdr.generation;
+	look->ring_bytes = look->err ? 0 : (uint64_t)r.g.subbuf_count * r.g.subbuf_size;
 	look->clock_id = r.hdr.clock_id;
 	look->clock_hz = r.hdr.clock_hz;
 	xvt_host_region_close(&r);

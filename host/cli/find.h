@@ -39,6 +39,7 @@ struct xvt_region_look {
 	uint32_t kind; /* enum xvt_region_kind */
 	uint32_t rings;
 	uint32_t generation;
+	uint64_t ring_bytes; /* of a ring's sub-buffers */
 	uint32_t clock_id;
 	uint64_t clock_hz; /* 0: unknown */
 	/* of any file: */
