@@ -87,9 +87,9 @@ _xvtrace_argument() {
 	case " ${usage//-o FILE.xvt/} " in
 	*'MACHINE...'*) ((first == 1)) || _xvtrace_words "$(_xvtrace_machines)" ;;
 	*' DOMAIN '*) _xvtrace_value DOMAIN ;;
-	*' FILE.xvt'*' OUT '*) ((first > 1)) && _filedir || _xvtrace_value FILE.xvt ;;
+	*' '*FILE.xvt*' OUT '*) ((first > 1)) && _filedir || _xvtrace_value FILE.xvt ;;
 	*' PATH '* | *' REGION '* | *' FILE '*) _filedir ;;
-	*' FILE.xvt'*) _xvtrace_value FILE.xvt ;;
+	*' FILE.xvt'* | *' [FILE.xvt'*) _xvtrace_value FILE.xvt ;;
 	esac
 }
 

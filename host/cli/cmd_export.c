@@ -13,6 +13,7 @@
 #include "cli/confine.h"
 #include "cli/select.h"
 #include "cli/standard.h"
+#include "cli/trace_path.h"
 #include "cli/watch.h"
 
 #define CPUS_LISTED 16u
@@ -293,6 +294,21 @@ static int write_once(struct xvt_export *x, const struct format *format, const c
 	return err;
 }
 
+/* "TRACE OUT", or "OUT" alone, for the trace that is read by default. Returns the trace, or NULL
+ * after a message. */
+static const char *choose_paths(int count, char **args, const char **to)
+{
+	const bool alone = count == 1;
+
+	if ((count != 1 && count != 2) || (alone && xvt_is_trace_path(args[0]))) {
+		xvt_error("export", "give a trace, and where to write; "
+				    "'xvtrace export --help' shows how");
+		return NULL;
+	}
+	*to = args[count - 1];
+	return xvt_trace_path("export", count - 1, args);
+}
+
 static int run(const struct xvt_command *cmd, int argc, char **argv)
 {
 	static struct export_opts o;
@@ -300,6 +316,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	struct xvt_export x = { 0 };
 	int at = xvt_opt_parse(cmd, argc, argv, &o, NULL);
 	const struct format *format;
+	const char *path, *to;
 	int status, err;
 
 	if (at < 0)
@@ -307,12 +324,10 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	format = choose_format(&o);
 	if (!format)
 		return XVT_EXIT_USAGE;
-	if (argc - at != 2) {
-		xvt_error("export", "give a trace, and where to write; "
-				    "'xvtrace export --help' shows how");
+	path = choose_paths(argc - at, argv + at, &to);
+	if (!path)
 		return XVT_EXIT_USAGE;
-	}
-	if (format->to_dir && strcmp(argv[at + 1], "-") == 0) {
+	if (format->to_dir && strcmp(to, "-") == 0) {
 		xvt_error("export", "%s is a directory and cannot go to standard output; name one",
 			  format->name);
 		return XVT_EXIT_USAGE;
@@ -320,7 +335,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	if (!take_old_name(&o.select.from, o.begin, "--from and --begin") ||
 	    !take_old_name(&o.select.to, o.end, "--to and --end") || !check_dat_version(&o, format))
 		return XVT_EXIT_USAGE;
-	if (!xvt_standard_input(&argv[at]))
+	if (!xvt_standard_input(&path))
 		return XVT_EXIT_FAIL;
 	x.dat_version = (unsigned int)o.dat_version;
 	x.bound = format->bounds;
@@ -331,14 +346,14 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	if (format->to_dir == xvt_export_dat && o.dat_version != 6)
 		xvt_dat_thread_start(&x.dat_thread);
 	xvt_confine(true);
-	xvt_beside_look(argv[at], &beside);
-	status = xvt_select_open(&o.select, argv[at], &x);
+	xvt_beside_look(path, &beside);
+	status = xvt_select_open(&o.select, path, &x);
 	if (status) {
 		xvt_dat_thread_end(x.dat_thread);
 		return status;
 	}
-	err = format->once ? write_once(&x, format, argv[at + 1], o.select.quiet)
-			   : write_out(&x, format, argv[at + 1], o.select.quiet);
+	err = format->once ? write_once(&x, format, to, o.select.quiet)
+			   : write_out(&x, format, to, o.select.quiet);
 	xvt_dat_thread_end(x.dat_thread);
 	status = xvt_select_close(&o.select, &x, err);
 	if (!o.select.quiet && !err)
@@ -348,7 +363,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 
 const struct xvt_command xvt_cmd_export = {
 	.name = "export",
-	.args = "--format FORMAT FILE.xvt|DIR OUT",
+	.args = "--format FORMAT [FILE.xvt|DIR] OUT",
 	.brief = "write a trace in a format that other programs read",
 	.opts = export_opts,
 	.more_help = list_formats,

@@ -9,6 +9,7 @@
 #include "cli/pager.h"
 #include "cli/select.h"
 #include "cli/standard.h"
+#include "cli/trace_path.h"
 
 struct report_opts {
 	struct xvt_select select;
@@ -75,14 +76,14 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	static struct xvt_beside beside;
 	struct xvt_export x = { 0 };
 	int at = xvt_opt_parse(cmd, argc, argv, &opts, NULL);
+	const char *path;
 	int status, err;
 
 	if (at < 0)
 		return at == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
-	if (argc - at != 1) {
-		xvt_error("report", "give one trace; 'xvtrace report --help' shows how");
+	path = xvt_trace_path(cmd->name, argc - at, argv + at);
+	if (!path)
 		return XVT_EXIT_USAGE;
-	}
 	if (opts.relative && opts.wall) {
 		xvt_error("--relative", "its times are of no clock; leave --wall out");
 		return XVT_EXIT_USAGE;
@@ -101,11 +102,11 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		return XVT_EXIT_USAGE;
 	if (!opts.no_pager)
 		xvt_pager_prepare();
-	if (!xvt_standard_input(&argv[at]))
+	if (!xvt_standard_input(&path))
 		return XVT_EXIT_FAIL;
 	xvt_confine(false);
-	xvt_beside_look(argv[at], &beside);
-	status = xvt_select_open(&opts.select, argv[at], &x);
+	xvt_beside_look(path, &beside);
+	status = xvt_select_open(&opts.select, path, &x);
 	if (status) {
 		xvt_pager_end();
 		return status;
@@ -121,7 +122,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	if (!err)
 		err = xvt_export_text(&x, &out);
 	if (err)
-		xvt_error(argv[at], "%s", strerror(-err));
+		xvt_error(path, "%s", strerror(-err));
 	if (xvt_out_close(&out)) {
 		xvt_error("standard output", "%s", strerror(-out.err));
 		err = out.err;
@@ -137,7 +138,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 
 const struct xvt_command xvt_cmd_report = {
 	.name = "report",
-	.args = "FILE.xvt|DIR",
+	.args = "[FILE.xvt|DIR]",
 	.brief = "show the events of a trace, one a line: TIME VM:CPU FLAGS TASK EVENT: fields",
 	.opts = report_opts,
 	.run = run,

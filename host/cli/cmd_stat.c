@@ -10,6 +10,7 @@
 #include "cli/confine.h"
 #include "cli/select.h"
 #include "cli/standard.h"
+#include "cli/trace_path.h"
 
 struct stat {
 	struct xvtrace *trace;
@@ -359,27 +360,27 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	static struct xvt_beside beside;
 	struct xvtrace_error error;
 	int at = xvt_opt_parse(cmd, argc, argv, &opts, NULL);
+	const char *path;
 	bool damaged;
 	pid_t writer;
 	int err;
 
 	if (at < 0)
 		return at == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
-	if (argc - at != 1) {
-		xvt_error("stat", "give one trace; 'xvtrace stat --help' shows how");
+	path = xvt_trace_path(cmd->name, argc - at, argv + at);
+	if (!path)
 		return XVT_EXIT_USAGE;
-	}
 	if (opts.reclock && opts.no_reclock) {
 		xvt_error("--no-reclock", "--reclock says the opposite; give one of them");
 		return XVT_EXIT_USAGE;
 	}
-	if (!xvt_standard_input(&argv[at]))
+	if (!xvt_standard_input(&path))
 		return XVT_EXIT_FAIL;
 	xvt_confine(false);
-	xvt_beside_look(argv[at], &beside);
-	writer = xvt_beside_writer(argv[at]);
-	if (xvtrace_open(&s.trace, argv[at], 0, &error)) {
-		xvt_error(argv[at], "%s", error.text);
+	xvt_beside_look(path, &beside);
+	writer = xvt_beside_writer(path);
+	if (xvtrace_open(&s.trace, path, 0, &error)) {
+		xvt_error(path, "%s", error.text);
 		return XVT_EXIT_FAIL;
 	}
 	xvt_confine_opened();
@@ -395,7 +396,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		if (err)
 			xvt_error("standard output", "%s", strerror(-err));
 	} else {
-		xvt_error(argv[at], "%s", strerror(-err));
+		xvt_error(path, "%s", strerror(-err));
 	}
 	damaged = xvt_say_damage(s.trace, writer, opts.quiet || err);
 	if (!opts.quiet && !err)
@@ -407,7 +408,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 
 const struct xvt_command xvt_cmd_stat = {
 	.name = "stat",
-	.args = "FILE.xvt|DIR",
+	.args = "[FILE.xvt|DIR]",
 	.brief = "count what a trace holds, for each machine and ring",
 	.opts = stat_opts,
 	.run = run,

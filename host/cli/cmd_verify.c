@@ -11,6 +11,7 @@
 #include "cli/confine.h"
 #include "cli/select.h"
 #include "cli/standard.h"
+#include "cli/trace_path.h"
 #include "trace/set.h"
 #include "trace/set_name.h"
 #include "view/verify.h"
@@ -242,23 +243,22 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 {
 	struct verify_opts opts = { 0 };
 	int at = xvt_opt_parse(cmd, argc, argv, &opts, NULL);
+	const char *path;
 
 	if (at < 0)
 		return at == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
-	if (argc - at != 1) {
-		xvt_error("verify", "give one trace; 'xvtrace verify --help' shows how");
+	path = xvt_trace_path(cmd->name, argc - at, argv + at);
+	if (!path)
 		return XVT_EXIT_USAGE;
-	}
-	if (!xvt_standard_input(&argv[at]))
+	if (!xvt_standard_input(&path))
 		return XVT_EXIT_FAIL;
 	xvt_confine(false);
-	return xvt_set_is_folder(argv[at]) ? verify_set(argv[at], &opts)
-					   : verify_file(argv[at], &opts, NULL);
+	return xvt_set_is_folder(path) ? verify_set(path, &opts) : verify_file(path, &opts, NULL);
 }
 
 const struct xvt_command xvt_cmd_verify = {
 	.name = "verify",
-	.args = "FILE.xvt|DIR",
+	.args = "[FILE.xvt|DIR]",
 	.brief = "check a trace: checksums, order, counts, clocks, cause before effect",
 	.opts = verify_opts,
 	.run = run,

@@ -15,6 +15,7 @@
 #include "cli/recording.h"
 #include "cli/serve.h"
 #include "cli/standard.h"
+#include "cli/trace_path.h"
 #include "base/journal.h"
 #include "base/notify.h"
 #include "base/out.h"
@@ -612,7 +613,7 @@ static void complete(struct xvt_recorder_options *opt)
 {
 	opt->machines.all = !opt->machines.regions.n && !opt->machines.domains.n;
 	if (!opt->output)
-		opt->output = "xvtrace.xvt";
+		opt->output = XVT_TRACE_DEFAULT;
 	if (!opt->host.buffer_bytes)
 		opt->host.buffer_bytes = XVT_HOST_BUFFER_USUAL;
 }

@@ -104,7 +104,7 @@ static int copy_to(int to)
 	return n < 0 ? -errno : err;
 }
 
-bool xvt_standard_input(char **arg)
+bool xvt_standard_input(const char **arg)
 {
 	int fd, err;
 
