@@ -53,17 +53,41 @@ pid_t xvt_beside_writer(const char *path)
 	return xvt_file_locker(&file);
 }
 
-void xvt_beside_look(const char *path, struct xvt_beside *b)
+pid_t xvt_beside_writer_of(const char *const *paths, size_t count)
+{
+	pid_t writer = 0;
+
+	for (size_t i = 0; i < count && !writer; i++)
+		writer = xvt_beside_writer(paths[i]);
+	return writer;
+}
+
+static bool is_given(const char *file, const char *const *paths, size_t count)
+{
+	struct stat of, st;
+
+	for (size_t i = 0; i < count; i++)
+		if (!stat(file, &of) && !stat(paths[i], &st) && of.st_ino == st.st_ino &&
+		    of.st_dev == st.st_dev)
+			return true;
+	return false;
+}
+
+void xvt_beside_look(const char *const *paths, size_t count, struct xvt_beside *b)
 {
 	*b = (struct xvt_beside){ .flight = "" };
-	if (xvt_set_is_folder(path))
-		find_flight(path, b);
+	for (size_t i = 0; i < count && !b->flight[0]; i++) {
+		if (xvt_set_is_folder(paths[i]))
+			find_flight(paths[i], b);
+		if (b->flight[0] && is_given(b->flight, paths, count))
+			b->flight[0] = '\0';
+	}
 }
 
 void xvt_beside_say_flight(const struct xvt_beside *b, const char *what)
 {
 	if (b->flight[0])
 		xvt_note("the flight recorders of this snapshot are a trace of their own, which is "
-			 "not included: 'xvtrace %s %s'",
+			 "not included: 'xvtrace %s %s'; given together they are read as one",
 			 what, b->flight);
 }

@@ -12,11 +12,13 @@ struct xvt_beside {
 	char flight[PATH_MAX];
 };
 
-/* Look at the trace at `path`. To be called before it is opened. */
-void xvt_beside_look(const char *path, struct xvt_beside *b);
+/* Look at the traces at these paths. To be called before they are opened. */
+void xvt_beside_look(const char *const *paths, size_t count, struct xvt_beside *b);
 
 /* Returns the process that writes the trace at `path`; 0: none, or unknown. */
 pid_t xvt_beside_writer(const char *path);
+/* The same of one of several traces. */
+pid_t xvt_beside_writer_of(const char *const *paths, size_t count);
 
 /* Print that there is one more trace, for a command that does not read it. what: the command that
  * does. */

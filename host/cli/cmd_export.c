@@ -294,19 +294,20 @@ static int write_once(struct xvt_export *x, const struct format *format, const c
 	return err;
 }
 
-/* "TRACE OUT", or "OUT" alone, for the trace that is read by default. Returns the trace, or NULL
- * after a message. */
-static const char *choose_paths(int count, char **args, const char **to)
+/* "TRACE... OUT", or "OUT" alone, for the trace that is read by default. Returns the number of
+ * traces; 0 after a message. */
+static size_t choose_paths(int count, char **args, const char *const **paths, const char **to)
 {
-	const bool alone = count == 1;
-
-	if ((count != 1 && count != 2) || (alone && xvt_is_trace_path(args[0]))) {
-		xvt_error("export", "give a trace, and where to write; "
-				    "'xvtrace export --help' shows how");
-		return NULL;
+	if (!count || xvt_is_trace_path(args[count - 1])) {
+		xvt_error("export", "%s",
+			  count > 1 ? "give a trace, and behind all traces where "
+				      "to write, which is no trace"
+				    : "give a trace, and where to write; "
+				      "'xvtrace export --help' shows how");
+		return 0;
 	}
 	*to = args[count - 1];
-	return xvt_trace_path("export", count - 1, args);
+	return xvt_trace_paths("export", count - 1, args, paths);
 }
 
 static int run(const struct xvt_command *cmd, int argc, char **argv)
@@ -316,7 +317,9 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	struct xvt_export x = { 0 };
 	int at = xvt_opt_parse(cmd, argc, argv, &o, NULL);
 	const struct format *format;
-	const char *path, *to;
+	const char *const *paths;
+	const char *to;
+	size_t count;
 	int status, err;
 
 	if (at < 0)
@@ -324,8 +327,10 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	format = choose_format(&o);
 	if (!format)
 		return XVT_EXIT_USAGE;
-	path = choose_paths(argc - at, argv + at, &to);
-	if (!path)
+	if (!xvt_standard_inputs(argc - at - 1, argv + at)) /* the last one is OUT */
+		return XVT_EXIT_FAIL;
+	count = choose_paths(argc - at, argv + at, &paths, &to);
+	if (!count)
 		return XVT_EXIT_USAGE;
 	if (format->to_dir && strcmp(to, "-") == 0) {
 		xvt_error("export", "%s is a directory and cannot go to standard output; name one",
@@ -335,8 +340,6 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	if (!take_old_name(&o.select.from, o.begin, "--from and --begin") ||
 	    !take_old_name(&o.select.to, o.end, "--to and --end") || !check_dat_version(&o, format))
 		return XVT_EXIT_USAGE;
-	if (!xvt_standard_input(&path))
-		return XVT_EXIT_FAIL;
 	x.dat_version = (unsigned int)o.dat_version;
 	x.bound = format->bounds;
 	x.states = format->states;
@@ -346,8 +349,8 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	if (format->to_dir == xvt_export_dat && o.dat_version != 6)
 		xvt_dat_thread_start(&x.dat_thread);
 	xvt_confine(true);
-	xvt_beside_look(path, &beside);
-	status = xvt_select_open(&o.select, path, &x);
+	xvt_beside_look(paths, count, &beside);
+	status = xvt_select_open_several(&o.select, paths, count, &x);
 	if (status) {
 		xvt_dat_thread_end(x.dat_thread);
 		return status;
@@ -363,7 +366,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 
 const struct xvt_command xvt_cmd_export = {
 	.name = "export",
-	.args = "--format FORMAT [FILE.xvt|DIR] OUT",
+	.args = "--format FORMAT [FILE.xvt|DIR]... OUT",
 	.brief = "write a trace in a format that other programs read",
 	.opts = export_opts,
 	.more_help = list_formats,

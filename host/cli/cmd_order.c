@@ -126,8 +126,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		xvt_error("order", "give one trace; 'xvtrace order --help' shows how");
 		return XVT_EXIT_USAGE;
 	}
-	if (!xvt_output_ok(opts.output ? opts.output : argv[at]) ||
-	    !xvt_standard_input((const char **)&argv[at]))
+	if (!xvt_output_ok(opts.output ? opts.output : argv[at]) || !xvt_standard_input(&argv[at]))
 		return XVT_EXIT_USAGE;
 	xvt_confine(true);
 	if (xvt_trace_open(&t, argv[at], why, sizeof(why))) {

@@ -76,13 +76,16 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	static struct xvt_beside beside;
 	struct xvt_export x = { 0 };
 	int at = xvt_opt_parse(cmd, argc, argv, &opts, NULL);
-	const char *path;
+	const char *const *paths;
+	size_t count;
 	int status, err;
 
 	if (at < 0)
 		return at == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
-	path = xvt_trace_path(cmd->name, argc - at, argv + at);
-	if (!path)
+	if (!xvt_standard_inputs(argc - at, argv + at))
+		return XVT_EXIT_FAIL;
+	count = xvt_trace_paths(cmd->name, argc - at, argv + at, &paths);
+	if (!count)
 		return XVT_EXIT_USAGE;
 	if (opts.relative && opts.wall) {
 		xvt_error("--relative", "its times are of no clock; leave --wall out");
@@ -102,11 +105,9 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		return XVT_EXIT_USAGE;
 	if (!opts.no_pager)
 		xvt_pager_prepare();
-	if (!xvt_standard_input(&path))
-		return XVT_EXIT_FAIL;
 	xvt_confine(false);
-	xvt_beside_look(path, &beside);
-	status = xvt_select_open(&opts.select, path, &x);
+	xvt_beside_look(paths, count, &beside);
+	status = xvt_select_open_several(&opts.select, paths, count, &x);
 	if (status) {
 		xvt_pager_end();
 		return status;
@@ -122,7 +123,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	if (!err)
 		err = xvt_export_text(&x, &out);
 	if (err)
-		xvt_error(path, "%s", strerror(-err));
+		xvt_error(xvtrace_info(x.trace)->path, "%s", strerror(-err));
 	if (xvt_out_close(&out)) {
 		xvt_error("standard output", "%s", strerror(-out.err));
 		err = out.err;
@@ -138,7 +139,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 
 const struct xvt_command xvt_cmd_report = {
 	.name = "report",
-	.args = "[FILE.xvt|DIR]",
+	.args = "[FILE.xvt|DIR]...",
 	.brief = "show the events of a trace, one a line: TIME VM:CPU FLAGS TASK EVENT: fields",
 	.opts = report_opts,
 	.run = run,

@@ -295,7 +295,10 @@ static int print_text(const struct stat *s, struct xvt_out *o)
 	char uuid[XVT_UUID_TEXT];
 
 	xvt_uuid_text(s->info->uuid, uuid);
-	xvt_out_printf(o, "trace %s", uuid);
+	if (s->info->traces > 1)
+		xvt_out_printf(o, "%zu traces", s->info->traces);
+	else
+		xvt_out_printf(o, "trace %s", uuid);
 	if (all->events) {
 		xvt_out_str(o, ", ");
 		xvt_out_duration(o, all->last_ns - all->first_ns);
@@ -358,31 +361,29 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	struct stat_opts opts = { 0 };
 	struct stat s = { 0 };
 	static struct xvt_beside beside;
-	struct xvtrace_error error;
 	int at = xvt_opt_parse(cmd, argc, argv, &opts, NULL);
-	const char *path;
+	const char *const *paths;
+	size_t count;
 	bool damaged;
 	pid_t writer;
 	int err;
 
 	if (at < 0)
 		return at == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
-	path = xvt_trace_path(cmd->name, argc - at, argv + at);
-	if (!path)
+	if (!xvt_standard_inputs(argc - at, argv + at))
+		return XVT_EXIT_FAIL;
+	count = xvt_trace_paths(cmd->name, argc - at, argv + at, &paths);
+	if (!count)
 		return XVT_EXIT_USAGE;
 	if (opts.reclock && opts.no_reclock) {
 		xvt_error("--no-reclock", "--reclock says the opposite; give one of them");
 		return XVT_EXIT_USAGE;
 	}
-	if (!xvt_standard_input(&path))
-		return XVT_EXIT_FAIL;
 	xvt_confine(false);
-	xvt_beside_look(path, &beside);
-	writer = xvt_beside_writer(path);
-	if (xvtrace_open(&s.trace, path, 0, &error)) {
-		xvt_error(path, "%s", error.text);
+	xvt_beside_look(paths, count, &beside);
+	writer = xvt_beside_writer_of(paths, count);
+	if (xvt_open_several(&s.trace, paths, count, 0, opts.quiet))
 		return XVT_EXIT_FAIL;
-	}
 	xvt_confine_opened();
 	s.info = xvtrace_info(s.trace);
 	s.reclocked = opts.reclock || (s.info->ended && !opts.no_reclock);
@@ -396,7 +397,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		if (err)
 			xvt_error("standard output", "%s", strerror(-err));
 	} else {
-		xvt_error(path, "%s", strerror(-err));
+		xvt_error(s.info->path, "%s", strerror(-err));
 	}
 	damaged = xvt_say_damage(s.trace, writer, opts.quiet || err);
 	if (!opts.quiet && !err)
@@ -408,7 +409,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 
 const struct xvt_command xvt_cmd_stat = {
 	.name = "stat",
-	.args = "[FILE.xvt|DIR]",
+	.args = "[FILE.xvt|DIR]...",
 	.brief = "count what a trace holds, for each machine and ring",
 	.opts = stat_opts,
 	.run = run,

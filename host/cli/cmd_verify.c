@@ -68,6 +68,7 @@ struct verify_opts {
 	bool notes;
 	bool complete;
 	bool quiet;
+	bool several; /* no option: further traces are opened */
 };
 
 static const struct xvt_opt verify_opts[] = {
@@ -139,7 +140,7 @@ static int verify_file(const char *path, const struct verify_opts *opts, struct 
 		return XVT_EXIT_FAIL;
 	}
 	writer = t->ended ? 0 : xvt_beside_writer(path);
-	if (!set) /* it is the last one; else further files are opened */
+	if (!set && !opts->several) /* it is the last one; else further files are opened */
 		xvt_confine_opened();
 	status = verify(t, path, writer, opts);
 	if (set) {
@@ -200,7 +201,7 @@ static int verify_flight(const char *folder, const struct verify_opts *opts)
 {
 	struct xvt_beside beside;
 
-	xvt_beside_look(folder, &beside);
+	xvt_beside_look(&folder, 1, &beside);
 	if (!beside.flight[0])
 		return XVT_EXIT_OK;
 	if (is_empty(beside.flight)) {
@@ -239,26 +240,54 @@ static int verify_set(const char *folder, const struct verify_opts *opts)
 	return status;
 }
 
+/* Each trace by itself, then whether they can be read as one. */
+static int verify_each(const char *const *paths, size_t count, const struct verify_opts *opts)
+{
+	int status = XVT_EXIT_OK;
+	struct xvtrace *trace;
+	size_t ok = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const int of = xvt_set_is_folder(paths[i]) ? verify_set(paths[i], opts)
+							   : verify_file(paths[i], opts, NULL);
+
+		ok += of == XVT_EXIT_OK;
+		status = of == XVT_EXIT_OK ? status : of;
+	}
+	if (count == 1)
+		return status;
+	if (xvt_open_several(&trace, paths, count, XVTRACE_PART, opts->quiet))
+		status = XVT_EXIT_FAIL;
+	else
+		xvtrace_close(trace);
+	printf("%zu traces: %s: %zu of them keep what they promise%s\n", count,
+	       status == XVT_EXIT_OK ? "ok" : "not ok", ok,
+	       trace ? ", and they are of one host and one boot" : "");
+	return status;
+}
+
 static int run(const struct xvt_command *cmd, int argc, char **argv)
 {
 	struct verify_opts opts = { 0 };
 	int at = xvt_opt_parse(cmd, argc, argv, &opts, NULL);
-	const char *path;
+	const char *const *paths;
+	size_t count;
 
 	if (at < 0)
 		return at == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
-	path = xvt_trace_path(cmd->name, argc - at, argv + at);
-	if (!path)
-		return XVT_EXIT_USAGE;
-	if (!xvt_standard_input(&path))
+	if (!xvt_standard_inputs(argc - at, argv + at))
 		return XVT_EXIT_FAIL;
+	count = xvt_trace_paths(cmd->name, argc - at, argv + at, &paths);
+	if (!count)
+		return XVT_EXIT_USAGE;
+	opts.several = count > 1;
 	xvt_confine(false);
-	return xvt_set_is_folder(path) ? verify_set(path, &opts) : verify_file(path, &opts, NULL);
+	return verify_each(paths, count, &opts);
 }
 
 const struct xvt_command xvt_cmd_verify = {
 	.name = "verify",
-	.args = "[FILE.xvt|DIR]",
+	.args = "[FILE.xvt|DIR]...",
 	.brief = "check a trace: checksums, order, counts, clocks, cause before effect",
 	.opts = verify_opts,
 	.run = run,

@@ -335,9 +335,43 @@ static int start(const struct xvt_select *s, const char *path, struct xvt_export
 	return XVT_EXIT_FAIL;
 }
 
-int xvt_select_open(const struct xvt_select *s, const char *path, struct xvt_export *x)
+/* Two traces have a machine of one name: say how their machines are shown. */
+static void say_renamed(const struct xvtrace_info *info, const struct xvtrace *trace)
+{
+	char text[256] = "";
+	size_t used = 0;
+
+	for (unsigned int i = 0; i < info->machines && used < sizeof(text); i++) {
+		const struct xvtrace_machine *m = xvtrace_machine(trace, i);
+
+		if (m && strcmp(m->name, m->recorded_name) != 0)
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s",
+						 used ? ", " : "", m->name);
+	}
+	if (used)
+		xvt_note("two of these traces have machines of one name, which are shown with the "
+			 "names of their traces: %s%s",
+			 text, used < sizeof(text) ? "" : "...");
+}
+
+int xvt_open_several(struct xvtrace **trace, const char *const *paths, size_t count,
+		     unsigned int flags, bool quiet)
 {
 	struct xvtrace_error error;
+	int err = xvtrace_open_several(trace, paths, count, flags, &error);
+
+	if (err && count == 1)
+		xvt_error(paths[0], "%s", error.text);
+	else if (err)
+		xvt_error("traces", "they cannot be read as one: %s", error.text);
+	else if (!quiet)
+		say_renamed(xvtrace_info(*trace), *trace);
+	return err;
+}
+
+int xvt_select_open_several(const struct xvt_select *s, const char *const *paths, size_t count,
+			    struct xvt_export *x)
+{
 	int status;
 
 	if (s->reclock && s->no_reclock) {
@@ -345,15 +379,18 @@ int xvt_select_open(const struct xvt_select *s, const char *path, struct xvt_exp
 		return XVT_EXIT_USAGE;
 	}
 	x->all = s->all;
-	x->writer = xvt_beside_writer(path);
-	if (xvtrace_open(&x->trace, path, is_part(s) ? XVTRACE_PART : 0, &error)) {
-		xvt_error(path, "%s", error.text);
+	x->writer = xvt_beside_writer_of(paths, count);
+	if (xvt_open_several(&x->trace, paths, count, is_part(s) ? XVTRACE_PART : 0, s->quiet))
 		return XVT_EXIT_FAIL;
-	}
-	status = start(s, path, x);
+	status = start(s, xvtrace_info(x->trace)->path, x);
 	if (status)
 		close_all(x);
 	return status;
+}
+
+int xvt_select_open(const struct xvt_select *s, const char *path, struct xvt_export *x)
+{
+	return xvt_select_open_several(s, &path, 1, x);
 }
 
 static void say_unmatched(const char *path, const char *what, const struct xvtrace_unmatched *u)

@@ -62,6 +62,14 @@ struct xvt_select {
 /* Open the trace and make a reader of the chosen events in x->trace and x->reader; x->wall says
  * which clock the times are of. Returns XVT_EXIT_OK, or another exit status after a message. */
 int xvt_select_open(const struct xvt_select *s, const char *path, struct xvt_export *x);
+/* The same of several traces as one. */
+int xvt_select_open_several(const struct xvt_select *s, const char *const *paths, size_t count,
+			    struct xvt_export *x);
+
+/* Open traces as one. Prints why it fails, and unless `quiet` which machines two of them have.
+ * Returns 0 or -errno. */
+int xvt_open_several(struct xvtrace **trace, const char *const *paths, size_t count,
+		     unsigned int flags, bool quiet);
 
 /* Whether the times are those by all clock samples of the trace: of a trace that was ended, unless
  * --no-reclock says otherwise; of any trace with --reclock. */

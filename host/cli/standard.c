@@ -104,7 +104,7 @@ static int copy_to(int to)
 	return n < 0 ? -errno : err;
 }
 
-bool xvt_standard_input(const char **arg)
+bool xvt_standard_input(char **arg)
 {
 	int fd, err;
 
@@ -130,4 +130,22 @@ bool xvt_standard_input(const char **arg)
 	xvt_error("standard input", "cannot be kept in a file, which reading takes: %s%s",
 		  strerror(-err), err == -ENOSPC ? "; TMPDIR=FOLDER names one with more room" : "");
 	return false;
+}
+
+bool xvt_standard_inputs(int count, char **args)
+{
+	bool taken = false;
+
+	for (int i = 0; i < count; i++) {
+		if (!is_dash(args[i]))
+			continue;
+		if (taken) {
+			xvt_error("-", "standard input is one trace; it is given twice");
+			return false;
+		}
+		taken = true;
+		if (!xvt_standard_input(&args[i]))
+			return false;
+	}
+	return true;
 }

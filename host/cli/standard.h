@@ -11,7 +11,10 @@
  * copied first, into a file without a name. To be called before the sandbox. Returns false after an
  * error message.
  */
-bool xvt_standard_input(const char **arg);
+bool xvt_standard_input(char **arg);
+
+/* The same of several traces, of which one can come from there. */
+bool xvt_standard_inputs(int count, char **args);
 
 /*
  * Whether `output` can be where a trace is written: not "-", and no folder that is given like a

@@ -28,6 +28,19 @@ const char *xvt_trace_path(const char *command, int count, char **args)
 	return NULL;
 }
 
+size_t xvt_trace_paths(const char *command, int count, char **args, const char *const **paths)
+{
+	static const char *alone;
+
+	if (count > 1) {
+		*paths = (const char *const *)args;
+		return (size_t)count;
+	}
+	alone = xvt_trace_path(command, count, args);
+	*paths = &alone;
+	return alone ? 1 : 0;
+}
+
 static bool is_folder_of_trace(const char *path)
 {
 	struct xvt_set_list files;

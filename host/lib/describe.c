@@ -9,52 +9,153 @@
 
 const char *xvtrace_type_format(struct xvtrace_reader *r, const struct xvtrace_type *type)
 {
+	const struct xvt_lib_type *of = (const struct xvt_lib_type *)type;
+
 	free(r->format);
-	r->format = xvt_class_format(&r->ds, ((const struct xvt_lib_type *)type)->c);
+	r->format = xvt_class_format(&of->reader->ds, of->c);
 	return r->format;
 }
 
-/* NULL: the trace has no such machine, or the reader has not begun. */
+/* What the machine of a trace says. NULL: the trace has no such machine, or the reader has not
+ * begun. */
 static struct xvt_decoder *decoder_of(const struct xvtrace_reader *r, unsigned int machine)
 {
 	return r->ds.vm && machine < r->ds.count - 1 ? r->ds.vm[machine] : NULL;
+}
+
+/*
+ * Of several traces, more than one may have a machine. Finds the newest before *from (at first
+ * SIZE_MAX) that does. Returns NULL if there are no more.
+ */
+static struct xvt_decoder *decoder_before(const struct xvtrace_reader *r, unsigned int machine,
+					  size_t *from)
+{
+	if (!r->members) {
+		struct xvt_decoder *d = *from ? decoder_of(r, machine) : NULL;
+
+		*from = 0;
+		return d;
+	}
+	for (size_t i = *from < r->member_count ? *from : r->member_count; i--;) {
+		const struct xvtrace_reader *m = r->members[i];
+
+		for (uint32_t vm = 0; vm < m->trace->machine_count; vm++) {
+			if (m->trace->in_whole[vm] != machine || !decoder_of(m, vm))
+				continue;
+			*from = i;
+			return decoder_of(m, vm);
+		}
+	}
+	return NULL;
 }
 
 int xvtrace_reader_symbols(struct xvtrace_reader *r, unsigned int machine,
 			   enum xvtrace_symbols what, size_t number, const char **text, size_t *len)
 {
 	const uint32_t type = what == XVTRACE_KSYMS ? XVT_META_KSYMS : XVT_META_PRINTK_FORMATS;
-	struct xvt_decoder *d = decoder_of(r, machine);
+	struct xvt_decoder *d;
+	int err = -ENOENT;
 
-	return d ? xvt_symbols_piece(d, type, number, text, len) : -ENOENT;
+	/* All pieces are of one trace: the newest that has the first one. */
+	for (size_t at = SIZE_MAX; err == -ENOENT && (d = decoder_before(r, machine, &at));) {
+		err = xvt_symbols_piece(d, type, 0, text, len);
+		if (!err && number)
+			return xvt_symbols_piece(d, type, number, text, len);
+	}
+	return err;
+}
+
+/* Bits of *at that are the place in one trace; those above it are the number of the trace. */
+#define TASK_BITS 40u
+
+/* Returns whether a newer trace has named the task. */
+static bool is_newer_named(const struct xvtrace_reader *r, unsigned int machine, size_t n,
+			   int32_t pid)
+{
+	struct xvt_decoder *d;
+
+	for (size_t at = SIZE_MAX; n && (d = decoder_before(r, machine, &at)); n--)
+		if (xvt_comm(d, pid))
+			return true;
+	return false;
 }
 
 int xvtrace_reader_task(const struct xvtrace_reader *r, unsigned int machine, size_t *at, int *pid,
 			const char **comm)
 {
-	const struct xvt_decoder *d = decoder_of(r, machine);
-	int32_t number;
+	const size_t place = ((size_t)1 << TASK_BITS) - 1;
+	struct xvt_decoder *d;
+	size_t from = SIZE_MAX, n = 0;
 
-	if (!d || !xvt_comm_next(d, at, &number, comm))
-		return 0;
-	*pid = number;
-	return 1;
+	for (; (d = decoder_before(r, machine, &from)); n++) {
+		size_t in = *at & place;
+		int32_t number;
+
+		if (n != *at >> TASK_BITS)
+			continue;
+		while (xvt_comm_next(d, &in, &number, comm)) {
+			*at = n << TASK_BITS | in;
+			*pid = number;
+			if (!is_newer_named(r, machine, n, number))
+				return 1;
+		}
+		*at = (n + 1) << TASK_BITS;
+	}
+	return 0;
 }
 
 int xvtrace_reader_process(const struct xvtrace_reader *r, unsigned int machine, int tid,
 			   bool *kernel)
 {
-	const struct xvt_decoder *d = decoder_of(r, machine);
+	struct xvt_decoder *d;
+	int process = 0;
 
 	*kernel = false;
-	return d ? xvt_process(d, tid, kernel) : 0;
+	for (size_t at = SIZE_MAX; !process && (d = decoder_before(r, machine, &at));)
+		process = xvt_process(d, tid, kernel);
+	return process;
 }
 
 const char *xvtrace_reader_kernel(const struct xvtrace_reader *r, unsigned int machine)
 {
-	const struct xvt_decoder *d = decoder_of(r, machine);
+	const char *text = NULL;
+	struct xvt_decoder *d;
 
-	return d ? xvt_kernel_text(d) : NULL;
+	for (size_t at = SIZE_MAX; !text && (d = decoder_before(r, machine, &at));)
+		text = xvt_kernel_text(d);
+	return text;
+}
+
+/* The guest of that recorded name. */
+static const struct xvtrace_machine *guest_of(const struct xvtrace *trace, const char *name,
+					      size_t len, bool *more)
+{
+	const struct xvtrace_machine *found = NULL;
+
+	for (uint32_t i = 0; i < trace->machine_count; i++) {
+		const struct xvt_lib_machine *m = &trace->machines[i];
+
+		if (!m->known || m->pub.host || strlen(m->name) != len ||
+		    memcmp(m->name, name, len) != 0)
+			continue;
+		*more = found;
+		if (!found)
+			found = xvt_lib_machine(trace, i);
+	}
+	return found;
+}
+
+/* The guest of that name: of the host's trace, or of the one other trace that has it. */
+static const struct xvtrace_machine *machine_named(const struct xvtrace *trace, const char *name,
+						   size_t len)
+{
+	bool more = false;
+	const struct xvtrace_machine *m = guest_of(trace, name, len, &more);
+
+	if (m || !trace->whole)
+		return m;
+	m = guest_of(trace->whole, name, len, &more);
+	return more ? NULL : m;
 }
 
 /* Take a name of the recorder's apart: MACHINE:vcpuN, or MACHINE:vcpus of a thread that runs all.
@@ -71,30 +172,33 @@ static bool read_vcpu(const struct xvtrace *trace, const char *name, struct xvtr
 	else if (sscanf(colon, ":vcpu%u%c", &vcpu->vcpu, &end) != 1 ||
 		 vcpu->vcpu == XVTRACE_ALL_VCPUS)
 		return false;
-	for (uint32_t i = 0; i < trace->machine_count; i++) {
-		const struct xvt_lib_machine *m = &trace->machines[i];
-
-		if (!m->known || m->pub.host || strlen(m->name) != (size_t)(colon - name) ||
-		    memcmp(m->name, name, (size_t)(colon - name)) != 0)
-			continue;
-		vcpu->machine = &m->pub;
-		return true;
-	}
-	return false;
+	vcpu->machine = machine_named(trace, name, (size_t)(colon - name));
+	return vcpu->machine;
 }
 
 int xvtrace_reader_vcpu(const struct xvtrace_reader *r, unsigned int machine, size_t *at,
 			struct xvtrace_vcpu *vcpu)
 {
-	const struct xvt_decoder *d = decoder_of(r, machine);
-	const char *name;
-	int32_t tid;
+	const size_t place = ((size_t)1 << TASK_BITS) - 1;
+	size_t from = SIZE_MAX, n = 0;
+	struct xvt_decoder *d;
 
-	while (d && xvt_thread_next(d, at, &tid, &name)) {
-		if (!read_vcpu(r->trace, name, vcpu))
+	for (; (d = decoder_before(r, machine, &from)); n++) {
+		const struct xvtrace *trace = r->members ? r->members[from]->trace : r->trace;
+		size_t in = *at & place;
+		const char *name;
+		int32_t tid;
+
+		if (n != *at >> TASK_BITS)
 			continue;
-		vcpu->tid = tid;
-		return 1;
+		while (xvt_thread_next(d, &in, &tid, &name)) {
+			*at = n << TASK_BITS | in;
+			if (!read_vcpu(trace, name, vcpu))
+				continue;
+			vcpu->tid = tid;
+			return 1;
+		}
+		*at = (n + 1) << TASK_BITS;
 	}
 	return 0;
 }

@@ -11,9 +11,13 @@
 #include "view/bound.h"
 #include "view/reclock.h"
 
+#define XVT_LABEL_LEN 128u /* what precedes a name that two traces have, with its zero byte */
+
 struct xvt_lib_machine {
 	struct xvtrace_machine pub;
-	char name[XVT_NAME_LEN];
+	char name[XVT_NAME_LEN];		  /* as recorded */
+	char shown[XVT_LABEL_LEN + XVT_NAME_LEN]; /* of several traces */
+	size_t member;				  /* of several traces: the first one that has it */
 	bool known;
 };
 
@@ -22,9 +26,22 @@ struct xvt_lib_ring {
 	bool known;
 };
 
-/* Machines and rings are copies, made once: a damaged index makes the trace read its own again. */
+/*
+ * Machines and rings are copies, made once: a damaged index makes the trace read its own again.
+ *
+ * Several traces that are read as one have a struct xvtrace each, and one more for the whole, which
+ * has their machines with numbers of its own. Rings are those of the members, whose numbers count
+ * on. In a member, numbers of the file are used to find things, and what is given to the caller has
+ * the numbers of the whole.
+ */
 struct xvtrace {
-	struct xvt_trace *t;
+	struct xvt_trace *t; /* NULL: it is the whole of several */
+	struct xvtrace **members;
+	size_t member_count;
+	struct xvtrace *whole; /* of a member, else NULL */
+	uint32_t *in_whole;    /* of a member: numbers of its machines, and of the unknown one */
+	uint32_t first_ring;   /* of a member: number of its ring 0 */
+	char path[512];	       /* of the whole, for messages */
 	bool part;
 	struct xvtrace_info info;
 	char host_name[XVT_NAME_LEN + 1];
@@ -41,6 +58,26 @@ static inline const struct xvtrace_ring *xvt_lib_ring(const struct xvtrace *trac
 		return NULL;
 	return &trace->rings[number].pub;
 }
+
+/* A machine by its number in the file; the one named "?" for a number that the file does not have.
+ */
+static inline const struct xvtrace_machine *xvt_lib_machine(const struct xvtrace *trace,
+							    uint32_t vm)
+{
+	vm = vm < trace->machine_count ? vm : trace->machine_count;
+	if (trace->whole)
+		return &trace->whole->machines[trace->in_whole[vm]].pub;
+	return &trace->machines[vm].pub;
+}
+
+/* -- several traces as one, several.c ------------------------------------------------ */
+
+/* Returns whether b can be read beside a. why: what forbids it. */
+bool xvt_several_fit(const struct xvt_trace *a, const struct xvt_trace *b, char *why, size_t size);
+/* Number the machines and rings of the members. Returns 0 or -ENOMEM. */
+int xvt_several_number(struct xvtrace *whole);
+/* The member that has that ring of the whole; NULL: none has. */
+struct xvtrace *xvt_several_of_ring(const struct xvtrace *whole, uint32_t ring);
 
 /* -- selection by name, match.c ------------------------------------------------------ */
 
@@ -145,6 +182,7 @@ void xvt_spread_free(struct xvt_spread *s);
 
 struct xvt_lib_type {
 	struct xvtrace_type pub;
+	struct xvtrace_reader *reader;
 	struct xvt_event_class *c;
 	struct xvt_lib_type *next;	 /* of the reader */
 	bool wanted;			 /* by the globs */
@@ -165,9 +203,15 @@ struct xvt_cpus {
 	unsigned int from, to;
 };
 
+/* Of several traces: a reader of each, and one of the whole, whose choices the others use. */
 struct xvtrace_reader {
 	struct xvtrace *trace;
-	struct xvt_lib_event event; /* the last one */
+	struct xvtrace_reader **members;
+	size_t member_count;
+	struct xvtrace_reader *whole;	/* of a member, else NULL */
+	struct xvtrace_reader *current; /* of the whole: the one that has the last event */
+	bool stopped;			/* of the whole: watch() has ended the reading */
+	struct xvt_lib_event event;	/* the last one */
 	struct xvt_cursor cursor;
 	struct xvt_reclock *reclock; /* with XVTRACE_RECLOCK, used instead of the cursor */
 	struct xvt_bounds *bounds;   /* with XVTRACE_BOUND */

@@ -11,6 +11,28 @@
 
 static const volatile int not_watched;
 
+/* A reader of several traces has one of each. Returns 0 or -ENOMEM. */
+static int add_members(struct xvtrace_reader *r)
+{
+	int err = 0;
+
+	if (!r->trace->members)
+		return 0;
+	r->members = calloc(r->trace->member_count, sizeof(struct xvtrace_reader *));
+	if (!r->members)
+		return -ENOMEM;
+	while (r->member_count < r->trace->member_count && !err) {
+		struct xvtrace_reader **m = &r->members[r->member_count];
+
+		err = xvtrace_reader_new(m, r->trace->members[r->member_count]);
+		if (!err) {
+			(*m)->whole = r;
+			r->member_count++;
+		}
+	}
+	return err;
+}
+
 int xvtrace_reader_new(struct xvtrace_reader **out, struct xvtrace *trace)
 {
 	struct xvtrace_reader *r = calloc(1, sizeof(*r));
@@ -31,13 +53,33 @@ int xvtrace_reader_new(struct xvtrace_reader **out, struct xvtrace *trace)
 	r->trace = trace;
 	r->to_ns = r->wall_to_ns = UINT64_MAX;
 	r->watch_flag = &not_watched;
+	if (add_members(r)) {
+		xvtrace_reader_free(r);
+		*out = NULL;
+		return -ENOMEM;
+	}
 	return 0;
+}
+
+static void free_choices(struct xvtrace_reader *r)
+{
+	xvt_globs_free(r->globs);
+	if (r->comms)
+		xvt_globs_free(r->comms->globs);
+	free(r->comms);
+	xvt_filter_free(r->filter);
+	free(r->machines);
+	free(r->cpus);
+	free(r->pids);
 }
 
 void xvtrace_reader_free(struct xvtrace_reader *r)
 {
 	if (!r)
 		return;
+	for (size_t i = 0; i < r->member_count; i++)
+		xvtrace_reader_free(r->members[i]);
+	free(r->members);
 	xvt_reclock_free(r->reclock);
 	xvt_bounds_free(r->bounds);
 	xvt_cursor_fini(&r->cursor);
@@ -51,16 +93,10 @@ void xvtrace_reader_free(struct xvtrace_reader *r)
 		free(type->places);
 		free(type);
 	}
-	xvt_globs_free(r->globs);
-	if (r->comms)
-		xvt_globs_free(r->comms->globs);
-	free(r->comms);
-	xvt_filter_free(r->filter);
+	if (!r->whole)
+		free_choices(r);
 	free(r->text);
 	free(r->format);
-	free(r->machines);
-	free(r->cpus);
-	free(r->pids);
 	free(r);
 }
 
@@ -74,7 +110,7 @@ int xvtrace_reader_machine(struct xvtrace_reader *r, const char *name)
 	for (uint32_t i = 0; i < trace->machine_count; i++) {
 		const struct xvt_lib_machine *m = &trace->machines[i];
 
-		if (!m->known || strcmp(m->name, name) != 0)
+		if (!m->known || (strcmp(m->name, name) != 0 && strcmp(m->pub.name, name) != 0))
 			continue;
 		if (!r->machines)
 			r->machines = calloc((size_t)trace->machine_count + 1, sizeof(bool));
@@ -245,7 +281,15 @@ static bool machine_wanted(void *arg, uint32_t vm)
 {
 	const struct xvtrace_reader *r = arg;
 
-	return !r->machines || (vm < r->trace->machine_count && r->machines[vm]);
+	return !r->machines || r->machines[xvt_lib_machine(r->trace, vm)->number];
+}
+
+/* The number in the file of the machine of an event; machine_count: it is not known. */
+static uint32_t machine_of(const struct xvtrace_reader *r, const struct xvt_event *ev)
+{
+	const uint32_t vm = xvt_ring_vm(r->trace->t, xvt_event_ring(ev));
+
+	return vm < r->trace->machine_count ? vm : r->trace->machine_count;
 }
 
 /* Read the states, of which the first is in the range. Returns 0, -ENOMEM or a read error. */
@@ -319,7 +363,8 @@ static struct xvt_lib_type *new_type(struct xvtrace_reader *r, struct xvt_event_
 			return NULL;
 		}
 	}
-	type->pub.number = r->type_count++;
+	type->reader = r;
+	type->pub.number = (r->whole ? r->whole : r)->type_count++;
 	type->pub.system = c->system;
 	type->pub.name = c->name;
 	type->pub.kernel_system = xvt_probed_system(c->system, c->name);
@@ -492,11 +537,12 @@ static int give_state(struct xvtrace_reader *r)
 					 .pid = -1,
 					 .bound_ns = XVTRACE_NO_BOUND,
 					 .data = e->ev.payload,
-					 .machine = xvtrace_machine(r->trace, of->machine),
+					 .machine = xvt_lib_machine(r->trace, of->machine),
 					 .state = (enum xvtrace_state)of->kind,
 					 .since_ns = of->since_ns };
-	return e->pub.machine && e->type->wanted && (!r->machines || r->machines[of->machine]) &&
-	       wall_wanted(r, of->ns) && (!r->by_event || content_wanted(r, e));
+	return r->trace->machines[of->machine].known && e->type->wanted &&
+	       machine_wanted(r, of->machine) && wall_wanted(r, of->ns) &&
+	       (!r->by_event || content_wanted(r, e));
 }
 
 static int next_record(struct xvtrace_reader *r)
@@ -520,7 +566,7 @@ static int next_record(struct xvtrace_reader *r)
 static void pass(struct xvtrace_reader *r, const struct xvtrace_ring *ring)
 {
 	if (xvt_unlikely(r->states.at < r->states.count) && ring && xvt_is_event(r->event.ev.hdr))
-		r->states.last_ns[ring->machine->number] = r->event.ev.hdr->host_ns;
+		r->states.last_ns[machine_of(r, &r->event.ev)] = r->event.ev.hdr->host_ns;
 }
 
 /* As give_state(), of a switch that is made. */
@@ -632,11 +678,105 @@ static int next(struct xvtrace_reader *r)
 	return given;
 }
 
+/* -- of several traces -------------------------------------------------------------- */
+
+/* For a member: the caller's function may end the reading of all. */
+static bool watch_member(void *arg, uint64_t ns)
+{
+	struct xvtrace_reader *whole = arg;
+
+	whole->stopped = whole->stopped || !whole->watch(whole->watch_arg, ns);
+	return !whole->stopped;
+}
+
+/* The choices are those of the whole, which also knows what nothing matched. */
+static void share_choices(const struct xvtrace_reader *r, struct xvtrace_reader *m)
+{
+	m->flags = r->flags;
+	m->machines = r->machines;
+	m->cpus = r->cpus;
+	m->cpu_count = r->cpu_count;
+	m->pids = r->pids;
+	m->pid_count = r->pid_count;
+	m->globs = r->globs;
+	m->comms = r->comms;
+	m->filter = r->filter;
+	m->by_event = r->by_event;
+	m->from_ns = r->from_ns;
+	m->to_ns = r->to_ns;
+	m->wall_from_ns = r->wall_from_ns;
+	m->wall_to_ns = r->wall_to_ns;
+	m->limit = r->limit;
+	m->watch_flag = r->watch_flag;
+	m->watch = watch_member;
+	m->watch_arg = (void *)r;
+}
+
+/* Fetches the next event of a member. Returns 0 or -errno. */
+static int advance(struct xvtrace_reader *m)
+{
+	if (m->last == 1)
+		m->last = next(m);
+	return m->last < 0 ? m->last : 0;
+}
+
+static int begin_several(struct xvtrace_reader *r)
+{
+	int err = 0;
+
+	r->begun = true;
+	for (size_t i = 0; i < r->member_count && !err; i++) {
+		share_choices(r, r->members[i]);
+		err = advance(r->members[i]);
+	}
+	return err;
+}
+
+/* By time, machine and ring, as in one trace; a state comes before what happens at its time. */
+static bool is_before(const struct xvtrace_event *a, const struct xvtrace_event *b)
+{
+	const bool a_state = a->kind == XVTRACE_STATE, b_state = b->kind == XVTRACE_STATE;
+
+	if (a->ns != b->ns)
+		return a->ns < b->ns;
+	if (a_state != b_state)
+		return a_state;
+	if (!a->machine || !b->machine || a->machine->number != b->machine->number)
+		return a->machine && (!b->machine || a->machine->number < b->machine->number);
+	return a->ring && b->ring && a->ring->number < b->ring->number;
+}
+
+static int next_of_several(struct xvtrace_reader *r)
+{
+	struct xvtrace_reader *first = NULL;
+	int err = r->begun ? advance(r->current) : begin_several(r);
+
+	if (err)
+		return err;
+	r->read_all = true;
+	for (size_t i = 0; i < r->member_count; i++) {
+		struct xvtrace_reader *m = r->members[i];
+
+		r->read_all = r->read_all && m->last == 0 && m->read_all;
+		if (m->last == 1 && (!first || is_before(&m->event.pub, &first->event.pub)))
+			first = m;
+	}
+	if (!first || r->stopped || (r->limit && r->given == r->limit))
+		return 0;
+	r->given += first->event.pub.kind == XVTRACE_EVENT;
+	r->current = first;
+	return 1;
+}
+
 int xvtrace_next(struct xvtrace_reader *r, const struct xvtrace_event **event)
 {
+	const struct xvtrace_reader *of = r;
+
 	if (r->last == 1)
-		r->last = next(r);
-	*event = r->last == 1 ? &r->event.pub : NULL;
+		r->last = r->members ? next_of_several(r) : next(r);
+	if (r->members)
+		of = r->current;
+	*event = r->last == 1 ? &of->event.pub : NULL;
 	return r->last;
 }
 
@@ -665,24 +805,41 @@ int xvtrace_reader_unmatched_filter(const struct xvtrace_reader *r, size_t numbe
 
 uint64_t xvtrace_reader_lost_hidden(const struct xvtrace_reader *r)
 {
-	return r->lost_hidden;
+	uint64_t sum = r->lost_hidden;
+
+	for (size_t i = 0; i < r->member_count; i++)
+		sum += r->members[i]->lost_hidden;
+	return sum;
 }
 
 uint64_t xvtrace_reader_left_out(const struct xvtrace_reader *r)
 {
-	return r->ds.left_out;
+	uint64_t sum = r->ds.left_out;
+
+	for (size_t i = 0; i < r->member_count; i++)
+		sum += r->members[i]->ds.left_out;
+	return sum;
 }
 
 int xvtrace_reader_left_format(const struct xvtrace_reader *r, unsigned int number,
 			       struct xvtrace_left_format *to)
 {
-	const struct xvt_left_format *f = &r->ds.left_formats[number % XVT_LEFT_FORMATS];
+	const struct xvt_left_format *f;
 
-	if (number >= r->ds.left_format_count)
+	for (size_t i = 0; i < r->member_count; i++) {
+		const uint32_t count = r->members[i]->ds.left_format_count;
+
+		if (number < count)
+			return xvtrace_reader_left_format(r->members[i], number, to);
+		number -= count;
+	}
+	if (r->members || number >= r->ds.left_format_count)
 		return -ENOENT;
-	*to = (struct xvtrace_left_format){
-		.machine = f->vm, .system = f->system, .event = f->event, .why = f->why
-	};
+	f = &r->ds.left_formats[number % XVT_LEFT_FORMATS];
+	*to = (struct xvtrace_left_format){ .machine = xvt_lib_machine(r->trace, f->vm)->number,
+					    .system = f->system,
+					    .event = f->event,
+					    .why = f->why };
 	return 0;
 }
 
@@ -695,7 +852,14 @@ int xvtrace_reader_reclocked(struct xvtrace_reader *r, unsigned int ring,
 
 	if (!(r->flags & XVTRACE_RECLOCK))
 		return -EINVAL;
-	if (ring >= r->trace->ring_count)
+	for (size_t i = 0; i < r->member_count; i++) {
+		struct xvtrace_reader *m = r->members[i];
+
+		m->flags = r->flags;
+		if (m->trace == xvt_several_of_ring(r->trace, ring))
+			return xvtrace_reader_reclocked(m, ring - m->trace->first_ring, to);
+	}
+	if (r->members || ring >= r->trace->ring_count)
 		return -ENOENT;
 	if (!r->reclock)
 		err = xvt_reclock_new(&r->reclock, r->trace->t);

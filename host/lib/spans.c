@@ -30,7 +30,8 @@ static int put_pause(struct spans *s, uint32_t machine, uint64_t begin_ns, uint6
 {
 	const struct xvtrace_span span = {
 		.kind = XVTRACE_PAUSE,
-		.machine = xvtrace_machine(s->trace, machine),
+		.machine = s->trace->machines[machine].known ? xvt_lib_machine(s->trace, machine)
+							     : NULL,
 		.begin_ns = begin_ns,
 		.end_ns = end_ns,
 	};
@@ -58,7 +59,7 @@ static int take_note(struct spans *s, const struct xvt_chunk_buf *b)
 
 static int put_epoch(struct spans *s, uint32_t number)
 {
-	const struct xvtrace_ring *ring = xvtrace_ring(s->trace, number);
+	const struct xvtrace_ring *ring = xvt_lib_ring(s->trace, number);
 	const struct epoch *e = &s->epochs[number];
 	const char *source = xvt_clock_source_name(e->source);
 	struct xvtrace_span span;
@@ -152,8 +153,12 @@ int xvtrace_spans(struct xvtrace *trace, int (*span)(void *arg, const struct xvt
 		  void *arg)
 {
 	struct spans s = { .trace = trace, .span = span, .arg = arg };
-	int err = -ENOMEM;
+	int err = trace->members ? 0 : -ENOMEM;
 
+	for (size_t i = 0; i < trace->member_count && !err; i++)
+		err = xvtrace_spans(trace->members[i], span, arg);
+	if (trace->members)
+		return err;
 	s.stopped_ns = calloc((size_t)trace->machine_count + 1, sizeof(*s.stopped_ns));
 	s.epochs = calloc((size_t)trace->ring_count + 1, sizeof(*s.epochs));
 	if (s.stopped_ns && s.epochs)

@@ -40,7 +40,21 @@ struct stat {
 	size_t part; /* of a set: the file of the last events */
 	struct xvt_events_iter it;
 	struct xvt_trace_raws raws;
+	struct xvtrace_stat **members; /* of several traces: theirs */
 };
+
+static struct stat *stat_of(const struct xvtrace_stat *stat)
+{
+	return (struct stat *)stat;
+}
+
+/* The number in the file of a ring's machine. */
+static uint32_t machine_of(const struct stat *s, uint32_t ring)
+{
+	const uint32_t vm = xvt_ring_vm(s->t, ring);
+
+	return vm < s->machine_count ? vm : s->machine_count;
+}
 
 XVT_ASSERT((int)XVTRACE_LOST_RETRY == (int)XVT_LOST_RETRY &&
 		   (int)XVTRACE_LOST_OVERWRITTEN == (int)XVT_LOST_CAUSES,
@@ -67,7 +81,7 @@ const char *xvtrace_source_name(unsigned int source)
 /* Count the run of events of a ring that have the same bound. Returns 0 or -ENOMEM. */
 static int end_run(struct stat *s, uint32_t ring)
 {
-	const struct xvtrace_ring *of = xvtrace_ring(s->trace, ring);
+	const struct xvtrace_ring *of = xvt_lib_ring(s->trace, ring);
 	struct ring *r = &s->rings[ring];
 	uint64_t count = r->run;
 
@@ -75,8 +89,8 @@ static int end_run(struct stat *s, uint32_t ring)
 	if (!of || !count)
 		return 0;
 	if (r->run_ns < XVTRACE_NO_BOUND)
-		return xvt_spread_add(&s->spreads[of->machine->number], r->run_ns, count);
-	s->machines[of->machine->number].unbounded += count;
+		return xvt_spread_add(&s->spreads[machine_of(s, ring)], r->run_ns, count);
+	s->machines[machine_of(s, ring)].unbounded += count;
 	return 0;
 }
 
@@ -351,6 +365,18 @@ static void conclude_bound(struct xvtrace_machine_stat *m, const struct xvtrace_
 		m->bound_ns_max = xvt_u64_larger(m->bound_ns_max, r->bound_ns_max);
 }
 
+static void conclude_spreads(struct stat *s)
+{
+	for (uint32_t i = 0; i < s->machine_count; i++) {
+		struct xvtrace_machine_stat *m = &s->machines[i];
+		const struct xvt_spread *spread = &s->spreads[i];
+
+		m->bound_ns_median = spread->count ? xvt_spread_median(spread) : XVTRACE_NO_BOUND;
+		m->bound_ns_max = spread->count ? xvt_u64_larger(m->bound_ns_max, spread->largest)
+						: XVTRACE_NO_BOUND;
+	}
+}
+
 static void conclude(struct stat *s)
 {
 	static const struct xvt_bound_ring unknown;
@@ -375,29 +401,103 @@ static void conclude(struct stat *s)
 		if (s->rings[i].pub.clocked || !clocked)
 			add_times(&s->pub.counts, &s->rings[i].pub.counts);
 	for (uint32_t i = 0; i < s->ring_count; i++) {
-		const struct xvtrace_ring *ring = xvtrace_ring(s->trace, i);
-		struct xvtrace_machine_stat *m;
+		struct xvtrace_machine_stat *m = &s->machines[machine_of(s, i)];
 
-		if (!ring)
+		if (!xvt_lib_ring(s->trace, i))
 			continue;
-		m = &s->machines[ring->machine->number];
 		add_counts(&m->counts, &s->rings[i].pub.counts);
 		add_times(&m->counts, &s->rings[i].pub.counts);
 		m->paused_ns = xvt_u64_larger(m->paused_ns, s->rings[i].pub.paused_ns);
 		if (!s->reclock)
 			conclude_bound(m, &s->rings[i].pub);
 	}
-	for (uint32_t i = 0; i < s->machine_count; i++) {
-		struct xvtrace_machine_stat *m = &s->machines[i];
-		const struct xvt_spread *spread = &s->spreads[i];
+	conclude_spreads(s);
+}
 
-		m->bound_ns_median = spread->count ? xvt_spread_median(spread) : XVTRACE_NO_BOUND;
-		m->bound_ns_max = spread->count ? xvt_u64_larger(m->bound_ns_max, spread->largest)
-						: XVTRACE_NO_BOUND;
+/* -- of several traces -------------------------------------------------------------- */
+
+/* Returns 0 or -ENOMEM. */
+static int add_spread(struct xvt_spread *to, const struct xvt_spread *of)
+{
+	const uint64_t largest = xvt_u64_larger(to->largest, of->largest);
+	int err = 0;
+
+	for (size_t i = 0; i < of->bucket_count && !err; i++)
+		err = xvt_spread_add(to, of->buckets[i].most, of->buckets[i].count);
+	to->largest = largest;
+	return err;
+}
+
+/* Adds what a member says of a machine. Returns 0 or -ENOMEM. */
+static int add_machine(struct stat *s, uint32_t machine, const struct stat *of, uint32_t number)
+{
+	const struct xvtrace_machine_stat *m = &of->machines[number];
+	struct xvtrace_machine_stat *to = &s->machines[machine];
+
+	add_counts(&to->counts, &m->counts);
+	add_times(&to->counts, &m->counts);
+	to->paused_ns += m->paused_ns;
+	to->pauses += m->pauses;
+	to->unbounded += m->unbounded;
+	if (m->ended_ns || m->counts.events)
+		to->ended_ns = m->ended_ns;
+	if (of->spreads[number].count)
+		to->bound_ns_max = xvt_u64_larger(to->bound_ns_max, m->bound_ns_max);
+	return add_spread(&s->spreads[machine], &of->spreads[number]);
+}
+
+static int add_member(struct stat *s, const struct stat *of)
+{
+	int err = 0;
+
+	add_counts(&s->pub.counts, &of->pub.counts);
+	add_times(&s->pub.counts, &of->pub.counts);
+	s->pub.order_violations += of->pub.order_violations;
+	for (int i = 0; i < 3; i++)
+		s->pub.notes[i] += of->pub.notes[i];
+	for (uint32_t i = 0; i <= of->machine_count && !err; i++)
+		err = add_machine(s, of->trace->in_whole[i], of, i);
+	return err;
+}
+
+static int stat_several(struct stat *s, struct xvtrace *whole, unsigned int flags)
+{
+	int err = 0;
+
+	s->members = calloc(whole->member_count, sizeof(struct xvtrace_stat *));
+	if (!s->members)
+		return -ENOMEM;
+	for (size_t i = 0; i < whole->member_count && !err; i++) {
+		err = xvtrace_stat_new(&s->members[i], whole->members[i], flags);
+		if (!err)
+			err = add_member(s, stat_of(s->members[i]));
 	}
+	if (!err)
+		conclude_spreads(s);
+	return err;
 }
 
 /* -- the face ----------------------------------------------------------------------- */
+
+/* Counts one trace. */
+static int count(struct stat *s, unsigned int flags)
+{
+	int err = xvt_bounds_new(&s->bounds, s->t);
+
+	if (!err && flags & XVTRACE_RECLOCK)
+		err = xvt_reclock_new(&s->reclock, s->t);
+	if (!err)
+		err = walk(s);
+	if (!err)
+		err = xvt_trace_check_rest(s->t);
+	if (!err)
+		conclude(s);
+	xvt_bounds_free(s->bounds);
+	xvt_reclock_free(s->reclock);
+	s->bounds = NULL;
+	s->reclock = NULL;
+	return err;
+}
 
 int xvtrace_stat_new(struct xvtrace_stat **out, struct xvtrace *trace, unsigned int flags)
 {
@@ -416,30 +516,14 @@ int xvtrace_stat_new(struct xvtrace_stat **out, struct xvtrace *trace, unsigned 
 	s->spreads = calloc((size_t)s->machine_count + 1, sizeof(*s->spreads));
 	s->paused = calloc((size_t)s->machine_count + 1, sizeof(*s->paused));
 	if (s->rings && s->machines && s->spreads && s->paused)
-		err = trace->part ? -EINVAL : xvt_bounds_new(&s->bounds, s->t);
-	if (!err && flags & XVTRACE_RECLOCK)
-		err = xvt_reclock_new(&s->reclock, s->t);
-	if (!err)
-		err = walk(s);
-	if (!err)
-		err = xvt_trace_check_rest(s->t);
-	if (!err)
-		conclude(s);
-	xvt_bounds_free(s->bounds);
-	xvt_reclock_free(s->reclock);
-	s->bounds = NULL;
-	s->reclock = NULL;
+		err = trace->part ? -EINVAL : 0;
+	err = err ? err : trace->members ? stat_several(s, trace, flags) : count(s, flags);
 	if (err) {
 		xvtrace_stat_free(&s->pub);
 		return err;
 	}
 	*out = &s->pub;
 	return 0;
-}
-
-static struct stat *stat_of(const struct xvtrace_stat *stat)
-{
-	return (struct stat *)stat;
 }
 
 void xvtrace_stat_free(struct xvtrace_stat *stat)
@@ -449,6 +533,9 @@ void xvtrace_stat_free(struct xvtrace_stat *stat)
 	if (!stat)
 		return;
 	s = stat_of(stat);
+	for (size_t i = 0; s->members && i < s->trace->member_count; i++)
+		xvtrace_stat_free(s->members[i]);
+	free(s->members);
 	for (uint32_t i = 0; s->spreads && i <= s->machine_count; i++)
 		xvt_spread_free(&s->spreads[i]);
 	free(s->spreads);
@@ -463,7 +550,13 @@ const struct xvtrace_ring_stat *xvtrace_stat_ring(const struct xvtrace_stat *sta
 {
 	const struct stat *s = stat_of(stat);
 
-	return xvtrace_ring(s->trace, ring) ? &s->rings[ring].pub : NULL;
+	for (size_t i = 0; s->members && i < s->trace->member_count; i++) {
+		const struct xvtrace *of = s->trace->members[i];
+
+		if (of == xvt_several_of_ring(s->trace, ring))
+			return xvtrace_stat_ring(s->members[i], ring - of->first_ring);
+	}
+	return !s->members && xvt_lib_ring(s->trace, ring) ? &s->rings[ring].pub : NULL;
 }
 
 const struct xvtrace_machine_stat *xvtrace_stat_machine(const struct xvtrace_stat *stat,

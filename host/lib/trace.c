@@ -21,7 +21,7 @@ static int copy_machines(struct xvtrace *trace)
 
 		snprintf(m->name, sizeof(m->name), "%s", xvt_vm_name(t, i));
 		m->pub.number = i;
-		m->pub.name = m->name;
+		m->pub.name = m->pub.recorded_name = m->name;
 		if (i == t->vm_count)
 			break; /* of rings whose machine has a number that no machine has */
 
@@ -79,14 +79,116 @@ int xvtrace_open(struct xvtrace **out, const char *path, unsigned int flags,
 	return 0;
 }
 
+/* -- several -------------------------------------------------------------------------- */
+
+/* What messages call them: "a.xvt and b.xvt", "a.xvt and 4 more". */
+static void name_whole(struct xvtrace *whole, const char *const *paths, size_t count)
+{
+	if (count == 2)
+		snprintf(whole->path, sizeof(whole->path), "%.200s and %.200s", paths[0], paths[1]);
+	else
+		snprintf(whole->path, sizeof(whole->path), "%.200s and %zu more", paths[0],
+			 count - 1);
+}
+
+/* Open one more, and compare it with the others. The text of an error begins with its path. */
+static int add_member(struct xvtrace *whole, const char *path, unsigned int flags, char *why,
+		      size_t size)
+{
+	struct xvtrace_error error;
+	struct xvtrace *of;
+	int err = xvtrace_open(&of, path, flags, &error);
+
+	if (!err)
+		whole->members[whole->member_count++] = of;
+	for (size_t i = 0; !err && i + 1 < whole->member_count; i++)
+		if (!xvt_several_fit(whole->members[i]->t, of->t, error.text, sizeof(error.text)))
+			err = -EINVAL;
+	if (err)
+		snprintf(why, size, "%.200s: %.300s", path, error.text);
+	return err;
+}
+
+int xvtrace_open_several(struct xvtrace **out, const char *const *paths, size_t count,
+			 unsigned int flags, struct xvtrace_error *error)
+{
+	struct xvtrace_error unused;
+	struct xvtrace *whole;
+	int err = 0;
+
+	error = error ? error : &unused;
+	if (count == 1)
+		return xvtrace_open(out, paths[0], flags, error);
+	*out = NULL;
+	snprintf(error->text, sizeof(error->text), "%s", strerror(count ? ENOMEM : EINVAL));
+	if (!count)
+		return -EINVAL;
+	whole = calloc(1, sizeof(*whole));
+	if (!whole)
+		return -ENOMEM;
+	whole->part = flags & XVTRACE_PART;
+	name_whole(whole, paths, count);
+	whole->members = calloc(count, sizeof(struct xvtrace *));
+	if (!whole->members)
+		err = -ENOMEM;
+	for (size_t i = 0; i < count && !err; i++)
+		err = add_member(whole, paths[i], flags, error->text, sizeof(error->text));
+	if (!err)
+		err = xvt_several_number(whole);
+	if (err) {
+		xvtrace_close(whole);
+		return err;
+	}
+	*out = whole;
+	return 0;
+}
+
 void xvtrace_close(struct xvtrace *trace)
 {
 	if (!trace)
 		return;
+	for (size_t i = 0; i < trace->member_count; i++)
+		xvtrace_close(trace->members[i]);
+	free(trace->members);
+	free(trace->in_whole);
 	free(trace->machines);
 	free(trace->rings);
-	xvt_trace_close(trace->t);
+	if (trace->t)
+		xvt_trace_close(trace->t);
 	free(trace);
+}
+
+static void add_info(struct xvtrace_info *to, const struct xvtrace_info *of)
+{
+	if (of->last_ns && (!to->last_ns || of->first_ns < to->first_ns))
+		to->first_ns = of->first_ns;
+	if (of->last_ns > to->last_ns)
+		to->last_ns = of->last_ns;
+	if (of->begin_ns < to->begin_ns) {
+		to->begin_ns = of->begin_ns;
+		to->begin_wall_ns = of->begin_wall_ns;
+	}
+	to->size += of->size;
+	to->tail += of->tail;
+	to->unordered += of->unordered;
+	to->ended &= of->ended;
+	to->clock_lines += of->clock_lines;
+	if (of->clock_error_ns_max > to->clock_error_ns_max)
+		to->clock_error_ns_max = of->clock_error_ns_max;
+}
+
+static const struct xvtrace_info *info_of_several(struct xvtrace *trace)
+{
+	struct xvtrace_info *i = &trace->info;
+
+	*i = *xvtrace_info(trace->members[0]);
+	for (size_t m = 1; m < trace->member_count; m++)
+		add_info(i, xvtrace_info(trace->members[m]));
+	i->path = trace->path;
+	i->machines = trace->machine_count;
+	i->rings = trace->ring_count;
+	i->traces = trace->member_count;
+	return i;
 }
 
 const struct xvtrace_info *xvtrace_info(struct xvtrace *trace)
@@ -94,6 +196,8 @@ const struct xvtrace_info *xvtrace_info(struct xvtrace *trace)
 	const struct xvt_trace *t = trace->t;
 	struct xvtrace_info *i = &trace->info;
 
+	if (trace->members)
+		return info_of_several(trace);
 	memcpy(trace->host_name, t->info.host_name, sizeof(t->info.host_name));
 	memcpy(i->uuid, t->info.uuid, sizeof(i->uuid));
 	i->path = t->path;
@@ -108,6 +212,7 @@ const struct xvtrace_info *xvtrace_info(struct xvtrace *trace)
 	i->ended = t->ended;
 	i->machines = trace->machine_count;
 	i->rings = trace->ring_count;
+	i->traces = 1;
 	i->clock_lines = t->timebase_count;
 	for (size_t k = 0; k < t->timebase_count; k++)
 		if (t->timebase[k].error_ns > i->clock_error_ns_max)
@@ -124,22 +229,65 @@ const struct xvtrace_machine *xvtrace_machine(const struct xvtrace *trace, unsig
 
 const struct xvtrace_ring *xvtrace_ring(const struct xvtrace *trace, unsigned int number)
 {
-	return xvt_lib_ring(trace, number);
+	const struct xvtrace *of = trace;
+
+	if (trace->members)
+		of = xvt_several_of_ring(trace, number);
+	return of ? xvt_lib_ring(of, number - of->first_ring) : NULL;
+}
+
+/* The last of several that had begun. */
+static const struct xvtrace *begun_at(const struct xvtrace *trace, uint64_t ns)
+{
+	const struct xvtrace *last = trace->members[0];
+
+	for (size_t i = 1; i < trace->member_count; i++) {
+		const struct xvtrace *of = trace->members[i];
+		const bool begun = of->t->info.base_ns <= ns;
+
+		if (last->t->info.base_ns > ns
+			    ? of->t->info.base_ns < last->t->info.base_ns
+			    : begun && of->t->info.base_ns > last->t->info.base_ns)
+			last = of;
+	}
+	return last;
 }
 
 uint64_t xvtrace_wall_ns(const struct xvtrace *trace, uint64_t ns)
 {
+	if (trace->members)
+		trace = begun_at(trace, ns);
 	return xvt_trace_wall_ns(trace->t, ns);
 }
 
 size_t xvtrace_damage_count(const struct xvtrace *trace)
 {
-	return trace->t->damage_count;
+	size_t sum = 0;
+
+	for (size_t i = 0; i < trace->member_count; i++)
+		sum += trace->members[i]->t->damage_count;
+	return trace->members ? sum : trace->t->damage_count;
+}
+
+/* The member that has a place of damage, whose number is in it from there on. */
+static const struct xvtrace *damaged(const struct xvtrace *trace, size_t *number)
+{
+	size_t i;
+
+	for (i = 0; i + 1 < trace->member_count; i++) {
+		const size_t count = trace->members[i]->t->damage_count;
+
+		if (*number < count)
+			break;
+		*number -= count;
+	}
+	return trace->members[i];
 }
 
 int xvtrace_damage(const struct xvtrace *trace, size_t number, struct xvtrace_damage *damage)
 {
-	const struct xvt_trace *t = trace->t;
+	const struct xvtrace *of = trace->members ? damaged(trace, &number) : trace;
+	const struct xvt_trace *t = of->t;
 
 	if (number >= t->damage_count || number >= XVT_DAMAGE_MAX)
 		return -ENOENT;
@@ -147,10 +295,16 @@ int xvtrace_damage(const struct xvtrace *trace, size_t number, struct xvtrace_da
 	damage->len = t->damage[number].len;
 	damage->why = t->damage[number].why;
 	damage->file = t->damage[number].file;
+	if (!damage->file && trace->members)
+		damage->file = t->path;
 	return 0;
 }
 
 int xvtrace_check(struct xvtrace *trace)
 {
-	return trace->part ? -EINVAL : xvt_trace_check_rest(trace->t);
+	int err = trace->part ? -EINVAL : 0;
+
+	for (size_t i = 0; i < trace->member_count && !err; i++)
+		err = xvt_trace_check_rest(trace->members[i]->t);
+	return err || trace->members ? err : xvt_trace_check_rest(trace->t);
 }

@@ -52,6 +52,15 @@ struct xvtrace_error {
  */
 int xvtrace_open(struct xvtrace **trace, const char *path, unsigned int flags,
 		 struct xvtrace_error *error);
+/*
+ * The same of several traces of one host, which are read as one: their events come in one order of
+ * time, each with the time that its own trace gives it. A machine that two of them have is one if
+ * one trace ends before the other begins, or if both are files of one set. Else it is two machines,
+ * which are named by their traces: "a:g1" and "b:g1". -EINVAL: two of them are the same trace, or
+ * of different hosts, or of different boots of the host.
+ */
+int xvtrace_open_several(struct xvtrace **trace, const char *const *paths, size_t count,
+			 unsigned int flags, struct xvtrace_error *error);
 /* After all readers and statistics of the trace were freed. NULL is allowed. */
 void xvtrace_close(struct xvtrace *trace);
 
@@ -71,6 +80,7 @@ struct xvtrace_info {
 	unsigned int rings;	     /* numbers of rings are below this */
 	size_t clock_lines;	     /* lines of the host's clock, 1 or more */
 	uint64_t clock_error_ns_max; /* largest measured error against CLOCK_MONOTONIC */
+	size_t traces;		     /* number of them, see xvtrace_open_several() */
 };
 
 /* Never NULL. It holds until xvtrace_close(); damage that is found later may change what it says.
@@ -79,9 +89,10 @@ const struct xvtrace_info *xvtrace_info(struct xvtrace *trace);
 
 struct xvtrace_machine {
 	unsigned int number;
-	const char *name; /* printable, never empty */
-	bool host;	  /* the host itself, not a guest */
-	uint8_t uuid[16]; /* of the libvirt domain; zeros if unknown */
+	const char *name;	   /* printable, never empty */
+	bool host;		   /* the host itself, not a guest */
+	uint8_t uuid[16];	   /* of the libvirt domain; zeros if unknown */
+	const char *recorded_name; /* without the name of its trace, see xvtrace_open_several() */
 };
 
 /* A ring: the events of one vCPU, one CPU of the host, or one thread. */
@@ -236,7 +247,8 @@ void xvtrace_reader_free(struct xvtrace_reader *reader);
  * without a task, as of programs with libxvt, are left out where tasks are chosen.
  */
 
-/* All machines of that name: earlier boots may be machines of their own. -ENOENT: there is none. */
+/* All machines of that name, or of that recorded name: earlier boots may be machines of their own.
+ * -ENOENT: there is none. */
 int xvtrace_reader_machine(struct xvtrace_reader *reader, const char *name);
 int xvtrace_reader_cpu(struct xvtrace_reader *reader, unsigned int cpu);
 /* Events like the glob(7), as EVENT or SYSTEM:EVENT; see xvtrace_matches(). */

@@ -99,13 +99,15 @@ check "it adds up" balanced "$flight"
 check "the set's files are there, too" eval 'has "$moment" boom 1 && test "$(names "$moment")" = "[\"b\"]"'
 check "and verify, with the others" eval 'verifies "$moment" >"$work/out" && grep -q "^$flight: ok: " "$work/out" && grep -q "^$moment: ok: 1 files" "$work/out"'
 # said COMMAND...: how often it names the command that reads the other trace
-said() { "$xvtrace" "$@" 2>&1 >/dev/null | grep -cx "xvtrace: note: the flight recorders of this snapshot are a trace of their own, which is not included: 'xvtrace $1 $flight'"; }
+said() { "$xvtrace" "$@" 2>&1 >/dev/null | grep -cx "xvtrace: note: the flight recorders of this snapshot are a trace of their own, which is not included: 'xvtrace $1 $flight'; given together they are read as one"; }
 for i in "report $moment" "report -n 1 $moment" "stat $moment" "stat --json $moment" "export --format jsonl $moment -"; do
 	check "${i/$work\//}: says where the others are, once" test "$(said $i)" -eq 1
 done
 for i in "report -q $moment" "stat -q $moment" "export -q --format jsonl $moment -" "report $flight" "report $moment/00000001.xvt"; do
 	check "${i/$work\//}: does not" test "$(said $i)" -eq 0
 done
+check "both as one" test "$("$xvtrace" stat --json "$moment" "$flight" 2>"$work/err" | jq -c '[.vms[].name]')" = '["b","f","n"]'
+check "... without that note" test ! -s "$work/err"
 cp "$flight" "$work/whole.xvt"
 printf broken | dd of="$flight" bs=1 seek=3000 conv=notrunc status=none
 check "verify of the folder finds what is wrong in it" eval '! verifies "$moment" >"$work/out" && grep -q "^$moment: not ok: " "$work/out"'
