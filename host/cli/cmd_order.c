@@ -4,18 +4,13 @@
  * readers. See view/reorder.h. The new trace is written beside its name, and takes that name when
  * it is whole.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/cmd.h"
 #include "cli/confine.h"
 #include "cli/standard.h"
+#include "cli/whole_file.h"
 #include "view/reorder.h"
 
 struct order_opts {
@@ -28,79 +23,15 @@ static const struct xvt_opt order_opts[] = {
 	XVT_OPT_END,
 };
 
-struct file {
-	struct xvt_sink sink; /* first member */
-	int fd;
-	char *path; /* beside the name that it takes */
-};
-
-static int write_all(struct xvt_sink *sink, const void *bytes, size_t len)
-{
-	const struct file *f = (const struct file *)sink;
-	const char *at = bytes;
-
-	while (len) {
-		ssize_t n = write(f->fd, at, len);
-
-		if (n < 0 && errno != EINTR)
-			return -errno;
-		if (n > 0) {
-			at += n;
-			len -= (size_t)n;
-		}
-	}
-	return 0;
-}
-
-/* Makes the file, with the mode of the trace that is read. Returns 0 or -errno. */
-static int make_file(struct file *f, const char *name, const struct xvt_trace *t)
-{
-	struct stat st;
-	int err;
-
-	f->sink.write = write_all;
-	if (fstat(t->fd, &st))
-		return -errno;
-	if (asprintf(&f->path, "%s.XXXXXX", name) < 0) {
-		f->path = NULL;
-		return -ENOMEM;
-	}
-	f->fd = mkostemp(f->path, O_CLOEXEC);
-	if (f->fd < 0) {
-		err = -errno;
-		free(f->path);
-		f->path = NULL;
-		return err;
-	}
-	return fchmod(f->fd, st.st_mode & 0777) ? -errno : 0;
-}
-
-/* Gives the file its name if `err` is 0, and removes it otherwise. Returns the first error. */
-static int end_file(struct file *f, const char *name, int err)
-{
-	if (!f->path)
-		return err;
-	if (!err && fsync(f->fd))
-		err = -errno;
-	if (close(f->fd) && !err)
-		err = -errno;
-	if (!err && rename(f->path, name))
-		err = -errno;
-	if (err)
-		unlink(f->path);
-	free(f->path);
-	return err;
-}
-
 static int order(struct xvt_trace *t, const char *output)
 {
-	struct file f = { .fd = -1 };
-	int err = make_file(&f, output, t);
+	struct xvt_whole_file f = { .fd = -1 };
+	int err = xvt_whole_file_new(&f, output, t->fd);
 
 	xvt_confine_opened_output();
 	if (!err)
 		err = xvt_reorder(t, &f.sink);
-	err = end_file(&f, output, err);
+	err = xvt_whole_file_end(&f, output, err);
 	if (t->damage_count) {
 		xvt_error(t->path,
 			  "a part of it is damaged, so it is not rewritten; 'xvtrace verify "
