@@ -22,6 +22,7 @@ extern const struct xvt_command xvt_cmd_guests;
 extern const struct xvt_command xvt_cmd_attach;
 extern const struct xvt_command xvt_cmd_detach;
 extern const struct xvt_command xvt_cmd_order;
+extern const struct xvt_command xvt_cmd_trim;
 
 /* Run `region serve` until a signal comes. Returns an exit status. */
 int xvt_region_serve(const char *path, const char *socket_path, uint64_t vectors);

@@ -86,7 +86,12 @@ static inline bool xvt_chunk_of_events(uint16_t type)
 
 /* XVT_CHUNK_F_ZSTD: the payload is, for ORDER, LATE and LOOSE, first their uncompressed struct
  * xvt_order_hdr; then u64, the uncompressed length of the rest; then the rest as a zstd frame. */
-#define XVT_CHUNK_F_ZSTD 1u
+#define XVT_CHUNK_F_ZSTD   1u
+
+/* In `compat` of struct xvt_file_info. The file is a part of a trace, written by `xvtrace trim`:
+ * counters are of the part, `discarded` and `in_flight` are 0, and the ring's `before` is that of
+ * the whole. */
+#define XVT_FILE_C_TRIMMED 1u
 
 struct xvt_chunk_hdr {
 	uint32_t magic;
