@@ -7,6 +7,7 @@
 #include "cli/cmd.h"
 #include "cli/confine.h"
 #include "cli/pager.h"
+#include "cli/report_follow.h"
 #include "cli/select.h"
 #include "cli/standard.h"
 #include "cli/trace_path.h"
@@ -23,6 +24,7 @@ struct report_opts {
 	bool delta;
 	const char *color;
 	bool no_pager;
+	bool follow;
 };
 
 static const struct xvt_opt report_opts[] = {
@@ -44,6 +46,8 @@ static const struct xvt_opt report_opts[] = {
 		"also the time since the line before"),
 	XVT_OPT(struct report_opts, color, "color", 0, XVT_OPT_STRING, "auto|always|never",
 		"a colour for each machine: auto (on a terminal), always, never"),
+	XVT_OPT(struct report_opts, follow, "follow", 'f', XVT_OPT_BOOL, NULL,
+		"go on with what is written to the trace, until it ends"),
 	XVT_OPT(struct report_opts, no_pager, "no-pager", 0, XVT_OPT_BOOL, NULL,
 		"on a terminal, too, no pager"),
 	XVT_OPT_END,
@@ -59,6 +63,19 @@ static bool choose_colour(const char *when, bool *colour)
 		return false;
 	}
 	return true;
+}
+
+/* Returns false after a message. */
+static bool can_follow(const struct report_opts *opts, size_t count)
+{
+	if (count > 1)
+		xvt_error("--follow", "it follows one trace; give one");
+	else if (opts->select.around || opts->select.reclock)
+		xvt_error("--follow", "leave %s out: it takes the whole trace",
+			  opts->select.around ? "--around" : "--reclock");
+	else
+		return true;
+	return false;
 }
 
 static void say_unordered(const struct xvt_export *x, bool reclocked)
@@ -103,9 +120,16 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	x.states = true;
 	if (!choose_colour(opts.color, &x.colour))
 		return XVT_EXIT_USAGE;
-	if (!opts.no_pager)
+	if (opts.follow && !can_follow(&opts, count))
+		return XVT_EXIT_USAGE;
+	if (!opts.no_pager && !opts.follow)
 		xvt_pager_prepare();
 	xvt_confine(false);
+	if (opts.follow) {
+		x.marks = false;
+		x.all = opts.select.all;
+		return xvt_report_follow(&opts.select, paths[0], &x);
+	}
 	xvt_beside_look(paths, count, &beside);
 	status = xvt_select_open_several(&opts.select, paths, count, &x);
 	if (status) {

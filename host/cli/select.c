@@ -163,12 +163,11 @@ static bool has_cpus(const struct xvt_export *x, uint64_t from, uint64_t to)
 	return false;
 }
 
-/* Choose "0-3,7". Returns 0, -EINVAL after a message, -ENOENT (none of them is in the trace) after
- * a message, or -ENOMEM. */
-static int choose_cpus(struct xvt_export *x, const char *list)
+/* Choose "0-3,7". any: also if the trace has none of them. Returns 0, -EINVAL after a message,
+ * -ENOENT (none of them is in the trace) after a message, or -ENOMEM. */
+static int choose_cpus(struct xvt_export *x, const char *list, bool any)
 {
 	const char *at = list;
-	bool any = false;
 	int err = 0;
 
 	do {
@@ -212,7 +211,7 @@ static int choose_tasks(const struct xvt_select *s, struct xvt_export *x)
 	int err = 0;
 
 	for (size_t i = 0; i < s->cpu.n && !err; i++)
-		err = choose_cpus(x, s->cpu.v[i]);
+		err = choose_cpus(x, s->cpu.v[i], s->follow);
 	for (size_t i = 0; i < s->pid.n && !err; i++)
 		err = choose_pid(x, s->pid.v[i]);
 	for (size_t i = 0; i < s->comm.n && !err; i++)
@@ -233,13 +232,20 @@ static int choose_filter(const struct xvt_select *s, struct xvt_export *x)
 /* Returns 0 or -errno; after a message -ENOENT (the trace does not have that) or -EINVAL. */
 static int choose(const struct xvt_select *s, struct xvt_export *x)
 {
+	size_t absent = 0;
 	int err = 0;
 
 	for (size_t i = 0; i < s->vm.n && !err; i++) {
 		err = xvtrace_reader_machine(x->reader, s->vm.v[i]);
-		if (err == -ENOENT)
+		if (err == -ENOENT && s->follow) {
+			absent++;
+			err = 0;
+		} else if (err == -ENOENT) {
 			say_machines(x, s->vm.v[i]);
+		}
 	}
+	if (absent && absent == s->vm.n)
+		return -EAGAIN;
 	for (size_t i = 0; i < s->event.n && !err; i++)
 		err = xvtrace_reader_event(x->reader, s->event.v[i]);
 	if (!err)
@@ -325,6 +331,8 @@ static int start(const struct xvt_select *s, const char *path, struct xvt_export
 		err = choose(s, x);
 	if (err == -ENOENT)
 		return XVT_EXIT_FAIL;
+	if (err == -EAGAIN)
+		return err;
 	if (err == -EINVAL)
 		return XVT_EXIT_USAGE;
 	if (!err && s->reclock && !s->quiet)
@@ -386,6 +394,11 @@ int xvt_select_open_several(const struct xvt_select *s, const char *const *paths
 	if (status)
 		close_all(x);
 	return status;
+}
+
+int xvt_select_begin(const struct xvt_select *s, struct xvt_export *x)
+{
+	return start(s, xvtrace_info(x->trace)->path, x);
 }
 
 int xvt_select_open(const struct xvt_select *s, const char *path, struct xvt_export *x)

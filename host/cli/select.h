@@ -25,6 +25,7 @@ struct xvt_select {
 	bool reclock;
 	bool no_reclock;
 	bool quiet;
+	bool follow; /* machines and CPUs that are chosen may still come */
 };
 
 /* Rows of an option table. The range is --from and --to, where --to is not a format. */
@@ -65,6 +66,11 @@ int xvt_select_open(const struct xvt_select *s, const char *path, struct xvt_exp
 /* The same of several traces as one. */
 int xvt_select_open_several(const struct xvt_select *s, const char *const *paths, size_t count,
 			    struct xvt_export *x);
+
+/* For a trace that is open and grows: make a reader of the chosen events in x->reader, which the
+ * caller frees. Returns XVT_EXIT_OK; another exit status after a message; or -EAGAIN: what is
+ * chosen is not there yet. */
+int xvt_select_begin(const struct xvt_select *s, struct xvt_export *x);
 
 /* Open traces as one. Prints why it fails, and unless `quiet` which machines two of them have.
  * Returns 0 or -errno. */

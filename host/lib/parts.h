@@ -43,6 +43,7 @@ struct xvtrace {
 	uint32_t first_ring;   /* of a member: number of its ring 0 */
 	char path[512];	       /* of the whole, for messages */
 	bool part;
+	bool growing;
 	struct xvtrace_info info;
 	char host_name[XVT_NAME_LEN + 1];
 	struct xvt_lib_machine *machines;

@@ -56,7 +56,8 @@ int xvt_states_read(struct xvt_states *s, struct xvt_trace *t, uint32_t machines
 	s->classes = calloc((size_t)machines + 1, sizeof(*s->classes));
 	if (!s->last_ns || !s->classes)
 		return -ENOMEM;
-	for (size_t i = 0; !err && (more = xvt_trace_next(t, 1u << XVT_CHUNK_NOTE, &i, &b)); i++) {
+	for (size_t i = t->given; !err && (more = xvt_trace_next(t, 1u << XVT_CHUNK_NOTE, &i, &b));
+	     i++) {
 		if (more == -ESTALE) { /* at most once: the list of chunks is a new one */
 			s->count = s->text_used = 0;
 			i = SIZE_MAX;

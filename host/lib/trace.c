@@ -65,8 +65,12 @@ int xvtrace_open(struct xvtrace **out, const char *path, unsigned int flags,
 	snprintf(why, sizeof(unused.text), "%s", strerror(ENOMEM));
 	if (!trace)
 		return -ENOMEM;
-	trace->part = flags & XVTRACE_PART;
-	err = xvt_set_open(&trace->t, path, trace->part, why, sizeof(unused.text));
+	trace->growing = flags & XVTRACE_GROWING;
+	trace->part = flags & (XVTRACE_PART | XVTRACE_GROWING);
+	if (trace->growing)
+		err = xvt_trace_open_growing(&trace->t, path, why, sizeof(unused.text));
+	else
+		err = xvt_set_open(&trace->t, path, trace->part, why, sizeof(unused.text));
 	if (!err)
 		err = copy_machines(trace);
 	if (!err)
@@ -77,6 +81,23 @@ int xvtrace_open(struct xvtrace **out, const char *path, unsigned int flags,
 	}
 	*out = trace;
 	return 0;
+}
+
+int xvtrace_grow(struct xvtrace *trace)
+{
+	int got = trace->growing ? xvt_trace_grow(trace->t) : -EINVAL, err;
+
+	if (got <= 0)
+		return got;
+	free(trace->machines);
+	free(trace->rings);
+	trace->machines = NULL;
+	trace->rings = NULL;
+	trace->machine_count = trace->ring_count = 0;
+	err = copy_machines(trace);
+	if (!err)
+		err = copy_rings(trace);
+	return err ? err : got;
 }
 
 /* -- several -------------------------------------------------------------------------- */
@@ -121,7 +142,7 @@ int xvtrace_open_several(struct xvtrace **out, const char *const *paths, size_t 
 		return xvtrace_open(out, paths[0], flags, error);
 	*out = NULL;
 	snprintf(error->text, sizeof(error->text), "%s", strerror(count ? ENOMEM : EINVAL));
-	if (!count)
+	if (!count || flags & XVTRACE_GROWING)
 		return -EINVAL;
 	whole = calloc(1, sizeof(*whole));
 	if (!whole)

@@ -42,7 +42,10 @@ struct xvtrace_error {
 
 /* Only a part will be read: take the file's own index, which needs a few reads for a file of any
  * size. Then xvtrace_check() and xvtrace_stat_new() return -EINVAL. */
-#define XVTRACE_PART 1u
+#define XVTRACE_PART	1u
+/* The file is being written: it is opened without its events, which xvtrace_grow() takes. Not for a
+ * folder, nor for several traces, which then are -EINVAL. */
+#define XVTRACE_GROWING 2u
 
 /*
  * Open a trace. error may be NULL. Errors:
@@ -61,6 +64,14 @@ int xvtrace_open(struct xvtrace **trace, const char *path, unsigned int flags,
  */
 int xvtrace_open_several(struct xvtrace **trace, const char *const *paths, size_t count,
 			 unsigned int flags, struct xvtrace_error *error);
+/*
+ * Take what was written since the last call. Readers that are made then give the events of this
+ * alone; late ones come when they were written. Readers that there were must have been freed, and
+ * machines and rings may have other addresses. Returns 1; 0: nothing came; -EINVAL without
+ * XVTRACE_GROWING; or a read error. After the end of the trace, which xvtrace_info() says, nothing
+ * comes.
+ */
+int xvtrace_grow(struct xvtrace *trace);
 /* After all readers and statistics of the trace were freed. NULL is allowed. */
 void xvtrace_close(struct xvtrace *trace);
 

@@ -144,7 +144,7 @@ again:
 	c->late_count = c->late_at = c->late_used = 0;
 	c->late_more = false;
 	xvt_trace_raws_again(&c->raws[1]);
-	for (size_t i = 0; i < t->chunk_count && !err; i++) {
+	for (size_t i = t->given; i < t->chunk_count && !err; i++) {
 		const struct xvt_chunk_ref *ref = &t->chunks[i];
 
 		if (ref->type == XVT_CHUNK_LATE && ref->last_ns >= c->from_ns &&
@@ -168,6 +168,7 @@ int xvt_cursor_init(struct xvt_cursor *c, struct xvt_trace *t, uint64_t from_ns,
 
 	memset(c, 0, sizeof(*c));
 	c->t = t;
+	c->chunk = t->given;
 	c->from_ns = from_ns;
 	c->to_ns = to_ns;
 	c->raws = malloc(2 * sizeof(*c->raws));

@@ -70,7 +70,7 @@ static int list_places(struct xvt_loose *l, const struct xvt_loose_place *done)
 	free(l->places);
 	l->places = NULL;
 	l->nr_places = l->next = 0;
-	for (size_t i = 0; i < l->t->chunk_count; i++) {
+	for (size_t i = l->t->given; i < l->t->chunk_count; i++) {
 		const struct xvt_chunk_ref *ref = &l->t->chunks[i];
 		const struct xvt_loose_place p = { ref->first_ns, ref->offset };
 

@@ -385,7 +385,14 @@ static int open_file(struct xvt_trace *t, const char *path, char *why, size_t wh
 	return 0;
 }
 
-static int open_trace(struct xvt_trace **out, const char *path, bool by_index, char *why,
+/* How the chunks of a trace are found when it is opened. */
+enum find {
+	FIND_ALL,
+	FIND_BY_INDEX,
+	FIND_LATER,
+};
+
+static int open_trace(struct xvt_trace **out, const char *path, enum find how, char *why,
 		      size_t why_size)
 {
 	struct xvt_trace *t = calloc(1, sizeof(*t));
@@ -408,8 +415,8 @@ static int open_trace(struct xvt_trace **out, const char *path, bool by_index, c
 	if (err)
 		goto err_close;
 	err = xvt_trace_take_file_line(t);
-	if (!err)
-		err = find_chunks(t, &b, by_index);
+	if (!err && how != FIND_LATER)
+		err = find_chunks(t, &b, how == FIND_BY_INDEX);
 	if (err) {
 		snprintf(why, why_size, "%s", strerror(-err));
 		goto err_close;
@@ -426,12 +433,57 @@ err_close:
 
 int xvt_trace_open(struct xvt_trace **out, const char *path, char *why, size_t why_size)
 {
-	return open_trace(out, path, false, why, why_size);
+	return open_trace(out, path, FIND_ALL, why, why_size);
 }
 
 int xvt_trace_open_indexed(struct xvt_trace **out, const char *path, char *why, size_t why_size)
 {
-	return open_trace(out, path, true, why, why_size);
+	return open_trace(out, path, FIND_BY_INDEX, why, why_size);
+}
+
+int xvt_trace_open_growing(struct xvt_trace **out, const char *path, char *why, size_t why_size)
+{
+	return open_trace(out, path, FIND_LATER, why, why_size);
+}
+
+/* Takes the next chunk if all of it is in the file. Its writer may write parts of the file in any
+ * order, so all of it is read. Returns 1, 0 or -errno. */
+static int take_next(struct xvt_trace *t, struct walk *w)
+{
+	int err = xvt_trace_read_head(t, w->offset, &w->head);
+
+	if (err <= 0)
+		return err;
+	err = xvt_trace_load_at(t, w->offset, w->head.h.len, w->b);
+	if (err)
+		return err == -EBADMSG ? 0 : err;
+	w->have_head = true;
+	err = step(t, w);
+	w->have_head = false;
+	return err == -EBADMSG ? 0 : err ? err : 1;
+}
+
+int xvt_trace_grow(struct xvt_trace *t)
+{
+	struct xvt_chunk_buf b = { 0 };
+	struct walk w = { .b = &b, .offset = t->tail_offset };
+	struct stat st;
+	int got = 1;
+
+	if (fstat(t->fd, &st))
+		return -errno;
+	t->size = (uint64_t)st.st_size;
+	t->given = t->chunk_count;
+	if (t->chunk_count)
+		w.next_seq = t->chunks[t->chunk_count - 1].seq + 1;
+	if (!t->last_ns)
+		t->first_ns = UINT64_MAX;
+	while (got == 1 && w.offset < t->size && !t->ended)
+		got = take_next(t, &w);
+	if (t->first_ns == UINT64_MAX)
+		t->first_ns = 0;
+	xvt_chunk_buf_free(&b);
+	return got < 0 ? got : t->chunk_count > t->given;
 }
 
 void xvt_trace_close(struct xvt_trace *t)

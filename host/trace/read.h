@@ -84,6 +84,8 @@ struct xvt_trace {
 	struct xvt_chunk_ref *chunks;
 	size_t chunk_count;
 	size_t chunk_room;
+	size_t given;	/* chunks before it are not read for events and states, see
+			 * xvt_trace_grow() */
 	bool indexed;	/* chunks are as an INDEX says, unproven until they are loaded */
 	uint64_t walks; /* how often `chunks` was made */
 	uint64_t reads; /* system calls so far, and what they brought */
@@ -124,6 +126,14 @@ int xvt_trace_open(struct xvt_trace **out, const char *path, char *why, size_t w
  * damage, and the header of every chunk is read after all; see xvt_trace_load().
  */
 int xvt_trace_open_indexed(struct xvt_trace **out, const char *path, char *why, size_t why_size);
+/*
+ * For a trace that is being written: opens it without its chunks, which xvt_trace_grow() takes.
+ * That takes the whole chunks that came since, up to one that is not whole yet, and sets `given` to
+ * the first of them: cursors that begin then give their events alone. There must be no cursor.
+ * Returns 1; 0: none came; -ENOMEM or a read error.
+ */
+int xvt_trace_open_growing(struct xvt_trace **out, const char *path, char *why, size_t why_size);
+int xvt_trace_grow(struct xvt_trace *t);
 void xvt_trace_close(struct xvt_trace *t);
 
 /* The contents of a STATS chunk, and of a LOST record, as this or an older recorder wrote them.
