@@ -10,6 +10,7 @@
 #include "trace/cursor.h"
 #include "view/bound.h"
 #include "view/reclock.h"
+#include "view/spread.h"
 
 #define XVT_LABEL_LEN 128u /* what precedes a name that two traces have, with its zero byte */
 
@@ -155,29 +156,6 @@ struct xvt_filter_place *xvt_filter_places(struct xvt_filter *f,
 bool xvt_filter_holds(const struct xvt_filter *f, const struct xvt_lib_event *e);
 /* Get the text about a comparison that no type of event allowed. Returns false beyond the last. */
 bool xvt_filter_unmatched(const struct xvt_filter *f, size_t number, struct xvtrace_error *error);
-
-/* -- how numbers are spread, spread.c ------------------------------------------------ */
-
-struct xvt_bucket {
-	uint64_t most; /* the largest number in it */
-	uint64_t count;
-};
-
-/* Zeros are an empty one. */
-struct xvt_spread {
-	struct xvt_bucket *buckets; /* sorted; only those that hold numbers */
-	size_t bucket_count;
-	size_t room;
-	uint64_t count;
-	uint64_t largest;
-};
-
-/* Add a number `count` times. Returns 0 or -ENOMEM. */
-int xvt_spread_add(struct xvt_spread *s, uint64_t v, uint64_t count);
-/* At least half of the numbers are at most this; it is at most 1/64 above the median. 0: there are
- * no numbers. */
-uint64_t xvt_spread_median(const struct xvt_spread *s);
-void xvt_spread_free(struct xvt_spread *s);
 
 /* -- a reader ------------------------------------------------------------------------ */
 

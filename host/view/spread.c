@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-/* spread.c - how numbers are spread, in memory that the number of different ones limits. */
+/* spread.c - see spread.h. */
+#include "view/spread.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
-#include "lib/parts.h"
 
 #define EXACT_BITS 6 /* leading bits that tell two buckets apart, so each is 1/64 wide */
 
