@@ -157,6 +157,20 @@ bool xvt_filter_holds(const struct xvt_filter *f, const struct xvt_lib_event *e)
 /* Get the text about a comparison that no type of event allowed. Returns false beyond the last. */
 bool xvt_filter_unmatched(const struct xvt_filter *f, size_t number, struct xvtrace_error *error);
 
+/* -- counts, stat.c ------------------------------------------------------------------ */
+
+/* Count a record of a ring. Returns whether it is an event. recorded: sums of the LOST records. */
+bool xvt_count_record(struct xvtrace_counts *c, struct xvt_lost *recorded,
+		      const struct xvt_event_hdr *h, const uint8_t *payload);
+/* Set what the recorder counted, after all records of the ring. */
+void xvt_conclude_counts(const struct xvt_trace *t, struct xvtrace_counts *c,
+			 const struct xvt_lost *recorded, const struct xvt_bound_ring *b);
+
+struct xvt_counted {
+	struct xvtrace_counts counts;
+	struct xvt_lost recorded;
+};
+
 /* -- a reader ------------------------------------------------------------------------ */
 
 struct xvt_lib_type {
@@ -192,8 +206,11 @@ struct xvtrace_reader {
 	bool stopped;			/* of the whole: watch() has ended the reading */
 	struct xvt_lib_event event;	/* the last one */
 	struct xvt_cursor cursor;
-	struct xvt_reclock *reclock; /* with XVTRACE_RECLOCK, used instead of the cursor */
-	struct xvt_bounds *bounds;   /* with XVTRACE_BOUND */
+	struct xvt_reclock *reclock;  /* with XVTRACE_RECLOCK, used instead of the cursor */
+	struct xvt_bounds *bounds;    /* with XVTRACE_BOUND */
+	struct xvt_counted *counted;  /* with XVTRACE_COUNTS: by ring; the last: unknown rings */
+	struct xvt_bounds *stats;     /* for xvtrace_reader_counts() */
+	struct xvtrace_counts counts; /* of the last one */
 	struct xvt_decoders ds;
 	struct xvt_states states; /* with XVTRACE_STATES, else there are none */
 	struct xvt_gaps gaps;	  /* with XVTRACE_GAPS */

@@ -82,6 +82,8 @@ void xvtrace_reader_free(struct xvtrace_reader *r)
 	free(r->members);
 	xvt_reclock_free(r->reclock);
 	xvt_bounds_free(r->bounds);
+	xvt_bounds_free(r->stats);
+	free(r->counted);
 	xvt_cursor_fini(&r->cursor);
 	xvt_decoders_fini(&r->ds);
 	xvt_states_fini(&r->states);
@@ -222,8 +224,8 @@ int xvtrace_reader_flags(struct xvtrace_reader *r, unsigned int flags)
 {
 	if (r->begun)
 		return -EBUSY;
-	if (flags &
-	    ~(XVTRACE_ALL | XVTRACE_RECLOCK | XVTRACE_BOUND | XVTRACE_STATES | XVTRACE_GAPS))
+	if (flags & ~(XVTRACE_ALL | XVTRACE_RECLOCK | XVTRACE_BOUND | XVTRACE_STATES |
+		      XVTRACE_GAPS | XVTRACE_COUNTS))
 		return -EINVAL;
 	r->flags = flags;
 	return 0;
@@ -322,6 +324,10 @@ static int begin(struct xvtrace_reader *r)
 	err = xvt_decoders_new_for(&r->ds, t, machine_wanted, r);
 	if (!err)
 		err = begin_states(r, from_ns);
+	if (!err && r->flags & XVTRACE_COUNTS) {
+		r->counted = calloc((size_t)r->trace->ring_count + 1, sizeof(*r->counted));
+		err = r->counted ? 0 : -ENOMEM;
+	}
 	if (!err && !(r->flags & XVTRACE_RECLOCK)) {
 		if (r->flags & XVTRACE_BOUND)
 			err = xvt_bounds_new(&r->bounds, t);
@@ -620,6 +626,14 @@ static int states_before(struct xvtrace_reader *r, int got)
 	return given;
 }
 
+static void count(struct xvtrace_reader *r, const struct xvt_event *ev)
+{
+	const uint32_t ring = xvt_event_ring(ev), rings = r->trace->ring_count;
+	struct xvt_counted *c = &r->counted[ring < rings ? ring : rings];
+
+	xvt_count_record(&c->counts, &c->recorded, ev->hdr, ev->payload);
+}
+
 /* 1: the record that was fetched is the event. 0: it is not wanted. Else -errno. */
 static int give_record(struct xvtrace_reader *r)
 {
@@ -633,6 +647,8 @@ static int give_record(struct xvtrace_reader *r)
 		return -ENOMEM;
 	ring = xvt_lib_ring(r->trace, xvt_event_ring(&e->ev));
 	pass(r, ring);
+	if (r->counted)
+		count(r, &e->ev);
 	if (xvt_unlikely(r->gaps.rings) &&
 	    xvt_gaps_learn(&r->gaps, xvt_event_ring(&e->ev), c, &e->ev))
 		return -ENOMEM;
@@ -801,6 +817,18 @@ int xvtrace_reader_unmatched_filter(const struct xvtrace_reader *r, size_t numbe
 {
 	return r->read_all && r->filter && xvt_filter_unmatched(r->filter, number, error) ? 0
 											  : -ENOENT;
+}
+
+const struct xvtrace_counts *xvtrace_reader_counts(struct xvtrace_reader *r, unsigned int ring)
+{
+	struct xvt_trace *t = r->trace->t;
+
+	if (!r->counted || !r->read_all || r->trace->part || !xvtrace_ring(r->trace, ring) ||
+	    (!r->stats && xvt_bounds_new(&r->stats, t)))
+		return NULL;
+	r->counts = r->counted[ring].counts;
+	xvt_conclude_counts(t, &r->counts, &r->counted[ring].recorded, &r->stats->rings[ring]);
+	return &r->counts;
 }
 
 uint64_t xvtrace_reader_lost_hidden(const struct xvtrace_reader *r)

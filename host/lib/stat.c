@@ -134,39 +134,29 @@ static void check_order(struct stat *s, struct ring *r, const struct xvt_event_h
 	*last_ns = h->host_ns;
 }
 
-/* Returns 0 or -ENOMEM. */
-static int add_event(struct stat *s, const struct xvt_event_hdr *h, const uint8_t *payload,
-		     bool loose)
+bool xvt_count_record(struct xvtrace_counts *c, struct xvt_lost *recorded,
+		      const struct xvt_event_hdr *h, const uint8_t *payload)
 {
-	uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
-	uint32_t f = h->ring_flags;
-	struct xvtrace_counts *c;
-	struct ring *r;
-	int err;
+	const uint32_t f = h->ring_flags;
 
-	ring = ring < s->ring_count ? ring : s->ring_count;
-	r = &s->rings[ring];
-	c = &r->pub.counts;
-	check_order(s, r, h, loose);
-	if (!xvt_is_event(h)) {
+	if (xvt_unlikely(!xvt_is_event(h))) {
 		struct xvt_lost lost;
 
 		if (h->id != XVT_ID_LOST || !xvt_lost_get(h, payload, &lost))
-			return 0;
+			return false;
 		for (int i = 0; i < XVT_LOST_CAUSES; i++)
-			r->recorded.lost[i] += lost.lost[i];
-		r->recorded.overwritten += lost.overwritten;
-		r->recorded.dropped += lost.dropped;
-		return 0;
+			recorded->lost[i] += lost.lost[i];
+		recorded->overwritten += lost.overwritten;
+		recorded->dropped += lost.dropped;
+		return false;
 	}
 	if (!c->events || h->host_ns < c->first_ns)
 		c->first_ns = h->host_ns;
 	if (h->host_ns > c->last_ns)
 		c->last_ns = h->host_ns;
 	c->events++;
-	err = add_time(s, ring, h);
 	if (xvt_likely(!(f & ~XVT_EVENT_RING_MASK)))
-		return err;
+		return true;
 	/* Events from before the attach may be out of order: do not count them as late. */
 	if (f & XVT_EVENT_F_BACKLOG)
 		c->backlog++;
@@ -174,7 +164,21 @@ static int add_event(struct stat *s, const struct xvt_event_hdr *h, const uint8_
 		c->late++;
 	c->unconfirmed += !!(f & XVT_EVENT_F_UNCONFIRMED);
 	c->recovered += !!(f & XVT_EVENT_F_RECOVERED);
-	return err;
+	return true;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int add_event(struct stat *s, const struct xvt_event_hdr *h, const uint8_t *payload,
+		     bool loose)
+{
+	uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
+	struct ring *r;
+
+	ring = ring < s->ring_count ? ring : s->ring_count;
+	r = &s->rings[ring];
+	check_order(s, r, h, loose);
+	return xvt_count_record(&r->pub.counts, &r->recorded, h, payload) ? add_time(s, ring, h)
+									  : 0;
 }
 
 static int add_events(struct stat *s, const struct xvt_chunk_buf *b,
@@ -270,40 +274,40 @@ static int walk(struct stat *s)
 /* -- conclusions -------------------------------------------------------------------- */
 
 /* True if the last STATS of a ring that is there is the last one that was written. */
-static bool is_final(const struct stat *s)
+static bool is_final(const struct xvt_trace *t)
 {
-	return s->t->ended && !s->t->damage_count;
+	return t->ended && !t->damage_count;
 }
 
 /* A count of STATS; of a LOST record where that is newer and higher. */
-static uint64_t newer(const struct stat *s, uint64_t last, uint64_t recorded)
+static uint64_t newer(const struct xvt_trace *t, uint64_t last, uint64_t recorded)
 {
-	return is_final(s) ? last : xvt_u64_larger(last, recorded);
+	return is_final(t) ? last : xvt_u64_larger(last, recorded);
 }
 
 /* Events that were in the file when STATS was written, and cannot be read. */
-static uint64_t unreadable(const struct stat *s, uint64_t written, uint64_t events)
+static uint64_t unreadable(const struct xvt_trace *t, uint64_t written, uint64_t events)
 {
-	return s->t->damage_count && written > events ? written - events : 0;
+	return t->damage_count && written > events ? written - events : 0;
 }
 
-static void conclude_counts(const struct stat *s, struct ring *r, const struct xvt_bound_ring *b)
+void xvt_conclude_counts(const struct xvt_trace *t, struct xvtrace_counts *c,
+			 const struct xvt_lost *recorded, const struct xvt_bound_ring *b)
 {
 	const struct xvt_ring_stats *last = &b->last;
-	struct xvtrace_counts *c = &r->pub.counts;
 	uint64_t known;
 
 	c->discarded = last->discarded;
 	c->overwritten_doubt = last->overwritten_doubt;
 	for (int i = 0; i < XVT_LOST_CAUSES; i++)
-		c->lost_by[i] = newer(s, last->lost[i], r->recorded.lost[i]);
-	c->lost_by[XVTRACE_LOST_OVERWRITTEN] = newer(s, last->overwritten, r->recorded.overwritten);
-	c->lost_by[XVTRACE_LOST_DROPPED] = newer(s, last->dropped, r->recorded.dropped);
-	c->lost_by[XVTRACE_LOST_DAMAGED] = unreadable(s, last->events, c->events);
+		c->lost_by[i] = newer(t, last->lost[i], recorded->lost[i]);
+	c->lost_by[XVTRACE_LOST_OVERWRITTEN] = newer(t, last->overwritten, recorded->overwritten);
+	c->lost_by[XVTRACE_LOST_DROPPED] = newer(t, last->dropped, recorded->dropped);
+	c->lost_by[XVTRACE_LOST_DAMAGED] = unreadable(t, last->events, c->events);
 	for (int i = 0; i < XVTRACE_CAUSES_MAX; i++)
 		c->lost += c->lost_by[i];
 	known = c->events + c->discarded + c->lost;
-	if (is_final(s) && b->has_stats) {
+	if (is_final(t) && b->has_stats) {
 		c->attempted = last->attempted;
 		c->in_flight = last->in_flight;
 	} else {
@@ -390,7 +394,7 @@ static void conclude(struct stat *s)
 		r->pub.paused_ns = b->last.paused_ns;
 		r->pub.clock_violations = b->last.clock_violations;
 		r->pub.bad_bytes = b->last.bad_bytes;
-		conclude_counts(s, r, b);
+		xvt_conclude_counts(s->t, &r->pub.counts, &r->recorded, b);
 		conclude_clock(r, b);
 		add_counts(&s->pub.counts, &r->pub.counts);
 		clocked |= r->pub.clocked && r->pub.counts.events;

@@ -305,6 +305,8 @@ int xvtrace_reader_limit(struct xvtrace_reader *reader, uint64_t events);
  * and the fields of the CPU's last switch.
  */
 #define XVTRACE_GAPS	16u
+/* Count all records that are read, for xvtrace_reader_counts(), whatever is chosen of them. */
+#define XVTRACE_COUNTS	32u
 
 int xvtrace_reader_flags(struct xvtrace_reader *reader, unsigned int flags);
 
@@ -528,6 +530,15 @@ struct xvtrace_counts {
 	uint64_t first_ns; /* both 0 without events */
 	uint64_t last_ns;
 };
+
+/*
+ * The counts of a ring that xvtrace_stat_new() has, from a reader with XVTRACE_COUNTS, without a
+ * second pass over the trace. To be called after xvtrace_next() returned 0 and xvtrace_check() was
+ * called, which finds the rest of the damage. The times are those that the reader gives. It holds
+ * until the next call. NULL: there is no such ring, the reader has not read all, or out of memory.
+ */
+const struct xvtrace_counts *xvtrace_reader_counts(struct xvtrace_reader *reader,
+						   unsigned int ring);
 
 struct xvtrace_ring_stat {
 	struct xvtrace_counts counts;

@@ -627,6 +627,32 @@ START_TEST(losses_among_the_events_are_those_that_are_counted)
 }
 END_TEST
 
+/* Whatever is chosen: here nothing. */
+START_TEST(a_reader_counts_as_the_statistics)
+{
+	const struct xvtrace_event *ev;
+	struct xvtrace_reader *r = reader_of(XVTRACE_COUNTS);
+	struct xvtrace_stat *s;
+
+	ck_assert_int_eq(xvtrace_reader_event(r, "no such event"), 0);
+	ck_assert_ptr_null(xvtrace_reader_counts(r, 0));
+	ck_assert_int_eq(xvtrace_next(r, &ev), 0);
+	ck_assert_int_eq(xvtrace_check(trace), 0);
+	ck_assert_int_eq(xvtrace_stat_new(&s, trace, 0), 0);
+	for (unsigned int i = 0; i < 3; i++)
+		ck_assert_mem_eq(xvtrace_reader_counts(r, i), &xvtrace_stat_ring(s, i)->counts,
+				 sizeof(struct xvtrace_counts));
+	ck_assert_ptr_null(xvtrace_reader_counts(r, 3));
+	xvtrace_stat_free(s);
+	xvtrace_reader_free(r);
+	r = reader_of(0);
+	while (xvtrace_next(r, &ev) > 0)
+		;
+	ck_assert_ptr_null(xvtrace_reader_counts(r, 0));
+	xvtrace_reader_free(r);
+}
+END_TEST
+
 /* A recorder that was killed and the next one: what this one took is older than the other's end. */
 START_TEST(two_recordings_in_a_folder_are_each_in_order)
 {
@@ -923,6 +949,7 @@ Suite *lib_suite(void)
 	tcase_add_test(t, two_readers_of_a_trace_do_not_disturb_each_other);
 	tcase_add_test(t, types_are_numbered_and_fields_are_found);
 	tcase_add_test(t, losses_among_the_events_are_those_that_are_counted);
+	tcase_add_test(t, a_reader_counts_as_the_statistics);
 	tcase_add_test(t, two_recordings_in_a_folder_are_each_in_order);
 	tcase_add_loop_test(t, what_is_missing_in_a_damaged_file_has_a_cause, 0, 3);
 	tcase_add_test(t, bounds_are_given_on_request);
