@@ -120,6 +120,7 @@ static void add_other_suites(SRunner *runner)
 	srunner_add_suite(runner, clock_rate_suite());
 	srunner_add_suite(runner, look_list_suite());
 	srunner_add_suite(runner, exchange_suite());
+	srunner_add_suite(runner, summary_suite());
 	srunner_add_suite(runner, bound_suite());
 	srunner_add_suite(runner, verify_heads_suite());
 	srunner_add_suite(runner, verify_looks_suite());

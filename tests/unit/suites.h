@@ -82,6 +82,7 @@ Suite *clock_fit_suite(void);
 Suite *clock_rate_suite(void);
 Suite *look_list_suite(void);
 Suite *exchange_suite(void);
+Suite *summary_suite(void);
 Suite *bound_suite(void);
 Suite *verify_heads_suite(void);
 Suite *verify_looks_suite(void);
