@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 int xvt_out_open(struct xvt_out *o, const char *path)
@@ -264,6 +265,51 @@ void xvt_out_duration(struct xvt_out *o, uint64_t ns)
 		xvt_out_printf(o, "%.1f ms", (double)ns / 1e6);
 	else
 		xvt_out_printf(o, "%.3f s", (double)ns / 1e9);
+}
+
+void xvt_out_short(struct xvt_out *o, uint64_t ns)
+{
+	static const char *const units[] = { "ns", "us", "ms", "s" };
+	uint64_t unit = 1;
+	unsigned int i = 0, digits = 0;
+
+	/* 999,500 ns are 1.00 ms. */
+	while (i < 3 && ns / unit + (i && ns % unit >= unit / 2) >= 1000) {
+		unit *= 1000;
+		i++;
+	}
+	if (i && ns < unit * 10 - unit / 200)
+		digits = 2;
+	else if (i && ns < unit * 100 - unit / 20)
+		digits = 1;
+	xvt_out_printf(o, "%.*f %s", (int)digits, (double)ns / (double)unit, units[i]);
+}
+
+void xvt_out_count(struct xvt_out *o, uint64_t n)
+{
+	char text[32];
+	const int len = snprintf(text, sizeof(text), "%llu", (unsigned long long)n);
+
+	for (int i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0)
+			xvt_out_char(o, ',');
+		xvt_out_char(o, text[i]);
+	}
+}
+
+void xvt_out_date(struct xvt_out *o, uint64_t wall_ns, unsigned int digits)
+{
+	const time_t seconds = (time_t)(wall_ns / 1000000000);
+	char fraction[16];
+	struct tm t;
+
+	if (!localtime_r(&seconds, &t)) {
+		xvt_out_time(o, wall_ns);
+		return;
+	}
+	snprintf(fraction, sizeof(fraction), "%09u", (unsigned int)(wall_ns % 1000000000));
+	xvt_out_printf(o, "%04d-%02d-%02d %02d:%02d:%02d.%.*s", t.tm_year + 1900, t.tm_mon + 1,
+		       t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec, (int)digits, fraction);
 }
 
 void xvt_out_within(struct xvt_out *o, uint64_t ns)

@@ -53,18 +53,6 @@ static const struct xvt_opt report_opts[] = {
 	XVT_OPT_END,
 };
 
-static bool choose_colour(const char *when, bool *colour)
-{
-	*colour = when ? strcmp(when, "always") == 0 : false;
-	if (!when || strcmp(when, "auto") == 0)
-		*colour = xvt_pager_colour();
-	else if (!*colour && strcmp(when, "never") != 0) {
-		xvt_error("report", "--color %s: there are auto, always and never", when);
-		return false;
-	}
-	return true;
-}
-
 /* Returns false after a message. */
 static bool can_follow(const struct report_opts *opts, size_t count)
 {
@@ -118,7 +106,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	x.delta = opts.delta;
 	x.marks = true;
 	x.states = true;
-	if (!choose_colour(opts.color, &x.colour))
+	if (!xvt_pager_choose_colour(cmd->name, opts.color, &x.colour))
 		return XVT_EXIT_USAGE;
 	if (opts.follow && !can_follow(&opts, count))
 		return XVT_EXIT_USAGE;

@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/opt.h"
+
 static struct {
 	pid_t pid;     /* 0: none */
 	int go;	       /* a byte makes the child the pager; an end makes it end */
@@ -24,6 +26,18 @@ bool xvt_pager_colour(void)
 	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
 
 	return isatty(STDOUT_FILENO) && !(no && *no) && term && strcmp(term, "dumb") != 0;
+}
+
+bool xvt_pager_choose_colour(const char *command, const char *when, bool *colour)
+{
+	*colour = when ? strcmp(when, "always") == 0 : false;
+	if (!when || strcmp(when, "auto") == 0)
+		*colour = xvt_pager_colour();
+	else if (!*colour && strcmp(when, "never") != 0) {
+		xvt_error(command, "--color %s: there are auto, always and never", when);
+		return false;
+	}
+	return true;
 }
 
 /* The user's choice; NULL: there is none. */

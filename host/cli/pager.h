@@ -24,5 +24,7 @@ void xvt_pager_end(void);
 /* Whether standard output is a terminal that shows colours, and $NO_COLOR does not forbid them.
  * Before xvt_pager_begin(). */
 bool xvt_pager_colour(void);
+/* The same by the value of --color, NULL: none was given. Returns false after an error message. */
+bool xvt_pager_choose_colour(const char *command, const char *when, bool *colour);
 
 #endif /* XVT_PAGER_H */

@@ -63,6 +63,9 @@ int xvt_export_next(struct xvt_export *x, const struct xvtrace_event **event);
 /* One line for each event: TIME VM:CPU FLAGS EVENT: fields. Closing `o` reports its errors. */
 int xvt_export_text(struct xvt_export *x, struct xvt_out *o);
 
+/* The machine's colour on a terminal, as the number of an escape sequence. */
+const char *xvt_machine_colour(const struct xvtrace_machine *machine);
+
 /* One JSON object on a line for each event. */
 int xvt_export_jsonl(struct xvt_export *x, struct xvt_out *o);
 

@@ -144,16 +144,21 @@ static void pad(struct xvt_out *o, size_t letters, size_t width)
 }
 _Static_assert(PLACE_MOST <= 24 && TASK_WIDTH <= 24, "blanks for the widest column");
 
+const char *xvt_machine_colour(const struct xvtrace_machine *machine)
+{
+	static const char *const colours[] = { "36", "33", "32", "35", "34", "96", "93", "92" };
+
+	return colours[machine->number % (sizeof(colours) / sizeof(colours[0]))];
+}
+
 /* "g1:0", in the machine's colour; "g1" without a ring. Returns its letters. */
 static size_t make_place(struct xvt_out *o, const struct xvtrace_machine *machine,
 			 const struct xvtrace_ring *ring, bool colour)
 {
-	static const char *const colours[] = { "36", "33", "32", "35", "34", "96", "93", "92" };
-	const size_t count = sizeof(colours) / sizeof(colours[0]);
-	size_t letters = o->used;
+	size_t letters;
 
 	if (colour)
-		xvt_out_printf(o, "\x1b[%sm", colours[machine->number % count]);
+		xvt_out_printf(o, "\x1b[%sm", xvt_machine_colour(machine));
 	letters = o->used;
 	xvt_out_str(o, machine->name);
 	if (ring) {

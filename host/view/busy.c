@@ -5,6 +5,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/u64.h"
+#include "base/vec.h"
+
 #define ROOM_FIRST 64u /* a power of two, as all sizes of the table are */
 
 static size_t slot_of(const struct xvt_busy *b, int32_t pid)
@@ -109,7 +112,71 @@ void xvt_busy_clear(struct xvt_busy *b)
 	*b = (struct xvt_busy){ .room = 0 };
 }
 
-uint64_t xvt_running_switch(struct xvt_running *r, uint64_t ns, int32_t prev, int32_t next)
+int xvt_pauses_add(struct xvt_pauses *p, uint64_t begin_ns, uint64_t end_ns)
+{
+	if (end_ns <= begin_ns)
+		return 0;
+	if (xvt_grow(&p->v, &p->room, p->count + 1, sizeof(*p->v)))
+		return -ENOMEM;
+	p->v[p->count++] = (struct xvt_pause){ .begin_ns = begin_ns, .end_ns = end_ns };
+	return 0;
+}
+
+static int compare_begins(const void *a, const void *b)
+{
+	const struct xvt_pause *l = a, *r = b;
+
+	return l->begin_ns < r->begin_ns ? -1 : l->begin_ns > r->begin_ns;
+}
+
+void xvt_pauses_sort(struct xvt_pauses *p)
+{
+	size_t count = 0;
+
+	if (p->count)
+		qsort(p->v, p->count, sizeof(*p->v), compare_begins);
+	for (size_t i = 0; i < p->count; i++) {
+		struct xvt_pause *last = count ? &p->v[count - 1] : NULL;
+		const struct xvt_pause next = p->v[i];
+
+		if (last && next.begin_ns <= last->end_ns) {
+			last->end_ns = xvt_u64_larger(last->end_ns, next.end_ns);
+			continue;
+		}
+		p->v[count] = next;
+		if (last)
+			p->v[count].before_ns = last->before_ns + last->end_ns - last->begin_ns;
+		count++;
+	}
+	p->count = count;
+}
+
+/* The sum of all pauses up to a time. */
+static uint64_t paused_until(const struct xvt_pauses *p, uint64_t ns)
+{
+	const size_t n = XVT_COUNT_TO(p->v, p->count, begin_ns, ns);
+	const struct xvt_pause *last = n ? &p->v[n - 1] : NULL;
+
+	if (!last)
+		return 0;
+	return last->before_ns + (ns < last->end_ns ? ns : last->end_ns) - last->begin_ns;
+}
+
+uint64_t xvt_pauses_between(const struct xvt_pauses *p, uint64_t begin_ns, uint64_t end_ns)
+{
+	if (!p->count || end_ns <= begin_ns)
+		return 0;
+	return paused_until(p, end_ns) - paused_until(p, begin_ns);
+}
+
+void xvt_pauses_fini(struct xvt_pauses *p)
+{
+	free(p->v);
+	*p = (struct xvt_pauses){ .count = 0 };
+}
+
+uint64_t xvt_running_switch(struct xvt_running *r, uint64_t ns, int32_t prev, int32_t next,
+			    const struct xvt_pauses *pauses)
 {
 	const bool fits = r->known && r->pid == prev;
 	uint64_t ran_ns = 0;
@@ -117,7 +184,7 @@ uint64_t xvt_running_switch(struct xvt_running *r, uint64_t ns, int32_t prev, in
 	if (r->known && !fits && r->pid == next)
 		return 0;
 	if (fits && ns > r->since_ns)
-		ran_ns = ns - r->since_ns;
+		ran_ns = ns - r->since_ns - xvt_pauses_between(pauses, r->since_ns, ns);
 	*r = (struct xvt_running){ .known = true, .pid = next, .since_ns = ns };
 	return ran_ns;
 }

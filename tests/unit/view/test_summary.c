@@ -134,15 +134,40 @@ END_TEST
 
 START_TEST(run_time_is_between_two_switches_that_fit)
 {
+	struct xvt_pauses none = { 0 };
 	struct xvt_running r = { 0 };
 
-	ck_assert_uint_eq(xvt_running_switch(&r, 100, 1, 2), 0); /* since when is not known */
-	ck_assert_uint_eq(xvt_running_switch(&r, 150, 2, 0), 50);
-	ck_assert_uint_eq(xvt_running_switch(&r, 151, 2, 0), 0); /* once more, by another probe */
-	ck_assert_uint_eq(xvt_running_switch(&r, 170, 0, 3), 20);
-	ck_assert_uint_eq(xvt_running_switch(&r, 190, 4, 5), 0); /* one is missing before */
-	ck_assert_uint_eq(xvt_running_switch(&r, 180, 5, 6), 0); /* its time goes back */
-	ck_assert_uint_eq(xvt_running_switch(&r, 185, 6, 6), 5);
+	ck_assert_uint_eq(xvt_running_switch(&r, 100, 1, 2, &none),
+			  0); /* since when is not known */
+	ck_assert_uint_eq(xvt_running_switch(&r, 150, 2, 0, &none), 50);
+	ck_assert_uint_eq(xvt_running_switch(&r, 151, 2, 0, &none),
+			  0); /* once more, by another probe */
+	ck_assert_uint_eq(xvt_running_switch(&r, 170, 0, 3, &none), 20);
+	ck_assert_uint_eq(xvt_running_switch(&r, 190, 4, 5, &none), 0); /* one is missing before */
+	ck_assert_uint_eq(xvt_running_switch(&r, 180, 5, 6, &none), 0); /* its time goes back */
+	ck_assert_uint_eq(xvt_running_switch(&r, 185, 6, 6, &none), 5);
+}
+END_TEST
+
+START_TEST(a_task_does_not_run_in_a_pause)
+{
+	struct xvt_running r = { .known = true, .pid = 1, .since_ns = 100 };
+	struct xvt_pauses p = { 0 };
+
+	ck_assert_int_eq(xvt_pauses_add(&p, 200, 300), 0);
+	ck_assert_int_eq(xvt_pauses_add(&p, 50, 110), 0);
+	ck_assert_int_eq(xvt_pauses_add(&p, 250, 320), 0); /* told twice */
+	ck_assert_int_eq(xvt_pauses_add(&p, 400, 390), 0);
+	xvt_pauses_sort(&p);
+	ck_assert_uint_eq(p.count, 2);
+	ck_assert_uint_eq(xvt_pauses_between(&p, 0, 1000), 180);
+	ck_assert_uint_eq(xvt_pauses_between(&p, 0, 50), 0);
+	ck_assert_uint_eq(xvt_pauses_between(&p, 60, 210), 60);
+	ck_assert_uint_eq(xvt_pauses_between(&p, 320, 1000), 0);
+	ck_assert_uint_eq(xvt_pauses_between(&p, 300, 250), 0);
+	ck_assert_uint_eq(xvt_running_switch(&r, 210, 1, 1, &p), 90);
+	ck_assert_uint_eq(xvt_running_switch(&r, 330, 1, 0, &p), 10);
+	xvt_pauses_fini(&p);
 }
 END_TEST
 
@@ -158,6 +183,7 @@ Suite *summary_suite(void)
 	t = tcase_create("tasks");
 	tcase_add_test(t, the_busiest_tasks_come_first);
 	tcase_add_test(t, memory_for_tasks_is_bounded_and_what_is_forgotten_is_counted);
+	tcase_add_test(t, a_task_does_not_run_in_a_pause);
 	tcase_add_test(t, run_time_is_between_two_switches_that_fit);
 	suite_add_tcase(s, t);
 	return s;

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0
+/* cmd_summary.c - `xvtrace summary`: what is in a trace, on one screen. */
+#define _GNU_SOURCE /* strcasestr() */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli/beside.h"
+#include "cli/cmd.h"
+#include "cli/confine.h"
+#include "cli/pager.h"
+#include "cli/select.h"
+#include "cli/summary.h"
+#include "cli/standard.h"
+#include "cli/trace_path.h"
+
+#define WIDTH_USUAL 80u
+#define WIDTH_LEAST 60u
+#define WIDTH_MOST  240u
+#define JSON_CELLS  60u
+
+struct summary_opts {
+	bool json;
+	const char *color;
+	bool quiet;
+	bool reclock;
+	bool no_reclock;
+};
+
+static const struct xvt_opt summary_opts[] = {
+	XVT_OPT(struct summary_opts, json, "json", 0, XVT_OPT_BOOL, NULL,
+		"as JSON, format xvtrace-summary/1"),
+	XVT_OPT(struct summary_opts, color, "color", 0, XVT_OPT_STRING, "auto|always|never",
+		"a colour for each machine: auto (on a terminal), always, never"),
+	XVT_OPT(struct summary_opts, reclock, "reclock", 0, XVT_OPT_BOOL, NULL,
+		"the new times also for a trace without an end"),
+	XVT_OPT(struct summary_opts, no_reclock, "no-reclock", 0, XVT_OPT_BOOL, NULL,
+		"the times of the recording"),
+	XVT_OPT(struct summary_opts, quiet, "quiet", 'q', XVT_OPT_BOOL, NULL,
+		"no warnings about an incomplete trace"),
+	XVT_OPT_END,
+};
+
+/* $COLUMNS, or the terminal's width. */
+static unsigned int width_of_screen(void)
+{
+	const char *text = getenv("COLUMNS"), *end;
+	struct winsize size;
+	uint64_t width;
+
+	if (!text || xvt_parse_u64(text, &end, &width) || *end || !width) {
+		width = WIDTH_USUAL;
+		if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col)
+			width = size.ws_col;
+	}
+	if (width < WIDTH_LEAST)
+		return WIDTH_LEAST;
+	return width < WIDTH_MOST ? (unsigned int)width : WIDTH_MOST;
+}
+
+/* Whether texts are UTF-8 in the user's locale, also where that is not installed. */
+static bool is_utf8(void)
+{
+	static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *locale = getenv(names[i]);
+
+		if (locale && *locale)
+			return strcasestr(locale, "utf-8") || strcasestr(locale, "utf8");
+	}
+	return false;
+}
+
+static int show(struct xvtrace *trace, const struct summary_opts *opts,
+		const struct xvt_summary_look *look)
+{
+	const bool reclock = opts->reclock || (xvtrace_info(trace)->ended && !opts->no_reclock);
+	static struct xvt_out out;
+	struct xvt_summary s;
+	int err = xvt_summary_read(&s, trace, reclock,
+				   opts->json ? JSON_CELLS : xvt_summary_cells(trace, look->width));
+
+	if (err) {
+		xvt_error(xvtrace_info(trace)->path, "%s", strerror(-err));
+	} else {
+		err = xvt_out_open(&out, "-");
+		if (!err && opts->json)
+			xvt_summary_json(&s, &out);
+		else if (!err)
+			xvt_summary_text(&s, look, &out);
+		if (xvt_out_close(&out)) {
+			err = out.err;
+			xvt_error("standard output", "%s", strerror(-err));
+		}
+	}
+	xvt_summary_fini(&s);
+	return err;
+}
+
+static int run(const struct xvt_command *cmd, int argc, char **argv)
+{
+	struct xvt_summary_look look = { .utf8 = is_utf8() };
+	static struct xvt_beside beside;
+	struct summary_opts opts = { 0 };
+	int at = xvt_opt_parse(cmd, argc, argv, &opts, NULL), err;
+	const char *const *paths;
+	struct xvtrace *trace;
+	bool damaged;
+	size_t count;
+	pid_t writer;
+
+	if (at < 0)
+		return at == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
+	if (!xvt_standard_inputs(argc - at, argv + at))
+		return XVT_EXIT_FAIL;
+	count = xvt_trace_paths(cmd->name, argc - at, argv + at, &paths);
+	if (!count || !xvt_pager_choose_colour(cmd->name, opts.color, &look.colour))
+		return XVT_EXIT_USAGE;
+	if (opts.reclock && opts.no_reclock) {
+		xvt_error("--no-reclock", "--reclock says the opposite; give one of them");
+		return XVT_EXIT_USAGE;
+	}
+	look.width = width_of_screen();
+	xvt_confine(false);
+	xvt_beside_look(paths, count, &beside);
+	writer = xvt_beside_writer_of(paths, count);
+	if (xvt_open_several(&trace, paths, count, 0, opts.quiet))
+		return XVT_EXIT_FAIL;
+	xvt_confine_opened();
+	err = show(trace, &opts, &look);
+	damaged = xvt_say_damage(trace, writer, opts.quiet || err);
+	if (!opts.quiet && !err)
+		xvt_beside_say_flight(&beside, cmd->name);
+	xvtrace_close(trace);
+	return err || damaged ? XVT_EXIT_FAIL : XVT_EXIT_OK;
+}
+
+const struct xvt_command xvt_cmd_summary = {
+	.name = "summary",
+	.args = "[FILE.xvt|DIR]...",
+	.brief = "say on one screen what is in a trace: rates, losses, clocks, busiest tasks",
+	.opts = summary_opts,
+	.run = run,
+};

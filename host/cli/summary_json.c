@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0
+/* summary_json.c - a summary as JSON, format xvtrace-summary/1. */
+#include "base/json.h"
+#include "cli/summary.h"
+
+static void add_bound(struct xvt_json *j, const char *key, const struct xvt_spread *bounds,
+		      uint64_t bound_ns)
+{
+	if (bounds->count)
+		xvt_json_add_u64(j, key, bound_ns);
+	else
+		xvt_json_add_null(j, key);
+}
+
+static void add_lists(struct xvt_json *j, const struct xvt_summary_machine *m)
+{
+	struct xvt_json *list = xvt_json_add_array(j, "top_events"), *item;
+
+	for (size_t i = 0; i < m->type_count; i++) {
+		item = xvt_json_add_object(list, NULL);
+		xvt_json_add_text(item, "system", m->types[i]->type->system);
+		xvt_json_add_text(item, "event", m->types[i]->type->name);
+		xvt_json_add_u64(item, "count", m->types[i]->count);
+	}
+	xvt_json_add_text(j, "busy_by", m->by_switch ? "run_ns" : "events");
+	xvt_json_add_u64(j, "busy_low_by", m->busy.forgotten_most);
+	list = xvt_json_add_array(j, "busy_tasks");
+	for (size_t i = 0; i < m->task_count; i++) {
+		item = xvt_json_add_object(list, NULL);
+		xvt_json_add_u64(item, "pid", (uint32_t)m->tasks[i].pid);
+		xvt_json_add_text(item, "comm", m->tasks[i].comm);
+		xvt_json_add_u64(item, m->by_switch ? "run_ns" : "events", m->tasks[i].value);
+	}
+	list = xvt_json_add_array(j, "not_recorded");
+	for (unsigned int i = 0; i < XVT_SUMMARY_KINDS; i++) {
+		if (!xvt_summary_lacks(m, i))
+			continue;
+		item = xvt_json_add_object(list, NULL);
+		xvt_json_add_text(item, "what", xvt_summary_kinds[i].what);
+		xvt_json_add_text(item, "option", xvt_summary_kinds[i].option);
+	}
+}
+
+static void put_machine(struct xvt_out *o, const struct xvt_summary_machine *m)
+{
+	struct xvt_json *j = xvt_json_new(), *cells;
+
+	xvt_json_add_text(j, "name", m->of->name);
+	xvt_json_add_text(j, "kind", m->of->host ? "host" : "guest");
+	xvt_json_add_u64(j, "events", m->counts.events);
+	xvt_json_add_u64(j, "lost", m->counts.lost);
+	xvt_json_add_u64(j, "nameless", m->nameless);
+	xvt_json_add_u64(j, "first_ns", m->counts.first_ns);
+	xvt_json_add_u64(j, "last_ns", m->counts.last_ns);
+	xvt_json_add_u64(j, "paused_ns", m->paused_ns);
+	xvt_json_add_u64(j, "pauses", m->pauses);
+	xvt_json_add_u64(j, "ended_ns", m->ended_ns);
+	add_bound(j, "bound_ns_median", &m->bounds, xvt_spread_median(&m->bounds));
+	add_bound(j, "bound_ns_max", &m->bounds, m->bounds.largest);
+	xvt_json_add_u64(j, "unbounded", m->unbounded);
+	xvt_json_add_u64(j, "flagged", m->flagged);
+	cells = xvt_json_add_array(j, "cells");
+	for (unsigned int i = 0; i < m->strip.cells; i++)
+		xvt_json_add_u64(cells, NULL, m->strip.events[i]);
+	cells = xvt_json_add_array(j, "cells_paused_ns");
+	for (unsigned int i = 0; i < m->strip.cells; i++)
+		xvt_json_add_u64(cells, NULL, m->strip.paused_ns[i]);
+	add_lists(j, m);
+	xvt_json_item(j, o);
+}
+
+void xvt_summary_json(const struct xvt_summary *s, struct xvt_out *o)
+{
+	const struct xvtrace_counts *all = &s->counts;
+	struct xvt_json *doc = xvt_json_new();
+	bool any = false;
+
+	xvt_json_add_text(doc, "format", "xvtrace-summary/1");
+	xvt_json_add_u64(doc, "first_ns", all->first_ns);
+	xvt_json_add_u64(doc, "last_ns", all->last_ns);
+	xvt_json_add_u64(doc, "first_wall_ns", xvtrace_wall_ns(s->trace, all->first_ns));
+	xvt_json_add_u64(doc, "last_wall_ns", xvtrace_wall_ns(s->trace, all->last_ns));
+	xvt_json_add_u64(doc, "duration_ns", all->last_ns - all->first_ns);
+	xvt_json_add_u64(doc, "events", all->events);
+	xvt_json_add_u64(doc, "lost", all->lost);
+	xvt_json_add_u64(doc, "nameless", s->nameless);
+	xvt_json_add_bool(doc, "cleanly_ended", s->info->ended);
+	xvt_json_add_u64(doc, "damaged", xvtrace_damage_count(s->trace));
+	xvt_json_add_bool(doc, "has_host", s->has_host);
+	xvt_json_add_u64(doc, "cells_from_ns", s->from_ns);
+	xvt_json_add_u64(doc, "cell_ns", s->cell_ns);
+	xvt_json_begin(doc, o, "vms", false);
+	for (unsigned int i = 0; i < s->info->machines && !o->err; i++) {
+		if (!s->machines[i].of)
+			continue;
+		if (any)
+			xvt_json_next(o);
+		any = true;
+		put_machine(o, &s->machines[i]);
+	}
+	xvt_json_end(o);
+	xvt_out_char(o, '\n');
+}

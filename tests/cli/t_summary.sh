@@ -1,0 +1,157 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck disable=SC2317
+# summary: its figures are those that jq counts in the events of `export --format jsonl`, and its
+# screen has the width of the terminal.
+set -u
+. "$(dirname "$0")/lib.sh"
+trap cleanup EXIT
+tools=$BUILD/tests/tools
+export TZ=UTC0 LC_ALL=C.UTF-8
+unset COLUMNS NO_COLOR
+
+# What the summary has to say of each machine, from lines of jsonl. $stat: of `stat --json`; $sum: the
+# summary, of which the borders of cells are taken. A task runs between two switches of its CPU that
+# fit, without pauses; the second record of a switch is none, and what ran in a loss is not known.
+cat >"$work/expect.jq" <<'EOF'
+def states: ["paused", "runs", "reset", "asleep", "awake", "crashed", "shutdown", "moved", "arrived", "ended", "unknown"];
+def is_state: .cpu == null and .system == "xvt" and (.event as $e | states | index($e)) != null;
+def is_lost: .system == "xvt" and .event == "lost";
+def is_switch: .event == "sched_switch" and .fields.next_pid != null;
+def overlap($b; $e; $from; $to): ([$e, $to] | min) - ([$b, $from] | max) | if . > 0 then . else 0 end;
+def runs($pauses):
+	reduce .[] as $e ({cpu: {}, ran: {}};
+		($e.cpu | tostring) as $c | .cpu[$c] as $r |
+		if ($e | is_lost) then .cpu[$c] = null else
+			$e.fields.prev_pid as $p | $e.fields.next_pid as $n |
+			if $r != null and $r.pid != $p and $r.pid == $n then . else
+				(if $r != null and $r.pid == $p and $p != 0 and $e.ts_ns > $r.ns then
+					($e.ts_ns - $r.ns - ([$pauses[] | overlap(.[0]; .[1]; $r.ns; $e.ts_ns)] | add // 0)) as $d |
+					if $d > 0 then .ran[$p | tostring] += $d else . end
+				else . end) | .cpu[$c] = {pid: $n, ns: $e.ts_ns}
+			end
+		end) | .ran;
+def top($n): to_entries | map({pid: (.key | tonumber), v: .value}) | sort_by([-.v, .pid]) | .[:$n];
+. as $lines | $sum.vms | map(.name as $vm |
+	[$lines[] | select(.vm == $vm)] as $of |
+	[$of[] | select((is_state or is_lost) | not)] as $events |
+	[$of[] | select(is_state and .event == "runs") | [.ts_ns - .fields.paused_ns, .ts_ns]] as $pauses |
+	[$events[] | .bound_ns | select(. != null)] as $bounds |
+	([$events[] | is_switch] | any) as $by_switch |
+	{ name: $vm,
+	  events: ($events | length),
+	  lost: ([$stat.vms[] | select(.name == $vm) | .lost] | add),
+	  nameless: ([$events[] | select(.system == "xvt" and (.event | test("^type[0-9]+$")))] | length),
+	  flagged: ([$events[] | select(.flags | test("[UC]"))] | length),
+	  unbounded: ([$events[] | select(.bound_ns == null)] | length),
+	  bound_ns_max: ($bounds | max),
+	  first_ns: ([$events[].ts_ns] | min // 0),
+	  last_ns: ([$events[].ts_ns] | max // 0),
+	  paused_ns: ([$pauses[] | .[1] - .[0]] | add // 0),
+	  ended: ([$of[] | select(is_state and (.event == "ended" or .event == "paused" or .event == "runs"))] | last | .event == "ended"),
+	  cells: (reduce ($events[].ts_ns - $sum.cells_from_ns) as $t ([range(60) | 0];
+		.[[[$t, 0] | max / $sum.cell_ns | floor, 59] | min] += 1)),
+	  top: ($events | group_by([.system, .event]) | map({system: .[0].system, event: .[0].event, count: length}) |
+		sort_by([-.count, .system, .event]) | .[:8]),
+	  busy_by: (if $by_switch then "run_ns" else "events" end),
+	  busy: (if $by_switch then [$of[] | select(is_lost or is_switch)] | runs($pauses) | top(5)
+		else reduce ($events[] | select(.pid != null and .pid > 0).pid | tostring) as $p ({}; .[$p] += 1) | top(5) end) })
+EOF
+cat >"$work/have.jq" <<'EOF'
+.vms | map({name, events, lost, nameless, flagged, unbounded, bound_ns_max, first_ns, last_ns, paused_ns,
+	ended: (.ended_ns > 0), cells, top: .top_events, busy_by,
+	busy: [.busy_tasks[] | {pid, v: (.run_ns // .events)}]})
+EOF
+# equal TRACE: all figures, and the sums of the trace
+equal() {
+	"$xvtrace" summary -q --json "$1" >"$work/sum"
+	"$xvtrace" stat -q --json "$1" >"$work/stat"
+	"$xvtrace" export -q --all --format jsonl "$1" - 2>/dev/null | jq -c 'select(.system == "xvt" and
+		(.event | IN("lost", "idle", "sync", "pad", "clock_sync")) and .event != "lost" | not)' >"$work/lines"
+	jq -s -S --slurpfile a "$work/stat" --slurpfile b "$work/sum" "\$a[0] as \$stat | \$b[0] as \$sum | $(cat "$work/expect.jq")" \
+		"$work/lines" >"$work/expected" || return 1
+	jq -S -f "$work/have.jq" "$work/sum" >"$work/have" || return 1
+	cmp -s "$work/expected" "$work/have" || { diff "$work/expected" "$work/have" | head -20; return 1; }
+	jq -e -n --slurpfile s "$work/sum" --slurpfile t "$work/stat" '$s[0] as $s | $t[0] as $t |
+		$s.format == "xvtrace-summary/1" and $s.events == $t.events and $s.lost == $t.lost and
+		$s.damaged == $t.damaged and $s.cleanly_ended == $t.cleanly_ended and
+		([$s.vms[].nameless] | add // 0) == $s.nameless and
+		(if $t.reclocked and $t.damaged == 0 then ($s.vms | map(.bound_ns_median // 9223372036854775807)) == ($t.vms | map(.bound_ns_median)) else true end)' >/dev/null
+}
+# shows WORDS...: of the screen of $trace
+shows() {
+	"$xvtrace" summary -q "$trace" >"$work/out" || return 1
+	for words; do
+		grep -qE -- "$words" "$work/out" || { sed 's/^/# /' "$work/out"; return 1; }
+	done
+}
+
+trace=$work/made.xvt
+"$tools/xvt-mktrace" 3000 0 "$trace" >/dev/null || exit 1
+check "late, nameless and lost events: as jq counts" equal "$trace"
+check "they are on the screen" shows '^g1 +2,146 +15 +- +187 ' 'formats of 187 events: xvt-guest sync' '^2023-11-14 22:13:21.123 to '
+trace=$work/paused.xvt
+"$tools/xvt-paused" "$trace" || exit 1
+check "a pause and an end: as jq counts" equal "$trace"
+check "the pause is a gap, the end a cross" shows '^g0 +▄ {57}×  +[0-9]+$' '^g0 .* 1.00 s ' 'bash-1034 3.00 ms'
+trace=$work/doubled.xvt
+"$tools/xvt-doubled" "$trace" || exit 1
+check "switches recorded twice, losses, a pause: as jq counts" equal "$trace"
+trace=$work/scene.xvt
+"$tools/xvt-scene" one "$trace" || exit 1
+check "a scene of one guest: as jq counts" equal "$trace"
+"$tools/xvt-scene" all "$work/all.xvt" || exit 1
+check "the host's vCPUs have their names" eval 'trace=$work/all.xvt && shows "^host .*g1:vcpu0-501 7.01 ms" "record --host kvm"'
+"$tools/xvt-bigtrace" u64 4 20000 "$work/big.xvt" || exit 1
+check "events without tasks: as jq counts" equal "$work/big.xvt"
+
+mkdir "$work/set"
+cp "$work/big.xvt" "$work/set/00000001.xvt"
+cp "$work/big.xvt" "$work/set/00000002.xvt"
+check "a folder of files: as jq counts" equal "$work/set"
+head -c $(($(stat -c %s "$work/made.xvt") * 2 / 3)) "$work/made.xvt" >"$work/cut.xvt"
+check "a trace without an end: as jq counts" equal "$work/cut.xvt"
+check "and that is said" eval '"$xvtrace" summary "$work/cut.xvt" 2>"$work/err" | grep -q "not cleanly ended" && grep -q "not cleanly ended" "$work/err"'
+
+cp "$work/made.xvt" "$work/bad.xvt"
+"$tools/xvt-spoil" "$work/bad.xvt" chunk 11 || exit 1
+damaged() {
+	equal "$work/bad.xvt"
+	local same=$?
+	"$xvtrace" summary "$work/bad.xvt" >"$work/out" 2>"$work/err"
+	[ $? -eq 1 ] && grep -q "damaged" "$work/err" && grep -q "^g1 " "$work/out" && return $same
+}
+check "a damaged trace: as jq counts, exit 1" damaged
+
+# A recording without an event.
+"$xvtrace" region create "$work/region" --size 1M --rings 2 >/dev/null || exit 1
+"$xvtrace" record -q -o "$work/empty.xvt" -r g1="$work/region" --duration 0.1 >/dev/null 2>&1
+trace=$work/empty.xvt
+check "a trace without events: as jq counts" equal "$trace"
+check "it has a screen, too" shows '0 events of 1 machine, lost 0' '^g1 +0 +0'
+
+# -- the screen ----------------------------------------------------------------------
+
+fits() { # WIDTH TRACE: no line is longer, and strips fill what is there
+	COLUMNS=$1 "$xvtrace" summary -q "$2" >"$work/out" && [ "$(wc -L <"$work/out")" -eq "$1" ] && return
+	sed 's/^/# /' "$work/out"
+	return 1
+}
+for width in 80 120; do
+	for trace in made paused doubled all; do
+		check "$trace at $width columns" fits $width "$work/$trace.xvt"
+	done
+done
+ascii() {
+	LC_ALL=C "$xvtrace" summary -q "$work/paused.xvt" >"$work/out" && ! LC_ALL=C grep -q '[^ -~]' "$work/out" &&
+		grep -qE '^g0 +[1-8] +x' "$work/out"
+}
+check "ASCII where the locale is not UTF-8" ascii
+colour() {
+	[ "$("$xvtrace" summary -q --color always "$work/made.xvt" | grep -c $'^\x1b\\[36mg1\x1b\\[0m ')" -ge 3 ] &&
+		"$xvtrace" summary -q --color always "$work/made.xvt" | grep -q $'\x1b\\[1;31m *15\x1b\\[0m' &&
+		! "$xvtrace" summary -q "$work/made.xvt" | grep -q $'\x1b' && "$xvtrace" summary --color red "$work/made.xvt" 2>&1 | grep -q 'auto, always and never'
+}
+check "colours of machines and losses as report has them" colour
+
+exit $((failures > 0))
