@@ -42,8 +42,8 @@ $(BUILD)/host/%.o: host/%.c $(FOUND) $(if $(HOST_MISSING),host-libraries)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) -c -o $@ $<
 
-$(BUILD)/host/cli/main.o: HOST_DEFS += -DXVT_VERSION=$(XVT_VERSION)
-$(BUILD)/host/cli/main.o: $(BUILD)/version
+$(BUILD)/host/cli/version.o: HOST_DEFS += -DXVT_VERSION=$(XVT_VERSION)
+$(BUILD)/host/cli/version.o: $(BUILD)/version
 
 # Written again with each commit.
 ifneq ($(XVT_VERSION),$(file <$(BUILD)/version))

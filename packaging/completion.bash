@@ -98,7 +98,7 @@ _xvtrace() {
 	_init_completion -n =: || return
 
 	if ((cword == 1)); then
-		_xvtrace_words "$("${words[0]}" --complete 2>/dev/null | cut -f 1)" help --help --version
+		_xvtrace_words "$("${words[0]}" --complete 2>/dev/null | cut -f 1)" help version --help --version
 		return
 	fi
 	if [[ ${words[1]} == help ]]; then

@@ -297,19 +297,29 @@ void xvt_out_count(struct xvt_out *o, uint64_t n)
 	}
 }
 
-void xvt_out_date(struct xvt_out *o, uint64_t wall_ns, unsigned int digits)
+void xvt_out_date(struct xvt_out *o, uint64_t wall_ns, char between, unsigned int digits)
 {
-	const time_t seconds = (time_t)(wall_ns / 1000000000);
+	/* Many times in a row are of one second. */
+	static _Thread_local char text[64];
+	static _Thread_local uint64_t text_s = UINT64_MAX;
+	const uint64_t second = wall_ns / 1000000000;
+	const time_t t = (time_t)second;
 	char fraction[16];
-	struct tm t;
+	struct tm tm;
 
-	if (!localtime_r(&seconds, &t)) {
+	if (second != text_s && !localtime_r(&t, &tm)) {
 		xvt_out_time(o, wall_ns);
 		return;
 	}
+	if (second != text_s)
+		snprintf(text, sizeof(text), "%04d-%02d-%02d%c%02d:%02d:%02d", tm.tm_year + 1900,
+			 tm.tm_mon + 1, tm.tm_mday, between, tm.tm_hour, tm.tm_min, tm.tm_sec);
+	text_s = second;
+	text[10] = between;
+	xvt_out_str(o, text);
 	snprintf(fraction, sizeof(fraction), "%09u", (unsigned int)(wall_ns % 1000000000));
-	xvt_out_printf(o, "%04d-%02d-%02d %02d:%02d:%02d.%.*s", t.tm_year + 1900, t.tm_mon + 1,
-		       t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec, (int)digits, fraction);
+	xvt_out_char(o, '.');
+	xvt_out_bytes(o, fraction, digits);
 }
 
 void xvt_out_within(struct xvt_out *o, uint64_t ns)

@@ -105,9 +105,9 @@ void xvt_out_duration(struct xvt_out *o, uint64_t ns);
 void xvt_out_short(struct xvt_out *o, uint64_t ns);
 /* A number with a comma between its thousands. */
 void xvt_out_count(struct xvt_out *o, uint64_t n);
-/* A time of the wall clock in the time zone of the process: "2026-11-26 11:13:34.535". digits: of
- * the fraction, 1 to 9. */
-void xvt_out_date(struct xvt_out *o, uint64_t wall_ns, unsigned int digits);
+/* A time of the wall clock in the time zone of the process: "2026-11-26 11:13:34.535". between:
+ * what stands between date and time; digits: of the fraction, 1 to 9. */
+void xvt_out_date(struct xvt_out *o, uint64_t wall_ns, char between, unsigned int digits);
 /* "within 12.3 us", or "no bound" from 2^63 - 1 on. */
 void xvt_out_within(struct xvt_out *o, uint64_t ns);
 

@@ -41,7 +41,7 @@ static const struct xvt_opt options[] = {
 	O(config, "config", 0, XVT_OPT_BOOL, NULL, "also for the next starts of the domain"),
 	O(doorbell, "doorbell", 0, XVT_OPT_BOOL, NULL,
 	  "an ivshmem-doorbell, which wakes recorders; it stays until the machine ends"),
-	O(timeout_ns, "timeout", 0, XVT_OPT_SECONDS, "SEC",
+	O(timeout_ns, "timeout", 0, XVT_OPT_TIME, "SEC",
 	  "wait this long for the guest's module (default 30; 0: do not wait)"),
 	O(libvirt_uri, "connect", 'c', XVT_OPT_STRING, "URI", "libvirt to ask (default: its own)"),
 	O(qmp, "qmp", 0, XVT_OPT_STRING, "SOCKET",

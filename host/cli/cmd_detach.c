@@ -23,7 +23,7 @@ struct detach_options {
 };
 
 static const struct xvt_opt options[] = {
-	XVT_OPT(struct detach_options, timeout_ns, "timeout", 0, XVT_OPT_SECONDS, "SEC",
+	XVT_OPT(struct detach_options, timeout_ns, "timeout", 0, XVT_OPT_TIME, "SEC",
 		"wait this long for the guest to give the device back (default 30)"),
 	XVT_OPT(struct detach_options, libvirt_uri, "connect", 'c', XVT_OPT_STRING, "URI",
 		"libvirt to ask (default: its own)"),

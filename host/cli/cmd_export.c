@@ -119,7 +119,7 @@ static const struct format *choose_format(struct export_opts *o)
 	const struct format *format;
 
 	if (!name && o->select.to && !(o->select.to[0] >= '0' && o->select.to[0] <= '9') &&
-	    o->select.to[0] != '+') {
+	    o->select.to[0] != '+' && o->select.to[0] != '-') {
 		option = "--to";
 		name = o->select.to;
 		o->select.to = NULL;

@@ -37,7 +37,7 @@ static const struct xvt_opt report_opts[] = {
 	XVT_OPT(struct report_opts, raw, "raw", 'R', XVT_OPT_BOOL, NULL,
 		"fields as NAME=VALUE, not by the guest's print format"),
 	XVT_OPT(struct report_opts, wall, "wall", 'w', XVT_OPT_BOOL, NULL,
-		"times of the wall clock (CLOCK_REALTIME), not CLOCK_MONOTONIC"),
+		"dates of the wall clock (CLOCK_REALTIME), not CLOCK_MONOTONIC"),
 	XVT_OPT(struct report_opts, bound, "bound", 0, XVT_OPT_BOOL, NULL,
 		"how far each time may be off, behind it"),
 	XVT_OPT(struct report_opts, relative, "relative", 0, XVT_OPT_BOOL, NULL,
@@ -58,9 +58,11 @@ static bool can_follow(const struct report_opts *opts, size_t count)
 {
 	if (count > 1)
 		xvt_error("--follow", "it follows one trace; give one");
-	else if (opts->select.around || opts->select.reclock)
+	else if (opts->select.around || opts->select.reclock || opts->select.limit < 0)
 		xvt_error("--follow", "leave %s out: it takes the whole trace",
-			  opts->select.around ? "--around" : "--reclock");
+			  opts->select.around	 ? "--around"
+			  : opts->select.reclock ? "--reclock"
+						 : "a --limit from the end");
 	else
 		return true;
 	return false;

@@ -41,7 +41,7 @@ static const struct xvt_opt options[] = {
 	O(machines.trusted, "trust-guest-clock", 0, XVT_OPT_LIST, "NAME", XVT_TRUST_HELP),
 	O(machines.libvirt_uri, "connect", 'c', XVT_OPT_STRING, "URI",
 	  "libvirt to ask (default: its own)"),
-	O(stall_timeout_ns, "stall-timeout", 0, XVT_OPT_SECONDS, "SEC",
+	O(stall_timeout_ns, "stall-timeout", 0, XVT_OPT_TIME, "SEC",
 	  "take a machine that is silent for this long as it is (default 2)"),
 	O(memory_bytes, "memory", 'm', XVT_OPT_SIZE, "SIZE",
 	  "most memory for copies of rings, half of it split between the machines (default: all "
@@ -51,10 +51,10 @@ static const struct xvt_opt options[] = {
 	  "'loss [MACHINE]'; 'crash [MACHINE]'; or 'still SECONDS [MACHINE]'; again for others"),
 	O(qmp, "qmp", 0, XVT_OPT_LIST, "NAME=SOCKET",
 	  "with --when crash: the QMP socket of the machine NAME (of -d: libvirt reports)"),
-	O(before_ns, "before", 0, XVT_OPT_SECONDS, "SEC",
+	O(before_ns, "before", 0, XVT_OPT_TIME, "SEC",
 	  "leave out what is older than this before the moment, or before the event of --when "
 	  "(default: all that the rings hold)"),
-	O(after_ns, "after", 0, XVT_OPT_SECONDS, "SEC",
+	O(after_ns, "after", 0, XVT_OPT_TIME, "SEC",
 	  "with --when: go on for this long after the event (default 0)"),
 	O(files, "files", 0, XVT_OPT_COUNT, "N",
 	  "with --when: end after N files, FILE-1.xvt and so on (default 1: FILE.xvt)"),

@@ -26,7 +26,7 @@ struct top_options {
 };
 
 static const struct xvt_opt options[] = {
-	XVT_OPT(struct top_options, delay_ns, "delay", 'd', XVT_OPT_SECONDS, "SECONDS",
+	XVT_OPT(struct top_options, delay_ns, "delay", 'd', XVT_OPT_TIME, "SECONDS",
 		"time between two tables, at least 0.1 (default: 1)"),
 	XVT_OPT(struct top_options, count, "count", 'n', XVT_OPT_COUNT, "N",
 		"end after N tables (default: when the last recorder ends)"),

@@ -19,5 +19,6 @@ void xvt_complete_options(const struct xvt_command *cmd)
 
 		printf("--%s\t%s\t%s\n", o->name, letter, o->type == XVT_OPT_BOOL ? "" : value);
 	}
-	printf("--help\t\t\n");
+	printf("--help\t-h\t\n");
+	printf("--version\t-V\t\n");
 }

@@ -42,10 +42,10 @@ bool xvt_host_events_ok(const struct xvt_host_event_options *o)
 	for (i = 0; i < o->events.n; i++) {
 		const char *event = o->events.v[i], *colon = strchr(event, ':');
 
-		if (!colon || colon == event || !colon[1]) {
+		if (!*event || colon == event || (colon && !colon[1])) {
 			xvt_error(event,
 				  "an event is given as SYSTEM:EVENT, like sched:sched_switch "
-				  "or 'irq:*'");
+				  "or 'irq:*', or SYSTEM for all of its events");
 			return false;
 		}
 	}

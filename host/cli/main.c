@@ -5,6 +5,7 @@
 #include "base/library.h"
 #include "cli/cmd.h"
 #include "cli/complete.h"
+#include "cli/version.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -17,10 +18,7 @@ static const struct xvt_command *const commands[] = {
 	&xvt_cmd_order,	 &xvt_cmd_trim,	  &xvt_cmd_region,  &xvt_cmd_doctor,
 };
 
-/* The Makefile has the version, as a word without quotes. */
-#define VERSION_TEXT XVT_TEXT_OF(XVT_VERSION)
-
-#define COMMANDS     (sizeof(commands) / sizeof(commands[0]))
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 static void help(FILE *to)
 {
@@ -88,8 +86,9 @@ int main(int argc, char **argv)
 		help(stderr);
 		return XVT_EXIT_USAGE;
 	}
-	if (strcmp(argv[1], "--version") == 0) {
-		printf("xvtrace %s\n", VERSION_TEXT);
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0 ||
+	    strcmp(argv[1], "version") == 0) {
+		xvt_version_print();
 		return fflush(stdout) ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 	}
 	if (strcmp(argv[1], "--complete") == 0)

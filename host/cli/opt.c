@@ -7,6 +7,7 @@
 #include "base/loop.h"
 #include "base/out.h"
 #include "base/vec.h"
+#include "cli/version.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -39,6 +40,11 @@ static void say(enum xvt_journal_priority priority, const char *what, const char
 	strcat(line, "\n");
 	fflush(stdout);
 	fputs(line, stderr);
+}
+
+static bool is_list(const struct xvt_opt *o)
+{
+	return o->type == XVT_OPT_LIST || o->type == XVT_OPT_WORDS;
 }
 
 static const struct xvt_opt *find_long(const struct xvt_opt *opts, const char *name, size_t len)
@@ -237,7 +243,8 @@ void xvt_opt_help(const struct xvt_command *cmd)
 		else
 			printf("%-30s%s\n", left, o->help);
 	}
-	printf("%-30s%s\n", "      --help", "show this");
+	printf("%-30s%s\n", "  -h, --help", "show this");
+	printf("%-30s%s\n", "  -V, --version", "show the version, and what this is built with");
 	if (cmd->more_help)
 		cmd->more_help();
 	printf("\nSee also: man xvtrace-%s; the same page is xvtrace-%s.*.md, in docs/ of the "
@@ -357,7 +364,10 @@ int xvt_parse_span(const char *text, uint64_t *ns)
 	static const struct {
 		const char *name;
 		uint64_t less; /* than a second */
-	} units[] = { { "ns", 1000000000 }, { "us", 1000000 }, { "ms", 1000 }, { "s", 1 } };
+		uint64_t times;
+	} units[] = { { "", 1, 1 },	 { "ns", 1000000000, 1 }, { "us", 1000000, 1 },
+		      { "ms", 1000, 1 }, { "s", 1, 1 },		  { "min", 1, 60 },
+		      { "h", 1, 3600 } };
 	const size_t digits = strspn(text, "0123456789.");
 	char number[32];
 	int err;
@@ -370,8 +380,10 @@ int xvt_parse_span(const char *text, uint64_t *ns)
 		if (strcmp(text + digits, units[i].name) != 0)
 			continue;
 		err = xvt_parse_seconds(number, ns);
+		if (err)
+			return err;
 		*ns /= units[i].less;
-		return err;
+		return __builtin_mul_overflow(*ns, units[i].times, ns) ? -ERANGE : 0;
 	}
 	return -EINVAL;
 }
@@ -384,7 +396,7 @@ static bool first_time(struct parse *p, const struct xvt_opt *o)
 	bool first = !(*word & bit);
 
 	*word |= bit;
-	return first || o->type == XVT_OPT_LIST || (o->type == XVT_OPT_BOOL && !p->file);
+	return first || is_list(o) || (o->type == XVT_OPT_BOOL && !p->file);
 }
 
 /* Note where the file has a value. */
@@ -397,6 +409,63 @@ static int note_place(struct parse *p, const struct xvt_opt *o, const char *valu
 	if (xvt_grow(&f->places, &f->room, f->count + 1, sizeof(*f->places)))
 		return usage_error(p, "out of memory");
 	f->places[f->count++] = (struct xvt_opt_place){ o, value, p->line };
+	return 0;
+}
+
+static int add_word(struct parse *p, const struct xvt_opt *o, const char *value)
+{
+	struct xvt_opt_list *list = (struct xvt_opt_list *)((char *)p->out + o->offset);
+
+	if (list->n == XVT_OPT_LIST_MAX)
+		return usage_error(p, "%s%s: given more than %d times", dashes(p), o->name,
+				   XVT_OPT_LIST_MAX);
+	list->v[list->n++] = value;
+	return note_place(p, o, value);
+}
+
+/* The comma behind the first word; a set of letters, as in [a,b], has none that parts words. */
+static char *next_comma(char *words)
+{
+	for (char *c = words; *c; c++) {
+		char *end = *c == '[' && c[1] ? strchr(c + 2, ']') : NULL;
+
+		c = end ? end : c;
+		if (*c == ',')
+			return c;
+	}
+	return NULL;
+}
+
+/* Command lines and files are parted where they lie: the words live as long as they. */
+static int add_words(struct parse *p, const struct xvt_opt *o, const char *value)
+{
+	char *word = (char *)value, *comma;
+	int err = 0;
+
+	for (; word && !err; word = comma ? comma + 1 : NULL) {
+		comma = next_comma(word);
+		if (comma)
+			*comma = '\0';
+		if (!*word && (comma || word != value))
+			return usage_error(p, "%s%s: an empty word beside a comma", dashes(p),
+					   o->name);
+		err = add_word(p, o, word);
+	}
+	return err;
+}
+
+static int parse_ends(const char *text, int64_t *value)
+{
+	const bool last = text[0] == '-';
+	const char *end;
+	uint64_t n;
+	int err = xvt_parse_u64(text + last, &end, &n);
+
+	if (err || *end || !n)
+		return err ? err : -EINVAL;
+	if (n > INT64_MAX)
+		return -ERANGE;
+	*value = last ? -(int64_t)n : (int64_t)n;
 	return 0;
 }
 
@@ -415,15 +484,10 @@ static int set_value(struct parse *p, const struct xvt_opt *o, const char *value
 	case XVT_OPT_STRING:
 		*(const char **)field = value;
 		break;
-	case XVT_OPT_LIST: {
-		struct xvt_opt_list *list = field;
-
-		if (list->n == XVT_OPT_LIST_MAX)
-			return usage_error(p, "%s%s: given more than %d times", dashes(p), o->name,
-					   XVT_OPT_LIST_MAX);
-		list->v[list->n++] = value;
-		break;
-	}
+	case XVT_OPT_LIST:
+		return add_word(p, o, value);
+	case XVT_OPT_WORDS:
+		return add_words(p, o, value);
 	case XVT_OPT_U64:
 	case XVT_OPT_COUNT:
 		want = o->type == XVT_OPT_U64 ? "a number" : "a number from 1 on";
@@ -435,12 +499,12 @@ static int set_value(struct parse *p, const struct xvt_opt *o, const char *value
 		want = "a size such as 4096, 64K, 16M or 1G";
 		err = parse_size(value, field);
 		break;
-	case XVT_OPT_SECONDS:
-		want = "seconds such as 2 or 0.5";
-		err = xvt_parse_seconds(value, field);
+	case XVT_OPT_ENDS:
+		want = "a number such as 20, or -20 for the last 20";
+		err = parse_ends(value, field);
 		break;
-	case XVT_OPT_SPAN:
-		want = "a span such as 5ms, 250us or 1.5s";
+	case XVT_OPT_TIME:
+		want = "seconds such as 2 or 0.5, or a time such as 5ms, 250us or 1.5s";
 		err = xvt_parse_span(value, field);
 		break;
 	}
@@ -451,6 +515,75 @@ static int set_value(struct parse *p, const struct xvt_opt *o, const char *value
 	return note_place(p, o, value);
 }
 
+/* Options by the names of trace-cmd, perf, LTTng, babeltrace2, grep and journalctl. */
+static const struct {
+	const char *theirs;
+	const char *ours; /* an option or argument that the command must have; or a command */
+} foreign[] = {
+	{ "-F", "--filter" },
+	{ "--grep", "--filter" },
+	{ "--time", "--from and --to" },
+	{ "--since", "--from" },
+	{ "--until", "--to" },
+	{ "-C", "--cpu" },
+	{ "--cpus", "--cpu" },
+	{ "--vcpu", "--cpu" },
+	{ "--tid", "--pid" },
+	{ "--tids", "--pid" },
+	{ "-p", "--pid" },
+	{ "-P", "--pid" },
+	{ "--comms", "--comm" },
+	{ "--guest", "--vm" },
+	{ "--machine", "--vm" },
+	{ "-v", "-e '!GLOB'" },
+	{ "--tail", "-n -N" },
+	{ "--head", "-n" },
+	{ "--reltime", "--relative" },
+	{ "--deltatime", "--delta" },
+	{ "--clock-date", "--wall" },
+	{ "--date", "--wall" },
+	{ "--no-color", "--color never" },
+	{ "--output-format", "--format" },
+	{ "-f", "--format" },
+	{ "-A", "-r or -d" },
+	{ "--count", "xvtrace summary" },
+	{ "--stat", "xvtrace summary" },
+	{ "-i", "FILE" },
+	{ "--input", "FILE" },
+	{ "-o", "OUT" },
+	{ "--output", "OUT" },
+};
+
+/* Whether the command has the option or the argument that a row of the table begins with. */
+static bool has_ours(const struct xvt_command *cmd, const char *ours)
+{
+	size_t len;
+
+	if (*ours != '-')
+		return strncmp(ours, "xvtrace ", 8) == 0 || strstr(cmd->args, ours);
+	return option_at(cmd->opts, ours, &len);
+}
+
+static int no_such_option(const struct parse *p, const char *name)
+{
+	const struct xvt_command *cmd = p->cmd;
+
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+		const char *ours = foreign[i].ours;
+
+		if (strcmp(foreign[i].theirs, name) != 0 || !has_ours(cmd, ours))
+			continue;
+		if (*ours == '-')
+			return usage_error(p, "%s: no such option; xvtrace calls it %s", name,
+					   ours);
+		if (*ours == 'x')
+			return usage_error(p, "%s: no such option; see '%s'", name, ours);
+		return usage_error(p, "%s: no such option; it is an argument: xvtrace %s %s", name,
+				   cmd->name, cmd->args);
+	}
+	return usage_error(p, "%s: no such option", name);
+}
+
 /* --NAME, --NAME=VALUE, --NAME VALUE. Returns words used up beyond the first, or -1. */
 static int parse_long(struct parse *p, int argc, char **argv, int at)
 {
@@ -459,9 +592,12 @@ static int parse_long(struct parse *p, int argc, char **argv, int at)
 	const char *equals = strchr(name, '=');
 	size_t len = equals ? (size_t)(equals - name) : strlen(name);
 	const struct xvt_opt *o = find_long(cmd->opts, name, len);
+	char whole[128];
 
-	if (!o)
-		return usage_error(p, "--%.*s: no such option", (int)len, name);
+	if (!o) {
+		snprintf(whole, sizeof(whole), "--%.*s", (int)len, name);
+		return no_such_option(p, whole);
+	}
 	if (o->type == XVT_OPT_BOOL) {
 		if (equals)
 			return usage_error(p, "--%s: takes no value", o->name);
@@ -484,7 +620,7 @@ static int parse_letters(struct parse *p, int argc, char **argv, int at)
 		const struct xvt_opt *o = find_letter(cmd->opts, *c);
 
 		if (!o)
-			return usage_error(p, "-%c: no such option", *c);
+			return no_such_option(p, (const char[]){ '-', *c, '\0' });
 		if (o->type == XVT_OPT_BOOL) {
 			set_value(p, o, NULL);
 			continue;
@@ -497,6 +633,18 @@ static int parse_letters(struct parse *p, int argc, char **argv, int at)
 		return set_value(p, o, argv[at + 1]) ? -1 : 1;
 	}
 	return 0;
+}
+
+/* What each command has beside its own options. */
+static bool show_about(const struct xvt_command *cmd, const char *word)
+{
+	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+		xvt_opt_help(cmd);
+	else if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
+		xvt_version_print();
+	else
+		return false;
+	return true;
 }
 
 int xvt_opt_parse(const struct xvt_command *cmd, int argc, char **argv, void *out, int *rest)
@@ -515,8 +663,7 @@ int xvt_opt_parse(const struct xvt_command *cmd, int argc, char **argv, void *ou
 			dashes = i + 1;
 			break;
 		}
-		if (strcmp(argv[i], "--help") == 0) {
-			xvt_opt_help(cmd);
+		if (show_about(cmd, argv[i])) {
 			free(args);
 			return -2;
 		}
@@ -702,8 +849,10 @@ static void print_value(const struct xvt_opt *o, const void *field)
 		printf("%s\n", *(const char *const *)field ? *(const char *const *)field : "");
 	else if (o->type == XVT_OPT_SIZE)
 		print_size(*(const uint64_t *)field);
-	else if (o->type == XVT_OPT_SECONDS || o->type == XVT_OPT_SPAN)
+	else if (o->type == XVT_OPT_TIME)
 		print_seconds(*(const uint64_t *)field);
+	else if (o->type == XVT_OPT_ENDS)
+		printf("%" PRId64 "\n", *(const int64_t *)field);
 	else
 		printf("%" PRIu64 "\n", *(const uint64_t *)field);
 }
@@ -712,7 +861,7 @@ static void print_value(const struct xvt_opt *o, const void *field)
 static void print_help(const struct xvt_opt *opts, const struct xvt_opt *o)
 {
 	static const char mark[] = " (default ";
-	const char *at = o->type == XVT_OPT_LIST ? NULL : strstr(o->help, mark);
+	const char *at = is_list(o) ? NULL : strstr(o->help, mark);
 	const char *end = at ? strchr(at, ')') : NULL;
 	char text[1024], keys[1024];
 
@@ -731,7 +880,7 @@ void xvt_opt_print(const struct xvt_opt *opts, const void *values)
 		const struct xvt_opt_list *list = field;
 
 		print_help(opts, o);
-		if (o->type != XVT_OPT_LIST) {
+		if (!is_list(o)) {
 			print_value(o, field);
 			continue;
 		}
@@ -757,7 +906,7 @@ bool xvt_opt_same(const struct xvt_opt *o, const void *a, const void *b)
 		return *(const bool *)x == *(const bool *)y;
 	if (o->type == XVT_OPT_STRING)
 		return same_text(*(const char *const *)x, *(const char *const *)y);
-	if (o->type != XVT_OPT_LIST)
+	if (!is_list(o))
 		return *(const uint64_t *)x == *(const uint64_t *)y;
 	for (i = 0; i < list->n && i < other->n; i++) {
 		if (!same_text(list->v[i], other->v[i]))

@@ -9,14 +9,15 @@
 #include <stdint.h>
 
 enum xvt_opt_type {
-	XVT_OPT_BOOL,	 /* bool */
-	XVT_OPT_STRING,	 /* const char * */
-	XVT_OPT_LIST,	 /* struct xvt_opt_list: may be given again and again */
-	XVT_OPT_U64,	 /* uint64_t */
-	XVT_OPT_COUNT,	 /* uint64_t, not 0 */
-	XVT_OPT_SIZE,	 /* uint64_t, takes K, M, G */
-	XVT_OPT_SECONDS, /* uint64_t of nanoseconds from "1.5" */
-	XVT_OPT_SPAN,	 /* the same from "5ms", "1.5s"; units: ns us ms s */
+	XVT_OPT_BOOL,	/* bool */
+	XVT_OPT_STRING, /* const char * */
+	XVT_OPT_LIST,	/* struct xvt_opt_list: may be given again and again */
+	XVT_OPT_WORDS,	/* the same, and commas outside of [] part the words of a value */
+	XVT_OPT_U64,	/* uint64_t */
+	XVT_OPT_COUNT,	/* uint64_t, not 0 */
+	XVT_OPT_ENDS,	/* int64_t, not 0: the first N, or with a minus the last N */
+	XVT_OPT_SIZE,	/* uint64_t, takes K, M, G */
+	XVT_OPT_TIME,	/* uint64_t of nanoseconds from "1.5", which are seconds, or "5ms" */
 };
 
 #define XVT_OPT_LIST_MAX 1024
@@ -122,7 +123,8 @@ int xvt_parse_u64(const char *text, const char **end, uint64_t *value);
 /* "12", "1.5", "0.000000001" to nanoseconds, exactly. Returns 0, -EINVAL or -ERANGE. */
 int xvt_parse_seconds(const char *text, uint64_t *ns);
 
-/* "10ns", "250us", "1.5ms", "2s" to nanoseconds, rounded down. Returns 0, -EINVAL or -ERANGE. */
+/* "10ns", "250us", "1.5ms", "2s", "5min", "1h", and "2" as seconds, to nanoseconds, rounded down.
+ * Returns 0, -EINVAL or -ERANGE. */
 int xvt_parse_span(const char *text, uint64_t *ns);
 
 /* Prints "xvtrace: WHAT: WHY" on stderr; as an entry of the journal where that is stderr and

@@ -58,11 +58,11 @@ const struct xvt_opt xvt_recorder_opts[] = {
 	  "the machine of -r NAME= or -d NAME has a doorbell at this ivshmem server (region "
 	  "serve): "
 	  "where all have, an idle recorder sleeps (default: what its domain names)"),
-	O(events, "event", 'e', XVT_OPT_LIST, "SYS:EVENT",
+	O(events, "event", 'e', XVT_OPT_WORDS, "SYS:EVENT",
 	  "ask the guests to switch this event on (their owner must allow it: host_control=1)"),
-	O(host.events, "host-event", 'H', XVT_OPT_LIST, "SYS:EVENT",
+	O(host.events, "host-event", 'H', XVT_OPT_WORDS, "SYS:EVENT",
 	  "record this event of the host's kernel, too (wildcards; root only); again for each"),
-	O(host.presets, "host", 0, XVT_OPT_LIST, XVT_HOST_PRESETS,
+	O(host.presets, "host", 0, XVT_OPT_WORDS, XVT_HOST_PRESETS,
 	  "the same for a group of events; again for each"),
 	O(host.all_threads, "host-all", 0, XVT_OPT_BOOL, NULL,
 	  "events of all threads of the host, not only of the machines' VMMs"),
@@ -71,9 +71,9 @@ const struct xvt_opt xvt_recorder_opts[] = {
 	O(machines.trusted, "trust-guest-clock", 0, XVT_OPT_LIST, "NAME", XVT_TRUST_HELP),
 	O(machines.libvirt_uri, "connect", 'c', XVT_OPT_STRING, "URI",
 	  "libvirt to ask (default: its own)"),
-	O(join_timeout_ns, "join-timeout", 0, XVT_OPT_SECONDS, "SEC",
+	O(join_timeout_ns, "join-timeout", 0, XVT_OPT_TIME, "SEC",
 	  "wait this long for all machines before the first event is written (default 60)"),
-	O(stall_timeout_ns, "stall-timeout", 0, XVT_OPT_SECONDS, "SEC",
+	O(stall_timeout_ns, "stall-timeout", 0, XVT_OPT_TIME, "SEC",
 	  "go on without a machine that is silent for this long (default 2)"),
 	O(mode, "mode", 0, XVT_OPT_STRING, "stop|overwrite",
 	  "what a full ring drops: what is new (default) or what is old"),
@@ -84,26 +84,26 @@ const struct xvt_opt xvt_recorder_opts[] = {
 	  "too fast (default); always while recording; always by the readers"),
 	O(clock_page, "clock-page", 0, XVT_OPT_STRING, "DIR",
 	  "make DIR/NAME.RING, from which this host's programs read each vCPU's time"),
-	O(duration_ns, "duration", 0, XVT_OPT_SECONDS, "SEC", "stop after this long"),
+	O(duration_ns, "duration", 0, XVT_OPT_TIME, "SEC", "stop after this long"),
 	O(memory_bytes, "memory", 'm', XVT_OPT_SIZE, "SIZE",
 	  "most memory for events that wait, half of it split between the machines (default 256M)"),
 	O(max_bytes, "max-size", 0, XVT_OPT_SIZE, "SIZE",
 	  "end when the trace has this size; each machine may have an equal part of it"),
 	O(rotate_bytes, "rotate-size", 0, XVT_OPT_SIZE, "SIZE",
 	  "with -o DIR/: go on in a next file when this one has about this size"),
-	O(rotate_ns, "rotate-time", 0, XVT_OPT_SECONDS, "SEC", "the same after this long"),
+	O(rotate_ns, "rotate-time", 0, XVT_OPT_TIME, "SEC", "the same after this long"),
 	O(keep.bytes, "keep-size", 0, XVT_OPT_SIZE, "SIZE",
 	  "remove the oldest files of DIR/ so that all have at most this size"),
-	O(keep.ns, "keep-time", 0, XVT_OPT_SECONDS, "SEC",
+	O(keep.ns, "keep-time", 0, XVT_OPT_TIME, "SEC",
 	  "remove files of DIR/ that were written longer ago"),
 	O(keep.free_bytes, "keep-free", 0, XVT_OPT_SIZE, "SIZE",
 	  "remove the oldest files of DIR/ so that this much of the disk stays free"),
 	O(snapshots.when, "snapshot-when", 0, XVT_OPT_LIST, "CONDITION",
 	  "with -o DIR/: keep the files around the moment when it holds, in DIR/snapshots/: crash "
 	  "[MACHINE], loss [MACHINE], still SEC [MACHINE], event GLOB [FILTER]; again for each"),
-	O(snapshots.before_ns, "snapshot-before", 0, XVT_OPT_SECONDS, "SEC",
+	O(snapshots.before_ns, "snapshot-before", 0, XVT_OPT_TIME, "SEC",
 	  "what a snapshot has from before its moment, at least (default 2)"),
-	O(snapshots.after_ns, "snapshot-after", 0, XVT_OPT_SECONDS, "SEC",
+	O(snapshots.after_ns, "snapshot-after", 0, XVT_OPT_TIME, "SEC",
 	  "and from after it (default 2)"),
 	O(snapshots.per_minute, "snapshot-per-minute", 0, XVT_OPT_COUNT, "N",
 	  "make at most N snapshots in a minute (default 2)"),
@@ -579,11 +579,13 @@ static int event_request(const struct xvt_opt_list *events, char *text, size_t s
 		const char *colon = strchr(events->v[i], ':');
 		int n;
 
-		if (!colon || colon == events->v[i] || !colon[1] || strchr(events->v[i], '\n')) {
-			xvt_error(events->v[i], "an event is given as SYSTEM:EVENT");
+		if (!*events->v[i] || colon == events->v[i] || (colon && !colon[1]) ||
+		    strchr(events->v[i], '\n')) {
+			xvt_error(events->v[i], "an event is given as SYSTEM:EVENT, or as SYSTEM "
+						"for all of its events");
 			return -EINVAL;
 		}
-		n = snprintf(text + used, size - used, "+%s\n", events->v[i]);
+		n = snprintf(text + used, size - used, "+%s%s\n", events->v[i], colon ? "" : ":*");
 		if (n < 0 || (size_t)n >= size - used) {
 			xvt_error("-e", "too many events for one request");
 			return -EINVAL;

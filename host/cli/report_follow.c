@@ -65,7 +65,7 @@ static void wait_a_moment(const struct follow *f)
 
 static bool is_enough(const struct follow *f)
 {
-	return stopped || (f->s->limit && f->x->given >= f->s->limit);
+	return stopped || (f->s->limit > 0 && f->x->given >= (uint64_t)f->s->limit);
 }
 
 /* Prints what came. Returns an exit status. */
@@ -77,7 +77,7 @@ static int print_batch(struct follow *f)
 	int status, err;
 
 	if (s.limit)
-		s.limit -= x->given;
+		s.limit -= (int64_t)x->given;
 	if (!x->first_ns)
 		x->first_ns = xvtrace_info(x->trace)->first_ns;
 	status = xvt_select_begin(&s, x);

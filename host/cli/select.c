@@ -22,7 +22,7 @@ static int parse_time(struct xvt_export *x, const char *text, struct xvt_when *w
 
 	if (err)
 		xvt_error(text, "not a time; give seconds such as 12.5, +0.5 from the start of the "
-				"trace, or a time of day such as 17:51:46.5");
+				"trace, -0.5 from its end, or a time of day such as 17:51:46.5");
 	return err ? -EINVAL : 0;
 }
 
@@ -117,15 +117,30 @@ static int set_around(const struct xvt_select *s, struct xvt_export *x)
 	return 0;
 }
 
+static int set_last(const struct xvt_select *s, struct xvt_export *x)
+{
+	const uint64_t end_ns = xvtrace_info(x->trace)->last_ns;
+
+	return xvtrace_reader_from(x->reader, end_ns > s->last_ns ? end_ns - s->last_ns : 0,
+				   XVTRACE_MONOTONIC);
+}
+
 static int set_range(const struct xvt_select *s, struct xvt_export *x)
 {
 	if (s->span_ns && !s->around) {
 		xvt_error("--span", "it is for --around");
 		return -EINVAL;
 	}
+	if (s->last_ns && (s->from || s->to || s->around)) {
+		xvt_error("--last", "it is a range of time, as --from, --to and --around are; give "
+				    "one");
+		return -EINVAL;
+	}
 	if (s->around)
 		return set_around(s, x);
 	x->marks = false;
+	if (s->last_ns)
+		return set_last(s, x);
 	return set_from_to(s, x);
 }
 
@@ -229,23 +244,99 @@ static int choose_filter(const struct xvt_select *s, struct xvt_export *x)
 	return err;
 }
 
-/* Returns 0 or -errno; after a message -ENOENT (the trace does not have that) or -EINVAL. */
-static int choose(const struct xvt_select *s, struct xvt_export *x)
+/* Of several traces that have a machine of one name, both have it: "a:g1" and "b:g1". */
+static bool is_named(const struct xvtrace_machine *m, const char *name)
 {
+	const size_t length = strlen(m->name), part = strlen(name);
+
+	return strcmp(m->name, name) == 0 || (length > part && m->name[length - part - 1] == ':' &&
+					      strcmp(m->name + length - part, name) == 0);
+}
+
+/* Whether a machine is left out by name: "!g1". */
+static bool is_left_out(const struct xvt_select *s, const struct xvtrace_machine *m)
+{
+	for (size_t i = 0; i < s->vm.n; i++)
+		if (s->vm.v[i][0] == '!' && is_named(m, s->vm.v[i] + 1))
+			return true;
+	return false;
+}
+
+/* Whether the same name is left out, too. */
+static bool has_left_out(const struct xvt_select *s, const char *name)
+{
+	for (size_t i = 0; i < s->vm.n; i++)
+		if (s->vm.v[i][0] == '!' && strcmp(s->vm.v[i] + 1, name) == 0)
+			return true;
+	return false;
+}
+
+static bool has_machine(const struct xvt_export *x, const char *name)
+{
+	const unsigned int machines = xvtrace_info(x->trace)->machines;
+
+	for (unsigned int i = 0; i < machines; i++) {
+		const struct xvtrace_machine *m = xvtrace_machine(x->trace, i);
+
+		if (m && is_named(m, name))
+			return true;
+	}
+	return false;
+}
+
+/* All machines but those that are left out. */
+static int choose_other_machines(const struct xvt_select *s, struct xvt_export *x)
+{
+	const unsigned int machines = xvtrace_info(x->trace)->machines;
+	bool any = false;
+	int err = 0;
+
+	for (unsigned int i = 0; i < machines && !err; i++) {
+		const struct xvtrace_machine *m = xvtrace_machine(x->trace, i);
+
+		if (!m || is_left_out(s, m))
+			continue;
+		any = true;
+		err = xvtrace_reader_machine(x->reader, m->name);
+	}
+	if (any || err)
+		return err;
+	xvt_error("--vm", "this leaves out all machines of the trace");
+	return -ENOENT;
+}
+
+static int choose_machines(const struct xvt_select *s, struct xvt_export *x)
+{
+	bool named = false;
 	size_t absent = 0;
 	int err = 0;
 
 	for (size_t i = 0; i < s->vm.n && !err; i++) {
-		err = xvtrace_reader_machine(x->reader, s->vm.v[i]);
-		if (err == -ENOENT && s->follow) {
+		const char *name = s->vm.v[i];
+		const bool other = name[0] == '!';
+
+		if (!has_machine(x, name + other) && s->follow) {
 			absent++;
-			err = 0;
-		} else if (err == -ENOENT) {
-			say_machines(x, s->vm.v[i]);
+			continue;
 		}
+		if (!has_machine(x, name + other)) {
+			say_machines(x, name + other);
+			return -ENOENT;
+		}
+		named |= !other;
+		if (!other && !has_left_out(s, name))
+			err = xvtrace_reader_machine(x->reader, name);
 	}
-	if (absent && absent == s->vm.n)
+	if (!err && absent && absent == s->vm.n)
 		return -EAGAIN;
+	return err || named || !s->vm.n ? err : choose_other_machines(s, x);
+}
+
+/* Returns 0 or -errno; after a message -ENOENT (the trace does not have that) or -EINVAL. */
+static int choose(const struct xvt_select *s, struct xvt_export *x)
+{
+	int err = choose_machines(s, x);
+
 	for (size_t i = 0; i < s->event.n && !err; i++)
 		err = xvtrace_reader_event(x->reader, s->event.v[i]);
 	if (!err)
@@ -254,7 +345,7 @@ static int choose(const struct xvt_select *s, struct xvt_export *x)
 		err = choose_filter(s, x);
 	if (err)
 		return err;
-	xvtrace_reader_limit(x->reader, s->limit);
+	xvtrace_reader_limit(x->reader, s->limit > 0 ? (uint64_t)s->limit : 0);
 	return xvtrace_reader_flags(x->reader, reader_flags(s, x));
 }
 
@@ -310,7 +401,7 @@ static int say_reclocked(const struct xvt_export *x)
 /* Returns whether the index is enough. */
 static bool is_part(const struct xvt_select *s)
 {
-	return s->from || s->to || s->around || s->limit;
+	return s->from || s->to || s->last_ns || s->around || s->limit;
 }
 
 static void close_all(struct xvt_export *x)
@@ -321,14 +412,37 @@ static void close_all(struct xvt_export *x)
 	x->trace = NULL;
 }
 
-static int start(const struct xvt_select *s, const char *path, struct xvt_export *x)
+static int new_reader(const struct xvt_select *s, struct xvt_export *x)
 {
 	int err = xvtrace_reader_new(&x->reader, x->trace);
 
 	if (!err)
 		err = set_range(s, x);
-	if (!err)
-		err = choose(s, x);
+	return err ? err : choose(s, x);
+}
+
+/* Of the last N events: count all that are chosen, to leave out those before. */
+static int find_last(const struct xvt_select *s, struct xvt_export *x)
+{
+	const uint64_t wanted = (uint64_t)-s->limit;
+	const struct xvtrace_event *ev;
+	uint64_t n = 0;
+	int got;
+
+	while ((got = xvtrace_next(x->reader, &ev)) > 0)
+		n += ev->kind == XVTRACE_EVENT;
+	xvtrace_reader_free(x->reader);
+	x->reader = NULL;
+	x->skip = n > wanted ? n - wanted : 0;
+	return got ? got : new_reader(s, x);
+}
+
+static int start(const struct xvt_select *s, const char *path, struct xvt_export *x)
+{
+	int err = new_reader(s, x);
+
+	if (!err && s->limit < 0)
+		err = find_last(s, x);
 	if (err == -ENOENT)
 		return XVT_EXIT_FAIL;
 	if (err == -EAGAIN)
@@ -421,22 +535,25 @@ static void say_unmatched(const char *path, const char *what, const struct xvtra
 static void say_outside(const struct xvt_export *x)
 {
 	const struct xvtrace_info *info = xvtrace_info(x->trace);
-	uint64_t first = info->first_ns, last = info->last_ns;
+	const uint64_t ends[] = { info->first_ns, info->last_ns };
+	static struct xvt_out text;
 
-	if (x->wall) {
-		first = xvtrace_wall_ns(x->trace, first);
-		last = xvtrace_wall_ns(x->trace, last);
+	text.fd = -1;
+	for (size_t i = 0; i < 2; i++) {
+		if (i)
+			xvt_out_str(&text, " to ");
+		if (x->wall)
+			xvt_out_date(&text, xvtrace_wall_ns(x->trace, ends[i]), 'T', 9);
+		else
+			xvt_out_time(&text, ends[i]);
 	}
-	xvt_error(info->path,
-		  "no event matches; the trace is from %" PRIu64 ".%09" PRIu64 " to %" PRIu64
-		  ".%09" PRIu64,
-		  first / 1000000000, first % 1000000000, last / 1000000000, last % 1000000000);
+	xvt_error(info->path, "no event matches; the trace is from %.*s", (int)text.used, text.buf);
 }
 
 static bool is_choice(const struct xvt_select *s)
 {
 	return s->vm.n || s->event.n || s->cpu.n || s->pid.n || s->comm.n || s->filter || s->from ||
-	       s->to || s->around;
+	       s->to || s->last_ns || s->around;
 }
 
 /* Print the globs and comparisons without a match. Returns false if the choice left nothing to

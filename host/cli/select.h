@@ -10,8 +10,8 @@
 
 /* Lists and texts as given on the command line. */
 struct xvt_select {
-	struct xvt_opt_list vm;	   /* names; none: all machines */
-	struct xvt_opt_list event; /* globs on EVENT or SYSTEM:EVENT; none: all events */
+	struct xvt_opt_list vm;	   /* names, or !NAME; none: all machines */
+	struct xvt_opt_list event; /* globs on EVENT or SYSTEM:EVENT, or !GLOB; none: all events */
 	struct xvt_opt_list cpu;   /* "0-3,7" */
 	struct xvt_opt_list pid;   /* numbers */
 	struct xvt_opt_list comm;  /* globs */
@@ -20,7 +20,8 @@ struct xvt_select {
 	const char *to;	    /* the same */
 	const char *around; /* the same, or @N: line N of the report without choices */
 	uint64_t span_ns;   /* before and after it; 0: the default */
-	uint64_t limit;
+	uint64_t last_ns;   /* 0: it was not given */
+	int64_t limit;	    /* below 0: the last events; 0: none was given */
 	bool all;
 	bool reclock;
 	bool no_reclock;
@@ -29,35 +30,38 @@ struct xvt_select {
 };
 
 /* Rows of an option table. The range is --from and --to, where --to is not a format. */
-#define XVT_SELECT_OPTS(struct_, field_, from_, to_)                                            \
-	XVT_OPT(struct_, field_.vm, "vm", 0, XVT_OPT_LIST, "VM",                                \
-		"only this machine's events; again for each"),                                  \
-		XVT_OPT(struct_, field_.event, "event", 'e', XVT_OPT_LIST, "GLOB",              \
-			"only events like this, as EVENT or SYSTEM:EVENT; again for each"),     \
-		XVT_OPT(struct_, field_.cpu, "cpu", 0, XVT_OPT_LIST, "N",                       \
-			"only events of these CPUs, such as 0-3,7; again for more"),            \
-		XVT_OPT(struct_, field_.pid, "pid", 0, XVT_OPT_LIST, "P",                       \
-			"only events of this task; again for each"),                            \
-		XVT_OPT(struct_, field_.comm, "comm", 0, XVT_OPT_LIST, "GLOB",                  \
-			"only events of tasks with a name like this; again for each"),          \
-		XVT_OPT(struct_, field_.filter, "filter", 0, XVT_OPT_STRING, "FILTER",          \
-			"only events with such fields: 'prev_pid == 7 && next_comm ~ \"k*\"'"), \
-		XVT_OPT(struct_, field_.from, from_, 0, XVT_OPT_STRING, "T",                    \
-			"begin at T: seconds as printed, +seconds, or a time of day"),          \
-		XVT_OPT(struct_, field_.to, to_, 0, XVT_OPT_STRING, "T", "end at T"),           \
-		XVT_OPT(struct_, field_.around, "around", 0, XVT_OPT_STRING, "T",               \
-			"only events around T, or around the event @N of the trace"),           \
-		XVT_OPT(struct_, field_.span_ns, "span", 0, XVT_OPT_SPAN, "D",                  \
-			"with --around: this long before and after it (5ms)"),                  \
-		XVT_OPT(struct_, field_.limit, "limit", 'n', XVT_OPT_COUNT, "N",                \
-			"no more than N events"),                                               \
-		XVT_OPT(struct_, field_.all, "all", 0, XVT_OPT_BOOL, NULL,                      \
-			"also what the rings say about themselves"),                            \
-		XVT_OPT(struct_, field_.reclock, "reclock", 0, XVT_OPT_BOOL, NULL,              \
-			"say how bounds change; also the times of a trace without an end"),     \
-		XVT_OPT(struct_, field_.no_reclock, "no-reclock", 0, XVT_OPT_BOOL, NULL,        \
-			"the times of the recording, not by all clock samples of the trace"),   \
-		XVT_OPT(struct_, field_.quiet, "quiet", 'q', XVT_OPT_BOOL, NULL,                \
+#define XVT_SELECT_OPTS(struct_, field_, from_, to_)                                             \
+	XVT_OPT(struct_, field_.vm, "vm", 0, XVT_OPT_WORDS, "VM",                                \
+		"only this machine's events, such as g1,g2; !VM: not these"),                    \
+		XVT_OPT(struct_, field_.event, "event", 'e', XVT_OPT_WORDS, "GLOB",              \
+			"only events like this: EVENT, SYSTEM:EVENT, SYSTEM; !GLOB: not these"), \
+		XVT_OPT(struct_, field_.cpu, "cpu", 0, XVT_OPT_LIST, "N",                        \
+			"only events of these CPUs, such as 0-3,7; again for more"),             \
+		XVT_OPT(struct_, field_.pid, "pid", 0, XVT_OPT_WORDS, "P",                       \
+			"only events of this task, such as 7,8"),                                \
+		XVT_OPT(struct_, field_.comm, "comm", 0, XVT_OPT_LIST, "GLOB",                   \
+			"only events of tasks with a name like this; again for each"),           \
+		XVT_OPT(struct_, field_.filter, "filter", 0, XVT_OPT_STRING, "FILTER",           \
+			"only events with such fields: 'prev_pid == 7 && next_comm ~ \"k*\"'"),  \
+		XVT_OPT(struct_, field_.from, from_, 0, XVT_OPT_STRING, "T",                     \
+			"begin at T: a time as printed, +SEC, -SEC from the end, or a time of "  \
+			"day"),                                                                  \
+		XVT_OPT(struct_, field_.to, to_, 0, XVT_OPT_STRING, "T", "end at T"),            \
+		XVT_OPT(struct_, field_.last_ns, "last", 0, XVT_OPT_TIME, "D",                   \
+			"only the last D of the trace, such as 50ms"),                           \
+		XVT_OPT(struct_, field_.around, "around", 0, XVT_OPT_STRING, "T",                \
+			"only events around T, or around the event @N of the trace"),            \
+		XVT_OPT(struct_, field_.span_ns, "span", 0, XVT_OPT_TIME, "D",                   \
+			"with --around: this long before and after it (5ms)"),                   \
+		XVT_OPT(struct_, field_.limit, "limit", 'n', XVT_OPT_ENDS, "N",                  \
+			"no more than N events; -N: the last N"),                                \
+		XVT_OPT(struct_, field_.all, "all", 0, XVT_OPT_BOOL, NULL,                       \
+			"also what the rings say about themselves"),                             \
+		XVT_OPT(struct_, field_.reclock, "reclock", 0, XVT_OPT_BOOL, NULL,               \
+			"say how bounds change; also the times of a trace without an end"),      \
+		XVT_OPT(struct_, field_.no_reclock, "no-reclock", 0, XVT_OPT_BOOL, NULL,         \
+			"the times of the recording, not by all clock samples of the trace"),    \
+		XVT_OPT(struct_, field_.quiet, "quiet", 'q', XVT_OPT_BOOL, NULL,                 \
 			"no warnings about an incomplete trace")
 
 /* Open the trace and make a reader of the chosen events in x->trace and x->reader; x->wall says

@@ -189,9 +189,9 @@ static void put_head(struct text *t)
 	xvt_out_count(o, all->lost);
 	if (all->events) {
 		xvt_out_str(o, "\n");
-		xvt_out_date(o, xvtrace_wall_ns(s->trace, all->first_ns), 3);
+		xvt_out_date(o, xvtrace_wall_ns(s->trace, all->first_ns), ' ', 3);
 		xvt_out_str(o, " to ");
-		xvt_out_date(o, xvtrace_wall_ns(s->trace, all->last_ns), 3);
+		xvt_out_date(o, xvtrace_wall_ns(s->trace, all->last_ns), ' ', 3);
 		xvt_out_printf(o, " (%.3f to %.3f)", (double)all->first_ns / 1e9,
 			       (double)all->last_ns / 1e9);
 	}

@@ -69,7 +69,7 @@ int xvt_parse_when(const char *text, struct xvtrace *trace, struct xvt_when *whe
 {
 	const struct xvtrace_info *info = xvtrace_info(trace);
 	uint64_t first = xvtrace_wall_ns(trace, info->first_ns);
-	bool relative = text[0] == '+', dated;
+	bool relative = text[0] == '+', from_end = text[0] == '-', dated;
 	int err;
 
 	when->clock = XVTRACE_WALL;
@@ -80,12 +80,18 @@ int xvt_parse_when(const char *text, struct xvtrace *trace, struct xvt_when *whe
 			when->ns += DAY_NS;
 		return err;
 	}
-	err = xvt_parse_seconds(text + relative, &when->ns);
+	/* A time that is printed has no unit; a distance may have one. */
+	err = relative || from_end ? xvt_parse_span(text + 1, &when->ns)
+				   : xvt_parse_seconds(text, &when->ns);
 	if (err)
 		return err;
-	if (!relative && when->ns >= XVT_WHEN_WALL_NS)
+	if (!relative && !from_end && when->ns >= XVT_WHEN_WALL_NS)
 		return 0;
 	when->clock = XVTRACE_MONOTONIC;
+	if (from_end) {
+		when->ns = info->last_ns > when->ns ? info->last_ns - when->ns : 0;
+		return 0;
+	}
 	if (relative && __builtin_add_overflow(when->ns, info->first_ns, &when->ns))
 		return -ERANGE;
 	return 0;

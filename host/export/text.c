@@ -9,6 +9,14 @@ int xvt_export_next(struct xvt_export *x, const struct xvtrace_event **event)
 {
 	int got, again;
 
+	while (x->skip) {
+		got = xvtrace_next(x->reader, event);
+		if (got != 1)
+			return got;
+		x->skip -= (*event)->kind == XVTRACE_EVENT;
+		if (x->once)
+			xvt_once_again(x->once, *event);
+	}
 	do {
 		got = xvtrace_next(x->reader, event);
 		again = got == 1 && x->once ? xvt_once_again(x->once, *event) : 0;
@@ -98,6 +106,8 @@ static uint64_t put_ns(struct xvt_out *o, const struct xvt_export *x, uint64_t n
 		ns = xvtrace_wall_ns(x->trace, ns);
 	if (x->relative)
 		put_since(o, x->first_ns, ns);
+	else if (x->wall)
+		xvt_out_date(o, ns, 'T', 9);
 	else
 		xvt_out_time(o, ns);
 	return ns;

@@ -41,7 +41,8 @@ bool xvtrace_matches(const char *glob, const char *system, const char *name)
 	const char *probed = xvt_probed_system(system, name);
 
 	if (!strchr(glob, ':'))
-		return fnmatch(glob, name, 0) == 0;
+		return fnmatch(glob, name, 0) == 0 || strcmp(glob, system) == 0 ||
+		       (probed && strcmp(glob, probed) == 0);
 	return is_like(glob, system, name) || (probed && is_like(glob, probed, name));
 }
 
@@ -75,18 +76,25 @@ static void add_near_event(struct xvt_glob *g, const char *system, const char *n
 
 bool xvt_globs_match(struct xvt_glob *globs, const char *system, const char *name, bool near)
 {
-	bool any = false;
+	bool any = false, wants = false;
 
 	for (struct xvt_glob *g = globs; g; g = g->next) {
-		if (xvtrace_matches(g->text, system, name))
+		const bool matches = xvtrace_matches(g->text, system, name);
+
+		if (g->leaves_out && matches)
+			return false;
+		if (g->leaves_out)
+			continue;
+		wants = true;
+		if (matches)
 			any = g->matched = true;
 		else if (!g->matched && near)
 			add_near_event(g, system, name);
 	}
-	return any;
+	return any || !wants;
 }
 
-int xvt_glob_add(struct xvt_glob **end, const char *text)
+int xvt_glob_add(struct xvt_glob **end, const char *text, bool leaves_out)
 {
 	const size_t len = strlen(text) + 1;
 	struct xvt_glob *g = calloc(1, sizeof(*g) + len);
@@ -94,6 +102,7 @@ int xvt_glob_add(struct xvt_glob **end, const char *text)
 	if (!g)
 		return -ENOMEM;
 	memcpy(g->text, text, len);
+	g->leaves_out = leaves_out;
 	while (*end)
 		end = &(*end)->next;
 	*end = g;
@@ -114,7 +123,7 @@ bool xvt_globs_unmatched(const struct xvt_glob *globs, size_t number,
 			 struct xvtrace_unmatched *unmatched)
 {
 	for (const struct xvt_glob *g = globs; g; g = g->next) {
-		if (g->matched || number--)
+		if (g->matched || g->leaves_out || number--)
 			continue;
 		memset(unmatched, 0, sizeof(*unmatched));
 		unmatched->glob = g->text;

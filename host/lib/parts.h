@@ -100,18 +100,20 @@ void xvt_near_add(struct xvt_near *near, const char *wanted, const char *name, c
 struct xvt_glob {
 	struct xvt_glob *next;
 	bool matched;
+	bool leaves_out; /* what it matches */
 	struct xvt_near near;
 	char text[];
 };
 
 /* Returns 0 or -ENOMEM. */
-int xvt_glob_add(struct xvt_glob **globs, const char *text);
+int xvt_glob_add(struct xvt_glob **globs, const char *text, bool leaves_out);
 void xvt_globs_free(struct xvt_glob *globs);
 /* For an event that the guest's module probes itself: the system of the kernel's event of that
  * name. NULL: it is no such event. */
 const char *xvt_probed_system(const char *system, const char *name);
 
-/* Returns whether one of the globs matches. near: keep the name for those that do not. */
+/* Returns whether one of the globs matches, or there are only those that leave out, and none of
+ * these matches. near: keep the name for those that do not. */
 bool xvt_globs_match(struct xvt_glob *globs, const char *system, const char *name, bool near);
 /* Get a glob that nothing matched, by number. Returns false beyond the last. */
 bool xvt_globs_unmatched(const struct xvt_glob *globs, size_t number,

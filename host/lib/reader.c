@@ -155,12 +155,14 @@ int xvtrace_reader_comm(struct xvtrace_reader *r, const char *glob)
 	if (!r->comms)
 		r->comms = calloc(1, sizeof(*r->comms));
 	r->by_event = true;
-	return r->comms ? xvt_glob_add(&r->comms->globs, glob) : -ENOMEM;
+	return r->comms ? xvt_glob_add(&r->comms->globs, glob, false) : -ENOMEM;
 }
 
 int xvtrace_reader_event(struct xvtrace_reader *r, const char *glob)
 {
-	return r->begun ? -EBUSY : xvt_glob_add(&r->globs, glob);
+	const bool leaves_out = glob[0] == '!';
+
+	return r->begun ? -EBUSY : xvt_glob_add(&r->globs, glob + leaves_out, leaves_out);
 }
 
 int xvtrace_reader_filter(struct xvtrace_reader *r, const char *filter, struct xvtrace_error *error)

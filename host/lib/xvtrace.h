@@ -262,7 +262,8 @@ void xvtrace_reader_free(struct xvtrace_reader *reader);
  * -ENOENT: there is none. */
 int xvtrace_reader_machine(struct xvtrace_reader *reader, const char *name);
 int xvtrace_reader_cpu(struct xvtrace_reader *reader, unsigned int cpu);
-/* Events like the glob(7), as EVENT or SYSTEM:EVENT; see xvtrace_matches(). */
+/* Events like the glob(7), as EVENT or SYSTEM:EVENT, or of a SYSTEM; see xvtrace_matches(). With a
+ * "!" before it, events like it are left out. */
 int xvtrace_reader_event(struct xvtrace_reader *reader, const char *glob);
 /* Events of the task with that number, in any machine. */
 int xvtrace_reader_pid(struct xvtrace_reader *reader, int pid);
@@ -438,7 +439,8 @@ void xvtrace_flag_letters(unsigned int flags, char letters[XVTRACE_FLAG_LETTERS 
 void xvtrace_context_letters(const struct xvtrace_event *event,
 			     char letters[XVTRACE_CONTEXT_LETTERS + 1]);
 
-/* Whether an event of that system and name matches a glob: EVENT or SYSTEM:EVENT. Events that the
+/* Whether an event of that system and name matches a glob, EVENT or SYSTEM:EVENT, or is of the
+ * SYSTEM that it names. Events that the
  * guest's module probes itself (xvt:sched_switch) match as the kernel's, too. */
 bool xvtrace_matches(const char *glob, const char *system, const char *name);
 

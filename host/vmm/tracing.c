@@ -365,14 +365,16 @@ int xvt_tracing_match(const char *pattern,
 		      int (*fn)(void *arg, const char *system, const char *event), void *arg)
 {
 	const char *colon = strchr(pattern, ':');
-	char *system = colon ? strndup(pattern, (size_t)(colon - pattern)) : NULL;
+	char *system = strndup(pattern, colon ? (size_t)(colon - pattern) : strlen(pattern));
 	char **systems = system ? tracefs_event_systems(NULL) : NULL;
 	int found = 0;
 	size_t i;
 
 	for (i = 0; found >= 0 && systems && systems[i]; i++) {
-		int n = fnmatch(system, systems[i], 0) ? 0
-						       : match_in(systems[i], colon + 1, fn, arg);
+		int n = 0;
+
+		if (!fnmatch(system, systems[i], 0))
+			n = match_in(systems[i], colon ? colon + 1 : "*", fn, arg);
 
 		found = n < 0 ? n : found + n;
 	}

@@ -36,7 +36,7 @@ offers() {
 mkdir -p "$work/here/folder"
 touch "$work/here/t.xvt" "$work/here/other.txt"
 commands=$("$xvtrace" --help | sed -n 's/^  \([a-z]*\) .*/\1/p')
-offers "each command is offered" "xvtrace " "$(printf '%s\n' $commands help --help --version | sort | tr '\n' ' ' | sed 's/ $//')"
+offers "each command is offered" "xvtrace " "$(printf '%s\n' $commands help version --help --version | sort | tr '\n' ' ' | sed 's/ $//')"
 offers "a part of its name finds it" "xvtrace doc" "doctor"
 offers "and so it does behind help" "xvtrace help rec" "record"
 

@@ -15,7 +15,7 @@ show() { "$xvtrace" daemon -c "$1" --show-config >"$work/shown" 2>"$work/err"; }
 echo >"$conf"
 check "an empty configuration is one" show "$conf"
 cp "$work/shown" "$work/defaults"
-check "each option of record is a key" diff <("$xvtrace" record --help | sed -n 's/^ .*--\([a-z-]*\).*/\1/p' | grep -v '^help$') <(sed -n 's/^\([a-z-]*\) = .*/\1/p' "$work/defaults")
+check "each option of record is a key" diff <("$xvtrace" record --help | sed -n 's/^ .*--\([a-z-]*\).*/\1/p' | grep -vE '^(help|version)$') <(sed -n 's/^\([a-z-]*\) = .*/\1/p' "$work/defaults")
 sed -i '/^#/d' "$work/defaults"
 shows_itself() { show "$work/defaults" && diff <(grep -v '^#' "$work/shown") "$work/defaults"; }
 check "what is shown is a configuration" shows_itself
@@ -132,10 +132,10 @@ done <<-END
 	order = never|1|order never: order is auto, now or later
 	compress = 20|1|compress: give a level
 	host = sched\nhost = all|2|host all: host is one of
-	host-event = sched|1|host-event sched: an event is given as
+	host-event = sched:|1|host-event sched:: an event is given as
 	host-all = yes|1|host-all: no event of the host is given; use host-event SYS:EVENT or host PRESET
 	host-buffer = 2M|1|host-buffer: no event of the host
-	event = sched:*\nevent = sched|2|event sched: an event is given as
+	event = sched:*\nevent = sched:|2|event sched:: an event is given as
 	region = g|1|region g: a region is given as NAME=PATH
 	region = g=/x,rings=0|1|region g=/x,rings=0: rings=N is
 	domain = g,rings=0|1|domain g,rings=0: rings=N is

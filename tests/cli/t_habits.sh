@@ -52,4 +52,91 @@ for words in report stat verify "export --format jsonl -"; do
 done
 cd "$work/here" || exit 1
 
+# -- what each command has -----------------------------------------------------------
+
+commands=$("$xvtrace" --help | sed -n 's/^  \([a-z]*\) .*/\1/p')
+each_helps() {
+	local cmd
+	for cmd in $commands; do
+		"$xvtrace" "$cmd" --help >"$work/named" && "$xvtrace" "$cmd" -h 2>"$work/err" | cmp - "$work/named" &&
+			grep -q -- '-h, --help' "$work/named" || return 1
+	done
+	"$xvtrace" -h | cmp - <("$xvtrace" --help)
+}
+check "-h of each command: $(wc -w <<<"$commands")" each_helps
+each_version() {
+	local words cmd
+	"$xvtrace" --version >"$work/version" || return 1
+	for words in version -V; do "$xvtrace" $words | cmp - "$work/version" || return 1; done
+	for cmd in $commands; do
+		"$xvtrace" "$cmd" --version | cmp - "$work/version" && "$xvtrace" "$cmd" -V | cmp - "$work/version" || return 1
+	done
+	head -n 1 "$work/version" | grep -qE '^xvtrace [0-9]' && grep -qE '^built: (gcc|clang) ' "$work/version" && grep -qE '^features: ([+-][a-z]+ ?)+$' "$work/version"
+}
+check "the version, also behind a command: $("$xvtrace" version | head -n 1)" each_version
+
+# -- choices -------------------------------------------------------------------------
+
+report() { "$xvtrace" report -q --no-task "$@"; }
+report -s >"$work/all"
+# chosen AWK OPTION...: the lines of the report for which AWK is true; $2 is the machine, $4 the event
+chosen() {
+	local want=$1
+	shift
+	awk "$want" "$work/all" >"$work/want"
+	[ -s "$work/want" ] && report -s "$@" 2>"$work/err" | cmp - "$work/want" && [ ! -s "$work/err" ] && return
+	sed 's/^/# /' "$work/err"
+	return 1
+}
+check "--vm g1,g2" chosen '1' --vm g1,g2
+check "--vm '!g1'" chosen '$2 ~ /^g2:/' --vm '!g1'
+check "-e with a comma" chosen '$4 ~ /^(test:names|xvt:u64):$/' -e test:names,u64
+check "-e with a set of letters, which has no comma" chosen '$4 ~ /^test:names:$/' -e 'nam[d,e]s'
+check "-e SYSTEM" chosen '$4 ~ /^test:/' -e test
+check "-e SYSTEM is the kernel's of a probe, too" chosen '$4 ~ /:sched_switch:$/' -e sched
+check "-e '!GLOB'" chosen '$4 !~ /^(test:|xvt:u)/' -e '!test,!xvt:u*'
+check "-e GLOB,'!GLOB'" chosen '$4 ~ /^test:/ && $4 !~ /^test:n/' -e 'test,!n*'
+check "--cpu 0,1" chosen '$2 ~ /:[01]$/' --cpu 0,1
+check "--pid with a comma" eval 'report --pid 100,200 | cmp - <(report --pid 100 --pid 200)'
+check "a machine that is not there" eval '! "$xvtrace" report --vm g1,g9 2>"$work/err" && grep -q "no machine .g9. in this trace; it has: g1, g2" "$work/err"'
+check "no machine is left" eval '! "$xvtrace" report --vm "!g1,!g2" 2>"$work/err" && grep -q "leaves out all machines" "$work/err"'
+check "an empty word" refused "an empty word beside a comma" report --vm g1,
+
+check "-n -20: the last 20" eval '[ "$(report -n -20 | tee "$work/out" | grep -vc " LOST ")" -eq 20 ] && report | tail -n "$(wc -l <"$work/out")" | cmp - "$work/out"'
+check "-n -20 of an export" eval '"$xvtrace" export -q --format jsonl -n -20 - | cmp - <("$xvtrace" export -q --format jsonl - | tail -n 20)'
+check "-n beyond all" eval 'report -n -100000 | cmp - <(report)'
+last=$(report | awk 'END { split($1, t, "."); printf "%.0f\n", t[1] * 1000000000 + t[2] }')
+late() { report | awk -v from=$((last - $1)) '{ split($1, t, "."); if (t[1] * 1000000000 + t[2] >= from) print }'; }
+check "--last 500us" eval '[ "$(report --last 500us | tee "$work/out" | wc -l)" -gt 5 ] && late 500000 | cmp - "$work/out"'
+check "--from -500us" eval 'report --from -500us | cmp - "$work/out"'
+check "--from -0.0005" eval 'report --from -0.0005 | cmp - "$work/out"'
+check "--from +SEC with a unit" eval 'report --from +1ms | cmp - <(report --from +0.001)'
+check "--to -TIME, also of export, which had its format there" eval '"$xvtrace" export --format text -q --to -500us - | wc -l >"$work/n" && [ "$(cat "$work/n")" -gt 5 ]'
+check "--last and --from: one of them" refused "is a range of time" report --last 5ms --from +0
+check "--span in seconds" eval 'report --around +0.001 --span 0.0005 | cmp - <(report --around +1ms --span 500us)'
+wall() { report --wall | sed -n "$1 s/ .*//p"; }
+check "--wall prints dates that --from takes" eval '[[ $(wall 30) == 2023-11-*T*:*:*.* ]] && report --from "$(wall 30)" --to "$(wall 90)" | cmp - <(report | sed -n 30,90p)'
+
+"$xvtrace" region create "$work/region" --size 1M --rings 2 >/dev/null || exit 1
+timed() { "$xvtrace" record -q -o "$work/o.xvt" -r g="$work/region" --duration "$1" >/dev/null 2>"$work/err"; [ $? -ne 2 ] && ! grep -q duration "$work/err"; }
+for time in 0.1 0.1s 100ms; do check "record --duration $time" timed $time; done
+
+# -- names of others -----------------------------------------------------------------
+
+# named OPTION OURS COMMAND: the option is refused with the name that it has here
+named() { check "$3 $1: $2" refused "$1: no such option; .*$2" "$3" "$1" x; }
+named -F --filter report
+named --time "--from and --to" report
+named -C --cpu report
+named --tid --pid report
+named -v "-e '!GLOB'" report
+named -i "an argument: xvtrace report \\[FILE" report
+named -i "an argument: xvtrace stat \\[FILE" stat
+named -o "an argument: xvtrace export .* OUT" export
+named --since --from report
+named --tail "-n -N" report
+named --count "see 'xvtrace summary'" report
+named -A "-r or -d" record
+check "an option that nobody has" refused "^xvtrace: report: --nonsense: no such option; 'xvtrace report --help'" report --nonsense
+
 exit $((failures > 0))

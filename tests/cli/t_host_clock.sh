@@ -13,8 +13,8 @@ says() {
 
 # between FROM TO: all events' wall times, in ns since 1970, lie there
 between() {
-	"$xvtrace" report -q --wall "$work/t.xvt" |
-		awk -v from="$1" -v to="$2" '{ sub(/\./, "", $1); n++; if ($1 < from || $1 > to) bad++ } END { exit !n || bad }'
+	"$xvtrace" report -q --wall "$work/t.xvt" | cut -d' ' -f1 | date -f - +%s%N |
+		awk -v from="$1" -v to="$2" '{ n++; if ($1 < from || $1 > to) bad++ } END { exit !n || bad }'
 }
 
 not() {

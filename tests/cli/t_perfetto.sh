@@ -176,7 +176,7 @@ clocks() {
 	local first last
 	first=$(jsonl_of "$work/jsonl" | head -n 1 | command jq -r .ts_ns)
 	last=$(jsonl_of "$work/jsonl" | tail -n 1 | command jq -r .ts_ns)
-	"$xvtrace" report -w "$work/synth.xvt" | awk '!/ LOST / { sub(/\./, "", $1); print "clock 1 " $1 }' | sed -n '1p;$p' >"$work/wall"
+	"$xvtrace" report -w "$work/synth.xvt" | awk '!/ LOST / { print $1 }' | sed -n '1p;$p' | date -f - '+clock 1 %s%N' >"$work/wall"
 	diff <(grep '^clock 1 ' "$work/beside") "$work/wall" && grep -qx "clock 3 $first" "$work/beside" && grep -qx "clock 6 $last" "$work/beside"
 }
 check "clock snapshots" clocks

@@ -33,11 +33,14 @@ check "the wall clock is set back and forth: a sign" eval 'report -w --delta | g
 # What -w prints is what --from and --to take, with -w and without.
 from=$(column "$work/wall" 20) to=$(column "$work/wall" 90)
 check "--from and --to take times of the wall clock" cmp <(sed -n 20,90p "$work/all") <(report --from "$from" --to "$to")
+check "they are dates" eval '[[ $from == 2023-11-1[345]T[0-9][0-9]:[0-9][0-9]:[0-9][0-9].[0-9]* ]]'
+check "and so are seconds since 1970" cmp <(sed -n 20,90p "$work/all") <(report --from "$(date -d "${from%.*}" +%s).${from#*.}" --to "$to")
 check "with -w as well" cmp <(sed -n 20,90p "$work/wall") <(report -w --from "$from" --to "$to")
 check "and with -w times of the host's clock" cmp <(sed -n 20,90p "$work/wall") \
 	<(report -w --from "$(column "$work/all" 20)" --to "$(column "$work/all" 90)")
-day=$(TZ=Asia/Kolkata date -d "@${from%.*}" +%Y-%m-%d) clock=$(TZ=Asia/Kolkata date -d "@${from%.*}" +%H:%M:%S).${from#*.}
-utc=$(TZ=UTC date -d "@${from%.*}" +%Y-%m-%dT%H:%M:%S).${from#*.}Z
+seconds=$(date -d "${from%.*}" +%s)
+day=$(TZ=Asia/Kolkata date -d "@$seconds" +%Y-%m-%d) clock=$(TZ=Asia/Kolkata date -d "@$seconds" +%H:%M:%S).${from#*.}
+utc=$(TZ=UTC date -d "@$seconds" +%Y-%m-%dT%H:%M:%S).${from#*.}Z
 check "a date, local time" cmp <(tail -n +20 "$work/all") <(TZ=Asia/Kolkata report --from "$day $clock")
 check "with a T" cmp <(tail -n +20 "$work/all") <(TZ=Asia/Kolkata report --from "${day}T$clock")
 check "with a Z: UTC" cmp <(tail -n +20 "$work/all") <(TZ=Asia/Kolkata report --from "$utc")
@@ -92,7 +95,8 @@ check "no number" misses 2 "@x: not an event" --around @x
 check "line 0" misses 2 "@0: not an event" --around @0
 check "around, and from" misses 2 "give one" --around 6.01 --from 6
 check "a span of nothing" misses 2 "it is for --around" --span 5ms
-check "a span without a unit" misses 2 "--span 5: not a span such as 5ms" --around 6.01 --span 5
+check "a span without a unit is of seconds" cmp <(report --around 6.01 --span 0.001) <(report --around 6.01 --span 1ms)
+check "a span that is none" misses 2 "--span 5mm: not seconds such as 2 or 0.5, or a time such as 5ms" --around 6.01 --span 5mm
 check "far from the trace" misses 1 "no event matches; the trace is from 6\.0" --around 100
 check "a bad time of day" misses 2 "25:00:00: not a time" --from 25:00:00
 check "a bad date" misses 2 "not a time" --from '2026-13-01 10:00:00'

@@ -27,7 +27,7 @@ static const struct xvt_opt table[] = {
 	XVT_OPT(struct options, events, "event", 'e', XVT_OPT_LIST, "EVENT", ""),
 	XVT_OPT(struct options, count, "count", 'n', XVT_OPT_U64, "N", ""),
 	XVT_OPT(struct options, size, "size", 0, XVT_OPT_SIZE, "S", ""),
-	XVT_OPT(struct options, duration_ns, "duration", 0, XVT_OPT_SECONDS, "SEC", ""),
+	XVT_OPT(struct options, duration_ns, "duration", 0, XVT_OPT_TIME, "SEC", ""),
 	XVT_OPT(struct options, most, "most", 0, XVT_OPT_COUNT, "N", ""),
 	XVT_OPT_END,
 };
@@ -157,7 +157,7 @@ static const char *const refused[] = {
 	"--count 18446744073709551616",
 	"--duration 0x10",
 	"--duration 0x10.5",
-	"--duration 1.5s",
+	"--duration 1.5x",
 	"--duration +1",
 	"--size 4096 --size 4096",
 	"--output a -o b",
@@ -218,23 +218,16 @@ static const struct {
 	int err;
 	uint64_t ns;
 } spans[] = {
-	{ "5ms", 0, 5000000 },
-	{ "1.5s", 0, 1500000000 },
-	{ "250us", 0, 250000 },
-	{ "7ns", 0, 7 },
-	{ "0.0005ms", 0, 500 },
-	{ "1.9ns", 0, 1 },
-	{ "5", -EINVAL, 0 },
-	{ "ms", -EINVAL, 0 },
-	{ "5 ms", -EINVAL, 0 },
-	{ "-5ms", -EINVAL, 0 },
-	{ "5m", -EINVAL, 0 },
-	{ "1.ms", -EINVAL, 0 },
-	{ "1..2ms", -EINVAL, 0 },
-	{ "5msx", -EINVAL, 0 },
-	{ "", -EINVAL, 0 },
-	{ "18446744074s", -ERANGE, 0 },
-	{ "00000000000000000000000000000000001ms", -ERANGE, 0 },
+	{ "5ms", 0, 5000000 },		{ "1.5s", 0, 1500000000 },
+	{ "250us", 0, 250000 },		{ "7ns", 0, 7 },
+	{ "0.0005ms", 0, 500 },		{ "1.9ns", 0, 1 },
+	{ "5", 0, 5000000000 },		{ "2min", 0, 120000000000 },
+	{ "0.5h", 0, 1800000000000 },	{ "5125000h", -ERANGE, 0 },
+	{ "ms", -EINVAL, 0 },		{ "5 ms", -EINVAL, 0 },
+	{ "-5ms", -EINVAL, 0 },		{ "5m", -EINVAL, 0 },
+	{ "1.ms", -EINVAL, 0 },		{ "1..2ms", -EINVAL, 0 },
+	{ "5msx", -EINVAL, 0 },		{ "", -EINVAL, 0 },
+	{ "18446744074s", -ERANGE, 0 }, { "00000000000000000000000000000000001ms", -ERANGE, 0 },
 };
 
 START_TEST(spans_have_units)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <jansson.h>
 
@@ -225,6 +226,20 @@ static uint64_t shown_ns(const struct synth_event *e, bool wall)
 	return SYNTH_KNEE_WALL_NS + (e->host_ns - SYNTH_KNEE_NS);
 }
 
+/* "12.000000345", or of the wall clock "2023-11-14T22:13:21.123460113", in local time. */
+static size_t put_shown(char *to, size_t size, const struct synth_event *e, bool wall)
+{
+	const uint64_t ns = shown_ns(e, wall);
+	const time_t seconds = (time_t)(ns / 1000000000);
+	size_t len;
+
+	if (wall)
+		len = strftime(to, size, "%Y-%m-%dT%H:%M:%S", localtime(&seconds));
+	else
+		len = (size_t)snprintf(to, size, "%" PRIu64, ns / 1000000000);
+	return len + (size_t)snprintf(to + len, size - len, ".%09" PRIu64, ns % 1000000000);
+}
+
 /* Once by CLOCK_MONOTONIC, once by the wall clock. */
 START_TEST(report_shows_every_field)
 {
@@ -240,7 +255,6 @@ START_TEST(report_shows_every_field)
 	while (next_line(f, &line, &room)) {
 		const struct synth_event *e = &made.events[n];
 		char head[128];
-		uint64_t ns;
 		size_t len;
 
 		if (strstr(line, " LOST ")) {
@@ -251,9 +265,9 @@ START_TEST(report_shows_every_field)
 		}
 		ck_assert_uint_lt(n, made.count);
 		letters(e, flags);
-		ns = shown_ns(e, _i);
-		len = (size_t)snprintf(head, sizeof(head), "%" PRIu64 ".%09" PRIu64 " %s:%u %s",
-				       ns / 1000000000, ns % 1000000000, e->vm, e->cpu, flags);
+		len = put_shown(head, sizeof(head), e, _i);
+		len += (size_t)snprintf(head + len, sizeof(head) - len, " %s:%u %s", e->vm, e->cpu,
+					flags);
 		ck_assert_msg(!strncmp(line, head, len), "line %zu: %s\nwanted %s", n, line, head);
 		expect_report(&want, e);
 		/* Four letters of context lie between. */
