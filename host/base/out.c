@@ -255,34 +255,45 @@ static size_t escape(char *to, uint32_t c, bool json)
 	return n;
 }
 
-void xvt_out_duration(struct xvt_out *o, uint64_t ns)
-{
-	if (ns < 10000)
-		xvt_out_printf(o, "%llu ns", (unsigned long long)ns);
-	else if (ns < 10000000)
-		xvt_out_printf(o, "%.1f us", (double)ns / 1e3);
-	else if (ns < 10000000000)
-		xvt_out_printf(o, "%.1f ms", (double)ns / 1e6);
-	else
-		xvt_out_printf(o, "%.3f s", (double)ns / 1e9);
-}
-
-void xvt_out_short(struct xvt_out *o, uint64_t ns)
+/* Three digits of a time, or more of seconds, and its unit. up: the next larger one. */
+static void put_three(struct xvt_out *o, uint64_t ns, bool up, const char *between)
 {
 	static const char *const units[] = { "ns", "us", "ms", "s" };
-	uint64_t unit = 1;
+	static const uint64_t tens[] = { 1, 10, 100 };
+	uint64_t unit = 1, n = ns;
 	unsigned int i = 0, digits = 0;
 
-	/* 999,500 ns are 1.00 ms. */
-	while (i < 3 && ns / unit + (i && ns % unit >= unit / 2) >= 1000) {
-		unit *= 1000;
-		i++;
+	while (n >= 1000 && (i < 3 || digits)) {
+		uint64_t step, rest;
+
+		if (digits) {
+			digits--;
+		} else {
+			unit *= 1000;
+			digits = 2;
+			i++;
+		}
+		step = unit / tens[digits];
+		rest = ns % step;
+		n = ns / step + (up ? rest > 0 : rest >= step - rest);
 	}
-	if (i && ns < unit * 10 - unit / 200)
-		digits = 2;
-	else if (i && ns < unit * 100 - unit / 20)
-		digits = 1;
-	xvt_out_printf(o, "%.*f %s", (int)digits, (double)ns / (double)unit, units[i]);
+	if (digits)
+		xvt_out_printf(o, "%llu.%0*llu", (unsigned long long)(n / tens[digits]),
+			       (int)digits, (unsigned long long)(n % tens[digits]));
+	else
+		xvt_out_u64(o, n);
+	xvt_out_str(o, between);
+	xvt_out_str(o, units[i]);
+}
+
+void xvt_out_duration(struct xvt_out *o, uint64_t ns)
+{
+	put_three(o, ns, false, " ");
+}
+
+void xvt_out_bound(struct xvt_out *o, uint64_t ns, const char *between)
+{
+	put_three(o, ns, true, between);
 }
 
 void xvt_out_count(struct xvt_out *o, uint64_t n)
@@ -329,7 +340,7 @@ void xvt_out_within(struct xvt_out *o, uint64_t ns)
 		return;
 	}
 	xvt_out_str(o, "within ");
-	xvt_out_duration(o, ns);
+	xvt_out_bound(o, ns, " ");
 }
 
 /* Loads 1 to 7 bytes as a word; the other bytes are set to a letter. */

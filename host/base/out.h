@@ -99,16 +99,16 @@ static inline bool xvt_out_end(struct xvt_out *o)
 
 /* seconds.nanoseconds */
 void xvt_out_time(struct xvt_out *o, uint64_t ns);
-/* A duration with its unit: "12.3 us". */
+/* A duration of three digits with its unit: "9 ns", "34.5 us", "2.01 ms", "16.6 s", "1234 s". */
 void xvt_out_duration(struct xvt_out *o, uint64_t ns);
-/* The same with three digits: "9 ns", "34.5 us", "2.01 ms", "16.6 s", "1234 s". */
-void xvt_out_short(struct xvt_out *o, uint64_t ns);
+/* The same of a bound, which is rounded up. between: what stands before the unit. */
+void xvt_out_bound(struct xvt_out *o, uint64_t ns, const char *between);
 /* A number with a comma between its thousands. */
 void xvt_out_count(struct xvt_out *o, uint64_t n);
 /* A time of the wall clock in the time zone of the process: "2026-11-26 11:13:34.535". between:
  * what stands between date and time; digits: of the fraction, 1 to 9. */
 void xvt_out_date(struct xvt_out *o, uint64_t wall_ns, char between, unsigned int digits);
-/* "within 12.3 us", or "no bound" from 2^63 - 1 on. */
+/* "within 12.3 us", rounded up, or "no bound" from 2^63 - 1 on. */
 void xvt_out_within(struct xvt_out *o, uint64_t ns);
 
 /* Decodes one character of untrusted text. Returns its length in bytes, 1 to 4, and its code point.

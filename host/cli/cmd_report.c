@@ -2,6 +2,7 @@
 /* cmd_report.c - `xvtrace report`: the events as text, one a line. */
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/beside.h"
 #include "cli/cmd.h"
@@ -22,6 +23,7 @@ struct report_opts {
 	bool bound;
 	bool relative;
 	bool delta;
+	bool legend;
 	const char *color;
 	bool no_pager;
 	bool follow;
@@ -44,6 +46,8 @@ static const struct xvt_opt report_opts[] = {
 		"times since the first event of the trace"),
 	XVT_OPT(struct report_opts, delta, "delta", 0, XVT_OPT_BOOL, NULL,
 		"also the time since the line before"),
+	XVT_OPT(struct report_opts, legend, "legend", 0, XVT_OPT_BOOL, NULL,
+		"a line first that says what FLAGS are, as on a terminal"),
 	XVT_OPT(struct report_opts, color, "color", 0, XVT_OPT_STRING, "auto|always|never",
 		"a colour for each machine: auto (on a terminal), always, never"),
 	XVT_OPT(struct report_opts, follow, "follow", 'f', XVT_OPT_BOOL, NULL,
@@ -106,6 +110,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	x.bound = opts.bound;
 	x.relative = opts.relative;
 	x.delta = opts.delta;
+	x.people = opts.legend || isatty(STDOUT_FILENO);
 	x.marks = true;
 	x.states = true;
 	if (!xvt_pager_choose_colour(cmd->name, opts.color, &x.colour))

@@ -248,9 +248,9 @@ static void put_bound(struct xvt_out *o, const struct stat *s, const struct xvtr
 	xvt_out_printf(o, "times of %s: ", m->name);
 	if (bounded) {
 		xvt_out_str(o, "half of them within ");
-		xvt_out_duration(o, sum->bound_ns_median);
+		xvt_out_bound(o, sum->bound_ns_median, " ");
 		xvt_out_str(o, ", all within ");
-		xvt_out_duration(o, sum->bound_ns_max);
+		xvt_out_bound(o, sum->bound_ns_max, " ");
 	}
 	if (sum->unbounded)
 		xvt_out_printf(o, "%s%llu without a bound", bounded ? "; " : "",
@@ -320,7 +320,7 @@ static int print_text(const struct stat *s, struct xvt_out *o)
 		       (unsigned long long)s->stat->order_violations);
 	if (s->info->clock_lines > 1) {
 		xvt_out_str(o, "host clock: within ");
-		xvt_out_duration(o, s->info->clock_error_ns_max);
+		xvt_out_bound(o, s->info->clock_error_ns_max, " ");
 		xvt_out_printf(o, " of CLOCK_MONOTONIC, %zu lines\n", s->info->clock_lines);
 	}
 	if (notes[1] + notes[2])

@@ -93,7 +93,7 @@ void xvt_pager_prepare(void)
 		close(text[1]);
 		return;
 	}
-	setenv("LESS", "FRX", 0);
+	setenv("LESS", "FRSX", 0);
 	setenv("LV", "-c", 0);
 	pager.pid = fork();
 	if (pager.pid == 0) {

@@ -183,7 +183,7 @@ static void put_head(struct text *t)
 		       t->machines == 1 ? "" : "s");
 	if (all->events) {
 		xvt_out_str(o, " in ");
-		xvt_out_short(o, all->last_ns - all->first_ns);
+		xvt_out_duration(o, all->last_ns - all->first_ns);
 	}
 	xvt_out_str(o, ", lost ");
 	xvt_out_count(o, all->lost);
@@ -218,7 +218,7 @@ static void put_strips(struct text *t)
 	struct xvt_out *o = t->o, *made = begin_made();
 
 	xvt_out_str(made, "EVENTS OVER TIME, ");
-	xvt_out_short(made, t->s->cell_ns);
+	xvt_out_duration(made, t->s->cell_ns);
 	xvt_out_printf(made, " a cell (%s none, blank paused, %s ended)", utf8 ? "·" : ".",
 		       utf8 ? "×" : "x");
 	made->buf[made->used] = '\0';
@@ -230,21 +230,31 @@ static void put_strips(struct text *t)
 		put_strip(t, t->shown[i]);
 }
 
-static void put_short(struct xvt_out *o, unsigned int width, uint64_t ns, bool known)
+static void put_bound(struct xvt_out *o, const struct xvt_spread *bounds, uint64_t ns)
 {
 	struct xvt_out *made = begin_made();
 
-	if (known)
-		xvt_out_short(made, ns);
+	if (bounds->count)
+		xvt_out_bound(made, ns, " ");
 	else
 		xvt_out_char(made, '-');
-	right(o, width, made);
+	right(o, 9, made);
+}
+
+static void put_paused(struct xvt_out *o, uint64_t ns)
+{
+	struct xvt_out *made = begin_made();
+
+	if (ns)
+		xvt_out_duration(made, ns);
+	else
+		xvt_out_char(made, '-');
+	right(o, 8, made);
 }
 
 static void put_figures(struct text *t, const struct xvt_summary_machine *m)
 {
 	const double events = (double)(m->counts.events ? m->counts.events : 1);
-	const bool bounded = m->bounds.count;
 	struct xvt_out *o = t->o;
 
 	put_name(t, m);
@@ -254,10 +264,10 @@ static void put_figures(struct text *t, const struct xvt_summary_machine *m)
 	put_count(o, 10, m->counts.lost);
 	if (t->look->colour && m->counts.lost)
 		xvt_out_str(o, "\x1b[0m");
-	put_short(o, 8, m->paused_ns, m->paused_ns);
+	put_paused(o, m->paused_ns);
 	put_count(o, 10, m->nameless);
-	put_short(o, 9, xvt_spread_median(&m->bounds), bounded);
-	put_short(o, 9, m->bounds.largest, bounded);
+	put_bound(o, &m->bounds, xvt_spread_median(&m->bounds));
+	put_bound(o, &m->bounds, m->bounds.largest);
 	xvt_out_printf(o, "%6.1f%%\n", 100 * (double)m->flagged / events);
 }
 
@@ -317,7 +327,7 @@ static void put_tasks(struct text *t, const struct xvt_summary_machine *m)
 		xvt_out_str(made, task->comm[0] ? task->comm : "<...>");
 		xvt_out_printf(made, "-%d ", task->pid);
 		if (m->by_switch)
-			xvt_out_short(made, task->value);
+			xvt_out_duration(made, task->value);
 		else
 			xvt_out_count(made, task->value);
 		snprintf(item, sizeof(item), "%.*s", (int)made->used, made->buf);

@@ -38,6 +38,7 @@ struct xvt_export {
 	bool raw;      /* text: fields as NAME=VALUE */
 	bool align;    /* text: columns of the same width in all lines */
 	bool colour;   /* text: escape sequences for a terminal, a colour for each machine */
+	bool people;   /* text: a legend first, and times of one width */
 	bool relative; /* text: times since first_ns */
 	bool delta;    /* text: and since the line before */
 	struct xvt_dat_thread *dat_thread; /* dat: NULL: the calling thread compresses */

@@ -25,34 +25,23 @@ int xvt_export_next(struct xvt_export *x, const struct xvtrace_event **event)
 	return again < 0 ? again : got;
 }
 
-/* "  +-0.31us", rounded up, in ten places. */
+/* "   +-310ns", rounded up, in ten places. */
 static void put_bound(struct xvt_out *o, uint64_t ns)
 {
-	static const char prefixes[] = "um"; /* of seconds */
-	uint64_t hundredths = ns / 10 + (ns % 10 != 0);
-	char text[32];
-	size_t at = sizeof(text), unit = 0;
+	static struct xvt_out made;
 
 	if (ns == XVTRACE_NO_BOUND) {
 		xvt_out_str(o, "       +-? ");
 		return;
 	}
-	for (; hundredths > 99999 && unit < 2; unit++)
-		hundredths = hundredths / 1000 + (hundredths % 1000 != 0);
-	text[--at] = ' ';
-	text[--at] = 's';
-	if (unit < 2)
-		text[--at] = prefixes[unit];
-	for (int digit = 0; digit < 3 || hundredths; digit++, hundredths /= 10) {
-		if (digit == 2)
-			text[--at] = '.';
-		text[--at] = (char)('0' + hundredths % 10);
-	}
-	text[--at] = '-';
-	text[--at] = '+';
-	while (sizeof(text) - at < 11)
-		text[--at] = ' ';
-	xvt_out_bytes(o, text + at, sizeof(text) - at);
+	made.fd = -1;
+	made.used = 0;
+	xvt_out_bound(&made, ns, "");
+	for (size_t n = made.used + 2; n < 10; n++)
+		xvt_out_char(o, ' ');
+	xvt_out_bytes(o, "+-", 2);
+	xvt_out_bytes(o, made.buf, made.used);
+	xvt_out_char(o, ' ');
 }
 
 /* "+0.000012345": from one time to another. */
@@ -99,11 +88,33 @@ static void put_more(struct xvt_out *o, struct xvt_export *x, const struct xvtra
 	}
 }
 
+static unsigned int digits_of(uint64_t ns)
+{
+	unsigned int digits = 1;
+
+	for (ns /= 1000000000; ns >= 10; ns /= 10)
+		digits++;
+	return digits;
+}
+
+/* Blanks for the digits that the seconds of the last event have more. */
+static void pad_time(struct xvt_out *o, const struct xvt_export *x, uint64_t ns)
+{
+	const uint64_t from_ns = x->relative ? x->first_ns : 0;
+	const uint64_t last_ns = xvtrace_info(x->trace)->last_ns;
+
+	for (unsigned int n = digits_of(ns > from_ns ? ns - from_ns : 0);
+	     n < digits_of(last_ns - from_ns); n++)
+		xvt_out_char(o, ' ');
+}
+
 /* Writes a time by the clock of the lines, and returns it. */
 static uint64_t put_ns(struct xvt_out *o, const struct xvt_export *x, uint64_t ns)
 {
 	if (x->wall)
 		ns = xvtrace_wall_ns(x->trace, ns);
+	if (x->people && !x->wall)
+		pad_time(o, x, ns);
 	if (x->relative)
 		put_since(o, x->first_ns, ns);
 	else if (x->wall)
@@ -294,6 +305,24 @@ static void put_state_text(struct xvt_out *o, const struct xvt_export *x,
 	put_ns(o, x, ev->since_ns);
 }
 
+/* Yellow where the machine stands still, green where it runs, red where that is its end. */
+static const char *colour_of(enum xvtrace_state state)
+{
+	switch (state) {
+	case XVTRACE_PAUSED:
+	case XVTRACE_ASLEEP:
+		return "\x1b[1;33m";
+	case XVTRACE_RUNS:
+	case XVTRACE_AWAKE:
+		return "\x1b[1;32m";
+	case XVTRACE_CRASHED:
+	case XVTRACE_ENDED:
+		return "\x1b[1;31m";
+	default:
+		return "\x1b[1m";
+	}
+}
+
 /* "g1 RUNS after 2.093 s" */
 static void put_state(struct text *t, const struct xvtrace_event *ev)
 {
@@ -303,7 +332,9 @@ static void put_state(struct text *t, const struct xvtrace_event *ev)
 	size_t len;
 
 	pad(o, make_place(o, ev->machine, NULL, x->colour), x->align ? t->place_width : 0);
-	xvt_out_str(o, x->colour ? " \x1b[1m" : " ");
+	xvt_out_char(o, ' ');
+	if (x->colour)
+		xvt_out_str(o, colour_of(ev->state));
 	for (const char *c = ev->type->name; *c; c++)
 		xvt_out_char(o, *c >= 'a' && *c <= 'z' ? (char)(*c - 'a' + 'A') : *c);
 	if (x->colour)
@@ -370,6 +401,15 @@ static void measure(struct text *t)
 	}
 }
 
+/* At most 80 letters. */
+static void put_legend(struct xvt_out *o, bool colour)
+{
+	xvt_out_str(o, colour ? "\x1b[2m" : "");
+	xvt_out_str(o, "# FLAGS: Late Backlog Unconfirmed Recovered Clock, "
+		       "d irqs off N resched h/s irq");
+	xvt_out_str(o, colour ? "\x1b[0m\n" : "\n");
+}
+
 int xvt_export_text(struct xvt_export *x, struct xvt_out *o)
 {
 	struct text *t = calloc(1, sizeof(*t));
@@ -384,6 +424,8 @@ int xvt_export_text(struct xvt_export *x, struct xvt_out *o)
 	t->made.fd = -1;
 	if (x->align)
 		measure(t);
+	if (x->people)
+		put_legend(o, x->colour);
 	while (!err && (got = xvt_export_next(x, &ev)) != 0 && !o->err)
 		err = got < 0 ? got : put_event(t, ev);
 	xvt_labels_fini(&t->names);

@@ -44,25 +44,38 @@ tty() { timeout 60 script -qec "$1" /dev/null </dev/null | tr -d '\r'; return "$
 on_tty() { tty "'$xvtrace' report -q $* '$trace'"; }
 on_tty --no-pager >"$work/tty"
 check "on a terminal: colours" has_colour "$work/tty"
-check "and all lines" cmp "$work/plain" <(sed "s/$escape\[[0-9;]*m//g" "$work/tty")
-check "NO_COLOR: none" cmp "$work/plain" <(NO_COLOR=1 on_tty --no-pager)
+report --legend "$trace" >"$work/people"
+check "and all lines, with a legend first" cmp "$work/people" <(sed "s/$escape\[[0-9;]*m//g" "$work/tty")
+check "NO_COLOR: none" cmp "$work/people" <(NO_COLOR=1 on_tty --no-pager)
 check "an empty NO_COLOR forbids nothing" cmp "$work/tty" <(NO_COLOR='' on_tty --no-pager)
 check "--color=always is stronger" cmp "$work/tty" <(NO_COLOR=1 on_tty --no-pager --color=always)
-check "--color=never: none" cmp "$work/plain" <(on_tty --no-pager --color=never)
-check "TERM=dumb: none" cmp "$work/plain" <(TERM=dumb on_tty --no-pager)
+check "--color=never: none" cmp "$work/people" <(on_tty --no-pager --color=never)
+check "TERM=dumb: none" cmp "$work/people" <(TERM=dumb on_tty --no-pager)
 check "an unknown word is refused" eval '! report --color=green "$trace" 2>"$work/err" && grep -q "there are auto, always and never" "$work/err"'
+
+legend() { [ "$(head -n 1 "$work/people" | wc -L)" -le 80 ] && head -n 1 "$work/people" | grep -q "^# FLAGS: Late Backlog" && tail -n +2 "$work/people" | cmp - "$work/plain"; }
+check "the legend is one line of 80 letters, and all else is the same" legend
+"$BUILD/tests/tools/xvt-paused" "$work/paused.xvt" || exit 1
+states() { report --color always "$work/paused.xvt" | tr '\033' @ | grep -oE '@\[1;3[0-9]m[A-Z]+' | sort -u | tr '\n' ' '; }
+check "pauses and ends have colours" [ "$(states)" = '@[1;31mENDED @[1;32mRUNS @[1;33mPAUSED ' ]
+aligned() { # the seconds of g2 have one digit more
+	"$BUILD/tests/tools/xvt-shift" g2 10000000000 "$trace" "$work/shifted.xvt" >/dev/null &&
+		[ "$(report "$work/shifted.xvt" | awk '{ print index($1, ".") }' | sort -u | wc -l)" -eq 2 ] &&
+		[ "$(report --legend "$work/shifted.xvt" | awk 'NR > 1 { print index($0, ".") }' | sort -u | wc -l)" -eq 1 ]
+}
+check "times are aligned" aligned
 
 # What went through the pager begins with P: or Q:.
 export NO_COLOR=1
-paged() { cmp <(sed "s/^/$1:/" "$work/plain") <(on_tty); }
+paged() { cmp <(sed "s/^/$1:/" "$work/people") <(on_tty); }
 XVTRACE_PAGER='sed s/^/P:/' check "XVTRACE_PAGER is the pager" paged P
 PAGER='sed s/^/Q:/' check "so is PAGER" paged Q
 PAGER='sed s/^/Q:/' XVTRACE_PAGER='sed s/^/P:/' check "XVTRACE_PAGER comes first" paged P
-PAGER='sed s/^/Q:/' XVTRACE_PAGER='' check "an empty one: none" cmp "$work/plain" <(PAGER='sed s/^/Q:/' XVTRACE_PAGER='' on_tty)
-check "cat: none" cmp "$work/plain" <(PAGER=cat on_tty)
-check "--no-pager: none" cmp "$work/plain" <(PAGER='sed s/^/Q:/' on_tty --no-pager)
+PAGER='sed s/^/Q:/' XVTRACE_PAGER='' check "an empty one: none" cmp "$work/people" <(PAGER='sed s/^/Q:/' XVTRACE_PAGER='' on_tty)
+check "cat: none" cmp "$work/people" <(PAGER=cat on_tty)
+check "--no-pager: none" cmp "$work/people" <(PAGER='sed s/^/Q:/' on_tty --no-pager)
 check "without a terminal: none" cmp "$work/plain" <(PAGER='sed s/^/Q:/' report "$trace")
-check "less is told what git tells it" [ "$(XVTRACE_PAGER='cat >/dev/null; echo $LESS' on_tty)" = FRX ]
+check "less is told what git tells it" [ "$(XVTRACE_PAGER='cat >/dev/null; echo $LESS' on_tty)" = FRSX ]
 check "but not if LESS is set" [ "$(LESS=S XVTRACE_PAGER='cat >/dev/null; echo $LESS' on_tty)" = S ]
 messages() {
 	XVTRACE_PAGER='sed s/^/P:/' tty "'$xvtrace' report -e nothing '$trace'" >"$work/out"

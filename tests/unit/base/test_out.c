@@ -120,6 +120,53 @@ static void same_number(uint64_t v)
 	ck_assert_str_eq(got(), want);
 }
 
+static const struct {
+	uint64_t ns;
+	const char *duration;
+	const char *bound; /* rounded up */
+} three_digits[] = {
+	{ 0, "0 ns", "0 ns" },
+	{ 999, "999 ns", "999 ns" },
+	{ 1000, "1.00 us", "1.00 us" },
+	{ 1001, "1.00 us", "1.01 us" },
+	{ 1005, "1.01 us", "1.01 us" },
+	{ 9994, "9.99 us", "10.0 us" },
+	{ 9996, "10.0 us", "10.0 us" },
+	{ 99949, "99.9 us", "100 us" },
+	{ 999499, "999 us", "1.00 ms" },
+	{ 999500, "1.00 ms", "1.00 ms" },
+	{ 2005470, "2.01 ms", "2.01 ms" },
+	{ 999499999, "999 ms", "1.00 s" },
+	{ 16567000000, "16.6 s", "16.6 s" },
+	{ 1234400000000, "1234 s", "1235 s" },
+	{ INT64_MAX, "9223372037 s", "9223372037 s" },
+	{ UINT64_MAX, "18446744074 s", "18446744074 s" },
+};
+
+START_TEST(durations_have_three_digits)
+{
+	begin();
+	xvt_out_duration(&out, three_digits[_i].ns);
+	ck_assert_str_eq(got(), three_digits[_i].duration);
+	xvt_out_bound(&out, three_digits[_i].ns, " ");
+	ck_assert_str_eq(got(), three_digits[_i].bound);
+}
+END_TEST
+
+START_TEST(counts_have_commas)
+{
+	begin();
+	xvt_out_count(&out, 0);
+	xvt_out_char(&out, ' ');
+	xvt_out_count(&out, 999);
+	xvt_out_char(&out, ' ');
+	xvt_out_count(&out, 1000);
+	xvt_out_char(&out, ' ');
+	xvt_out_count(&out, 12345678);
+	ck_assert_str_eq(got(), "0 999 1,000 12,345,678");
+}
+END_TEST
+
 START_TEST(numbers_are_those_of_printf)
 {
 	uint64_t random = 88172645463325252ull;
@@ -261,6 +308,9 @@ Suite *out_suite(void)
 			    sizeof(texts) / sizeof(texts[0]));
 	tcase_add_test(t, quoted_text_is_json);
 	tcase_add_test(t, numbers_and_times);
+	tcase_add_loop_test(t, durations_have_three_digits, 0,
+			    sizeof(three_digits) / sizeof(three_digits[0]));
+	tcase_add_test(t, counts_have_commas);
 	tcase_add_test(t, numbers_are_those_of_printf);
 	tcase_add_test(t, text_is_the_sum_of_its_bytes);
 	tcase_add_test(t, the_end_of_the_buffer_changes_nothing);
