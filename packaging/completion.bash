@@ -23,7 +23,7 @@ _xvtrace_domains() {
 
 # Machines that recorders have, by their names.
 _xvtrace_machines() {
-	timeout 2 "${words[0]}" status 2>/dev/null | awk '/^VM  / { on = 1; next } !NF { on = 0 } on { print $1 }' | sort -u
+	timeout 2 "${words[0]}" status 2>/dev/null | awk '/^MACHINE  / { on = 1; next } !NF { on = 0 } on { print $1 }' | sort -u
 }
 
 # Events of the host's kernel, as far as the user may read their list.

@@ -81,6 +81,14 @@ static void add_ring(struct xvt_answer_sums *s, const struct xvt_json_value *r)
 	keep_most(&s->bound_ns, bound_ns);
 }
 
+bool xvt_answer_has_host(const struct xvt_answer *a)
+{
+	for (size_t i = 1; i < a->n; i++)
+		if (strcmp(xvt_answer_text(a->lines[i], "kind"), "host") == 0)
+			return true;
+	return false;
+}
+
 struct xvt_answer_sums xvt_answer_sum(const struct xvt_answer *a, size_t first, size_t end)
 {
 	struct xvt_answer_sums s = { 0 };

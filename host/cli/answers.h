@@ -46,6 +46,9 @@ const char *xvt_answer_text(const struct xvt_json_value *of, const char *key);
 /* The line after those of the machine that begins in line i. */
 size_t xvt_answer_vm_end(const struct xvt_answer *a, size_t i);
 
+/* Whether the host is one of its machines. Machines are counted without it. */
+bool xvt_answer_has_host(const struct xvt_answer *a);
+
 /* Sums over rings. */
 struct xvt_answer_sums {
 	uint64_t attempted;

@@ -12,6 +12,7 @@
 #include "cli/answers.h"
 #include "cli/cmd.h"
 #include "cli/metrics.h"
+#include "cli/pager.h"
 #include "base/json.h"
 
 #define NAME_WIDTH  16
@@ -143,6 +144,7 @@ static void put_recorder(struct xvt_out *o, const struct xvt_answer *a)
 {
 	const struct xvt_json_value *rec = a->lines[0];
 	const struct xvt_answer_sums s = xvt_answer_sum(a, 1, a->n);
+	const bool host = xvt_answer_has_host(a);
 
 	xvt_out_printf(o, "recorder %" PRIu64 " of ", xvt_answer_number(rec, "pid"));
 	if (xvt_answer_text(rec, "output")[0] != '/') {
@@ -156,11 +158,12 @@ static void put_recorder(struct xvt_out *o, const struct xvt_answer *a)
 	xvt_out_str(o, ", mode ");
 	put_text(o, xvt_answer_text(rec, "mode"));
 	xvt_out_printf(o,
-		       "%s\n  %" PRIu64 " machines, %" PRIu64 " rings: %" PRIu64 " events, %" PRIu64
-		       "/s; lost %" PRIu64 ", %" PRIu64 "/s; late %" PRIu64 "\n  ",
+		       "%s\n  %" PRIu64 " machines%s, %" PRIu64 " rings: %" PRIu64
+		       " events, %" PRIu64 "/s; lost %" PRIu64 ", %" PRIu64 "/s; late %" PRIu64
+		       "\n  ",
 		       xvt_answer_true(rec, "ending") ? ", ending" : "",
-		       xvt_answer_number(rec, "machines"), s.rings, s.events, s.events_s, s.lost,
-		       s.lost_s, s.late);
+		       xvt_answer_number(rec, "machines") - host, host ? " and the host" : "",
+		       s.rings, s.events, s.events_s, s.lost, s.lost_s, s.late);
 	if (xvt_answer_number(rec, "watermark_ns")) {
 		xvt_out_str(o, "everything is in order up to ");
 		xvt_out_duration(o, xvt_answer_number(rec, "watermark_lag_ns"));
@@ -182,31 +185,80 @@ static void put_recorder(struct xvt_out *o, const struct xvt_answer *a)
 	}
 }
 
+/* A bound or a time in a column of this width, at its right. */
+static void put_time(struct xvt_out *o, size_t width, uint64_t ns, bool bound)
+{
+	static struct xvt_out made;
+
+	made.fd = -1;
+	made.used = 0;
+	if (bound)
+		xvt_out_bound(&made, ns, " ");
+	else
+		xvt_out_duration(&made, ns);
+	for (size_t n = made.used; n < width; n++)
+		xvt_out_char(o, ' ');
+	xvt_out_bytes(o, made.buf, made.used);
+}
+
+static bool colour; /* standard output takes it */
+
+static void put_colour(struct xvt_out *o, const char *code)
+{
+	if (colour)
+		xvt_out_printf(o, "\x1b[%sm", code);
+}
+
+/* What is not as it should be is yellow, what is over is red. */
+static void put_phase(struct xvt_out *o, const char *phase)
+{
+	const bool over = !strcmp(phase, "broken") || !strcmp(phase, "gone") ||
+			  !strcmp(phase, "ended") || !strcmp(phase, "moved");
+
+	put_colour(o, !strcmp(phase, "live") ? "32" : over ? "1;31" : "1;33");
+	put_column(o, phase, PHASE_WIDTH);
+	put_colour(o, "0");
+}
+
+static void put_loss(struct xvt_out *o, int width, uint64_t n)
+{
+	if (n)
+		put_colour(o, "1;31");
+	xvt_out_printf(o, " %*" PRIu64, width, n);
+	if (n)
+		put_colour(o, "0");
+}
+
 static void put_ring(struct xvt_out *o, const struct xvt_json_value *vm,
 		     const struct xvt_json_value *r)
 {
 	const struct xvt_json_value *clock = xvt_json_get(r, "clock");
+	const char *source = xvt_answer_text(clock, "source");
+	const uint64_t bound_ns = xvt_answer_number(clock, "bound_ns_max");
+	const bool bounded = strcmp(source, "none") && bound_ns < INT64_MAX;
 	char cpu[24];
 
 	snprintf(cpu, sizeof(cpu), "%s%" PRIu64,
 		 !strcmp(xvt_answer_text(r, "kind"), "thread") ? "t" : "",
 		 xvt_answer_number(r, "cpu"));
 	put_column(o, xvt_answer_text(vm, "name"), NAME_WIDTH);
-	xvt_out_printf(o, "%6s ", cpu);
-	put_column(o, xvt_answer_text(r, "phase"), PHASE_WIDTH);
-	xvt_out_printf(o,
-		       "%12" PRIu64 " %10" PRIu64 " %10" PRIu64 " %8" PRIu64 " %6" PRIu64
-		       " %4" PRIu64 "%%  ",
-		       xvt_answer_number(r, "events"), xvt_answer_number(r, "events_s"),
-		       xvt_answer_number(r, "lost"), xvt_answer_number(r, "lost_s"),
-		       xvt_answer_number(r, "late"), xvt_answer_full(r));
-	if (!strcmp(xvt_answer_text(clock, "source"), "none")) {
+	xvt_out_printf(o, "%5s ", cpu);
+	put_phase(o, xvt_answer_text(r, "phase"));
+	xvt_out_printf(o, "%9" PRIu64, xvt_answer_number(r, "events_s"));
+	put_loss(o, 7, xvt_answer_number(r, "lost_s"));
+	put_time(o, 9, xvt_answer_number(r, "lag_ns"), false);
+	if (bounded)
+		put_time(o, 9, bound_ns, true);
+	else
+		xvt_out_str(o, "        -");
+	xvt_out_printf(o, " %12" PRIu64, xvt_answer_number(r, "events"));
+	put_loss(o, 10, xvt_answer_number(r, "lost"));
+	xvt_out_printf(o, " %6" PRIu64 " %4" PRIu64 "%%  ", xvt_answer_number(r, "late"),
+		       xvt_answer_full(r));
+	if (!strcmp(source, "none"))
 		xvt_out_str(o, "no clock");
-	} else {
-		put_text(o, xvt_answer_text(clock, "source"));
-		xvt_out_str(o, ", ");
-		xvt_out_within(o, xvt_answer_number(clock, "bound_ns_max"));
-	}
+	else
+		put_text(o, source);
 	if (xvt_answer_number(r, "lag_ns") > 1000000000u) {
 		xvt_out_str(o, "; holds the others back, ");
 		xvt_out_duration(o, xvt_answer_number(r, "lag_ns"));
@@ -242,8 +294,10 @@ static void put_vm(struct xvt_out *o, const struct xvt_answer *a, size_t first, 
 	if (!state)
 		return;
 	put_column(o, xvt_answer_text(vm, "name"), NAME_WIDTH);
-	xvt_out_str(o, "       ");
+	xvt_out_str(o, "      ");
+	put_colour(o, "1;33");
 	put_text(o, state);
+	put_colour(o, "0");
 	if (why) {
 		xvt_out_str(o, ": ");
 		put_text(o, why);
@@ -258,7 +312,7 @@ static void put_flight_recorders(struct xvt_out *o, const struct xvt_json_value 
 
 	for (i = 0; i < xvt_json_count(list); i++) {
 		put_column(o, xvt_answer_text(xvt_json_at(list, i), "name"), NAME_WIDTH);
-		xvt_out_str(o, "       ");
+		xvt_out_str(o, "      ");
 		xvt_answer_flight_recorder(xvt_json_at(list, i), o);
 		xvt_out_char(o, '\n');
 	}
@@ -274,8 +328,9 @@ static int print_text(const struct xvt_answers *all, struct xvt_out *o)
 		if (i)
 			xvt_out_char(o, '\n');
 		put_recorder(o, a);
-		xvt_out_printf(o, "\n%-16s %6s %-6s %12s %10s %10s %8s %6s %5s  %s\n", "VM", "CPU",
-			       "ring", "events", "/s", "lost", "/s", "late", "full", "clock");
+		xvt_out_printf(o, "\n%-16s %5s %-6s %9s %7s %8s %8s %12s %10s %6s %5s  %s\n",
+			       "MACHINE", "CPU", "STATE", "EVENTS/S", "LOST/S", "LAG", "CLOCK",
+			       "EVENTS", "LOST", "LATE", "FULL", "SOURCE");
 		for (k = 1; k < a->n; k = xvt_answer_vm_end(a, k))
 			put_vm(o, a, k, xvt_answer_vm_end(a, k));
 		put_flight_recorders(o, a->lines[0]);
@@ -317,6 +372,7 @@ static int cmd_status(const struct xvt_command *cmd, int argc, char **argv)
 		xvt_error("status", "give --json or --metrics, not both");
 		return XVT_EXIT_USAGE;
 	}
+	colour = xvt_pager_colour();
 	err = xvt_answers_gather(&all, opt.control);
 	if (all.n && show(&all, &opt))
 		err = -EIO;

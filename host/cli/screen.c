@@ -36,6 +36,14 @@ void xvt_screen_line(size_t row, enum xvt_screen_style style, const char *text, 
 	(void)len;
 }
 
+void xvt_screen_tint(size_t row, size_t column, size_t letters, enum xvt_screen_colour colour)
+{
+	(void)row;
+	(void)column;
+	(void)letters;
+	(void)colour;
+}
+
 void xvt_screen_show(void)
 {
 }
@@ -57,25 +65,30 @@ int xvt_screen_key(void)
 #include "base/library.h"
 #include "base/out.h"
 
-#define CURSES_FUNCTIONS(F) \
-	F(newterm)          \
-	F(delscreen)        \
-	F(endwin)           \
-	F(newwin)           \
-	F(delwin)           \
-	F(cbreak)           \
-	F(noecho)           \
-	F(keypad)           \
-	F(nodelay)          \
-	F(curs_set)         \
-	F(wgetch)           \
-	F(werase)           \
-	F(wmove)            \
-	F(wclrtoeol)        \
-	F(waddnstr)         \
-	F(wattrset)         \
-	F(wrefresh)         \
-	F(getmaxx)          \
+#define CURSES_FUNCTIONS(F)   \
+	F(newterm)            \
+	F(delscreen)          \
+	F(endwin)             \
+	F(newwin)             \
+	F(delwin)             \
+	F(cbreak)             \
+	F(noecho)             \
+	F(keypad)             \
+	F(nodelay)            \
+	F(curs_set)           \
+	F(wgetch)             \
+	F(werase)             \
+	F(wmove)              \
+	F(wclrtoeol)          \
+	F(waddnstr)           \
+	F(wattrset)           \
+	F(wrefresh)           \
+	F(has_colors)         \
+	F(start_color)        \
+	F(use_default_colors) \
+	F(init_pair)          \
+	F(wchgat)             \
+	F(getmaxx)            \
 	F(getmaxy)
 #define POINTER(name) __typeof__(&name) name;
 static struct {
@@ -90,6 +103,7 @@ static const struct xvt_symbol symbols[] = {
 static struct {
 	SCREEN *terminal;
 	WINDOW *window; /* the whole screen */
+	bool colours;
 } screen;
 
 static int load(char *why, size_t why_size)
@@ -121,6 +135,15 @@ static bool new_window(void)
 	return true;
 }
 
+/* A pair for each colour, of its own number, on the terminal's own background. */
+static void prepare_colours(void)
+{
+	const short background = lib.use_default_colors() == OK ? -1 : COLOR_BLACK;
+
+	for (short colour = XVT_SCREEN_RED; colour <= XVT_SCREEN_YELLOW; colour++)
+		lib.init_pair(colour, colour, background);
+}
+
 int xvt_screen_open(char *why, size_t why_size)
 {
 	const char *type = getenv("TERM");
@@ -139,6 +162,9 @@ int xvt_screen_open(char *why, size_t why_size)
 		snprintf(why, why_size, "no memory");
 		return -ENOMEM;
 	}
+	screen.colours = lib.has_colors() && lib.start_color() == OK;
+	if (screen.colours)
+		prepare_colours();
 	lib.cbreak();
 	lib.noecho();
 	lib.curs_set(0);
@@ -195,6 +221,12 @@ void xvt_screen_line(size_t row, enum xvt_screen_style style, const char *text, 
 	lib.wclrtoeol(screen.window);
 	lib.waddnstr(screen.window, text, (int)cut(text, len));
 	lib.wattrset(screen.window, A_NORMAL);
+}
+
+void xvt_screen_tint(size_t row, size_t column, size_t letters, enum xvt_screen_colour colour)
+{
+	if (screen.colours && lib.wmove(screen.window, (int)row, (int)column) != ERR)
+		lib.wchgat(screen.window, (int)letters, A_BOLD, (short)colour, NULL);
 }
 
 void xvt_screen_show(void)

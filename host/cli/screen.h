@@ -11,6 +11,13 @@ enum xvt_screen_style {
 	XVT_SCREEN_REVERSE,
 };
 
+/* What parts of a line are in; the numbers of curses. */
+enum xvt_screen_colour {
+	XVT_SCREEN_RED = 1,
+	XVT_SCREEN_GREEN = 2,
+	XVT_SCREEN_YELLOW = 3,
+};
+
 /* Keys that are no characters. */
 enum xvt_screen_key {
 	XVT_KEY_NONE = 0,
@@ -38,6 +45,8 @@ size_t xvt_screen_rows(void);
 void xvt_screen_clear(void);
 /* Text without control characters; what is too long is cut. */
 void xvt_screen_line(size_t row, enum xvt_screen_style style, const char *text, size_t len);
+/* Letters of that line get a colour, if the terminal has any. */
+void xvt_screen_tint(size_t row, size_t column, size_t letters, enum xvt_screen_colour colour);
 void xvt_screen_show(void);
 
 /* The next key that was pressed, a character or enum xvt_screen_key. Does not wait. */

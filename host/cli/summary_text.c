@@ -174,13 +174,14 @@ static void put_head(struct text *t)
 {
 	const struct xvt_summary *s = t->s;
 	const struct xvtrace_counts *all = &s->counts;
+	const size_t guests = t->machines - s->has_host;
 	struct xvt_out *o = t->o;
 
 	xvt_out_text(o, s->info->path, strlen(s->info->path));
 	xvt_out_str(o, ": ");
 	xvt_out_count(o, all->events);
-	xvt_out_printf(o, " event%s of %zu machine%s", all->events == 1 ? "" : "s", t->machines,
-		       t->machines == 1 ? "" : "s");
+	xvt_out_printf(o, " event%s of %zu machine%s%s", all->events == 1 ? "" : "s", guests,
+		       guests == 1 ? "" : "s", s->has_host ? " and the host" : "");
 	if (all->events) {
 		xvt_out_str(o, " in ");
 		xvt_out_duration(o, all->last_ns - all->first_ns);

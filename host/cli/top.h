@@ -14,11 +14,11 @@
 enum xvt_top_column {
 	XVT_TOP_EVENTS_S,
 	XVT_TOP_LOST_S,
-	XVT_TOP_EVENTS,
-	XVT_TOP_LOST,
-	XVT_TOP_DISCARDED,
 	XVT_TOP_LAG,
 	XVT_TOP_BOUND,
+	XVT_TOP_EVENTS, /* from here on behind the last minute, as the width allows */
+	XVT_TOP_LOST,
+	XVT_TOP_DISCARDED,
 	XVT_TOP_FULL,
 	XVT_TOP_RINGS,
 	XVT_TOP_COLUMNS, /* as a key to sort by: the name */

@@ -7,8 +7,9 @@
 #include "base/out.h"
 #include "cli/top.h"
 
-#define NAME_LEAST 16u
+#define NAME_LEAST 8u
 #define NAME_MOST  40u
+#define STATE	   12u /* the width of its column */
 #define BARS	   20u /* of the sparkline, over the last minute */
 #define BAR_NS	   3000000000u
 #define LEVELS	   9u
@@ -26,13 +27,13 @@ static const struct {
 	unsigned int width;
 	enum unit unit;
 } columns[XVT_TOP_COLUMNS] = {
-	[XVT_TOP_EVENTS_S] = { "rate", "EVENTS/S", 10, NUMBER },
-	[XVT_TOP_LOST_S] = { "lost-rate", "LOST/S", 8, NUMBER },
+	[XVT_TOP_EVENTS_S] = { "rate", "EVENTS/S", 9, NUMBER },
+	[XVT_TOP_LOST_S] = { "lost-rate", "LOST/S", 7, NUMBER },
+	[XVT_TOP_LAG] = { "lag", "LAG", 8, DURATION },
+	[XVT_TOP_BOUND] = { "clock", "CLOCK", 8, DURATION },
 	[XVT_TOP_EVENTS] = { "events", "EVENTS", 13, NUMBER },
 	[XVT_TOP_LOST] = { "lost", "LOST", 10, NUMBER },
 	[XVT_TOP_DISCARDED] = { "discarded", "DISCARDED", 9, NUMBER },
-	[XVT_TOP_LAG] = { "lag", "LAG", 9, DURATION },
-	[XVT_TOP_BOUND] = { "clock", "CLOCK", 9, DURATION },
 	[XVT_TOP_FULL] = { "full", "FULL", 4, PERCENT },
 	[XVT_TOP_RINGS] = { "rings", "RINGS", 9, RINGS },
 };
@@ -143,7 +144,7 @@ static double events_in(const struct xvt_top_sample *s, uint64_t from_ns, uint64
  */
 static void put_sparkline(struct xvt_out *o, const struct xvt_top_machine *m, bool utf8)
 {
-	static const char *const blocks[LEVELS] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+	static const char *const blocks[LEVELS] = { "·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
 	const size_t n = m->nr_samples < XVT_TOP_SAMPLES ? m->nr_samples : XVT_TOP_SAMPLES;
 	double bars[BARS] = { 0 }, most = 0;
 	size_t i, k;
@@ -163,32 +164,45 @@ static void put_sparkline(struct xvt_out *o, const struct xvt_top_machine *m, bo
 		if (utf8)
 			xvt_out_str(o, blocks[level]);
 		else
-			xvt_out_char(o, " .:-=+*%#"[level]);
+			xvt_out_char(o, "_.:-=+*%#"[level]);
 	}
 }
 
+/* At most STATE letters. */
 static void put_state(struct xvt_out *o, const struct xvt_top_machine *m)
 {
 	const char *phase = xvt_answer_text(m->line, "phase");
+
+	if (strcmp(phase, "attached") != 0)
+		put_text(o, phase);
+	else if (xvt_answer_true(m->line, "stopped"))
+		xvt_out_str(o, "stands still");
+	else
+		xvt_out_str(o, m->sums.clocks ? "live" : "no clock yet");
+}
+
+/* Why it is in that state, and what slows it down; nothing of most machines. */
+static void put_remarks(struct xvt_out *o, const struct xvt_top_machine *m, const char *before)
+{
+	static const struct {
+		const char *key, *text;
+	} remarks[] = { { "memory_full", "its memory is full" },
+			{ "barred", "not waited for" },
+			{ "loose", "order left to readers" } };
+	const bool attached = strcmp(xvt_answer_text(m->line, "phase"), "attached") == 0;
 	const char *why = xvt_json_text(xvt_json_get(m->line, "why"));
 
-	if (strcmp(phase, "attached") != 0) {
-		put_text(o, phase);
-		if (why) {
-			xvt_out_str(o, ": ");
-			put_text(o, why);
-		}
-		return;
+	if (!attached && why) {
+		xvt_out_str(o, before);
+		put_text(o, why);
 	}
-	xvt_out_str(o, xvt_answer_true(m->line, "stopped") ? "stands still"
-		       : m->sums.clocks			   ? "live"
-							   : "no clock yet");
-	if (xvt_answer_true(m->line, "memory_full"))
-		xvt_out_str(o, ", its memory is full");
-	if (xvt_answer_true(m->line, "barred"))
-		xvt_out_str(o, ", not waited for");
-	if (xvt_answer_true(m->line, "loose"))
-		xvt_out_str(o, ", order left to readers");
+	for (size_t i = 0; attached && i < sizeof(remarks) / sizeof(remarks[0]); i++) {
+		if (!xvt_answer_true(m->line, remarks[i].key))
+			continue;
+		xvt_out_str(o, before);
+		xvt_out_str(o, remarks[i].text);
+		before = ", ";
+	}
 }
 
 /* ------------------------------------------------------------------ lines */
@@ -229,12 +243,14 @@ static void put_recorder(struct xvt_out *o, const struct xvt_top_recorder *r)
 static void put_totals(struct xvt_out *o, const struct xvt_top_recorder *r)
 {
 	const struct xvt_json_value *line = r->answer->lines[0];
+	const size_t host = xvt_answer_has_host(r->answer);
 
 	xvt_out_printf(o,
-		       "  %zu machines, %" PRIu64 " rings: %" PRIu64 " events/s, lost %" PRIu64
+		       "  %zu machines%s, %" PRIu64 " rings: %" PRIu64 " events/s, lost %" PRIu64
 		       "/s; %" PRIu64 ".%" PRIu64 " MB/s, %" PRIu64 " MB; ",
-		       r->n, r->sums.rings, r->sums.events_s, r->sums.lost_s, r->bytes_s / 1000000,
-		       r->bytes_s / 100000 % 10, r->bytes / 1000000);
+		       r->n - host, host ? " and the host" : "", r->sums.rings, r->sums.events_s,
+		       r->sums.lost_s, r->bytes_s / 1000000, r->bytes_s / 100000 % 10,
+		       r->bytes / 1000000);
 	if (xvt_answer_number(line, "watermark_ns")) {
 		xvt_out_str(o, "in order up to ");
 		xvt_out_duration(o, xvt_answer_number(line, "watermark_lag_ns"));
@@ -255,15 +271,18 @@ static void put_head(struct xvt_out *o, size_t width)
 
 	xvt_out_str(o, "MACHINE");
 	pad(o, 0, width);
+	xvt_out_str(o, " STATE");
+	pad(o, 0, width + 1 + STATE);
 	for (i = 0; i < XVT_TOP_COLUMNS; i++) {
 		size_t from;
 
+		if (i == XVT_TOP_EVENTS)
+			xvt_out_str(o, "  LAST MINUTE         ");
 		xvt_out_char(o, ' ');
 		from = o->used;
 		xvt_out_str(o, columns[i].head);
 		align_right(o, from, columns[i].width);
 	}
-	xvt_out_str(o, "  LAST MINUTE           STATE");
 }
 
 static void put_machine(struct xvt_out *o, const struct xvt_top *t, const struct xvt_top_machine *m,
@@ -273,12 +292,17 @@ static void put_machine(struct xvt_out *o, const struct xvt_top *t, const struct
 
 	put_text(o, m->name);
 	pad(o, 0, width);
-	for (i = 0; i < XVT_TOP_COLUMNS; i++)
-		put_value(o, m, i);
-	xvt_out_str(o, "  ");
-	put_sparkline(o, m, t->utf8);
-	xvt_out_str(o, "  ");
+	xvt_out_char(o, ' ');
 	put_state(o, m);
+	pad(o, 0, width + 1 + STATE);
+	for (i = 0; i < XVT_TOP_COLUMNS; i++) {
+		if (i == XVT_TOP_EVENTS) {
+			xvt_out_str(o, "  ");
+			put_sparkline(o, m, t->utf8);
+		}
+		put_value(o, m, i);
+	}
+	put_remarks(o, m, "  ");
 }
 
 static void show_flight_recorders(const struct xvt_top_recorder *r, size_t width,
@@ -381,6 +405,7 @@ void xvt_top_show_rings(const struct xvt_top_recorder *r, const struct xvt_top_m
 	put_text(o, m->name);
 	xvt_out_str(o, ": ");
 	put_state(o, m);
+	put_remarks(o, m, ": ");
 	line(arg, XVT_TOP_LINE_NOTE, NULL, o->buf, o->used);
 	line(arg, XVT_TOP_LINE_HEAD, NULL, head, sizeof(head) - 1);
 	for (i = m->order; i < end; i++) {

@@ -77,7 +77,9 @@ top_pid() { pgrep -P "$(mux display-message -p -t top '#{pane_pid}')" -x xvtrace
 check "a screen" top_in 160 20
 screen
 check "it begins with the recorder" has "^recorder $recorder of $work/t.xvt"
-check "the sums are those of status" has "^b  *0  *0  *$(jq -r '.recorders[0].vms[1].rings[0] | "\(.events)  *\(.lost)"' "$work/json") "
+check "the sums are those of status" has "^b  *live  *0  *0  .* $(jq -r '.recorders[0].vms[1].rings[0] | "\(.events)  *\(.lost)"' "$work/json") "
+colours() { mux capture-pane -p -e -t top | tr '\033' @ | grep -q 'b  .*@\[32mlive'; }
+check "a state has a colour" poll colours
 check "a name is escaped" has '^o\\x1b\[2Jd '
 check "its last line" has '^q quit  ? help  sorted by rate'
 check "machines of the same rate are in the order of names" is_order 'b o\x1b[2Jd '
