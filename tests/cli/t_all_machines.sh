@@ -124,7 +124,7 @@ check "a libvirt that is named and does not answer is an error" eval 'test $rc -
 guests() { "$xvtrace" guests --json "$@" | jq -e "$filter" >/dev/null; }
 "$xvtrace" guests --json -c "$uri" | jq -e '.machines |= sort_by(.domain | not)' >"$work/guests"
 check "guests: domains, then the regions of other machines" test "$(jq -r '[.machines[].name] | sort | join(" ")' "$work/guests")" = "bad bare left new web-1 web-2"
-check "guests: what each has" eval 'jq -e "(.machines | map({(.name): .}) | add) as \$m | \$m.bare.region == null and \$m[\"web-1\"].rings == 1 and \$m[\"web-1\"].module == \"blank\" and
+check "guests: what each has" eval 'jq -e "(.machines | map({(.name): .}) | add) as \$m | \$m.bare.region == null and \$m[\"web-1\"].rings == 1 and \$m[\"web-1\"].ring_bytes >= 131072 and \$m[\"web-1\"].module == \"blank\" and
 	\$m[\"web-1\"].uuid == \"6695eb01-f6a4-8304-79aa-97f2502e1931\" and \$m.new.module == \"none\" and (\$m.left | .in_use | not) and \$m[\"web-2\"].problem == null and
 	(\$m.bad.problem | contains(\"not an xvtrace region\"))" "$work/guests" >/dev/null'
 check "guests: without a doorbell they are polled" eval 'jq -e "[.machines[].doorbell] == [null, null, null, null, null, null]" "$work/guests" >/dev/null && "$xvtrace" guests -c "$uri" | grep -q "^web-1 .*/xvtrace-a  polled\$" && "$xvtrace" guests -c "$uri" | grep -q "^bare .* -  -  -\$"'

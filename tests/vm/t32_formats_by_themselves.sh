@@ -1,16 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck disable=SC2317
-# A guest that switches events on before its module is there and reboots twice, under `record --follow`:
-# all events have their formats, by no hand in the guest; and what both ftrace and a probe of the module
-# have is one record.
+# A guest that switches events on before its module is there and reboots twice, under `record --follow`,
+# which asks it for more: all events have their formats, by no hand in the guest; and what both ftrace
+# and a probe of the module have is one record.
 set -u
 . "$(dirname "$0")/lib.sh"
 trace=$work/trace.xvt
 said() { sed -n "s/\r$//; s/^XVT-SAY $1 //p" "$(vm_log g1)" | tail -n 1; }
 equal() { [ -n "$1" ] && [ "${1% of *}" = "${1#* of }" ]; }
 
-record_start "$trace" --follow --join-timeout 0 -r g1="$XVT_SHM_DIR/${XVT_SHM_PREFIX}g1"
+record_start "$trace" --follow --join-timeout 120 -e 'task:*' -r g1="$XVT_SHM_DIR/${XVT_SHM_PREFIX}g1"
 need "a guest starts" vm_start g1 --vcpus 2 --mem 512 --region-size 8M --mod none --reboot --overlay "$(overlay formats.sh)"
 need "it reboots twice" vm_wait_log g1 '^XVT-SAY done' 300
 check "the recorder ends cleanly" record_stop
@@ -20,7 +20,7 @@ check "of each boot, there are markers" eval '[ "$("$xvtrace" report "$trace" -e
 "$xvtrace" export --format jsonl "$trace" - | jq -r '.event + (if .fields == null then " bytes" else "" end)' | sort | uniq -c | sort -rn >"$work/events"
 head -n 40 "$work/events"
 check "no event is without its format" eval '! grep -E " type[0-9]+| bytes$" "$work/events"'
-for event in opened sys_enter_openat sys_exit_openat softirq_entry hrtimer_start sched_waking workqueue_execute_start function kernel_stack print; do
+for event in opened sys_enter_openat sys_exit_openat softirq_entry hrtimer_start sched_waking workqueue_execute_start task_newtask function kernel_stack print; do
 	check "$event is there" grep -qE " $event\$" "$work/events"
 done
 check "nothing is lost" stat_says "$trace" '.lost == 0'

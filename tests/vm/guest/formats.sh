@@ -31,10 +31,14 @@ put() {
 echo 'p:probed/opened do_sys_openat2 name=+0(%si):ustring flags=+0(%dx):x64 four=+0(%dx):u8[4]' >$tracing/kprobe_events
 events sched irq timer probed syscalls/sys_enter_openat syscalls/sys_exit_openat
 echo stacktrace >$tracing/events/sched/sched_process_fork/trigger
-insmod "/lib/modules/$(uname -r)/xvtrace.ko" || exit 1
+insmod "/lib/modules/$(uname -r)/xvtrace.ko" host_control=1 || exit 1
 dmesg | sed -n 's/^.*xvtrace 0000/XVT-SAY log 0000/p'
 until_rings stop
 boot=$(cat $param/generation)
+# The host asks for it, at each boot.
+until [ "$(cat $tracing/events/task/enable)" = 1 ]; do
+	usleep 20000
+done
 for cpu in 0 1; do
 	xvt-mark 20 --start $((boot * 1000)) --cpu $cpu >/dev/null
 done
