@@ -55,6 +55,8 @@ check "the recorder ends cleanly" record_stop
 cat "$trace.err"
 check "the machine and its events are in the trace" stat_says "$trace" "[.vms[] | [.name, (.rings | map(.events) | add) > 0]] == [[\"$d1\", true]]"
 check "the sums add up" adds_up "$trace"
+named() { "$xvtrace" report --no-task "$trace" >"$work/report" && grep -q " sched_waking: " "$work/report" && ! grep -qE " type[0-9]+: " "$work/report"; }
+check "its events, on before the device came, have their formats" named
 check "verify passes" "$xvtrace" verify "$trace"
 
 # --- each misuse is one line
