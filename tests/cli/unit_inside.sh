@@ -48,7 +48,7 @@ configure 'keep-free = 0' 'rotate-size = 64M' 'memory = 64M'
 check "reload" systemctl reload xvtrace
 check "it has read the configuration: what takes a restart is named" poll said 'memory: warning: changed; it takes effect after a restart'
 check "as a warning" entry PRIORITY=4 SYSLOG_IDENTIFIER=xvtrace 'MESSAGE=memory: warning: changed; it takes effect after a restart'
-check "which is of no machine" eval '! entry XVTRACE_MACHINE=a'
+check "which is of no machine" eval '! entry XVTRACE_MACHINE=a "MESSAGE=memory: warning: changed; it takes effect after a restart"'
 check "and it is the same process" is MainPID "$recorder"
 configure 'rotate-sise = 64M'
 check "reload with an error fails" eval '! systemctl reload xvtrace 2>/dev/null'
