@@ -170,24 +170,36 @@ static void choose(struct text *t)
 
 /* -- blocks ------------------------------------------------------------------------- */
 
-static void put_head(struct text *t)
+/* "510,012 events of 2 machines and the host in 7.36 s, lost 0" */
+static void put_sums(struct xvt_out *o, const struct text *t)
 {
-	const struct xvt_summary *s = t->s;
-	const struct xvtrace_counts *all = &s->counts;
-	const size_t guests = t->machines - s->has_host;
-	struct xvt_out *o = t->o;
+	const struct xvtrace_counts *all = &t->s->counts;
+	const size_t guests = t->machines - t->s->has_host;
 
-	xvt_out_text(o, s->info->path, strlen(s->info->path));
-	xvt_out_str(o, ": ");
 	xvt_out_count(o, all->events);
 	xvt_out_printf(o, " event%s of %zu machine%s%s", all->events == 1 ? "" : "s", guests,
-		       guests == 1 ? "" : "s", s->has_host ? " and the host" : "");
+		       guests == 1 ? "" : "s", t->s->has_host ? " and the host" : "");
 	if (all->events) {
 		xvt_out_str(o, " in ");
 		xvt_out_duration(o, all->last_ns - all->first_ns);
 	}
 	xvt_out_str(o, ", lost ");
 	xvt_out_count(o, all->lost);
+}
+
+static void put_head(struct text *t)
+{
+	const struct xvt_summary *s = t->s;
+	const struct xvtrace_counts *all = &s->counts;
+	struct xvt_out *o = t->o, *made = begin_made();
+	unsigned int letters;
+
+	put_sums(made, t);
+	made->buf[made->used] = '\0';
+	letters = letters_of(made->buf) + letters_of(s->info->path) + 2;
+	xvt_out_text(o, s->info->path, strlen(s->info->path));
+	xvt_out_str(o, letters > t->look->width ? ":\n" : ": ");
+	xvt_out_bytes(o, made->buf, made->used);
 	if (all->events) {
 		xvt_out_str(o, "\n");
 		xvt_out_date(o, xvtrace_wall_ns(s->trace, all->first_ns), ' ', 3);
