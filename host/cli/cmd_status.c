@@ -17,6 +17,7 @@
 
 #define NAME_WIDTH  16
 #define PHASE_WIDTH 6
+#define STATE_LEN   128
 
 struct status_options {
 	const char *control;
@@ -267,10 +268,17 @@ static void put_ring(struct xvt_out *o, const struct xvt_json_value *vm,
 }
 
 /* A machine's state to show in a line of its own; NULL: its rings say enough. */
-static const char *vm_state(const struct xvt_json_value *vm, size_t shown)
+static const char *vm_state(const struct xvt_json_value *vm, size_t shown, char text[STATE_LEN])
 {
+	const char *waits = xvt_json_text(xvt_json_get(vm, "waits_text"));
 	const char *phase = xvt_answer_text(vm, "phase");
 
+	if (strcmp(phase, "attached") && strcmp(phase, "waiting"))
+		return phase;
+	if (waits) {
+		snprintf(text, STATE_LEN, "waits for it: %s", waits);
+		return text;
+	}
 	if (strcmp(phase, "attached"))
 		return phase;
 	if (xvt_answer_true(vm, "stopped"))
@@ -282,6 +290,7 @@ static void put_vm(struct xvt_out *o, const struct xvt_answer *a, size_t first, 
 {
 	const struct xvt_json_value *vm = a->lines[first];
 	const char *why = xvt_json_text(xvt_json_get(vm, "why")), *state;
+	char text[STATE_LEN];
 	size_t i, k, shown = 0;
 
 	for (i = first; i < end; i++) {
@@ -290,7 +299,7 @@ static void put_vm(struct xvt_out *o, const struct xvt_answer *a, size_t first, 
 		for (k = 0; k < xvt_json_count(rings); k++, shown++)
 			put_ring(o, vm, xvt_json_at(rings, k));
 	}
-	state = vm_state(vm, shown);
+	state = vm_state(vm, shown, text);
 	if (!state)
 		return;
 	put_column(o, xvt_answer_text(vm, "name"), NAME_WIDTH);

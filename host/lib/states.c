@@ -107,6 +107,7 @@ static const char *const names[XVT_NOTE_LAST + 1] = {
 	[XVT_NOTE_CRASHED] = "crashed", [XVT_NOTE_SHUTDOWN] = "shutdown",
 	[XVT_NOTE_MOVED] = "moved",	[XVT_NOTE_ARRIVED] = "arrived",
 	[XVT_NOTE_ENDED] = "ended",	[XVT_NOTE_UNKNOWN] = "unknown",
+	[XVT_NOTE_WAITS] = "waits",
 };
 
 /* Whether since_ns is the time of the machine's last event. */

@@ -183,6 +183,7 @@ enum xvtrace_state {
 	XVTRACE_ARRIVED = 9,
 	XVTRACE_ENDED = 10,   /* its VMM has ended */
 	XVTRACE_UNKNOWN = 11, /* nothing is known of its state from here on */
+	XVTRACE_WAITS = 12,   /* it has given no event so far; its text says what it lacks */
 };
 
 /* Flags of an event. */

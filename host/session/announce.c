@@ -4,18 +4,22 @@
 
 #include <string.h>
 
-void xvt_vm_announce(struct xvt_session *s, const struct xvt_vm *vm)
+void xvt_vm_announce(struct xvt_session *s, struct xvt_vm *vm)
 {
 	struct xvt_vm_info info = {
 		.vm = vm->id,
 		.kind = vm->own ? XVT_VM_HOST : XVT_VM_GUEST,
-		.region_kind = vm->region.hdr.kind,
-		.generation = vm->region.hdr.generation,
 		.clock_hz = vm->guest_hz,
 	};
 
 	memcpy(info.uuid, vm->uuid, sizeof(info.uuid));
-	memcpy(info.boot_uuid, vm->region.hdr.boot_uuid, sizeof(info.boot_uuid));
+	/* Of a region that no guest has formatted, no word counts. */
+	if (vm->rings) {
+		info.region_kind = vm->region.hdr.kind;
+		info.generation = vm->region.hdr.generation;
+		memcpy(info.boot_uuid, vm->region.hdr.boot_uuid, sizeof(info.boot_uuid));
+	}
+	vm->announced = true;
 	memcpy(info.name, vm->name, sizeof(info.name));
 	info.name[sizeof(info.name) - 1] = 0;
 	xvt_trace_put(s->trace, XVT_CHUNK_VM, &info, sizeof(info), NULL, 0);

@@ -214,6 +214,8 @@ int xvt_session_end(struct xvt_session *s)
 		xvt_vm_tell_unrecorded(s, s->vms[i]);
 	for (i = 0; i < s->nr_vms; i++)
 		xvt_vm_end_request(s, s->vms[i]);
+	if (!is_salvage(s))
+		xvt_session_look_for_waits(s, true);
 	for (i = 0; i < s->nr_vms; i++)
 		xvt_session_notes_left_out(s, s->vms[i], xvt_clock_read(), true);
 	xvt_session_put_all_drops(s);

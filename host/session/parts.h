@@ -227,6 +227,14 @@ struct xvt_vm_since {
 	uint64_t still_ns;
 };
 
+/* What it lacks to give events, see waits.c. */
+struct xvt_vm_lack {
+	bool expected;		/* cli/machines.c: it was named */
+	bool joined;		/* the user was told */
+	enum xvt_vm_waits last; /* by the newest look */
+	enum xvt_vm_waits told; /* by the newest note */
+};
+
 struct xvt_vm {
 	/* Set by machine.c when it is added. */
 	struct xvt_session *session;
@@ -311,6 +319,7 @@ struct xvt_vm {
 	bool ended;	      /* its VMM has ended, and a start will be reported */
 	bool arrived;	      /* it came from another VMM */
 	const char *departed; /* "ended", "moved": what its VMM reported last; NULL: it is here */
+	char departed_why[64];
 	uint64_t departed_attempted; /* its writers' counters since then; status.c */
 	uint32_t departed_seconds;
 	uint32_t away_seconds; /* status.c: since it is gone, or has ended or moved */
@@ -339,6 +348,8 @@ struct xvt_vm {
 	uint64_t loose_second; /* s->seconds when it was last under pressure */
 
 	struct xvt_vm_since since; /* changes.c */
+	struct xvt_vm_lack waits;  /* waits.c */
+	bool announced;		   /* announce.c: a file has its VM chunk */
 
 	/* notes.c */
 	struct xvt_note_limit notes[3]; /* for each level */
@@ -737,10 +748,13 @@ void xvt_session_put_all_drops(struct xvt_session *s);
 void xvt_session_look_at_space(struct xvt_session *s);
 void xvt_session_space_second(struct xvt_session *s);
 
-/* --- status.c --- */
+/* --- sums.c --- */
 
 /* Add the ring's counters to the sums. */
 void xvt_ring_add_sums(const struct xvt_ring *r, struct xvt_sums *sums);
+
+/* --- status.c --- */
+
 /* Update rates, lags and notes. To be called when a second is over and its counters are in the
  * trace. */
 void xvt_session_status_second(struct xvt_session *s, uint64_t now);
@@ -750,11 +764,18 @@ uint64_t xvt_session_waited_ns(const struct xvt_session *s);
  * second_over: the counters are those at the end of a second. */
 void xvt_session_status_count(const struct xvt_session *s, struct xvt_ring *r, bool second_over);
 
+/* --- waits.c --- */
+
+/* A ring of the machine has a clock: tell the user, once. */
+void xvt_vm_tell_joined(struct xvt_session *s, struct xvt_vm *vm);
+/* Once a second, and at the end: note what machines lack that have given no event. */
+void xvt_session_look_for_waits(struct xvt_session *s, bool final);
+
 /* --- announce.c --- */
 
 /* Write VM and RING chunks, again when a field changes. A change by the guest of its ring's fields
  * is written at most once a second. */
-void xvt_vm_announce(struct xvt_session *s, const struct xvt_vm *vm);
+void xvt_vm_announce(struct xvt_session *s, struct xvt_vm *vm);
 void xvt_ring_announce(struct xvt_session *s, struct xvt_ring *r);
 /* Write the RING chunk as it was, into a next file. Reads no word of a region. */
 void xvt_ring_announce_again(struct xvt_session *s, struct xvt_ring *r);

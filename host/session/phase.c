@@ -53,6 +53,8 @@ void xvt_session_ring_live(struct xvt_session *s, struct xvt_ring *r)
 		return; /* too late to begin: recording would go on without a recorder */
 	r->words.enable = r->mode;
 	xvt_store_release(&r->host->enable, r->words.enable);
+	if (!r->own)
+		xvt_vm_tell_joined(s, xvt_vm_of_ring(r));
 }
 
 void xvt_session_ring_clockless(struct xvt_session *s, struct xvt_ring *r)

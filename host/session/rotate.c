@@ -162,7 +162,7 @@ static void begin_file(struct xvt_session *s)
 	size_t i;
 
 	for (i = 0; i < s->nr_vms; i++) {
-		if (s->vms[i]->rings && !s->vms[i]->left_out)
+		if (s->vms[i]->announced && !s->vms[i]->left_out)
 			xvt_vm_announce(s, s->vms[i]);
 	}
 	for (i = 0; i < s->nr_rings; i++) {

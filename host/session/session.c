@@ -213,6 +213,7 @@ static void every_second(struct xvt_session *s, uint64_t now)
 	s->nr_sharing = xvt_session_present(s);
 	xvt_session_pace(s, since(now, s->pace_clock));
 	s->pace_clock = now;
+	xvt_session_look_for_waits(s, false);
 	for (i = 0; i < s->nr_vms; i++) {
 		struct xvt_vm *vm = s->vms[i];
 		struct stat st;

@@ -251,6 +251,54 @@ struct xvt_host_options {
 int xvt_session_host_add(struct xvt_session *s, const struct xvt_host_options *o, char *why,
 			 size_t why_size);
 
+/* What a machine lacks that has given no event so far. */
+enum xvt_vm_waits {
+	XVT_WAITS_NOT, /* nothing: it gave one, or gives none by request */
+	XVT_WAITS_MODULE,
+	XVT_WAITS_SIZE,
+	XVT_WAITS_FORMAT,
+	XVT_WAITS_PAUSED,
+	XVT_WAITS_WRITER,
+	XVT_WAITS_CLOCK,
+	XVT_WAITS_EVENT, /* it can give some */
+};
+#define XVT_WAITS_TEXT 64
+
+/* What it lacks now; of one that is gone, or after xvt_session_end(): what it lacked last. */
+enum xvt_vm_waits xvt_session_vm_waits(const struct xvt_vm *vm);
+/* A word for programs, the text for users ("no module yet"), which may use the caller's buffer, and
+ * what a user can do. */
+const char *xvt_session_vm_waits_name(enum xvt_vm_waits w);
+const char *xvt_session_vm_waits_text(const struct xvt_vm *vm, enum xvt_vm_waits w,
+				      char text[XVT_WAITS_TEXT]);
+const char *xvt_session_vm_waits_help(enum xvt_vm_waits w);
+/* The user named this machine: it is a failure if no event of it comes. */
+void xvt_session_vm_expect(struct xvt_vm *vm);
+bool xvt_session_vm_is_expected(const struct xvt_vm *vm);
+/* Returns whether nothing more is read of it. */
+bool xvt_session_vm_is_gone(const struct xvt_vm *vm);
+/* Number of machines, without the host, that can give events. */
+size_t xvt_session_ready(const struct xvt_session *s);
+
+/* What the recording of a machine came to. */
+struct xvt_vm_outcome {
+	uint64_t events;
+	uint64_t lost;
+	uint64_t lost_by[5]; /* by the writer's causes, enum xvt_lost_cause */
+	uint64_t overwritten;
+	uint64_t dropped;
+	uint64_t paused_ns;
+	const char *departed;  /* "ended", "moved": what its VMM reported last; NULL: it is here */
+	const char *why;       /* of that, as the VMM says; "": it says nothing */
+	uint64_t clockless;    /* events of rings that had no clock */
+	uint64_t bound_ns_max; /* of the other events that have a bound */
+};
+
+void xvt_session_vm_outcome(const struct xvt_vm *vm, struct xvt_vm_outcome *o);
+uint64_t xvt_session_bytes(const struct xvt_session *s); /* of all files, so far */
+/* Time from the session's start until recording was switched off, or now. */
+uint64_t xvt_session_ran_ns(const struct xvt_session *s);
+
 /* What has happened to a machine since the call before, or since it joined. */
 struct xvt_vm_changes {
 	uint64_t lost; /* events of all its rings */

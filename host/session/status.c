@@ -31,17 +31,6 @@ static uint64_t lost_of(const struct xvt_ring_stats *st)
 	return sum;
 }
 
-void xvt_ring_add_sums(const struct xvt_ring *r, struct xvt_sums *sums)
-{
-	unsigned int k;
-
-	sums->events += r->account.stats.events;
-	sums->late += r->account.stats.late;
-	for (k = 0; k < XVT_LOST_CAUSES; k++)
-		sums->lost += r->drain.last.lost[k] - r->account.base_lost[k];
-	sums->lost += r->account.stats.overwritten + r->account.stats.dropped;
-}
-
 void xvt_session_status_count(const struct xvt_session *s, struct xvt_ring *r, bool second_over)
 {
 	const uint64_t second = s->seconds + !second_over;
@@ -259,6 +248,20 @@ static const char *vm_phase(const struct xvt_vm *v)
 	return !v->halt.step ? phases[v->phase] : v->phase == XVT_VM_GONE ? "stopped" : "stopping";
 }
 
+static void add_waits(struct xvt_json *j, const struct xvt_vm *v)
+{
+	const enum xvt_vm_waits w =
+		v->phase == XVT_VM_GONE ? XVT_WAITS_NOT : xvt_session_vm_waits(v);
+	char text[XVT_WAITS_TEXT];
+
+	if (w == XVT_WAITS_NOT) {
+		xvt_json_add_null(j, "waits");
+		return;
+	}
+	xvt_json_add_text(j, "waits", xvt_session_vm_waits_name(w));
+	xvt_json_add_text(j, "waits_text", xvt_session_vm_waits_text(v, w, text));
+}
+
 static void add_vm(struct xvt_json *j, const struct xvt_session *s, struct xvt_vm *v)
 {
 	char uuid[XVT_UUID_TEXT];
@@ -274,6 +277,7 @@ static void add_vm(struct xvt_json *j, const struct xvt_session *s, struct xvt_v
 	xvt_json_add_text(j, "phase", vm_phase(v));
 	if (v->phase == XVT_VM_GONE)
 		xvt_json_add_text(j, "why", v->why);
+	add_waits(j, v);
 	xvt_json_add_bool(j, "stopped", xvt_vm_stopped(v));
 	xvt_json_add_u64(j, "paused_ns", xvt_vm_paused_ns(s, v));
 	xvt_json_add_u64(j, "memory_limit_bytes", xvt_pool_most(&v->pool));

@@ -264,9 +264,10 @@ static void tell_event(struct xvt_session *s, struct xvt_vm *vm, const struct xv
 	xvt_session_note_state(s, vm, &n);
 }
 
-static void depart(struct xvt_vm *vm, const char *how)
+static void depart(struct xvt_vm *vm, const char *how, const char *why)
 {
 	vm->departed = how;
+	snprintf(vm->departed_why, sizeof(vm->departed_why), "%.63s", why);
 	vm->departed_seconds = 0;
 }
 
@@ -319,14 +320,14 @@ void xvt_session_vm_event(struct xvt_session *s, struct xvt_vm *vm, const struct
 		break;
 	case XVT_VMM_GONE:
 		if (!vm->departed && (!r->err || r->err == -EPIPE))
-			depart(vm, "ended");
+			depart(vm, "ended", r->why);
 		vm->since.crashed |= r->err == -EPIPE;
 		vm->halted = r->err != -ENOTCONN;
 		pause_ends(s, vm, at_ns);
 		break;
 	case XVT_VMM_MIGRATED_AWAY:
 		/* the machine's later state is not visible to this recorder */
-		depart(vm, "moved");
+		depart(vm, "moved", r->why);
 		vm->halted = true;
 		pause_ends(s, vm, at_ns);
 		break;

@@ -512,7 +512,7 @@ XVT_ASSERT(sizeof(struct xvt_ring_stats) == 208, "ring stats layout");
 /* Length written by older recorders; the missing fields are 0. */
 #define XVT_RING_STATS_LEN_LEAST offsetof(struct xvt_ring_stats, dropped)
 
-/* What a NOTE says of a machine's state, as its VMM reported it. */
+/* What a NOTE says of a machine's state, as its VMM reported it, or (WAITS) the recorder saw. */
 enum xvt_note_kind {
 	XVT_NOTE_TEXT = 0,   /* nothing but its text */
 	XVT_NOTE_PAUSED = 1, /* the machine stands still */
@@ -526,8 +526,9 @@ enum xvt_note_kind {
 	XVT_NOTE_ARRIVED = 9,
 	XVT_NOTE_ENDED = 10,   /* its VMM has ended */
 	XVT_NOTE_UNKNOWN = 11, /* nothing is known of its state from here on */
+	XVT_NOTE_WAITS = 12,   /* it has given no event so far; the reason is what it lacks */
 };
-#define XVT_NOTE_LAST XVT_NOTE_UNKNOWN /* the last one known */
+#define XVT_NOTE_LAST XVT_NOTE_WAITS /* the last one known */
 
 /* NOTE: this, then text; of a kind other than TEXT: this, struct xvt_note_state, then text. vm or
  * ring = UINT32_MAX: about the whole trace. */
