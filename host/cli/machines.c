@@ -102,6 +102,8 @@ static int add_region(struct xvt_session *s, struct xvt_armed *armed, const char
 	err = xvt_armed_takes(armed, name, path, NULL, rings, why, sizeof(why));
 	if (!err)
 		err = xvt_session_add_rings(s, name, path, NULL, true, rings, why, sizeof(why));
+	if (!err)
+		xvt_session_vm_expect(xvt_session_find(s, name));
 	if (err >= 0)
 		return XVT_EXIT_OK;
 	if (err == -ENOENT)
@@ -156,6 +158,8 @@ static int add_domain(struct xvt_session *s, const struct xvt_machine_options *o
 			      sizeof(why));
 	if (!err)
 		err = add_rings_of(s, &domain, true, rings, why, sizeof(why));
+	if (!err)
+		xvt_session_vm_expect(xvt_session_find(s, domain.name));
 	if (err >= 0)
 		return XVT_EXIT_OK;
 	xvt_error(name, "%s", why);

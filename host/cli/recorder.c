@@ -141,6 +141,7 @@ struct recorder {
 	struct xvt_compress_idle *compress_idle; /* NULL: without --compress idle */
 	struct xvt_opener *opener;		 /* NULL: the recorder opens files itself */
 	struct xvt_rules rules;			 /* of the opener; none before confine() */
+	struct xvt_outcome outcome;
 	bool terminal;
 	bool bad_config;      /* the newest reload was refused */
 	uint32_t logged_file; /* the newest that the log has; 0: none yet */
@@ -447,21 +448,47 @@ static int listen_to_machines(struct recorder *r)
 	return XVT_EXIT_OK;
 }
 
+#define WAITS_SHOWN 4u /* machines */
+
+/* Append ", waits for g1 (no module yet), g2 (paused)". */
+static void add_waits(const struct xvt_session *s, char *text, size_t size)
+{
+	size_t used = 0, n = 0, i;
+	struct xvt_vm *vm;
+
+	text[0] = 0;
+	for (i = 0; (vm = xvt_session_vm(s, i)); i++) {
+		const enum xvt_vm_waits w = xvt_session_vm_waits(vm);
+		char why[XVT_WAITS_TEXT];
+
+		if (w == XVT_WAITS_NOT || xvt_session_vm_is_gone(vm) || ++n > WAITS_SHOWN)
+			continue;
+		used += (size_t)snprintf(text + used, size - used, "%s%s (%s)",
+					 n == 1 ? ", waits for " : ", ", xvt_session_vm_name(vm),
+					 xvt_session_vm_waits_text(vm, w, why));
+		if (used >= size)
+			return;
+	}
+	if (n > WAITS_SHOWN)
+		snprintf(text + used, size - used, " and %zu more", n - WAITS_SHOWN);
+}
+
 /* Tell the terminal and the service manager how the recording goes, each second. */
 static void progress(struct recorder *r, uint64_t elapsed_ns, uint64_t *last_events)
 {
 	uint64_t events, lost, late;
-	char text[256], armed[64] = "";
+	char text[768], armed[64] = "", waits[512];
 
+	add_waits(r->rec.session, waits, sizeof(waits));
 	xvt_session_sums(r->rec.session, &events, &lost, &late);
 	if (xvt_armed_count(r->armed))
 		snprintf(armed, sizeof(armed), ", %zu/%zu armed", xvt_armed_ready(r->armed),
 			 xvt_armed_count(r->armed));
 	snprintf(text, sizeof(text),
-		 "%zu/%zu machines%s  %" PRIu64 " events  %" PRIu64 "/s  lost %" PRIu64
+		 "%zu/%zu machines%s%s  %" PRIu64 " events  %" PRIu64 "/s  lost %" PRIu64
 		 "  late %" PRIu64,
-		 xvt_session_alive(r->rec.session), xvt_session_machines(r->rec.session), armed,
-		 events, events - *last_events, lost, late);
+		 xvt_session_ready(r->rec.session), xvt_session_machines(r->rec.session), armed,
+		 waits, events, events - *last_events, lost, late);
 	*last_events = events;
 	xvt_notify("WATCHDOG=1\nSTATUS=%s%s", text,
 		   r->bad_config ? "; its configuration has an error, see the log" : "");
@@ -1050,6 +1077,7 @@ static int record(struct recorder *r)
 		status = xvt_recording_begin(rec, &so, &opt->machines);
 	if (status != XVT_EXIT_OK)
 		return status;
+	r->outcome.first_file = xvt_file_set_at(rec->sink);
 	/* Before the listeners: they tell which threads run the vCPUs. */
 	status = xvt_host_events_add(rec->session, &opt->host);
 	if (status == XVT_EXIT_OK)
@@ -1074,14 +1102,19 @@ static int record(struct recorder *r)
 	if (status == XVT_EXIT_OK && !err) {
 		confine(r);
 		err = run(r);
+		/* After an error of the trace, that alone is said. */
+		rec->outcome = err ? NULL : &r->outcome;
 	}
 	xvt_libvirt_leave();
 	xvt_follow_end(r->follow);
 	xvt_armed_unlisten(r->armed);
 	xvt_compress_idle_free(r->compress_idle);
+	r->outcome.snapshots = r->snapshots ? xvt_snapshots_count(r->snapshots) : 0;
 	status = xvt_recording_end(rec, status, err);
 	xvt_snapshots_free(r->snapshots);
 	end_child(rec);
+	if (rec->outcome && !rec->quiet)
+		xvt_outcome_say(&r->outcome, r->opt.output, rec->logs);
 	return status == XVT_EXIT_OK && rec->child_status ? XVT_EXIT_FAIL : status;
 }
 
@@ -1101,6 +1134,7 @@ int xvt_recorder_run(const struct xvt_recorder *recorder)
 					.keep_old = !recorder->opt.output,
 					.quiet = r.opt.quiet,
 					.logs = recorder->reload,
+					.strict = !recorder->reload && !r.opt.machines.follow,
 					.patient = true,
 					.reloads = recorder->reload };
 	set_rotation(&r);

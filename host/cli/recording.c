@@ -189,6 +189,9 @@ int xvt_recording_end(struct xvt_recording *rec, int status, int err)
 	}
 	end_err = xvt_session_end(rec->session);
 	err = err ? err : end_err;
+	if (rec->outcome && status == XVT_EXIT_OK && !err)
+		rec->failed |= xvt_outcome_take(rec->outcome, rec->session, rec->sink, rec->strict,
+						rec->quiet);
 	xvt_server_close(rec->control);
 	xvt_server_close(rec->http);
 	xvt_session_free(rec->session);

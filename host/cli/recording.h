@@ -8,6 +8,7 @@
 #include "base/loop.h"
 #include "cli/keep_old.h"
 #include "cli/machines.h"
+#include "cli/outcome.h"
 #include "session/control.h"
 #include "trace/file_set.h"
 
@@ -23,6 +24,8 @@ struct xvt_recording {
 	bool patient;  /* wait while the disk is full, see xvt_file_sink_patient() */
 	bool reloads;  /* SIGHUP sets `reload`, instead of `stop` */
 	bool keep_old; /* move an older file at `output` to OUTPUT.old */
+	bool strict;   /* a machine that was named and gives no event is an error */
+	struct xvt_outcome *outcome; /* filled in by the end; NULL: nothing is said */
 
 	struct xvt_file_keep keep; /* of the files of a folder */
 

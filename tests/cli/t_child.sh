@@ -9,9 +9,10 @@ set -u
 trap cleanup EXIT
 export XVTRACE_RUN_DIR=$work/run
 
-# record CMD...: its last words are in $work/err
+# record CMD...: its last words are in $work/err. The machine, which has no writer, is given as a pattern: that no event of
+# it comes is no error then.
 record() {
-	"$xvtrace" record -q -o "$work/t.xvt" -r g="$work/g" --join-timeout 0 -- "$@" 2>"$work/err" &
+	"$xvtrace" record -q -o "$work/t.xvt" -r "$work/[g]" --join-timeout 0 -- "$@" 2>"$work/err" &
 	recorder=$!
 	pids+=($recorder)
 }

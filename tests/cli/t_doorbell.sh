@@ -137,7 +137,8 @@ begun wrong
 record third third --doorbell g="$work/wrong.sock"
 check "a server of another file is told" poll told third 'serves another file'
 kill -INT $recorder
-check "... and is no error" wait $recorder
+wait $recorder
+check "... and is no error" ended_idle $? "$work/third.err"
 kill -TERM $server
 
 "$xvtrace" record -q -o "$work/x.xvt" -r g="$work/third" --doorbell g="$work/nobody" 2>"$work/x.err"

@@ -46,7 +46,11 @@ record() {
 	pids+=($recorder)
 }
 told() { grep -qsaE -- "$1" "$work/t.xvt"; }
-ended() { kill -INT $recorder && wait $recorder; }
+ended() {
+	kill -INT $recorder
+	wait $recorder
+	ended_idle $? "$work/err"
+}
 silent() { [ ! -s "$work/err" ] || { cat "$work/err" && false; }; }
 joined() { "$xvtrace" status --control "$work/control" --json 2>/dev/null | jq -e "[.. | objects | select(.region? and .phase == \"$1\")] | length == 1" >/dev/null; }
 warns() {

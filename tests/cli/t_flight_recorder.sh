@@ -40,6 +40,7 @@ records() {
 ends() {
 	kill -TERM $recorder
 	wait $recorder
+	ended_idle $? "$work/log"
 }
 control() { "$xvtrace" control "$@" --control "$work/control" >"$work/out" 2>"$work/err"; }
 folder() { sed -n 's/^snapshot: //p' "$work/out"; }

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0
+/* digits.c - see digits.h. */
+#include "cli/digits.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *xvt_digits(char text[XVT_DIGITS_LEN], uint64_t n)
+{
+	char plain[XVT_DIGITS_LEN];
+	const size_t len = (size_t)snprintf(plain, sizeof(plain), "%" PRIu64, n);
+	size_t i, to = 0;
+
+	for (i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0)
+			text[to++] = ',';
+		text[to++] = plain[i];
+	}
+	text[to] = '\0';
+	return text;
+}
+
+const char *xvt_size_text(char text[XVT_DIGITS_LEN], uint64_t bytes)
+{
+	static const char *const units[] = { "kB", "MB", "GB", "TB" };
+	double size = (double)bytes / 1e3;
+	size_t i = 0;
+
+	for (; size >= 999.95 && i + 1 < sizeof(units) / sizeof(units[0]); i++)
+		size /= 1e3;
+	snprintf(text, XVT_DIGITS_LEN, "%.1f %s", size, units[i]);
+	return text;
+}
