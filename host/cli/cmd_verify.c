@@ -9,6 +9,7 @@
 #include "cli/beside.h"
 #include "cli/cmd.h"
 #include "cli/confine.h"
+#include "cli/empty.h"
 #include "cli/select.h"
 #include "cli/standard.h"
 #include "cli/trace_path.h"
@@ -87,8 +88,17 @@ static void print_line(void *arg, const char *text)
 	printf("%s\n", text);
 }
 
-/* writer: of xvt_beside_writer(). Returns an exit status. */
-static int verify(struct xvt_trace *t, const char *path, pid_t writer,
+/* A trace without events keeps what it promises, but was hardly meant. */
+static void say_no_events(struct xvt_trace *t, const char *path)
+{
+	struct xvt_empty empty;
+
+	xvt_empty_read_notes(&empty, t);
+	xvt_empty_say(&empty, path, false);
+}
+
+/* writer: of xvt_beside_writer(). of_set: other files may have events. Returns an exit status. */
+static int verify(struct xvt_trace *t, const char *path, pid_t writer, bool of_set,
 		  const struct verify_opts *opts)
 {
 	const struct xvt_verify_opts how = {
@@ -106,6 +116,8 @@ static int verify(struct xvt_trace *t, const char *path, pid_t writer,
 		if (!t->ended && !t->damage_count && !opts->complete && !opts->quiet)
 			xvt_say_not_ended(path, writer, t->size - t->tail_offset,
 					  xvt_trace_unordered(t));
+		if (!result.events && !of_set && !opts->quiet)
+			say_no_events(t, path);
 	}
 	if (fflush(stdout) || ferror(stdout)) {
 		xvt_error("standard output", "cannot write");
@@ -142,7 +154,7 @@ static int verify_file(const char *path, const struct verify_opts *opts, struct 
 	writer = t->ended ? 0 : xvt_beside_writer(path);
 	if (!set && !opts->several) /* it is the last one; else further files are opened */
 		xvt_confine_opened();
-	status = verify(t, path, writer, opts);
+	status = verify(t, path, writer, set != NULL, opts);
 	if (set) {
 		err = xvt_verify_border(&set->end, t, &checked, &violations, print_line, NULL);
 		set->violations += violations;

@@ -3,6 +3,7 @@
 #include "cli/select.h"
 
 #include "cli/beside.h"
+#include "cli/empty.h"
 #include "cli/when.h"
 
 #include <errno.h>
@@ -556,6 +557,19 @@ static bool is_choice(const struct xvt_select *s)
 	       s->to || s->last_ns || s->around;
 }
 
+/* Print that the trace has no event at all, nor a loss. Returns false if it has. */
+static bool say_empty(const struct xvt_export *x)
+{
+	const struct xvtrace_info *info = xvtrace_info(x->trace);
+	struct xvt_empty empty;
+
+	if (info->last_ns)
+		return false;
+	xvt_empty_read(&empty, x->trace);
+	xvt_empty_say(&empty, info->path, true);
+	return true;
+}
+
 /* Print the globs and comparisons without a match. Returns false if the choice left nothing to
  * show. */
 static bool say_misses(const struct xvt_select *s, const struct xvt_export *x)
@@ -668,7 +682,7 @@ int xvt_select_close(const struct xvt_select *s, struct xvt_export *x, bool fail
 	/* For a part of a trace, the rest is not checked. */
 	int err = failed || is_part(s) ? 0 : xvtrace_check(x->trace);
 	bool quiet = s->quiet || failed;
-	bool found = failed || say_misses(s, x);
+	bool found = failed || (!say_empty(x) && say_misses(s, x));
 	bool damaged = xvt_say_damage(x->trace, x->writer, quiet);
 
 	if (!quiet) {

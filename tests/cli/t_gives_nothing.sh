@@ -94,6 +94,25 @@ else
 	echo "skip - one that stands still: no qemu-system-x86_64"
 fi
 
+# -- a trace without events
+
+empty() { # STATUS WORDS COMMAND...
+	"$xvtrace" "${@:3}" >"$work/out" 2>"$work/err"
+	[ $? -eq "$1" ] && [ "$(grep -c . "$work/err")" -eq 1 ] &&
+		words "xvtrace: $trace: ${2}no event in it: blank waited (no module yet), small waited (its region is 4 KiB, too small)"
+}
+trace=$work/two.xvt
+"$xvtrace" record -q -o "$trace" --duration 0.2 -r blank="$work/blank" -r small="$work/small" 2>"$work/err"
+check "report says so, and fails" empty 1 "" report "$trace"
+check "also where events are chosen" empty 1 "" report -e 'sched:*' "$trace"
+check "export to JSON" empty 1 "" export --format jsonl "$trace" -
+check "export to CTF" empty 1 "" export --format ctf "$trace" "$work/ctf"
+check "export to dat" empty 1 "" export --format dat "$trace" "$work/dat"
+check "export to perfetto" empty 1 "" export --format perfetto "$trace" "$work/pftrace"
+check "verify warns" empty 0 "warning: " verify "$trace"
+"$xvtrace" verify -q "$trace" >/dev/null 2>"$work/err"
+check "but not with -q" eval '[ $? -eq 0 ] && [ ! -s "$work/err" ]'
+
 # -- what does not fail: machines that were found, and -q
 
 found() { # OPTION...
