@@ -8,6 +8,7 @@
 #include "cli/beside.h"
 #include "cli/cmd.h"
 #include "cli/confine.h"
+#include "cli/digits.h"
 #include "cli/select.h"
 #include "cli/standard.h"
 #include "cli/trace_path.h"
@@ -98,6 +99,7 @@ static void put_machine_json(struct xvt_out *o, const struct stat *s,
 	xvt_json_add_u64(j, "paused_ns", sum->paused_ns);
 	xvt_json_add_u64(j, "pauses", sum->pauses);
 	xvt_json_add_u64(j, "ended_ns", sum->ended_ns);
+	xvt_json_add_u64(j, "nameless", sum->nameless);
 	xvt_json_add_u64(j, "bound_ns_median", sum->bound_ns_median);
 	xvt_json_add_u64(j, "bound_ns_max", sum->bound_ns_max);
 	xvt_json_add_u64(j, "unbounded", sum->unbounded);
@@ -126,6 +128,7 @@ static int print_json(const struct stat *s, struct xvt_out *o)
 	xvt_json_add_text(doc, "format", "xvtrace-stat/1");
 	json_counts(doc, all);
 	json_flags(doc, all);
+	xvt_json_add_u64(doc, "nameless", s->stat->nameless);
 	xvt_json_add_u64(doc, "order_violations", s->stat->order_violations);
 	xvt_json_add_u64(doc, "duration_ns", all->last_ns - all->first_ns);
 	xvt_json_add_u64(doc, "timebase_error_ns_max", s->info->clock_error_ns_max);
@@ -277,6 +280,16 @@ static void put_state(struct xvt_out *o, const struct stat *s, const struct xvtr
 	xvt_out_char(o, '\n');
 }
 
+static void put_nameless(struct xvt_out *o, const struct stat *s, const struct xvtrace_machine *m)
+{
+	const struct xvtrace_machine_stat *sum = xvtrace_stat_machine(s->stat, m->number);
+	char text[XVT_NAMELESS_TEXT];
+
+	if (sum->nameless)
+		xvt_out_printf(o, "%s: %s\n", m->name,
+			       xvt_nameless_text(text, sum->nameless, sum->counts.events));
+}
+
 /* The lines below the table. */
 static void put_machines(struct xvt_out *o, const struct stat *s)
 {
@@ -286,6 +299,9 @@ static void put_machines(struct xvt_out *o, const struct stat *s)
 	for (unsigned int i = 0; i < s->info->machines; i++)
 		if (xvtrace_machine(s->trace, i))
 			put_state(o, s, xvtrace_machine(s->trace, i));
+	for (unsigned int i = 0; i < s->info->machines; i++)
+		if (xvtrace_machine(s->trace, i))
+			put_nameless(o, s, xvtrace_machine(s->trace, i));
 }
 
 static int print_text(const struct stat *s, struct xvt_out *o)

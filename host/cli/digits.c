@@ -32,3 +32,14 @@ const char *xvt_size_text(char text[XVT_DIGITS_LEN], uint64_t bytes)
 	snprintf(text, XVT_DIGITS_LEN, "%.1f %s", size, units[i]);
 	return text;
 }
+
+const char *xvt_nameless_text(char text[XVT_NAMELESS_TEXT], uint64_t nameless, uint64_t events)
+{
+	char part[XVT_DIGITS_LEN], all[XVT_DIGITS_LEN];
+
+	snprintf(text, XVT_NAMELESS_TEXT,
+		 "%s of %s events have no format: xvt-guest sync in the guest, also while it is "
+		 "recorded",
+		 xvt_digits(part, nameless), xvt_digits(all, events));
+	return text;
+}

@@ -3,6 +3,7 @@
 #include "cli/select.h"
 
 #include "cli/beside.h"
+#include "cli/digits.h"
 #include "cli/empty.h"
 #include "cli/when.h"
 
@@ -521,6 +522,30 @@ int xvt_select_open(const struct xvt_select *s, const char *path, struct xvt_exp
 	return xvt_select_open_several(s, &path, 1, x);
 }
 
+/* How many events of each machine have no format. is_error: no event has the name that was asked
+ * for, and these may be what the user means. Returns whether there are any. */
+static bool say_nameless(const struct xvt_export *x, bool is_error)
+{
+	const unsigned int machines = xvtrace_info(x->trace)->machines;
+	bool any = false;
+
+	for (unsigned int i = 0; i < machines; i++) {
+		const struct xvtrace_machine *m = xvtrace_machine(x->trace, i);
+		uint64_t events, n = xvtrace_reader_nameless(x->reader, i, &events);
+		char text[XVT_NAMELESS_TEXT];
+
+		if (!m || !n)
+			continue;
+		any = true;
+		xvt_nameless_text(text, n, events);
+		if (is_error)
+			xvt_error(m->name, "%s", text);
+		else
+			xvt_warn(m->name, "%s", text);
+	}
+	return any;
+}
+
 static void say_unmatched(const char *path, const char *what, const struct xvtrace_unmatched *u)
 {
 	char near[512] = "";
@@ -572,7 +597,7 @@ static bool say_empty(const struct xvt_export *x)
 
 /* Print the globs and comparisons without a match. Returns false if the choice left nothing to
  * show. */
-static bool say_misses(const struct xvt_select *s, const struct xvt_export *x)
+static bool say_misses(const struct xvt_select *s, const struct xvt_export *x, bool *nameless_said)
 {
 	const char *path = xvtrace_info(x->trace)->path;
 	struct xvtrace_unmatched u;
@@ -584,6 +609,7 @@ static bool say_misses(const struct xvt_select *s, const struct xvt_export *x)
 			say_unmatched(path, "event is", &u);
 	if (missing > UNMATCHED_SHOWN)
 		xvt_error(path, "and none is like %zu more", missing - UNMATCHED_SHOWN);
+	*nameless_said = missing && say_nameless(x, true);
 	for (size_t i = 0; !xvtrace_reader_unmatched_comm(x->reader, i, &u); i++, missing++)
 		if (i < UNMATCHED_SHOWN)
 			say_unmatched(path, "event is of a task", &u);
@@ -682,7 +708,8 @@ int xvt_select_close(const struct xvt_select *s, struct xvt_export *x, bool fail
 	/* For a part of a trace, the rest is not checked. */
 	int err = failed || is_part(s) ? 0 : xvtrace_check(x->trace);
 	bool quiet = s->quiet || failed;
-	bool found = failed || (!say_empty(x) && say_misses(s, x));
+	bool nameless_said = false;
+	bool found = failed || (!say_empty(x) && say_misses(s, x, &nameless_said));
 	bool damaged = xvt_say_damage(x->trace, x->writer, quiet);
 
 	if (!quiet) {
@@ -697,6 +724,9 @@ int xvt_select_close(const struct xvt_select *s, struct xvt_export *x, bool fail
 			 " formats, symbols or names are more than is decoded of a machine and "
 			 "were left out; their events are shown as bytes, see xvtrace-report(1)",
 			 left_out);
+	/* Who asks for events by name, and gets them, misses none of the others. */
+	if (!quiet && !nameless_said && !s->event.n)
+		say_nameless(x, false);
 	close_all(x);
 	return err || failed || damaged || !found ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 }

@@ -120,7 +120,7 @@ static struct xvt_event_class *new_raw(struct xvt_decoder *d, const char *name, 
 	c->name = strcpy((char *)(c + 1), name);
 	c->fields = raw_fields;
 	c->field_count = 1;
-	c->ftrace = ftrace;
+	c->ftrace = c->nameless = ftrace;
 	return c;
 }
 
@@ -236,6 +236,27 @@ static struct xvt_event_class *ftrace_class(struct xvt_decoder *d, const struct 
 	if (unfit)
 		return unfit;
 	return raw_class(d, &d->raw_types, type, "type", true);
+}
+
+bool xvt_is_nameless(struct xvt_decoder *d, const struct xvt_event *ev)
+{
+	const struct xvt_formats *all;
+	struct xvt_format *f;
+	uint16_t type;
+
+	if (ev->hdr->id != XVT_ID_FTRACE || ev->hdr->len < sizeof(type))
+		return false;
+	memcpy(&type, ev->payload, sizeof(type));
+	all = xvt_table_get(&d->formats, type);
+	f = all ? last_format(all, xvt_decoder_generation(d, ev->chunk_seq), ev->hdr->host_ns)
+		: NULL;
+	for (unsigned int i = 0; f && i <= XVT_LIMIT_OLDER; i++, f--) {
+		if (xvt_decoder_format(d, f))
+			return false;
+		if (f == all->v)
+			break;
+	}
+	return true;
 }
 
 static void learn_switch(struct xvt_decoder *d, const struct xvt_event_class *c,

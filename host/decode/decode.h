@@ -72,6 +72,7 @@ struct xvt_event_class {
 	struct xvt_print *print;	 /* NULL: show fields as NAME=VALUE */
 	bool names;			 /* `print` shows functions by their names */
 	const struct xvt_format *format; /* NULL: not made from a format */
+	bool nameless;			 /* of ftrace events whose format the trace does not have */
 	/* of sched_switch: indices of the fields with names of tasks; -1: none */
 	int comm_field[2];
 	int pid_field[2];
@@ -130,6 +131,10 @@ struct xvt_decoder *xvt_decoder_of(struct xvt_decoders *ds, const struct xvt_eve
  * each event in order of time.
  */
 struct xvt_event_class *xvt_classify(struct xvt_decoder *d, const struct xvt_event *ev);
+
+/* Returns whether xvt_classify() would give a class that is `nameless`. Learns nothing from the
+ * record, and is cheaper. */
+bool xvt_is_nameless(struct xvt_decoder *d, const struct xvt_event *ev);
 
 /* The number in `size` bytes at p; size: 1, 2, 4 or 8. */
 static inline uint64_t xvt_number(const uint8_t *p, uint32_t size, bool is_signed)

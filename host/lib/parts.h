@@ -198,6 +198,12 @@ struct xvt_cpus {
 	unsigned int from, to;
 };
 
+/* Events of a machine that were read, whatever their types, and those without a format. */
+struct xvt_lib_tally {
+	uint64_t events;
+	uint64_t nameless;
+};
+
 /* Of several traces: a reader of each, and one of the whole, whose choices the others use. */
 struct xvtrace_reader {
 	struct xvtrace *trace;
@@ -238,6 +244,7 @@ struct xvtrace_reader {
 	struct xvt_filter *filter;
 	bool by_event; /* pids, comms or a filter decide about each event */
 	uint64_t lost_hidden;
+	struct xvt_lib_tally *tally; /* by machine */
 	/* Ranges by both clocks; an event is in both. */
 	uint64_t from_ns, to_ns;
 	uint64_t wall_from_ns, wall_to_ns;

@@ -99,6 +99,7 @@ void xvtrace_reader_free(struct xvtrace_reader *r)
 		free_choices(r);
 	free(r->text);
 	free(r->format);
+	free(r->tally);
 	free(r);
 }
 
@@ -319,6 +320,10 @@ static int begin(struct xvtrace_reader *r)
 	int err;
 
 	r->begun = true;
+	r->tally = calloc((size_t)(r->whole ? r->whole->trace : r->trace)->machine_count + 1,
+			  sizeof(*r->tally));
+	if (!r->tally)
+		return -ENOMEM;
 	r->picky = r->machines || r->cpus || wall_given(r);
 	if (wall_given(r))
 		host_range(r, &from_ns, &to_ns);
@@ -363,7 +368,9 @@ static struct xvt_lib_type *new_type(struct xvtrace_reader *r, struct xvt_event_
 
 	if (!type)
 		return NULL;
-	type->wanted = !r->globs || xvt_globs_match(r->globs, c->system, c->name, is_event);
+	/* The number of a type is no name that anybody asks for. */
+	type->wanted = !r->globs ||
+		       xvt_globs_match(r->globs, c->system, c->name, is_event && !c->nameless);
 	if (r->filter && type->wanted) {
 		type->places = xvt_filter_places(r->filter, c, is_event);
 		if (!type->places) {
@@ -656,6 +663,10 @@ static int give_record(struct xvtrace_reader *r)
 		return -ENOMEM;
 	if (!wanted(r, e->ev.hdr, ring))
 		return 0;
+	if (xvt_likely(ring && xvt_is_event(e->ev.hdr))) {
+		r->tally[ring->machine->number].events++;
+		r->tally[ring->machine->number].nameless += c->nameless;
+	}
 	e->type = c->user ? c->user : new_type(r, c, xvt_is_event(e->ev.hdr));
 	if (!e->type)
 		return -ENOMEM;
@@ -840,6 +851,27 @@ uint64_t xvtrace_reader_lost_hidden(const struct xvtrace_reader *r)
 	for (size_t i = 0; i < r->member_count; i++)
 		sum += r->members[i]->lost_hidden;
 	return sum;
+}
+
+uint64_t xvtrace_reader_nameless(const struct xvtrace_reader *r, unsigned int machine,
+				 uint64_t *events)
+{
+	uint64_t nameless = 0;
+
+	*events = 0;
+	if (machine >= r->trace->machine_count)
+		return 0;
+	if (r->tally) {
+		*events = r->tally[machine].events;
+		nameless = r->tally[machine].nameless;
+	}
+	for (size_t i = 0; i < r->member_count; i++) {
+		if (!r->members[i]->tally)
+			continue;
+		*events += r->members[i]->tally[machine].events;
+		nameless += r->members[i]->tally[machine].nameless;
+	}
+	return nameless;
 }
 
 uint64_t xvtrace_reader_left_out(const struct xvtrace_reader *r)

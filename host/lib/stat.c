@@ -36,6 +36,7 @@ struct stat {
 	uint32_t ring_count;
 	uint32_t machine_count;
 	const struct xvtrace *trace;
+	struct xvt_decoders ds;
 	uint64_t last_main_ns;
 	size_t part; /* of a set: the file of the last events */
 	struct xvt_events_iter it;
@@ -167,18 +168,29 @@ bool xvt_count_record(struct xvtrace_counts *c, struct xvt_lost *recorded,
 	return true;
 }
 
-/* Returns 0 or -ENOMEM. */
-static int add_event(struct stat *s, const struct xvt_event_hdr *h, const uint8_t *payload,
-		     bool loose)
+static void add_nameless(struct stat *s, const struct xvt_event *ev)
 {
+	if (!xvt_is_nameless(xvt_decoder_of(&s->ds, ev), ev))
+		return;
+	s->machines[machine_of(s, xvt_event_ring(ev))].nameless++;
+	s->pub.nameless++;
+}
+
+/* Returns 0 or -ENOMEM. */
+static int add_event(struct stat *s, const struct xvt_event *ev, bool loose)
+{
+	const struct xvt_event_hdr *h = ev->hdr;
 	uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
 	struct ring *r;
 
 	ring = ring < s->ring_count ? ring : s->ring_count;
 	r = &s->rings[ring];
 	check_order(s, r, h, loose);
-	return xvt_count_record(&r->pub.counts, &r->recorded, h, payload) ? add_time(s, ring, h)
-									  : 0;
+	if (!xvt_count_record(&r->pub.counts, &r->recorded, h, ev->payload))
+		return 0;
+	if (h->id == XVT_ID_FTRACE)
+		add_nameless(s, ev);
+	return add_time(s, ring, h);
 }
 
 static int add_events(struct stat *s, const struct xvt_chunk_buf *b,
@@ -190,7 +202,7 @@ static int add_events(struct stat *s, const struct xvt_chunk_buf *b,
 	if (got)
 		return got;
 	while (!err && (got = xvt_events_next(&s->it, &ev)) > 0)
-		err = add_event(s, ev.hdr, ev.payload, ref->type == XVT_CHUNK_LOOSE);
+		err = add_event(s, &ev, ref->type == XVT_CHUNK_LOOSE);
 	return err ? err : got;
 }
 
@@ -443,6 +455,7 @@ static int add_machine(struct stat *s, uint32_t machine, const struct stat *of, 
 	to->paused_ns += m->paused_ns;
 	to->pauses += m->pauses;
 	to->unbounded += m->unbounded;
+	to->nameless += m->nameless;
 	if (m->ended_ns || m->counts.events)
 		to->ended_ns = m->ended_ns;
 	if (of->spreads[number].count)
@@ -457,6 +470,7 @@ static int add_member(struct stat *s, const struct stat *of)
 	add_counts(&s->pub.counts, &of->pub.counts);
 	add_times(&s->pub.counts, &of->pub.counts);
 	s->pub.order_violations += of->pub.order_violations;
+	s->pub.nameless += of->pub.nameless;
 	for (int i = 0; i < 3; i++)
 		s->pub.notes[i] += of->pub.notes[i];
 	for (uint32_t i = 0; i <= of->machine_count && !err; i++)
@@ -488,6 +502,8 @@ static int count(struct stat *s, unsigned int flags)
 {
 	int err = xvt_bounds_new(&s->bounds, s->t);
 
+	if (!err)
+		err = xvt_decoders_new(&s->ds, s->t);
 	if (!err && flags & XVTRACE_RECLOCK)
 		err = xvt_reclock_new(&s->reclock, s->t);
 	if (!err)
@@ -498,6 +514,7 @@ static int count(struct stat *s, unsigned int flags)
 		conclude(s);
 	xvt_bounds_free(s->bounds);
 	xvt_reclock_free(s->reclock);
+	xvt_decoders_fini(&s->ds);
 	s->bounds = NULL;
 	s->reclock = NULL;
 	return err;

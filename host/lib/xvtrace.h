@@ -353,6 +353,11 @@ uint64_t xvtrace_reader_lost_hidden(const struct xvtrace_reader *reader);
  * library decodes; see xvtrace-report(1). Their events have their bytes as only field. */
 uint64_t xvtrace_reader_left_out(const struct xvtrace_reader *reader);
 
+/* How many events of a machine have no format in the trace, and so neither a name nor fields, of
+ * *events: of those read so far in the chosen machines, CPUs and times, whatever their types. */
+uint64_t xvtrace_reader_nameless(const struct xvtrace_reader *reader, unsigned int machine,
+				 uint64_t *events);
+
 /* A format of a machine that could not be read; its events have their bytes as only field. */
 struct xvtrace_left_format {
 	unsigned int machine;
@@ -566,11 +571,13 @@ struct xvtrace_machine_stat {
 	uint64_t bound_ns_max;
 	uint64_t unbounded;
 	uint64_t pauses;   /* number of them, also of one that has not ended */
+	uint64_t nameless; /* events of which the trace has no format, so no name */
 	uint64_t ended_ns; /* when its VMM ended; 0: it has not, or the machine ran again */
 };
 
 struct xvtrace_stat {
 	struct xvtrace_counts counts; /* of the trace */
+	uint64_t nameless;	      /* the sum over its machines */
 	uint64_t order_violations;
 	uint64_t notes[3]; /* of the recorder: informations, warnings, errors */
 };

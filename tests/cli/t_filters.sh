@@ -93,7 +93,7 @@ check "a range of printed times, with its ends" same "\$1 >= \"$from\" && \$1 <=
 same_wall() {
 	"$xvtrace" report --no-task -s -w "$@" "$trace" >"$work/out" 2>"$work/err" || return 1
 	awk "\$1 >= \"$wall_from\" && \$1 <= \"$wall_to\"" "$work/wall" >"$work/want"
-	[ -s "$work/want" ] && [ ! -s "$work/err" ] && cmp -s "$work/want" "$work/out"
+	[ -s "$work/want" ] && ! grep -qv 'events have no format' "$work/err" && cmp -s "$work/want" "$work/out"
 }
 last=$(wc -l <"$work/wall")
 for rows in "5 20" "20 $last" "$((last - 9)) $((last - 3))" "$((last / 2)) $((last / 2))"; do

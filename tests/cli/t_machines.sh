@@ -15,6 +15,6 @@ check "the rest is told" grep -q "its region has 6 rings; the first 2 are record
 check "and stands in the trace" eval '"$xvtrace" verify --notes "$work/t.xvt" | grep -q "the first 2 are recorded"'
 cp "$work/g" "$work/g,rings"
 "$xvtrace" record -o "$work/t.xvt" -r "g=$work/g,rings" --join-timeout 0 --duration 0.2 2>"$work/err"
-check "a comma in a name is no option" [ $? -eq 0 ]
+check "a comma in a name is no option" ended_idle $? "$work/err"
 check "and 6 rings are not too many" eval '! grep -q "are not" "$work/err"'
 [ $failures -eq 0 ]

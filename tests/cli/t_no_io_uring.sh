@@ -36,7 +36,7 @@ records() {
 
 # quiet ERROR: nothing is said with -q
 quiet() {
-	"$refuse" "$1" "$xvtrace" record -q -o "$work/q.xvt" -r g="$work/g" --duration 0.1 2>"$work/err" &&
+	"$refuse" "$1" "$xvtrace" record -q -o "$work/q.xvt" -r "$work/[g]" --duration 0.1 2>"$work/err" &&
 		[ ! -s "$work/err" ]
 }
 

@@ -28,7 +28,7 @@ while IFS= read -r count; do
 done <"$work/counts"
 
 "$xvtrace" region create "$work/region" --size 64K --rings 1 >/dev/null &&
-	"$xvtrace" record -q -o "$work/t.xvt" --duration 0.1 -r g="$work/region" || exit 1
+	"$xvtrace" record -q -o "$work/t.xvt" --duration 0.1 -r "$work/regio[n]" || exit 1
 "$xvtrace" stat --json "$work/t.xvt" | jq -r '.lost_by // .vms[0].lost_by // .vms[0].rings[0].lost_by | keys[]' >"$work/causes" 2>/dev/null
 [ -s "$work/causes" ] || sed -n 's/.*`lost_by` | a ring | \(.*\); their sum.*/\1/p' docs/xvtrace-stat.1.md | tr -d '`,' | tr ' ' '\n' >"$work/causes"
 check "each cause of a loss is in the table: $(tr '\n' ' ' <"$work/causes")" \

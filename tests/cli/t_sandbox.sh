@@ -215,10 +215,11 @@ contained() {
 		"$xvtrace" stat --json "$work/out" | jq -e .cleanly_ended >/dev/null
 }
 check "where it has such a filter already, it warns and records" contained
-check "a recorder may run its command before" "$xvtrace" "${recorder[@]}" -- sh -c 'cat /proc/self/status >"$0"' "$work/command"
+"$xvtrace" "${recorder[@]}" -- sh -c 'cat /proc/self/status >"$0"' "$work/command" 2>"$work/err"
+check "a recorder may run its command before" ended_idle $? "$work/err"
 check "which keeps its rights" eval 'grep -qx "NoNewPrivs:.0" "$work/command" && [ "$(grep CapEff "$work/command")" = "$(grep CapEff /proc/self/status)" ]'
 unset XVT_ESCAPE_SKIP
-"$xvtrace" record -q -o "$work/out" -r g="$work/g" --join-timeout 0 &
+"$xvtrace" record -q -o "$work/out" -r g="$work/g" --join-timeout 0 2>"$work/last" &
 pids+=($!)
 opener() { pgrep -x xvtrace-opener -P "${pids[-1]}"; }
 status() { grep -E "^($1):" "/proc/${pids[-1]}/status" | tr '\n\t' '; '; }
@@ -244,7 +245,7 @@ gone() { ! kill -0 "$1" 2>/dev/null; }
 check "what waits to take a snapshot leaves no core" poll limited "Max core file size" "1 1"
 check "and ends by a signal at any time" eval 'kill "${pids[-1]}" && poll gone "${pids[-1]}"'
 unset 'pids[-1]'
-check "it ends in order" eval 'kill -INT "${pids[-1]}"; wait "${pids[-1]}"'
+check "it ends in order" eval 'kill -INT "${pids[-1]}"; wait "${pids[-1]}"; ended_idle $? "$work/last"'
 check "and its opener with it" test ! -e "/proc/$opener"
 
 # Without a capability it may neither enter a folder of another user nor see which file there has a writer. Its opener does.

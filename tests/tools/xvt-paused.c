@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * xvt-paused.c - writes a trace of a machine that is paused for a second, and ends.
- *   xvt-paused FILE.xvt
+ *   xvt-paused FILE.xvt [nameless]
+ * nameless: the second machine, g1, has not sent the format of its event.
  * Its CPU 0 runs the task "bash" for a millisecond, stands still, and runs it for another one. CPU
  * 1 idles. Behind a while of idleness bash runs again, and the VMM ends.
  */
@@ -76,8 +77,8 @@ int main(int argc, char **argv)
 	struct file f = { .sink.write = write_out };
 	struct xvt_trace_writer *w;
 
-	if (argc != 2) {
-		fprintf(stderr, "usage: xvt-paused FILE.xvt\n");
+	if (argc != 2 && argc != 3) {
+		fprintf(stderr, "usage: xvt-paused FILE.xvt [nameless]\n");
 		return 2;
 	}
 	f.fd = open(argv[1], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -93,6 +94,8 @@ int main(int argc, char **argv)
 						    .generation = 1 };
 
 		must(!xvt_trace_put(w, XVT_CHUNK_VM, &vm, sizeof(vm), NULL, 0), "VM");
+		if (argc == 3 && i)
+			continue;
 		must(!xvt_trace_put(w, XVT_CHUNK_META, &meta, sizeof(meta), format,
 				    sizeof(format) - 1),
 		     "META");
