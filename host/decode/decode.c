@@ -324,6 +324,7 @@ static void print_numbers(struct xvt_out *o, const struct xvt_field *f, const st
 void xvt_print_fields(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_event_class *c,
 		      const struct xvt_event *ev, bool raw)
 {
+	const char *thread;
 	struct xvt_value v;
 
 	if (!raw && c->marker) {
@@ -359,6 +360,10 @@ void xvt_print_fields(struct xvt_out *o, struct xvt_decoder *d, const struct xvt
 			xvt_out_char(o, ' ');
 		xvt_out_text(o, c->fields[i].name, strlen(c->fields[i].name));
 		xvt_out_char(o, '=');
-		xvt_field_put(o, &c->fields[i], ev);
+		thread = raw ? NULL : xvt_field_thread(d, &c->fields[i], ev);
+		if (thread)
+			xvt_out_text(o, thread, strlen(thread));
+		else
+			xvt_field_put(o, &c->fields[i], ev);
 	}
 }

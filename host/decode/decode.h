@@ -38,6 +38,7 @@ struct xvt_field {
 	uint8_t flags;
 	uint32_t offset;
 	uint32_t size;
+	const struct xvt_field *pid; /* of the name of a task: the field with its number; or NULL */
 };
 
 struct xvt_value {
@@ -203,6 +204,11 @@ char *xvt_class_format(struct xvt_decoders *ds, const struct xvt_event_class *c)
 
 /* Returns the name of a task, or NULL: unknown. */
 const char *xvt_comm(const struct xvt_decoder *d, int32_t pid);
+
+/* Returns the name that the recorder gave to the task whose name this field has ("g1:vcpus"), as
+ * xvt_comm() does; NULL: it gave it none, or the field has another text. */
+const char *xvt_field_thread(const struct xvt_decoder *d, const struct xvt_field *f,
+			     const struct xvt_event *ev);
 
 /* Returns the process of a thread, and whether it is one of the kernel; 0: not known. */
 int32_t xvt_process(const struct xvt_decoder *d, int32_t tid, bool *kernel);

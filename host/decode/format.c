@@ -414,6 +414,27 @@ static int field_index(const struct xvt_event_class *c, const char *name, uint8_
 	return -1;
 }
 
+/* Link each name of a task ("next_comm") with the task's number ("next_pid"). */
+static void link_tasks(struct xvt_event_class *c)
+{
+	for (uint32_t i = 0; i < c->field_count; i++) {
+		struct xvt_field *f = &c->fields[i];
+		const size_t len = strlen(f->name), end = len < 4 ? 0 : len - 4;
+
+		if (f->kind != XVT_FIELD_STRING || strcmp(f->name + end, "comm") != 0 ||
+		    (end && f->name[end - 1] != '_'))
+			continue;
+		for (uint32_t k = 0; k < c->field_count; k++) {
+			const struct xvt_field *pid = &c->fields[k];
+
+			if (pid->kind == XVT_FIELD_INT && strlen(pid->name) == end + 3 &&
+			    strncmp(pid->name, f->name, end) == 0 &&
+			    strcmp(pid->name + end, "pid") == 0)
+				f->pid = pid;
+		}
+	}
+}
+
 static int build(struct xvt_event_class *c, const char *system, const struct format *f,
 		 const char *print_fmt)
 {
@@ -423,8 +444,10 @@ static int build(struct xvt_event_class *c, const char *system, const struct for
 	c->name = f->name;
 	c->comm_field[0] = c->comm_field[1] = c->pid_field[0] = c->pid_field[1] = -1;
 	err = make_fields(c, f);
-	if (!err)
+	if (!err) {
+		link_tasks(c);
 		err = xvt_print_compile(c, print_fmt);
+	}
 	if (err == -ENOMEM || err == -EBADMSG)
 		return err;
 	if (strcmp(c->name, "sched_switch") == 0) {

@@ -110,6 +110,7 @@ struct xvt_decoder {
 	struct xvt_comm *comms; /* hash table, open addressing; its size is a power of two */
 	uint32_t comm_count;
 	uint32_t comm_room;
+	bool has_threads;			 /* some are `fixed` */
 	char kernel[XVT_LIMIT_KERNEL_BYTES + 1]; /* what it said of itself; empty: nothing */
 };
 

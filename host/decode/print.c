@@ -548,6 +548,11 @@ static void put_string(const struct run *r, const struct xvt_node *n,
 		put_string(r, eval(r, n->a).v ? n->b : n->c, p, width, precision);
 		return;
 	case XVT_NODE_FIELD:
+		text = xvt_field_thread(r->d, n->field, r->ev);
+		if (text) {
+			put_text(r, p, text, strlen(text), width, precision);
+			return;
+		}
 		xvt_field_get(n->field, r->ev, &v);
 		if (n->field->kind == XVT_FIELD_STRING) {
 			put_text(r, p, v.data, v.count, width, precision);

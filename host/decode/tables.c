@@ -132,7 +132,7 @@ void xvt_decoder_thread(struct xvt_decoder *d, int32_t pid, const uint8_t *name,
 	xvt_decoder_comm(d, pid, name, len);
 	c = find_comm(d, pid);
 	if (c && c->used)
-		c->fixed = true;
+		c->fixed = d->has_threads = true;
 }
 
 void xvt_decoder_process(struct xvt_decoder *d, int32_t tid, int32_t tgid, bool kernel)
@@ -161,6 +161,17 @@ const char *xvt_comm(const struct xvt_decoder *d, int32_t pid)
 		return "<idle>";
 	c = find_comm(d, pid);
 	return c && c->used ? c->name : NULL;
+}
+
+const char *xvt_field_thread(const struct xvt_decoder *d, const struct xvt_field *f,
+			     const struct xvt_event *ev)
+{
+	const struct xvt_comm *c;
+
+	if (!f->pid || !d->has_threads)
+		return NULL;
+	c = find_comm(d, (int32_t)xvt_field_number(f->pid, ev));
+	return c && c->used && c->fixed ? c->name : NULL;
 }
 
 bool xvt_comm_next(const struct xvt_decoder *d, size_t *at, int32_t *pid, const char **name)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "decode/decode.h"
+#include "decode/parts.h"
 #include "decode/print.h"
 #include "decode/format.h"
 #include "trace/cursor.h"
@@ -455,6 +456,33 @@ START_TEST(formats_of_probes_and_unions_are_read)
 }
 END_TEST
 
+/* A recorder names the threads of the host that run vCPUs; QEMU calls one "ALL CPUs/TCG". */
+START_TEST(a_thread_that_the_recorder_named_has_that_name_in_texts)
+{
+	static const char text[] =
+		"name: ev\nID: 77\nformat:\n" COMMON
+		"\tfield:char prev_comm[16];\toffset:32;\tsize:16;\tsigned:0;\n"
+		"\tfield:pid_t prev_pid;\toffset:8;\tsize:4;\tsigned:1;\n"
+		"\tfield:char comm[16];\toffset:32;\tsize:16;\tsigned:0;\n"
+		"\tfield:pid_t pid;\toffset:12;\tsize:4;\tsigned:1;\n"
+		"\tfield:char telecomm[16];\toffset:32;\tsize:16;\tsigned:0;\n\n"
+		"print fmt: \"%s %d %s %d %s\", REC->prev_comm, REC->prev_pid, REC->comm, "
+		"REC->pid, REC->telecomm\n";
+	const int32_t pids[2] = { 501, 502 };
+	struct xvt_event_class c;
+
+	memcpy((char *)&record + 8, pids, sizeof(pids));
+	memcpy((char *)&record + 32, "ALL CPUs/TCG", 13);
+	ck_assert_int_eq(xvt_format_class("sys", text, &c), 0);
+	ck_assert_str_eq(print(&c, false), "ALL CPUs/TCG 501 ALL CPUs/TCG 502 ALL CPUs/TCG");
+	xvt_decoder_comm(ds.vm[0], 502, (const uint8_t *)"other", 5);
+	xvt_decoder_thread(ds.vm[0], 501, (const uint8_t *)"g1:vcpus", 8);
+	ck_assert_str_eq(print(&c, false), "g1:vcpus 501 ALL CPUs/TCG 502 ALL CPUs/TCG");
+	ck_assert_ptr_nonnull(strstr(print(&c, true), "prev_comm=\"ALL CPUs/TCG\" prev_pid=501"));
+	xvt_class_free(&c);
+}
+END_TEST
+
 START_TEST(a_type_that_is_not_first_is_refused)
 {
 	static const char text[] =
@@ -743,6 +771,7 @@ Suite *decode_suite(void)
 			    sizeof(odd) / sizeof(odd[0]));
 	tcase_add_test(t, a_type_that_is_not_first_is_refused);
 	tcase_add_test(t, records_that_do_not_fit_their_format_keep_its_name);
+	tcase_add_test(t, a_thread_that_the_recorder_named_has_that_name_in_texts);
 	tcase_add_test(t, a_format_that_is_left_out_is_noted_once);
 	tcase_add_test(t, a_rebooted_guests_formats_are_its_own);
 	tcase_add_test(t, a_number_used_again_has_its_format_from_then_on);
