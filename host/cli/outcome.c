@@ -77,11 +77,12 @@ static const char *loss_help(const struct xvt_vm_outcome *m)
 
 /* What is added up over all machines before a line can be made. */
 struct worst {
-	const struct xvt_vm *loser, *clock;
-	struct xvt_vm_outcome lost; /* of the one that lost most */
+	const struct xvt_vm *loser, *clock, *nameless;
+	struct xvt_vm_outcome unnamed; /* of the one that has most events without a format */
+	struct xvt_vm_outcome lost;    /* of the one that lost most */
 	uint64_t bound_ns;
 	uint64_t clockless;
-	size_t losers, clocks;
+	size_t losers, clocks, unnamed_machines;
 };
 
 static void compare(struct worst *w, const struct xvt_vm *vm, const struct xvt_vm_outcome *m)
@@ -91,6 +92,11 @@ static void compare(struct worst *w, const struct xvt_vm *vm, const struct xvt_v
 		w->lost = *m;
 	}
 	w->losers += m->lost != 0;
+	if (m->nameless && (!w->nameless || m->nameless > w->unnamed.nameless)) {
+		w->nameless = vm;
+		w->unnamed = *m;
+	}
+	w->unnamed_machines += m->nameless != 0;
 	if (m->bound_ns_max > BOUND_WRONG_NS && m->bound_ns_max > w->bound_ns) {
 		w->clock = vm;
 		w->bound_ns = m->bound_ns_max;
@@ -109,8 +115,12 @@ static const char *more_text(char text[64], size_t n, const char *what)
 
 static void find_wrong(struct xvt_outcome *o, const struct worst *w)
 {
-	char lost[XVT_DIGITS_LEN], more[64];
+	char lost[XVT_DIGITS_LEN], more[64], text[XVT_NAMELESS_TEXT];
 
+	if (w->nameless)
+		add_wrong(o, "%s: %s%s", xvt_session_vm_name(w->nameless),
+			  xvt_nameless_text(text, w->unnamed.nameless, w->unnamed.events),
+			  more_text(more, w->unnamed_machines, "have such events"));
 	if (w->loser)
 		add_wrong(o, "%s lost %s events: %s%s", xvt_session_vm_name(w->loser),
 			  xvt_digits(lost, w->lost.lost), loss_help(&w->lost),

@@ -52,6 +52,17 @@ static void on_note(void *arg, uint32_t level, const char *vm, const char *text)
 		xvt_note("%s", text);
 }
 
+/* The log of a service has it as a note. */
+static void on_state(void *arg, const char *vm, const char *text)
+{
+	struct xvt_recording *rec = arg;
+
+	if (rec->logs || rec->quiet)
+		return;
+	xvt_recording_end_line(rec);
+	xvt_say_of_machine(0, vm, "%s", text);
+}
+
 static void on_signal(struct xvt_op *op, int res)
 {
 	struct xvt_recording *rec =
@@ -142,6 +153,7 @@ int xvt_recording_begin(struct xvt_recording *rec, struct xvt_session_options *s
 		goto close;
 	}
 	so->note = on_note;
+	so->state = on_state;
 	so->note_arg = rec;
 	so->set_number = xvt_file_set_at(rec->sink);
 	so->folder = so->set_number ? rec->output : NULL;

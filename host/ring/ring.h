@@ -384,6 +384,8 @@ struct xvt_ring_session {
  * A ring. What decoding and placing a run of records touches comes first, then what a look at an
  * idle ring touches, then the rest.
  */
+#define XVT_TYPES 65536u /* an ftrace event begins with a u16 */
+
 struct xvt_ring {
 	/* Identity: set when the ring is made. `phase` is changed by xvt_ring_set_phase() alone. */
 	uint32_t id; /* in the trace */
@@ -401,6 +403,9 @@ struct xvt_ring {
 	struct xvt_ring_host *host;
 	struct xvt_pool *pool;
 	const struct xvt_host_clock *host_clock;
+	/* Numbers of ftrace events of each type that went into runs, XVT_TYPES of them, shared by a
+	 * machine's rings; NULL: not counted. */
+	uint64_t *types;
 	struct xvt_ring_runs runs;
 	struct xvt_ring_head head;
 	uint64_t start_ns; /* attach */

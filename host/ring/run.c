@@ -169,11 +169,20 @@ static bool find_line(struct xvt_ring *r)
 	return xvt_clock_map_beyond(&r->clock.map, r->decode.rec.ts, r->head.ns, &r->runs.segment);
 }
 
+static inline void count_type(uint64_t *types, const uint8_t *payload)
+{
+	uint16_t type;
+
+	memcpy(&type, payload, sizeof(type));
+	types[type]++;
+}
+
 /* Adds the plain records behind the first one, whose times are in the window. */
 static void extend(struct xvt_ring *r, struct xvt_run *run, struct window w)
 {
 	struct xvt_reader reader = r->decode.reader; /* not aliased, so it can stay in registers */
 	const struct xvt_clock_segment line = r->runs.segment;
+	uint64_t *const types = r->types;
 	uint32_t n = run->count;
 	uint64_t header, ts = 0, last_ts = 0, end = 0, ns;
 
@@ -189,6 +198,9 @@ static void extend(struct xvt_ring *r, struct xvt_run *run, struct window w)
 			run->ns[n++] = ns;
 			last_ts = ts;
 			end = reader.pos + xvt_header_len(header);
+			if (xvt_header_id(header) == XVT_ID_FTRACE && types &&
+			    xvt_header_len(header) > sizeof(header))
+				count_type(types, xvt_reader_plain_payload(&reader));
 		}
 		xvt_reader_plain_take(&reader, header, ts);
 	}
@@ -242,6 +254,8 @@ struct xvt_run *xvt_ring_refill(struct xvt_ring *r)
 		};
 		run->bytes = r->drain.first->bytes + (r->decode.rec.pos - r->drain.first->pos);
 		run->len = (uint32_t)(r->decode.rec.payload - run->bytes) + r->decode.rec.len;
+		if (run->id == XVT_ID_FTRACE && r->types && r->decode.rec.len)
+			count_type(r->types, r->decode.rec.payload);
 		run->on_line = find_line(r);
 		xvt_ring_pop(r);
 		if (run->on_line && is_plain(r)) {

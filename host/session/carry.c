@@ -71,6 +71,7 @@ void xvt_session_put_meta(struct xvt_session *s, const struct xvt_meta_info *inf
 	int err = is_carrying(s) ? keep(s, info, bytes, len) : 0;
 
 	xvt_trace_put(s->trace, XVT_CHUNK_META, info, sizeof(*info), bytes, len);
+	xvt_session_note_format(s, info, bytes, len);
 	if (err)
 		say_short(s, err);
 }

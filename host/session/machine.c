@@ -21,6 +21,7 @@ void xvt_vm_gone(struct xvt_session *s, struct xvt_vm *vm, const char *why)
 	if (vm->phase == XVT_VM_GONE)
 		return;
 	snprintf(vm->why, sizeof(vm->why), "%s", why);
+	vm->waits.failed = true;
 	xvt_session_note(s, 2, vm, UINT32_MAX, "%s; nothing more is read from %s", why, vm->path);
 	for (i = 0; vm->rings && i < vm->region.g.ring_count; i++) {
 		if (vm->rings[i]) {
@@ -95,6 +96,8 @@ int xvt_vm_make_rings(struct xvt_session *s, struct xvt_vm *vm)
 		return -ENOMEM;
 	}
 	xvt_pool_count(&vm->pool, (uint64_t)n * XVT_REST_BYTES, true); /* never returned */
+	if (is_recording(s)) /* without memory they are not counted */
+		vm->types = calloc(1, sizeof(*vm->types));
 	vm->guest_hz = presumed_hz(s, &vm->region);
 	vm->first_id = s->next_ring;
 	s->next_ring += n;
@@ -296,6 +299,7 @@ void xvt_vm_free(struct xvt_vm *vm)
 {
 	xvt_pool_fini(&vm->pool);
 	free(vm->meta_seen);
+	free(vm->types);
 	xvt_session_exact_close(vm);
 	free(vm->rings);
 	free(vm->parked);

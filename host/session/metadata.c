@@ -69,19 +69,6 @@ static uint64_t hash_of(const uint8_t *p, size_t len)
 	return h;
 }
 
-/* The number that a format gives to its event, or the entry's own id. */
-static uint32_t number_of(const struct xvt_meta_tlv *tlv, const uint8_t *bytes)
-{
-	const uint8_t *at = memmem(bytes, tlv->len, "\nID: ", 5);
-	uint32_t number = 0;
-
-	if (!at)
-		return tlv->id;
-	for (at += 5; at < bytes + tlv->len && *at >= '0' && *at <= '9'; at++)
-		number = number * 10 + (uint32_t)(*at - '0');
-	return number;
-}
-
 /* Compare a format with the newest of its number, and remember it. */
 static enum seen look_up(struct xvt_vm *vm, const struct xvt_meta_tlv *tlv, const uint8_t *bytes)
 {
@@ -97,7 +84,7 @@ static enum seen look_up(struct xvt_vm *vm, const struct xvt_meta_tlv *tlv, cons
 	seen = vm->meta_seen;
 	if (!seen)
 		return SEEN_NEW;
-	number = number_of(tlv, bytes);
+	number = xvt_format_number(bytes, tlv->len, tlv->id);
 	at = number % SEEN_SLOTS;
 	hash = hash_of(bytes, tlv->len);
 	is_same = seen->len[at] == tlv->len && seen->number[at] == number && seen->hash[at] == hash;

@@ -68,6 +68,10 @@ static void put_head(struct xvt_session *s, struct xvt_vm *vm, struct head *h, c
 	if (s->opt.note)
 		s->opt.note(s->opt.note_arg, h->note.level, vm && !is_salvage(s) ? vm->name : NULL,
 			    text);
+	/* What a machine lacks is on the line of progress. */
+	if (s->opt.state && vm && !h->note.level && h->note.kind != XVT_NOTE_TEXT &&
+	    h->note.kind != XVT_NOTE_WAITS)
+		s->opt.state(s->opt.note_arg, vm->name, text);
 }
 
 static void put_note(struct xvt_session *s, uint32_t level, struct xvt_vm *vm, uint32_t ring,

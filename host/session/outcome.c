@@ -38,6 +38,10 @@ void xvt_session_vm_outcome(const struct xvt_vm *vm, struct xvt_vm_outcome *o)
 		add_ring(o, vm->rings[i]);
 	}
 	o->events = sums.events;
+	/* Of the events that were read; some of them may not have been written. */
+	o->nameless = xvt_vm_nameless(vm);
+	if (o->nameless > o->events)
+		o->nameless = o->events;
 	o->lost = sums.lost;
 }
 

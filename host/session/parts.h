@@ -231,8 +231,15 @@ struct xvt_vm_since {
 struct xvt_vm_lack {
 	bool expected;		/* cli/machines.c: it was named */
 	bool joined;		/* the user was told */
+	bool failed;		/* machine.c: an error said why it is gone */
 	enum xvt_vm_waits last; /* by the newest look */
 	enum xvt_vm_waits told; /* by the newest note */
+};
+
+/* Which ftrace events have a format, to count those that have none. Most of it is never touched. */
+struct xvt_vm_types {
+	uint64_t count[XVT_TYPES];
+	uint8_t known[XVT_TYPES]; /* the trace has a format */
 };
 
 struct xvt_vm {
@@ -298,6 +305,7 @@ struct xvt_vm {
 	bool meta_long;		 /* an entry was too long; the note is written */
 	bool unnamed;		 /* its guest refuses names of functions; the note is written */
 	struct xvt_meta_seen *meta_seen;
+	struct xvt_vm_types *types; /* NULL: not counted */
 
 	/* scan.c */
 	uint64_t nonce;
@@ -763,6 +771,16 @@ uint64_t xvt_session_waited_ns(const struct xvt_session *s);
 /* Add r->stats minus r->reported_stats to the ring's rates, before the caller sets reported_stats.
  * second_over: the counters are those at the end of a second. */
 void xvt_session_status_count(const struct xvt_session *s, struct xvt_ring *r, bool second_over);
+
+/* --- types.c --- */
+
+/* The number that a format gives to its event; without one: id, the entry's own. */
+uint32_t xvt_format_number(const uint8_t *bytes, size_t len, uint32_t id);
+/* The trace has this entry: note the event whose format it is. */
+void xvt_session_note_format(struct xvt_session *s, const struct xvt_meta_info *info,
+			     const void *bytes, size_t len);
+/* Events of the machine whose format the trace does not have. */
+uint64_t xvt_vm_nameless(const struct xvt_vm *vm);
 
 /* --- waits.c --- */
 

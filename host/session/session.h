@@ -91,6 +91,9 @@ struct xvt_session_options {
 	/* Shows a line of text to the user. vm may be NULL; level as in struct xvt_note. May be
 	 * NULL. */
 	void (*note)(void *arg, uint32_t level, const char *vm, const char *text);
+	/* The same for users who follow what becomes of the machines: each change of one's state
+	 * that is told as a note of level 0, after that. May be NULL. */
+	void (*state)(void *arg, const char *vm, const char *text);
 	void *note_arg;
 };
 
@@ -290,6 +293,7 @@ struct xvt_vm_outcome {
 	uint64_t paused_ns;
 	const char *departed;  /* "ended", "moved": what its VMM reported last; NULL: it is here */
 	const char *why;       /* of that, as the VMM says; "": it says nothing */
+	uint64_t nameless;     /* events whose format the trace does not have */
 	uint64_t clockless;    /* events of rings that had no clock */
 	uint64_t bound_ns_max; /* of the other events that have a bound */
 };

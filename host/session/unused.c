@@ -68,6 +68,7 @@ void xvt_vm_init_ring(struct xvt_session *s, struct xvt_vm *vm, uint32_t index)
 	r->host = xvt_host_ring_host(&vm->region, index);
 	r->pool = &vm->pool;
 	r->host_clock = &s->clock;
+	r->types = vm->types ? vm->types->count : NULL;
 	r->mode = s->opt.mode;
 	r->by_read = s->opt.drain_reads;
 	r->margin_most_ns = xvt_session_free_wait_ns(s);

@@ -85,7 +85,7 @@ static enum xvt_vm_waits of_rings(const struct xvt_vm *vm)
 
 enum xvt_vm_waits xvt_session_vm_waits(const struct xvt_vm *vm)
 {
-	if (vm->own || vm->halt.step || vm->next)
+	if (vm->own || vm->halt.step || vm->next || vm->waits.failed)
 		return XVT_WAITS_NOT;
 	if (vm->phase == XVT_VM_ATTACHED)
 		return of_rings(vm);
@@ -145,8 +145,12 @@ size_t xvt_session_ready(const struct xvt_session *s)
 void xvt_vm_tell_joined(struct xvt_session *s, struct xvt_vm *vm)
 {
 	/* To the user alone: the trace has it in the machine's RING chunks. */
+	static const char text[] = "joined: its clock is known";
+
 	if (!vm->waits.joined && s->opt.note)
-		s->opt.note(s->opt.note_arg, 0, vm->name, "joined: its clock is known");
+		s->opt.note(s->opt.note_arg, 0, vm->name, text);
+	if (!vm->waits.joined && s->opt.state)
+		s->opt.state(s->opt.note_arg, vm->name, text);
 	vm->waits.joined = true;
 }
 

@@ -15,11 +15,12 @@ to=$(awk 'NR == 200 { print $1 }' "$work/all")
 "$xvtrace" report --from "$from" --to "$to" "$trace" >"$work/part" || exit 1
 awk "\$1 <= \"$to\"" "$work/all" >"$work/begin"
 
-# same WANTED OPTION...: export with these options writes that file, and no word on stderr
+# same WANTED OPTION...: export with these options writes that file, and no word on stderr but on events whose format the
+# trace does not have
 same() {
 	local want=$1
 	shift
-	"$xvtrace" export "$@" "$trace" "$work/out" 2>"$work/err" && [ ! -s "$work/err" ] && cmp -s "$want" "$work/out"
+	"$xvtrace" export "$@" "$trace" "$work/out" 2>"$work/err" && ! grep -qv 'events have no format' "$work/err" && cmp -s "$want" "$work/out"
 }
 check "--format" same "$work/all" --format text
 check "--format with a range as in report" same "$work/part" --format text --from "$from" --to "$to"
