@@ -32,6 +32,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -144,6 +145,7 @@ struct recorder {
 	struct xvt_outcome outcome;
 	bool terminal;
 	bool bad_config;      /* the newest reload was refused */
+	int columns;	      /* of the terminal, for the line of progress; 0: unknown */
 	uint32_t logged_file; /* the newest that the log has; 0: none yet */
 	uint64_t logged_removed;
 };
@@ -448,7 +450,8 @@ static int listen_to_machines(struct recorder *r)
 	return XVT_EXIT_OK;
 }
 
-#define WAITS_SHOWN 4u /* machines */
+#define WAITS_SHOWN  4u /* machines */
+#define TIME_COLUMNS 12 /* of the line of progress, before its text */
 
 /* Append ", waits for g1 (no module yet), g2 (paused)". */
 static void add_waits(const struct xvt_session *s, char *text, size_t size)
@@ -494,6 +497,9 @@ static void progress(struct recorder *r, uint64_t elapsed_ns, uint64_t *last_eve
 		   r->bad_config ? "; its configuration has an error, see the log" : "");
 	if (r->rec.quiet)
 		return;
+	/* A line that goes on in a next row would be left there by the return. */
+	if (r->columns > TIME_COLUMNS && (size_t)(r->columns - TIME_COLUMNS) < sizeof(text))
+		text[r->columns - TIME_COLUMNS] = '\0';
 	fprintf(stderr, "%s%5" PRIu64 ".%" PRIu64 " s  %s%s", r->terminal ? "\r" : "",
 		elapsed_ns / 1000000000u, elapsed_ns / 100000000u % 10, text,
 		r->terminal ? "\033[K" : "\n");
@@ -1125,8 +1131,11 @@ int xvt_recorder_run(const struct xvt_recorder *recorder)
 		.opt = recorder->opt,
 		.terminal = isatty(STDERR_FILENO),
 	};
+	struct winsize window;
 	int status;
 
+	if (r.terminal && !ioctl(STDERR_FILENO, TIOCGWINSZ, &window))
+		r.columns = window.ws_col;
 	xvt_journal_prepare();
 	complete(&r.opt);
 	r.rec = (struct xvt_recording){ .command = recorder->command,
