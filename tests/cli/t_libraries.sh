@@ -45,7 +45,8 @@ without() {
 	check "$text: record -d fails" test $? -eq 1
 	check "$text: it says what is missing and what to install" \
 		grep -q 'test: libvirt cannot be loaded: .*libvirt\.so.*libvirt0.*-r$' "$work/out"
-	check "$text: record -r works" "$@" record -q -o "$work/r.xvt" --duration 0.1 -r g="$region"
+	"$@" record -q -o "$work/r.xvt" --duration 0.1 -r g="$region" 2>"$work/err"
+	check "$text: record -r works" ended_idle $? "$work/err"
 	"$@" doctor --json >"$work/doctor"
 	check "$text: doctor says how to get it" test "$(jq '.libvirt == null and
 		any(.problems[]; .fix | contains("install libvirt0"))' "$work/doctor")" = true
