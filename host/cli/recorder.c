@@ -11,6 +11,7 @@
 #include "cli/follow.h"
 #include "cli/http.h"
 #include "cli/listen.h"
+#include "cli/printer.h"
 #include "cli/rearm.h"
 #include "cli/recording.h"
 #include "cli/serve.h"
@@ -126,6 +127,8 @@ const struct xvt_opt xvt_recorder_opts[] = {
 	  "where `xvtrace status` asks (default: one of its own; see xvtrace-status(1))"),
 	O(metrics_http, "metrics-http", 0, XVT_OPT_STRING, "[ADDRESS:]PORT",
 	  "serve metrics to programs of this host: http://127.0.0.1:PORT/metrics (default: no)"),
+	O(print, "print", 0, XVT_OPT_BOOL, NULL,
+	  "print the events while they are recorded, as report does; no progress"),
 	O(quiet, "quiet", 'q', XVT_OPT_BOOL, NULL, "no progress"),
 	XVT_OPT_END,
 };
@@ -143,6 +146,7 @@ struct recorder {
 	struct xvt_opener *opener;		 /* NULL: the recorder opens files itself */
 	struct xvt_rules rules;			 /* of the opener; none before confine() */
 	struct xvt_outcome outcome;
+	struct xvt_printer printer; /* with --print */
 	bool terminal;
 	bool bad_config;      /* the newest reload was refused */
 	int columns;	      /* of the terminal, for the line of progress; 0: unknown */
@@ -495,7 +499,7 @@ static void progress(struct recorder *r, uint64_t elapsed_ns, uint64_t *last_eve
 	*last_events = events;
 	xvt_notify("WATCHDOG=1\nSTATUS=%s%s", text,
 		   r->bad_config ? "; its configuration has an error, see the log" : "");
-	if (r->rec.quiet)
+	if (r->rec.quiet || r->opt.print)
 		return;
 	/* A line that goes on in a next row would be left there by the return. */
 	if (r->columns > TIME_COLUMNS && (size_t)(r->columns - TIME_COLUMNS) < sizeof(text))
@@ -932,6 +936,8 @@ static int run(struct recorder *r)
 
 	/* From here on FILE is this recording, also for a reader that opens it at once. */
 	xvt_file_set_push(rec->sink);
+	xvt_printer_go(&r->printer,
+		       xvt_file_set_at(rec->sink) ? xvt_file_set_path(rec->sink) : r->opt.output);
 	xvt_notify("READY=1");
 	while (err >= 0 && !rec->stop) {
 		if (rec->reload)
@@ -1101,6 +1107,8 @@ static int record(struct recorder *r)
 		err = xvt_recording_watch_signals(rec);
 	if (status == XVT_EXIT_OK && !err && r->how->child)
 		err = start_child(rec, r->how->child);
+	if (status == XVT_EXIT_OK && !err && opt->print)
+		err = xvt_printer_start(&r->printer);
 	if (status == XVT_EXIT_OK && !err && opt->machines.follow)
 		err = xvt_follow_begin(&r->follow, rec->loop, rec->session, &opt->machines,
 				       rec->logs, on_joined, r);
@@ -1118,6 +1126,7 @@ static int record(struct recorder *r)
 	r->outcome.snapshots = r->snapshots ? xvt_snapshots_count(r->snapshots) : 0;
 	status = xvt_recording_end(rec, status, err);
 	xvt_snapshots_free(r->snapshots);
+	xvt_printer_end(&r->printer, opt->output);
 	end_child(rec);
 	if (rec->outcome && !rec->quiet)
 		xvt_outcome_say(&r->outcome, r->opt.output, rec->logs);

@@ -37,6 +37,7 @@ struct xvt_recorder_options {
 	const char *control;
 	const char *metrics_http;
 	bool quiet;
+	bool print;
 };
 
 /* One row for each member of struct xvt_recorder_options. */

@@ -175,10 +175,11 @@ static uint32_t next_of(const char *folder, uint32_t number)
 	return next;
 }
 
-/* The files of a set, one after the other. A recorder makes the next one before it ends one. */
-static int follow_set(struct follow *f, const char *folder)
+/* The files of a set from that number on, one after the other. A recorder makes the next one before
+ * it ends one. */
+static int follow_set(struct follow *f, const char *folder, uint32_t number)
 {
-	uint32_t number = next_of(folder, 0), next;
+	uint32_t next;
 	int status = XVT_EXIT_OK;
 	char path[4096];
 
@@ -200,6 +201,21 @@ static int follow_set(struct follow *f, const char *folder)
 	return status;
 }
 
+/* A folder, or a file of a set, whose next ones follow. */
+static int follow_path(struct follow *f, const char *path)
+{
+	const char *name = strrchr(path, '/');
+	char folder[4096] = ".";
+
+	if (xvt_set_is_folder(path))
+		return follow_set(f, path, next_of(path, 0));
+	if (!xvt_set_number(name ? name + 1 : path))
+		return follow_file(f, path);
+	if (name)
+		snprintf(folder, sizeof(folder), "%.*s", (int)(name - path + 1), path);
+	return follow_set(f, folder, xvt_set_number(name ? name + 1 : path));
+}
+
 int xvt_report_follow(const struct xvt_select *select, const char *path, struct xvt_export *x)
 {
 	static struct xvt_select s;
@@ -216,7 +232,7 @@ int xvt_report_follow(const struct xvt_select *select, const char *path, struct 
 		return XVT_EXIT_FAIL;
 	}
 	catch_signals();
-	status = xvt_set_is_folder(path) ? follow_set(&f, path) : follow_file(&f, path);
+	status = follow_path(&f, path);
 	if (xvt_out_close(&out) && !status) {
 		xvt_error("standard output", "%s", strerror(-out.err));
 		status = XVT_EXIT_FAIL;

@@ -87,6 +87,38 @@ check "its end ends the report" ends 0 "$follower" 0
 check "... which says so" grep -q 'k.xvt: warning: not cleanly ended: ' "$work/killed.err"
 check "... and has what is in the file" cmp <(sort "$work/killed") <(report "$work/k.xvt" | sort)
 
+# -- record --print -----------------------------------------------------------------------
+
+prints() { # OPTION...: record prints what it records, and ends in order
+	"$xvtrace" record --print -r g="$work/g" "$@" >"$work/printed" 2>"$work/print.err" &
+	recorder=$!
+	pids+=("$recorder")
+	poll more printed 500
+}
+check "record --print prints events while it records" prints -o "$work/p.xvt"
+check "... ends" ends TERM "$recorder" 0
+check "... has printed all of them" cmp <(sort "$work/printed") <(report "$work/p.xvt" | sort)
+check "... without progress among them" eval '! grep -q "machines  .* events" "$work/print.err"'
+check "of a folder that has files: only what it records" prints -o "$work/set/" --rotate-time 0.3
+check "... ends" ends INT "$recorder" 0
+last=$(for f in "$work"/set/*.xvt; do echo "$f"; done | tail -n 1)
+check "... up to its last event" eval '[ "$(tail -n 1 "$work/printed")" = "$(report "$last" | tail -n 1)" ] || [ -z "$(report "$last")" ]'
+check "... of several files" eval '[ "$(report "$work/set" | wc -l)" = $(($(lines set.all) + $(lines printed))) ]'
+stuck() { # nobody reads what it prints
+	mkfifo "$work/fifo"
+	sleep 1000 <>"$work/fifo" &
+	pids+=($!)
+	"$xvtrace" record --print -r g="$work/g" -o "$work/s.xvt" --duration 1.5 >"$work/fifo" 2>"$work/print.err"
+	[ $? -eq 0 ] && [ "$("$xvtrace" stat --json "$work/s.xvt" | jq .lost)" = 0 ] &&
+		[ "$("$xvtrace" stat --json "$work/s.xvt" | jq .events)" -gt 3000 ] &&
+		grep -q "print: warning: stopped before all events were printed; 'xvtrace report .*s.xvt' has them" "$work/print.err" && return
+	cat "$work/print.err"
+	return 1
+}
+check "a reader of its lines that is stuck does not hold the recorder up, and that is told" stuck
+"$xvtrace" record -q --print -r g="$work/g" -o "$work/c.xvt" --duration 1 2>/dev/null | head -n 1 >"$work/out"
+check "nor does one that leaves" eval '[ "$(wc -l <"$work/out")" = 1 ] && "$xvtrace" verify -q --complete "$work/c.xvt" >/dev/null'
+
 # -- refused -------------------------------------------------------------------------
 
 # refused WORDS OPTION...
