@@ -240,7 +240,7 @@ void xvt_outcome_say(const struct xvt_outcome *o, const char *output, bool logs)
 	if (logs)
 		return;
 	snprintf(line, sizeof(line),
-		 o->events ? "next: xvtrace report %s" : "next: xvtrace verify --notes %s",
+		 o->events ? "next: xvtrace summary %s" : "next: xvtrace verify --notes %s",
 		 word_of(output, word, sizeof(word)));
 	say(logs, line);
 }

@@ -23,12 +23,12 @@ region g
 region h
 record -o "$trace" -r g="$work/g" -r h="$work/h" -- sh -c "'$emit' '$work/g' --count 1200 & '$emit' '$work/h' --count 34; wait"
 check "what was written" has "^$trace: $size, 1,234 events of 2 machines in [0-9]+\.[0-9] s, lost 0\$"
-check "what to type next, last" test "$(n_th_last 1)" = "next: xvtrace report $trace"
+check "what to type next, last" test "$(n_th_last 1)" = "next: xvtrace summary $trace"
 check "a machine joins" has '^xvtrace: g: joined: its clock is known$'
 record -q -o "$trace" -r g="$work/g" -- "$emit" "$work/g" --count 10
 check "-q: nothing" test ! -s "$work/err"
 (cd "$work" && "$OLDPWD/$xvtrace" record -o "it's.xvt" -r g=./g -- "$OLDPWD/$emit" ./g --count 10 >/dev/null 2>err) # a blank, a quote
-check "a name that a shell reads otherwise" test "$(n_th_last 1)" = "next: xvtrace report 'it'\\''s.xvt'"
+check "a name that a shell reads otherwise" test "$(n_th_last 1)" = "next: xvtrace summary 'it'\\''s.xvt'"
 
 # -- a folder
 
