@@ -5,9 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "synth.h"
+#include "judged.h"
 #include "trace/write.h"
-#include "view/verify.h"
 
 #define MS	 1000000ull
 #define TYPE	 314u
@@ -27,14 +26,7 @@ static const char format[] = "sched\0sched_switch\0"
 			     "\tfield:pid_t next_pid;\toffset:12;\tsize:4;\tsigned:1;\n\n"
 			     "print fmt: \"%d %d\", REC->prev_pid, REC->next_pid\n";
 
-static char lines[4096];
-
-static void keep_line(void *arg, const char *text)
-{
-	(void)arg;
-	strncat(lines, text, sizeof(lines) - strlen(lines) - 2);
-	strcat(lines, "\n");
-}
+static struct judged judged;
 
 enum what { NOTHING, OFF, ON, LOSS, EVENT, GUESS };
 
@@ -135,30 +127,14 @@ static void put_step(struct xvt_trace_writer *w, const struct step *s)
 /* Returns whether verify says that the thread was away. */
 static bool is_wrong(const struct step *steps, enum thread thread, uint64_t *checked)
 {
-	const struct xvt_file_info info = { .host_clock_id = XVT_CLOCK_TSC, .mult = 1 };
-	const struct xvt_verify_opts opts = { .line = keep_line };
-	const char *path = scratch_path("away.xvt");
-	struct xvt_verify_result result;
-	struct xvt_trace_writer *w;
-	struct synth_sink sink;
-	struct xvt_trace *t;
-	char why[256];
-
-	lines[0] = 0;
-	synth_sink_init(&sink);
-	ck_assert_int_eq(xvt_trace_writer_new(&w, &sink.sink, &info), 0);
-	put_things(w, thread);
+	judged_begin(&judged);
+	put_things(judged.w, thread);
 	for (; steps->what; steps++)
-		put_step(w, steps);
-	ck_assert_int_eq(xvt_trace_writer_finish(w), 0);
-	synth_sink_save(&sink, path);
-	synth_sink_fini(&sink);
-	ck_assert_int_eq(xvt_trace_open(&t, path, why, sizeof(why)), 0);
-	ck_assert_int_eq(xvt_verify(t, &opts, &result), 0);
-	*checked = result.away_checked;
-	xvt_verify_result_fini(&result);
-	xvt_trace_close(t);
-	return strstr(lines, "its thread was on no CPU of the host");
+		put_step(judged.w, steps);
+	judged_end(&judged);
+	judged_verify(&judged, "away.xvt");
+	*checked = judged.result.away_checked;
+	return strstr(judged.lines, "its thread was on no CPU of the host");
 }
 
 static const struct {
@@ -272,8 +248,8 @@ START_TEST(a_thread_that_is_away_has_no_events)
 	uint64_t checked;
 
 	ck_assert_msg(is_wrong(cases[_i].steps, cases[_i].thread, &checked) == cases[_i].wrong,
-		      "%s: %s", cases[_i].name, lines);
-	ck_assert_msg(!cases[_i].wrong || checked, "%s: %s", cases[_i].name, lines);
+		      "%s: %s", cases[_i].name, judged.lines);
+	ck_assert_msg(!cases[_i].wrong || checked, "%s: %s", cases[_i].name, judged.lines);
 }
 END_TEST
 

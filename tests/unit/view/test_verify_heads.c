@@ -5,22 +5,14 @@
 
 #include <string.h>
 
-#include "synth.h"
+#include "judged.h"
 #include "trace/write.h"
-#include "view/verify.h"
 #include "xvt_ring.h"
 
 #define RECORD	   24u /* header, full stamp, payload */
 #define RUN_EVENTS 20u
 
-static char lines[4096];
-
-static void keep_line(void *arg, const char *text)
-{
-	(void)arg;
-	strncat(lines, text, sizeof(lines) - strlen(lines) - 2);
-	strcat(lines, "\n");
-}
+static struct judged judged;
 
 /* Writes RUN_EVENTS events of ring 0 that lie at `pos`. */
 static void put_run(struct xvt_trace_writer *w, uint64_t pos)
@@ -86,26 +78,10 @@ static void put_trace(struct xvt_trace_writer *w, const struct trace *c)
 
 static void verify(const struct trace *c)
 {
-	const struct xvt_file_info info = { .host_clock_id = XVT_CLOCK_TSC, .mult = 1 };
-	const struct xvt_verify_opts opts = { .line = keep_line };
-	const char *path = scratch_path("heads.xvt");
-	struct xvt_verify_result result;
-	struct xvt_trace_writer *w;
-	struct synth_sink sink;
-	struct xvt_trace *t;
-	char why[256];
-
-	lines[0] = 0;
-	synth_sink_init(&sink);
-	ck_assert_int_eq(xvt_trace_writer_new(&w, &sink.sink, &info), 0);
-	put_trace(w, c);
-	ck_assert_int_eq(xvt_trace_writer_finish(w), 0);
-	synth_sink_save(&sink, path);
-	synth_sink_fini(&sink);
-	ck_assert_int_eq(xvt_trace_open(&t, path, why, sizeof(why)), 0);
-	ck_assert_int_eq(xvt_verify(t, &opts, &result), 0);
-	xvt_verify_result_fini(&result);
-	xvt_trace_close(t);
+	judged_begin(&judged);
+	put_trace(judged.w, c);
+	judged_end(&judged);
+	judged_verify(&judged, "heads.xvt");
 }
 
 /* attempted, discarded, lost as big; 1: the first of a row */
@@ -187,10 +163,11 @@ START_TEST(verify_holds_events_against_the_counters_of_sub_buffers)
 {
 	verify(&cases[_i].trace);
 	if (!cases[_i].says)
-		ck_assert_str_eq(lines, "");
+		ck_assert_str_eq(judged.lines, "");
 	else
-		ck_assert_msg(strstr(lines, cases[_i].says) && strchr(lines, '\n')[1] == 0, "%s",
-			      lines);
+		ck_assert_msg(strstr(judged.lines, cases[_i].says) &&
+				      strchr(judged.lines, '\n')[1] == 0,
+			      "%s", judged.lines);
 }
 END_TEST
 

@@ -5,21 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "synth.h"
+#include "judged.h"
 #include "trace/write.h"
 #include "view/looks.h"
-#include "view/verify.h"
 
 #define MS 1000000ull
 
-static char lines[4096];
-
-static void keep_line(void *arg, const char *text)
-{
-	(void)arg;
-	strncat(lines, text, sizeof(lines) - strlen(lines) - 2);
-	strcat(lines, "\n");
-}
+static struct judged judged;
 
 /* What a recorder leaves. */
 enum left {
@@ -32,7 +24,7 @@ enum left {
 static uint64_t told_bound_ns;
 static uint32_t last_node_flags;
 
-/* Two segments of 60 ns; one event, and one look at it. lines becomes what verify finds. */
+/* Two segments of 60 ns; one event, and one look at it. `judged` becomes what verify finds. */
 static void verify_event(uint64_t ns, uint32_t event_flags, const struct xvt_clock_look *look,
 			 enum left left, uint64_t *checked)
 {
@@ -46,21 +38,13 @@ static void verify_event(uint64_t ns, uint32_t event_flags, const struct xvt_clo
 	const struct xvt_ring_stats st = {
 		.source = 1, .epochs = 2, .attempted = 1, .events = 1, .bound_ns_max = told_bound_ns
 	};
-	const struct xvt_file_info info = { .host_clock_id = XVT_CLOCK_TSC, .mult = 1 };
 	const struct xvt_vm_info vm = { .name = "g1", .clock_hz = 1000000000 };
 	const struct xvt_ring_info ring = { .clock_id = XVT_CLOCK_TSC };
 	const struct xvt_event_hdr h = { ns, 1050 * MS, event_flags, XVT_ID_FIRST_EVENT, 0 };
-	const struct xvt_verify_opts opts = { .line = keep_line };
-	const char *path = scratch_path("looks.xvt");
-	struct xvt_verify_result result;
 	struct xvt_trace_writer *w;
-	struct synth_sink sink;
-	struct xvt_trace *t;
-	char why[256];
 
-	lines[0] = 0;
-	synth_sink_init(&sink);
-	ck_assert_int_eq(xvt_trace_writer_new(&w, &sink.sink, &info), 0);
+	judged_begin(&judged);
+	w = judged.w;
 	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_VM, &vm, sizeof(vm), NULL, 0), 0);
 	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_RING, &ring, sizeof(ring), NULL, 0), 0);
 	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_NODE, nodes, sizeof(nodes), NULL, 0), 0);
@@ -73,16 +57,11 @@ static void verify_event(uint64_t ns, uint32_t event_flags, const struct xvt_clo
 				 0);
 	if (told_bound_ns)
 		ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_STATS, &st, sizeof(st), NULL, 0), 0);
-	ck_assert_int_eq(xvt_trace_writer_finish(w), 0);
+	judged_end(&judged);
 	if (left != WHOLE)
-		sink.len = synth_find_chunk(&sink, XVT_CHUNK_INDEX, 0);
-	synth_sink_save(&sink, path);
-	synth_sink_fini(&sink);
-	ck_assert_int_eq(xvt_trace_open(&t, path, why, sizeof(why)), 0);
-	ck_assert_int_eq(xvt_verify(t, &opts, &result), 0);
-	*checked = result.looks_checked;
-	xvt_verify_result_fini(&result);
-	xvt_trace_close(t);
+		judged.sink.len = synth_find_chunk(&judged.sink, XVT_CHUNK_INDEX, 0);
+	judged_verify(&judged, "looks.xvt");
+	*checked = judged.result.looks_checked;
 }
 
 START_TEST(verify_holds_times_against_looks)
@@ -119,9 +98,9 @@ START_TEST(verify_holds_times_against_looks)
 	uint64_t checked;
 
 	verify_event(cases[_i].ns, cases[_i].flags, &cases[_i].look, WHOLE, &checked);
-	ck_assert_msg((strstr(lines, "by the looks at its ring") || strstr(lines, "is none")) ==
-			      cases[_i].wrong,
-		      "%s", lines);
+	ck_assert_msg((strstr(judged.lines, "by the looks at its ring") ||
+		       strstr(judged.lines, "is none")) == cases[_i].wrong,
+		      "%s", judged.lines);
 	if (_i != 4 && _i < 8)
 		ck_assert_uint_eq(checked, 1);
 }
@@ -134,10 +113,11 @@ START_TEST(a_killed_recorder_did_not_write_its_last_looks)
 	uint64_t checked;
 
 	verify_event(2000 * MS, 0, &other, _i, &checked);
-	ck_assert_msg(!strstr(lines, "by the clock nodes") == (_i == KILLED), "%s", lines);
+	ck_assert_msg(!strstr(judged.lines, "by the clock nodes") == (_i == KILLED), "%s",
+		      judged.lines);
 	/* What a segment gives is checked in every file. */
 	verify_event(1050 * MS, 0, &other, _i, &checked);
-	ck_assert_msg(!strstr(lines, "by the clock nodes"), "%s", lines);
+	ck_assert_msg(!strstr(judged.lines, "by the clock nodes"), "%s", judged.lines);
 }
 END_TEST
 
@@ -181,7 +161,8 @@ START_TEST(the_greatest_bound_is_that_of_the_file)
 	for (uint64_t off = 0; off <= 1; off++) {
 		told_bound_ns = cases[_i].least_ns - off;
 		verify_event(cases[_i].ns, cases[_i].flags, &cases[_i].look, WHOLE, &checked);
-		ck_assert_msg(!strstr(lines, "the counters say a bound") == !off, "%s", lines);
+		ck_assert_msg(!strstr(judged.lines, "the counters say a bound") == !off, "%s",
+			      judged.lines);
 	}
 }
 END_TEST
@@ -199,20 +180,12 @@ static void verify_sample(uint64_t sample_ns, uint64_t hz)
 						 .host_clock_lo = sample_ns,
 						 .host_clock_hi = sample_ns + 1000,
 						 .source = 1 };
-	const struct xvt_file_info info = { .host_clock_id = XVT_CLOCK_TSC, .mult = 1 };
 	const struct xvt_vm_info vm = { .name = "g1", .clock_hz = hz };
 	struct xvt_ring_info ring = { .clock_id = XVT_CLOCK_TSC, .clock_hz = 800000000 };
-	const struct xvt_verify_opts opts = { .line = keep_line };
-	const char *path = scratch_path("rates.xvt");
-	struct xvt_verify_result result;
 	struct xvt_trace_writer *w;
-	struct synth_sink sink;
-	struct xvt_trace *t;
-	char why[256];
 
-	lines[0] = 0;
-	synth_sink_init(&sink);
-	ck_assert_int_eq(xvt_trace_writer_new(&w, &sink.sink, &info), 0);
+	judged_begin(&judged);
+	w = judged.w;
 	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_VM, &vm, sizeof(vm), NULL, 0), 0);
 	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_RING, &ring, sizeof(ring), NULL, 0), 0);
 	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_SAMPLES, &sample, sizeof(sample), NULL, 0), 0);
@@ -220,13 +193,8 @@ static void verify_sample(uint64_t sample_ns, uint64_t hz)
 	ring.clock_hz = hz;
 	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_RING, &ring, sizeof(ring), NULL, 0), 0);
 	ck_assert_int_eq(xvt_trace_put(w, XVT_CHUNK_NODE, &after, sizeof(after), NULL, 0), 0);
-	ck_assert_int_eq(xvt_trace_writer_finish(w), 0);
-	synth_sink_save(&sink, path);
-	synth_sink_fini(&sink);
-	ck_assert_int_eq(xvt_trace_open(&t, path, why, sizeof(why)), 0);
-	ck_assert_int_eq(xvt_verify(t, &opts, &result), 0);
-	xvt_verify_result_fini(&result);
-	xvt_trace_close(t);
+	judged_end(&judged);
+	judged_verify(&judged, "rates.xvt");
 }
 
 /* The machine stood still for 20 ms in each gap. Until that is known, a segment is of the rate that
@@ -244,7 +212,8 @@ START_TEST(a_sample_is_held_against_the_rate_that_is_known_later)
 	};
 
 	verify_sample(cases[_i].sample_ns, cases[_i].hz);
-	ck_assert_msg(!!strstr(lines, "but the map says") == cases[_i].wrong, "%s", lines);
+	ck_assert_msg(!!strstr(judged.lines, "but the map says") == cases[_i].wrong, "%s",
+		      judged.lines);
 }
 END_TEST
 
