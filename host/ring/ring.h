@@ -380,12 +380,14 @@ struct xvt_ring_session {
 	struct xvt_ring_stats reported_stats; /* as in the file */
 };
 
+/* Types of ftrace events that are counted: a kernel has some thousands, and gives them the smallest
+ * numbers. A guest's memory is not for the guest to choose. */
+#define XVT_TYPES 8192u
+
 /*
  * A ring. What decoding and placing a run of records touches comes first, then what a look at an
  * idle ring touches, then the rest.
  */
-#define XVT_TYPES 65536u /* an ftrace event begins with a u16 */
-
 struct xvt_ring {
 	/* Identity: set when the ring is made. `phase` is changed by xvt_ring_set_phase() alone. */
 	uint32_t id; /* in the trace */
@@ -405,7 +407,7 @@ struct xvt_ring {
 	const struct xvt_host_clock *host_clock;
 	/* Numbers of ftrace events of each type that went into runs, XVT_TYPES of them, shared by a
 	 * machine's rings; NULL: not counted. */
-	uint64_t *types;
+	uint32_t *types;
 	struct xvt_ring_runs runs;
 	struct xvt_ring_head head;
 	uint64_t start_ns; /* attach */

@@ -169,12 +169,13 @@ static bool find_line(struct xvt_ring *r)
 	return xvt_clock_map_beyond(&r->clock.map, r->decode.rec.ts, r->head.ns, &r->runs.segment);
 }
 
-static inline void count_type(uint64_t *types, const uint8_t *payload)
+static inline void count_type(uint32_t *types, const uint8_t *payload)
 {
-	uint16_t type;
+	uint16_t type; /* an ftrace event begins with it */
 
 	memcpy(&type, payload, sizeof(type));
-	types[type]++;
+	if (type < XVT_TYPES)
+		types[type] += types[type] != UINT32_MAX;
 }
 
 /* Adds the plain records behind the first one, whose times are in the window. */
@@ -182,7 +183,7 @@ static void extend(struct xvt_ring *r, struct xvt_run *run, struct window w)
 {
 	struct xvt_reader reader = r->decode.reader; /* not aliased, so it can stay in registers */
 	const struct xvt_clock_segment line = r->runs.segment;
-	uint64_t *const types = r->types;
+	uint32_t *const types = r->types;
 	uint32_t n = run->count;
 	uint64_t header, ts = 0, last_ts = 0, end = 0, ns;
 

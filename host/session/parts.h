@@ -236,9 +236,9 @@ struct xvt_vm_lack {
 	enum xvt_vm_waits told; /* by the newest note */
 };
 
-/* Which ftrace events have a format, to count those that have none. Most of it is never touched. */
+/* Which ftrace events have a format, to count those that have none. */
 struct xvt_vm_types {
-	uint64_t count[XVT_TYPES];
+	uint32_t count[XVT_TYPES]; /* UINT32_MAX: that or more */
 	uint8_t known[XVT_TYPES]; /* the trace has a format */
 };
 

@@ -25,9 +25,13 @@ void xvt_session_note_format(struct xvt_session *s, const struct xvt_meta_info *
 {
 	const struct xvt_vm *vm =
 		info->type == XVT_META_FORMAT ? xvt_session_vm_by_id(s, info->vm) : NULL;
+	uint32_t number;
 
-	if (vm && vm->types)
-		vm->types->known[xvt_format_number(bytes, len, info->id) % XVT_TYPES] = 1;
+	if (!vm || !vm->types)
+		return;
+	number = xvt_format_number(bytes, len, info->id);
+	if (number < XVT_TYPES)
+		vm->types->known[number] = 1;
 }
 
 uint64_t xvt_vm_nameless(const struct xvt_vm *vm)
