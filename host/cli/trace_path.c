@@ -73,6 +73,8 @@ bool xvt_is_trace_path(const char *path)
 {
 	const char *dot = strrchr(path, '.');
 
+	if (strcmp(path, "-") == 0)
+		return false; /* standard output, whatever a file of that name holds */
 	return (dot && strcmp(dot, ".xvt") == 0) || is_folder_of_trace(path) ||
 	       begins_as_trace(path);
 }
