@@ -29,10 +29,10 @@ for way in mapped io_uring; do
 		END { exit wrong != 0 || next_of[0] + next_of[1] + next_of[2] != 12000 }"'
 	check "$way: the sums" adds_up "$work/slow.$way.xvt" 12000
 	# Without a rate, into small rings: most of it may be lost, and all of that is counted.
-	check "$way: a load that does not fit" record $way fast 192K -- $(emit fast.$way --count 200000)
+	check "$way: a load that does not fit" record $way fast 256K -- $(emit fast.$way --count 200000)
 	check "$way: it verifies" "$xvtrace" verify "$work/fast.$way.xvt"
 	check "$way: the sums" adds_up "$work/fast.$way.xvt" 600000
-	check "$way: a load in overwrite mode" record $way over 192K --mode overwrite -- $(emit over.$way --count 200000)
+	check "$way: a load in overwrite mode" record $way over 256K --mode overwrite -- $(emit over.$way --count 200000)
 	check "$way: it verifies" "$xvtrace" verify "$work/over.$way.xvt"
 	check "$way: the sums" adds_up "$work/over.$way.xvt" 600000
 done

@@ -33,13 +33,13 @@ for way in auto now later; do
 	check "$way: in order of time" eval '"$xvtrace" report "$work/slow.$way.xvt" |
 		awk "\$1 < last { wrong++ } { last = \$1 } END { exit wrong != 0 || NR < 12000 }"'
 	check "$way: the sums" adds_up "$work/slow.$way.xvt" 12000
-	check "$way: a load that does not fit" record $way fast 192K -q -- $(emit fast.$way --count 200000)
+	check "$way: a load that does not fit" record $way fast 256K -q -- $(emit fast.$way --count 200000)
 	check "$way: it verifies" "$xvtrace" verify "$work/fast.$way.xvt"
 	check "$way: no order is violated" eval '"$xvtrace" stat --json "$work/fast.$way.xvt" | jq -e ".order_violations == 0" >/dev/null'
 	check "$way: the sums" adds_up "$work/fast.$way.xvt" 600000
 	check "$way: no loss stands before its ring's events" eval '"$xvtrace" report "$work/fast.$way.xvt" |
 		awk "\$3 == \"LOST\" { wrong += !(\$2 in seen) || \$1 == 0 } { seen[\$2] = 1 } END { exit wrong > 0 }"'
-	check "$way: a load in overwrite mode" record $way over 192K -q --mode overwrite -- $(emit over.$way --count 200000)
+	check "$way: a load in overwrite mode" record $way over 256K -q --mode overwrite -- $(emit over.$way --count 200000)
 	check "$way: it verifies" "$xvtrace" verify "$work/over.$way.xvt"
 	check "$way: the sums" adds_up "$work/over.$way.xvt" 600000
 done
