@@ -39,7 +39,7 @@ check "install: $(echo $names)" dpkg -i "${debs[@]}"
 # The host's tools.
 recorded() {
 	xvtrace region create "$work/region" --size 1M --rings 2 &&
-		xvtrace record -q -o "$work/t.xvt" --duration 0.2 -r g1="$work/region" &&
+		xvtrace record -q -o "$work/t.xvt" --duration 0.2 -r "$work/[r]egion" &&
 		xvtrace verify "$work/t.xvt" && xvtrace stat "$work/t.xvt"
 }
 check "xvtrace records, checks and counts" recorded

@@ -116,7 +116,7 @@ refuses "snapshot without output" "-o" "$xvtrace" snapshot -r g="$work/good"
 refuses "snapshot without a machine" "-r" "$xvtrace" snapshot -o "$work/t.xvt"
 refuses "a region that is neither named nor a path" "NAME=PATH" record -r good
 refuses "an unknown mode" "overwrite" record -r g="$work/good" --mode sometimes
-refuses "an event without a system" "SYSTEM:EVENT" record -r g="$work/good" -e sched_switch
+refuses "an event without a name" "SYSTEM:EVENT" record -r g="$work/good" -e sched:
 refuses "an unknown option" "frobnicate" record -r g="$work/good" --frobnicate
 refuses "output in a directory that is not there" "cannot write it: the folder does not exist" "$xvtrace" record -q -o "$work/no/t.xvt" --duration 1 -r g="$work/good"
 refuses "the same of a snapshot" "cannot write it: the folder does not exist" "$xvtrace" snapshot -q -o "$work/no/t.xvt" -r g="$work/good"

@@ -74,7 +74,7 @@ check "an unknown machine is an error" refuses "xvtrace: stop: zz: no machine of
 check "and nothing was done" is b attached
 check "a machine is stopped when there is an answer" done_says "stop: a" stop a
 check "status says so, and who asked" vm a '.phase == "stopped" and .why == $me'
-check "so does top" eval '"$xvtrace" top -n 1 --control "$work/control" | grep -q "^a .* stopped: $me"'
+check "so does top" eval '"$xvtrace" top -n 1 --control "$work/control" | grep -q "^a  *stopped .*$me"'
 check "so does the log" grep -q "xvtrace: a: warning: the recording of a is stopped, $me" "$work/log"
 check "its rings are switched off" eval '! enabled "$work/a"'
 check "the others' are not" enabled "$work/b"

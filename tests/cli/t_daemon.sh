@@ -65,6 +65,7 @@ cat >"$conf" <<-END
 	flight-recorder = d?
 	compress = idle:19
 	run-spans = yes
+	print = yes
 	follow = no
 	control = /run/c
 	metrics-http = [::1]:9750

@@ -63,7 +63,7 @@ echo 16384 >"$kernel/buffer_size_kb"
 check "there are many systems" [ ${#events[@]} -ge 40 ]
 
 "$xvtrace" region create "$work/g" --size 256K --rings 2 || exit 1
-"$xvtrace" record -q -o "$work/t.xvt" -r g="$work/g" --host-all --host-buffer 32M "${events[@]}" 2>"$work/err" &
+"$xvtrace" record -q -o "$work/t.xvt" -r "$work/[g]" --host-all --host-buffer 32M "${events[@]}" 2>"$work/err" &
 recorder=$!
 pids+=($recorder)
 traces() {

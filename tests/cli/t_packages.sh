@@ -21,7 +21,7 @@ check "make deb" made
 deb=$(realpath "$BUILD")/deb
 [ -n "$(ls "$deb"/*.deb 2>/dev/null)" ] || exit 1
 version=$(dpkg-deb -f "$deb"/xvtrace_*.deb Version)
-check "their version is the program's: $version" [ "$("$xvtrace" --version)" = "xvtrace $version" ]
+check "their version is the program's: $version" [ "$("$xvtrace" --version | head -n 1)" = "xvtrace $version" ]
 lintian --allow-root -I "$deb"/*.changes >"$work/lintian" 2>&1
 sed 's/^/# /' "$work/lintian"
 check "lintian has no error and no warning" lintian --allow-root --fail-on error,warning "$deb"/*.changes

@@ -39,8 +39,8 @@ for command in "record -r g=$work/g" "snapshot -r g=$work/g" "salvage $work/g"; 
 		"$xvtrace" $command -o full
 done
 check "nothing is written into it" eval '[ -z "$(ls full)" ]'
-check "a folder with a slash" "$xvtrace" record -q -o full/ -r g="$work/g" --join-timeout 0 -- true
-check "has a trace then, and needs none" "$xvtrace" record -q -o full -r g="$work/g" --join-timeout 0 -- true
+check "a folder with a slash" "$xvtrace" record -q -o full/ -r "$work/[g]" --join-timeout 0 -- true
+check "has a trace then, and needs none" "$xvtrace" record -q -o full -r "$work/[g]" --join-timeout 0 -- true
 check "both are files of the set" eval '[ "$(ls full | tr "\n" " ")" = "00000001.xvt 00000002.xvt " ]'
 
 # -- all that reads takes it, from a file and from a pipe; a file of that name is another one

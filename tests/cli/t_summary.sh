@@ -14,7 +14,7 @@ unset COLUMNS NO_COLOR
 # summary, of which the borders of cells are taken. A task runs between two switches of its CPU that
 # fit, without pauses; the second record of a switch is none, and what ran in a loss is not known.
 cat >"$work/expect.jq" <<'EOF'
-def states: ["paused", "runs", "reset", "asleep", "awake", "crashed", "shutdown", "moved", "arrived", "ended", "unknown"];
+def states: ["waits", "paused", "runs", "reset", "asleep", "awake", "crashed", "shutdown", "moved", "arrived", "ended", "unknown"];
 def is_state: .cpu == null and .system == "xvt" and (.event as $e | states | index($e)) != null;
 def is_lost: .system == "xvt" and .event == "lost";
 def is_switch: .event == "sched_switch" and .fields.next_pid != null;
