@@ -68,9 +68,10 @@ cut_of() {
 	"$xvtrace" verify --notes "$1" | sed -n 's/.*what the rings held at \([0-9]*\)\.\([0-9]*\),.*/\1\2/p'
 }
 
-# newest FILE: the time of its last event, in ns; 0 if writers came round before any was copied
+# newest FILE: the time of its last event, in ns; 0 if writers came round before any was copied. That
+# a machine gave none is told at the end.
 newest() {
-	"$xvtrace" report --no-reclock "$1" | awk 'END { sub(/\./, "", $1); print NR ? $1 : 0 }'
+	"$xvtrace" report --no-reclock "$1" | grep -v ' WAITS: ' | awk 'END { sub(/\./, "", $1); print NR ? $1 : 0 }'
 }
 
 # --- One sequence over two regions.
