@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "xvt_region.h"
 
@@ -35,17 +36,12 @@ static const struct {
 			      "switch events on in the guest (xvt-guest enable sched), or by -e" },
 };
 
-/* Returns true if the header, apart from its magic, is zeros: nobody has begun to format it. */
+/* Returns true if the header, as it was copied last, is zeros: nobody has begun to format it. */
 static bool is_blank(const struct xvt_vm *vm)
 {
-	const uint8_t *from = vm->region.map;
-	size_t i;
+	static const struct xvt_region_hdr zeros;
 
-	for (i = sizeof(uint64_t); i < sizeof(struct xvt_region_hdr); i++) {
-		if (xvt_load(&from[i]))
-			return false;
-	}
-	return true;
+	return memcmp(&vm->region.hdr, &zeros, sizeof(zeros)) == 0;
 }
 
 static enum xvt_vm_waits of_region(const struct xvt_vm *vm)
