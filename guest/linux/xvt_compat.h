@@ -275,9 +275,11 @@ struct xvt_event_field {
 
 /* 5.15 marks events that user space made; before, kprobe and uprobe events had marks of theirs. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 15, 0)
-#define XVT_EVENT_FL_DYNAMIC TRACE_EVENT_FL_DYNAMIC
+#define XVT_EVENT_FL_DYNAMIC   TRACE_EVENT_FL_DYNAMIC
+#define xvt_event_module(call) ((call)->module)
 #else
-#define XVT_EVENT_FL_DYNAMIC 0
+#define XVT_EVENT_FL_DYNAMIC   0
+#define xvt_event_module(call) ((call)->mod)
 #endif
 
 /* A CPU that tracks indirect branches stops at a function that the kernel calls directly only. */

@@ -217,7 +217,7 @@ static int send_own(struct entry *e, u16 type)
 /* Events of a module, and those that user space makes, may go. */
 static bool event_may_go(const struct trace_event_call *call)
 {
-	return call->module ||
+	return xvt_event_module(call) ||
 	       call->flags & (TRACE_EVENT_FL_KPROBE | TRACE_EVENT_FL_UPROBE | XVT_EVENT_FL_DYNAMIC);
 }
 
