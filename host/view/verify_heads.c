@@ -27,7 +27,7 @@
 /* One end of the range of `rest` in a row of heads: its least value, where that may be larger by
  * `early`, or its largest. */
 struct end {
-	int64_t rest;
+	__int128 rest; /* sums of what guests wrote: any number */
 	size_t at;
 };
 
@@ -103,24 +103,24 @@ static void check_row(struct xvt_verify_state *v, uint32_t ring, size_t first, s
 {
 	const struct xvt_verify_ring *r = &v->rings[ring];
 	/* Dropped events are in no place of the ring. */
-	const uint64_t most = XVT_MAXNEST + r->stats.dropped;
+	const __int128 most = (__int128)XVT_MAXNEST + r->stats.dropped;
 	struct end low, high;
-	int64_t rest = 0;
+	__int128 rest = 0;
 
 	low = high = (struct end){ 0, first };
-	low.rest += (int64_t)early_of(NULL, &r->heads[first].head);
+	low.rest += early_of(NULL, &r->heads[first].head);
 	for (size_t i = first + 1; i < end; i++) {
 		const struct xvt_subbuf_head *last = &r->heads[i - 1].head,
 					     *head = &r->heads[i].head;
-		int64_t upper;
+		__int128 upper;
 
 		rest += change(&r->heads[i - 1], &r->heads[i]);
-		upper = rest + (int64_t)early_of(last, head);
+		upper = rest + early_of(last, head);
 		if (upper < low.rest)
 			low = (struct end){ upper, i };
 		if (rest > high.rest)
 			high = (struct end){ rest, i };
-		if (high.rest <= low.rest || (uint64_t)(high.rest - low.rest) <= most)
+		if (high.rest <= low.rest + most)
 			continue;
 		disagree(v, ring, low.at, high.at);
 		low = (struct end){ upper, i };
