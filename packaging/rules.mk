@@ -16,8 +16,8 @@ SRCDIR ?= $(PREFIX)/src
 QEMU_USER ?= $(if $(wildcard /etc/debian_version),libvirt-qemu,qemu)
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 UDEVDIR ?= $(PREFIX)/lib/udev/rules.d
-# As xvt-guest has it.
-GUEST_CONF = /etc/xvtrace/guest.conf
+# Where xvt-guest looks; an installation into another folder leaves the system's files alone.
+GUEST_CONF = $(if $(filter /usr /usr/local,$(PREFIX)),,$(PREFIX))/etc/xvtrace/guest.conf
 COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 
 # $(1): sources, $(2): folder
