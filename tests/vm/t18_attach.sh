@@ -109,9 +109,15 @@ check "attach --doorbell: file and socket have the owner of QEMU" test "$(stat -
 check "attach --doorbell: its server runs" server_of
 xvt attach "$d1" --doorbell
 check "attach --doorbell: a domain that has a region" says 1 "it has a region already: $region"
+# recorded: events of the guest are in a trace
+recorded() {
+	"$xvtrace" status --json 2>/dev/null | jq -e --argjson pid "$recorder" \
+		'[.recorders[] | select(.pid == $pid) | .. | objects | .events? | numbers] | any(. > 0)' >/dev/null
+}
 for how in "" --follow; do
 	record_start "$work/bell.xvt" -d "$d1" $how
 	check "record $how -d: the doorbell is found, and the guest rings" vm_poll 120 grep -qsa "its doorbell works" "$work/bell.xvt"
+	check "record $how -d: it is recorded" vm_poll 100 recorded
 	check "record $how -d: the recorder ends cleanly, without a word" eval 'record_stop && test ! -s "$work/bell.xvt.err"'
 	rm -f "$work/bell.xvt"
 done
@@ -123,6 +129,7 @@ check "attach --doorbell: events are in the trace" stat_says "$work/bell.xvt" '.
 mv "$bell" "$bell.away"
 record_start "$work/away.xvt" -d "$d1"
 check "record -d: a server that cannot be reached: the machine is polled" vm_poll 100 grep -qsaE "runs, at" "$work/away.xvt"
+check "record -d: ... and recorded" vm_poll 100 recorded
 check "record -d: ... the recorder ends cleanly" record_stop
 check "record -d: ... with one warning" eval 'cat "$work/away.xvt.err" && test "$(grep -c "" "$work/away.xvt.err")" -eq 1 && grep -q "its doorbell at $bell is not used: .*; it is polled" "$work/away.xvt.err"'
 mv "$bell.away" "$bell"
