@@ -48,15 +48,6 @@ static unsigned int kinds_of(const struct xvtrace_machine *m, const char *event)
 	return has;
 }
 
-/* "type307": how the library calls what has no format. */
-static bool is_nameless(const struct xvtrace_type *type)
-{
-	const char *number = type->name + 4;
-
-	return strcmp(type->system, "xvt") == 0 && strncmp(type->name, "type", 4) == 0 && *number &&
-	       !number[strspn(number, "0123456789")];
-}
-
 /* Returns NULL without memory. */
 static struct xvt_summary_type *type_of(struct xvt_summary *s, struct xvt_summary_machine *m,
 					const struct xvtrace_event *ev)
@@ -69,9 +60,7 @@ static struct xvt_summary_type *type_of(struct xvt_summary *s, struct xvt_summar
 	t = &s->types[type->number];
 	if (t->type)
 		return t;
-	*t = (struct xvt_summary_type){ .type = type,
-					.machine = m->of->number,
-					.nameless = is_nameless(type) };
+	*t = (struct xvt_summary_type){ .type = type, .machine = m->of->number };
 	m->has |= kinds_of(m->of, type->name);
 	if (strcmp(type->name, "sched_switch") == 0 && strcmp(type->kernel_system, "sched") == 0) {
 		t->prev = xvtrace_field_named(type, "prev_pid");
@@ -142,7 +131,6 @@ static int add_event(struct xvt_summary *s, struct xvt_summary_machine *m,
 	if (err)
 		return err;
 	t->count++;
-	m->nameless += t->nameless;
 	m->flagged += !!(ev->flags & (XVTRACE_UNCONFIRMED | XVTRACE_CLOCK));
 	m->has_kernel |= ev->pid >= 0;
 	xvt_strip_add(&m->strip, ev->ns);
@@ -285,9 +273,11 @@ static int conclude(struct xvt_summary *s)
 	conclude_types(s);
 	for (unsigned int i = 0; !err && i < s->info->machines; i++) {
 		struct xvt_summary_machine *m = &s->machines[i];
+		uint64_t events;
 
 		if (!m->of)
 			continue;
+		m->nameless = xvtrace_reader_nameless(s->reader, i, &events);
 		err = end_run(m);
 		conclude_tasks(s, m);
 		m->strip.ended_ns = m->ended_ns;

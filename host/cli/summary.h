@@ -17,7 +17,6 @@ struct xvt_summary_type {
 	const struct xvtrace_type *type; /* NULL: unused */
 	unsigned int machine;
 	uint64_t count;
-	bool nameless; /* there is no format */
 	/* Of a switch of tasks; NULL: it is none. */
 	const struct xvtrace_field *prev, *next;
 };
