@@ -296,16 +296,26 @@ void xvt_out_bound(struct xvt_out *o, uint64_t ns, const char *between)
 	put_three(o, ns, true, between);
 }
 
-void xvt_out_count(struct xvt_out *o, uint64_t n)
+const char *xvt_digits(char text[XVT_DIGITS_LEN], uint64_t n)
 {
-	char text[32];
-	const int len = snprintf(text, sizeof(text), "%llu", (unsigned long long)n);
+	char plain[XVT_DIGITS_LEN];
+	const int len = snprintf(plain, sizeof(plain), "%llu", (unsigned long long)n);
+	int to = 0;
 
 	for (int i = 0; i < len; i++) {
 		if (i && (len - i) % 3 == 0)
-			xvt_out_char(o, ',');
-		xvt_out_char(o, text[i]);
+			text[to++] = ',';
+		text[to++] = plain[i];
 	}
+	text[to] = '\0';
+	return text;
+}
+
+void xvt_out_count(struct xvt_out *o, uint64_t n)
+{
+	char text[XVT_DIGITS_LEN];
+
+	xvt_out_str(o, xvt_digits(text, n));
 }
 
 void xvt_out_date(struct xvt_out *o, uint64_t wall_ns, char between, unsigned int digits)

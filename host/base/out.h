@@ -103,7 +103,9 @@ void xvt_out_time(struct xvt_out *o, uint64_t ns);
 void xvt_out_duration(struct xvt_out *o, uint64_t ns);
 /* The same of a bound, which is rounded up. between: what stands before the unit. */
 void xvt_out_bound(struct xvt_out *o, uint64_t ns, const char *between);
-/* A number with a comma between its thousands. */
+#define XVT_DIGITS_LEN 32
+/* "615,360". Returns the text, which is in the caller's buffer. */
+const char *xvt_digits(char text[XVT_DIGITS_LEN], uint64_t n);
 void xvt_out_count(struct xvt_out *o, uint64_t n);
 /* A time of the wall clock in the time zone of the process: "2026-11-26 11:13:34.535". between:
  * what stands between date and time; digits: of the fraction, 1 to 9. */

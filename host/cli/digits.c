@@ -2,24 +2,7 @@
 /* digits.c - see digits.h. */
 #include "cli/digits.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
-
-const char *xvt_digits(char text[XVT_DIGITS_LEN], uint64_t n)
-{
-	char plain[XVT_DIGITS_LEN];
-	const size_t len = (size_t)snprintf(plain, sizeof(plain), "%" PRIu64, n);
-	size_t i, to = 0;
-
-	for (i = 0; i < len; i++) {
-		if (i && (len - i) % 3 == 0)
-			text[to++] = ',';
-		text[to++] = plain[i];
-	}
-	text[to] = '\0';
-	return text;
-}
 
 const char *xvt_size_text(char text[XVT_DIGITS_LEN], uint64_t bytes)
 {

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* digits.h - numbers for people: in groups of three digits, and sizes with a unit. */
+/* digits.h - numbers for people: sizes with a unit, and how many events have no format. */
 #ifndef XVT_DIGITS_H
 #define XVT_DIGITS_H
 
 #include <stdint.h>
 
-#define XVT_DIGITS_LEN 32
+#include "base/out.h"
 
-/* "615,360". Returns the text, which is in the caller's buffer. */
-const char *xvt_digits(char text[XVT_DIGITS_LEN], uint64_t n);
 /* "12.4 MB", in powers of 1000. */
 const char *xvt_size_text(char text[XVT_DIGITS_LEN], uint64_t bytes);
 
