@@ -33,6 +33,7 @@
 #define RATE_PART    30	      /* the guest's rate is off by at most 1/30 */
 #define NEAR_NS	     1000000  /* exchanges further apart do not limit each other */
 #define STEP_ANSWERS 4	      /* a clock's step is known if so many differ */
+#define BILLION	     1000000000u
 
 struct exchange {
 	uint64_t guest;
@@ -142,16 +143,31 @@ static int64_t to_host_ticks(const struct xvt_clock_source *s, uint64_t guest, u
 	return (int64_t)(ticks * (__int128)s->t.host_clock->hz / (__int128)*s->t.guest_hz);
 }
 
-/*
- * The nominal rate stands for the guest's rate while that is within 1/32 of it (session/clocks.c).
- * So an exchange bounds a moment the less tightly the further the moment is away. Returns that
- * slack in host ticks; it is negligible for near moments.
- */
-static uint64_t rate_slack(int64_t shift)
+/* By how much, in ppb, a time by the nominal rate may be off within one burst. */
+static uint64_t rate_doubt_ppb(const struct xvt_clock_source *s)
 {
-	uint64_t apart = shift < 0 ? -(uint64_t)shift : (uint64_t)shift;
+	const uint64_t doubt_ppb = s->t.rate_doubt_ppb ? *s->t.rate_doubt_ppb : 0;
+	uint64_t off_ppb;
 
-	return apart / RATE_PART + 1;
+	if (doubt_ppb >= BILLION)
+		return UINT64_MAX;
+	/* That is how far the rate may be off; a time is off by more, if the rate is lower. */
+	off_ppb = xvt_u64_scale(doubt_ppb, BILLION, BILLION - doubt_ppb);
+	if (!s->t.rate)
+		return off_ppb;
+	return xvt_u64_larger(off_ppb, xvt_clock_rate_off_claim_ppb(s->t.rate, *s->t.guest_hz));
+}
+
+/*
+ * The nominal rate stands for the guest's rate while that is within 1/32 of it (session/clocks.c),
+ * and it may be off by its doubt. So an exchange bounds a moment the less tightly the further the
+ * moment is away. Returns that slack in host ticks; it is negligible for near moments.
+ */
+static uint64_t rate_slack(int64_t shift, uint64_t doubt_ppb)
+{
+	const uint64_t apart = shift < 0 ? -(uint64_t)shift : (uint64_t)shift;
+
+	return apart / RATE_PART + 1 + xvt_u64_scale(apart, doubt_ppb, BILLION);
 }
 
 static uint64_t common_divisor(uint64_t a, uint64_t b)
@@ -208,11 +224,6 @@ static struct xvt_rate_gap gap_within(const struct xvt_clock_source *s, const st
 				      .doubt_ns = xvt_ticks_ns(b->hi - b->lo + a->hi - a->lo, hz) };
 }
 
-static bool is_rate_open(const struct xvt_clock_source *s)
-{
-	return s->t.rate_open && *s->t.rate_open;
-}
-
 /*
  * Intersects the exchanges: each bounds the host time of the tightest one's guest clock. If they
  * contradict each other (the guest's clock crept within the burst), only the tightest counts. So do
@@ -221,6 +232,8 @@ static bool is_rate_open(const struct xvt_clock_source *s)
  */
 static void measure(struct xvt_clock_source *s, struct xvt_clock_measure *m)
 {
+	const uint64_t doubt_ppb = rate_doubt_ppb(s);
+	const bool rate_open = (s->t.rate_open && *s->t.rate_open) || doubt_ppb == UINT64_MAX;
 	unsigned int i, best = 0, lo_by, hi_by;
 	const struct exchange *b;
 	uint64_t lo, hi, lo_ns, hi_ns;
@@ -236,12 +249,12 @@ static void measure(struct xvt_clock_source *s, struct xvt_clock_measure *m)
 	lo_by = hi_by = best;
 	for (i = 0; i < s->count; i++) {
 		int64_t shift = to_host_ticks(s, s->done[i].guest, b->guest);
-		uint64_t slack = rate_slack(shift);
+		uint64_t slack = rate_slack(shift, doubt_ppb);
 		uint64_t lo_i = s->done[i].lo - (uint64_t)shift - slack;
 		uint64_t hi_i = s->done[i].hi - (uint64_t)shift + slack;
 
 		/* Without a rate, one exchange says nothing of the moment of another one. */
-		if (!is_near(s, b, &s->done[i]) || (i != best && is_rate_open(s)))
+		if (!is_near(s, b, &s->done[i]) || (i != best && rate_open))
 			continue;
 		/* An interval wholly outside the tightest exchange contradicts it. Sums of a
 		 * hostile guest's answers may not carry the node out of real time. */

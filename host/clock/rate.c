@@ -105,13 +105,22 @@ static uint64_t by_two_ppb(uint64_t hz, const struct xvt_rate_gap *g,
 	return xvt_u64_larger(doubt_ppb(hz, g, other, g), BILLION / AGREE_PART);
 }
 
-/* As much of a stop in each gap, and it is a clock at the host's rate. More gaps exclude that. */
+/*
+ * As much of a stop or a step in each gap, and the clock has a rate that is expected of it: the
+ * host's, or the one that the guest claims. More gaps exclude that.
+ */
 static void note_doubt(struct xvt_clock_rate *r)
 {
+	const uint64_t expected[] = { r->host_hz, r->claim_hz };
+
 	r->doubt_ppb = r->settled_ppb;
-	if (r->host_hz && r->hz != r->claim_hz && r->confirmed < SETTLED)
-		r->doubt_ppb =
-			xvt_u64_larger(r->doubt_ppb, ppb(xvt_u64_apart(r->hz, r->host_hz), r->hz));
+	if (r->hz == r->host_hz || r->hz == r->claim_hz || r->confirmed >= SETTLED)
+		return;
+	for (unsigned int i = 0; i < 2; i++) {
+		if (expected[i])
+			r->doubt_ppb = xvt_u64_larger(
+				r->doubt_ppb, ppb(xvt_u64_apart(r->hz, expected[i]), r->hz));
+	}
 }
 
 /* One more gap agrees with the rate. */
@@ -207,6 +216,12 @@ static bool take_other(struct xvt_clock_rate *r, const struct xvt_rate_gap *g,
 	if (!r->hz && (is_expected(r, g) || r->tries >= TRIES_MOST))
 		return take_rate(r, g, NULL, within);
 	return false;
+}
+
+uint64_t xvt_clock_rate_off_claim_ppb(const struct xvt_clock_rate *r, uint64_t hz)
+{
+	return r->claim_hz && hz != r->host_hz ? ppb(xvt_u64_apart(hz, r->claim_hz), r->claim_hz)
+					       : 0;
 }
 
 bool xvt_clock_rate_add(struct xvt_clock_rate *r, const struct xvt_clock_node *node,

@@ -7,8 +7,8 @@
  * rate that the guest claims), and otherwise a second one has to agree. The rate is never final:
  * two gaps in a row that agree with each other and not with it replace it; four, if many have
  * confirmed it. No rate is taken that a gap within one measurement excludes, as stops cannot be in
- * that. What is not excluded is in the doubt: a stop in a gap that decided alone, and the host's
- * rate for a counter of the host's kind.
+ * that. What is not excluded is in the doubt: a stop in a gap that decided alone, and the rates
+ * that were expected.
  */
 #ifndef XVT_CLOCK_RATE_H
 #define XVT_CLOCK_RATE_H
@@ -50,5 +50,13 @@ void xvt_clock_rate_init(struct xvt_clock_rate *r, uint64_t host_hz, uint64_t cl
  */
 bool xvt_clock_rate_add(struct xvt_clock_rate *r, const struct xvt_clock_node *node,
 			const struct xvt_rate_gap *within, bool broken);
+
+/*
+ * By how much, in ppb, a time is longer or shorter at the claimed rate than at `hz`. A clock that
+ * is set back or forward all the time has an average rate over its gaps, and between two steps it
+ * may well have the rate that the guest claims. 0 where `hz` is the host's: a guest of the host's
+ * kind may claim anything.
+ */
+uint64_t xvt_clock_rate_off_claim_ppb(const struct xvt_clock_rate *r, uint64_t hz);
 
 #endif /* XVT_CLOCK_RATE_H */

@@ -393,6 +393,8 @@ static bool open_source(struct xvt_session *s, struct xvt_ring *r)
 				      .host_clock = &s->clock,
 				      .guest_hz = &r->clock.map.hz,
 				      .rate_open = &r->clock.rate_open,
+				      .rate_doubt_ppb = &r->clock.map.hz_doubt_ppb,
+				      .rate = &r->clock.rate,
 				      .ring = r->id,
 				      .exchanges = &xvt_vm_of_ring(r)->clocks.exchanges,
 				      .looked = &s->looked_clock,

@@ -868,6 +868,9 @@ struct guest {
 	uint32_t stop;
 	pthread_t thread;
 	struct xvt_host_clock hc;
+	uint64_t rate_doubt_ppb;
+	struct xvt_clock_rate rate; /* of which only the claim is read */
+	uint32_t exchanges;
 	struct xvt_clock_source *source;
 };
 
@@ -900,6 +903,9 @@ static struct guest *guest_begin(uint64_t (*clock)(void *arg), void *clock_arg)
 		.host = &g->host,
 		.host_clock = &g->hc,
 		.guest_hz = &g->hc.hz,
+		.rate_doubt_ppb = &g->rate_doubt_ppb,
+		.rate = &g->rate,
+		.exchanges = &g->exchanges,
 		.ring = 3,
 	};
 	ck_assert_int_eq(xvt_clock_handshake.open(&g->source, &t), 0);
@@ -988,6 +994,63 @@ START_TEST(the_handshake_bounds_hold_for_a_guest_of_another_rate)
 }
 END_TEST
 
+/*
+ * A guest that takes long for an answer. It reads its clock in the middle of the first one, and at
+ * an end of the second one. That end limits the first one's moment, and by a wrong rate it excludes
+ * the truth.
+ */
+struct slow_guest {
+	struct xvt_clock_formula f;
+	unsigned int answers;
+	bool at_end; /* else at the begin */
+};
+
+static void wait_us(uint64_t us)
+{
+	const uint64_t begin = xvt_clock_read();
+
+	while (xvt_clock_read() - begin < us * 2500)
+		xvt_relax();
+}
+
+static uint64_t slow_clock(void *arg)
+{
+	struct slow_guest *g = arg;
+	const bool first = g->answers++ % 2 == 0;
+	const uint64_t before_us = first ? 10 : g->at_end ? 30 : 0;
+	uint64_t guest;
+
+	wait_us(before_us);
+	guest = scaled_clock(&g->f);
+	wait_us((first ? 20 : 30) - before_us);
+	return guest;
+}
+
+START_TEST(the_handshake_bounds_hold_within_the_doubt_of_the_rate)
+{
+	struct slow_guest slow = { .f = { .offset = -1234567, .frac = 48 }, .at_end = _i % 2 == 0 };
+	struct xvt_clock_measure m;
+	struct guest *g;
+	unsigned int k;
+
+	slow.f.ratio = (uint64_t)((_i % 2 ? 0.8 : 1.2) * (double)(1ull << 48));
+	g = guest_begin(slow_clock, &slow);
+	g->exchanges = 2;
+	if (_i < 2)
+		g->rate_doubt_ppb = 200000000;
+	else
+		xvt_clock_rate_init(&g->rate, 0, g->hc.hz / 10 * (_i % 2 ? 8 : 12));
+	for (k = 0; k < 50; k++) {
+		uint64_t clock;
+
+		guest_measure(g, &m);
+		ck_assert_int_eq(xvt_formula_host(&slow.f, m.node.guest, &clock), 0);
+		ck_true(g, &m, clock);
+	}
+	guest_end(g);
+}
+END_TEST
+
 START_TEST(an_answer_with_an_old_number_is_no_answer)
 {
 	struct xvt_ring_ctl ctl = { .answer_seq = 77, .answer_clock = 1 };
@@ -998,8 +1061,9 @@ START_TEST(an_answer_with_an_old_number_is_no_answer)
 
 	ck_assert_int_eq(xvt_host_clock_init(&hc), 0);
 	{
-		struct xvt_clock_target t = { &ctl, &host, &hc,	 &hc.hz, 0,   NULL,
-					      NULL, NULL,  NULL, NULL,	 NULL };
+		struct xvt_clock_target t = {
+			.ctl = &ctl, .host = &host, .host_clock = &hc, .guest_hz = &hc.hz
+		};
 
 		ck_assert_int_eq(xvt_clock_handshake.open(&source, &t), 0);
 	}
@@ -1021,8 +1085,9 @@ START_TEST(an_answer_between_two_looks_is_taken)
 	struct xvt_host_clock hc = { .mult = 1, .hz = 1000 }; /* its patience is over at once */
 	struct xvt_clock_source *source;
 	struct xvt_clock_measure m;
-	struct xvt_clock_target t = { &ctl, &host, &hc,	 &hc.hz, 0,   NULL,
-				      NULL, NULL,  NULL, NULL,	 NULL };
+	struct xvt_clock_target t = {
+		.ctl = &ctl, .host = &host, .host_clock = &hc, .guest_hz = &hc.hz
+	};
 	uint64_t asked;
 
 	ck_assert_int_eq(xvt_clock_handshake.open(&source, &t), 0);
@@ -1060,8 +1125,9 @@ START_TEST(answers_that_come_seldom_are_not_forgotten)
 	struct xvt_host_clock hc;
 	struct xvt_clock_source *source;
 	struct xvt_clock_measure m;
-	struct xvt_clock_target t = { &ctl, &host, &hc,	 &hc.hz, 0,   NULL,
-				      NULL, NULL,  NULL, NULL,	 NULL };
+	struct xvt_clock_target t = {
+		.ctl = &ctl, .host = &host, .host_clock = &hc, .guest_hz = &hc.hz
+	};
 	uint64_t k, before, asked = 0;
 
 	ck_assert_int_eq(xvt_host_clock_init(&hc), 0);
@@ -1327,8 +1393,11 @@ START_TEST(a_ring_that_answered_long_ago_is_asked_but_not_awaited)
 	struct xvt_clock_source *source;
 	struct xvt_clock_measure m;
 	struct xvt_clock_wait wait;
-	struct xvt_clock_target t = { &p.ctl, &p.host, &hc,	&hc.hz, 0,   NULL,
-				      NULL,   NULL,    &looked, NULL,	NULL };
+	struct xvt_clock_target t = { .ctl = &p.ctl,
+				      .host = &p.host,
+				      .host_clock = &hc,
+				      .guest_hz = &hc.hz,
+				      .looked = &looked };
 	pthread_t thread;
 
 	ck_assert_int_eq(xvt_host_clock_init(&hc), 0);
@@ -1713,6 +1782,7 @@ Suite *clock_suite(void)
 	tcase_set_timeout(tc, 120);
 	tcase_add_loop_test(tc, the_handshake_finds_the_true_offset_within_its_bound, 0, 4);
 	tcase_add_loop_test(tc, the_handshake_bounds_hold_for_a_guest_of_another_rate, 0, 4);
+	tcase_add_loop_test(tc, the_handshake_bounds_hold_within_the_doubt_of_the_rate, 0, 4);
 	tcase_add_test(tc, an_answer_with_an_old_number_is_no_answer);
 	tcase_add_test(tc, an_answer_between_two_looks_is_taken);
 	tcase_add_test(tc, a_guest_that_answers_only_in_naps_needs_this_cpu);

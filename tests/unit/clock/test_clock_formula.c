@@ -432,8 +432,9 @@ START_TEST(e_a_question_without_an_answer_does_not_end_it)
 	g->w.clock = guest_clock;
 	ck_assert_int_eq(xvt_host_clock_init(&hc), 0);
 	{
-		struct xvt_clock_target t = { &g->ctl, &g->host, &hc,  &hc.hz, 0,   NULL,
-					      NULL,    NULL,	 NULL, NULL,   NULL };
+		struct xvt_clock_target t = {
+			.ctl = &g->ctl, .host = &g->host, .host_clock = &hc, .guest_hz = &hc.hz
+		};
 
 		ck_assert_int_eq(xvt_clock_handshake.open(&source, &t), 0);
 	}

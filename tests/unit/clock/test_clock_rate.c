@@ -247,6 +247,39 @@ START_TEST(the_rate_of_the_host_stays_possible_for_two_gaps_more)
 }
 END_TEST
 
+/* A clock of its own that was set back by as much in each of its first gaps. */
+START_TEST(the_rate_that_is_claimed_stays_possible_for_two_gaps_more)
+{
+	struct clock c;
+
+	begin(&c, 1000000000, 0, 1000000000);
+	run(&c, 100, 0);
+	run(&c, 100, 10);
+	ck_assert(run(&c, 100, 10));
+	ck_assert(about(c.rate.hz, 900000000));
+	ck_assert_uint_ge(c.rate.doubt_ppb, 111000000);
+	run(&c, 100, 10);
+	ck_assert_uint_ge(c.rate.doubt_ppb, 111000000);
+	run(&c, 100, 10);
+	ck_assert_uint_lt(c.rate.doubt_ppb, 1000000000 / 32);
+}
+END_TEST
+
+/* The claim counts within a burst, but not against the host's own rate. */
+START_TEST(how_far_a_claim_is_off)
+{
+	struct xvt_clock_rate r;
+
+	xvt_clock_rate_init(&r, 0, 1000000000);
+	ck_assert_uint_eq(xvt_clock_rate_off_claim_ppb(&r, 1000000000), 0);
+	ck_assert_uint_eq(xvt_clock_rate_off_claim_ppb(&r, 800000000), 200000000);
+	xvt_clock_rate_init(&r, HOST, HOST / 2);
+	ck_assert_uint_eq(xvt_clock_rate_off_claim_ppb(&r, HOST), 0);
+	xvt_clock_rate_init(&r, 0, 0);
+	ck_assert_uint_eq(xvt_clock_rate_off_claim_ppb(&r, 800000000), 0);
+}
+END_TEST
+
 /* 46.5 MHz are claimed, and 45.1 are right. */
 START_TEST(a_claim_is_a_hint)
 {
@@ -326,6 +359,8 @@ Suite *clock_rate_suite(void)
 	tcase_add_loop_test(t, how_well_a_rate_is_known, 0, 2);
 	tcase_add_test(t, a_rate_by_one_gap_is_known_as_well_as_a_measurement_says);
 	tcase_add_test(t, the_rate_of_the_host_stays_possible_for_two_gaps_more);
+	tcase_add_test(t, the_rate_that_is_claimed_stays_possible_for_two_gaps_more);
+	tcase_add_test(t, how_far_a_claim_is_off);
 	tcase_add_test(t, a_claim_is_a_hint);
 	tcase_add_test(t, small_stops_do_not_drag_a_right_rate_away);
 	tcase_add_test(t, wide_measurements_need_a_longer_gap);
