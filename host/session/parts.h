@@ -239,7 +239,7 @@ struct xvt_vm_lack {
 /* Which ftrace events have a format, to count those that have none. */
 struct xvt_vm_types {
 	uint32_t count[XVT_TYPES]; /* UINT32_MAX: that or more */
-	uint8_t known[XVT_TYPES]; /* the trace has a format */
+	uint8_t known[XVT_TYPES];  /* the trace has a format */
 };
 
 struct xvt_vm {
