@@ -94,11 +94,12 @@ judge() {
 		{ cat "$at.$1.judged" && return 1; }
 }
 
-# judge_later LABEL TRACE...: in the background; of a set each file alone, too
+# judge_later LABEL TRACE...: in the background; of a set each file alone, too. A judge that fails
+# leaves a file: in a long run the numbers of processes are used again, and the shell forgets theirs.
 judge_later() {
 	{
 		judge "$@" && { [ ! -d "$2" ] || judge "alone-$1" "$2"/*.xvt; } &&
-			{ [ -n "${XVT_KEEP:-}" ] || rm -rf "${@:2}"; }
+			{ [ -n "${XVT_KEEP:-}" ] || rm -rf "${@:2}"; } || touch "$at.failed"
 	} &
 	judges+=($!)
 }
@@ -166,9 +167,10 @@ one_recording() {
 }
 
 wait_for_judges() {
-	local pid
-	for pid in "${judges[@]}"; do wait "$pid" || broken=$((broken + 1)); done
+	local failed
+	wait
 	judges=()
+	for failed in "$work"/*.failed; do [ ! -e "$failed" ] || broken=$((broken + 1)); done
 }
 
 # sum CLASS NAME
