@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "recording.h"
 
-#define ROUNDING_NS 4 /* of the host's counter */
+#define ROUNDING_NS 16 /* 8 s by a rate of whole Hz, and of the host clock's line: 2 ppb */
 
 #define RINGS	    3
 #define MS	    1000000ull
