@@ -230,6 +230,9 @@ void xvt_print_fields(struct xvt_out *o, struct xvt_decoder *d, const struct xvt
 const char *xvt_ksym(struct xvt_decoder *d, uint64_t seq, uint64_t addr, uint64_t *base,
 		     const char **module);
 
+/* Returns true if the trace has kernel symbols of the machine, from any of its boots. */
+bool xvt_has_ksyms(const struct xvt_decoder *d);
+
 /*
  * Get a piece of the machine's symbols (XVT_META_KSYMS) or printk formats
  * (XVT_META_PRINTK_FORMATS), as the last boot that gave any has them: whole lines. It holds until

@@ -660,6 +660,8 @@ void xvt_print_run(struct xvt_out *o, struct xvt_decoder *d, const struct xvt_pr
 				xvt_out_text(o, p->text, p->text_len);
 			continue;
 		}
+		if (p->by_format && !xvt_has_ksyms(d))
+			p = p->by_format;
 		full_width = star(&r, p->width_node, p->width);
 		width = cut_width(full_width);
 		precision = cut_width(star(&r, p->precision_node, p->precision));

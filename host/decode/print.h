@@ -115,6 +115,8 @@ struct xvt_print_piece {
 	uint32_t text_len;
 	bool plain;  /* the text is printable ASCII */
 	bool quoted; /* a probe's text: in quotes, or "(fault)" */
+	/* A place of a probe: what the format has there, for a machine without symbols. */
+	const struct xvt_print_piece *by_format;
 };
 
 struct xvt_print {

@@ -935,13 +935,21 @@ static bool is_probe(const struct xvt_event_class *c)
 }
 
 /* The kernel names the places of its probes, which its formats show as numbers. */
-static void name_place(const struct xvt_event_class *c, struct xvt_print_piece *piece)
+static void name_place(struct parser *k, struct xvt_print_piece *piece)
 {
 	const struct xvt_node *n = piece->node;
+	struct xvt_print_piece *by_format;
 
-	if (!n || n->op != XVT_NODE_FIELD || piece->conv != 'x' || !is_probe(c) ||
+	if (!n || n->op != XVT_NODE_FIELD || piece->conv != 'x' || !is_probe(k->c) ||
 	    strncmp(n->field->name, "__probe_", 8) != 0)
 		return;
+	by_format = xvt_class_alloc(k->c, sizeof(*by_format));
+	if (!by_format) {
+		no_memory(k);
+		return;
+	}
+	*by_format = *piece;
+	piece->by_format = by_format;
 	piece->conv = 'p';
 	piece->pointer_kind = strcmp(n->field->name, "__probe_func") == 0 ? XVT_POINTER_FUNCTION
 									  : XVT_POINTER_SYMBOL;
@@ -955,25 +963,23 @@ static void drop_module(const struct xvt_event_class *c, struct xvt_print_piece 
 }
 
 /* The kernel shows where a function returns to before the function. */
-static void turn_places(const struct xvt_event_class *c, struct args *args)
+static void turn_places(const struct xvt_event_class *c, struct xvt_print *print)
 {
-	struct xvt_node *func = args->count > 1 ? args->v[0] : NULL;
+	struct xvt_print_piece *places[2] = { 0 }, turned;
+	uint32_t count = 0;
 
-	if (!func || func->op != XVT_NODE_FIELD || !is_probe(c) ||
-	    strcmp(func->field->name, "__probe_func") != 0)
+	if (!c->field_count || strcmp(c->fields[0].name, "__probe_func") != 0)
 		return;
-	args->v[0] = args->v[1];
-	args->v[1] = func;
-}
-
-/* The kernel shows no commas between the fields of a synthetic event. */
-static void drop_comma(const struct xvt_event_class *c, struct xvt_print_piece *text)
-{
-	if (strcmp(c->system, "synthetic") != 0 || text->text_len < 2 || text->text[0] != ',' ||
-	    text->text[1] != ' ')
+	for (uint32_t i = 0; i < print->piece_count && count < 2; i++)
+		if (print->pieces[i].by_format)
+			places[count++] = &print->pieces[i];
+	if (count < 2)
 		return;
-	text->text++;
-	text->text_len--;
+	turned = *places[0];
+	*places[0] = *places[1];
+	*places[1] = turned;
+	places[1]->by_format = places[0]->by_format;
+	places[0]->by_format = turned.by_format;
 }
 
 /* Some formats end a line that the kernel ends anyway. */
@@ -1045,7 +1051,7 @@ static const char *parse_conversion(struct parser *k, const char *p, struct xvt_
 	if (piece->conv == 'p')
 		p = parse_pointer(p, piece);
 	piece->node = next_arg(k, args);
-	name_place(k->c, piece);
+	name_place(k, piece);
 	drop_module(k->c, piece);
 	k->c->names |= xvt_piece_is_function(piece);
 	if (piece->conv == 'p')
@@ -1075,7 +1081,6 @@ static const char *parse_text(struct parser *k, const char *p, struct xvt_print_
 	}
 	piece->text = text;
 	piece->text_len = n;
-	drop_comma(k->c, piece);
 	piece->plain = is_plain(piece->text, piece->text_len);
 	return p;
 }
@@ -1155,6 +1160,7 @@ static int make_pieces(struct parser *k, const char *p, struct args *args)
 			return k->err;
 	}
 	drop_line_end(print);
+	turn_places(k->c, print);
 	if (costs_too_much(print))
 		return -EOPNOTSUPP;
 	k->c->print = print;
@@ -1175,6 +1181,5 @@ int xvt_print_compile(struct xvt_event_class *c, const char *text)
 	skip_space(&k);
 	if (!k.err && *k.p)
 		refuse(&k);
-	turn_places(c, &args);
 	return k.err ? k.err : make_pieces(&k, format, &args);
 }

@@ -204,6 +204,11 @@ int xvt_symbols_piece(struct xvt_decoder *d, uint32_t type, size_t number, const
 	return 0;
 }
 
+bool xvt_has_ksyms(const struct xvt_decoder *d)
+{
+	return d->ksyms.place_count > 0;
+}
+
 const char *xvt_ksym(struct xvt_decoder *d, uint64_t seq, uint64_t addr, uint64_t *base,
 		     const char **module)
 {

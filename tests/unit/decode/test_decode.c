@@ -423,11 +423,11 @@ static const struct {
 	  "\tfield:__data_loc char[] none;\toffset:16;\tsize:4;\tsigned:1;\n",
 	  "\"(%x) s=\\\"%s\\\" \\\"%s\\\" x=\\\"%d\\\"\", REC->__probe_ip, __get_str(s), "
 	  "__get_str(none), 7",
-	  "(0x61) s=\"ab\" (fault) x=\"7\"", "__probe_ip=97 s=\"ab\" none=\"\"" },
+	  "(61) s=\"ab\" (fault) x=\"7\"", "__probe_ip=97 s=\"ab\" none=\"\"" },
 	{ "\tfield:u8 __probe_func;\toffset:32;\tsize:1;\tsigned:0;\n"
 	  "\tfield:u8 __probe_ret_ip;\toffset:33;\tsize:1;\tsigned:0;\n",
 	  "\"(%lx <- %lx) x=%x\\n\\n\", REC->__probe_func, REC->__probe_ret_ip, 10",
-	  "(0x62 <- 0x61) x=a", "__probe_func=97 __probe_ret_ip=98" },
+	  "(61 <- 62) x=a", "__probe_func=97 __probe_ret_ip=98" },
 	{ "\tfield:u8 a.b;\toffset:32;\tsize:1;\tsigned:0;\n", "\"%c\", REC->a.b", "a", "a.b=97" },
 	{ "\tfield:u8 x;\toffset:32;\tsize:1;\tsigned:0;\n"
 	  "\tfield:u8 x;\toffset:33;\tsize:1;\tsigned:0;\n"

@@ -272,7 +272,7 @@ static const struct {
 	{ KPROBE, 0x7f0000001000, 0xab, "a_kprobe: (0x7f0000001000) x=ab\n" },
 	{ KRETPROBE, 0xffffffff81000180, 0xffffffff81000104,
 	  "a_kretprobe: (inner+0x4 [mod] <- sized)\n" },
-	{ SYNTHETIC, 1, 2, "synthetic: a=1 b=2\n" },
+	{ SYNTHETIC, 1, 2, "synthetic: a=1, b=2\n" },
 };
 
 START_TEST(texts_that_the_kernel_prints_by_itself_are_its)
