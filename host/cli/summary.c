@@ -242,17 +242,13 @@ static void conclude_types(struct xvt_summary *s)
 
 static void take_names(struct xvt_summary *s, struct xvt_summary_machine *m)
 {
-	const char *comm;
-	size_t at = 0;
-	int pid;
+	for (size_t i = 0; i < m->task_count; i++) {
+		struct xvt_summary_task *t = &m->tasks[i];
+		const struct xvtrace_task *of =
+			xvtrace_reader_task_of(s->reader, m->of->number, t->pid);
 
-	while (xvtrace_reader_task(s->reader, m->of->number, &at, &pid, &comm)) {
-		for (size_t i = 0; i < m->task_count; i++) {
-			struct xvt_summary_task *t = &m->tasks[i];
-
-			if (t->pid == pid)
-				xvt_text_clean(t->comm, sizeof(t->comm), comm, strlen(comm));
-		}
+		if (of)
+			xvt_text_clean(t->comm, sizeof(t->comm), of->comm, strlen(of->comm));
 	}
 }
 

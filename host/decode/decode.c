@@ -269,7 +269,7 @@ static void learn_switch(struct xvt_decoder *d, const struct xvt_event_class *c,
 			continue;
 		xvt_field_get(&c->fields[c->comm_field[i]], ev, &comm);
 		xvt_field_get(&c->fields[c->pid_field[i]], ev, &pid);
-		xvt_decoder_comm(d, (int32_t)pid.u, comm.data, comm.count);
+		xvt_decoder_comm(d, (int32_t)pid.u, comm.data, comm.count, ev->hdr->host_ns);
 	}
 }
 

@@ -204,6 +204,10 @@ char *xvt_class_format(struct xvt_decoders *ds, const struct xvt_event_class *c)
 
 /* Returns the name of a task, or NULL: unknown. */
 const char *xvt_comm(const struct xvt_decoder *d, int32_t pid);
+/* The same, and the time of the event that gave it this name; 0: it is of the metadata. */
+const char *xvt_comm_since(const struct xvt_decoder *d, int32_t pid, uint64_t *since_ns);
+/* Returns the name that the recorder gave to a thread (XVT_META_THREAD), or NULL: none. */
+const char *xvt_thread(const struct xvt_decoder *d, int32_t tid);
 
 /* Returns the name that the recorder gave to the task whose name this field has ("g1:vcpus"), as
  * xvt_comm() does; NULL: it gave it none, or the field has another text. */

@@ -234,7 +234,7 @@ static int take_meta(struct xvt_decoder *d, const struct xvt_meta_info *info,
 	int err;
 
 	if (info->type == XVT_META_COMM) {
-		xvt_decoder_comm(d, (int32_t)info->id, p, strnlen((const char *)p, len));
+		xvt_decoder_comm(d, (int32_t)info->id, p, strnlen((const char *)p, len), 0);
 		return 0;
 	}
 	if (info->type == XVT_META_THREAD) {

@@ -78,9 +78,10 @@ struct xvt_symbols {
 struct xvt_comm {
 	int32_t pid;
 	bool used;
-	bool fixed;   /* by META_THREAD: another name of that number is ignored */
-	bool kernel;  /* of the kernel; with a tgid */
-	int32_t tgid; /* 0: not known */
+	bool fixed;	   /* by META_THREAD: another name of that number is ignored */
+	bool kernel;	   /* of the kernel; with a tgid */
+	int32_t tgid;	   /* 0: not known */
+	uint64_t since_ns; /* time of the event that gave it this name; 0: none did */
 	char name[XVT_COMM_LEN];
 };
 
@@ -140,8 +141,9 @@ int xvt_decoder_grow(struct xvt_decoder *d, void *array, size_t count, size_t *r
 /* Returns a copy of the bytes with a zero byte behind them; NULL: out of memory. */
 char *xvt_decoder_text(const uint8_t *p, size_t len);
 
-/* Learn a task's name. */
-void xvt_decoder_comm(struct xvt_decoder *d, int32_t pid, const uint8_t *name, size_t len);
+/* Learn a task's name, from an event of that time or, with 0, from metadata. */
+void xvt_decoder_comm(struct xvt_decoder *d, int32_t pid, const uint8_t *name, size_t len,
+		      uint64_t ns);
 /* The same for good: only another call of this one changes it. */
 void xvt_decoder_thread(struct xvt_decoder *d, int32_t pid, const uint8_t *name, size_t len);
 /* The process of a thread that has a name. */

@@ -102,11 +102,20 @@ static int grow_comms(struct xvt_decoder *d)
 	return 0;
 }
 
-void xvt_decoder_comm(struct xvt_decoder *d, int32_t pid, const uint8_t *name, size_t len)
+static bool is_named(const struct xvt_comm *c, const uint8_t *name, size_t len)
+{
+	return memcmp(c->name, name, len) == 0 && !c->name[len];
+}
+
+void xvt_decoder_comm(struct xvt_decoder *d, int32_t pid, const uint8_t *name, size_t len,
+		      uint64_t ns)
 {
 	struct xvt_comm *c = find_comm(d, pid);
 
-	if (c && c->used && c->fixed)
+	if (len > XVT_COMM_LEN - 1)
+		len = XVT_COMM_LEN - 1;
+	/* Most events tell the name that the task has. */
+	if (xvt_likely(c && c->used && (c->fixed || is_named(c, name, len))))
 		return;
 	if (!c || !c->used) {
 		if (d->comm_count == XVT_LIMIT_COMMS ||
@@ -117,8 +126,7 @@ void xvt_decoder_comm(struct xvt_decoder *d, int32_t pid, const uint8_t *name, s
 		c->pid = pid;
 		d->comm_count++;
 	}
-	if (len > XVT_COMM_LEN - 1)
-		len = XVT_COMM_LEN - 1;
+	c->since_ns = ns;
 	memset(c->name, 0, XVT_COMM_LEN);
 	memcpy(c->name, name, len);
 }
@@ -129,7 +137,7 @@ void xvt_decoder_thread(struct xvt_decoder *d, int32_t pid, const uint8_t *name,
 
 	if (c && c->used)
 		c->fixed = false; /* the last one counts */
-	xvt_decoder_comm(d, pid, name, len);
+	xvt_decoder_comm(d, pid, name, len, 0);
 	c = find_comm(d, pid);
 	if (c && c->used)
 		c->fixed = d->has_threads = true;
@@ -163,15 +171,27 @@ const char *xvt_comm(const struct xvt_decoder *d, int32_t pid)
 	return c && c->used ? c->name : NULL;
 }
 
+const char *xvt_comm_since(const struct xvt_decoder *d, int32_t pid, uint64_t *since_ns)
+{
+	const struct xvt_comm *c = pid ? find_comm(d, pid) : NULL;
+
+	*since_ns = c && c->used ? c->since_ns : 0;
+	return xvt_comm(d, pid);
+}
+
+const char *xvt_thread(const struct xvt_decoder *d, int32_t tid)
+{
+	const struct xvt_comm *c = find_comm(d, tid);
+
+	return c && c->used && c->fixed ? c->name : NULL;
+}
+
 const char *xvt_field_thread(const struct xvt_decoder *d, const struct xvt_field *f,
 			     const struct xvt_event *ev)
 {
-	const struct xvt_comm *c;
-
 	if (!f->pid || !d->has_threads)
 		return NULL;
-	c = find_comm(d, (int32_t)xvt_field_number(f->pid, ev));
-	return c && c->used && c->fixed ? c->name : NULL;
+	return xvt_thread(d, (int32_t)xvt_field_number(f->pid, ev));
 }
 
 bool xvt_comm_next(const struct xvt_decoder *d, size_t *at, int32_t *pid, const char **name)

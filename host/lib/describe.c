@@ -104,6 +104,20 @@ int xvtrace_reader_task(const struct xvtrace_reader *r, unsigned int machine, si
 	return 0;
 }
 
+const struct xvtrace_task *xvtrace_reader_task_of(struct xvtrace_reader *r, unsigned int machine,
+						  int pid)
+{
+	struct xvt_decoder *d;
+
+	for (size_t from = SIZE_MAX; (d = decoder_before(r, machine, &from));) {
+		r->task.pid = pid;
+		r->task.comm = xvt_comm_since(d, pid, &r->task.since_ns);
+		if (r->task.comm)
+			return &r->task;
+	}
+	return NULL;
+}
+
 int xvtrace_reader_process(const struct xvtrace_reader *r, unsigned int machine, int tid,
 			   bool *kernel)
 {
@@ -199,6 +213,23 @@ int xvtrace_reader_vcpu(const struct xvtrace_reader *r, unsigned int machine, si
 			return 1;
 		}
 		*at = (n + 1) << TASK_BITS;
+	}
+	return 0;
+}
+
+int xvtrace_reader_thread(const struct xvtrace_reader *r, unsigned int machine, int tid,
+			  struct xvtrace_vcpu *vcpu)
+{
+	struct xvt_decoder *d;
+
+	for (size_t from = SIZE_MAX; (d = decoder_before(r, machine, &from));) {
+		const struct xvtrace *trace = r->members ? r->members[from]->trace : r->trace;
+		const char *name = xvt_thread(d, tid);
+
+		if (!name || !read_vcpu(trace, name, vcpu))
+			continue;
+		vcpu->tid = tid;
+		return 1;
 	}
 	return 0;
 }

@@ -255,8 +255,9 @@ struct xvtrace_reader {
 	void *watch_arg;
 	struct xvt_lib_type *types;
 	unsigned int type_count;
-	struct xvt_out *text; /* of the last xvtrace_event_text() */
-	char *format;	      /* of the last xvtrace_type_format() */
+	struct xvt_out *text;	  /* of the last xvtrace_event_text() */
+	char *format;		  /* of the last xvtrace_type_format() */
+	struct xvtrace_task task; /* of the last xvtrace_reader_task_of() */
 };
 
 static inline const struct xvt_lib_event *xvt_lib_event(const struct xvtrace_event *event)

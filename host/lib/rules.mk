@@ -5,7 +5,7 @@
 # MAJOR changes when a program must be built again; MINOR when functions are added.
 OBJCOPY ?= objcopy
 LIBXVTRACE_MAJOR = 0
-LIBXVTRACE_MINOR = 3
+LIBXVTRACE_MINOR = 4
 LIBXVTRACE_SONAME = libxvtrace.so.$(LIBXVTRACE_MAJOR)
 LIBXVTRACE_SO = $(BUILD)/libxvtrace.so.$(LIBXVTRACE_MAJOR).$(LIBXVTRACE_MINOR)
 LIBXVTRACE_A = $(BUILD)/libxvtrace.a

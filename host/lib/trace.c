@@ -48,6 +48,7 @@ static int copy_rings(struct xvtrace *trace)
 		r->pub.number = i;
 		r->pub.machine = &trace->machines[vm < t->vm_count ? vm : t->vm_count].pub;
 		r->pub.cpu = t->rings[i].info.cpu;
+		r->pub.hw_id = t->rings[i].info.hw_id;
 		r->pub.thread = t->rings[i].info.type == XVT_RING_THREAD;
 	}
 	return 0;

@@ -112,6 +112,10 @@ struct xvtrace_ring {
 	const struct xvtrace_machine *machine; /* never NULL; named "?" where it is not known */
 	unsigned int cpu;
 	bool thread; /* `cpu` is the number of a thread */
+	/* The hardware's number of the vCPU, as the guest told it: x86 APIC id, arm64 MPIDR
+	 * affinity. It is the number that the VMM and KVM's events have, and may differ from cpu.
+	 * Of the host: cpu. */
+	unsigned int hw_id;
 };
 
 /* Return NULL for a number that the trace does not have; damaged traces have gaps. */
@@ -481,6 +485,19 @@ int xvtrace_reader_symbols(struct xvtrace_reader *reader, unsigned int machine,
 int xvtrace_reader_task(const struct xvtrace_reader *reader, unsigned int machine, size_t *at,
 			int *pid, const char **comm);
 
+struct xvtrace_task {
+	int pid;
+	const char *comm; /* as xvtrace_reader_task() has it */
+	/* Time of the event that gave it this name; 0: the recorder or the machine told the name
+	 * by itself. Earlier events may be of another task of that number. */
+	uint64_t since_ns;
+};
+
+/* One task by its number, without going through them. It holds until the next call. NULL: the trace
+ * has not told its name so far. */
+const struct xvtrace_task *xvtrace_reader_task_of(struct xvtrace_reader *reader,
+						  unsigned int machine, int pid);
+
 /* The process of a machine's thread. *kernel: it is one of the kernel. Returns its number; 0: the
  * machine did not tell, as guests do not. */
 int xvtrace_reader_process(const struct xvtrace_reader *reader, unsigned int machine, int tid,
@@ -495,7 +512,8 @@ const char *xvtrace_reader_kernel(const struct xvtrace_reader *reader, unsigned 
 /* A thread of the host that runs a vCPU. */
 struct xvtrace_vcpu {
 	int tid;
-	unsigned int vcpu; /* the VMM's number; XVTRACE_ALL_VCPUS: it runs all of the machine's */
+	unsigned int vcpu; /* the VMM's number, which is hw_id of its ring; XVTRACE_ALL_VCPUS: it
+			    * runs all of the machine's */
 	const struct xvtrace_machine *machine;
 };
 
@@ -503,6 +521,11 @@ struct xvtrace_vcpu {
  * is 0 before the first call. machine: the host. Returns 1; 0: there are no more. */
 int xvtrace_reader_vcpu(const struct xvtrace_reader *reader, unsigned int machine, size_t *at,
 			struct xvtrace_vcpu *vcpu);
+
+/* What one thread of the host runs, without going through them. Returns 1; 0: it runs no vCPU, or
+ * the recorder did not name it. */
+int xvtrace_reader_thread(const struct xvtrace_reader *reader, unsigned int machine, int tid,
+			  struct xvtrace_vcpu *vcpu);
 
 /* -- statistics --------------------------------------------------------------------- */
 

@@ -91,6 +91,7 @@ Suite *export_suite(void);
 Suite *filter_suite(void);
 Suite *dat_suite(void);
 Suite *lib_suite(void);
+Suite *analysis_suite(void);
 Suite *reclock_suite(void);
 Suite *reclock_map_suite(void);
 Suite *verify_suite(void);

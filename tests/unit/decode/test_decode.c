@@ -475,7 +475,7 @@ START_TEST(a_thread_that_the_recorder_named_has_that_name_in_texts)
 	memcpy((char *)&record + 32, "ALL CPUs/TCG", 13);
 	ck_assert_int_eq(xvt_format_class("sys", text, &c), 0);
 	ck_assert_str_eq(print(&c, false), "ALL CPUs/TCG 501 ALL CPUs/TCG 502 ALL CPUs/TCG");
-	xvt_decoder_comm(ds.vm[0], 502, (const uint8_t *)"other", 5);
+	xvt_decoder_comm(ds.vm[0], 502, (const uint8_t *)"other", 5, 0);
 	xvt_decoder_thread(ds.vm[0], 501, (const uint8_t *)"g1:vcpus", 8);
 	ck_assert_str_eq(print(&c, false), "g1:vcpus 501 ALL CPUs/TCG 502 ALL CPUs/TCG");
 	ck_assert_ptr_nonnull(strstr(print(&c, true), "prev_comm=\"ALL CPUs/TCG\" prev_pid=501"));

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * test_analysis.c - what analyses ask libxvtrace for, beside events: single tasks and threads. The
+ * traces are synthetic; a test goes the long way to the same answer, or knows it.
+ */
+#include "suites.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/xvtrace.h"
+#include "synth.h"
+
+#define EVENTS 1500
+
+static struct synth_sink sink;
+static struct synth made;
+static struct xvtrace *trace;
+
+static void open_trace(unsigned int flags)
+{
+	struct xvtrace_error error;
+
+	xvtrace_close(trace);
+	ck_assert_msg(!xvtrace_open(&trace, scratch_path("analysis.xvt"), flags, &error), "%s",
+		      error.text);
+}
+
+static void setup(void)
+{
+	synth_sink_init(&sink);
+	synth_make(&made, &sink.sink, EVENTS, 0);
+	synth_sink_save(&sink, scratch_path("analysis.xvt"));
+	open_trace(0);
+}
+
+static void teardown(void)
+{
+	xvtrace_close(trace);
+	trace = NULL;
+	synth_fini(&made);
+	synth_sink_fini(&sink);
+}
+
+static struct xvtrace_reader *reader_of(unsigned int flags)
+{
+	struct xvtrace_reader *r;
+
+	ck_assert_int_eq(xvtrace_reader_new(&r, trace), 0);
+	ck_assert_int_eq(xvtrace_reader_flags(r, flags), 0);
+	return r;
+}
+
+/* -- a trace of a host and a guest ---------------------------------------------------- */
+
+static struct xvt_trace_writer *begin_hosts(struct synth_sink *s)
+{
+	const struct xvt_file_info info = { .mult = 1u << 30, .shift = 30 };
+	struct xvt_trace_writer *w;
+
+	synth_sink_init(s);
+	ck_assert_int_eq(xvt_trace_writer_new(&w, &s->sink, &info), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct xvt_vm_info machine = { .vm = i,
+						     .kind = i ? XVT_VM_GUEST : XVT_VM_HOST,
+						     .name = { i ? 'g' : 'h' },
+						     .clock_hz = 1 };
+		const struct xvt_ring_info ring = { .ring = i, .vm = i, .cpu = i, .hw_id = 8 * i };
+
+		xvt_trace_put(w, XVT_CHUNK_VM, &machine, sizeof(machine), NULL, 0);
+		xvt_trace_put(w, XVT_CHUNK_RING, &ring, sizeof(ring), NULL, 0);
+	}
+	return w;
+}
+
+static void end_hosts(struct xvt_trace_writer *w, struct synth_sink *s)
+{
+	ck_assert_int_eq(xvt_trace_writer_finish(w), 0);
+	synth_sink_save(s, scratch_path("analysis.xvt"));
+	synth_sink_fini(s);
+	open_trace(0);
+}
+
+static void put_name(struct xvt_trace_writer *w, uint32_t type, uint32_t tid, const char *name)
+{
+	const struct xvt_meta_info info = { .vm = 0, .type = type, .id = tid };
+
+	xvt_trace_put(w, XVT_CHUNK_META, &info, sizeof(info), name, strlen(name));
+}
+
+/* -- tasks and threads ---------------------------------------------------------------- */
+
+START_TEST(a_ring_has_its_hardware_number)
+{
+	ck_assert_uint_eq(xvtrace_ring(trace, 0)->hw_id, 0);
+	ck_assert_uint_eq(xvtrace_ring(trace, 1)->hw_id, 6);
+	ck_assert_uint_eq(xvtrace_ring(trace, 1)->cpu, 3);
+	ck_assert_uint_eq(xvtrace_ring(trace, 2)->hw_id, 2);
+}
+END_TEST
+
+/* A name that a switch told, and the first switch of those that told it without another between. */
+struct named {
+	unsigned int machine;
+	int pid;
+	char comm[64];
+	uint64_t since_ns;
+};
+
+static void learn(struct named *all, size_t *count, const struct xvtrace_event *ev,
+		  const char *comm_field, const char *pid_field)
+{
+	struct named n = { .machine = ev->machine->number, .since_ns = ev->ns };
+	struct xvtrace_value comm, pid;
+	size_t i = 0;
+
+	xvtrace_value(ev, xvtrace_field_named(ev->type, comm_field), &comm);
+	xvtrace_value(ev, xvtrace_field_named(ev->type, pid_field), &pid);
+	n.pid = (int)pid.u;
+	snprintf(n.comm, sizeof(n.comm), "%.*s", (int)comm.count, (const char *)comm.data);
+	while (i < *count && (all[i].machine != n.machine || all[i].pid != n.pid))
+		i++;
+	if (i == *count || strcmp(all[i].comm, n.comm) != 0)
+		all[i] = n;
+	*count += i == *count;
+}
+
+START_TEST(one_task_is_found_with_the_time_of_its_name)
+{
+	struct xvtrace_reader *r = reader_of(0);
+	struct named *all = calloc(2 * EVENTS, sizeof(*all));
+	const struct xvtrace_task *t;
+	const struct xvtrace_event *ev;
+	size_t count = 0, renamed = 0;
+
+	ck_assert_ptr_null(xvtrace_reader_task_of(r, 0, 400)); /* it has not begun */
+	while (xvtrace_next(r, &ev) > 0) {
+		if (strcmp(ev->type->name, "sched_switch") != 0 ||
+		    !xvtrace_field_named(ev->type, "next_pid"))
+			continue;
+		learn(all, &count, ev, "prev_comm", "prev_pid");
+		learn(all, &count, ev, "next_comm", "next_pid");
+		for (size_t i = 0; i < count; i++) {
+			t = xvtrace_reader_task_of(r, all[i].machine, all[i].pid);
+			if (!all[i].pid || all[i].pid == 400)
+				continue;
+			ck_assert_int_eq(t->pid, all[i].pid);
+			ck_assert_str_eq(t->comm, all[i].comm);
+			ck_assert_uint_eq(t->since_ns, all[i].since_ns);
+			renamed += t->since_ns < ev->ns;
+		}
+	}
+	ck_assert_uint_gt(count, 2);
+	ck_assert_uint_gt(renamed, 0);
+	t = xvtrace_reader_task_of(r, 0, 400);
+	ck_assert_str_eq(t->comm, "from-meta");
+	ck_assert_uint_eq(t->since_ns, 0);
+	ck_assert_str_eq(xvtrace_reader_task_of(r, 0, 0)->comm, "<idle>");
+	ck_assert_ptr_null(xvtrace_reader_task_of(r, 0, 0x7fffff01));
+	ck_assert_ptr_null(xvtrace_reader_task_of(r, 99, 400));
+	free(all);
+	xvtrace_reader_free(r);
+}
+END_TEST
+
+START_TEST(one_thread_is_found_with_its_vcpu)
+{
+	struct synth_sink s;
+	struct xvt_trace_writer *w = begin_hosts(&s);
+	struct xvtrace_vcpu one, v;
+	const struct xvtrace_event *ev;
+	struct xvtrace_reader *r;
+	size_t at = 0, found = 0;
+
+	put_name(w, XVT_META_COMM, 500, "g:vcpu0"); /* a task may call itself that */
+	put_name(w, XVT_META_THREAD, 501, "g:vcpu8");
+	put_name(w, XVT_META_THREAD, 502, "g:vcpus");
+	put_name(w, XVT_META_THREAD, 503, "g:worker");
+	put_name(w, XVT_META_THREAD, 504, "other:vcpu0");
+	end_hosts(w, &s);
+	r = reader_of(0);
+	ck_assert_int_eq(xvtrace_reader_thread(r, 0, 501, &one), 0); /* it has not begun */
+	ck_assert_int_eq(xvtrace_next(r, &ev), 0);
+	for (; xvtrace_reader_vcpu(r, 0, &at, &v) > 0; found++) {
+		ck_assert_int_eq(xvtrace_reader_thread(r, 0, v.tid, &one), 1);
+		ck_assert_int_eq(one.tid, v.tid);
+		ck_assert_uint_eq(one.vcpu, v.tid == 501 ? 8 : XVTRACE_ALL_VCPUS);
+		ck_assert_ptr_eq(one.machine, xvtrace_machine(trace, 1));
+	}
+	ck_assert_uint_eq(found, 2);
+	ck_assert_uint_eq(xvtrace_ring(trace, 1)->hw_id, 8); /* the ring of 501 */
+	for (int tid = 503; tid <= 505; tid++)
+		ck_assert_int_eq(xvtrace_reader_thread(r, 0, tid, &one), 0);
+	ck_assert_int_eq(xvtrace_reader_thread(r, 0, 500, &one), 0);
+	ck_assert_int_eq(xvtrace_reader_thread(r, 1, 501, &one), 0);
+	ck_assert_int_eq(xvtrace_reader_thread(r, 9, 501, &one), 0);
+	xvtrace_reader_free(r);
+}
+END_TEST
+
+Suite *analysis_suite(void)
+{
+	Suite *s = suite_create("analysis");
+	TCase *t = tcase_create("analysis");
+
+	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_set_timeout(t, 60);
+	tcase_add_test(t, a_ring_has_its_hardware_number);
+	tcase_add_test(t, one_task_is_found_with_the_time_of_its_name);
+	tcase_add_test(t, one_thread_is_found_with_its_vcpu);
+	suite_add_tcase(s, t);
+	return s;
+}
