@@ -198,6 +198,10 @@ static inline void xvt_common_get(const struct xvt_event_class *c, const struct 
 	memcpy(&common->pid, ev->payload + 4, sizeof(common->pid));
 }
 
+/* Go through the classes of the machine's formats, from *at == 0 on, and make those that no record
+ * needed so far. Returns NULL at the end. Formats that cannot be read are left out. */
+struct xvt_event_class *xvt_format_next(struct xvt_decoder *d, size_t *at);
+
 /* Returns a copy of the text of the format that the class was made from, as tracefs has it; the
  * caller frees it. NULL: it has none, the file has changed, or out of memory. */
 char *xvt_class_format(struct xvt_decoders *ds, const struct xvt_event_class *c);

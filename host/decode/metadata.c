@@ -187,6 +187,30 @@ struct xvt_event_class *xvt_decoder_format(struct xvt_decoder *d, struct xvt_for
 	return c;
 }
 
+/* Bits of *at that are the number of a version; those above it are the type. */
+#define VERSION_BITS 20u
+XVT_ASSERT(XVT_LIMIT_MACHINE_BYTES / sizeof(struct xvt_format) < 1u << VERSION_BITS,
+	   "the versions of a format have numbers");
+
+struct xvt_event_class *xvt_format_next(struct xvt_decoder *d, size_t *at)
+{
+	for (size_t type = *at >> VERSION_BITS; type <= UINT16_MAX; type++) {
+		const struct xvt_formats *all = xvt_table_get(&d->formats, (uint16_t)type);
+		size_t version = 0;
+
+		if (type == *at >> VERSION_BITS)
+			version = *at & ((1u << VERSION_BITS) - 1);
+		while (all && version < all->count) {
+			struct xvt_event_class *c = xvt_decoder_format(d, &all->v[version++]);
+
+			*at = type << VERSION_BITS | version;
+			if (c)
+				return c;
+		}
+	}
+	return NULL;
+}
+
 char *xvt_class_format(struct xvt_decoders *ds, const struct xvt_event_class *c)
 {
 	char *bytes = c->format ? load_format(ds, c->format, &(struct format_text){ 0 }) : NULL;

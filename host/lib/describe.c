@@ -68,6 +68,33 @@ int xvtrace_reader_symbols(struct xvtrace_reader *r, unsigned int machine,
 /* Bits of *at that are the place in one trace; those above it are the number of the trace. */
 #define TASK_BITS 40u
 
+int xvtrace_reader_type(struct xvtrace_reader *r, unsigned int machine, size_t *at,
+			const struct xvtrace_type **type)
+{
+	const size_t place = ((size_t)1 << TASK_BITS) - 1;
+	int err = xvt_reader_begin(r);
+	size_t from = SIZE_MAX, n = 0;
+	struct xvt_decoder *d;
+
+	*type = NULL;
+	for (; !err && (d = decoder_before(r, machine, &from)); n++) {
+		size_t in = *at & place;
+		struct xvt_event_class *c;
+		struct xvt_lib_type *t;
+
+		if (n != *at >> TASK_BITS)
+			continue;
+		c = xvt_format_next(d, &in);
+		*at = c ? n << TASK_BITS | in : (n + 1) << TASK_BITS;
+		if (!c)
+			continue;
+		t = c->user ? c->user : xvt_lib_type_new(r->members ? r->members[from] : r, c);
+		*type = t ? &t->pub : NULL;
+		return t ? 1 : -ENOMEM;
+	}
+	return err;
+}
+
 /* Returns whether a newer trace has named the task. */
 static bool is_newer_named(const struct xvtrace_reader *r, unsigned int machine, size_t n,
 			   int32_t pid)

@@ -180,7 +180,8 @@ struct xvt_lib_type {
 	struct xvtrace_reader *reader;
 	struct xvt_event_class *c;
 	struct xvt_lib_type *next;	 /* of the reader */
-	bool wanted;			 /* by the globs */
+	int8_t wanted;			 /* by the globs: 0, 1 */
+#define XVT_TYPE_UNDECIDED (-1)		 /* no event of it was read */
 	struct xvt_filter_place *places; /* of the reader's filter; NULL: there is none */
 	struct xvtrace_field fields[];
 };
@@ -259,6 +260,11 @@ struct xvtrace_reader {
 	char *format;		  /* of the last xvtrace_type_format() */
 	struct xvtrace_task task; /* of the last xvtrace_reader_task_of() */
 };
+
+/* Begin to read, as the first xvtrace_next() does. Returns 0 or -errno, which then is final. */
+int xvt_reader_begin(struct xvtrace_reader *r);
+/* Make the reader's type of a class that has none. NULL: out of memory. */
+struct xvt_lib_type *xvt_lib_type_new(struct xvtrace_reader *r, struct xvt_event_class *c);
 
 static inline const struct xvt_lib_event *xvt_lib_event(const struct xvtrace_event *event)
 {

@@ -360,25 +360,15 @@ static enum xvtrace_field_kind field_kind(const struct xvt_field *f)
 	return kinds[f->kind];
 }
 
-static struct xvt_lib_type *new_type(struct xvtrace_reader *r, struct xvt_event_class *c,
-				     bool is_event)
+struct xvt_lib_type *xvt_lib_type_new(struct xvtrace_reader *r, struct xvt_event_class *c)
 {
 	struct xvt_lib_type *type =
 		calloc(1, sizeof(*type) + c->field_count * sizeof(type->fields[0]));
 
 	if (!type)
 		return NULL;
-	/* The number of a type is no name that anybody asks for. */
-	type->wanted = !r->globs ||
-		       xvt_globs_match(r->globs, c->system, c->name, is_event && !c->nameless);
-	if (r->filter && type->wanted) {
-		type->places = xvt_filter_places(r->filter, c, is_event);
-		if (!type->places) {
-			free(type);
-			return NULL;
-		}
-	}
 	type->reader = r;
+	type->wanted = XVT_TYPE_UNDECIDED;
 	type->pub.number = (r->whole ? r->whole : r)->type_count++;
 	type->pub.system = c->system;
 	type->pub.name = c->name;
@@ -405,6 +395,35 @@ static struct xvt_lib_type *new_type(struct xvtrace_reader *r, struct xvt_event_
 	r->types = type;
 	c->user = type;
 	return type;
+}
+
+/* Look at the choices for the first event of a type: a type without events matches no glob. Returns
+ * whether it is wanted, or -ENOMEM. */
+static int decide(struct xvtrace_reader *r, struct xvt_lib_type *type, bool is_event)
+{
+	struct xvt_event_class *c = type->c;
+	/* The number of a type is no name that anybody asks for. */
+	const bool wanted = !r->globs ||
+			    xvt_globs_match(r->globs, c->system, c->name, is_event && !c->nameless);
+
+	if (r->filter && wanted) {
+		type->places = xvt_filter_places(r->filter, c, is_event);
+		if (!type->places)
+			return -ENOMEM;
+	}
+	type->wanted = wanted;
+	return wanted;
+}
+
+/* Set the type of the event, which is of that class. Returns whether it is wanted, or -ENOMEM. */
+static int set_type(struct xvtrace_reader *r, struct xvt_event_class *c, bool is_event)
+{
+	struct xvt_lib_type *type = c->user ? c->user : xvt_lib_type_new(r, c);
+
+	r->event.type = type;
+	if (xvt_likely(type && type->wanted != XVT_TYPE_UNDECIDED))
+		return type->wanted;
+	return type ? decide(r, type, is_event) : -ENOMEM;
 }
 
 static bool cpu_wanted(const struct xvtrace_reader *r, uint32_t cpu)
@@ -539,13 +558,14 @@ static int give_state(struct xvtrace_reader *r)
 	struct xvt_lib_event *e = &r->event;
 	struct xvt_event_class *c = xvt_states_next(&r->states, &e->ev, &e->state);
 	const struct xvt_state *of = e->state;
+	int type_wanted;
 
 	if (!c)
 		return -ENOMEM;
 	e->decoder = xvt_decoder_of(&r->ds, &e->ev);
-	e->type = c->user ? c->user : new_type(r, c, false);
-	if (!e->type)
-		return -ENOMEM;
+	type_wanted = set_type(r, c, false);
+	if (type_wanted < 0)
+		return type_wanted;
 	e->pub = (struct xvtrace_event){ .ns = of->ns,
 					 .kind = XVTRACE_STATE,
 					 .type = &e->type->pub,
@@ -555,7 +575,7 @@ static int give_state(struct xvtrace_reader *r)
 					 .machine = xvt_lib_machine(r->trace, of->machine),
 					 .state = (enum xvtrace_state)of->kind,
 					 .since_ns = of->since_ns };
-	return r->trace->machines[of->machine].known && e->type->wanted &&
+	return r->trace->machines[of->machine].known && type_wanted &&
 	       machine_wanted(r, of->machine) && wall_wanted(r, of->ns) &&
 	       (!r->by_event || content_wanted(r, e));
 }
@@ -590,6 +610,7 @@ static int give_gap(struct xvtrace_reader *r)
 	struct xvt_lib_event *e = &r->event;
 	struct xvt_event_class *c = xvt_gaps_next(&r->gaps, r->trace->t, &e->ev);
 	const struct xvtrace_ring *ring;
+	int type_wanted;
 
 	if (!c)
 		return 0;
@@ -597,11 +618,9 @@ static int give_gap(struct xvtrace_reader *r)
 	ring = xvt_lib_ring(r->trace, xvt_event_ring(&e->ev));
 	if (!wanted(r, e->ev.hdr, ring))
 		return 0;
-	e->type = c->user ? c->user : new_type(r, c, true);
-	if (!e->type)
-		return -ENOMEM;
-	if (!e->type->wanted)
-		return 0;
+	type_wanted = set_type(r, c, true);
+	if (type_wanted <= 0)
+		return type_wanted;
 	fill(r, ring);
 	e->pub.flags |= XVTRACE_MADE;
 	e->pub.bound_ns = XVTRACE_NO_BOUND;
@@ -649,6 +668,7 @@ static int give_record(struct xvtrace_reader *r)
 	struct xvt_lib_event *e = &r->event;
 	const struct xvtrace_ring *ring;
 	struct xvt_event_class *c;
+	int type_wanted;
 
 	e->decoder = xvt_decoder_of(&r->ds, &e->ev);
 	c = xvt_classify(e->decoder, &e->ev);
@@ -667,10 +687,10 @@ static int give_record(struct xvtrace_reader *r)
 		r->tally[ring->machine->number].events++;
 		r->tally[ring->machine->number].nameless += c->nameless;
 	}
-	e->type = c->user ? c->user : new_type(r, c, xvt_is_event(e->ev.hdr));
-	if (!e->type)
-		return -ENOMEM;
-	if (!e->type->wanted) {
+	type_wanted = set_type(r, c, xvt_is_event(e->ev.hdr));
+	if (type_wanted < 0)
+		return type_wanted;
+	if (!type_wanted) {
 		note_hidden(r, e);
 		return 0;
 	}
@@ -749,15 +769,30 @@ static int advance(struct xvtrace_reader *m)
 	return m->last < 0 ? m->last : 0;
 }
 
-static int begin_several(struct xvtrace_reader *r)
+int xvt_reader_begin(struct xvtrace_reader *r)
 {
-	int err = 0;
+	int err = r->last < 0 ? r->last : 0;
 
+	if (r->begun || err)
+		return err;
+	if (!r->members)
+		err = begin(r);
 	r->begun = true;
 	for (size_t i = 0; i < r->member_count && !err; i++) {
 		share_choices(r, r->members[i]);
-		err = advance(r->members[i]);
+		err = xvt_reader_begin(r->members[i]);
 	}
+	if (err)
+		r->last = err;
+	return err;
+}
+
+static int begin_several(struct xvtrace_reader *r)
+{
+	int err = xvt_reader_begin(r);
+
+	for (size_t i = 0; i < r->member_count && !err; i++)
+		err = advance(r->members[i]);
 	return err;
 }
 
@@ -778,7 +813,7 @@ static bool is_before(const struct xvtrace_event *a, const struct xvtrace_event 
 static int next_of_several(struct xvtrace_reader *r)
 {
 	struct xvtrace_reader *first = NULL;
-	int err = r->begun ? advance(r->current) : begin_several(r);
+	int err = r->current ? advance(r->current) : begin_several(r);
 
 	if (err)
 		return err;

@@ -466,6 +466,17 @@ bool xvtrace_matches(const char *glob, const char *system, const char *name);
  */
 const char *xvtrace_type_format(struct xvtrace_reader *reader, const struct xvtrace_type *type);
 
+/*
+ * Go through the types of events of which a machine gave a format, without reading events: *at is 0
+ * before the first call. Events have these very types; those of a machine's earlier boots, and of
+ * earlier versions of a format, are among them. Types without a format, as programs' own texts,
+ * come with their events alone. May be called before xvtrace_next(); the choices are over then, and
+ * choices of events do not count. Each type takes some KB. Returns 1; 0: there are no more; or
+ * -errno.
+ */
+int xvtrace_reader_type(struct xvtrace_reader *reader, unsigned int machine, size_t *at,
+			const struct xvtrace_type **type);
+
 enum xvtrace_symbols {
 	XVTRACE_KSYMS,	 /* as /proc/kallsyms */
 	XVTRACE_PRINTKS, /* as printk_formats of tracefs */

@@ -200,6 +200,143 @@ START_TEST(one_thread_is_found_with_its_vcpu)
 }
 END_TEST
 
+/* -- types ---------------------------------------------------------------------------- */
+
+static size_t list_types(struct xvtrace_reader *r, unsigned int machine,
+			 const struct xvtrace_type **types, size_t room)
+{
+	size_t at = 0, count = 0;
+	int got;
+
+	while ((got = xvtrace_reader_type(r, machine, &at, &types[count])) > 0)
+		ck_assert_uint_lt(++count, room);
+	ck_assert_int_eq(got, 0);
+	ck_assert_ptr_null(types[count]);
+	return count;
+}
+
+START_TEST(types_are_listed_before_their_events)
+{
+	const struct xvtrace_type *types[2][64];
+	struct xvtrace_reader *r = reader_of(0);
+	const struct xvtrace_event *ev;
+	size_t count[2], used = 0;
+
+	for (unsigned int m = 0; m < 2; m++) {
+		count[m] = list_types(r, m, types[m], 64);
+		ck_assert_uint_gt(count[m], 5);
+		for (size_t i = 0; i < count[m]; i++) {
+			ck_assert_ptr_nonnull(xvtrace_type_format(r, types[m][i]));
+			for (size_t k = 0; k < i; k++)
+				ck_assert_ptr_ne(types[m][i], types[m][k]);
+		}
+	}
+	ck_assert_int_eq(xvtrace_reader_event(r, "*"), -EBUSY);
+	while (xvtrace_next(r, &ev) > 0) {
+		bool found = false;
+
+		for (size_t i = 0; i < count[ev->machine->number]; i++)
+			found |= types[ev->machine->number][i] == ev->type;
+		/* Bytes of a record that does not fit its format are of a type of their own. */
+		ck_assert_msg(found == !!xvtrace_type_format(r, ev->type), "%s", ev->type->name);
+		used += found;
+	}
+	ck_assert_uint_gt(used, EVENTS / 2);
+	ck_assert_uint_eq(list_types(r, 0, types[0], 64), count[0]);
+	ck_assert_uint_eq(list_types(r, 99, types[1], 64), 0);
+	xvtrace_reader_free(r);
+}
+END_TEST
+
+START_TEST(a_listed_type_matches_no_glob)
+{
+	const struct xvtrace_type *types[64];
+	struct xvtrace_reader *r = reader_of(0);
+	const struct xvtrace_event *ev;
+	struct xvtrace_unmatched unmatched;
+
+	ck_assert_int_eq(xvtrace_reader_event(r, "sched_switch"), 0);
+	ck_assert_int_eq(xvtrace_reader_filter(r, "next_pid >= 0", NULL), 0);
+	ck_assert_uint_gt(list_types(r, 0, types, 64), 5);
+	ck_assert_int_eq(xvtrace_next(r, &ev), 1);
+	ck_assert_str_eq(ev->type->name, "sched_switch");
+	xvtrace_reader_free(r);
+	r = reader_of(0);
+	ck_assert_int_eq(xvtrace_reader_event(r, "sched_switch"), 0);
+	ck_assert_int_eq(
+		xvtrace_reader_from(r, xvtrace_info(trace)->last_ns + 1, XVTRACE_MONOTONIC), 0);
+	ck_assert_uint_gt(list_types(r, 0, types, 64), 5);
+	ck_assert_int_eq(xvtrace_next(r, &ev), 0);
+	ck_assert_int_eq(xvtrace_reader_unmatched(r, 0, &unmatched), 0);
+	ck_assert_str_eq(unmatched.glob, "sched_switch");
+	xvtrace_reader_free(r);
+}
+END_TEST
+
+static void put_format(struct xvt_trace_writer *w, const char *name)
+{
+	const struct xvt_meta_info info = { .vm = 0, .type = XVT_META_FORMAT };
+	char text[256];
+	int len;
+
+	len = snprintf(text, sizeof(text),
+		       "sys%c%s%cname: %s\nID: 77\nformat:\n"
+		       "\tfield:unsigned short common_type;\toffset:0;\tsize:2;"
+		       "\tsigned:0;\n\nprint fmt: \"x\"\n",
+		       0, name, 0, name);
+	xvt_trace_put(w, XVT_CHUNK_META, &info, sizeof(info), text, (size_t)len);
+}
+
+/* Two recordings of one host: each has its own formats and names. The second one has two versions
+ * of its format. */
+START_TEST(of_several_traces_each_tells_its_own)
+{
+	const char *paths[2] = { strdup(scratch_path("1.xvt")), strdup(scratch_path("2.xvt")) };
+	const struct xvtrace_type *types[8];
+	const struct xvtrace_event *ev;
+	struct xvtrace_error error;
+	struct xvtrace_reader *r;
+	struct xvtrace_vcpu vcpu;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct xvt_event_hdr h = { .id = XVT_ID_USER, .host_ns = 1000 + i };
+		struct synth_sink s;
+		struct xvt_trace_writer *w = begin_hosts(&s);
+
+		put_format(w, i ? "ev1" : "ev0");
+		if (i)
+			put_format(w, "ev2");
+		put_name(w, XVT_META_COMM, 300, i ? "new" : "old");
+		put_name(w, XVT_META_THREAD, 301 + i, i ? "g:vcpu1" : "g:vcpu0");
+		ck_assert_int_eq(xvt_trace_event(w, &h, NULL), 0);
+		ck_assert_int_eq(xvt_trace_writer_finish(w), 0);
+		synth_sink_save(&s, paths[i]);
+		synth_sink_fini(&s);
+	}
+	xvtrace_close(trace);
+	ck_assert_msg(!xvtrace_open_several(&trace, paths, 2, 0, &error), "%s", error.text);
+	r = reader_of(0);
+	ck_assert_uint_eq(list_types(r, 0, types, 8), 3);
+	ck_assert_str_eq(types[0]->name, "ev1"); /* the newest first */
+	ck_assert_str_eq(types[1]->name, "ev2");
+	ck_assert_str_eq(types[2]->name, "ev0");
+	ck_assert_uint_ne(types[0]->number, types[1]->number);
+	ck_assert_str_eq(xvtrace_reader_task_of(r, 0, 300)->comm, "new");
+	ck_assert_int_eq(xvtrace_reader_thread(r, 0, 301, &vcpu), 1);
+	ck_assert_uint_eq(vcpu.vcpu, 0);
+	ck_assert_int_eq(xvtrace_reader_thread(r, 0, 302, &vcpu), 1);
+	ck_assert_uint_eq(vcpu.vcpu, 1);
+	for (uint64_t i = 0; i < 2; i++) {
+		ck_assert_int_eq(xvtrace_next(r, &ev), 1);
+		ck_assert_uint_eq(ev->ns, 1000 + i);
+	}
+	ck_assert_int_eq(xvtrace_next(r, &ev), 0);
+	xvtrace_reader_free(r);
+	free((char *)paths[0]);
+	free((char *)paths[1]);
+}
+END_TEST
+
 Suite *analysis_suite(void)
 {
 	Suite *s = suite_create("analysis");
@@ -210,6 +347,9 @@ Suite *analysis_suite(void)
 	tcase_add_test(t, a_ring_has_its_hardware_number);
 	tcase_add_test(t, one_task_is_found_with_the_time_of_its_name);
 	tcase_add_test(t, one_thread_is_found_with_its_vcpu);
+	tcase_add_test(t, types_are_listed_before_their_events);
+	tcase_add_test(t, a_listed_type_matches_no_glob);
+	tcase_add_test(t, of_several_traces_each_tells_its_own);
 	suite_add_tcase(s, t);
 	return s;
 }
