@@ -246,6 +246,60 @@ struct xvtrace_event {
 	uint64_t since_ns; /* STATE: see there; 0: not known, or it has no meaning */
 };
 
+/* -- what a trace has besides events -------------------------------------------------- */
+
+/* Kinds of items; bits. */
+enum xvtrace_item_kind {
+	XVTRACE_NOTE = 1, /* what the recorder noted */
+	XVTRACE_RUN = 2,  /* a vCPU was in its guest, as the host's kernel reported it */
+	XVTRACE_NODE = 4, /* of a ring's clock: a measurement, or the drain's evidence */
+};
+
+struct xvtrace_item {
+	enum xvtrace_item_kind kind;
+	const struct xvtrace_machine *machine; /* NULL: about the whole trace, or not known */
+	const struct xvtrace_ring *ring;       /* of a NODE, and of a NOTE about a ring; or NULL */
+	/* NOTE: when it was written. RUN: when the vCPU entered. NODE: of the host, when the ring's
+	 * clock had the value guest_clock. */
+	uint64_t ns;
+	/* NOTE: */
+	const char *text; /* any bytes, without a zero byte at the end */
+	size_t text_len;
+	unsigned int level;	  /* 0 an information, 1 a warning, 2 an error */
+	enum xvtrace_state state; /* 0: it tells no state */
+	uint64_t at_ns;		  /* of the state: since when, as its VMM reported it */
+	uint64_t since_ns;	  /* as in an event; the recorder had not read all events then */
+	/* RUN: */
+	uint64_t end_ns;       /* when it left */
+	unsigned int vcpu;     /* the VMM's number: hw_id of its ring */
+	unsigned int host_cpu; /* where it ran */
+	/* The host's kernel lost events of host_cpu from ns to end_ns: there the state of every
+	 * vCPU is unknown. machine is NULL. */
+	bool is_gap;
+	uint64_t lost; /* their number; 0: unknown */
+	/* NODE: */
+	uint64_t guest_clock; /* raw */
+	uint64_t bound_ns;    /* how far ns may be off */
+	/* The same of the times of the events between the ring's node before it and this one. */
+	uint64_t segment_bound_ns;
+	unsigned int epoch; /* the map goes straight from a node to the next of its epoch */
+	const char *source;
+};
+
+struct xvtrace_items;
+
+/*
+ * Go through the items of these kinds, in the order of the file; those of several traces one trace
+ * after the other. Between its first and its last RUN, a vCPU was not in its guest where it has
+ * none; RUNs are only roughly in order of time. Of a trace with XVTRACE_GROWING: what came last.
+ * -EINVAL: there is no such kind.
+ */
+int xvtrace_items_new(struct xvtrace_items **items, struct xvtrace *trace, unsigned int kinds);
+/* Get the next item. It holds until the next call. Returns 1; 0: there are no more; or -errno. */
+int xvtrace_items_next(struct xvtrace_items *items, const struct xvtrace_item **item);
+/* NULL is allowed. */
+void xvtrace_items_free(struct xvtrace_items *items);
+
 /* In bound_ns: not known, or the ring has no clock. */
 #define XVTRACE_NO_BOUND ((uint64_t)INT64_MAX)
 
