@@ -297,8 +297,8 @@ static uint32_t machine_of(const struct xvtrace_reader *r, const struct xvt_even
 	return vm < r->trace->machine_count ? vm : r->trace->machine_count;
 }
 
-/* Read the states, of which the first is in the range. Returns 0, -ENOMEM or a read error. */
-static int begin_states(struct xvtrace_reader *r, uint64_t from_ns)
+/* Read the states. Returns 0, -ENOMEM or a read error. */
+static int begin_states(struct xvtrace_reader *r)
 {
 	struct xvt_states *s = &r->states;
 	int err = 0;
@@ -308,14 +308,26 @@ static int begin_states(struct xvtrace_reader *r, uint64_t from_ns)
 	/* Without states there is nothing to learn for. */
 	if (!err && r->flags & XVTRACE_GAPS && s->count)
 		err = xvt_gaps_init(&r->gaps, r->trace->ring_count);
-	while (!err && s->at < s->count && s->v[s->at].ns < from_ns)
-		s->at++;
 	return err;
+}
+
+/* Go to the first state and the first record in the range that are not before ns. */
+static int begin_at(struct xvtrace_reader *r, uint64_t ns)
+{
+	uint64_t from_ns = ns > r->from_ns ? ns : r->from_ns, to_ns = r->to_ns;
+	struct xvt_states *s = &r->states;
+
+	if (wall_given(r))
+		host_range(r, &from_ns, &to_ns);
+	r->states_to_ns = to_ns;
+	for (s->at = 0; s->at < s->count && s->v[s->at].ns < from_ns;)
+		s->at++;
+	return r->reclock ? xvt_reclock_begin(r->reclock, from_ns, to_ns)
+			  : xvt_cursor_init(&r->cursor, r->trace->t, from_ns, to_ns);
 }
 
 static int begin(struct xvtrace_reader *r)
 {
-	uint64_t from_ns = r->from_ns, to_ns = r->to_ns;
 	struct xvt_trace *t = r->trace->t;
 	int err;
 
@@ -325,26 +337,60 @@ static int begin(struct xvtrace_reader *r)
 	if (!r->tally)
 		return -ENOMEM;
 	r->picky = r->machines || r->cpus || wall_given(r);
-	if (wall_given(r))
-		host_range(r, &from_ns, &to_ns);
-	r->states_to_ns = to_ns;
 	err = xvt_decoders_new_for(&r->ds, t, machine_wanted, r);
 	if (!err)
-		err = begin_states(r, from_ns);
+		err = begin_states(r);
 	if (!err && r->flags & XVTRACE_COUNTS) {
 		r->counted = calloc((size_t)r->trace->ring_count + 1, sizeof(*r->counted));
 		err = r->counted ? 0 : -ENOMEM;
 	}
-	if (!err && !(r->flags & XVTRACE_RECLOCK)) {
-		if (r->flags & XVTRACE_BOUND)
-			err = xvt_bounds_new(&r->bounds, t);
-		return err ? err : xvt_cursor_init(&r->cursor, t, from_ns, to_ns);
-	}
-	if (!err && !r->reclock)
+	if (!err && r->flags & XVTRACE_RECLOCK && !r->reclock)
 		err = xvt_reclock_new(&r->reclock, t);
-	if (!err && r->flags & XVTRACE_BOUND)
-		xvt_reclock_want_bounds(r->reclock);
-	return err ? err : xvt_reclock_begin(r->reclock, from_ns, to_ns);
+	if (!err && r->flags & XVTRACE_BOUND) {
+		if (r->reclock)
+			xvt_reclock_want_bounds(r->reclock);
+		else
+			err = xvt_bounds_new(&r->bounds, t);
+	}
+	return err ? err : begin_at(r, 0);
+}
+
+/* Forget what belongs to the place in time where the reader was. Returns 0 or -ENOMEM. */
+static int forget_place(struct xvtrace_reader *r)
+{
+	struct xvt_states *s = &r->states;
+	int err = 0;
+
+	r->last = 1;
+	r->given = 0;
+	r->current = NULL;
+	r->has_ahead = r->main_done = r->read_all = r->stopped = false;
+	if (s->last_ns)
+		memset(s->last_ns, 0, ((size_t)s->machines + 1) * sizeof(*s->last_ns));
+	if (r->gaps.rings) {
+		xvt_gaps_fini(&r->gaps);
+		r->gaps = (struct xvt_gaps){ 0 };
+		err = xvt_gaps_init(&r->gaps, r->trace->ring_count);
+	}
+	return err;
+}
+
+int xvtrace_reader_seek(struct xvtrace_reader *r, uint64_t ns)
+{
+	int err = r->flags & XVTRACE_COUNTS ? -EINVAL : xvt_reader_begin(r);
+
+	if (err)
+		return err;
+	err = forget_place(r);
+	for (size_t i = 0; i < r->member_count && !err; i++)
+		err = xvtrace_reader_seek(r->members[i], ns);
+	if (!err && !r->members) {
+		xvt_cursor_fini(&r->cursor);
+		err = begin_at(r, ns);
+	}
+	if (err)
+		r->last = err;
+	return err;
 }
 
 /* -- events ------------------------------------------------------------------------- */

@@ -385,6 +385,14 @@ int xvtrace_reader_watch(struct xvtrace_reader *reader, const volatile int *flag
  */
 int xvtrace_next(struct xvtrace_reader *reader, const struct xvtrace_event **event);
 
+/*
+ * Go on with the events from that time on, later or earlier ones, in the range that was chosen.
+ * This takes a fraction of what another reader takes. An end is no longer final, the limit counts
+ * anew, and types stay. The names of tasks stay as they were last seen, which may be later.
+ * -EINVAL: with XVTRACE_COUNTS.
+ */
+int xvtrace_reader_seek(struct xvtrace_reader *reader, uint64_t ns);
+
 /* A glob that no event matched, and names of events that are similar. */
 struct xvtrace_unmatched {
 	const char *glob;

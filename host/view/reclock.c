@@ -521,10 +521,26 @@ void xvt_reclock_free(struct xvt_reclock *rc)
 	free(rc);
 }
 
+/* Forget the events that wait, and where the lanes are. */
+static void end(struct xvt_reclock *rc)
+{
+	while (rc->count)
+		put_block(rc, pop(rc));
+	put_block(rc, rc->out);
+	rc->out = NULL;
+	memset(rc->lanes, 0, ((size_t)rc->t->ring_count + 1) * sizeof(*rc->lanes));
+	rc->in_done = false;
+	rc->in_ns = 0;
+	xvt_cursor_fini(&rc->in);
+}
+
 int xvt_reclock_begin(struct xvt_reclock *rc, uint64_t from_ns, uint64_t to_ns)
 {
 	uint64_t reach = rc->reach_ns;
 	int err;
+
+	if (rc->begun)
+		end(rc);
 
 	rc->from_ns = from_ns;
 	rc->to_ns = to_ns;

@@ -33,7 +33,7 @@ void xvt_reclock_free(struct xvt_reclock *rc);
 uint64_t xvt_reclock_place_ns(struct xvt_reclock *rc, const struct xvt_event_hdr *h,
 			      uint64_t *bound_ns);
 
-/* Begin to read the events with from_ns <= new time <= to_ns. To be called once. Returns as
+/* Begin to read the events with from_ns <= new time <= to_ns, or begin anew with others. Returns as
  * xvt_cursor_init(). */
 int xvt_reclock_begin(struct xvt_reclock *rc, uint64_t from_ns, uint64_t to_ns);
 

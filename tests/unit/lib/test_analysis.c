@@ -331,6 +331,13 @@ START_TEST(of_several_traces_each_tells_its_own)
 		ck_assert_uint_eq(ev->ns, 1000 + i);
 	}
 	ck_assert_int_eq(xvtrace_next(r, &ev), 0);
+	ck_assert_int_eq(xvtrace_reader_seek(r, 1001), 0);
+	ck_assert_int_eq(xvtrace_next(r, &ev), 1);
+	ck_assert_uint_eq(ev->ns, 1001);
+	ck_assert_int_eq(xvtrace_next(r, &ev), 0);
+	ck_assert_int_eq(xvtrace_reader_seek(r, 0), 0);
+	ck_assert_int_eq(xvtrace_next(r, &ev), 1);
+	ck_assert_uint_eq(ev->ns, 1000);
 	xvtrace_reader_free(r);
 	free((char *)paths[0]);
 	free((char *)paths[1]);
@@ -488,6 +495,118 @@ START_TEST(items_go_on_where_the_list_of_chunks_changes)
 }
 END_TEST
 
+/* -- another time --------------------------------------------------------------------- */
+
+static const unsigned int seek_flags[] = {
+	0,
+	XVTRACE_BOUND | XVTRACE_ALL,
+	XVTRACE_RECLOCK | XVTRACE_BOUND,
+	XVTRACE_STATES | XVTRACE_GAPS,
+};
+
+/* Beside a reader that begins at that time. */
+static void compare_from(struct xvtrace_reader *r, unsigned int flags, uint64_t ns, unsigned int n)
+{
+	struct xvtrace_reader *other = reader_of(flags);
+	const struct xvtrace_event *a, *b;
+
+	ck_assert_int_eq(xvtrace_reader_from(other, ns, XVTRACE_MONOTONIC), 0);
+	ck_assert_int_eq(xvtrace_reader_seek(r, ns), 0);
+	while (n--) {
+		const int got = xvtrace_next(other, &b);
+
+		ck_assert_int_eq(xvtrace_next(r, &a), got);
+		if (!got)
+			break;
+		ck_assert(a->ns >= ns && a->ns == b->ns && a->guest_clock == b->guest_clock);
+		ck_assert(a->ring == b->ring && a->kind == b->kind && a->flags == b->flags);
+		ck_assert(a->bound_ns == b->bound_ns && a->since_ns == b->since_ns);
+		ck_assert_str_eq(a->type->name, b->type->name);
+		ck_assert_uint_eq(a->data_len, b->data_len);
+		ck_assert_mem_eq(a->data, b->data, a->data_len);
+	}
+	xvtrace_reader_free(other);
+}
+
+START_TEST(a_reader_goes_on_where_it_is_sent)
+{
+	const struct xvtrace_info *info = xvtrace_info(trace);
+	const uint64_t step = (info->last_ns - info->first_ns) / 8;
+	const unsigned int flags = seek_flags[_i];
+	struct xvtrace_reader *r = reader_of(flags);
+	const struct xvtrace_event *ev;
+
+	ck_assert_int_eq(xvtrace_next(r, &ev), 1);
+	for (unsigned int i = 0; i < 24; i++)
+		compare_from(r, flags, info->first_ns + i * 5 % 8 * step + i, 7 * i);
+	compare_from(r, flags, info->first_ns + step, UINT32_MAX); /* to the end */
+	compare_from(r, flags, info->last_ns + 1, 1);
+	compare_from(r, flags, 0, UINT32_MAX);
+	xvtrace_reader_free(r);
+}
+END_TEST
+
+START_TEST(a_limit_and_a_range_hold_after_a_seek)
+{
+	const struct xvtrace_info *info = xvtrace_info(trace);
+	const uint64_t middle = info->first_ns + (info->last_ns - info->first_ns) / 2;
+	struct xvtrace_reader *r = reader_of(0);
+	const struct xvtrace_event *ev;
+
+	ck_assert_int_eq(xvtrace_reader_from(r, middle, XVTRACE_MONOTONIC), 0);
+	ck_assert_int_eq(xvtrace_reader_limit(r, 3), 0);
+	for (int i = 0; i < 2; i++) {
+		unsigned int events = 0;
+
+		ck_assert_int_eq(xvtrace_reader_seek(r, i ? info->first_ns : middle), 0);
+		while (xvtrace_next(r, &ev) > 0) {
+			ck_assert_uint_ge(ev->ns, middle);
+			events += ev->kind == XVTRACE_EVENT;
+		}
+		ck_assert_uint_eq(events, 3);
+	}
+	xvtrace_reader_free(r);
+	r = reader_of(XVTRACE_COUNTS);
+	ck_assert_int_eq(xvtrace_reader_seek(r, middle), -EINVAL);
+	ck_assert_int_eq(xvtrace_next(r, &ev), 1);
+	xvtrace_reader_free(r);
+}
+END_TEST
+
+START_TEST(states_come_again_after_a_seek)
+{
+	static const struct {
+		uint64_t seek_ns, first_ns;
+		bool is_state;
+	} cases[] = { { 45, 50, false }, { 35, 40, true }, { 0, 30, false }, { 40, 40, true } };
+	const struct xvtrace_event *ev;
+	struct xvtrace_reader *r;
+	struct synth_sink s;
+	struct xvt_trace_writer *w = begin_hosts(&s);
+
+	put_items(w); /* one of them: the guest was paused at 40 */
+	for (uint64_t ns = 30; ns <= 50; ns += 20) {
+		const struct xvt_event_hdr h = { .id = XVT_ID_USER,
+						 .host_ns = ns,
+						 .ring_flags = 1 };
+
+		ck_assert_int_eq(xvt_trace_event(w, &h, NULL), 0);
+	}
+	end_hosts(w, &s);
+	r = reader_of(XVTRACE_STATES | XVTRACE_GAPS);
+	ck_assert_int_eq(xvtrace_next(r, &ev), 1);
+	ck_assert_int_eq(xvtrace_next(r, &ev), 1); /* and the event behind it was read, too */
+	ck_assert_int_eq(ev->kind, XVTRACE_STATE);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		ck_assert_int_eq(xvtrace_reader_seek(r, cases[i].seek_ns), 0);
+		ck_assert_int_eq(xvtrace_next(r, &ev), 1);
+		ck_assert_uint_eq(ev->ns, cases[i].first_ns);
+		ck_assert_int_eq(ev->kind == XVTRACE_STATE, cases[i].is_state);
+	}
+	xvtrace_reader_free(r);
+}
+END_TEST
+
 Suite *analysis_suite(void)
 {
 	Suite *s = suite_create("analysis");
@@ -503,6 +622,10 @@ Suite *analysis_suite(void)
 	tcase_add_test(t, of_several_traces_each_tells_its_own);
 	tcase_add_test(t, notes_runs_and_nodes_come_as_they_were_written);
 	tcase_add_test(t, items_go_on_where_the_list_of_chunks_changes);
+	tcase_add_loop_test(t, a_reader_goes_on_where_it_is_sent, 0,
+			    sizeof(seek_flags) / sizeof(seek_flags[0]));
+	tcase_add_test(t, states_come_again_after_a_seek);
+	tcase_add_test(t, a_limit_and_a_range_hold_after_a_seek);
 	suite_add_tcase(s, t);
 	return s;
 }
