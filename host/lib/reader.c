@@ -547,6 +547,9 @@ XVT_ASSERT(XVT_NO_BOUND == XVTRACE_NO_BOUND, "a bound that is none");
 XVT_ASSERT(XVT_EVENT_F_LATE >> 20 == XVTRACE_LATE && XVT_EVENT_F_CLOCK >> 20 == XVTRACE_CLOCK,
 	   "an event's flags are the file's, shifted");
 
+#define NUMBER_BITS 24u /* of an event in its chunk */
+XVT_ASSERT(XVT_ORDER_COUNT_MAX <= 1u << NUMBER_BITS, "the events of a chunk have numbers");
+
 static void fill(struct xvtrace_reader *r, const struct xvtrace_ring *ring)
 {
 	struct xvt_lib_event *e = &r->event;
@@ -569,6 +572,7 @@ static void fill(struct xvtrace_reader *r, const struct xvtrace_ring *ring)
 	e->pub.lost = 0;
 	e->pub.data = e->ev.payload;
 	e->pub.data_len = h->len;
+	e->pub.number = e->ev.chunk_seq << NUMBER_BITS | e->ev.left;
 	if (xvt_unlikely(!xvt_is_event(h))) {
 		bool lost = h->id == XVT_ID_LOST && e->type->c->min_len >= XVT_LOST_LEN_LEAST;
 

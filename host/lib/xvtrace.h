@@ -244,6 +244,10 @@ struct xvtrace_event {
 	const struct xvtrace_machine *machine; /* of the ring or the state; NULL: not known */
 	enum xvtrace_state state;	       /* STATE: which one */
 	uint64_t since_ns; /* STATE: see there; 0: not known, or it has no meaning */
+	/* Of this event alone in its file or folder, and the same however that is read; in no
+	 * order. Two traces may have the same one: the ring says of which it is. 0: the reader made
+	 * the event. */
+	uint64_t number;
 };
 
 /* -- what a trace has besides events -------------------------------------------------- */

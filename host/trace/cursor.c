@@ -92,7 +92,7 @@ static int keep_late(struct xvt_cursor *c, const struct xvt_event *ev, uint32_t 
 		return err;
 	if (c->late_more && xvt_event_key_compare(&key, &c->late_cut) > 0)
 		return 0;
-	c->late[c->late_count++] = (struct xvt_late){ key, c->late_used };
+	c->late[c->late_count++] = (struct xvt_late){ key, c->late_used, ev->left };
 	memcpy(c->late_bytes + c->late_used, ev->hdr, sizeof(*ev->hdr));
 	memcpy(c->late_bytes + c->late_used + sizeof(*ev->hdr), ev->payload,
 	       size - sizeof(*ev->hdr));
@@ -344,5 +344,6 @@ int xvt_cursor_next(struct xvt_cursor *c, struct xvt_event *ev)
 	ev->hdr = (const void *)(c->late_bytes + late->at);
 	ev->payload = c->late_bytes + late->at + sizeof(*ev->hdr);
 	ev->chunk_seq = late->key.chunk_seq;
+	ev->left = late->left;
 	return 1;
 }

@@ -8,6 +8,7 @@
 struct xvt_late {
 	struct xvt_event_key key;
 	size_t at; /* in late_bytes */
+	uint32_t left;
 };
 
 /*

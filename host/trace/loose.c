@@ -244,7 +244,7 @@ static int step(struct xvt_loose *l, struct xvt_loose_ring *r)
 	while (r->item != NO_ITEM) {
 		struct item *item = &c->items[r->item];
 		struct xvt_event_hdr h = { .ring_flags = item->e.ring };
-		struct xvt_event ev = { &h, NULL, c->it.chunk_seq };
+		struct xvt_event ev = { .hdr = &h, .chunk_seq = c->it.chunk_seq };
 		int got;
 
 		if (!item->e.count) {
@@ -435,7 +435,9 @@ int xvt_loose_next(struct xvt_loose *l, struct xvt_event *ev, struct xvt_event_k
 	*ev = e->own;
 	l->given = &r->chunk->it;
 	l->raws->base.events++;
-	if (!e->own.hdr)
+	if (!e->own.hdr) {
 		xvt_events_take(&r->chunk->it, e->source, &r->rec, ev);
+		ev->left = e->left + e->count; /* this one is no more counted */
+	}
 	return 1;
 }

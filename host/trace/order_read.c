@@ -334,6 +334,7 @@ static int next_own(struct xvt_events_iter *it, struct xvt_event *ev)
 	ev->hdr = h;
 	ev->payload = it->at + sizeof(*h);
 	ev->chunk_seq = it->chunk_seq;
+	ev->left = it->left;
 	it->at += sizeof(*h) + xvt_pad8(h->len);
 	return 1;
 }
@@ -391,6 +392,7 @@ static void give_record(struct xvt_events_iter *it, struct xvt_events_source *s,
 	it->from_at = s->base + s->at;
 	ev->payload = s->raw->payload + s->at + head;
 	ev->chunk_seq = it->chunk_seq;
+	ev->left = it->left;
 	s->at += xvt_header_len(header);
 }
 
@@ -453,6 +455,7 @@ int xvt_events_item(struct xvt_events_iter *it, struct xvt_events_item *item)
 		it->left--;
 		item->count++;
 	}
+	item->left = it->left;
 	return 1;
 }
 

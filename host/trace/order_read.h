@@ -27,6 +27,8 @@ struct xvt_event {
 	const struct xvt_event_hdr *hdr; /* 8-byte aligned */
 	const uint8_t *payload;
 	uint64_t chunk_seq;
+	/* How many events its chunk has behind it, readable or not: the same for each reader. */
+	uint32_t left;
 };
 
 /* A RAW chunk held in memory. */
@@ -102,6 +104,7 @@ struct xvt_events_item {
 	uint32_t source;
 	uint32_t count;
 	uint32_t ring;
+	uint32_t left; /* as in an event, of the last one */
 };
 
 /* The next record of a source, before it is taken. */

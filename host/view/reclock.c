@@ -35,6 +35,7 @@ struct waiting {
 	struct waiting *next; /* of its chain, or of the list of free blocks */
 	uint64_t number;      /* position in the order of reading */
 	uint32_t size;	      /* of the block, bytes */
+	uint32_t left;	      /* as in struct xvt_event */
 	uint64_t chunk_seq;
 	uint64_t bound_ns;	  /* with bounds */
 	struct xvt_event_hdr hdr; /* with the new time; the payload follows */
@@ -392,6 +393,7 @@ static int take(struct xvt_reclock *rc, const struct xvt_event *ev)
 	w->next = NULL;
 	w->number = rc->read++;
 	w->chunk_seq = ev->chunk_seq;
+	w->left = ev->left;
 	w->hdr = *ev->hdr;
 	w->hdr.host_ns = place(rc, ev->hdr);
 	w->bound_ns = XVT_NO_BOUND;
@@ -448,6 +450,7 @@ int xvt_reclock_next(struct xvt_reclock *rc, struct xvt_event *ev)
 	ev->hdr = &rc->out->hdr;
 	ev->payload = (const uint8_t *)(rc->out + 1);
 	ev->chunk_seq = rc->out->chunk_seq;
+	ev->left = rc->out->left;
 	return 1;
 }
 

@@ -607,6 +607,104 @@ START_TEST(states_come_again_after_a_seek)
 }
 END_TEST
 
+/* -- numbers of events ---------------------------------------------------------------- */
+
+/* What a number is of. */
+struct numbered {
+	uint64_t number, guest_clock;
+	unsigned int ring;
+	uint64_t first_bytes;
+};
+
+static struct numbered numbered_of(const struct xvtrace_event *ev)
+{
+	struct numbered n = { ev->number, ev->guest_clock, ev->ring->number, 0 };
+
+	memcpy(&n.first_bytes, ev->data, ev->data_len < 8 ? ev->data_len : 8);
+	return n;
+}
+
+static size_t read_numbers(struct xvtrace_reader *r, struct numbered *to, size_t room)
+{
+	const struct xvtrace_event *ev;
+	size_t count = 0;
+
+	while (xvtrace_next(r, &ev) > 0) {
+		ck_assert_uint_lt(count, room);
+		to[count++] = numbered_of(ev);
+	}
+	xvtrace_reader_free(r);
+	return count;
+}
+
+/* All of `some` are in `all`, in which no number is twice. */
+static void check_numbers(const struct numbered *all, size_t count, const struct numbered *some,
+			  size_t some_count)
+{
+	ck_assert_uint_gt(some_count, 0);
+	for (size_t i = 0; i < some_count; i++) {
+		size_t same = 0;
+
+		ck_assert_uint_ne(some[i].number, 0);
+		for (size_t k = 0; k < count; k++) {
+			if (all[k].number != some[i].number)
+				continue;
+			same++;
+			ck_assert_uint_eq(all[k].guest_clock, some[i].guest_clock);
+			ck_assert_uint_eq(all[k].ring, some[i].ring);
+			ck_assert_uint_eq(all[k].first_bytes, some[i].first_bytes);
+		}
+		ck_assert_uint_eq(same, 1);
+	}
+}
+
+static void check_all_ways(void)
+{
+	const struct xvtrace_info *info = xvtrace_info(trace);
+	const uint64_t middle = info->first_ns + (info->last_ns - info->first_ns) / 2;
+	const size_t room = (size_t)2 * EVENTS;
+	struct numbered *all = calloc(room, sizeof(*all)), *some = calloc(room, sizeof(*some));
+	size_t count = read_numbers(reader_of(XVTRACE_ALL), all, room), n;
+	struct xvtrace_reader *r;
+
+	check_numbers(all, count, all, count);
+	n = read_numbers(reader_of(XVTRACE_ALL | XVTRACE_RECLOCK), some, room);
+	ck_assert_uint_eq(n, count);
+	check_numbers(all, count, some, n);
+	r = reader_of(0);
+	ck_assert_int_eq(xvtrace_reader_seek(r, middle), 0);
+	check_numbers(all, count, some, read_numbers(r, some, room));
+	open_trace(XVTRACE_PART);
+	r = reader_of(XVTRACE_RECLOCK | XVTRACE_BOUND);
+	ck_assert_int_eq(xvtrace_reader_from(r, middle, XVTRACE_MONOTONIC), 0);
+	check_numbers(all, count, some, read_numbers(r, some, room));
+	free(all);
+	free(some);
+}
+
+START_TEST(an_event_has_one_number_however_it_is_read)
+{
+	struct synth_sink s;
+	struct xvt_trace_writer *w;
+
+	check_all_ways();
+	w = begin_hosts(&s);
+	for (uint32_t i = 0; i < 6; i++) {
+		const struct xvt_event_hdr own = { .id = XVT_ID_USER,
+						   .host_ns = 1000 + 100 * i,
+						   .guest_clock = i };
+
+		ck_assert_int_eq(xvt_trace_event(w, &own, NULL), 0);
+		synth_put_records(w, i % 2, 1000 + 100 * i, 7, XVT_LANE_MAIN);
+		synth_put_records(w, 1, 1003 + 90 * i, 9, XVT_LANE_LOOSE);
+		synth_put_records(w, 0, 1005 + 90 * i, 5, XVT_LANE_LOOSE);
+		synth_put_records(w, i % 2, 1500 - 80 * i, 3, XVT_LANE_LATE);
+	}
+	end_hosts(w, &s);
+	check_all_ways();
+}
+END_TEST
+
 Suite *analysis_suite(void)
 {
 	Suite *s = suite_create("analysis");
@@ -626,6 +724,7 @@ Suite *analysis_suite(void)
 			    sizeof(seek_flags) / sizeof(seek_flags[0]));
 	tcase_add_test(t, states_come_again_after_a_seek);
 	tcase_add_test(t, a_limit_and_a_range_hold_after_a_seek);
+	tcase_add_test(t, an_event_has_one_number_however_it_is_read);
 	suite_add_tcase(s, t);
 	return s;
 }
