@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * cmd_guests.c - `xvtrace guests`: the machines of this host, and what can be recorded of each: the
- * running domains of libvirt, and the regions of other machines.
+ * running domains of libvirt, and the regions of other machines. With --events also their events.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,6 +18,7 @@
 #include "cli/bell_server.h"
 #include "cli/cmd.h"
 #include "cli/find.h"
+#include "cli/guest_events.h"
 #include "vmm/libvirt.h"
 
 #define NAME_WIDTH     20
@@ -27,6 +28,7 @@
 struct guests_options {
 	const char *libvirt_uri;
 	bool json;
+	bool events;
 };
 
 static const struct xvt_opt options[] = {
@@ -34,6 +36,8 @@ static const struct xvt_opt options[] = {
 		"libvirt to ask (default: its own)"),
 	XVT_OPT(struct guests_options, json, "json", 0, XVT_OPT_BOOL, NULL,
 		"as JSON, format xvtrace-guests/1"),
+	XVT_OPT(struct guests_options, events, "events", 0, XVT_OPT_BOOL, NULL,
+		"the events of each machine, or of NAME, as far as its region names them"),
 	XVT_OPT_END,
 };
 
@@ -43,6 +47,9 @@ struct guest {
 	struct xvt_region_look look; /* of a machine with a region */
 	char server[XVT_PLUG_PATH];  /* socket of its doorbell's server; "": it is polled */
 	uint64_t armed_by;	     /* pid of the recorder that keeps it armed; 0: none */
+	/* with --events, of a formatted region: */
+	struct xvt_guest_events events;
+	int events_err; /* of reading them */
 };
 
 struct guests {
@@ -227,6 +234,15 @@ static void put_guest(struct xvt_out *o, const struct guest *g)
 	xvt_out_char(o, '\n');
 }
 
+static void put_no_libvirt(struct xvt_out *o, const char *no_libvirt)
+{
+	if (no_libvirt) {
+		xvt_out_str(o, "libvirt's domains are not listed: ");
+		xvt_out_text(o, no_libvirt, strlen(no_libvirt));
+		xvt_out_char(o, '\n');
+	}
+}
+
 static void put_table(struct xvt_out *o, const struct guests *all, const char *no_libvirt)
 {
 	size_t i;
@@ -239,14 +255,138 @@ static void put_table(struct xvt_out *o, const struct guests *all, const char *n
 		xvt_out_str(o, "no running domain, and no region\n");
 	for (i = 0; i < all->n; i++)
 		put_guest(o, &all->v[i]);
-	if (no_libvirt) {
-		xvt_out_str(o, "libvirt's domains are not listed: ");
-		xvt_out_text(o, no_libvirt, strlen(no_libvirt));
-		xvt_out_char(o, '\n');
+	put_no_libvirt(o, no_libvirt);
+}
+
+/* ------------------------------------------------------------------ events */
+
+static bool has_events(const struct guest *g)
+{
+	return g->domain.region[0] && !g->look.err;
+}
+
+/* Leave the machine `name` alone. Returns 0, or -ENOENT: there is none. */
+static int keep_named(struct guests *all, const char *name)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < all->n; i++) {
+		if (!strcmp(all->v[i].domain.name, name))
+			all->v[kept++] = all->v[i];
+	}
+	all->n = kept;
+	return kept ? 0 : -ENOENT;
+}
+
+static void read_events(struct guests *all)
+{
+	size_t i;
+
+	for (i = 0; i < all->n; i++) {
+		struct guest *g = &all->v[i];
+
+		if (has_events(g))
+			g->events_err = xvt_guest_events_read(g->domain.region, &g->events);
 	}
 }
 
-static void add_guest(struct xvt_json *to, const struct guest *g)
+static void put_clean(struct xvt_out *o, const char *text)
+{
+	char clean[6 * sizeof(((struct xvt_guest_events *)0)->kernel)];
+
+	xvt_text_clean(clean, sizeof(clean), text, strlen(text));
+	xvt_out_str(o, clean);
+}
+
+/* What the region does not say, and how to get it said. */
+static void put_unknown(struct xvt_out *o, const struct guest *g)
+{
+	if (g->events_err)
+		xvt_out_printf(o, "  not all: its metadata cannot be read: %s\n",
+			       strerror(-g->events_err));
+	if (g->events.left_out)
+		xvt_out_printf(o, "  left out: %" PRIu64 " that have no name, or are too many\n",
+			       g->events.left_out);
+	if (g->look.kind != XVT_KIND_LINUX) {
+		xvt_out_str(o,
+			    g->look.kind == XVT_KIND_BLANK
+				    ? "  no guest has used the region yet\n"
+				    : "  its writer is no kernel: it chooses its events itself\n");
+		return;
+	}
+	xvt_out_str(o, "  not known: events that were not recorded since its module was loaded; "
+		       "`xvt-guest formats --all` in the guest names all\n"
+		       "  not known: which are on now; the guest has them in "
+		       "/sys/kernel/tracing/set_event, and in instances/xvtrace/set_event\n"
+		       "  not known: its module's probes, by default sched:sched_switch, "
+		       "irq:irq_handler_entry and irq:irq_handler_exit; `xvt-guest status` in the "
+		       "guest\n");
+}
+
+static void put_events(struct xvt_out *o, const struct guest *g)
+{
+	const struct xvt_guest_events *e = &g->events;
+	size_t i;
+
+	put_clean(o, g->domain.name);
+	if (!has_events(g)) {
+		const char *problem = problem_of(g);
+
+		xvt_out_str(o, ": its events are not known: ");
+		put_clean(o, problem ? problem : "?");
+		xvt_out_char(o, '\n');
+		return;
+	}
+	xvt_out_printf(o, ": %zu events have a format in its region", e->n);
+	if (e->kernel[0]) {
+		xvt_out_str(o, "; ");
+		put_clean(o, e->kernel);
+	}
+	xvt_out_char(o, '\n');
+	for (i = 0; i < e->n; i++) {
+		xvt_out_str(o, "  ");
+		put_clean(o, e->v[i].system);
+		xvt_out_char(o, ':');
+		put_clean(o, e->v[i].event);
+		xvt_out_char(o, '\n');
+	}
+	put_unknown(o, g);
+}
+
+static void put_all_events(struct xvt_out *o, const struct guests *all, const char *no_libvirt)
+{
+	size_t i;
+
+	if (!all->n)
+		xvt_out_str(o, "no running domain, and no region\n");
+	for (i = 0; i < all->n; i++)
+		put_events(o, &all->v[i]);
+	put_no_libvirt(o, no_libvirt);
+}
+
+/* null where nothing is known. */
+static void add_events(struct xvt_json *to, const struct guest *g)
+{
+	const struct xvt_guest_events *e = &g->events;
+	char name[2 * XVT_EVENT_NAME_LEN];
+	struct xvt_json *list;
+	size_t i;
+
+	if (!has_events(g) || g->events_err) {
+		xvt_json_add_null(to, "events");
+		return;
+	}
+	xvt_json_add_text(to, "kernel", e->kernel);
+	list = xvt_json_add_array(to, "events");
+	for (i = 0; i < e->n; i++) {
+		snprintf(name, sizeof(name), "%s:%s", e->v[i].system, e->v[i].event);
+		xvt_json_add_text(list, NULL, name);
+	}
+}
+
+/* ------------------------------------------------------------------ as JSON */
+
+static void add_guest(struct xvt_json *to, const struct guest *g, bool events)
 {
 	const struct xvt_region_look *look = &g->look;
 	const char *problem = problem_of(g);
@@ -291,9 +431,12 @@ static void add_guest(struct xvt_json *to, const struct guest *g)
 		xvt_json_add_text(to, "problem", problem);
 	else
 		xvt_json_add_null(to, "problem");
+	if (events)
+		add_events(to, g);
 }
 
-static void put_json(struct xvt_out *o, const struct guests *all, const char *no_libvirt)
+static void put_json(struct xvt_out *o, const struct guests *all, bool events,
+		     const char *no_libvirt)
 {
 	struct xvt_json *doc = xvt_json_new(), *machines;
 	size_t i;
@@ -305,18 +448,20 @@ static void put_json(struct xvt_out *o, const struct guests *all, const char *no
 		xvt_json_add_null(doc, "libvirt_problem");
 	machines = xvt_json_add_array(doc, "machines");
 	for (i = 0; i < all->n; i++)
-		add_guest(xvt_json_add_object(machines, NULL), &all->v[i]);
+		add_guest(xvt_json_add_object(machines, NULL), &all->v[i], events);
 	xvt_json_write(doc, o);
 }
 
-static int show(const struct guests *all, bool json, const char *no_libvirt)
+static int show(const struct guests *all, const struct guests_options *opt, const char *no_libvirt)
 {
 	struct xvt_out out;
 	int err = all->err ? all->err : xvt_out_open(&out, "-");
 
 	if (!err) {
-		if (json)
-			put_json(&out, all, no_libvirt);
+		if (opt->json)
+			put_json(&out, all, opt->events, no_libvirt);
+		else if (opt->events)
+			put_all_events(&out, all, no_libvirt);
 		else
 			put_table(&out, all, no_libvirt);
 		err = xvt_out_close(&out);
@@ -325,6 +470,51 @@ static int show(const struct guests *all, bool json, const char *no_libvirt)
 		return XVT_EXIT_OK;
 	xvt_error("guests", "%s", strerror(-err));
 	return XVT_EXIT_FAIL;
+}
+
+/* With --events: a machine that is named has events that are known, or that is a failure. */
+static int show_events(struct guests *all, const struct guests_options *opt, const char *name,
+		       const char *no_libvirt)
+{
+	size_t i;
+	int status;
+
+	if (name && keep_named(all, name)) {
+		xvt_error(name,
+			  "no running domain and no region has this name; see `xvtrace "
+			  "guests`%s%s",
+			  no_libvirt ? "; libvirt's domains are not known: " : "",
+			  no_libvirt ? no_libvirt : "");
+		return XVT_EXIT_FAIL;
+	}
+	read_events(all);
+	status = show(all, opt, name ? NULL : no_libvirt);
+	for (i = 0; name && i < all->n; i++) {
+		if (!has_events(&all->v[i]) || all->v[i].events_err)
+			status = XVT_EXIT_FAIL;
+	}
+	return status;
+}
+
+static void forget(struct guests *all)
+{
+	size_t i;
+
+	for (i = 0; i < all->n; i++)
+		free(all->v[i].events.v);
+	free(all->v);
+}
+
+/* Returns whether the arguments are right; else after an error message. */
+static bool check(const struct guests_options *opt, int n, char **args)
+{
+	if (opt->events && n > 1)
+		xvt_error("--events", "name one machine, or none for all");
+	else if (!opt->events && n)
+		xvt_error(args[0], "not an option; guests takes a name with --events only");
+	else
+		return true;
+	return false;
 }
 
 static int cmd_guests(const struct xvt_command *cmd, int argc, char **argv)
@@ -336,26 +526,28 @@ static int cmd_guests(const struct xvt_command *cmd, int argc, char **argv)
 
 	if (first < 0)
 		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
-	if (first < argc) {
-		xvt_error(argv[first], "not an option; guests takes no argument");
+	if (!check(&opt, argc - first, argv + first))
 		return XVT_EXIT_USAGE;
-	}
 	no_libvirt = xvt_libvirt_domains(opt.libvirt_uri, on_domain, &all, why, sizeof(why));
 	if (no_libvirt && opt.libvirt_uri) {
 		xvt_error(opt.libvirt_uri, "%s", why);
-		free(all.v);
+		forget(&all);
 		return XVT_EXIT_FAIL;
 	}
 	xvt_find_regions(on_region, &all);
 	find_armed(&all);
-	status = show(&all, opt.json, no_libvirt ? why : NULL);
-	free(all.v);
+	if (opt.events)
+		status = show_events(&all, &opt, first < argc ? argv[first] : NULL,
+				     no_libvirt ? why : NULL);
+	else
+		status = show(&all, &opt, no_libvirt ? why : NULL);
+	forget(&all);
 	return status;
 }
 
 const struct xvt_command xvt_cmd_guests = {
 	.name = "guests",
-	.args = "",
+	.args = "[--events [NAME]]",
 	.brief = "list the machines of this host, and what can be recorded of each",
 	.opts = options,
 	.run = cmd_guests,
