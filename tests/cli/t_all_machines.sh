@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# machine: libvirt
 # shellcheck disable=SC2317
 # Machines that are found: `record` with nothing behind it, patterns of -r and -d, `guests`, and the
 # trace that moves to .old. Domains are those of libvirt's own test driver.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# machine: libvirt
 # slow: not in make check
 # shellcheck disable=SC2317
 # The file of a region that is plugged into a QEMU: who may read it, and what becomes of it when the machine ends. The

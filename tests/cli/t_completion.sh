@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# machine: libvirt and tracefs
 # shellcheck disable=SC2317
 # bash's completion, as bash calls it: each command, each option of each command, and values: traces,
 # regions, domains, names from lists.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# machine: libvirt
 # xvtrace daemon: its configuration, what it tells a service manager, reload, and a recorder that was
 # killed and starts again.
 set -u

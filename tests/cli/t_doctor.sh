@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# machine: libvirt and tracefs
 # xvtrace doctor: the contract's keys and plausible values, with and without /dev/kvm, as root
 # and as nobody.
 set -u

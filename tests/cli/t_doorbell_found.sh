@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# machine: libvirt
 # shellcheck disable=SC2317
 # Doorbells that a recorder finds: the server that libvirt's XML of a domain names, and that of `attach --doorbell`. Domains
 # are those of libvirt's own test driver; the guest is a program that is a peer of the server, as QEMU is.

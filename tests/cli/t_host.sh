@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# machine: tracefs
 # shellcheck disable=SC2317
 # The host as one more machine: its events beside a machine's, only those of the machine's threads
 # unless asked otherwise, what the kernel lost, and an instance that is removed whatever happens.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# alone: judges times
 # slow: not in make check
 # Hostile guests beside an honest one: the recorder neither crashes nor hangs nor grows, every
 # event of the honest machine is there once, in order, in time, and what the hostile ones leave

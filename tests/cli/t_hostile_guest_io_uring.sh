@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# alone: judges times
 # slow: not in make check
 # t_hostile_guest.sh with `record --drain io_uring`, and other seeds.
 set -u

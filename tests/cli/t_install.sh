@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# machine: builds
 # shellcheck disable=SC2317
 # What is installed works by itself, each command's --help names a page that is there, as a document
 # and for man, and nothing is left when it is uninstalled.

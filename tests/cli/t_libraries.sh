@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# machine: libvirt
 # Which libraries the program maps: few, and libvirt only where a domain is asked for. Without
 # libvirt everything else works.
 set -u

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# machine: builds
 # shellcheck disable=SC2317
 # libxvtrace as it is installed: its names, what it needs, and a program that is built with it.
 set -u

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# machine: builds
 # shellcheck disable=SC2317
 # The manual pages that are made of docs/: mandoc and groff take them without a complaint, each has a
 # NAME that man's index reads, and they say what the documents say.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# machine: libvirt
 # shellcheck disable=SC2317
 # Each misuse is one line on stderr, the whole of which is compared: what is wrong, why, and what to
 # do. tests/vm/t23_misuse_of_libvirt.sh has those that need a libvirtd. Rights are tested as a user

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# machine: tracefs
 # slow: not in make check
 # shellcheck disable=SC2317
 # Programs that are started in a way that nobody means: without descriptors 0, 1 or 2, as supervisors and `2>&-` do; on

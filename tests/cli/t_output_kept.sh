@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# machine: libvirt
 # slow: not in make check
 # shellcheck disable=SC2317
 # A command that fails before it records anything leaves FILE as it was, and makes none; and it leaves

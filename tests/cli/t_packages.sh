@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# machine: builds
 # shellcheck disable=SC2317
 # slow: builds all Debian packages
 # `make deb`: the packages are built, lintian has no complaint, and in a system with what this one has

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# alone: judges times
 # slow: not in make check
 # shellcheck disable=SC2317
 # A recording learns from a real QEMU when its machine stands still. The machine has no guest: what

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# machine: libvirt and tracefs
 # shellcheck disable=SC2317
 # A parser that a hostile trace has taken over (tests/tools/xvt-escape.c) opens nothing, runs nothing and reaches no
 # network: the process ends by SIGSYS, or the call fails. Output is the same with and without the sandbox.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# machine: builds
 # shellcheck disable=SC2016,SC2317
 # A machine on which nothing is installed yet: make setup waits for another program that holds apt's locks, and `make`
 # without libraries says what to do, once.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# alone: judges times
 # slow: not in make check
 # shellcheck disable=SC2317
 # Snapshots of flight recorders that real programs write, each region as a guest's: one moment for

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# machine: builds
 # shellcheck disable=SC2317
 # Recordings of simulated guests with crooked clocks (README.md): the time of every event is right
 # within its bound, or the event has a flag; as recorded and re-clocked. A history is a ring of a

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# machine: builds
 # Every input of the corpus and every earlier finding, through every target; then some thousand new
 # ones each, with libFuzzer (a fixed number of runs from a fixed seed) and shortly with AFL++.
 # `make fuzz` goes on from there.

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# alone: judges rates
 # shellcheck disable=SC2034,SC2317
 # The recorder for a long time at full rate. Two machines' writers go as fast as they can, a third one's slowly; the
 # positions of all rings wrap past 2^64 on the way, the low bits of their clocks again and again, and the low half of

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# machine: tracefs and debugfs
 # What KVM tells of a vCPU's clock, and whether it is true: the tracepoint, debugfs, and the
 # handshake, all of one micro-VM. Mounts what it needs in a mount namespace of its own.
 set -u

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
+# machine: debugfs
 # The bare-metal guest as a machine like any other: interrupted hundreds of times, its region
 # salvaged after its end, and another one recorded while it runs, clock and all.
 set -u
