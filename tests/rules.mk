@@ -109,7 +109,7 @@ test: setup
 	$(Q)$(MAKE) --no-print-directory compile-both test-programs check-freestanding
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/asan ASAN=1 all
 	$(Q)$(MAKE) --no-print-directory guest
-	$(Q)tests/run.sh whole proofs vm
+	$(Q)tests/run.sh --lanes proofs whole vm
 endif
 
 # One suite or case of a Check program under gdb: see tests/debug.sh.

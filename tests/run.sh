@@ -18,6 +18,11 @@
 #   tests/run.sh order       one suite of the Check programs, in each that has it
 #   tests/run.sh order:NAME  one case of that suite, or the case that holds the test NAME
 #
+# --lanes in front of these: two suites at a time, where tests/apart.sh can keep them apart. One lane has those that
+# use what the machine has once, one after another; the other has those that need only files and processes of their own.
+# A script is of the first if it says "# machine: WHAT" at its head, as is all of vm/. One that says "# alone: WHY" runs
+# after both, with nothing beside it.
+#
 # A shell test prints "ok - TEXT" or "not ok - TEXT" for each thing that it shows and
 # "skip - TEXT: REASON" for what it cannot show here. It exits 0, 1, or 77 (all skipped).
 set -u
@@ -27,10 +32,15 @@ export BUILD=${BUILD:-build}
 export CK_TIMEOUT_MULTIPLIER=${CK_TIMEOUT_MULTIPLIER:-10}
 logs=$BUILD/tests/logs
 mkdir -p "$logs"
-passed=0 failed=0 skipped=0 summary=""
 wrong=$logs/not-ok.$$
-trap 'rm -f "$wrong"' EXIT
+# What each suite gave: passed, failed, skipped, seconds, name.
+results=$logs/results.$$
+queues=$logs/lane.$$
+lock=$logs/lock.$$
+lanes='' children=()
+trap 'rm -f "$wrong" "$results" "$lock" "$queues".*' EXIT
 : >"$wrong"
+: >"$results"
 
 # What a log says before each thing that failed; its end, if it names none.
 said_before() {
@@ -43,10 +53,10 @@ said_before() {
 
 # one NAME COMMAND...
 one() {
-	local name=$1 start end rc ok bad skips
+	local name=$1 start end rc ok bad skips seconds
 	shift
 	local log=$logs/${name//\//-}.log
-	printf '%-28s ' "$name"
+	[ -n "$lanes" ] || printf '%-28s ' "$name"
 	start=$(date +%s%N)
 	"$@" >"$log" 2>&1 </dev/null
 	rc=$?
@@ -63,15 +73,85 @@ one() {
 	# A suite that fails without saying so, or shows nothing at all, has failed.
 	if [ $rc -ne 0 ] && [ $rc -ne 77 ] && [ "$bad" -eq 0 ]; then bad=1; fi
 	if [ "$((ok + bad + skips))" -eq 0 ]; then bad=1; fi
-	passed=$((passed + ok)) failed=$((failed + bad)) skipped=$((skipped + skips))
-	printf '%4d ok %3d failed %3d skipped  %6.1f s\n' "$ok" "$bad" "$skips" \
-		"$(echo "scale=1; ($end - $start) / 1000000000" | bc)"
+	seconds=$(echo "scale=1; ($end - $start) / 1000000000" | bc)
+	# Each lane opens the lock anew: what it says of a suite stays together.
+	(
+		flock 8
+		[ -z "$lanes" ] || printf '%-28s ' "$name"
+		tell
+	) 8>"$lock"
+}
+
+# The rest of a suite's line and what follows it; one's variables are in scope.
+tell() {
+	printf '%4d ok %3d failed %3d skipped  %6.1f s\n' "$ok" "$bad" "$skips" "$seconds"
 	grep '^skip - ' "$log" | sed 's/^/    /'
 	if [ "$bad" -ne 0 ]; then
 		said_before "$log" | sed 's/^/    | /'
 		grep -E '^not ok - |:[FE]:' "$log" | sed "s|^|$name: |" >>"$wrong"
-		summary="$summary $name"
 	fi
+	echo "$ok $bad $skips $seconds $name" >>"$results"
+}
+
+# suite LANE NAME COMMAND...: now, or when that lane comes to it
+suite() {
+	local lane=$1
+	shift
+	if [ -z "$lanes" ]; then
+		one "$@"
+	else
+		printf '%q ' "$@" >>"$queues.$lane"
+		echo >>"$queues.$lane"
+	fi
+}
+
+# script NAME FILE: a shell test, in the lane that its head says
+script() {
+	local lane=own
+	case $(sed '/^[^#]/q' "$2") in
+	*'# alone: '*) lane=alone ;;
+	*'# machine: '*) lane=machine ;;
+	esac
+	[[ $1 != vm/* ]] || lane=machine
+	suite "$lane" "$1" bash "$2"
+}
+
+# The first that waits in a lane, taken from it.
+next_of() {
+	(
+		flock 8
+		head -n 1 "$queues.$1"
+		sed -i 1d "$queues.$1"
+	) 8>"$lock"
+}
+
+# drain LANE: all that waits there, one after another
+drain() {
+	local command
+	while command=$(next_of "$1") && [ -n "$command" ]; do
+		eval "set -- $1 $command"
+		if [ "$1" = own ]; then
+			one "$2" tests/apart.sh "${@:3}"
+		else
+			one "${@:2}"
+		fi
+	done
+}
+
+# Whoever has nothing left of the machine's helps with the rest. Job control: a lane is a process group, and ^C means as
+# much in it as in a run without lanes.
+run_lanes() {
+	touch "$queues".{own,machine,alone}
+	set -m
+	{ set +m && drain machine && drain own; } &
+	children=($!)
+	{ set +m && drain own; } &
+	children+=($!)
+	set +m
+	trap 'kill -TERM -- "${children[@]/#/-}" 2>/dev/null; exit 130' INT TERM HUP
+	wait "${children[@]}"
+	trap - INT TERM HUP
+	drain alone
 }
 
 layers() {
@@ -89,14 +169,14 @@ commands() {
 unit() {
 	local t
 	for t in shared shared-xadd host; do
-		one "$t" "$BUILD/tests/$t-check"
+		suite own "$t" "$BUILD/tests/$t-check"
 	done
 	epoll
 }
 
 # The suites that use the event loop, as where io_uring is refused.
 epoll() {
-	one epoll env XVT_ONLY_LOOP=1 XVTRACE_LOOP=epoll "$BUILD/tests/host-check"
+	suite own epoll env XVT_ONLY_LOOP=1 XVTRACE_LOOP=epoll "$BUILD/tests/host-check"
 }
 
 # The three parts of make check: what needs no guest and no root, in under a minute. Long series are
@@ -141,7 +221,7 @@ whole() {
 	docs
 	unit
 	for t in tests/cli/t*.sh; do
-		[ -e "$t" ] && one "cli/$(basename "$t" .sh)" bash "$t"
+		[ -e "$t" ] && script "cli/$(basename "$t" .sh)" "$t"
 	done
 }
 
@@ -149,14 +229,14 @@ proofs() {
 	local t dir
 	for t in tests/{proof/*,stress,clocks,fuzz,hostile}/t*.sh; do
 		dir=$(basename "$(dirname "$t")")
-		[ -e "$t" ] && one "$dir/$(basename "$t" .sh)" bash "$t"
+		[ -e "$t" ] && script "$dir/$(basename "$t" .sh)" "$t"
 	done
 }
 
 vm() {
 	local t
 	for t in tests/vm/t*.sh; do
-		[ -e "$t" ] && one "vm/$(basename "$t" .sh)" bash "$t"
+		[ -e "$t" ] && script "vm/$(basename "$t" .sh)" "$t"
 	done
 }
 
@@ -174,7 +254,7 @@ scripts() {
 	for t in tests/"$1"*.sh; do
 		[ -e "$t" ] || continue
 		none=no
-		one "$(basename "$(dirname "$t")")/$(basename "$t" .sh)" bash "$t"
+		script "$(basename "$(dirname "$t")")/$(basename "$t" .sh)" "$t"
 	done
 	[ $none = no ] || unknown "$1"
 }
@@ -201,10 +281,15 @@ check() {
 
 unknown() {
 	echo "not ok - there is no suite '$1'; tests/README.md lists them" | tee -a "$wrong"
-	failed=$((failed + 1)) summary="$summary $1"
+	echo "0 1 0 0 $1" >>"$results"
 }
 
 begin=$(date +%s)
+# Where suites cannot be kept apart they run one after another.
+if [ "${1-}" = --lanes ]; then
+	shift
+	! tests/apart.sh --possible || lanes=yes
+fi
 for what in "${@:-fast}"; do
 	case $what in
 	fast | programs | others | quick | whole) "$what" ;;
@@ -235,8 +320,13 @@ for what in "${@:-fast}"; do
 		;;
 	esac
 done
+[ -z "$lanes" ] || run_lanes
 # Once more at the end, because a long log is read from there.
 [ ! -s "$wrong" ] || { echo "----" && tail -n 40 "$wrong"; }
 echo "----"
+# In the order of the slowest first, for tests/README.md.
+sort -k 4,4rn "$results" >"$logs/seconds"
+read -r passed failed skipped < <(awk '{ ok += $1; bad += $2; skips += $3 } END { print ok + 0, bad + 0, skips + 0 }' "$results")
+summary=$(awk '$2 { print " " $5 }' "$results" | tr -d '\n')
 echo "$passed passed, $failed failed, $skipped skipped in $(($(date +%s) - begin)) s${summary:+; failed:$summary}"
-[ $failed -eq 0 ]
+[ "$failed" -eq 0 ]
