@@ -33,6 +33,7 @@ check "and it is said that the other is left" said "found log .*other ivshmem de
 check "the first one is taken, by an address without a domain" said "first loaded"
 check "one that another driver has is refused" eval 'said "kept refused" && said "kept log .*another driver"'
 check "an empty slot is told" eval 'said "later loaded" && said "later log .*device=0000:00:1e.0: there is no such PCI device; waiting for one"'
+check "xvt-guest says that the module has no device" said "later tool xvt-guest: no region: the module xvtrace found no device, or refused it: dmesg "
 generation() { "$xvtrace" region show --json "$1" | jq .generation; }
 check "each was formatted once, for its own load" eval 'formatted "$second" && formatted "$(vm_region g1)" && [ "$(generation "$second")" = 2 ] && [ "$(generation "$(vm_region g1)")" = 1 ]'
 check "and the one that is not plugged in was not" eval '! formatted "$third"'

@@ -637,14 +637,23 @@ static void print_files(const char *dir)
 		free(files);
 }
 
+/* The module makes SYSFS and DEVICE once it has a device. */
+static void say_no_region(void)
+{
+	const bool loaded = access(PARAMETERS, F_OK) == 0;
+
+	fprintf(stderr, "xvt-guest: no region: %s\n",
+		loaded ? "the module xvtrace found no device, or refused it: dmesg | grep xvtrace "
+			 "says which; on the host `xvtrace attach` plugs one in"
+		       : "the module xvtrace is not loaded: modprobe xvtrace");
+}
+
 static int cmd_status(int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
 	if (access(SYSFS, F_OK)) {
-		fprintf(stderr, "xvt-guest: no region: %s; see the kernel's log for xvtrace\n",
-			access(PARAMETERS, F_OK) ? "the module xvtrace is not loaded"
-						 : "the module found no device, or refused it");
+		say_no_region();
 		return -ENODEV;
 	}
 	print_files(SYSFS);
@@ -711,8 +720,10 @@ int main(int argc, char **argv)
 		}
 		device = open(DEVICE, O_WRONLY | O_CLOEXEC);
 		if (device < 0) {
-			fprintf(stderr, "xvt-guest: %s: %s; is the module xvtrace loaded?\n",
-				DEVICE, strerror(errno));
+			if (errno == ENOENT || errno == ENXIO)
+				say_no_region();
+			else
+				fprintf(stderr, "xvt-guest: %s: %s\n", DEVICE, strerror(errno));
 			return 1;
 		}
 	}

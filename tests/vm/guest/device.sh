@@ -31,6 +31,7 @@ echo none >/sys/bus/pci/devices/0000:00:09.0/driver_override
 loads kept device=00:09.0
 echo >/sys/bus/pci/devices/0000:00:09.0/driver_override
 loads later device=0000:00:1e.0
+xvt-guest sync 2>&1 | sed 's/^/XVT-SAY later tool /'
 say waiting
 until [ -d /sys/class/misc/xvtrace ]; do usleep 100000; done
 say "later size $(sed -n 's/^size //p' /sys/class/misc/xvtrace/region)"
