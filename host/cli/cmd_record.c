@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* cmd_record.c - `xvtrace record`: the recorder in the foreground. */
+#include <string.h>
+
 #include "cli/cmd.h"
 #include "cli/recorder.h"
 
@@ -12,6 +14,10 @@ static int cmd_record(const struct xvt_command *cmd, int argc, char **argv)
 		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
 	if (first < rest) {
 		xvt_error(argv[first], "not an option; a command to run comes after --");
+		return XVT_EXIT_USAGE;
+	}
+	if (rest == argc && argc > 1 && strcmp(argv[argc - 1], "--") == 0) {
+		xvt_error("--", "no command follows; give one to run, or leave -- out");
 		return XVT_EXIT_USAGE;
 	}
 	recorder.child = rest < argc ? argv + rest : NULL;

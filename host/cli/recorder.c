@@ -192,6 +192,19 @@ static void end_child(struct xvt_recording *rec)
 		close(ended.fd);
 }
 
+/* Says how a command ended that failed by itself. The reason of 127 is said by then: by
+ * start_child(), or by the shell that did not find a program. */
+static void say_child(const struct xvt_recording *rec, const char *command)
+{
+	const int status = rec->child_status;
+
+	if (status > 128 && status <= 128 + SIGRTMAX)
+		xvt_error(command, "the command ended by signal %d (%s)", status - 128,
+			  strsignal(status - 128));
+	else if (status && status != 127)
+		xvt_error(command, "the command failed with exit status %d", status);
+}
+
 /* The first of `n` elements of `list` that is "NAME=VALUE" with that name; NULL: none. */
 static const char *named(const struct xvt_opt_list *list, size_t n, const char *name, size_t len)
 {
@@ -1130,6 +1143,8 @@ static int record(struct recorder *r)
 	end_child(rec);
 	if (rec->outcome && !rec->quiet)
 		xvt_outcome_say(&r->outcome, r->opt.output, rec->logs);
+	if (rec->child_status)
+		say_child(rec, r->how->child[0]);
 	return status == XVT_EXIT_OK && rec->child_status ? XVT_EXIT_FAIL : status;
 }
 

@@ -44,6 +44,7 @@ check "that is no failure of its own" test $? -eq 0
 record bash -c 'exit 3'
 wait "$recorder"
 check "one that fails is" test $? -eq 1
+check "with its status" grep -qx "xvtrace: bash: the command failed with exit status 3" "$work/err"
 check "no process had to be killed" eval '! grep -q killing "$work/err"'
 
 rm "$work/pid"
