@@ -119,9 +119,11 @@ void xvt_session_note_look(struct xvt_session *s, const struct xvt_run *run)
 		k.hi_ns = UINT64_MAX;
 	}
 	if (!k.flags) {
-		if (run->pos - r->session.look_pos < EVERY_BYTES)
+		/* Of a run that is put out in parts the first one says it for all. */
+		if (run->at || run->pos - r->session.look_pos < EVERY_BYTES)
 			return;
 		r->session.look_pos = run->pos + run->len;
+		k.last_ns = run->ns[run->count - 1];
 	}
 	in_file = add(s, r, &k);
 	/* A reader has the look alone, which may be wider than what was known of each event. */

@@ -66,8 +66,9 @@ struct xvt_measured {
 	struct xvt_clock_node nodes[XVT_MEASURED_MAX];
 };
 
-/* Looks that are not in the trace yet. */
-#define XVT_LOOKS_MAX 128
+/* Looks that are not in the trace yet. A chunk of them ends the chunk of the order that is being
+ * gathered, so with many rings it holds what a few of those are about. */
+#define XVT_LOOKS_MAX 2048
 struct xvt_looks {
 	size_t count;
 	struct xvt_clock_look of[XVT_LOOKS_MAX];

@@ -158,6 +158,27 @@ START_TEST(the_greatest_bound_is_that_of_the_looks)
 }
 END_TEST
 
+/* With many rings the merge puts a run out in many windows. */
+START_TEST(a_run_on_its_line_has_one_look_for_all_its_parts)
+{
+	const struct seen k = { 0, ON_A_LINE, NS, NS - US, NS + US, 8192 };
+	struct xvt_run *run = make_run(&k, 6);
+
+	s->rings[0]->session.look_pos = 0;
+	for (run->at = 0; run->at < run->count; run->at = run->taken) {
+		run->taken = run->at + 2;
+		xvt_session_note_look(s, run);
+		/* Too many come between for a join. */
+		s->rings[0]->session.look_at = UINT32_MAX;
+		for (uint32_t ring = 1; ring < RINGS; ring++)
+			note(&(struct seen){ ring, BESIDE, NS, NS - US, NS + US, 0 });
+	}
+	free(run);
+	ck_assert_uint_eq(s->looks.count, RINGS);
+	ck_look(0, NS, NS + 5, NS - US, NS + US);
+}
+END_TEST
+
 /* What would be wide by the other one, of another ring, or no bound. */
 START_TEST(looks_of_other_moments_rings_and_kinds_are_not_joined)
 {
@@ -276,6 +297,7 @@ Suite *session_looks_suite(void)
 	tcase_add_loop_test(t, two_looks_that_are_joined_hold_what_both_held, 0, 8);
 	tcase_add_test(t, the_greatest_bound_is_that_of_the_looks);
 	tcase_add_loop_test(t, looks_of_other_moments_rings_and_kinds_are_not_joined, 0, 12);
+	tcase_add_test(t, a_run_on_its_line_has_one_look_for_all_its_parts);
 	tcase_add_test(t, where_nothing_is_proven_there_is_no_look);
 	tcase_add_test(t, each_guess_has_a_look_even_if_nothing_is_known);
 	tcase_add_test(t, guesses_of_many_rings_take_a_look_for_each_ring);
