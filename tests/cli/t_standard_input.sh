@@ -80,8 +80,9 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
 		'setpriv --reuid 65534 --regid 65534 --clear-groups ./own stat - <t.xvt >got && "$xvtrace" stat t.xvt >want && cmp got want'
 fi
 if unshare -m mount -t tmpfs t /mnt 2>/dev/null; then
-	unshare -m bash -c 'for d in /tmp /var/tmp; do mount -t tmpfs -o size=4k,nr_inodes=1 t $d; done 2>/dev/null
-		mount -t tmpfs -o size=8k t /mnt && cat "$1" | TMPDIR=/mnt "$2" stat -' - <(head -c 100000 /dev/zero) "$xvtrace" >out 2>err
+	# The program may lie in one of these folders.
+	unshare -m bash -c 'exec 9<"$2" && for d in /tmp /var/tmp; do mount -t tmpfs -o size=4k,nr_inodes=1 t $d; done 2>/dev/null
+		mount -t tmpfs -o size=8k t /mnt && cat "$1" | TMPDIR=/mnt /proc/self/fd/9 stat -' - <(head -c 100000 /dev/zero) "$xvtrace" >out 2>err
 	check "no room for a copy" grep -qx 'xvtrace: standard input: cannot be kept in a file, which reading takes: No space left on device; TMPDIR=FOLDER names one with more room' err
 fi
 [ $failures -eq 0 ]
