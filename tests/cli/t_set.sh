@@ -28,7 +28,7 @@ wait $recorder
 for file in "$set"/*; do "$xvtrace" report --no-reclock --no-task "$file"; done >"$work/each" 2>/dev/null
 "$xvtrace" report --no-reclock --no-task "$set" >"$work/all" 2>/dev/null
 check "report of the folder has what the files have" cmp <(sort "$work/each") <(sort "$work/all")
-check "in order of time" sort -c -n -k 1,1 "$work/all"
+check "in order of time" sort -c -s -n -k 1,1 "$work/all"
 check "and not little" test "$(wc -l <"$work/all")" -gt 5000
 sum() { "$xvtrace" stat -q --json "$1" | jq "[.vms[].rings[].$2] | add"; }
 for key in attempted events discarded lost late in_flight; do
