@@ -109,11 +109,9 @@ static bool take_note(struct xvtrace_items *s, const struct xvtrace *trace)
 /* Host time of a value of the host's clock. */
 static uint64_t host_ns(const struct xvt_trace *t, uint64_t clock)
 {
-	size_t i = 1;
-
-	while (i < t->timebase_count && t->timebase[i].base_clock <= clock)
-		i++;
-	return t->timebase_count ? xvt_timebase_ns(&t->timebase[i - 1], clock) : 0;
+	if (!t->timebase_count)
+		return 0;
+	return xvt_timebase_ns(xvt_timebase_at(t->timebase, t->timebase_count, clock), clock);
 }
 
 static bool take_run(struct xvtrace_items *s, const struct xvtrace *trace)

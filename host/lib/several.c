@@ -10,6 +10,7 @@
 
 #include "base/out.h"
 #include "lib/parts.h"
+#include "trace/lines.h"
 
 /* Two recorders of one boot measure the host's clock apart from each other, and NTP steers it. */
 #define CLOCKS_APART_NS	   1000000u
@@ -22,11 +23,7 @@
 /* The line of the host's clock that a trace has at a value of the host's counter. */
 static const struct xvt_timebase *line_at(const struct xvt_trace *t, uint64_t clock)
 {
-	const struct xvt_timebase *line = &t->timebase[0];
-
-	for (size_t i = 1; i < t->timebase_count && t->timebase[i].base_clock <= clock; i++)
-		line = &t->timebase[i];
-	return line;
+	return xvt_timebase_at(t->timebase, t->timebase_count, clock);
 }
 
 static uint64_t apart(__int128 a, __int128 b)

@@ -2,6 +2,8 @@
 /* lines.c - see lines.h. */
 #include "trace/lines.h"
 
+#include "base/vec.h"
+
 uint64_t xvt_clock_line(const struct xvt_clock_node *a, const struct xvt_clock_node *b,
 			uint64_t guest)
 {
@@ -15,6 +17,14 @@ void xvt_clock_segment_make(struct xvt_clock_segment *s)
 	s->whole = s->rise / s->run;
 	s->part = (uint64_t)(((unsigned __int128)(s->rise % s->run) << 64) / s->run);
 	s->changes = UINT64_MAX;
+}
+
+const struct xvt_timebase *xvt_timebase_at(const struct xvt_timebase *lines, size_t count,
+					   uint64_t clock)
+{
+	const size_t n = XVT_COUNT_TO(lines, count, base_clock, clock);
+
+	return &lines[n ? n - 1 : 0];
 }
 
 uint64_t xvt_timebase_ns(const struct xvt_timebase *line, uint64_t clock)

@@ -93,6 +93,11 @@ static inline uint64_t xvt_clock_segment_ns(const struct xvt_clock_segment *s, u
 	return s->host_ns + ns;
 }
 
+/* The line, of at least one in order, to which a value of the host's clock belongs: the last one
+ * that begins at or before it, or the first. */
+const struct xvt_timebase *xvt_timebase_at(const struct xvt_timebase *lines, size_t count,
+					   uint64_t clock);
+
 /* Host time, ns, of a value of the host's clock, which may lie before the line's base. Saturates at
  * 0 and UINT64_MAX. */
 uint64_t xvt_timebase_ns(const struct xvt_timebase *line, uint64_t clock);

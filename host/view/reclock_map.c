@@ -274,20 +274,12 @@ static int64_t limited(s128 ns)
 	return ns > NS_MAX ? NS_MAX : ns < -NS_MAX ? -NS_MAX : (int64_t)ns;
 }
 
-/* The line of the host's clock to which a value belongs. */
-static const struct xvt_timebase *line_of(const struct xvt_trace *t, uint64_t clock)
-{
-	const size_t n = XVT_COUNT_TO(t->timebase, t->timebase_count, base_clock, clock);
-
-	return &t->timebase[n ? n - 1 : 0];
-}
-
 /* The host's clock in ns, rounded down. */
 static int64_t clock_ns(const struct xvt_trace *t, s128 clock)
 {
 	uint64_t c = clock < 0 ? 0 : clock > UINT64_MAX ? UINT64_MAX : (uint64_t)clock;
 
-	return limited(xvt_timebase_ns(line_of(t, c), c));
+	return limited(xvt_timebase_ns(xvt_timebase_at(t->timebase, t->timebase_count, c), c));
 }
 
 static int64_t fit_ns(const struct work *w, int64_t y)
