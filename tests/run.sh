@@ -138,7 +138,7 @@ drain() {
 	done
 }
 
-# Whoever has nothing left of the machine's helps with the rest. Job control: a lane is a process group, and ^C means as
+# A lane without suites of the machine left helps with the rest. Job control: a lane is a process group, and ^C means as
 # much in it as in a run without lanes.
 run_lanes() {
 	touch "$queues".{own,machine,alone}

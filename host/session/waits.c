@@ -36,7 +36,7 @@ static const struct {
 			      "switch events on in the guest (xvt-guest enable sched), or by -e" },
 };
 
-/* Returns true if the header, as it was copied last, is zeros: nobody has begun to format it. */
+/* Returns true if the header, as it was copied last, is zeros: no writer has begun to format it. */
 static bool is_blank(const struct xvt_vm *vm)
 {
 	static const struct xvt_region_hdr zeros;
