@@ -161,13 +161,19 @@ else
 fi
 
 # Events that the kernel overwrites while the recorder stands still.
-"$xvtrace" record -q -o "$work/l.xvt" -r g="$work/g" -H 'raw_syscalls:*' --host-all --host-buffer 64K 2>"$work/err" &
+"$xvtrace" record -q -o "$work/l.xvt" -r g="$work/g" -H 'raw_syscalls:*' --host-all --host-buffer 64K \
+	--control "$work/control" 2>"$work/err" &
 recorder=$!
 pids+=($recorder)
 stats() {
 	cat "$(instances $recorder)"/per_cpu/cpu*/stats 2>/dev/null
 }
-poll eval 'stats | grep -q "^read events: [1-9]"'
+# A named machine whose events have not begun to come is an error of the recording.
+machine_recorded() {
+	"$xvtrace" status --json --control "$work/control" |
+		jq -e '[.. | objects | select(.name? == "g") | .. | objects | .events? | numbers] | any(. > 0)' >/dev/null
+}
+poll eval 'stats | grep -q "^read events: [1-9]" && machine_recorded'
 freeze $recorder
 dd if=/dev/zero of=/dev/null bs=1 count=20000 2>/dev/null
 overrun() {

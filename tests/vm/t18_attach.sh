@@ -123,7 +123,7 @@ for how in "" --follow; do
 done
 record_start "$work/bell.xvt" -r "$d1=$region" --doorbell "$d1=$bell"
 check "attach --doorbell: the guest rings" vm_poll 120 grep -qsa "its doorbell works" "$work/bell.xvt"
-check "attach --doorbell: it is recorded" vm_poll 100 drained
+check "attach --doorbell: it is recorded" vm_poll 100 recorded
 check "attach --doorbell: the recorder ends cleanly" record_stop
 check "attach --doorbell: events are in the trace" stat_says "$work/bell.xvt" '.events > 0'
 mv "$bell" "$bell.away"
