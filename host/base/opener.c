@@ -44,6 +44,12 @@ int xvt_opener_serve(struct xvt_opener *opener, int listener)
 	return -ENOTSUP;
 }
 
+pid_t *xvt_opener_pid(struct xvt_opener *opener)
+{
+	(void)opener;
+	return NULL;
+}
+
 void xvt_opener_end(struct xvt_opener *opener)
 {
 	(void)opener;
@@ -1077,6 +1083,11 @@ int xvt_opener_serve(struct xvt_opener *o, int listener)
 
 	close(listener);
 	return err;
+}
+
+pid_t *xvt_opener_pid(struct xvt_opener *o)
+{
+	return &o->pid;
 }
 
 void xvt_opener_end(struct xvt_opener *o)

@@ -7,6 +7,8 @@
 #ifndef XVT_OPENER_H
 #define XVT_OPENER_H
 
+#include <sys/types.h>
+
 #include "base/rules.h"
 
 struct xvt_opener;
@@ -35,6 +37,9 @@ int xvt_opener_rules(struct xvt_opener *opener, const struct xvt_rules *rules);
 /* Have it answer what this listener of a seccomp filter asks. Takes the descriptor. Returns 0 or
  * -errno. */
 int xvt_opener_serve(struct xvt_opener *opener, int listener);
+
+/* Its process, of which its caller may learn that it ended: who waits for it sets this to 0. */
+pid_t *xvt_opener_pid(struct xvt_opener *opener);
 
 /* End it in order. The process can open nothing from then on, if it has the filter. */
 void xvt_opener_end(struct xvt_opener *opener);

@@ -25,10 +25,10 @@
 struct xvt_compress_idle {
 	struct xvt_recording *rec;
 	const char *folder;
-	struct xvt_compressor *process; /* NULL: it has died */
-	uint32_t next;			/* the files before this one were looked at */
-	uint32_t busy;			/* the file that is compressed; 0: none */
-	uint32_t made_room;		/* the last file for which old ones were removed */
+	struct xvt_compressor *process;
+	uint32_t next;	    /* the files before this one were looked at */
+	uint32_t busy;	    /* the file that is compressed; 0: none */
+	uint32_t made_room; /* the last file for which old ones were removed */
 	uint64_t wait_until_ns;
 	struct xvt_compress_idle_sums sums;
 };
@@ -45,10 +45,13 @@ int xvt_compress_idle_new(struct xvt_compress_idle **out, struct xvt_recording *
 	c->folder = folder;
 	c->next = 1;
 	err = xvt_compressor_new(&c->process, folder, level);
-	if (err)
+	if (err) {
 		free(c);
-	else
+	} else {
+		xvt_recording_needs(rec, xvt_compressor_pid(c->process),
+				    "compresses finished files");
 		*out = c;
+	}
 	return err;
 }
 
@@ -183,14 +186,6 @@ static bool has_room(const struct xvt_compress_idle *c, uint32_t number)
 				      (uint64_t)st.st_size);
 }
 
-/* Files stay as they are from here on. */
-static void give_up(struct xvt_compress_idle *c)
-{
-	xvt_recording_end_line(c->rec);
-	xvt_warn("--compress idle", "the process that compresses has died; files stay as they are");
-	end_process(c);
-}
-
 /*
  * Returns whether a copy of the file fits. A file that became larger than was expected when the
  * recorder went on to the next one may take its copy's room: for each file the oldest ones are
@@ -215,29 +210,23 @@ static void begin_next(struct xvt_compress_idle *c, uint64_t now_ns)
 		return;
 	if (!make_room(c, number))
 		c->wait_until_ns = now_ns + AGAIN_NS;
-	else if (xvt_compressor_ask(c->process, number))
-		give_up(c);
-	else
+	else if (!xvt_compressor_ask(c->process, number)) /* else it has died */
 		c->busy = number;
 }
 
 void xvt_compress_idle_pass(struct xvt_compress_idle *c, uint64_t now_ns)
 {
 	struct xvt_compressed done;
-	int err;
 
-	if (!c->process || now_ns < c->wait_until_ns)
+	if (now_ns < c->wait_until_ns)
 		return;
 	c->wait_until_ns = now_ns + ASK_NS;
 	if (!c->busy) {
 		begin_next(c, now_ns);
 		return;
 	}
-	err = xvt_compressor_answer(c->process, &done);
-	if (!err && take_answer(c, &done, now_ns))
+	if (!xvt_compressor_answer(c->process, &done) && take_answer(c, &done, now_ns))
 		begin_next(c, now_ns);
-	else if (err && err != -EAGAIN)
-		give_up(c);
 }
 
 struct xvt_compress_idle_sums xvt_compress_idle_sums(const struct xvt_compress_idle *c)

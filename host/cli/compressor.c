@@ -195,6 +195,11 @@ int xvt_compressor_new(struct xvt_compressor **out, const char *folder, unsigned
 	return err;
 }
 
+pid_t *xvt_compressor_pid(struct xvt_compressor *c)
+{
+	return &c->helper.pid;
+}
+
 void xvt_compressor_free(struct xvt_compressor *c)
 {
 	if (!c)

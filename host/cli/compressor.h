@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 
 struct xvt_compressor;
 
@@ -24,6 +25,8 @@ struct xvt_compressed {
 
 /* Returns 0 or -errno. `folder` and `level` are for all files. */
 int xvt_compressor_new(struct xvt_compressor **out, const char *folder, unsigned int level);
+/* For xvt_recording_needs(). */
+pid_t *xvt_compressor_pid(struct xvt_compressor *c);
 /* Ends the process. NULL: no effect. */
 void xvt_compressor_free(struct xvt_compressor *c);
 

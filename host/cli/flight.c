@@ -67,6 +67,11 @@ int xvt_flight_new(struct xvt_flight **out, const struct xvt_recorder_options *o
 	return err;
 }
 
+pid_t *xvt_flight_pid(struct xvt_flight *f)
+{
+	return &f->helper.pid;
+}
+
 void xvt_flight_free(struct xvt_flight *f)
 {
 	struct pollfd answer = { .events = POLLIN };

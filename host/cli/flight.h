@@ -9,6 +9,8 @@
 #ifndef XVT_FLIGHT_H
 #define XVT_FLIGHT_H
 
+#include <sys/types.h>
+
 #include "cli/armed.h"
 #include "cli/recorder.h"
 
@@ -16,6 +18,8 @@ struct xvt_flight;
 
 /* `opt` must outlive it. Returns 0 or -errno. */
 int xvt_flight_new(struct xvt_flight **out, const struct xvt_recorder_options *opt);
+/* For xvt_recording_needs(). */
+pid_t *xvt_flight_pid(struct xvt_flight *f);
 /* Ends the process; a trace that is under way gets some seconds. NULL: no effect. */
 void xvt_flight_free(struct xvt_flight *f);
 

@@ -86,7 +86,7 @@ static size_t add_machines(const struct xvt_recording *rec, const struct xvt_fli
 			continue;
 		}
 		snprintf(text, sizeof(text), "%s is left out: %s", m->name, why);
-		xvt_session_say(rec->session, NULL, text);
+		xvt_session_say(rec->session, 0, NULL, text);
 		if (!job->quiet)
 			xvt_warn(job->output, "%s", text);
 	}

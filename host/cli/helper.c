@@ -63,6 +63,8 @@ int xvt_helper_start(struct xvt_helper *h, uint64_t capabilities, void (*serve)(
 void xvt_helper_end(struct xvt_helper *h)
 {
 	close(h->fd);
+	if (h->pid <= 0)
+		return;
 	kill(h->pid, SIGKILL);
 	waitpid(h->pid, NULL, 0);
 }

@@ -11,7 +11,7 @@
 
 struct xvt_helper {
 	int fd;
-	pid_t pid;
+	pid_t pid; /* 0: somebody else has waited for it */
 };
 
 /* Starts a process that keeps these capabilities, if it has them, no descriptor but standard ones

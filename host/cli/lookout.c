@@ -92,6 +92,11 @@ int xvt_lookout_new(struct xvt_lookout **out, struct xvt_trigger *trigger,
 	return err;
 }
 
+pid_t *xvt_lookout_pid(struct xvt_lookout *l)
+{
+	return &l->helper.pid;
+}
+
 void xvt_lookout_free(struct xvt_lookout *l)
 {
 	if (!l)

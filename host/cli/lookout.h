@@ -9,6 +9,7 @@
 #define XVT_LOOKOUT_H
 
 #include <limits.h>
+#include <sys/types.h>
 
 #include "cli/trigger.h"
 
@@ -35,6 +36,8 @@ struct xvt_lookout_source {
 /* NULL as source: the files are there, and may belong to another user. Returns 0 or -errno. */
 int xvt_lookout_new(struct xvt_lookout **out, struct xvt_trigger *trigger,
 		    const struct xvt_lookout_source *source);
+/* For xvt_recording_needs(). */
+pid_t *xvt_lookout_pid(struct xvt_lookout *l);
 /* Ends the process. NULL: no effect. */
 void xvt_lookout_free(struct xvt_lookout *l);
 

@@ -1040,6 +1040,8 @@ static int begin_armed(struct recorder *r)
 	if (err)
 		xvt_error("--flight-recorder", "cannot start the process that reads: %s",
 			  strerror(-err));
+	else
+		xvt_recording_needs(&r->rec, xvt_flight_pid(r->flight), "reads flight recorders");
 	return err ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 }
 
@@ -1071,6 +1073,8 @@ static void confine(struct recorder *r)
 		r->opener = NULL;
 	}
 	xvt_confine_recorder(r->opt.machines.libvirt_uri, r->opener, r->opt.memory_bytes);
+	if (r->opener)
+		xvt_recording_needs(&r->rec, xvt_opener_pid(r->opener), "opens files");
 }
 
 static int record(struct recorder *r)
@@ -1129,6 +1133,8 @@ static int record(struct recorder *r)
 	if (status == XVT_EXIT_OK && !err) {
 		confine(r);
 		err = run(r);
+		/* They end now, one after the other. */
+		rec->helper_count = 0;
 		/* After an error of the trace, that alone is said. */
 		rec->outcome = err ? NULL : &r->outcome;
 	}

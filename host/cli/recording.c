@@ -63,6 +63,46 @@ static void on_state(void *arg, const char *vm, const char *text)
 	xvt_say_of_machine(0, vm, "%s", text);
 }
 
+void xvt_recording_needs(struct xvt_recording *rec, pid_t *pid, const char *does)
+{
+	if (rec->helper_count < XVT_RECORDING_HELPERS)
+		rec->helpers[rec->helper_count++] = (struct xvt_recording_helper){ pid, does };
+}
+
+/* An error, in the trace and to the user. */
+static void say_helper(struct xvt_recording *rec, const char *does, int status)
+{
+	char how[64], text[256];
+
+	if (WIFSIGNALED(status))
+		snprintf(how, sizeof(how), "was ended by signal %d (%s)", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
+	else
+		snprintf(how, sizeof(how), "ended with exit status %d", WEXITSTATUS(status));
+	snprintf(text, sizeof(text),
+		 "the recorder's process that %s %s: nothing can begin it again, so the recording "
+		 "ends here, in order; record again",
+		 does, how);
+	xvt_session_say(rec->session, 2, NULL, text);
+}
+
+/* A child of the recorder's has ended, and perhaps more than one. */
+static void look_for_helpers(struct xvt_recording *rec)
+{
+	size_t i;
+	int status;
+
+	for (i = 0; i < rec->helper_count; i++) {
+		pid_t *pid = rec->helpers[i].pid;
+
+		if (*pid <= 0 || waitpid(*pid, &status, WNOHANG) != *pid)
+			continue;
+		*pid = 0;
+		rec->stop = true;
+		say_helper(rec, rec->helpers[i].does, status);
+	}
+}
+
 static void on_signal(struct xvt_op *op, int res)
 {
 	struct xvt_recording *rec =
@@ -90,6 +130,7 @@ static void on_signal(struct xvt_op *op, int res)
 			rec->child = 0;
 			rec->stop = true;
 		}
+		look_for_helpers(rec);
 	}
 	xvt_loop_poll(rec->loop, &rec->on_signal, rec->signal_fd, POLLIN);
 }

@@ -15,6 +15,14 @@
 #define XVT_NO_ZSTD_HELP \
 	"this xvtrace was built without zstd; install libzstd-dev and build it again"
 
+/* A process of the recorder's without which the recording is not what was asked for. */
+struct xvt_recording_helper {
+	pid_t *pid;	  /* of its owner; becomes 0 when it has ended by itself */
+	const char *does; /* "opens files" */
+};
+
+#define XVT_RECORDING_HELPERS 5
+
 struct xvt_recording {
 	/* Set by the command. */
 	const char *command;
@@ -46,6 +54,8 @@ struct xvt_recording {
 	bool stop;   /* a signal came, or the child ended */
 	pid_t child; /* set by the command; 0: none, or it has ended */
 	int child_status;
+	struct xvt_recording_helper helpers[XVT_RECORDING_HELPERS];
+	size_t helper_count;
 };
 
 /* Check that an output and a machine are given. Returns an exit status, after an error message. */
@@ -63,6 +73,13 @@ int xvt_recording_begin(struct xvt_recording *rec, struct xvt_session_options *s
 /* Read SIGINT, SIGTERM, SIGHUP, SIGCHLD and, with a folder, SIGUSR2 through the loop, and ignore
  * SIGPIPE and SIGXFSZ, which write() reports as errors. Returns 0 or -errno. */
 int xvt_recording_watch_signals(struct xvt_recording *rec);
+
+/*
+ * The recording ends with an error when this process ends: nothing could begin it again, and going
+ * on without it would be silent. pid: its owner's, which outlives the recording's last pass, and
+ * waits for it only while it is not 0. does: a string that stays.
+ */
+void xvt_recording_needs(struct xvt_recording *rec, pid_t *pid, const char *does);
 
 /* Make the passes of a snapshot, until it is whole or a signal came. Returns 0 or -errno. */
 int xvt_recording_take_snapshot(struct xvt_recording *rec);

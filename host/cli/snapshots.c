@@ -46,9 +46,10 @@ struct begin {
 /* A search for events. */
 struct search {
 	struct xvt_trigger *trigger; /* NULL: no condition is about them */
-	struct xvt_lookout *lookout; /* NULL: the same, or it has died */
+	struct xvt_lookout *lookout; /* NULL: the same */
 	uint64_t next_ns;	     /* when to look again */
 	uint64_t failed_ns;	     /* since when looks have failed; 0: the last one did not */
+	uint64_t waits_ns;	     /* since when an answer is waited for; 0: it is not */
 	bool told;
 };
 
@@ -135,9 +136,10 @@ bool xvt_snapshots_wants_crash(const struct xvt_snapshots *sn, const char *machi
 	return false;
 }
 
-/* For events from now on. Returns 0, or -errno after an error message. */
+/* For events from now on. does: of xvt_recording_needs(). Returns 0, or -errno after an error
+ * message. */
 static int begin_search(struct xvt_snapshots *sn, struct search *search,
-			const struct xvt_lookout_source *source)
+			const struct xvt_lookout_source *source, const char *does)
 {
 	int err = xvt_trigger_new(&search->trigger, sn->condition, sn->nr_conditions,
 				  xvt_session_now_ns(sn->rec->session));
@@ -146,6 +148,8 @@ static int begin_search(struct xvt_snapshots *sn, struct search *search,
 		err = xvt_lookout_new(&search->lookout, search->trigger, source);
 	if (err)
 		xvt_error("--snapshot-when", "cannot look for events: %s", strerror(-err));
+	else
+		xvt_recording_needs(sn->rec, xvt_lookout_pid(search->lookout), does);
 	return err;
 }
 
@@ -201,7 +205,7 @@ int xvt_snapshots_new(struct xvt_snapshots **out, struct xvt_recording *rec, con
 		sn->nr_conditions += !err;
 	}
 	if (!err && has_event_condition(sn, NULL))
-		err = begin_search(sn, &sn->events.search, NULL);
+		err = begin_search(sn, &sn->events.search, NULL, "looks for events");
 	if (err) {
 		xvt_snapshots_free(sn);
 		return err;
@@ -255,7 +259,7 @@ static void link_up_to(struct xvt_snapshots *sn, uint32_t to)
 static void note(struct xvt_snapshots *sn, const char *text)
 {
 	sn->rec->own_words = true;
-	xvt_session_say(sn->rec->session, NULL, text);
+	xvt_session_say(sn->rec->session, 0, NULL, text);
 	sn->rec->own_words = false;
 	xvt_recording_end_line(sn->rec);
 }
@@ -291,7 +295,7 @@ int xvt_snapshots_read(struct xvt_snapshots *sn, struct xvt_flight *flight,
 		return err;
 	source = xvt_flight_look_source(e->look);
 	xvt_armed_look_each(machines, LOOK_NS);
-	return begin_search(sn, &e->search, &source);
+	return begin_search(sn, &e->search, &source, "looks for events of flight recorders");
 }
 
 static void flight_failed(struct xvt_snapshots *sn, const char *why)
@@ -583,30 +587,39 @@ static void take_look(struct xvt_snapshots *sn, const struct xvt_trigger_look *l
 
 enum answered { NOTHING, FOUND, FAILED };
 
-/* What a search says of itself. */
-struct search_texts {
-	const char *failed;
-	const char *died;
-};
+/* Nothing tells of a process that stands still but that it does not answer. */
+static void wait_for_answer(struct xvt_snapshots *sn, struct search *search, uint64_t now_ns)
+{
+	if (!xvt_lookout_is_busy(search->lookout))
+		return;
+	if (!search->waits_ns)
+		search->waits_ns = now_ns;
+	if (search->told || now_ns - search->waits_ns < FAILED_NS)
+		return;
+	xvt_recording_end_line(sn->rec);
+	xvt_warn("--snapshot-when",
+		 "process %d, which looks for events, has not answered for %" PRIu64
+		 " s: is it stopped? Until it answers, no event makes a snapshot",
+		 (int)*xvt_lookout_pid(search->lookout), (now_ns - search->waits_ns) / SECOND_NS);
+	search->told = true;
+}
 
 /*
  * Take an answer, if there is one. FAILED: the look could not be made, which is told when it has
  * gone on for FAILED_NS.
  */
 static enum answered take_answer(struct xvt_snapshots *sn, struct search *search,
-				 const struct search_texts *texts,
-				 struct xvt_lookout_answer *answer, uint64_t now_ns)
+				 const char *failed, struct xvt_lookout_answer *answer,
+				 uint64_t now_ns)
 {
+	/* Another error: it has died, and the recording ends (xvt_recording_needs()). */
 	int err = search->lookout ? xvt_lookout_answer(search->lookout, answer) : -EAGAIN;
 
-	if (err == -EPIPE) {
-		xvt_recording_end_line(sn->rec);
-		xvt_warn("--snapshot-when", "%s", texts->died);
-		xvt_lookout_free(search->lookout);
-		search->lookout = NULL;
-	}
-	if (err)
+	if (err) {
+		wait_for_answer(sn, search, now_ns);
 		return NOTHING;
+	}
+	search->waits_ns = 0;
 	search->next_ns =
 		now_ns +
 		(answer->cpu_ns * LOOK_PART > LOOK_NS ? answer->cpu_ns * LOOK_PART : LOOK_NS);
@@ -620,7 +633,7 @@ static enum answered take_answer(struct xvt_snapshots *sn, struct search *search
 		search->failed_ns = now_ns;
 	if (!search->told && now_ns - search->failed_ns >= FAILED_NS) {
 		xvt_recording_end_line(sn->rec);
-		xvt_warn("--snapshot-when", "%s %" PRIu64 " s: %s", texts->failed,
+		xvt_warn("--snapshot-when", "%s %" PRIu64 " s: %s", failed,
 			 (now_ns - search->failed_ns) / SECOND_NS, answer->why);
 		search->told = true;
 	}
@@ -631,13 +644,10 @@ static enum answered take_answer(struct xvt_snapshots *sn, struct search *search
  * removed by the limits of the set. */
 static void take_events(struct xvt_snapshots *sn, uint64_t now_ns)
 {
-	static const struct search_texts texts = {
-		"events were not looked for since",
-		"the process that looks for events has died; events are not looked for any more",
-	};
 	struct events *e = &sn->events;
 	struct xvt_lookout_answer answer;
-	const enum answered got = take_answer(sn, &e->search, &texts, &answer, now_ns);
+	const enum answered got =
+		take_answer(sn, &e->search, "events were not looked for since", &answer, now_ns);
 	const bool removed = got == FAILED && now_ns - e->search.failed_ns >= FAILED_NS;
 
 	if (got == FOUND)
@@ -686,15 +696,11 @@ static bool is_wanted(void *arg, size_t i)
 
 static void take_armed_events(struct xvt_snapshots *sn, uint64_t now_ns)
 {
-	static const struct search_texts texts = {
-		"events of flight recorders were not looked for since",
-		"the process that looks for events of flight recorders has died; their events are "
-		"not looked for any more",
-	};
 	struct armed_events *e = &sn->armed_events;
 	struct xvt_lookout_answer answer;
 
-	if (take_answer(sn, &e->search, &texts, &answer, now_ns) == FOUND)
+	if (take_answer(sn, &e->search, "events of flight recorders were not looked for since",
+			&answer, now_ns) == FOUND)
 		e->since_ns = e->asked_ns > AGAIN_NS ? e->asked_ns - AGAIN_NS : 0;
 }
 

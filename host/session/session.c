@@ -468,9 +468,9 @@ uint64_t xvt_session_watermark(const struct xvt_session *s)
 	return s->merge.watermark;
 }
 
-void xvt_session_say(struct xvt_session *s, struct xvt_vm *vm, const char *text)
+void xvt_session_say(struct xvt_session *s, uint32_t level, struct xvt_vm *vm, const char *text)
 {
-	xvt_session_note(s, 0, vm, UINT32_MAX, "%s", text);
+	xvt_session_note(s, level, vm, UINT32_MAX, "%s", text);
 }
 
 bool xvt_session_size_reached(const struct xvt_session *s)

@@ -317,9 +317,9 @@ void xvt_session_vm_changes(struct xvt_vm *vm, struct xvt_vm_changes *c);
 /* Host time of the machine's last record that got one; 0: there is none. */
 uint64_t xvt_session_vm_last_ns(const struct xvt_vm *vm);
 
-/* Write a note into the trace, and show it to the user as an event of the recording. vm may be
- * NULL. */
-void xvt_session_say(struct xvt_session *s, struct xvt_vm *vm, const char *text);
+/* Write a note into the trace, and show it to the user as an event of the recording. level: as in
+ * struct xvt_note. vm may be NULL. */
+void xvt_session_say(struct xvt_session *s, uint32_t level, struct xvt_vm *vm, const char *text);
 
 /* All events up to this host time are in the trace, but for those that will come late. 0: none is
  * yet. */

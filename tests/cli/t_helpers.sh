@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck disable=SC2317
+# The processes that a recorder starts for itself: none dies or stands still without a word. Each
+# child of a recorder is killed in a recording of its own, so a new helper is met here, too.
+set -u
+. "$(dirname "$0")/lib.sh"
+trap cleanup EXIT
+export XVTRACE_RUN_DIR=$work/run XVTRACE_SHM_DIR=$work/shm LIBVIRT_DEFAULT_URI="qemu+unix:///system?socket=$work/none"
+mkdir "$XVTRACE_RUN_DIR" "$XVTRACE_SHM_DIR"
+
+"$xvtrace" region create "$XVTRACE_SHM_DIR/xvtrace-armed" --size 1M --rings 1 --overwrite || exit 1
+for region in g h; do
+	"$xvtrace" region create "$work/$region" --size 1M --rings 1 || exit 1
+	"$BUILD/xvt-emit" "$work/$region" --count 100000000 --rate 2000 >/dev/null &
+	pids+=($!)
+done
+
+# record DIR REGION PATTERN: a recorder with each kind of helper
+record() {
+	"$xvtrace" record -q -o "$1/" -r g="$work/$2" --rotate-size 1M --compress idle --flight-recorder "$3" \
+		--snapshot-when 'event text txet == 1' --control "$1.control" 2>"$1.err" &
+	recorder=$!
+	pids+=($recorder)
+	poll is_recording "$1" && poll confined
+}
+is_recording() {
+	"$xvtrace" status --json --control "$1.control" 2>/dev/null |
+		jq -e '[.. | objects | select(.name? == "g") | .. | objects | .events? | numbers] | any(. > 0)' >/dev/null
+}
+confined() { [ "$(pgrep -c -x xvtrace-opener -P $recorder)" -ge 1 ] || ! has_opener; }
+has_opener() { "$xvtrace" doctor --json | jq -e .sandbox >/dev/null; }
+# of_helper DIR: the line about it
+of_helper() { grep "^xvtrace: record: the recorder's process that .* was ended by signal 9 " "$1.err"; }
+killed() { # NUMBER OF THE CHILD
+	local dir=$work/k$1 child status
+	record "$dir" g 'armed*' || return 1
+	child=$(pgrep -P $recorder | sed -n "$1p")
+	kill -KILL "$child"
+	wait $recorder
+	status=$?
+	cat "$dir.err"
+	[ $status -eq 1 ] && [ "$(of_helper "$dir" | wc -l)" -eq 1 ] && of_helper "$dir" >>"$work/said" &&
+		"$xvtrace" verify --notes "$dir" >"$work/notes" && grep -q "note: error: .*the recorder's process that .* was ended by signal 9" "$work/notes" &&
+		"$xvtrace" stat --json "$dir" | jq -e .cleanly_ended >/dev/null && ! pgrep -P $recorder >/dev/null
+}
+
+# The one that stands still is met last: it takes half a minute to say that it does.
+record "$work/stopped" h 'none*' || exit 1
+still=$recorder
+children=$(pgrep -P $still | wc -l)
+check "a recorder has processes of its own" test "$children" -ge 3
+for child in $(seq "$children"); do
+	check "child $child is killed: the recording ends in order, and says so" killed "$child"
+done
+check "each has another business, which the line names" eval 'test "$(sort -u "$work/said" | wc -l)" -eq "$children"'
+for does in "looks for events" "reads flight recorders" "compresses finished files"; do
+	check "the process that $does" grep -q "process that $does was ended" "$work/said"
+done
+! has_opener || check "the process that opens files" grep -q "process that opens files was ended" "$work/said"
+
+kill -STOP $(pgrep -P $still -x xvtrace)
+check "a process that looks for events stands still: it is told" \
+	poll grep -qE "warning: process [0-9]+, which looks for events, has not answered for 3[0-9] s" "$work/stopped.err"
+check "the recording goes on" is_recording "$work/stopped"
+kill -INT $still
+wait $still
+check "and ends in order" test $? -eq 0
+[ $failures -eq 0 ]
