@@ -488,8 +488,10 @@ static void put_beside(struct xvt_merge *m, size_t order, uint64_t end_ns, enum 
 
 		take_part(m, run, end_ns, &w);
 		m->err = m->ops->emit(m->arg, &w);
-		if (m->err)
+		if (m->err) {
+			run->taken = run->at; /* all its records wait again, as in abandon() */
 			return;
+		}
 		m->emitted += w.count;
 		m->slice_bytes += w.count * (uint64_t)(run->len / run->count);
 		if (lane == XVT_LANE_LOOSE)
@@ -651,6 +653,10 @@ static void window(struct xvt_merge *m, uint64_t end_ns)
 		shorten(m, m->trim_ns, m->trim_order);
 	count = m->nr_keys;
 	put_window(m);
+	if (m->err) {
+		abandon(m);
+		return;
+	}
 	adapt(m, count, until < end_ns);
 }
 

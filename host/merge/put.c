@@ -156,5 +156,7 @@ int xvt_window_put(const struct xvt_window *w, struct xvt_trace_writer *trace,
 	xvt_trace_together(trace, true);
 	err = put_all(w, o, ops, arg);
 	xvt_trace_together(trace, false);
+	if (err)
+		xvt_trace_fail(trace, err); /* a part of the window may not be written twice */
 	return err;
 }

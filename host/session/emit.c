@@ -93,6 +93,8 @@ static int emit(void *arg, const struct xvt_window *w)
 	xvt_session_service_clocks(s);
 	s->limited = xvt_session_space_limited(s);
 	err = xvt_window_put(w, s->trace, &ops, s);
+	if (err)
+		return err; /* none of them counts: they wait again, or the trace has failed */
 	for (i = 0; i < w->nr_runs; i++) {
 		const struct xvt_run *run = w->runs[i];
 
@@ -111,7 +113,7 @@ static int emit(void *arg, const struct xvt_window *w)
 	}
 	if (w->lane == XVT_LANE_MAIN)
 		s->emitted_ns = xvt_window_ns(w, w->count - 1);
-	return err;
+	return 0;
 }
 
 int64_t xvt_session_merge(struct xvt_session *s, struct xvt_ring *const *rings, size_t count)

@@ -468,6 +468,12 @@ int xvt_trace_writer_finish(struct xvt_trace_writer *w)
 	return err;
 }
 
+void xvt_trace_fail(struct xvt_trace_writer *w, int err)
+{
+	if (!w->err)
+		w->err = err;
+}
+
 int xvt_trace_error(const struct xvt_trace_writer *w)
 {
 	return w->err;

@@ -95,6 +95,8 @@ int xvt_trace_event(struct xvt_trace_writer *w, const struct xvt_event_hdr *hdr,
 /* Writes the gathered chunks. */
 int xvt_trace_flush(struct xvt_trace_writer *w);
 
+/* Nothing is written from here on, as after an error of its own. The first error counts. */
+void xvt_trace_fail(struct xvt_trace_writer *w, int err);
 /* The first error so far, or 0. */
 int xvt_trace_error(const struct xvt_trace_writer *w);
 

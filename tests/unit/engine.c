@@ -270,13 +270,18 @@ static void keep(struct engine *e, const struct xvt_window *w, uint32_t i, uint3
 
 static int keep_all(void *arg, const struct xvt_window *w)
 {
-	uint32_t *n = calloc(w->nr_runs + 1, sizeof(*n));
-	uint32_t i;
+	struct engine *e = arg;
+	uint32_t *n, i;
 
+	if (e->no_memory) {
+		e->no_memory = false;
+		return -ENOMEM;
+	}
+	n = calloc(w->nr_runs + 1, sizeof(*n));
 	for (i = 0; i < w->count; i++) {
 		const uint32_t number = w->keys[i] & ((1u << XVT_WINDOW_BITS) - 1);
 
-		keep(arg, w, i, w->runs[number]->at + n[number]++);
+		keep(e, w, i, w->runs[number]->at + n[number]++);
 	}
 	for (i = 0; i < w->nr_runs; i++)
 		ck_assert_uint_eq(n[i], w->runs[i]->taken - w->runs[i]->at);

@@ -43,7 +43,8 @@ struct engine {
 	struct xvt_writer writers[ENGINE_RINGS_MAX];
 	struct xvt_ring *rings[ENGINE_RINGS_MAX];
 	uint32_t nr_rings;
-	uint64_t now; /* what the writers' clock returns */
+	uint64_t now;	/* what the writers' clock returns */
+	bool no_memory; /* the next window cannot be emitted */
 	uint64_t numbers[ENGINE_RINGS_MAX];
 	uint8_t **pieces; /* copies of those whose records went out */
 	size_t nr_pieces;

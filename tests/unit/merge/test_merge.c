@@ -6,6 +6,7 @@
 #include "engine.h"
 #include "suites.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,6 +159,32 @@ START_TEST(a_ring_set_aside_holds_none_back_and_returns_in_the_late_lane)
 END_TEST
 
 /* The records of one time are in the order of their rings: one of an earlier ring is too late. */
+/* In the main lane, and beside it. */
+START_TEST(a_window_that_was_not_emitted_waits_as_a_whole)
+{
+	struct engine e;
+	uint64_t i;
+
+	engine_init(&e, 2, XVT_ENABLE_STOP);
+	e.rings[0]->guest.loose = _i == 1;
+	engine_node(&e, 0, 1);
+	engine_node(&e, 1, 1);
+	for (i = 0; i < 10; i++)
+		engine_write(&e, 0, (2 + i) * MS);
+	engine_node(&e, 0, 200 * MS);
+	engine_node(&e, 1, 200 * MS);
+	engine_drain(&e, 200 * MS);
+	e.no_memory = true;
+	ck_assert_int_eq(xvt_merge_pass(&e.merge, e.rings, e.nr_rings), -ENOMEM);
+	ck_assert_uint_eq(e.nr_out, 0);
+	engine_merge(&e);
+	ck_assert_uint_eq(e.nr_out, 10);
+	ck_assert(engine_in_order(&e));
+	ck_assert_uint_eq(e.merge.loose, _i == 1 ? 10 : 0);
+	engine_fini(&e);
+}
+END_TEST
+
 START_TEST(at_the_newest_time_only_a_ring_before_its_ring_is_late)
 {
 	const uint32_t aside = (uint32_t)_i, goes_on = !aside;
@@ -1707,6 +1734,7 @@ static TCase *all_tests(const char *name)
 	tcase_add_test(tc, words_of_the_host_that_go_back_cost_no_event);
 	tcase_add_test(tc, a_past_that_comes_back_during_a_pass_is_no_fault_of_the_ring);
 	tcase_add_test(tc, what_a_file_that_shrinks_takes_along_is_not_taken_for_records);
+	tcase_add_loop_test(tc, a_window_that_was_not_emitted_waits_as_a_whole, 0, 2);
 	tcase_add_loop_test(tc, at_the_newest_time_only_a_ring_before_its_ring_is_late, 0, 2);
 	return tc;
 }
