@@ -81,6 +81,12 @@ proof-joins: test-programs
 	$(Q)JOINS=2000 tests/cli/t_follow.sh
 PROOFS += proof-joins
 
+# Each allocation of a recording fails once: tests/cli has one in fifteen.
+.PHONY: proof-no-memory
+proof-no-memory: test-programs
+	$(Q)STEP=1 tests/cli/t_no_memory.sh
+PROOFS += proof-no-memory
+
 # No root, no guests, no network, under a minute: three parts at the same time.
 .PHONY: check-programs check-others check-quick
 check: test-programs check-freestanding
@@ -139,3 +145,11 @@ $(BUILD)/tests/tools/xvt-escape: tests/tools/xvt-escape.c $(BUILD)/host/cli/main
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(HOST_CFLAGS) $(XVT_LDFLAGS) -Wl,--wrap=xvt_crc32c,--wrap=xvt_sandbox_enter,--wrap=io_uring_queue_init_params -MF $@.d -o $@ $< $(BUILD)/host/cli/main.o $(HOST_LIB_OBJ) $(HOST_LIBS)
+
+# The program itself, one of whose allocations fails.
+NO_MEMORY = malloc calloc realloc aligned_alloc strdup strndup open_memstream asprintf mmap
+
+$(BUILD)/tests/tools/xvt-no-memory: tests/tools/xvt-no-memory.c $(BUILD)/host/cli/main.o $(HOST_LIB_OBJ)
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(HOST_CFLAGS) $(XVT_LDFLAGS) $(NO_MEMORY:%=-Wl,--wrap=%) -MF $@.d -o $@ $< $(BUILD)/host/cli/main.o $(HOST_LIB_OBJ) $(HOST_LIBS)
