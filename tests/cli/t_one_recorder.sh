@@ -24,7 +24,7 @@ check "a second recorder is refused" test $? -eq 1
 check "and says why" grep -q 'another xvtrace is at work on this region' "$work/err"
 kill -KILL $recorder
 wait $recorder 2>/dev/null
-"$xvtrace" record -q -o "$work/c.xvt" -r g="$work/g" --duration 1
+"$xvtrace" record -q -o "$work/c.xvt" -r g="$work/g" --control "$work/control" -- tests/recorded.sh "$work/control" g
 check "when the first one was killed, the next one records" test $? -eq 0
 check "and its trace verifies" "$xvtrace" verify "$work/c.xvt"
 

@@ -127,7 +127,8 @@ check "the trace is good" "$xvtrace" verify "$work/t.xvt" >/dev/null
 # --- A pause that is longer than the recording, on both ends.
 say stop
 begin=$(date +%s%N)
-"$xvtrace" record -q -o "$work/p.xvt" -r g1="$work/g1" --qmp g1="$work/qmp" --duration 2 2>"$work/err"
+"$xvtrace" record -q -o "$work/p.xvt" -r g1="$work/g1" --qmp g1="$work/qmp" --control "$work/control" 2>"$work/err" -- \
+	sh -c 'tests/recorded.sh "$1" g1 && sleep 2' - "$work/control" # the pause
 check "a paused machine is recorded" test $? -eq 0
 took=$(($(date +%s%N) - begin))
 got=$("$xvtrace" stat --json "$work/p.xvt" | jq .vms[0].paused_ns)
@@ -136,9 +137,10 @@ check "and was paused for all of the recording" test "$got" -ge 2000000000 -a "$
 check "as is told at once" told "$work/p.xvt" "stopped: paused, at"
 
 # --- A machine that is moved away, and a QEMU that is killed: warnings; the region is drained as before.
-"$xvtrace" record -o "$work/k.xvt" -r g1="$work/g1" --qmp g1="$work/qmp" 2>"$work/err" &
+"$xvtrace" record -o "$work/k.xvt" -r g1="$work/g1" --qmp g1="$work/qmp" --control "$work/control" 2>"$work/err" &
 recorder=$!
 check "a paused machine goes on" eval 'poll told "$work/k.xvt" "stopped: paused, at" && say cont && poll told "$work/k.xvt" "runs again after"'
+check "... its events are recorded" tests/recorded.sh "$work/control" g1
 check "and is moved away" eval 'say migrate "{\"uri\": \"exec:cat >/dev/null\"}" && poll grep -q "^xvtrace: .*moved to another VMM" "$work/err"'
 kill -KILL $qemu
 check "a QEMU that is killed is noticed" poll grep -q "^xvtrace: .*without a shutdown" "$work/err"
@@ -177,7 +179,7 @@ times() {
 start_qemu from
 from=$qemu
 say cont
-"$xvtrace" record -o "$work/m.xvt" -r g1="$work/g1" --qmp g1="$work/from.qmp" --qmp g1="$work/to.qmp" 2>"$work/err" &
+"$xvtrace" record -o "$work/m.xvt" -r g1="$work/g1" --qmp g1="$work/from.qmp" --qmp g1="$work/to.qmp" --control "$work/control" 2>"$work/err" &
 recorder=$!
 check "of two QEMUs one is there: that it runs is told" poll told "$work/m.xvt" '^runs, at|[^a-z]runs, at'
 say migrate "{\"uri\": \"exec:cat >$work/state\"}"
@@ -196,6 +198,7 @@ say stop
 check "and what it says counts" poll times 2 "$work/m.xvt" "stopped, at"
 say cont
 check "likewise that it goes on" poll times $((again + 1)) "$work/m.xvt" "runs again after"
+check "its events are recorded" tests/recorded.sh "$work/control" g1
 kill -INT $recorder
 wait $recorder
 check "the recording is complete" test $? -eq 0

@@ -26,6 +26,8 @@ follows() {
 	follower=$!
 	pids+=("$follower")
 }
+# Without the line of a machine whose clock is not known at once.
+events() { grep -v " WAITS: " "$work/$1"; }
 lines() { wc -l <"$work/$1" 2>/dev/null || echo 0; }
 more() { [ "$(lines "$1")" -gt "$2" ]; }
 # ends SIGNAL PROCESS STATUS
@@ -49,10 +51,10 @@ follows cut t.xvt
 check "events are printed while it is" poll more all 500
 check "... and more of them as they come" poll more all $(($(lines all) + 500))
 check "-n: it ends after so many" ends 0 "$few" 0
-check "... and they are the first" cmp "$work/few" <(head -n 100 "$work/all")
+check "... and they are the first" eval '[ "$(lines few)" -ge 100 ] && cmp <(events few) <(events all | head -n "$(events few | wc -l)")'
 check "^C ends it with status 0" ends INT "$follower" 0
 check "... after whole lines" eval '[ "$(tail -c 1 "$work/cut" | wc -l)" = 1 ]'
-check "nothing of a machine that has not come" [ ! -s "$work/one" ]
+check "nothing of a machine that has not come" eval '! events one'
 "$BUILD/xvt-emit" "$work/h" --count 300 --size 40 >/dev/null
 check "... and of one that comes" poll more one 200
 kill -TERM "$recorder"
@@ -108,7 +110,8 @@ stuck() { # nobody reads what it prints
 	mkfifo "$work/fifo"
 	sleep 1000 <>"$work/fifo" &
 	pids+=($!)
-	"$xvtrace" record --print -r g="$work/g" -o "$work/s.xvt" --duration 1.5 >"$work/fifo" 2>"$work/print.err"
+	"$xvtrace" record --print -r g="$work/g" -o "$work/s.xvt" --control "$work/control" 2>"$work/print.err" >"$work/fifo" -- \
+		bash -c 'until [ "$("$1" status --json --control "$2" 2>/dev/null | jq .recorders[0].events)" -gt 5000 ] 2>/dev/null; do sleep 0.05; done' - "$xvtrace" "$work/control"
 	[ $? -eq 0 ] && [ "$("$xvtrace" stat --json "$work/s.xvt" | jq .lost)" = 0 ] &&
 		[ "$("$xvtrace" stat --json "$work/s.xvt" | jq .events)" -gt 3000 ] &&
 		grep -q "print: warning: stopped before all events were printed; 'xvtrace report .*s.xvt' has them" "$work/print.err" && return
@@ -116,7 +119,7 @@ stuck() { # nobody reads what it prints
 	return 1
 }
 check "a reader of its lines that is stuck does not hold the recorder up, and that is told" stuck
-"$xvtrace" record -q --print -r g="$work/g" -o "$work/c.xvt" --duration 1 2>/dev/null | head -n 1 >"$work/out"
+"$xvtrace" record -q --print -r g="$work/g" -o "$work/c.xvt" --control "$work/control" 2>/dev/null -- tests/recorded.sh "$work/control" g | head -n 1 >"$work/out"
 check "nor does one that leaves" eval '[ "$(wc -l <"$work/out")" = 1 ] && "$xvtrace" verify -q --complete "$work/c.xvt" >/dev/null'
 
 # -- refused -------------------------------------------------------------------------

@@ -14,7 +14,8 @@ pids+=($!)
 
 # A program answers no requests.
 asked() {
-	"$xvtrace" record -q -o "$work/t.xvt" -r prog="$work/g" "$@" --duration 1 2>"$work/err"
+	"$xvtrace" record -q -o "$work/t.xvt" -r prog="$work/g" --control "$work/control" "$@" 2>"$work/err" -- \
+		tests/recorded.sh "$work/control" prog
 }
 asked
 check "nothing asked for: exit 0" [ $? -eq 0 ]
