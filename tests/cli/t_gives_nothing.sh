@@ -134,6 +134,8 @@ check "-q, a pattern: nothing" eval '[ $? -eq 0 ] && [ ! -s "$work/err" ]'
 	>/dev/null 2>"$work/err"
 check "one that gives events: exit status 0" test $? -eq 0
 check "no word of it" eval '! words "no event"'
-check "no note of it" eval '! "$xvtrace" verify --notes "$work/f.xvt" | grep -q "no event"'
+# A recorder that gets little of the CPU may note what it waits for until there is one.
+first=$("$xvtrace" report -q -e '!waits' -n 1 "$work/f.xvt" | cut -d ' ' -f 1)
+check "no note of it behind its first event" eval '[ "$first" ] && ! "$xvtrace" verify --notes "$work/f.xvt" | grep "no event" | awk "\$3 >= $first { n++ } END { exit !n }"'
 
 [ $failures -eq 0 ]

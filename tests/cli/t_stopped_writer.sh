@@ -94,7 +94,7 @@ check "and it is that writer's" grep -qE '^ *[0-9.]+ commit:[0-9]+ +L' "$work/re
 
 # event WHERE: what the file has of that writer's stopped event; bound WHERE: and of its clock
 event() {
-	jq -sc "[.[] | select(.vm == \"$1\")] | .[50]" "$work/jsonl"
+	jq -sc "[.[] | select(.vm == \"$1\" and .event != \"waits\")] | .[50]" "$work/jsonl"
 }
 bound() {
 	jq "[.vms[] | select(.name == \"$1\") | .. | .bound_ns_max? // empty] | max" "$work/stat"
