@@ -162,7 +162,7 @@ check "the events before it are kept" eval 'test "$("$xvtrace" stat --json "$wor
 if unshare -rm true 2>/dev/null && unshare -rm sh -c "mkdir -p $work/full && mount -t tmpfs -o size=512k t $work/full" 2>/dev/null; then
 	region fills
 	"$BUILD/xvt-emit" "$work/fills" --rings 2 --rate 20000 --count 100000000 >/dev/null 2>&1 &
-	unshare -rm sh -c "mount -t tmpfs -o size=512k t '$work/full' && timeout 60 '$xvtrace' record -q --duration 1 -o '$work/full/t.xvt' -r g='$work/fills' 2>'$work/err'; echo \$? >'$work/rc'; cp '$work/full/t.xvt' '$work/full.xvt'"
+	unshare -rm sh -c "mount -t tmpfs -o size=512k t '$work/full' && timeout 300 '$xvtrace' record -q -o '$work/full/t.xvt' -r g='$work/fills' --control '$work/control' 2>'$work/err' -- sh -c 'until \"\$0\" status --json --control \"\$1\" 2>/dev/null | jq -e .recorders[0].disk_full >/dev/null; do sleep 0.05; done' '$xvtrace' '$work/control'; echo \$? >'$work/rc'; cp '$work/full/t.xvt' '$work/full.xvt'"
 	check "a small full disk: exit 1" test "$(cat "$work/rc")" = 1
 	check "with one error line that says so" eval 'test "$(grep -c "" "$work/err")" -eq 1 && grep -qi "no space" "$work/err"'
 	cat "$work/err"

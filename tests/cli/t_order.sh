@@ -96,7 +96,8 @@ setback() {
 	"$BUILD/tests/tools/xvt-setback" "$work/setback" 1500 40 6000 >"$work/says" &
 	local writer=$!
 	pids+=($writer)
-	"$xvtrace" record -q -o "$work/$2" --order "$1" -r g="$work/setback" --duration 2 "${@:3}" 2>"$work/err"
+	"$xvtrace" record -q -o "$work/$2" --order "$1" -r g="$work/setback" "${@:3}" 2>"$work/err" -- \
+		sh -c 'until grep -q written "$1"; do sleep 0.05; done' - "$work/says"
 	kill $writer
 	wait $writer
 	rm "$work/setback"

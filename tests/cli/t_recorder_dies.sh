@@ -55,7 +55,8 @@ sum() { sed -n "s/^all .*\b$1=\([^ ]*\).*/\1/p" "$work/chain"; }
 grown() { [ "$(stat -c %s "$file" 2>/dev/null || echo 0)" -gt 100000 ]; }
 for mode in stop overwrite; do
 	rm -f "$work/g"
-	"$xvtrace" region create "$work/g" --size 1M --rings 1 || exit 1
+	# It never runs full, however long a recorder takes to begin: that would be another loss.
+	"$xvtrace" region create "$work/g" --size 64M --rings 1 || exit 1
 	"$BUILD/xvt-emit" "$work/g" --count 100000000 --rate 20000 >/dev/null 2>&1 &
 	writer=$!
 	for i in 1 2 3; do

@@ -36,7 +36,10 @@ record() {
 	pids+=($recorder)
 	poll at_work
 }
-at_work() { [ "$(status '.recorders[0].events')" -gt 0 ]; } 2>/dev/null
+# Both machines are recorded, as far as they have a writer.
+at_work() { status -e '.recorders[0] | .events > 0 and all(.vms[].rings[]; .phase == "live")' >/dev/null; } 2>/dev/null
+# What a has said was recorded: a snapshot has no more than that.
+has_said() { status -e ".recorders[0].vms[] | select(.name == \"a\") | [.rings[].events] | add >= $1" >/dev/null; }
 end() {
 	kill -TERM $recorder
 	wait $recorder
@@ -51,11 +54,12 @@ has() { [ "$(texts "$1" "$2")" -eq "$3" ]; }
 snapshots() { [ ! -d "$kept" ] || find "$kept" -mindepth 1 -maxdepth 1 -name "*$1*" | sort; }
 has_snapshot() { [ -n "$(snapshots "$1")" ]; }
 is_whole() { grep -q "^xvtrace: note: snapshot: .*$1.* has it: $2" "$work/err"; }
-status() { "$xvtrace" status --json --control "$work/control" | jq "$1"; }
+status() { "$xvtrace" status --json --control "$work/control" | jq "$@"; }
 
 # -- a client asks
 record --snapshot-after 0.1
 say 3 before
+poll has_said 3
 check "control: a snapshot" control snapshot
 first=$(folder)
 check "it is in the set's folder" test -d "$first" -a "$(dirname "$first")" -ef "$kept"
@@ -64,6 +68,7 @@ check "and the other machine's events" test "$(events "$first")" -gt 100
 verifies() { "$xvtrace" verify -q "$1" >/dev/null; }
 check "it verifies" verifies "$first"
 say 2 between
+poll has_said 5
 check "control: another one" control snapshot --json
 check "with the protocol's answer" jq -e -s '.[0] | .done == "snapshot" and .end and (.folder | contains("/snapshots/"))' "$work/out" >/dev/null
 second=$(jq -r .folder "$work/out")

@@ -4,8 +4,9 @@
  * follows. One ring, numbered events as fast as they fit; every EVERY_MS the clock, which is
  * CLOCK_MONOTONIC at first, is BACK_US less than before. The writer gives the region another
  * generation and writes from the recorder's start for MS milliseconds. Then it only answers clock
- * requests, until SIGTERM. Says at the end:
+ * requests, until SIGTERM. Says when all is written, and at the end:
  *
+ *   written
  *   recorded=N lost=N
  *
  *   xvt-setback REGION MS EVERY_MS BACK_US
@@ -93,6 +94,8 @@ int main(int argc, char **argv)
 			payload[1]++;
 		attend();
 	}
+	puts("written");
+	fflush(stdout);
 	while (!ended)
 		attend();
 	printf("recorded=%" PRIu64 " lost=%" PRIu64 "\n", payload[1], lost);
