@@ -61,6 +61,12 @@ record_stop() {
 	wait "$recorder"
 }
 
+# recorded: events of a guest are in the recorder's trace. The region's words may be those of a recorder before it.
+recorded() {
+	"$xvtrace" status --json 2>/dev/null | jq -e --argjson pid "$recorder" \
+		'any(.recorders[]; .pid == $pid and any(.vms[]; .kind != "host" and any(.rings[].events; . > 0)))' >/dev/null
+}
+
 # check_pairs GUEST TRACE: where the hypervisor gives clock pairs they agree with the map; elsewhere there are none. The guest
 # runs contexts.sh.
 check_pairs() {

@@ -46,6 +46,7 @@ need "a server for a guest that does not know it" vm_poll 60 test -s "$work/othe
 vm_start plain --vcpus 1 --region "$(vm_region g1)" --region-size 1M --mod 'subbuf_size=4096' --overlay "$(overlay bell.sh)" || exit 1
 record_start "$work/plain.xvt" -r g1="$(vm_region plain)" --doorbell g1="$work/other.sock"
 check "ivshmem-plain: it is said that it does not ring" vm_poll 120 grep -qsa 'it is polled' "$work/plain.xvt"
+check "ivshmem-plain: it is recorded" vm_poll 300 recorded
 check "ivshmem-plain: the recorder ends cleanly" record_stop
 check "ivshmem-plain: nothing is lost" stat_says "$work/plain.xvt" '.lost == 0 and .events > 0'
 kill "$server"

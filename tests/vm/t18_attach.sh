@@ -109,11 +109,6 @@ check "attach --doorbell: file and socket have the owner of QEMU" test "$(stat -
 check "attach --doorbell: its server runs" server_of
 xvt attach "$d1" --doorbell
 check "attach --doorbell: a domain that has a region" says 1 "it has a region already: $region"
-# recorded: events of the guest are in a trace
-recorded() {
-	"$xvtrace" status --json 2>/dev/null | jq -e --argjson pid "$recorder" \
-		'[.recorders[] | select(.pid == $pid) | .. | objects | .events? | numbers] | any(. > 0)' >/dev/null
-}
 for how in "" --follow; do
 	record_start "$work/bell.xvt" -d "$d1" $how
 	check "record $how -d: the doorbell is found, and the guest rings" vm_poll 120 grep -qsa "its doorbell works" "$work/bell.xvt"

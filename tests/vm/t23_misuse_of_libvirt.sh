@@ -67,7 +67,8 @@ if [ -s "$VM_RUN_DIR/libvirtd.pid" ] && command -v setpriv >/dev/null; then
 	misuse "... record finds the region, and has no rights on it" 1 "$d1: Permission denied; be root, or the user or group of its QEMU (ls -l)" \
 		other record -q -o "$theirs/t.xvt" -c qemu:///system -d "$d1" --duration 1
 	chmod 666 "$region"
-	check "... with them it records" other record -q -o "$theirs/t.xvt" -c qemu:///system -d "$d1" --duration 1
+	check "... with them it records" other record -q -o "$theirs/t.xvt" -c qemu:///system -d "$d1" --control "$theirs/control" -- \
+		sh -c 'until "$1/xvtrace" status --json --control "$1/control" 2>/dev/null | grep -q "\"events\": *[1-9]"; do sleep 0.05; done' - "$theirs"
 	chmod 700 /run/libvirt/libvirt-sock-ro
 	misuse "no right to look" 1 \
 		"$d1: cannot connect to libvirt: Failed to connect socket to '/var/run/libvirt/libvirt-sock-ro': Permission denied; \`xvtrace doctor\` says how, or name its region by -r" \
