@@ -246,7 +246,8 @@ pids+=($one)
 check "one file that is written: readers say so" poll said "not ended yet: its recorder, process $one, still writes it" "$work/one.xvt"
 kill -TERM $one
 wait $one
-"$xvtrace" record -o "$work/own/" -r g="$work/g" --rotate-time 0.2 --duration 1 2>"$work/err"
+"$xvtrace" record -o "$work/own/" -r g="$work/g" --rotate-time 0.2 2>"$work/err" -- \
+	timeout 120 sh -c 'until [ -e "$1" ]; do sleep 0.05; done' - "$work/own/00000002.xvt"
 check "record, which is no service, has no line for a next file" eval '[ -e "$work/own/00000002.xvt" ] && ! grep -q "next file" "$work/err"'
 check "they do not once it has ended" eval '"$xvtrace" stat "$work/one.xvt" 2>&1 | { ! grep ended; }'
 

@@ -66,7 +66,8 @@ instances() {
 "$BUILD/xvt-emit" "$work/g" --count 100000000 --rate 1000 >/dev/null &
 emit=$!
 pids+=($emit)
-"$xvtrace" record -q -o "$work/t.xvt" -r g="$work/g" -H sched:sched_switch --duration 2 2>"$work/err" &
+"$xvtrace" record -q -o "$work/t.xvt" -r g="$work/g" -H sched:sched_switch --control "$work/control" 2>"$work/err" -- \
+	tests/recorded.sh "$work/control" g host &
 recorder=$!
 pids+=($recorder)
 poll eval '[ -n "$(instances $recorder)" ]'
@@ -128,7 +129,8 @@ check "and the recorder ends cleanly" [ $? -eq 0 ]
 kill $late
 
 # Functions in the host's events have names: a thread that sleeps starts a timer.
-"$xvtrace" record -q -o "$work/f.xvt" -r g="$work/g" -H timer:hrtimer_start --duration 1 2>"$work/err"
+"$xvtrace" record -q -o "$work/f.xvt" -r g="$work/g" -H timer:hrtimer_start --control "$work/control" 2>"$work/err" -- \
+	tests/recorded.sh "$work/control" g host
 # Perfetto decodes the states of tasks by it.
 check "the file says which kernel the host has" \
 	eval '"$xvtrace" export -q --format perfetto "$work/f.xvt" - | grep -aF "$(uname -r)" >/dev/null'
@@ -150,7 +152,8 @@ if command -v qemu-system-x86_64 >/dev/null; then
 	pids+=($!)
 	poll test -S "$work/qmp" || cat "$work/qemu.err"
 	"$xvtrace" record -q -o "$work/q.xvt" -r q="$work/q" --qmp q="$work/qmp" --host all-vcpus \
-		--join-timeout 0 --duration 2 2>"$work/err"
+		--join-timeout 0 2>"$work/err" -- \
+		timeout 120 sh -c 'until grep -qa q:vcpu0 "$1" && grep -qa q:qemu "$1"; do sleep 0.05; done' - "$work/q.xvt"
 	check "a QEMU without names for its threads: no failure" ended_idle $? "$work/err"
 	"$xvtrace" export --to jsonl "$work/q.xvt" "$work/q.jsonl"
 	check "a thread that runs a vCPU is called after it" named 'any(.[]; .comm == "q:vcpu0")' "$work/q.jsonl"
