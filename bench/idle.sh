@@ -8,6 +8,7 @@
 #   IDLE_SECONDS=26         of each row
 set -u
 cd "$(dirname "$0")/.." || exit 1
+. tests/jq.sh
 build=$1
 seconds=${IDLE_SECONDS:-26}
 dir=$(mktemp -d)

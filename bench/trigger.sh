@@ -8,6 +8,7 @@
 #   TRIGGERS=10                of each row
 set -u
 cd "$(dirname "$0")/.." || exit 1
+. tests/jq.sh
 build=$(realpath "$1")
 n=${TRIGGERS:-10}
 dir=$(mktemp -d)

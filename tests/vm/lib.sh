@@ -10,6 +10,7 @@ VM_RUN_DIR=$BUILD/tests/run/$test_name
 XVT_SHM_PREFIX=xvtrace-$$-
 rm -rf "$VM_RUN_DIR"
 mkdir -p "$VM_RUN_DIR"
+. tests/jq.sh
 . qemu/libvirt-lib.sh
 vm_trap
 

@@ -10,6 +10,7 @@ backend=${JUDGE_BACKEND:-cas}
 out=$BUILD/tests/t03-$backend
 VM_RUN_DIR=$out/run
 . qemu/guest-lib.sh
+. tests/jq.sh
 vm_trap
 
 judge=$BUILD/tests/tools/xvt-judge

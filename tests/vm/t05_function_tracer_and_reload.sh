@@ -10,6 +10,7 @@ VM_RUN_DIR=$out/run
 # How often the module is loaded again.
 reloads=${RELOADS:-12}
 . qemu/guest-lib.sh
+. tests/jq.sh
 vm_trap
 
 xvtrace=$BUILD/xvtrace
