@@ -40,7 +40,7 @@ emits() {
 	local name=$1
 	shift
 	"$xvtrace" region create "$shm/xvtrace-$name" --size 256K --rings 1 || exit 1
-	timeout 30 "$BUILD/xvt-emit" "$shm/xvtrace-$name" "$@" >"$work/emit" || echo "# xvt-emit $name: $?"
+	timeout 300 "$BUILD/xvt-emit" "$shm/xvtrace-$name" "$@" >"$work/emit" || echo "# xvt-emit $name: $?"
 }
 told() { grep -qE -- "$1" "$work/err"; }
 

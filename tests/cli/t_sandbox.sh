@@ -253,7 +253,7 @@ check "and its opener with it" test ! -e "/proc/$opener"
 others() { # MACHINE [OPTION...]: a region of another user, with a program that records into it if there is an option
 	local region=$XVTRACE_SHM_DIR/xvtrace-$1
 	"$xvtrace" region create "$work/new" --size 256K --rings 1 && chown nobody "$work/new" && mv "$work/new" "$region" || return 1
-	[ $# -eq 1 ] || timeout 30 "$BUILD/xvt-emit" "$region" "${@:2}" >/dev/null
+	[ $# -eq 1 ] || timeout 300 "$BUILD/xvt-emit" "$region" "${@:2}" >/dev/null
 }
 # recorded MACHINE EVENTS
 recorded() { "$xvtrace" status --json 2>/dev/null | jq -e --arg m "$1" --argjson n "$2" '.recorders[0].vms[] | select(.name == $m and ([.. | .events? // empty] | any(. == $n)))' >/dev/null; }

@@ -47,7 +47,7 @@ ExecStart=/usr/bin/unit_inside.sh /report
 StandardOutput=null
 UNIT
 status=0
-SYSTEMD_SECCOMP=0 timeout -k 5 400 systemd-nspawn -q -D "\$root" -b --register=no $keep --capability=all --private-network \
+SYSTEMD_SECCOMP=0 timeout -k 5 900 systemd-nspawn -q -D "\$root" -b --register=no $keep --capability=all --private-network \
 	--link-journal=no --console=pipe systemd.unit=xvt-test.target </dev/null >"$work/console" 2>&1 || status=\$?
 cat "\$root/report" || echo "# nspawn ended with \$status"
 SCRIPT
