@@ -136,14 +136,23 @@ struct xvt_region_hdr {
 	 * another one: each adds 1 and writes no more. 0 at the begin of a generation. */
 	uint32_t displaced;
 	uint32_t ringless; /* [guest] CPUs of this generation that came when no ring was left */
-	uint32_t reserved[3];
+	uint32_t reserved[2];
+	uint32_t host_events; /* [guest] enum xvt_host_events; 0 at the begin of a generation */
 	char vm_name[XVT_NAME_LEN]; /* as the guest calls itself; the host's name wins */
 };
 XVT_ASSERT(sizeof(struct xvt_region_hdr) == 232, "region header layout");
 XVT_ASSERT(offsetof(struct xvt_region_hdr, region_size) == 24, "region header layout");
 XVT_ASSERT(offsetof(struct xvt_region_hdr, align) == 72, "region header layout");
 XVT_ASSERT(offsetof(struct xvt_region_hdr, boot_uuid) == 112, "region header layout");
+XVT_ASSERT(offsetof(struct xvt_region_hdr, host_events) == 164, "region header layout");
 XVT_ASSERT(offsetof(struct xvt_region_hdr, vm_name) == 168, "region header layout");
+
+/* May the host choose this guest's events? A hint: the answer to a request counts. */
+enum xvt_host_events {
+	XVT_HOST_EVENTS_UNKNOWN = 0, /* its owner has not said yet; or an older guest */
+	XVT_HOST_EVENTS_REFUSED = 1,
+	XVT_HOST_EVENTS_ALLOWED = 2,
+};
 
 #define XVT_REQUEST_LEN 2048
 

@@ -211,6 +211,7 @@ uint32_t xvt_region_new_generation(void *base, const struct xvt_geometry *g,
 	memcpy(h->boot_uuid, uuid, sizeof(h->boot_uuid));
 	xvt_store(&h->displaced, 0);
 	xvt_store(&h->ringless, 0);
+	xvt_store(&h->host_events, XVT_HOST_EVENTS_UNKNOWN);
 	header_describe(h, layout);
 	for (ring = 0; ring < g->ring_count; ring++)
 		xvt_ring_new_generation((void *)((uint8_t *)base + xvt_ctl_off(g, ring)), g,

@@ -517,6 +517,7 @@ int xvt_core_start(struct xvt_guest *g)
 		return err;
 	start_pairs(g);
 	WRITE_ONCE(xvt_open, true);
+	xvt_request_start();
 	/* Called for no CPU that is there: those have their rings. */
 	err = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "xvtrace:ready", cpu_ready_cb, NULL);
 	if (err < 0)
@@ -532,6 +533,7 @@ int xvt_core_start(struct xvt_guest *g)
 err_ready:
 	cpuhp_remove_state_nocalls(ready_state);
 err_close:
+	xvt_request_stop();
 	WRITE_ONCE(xvt_open, false);
 	stop_pairs();
 	return err;
@@ -602,4 +604,5 @@ void xvt_core_restore(struct xvt_guest *g)
 	}
 	xvt_formats_forget();
 	xvt_core_resume(g);
+	xvt_request_start();
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * xvt_request.c - events that the host asks for, through its page of the region. Only if
- * the module was loaded with host_control=1; otherwise the answer is -EPERM.
+ * host_control is 1; otherwise the answer is -EPERM. The header says which, so that a host that
+ * comes before this guest's owner has been heard (`xvt-guest start`) waits.
  */
 #include <linux/ctype.h>
 #include <linux/module.h>
@@ -10,8 +11,74 @@
 
 #include "xvtrace.h"
 
-static bool host_control;
-module_param(host_control, bool, 0444);
+enum consent {
+	NOT_SAID,
+	NO,
+	YES,
+};
+
+/* May the host choose events: as the module was loaded, and as was said since this device came. */
+static enum consent at_load, said;
+/* Of `said`, and of the region's mapping; held while a request is carried out. */
+static DEFINE_MUTEX(consent_lock);
+static bool mapped;
+
+static bool is_allowed(void)
+{
+	enum consent now = READ_ONCE(said);
+
+	return (now ? now : READ_ONCE(at_load)) == YES;
+}
+
+/* Where the region is mapped. With the lock. */
+static void tell_host(void)
+{
+	struct xvt_region_hdr *h = xvt_guest.base;
+
+	if (!READ_ONCE(xvt_open))
+		return;
+	if (!said && !at_load)
+		xvt_store(&h->host_events, XVT_HOST_EVENTS_UNKNOWN);
+	else
+		xvt_store(&h->host_events,
+			  is_allowed() ? XVT_HOST_EVENTS_ALLOWED : XVT_HOST_EVENTS_REFUSED);
+}
+
+/* 0 or 1; "load": as the module was loaded, where `xvt-guest start` is told nothing else. */
+static int host_control_set(const char *val, const struct kernel_param *kp)
+{
+	enum consent new = at_load == YES ? YES : NO;
+	bool value;
+	int err;
+
+	if (!val || !sysfs_streq(val, "load")) {
+		err = kstrtobool(val ? val : "1", &value);
+		if (err)
+			return err;
+		new = value ? YES : NO;
+	}
+	mutex_lock(&consent_lock);
+	if (THIS_MODULE->state == MODULE_STATE_LIVE)
+		said = new;
+	else
+		at_load = new;
+	if (mapped)
+		tell_host();
+	mutex_unlock(&consent_lock);
+	return 0;
+}
+
+static int host_control_get(char *buffer, const struct kernel_param *kp)
+{
+	return sysfs_emit(buffer, "%d\n", is_allowed());
+}
+
+static const struct kernel_param_ops host_control_ops = {
+	.flags = KERNEL_PARAM_OPS_FL_NOARG,
+	.set = host_control_set,
+	.get = host_control_get,
+};
+module_param_cb(host_control, &host_control_ops, NULL, 0644);
 MODULE_PARM_DESC(host_control,
 		 "1: the host may switch this guest's trace events on and off (default 0)");
 
@@ -68,7 +135,7 @@ static int carry_out(char *line)
 }
 
 /* All lines are tried; the first error is the answer. */
-static void request_work(struct work_struct *unused)
+static void answer_request(void)
 {
 	struct xvt_host_page *page = xvt_host_page();
 	u32 seq = xvt_load_acquire(&page->request_seq); /* pairs with the host's release */
@@ -80,6 +147,11 @@ static void request_work(struct work_struct *unused)
 	/* The timer may have queued us again while we were at it. */
 	if (seq == xvt_load(&h->request_ack))
 		return;
+	/* It may have been taken back since. */
+	if (!is_allowed()) {
+		acknowledge(seq, -EPERM);
+		return;
+	}
 	if (len > XVT_REQUEST_LEN) {
 		acknowledge(seq, -EINVAL);
 		return;
@@ -107,6 +179,13 @@ static void request_work(struct work_struct *unused)
 	acknowledge(seq, result);
 }
 
+static void request_work(struct work_struct *unused)
+{
+	mutex_lock(&consent_lock);
+	answer_request();
+	mutex_unlock(&consent_lock);
+}
+
 /* Called by one CPU's timer. A request from before the module came is carried out, too. */
 void xvt_request_poll(void)
 {
@@ -115,14 +194,30 @@ void xvt_request_poll(void)
 
 	if (seq == xvt_load(&h->request_ack))
 		return;
-	if (host_control)
+	if (is_allowed())
 		schedule_work(&work);
 	else
 		acknowledge(seq, -EPERM);
 }
 
-/* The timers are gone by now, so none comes after. */
+/* A generation has begun, or the machine has gone on with another one. */
+void xvt_request_start(void)
+{
+	mutex_lock(&consent_lock);
+	mapped = true;
+	tell_host();
+	mutex_unlock(&consent_lock);
+}
+
+/*
+ * The timers are gone by now, so none comes after. What was said holds as long as the device is
+ * there: its next appearance starts xvt-guest again.
+ */
 void xvt_request_stop(void)
 {
 	cancel_work_sync(&work);
+	mutex_lock(&consent_lock);
+	mapped = false;
+	said = NOT_SAID;
+	mutex_unlock(&consent_lock);
 }

@@ -67,9 +67,11 @@ static ssize_t host_show(struct device *dev, struct device_attribute *attr, char
 	const struct xvt_host_page *p = xvt_host_page();
 
 	return sysfs_emit(buf,
-			  "attach_id %llu\nrequest_seq %u\nrequest_ack %u\nrequest_result %d\n",
+			  "attach_id %llu\nrequest_seq %u\nrequest_ack %u\nrequest_result %d\n"
+			  "host_events %u\n",
 			  xvt_load(&p->attach_id), xvt_load(&p->request_seq),
-			  xvt_load(&h->request_ack), xvt_load(&h->request_result));
+			  xvt_load(&h->request_ack), xvt_load(&h->request_result),
+			  xvt_load(&h->host_events));
 }
 static DEVICE_ATTR_RO(host);
 

@@ -199,6 +199,7 @@ bool xvt_formats_send(void);
 int xvt_format_put(const char *system, const char *event);
 
 /* xvt_request.c */
+void xvt_request_start(void);
 void xvt_request_poll(void);
 void xvt_request_stop(void);
 

@@ -144,6 +144,7 @@ static const struct word words[] = {
 	WORD(IN_HEADER, xvt_region_hdr, symbols_done),
 	WORD(IN_HEADER, xvt_region_hdr, displaced),
 	WORD(IN_HEADER, xvt_region_hdr, ringless),
+	WORD(IN_HEADER, xvt_region_hdr, host_events),
 };
 
 static struct {

@@ -28,7 +28,7 @@ check "it is installed, without other packages" eval 'chroot "$root" dpkg -i "/t
 check "depmod knows the module by its device" grep -q 'pci:v00001AF4d00001110.* xvtrace$' "$root/lib/modules/$KRELEASE/modules.alias"
 env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -s install-guest BUILD="$BUILD" PREFIX=/usr DESTDIR="$root" || exit 1
 check "the configuration has no event on" eval '! grep -v "^#" "$root/etc/xvtrace/guest.conf"'
-printf 'event sched:sched_wak*  # a pattern\nevent timer\n' >>"$root/etc/xvtrace/guest.conf"
+printf 'event sched:sched_wak*  # a pattern\nevent timer\nhost_events=yes\n' >>"$root/etc/xvtrace/guest.conf"
 install -m 755 tests/vm/guest/whole.sh "$root/whole.sh"
 cat >"$root/etc/systemd/system/whole.service" <<'UNIT'
 [Service]
@@ -68,6 +68,14 @@ grep -a '^XVT-SAY' "$(vm_log g1)"
 cat "$trace.err"
 for boot in 1 2 3; do
 	check "boot $boot: the events of the configuration are on, in an instance of their own" said "boot $boot on 1 sched X top 0 result success"
+done
+for boot in 1 2 3; do
+	check "boot $boot: the host may choose events, as the configuration says" said "boot $boot host events 1"
+done
+check "when the module goes and comes, it may again" said "back host events 1"
+for what in "'host_events=no': 0 header 1 " "'host_events yes': 1 header 2 " "'host_events = yes': 1 header 2 " "'': 0 header 1 " \
+	"'host_events=perhaps': 0 header 1 host_events is yes or no, not 'perhaps'"; do
+	check "configuration $what" said "host events $what\$"
 done
 check "when the module goes, they are off" said gone
 check "when it comes again, they are on" said back

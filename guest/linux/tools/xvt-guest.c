@@ -429,6 +429,7 @@ struct wish {
 struct config {
 	struct wish *wishes;
 	size_t count;
+	const char *host_control; /* for the module's parameter; NULL: the file says nothing */
 	bool bad;
 };
 
@@ -438,22 +439,24 @@ static int config_complain(unsigned int line, const char *what, const char *text
 	return -EINVAL;
 }
 
-/* "event SYSTEM[:EVENT]", globs; EVENT is * where it is left out. */
-static int config_line(struct config *c, char *text, unsigned int line)
+/* "host_events=yes"; anything else is no, also beside a line that says yes. */
+static int config_host_events(struct config *c, const char *value, unsigned int line)
 {
-	char *rest = text, *key, *value, *colon;
-	struct wish *w;
+	const bool yes = !strcmp(value, "yes");
 
-	rest[strcspn(rest, "#")] = 0;
-	key = strtok_r(rest, " \t=", &rest);
-	if (!key)
-		return 0;
-	value = strtok_r(NULL, " \t=", &rest);
-	if (strcmp(key, "event"))
-		return config_complain(line, "no such key; it has lines 'event SYSTEM:EVENT', not",
-				       key);
-	if (!value || strtok_r(NULL, " \t", &rest))
-		return config_complain(line, "one SYSTEM:EVENT on a line, not", value ? value : "");
+	if (!yes || !c->host_control)
+		c->host_control = yes ? "1" : "0";
+	if (!yes && strcmp(value, "no"))
+		return config_complain(line, "host_events is yes or no, not", value);
+	return 0;
+}
+
+/* "event SYSTEM[:EVENT]", globs; EVENT is * where it is left out. */
+static int config_event_line(struct config *c, char *value, unsigned int line)
+{
+	struct wish *w;
+	char *colon;
+
 	w = realloc(c->wishes, (c->count + 1) * sizeof(*w));
 	if (!w)
 		return -ENOMEM;
@@ -467,6 +470,29 @@ static int config_line(struct config *c, char *text, unsigned int line)
 	w->line = line;
 	w->met = false;
 	return 0;
+}
+
+static int config_line(struct config *c, char *text, unsigned int line)
+{
+	char *rest = text, *key, *value;
+	bool one;
+
+	rest[strcspn(rest, "#")] = 0;
+	key = strtok_r(rest, " \t=", &rest);
+	if (!key)
+		return 0;
+	value = strtok_r(NULL, " \t=", &rest);
+	one = value && !strtok_r(NULL, " \t", &rest);
+	if (!strcmp(key, "host_events"))
+		return config_host_events(c, one ? value : "", line);
+	if (strcmp(key, "event"))
+		return config_complain(line,
+				       "no such key; it has lines 'event SYSTEM:EVENT' and "
+				       "'host_events=yes', not",
+				       key);
+	if (!one)
+		return config_complain(line, "one SYSTEM:EVENT on a line, not", value ? value : "");
+	return config_event_line(c, value, line);
 }
 
 /* No file is an empty one. What is wrong in a line is told, and the other lines hold. */
@@ -565,6 +591,19 @@ static int make_instance(char *dir, size_t size)
 	return write_word(path, BUFFER_KB);
 }
 
+/*
+ * Tell the module, and by it the host, whether the host may choose events. A file that says nothing
+ * leaves that to the parameter with which the module was loaded. Modules of before have no such
+ * parameter to write.
+ */
+static int tell_module(const struct config *c)
+{
+	const char *path = PARAMETERS "/host_control";
+	int err = write_word(path, c->host_control ? c->host_control : "load");
+
+	return err && c->host_control ? complain(path, err) : 0;
+}
+
 /* What the unit runs when the device appears. */
 static int cmd_start(int argc, char **argv)
 {
@@ -574,6 +613,8 @@ static int cmd_start(int argc, char **argv)
 
 	(void)argc;
 	(void)argv;
+	if (!err)
+		c.bad |= tell_module(&c) != 0;
 	if (!err)
 		err = make_instance(dir, sizeof(dir));
 	if (!err)

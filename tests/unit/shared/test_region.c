@@ -173,7 +173,7 @@ START_TEST(new_generation_starts_at_the_next_border_and_keeps_the_counters)
 	static const uint8_t uuid[16] = { 9, 8, 7 };
 	struct xvt_layout l = { .kind = XVT_KIND_LINUX, .clock_id = XVT_CLOCK_TSC, .vm_name = "v" };
 	struct xvt_ring_ctl *c = ring.w.ctl;
-	const struct xvt_region_hdr *h = (void *)ring.base;
+	struct xvt_region_hdr *h = (void *)ring.base;
 	uint32_t gen;
 
 	ut_ring_reset(&ring, starts[_i], XVT_ENABLE_STOP);
@@ -183,9 +183,12 @@ START_TEST(new_generation_starts_at_the_next_border_and_keeps_the_counters)
 		ring.w.host->cons = ut_resv(&ring) & ~1023ull;
 		ck_assert_int_eq(ut_write_at(&ring, 5000 + gen, gen, 8), 0);
 		resv = ut_resv(&ring);
+		h->displaced = h->ringless = h->host_events = gen;
 		ck_assert_uint_eq(xvt_region_new_generation(ring.base, &ring.g, &l, uuid), gen);
 		ck_assert_uint_eq(h->generation, gen);
 		ck_assert_uint_eq(h->kind, XVT_KIND_LINUX);
+		/* What was said of the generation before is not said of this one. */
+		ck_assert_uint_eq(h->displaced | h->ringless | h->host_events, 0);
 		ck_assert_int_eq(memcmp(h->boot_uuid, uuid, 16), 0);
 		ck_assert_uint_eq(c->generation, gen);
 		ck_assert_uint_eq(ut_resv(&ring), xvt_pos_roundup(&ring.g, resv));

@@ -8,6 +8,8 @@ until [ -e $instance/events/timer/enable ] && [ "$(systemctl is-active xvtrace-g
 	sleep 0.1
 done
 boot=$(cat /sys/class/misc/xvtrace/generation)
+control() { cat /sys/module/xvtrace/parameters/host_control; }
+say "boot $boot host events $(control)"
 say "boot $boot on $(cat $instance/events/timer/enable) sched $(cat $instance/events/sched/enable) top $(cat /sys/kernel/tracing/events/enable) result $(systemctl show -P Result xvtrace-guest)"
 until grep -q ' stop ' /sys/class/misc/xvtrace/rings; do
 	sleep 0.1
@@ -32,8 +34,18 @@ until [ -e $instance/events/timer/enable ] && [ "$(cat $instance/events/timer/en
 	sleep 0.1
 done
 say "back"
+until [ "$(control)" = 1 ]; do
+	sleep 0.1
+done
+say "back host events 1"
 sed -i 's/^event timer/event no_such:thing/' /etc/xvtrace/guest.conf
 xvt-guest start
 say "wrong $? timer $(cat $instance/events/timer/enable)"
 say "start $(xvt-guest start 2>&1 | head -n 1)"
+for line in 'host_events=no' 'host_events yes' 'host_events=perhaps' '' 'host_events = yes'; do
+	sed -i '/^host_events/d' /etc/xvtrace/guest.conf
+	echo "$line" >>/etc/xvtrace/guest.conf
+	said=$(xvt-guest start 2>&1 | grep -o "host_events is yes or no, not '.*")
+	say "host events '$line': $(control) header $(awk '$1 == "host_events" { print $2 }' /sys/class/misc/xvtrace/host) $said"
+done
 say "done"
