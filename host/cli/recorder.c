@@ -61,7 +61,7 @@ const struct xvt_opt xvt_recorder_opts[] = {
 	  "serve): "
 	  "where all have, an idle recorder sleeps (default: what its domain names)"),
 	O(events, "event", 'e', XVT_OPT_WORDS, "SYS:EVENT",
-	  "ask the guests to switch this event on (their owner must allow it: host_control=1)"),
+	  "ask the guests to switch this event on (their owner must allow it: host_events=yes)"),
 	O(host.events, "host-event", 'H', XVT_OPT_WORDS, "SYS:EVENT",
 	  "record this event of the host's kernel, too (wildcards; root only); again for each"),
 	O(host.presets, "host", 0, XVT_OPT_WORDS, XVT_HOST_PRESETS,

@@ -279,6 +279,9 @@ struct xvt_vm {
 	size_t request_at;	     /* offset of its line in opt.request */
 	uint32_t request_generation; /* guest generation when the first line was sent */
 	bool request_again;	     /* the newest look found another generation */
+	bool request_refused;	     /* the guest's owner does not allow the request, or not yet */
+	bool request_told;	     /* and that is noted */
+	bool request_allowed;	     /* the header said that it is allowed, when it was sent */
 	uint32_t request_notes;
 
 	/* replaced.c */

@@ -23,6 +23,7 @@ static size_t request_line(const struct xvt_session *s, size_t at)
  */
 static void send_line(struct xvt_session *s, struct xvt_vm *vm, size_t at)
 {
+	const struct xvt_region_hdr *h = (const struct xvt_region_hdr *)vm->region.map;
 	struct xvt_host_page *page = xvt_host_region_page(&vm->region);
 	size_t len = request_line(s, at);
 
@@ -35,6 +36,8 @@ static void send_line(struct xvt_session *s, struct xvt_vm *vm, size_t at)
 		vm->request_seq = 1;
 	vm->request_at = at;
 	vm->request_clock = xvt_clock_read();
+	vm->request_refused = false;
+	vm->request_allowed = xvt_load(&h->host_events) == XVT_HOST_EVENTS_ALLOWED;
 	xvt_store_release(&page->request_seq, vm->request_seq); /* pairs with the guest's poll */
 }
 
@@ -42,6 +45,7 @@ void xvt_vm_send_request(struct xvt_session *s, struct xvt_vm *vm, uint32_t gene
 {
 	vm->request_generation = generation;
 	vm->request_again = false;
+	vm->request_told = false;
 	send_line(s, vm, 0);
 }
 
@@ -72,18 +76,44 @@ static void note_answer(struct xvt_session *s, struct xvt_vm *vm, const char *wh
 
 static void note_refusal(struct xvt_session *s, struct xvt_vm *vm, int32_t result)
 {
-	char why[160];
+	char why[192];
 
 	if (result == -EPERM)
 		snprintf(why, sizeof(why),
-			 ": its owner does not let the host choose events; load the module with "
-			 "host_control=1 or switch them on in the guest");
+			 ": its owner does not allow the host to choose events: host_events=yes in "
+			 "/etc/xvtrace/guest.conf of the guest, or modprobe xvtrace host_control=1");
 	else if (result == -ENOENT || result == -EINVAL)
 		snprintf(why, sizeof(why), ": its kernel has no such event");
 	else
 		snprintf(why, sizeof(why), ": %s",
 			 result < 0 && result > -4096 ? strerror(-result) : "unknown error");
 	note_answer(s, vm, "cannot switch on", why);
+}
+
+/*
+ * After a refusal: it is one at once where the header says so. Where the guest has not heard its
+ * owner yet, because the module comes before `xvt-guest start` at a boot, it may become a consent.
+ * Also later, when the owner changes that. A guest that says yes and refuses is not asked again
+ * until it has said something else.
+ */
+static void await_consent(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
+{
+	const struct xvt_region_hdr *h = (const struct xvt_region_hdr *)vm->region.map;
+	const uint32_t said = xvt_load(&h->host_events);
+	const uint64_t waited = since(now, vm->request_clock);
+
+	if (said != XVT_HOST_EVENTS_ALLOWED)
+		vm->request_allowed = false;
+	if (said == XVT_HOST_EVENTS_ALLOWED && !vm->request_allowed) {
+		if (waited >= ticks(s, SECOND_NS))
+			send_line(s, vm, vm->request_at);
+		return;
+	}
+	if (!vm->request_told && (said != XVT_HOST_EVENTS_UNKNOWN ||
+				  waited >= ticks(s, s->opt.join_timeout_ns))) {
+		vm->request_told = true;
+		note_refusal(s, vm, -EPERM);
+	}
 }
 
 void xvt_vm_look_for_answer(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
@@ -93,6 +123,8 @@ void xvt_vm_look_for_answer(struct xvt_session *s, struct xvt_vm *vm, uint64_t n
 
 	if (!vm->request_seq) {
 		ask_again(s, vm, now);
+		if (vm->request_refused)
+			await_consent(s, vm, now);
 		return;
 	}
 	if (xvt_load_acquire(&h->request_ack) != vm->request_seq) {
@@ -104,11 +136,15 @@ void xvt_vm_look_for_answer(struct xvt_session *s, struct xvt_vm *vm, uint64_t n
 	}
 	result = xvt_load(&h->request_result);
 	vm->request_seq = 0;
+	/* A guest that does not allow one event allows none. */
+	vm->request_refused = result == -EPERM;
+	if (vm->request_refused) {
+		await_consent(s, vm, now);
+		return;
+	}
 	if (result)
 		note_refusal(s, vm, result);
-	/* A guest that does not allow one event allows none. */
-	if (result != -EPERM)
-		send_line(s, vm, vm->request_at + request_line(s, vm->request_at));
+	send_line(s, vm, vm->request_at + request_line(s, vm->request_at));
 }
 
 /* Report requested events that are not known to be switched on, by the last pass's view of the
@@ -120,6 +156,10 @@ void xvt_vm_end_request(struct xvt_session *s, struct xvt_vm *vm)
 		return;
 	if (vm->phase != XVT_VM_ATTACHED) {
 		note_answer(s, vm, "it never came, so it was not asked for events, from", " on");
+		return;
+	}
+	if (vm->request_refused && !vm->request_told && !vm->request_again) {
+		note_refusal(s, vm, -EPERM);
 		return;
 	}
 	if (!vm->request_seq && !vm->request_again)

@@ -231,10 +231,22 @@ static struct xvt_vm *asked_machine(const char *request)
 	return xvt_session_find(s, "g2");
 }
 
+static void consent(struct xvt_vm *vm, uint32_t host_events)
+{
+	xvt_store(&((struct xvt_region_hdr *)vm->region.map)->host_events, host_events);
+}
+
+/* A look, `ns` after the newest request. */
+static void look_after(struct xvt_vm *vm, uint64_t ns)
+{
+	xvt_vm_look_for_answer(s, vm, vm->request_clock + ticks(s, ns));
+}
+
 START_TEST(a_refused_event_is_named)
 {
 	struct xvt_vm *g2 = asked_machine("+sched:sched_switch\n+irq:nonsense\n+timer:*\n");
 
+	consent(g2, XVT_HOST_EVENTS_REFUSED);
 	ck_assert_str_eq(asked_of(g2), "+sched:sched_switch\n");
 	answer_of(g2, 0);
 	ck_assert_str_eq(asked_of(g2), "+irq:nonsense\n");
@@ -242,9 +254,56 @@ START_TEST(a_refused_event_is_named)
 	ck_assert(is_noted("cannot switch on irq:nonsense: its kernel has no such event"));
 	ck_assert_str_eq(asked_of(g2), "+timer:*\n");
 	answer_of(g2, -EPERM);
-	ck_assert(is_noted("cannot switch on timer:*: its owner does not let"));
+	ck_assert(is_noted("cannot switch on timer:*: its owner does not allow"));
 	ck_assert(!is_noted("cannot switch on sched:sched_switch"));
 	ck_assert_ptr_null(asked_of(g2));
+}
+END_TEST
+
+/* The module is there before its owner's configuration was read. */
+START_TEST(a_refusal_waits_for_the_owner)
+{
+	struct xvt_vm *g2 = asked_machine("+sched:sched_switch\n+irq:*\n");
+
+	consent(g2, XVT_HOST_EVENTS_UNKNOWN);
+	answer_of(g2, -EPERM);
+	look_after(g2, 59 * SECOND_NS);
+	ck_assert(!is_noted("cannot switch on"));
+	ck_assert_ptr_null(asked_of(g2));
+	consent(g2, XVT_HOST_EVENTS_ALLOWED);
+	/* At most once a second, however often it is taken back. */
+	look_after(g2, SECOND_NS / 2);
+	ck_assert_ptr_null(asked_of(g2));
+	look_after(g2, 2 * SECOND_NS);
+	ck_assert_str_eq(asked_of(g2), "+sched:sched_switch\n");
+	answer_of(g2, 0);
+	ck_assert_str_eq(asked_of(g2), "+irq:*\n");
+	/* Taken back, and allowed again. */
+	consent(g2, XVT_HOST_EVENTS_REFUSED);
+	answer_of(g2, -EPERM);
+	ck_assert(is_noted("cannot switch on irq:*: its owner does not allow"));
+	consent(g2, XVT_HOST_EVENTS_ALLOWED);
+	look_after(g2, 2 * SECOND_NS);
+	ck_assert_str_eq(asked_of(g2), "+irq:*\n");
+	/* It says yes and means no. */
+	answer_of(g2, -EPERM);
+	look_after(g2, 100 * SECOND_NS);
+	ck_assert_ptr_null(asked_of(g2));
+}
+END_TEST
+
+/* An older guest never says more than that it refuses. */
+START_TEST(a_refusal_without_a_reason_is_told_in_the_end)
+{
+	struct xvt_vm *g2 = asked_machine("+irq:*\n");
+
+	answer_of(g2, -EPERM);
+	if (_i) {
+		look_after(g2, 61 * SECOND_NS);
+		ck_assert_uint_eq(times_noted("cannot switch on irq:*: its owner"), 1);
+	}
+	xvt_vm_end_request(s, g2);
+	ck_assert_uint_eq(times_noted("cannot switch on irq:*: its owner"), 1);
 }
 END_TEST
 
@@ -284,6 +343,7 @@ START_TEST(answers_without_end_do_not_fill_the_trace)
 	size_t at = 0, notes = 0;
 	unsigned int i;
 
+	consent(g2, XVT_HOST_EVENTS_REFUSED);
 	for (i = 0; i < 1000; i++) {
 		answer_of(g2, -EPERM);
 		xvt_store(&h->generation, i + 10);
@@ -918,6 +978,8 @@ Suite *session_vm_suite(void)
 	tcase_add_test(t, a_flood_about_many_machines_hides_no_other);
 	tcase_add_test(t, a_machine_has_no_more_rings_than_it_may_have);
 	tcase_add_test(t, a_refused_event_is_named);
+	tcase_add_test(t, a_refusal_waits_for_the_owner);
+	tcase_add_loop_test(t, a_refusal_without_a_reason_is_told_in_the_end, 0, 2);
 	tcase_add_test(t, a_guest_that_begins_again_is_asked_again);
 	tcase_add_test(t, answers_without_end_do_not_fill_the_trace);
 	tcase_add_test(t, formats_that_are_said_again_are_written_once);
