@@ -198,6 +198,29 @@ int xvt_host_region_claim(struct xvt_host_region *r)
 	return flock(r->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK ? -EBUSY : 0;
 }
 
+uint32_t xvt_host_region_ask(struct xvt_host_region *r, const char *line, size_t len)
+{
+	struct xvt_host_page *page = xvt_host_region_page(r);
+	uint32_t seq = xvt_load(&page->request_seq) + 1;
+
+	if (!seq)
+		seq = 1;
+	memcpy(page->request, line, len);
+	xvt_store(&page->request_len, (uint32_t)len);
+	xvt_store_release(&page->request_seq, seq); /* pairs with the guest's poll */
+	return seq;
+}
+
+const char *xvt_host_region_refusal(int32_t result)
+{
+	if (result == -EPERM)
+		return "its owner does not allow the host to choose events: host_events=yes in "
+		       "/etc/xvtrace/guest.conf of the guest, or modprobe xvtrace host_control=1";
+	if (result == -ENOENT || result == -EINVAL)
+		return "its kernel has no such event";
+	return result < 0 && result > -4096 ? strerror(-result) : "unknown error";
+}
+
 int xvt_host_region_readable(const struct xvt_host_region *r)
 {
 	uint64_t word;

@@ -48,6 +48,16 @@ int xvt_host_region_check(struct xvt_host_region *r);
  * the process ends in any way. Returns 0, or -EBUSY when another process holds the claim. */
 int xvt_host_region_claim(struct xvt_host_region *r);
 
+/*
+ * Ask the guest to switch events: a line of at most XVT_REQUEST_LEN bytes, by a region that is
+ * claimed. The guest has one word for its answer, so a request for each event shows which one the
+ * answer is about. Returns the number that its request_ack has once it has answered.
+ */
+uint32_t xvt_host_region_ask(struct xvt_host_region *r, const char *line, size_t len);
+
+/* Explains what the guest answered, if that is not 0. */
+const char *xvt_host_region_refusal(int32_t result);
+
 void xvt_host_region_close(struct xvt_host_region *r);
 
 /* Reads a word of the file, as --drain io_uring reads its data. Returns 0 or -errno: some files can

@@ -12,6 +12,7 @@
 
 #include "cli/bell_server.h"
 #include "cli/cmd.h"
+#include "cli/event_request.h"
 #include "cli/find.h"
 #include "cli/plug.h"
 #include "vmm/libvirt.h"
@@ -30,6 +31,8 @@ struct attach_options {
 	const char *bus;
 	bool config;
 	bool doorbell;
+	struct xvt_opt_list events;
+	char request[XVT_REQUEST_LEN]; /* of these; "": none */
 };
 
 #define O(field, name, letter, type, metavar, help) \
@@ -43,6 +46,9 @@ static const struct xvt_opt options[] = {
 	  "an ivshmem-doorbell, which wakes recorders; it stays until the machine ends"),
 	O(timeout_ns, "timeout", 0, XVT_OPT_TIME, "SEC",
 	  "wait this long for the guest's module (default 30; 0: do not wait)"),
+	O(events, "events", 'e', XVT_OPT_WORDS, "SYS:EVENT",
+	  "then ask the guest to switch this event on; SYS: all of SYS (its owner must allow it: "
+	  "host_events=yes)"),
 	O(libvirt_uri, "connect", 'c', XVT_OPT_STRING, "URI", "libvirt to ask (default: its own)"),
 	O(qmp, "qmp", 0, XVT_OPT_STRING, "SOCKET",
 	  "a QEMU without libvirt, by its QMP socket; DOMAIN is the name that it gets"),
@@ -117,11 +123,13 @@ static int await_guest(const struct attach_options *opt, const char *name, const
 	xvt_region_look(region, &look);
 	printf("%s: %s, %u rings of its %s writer\n", name, region, look.rings,
 	       xvt_region_kind_text(look.kind));
-	return fflush(stdout) ? XVT_EXIT_FAIL : XVT_EXIT_OK;
+	if (fflush(stdout))
+		return XVT_EXIT_FAIL;
+	return xvt_event_request_send(name, region, opt->request, opt->timeout_ns);
 }
 
 /* Returns an exit status, after an error message. */
-static int check(const struct attach_options *opt)
+static int check(struct attach_options *opt)
 {
 	const uint64_t size = opt->size_bytes;
 
@@ -132,7 +140,10 @@ static int check(const struct attach_options *opt)
 				   "and --connect");
 	else if (opt->bus && !opt->qmp)
 		xvt_error("--bus", "libvirt chooses the bus; this option belongs to --qmp");
-	else
+	else if (opt->events.n && !opt->timeout_ns)
+		xvt_error("--events", "the guest is asked once its module is there: leave out "
+				      "--timeout 0");
+	else if (!xvt_event_request(&opt->events, "--events", opt->request, sizeof(opt->request)))
 		return XVT_EXIT_OK;
 	return XVT_EXIT_USAGE;
 }
@@ -245,14 +256,32 @@ static int attach_plain(const struct attach_options *opt, const char *name,
 	return XVT_EXIT_FAIL;
 }
 
+/* With --events: returns whether there is a guest that can be asked; else after an error message.
+ */
+static bool may_ask(const struct attach_options *opt, const char *name, struct xvt_domain *domain)
+{
+	char why[512];
+
+	if (!opt->request[0] ||
+	    xvt_libvirt_find(opt->libvirt_uri, name, domain, why, sizeof(why)) != -ESRCH)
+		return true;
+	xvt_error(name,
+		  "it does not run, so its guest cannot be asked for events, and nothing is "
+		  "changed: start it first, or leave out --events; /etc/xvtrace/guest.conf of the "
+		  "guest has events for each start");
+	return false;
+}
+
 static int attach(const struct attach_options *opt, const char *name)
 {
 	struct xvt_domain domain;
 	char why[512];
 	uint32_t left = 0;
-	int status = opt->doorbell ? attach_doorbell(opt, name, &domain)
-				   : attach_plain(opt, name, &domain, &left);
+	int status = XVT_EXIT_FAIL;
 
+	if (may_ask(opt, name, &domain))
+		status = opt->doorbell ? attach_doorbell(opt, name, &domain)
+				       : attach_plain(opt, name, &domain, &left);
 	if (status != XVT_EXIT_OK)
 		return status;
 	if (xvt_libvirt_has_region(opt->libvirt_uri, name, why, sizeof(why)) != 1) {

@@ -88,6 +88,7 @@ void xvt_region_look(const char *path, struct xvt_region_look *look)
 	look->ring_bytes = look->err ? 0 : (uint64_t)r.g.subbuf_count * r.g.subbuf_size;
 	look->clock_id = r.hdr.clock_id;
 	look->clock_hz = r.hdr.clock_hz;
+	look->host_events = r.hdr.host_events;
 	xvt_host_region_close(&r);
 }
 

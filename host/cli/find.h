@@ -41,7 +41,8 @@ struct xvt_region_look {
 	uint32_t generation;
 	uint64_t ring_bytes; /* of a ring's sub-buffers */
 	uint32_t clock_id;
-	uint64_t clock_hz; /* 0: unknown */
+	uint64_t clock_hz;    /* 0: unknown */
+	uint32_t host_events; /* enum xvt_host_events, or what a guest wrote */
 	/* of any file: */
 	int has_writer; /* as xvt_file_has_writer() */
 	pid_t recorder; /* the process that records it; 0: none */

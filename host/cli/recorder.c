@@ -7,6 +7,7 @@
 #include "cli/business.h"
 #include "cli/compress_idle.h"
 #include "cli/confine.h"
+#include "cli/event_request.h"
 #include "cli/flight.h"
 #include "cli/follow.h"
 #include "cli/http.h"
@@ -619,32 +620,6 @@ static unsigned int idle_level(const struct xvt_recorder_options *opt)
 	return compress_when(opt->compress, &now, &idle) ? 0 : idle;
 }
 
-/* Make the request that the guests read: a line "+SYS:EVENT" for each -e. */
-static int event_request(const struct xvt_opt_list *events, char *text, size_t size)
-{
-	size_t used = 0, i;
-
-	text[0] = 0;
-	for (i = 0; i < events->n; i++) {
-		const char *colon = strchr(events->v[i], ':');
-		int n;
-
-		if (!*events->v[i] || colon == events->v[i] || (colon && !colon[1]) ||
-		    strchr(events->v[i], '\n')) {
-			xvt_error(events->v[i], "an event is given as SYSTEM:EVENT, or as SYSTEM "
-						"for all of its events");
-			return -EINVAL;
-		}
-		n = snprintf(text + used, size - used, "+%s%s\n", events->v[i], colon ? "" : ":*");
-		if (n < 0 || (size_t)n >= size - used) {
-			xvt_error("-e", "too many events for one request");
-			return -EINVAL;
-		}
-		used += (size_t)n;
-	}
-	return 0;
-}
-
 static bool keeps(const struct xvt_file_keep *keep)
 {
 	return keep->bytes || keep->ns || keep->free_bytes;
@@ -758,7 +733,7 @@ static int check_all(const struct xvt_recorder *how, const struct xvt_recorder_o
 		return status;
 	err = xvt_snapshots_check(&opt->snapshots);
 	if (!err)
-		err = event_request(&opt->events, request, XVT_REQUEST_LEN);
+		err = xvt_event_request(&opt->events, "-e", request, XVT_REQUEST_LEN);
 	return err == -ENOMEM ? XVT_EXIT_FAIL : err ? XVT_EXIT_USAGE : XVT_EXIT_OK;
 }
 

@@ -17,28 +17,19 @@ static size_t request_line(const struct xvt_session *s, size_t at)
 	return end ? (size_t)(end + 1 - line) : strlen(line);
 }
 
-/*
- * Send one line as one request: the guest has one word for its answer, so a line for each event
- * shows which event the answer is about.
- */
+/* Send one line as one request. */
 static void send_line(struct xvt_session *s, struct xvt_vm *vm, size_t at)
 {
 	const struct xvt_region_hdr *h = (const struct xvt_region_hdr *)vm->region.map;
-	struct xvt_host_page *page = xvt_host_region_page(&vm->region);
 	size_t len = request_line(s, at);
 
-	if (!len || len > sizeof(page->request))
+	if (!len || len > XVT_REQUEST_LEN)
 		return;
-	memcpy(page->request, s->opt.request + at, len);
-	xvt_store(&page->request_len, (uint32_t)len);
-	vm->request_seq = xvt_load(&page->request_seq) + 1;
-	if (!vm->request_seq)
-		vm->request_seq = 1;
 	vm->request_at = at;
 	vm->request_clock = xvt_clock_read();
 	vm->request_refused = false;
 	vm->request_allowed = xvt_load(&h->host_events) == XVT_HOST_EVENTS_ALLOWED;
-	xvt_store_release(&page->request_seq, vm->request_seq); /* pairs with the guest's poll */
+	vm->request_seq = xvt_host_region_ask(&vm->region, s->opt.request + at, len);
 }
 
 void xvt_vm_send_request(struct xvt_session *s, struct xvt_vm *vm, uint32_t generation)
@@ -78,15 +69,7 @@ static void note_refusal(struct xvt_session *s, struct xvt_vm *vm, int32_t resul
 {
 	char why[192];
 
-	if (result == -EPERM)
-		snprintf(why, sizeof(why),
-			 ": its owner does not allow the host to choose events: host_events=yes in "
-			 "/etc/xvtrace/guest.conf of the guest, or modprobe xvtrace host_control=1");
-	else if (result == -ENOENT || result == -EINVAL)
-		snprintf(why, sizeof(why), ": its kernel has no such event");
-	else
-		snprintf(why, sizeof(why), ": %s",
-			 result < 0 && result > -4096 ? strerror(-result) : "unknown error");
+	snprintf(why, sizeof(why), ": %s", xvt_host_region_refusal(result));
 	note_answer(s, vm, "cannot switch on", why);
 }
 
@@ -109,8 +92,8 @@ static void await_consent(struct xvt_session *s, struct xvt_vm *vm, uint64_t now
 			send_line(s, vm, vm->request_at);
 		return;
 	}
-	if (!vm->request_told && (said != XVT_HOST_EVENTS_UNKNOWN ||
-				  waited >= ticks(s, s->opt.join_timeout_ns))) {
+	if (!vm->request_told &&
+	    (said != XVT_HOST_EVENTS_UNKNOWN || waited >= ticks(s, s->opt.join_timeout_ns))) {
 		vm->request_told = true;
 		note_refusal(s, vm, -EPERM);
 	}

@@ -10,7 +10,7 @@
  *   request_more                request_seq       ask(), clock/handshake.c       xvt_writer_answer()
  *   "the clock is read"         mark_seq          ask(), session/marks.c         xvt_writer_mark()
  *   "the record is stamped"     mark_ack          xvt_writer_mark()              xvt_session_mark_look()
- *   request text and length     request_seq       send_request()                 the module's xvt_request.c
+ *   request text and length     request_seq       xvt_host_region_ask()                 the module's xvt_request.c
  *   request_result              request_ack       xvt_request.c                  xvt_vm_look_for_answer()
  *   where a generation began    gen[].generation  ring_new_generation()          follow_generations()
  *   a payload, for salvage      DONE              xvt_commit()                   a reader past commit

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * event_request.c - see event_request.h. The guest can write all that is read here: each word is
+ * loaded once, and the wait ends by the host's clock alone.
+ */
+#include "cli/event_request.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/region.h"
+#include "cli/find.h"
+#include "cli/plug.h"
+#include "vmm/processes.h"
+#include "xvt_abi.h"
+
+int xvt_event_request(const struct xvt_opt_list *events, const char *option, char *text,
+		      size_t size)
+{
+	size_t used = 0, i;
+
+	text[0] = 0;
+	for (i = 0; i < events->n; i++) {
+		const char *colon = strchr(events->v[i], ':');
+		int n;
+
+		if (!*events->v[i] || colon == events->v[i] || (colon && !colon[1]) ||
+		    strchr(events->v[i], '\n')) {
+			xvt_error(events->v[i], "an event is given as SYSTEM:EVENT, or as SYSTEM "
+						"for all of its events");
+			return -EINVAL;
+		}
+		n = snprintf(text + used, size - used, "+%s%s\n", events->v[i], colon ? "" : ":*");
+		if (n < 0 || (size_t)n >= size - used) {
+			xvt_error(option, "too many events for one request");
+			return -EINVAL;
+		}
+		used += (size_t)n;
+	}
+	return 0;
+}
+
+enum state {
+	ASK,	 /* send the next line */
+	ANSWER,	 /* it is sent */
+	CONSENT, /* it was refused, and the guest does not know yet whether its owner allows it */
+	OVER,
+};
+
+struct asking {
+	const char *name;
+	const char *path;
+	const char *line; /* the next one of the request */
+	enum state state;
+	struct xvt_host_region region; /* claimed while map is not NULL */
+	uint32_t seq;
+	bool allowed; /* the header said that it is allowed, when the line was sent */
+	bool failed;
+	char on[XVT_REQUEST_LEN]; /* the events that are on, with commas between */
+};
+
+static uint32_t consent_of(const struct xvt_host_region *r)
+{
+	return xvt_load(&((const struct xvt_region_hdr *)r->map)->host_events);
+}
+
+static void fail(struct asking *a)
+{
+	a->failed = true;
+	a->state = OVER;
+}
+
+static void fail_busy(struct asking *a)
+{
+	struct xvt_region_look look;
+	char process[512] = "another xvtrace";
+
+	xvt_region_look(a->path, &look);
+	if (look.recorder > 0)
+		xvt_process_describe(look.recorder, process, sizeof(process));
+	xvt_error(a->name,
+		  "its guest is not asked for events: %s is at work on its region, and it alone "
+		  "may ask, by -e or event=",
+		  process);
+	fail(a);
+}
+
+/* Claims the region, for the exchange. Returns false after an error message. */
+static bool claim(struct asking *a)
+{
+	char why[256];
+	int err;
+
+	if (a->region.map)
+		return true;
+	err = xvt_host_region_open(&a->region, a->path, true);
+	snprintf(why, sizeof(why), "%s", err ? xvt_host_region_open_why(err) : "");
+	if (!err) {
+		err = xvt_host_region_check(&a->region);
+		if (err)
+			xvt_fault_text(&a->region.fault, why, sizeof(why));
+	}
+	if (!err && a->region.hdr.kind != XVT_KIND_LINUX) {
+		snprintf(why, sizeof(why), "its writer is no kernel: it chooses its events itself");
+		err = -EOPNOTSUPP;
+	}
+	if (err) {
+		xvt_error(a->name, "its guest is not asked for events: %s", why);
+		fail(a);
+	} else if (xvt_host_region_claim(&a->region)) {
+		err = -EBUSY;
+		fail_busy(a);
+	}
+	return !err;
+}
+
+static void send_line(struct asking *a)
+{
+	if (!*a->line) {
+		a->state = OVER;
+		return;
+	}
+	if (!claim(a))
+		return;
+	a->allowed = consent_of(&a->region) == XVT_HOST_EVENTS_ALLOWED;
+	a->seq = xvt_host_region_ask(&a->region, a->line, strcspn(a->line, "\n") + 1);
+	a->state = ANSWER;
+}
+
+static void fail_refused(struct asking *a)
+{
+	xvt_error(a->name, "%s", xvt_host_region_refusal(-EPERM));
+	fail(a);
+}
+
+/* The guest refused. It did not have to know what its owner says. */
+static void await_consent(struct asking *a)
+{
+	struct xvt_region_look look;
+
+	/* A recorder may have it meanwhile. */
+	xvt_host_region_close(&a->region);
+	xvt_region_look(a->path, &look);
+	if (look.host_events == XVT_HOST_EVENTS_ALLOWED && !a->allowed)
+		a->state = ASK;
+	else if (look.host_events != XVT_HOST_EVENTS_UNKNOWN)
+		fail_refused(a);
+}
+
+static void take_answer(struct asking *a)
+{
+	const struct xvt_region_hdr *h = (const struct xvt_region_hdr *)a->region.map;
+	const int len = (int)strcspn(a->line, "\n");
+	int32_t result;
+
+	if (xvt_load_acquire(&h->request_ack) != a->seq) /* pairs with the guest's release */
+		return;
+	result = xvt_load(&h->request_result);
+	if (result == -EPERM) {
+		a->state = CONSENT;
+		return;
+	}
+	if (result) {
+		xvt_error(a->name, "cannot switch on %.*s: %s", len - 1, a->line + 1,
+			  xvt_host_region_refusal(result));
+		a->failed = true;
+	} else {
+		const size_t used = strlen(a->on);
+
+		snprintf(a->on + used, sizeof(a->on) - used, "%s%.*s", used ? ", " : "", len - 1,
+			 a->line + 1);
+	}
+	a->line += len + 1;
+	a->state = ASK;
+}
+
+/* Returns whether the exchange is over. */
+static bool step(void *arg)
+{
+	struct asking *a = arg;
+
+	if (a->state == ANSWER)
+		take_answer(a);
+	if (a->state == CONSENT)
+		await_consent(a);
+	if (a->state == ASK)
+		send_line(a);
+	return a->state == OVER;
+}
+
+static void fail_late(struct asking *a)
+{
+	if (a->state == CONSENT) {
+		fail_refused(a);
+		return;
+	}
+	xvt_error(a->name,
+		  "its guest has not answered the request for events, from %.*s on; is it paused? "
+		  "--timeout is how long to wait",
+		  (int)strcspn(a->line, "\n") - 1, a->line + 1);
+	fail(a);
+}
+
+int xvt_event_request_send(const char *name, const char *region, const char *request,
+			   uint64_t timeout_ns)
+{
+	struct asking a = { .name = name, .path = region, .line = request, .state = ASK };
+
+	if (!xvt_plug_wait(step, &a, timeout_ns))
+		fail_late(&a);
+	if (a.on[0])
+		printf("%s: switched on in the guest: %s\n", name, a.on);
+	xvt_host_region_close(&a.region);
+	return fflush(stdout) || a.failed ? XVT_EXIT_FAIL : XVT_EXIT_OK;
+}
