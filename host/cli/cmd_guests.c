@@ -183,6 +183,17 @@ static const char *problem_of(const struct guest *g)
 	return NULL;
 }
 
+/* May the host choose the guest's events? One of the texts, or `none`: nothing says so. */
+static const char *consent_text(const struct guest *g, const char *yes, const char *no,
+				const char *none)
+{
+	if (!g->domain.region[0] || g->look.err || g->look.kind != XVT_KIND_LINUX)
+		return none;
+	if (g->look.host_events == XVT_HOST_EVENTS_ALLOWED)
+		return yes;
+	return g->look.host_events == XVT_HOST_EVENTS_REFUSED ? no : none;
+}
+
 static void put_padded(struct xvt_out *o, const char *text, size_t width)
 {
 	char clean[6 * XVT_NAME_LEN + 1];
@@ -223,6 +234,7 @@ static void put_guest(struct xvt_out *o, const struct guest *g)
 			       g->look.ring_bytes / 1024, xvt_clock_id_text(g->look.clock_id));
 	else
 		xvt_out_printf(o, "%5s %6s %-7s ", "-", "-", "-");
+	xvt_out_printf(o, "%-6s ", consent_text(g, "yes", "no", "-"));
 	put_recorder(o, g);
 	put_path(o, g->domain.region, "-");
 	xvt_out_str(o, "  ");
@@ -248,9 +260,9 @@ static void put_table(struct xvt_out *o, const struct guests *all, const char *n
 	size_t i;
 
 	if (all->n)
-		xvt_out_printf(o, "%-*s %-6s %-*s %5s %6s %-7s %*s  %s\n", NAME_WIDTH, "MACHINE",
-			       "KIND", MODULE_WIDTH, "MODULE", "RINGS", "OF", "CLOCK",
-			       RECORDER_WIDTH, "RECORDER", "REGION  DOORBELL");
+		xvt_out_printf(o, "%-*s %-6s %-*s %5s %6s %-7s %-6s %*s  %s\n", NAME_WIDTH,
+			       "MACHINE", "KIND", MODULE_WIDTH, "MODULE", "RINGS", "OF", "CLOCK",
+			       "EVENTS", RECORDER_WIDTH, "RECORDER", "REGION  DOORBELL");
 	else
 		xvt_out_str(o, "no running domain, and no region\n");
 	for (i = 0; i < all->n; i++)
@@ -314,6 +326,12 @@ static void put_unknown(struct xvt_out *o, const struct guest *g)
 				    : "  its writer is no kernel: it chooses its events itself\n");
 		return;
 	}
+	xvt_out_str(
+		o,
+		consent_text(g, "  its owner allows the host to choose events: xvtrace record -e\n",
+			     "  its owner does not allow the host to choose events: "
+			     "host_events=yes in its /etc/xvtrace/guest.conf\n",
+			     "  not known: whether the host may choose events\n"));
 	xvt_out_str(o, "  not known: events that were not recorded since its module was loaded; "
 		       "`xvt-guest formats --all` in the guest names all\n"
 		       "  not known: which are on now; the guest has them in "
@@ -389,6 +407,7 @@ static void add_events(struct xvt_json *to, const struct guest *g)
 static void add_guest(struct xvt_json *to, const struct guest *g, bool events)
 {
 	const struct xvt_region_look *look = &g->look;
+	const char *consent = consent_text(g, "allowed", "refused", NULL);
 	const char *problem = problem_of(g);
 	char uuid[XVT_UUID_TEXT];
 
@@ -419,6 +438,10 @@ static void add_guest(struct xvt_json *to, const struct guest *g, bool events)
 		xvt_json_add_text(to, "clock", xvt_clock_id_text(look->clock_id));
 		xvt_json_add_u64(to, "clock_hz", look->clock_hz);
 	}
+	if (consent)
+		xvt_json_add_text(to, "host_events", consent);
+	else
+		xvt_json_add_null(to, "host_events");
 	if (look->recorder)
 		xvt_json_add_u64(to, "recorder", (uint64_t)look->recorder);
 	else

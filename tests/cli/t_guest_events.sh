@@ -32,6 +32,18 @@ check "no other machine is shown" [ "$(grep -c '^[a-z]' "$work/out")" = 1 ]
 check "as JSON" eval '"$xvtrace" guests --events --json g1 | jq -e ".machines | length == 1 and .[0].kernel == \"Linux 6.1.0-test x86_64\" and
 	.[0].events == [\"irq:irq_handler_entry\", \"sched:sched_switch\", \"sched:sched_wakeup\"]" >/dev/null'
 check "without --events there are none" eval '"$xvtrace" guests --json | jq -e ".machines | all(has(\"events\") | not)" >/dev/null'
+# consent BYTE: what the header of g1 says then in the table, as JSON, and in the list
+consent() {
+	printf "\\x$1" | dd of="$work/xvtrace-g1" bs=1 seek=164 conv=notrunc status=none
+	"$xvtrace" guests | awk '$1 == "g1" { printf "%s ", $7 }'
+	"$xvtrace" guests --json | jq -r '.machines[] | select(.name == "g1") | .host_events // "null"' | tr '\n' ' '
+	events g1
+	grep -oE 'owner allows|owner does not allow|whether the host may choose' "$work/out"
+}
+check "whether the host may choose events: not known" test "$(consent 00)" = "- null whether the host may choose"
+check "no" test "$(consent 01)" = "no refused owner does not allow"
+check "yes" test "$(consent 02)" = "yes allowed owner allows"
+check "a guest that writes something else" test "$(consent ff)" = "- null whether the host may choose"
 events
 check "all machines, without a name" [ "$rc $(grep -oE '^(blank|g1|new|prog):' "$work/out" | paste -sd ' ')" = "0 blank: g1: new: prog:" ]
 check "a program chooses its events itself" grep -q '  its writer is no kernel' "$work/out"
