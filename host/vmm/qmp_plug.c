@@ -5,6 +5,7 @@
 #include "vmm/qmp_plug.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@
 
 #define ANSWER_MS 10000
 #define LINE_MOST (256u << 10)
-#define MEMORY	  "xvtrace-memory"
+#define MEMORY	  "xvtrace-memory" /* how its ids begin */
 #define CHARDEV	  "xvtrace-doorbell"
 #define DEVICE	  "xvtrace-device"
 
@@ -189,12 +190,12 @@ struct plugging {
 	const char *path; /* of the region, or of the server's socket */
 	uint64_t size;	  /* of the region */
 	bool doorbell;
-	const char *undo, *undo_id; /* the command, and of what */
+	const char *id, *undo; /* of what is added, and the command that removes it */
 };
 
 static int add_memory(struct qmp *q, const struct plugging *p, char *why, size_t why_size)
 {
-	struct xvt_json *doc = by_id(MEMORY);
+	struct xvt_json *doc = by_id(p->id);
 
 	if (!doc)
 		return -ENOMEM;
@@ -208,7 +209,7 @@ static int add_memory(struct qmp *q, const struct plugging *p, char *why, size_t
 /* Connect QEMU to an ivshmem server. */
 static int add_chardev(struct qmp *q, const struct plugging *p, char *why, size_t why_size)
 {
-	struct xvt_json *doc = by_id(CHARDEV), *backend, *data, *address;
+	struct xvt_json *doc = by_id(p->id), *backend, *data, *address;
 
 	if (!doc)
 		return -ENOMEM;
@@ -222,15 +223,16 @@ static int add_chardev(struct qmp *q, const struct plugging *p, char *why, size_
 	return command(q, "chardev-add", doc, why, why_size);
 }
 
-static int add_device(struct qmp *q, bool doorbell, const char *bus, char *why, size_t why_size)
+static int add_device(struct qmp *q, const struct plugging *p, const char *bus, char *why,
+		      size_t why_size)
 {
 	struct xvt_json *doc = by_id(DEVICE);
 
 	if (!doc)
 		return -ENOMEM;
-	xvt_json_add_text(doc, "driver", doorbell ? "ivshmem-doorbell" : "ivshmem-plain");
-	xvt_json_add_text(doc, doorbell ? "chardev" : "memdev", doorbell ? CHARDEV : MEMORY);
-	if (doorbell)
+	xvt_json_add_text(doc, "driver", p->doorbell ? "ivshmem-doorbell" : "ivshmem-plain");
+	xvt_json_add_text(doc, p->doorbell ? "chardev" : "memdev", p->id);
+	if (p->doorbell)
 		xvt_json_add_u64(doc, "vectors", 1);
 	if (bus)
 		xvt_json_add_text(doc, "bus", bus);
@@ -261,26 +263,40 @@ static int plug(const char *socket, const struct plugging *p, const char *bus, b
 	err = p->add(q, p, why, why_size);
 	*added = !err;
 	if (!err) {
-		err = add_device(q, p->doorbell, bus, why, why_size);
+		err = add_device(q, p, bus, why, why_size);
 		if (err)
-			command(q, p->undo, by_id(p->undo_id), unheard, sizeof(unheard));
+			command(q, p->undo, by_id(p->id), unheard, sizeof(unheard));
 	}
 	hang_up(q);
 	return explain_duplicate(err, why, why_size);
 }
 
+/*
+ * An id that this QEMU has not had: it aborts when memory comes by the name of one that it has not
+ * quite freed, and it says that memory is gone some time before it has (seen with 7.2).
+ */
+static void new_memory_id(char *id, size_t size)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	snprintf(id, size, MEMORY "-%" PRIx64,
+		 (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec);
+}
+
 int xvt_qmp_plug(const char *socket, const char *region, uint64_t size, const char *bus, char *why,
 		 size_t why_size)
 {
-	const struct plugging memory = { .add = add_memory,
-					 .path = region,
-					 .size = size,
-					 .undo = "object-del",
-					 .undo_id = MEMORY };
+	char id[64];
+	const struct plugging memory = {
+		.add = add_memory, .path = region, .size = size, .id = id, .undo = "object-del"
+	};
 	const bool left = !access(region, F_OK); /* by an earlier machine of this name */
 	bool added;
-	int err = plug(socket, &memory, bus, &added, why, why_size);
+	int err;
 
+	new_memory_id(id, sizeof(id));
+	err = plug(socket, &memory, bus, &added, why, why_size);
 	if (err && added && !left) /* QEMU made the file when it added the memory */
 		unlink(region);
 	return err;
@@ -292,8 +308,8 @@ int xvt_qmp_plug_doorbell(const char *socket, const char *server, const char *bu
 	const struct plugging chardev = { .add = add_chardev,
 					  .path = server,
 					  .doorbell = true,
-					  .undo = "chardev-remove",
-					  .undo_id = CHARDEV };
+					  .id = CHARDEV,
+					  .undo = "chardev-remove" };
 	bool added;
 
 	return plug(socket, &chardev, bus, &added, why, why_size);
@@ -344,6 +360,33 @@ int xvt_qmp_unplug(const char *socket, char *why, size_t why_size)
 	return err;
 }
 
+/* QEMU refuses to remove memory that a device uses. Returns 0, or the first -errno with `why`. */
+static int remove_memory(struct qmp *q, char *why, size_t why_size)
+{
+	struct xvt_json *doc = xvt_json_new();
+	const struct xvt_json_value *list;
+	struct xvt_json_value *answer;
+	size_t i;
+	int err;
+
+	if (!doc)
+		return -ENOMEM;
+	xvt_json_add_text(doc, "path", "/objects");
+	err = command(q, "qom-list", doc, why, why_size);
+	if (err)
+		return err;
+	answer = xvt_json_parse(q->buf, strlen(q->buf), why, why_size);
+	list = xvt_json_get(answer, "return");
+	for (i = 0; !err && i < xvt_json_count(list); i++) {
+		const char *name = xvt_json_text(xvt_json_get(xvt_json_at(list, i), "name"));
+
+		if (name && !strncmp(name, MEMORY, strlen(MEMORY)))
+			err = command(q, "object-del", by_id(name), why, why_size);
+	}
+	xvt_json_forget(answer);
+	return err;
+}
+
 int xvt_qmp_unplugged(const char *socket, char *why, size_t why_size)
 {
 	struct qmp *q;
@@ -351,8 +394,7 @@ int xvt_qmp_unplugged(const char *socket, char *why, size_t why_size)
 
 	if (err)
 		return err;
-	/* QEMU refuses this while the device uses the memory. */
-	err = command(q, "object-del", by_id(MEMORY), why, why_size);
+	err = remove_memory(q, why, why_size);
 	hang_up(q);
 	return !err ? 1 : err == -EPROTO ? 0 : err;
 }

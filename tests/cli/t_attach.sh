@@ -35,8 +35,29 @@ shows() { # REGULAR-EXPRESSION: the one line on standard error
 	return 1
 }
 
+# memory: the id of the region in QEMU
+memory() {
+	python3 - "$qmp" <<'PY' | grep -o '"xvtrace-memory-[^"]*"'
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+f = s.makefile("rw")
+for do in '{"execute": "qmp_capabilities"}', '{"execute": "qom-list", "arguments": {"path": "/objects"}}':
+    f.write(do + "\n")
+    f.flush()
+    while "return" not in (line := f.readline()):
+        pass
+print(line)
+PY
+}
+
 machine
+check "QEMU refuses the first device" eval '! attach --bus no-such-bus && shows ".*no-such-bus.*"'
+check "and has no memory of it" eval '[ -z "$(memory)" ]'
 check "a region is plugged in" attach --timeout 0
+first=$(memory)
+check "QEMU has one memory of it" [ "$(wc -w <<<"$first")" = 1 ]
+check "not a second one" eval '! timeout 60 "$xvtrace" attach other --qmp "$qmp" 2>"$work/err" && shows ".*has a region by xvtrace attach already" && [ "$(memory)" = "$first" ] && [ ! -e "$work/xvtrace-other" ]'
 check "its user and group may read it, and no other" test "$(stat -c %a "$region")" = 660
 check "what is in use is not taken for a file that was left" eval '! attach && shows "m: .*/xvtrace-m is there already: .*"'
 inode=$(stat -c %i "$region")
@@ -49,6 +70,8 @@ check "the file that was left is still there" test "$(stat -c %i "$region")" = "
 ends
 machine
 check "the machine of that name takes its file again" eval 'attach --timeout 0 || ! sed "s/^/# /" "$work/err"'
+# QEMU aborts when memory comes whose name it has not quite freed.
+check "under another id" eval '[ -n "$(memory)" ] && [ "$(memory)" != "$first" ]'
 check "it is that file" test "$(stat -c %i "$region")" = "$inode"
 ends
 check "detach removes what a machine has left whose socket is gone" detach
