@@ -6,13 +6,20 @@
 #include "cli/event_request.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/json.h"
 #include "base/region.h"
+#include "cli/answers.h"
 #include "cli/find.h"
 #include "cli/plug.h"
+#include "cli/serve.h"
+#include "session/control.h"
 #include "vmm/processes.h"
 #include "xvt_abi.h"
 
@@ -54,6 +61,7 @@ struct asking {
 	const char *path;
 	const char *line; /* the next one of the request */
 	enum state state;
+	int timeout_ms;
 	struct xvt_host_region region; /* claimed while map is not NULL */
 	uint32_t seq;
 	bool allowed; /* the header said that it is allowed, when the line was sent */
@@ -72,12 +80,99 @@ static void fail(struct asking *a)
 	a->state = OVER;
 }
 
-static void fail_busy(struct asking *a)
+static void add_on(struct asking *a)
+{
+	const size_t used = strlen(a->on);
+
+	snprintf(a->on + used, sizeof(a->on) - used, "%s%.*s", used ? ", " : "",
+		 (int)strcspn(a->line, "\n") - 1, a->line + 1);
+}
+
+/* ------------------------------------------------------------------ by a recorder */
+
+struct heard {
+	char error[512];
+	bool end;
+};
+
+static int on_line(void *arg, const char *line, size_t len)
+{
+	struct heard *h = arg;
+	struct xvt_json_value *v = xvt_json_parse(line, len, h->error, sizeof(h->error));
+	const char *error = xvt_json_text(xvt_json_get(v, "error"));
+
+	if (error)
+		snprintf(h->error, sizeof(h->error), "%s", error);
+	h->end |= xvt_answer_true(v, "end");
+	xvt_json_forget(v);
+	return v ? 0 : -EBADMSG;
+}
+
+/* The request to a recorder, for free(). NULL: out of memory. */
+static char *control_line(const struct asking *a)
+{
+	struct xvt_json *doc = xvt_json_new(), *events;
+	const char *at;
+	char event[XVT_REQUEST_LEN], *line;
+	size_t len;
+
+	xvt_json_add_u64(doc, "version", XVT_CONTROL_VERSION);
+	xvt_json_add_text(doc, "do", "events");
+	xvt_json_add_text(xvt_json_add_array(doc, "machines"), NULL, a->name);
+	events = xvt_json_add_array(doc, "events");
+	for (at = a->line; *at; at += strcspn(at, "\n") + 1) {
+		snprintf(event, sizeof(event), "%.*s", (int)strcspn(at, "\n") - 1, at + 1);
+		xvt_json_add_text(events, NULL, event);
+	}
+	line = xvt_json_line(doc, &len);
+	if (line)
+		line[len - 1] = 0; /* the newline */
+	return line;
+}
+
+/* Have the recorder that works on the region ask. Returns false if it has no socket here. */
+static bool ask_recorder(struct asking *a, pid_t pid)
+{
+	const size_t name = strlen(a->name);
+	struct heard heard = { .end = false };
+	char dir[2048], path[4096], why[256] = "", *line;
+	int err = -ENOMEM;
+
+	if (pid <= 0 || !xvt_control_dir(dir, sizeof(dir)))
+		return false;
+	snprintf(path, sizeof(path), "%s/record-%d", dir, (int)pid);
+	if (access(path, F_OK))
+		return false;
+	line = control_line(a);
+	if (line)
+		err = xvt_control_ask(path, line, a->timeout_ms, on_line, &heard, why, sizeof(why));
+	free(line);
+	if (heard.error[0])
+		xvt_error(a->name, "%s",
+			  heard.error + (!strncmp(heard.error, a->name, name) &&
+							 !strncmp(heard.error + name, ": ", 2)
+						 ? name + 2
+						 : 0));
+	else if (err || !heard.end)
+		xvt_error(a->name, "its recorder, process %d, does not answer: %s", (int)pid,
+			  why[0] ? why
+			  : err	 ? strerror(-err)
+				 : "it has ended");
+	a->failed = heard.error[0] || err || !heard.end;
+	for (; !a->failed && *a->line; a->line += strcspn(a->line, "\n") + 1)
+		add_on(a);
+	a->state = OVER;
+	return true;
+}
+
+static void ask_busy(struct asking *a)
 {
 	struct xvt_region_look look;
 	char process[512] = "another xvtrace";
 
 	xvt_region_look(a->path, &look);
+	if (ask_recorder(a, look.recorder))
+		return;
 	if (look.recorder > 0)
 		xvt_process_describe(look.recorder, process, sizeof(process));
 	xvt_error(a->name,
@@ -86,6 +181,8 @@ static void fail_busy(struct asking *a)
 		  process);
 	fail(a);
 }
+
+/* ------------------------------------------------------------------ by this process */
 
 /* Claims the region, for the exchange. Returns false after an error message. */
 static bool claim(struct asking *a)
@@ -111,7 +208,7 @@ static bool claim(struct asking *a)
 		fail(a);
 	} else if (xvt_host_region_claim(&a->region)) {
 		err = -EBUSY;
-		fail_busy(a);
+		ask_busy(a);
 	}
 	return !err;
 }
@@ -167,10 +264,7 @@ static void take_answer(struct asking *a)
 			  xvt_host_region_refusal(result));
 		a->failed = true;
 	} else {
-		const size_t used = strlen(a->on);
-
-		snprintf(a->on + used, sizeof(a->on) - used, "%s%.*s", used ? ", " : "", len - 1,
-			 a->line + 1);
+		add_on(a);
 	}
 	a->line += len + 1;
 	a->state = ASK;
@@ -207,6 +301,8 @@ int xvt_event_request_send(const char *name, const char *region, const char *req
 			   uint64_t timeout_ns)
 {
 	struct asking a = { .name = name, .path = region, .line = request, .state = ASK };
+
+	a.timeout_ms = timeout_ns / 1000000 < INT_MAX ? (int)(timeout_ns / 1000000) : INT_MAX;
 
 	if (!xvt_plug_wait(step, &a, timeout_ns))
 		fail_late(&a);

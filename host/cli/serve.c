@@ -18,7 +18,7 @@ static const char *const names[] = {
 	[XVT_REQUEST_STATUS] = "status",     [XVT_REQUEST_METRICS] = "metrics",
 	[XVT_REQUEST_ROTATE] = "rotate",     [XVT_REQUEST_RELOAD] = "reload",
 	[XVT_REQUEST_SNAPSHOT] = "snapshot", [XVT_REQUEST_STOP] = "stop",
-	[XVT_REQUEST_START] = "start",
+	[XVT_REQUEST_START] = "start",	     [XVT_REQUEST_EVENTS] = "events",
 };
 
 #define NAMES (sizeof(names) / sizeof(names[0]))
@@ -45,7 +45,11 @@ static enum xvt_request named(const char *what, char *why, size_t why_size)
 static bool is_whole(enum xvt_request what, const struct xvt_json_value *request, char *why,
 		     size_t why_size)
 {
-	if ((what != XVT_REQUEST_STOP && what != XVT_REQUEST_START) ||
+	if (what == XVT_REQUEST_EVENTS && !xvt_machine_names_ok(xvt_json_get(request, "events"))) {
+		snprintf(why, why_size, "events needs \"events\":[\"SYSTEM:EVENT\",...]");
+		return false;
+	}
+	if ((what != XVT_REQUEST_STOP && what != XVT_REQUEST_START && what != XVT_REQUEST_EVENTS) ||
 	    xvt_machine_names_ok(xvt_json_get(request, "machines")))
 		return true;
 	snprintf(why, why_size, "%s needs \"machines\":[NAME,...], with names or patterns",
@@ -222,7 +226,7 @@ static char *reload(struct xvt_serve *s, struct xvt_server_at *at, size_t *len)
 	return done(XVT_REQUEST_RELOAD, NULL, NULL, at, len);
 }
 
-/* Stop or start machines. */
+/* Stop or start machines, or have them ask their guests. */
 static char *switch_machines(struct xvt_serve *s, enum xvt_request what, const char *line,
 			     uid_t uid, struct xvt_server_at *at, size_t *len)
 {
@@ -232,6 +236,8 @@ static char *switch_machines(struct xvt_serve *s, enum xvt_request what, const c
 
 	if (what == XVT_REQUEST_STOP)
 		err = xvt_serve_stop(s, line, uid, at, why, sizeof(why));
+	else if (what == XVT_REQUEST_EVENTS)
+		err = xvt_serve_events(s, line, uid, at, why, sizeof(why));
 	else
 		err = xvt_serve_start(s, line, uid, at, why, sizeof(why));
 	if (err == -EAGAIN)
@@ -262,7 +268,8 @@ static char *act(void *arg, const char *line, const struct xvt_server_peer *peer
 		return reload(arg, at, len);
 	if (request == XVT_REQUEST_SNAPSHOT)
 		return snapshot(arg, at, len);
-	if (request == XVT_REQUEST_STOP || request == XVT_REQUEST_START)
+	if (request == XVT_REQUEST_STOP || request == XVT_REQUEST_START ||
+	    request == XVT_REQUEST_EVENTS)
 		return switch_machines(arg, request, line, peer->uid, at, len);
 	return refusal(why, at, len);
 }

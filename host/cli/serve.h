@@ -24,10 +24,12 @@ enum xvt_request {
 	XVT_REQUEST_SNAPSHOT,
 	XVT_REQUEST_STOP,
 	XVT_REQUEST_START,
+	XVT_REQUEST_EVENTS,
 };
 
 /* Returns the request in a client's line, or XVT_REQUEST_NONE with the reason in `why`. One of
- * XVT_REQUEST_STOP and _START has names of machines, or patterns. */
+ * XVT_REQUEST_STOP, _START and _EVENTS has names of machines, or patterns; the last one events,
+ * too. */
 enum xvt_request xvt_request_parse(const char *line, char *why, size_t why_size);
 
 /* The argument of xvt_serve_ops. */

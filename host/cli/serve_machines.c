@@ -185,6 +185,60 @@ int xvt_serve_stop(struct xvt_serve *s, const char *line, uid_t uid, struct xvt_
 	return err;
 }
 
+/* ------------------------------------------------------------------ events */
+
+/* Make the lines that guests are asked from a request. Returns 0 or -errno with `why`. */
+static int event_lines(const char *line, char *lines, size_t size, char *why, size_t why_size)
+{
+	struct xvt_json_value *request = xvt_json_parse(line, strlen(line), why, why_size);
+	const struct xvt_json_value *events = xvt_json_get(request, "events");
+	size_t i, used = 0;
+	int err = request ? 0 : -EINVAL;
+
+	lines[0] = 0;
+	for (i = 0; !err && i < xvt_json_count(events); i++) {
+		const char *event = xvt_json_text(xvt_json_at(events, i));
+		const int n = snprintf(lines + used, size - used, "+%s%s\n", event,
+				       strchr(event, ':') ? "" : ":*");
+
+		if (strchr(event, '\n') || (size_t)n >= size - used)
+			err = because(-EINVAL, why, why_size,
+				      "an event is SYSTEM:EVENT or SYSTEM, and all have room for "
+				      "%zu bytes",
+				      size);
+		used += (size_t)n;
+	}
+	xvt_json_forget(request);
+	return err;
+}
+
+int xvt_serve_events(struct xvt_serve *s, const char *line, uid_t uid, struct xvt_server_at *at,
+		     char *why, size_t why_size)
+{
+	const bool begins = !at->more;
+	struct subjects *list = list_of(at);
+	char lines[XVT_REQUEST_LEN], reason[256];
+	int err = begins ? event_lines(line, lines, sizeof(lines), why, why_size) : 0;
+	size_t i;
+
+	if (begins && !err)
+		err = each_pattern(s, line, uid, list, list_recorded, why, why_size);
+	for (i = 0; begins && !err && i < list->n; i++) {
+		err = xvt_session_vm_ask(xvt_session_find(s->rec->session, list->v[i].name), lines);
+		if (err)
+			because(err, why, why_size, "%s: %s", list->v[i].name, strerror(-err));
+	}
+	for (i = 0; !err && i < list->n; i++) {
+		const struct xvt_vm *vm = xvt_session_find(s->rec->session, list->v[i].name);
+
+		err = vm ? xvt_session_vm_asked(vm, reason, sizeof(reason)) : -ENODEV;
+		if (err && err != -EAGAIN)
+			because(err, why, why_size, "%s: %s", list->v[i].name,
+				vm ? reason : "it has gone");
+	}
+	return err;
+}
+
 /* ------------------------------------------------------------------ start */
 
 /* A search for machines that the recorder's own options select. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* serve_machines.h - the requests that stop and start machines (serve.h). */
+/* serve_machines.h - the requests that are about machines (serve.h). */
 #ifndef XVT_SERVE_MACHINES_H
 #define XVT_SERVE_MACHINES_H
 
@@ -20,6 +20,8 @@ int xvt_serve_stop(struct xvt_serve *s, const char *line, uid_t uid, struct xvt_
 		   char *why, size_t why_size);
 int xvt_serve_start(struct xvt_serve *s, const char *line, uid_t uid, struct xvt_server_at *at,
 		    char *why, size_t why_size);
+int xvt_serve_events(struct xvt_serve *s, const char *line, uid_t uid, struct xvt_server_at *at,
+		     char *why, size_t why_size);
 /* Add the names of these machines to the answer. */
 void xvt_serve_machines(const struct xvt_server_at *at, struct xvt_json *doc);
 

@@ -300,6 +300,7 @@ void xvt_vm_free(struct xvt_vm *vm)
 	xvt_pool_fini(&vm->pool);
 	free(vm->meta_seen);
 	free(vm->types);
+	free(vm->request);
 	xvt_session_exact_close(vm);
 	free(vm->rings);
 	free(vm->parked);

@@ -274,7 +274,9 @@ struct xvt_vm {
 	uint64_t guest_hz; /* nominal; clocks.c and snapshot.c: as its first ring has it */
 
 	/* request.c */
-	uint32_t request_seq; /* sequence number of the open request; 0: none */
+	char *request;	       /* lines that it is asked; NULL: opt.request */
+	char request_why[256]; /* which were refused, of those that a user added; "": none */
+	uint32_t request_seq;  /* sequence number of the open request; 0: none */
 	uint64_t request_clock;
 	size_t request_at;	     /* offset of its line in opt.request */
 	uint32_t request_generation; /* guest generation when the first line was sent */
@@ -282,6 +284,7 @@ struct xvt_vm {
 	bool request_refused;	     /* the guest's owner does not allow the request, or not yet */
 	bool request_told;	     /* and that is noted */
 	bool request_allowed;	     /* the header said that it is allowed, when it was sent */
+	bool request_silent;	     /* the guest did not answer in time */
 	uint32_t request_notes;
 
 	/* replaced.c */

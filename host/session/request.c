@@ -4,14 +4,23 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define NOTES_MAX 64u /* about answers, for each machine */
+#define NOTES_MAX   64u		/* about answers, for each machine */
+#define REQUEST_MAX (64u << 10) /* bytes of all lines of a machine */
+
+static const char *lines_of(const struct xvt_session *s, const struct xvt_vm *vm)
+{
+	const char *lines = vm->request ? vm->request : s->opt.request;
+
+	return lines ? lines : "";
+}
 
 /* Length of the request line that begins at `at`, with its line feed; 0: none. */
-static size_t request_line(const struct xvt_session *s, size_t at)
+static size_t request_line(const struct xvt_session *s, const struct xvt_vm *vm, size_t at)
 {
-	const char *line = s->opt.request ? s->opt.request + at : "";
+	const char *line = lines_of(s, vm) + at;
 	const char *end = strchr(line, '\n');
 
 	return end ? (size_t)(end + 1 - line) : strlen(line);
@@ -21,15 +30,16 @@ static size_t request_line(const struct xvt_session *s, size_t at)
 static void send_line(struct xvt_session *s, struct xvt_vm *vm, size_t at)
 {
 	const struct xvt_region_hdr *h = (const struct xvt_region_hdr *)vm->region.map;
-	size_t len = request_line(s, at);
+	size_t len = request_line(s, vm, at);
 
 	if (!len || len > XVT_REQUEST_LEN)
 		return;
 	vm->request_at = at;
 	vm->request_clock = xvt_clock_read();
 	vm->request_refused = false;
+	vm->request_silent = false;
 	vm->request_allowed = xvt_load(&h->host_events) == XVT_HOST_EVENTS_ALLOWED;
-	vm->request_seq = xvt_host_region_ask(&vm->region, s->opt.request + at, len);
+	vm->request_seq = xvt_host_region_ask(&vm->region, lines_of(s, vm) + at, len);
 }
 
 void xvt_vm_send_request(struct xvt_session *s, struct xvt_vm *vm, uint32_t generation)
@@ -46,7 +56,7 @@ static void ask_again(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
 	const struct xvt_region_hdr *h = (const struct xvt_region_hdr *)vm->region.map;
 	uint32_t generation;
 
-	if (!s->opt.request)
+	if (!*lines_of(s, vm))
 		return;
 	generation = xvt_load(&h->generation);
 	vm->request_again = generation != vm->request_generation;
@@ -58,7 +68,7 @@ static void ask_again(struct xvt_session *s, struct xvt_vm *vm, uint64_t now)
  * notes is limited, because a guest can begin anew without end. */
 static void note_answer(struct xvt_session *s, struct xvt_vm *vm, const char *what, const char *why)
 {
-	const char *line = s->opt.request + vm->request_at + 1; /* without "+" */
+	const char *line = lines_of(s, vm) + vm->request_at + 1; /* without "+" */
 
 	if (vm->request_notes++ < NOTES_MAX)
 		xvt_session_note(s, 2, vm, UINT32_MAX, "%s %.*s%s", what, (int)strcspn(line, "\n"),
@@ -69,7 +79,14 @@ static void note_refusal(struct xvt_session *s, struct xvt_vm *vm, int32_t resul
 {
 	char why[192];
 
+	const char *line = lines_of(s, vm) + vm->request_at + 1;
+	const size_t used = strlen(vm->request_why);
+
 	snprintf(why, sizeof(why), ": %s", xvt_host_region_refusal(result));
+	if (result != -EPERM)
+		snprintf(vm->request_why + used, sizeof(vm->request_why) - used,
+			 "%scannot switch on %.*s%s", used ? "; " : "", (int)strcspn(line, "\n"),
+			 line, why);
 	note_answer(s, vm, "cannot switch on", why);
 }
 
@@ -115,6 +132,7 @@ void xvt_vm_look_for_answer(struct xvt_session *s, struct xvt_vm *vm, uint64_t n
 			return;
 		note_answer(s, vm, "no answer to the request for events, from", " on");
 		vm->request_seq = 0;
+		vm->request_silent = true;
 		return;
 	}
 	result = xvt_load(&h->request_result);
@@ -127,15 +145,14 @@ void xvt_vm_look_for_answer(struct xvt_session *s, struct xvt_vm *vm, uint64_t n
 	}
 	if (result)
 		note_refusal(s, vm, result);
-	send_line(s, vm, vm->request_at + request_line(s, vm->request_at));
+	send_line(s, vm, vm->request_at + request_line(s, vm, vm->request_at));
 }
 
 /* Report requested events that are not known to be switched on, by the last pass's view of the
  * region, which is not read again. */
 void xvt_vm_end_request(struct xvt_session *s, struct xvt_vm *vm)
 {
-	if (!s->opt.request || !s->opt.request[0] || is_snapshot(s) || vm->own ||
-	    vm->phase == XVT_VM_GONE)
+	if (!*lines_of(s, vm) || is_snapshot(s) || vm->own || vm->phase == XVT_VM_GONE)
 		return;
 	if (vm->phase != XVT_VM_ATTACHED) {
 		note_answer(s, vm, "it never came, so it was not asked for events, from", " on");
@@ -152,4 +169,46 @@ void xvt_vm_end_request(struct xvt_session *s, struct xvt_vm *vm)
 	note_answer(s, vm,
 		    "the recording ended before the guest answered the request for events, from",
 		    " on");
+}
+
+int xvt_session_vm_ask(struct xvt_vm *vm, const char *lines)
+{
+	struct xvt_session *s = vm->session;
+	const size_t before = strlen(lines_of(s, vm)), more = strlen(lines);
+	char *text = before + more <= REQUEST_MAX ? malloc(before + more + 1) : NULL;
+
+	if (!text)
+		return before + more > REQUEST_MAX ? -E2BIG : -ENOMEM;
+	memcpy(text, lines_of(s, vm), before);
+	memcpy(text + before, lines, more + 1);
+	free(vm->request);
+	vm->request = text;
+	vm->request_why[0] = 0;
+	vm->request_told = false;
+	/* Else they are asked for behind what is asked now, or when the machine comes. */
+	if (vm->phase != XVT_VM_ATTACHED || vm->request_seq || vm->request_again)
+		return 0;
+	send_line(s, vm, vm->request_refused || vm->request_silent ? vm->request_at : before);
+	return 0;
+}
+
+int xvt_session_vm_asked(const struct xvt_vm *vm, char *why, size_t why_size)
+{
+	if (vm->phase == XVT_VM_GONE) {
+		snprintf(why, why_size, "it has gone");
+		return -ENODEV;
+	}
+	if (vm->request_refused && vm->request_told) {
+		snprintf(why, why_size, "%s", xvt_host_region_refusal(-EPERM));
+		return -EPERM;
+	}
+	if (vm->request_silent) {
+		snprintf(why, why_size, "its guest has not answered; is it paused?");
+		return -ETIMEDOUT;
+	}
+	if (vm->phase != XVT_VM_ATTACHED || vm->request_seq || vm->request_again ||
+	    vm->request_refused)
+		return -EAGAIN;
+	snprintf(why, why_size, "%s", vm->request_why);
+	return vm->request_why[0] ? -ENOENT : 0;
 }

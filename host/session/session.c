@@ -320,8 +320,8 @@ static void service_machine(struct xvt_session *s, struct xvt_vm *vm, uint64_t n
 	uint64_t before = vm->meta_pos;
 
 	if (vm->own || vm->phase != XVT_VM_ATTACHED || vm->halt.step >= XVT_HALT_CLOSED ||
-	    (!vm->nr_active && !vm->request_seq && !vm->meta_more && !s->off_clock &&
-	     !vm->halt.step))
+	    (!vm->nr_active && !vm->request_seq && !vm->request_refused && !vm->meta_more &&
+	     !s->off_clock && !vm->halt.step))
 		return;
 	if (s->disk_full) {
 		vm->meta_more = true; /* it stays where it is */

@@ -225,6 +225,15 @@ bool xvt_session_vm_is_stopped(const struct xvt_vm *vm);
  * takes some more passes; -ENOSPC: there is no space for it on the disk. */
 int xvt_session_vm_stopping(const struct xvt_vm *vm);
 /*
+ * Have a machine that is recorded ask its guest for more events: lines "+SYSTEM:EVENT", as those of
+ * struct xvt_session_options, which go on to be asked for after a reboot. Returns 0, -ENOMEM, or
+ * -E2BIG: too many lines.
+ */
+int xvt_session_vm_ask(struct xvt_vm *vm, const char *lines);
+/* What became of that. Returns 0: all are on; -EAGAIN: it is not known yet; else -errno, with the
+ * reason in `why`. */
+int xvt_session_vm_asked(const struct xvt_vm *vm, char *why, size_t why_size);
+/*
  * Record a stopped machine again. Returns 0, and *as is the new machine; NULL: its file is not
  * there, and it is recorded when it comes. Returns -errno with the reason in `why`, and the machine
  * stays stopped.

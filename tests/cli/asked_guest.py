@@ -4,7 +4,7 @@
 
 Waits until the file REGION is there and is as long as TEMPLATE, a region without a writer. Then
 formats it as the kernel module does, and answers requests as MODE says; LOG gets each request.
-Ends when the file is gone.
+Ends when the file is gone. The file GUEST_WAITS of the environment, if that is set, is waited for first.
 """
 import fcntl
 import mmap
@@ -53,6 +53,8 @@ def get(at):
     return struct.unpack_from("<I", region, at)[0]
 
 
+while "GUEST_WAITS" in os.environ and not os.path.exists(os.environ["GUEST_WAITS"]):
+    time.sleep(0.01)
 region[0:8] = bytes(8)
 region[8:] = whole[8:]
 put(KIND, 2 if mode == "program" else 1)

@@ -75,6 +75,35 @@ check "a region of a program" says 1 1 "its writer is no kernel: it chooses its 
 attach silent
 check "without --events nothing is asked" eval 'says 0 0 "1 rings of its linux writer" && [ -z "$asked" ]'
 
+# --- beside a recorder that takes the region when it comes: that one asks
+export XVTRACE_RUN_DIR=$work/run
+mkdir -p "$work/run"
+"$xvtrace" record -q --follow -o "$work/t.xvt" -r "m=$region" --join-timeout 5 2>"$work/record.err" &
+recorder=$!
+pids+=($recorder)
+check "a recorder waits for the machine" poll eval 'ls "$work/run"/record-* 2>/dev/null'
+# has_it: the recorder has the region
+has_it() { [ "$("$xvtrace" guests --json | jq '.machines[] | select(.name == "m").recorder')" = $recorder ]; }
+# plugged MODE ARG...: attach, but the guest formats its region when the recorder has it
+plugged() {
+	GUEST_WAITS="$work/go" && rm -f "$work/go"
+	export GUEST_WAITS
+	( poll has_it && : >"$work/go" ) &
+	attach "$@"
+	unset GUEST_WAITS
+}
+plugged allows --events sched,irq
+check "it asks for the events" test "$rc $(on) $asked" = "0 sched:*, irq:* +sched:* +irq:* "
+plugged allows --events sched,irq:nonsense
+check "an event that the kernel does not have is told" says 1 1 "^xvtrace: m: .*cannot switch on irq:nonsense: its kernel has no such event$"
+plugged refuses --events sched
+check "and a refusal" says 1 1 "^xvtrace: m.*: its owner does not allow the host to choose events: host_events=yes"
+plugged allows-later --events sched,irq
+check "and consent that comes later" test "$rc $(on) $asked" = "0 sched:*, irq:* +sched:* +sched:* +irq:* "
+kill -INT $recorder
+wait $recorder
+cat "$work/record.err"
+
 # --- wrong usage, before a region is plugged in
 usage() { # WORDS ARG...
 	local words=$1

@@ -307,6 +307,51 @@ START_TEST(a_refusal_without_a_reason_is_told_in_the_end)
 }
 END_TEST
 
+/* By the control socket. */
+START_TEST(a_user_adds_events)
+{
+	struct xvt_vm *g2 = asked_machine("+sched:sched_switch\n");
+	char why[256];
+
+	/* Behind what is asked now. */
+	ck_assert_int_eq(xvt_session_vm_ask(g2, "+irq:*\n+a:b\n+c:d\n"), 0);
+	ck_assert_str_eq(asked_of(g2), "+sched:sched_switch\n");
+	answer_of(g2, 0);
+	ck_assert_str_eq(asked_of(g2), "+irq:*\n");
+	answer_of(g2, 0);
+	answer_of(g2, -EINVAL);
+	ck_assert_int_eq(xvt_session_vm_asked(g2, why, sizeof(why)), -EAGAIN);
+	answer_of(g2, -ENOENT);
+	ck_assert_int_eq(xvt_session_vm_asked(g2, why, sizeof(why)), -ENOENT);
+	ck_assert_str_eq(why, "cannot switch on a:b: its kernel has no such event; cannot switch "
+			      "on c:d: its kernel has no such event");
+	/* When nothing is asked; and after a refusal, what was refused first. */
+	ck_assert_int_eq(xvt_session_vm_ask(g2, "+timer:*\n"), 0);
+	ck_assert_str_eq(asked_of(g2), "+timer:*\n");
+	consent(g2, XVT_HOST_EVENTS_REFUSED);
+	answer_of(g2, -EPERM);
+	ck_assert_int_eq(xvt_session_vm_asked(g2, why, sizeof(why)), -EPERM);
+	ck_assert_int_eq(xvt_session_vm_ask(g2, "+task:*\n"), 0);
+	ck_assert_str_eq(asked_of(g2), "+timer:*\n");
+	answer_of(g2, 0);
+	ck_assert_str_eq(asked_of(g2), "+task:*\n");
+	look_after(g2, 61 * SECOND_NS);
+	ck_assert_int_eq(xvt_session_vm_asked(g2, why, sizeof(why)), -ETIMEDOUT);
+	ck_assert_int_eq(xvt_session_vm_ask(g2, "+x:y\n"), 0);
+	ck_assert_str_eq(asked_of(g2), "+task:*\n");
+	answer_of(g2, 0);
+	answer_of(g2, 0);
+	ck_assert_int_eq(xvt_session_vm_asked(g2, why, sizeof(why)), 0);
+	/* All of them again, for a new generation. */
+	((struct xvt_region_hdr *)g2->region.map)->generation++;
+	xvt_vm_look_for_answer(s, g2, g2->request_clock + ticks(s, 2 * SECOND_NS));
+	ck_assert_str_eq(asked_of(g2), "+sched:sched_switch\n");
+	answer_of(g2, 0);
+	ck_assert_str_eq(asked_of(g2), "+irq:*\n");
+	ck_assert_int_eq(xvt_session_vm_asked(g2, why, sizeof(why)), -EAGAIN);
+}
+END_TEST
+
 START_TEST(a_guest_that_begins_again_is_asked_again)
 {
 	struct xvt_vm *g2 = asked_machine("+sched:sched_switch\n+irq:*\n");
@@ -978,6 +1023,7 @@ Suite *session_vm_suite(void)
 	tcase_add_test(t, a_flood_about_many_machines_hides_no_other);
 	tcase_add_test(t, a_machine_has_no_more_rings_than_it_may_have);
 	tcase_add_test(t, a_refused_event_is_named);
+	tcase_add_test(t, a_user_adds_events);
 	tcase_add_test(t, a_refusal_waits_for_the_owner);
 	tcase_add_loop_test(t, a_refusal_without_a_reason_is_told_in_the_end, 0, 2);
 	tcase_add_test(t, a_guest_that_begins_again_is_asked_again);
