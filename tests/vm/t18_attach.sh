@@ -22,7 +22,7 @@ xvt() {
 says() { test $rc -eq "$1" && test "$(cat "$work/out" "$work/err" | wc -l)" -eq 1 && grep -qE -- "$2" "$work/out" "$work/err"; }
 device_of() { lv_virsh dumpxml "$@" | grep -o "<shmem name='xvtrace-[^']*'"; }
 
-need "a domain starts" eval 'lv_create g1 --vcpus 2 --overlay "$(overlay plugged.sh)"'
+need "a domain starts" eval 'lv_create g1 --vcpus 2 --overlay "$(overlay asked.sh)"'
 d1=$(lv_domain g1) region=/dev/shm/xvtrace-$(lv_domain g1)
 need "its guest runs" vm_wait_log g1 "^XVT-SAY ready" 200
 
@@ -59,6 +59,16 @@ named() { "$xvtrace" report --no-task "$trace" >"$work/report" && grep -q " sche
 check "its events, on before the device came, have their formats" named
 check "verify passes" "$xvtrace" verify "$trace"
 
+# --- and asked for events: the guest's owner does not allow it, then does so late, then at once
+plug() { xvt attach "$d1" --size 8M --timeout 100 "$@"; }
+plug --events timer
+check "attach --events: without consent" eval 'test $rc -eq 1 -a "$(wc -l <"$work/err")" -eq 1 && grep -q "^xvtrace: $d1: its owner does not allow the host to choose events: host_events=yes in" "$work/err"'
+xvt detach "$d1" --timeout 100
+plug --events timer,task
+check "attach --events: consent that comes after the module" eval 'test $rc -eq 0 && grep -qxF "$d1: switched on in the guest: timer:*, task:*" "$work/out"'
+check "attach --events: the guest did not know it before, and refused" vm_poll 10 grep -aq "^XVT-SAY device 4 has refused, and says 0" "$(vm_log g1)"
+xvt detach "$d1" --timeout 100
+
 # --- each misuse is one line
 xvt attach no-such-domain
 check "attach: an unknown domain" says 1 "no domain of this name"
@@ -82,6 +92,8 @@ xvt attach "$d1-off"
 check "attach: a domain that does not run" says 1 "does not run; start it, or .*--config"
 xvt attach "$d1-off" --doorbell --config
 check "attach --doorbell: a domain that does not run" says 1 "does not run"
+xvt attach "$d1-off" --config --events sched
+check "attach --config --events: a domain that does not run has no guest to ask" eval 'says 1 "it does not run, so its guest cannot be asked.*guest.conf" && ! device_of "$d1-off"'
 xvt attach "$d1-off" --config
 check "attach --config: for the next start" says 0 "defined; the domain has /dev/shm/xvtrace-$d1-off from its next start"
 check "attach --config: it is in the definition" device_of "$d1-off"
