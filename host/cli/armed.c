@@ -8,13 +8,13 @@
 #include "cli/armed.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/machine_name.h"
 #include "base/region.h"
 
 #define SECOND_NS ((uint64_t)1000000000)
@@ -94,7 +94,7 @@ static bool matches(const struct xvt_armed *a, const char *name)
 	size_t i;
 
 	for (i = 0; i < a->nr_patterns; i++) {
-		if (!fnmatch(a->patterns[i], name, 0))
+		if (xvt_machine_matches(a->patterns[i], name))
 			return true;
 	}
 	return false;
@@ -120,7 +120,7 @@ bool xvt_armed_has_name(const struct xvt_armed *a, const char *name)
 	size_t i;
 
 	for (i = 0; a && i < a->n; i++) {
-		if (!strcmp(a->v[i].name, name))
+		if (xvt_machine_same(a->v[i].name, name))
 			return true;
 	}
 	return false;

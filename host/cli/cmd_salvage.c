@@ -5,6 +5,7 @@
  */
 #include "cli/cmd.h"
 #include "cli/confine.h"
+#include "cli/machines.h"
 #include "cli/recording.h"
 #include "cli/standard.h"
 
@@ -71,6 +72,8 @@ static int cmd_salvage(const struct xvt_command *cmd, int argc, char **argv)
 		xvt_error(argv[first], "%s%s", why, xvt_region_hint(err));
 	else if (!opt.quiet)
 		report(&sum);
+	if (!err && opt.name)
+		xvt_machine_say_shown(opt.name);
 	return xvt_recording_end(&rec, err ? XVT_EXIT_FAIL : XVT_EXIT_OK, 0);
 }
 

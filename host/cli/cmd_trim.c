@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/machine_name.h"
 #include "cli/cmd.h"
 #include "cli/confine.h"
 #include "cli/select.h"
@@ -112,7 +113,7 @@ static bool *take_machines(const struct xvt_opt_list *names, const struct xvt_tr
 		bool found = false;
 
 		for (uint32_t vm = 0; vm < t->vm_count; vm++) {
-			if (!t->vms[vm].known || strcmp(t->vms[vm].name, names->v[i]) != 0)
+			if (!t->vms[vm].known || !xvt_machine_same(t->vms[vm].name, names->v[i]))
 				continue;
 			found = wanted[vm] = true;
 		}

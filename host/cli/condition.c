@@ -3,13 +3,13 @@
 #include "cli/condition.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/machine_name.h"
 #include "cli/opt.h"
 #include "lib/xvtrace.h"
 #include "session/session.h"
@@ -149,5 +149,5 @@ bool xvt_condition_holds(const struct xvt_condition *c, const char *machine,
 
 bool xvt_condition_is_for(const struct xvt_condition *c, const char *machine)
 {
-	return !c->machine || !fnmatch(c->machine, machine, 0);
+	return !c->machine || xvt_machine_matches(c->machine, machine);
 }

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "cli/machines.h"
 
+#include "base/machine_name.h"
 #include "base/out.h"
 #include "base/region.h"
 #include "cli/find.h"
@@ -91,6 +92,15 @@ static bool split_region(const char *arg, size_t len, char name[XVT_NAME_LEN], c
 	return true;
 }
 
+void xvt_machine_say_shown(const char *name)
+{
+	char shown[XVT_NAME_LEN];
+
+	xvt_machine_shown(shown, sizeof(shown), name);
+	if (strcmp(shown, name) != 0)
+		xvt_note("machine '%s' is called %s in the trace; --vm takes both", name, shown);
+}
+
 static int add_region(struct xvt_session *s, struct xvt_armed *armed, const char *name,
 		      const char *path, uint32_t rings)
 {
@@ -102,8 +112,10 @@ static int add_region(struct xvt_session *s, struct xvt_armed *armed, const char
 	err = xvt_armed_takes(armed, name, path, NULL, rings, why, sizeof(why));
 	if (!err)
 		err = xvt_session_add_rings(s, name, path, NULL, true, rings, why, sizeof(why));
-	if (!err)
+	if (!err) {
 		xvt_session_vm_expect(xvt_session_find(s, name));
+		xvt_machine_say_shown(name);
+	}
 	if (err >= 0)
 		return XVT_EXIT_OK;
 	if (err == -ENOENT)
@@ -158,8 +170,10 @@ static int add_domain(struct xvt_session *s, const struct xvt_machine_options *o
 			      sizeof(why));
 	if (!err)
 		err = add_rings_of(s, &domain, true, rings, why, sizeof(why));
-	if (!err)
+	if (!err) {
 		xvt_session_vm_expect(xvt_session_find(s, domain.name));
+		xvt_machine_say_shown(domain.name);
+	}
 	if (err >= 0)
 		return XVT_EXIT_OK;
 	xvt_error(name, "%s", why);
@@ -193,7 +207,7 @@ int xvt_machine_add_found(struct xvt_session *s, struct xvt_armed *armed,
 			  const struct xvt_candidate *c, char *why, size_t why_size)
 {
 	struct xvt_region_look look;
-	int takes;
+	int takes, err;
 
 	if (xvt_session_has_region(s, c->path))
 		return 1; /* a domain's region is found in /dev/shm, too */
@@ -222,9 +236,13 @@ int xvt_machine_add_found(struct xvt_session *s, struct xvt_armed *armed,
 	/* A guest that has not formatted its region yet delays no other machine. */
 	xvt_region_look(c->path, &look);
 	if (c->domain)
-		return add_rings_of(s, c->domain, c->asked || !look.err, c->rings, why, why_size);
-	return xvt_session_add_rings(s, c->name, c->path, NULL, c->asked || !look.err,
-				     c->rings ? c->rings : XVT_RINGS_USUAL, why, why_size);
+		err = add_rings_of(s, c->domain, c->asked || !look.err, c->rings, why, why_size);
+	else
+		err = xvt_session_add_rings(s, c->name, c->path, NULL, c->asked || !look.err,
+					    c->rings ? c->rings : XVT_RINGS_USUAL, why, why_size);
+	if (!err)
+		xvt_machine_say_shown(c->name);
+	return err;
 }
 
 /* Add a machine that was found. What prevents that is a warning. */
@@ -268,7 +286,7 @@ static bool domain_matches(const struct xvt_domain *domain, const char *pattern)
 	char uuid[XVT_UUID_TEXT];
 
 	xvt_uuid_text(domain->uuid, uuid);
-	return !fnmatch(pattern, domain->name, 0) || !fnmatch(pattern, uuid, FNM_CASEFOLD);
+	return xvt_machine_matches(pattern, domain->name) || !fnmatch(pattern, uuid, FNM_CASEFOLD);
 }
 
 static void on_domain(void *arg, const struct xvt_domain *domain)
@@ -435,7 +453,7 @@ static bool add_name(struct names *names, const char *arg, const char *name)
 	size_t i;
 
 	for (i = 0; i < names->n; i++) {
-		if (!strcmp(names->v[i], name)) {
+		if (xvt_machine_same(names->v[i], name)) {
 			name_is_taken(arg, name);
 			return false;
 		}
@@ -526,7 +544,7 @@ void xvt_machine_trust(struct xvt_session *s, const struct xvt_machine_options *
 	size_t i;
 
 	for (i = 0; i < opt->trusted.n; i++) {
-		if (!strcmp(opt->trusted.v[i], name))
+		if (xvt_machine_same(opt->trusted.v[i], name))
 			xvt_session_vm_trust_clock(xvt_session_find(s, name));
 	}
 }

@@ -32,6 +32,10 @@ struct xvt_candidate {
 	bool asked;			 /* by -r or -d; else `all` */
 };
 
+/* Tell if a trace has another name for this machine: one without blanks, ':' and letters that are
+ * not ASCII. */
+void xvt_machine_say_shown(const char *name);
+
 /* Add a machine that was found. Returns 0; 1: the session has its region, or it is kept armed; or
  * -errno with the reason in `why`. */
 int xvt_machine_add_found(struct xvt_session *s, struct xvt_armed *armed,

@@ -2,6 +2,7 @@
 /* select.c - see select.h. */
 #include "cli/select.h"
 
+#include "base/machine_name.h"
 #include "cli/beside.h"
 #include "cli/digits.h"
 #include "cli/empty.h"
@@ -251,8 +252,9 @@ static bool is_named(const struct xvtrace_machine *m, const char *name)
 {
 	const size_t length = strlen(m->name), part = strlen(name);
 
-	return strcmp(m->name, name) == 0 || (length > part && m->name[length - part - 1] == ':' &&
-					      strcmp(m->name + length - part, name) == 0);
+	return xvt_machine_same(m->name, name) ||
+	       (length > part && m->name[length - part - 1] == ':' &&
+		xvt_machine_same(m->name + length - part, name));
 }
 
 /* Whether a machine is left out by name: "!g1". */
@@ -268,7 +270,7 @@ static bool is_left_out(const struct xvt_select *s, const struct xvtrace_machine
 static bool has_left_out(const struct xvt_select *s, const char *name)
 {
 	for (size_t i = 0; i < s->vm.n; i++)
-		if (s->vm.v[i][0] == '!' && strcmp(s->vm.v[i] + 1, name) == 0)
+		if (s->vm.v[i][0] == '!' && xvt_machine_same(s->vm.v[i] + 1, name))
 			return true;
 	return false;
 }

@@ -4,13 +4,13 @@
 #include "cli/serve_machines.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/machine_name.h"
 #include "base/vec.h"
 #include "vmm/processes.h"
 
@@ -58,7 +58,7 @@ static bool has(const struct subjects *list, const char *name)
 	size_t i;
 
 	for (i = 0; i < list->n; i++) {
-		if (!strcmp(list->v[i].name, name))
+		if (xvt_machine_same(list->v[i].name, name))
 			return true;
 	}
 	return false;
@@ -259,7 +259,8 @@ static void on_file(void *arg, const struct xvt_candidate *c)
 	char why[512];
 	int err;
 
-	if (f->err || fnmatch(f->pattern, c->name, 0) || xvt_session_has_region(session, c->path) ||
+	if (f->err || !xvt_machine_matches(f->pattern, c->name) ||
+	    xvt_session_has_region(session, c->path) ||
 	    xvt_armed_has(f->s->machines->armed, c->path))
 		return;
 	f->found = true;

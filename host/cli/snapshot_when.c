@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "base/loop.h"
+#include "base/machine_name.h"
 #include "cli/armed.h"
 #include "cli/trigger.h"
 #include "lib/xvtrace.h"
@@ -181,7 +182,7 @@ static void last_event(const struct watch *w, char *text, size_t size)
 		for (i = 0; i < xvtrace_info(trace)->machines; i++) {
 			const struct xvtrace_machine *m = xvtrace_machine(trace, i);
 
-			if (m && !strcmp(m->name, w->crashed))
+			if (m && xvt_machine_same(m->name, w->crashed))
 				ns = xvtrace_stat_machine(stat, i)->counts.last_ns;
 		}
 	}

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/machine_name.h"
 #include "base/vec.h"
 #include "lib/parts.h"
 
@@ -113,7 +114,8 @@ int xvtrace_reader_machine(struct xvtrace_reader *r, const char *name)
 	for (uint32_t i = 0; i < trace->machine_count; i++) {
 		const struct xvt_lib_machine *m = &trace->machines[i];
 
-		if (!m->known || (strcmp(m->name, name) != 0 && strcmp(m->pub.name, name) != 0))
+		if (!m->known ||
+		    (!xvt_machine_same(m->name, name) && !xvt_machine_same(m->pub.name, name)))
 			continue;
 		if (!r->machines)
 			r->machines = calloc((size_t)trace->machine_count + 1, sizeof(bool));

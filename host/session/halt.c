@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "base/machine_name.h"
 #include "base/out.h"
 
 /* ------------------------------------------------------------------ stop */
@@ -275,8 +276,8 @@ static bool matches(const struct xvt_vm *vm, const char *pattern)
 	char uuid[XVT_UUID_TEXT];
 
 	xvt_uuid_text(vm->uuid, uuid);
-	return !fnmatch(pattern, vm->name, 0) || !fnmatch(pattern, vm->base_name, 0) ||
-	       !fnmatch(pattern, uuid, FNM_CASEFOLD);
+	return xvt_machine_matches(pattern, vm->name) ||
+	       xvt_machine_matches(pattern, vm->base_name) || !fnmatch(pattern, uuid, FNM_CASEFOLD);
 }
 
 struct xvt_vm *xvt_session_next_match(const struct xvt_session *s, size_t *at, const char *pattern)

@@ -4,6 +4,7 @@
  * the region is copied and checked first.
  */
 #define _GNU_SOURCE
+#include "base/machine_name.h"
 #include "session/parts.h"
 #include "vmm/processes.h"
 
@@ -438,7 +439,7 @@ struct xvt_vm *xvt_session_find(const struct xvt_session *s, const char *name)
 	size_t i;
 
 	for (i = 0; i < s->nr_vms; i++) {
-		if (!strcmp(s->vms[i]->name, name))
+		if (xvt_machine_same(s->vms[i]->name, name))
 			return s->vms[i];
 	}
 	return NULL;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/machine_name.h"
 #include "base/u64.h"
 #include "base/vec.h"
 
@@ -41,15 +42,11 @@ bool xvt_trace_wants(uint16_t type)
 
 static void printable_name(char *name, const char *from, uint32_t vm)
 {
-	size_t n = 0;
+	char whole[XVT_NAME_LEN];
 
-	while (n < XVT_NAME_LEN - 1 && from[n]) {
-		uint8_t c = (uint8_t)from[n];
-
-		name[n++] = c <= ' ' || c == ':' || c >= 0x7f ? '_' : (char)c;
-	}
-	name[n] = '\0';
-	if (!n)
+	snprintf(whole, sizeof(whole), "%.*s", XVT_NAME_LEN - 1, from);
+	xvt_machine_shown(name, XVT_NAME_LEN, whole);
+	if (!name[0])
 		snprintf(name, XVT_NAME_LEN, "vm%u", vm);
 }
 

@@ -113,6 +113,18 @@ answers "... recorded" 0 "" "$xvtrace" record -q -o "$odd/t ä.xvt" -r g="$odd/g
 for command in report stat verify summary; do
 	answers "... $command" 0 "" "$xvtrace" $command "$odd/t ä.xvt"
 done
+named() { answers "$1" "$2" "$3" "$xvtrace" record -q -o t.xvt --join-timeout 0 "${@:4}"; }
+named "a machine with a blank and an umlaut" 0 "^xvtrace: note: machine 'g ä' is called g___ in the trace; --vm takes both$" -r 'g ä=g' -- "$emit" g --count 10
+for name in 'g ä' g___; do
+	check "... --vm '$name'" eval '[ "$("$xvtrace" report -q --vm "$name" t.xvt | wc -l)" -eq 10 ]'
+	check "... left out by --vm '!$name'" eval '! "$xvtrace" report -q --vm "!$name" t.xvt >out 2>err && grep -q "leaves out all machines" err'
+	answers "... trim" 0 '' "$xvtrace" trim -q --vm "$name" -o part.xvt t.xvt
+done
+named "the name of a file" 0 "^xvtrace: note: machine 'g ö' is called g___ in the trace" -r "$odd/g ö" -- "$emit" "$odd/g ö" --count 10
+named "a pattern of files" 0 "^xvtrace: note: machine 'g ö' is called g___ in the trace" -r "./*/g ?*" -- "$emit" "$odd/g ö" --count 10
+named "two names that are one in the trace" 2 "^xvtrace: g_b: two machines have this name; " -r 'g b=g' -r "g_b=$odd/g ö"
+named "a clock that is trusted, in the other spelling" 0 "^xvtrace: note: machine 'g ä'" -r 'g ä=g' --trust-guest-clock g___ -- "$emit" g --count 10
+answers "salvage under such a name" 0 "^xvtrace: note: machine 'g ä' is called g___ in the trace" "$xvtrace" salvage -q -n 'g ä' -o s.xvt g
 
 # -- 22: a pipe whose reader has gone
 check "a pipe into head: quiet, 141" eval '"$xvtrace" report -q made.xvt 2>err | head -n 1 >out; [ "${PIPESTATUS[0]}" -eq 141 -o "${PIPESTATUS[0]}" -eq 0 ] && [ ! -s err ]'

@@ -15,6 +15,7 @@ Suite *out_suite(void);
 Suite *pool_suite(void);
 Suite *rules_suite(void);
 Suite *u64_suite(void);
+Suite *machine_name_suite(void);
 Suite *cpu_suite(void);
 Suite *journal_suite(void);
 Suite *vec_suite(void);
