@@ -9,6 +9,7 @@
 #include "cli/beside.h"
 #include "cli/cmd.h"
 #include "cli/confine.h"
+#include "cli/empty.h"
 #include "cli/pager.h"
 #include "cli/select.h"
 #include "cli/summary.h"
@@ -107,7 +108,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	int at = xvt_opt_parse(cmd, argc, argv, &opts, NULL), err;
 	const char *const *paths;
 	struct xvtrace *trace;
-	bool damaged;
+	bool damaged, empty;
 	size_t count;
 	pid_t writer;
 
@@ -133,8 +134,9 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	damaged = xvt_say_damage(trace, writer, opts.quiet || err);
 	if (!opts.quiet && !err)
 		xvt_beside_say_flight(&beside, cmd->name);
+	empty = !err && xvt_empty_refuse(trace);
 	xvtrace_close(trace);
-	return err || damaged ? XVT_EXIT_FAIL : XVT_EXIT_OK;
+	return err || damaged || empty ? XVT_EXIT_FAIL : XVT_EXIT_OK;
 }
 
 const struct xvt_command xvt_cmd_summary = {

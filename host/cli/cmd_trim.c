@@ -13,6 +13,7 @@
 #include "base/machine_name.h"
 #include "cli/cmd.h"
 #include "cli/confine.h"
+#include "cli/empty.h"
 #include "cli/select.h"
 #include "cli/standard.h"
 #include "cli/trace_path.h"
@@ -35,7 +36,8 @@ static const struct xvt_opt trim_opts[] = {
 	XVT_OPT(struct trim_opts, output, "output", 'o', XVT_OPT_STRING, "PART.xvt",
 		"the trace to write"),
 	XVT_OPT(struct trim_opts, from, "from", 0, XVT_OPT_STRING, "T",
-		"begin at T: seconds as printed, +seconds, or a time of day"),
+		"begin at T: seconds as printed, +0.5 from the first event, -0.5 from the last "
+		"one, or a time of day"),
 	XVT_OPT(struct trim_opts, to, "to", 0, XVT_OPT_STRING, "T", "end at T"),
 	XVT_OPT(struct trim_opts, vm, "vm", 0, XVT_OPT_LIST, "VM",
 		"only this machine; again for each"),
@@ -57,11 +59,8 @@ static bool take_time(struct xvtrace *trace, const char *text, uint64_t *ns, uin
 
 	if (!text)
 		return true;
-	if (xvt_parse_when(text, trace, &when)) {
-		xvt_error(text, "not a time; give seconds such as 12.5, +0.5 from the start of the "
-				"trace, or a time of day such as 17:51:46.5");
+	if (xvt_take_when(text, trace, &when))
 		return false;
-	}
 	*(when.clock == XVTRACE_WALL ? wall_ns : ns) = when.ns;
 	return true;
 }
@@ -128,11 +127,21 @@ static bool *take_machines(const struct xvt_opt_list *names, const struct xvt_tr
 
 /* -- the part ------------------------------------------------------------------------ */
 
-static void say_nothing(const struct xvt_trace *t, int err)
+static void say_no_events(struct xvt_trace *t)
+{
+	struct xvt_empty empty;
+
+	xvt_empty_read_notes(&empty, t);
+	xvt_empty_say(&empty, t->path, true);
+}
+
+static void say_nothing(struct xvt_trace *t, int err)
 {
 	if (err == -EXDEV)
 		xvt_error(t->path, "the range has events of recordings of two recorders; trim the "
 				   "one before and the one behind that by --from and --to");
+	else if (err == -ENODATA && !t->last_ns)
+		say_no_events(t);
 	else if (err == -ENODATA)
 		xvt_error(t->path,
 			  "no event is in this part; the trace is from %" PRIu64 ".%09" PRIu64

@@ -55,7 +55,7 @@ static void read_states(struct xvt_empty *e, struct last *l, struct xvtrace_read
 	}
 }
 
-void xvt_empty_read(struct xvt_empty *e, struct xvtrace *trace)
+static void read_notes_of(struct xvt_empty *e, struct xvtrace *trace)
 {
 	struct xvtrace_reader *r = NULL;
 	struct last l;
@@ -101,4 +101,16 @@ void xvt_empty_say(const struct xvt_empty *e, const char *path, bool is_error)
 		xvt_error(path, "no event in it: %s%s", lost, text);
 	else
 		xvt_warn(path, "no event in it: %s%s", lost, text);
+}
+
+bool xvt_empty_refuse(struct xvtrace *trace)
+{
+	const struct xvtrace_info *info = xvtrace_info(trace);
+	struct xvt_empty empty;
+
+	if (info->last_ns)
+		return false;
+	read_notes_of(&empty, trace);
+	xvt_empty_say(&empty, info->path, true);
+	return true;
 }

@@ -19,21 +19,12 @@
 
 /* -- the range of time -------------------------------------------------------------- */
 
-static int parse_time(struct xvt_export *x, const char *text, struct xvt_when *when)
-{
-	int err = xvt_parse_when(text, x->trace, when);
-
-	if (err)
-		xvt_error(text, "not a time; give seconds such as 12.5, +0.5 from the start of the "
-				"trace, -0.5 from its end, or a time of day such as 17:51:46.5");
-	return err ? -EINVAL : 0;
-}
-
 static int set_from_to(const struct xvt_select *s, struct xvt_export *x)
 {
 	struct xvt_when from = { 0 }, to = { 0 };
 
-	if ((s->from && parse_time(x, s->from, &from)) || (s->to && parse_time(x, s->to, &to)))
+	if ((s->from && xvt_take_when(s->from, x->trace, &from)) ||
+	    (s->to && xvt_take_when(s->to, x->trace, &to)))
 		return -EINVAL;
 	if (s->from && s->to && from.clock == to.clock && from.ns > to.ns) {
 		xvt_error(s->from, "the range of time ends at %s, before it begins", s->to);
@@ -108,7 +99,7 @@ static int set_around(const struct xvt_select *s, struct xvt_export *x)
 	if (s->around[0] == '@')
 		err = find_event(s, x);
 	else
-		err = parse_time(x, s->around, &when);
+		err = xvt_take_when(s->around, x->trace, &when);
 	if (err)
 		return err;
 	if (s->around[0] != '@')
@@ -584,19 +575,6 @@ static bool is_choice(const struct xvt_select *s)
 	       s->to || s->last_ns || s->around;
 }
 
-/* Print that the trace has no event at all, nor a loss. Returns false if it has. */
-static bool say_empty(const struct xvt_export *x)
-{
-	const struct xvtrace_info *info = xvtrace_info(x->trace);
-	struct xvt_empty empty;
-
-	if (info->last_ns)
-		return false;
-	xvt_empty_read(&empty, x->trace);
-	xvt_empty_say(&empty, info->path, true);
-	return true;
-}
-
 /* Print the globs and comparisons without a match. Returns false if the choice left nothing to
  * show. */
 static bool say_misses(const struct xvt_select *s, const struct xvt_export *x, bool *nameless_said)
@@ -711,7 +689,7 @@ int xvt_select_close(const struct xvt_select *s, struct xvt_export *x, bool fail
 	int err = failed || is_part(s) ? 0 : xvtrace_check(x->trace);
 	bool quiet = s->quiet || failed;
 	bool nameless_said = false;
-	bool found = failed || (!say_empty(x) && say_misses(s, x, &nameless_said));
+	bool found = failed || (!xvt_empty_refuse(x->trace) && say_misses(s, x, &nameless_said));
 	bool damaged = xvt_say_damage(x->trace, x->writer, quiet);
 
 	if (!quiet) {

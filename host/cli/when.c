@@ -96,3 +96,12 @@ int xvt_parse_when(const char *text, struct xvtrace *trace, struct xvt_when *whe
 		return -ERANGE;
 	return 0;
 }
+
+int xvt_take_when(const char *text, struct xvtrace *trace, struct xvt_when *when)
+{
+	if (!xvt_parse_when(text, trace, when))
+		return 0;
+	xvt_error(text, "not a time; give seconds such as 12.5, +0.5 from the start of the trace, "
+			"-0.5 from its end, or a time of day such as 17:51:46.5");
+	return -EINVAL;
+}

@@ -16,11 +16,15 @@ struct xvt_when {
 /*
  * Parse a time of a trace. Returns 0, -EINVAL or -ERANGE.
  *   12.5                      seconds of the host's clock; of the wall clock from 10^9 on
- *   +0.5                      after the trace's first event
+ *   +0.5, +500ms              after the trace's first event
+ *   -0.5, -500ms              before its last one
  *   17:51:46.25               local time of the day of the trace's begin, or the next day
  *   2026-11-23 17:51:46.25    local time; "T" in place of the blank, "Z" behind it: UTC
  */
 int xvt_parse_when(const char *text, struct xvtrace *trace, struct xvt_when *when);
+
+/* The same, with a message. Returns 0 or -EINVAL. */
+int xvt_take_when(const char *text, struct xvtrace *trace, struct xvt_when *when);
 
 /* The last two of them, to CLOCK_REALTIME; day_ns: any time of the day of a time without a date.
  * *dated: it has a date. Returns 0 or -EINVAL. */

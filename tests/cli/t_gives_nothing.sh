@@ -109,6 +109,9 @@ check "export to JSON" empty 1 "" export --format jsonl "$trace" -
 check "export to CTF" empty 1 "" export --format ctf "$trace" "$work/ctf"
 check "export to dat" empty 1 "" export --format dat "$trace" "$work/dat"
 check "export to perfetto" empty 1 "" export --format perfetto "$trace" "$work/pftrace"
+check "summary has its screen, and fails" eval '"$xvtrace" summary "$trace" >"$work/out" 2>"$work/err"; [ $? -eq 1 ] && grep -q " 0 events of 2 machines" "$work/out" && grep -q "^xvtrace: $trace: no event in it: blank waited" "$work/err"'
+check "trim" empty 1 "" trim -o "$work/part.xvt" "$trace"
+check "... leaves no part" [ ! -e "$work/part.xvt" ]
 check "verify warns" empty 0 "warning: " verify "$trace"
 "$xvtrace" verify -q "$trace" >/dev/null 2>"$work/err"
 check "but not with -q" eval '[ $? -eq 0 ] && [ ! -s "$work/err" ]'

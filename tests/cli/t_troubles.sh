@@ -99,7 +99,7 @@ check "... report tells where" eval '"$xvtrace" report -q -e lost held.xvt | gre
 
 # -- 20, 23, 31: how numbers, times and names are written
 made() { answers "$1" "$2" "$3" "$xvtrace" report -q "${@:4}" made.xvt; }
-made "a time with a comma" 2 "^xvtrace: 4000,5: not a time; give seconds such as 12\\.5, " --from 4000,5
+made "a time with a comma" 2 "^xvtrace: 4000,5: not a time; give seconds such as 12\\.5, .*, -0\\.5 from its end, or a time of day" --from 4000,5
 made "no time" 2 "^xvtrace: gestern: not a time; " --from gestern
 made "no number" 2 "^xvtrace: report: --limit viel: not a number such as 20, or -20 for the last 20; " -n viel
 check "another locale changes nothing" eval 'cmp <("$xvtrace" report -q made.xvt) <(LC_ALL=de_DE.UTF-8 LANG=de_DE.UTF-8 "$xvtrace" report -q made.xvt)'
