@@ -22,7 +22,8 @@ void xvt_empty_read_notes(struct xvt_empty *e, struct xvt_trace *t);
 /* Print the line. is_error: the command fails for that. */
 void xvt_empty_say(const struct xvt_empty *e, const char *path, bool is_error);
 
-/* Print the line as an error if the trace has no event at all, nor a loss. Returns false if it has. */
+/* Print the line as an error if the trace has no event at all, nor a loss. Returns false if it has.
+ */
 bool xvt_empty_refuse(struct xvtrace *trace);
 
 #endif /* XVT_EMPTY_H */

@@ -125,7 +125,7 @@ END
 check "... is compressed, too" is_packed
 snapshot() {
 	local of=$OLDPWD
-	"$xvtrace" region create ring --size 1M --rings 2 --overwrite && "$of/$BUILD/xvt-emit" ring --rings 2 --count 3000 --rate 20000 --linger 1000 >/dev/null &
+	"$xvtrace" region create ring --size 1M --rings 2 --overwrite && exec "$of/$BUILD/xvt-emit" ring --rings 2 --count 3000 --rate 20000 --linger 1000 >/dev/null &
 	pids+=($!)
 	poll eval '"$xvtrace" snapshot -q -o snapshot.xvt -r g=ring 2>/dev/null && [ "$("$xvtrace" stat -q --json snapshot.xvt | jq .events)" = 6000 ]'
 }
