@@ -11,8 +11,10 @@
 
 #include "base/out.h"
 #include "cli/cmd.h"
+#include "cli/pager.h"
 #include "cli/top.h"
 #include "cli/top_screen.h"
+#include "cli/top_tint.h"
 
 #define SECOND_NS      1000000000u
 #define LEAST_DELAY_NS 100000000u
@@ -23,6 +25,8 @@ struct top_options {
 	uint64_t count; /* 0: no limit */
 	const char *sort;
 	bool batch;
+	const char *color;
+	bool colour; /* by `color` and the terminal */
 };
 
 static const struct xvt_opt options[] = {
@@ -36,6 +40,8 @@ static const struct xvt_opt options[] = {
 	XVT_OPT(struct top_options, batch, "batch", 'b', XVT_OPT_BOOL, NULL,
 		"one table below the other, without keys (default where input or output is no "
 		"terminal)"),
+	XVT_OPT(struct top_options, color, "color", 0, XVT_OPT_STRING, "auto|always|never",
+		"states and losses in colour: auto (on a terminal), always, never"),
 	XVT_OPT(struct top_options, control, "control", 0, XVT_OPT_STRING, "SOCKET",
 		"ask the recorder that listens there (default: all of this user; see "
 		"xvtrace-status(1))"),
@@ -47,19 +53,46 @@ static const struct xvt_opt options[] = {
 struct tables {
 	struct xvt_out out;
 	bool begun; /* a line of this table is written */
+	bool colour;
+	struct xvt_top_heads heads;
 };
+
+/* A machine's line, with its coloured parts. */
+static void put_tinted(struct tables *to, const struct xvt_top_machine *machine, const char *text,
+		       size_t len)
+{
+	struct xvt_top_tint tints[XVT_TOP_TINTS];
+	const size_t n = xvt_top_tints(tints, &to->heads, machine, text, len);
+	const char *at = text, *from, *end;
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		from = xvt_top_letters_behind(text, len, tints[i].at);
+		end = xvt_top_letters_behind(text, len, tints[i].at + tints[i].letters);
+		xvt_out_bytes(&to->out, at, (size_t)(from - at));
+		xvt_out_printf(&to->out, "\x1b[%dm", 30 + (int)tints[i].colour);
+		xvt_out_bytes(&to->out, from, (size_t)(end - from));
+		xvt_out_str(&to->out, "\x1b[0m");
+		at = end;
+	}
+	xvt_out_bytes(&to->out, at, (size_t)(text + len - at));
+}
 
 static void put_line(void *arg, enum xvt_top_kind kind, const struct xvt_top_machine *machine,
 		     const char *text, size_t len)
 {
 	struct tables *to = arg;
 
-	(void)machine;
-	if (kind == XVT_TOP_LINE_HEAD)
+	if (kind == XVT_TOP_LINE_HEAD) {
 		xvt_out_char(&to->out, '\n');
+		xvt_top_heads(&to->heads, text, len);
+	}
 	while (len && text[len - 1] == ' ')
 		len--;
-	xvt_out_bytes(&to->out, text, len);
+	if (machine && to->colour)
+		put_tinted(to, machine, text, len);
+	else
+		xvt_out_bytes(&to->out, text, len);
 	xvt_out_char(&to->out, '\n');
 }
 
@@ -98,6 +131,7 @@ static int print_tables(struct xvt_top *t, const struct top_options *opt)
 	uint64_t n;
 	int err = xvt_out_open(&to.out, "-");
 
+	to.colour = opt->colour;
 	clock_gettime(CLOCK_MONOTONIC, &at);
 	for (n = 1; !err; n++) {
 		err = print_table(&to, t);
@@ -128,7 +162,8 @@ static int watch(struct xvt_top *t, const struct top_options *opt)
 
 	if (opt->batch || !isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return print_tables(t, opt);
-	err = xvt_top_screen(t, opt->control, opt->delay_ns, opt->count, why, sizeof(why));
+	err = xvt_top_screen(t, opt->control, opt->delay_ns, opt->count, opt->colour, why,
+			     sizeof(why));
 	if (err && why[0]) {
 		xvt_note("%s; the tables follow one below the other (-b)", why);
 		err = print_tables(t, opt);
@@ -157,7 +192,8 @@ static int cmd_top(const struct xvt_command *cmd, int argc, char **argv)
 
 	if (first < 0)
 		return first == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;
-	if (check_options(&opt, argc, argv, first))
+	if (check_options(&opt, argc, argv, first) ||
+	    !xvt_pager_choose_colour(cmd->name, opt.color, &opt.colour))
 		return XVT_EXIT_USAGE;
 	top.sort = (size_t)xvt_top_column(opt.sort);
 	top.utf8 = takes_utf8();

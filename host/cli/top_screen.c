@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cli/pager.h"
 #include "cli/screen.h"
+#include "cli/top_tint.h"
 
 #define SECOND_NS 1000000000u
 
@@ -27,9 +27,8 @@ struct view {
 	size_t row;	 /* of the next line, in the whole text */
 	size_t selected; /* the line of the selected machine */
 	bool draws;	 /* else the lines are only counted */
-	bool colour;	 /* $NO_COLOR does not forbid it */
-	/* Columns of the table, by its head. */
-	size_t state_at, lost_at;
+	bool colour;	 /* is wanted */
+	struct xvt_top_heads heads;
 };
 
 static const char *const help[] = {
@@ -151,55 +150,19 @@ static void put_line(struct view *v, enum xvt_screen_style style, const char *te
 	v->row++;
 }
 
-#define STATE_WIDTH 12u
-#define LOST_WIDTH  7u
-
-/* Where the head of a table has its columns; it is ASCII. */
-static void note_head(struct view *v, const char *text, size_t len)
-{
-	const char *state = memmem(text, len, " STATE", 6), *lost = memmem(text, len, " LOST/S", 7);
-
-	v->state_at = state ? (size_t)(state - text) + 1 : 0;
-	v->lost_at = lost ? (size_t)(lost - text) : 0;
-}
-
-/* The text behind so many letters. */
-static const char *letters_behind(const char *text, size_t len, size_t letters)
-{
-	const char *end = text + len;
-
-	for (; text < end && letters; letters--)
-		do {
-			text++;
-		} while (text < end && ((uint8_t)*text & 0xc0) == 0x80);
-	return text;
-}
-
-static enum xvt_screen_colour colour_of(const char *state)
-{
-	static const char *const over[] = { "ended", "moved", "gone", "stopped" };
-
-	for (size_t i = 0; i < sizeof(over) / sizeof(over[0]); i++)
-		if (strncmp(state, over[i], strlen(over[i])) == 0)
-			return XVT_SCREEN_RED;
-	return strncmp(state, "live", 4) == 0 ? XVT_SCREEN_GREEN : XVT_SCREEN_YELLOW;
-}
-
 /* State and loss of the machine in the line that was just put. */
 static void tint(const struct view *v, const struct xvt_top_machine *m, const char *text,
 		 size_t len)
 {
 	const size_t rows = xvt_screen_rows() - 1, row = v->row - 1;
-	char state[STATE_WIDTH + 1] = "";
-	const char *at;
+	struct xvt_top_tint tints[XVT_TOP_TINTS];
+	size_t n, i;
 
-	if (!v->colour || !v->draws || !v->state_at || row < v->scroll || row - v->scroll >= rows)
+	if (!v->colour || !v->draws || row < v->scroll || row - v->scroll >= rows)
 		return;
-	at = letters_behind(text, len, v->state_at);
-	snprintf(state, sizeof(state), "%.*s", (int)(text + len - at), at);
-	xvt_screen_tint(row - v->scroll, v->state_at, STATE_WIDTH, colour_of(state));
-	if (m->v[XVT_TOP_LOST_S])
-		xvt_screen_tint(row - v->scroll, v->lost_at, LOST_WIDTH, XVT_SCREEN_RED);
+	n = xvt_top_tints(tints, &v->heads, m, text, len);
+	for (i = 0; i < n; i++)
+		xvt_screen_tint(row - v->scroll, tints[i].at, tints[i].letters, tints[i].colour);
 }
 
 static void on_line(void *arg, enum xvt_top_kind kind, const struct xvt_top_machine *machine,
@@ -214,7 +177,7 @@ static void on_line(void *arg, enum xvt_top_kind kind, const struct xvt_top_mach
 		put_line(v, kind == XVT_TOP_LINE_HEAD ? XVT_SCREEN_BOLD : XVT_SCREEN_PLAIN, text,
 			 len);
 		if (kind == XVT_TOP_LINE_HEAD)
-			note_head(v, text, len);
+			xvt_top_heads(&v->heads, text, len);
 		if (machine)
 			tint(v, machine, text, len);
 	}
@@ -399,9 +362,9 @@ static int refresh(struct view *v, const char *control, const sigset_t *before,
 }
 
 int xvt_top_screen(struct xvt_top *t, const char *control, uint64_t delay_ns, uint64_t count,
-		   char *why, size_t why_size)
+		   bool colour, char *why, size_t why_size)
 {
-	struct view v = { .t = t, .colour = xvt_pager_colour() };
+	struct view v = { .t = t, .colour = colour };
 	sigset_t before, blocked;
 	uint64_t n;
 	int err;

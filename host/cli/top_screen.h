@@ -12,6 +12,6 @@
  * text in `why`: nothing was shown then.
  */
 int xvt_top_screen(struct xvt_top *t, const char *control, uint64_t delay_ns, uint64_t count,
-		   char *why, size_t why_size);
+		   bool colour, char *why, size_t why_size);
 
 #endif /* XVT_TOP_SCREEN_H */

@@ -56,6 +56,23 @@ check "also of one that has lost events" test "$(row b)" = "$(wants 1)"
 check "and it has lost some" test "$(row b | cut -d' ' -f4)" -gt 0
 check "its state, and its rings" grep -qE '^b +live .* 1/1$' "$work/out"
 check "one that is waited for says so" grep -qE '^blank +waiting .* - .* 0/0$' "$work/out"
+# Colours: on a terminal. Without them it is the same table.
+plain() { tr '\033' @ <"$1" | sed 's/@\[[0-9]*m//g'; }
+# tty WORDS...: into a terminal
+tty() { TERM=xterm script -qec "'$xvtrace' top -n 1 -b $*" /dev/null </dev/null | tr -d '\r' >"$work/tty"; }
+# coloured FILE: what lives is green, what is waited for yellow
+coloured() { tr '\033' @ <"$1" | grep -qE '^b +@\[32mlive +@\[0m ' && tr '\033' @ <"$1" | grep -qE '^blank +@\[33mwaiting +@\[0m '; }
+none() { ! grep -q $'\033' "$1"; }
+table --color=always
+check "--color=always" coloured "$work/out"
+check "a table of one width, with and without" eval 'plain "$work/out" >"$work/was" && table && diff <(grep "^b " "$work/was") <(grep "^b " "$work/out")'
+check "into a pipe: none" none "$work/out"
+check "on a terminal: colours" eval 'tty; coloured "$work/tty"'
+check "NO_COLOR: none" eval 'NO_COLOR=1 tty; grep -q "^MACHINE" "$work/tty" && none "$work/tty"'
+check "--color=never: none" eval 'tty --color=never; grep -q "^MACHINE" "$work/tty" && none "$work/tty"'
+"$xvtrace" top -n 1 --color=red >"$work/out" 2>"$work/err"
+check "--color=red is wrong usage" test "$? $(cat "$work/err")" = "2 xvtrace: top: --color red: there are auto, always and never"
+table
 important() { grep '^MACHINE' "$work/out" | cut -c 1-80 | grep -q 'STATE .*EVENTS/S .*LOST/S .*LAG .*CLOCK  LAST MINUTE'; }
 check "what matters most is in 80 columns, where names are short" important
 check "nothing of a name reaches the terminal as it is" eval '! grep -q "[[:cntrl:]]" "$work/out"'

@@ -140,7 +140,7 @@ check "without ncurses: a table all the same" ended 0
 check "and what is missing" eval 'has "ncurses cannot be loaded: .*install libncursesw6" && has "^MACHINE"'
 # printed OPTION...: what goes to a terminal, without ends of lines
 printed() { script -qec "$xvtrace top -n 1 $*" /dev/null </dev/null | tr -d "\r" >"$work/out"; }
-check "-b on a terminal: a table without escape sequences" eval 'printed -b && grep -q "^MACHINE" "$work/out" && ! grep -q "[[:cntrl:]]" "$work/out"'
+check "-b --color=never on a terminal: a table without escape sequences" eval 'printed -b --color=never && grep -q "^MACHINE" "$work/out" && ! grep -q "[[:cntrl:]]" "$work/out"'
 check "on a terminal of an unknown type: the same" eval 'TERM=none printed && grep -q "^MACHINE" "$work/out" && grep -q "^xvtrace: .*TERM.* is unknown" "$work/out"'
 
 check "again" top_in 160 20
