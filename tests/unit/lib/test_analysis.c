@@ -10,48 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/xvtrace.h"
-#include "synth.h"
-
-#define EVENTS 1500
-
-static struct synth_sink sink;
-static struct synth made;
-static struct xvtrace *trace;
-
-static void open_trace(unsigned int flags)
-{
-	struct xvtrace_error error;
-
-	xvtrace_close(trace);
-	ck_assert_msg(!xvtrace_open(&trace, scratch_path("analysis.xvt"), flags, &error), "%s",
-		      error.text);
-}
-
-static void setup(void)
-{
-	synth_sink_init(&sink);
-	synth_make(&made, &sink.sink, EVENTS, 0);
-	synth_sink_save(&sink, scratch_path("analysis.xvt"));
-	open_trace(0);
-}
-
-static void teardown(void)
-{
-	xvtrace_close(trace);
-	trace = NULL;
-	synth_fini(&made);
-	synth_sink_fini(&sink);
-}
-
-static struct xvtrace_reader *reader_of(unsigned int flags)
-{
-	struct xvtrace_reader *r;
-
-	ck_assert_int_eq(xvtrace_reader_new(&r, trace), 0);
-	ck_assert_int_eq(xvtrace_reader_flags(r, flags), 0);
-	return r;
-}
+#include "lib/made_trace.h"
 
 /* -- a trace of a host and a guest ---------------------------------------------------- */
 
@@ -78,7 +37,7 @@ static struct xvt_trace_writer *begin_hosts(struct synth_sink *s)
 static void end_hosts(struct xvt_trace_writer *w, struct synth_sink *s)
 {
 	ck_assert_int_eq(xvt_trace_writer_finish(w), 0);
-	synth_sink_save(s, scratch_path("analysis.xvt"));
+	synth_sink_save(s, made_path());
 	synth_sink_fini(s);
 	open_trace(0);
 }
@@ -476,7 +435,7 @@ START_TEST(items_go_on_where_the_list_of_chunks_changes)
 	ck_assert_uint_gt(whole, 3);
 	/* The last chunk of events is damaged: the index no longer says what the file has. */
 	sink.bytes[synth_find_chunk(&sink, XVT_CHUNK_ORDER, 0) + 40] ^= 1;
-	synth_sink_save(&sink, scratch_path("analysis.xvt"));
+	synth_sink_save(&sink, made_path());
 	open_trace(XVTRACE_PART);
 	ck_assert_int_eq(xvtrace_items_new(&items, trace, XVTRACE_NODE), 0);
 	for (; xvtrace_items_next(items, &item) > 0; part++) {
@@ -710,7 +669,7 @@ Suite *analysis_suite(void)
 	Suite *s = suite_create("analysis");
 	TCase *t = tcase_create("analysis");
 
-	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_checked_fixture(t, made_setup, made_teardown);
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, a_ring_has_its_hardware_number);
 	tcase_add_test(t, one_task_is_found_with_the_time_of_its_name);

@@ -13,48 +13,7 @@
 #include <unistd.h>
 
 #include "faults.h"
-#include "lib/xvtrace.h"
-#include "synth.h"
-
-#define EVENTS 1500
-
-static struct synth_sink sink;
-static struct synth made;
-static struct xvtrace *trace;
-
-static void open_trace(unsigned int flags)
-{
-	struct xvtrace_error error;
-
-	xvtrace_close(trace);
-	ck_assert_msg(!xvtrace_open(&trace, scratch_path("lib.xvt"), flags, &error), "%s",
-		      error.text);
-}
-
-static void setup(void)
-{
-	synth_sink_init(&sink);
-	synth_make(&made, &sink.sink, EVENTS, 0);
-	synth_sink_save(&sink, scratch_path("lib.xvt"));
-	open_trace(0);
-}
-
-static void teardown(void)
-{
-	xvtrace_close(trace);
-	trace = NULL;
-	synth_fini(&made);
-	synth_sink_fini(&sink);
-}
-
-static struct xvtrace_reader *reader_of(unsigned int flags)
-{
-	struct xvtrace_reader *r;
-
-	ck_assert_int_eq(xvtrace_reader_new(&r, trace), 0);
-	ck_assert_int_eq(xvtrace_reader_flags(r, flags), 0);
-	return r;
-}
+#include "lib/made_trace.h"
 
 START_TEST(what_is_not_a_trace_is_an_error_with_a_text)
 {
@@ -66,10 +25,10 @@ START_TEST(what_is_not_a_trace_is_an_error_with_a_text)
 	ck_assert_str_ne(error.text, "");
 	error.text[0] = '\0';
 	sink.bytes[0] ^= 1;
-	synth_sink_save(&sink, scratch_path("lib.xvt"));
-	ck_assert_int_eq(xvtrace_open(&none, scratch_path("lib.xvt"), 0, &error), -EBADMSG);
+	synth_sink_save(&sink, made_path());
+	ck_assert_int_eq(xvtrace_open(&none, made_path(), 0, &error), -EBADMSG);
 	ck_assert_str_ne(error.text, "");
-	ck_assert_int_eq(xvtrace_open(&none, scratch_path("lib.xvt"), 0, NULL), -EBADMSG);
+	ck_assert_int_eq(xvtrace_open(&none, made_path(), 0, NULL), -EBADMSG);
 	xvtrace_close(NULL);
 	xvtrace_reader_free(NULL);
 	xvtrace_stat_free(NULL);
@@ -253,7 +212,7 @@ static void make_notes(const struct state *notes, uint32_t vm)
 	for (uint32_t i = 0; i < 2; i++)
 		ck_assert_int_eq(xvt_trace_event(w, &h[i], NULL), 0);
 	ck_assert_int_eq(xvt_trace_writer_finish(w), 0);
-	synth_sink_save(&s, scratch_path("lib.xvt"));
+	synth_sink_save(&s, made_path());
 	synth_sink_fini(&s);
 	open_trace(0);
 }
@@ -696,7 +655,7 @@ static void damage(int how)
 		memmove(sink.bytes + at, sink.bytes + at + whole, sink.len - at - whole);
 		sink.len -= whole;
 	}
-	synth_sink_save(&sink, scratch_path("lib.xvt"));
+	synth_sink_save(&sink, made_path());
 	open_trace(0);
 }
 
@@ -836,7 +795,7 @@ START_TEST(damage_is_listed_and_the_rest_is_read)
 	size_t n;
 
 	sink.bytes[sink.len / 2] ^= 0x55;
-	synth_sink_save(&sink, scratch_path("lib.xvt"));
+	synth_sink_save(&sink, made_path());
 	open_trace(0);
 	n = count(reader_of(0), NULL, -1, 0, UINT64_MAX);
 	ck_assert_int_eq(xvtrace_check(trace), 0);
@@ -928,7 +887,7 @@ Suite *lib_suite(void)
 	Suite *s = suite_create("lib");
 	TCase *t = tcase_create("lib");
 
-	tcase_add_checked_fixture(t, setup, teardown);
+	tcase_add_checked_fixture(t, made_setup, made_teardown);
 	tcase_set_timeout(t, 60);
 	tcase_add_test(t, what_is_not_a_trace_is_an_error_with_a_text);
 	tcase_add_test(t, machines_and_rings_are_those_of_the_trace);
