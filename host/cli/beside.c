@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "cli/opt.h"
@@ -20,6 +21,20 @@ static void find_flight(const char *folder, struct xvt_beside *b)
 		    sizeof(b->flight) ||
 	    stat(b->flight, &st) || !S_ISREG(st.st_mode))
 		b->flight[0] = '\0';
+}
+
+/* Names of snapshots begin with their times. */
+static void find_snapshot(const char *folder, struct xvt_beside *b)
+{
+	char path[PATH_MAX], found[1][PATH_MAX];
+	int len = (int)strlen(folder);
+
+	len -= len > 1 && folder[len - 1] == '/';
+	if (xvt_set_is_folder(folder) &&
+	    (size_t)snprintf(path, sizeof(path), "%.*s/" XVT_SNAPSHOT_FOLDER, len, folder) <
+		    sizeof(path) &&
+	    xvt_set_found(path, found, 1))
+		snprintf(b->snapshot, sizeof(b->snapshot), "%s", found[0]);
 }
 
 /* Stores the path of the newest file of a set. */
@@ -76,6 +91,8 @@ static bool is_given(const char *file, const char *const *paths, size_t count)
 void xvt_beside_look(const char *const *paths, size_t count, struct xvt_beside *b)
 {
 	*b = (struct xvt_beside){ .flight = "" };
+	for (size_t i = 0; i < count && !b->snapshot[0]; i++)
+		find_snapshot(paths[i], b);
 	for (size_t i = 0; i < count && !b->flight[0]; i++) {
 		if (xvt_set_is_folder(paths[i]))
 			find_flight(paths[i], b);
@@ -84,10 +101,14 @@ void xvt_beside_look(const char *const *paths, size_t count, struct xvt_beside *
 	}
 }
 
-void xvt_beside_say_flight(const struct xvt_beside *b, const char *what)
+void xvt_beside_say(const struct xvt_beside *b, const char *what)
 {
 	if (b->flight[0])
 		xvt_note("the flight recorders of this snapshot are a trace of their own, which is "
 			 "not included: 'xvtrace %s %s'; given together they are read as one",
 			 what, b->flight);
+	if (b->snapshot[0])
+		xvt_note("this set has snapshots, which are traces of their own, the newest: "
+			 "'xvtrace %s %s'",
+			 what, b->snapshot);
 }

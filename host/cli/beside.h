@@ -10,6 +10,8 @@ struct xvt_beside {
 	/* The trace of flight recorders in a snapshot's folder, which is no file of the set; "":
 	 * none. */
 	char flight[PATH_MAX];
+	/* The newest snapshot of the set; "": none. */
+	char snapshot[PATH_MAX];
 };
 
 /* Look at the traces at these paths. To be called before they are opened. */
@@ -20,8 +22,8 @@ pid_t xvt_beside_writer(const char *path);
 /* The same of one of several traces. */
 pid_t xvt_beside_writer_of(const char *const *paths, size_t count);
 
-/* Print that there is one more trace, for a command that does not read it. what: the command that
+/* Print that there are more traces, for a command that does not read them. what: the command that
  * does. */
-void xvt_beside_say_flight(const struct xvt_beside *b, const char *what);
+void xvt_beside_say(const struct xvt_beside *b, const char *what);
 
 #endif /* XVT_BESIDE_H */

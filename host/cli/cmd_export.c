@@ -360,7 +360,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	xvt_dat_thread_end(x.dat_thread);
 	status = xvt_select_close(&o.select, &x, err);
 	if (!o.select.quiet && !err)
-		xvt_beside_say_flight(&beside, cmd->name);
+		xvt_beside_say(&beside, cmd->name);
 	return status;
 }
 

@@ -151,7 +151,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 		say_unordered(&x, xvt_select_reclocks(&opts.select, &x));
 	status = xvt_select_close(&opts.select, &x, err);
 	if (!opts.select.quiet && !err)
-		xvt_beside_say_flight(&beside, cmd->name);
+		xvt_beside_say(&beside, cmd->name);
 	xvt_pager_end();
 	return status;
 }

@@ -417,7 +417,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	}
 	damaged = xvt_say_damage(s.trace, writer, opts.quiet || err);
 	if (!opts.quiet && !err)
-		xvt_beside_say_flight(&beside, cmd->name);
+		xvt_beside_say(&beside, cmd->name);
 	xvtrace_stat_free(s.stat);
 	xvtrace_close(s.trace);
 	return err || damaged ? XVT_EXIT_FAIL : XVT_EXIT_OK;

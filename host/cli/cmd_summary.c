@@ -133,7 +133,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	err = show(trace, &opts, &look);
 	damaged = xvt_say_damage(trace, writer, opts.quiet || err);
 	if (!opts.quiet && !err)
-		xvt_beside_say_flight(&beside, cmd->name);
+		xvt_beside_say(&beside, cmd->name);
 	empty = !err && xvt_empty_refuse(trace);
 	xvtrace_close(trace);
 	return err || damaged || empty ? XVT_EXIT_FAIL : XVT_EXIT_OK;

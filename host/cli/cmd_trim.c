@@ -222,7 +222,7 @@ static int run(const struct xvt_command *cmd, int argc, char **argv)
 	struct xvt_trace *t;
 	const char *path;
 	bool *machines;
-	char why[256];
+	char why[512];
 
 	if (at < 0)
 		return at == -2 ? XVT_EXIT_OK : XVT_EXIT_USAGE;

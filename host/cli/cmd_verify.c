@@ -227,13 +227,13 @@ static int verify_set(const char *folder, const struct verify_opts *opts)
 {
 	struct set set = { 0 };
 	struct xvt_set_list list;
+	char why[512];
 	int status = XVT_EXIT_OK, err = xvt_set_list(folder, &list);
 
 	if (err) {
-		xvt_error(folder, "%s",
-			  err == -ENOENT
-				  ? "is a directory without files of a trace, like 00000001.xvt"
-				  : strerror(-err));
+		if (err == -ENOENT)
+			xvt_set_why_none(folder, why, sizeof(why));
+		xvt_error(folder, "%s", err == -ENOENT ? why : strerror(-err));
 		return XVT_EXIT_FAIL;
 	}
 	for (size_t i = 0; i < list.count; i++) {

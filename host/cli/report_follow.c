@@ -181,10 +181,11 @@ static int follow_set(struct follow *f, const char *folder, uint32_t number)
 {
 	uint32_t next;
 	int status = XVT_EXIT_OK;
-	char path[4096];
+	char path[4096], why[512];
 
 	if (!number) {
-		xvt_error(folder, "is a directory without files of a trace, like 00000001.xvt");
+		xvt_set_why_none(folder, why, sizeof(why));
+		xvt_error(folder, "%s", why);
 		return XVT_EXIT_FAIL;
 	}
 	for (; number && !status && !is_enough(f); number = next) {

@@ -18,7 +18,7 @@
 #include "trace/set.h"
 #include "trace/set_name.h"
 
-#define SNAPSHOTS   "snapshots"
+#define SNAPSHOTS   XVT_SNAPSHOT_FOLDER
 #define FOLDER_MODE 0700 /* as its files: for their user only */
 #define TIME_FORMAT "%Y%m%dT%H%M%S"
 #define TIME_LEN    20u /* of such a time with milliseconds */

@@ -13,6 +13,7 @@
 
 #define XVT_SNAPSHOT_NAME_MAX 128u
 /* A trace of its own in the folder of a snapshot, no file of the set. */
+#define XVT_SNAPSHOT_FOLDER   "snapshots" /* in that of the set */
 #define XVT_SNAPSHOT_FLIGHT   "flight.xvt"
 
 /* Makes the folder of a snapshot, and stores its path. `what` follows the time in its name; other

@@ -612,9 +612,6 @@ static int open_folder(struct xvt_trace *t, bool by_index)
 
 static const char *why_not(int err)
 {
-	if (err == -ENOENT)
-		return "is a directory without files of a trace, like 00000001.xvt; give a .xvt "
-		       "file, or the folder of record -o DIR/";
 	if (err == -EBADMSG)
 		return "has no file that can be read; 'xvtrace verify' says why";
 	if (err == -EMFILE)
@@ -645,7 +642,10 @@ int xvt_set_open(struct xvt_trace **out, const char *path, bool by_index, char *
 	if (t->path)
 		err = open_folder(t, by_index);
 	if (err) {
-		snprintf(why, why_size, "%s", why_not(err));
+		if (err == -ENOENT)
+			xvt_set_why_none(path, why, why_size);
+		else
+			snprintf(why, why_size, "%s", why_not(err));
 		xvt_trace_close(t);
 		return err;
 	}

@@ -10,6 +10,8 @@
 #ifndef XVT_TRACE_SET_H
 #define XVT_TRACE_SET_H
 
+#include <limits.h>
+
 #include "trace/read.h"
 
 /* The numbers of the files of a folder, sorted. */
@@ -21,6 +23,14 @@ struct xvt_set_list {
 /* Returns 0, -ENOENT if the folder has no such file, or -errno. */
 int xvt_set_list(const char *folder, struct xvt_set_list *list);
 void xvt_set_list_free(struct xvt_set_list *list);
+
+/* Stores the paths of the traces in a folder, sets and files named *.xvt, the last names first.
+ * Returns their number, at most `most`. */
+size_t xvt_set_found(const char *folder, char found[][PATH_MAX], size_t most);
+
+/* Says that a folder is no set, and what can be read in it, or in its folder of snapshots. */
+#define XVT_SET_FOUND_SHOWN 3u
+void xvt_set_why_none(const char *folder, char *why, size_t why_size);
 
 /*
  * Opens a file as xvt_trace_open() or, with by_index, xvt_trace_open_indexed(); or all files of a

@@ -138,5 +138,18 @@ for command in report stat verify summary; do
 	answers "$command of a trace of Perfetto" 1 "^xvtrace: x.pftrace: .*(is not an xvtrace trace|magic)" "$xvtrace" $command x.pftrace
 	answers "$command of a folder without a trace" 1 "^xvtrace: ctf: is a directory without files of a trace, like 00000001.xvt" "$xvtrace" $command ctf
 done
+# A folder that is no trace but has some: of a set whose files are gone, and of its snapshots.
+mkdir -p set/snapshots/2026-1-crash set/snapshots/2026-2-still set/snapshots/none
+for name in 2026-1-crash 2026-2-still; do cp made.xvt set/snapshots/$name/00000001.xvt; done
+for command in report stat verify summary "report -f" "trim -o part.xvt"; do
+	for folder in set set/ set/snapshots; do
+		answers "$command of $folder: what is in it" 1 "give one of the traces in it: set/+snapshots/2026-2-still, set/+snapshots/2026-1-crash$" "$xvtrace" $command $folder
+	done
+done
+cp made.xvt set/00000001.xvt
+for command in report stat summary; do
+	answers "$command of a set with snapshots: the newest" 0 "^xvtrace: note: this set has snapshots, .*the newest: 'xvtrace $command set/snapshots/2026-2-still'$" "$xvtrace" $command set/
+	answers "... not with -q" 0 '' "$xvtrace" $command -q set
+done
 cd "$top" || exit 1
 [ $failures -eq 0 ]
