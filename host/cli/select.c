@@ -248,8 +248,8 @@ static bool is_named(const struct xvtrace_machine *m, const char *name)
 		xvt_machine_same(m->name + length - part, name));
 }
 
-/* Whether a machine is left out by name: "!g1". */
-static bool is_left_out(const struct xvt_select *s, const struct xvtrace_machine *m)
+/* Whether --vm '!NAME' names this machine. */
+static bool is_excluded(const struct xvt_select *s, const struct xvtrace_machine *m)
 {
 	for (size_t i = 0; i < s->vm.n; i++)
 		if (s->vm.v[i][0] == '!' && is_named(m, s->vm.v[i] + 1))
@@ -257,8 +257,8 @@ static bool is_left_out(const struct xvt_select *s, const struct xvtrace_machine
 	return false;
 }
 
-/* Whether the same name is left out, too. */
-static bool has_left_out(const struct xvt_select *s, const char *name)
+/* Whether --vm has '!NAME', too, for a name that it has. */
+static bool is_name_excluded(const struct xvt_select *s, const char *name)
 {
 	for (size_t i = 0; i < s->vm.n; i++)
 		if (s->vm.v[i][0] == '!' && xvt_machine_same(s->vm.v[i] + 1, name))
@@ -289,7 +289,7 @@ static int choose_other_machines(const struct xvt_select *s, struct xvt_export *
 	for (unsigned int i = 0; i < machines && !err; i++) {
 		const struct xvtrace_machine *m = xvtrace_machine(x->trace, i);
 
-		if (!m || is_left_out(s, m))
+		if (!m || is_excluded(s, m))
 			continue;
 		any = true;
 		err = xvtrace_reader_machine(x->reader, m->name);
@@ -319,7 +319,7 @@ static int choose_machines(const struct xvt_select *s, struct xvt_export *x)
 			return -ENOENT;
 		}
 		named |= !other;
-		if (!other && !has_left_out(s, name))
+		if (!other && !is_name_excluded(s, name))
 			err = xvtrace_reader_machine(x->reader, name);
 	}
 	if (!err && absent && absent == s->vm.n)
