@@ -39,8 +39,8 @@ static const struct xvt_opt trim_opts[] = {
 		"begin at T: seconds as printed, +0.5 from the first event, -0.5 from the last "
 		"one, or a time of day"),
 	XVT_OPT(struct trim_opts, to, "to", 0, XVT_OPT_STRING, "T", "end at T"),
-	XVT_OPT(struct trim_opts, vm, "vm", 0, XVT_OPT_LIST, "VM",
-		"only this machine; again for each"),
+	XVT_OPT(struct trim_opts, vm, "vm", 0, XVT_OPT_WORDS, "VM",
+		"only these machines, such as g1,g2; given again, also those; !VM: not these"),
 	XVT_OPT(struct trim_opts, reclock, "reclock", 0, XVT_OPT_BOOL, NULL,
 		"the range is of re-clocked times also for a trace without an end"),
 	XVT_OPT(struct trim_opts, no_reclock, "no-reclock", 0, XVT_OPT_BOOL, NULL,
@@ -101,6 +101,43 @@ static void say_machines(const struct xvt_trace *t, const char *wanted)
 	xvt_error(t->path, "no machine '%s' in this trace; it has: %s", wanted, names);
 }
 
+/* Set what a name says of its machines. Returns false if there are none. */
+static bool take_name(const char *name, bool value, const struct xvt_trace *t, bool *wanted)
+{
+	bool found = false;
+
+	for (uint32_t vm = 0; vm < t->vm_count; vm++) {
+		if (!t->vms[vm].known || !xvt_machine_same(t->vms[vm].name, name))
+			continue;
+		wanted[vm] = value;
+		found = true;
+	}
+	return found;
+}
+
+/* Names choose machines, then "!NAME" excludes some. Returns false after a message. */
+static bool take_names(const struct xvt_opt_list *names, const struct xvt_trace *t, bool *wanted)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < names->n; i++)
+		any |= names->v[i][0] != '!';
+	memset(wanted, !any, t->vm_count);
+	for (unsigned int excluded = 0; excluded < 2; excluded++) {
+		for (size_t i = 0; i < names->n; i++) {
+			const char *name = names->v[i];
+
+			if ((name[0] == '!') != excluded)
+				continue;
+			if (!take_name(name + excluded, !excluded, t, wanted)) {
+				say_machines(t, name + excluded);
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
 /* Returns which machines are wanted, for free(); NULL after a message. */
 static bool *take_machines(const struct xvt_opt_list *names, const struct xvt_trace *t)
 {
@@ -108,21 +145,10 @@ static bool *take_machines(const struct xvt_opt_list *names, const struct xvt_tr
 
 	if (!wanted)
 		xvt_error(t->path, "%s", strerror(ENOMEM));
-	for (size_t i = 0; wanted && i < names->n; i++) {
-		bool found = false;
-
-		for (uint32_t vm = 0; vm < t->vm_count; vm++) {
-			if (!t->vms[vm].known || !xvt_machine_same(t->vms[vm].name, names->v[i]))
-				continue;
-			found = wanted[vm] = true;
-		}
-		if (found)
-			continue;
-		say_machines(t, names->v[i]);
-		free(wanted);
-		return NULL;
-	}
-	return wanted;
+	else if (take_names(names, t, wanted))
+		return wanted;
+	free(wanted);
+	return NULL;
 }
 
 /* -- the part ------------------------------------------------------------------------ */

@@ -30,11 +30,43 @@ static void help(FILE *to)
 	fprintf(to, "\n'xvtrace COMMAND --help' lists a command's options.\n");
 }
 
+/* Commands by the names of trace-cmd, perf, LTTng and babeltrace2. */
+static const struct {
+	const char *theirs, *ours;
+} foreign[] = {
+	{ "stream", "record --print, or report -f" },
+	{ "live", "record --print, or report -f" },
+	{ "trace", "record --print, or report -f" },
+	{ "view", "report" },
+	{ "show", "report" },
+	{ "script", "report" },
+	{ "dump", "report" },
+	{ "convert", "export" },
+	{ "split", "trim" },
+	{ "list", "guests --events" },
+	{ "hist", "summary" },
+	{ "profile", "summary" },
+	{ "start", "record, or daemon" },
+	{ "stop", "control stop" },
+};
+
+static const char *ours_of(const char *name)
+{
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
+		if (strcmp(foreign[i].theirs, name) == 0)
+			return foreign[i].ours;
+	return NULL;
+}
+
 static int unknown(const char *name)
 {
-	const char *near = NULL;
+	const char *near = NULL, *ours = ours_of(name);
 	unsigned int best = UINT_MAX;
 
+	if (ours) {
+		xvt_error(name, "no such command; see 'xvtrace %s'", ours);
+		return XVT_EXIT_USAGE;
+	}
 	for (size_t i = 0; i < COMMANDS; i++) {
 		const bool begins = strncmp(name, commands[i]->name, strlen(name)) == 0;
 		const unsigned int apart = begins ? 1 : xvt_letters_apart(name, commands[i]->name);

@@ -548,6 +548,7 @@ static const struct {
 	{ "-A", "-r or -d" },
 	{ "--count", "xvtrace summary" },
 	{ "--stat", "xvtrace summary" },
+	{ "--last", "--from -D" },
 	{ "-i", "FILE" },
 	{ "--input", "FILE" },
 	{ "-o", "OUT" },

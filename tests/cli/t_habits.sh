@@ -19,7 +19,7 @@ as_named() {
 	"$xvtrace" "$@" xvtrace.xvt >"$work/named" 2>&1
 	"$xvtrace" "$@" >"$work/out" 2>&1 && [ -s "$work/out" ] && cmp "$work/named" "$work/out"
 }
-for words in report stat "stat --json" verify; do
+for words in report stat "stat --json" verify summary "trim -o part.xvt"; do
 	# shellcheck disable=SC2086
 	check "$words: reads xvtrace.xvt" as_named $words
 done
@@ -137,6 +137,41 @@ named --since --from report
 named --tail "-n -N" report
 named --count "see 'xvtrace summary'" report
 named -A "-r or -d" record
+named --grep --filter report
+named --until --to export
+named --machine --vm report
+named --last "--from -D" trim
+named -p --pid report
+named --no-color "--color never" report
+named --output-format --format export
+
+# command THEIRS OURS
+command_() { check "$1: $2" refused "^xvtrace: $1: no such command; (see|did you mean) 'xvtrace $2" "$1"; }
+for theirs in stream live trace; do command_ $theirs "record --print, or report -f'"; done
+for theirs in view show script dump rep reprot; do command_ $theirs "report'"; done
+command_ convert "export'"
+command_ split "trim'"
+command_ list "guests --events'"
+for theirs in hist profile; do command_ $theirs "summary'"; done
+command_ start "record, or daemon'"
+command_ stop "control stop'"
+check "help report" eval '"$xvtrace" help report | cmp - <("$xvtrace" report --help)'
+
+# -- near names ----------------------------------------------------------------------
+
+near() { "$xvtrace" report "${@:2}" >"$work/out" 2>"$work/err"; [ $? -eq 1 ] && grep -qE -- "$1" "$work/err"; }
+check "an event's name that is misspelt" near "no event is like 'sched_swich'; the nearest that there are: sched:sched_switch" -e sched_swich
+check "a field's" near "no event has a field 'prev_com'; the nearest that there are: prev_comm" --filter 'prev_com == "x"'
+check "a time with a unit of days" refused "^xvtrace: 1d: not a time; give seconds such as 12.5" report --from 1d
+check "--duration much" refused "not seconds such as 2 or 0.5, or a time such as 5ms" record --duration much
+
+# -- machines of a part --------------------------------------------------------------
+
+part() { "$xvtrace" trim -q -o "$work/part.xvt" "$@" && "$xvtrace" report -q "$work/part.xvt"; }
+check "trim --vm g1,g2" eval 'part --vm g1,g2 | cmp - <("$xvtrace" report -q)'
+check "trim --vm '!g1'" eval 'part --vm "!g1" | cmp - <("$xvtrace" report -q --vm "!g1")'
+check "trim --vm 'g1,g2,!g2'" eval 'part --vm "g1,g2,!g2" | cmp - <("$xvtrace" report -q --vm g1)'
+
 check "an option that nobody has" refused "^xvtrace: report: --nonsense: no such option; 'xvtrace report --help'" report --nonsense
 
 exit $((failures > 0))
