@@ -527,13 +527,16 @@ static uint64_t passed(const struct xvt_merge *m, const struct xvt_ring *r)
  */
 static void put_late(struct xvt_merge *m)
 {
+	const uint64_t most = xvt_u64_larger(xvt_u64_sum(m->last_ns, 1), m->watermark);
 	size_t i;
 
 	for (i = 0; i < m->nr_order; i++) {
-		const uint64_t end =
-			m->order[i]->guest.loose ? xvt_u64_sum(m->limit_ns, 1) : end_of(m);
-		const uint64_t until = passed(m, m->order[i]);
+		uint64_t end, until;
 
+		if (m->next[i] >= most)
+			continue; /* there may be many rings, so this one is not looked at */
+		end = m->order[i]->guest.loose ? xvt_u64_sum(m->limit_ns, 1) : end_of(m);
+		until = passed(m, m->order[i]);
 		put_beside(m, i, until < end ? until : end, XVT_LANE_LATE);
 	}
 }

@@ -356,7 +356,10 @@ struct xvt_ring_status {
 
 /* What a session notes of a ring. Written by session/; ring/ does not use it. */
 struct xvt_ring_session {
-	uint32_t slot;		 /* place in the session's list of rings */
+	uint32_t slot; /* place in the session's list of rings */
+	bool drops_wait;
+	uint64_t newest_ns;	 /* host time of the newest record, emitted or dropped; these three
+				  * are used for each run of a window */
 	uint64_t looked_at;	 /* number of the session's look that drain.taken is of */
 	uint64_t live_ns;	 /* when its phase last became LIVE, */
 	uint64_t live_attempted; /* and how many events it had attempted */
@@ -366,13 +369,11 @@ struct xvt_ring_session {
 	bool head_any;	   /* one was, in this file */
 	bool head_waits;   /* newest_head was not */
 	struct xvt_subbuf_head newest_head;
-	uint64_t aside_clock; /* when its phase last became ASIDE */
-	uint64_t still_clock; /* when guest.still was reported */
-	bool announced;	      /* its RING chunk is in the file, with reported_info */
-	bool info_waits;      /* next_info is to be written */
-	bool drops_wait;
+	uint64_t aside_clock;	      /* when its phase last became ASIDE */
+	uint64_t still_clock;	      /* when guest.still was reported */
+	bool announced;		      /* its RING chunk is in the file, with reported_info */
+	bool info_waits;	      /* next_info is to be written */
 	uint64_t drops_clock;	      /* guest clock of the newest dropped record */
-	uint64_t newest_ns;	      /* host time of the newest record, emitted or dropped */
 	struct xvt_lost drops;	      /* neither in the trace nor in `stats` yet, if drops_wait */
 	uint64_t reported_info_clock; /* when reported_info was written */
 	struct xvt_ring_info reported_info;
@@ -461,6 +462,14 @@ static inline uint64_t xvt_ring_margin_ns(uint64_t now_ns, uint64_t node_ns, uin
 
 	return creep < most_ns && slack_ns < most_ns - creep ? creep + slack_ns : most_ns;
 }
+/* What emit() in session/emit.c touches of a ring is fetched into the cache. */
+static inline void xvt_ring_will_count(const struct xvt_ring *r)
+{
+	__builtin_prefetch(&r->session, 1);
+	__builtin_prefetch(&r->account.stats.events, 1);
+	__builtin_prefetch(&r->account.stats.last_ns, 1);
+}
+
 /* Lower bound of records stamped after passed_ns: they are placed later, but for the map's error.
  */
 static inline uint64_t xvt_ring_past(uint64_t bound_ns, uint64_t passed_ns, uint64_t margin_ns)

@@ -242,7 +242,8 @@ struct xvt_run *xvt_ring_refill(struct xvt_ring *r)
 	run->ns[0] = r->head.ns;
 	run->written = r->head.written;
 	run->opens = r->decode.opened;
-	run->head = r->decode.opened_head;
+	if (run->opens)
+		run->head = r->decode.opened_head;
 	r->decode.opened = false;
 	if (r->decode.is_lost) {
 		run->lost = r->decode.lost;

@@ -37,6 +37,8 @@ struct xvt_run {
 	bool dropped;
 	bool small;		    /* it has room for XVT_RUN_SMALL records */
 	bool on_line;		    /* all records lie on segment `line` */
+	bool opens;		    /* `head` holds: the run is the first one behind it */
+	struct xvt_written written; /* up to here: all that each window with the run looks at */
 	uint64_t guest;		    /* guest clock value of the first record */
 	uint64_t pos;		    /* position of the first record in the ring */
 	struct xvt_raw_place place; /* position of the first record in the trace */
@@ -44,9 +46,7 @@ struct xvt_run {
 	uint8_t *copy;		    /* of `bytes`, for a next file, or NULL: see xvt_run_keep() */
 	uint32_t len;		    /* length of `bytes` */
 	struct xvt_clock_segment line;
-	struct xvt_written written;
 	struct xvt_lost lost; /* payload of a LOST record, which is a run of its own */
-	bool opens;	      /* `head` holds: the run is the first one behind it */
 	struct xvt_subbuf_head head;
 	uint64_t window; /* number of the merge window in which `number` is valid */
 	uint32_t number;

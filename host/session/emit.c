@@ -10,6 +10,7 @@
 #include "trace/payload.h"
 
 #define HOLD_BYTES (64u << 10) /* of records between two checks of the disk */
+#define AHEAD	   4u	       /* runs: with many rings their sums are in no near cache */
 
 /* Called by the merge before it emits records that an inferred node placed. */
 static void inferred(void *arg, struct xvt_ring *r)
@@ -98,6 +99,8 @@ static int emit(void *arg, const struct xvt_window *w)
 	for (i = 0; i < w->nr_runs; i++) {
 		const struct xvt_run *run = w->runs[i];
 
+		if (i + AHEAD < w->nr_runs)
+			xvt_ring_will_count(w->runs[i + AHEAD]->ring);
 		if (run->taken == run->at)
 			continue;
 		note_newest(s, run);

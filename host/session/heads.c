@@ -38,13 +38,11 @@ static void add_waiting(struct xvt_session *s, struct xvt_ring *r)
 	r->session.head_waits = false;
 }
 
-void xvt_session_note_head(struct xvt_session *s, const struct xvt_run *run)
+static __attribute__((noinline)) void note(struct xvt_session *s, const struct xvt_run *run)
 {
 	struct xvt_ring *r = run->ring;
 	struct xvt_subbuf_head head = run->head;
 
-	if (!run->opens || run->at)
-		return;
 	if (!r->session.head_any)
 		head.flags |= XVT_HEAD_F_FIRST;
 	if (head.flags & XVT_HEAD_F_FIRST)
@@ -58,6 +56,12 @@ void xvt_session_note_head(struct xvt_session *s, const struct xvt_run *run)
 	r->session.head_any = true;
 	r->session.head_waits = false;
 	r->session.head_pos = head.pos;
+}
+
+void xvt_session_note_head(struct xvt_session *s, const struct xvt_run *run)
+{
+	if (run->opens && !run->at)
+		note(s, run);
 }
 
 void xvt_session_put_last_heads(struct xvt_session *s)

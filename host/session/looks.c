@@ -97,7 +97,8 @@ static bool is_known(const struct xvt_clock_look *k)
 	return k->lo_ns && k->hi_ns != UINT64_MAX && k->hi_ns >= k->lo_ns;
 }
 
-void xvt_session_note_look(struct xvt_session *s, const struct xvt_run *run)
+/* Not inlined: few parts of runs need it, and a call for each of the others has to be cheap. */
+static __attribute__((noinline)) void note(struct xvt_session *s, const struct xvt_run *run)
 {
 	struct xvt_ring *r = run->ring;
 	struct xvt_clock_look k = { .ring = r->id,
@@ -119,8 +120,7 @@ void xvt_session_note_look(struct xvt_session *s, const struct xvt_run *run)
 		k.hi_ns = UINT64_MAX;
 	}
 	if (!k.flags) {
-		/* Of a run that is put out in parts the first one says it for all. */
-		if (run->at || run->pos - r->session.look_pos < EVERY_BYTES)
+		if (run->pos - r->session.look_pos < EVERY_BYTES)
 			return;
 		r->session.look_pos = run->pos + run->len;
 		k.last_ns = run->ns[run->count - 1];
@@ -130,4 +130,13 @@ void xvt_session_note_look(struct xvt_session *s, const struct xvt_run *run)
 	if (k.flags == XVT_LOOK_F_BESIDE)
 		r->clock.map.bound_ns_max =
 			xvt_u64_larger(r->clock.map.bound_ns_max, bound_ns(in_file));
+}
+
+void xvt_session_note_look(struct xvt_session *s, const struct xvt_run *run)
+{
+	/* Of a run that is put out in parts the first one says it for all, unless its times have no
+	 * bound but that of the look. */
+	if (run->at && !kind_of(run))
+		return;
+	note(s, run);
 }
