@@ -15,6 +15,8 @@
 #define TRIES_MOST 6u	 /* then any gap decides: no rate at all is worse */
 #define CONFIRMED  4u	 /* gaps after which a rate is not given up for two others */
 #define SETTLED	   2u	 /* gaps after which a clock of the host's kind does not have its rate */
+/* Where measurements are further apart, a claim alone confirms no gap. */
+#define LONG_NS	   300000000u
 #define BILLION	   1000000000u
 
 void xvt_clock_rate_init(struct xvt_clock_rate *r, uint64_t host_hz, uint64_t claim_hz)
@@ -61,9 +63,15 @@ static uint64_t decide(const struct xvt_clock_rate *r, const struct xvt_rate_gap
 	return hz_of(g);
 }
 
+/*
+ * True if one gap is enough for its rate. Of a claim that is false a stop may make what the gap
+ * shows, and the longer the gap is the longer that stop. No measurement shows it then, so a claim
+ * is confirmed by a short gap, or by two.
+ */
 static bool is_expected(const struct xvt_clock_rate *r, const struct xvt_rate_gap *g)
 {
-	return agrees(g, r->host_hz, NEAR_PART) || agrees(g, r->claim_hz, NEAR_PART);
+	return agrees(g, r->host_hz, NEAR_PART) ||
+	       (g->host_ns <= LONG_NS && agrees(g, r->claim_hz, NEAR_PART));
 }
 
 /* -- several gaps ------------------------------------------------------------------- */

@@ -293,6 +293,31 @@ START_TEST(a_claim_is_a_hint)
 }
 END_TEST
 
+/* A claim that is 1 % too small, and a stop that makes up for it: a long gap is no proof of it. */
+START_TEST(a_stop_that_fits_a_false_claim_confirms_nothing)
+{
+	struct clock c;
+
+	begin(&c, 2000000000, HOST, 1980000000);
+	run(&c, 1000, 0);
+	ck_assert(!run(&c, 1000, 10) && !c.rate.hz);
+	ck_assert(run(&c, 1000, 0));
+	ck_assert(about(c.rate.hz, 2000000000));
+	ck_assert_uint_ge(c.rate.doubt_ppb, 1000000000 / 100);
+	/* A claim that is true is confirmed by the second gap, and is then as good as ever. */
+	begin(&c, 2000000000, HOST, 2000000000);
+	run(&c, 1000, 0);
+	ck_assert(!run(&c, 1000, 0) && !c.rate.hz);
+	ck_assert(run(&c, 1000, 0));
+	ck_assert_uint_eq(c.rate.hz, 2000000000);
+	ck_assert_uint_le(c.rate.doubt_ppb, 1000);
+	/* The host's rate needs no claim. */
+	begin(&c, HOST, HOST, 0);
+	run(&c, 1000, 0);
+	ck_assert(run(&c, 1000, 0));
+}
+END_TEST
+
 START_TEST(small_stops_do_not_drag_a_right_rate_away)
 {
 	struct clock c;
@@ -362,6 +387,7 @@ Suite *clock_rate_suite(void)
 	tcase_add_test(t, the_rate_that_is_claimed_stays_possible_for_two_gaps_more);
 	tcase_add_test(t, how_far_a_claim_is_off);
 	tcase_add_test(t, a_claim_is_a_hint);
+	tcase_add_test(t, a_stop_that_fits_a_false_claim_confirms_nothing);
 	tcase_add_test(t, small_stops_do_not_drag_a_right_rate_away);
 	tcase_add_test(t, wide_measurements_need_a_longer_gap);
 	tcase_add_test(t, nonsense_is_no_gap);
