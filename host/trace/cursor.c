@@ -248,7 +248,7 @@ static int next_chunk(struct xvt_cursor *c)
 	return 0;
 }
 
-static int next_main(struct xvt_cursor *c, struct xvt_event *ev)
+static inline int next_main(struct xvt_cursor *c, struct xvt_event *ev)
 {
 	for (;;) {
 		int got = xvt_events_next(&c->it, ev);

@@ -112,7 +112,7 @@ static int take_sequence(struct xvt_events_iter *it, const uint8_t *at, const ui
 
 /* ------------------------------------------------------------------ records */
 
-static uint64_t word_at(const struct xvt_raw *raw, uint32_t at)
+xvt_inline uint64_t word_at(const struct xvt_raw *raw, uint32_t at)
 {
 	uint64_t word;
 
@@ -121,25 +121,23 @@ static uint64_t word_at(const struct xvt_raw *raw, uint32_t at)
 }
 
 /* True for a record that was finished and not discarded. */
-static bool counts(uint64_t header)
+xvt_inline bool counts(uint64_t header)
 {
 	return header & XVT_H_DONE && xvt_header_id(header) != XVT_ID_DISCARDED;
 }
 
 /* Sets s->ts to the time of the record at s->at, whose whole header is in the chunk. */
-static void take_time(struct xvt_events_source *s, uint64_t header)
+xvt_inline void take_time(struct xvt_events_source *s, uint64_t header)
 {
-	if (header & XVT_H_SAME)
-		return;
-	if (header & XVT_H_FULL)
-		s->ts = word_at(s->raw, s->at + 8) << 32 | (uint32_t)header;
-	else
+	if (xvt_likely(!(header & (XVT_H_SAME | XVT_H_FULL))))
 		s->ts = xvt_time_extend(s->ts, header, s->ts_bits);
+	else if (!(header & XVT_H_SAME))
+		s->ts = word_at(s->raw, s->at + 8) << 32 | (uint32_t)header;
 }
 
 /* Goes to the source's next record that counts. Then its header and length lie within the chunk,
  * and its time is s->ts. Returns 0 or -EBADMSG. */
-static int find_record(struct xvt_events_source *s, uint64_t *header, uint32_t *head)
+xvt_inline int find_record(struct xvt_events_source *s, uint64_t *header, uint32_t *head)
 {
 	uint32_t len;
 
@@ -290,7 +288,7 @@ int xvt_events_begin(struct xvt_events_iter *it, struct xvt_raws *raws,
 
 /* ------------------------------------------------------------------ events */
 
-static uint32_t next_number(struct xvt_events_iter *it)
+xvt_inline uint32_t next_number(struct xvt_events_iter *it)
 {
 	const uint64_t bit = it->number++ * it->width;
 	uint64_t word;
@@ -309,7 +307,7 @@ static uint32_t peek_number(struct xvt_events_iter *it)
 }
 
 /* Number of the next event's source. */
-static uint32_t next_source(struct xvt_events_iter *it)
+xvt_inline uint32_t next_source(struct xvt_events_iter *it)
 {
 	if (!it->runs)
 		return next_number(it);
@@ -340,7 +338,7 @@ static int next_own(struct xvt_events_iter *it, struct xvt_event *ev)
 }
 
 /* Host time, ns, of a clock value on a line. */
-static uint64_t line_ns(struct xvt_events_iter *it, uint32_t number, uint64_t guest)
+xvt_inline uint64_t line_ns(struct xvt_events_iter *it, uint32_t number, uint64_t guest)
 {
 	struct xvt_clock_segment *s = &it->lines[number];
 
@@ -366,8 +364,8 @@ static int skip_records(struct xvt_events_source *s)
 }
 
 /* Goes to the source's next record, in its RAW chunk. */
-static int go_to_record(struct xvt_events_iter *it, struct xvt_events_source *s, uint64_t *header,
-			uint32_t *head)
+xvt_inline int go_to_record(struct xvt_events_iter *it, struct xvt_events_source *s,
+			    uint64_t *header, uint32_t *head)
 {
 	const uint32_t from = s->at;
 
@@ -379,8 +377,8 @@ static int go_to_record(struct xvt_events_iter *it, struct xvt_events_source *s,
 }
 
 /* Gives the record that go_to_record() found, and steps behind it. */
-static void give_record(struct xvt_events_iter *it, struct xvt_events_source *s, uint64_t header,
-			uint32_t head, uint64_t host_ns, struct xvt_event *ev)
+xvt_inline void give_record(struct xvt_events_iter *it, struct xvt_events_source *s,
+			    uint64_t header, uint32_t head, uint64_t host_ns, struct xvt_event *ev)
 {
 	it->hdr = (struct xvt_event_hdr){ .host_ns = host_ns,
 					  .guest_clock = s->ts,
@@ -408,27 +406,36 @@ static int next_record(struct xvt_events_iter *it, struct xvt_events_source *s,
 	return 1;
 }
 
-/* Takes one of the source's records from its number, and makes its RAW chunk available. Returns 1;
- * 0: the chunk is unreadable; or -errno. */
-static int begin_record(struct xvt_events_iter *it, struct xvt_events_source *s)
+/* Returns whether the source's RAW chunk is there. It may have been dropped to load another one. */
+xvt_inline bool has_raw(const struct xvt_events_source *s)
 {
-	int err;
+	return s->raw && s->raw->seq == s->raw_seq && !s->unreadable;
+}
 
-	if (xvt_unlikely(!s->left))
-		return -EBADMSG;
-	s->left--;
-	/* Its chunk may have been dropped to load another one. */
-	if (xvt_unlikely(!s->unreadable && (!s->raw || s->raw->seq != s->raw_seq))) {
-		err = get_raw(it, s, s->raw ? 0 : s->left + 1);
-		if (err)
-			return err;
-	}
-	if (xvt_likely(!s->unreadable))
+/* Makes the RAW chunk available of a record that was taken from the source's number. Returns as
+ * begin_record(). */
+static int load_record(struct xvt_events_iter *it, struct xvt_events_source *s)
+{
+	int err = s->unreadable ? 0 : get_raw(it, s, s->raw ? 0 : s->left + 1);
+
+	if (err)
+		return err;
+	if (!s->unreadable)
 		return 1;
 	it->missing++;
 	/* Events without a record take no space in the file, so their number is limited by
 	 * spend(). */
 	return it->raws && !it->raws->spend(it->raws, sizeof(uint64_t)) ? -EBADMSG : 0;
+}
+
+/* Takes one of the source's records from its number, and makes its RAW chunk available. Returns 1;
+ * 0: the chunk is unreadable; or -errno. */
+xvt_inline int begin_record(struct xvt_events_iter *it, struct xvt_events_source *s)
+{
+	if (xvt_unlikely(!s->left))
+		return -EBADMSG;
+	s->left--;
+	return xvt_likely(has_raw(s)) ? 1 : load_record(it, s);
 }
 
 int xvt_events_item(struct xvt_events_iter *it, struct xvt_events_item *item)

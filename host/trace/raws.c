@@ -29,13 +29,20 @@ static size_t size_of(const struct xvt_chunk_buf *b)
 	return b->room + b->unpacked_room;
 }
 
+XVT_ASSERT(XVT_RAWS_SLOTS == 256, "a slot's number is a byte, and so are low bits of a chunk's");
+
 static struct xvt_raws_slot *find(struct xvt_trace_raws *r, uint64_t seq)
 {
+	uint8_t *likely = &r->slot_of[seq % XVT_RAWS_SLOTS];
 	uint32_t i;
 
+	if (xvt_likely(*likely < r->count && r->slots[*likely].raw.seq == seq))
+		return &r->slots[*likely];
 	for (i = 0; i < r->count; i++) {
-		if (r->slots[i].raw.seq == seq)
+		if (r->slots[i].raw.seq == seq) {
+			*likely = (uint8_t)i;
 			return &r->slots[i];
+		}
 	}
 	return NULL;
 }

@@ -24,6 +24,8 @@ struct xvt_trace_raws {
 	bool noted;
 	bool reported_missing;
 	bool reported_named;
+	/* By the low bits of a chunk's number: the slot in which it was found last. */
+	uint8_t slot_of[XVT_RAWS_SLOTS];
 	struct xvt_raws_slot {
 		struct xvt_raw raw;
 		struct xvt_chunk_buf buf;
