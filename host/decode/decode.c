@@ -172,8 +172,8 @@ static bool fits(const struct xvt_event_class *c, const struct xvt_event *ev)
 	return sum <= len;
 }
 
-/* The latest format of generation g or an earlier one that holds at this time, or NULL. */
-static struct xvt_format *last_format(const struct xvt_formats *all, uint32_t g, uint64_t ns)
+/* Search the latest format of generation g or an earlier one that holds at this time. */
+static void search_format(struct xvt_formats *all, uint32_t g, uint64_t ns)
 {
 	uint32_t lo = 0, hi = all->count;
 
@@ -186,7 +186,35 @@ static struct xvt_format *last_format(const struct xvt_formats *all, uint32_t g,
 		else
 			hi = mid;
 	}
-	return lo ? &all->v[lo - 1] : NULL;
+	all->last = lo ? &all->v[lo - 1] : NULL;
+	all->generation = g;
+	all->since_ns = lo && all->last->at.generation == g ? all->last->since_ns : 0;
+	all->until_ns =
+		lo < all->count && all->v[lo].at.generation == g ? all->v[lo].since_ns : UINT64_MAX;
+}
+
+/* The formats of a record's type, with the one in `last` that holds at its time; NULL: none. */
+static inline struct xvt_formats *formats_at(struct xvt_decoder *d, uint16_t type,
+					     const struct xvt_event *ev)
+{
+	struct xvt_formats *all = xvt_table_get(&d->formats, type);
+	const uint64_t ns = ev->hdr->host_ns;
+
+	if (!all)
+		return NULL;
+	if (xvt_unlikely(ev->chunk_seq != d->last_seq)) {
+		d->last_generation = xvt_decoder_generation(d, ev->chunk_seq);
+		d->last_seq = ev->chunk_seq;
+	}
+	if (xvt_unlikely(all->generation != d->last_generation || ns < all->since_ns ||
+			 ns >= all->until_ns))
+		search_format(all, d->last_generation, ns);
+	return all;
+}
+
+static inline struct xvt_event_class *class_of(struct xvt_decoder *d, struct xvt_format *f)
+{
+	return xvt_likely(f->cls) ? f->cls : xvt_decoder_format(d, f);
 }
 
 /* The class of records of this format's event that do not fit it: the name, and their bytes. */
@@ -219,12 +247,11 @@ static struct xvt_event_class *ftrace_class(struct xvt_decoder *d, const struct 
 	if (ev->hdr->len < 2)
 		return raw_class(d, &d->raw_ids, ev->hdr->id, "id", false);
 	memcpy(&type, ev->payload, sizeof(type));
-	all = xvt_table_get(&d->formats, type);
-	f = all ? last_format(all, xvt_decoder_generation(d, ev->chunk_seq), ev->hdr->host_ns)
-		: NULL;
+	all = formats_at(d, type, ev);
+	f = all ? all->last : NULL;
 	/* The format of the record's own boot and time first, then older ones. */
 	for (unsigned int i = 0; f && i <= XVT_LIMIT_OLDER; i++, f--) {
-		struct xvt_event_class *c = xvt_decoder_format(d, f);
+		struct xvt_event_class *c = class_of(d, f);
 
 		if (c && fits(c, ev))
 			return c;
@@ -247,11 +274,10 @@ bool xvt_is_nameless(struct xvt_decoder *d, const struct xvt_event *ev)
 	if (ev->hdr->id != XVT_ID_FTRACE || ev->hdr->len < sizeof(type))
 		return false;
 	memcpy(&type, ev->payload, sizeof(type));
-	all = xvt_table_get(&d->formats, type);
-	f = all ? last_format(all, xvt_decoder_generation(d, ev->chunk_seq), ev->hdr->host_ns)
-		: NULL;
+	all = formats_at(d, type, ev);
+	f = all ? all->last : NULL;
 	for (unsigned int i = 0; f && i <= XVT_LIMIT_OLDER; i++, f--) {
-		if (xvt_decoder_format(d, f))
+		if (class_of(d, f))
 			return false;
 		if (f == all->v)
 			break;

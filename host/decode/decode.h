@@ -124,8 +124,20 @@ int xvt_decoders_new_for(struct xvt_decoders *ds, struct xvt_trace *t, xvt_wante
 			 void *arg);
 void xvt_decoders_fini(struct xvt_decoders *ds);
 
+/* The decoder of a ring's VM. */
+static inline struct xvt_decoder *xvt_decoder_of_ring(struct xvt_decoders *ds, uint32_t ring)
+{
+	const uint32_t vm = xvt_ring_vm(ds->t, ring);
+
+	return ds->vm[vm < ds->count - 1 ? vm : ds->count - 1];
+}
+
 /* The decoder of an event's VM. */
-struct xvt_decoder *xvt_decoder_of(struct xvt_decoders *ds, const struct xvt_event *ev);
+static inline struct xvt_decoder *xvt_decoder_of(struct xvt_decoders *ds,
+						 const struct xvt_event *ev)
+{
+	return xvt_decoder_of_ring(ds, xvt_event_ring(ev));
+}
 
 /*
  * Returns the class of an event; NULL: out of memory. It also learns names of tasks, so call it for

@@ -428,10 +428,3 @@ int xvt_decoders_new(struct xvt_decoders *ds, struct xvt_trace *t)
 {
 	return xvt_decoders_new_for(ds, t, NULL, NULL);
 }
-
-struct xvt_decoder *xvt_decoder_of(struct xvt_decoders *ds, const struct xvt_event *ev)
-{
-	uint32_t vm = xvt_ring_vm(ds->t, xvt_event_ring(ev));
-
-	return ds->vm[vm < ds->count - 1 ? vm : ds->count - 1];
-}

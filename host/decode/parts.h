@@ -41,6 +41,12 @@ struct xvt_formats {
 	uint32_t count;
 	size_t room;
 	struct xvt_format *v;
+	/* The result of the last search, which holds for records of that generation and of times
+	 * from since_ns on and below until_ns. */
+	struct xvt_format *last;
+	uint32_t generation;
+	uint64_t since_ns;
+	uint64_t until_ns;
 };
 
 /* One boot of a guest. Events in chunks from `first_seq` on belong to it. */
@@ -97,6 +103,8 @@ struct xvt_decoder {
 	struct xvt_generation *generations;
 	uint32_t generation_count;
 	size_t generation_room;
+	uint32_t last_generation; /* of last_seq, which was looked up last */
+	uint64_t last_seq;
 	struct xvt_table formats;      /* struct xvt_formats by type */
 	struct xvt_table raw_types;    /* ftrace records without a format */
 	struct xvt_table raw_ids;      /* records of the programs' own ids */
