@@ -277,3 +277,30 @@ uint64_t xvt_bound_by_time_ns(struct xvt_bounds *b, const struct xvt_event_hdr *
 	n = nodes_until(r, h->host_ns);
 	return together(r, h, segment_at(r, n, h->host_ns));
 }
+
+bool xvt_bound_span_at(struct xvt_bounds *b, uint32_t ring, uint64_t ns,
+		       struct xvt_bound_span *span)
+{
+	struct xvt_bound_ring *r = &b->rings[ring];
+	const struct xvt_clock_node *end;
+	uint64_t from_ns = 0, last_ns = UINT64_MAX;
+	size_t n;
+
+	*span = (struct xvt_bound_span){ 0, UINT64_MAX, NULL, XVT_NO_BOUND };
+	if (!xvt_look_list_none(&r->looks.beside, ns, &from_ns, &last_ns))
+		return false;
+	if (r->node_count) {
+		n = nodes_until(r, ns);
+		end = &r->nodes[n];
+		if (!n || n == r->node_count || end->epoch != end[-1].epoch)
+			return false;
+		*span = (struct xvt_bound_span){ end[-1].host_ns, end->host_ns, end,
+						 end->segment_bound_ns };
+	} else if (r->last.source != XVT_SOURCE_NONE) {
+		span->bound_ns = r->last.bound_ns_max;
+	}
+	span->from_ns = xvt_u64_larger(span->from_ns, from_ns);
+	if (last_ns < span->until_ns)
+		span->until_ns = last_ns + 1;
+	return span->bound_ns <= XVT_NO_BOUND && ns >= span->from_ns && ns < span->until_ns;
+}

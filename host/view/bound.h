@@ -48,6 +48,18 @@ uint64_t xvt_bound_ns(struct xvt_bounds *b, const struct xvt_event_hdr *h);
 /* The same without the check that the event's clock value leads to its time. */
 uint64_t xvt_bound_by_time_ns(struct xvt_bounds *b, const struct xvt_event_hdr *h);
 
+/* Times of a ring whose bound is one segment's, or that of a ring without nodes, and no look's. */
+struct xvt_bound_span {
+	uint64_t from_ns;
+	uint64_t until_ns;		  /* first time behind it */
+	const struct xvt_clock_node *end; /* of the segment, which begins at end[-1]; or NULL */
+	uint64_t bound_ns;
+};
+
+/* Get the span around a time. Returns false where it is not simple like that. */
+bool xvt_bound_span_at(struct xvt_bounds *b, uint32_t ring, uint64_t ns,
+		       struct xvt_bound_span *span);
+
 /* Returns whether the event may be one to which no line gives its time. */
 static inline bool xvt_bound_is_beside(struct xvt_bounds *b, const struct xvt_event_hdr *h)
 {

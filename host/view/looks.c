@@ -90,6 +90,17 @@ bool xvt_look_list_find(struct xvt_look_list *l, uint64_t ns, struct xvt_look_sp
 	return false;
 }
 
+bool xvt_look_list_none(struct xvt_look_list *l, uint64_t ns, uint64_t *from_ns, uint64_t *last_ns)
+{
+	struct xvt_look_span span;
+
+	if (xvt_look_list_find(l, ns, &span))
+		return false;
+	*from_ns = l->count ? l->none_from_ns : 0;
+	*last_ns = l->count ? l->none_until_ns : UINT64_MAX;
+	return true;
+}
+
 int xvt_bounding_looks_settle(struct xvt_bounding_looks *l)
 {
 	int err = xvt_look_list_settle(&l->beside);

@@ -34,6 +34,10 @@ void xvt_look_list_fini(struct xvt_look_list *l);
  * too many entries overlap there gives a span without limits. */
 bool xvt_look_list_find(struct xvt_look_list *l, uint64_t ns, struct xvt_look_span *span);
 
+/* Returns whether no entry holds the recorded time ns, and then the span of such times around it,
+ * both ends included. */
+bool xvt_look_list_none(struct xvt_look_list *l, uint64_t ns, uint64_t *from_ns, uint64_t *last_ns);
+
 /*
  * The looks that bound events of one ring. A guess and an event that is none may have one time, and
  * the looks of one say nothing of the other.

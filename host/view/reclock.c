@@ -19,14 +19,31 @@ size_t xvt_reclock_waiting_most = 64u << 20;
 struct waiting;
 
 /*
+ * The usual events of a ring around its newest one: they lie on one line of the recorded map and on
+ * one of the new map, and no look is at their times. Then the new time and its bound need no
+ * search. A ring without a map keeps its times.
+ */
+struct stretch {
+	uint64_t from_ns; /* recorded times [from_ns, from_ns + len_ns); empty: no stretch */
+	uint64_t len_ns;
+	uint64_t bound_ns; /* of a recorded time */
+	bool has_map;
+	bool moves; /* the ring's new map moves times */
+	struct xvt_reclock_lines lines;
+};
+
+/*
  * State of a ring at its newest event. In the order of the cursor the lanes of a ring are one, in
  * the order in which the events were written. A caller that takes them by their chunks (stat) has
  * each lane in that order.
  */
 struct lane {
 	size_t epoch;
-	uint64_t rec_ns;	/* recorded time of the newest event */
-	uint64_t now_ns;	/* its new time */
+	uint64_t rec_ns; /* recorded time of the newest event */
+	uint64_t now_ns; /* its new time */
+	bool in_stretch;
+	uint64_t line_ns; /* in a stretch: what the new map gives */
+	struct stretch stretch;
 	struct waiting *newest; /* the end of the chain to which the next event comes, or NULL */
 };
 
@@ -68,7 +85,8 @@ struct xvt_reclock {
 	struct xvt_cursor in;
 	bool begun;
 	bool in_done;
-	uint64_t in_ns; /* recorded time of the last event that was read */
+	uint64_t in_ns;	 /* recorded time of the last event that was read */
+	uint64_t due_ns; /* no unread event is earlier than this by its new time */
 	uint64_t read;
 	/* The chains of the events that wait: a heap. A ring has one chain. */
 	struct chain *heap;
@@ -174,7 +192,7 @@ static bool by_map(const struct xvt_reclock_ring *r, struct lane *lane,
 }
 
 /* The lane of an event; NULL: its ring is unknown. */
-static struct lane *lane_of(const struct xvt_reclock *rc, const struct xvt_event_hdr *h)
+static inline struct lane *lane_of(const struct xvt_reclock *rc, const struct xvt_event_hdr *h)
 {
 	const uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
 	const bool late = !rc->begun && h->ring_flags & XVT_EVENT_F_LATE;
@@ -192,29 +210,33 @@ static uint64_t limited(uint64_t bound)
 	return bound < XVT_NO_BOUND ? bound : XVT_NO_BOUND;
 }
 
-/* The bound of a new time `ns`, from that of the recorded time. It cannot be further off than the
- * recorded one and the way between the two; where the new map gives it, that map may know better.
- */
+/* The bound of a new time, from those of the recorded time and of the new map: the time cannot be
+ * further off than the recorded one and the way between the two; the new map may know better. */
+static uint64_t bound_by(const struct xvt_event_hdr *h, uint64_t ns, uint64_t bound,
+			 uint64_t by_new)
+{
+	bound = xvt_u64_sum(bound, xvt_u64_apart(ns, h->host_ns));
+	return limited(by_new < bound ? by_new : bound);
+}
+
+/* The bound of a new time `ns`, from that of the recorded time. */
 static uint64_t bound_of(const struct xvt_reclock *rc, const struct xvt_event_hdr *h, uint64_t ns,
 			 uint64_t bound)
 {
 	uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
 	const struct xvt_reclock_ring *r;
 	const struct lane *lane;
-	uint64_t by_new;
+	uint64_t by_new = UINT64_MAX;
 
 	if (bound == XVT_NO_BOUND || ring >= rc->t->ring_count)
 		return XVT_NO_BOUND;
-	bound = xvt_u64_sum(bound, xvt_u64_apart(ns, h->host_ns));
 	if (xvt_unlikely(xvt_bound_is_beside(rc->bounds, h)))
-		return limited(bound);
+		return bound_by(h, ns, bound, UINT64_MAX);
 	r = &rc->rings[ring];
 	lane = lane_of(rc, h);
-	if (r->epoch_count && !(h->ring_flags & XVT_EVENT_F_UNCONFIRMED)) {
+	if (r->epoch_count && !(h->ring_flags & XVT_EVENT_F_UNCONFIRMED))
 		by_new = xvt_reclock_bound_at(r, &r->epochs[lane->epoch], h->guest_clock, ns);
-		bound = by_new < bound ? by_new : bound;
-	}
-	return limited(bound);
+	return bound_by(h, ns, bound, by_new);
 }
 
 /* The usual case: the ring's map moves no time, or the event lies between two nodes and two knots
@@ -227,20 +249,95 @@ static bool by_segment(const struct xvt_reclock_ring *r, const struct xvt_event_
 	return !r->moved_ns || xvt_reclock_move(r, r->epochs, h->guest_clock, h->host_ns, ns);
 }
 
-/* Returns the event's new time; h->host_ns is the recorded one. */
-static uint64_t place(struct xvt_reclock *rc, const struct xvt_event_hdr *h)
+/* Returns whether the event is of the stretch. *line_ns: its time by the new map. */
+xvt_inline bool is_in_stretch(const struct stretch *s, const struct xvt_event_hdr *h,
+			      uint64_t *line_ns)
 {
-	uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
-	struct lane *lane = lane_of(rc, h);
+	const struct xvt_reclock_lines *l = &s->lines;
+
+	if (xvt_unlikely(h->ring_flags & (XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED) ||
+			 h->host_ns - s->from_ns >= s->len_ns))
+		return false;
+	*line_ns = h->host_ns;
+	if (!s->has_map)
+		return true;
+	if (xvt_unlikely(h->guest_clock <= l->after || h->guest_clock >= l->before ||
+			 xvt_clock_segment_ns(&l->recorded, h->guest_clock) != h->host_ns))
+		return false;
+	*line_ns = xvt_clock_segment_ns(&l->now, h->guest_clock);
+	return true;
+}
+
+/* Returns whether the recorded map's line is the segment that ends at this node. */
+static bool is_segment(const struct xvt_clock_segment *line, const struct xvt_clock_node *end)
+{
+	return end && line->guest == end[-1].guest && line->host_ns == end[-1].host_ns &&
+	       line->guest_end == end->guest && line->host_ns + line->rise == end->host_ns;
+}
+
+/* Find the stretch of an event that was not in the lane's. */
+static void find_stretch(struct xvt_reclock *rc, struct lane *lane, const struct xvt_event_hdr *h)
+{
+	const uint32_t ring = h->ring_flags & XVT_EVENT_RING_MASK;
+	const struct xvt_reclock_ring *r = &rc->rings[ring];
+	struct stretch *s = &lane->stretch;
+	struct xvt_bound_span span;
+
+	s->len_ns = 0;
+	if (h->ring_flags & (XVT_EVENT_F_CLOCK | XVT_EVENT_F_UNCONFIRMED) || r->epoch_count > 1 ||
+	    !xvt_bound_span_at(rc->bounds, ring, h->host_ns, &span))
+		return;
+	s->has_map = r->epoch_count;
+	if (s->has_map && (!xvt_reclock_lines_at(r, r->epochs, h->guest_clock, &s->lines) ||
+			   !is_segment(&s->lines.recorded, span.end)))
+		return;
+	s->from_ns = span.from_ns;
+	s->len_ns = span.until_ns - span.from_ns;
+	s->bound_ns = span.bound_ns;
+	s->moves = r->moved_ns;
+}
+
+/* As bound_of(), in a stretch. */
+static uint64_t bound_in_stretch(const struct lane *lane, const struct xvt_event_hdr *h,
+				 uint64_t ns, uint64_t bound)
+{
+	const uint64_t off = xvt_u64_apart(lane->line_ns, ns);
+	uint64_t by_new = UINT64_MAX;
+
+	if (bound == XVT_NO_BOUND)
+		return XVT_NO_BOUND;
+	if (lane->stretch.has_map && off <= 1)
+		by_new = xvt_u64_sum(lane->stretch.lines.bound_ns, off);
+	return bound_by(h, ns, bound, by_new);
+}
+
+/* The new time by all that is known of the ring. */
+static uint64_t search_place(struct xvt_reclock *rc, struct lane *lane,
+			     const struct xvt_event_hdr *h)
+{
+	const struct xvt_reclock_ring *r = &rc->rings[h->ring_flags & XVT_EVENT_RING_MASK];
 	uint64_t ns = h->host_ns;
 
-	if (!lane)
-		return ns;
+	find_stretch(rc, lane, h);
 	/* No map knows more of an event beside all segments than the looks at its ring. */
-	if (xvt_likely(!xvt_bound_is_beside(rc->bounds, h)) &&
-	    !by_segment(&rc->rings[ring], h, &ns) &&
-	    (!by_map(&rc->rings[ring], lane, h, &ns) || too_far(rc, h->host_ns, ns)))
+	if (!xvt_bound_is_beside(rc->bounds, h) && !by_segment(r, h, &ns) &&
+	    (!by_map(r, lane, h, &ns) || too_far(rc, h->host_ns, ns)))
 		ns = h->host_ns + (lane->now_ns - lane->rec_ns);
+	return ns;
+}
+
+/* Returns the event's new time; h->host_ns is the recorded one. */
+static uint64_t place(struct xvt_reclock *rc, struct lane *lane, const struct xvt_event_hdr *h)
+{
+	uint64_t ns = h->host_ns;
+
+	if (xvt_unlikely(!lane))
+		return ns;
+	lane->in_stretch = is_in_stretch(&lane->stretch, h, &lane->line_ns);
+	if (xvt_unlikely(!lane->in_stretch))
+		ns = search_place(rc, lane, h);
+	else if (lane->stretch.moves)
+		ns = lane->line_ns;
 	if (h->host_ns >= lane->rec_ns && ns < lane->now_ns)
 		ns = lane->now_ns;
 	/* Recorded times go back only in a damaged lane, and then by any amount. */
@@ -251,9 +348,18 @@ static uint64_t place(struct xvt_reclock *rc, const struct xvt_event_hdr *h)
 	return ns;
 }
 
+/* The bound of an event's new time `ns`, which place() gave last. */
+static uint64_t place_bound(struct xvt_reclock *rc, const struct lane *lane,
+			    const struct xvt_event_hdr *h, uint64_t ns)
+{
+	if (xvt_likely(lane && lane->in_stretch))
+		return bound_in_stretch(lane, h, ns, lane->stretch.bound_ns);
+	return bound_of(rc, h, ns, xvt_bound_ns(rc->bounds, h));
+}
+
 /* -- in order again ----------------------------------------------------------------- */
 
-static bool before(const struct chain *a, const struct chain *b)
+static inline bool before(const struct chain *a, const struct chain *b)
 {
 	if (a->ns != b->ns)
 		return a->ns < b->ns;
@@ -328,7 +434,7 @@ static struct waiting *pop(struct xvt_reclock *rc)
 }
 
 /* Room for an event of that length. NULL: out of memory. */
-static struct waiting *get_block(struct xvt_reclock *rc, uint32_t len)
+static inline struct waiting *get_block(struct xvt_reclock *rc, uint32_t len)
 {
 	uint32_t size = (uint32_t)sizeof(struct waiting) + len, list = (size - 1) / BLOCK_STEP;
 	struct waiting *w;
@@ -363,9 +469,8 @@ static void put_block(struct xvt_reclock *rc, struct waiting *w)
 }
 
 /* Append the event to its lane's chain, or begin another chain. */
-static int enqueue(struct xvt_reclock *rc, struct waiting *w)
+static int enqueue(struct xvt_reclock *rc, struct lane *lane, struct waiting *w)
 {
-	struct lane *lane = lane_of(rc, &w->hdr);
 	struct chain c = { .ns = w->hdr.host_ns, .number = w->number, .first = w };
 	int err;
 
@@ -385,6 +490,7 @@ static int enqueue(struct xvt_reclock *rc, struct waiting *w)
 
 static int take(struct xvt_reclock *rc, const struct xvt_event *ev)
 {
+	struct lane *lane = lane_of(rc, ev->hdr);
 	struct waiting *w = get_block(rc, ev->hdr->len);
 	int err;
 
@@ -395,50 +501,32 @@ static int take(struct xvt_reclock *rc, const struct xvt_event *ev)
 	w->chunk_seq = ev->chunk_seq;
 	w->left = ev->left;
 	w->hdr = *ev->hdr;
-	w->hdr.host_ns = place(rc, ev->hdr);
-	w->bound_ns = XVT_NO_BOUND;
-	if (rc->want_bounds)
-		w->bound_ns =
-			bound_of(rc, ev->hdr, w->hdr.host_ns, xvt_bound_ns(rc->bounds, ev->hdr));
+	w->hdr.host_ns = place(rc, lane, ev->hdr);
+	w->bound_ns =
+		rc->want_bounds ? place_bound(rc, lane, ev->hdr, w->hdr.host_ns) : XVT_NO_BOUND;
 	memcpy(w + 1, ev->payload, ev->hdr->len);
 	rc->in_ns = ev->hdr->host_ns;
-	err = enqueue(rc, w);
+	rc->due_ns = rc->in_ns > rc->reach_ns ? rc->in_ns - rc->reach_ns : 0;
+	err = enqueue(rc, lane, w);
 	if (err)
 		free(w);
 	return err;
 }
 
 /* Returns whether no unread event can come before the first of the queue. */
-static bool top_is_next(const struct xvt_reclock *rc)
+static inline bool top_is_next(const struct xvt_reclock *rc)
 {
-	uint64_t ns;
-
-	if (rc->in_done || rc->waiting_bytes > xvt_reclock_waiting_most)
-		return true;
-	if (!rc->count)
-		return false;
-	ns = rc->heap[0].ns;
-	return rc->in_ns > ns && rc->in_ns - ns > rc->reach_ns;
+	return (rc->count && rc->heap[0].ns < rc->due_ns) || xvt_unlikely(rc->in_done) ||
+	       xvt_unlikely(rc->waiting_bytes > xvt_reclock_waiting_most);
 }
 
-int xvt_reclock_next(struct xvt_reclock *rc, struct xvt_event *ev)
+/* Read events until the first of the queue is the next one. Returns 1; 0: there is none; or
+ * -errno. */
+static int read_ahead(struct xvt_reclock *rc, struct xvt_event *ev)
 {
-	put_block(rc, rc->out);
-	rc->out = NULL;
-	for (;;) {
-		int got;
+	int got;
 
-		if (top_is_next(rc)) {
-			if (!rc->count)
-				return 0;
-			rc->out = pop(rc);
-			if (rc->out->hdr.host_ns >= rc->from_ns &&
-			    rc->out->hdr.host_ns <= rc->to_ns)
-				break;
-			put_block(rc, rc->out);
-			rc->out = NULL;
-			continue;
-		}
+	while (!top_is_next(rc)) {
 		got = xvt_cursor_next(&rc->in, ev);
 		if (got < 0)
 			return got;
@@ -447,6 +535,21 @@ int xvt_reclock_next(struct xvt_reclock *rc, struct xvt_event *ev)
 		if (got)
 			return got;
 	}
+	return rc->count > 0;
+}
+
+int xvt_reclock_next(struct xvt_reclock *rc, struct xvt_event *ev)
+{
+	int got;
+
+	do {
+		put_block(rc, rc->out);
+		rc->out = NULL;
+		got = read_ahead(rc, ev);
+		if (got <= 0)
+			return got;
+		rc->out = pop(rc);
+	} while (rc->out->hdr.host_ns < rc->from_ns || rc->out->hdr.host_ns > rc->to_ns);
 	ev->hdr = &rc->out->hdr;
 	ev->payload = (const uint8_t *)(rc->out + 1);
 	ev->chunk_seq = rc->out->chunk_seq;
@@ -489,9 +592,11 @@ void xvt_reclock_want_bounds(struct xvt_reclock *rc)
 uint64_t xvt_reclock_place_ns(struct xvt_reclock *rc, const struct xvt_event_hdr *h,
 			      uint64_t *bound_ns)
 {
-	const uint64_t ns = place(rc, h);
+	struct lane *lane = lane_of(rc, h);
+	const uint64_t ns = place(rc, lane, h);
 
-	*bound_ns = bound_of(rc, h, ns, *bound_ns);
+	*bound_ns = xvt_likely(lane && lane->in_stretch) ? bound_in_stretch(lane, h, ns, *bound_ns)
+							 : bound_of(rc, h, ns, *bound_ns);
 	return ns;
 }
 
@@ -533,7 +638,7 @@ static void end(struct xvt_reclock *rc)
 	rc->out = NULL;
 	memset(rc->lanes, 0, ((size_t)rc->t->ring_count + 1) * sizeof(*rc->lanes));
 	rc->in_done = false;
-	rc->in_ns = 0;
+	rc->in_ns = rc->due_ns = 0;
 	xvt_cursor_fini(&rc->in);
 }
 

@@ -225,6 +225,43 @@ bool xvt_reclock_move(const struct xvt_reclock_ring *r, struct xvt_reclock_epoch
 	return true;
 }
 
+/* Make the line between two points. Returns false where it goes back, or is longer than any real
+ * one: the rest of its division would not fit. */
+static bool make_line(struct xvt_clock_segment *s, uint64_t guest_a, uint64_t ns_a,
+		      uint64_t guest_b, uint64_t ns_b)
+{
+	*s = (struct xvt_clock_segment){ .guest = guest_a,
+					 .guest_end = guest_b,
+					 .host_ns = ns_a,
+					 .rise = ns_b - ns_a,
+					 .run = guest_b - guest_a };
+	if (guest_b <= guest_a || ns_b < ns_a || (s->rise | s->run) >> 62)
+		return false;
+	xvt_clock_segment_make(s);
+	return true;
+}
+
+bool xvt_reclock_lines_at(const struct xvt_reclock_ring *r, struct xvt_reclock_epoch *e,
+			  uint64_t guest, struct xvt_reclock_lines *lines)
+{
+	const struct xvt_clock_node *node = &r->nodes[e->first];
+	const struct xvt_reclock_knot *knot = &r->knots[e->knot_first];
+	const size_t nodes = e->end - e->first, knots = e->knot_end - e->knot_first;
+	const size_t n = count_near(&node->guest, nodes, sizeof(*node), guest, &e->nodes_to);
+	const size_t k = count_near(&knot->guest, knots, sizeof(*knot), guest, &e->knots_to);
+
+	if (!n || n == nodes || !k || k == knots)
+		return false;
+	node += n;
+	knot += k;
+	lines->after = xvt_u64_larger(node[-1].guest, knot[-1].guest);
+	lines->before = node->guest < knot->guest ? node->guest : knot->guest;
+	lines->bound_ns = knot->bound_ns;
+	return make_line(&lines->recorded, node[-1].guest, node[-1].host_ns, node->guest,
+			 node->host_ns) &&
+	       make_line(&lines->now, knot[-1].guest, knot[-1].host_ns, knot->guest, knot->host_ns);
+}
+
 uint64_t xvt_reclock_bound_at(const struct xvt_reclock_ring *r, struct xvt_reclock_epoch *e,
 			      uint64_t guest, uint64_t ns)
 {

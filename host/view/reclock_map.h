@@ -7,6 +7,7 @@
 #ifndef XVT_RECLOCK_MAP_H
 #define XVT_RECLOCK_MAP_H
 
+#include "trace/lines.h"
 #include "trace/read.h"
 
 /* A new map moves no time further than this, which limits the memory for sorting the events again.
@@ -64,6 +65,19 @@ uint64_t xvt_reclock_new_at(const struct xvt_reclock_ring *r, struct xvt_reclock
  * *ns is the new time, which is no more than r->moved_ns and 1 ns away. False says nothing. */
 bool xvt_reclock_move(const struct xvt_reclock_ring *r, struct xvt_reclock_epoch *e, uint64_t guest,
 		      uint64_t rec_ns, uint64_t *ns);
+
+/* Both maps where each is one line: between two nodes and between two knots. */
+struct xvt_reclock_lines {
+	struct xvt_clock_segment recorded; /* from node to node */
+	struct xvt_clock_segment now;	   /* from knot to knot */
+	uint64_t after;	   /* they hold for values of the guest's clock above this */
+	uint64_t before;   /* and below this */
+	uint64_t bound_ns; /* of the new map there */
+};
+
+/* Get the lines around a value. Returns false where a map is none there, or goes back. */
+bool xvt_reclock_lines_at(const struct xvt_reclock_ring *r, struct xvt_reclock_epoch *e,
+			  uint64_t guest, struct xvt_reclock_lines *lines);
 /* The bound of the new map there, if it gives the host time `ns` of this value to 1 ns; else
  * UINT64_MAX. */
 uint64_t xvt_reclock_bound_at(const struct xvt_reclock_ring *r, struct xvt_reclock_epoch *e,

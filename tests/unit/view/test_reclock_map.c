@@ -532,6 +532,40 @@ START_TEST(no_event_moves_over_the_border_behind_its_epoch)
 }
 END_TEST
 
+/* A new time and its bound depend on the event alone, not on those before it: neither where the map
+ * bends between two nodes, nor where a look bounds a time among others. */
+START_TEST(an_event_is_placed_as_if_it_were_the_first)
+{
+	struct xvt_reclock *first;
+	uint64_t bound, alone;
+
+	look(XVT_LOOK_F_BESIDE, 250 * MS, 240 * MS, 270 * MS);
+	measure(0, 0, 100, 0);
+	sample(40 * MS, 39 * MS, 41 * MS);
+	sample(100 * MS, 100 * MS, 100 * MS + 100);
+	node(100 * MS, 105 * MS, 9 * MS, 0);
+	measure(200 * MS, -50, 100, 9 * MS);
+	measure(300 * MS, -50, 100, 9 * MS);
+	make_plain();
+	ck_assert_uint_eq(r->epoch_count, 1);
+	ck_assert_uint_gt(r->knot_count, nr_nodes);
+	ck_assert_int_eq(xvt_reclock_new(&rc, trace), 0);
+	for (int64_t guest = MS; guest < 300 * MS; guest += MS) {
+		const struct xvt_clock_node *from = &nodes[guest / (100 * MS)];
+		const uint64_t clock = (uint64_t)(T0 + guest);
+		const struct xvt_event_hdr h = { xvt_clock_line(from, from + 1, clock), clock, 0,
+						 XVT_ID_FIRST_EVENT, 0 };
+
+		ck_assert_int_eq(xvt_reclock_new(&first, trace), 0);
+		bound = alone = from[1].segment_bound_ns;
+		ck_assert_uint_eq(xvt_reclock_place_ns(rc, &h, &bound),
+				  xvt_reclock_place_ns(first, &h, &alone));
+		ck_assert_uint_eq(bound, alone);
+		xvt_reclock_free(first);
+	}
+}
+END_TEST
+
 Suite *reclock_map_suite(void)
 {
 	Suite *s = suite_create("reclock_map");
@@ -559,6 +593,7 @@ Suite *reclock_map_suite(void)
 	tcase_add_test(events, a_guess_that_moves_is_off_by_the_way_too);
 	tcase_add_test(events, an_event_that_looks_bound_stays);
 	tcase_add_test(events, events_of_a_ring_stay_in_their_order);
+	tcase_add_test(events, an_event_is_placed_as_if_it_were_the_first);
 	tcase_add_test(events, no_event_moves_over_the_border_behind_its_epoch);
 	suite_add_tcase(s, events);
 	return s;
