@@ -205,6 +205,14 @@ struct xvt_lib_tally {
 	uint64_t nameless;
 };
 
+/* What all events of a ring have in common. */
+struct xvt_lib_source {
+	const struct xvtrace_ring *ring; /* NULL: the trace has lost what ring it is */
+	struct xvt_decoder *decoder;
+	struct xvt_lib_tally
+		*tally; /* of the ring's machine; without a ring one that is not shown */
+};
+
 /* Of several traces: a reader of each, and one of the whole, whose choices the others use. */
 struct xvtrace_reader {
 	struct xvtrace *trace;
@@ -221,15 +229,18 @@ struct xvtrace_reader {
 	struct xvt_bounds *stats;     /* for xvtrace_reader_counts() */
 	struct xvtrace_counts counts; /* of the last one */
 	struct xvt_decoders ds;
-	struct xvt_states states; /* with XVTRACE_STATES, else there are none */
-	struct xvt_gaps gaps;	  /* with XVTRACE_GAPS */
-	struct xvt_event ahead;	  /* the event behind the states that are given first */
+	struct xvt_lib_source *sources; /* by ring; the last: unknown rings */
+	uint64_t walks;			/* of the trace, when they were made */
+	struct xvt_states states;	/* with XVTRACE_STATES, else there are none */
+	struct xvt_gaps gaps;		/* with XVTRACE_GAPS */
+	struct xvt_event ahead;		/* the event behind the states that are given first */
 	bool has_ahead;
 	bool main_done;	       /* there are no more events */
 	uint64_t states_to_ns; /* end of the range */
 	unsigned int flags;
 	bool begun;
 	bool picky;	/* not all events of all rings are wanted */
+	bool learns;	/* records say something that is needed whether they are wanted or not */
 	int last;	/* what xvtrace_next() returned: an end and an error are final */
 	bool read_all;	/* read to the end of the range */
 	bool *machines; /* by number: wanted; NULL: all */

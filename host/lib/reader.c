@@ -101,6 +101,7 @@ void xvtrace_reader_free(struct xvtrace_reader *r)
 	free(r->text);
 	free(r->format);
 	free(r->tally);
+	free(r->sources);
 	free(r);
 }
 
@@ -328,18 +329,42 @@ static int begin_at(struct xvtrace_reader *r, uint64_t ns)
 			  : xvt_cursor_init(&r->cursor, r->trace->t, from_ns, to_ns);
 }
 
+/* Number of machines of the whole. */
+static uint32_t machines_of(const struct xvtrace_reader *r)
+{
+	return (r->whole ? r->whole->trace : r->trace)->machine_count;
+}
+
+static void find_sources(struct xvtrace_reader *r)
+{
+	const uint32_t rings = r->trace->ring_count;
+
+	r->walks = r->trace->t->walks;
+	for (uint32_t i = 0; i <= rings; i++) {
+		const struct xvtrace_ring *ring = xvt_lib_ring(r->trace, i);
+
+		r->sources[i] = (struct xvt_lib_source){
+			.ring = ring,
+			.decoder = xvt_decoder_of_ring(&r->ds, i < rings ? i : UINT32_MAX),
+			.tally = &r->tally[ring ? ring->machine->number : machines_of(r) + 1],
+		};
+	}
+}
+
 static int begin(struct xvtrace_reader *r)
 {
 	struct xvt_trace *t = r->trace->t;
 	int err;
 
 	r->begun = true;
-	r->tally = calloc((size_t)(r->whole ? r->whole->trace : r->trace)->machine_count + 1,
-			  sizeof(*r->tally));
-	if (!r->tally)
+	r->tally = calloc((size_t)machines_of(r) + 2, sizeof(*r->tally));
+	r->sources = calloc((size_t)r->trace->ring_count + 1, sizeof(*r->sources));
+	if (!r->tally || !r->sources)
 		return -ENOMEM;
 	r->picky = r->machines || r->cpus || wall_given(r);
 	err = xvt_decoders_new_for(&r->ds, t, machine_wanted, r);
+	if (!err)
+		find_sources(r);
 	if (!err)
 		err = begin_states(r);
 	if (!err && r->flags & XVTRACE_COUNTS) {
@@ -354,6 +379,7 @@ static int begin(struct xvtrace_reader *r)
 		else
 			err = xvt_bounds_new(&r->bounds, t);
 	}
+	r->learns = r->counted || r->states.count;
 	return err ? err : begin_at(r, 0);
 }
 
@@ -464,7 +490,7 @@ static int decide(struct xvtrace_reader *r, struct xvt_lib_type *type, bool is_e
 }
 
 /* Set the type of the event, which is of that class. Returns whether it is wanted, or -ENOMEM. */
-static int set_type(struct xvtrace_reader *r, struct xvt_event_class *c, bool is_event)
+static inline int set_type(struct xvtrace_reader *r, struct xvt_event_class *c, bool is_event)
 {
 	struct xvt_lib_type *type = c->user ? c->user : xvt_lib_type_new(r, c);
 
@@ -492,19 +518,24 @@ static bool wall_wanted(const struct xvtrace_reader *r, uint64_t host_ns)
 	return ns >= r->wall_from_ns && ns <= r->wall_to_ns;
 }
 
-/* Whether the record is wanted, as far as its type does not decide. */
-static bool wanted(const struct xvtrace_reader *r, const struct xvt_event_hdr *h,
+/* Whether the machine, the CPU and the time of the record are among those that were chosen. */
+static bool picked(const struct xvtrace_reader *r, const struct xvt_event_hdr *h,
 		   const struct xvtrace_ring *ring)
 {
-	if (!(r->flags & XVTRACE_ALL) && !xvt_is_event(h) && h->id != XVT_ID_LOST)
-		return false;
-	if (xvt_likely(!r->picky))
-		return true;
 	if (r->machines && !(ring && r->machines[ring->machine->number]))
 		return false;
 	if (r->cpus && !(ring && cpu_wanted(r, ring->cpu)))
 		return false;
 	return wall_wanted(r, h->host_ns);
+}
+
+/* Whether the record is wanted, as far as its type does not decide. */
+static inline bool wanted(const struct xvtrace_reader *r, const struct xvt_event_hdr *h,
+			  const struct xvtrace_ring *ring)
+{
+	if (xvt_unlikely(!xvt_is_event(h)) && !(r->flags & XVTRACE_ALL) && h->id != XVT_ID_LOST)
+		return false;
+	return xvt_likely(!r->picky) || picked(r, h, ring);
 }
 
 static bool pid_wanted(const struct xvtrace_reader *r, int pid)
@@ -552,7 +583,7 @@ XVT_ASSERT(XVT_EVENT_F_LATE >> 20 == XVTRACE_LATE && XVT_EVENT_F_CLOCK >> 20 == 
 #define NUMBER_BITS 24u /* of an event in its chunk */
 XVT_ASSERT(XVT_ORDER_COUNT_MAX <= 1u << NUMBER_BITS, "the events of a chunk have numbers");
 
-static void fill(struct xvtrace_reader *r, const struct xvtrace_ring *ring)
+static inline void fill(struct xvtrace_reader *r, const struct xvtrace_ring *ring)
 {
 	struct xvt_lib_event *e = &r->event;
 	const struct xvt_event_hdr *h = e->ev.hdr;
@@ -632,7 +663,7 @@ static int give_state(struct xvtrace_reader *r)
 	       (!r->by_event || content_wanted(r, e));
 }
 
-static int next_record(struct xvtrace_reader *r)
+static inline int next_record(struct xvtrace_reader *r)
 {
 	struct xvt_lib_event *e = &r->event;
 	int got;
@@ -714,39 +745,53 @@ static void count(struct xvtrace_reader *r, const struct xvt_event *ev)
 	xvt_count_record(&c->counts, &c->recorded, ev->hdr, ev->payload);
 }
 
+/* Take what a record says of others, whether it is wanted or not. Returns 0 or -ENOMEM. */
+static int learn(struct xvtrace_reader *r, const struct xvtrace_ring *ring,
+		 struct xvt_event_class *c)
+{
+	const struct xvt_event *ev = &r->event.ev;
+
+	pass(r, ring);
+	if (r->counted)
+		count(r, ev);
+	return r->gaps.rings ? xvt_gaps_learn(&r->gaps, xvt_event_ring(ev), c, ev) : 0;
+}
+
+static inline const struct xvt_lib_source *source_of(struct xvtrace_reader *r,
+						     const struct xvt_event *ev)
+{
+	const uint32_t ring = xvt_event_ring(ev), rings = r->trace->ring_count;
+
+	if (xvt_unlikely(r->walks != r->trace->t->walks))
+		find_sources(r);
+	return &r->sources[ring < rings ? ring : rings];
+}
+
 /* 1: the record that was fetched is the event. 0: it is not wanted. Else -errno. */
-static int give_record(struct xvtrace_reader *r)
+static inline int give_record(struct xvtrace_reader *r)
 {
 	struct xvt_lib_event *e = &r->event;
-	const struct xvtrace_ring *ring;
+	const struct xvt_lib_source *of = source_of(r, &e->ev);
+	const bool is_event = xvt_is_event(e->ev.hdr);
 	struct xvt_event_class *c;
 	int type_wanted;
 
-	e->decoder = xvt_decoder_of(&r->ds, &e->ev);
+	e->decoder = of->decoder;
 	c = xvt_classify(e->decoder, &e->ev);
-	if (!c)
+	if (xvt_unlikely(!c || (r->learns && learn(r, of->ring, c))))
 		return -ENOMEM;
-	ring = xvt_lib_ring(r->trace, xvt_event_ring(&e->ev));
-	pass(r, ring);
-	if (r->counted)
-		count(r, &e->ev);
-	if (xvt_unlikely(r->gaps.rings) &&
-	    xvt_gaps_learn(&r->gaps, xvt_event_ring(&e->ev), c, &e->ev))
-		return -ENOMEM;
-	if (!wanted(r, e->ev.hdr, ring))
+	if (!wanted(r, e->ev.hdr, of->ring))
 		return 0;
-	if (xvt_likely(ring && xvt_is_event(e->ev.hdr))) {
-		r->tally[ring->machine->number].events++;
-		r->tally[ring->machine->number].nameless += c->nameless;
-	}
-	type_wanted = set_type(r, c, xvt_is_event(e->ev.hdr));
+	of->tally->events += is_event;
+	of->tally->nameless += is_event && c->nameless;
+	type_wanted = set_type(r, c, is_event);
 	if (type_wanted < 0)
 		return type_wanted;
 	if (!type_wanted) {
 		note_hidden(r, e);
 		return 0;
 	}
-	fill(r, ring);
+	fill(r, of->ring);
 	if (xvt_unlikely(r->by_event) && !content_wanted(r, e)) {
 		note_hidden(r, e);
 		return 0;
@@ -755,24 +800,24 @@ static int give_record(struct xvtrace_reader *r)
 	return 1;
 }
 
-static int next(struct xvtrace_reader *r)
+static inline int next(struct xvtrace_reader *r)
 {
-	int err = r->begun ? 0 : begin(r), got, given;
+	int err = xvt_likely(r->begun) ? 0 : begin(r), got, given;
 
-	if (err)
+	if (xvt_unlikely(err))
 		return err;
 	do {
 		got = next_record(r);
 		r->read_all = got == 0;
-		if (got < 0 || (r->limit && r->given == r->limit))
+		if (xvt_unlikely(got < 0 || (r->limit && r->given == r->limit)))
 			return got < 0 ? got : 0;
 		if (xvt_unlikely(r->states.at < r->states.count || r->gaps.active)) {
 			given = states_before(r, got);
 			if (given)
 				return given;
 		}
-		if (!got || (xvt_unlikely(*r->watch_flag) &&
-			     !r->watch(r->watch_arg, r->event.ev.hdr->host_ns)))
+		if (xvt_unlikely(!got || (*r->watch_flag &&
+					  !r->watch(r->watch_arg, r->event.ev.hdr->host_ns))))
 			return 0;
 		given = give_record(r);
 	} while (!given);
@@ -886,13 +931,18 @@ static int next_of_several(struct xvtrace_reader *r)
 
 int xvtrace_next(struct xvtrace_reader *r, const struct xvtrace_event **event)
 {
-	const struct xvtrace_reader *of = r;
-
+	*event = NULL;
+	if (xvt_unlikely(r->members)) {
+		if (r->last == 1)
+			r->last = next_of_several(r);
+		if (r->last == 1)
+			*event = &r->current->event.pub;
+		return r->last;
+	}
 	if (r->last == 1)
-		r->last = r->members ? next_of_several(r) : next(r);
-	if (r->members)
-		of = r->current;
-	*event = r->last == 1 ? &of->event.pub : NULL;
+		r->last = next(r);
+	if (r->last == 1)
+		*event = &r->event.pub;
 	return r->last;
 }
 
