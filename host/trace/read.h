@@ -70,6 +70,12 @@ struct xvt_trace_ops {
 	void (*locate)(const struct xvt_trace *t, struct xvt_damage *damage);
 	/* Frees the parts. */
 	void (*close)(struct xvt_trace *t);
+	/* See copy.h. Copies the parts. */
+	int (*copy)(struct xvt_trace *copy, const struct xvt_trace *t);
+	/* Takes what the copy's parts found into those of the trace. */
+	void (*join)(struct xvt_trace *t, const struct xvt_trace *copy);
+	/* The trace's own name of a file of it. */
+	const char *(*name)(const struct xvt_trace *t, const char *file);
 };
 
 struct xvt_trace {

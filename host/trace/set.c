@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "base/vec.h"
+#include "trace/copy.h"
 #include "trace/parts.h"
 #include "trace/set_name.h"
 
@@ -519,8 +520,55 @@ static void set_close(struct xvt_trace *t)
 	free(t->parts);
 }
 
+static int copy_part(struct xvt_set_part *to, const struct xvt_set_part *p)
+{
+	*to = *p;
+	to->t = NULL;
+	to->vms = malloc(p->vm_count * sizeof(*to->vms) + 1);
+	if (!to->vms)
+		return -ENOMEM;
+	if (p->vm_count)
+		memcpy(to->vms, p->vms, p->vm_count * sizeof(*to->vms));
+	return xvt_trace_copy(&to->t, p->t);
+}
+
+static int set_copy(struct xvt_trace *copy, const struct xvt_trace *t)
+{
+	int err = 0;
+
+	copy->parts = calloc(t->part_count + 1, sizeof(*copy->parts));
+	if (!copy->parts)
+		return -ENOMEM;
+	while (copy->part_count < t->part_count && !err) {
+		err = copy_part(&copy->parts[copy->part_count], &t->parts[copy->part_count]);
+		copy->part_count++;
+	}
+	return err;
+}
+
+static void set_join(struct xvt_trace *t, const struct xvt_trace *copy)
+{
+	size_t i;
+
+	for (i = 0; i < t->part_count; i++) {
+		xvt_trace_join(t->parts[i].t, copy->parts[i].t);
+		take_damage(t, &t->parts[i]);
+	}
+}
+
+static const char *set_name(const struct xvt_trace *t, const char *file)
+{
+	size_t i;
+
+	for (i = 0; i < t->part_count; i++) {
+		if (strcmp(t->parts[i].name, file) == 0)
+			return t->parts[i].name;
+	}
+	return NULL;
+}
+
 static const struct xvt_trace_ops set_ops = { set_read_at, set_load_at, set_load, set_locate,
-					      set_close };
+					      set_close,   set_copy,	set_join, set_name };
 
 /* ------------------------------------------------------------------ open */
 

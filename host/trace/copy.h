@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* copy.h - an open trace again, for another thread: the same file, and lists of its own. */
+#ifndef XVT_TRACE_COPY_H
+#define XVT_TRACE_COPY_H
+
+#include "trace/read.h"
+
+/* Returns 0, -ENOMEM, or -EMFILE: it takes a descriptor for each file. The copy is closed as a
+ * trace is, before the trace that it is of. */
+int xvt_trace_copy(struct xvt_trace **out, const struct xvt_trace *t);
+/* What a copy found damaged is damage of the trace, once; what it checked is checked. No thread may
+ * use either meanwhile. */
+void xvt_trace_join(struct xvt_trace *t, const struct xvt_trace *copy);
+
+#endif /* XVT_TRACE_COPY_H */
