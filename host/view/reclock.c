@@ -11,8 +11,10 @@
 #include "trace/cursor.h"
 #include "view/bound.h"
 
-#define EPOCHS_NEAR 3  /* epochs tried on each side of an event's likely epoch */
-#define NODES_BACK  64 /* nodes tried as the last node when an unconfirmed event was placed */
+#define WARM_UP	     3	/* times reach_ns: how far before a part its reading begins */
+#define EPOCHS_TRIED 64 /* epochs of a ring that are tried to be sure of an event's */
+#define EPOCHS_NEAR  3	/* epochs tried on each side of an event's likely epoch */
+#define NODES_BACK   64 /* nodes tried as the last node when an unconfirmed event was placed */
 
 size_t xvt_reclock_waiting_most = 64u << 20;
 
@@ -39,8 +41,10 @@ struct stretch {
  */
 struct lane {
 	size_t epoch;
-	uint64_t rec_ns; /* recorded time of the newest event */
-	uint64_t now_ns; /* its new time */
+	uint64_t rec_ns;   /* recorded time of the newest event */
+	uint64_t now_ns;   /* its new time */
+	bool is_known;	   /* in a part: the events before it cannot change anything any more */
+	uint64_t doubt_ns; /* till then: no new time of an event before is behind this */
 	bool in_stretch;
 	uint64_t line_ns; /* in a stretch: what the new map gives */
 	struct stretch stretch;
@@ -84,6 +88,12 @@ struct xvt_reclock {
 	uint64_t to_ns;
 	struct xvt_cursor in;
 	bool begun;
+	/* Of a part that is read alone. */
+	uint64_t begin_ns; /* events from this recorded time on are read */
+	bool is_part;
+	bool unsure;	/* the time of an event of the part depends on events before begin_ns */
+	uint64_t given; /* events */
+	uint64_t again; /* of them: to be passed, because the part was begun again */
 	bool in_done;
 	uint64_t in_ns;	 /* recorded time of the last event that was read */
 	uint64_t due_ns; /* no unread event is earlier than this by its new time */
@@ -326,6 +336,67 @@ static uint64_t search_place(struct xvt_reclock *rc, struct lane *lane,
 	return ns;
 }
 
+/* Returns whether one epoch alone gives the event's time, and is found from any other. */
+static bool in_one_epoch(const struct xvt_reclock_ring *r, const struct xvt_event_hdr *h,
+			 uint64_t *ns)
+{
+	const size_t at = epoch_at(r, h->host_ns), first = at > EPOCHS_NEAR ? at - EPOCHS_NEAR : 0;
+	size_t found = 0;
+	bool is_near = false;
+	uint64_t by_epoch;
+
+	if (r->epoch_count > EPOCHS_TRIED)
+		return false;
+	for (size_t e = 0; e < r->epoch_count; e++) {
+		if (!in_epoch(r, e, h, &by_epoch))
+			continue;
+		found++;
+		is_near = e >= first && e <= first + 2 * EPOCHS_NEAR;
+		*ns = by_epoch;
+	}
+	return found == 1 && is_near;
+}
+
+/* Returns whether the event's new time *ns depends on no event before it, but that it is not before
+ * theirs. *epoch: nor does the epoch. */
+static bool is_certain(const struct xvt_reclock *rc, const struct xvt_event_hdr *h, uint64_t *ns,
+		       bool *epoch)
+{
+	const struct xvt_reclock_ring *r = &rc->rings[h->ring_flags & XVT_EVENT_RING_MASK];
+	const bool beside = xvt_bound_is_beside(rc->bounds, h);
+
+	*ns = h->host_ns;
+	*epoch = !beside || r->epoch_count <= 1;
+	if (beside || !r->epoch_count)
+		return true;
+	if (h->ring_flags & XVT_EVENT_F_CLOCK)
+		return false;
+	return by_segment(r, h, ns) || (in_one_epoch(r, h, ns) && !too_far(rc, h->host_ns, *ns));
+}
+
+/*
+ * In a part that is read alone: may the event's time be another one after the events of its ring
+ * that were not read? They were recorded before begin_ns, and no event is moved further than
+ * reach_ns. Once an event is certain and behind all that may be before it, so are all behind it.
+ */
+static void doubt(struct xvt_reclock *rc, struct lane *lane, const struct xvt_event_hdr *h)
+{
+	const uint64_t latest = xvt_u64_sum(h->host_ns, rc->reach_ns);
+	const uint64_t before = xvt_u64_larger(lane->doubt_ns, rc->begin_ns + rc->reach_ns);
+	bool epoch;
+	uint64_t ns;
+
+	lane->doubt_ns = before;
+	if (!is_certain(rc, h, &ns, &epoch)) {
+		lane->doubt_ns = xvt_u64_larger(before, latest);
+	} else if (ns >= before) {
+		lane->is_known = epoch;
+		lane->doubt_ns = ns;
+		return;
+	}
+	rc->unsure |= latest >= rc->from_ns;
+}
+
 /* Returns the event's new time; h->host_ns is the recorded one. */
 static uint64_t place(struct xvt_reclock *rc, struct lane *lane, const struct xvt_event_hdr *h)
 {
@@ -343,6 +414,8 @@ static uint64_t place(struct xvt_reclock *rc, struct lane *lane, const struct xv
 	/* Recorded times go back only in a damaged lane, and then by any amount. */
 	if (too_far(rc, h->host_ns, ns))
 		ns = h->host_ns;
+	if (xvt_unlikely(rc->is_part && !lane->is_known))
+		doubt(rc, lane, h);
 	lane->rec_ns = h->host_ns;
 	lane->now_ns = ns;
 	return ns;
@@ -520,6 +593,53 @@ static inline bool top_is_next(const struct xvt_reclock *rc)
 	       xvt_unlikely(rc->waiting_bytes > xvt_reclock_waiting_most);
 }
 
+/* Forget the events that wait, and where the lanes are. */
+static void end(struct xvt_reclock *rc)
+{
+	while (rc->count)
+		put_block(rc, pop(rc));
+	put_block(rc, rc->out);
+	rc->out = NULL;
+	memset(rc->lanes, 0, ((size_t)rc->t->ring_count + 1) * sizeof(*rc->lanes));
+	rc->in_ns = rc->due_ns = 0;
+}
+
+/* Begin to read events with these recorded times. Returns as xvt_cursor_init(). */
+static int begin_reading(struct xvt_reclock *rc, uint64_t from_ns, uint64_t to_ns)
+{
+	int err;
+
+	if (rc->begun)
+		xvt_cursor_fini(&rc->in);
+	rc->in_done = false;
+	err = xvt_cursor_init(&rc->in, rc->t, from_ns, to_ns);
+	rc->begun = !err;
+	return err;
+}
+
+static uint64_t last_read_ns(const struct xvt_reclock *rc)
+{
+	return rc->to_ns < UINT64_MAX - rc->reach_ns ? rc->to_ns + rc->reach_ns : UINT64_MAX;
+}
+
+/* Place all events before the part, and begin the part again with what they tell of the lanes. The
+ * events that were given are passed, since they were certain. */
+static int begin_again(struct xvt_reclock *rc)
+{
+	struct xvt_event ev;
+	int got;
+
+	end(rc);
+	rc->is_part = rc->unsure = false;
+	rc->again = rc->given;
+	got = begin_reading(rc, 0, rc->begin_ns - 1);
+	if (got)
+		return got;
+	while ((got = xvt_cursor_next(&rc->in, &ev)) > 0)
+		place(rc, lane_of(rc, ev.hdr), ev.hdr);
+	return got ? got : begin_reading(rc, rc->begin_ns, last_read_ns(rc));
+}
+
 /* Read events until the first of the queue is the next one. Returns 1; 0: there is none; or
  * -errno. */
 static int read_ahead(struct xvt_reclock *rc, struct xvt_event *ev)
@@ -532,6 +652,8 @@ static int read_ahead(struct xvt_reclock *rc, struct xvt_event *ev)
 			return got;
 		rc->in_done = got == 0;
 		got = got ? take(rc, ev) : 0;
+		if (!got && xvt_unlikely(rc->unsure))
+			got = begin_again(rc);
 		if (got)
 			return got;
 	}
@@ -549,7 +671,9 @@ int xvt_reclock_next(struct xvt_reclock *rc, struct xvt_event *ev)
 		if (got <= 0)
 			return got;
 		rc->out = pop(rc);
-	} while (rc->out->hdr.host_ns < rc->from_ns || rc->out->hdr.host_ns > rc->to_ns);
+	} while (rc->out->hdr.host_ns < rc->from_ns || rc->out->hdr.host_ns > rc->to_ns ||
+		 xvt_unlikely(rc->again && rc->again--));
+	rc->given += rc->is_part;
 	ev->hdr = &rc->out->hdr;
 	ev->payload = (const uint8_t *)(rc->out + 1);
 	ev->chunk_seq = rc->out->chunk_seq;
@@ -629,32 +753,29 @@ void xvt_reclock_free(struct xvt_reclock *rc)
 	free(rc);
 }
 
-/* Forget the events that wait, and where the lanes are. */
-static void end(struct xvt_reclock *rc)
+static int begin(struct xvt_reclock *rc, uint64_t from_ns, uint64_t to_ns, uint64_t begin_ns)
 {
-	while (rc->count)
-		put_block(rc, pop(rc));
-	put_block(rc, rc->out);
-	rc->out = NULL;
-	memset(rc->lanes, 0, ((size_t)rc->t->ring_count + 1) * sizeof(*rc->lanes));
-	rc->in_done = false;
-	rc->in_ns = rc->due_ns = 0;
-	xvt_cursor_fini(&rc->in);
+	if (rc->begun)
+		end(rc);
+	rc->from_ns = from_ns;
+	rc->to_ns = to_ns;
+	rc->begin_ns = begin_ns;
+	rc->is_part = rc->unsure = false;
+	rc->given = rc->again = 0;
+	return begin_reading(rc, begin_ns, last_read_ns(rc));
 }
 
 int xvt_reclock_begin(struct xvt_reclock *rc, uint64_t from_ns, uint64_t to_ns)
 {
-	uint64_t reach = rc->reach_ns;
-	int err;
+	return begin(rc, from_ns, to_ns, from_ns > rc->reach_ns ? from_ns - rc->reach_ns : 0);
+}
 
-	if (rc->begun)
-		end(rc);
+int xvt_reclock_begin_part(struct xvt_reclock *rc, uint64_t from_ns, uint64_t to_ns)
+{
+	const uint64_t way = WARM_UP * rc->reach_ns;
+	int err = begin(rc, from_ns, to_ns, from_ns > way ? from_ns - way : 0);
 
-	rc->from_ns = from_ns;
-	rc->to_ns = to_ns;
-	err = xvt_cursor_init(&rc->in, rc->t, from_ns > reach ? from_ns - reach : 0,
-			      to_ns < UINT64_MAX - reach ? to_ns + reach : UINT64_MAX);
-	rc->begun = !err;
+	rc->is_part = rc->begin_ns;
 	return err;
 }
 

@@ -37,6 +37,13 @@ uint64_t xvt_reclock_place_ns(struct xvt_reclock *rc, const struct xvt_event_hdr
  * xvt_cursor_init(). */
 int xvt_reclock_begin(struct xvt_reclock *rc, uint64_t from_ns, uint64_t to_ns);
 
+/*
+ * The same for a part of a trace that is read in parts: the events are exactly those of that range
+ * that a reader of the whole trace gives. An event's time may depend on those before it in its
+ * ring, so some of these are read first; where that does not suffice, all of them.
+ */
+int xvt_reclock_begin_part(struct xvt_reclock *rc, uint64_t from_ns, uint64_t to_ns);
+
 /* Have a bound for each event; before xvt_reclock_begin(). */
 void xvt_reclock_want_bounds(struct xvt_reclock *rc);
 /* The bound of the new time of the last event, in ns; XVT_NO_BOUND: there is none. */
