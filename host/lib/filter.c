@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "lib/parts.h"
 
@@ -49,7 +50,8 @@ struct node {
 };
 
 struct xvt_filter {
-	char *text;
+	char *given; /* the text as it was given */
+	char *text;  /* in pieces */
 	uint16_t root;
 	uint16_t node_count;
 	uint8_t compare_count;
@@ -246,9 +248,11 @@ int xvt_filter_new(struct xvt_filter **out, const char *text, struct xvtrace_err
 
 	*out = NULL;
 	snprintf(error->text, sizeof(error->text), "%s", strerror(ENOMEM));
-	if (f)
+	if (f) {
+		f->given = strdup(text);
 		f->text = p.at = strdup(text);
-	if (!f || !f->text) {
+	}
+	if (!f || !f->text || !f->given) {
 		xvt_filter_free(f);
 		return -ENOMEM;
 	}
@@ -270,8 +274,22 @@ void xvt_filter_free(struct xvt_filter *f)
 {
 	if (!f)
 		return;
+	free(f->given);
 	free(f->text);
 	free(f);
+}
+
+const char *xvt_filter_text(const struct xvt_filter *f)
+{
+	return f->given;
+}
+
+bool xvt_filter_has_names(const struct xvt_filter *f)
+{
+	for (unsigned int i = 0; i < f->compare_count; i++)
+		if (strcasecmp(f->compares[i].field, "comm") == 0)
+			return true;
+	return false;
 }
 
 /* -- in a type of event ------------------------------------------------------------- */

@@ -72,6 +72,16 @@ static inline const struct xvtrace_machine *xvt_lib_machine(const struct xvtrace
 	return &trace->machines[vm].pub;
 }
 
+/* Make the machines and rings of a trace that has none. Returns 0 or -ENOMEM. */
+int xvt_lib_tables(struct xvtrace *trace);
+
+/* -- a trace again, for another thread, split.c ---------------------------------------- */
+
+/* Returns 0, -ENOMEM or -EMFILE. */
+int xvt_lib_copy(struct xvtrace **out, const struct xvtrace *of);
+/* Close the copy. What it found damaged is damage of the trace. */
+void xvt_lib_join(struct xvtrace *of, struct xvtrace *copy);
+
 /* -- several traces as one, several.c ------------------------------------------------ */
 
 /* Returns whether b can be read beside a. why: what forbids it. */
@@ -150,6 +160,10 @@ struct xvt_filter_place {
 /* Parse a filter. Returns 0, -ENOMEM, or -EINVAL; the error has a text then. */
 int xvt_filter_new(struct xvt_filter **f, const char *text, struct xvtrace_error *error);
 void xvt_filter_free(struct xvt_filter *f);
+/* What it was made of. */
+const char *xvt_filter_text(const struct xvt_filter *f);
+/* Returns whether it compares names of tasks. */
+bool xvt_filter_has_names(const struct xvt_filter *f);
 /* Look up the filter's fields in a class: an array for free(); NULL: out of memory. near: keep the
  * names of fields for those that no class has. */
 struct xvt_filter_place *xvt_filter_places(struct xvt_filter *f,
@@ -219,6 +233,7 @@ struct xvtrace_reader {
 	struct xvtrace_reader **members;
 	size_t member_count;
 	struct xvtrace_reader *whole;	/* of a member, else NULL */
+	struct xvtrace *part_of;	/* of a part: the trace of which `trace` is a copy */
 	struct xvtrace_reader *current; /* of the whole: the one that has the last event */
 	bool stopped;			/* of the whole: watch() has ended the reading */
 	struct xvt_lib_event event;	/* the last one */

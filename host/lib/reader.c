@@ -102,6 +102,8 @@ void xvtrace_reader_free(struct xvtrace_reader *r)
 	free(r->format);
 	free(r->tally);
 	free(r->sources);
+	if (r->part_of)
+		xvt_lib_join(r->part_of, r->trace);
 	free(r);
 }
 
@@ -325,8 +327,11 @@ static int begin_at(struct xvtrace_reader *r, uint64_t ns)
 	r->states_to_ns = to_ns;
 	for (s->at = 0; s->at < s->count && s->v[s->at].ns < from_ns;)
 		s->at++;
-	return r->reclock ? xvt_reclock_begin(r->reclock, from_ns, to_ns)
-			  : xvt_cursor_init(&r->cursor, r->trace->t, from_ns, to_ns);
+	if (!r->reclock)
+		return xvt_cursor_init(&r->cursor, r->trace->t, from_ns, to_ns);
+	return r->part_of || (r->whole && r->whole->part_of)
+		       ? xvt_reclock_begin_part(r->reclock, from_ns, to_ns)
+		       : xvt_reclock_begin(r->reclock, from_ns, to_ns);
 }
 
 /* Number of machines of the whole. */

@@ -54,6 +54,13 @@ static int copy_rings(struct xvtrace *trace)
 	return 0;
 }
 
+int xvt_lib_tables(struct xvtrace *trace)
+{
+	int err = copy_machines(trace);
+
+	return err ? err : copy_rings(trace);
+}
+
 int xvtrace_open(struct xvtrace **out, const char *path, unsigned int flags,
 		 struct xvtrace_error *error)
 {
@@ -73,9 +80,7 @@ int xvtrace_open(struct xvtrace **out, const char *path, unsigned int flags,
 	else
 		err = xvt_set_open(&trace->t, path, trace->part, why, sizeof(unused.text));
 	if (!err)
-		err = copy_machines(trace);
-	if (!err)
-		err = copy_rings(trace);
+		err = xvt_lib_tables(trace);
 	if (err) {
 		xvtrace_close(trace);
 		return err;
@@ -95,9 +100,7 @@ int xvtrace_grow(struct xvtrace *trace)
 	trace->machines = NULL;
 	trace->rings = NULL;
 	trace->machine_count = trace->ring_count = 0;
-	err = copy_machines(trace);
-	if (!err)
-		err = copy_rings(trace);
+	err = xvt_lib_tables(trace);
 	return err ? err : got;
 }
 

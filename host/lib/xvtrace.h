@@ -397,6 +397,33 @@ int xvtrace_next(struct xvtrace_reader *reader, const struct xvtrace_event **eve
  */
 int xvtrace_reader_seek(struct xvtrace_reader *reader, uint64_t ns);
 
+/*
+ * Divide the reading among threads: make `count` readers of the same choices, each for a range of
+ * time with about as many events as the others have. What parts[0], parts[1], ... give one after
+ * the other is exactly what the reader would give: the same events, with the same times, bounds,
+ * bytes and numbers, in the same order. A part may have no events.
+ *
+ * A part has a trace of its own, with the files that are open already: the machines, rings and
+ * types of its events are its own, with the same numbers of machines and rings. So each part may be
+ * used by a thread of its own while others are used; that includes its flags and choices before its
+ * first xvtrace_next(), and xvtrace_reader_watch(), which it does not take over. All must be made,
+ * and freed, while no other thread uses the trace or its reader, and freed before the trace is
+ * closed. Freeing a part adds the damage that it found to that of the trace. The reader stays as it
+ * was.
+ *
+ * What an event says may depend on events before the part in one way: xvtrace_event_comm() knows
+ * the names that metadata and the part's own events tell. With XVTRACE_RECLOCK, a part reads some
+ * events before its range, or all where a clock's map is not sure without them. As in one reader,
+ * the order is that of times only where it is in the file (verify).
+ *
+ * Memory: that of `count` readers. Returns 0; -EBUSY after xvtrace_next(); -EMFILE: each part takes
+ * a descriptor for each file; -ENOMEM; -EINVAL: count is 0, the reader is a part, it has a limit or
+ * chooses by names of tasks, the flags XVTRACE_STATES, XVTRACE_GAPS or XVTRACE_COUNTS, or the trace
+ * is growing.
+ */
+int xvtrace_reader_split(struct xvtrace_reader *reader, unsigned int count,
+			 struct xvtrace_reader **parts);
+
 /* A glob that no event matched, and names of events that are similar. */
 struct xvtrace_unmatched {
 	const char *glob;
